@@ -1,0 +1,55 @@
+/* admin.h: a process's own small HTTP server (evhttp, loopback by default): /metrics,
+ * /healthz, and whatever routes its owner adds. Not for the public port. */
+#ifndef SEGQ_ADMIN_H
+#define SEGQ_ADMIN_H
+
+#include "common/buf.h"
+#include "common/ev.h"
+
+struct admin;
+
+struct admin_req {
+    const char *method;      /* "GET" ... */
+    const char *path;        /* decoded once, without the query; starts with '/' */
+    const char *query;       /* raw, "" if none */
+    const char *if_match;    /* header, "" if none */
+    bool authorized;         /* the bearer token was right (compared in constant time) */
+    const uint8_t *body;
+    size_t body_len;         /* at most 1 MiB */
+};
+
+struct admin_ans {
+    int status;
+    const char *content_type; /* static string */
+    const char *etag;         /* static or in etag_buf; NULL = none */
+    char etag_buf[40];
+    const char *allow;        /* with 405 */
+    struct buf body;          /* owned by the caller of the handler */
+};
+
+/* Called for everything but /metrics and /healthz. Unauthorized requests reach it too
+ * (static pages may be public): it must look at `authorized`. Fills *a; default 404. */
+typedef void (*admin_handler)(void *ctx, const struct admin_req *q, struct admin_ans *a);
+typedef void (*admin_metrics)(void *ctx, struct buf *b);
+
+struct admin_opts {
+    const char *addr;         /* "127.0.0.1:9070"; port 0 picks one */
+    const char *bearer;       /* NULL: no token wanted for handler routes */
+    admin_metrics metrics;
+    admin_handler handler;    /* may be NULL */
+    bool (*healthy)(void *ctx, struct buf *why); /* NULL: always */
+    void *ctx;
+};
+
+SQ_CHECK int admin_new(struct admin **out, struct ev *ev, const struct admin_opts *o,
+                       struct err *e);
+void admin_free(struct admin *a);
+const char *admin_addr(const struct admin *a); /* "host:port" actually bound */
+
+/* problem+json: {"title","status","code","detail","request_id"} */
+void admin_problem(struct admin_ans *a, int status, const char *code, const char *fmt, ...)
+    SQ_PRINTF(4, 5);
+/* Value of ?name= decoded into out; false if absent or too long. */
+bool admin_query(const char *query, const char *name, char *out, size_t cap);
+
+#endif

@@ -1,0 +1,58 @@
+/* http.h: HTTP/1.1 requests, strictly, in place; and the head of an answer. Pure: knows
+ * no socket. RFC 9110, 9112; everything that 9112 calls ambiguous is an error after which
+ * the connection must be closed.
+ *
+ * http_parse() looks at a whole buffer that the caller owns. It is incremental in the
+ * sense that a partial request is parsed again when more bytes came; `st` remembers how
+ * far the end of the head was searched, so slow senders cost O(n). Slices point into the
+ * buffer. A chunked body is decoded in place. */
+#ifndef SEGQ_HTTP_H
+#define SEGQ_HTTP_H
+
+#include "common/buf.h"
+
+#define HTTP_MAX_LINE    8192  /* request line: 414 (target), 400 (method) */
+#define HTTP_MAX_HEAD    16384 /* request line and headers: 431 */
+#define HTTP_MAX_HEADERS 100   /* 431 */
+#define HTTP_MAX_BODY    16384 /* 413 */
+
+struct slice {
+    char *p;
+    size_t n;
+};
+
+enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_PUT, HTTP_DELETE, HTTP_PATCH,
+                   HTTP_OPTIONS, HTTP_OTHER };
+
+struct http_req {
+    enum http_method method;
+    int minor;             /* HTTP/1.minor: 0 or 1 */
+    bool keep_alive;       /* what the client wants */
+    bool expect_continue;
+    bool has_body;         /* Content-Length > 0 or chunked */
+    bool json;             /* Content-Type is application/json (or absent) */
+    struct slice path;     /* raw, without query; absolute-form reduced to its path */
+    struct slice query;    /* raw, without '?' */
+    struct slice body;
+    struct slice host, authorization, cookie, accept_language, forwarded_for,
+        if_none_match, user_agent; /* p NULL: absent */
+};
+
+struct http_state { /* of the request being read; zero it between requests */
+    size_t scanned;      /* bytes of the head already searched for its end */
+    size_t head_len;     /* 0 until the head is complete */
+    bool want_continue;  /* head is complete, client waits for 100 */
+};
+
+/* > 0: bytes this request took, *r is filled; 0: more bytes needed (st->head_len tells
+ * whether the head is there); < 0: -(HTTP status) to answer before closing: 400, 413,
+ * 414, 417, 431, 501, 505. */
+SQ_CHECK int64_t http_parse(struct http_state *st, struct http_req *r, char *buf, size_t n);
+
+/* Decodes %XX once in place; returns the new length, or -1 for a bad escape, an encoded
+ * NUL, or an encoded slash. */
+SQ_CHECK int64_t http_unescape(char *p, size_t n);
+
+const char *http_reason(int status);
+
+#endif

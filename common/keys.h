@@ -1,0 +1,38 @@
+/* keys.h: secrets: files created at first start (0600), and what is derived from them.
+ *
+ *   cluster.secret  32 random bytes, base64. The same on every machine. From it, by
+ *                   keyed BLAKE2b with a label each: the link key (rpc hello) and the
+ *                   token keys. Routers, segments and queuemng have it.
+ *   pass.key        Ed25519 seed, base64. Only segment nodes have it, the same on all:
+ *                   a router can check passes, it cannot make one.
+ *   admin.token     what operators send. Only queuemng has it.
+ * A file with other permissions than owner-only is refused. Secrets live in locked,
+ * no-dump memory and are wiped on free. */
+#ifndef SEGQ_KEYS_H
+#define SEGQ_KEYS_H
+
+#include "common/err.h"
+#include "common/token.h"
+
+#define LINK_KEY_BYTES 32
+
+struct cluster_keys {
+    uint8_t link[LINK_KEY_BYTES];
+    struct token_key token;
+};
+
+struct pass_key {
+    uint8_t secret[64]; /* Ed25519 */
+    uint8_t public[32];
+};
+
+SQ_CHECK int keys_init(struct err *e); /* libsodium; no core dumps; first thing in main */
+/* Reads the file; creates it if `create` and it is missing (safe when several start at
+ * once: link(2) decides who made it). */
+SQ_CHECK int keys_cluster(struct cluster_keys *k, const char *path, bool create, struct err *e);
+SQ_CHECK int keys_pass(struct pass_key *k, const char *path, bool create, struct err *e);
+SQ_CHECK int keys_admin_token(char *out, size_t cap, const char *path, bool create,
+                              struct err *e);
+void keys_kid(const uint8_t public[32], char out[12]); /* key id: 11 characters and a 0 */
+
+#endif

@@ -1,0 +1,147 @@
+/* mng.h: the manager's whole brain: members, chains, placement, moves, release. Pure.
+ * The shell (mng_service.c) and the simulation feed it the same events.
+ *
+ * What it must not forget (epoch, next ids, queue definitions, chains, aliases) leaves as
+ * MNG_PUT / MNG_DEL acts; the messages that depend on them come after them in the same
+ * list: the shell makes the puts durable before it sends anything that follows. A new
+ * mng is fed the stored pairs by mng_load() before its first step. Everything else is
+ * rebuilt from what the segment nodes report. */
+#ifndef SEGQ_MNG_H
+#define SEGQ_MNG_H
+
+#include "common/outbox.h"
+#include "queuemng/queue_def.h"
+
+struct mng;
+
+struct mng_opts {
+    uint32_t tick_ms;        /* of the release controller; 0 = 100 */
+    uint32_t lost_after_ms;  /* a silent node's segments are given up; 0 = 30 s */
+    uint32_t skip_after_ms;  /* releases skip an unreachable head; 0 = 5 s */
+    const char *issuer;      /* "iss" of passes; NULL = "segq" */
+    uint64_t seed;
+};
+
+struct mng *mng_new(const struct mng_opts *o); /* NULL: no memory */
+void mng_free(struct mng *m);
+
+enum mng_act_kind { MNG_SEND, MNG_PUT, MNG_DEL };
+struct mng_act {
+    enum mng_act_kind kind;
+    uint32_t item;            /* MNG_SEND: index into out->box.v */
+    const char *key;          /* MNG_PUT, MNG_DEL */
+    const char *val;          /* MNG_PUT: JSON text */
+};
+struct mng_out {
+    struct outbox box;
+    struct mng_act *act;
+    uint32_t n, cap;
+};
+void mng_out_init(struct mng_out *o);
+void mng_out_fini(struct mng_out *o);
+void mng_out_reset(struct mng_out *o);
+
+/* Stored pairs, in any order, then mng_start() once: takes the next epoch. */
+SQ_CHECK int mng_load(struct mng *m, const char *key, const char *val, struct err *e);
+void mng_start(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out);
+
+/* Peers are numbered by the shell. */
+void mng_peer_up(struct mng *m, msec_t now_ms, peer_no p, int role, const char *node,
+                 uint64_t incarnation, struct mng_out *out);
+void mng_peer_down(struct mng *m, msec_t now_ms, peer_no p, struct mng_out *out);
+void mng_msg(struct mng *m, msec_t now_ms, peer_no p, const struct msg *msg,
+             struct mng_out *out);
+/* Every tick_ms. */
+void mng_tick(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out);
+/* A reading of a monitor: queuemng/release.h validates it. */
+void mng_reading(struct mng *m, msec_t now_ms, const char *metric, double value,
+                 msec_t taken_ms);
+void mng_reading_failed(struct mng *m, msec_t now_ms, const char *metric, const char *why);
+
+/* ---- orders of operators: 0, or SQ_EUNKNOWN, SQ_ECONFLICT, SQ_EINVAL with a sentence. */
+SQ_CHECK int mng_queue_put(struct mng *m, msec_t now_ms, const struct queue_def *d,
+                           struct mng_out *out, struct err *e); /* create or replace */
+SQ_CHECK int mng_queue_delete(struct mng *m, msec_t now_ms, const char *name,
+                              struct mng_out *out, struct err *e);
+/* NULL: unknown. version: of the definition, for ETags. */
+const struct queue_def *mng_queue_get(const struct mng *m, const char *name,
+                                      uint64_t *version);
+enum mng_order { MNG_PAUSE, MNG_RESUME, MNG_CLOSE, MNG_OPEN, MNG_FLUSH };
+SQ_CHECK int mng_order(struct mng *m, msec_t now_ms, const char *queue, enum mng_order o,
+                       struct mng_out *out, struct err *e);
+SQ_CHECK int mng_release(struct mng *m, msec_t now_ms, const char *queue, uint64_t n,
+                         struct mng_out *out, struct err *e);
+SQ_CHECK int mng_drain(struct mng *m, msec_t now_ms, const char *node, bool on,
+                       struct mng_out *out, struct err *e);
+
+/* ---- looking: for the admin API, metrics, the simulation -------------------------- */
+struct mng_seg_view {
+    seg_id id;
+    node_no node;
+    int state;              /* enum seg_state */
+    uint32_t capacity;
+    struct seg_status st;   /* last report */
+    uint64_t ahead;
+    bool reachable;
+    uint64_t move;          /* 0 = none */
+};
+struct mng_lane_view {
+    queue_id queue;
+    const char *queue_name, *lane;
+    unsigned lane_no;
+    uint64_t waiting, returning, ready, active, released, joined, left, expired, no_shows;
+    double rate_per_s;      /* what this lane gets now, smoothed */
+    double eta_per_s;
+    size_t n_segs, n_aliases;
+};
+struct mng_queue_view {
+    queue_id id;
+    const struct queue_def *def;
+    uint64_t version;
+    double allowed_per_s;
+    const char *limited_by;
+    uint64_t granted;       /* releases ever allowed (credits) */
+};
+struct mng_node_view {
+    node_no no;
+    const char *name, *addr, *admin;
+    uint64_t incarnation;
+    bool up, draining;
+    msec_t silent_ms;
+    uint64_t tickets, max_tickets;
+    uint32_t segments, max_segments;
+};
+struct mng_router_view {
+    const char *name, *http, *admin;
+    uint64_t incarnation, map_version;
+};
+struct mng_move_view {
+    uint64_t id;
+    seg_id from, to;
+    const char *state;
+    uint32_t tickets;
+};
+struct mng_metric_view {
+    const char *name;
+    bool ok;
+    double value;
+    msec_t age_ms;
+    const char *why; /* if not ok */
+};
+typedef void (*mng_each_fn)(void *ctx, const void *view);
+void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx);
+void mng_each_lane(const struct mng *m, queue_id q, mng_each_fn fn, void *ctx); /* 0 = all */
+void mng_each_seg(const struct mng *m, queue_id q, unsigned lane, mng_each_fn fn, void *ctx);
+void mng_each_node(const struct mng *m, mng_each_fn fn, void *ctx);
+void mng_each_router(const struct mng *m, mng_each_fn fn, void *ctx);
+void mng_each_move(const struct mng *m, mng_each_fn fn, void *ctx);
+void mng_each_metric(const struct mng *m, msec_t now_ms, mng_each_fn fn, void *ctx);
+
+struct mng_counts {
+    uint64_t epoch, map_version, queues, segments, nodes_up, routers_up;
+    uint64_t opened, removed, moves_started, moves_committed, moves_aborted, lost_segments;
+    uint64_t released, pops_sent, pops_skipped, monitor_failures, maps_sent;
+};
+void mng_count(const struct mng *m, struct mng_counts *c);
+
+#endif

@@ -1,0 +1,60 @@
+/* queue_def.h: what an operator says about one queue; from queuemng.yaml (`queues:`) and
+ * from the admin API, through the same table. Pure. */
+#ifndef SEGQ_QUEUE_DEF_H
+#define SEGQ_QUEUE_DEF_H
+
+#include "common/cfg.h"
+
+enum def_state { DEF_OPEN, DEF_PAUSED, DEF_CLOSED };          /* words: open paused closed */
+enum def_sharing { SHARE_WEIGHT, SHARE_STRICT };              /* weight strict */
+
+struct def_lane {
+    char *name;
+    int64_t weight; /* 1..1000; share of the releases while lanes have waiters */
+};
+
+struct def_tier { /* while the metric is below `below`, at most rate_per_s */
+    double below;
+    double rate_per_s;
+};
+
+struct def_limit { /* one metric and its tiers, ascending `below`; above the last: 0 */
+    char *metric;           /* name of a monitor in queuemng.yaml: "cpu" ... */
+    struct cfg_list tiers;  /* struct def_tier */
+};
+
+struct def_idle {
+    int64_t game_ms, mobile_ms, browser_ms;
+};
+
+struct queue_def {
+    char *name;
+    int state;              /* enum def_state */
+    struct cfg_list lanes;  /* struct def_lane; empty = one lane "default" */
+    int sharing;            /* enum def_sharing */
+
+    /* release: mode rate (slots: a later issue) */
+    double release_per_s;   /* > 0: fixed rate, limits are not looked at; 0: by limits */
+    struct cfg_list limits; /* struct def_limit; all are evaluated, the smallest wins */
+    double fallback_per_s;  /* while a metric of a limit is missing, stale or absurd */
+    double hysteresis;      /* in the metric's unit: how far below a border before rising */
+    double max_rise_per_s;  /* slew: the rate may grow by this much per second; 0 = at once */
+
+    int64_t segment_capacity;
+    double open_next_at;    /* 0.1..1: the tail's fill at which the successor is opened */
+    bool merge;             /* merge sparse sealed neighbours */
+    int64_t max_waiting;    /* 0 = no limit; above: 503 queue_full */
+
+    struct def_idle idle;
+    int64_t claim_ms, grace_ms, pass_ttl_ms;
+    int64_t poll_min_ms, poll_max_ms;
+    int64_t poll_budget_per_s;
+};
+
+extern const struct cfg_key queue_def_keys[];
+
+/* After cfg_bind: what a table cannot say (lane names differ, tiers ascend, claim within
+ * pass, ...). 0 or SQ_EINVAL with a sentence. */
+SQ_CHECK int queue_def_check(const struct queue_def *d, struct err *e);
+
+#endif

@@ -1,0 +1,76 @@
+/* flow.h: one public request's way through the cluster, decision by decision. Pure.
+ *
+ * A flow is what a router keeps while a join, poll or leave is under way. flow_start()
+ * and flow_answer() say what to do next; the shell (or the simulation) does it:
+ *
+ *   join:  tail of the lane -> ask -> OK | sealed: the successor -> ask again
+ *   poll:  owner of the token's segment -> ask -> answer | busy: ask again in 20 ms
+ *                                                        | moved or unknown: newer map, ask
+ *   leave: like poll
+ * A flow never hangs: at deadline_ms it ends with 503. When the map does not know better,
+ * it waits for a newer map (FLOW_WAIT_MAP) or a moment (FLOW_WAIT). */
+#ifndef SEGQ_FLOW_H
+#define SEGQ_FLOW_H
+
+#include "common/token.h"
+#include "router/routes.h"
+
+#define FLOW_TIMEOUT_MS 2000
+#define FLOW_BUSY_MS    20
+
+enum flow_kind { FLOW_JOIN, FLOW_POLL, FLOW_LEAVE };
+
+enum flow_todo {
+    FLOW_ASK,      /* send the request of this kind to `node` */
+    FLOW_WAIT,     /* call flow_retry() at `wake_ms` */
+    FLOW_WAIT_MAP, /* call flow_retry() when the map has changed, or at `wake_ms` */
+    FLOW_DONE,     /* `result` */
+};
+
+enum flow_result {
+    FLOW_OK,         /* join: 201; poll: 200; leave: 204 */
+    FLOW_EXISTING,   /* join: 200 */
+    FLOW_GONE,       /* 410 and reason */
+    FLOW_NO_QUEUE,   /* 404 queue_not_found */
+    FLOW_CLOSED,     /* 403 queue_closed */
+    FLOW_FULL,       /* 503 queue_full */
+    FLOW_UNAVAIL,    /* 503 queue_unavailable */
+};
+
+struct flow {
+    enum flow_kind kind;
+    enum flow_todo todo;
+    enum flow_result result;
+    uint8_t tries;
+    msec_t deadline_ms, wake_ms;
+    node_no node;  /* FLOW_ASK */
+    seg_id seg;    /* FLOW_ASK: the segment to name in the request */
+    /* join */
+    queue_id queue;
+    uint8_t lane;
+    /* poll, leave: the token; join: filled from the answer */
+    struct token token;
+    /* the answer, when result is FLOW_OK or FLOW_EXISTING or FLOW_GONE */
+    bool admitted;
+    uint8_t reason;           /* enum gone_reason */
+    uint64_t position;
+    uint32_t poll_after_ms;
+    int64_t released_at_ms, pass_expires_s;
+    seg_id serving;           /* segment that answered */
+};
+
+/* token.client and token.subject_hash are set by the caller before a join. */
+void flow_join(struct flow *f, struct routes *r, const struct route_queue *q, unsigned lane,
+               msec_t now_ms);
+void flow_poll(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms);
+void flow_leave(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms);
+
+void flow_place_ans(struct flow *f, struct routes *r, const struct place_ans *a, msec_t now_ms);
+void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *a, msec_t now_ms);
+void flow_drop_ans(struct flow *f, struct routes *r, const struct drop_ans *a, msec_t now_ms);
+/* The node could not be asked, or its link broke before it answered. A join that may have
+ * been recorded is not sent again: 503. Polls and leaves try again until the deadline. */
+void flow_lost(struct flow *f, struct routes *r, msec_t now_ms);
+void flow_retry(struct flow *f, struct routes *r, msec_t now_ms);
+
+#endif

@@ -1,0 +1,62 @@
+/* routes.h: what a router knows of the cluster: the chain map and the queues' figures.
+ * Pure. Applied from MSG_MAP and MSG_STATS; asked by flow.c. Owns copies of everything. */
+#ifndef SEGQ_ROUTES_H
+#define SEGQ_ROUTES_H
+
+#include "common/msg.h"
+#include "common/map.h"
+
+struct routes;
+
+struct route_node {
+    node_no no;
+    char name[NAME_MAX_LEN + 1], addr[64];
+    uint64_t generation; /* changes when the address does: the shell redials */
+};
+
+struct routes *routes_new(void); /* NULL: no memory */
+void routes_free(struct routes *r);
+
+/* 0 applied; SQ_ESTALE: does not follow what is here (ask for everything again: register
+ * with version 0); SQ_ENOMEM (same cure). A chunk with `more` is kept aside until the last. */
+SQ_CHECK int routes_apply(struct routes *r, const struct msg_map *m);
+void routes_stats(struct routes *r, const struct msg_stats *s);
+
+uint64_t routes_version(const struct routes *r); /* 0: no map yet */
+uint64_t routes_epoch(const struct routes *r);
+size_t routes_nodes(const struct routes *r, const struct route_node **v);
+size_t routes_keys(const struct routes *r, const uint8_t (**keys)[32]);
+
+struct route_queue { /* borrowed until the next routes_apply */
+    queue_id id;
+    const char *name;
+    uint8_t state; /* enum queue_state */
+    uint32_t n_lanes;
+    const char *lanes[LANES_MAX];
+    struct queue_stats stats; /* zero until known */
+};
+/* NULL: no such queue (only certain if routes_version() > 0). */
+const struct route_queue *routes_queue(const struct routes *r, const char *name, size_t n);
+
+struct route_tail { /* where a join goes */
+    seg_id seg;
+    node_no node;
+};
+/* 0; SQ_EUNKNOWN no such lane; SQ_EFULL: no segment of the lane is open. */
+SQ_CHECK int routes_tail(const struct routes *r, queue_id q, unsigned lane,
+                         struct route_tail *t);
+/* A segment has answered "sealed": joins of its lane go past it from now on. */
+void routes_sealed(struct routes *r, seg_id seg);
+
+struct route_owner {
+    seg_id seg; /* the one that holds its tickets now */
+    node_no node;
+    const struct route_queue *queue;
+    unsigned lane;
+    bool lost;
+};
+/* 0; SQ_EGONE: was unlinked (all its tickets are over), or its queue was deleted;
+ * SQ_ESTALE: newer than the map here. */
+SQ_CHECK int routes_owner(const struct routes *r, seg_id token_seg, struct route_owner *o);
+
+#endif

@@ -1,0 +1,105 @@
+/* segtab.h: all segments hosted by one segment node, and the orders they obey. Pure.
+ *
+ * This is the node's whole brain: the shell (seg_service.c) and the simulation feed it
+ * the same calls. Batches from routers are answered at once; everything else goes through
+ * segtab_step() and an outbox.
+ *
+ * Peers: the shell numbers its live connections (peer_no). The manager in charge is the
+ * last one whose NODE_OK had the highest epoch; orders under a lower epoch are answered
+ * with MSG_ERROR SQ_ESTALE and nothing is done.
+ *
+ * Two clocks arrive with every call: now_ms (monotonic) and wall_ms (only for what is
+ * said in passes and tokens). Idle time-outs run on the node's *service clock*, which
+ * advances with now_ms, but by at most SEGTAB_MAX_STEP_MS per tick and not at all while no
+ * router is connected: time in which we were stopped or cut off expires nobody. */
+#ifndef SEGQ_SEGTAB_H
+#define SEGQ_SEGTAB_H
+
+#include "common/outbox.h"
+
+#define SEGTAB_MAX_STEP_MS 1000
+
+struct segtab;
+
+struct seg_pass;
+struct segtab_opts {
+    uint64_t max_tickets;
+    uint32_t max_segments;
+    const char *addr, *admin; /* for NODE_REG; "host:port" */
+    uint8_t pass_pub[32];
+    uint32_t retry_ms;        /* poll_after of a ticket that must come back soon; 0 = 1000 */
+    uint32_t sweep_blocks;    /* blocks swept for time-outs per tick; 0 = 4096 */
+    /* Makes the pass of a released ticket into out (MSG_PASS_MAX); length, or < 0. Pure
+     * function of its arguments; the simulation passes a cheap one. */
+    int (*make_pass)(void *ctx, const struct seg_pass *p, char *out);
+    void *ctx;
+};
+
+struct seg_pass { /* what a pass says */
+    const char *queue, *lane, *issuer;
+    const char *subject; /* NULL if none; not 0-terminated */
+    size_t subject_len;
+    seg_id seg;          /* the token's: "<seg>-<number>" is the ticket's id */
+    uint32_t number;
+    int64_t released_at_ms, expires_s;
+};
+
+struct segtab *segtab_new(const struct segtab_opts *o); /* NULL: no memory */
+void segtab_free(struct segtab *t);
+
+/* ---- the hot path: answers go into ans[0..n-1]; passes live in `mem`. ------------ */
+struct seg_now {
+    msec_t now_ms;
+    int64_t wall_ms;
+};
+void segtab_place(struct segtab *t, struct seg_now now, const struct place_req *req,
+                  uint32_t n, struct place_ans *ans, struct arena *mem);
+void segtab_append(struct segtab *t, struct seg_now now, const struct append_req *req,
+                   uint32_t n, struct append_ans *ans);
+void segtab_drop(struct segtab *t, struct seg_now now, const struct drop_req *req,
+                 uint32_t n, struct drop_ans *ans);
+
+/* ---- everything else ------------------------------------------------------------- */
+enum segtab_kind {
+    SEGTAB_TICK,      /* at least every 100 ms: sweep, claim windows, reports, move progress */
+    SEGTAB_UP,        /* peer connected: role, name */
+    SEGTAB_DOWN,      /* peer gone */
+    SEGTAB_MSG,       /* from peer */
+    SEGTAB_DIAL_FAIL, /* the peer asked for by want_peer could not be reached: name */
+};
+struct segtab_in {
+    struct seg_now now;
+    enum segtab_kind kind;
+    peer_no peer;
+    uint8_t role;     /* UP, DOWN: enum rpc_role */
+    const char *name; /* UP: node name of the peer; DIAL_FAIL */
+    const struct msg *msg;
+};
+/* Fills `out` with messages. When a move needs a link to another segment node, it is
+ * named in segtab_wanted() until the move is over; the shell dials and reports UP. */
+void segtab_step(struct segtab *t, const struct segtab_in *in, struct outbox *out);
+
+struct segtab_want {
+    char name[NAME_MAX_LEN + 1], addr[64];
+};
+/* Links to other segment nodes that are wanted now; returns how many (at most cap). */
+size_t segtab_wanted(const struct segtab *t, struct segtab_want *v, size_t cap);
+
+struct segtab_counts {
+    uint64_t segments, waiting, ready, active, returning; /* now */
+    uint64_t tickets, blocks, core_bytes;                 /* held now */
+    uint64_t places, appends, drops;                      /* asked, ever */
+    uint64_t joined, popped, admitted, left, expired, no_shows, returned;
+    uint64_t busy, unknown, moved, sealed_answers, stale_orders;
+    uint64_t moves_in, moves_out, moves_aborted, passes_made;
+    uint64_t epoch, service_ms;
+};
+void segtab_count(const struct segtab *t, struct segtab_counts *c);
+
+/* For the simulation: calls fn for every ticket that is waiting here, in order per
+ * segment: the token's (seg, number) and the hosting segment. */
+void segtab_each_waiting(const struct segtab *t,
+                         void (*fn)(void *ctx, seg_id host, seg_id seg, uint32_t number),
+                         void *ctx);
+
+#endif

@@ -341,6 +341,8 @@ struct seg_status {
     uint32_t returning; /* no-shows that came back inside the grace: they go first */
     uint32_t ready;    /* released, pass not collected yet */
     uint32_t active;   /* pass collected and still valid */
+    uint32_t records;  /* all records of released tickets (ready, active, in the grace,
+                        * returning): 0 and waiting 0 and sealed = may be removed */
     uint64_t popped;   /* tickets released here, ever */
     uint64_t last_tick;
     uint64_t no_shows, expired, left; /* ever */
@@ -363,6 +365,7 @@ struct msg_seg_remove { /* of an empty sealed segment (nobody waiting, nobody's 
                          * refused (the answer is its status) if it is not */
     uint64_t epoch;
     seg_id seg;
+    bool force; /* its queue was deleted or flushed: whoever is in it is gone */
 };
 
 struct msg_seg_status {

@@ -15,6 +15,11 @@
 #define HTTP_MAX_HEAD    16384 /* request line and headers: 431 */
 #define HTTP_MAX_HEADERS 100   /* 431 */
 #define HTTP_MAX_BODY    16384 /* 413 */
+#define HTTP_MAX_CHUNKED 65536 /* a body with its chunk sizes and trailers: 413 */
+#define HTTP_MAX_NAME    256   /* a field's name: 431 */
+#define HTTP_MAX_SIZE_LINE 256 /* a chunk's size and extensions: 400 */
+/* No request takes more than this. */
+#define HTTP_MAX_REQUEST (HTTP_MAX_HEAD + HTTP_MAX_CHUNKED)
 
 struct slice {
     char *p;
@@ -39,14 +44,18 @@ struct http_req {
 };
 
 struct http_state { /* of the request being read; zero it between requests */
-    size_t scanned;      /* bytes of the head already searched for its end */
+    size_t scanned;      /* the head ends in a field value, good up to here; 0 = unknown */
     size_t head_len;     /* 0 until the head is complete */
-    bool want_continue;  /* head is complete, client waits for 100 */
+    size_t need;         /* bytes of head and body, once Content-Length has told them */
+    size_t chunk_at;     /* where the next chunk's size line begins; 0 = not chunked */
+    size_t chunk_sum;    /* bytes of body in the chunks before */
+    bool want_continue;  /* head is complete, no body yet, client waits for 100 */
 };
 
 /* > 0: bytes this request took, *r is filled; 0: more bytes needed (st->head_len tells
  * whether the head is there); < 0: -(HTTP status) to answer before closing: 400, 413,
- * 414, 417, 431, 501, 505. */
+ * 414, 417, 431, 501, 505. The result depends on the bytes only, not on how they were
+ * cut into calls; while the buffer grows it may move. */
 SQ_CHECK int64_t http_parse(struct http_state *st, struct http_req *r, char *buf, size_t n);
 
 /* Decodes %XX once in place; returns the new length, or -1 for a bad escape, an encoded

@@ -3,13 +3,13 @@
 
 #include <assert.h>
 
-enum due { /* what the new state waits for */
-    DUE_KEEP,    /* the deadline stays as it was */
-    DUE_NEVER,
-    DUE_READY,   /* the readiness time-out */
-    DUE_GRACE,   /* from TERM to KILL */
-    DUE_BACKOFF, /* the next try */
-    DUE_STABLE,  /* up for long enough to be trusted again */
+enum due {           /* what the new state waits for */
+           DUE_KEEP, /* the deadline stays as it was */
+           DUE_NEVER,
+           DUE_READY,   /* the readiness time-out */
+           DUE_GRACE,   /* from TERM to KILL */
+           DUE_BACKOFF, /* the next try */
+           DUE_STABLE,  /* up for long enough to be trusted again */
 };
 
 enum tally { T_NONE, T_FAIL, T_CALM }; /* counts a failure; forgets the failures */
@@ -21,11 +21,18 @@ struct cell {
     enum tally tally;
 };
 
-#define STAY(s) { .to = SUP_##s, .due = DUE_KEEP }
-#define GO(s, a, d, ...) { .to = SUP_##s, .act = SUP_ACT_##a, .due = DUE_##d, __VA_ARGS__ }
+#define STAY(s)                                                                          \
+    {                                                                                    \
+        .to = SUP_##s, .due = DUE_KEEP                                                   \
+    }
+#define GO(s, a, d, ...)                                                                 \
+    {                                                                                    \
+        .to = SUP_##s, .act = SUP_ACT_##a, .due = DUE_##d, __VA_ARGS__                   \
+    }
 #define FAILED .tally = T_FAIL
-#define CALM .tally = T_CALM
+#define CALM   .tally = T_CALM
 
+/* clang-format off */
 /* Every state x every event. What cannot happen (READY of a child without a process, say)
  * stays where it is: a late event of a dead process must do no harm. */
 static const struct cell table[SUP_NSTATES][SUP_NEVENTS] = {
@@ -69,7 +76,7 @@ static const struct cell table[SUP_NSTATES][SUP_NEVENTS] = {
         [SUP_EV_RESTART] = STAY(ENDING),
         [SUP_EV_ADOPT]   = STAY(ENDING),
     },
-    [SUP_ENDING_HARD] = { /* it may hang in the kernel: KILL is repeated, never given up */
+    [SUP_ENDING_HARD] = { /* it may hang in the kernel: KILL is repeated */
         [SUP_EV_START]   = STAY(BOUNCING_HARD),
         [SUP_EV_STOP]    = STAY(ENDING_HARD),
         [SUP_EV_READY]   = STAY(ENDING_HARD),
@@ -110,6 +117,7 @@ static const struct cell table[SUP_NSTATES][SUP_NEVENTS] = {
         [SUP_EV_ADOPT]   = STAY(BACKOFF),
     },
 };
+/* clang-format on */
 
 static uint32_t or_default(uint32_t v, uint32_t def)
 {
@@ -151,7 +159,7 @@ static msec_t due_at(const struct sup_child *c, const struct sup_opts *o, enum d
 
 void sup_init(struct sup_child *c)
 {
-    *c = (struct sup_child){ .state = SUP_DOWN, .due_ms = MSEC_NEVER };
+    *c = (struct sup_child) { .state = SUP_DOWN, .due_ms = MSEC_NEVER };
 }
 
 static void count(struct sup_child *c, const struct cell *x, enum sup_event ev)
@@ -190,10 +198,14 @@ bool sup_has_process(enum sup_state s)
 const char *sup_state_name(enum sup_state s)
 {
     static const char *const names[SUP_NSTATES] = {
-        [SUP_DOWN] = "down",         [SUP_STARTING] = "starting",
-        [SUP_UP] = "up",             [SUP_ENDING] = "ending",
-        [SUP_BACKOFF] = "backoff",   [SUP_ENDING_HARD] = "killed",
-        [SUP_BOUNCING] = "bouncing", [SUP_BOUNCING_HARD] = "killed-restart",
+        [SUP_DOWN] = "down",
+        [SUP_STARTING] = "starting",
+        [SUP_UP] = "up",
+        [SUP_ENDING] = "ending",
+        [SUP_BACKOFF] = "backoff",
+        [SUP_ENDING_HARD] = "killed",
+        [SUP_BOUNCING] = "bouncing",
+        [SUP_BOUNCING_HARD] = "killed-restart",
     };
     return s < SUP_NSTATES ? names[s] : "?";
 }

@@ -9,8 +9,8 @@
  *     +-------------------------------- EXIT ----------------------+
  *
  * BOUNCING is ENDING for a child that is started again afterwards. A child is up when it
- * said so on its descriptor, not when it was forked. Restarts back off from 200 ms to 10 s,
- * doubled each time and jittered; a minute of being up makes the next one quick again. */
+ * said so on its descriptor, not when it was forked. Restarts back off from 200 ms to
+ * 10 s, doubled each time and jittered; a minute of being up makes the next quick again. */
 #ifndef SEGQ_SUPERVISE_H
 #define SEGQ_SUPERVISE_H
 
@@ -44,7 +44,7 @@ enum sup_event {
 enum sup_act { SUP_ACT_NONE, SUP_ACT_SPAWN, SUP_ACT_TERM, SUP_ACT_KILL, SUP_ACT_HUP };
 
 struct sup_opts {
-    uint32_t ready_ms;                       /* 0 = 30 s: not ready in time is a failure */
+    uint32_t ready_ms;                       /* 0 = 30 s: not ready in time: failed */
     uint32_t grace_ms;                       /* 0 = 30 s: from TERM to KILL */
     uint32_t backoff_min_ms, backoff_max_ms; /* 0 = 200, 10000 */
     uint32_t stable_ms;                      /* 0 = 60 s: then the back-off starts anew */

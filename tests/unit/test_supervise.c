@@ -50,7 +50,8 @@ Test(supervise, every_cell_of_the_table)
             sup_init(&c);
             c.state = (enum sup_state)s;
             act = step(&c, (enum sup_event)e, 1000);
-            snprintf(got, sizeof(got), "%s/%s", sup_state_name(c.state), sup_act_name(act));
+            snprintf(got, sizeof(got), "%s/%s", sup_state_name(c.state),
+                     sup_act_name(act));
             cr_expect_str_eq(got, expected[s][e], "%s x %s: %s, not %s",
                              sup_state_name((enum sup_state)s),
                              sup_event_name((enum sup_event)e), got, expected[s][e]);
@@ -109,7 +110,8 @@ Test(supervise, crash_loop_backs_off_to_ten_seconds)
         (void)step(&c, SUP_EV_EXIT, now);
         wait = c.due_ms - now;
         cr_expect(wait >= 200 && wait <= top, "try %d waits %d", i, (int)wait);
-        cr_expect(wait >= top - top / 4 - 1 || top == 200, "try %d waits %d", i, (int)wait);
+        cr_expect(wait >= top - top / 4 - 1 || top == 200, "try %d waits %d", i,
+                  (int)wait);
         now = c.due_ms;
         cr_expect_eq(step(&c, SUP_EV_DUE, now), SUP_ACT_SPAWN);
         top = ms_min(top * 2, 10000);

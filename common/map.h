@@ -12,7 +12,7 @@ struct map_slot {
 };
 
 struct map {
-    struct map_slot *slot; /* owned; val == MAP_EMPTY marks a free one */
+    struct map_slot *slot; /* owned; val == MAP_NONE marks a free one */
     size_t n, cap;         /* cap is 0 or a power of two */
     uint64_t seed;
 };

@@ -216,7 +216,12 @@ struct map_lane {
     struct map_alias *aliases;
 };
 
-enum queue_state { QUEUE_OPEN = 1, QUEUE_PAUSED = 2, QUEUE_CLOSED = 3 };
+enum queue_state {
+    QUEUE_OPEN = 1,
+    QUEUE_PAUSED = 2, /* joins go on, nobody is released */
+    QUEUE_CLOSED = 3, /* no joins; releases go on */
+    QUEUE_FULL = 4,   /* max_waiting is reached: joins get 503 queue_full */
+};
 
 struct map_queue {
     queue_id id;

@@ -1,0 +1,270 @@
+/* member.c: the segment nodes: known by name, up while their link is, and what they
+ * report when they (re)appear. A full report is the truth about what exists; the chains
+ * are the truth about what should. */
+#include "queuemng/mng_int.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+
+#define LOG_MODULE "member"
+
+struct mnode *node_by_no(const struct mng *m, node_no no)
+{
+    return no != 0 && no <= m->n_nodes ? m->node[no - 1] : NULL;
+}
+
+struct mnode *node_by_name(const struct mng *m, const char *name)
+{
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (m->node[i] != NULL && strcmp(m->node[i]->name, name) == 0)
+            return m->node[i];
+    return NULL;
+}
+
+struct mnode *node_new(struct mng *m, node_no no, const char *name)
+{
+    struct mnode *n = calloc(1, sizeof(*n));
+
+    if (n == NULL)
+        return NULL;
+    if (no > m->n_nodes) {
+        struct mnode **v = realloc(m->node, no * sizeof(*v));
+
+        if (v == NULL) {
+            free(n);
+            return NULL;
+        }
+        memset(v + m->n_nodes, 0, (no - m->n_nodes) * sizeof(*v));
+        m->node = v;
+        m->n_nodes = no;
+    }
+    n->no = no;
+    n->down_ms = m->now_ms;
+    strncpy(n->name, name, NAME_MAX_LEN);
+    list_init(&n->segs);
+    m->node[no - 1] = n;
+    if (no >= m->next_node)
+        m->next_node = no + 1;
+    m->put_meta = true;
+    return n;
+}
+
+/* ---- what is sent to a node at the end of a step --------------------------------- */
+
+void node_ahead(struct mng *m, struct mnode *n, seg_id seg, uint64_t ahead)
+{
+    (void)m;
+    if (n->n_ahead == n->cap_ahead) {
+        uint32_t cap = n->cap_ahead != 0 ? n->cap_ahead * 2 : 64;
+        struct ahead_entry *v = realloc(n->ahead, cap * sizeof(*v));
+
+        if (v == NULL)
+            return; /* the next change brings it again */
+        n->ahead = v;
+        n->cap_ahead = cap;
+    }
+    n->ahead[n->n_ahead++] = (struct ahead_entry){ .seg = seg, .ahead = ahead };
+}
+
+void node_pace(struct mng *m, struct mnode *n, const struct pace_entry *p)
+{
+    (void)m;
+    if (n->n_pace == n->cap_pace) {
+        uint32_t cap = n->cap_pace != 0 ? n->cap_pace * 2 : 16;
+        struct pace_entry *v = realloc(n->pace, cap * sizeof(*v));
+
+        if (v == NULL)
+            return;
+        n->pace = v;
+        n->cap_pace = cap;
+    }
+    n->pace[n->n_pace++] = *p;
+}
+
+void node_flush_ahead(struct mng *m, struct mnode *n)
+{
+    uint32_t a = 0, p = 0;
+
+    while (n->registered && (a < n->n_ahead || p < n->n_pace)) {
+        struct msg_seg_ahead *g = &mng_to(m, n->peer, MSG_SEG_AHEAD)->seg_ahead;
+        uint32_t na = (uint32_t)u64_min(n->n_ahead - a, MSG_STATUS_MAX);
+        uint32_t np = (uint32_t)u64_min(n->n_pace - p, MSG_STATUS_MAX);
+
+        g->epoch = m->epoch;
+        g->v = arena_memdup(&m->out->box.mem, n->ahead + a, na * sizeof(*n->ahead));
+        g->pace = arena_memdup(&m->out->box.mem, n->pace + p, np * sizeof(*n->pace));
+        g->n = g->v != NULL ? na : 0;
+        g->n_pace = g->pace != NULL ? np : 0;
+        a += na;
+        p += np;
+    }
+    n->n_ahead = n->n_pace = 0;
+}
+
+/* ---- registration and reports ---------------------------------------------------- */
+
+static void map_nodes_changed(struct mng *m)
+{
+    m->nodes_version = ++m->map_version;
+}
+
+void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
+{
+    struct msg_node_ok *ok;
+
+    if (g->epoch_seen > m->epoch)
+        log_error("event=fenced node=%s seen=%llu epoch=%llu "
+                  "note=\"another manager commands this node\"",
+                  n->name, (unsigned long long)g->epoch_seen, (unsigned long long)m->epoch);
+    if (strcmp(n->addr, g->addr) != 0 || memcmp(n->pass_key, g->pass_key, 32) != 0)
+        map_nodes_changed(m);
+    strncpy(n->addr, g->addr, sizeof(n->addr) - 1);
+    strncpy(n->admin, g->admin, sizeof(n->admin) - 1);
+    memcpy(n->pass_key, g->pass_key, 32);
+    n->max_tickets = g->max_tickets;
+    n->max_segments = g->max_segments;
+    n->registered = false;
+    node_put(m, n);
+    list_each(&n->segs, it)
+        container_of(it, struct mseg, on_node)->seen = false;
+    ok = &mng_to(m, n->peer, MSG_NODE_OK)->node_ok;
+    ok->epoch = m->epoch;
+    ok->no = n->no;
+}
+
+static void order_forget(struct mng *m, struct mnode *n, seg_id id)
+{
+    struct msg_seg_remove *r = &mng_to(m, n->peer, MSG_SEG_REMOVE)->seg_remove;
+
+    log_warn("event=foreign_segment seg=%llu node=%s", (unsigned long long)id, n->name);
+    r->epoch = m->epoch;
+    r->seg = id;
+    r->force = true;
+}
+
+static void take_status(struct mng *m, struct mnode *n, const struct seg_status *st)
+{
+    struct mseg *s = seg_find(m, st->seg);
+    bool ours = s != NULL && s->node == n && s->state != SEG_LOST;
+
+    if (st->move != 0 && (!ours || s->move == NULL || s->move->id != st->move))
+        move_orphan(m, n, st);
+    else if (!ours)
+        order_forget(m, n, st->seg);
+    if (!ours)
+        return;
+    s->seen = true;
+    seg_status(m, s, st);
+}
+
+/* The report is complete: what is not in it is not there. */
+static void node_registered(struct mng *m, struct mnode *n)
+{
+    n->registered = true;
+    n->gave_up = false;
+    list_each(&n->segs, it) {
+        struct mseg *s = container_of(it, struct mseg, on_node);
+
+        if (s->state == SEG_LOST)
+            continue;
+        if (!s->seen && s->confirmed) {
+            seg_lost(m, s);
+            continue;
+        }
+        s->ahead_sent = UINT64_MAX;
+        s->lane->pace = (struct pace){ 0 }; /* the node has not heard it */
+        seg_todo(m, s);
+        seg_reconcile(m, s);
+        lane_touch(m, s->lane);
+    }
+    pop_node_up(m, n);
+    log_info("event=node_registered node=%s segments=%zu addr=%s", n->name, n->segs.n,
+             n->addr);
+    /* lanes that had nowhere to go may have now */
+    list_each(&m->queues, it) {
+        struct mqueue *q = container_of(it, struct mqueue, in_all);
+
+        for (unsigned i = 0; i < q->n_lanes; i++)
+            if (q->lane[i].room == 0)
+                lane_touch(m, &q->lane[i]);
+    }
+}
+
+static void take_gone(struct mng *m, struct mnode *n, seg_id id)
+{
+    struct mseg *s = seg_find(m, id);
+
+    if (s == NULL || s->node != n || s->state == SEG_LOST)
+        return;
+    if (!s->want_remove) {
+        if (s->confirmed)
+            seg_lost(m, s);
+        return;
+    }
+    log_info("event=segment_removed seg=%llu queue=%s node=%s", (unsigned long long)id,
+             s->lane->q->def.name, n->name);
+    m->count.removed++;
+    queue_keep(m, s->lane->q, false);
+    queue_mapped(m, s->lane->q);
+    lane_touch(m, s->lane);
+    seg_unlink(m, s);
+}
+
+void on_seg_status(struct mng *m, struct mnode *n, const struct msg_seg_status *g)
+{
+    if (!g->full && (g->epoch != m->epoch || !n->registered))
+        return;
+    n->tickets = g->tickets;
+    n->max_tickets = g->max_tickets;
+    for (uint32_t i = 0; i < g->n; i++)
+        take_status(m, n, &g->v[i]);
+    for (uint32_t i = 0; i < g->n_gone; i++)
+        take_gone(m, n, g->gone[i]);
+    if (g->full && !g->more && !n->registered)
+        node_registered(m, n);
+}
+
+/* ---- time ------------------------------------------------------------------------ */
+
+static void node_down_tick(struct mng *m, struct mnode *n)
+{
+    msec_t down = m->now_ms - n->down_ms;
+
+    if (n->gave_up)
+        return;
+    if (down >= m->opts.lost_after_ms) {
+        log_error("event=node_lost node=%s silent_ms=%lld segments=%zu", n->name,
+                  (long long)down, n->segs.n);
+        n->gave_up = true;
+        list_each(&n->segs, it) {
+            struct mseg *s = container_of(it, struct mseg, on_node);
+
+            if (s->state != SEG_LOST)
+                seg_lost(m, s);
+        }
+        return;
+    }
+    list_each(&n->segs, it) {
+        struct mseg *s = container_of(it, struct mseg, on_node);
+
+        if (s->state == SEG_OPEN && down >= MNG_TAIL_AFTER_MS)
+            lane_touch(m, s->lane);
+    }
+}
+
+void members_tick(struct mng *m)
+{
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        struct mnode *n = m->node[i];
+
+        if (n == NULL)
+            continue;
+        if (n->peer == 0)
+            node_down_tick(m, n);
+        else if (n->draining && n->registered && n->segs.n != 0)
+            moves_drain(m, n);
+    }
+}

@@ -1,0 +1,275 @@
+/* mng_int.h: the manager core's own structures; for queuemng/mng*.c, chain.c, place.c,
+ * move.c, pop.c, member.c only. Pure.
+ *
+ *   mng -> queues -> lanes -> segments (chain order)      nodes -> segments hosted
+ *       -> moves                                          routers
+ *
+ * Owner of every object is the mng; other pointers are refs. A segment is in its lane's
+ * chain and in its node's list at the same time, both for its whole life. */
+#ifndef SEGQ_MNG_INT_H
+#define SEGQ_MNG_INT_H
+
+#include "common/list.h"
+#include "common/map.h"
+#include "common/pace.h"
+#include "common/rng.h"
+#include "queuemng/mng.h"
+#include "queuemng/release.h"
+
+#define MNG_METRICS_MAX   32
+#define MNG_AGAIN_MS      1000  /* an order without visible effect is given again */
+#define MNG_TAIL_AFTER_MS 2000  /* an unreachable tail is taken for sealed */
+#define MNG_LOST_KEEP_MS  600000 /* how long routers are told "segment_lost" */
+#define MNG_MOVE_IDLE_MS  20000 /* a move without progress is aborted */
+#define MNG_NODE_MOVES    4     /* at one node at a time */
+#define MNG_OPEN_MAX      64    /* segments of one lane open ahead of the joins */
+#define MNG_SEG_IDS       64    /* ids reserved in the store at a time */
+#define MNG_TOMBSTONES    1024
+
+struct mqueue;
+struct mlane;
+struct mmove;
+
+struct mnode { /* a segment node, for ever known by its name */
+    node_no no;
+    char name[NAME_MAX_LEN + 1], addr[64], admin[64];
+    uint64_t incarnation;
+    peer_no peer;       /* 0 = no link */
+    bool registered;    /* link is up and its full report is complete */
+    bool gave_up;       /* silent for so long that its segments were given up */
+    bool draining;
+    msec_t down_ms;     /* since when there is no link */
+    uint64_t tickets, max_tickets;
+    uint32_t max_segments;
+    uint8_t pass_key[32];
+    struct list segs;   /* mseg.on_node */
+    uint32_t used;      /* of them open or with somebody in line */
+    uint32_t moves;     /* it takes part in */
+    struct ahead_entry *ahead; /* to be sent at the end of this step; owned */
+    uint32_t n_ahead, cap_ahead;
+    struct pace_entry *pace;
+    uint32_t n_pace, cap_pace;
+};
+
+struct mrouter {
+    peer_no peer;
+    char name[NAME_MAX_LEN + 1], http[64], admin[64];
+    uint64_t incarnation;
+    bool registered;
+    uint64_t sent_version; /* of the map */
+    bool stats_all;        /* has had no figures yet */
+    struct list_node in;
+};
+
+struct mseg {
+    seg_id id;
+    struct mlane *lane;  /* ref */
+    struct mnode *node;  /* ref */
+    uint8_t state;       /* enum seg_state, as announced to routers */
+    uint8_t kind;        /* enum open_kind */
+    uint32_t capacity;
+    bool confirmed;      /* the node has reported it: routers may know it */
+    bool known;          /* st is a report of this manager's time */
+    bool seen;           /* in the full report being read */
+    bool want_seal, want_remove, force;
+    bool used;           /* counted in node->used */
+    seg_id want_next;
+    struct seg_status st;
+    uint64_t ahead, ahead_sent;
+    bool ahead_known;    /* every segment before has been heard of */
+    msec_t ordered_ms;   /* last order to reconcile; 0 = none yet */
+    msec_t lost_ms;
+    struct mmove *move;  /* ref; as source or target */
+    struct list_node in_lane, on_node, in_todo;
+};
+
+struct mpop { /* the release under way in a lane: one SEG_POP at a time */
+    bool busy;
+    seg_id seg;
+    uint64_t tick;
+    uint32_t n;
+    uint64_t left;      /* to give after this one, from the next segments */
+    msec_t sent_ms, since_ms;
+    int64_t wall_ms;
+};
+
+struct mlane {
+    struct mqueue *q;   /* ref */
+    unsigned no;
+    struct list segs;
+    struct map_alias *alias; /* owned */
+    uint32_t n_alias, cap_alias;
+    struct mpop pop;
+    bool dirty;
+    struct list_node in_dirty;
+    /* sums over the chain, by lane_sum() */
+    uint64_t waiting, returning, ready, active, room;
+    uint64_t joined, left, expired, no_shows; /* of segments that are there */
+    uint64_t gone_joined, gone_left, gone_expired, gone_no_shows; /* of those removed */
+    uint64_t released;  /* ever, in this manager's time */
+    /* rates */
+    uint64_t joined_before, released_before;
+    double join_per_s, release_per_s;
+    struct pace pace;   /* as last sent */
+    uint64_t manual;    /* tickets an operator has released by hand, still to go */
+};
+
+struct mqueue {
+    queue_id id;
+    struct queue_def def; /* owned */
+    uint64_t version;     /* of the definition */
+    struct release rel;
+    unsigned n_lanes;
+    struct mlane lane[LANES_MAX];
+    bool full;            /* max_waiting reached */
+    uint64_t map_version; /* when its map record last changed */
+    bool put_def, put_chain; /* to be stored at the end of this step */
+    bool active;          /* in mng.active: somebody waits */
+    bool stats_dirty;
+    double allowed_per_s;
+    struct list_node in_all, in_active, in_puts;
+};
+
+enum move_state {
+    MOVE_PLANNED,    /* MOVE_IN is to be accepted by the target's node */
+    MOVE_COPY,       /* source is copying */
+    MOVE_COMMITTING, /* alias is durable; target is told */
+    MOVE_CLEARING,   /* target has it, routers know; source is told */
+    MOVE_ABORTING,   /* both are told to forget */
+    MOVE_NSTATES
+};
+
+struct mmove {
+    uint64_t id;
+    struct mseg *from, *to;   /* refs; from is NULL from MOVE_CLEARING on */
+    seg_id from_id, to_id;
+    struct mnode *from_node, *to_node;
+    enum move_state state;
+    bool from_done, to_done;  /* aborted there */
+    uint32_t tickets;
+    msec_t progress_ms, sent_ms;
+    struct list_node in;
+};
+
+struct tombstone {
+    queue_id id;
+    uint64_t version;
+};
+
+struct mng {
+    struct mng_opts opts;
+    char issuer[128];
+    bool started;
+    msec_t now_ms;
+    int64_t wall_ms;
+    struct rng rng;
+    uint64_t epoch, next_seg, seg_reserved, next_move, pop_counter;
+    queue_id next_queue;
+    node_no next_node;
+    bool put_meta;
+    struct mnode **node; /* by no - 1; owned */
+    uint32_t n_nodes;
+    bool nodes_changed;  /* the map's node list */
+    struct list routers; /* mrouter.in; owned */
+    struct list queues;  /* mqueue.in_all: by map_version, oldest first; owned */
+    struct map queue_by_id, seg_by_id, peer_node, peer_router;
+    struct map queue_by_name; /* hash of the name -> id; names are compared after */
+    struct list active;      /* mqueue.in_active */
+    struct list puts;        /* mqueue.in_puts: to be stored at the end of this step */
+    struct list dirty_lanes; /* mlane.in_dirty */
+    struct list todo;        /* mseg.in_todo: what should be differs from what is */
+    struct list moves;       /* mmove.in; owned */
+    uint64_t map_version, nodes_version;
+    struct tombstone tomb[MNG_TOMBSTONES];
+    uint32_t n_tombs;
+    uint64_t tomb_floor;     /* routers older than this get everything */
+    struct metric metric[MNG_METRICS_MAX];
+    unsigned n_metrics;
+    msec_t second_ms;        /* when the once-a-second work is due */
+    struct mng_counts count;
+    struct mng_out *out;     /* of the step being done */
+};
+
+/* ---- mng.c */
+void mng_begin(struct mng *m, msec_t now_ms, struct mng_out *out);
+void mng_end(struct mng *m);  /* planning, stores, maps, aheads: the end of every step */
+struct msg *mng_to(struct mng *m, peer_no p, enum msg_type t);
+
+/* ---- mng_queue.c: queues and their lanes */
+struct mqueue *queue_find(const struct mng *m, const char *name);
+struct mqueue *queue_by_id(const struct mng *m, queue_id id);
+struct mqueue *queue_new(struct mng *m, queue_id id);
+void queue_free(struct mng *m, struct mqueue *q);
+void queue_fit_lanes(struct mng *m, struct mqueue *q);
+unsigned def_lane_count(const struct queue_def *d);
+const char *def_lane_name(const struct queue_def *d, unsigned i);
+void queue_mapped(struct mng *m, struct mqueue *q); /* its map record has changed */
+void queue_keep(struct mng *m, struct mqueue *q, bool def); /* store its chain (or def.) */
+void queue_rules_to(struct mng *m, const struct mqueue *q, struct mnode *n);
+/* A stored definition, at start. */
+SQ_CHECK int queue_restore(struct mng *m, queue_id id, uint64_t version,
+                           const struct queue_def *d, struct err *e);
+uint8_t queue_map_state(const struct mqueue *q);
+
+/* ---- chain.c */
+struct mseg *seg_find(const struct mng *m, seg_id id);
+struct mseg *seg_new(struct mng *m, struct mlane *l, struct mnode *n, seg_id id,
+                     uint32_t capacity, uint8_t kind, struct mseg *before);
+seg_id seg_id_take(struct mng *m);
+void seg_unlink(struct mng *m, struct mseg *s); /* out of the chain, freed */
+void seg_todo(struct mng *m, struct mseg *s);
+void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st);
+void seg_lost(struct mng *m, struct mseg *s);
+void seg_used(struct mseg *s);
+bool seg_reachable(const struct mseg *s);
+bool seg_dry(const struct mseg *s); /* certainly nobody in it will be popped any more */
+uint64_t seg_bound(const struct mseg *s);
+void seg_reconcile(struct mng *m, struct mseg *s);
+seg_id alias_of(const struct mlane *l, seg_id from); /* 0 = none */
+SQ_CHECK int alias_add(struct mlane *l, seg_id from, seg_id to);
+void lane_touch(struct mng *m, struct mlane *l);
+void lane_plan(struct mng *m, struct mlane *l); /* sums, aheads, opening, removal */
+void lane_pace(struct mng *m, struct mlane *l);
+
+/* ---- place.c */
+/* The node for a segment next to `near` (NULL ok), not `except`; NULL: no room anywhere. */
+struct mnode *place_pick(struct mng *m, const struct mseg *near, const struct mnode *except);
+
+/* ---- member.c */
+struct mnode *node_by_name(const struct mng *m, const char *name);
+struct mnode *node_by_no(const struct mng *m, node_no no);
+struct mnode *node_new(struct mng *m, node_no no, const char *name);
+void node_put(struct mng *m, const struct mnode *n);
+void node_ahead(struct mng *m, struct mnode *n, seg_id seg, uint64_t ahead);
+void node_pace(struct mng *m, struct mnode *n, const struct pace_entry *p);
+void node_flush_ahead(struct mng *m, struct mnode *n);
+void members_tick(struct mng *m);
+void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g);
+void on_seg_status(struct mng *m, struct mnode *n, const struct msg_seg_status *g);
+
+/* ---- move.c */
+void moves_plan(struct mng *m, struct mlane *l);   /* merges */
+void moves_drain(struct mng *m, struct mnode *n);  /* empties a node */
+void moves_tick(struct mng *m);
+void moves_node_down(struct mng *m, struct mnode *n);
+void on_move_status(struct mng *m, struct mnode *n, const struct msg_move_status *g);
+/* A node reports a segment with a move that this manager does not know. */
+void move_orphan(struct mng *m, struct mnode *n, const struct seg_status *st);
+const char *move_state_name(enum move_state s);
+
+/* ---- pop.c */
+void pops_tick(struct mng *m, struct mqueue *q); /* one tick of one queue's release */
+void on_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *g);
+void pop_node_up(struct mng *m, struct mnode *n);
+void pop_seg_gone(struct mng *m, struct mseg *s);
+
+/* ---- mng_map.c: what routers are told */
+void maps_flush(struct mng *m);
+void stats_flush(struct mng *m);
+
+/* ---- mng_keep.c: what must not be forgotten, as JSON */
+void keep_flush(struct mng *m);
+void keep_put(struct mng *m, const char *key, const char *json);
+void keep_del(struct mng *m, const char *key);
+
+#endif

@@ -1,0 +1,311 @@
+/* mng_keep.c: what must not be forgotten, as key and JSON text:
+ *
+ *   meta          epoch, and the next free ids (segments: an upper bound)
+ *   node/NAME     number, draining
+ *   queue/NAME    id, version, definition
+ *   chain/ID      per lane: segments in order [id, node, state, capacity, kind], aliases
+ *
+ * The rest is rebuilt from what the nodes report. */
+#include "queuemng/mng_int.h"
+
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+
+#define LOG_MODULE "keep"
+
+#define list_seg(it) list_entry(it, struct mseg, in_lane)
+
+/* ---- out ------------------------------------------------------------------------- */
+
+static void put_json(struct mng *m, const char *key, json_t *j)
+{
+    char *text = j != NULL ? json_dumps(j, JSON_COMPACT) : NULL;
+
+    if (text != NULL)
+        keep_put(m, key, text);
+    else
+        m->out->box.failed = true;
+    free(text);
+    json_decref(j);
+}
+
+static void put_meta(struct mng *m)
+{
+    put_json(m, "meta",
+             json_pack("{s:I,s:I,s:I,s:I}", "epoch", (json_int_t)m->epoch, "next_seg",
+                       (json_int_t)m->seg_reserved, "next_queue", (json_int_t)m->next_queue,
+                       "next_node", (json_int_t)m->next_node));
+}
+
+void node_put(struct mng *m, const struct mnode *n)
+{
+    char key[96];
+
+    snprintf(key, sizeof(key), "node/%s", n->name);
+    put_json(m, key,
+             json_pack("{s:I,s:s,s:b}", "no", (json_int_t)n->no, "name", n->name,
+                       "draining", n->draining));
+}
+
+static void put_def(struct mng *m, const struct mqueue *q)
+{
+    struct buf b;
+    char key[96];
+    json_t *def;
+
+    buf_init(&b);
+    cfg_dump_json(&b, &q->def, queue_def_keys);
+    def = b.failed ? NULL : json_loadb((const char *)b.data, b.len, 0, NULL);
+    buf_fini(&b);
+    snprintf(key, sizeof(key), "queue/%s", q->def.name);
+    put_json(m, key,
+             def == NULL ? NULL
+                         : json_pack("{s:I,s:I,s:o}", "id", (json_int_t)q->id, "version",
+                                     (json_int_t)q->version, "def", def));
+}
+
+static json_t *lane_json(const struct mlane *l)
+{
+    json_t *segs = json_array(), *aliases = json_array();
+
+    list_each(&l->segs, it) {
+        const struct mseg *s = list_seg(it);
+
+        if (alias_of(l, s->id) != 0)
+            continue; /* source of a committed move: its tickets are the target's */
+        json_array_append_new(segs, json_pack("[I,I,i,I,i]", (json_int_t)s->id,
+                                              (json_int_t)s->node->no, s->state,
+                                              (json_int_t)s->capacity, s->kind));
+    }
+    for (uint32_t i = 0; i < l->n_alias; i++)
+        json_array_append_new(aliases, json_pack("[I,I]", (json_int_t)l->alias[i].from,
+                                                 (json_int_t)l->alias[i].to));
+    return json_pack("{s:o,s:o}", "segs", segs, "aliases", aliases);
+}
+
+static void put_chain(struct mng *m, const struct mqueue *q)
+{
+    json_t *lanes = json_array();
+    char key[96];
+
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        json_array_append_new(lanes, lane_json(&q->lane[i]));
+    snprintf(key, sizeof(key), "chain/%u", q->id);
+    put_json(m, key, json_pack("{s:o}", "lanes", lanes));
+}
+
+void keep_flush(struct mng *m)
+{
+    if (m->put_meta && m->started)
+        put_meta(m);
+    m->put_meta = m->put_meta && !m->started;
+    list_each(&m->puts, it) {
+        struct mqueue *q = list_entry(it, struct mqueue, in_puts);
+
+        if (q->put_def)
+            put_def(m, q);
+        if (q->put_chain)
+            put_chain(m, q);
+        q->put_def = q->put_chain = false;
+        list_remove(&m->puts, it);
+    }
+}
+
+/* ---- in -------------------------------------------------------------------------- */
+
+static int bad(const char *key, struct err *e)
+{
+    return err_set(e, SQ_EPROTO, "stored record %s: unexpected content", key);
+}
+
+static int load_meta(struct mng *m, const char *key, json_t *j, struct err *e)
+{
+    json_int_t epoch, seg, queue, node;
+
+    if (json_unpack(j, "{s:I,s:I,s:I,s:I}", "epoch", &epoch, "next_seg", &seg,
+                    "next_queue", &queue, "next_node", &node) < 0)
+        return bad(key, e);
+    m->epoch = (uint64_t)epoch;
+    m->next_seg = u64_max(m->next_seg, (uint64_t)seg);
+    m->next_queue = (queue_id)u64_max(m->next_queue, (uint64_t)queue);
+    m->next_node = (node_no)u64_max(m->next_node, (uint64_t)node);
+    return 0;
+}
+
+/* Records come in any order: one that names a node or queue not seen yet makes it. */
+static struct mnode *node_at(struct mng *m, node_no no)
+{
+    struct mnode *n = node_by_no(m, no);
+
+    return n != NULL ? n : node_new(m, no, "");
+}
+
+static int load_node(struct mng *m, const char *key, json_t *j, struct err *e)
+{
+    json_int_t no;
+    const char *name;
+    int draining;
+    struct mnode *n;
+
+    if (json_unpack(j, "{s:I,s:s,s:b}", "no", &no, "name", &name, "draining", &draining) <
+            0 ||
+        no <= 0 || no > 1000000)
+        return bad(key, e);
+    n = node_at(m, (node_no)no);
+    if (n == NULL)
+        return err_set(e, SQ_ENOMEM, "stored record %s: out of memory", key);
+    strncpy(n->name, name, NAME_MAX_LEN);
+    n->draining = draining;
+    return 0;
+}
+
+static struct mqueue *queue_at(struct mng *m, queue_id id)
+{
+    struct mqueue *q = queue_by_id(m, id);
+
+    return q != NULL ? q : queue_new(m, id);
+}
+
+static int load_queue(struct mng *m, const char *key, json_t *j, struct err *e)
+{
+    struct cfg_node *doc = NULL;
+    struct queue_def def = { 0 };
+    json_int_t id, version;
+    json_t *d;
+    char *text;
+    int rc;
+
+    if (json_unpack(j, "{s:I,s:I,s:o}", "id", &id, "version", &version, "def", &d) < 0)
+        return bad(key, e);
+    text = json_dumps(d, JSON_COMPACT);
+    if (text == NULL)
+        return err_set(e, SQ_ENOMEM, "stored record %s: out of memory", key);
+    rc = cfg_parse_json(&doc, text, strlen(text), e);
+    free(text);
+    if (rc == 0)
+        rc = cfg_bind(&def, sizeof(def), queue_def_keys, doc, key, e);
+    cfg_node_free(doc);
+    if (rc == 0)
+        rc = queue_restore(m, (queue_id)id, (uint64_t)version, &def, e);
+    cfg_clear(&def, queue_def_keys);
+    return rc;
+}
+
+static int load_seg(struct mng *m, struct mlane *l, json_t *j)
+{
+    json_int_t id, no, capacity;
+    int state, kind;
+    struct mnode *n;
+    struct mseg *s;
+
+    if (json_unpack(j, "[I,I,i,I,i]", &id, &no, &state, &capacity, &kind) < 0 || no <= 0)
+        return SQ_EPROTO;
+    n = node_at(m, (node_no)no);
+    s = n == NULL ? NULL
+                  : seg_new(m, l, n, (seg_id)id, (uint32_t)capacity, (uint8_t)kind, NULL);
+    if (s == NULL)
+        return SQ_ENOMEM;
+    s->state = (uint8_t)state;
+    s->confirmed = true; /* routers may have heard of it */
+    s->lost_ms = 0;
+    seg_used(s);
+    m->next_seg = u64_max(m->next_seg, (uint64_t)id + 1);
+    return 0;
+}
+
+static int load_lane(struct mng *m, struct mlane *l, json_t *j)
+{
+    json_t *v;
+    size_t i;
+    int rc;
+
+    json_array_foreach(json_object_get(j, "segs"), i, v) {
+        rc = load_seg(m, l, v);
+        if (rc < 0)
+            return rc;
+    }
+    json_array_foreach(json_object_get(j, "aliases"), i, v) {
+        json_int_t from, to;
+
+        if (json_unpack(v, "[I,I]", &from, &to) < 0)
+            return SQ_EPROTO;
+        rc = alias_add(l, (seg_id)from, (seg_id)to);
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static int load_chain(struct mng *m, const char *key, json_t *j, struct err *e)
+{
+    struct mqueue *q = queue_at(m, (queue_id)strtoul(key + strlen("chain/"), NULL, 10));
+    json_t *lane;
+    size_t i;
+
+    if (q == NULL)
+        return err_set(e, SQ_ENOMEM, "stored record %s: out of memory", key);
+    json_array_foreach(json_object_get(j, "lanes"), i, lane) {
+        int rc = i < LANES_MAX ? load_lane(m, &q->lane[i], lane) : SQ_EPROTO;
+
+        if (rc < 0)
+            return err_set(e, rc, "stored record %s: %s", key, sq_strerror(rc));
+    }
+    return 0;
+}
+
+int mng_load(struct mng *m, const char *key, const char *val, struct err *e)
+{
+    json_t *j = json_loads(val, 0, NULL);
+    int rc;
+
+    if (j == NULL)
+        return err_set(e, SQ_EPROTO, "stored record %s: not JSON", key);
+    if (strcmp(key, "meta") == 0)
+        rc = load_meta(m, key, j, e);
+    else if (strncmp(key, "node/", 5) == 0)
+        rc = load_node(m, key, j, e);
+    else if (strncmp(key, "queue/", 6) == 0)
+        rc = load_queue(m, key, j, e);
+    else if (strncmp(key, "chain/", 6) == 0)
+        rc = load_chain(m, key, j, e);
+    else
+        rc = 0; /* of a newer version, or the shell's own */
+    json_decref(j);
+    return rc;
+}
+
+/* A new term: a higher epoch, and map versions above all earlier ones. */
+void mng_start(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out)
+{
+    mng_begin(m, now_ms, out);
+    m->wall_ms = wall_ms;
+    m->epoch++;
+    m->started = true;
+    m->put_meta = true;
+    m->seg_reserved = m->next_seg + MNG_SEG_IDS;
+    m->map_version = m->epoch << 32 | 1;
+    m->tomb_floor = m->map_version;
+    m->second_ms = now_ms + 1000;
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (m->node[i] != NULL)
+            m->node[i]->down_ms = now_ms;
+    list_each(&m->queues, it) {
+        struct mqueue *q = list_entry(it, struct mqueue, in_all);
+
+        if (q->def.name == NULL) { /* its definition was deleted, its chain record not yet */
+            queue_free(m, q);
+            continue;
+        }
+        q->map_version = m->map_version;
+        queue_fit_lanes(m, q);
+        list_each(&q->lane[0].segs, s)
+            list_seg(s)->lost_ms = now_ms;
+    }
+    log_info("event=term epoch=%llu queues=%zu nodes=%u", (unsigned long long)m->epoch,
+             m->queues.n, m->n_nodes);
+    mng_end(m);
+}

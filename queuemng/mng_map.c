@@ -1,0 +1,229 @@
+/* mng_map.c: what routers are told: the chain map (changes since what each has), and the
+ * queues' figures once a second. */
+#include "queuemng/mng_int.h"
+
+#include <string.h>
+
+#define CHUNK_BYTES (256 * 1024) /* of one MAP frame, about */
+#define STATS_CHUNK 1024         /* queues in one STATS frame */
+#define KEYS_MAX    8
+
+#define list_seg(it)   list_entry(it, struct mseg, in_lane)
+#define list_queue(it) list_entry(it, struct mqueue, in_all)
+
+/* ---- one queue's record ---------------------------------------------------------- */
+
+/* What stands behind an unconfirmed tail is not shown: its turn comes first (I3). */
+static uint32_t visible(const struct mlane *l, struct map_seg *v)
+{
+    uint32_t n = 0;
+
+    list_each(&l->segs, it) {
+        const struct mseg *s = list_seg(it);
+
+        if (!s->confirmed && s->kind == OPEN_TAIL)
+            break;
+        if (!s->confirmed)
+            continue;
+        if (v != NULL)
+            v[n] = (struct map_seg){ .id = s->id, .node = s->node->no, .state = s->state };
+        n++;
+    }
+    return n;
+}
+
+static bool lane_record(struct arena *a, const struct mlane *l, struct map_lane *r)
+{
+    r->name = arena_strdup(a, def_lane_name(&l->q->def, l->no));
+    r->n_segs = visible(l, NULL);
+    r->segs = arena_array(a, r->n_segs, sizeof(*r->segs));
+    r->n_aliases = l->n_alias;
+    r->aliases = arena_memdup(a, l->alias, l->n_alias * sizeof(*l->alias));
+    if (r->name == NULL || r->segs == NULL || r->aliases == NULL)
+        return false;
+    visible(l, r->segs);
+    return true;
+}
+
+static bool queue_record(struct arena *a, const struct mqueue *q, struct map_queue *r,
+                         size_t *bytes)
+{
+    r->id = q->id;
+    r->name = arena_strdup(a, q->def.name);
+    r->state = queue_map_state(q);
+    r->n_lanes = q->n_lanes;
+    r->lanes = arena_array(a, q->n_lanes, sizeof(*r->lanes));
+    if (r->name == NULL || r->lanes == NULL)
+        return false;
+    for (unsigned i = 0; i < q->n_lanes; i++) {
+        if (!lane_record(a, &q->lane[i], &r->lanes[i]))
+            return false;
+        *bytes += 80 + r->lanes[i].n_segs * 20u + r->lanes[i].n_aliases * 24u;
+    }
+    return true;
+}
+
+/* ---- frames ---------------------------------------------------------------------- */
+
+static bool add_nodes(const struct mng *m, struct arena *a, struct msg_map *g)
+{
+    g->nodes = arena_array(a, m->n_nodes, sizeof(*g->nodes));
+    if (g->nodes == NULL)
+        return false;
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const struct mnode *n = m->node[i];
+
+        if (n == NULL || n->addr[0] == '\0')
+            continue;
+        g->nodes[g->n_nodes].no = n->no;
+        g->nodes[g->n_nodes].name = arena_strdup(a, n->name);
+        g->nodes[g->n_nodes].addr = arena_strdup(a, n->addr);
+        g->n_nodes++;
+    }
+    return !a->failed;
+}
+
+/* The nodes' public keys, each once. They are the same unless keys are being rotated. */
+static bool add_keys(const struct mng *m, struct arena *a, struct msg_map *g)
+{
+    uint8_t(*keys)[32] = arena_array(a, KEYS_MAX, 32);
+
+    if (keys == NULL)
+        return false;
+    for (uint32_t i = 0; i < m->n_nodes && g->n_keys < KEYS_MAX; i++) {
+        const struct mnode *n = m->node[i];
+        bool has = n == NULL || n->addr[0] == '\0';
+
+        for (uint32_t k = 0; k < g->n_keys && !has; k++)
+            has = memcmp(keys[k], n->pass_key, 32) == 0;
+        if (!has)
+            memcpy(keys[g->n_keys++], n->pass_key, 32);
+    }
+    g->keys = (const uint8_t(*)[32])keys;
+    return true;
+}
+
+static struct msg_map *frame_begin(struct mng *m, const struct mrouter *r, uint64_t from,
+                                   uint32_t room)
+{
+    struct arena *a = &m->out->box.mem;
+    struct msg_map *g = &mng_to(m, r->peer, MSG_MAP)->map;
+
+    g->epoch = m->epoch;
+    g->from_version = from;
+    g->version = m->map_version;
+    g->next_seg = m->next_seg;
+    g->more = true;
+    g->queues = arena_array(a, room, sizeof(*g->queues));
+    if (g->queues == NULL || !add_nodes(m, a, g) || !add_keys(m, a, g))
+        return NULL;
+    return g;
+}
+
+static bool add_removed(struct mng *m, struct msg_map *g, uint64_t from)
+{
+    g->removed = arena_array(&m->out->box.mem, m->n_tombs, sizeof(*g->removed));
+    if (g->removed == NULL)
+        return false;
+    for (uint32_t i = 0; i < m->n_tombs; i++)
+        if (m->tomb[i].version > from)
+            g->removed[g->n_removed++] = m->tomb[i].id;
+    return true;
+}
+
+/* Queues are listed by the version of their last change: walk back to what it has. */
+static bool map_send(struct mng *m, const struct mrouter *r, uint64_t from)
+{
+    struct list_node *it = list_last(&m->queues);
+    uint32_t left = 0;
+    size_t bytes = 0;
+    struct msg_map *g;
+
+    for (; it != NULL && list_queue(it)->map_version > from; it = list_prev(&m->queues, it))
+        left++;
+    g = frame_begin(m, r, from, left);
+    if (g == NULL || (from != 0 && !add_removed(m, g, from)))
+        return false;
+    for (it = list_last(&m->queues); left > 0; it = list_prev(&m->queues, it), left--) {
+        if (bytes > CHUNK_BYTES) {
+            bytes = 0;
+            g = frame_begin(m, r, from, left);
+            if (g == NULL)
+                return false;
+        }
+        if (!queue_record(&m->out->box.mem, list_queue(it), &g->queues[g->n_queues], &bytes))
+            return false;
+        g->n_queues++;
+    }
+    g->more = false;
+    return true;
+}
+
+void maps_flush(struct mng *m)
+{
+    list_each(&m->routers, it) {
+        struct mrouter *r = list_entry(it, struct mrouter, in);
+        uint64_t from = r->sent_version;
+
+        if (!r->registered || from == m->map_version)
+            continue;
+        if (from > m->map_version || from < m->tomb_floor)
+            from = 0;
+        if (!map_send(m, r, from))
+            continue; /* out of memory: with the next step */
+        r->sent_version = m->map_version;
+        m->count.maps_sent++;
+    }
+}
+
+/* ---- figures --------------------------------------------------------------------- */
+
+static void queue_figures(struct arena *a, const struct mqueue *q, struct queue_stats *s)
+{
+    s->id = q->id;
+    s->rate_milli_per_s = (uint64_t)(q->allowed_per_s * 1000.0 + 0.5);
+    s->limited_by = arena_strdup(a, q->rel.limited_by);
+    s->n_lanes = q->n_lanes;
+    for (unsigned i = 0; i < q->n_lanes; i++) {
+        const struct mlane *l = &q->lane[i];
+
+        s->ready += l->ready;
+        s->active += l->active;
+        s->lane[i].waiting = l->waiting;
+        s->lane[i].rate_milli_per_s = (uint64_t)(l->release_per_s * 1000.0 + 0.5);
+    }
+}
+
+static void stats_to(struct mng *m, struct mrouter *r, bool all)
+{
+    struct arena *a = &m->out->box.mem;
+    struct msg_stats *g = NULL;
+
+    list_each(&m->queues, it) {
+        const struct mqueue *q = list_queue(it);
+
+        if (!all && !q->stats_dirty)
+            continue;
+        if (g == NULL || g->n == STATS_CHUNK) {
+            g = &mng_to(m, r->peer, MSG_STATS)->stats;
+            g->queues = arena_array(a, STATS_CHUNK, sizeof(*g->queues));
+            if (g->queues == NULL)
+                return;
+        }
+        queue_figures(a, q, &g->queues[g->n++]);
+    }
+}
+
+void stats_flush(struct mng *m)
+{
+    list_each(&m->routers, it) {
+        struct mrouter *r = list_entry(it, struct mrouter, in);
+
+        if (!r->registered)
+            continue;
+        stats_to(m, r, r->stats_all);
+        r->stats_all = false;
+    }
+    list_each(&m->queues, it)
+        list_queue(it)->stats_dirty = false;
+}

@@ -1,0 +1,190 @@
+/* pop.c: releasing: from "n tickets for this lane" to SEG_POPs, one at a time per lane.
+ *
+ *   grant --> first segment that may have somebody --SEG_POP--> its node
+ *             ^                                                   |
+ *             '--- the rest goes on to the next, if it is dry <---'
+ *
+ * A segment is passed over only if it is certainly dry (sealed, and reported empty since)
+ * or unreachable for skip_after_ms: that keeps the order (I3). A repeated pop carries the
+ * same tick and is answered the same (I2). */
+#include "queuemng/mng_int.h"
+
+#include <string.h>
+
+#include "common/log.h"
+
+#define LOG_MODULE "release"
+
+#define list_seg(it) list_entry(it, struct mseg, in_lane)
+
+/* Past what cannot be reached for long, past what is dry; NULL: nobody to release. */
+static struct mseg *pop_head(const struct mng *m, const struct mlane *l, bool *wait)
+{
+    struct mseg *first_open = NULL;
+
+    *wait = false;
+    list_each(&l->segs, it) {
+        struct mseg *s = list_seg(it);
+
+        if (seg_dry(s) || !s->confirmed)
+            continue;
+        if (!seg_reachable(s)) {
+            if (s->node->peer == 0 &&
+                m->now_ms - s->node->down_ms > m->opts.skip_after_ms)
+                continue;
+            *wait = true;
+            return NULL;
+        }
+        if (s->st.waiting + s->st.returning != 0)
+            return first_open != NULL ? first_open : s;
+        /* open and empty when it last reported: somebody may have joined since, and if
+         * there are people behind it, it must be asked first */
+        if (first_open == NULL)
+            first_open = s;
+    }
+    return NULL;
+}
+
+static void pop_send(struct mng *m, struct mlane *l, const struct mseg *s)
+{
+    struct msg_seg_pop *p = &mng_to(m, s->node->peer, MSG_SEG_POP)->seg_pop;
+
+    p->epoch = m->epoch;
+    p->seg = s->id;
+    p->tick = l->pop.tick;
+    p->n = l->pop.n;
+    p->released_at_ms = l->pop.wall_ms;
+    l->pop.sent_ms = m->now_ms;
+    m->count.pops_sent++;
+}
+
+static double one_tick(const struct mng *m, const struct mqueue *q)
+{
+    return q->allowed_per_s * (double)m->opts.tick_ms / 1000.0;
+}
+
+static void pop_end(struct mng *m, struct mlane *l, uint64_t unused, bool refund)
+{
+    l->pop.busy = false;
+    l->pop.left = 0;
+    if (unused != 0 && refund)
+        release_refund(&l->q->rel, unused, one_tick(m, l->q));
+}
+
+/* Gives pop.left from wherever the head is now. */
+static void pop_go(struct mng *m, struct mlane *l)
+{
+    bool wait;
+    struct mseg *s = pop_head(m, l, &wait);
+    uint64_t n = l->pop.left;
+
+    if (s == NULL || n == 0) {
+        pop_end(m, l, n, wait);
+        return;
+    }
+    l->pop.busy = true;
+    l->pop.seg = s->id;
+    l->pop.tick = m->epoch << 32 | ++m->pop_counter;
+    l->pop.n = (uint32_t)u64_min(n, UINT32_MAX);
+    l->pop.since_ms = m->now_ms;
+    l->pop.wall_ms = m->wall_ms;
+    pop_send(m, l, s);
+}
+
+/* The answer is late: ask again with the same tick, or give the release up for good (it
+ * may have happened: it stays counted as given). */
+static void pop_late(struct mng *m, struct mlane *l)
+{
+    const struct mseg *s = seg_find(m, l->pop.seg);
+
+    if (s == NULL || (s->node->peer == 0 &&
+                      m->now_ms - s->node->down_ms > m->opts.skip_after_ms)) {
+        log_warn("event=pop_skipped seg=%llu n=%u", (unsigned long long)l->pop.seg,
+                 l->pop.n);
+        m->count.pops_skipped++;
+        pop_end(m, l, 0, false);
+    } else if (seg_reachable(s) && m->now_ms - l->pop.sent_ms >= MNG_AGAIN_MS) {
+        pop_send(m, l, s);
+    }
+}
+
+static void lane_release(struct mng *m, struct mlane *l, uint64_t by_rate)
+{
+    if (l->pop.busy) {
+        pop_late(m, l);
+        release_refund(&l->q->rel, by_rate, one_tick(m, l->q));
+        return;
+    }
+    if (l->manual > l->waiting + l->returning)
+        l->manual = l->waiting + l->returning; /* by hand does not save up either */
+    l->pop.left = by_rate + l->manual;
+    if (l->pop.left == 0)
+        return;
+    l->manual = 0;
+    pop_go(m, l);
+}
+
+void pops_tick(struct mng *m, struct mqueue *q)
+{
+    const struct def_limit *limit = q->def.limits.v;
+    const struct def_lane *lane = q->def.lanes.v;
+    const struct metric *metrics[16] = { NULL };
+    int64_t weights[LANES_MAX];
+    struct release_in in = { .now_ms = m->now_ms, .def = &q->def };
+    struct release_out out = { 0 };
+
+    in.metrics = metrics;
+    in.weights = weights;
+    in.n_lanes = q->n_lanes;
+    for (size_t i = 0; i < q->def.limits.n && i < ARRAY_LEN(metrics); i++)
+        for (unsigned k = 0; k < m->n_metrics; k++)
+            if (strcmp(m->metric[k].name, limit[i].metric) == 0)
+                metrics[i] = &m->metric[k];
+    for (unsigned i = 0; i < q->n_lanes; i++) {
+        weights[i] = q->def.lanes.n != 0 ? lane[i].weight : 1;
+        in.waiting[i] = q->lane[i].waiting + q->lane[i].returning;
+    }
+    release_tick(&q->rel, &in, &out);
+    q->allowed_per_s = out.allowed_per_s;
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        lane_release(m, &q->lane[i], out.n[i]);
+}
+
+void on_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *g)
+{
+    struct mseg *s = seg_find(m, g->seg);
+    struct mlane *l;
+    uint64_t left;
+
+    if (s == NULL || s->node != n || g->epoch != m->epoch)
+        return;
+    seg_status(m, s, &g->status);
+    l = s->lane;
+    if (!l->pop.busy || l->pop.seg != g->seg || l->pop.tick != g->tick)
+        return; /* the answer to a repetition */
+    l->released += g->n;
+    m->count.released += g->n;
+    left = l->pop.left > g->n ? l->pop.left - g->n : 0;
+    l->pop.left = left;
+    if (g->busy || left == 0 || !seg_dry(s))
+        pop_end(m, l, left, g->busy);
+    else
+        pop_go(m, l); /* it ran dry: the next one, in the same tick */
+}
+
+/* Its link is back: what was asked before is asked again, with the same tick. */
+void pop_node_up(struct mng *m, struct mnode *n)
+{
+    list_each(&n->segs, it) {
+        struct mseg *s = container_of(it, struct mseg, on_node);
+
+        if (s->lane->pop.busy && s->lane->pop.seg == s->id)
+            pop_send(m, s->lane, s);
+    }
+}
+
+void pop_seg_gone(struct mng *m, struct mseg *s)
+{
+    if (s->lane->pop.busy && s->lane->pop.seg == s->id)
+        pop_end(m, s->lane, 0, false);
+}

@@ -6,8 +6,8 @@
  *   pass.key        Ed25519 seed, base64. Only segment nodes have it, the same on all:
  *                   a router can check passes, it cannot make one.
  *   admin.token     what operators send. Only queuemng has it.
- * A file with other permissions than owner-only is refused. Secrets live in locked,
- * no-dump memory and are wiped on free. */
+ * A file with other permissions than owner-only is refused. A filled struct
+ * is locked in memory and kept out of dumps; keys_wipe() ends that. */
 #ifndef SEGQ_KEYS_H
 #define SEGQ_KEYS_H
 
@@ -26,13 +26,15 @@ struct pass_key {
     uint8_t public[32];
 };
 
-SQ_CHECK int keys_init(struct err *e); /* libsodium; no core dumps; first thing in main */
+/* First thing in main: libsodium; no core dumps and no ptrace, unless SEGQ_DEBUG=1. */
+SQ_CHECK int keys_init(struct err *e);
 /* Reads the file; creates it if `create` and it is missing (safe when several start at
  * once: link(2) decides who made it). */
 SQ_CHECK int keys_cluster(struct cluster_keys *k, const char *path, bool create, struct err *e);
 SQ_CHECK int keys_pass(struct pass_key *k, const char *path, bool create, struct err *e);
 SQ_CHECK int keys_admin_token(char *out, size_t cap, const char *path, bool create,
                               struct err *e);
+void keys_wipe(void *p, size_t n); /* zeroes and unlocks a struct filled by the above */
 void keys_kid(const uint8_t public[32], char out[12]); /* key id: 11 characters and a 0 */
 
 #endif

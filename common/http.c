@@ -94,30 +94,63 @@ static bool take_authority(struct http_req *r, struct slice *t)
     return true;
 }
 
-/* The target is made of QUERY characters; now its form. */
-static int target_form(struct http_req *r, struct slice t)
+/* The usual form: "/path?query". Only looks: a wrong byte is found by the caller. */
+static void origin_form(struct http_cur *c, struct http_req *r)
 {
-    size_t i = 0;
+    char *p = c->p, *end = c->end;
 
-    if (t.p[0] != '/') {
-        if (t.n == 1 && t.p[0] == '*' && r->method == HTTP_OPTIONS) {
-            r->path = t;
-            return 1;
-        }
-        if (!take_authority(r, &t))
-            return -400;
-        if (t.n == 0)
-            return 1;
+    while (p < end && http_is(*p, HTTP_PATH))
+        p++;
+    r->path = (struct slice){ c->p, (size_t)(p - c->p) };
+    if (p < end && *p == '?') {
+        char *q = ++p;
+
+        while (p < end && http_is(*p, HTTP_QUERY))
+            p++;
+        r->query = (struct slice){ q, (size_t)(p - q) };
     }
-    while (i < t.n && http_is(t.p[i], HTTP_PATH))
-        i++;
-    r->path = (struct slice){ t.p, i };
-    if (i == t.n)
+    c->p = p;
+}
+
+/* "http://host/path?query", or "*" for OPTIONS. */
+static int other_form(struct http_req *r, struct slice t)
+{
+    struct http_cur c;
+
+    if (t.n == 1 && t.p[0] == '*' && r->method == HTTP_OPTIONS) {
+        r->path = t;
         return 1;
-    if (t.p[i] != '?')
+    }
+    if (!take_authority(r, &t))
         return -400;
-    r->query = (struct slice){ t.p + i + 1, t.n - i - 1 };
-    return 1;
+    if (t.n == 0)
+        return 1;
+    c = (struct http_cur){ .p = t.p, .end = t.p + t.n };
+    origin_form(&c, r);
+    return c.p == c.end ? 1 : -400;
+}
+
+static int target(struct http_cur *c, struct http_req *r)
+{
+    struct slice t = { c->p, 0 };
+    bool origin = c->p < c->end && *c->p == '/';
+    int rc = 1;
+
+    if (origin) {
+        origin_form(c, r);
+    } else {
+        while (c->p < c->end && http_is(*c->p, HTTP_QUERY))
+            c->p++;
+    }
+    if (c->p == c->end)
+        return http_short(c);
+    t.n = (size_t)(c->p - t.p);
+    if (*c->p != ' ' || t.n == 0)
+        return -400;
+    if (!origin)
+        rc = other_form(r, t);
+    c->p++;
+    return rc;
 }
 
 static int version(struct http_cur *c, struct http_req *r)
@@ -146,7 +179,7 @@ static int version(struct http_cur *c, struct http_req *r)
 
 static int request_line(struct http_cur *c, struct http_req *r)
 {
-    struct slice m = { c->p, 0 }, t;
+    struct slice m = { c->p, 0 };
     int rc;
 
     while (c->p < c->end && http_is(*c->p, HTTP_TOKEN))
@@ -159,19 +192,9 @@ static int request_line(struct http_cur *c, struct http_req *r)
     r->method = method_of(m.p, m.n);
     if (m.n == 7 && memcmp(m.p, "CONNECT", 7) == 0)
         return -501;
-    t.p = ++c->p;
-    while (c->p < c->end && http_is(*c->p, HTTP_QUERY))
-        c->p++;
-    if (c->p == c->end)
-        return http_short(c);
-    t.n = (size_t)(c->p - t.p);
-    if (*c->p != ' ' || t.n == 0)
-        return -400;
-    rc = target_form(r, t);
-    if (rc <= 0)
-        return rc;
     c->p++;
-    return version(c, r);
+    rc = target(c, r);
+    return rc <= 0 ? rc : version(c, r);
 }
 
 static void on_length(struct head *h, struct slice v)

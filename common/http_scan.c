@@ -34,6 +34,12 @@ static inline bool any_control(uint64_t x)
     return ((low | del) & HIGHS) != 0;
 }
 
+static inline bool is_control(char c)
+{
+    return ((uint8_t)c < 0x20 && c != '\t') || c == 0x7f;
+}
+
+/* By eights, but a TAB is met byte by byte. */
 char *http_plain_end(char *p, char *end)
 {
     for (;;) {
@@ -45,13 +51,11 @@ char *http_plain_end(char *p, char *end)
                 break;
             p += 8;
         }
-        while (p < end && ((uint8_t)*p >= 0x20 || *p == '\t') && *p != 0x7f) {
-            p++;
-            /* behind a TAB go on by eights; the tail has fewer left anyway */
-            if (p[-1] == '\t' && end - p >= 8)
-                break;
+        for (char *stop = end - p > 8 ? p + 8 : end; p < stop; p++) {
+            if (is_control(*p))
+                return p;
         }
-        if (p == end || ((uint8_t)*p < 0x20 && *p != '\t') || *p == 0x7f)
+        if (p == end)
             return p;
     }
 }
@@ -68,22 +72,21 @@ int http_crlf(struct http_cur *c)
     return 1;
 }
 
-static int field_name(struct http_cur *c, struct http_field *f)
+static inline int field_name(struct http_cur *c, struct http_field *f)
 {
-    struct http_cur name = *c;
+    char *p = c->p, *end = c->end;
+    bool cut = (size_t)(end - p) > HTTP_MAX_NAME;
 
-    http_limit(&name, c->p, HTTP_MAX_NAME + 1, c->end, 431);
-    if (name.over == 0)
-        name.over = c->over;
-    f->name.p = c->p;
-    while (name.p < name.end && http_is(*name.p, HTTP_TOKEN))
-        name.p++;
-    if (name.p == name.end)
-        return http_short(&name);
-    f->name.n = (size_t)(name.p - f->name.p);
-    if (*name.p != ':' || f->name.n == 0)
+    if (cut)
+        end = p + HTTP_MAX_NAME + 1;
+    while (p < end && http_is(*p, HTTP_TOKEN))
+        p++;
+    if (p == end)
+        return cut ? -431 : http_short(c);
+    f->name = (struct slice){ c->p, (size_t)(p - c->p) };
+    if (*p != ':' || f->name.n == 0)
         return -400; /* space before the colon, obs-fold, no name, no colon */
-    c->p = name.p + 1;
+    c->p = p + 1;
     return 1;
 }
 

@@ -444,6 +444,8 @@ struct msg_copy_begin {
     seg_id from, to;
     uint32_t first; /* slots below are gone */
     uint32_t end;   /* one past the last slot */
+    uint32_t joined;  /* its own tokens have numbers below this (end - joined: absorbed) */
+    uint32_t unit_ms; /* what an idle unit is in this copy */
 };
 
 struct copy_block {
@@ -513,6 +515,7 @@ struct msg_copy_end {
     uint64_t move;
     uint32_t seq;
     uint32_t waiting; /* alive tickets: the target counts its own and compares */
+    uint64_t ahead;   /* the source's: positions must not grow by the move */
 };
 
 struct msg_copy_ack {

@@ -1,63 +1,139 @@
-# segq: make run, make test, make demo; `make help` lists the rest.
-# Objects live out of tree, one folder per flavour: make FLAVOUR=asan.
+# segq: `make run`, `make test`, `make demo`; `make help` lists the rest.
+# Objects live out of tree, one folder per flavour: make FLAVOUR=asan bins
 FLAVOUR ?= rel
 B := build/$(FLAVOUR)
 CC := gcc
+JOBS ?= $(shell nproc)
 PKGS := libevent libprotobuf-c yaml-0.1 jansson libsodium
 WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla -Werror
 HARDEN := -fstack-protector-strong -fPIE -Wformat -Wformat-security
 CFLAGS.rel := -O2 -g -D_FORTIFY_SOURCE=2
 CFLAGS.asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+CFLAGS.fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 LDFLAGS.rel := -Wl,-z,relro,-z,now
 LDFLAGS.asan := -fsanitize=address,undefined
+LDFLAGS.fuzz := -fsanitize=fuzzer,address,undefined
+ifeq ($(FLAVOUR),fuzz)
+CC := clang
+endif
 CFLAGS := -std=gnu11 $(WARN) $(HARDEN) $(CFLAGS.$(FLAVOUR)) -I. -I$(B)/gen $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 LDFLAGS := -pie $(LDFLAGS.$(FLAVOUR))
 LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
 
+# ---- sources -----------------------------------------------------------------------
 PROTOS := $(wildcard proto/*.proto)
-GEN_C := $(PROTOS:proto/%.proto=$(B)/gen/proto/%.pb-c.c)
-GEN_H := $(GEN_C:.c=.h)
+GEN_H := $(PROTOS:proto/%.proto=$(B)/gen/proto/%.pb-c.h)
 COMMON_C := $(wildcard common/*.c)
 ROUTER_C := $(filter-out router/main.c router/rt_cluster.c,$(wildcard router/*.c))
 SEGMENT_C := $(filter-out segment/main.c segment/seg_cluster.c,$(wildcard segment/*.c))
-QUEUEMNG_C := $(filter-out queuemng/main.c queuemng/segqctl.c,$(wildcard queuemng/*.c))
-PROGRAMS := router segment queuemng rt_cluster seg_cluster segqctl
+CTL_C := $(wildcard queuemng/segqctl*.c)
+QUEUEMNG_C := $(filter-out queuemng/main.c queuemng/mng_cluster.c $(CTL_C),$(wildcard queuemng/*.c))
+SWARM_C := $(wildcard tests/bench/swarm/*.c)
+PROGRAMS := router segment queuemng rt_cluster seg_cluster mng_cluster segqctl
 
 o = $(patsubst %.c,$(B)/obj/%.o,$(1))
-bins: $(PROGRAMS:%=$(B)/bin/%)
+link = $(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+
+bins: $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm
 
 $(B)/gen/proto/%.pb-c.c $(B)/gen/proto/%.pb-c.h: proto/%.proto
 	@mkdir -p $(B)/gen
 	protoc-c --c_out=$(B)/gen $<
+$(B)/obj/gen/%.o: $(B)/gen/proto/%.pb-c.c $(GEN_H)
+	@mkdir -p $(@D)
+	$(CC) $(CFLAGS) -w -c -o $@ $<
 $(B)/obj/%.o: %.c | $(GEN_H)
 	@mkdir -p $(@D)
 	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
-$(B)/obj/gen/%.o: $(B)/gen/proto/%.pb-c.c
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -w -c -o $@ $<
 $(B)/libsegq.a: $(call o,$(COMMON_C)) $(PROTOS:proto/%.proto=$(B)/obj/gen/%.o)
 	rm -f $@; ar rcs $@ $^
+$(B)/libcores.a: $(call o,$(ROUTER_C) $(SEGMENT_C) $(QUEUEMNG_C))
+	rm -f $@; ar rcs $@ $^
 
-link = $(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
+# ---- programs ----------------------------------------------------------------------
 $(B)/bin/router: $(call o,router/main.c $(ROUTER_C)) $(B)/libsegq.a
 $(B)/bin/segment: $(call o,segment/main.c $(SEGMENT_C)) $(B)/libsegq.a
 $(B)/bin/queuemng: $(call o,queuemng/main.c $(QUEUEMNG_C)) $(B)/libsegq.a
-$(B)/bin/segqctl: $(call o,queuemng/segqctl.c) $(B)/libsegq.a
+$(B)/bin/segqctl: $(call o,$(CTL_C)) $(B)/libsegq.a
 $(B)/bin/rt_cluster: $(call o,router/rt_cluster.c) $(B)/libsegq.a
 $(B)/bin/seg_cluster: $(call o,segment/seg_cluster.c) $(B)/libsegq.a
-$(PROGRAMS:%=$(B)/bin/%):
+$(B)/bin/mng_cluster: $(call o,queuemng/mng_cluster.c) $(B)/libsegq.a
+$(B)/bin/swarm: $(call o,$(SWARM_C)) $(B)/libsegq.a
+$(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm:
 	@mkdir -p $(@D)
 	$(link)
 
-# One test program per tests/unit/test_X.c; it links every core (no program's main).
+# ---- tests: one program per file ---------------------------------------------------
 UNIT := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
-TESTLIB_C := $(wildcard tests/lib/*.c)
-$(B)/libcores.a: $(call o,$(ROUTER_C) $(SEGMENT_C) $(QUEUEMNG_C))
-	rm -f $@; ar rcs $@ $^
-$(B)/unit/%: $(B)/obj/tests/unit/%.o $(B)/libcores.a $(B)/libsegq.a
+SIM := $(patsubst tests/sim/%.c,$(B)/sim/%,$(wildcard tests/sim/sim_*.c))
+FUZZ := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
+SWARM_LIB := $(call o,$(filter-out %/main.c,$(SWARM_C)))
+SIM_LIB := $(call o,$(wildcard tests/lib/sim*.c))
+tests: $(UNIT) $(SIM)
+$(B)/unit/test_swarm%: $(B)/obj/tests/unit/test_swarm%.o $(SWARM_LIB) $(B)/libsegq.a
 	@mkdir -p $(@D)
 	$(link) -lcriterion
+$(B)/unit/%: $(B)/obj/tests/unit/%.o $(B)/libcores.a $(B)/libsegq.a
+	@mkdir -p $(@D)
+	$(link) -lhttp_parser -lcriterion
+$(B)/sim/%: $(B)/obj/tests/sim/%.o $(SIM_LIB) $(B)/libcores.a $(B)/libsegq.a
+	@mkdir -p $(@D)
+	$(link) -lcriterion
+$(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/libcores.a $(B)/libsegq.a
+	@mkdir -p $(@D)
+	$(link) -lhttp_parser
+$(B)/bench/%: $(B)/obj/tests/bench/%.o $(B)/libcores.a $(B)/libsegq.a
+	@mkdir -p $(@D)
+	$(link)
+bench-core: $(BENCH)
+	for b in $(BENCH); do $$b || exit 1; done
+
+# ---- what people type --------------------------------------------------------------
+help:
+	@sed -n 's/^## //p' Makefile
+## make run          install what is missing, build, run a local cluster (Ctrl-C ends it)
+run: deps
+	$(MAKE) -j$(JOBS) bins
+	deploy/run.sh
+## make demo         100 000 players against the cluster of `make run`
+demo: deps
+	$(MAKE) -j$(JOBS) bins
+	deploy/demo.sh
+## make test         install what tests need, build, run every test
+test: deps-test
+	tests/run.sh
+## make test-asan    the same under AddressSanitizer and UBSan
+test-asan: deps-test
+	FLAVOUR=asan tests/run.sh
+## make check        layers, configuration samples, API description (no processes)
+check: layers
+	$(MAKE) -j$(JOBS) bins
+	tests/check.sh
+## make layers       one-way dependencies; every header compiles alone
+layers: $(GEN_H)
+	tests/layers.sh
+## make sim SEEDS=N  the simulation, N seeds (FIRST=n to start elsewhere)
+SEEDS ?= 1000
+sim:
+	$(MAKE) -j$(JOBS) $(B)/sim/sim_mixed
+	SEEDS=$(SEEDS) $(B)/sim/sim_mixed
+## make fuzz         every fuzz target for FUZZ_S seconds (60)
+FUZZ_S ?= 60
+fuzz:
+	$(MAKE) -j$(JOBS) FLAVOUR=fuzz fuzz-bins
+	tests/fuzz.sh build/fuzz/fuzz $(FUZZ_S)
+fuzz-bins: $(FUZZ)
+## make deps         install what the build needs (apt-get)
+deps:
+	@deploy/deps.sh build
+deps-test:
+	@deploy/deps.sh build test
+## make clean        remove build/
+clean:
+	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
-.PHONY: bins
+.PHONY: bins tests help run demo test test-asan check layers sim fuzz fuzz-bins bench-core deps deps-test clean
 .SECONDARY:
+.DEFAULT_GOAL := help

@@ -1,0 +1,46 @@
+#!/bin/sh
+# deps.sh build [test]: installs the Debian packages that are missing, and says which.
+# Nothing is asked of apt when everything is there.
+set -eu
+
+build="gcc make pkg-config libc6-dev protobuf-c-compiler libevent-dev libprotobuf-c-dev
+    libyaml-dev libjansson-dev libsodium-dev curl"
+tests="clang libclang-rt-14-dev llvm libcriterion-dev libhttp-parser-dev jq python3-minimal
+    procps prometheus prometheus-node-exporter"
+
+want=""
+for group in "$@"; do
+    case $group in
+    build) want="$want $build" ;;
+    test) want="$want $tests" ;;
+    *) echo "usage: $0 build [test]" >&2; exit 2 ;;
+    esac
+done
+missing=""
+for p in $want; do
+    dpkg-query -W -f='${Status}' "$p" 2>/dev/null | grep -q '^install ok installed' ||
+        missing="$missing $p"
+done
+[ -n "$missing" ] || exit 0
+
+echo "installing:$missing"
+as_root=""
+if [ "$(id -u)" -ne 0 ]; then
+    command -v sudo >/dev/null || { echo "deps: run as root: apt-get install$missing" >&2; exit 1; }
+    as_root="sudo"
+fi
+# Services that Debian would start by itself (prometheus) are not wanted: tests start their own.
+policy=/usr/sbin/policy-rc.d
+made=""
+if [ ! -e $policy ]; then
+    printf '#!/bin/sh\nexit 101\n' | $as_root tee $policy >/dev/null
+    $as_root chmod 755 $policy
+    made=yes
+fi
+rc=0
+# shellcheck disable=SC2086
+{ $as_root apt-get update -q >/dev/null &&
+    $as_root env DEBIAN_FRONTEND=noninteractive apt-get install -y -q --no-install-recommends $missing >/dev/null; } || rc=$?
+[ -z "$made" ] || $as_root rm -f $policy
+[ $rc -eq 0 ] || echo "deps: apt-get could not install:$missing" >&2
+exit $rc

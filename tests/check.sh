@@ -1,0 +1,41 @@
+#!/bin/bash
+# check.sh [BIN]: what is written down matches what the programs do: every sample in conf/
+# is accepted by its program and names every key; the API description names every public
+# path and error code; shell scripts parse. Ends with "check: N passed, N failed".
+set -u
+cd "$(dirname "$0")/.." || exit 2
+bin=${1:-build/rel/bin}
+passed=0
+failed=0
+ok() { passed=$((passed + 1)); }
+no() { failed=$((failed + 1)); echo "FAIL $*"; }
+
+for p in router segment queuemng rt_cluster seg_cluster; do
+    sample=conf/$p.yaml
+    if [ ! -f "$sample" ]; then no "no $sample"; continue; fi
+    if out=$("$bin/$p" -t -c "$sample" 2>&1); then ok; else no "$p -t -c $sample: $out"; fi
+    # every top-level key of the effective configuration stands in the sample, if only as
+    # a comment
+    for key in $("$bin/$p" -t -c "$sample" 2>/dev/null | sed -n 's/^\([a-z_]*\):.*/\1/p'); do
+        if grep -qE "^#? ?$key:" "$sample"; then ok; else no "$sample does not name $key"; fi
+    done
+done
+
+for path in '/v1/queues/{queue}/tickets' '/v1/tickets/{token}' '/v1/queues/{queue}' /healthz /readyz \
+    /.well-known/jwks.json /v1/admin/cluster /v1/admin/queues '/v1/admin/queues/{queue}' /v1/admin/targets; do
+    if grep -qF "$path:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe $path"; fi
+done
+for code in $(sed -n 's/.*admin_problem([^"]*"\([a-z_]*\)".*/\1/p' queuemng/*.c | sort -u); do
+    if grep -qw "$code" proto/openapi.yaml; then ok; else no "openapi.yaml does not name code $code"; fi
+done
+if python3 -c 'import yaml' 2>/dev/null; then
+    if python3 -c 'import yaml,sys; yaml.safe_load(open("proto/openapi.yaml"))'; then ok; else no "openapi.yaml is not YAML"; fi
+fi
+for type in $(sed -n 's/^ *X(\([A-Z_]*\), [0-9]*).*/\1/p' common/msg.h); do
+    if grep -q "$type" proto/PROTOCOL.md common/rpc.h; then ok; else no "PROTOCOL.md does not name $type"; fi
+done
+for s in deploy/*.sh tests/*.sh tests/sys/*.sh .ci/run; do
+    if bash -n "$s"; then ok; else no "$s does not parse"; fi
+done
+echo "check: $passed passed, $failed failed"
+[ "$failed" -eq 0 ]

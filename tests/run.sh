@@ -1,0 +1,102 @@
+#!/bin/bash
+# run.sh [unit] [sim] [fuzz] [check] [sys]: builds and runs the tests (all parts without
+# arguments), one line per program, and ends with "N passed, N failed".
+#   FLAVOUR=rel|asan   which build is tested (fuzz corpora always run under ASan)
+#   SIM_SEEDS=N        seeds of the mixed simulation (1000; 100 under asan)
+#   SYS="story ..."    only these stories of tests/sys
+# Output of each program: build/FLAVOUR/log/NAME.log; shown if it fails.
+set -u
+cd "$(dirname "$0")/.." || exit 2
+flavour=${FLAVOUR:-rel}
+B=build/$flavour
+jobs=$(nproc)
+log=$B/log
+mkdir -p "$log"
+parts=${*:-unit sim fuzz check sys}
+[ "$flavour" = asan ] && [ $# -eq 0 ] && parts="unit sim sys"
+seeds=${SIM_SEEDS:-$([ "$flavour" = asan ] && echo 100 || echo 1000)}
+passed=0
+failed=0
+export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_stack_use_after_return=1:abort_on_error=0:exitcode=99}
+export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
+
+has() { case " $parts " in *" $1 "*) return 0 ;; *) return 1 ;; esac; }
+
+count() { # passed failed name seconds
+    passed=$((passed + $1))
+    failed=$((failed + $2))
+    printf '%-36s %5d passed %3d failed  %4ss\n' "$3" "$1" "$2" "$4"
+}
+
+build() { # targets...
+    if ! make -s -j"$jobs" FLAVOUR="$flavour" "$@" >"$log/build.log" 2>&1; then
+        tail -40 "$log/build.log"
+        count 0 1 "build $*" 0
+        echo
+        echo "$passed passed, $failed failed"
+        exit 1
+    fi
+}
+
+# A criterion program: counts its tests; one that dies counts as a failure.
+criterion() {
+    local name=${1##*/} t0=$SECONDS out rc p f
+    out=$log/$name.log
+    timeout 600 "$@" >"$out" 2>&1
+    rc=$?
+    p=$(sed -n 's/.*Passing: *\([0-9]*\).*/\1/p' "$out" | tail -1)
+    f=$(sed -n 's/.*Tested: *\([0-9]*\).*/\1/p' "$out" | tail -1)
+    f=$((${f:-0} - ${p:-0}))
+    [ $rc -ne 0 ] && [ $f -eq 0 ] && f=1
+    [ "${p:-0}" -eq 0 ] && [ $f -eq 0 ] && f=1
+    count "${p:-0}" "$f" "$name" $((SECONDS - t0))
+    [ "$f" -eq 0 ] || tail -60 "$out"
+}
+
+# Any program whose last line is "NAME: N ... passed, M failed".
+counted() {
+    local name=$1 t0=$SECONDS out p f rc
+    shift
+    out=$log/$name.log
+    timeout "${LIMIT:-900}" "$@" >"$out" 2>&1
+    rc=$?
+    p=$(tail -1 "$out" | sed -n 's/.*[: ]\([0-9][0-9]*\) [a-z ]*passed, .*/\1/p')
+    f=$(tail -1 "$out" | sed -n 's/.*passed, \([0-9][0-9]*\) .*failed.*/\1/p;s/.*passed, \([0-9][0-9]*\) failed.*/\1/p' | head -1)
+    [ -n "$p" ] && [ -n "$f" ] || { p=${p:-0}; f=1; }
+    [ $rc -ne 0 ] && [ "$f" -eq 0 ] && f=1
+    count "$p" "$f" "$name" $((SECONDS - t0))
+    [ "$f" -eq 0 ] || { grep -n 'FAIL' "$out" | head -20; tail -60 "$out"; }
+}
+
+t00=$SECONDS
+has unit && build bins tests && for t in "$B"/unit/test_*; do
+    [ -x "$t" ] && [ -f "tests/unit/${t##*/}.c" ] && criterion "$t"
+done
+if has sim; then
+    build tests
+    for t in "$B"/sim/sim_*; do
+        [ -f "tests/sim/${t##*/}.c" ] || continue
+        case $t in
+        */sim_mixed) SEEDS=$seeds counted sim_mixed "$t" ;;
+        *) criterion "$t" ;;
+        esac
+    done
+fi
+if has fuzz; then
+    make -s -j"$jobs" FLAVOUR=fuzz fuzz-bins >"$log/fuzz-build.log" 2>&1 || tail -30 "$log/fuzz-build.log"
+    counted fuzz_corpora tests/fuzz.sh build/fuzz/fuzz 0
+fi
+if has check; then
+    build bins
+    counted layers tests/layers.sh
+    counted check tests/check.sh "$B/bin"
+fi
+if has sys; then
+    build bins
+    # shellcheck disable=SC2086
+    LIMIT=1800 counted sys tests/sys/run.sh "$B/bin" ${SYS:-}
+fi
+echo "took $((SECONDS - t00)) s"
+echo
+echo "$passed passed, $failed failed"
+[ "$failed" -eq 0 ]

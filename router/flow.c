@@ -1,0 +1,276 @@
+/* flow.c: a join, poll or leave, decision by decision. See flow.h.
+ *
+ * What can go wrong, and the answer:
+ *   the map has no open segment      wait for a newer one; at the deadline 503 queue_full
+ *   the map is older than the token  wait for a newer one; at the deadline 503
+ *   link broke under a join          503: it may have been recorded, so it is not repeated
+ *   link broke under poll or leave   ask again after a moment; at the deadline 503
+ *   the node does not know the segment, or says it moved: a newer map, or ask the target
+ *   the segment's queue is gone, or it was unlinked: 410 finished (a leave: 204)
+ *   the segment is lost              410 segment_lost (a leave: 204) */
+#include "router/flow.h"
+
+#include "common/err.h"
+
+#define FLOW_AGAIN_MS  100 /* between two asks of somebody who could not help */
+#define FLOW_QUICK_MAX 8   /* asks without a pause: more means that we go in circles */
+
+static void done(struct flow *f, enum flow_result result)
+{
+    f->todo = FLOW_DONE;
+    f->result = result;
+    f->wake_ms = MSEC_NEVER;
+}
+
+static void gone(struct flow *f, enum gone_reason why)
+{
+    f->reason = (uint8_t)why;
+    done(f, f->kind == FLOW_LEAVE ? FLOW_OK : FLOW_GONE); /* a leave has what it wanted */
+}
+
+/* When the time is over there is an answer at once; `late` says which. */
+static void pause_until(struct flow *f, enum flow_todo todo, msec_t wake_ms, msec_t now_ms,
+                        enum flow_result late)
+{
+    if (now_ms >= f->deadline_ms) {
+        done(f, late);
+        return;
+    }
+    f->todo = todo;
+    f->wake_ms = ms_min(wake_ms, f->deadline_ms);
+}
+
+static void wait_map(struct flow *f, msec_t now_ms)
+{
+    pause_until(f, FLOW_WAIT_MAP, now_ms + FLOW_AGAIN_MS, now_ms, FLOW_UNAVAIL);
+}
+
+static void ask(struct flow *f, seg_id serving, seg_id name, node_no node, msec_t now_ms)
+{
+    if (f->tries >= FLOW_QUICK_MAX && f->todo == FLOW_ASK) {
+        wait_map(f, now_ms); /* the answer to the last ask led straight to this one */
+        return;
+    }
+    if (f->tries < UINT8_MAX)
+        f->tries++;
+    f->todo = FLOW_ASK;
+    f->wake_ms = f->deadline_ms;
+    f->serving = serving;
+    f->seg = name;
+    f->node = node;
+}
+
+static void next_join(struct flow *f, struct routes *r, msec_t now_ms)
+{
+    struct route_tail t;
+    int rc = routes_tail(r, f->queue, f->lane, &t);
+
+    if (rc == 0)
+        ask(f, t.seg, t.seg, t.node, now_ms);
+    else if (rc == SQ_EFULL)
+        pause_until(f, FLOW_WAIT_MAP, f->deadline_ms, now_ms, FLOW_FULL);
+    else if (routes_version(r) > 0)
+        done(f, FLOW_NO_QUEUE); /* deleted while we waited */
+    else
+        wait_map(f, now_ms);
+}
+
+static void next_poll(struct flow *f, struct routes *r, msec_t now_ms)
+{
+    struct route_owner o;
+    int rc = routes_owner(r, f->token.seg, &o);
+
+    if (rc == SQ_EGONE) {
+        gone(f, GONE_FINISHED);
+        return;
+    }
+    if (rc < 0) {
+        wait_map(f, now_ms);
+        return;
+    }
+    f->queue = o.queue->id;
+    f->lane = (uint8_t)o.lane;
+    if (o.lost)
+        gone(f, GONE_LOST);
+    else
+        ask(f, o.seg, f->token.seg, o.node, now_ms);
+}
+
+static void next(struct flow *f, struct routes *r, msec_t now_ms)
+{
+    if (f->kind == FLOW_JOIN)
+        next_join(f, r, now_ms);
+    else
+        next_poll(f, r, now_ms);
+}
+
+static void start(struct flow *f, enum flow_kind kind, msec_t now_ms)
+{
+    *f = (struct flow){ .kind = kind,
+                        .todo = FLOW_WAIT,
+                        .token = f->token,
+                        .deadline_ms = now_ms + FLOW_TIMEOUT_MS };
+}
+
+void flow_join(struct flow *f, struct routes *r, const struct route_queue *q, unsigned lane,
+               msec_t now_ms)
+{
+    start(f, FLOW_JOIN, now_ms);
+    if (q == NULL) {
+        done(f, routes_version(r) > 0 ? FLOW_NO_QUEUE : FLOW_UNAVAIL);
+        return;
+    }
+    f->queue = q->id;
+    f->lane = (uint8_t)lane;
+    if (q->state == QUEUE_CLOSED)
+        done(f, FLOW_CLOSED);
+    else if (q->state == QUEUE_FULL)
+        done(f, FLOW_FULL);
+    else
+        next_join(f, r, now_ms);
+}
+
+void flow_poll(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms)
+{
+    f->token = *t;
+    start(f, FLOW_POLL, now_ms);
+    next_poll(f, r, now_ms);
+}
+
+void flow_leave(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms)
+{
+    f->token = *t;
+    start(f, FLOW_LEAVE, now_ms);
+    next_poll(f, r, now_ms);
+}
+
+/* The node that had the ticket names the segment that has it now. Asked there at once if
+ * the map knows where that is; the token's own segment stays the name in the request. */
+static void follow(struct flow *f, struct routes *r, seg_id to, msec_t now_ms)
+{
+    struct route_owner o;
+
+    if (to != f->serving && routes_owner(r, to, &o) == 0 && !o.lost)
+        ask(f, o.seg, f->token.seg, o.node, now_ms);
+    else
+        wait_map(f, now_ms);
+}
+
+void flow_place_ans(struct flow *f, struct routes *r, const struct place_ans *a, msec_t now_ms)
+{
+    if (f->todo != FLOW_ASK)
+        return; /* it came after the deadline */
+    switch ((enum place_state)a->state) {
+    case PLACE_WAITING:
+        f->position = a->position;
+        f->poll_after_ms = a->poll_after_ms;
+        done(f, FLOW_OK);
+        break;
+    case PLACE_ADMITTED:
+        f->admitted = true;
+        f->released_at_ms = a->released_at_ms;
+        f->pass_expires_s = a->pass_expires_s;
+        done(f, FLOW_OK);
+        break;
+    case PLACE_GONE:
+        gone(f, (enum gone_reason)a->reason);
+        break;
+    case PLACE_BUSY:
+        pause_until(f, FLOW_WAIT, now_ms + FLOW_BUSY_MS, now_ms, FLOW_UNAVAIL);
+        break;
+    case PLACE_MOVED:
+        follow(f, r, a->moved_to, now_ms);
+        break;
+    default:
+        wait_map(f, now_ms);
+        break;
+    }
+}
+
+static void joined(struct flow *f, const struct append_ans *a, enum flow_result result)
+{
+    f->token.seg = a->seg != 0 ? a->seg : f->seg;
+    f->token.number = a->number;
+    f->token.issued_s = a->issued_s;
+    f->token.client = a->client;
+    f->position = a->position;
+    f->poll_after_ms = a->poll_after_ms;
+    done(f, result);
+}
+
+void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *a,
+                     msec_t now_ms)
+{
+    if (f->todo != FLOW_ASK)
+        return;
+    switch ((enum append_state)a->state) {
+    case APPEND_OK:
+        joined(f, a, FLOW_OK);
+        break;
+    case APPEND_EXISTING:
+        joined(f, a, FLOW_EXISTING);
+        break;
+    case APPEND_SEALED:
+        /* The chain's next open one is the successor, if the map has it already: nobody
+         * skips a segment that may still be open. */
+        routes_sealed(r, f->seg);
+        next_join(f, r, now_ms);
+        break;
+    case APPEND_UNKNOWN:
+        wait_map(f, now_ms);
+        break;
+    default:
+        done(f, FLOW_UNAVAIL);
+        break;
+    }
+}
+
+void flow_drop_ans(struct flow *f, struct routes *r, const struct drop_ans *a, msec_t now_ms)
+{
+    if (f->todo != FLOW_ASK)
+        return;
+    switch ((enum drop_state)a->state) {
+    case DROP_OK:
+        done(f, FLOW_OK);
+        break;
+    case DROP_BUSY:
+        pause_until(f, FLOW_WAIT, now_ms + FLOW_BUSY_MS, now_ms, FLOW_UNAVAIL);
+        break;
+    case DROP_MOVED:
+        follow(f, r, a->moved_to, now_ms);
+        break;
+    default:
+        wait_map(f, now_ms);
+        break;
+    }
+}
+
+void flow_lost(struct flow *f, struct routes *r, msec_t now_ms)
+{
+    (void)r;
+    if (f->todo != FLOW_ASK)
+        return;
+    if (f->kind == FLOW_JOIN)
+        done(f, FLOW_UNAVAIL);
+    else
+        wait_map(f, now_ms);
+}
+
+/* Did a join come to nothing because the lane has no room? */
+static bool is_full(const struct flow *f, const struct routes *r)
+{
+    struct route_tail t;
+
+    return f->kind == FLOW_JOIN && f->todo == FLOW_WAIT_MAP &&
+           routes_tail(r, f->queue, f->lane, &t) == SQ_EFULL;
+}
+
+void flow_retry(struct flow *f, struct routes *r, msec_t now_ms)
+{
+    if (f->todo == FLOW_DONE)
+        return;
+    if (now_ms >= f->deadline_ms) /* an ask under way is cut off, too */
+        done(f, is_full(f, r) ? FLOW_FULL : FLOW_UNAVAIL);
+    else if (f->todo != FLOW_ASK)
+        next(f, r, now_ms);
+}

@@ -1,0 +1,179 @@
+/* routes_queue.c: one queue's record: built from the map, put into the tables, taken out.
+ * Replacing one queue touches only its own segments and aliases. */
+#include "router/routes_int.h"
+
+#include "common/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Names come from operators, so nobody outside can choose colliding ones; what comes from
+ * outside is only looked up. Eight bytes a step, multiply and fold. */
+uint64_t rt_name_hash(const char *name, size_t n)
+{
+    uint64_t h = 0x9e3779b97f4a7c15u ^ n;
+
+    while (n > 0) {
+        uint64_t w = 0;
+        size_t k = n < 8 ? n : 8;
+
+        memcpy(&w, name, k);
+        h = (h ^ w) * 0xbf58476d1ce4e5b9u;
+        h ^= h >> 29;
+        name += k;
+        n -= k;
+    }
+    return h;
+}
+
+static size_t record_size(const struct map_queue *m)
+{
+    size_t size = sizeof(struct rt_queue) + strlen(m->name) + 1;
+
+    for (uint32_t i = 0; i < m->n_lanes; i++) {
+        const struct map_lane *l = &m->lanes[i];
+
+        size += l->n_segs * sizeof(struct rt_seg);
+        size += l->n_aliases * sizeof(struct map_alias);
+        size += strlen(l->name) + 1;
+    }
+    return size;
+}
+
+static char *copy_str(char **at, const char *s)
+{
+    size_t n = strlen(s) + 1;
+    char *p = memcpy(*at, s, n);
+
+    *at += n;
+    return p;
+}
+
+static void fill_lane(struct rt_queue *q, uint32_t no, const struct map_lane *m)
+{
+    struct rt_lane *l = &q->lane[no];
+
+    l->n_segs = m->n_segs;
+    for (uint32_t i = 0; i < m->n_segs; i++)
+        l->segs[i] = (struct rt_seg){ .id = m->segs[i].id,
+                                      .queue = q,
+                                      .node = m->segs[i].node,
+                                      .state = m->segs[i].state,
+                                      .lane = (uint8_t)no };
+    l->n_aliases = m->n_aliases;
+    if (m->n_aliases > 0)
+        memcpy(l->aliases, m->aliases, m->n_aliases * sizeof(*m->aliases));
+}
+
+struct rt_queue *rt_queue_new(const struct map_queue *m)
+{
+    struct rt_queue *q = calloc(1, record_size(m));
+    char *at = (char *)(q + 1);
+
+    if (q == NULL)
+        return NULL;
+    q->pub.id = m->id;
+    q->pub.state = m->state;
+    q->pub.n_lanes = m->n_lanes;
+    for (uint32_t i = 0; i < m->n_lanes; i++) { /* aligned parts first */
+        q->lane[i].segs = (struct rt_seg *)(void *)at;
+        at += m->lanes[i].n_segs * sizeof(struct rt_seg);
+        q->lane[i].aliases = (struct map_alias *)(void *)at;
+        at += m->lanes[i].n_aliases * sizeof(struct map_alias);
+        fill_lane(q, i, &m->lanes[i]);
+    }
+    q->pub.name = copy_str(&at, m->name);
+    for (uint32_t i = 0; i < m->n_lanes; i++)
+        q->pub.lanes[i] = copy_str(&at, m->lanes[i].name);
+    q->hash = rt_name_hash(q->pub.name, strlen(q->pub.name));
+    q->pub.stats.id = q->pub.id;
+    q->pub.stats.limited_by = q->limited_by;
+    return q;
+}
+
+static void find_tail(struct rt_lane *l)
+{
+    l->tail = 0;
+    while (l->tail < l->n_segs && l->segs[l->tail].state != SEG_OPEN)
+        l->tail++;
+}
+
+void rt_queue_inherit(struct rt_queue *q, const struct routes *r)
+{
+    const struct rt_queue *old = map_get_ptr(&r->queues, q->pub.id);
+
+    if (old != NULL) {
+        q->pub.stats = old->pub.stats;
+        memcpy(q->limited_by, old->limited_by, sizeof(q->limited_by));
+        q->pub.stats.limited_by = q->limited_by;
+    }
+    for (uint32_t i = 0; i < q->pub.n_lanes; i++) {
+        struct rt_lane *l = &q->lane[i];
+
+        for (uint32_t k = 0; k < l->n_segs; k++) {
+            const struct rt_seg *was = map_get_ptr(&r->segs, l->segs[k].id);
+
+            if (was != NULL && was->state == SEG_SEALED && l->segs[k].state == SEG_OPEN)
+                l->segs[k].state = SEG_SEALED; /* sealed is for ever */
+        }
+        find_tail(l);
+    }
+}
+
+static int link_lane(struct routes *r, struct rt_lane *l)
+{
+    for (uint32_t k = 0; k < l->n_segs; k++)
+        if (map_set_ptr(&r->segs, l->segs[k].id, &l->segs[k]) < 0)
+            return SQ_ENOMEM;
+    for (uint32_t k = 0; k < l->n_aliases; k++)
+        if (map_set(&r->aliases, l->aliases[k].from, l->aliases[k].to) < 0)
+            return SQ_ENOMEM;
+    return 0;
+}
+
+int rt_queue_link(struct routes *r, struct rt_queue *q)
+{
+    struct rt_queue *same = map_get_ptr(&r->names, q->hash);
+
+    if (map_set_ptr(&r->queues, q->pub.id, q) < 0)
+        return SQ_ENOMEM;
+    q->same_hash = same;
+    if (map_set_ptr(&r->names, q->hash, q) < 0)
+        return SQ_ENOMEM;
+    for (uint32_t i = 0; i < q->pub.n_lanes; i++)
+        if (link_lane(r, &q->lane[i]) < 0)
+            return SQ_ENOMEM;
+    return 0;
+}
+
+static void unlink_name(struct routes *r, struct rt_queue *q)
+{
+    struct rt_queue *first = map_get_ptr(&r->names, q->hash);
+    struct rt_queue **p = &first;
+
+    while (*p != NULL && *p != q)
+        p = &(*p)->same_hash;
+    if (*p == NULL)
+        return; /* it was never linked: no memory */
+    *p = q->same_hash;
+    if (first == NULL)
+        (void)map_del(&r->names, q->hash);
+    else if (map_set_ptr(&r->names, q->hash, first) < 0)
+        (void)map_del(&r->names, q->hash); /* cannot be: the key is there already */
+}
+
+void rt_queue_unlink(struct routes *r, struct rt_queue *q)
+{
+    for (uint32_t i = 0; i < q->pub.n_lanes; i++) {
+        struct rt_lane *l = &q->lane[i];
+
+        for (uint32_t k = 0; k < l->n_segs; k++)
+            if (map_get_ptr(&r->segs, l->segs[k].id) == &l->segs[k])
+                (void)map_del(&r->segs, l->segs[k].id);
+        for (uint32_t k = 0; k < l->n_aliases; k++)
+            (void)map_del(&r->aliases, l->aliases[k].from);
+    }
+    unlink_name(r, q);
+    (void)map_del(&r->queues, q->pub.id);
+    free(q);
+}

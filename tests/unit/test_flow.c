@@ -1,0 +1,325 @@
+/* test_flow.c: a request's way, answer by answer. */
+#include "router/flow.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+/* Queue 7: 11 sealed on node 1, 12 and 13 open on nodes 2 and 1, 14 lost; 9 lives in 11. */
+static struct map_node nodes[] = { { 1, "a", "h:1" }, { 2, "b", "h:2" } };
+static struct map_seg segs[] = { { 11, 1, SEG_SEALED },
+                                 { 14, 2, SEG_LOST },
+                                 { 12, 2, SEG_OPEN },
+                                 { 13, 1, SEG_OPEN } };
+static struct map_alias aliases[] = { { 9, 11 } };
+static struct map_lane lane = { "default", 4, 1, segs, aliases };
+
+static void apply(struct routes *r, uint64_t version, enum queue_state state,
+                  struct map_lane *l)
+{
+    struct map_queue q = { 7, "login", (uint8_t)state, 1, l };
+    struct msg_map m = { .epoch = 1, .from_version = version - 1, .version = version,
+                         .next_seg = 100, .n_nodes = 2, .nodes = nodes, .n_queues = 1,
+                         .queues = &q };
+
+    cr_assert_eq(routes_apply(r, &m), 0);
+}
+
+static struct routes *r;
+
+static void setup(void)
+{
+    r = routes_new();
+    apply(r, 1, QUEUE_OPEN, &lane);
+}
+
+static void teardown(void)
+{
+    routes_free(r);
+}
+
+TestSuite(flow, .init = setup, .fini = teardown);
+
+static struct flow join(msec_t now_ms)
+{
+    struct flow f = { .token = { .client = CLIENT_MOBILE, .subject_hash = 77 } };
+
+    flow_join(&f, r, routes_queue(r, "login", 5), 0, now_ms);
+    return f;
+}
+
+static struct flow poll_of(seg_id seg, uint32_t number, msec_t now_ms)
+{
+    struct flow f;
+    struct token t = { .seg = seg, .number = number };
+
+    memset(&f, 0xee, sizeof(f)); /* nothing of what was there may matter */
+    flow_poll(&f, r, &t, now_ms);
+    return f;
+}
+
+static struct flow leave_of(seg_id seg, msec_t now_ms)
+{
+    struct flow f;
+    struct token t = { .seg = seg, .number = 3 };
+
+    flow_leave(&f, r, &t, now_ms);
+    return f;
+}
+
+#define IS_DONE(f, what) ((f).todo == FLOW_DONE && (f).result == (what))
+#define ASKS(f, n, s)    ((f).todo == FLOW_ASK && (f).node == (n) && (f).seg == (s))
+
+Test(flow, join_asks_the_first_open_segment_and_makes_the_token)
+{
+    struct flow f = join(1000);
+    struct append_ans a = { .state = APPEND_OK, .seg = 12, .number = 5, .issued_s = 99,
+                            .client = CLIENT_MOBILE, .position = 40, .poll_after_ms = 900 };
+
+    cr_assert(ASKS(f, 2, 12));
+    flow_append_ans(&f, r, &a, 1001);
+    cr_expect(IS_DONE(f, FLOW_OK));
+    cr_expect(f.token.seg == 12 && f.token.number == 5 && f.token.issued_s == 99);
+    cr_expect(f.token.subject_hash == 77 && f.token.client == CLIENT_MOBILE);
+    cr_expect(f.position == 40 && f.poll_after_ms == 900 && f.serving == 12);
+}
+
+Test(flow, join_with_a_live_ticket_gets_that_one)
+{
+    struct flow f = join(0);
+    struct append_ans a = { .state = APPEND_EXISTING, .seg = 9, .number = 1,
+                            .client = CLIENT_GAME, .position = 2 };
+
+    flow_append_ans(&f, r, &a, 1);
+    cr_expect(IS_DONE(f, FLOW_EXISTING));
+    cr_expect(f.token.seg == 9 && f.token.client == CLIENT_GAME);
+}
+
+Test(flow, sealed_goes_to_the_successor_for_everybody)
+{
+    struct flow f = join(0), g;
+    struct append_ans sealed = { .state = APPEND_SEALED, .next = 13 };
+
+    flow_append_ans(&f, r, &sealed, 1);
+    cr_expect(ASKS(f, 1, 13));
+    g = join(2);
+    cr_expect(ASKS(g, 1, 13));
+}
+
+Test(flow, without_an_open_segment_a_join_waits_for_the_map)
+{
+    struct flow f = join(0), late;
+    struct append_ans sealed = { .state = APPEND_SEALED };
+    struct map_seg more[] = { { 13, 1, SEG_OPEN }, { 15, 2, SEG_OPEN } };
+    struct map_lane l = { "default", 2, 0, more, NULL };
+
+    flow_append_ans(&f, r, &sealed, 1);
+    flow_append_ans(&f, r, &sealed, 2);
+    cr_assert_eq(f.todo, FLOW_WAIT_MAP);
+    late = f;
+    apply(r, 2, QUEUE_OPEN, &l);
+    flow_retry(&f, r, 500);
+    cr_expect(ASKS(f, 2, 15));
+    routes_sealed(r, 15);
+    cr_expect_leq(late.wake_ms, FLOW_TIMEOUT_MS);
+    flow_retry(&late, r, FLOW_TIMEOUT_MS);
+    cr_expect(IS_DONE(late, FLOW_FULL));
+}
+
+Test(flow, queue_states_decide_joins)
+{
+    struct flow f = { .kind = FLOW_POLL };
+
+    apply(r, 2, QUEUE_CLOSED, &lane);
+    f = join(0);
+    cr_expect(IS_DONE(f, FLOW_CLOSED));
+    apply(r, 3, QUEUE_FULL, &lane);
+    f = join(0);
+    cr_expect(IS_DONE(f, FLOW_FULL));
+    apply(r, 4, QUEUE_PAUSED, &lane);
+    f = join(0);
+    cr_expect_eq(f.todo, FLOW_ASK);
+    flow_join(&f, r, NULL, 0, 0);
+    cr_expect(IS_DONE(f, FLOW_NO_QUEUE));
+}
+
+Test(flow, before_the_first_map_nothing_is_certain)
+{
+    struct routes *empty = routes_new();
+    struct flow f = { .kind = FLOW_JOIN };
+    struct token t = { .seg = 5 };
+
+    flow_join(&f, empty, NULL, 0, 0);
+    cr_expect(IS_DONE(f, FLOW_UNAVAIL));
+    flow_poll(&f, empty, &t, 0);
+    cr_expect_eq(f.todo, FLOW_WAIT_MAP);
+    flow_retry(&f, empty, FLOW_TIMEOUT_MS);
+    cr_expect(IS_DONE(f, FLOW_UNAVAIL));
+    routes_free(empty);
+}
+
+Test(flow, a_join_whose_link_broke_is_not_repeated)
+{
+    struct flow f = join(0);
+    struct append_ans late = { .state = APPEND_OK, .seg = 12 };
+
+    flow_lost(&f, r, 1);
+    cr_expect(IS_DONE(f, FLOW_UNAVAIL));
+    flow_append_ans(&f, r, &late, 2);
+    cr_expect(IS_DONE(f, FLOW_UNAVAIL), "a late answer changes nothing");
+}
+
+Test(flow, join_other_answers)
+{
+    struct flow f = join(0), g = join(0);
+    struct append_ans a = { .state = APPEND_BUSY };
+
+    flow_append_ans(&f, r, &a, 1);
+    cr_expect(IS_DONE(f, FLOW_UNAVAIL));
+    a.state = APPEND_UNKNOWN;
+    flow_append_ans(&g, r, &a, 1);
+    cr_expect_eq(g.todo, FLOW_WAIT_MAP);
+    cr_expect_lt(g.wake_ms, FLOW_TIMEOUT_MS);
+}
+
+Test(flow, poll_waiting_and_admitted)
+{
+    struct flow f = poll_of(12, 3, 0), g = poll_of(12, 3, 0);
+    struct place_ans w = { .state = PLACE_WAITING, .position = 8, .poll_after_ms = 700 };
+    struct place_ans a = { .state = PLACE_ADMITTED, .released_at_ms = 123,
+                           .pass_expires_s = 456 };
+
+    cr_assert(ASKS(f, 2, 12));
+    flow_place_ans(&f, r, &w, 1);
+    cr_expect(IS_DONE(f, FLOW_OK));
+    cr_expect(!f.admitted && f.position == 8 && f.poll_after_ms == 700);
+    flow_place_ans(&g, r, &a, 1);
+    cr_expect(IS_DONE(g, FLOW_OK));
+    cr_expect(g.admitted && g.released_at_ms == 123 && g.pass_expires_s == 456);
+    cr_expect_eq(g.position, 0);
+}
+
+Test(flow, poll_of_a_merged_segment_asks_its_owner_by_its_own_name)
+{
+    struct flow f = poll_of(9, 3, 0);
+
+    cr_expect(ASKS(f, 1, 9));
+    cr_expect_eq(f.serving, 11);
+}
+
+Test(flow, poll_gone_by_answer_by_map_and_lost)
+{
+    struct flow f = poll_of(12, 3, 0);
+    struct place_ans g = { .state = PLACE_GONE, .reason = GONE_EXPIRED };
+
+    flow_place_ans(&f, r, &g, 1);
+    cr_expect(IS_DONE(f, FLOW_GONE) && f.reason == GONE_EXPIRED);
+    f = poll_of(3, 1, 0);
+    cr_expect(IS_DONE(f, FLOW_GONE) && f.reason == GONE_FINISHED);
+    f = poll_of(14, 1, 0);
+    cr_expect(IS_DONE(f, FLOW_GONE) && f.reason == GONE_LOST);
+}
+
+Test(flow, busy_is_asked_again_in_20_ms)
+{
+    struct flow f = poll_of(12, 3, 100);
+    struct place_ans busy = { .state = PLACE_BUSY };
+    msec_t now = 100;
+
+    for (int i = 0; f.todo != FLOW_DONE && i < 1000; i++) {
+        cr_assert(ASKS(f, 2, 12));
+        flow_place_ans(&f, r, &busy, ++now);
+        if (f.todo == FLOW_DONE)
+            break;
+        cr_assert_eq(f.todo, FLOW_WAIT);
+        cr_assert_leq(f.wake_ms, now + FLOW_BUSY_MS);
+        now = f.wake_ms;
+        flow_retry(&f, r, now);
+    }
+    cr_expect(IS_DONE(f, FLOW_UNAVAIL), "never hangs");
+    cr_expect_eq(now, 100 + FLOW_TIMEOUT_MS);
+}
+
+Test(flow, moved_is_followed_at_once_if_the_map_knows_the_target)
+{
+    struct flow f = poll_of(12, 3, 0), g = poll_of(12, 3, 0);
+    struct place_ans m = { .state = PLACE_MOVED, .moved_to = 13 };
+
+    flow_place_ans(&f, r, &m, 1);
+    cr_expect(ASKS(f, 1, 12), "named by the token's segment");
+    cr_expect_eq(f.serving, 13);
+    m.moved_to = 500; /* newer than the map */
+    flow_place_ans(&g, r, &m, 1);
+    cr_expect_eq(g.todo, FLOW_WAIT_MAP);
+}
+
+Test(flow, going_in_circles_slows_down)
+{
+    struct flow f = poll_of(12, 3, 0);
+    struct place_ans m = { .state = PLACE_MOVED };
+    int quick = 0;
+
+    while (f.todo == FLOW_ASK && quick < 100) {
+        m.moved_to = f.serving == 12 ? 13 : 12;
+        flow_place_ans(&f, r, &m, 1);
+        quick++;
+    }
+    cr_expect_eq(f.todo, FLOW_WAIT_MAP);
+    cr_expect_lt(quick, 20);
+}
+
+Test(flow, unknown_waits_for_a_newer_map)
+{
+    struct flow f = poll_of(12, 3, 0);
+    struct place_ans u = { .state = PLACE_UNKNOWN };
+    struct map_seg now_in[] = { { 13, 1, SEG_OPEN } };
+    struct map_alias al[] = { { 12, 13 } };
+    struct map_lane l = { "default", 1, 1, now_in, al };
+
+    flow_place_ans(&f, r, &u, 1);
+    cr_assert_eq(f.todo, FLOW_WAIT_MAP);
+    apply(r, 2, QUEUE_OPEN, &l);
+    flow_retry(&f, r, 40);
+    cr_expect(ASKS(f, 1, 12));
+}
+
+Test(flow, a_poll_whose_link_broke_is_asked_again)
+{
+    struct flow f = poll_of(12, 3, 0);
+
+    flow_lost(&f, r, 1);
+    cr_assert_eq(f.todo, FLOW_WAIT_MAP);
+    cr_expect_lt(f.wake_ms, FLOW_TIMEOUT_MS);
+    flow_retry(&f, r, f.wake_ms);
+    cr_expect(ASKS(f, 2, 12));
+    flow_retry(&f, r, 1000);
+    cr_expect(ASKS(f, 2, 12), "an ask under way goes on");
+    flow_retry(&f, r, FLOW_TIMEOUT_MS);
+    cr_expect(IS_DONE(f, FLOW_UNAVAIL));
+}
+
+Test(flow, leave_is_fine_with_gone)
+{
+    struct flow f = leave_of(12, 0), old = leave_of(3, 0), lost = leave_of(14, 0);
+    struct drop_ans a = { .state = DROP_OK };
+
+    cr_assert(ASKS(f, 2, 12));
+    flow_drop_ans(&f, r, &a, 1);
+    cr_expect(IS_DONE(f, FLOW_OK));
+    cr_expect(IS_DONE(old, FLOW_OK));
+    cr_expect(IS_DONE(lost, FLOW_OK));
+}
+
+Test(flow, leave_follows_moves)
+{
+    struct flow f = leave_of(12, 0), g = leave_of(12, 0), h = leave_of(12, 0);
+    struct drop_ans a = { .state = DROP_MOVED, .moved_to = 13 };
+
+    flow_drop_ans(&f, r, &a, 1);
+    cr_expect(ASKS(f, 1, 12));
+    a.state = DROP_BUSY;
+    flow_drop_ans(&g, r, &a, 1);
+    cr_expect_eq(g.todo, FLOW_WAIT);
+    a.state = DROP_UNKNOWN;
+    flow_drop_ans(&h, r, &a, 1);
+    cr_expect_eq(h.todo, FLOW_WAIT_MAP);
+}

@@ -6,6 +6,7 @@
 #define SEGQ_FRAME_H
 
 #include "common/base.h"
+#include "common/err.h"
 
 #define FRAME_HEADER_BYTES 16
 #define FRAME_VERSION      1
@@ -23,6 +24,9 @@ struct frame {
 /* > 0: bytes this frame takes; 0: more bytes needed; SQ_ETOOBIG: length above max_body
  * (checked before anything is allocated for it); SQ_EPROTO: unknown frame version. */
 SQ_CHECK int64_t frame_parse(const uint8_t *p, size_t n, size_t max_body, struct frame *f);
+/* How many bytes the frame that starts at p takes as a whole, as far as that is known.
+ * Only after frame_parse() said 0: the length is within bounds then. */
+size_t frame_need(const uint8_t *p, size_t n);
 void frame_header(uint8_t out[FRAME_HEADER_BYTES], uint16_t type, uint8_t flags,
                   uint64_t rid, uint32_t body_len);
 

@@ -29,13 +29,16 @@ struct event_base *ev_base(struct ev *ev); /* for evhttp only */
 
 typedef void (*ev_fn)(void *arg);
 
-/* Once, at the end of this turn (before the hooks). Order is kept. */
+/* Once, at the end of this turn (before the hooks). Order is kept. What is posted by a
+ * posted function or a hook runs at the end of the next turn, which then does not wait. */
 void ev_post(struct ev *ev, ev_fn fn, void *arg);
 /* At the end of every turn: "answers out, then requests out". Lower `rank` first. */
 SQ_CHECK int ev_hook(struct ev *ev, int rank, ev_fn fn, void *arg);
 void ev_unhook(struct ev *ev, ev_fn fn, void *arg);
 
-/* One-shot; armed by ev_timer_at. NULL: no memory. */
+/* One-shot; armed by ev_timer_at. NULL: no memory. Never early; putting it off is nearly
+ * free (the kernel is asked again only when the old moment comes). Exact to about 5 ms; a
+ * wait below 2 ms asked for by ev_timer_in_us to some microseconds (a timerfd). */
 struct ev_timer *ev_timer_new(struct ev *ev, ev_fn fn, void *arg);
 void ev_timer_at(struct ev_timer *t, msec_t when); /* MSEC_NEVER disarms */
 void ev_timer_in_us(struct ev_timer *t, int64_t us);

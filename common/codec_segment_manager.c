@@ -1,0 +1,262 @@
+/* codec_segment_manager.c: proto/segment_manager.proto: orders and reports. Pure. */
+#include <string.h>
+
+#include "common/codec_int.h"
+#include "proto/segment_manager.pb-c.h"
+
+#define NODE_OK_FIELDS(N, T, W)  N(epoch) N(no)
+#define SEG_OPEN_FIELDS(N, T, W)                                                         \
+    N(epoch) N(seg) N(queue) N(lane) N(kind) N(capacity) N(ahead)
+#define SEG_SEAL_FIELDS(N, T, W) N(epoch) N(seg) N(next)
+#define SEG_NEXT_FIELDS(N, T, W) N(epoch) N(seg) N(next)
+#define SEG_POP_FIELDS(N, T, W)  N(epoch) N(seg) N(tick) N(n) N(released_at_ms)
+#define SEG_REMOVE_FIELDS(N, T, W) N(epoch) N(seg) N(force)
+#define MOVE_IN_FIELDS(N, T, W)  N(epoch) N(move) N(from) N(to) N(expect)
+#define MOVE_OUT_FIELDS(N, T, W)                                                         \
+    N(epoch) N(move) N(from) N(to) T(peer_name, NAME_MAX_LEN) T(peer_addr, CODEC_ADDR_MAX)
+#define MOVE_END_FIELDS(N, T, W) N(epoch) N(move) N(from) N(to) N(commit)
+#define MOVE_STATUS_FIELDS(N, T, W)                                                      \
+    N(epoch) N(move) N(from) N(to) N(side) N(report) N(tickets) W(why, CODEC_WHY_MAX)
+
+CODEC_FLAT(node_ok, Segq__NodeOk, NODE_OK_FIELDS, true)
+CODEC_FLAT(seg_open, Segq__SegOpen, SEG_OPEN_FIELDS,
+           s->lane < LANES_MAX && s->kind >= OPEN_TAIL && s->kind <= OPEN_TARGET)
+CODEC_FLAT(seg_seal, Segq__SegSeal, SEG_SEAL_FIELDS, true)
+CODEC_FLAT(seg_next, Segq__SegNext, SEG_NEXT_FIELDS, true)
+CODEC_FLAT(seg_pop, Segq__SegPop, SEG_POP_FIELDS, true)
+CODEC_FLAT(seg_remove, Segq__SegRemove, SEG_REMOVE_FIELDS, true)
+CODEC_FLAT(move_in, Segq__MoveIn, MOVE_IN_FIELDS, true)
+CODEC_FLAT(move_out, Segq__MoveOut, MOVE_OUT_FIELDS, true)
+CODEC_FLAT(move_end, Segq__MoveEnd, MOVE_END_FIELDS, true)
+CODEC_FLAT(move_status, Segq__MoveStatus, MOVE_STATUS_FIELDS,
+           s->side >= MOVE_SIDE_OUT && s->side <= MOVE_SIDE_IN &&
+               s->report >= MOVE_ACCEPTED && s->report <= MOVE_ABORTED)
+
+/* ---- NODE_REG -------------------------------------------------------------------- */
+
+#define NODE_REG_FIELDS(N, T)                                                            \
+    T(addr, CODEC_ADDR_MAX) T(admin, CODEC_ADDR_MAX) N(max_tickets) N(max_segments)      \
+    N(epoch_seen)
+
+static bool fill_node_reg(const struct msg *m, void *pb, struct arena *a)
+{
+    const struct msg_node_reg *s = &m->node_reg;
+    Segq__NodeReg *p = pb;
+    bool ok = true;
+
+    (void)a;
+    NODE_REG_FIELDS(CODEC_PUT, CODEC_PUT_T)
+    p->pass_key.len = sizeof(s->pass_key);
+    p->pass_key.data = (uint8_t *)(uintptr_t)s->pass_key; /* only read */
+    return ok;
+}
+
+static bool take_node_reg(const void *pb, struct arena *a, struct msg *m)
+{
+    const Segq__NodeReg *p = pb;
+    struct msg_node_reg *s = &m->node_reg;
+    bool ok = p->pass_key.len == sizeof(s->pass_key);
+
+    if (!ok)
+        return false;
+    NODE_REG_FIELDS(CODEC_GET, CODEC_GET_T)
+    memcpy(s->pass_key, p->pass_key.data, sizeof(s->pass_key));
+    return ok;
+}
+
+/* ---- SEG_AHEAD ------------------------------------------------------------------- */
+
+static bool fill_seg_ahead(const struct msg *m, void *pb, struct arena *a)
+{
+    const struct msg_seg_ahead *s = &m->seg_ahead;
+    Segq__SegAhead *p = pb;
+
+    if (s->n > MSG_STATUS_MAX || s->n_pace > MSG_STATUS_MAX)
+        return false;
+    p->epoch = s->epoch;
+    COL_PUT(seg, s->v, s->n, seg);
+    COL_PUT(ahead, s->v, s->n, ahead);
+    COL_PUT(pace_queue, s->pace, s->n_pace, queue);
+    COL_PUT_BYTES(pace_lane, s->pace, s->n_pace, lane);
+    COL_PUT(pace_min_ms, s->pace, s->n_pace, min_ms);
+    COL_PUT(pace_max_ms, s->pace, s->n_pace, max_ms);
+    COL_PUT(pace_us_per_place, s->pace, s->n_pace, us_per_place);
+    return true;
+}
+
+static bool take_seg_ahead(const void *pb, struct arena *a, struct msg *m)
+{
+    const Segq__SegAhead *p = pb;
+    struct msg_seg_ahead *s = &m->seg_ahead;
+
+    if (p->n_seg > MSG_STATUS_MAX || p->n_pace_queue > MSG_STATUS_MAX)
+        return false;
+    s->epoch = p->epoch;
+    s->n = p->n_seg;
+    s->n_pace = p->n_pace_queue;
+    ROWS_GET(s->v, s->n);
+    ROWS_GET(s->pace, s->n_pace);
+    COL_GET(seg, s->v, s->n, seg);
+    COL_GET(ahead, s->v, s->n, ahead);
+    COL_GET(pace_queue, s->pace, s->n_pace, queue);
+    COL_GET_BYTES(pace_lane, s->pace, s->n_pace, lane);
+    COL_GET(pace_min_ms, s->pace, s->n_pace, min_ms);
+    COL_GET(pace_max_ms, s->pace, s->n_pace, max_ms);
+    COL_GET(pace_us_per_place, s->pace, s->n_pace, us_per_place);
+    for (uint32_t i = 0; i < s->n_pace; i++)
+        if (s->pace[i].lane >= LANES_MAX)
+            return false;
+    return true;
+}
+
+/* ---- one segment's status: in SEG_STATUS and SEG_POPPED -------------------------- */
+
+#define STATE_FIELDS(N)                                                                  \
+    N(seg) N(queue) N(lane) N(state) N(capacity) N(joined) N(waiting) N(returning)       \
+    N(ready) N(active) N(records) N(popped) N(last_tick) N(no_shows) N(expired) N(left)  \
+    N(next) N(n_absorbed) N(move)
+
+static void fill_state(Segq__SegState *p, const struct seg_status *s)
+{
+    STATE_FIELDS(CODEC_PUT)
+    p->absorbed = (uint64_t *)(uintptr_t)s->absorbed; /* only read */
+}
+
+/* least: the lowest state allowed */
+static bool take_state(struct seg_status *s, const Segq__SegState *p, unsigned least)
+{
+    bool ok = true;
+
+    STATE_FIELDS(CODEC_GET)
+    s->absorbed = p->absorbed;
+    return ok && s->lane < LANES_MAX && s->state >= least && s->state <= SEG_SEALED;
+}
+
+#define POPPED_FIELDS(N) N(epoch) N(seg) N(tick) N(n) N(busy)
+
+static bool fill_seg_popped(const struct msg *m, void *pb, struct arena *a)
+{
+    const struct msg_seg_popped *s = &m->seg_popped;
+    Segq__SegPopped *p = pb;
+    Segq__SegState **state = codec_subs(&segq__seg_state__descriptor, 1, a);
+
+    if (state == NULL)
+        return false;
+    POPPED_FIELDS(CODEC_PUT)
+    p->status = state[0];
+    fill_state(p->status, &s->status);
+    return true;
+}
+
+static bool take_seg_popped(const void *pb, struct arena *a, struct msg *m)
+{
+    const Segq__SegPopped *p = pb;
+    struct msg_seg_popped *s = &m->seg_popped;
+    bool ok = true;
+
+    (void)a;
+    POPPED_FIELDS(CODEC_GET)
+    /* state 0: a node that has nothing to tell of the segment */
+    return ok && p->status != NULL && take_state(&s->status, p->status, 0);
+}
+
+#define STATUS_FIELDS(N) N(epoch) N(full) N(more) N(n_gone) N(tickets) N(max_tickets)
+
+static bool fill_seg_status(const struct msg *m, void *pb, struct arena *a)
+{
+    const struct msg_seg_status *s = &m->seg_status;
+    Segq__SegStatus *p = pb;
+
+    if (s->n > MSG_STATUS_MAX || s->n_gone > MSG_STATUS_MAX)
+        return false;
+    STATUS_FIELDS(CODEC_PUT)
+    p->gone = s->gone;
+    p->n_v = s->n;
+    p->v = codec_subs(&segq__seg_state__descriptor, s->n, a);
+    if (p->v == NULL)
+        return false;
+    for (uint32_t i = 0; i < s->n; i++)
+        fill_state(p->v[i], &s->v[i]);
+    return true;
+}
+
+static bool take_seg_status(const void *pb, struct arena *a, struct msg *m)
+{
+    const Segq__SegStatus *p = pb;
+    struct msg_seg_status *s = &m->seg_status;
+    bool ok = true;
+
+    if (p->n_v > MSG_STATUS_MAX || p->n_gone > MSG_STATUS_MAX)
+        return false;
+    STATUS_FIELDS(CODEC_GET)
+    s->gone = p->gone;
+    s->n = p->n_v;
+    ROWS_GET(s->v, s->n);
+    for (uint32_t i = 0; i < s->n; i++)
+        if (!take_state(&s->v[i], p->v[i], SEG_OPEN))
+            return false;
+    return ok;
+}
+
+/* ---- RULES ----------------------------------------------------------------------- */
+
+#define RULES_FIELDS(N, T)                                                               \
+    N(epoch) N(queue) N(claim_ms) N(grace_ms) N(pass_ttl_s) T(name, NAME_MAX_LEN)        \
+    T(issuer, CODEC_URL_MAX)
+
+static bool fill_rules(const struct msg *m, void *pb, struct arena *a)
+{
+    const struct msg_rules *s = &m->rules;
+    Segq__Rules *p = pb;
+    bool ok = s->n_lanes <= LANES_MAX;
+
+    if (!ok)
+        return false;
+    RULES_FIELDS(CODEC_PUT, CODEC_PUT_T)
+    p->n_idle_ms = CLIENT_NCLASSES;
+    p->idle_ms = arena_memdup(a, s->idle_ms, sizeof(s->idle_ms));
+    p->n_lanes = s->n_lanes;
+    p->lanes = arena_array(a, s->n_lanes, sizeof(*p->lanes));
+    if (p->idle_ms == NULL || p->lanes == NULL)
+        return false;
+    for (uint32_t i = 0; i < s->n_lanes; i++)
+        ok = codec_put_text(&p->lanes[i], s->lanes[i], NAME_MAX_LEN) && ok;
+    return ok;
+}
+
+static bool take_rules(const void *pb, struct arena *a, struct msg *m)
+{
+    const Segq__Rules *p = pb;
+    struct msg_rules *s = &m->rules;
+    bool ok = p->n_idle_ms == CLIENT_NCLASSES && p->n_lanes > 0 && p->n_lanes <= LANES_MAX;
+
+    if (!ok)
+        return false;
+    RULES_FIELDS(CODEC_GET, CODEC_GET_T)
+    memcpy(s->idle_ms, p->idle_ms, sizeof(s->idle_ms));
+    s->n_lanes = p->n_lanes;
+    for (uint32_t i = 0; i < s->n_lanes; i++)
+        ok = codec_get_text(&p->lanes[i], NAME_MAX_LEN, a, &s->lanes[i]) && ok;
+    return ok;
+}
+
+#define FIRST MSG_NODE_REG
+static const struct codec_row rows[] = {
+    CODEC_ROW(FIRST, NODE_REG, node_reg),
+    CODEC_ROW(FIRST, NODE_OK, node_ok),
+    CODEC_ROW(FIRST, SEG_OPEN, seg_open),
+    CODEC_ROW(FIRST, SEG_SEAL, seg_seal),
+    CODEC_ROW(FIRST, SEG_NEXT, seg_next),
+    CODEC_ROW(FIRST, SEG_AHEAD, seg_ahead),
+    CODEC_ROW(FIRST, SEG_POP, seg_pop),
+    CODEC_ROW(FIRST, SEG_POPPED, seg_popped),
+    CODEC_ROW(FIRST, SEG_REMOVE, seg_remove),
+    CODEC_ROW(FIRST, SEG_STATUS, seg_status),
+    CODEC_ROW(FIRST, RULES, rules),
+    CODEC_ROW(FIRST, MOVE_IN, move_in),
+    CODEC_ROW(FIRST, MOVE_OUT, move_out),
+    CODEC_ROW(FIRST, MOVE_END, move_end),
+    CODEC_ROW(FIRST, MOVE_STATUS, move_status),
+};
+
+const struct codec_link codec_segment_manager = { FIRST, ARRAY_LEN(rows), rows };

@@ -49,9 +49,19 @@ struct rpc_calls {
     void (*on_up)(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer);
     void (*on_frame)(void *ctx, struct rpc_chan *ch, const struct frame *f);
     void (*on_down)(void *ctx, struct rpc_chan *ch, const char *why);
+    /* Dialled links only: one try failed, before anything was up; the next one follows by
+     * itself. May be NULL, like the others. */
+    void (*on_fail)(void *ctx, const char *why);
 };
 
+/* Ranks of our end-of-turn hooks: what others send from hooks between them leaves in the
+ * same turn. (Sent from a later hook, or from outside a turn, it leaves in the next.) */
+#define RPC_HOOK_FIRST (-100)
+#define RPC_HOOK_LAST  100
+
 SQ_CHECK int rpc_new(struct rpc **out, struct ev *ev, const struct rpc_opts *o, struct err *e);
+/* Closes everything without calling on_down; what is waiting is still written if it goes
+ * at once. Not from inside a callback. */
 void rpc_free(struct rpc *r);
 
 /* Accepts peers of the roles in the bit set (1u << RPC_ROUTER ...); others are refused in
@@ -60,6 +70,8 @@ SQ_CHECK int rpc_listen(struct rpc *r, const char *addr, unsigned roles,
                         const struct rpc_calls *calls, void *ctx, struct err *e);
 /* "host:port" actually bound by the last rpc_listen. */
 const char *rpc_listen_addr(const struct rpc *r);
+/* Accepts nobody new; the channels that are there stay. */
+void rpc_unlisten(struct rpc *r);
 
 /* Dials until freed. addr may change between tries by rpc_link_addr(). `role`: what the
  * other end must be. NULL: no memory. */
@@ -70,7 +82,8 @@ void rpc_link_addr(struct rpc_link *l, const char *addr);
 void rpc_link_free(struct rpc_link *l); /* closes without calling on_down */
 
 /* A frame: begin, append the body to the buffer, end. Nothing else in between.
- * rpc_end returns 0 or SQ_ENOMEM, SQ_ETOOBIG (the frame is taken back then). */
+ * rpc_end returns 0 or SQ_ENOMEM, SQ_ETOOBIG (the frame is taken back then). On a closed
+ * channel, until its on_down, frames are dropped: as if the link had broken later. */
 struct buf *rpc_begin(struct rpc_chan *ch);
 SQ_CHECK int rpc_end(struct rpc_chan *ch, uint16_t type, uint64_t rid);
 
@@ -78,12 +91,15 @@ const struct rpc_peer *rpc_chan_peer(const struct rpc_chan *ch);
 void rpc_chan_set_data(struct rpc_chan *ch, void *data); /* the user's own */
 void *rpc_chan_data(const struct rpc_chan *ch);
 size_t rpc_chan_pending(const struct rpc_chan *ch); /* bytes not yet written */
-/* Closes at the end of the turn; on_down follows with this reason. */
+/* Closes at the end of the turn, after one try to write what is waiting; on_down follows
+ * with this reason. No frame is delivered any more. */
 void rpc_chan_close(struct rpc_chan *ch, const char *why);
 
 struct rpc_counts { /* ever, for metrics */
     uint64_t frames_in, frames_out, bytes_in, bytes_out, writes;
-    uint64_t accepted, dialled, refused, closed;
+    uint64_t accepted, dialled; /* good hellos */
+    uint64_t refused;           /* closed before the hello was complete */
+    uint64_t closed;            /* after it */
 };
 const struct rpc_counts *rpc_counts(const struct rpc *r);
 

@@ -1,0 +1,229 @@
+/* rpc_hello.c: both ends prove that they know the link key, and say who they are.
+ *
+ * What can go wrong, and the answer:
+ *   another layout, name or frame than expected     closed ("bad hello", "unexpected frame")
+ *   a role that may not talk to us here             closed before the MAC is even looked at
+ *   our own name in our own role (we dialled us)    closed
+ *   wrong key; a PROOF or CHALLENGE heard earlier   closed: the MAC covers both fresh nonces
+ *   silence                                         closed after 3 s (rpc.c)
+ * A name that is already connected changes nothing for the connection that is there: who
+ * of the two is right is the user's business (incarnations, epochs). */
+#include "common/rpc_int.h"
+
+#include <sodium.h>
+#include <string.h>
+
+#define FIXED_BYTES (HELLO_MAX_BYTES - NAME_MAX_LEN)
+
+static uint8_t *put(uint8_t *p, uint64_t v, unsigned n)
+{
+    for (; n > 0; n--, v >>= 8)
+        *p++ = (uint8_t)v;
+    return p;
+}
+
+static uint64_t get(const uint8_t **p, unsigned n)
+{
+    uint64_t v = 0;
+
+    for (unsigned i = 0; i < n; i++)
+        v |= (uint64_t)(*p)[i] << (8 * i);
+    *p += n;
+    return v;
+}
+
+static size_t pack(const struct hello *h, uint8_t out[HELLO_MAX_BYTES])
+{
+    size_t len = strlen(h->node);
+    uint8_t *p = put(out, h->version, 4);
+
+    p = put(p, h->role, 1);
+    p = put(p, len, 1);
+    p = put(p, 0, 2);
+    p = put(p, h->incarnation, 8);
+    p = put(p, h->heartbeat_ms, 4);
+    memcpy(p, h->nonce, HELLO_NONCE_BYTES);
+    memcpy(p + HELLO_NONCE_BYTES, h->node, len);
+    return FIXED_BYTES + len;
+}
+
+static bool name_ok(const uint8_t *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (p[i] <= ' ' || p[i] > '~')
+            return false;
+    return n > 0 && n <= NAME_MAX_LEN;
+}
+
+/* n: exactly what the hello must take. */
+static bool unpack(struct hello *h, const uint8_t *p, size_t n)
+{
+    size_t len;
+
+    if (n < FIXED_BYTES)
+        return false;
+    h->version = (uint32_t)get(&p, 4);
+    h->role = (uint8_t)get(&p, 1);
+    len = get(&p, 1);
+    (void)get(&p, 2);
+    h->incarnation = get(&p, 8);
+    h->heartbeat_ms = (uint32_t)get(&p, 4);
+    memcpy(h->nonce, p, HELLO_NONCE_BYTES);
+    p += HELLO_NONCE_BYTES;
+    if (n != FIXED_BYTES + len || !name_ok(p, len))
+        return false;
+    memcpy(h->node, p, len);
+    h->node[len] = '\0';
+    return h->version > 0 && h->heartbeat_ms > 0 && h->role > 0 && h->role < RPC_NROLES;
+}
+
+/* Keyed BLAKE2b over the label, then the dialler's hello, then the acceptor's. The bodies
+ * carry their own lengths and the label ends with a 0, so nothing can be read two ways. */
+static void mac(uint8_t out[HELLO_MAC_BYTES], const uint8_t key[32], const char *who,
+                const struct hello *dialler, const struct hello *acceptor)
+{
+    static const char protocol[] = "segq-link-1 ";
+    crypto_generichash_state st;
+    uint8_t b[HELLO_MAX_BYTES];
+    size_t n;
+
+    crypto_generichash_init(&st, key, 32, HELLO_MAC_BYTES);
+    crypto_generichash_update(&st, (const uint8_t *)protocol, sizeof(protocol) - 1);
+    crypto_generichash_update(&st, (const uint8_t *)who, strlen(who) + 1);
+    n = pack(dialler, b);
+    crypto_generichash_update(&st, b, n);
+    n = pack(acceptor, b);
+    crypto_generichash_update(&st, b, n);
+    crypto_generichash_final(&st, out, HELLO_MAC_BYTES);
+    sodium_memzero(&st, sizeof(st));
+}
+
+static bool mac_ok(const uint8_t *theirs, const uint8_t key[32], const char *who,
+                   const struct hello *dialler, const struct hello *acceptor)
+{
+    uint8_t want[HELLO_MAC_BYTES];
+
+    mac(want, key, who, dialler, acceptor);
+    return sodium_memcmp(want, theirs, sizeof(want)) == 0;
+}
+
+static void introduce(struct rpc_chan *ch)
+{
+    struct rpc *r = ch->rpc;
+
+    ch->mine.version = MSG_PROTOCOL_VERSION;
+    ch->mine.role = (uint8_t)r->role;
+    ch->mine.incarnation = r->incarnation;
+    ch->mine.heartbeat_ms = r->heartbeat_ms;
+    memcpy(ch->mine.node, r->node, sizeof(ch->mine.node));
+    randombytes_buf(ch->mine.nonce, sizeof(ch->mine.nonce));
+}
+
+/* Who they say they are; proved only when the MAC is right. */
+static bool meet(struct rpc_chan *ch, const uint8_t *p, size_t n)
+{
+    struct hello *h = &ch->theirs;
+
+    if (!unpack(h, p, n)) {
+        chan_fail(ch, "bad hello");
+        return false;
+    }
+    memcpy(ch->peer.node, h->node, sizeof(h->node));
+    ch->peer.role = (enum rpc_role)h->role;
+    ch->peer.version = h->version;
+    ch->peer.incarnation = h->incarnation;
+    if ((ch->roles & 1u << h->role) == 0) {
+        chan_fail(ch, "role %s is not allowed here", rpc_role_name(ch->peer.role));
+        return false;
+    }
+    if (h->role == (uint8_t)ch->rpc->role && strcmp(h->node, ch->rpc->node) == 0) {
+        chan_fail(ch, "it has our own name");
+        return false;
+    }
+    return true;
+}
+
+/* The slower of the two heartbeats counts: they may be configured differently. */
+static void agree(struct rpc_chan *ch)
+{
+    uint32_t ms = ch->theirs.heartbeat_ms;
+
+    ms = ms > HEARTBEAT_MAX_MS ? HEARTBEAT_MAX_MS : ms;
+    ms = ms > ch->rpc->heartbeat_ms ? ms : ch->rpc->heartbeat_ms;
+    ch->silence_ms = SILENT_INTERVALS * ms;
+    chan_up(ch);
+}
+
+void hello_start(struct rpc_chan *ch)
+{
+    uint8_t b[HELLO_MAX_BYTES];
+
+    introduce(ch);
+    ch->state = CHAN_CHALLENGE;
+    chan_send(ch, MSG_HELLO, b, pack(&ch->mine, b));
+}
+
+static void on_hello(struct rpc_chan *ch, const struct frame *f)
+{
+    uint8_t b[HELLO_MAX_BYTES + HELLO_MAC_BYTES];
+    size_t n;
+
+    if (!meet(ch, f->body, f->len))
+        return;
+    introduce(ch);
+    n = pack(&ch->mine, b);
+    mac(b + n, ch->rpc->link_key, "acceptor", &ch->theirs, &ch->mine);
+    ch->state = CHAN_PROOF;
+    chan_send(ch, MSG_CHALLENGE, b, n + HELLO_MAC_BYTES);
+}
+
+static void on_challenge(struct rpc_chan *ch, const struct frame *f)
+{
+    uint8_t proof[HELLO_MAC_BYTES];
+    size_t n = f->len - (f->len < HELLO_MAC_BYTES ? f->len : HELLO_MAC_BYTES);
+
+    if (!meet(ch, f->body, n))
+        return;
+    if (!mac_ok(f->body + n, ch->rpc->link_key, "acceptor", &ch->mine, &ch->theirs)) {
+        chan_fail(ch, "it does not know the link key");
+        return;
+    }
+    mac(proof, ch->rpc->link_key, "dialler", &ch->mine, &ch->theirs);
+    ch->state = CHAN_WELCOME;
+    chan_send(ch, MSG_PROOF, proof, sizeof(proof));
+}
+
+static void on_proof(struct rpc_chan *ch, const struct frame *f)
+{
+    if (f->len != HELLO_MAC_BYTES) {
+        chan_fail(ch, "bad hello");
+        return;
+    }
+    if (!mac_ok(f->body, ch->rpc->link_key, "dialler", &ch->theirs, &ch->mine)) {
+        chan_fail(ch, "it does not know the link key");
+        return;
+    }
+    chan_send(ch, MSG_WELCOME, NULL, 0);
+    agree(ch);
+}
+
+void hello_frame(struct rpc_chan *ch, const struct frame *f)
+{
+    static const uint16_t awaited[] = {
+        [CHAN_CHALLENGE] = MSG_CHALLENGE,
+        [CHAN_WELCOME] = MSG_WELCOME,
+        [CHAN_HELLO] = MSG_HELLO,
+        [CHAN_PROOF] = MSG_PROOF,
+    };
+
+    if (f->type != awaited[ch->state])
+        chan_fail(ch, "unexpected frame of type %u in the hello", f->type);
+    else if (f->type == MSG_HELLO)
+        on_hello(ch, f);
+    else if (f->type == MSG_CHALLENGE)
+        on_challenge(ch, f);
+    else if (f->type == MSG_PROOF)
+        on_proof(ch, f);
+    else
+        agree(ch);
+}

@@ -57,7 +57,7 @@ struct cfg_key {
     enum cfg_type type;
     size_t offset;         /* in the struct */
     const char *def;       /* default as written; NULL: required; "" for lists = empty */
-    double min, max;       /* numbers, lengths, list sizes */
+    double min, max;       /* numbers, lengths, list sizes; both 0: no bounds */
     bool reload;           /* HUP (or PATCH) may change it */
     const char *help;      /* one line */
     const char *const *words;   /* CFG_ENUM; NULL-ended; value = index */
@@ -72,6 +72,7 @@ SQ_CHECK int cfg_bind(void *dst, size_t dst_size, const struct cfg_key *keys,
 /* Like cfg_bind, but what is absent keeps its value in dst (PATCH). */
 SQ_CHECK int cfg_patch(void *dst, size_t dst_size, const struct cfg_key *keys,
                        const struct cfg_node *doc, const char *file, struct err *e);
+/* dst: as for cfg_bind. */
 SQ_CHECK int cfg_copy(void *dst, size_t size, const struct cfg_key *keys, const void *src);
 void cfg_clear(void *dst, const struct cfg_key *keys); /* frees and zeroes what keys own */
 bool cfg_equal(const void *a, const void *b, const struct cfg_key *keys);
@@ -84,6 +85,10 @@ void cfg_dump_json(struct buf *b, const void *src, const struct cfg_key *keys);
 void cfg_help(struct buf *b, const struct cfg_key *keys);   /* for -h */
 void cfg_sample(struct buf *b, const struct cfg_key *keys); /* every key, commented */
 
+/* One KEY=VALUE into a parsed document (a map): a.b=v; lists of texts as v,w; entries of
+ * lists of maps by number or name (queues.login.merge=false); maps as YAML. */
+SQ_CHECK int cfg_set(struct cfg_node *doc, const struct cfg_key *keys, const char *set,
+                     struct err *e);
 /* Usual start: read `file` (NULL = defaults only), apply `--set KEY=VALUE`s (dotted keys),
  * bind. */
 SQ_CHECK int cfg_load(void *dst, size_t size, const struct cfg_key *keys, const char *file,

@@ -6,9 +6,12 @@
 
 #define CLUSTER_AT(field) .offset = offsetof(struct cluster_cfg, field)
 
-static const char *const cluster_fork_words[] = { "auto", "always", NULL };
-static const char *const cluster_level_words[] = { "error", "warn", "info", "debug",
-                                                   NULL };
+static const char *const cluster_fork_words[] __attribute__((unused)) = {
+    "auto", "always", NULL
+};
+static const char *const cluster_level_words[] __attribute__((unused)) = {
+    "error", "warn", "info", "debug", NULL
+};
 
 /* clang-format off */
 #define CLUSTER_KEYS(NAME, LISTEN, STEP, ADMIN, MANAGERS, FORK)                          \

@@ -1,0 +1,329 @@
+#!/bin/bash
+# local.sh: a segq cluster on this machine, in the background; as many side by side as
+# there are base ports.
+#
+#   local.sh up|down|status --dir D --base-port P [--routers N] [--seg-nodes N]
+#            [--segments-per-node N] [--capacity N] [--release-per-s N]
+#            [--set KEY=VALUE]... [--bin DIR] [--wait S]
+#
+# up      writes D/config, starts queuemng, routers and segment nodes under their
+#         supervisors, waits until a queue answers, writes D/cluster.json
+# status  prints a table and refreshes the pids in D/cluster.json
+# down    ends every process of D by its pid, and waits for it
+#
+# --release-per-s N  a fixed rate, no monitor. Else: tiers over this machine's cpu
+# --capacity N       places per segment; 50 makes hand-overs and merges happen all the time
+# --set KEY=VALUE    router.KEY, segment.KEY, queuemng.KEY go to those processes; anything
+#                    else is a key of the queue `login` (claim=5s, idle.game=3s)
+#
+# Everything listens on 127.0.0.1:
+#   P     queuemng, internal          P+30+i  router i, admin     (up to 20 routers
+#   P+1   queuemng, admin API         P+50+i  segment i, internal  and 20 segment nodes;
+#   P+10+i  router i, public HTTP     P+70+i  segment i, admin     P+2..P+9 are free)
+# D holds config/ logs/ state/ secrets/ and cluster.json.
+set -u
+
+root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+die() { echo "local.sh: $*" >&2; exit 1; }
+usage() { sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+now_ms() { echo $(($(date +%s%N) / 1000000)); }
+
+# ---- processes ----------------------------------------------------------------------
+
+alive() { # pid: it runs, and it is one of ours (its command line names our folder)
+    local stat cmd
+    stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+    case ${stat##*) } in [ZX]*) return 1 ;; esac
+    cmd=$(tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null) || return 1
+    case $cmd in *"$dir/"*) return 0 ;; esac
+    return 1
+}
+
+# name pid state restarts since listen, a line per child, out of a status file (its keys
+# stand on a line each, in a fixed order).
+children_of() {
+    [ -f "$1" ] || return 0
+    awk -F'"' '
+        { v = $4; if (v == "") { v = $3; gsub(/[: ,]/, "", v) } }
+        /^   "name"/ { n = v } /^   "pid"/ { p = v } /^   "state"/ { s = v }
+        /^   "restarts"/ { r = v } /^   "since"/ { t = v }
+        /^   "listen"/ { l = v == "" ? "-" : v }
+        /^   "args"/ { print n, p, s, r, t, l }' "$1"
+}
+
+supervisor_of() { # status file -> pid
+    [ -f "$1" ] && sed -n 's/^ "pid": \([0-9]*\),*$/\1/p' "$1"
+}
+
+clusters="queuemng router segment"
+
+program_of() {
+    case $1 in queuemng) echo mng_cluster ;; router) echo rt_cluster ;; *) echo seg_cluster ;; esac
+}
+
+# "name pid" of every process that should run
+pids() {
+    local c n p rest
+    for c in $clusters; do
+        echo "$(program_of $c) $(supervisor_of "$dir/state/$c.status.json")"
+        children_of "$dir/state/$c.status.json" | while read -r n p rest; do
+            case $n in queuemng.0) n=queuemng ;; esac
+            echo "$n $p"
+        done
+    done | awk 'NF == 2 && $2 > 0'
+}
+
+wait_gone() { # seconds pid...
+    local end=$(($(now_ms) + $1 * 1000)) p left
+    shift
+    while :; do
+        left=
+        for p in "$@"; do alive "$p" && left="$left $p"; done
+        [ -z "$left" ] && return 0
+        [ "$(now_ms)" -ge "$end" ] && return 1
+        sleep 0.05
+    done
+}
+
+signal() { # signal pid...
+    local s=$1 p
+    shift
+    for p in "$@"; do alive "$p" && kill "-$s" "$p" 2>/dev/null; done
+    return 0
+}
+
+# ---- configuration ------------------------------------------------------------------
+
+quote() { printf "'%s'" "${1//\'/\'\'}"; } # YAML
+
+set_list() { # prefix: the --set values for that program, as a YAML list
+    local s
+    echo "set:"
+    for s in "${sets[@]+"${sets[@]}"}"; do
+        case $s in
+        "$1".*) echo "  - $(quote "${s#"$1".}")" ;;
+        router.* | segment.* | queuemng.*) ;;
+        *) [ "$1" = queuemng ] && echo "  - $(quote "queues.login.$s")" ;;
+        esac
+    done
+    return 0
+}
+
+write_queuemng() {
+    cat <<EOT
+# written by local.sh
+secret_file: $(quote "$dir/secrets/cluster.secret")
+admin_token_file: $(quote "$dir/secrets/admin.token")
+create_keys: true
+data_dir: $(quote "$dir/state/queuemng")
+EOT
+    if [ -z "$rate" ]; then
+        printf 'metrics:\n  - name: cpu\n    kind: proc\n    what: cpu\n    interval: 1s\n'
+    fi
+    cat <<EOT
+queues:
+  - name: login
+    segment_capacity: $capacity
+    poll_budget_per_s: 5000
+EOT
+    if [ -n "$rate" ]; then
+        echo "    release_per_s: $rate"
+    else
+        cat <<EOT
+    fallback_per_s: 500
+    limits:
+      - metric: cpu
+        tiers:
+          - {below: 50, rate_per_s: 2000}
+          - {below: 70, rate_per_s: 1500}
+          - {below: 101, rate_per_s: 1000}
+EOT
+    fi
+}
+
+write_child() { # router|segment
+    echo "# written by local.sh"
+    echo "secret_file: $(quote "$dir/secrets/cluster.secret")"
+    echo "create_keys: true"
+    if [ "$1" = segment ]; then
+        echo "pass_key_file: $(quote "$dir/secrets/pass.key")"
+        echo "max_segments: $per_node"
+    fi
+    return 0
+}
+
+write_cluster() { # name children listen-port admin-port
+    cat <<EOT
+# written by local.sh
+name: $1
+children: $2
+program: $(quote "$bin/$1")
+config: $(quote "$dir/config/$1.yaml")
+listen: 127.0.0.1:$3
+port_step: 1
+admin: 127.0.0.1:$4
+state_dir: $(quote "$dir/state")
+log_dir: $(quote "$dir/logs")
+grace: 10s
+fork: always
+EOT
+    [ "$1" = queuemng ] && echo "managers: []" || echo "managers: ['127.0.0.1:$port']"
+    set_list "$1"
+}
+
+write_config() {
+    mkdir -p "$dir/config" "$dir/logs" "$dir/state/queuemng" || exit 1
+    mkdir -p -m 700 "$dir/secrets" || exit 1
+    write_queuemng >"$dir/config/queuemng.yaml"
+    write_child router >"$dir/config/router.yaml"
+    write_child segment >"$dir/config/segment.yaml"
+    write_cluster queuemng 1 "$port" $((port + 1)) >"$dir/config/mng_cluster.yaml"
+    write_cluster router "$routers" $((port + 10)) $((port + 30)) >"$dir/config/rt_cluster.yaml"
+    write_cluster segment "$nodes" $((port + 50)) $((port + 70)) >"$dir/config/seg_cluster.yaml"
+    printf 'port=%s\nrouters=%s\n' "$port" "$routers" >"$dir/config/local.env"
+}
+
+# ---- cluster.json -------------------------------------------------------------------
+
+json() { printf '"%s"' "$(printf '%s' "$1" | sed 's/[\\"]/\\&/g')"; }
+
+cluster_json() {
+    local i sep=
+    printf '{"router": ['
+    for ((i = 0; i < routers; i++)); do
+        printf '%s"http://127.0.0.1:%d"' "$sep" $((port + 10 + i))
+        sep=', '
+    done
+    printf '],\n "admin": "http://127.0.0.1:%d",\n' $((port + 1))
+    printf ' "admin_token": %s,\n' "$(json "$(cat "$dir/secrets/admin.token" 2>/dev/null)")"
+    pids | awk 'BEGIN { printf " \"pids\": {" }
+        { printf "%s\"%s\": %d", (NR > 1 ? ", " : ""), $1, $2 } END { print "}," }'
+    printf ' "logs": %s}\n' "$(json "$dir/logs")"
+}
+
+write_json() { # it holds the admin token: for the owner alone
+    (umask 077 && cluster_json >"$dir/cluster.json.new") &&
+        mv "$dir/cluster.json.new" "$dir/cluster.json"
+}
+
+# ---- up -----------------------------------------------------------------------------
+
+start() { # name
+    local prog
+    prog=$(program_of "$1")
+    setsid "$bin/$prog" -c "$dir/config/$prog.yaml" </dev/null >>"$dir/logs/$prog.log" 2>&1 &
+}
+
+http_ok() { curl -sf -o /dev/null --max-time 2 "$1" 2>/dev/null; }
+
+all_up() {
+    local c want lines i
+    for c in queuemng:1 router:$routers segment:$nodes; do
+        want=${c#*:}
+        lines=$(children_of "$dir/state/${c%:*}.status.json" | awk '$3 == "up"' | wc -l)
+        [ "$lines" -ge "$want" ] || return 1
+    done
+    for ((i = 0; i < routers; i++)); do
+        http_ok "http://127.0.0.1:$((port + 10 + i))/readyz" || return 1
+        http_ok "http://127.0.0.1:$((port + 10 + i))/v1/queues/login" || return 1
+    done
+}
+
+up() {
+    local end p n c
+    [ -n "$port" ] || die "up needs --base-port P"
+    [ "$routers" -le 20 ] && [ "$nodes" -le 20 ] || die "at most 20 routers and 20 nodes"
+    for p in queuemng router segment mng_cluster rt_cluster seg_cluster; do
+        [ -x "$bin/$p" ] || die "$bin/$p is missing: make bins"
+    done
+    while read -r n p; do
+        alive "$p" && die "$dir: $n (pid $p) is running; local.sh down --dir $dir"
+    done < <(pids)
+    write_config
+    for c in $clusters; do start "$c"; done
+    end=$(($(now_ms) + wait_s * 1000))
+    until all_up; do
+        if [ "$(now_ms)" -ge "$end" ]; then
+            echo "local.sh: not ready after $wait_s s; the ends of the logs:" >&2
+            tail -n 5 "$dir"/logs/*.log >&2
+            down
+            exit 1
+        fi
+        sleep 0.1
+    done
+    write_json
+    echo "up: $(sed -n 's/^{"router": //p' "$dir/cluster.json" | tr -d '[]",')admin" \
+        "http://127.0.0.1:$((port + 1)), $dir/cluster.json"
+}
+
+# ---- down, status -------------------------------------------------------------------
+
+down() {
+    local all bosses
+    # cluster.json too: a supervisor that was killed before it wrote its file
+    all=$( (pids | cut -d' ' -f2
+        sed -n 's/.*"pids": {\(.*\)}.*/\1/p' "$dir/cluster.json" 2>/dev/null |
+            tr ',' '\n' | sed 's/.*: *//') | sort -un)
+    bosses=$(pids | awk '$1 ~ /_cluster$/ { print $2 }')
+    signal TERM $bosses
+    wait_gone 12 $bosses || signal KILL $bosses
+    signal TERM $all # children that a dead supervisor left behind
+    wait_gone 5 $all || { signal KILL $all; wait_gone 5 $all; } ||
+        die "some of these processes do not end: $all"
+    echo "down: $dir"
+}
+
+status() {
+    local c n p s r t l state
+    printf '%-14s %8s %-9s %8s  %-19s %s\n' NAME PID STATE RESTARTS SINCE LISTEN
+    for c in $clusters; do
+        p=$(supervisor_of "$dir/state/$c.status.json")
+        alive "${p:-0}" && state=up || state=dead
+        printf '%-14s %8s %-9s\n' "$(program_of $c)" "${p:--}" "$state"
+        while read -r n p s r t l; do
+            [ "$p" -gt 0 ] && ! alive "$p" && s=dead
+            printf '%-14s %8s %-9s %8s  %-19s %s\n' "$n" "$p" "$s" "$r" \
+                "$(date -d "@$t" '+%F %T')" "$l"
+        done < <(children_of "$dir/state/$c.status.json")
+    done
+    write_json
+}
+
+# ---- options ------------------------------------------------------------------------
+
+[ $# -ge 1 ] || usage
+verb=$1
+shift
+dir= port= routers=1 nodes=1 per_node=64 capacity=100000 rate= wait_s=30 sets=()
+bin=$root/build/rel/bin
+while [ $# -gt 0 ]; do
+    [ $# -ge 2 ] || usage
+    case $1 in
+    --dir) dir=$2 ;;
+    --base-port) port=$2 ;;
+    --routers) routers=$2 ;;
+    --seg-nodes) nodes=$2 ;;
+    --segments-per-node) per_node=$2 ;;
+    --capacity) capacity=$2 ;;
+    --release-per-s) rate=$2 ;;
+    --set) sets+=("$2") ;;
+    --bin) bin=$2 ;;
+    --wait) wait_s=$2 ;;
+    *) usage ;;
+    esac
+    shift 2
+done
+[ -n "$dir" ] || usage
+case $verb in
+up) mkdir -p "$dir" || exit 1 ;;
+down) [ -d "$dir" ] || die "no folder $dir" ;;
+status) [ -d "$dir" ] || die "no folder $dir" ;;
+*) usage ;;
+esac
+dir=$(cd "$dir" && pwd)
+bin=$(cd "$bin" 2>/dev/null && pwd) || die "--bin: no such folder"
+if [ "$verb" != up ] && [ -f "$dir/config/local.env" ]; then
+    . "$dir/config/local.env"
+fi
+"$verb"

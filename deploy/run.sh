@@ -1,0 +1,38 @@
+#!/bin/bash
+# run.sh: what `make run` starts: a cluster in the foreground in ./run, until Ctrl-C.
+# One queuemng, two routers, two segment nodes; queue `login`, let in by this machine's cpu.
+#   BASE_PORT=8070   routers on +10, +11; admin API on +1 (deploy/local.sh has the rest)
+#   RUN_DIR=run
+set -u
+cd "$(dirname "$0")/.." || exit 1
+port=${BASE_PORT:-8070}
+dir=${RUN_DIR:-run}
+
+end() {
+    trap '' INT TERM
+    echo
+    deploy/local.sh down --dir "$dir"
+    exit 0
+}
+trap end INT TERM
+
+deploy/local.sh up --dir "$dir" --base-port "$port" --routers 2 --seg-nodes 2 || exit 1
+url=http://127.0.0.1:$((port + 10))
+admin=http://127.0.0.1:$((port + 1))
+cat <<EOT
+
+segq is running. Two routers: $url and http://127.0.0.1:$((port + 11))
+
+  stand in line   curl -s -X POST $url/v1/queues/login/tickets
+  ask again       curl -s $url/v1/tickets/TOKEN
+  leave           curl -i -X DELETE $url/v1/tickets/TOKEN
+  the queue       curl -s $url/v1/queues/login
+  in one go       t=\$(curl -s -X POST $url/v1/queues/login/tickets | sed 's/.*"token": *"\([^"]*\)".*/\1/'); curl -s $url/v1/tickets/\$t
+
+  the cluster     build/rel/bin/segqctl --dir $dir status
+  operators' API  curl -s -H "Authorization: Bearer \$(cat $dir/secrets/admin.token)" $admin/v1/admin/cluster
+  metrics         curl -s $admin/metrics
+
+  logs in $dir/logs; Ctrl-C ends it.
+EOT
+while sleep 1; do :; done

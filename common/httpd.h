@@ -27,17 +27,22 @@ struct httpd_opts {
 
 /* Exactly one httpd_answer() must follow for each on_request, at once or later. `q` and
  * its slices are valid during the call only. on_gone: the connection died before the
- * answer; `req` must not be used any more. user is the pointer set by httpd_set_user. */
+ * answer; `req` must not be used any more. user is the pointer set by httpd_set_user.
+ * on_bad: what came is not a request that we take (400, 408, 413, 414, 417, 431, 501,
+ * 505); it must be answered during the call, the connection ends then. NULL: an answer
+ * without a body. */
 struct httpd_calls {
     void (*on_request)(void *ctx, struct httpd_req *req, const struct http_req *q);
     void (*on_gone)(void *ctx, struct httpd_req *req, void *user);
+    void (*on_bad)(void *ctx, struct httpd_req *req, int status);
 };
 
 SQ_CHECK int httpd_new(struct httpd **out, struct ev *ev, const struct httpd_opts *o,
                        const struct httpd_calls *calls, void *ctx, struct err *e);
 void httpd_free(struct httpd *h);
 const char *httpd_addr(const struct httpd *h);
-/* TERM: stop accepting, answer what is in flight with "Connection: close", then `done`. */
+/* TERM: stop accepting, answer what is in flight with "Connection: close", then `done`
+ * (posted; bounded by the deadlines and by how long answers take). */
 void httpd_drain(struct httpd *h, ev_fn done, void *arg);
 
 void httpd_set_user(struct httpd_req *req, void *user);

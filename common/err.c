@@ -57,9 +57,14 @@ int err_wrap(struct err *e, const char *fmt, ...)
     va_end(ap);
     n = k < 0 ? 0 : (size_t)k;
     if (n + 3 < sizeof(e->text)) {
-        memcpy(e->text + n, ": ", 3);
+        size_t room, keep = strlen(old);
+
+        memcpy(e->text + n, ": ", 2);
         n += 2;
-        snprintf(e->text + n, sizeof(e->text) - n, "%s", old);
+        room = sizeof(e->text) - n - 1;
+        keep = keep < room ? keep : room; /* the end of a long sentence is cut off */
+        memcpy(e->text + n, old, keep);
+        e->text[n + keep] = '\0';
     }
     one_line(e->text);
     return e->code;

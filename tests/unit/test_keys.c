@@ -1,0 +1,163 @@
+/* test_keys.c: creation, reading back, permissions, what is refused. */
+#include "common/keys.h"
+
+#include <criterion/criterion.h>
+#include <pthread.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+static char dir[64], path[96];
+static struct err e;
+
+static void start(void)
+{
+    setenv("SEGQ_DEBUG", "1", 1);
+    cr_assert_eq(keys_init(&e), 0);
+    strcpy(dir, "/tmp/test_keys.XXXXXX");
+    cr_assert_not_null(mkdtemp(dir));
+    snprintf(path, sizeof(path), "%s/secret", dir);
+}
+
+static void end(void)
+{
+    unlink(path);
+    cr_expect_eq(rmdir(dir), 0, "something was left behind");
+}
+
+static void write_file(const char *text, mode_t mode)
+{
+    FILE *f = fopen(path, "w");
+
+    cr_assert_not_null(f);
+    fputs(text, f);
+    fclose(f);
+    cr_assert_eq(chmod(path, mode), 0);
+}
+
+TestSuite(keys, .init = start, .fini = end);
+
+Test(keys, created_once_and_read_again)
+{
+    struct cluster_keys a, b;
+    struct stat st;
+
+    cr_expect_eq(keys_cluster(&a, path, false, &e), SQ_EGONE);
+    cr_assert_eq(keys_cluster(&a, path, true, &e), 0, "%s", e.text);
+    cr_assert_eq(keys_cluster(&b, path, true, &e), 0, "%s", e.text);
+    cr_expect_eq(memcmp(&a, &b, sizeof(a)), 0);
+    cr_assert_eq(stat(path, &st), 0);
+    cr_expect_eq(st.st_mode & 07777, 0600);
+    cr_expect_neq(memcmp(a.token.mac, a.token.subject, TOKEN_KEY_BYTES), 0);
+    cr_expect_neq(memcmp(a.link, a.token.mac, TOKEN_KEY_BYTES), 0);
+    keys_wipe(&a, sizeof(a));
+    for (size_t i = 0; i < sizeof(a); i++)
+        cr_assert_eq(((uint8_t *)&a)[i], 0);
+    keys_wipe(&b, sizeof(b));
+}
+
+static void *maker(void *arg)
+{
+    struct err mine;
+
+    cr_assert_eq(keys_cluster(arg, path, true, &mine), 0, "%s", mine.text);
+    return NULL;
+}
+
+Test(keys, starting_at_once_agrees_on_one)
+{
+    struct cluster_keys *k = calloc(8, sizeof(*k));
+    pthread_t t[8];
+
+    for (unsigned i = 0; i < 8; i++)
+        cr_assert_eq(pthread_create(&t[i], NULL, maker, &k[i]), 0);
+    for (unsigned i = 0; i < 8; i++)
+        pthread_join(t[i], NULL);
+    for (unsigned i = 1; i < 8; i++)
+        cr_expect_eq(memcmp(&k[0], &k[i], sizeof(k[0])), 0);
+    free(k);
+}
+
+Test(keys, derivation_is_fixed)
+{
+    static const uint8_t link_start[4] = { 0x20, 0xc1, 0xa4, 0xaf };
+    struct cluster_keys k;
+
+    /* a change here would make every token that is out there invalid */
+    write_file("AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n", 0600);
+    cr_assert_eq(keys_cluster(&k, path, false, &e), 0, "%s", e.text);
+    cr_expect_arr_eq(k.link, link_start, 4, "%02x%02x%02x%02x", k.link[0], k.link[1],
+                     k.link[2], k.link[3]);
+}
+
+Test(keys, pass_key_is_rfc_8032)
+{
+    static const uint8_t want[4] = { 0xd7, 0x5a, 0x98, 0x01 };
+    struct pass_key k;
+    char kid[12];
+
+    write_file("nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=", 0600);
+    cr_assert_eq(keys_pass(&k, path, false, &e), 0, "%s", e.text);
+    cr_expect_arr_eq(k.public, want, 4);
+    keys_kid(k.public, kid);
+    cr_expect_str_eq(kid, "1xCLQi8lzF4");
+    keys_wipe(&k, sizeof(k));
+}
+
+Test(keys, readable_by_others_is_refused)
+{
+    struct pass_key k;
+
+    write_file("nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=", 0640);
+    cr_expect_eq(keys_pass(&k, path, true, &e), SQ_EAUTH);
+    cr_expect_not_null(strstr(e.text, "chmod 600"));
+}
+
+Test(keys, broken_files_are_refused_and_kept)
+{
+    static const char *const bad[] = { "", "short", "nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2",
+                                       "nWGxne_9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=",
+                                       "nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A= x" };
+    struct cluster_keys k;
+    char big[400];
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        write_file(bad[i], 0600);
+        cr_expect_eq(keys_cluster(&k, path, true, &e), SQ_EINVAL, "%s", bad[i]);
+        cr_expect(bad[i][0] == '\0' || strstr(e.text, bad[i]) == NULL);
+    }
+    memset(big, 'A', sizeof(big) - 1);
+    big[sizeof(big) - 1] = '\0';
+    write_file(big, 0600);
+    cr_expect_eq(keys_cluster(&k, path, true, &e), SQ_ETOOBIG);
+}
+
+Test(keys, admin_token)
+{
+    char a[100], b[100], small[20];
+
+    cr_assert_eq(keys_admin_token(a, sizeof(a), path, true, &e), 0, "%s", e.text);
+    cr_assert_eq(keys_admin_token(b, sizeof(b), path, false, &e), 0);
+    cr_expect_str_eq(a, b);
+    cr_expect_eq(strlen(a), 43);
+    cr_expect_eq(keys_admin_token(small, sizeof(small), path, false, &e), SQ_EINVAL);
+    write_file("short\n", 0600);
+    cr_expect_eq(keys_admin_token(a, sizeof(a), path, false, &e), SQ_EINVAL);
+    write_file("sixteen chars and\x01more", 0600);
+    cr_expect_eq(keys_admin_token(a, sizeof(a), path, false, &e), SQ_EINVAL);
+    write_file("an-operator-chose-this-one\n", 0600);
+    cr_expect_eq(keys_admin_token(a, sizeof(a), path, false, &e), 0);
+    cr_expect_str_eq(a, "an-operator-chose-this-one");
+}
+
+Test(keys, a_folder_is_no_secret)
+{
+    struct pass_key k;
+
+    cr_assert_eq(mkdir(path, 0700), 0);
+    cr_expect_lt(keys_pass(&k, path, true, &e), 0);
+    rmdir(path);
+}

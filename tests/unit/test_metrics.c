@@ -1,0 +1,92 @@
+/* test_metrics.c: the exposition text, byte by byte. */
+#include "common/metrics.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <string.h>
+
+static void expect(struct buf *b, const char *want)
+{
+    buf_byte(b, 0);
+    cr_expect_str_eq((char *)b->data, want);
+    buf_reset(b);
+}
+
+Test(metrics, heads_samples_and_escapes)
+{
+    const char *labels[] = { "queue", "a\"b\\c\nd", "lane", "vip", NULL };
+    struct buf b;
+
+    buf_init(&b);
+    metrics_head(&b, "segq_x_total", METRIC_COUNTER, "What\\it\nis.");
+    metrics_u64(&b, "segq_x_total", NULL, UINT64_MAX);
+    metrics_u64(&b, "segq_x_total", labels, 7);
+    expect(&b, "# HELP segq_x_total What\\\\it\\nis.\n# TYPE segq_x_total counter\n"
+               "segq_x_total 18446744073709551615\n"
+               "segq_x_total{queue=\"a\\\"b\\\\c\\nd\",lane=\"vip\"} 7\n");
+    metrics_f64(&b, "g", NULL, 0.1);
+    metrics_f64(&b, "g", NULL, NAN);
+    metrics_f64(&b, "g", NULL, -INFINITY);
+    metrics_f64(&b, "g", NULL, 1.0 / 3);
+    expect(&b, "g 0.1\ng NaN\ng -Inf\ng 0.33333333333333331\n");
+    buf_fini(&b);
+}
+
+Test(metrics, rows_of_a_struct)
+{
+    const struct {
+        uint64_t a;
+        uint64_t b;
+    } s = { 5, 6 };
+    const struct metric_row rows[] = { { "a_total", METRIC_COUNTER, "A.", 0 },
+                                       { "b", METRIC_GAUGE, "B.", 8 } };
+    struct buf b;
+
+    buf_init(&b);
+    metrics_rows(&b, rows, 2, &s);
+    expect(&b, "# HELP a_total A.\n# TYPE a_total counter\na_total 5\n"
+               "# HELP b B.\n# TYPE b gauge\nb 6\n");
+    buf_fini(&b);
+}
+
+Test(metrics, histogram_is_cumulative)
+{
+    struct histo h = { .n = 0 };
+    struct buf b;
+    char *text;
+
+    histo_add(&h, 0);
+    histo_add(&h, 1);
+    histo_add(&h, 1000);
+    histo_add(&h, UINT64_MAX >> 20);
+    buf_init(&b);
+    metrics_histo(&b, "t_seconds", "T.", &h);
+    buf_byte(&b, 0);
+    text = (char *)b.data;
+    cr_expect_not_null(strstr(text, "# TYPE t_seconds histogram\n"));
+    cr_expect_not_null(strstr(text, "t_seconds_bucket{le=\"1e-06\"} 1\n"));
+    cr_expect_not_null(strstr(text, "t_seconds_bucket{le=\"2e-06\"} 2\n"));
+    cr_expect_not_null(strstr(text, "t_seconds_bucket{le=\"0.000512\"} 2\n"));
+    cr_expect_not_null(strstr(text, "t_seconds_bucket{le=\"0.001024\"} 3\n"));
+    cr_expect_not_null(strstr(text, "t_seconds_bucket{le=\"67.108864\"} 3\n"));
+    cr_expect_not_null(strstr(text, "t_seconds_bucket{le=\"+Inf\"} 4\n"));
+    cr_expect_not_null(strstr(text, "t_seconds_count 4\n"));
+    buf_fini(&b);
+}
+
+Test(metrics, a_process_knows_itself)
+{
+    struct buf b;
+    char *text;
+
+    buf_init(&b);
+    metrics_process(&b, "test");
+    buf_byte(&b, 0);
+    text = (char *)b.data;
+    cr_expect_not_null(strstr(text, "segq_build_info{program=\"test\",version=\""));
+    cr_expect_not_null(strstr(text, "\nprocess_cpu_seconds_total "));
+    cr_expect_not_null(strstr(text, "\nprocess_resident_memory_bytes "));
+    cr_expect_not_null(strstr(text, "\nprocess_start_time_seconds "));
+    cr_expect_not_null(strstr(text, "\nprocess_open_fds "));
+    buf_fini(&b);
+}

@@ -99,7 +99,7 @@ static bool measure(const struct columns *t, const struct column *c, const char 
         any |= v;
         sum += value_size(c, v);
     }
-    *size = any != 0 || c->must ? sum : 0;
+    *size = any != 0 || c->must || c == t->v ? sum : 0;
     return true;
 }
 

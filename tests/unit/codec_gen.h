@@ -1,0 +1,444 @@
+/* codec_gen.h: random messages of every type, and a deep comparison. For test_codec.c.
+ * Members are listed here once more, on purpose: a member that the codec forgets makes the
+ * comparison fail. */
+#ifndef SEGQ_CODEC_GEN_H
+#define SEGQ_CODEC_GEN_H
+
+#include <string.h>
+
+#include "common/arena.h"
+#include "common/msg.h"
+#include "common/rng.h"
+
+struct gen {
+    struct rng r;
+    struct arena a;
+    uint32_t max_rows;
+};
+
+/* All magnitudes, and often zero. */
+static inline uint64_t g_any(struct gen *g)
+{
+    return rng_chance(&g->r, 0.2) ? 0 : rng_u64(&g->r) >> rng_below(&g->r, 64);
+}
+
+static inline uint8_t g_in(struct gen *g, unsigned lo, unsigned hi)
+{
+    return (uint8_t)(lo + rng_below(&g->r, hi - lo + 1));
+}
+
+static inline const char *g_bytes(struct gen *g, size_t n, unsigned lo)
+{
+    char *p = arena_alloc(&g->a, n);
+
+    for (size_t i = 0; i < n; i++)
+        p[i] = (char)g_in(g, lo, 255);
+    return p;
+}
+
+static inline const char *g_text(struct gen *g, size_t max)
+{
+    size_t n = rng_below(&g->r, max + 1);
+    char *p = arena_alloc(&g->a, n + 1);
+
+    memcpy(p, g_bytes(g, n, 1), n);
+    return p;
+}
+
+static inline uint32_t g_rows(struct gen *g, uint32_t max)
+{
+    return (uint32_t)rng_below(&g->r, (max < g->max_rows ? max : g->max_rows) + 1);
+}
+
+static inline void *g_words(struct gen *g, size_t n)
+{
+    uint64_t *v = arena_array(&g->a, n, 8);
+
+    for (size_t i = 0; i < n; i++)
+        v[i] = g_any(g);
+    return v;
+}
+
+/* N(number) T(text, max): gen_NAME fills *s, same_NAME compares. */
+#define G_NUM(f)       s->f = (__typeof__(s->f))g_any(g);
+#define G_TEXT(f, max) s->f = g_text(g, max);
+#define S_NUM(f)       ok = x->f == y->f && ok;
+#define S_TEXT(f, max) ok = strcmp(x->f, y->f) == 0 && ok;
+#define PLAIN(name, L)                                                                   \
+    static inline void gen_##name(struct gen *g, struct name *s)                         \
+    {                                                                                    \
+        L(G_NUM, G_TEXT)                                                                 \
+    }                                                                                    \
+    static inline bool same_##name(const struct name *x, const struct name *y)           \
+    {                                                                                    \
+        bool ok = true;                                                                  \
+        L(S_NUM, S_TEXT)                                                                 \
+        return ok;                                                                       \
+    }
+
+#define L1(N, T)  N(code) N(about) T(text, 200)
+#define L2(N, T)  N(seg) N(number) N(client)
+#define L3(N, T)  N(seg) N(client) N(subject_len) N(subject_hash)
+#define L4(N, T)                                                                         \
+    N(state) N(client) N(number) N(issued_s) N(poll_after_ms) N(position) N(seg)
+#define L5(N, T)  N(seg) N(number)
+#define L6(N, T)  N(state) N(moved_to)
+#define L7(N, T)  N(map_version) N(map_epoch) T(http, 63) T(admin, 63)
+#define L8(N, T)  N(no) T(name, 64) T(addr, 63)
+#define L9(N, T)  N(id) N(ready) N(active) N(rate_milli_per_s) T(limited_by, 64)
+#define L10(N, T)                                                                        \
+    T(addr, 63) T(admin, 63) N(max_tickets) N(max_segments) N(epoch_seen)
+#define L11(N, T) N(epoch) N(no)
+#define L12(N, T) N(epoch) N(seg) N(queue) N(lane) N(kind) N(capacity) N(ahead)
+#define L13(N, T) N(epoch) N(seg) N(next)
+#define L14(N, T) N(queue) N(lane) N(min_ms) N(max_ms) N(us_per_place)
+#define L15(N, T) N(epoch) N(seg) N(tick) N(n) N(released_at_ms)
+#define L16(N, T)                                                                        \
+    N(seg) N(queue) N(lane) N(state) N(capacity) N(joined) N(waiting) N(returning)       \
+    N(ready) N(active) N(records) N(popped) N(last_tick) N(no_shows) N(expired) N(left)  \
+    N(next) N(move)
+#define L17(N, T) N(epoch) N(seg) N(tick) N(n) N(busy)
+#define L18(N, T) N(epoch) N(seg) N(force)
+#define L19(N, T) N(epoch) N(full) N(more) N(tickets) N(max_tickets)
+#define L20(N, T)                                                                        \
+    N(epoch) N(queue) T(name, 64) T(issuer, 255) N(idle_ms[0]) N(idle_ms[1])             \
+    N(idle_ms[2]) N(claim_ms) N(grace_ms) N(pass_ttl_s)
+#define L21(N, T) N(epoch) N(move) N(from) N(to) N(expect)
+#define L22(N, T) N(epoch) N(move) N(from) N(to) T(peer_name, 64) T(peer_addr, 63)
+#define L23(N, T) N(epoch) N(move) N(from) N(to) N(commit)
+#define L24(N, T)                                                                        \
+    N(epoch) N(move) N(from) N(to) N(side) N(report) N(tickets) T(why, 200)
+#define L25(N, T) N(move) N(from) N(to) N(first) N(end) N(joined) N(unit_ms)
+#define L26(N, T) N(number) N(alive) N(left)
+#define L27(N, T) N(seg) N(number) N(state) N(client) N(released_at_ms) N(left_ms)
+#define L28(N, T) N(seg) N(number) N(issued_s) N(client) N(len) N(hash)
+#define L29(N, T) N(move) N(seq) N(waiting) N(ahead)
+#define L30(N, T) N(move) N(seq) N(refused) T(why, 200)
+#define L31(N, T) N(waiting) N(rate_milli_per_s)
+#define L32(N, T) N(epoch) N(from_version) N(version) N(next_seg) N(more)
+#define L33(N, T)                                                                        \
+    N(state) N(reason) N(poll_after_ms) N(position) N(pass_len) N(released_at_ms)        \
+    N(pass_expires_s)
+
+PLAIN(msg_error, L1)
+PLAIN(place_req, L2)
+PLAIN(place_ans, L33)
+PLAIN(append_req, L3)
+PLAIN(append_ans, L4)
+PLAIN(drop_req, L5)
+PLAIN(drop_ans, L6)
+PLAIN(msg_router_reg, L7)
+PLAIN(map_node, L8)
+PLAIN(queue_stats, L9)
+PLAIN(lane_stats, L31)
+PLAIN(msg_map, L32)
+PLAIN(msg_node_reg, L10)
+PLAIN(msg_node_ok, L11)
+PLAIN(msg_seg_open, L12)
+PLAIN(msg_seg_seal, L13)
+PLAIN(msg_seg_next, L13)
+PLAIN(pace_entry, L14)
+PLAIN(msg_seg_pop, L15)
+PLAIN(seg_status, L16)
+PLAIN(msg_seg_popped, L17)
+PLAIN(msg_seg_remove, L18)
+PLAIN(msg_seg_status, L19)
+PLAIN(msg_rules, L20)
+PLAIN(msg_move_in, L21)
+PLAIN(msg_move_out, L22)
+PLAIN(msg_move_end, L23)
+PLAIN(msg_move_status, L24)
+PLAIN(msg_copy_begin, L25)
+PLAIN(touch_entry, L26)
+PLAIN(session_rec, L27)
+PLAIN(subject_rec, L28)
+PLAIN(msg_copy_end, L29)
+PLAIN(msg_copy_ack, L30)
+
+/* `cnt` rows into `ptr`; in the block that follows, `s` is the row. */
+#define G_ROWS(ptr, cnt)                                                                 \
+    (ptr) = arena_array(&g->a, (cnt), sizeof(*(ptr)));                                   \
+    for (__typeof__(&(ptr)[0]) s = (ptr); s < (ptr) + (cnt); s++)
+
+static inline void g_place_ans(struct gen *g, struct place_ans *s)
+{
+    gen_place_ans(g, s);
+    s->state = g_in(g, 0, PLACE_NSTATES - 1);
+    s->reason = g_in(g, 0, GONE_NREASONS - 1);
+    s->pass_len = (uint16_t)(s->state == PLACE_ADMITTED ? rng_below(&g->r, 1401) : 0);
+    s->pass = s->pass_len != 0 ? g_bytes(g, s->pass_len, 0) : NULL;
+    if (s->state != PLACE_ADMITTED)
+        s->released_at_ms = s->pass_expires_s = 0;
+}
+
+static inline void g_batch(struct gen *g, struct msg *m)
+{
+    uint32_t n = m->place.n = g_rows(g, MSG_BATCH_MAX);
+
+    if (m->type == MSG_PLACE) {
+        G_ROWS(m->place.req, n)
+        {
+            gen_place_req(g, s);
+            s->client = g_in(g, 0, 2);
+        }
+    } else if (m->type == MSG_PLACE_ANS) {
+        G_ROWS(m->place_ans.ans, n)
+            g_place_ans(g, s);
+    } else if (m->type == MSG_APPEND) {
+        G_ROWS(m->append.req, n)
+        {
+            gen_append_req(g, s);
+            s->client = g_in(g, 0, 2);
+            s->subject_len = g_in(g, 0, 128);
+            s->subject = g_bytes(g, s->subject_len, 0);
+        }
+    } else if (m->type == MSG_APPEND_ANS) {
+        G_ROWS(m->append_ans.ans, n)
+        {
+            gen_append_ans(g, s);
+            s->state = g_in(g, 0, APPEND_NSTATES - 1);
+            s->client = g_in(g, 0, 2);
+        }
+    } else if (m->type == MSG_DROP) {
+        G_ROWS(m->drop.req, n)
+            gen_drop_req(g, s);
+    } else {
+        G_ROWS(m->drop_ans.ans, n)
+        {
+            gen_drop_ans(g, s);
+            s->state = g_in(g, 0, DROP_NSTATES - 1);
+        }
+    }
+}
+
+static inline void g_lane(struct gen *g, struct map_lane *l)
+{
+    l->name = g_text(g, 64);
+    l->n_segs = g_rows(g, 20);
+    l->n_aliases = g_rows(g, 20);
+    G_ROWS(l->segs, l->n_segs)
+    {
+        s->id = g_any(g);
+        s->node = (node_no)g_any(g);
+        s->state = g_in(g, SEG_OPEN, SEG_LOST);
+    }
+    G_ROWS(l->aliases, l->n_aliases)
+    {
+        s->from = g_any(g);
+        s->to = g_any(g);
+    }
+}
+
+static inline void g_map(struct gen *g, struct msg_map *m)
+{
+    gen_msg_map(g, m);
+    m->n_nodes = g_rows(g, 10);
+    G_ROWS(m->nodes, m->n_nodes)
+        gen_map_node(g, s);
+    m->n_queues = g_rows(g, 5);
+    G_ROWS(m->queues, m->n_queues)
+    {
+        s->id = (queue_id)g_any(g);
+        s->name = g_text(g, 64);
+        s->state = g_in(g, QUEUE_OPEN, QUEUE_CLOSED);
+        s->n_lanes = g_in(g, 1, LANES_MAX);
+        s->lanes = arena_array(&g->a, s->n_lanes, sizeof(*s->lanes));
+        for (uint32_t i = 0; i < s->n_lanes; i++)
+            g_lane(g, &s->lanes[i]);
+    }
+    m->n_removed = g_rows(g, 9);
+    G_ROWS(m->removed, m->n_removed)
+        *s = (queue_id)g_any(g);
+    m->n_keys = g_rows(g, 4);
+    m->keys = (const uint8_t(*)[32])g_bytes(g, m->n_keys * 32, 0);
+}
+
+static inline void g_stats(struct gen *g, struct msg_stats *m)
+{
+    m->n = g_rows(g, 30);
+    G_ROWS(m->queues, m->n)
+    {
+        gen_queue_stats(g, s);
+        s->n_lanes = g_in(g, 0, LANES_MAX);
+        for (uint32_t i = 0; i < s->n_lanes; i++)
+            gen_lane_stats(g, &s->lane[i]);
+    }
+}
+
+static inline void g_status(struct gen *g, struct seg_status *s)
+{
+    gen_seg_status(g, s);
+    s->lane = g_in(g, 0, LANES_MAX - 1);
+    s->state = g_in(g, SEG_OPEN, SEG_SEALED);
+    s->n_absorbed = g_rows(g, 5);
+    s->absorbed = g_words(g, s->n_absorbed);
+}
+
+static inline void g_ahead(struct gen *g, struct msg_seg_ahead *m)
+{
+    m->epoch = g_any(g);
+    m->n = g_rows(g, MSG_STATUS_MAX);
+    G_ROWS(m->v, m->n)
+    {
+        s->seg = g_any(g);
+        s->ahead = g_any(g);
+    }
+    m->n_pace = g_rows(g, 100);
+    G_ROWS(m->pace, m->n_pace)
+    {
+        gen_pace_entry(g, s);
+        s->lane = g_in(g, 0, LANES_MAX - 1);
+    }
+}
+
+static inline void g_segment_manager(struct gen *g, struct msg *m)
+{
+    struct msg_seg_status *st = &m->seg_status;
+
+    switch (m->type) {
+    case MSG_NODE_REG:
+        gen_msg_node_reg(g, &m->node_reg);
+        memcpy(m->node_reg.pass_key, g_bytes(g, 32, 0), 32);
+        break;
+    case MSG_SEG_OPEN:
+        gen_msg_seg_open(g, &m->seg_open);
+        m->seg_open.lane = g_in(g, 0, LANES_MAX - 1);
+        m->seg_open.kind = g_in(g, OPEN_TAIL, OPEN_TARGET);
+        break;
+    case MSG_SEG_AHEAD:
+        g_ahead(g, &m->seg_ahead);
+        break;
+    case MSG_SEG_POPPED:
+        gen_msg_seg_popped(g, &m->seg_popped);
+        g_status(g, &m->seg_popped.status);
+        break;
+    case MSG_SEG_STATUS:
+        gen_msg_seg_status(g, st);
+        st->n = g_rows(g, 200);
+        G_ROWS(st->v, st->n)
+            g_status(g, s);
+        st->n_gone = g_rows(g, 9);
+        st->gone = g_words(g, st->n_gone);
+        break;
+    case MSG_RULES:
+        gen_msg_rules(g, &m->rules);
+        m->rules.n_lanes = g_in(g, 1, LANES_MAX);
+        for (uint32_t i = 0; i < m->rules.n_lanes; i++)
+            m->rules.lanes[i] = g_text(g, 64);
+        break;
+    default:
+        break;
+    }
+}
+
+static inline void g_chunk(struct gen *g, struct msg_copy_chunk *m)
+{
+    m->move = g_any(g);
+    m->seq = (uint32_t)g_any(g);
+    m->n = g_rows(g, MSG_COPY_BLOCKS);
+    G_ROWS(m->v, m->n)
+    {
+        uint8_t *left = arena_alloc(&g->a, 512);
+
+        s->index = (uint32_t)g_any(g);
+        for (int i = 0; i < 8; i++) {
+            s->alive[i] = g_any(g);
+            s->n_left += __builtin_popcountll(s->alive[i]);
+        }
+        for (int i = 0; i < s->n_left; i++)
+            left[i] = g_in(g, 0, 127);
+        s->left = left;
+    }
+}
+
+static inline void g_extra(struct gen *g, struct msg_copy_extra *m)
+{
+    m->move = g_any(g);
+    m->seq = (uint32_t)g_any(g);
+    m->n_sessions = g_rows(g, 300);
+    G_ROWS(m->sessions, m->n_sessions)
+    {
+        gen_session_rec(g, s);
+        s->client = g_in(g, 0, 2);
+    }
+    m->n_relocs = g_rows(g, 5);
+    G_ROWS(m->relocs, m->n_relocs)
+    {
+        s->seg = g_any(g);
+        s->base = (uint32_t)g_any(g);
+        s->bits = (uint32_t)rng_below(&g->r, 5000);
+        s->n_words = (s->bits + 63) / 64;
+        s->alive = g_words(g, s->n_words);
+    }
+    m->n_subjects = g_rows(g, 100);
+    G_ROWS(m->subjects, m->n_subjects)
+    {
+        gen_subject_rec(g, s);
+        s->client = g_in(g, 0, 2);
+        s->len = g_in(g, 0, 128);
+        s->text = g_bytes(g, s->len, 0);
+    }
+}
+
+static inline void g_touch(struct gen *g, struct msg_copy_touch *m)
+{
+    m->move = g_any(g);
+    m->seq = (uint32_t)g_any(g);
+    m->n = g_rows(g, 1000);
+    G_ROWS(m->v, m->n)
+    {
+        s->number = (uint32_t)g_any(g);
+        s->alive = g_in(g, 0, 1);
+        s->left = g_in(g, 0, 127);
+    }
+}
+
+/* Messages without lists. */
+static inline bool g_flat(struct gen *g, struct msg *m)
+{
+    switch (m->type) {
+#define FLAT(TYPE, name)                                                                 \
+    case MSG_##TYPE:                                                                     \
+        gen_msg_##name(g, &m->name);                                                     \
+        return true;
+#define FLATS                                                                            \
+    FLAT(ERROR, error) FLAT(ROUTER_REG, router_reg) FLAT(NODE_OK, node_ok)               \
+    FLAT(SEG_SEAL, seg_seal) FLAT(SEG_NEXT, seg_next) FLAT(SEG_POP, seg_pop)             \
+    FLAT(SEG_REMOVE, seg_remove) FLAT(MOVE_IN, move_in) FLAT(MOVE_OUT, move_out)         \
+    FLAT(MOVE_END, move_end) FLAT(MOVE_STATUS, move_status)                              \
+    FLAT(COPY_BEGIN, copy_begin) FLAT(COPY_END, copy_end) FLAT(COPY_ACK, copy_ack)
+        FLATS
+#undef FLAT
+    default:
+        return false;
+    }
+}
+
+/* A valid random message of a type that the codec knows. */
+static inline void gen_msg(struct gen *g, enum msg_type t, struct msg *m)
+{
+    memset(m, 0, sizeof(*m));
+    m->type = t;
+    if (t >= MSG_PLACE && t <= MSG_DROP_ANS)
+        g_batch(g, m);
+    else if (t == MSG_MAP)
+        g_map(g, &m->map);
+    else if (t == MSG_STATS)
+        g_stats(g, &m->stats);
+    else if (t == MSG_COPY_CHUNK)
+        g_chunk(g, &m->copy_chunk);
+    else if (t == MSG_COPY_EXTRA)
+        g_extra(g, &m->copy_extra);
+    else if (t == MSG_COPY_TOUCH)
+        g_touch(g, &m->copy_touch);
+    else if (!g_flat(g, m))
+        g_segment_manager(g, m);
+    if (t == MSG_MOVE_STATUS) {
+        m->move_status.side = g_in(g, MOVE_SIDE_OUT, MOVE_SIDE_IN);
+        m->move_status.report = g_in(g, MOVE_ACCEPTED, MOVE_ABORTED);
+    }
+    if (t == MSG_COPY_BEGIN && m->copy_begin.end < m->copy_begin.first)
+        m->copy_begin.end = m->copy_begin.first;
+}
+
+#endif

@@ -13,6 +13,7 @@ struct admin_req {
     const char *path;        /* decoded once, without the query; starts with '/' */
     const char *query;       /* raw, "" if none */
     const char *if_match;    /* header, "" if none */
+    const char *if_none_match; /* header, "" if none */
     bool authorized;         /* the bearer token was right (compared in constant time) */
     const uint8_t *body;
     size_t body_len;         /* at most 1 MiB */
@@ -25,10 +26,14 @@ struct admin_ans {
     char etag_buf[40];
     const char *allow;        /* with 405 */
     struct buf body;          /* owned by the caller of the handler */
+    char request_id[20];      /* set before the handler is called; for admin_problem */
 };
 
-/* Called for everything but /metrics and /healthz. Unauthorized requests reach it too
- * (static pages may be public): it must look at `authorized`. Fills *a; default 404. */
+/* HEAD comes as GET; the body is dropped. Security headers are added to every answer (CSP
+ * default-src 'self': no inline scripts or styles), Retry-After to 429 and 503, and a 401
+ * leaves 200 ms late. An answer is Cache-Control: no-store.
+ * Called for everything but /metrics and /healthz. Unauthorized requests reach it too
+ * (static pages may be public): it must look at `authorized`. Fills *a; a status that stays 0 is 404. */
 typedef void (*admin_handler)(void *ctx, const struct admin_req *q, struct admin_ans *a);
 typedef void (*admin_metrics)(void *ctx, struct buf *b);
 
@@ -46,7 +51,7 @@ SQ_CHECK int admin_new(struct admin **out, struct ev *ev, const struct admin_opt
 void admin_free(struct admin *a);
 const char *admin_addr(const struct admin *a); /* "host:port" actually bound */
 
-/* problem+json: {"title","status","code","detail","request_id"} */
+/* problem+json: {"title","status","code","detail","request_id"}; replaces the body */
 void admin_problem(struct admin_ans *a, int status, const char *code, const char *fmt, ...)
     SQ_PRINTF(4, 5);
 /* Value of ?name= decoded into out; false if absent or too long. */

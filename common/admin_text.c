@@ -1,0 +1,128 @@
+/* admin_text.c: texts of the admin server: problems, reasons, query strings. Pure. */
+#include "common/admin_int.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+const char *admin_reason(int status)
+{
+    static const struct {
+        int status;
+        const char *reason;
+    } rows[] = {
+        { 200, "OK" },
+        { 201, "Created" },
+        { 202, "Accepted" },
+        { 204, "No Content" },
+        { 304, "Not Modified" },
+        { 400, "Bad Request" },
+        { 401, "Unauthorized" },
+        { 403, "Forbidden" },
+        { 404, "Not Found" },
+        { 405, "Method Not Allowed" },
+        { 409, "Conflict" },
+        { 412, "Precondition Failed" },
+        { 413, "Content Too Large" },
+        { 415, "Unsupported Media Type" },
+        { 422, "Unprocessable Content" },
+        { 428, "Precondition Required" },
+        { 429, "Too Many Requests" },
+        { 500, "Internal Server Error" },
+        { 503, "Service Unavailable" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
+        if (rows[i].status == status)
+            return rows[i].reason;
+    return "Error";
+}
+
+/* What is not plain ASCII is shown as '?': a detail may quote what an outsider sent. */
+static void json_text(struct buf *b, const char *s)
+{
+    buf_byte(b, '"');
+    for (; *s != '\0'; s++) {
+        if (*s == '"' || *s == '\\') {
+            buf_byte(b, '\\');
+            buf_byte(b, (uint8_t)*s);
+        } else {
+            buf_byte(b, *s >= ' ' && *s < 0x7f ? (uint8_t)*s : '?');
+        }
+    }
+    buf_byte(b, '"');
+}
+
+void admin_problem(struct admin_ans *a, int status, const char *code, const char *fmt, ...)
+{
+    char detail[400];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(detail, sizeof(detail), fmt, ap);
+    va_end(ap);
+    a->status = status;
+    a->content_type = "application/problem+json";
+    buf_reset(&a->body);
+    buf_str(&a->body, "{\"title\":");
+    json_text(&a->body, admin_reason(status));
+    buf_printf(&a->body, ",\"status\":%d,\"code\":", status);
+    json_text(&a->body, code);
+    buf_str(&a->body, ",\"detail\":");
+    json_text(&a->body, detail);
+    buf_str(&a->body, ",\"request_id\":");
+    json_text(&a->body, a->request_id);
+    buf_str(&a->body, "}\n");
+}
+
+static int hex(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+bool admin_unescape(const char *s, size_t n, bool plus, char *out, size_t cap)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        int c = (unsigned char)s[i];
+
+        if (c == '%') {
+            int hi = n - i > 2 ? hex(s[i + 1]) : -1, lo = hi >= 0 ? hex(s[i + 2]) : -1;
+
+            if (lo < 0)
+                return false;
+            c = hi << 4 | lo;
+            i += 2;
+        } else if (c == '+' && plus) {
+            c = ' ';
+        }
+        if (c < ' ' || c == 0x7f || len + 1 >= cap)
+            return false;
+        out[len++] = (char)c;
+    }
+    if (cap == 0)
+        return false;
+    out[len] = '\0';
+    return true;
+}
+
+bool admin_query(const char *query, const char *name, char *out, size_t cap)
+{
+    size_t name_len = strlen(name);
+
+    while (*query != '\0') {
+        size_t n = strcspn(query, "&");
+
+        if (n > name_len && query[name_len] == '=' && memcmp(query, name, name_len) == 0)
+            return admin_unescape(query + name_len + 1, n - name_len - 1, true, out, cap);
+        query += n + (query[n] == '&');
+    }
+    return false;
+}

@@ -1,0 +1,280 @@
+/* test_admin.c: a small client in the same loop asks; limits, tokens, late 401. */
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <poll.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/admin.h"
+#include "common/net.h"
+
+static struct ev *ev;
+static struct admin *adm;
+static bool sick;
+static char answer[1 << 16];
+static char seen[2048]; /* what the handler was asked */
+static size_t seen_body;
+
+static void on_metrics(void *ctx, struct buf *b)
+{
+    (void)ctx;
+    buf_str(b, "segq_test 1\n");
+}
+
+static bool healthy(void *ctx, struct buf *why)
+{
+    (void)ctx;
+    if (sick)
+        buf_str(why, "no \"manager\"");
+    return !sick;
+}
+
+static void handler(void *ctx, const struct admin_req *q, struct admin_ans *a)
+{
+    (void)ctx;
+    snprintf(seen, sizeof(seen), "%s %s ?%s im=%s", q->method, q->path, q->query, q->if_match);
+    seen_body = q->body_len;
+    if (strcmp(q->path, "/nothing") == 0)
+        return;
+    if (!q->authorized) {
+        admin_problem(a, 401, "unauthorized", "a token, please");
+        return;
+    }
+    a->status = 200;
+    a->content_type = "text/plain";
+    snprintf(a->etag_buf, sizeof(a->etag_buf), "\"7\"");
+    a->etag = a->etag_buf;
+    buf_str(&a->body, "hello");
+}
+
+static void setup(void)
+{
+    struct admin_opts o = { .addr = "127.0.0.1:0", .bearer = "s3cret", .metrics = on_metrics,
+                            .handler = handler, .healthy = healthy };
+
+    cr_assert_eq(ev_new(&ev, NULL), 0);
+    cr_assert_eq(admin_new(&adm, ev, &o, NULL), 0);
+}
+
+static void teardown(void)
+{
+    admin_free(adm);
+    ev_free(ev);
+}
+
+TestSuite(admin, .init = setup, .fini = teardown, .timeout = 60);
+
+static int open_conn(void)
+{
+    struct net_addr a;
+    struct pollfd p = { .events = POLLOUT };
+
+    cr_assert_eq(net_parse(&a, admin_addr(adm), NULL), 0);
+    p.fd = net_connect(&a, NULL);
+    cr_assert_eq(poll(&p, 1, 5000), 1);
+    return p.fd;
+}
+
+/* Reads until the other end closes; true then. */
+static bool drained(int fd)
+{
+    size_t have = strlen(answer);
+    ssize_t n = read(fd, answer + have, sizeof(answer) - 1 - have);
+
+    if (n > 0)
+        answer[have + (size_t)n] = '\0';
+    return n == 0 || (n < 0 && errno != EAGAIN);
+}
+
+static void turn_until_closed(int fd)
+{
+    msec_t end = ev_now(ev) + 20000;
+
+    answer[0] = '\0';
+    while (!drained(fd)) {
+        ev_turn(ev, false);
+        cr_assert_lt(ev_now(ev), end, "no answer");
+        usleep(200);
+    }
+    close(fd);
+}
+
+static const char *ask(const char *request)
+{
+    int fd = open_conn();
+
+    cr_assert_eq(write(fd, request, strlen(request)), (ssize_t)strlen(request));
+    turn_until_closed(fd);
+    return answer;
+}
+
+#define TAIL " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+#define AUTH "Authorization: Bearer s3cret\r\n"
+#define HAS(part) cr_expect_neq(strstr(answer, part), NULL, "no %s in:\n%s", part, answer)
+#define HAS_NOT(part) cr_expect_eq(strstr(answer, part), NULL, "%s in:\n%s", part, answer)
+
+Test(admin, metrics_need_no_token)
+{
+    ask("GET /metrics" TAIL "\r\n");
+    HAS("HTTP/1.1 200 OK\r\n");
+    HAS("text/plain; version=0.0.4");
+    HAS("\r\n\r\nsegq_test 1\n");
+    HAS("X-Content-Type-Options: nosniff");
+}
+
+Test(admin, health)
+{
+    ask("GET /healthz" TAIL "\r\n");
+    HAS(" 200 ");
+    HAS("{\"status\":\"ok\"}");
+    sick = true;
+    ask("GET /healthz" TAIL "\r\n");
+    HAS(" 503 ");
+    HAS("Retry-After: 1");
+    HAS("\"detail\":\"no \\\"manager\\\"\"");
+}
+
+Test(admin, head_has_no_body)
+{
+    ask("HEAD /metrics" TAIL "\r\n");
+    HAS(" 200 ");
+    HAS("Content-Length: 12\r\n");
+    HAS_NOT("segq_test");
+}
+
+Test(admin, method_not_allowed)
+{
+    ask("POST /metrics" TAIL "Content-Length: 0\r\n\r\n");
+    HAS(" 405 ");
+    HAS("Allow: GET, HEAD\r\n");
+    HAS("application/problem+json");
+    HAS("\"code\":\"method_not_allowed\"");
+}
+
+Test(admin, handler_sees_the_request)
+{
+    ask("PUT /v1/a%20b?x=1&y=%32" TAIL AUTH "If-Match: \"7\"\r\nContent-Length: 4\r\n\r\nbody");
+    HAS(" 200 ");
+    HAS("ETag: \"7\"");
+    HAS("\r\n\r\nhello");
+    cr_expect_str_eq(seen, "PUT /v1/a b ?x=1&y=%32 im=\"7\"");
+    cr_expect_eq(seen_body, 4u);
+    ask("PATCH /v1/q" TAIL AUTH "Content-Length: 2\r\n\r\n{}");
+    HAS(" 200 ");
+    cr_expect_eq(strncmp(seen, "PATCH", 5), 0);
+}
+
+Test(admin, nothing_there)
+{
+    ask("GET /nothing" TAIL AUTH "\r\n");
+    HAS(" 404 ");
+    HAS("\"code\":\"not_found\"");
+    HAS("\"request_id\":\"");
+}
+
+Test(admin, wrong_token_is_answered_late)
+{
+    msec_t start = ev_now(ev);
+
+    ev_turn(ev, false);
+    start = ev_now(ev);
+    ask("GET /v1/x" TAIL "Authorization: Bearer s3cre\r\n\r\n");
+    HAS(" 401 ");
+    HAS("WWW-Authenticate: Bearer");
+    HAS("\"code\":\"unauthorized\"");
+    cr_expect_geq(ev_now(ev) - start, 199);
+    ask("GET /v1/x" TAIL "Authorization: Basic s3cret\r\n\r\n");
+    HAS(" 401 ");
+    ask("GET /v1/x" TAIL "\r\n");
+    HAS(" 401 ");
+}
+
+Test(admin, guessing_in_parallel_is_no_faster)
+{
+    int fd[80], busy = 0, late = 0;
+
+    for (int i = 0; i < 80; i++) {
+        static const char req[] = "GET /v1/x" TAIL "\r\n";
+
+        fd[i] = open_conn();
+        cr_assert_eq(write(fd[i], req, sizeof(req) - 1), (ssize_t)sizeof(req) - 1);
+    }
+    for (int i = 0; i < 80; i++) {
+        turn_until_closed(fd[i]);
+        busy += strstr(answer, " 503 ") != NULL;
+        late += strstr(answer, " 401 ") != NULL;
+    }
+    cr_expect_eq(late + busy, 80);
+    cr_expect_geq(late, 64);
+    cr_expect_gt(busy, 0);
+}
+
+Test(admin, asker_who_leaves_and_a_server_that_goes)
+{
+    static const char req[] = "GET /v1/x HTTP/1.1\r\nHost: x\r\n\r\n";
+    int a = open_conn(), b = open_conn();
+    msec_t end;
+
+    cr_assert_eq(write(a, req, sizeof(req) - 1), (ssize_t)sizeof(req) - 1);
+    end = ev_now(ev) + 50;
+    while (ev_now(ev) < end)
+        ev_turn(ev, false);
+    close(a);
+    end = ev_now(ev) + 300;
+    while (ev_now(ev) < end)
+        ev_turn(ev, false);
+    cr_assert_eq(write(b, req, sizeof(req) - 1), (ssize_t)sizeof(req) - 1);
+    end = ev_now(ev) + 50;
+    while (ev_now(ev) < end)
+        ev_turn(ev, false);
+    close(b); /* teardown frees the server while its answer is still due */
+}
+
+Test(admin, limits)
+{
+    static char big[40000];
+    size_t n;
+
+    n = (size_t)snprintf(big, sizeof(big), "GET /metrics HTTP/1.1\r\nX: ");
+    memset(big + n, 'a', 30000);
+    snprintf(big + n + 30000, sizeof(big) - n - 30000, "\r\n\r\n");
+    ask(big);
+    HAS_NOT(" 200 ");
+    ask("PUT /v1/x" TAIL AUTH "Content-Length: 1048577\r\n\r\n");
+    HAS_NOT(" 200 ");
+    ask("GET /a%00b" TAIL AUTH "\r\n");
+    HAS(" 400 ");
+    ask("GET /a%zz" TAIL AUTH "\r\n");
+    HAS(" 400 ");
+    cr_expect_str_eq(seen, "", "the handler saw none of them");
+}
+
+Test(admin, port_taken)
+{
+    struct admin_opts o = { .addr = admin_addr(adm) };
+    struct admin *other = NULL;
+    struct err e;
+
+    cr_expect_eq(admin_new(&other, ev, &o, &e), SQ_ESYS);
+    cr_expect_neq(strstr(e.text, "admin"), NULL, "%s", e.text);
+}
+
+Test(admin, query_strings)
+{
+    char v[8];
+
+    cr_expect(admin_query("a=1&bb=two+2&c=%41%2f", "bb", v, sizeof(v)));
+    cr_expect_str_eq(v, "two 2");
+    cr_expect(admin_query("a=1&bb=two&c=%41%2f", "c", v, sizeof(v)));
+    cr_expect_str_eq(v, "A/");
+    cr_expect(admin_query("a=&b", "a", v, sizeof(v)));
+    cr_expect_str_eq(v, "");
+    cr_expect_not(admin_query("a=1&bb=2", "b", v, sizeof(v)));
+    cr_expect_not(admin_query("bb", "bb", v, sizeof(v)));
+    cr_expect_not(admin_query("a=12345678", "a", v, sizeof(v)), "too long");
+    cr_expect_not(admin_query("a=%4", "a", v, sizeof(v)));
+    cr_expect_not(admin_query("a=%00", "a", v, sizeof(v)));
+    cr_expect_not(admin_query("", "a", v, sizeof(v)));
+}

@@ -1,0 +1,341 @@
+/* segq.c: append, drop, pop and sweep over an array of blocks. */
+#include "segment/segq.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define ENTRY_BYTES (sizeof(struct block *) + sizeof(uint32_t) + sizeof(uint16_t) + 1)
+
+void segq_init(struct segq *q, struct block_pool *pool)
+{
+    memset(q, 0, sizeof(*q));
+    q->pool = pool;
+    q->stale = SEGQ_NONE;
+}
+
+void segq_fini(struct segq *q)
+{
+    for (uint32_t b = 0; b < q->n_blocks; b++)
+        if (q->block[b] != NULL)
+            block_give(q->pool, q->block[b]);
+    segq_unreserve(q);
+    free(q->block);
+    memset(q, 0, sizeof(*q));
+}
+
+/* ---- memory ---------------------------------------------------------------------- */
+
+/* The four arrays live in one piece, largest elements first. */
+static int grow(struct segq *q, uint32_t want)
+{
+    uint32_t cap = q->cap_blocks < 4 ? 4 : q->cap_blocks + q->cap_blocks / 2;
+    struct segq n = *q;
+    char *p;
+
+    if (want <= q->cap_blocks)
+        return 0;
+    if (cap < want)
+        cap = want;
+    p = malloc(cap * ENTRY_BYTES);
+    if (p == NULL)
+        return SQ_ENOMEM;
+    n.block = (struct block **)(void *)p;
+    n.tag = (uint32_t *)(n.block + cap);
+    n.count = (uint16_t *)(n.tag + cap);
+    n.tomb = (uint8_t *)(n.count + cap);
+    n.cap_blocks = cap;
+    if (q->n_blocks > 0) {
+        memcpy(n.block, q->block, q->n_blocks * sizeof(*n.block));
+        memcpy(n.tag, q->tag, q->n_blocks * sizeof(*n.tag));
+        memcpy(n.count, q->count, q->n_blocks * sizeof(*n.count));
+        memcpy(n.tomb, q->tomb, q->n_blocks * sizeof(*n.tomb));
+    }
+    free(q->block);
+    *q = n;
+    return 0;
+}
+
+void segq_unreserve(struct segq *q)
+{
+    while (q->reserve != NULL) {
+        struct block *b = q->reserve;
+
+        q->reserve = b->next;
+        block_give(q->pool, b);
+    }
+    q->n_reserve = 0;
+}
+
+int segq_reserve(struct segq *q, uint32_t n)
+{
+    /* As if the last block were full: it may be freed before the appends come. */
+    uint64_t blocks = q->n_blocks + (((uint64_t)n + BLOCK_SLOTS - 1) >> BLOCK_SHIFT);
+
+    if (blocks >= UINT32_MAX >> BLOCK_SHIFT || grow(q, (uint32_t)blocks) < 0)
+        return SQ_ENOMEM;
+    while (q->n_blocks + q->n_reserve < blocks) {
+        struct block *b = block_take(q->pool);
+
+        if (b == NULL) {
+            segq_unreserve(q);
+            return SQ_ENOMEM;
+        }
+        b->next = q->reserve;
+        q->reserve = b;
+        q->n_reserve++;
+    }
+    return 0;
+}
+
+/* A tag from stale tags is as stale as they are: too large, and in order. */
+static int add_block(struct segq *q)
+{
+    uint32_t i = q->n_blocks;
+    struct block *b = q->reserve;
+
+    if (grow(q, i + 1) < 0)
+        return SQ_ENOMEM;
+    if (b != NULL) {
+        q->reserve = b->next;
+        q->n_reserve--;
+    } else {
+        b = block_take(q->pool);
+    }
+    if (b == NULL)
+        return SQ_ENOMEM;
+    q->block[i] = b;
+    q->tag[i] = i > 0 ? q->tag[i - 1] + q->count[i - 1] : 0;
+    q->count[i] = 0;
+    q->tomb[i] = DEAD_UNSAID;
+    q->n_blocks++;
+    return 0;
+}
+
+/* How many slots of block b have been given out. */
+static uint32_t given(const struct segq *q, uint32_t b)
+{
+    uint64_t end = (uint64_t)(b + 1) << BLOCK_SHIFT;
+
+    return end <= q->end ? BLOCK_SLOTS : q->end - (b << BLOCK_SHIFT);
+}
+
+/* Frees block b if nothing can live in it any more. */
+static void bury(struct segq *q, uint32_t b)
+{
+    uint32_t n;
+
+    if (q->count[b] > 0 || q->block[b] == NULL)
+        return;
+    n = given(q, b);
+    if (n < BLOCK_SLOTS && !q->sealed)
+        return;
+    q->tomb[b] = (uint8_t)block_epitaph(q->block[b], n);
+    block_give(q->pool, q->block[b]);
+    q->block[b] = NULL;
+    while (q->head < q->n_blocks && q->block[q->head] == NULL)
+        q->head++;
+}
+
+/* ---- in -------------------------------------------------------------------------- */
+
+int segq_append(struct segq *q, uint8_t deadline, uint32_t *number)
+{
+    uint32_t b = q->end >> BLOCK_SHIFT;
+
+    if (SQ_UNLIKELY(q->sealed))
+        return SQ_ESEALED;
+    if (SQ_UNLIKELY(q->end >= SEGQ_NONE - 1))
+        return SQ_ENOMEM;
+    if (b == q->n_blocks && add_block(q) < 0)
+        return SQ_ENOMEM;
+    block_raise(q->block[b], q->end & (BLOCK_SLOTS - 1), deadline);
+    q->count[b]++;
+    q->waiting++;
+    *number = q->end++;
+    return 0;
+}
+
+void segq_seal(struct segq *q)
+{
+    q->sealed = true;
+    if (q->n_blocks > 0)
+        bury(q, q->n_blocks - 1);
+}
+
+/* The numbers left over in a block that was freed at the seal are never used. */
+void segq_unseal(struct segq *q)
+{
+    q->sealed = false;
+    if (q->n_blocks > 0 && q->block[q->n_blocks - 1] == NULL)
+        q->end = q->n_blocks << BLOCK_SHIFT;
+}
+
+/* ---- out ------------------------------------------------------------------------- */
+
+static void grow_stale(struct segq *q, uint32_t b)
+{
+    if (b + 1 < q->stale && b + 1 < q->n_blocks)
+        q->stale = b + 1;
+}
+
+bool segq_drop(struct segq *q, uint32_t number, enum dead why)
+{
+    uint32_t b = number >> BLOCK_SHIFT;
+
+    if (!segq_is_alive(q, number))
+        return false;
+    block_kill(q->block[b], number & (BLOCK_SLOTS - 1), why);
+    q->waiting--;
+    grow_stale(q, b);
+    if (--q->count[b] == 0)
+        bury(q, b);
+    return true;
+}
+
+enum dead segq_epitaph(const struct segq *q, uint32_t number)
+{
+    uint32_t b = number >> BLOCK_SHIFT;
+
+    if (b >= q->n_blocks)
+        return DEAD_UNSAID;
+    if (q->block[b] == NULL)
+        return (enum dead)q->tomb[b];
+    return (enum dead)q->block[b]->idle[number & (BLOCK_SLOTS - 1)];
+}
+
+static uint32_t pop_word(struct block *b, unsigned w, uint32_t base, uint32_t n,
+                         uint32_t *out)
+{
+    uint32_t got = 0;
+
+    while (got < n && b->alive[w] != 0) {
+        unsigned slot = w * 64 + (unsigned)__builtin_ctzll(b->alive[w]);
+
+        b->alive[w] &= b->alive[w] - 1;
+        b->idle[slot] = DEAD_POPPED;
+        out[got++] = base + slot;
+    }
+    b->sub -= block_behind(w) * got;
+    return got;
+}
+
+static uint32_t pop_block(struct segq *q, uint32_t b, uint32_t n, uint32_t *out)
+{
+    uint32_t got = 0;
+
+    for (unsigned w = 0; w < BLOCK_WORDS && got < n; w++)
+        got += pop_word(q->block[b], w, b << BLOCK_SHIFT, n - got, out + got);
+    if (got == 0)
+        return 0;
+    q->count[b] = (uint16_t)(q->count[b] - got);
+    q->waiting -= got;
+    q->popped_end = out[got - 1] + 1;
+    grow_stale(q, b);
+    bury(q, b);
+    return got;
+}
+
+uint32_t segq_pop(struct segq *q, uint32_t n, uint32_t *out)
+{
+    uint32_t got = 0;
+
+    for (uint32_t b = q->head; b < q->n_blocks && got < n; b++)
+        if (q->block[b] != NULL && q->count[b] > 0)
+            got += pop_block(q, b, n - got, out + got);
+    return got;
+}
+
+void segq_settle(struct segq *q)
+{
+    uint32_t n = q->n_blocks, sum;
+
+    if (q->stale >= n) {
+        q->stale = SEGQ_NONE;
+        return;
+    }
+    /* Nothing lives before the head, so its tag is 0 without looking further back. */
+    if (q->stale <= q->head) {
+        q->stale = q->head;
+        sum = 0;
+    } else {
+        sum = q->tag[q->stale - 1] + q->count[q->stale - 1];
+    }
+    for (uint32_t b = q->stale; b < n; b++) {
+        q->tag[b] = sum;
+        sum += q->count[b];
+    }
+    assert(sum == q->waiting);
+    q->stale = SEGQ_NONE;
+}
+
+/* ---- looking through all --------------------------------------------------------- */
+
+uint32_t segq_sweep(struct segq *q, uint8_t now, uint32_t *block, uint32_t *out)
+{
+    uint32_t b = *block < q->head ? q->head : *block, n = 0;
+
+    while (b < q->n_blocks && (q->block[b] == NULL || q->count[b] == 0))
+        b++;
+    if (b >= q->n_blocks) {
+        *block = q->n_blocks;
+        return 0;
+    }
+    *block = b + 1;
+    for (unsigned w = 0; w < BLOCK_WORDS; w++) {
+        uint64_t due = block_due(q->block[b], w, now);
+
+        for (; due != 0; due &= due - 1)
+            out[n++] = (b << BLOCK_SHIFT) + w * 64 + (unsigned)__builtin_ctzll(due);
+    }
+    for (uint32_t i = 0; i < n; i++)
+        segq_drop(q, out[i], DEAD_EXPIRED);
+    return n;
+}
+
+static uint32_t next_in_block(const struct block *b, unsigned slot)
+{
+    unsigned w = slot >> 6;
+    uint64_t m = b->alive[w] & (~0ull << (slot & 63));
+
+    while (m == 0 && ++w < BLOCK_WORDS)
+        m = b->alive[w];
+    return m != 0 ? w * 64 + (unsigned)__builtin_ctzll(m) : SEGQ_NONE;
+}
+
+uint32_t segq_next(const struct segq *q, uint32_t from)
+{
+    uint32_t b = from >> BLOCK_SHIFT, slot = from & (BLOCK_SLOTS - 1);
+
+    if (b < q->head) {
+        b = q->head;
+        slot = 0;
+    }
+    for (; b < q->n_blocks; b++, slot = 0) {
+        uint32_t s = q->block[b] != NULL ? next_in_block(q->block[b], slot) : SEGQ_NONE;
+
+        if (s != SEGQ_NONE)
+            return (b << BLOCK_SHIFT) + s;
+    }
+    return SEGQ_NONE;
+}
+
+void segq_remark(struct segq *q, uint8_t (*fn)(void *ctx, uint8_t deadline), void *ctx)
+{
+    for (uint32_t b = q->head; b < q->n_blocks; b++) {
+        struct block *k = q->block[b];
+
+        for (unsigned i = 0; k != NULL && i < BLOCK_SLOTS; i++)
+            if (block_is_alive(k, i))
+                k->idle[i] = fn(ctx, k->idle[i]);
+    }
+}
+
+size_t segq_bytes(const struct segq *q)
+{
+    size_t n = q->cap_blocks * ENTRY_BYTES;
+
+    for (uint32_t b = q->head; b < q->n_blocks; b++)
+        n += q->block[b] != NULL ? sizeof(struct block) : 0;
+    return n;
+}

@@ -1,0 +1,118 @@
+/* test_block.c: ranks, time-outs and memory of blocks. */
+#include <criterion/criterion.h>
+
+#include "common/rng.h"
+#include "segment/block.h"
+
+static struct block_pool pool;
+
+static void setup(void)
+{
+    block_pool_init(&pool, 1000);
+}
+
+static void teardown(void)
+{
+    block_pool_fini(&pool);
+    cr_assert_eq(pool.n_bytes, 0);
+}
+
+TestSuite(block, .init = setup, .fini = teardown);
+
+Test(block, rank_follows_every_raise_and_kill)
+{
+    struct block *b = block_take(&pool);
+    struct rng r;
+
+    rng_seed(&r, 5);
+    for (unsigned round = 0; round < 3000; round++) {
+        unsigned slot = (unsigned)rng_below(&r, BLOCK_SLOTS), n = 0;
+
+        if (block_is_alive(b, slot))
+            block_kill(b, slot, DEAD_LEFT);
+        else
+            block_raise(b, slot, 9);
+        for (unsigned i = 0; i < BLOCK_SLOTS; i++) {
+            cr_assert_eq(block_rank(b, i), n, "slot %u", i);
+            n += block_is_alive(b, i);
+        }
+        cr_assert_eq(block_count(b), n);
+    }
+}
+
+Test(block, full_block_counts_to_512)
+{
+    struct block *b = block_take(&pool);
+    uint64_t sub;
+
+    for (unsigned i = 0; i < BLOCK_SLOTS; i++)
+        block_raise(b, i, 0);
+    cr_assert_eq(block_rank(b, 511), 511);
+    cr_assert_eq(block_count(b), 512);
+    sub = b->sub;
+    block_recount(b);
+    cr_assert_eq(b->sub, sub);
+}
+
+Test(block, due_is_modular_and_only_for_the_living)
+{
+    struct block *b = block_take(&pool);
+
+    for (unsigned now = 0; now < 256; now++) {
+        for (unsigned i = 0; i < 64; i++) {
+            if (block_is_alive(b, 64 + i))
+                block_kill(b, 64 + i, DEAD_LEFT);
+            if (i % 3 != 0)
+                block_raise(b, 64 + i, (uint8_t)(now + i * 4 - 128));
+        }
+        for (unsigned i = 0; i < 64; i++) {
+            bool due = (block_due(b, 1, (uint8_t)now) >> i) & 1;
+
+            cr_assert_eq(due, i % 3 != 0 && (int)i * 4 - 128 <= 0, "now %u slot %u", now, i);
+        }
+    }
+    cr_assert_eq(block_due(b, 0, 0), 0);
+}
+
+Test(block, epitaph_is_said_only_if_common)
+{
+    struct block *b = block_take(&pool);
+
+    for (unsigned i = 0; i < 10; i++) {
+        block_raise(b, i, 0);
+        block_kill(b, i, DEAD_LEFT);
+    }
+    cr_assert_eq(block_epitaph(b, 10), DEAD_LEFT);
+    b->idle[3] = DEAD_EXPIRED;
+    cr_assert_eq(block_epitaph(b, 10), DEAD_UNSAID);
+    cr_assert_eq(block_epitaph(b, 0), DEAD_UNSAID);
+}
+
+Test(block, pool_is_bounded_and_gives_memory_back)
+{
+    struct block *v[1000];
+    struct rng r;
+
+    rng_seed(&r, 1);
+    for (unsigned i = 0; i < 1000; i++) {
+        v[i] = block_take(&pool);
+        cr_assert_not_null(v[i]);
+        cr_assert_eq((uintptr_t)v[i] % 128, 0);
+        v[i]->alive[0] = i;
+    }
+    cr_assert_null(block_take(&pool));
+    for (unsigned i = 999; i > 0; i--) {
+        unsigned j = (unsigned)rng_below(&r, i + 1);
+        struct block *t = v[i];
+
+        v[i] = v[j];
+        v[j] = t;
+    }
+    for (unsigned i = 0; i < 1000; i++)
+        block_give(&pool, v[i]);
+    cr_assert_eq(pool.n_blocks, 0);
+    cr_assert_leq(pool.n_bytes, 204 * sizeof(struct block));
+    v[0] = block_take(&pool);
+    cr_assert_eq(v[0]->alive[0], 0, "a taken block is empty");
+    block_give(&pool, v[0]);
+}

@@ -253,8 +253,8 @@ up() {
         sleep 0.1
     done
     write_json
-    echo "up: $(sed -n 's/^{"router": //p' "$dir/cluster.json" | tr -d '[]",')admin" \
-        "http://127.0.0.1:$((port + 1)), $dir/cluster.json"
+    echo "up: $(sed -n 's/^{"router": //p' "$dir/cluster.json" | tr -d '[]",')" \
+        "admin http://127.0.0.1:$((port + 1)), $dir/cluster.json"
 }
 
 # ---- down, status -------------------------------------------------------------------
@@ -316,13 +316,15 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$dir" ] || usage
 case $verb in
-up) mkdir -p "$dir" || exit 1 ;;
+up)
+    bin=$(cd "$bin" 2>/dev/null && pwd) || die "$bin: no such folder (make bins builds it)"
+    mkdir -p "$dir" || exit 1
+    ;;
 down) [ -d "$dir" ] || die "no folder $dir" ;;
 status) [ -d "$dir" ] || die "no folder $dir" ;;
 *) usage ;;
 esac
 dir=$(cd "$dir" && pwd)
-bin=$(cd "$bin" 2>/dev/null && pwd) || die "--bin: no such folder"
 if [ "$verb" != up ] && [ -f "$dir/config/local.env" ]; then
     . "$dir/config/local.env"
 fi

@@ -20,7 +20,7 @@
 #include "common/log.h"
 #include "common/net.h"
 
-#define LOG_MODULE "admin"
+#define LOG_MODULE    "admin"
 #define BACKLOG       128
 #define HEADERS_BYTES (16 << 10)
 #define BODY_BYTES    (1 << 20)
@@ -32,8 +32,8 @@
 struct admin {
     struct ev *ev; /* ref */
     struct evhttp *http;
-    bool guarded;          /* a token is wanted */
-    uint8_t bearer[32];    /* hash of it */
+    bool guarded;       /* a token is wanted */
+    uint8_t bearer[32]; /* hash of it */
     admin_metrics metrics;
     admin_handler handler;
     bool (*healthy)(void *ctx, struct buf *why);
@@ -43,8 +43,8 @@ struct admin {
 };
 
 struct penalty {
-    struct list_node node; /* admin.penalties */
-    struct admin *admin;   /* ref */
+    struct list_node node;      /* admin.penalties */
+    struct admin *admin;        /* ref */
     struct evhttp_request *req; /* evhttp's; complete but for sending */
     struct ev_timer *timer;
     int status;
@@ -60,7 +60,8 @@ static void hash(uint8_t out[32], const char *s)
 
 static bool authorized(const struct admin *a, struct evhttp_request *req)
 {
-    const char *v = evhttp_find_header(evhttp_request_get_input_headers(req), "Authorization");
+    const char *v =
+        evhttp_find_header(evhttp_request_get_input_headers(req), "Authorization");
     uint8_t theirs[32];
 
     if (!a->guarded)
@@ -78,7 +79,8 @@ static void add(struct evhttp_request *req, const char *name, const char *value)
     evhttp_add_header(evhttp_request_get_output_headers(req), name, value);
 }
 
-static void add_headers(struct evhttp_request *req, const struct admin_ans *ans, bool head)
+static void add_headers(struct evhttp_request *req, const struct admin_ans *ans,
+                        bool head)
 {
     char len[24];
 
@@ -147,7 +149,8 @@ static void reply(struct admin *a, struct evhttp_request *req, struct admin_ans 
         admin_problem(ans, 503, "queue_unavailable", "too many wrong tokens at once");
     add_headers(req, ans, head);
     if (!head)
-        evbuffer_add(evhttp_request_get_output_buffer(req), ans->body.data, ans->body.len);
+        evbuffer_add(evhttp_request_get_output_buffer(req), ans->body.data,
+                     ans->body.len);
     if (ans->status == 401 && delay(a, req, ans->status))
         return;
     evhttp_send_reply(req, ans->status, admin_reason(ans->status), NULL);
@@ -205,7 +208,8 @@ static void answer_health(struct admin *a, struct admin_ans *ans)
     buf_fini(&why);
 }
 
-static void answer_other(struct admin *a, const struct admin_req *q, struct admin_ans *ans)
+static void answer_other(struct admin *a, const struct admin_req *q,
+                         struct admin_ans *ans)
 {
     ans->status = 0;
     if (a->handler != NULL)
@@ -216,7 +220,8 @@ static void answer_other(struct admin *a, const struct admin_req *q, struct admi
 
 static void route(struct admin *a, const struct admin_req *q, struct admin_ans *ans)
 {
-    bool metrics = strcmp(q->path, "/metrics") == 0, health = strcmp(q->path, "/healthz") == 0;
+    bool metrics = strcmp(q->path, "/metrics") == 0,
+         health = strcmp(q->path, "/healthz") == 0;
 
     if ((metrics || health) && strcmp(q->method, "GET") != 0) {
         ans->allow = "GET, HEAD";
@@ -239,7 +244,8 @@ static void on_request(struct evhttp_request *req, void *arg)
     struct evbuffer *in = evhttp_request_get_input_buffer(req);
     struct admin_ans ans = { .status = 404 };
     char path[PATH_BYTES];
-    struct admin_req q = { .method = method_name(req), .path = path,
+    struct admin_req q = { .method = method_name(req),
+                           .path = path,
                            .query = query != NULL ? query : "",
                            .if_match = header(req, "If-Match"),
                            .if_none_match = header(req, "If-None-Match"),
@@ -275,9 +281,9 @@ static void limits(struct admin *a)
     evhttp_set_max_body_size(a->http, BODY_BYTES);
     evhttp_set_timeout(a->http, TIMEOUT_S);
     evhttp_set_default_content_type(a->http, NULL);
-    evhttp_set_allowed_methods(a->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST |
-                                            EVHTTP_REQ_PUT | EVHTTP_REQ_PATCH |
-                                            EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS);
+    evhttp_set_allowed_methods(
+        a->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST | EVHTTP_REQ_PUT |
+                     EVHTTP_REQ_PATCH | EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS);
     evhttp_set_gencb(a->http, on_request, a);
 }
 
@@ -300,7 +306,8 @@ static int open_http(struct admin *a, const char *addr, struct err *e)
     return 0;
 }
 
-int admin_new(struct admin **out, struct ev *ev, const struct admin_opts *o, struct err *e)
+int admin_new(struct admin **out, struct ev *ev, const struct admin_opts *o,
+              struct err *e)
 {
     struct admin *a = sodium_init() < 0 ? NULL : calloc(1, sizeof(*a));
     int rc;

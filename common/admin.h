@@ -9,14 +9,14 @@
 struct admin;
 
 struct admin_req {
-    const char *method;      /* "GET" ... */
-    const char *path;        /* decoded once, without the query; starts with '/' */
-    const char *query;       /* raw, "" if none */
-    const char *if_match;    /* header, "" if none */
+    const char *method;        /* "GET" ... */
+    const char *path;          /* decoded once, without the query; starts with '/' */
+    const char *query;         /* raw, "" if none */
+    const char *if_match;      /* header, "" if none */
     const char *if_none_match; /* header, "" if none */
-    bool authorized;         /* the bearer token was right (compared in constant time) */
+    bool authorized; /* the bearer token was right (compared in constant time) */
     const uint8_t *body;
-    size_t body_len;         /* at most 1 MiB */
+    size_t body_len; /* at most 1 MiB */
 };
 
 struct admin_ans {
@@ -24,24 +24,25 @@ struct admin_ans {
     const char *content_type; /* static string */
     const char *etag;         /* static or in etag_buf; NULL = none */
     char etag_buf[40];
-    const char *allow;        /* with 405 */
-    struct buf body;          /* owned by the caller of the handler */
-    char request_id[20];      /* set before the handler is called; for admin_problem */
+    const char *allow;   /* with 405 */
+    struct buf body;     /* owned by the caller of the handler */
+    char request_id[20]; /* set before the handler is called; for admin_problem */
 };
 
 /* HEAD comes as GET; the body is dropped. Security headers are added to every answer (CSP
  * default-src 'self': no inline scripts or styles), Retry-After to 429 and 503, and a 401
  * leaves 200 ms late. An answer is Cache-Control: no-store.
  * Called for everything but /metrics and /healthz. Unauthorized requests reach it too
- * (static pages may be public): it must look at `authorized`. Fills *a; a status that stays 0 is 404. */
+ * (static pages may be public): it must look at `authorized`. Fills *a; a status that
+ * stays 0 is 404. */
 typedef void (*admin_handler)(void *ctx, const struct admin_req *q, struct admin_ans *a);
 typedef void (*admin_metrics)(void *ctx, struct buf *b);
 
 struct admin_opts {
-    const char *addr;         /* "127.0.0.1:9070"; port 0 picks one */
-    const char *bearer;       /* NULL: no token wanted for handler routes */
+    const char *addr;   /* "127.0.0.1:9070"; port 0 picks one */
+    const char *bearer; /* NULL: no token wanted for handler routes */
     admin_metrics metrics;
-    admin_handler handler;    /* may be NULL */
+    admin_handler handler;                       /* may be NULL */
     bool (*healthy)(void *ctx, struct buf *why); /* NULL: always */
     void *ctx;
 };
@@ -52,8 +53,8 @@ void admin_free(struct admin *a);
 const char *admin_addr(const struct admin *a); /* "host:port" actually bound */
 
 /* problem+json: {"title","status","code","detail","request_id"}; replaces the body */
-void admin_problem(struct admin_ans *a, int status, const char *code, const char *fmt, ...)
-    SQ_PRINTF(4, 5);
+void admin_problem(struct admin_ans *a, int status, const char *code, const char *fmt,
+                   ...) SQ_PRINTF(4, 5);
 /* Value of ?name= decoded into out; false if absent or too long. */
 bool admin_query(const char *query, const char *name, char *out, size_t cap);
 

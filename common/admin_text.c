@@ -53,7 +53,8 @@ static void json_text(struct buf *b, const char *s)
     buf_byte(b, '"');
 }
 
-void admin_problem(struct admin_ans *a, int status, const char *code, const char *fmt, ...)
+void admin_problem(struct admin_ans *a, int status, const char *code, const char *fmt,
+                   ...)
 {
     char detail[400];
     va_list ap;

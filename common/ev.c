@@ -13,7 +13,7 @@
 
 #include "common/log.h"
 
-#define LOG_MODULE "ev"
+#define LOG_MODULE     "ev"
 #define POSTS_AT_START 256
 
 int ev_new(struct ev **out, struct err *e)

@@ -30,7 +30,8 @@ struct event_base *ev_base(struct ev *ev); /* for evhttp only */
 typedef void (*ev_fn)(void *arg);
 
 /* Once, at the end of this turn (before the hooks). Order is kept. What is posted by a
- * posted function or a hook runs at the end of the next turn, which then does not wait. */
+ * posted function or a hook runs at the end of the next turn, which then does not wait.
+ */
 void ev_post(struct ev *ev, ev_fn fn, void *arg);
 /* At the end of every turn: "answers out, then requests out". Lower `rank` first. */
 SQ_CHECK int ev_hook(struct ev *ev, int rank, ev_fn fn, void *arg);
@@ -49,7 +50,8 @@ void ev_timer_free(struct ev_timer *t);
 typedef void (*ev_io_fn)(void *arg, unsigned what);
 /* Watches fd (not owned) for `what` (persistent, level triggered). */
 struct ev_io *ev_io_new(struct ev *ev, int fd, ev_io_fn fn, void *arg);
-SQ_CHECK int ev_io_set(struct ev_io *io, unsigned what); /* 0 = nothing; cheap if unchanged */
+SQ_CHECK int ev_io_set(struct ev_io *io,
+                       unsigned what); /* 0 = nothing; cheap if unchanged */
 void ev_io_free(struct ev_io *io);
 
 SQ_CHECK int ev_signal(struct ev *ev, int signo, ev_fn fn, void *arg);

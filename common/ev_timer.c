@@ -1,11 +1,11 @@
 /* ev_timer.c: timers that are never early and cheap to put off.
  *
- * `due_us` is the truth; libevent (or, below 2 ms, a timerfd) only has to wake us no later
- * than that. A wake-up that comes before `due_us` asks for the rest. So a deadline that is
- * pushed back with every request costs one comparison, and one wake-up per old deadline.
- * libevent's own clock is the coarse one (4 ms) and its waits are whole milliseconds:
- * hence the timerfd for short waits, instead of EVENT_BASE_FLAG_PRECISE_TIMER, which pays
- * a system call in every turn. */
+ * `due_us` is the truth; libevent (or, below 2 ms, a timerfd) only has to wake us no
+ * later than that. A wake-up that comes before `due_us` asks for the rest. So a deadline
+ * that is pushed back with every request costs one comparison, and one wake-up per old
+ * deadline. libevent's own clock is the coarse one (4 ms) and its waits are whole
+ * milliseconds: hence the timerfd for short waits, instead of
+ * EVENT_BASE_FLAG_PRECISE_TIMER, which pays a system call in every turn. */
 #include "common/ev_int.h"
 
 #include <errno.h>

@@ -1,6 +1,7 @@
 /* net.h: TCP sockets as this cluster wants them: non-blocking, close-on-exec, no Nagle,
  * keep-alive, and given up when the other end acknowledges nothing for 10 s.
- * Addresses are "host:port": "10.0.0.1:80", "[::1]:80", "*:80" and ":80" (any address). */
+ * Addresses are "host:port": "10.0.0.1:80", "[::1]:80", "*:80" and ":80" (any address).
+ */
 #ifndef SEGQ_NET_H
 #define SEGQ_NET_H
 
@@ -32,8 +33,8 @@ SQ_CHECK int net_resolve(struct net_addr *a, const char *text, struct err *e);
 /* A listening descriptor. reuse_port: several processes share the port. The options of
  * accepted sockets are inherited from it, so an accept costs one system call. */
 SQ_CHECK int net_listen(const char *addr, bool reuse_port, int backlog, struct err *e);
-/* A descriptor; SQ_EBUSY: nobody is waiting; SQ_EFULL: no descriptors or memory left (stop
- * accepting for a while, or the loop spins); SQ_ESYS: the listener is broken. */
+/* A descriptor; SQ_EBUSY: nobody is waiting; SQ_EFULL: no descriptors or memory left
+ * (stop accepting for a while, or the loop spins); SQ_ESYS: the listener is broken. */
 SQ_CHECK int net_accept(int listen_fd, struct net_addr *peer);
 /* A descriptor whose connect is under way: writable when decided, then net_error(). */
 SQ_CHECK int net_connect(const struct net_addr *a, struct err *e);

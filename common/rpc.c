@@ -15,10 +15,10 @@
 
 #include "common/log.h"
 
-#define LOG_MODULE "rpc"
-#define BACKLOG           512
-#define MAX_OUTPUT_BYTES  (64u << 20)
-#define ACCEPTS_PER_TURN  64
+#define LOG_MODULE       "rpc"
+#define BACKLOG          512
+#define MAX_OUTPUT_BYTES (64u << 20)
+#define ACCEPTS_PER_TURN 64
 
 const char *rpc_role_name(enum rpc_role r)
 {
@@ -44,7 +44,8 @@ static void resume_backlog(void *arg)
     struct rpc *r = arg;
 
     for (size_t n = r->backlog.n; n > 0; n--) {
-        struct rpc_chan *ch = container_of(list_first(&r->backlog), struct rpc_chan, backlog);
+        struct rpc_chan *ch =
+            container_of(list_first(&r->backlog), struct rpc_chan, backlog);
 
         list_remove(&r->backlog, &ch->backlog);
         if (ch->state != CHAN_CLOSING)
@@ -92,7 +93,8 @@ static void forgive(struct rpc *r, msec_t now)
 {
     list_each(&r->chans, it) {
         struct rpc_chan *ch = container_of(it, struct rpc_chan, node);
-        msec_t last = now - (msec_t)ch->silence_ms * (SILENT_INTERVALS - 1) / SILENT_INTERVALS;
+        msec_t last =
+            now - (msec_t)ch->silence_ms * (SILENT_INTERVALS - 1) / SILENT_INTERVALS;
 
         ch->last_in = ms_max(ch->last_in, last);
         ch->deadline = ms_max(ch->deadline, now + r->heartbeat_ms);
@@ -161,11 +163,14 @@ static void on_accept(void *arg, unsigned what)
         if (fd == SQ_EBUSY)
             return;
         if (fd < 0) {
-            log_warn("accept paused addr=%s errno=%d", ls->addr, errno);
+            if (!ls->starved)
+                log_warn("accept paused addr=%s errno=%d", ls->addr, errno);
+            ls->starved = true;
             (void)!ev_io_set(ls->io, 0);
             ls->rpc->accept_paused = true;
             return;
         }
+        ls->starved = false;
         accepted(ls, fd, &from);
     }
 }
@@ -180,16 +185,17 @@ static void listener_free(struct rpc_listener *ls)
     free(ls);
 }
 
-int rpc_listen(struct rpc *r, const char *addr, unsigned roles, const struct rpc_calls *calls,
-               void *ctx, struct err *e)
+int rpc_listen(struct rpc *r, const char *addr, unsigned roles,
+               const struct rpc_calls *calls, void *ctx, struct err *e)
 {
     struct rpc_listener *ls = calloc(1, sizeof(*ls));
     int fd;
 
     if (ls == NULL)
         return err_set(e, SQ_ENOMEM, "listen %s: out of memory", addr);
-    *ls = (struct rpc_listener){ .rpc = r, .fd = -1, .roles = roles, .calls = *calls,
-                                 .ctx = ctx };
+    *ls = (struct rpc_listener){
+        .rpc = r, .fd = -1, .roles = roles, .calls = *calls, .ctx = ctx
+    };
     fd = net_listen(addr, false, BACKLOG, e);
     if (fd < 0) {
         listener_free(ls);
@@ -229,7 +235,8 @@ static void fill(struct rpc *r, struct ev *ev, const struct rpc_opts *o)
     r->incarnation = o->incarnation;
     memcpy(r->link_key, o->link_key, sizeof(r->link_key));
     r->heartbeat_ms = o->heartbeat_ms != 0 ? o->heartbeat_ms : 1000;
-    r->max_output_bytes = o->max_output_bytes != 0 ? o->max_output_bytes : MAX_OUTPUT_BYTES;
+    r->max_output_bytes =
+        o->max_output_bytes != 0 ? o->max_output_bytes : MAX_OUTPUT_BYTES;
     rng_seed(&r->rng, o->seed);
     list_init(&r->chans);
     list_init(&r->closing);

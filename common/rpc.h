@@ -27,20 +27,20 @@ struct rpc_link; /* a dialled peer: reconnects */
 
 struct rpc_peer { /* who is at the other end, as proved in the hello */
     enum rpc_role role;
-    uint32_t version;         /* its MSG_PROTOCOL_VERSION */
+    uint32_t version; /* its MSG_PROTOCOL_VERSION */
     uint64_t incarnation;
     char node[NAME_MAX_LEN + 1];
-    char addr[64];            /* "host:port" of the socket's other end */
+    char addr[64]; /* "host:port" of the socket's other end */
 };
 
 struct rpc_opts {
     enum rpc_role role; /* ours */
     const char *node;
     uint64_t incarnation;
-    const uint8_t *link_key;  /* 32 bytes; copied */
-    uint32_t heartbeat_ms;    /* 0 = 1000 */
-    size_t max_output_bytes;  /* per channel; 0 = 64 MiB */
-    uint64_t seed;            /* of the jitter */
+    const uint8_t *link_key; /* 32 bytes; copied */
+    uint32_t heartbeat_ms;   /* 0 = 1000 */
+    size_t max_output_bytes; /* per channel; 0 = 64 MiB */
+    uint64_t seed;           /* of the jitter */
 };
 
 /* Called from the loop, never from inside rpc_send() or rpc_chan_close(): down is posted.
@@ -59,7 +59,8 @@ struct rpc_calls {
 #define RPC_HOOK_FIRST (-100)
 #define RPC_HOOK_LAST  100
 
-SQ_CHECK int rpc_new(struct rpc **out, struct ev *ev, const struct rpc_opts *o, struct err *e);
+SQ_CHECK int rpc_new(struct rpc **out, struct ev *ev, const struct rpc_opts *o,
+                     struct err *e);
 /* Closes everything without calling on_down; what is waiting is still written if it goes
  * at once. Not from inside a callback. */
 void rpc_free(struct rpc *r);

@@ -18,7 +18,7 @@
 #include "common/log.h"
 
 #define LOG_MODULE "rpc"
-#define NO_FRAME SIZE_MAX
+#define NO_FRAME   SIZE_MAX
 #define READ_FIRST (16u << 10)
 #define READ_MOST  (256u << 10)
 #define KEEP_BYTES (1u << 20) /* an empty buffer above this is given back */
@@ -36,8 +36,13 @@ struct rpc_chan *chan_new(struct rpc *r, int fd, enum chan_state state,
         close(fd);
         return NULL;
     }
-    *ch = (struct rpc_chan){ .rpc = r, .fd = fd, .state = state, .calls = *calls,
-                             .ctx = ctx, .frame_at = NO_FRAME, .chunk = READ_FIRST };
+    *ch = (struct rpc_chan){ .rpc = r,
+                             .fd = fd,
+                             .state = state,
+                             .calls = *calls,
+                             .ctx = ctx,
+                             .frame_at = NO_FRAME,
+                             .chunk = READ_FIRST };
     ch->last_in = ev_now(r->ev);
     ch->deadline = ch->last_in + HELLO_TIMEOUT_MS;
     ch->accepted = state == CHAN_HELLO;
@@ -107,13 +112,14 @@ static void say_closed(const struct rpc_chan *ch)
         level = LOG_DEBUG;
     if (log_level_now() < level)
         return;
-    log_line(level, LOG_MODULE,
-             "closed peer=%s role=%s addr=%s dir=%s why=%s frames_in=%llu frames_out=%llu "
-             "bytes_in=%llu bytes_out=%llu",
-             ch->peer.node[0] != '\0' ? ch->peer.node : "?", rpc_role_name(ch->peer.role),
-             ch->peer.addr, ch->accepted ? "in" : "out", log_q(ch->why, strlen(ch->why)),
-             (unsigned long long)ch->frames_in, (unsigned long long)ch->frames_out,
-             (unsigned long long)ch->bytes_in, (unsigned long long)ch->bytes_out);
+    log_line(
+        level, LOG_MODULE,
+        "closed peer=%s role=%s addr=%s dir=%s why=%s frames_in=%llu frames_out=%llu "
+        "bytes_in=%llu bytes_out=%llu",
+        ch->peer.node[0] != '\0' ? ch->peer.node : "?", rpc_role_name(ch->peer.role),
+        ch->peer.addr, ch->accepted ? "in" : "out", log_q(ch->why, strlen(ch->why)),
+        (unsigned long long)ch->frames_in, (unsigned long long)ch->frames_out,
+        (unsigned long long)ch->bytes_in, (unsigned long long)ch->bytes_out);
 }
 
 void chan_reap(struct rpc_chan *ch)
@@ -143,9 +149,10 @@ void chan_up(struct rpc_chan *ch)
     ch->next_ping = ev_now(r->ev) + r->heartbeat_ms;
     if (ch->link != NULL)
         ch->link->up_since = ev_now(r->ev);
-    log_info("up peer=%s role=%s addr=%s dir=%s incarnation=%llu version=%u", ch->peer.node,
-             rpc_role_name(ch->peer.role), ch->peer.addr, ch->accepted ? "in" : "out",
-             (unsigned long long)ch->peer.incarnation, ch->peer.version);
+    log_info("up peer=%s role=%s addr=%s dir=%s incarnation=%llu version=%u",
+             ch->peer.node, rpc_role_name(ch->peer.role), ch->peer.addr,
+             ch->accepted ? "in" : "out", (unsigned long long)ch->peer.incarnation,
+             ch->peer.version);
     if (ch->calls.on_up != NULL)
         ch->calls.on_up(ch->ctx, ch, &ch->peer);
 }
@@ -190,8 +197,8 @@ void chan_frames(struct rpc_chan *ch)
     for (unsigned n = 0; n < FRAMES_PER_TURN; n++) {
         size_t most = ch->state == CHAN_UP ? FRAME_MAX_BODY : FRAME_MAX_BODY_HELLO;
         struct frame f;
-        int64_t used = frame_parse(ch->in.data + ch->in_done, ch->in.len - ch->in_done,
-                                   most, &f);
+        int64_t used =
+            frame_parse(ch->in.data + ch->in_done, ch->in.len - ch->in_done, most, &f);
 
         if (used < 0) {
             bad_frame(ch, used);
@@ -300,7 +307,8 @@ static void forget_written(struct rpc_chan *ch)
         if (ch->out.cap > KEEP_BYTES)
             buf_fini(&ch->out);
     } else if (ch->out_done > ch->out.len / 2) {
-        /* moving the smaller part only when it pays: a slow peer costs no quadratic time */
+        /* moving the smaller part only when it pays: a slow peer costs no quadratic time
+         */
         buf_consume(&ch->out, ch->out_done);
         ch->out_done = 0;
     }

@@ -1,13 +1,12 @@
 /* rpc_hello.c: both ends prove that they know the link key, and say who they are.
  *
  * What can go wrong, and the answer:
- *   another layout, name or frame than expected     closed ("bad hello", "unexpected frame")
- *   a role that may not talk to us here             closed before the MAC is even looked at
- *   our own name in our own role (we dialled us)    closed
- *   wrong key; a PROOF or CHALLENGE heard earlier   closed: the MAC covers both fresh nonces
- *   silence                                         closed after 3 s (rpc.c)
- * A name that is already connected changes nothing for the connection that is there: who
- * of the two is right is the user's business (incarnations, epochs). */
+ *   another layout, name or frame than expected     closed ("bad hello", "unexpected
+ * frame") a role that may not talk to us here             closed before the MAC is even
+ * looked at our own name in our own role (we dialled us)    closed wrong key; a PROOF or
+ * CHALLENGE heard earlier   closed: the MAC covers both fresh nonces silence closed after
+ * 3 s (rpc.c) A name that is already connected changes nothing for the connection that is
+ * there: who of the two is right is the user's business (incarnations, epochs). */
 #include "common/rpc_int.h"
 
 #include <sodium.h>
@@ -78,7 +77,8 @@ static bool unpack(struct hello *h, const uint8_t *p, size_t n)
 }
 
 /* Keyed BLAKE2b over the label, then the dialler's hello, then the acceptor's. The bodies
- * carry their own lengths and the label ends with a 0, so nothing can be read two ways. */
+ * carry their own lengths and the label ends with a 0, so nothing can be read two ways.
+ */
 static void mac(uint8_t out[HELLO_MAC_BYTES], const uint8_t key[32], const char *who,
                 const struct hello *dialler, const struct hello *acceptor)
 {

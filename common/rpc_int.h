@@ -18,14 +18,14 @@
 #include "common/rng.h"
 #include "common/rpc.h"
 
-#define HELLO_NONCE_BYTES   32
-#define HELLO_MAC_BYTES     32
-#define HELLO_MAX_BYTES     (52 + NAME_MAX_LEN)
-#define HELLO_TIMEOUT_MS    3000
-#define HELLO_AT_ONCE       256 /* strangers whose hello is not complete */
-#define FRAMES_PER_TURN     256 /* of one channel */
-#define SILENT_INTERVALS    3
-#define HEARTBEAT_MAX_MS    60000 /* what a peer may announce */
+#define HELLO_NONCE_BYTES 32
+#define HELLO_MAC_BYTES   32
+#define HELLO_MAX_BYTES   (52 + NAME_MAX_LEN)
+#define HELLO_TIMEOUT_MS  3000
+#define HELLO_AT_ONCE     256 /* strangers whose hello is not complete */
+#define FRAMES_PER_TURN   256 /* of one channel */
+#define SILENT_INTERVALS  3
+#define HEARTBEAT_MAX_MS  60000 /* what a peer may announce */
 
 enum chan_state {
     CHAN_CONNECTING, /* dialled: TCP is on its way */
@@ -34,7 +34,7 @@ enum chan_state {
     CHAN_HELLO,      /* accepted: HELLO is awaited */
     CHAN_PROOF,      /* accepted: CHALLENGE is sent, PROOF is awaited */
     CHAN_UP,
-    CHAN_CLOSING     /* closed; lives until the end of the turn */
+    CHAN_CLOSING /* closed; lives until the end of the turn */
 };
 
 struct hello { /* HELLO, and CHALLENGE without its MAC */
@@ -51,6 +51,7 @@ struct rpc_listener {
     int fd;
     struct ev_io *io;
     unsigned roles;
+    bool starved; /* the last accept found no descriptor: said once */
     struct rpc_calls calls;
     void *ctx;
     char addr[NET_TEXT_MAX];
@@ -65,10 +66,10 @@ struct rpc_chan {
     struct rpc_calls calls;
     void *ctx, *data;
     enum chan_state state;
-    bool told_up;  /* on_up was called, so on_down must be */
-    bool blocked;  /* the kernel takes no more: waiting until it does */
-    bool flush;    /* our own close: send what is waiting, if it goes at once */
-    bool accepted; /* not dialled */
+    bool told_up;   /* on_up was called, so on_down must be */
+    bool blocked;   /* the kernel takes no more: waiting until it does */
+    bool flush;     /* our own close: send what is waiting, if it goes at once */
+    bool accepted;  /* not dialled */
     unsigned roles; /* whom we may talk to here, a bit set */
     int fd;
     struct ev_io *io;
@@ -143,7 +144,7 @@ void hello_frame(struct rpc_chan *ch, const struct frame *f);
 /* ---- rpc_link.c ---- */
 /* Its channel is gone, or was not to be had. */
 void link_down(struct rpc_link *l, bool was_up, const char *why);
-bool link_is_news(const struct rpc_link *l);     /* worth a line, not only a debug one */
+bool link_is_news(const struct rpc_link *l); /* worth a line, not only a debug one */
 
 /* ---- rpc_name.c ---- */
 typedef void (*name_fn)(void *arg, const struct net_addr *a, const char *why);

@@ -1,6 +1,6 @@
 /* rpc_link.c: dials until it is freed. A failed try, or a link that broke soon after it
- * came up, doubles the wait (50 ms .. 2 s); a random part of it keeps a crowd of processes
- * from dialling in step after a power cut. */
+ * came up, doubles the wait (50 ms .. 2 s); a random part of it keeps a crowd of
+ * processes from dialling in step after a power cut. */
 #include "common/rpc_int.h"
 
 #include <stdio.h>
@@ -9,7 +9,7 @@
 
 #include "common/log.h"
 
-#define LOG_MODULE "rpc"
+#define LOG_MODULE     "rpc"
 #define BACKOFF_MIN_MS 50u
 #define BACKOFF_MAX_MS 2000u
 #define STEADY_MS      500 /* up for so long: the next try comes soon again */
@@ -24,9 +24,10 @@ static void retry_later(struct rpc_link *l)
 {
     uint32_t half = l->backoff_ms / 2;
 
-    ev_timer_at(l->timer, ev_now(l->rpc->ev) + half +
-                              (msec_t)rng_below(&l->rpc->rng, half + 1));
-    l->backoff_ms = l->backoff_ms * 2 < BACKOFF_MAX_MS ? l->backoff_ms * 2 : BACKOFF_MAX_MS;
+    ev_timer_at(l->timer,
+                ev_now(l->rpc->ev) + half + (msec_t)rng_below(&l->rpc->rng, half + 1));
+    l->backoff_ms =
+        l->backoff_ms * 2 < BACKOFF_MAX_MS ? l->backoff_ms * 2 : BACKOFF_MAX_MS;
 }
 
 void link_down(struct rpc_link *l, bool was_up, const char *why)
@@ -113,8 +114,9 @@ struct rpc_link *rpc_dial(struct rpc *r, const char *addr, enum rpc_role role,
 
     if (l == NULL)
         return NULL;
-    *l = (struct rpc_link){ .rpc = r, .calls = *calls, .ctx = ctx, .role = role,
-                            .backoff_ms = BACKOFF_MIN_MS };
+    *l = (struct rpc_link){
+        .rpc = r, .calls = *calls, .ctx = ctx, .role = role, .backoff_ms = BACKOFF_MIN_MS
+    };
     snprintf(l->addr, sizeof(l->addr), "%s", addr);
     l->timer = ev_timer_new(r->ev, on_timer, l);
     if (l->timer == NULL) {

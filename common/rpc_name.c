@@ -1,5 +1,5 @@
-/* rpc_name.c: asks for a host's address without stopping the loop (libevent's evdns: hosts
- * file, then the name servers). Numeric addresses never come here. */
+/* rpc_name.c: asks for a host's address without stopping the loop (libevent's evdns:
+ * hosts file, then the name servers). Numeric addresses never come here. */
 #include "common/rpc_int.h"
 
 #include <event2/dns.h>
@@ -53,13 +53,15 @@ static bool have_dns(struct rpc *r)
 
 struct rpc_name *name_ask(struct rpc *r, const char *addr, name_fn fn, void *arg)
 {
-    struct evutil_addrinfo hints = { .ai_family = AF_UNSPEC, .ai_socktype = SOCK_STREAM,
+    struct evutil_addrinfo hints = { .ai_family = AF_UNSPEC,
+                                     .ai_socktype = SOCK_STREAM,
                                      .ai_protocol = IPPROTO_TCP };
     struct rpc_name *q = calloc(1, sizeof(*q));
     char host[256], port_text[8];
     uint16_t port;
 
-    if (q == NULL || net_split(addr, host, sizeof(host), &port, NULL) < 0 || !have_dns(r)) {
+    if (q == NULL || net_split(addr, host, sizeof(host), &port, NULL) < 0 ||
+        !have_dns(r)) {
         free(q);
         return NULL;
     }

@@ -1,5 +1,6 @@
-/* fuzz_frame.c: a stream cut in pieces gives the same frames, and the same refusal, as the
- * stream in one piece. First byte: piece sizes; second: which limit; rest: the stream. */
+/* fuzz_frame.c: a stream cut in pieces gives the same frames, and the same refusal, as
+ * the stream in one piece. First byte: piece sizes; second: which limit; rest: the
+ * stream. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -39,8 +40,8 @@ static void rebuild(const uint8_t *p, const struct frame *f)
     must(memcmp(h, p, sizeof(h)) == 0);
 }
 
-/* Takes what is there; the unread rest is [s->used, n). A copy without a byte to spare, so
- * that the sanitizer sees a read behind the end. */
+/* Takes what is there; the unread rest is [s->used, n). A copy without a byte to spare,
+ * so that the sanitizer sees a read behind the end. */
 static void take(struct seen *s, const uint8_t *p, size_t n, size_t max)
 {
     uint8_t *copy = malloc(n - s->used + 1);

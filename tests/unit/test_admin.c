@@ -34,7 +34,8 @@ static bool healthy(void *ctx, struct buf *why)
 static void handler(void *ctx, const struct admin_req *q, struct admin_ans *a)
 {
     (void)ctx;
-    snprintf(seen, sizeof(seen), "%s %s ?%s im=%s", q->method, q->path, q->query, q->if_match);
+    snprintf(seen, sizeof(seen), "%s %s ?%s im=%s", q->method, q->path, q->query,
+             q->if_match);
     seen_body = q->body_len;
     if (strcmp(q->path, "/nothing") == 0)
         return;
@@ -51,8 +52,11 @@ static void handler(void *ctx, const struct admin_req *q, struct admin_ans *a)
 
 static void setup(void)
 {
-    struct admin_opts o = { .addr = "127.0.0.1:0", .bearer = "s3cret", .metrics = on_metrics,
-                            .handler = handler, .healthy = healthy };
+    struct admin_opts o = { .addr = "127.0.0.1:0",
+                            .bearer = "s3cret",
+                            .metrics = on_metrics,
+                            .handler = handler,
+                            .healthy = healthy };
 
     cr_assert_eq(ev_new(&ev, NULL), 0);
     cr_assert_eq(admin_new(&adm, ev, &o, NULL), 0);
@@ -110,9 +114,9 @@ static const char *ask(const char *request)
     return answer;
 }
 
-#define TAIL " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
-#define AUTH "Authorization: Bearer s3cret\r\n"
-#define HAS(part) cr_expect_neq(strstr(answer, part), NULL, "no %s in:\n%s", part, answer)
+#define TAIL          " HTTP/1.1\r\nHost: x\r\nConnection: close\r\n"
+#define AUTH          "Authorization: Bearer s3cret\r\n"
+#define HAS(part)     cr_expect_neq(strstr(answer, part), NULL, "no %s: %s", part, answer)
 #define HAS_NOT(part) cr_expect_eq(strstr(answer, part), NULL, "%s in:\n%s", part, answer)
 
 Test(admin, metrics_need_no_token)
@@ -155,7 +159,8 @@ Test(admin, method_not_allowed)
 
 Test(admin, handler_sees_the_request)
 {
-    ask("PUT /v1/a%20b?x=1&y=%32" TAIL AUTH "If-Match: \"7\"\r\nContent-Length: 4\r\n\r\nbody");
+    ask("PUT /v1/a%20b?x=1&y=%32" TAIL AUTH
+        "If-Match: \"7\"\r\nContent-Length: 4\r\n\r\nbody");
     HAS(" 200 ");
     HAS("ETag: \"7\"");
     HAS("\r\n\r\nhello");

@@ -31,7 +31,9 @@ Test(frame, round_trip)
 
 Test(frame, little_endian_on_the_wire)
 {
-    static const uint8_t want[16] = { 5, 0, 0, 0, 1, 3, 0x34, 0x12, 8, 7, 6, 5, 4, 3, 2, 1 };
+    static const uint8_t want[16] = {
+        5, 0, 0, 0, 1, 3, 0x34, 0x12, 8, 7, 6, 5, 4, 3, 2, 1
+    };
     uint8_t b[64];
 
     build(b, 0x1234, 0x0102030405060708u, "hello");

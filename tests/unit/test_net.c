@@ -1,4 +1,5 @@
-/* test_net.c: addresses as text and back; listening, connecting, accepting on loopback. */
+/* test_net.c: addresses as text and back; listening, connecting, accepting on loopback.
+ */
 #include <criterion/criterion.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -32,8 +33,9 @@ Test(net, parse_and_print)
 
 Test(net, what_is_not_an_address)
 {
-    static const char *const bad[] = { "", ":", "127.0.0.1", "127.0.0.1:", "::1:80", "[::1]80",
-                                       "a:65536", "a:8x", "a:-1", "a: 1", "[:1", "a:000080" };
+    static const char *const bad[] = { "",       ":",       "127.0.0.1", "127.0.0.1:",
+                                       "::1:80", "[::1]80", "a:65536",   "a:8x",
+                                       "a:-1",   "a: 1",    "[:1",       "a:000080" };
     struct net_addr a;
     struct err e;
 

@@ -1,5 +1,5 @@
-/* test_rpc.c: two rpc instances in one loop over loopback, and raw sockets that misbehave.
- * The raw side has its own hello, written from PROTOCOL.md section 8. */
+/* test_rpc.c: two rpc instances in one loop over loopback, and raw sockets that
+ * misbehave. The raw side has its own hello, written from PROTOCOL.md section 8. */
 #include <criterion/criterion.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include "common/log.h"
@@ -23,7 +24,7 @@ struct side {
     struct rpc *rpc;
     struct rpc_chan *ch; /* the newest */
     unsigned ups, downs, frames, fails;
-    uint64_t next_rid;   /* what must come next, if in_order */
+    uint64_t next_rid; /* what must come next, if in_order */
     bool in_order, echo;
     size_t last_len;
     char why[128];
@@ -109,8 +110,13 @@ static const struct rpc_calls calls = { on_up, on_frame, on_down, on_fail };
 static void start(struct side *s, enum rpc_role role, const char *node, const uint8_t *k,
                   size_t max_out)
 {
-    struct rpc_opts o = { .role = role, .node = node, .incarnation = 7, .link_key = k,
-                          .heartbeat_ms = BEAT_MS, .max_output_bytes = max_out, .seed = 1 };
+    struct rpc_opts o = { .role = role,
+                          .node = node,
+                          .incarnation = 7,
+                          .link_key = k,
+                          .heartbeat_ms = BEAT_MS,
+                          .max_output_bytes = max_out,
+                          .seed = 1 };
 
     cr_assert_eq(rpc_new(&s->rpc, ev, &o, NULL), 0);
 }
@@ -434,7 +440,8 @@ static size_t raw_hello(uint8_t out[52 + NAME_MAX_LEN], uint8_t role, const char
 
 #define CHALLENGE_BYTES (52 + 5) /* from "mng-1", without the MAC */
 
-static void raw_proof(uint8_t out[32], const uint8_t *hello, size_t n, const uint8_t *challenge)
+static void raw_proof(uint8_t out[32], const uint8_t *hello, size_t n,
+                      const uint8_t *challenge)
 {
     crypto_generichash_state st;
 
@@ -598,7 +605,8 @@ Test(rpc, slow_reader_is_closed_at_the_bound)
     int fd;
 
     start(&srv, RPC_MANAGER, "mng-1", key, 256 << 10);
-    cr_assert_eq(rpc_listen(srv.rpc, "127.0.0.1:0", 1u << RPC_ROUTER, &calls, &srv, NULL), 0);
+    cr_assert_eq(rpc_listen(srv.rpc, "127.0.0.1:0", 1u << RPC_ROUTER, &calls, &srv, NULL),
+                 0);
     fd = raw_challenged(proof);
     raw_send(fd, MSG_PROOF, proof, sizeof(proof));
     TURN_UNTIL(srv.ups == 1);
@@ -626,4 +634,24 @@ Test(rpc, strangers_are_counted)
     TURN_UNTIL(rpc_counts(srv.rpc)->refused == 300);
     dial(RPC_ROUTER, "router-1", key);
     TURN_UNTIL(cli.ups == 1);
+}
+
+Test(rpc, no_descriptors_left_pauses_accepting)
+{
+    struct rlimit was, low;
+    int fd, spare;
+
+    serve(1u << RPC_ROUTER);
+    fd = raw_connect();
+    spare = dup(fd); /* the next free one */
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &was), 0);
+    low = was;
+    low.rlim_cur = (rlim_t)spare;
+    close(spare);
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
+    TURN_UNTIL(strstr(logged, "accept paused") != NULL);
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &was), 0);
+    dial(RPC_ROUTER, "router-1", key);
+    TURN_UNTIL(cli.ups == 1 && srv.ups == 1);
+    close(fd);
 }

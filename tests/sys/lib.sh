@@ -1,0 +1,186 @@
+# lib.sh: what the stories share. A story is `sys_NAME.sh [BIN]`: it starts its own cluster
+# in its own folder and on its own ports, says `ok` or `FAIL` per claim, and leaves nothing
+# running, also when it fails. Nothing sleeps for a fixed time: conditions are polled.
+#
+#   SEGQ_SYS_DIR  where the folders of the stories go (default: a fresh one in /tmp)
+#   KEEP=1        keep the folder also when everything was fine
+set -u
+
+here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
+root=$(cd "$here/../.." && pwd)
+BIN=${1:-$root/build/rel/bin}
+BIN=$(cd "$BIN" && pwd)
+NAME=$(basename "$0" .sh)
+TOP=${SEGQ_SYS_DIR:-$(mktemp -d /tmp/segq-sys.XXXXXX)}
+DIR=$TOP/$NAME
+C=$DIR/c # the cluster's own folder
+mkdir -p "$DIR"
+checks=0 failures=0
+helpers=() # pids that the story started itself
+
+# ---- claims -------------------------------------------------------------------------
+
+ok() { checks=$((checks + 1)); echo "ok   $NAME: $*"; }
+fail() { checks=$((checks + 1)); failures=$((failures + 1)); echo "FAIL $NAME: $*"; }
+give_up() { fail "$@"; exit 1; }
+now_ms() { echo $(($(date +%s%N) / 1000000)); }
+
+check() { # "claim" command...
+    local what=$1
+    shift
+    if "$@"; then ok "$what"; else fail "$what"; fi
+}
+check_eq() { # "claim" got expected
+    if [ "$2" = "$3" ]; then ok "$1"; else fail "$1: got '$2', not '$3'"; fi
+}
+
+# wait_for SECONDS "claim" command...: asks every 50 ms. Gives the story up if it never is.
+wait_for() {
+    local end what=$2 secs=$1
+    end=$(($(now_ms) + secs * 1000))
+    shift 2
+    until "$@"; do
+        [ "$(now_ms)" -lt "$end" ] || give_up "$what (waited $secs s)"
+        sleep 0.05
+    done
+    ok "$what"
+}
+
+# ---- the cluster --------------------------------------------------------------------
+
+# A hundred ports in a row of which none is in use, below the kernel's ephemeral range.
+free_base_port() {
+    local used p i free
+    used=" $(cat /proc/net/tcp /proc/net/tcp6 2>/dev/null |
+        awk 'NR > 1 && $2 ~ /:/ { split($2, a, ":"); print a[2] }' |
+        while read -r h; do echo $((16#$h)); done | sort -un | tr '\n' ' ') "
+    for ((i = 0; i < 200; i++)); do
+        p=$((12000 + RANDOM % 200 * 100))
+        free=1
+        for ((q = p; q < p + 100; q++)); do
+            case $used in *" $q "*) free=0 && break ;; esac
+        done
+        [ $free = 1 ] && echo $p && return
+    done
+    return 1
+}
+
+PORT=$(free_base_port) || give_up "no free ports"
+R=http://127.0.0.1:$((PORT + 10))  # the first router
+R2=http://127.0.0.1:$((PORT + 11)) # the second, if there is one
+A=http://127.0.0.1:$((PORT + 1))   # queuemng's admin API
+
+up() { # options of local.sh
+    "$root/deploy/local.sh" up --dir "$C" --base-port "$PORT" --bin "$BIN" --wait 60 "$@" \
+        >"$DIR/up.log" 2>&1 || { cat "$DIR/up.log"; give_up "the cluster does not start"; }
+}
+
+pid_of() { # router.0, segment.1, queuemng, rt_cluster ...
+    "$root/deploy/local.sh" status --dir "$C" --bin "$BIN" >/dev/null
+    jq -r ".pids[\"$1\"] // empty" "$C/cluster.json"
+}
+
+runs() { # pid: exists and is no zombie
+    local s
+    s=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
+    case ${s##*) } in [ZX]*) return 1 ;; esac
+}
+is_gone() { ! runs "$1"; }
+
+end_pid() { # pid: TERM, then KILL
+    local i
+    kill -TERM "$1" 2>/dev/null || return 0
+    for ((i = 0; i < 60; i++)); do
+        runs "$1" || return 0
+        sleep 0.05
+    done
+    kill -KILL "$1" 2>/dev/null
+}
+
+# helper COMMAND...: runs in the background, its pid in $H, ended with the story
+helper() {
+    "$@" >>"$DIR/helper.log" 2>&1 &
+    H=$!
+    helpers+=("$H")
+}
+
+sanitizer_lines() {
+    grep -lE 'ERROR: (Address|Leak)Sanitizer|runtime error:|Assertion .* failed' \
+        "$C"/logs/*.log 2>/dev/null
+}
+
+finish() {
+    local rc=$? p
+    trap - EXIT
+    for p in "${helpers[@]+"${helpers[@]}"}"; do end_pid "$p"; done
+    [ -d "$C" ] && { "$root/deploy/local.sh" down --dir "$C" --bin "$BIN" >/dev/null 2>&1 ||
+        fail "the cluster does not end"; }
+    p=$(sanitizer_lines)
+    [ -z "$p" ] || { fail "sanitizer or assertion: $p"; grep -hE -A12 'Sanitizer|runtime error:|Assertion' $p | head -60; }
+    [ $rc -eq 0 ] || [ $failures -gt 0 ] || fail "the story ended early ($rc)"
+    if [ $failures -gt 0 ]; then
+        echo "---- logs in $DIR"
+        tail -n 15 "$C"/logs/*.log 2>/dev/null
+    elif [ -z "${KEEP:-}" ]; then
+        rm -rf "$DIR"
+        [ -n "${SEGQ_SYS_DIR:-}" ] || rmdir "$TOP" 2>/dev/null
+    fi
+    echo "$NAME: $((checks - failures)) passed, $failures failed"
+    [ $failures -eq 0 ]
+    exit
+}
+trap finish EXIT
+trap 'exit 130' INT TERM
+
+# ---- HTTP ---------------------------------------------------------------------------
+
+http() { curl -s --max-time 5 "$@"; }
+status_of() { http -o /dev/null -w '%{http_code}' "$@"; }
+has_status() { [ "$(status_of "${@:2}")" = "$1" ]; } # 200 URL...
+
+join_queue() { # [router [queue [json]]] -> ticket
+    if [ -n "${3:-}" ]; then
+        http -X POST -H 'Content-Type: application/json' -d "$3" \
+            "${1:-$R}/v1/queues/${2:-login}/tickets"
+    else
+        http -X POST "${1:-$R}/v1/queues/${2:-login}/tickets"
+    fi
+}
+poll() { http "${2:-$R}/v1/tickets/$1"; }
+token_in() { jq -r '.token // empty'; }
+field() { jq -r ".$1"; }
+queue_field() { http "$R/v1/queues/${2:-login}" | jq -r ".$1"; }
+
+# join_many N FOLDER [PARALLEL]: concurrently; FOLDER/1 ... FOLDER/N hold the tickets
+join_many() {
+    mkdir -p "$2"
+    curl -s -Z --parallel-max "${3:-100}" --max-time 60 -X POST \
+        "$R/v1/queues/login/tickets?[1-$1]" -o "$2/#1" || true
+}
+# tokens_of FOLDER: one per line
+tokens_of() { cat "$1"/* | jq -r '.token // empty'; }
+# poll_many FILE-OF-TOKENS OUT: a JSON ticket per line, in any order
+poll_many() {
+    sed "s|.*|url = \"$R/v1/tickets/&\"\nwrite-out = \"\\\\n\"|" "$1" >"$2.conf"
+    curl -s -Z --parallel-max 50 --max-time 60 -K "$2.conf" >"$2" || true
+}
+
+admin_token() { jq -r .admin_token "$C/cluster.json"; }
+admin() { # METHOD PATH [json]
+    local m=$1 p=$2
+    shift 2
+    if [ $# -gt 0 ]; then
+        http -X "$m" -H "Authorization: Bearer $(admin_token)" -d "$1" "$A$p"
+    else
+        http -X "$m" -H "Authorization: Bearer $(admin_token)" "$A$p"
+    fi
+}
+metric() { # admin-port-offset name -> sum over its samples
+    http "http://127.0.0.1:$((PORT + $1))/metrics" |
+        awk -v n="$2" '$1 == n || index($1, n "{") == 1 { s += $2; k = 1 } END { if (k) printf "%.0f\n", s }'
+}
+# Segments of the queue's lanes, as queuemng sees them: "id state waiting node" per line
+segments() {
+    admin GET /v1/admin/cluster | jq -r --arg q "${1:-login}" "$SEGMENTS_JQ"
+}
+n_segments() { segments "${1:-login}" | grep -c .; }

@@ -1,0 +1,53 @@
+#!/bin/bash
+# kill -9 of a router, a segment node, the queuemng: each is started again by its
+# supervisor. kill -9 of the supervisors: their children go on, new ones adopt them.
+. "$(dirname "$0")/lib.sh"
+
+up --routers 2 --seg-nodes 2 --release-per-s 50
+restarted() { # name old-pid
+    local p
+    p=$(pid_of "$1")
+    [ -n "$p" ] && [ "$p" != 0 ] && [ "$p" != "$2" ] && runs "$p"
+}
+admitted() { [ "$(poll "$t" "${1:-$R}" | field state)" = admitted ]; }
+
+t=$(join_queue | token_in)
+old=$(pid_of router.0)
+kill -KILL "$old"
+check "its token is good on the other router at once" has_status 200 "$R2/v1/tickets/$t"
+wait_for 10 "router.0 is started again" restarted router.0 "$old"
+wait_for 10 "and serves" has_status 200 "$R/v1/tickets/$t"
+
+old=$(pid_of queuemng)
+t=$(join_queue | token_in)
+kill -KILL "$old"
+check_eq "without queuemng people still join" "$(status_of -X POST "$R/v1/queues/login/tickets")" 201
+wait_for 10 "queuemng is started again" restarted queuemng "$old"
+wait_for 15 "and releases go on" admitted
+
+old=$(pid_of segment.0)
+kill -KILL "$old"
+wait_for 10 "segment.0 is started again" restarted segment.0 "$old"
+joins() { [ "$(status_of -X POST "$R/v1/queues/login/tickets")" = 201 ]; }
+wait_for 20 "and people join" joins
+
+# The supervisors die; nobody notices.
+"$root/deploy/local.sh" status --dir "$C" --bin "$BIN" >/dev/null
+pids() { jq -c '.pids | del(.mng_cluster, .rt_cluster, .seg_cluster)' "$C/cluster.json"; }
+before=$(pids)
+for b in mng_cluster rt_cluster seg_cluster; do kill -KILL "$(jq ".pids.$b" "$C/cluster.json")"; done
+check_eq "without supervisors people join" "$(status_of -X POST "$R/v1/queues/login/tickets")" 201
+for b in mng_cluster rt_cluster seg_cluster; do
+    setsid "$BIN/$b" -c "$C/config/$b.yaml" </dev/null >>"$C/logs/$b.log" 2>&1 &
+    helpers+=($!)
+done
+adopted() { [ "$(grep -h 'event=adopted' "$C"/logs/*_cluster.log | wc -l)" -ge 5 ]; }
+wait_for 10 "new supervisors adopt all five children" adopted
+"$root/deploy/local.sh" status --dir "$C" --bin "$BIN" >/dev/null
+check_eq "the children are the same processes" "$(pids)" "$before"
+old=$(pid_of router.1)
+kill -KILL "$old"
+wait_for 10 "an adopted child is watched: started again" restarted router.1 "$old"
+"$BIN/rt_cluster" -c "$C/config/rt_cluster.yaml" 2>"$DIR/second"
+check_eq "a second supervisor of the same name is refused" $? 1
+check "and says why" grep -q 'another supervisor' "$DIR/second"

@@ -1,0 +1,49 @@
+#!/bin/bash
+# HUP with a broken file: the old configuration stays, the log names file and line.
+# HUP with a good one: the new numbers hold within a second.
+. "$(dirname "$0")/lib.sh"
+
+up --release-per-s 50
+rate_is() { [ "$(queue_field release_per_s | awk '{ printf "%.0f", $1 }')" = "$1" ]; }
+wait_for 10 "50 a second" rate_is 50
+boss=$(pid_of mng_cluster)
+pid=$(pid_of queuemng)
+log=$C/logs/queuemng.0.log
+file=$C/config/queuemng.yaml
+cp "$file" "$DIR/good.yaml"
+
+hup() { kill -HUP "$boss"; } # the supervisor passes it on
+said() { grep -E ' (error|warn) ' "$log" | grep -q "$1"; }
+refused() { # claim line text
+    printf '%s\n' "$3" | cat "$DIR/good.yaml" - >"$file"
+    line=$(wc -l <"$file")
+    hup
+    wait_for 10 "$1: the log names line $line" said "queuemng.yaml:$line"
+    check_eq "$1: still the same process" "$(pid_of queuemng)" "$pid"
+    check "$1: still 50 a second" rate_is 50
+}
+refused "an unknown key" 1 'no_such_key: 1'
+refused "no YAML at all" 1 'queues: [[['
+refused "an alias" 1 'node: *x'
+refused "a wrong type" 1 'tick: "soon"'
+
+sed 's/release_per_s: 50/release_per_s: 80/' "$DIR/good.yaml" >"$file"
+hup
+wait_for 10 "a good file: 80 a second" rate_is 80
+check_eq "by the same process" "$(pid_of queuemng)" "$pid"
+
+# The supervisor's own file.
+cp "$C/config/rt_cluster.yaml" "$DIR/rt.yaml"
+echo 'children: many' >>"$C/config/rt_cluster.yaml"
+kill -HUP "$(pid_of rt_cluster)"
+refused_rt() { grep -q 'reload-refused.*rt_cluster.yaml' "$C/logs/rt_cluster.log"; }
+wait_for 10 "rt_cluster refuses a broken file" refused_rt
+check_eq "its router goes on" "$(status_of "$R/healthz")" 200
+sed 's/^children: 1/children: 2/' "$DIR/rt.yaml" >"$C/config/rt_cluster.yaml"
+kill -HUP "$(pid_of rt_cluster)"
+wait_for 15 "a good one with two children: a second router" has_status 200 "$R2/readyz"
+cp "$DIR/rt.yaml" "$C/config/rt_cluster.yaml"
+second=$(pid_of router.1)
+kill -HUP "$(pid_of rt_cluster)"
+wait_for 15 "back to one: the second ends" is_gone "$second"
+check_eq "the first goes on" "$(status_of "$R/readyz")" 200

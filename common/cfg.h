@@ -1,4 +1,5 @@
-/* cfg.h: configuration, from YAML text or from JSON, through one kind of table.
+/* cfg.h: configuration, from YAML text or from JSON, through one kind of table. Pure, but
+ * for cfg_parse_file() and cfg_load(), which read a file.
  *
  * A table says key, type, default, bounds, whether HUP may change it, and one line of
  * help. From it come: reading with errors that name file, line, key and what is allowed;
@@ -38,7 +39,7 @@ enum cfg_type {
     CFG_NUM,    /* double, min..max */
     CFG_STR,    /* char *, owned; min..max characters */
     CFG_NAME,   /* char *: [a-z0-9][a-z0-9_-]{0,63} */
-    CFG_ADDR,   /* char *: "host:port" or "[v6]:port", port 0..65535 */
+    CFG_ADDR,   /* char *: "host:port", "[v6]:port", "*:port" or ":port" (any), 0..65535 */
     CFG_ENUM,   /* int; `words` */
     CFG_MS,     /* int64_t milliseconds; written 250ms, 5s, 10m, 2h, 1d, or a bare number of ms */
     CFG_BYTES,  /* int64_t; written 64k, 16m, 2g, or a bare number */

@@ -91,14 +91,14 @@ static bool addr_ok(const char *s)
         port = s + host + 3;
     } else {
         host = strcspn(s, ":");
-        if (host == 0 || s[host] != ':')
+        if (s[host] != ':')
             return false;
-        for (size_t i = 0; i < host; i++)
+        for (size_t i = host == 1 && s[0] == '*' ? 1 : 0; i < host; i++)
             if (!isalnum((unsigned char)s[i]) && strchr(".-_", s[i]) == NULL)
                 return false;
         port = s + host + 1;
     }
-    return strlen(port) <= 5 && port[0] != '-' && whole(port, &v) && v <= 65535;
+    return port[0] != 0 && strlen(port) <= 5 && port[0] != '-' && whole(port, &v) && v <= 65535;
 }
 
 bool cfg_str_ok(const struct cfg_key *k, const char *s)

@@ -33,6 +33,7 @@ struct release { /* the controller of one queue; zero = new */
     double carry;           /* fraction of a ticket not yet given */
     uint32_t tier[16];      /* per limit: where we are (hysteresis) */
     bool tier_known[16];
+    msec_t lost_ms[16];     /* since when its reading is unusable; 0 = it is usable */
     msec_t last_ms;         /* 0 = never ticked */
     int64_t lane_credit[LANES_MAX];
     char limited_by[NAME_MAX_LEN + 1];

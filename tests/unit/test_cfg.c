@@ -119,6 +119,8 @@ Test(cfg, errors_name_file_line_key_and_what_is_allowed)
     refused("node: r1\nlisten: localhost", "host:port");
     refused("node: r1\nlisten: a:65536", "host:port");
     refused("node: r1\nlisten: a:-1", "host:port");
+    refused("node: r1\nlisten: 'a:'", "host:port");
+    refused("node: r1\nlisten: '**:1'", "host:port");
     refused("node: r1\ntext: 123456789012345678901", "0 to 20 characters");
     refused("node: r1\ninner: {wait: 5 s}", "inner.wait");
     refused("node: r1\ninner: {wait: 9ms}", "from 10ms to 1h");

@@ -1,0 +1,379 @@
+/* test_release.c: the controller: exact, never above what the tiers allow, fair. */
+#include "queuemng/release.h"
+
+#include <criterion/criterion.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/rng.h"
+
+static void def_set(struct queue_def *d, const char *yaml)
+{
+    struct cfg_node *doc;
+    struct err e;
+
+    cr_assert_eq(cfg_parse_yaml(&doc, yaml, strlen(yaml), "def", &e), 0, "%s", e.text);
+    cr_assert_eq(cfg_bind(d, sizeof(*d), queue_def_keys, doc, "def", &e), 0, "%s", e.text);
+    cr_assert_eq(queue_def_check(d, &e), 0, "%s", e.text);
+    cfg_node_free(doc);
+}
+
+#define CPU                                                                              \
+    "name: q\nfallback_per_s: 10\nlimits:\n - metric: cpu\n   tiers: [{below: 50, "      \
+    "rate_per_s: 2000}, {below: 70, rate_per_s: 500}, {below: 85, rate_per_s: 50}]\n"
+
+struct rig {
+    struct queue_def def;
+    struct release r;
+    struct metric m[4];
+    const struct metric *mp[16];
+    struct release_in in;
+    struct release_out out;
+    int64_t weights[LANES_MAX];
+};
+
+static void rig_set(struct rig *g, const char *yaml)
+{
+    memset(g, 0, sizeof(*g));
+    def_set(&g->def, yaml);
+    for (int i = 0; i < 4; i++)
+        g->mp[i] = &g->m[i];
+    g->in = (struct release_in){ .now_ms = 1000, .def = &g->def, .metrics = g->mp,
+                                 .n_lanes = 1, .weights = g->weights };
+    g->weights[0] = 1;
+    g->in.waiting[0] = 1000000000;
+}
+
+/* One tick dt later; what lane 0 got. */
+static uint64_t step(struct rig *g, msec_t dt)
+{
+    g->in.now_ms += dt;
+    release_tick(&g->r, &g->in, &g->out);
+    return g->out.n[0];
+}
+
+static double rate_at(struct rig *g, double cpu)
+{
+    metric_set(&g->m[0], cpu, 100, g->in.now_ms + 100, g->in.now_ms + 100);
+    step(g, 100);
+    return g->out.allowed_per_s;
+}
+
+static void done(struct rig *g)
+{
+    cfg_clear(&g->def, queue_def_keys);
+}
+
+static int refused(const char *yaml)
+{
+    struct queue_def d = { 0 };
+    struct cfg_node *doc;
+    struct err e;
+    int rc = cfg_parse_yaml(&doc, yaml, strlen(yaml), "def", &e);
+
+    if (rc == 0)
+        rc = cfg_bind(&d, sizeof(d), queue_def_keys, doc, "def", &e);
+    if (rc == 0)
+        rc = queue_def_check(&d, &e);
+    cfg_node_free(doc);
+    cfg_clear(&d, queue_def_keys);
+    return rc;
+}
+
+Test(queue_def, defaults_and_refusals)
+{
+    struct queue_def d = { 0 };
+
+    def_set(&d, "name: q");
+    cr_expect(d.claim_ms == 60000 && d.grace_ms == 120000 && d.pass_ttl_ms == 300000);
+    cr_expect(d.idle.game_ms == 60000 && d.idle.browser_ms == 180000 && d.merge);
+    cr_expect(d.segment_capacity == 100000 && d.open_next_at == 0.8 && d.hysteresis == 5);
+    cfg_clear(&d, queue_def_keys);
+    cr_expect_lt(refused("name: Q"), 0);
+    cr_expect_lt(refused("name: q\nlanes: [{name: a}, {name: a}]"), 0);
+    cr_expect_lt(refused("name: q\npoll_min: 10s\npoll_max: 5s"), 0);
+    cr_expect_lt(refused("name: q\nclaim: 10m\npass_ttl: 5m"), 0);
+    cr_expect_lt(refused("name: q\nlimits: [{metric: a, tiers: []}]"), 0);
+    cr_expect_lt(refused("name: q\nlimits: [{metric: a, tiers: [{below: 5, rate_per_s: 1},"
+                         "{below: 5, rate_per_s: 0}]}]"), 0);
+    cr_expect_lt(refused("name: q\nlimits: [{metric: a, tiers: [{below: 5, rate_per_s: 1},"
+                         "{below: 6, rate_per_s: 2}]}]"), 0);
+}
+
+Test(metric, refuses_what_cannot_be)
+{
+    static const double bad[] = { NAN, INFINITY, -INFINITY, -0.001, 100.1, 1e308 };
+    struct metric m = { 0 };
+
+    cr_expect(!metric_usable(&m, 0));
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        metric_set(&m, bad[i], 100, 5000, 5000);
+        cr_expect(!metric_usable(&m, 5000), "%g", bad[i]);
+        cr_expect(m.why[0] != 0);
+    }
+    metric_set(&m, 5, 100, 20001, 5000);
+    cr_expect(!m.ok, "from the future");
+    metric_set(&m, 5, 100, 5000, 5000 + METRIC_FRESH_MS + 1);
+    cr_expect(!m.ok, "stale");
+    metric_set(&m, 5, 100, 5000, 5000);
+    cr_expect(metric_usable(&m, 5000 + METRIC_FRESH_MS));
+    cr_expect(!metric_usable(&m, 5001 + METRIC_FRESH_MS));
+    metric_fail(&m, "gone");
+    cr_expect(!metric_usable(&m, 5000));
+    cr_expect_str_eq(m.why, "gone");
+}
+
+Test(release, fractions_are_exact_over_a_hundred_thousand_ticks)
+{
+    static const double per_s[] = { 4, 0.1, 33.3, 1234.5678, 9999.99 };
+
+    for (size_t i = 0; i < ARRAY_LEN(per_s); i++) {
+        struct rig g;
+        uint64_t sum = 0;
+
+        rig_set(&g, "name: q\nrelease_per_s: 1");
+        g.def.release_per_s = per_s[i];
+        step(&g, 0);
+        for (int k = 0; k < 100000; k++)
+            sum += step(&g, 100);
+        cr_expect_eq(sum, (uint64_t)(per_s[i] * 10000 + 1e-6), "%g: %lu", per_s[i],
+                     (unsigned long)sum);
+        cr_expect_eq(g.r.granted, sum);
+        done(&g);
+    }
+}
+
+Test(release, starts_empty_and_does_not_make_up_for_sleep)
+{
+    struct rig g;
+
+    rig_set(&g, "name: q\nrelease_per_s: 100");
+    cr_expect_eq(step(&g, 5000), 0);
+    cr_expect_eq(step(&g, 100), 10);
+    cr_expect_eq(step(&g, 60000), 100); /* one second's worth, not a minute's */
+    cr_expect_eq(step(&g, -500), 0);    /* a clock that runs back gives nothing */
+    g.in.waiting[0] = 0;
+    for (int i = 0; i < 100; i++)
+        step(&g, 100);
+    g.in.waiting[0] = 1000;
+    cr_expect_eq(step(&g, 100), 10); /* nothing was saved up while nobody waited */
+    cr_expect_str_eq(g.r.limited_by, "fixed");
+    done(&g);
+}
+
+Test(release, tiers_and_hysteresis)
+{
+    struct rig g;
+    unsigned changes = 0;
+    double last;
+
+    rig_set(&g, CPU);
+    cr_expect_eq(rate_at(&g, 10), 2000);
+    cr_expect_str_eq(g.r.limited_by, "cpu");
+    cr_expect_eq(rate_at(&g, 50), 500); /* worse: at once */
+    cr_expect_eq(rate_at(&g, 46), 500); /* better: not yet */
+    cr_expect_eq(rate_at(&g, 44), 2000);
+    cr_expect_eq(rate_at(&g, 90), 0);
+    cr_expect_eq(rate_at(&g, 66), 50); /* one tier up, not two: 66 is not 5 below 70 */
+    cr_expect_eq(rate_at(&g, 30), 2000);
+    last = rate_at(&g, 49);
+    for (int i = 0; i < 1000; i++) { /* flapping about a border changes nothing */
+        double now = rate_at(&g, i % 2 ? 49 : 51);
+
+        changes += now != last;
+        last = now;
+    }
+    cr_expect_eq(changes, 1);
+    done(&g);
+}
+
+Test(release, flapping_between_0_and_100_gives_at_most_the_good_half)
+{
+    struct rig g;
+    uint64_t sum = 0;
+
+    rig_set(&g, CPU);
+    rate_at(&g, 0);
+    for (int i = 0; i < 1000; i++) {
+        metric_set(&g.m[0], i % 2 ? 0 : 100, 100, g.in.now_ms + 100, g.in.now_ms + 100);
+        sum += step(&g, 100);
+    }
+    cr_expect_leq(sum, 1000 * 200 / 2);
+    done(&g);
+}
+
+Test(release, without_a_reading_the_fallback_and_never_upward)
+{
+    struct rig g;
+
+    rig_set(&g, CPU);
+    step(&g, 100);
+    cr_expect_eq(g.out.allowed_per_s, 10);
+    cr_expect_str_eq(g.r.limited_by, "fallback");
+    cr_expect(g.r.fallback);
+    cr_expect_eq(rate_at(&g, 10), 2000);
+    cr_expect(!g.r.fallback);
+    cr_expect_eq(rate_at(&g, NAN), 10);
+    cr_expect_eq(rate_at(&g, 1e308), 10);
+    cr_expect_eq(rate_at(&g, 95), 0);
+    cr_expect_eq(rate_at(&g, NAN), 0); /* it was 0 a moment ago */
+    for (int i = 0; i < 16; i++)
+        step(&g, 1000);
+    cr_expect_eq(g.out.allowed_per_s, 10); /* but not for ever */
+    g.mp[0] = NULL;
+    step(&g, 100);
+    cr_expect_eq(g.out.allowed_per_s, 10);
+    done(&g);
+}
+
+Test(release, smallest_limit_wins_and_pause_stops)
+{
+    struct rig g;
+
+    rig_set(&g, "name: q\nlimits:\n - {metric: cpu, tiers: [{below: 50, rate_per_s: 100}]}\n"
+                " - {metric: mem, tiers: [{below: 50, rate_per_s: 30}]}\n");
+    metric_set(&g.m[0], 1, 100, 1000, 1000);
+    metric_set(&g.m[1], 1, 100, 1000, 1000);
+    step(&g, 100);
+    cr_expect(g.out.allowed_per_s == 30 && strcmp(g.r.limited_by, "mem") == 0);
+    metric_set(&g.m[0], 60, 100, 1100, 1100);
+    step(&g, 100);
+    cr_expect(g.out.allowed_per_s == 0 && strcmp(g.r.limited_by, "cpu") == 0);
+    g.def.state = DEF_PAUSED;
+    step(&g, 100);
+    cr_expect_str_eq(g.r.limited_by, "paused");
+    done(&g);
+}
+
+Test(release, rises_slowly_falls_at_once)
+{
+    struct rig g;
+
+    rig_set(&g, CPU "max_rise_per_s: 100\n");
+    cr_expect_eq(rate_at(&g, 1), 0);
+    for (int i = 1; i <= 10; i++) {
+        double rate = rate_at(&g, 1);
+
+        cr_expect_float_eq(rate, 10.0 * i, 1e-6);
+    }
+    cr_expect_str_eq(g.r.limited_by, "max_rise");
+    cr_expect_eq(rate_at(&g, 84), 50);
+    cr_expect_eq(rate_at(&g, 99), 0);
+    done(&g);
+}
+
+Test(release, refund_is_bounded)
+{
+    struct rig g;
+
+    rig_set(&g, "name: q\nrelease_per_s: 100");
+    step(&g, 0);
+    for (int i = 0; i < 50; i++) {
+        uint64_t n = step(&g, 100);
+
+        cr_expect_leq(n, 21);
+        release_refund(&g.r, n, 10);
+    }
+    cr_expect_eq(g.r.granted, 0);
+    cr_expect_leq(step(&g, 100), 21);
+    cr_expect_eq(step(&g, 100), 10);
+    done(&g);
+}
+
+/* Whatever readings come: granted in any window <= integral of what was allowed + a tick */
+Test(release, never_more_than_the_tiers_allowed_in_any_window)
+{
+    struct rng rnd;
+
+    rng_seed(&rnd, 11);
+    for (int round = 0; round < 50; round++) {
+        struct rig g;
+        double allowed = 0, worst = 0, low = 0, given = 0;
+
+        rig_set(&g, CPU);
+        g.def.max_rise_per_s = round % 3 == 0 ? 300 : 0;
+        for (int i = 0; i < 2000; i++) {
+            msec_t dt = rng_chance(&rnd, 0.02) ? 3000 : 50 + (msec_t)rng_below(&rnd, 100);
+            double before = g.out.allowed_per_s, x = rng_unit(&rnd) * 140 - 20;
+            uint64_t n;
+
+            if (rng_chance(&rnd, 0.3))
+                metric_set(&g.m[0], rng_chance(&rnd, 0.1) ? NAN : x, 100,
+                           g.in.now_ms + dt, g.in.now_ms + dt);
+            g.in.waiting[0] = rng_chance(&rnd, 0.3) ? rng_below(&rnd, 30) : 1000000;
+            n = step(&g, dt);
+            cr_assert_leq(n, g.in.waiting[0]);
+            allowed += before * (double)dt / 1000;
+            given += (double)n;
+            low = fmin(low, given - allowed); /* worst window ends here: max over starts */
+            worst = fmax(worst, given - allowed - low);
+            if (rng_chance(&rnd, 0.1)) {
+                release_refund(&g.r, n, before * 0.1);
+                given -= (double)n;
+            }
+        }
+        cr_expect_leq(worst, 2000 * 0.15 + 2, "round %d: %g too many", round, worst);
+        done(&g);
+    }
+}
+
+#define LANES "name: q\nrelease_per_s: 100\nlanes: [{name: a}, {name: b}, {name: c}]\n"
+
+Test(release, lanes_share_by_weight_within_one_ticket)
+{
+    struct rng rnd;
+
+    rng_seed(&rnd, 3);
+    for (int round = 0; round < 200; round++) {
+        uint64_t got[3] = { 0 }, total = 0, out[LANES_MAX];
+        struct rig g;
+        int64_t sum = 0;
+
+        rig_set(&g, LANES);
+        g.in.n_lanes = 3;
+        for (int i = 0; i < 3; i++) {
+            g.weights[i] = 1 + (int64_t)rng_below(&rnd, 10);
+            sum += g.weights[i];
+            g.in.waiting[i] = 1000000;
+        }
+        for (int i = 0; i < 300; i++) {
+            uint64_t n = rng_below(&rnd, 50);
+
+            release_share(&g.r, &g.in, n, out);
+            total += n;
+            for (int k = 0; k < 3; k++) {
+                double fair = (double)total * (double)g.weights[k] / (double)sum;
+
+                got[k] += out[k];
+                cr_assert(fabs((double)got[k] - fair) <= 1.0 + 1e-9, "lane %d has %lu of %g",
+                          k, (unsigned long)got[k], fair);
+            }
+        }
+        cr_assert_eq(got[0] + got[1] + got[2], total);
+        done(&g);
+    }
+}
+
+Test(release, lanes_give_away_what_they_cannot_use)
+{
+    uint64_t out[LANES_MAX];
+    struct rig g;
+
+    rig_set(&g, LANES);
+    g.in.n_lanes = 3;
+    g.weights[0] = 1000;
+    g.weights[1] = g.weights[2] = 1;
+    g.in.waiting[0] = 5;
+    g.in.waiting[1] = 1000000;
+    g.in.waiting[2] = 0;
+    release_share(&g.r, &g.in, 1000, out);
+    cr_expect(out[0] == 5 && out[1] == 995 && out[2] == 0);
+    release_share(&g.r, &g.in, UINT64_MAX, out);
+    cr_expect(out[0] == 5 && out[1] == 1000000 && out[2] == 0);
+    g.def.sharing = SHARE_STRICT;
+    g.in.waiting[2] = 9;
+    release_share(&g.r, &g.in, 10, out);
+    cr_expect(out[0] == 5 && out[1] == 5 && out[2] == 0);
+    done(&g);
+}

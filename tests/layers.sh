@@ -38,12 +38,13 @@ done
 
 rooms="router segment queuemng"
 for a in $rooms; do
-    for b in $rooms common; do
+    for b in $rooms; do
         [ "$a" = "$b" ] && continue
-        [ "$b" = common ] && bad=$(grep -lE "^#include \"$a/" common/*.[ch]) ||
-            bad=$(grep -lE "^#include \"$b/" "$a"/*.[ch])
-        if [ -n "$bad" ]; then no "$a and $b: $bad"; else ok; fi
+        bad=$(grep -lE "^#include \"$b/" "$a"/*.[ch])
+        if [ -n "$bad" ]; then no "$a includes $b: $bad"; else ok; fi
     done
+    bad=$(grep -lE "^#include \"$a/" common/*.[ch])
+    if [ -n "$bad" ]; then no "common includes $a: $bad"; else ok; fi
 done
 
 only() { # pattern, allowed files as an extended regular expression

@@ -12,6 +12,7 @@
 #define SEGQ_KEYS_H
 
 #include "common/err.h"
+#include "common/pass.h"
 #include "common/token.h"
 
 #define LINK_KEY_BYTES 32
@@ -19,11 +20,6 @@
 struct cluster_keys {
     uint8_t link[LINK_KEY_BYTES];
     struct token_key token;
-};
-
-struct pass_key {
-    uint8_t secret[64]; /* Ed25519 */
-    uint8_t public[32];
 };
 
 /* First thing in main: libsodium; no core dumps and no ptrace, unless SEGQ_DEBUG=1. */

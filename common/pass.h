@@ -4,7 +4,11 @@
 #define SEGQ_PASS_H
 
 #include "common/base.h"
-#include "common/keys.h"
+
+struct pass_key {
+    uint8_t secret[64]; /* Ed25519 */
+    uint8_t public[32];
+};
 
 struct pass_claims {
     const char *iss, *aud, *lane;

@@ -255,12 +255,3 @@ int keys_admin_token(char *out, size_t cap, const char *path, bool create, struc
     sodium_memzero(text, sizeof(text));
     return rc;
 }
-
-void keys_kid(const uint8_t public[32], char out[12])
-{
-    uint8_t hash[crypto_generichash_BYTES_MIN];
-
-    /* 64 bits of a hash tell keys apart; they need not resist anybody */
-    crypto_generichash(hash, sizeof(hash), public, 32, NULL, 0);
-    sodium_bin2base64(out, 12, hash, 8, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
-}

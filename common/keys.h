@@ -31,6 +31,5 @@ SQ_CHECK int keys_pass(struct pass_key *k, const char *path, bool create, struct
 SQ_CHECK int keys_admin_token(char *out, size_t cap, const char *path, bool create,
                               struct err *e);
 void keys_wipe(void *p, size_t n); /* zeroes and unlocks a struct filled by the above */
-void keys_kid(const uint8_t public[32], char out[12]); /* key id: 11 characters and a 0 */
 
 #endif

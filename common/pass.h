@@ -19,6 +19,8 @@ struct pass_claims {
     int64_t iat_s, exp_s; /* nbf = iat */
 };
 
+/* The key's id ("kid"): 11 characters and a 0. */
+void pass_kid(const uint8_t public[32], char out[12]);
 /* Writes the JWT (no 0). Length, or SQ_ETOOBIG. Strings are JSON-escaped. */
 SQ_CHECK int pass_make(const struct pass_claims *c, const struct pass_key *k, char *out,
                        size_t cap);

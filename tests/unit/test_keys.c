@@ -102,7 +102,7 @@ Test(keys, pass_key_is_rfc_8032)
     write_file("nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=", 0600);
     cr_assert_eq(keys_pass(&k, path, false, &e), 0, "%s", e.text);
     cr_expect_arr_eq(k.public, want, 4);
-    keys_kid(k.public, kid);
+    pass_kid(k.public, kid);
     cr_expect_str_eq(kid, "1xCLQi8lzF4");
     keys_wipe(&k, sizeof(k));
 }

@@ -1,0 +1,58 @@
+/* seg_cfg.c: the table of a segment node's configuration. */
+#include "segment/seg_cfg.h"
+
+#include <string.h>
+
+static const char *const levels[] = { "error", "warn", "info", "debug", NULL };
+
+#define K(name) .key = #name, .offset = offsetof(struct seg_cfg, name)
+
+const struct cfg_key seg_cfg_keys[] = {
+    { K(node), .type = CFG_STR, .def = "segment", .min = 1, .max = NAME_MAX_LEN,
+      .help = "name of this node; each one has its own, and keeps it" },
+    { K(listen), .type = CFG_ADDR, .def = "127.0.0.1:7200",
+      .help = "routers and other segment nodes come here" },
+    { K(advertise), .type = CFG_ADDR, .def = "",
+      .help = "address told to them; \"\" = listen, as bound" },
+    { K(admin), .type = CFG_ADDR, .def = "127.0.0.1:7300",
+      .help = "/metrics and /healthz for operators" },
+    { K(managers), .type = CFG_STRS, .def = "127.0.0.1:7070", .min = 1, .max = 16,
+      .help = "addresses of queuemng, all of them" },
+    { K(secret_file), .type = CFG_STR, .def = "cluster.secret", .min = 1, .max = 4000,
+      .help = "the cluster's secret, the same on every machine" },
+    { K(pass_key_file), .type = CFG_STR, .def = "pass.key", .min = 1, .max = 4000,
+      .help = "key that signs passes, the same on every segment machine" },
+    { K(create_keys), .type = CFG_BOOL, .def = "false",
+      .help = "make the two files above if they are missing" },
+    { K(max_tickets), .type = CFG_INT, .def = "10000000", .min = 512, .max = 4000000000,
+      .help = "places held at the same time; about 1.2 bytes each" },
+    { K(max_segments), .type = CFG_INT, .def = "20000", .min = 1, .max = 1000000,
+      .help = "segments held at the same time" },
+    { .key = "heartbeat", .offset = offsetof(struct seg_cfg, heartbeat_ms), .type = CFG_MS,
+      .def = "1s", .min = 50, .max = 60000,
+      .help = "on internal links; silent for three of them = gone" },
+    { K(log_level), .type = CFG_ENUM, .def = "info", .words = levels, .reload = true,
+      .help = "least important lines to write" },
+    { K(log_file), .type = CFG_STR, .def = "", .max = 4000,
+      .help = "\"\" = standard error; opened again at HUP" },
+    { .key = NULL },
+};
+
+static bool is_any_host(const char *addr)
+{
+    return strncmp(addr, "0.0.0.0:", 8) == 0 || strncmp(addr, "[::]:", 5) == 0;
+}
+
+int seg_cfg_check(const void *cfg, struct err *e)
+{
+    const struct seg_cfg *c = cfg;
+
+    if (is_any_host(c->listen) && c->advertise[0] == 0)
+        return err_set(e, SQ_EINVAL, "advertise: others cannot dial \"%s\", say how they can",
+                       c->listen);
+    if (is_any_host(c->advertise))
+        return err_set(e, SQ_EINVAL, "advertise: others cannot dial \"%s\"", c->advertise);
+    if (strlen(c->advertise) > 63 || strlen(c->listen) > 63)
+        return err_set(e, SQ_EINVAL, "listen, advertise: at most 63 characters");
+    return 0;
+}

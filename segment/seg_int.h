@@ -1,0 +1,92 @@
+/* seg_int.h: what the files of the segment node's shell share. Nobody else includes it.
+ *
+ *   seg_service.c  life: start, ticks, the end of a turn, stop
+ *   seg_links.c    who is connected, whom to dial, sending
+ *   seg_frames.c   what comes in
+ *   seg_metrics.c  the page for Prometheus */
+#ifndef SEGQ_SEG_INT_H
+#define SEGQ_SEG_INT_H
+
+#include "common/admin.h"
+#include "common/list.h"
+#include "common/msg.h"
+#include "common/outbox.h"
+#include "common/rpc.h"
+#include "segment/seg_pass.h"
+#include "segment/seg_service.h"
+#include "segment/segtab.h"
+
+#define SEG_TICK_MS    100
+#define SEG_MANAGERS   16
+#define SEG_WANTED_MAX 64
+
+struct seg_peer { /* a live channel; its data */
+    struct list_node node; /* seg_service.peers */
+    peer_no no;
+    struct rpc_chan *ch; /* ref */
+    enum rpc_role role;
+};
+
+struct seg_dial { /* a link to another segment node that segtab wants */
+    struct list_node node; /* seg_service.dials */
+    struct seg_service *s; /* ref */
+    struct rpc_link *link; /* owned */
+    struct segtab_want want;
+};
+
+struct seg_shell_counts { /* ever; for metrics */
+    uint64_t batches;      /* frames of polls, joins, leaves */
+    uint64_t orders;       /* other frames */
+    uint64_t bad_frames;   /* damaged, or not allowed from that peer */
+    uint64_t unknown;      /* types */
+    uint64_t unsent;       /* outgoing messages that were dropped */
+    uint64_t late_ticks;   /* more than a second after the one before */
+};
+
+struct seg_service {
+    struct ev *ev;                /* ref */
+    struct rpc *rpc;              /* owned, like all below */
+    struct admin *admin;
+    struct segtab *tab;
+    struct seg_passes *passes;
+    struct ev_timer *tick, *gone;
+    struct rpc_link *manager[SEG_MANAGERS];
+    size_t n_managers;
+    struct list peers, dials;
+    peer_no last_peer;
+    struct arena mem;             /* of the frame at hand */
+    struct outbox out;
+    struct buf body;              /* of the message being sent */
+    union {                       /* answers to the batch at hand */
+        struct place_ans place[MSG_BATCH_MAX];
+        struct append_ans append[MSG_BATCH_MAX];
+        struct drop_ans drop[MSG_BATCH_MAX];
+    } ans;
+    struct seg_shell_counts n;
+    msec_t started_ms, ticked_ms;
+    bool hooked, ready, stopping;
+    bool look_at_wanted;          /* segtab was stepped in this turn */
+    char advertise[64];
+    void (*on_ready)(void *ctx);
+    void (*on_gone)(void *ctx);
+    void *ctx;
+};
+
+struct seg_now seg_now(const struct seg_service *s);
+/* One step, and its outbox is sent. */
+void seg_step(struct seg_service *s, struct segtab_in in);
+void seg_become_ready(struct seg_service *s);
+
+extern const struct rpc_calls seg_calls; /* ctx: the service */
+SQ_CHECK int seg_links_dial(struct seg_service *s, const struct cfg_list *managers,
+                            struct err *e);
+/* Dials what segtab wants, drops what it does not want any more. */
+void seg_links_look(struct seg_service *s);
+void seg_links_free(struct seg_service *s);
+void seg_links_send(struct seg_service *s);
+void seg_links_error(struct seg_service *s, struct seg_peer *p, const struct frame *f, int code);
+
+void seg_on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f);
+void seg_metrics(void *ctx, struct buf *b);
+
+#endif

@@ -1,0 +1,364 @@
+/* api_ans.c: results to status, headers and JSON, composed without printf. Pure (crypto
+ * only for key ids). Queue and lane names are [a-z0-9_-], passes and tokens base64url:
+ * nothing here needs escaping; what came from a client is never repeated in an answer. */
+#include "router/api.h"
+
+#include "common/keys.h"
+
+#define JSON    "application/json"
+#define PROBLEM "application/problem+json"
+#define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
+
+/* After admission nobody has to poll; who does anyway shall not hurry. */
+#define POLL_ADMITTED_MS 30000
+
+void api_ans_init(struct api_ans *a)
+{
+    a->status = 0;
+    a->type = NULL;
+    buf_init(&a->headers);
+    buf_init(&a->body);
+}
+
+void api_ans_fini(struct api_ans *a)
+{
+    buf_fini(&a->headers);
+    buf_fini(&a->body);
+}
+
+void api_ans_reset(struct api_ans *a)
+{
+    a->status = 0;
+    a->type = NULL;
+    buf_reset(&a->headers);
+    buf_reset(&a->body);
+}
+
+const char *api_headers(struct api_ans *a)
+{
+    if (a->headers.len == 0 && !a->headers.failed)
+        return a->body.failed ? NULL : "";
+    buf_byte(&a->headers, 0);
+    return a->headers.failed || a->body.failed ? NULL : (const char *)a->headers.data;
+}
+
+/* ---- problems ---- */
+
+static const struct {
+    int status;
+    const char *code;
+} problems[] = {
+#define X(name, status, text) [API_##name] = { status, text },
+    API_PROBLEMS(X)
+#undef X
+};
+
+static void hex16(struct buf *b, uint64_t v)
+{
+    char t[16];
+
+    for (int i = 15; i >= 0; i--, v >>= 4)
+        t[i] = "0123456789abcdef"[v & 15];
+    buf_append(b, t, sizeof(t));
+}
+
+/* Spread, so that those who were sent away together do not come back together. */
+static void retry_after(struct api_ans *a, enum api_problem p, uint64_t salt)
+{
+    uint64_t base = p == API_QUEUE_FULL ? 10 : 1;
+    uint64_t spread = p == API_QUEUE_FULL ? 11 : 3;
+
+    if (a->status != 503 && a->status != 429)
+        return;
+    ADD(&a->headers, "Retry-After: ");
+    buf_u64(&a->headers, base + (salt ^ salt >> 17) % spread);
+    ADD(&a->headers, "\r\n");
+}
+
+static void problem(struct api_ans *a, int status, const char *code, const char *detail,
+                    const char *reason, uint64_t salt)
+{
+    struct buf *b = &a->body;
+
+    a->status = status;
+    a->type = PROBLEM;
+    ADD(b, "{\"title\":\"");
+    buf_str(b, http_reason(status));
+    ADD(b, "\",\"status\":");
+    buf_u64(b, (uint64_t)status);
+    ADD(b, ",\"code\":\"");
+    buf_str(b, code);
+    ADD(b, "\",\"detail\":\"");
+    buf_str(b, detail);
+    if (reason != NULL) {
+        ADD(b, "\",\"reason\":\"");
+        buf_str(b, reason);
+    }
+    ADD(b, "\",\"request_id\":\"");
+    hex16(b, salt);
+    ADD(b, "\"}");
+}
+
+void api_problem(struct api_ans *a, enum api_problem p, const char *detail, uint64_t salt)
+{
+    problem(a, problems[p].status, problems[p].code, detail, NULL, salt);
+    retry_after(a, p, salt);
+}
+
+void api_bad_http(struct api_ans *a, int status, uint64_t salt)
+{
+    const char *code = status == 413 ? "payload_too_large" : "bad_request";
+
+    problem(a, status, code, "this is not a request that this server accepts", NULL, salt);
+}
+
+void api_bad_method(struct api_ans *a, const char *allow, uint64_t salt)
+{
+    api_problem(a, API_METHOD_NOT_ALLOWED, "see Allow", salt);
+    ADD(&a->headers, "Allow: ");
+    buf_str(&a->headers, allow);
+    ADD(&a->headers, "\r\n");
+}
+
+static const char *const reasons[GONE_NREASONS] = {
+    [GONE_EXPIRED] = "expired",   [GONE_LEFT] = "left",         [GONE_NO_SHOW] = "no_show",
+    [GONE_FINISHED] = "finished", [GONE_LOST] = "segment_lost",
+};
+
+void api_failed(struct api_ans *a, const struct flow *f, uint64_t salt)
+{
+    switch (f->result) {
+    case FLOW_GONE:
+        problem(a, 410, problems[API_TICKET_GONE].code, "this ticket is over",
+                reasons[f->reason < GONE_NREASONS ? f->reason : GONE_FINISHED], salt);
+        break;
+    case FLOW_NO_QUEUE:
+        api_problem(a, API_QUEUE_NOT_FOUND, "there is no such queue", salt);
+        break;
+    case FLOW_CLOSED:
+        api_problem(a, API_QUEUE_CLOSED, "the queue is closed, nobody may join", salt);
+        break;
+    case FLOW_FULL:
+        api_problem(a, API_QUEUE_FULL, "the queue has no room now", salt);
+        break;
+    default:
+        api_problem(a, API_QUEUE_UNAVAILABLE,
+                    f->kind == FLOW_JOIN ? "not available now; nothing was promised"
+                                         : "not available now; the place is kept",
+                    salt);
+        break;
+    }
+}
+
+/* ---- tickets ---- */
+
+int64_t api_eta_s(uint64_t position, uint64_t rate_milli_per_s)
+{
+    uint64_t whole;
+
+    if (rate_milli_per_s == 0 || position > UINT64_MAX / 1000)
+        return -1;
+    whole = position * 1000;
+    return (int64_t)(whole / rate_milli_per_s + (whole % rate_milli_per_s != 0));
+}
+
+static void or_null(struct buf *b, int64_t v)
+{
+    if (v < 0)
+        ADD(b, "null");
+    else
+        buf_i64(b, v);
+}
+
+static void millis(struct buf *b, uint64_t v)
+{
+    buf_u64(b, v / 1000);
+    buf_byte(b, '.');
+    buf_byte(b, (uint8_t)('0' + v / 100 % 10));
+    buf_byte(b, (uint8_t)('0' + v / 10 % 10));
+    buf_byte(b, (uint8_t)('0' + v % 10));
+}
+
+static void waiting(struct buf *b, const struct api_ticket *t)
+{
+    int64_t eta = t->position != 0 ? api_eta_s(t->position, t->stats->rate_milli_per_s) : -1;
+
+    ADD(b, "\",\"state\":\"waiting\",\"position\":");
+    or_null(b, t->position != 0 ? (int64_t)t->position : -1);
+    ADD(b, ",\"total\":");
+    buf_u64(b, u64_max(t->position, t->stats->waiting));
+    ADD(b, ",\"eta_s\":");
+    or_null(b, eta);
+    ADD(b, ",\"poll_after_ms\":");
+    buf_u64(b, t->poll_after_ms);
+}
+
+static void admitted(struct buf *b, const struct api_ticket *t)
+{
+    ADD(b, "\",\"state\":\"admitted\",\"position\":0,\"total\":");
+    buf_u64(b, t->stats->waiting);
+    ADD(b, ",\"eta_s\":0,\"poll_after_ms\":");
+    buf_u64(b, POLL_ADMITTED_MS);
+    ADD(b, ",\"pass\":\"");
+    buf_append(b, t->pass, t->pass_len);
+    ADD(b, "\",\"pass_expires_at\":");
+    buf_i64(b, t->pass_expires_s);
+    ADD(b, ",\"released_at\":");
+    millis(b, t->released_at_ms > 0 ? (uint64_t)t->released_at_ms : 0);
+}
+
+void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool location)
+{
+    struct buf *b = &a->body;
+
+    a->status = status;
+    a->type = JSON;
+    ADD(b, "{\"token\":\"");
+    buf_append(b, t->token, TOKEN_TEXT_LEN);
+    ADD(b, "\",\"queue\":\"");
+    buf_str(b, t->queue);
+    ADD(b, "\",\"lane\":\"");
+    buf_str(b, t->lane);
+    if (t->admitted)
+        admitted(b, t);
+    else
+        waiting(b, t);
+    ADD(b, ",\"segment\":");
+    buf_u64(b, t->segment);
+    ADD(b, "}");
+    if (location) {
+        ADD(&a->headers, "Location: /v1/tickets/");
+        buf_append(&a->headers, t->token, TOKEN_TEXT_LEN);
+        ADD(&a->headers, "\r\n");
+    }
+}
+
+/* ---- the rest ---- */
+
+static const char *state_name(uint8_t state)
+{
+    switch ((enum queue_state)state) {
+    case QUEUE_PAUSED:
+        return "paused";
+    case QUEUE_CLOSED:
+        return "closed";
+    case QUEUE_FULL:
+        return "full";
+    default:
+        return "open";
+    }
+}
+
+static void one_lane(struct buf *b, const char *name, const struct lane_stats *s)
+{
+    ADD(b, "{\"name\":\"");
+    buf_str(b, name);
+    ADD(b, "\",\"waiting\":");
+    buf_u64(b, s->waiting);
+    ADD(b, ",\"eta_s\":");
+    or_null(b, api_eta_s(s->waiting, s->rate_milli_per_s));
+    ADD(b, "}");
+}
+
+void api_queue(struct api_ans *a, const struct route_queue *q)
+{
+    const struct queue_stats *s = &q->stats;
+    struct buf *b = &a->body;
+    uint64_t n = 0;
+
+    a->status = 200;
+    a->type = JSON;
+    for (uint32_t i = 0; i < q->n_lanes; i++)
+        n += s->lane[i].waiting;
+    ADD(b, "{\"queue\":\"");
+    buf_str(b, q->name);
+    ADD(b, "\",\"state\":\"");
+    buf_str(b, state_name(q->state));
+    ADD(b, "\",\"waiting\":");
+    buf_u64(b, n);
+    ADD(b, ",\"ready\":");
+    buf_u64(b, s->ready);
+    ADD(b, ",\"active\":");
+    buf_u64(b, s->active);
+    ADD(b, ",\"release_per_s\":");
+    millis(b, s->rate_milli_per_s);
+    ADD(b, ",\"limited_by\":\"");
+    buf_str(b, s->limited_by != NULL ? s->limited_by : "");
+    ADD(b, "\",\"eta_s\":");
+    or_null(b, api_eta_s(s->lane[0].waiting, s->lane[0].rate_milli_per_s));
+    ADD(b, ",\"lanes\":[");
+    for (uint32_t i = 0; i < q->n_lanes; i++) {
+        if (i > 0)
+            ADD(b, ",");
+        one_lane(b, q->lanes[i], &s->lane[i]);
+    }
+    ADD(b, "]}");
+    ADD(&a->headers, "Cache-Control: public, max-age=1\r\n");
+}
+
+static void base64url(struct buf *b, const uint8_t *p, size_t n)
+{
+    static const char abc[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+    for (size_t i = 0; i < n; i += 3) {
+        uint32_t v = (uint32_t)p[i] << 16;
+
+        v |= i + 1 < n ? (uint32_t)p[i + 1] << 8 : 0;
+        v |= i + 2 < n ? p[i + 2] : 0;
+        buf_byte(b, (uint8_t)abc[v >> 18]);
+        buf_byte(b, (uint8_t)abc[v >> 12 & 63]);
+        if (i + 1 < n)
+            buf_byte(b, (uint8_t)abc[v >> 6 & 63]);
+        if (i + 2 < n)
+            buf_byte(b, (uint8_t)abc[v & 63]);
+    }
+}
+
+void api_jwks(struct api_ans *a, const uint8_t (*keys)[32], size_t n)
+{
+    struct buf *b = &a->body;
+
+    a->status = 200;
+    a->type = JSON;
+    ADD(b, "{\"keys\":[");
+    for (size_t i = 0; i < n; i++) {
+        char kid[12];
+
+        pass_kid(keys[i], kid);
+        if (i > 0)
+            ADD(b, ",");
+        ADD(b, "{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"use\":\"sig\",\"alg\":\"EdDSA\",\"kid\":\"");
+        buf_str(b, kid);
+        ADD(b, "\",\"x\":\"");
+        base64url(b, keys[i], 32);
+        ADD(b, "\"}");
+    }
+    ADD(b, "]}");
+    ADD(&a->headers, "Cache-Control: public, max-age=60\r\n");
+}
+
+void api_health(struct api_ans *a)
+{
+    a->status = 200;
+    a->type = JSON;
+    ADD(&a->body, "{\"status\":\"ok\"}");
+}
+
+void api_ready(struct api_ans *a, bool ready, uint64_t map_version, size_t up, size_t of)
+{
+    struct buf *b = &a->body;
+
+    a->status = ready ? 200 : 503;
+    a->type = JSON;
+    if (!ready)
+        ADD(&a->headers, "Retry-After: 1\r\n");
+    buf_str(b, ready ? "{\"ready\":true" : "{\"ready\":false");
+    ADD(b, ",\"map_version\":");
+    buf_u64(b, map_version);
+    ADD(b, ",\"segment_nodes_up\":");
+    buf_u64(b, up);
+    ADD(b, ",\"segment_nodes\":");
+    buf_u64(b, of);
+    ADD(b, "}");
+}

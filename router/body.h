@@ -1,0 +1,24 @@
+/* body.h: the JSON body of a join. Pure (jansson).
+ * Unknown members are ignored; duplicate members, wrong types, nesting over 32 and
+ * anything that is not one JSON object in UTF-8 are refused. */
+#ifndef SEGQ_ROUTER_BODY_H
+#define SEGQ_ROUTER_BODY_H
+
+#include "common/base.h"
+#include "common/err.h"
+
+#define BODY_MAX_DEPTH 32
+
+struct join_body {
+    uint8_t client; /* enum client_class */
+    uint8_t subject_len, lane_len; /* 0: absent */
+    bool has_claim;
+    char subject[SUBJECT_MAX_LEN];
+    char lane[NAME_MAX_LEN];
+};
+
+/* 0, SQ_EINVAL (*why: one sentence of ours, nothing of the client's in it), SQ_ENOMEM.
+ * n == 0: an empty body, all defaults. */
+SQ_CHECK int body_join(struct join_body *b, const char *p, size_t n, const char **why);
+
+#endif

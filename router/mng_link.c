@@ -1,0 +1,174 @@
+/* mng_link.c: registers with every manager; applies what they push.
+ * Failures and their answers:
+ *   link breaks -> the last map goes on being used; registers again when it is back
+ *   a change that does not follow what is here, or no memory for it -> registers with
+ *     version 0 and gets everything; the old map serves meanwhile */
+#include "router/mng_link.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/codec.h"
+#include "common/log.h"
+
+#define LOG_MODULE "mng_link"
+
+struct mng_link {
+    struct mng_links *m; /* ref */
+    struct rpc_link *link;
+    const char *addr; /* ref: configuration */
+    bool up, failed;
+    bool asked_all; /* registered with version 0 and not answered yet */
+};
+
+struct mng_links {
+    struct router *r; /* ref */
+    size_t n;
+    struct mng_link v[];
+};
+
+static void reg(struct mng_link *l, struct rpc_chan *ch, bool all)
+{
+    struct router *r = l->m->r;
+    struct msg m = { .type = MSG_ROUTER_REG };
+    int rc;
+
+    if (!all) {
+        m.router_reg.map_version = routes_version(r->routes);
+        m.router_reg.map_epoch = routes_epoch(r->routes);
+    }
+    l->asked_all = all;
+    m.router_reg.http = httpd_addr(r->httpd);
+    m.router_reg.admin = admin_addr(r->admin);
+    rc = msg_encode(&m, rpc_begin(ch));
+    if (rc == 0)
+        rc = rpc_end(ch, m.type, 0);
+    if (rc < 0) {
+        log_error("cannot register: %s", sq_strerror(rc));
+        rpc_chan_close(ch, "cannot register");
+    }
+}
+
+static void on_map(struct mng_link *l, struct rpc_chan *ch, const struct msg_map *m)
+{
+    struct router *r = l->m->r;
+    uint64_t before = routes_version(r->routes), epoch = routes_epoch(r->routes);
+    int rc = routes_apply(r->routes, m);
+
+    if (rc < 0) {
+        r->counts.maps_refused++;
+        if (l->asked_all && m->from_version != 0)
+            return; /* on its way already */
+        log_warn("map from=%" PRIu64 " version=%" PRIu64 " epoch=%" PRIu64
+                 " does not apply here=%" PRIu64 "/%" PRIu64 ": %s",
+                 m->from_version, m->version, m->epoch, before, epoch, sq_strerror(rc));
+        reg(l, ch, true);
+        return;
+    }
+    l->asked_all = l->asked_all && m->from_version != 0;
+    r->counts.maps++;
+    if (m->more)
+        return;
+    if (before == 0)
+        log_info("first map version=%" PRIu64 " epoch=%" PRIu64, m->version, m->epoch);
+    router_map_changed(r);
+}
+
+static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
+{
+    struct mng_link *l = ctx;
+    struct router *r = l->m->r;
+    struct msg m;
+    int rc = msg_decode(f->type, f->body, f->len, &r->arena, &m);
+
+    if (rc == 0 && m.type == MSG_MAP) {
+        on_map(l, ch, &m.map);
+    } else if (rc == 0 && m.type == MSG_STATS) {
+        r->counts.stats++;
+        routes_stats(r->routes, &m.stats);
+    } else if (rc == 0 && m.type == MSG_ERROR) {
+        log_warn("manager=%s refuses: %s", l->addr, sq_strerror(m.error.code));
+    } else if (rc == SQ_EUNKNOWN) { /* a newer manager: not for us */
+        log_debug("manager=%s unknown message type=%u", l->addr, f->type);
+    } else {
+        rpc_chan_close(ch, rc == SQ_ENOMEM ? "no memory for a message" : "bad message");
+    }
+    arena_reset(&r->arena);
+}
+
+static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)
+{
+    struct mng_link *l = ctx;
+
+    log_info("manager=%s node=%s up", l->addr, peer->node);
+    l->up = true;
+    l->failed = false;
+    reg(l, ch, false);
+}
+
+static void on_down(void *ctx, struct rpc_chan *ch, const char *why)
+{
+    struct mng_link *l = ctx;
+
+    (void)ch;
+    log_warn("manager=%s down: %s", l->addr, why);
+    l->up = false;
+    l->asked_all = false;
+}
+
+static void on_fail(void *ctx, const char *why)
+{
+    struct mng_link *l = ctx;
+
+    if (!l->failed)
+        log_warn("manager=%s cannot be reached: %s", l->addr, why);
+    l->failed = true;
+}
+
+struct mng_links *mng_links_new(struct router *r)
+{
+    static const struct rpc_calls calls = {
+        .on_up = on_up,
+        .on_frame = on_frame,
+        .on_down = on_down,
+        .on_fail = on_fail,
+    };
+    const struct cfg_list *addrs = &r->cfg->managers;
+    struct mng_links *m = calloc(1, sizeof(*m) + addrs->n * sizeof(m->v[0]));
+
+    if (m == NULL)
+        return NULL;
+    m->r = r;
+    for (size_t i = 0; i < addrs->n; i++) {
+        struct mng_link *l = &m->v[m->n];
+
+        l->m = m;
+        l->addr = ((char **)addrs->v)[i];
+        l->link = rpc_dial(r->rpc, l->addr, RPC_MANAGER, &calls, l);
+        if (l->link == NULL) {
+            mng_links_free(m);
+            return NULL;
+        }
+        m->n++;
+    }
+    return m;
+}
+
+void mng_links_free(struct mng_links *m)
+{
+    if (m == NULL)
+        return;
+    for (size_t i = 0; i < m->n; i++)
+        rpc_link_free(m->v[i].link);
+    free(m);
+}
+
+size_t mng_links_up(const struct mng_links *m)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->n; i++)
+        n += m->v[i].up;
+    return n;
+}

@@ -1,0 +1,221 @@
+/* router_flow.c: does what flow.c decides: ask, wait, answer.
+ * Every flow is in `flows` from its start to its answer; all have the same time limit, so
+ * the first one is due first. The few that wait (20 ms for a fence, 100 ms for a newer
+ * map) are in `waiting` as well. One timer serves both lists. */
+#include "router/router_flow.h"
+
+#include <stdlib.h>
+
+#include "router/seg_link.h"
+
+#define FLOWS_MAX      262144 /* under way; more get 503 at once */
+#define FREE_FLOWS_MAX 65536
+
+static void arm(struct router *r, msec_t when)
+{
+    if (when < r->flow_timer_at) {
+        r->flow_timer_at = when;
+        ev_timer_at(r->flow_timer, when);
+    }
+}
+
+struct rflow *rflow_new(struct router *r, struct httpd_req *req)
+{
+    struct rflow *rf = list_entry(list_first(&r->free_flows), struct rflow, in_all);
+
+    if (rf != NULL)
+        list_remove(&r->free_flows, &rf->in_all);
+    else if (r->flows.n < FLOWS_MAX)
+        rf = malloc(sizeof(*rf));
+    if (rf == NULL)
+        return NULL;
+    rf->req = req;
+    rf->slot = NULL;
+    rf->pass = NULL;
+    rf->pass_len = 0;
+    rf->subject_len = 0;
+    rf->in_waiting = (struct list_node){ NULL, NULL };
+    rf->started_us = ev_now_us(r->ev);
+    list_push_back(&r->flows, &rf->in_all);
+    httpd_set_user(req, rf);
+    return rf;
+}
+
+static void rflow_free(struct router *r, struct rflow *rf)
+{
+    if (rf->slot != NULL)
+        *rf->slot = NULL;
+    if (list_linked(&rf->in_waiting))
+        list_remove(&r->waiting, &rf->in_waiting);
+    list_remove(&r->flows, &rf->in_all);
+    if (r->free_flows.n >= FREE_FLOWS_MAX)
+        free(rf);
+    else
+        list_push_front(&r->free_flows, &rf->in_all);
+}
+
+void rflow_client_gone(struct rflow *rf)
+{
+    rf->req = NULL; /* what was asked is done all the same: it may change the ticket */
+}
+
+static void finish(struct router *r, struct rflow *rf)
+{
+    uint64_t us = (uint64_t)(ev_now_us(r->ev) - rf->started_us);
+
+    r->counts.unavailable += rf->flow.result == FLOW_UNAVAIL;
+    r->counts.full += rf->flow.result == FLOW_FULL;
+    switch (rf->flow.kind) {
+    case FLOW_JOIN:
+        histo_add(&r->join_us, us);
+        join_done(r, rf);
+        break;
+    case FLOW_POLL:
+        histo_add(&r->poll_us, us);
+        poll_done(r, rf);
+        break;
+    case FLOW_LEAVE:
+        histo_add(&r->leave_us, us);
+        leave_done(r, rf);
+        break;
+    }
+    if (rf->req != NULL)
+        router_answer(r, rf->req);
+    else
+        api_ans_reset(&r->ans);
+    rflow_free(r, rf);
+}
+
+void rflow_step(struct router *r, struct rflow *rf)
+{
+    for (;;) {
+        switch (rf->flow.todo) {
+        case FLOW_ASK:
+            if (seg_link_ask(r->segs, rf) == 0) {
+                arm(r, rf->flow.deadline_ms);
+                return;
+            }
+            r->counts.lost++;
+            flow_lost(&rf->flow, r->routes, ev_now(r->ev));
+            break; /* which never asks again at once */
+        case FLOW_WAIT:
+        case FLOW_WAIT_MAP:
+            r->counts.retries++;
+            list_push_back(&r->waiting, &rf->in_waiting);
+            arm(r, rf->flow.wake_ms);
+            return;
+        case FLOW_DONE:
+            finish(r, rf);
+            return;
+        }
+    }
+}
+
+void rflow_begin(struct router *r, struct rflow *rf)
+{
+    struct flow *f = &rf->flow;
+
+    f->deadline_ms = ev_now(r->ev) + r->cfg->request_timeout;
+    if (f->todo != FLOW_DONE)
+        f->wake_ms = ms_min(f->wake_ms, f->deadline_ms);
+    rflow_step(r, rf);
+}
+
+static void retry(struct router *r, struct rflow *rf)
+{
+    if (list_linked(&rf->in_waiting))
+        list_remove(&r->waiting, &rf->in_waiting);
+    flow_retry(&rf->flow, r->routes, ev_now(r->ev));
+    rflow_step(r, rf);
+}
+
+void rflow_map_changed(struct router *r)
+{
+    size_t n = r->waiting.n; /* those that must wait again go to the end */
+
+    for (size_t i = 0; i < n && r->waiting.n > 0; i++) {
+        struct list_node *it = list_first(&r->waiting);
+        struct rflow *rf = container_of(it, struct rflow, in_waiting);
+
+        if (rf->flow.todo == FLOW_WAIT_MAP) {
+            retry(r, rf);
+        } else {
+            list_remove(&r->waiting, it);
+            list_push_back(&r->waiting, it);
+        }
+    }
+}
+
+static msec_t wake_due(struct router *r, msec_t now)
+{
+    msec_t next = MSEC_NEVER;
+    size_t n = r->waiting.n;
+
+    for (size_t i = 0; i < n && r->waiting.n > 0; i++) {
+        struct list_node *it = list_first(&r->waiting);
+        struct rflow *rf = container_of(it, struct rflow, in_waiting);
+
+        if (rf->flow.wake_ms <= now) {
+            retry(r, rf);
+            continue;
+        }
+        next = ms_min(next, rf->flow.wake_ms);
+        list_remove(&r->waiting, it);
+        list_push_back(&r->waiting, it);
+    }
+    return next;
+}
+
+static void on_timer(void *arg)
+{
+    struct router *r = arg;
+    msec_t now = ev_now(r->ev), next;
+    struct list_node *it;
+
+    r->flow_timer_at = MSEC_NEVER;
+    next = wake_due(r, now);
+    while ((it = list_first(&r->flows)) != NULL) {
+        struct rflow *rf = container_of(it, struct rflow, in_all);
+
+        if (rf->flow.deadline_ms > now) {
+            next = ms_min(next, rf->flow.deadline_ms);
+            break;
+        }
+        r->counts.overdue++;
+        if (rf->slot != NULL) { /* its answer will find nobody */
+            *rf->slot = NULL;
+            rf->slot = NULL;
+        }
+        retry(r, rf);
+        if (rf == list_entry(list_first(&r->flows), struct rflow, in_all))
+            break; /* cannot be: at its deadline a flow ends */
+    }
+    if (next != MSEC_NEVER)
+        arm(r, next);
+}
+
+int rflow_init(struct router *r)
+{
+    list_init(&r->flows);
+    list_init(&r->waiting);
+    list_init(&r->free_flows);
+    r->flow_timer_at = MSEC_NEVER;
+    r->flow_timer = ev_timer_new(r->ev, on_timer, r);
+    return r->flow_timer != NULL ? 0 : SQ_ENOMEM;
+}
+
+void rflow_fini(struct router *r)
+{
+    struct list *both[] = { &r->flows, &r->free_flows };
+
+    for (size_t i = 0; i < ARRAY_LEN(both); i++) {
+        if (both[i]->head.next == NULL)
+            continue;
+        list_each(both[i], it) {
+            list_remove(both[i], it);
+            free(container_of(it, struct rflow, in_all));
+        }
+    }
+    if (r->flow_timer != NULL)
+        ev_timer_free(r->flow_timer);
+}

@@ -1,0 +1,93 @@
+/* router_metrics.c: the router's /metrics page. */
+#include "router/mng_link.h"
+#include "router/router_service.h"
+#include "router/seg_link.h"
+
+#define C(field, name, help)                                                             \
+    { "segq_router_" name, METRIC_COUNTER, help, offsetof(struct router_counts, field) }
+
+static const struct metric_row own[] = {
+    C(joins, "joins_total", "Joins taken on."),
+    C(polls, "polls_total", "Polls taken on."),
+    C(leaves, "leaves_total", "Leaves taken on."),
+    C(forged, "forged_tokens_total", "Tokens that are not ours or are malformed."),
+    C(unavailable, "unavailable_total", "Requests answered with queue_unavailable."),
+    C(full, "full_total", "Requests answered with queue_full."),
+    C(lost, "asks_lost_total", "Questions to segments that could not be asked or were lost."),
+    C(overdue, "overdue_total", "Requests that reached their time limit."),
+    C(retries, "waits_total", "Times a request waited for a moment or a newer map."),
+    C(batches, "batches_total", "Frames sent to segment nodes."),
+    C(batched, "batched_requests_total", "Requests in those frames."),
+    C(maps, "maps_total", "Chain map messages applied."),
+    C(maps_refused, "maps_refused_total", "Chain map messages that did not apply."),
+    C(stats, "stats_total", "Messages with figures of the queues."),
+};
+
+#define H(field, kind, name, help)                                                       \
+    { "segq_router_http_" name, kind, help, offsetof(struct httpd_counts, field) }
+
+static const struct metric_row http[] = {
+    H(conns_now, METRIC_GAUGE, "connections", "Public connections open now."),
+    H(accepted, METRIC_COUNTER, "accepted_total", "Public connections accepted."),
+    H(requests, METRIC_COUNTER, "requests_total", "Requests read."),
+    H(answers, METRIC_COUNTER, "answers_total", "Answers composed."),
+    H(bad_requests, METRIC_COUNTER, "bad_requests_total", "Requests refused by the parser."),
+    H(aborted, METRIC_COUNTER, "aborted_total", "Clients gone before their answer."),
+    H(closed_idle, METRIC_COUNTER, "closed_idle_total", "Closed: idle."),
+    H(closed_head_deadline, METRIC_COUNTER, "closed_head_total", "Closed: slow head."),
+    H(closed_body_deadline, METRIC_COUNTER, "closed_body_total", "Closed: slow body."),
+    H(closed_slow_reader, METRIC_COUNTER, "closed_slow_reader_total", "Closed: slow reader."),
+    H(closed_peer, METRIC_COUNTER, "closed_peer_total", "Closed by the client."),
+    H(closed_error, METRIC_COUNTER, "closed_error_total", "Closed: out of memory or limits."),
+    H(accept_paused, METRIC_COUNTER, "accept_paused_total", "Times accepting was paused."),
+    H(bytes_in, METRIC_COUNTER, "received_bytes_total", "Bytes read."),
+    H(bytes_out, METRIC_COUNTER, "sent_bytes_total", "Bytes written."),
+    H(reads, METRIC_COUNTER, "reads_total", "Read calls."),
+    H(writes, METRIC_COUNTER, "writes_total", "Write calls."),
+};
+
+static void by_class(struct buf *b, const struct httpd_counts *n)
+{
+    static const char name[] = "segq_router_http_responses_total";
+    const struct {
+        const char *code;
+        uint64_t v;
+    } rows[] = { { "2xx", n->status_2xx },
+                 { "3xx", n->status_3xx },
+                 { "4xx", n->status_4xx },
+                 { "5xx", n->status_5xx } };
+
+    metrics_head(b, name, METRIC_COUNTER, "Answers by class of status.");
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        const char *labels[] = { "code", rows[i].code, NULL };
+        metrics_u64(b, name, labels, rows[i].v);
+    }
+}
+
+static void gauge(struct buf *b, const char *name, const char *help, uint64_t v)
+{
+    metrics_head(b, name, METRIC_GAUGE, help);
+    metrics_u64(b, name, NULL, v);
+}
+
+void router_metrics(void *ctx, struct buf *b)
+{
+    const struct router *r = ctx;
+    size_t up, of;
+
+    metrics_rows(b, own, ARRAY_LEN(own), &r->counts);
+    metrics_rows(b, http, ARRAY_LEN(http), httpd_counts(r->httpd));
+    by_class(b, httpd_counts(r->httpd));
+    seg_links_count(r->segs, &up, &of);
+    gauge(b, "segq_router_segment_nodes", "Segment nodes in the chain map.", of);
+    gauge(b, "segq_router_segment_nodes_up", "Segment nodes reached.", up);
+    gauge(b, "segq_router_managers_up", "Managers reached.", mng_links_up(r->mngs));
+    gauge(b, "segq_router_map_version", "Version of the chain map.",
+          routes_version(r->routes));
+    gauge(b, "segq_router_map_epoch", "Epoch of the chain map.", routes_epoch(r->routes));
+    gauge(b, "segq_router_flows", "Requests being answered.", r->flows.n);
+    metrics_histo(b, "segq_router_join_seconds", "Time to answer a join.", &r->join_us);
+    metrics_histo(b, "segq_router_poll_seconds", "Time to answer a poll.", &r->poll_us);
+    metrics_histo(b, "segq_router_leave_seconds", "Time to answer a leave.", &r->leave_us);
+    metrics_process(b, "router");
+}

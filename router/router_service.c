@@ -1,0 +1,262 @@
+/* router_service.c: the router's parts put together; a request to its flow; answers. */
+#include "router/router_service.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/log.h"
+#include "common/prog.h"
+#include "router/mng_link.h"
+#include "router/router_flow.h"
+#include "router/seg_link.h"
+
+#define LOG_MODULE "router"
+
+/* ---- answers ---- */
+
+void router_answer(struct router *r, struct httpd_req *req)
+{
+    struct api_ans *a = &r->ans;
+    const char *headers = api_headers(a);
+
+    if (headers == NULL) /* no memory to say more */
+        httpd_answer(req, 503, NULL, "Retry-After: 1\r\n", "", 0);
+    else
+        httpd_answer(req, a->status, a->type, headers, (const char *)a->body.data,
+                     a->body.len);
+    api_ans_reset(a);
+}
+
+void router_problem(struct router *r, struct httpd_req *req, enum api_problem p,
+                    const char *detail)
+{
+    api_problem(&r->ans, p, detail, router_request_id(r));
+    router_answer(r, req);
+}
+
+bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *t)
+{
+    const struct flow *f = &rf->flow;
+    struct route_owner o;
+
+    if (routes_owner(r->routes, f->token.seg, &o) < 0 || o.queue == NULL)
+        return false;
+    token_write(&f->token, &r->keys.token, t->token);
+    t->queue = o.queue->name;
+    t->lane = o.queue->lanes[o.lane];
+    t->stats = &o.queue->stats.lane[o.lane];
+    t->admitted = f->admitted;
+    t->position = f->position;
+    t->poll_after_ms = f->poll_after_ms;
+    t->segment = f->serving;
+    t->pass = rf->pass;
+    t->pass_len = rf->pass_len;
+    t->released_at_ms = f->released_at_ms;
+    t->pass_expires_s = f->pass_expires_s;
+    return true;
+}
+
+/* ---- requests ---- */
+
+static void on_request(void *ctx, struct httpd_req *req, const struct http_req *q)
+{
+    struct router *r = ctx;
+    struct api_req a;
+    size_t up, of;
+
+    api_route(q, &a);
+    switch (a.call) {
+    case API_POLL:
+        poll_start(r, req, a.arg);
+        return;
+    case API_JOIN:
+        join_start(r, req, q, a.arg);
+        return;
+    case API_LEAVE:
+        leave_start(r, req, a.arg);
+        return;
+    case API_QUEUE:
+        queue_get(r, req, a.arg);
+        return;
+    case API_JWKS: {
+        const uint8_t(*keys)[32];
+        size_t n = routes_keys(r->routes, &keys);
+
+        if (routes_version(r->routes) == 0)
+            api_problem(&r->ans, API_QUEUE_UNAVAILABLE, "keys are not known yet",
+                        router_request_id(r));
+        else
+            api_jwks(&r->ans, keys, n);
+        break;
+    }
+    case API_HEALTH:
+        api_health(&r->ans);
+        break;
+    case API_READY:
+        seg_links_count(r->segs, &up, &of);
+        api_ready(&r->ans, router_is_ready(r), routes_version(r->routes), up, of);
+        break;
+    case API_BAD_METHOD:
+        api_bad_method(&r->ans, a.allow, router_request_id(r));
+        break;
+    case API_BAD_PATH:
+        api_problem(&r->ans, API_BAD_REQUEST, "the path has a bad escape",
+                    router_request_id(r));
+        break;
+    case API_NO_PATH:
+        api_problem(&r->ans, API_NOT_FOUND, "there is nothing here", router_request_id(r));
+        break;
+    }
+    router_answer(r, req);
+}
+
+static void on_gone(void *ctx, struct httpd_req *req, void *user)
+{
+    (void)ctx;
+    (void)req;
+    rflow_client_gone(user);
+}
+
+static void on_bad(void *ctx, struct httpd_req *req, int status)
+{
+    struct router *r = ctx;
+
+    api_bad_http(&r->ans, status, router_request_id(r));
+    router_answer(r, req);
+}
+
+/* ---- the whole ---- */
+
+bool router_is_ready(const struct router *r)
+{
+    size_t up, of;
+
+    seg_links_count(r->segs, &up, &of);
+    return routes_version(r->routes) > 0 && up > 0;
+}
+
+void router_map_changed(struct router *r)
+{
+    seg_links_sync(r->segs);
+    rflow_map_changed(r);
+}
+
+static bool healthy(void *ctx, struct buf *why)
+{
+    (void)ctx;
+    (void)why;
+    return true; /* it answers: it lives. Whether it is of use says /readyz. */
+}
+
+static int open_links(struct router *r, struct err *e)
+{
+    struct timespec t;
+    struct rpc_opts o = {
+        .role = RPC_ROUTER,
+        .node = r->cfg->node,
+        .link_key = r->keys.link,
+        .heartbeat_ms = (uint32_t)r->cfg->heartbeat,
+    };
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    o.incarnation = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    o.seed = o.incarnation;
+    r->request_id = o.incarnation;
+    return rpc_new(&r->rpc, r->ev, &o, e);
+}
+
+static int open_http(struct router *r, struct err *e)
+{
+    static const struct httpd_calls calls = { on_request, on_gone, on_bad };
+    const struct router_cfg *c = r->cfg;
+    struct httpd_opts ho = {
+        .addr = c->listen,
+        .max_conns = (uint32_t)c->max_conns,
+        .head_ms = (uint32_t)c->head_timeout,
+        .body_ms = (uint32_t)c->body_timeout,
+        .idle_ms = (uint32_t)c->idle_timeout,
+        .max_pipelined = (uint32_t)c->max_pipelined,
+    };
+    struct admin_opts ao = {
+        .addr = c->admin,
+        .metrics = router_metrics,
+        .healthy = healthy,
+        .ctx = r,
+    };
+    int rc = admin_new(&r->admin, r->ev, &ao, e);
+
+    return rc < 0 ? rc : httpd_new(&r->httpd, r->ev, &ho, &calls, r, e);
+}
+
+static int open_all(struct router *r, struct err *e)
+{
+    const struct router_cfg *c = r->cfg;
+    int rc = keys_cluster(&r->keys, c->secret_file, c->create_keys, e);
+
+    if (rc < 0)
+        return rc;
+    r->routes = routes_new();
+    if (r->routes == NULL || rflow_init(r) < 0)
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    rc = open_links(r, e);
+    if (rc == 0)
+        rc = open_http(r, e);
+    if (rc < 0)
+        return rc;
+    r->segs = seg_links_new(r);
+    r->mngs = r->segs != NULL ? mng_links_new(r) : NULL;
+    if (r->mngs == NULL)
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    log_info("node=%s listens on %s admin=%s", c->node, httpd_addr(r->httpd),
+             admin_addr(r->admin));
+    return 0;
+}
+
+int router_new(struct router **out, struct ev *ev, const struct router_cfg *cfg,
+               struct err *e)
+{
+    struct router *r = calloc(1, sizeof(*r));
+    int rc;
+
+    if (r == NULL)
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    r->cfg = cfg;
+    r->ev = ev;
+    arena_init(&r->arena);
+    api_ans_init(&r->ans);
+    rc = open_all(r, e);
+    if (rc < 0) {
+        router_free(r);
+        return rc;
+    }
+    *out = r;
+    return 0;
+}
+
+void router_free(struct router *r)
+{
+    if (r == NULL)
+        return;
+    /* First the clients go (their flows learn it), then what flows wait for. */
+    httpd_free(r->httpd);
+    r->httpd = NULL;
+    mng_links_free(r->mngs);
+    seg_links_free(r->segs);
+    rflow_fini(r);
+    if (r->admin != NULL)
+        admin_free(r->admin);
+    if (r->rpc != NULL)
+        rpc_free(r->rpc);
+    if (r->routes != NULL)
+        routes_free(r->routes);
+    api_ans_fini(&r->ans);
+    arena_fini(&r->arena);
+    explicit_bzero(&r->keys, sizeof(r->keys));
+    free(r);
+}
+
+void router_drain(struct router *r, ev_fn done, void *arg)
+{
+    httpd_drain(r->httpd, done, arg);
+}

@@ -1,0 +1,88 @@
+/* router_service.h: a router: the owner of everything in the process, and what join.c,
+ * poll.c, leave.c and queue_get.c share. Shell.
+ *
+ *   httpd --request--> join/poll/leave.c --> flow.c (decides) --> seg_link (batches) --> node
+ *   httpd <--answer--- router_flow.c    <-- flow.c           <-- seg_link <------------- node
+ *   queuemng --MAP, STATS--> mng_link.c --> routes.c (asked by flow.c) */
+#ifndef SEGQ_ROUTER_SERVICE_H
+#define SEGQ_ROUTER_SERVICE_H
+
+#include "common/admin.h"
+#include "common/arena.h"
+#include "common/httpd.h"
+#include "common/keys.h"
+#include "common/list.h"
+#include "common/metrics.h"
+#include "common/rpc.h"
+#include "router/api.h"
+#include "router/router_cfg.h"
+
+struct seg_links;
+struct mng_links;
+struct rflow;
+
+struct router_counts { /* ever */
+    uint64_t joins, polls, leaves;         /* requests that became flows */
+    uint64_t forged;                       /* tokens that are not ours */
+    uint64_t unavailable, full, lost, overdue; /* ends of flows; links broken under them */
+    uint64_t retries;                      /* flows that had to wait or ask again */
+    uint64_t batches, batched;             /* frames to segments, requests in them */
+    uint64_t maps, maps_refused, stats;
+};
+
+struct router {
+    const struct router_cfg *cfg; /* ref */
+    struct ev *ev;                /* ref */
+    struct rpc *rpc;
+    struct httpd *httpd;
+    struct admin *admin;
+    struct routes *routes;
+    struct cluster_keys keys;
+    struct seg_links *segs;
+    struct mng_links *mngs;
+    struct arena arena; /* of the frame being handled */
+    struct api_ans ans; /* of the answer being composed */
+    uint64_t request_id;
+    /* flows under way, router_flow.c */
+    struct list flows;   /* oldest first = next deadline first */
+    struct list waiting; /* those that wait for a moment or for a map */
+    struct list free_flows;
+    struct ev_timer *flow_timer;
+    msec_t flow_timer_at;
+    struct router_counts counts;
+    struct histo join_us, poll_us, leave_us;
+};
+
+SQ_CHECK int router_new(struct router **out, struct ev *ev, const struct router_cfg *cfg,
+                        struct err *e);
+void router_free(struct router *r);
+/* Has a map and reaches a segment node: worth sending players to. */
+bool router_is_ready(const struct router *r);
+/* TERM: no new connections, answer what is under way, then `done`. */
+void router_drain(struct router *r, ev_fn done, void *arg);
+/* The chain map has changed. */
+void router_map_changed(struct router *r);
+
+/* Sends r->ans and empties it. */
+void router_answer(struct router *r, struct httpd_req *req);
+void router_problem(struct router *r, struct httpd_req *req, enum api_problem p,
+                    const char *detail);
+static inline uint64_t router_request_id(struct router *r)
+{
+    return r->request_id += 0x9e3779b97f4a7c15ull;
+}
+
+/* Each flow top to bottom in its own file: from the request to the ask, and from what
+ * flow.c says at the end to the answer. */
+void join_start(struct router *r, struct httpd_req *req, const struct http_req *q,
+                struct slice queue);
+void join_done(struct router *r, struct rflow *rf);
+void poll_start(struct router *r, struct httpd_req *req, struct slice token);
+void poll_done(struct router *r, struct rflow *rf);
+void leave_start(struct router *r, struct httpd_req *req, struct slice token);
+void leave_done(struct router *r, struct rflow *rf);
+void queue_get(struct router *r, struct httpd_req *req, struct slice queue);
+
+void router_metrics(void *ctx, struct buf *b); /* router_metrics.c */
+
+#endif

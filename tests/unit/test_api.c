@@ -1,0 +1,426 @@
+/* test_api.c: paths to calls; results to status, headers and JSON (parsed again with
+ * jansson); the JSON body of a join. */
+#include "router/api.h"
+
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "router/body.h"
+
+/* ---- routing ---- */
+
+static struct api_req route(enum http_method m, const char *path)
+{
+    static char buf[300];
+    struct http_req q = { .method = m };
+    struct api_req a;
+
+    strcpy(buf, path);
+    q.path = (struct slice){ buf, strlen(buf) };
+    api_route(&q, &a);
+    return a;
+}
+
+static bool arg_is(const struct api_req *a, const char *t)
+{
+    return a->arg.n == strlen(t) && memcmp(a->arg.p, t, a->arg.n) == 0;
+}
+
+Test(api, routes)
+{
+    static const struct {
+        enum http_method m;
+        const char *path;
+        enum api_call call;
+        const char *arg;
+    } v[] = {
+        { HTTP_POST, "/v1/queues/login/tickets", API_JOIN, "login" },
+        { HTTP_POST, "/v1/queues/l%6Fgin/tickets", API_JOIN, "login" },
+        { HTTP_GET, "/v1/queues/login/tickets", API_BAD_METHOD, NULL },
+        { HTTP_GET, "/v1/queues/login", API_QUEUE, "login" },
+        { HTTP_HEAD, "/v1/queues/login", API_QUEUE, "login" },
+        { HTTP_POST, "/v1/queues/login", API_BAD_METHOD, NULL },
+        { HTTP_GET, "/v1/tickets/abc", API_POLL, "abc" },
+        { HTTP_HEAD, "/v1/tickets/abc", API_POLL, "abc" },
+        { HTTP_DELETE, "/v1/tickets/abc", API_LEAVE, "abc" },
+        { HTTP_PUT, "/v1/tickets/abc", API_BAD_METHOD, NULL },
+        { HTTP_OTHER, "/v1/tickets/abc", API_BAD_METHOD, NULL },
+        { HTTP_GET, "/healthz", API_HEALTH, NULL },
+        { HTTP_GET, "/readyz", API_READY, NULL },
+        { HTTP_GET, "/.well-known/jwks.json", API_JWKS, NULL },
+        { HTTP_DELETE, "/healthz", API_BAD_METHOD, NULL },
+        { HTTP_OPTIONS, "*", API_NO_PATH, NULL },
+        { HTTP_GET, "/", API_NO_PATH, NULL },
+        { HTTP_GET, "/v1/tickets/", API_NO_PATH, NULL },
+        { HTTP_GET, "/v1/tickets/a/b", API_NO_PATH, NULL },
+        { HTTP_GET, "/v1/tickets/a/", API_NO_PATH, NULL },
+        { HTTP_GET, "/v1/tickets/a%2fb", API_BAD_PATH, NULL },
+        { HTTP_GET, "/v1/tickets/%zz", API_BAD_PATH, NULL },
+        { HTTP_GET, "/v1/tickets/%00", API_BAD_PATH, NULL },
+        { HTTP_GET, "/v1/./tickets/a", API_NO_PATH, NULL },
+        { HTTP_GET, "//v1/tickets/a", API_NO_PATH, NULL },
+        { HTTP_GET, "/V1/tickets/a", API_NO_PATH, NULL },
+        { HTTP_GET, "/v1/queues/../tickets/a", API_NO_PATH, NULL },
+        { HTTP_GET, "/v1/queues//tickets", API_NO_PATH, NULL },
+        { HTTP_POST, "/v1/queues//tickets", API_NO_PATH, NULL },
+        { HTTP_POST, "/v1/queues/tickets", API_BAD_METHOD, NULL },
+        { HTTP_GET, "/healthz/", API_NO_PATH, NULL },
+        { HTTP_GET, "/metrics", API_NO_PATH, NULL },
+        { HTTP_GET, "/v1/admin/cluster", API_NO_PATH, NULL },
+        { HTTP_GET, "/%2561dmin", API_NO_PATH, NULL },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(v); i++) {
+        struct api_req a = route(v[i].m, v[i].path);
+
+        cr_expect_eq(a.call, v[i].call, "%s: %d", v[i].path, a.call);
+        if (v[i].arg != NULL)
+            cr_expect(arg_is(&a, v[i].arg), "%s", v[i].path);
+        if (a.call == API_BAD_METHOD)
+            cr_expect(a.allow != NULL && a.allow[0] != '\0');
+    }
+    cr_expect_str_eq(route(HTTP_PUT, "/v1/tickets/a").allow, "GET, HEAD, DELETE");
+    cr_expect_str_eq(route(HTTP_PUT, "/v1/queues/a/tickets").allow, "POST");
+}
+
+Test(api, names)
+{
+    char longest[66];
+
+    memset(longest, 'a', sizeof(longest));
+    cr_expect(api_is_name("a", 1) && api_is_name("0a-_z", 5) && api_is_name(longest, 64));
+    cr_expect(!api_is_name("", 0) && !api_is_name("-a", 2) && !api_is_name("_a", 2));
+    cr_expect(!api_is_name("A", 1) && !api_is_name("a.b", 3) && !api_is_name(longest, 65));
+}
+
+/* ---- answers ---- */
+
+static struct api_ans ans;
+
+static void setup(void)
+{
+    api_ans_init(&ans);
+}
+
+static void teardown(void)
+{
+    api_ans_fini(&ans);
+}
+
+TestSuite(api_ans, .init = setup, .fini = teardown);
+
+static json_t *body(void)
+{
+    json_error_t e;
+    json_t *o = json_loadb((const char *)ans.body.data, ans.body.len,
+                           JSON_REJECT_DUPLICATES, &e);
+
+    cr_assert(o != NULL, "%s: %.*s", e.text, (int)ans.body.len, (const char *)ans.body.data);
+    return o;
+}
+
+static const char *str(json_t *o, const char *key)
+{
+    const char *s = json_string_value(json_object_get(o, key));
+
+    cr_assert(s != NULL, "no string %s", key);
+    return s;
+}
+
+static json_int_t num(json_t *o, const char *key)
+{
+    cr_assert(json_is_integer(json_object_get(o, key)), "no integer %s", key);
+    return json_integer_value(json_object_get(o, key));
+}
+
+static struct api_ticket ticket(const struct lane_stats *s)
+{
+    struct api_ticket t = { .queue = "login", .lane = "default", .stats = s, .position = 1234,
+                            .poll_after_ms = 5000, .segment = 17 };
+
+    memset(t.token, 'T', sizeof(t.token));
+    return t;
+}
+
+Test(api_ans, a_waiting_ticket)
+{
+    struct lane_stats s = { .waiting = 56789, .rate_milli_per_s = 20000 };
+    struct api_ticket t = ticket(&s);
+    char want[100];
+
+    api_ticket(&ans, 201, &t, true);
+    json_t *o = body();
+    cr_expect_eq(ans.status, 201);
+    cr_expect_str_eq(ans.type, "application/json");
+    cr_expect_eq(strlen(str(o, "token")), TOKEN_TEXT_LEN);
+    cr_expect_str_eq(str(o, "queue"), "login");
+    cr_expect_str_eq(str(o, "lane"), "default");
+    cr_expect_str_eq(str(o, "state"), "waiting");
+    cr_expect_eq(num(o, "position"), 1234);
+    cr_expect_eq(num(o, "total"), 56789);
+    cr_expect_eq(num(o, "eta_s"), 62, "1234 / 20 rounded up");
+    cr_expect_eq(num(o, "poll_after_ms"), 5000);
+    cr_expect_eq(num(o, "segment"), 17);
+    snprintf(want, sizeof(want), "Location: /v1/tickets/%.55s\r\n", t.token);
+    cr_expect_str_eq(api_headers(&ans), want);
+    json_decref(o);
+}
+
+Test(api_ans, total_is_never_below_the_position_and_unknowns_are_null)
+{
+    struct lane_stats s = { .waiting = 10 };
+    struct api_ticket t = ticket(&s);
+
+    api_ticket(&ans, 200, &t, false);
+    json_t *o = body();
+    cr_expect_eq(num(o, "total"), 1234);
+    cr_expect(json_is_null(json_object_get(o, "eta_s")));
+    cr_expect_str_eq(api_headers(&ans), "");
+    json_decref(o);
+    api_ans_reset(&ans);
+    t.position = 0;
+    api_ticket(&ans, 200, &t, false);
+    o = body();
+    cr_expect(json_is_null(json_object_get(o, "position")));
+    cr_expect(json_is_null(json_object_get(o, "eta_s")));
+    json_decref(o);
+}
+
+Test(api_ans, an_admitted_ticket)
+{
+    struct lane_stats s = { .waiting = 5 };
+    struct api_ticket t = ticket(&s);
+
+    t.admitted = true;
+    t.pass = "aaa.bbb.cccXXX";
+    t.pass_len = 11;
+    t.released_at_ms = 1700000000042;
+    t.pass_expires_s = 1700000300;
+    api_ticket(&ans, 200, &t, false);
+    json_t *o = body();
+    cr_expect_str_eq(str(o, "state"), "admitted");
+    cr_expect_eq(num(o, "position"), 0);
+    cr_expect_str_eq(str(o, "pass"), "aaa.bbb.ccc");
+    cr_expect_eq(num(o, "pass_expires_at"), 1700000300);
+    cr_expect_float_eq(json_real_value(json_object_get(o, "released_at")), 1700000000.042,
+                       1e-6);
+    buf_byte(&ans.body, 0);
+    cr_expect(strstr((char *)ans.body.data, "\"released_at\":1700000000.042,") != NULL);
+    json_decref(o);
+}
+
+Test(api_ans, eta)
+{
+    cr_expect_eq(api_eta_s(1, 0), -1);
+    cr_expect_eq(api_eta_s(0, 1000), 0);
+    cr_expect_eq(api_eta_s(1, 1000), 1);
+    cr_expect_eq(api_eta_s(1001, 1000000), 2);
+    cr_expect_eq(api_eta_s(10, 400), 25);
+    cr_expect_eq(api_eta_s(UINT64_MAX, 1), -1);
+}
+
+Test(api_ans, every_end_of_a_flow)
+{
+    static const struct {
+        enum flow_result result;
+        uint8_t reason;
+        int status;
+        const char *code, *reason_text;
+    } v[] = {
+        { FLOW_GONE, GONE_EXPIRED, 410, "ticket_gone", "expired" },
+        { FLOW_GONE, GONE_LEFT, 410, "ticket_gone", "left" },
+        { FLOW_GONE, GONE_NO_SHOW, 410, "ticket_gone", "no_show" },
+        { FLOW_GONE, GONE_FINISHED, 410, "ticket_gone", "finished" },
+        { FLOW_GONE, GONE_LOST, 410, "ticket_gone", "segment_lost" },
+        { FLOW_NO_QUEUE, 0, 404, "queue_not_found", NULL },
+        { FLOW_CLOSED, 0, 403, "queue_closed", NULL },
+        { FLOW_FULL, 0, 503, "queue_full", NULL },
+        { FLOW_UNAVAIL, 0, 503, "queue_unavailable", NULL },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(v); i++) {
+        struct flow f = { .kind = FLOW_POLL, .result = v[i].result, .reason = v[i].reason };
+
+        api_ans_reset(&ans);
+        api_failed(&ans, &f, i * 12345);
+        json_t *o = body();
+        cr_expect_eq(ans.status, v[i].status);
+        cr_expect_str_eq(ans.type, "application/problem+json");
+        cr_expect_eq(num(o, "status"), v[i].status);
+        cr_expect_str_eq(str(o, "code"), v[i].code);
+        cr_expect(str(o, "title")[0] && str(o, "detail")[0]);
+        cr_expect_eq(strlen(str(o, "request_id")), 16);
+        if (v[i].reason_text != NULL)
+            cr_expect_str_eq(str(o, "reason"), v[i].reason_text);
+        cr_expect_eq(strstr(api_headers(&ans), "Retry-After: ") != NULL, v[i].status == 503);
+        json_decref(o);
+    }
+}
+
+Test(api_ans, all_problems_are_sound)
+{
+#define X(name, st, text)                                                                \
+    api_ans_reset(&ans);                                                                 \
+    api_problem(&ans, API_##name, "d", 7);                                               \
+    cr_expect_eq(ans.status, st);                                                        \
+    {                                                                                    \
+        json_t *o = body();                                                              \
+        cr_expect_str_eq(str(o, "code"), text);                                          \
+        cr_expect_str_eq(str(o, "title"), http_reason(st));                              \
+        json_decref(o);                                                                  \
+    }
+    API_PROBLEMS(X)
+#undef X
+    api_ans_reset(&ans);
+    api_problem(&ans, API_TOO_FAST, "d", 7);
+    cr_expect(strstr(api_headers(&ans), "Retry-After: "));
+    api_ans_reset(&ans);
+    api_bad_method(&ans, "POST", 1);
+    cr_expect_str_eq(api_headers(&ans), "Allow: POST\r\n");
+    api_ans_reset(&ans);
+    api_bad_http(&ans, 413, 1);
+    cr_expect_eq(ans.status, 413);
+    json_t *o = body();
+    cr_expect_str_eq(str(o, "code"), "payload_too_large");
+    json_decref(o);
+}
+
+Test(api_ans, a_queue)
+{
+    struct route_queue q = { .name = "login", .state = QUEUE_PAUSED, .n_lanes = 2,
+                             .lanes = { "default", "vip" } };
+
+    q.stats.ready = 3;
+    q.stats.active = 4;
+    q.stats.rate_milli_per_s = 1500;
+    q.stats.limited_by = "cpu";
+    q.stats.lane[0] = (struct lane_stats){ 100, 1000 };
+    q.stats.lane[1] = (struct lane_stats){ 7, 0 };
+    api_queue(&ans, &q);
+    json_t *o = body();
+    cr_expect_str_eq(str(o, "queue"), "login");
+    cr_expect_str_eq(str(o, "state"), "paused");
+    cr_expect_eq(num(o, "waiting"), 107);
+    cr_expect_eq(num(o, "ready"), 3);
+    cr_expect_eq(num(o, "active"), 4);
+    cr_expect_float_eq(json_real_value(json_object_get(o, "release_per_s")), 1.5, 1e-9);
+    cr_expect_str_eq(str(o, "limited_by"), "cpu");
+    cr_expect_eq(num(o, "eta_s"), 100);
+    json_t *l = json_array_get(json_object_get(o, "lanes"), 1);
+    cr_expect_str_eq(str(l, "name"), "vip");
+    cr_expect_eq(num(l, "waiting"), 7);
+    cr_expect(json_is_null(json_object_get(l, "eta_s")));
+    cr_expect_str_eq(api_headers(&ans), "Cache-Control: public, max-age=1\r\n");
+    json_decref(o);
+}
+
+Test(api_ans, keys_as_rfc_8037_shows_them)
+{
+    /* RFC 8037, appendix A.2 */
+    static const uint8_t key[1][32] = { {
+        0xd7, 0x5a, 0x98, 0x01, 0x82, 0xb1, 0x0a, 0xb7, 0xd5, 0x4b, 0xfe, 0xd3, 0xc9, 0x64, 0x07,
+        0x3a, 0x0e, 0xe1, 0x72, 0xf3, 0xda, 0xa6, 0x23, 0x25, 0xaf, 0x02, 0x1a, 0x68, 0xf7, 0x07,
+        0x51, 0x1a } };
+
+    api_jwks(&ans, key, 1);
+    json_t *o = body(), *k = json_array_get(json_object_get(o, "keys"), 0);
+    cr_expect_str_eq(str(k, "kty"), "OKP");
+    cr_expect_str_eq(str(k, "crv"), "Ed25519");
+    cr_expect_str_eq(str(k, "x"), "11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo");
+    cr_expect_eq(strlen(str(k, "kid")), 11);
+    json_decref(o);
+    api_ans_reset(&ans);
+    api_jwks(&ans, NULL, 0);
+    o = body();
+    cr_expect_eq(json_array_size(json_object_get(o, "keys")), 0);
+    json_decref(o);
+}
+
+Test(api_ans, health_and_readiness)
+{
+    api_health(&ans);
+    json_decref(body());
+    api_ans_reset(&ans);
+    api_ready(&ans, false, 0, 0, 0);
+    cr_expect_eq(ans.status, 503);
+    cr_expect(strstr(api_headers(&ans), "Retry-After"));
+    json_decref(body());
+    api_ans_reset(&ans);
+    api_ready(&ans, true, 9, 1, 2);
+    cr_expect_eq(ans.status, 200);
+    json_decref(body());
+}
+
+/* ---- the body of a join ---- */
+
+static int join(struct join_body *b, const char *t)
+{
+    const char *why;
+    int rc = body_join(b, t, strlen(t), &why);
+
+    cr_expect_eq(rc == SQ_EINVAL, why[0] != '\0', "a refusal says why: %s", t);
+    return rc;
+}
+
+Test(body, accepts)
+{
+    struct join_body b;
+
+    cr_expect_eq(join(&b, ""), 0);
+    cr_expect(b.client == CLIENT_GAME && b.subject_len == 0 && b.lane_len == 0);
+    cr_expect_eq(join(&b, "{}"), 0);
+    cr_expect_eq(join(&b, " {\"client\":\"browser\",\"subject\":\"u\\u00fc\",\"lane\":\"vip\"} "), 0);
+    cr_expect_eq(b.client, CLIENT_BROWSER);
+    cr_expect(b.subject_len == 3 && memcmp(b.subject, "u\xc3\xbc", 3) == 0);
+    cr_expect(b.lane_len == 3 && memcmp(b.lane, "vip", 3) == 0 && !b.has_claim);
+    cr_expect_eq(join(&b, "{\"client\":\"mobile\",\"claim\":\"x\",\"new\":[{\"a\":[1]}]}"), 0);
+    cr_expect(b.client == CLIENT_MOBILE && b.has_claim);
+}
+
+Test(body, refuses)
+{
+    static const char *const v[] = {
+        "{", "[]", "null", "1", "\"x\"", "{}x", "{\"client\":\"browser\",\"client\":\"game\"}",
+        "{\"x\":1,\"x\":1}", "{\"client\":\"\"}", "{\"client\":1}", "{\"client\":null}",
+        "{\"subject\":\"\"}", "{\"subject\":1}", "{\"subject\":[\"a\"]}",
+        "{\"subject\":\"a\\u0000b\"}", "{\"subject\":\"a\\nb\"}", "{\"subject\":\"\\u007f\"}",
+        "{\"subject\":\"\xff\"}", "{\"lane\":\"\"}", "{\"lane\":true}", "{\"claim\":{}}",
+        "{'client':'game'}", "{\"client\":\"game\",}", " ",
+    };
+    struct join_body b;
+    char t[400];
+
+    for (size_t i = 0; i < ARRAY_LEN(v); i++)
+        cr_expect_eq(join(&b, v[i]), SQ_EINVAL, "%s", v[i]);
+    snprintf(t, sizeof(t), "{\"subject\":\"%0128d\"}", 1);
+    cr_expect_eq(join(&b, t), 0);
+    snprintf(t, sizeof(t), "{\"subject\":\"%0129d\"}", 1);
+    cr_expect_eq(join(&b, t), SQ_EINVAL);
+}
+
+static int nested(unsigned depth)
+{
+    char t[200] = "{\"a\":";
+    struct join_body b;
+
+    for (unsigned i = 1; i < depth; i++)
+        strcat(t, "[");
+    for (unsigned i = 1; i < depth; i++)
+        strcat(t, "]");
+    if (depth == 1)
+        strcat(t, "1");
+    strcat(t, "}");
+    return join(&b, t);
+}
+
+Test(body, depth)
+{
+    struct join_body b;
+
+    cr_expect_eq(nested(1), 0);
+    cr_expect_eq(nested(32), 0);
+    cr_expect_eq(nested(33), SQ_EINVAL);
+    cr_expect_eq(join(&b, "{\"a\":\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\"[[\"}"), 0);
+}

@@ -1,0 +1,103 @@
+/* sim.h: a whole cluster in one thread: the real cores of queuemng, segment nodes and
+ * routers, players, a network that delays and breaks, a virtual clock. Seeded: the same
+ * options give the same run, event by event.
+ *
+ * Every message between cores goes through the codec. After every step the invariants of
+ * proto/PROTOCOL.md are checked as far as that step could break them; a full sweep over all
+ * waiting tickets comes every few dozen steps (sim_check.c says which is which). The
+ * first violation stops the run: sim_ok() is false, sim_report() prints seed and trace. */
+#ifndef SEGQ_SIM_H
+#define SEGQ_SIM_H
+
+#include "common/base.h"
+#include "queuemng/mng.h"
+
+#include <stdio.h>
+
+#define SIM_SEGS_MAX    8
+#define SIM_ROUTERS_MAX 4
+#define SIM_QUEUES_MAX  4
+
+/* How often each fault comes: events per virtual minute; 0 = never. */
+struct sim_faults {
+    double link_break;   /* a link between two processes, short (under a second) */
+    double link_cut;     /* the same, for up to 8 s */
+    double slow_link;    /* up to a second of extra delay */
+    double pause;        /* SIGSTOP, up to 6 s */
+    double router_restart;
+    double mng_restart;  /* half of them between a stored pair and what follows it */
+    double seg_crash;    /* a segment node loses everything: only with may_lose */
+    double drain;        /* a node is emptied, and taken back later */
+    double queue_pause, queue_close, queue_put, release_by_hand;
+    double add_node;
+};
+
+struct sim_opts {
+    uint64_t seed;
+    unsigned segs, routers, queues, lanes; /* 0 = 1 */
+    uint32_t capacity;                     /* of a segment; 0 = 50 */
+    double open_next_at;                   /* 0 = 0.8 */
+    double release_per_s;
+    bool no_merge;
+    msec_t idle_ms, claim_ms, grace_ms, pass_ttl_ms; /* 0: 30 s, 10 s, 20 s, 60 s */
+    msec_t poll_min_ms, poll_max_ms;                 /* 0: 500, 2000 */
+    msec_t skip_after_ms;  /* of the manager; 0 = never, so that order is exact */
+    msec_t lost_after_ms;  /* 0 = never */
+    uint64_t max_tickets;  /* of a node; 0 = plenty */
+    bool may_lose;         /* a lost segment's tickets may be gone */
+    /* what players do */
+    double leave_share;    /* leave while waiting */
+    double vanish_share;   /* never come back */
+    double late_share;     /* stay away for a while, then poll again */
+    double session_leave_share; /* admitted ones that end their session themselves */
+    struct sim_faults faults;
+};
+
+struct sim;
+
+struct sim *sim_new(const struct sim_opts *o); /* exits the program without memory */
+void sim_free(struct sim *s);
+
+/* n players join `queue` (0..) and `lane`, at random moments of the next over_ms. */
+void sim_join(struct sim *s, unsigned queue, unsigned lane, unsigned n, msec_t over_ms);
+void sim_run(struct sim *s, msec_t ms); /* until then, or until a violation */
+/* Runs until nobody waits, polls or is in the air and chains are as short as they get.
+ * false: not within max_ms (that is a violation, too). */
+bool sim_run_until_quiet(struct sim *s, msec_t max_ms);
+bool sim_run_until(struct sim *s, bool (*is)(struct sim *s), msec_t max_ms);
+/* No more faults; everything that was broken is mended, every queue open and fast. */
+void sim_heal(struct sim *s, double release_per_s);
+/* Stops joins, leaves and releases, waits until the figures have arrived, and compares
+ * every position with the true order (I5). Releases go on afterwards. */
+void sim_check_positions(struct sim *s);
+bool sim_ok(const struct sim *s);
+/* What went wrong, the end of the trace, how to run it again. */
+void sim_report(const struct sim *s, FILE *f, const char *program);
+
+/* ---- operators and faults, for tests of one story --------------------------------- */
+void sim_drain(struct sim *s, unsigned seg_node, bool on);
+void sim_order(struct sim *s, unsigned queue, enum mng_order o);
+void sim_release(struct sim *s, unsigned queue, uint64_t n);
+void sim_rate(struct sim *s, unsigned queue, double per_s);
+void sim_add_node(struct sim *s);
+void sim_leave_waiting(struct sim *s, unsigned queue, double share); /* of who waits */
+enum sim_who { SIM_MNG, SIM_SEG, SIM_ROUTER };
+void sim_pause(struct sim *s, enum sim_who who, unsigned no, msec_t ms);
+void sim_restart(struct sim *s, enum sim_who who, unsigned no, msec_t down_ms);
+void sim_cut(struct sim *s, enum sim_who a, unsigned a_no, enum sim_who b, unsigned b_no,
+             msec_t ms);
+
+/* ---- looking ----------------------------------------------------------------------- */
+struct sim_counts {
+    uint64_t steps, messages, sweeps, joined, admitted, gone, left, vanished, lost;
+    uint64_t waiting; /* players that wait, as they know it */
+    uint64_t relaxed; /* joins whose order a broken link made uncertain (PROTOCOL.md) */
+    uint64_t released, unavailable, links_broken, restarts, crashes;
+};
+struct sim_counts sim_count(const struct sim *s);
+struct mng_counts sim_mng_count(const struct sim *s);
+msec_t sim_now(const struct sim *s);
+size_t sim_chain_len(const struct sim *s, unsigned queue, unsigned lane);
+uint64_t sim_node_tickets(const struct sim *s, unsigned seg_node); /* waiting there */
+
+#endif

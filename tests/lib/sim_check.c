@@ -1,0 +1,523 @@
+/* sim_check.c: what must hold, checked where it could break.
+ *
+ *   at every append    I6 a new ticket; I3 nobody joins behind the furthest joined segment
+ *   at every place     I2 one pass for ever; I1 gone only for a cause that is really due
+ *   at every answer    I4 positions never grow; nobody waits again after it was admitted
+ *   at every pop       a tick is executed once, and gives no more than it was told
+ *   at every map       I11 versions grow, a segment keeps its owner, sealed stays sealed
+ *   in every sweep     I1 each ticket waits in one place; I3 order inside each segment,
+ *                      and nobody waits in front of somebody who is inside
+ *   at the end         I3 release stamps follow the order of joins; I7 rates
+ *
+ * Exempt (PROTOCOL.md, design section 8): order of joins at a node that the manager could
+ * not reach for 2 s (it opens another tail); order of no-shows that came back; tickets of a
+ * crashed segment node. */
+#include "tests/lib/sim_int.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define GIVEN_UP_US 1900000 /* just below the manager's own limit */
+#define NOBODY      UINT32_MAX
+
+uint64_t check_hash(const char *p, size_t n)
+{
+    uint64_t h = 0xcbf29ce484222325u;
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ (uint8_t)p[i]) * 0x100000001b3u;
+    return h | 1;
+}
+
+struct ticket *check_ticket(struct sim *s, seg_id seg, uint32_t number)
+{
+    uint64_t i = map_get(&s->ticket_by_key, seg << 24 | number);
+
+    return i != MAP_NONE ? &s->ticket[i] : NULL;
+}
+
+struct sseg *check_seg(struct sim *s, seg_id id)
+{
+    return map_get_ptr(&s->seg_by_id, id);
+}
+
+static unsigned long long llu(uint64_t v)
+{
+    return v;
+}
+
+/* ---- segments ------------------------------------------------------------------------ */
+
+void check_opened(struct sim *s, const struct proc *p, const struct msg_seg_open *o)
+{
+    struct sseg *g = check_seg(s, o->seg);
+    uint64_t q = map_get(&s->queue_of, o->queue);
+
+    if (g == NULL) {
+        g = sim_alloc(sizeof(*g));
+        g->id = o->seg;
+        g->node = p->idx;
+        g->lane = (uint16_t)(q * LANES_MAX + o->lane);
+        if (map_set_ptr(&s->seg_by_id, o->seg, g) < 0)
+            sim_fail(s, "out of memory");
+    }
+    if (q == MAP_NONE)
+        sim_fail(s, "segment %llu of unknown queue %u", llu(o->seg), o->queue);
+    else if (g->node != p->idx)
+        sim_fail(s, "I11: segment %llu opened at processes %u and %u", llu(o->seg), g->node,
+                 p->idx);
+}
+
+void check_given_up(struct sim *s)
+{
+    uint64_t key, val;
+
+    for (unsigned i = 0; i < SIM_SEGS_MAX; i++) {
+        const struct proc *p = proc_of(s, SIM_SEG, i);
+
+        if (p == NULL || s->mng_lost_seg[i] == 0 ||
+            s->now - s->mng_lost_seg[i] < GIVEN_UP_US)
+            continue;
+        for (size_t k = 0; (k = map_next(&s->seg_by_id, k, &key, &val)) != 0;) {
+            struct sseg *g = (struct sseg *)(uintptr_t)val;
+
+            if (g->node == p->idx)
+                g->relaxed = true;
+        }
+    }
+}
+
+static struct sseg *final_seg(struct sim *s, seg_id id)
+{
+    struct sseg *g = check_seg(s, id);
+
+    while (g != NULL && g->alias != 0)
+        g = check_seg(s, g->alias);
+    return g;
+}
+
+/* Before it happens: what is there now will be gone. */
+void check_crashed(struct sim *s, const struct proc *p)
+{
+    uint64_t key, val;
+
+    for (uint32_t i = 0; i < s->n_tickets; i++) {
+        const struct sseg *g = final_seg(s, s->ticket[i].seg);
+
+        if (g != NULL && g->node == p->idx)
+            s->ticket[i].lost = true;
+    }
+    for (size_t k = 0; (k = map_next(&s->seg_by_id, k, &key, &val)) != 0;) {
+        struct sseg *g = (struct sseg *)(uintptr_t)val;
+
+        if (g->node == p->idx)
+            g->crashed = true;
+    }
+}
+
+/* Aliases are true from the moment in which they are stored. */
+void check_stored(struct sim *s, const char *key, const char *val)
+{
+    json_t *j, *lane, *pair;
+    size_t i, k;
+
+    if (strncmp(key, "chain/", 6) != 0)
+        return;
+    j = json_loads(val, 0, NULL);
+    json_array_foreach(json_object_get(j, "lanes"), i, lane) {
+        json_array_foreach(json_object_get(lane, "aliases"), k, pair) {
+            struct sseg *g =
+                check_seg(s, (seg_id)json_integer_value(json_array_get(pair, 0)));
+
+            if (g != NULL)
+                g->alias = (seg_id)json_integer_value(json_array_get(pair, 1));
+        }
+    }
+    json_decref(j);
+}
+
+static void check_map_seg(struct sim *s, const struct map_seg *m)
+{
+    struct sseg *g = check_seg(s, m->id);
+
+    if (g == NULL) {
+        sim_fail(s, "routers are told of segment %llu, which was never opened", llu(m->id));
+        return;
+    }
+    if (g->owner != 0 && g->owner != m->node)
+        sim_fail(s, "I11: segment %llu belongs to nodes %u and %u", llu(m->id), g->owner,
+                 m->node);
+    g->owner = m->node;
+    if (m->state == SEG_OPEN && g->sealed_seen)
+        sim_fail(s, "segment %llu was sealed, and is called open again", llu(m->id));
+    g->sealed_seen |= m->state != SEG_OPEN;
+}
+
+void check_map(struct sim *s, const struct msg_map *g)
+{
+    if (g->epoch < s->map_epoch ||
+        (g->epoch == s->map_epoch && g->version < s->map_version))
+        sim_fail(s, "I11: map %llu.%llu is announced after %llu.%llu", llu(g->epoch),
+                 llu(g->version), llu(s->map_epoch), llu(s->map_version));
+    s->map_epoch = g->epoch;
+    s->map_version = g->version;
+    for (uint32_t q = 0; q < g->n_queues; q++)
+        for (uint32_t l = 0; l < g->queues[q].n_lanes; l++)
+            for (uint32_t i = 0; i < g->queues[q].lanes[l].n_segs; i++)
+                check_map_seg(s, &g->queues[q].lanes[l].segs[i]);
+}
+
+/* ---- joins --------------------------------------------------------------------------- */
+
+static struct ticket *ticket_new(struct sim *s, const struct append_ans *a)
+{
+    size_t cap = s->cap_tickets;
+    struct ticket *t;
+
+    s->ticket = sim_grow(s->ticket, &cap, s->n_tickets + 1, sizeof(*s->ticket));
+    s->cap_tickets = (uint32_t)cap;
+    t = &s->ticket[s->n_tickets];
+    if (map_set(&s->ticket_by_key, a->seg << 24 | a->number, s->n_tickets) < 0)
+        sim_fail(s, "out of memory");
+    s->n_tickets++;
+    *t = (struct ticket){ .seg = a->seg,
+                          .number = a->number,
+                          .player = NOBODY,
+                          .touch = s->now,
+                          .told_ms = a->poll_after_ms };
+    return t;
+}
+
+void check_appended(struct sim *s, const struct proc *p, const struct append_req *q,
+                    const struct append_ans *a)
+{
+    struct sseg *g = check_seg(s, q->seg);
+    struct ticket *t;
+    struct slane *l;
+
+    if (a->state != APPEND_OK)
+        return;
+    if (g == NULL || g->node != p->idx || a->seg != q->seg) {
+        sim_fail(s, "%s put somebody into segment %llu, which it does not have", p->name,
+                 llu(a->seg));
+        return;
+    }
+    if (check_ticket(s, a->seg, a->number) != NULL) {
+        sim_fail(s, "I6: ticket %llu-%u was given twice", llu(a->seg), a->number);
+        return;
+    }
+    l = &s->lane[g->lane];
+    t = ticket_new(s, a);
+    t->lane = g->lane;
+    t->ord = ++l->next_ord;
+    t->relaxed = g->relaxed;
+    s->count.relaxed += g->relaxed;
+    if (g->id < l->last_joined && !g->relaxed)
+        sim_fail(s, "I3: somebody joined segment %llu after somebody joined %llu",
+                 llu(g->id), llu(l->last_joined));
+    if (g->id > l->last_joined)
+        l->last_joined = g->id;
+    sim_note(s, "ticket %lu-%lu: lane %lu ord %lu position %lu", t->seg, t->number, t->lane,
+             t->ord, a->position);
+}
+
+/* ---- polls --------------------------------------------------------------------------- */
+
+/* Is there a cause for this ticket to be over? The times are the least that rules allow;
+ * pauses and broken links may only make them longer. */
+static const char *why_not_gone(const struct sim *s, const struct ticket *t, unsigned reason)
+{
+    msec_t silent = (s->now - t->touch) / 1000;
+    bool idle = silent >= s->o.idle_ms + t->told_ms;
+    bool no_show = silent >= s->o.claim_ms + s->o.grace_ms;
+    bool finished = t->fate == T_ADMITTED && sim_wall(s) >= t->expires_s * 1000;
+
+    if (t->lost || t->fate == T_GONE)
+        return NULL;
+    switch ((enum gone_reason)reason) {
+    case GONE_EXPIRED:
+        return idle && t->fate == T_LIVE ? NULL : "expired, but was not idle for so long";
+    case GONE_NO_SHOW:
+        return no_show && t->fate == T_LIVE ? NULL : "no-show, but claim and grace are not over";
+    case GONE_LEFT:
+        return t->leaving ? NULL : "left, but never asked to";
+    case GONE_FINISHED:
+        if (finished || t->leaving || (t->fate == T_LIVE && (idle || no_show)))
+            return NULL;
+        return "finished, but nothing of the kind happened";
+    default:
+        return "lost, but nothing was lost";
+    }
+}
+
+static void check_gone(struct sim *s, struct ticket *t, unsigned reason)
+{
+    const char *why = why_not_gone(s, t, reason);
+
+    if (why != NULL)
+        sim_fail(s, "I1: ticket %llu-%u is gone: %s (silent for %.3f s, told %u ms, fate %u)",
+                 llu(t->seg), t->number, why, (double)(s->now - t->touch) / 1e6, t->told_ms,
+                 t->fate);
+    if (t->lost)
+        s->count.lost++;
+    t->fate = T_GONE;
+}
+
+static void check_admitted(struct sim *s, struct ticket *t, const struct place_ans *a)
+{
+    uint64_t pass = check_hash(a->pass, a->pass_len);
+    struct slane *l = &s->lane[t->lane];
+
+    if (t->fate == T_GONE)
+        sim_fail(s, "I1: ticket %llu-%u was gone and is admitted", llu(t->seg), t->number);
+    if (t->pass != 0 && (t->pass != pass || t->released_ms != a->released_at_ms ||
+                         t->expires_s != a->pass_expires_s))
+        sim_fail(s, "I2: ticket %llu-%u was admitted twice: %.*s", llu(t->seg), t->number,
+                 a->pass_len, a->pass);
+    t->fate = T_ADMITTED;
+    t->pass = pass;
+    t->released_ms = a->released_at_ms;
+    t->expires_s = a->pass_expires_s;
+    if (!t->relaxed && !t->returned && !t->lost && t->ord > l->max_admitted_ord)
+        l->max_admitted_ord = t->ord;
+}
+
+void check_placed(struct sim *s, const struct place_req *q, const struct place_ans *a)
+{
+    struct ticket *t = check_ticket(s, q->seg, q->number);
+
+    if (t == NULL) {
+        sim_fail(s, "somebody polls with a token that nobody gave: %llu-%u", llu(q->seg),
+                 q->number);
+        return;
+    }
+    sim_note(s, "place %lu-%lu: state %lu, %lu", t->seg, t->number, a->state, a->position, 0);
+    if ((a->state == PLACE_WAITING || a->state == PLACE_ADMITTED) &&
+        s->now - t->touch > (s->o.claim_ms - 200) * 1000)
+        t->returned = true;
+    if (a->state == PLACE_WAITING) {
+        if (t->fate != T_LIVE)
+            sim_fail(s, "%s: ticket %llu-%u waits again at position %llu",
+                     t->fate == T_ADMITTED ? "I2" : "I1", llu(t->seg), t->number,
+                     llu(a->position));
+        t->touch = s->now;
+        t->told_ms = a->poll_after_ms;
+    } else if (a->state == PLACE_ADMITTED) {
+        check_admitted(s, t, a);
+    } else if (a->state == PLACE_GONE) {
+        check_gone(s, t, a->reason);
+    }
+}
+
+static void check_waiting_answer(struct sim *s, const struct player *p,
+                                 const struct ticket *t, const struct sans *a)
+{
+    uint64_t pos = a->flow.position;
+
+    if (p->leave_acked)
+        sim_fail(s, "I1: ticket %llu-%u has left and waits", llu(t->seg), t->number);
+    if (p->state == P_ADMITTED)
+        sim_fail(s, "I2: ticket %llu-%u was inside and waits", llu(t->seg), t->number);
+    if (pos == 0)
+        sim_fail(s, "ticket %llu-%u waits at position 0", llu(t->seg), t->number);
+    if (p->position != 0 && pos > p->position)
+        sim_fail(s, "I4: ticket %llu-%u (ord %llu) was at position %llu and is at %llu",
+                 llu(t->seg), t->number, llu(t->ord), llu(p->position), llu(pos));
+}
+
+void check_answer(struct sim *s, struct player *p, const struct sans *a)
+{
+    struct ticket *t = p->ticket != NOBODY ? &s->ticket[p->ticket] : NULL;
+
+    if (a->flow.result == FLOW_NO_QUEUE || a->flow.result == FLOW_EXISTING)
+        sim_fail(s, "a player got the strange answer %u", a->flow.result);
+    if (t == NULL || a->kind != FLOW_POLL)
+        return;
+    if (a->flow.result == FLOW_GONE) {
+        check_gone(s, t, a->flow.reason);
+    } else if (a->flow.result == FLOW_OK && !a->flow.admitted) {
+        check_waiting_answer(s, p, t, a);
+    } else if (a->flow.result == FLOW_OK) {
+        if (p->leave_acked)
+            sim_fail(s, "I1: ticket %llu-%u has left and is admitted", llu(t->seg),
+                     t->number);
+        if (a->pass != t->pass)
+            sim_fail(s, "I2: ticket %llu-%u was shown another pass", llu(t->seg), t->number);
+    }
+}
+
+/* ---- releases ------------------------------------------------------------------------ */
+
+void check_popped(struct sim *s, const struct msg_seg_popped *g, const struct msg *order)
+{
+    struct sseg *seg = check_seg(s, g->seg);
+    const struct msg_seg_pop *o = &order->seg_pop;
+
+    if (order == NULL || order->type != MSG_SEG_POP || seg == NULL || g->busy ||
+        o->tick != g->tick)
+        return;
+    if (g->n > o->n)
+        sim_fail(s, "segment %llu gave %u of %u", llu(g->seg), g->n, o->n);
+    if (seg->last_tick == g->tick) {
+        if (seg->last_n != g->n)
+            sim_fail(s, "I2: tick %llu of segment %llu gave %u, then %u", llu(g->tick),
+                     llu(g->seg), seg->last_n, g->n);
+        return;
+    }
+    seg->last_tick = g->tick;
+    seg->last_n = g->n;
+    sim_note(s, "segment %lu gives %lu of %lu, tick %lx", g->seg, g->n, o->n, g->tick, 0);
+    if (g->n == 0)
+        return;
+    s->rel = sim_grow(s->rel, &s->cap_rel, s->n_rel + 1, sizeof(*s->rel));
+    s->rel[s->n_rel++] = (struct released){ .at_ms = o->released_at_ms,
+                                            .n = g->n,
+                                            .queue = seg->lane / LANES_MAX };
+    s->count.released += g->n;
+}
+
+/* ---- sweeps -------------------------------------------------------------------------- */
+
+static void seen_waiting(void *ctx, seg_id host, seg_id seg, uint32_t number)
+{
+    struct sim *s = ctx;
+    struct sseg *h = check_seg(s, host);
+    struct ticket *t = check_ticket(s, seg, number);
+    struct slane *l;
+
+    if (h == NULL || t == NULL) {
+        sim_fail(s, "a ghost waits in segment %llu: %llu-%u", llu(host), llu(seg), number);
+        return;
+    }
+    if (h->alias != 0)
+        return; /* moved: what is still there is a copy, the truth is at the target */
+    if (t->sweep == s->sweep)
+        sim_fail(s, "I1: ticket %llu-%u waits in segments %llu and %llu", llu(seg), number,
+                 llu(t->host), llu(host));
+    if (t->fate != T_LIVE && !t->lost)
+        sim_fail(s, "I1: ticket %llu-%u waits and is over (fate %u)", llu(seg), number,
+                 t->fate);
+    t->sweep = s->sweep;
+    t->host = host;
+    if (t->relaxed || t->lost)
+        return;
+    if (h->sweep == s->sweep && t->ord <= h->last_ord)
+        sim_fail(s, "I3: segment %llu holds order %llu before %llu", llu(host),
+                 llu(h->last_ord), llu(t->ord));
+    h->sweep = s->sweep;
+    h->last_ord = t->ord;
+    l = &s->lane[t->lane];
+    if (t->ord < l->max_admitted_ord && s->o.skip_after_ms >= SIM_NEVER_MS)
+        sim_fail(s, "I3: ticket %llu-%u (ord %llu, segment %llu) waits, a later one (%llu) "
+                    "is inside",
+                 llu(seg), number, llu(t->ord), llu(host), llu(l->max_admitted_ord));
+}
+
+void check_sweep(struct sim *s)
+{
+    s->sweep++;
+    s->count.sweeps++;
+    for (unsigned i = 0; i < s->n_procs && !s->failed; i++)
+        if (s->proc[i].kind == SIM_SEG && s->proc[i].alive)
+            segtab_each_waiting(s->proc[i].segtab, seen_waiting, s);
+}
+
+/* ---- the end ------------------------------------------------------------------------- */
+
+static int by_lane_and_order(const void *a, const void *b)
+{
+    const struct ticket *x = a, *y = b;
+
+    if (x->lane != y->lane)
+        return x->lane < y->lane ? -1 : 1;
+    return x->ord < y->ord ? -1 : x->ord > y->ord;
+}
+
+static void end_order(struct sim *s)
+{
+    const struct ticket *last = NULL;
+    struct ticket *v;
+
+    if (s->o.skip_after_ms < SIM_NEVER_MS || s->n_tickets == 0)
+        return;
+    v = sim_alloc(s->n_tickets * sizeof(*v)); /* others know tickets by their index */
+    memcpy(v, s->ticket, s->n_tickets * sizeof(*v));
+    qsort(v, s->n_tickets, sizeof(*v), by_lane_and_order);
+    for (uint32_t i = 0; i < s->n_tickets; i++) {
+        const struct ticket *t = &v[i];
+
+        if (t->pass == 0 || t->relaxed || t->returned || t->lost)
+            continue;
+        if (last != NULL && last->lane == t->lane && t->released_ms < last->released_ms)
+            sim_fail(s, "I3: ticket %llu-%u was released %lld ms before %llu-%u, which "
+                        "joined earlier",
+                     llu(t->seg), t->number, (long long)(last->released_ms - t->released_ms),
+                     llu(last->seg), last->number);
+        last = t;
+    }
+    free(v);
+}
+
+static int by_time(const void *a, const void *b)
+{
+    const struct released *x = a, *y = b;
+
+    if (x->queue != y->queue)
+        return x->queue < y->queue ? -1 : 1;
+    return x->at_ms < y->at_ms ? -1 : x->at_ms > y->at_ms;
+}
+
+/* The highest rate that an operator allowed at any moment of the interval. */
+static double rate_in(const struct squeue *q, int64_t from_ms, int64_t to_ms)
+{
+    double max = 0, now = 0;
+
+    for (size_t i = 0; i < q->n_rates; i++) {
+        now = q->rate_log[i].per_s;
+        if (i + 1 < q->n_rates && q->rate_log[i + 1].at_ms < from_ms - 250)
+            continue;
+        if (q->rate_log[i].at_ms <= to_ms && now > max)
+            max = now;
+    }
+    return max;
+}
+
+/* I7 as a bucket that holds two ticks (one may be late, and one tick's worth is carried). */
+static void end_rates(struct sim *s)
+{
+    double level = 0, by_hand = 0;
+    int64_t last = 0;
+
+    qsort(s->rel, s->n_rel, sizeof(*s->rel), by_time);
+    for (size_t i = 0; i < s->n_rel; i++) {
+        const struct released *r = &s->rel[i];
+        const struct squeue *q = &s->queue[r->queue];
+        bool first = i == 0 || s->rel[i - 1].queue != r->queue;
+        double rate = rate_in(q, first ? r->at_ms - 100 : last, r->at_ms);
+        double most = 2.0 + rate * 0.2, excess;
+
+        by_hand = first ? (double)q->by_hand + 0.999 : by_hand;
+        level = first ? most : level + rate * (double)(r->at_ms - last) / 1000.0;
+        if (level > most)
+            level = most;
+        last = r->at_ms;
+        excess = (double)r->n - level;
+        level = excess < 0 ? -excess : 0;
+        if (excess <= 0.001)
+            continue;
+        by_hand -= excess;
+        if (by_hand < 0) {
+            sim_fail(s, "I7: queue %u released %u at %.3f s, %.2f more than %.2f/s allows",
+                     r->queue, r->n, (double)(r->at_ms - SIM_WALL_MS) / 1000, excess, rate);
+            return;
+        }
+    }
+}
+
+void check_end(struct sim *s)
+{
+    check_sweep(s);
+    end_rates(s);
+    end_order(s);
+}

@@ -1,0 +1,332 @@
+/* sim_int.h: inside of the simulation; only tests/lib/sim*.c include it.
+ *
+ *   sim.c          events in time order, trace, failing
+ *   sim_net.c      links between processes: delay, order, breaking, redialling
+ *   sim_proc.c     manager and segment nodes: the shells around those cores
+ *   sim_router.c   a router: routes, flows, batches like the real one
+ *   sim_players.c  who joins, polls, leaves, vanishes, comes back late
+ *   sim_check.c    tickets as they should be, and the invariants
+ *   sim_ops.c      operators: queue definitions, pause, drain ...
+ *   sim_faults.c   faults at random, and mending all of it
+ *   sim_quiet.c    waiting for the end; positions at rest */
+#ifndef SEGQ_SIM_INT_H
+#define SEGQ_SIM_INT_H
+
+#include "common/arena.h"
+#include "common/buf.h"
+#include "common/map.h"
+#include "common/rng.h"
+#include "router/flow.h"
+#include "segment/segtab.h"
+#include "tests/lib/sim.h"
+
+typedef int64_t usec_t; /* virtual time */
+
+#define SIM_PROCS   (1 + SIM_SEGS_MAX + SIM_ROUTERS_MAX)
+#define SIM_NOBODY  0xff
+#define SIM_WALL_MS 1800000000000 /* the wall clock when a run begins */
+#define SIM_NEVER_MS 100000000
+#define SIM_TRACE   400
+#define SIM_LANES   (SIM_QUEUES_MAX * LANES_MAX)
+#define ROLE_ROUTER  1 /* enum rpc_role, which a test without sockets does not include */
+#define ROLE_SEGMENT 2
+#define ROLE_MANAGER 3
+
+enum event_kind {
+    E_TICK,      /* of a process */
+    E_UP,        /* a: conn, b: side */
+    E_DOWN,      /* a: conn, b: side */
+    E_MSG,       /* a: conn, b: side that receives; c: request id; data: wire */
+    E_DIAL,      /* a: whom */
+    E_DIAL_FAIL, /* a: whom */
+    E_START,     /* process starts again */
+    E_FLOW,      /* router: a: flow, c: its generation */
+    E_REQ,       /* a player's request reaches a router: data: sreq */
+    E_ANS,       /* an answer reaches a player: data: sans */
+    E_PLAYER,    /* a: player, c: generation of its timer */
+    E_FAULT,     /* a: which */
+    E_MEND,      /* a: what, b: about whom */
+};
+
+struct event {
+    usec_t at;
+    uint64_t seq;
+    uint64_t c;
+    void *data; /* owned by the event */
+    uint32_t a, b;
+    uint32_t incarnation; /* of proc; another one: the event died with the process */
+    uint8_t kind, proc;
+};
+
+struct wire { /* one message in flight */
+    uint16_t type;
+    uint32_t len;
+    uint8_t body[];
+};
+
+struct conn { /* one connection, from dialling to the day both ends know it is dead */
+    uint32_t id;
+    uint8_t end[2]; /* processes; [0] dialled */
+    uint32_t inc[2];
+    bool told[2];   /* was told up, and not yet down */
+    bool broken;
+    bool keeps[2];  /* broken: what is on its way to that end still arrives */
+    usec_t last[2]; /* arrival of the latest message towards that end */
+};
+
+struct proc {
+    uint8_t idx;
+    uint8_t kind; /* enum sim_who */
+    unsigned no;  /* among its kind */
+    char name[16], addr[32];
+    bool alive, used;
+    uint32_t incarnation;
+    usec_t paused_until;
+    struct mng *mng;
+    struct mng_out mng_out;
+    struct segtab *segtab;
+    struct outbox box;
+    struct srouter *router;
+};
+
+/* ---- what the simulation knows of the truth ---------------------------------------- */
+
+enum ticket_fate { T_LIVE, T_ADMITTED, T_LEFT, T_GONE };
+
+struct ticket {
+    seg_id seg;
+    uint32_t number;
+    uint32_t player; /* UINT32_MAX: nobody got the answer (an orphan) */
+    uint16_t lane;   /* index into sim.lane */
+    uint8_t fate;
+    bool relaxed;    /* its order is not certain: joined where a manager had given up */
+    bool returned;   /* perhaps was a no-show: may be released later than its turn */
+    bool lost;       /* its segment crashed */
+    bool leaving;    /* a leave has reached its segment */
+    uint64_t ord;    /* order of acknowledgement in its lane */
+    usec_t touch;    /* when the segment last answered its poll with "waiting" */
+    uint32_t told_ms; /* interval told then */
+    uint64_t pass;   /* hash of the pass, once shown */
+    int64_t released_ms, expires_s;
+    uint32_t sweep;  /* number of the sweep that saw it last */
+    seg_id host;     /* in that sweep */
+};
+
+struct sseg { /* a segment that was ever opened */
+    seg_id id;
+    uint16_t lane;
+    uint8_t node; /* process */
+    bool relaxed;
+    bool sealed_seen;
+    bool crashed;
+    seg_id alias;       /* durable: its tickets belong there */
+    node_no owner;      /* as announced to routers */
+    uint64_t last_tick; /* of pops */
+    uint32_t last_n;
+    uint64_t last_ord;  /* in this sweep */
+    uint32_t sweep;
+};
+
+struct slane {
+    unsigned queue, lane;
+    uint64_t next_ord;
+    seg_id last_joined; /* the furthest segment that anybody joined */
+    uint64_t max_admitted_ord; /* of those whose order is certain */
+};
+
+struct released { /* one executed SEG_POP */
+    int64_t at_ms; /* the manager's stamp */
+    uint32_t n;
+    uint16_t queue;
+};
+
+struct rate_change { /* what an operator has said */
+    int64_t at_ms;
+    double per_s;
+};
+
+struct squeue {
+    char name[16];
+    double rate, open_next_at;
+    uint32_t capacity;
+    bool merge;
+    int state; /* enum def_state, as last ordered */
+    struct rate_change *rate_log;
+    size_t n_rates;
+    uint64_t by_hand;
+};
+
+enum player_state {
+    P_NEW,
+    P_JOINING,
+    P_WAITING,
+    P_ADMITTED,
+    P_LEAVING,
+    P_OVER,
+};
+
+struct player {
+    uint8_t state, queue, lane, client, router;
+    bool in_air;     /* a request is under way */
+    bool leave_asked, leave_acked, vanished;
+    uint32_t ticket; /* UINT32_MAX: none */
+    uint32_t gen;    /* of request and timer */
+    uint32_t told_ms;
+    uint64_t position; /* last shown; 0 = none */
+    usec_t leave_at, late_at; /* 0 = never */
+    msec_t late_for_ms;
+    unsigned polls_left; /* after admission */
+    usec_t over_at;
+};
+
+struct sreq { /* a player's request */
+    uint32_t player, gen;
+    uint8_t kind; /* enum flow_kind */
+    uint8_t queue, lane, client;
+    struct token token;
+};
+
+struct sans { /* and its answer */
+    uint32_t player, gen;
+    bool reset; /* the connection broke: no answer */
+    uint8_t kind;
+    struct flow flow;
+    uint64_t pass; /* hash */
+};
+
+struct trace {
+    usec_t at;
+    const char *fmt; /* NULL: text */
+    uint64_t v[5];
+    char text[176];
+};
+
+struct sim {
+    struct sim_opts o;
+    struct rng rng;
+    usec_t now;
+    uint64_t seq;
+    struct event *heap;
+    size_t n_heap, cap_heap;
+    struct proc proc[SIM_PROCS];
+    unsigned n_procs;
+    struct conn **conn;
+    uint32_t n_conns, cap_conns;
+    struct conn *link[SIM_PROCS][SIM_PROCS]; /* [dialler][acceptor] */
+    bool dialling[SIM_PROCS][SIM_PROCS];
+    usec_t blocked_until[SIM_PROCS][SIM_PROCS];
+    usec_t slow_until[SIM_PROCS][SIM_PROCS];
+    /* the store */
+    char **key, **val;
+    size_t n_keys, cap_keys;
+    bool crash_in_act; /* the manager dies within its next list of acts */
+    peer_no mng_peer[SIM_SEGS_MAX];    /* the manager's latest link from each */
+    usec_t mng_lost_seg[SIM_SEGS_MAX]; /* since when the manager has no link; 0 = it has */
+    /* truth */
+    struct squeue queue[SIM_QUEUES_MAX];
+    struct slane lane[SIM_LANES];
+    struct ticket *ticket;
+    uint32_t n_tickets, cap_tickets;
+    struct map ticket_by_key;
+    struct map seg_by_id; /* -> sseg */
+    struct map queue_of;  /* queue_id -> queue number */
+    struct released *rel;
+    size_t n_rel, cap_rel;
+    struct player *player;
+    uint32_t n_players, cap_players;
+    uint32_t sweep;
+    uint64_t map_epoch, map_version; /* highest announced */
+    bool calm;     /* players do not leave, no new joins */
+    bool healed;
+    bool faults_on;
+    /* scratch */
+    struct arena arena, ans_arena;
+    struct buf buf;
+    struct sim_counts count;
+    struct trace trace[SIM_TRACE];
+    uint64_t n_trace;
+    bool failed;
+    char why[400];
+};
+
+/* ---- sim.c */
+void *sim_alloc(size_t n); /* zeroed; exits without memory */
+void *sim_grow(void *v, size_t *cap, size_t need, size_t size);
+void sim_at(struct sim *s, usec_t at, struct event e);
+void sim_after_ms(struct sim *s, double ms, struct event e);
+void sim_fail(struct sim *s, const char *fmt, ...) SQ_PRINTF(2, 3);
+void sim_note(struct sim *s, const char *fmt, uint64_t a, uint64_t b, uint64_t c,
+              uint64_t d, uint64_t e);
+msec_t sim_ms(const struct sim *s);
+int64_t sim_wall(const struct sim *s);
+double sim_rand(struct sim *s, double lo, double hi);
+struct seg_now sim_seg_now(const struct sim *s);
+
+/* ---- sim_net.c */
+void net_want(struct sim *s, struct proc *from, struct proc *to); /* dial if need be */
+void net_drop(struct sim *s, struct conn *c); /* closed by its dialler, in order */
+void net_break(struct sim *s, struct conn *c, double max_ms);
+void net_proc_died(struct sim *s, struct proc *p);
+void net_event(struct sim *s, const struct event *e);
+struct conn *net_conn(struct sim *s, const struct proc *p, peer_no peer);
+peer_no net_peer(const struct conn *c, unsigned side);
+struct conn *net_up(struct sim *s, const struct proc *from, const struct proc *to);
+void net_send(struct sim *s, const struct proc *from, peer_no to, const struct msg *m,
+              uint64_t rid);
+void net_send_outbox(struct sim *s, const struct proc *from, struct outbox *o);
+
+/* ---- sim_proc.c */
+void proc_start(struct sim *s, struct proc *p);
+void proc_stop(struct sim *s, struct proc *p);
+void proc_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *other);
+void proc_down(struct sim *s, struct proc *p, peer_no peer, const struct proc *other);
+void proc_dial_fail(struct sim *s, struct proc *p, const struct proc *other);
+void proc_msg(struct sim *s, struct proc *p, const struct conn *c, peer_no peer,
+              uint64_t rid, const struct msg *m);
+void proc_tick(struct sim *s, struct proc *p);
+bool proc_wants(const struct proc *from, const struct proc *to);
+struct proc *proc_named(struct sim *s, const char *name);
+struct proc *proc_of(struct sim *s, enum sim_who who, unsigned no);
+struct proc *proc_add(struct sim *s, enum sim_who who, unsigned no);
+struct mng *sim_mng(struct sim *s, struct mng_out **out); /* NULL: it is not there now */
+void mng_done(struct sim *s);                            /* performs the acts */
+
+/* ---- sim_router.c */
+struct srouter *srouter_new(void);
+void srouter_free(struct sim *s, struct proc *p); /* requests under way: reset */
+void srouter_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *other);
+void srouter_down(struct sim *s, struct proc *p, const struct proc *other);
+void srouter_msg(struct sim *s, struct proc *p, const struct proc *from, peer_no peer,
+                 uint64_t rid, const struct msg *m);
+void srouter_event(struct sim *s, struct proc *p, const struct event *e);
+bool srouter_wants(const struct srouter *r, const struct proc *to);
+
+/* ---- sim_players.c */
+void players_event(struct sim *s, const struct event *e);
+bool players_over(const struct sim *s);
+
+/* ---- sim_check.c: the hooks are called where the thing happens */
+void check_opened(struct sim *s, const struct proc *p, const struct msg_seg_open *o);
+void check_appended(struct sim *s, const struct proc *p, const struct append_req *q,
+                    const struct append_ans *a);
+void check_placed(struct sim *s, const struct place_req *q, const struct place_ans *a);
+void check_popped(struct sim *s, const struct msg_seg_popped *g, const struct msg *order);
+void check_map(struct sim *s, const struct msg_map *g);
+void check_stored(struct sim *s, const char *key, const char *val);
+void check_answer(struct sim *s, struct player *p, const struct sans *a);
+void check_sweep(struct sim *s);
+void check_end(struct sim *s);
+uint64_t check_hash(const char *p, size_t n);
+struct ticket *check_ticket(struct sim *s, seg_id seg, uint32_t number);
+struct sseg *check_seg(struct sim *s, seg_id id);
+void check_crashed(struct sim *s, const struct proc *p);
+void check_given_up(struct sim *s); /* nodes that the manager has given up as tails */
+
+/* ---- sim_ops.c */
+void ops_queue_put(struct sim *s, unsigned q);
+
+/* ---- sim_faults.c */
+void faults_start(struct sim *s);
+void faults_event(struct sim *s, const struct event *e);
+
+#endif

@@ -1,0 +1,448 @@
+/* sim_proc.c: processes: the thinnest shells that can be around the manager's and the
+ * segment node's cores. They do what mng_service.c and seg_service.c do, without sockets:
+ * feed the core, perform what it wants in order, dial whom it wants. */
+#include "tests/lib/sim_int.h"
+
+#include "common/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define TICK_MS 100
+
+struct proc *proc_of(struct sim *s, enum sim_who who, unsigned no)
+{
+    for (unsigned i = 0; i < s->n_procs; i++)
+        if (s->proc[i].kind == who && s->proc[i].no == no)
+            return &s->proc[i];
+    return NULL;
+}
+
+struct proc *proc_named(struct sim *s, const char *name)
+{
+    for (unsigned i = 0; i < s->n_procs; i++)
+        if (strcmp(s->proc[i].name, name) == 0)
+            return &s->proc[i];
+    return NULL;
+}
+
+struct proc *proc_add(struct sim *s, enum sim_who who, unsigned no)
+{
+    static const char *const names[] = { "mng", "seg", "router" };
+    struct proc *p = &s->proc[s->n_procs];
+
+    p->idx = (uint8_t)s->n_procs++;
+    p->kind = (uint8_t)who;
+    p->no = no;
+    snprintf(p->name, sizeof(p->name), "%s%u", names[who], no);
+    snprintf(p->addr, sizeof(p->addr), "%s%u:7200", names[who], no);
+    return p;
+}
+
+/* A cheap one: as in the real one, everything in it comes from the record. */
+static int make_pass(void *ctx, const struct seg_pass *p, char *out)
+{
+    (void)ctx;
+    return snprintf(out, MSG_PASS_MAX, "%s.%llu-%u.%lld.%lld", p->queue,
+                    (unsigned long long)p->seg, p->number, (long long)p->released_at_ms,
+                    (long long)p->expires_s);
+}
+
+static void start_segtab(struct sim *s, struct proc *p)
+{
+    struct segtab_opts o = { .max_tickets = s->o.max_tickets,
+                             .max_segments = 4096,
+                             .addr = p->addr,
+                             .admin = "",
+                             .pass_pub = { 7 },
+                             .make_pass = make_pass };
+
+    p->segtab = segtab_new(&o);
+    outbox_init(&p->box);
+}
+
+static void start_mng(struct sim *s, struct proc *p)
+{
+    struct mng_opts o = { .tick_ms = TICK_MS,
+                          .lost_after_ms = (uint32_t)s->o.lost_after_ms,
+                          .skip_after_ms = (uint32_t)s->o.skip_after_ms,
+                          .seed = rng_u64(&s->rng) };
+    struct err e = { 0 };
+
+    p->mng = mng_new(&o);
+    mng_out_init(&p->mng_out);
+    for (size_t i = 0; i < s->n_keys; i++)
+        if (mng_load(p->mng, s->key[i], s->val[i], &e) < 0)
+            sim_fail(s, "a new manager cannot read %s: %s", s->key[i], e.text);
+    for (unsigned i = 0; i < SIM_SEGS_MAX; i++) {
+        s->mng_peer[i] = 0;
+        s->mng_lost_seg[i] = s->now;
+    }
+    mng_start(p->mng, sim_ms(s), sim_wall(s), &p->mng_out);
+    mng_done(s);
+}
+
+static void tick_later(struct sim *s, const struct proc *p, double ms)
+{
+    struct event e = { .kind = E_TICK, .proc = p->idx, .incarnation = p->incarnation };
+
+    sim_after_ms(s, ms, e);
+}
+
+void proc_start(struct sim *s, struct proc *p)
+{
+    sim_note(s, "start process %lu", p->idx, 0, 0, 0, 0);
+    p->alive = p->used = true;
+    p->incarnation++;
+    p->paused_until = 0;
+    if (p->kind == SIM_MNG)
+        start_mng(s, p);
+    else if (p->kind == SIM_SEG)
+        start_segtab(s, p);
+    else
+        p->router = srouter_new();
+    if (p->alive)
+        tick_later(s, p, sim_rand(s, 0, TICK_MS));
+    if (p->kind != SIM_MNG)
+        net_want(s, p, &s->proc[0]);
+}
+
+void proc_stop(struct sim *s, struct proc *p)
+{
+    sim_note(s, "stop process %lu", p->idx, 0, 0, 0, 0);
+    net_proc_died(s, p);
+    p->alive = false;
+    if (p->kind == SIM_MNG) {
+        mng_out_fini(&p->mng_out);
+        mng_free(p->mng);
+        p->mng = NULL;
+    } else if (p->kind == SIM_SEG) {
+        outbox_fini(&p->box);
+        segtab_free(p->segtab);
+        p->segtab = NULL;
+    } else {
+        srouter_free(s, p);
+    }
+}
+
+/* ---- the manager --------------------------------------------------------------------- */
+
+struct mng *sim_mng(struct sim *s, struct mng_out **out)
+{
+    struct proc *p = &s->proc[0];
+
+    if (!p->alive || p->paused_until > s->now)
+        return NULL;
+    if (out != NULL)
+        *out = &p->mng_out;
+    return p->mng;
+}
+
+static void store_put(struct sim *s, const char *key, const char *val)
+{
+    size_t i = 0;
+
+    while (i < s->n_keys && strcmp(s->key[i], key) != 0)
+        i++;
+    if (i == s->n_keys) {
+        size_t cap = s->cap_keys;
+
+        s->key = sim_grow(s->key, &cap, i + 1, sizeof(*s->key));
+        cap = s->cap_keys;
+        s->val = sim_grow(s->val, &cap, i + 1, sizeof(*s->val));
+        s->cap_keys = cap;
+        s->key[i] = strdup(key);
+        s->n_keys++;
+    }
+    free(s->val[i]);
+    s->val[i] = strdup(val);
+    check_stored(s, key, val);
+}
+
+static void store_del(struct sim *s, const char *key)
+{
+    for (size_t i = 0; i < s->n_keys; i++) {
+        if (strcmp(s->key[i], key) != 0)
+            continue;
+        free(s->key[i]);
+        free(s->val[i]);
+        s->n_keys--;
+        s->key[i] = s->key[s->n_keys];
+        s->val[i] = s->val[s->n_keys];
+        return;
+    }
+}
+
+static void act(struct sim *s, struct proc *p, const struct mng_act *a)
+{
+    const struct out_item *it;
+
+    if (a->kind == MNG_PUT) {
+        store_put(s, a->key, a->val);
+    } else if (a->kind == MNG_DEL) {
+        store_del(s, a->key);
+    } else {
+        it = &p->mng_out.box.v[a->item];
+        if (it->m.type == MSG_MAP)
+            check_map(s, &it->m.map);
+        net_send(s, p, it->to, &it->m, 0);
+    }
+}
+
+/* In order; or only the first few of them, and then the machine is gone. */
+void mng_done(struct sim *s)
+{
+    struct proc *p = &s->proc[0];
+    uint32_t n = p->mng_out.n;
+    bool dies = s->crash_in_act && n >= 2;
+
+    if (dies)
+        n = (uint32_t)rng_below(&s->rng, n);
+    for (uint32_t i = 0; i < n; i++)
+        act(s, p, &p->mng_out.act[i]);
+    mng_out_reset(&p->mng_out);
+    if (dies) {
+        struct event e = { .kind = E_START, .proc = p->idx };
+
+        s->crash_in_act = false;
+        sim_note(s, "the manager dies after act %lu", n, 0, 0, 0, 0);
+        proc_stop(s, p);
+        sim_after_ms(s, sim_rand(s, 100, 3000), e);
+    }
+}
+
+static void mng_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *other)
+{
+    if (other->kind == SIM_SEG) {
+        s->mng_peer[other->no] = peer;
+        s->mng_lost_seg[other->no] = 0;
+    }
+    mng_peer_up(p->mng, sim_ms(s), peer,
+                other->kind == SIM_SEG ? ROLE_SEGMENT : ROLE_ROUTER, other->name,
+                other->incarnation, &p->mng_out);
+    mng_done(s);
+}
+
+static void mng_lost(struct sim *s, struct proc *p, peer_no peer, const struct proc *other)
+{
+    if (other->kind == SIM_SEG && s->mng_peer[other->no] == peer) {
+        s->mng_peer[other->no] = 0;
+        s->mng_lost_seg[other->no] = s->now;
+    }
+    mng_peer_down(p->mng, sim_ms(s), peer, &p->mng_out);
+    mng_done(s);
+}
+
+/* ---- segment nodes ------------------------------------------------------------------- */
+
+static void dial_wanted(struct sim *s, struct proc *p)
+{
+    struct segtab_want w[SIM_SEGS_MAX];
+    size_t n = segtab_wanted(p->segtab, w, ARRAY_LEN(w));
+
+    for (size_t i = 0; i < n; i++) {
+        struct proc *to = proc_named(s, w[i].name);
+
+        if (to == NULL || strcmp(to->addr, w[i].addr) != 0)
+            sim_fail(s, "%s wants a link to %s at %s", p->name, w[i].name, w[i].addr);
+        else
+            net_want(s, p, to);
+    }
+    for (unsigned i = 0; i < s->n_procs; i++) {
+        struct conn *c = net_up(s, p, &s->proc[i]);
+
+        if (c != NULL && s->proc[i].kind == SIM_SEG && !proc_wants(p, &s->proc[i]))
+            net_drop(s, c);
+    }
+}
+
+static void seg_step(struct sim *s, struct proc *p, struct segtab_in in)
+{
+    in.now = sim_seg_now(s);
+    segtab_step(p->segtab, &in, &p->box);
+    for (uint32_t i = 0; i < p->box.n; i++)
+        if (p->box.v[i].m.type == MSG_SEG_POPPED)
+            check_popped(s, &p->box.v[i].m.seg_popped, in.msg);
+    net_send_outbox(s, p, &p->box);
+    dial_wanted(s, p);
+}
+
+static void on_place(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
+                     const struct msg_place *g)
+{
+    struct msg ans = { .type = MSG_PLACE_ANS };
+
+    arena_reset(&s->ans_arena);
+    ans.place_ans.n = g->n;
+    ans.place_ans.ans = arena_array(&s->ans_arena, g->n, sizeof(*ans.place_ans.ans));
+    segtab_place(p->segtab, sim_seg_now(s), g->req, g->n, ans.place_ans.ans, &s->ans_arena);
+    for (uint32_t i = 0; i < g->n; i++)
+        check_placed(s, &g->req[i], &ans.place_ans.ans[i]);
+    net_send(s, p, peer, &ans, rid);
+}
+
+static void on_append(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
+                      const struct msg_append *g)
+{
+    struct msg ans = { .type = MSG_APPEND_ANS };
+
+    arena_reset(&s->ans_arena);
+    ans.append_ans.n = g->n;
+    ans.append_ans.ans = arena_array(&s->ans_arena, g->n, sizeof(*ans.append_ans.ans));
+    segtab_append(p->segtab, sim_seg_now(s), g->req, g->n, ans.append_ans.ans);
+    for (uint32_t i = 0; i < g->n; i++)
+        check_appended(s, p, &g->req[i], &ans.append_ans.ans[i]);
+    net_send(s, p, peer, &ans, rid);
+}
+
+static void on_drop(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
+                    const struct msg_drop *g)
+{
+    struct msg ans = { .type = MSG_DROP_ANS };
+
+    arena_reset(&s->ans_arena);
+    ans.drop_ans.n = g->n;
+    ans.drop_ans.ans = arena_array(&s->ans_arena, g->n, sizeof(*ans.drop_ans.ans));
+    for (uint32_t i = 0; i < g->n; i++) {
+        struct ticket *t = check_ticket(s, g->req[i].seg, g->req[i].number);
+
+        if (t != NULL)
+            t->leaving = true;
+    }
+    segtab_drop(p->segtab, sim_seg_now(s), g->req, g->n, ans.drop_ans.ans);
+    net_send(s, p, peer, &ans, rid);
+}
+
+static void seg_msg(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
+                    const struct msg *m)
+{
+    struct segtab_in in = { .kind = SEGTAB_MSG, .peer = peer, .msg = m };
+
+    if (m->type == MSG_PLACE) {
+        on_place(s, p, peer, rid, &m->place);
+    } else if (m->type == MSG_APPEND) {
+        on_append(s, p, peer, rid, &m->append);
+    } else if (m->type == MSG_DROP) {
+        on_drop(s, p, peer, rid, &m->drop);
+    } else {
+        if (m->type == MSG_SEG_OPEN)
+            check_opened(s, p, &m->seg_open);
+        seg_step(s, p, in);
+    }
+}
+
+/* ---- what happens to any of them ----------------------------------------------------- */
+
+static uint8_t role_of(const struct proc *p)
+{
+    return p->kind == SIM_MNG ? ROLE_MANAGER : p->kind == SIM_SEG ? ROLE_SEGMENT : ROLE_ROUTER;
+}
+
+void proc_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *other)
+{
+    struct segtab_in in = {
+        .kind = SEGTAB_UP, .peer = peer, .role = role_of(other), .name = other->name
+    };
+
+    sim_note(s, "up %lu<>%lu peer %lu", p->idx, other->idx, peer, 0, 0);
+    if (p->kind == SIM_MNG)
+        mng_up(s, p, peer, other);
+    else if (p->kind == SIM_SEG)
+        seg_step(s, p, in);
+    else
+        srouter_up(s, p, peer, other);
+}
+
+void proc_down(struct sim *s, struct proc *p, peer_no peer, const struct proc *other)
+{
+    struct segtab_in in = {
+        .kind = SEGTAB_DOWN, .peer = peer, .role = role_of(other), .name = other->name
+    };
+
+    sim_note(s, "down %lu<>%lu peer %lu", p->idx, other->idx, peer, 0, 0);
+    if (p->kind == SIM_MNG)
+        mng_lost(s, p, peer, other);
+    else if (p->kind == SIM_SEG)
+        seg_step(s, p, in);
+    else
+        srouter_down(s, p, other);
+}
+
+void proc_dial_fail(struct sim *s, struct proc *p, const struct proc *other)
+{
+    struct segtab_in in = { .kind = SEGTAB_DIAL_FAIL, .name = other->name };
+
+    if (p->kind == SIM_SEG && other->kind == SIM_SEG)
+        seg_step(s, p, in);
+}
+
+void proc_msg(struct sim *s, struct proc *p, const struct conn *c, peer_no peer,
+              uint64_t rid, const struct msg *m)
+{
+    struct proc *other = &s->proc[c->end[peer % 2]];
+
+    if (p->kind == SIM_MNG) {
+        mng_msg(p->mng, sim_ms(s), peer, m, &p->mng_out);
+        mng_done(s);
+    } else if (p->kind == SIM_SEG) {
+        seg_msg(s, p, peer, rid, m);
+    } else {
+        srouter_msg(s, p, other, peer, rid, m);
+    }
+}
+
+void proc_tick(struct sim *s, struct proc *p)
+{
+    struct segtab_in in = { .kind = SEGTAB_TICK };
+
+    if (p->kind == SIM_MNG) {
+        check_given_up(s);
+        mng_tick(p->mng, sim_ms(s), sim_wall(s), &p->mng_out);
+        mng_done(s);
+    } else if (p->kind == SIM_SEG) {
+        seg_step(s, p, in);
+    } else {
+        return; /* routers act when something comes */
+    }
+    if (p->alive)
+        tick_later(s, p, TICK_MS);
+}
+
+/* Does `from` keep a link to `to`? */
+bool proc_wants(const struct proc *from, const struct proc *to)
+{
+    struct segtab_want w[SIM_SEGS_MAX];
+    size_t n;
+
+    if (!from->alive || from == to || from->kind == SIM_MNG)
+        return false;
+    if (to->kind == SIM_MNG)
+        return true;
+    if (from->kind == SIM_ROUTER)
+        return to->kind == SIM_SEG && srouter_wants(from->router, to);
+    n = segtab_wanted(from->segtab, w, ARRAY_LEN(w));
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(w[i].name, to->name) == 0)
+            return true;
+    return false;
+}
+
+uint64_t sim_node_tickets(const struct sim *s, unsigned seg_node)
+{
+    struct segtab_counts c;
+    const struct proc *p = proc_of((struct sim *)(uintptr_t)s, SIM_SEG, seg_node);
+
+    if (p == NULL || !p->alive)
+        return 0;
+    segtab_count(p->segtab, &c);
+    return c.waiting;
+}
+
+struct mng_counts sim_mng_count(const struct sim *s)
+{
+    struct mng_counts c = { 0 };
+
+    if (s->proc[0].alive)
+        mng_count(s->proc[0].mng, &c);
+    return c;
+}

@@ -1,0 +1,85 @@
+/* sim_faults.c: links, pauses, restarts: each kind by itself, often. What holds without
+ * faults must hold with them. */
+#include "tests/lib/sim_test.h"
+
+#define ME    "sim_faults"
+#define SEEDS 12
+
+static void storm(struct sim_faults f, bool may_lose)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim *s = sim_new(&(struct sim_opts){
+            .seed = sim_seed(seed), .segs = 3, .routers = 2, .capacity = 30,
+            .release_per_s = 3, .leave_share = 0.3, .vanish_share = 0.1, .late_share = 0.1,
+            .may_lose = may_lose, .lost_after_ms = may_lose ? 10000 : 0, .faults = f });
+
+        sim_join(s, 0, 0, 200, 30000);
+        sim_run(s, 60000);
+        sim_heal(s, 50);
+        sim_run(s, 8000);
+        sim_check_positions(s);
+        cr_expect(sim_run_until_quiet(s, 150000));
+        sim_finish(s, ME);
+    }
+}
+
+Test(faults, links_break)
+{
+    storm((struct sim_faults){ .link_break = 60 }, false);
+}
+
+Test(faults, links_are_cut)
+{
+    storm((struct sim_faults){ .link_cut = 15 }, false);
+}
+
+Test(faults, links_are_slow)
+{
+    storm((struct sim_faults){ .slow_link = 30 }, false);
+}
+
+Test(faults, processes_are_stopped)
+{
+    storm((struct sim_faults){ .pause = 30 }, false);
+}
+
+Test(faults, routers_restart)
+{
+    storm((struct sim_faults){ .router_restart = 20 }, false);
+}
+
+Test(faults, the_manager_restarts)
+{
+    storm((struct sim_faults){ .mng_restart = 10 }, false);
+}
+
+Test(faults, the_manager_restarts_amid_moves)
+{
+    storm((struct sim_faults){ .mng_restart = 10, .drain = 12, .link_break = 10 }, false);
+}
+
+Test(faults, operators_do_everything)
+{
+    storm((struct sim_faults){ .drain = 6, .queue_pause = 6, .queue_close = 4,
+                               .queue_put = 8, .release_by_hand = 12, .add_node = 2 },
+          false);
+}
+
+Test(faults, a_manager_killed_and_gone_for_a_while)
+{
+    struct sim *s = sim_new(&(struct sim_opts){ .seed = sim_seed(4), .segs = 2, .routers = 2,
+                                                .capacity = 50, .release_per_s = 5 });
+
+    sim_join(s, 0, 0, 100, 20000);
+    sim_run(s, 5000);
+    sim_restart(s, SIM_MNG, 0, 20000);
+    sim_run(s, 25000);
+    cr_expect(sim_run_until_quiet(s, 90000));
+    sim_finish(s, ME);
+}
+
+/* Without a journal a crashed node's tickets are gone; the others' must not be. */
+Test(faults, segment_nodes_crash)
+{
+    storm((struct sim_faults){ .seg_crash = 3, .link_break = 10 }, true);
+}

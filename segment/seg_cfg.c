@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "common/net.h"
+
 static const char *const levels[] = { "error", "warn", "info", "debug", NULL };
 
 #define K(name) .key = #name, .offset = offsetof(struct seg_cfg, name)
@@ -43,6 +45,20 @@ static bool is_any_host(const char *addr)
     return strncmp(addr, "0.0.0.0:", 8) == 0 || strncmp(addr, "[::]:", 5) == 0;
 }
 
+static int check_managers(const struct seg_cfg *c, struct err *e)
+{
+    char *const *addr = c->managers.v;
+
+    for (size_t i = 0; i < c->managers.n; i++) {
+        struct net_addr a;
+        int rc = net_parse(&a, addr[i], e);
+
+        if (rc < 0 && rc != SQ_EUNKNOWN) /* unknown: a name, resolved when it is dialled */
+            return err_wrap(e, "managers");
+    }
+    return 0;
+}
+
 int seg_cfg_check(const void *cfg, struct err *e)
 {
     const struct seg_cfg *c = cfg;
@@ -54,5 +70,5 @@ int seg_cfg_check(const void *cfg, struct err *e)
         return err_set(e, SQ_EINVAL, "advertise: others cannot dial \"%s\"", c->advertise);
     if (strlen(c->advertise) > 63 || strlen(c->listen) > 63)
         return err_set(e, SQ_EINVAL, "listen, advertise: at most 63 characters");
-    return 0;
+    return check_managers(c, e);
 }

@@ -1,0 +1,32 @@
+/* mng_admin.h: what the mng_admin*.c files share: the admin API of /v1/admin. */
+#ifndef SEGQ_MNG_ADMIN_H
+#define SEGQ_MNG_ADMIN_H
+
+#include <jansson.h>
+
+#include "queuemng/mng_service.h"
+
+struct admin_call { /* one request */
+    struct mng_service *s;
+    const struct admin_req *q;
+    struct admin_ans *a;
+    char name[NAME_MAX_LEN + 1]; /* of the queue or node in the path */
+};
+
+/* Takes j (NULL: no memory). */
+void admin_json(struct admin_ans *a, int status, json_t *j);
+/* By sq_err: 404, 409, 400, 503. */
+void admin_err(struct admin_ans *a, const struct err *e);
+void admin_not_allowed(struct admin_ans *a, const char *allow);
+/* What was changed must be on disk before we say so; if not: 503 in place of `a`. */
+void admin_kept(struct admin_call *c);
+
+/* mng_admin_queue.c */
+void admin_queues(struct admin_call *c);               /* /queues */
+void admin_queue(struct admin_call *c);                /* /queues/NAME */
+void admin_order(struct admin_call *c, const char *verb); /* /queues/NAME/VERB */
+/* mng_admin_view.c */
+void admin_cluster(struct admin_call *c);
+void admin_targets(struct admin_call *c);
+
+#endif

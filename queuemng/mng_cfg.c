@@ -1,0 +1,124 @@
+/* mng_cfg.c: the table of queuemng's configuration. */
+#include "queuemng/mng_cfg.h"
+
+#include <string.h>
+
+static const char *const levels[] = { "error", "warn", "info", "debug", NULL };
+static const char *const kinds[] = { "proc", "prometheus", "page", NULL };
+static const char *const whats[] = { "cpu", "memory", NULL };
+static const char *const severals[] = { "sum", "max", NULL };
+
+#define M(key_, field) .key = #key_, .offset = offsetof(struct metric_def, field)
+static const struct cfg_key metric_keys[] = {
+    { M(name, name), .type = CFG_NAME, .reload = true, .help = "limits of queues name it" },
+    { M(kind, kind), .type = CFG_ENUM, .def = "proc", .words = kinds, .reload = true,
+      .help = "/proc of this machine, a Prometheus server, or a /metrics page" },
+    { M(what, what), .type = CFG_ENUM, .def = "cpu", .words = whats, .reload = true,
+      .help = "proc: percent of all processors (of one, if of processes); of memory" },
+    { M(pid_file, pid_file), .type = CFG_STR, .def = "", .max = 4000, .reload = true,
+      .help = "proc: of the process in this file" },
+    { M(process, process), .type = CFG_STR, .def = "", .max = 15, .reload = true,
+      .help = "proc: of all processes of this name; neither: of the whole machine" },
+    { M(url, url), .type = CFG_STR, .def = "", .max = 2000, .reload = true,
+      .help = "http://HOST:PORT of Prometheus, or the address of the page" },
+    { M(query, query), .type = CFG_STR, .def = "", .max = 4000, .reload = true,
+      .help = "PromQL with one result, or the sample's name on the page" },
+    { M(labels, labels), .type = CFG_STR, .def = "", .max = 1000, .reload = true,
+      .help = "page: name=value,... that the sample must have" },
+    { M(several, several), .type = CFG_ENUM, .def = "sum", .words = severals, .reload = true,
+      .help = "page: what to do with several samples" },
+    { M(counter_rate, counter_rate), .type = CFG_BOOL, .def = "false", .reload = true,
+      .help = "the value is a counter: take its growth per second" },
+    { M(max, max), .type = CFG_NUM, .def = "1000000000", .min = 0, .max = 1e9, .reload = true,
+      .help = "a greater value is absurd, and counts as none" },
+    { M(interval, interval_ms), .type = CFG_MS, .def = "1s", .min = 100, .max = 10000,
+      .reload = true, .help = "between two readings" },
+    { M(timeout, timeout_ms), .type = CFG_MS, .def = "1s", .min = 10, .max = 10000,
+      .reload = true, .help = "for one reading, all in all" },
+    { M(stale, stale_ms), .type = CFG_MS, .def = "5s", .min = 0, .max = 15000, .reload = true,
+      .help = "so long the last value holds while readings fail" },
+    { .key = NULL },
+};
+
+#define K(key_, field) .key = #key_, .offset = offsetof(struct mng_cfg, field)
+const struct cfg_key mng_keys[] = {
+    { K(node, node), .type = CFG_STR, .def = "queuemng", .min = 1, .max = NAME_MAX_LEN,
+      .help = "name of this manager" },
+    { K(listen, listen), .type = CFG_ADDR, .def = "127.0.0.1:7070",
+      .help = "for routers and segment nodes" },
+    { K(admin, admin), .type = CFG_ADDR, .def = "127.0.0.1:7071",
+      .help = "admin API, /metrics, /healthz" },
+    { K(secret_file, secret_file), .type = CFG_STR, .def = "cluster.secret", .min = 1,
+      .max = 4000, .help = "the cluster's secret, the same on every machine" },
+    { K(admin_token_file, admin_token_file), .type = CFG_STR, .def = "admin.token", .min = 1,
+      .max = 4000, .help = "what operators send as bearer token" },
+    { K(create_keys, create_keys), .type = CFG_BOOL, .def = "false",
+      .help = "make these files if they are missing" },
+    { K(data_dir, data_dir), .type = CFG_STR, .def = "data", .min = 1, .max = 400,
+      .help = "folder of what must not be forgotten; for one manager alone" },
+    { K(issuer, issuer), .type = CFG_STR, .def = "segq", .min = 1, .max = 100,
+      .help = "\"iss\" of the passes" },
+    { K(tick, tick_ms), .type = CFG_MS, .def = "100ms", .min = 10, .max = 1000,
+      .help = "one turn of the release controller" },
+    { K(lost_after, lost_after_ms), .type = CFG_MS, .def = "30s", .min = 1000, .max = 3.6e6,
+      .help = "a node silent for so long is given up" },
+    { K(skip_after, skip_after_ms), .type = CFG_MS, .def = "5s", .min = 100, .max = 3.6e6,
+      .help = "releases go past an unreachable head segment after so long" },
+    { K(heartbeat, heartbeat_ms), .type = CFG_MS, .def = "1s", .min = 50, .max = 60000,
+      .help = "on internal links; silent for three of them = gone" },
+    { K(metrics, metrics), .type = CFG_OBJS, .def = "", .min = 0, .max = 32, .reload = true,
+      .sub = metric_keys, .size = sizeof(struct metric_def), .help = "what to watch" },
+    { K(queues, queues), .type = CFG_OBJS, .def = "", .min = 0, .max = 20000, .reload = true,
+      .sub = queue_def_keys, .size = sizeof(struct queue_def),
+      .help = "applied when new or changed here; what the admin API changed is kept" },
+    { K(log_level, log_level), .type = CFG_ENUM, .def = "info", .words = levels,
+      .reload = true, .help = "least important lines to write" },
+    { K(log_file, log_file), .type = CFG_STR, .def = "", .max = 4000,
+      .help = "\"\" = standard error; opened again at HUP" },
+    { .key = NULL },
+};
+
+static int metric_check(const struct metric_def *m, struct err *e)
+{
+    if (m->kind == METRIC_PROC) {
+        if (m->pid_file[0] != 0 && m->process[0] != 0)
+            return err_set(e, SQ_EINVAL, "metric %s: pid_file or process, not both", m->name);
+        return 0;
+    }
+    if (strncmp(m->url, "http://", 7) != 0)
+        return err_set(e, SQ_EINVAL, "metric %s: url must begin with http://", m->name);
+    if (m->query[0] == 0)
+        return err_set(e, SQ_EINVAL, "metric %s: query is missing", m->name);
+    return 0;
+}
+
+static int metrics_check(const struct mng_cfg *c, struct err *e)
+{
+    const struct metric_def *m = c->metrics.v;
+
+    for (size_t i = 0; i < c->metrics.n; i++) {
+        int rc = metric_check(&m[i], e);
+
+        if (rc < 0)
+            return rc;
+        for (size_t k = 0; k < i; k++)
+            if (strcmp(m[i].name, m[k].name) == 0)
+                return err_set(e, SQ_EINVAL, "metric %s is there twice", m[i].name);
+    }
+    return 0;
+}
+
+int mng_cfg_check(const void *cfg, struct err *e)
+{
+    const struct mng_cfg *c = cfg;
+    const struct queue_def *q = c->queues.v;
+    int rc = metrics_check(c, e);
+
+    for (size_t i = 0; rc == 0 && i < c->queues.n; i++) {
+        rc = queue_def_check(&q[i], e);
+        for (size_t k = 0; rc == 0 && c->queues.n < 2000 && k < i; k++)
+            if (strcmp(q[i].name, q[k].name) == 0)
+                rc = err_set(e, SQ_EINVAL, "queue %s is there twice", q[i].name);
+    }
+    return rc;
+}

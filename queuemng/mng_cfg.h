@@ -1,0 +1,43 @@
+/* mng_cfg.h: what a queuemng can be told. */
+#ifndef SEGQ_MNG_CFG_H
+#define SEGQ_MNG_CFG_H
+
+#include "queuemng/queue_def.h"
+
+enum metric_source { METRIC_PROC, METRIC_PROMETHEUS, METRIC_PAGE };
+enum metric_what { METRIC_CPU, METRIC_MEMORY };
+enum metric_several { METRIC_SUM, METRIC_MAX };
+
+struct metric_def { /* one thing to watch; limits of queues refer to its name */
+    char *name;
+    int kind;             /* enum metric_source */
+    int what;             /* proc: enum metric_what */
+    char *pid_file;       /* proc: of one process; "" = see process */
+    char *process;        /* proc: all processes of this name; "" = the whole machine */
+    char *url;            /* prometheus: base of its API; page: the page */
+    char *query;          /* prometheus: PromQL; page: the name of the sample */
+    char *labels;         /* page: "name=value,..." that the sample must have */
+    int several;          /* page: of several samples (enum metric_several) */
+    bool counter_rate;    /* it is a counter: take its growth per second */
+    double max;           /* a greater value is absurd */
+    int64_t interval_ms, timeout_ms;
+    int64_t stale_ms;     /* how long the last value holds while polls fail */
+};
+
+struct mng_cfg {
+    char *node, *listen, *admin;
+    char *secret_file, *admin_token_file, *data_dir;
+    bool create_keys;
+    char *issuer;
+    int64_t tick_ms, lost_after_ms, skip_after_ms, heartbeat_ms;
+    struct cfg_list metrics; /* struct metric_def */
+    struct cfg_list queues;  /* struct queue_def */
+    int log_level;           /* enum log_level */
+    char *log_file;
+};
+
+extern const struct cfg_key mng_keys[];
+/* What the table cannot say; for struct prog. */
+int mng_cfg_check(const void *cfg, struct err *e);
+
+#endif

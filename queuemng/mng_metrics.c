@@ -1,0 +1,164 @@
+/* mng_metrics.c: queuemng's /metrics page. */
+#include "common/metrics.h"
+#include "queuemng/mng_service.h"
+
+#define ROW(name_, kind_, field_, help_)                                                 \
+    { "segq_manager_" name_, METRIC_##kind_, help_, offsetof(struct mng_counts, field_) }
+static const struct metric_row rows[] = {
+    ROW("epoch", GAUGE, epoch, "Fencing number of this manager"),
+    ROW("map_version", GAUGE, map_version, "Version of the chain map"),
+    ROW("queues", GAUGE, queues, "Queues"),
+    ROW("segments", GAUGE, segments, "Segments in all chains"),
+    ROW("nodes_up", GAUGE, nodes_up, "Segment nodes that are registered"),
+    ROW("routers_up", GAUGE, routers_up, "Routers that are registered"),
+    ROW("segments_opened_total", COUNTER, opened, "Segments opened"),
+    ROW("segments_removed_total", COUNTER, removed, "Empty segments unlinked"),
+    ROW("segments_lost_total", COUNTER, lost_segments, "Segments given up with their node"),
+    ROW("moves_started_total", COUNTER, moves_started, "Moves (merge, drain) begun"),
+    ROW("moves_committed_total", COUNTER, moves_committed, "Moves done"),
+    ROW("moves_aborted_total", COUNTER, moves_aborted, "Moves given up"),
+    ROW("released_total", COUNTER, released, "Tickets released"),
+    ROW("pops_total", COUNTER, pops_sent, "Release orders sent"),
+    ROW("pops_skipped_total", COUNTER, pops_skipped, "Releases given up: head unreachable"),
+    ROW("monitor_failures_total", COUNTER, monitor_failures, "Readings that were no use"),
+    ROW("maps_sent_total", COUNTER, maps_sent, "Chain maps sent to routers"),
+};
+
+#define SHELL(name_, field_, help_)                                                      \
+    { "segq_manager_" name_, METRIC_COUNTER, help_,                                      \
+      offsetof(struct mng_shell_counts, field_) }
+static const struct metric_row shell_rows[] = {
+    SHELL("messages_total", messages, "Messages received"),
+    SHELL("undecodable_total", undecodable, "Messages that were not understood"),
+    SHELL("store_failures_total", store_failures, "Times the store could not be written"),
+    SHELL("steps_total", steps, "Steps of the core"),
+};
+
+/* One gauge or counter of all lanes or queues at a time, as the format wants it. */
+struct column {
+    const char *name;
+    enum metric_kind kind;
+    const char *help;
+    size_t offset; /* of a uint64_t in the view */
+};
+
+#define LANE(name_, kind_, field_, help_)                                                \
+    { "segq_lane_" name_, METRIC_##kind_, help_, offsetof(struct mng_lane_view, field_) }
+static const struct column lane_columns[] = {
+    LANE("waiting", GAUGE, waiting, "Tickets in line"),
+    LANE("returning", GAUGE, returning, "No-shows that came back in time"),
+    LANE("ready", GAUGE, ready, "Released, pass not collected yet"),
+    LANE("active", GAUGE, active, "Pass collected and still valid"),
+    LANE("joined_total", COUNTER, joined, "Tickets given"),
+    LANE("released_total", COUNTER, released, "Tickets released"),
+    LANE("left_total", COUNTER, left, "Tickets given back"),
+    LANE("expired_total", COUNTER, expired, "Tickets of people who fell silent"),
+    LANE("no_shows_total", COUNTER, no_shows, "Passes not collected in time"),
+};
+
+struct page {
+    struct buf *b;
+    const struct column *column;
+};
+
+static void lane_sample(void *ctx, const void *view)
+{
+    const struct page *p = ctx;
+    const struct mng_lane_view *v = view;
+    const char *labels[] = { "queue", v->queue_name, "lane", v->lane, NULL };
+    const uint64_t *n = (const void *)((const char *)v + p->column->offset);
+
+    metrics_u64(p->b, p->column->name, labels, *n);
+}
+
+static void lane_segments(void *ctx, const void *view)
+{
+    const struct mng_lane_view *v = view;
+    const char *labels[] = { "queue", v->queue_name, "lane", v->lane, NULL };
+
+    metrics_u64(ctx, "segq_lane_segments", labels, v->n_segs);
+}
+
+static void queue_rate(void *ctx, const void *view)
+{
+    const struct mng_queue_view *v = view;
+    const char *labels[] = { "queue", v->def->name, "limited_by", v->limited_by, NULL };
+
+    metrics_f64(ctx, "segq_queue_allowed_per_second", labels, v->allowed_per_s);
+}
+
+static void queue_granted(void *ctx, const void *view)
+{
+    const struct mng_queue_view *v = view;
+    const char *labels[] = { "queue", v->def->name, NULL };
+
+    metrics_u64(ctx, "segq_queue_granted_total", labels, v->granted);
+}
+
+static void metric_value(void *ctx, const void *view)
+{
+    const struct mng_metric_view *v = view;
+    const char *labels[] = { "metric", v->name, NULL };
+
+    if (v->ok)
+        metrics_f64(ctx, "segq_monitor_value", labels, v->value);
+}
+
+static void metric_ok(void *ctx, const void *view)
+{
+    const struct mng_metric_view *v = view;
+    const char *labels[] = { "metric", v->name, NULL };
+
+    metrics_u64(ctx, "segq_monitor_ok", labels, v->ok);
+}
+
+static void store_page(struct buf *b, const struct mng_store *s)
+{
+    struct mng_store_counts c;
+
+    mng_store_count(s, &c);
+    metrics_head(b, "segq_store_bytes", METRIC_GAUGE, "Size of the store's file");
+    metrics_u64(b, "segq_store_bytes", NULL, c.file_bytes);
+    metrics_head(b, "segq_store_syncs_total", METRIC_COUNTER, "Times it was synced");
+    metrics_u64(b, "segq_store_syncs_total", NULL, c.syncs);
+    metrics_head(b, "segq_store_compactions_total", METRIC_COUNTER, "Times it was rewritten");
+    metrics_u64(b, "segq_store_compactions_total", NULL, c.compactions);
+}
+
+void mng_metrics(void *ctx, struct buf *b)
+{
+    struct mng_service *s = ctx;
+    struct mng_counts c;
+
+    mng_count(s->mng, &c);
+    metrics_rows(b, rows, ARRAY_LEN(rows), &c);
+    metrics_rows(b, shell_rows, ARRAY_LEN(shell_rows), &s->counts);
+    for (size_t i = 0; i < ARRAY_LEN(lane_columns); i++) {
+        struct page p = { b, &lane_columns[i] };
+
+        metrics_head(b, p.column->name, p.column->kind, p.column->help);
+        mng_each_lane(s->mng, 0, lane_sample, &p);
+    }
+    metrics_head(b, "segq_lane_segments", METRIC_GAUGE, "Segments in the lane's chain");
+    mng_each_lane(s->mng, 0, lane_segments, b);
+    metrics_head(b, "segq_queue_allowed_per_second", METRIC_GAUGE,
+                 "What the limits allow now, and which one limits");
+    mng_each_queue(s->mng, queue_rate, b);
+    metrics_head(b, "segq_queue_granted_total", METRIC_COUNTER, "Tickets granted by rate");
+    mng_each_queue(s->mng, queue_granted, b);
+    metrics_head(b, "segq_monitor_value", METRIC_GAUGE, "Last usable reading");
+    mng_each_metric(s->mng, ev_now(s->ev), metric_value, b);
+    metrics_head(b, "segq_monitor_ok", METRIC_GAUGE, "Is there a usable reading");
+    mng_each_metric(s->mng, ev_now(s->ev), metric_ok, b);
+    store_page(b, s->store);
+    metrics_process(b, "queuemng");
+}
+
+bool mng_healthy(void *ctx, struct buf *why)
+{
+    const struct mng_service *s = ctx;
+
+    if (!s->store_ok)
+        buf_str(why, "the store cannot be written");
+    return s->store_ok;
+}

@@ -1,0 +1,75 @@
+/* mng_service.h: queuemng: the shell around the manager's core (mng.h). Shell.
+ *
+ *   routers, segment nodes --rpc--> on_frame -> mng_msg()   -> acts
+ *   timer, every tick ------------------------> mng_tick()  -> acts
+ *   admin API --------------------------------> mng_queue_put() ... -> acts
+ *   monitor ----------------------------------> mng_reading()
+ *
+ * The acts of a turn are gathered. At its end: all puts into the store, one sync, then
+ * all sends in order: so nothing is said that a restarted manager would not know. If the
+ * sync fails, nothing is sent and the links of those who wait for it are closed: they
+ * come back, and are told when the store works again. */
+#ifndef SEGQ_MNG_SERVICE_H
+#define SEGQ_MNG_SERVICE_H
+
+#include "common/admin.h"
+#include "common/arena.h"
+#include "common/keys.h"
+#include "common/map.h"
+#include "common/rpc.h"
+#include "queuemng/mng.h"
+#include "queuemng/mng_cfg.h"
+#include "queuemng/mng_store.h"
+#include "queuemng/monitor.h"
+
+struct mng_shell_counts { /* ever */
+    uint64_t messages, undecodable, store_failures, steps;
+};
+
+struct mng_service {
+    const struct mng_cfg *cfg; /* ref */
+    struct ev *ev;             /* ref */
+    struct rpc *rpc;
+    struct admin *admin;
+    struct mng_store *store;
+    struct mng *mng;
+    struct monitor *monitor;
+    struct ev_timer *tick;
+    msec_t tick_ms; /* when the next one is due */
+    struct cluster_keys keys;
+    char admin_token[256];
+    struct map peers;     /* peer_no -> struct rpc_chan (ref) */
+    peer_no last_peer;
+    struct arena arena;   /* of the frame being decoded */
+    struct mng_out **out; /* steps of this turn, in order; the rest are spares; owned */
+    size_t n_out, cap_out;
+    bool store_ok;
+    struct map yaml;      /* hash of a queue's name -> text applied from the YAML (owned) */
+    struct mng_shell_counts counts;
+};
+
+SQ_CHECK int mng_service_new(struct mng_service **out, struct ev *ev,
+                             const struct mng_cfg *cfg, struct err *e);
+void mng_service_free(struct mng_service *s);
+/* HUP: *cfg has been replaced in place. */
+void mng_service_reload(struct mng_service *s);
+
+/* For one step of the core: give it to mng_...(), nothing else to do. Never NULL. */
+struct mng_out *mng_service_step(struct mng_service *s);
+/* Stores and sends what the steps so far want; false: it could not be stored. Done by
+ * itself at the end of a turn; earlier by those who answer "it is kept". */
+bool mng_service_flush(struct mng_service *s);
+
+/* ---- mng_yaml.c: queues of the configuration. Rule: an entry is applied if its queue
+ * does not exist, or if the entry differs from what was applied last. So what the admin
+ * API changed is kept until the YAML entry itself changes. */
+SQ_CHECK int mng_yaml_load(struct mng_service *s, const char *key, const char *val);
+void mng_yaml_apply(struct mng_service *s);
+void mng_yaml_free(struct mng_service *s);
+
+/* ---- for admin_opts: mng_admin.c, mng_metrics.c */
+void mng_admin(void *ctx, const struct admin_req *q, struct admin_ans *a);
+void mng_metrics(void *ctx, struct buf *b);
+bool mng_healthy(void *ctx, struct buf *why);
+
+#endif

@@ -18,7 +18,8 @@ static const char page[] =
 
 void admin_json(struct admin_ans *a, int status, json_t *j)
 {
-    char *text = j != NULL ? json_dumps(j, JSON_COMPACT | JSON_ENSURE_ASCII) : NULL;
+    size_t flags = JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15);
+    char *text = j != NULL ? json_dumps(j, flags) : NULL;
 
     json_decref(j);
     if (text == NULL) {

@@ -15,7 +15,12 @@ void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx)
                                     .allowed_per_s = q->allowed_per_s,
                                     .limited_by = q->rel.limited_by,
                                     .granted = q->rel.granted };
+        struct release copy;
 
+        if (!q->active) {
+            v.allowed_per_s = pops_peek(m, q, &copy);
+            v.limited_by = copy.limited_by;
+        }
         fn(ctx, &v);
     }
 }

@@ -124,27 +124,53 @@ static void lane_release(struct mng *m, struct mlane *l, uint64_t by_rate)
     pop_go(m, l);
 }
 
-void pops_tick(struct mng *m, struct mqueue *q)
+struct pop_in { /* what the controller is asked, and what that points to */
+    struct release_in in;
+    const struct metric *metrics[16];
+    int64_t weights[LANES_MAX];
+};
+
+static void pop_ask(const struct mng *m, const struct mqueue *q, struct pop_in *p)
 {
     const struct def_limit *limit = q->def.limits.v;
     const struct def_lane *lane = q->def.lanes.v;
-    const struct metric *metrics[16] = { NULL };
-    int64_t weights[LANES_MAX];
-    struct release_in in = { .now_ms = m->now_ms, .def = &q->def };
-    struct release_out out = { 0 };
 
-    in.metrics = metrics;
-    in.weights = weights;
-    in.n_lanes = q->n_lanes;
-    for (size_t i = 0; i < q->def.limits.n && i < ARRAY_LEN(metrics); i++)
+    memset(p, 0, sizeof(*p));
+    p->in = (struct release_in){ .now_ms = m->now_ms,
+                                 .tick_ms = m->opts.tick_ms,
+                                 .def = &q->def,
+                                 .metrics = p->metrics,
+                                 .weights = p->weights,
+                                 .n_lanes = q->n_lanes };
+    for (size_t i = 0; i < q->def.limits.n && i < ARRAY_LEN(p->metrics); i++)
         for (unsigned k = 0; k < m->n_metrics; k++)
             if (strcmp(m->metric[k].name, limit[i].metric) == 0)
-                metrics[i] = &m->metric[k];
+                p->metrics[i] = &m->metric[k];
     for (unsigned i = 0; i < q->n_lanes; i++) {
-        weights[i] = q->def.lanes.n != 0 ? lane[i].weight : 1;
-        in.waiting[i] = q->lane[i].waiting + q->lane[i].returning;
+        p->weights[i] = q->def.lanes.n != 0 ? lane[i].weight : 1;
+        p->in.waiting[i] = q->lane[i].waiting + q->lane[i].returning;
     }
-    release_tick(&q->rel, &in, &out);
+}
+
+/* What would be allowed now: of a queue in which nobody waits, which has no ticks. */
+double pops_peek(const struct mng *m, const struct mqueue *q, struct release *copy)
+{
+    struct release_out out = { 0 };
+    struct pop_in p;
+
+    *copy = q->rel;
+    pop_ask(m, q, &p);
+    release_tick(copy, &p.in, &out);
+    return out.allowed_per_s;
+}
+
+void pops_tick(struct mng *m, struct mqueue *q)
+{
+    struct release_out out = { 0 };
+    struct pop_in p;
+
+    pop_ask(m, q, &p);
+    release_tick(&q->rel, &p.in, &out);
     q->allowed_per_s = out.allowed_per_s;
     for (unsigned i = 0; i < q->n_lanes; i++)
         lane_release(m, &q->lane[i], out.n[i]);

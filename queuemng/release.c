@@ -4,17 +4,17 @@
  * per second times milliseconds), whole numbers, so that nothing is lost or won by
  * rounding however long it runs.
  * A gap between ticks is paid at the smaller of the rate before it and after it: a rate
- * that has just risen was not allowed for the time that has passed already. */
+ * that has just risen was not allowed for the time that has passed already. Of a gap of
+ * more than two ticks (we slept, or nobody waited) the rest is not made up for: no burst. */
 #include "queuemng/release.h"
 
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
-#define NANO            1000000000.0
-#define MAX_GAP_MS      1000  /* we slept longer: the rest is not made up for (no burst) */
-#define FUTURE_MS       5000  /* clocks of machines may differ by this */
-#define HOLD_MS         15000 /* after a metric was lost the rate does not rise */
+#define NANO      1000000000.0
+#define FUTURE_MS 5000  /* clocks of machines may differ by this */
+#define HOLD_MS   15000 /* after a metric was lost the rate does not rise */
 
 void metric_fail(struct metric *m, const char *why)
 {
@@ -270,7 +270,7 @@ void release_tick(struct release *r, const struct release_in *in, struct release
     double before = r->rate_per_s;
     uint64_t n;
 
-    gap = ms_max(0, ms_min(gap, MAX_GAP_MS));
+    gap = ms_max(0, ms_min(gap, 2 * (in->tick_ms > 0 ? in->tick_ms : 100)));
     slew(r, in->def, target_rate(r, in), gap);
     r->last_ms = in->now_ms;
     if (r->rate_per_s == 0)

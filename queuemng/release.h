@@ -43,6 +43,7 @@ struct release { /* the controller of one queue; zero = new */
 
 struct release_in {
     msec_t now_ms;
+    msec_t tick_ms;         /* how often it is called; 0 = 100 */
     const struct queue_def *def;
     const struct metric *const *metrics; /* per def->limits entry; NULL = unknown name */
     unsigned n_lanes;

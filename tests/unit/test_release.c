@@ -151,7 +151,7 @@ Test(release, starts_empty_and_does_not_make_up_for_sleep)
     rig_set(&g, "name: q\nrelease_per_s: 100");
     cr_expect_eq(step(&g, 5000), 0);
     cr_expect_eq(step(&g, 100), 10);
-    cr_expect_eq(step(&g, 60000), 100); /* one second's worth, not a minute's */
+    cr_expect_eq(step(&g, 60000), 20); /* two ticks' worth, not a minute's */
     cr_expect_eq(step(&g, -500), 0);    /* a clock that runs back gives nothing */
     g.in.waiting[0] = 0;
     for (int i = 0; i < 100; i++)

@@ -163,6 +163,11 @@ bool sim_ok(const struct sim *s)
     return !s->failed;
 }
 
+const char *sim_why(const struct sim *s)
+{
+    return s->failed ? s->why : "no violation";
+}
+
 void sim_report(const struct sim *s, FILE *f, const char *program)
 {
     uint64_t i = s->n_trace > SIM_TRACE ? s->n_trace - SIM_TRACE : 0;
@@ -177,7 +182,7 @@ void sim_report(const struct sim *s, FILE *f, const char *program)
             fprintf(f, t->fmt, t->v[0], t->v[1], t->v[2], t->v[3], t->v[4]);
         fputc('\n', f);
     }
-    fprintf(f, "seed %" PRIu64 ": %s\n", s->o.seed, s->failed ? s->why : "no violation");
+    fprintf(f, "seed %" PRIu64 ": %s\n", s->o.seed, sim_why(s));
     fprintf(f, "at %.3f s, step %" PRIu64 "; again: SEED=%" PRIu64 " %s\n",
             (double)s->now / 1e6, s->count.steps, s->o.seed, program);
 }

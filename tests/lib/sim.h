@@ -71,6 +71,7 @@ void sim_heal(struct sim *s, double release_per_s);
  * every position with the true order (I5). Releases go on afterwards. */
 void sim_check_positions(struct sim *s);
 bool sim_ok(const struct sim *s);
+const char *sim_why(const struct sim *s); /* the violation, one sentence */
 /* What went wrong, the end of the trace, how to run it again. */
 void sim_report(const struct sim *s, FILE *f, const char *program);
 

@@ -26,7 +26,9 @@ typedef int64_t usec_t; /* virtual time */
 #define SIM_NOBODY  0xff
 #define SIM_WALL_MS 1800000000000 /* the wall clock when a run begins */
 #define SIM_NEVER_MS 100000000
+#ifndef SIM_TRACE
 #define SIM_TRACE   400
+#endif
 #define SIM_LANES   (SIM_QUEUES_MAX * LANES_MAX)
 #define ROLE_ROUTER  1 /* enum rpc_role, which a test without sockets does not include */
 #define ROLE_SEGMENT 2
@@ -117,8 +119,8 @@ struct sseg { /* a segment that was ever opened */
     uint16_t lane;
     uint8_t node; /* process */
     bool relaxed;
-    bool sealed_seen;
     bool crashed;
+    uint64_t sealed_epoch; /* routers were told "sealed" under it */
     seg_id alias;       /* durable: its tickets belong there */
     node_no owner;      /* as announced to routers */
     uint64_t last_tick; /* of pops */

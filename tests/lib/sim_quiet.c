@@ -97,7 +97,8 @@ bool sim_run_until_quiet(struct sim *s, msec_t max_ms)
     int state = -1;
     unsigned left;
 
-    if (!sim_run_until(s, nobody_waits, max_ms)) {
+    /* some people look again when their pass is over */
+    if (!sim_run_until(s, nobody_waits, max_ms + s->o.pass_ttl_ms + 10000)) {
         f = look(s);
         left = players_left(s, &state);
         sim_fail(s, "not quiet in time: %llu wait, %llu moves, %u players left (one in "

@@ -118,7 +118,7 @@ static void one(struct result *x, uint64_t seed)
     } else {
         if (x->failed++ < SHOWN_MAX)
             sim_report(s, stderr, "sim_mixed");
-        printf("sim_mixed: seed %llu FAILED\n", (unsigned long long)seed);
+        printf("sim_mixed: seed %llu FAILED: %s\n", (unsigned long long)seed, sim_why(s));
     }
     add(x, s);
     sim_free(s);

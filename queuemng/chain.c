@@ -180,6 +180,10 @@ void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st)
         s->state = SEG_SEALED;
         queue_mapped(m, q);
     }
+    if (st->state == SEG_OPEN && s->state == SEG_SEALED && !s->want_seal) {
+        s->want_seal = true; /* taken for sealed while nobody reached it, by this manager */
+        seg_todo(m, s);      /* or by an earlier one */
+    }
     seg_used(s);
     if (st->waiting + st->returning + st->ready != 0)
         queue_wake(m, q);
@@ -379,6 +383,7 @@ static void lane_seal(struct mng *m, struct mlane *l)
             seg_used(s);
             seg_todo(m, s);
             queue_mapped(m, l->q);
+            queue_keep(m, l->q, false); /* a later manager must not open it again (I3) */
         } else if (s->node->draining && s->confirmed && !s->want_seal &&
                    next_open(l, s) != NULL) {
             s->want_seal = true;
@@ -473,9 +478,11 @@ static void lane_remove(struct mng *m, struct mlane *l)
             queue_mapped(m, l->q);
         } else if (seg_over(s) && !s->want_remove) {
             s->want_remove = true;
+            queue_keep(m, l->q, false); /* over, not lost, for a later manager, too */
             wish(m, s);
         } else if (s->want_remove && !s->force && !seg_over(s)) {
             s->want_remove = false; /* somebody came back inside the grace */
+            queue_keep(m, l->q, false);
         }
     }
 }

@@ -160,6 +160,19 @@ static void take_status(struct mng *m, struct mnode *n, const struct seg_status 
     seg_status(m, s, st);
 }
 
+static void seg_removed(struct mng *m, struct mseg *s)
+{
+    struct mlane *l = s->lane;
+
+    log_info("event=segment_removed seg=%llu queue=%s node=%s", (unsigned long long)s->id,
+             l->q->def.name, s->node->name);
+    m->count.removed++;
+    queue_keep(m, l->q, false);
+    queue_mapped(m, l->q);
+    lane_touch(m, l);
+    seg_unlink(m, s);
+}
+
 /* The report is complete: what is not in it is not there. */
 static void node_registered(struct mng *m, struct mnode *n)
 {
@@ -170,6 +183,10 @@ static void node_registered(struct mng *m, struct mnode *n)
 
         if (s->state == SEG_LOST)
             continue;
+        if (!s->seen && s->want_remove) {
+            seg_removed(m, s); /* the link broke before it could say so */
+            continue;
+        }
         if (!s->seen && s->confirmed) {
             seg_lost(m, s);
             continue;
@@ -204,13 +221,7 @@ static void take_gone(struct mng *m, struct mnode *n, seg_id id)
             seg_lost(m, s);
         return;
     }
-    log_info("event=segment_removed seg=%llu queue=%s node=%s", (unsigned long long)id,
-             s->lane->q->def.name, n->name);
-    m->count.removed++;
-    queue_keep(m, s->lane->q, false);
-    queue_mapped(m, s->lane->q);
-    lane_touch(m, s->lane);
-    seg_unlink(m, s);
+    seg_removed(m, s);
 }
 
 void on_seg_status(struct mng *m, struct mnode *n, const struct msg_seg_status *g)

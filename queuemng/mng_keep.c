@@ -77,6 +77,8 @@ static json_t *lane_json(const struct mlane *l)
 
         if (alias_of(l, s->id) != 0)
             continue; /* source of a committed move: its tickets are the target's */
+        if (s->want_remove)
+            continue; /* nobody is in it any more: if it is missing, it is not lost */
         json_array_append_new(segs, json_pack("[I,I,i,I,i]", (json_int_t)s->id,
                                               (json_int_t)s->node->no, s->state,
                                               (json_int_t)s->capacity, s->kind));

@@ -223,21 +223,26 @@ static void on_coding(struct head *h, struct slice v)
         h->refuse_coding = true; /* something before it that we do not do: 501 */
 }
 
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* A list: members between commas, blanks around them. */
 static void on_connection(struct head *h, struct slice v)
 {
-    size_t i = 0;
+    for (size_t i = 0; i < v.n; i++) {
+        size_t from = i, to;
 
-    while (i < v.n) {
-        size_t from;
-
-        while (i < v.n && (v.p[i] == ' ' || v.p[i] == ',' || v.p[i] == '\t'))
+        while (i < v.n && v.p[i] != ',')
             i++;
-        from = i;
-        while (i < v.n && v.p[i] != ' ' && v.p[i] != ',' && v.p[i] != '\t')
-            i++;
-        if (i - from == 5 && http_ieq(v.p + from, "close", 5))
+        for (to = i; from < to && is_blank(v.p[from]); from++)
+            continue;
+        while (to > from && is_blank(v.p[to - 1]))
+            to--;
+        if (to - from == 5 && http_ieq(v.p + from, "close", 5))
             h->conn_close = true;
-        else if (i - from == 10 && http_ieq(v.p + from, "keep-alive", 10))
+        else if (to - from == 10 && http_ieq(v.p + from, "keep-alive", 10))
             h->conn_keep = true;
     }
 }

@@ -1,0 +1,35 @@
+/* fuzz_body.c: whatever is posted, body.c answers with a sound join_body or a reason. */
+#include <stdlib.h>
+#include <string.h>
+
+#include "router/body.h"
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
+
+static void must(bool ok)
+{
+    if (!ok)
+        abort();
+}
+
+int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
+{
+    char *exact = malloc(size + (size == 0));
+    struct join_body b;
+    const char *why = NULL;
+    int rc;
+
+    must(exact != NULL);
+    memcpy(exact, data, size);
+    rc = body_join(&b, exact, size, &why);
+    free(exact);
+    must(rc == 0 || rc == SQ_EINVAL || rc == SQ_ENOMEM);
+    must(why != NULL && (rc == SQ_EINVAL) == (why[0] != '\0'));
+    if (rc != 0)
+        return 0;
+    must(b.client < CLIENT_NCLASSES);
+    must(b.subject_len <= SUBJECT_MAX_LEN && b.lane_len <= NAME_MAX_LEN);
+    for (size_t i = 0; i < b.subject_len; i++)
+        must((uint8_t)b.subject[i] >= 0x20 && b.subject[i] != 0x7f);
+    return 0;
+}

@@ -1,0 +1,254 @@
+/* test_mng_admin.c: the admin API and the life of queue definitions, on a real service
+ * with a store of its own; no HTTP in between. */
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/log.h"
+#include "queuemng/mng_service.h"
+
+struct rig {
+    char dir[64];
+    struct ev *ev;
+    struct mng_cfg cfg;
+    struct mng_service *s;
+    struct admin_ans a;
+    json_t *j; /* of the last answer */
+};
+
+static void start(struct rig *g, const char *queues)
+{
+    char set[4][200];
+    const char *sets[] = { set[0], set[1], set[2], set[3], "create_keys=true",
+                           "listen=127.0.0.1:0", "admin=127.0.0.1:0" };
+    struct err e = { 0 };
+
+    log_set_level(LOG_ERROR);
+    cr_assert_eq(keys_init(&e), 0);
+    snprintf(set[0], sizeof(set[0]), "secret_file=%s/s", g->dir);
+    snprintf(set[1], sizeof(set[1]), "admin_token_file=%s/t", g->dir);
+    snprintf(set[2], sizeof(set[2]), "data_dir=%s/data", g->dir);
+    snprintf(set[3], sizeof(set[3]), "queues=%s", queues);
+    cr_assert_eq(cfg_load(&g->cfg, sizeof(g->cfg), mng_keys, NULL, sets, ARRAY_LEN(sets), &e),
+                 0, "%s", e.text);
+    cr_assert_eq(ev_new(&g->ev, &e), 0);
+    cr_assert_eq(mng_service_new(&g->s, g->ev, &g->cfg, &e), 0, "%s", e.text);
+}
+
+static void begin(struct rig *g, const char *queues)
+{
+    memset(g, 0, sizeof(*g));
+    snprintf(g->dir, sizeof(g->dir), "/tmp/segq-admin-XXXXXX");
+    cr_assert_not_null(mkdtemp(g->dir));
+    start(g, queues);
+}
+
+static void stop(struct rig *g)
+{
+    mng_service_free(g->s);
+    ev_free(g->ev);
+    cfg_clear(&g->cfg, mng_keys);
+}
+
+static void end(struct rig *g)
+{
+    char cmd[100];
+
+    stop(g);
+    json_decref(g->j);
+    buf_fini(&g->a.body);
+    snprintf(cmd, sizeof(cmd), "rm -rf %s", g->dir);
+    cr_expect_eq(system(cmd), 0);
+}
+
+static int ask_as(struct rig *g, bool authorized, const char *method, const char *path,
+                  const char *query, const char *if_match, const char *body)
+{
+    struct admin_req q = { .method = method, .path = path, .query = query,
+                           .if_match = if_match, .authorized = authorized,
+                           .body = (const uint8_t *)body, .body_len = strlen(body) };
+
+    buf_fini(&g->a.body);
+    memset(&g->a, 0, sizeof(g->a));
+    buf_init(&g->a.body);
+    mng_admin(g->s, &q, &g->a);
+    json_decref(g->j);
+    g->j = json_loadb((const char *)g->a.body.data, g->a.body.len, 0, NULL);
+    return g->a.status;
+}
+
+static int ask(struct rig *g, const char *method, const char *path, const char *body)
+{
+    return ask_as(g, true, method, path, "", "", body);
+}
+
+static const char *text(const struct rig *g, const char *key)
+{
+    const char *s = json_string_value(json_object_get(g->j, key));
+
+    return s != NULL ? s : "";
+}
+
+#define Q "/v1/admin/queues/"
+
+Test(admin, nothing_without_the_token)
+{
+    struct rig g;
+
+    begin(&g, "[{name: login}]");
+    cr_expect_eq(ask_as(&g, false, "GET", "/v1/admin/cluster", "", "", ""), 401);
+    cr_expect_eq(ask_as(&g, false, "POST", Q "login/pause", "", "", ""), 401);
+    cr_expect_eq(ask_as(&g, false, "GET", "/", "", "", ""), 200);
+    cr_expect_eq(ask_as(&g, false, "GET", "/x", "", "", ""), 404);
+    cr_expect_str_eq(mng_queue_get(g.s->mng, "login", NULL)->state == DEF_OPEN ? "open" : "",
+                     "open");
+    end(&g);
+}
+
+Test(admin, definitions)
+{
+    struct rig g;
+
+    begin(&g, "[{name: login}]");
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/queues", ""), 200);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "queues")), 1);
+    cr_expect_eq(ask(&g, "GET", Q "login", ""), 200);
+    cr_expect_str_eq(text(&g, "claim"), "1m");
+    cr_expect_str_eq(g.a.etag, "\"1\"");
+    cr_expect_eq(ask(&g, "PATCH", Q "login", "{\"claim\":\"5s\",\"idle\":{\"game\":\"3s\"}}"),
+                 200);
+    cr_expect_str_eq(text(&g, "claim"), "5s");
+    cr_expect_str_eq(text(&g, "pass_ttl"), "5m");
+    cr_expect_str_eq(g.a.etag, "\"2\"");
+    cr_expect_eq(ask_as(&g, true, "PATCH", Q "login", "", "\"1\"", "{}"), 412);
+    cr_expect_str_eq(text(&g, "code"), "conflict");
+    cr_expect_eq(ask_as(&g, true, "PATCH", Q "login", "", "\"7\", \"2\"", "{}"), 200);
+    cr_expect_eq(ask_as(&g, true, "PUT", Q "new", "", "*", "{}"), 412);
+    cr_expect_eq(ask(&g, "PUT", Q "new", "{\"release_per_s\":5}"), 201);
+    cr_expect_eq(ask(&g, "PUT", Q "new", "{\"release_per_s\":6,\"name\":\"new\",\"version\":1}"),
+                 200);
+    cr_expect_eq(ask(&g, "DELETE", Q "new", ""), 204);
+    cr_expect_eq(ask(&g, "GET", Q "new", ""), 404);
+    cr_expect_eq(ask(&g, "DELETE", Q "new", ""), 404);
+    cr_expect_eq(ask(&g, "PATCH", Q "new", "{}"), 404);
+    end(&g);
+}
+
+Test(admin, what_is_refused_changes_nothing)
+{
+    static const char *const bad[] = {
+        "", "[]", "{", "{\"claims\":1}", "{\"claim\":\"soon\"}", "{\"claim\":-1}",
+        "{\"name\":\"other\"}", "{\"claim\":null}", "{\"claim\":\"2h\"}",
+        "{\"claim\":\"1s\",\"claim\":\"2s\"}", "{\"open_next_at\":2}",
+        "{\"limits\":[{\"metric\":\"a\",\"tiers\":[]}]}",
+    };
+    struct rig g;
+
+    begin(&g, "[{name: login}]");
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        cr_expect_eq(ask(&g, "PATCH", Q "login", bad[i]), 400, "%s: %d", bad[i], g.a.status);
+        cr_expect_str_eq(text(&g, "code"), "bad_request");
+        cr_expect_eq(ask(&g, "PUT", Q "fresh", bad[i]), 400, "%s: %d", bad[i], g.a.status);
+    }
+    cr_expect_eq(ask(&g, "PUT", Q "Bad", "{}"), 400);
+    cr_expect_eq(ask(&g, "GET", Q "fresh", ""), 404);
+    cr_expect_eq(ask(&g, "GET", Q "login", ""), 200);
+    cr_expect_str_eq(g.a.etag, "\"1\"");
+    cr_expect_eq(ask(&g, "PATCH", Q "login", "{\"lanes\":[{\"name\":\"other\"}]}"), 409);
+    cr_expect_str_eq(text(&g, "code"), "conflict");
+    end(&g);
+}
+
+Test(admin, orders_and_wrong_ways)
+{
+    static const struct {
+        const char *method, *path, *query;
+        int status;
+    } t[] = {
+        { "POST", Q "login/pause", "", 200 },      { "POST", Q "login/close", "", 200 },
+        { "POST", Q "login/open", "", 200 },       { "POST", Q "login/resume", "", 200 },
+        { "POST", Q "login/flush", "", 200 },      { "POST", Q "login/release", "n=5", 200 },
+        { "POST", Q "login/release", "n=0", 400 }, { "POST", Q "login/release", "n=-1", 400 },
+        { "POST", Q "login/release", "", 400 },    { "POST", Q "nope/release", "n=5", 404 },
+        { "POST", Q "nope/pause", "", 404 },       { "GET", Q "login/pause", "", 405 },
+        { "POST", Q "login", "", 405 },            { "POST", Q "login/dance", "", 404 },
+        { "POST", "/v1/admin/cluster", "", 405 },  { "GET", "/v1/admin/cluster/", "", 404 },
+        { "GET", "/v1/admin/queues/", "", 404 },   { "POST", "/v1/admin/nodes/x/drain", "", 404 },
+        { "GET", "/v1/admin/nodes/x/drain", "", 405 }, { "GET", "/v1/admin/targets", "", 200 },
+        { "GET", "/v1/admin/cluster", "", 200 },
+    };
+    struct rig g;
+
+    begin(&g, "[{name: login}]");
+    for (size_t i = 0; i < ARRAY_LEN(t); i++) {
+        int status = ask_as(&g, true, t[i].method, t[i].path, t[i].query, "", "");
+
+        cr_expect_eq(status, t[i].status, "%s %s: %d", t[i].method, t[i].path, status);
+        cr_expect(status != 405 || g.a.allow != NULL);
+        cr_expect_not_null(g.j);
+    }
+    cr_expect_eq(json_array_size(json_object_get(g.j, "queues")), 1);
+    end(&g);
+}
+
+Test(admin, what_is_kept_and_what_the_yaml_overrules)
+{
+    struct rig g;
+
+    begin(&g, "[{name: login, claim: 10s}, {name: other}]");
+    cr_expect_eq(ask(&g, "PATCH", Q "login", "{\"claim\":\"20s\"}"), 200);
+    cr_expect_eq(ask(&g, "POST", Q "login/pause", ""), 200);
+    cr_expect_eq(ask(&g, "DELETE", Q "other", ""), 204);
+    stop(&g);
+    start(&g, "[{name: login, claim: 10s}, {name: other}]"); /* the same YAML */
+    cr_expect_eq(ask(&g, "GET", Q "login", ""), 200);
+    cr_expect_str_eq(text(&g, "claim"), "20s");
+    cr_expect_str_eq(text(&g, "state"), "paused");
+    cr_expect_eq(ask(&g, "GET", Q "other", ""), 200); /* does not exist: made again */
+    stop(&g);
+    start(&g, "[{name: login, claim: 30s}]"); /* the entry changed */
+    cr_expect_eq(ask(&g, "GET", Q "login", ""), 200);
+    cr_expect_str_eq(text(&g, "claim"), "30s");
+    cr_expect_str_eq(text(&g, "state"), "open");
+    cr_expect_eq(ask(&g, "GET", Q "other", ""), 200); /* its entry is gone, it is not */
+    end(&g);
+}
+
+Test(admin, epochs_grow_and_two_managers_cannot_share)
+{
+    struct mng_service *second;
+    struct mng_counts c;
+    struct rig g;
+    struct err e;
+
+    begin(&g, "[]");
+    mng_count(g.s->mng, &c);
+    cr_expect_eq(c.epoch, 1);
+    cr_expect_lt(mng_service_new(&second, g.ev, &g.cfg, &e), 0);
+    stop(&g);
+    start(&g, "[]");
+    mng_count(g.s->mng, &c);
+    cr_expect_eq(c.epoch, 2);
+    end(&g);
+}
+
+Test(admin, metrics_page)
+{
+    struct rig g;
+    struct buf b;
+
+    begin(&g, "[{name: login, release_per_s: 12}]");
+    buf_init(&b);
+    mng_metrics(g.s, &b);
+    buf_byte(&b, 0);
+    cr_assert(!b.failed);
+    cr_expect(strstr((char *)b.data, "segq_manager_epoch 1\n") != NULL);
+    cr_expect(strstr((char *)b.data, "segq_lane_waiting{queue=\"login\",lane=\"default\"} 0\n"));
+    cr_expect(strstr((char *)b.data, "segq_queue_allowed_per_second{queue=\"login\","
+                                     "limited_by=\"fixed\"} 12\n") != NULL);
+    buf_fini(&b);
+    end(&g);
+}

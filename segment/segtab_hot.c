@@ -1,0 +1,368 @@
+/* segtab_hot.c: polls, joins and leaves: what a segment does a million times a second.
+ *
+ * A token's (segment, number) is a slot by arithmetic: its own segment's number, or, if
+ * that segment was absorbed, one lookup in a relocation table. */
+#include "segment/segtab_int.h"
+
+#include <string.h>
+
+enum spot_kind segtab_find(const struct segtab *t, seg_id seg, uint32_t number,
+                           struct spot *s)
+{
+    uint64_t v = map_get(&t->homes, seg);
+    const struct reloc *r = (const struct reloc *)(uintptr_t)(v & ~3ull);
+
+    if (v == MAP_NONE)
+        return SPOT_UNKNOWN;
+    s->id = (struct ticket_id){ seg, number };
+    if (SQ_LIKELY((v & 3) == HOME_SEG)) {
+        s->seg = (struct seg *)(uintptr_t)v;
+        s->slot = number < s->seg->b.joined ? number : SEGQ_NONE;
+        s->reason = number >= s->seg->b.joined ? GONE_LOST : GONE_EXPIRED;
+        return SPOT_HERE;
+    }
+    if ((v & 3) == HOME_MOVED) {
+        s->moved_to = t->moved[v >> 2].to;
+        return SPOT_MOVED;
+    }
+    if (r->host == NULL) /* a commit that is not complete */
+        return SPOT_UNKNOWN;
+    s->seg = r->host;
+    s->slot = number < r->bits ? reloc_slot(r, number) : SEGQ_NONE;
+    /* What was before the first that waited had been released, as far as we can know. */
+    s->reason = number >= r->bits    ? GONE_LOST
+                : number < r->first ? GONE_FINISHED
+                                    : GONE_EXPIRED;
+    return SPOT_HERE;
+}
+
+/* ---- polls ----------------------------------------------------------------------- */
+
+/* An idle deadline: not before idle time and told interval are over. */
+static uint8_t deadline(const struct segtab *t, const struct seg *g, uint32_t ms)
+{
+    uint32_t units = (uint32_t)(ms * g->per_unit) + 2;
+
+    return (uint8_t)(segtab_unit(t, g) + (units < BODY_HORIZON ? units : BODY_HORIZON));
+}
+
+static uint32_t idle_ms(const struct seg *g, unsigned client)
+{
+    return g->queue->idle_ms[client < CLIENT_NCLASSES ? client : CLIENT_GAME];
+}
+
+static uint32_t told_ms(const struct segtab *t, const struct seg *g, uint64_t position,
+                        uint32_t number)
+{
+    uint32_t salt = number ^ (uint32_t)t->now.now_ms;
+    uint32_t ms = pace_jittered_ms(&g->queue->pace[g->lane], position, salt);
+
+    return ms < g->told_max_ms ? ms : g->told_max_ms;
+}
+
+static void place_waiting(struct segtab *t, const struct spot *s, unsigned client,
+                          struct place_ans *a)
+{
+    struct seg *g = s->seg;
+
+    a->state = PLACE_WAITING;
+    a->position = g->ahead + segq_rank(&g->b.q, s->slot) + 1;
+    a->poll_after_ms = told_ms(t, g, a->position, s->id.number);
+    segq_mark(&g->b.q, s->slot, deadline(t, g, idle_ms(g, client) + a->poll_after_ms));
+    if (SQ_UNLIKELY(g->out != NULL))
+        xfer_out_touch(&g->out->out, s->slot);
+}
+
+static void place_gone(struct place_ans *a, unsigned reason)
+{
+    a->state = PLACE_GONE;
+    a->reason = (uint8_t)reason;
+}
+
+static void make_pass(struct segtab *t, const struct seg *g, const struct session *x,
+                      struct place_ans *a, struct arena *mem)
+{
+    const struct subject *sub = subjects_by_ticket(&g->b.subjects, x->id);
+    struct seg_pass p = {
+        .queue = g->queue->name,
+        .lane = g->queue->lanes[g->lane],
+        .issuer = g->queue->issuer,
+        .subject = sub != NULL ? sub->text : NULL,
+        .subject_len = sub != NULL ? sub->len : 0,
+        .seg = x->id.seg,
+        .number = x->id.number,
+        .released_at_ms = x->released_at_ms,
+        .expires_s = x->released_at_ms / 1000 + g->queue->pass_ttl_s,
+    };
+    char *text = arena_alloc(mem, MSG_PASS_MAX);
+    int n = text != NULL ? t->o.make_pass(t->o.ctx, &p, text) : -1;
+
+    if (n < 0) { /* no memory, or an impossible name: ask again */
+        a->state = PLACE_BUSY;
+        return;
+    }
+    t->n.passes_made++;
+    a->state = PLACE_ADMITTED;
+    a->pass = text;
+    a->pass_len = (uint16_t)n;
+    a->released_at_ms = p.released_at_ms;
+    a->pass_expires_s = p.expires_s;
+}
+
+static void place_returning(struct segtab *t, struct seg *g, struct session *x,
+                            unsigned client, struct place_ans *a)
+{
+    uint32_t retry = t->o.retry_ms;
+    msec_t until = t->service_ms + idle_ms(g, client) + retry;
+
+    if (x->state == SESSION_GRACE) {
+        t->n.returned++;
+        segtab_touch(t, g);
+    }
+    session_set(&g->b.released, x, SESSION_RETURNING, until);
+    a->state = PLACE_WAITING;
+    a->position = 1;
+    a->poll_after_ms = retry;
+}
+
+static void place_released(struct segtab *t, struct seg *g, struct session *x,
+                           unsigned client, struct place_ans *a, struct arena *mem)
+{
+    x->client = (uint8_t)client;
+    switch ((enum session_state)x->state) {
+    case SESSION_READY:
+    case SESSION_ADMITTED:
+        if (x->expires_ms <= t->now.now_ms) {
+            place_gone(a, GONE_FINISHED);
+            return;
+        }
+        make_pass(t, g, x, a, mem);
+        if (x->state == SESSION_READY && a->state == PLACE_ADMITTED) {
+            session_set(&g->b.released, x, SESSION_ADMITTED, x->expires_ms);
+            t->n.admitted++;
+            segtab_touch(t, g);
+        }
+        return;
+    case SESSION_GRACE:
+    case SESSION_RETURNING:
+        place_returning(t, g, x, client, a);
+        return;
+    default:
+        place_gone(a, x->reason);
+    }
+}
+
+/* Why a dead ticket without a record is dead, as far as that is still known. */
+static unsigned reason_of(const struct spot *s)
+{
+    const struct segq *q = &s->seg->b.q;
+
+    if (s->slot == SEGQ_NONE)
+        return s->reason;
+    switch (segq_epitaph(q, s->slot)) {
+    case DEAD_LEFT:
+        return GONE_LEFT;
+    case DEAD_EXPIRED:
+        return GONE_EXPIRED;
+    case DEAD_POPPED:
+        return GONE_FINISHED;
+    case DEAD_UNSAID:
+        break;
+    }
+    return s->slot < q->popped_end ? GONE_FINISHED : GONE_EXPIRED;
+}
+
+static void place_one(struct segtab *t, const struct place_req *r, struct place_ans *a,
+                      struct arena *mem)
+{
+    struct session *x;
+    struct spot s;
+    enum spot_kind k = segtab_find(t, r->seg, r->number, &s);
+
+    memset(a, 0, sizeof(*a));
+    if (SQ_UNLIKELY(k == SPOT_UNKNOWN)) {
+        a->state = PLACE_UNKNOWN;
+        t->n.unknown++;
+    } else if (SQ_UNLIKELY(k == SPOT_MOVED)) {
+        a->state = PLACE_MOVED;
+        a->moved_to = s.moved_to;
+        t->n.moved++;
+    } else if (SQ_UNLIKELY(seg_is_fenced(s.seg))) {
+        a->state = PLACE_BUSY;
+        t->n.busy++;
+    } else if (s.slot != SEGQ_NONE && segq_is_alive(&s.seg->b.q, s.slot)) {
+        place_waiting(t, &s, r->client, a);
+    } else if ((x = sessions_find(&s.seg->b.released, s.id)) != NULL) {
+        place_released(t, s.seg, x, r->client, a, mem);
+    } else {
+        place_gone(a, reason_of(&s));
+    }
+}
+
+void segtab_place(struct segtab *t, struct seg_now now, const struct place_req *req,
+                  uint32_t n, struct place_ans *ans, struct arena *mem)
+{
+    segtab_clock(t, now);
+    for (uint32_t i = 0; i < n; i++)
+        place_one(t, &req[i], &ans[i], mem);
+    t->n.places += n;
+}
+
+/* ---- joins ----------------------------------------------------------------------- */
+
+/* false: this subject has no live ticket here. */
+static bool append_existing(struct segtab *t, struct seg *g, const struct append_req *r,
+                            struct append_ans *a)
+{
+    const struct subject *x = subjects_by_name(&g->b.subjects, r->subject_hash, r->subject,
+                                               r->subject_len);
+    struct spot s;
+
+    if (x == NULL || segtab_find(t, x->id.seg, x->id.number, &s) != SPOT_HERE)
+        return false;
+    a->state = APPEND_EXISTING;
+    a->seg = x->id.seg;
+    a->number = x->id.number;
+    a->issued_s = x->issued_s;
+    a->client = x->client;
+    a->position = 1; /* released or returning */
+    a->poll_after_ms = t->o.retry_ms;
+    if (s.slot != SEGQ_NONE && segq_is_alive(&g->b.q, s.slot)) {
+        struct place_ans p;
+
+        if (seg_is_fenced(g)) {
+            a->state = APPEND_BUSY;
+            return true;
+        }
+        place_waiting(t, &s, x->client, &p);
+        a->position = p.position;
+        a->poll_after_ms = p.poll_after_ms;
+    }
+    return true;
+}
+
+static int remember(struct seg *g, const struct append_req *r, const struct append_ans *a)
+{
+    struct subject x = {
+        .id = { g->b.id, a->number },
+        .issued_s = a->issued_s,
+        .client = r->client,
+        .len = r->subject_len,
+        .hash = r->subject_hash,
+        .text = (char *)(uintptr_t)r->subject, /* only read */
+    };
+
+    return r->subject_len > 0 ? subjects_add(&g->b.subjects, &x) : 0;
+}
+
+static void append_new(struct segtab *t, struct seg *g, const struct append_req *r,
+                       struct append_ans *a)
+{
+    struct segq *q = &g->b.q;
+
+    a->state = APPEND_BUSY;
+    if (segq_append(q, 0, &a->number) < 0)
+        return;
+    a->issued_s = (uint32_t)(t->now.wall_ms / 1000);
+    if (remember(g, r, a) < 0) {
+        segq_drop(q, a->number, DEAD_LEFT);
+        g->b.joined = q->end;
+        return;
+    }
+    g->b.joined = q->end;
+    a->state = APPEND_OK;
+    a->client = r->client;
+    a->seg = g->b.id;
+    a->position = g->ahead + segq_rank(q, a->number) + 1;
+    a->poll_after_ms = told_ms(t, g, a->position, a->number);
+    segq_mark(q, a->number, deadline(t, g, idle_ms(g, r->client) + a->poll_after_ms));
+    if (g->b.joined >= g->capacity)
+        segq_seal(q);
+    t->n.joined++;
+    segtab_wake(t, g);
+    segtab_touch(t, g);
+}
+
+static void append_one(struct segtab *t, const struct append_req *r, struct append_ans *a)
+{
+    uint64_t v = map_get(&t->homes, r->seg);
+    struct seg *g = (struct seg *)(uintptr_t)v;
+
+    memset(a, 0, sizeof(*a));
+    if (v == MAP_NONE || (v & 3) != HOME_SEG) {
+        a->state = APPEND_UNKNOWN;
+        t->n.unknown++;
+        return;
+    }
+    if (r->subject_len > 0 && append_existing(t, g, r, a))
+        return;
+    if (g->b.q.sealed) {
+        a->state = APPEND_SEALED;
+        a->next = g->next;
+        t->n.sealed_answers++;
+        return;
+    }
+    append_new(t, g, r, a);
+    t->n.busy += a->state == APPEND_BUSY;
+}
+
+void segtab_append(struct segtab *t, struct seg_now now, const struct append_req *req,
+                   uint32_t n, struct append_ans *ans)
+{
+    segtab_clock(t, now);
+    for (uint32_t i = 0; i < n; i++)
+        append_one(t, &req[i], &ans[i]);
+    t->n.appends += n;
+}
+
+/* ---- leaves ---------------------------------------------------------------------- */
+
+static void drop_here(struct segtab *t, const struct spot *s)
+{
+    struct seg *g = s->seg;
+    struct session *x;
+
+    if (s->slot != SEGQ_NONE && segq_drop(&g->b.q, s->slot, DEAD_LEFT)) {
+        subjects_del(&g->b.subjects, s->id);
+        if (g->out != NULL)
+            xfer_out_touch(&g->out->out, s->slot);
+        g->left++;
+        t->n.left++;
+        segtab_touch(t, g);
+        return;
+    }
+    x = sessions_find(&g->b.released, s->id);
+    if (x != NULL && x->state != SESSION_OVER)
+        segtab_over(t, g, x, GONE_LEFT);
+}
+
+static void drop_one(struct segtab *t, const struct drop_req *r, struct drop_ans *a)
+{
+    struct spot s;
+    enum spot_kind k = segtab_find(t, r->seg, r->number, &s);
+
+    memset(a, 0, sizeof(*a));
+    if (k == SPOT_UNKNOWN) {
+        a->state = DROP_UNKNOWN;
+        t->n.unknown++;
+    } else if (k == SPOT_MOVED) {
+        a->state = DROP_MOVED;
+        a->moved_to = s.moved_to;
+        t->n.moved++;
+    } else if (seg_is_fenced(s.seg)) {
+        a->state = DROP_BUSY;
+        t->n.busy++;
+    } else {
+        a->state = DROP_OK;
+        drop_here(t, &s);
+    }
+}
+
+void segtab_drop(struct segtab *t, struct seg_now now, const struct drop_req *req,
+                 uint32_t n, struct drop_ans *ans)
+{
+    segtab_clock(t, now);
+    for (uint32_t i = 0; i < n; i++)
+        drop_one(t, &req[i], &ans[i]);
+    t->n.drops += n;
+}

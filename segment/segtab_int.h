@@ -1,0 +1,188 @@
+/* segtab_int.h: what the parts of segtab share.
+ *   segtab.c         life, peers, clock, the tick
+ *   segtab_hot.c     polls, joins, leaves
+ *   segtab_orders.c  what the manager orders
+ *   segtab_report.c  what it is told
+ *   segtab_move.c    moves, both sides */
+#ifndef SEGQ_SEGTAB_INT_H
+#define SEGQ_SEGTAB_INT_H
+
+#include "common/list.h"
+#include "common/map.h"
+#include "common/pace.h"
+#include "segment/body.h"
+#include "segment/segtab.h"
+#include "segment/xfer.h"
+
+#define SEGTAB_UNIT_MS      100   /* the smallest idle unit */
+#define SEGTAB_MOVED_MAX    4096  /* aliases remembered after a move away */
+#define SEGTAB_TOMB_MS      60000 /* how long the reason of a no-show is known */
+#define SEGTAB_REPORT_MS    100   /* reports come at most this often */
+#define SEGTAB_BEAT_MS      1000  /* and at least this often */
+#define SEGTAB_STALL_MS     5000  /* a copy that does not advance is aborted */
+#define SEGTAB_IN_STALL_MS  30000 /* a target waits longer: its source is being told, too */
+#define SEGTAB_SELF         UINT32_MAX /* the peer of a move within this node */
+#define SEGTAB_ROLE_ROUTER  1 /* enum rpc_role: that header is a shell's */
+#define SEGTAB_ROLE_SEGMENT 2
+#define SEGTAB_ROLE_MANAGER 3
+
+struct queue { /* the rules of one queue; owned by segtab, never freed before it */
+    queue_id id;
+    char *name, *issuer;
+    char *lanes[LANES_MAX];
+    uint32_t n_lanes;
+    uint32_t idle_ms[CLIENT_NCLASSES];
+    uint32_t claim_ms, grace_ms, pass_ttl_s;
+    struct pace pace[LANES_MAX];
+    struct list segs; /* its segments on this node */
+};
+
+struct move;
+
+struct seg { /* one hosted segment */
+    struct body b;
+    struct queue *queue; /* ref */
+    uint8_t lane;
+    bool dirty_tags;
+    uint32_t capacity;
+    seg_id next;
+    uint64_t ahead;
+    uint32_t unit_ms;
+    double per_unit;      /* 1 / unit_ms */
+    uint32_t told_max_ms; /* idle time and told interval must fit into the horizon */
+    uint32_t sweep_block;
+    uint8_t swept_unit;   /* the unit of the last whole sweep */
+    uint64_t last_tick;
+    uint32_t last_n;      /* its answer */
+    uint64_t popped, no_shows, expired, left;
+    struct move *out, *in; /* ref; under way */
+    struct list_node node;   /* in segtab.segs */
+    struct list_node queued; /* in queue.segs */
+    struct list_node dirty;  /* in segtab.dirty: to be settled and reported */
+    struct list_node active; /* in segtab.active: somebody waits, or was released */
+};
+
+enum move_stage { /* of either side */
+    MOVE_DIALLING, /* out: no link to the target's node yet */
+    MOVE_RUNNING,  /* out: copying, perhaps fenced; in: receiving */
+    MOVE_READY,    /* in: has everything; only MOVE_END decides */
+};
+
+struct move {
+    struct list_node node; /* in segtab.moves */
+    uint64_t id;
+    seg_id from, to;
+    uint8_t side; /* enum move_side */
+    enum move_stage stage;
+    peer_no peer; /* 0: none (any more) */
+    struct seg *seg; /* ref: the local segment */
+    char peer_name[NAME_MAX_LEN + 1], peer_addr[64];
+    msec_t progress_ms, told_ms;
+    union {
+        struct xfer_out out;
+        struct xfer_in in;
+    };
+};
+
+struct peer {
+    peer_no no;
+    uint8_t role;
+    char name[NAME_MAX_LEN + 1];
+};
+
+struct moved { /* a ring: the oldest is forgotten */
+    seg_id id, to;
+};
+
+/* What a segment id in a token or request stands for: the low bits of a value in `homes`. */
+enum home_kind { HOME_SEG = 0, HOME_RELOC = 1, HOME_MOVED = 2 };
+
+struct segtab {
+    struct segtab_opts o;
+    char addr[64], admin[64];
+    struct block_pool pool;
+    struct map homes;  /* seg_id -> struct seg *, struct reloc * or index of moved */
+    struct map queues; /* queue_id -> struct queue * */
+    struct list segs, dirty, active, moves;
+    struct moved *moved; /* owned ring, allocated at the first need */
+    uint32_t n_moved;    /* ever */
+    struct peer *peers;  /* owned */
+    uint32_t n_peers, cap_peers, n_routers;
+    peer_no manager;     /* 0: none */
+    char manager_name[NAME_MAX_LEN + 1];
+    uint64_t epoch;      /* the highest seen */
+    uint64_t told_epoch; /* under which, and to whom, everything was last reported */
+    peer_no told_to;
+    struct seg_now now;  /* of the present call */
+    msec_t clock_at_ms;  /* when the service clock was last advanced */
+    bool clock_runs;
+    msec_t service_ms;
+    msec_t report_ms, beat_ms;
+    struct outbox loop[2]; /* messages of this node to itself */
+    unsigned loop_in;      /* which one is being filled */
+    struct segtab_counts n;
+};
+
+/* ---- segtab.c -------------------------------------------------------------------- */
+void segtab_clock(struct segtab *t, struct seg_now now);
+uint8_t segtab_unit(const struct segtab *t, const struct seg *g); /* now, modulo 256 */
+void segtab_fit_unit(struct segtab *t, struct seg *g); /* after rules or pace changed */
+struct peer *segtab_peer(struct segtab *t, peer_no no);        /* or NULL */
+const struct peer *segtab_peer_named(const struct segtab *t, const char *name,
+                                     uint8_t role);
+void segtab_touch(struct segtab *t, struct seg *g); /* changed: settle and report */
+void segtab_wake(struct segtab *t, struct seg *g);  /* has waiting or released tickets */
+/* Where a message of this node goes: to `peer`, or round to ourselves. */
+struct outbox *segtab_to(struct segtab *t, peer_no peer, struct outbox *out);
+struct seg *segtab_seg_new(struct segtab *t, const struct msg_seg_open *m,
+                           struct queue *q); /* NULL: no memory */
+void segtab_seg_free(struct segtab *t, struct seg *g);
+struct seg *segtab_seg(const struct segtab *t, seg_id id); /* hosted under this id */
+SQ_CHECK int segtab_home_set(struct segtab *t, seg_id id, enum home_kind k, void *p);
+void segtab_home_moved(struct segtab *t, seg_id id, seg_id to);
+/* The ticket left the line: its name is free again, a copy of it must follow. */
+void segtab_died(struct seg *g, uint32_t slot);
+void segtab_over(struct segtab *t, struct seg *g, struct session *x, int reason);
+
+/* ---- segtab_hot.c ---------------------------------------------------------------- */
+struct spot { /* where a token's ticket is */
+    struct seg *seg;
+    struct ticket_id id;
+    uint32_t slot;  /* SEGQ_NONE: it was dead when its segment was absorbed */
+    uint8_t reason; /* enum gone_reason if it is dead and there is no record */
+    seg_id moved_to;
+};
+enum spot_kind { SPOT_HERE, SPOT_MOVED, SPOT_UNKNOWN };
+enum spot_kind segtab_find(const struct segtab *t, seg_id seg, uint32_t number,
+                           struct spot *s);
+
+/* ---- segtab_orders.c ------------------------------------------------------------- */
+void segtab_order(struct segtab *t, peer_no from, const struct msg *m, struct outbox *out);
+void segtab_error(struct outbox *out, peer_no to, int code, uint32_t about,
+                  const char *text);
+
+/* ---- segtab_report.c ------------------------------------------------------------- */
+void segtab_register(struct segtab *t, peer_no manager, struct outbox *out);
+void segtab_report_all(struct segtab *t, peer_no manager, struct outbox *out);
+void segtab_report_changes(struct segtab *t, struct outbox *out);
+void segtab_report_one(struct segtab *t, seg_id id, peer_no to, struct outbox *out);
+void segtab_status(const struct seg *g, struct seg_status *s);
+
+/* ---- segtab_move.c --------------------------------------------------------------- */
+void segtab_move_order(struct segtab *t, peer_no from, const struct msg *m,
+                       struct outbox *out);
+void segtab_copy(struct segtab *t, peer_no from, const struct msg *m, struct outbox *out);
+void segtab_moves_tick(struct segtab *t, struct outbox *out);
+void segtab_moves_peer(struct segtab *t, const struct peer *p, bool up, struct outbox *out);
+void segtab_moves_no_dial(struct segtab *t, const char *name, struct outbox *out);
+void segtab_moves_tell(struct segtab *t, struct outbox *out); /* all, to a new manager */
+void segtab_moves_drop(struct segtab *t, struct seg *g, const char *why,
+                       struct outbox *out);
+static inline bool seg_is_fenced(const struct seg *g)
+{
+    return g->out != NULL && g->out->stage == MOVE_RUNNING &&
+           xfer_out_is_fenced(&g->out->out);
+}
+void segtab_move_free(struct segtab *t, struct move *v);
+
+#endif

@@ -1,0 +1,573 @@
+/* segtab_move.c: moves, seen from a node: which are under way, and what ends them.
+ *
+ *   source:  DIALLING --link--> RUNNING (copying, then fenced) --MOVE_END--> gone
+ *   target:  RUNNING (receiving) --everything is here--> READY --MOVE_END--> gone
+ *
+ * What can go wrong                       then
+ *   the link breaks before COPY_END       both sides abort by themselves and say so
+ *   it breaks after it                    the source waits for MOVE_END; so does a target
+ *                                         that was READY; one that was not drops the copy
+ *   a message of the copy is lost         the target sees the gap and refuses
+ *   nothing comes any more                each side aborts after a while
+ * Once COPY_END was sent the target may be READY: from then on neither a source nor a
+ * READY target decides by itself. (A fence without COPY_END is safe to lift.) */
+#include "segment/segtab_int.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+
+#define LOG_MODULE "move"
+
+static struct xfer_time time_of(const struct segtab *t, const struct seg *g)
+{
+    return (struct xfer_time){
+        .now_ms = t->now.now_ms,
+        .service_ms = t->service_ms,
+        .wall_ms = t->now.wall_ms,
+        .unit_ms = g->unit_ms,
+        .unit_now = segtab_unit(t, g),
+    };
+}
+
+/* ---- reports --------------------------------------------------------------------- */
+
+static void tell(struct segtab *t, uint64_t move, seg_id from, seg_id to, uint8_t side,
+                 uint8_t report, uint32_t tickets, const char *why, struct outbox *out)
+{
+    if (t->manager == 0)
+        return; /* the next one is told everything */
+    outbox_add(out, t->manager, MSG_MOVE_STATUS)->move_status = (struct msg_move_status){
+        .epoch = t->epoch,
+        .move = move,
+        .from = from,
+        .to = to,
+        .side = side,
+        .report = report,
+        .tickets = tickets,
+        .why = why,
+    };
+}
+
+static void tell_move(struct segtab *t, struct move *v, struct outbox *out)
+{
+    bool in = v->side == MOVE_SIDE_IN;
+    uint8_t report = in ? (v->stage == MOVE_READY ? MOVE_FENCED : MOVE_ACCEPTED)
+                        : MOVE_COPYING;
+    uint32_t tickets = in ? v->in.waiting : v->seg->b.q.waiting;
+
+    v->told_ms = t->now.now_ms;
+    tell(t, v->id, v->from, v->to, v->side, report, tickets, "", out);
+}
+
+void segtab_moves_tell(struct segtab *t, struct outbox *out)
+{
+    list_each (&t->moves, it)
+        tell_move(t, container_of(it, struct move, node), out);
+}
+
+/* ---- life ------------------------------------------------------------------------ */
+
+static struct move *find(const struct segtab *t, uint64_t id, uint8_t side)
+{
+    for (struct list_node *it = list_first(&t->moves); it != NULL;
+         it = list_next(&t->moves, it)) {
+        struct move *v = container_of(it, struct move, node);
+
+        if (v->id == id && v->side == side)
+            return v;
+    }
+    return NULL;
+}
+
+static struct move *move_new(struct segtab *t, uint64_t id, seg_id from, seg_id to,
+                             uint8_t side, struct seg *g)
+{
+    struct move *v = calloc(1, sizeof(*v));
+
+    if (v == NULL)
+        return NULL;
+    v->id = id;
+    v->from = from;
+    v->to = to;
+    v->side = side;
+    v->seg = g;
+    v->progress_ms = t->now.now_ms;
+    if (side == MOVE_SIDE_IN) {
+        xfer_in_init(&v->in, id, from, to, &t->pool);
+        v->stage = MOVE_RUNNING;
+        g->in = v;
+    } else if (xfer_out_init(&v->out, &g->b, id, to, g->ahead) < 0) {
+        free(v);
+        return NULL;
+    } else {
+        g->out = v;
+    }
+    list_push_back(&t->moves, &v->node);
+    return v;
+}
+
+void segtab_move_free(struct segtab *t, struct move *v)
+{
+    list_remove(&t->moves, &v->node);
+    segtab_touch(t, v->seg);
+    if (v->side == MOVE_SIDE_IN) {
+        xfer_in_fini(&v->in);
+        segq_unreserve(&v->seg->b.q);
+        v->seg->in = NULL;
+    } else {
+        xfer_out_fini(&v->out);
+        v->seg->out = NULL;
+    }
+    free(v);
+}
+
+/* Nothing of it is left here; the segment goes on as if it had not been. */
+static void move_abort(struct segtab *t, struct move *v, const char *why, struct outbox *out)
+{
+    struct seg *g = v->seg;
+
+    log_info("move=%" PRIu64 " seg=%" PRIu64 ">%" PRIu64 " side=%s aborted why=%s", v->id,
+             v->from, v->to, v->side == MOVE_SIDE_IN ? "in" : "out", why);
+    tell(t, v->id, v->from, v->to, v->side, MOVE_ABORTED, 0, why, out);
+    t->n.moves_aborted++;
+    segtab_move_free(t, v);
+    segtab_fit_unit(t, g); /* what was put off while it was copied */
+}
+
+void segtab_moves_drop(struct segtab *t, struct seg *g, const char *why, struct outbox *out)
+{
+    if (g->out != NULL)
+        move_abort(t, g->out, why, out);
+    if (g->in != NULL)
+        move_abort(t, g->in, why, out);
+}
+
+/* ---- source ---------------------------------------------------------------------- */
+
+static void pump(struct segtab *t, struct move *v, struct outbox *out)
+{
+    struct xfer_time tm = time_of(t, v->seg);
+    const char *why = xfer_out_pump(&v->out, &v->seg->b, &tm, segtab_to(t, v->peer, out),
+                                    v->peer);
+
+    if (why != NULL)
+        move_abort(t, v, why, out);
+}
+
+static void run(struct segtab *t, struct move *v, peer_no peer, struct outbox *out)
+{
+    struct xfer_time tm = time_of(t, v->seg);
+
+    v->stage = MOVE_RUNNING;
+    v->peer = peer;
+    v->progress_ms = t->now.now_ms;
+    log_info("move=%" PRIu64 " seg=%" PRIu64 ">%" PRIu64 " copying=%" PRIu32, v->id,
+             v->from, v->to, v->seg->b.q.waiting);
+    xfer_out_begin(&v->out, &v->seg->b, &tm, segtab_to(t, peer, out), peer);
+    pump(t, v, out);
+}
+
+static const char *refuse_out(const struct segtab *t, const struct msg_move_out *m)
+{
+    const struct seg *g = segtab_seg(t, m->from);
+
+    if (g == NULL)
+        return "the source is not here";
+    if (!g->b.q.sealed)
+        return "the source is open";
+    if (g->out != NULL || g->in != NULL)
+        return "the source is in another move";
+    return NULL;
+}
+
+static void start_out(struct segtab *t, struct move *v, const struct msg_move_out *m,
+                      struct outbox *out)
+{
+    const char *name = m->peer_name != NULL ? m->peer_name : "";
+    const struct peer *p = segtab_peer_named(t, name, SEGTAB_ROLE_SEGMENT);
+
+    strncpy(v->peer_name, name, sizeof(v->peer_name) - 1);
+    strncpy(v->peer_addr, m->peer_addr != NULL ? m->peer_addr : "",
+            sizeof(v->peer_addr) - 1);
+    tell_move(t, v, out);
+    if (segtab_seg(t, m->to) != NULL)
+        run(t, v, SEGTAB_SELF, out);
+    else if (p != NULL)
+        run(t, v, p->no, out);
+}
+
+static void move_out(struct segtab *t, const struct msg_move_out *m, struct outbox *out)
+{
+    struct move *v = find(t, m->move, MOVE_SIDE_OUT);
+    struct spot s;
+    const char *why;
+
+    if (v != NULL) {
+        tell_move(t, v, out);
+        return;
+    }
+    why = refuse_out(t, m);
+    if (why == NULL) {
+        v = move_new(t, m->move, m->from, m->to, MOVE_SIDE_OUT, segtab_seg(t, m->from));
+        why = v == NULL ? "out of memory" : NULL;
+    }
+    if (v != NULL)
+        start_out(t, v, m, out);
+    else if (segtab_find(t, m->from, 0, &s) == SPOT_MOVED && s.moved_to == m->to)
+        tell(t, m->move, m->from, m->to, MOVE_SIDE_OUT, MOVE_COMMITTED, 0, "", out);
+    else
+        tell(t, m->move, m->from, m->to, MOVE_SIDE_OUT, MOVE_ABORTED, 0, why, out);
+}
+
+static void copy_ack(struct segtab *t, peer_no from, const struct msg_copy_ack *m,
+                     struct outbox *out)
+{
+    struct move *v = find(t, m->move, MOVE_SIDE_OUT);
+    const char *why;
+
+    if (v == NULL || v->peer != from)
+        return; /* of a move that is over */
+    v->progress_ms = t->now.now_ms;
+    why = m->refused ? "the target refuses" : xfer_out_ack(&v->out, m->seq);
+    if (why == NULL)
+        pump(t, v, out);
+    else if (!xfer_out_is_final(&v->out))
+        move_abort(t, v, why, out);
+}
+
+/* ---- target ---------------------------------------------------------------------- */
+
+static const char *refuse_in(const struct segtab *t, const struct msg_move_in *m)
+{
+    const struct seg *g = segtab_seg(t, m->to);
+    uint64_t free_slots = (t->pool.max_blocks - t->pool.n_blocks) * BLOCK_SLOTS;
+
+    if (g == NULL)
+        return "the target is not here";
+    if (!g->b.q.sealed)
+        return "the target is open";
+    if (g->out != NULL || g->in != NULL)
+        return "the target is in another move";
+    if (m->expect > free_slots)
+        return "no room";
+    return NULL;
+}
+
+static bool has_absorbed(const struct segtab *t, seg_id from, seg_id to)
+{
+    uint64_t v = map_get(&t->homes, from);
+    const struct reloc *r = (const struct reloc *)(uintptr_t)(v & ~3ull);
+    const struct seg *g = segtab_seg(t, to);
+
+    return v != MAP_NONE && (v & 3) == HOME_RELOC && g != NULL && r->host == g;
+}
+
+static void move_in(struct segtab *t, const struct msg_move_in *m, struct outbox *out)
+{
+    struct move *v = find(t, m->move, MOVE_SIDE_IN);
+    const char *why;
+
+    if (v != NULL) {
+        tell_move(t, v, out);
+        return;
+    }
+    if (has_absorbed(t, m->from, m->to)) {
+        tell(t, m->move, m->from, m->to, MOVE_SIDE_IN, MOVE_COMMITTED, 0, "", out);
+        return;
+    }
+    why = refuse_in(t, m);
+    if (why == NULL) {
+        v = move_new(t, m->move, m->from, m->to, MOVE_SIDE_IN, segtab_seg(t, m->to));
+        why = v == NULL ? "out of memory" : NULL;
+    }
+    if (v != NULL)
+        tell_move(t, v, out);
+    else
+        tell(t, m->move, m->from, m->to, MOVE_SIDE_IN, MOVE_ABORTED, 0, why, out);
+}
+
+static void ack(struct segtab *t, peer_no to, uint64_t move, uint32_t seq, const char *why,
+                struct outbox *out)
+{
+    outbox_add(segtab_to(t, to, out), to, MSG_COPY_ACK)->copy_ack =
+        (struct msg_copy_ack){ move, seq, why != NULL, why != NULL ? why : "" };
+}
+
+static uint64_t move_of(const struct msg *m)
+{
+    switch (m->type) {
+    case MSG_COPY_BEGIN:
+        return m->copy_begin.move;
+    case MSG_COPY_CHUNK:
+        return m->copy_chunk.move;
+    case MSG_COPY_TOUCH:
+        return m->copy_touch.move;
+    case MSG_COPY_EXTRA:
+        return m->copy_extra.move;
+    default:
+        return m->copy_end.move;
+    }
+}
+
+void segtab_copy(struct segtab *t, peer_no from, const struct msg *m, struct outbox *out)
+{
+    struct move *v;
+    const char *why;
+
+    if (m->type == MSG_COPY_ACK) {
+        copy_ack(t, from, &m->copy_ack, out);
+        return;
+    }
+    v = find(t, move_of(m), MOVE_SIDE_IN);
+    if (v == NULL || (m->type == MSG_COPY_BEGIN ? v->peer != 0 : v->peer != from)) {
+        ack(t, from, move_of(m), 0, "no such move", out);
+        return;
+    }
+    v->peer = from;
+    v->progress_ms = t->now.now_ms;
+    why = v->stage == MOVE_READY ? NULL : xfer_in_msg(&v->in, m, &v->seg->b);
+    ack(t, from, v->id, v->in.seq, why, out);
+    if (why != NULL) {
+        move_abort(t, v, why, out);
+    } else if (v->in.complete && v->stage != MOVE_READY) {
+        v->stage = MOVE_READY;
+        tell_move(t, v, out);
+    }
+}
+
+/* ---- the end --------------------------------------------------------------------- */
+
+/* Names of the absorbed must be in `homes` before anything is changed; those of a move
+ * within this node are there already. */
+static int reserve_homes(struct segtab *t, const struct xfer_in *x)
+{
+    for (uint32_t i = 0; i < x->relocs.n; i++) {
+        struct reloc *r = x->relocs.v[i];
+
+        if (map_get(&t->homes, r->seg) == MAP_NONE &&
+            segtab_home_set(t, r->seg, HOME_RELOC, r) < 0)
+            return SQ_ENOMEM;
+    }
+    return 0;
+}
+
+static void unreserve_homes(struct segtab *t, const struct xfer_in *x)
+{
+    for (uint32_t i = 0; i < x->relocs.n; i++)
+        if (map_get(&t->homes, x->relocs.v[i]->seg) ==
+            ((uint64_t)(uintptr_t)x->relocs.v[i] | HOME_RELOC))
+            map_del(&t->homes, x->relocs.v[i]->seg);
+}
+
+static void adopt_relocs(struct segtab *t, struct seg *g)
+{
+    for (uint32_t i = 0; i < g->b.relocs.n; i++) {
+        struct reloc *r = g->b.relocs.v[i];
+
+        if (r->host != NULL)
+            continue;
+        r->host = g;
+        if (segtab_home_set(t, r->seg, HOME_RELOC, r) < 0)
+            log_error("seg=%" PRIu64 " lost its name", r->seg); /* cannot be: reserved */
+    }
+}
+
+/* false: no memory now; MOVE_END will come again. */
+static bool commit_in(struct segtab *t, struct move *v, struct outbox *out)
+{
+    struct seg *g = v->seg;
+    struct xfer_time tm = time_of(t, g);
+    uint32_t waiting = v->in.waiting;
+    uint64_t before = g->b.q.waiting;
+
+    if (reserve_homes(t, &v->in) < 0 ||
+        xfer_in_commit(&v->in, &g->b, &tm, g->queue->pass_ttl_s) < 0) {
+        unreserve_homes(t, &v->in);
+        log_warn("move=%" PRIu64 " commit waits for memory", v->id);
+        return false;
+    }
+    adopt_relocs(t, g);
+    /* The source's tickets must not be shown a larger position than before. */
+    g->ahead = u64_min(g->ahead, v->in.ahead > before ? v->in.ahead - before : 0);
+    log_info("move=%" PRIu64 " seg=%" PRIu64 ">%" PRIu64 " side=in committed=%" PRIu32,
+             v->id, v->from, v->to, waiting);
+    t->n.moves_in++;
+    segtab_wake(t, g);
+    tell(t, v->id, v->from, v->to, MOVE_SIDE_IN, MOVE_COMMITTED, waiting, "", out);
+    segtab_move_free(t, v);
+    return true;
+}
+
+/* Drops the source and remembers where its tickets, and those it had absorbed, are. */
+static void drop_source(struct segtab *t, struct seg *g, seg_id to)
+{
+    uint32_t n = g->b.relocs.n;
+
+    for (uint32_t i = 0; i < n; i++) {
+        struct reloc *r = g->b.relocs.v[i];
+
+        if (map_get(&t->homes, r->seg) == ((uint64_t)(uintptr_t)r | HOME_RELOC))
+            segtab_home_moved(t, r->seg, to);
+    }
+    if (segtab_seg(t, g->b.id) == g)
+        segtab_home_moved(t, g->b.id, to);
+    segtab_seg_free(t, g);
+}
+
+static void commit_out(struct segtab *t, struct move *v)
+{
+    struct seg *g = v->seg;
+    seg_id to = v->to;
+
+    log_info("move=%" PRIu64 " seg=%" PRIu64 ">%" PRIu64 " side=out committed", v->id,
+             v->from, to);
+    t->n.moves_out++;
+    segtab_move_free(t, v);
+    drop_source(t, g, to);
+}
+
+/* The commit of a move of which we know nothing (any more). */
+static void end_unknown(struct segtab *t, const struct msg_move_end *m, struct outbox *out)
+{
+    if (has_absorbed(t, m->from, m->to))
+        tell(t, m->move, m->from, m->to, MOVE_SIDE_IN, MOVE_COMMITTED, 0, "", out);
+    else if (segtab_seg(t, m->to) != NULL)
+        tell(t, m->move, m->from, m->to, MOVE_SIDE_IN, MOVE_ABORTED, 0, "unknown move", out);
+    if (segtab_seg(t, m->to) == NULL || has_absorbed(t, m->from, m->to))
+        tell(t, m->move, m->from, m->to, MOVE_SIDE_OUT, MOVE_COMMITTED, 0, "", out);
+}
+
+static void move_commit(struct segtab *t, const struct msg_move_end *m, struct outbox *out)
+{
+    struct move *in = find(t, m->move, MOVE_SIDE_IN);
+    struct move *v = find(t, m->move, MOVE_SIDE_OUT);
+    struct seg *left = segtab_seg(t, m->from);
+
+    if (in != NULL && in->stage != MOVE_READY) {
+        move_abort(t, in, "committed, but the copy is not complete", out);
+        return;
+    }
+    if (in != NULL && !commit_in(t, in, out))
+        return;
+    if (v != NULL) {
+        commit_out(t, v);
+        tell(t, m->move, m->from, m->to, MOVE_SIDE_OUT, MOVE_COMMITTED, 0, "", out);
+    } else if (in == NULL) {
+        /* The map is the truth: what was committed to somewhere else is not served here. */
+        if (left != NULL && segtab_seg(t, m->to) == NULL)
+            drop_source(t, left, m->to);
+        end_unknown(t, m, out);
+    }
+}
+
+static void move_end(struct segtab *t, const struct msg_move_end *m, struct outbox *out)
+{
+    struct move *in = find(t, m->move, MOVE_SIDE_IN);
+    struct move *v = find(t, m->move, MOVE_SIDE_OUT);
+
+    if (m->commit) {
+        move_commit(t, m, out);
+        return;
+    }
+    if (in != NULL)
+        move_abort(t, in, "ordered", out);
+    if (v != NULL)
+        move_abort(t, v, "ordered", out);
+    if (in == NULL && segtab_seg(t, m->to) != NULL)
+        tell(t, m->move, m->from, m->to, MOVE_SIDE_IN, MOVE_ABORTED, 0, "ordered", out);
+    if (v == NULL && segtab_seg(t, m->to) == NULL)
+        tell(t, m->move, m->from, m->to, MOVE_SIDE_OUT, MOVE_ABORTED, 0, "ordered", out);
+}
+
+void segtab_move_order(struct segtab *t, peer_no from, const struct msg *m,
+                       struct outbox *out)
+{
+    (void)from; /* obeyed already; answers go to the manager in charge */
+    if (m->type == MSG_MOVE_IN)
+        move_in(t, &m->move_in, out);
+    else if (m->type == MSG_MOVE_OUT)
+        move_out(t, &m->move_out, out);
+    else
+        move_end(t, &m->move_end, out);
+}
+
+/* ---- time, links ----------------------------------------------------------------- */
+
+static const char *stalled(const struct segtab *t, const struct move *v)
+{
+    msec_t idle = t->now.now_ms - v->progress_ms;
+
+    if (v->side == MOVE_SIDE_IN)
+        return v->stage != MOVE_READY && idle > SEGTAB_IN_STALL_MS ? "nothing came" : NULL;
+    if (v->stage == MOVE_RUNNING && xfer_out_is_final(&v->out))
+        return NULL;
+    return idle > SEGTAB_STALL_MS ? "no answer from the target" : NULL;
+}
+
+void segtab_moves_tick(struct segtab *t, struct outbox *out)
+{
+    list_each (&t->moves, it) {
+        struct move *v = container_of(it, struct move, node);
+        const char *why = stalled(t, v);
+
+        if (why != NULL) {
+            move_abort(t, v, why, out);
+            continue;
+        }
+        if (t->now.now_ms - v->told_ms >= SEGTAB_BEAT_MS)
+            tell_move(t, v, out);
+        if (v->side == MOVE_SIDE_OUT && v->stage == MOVE_RUNNING && v->peer != 0)
+            pump(t, v, out);
+    }
+}
+
+static void peer_lost(struct segtab *t, struct move *v, struct outbox *out)
+{
+    v->peer = 0;
+    if (v->side == MOVE_SIDE_IN ? v->stage != MOVE_READY : !xfer_out_is_final(&v->out))
+        move_abort(t, v, "the link broke", out);
+}
+
+void segtab_moves_peer(struct segtab *t, const struct peer *p, bool up, struct outbox *out)
+{
+    list_each (&t->moves, it) {
+        struct move *v = container_of(it, struct move, node);
+
+        if (!up && v->peer == p->no)
+            peer_lost(t, v, out);
+        else if (up && v->side == MOVE_SIDE_OUT && v->stage == MOVE_DIALLING &&
+                 strcmp(v->peer_name, p->name) == 0)
+            run(t, v, p->no, out);
+    }
+}
+
+void segtab_moves_no_dial(struct segtab *t, const char *name, struct outbox *out)
+{
+    list_each (&t->moves, it) {
+        struct move *v = container_of(it, struct move, node);
+
+        if (v->side == MOVE_SIDE_OUT && v->stage == MOVE_DIALLING &&
+            strcmp(v->peer_name, name) == 0)
+            move_abort(t, v, "the target's node cannot be reached", out);
+    }
+}
+
+size_t segtab_wanted(const struct segtab *t, struct segtab_want *v, size_t cap)
+{
+    size_t n = 0;
+
+    for (struct list_node *it = list_first(&t->moves); it != NULL && n < cap;
+         it = list_next(&t->moves, it)) {
+        const struct move *m = container_of(it, struct move, node);
+
+        if (m->side != MOVE_SIDE_OUT || m->peer == SEGTAB_SELF)
+            continue;
+        memcpy(v[n].name, m->peer_name, sizeof(v[n].name));
+        memcpy(v[n].addr, m->peer_addr, sizeof(v[n].addr));
+        n++;
+    }
+    return n;
+}

@@ -1,0 +1,370 @@
+/* segtab_orders.c: what the manager orders. Every order may come twice; its answer is the
+ * status of the segment it is about. */
+#include "segment/segtab_int.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+
+#define LOG_MODULE "segtab"
+#define POP_CHUNK  512u
+
+void segtab_error(struct outbox *out, peer_no to, int code, uint32_t about, const char *text)
+{
+    outbox_add(out, to, MSG_ERROR)->error = (struct msg_error){ code, about, text };
+}
+
+/* ---- who is obeyed --------------------------------------------------------------- */
+
+static void adopt(struct segtab *t, const struct peer *p, uint64_t epoch, struct outbox *out)
+{
+    if (epoch != t->epoch)
+        log_info("manager=%s epoch=%" PRIu64 " was=%" PRIu64, p->name, epoch, t->epoch);
+    t->epoch = epoch;
+    t->manager = p->no;
+    memcpy(t->manager_name, p->name, sizeof(t->manager_name));
+    if (t->told_to != p->no || t->told_epoch != epoch)
+        segtab_report_all(t, p->no, out);
+    segtab_moves_tell(t, out);
+}
+
+/* The highest epoch is obeyed; of two managers under one epoch only the first. */
+static bool obey(struct segtab *t, peer_no from, uint64_t epoch, uint32_t about,
+                 struct outbox *out)
+{
+    const struct peer *p = segtab_peer(t, from);
+    bool known = strcmp(t->manager_name, p->name) == 0;
+
+    if (epoch < t->epoch || (epoch == t->epoch && t->manager_name[0] != 0 && !known)) {
+        t->n.stale_orders++;
+        log_warn("refused order=%s manager=%s epoch=%" PRIu64 " seen=%" PRIu64,
+                 msg_name((enum msg_type)about), p->name, epoch, t->epoch);
+        segtab_error(out, from, SQ_ESTALE, about, "a higher epoch, or another manager, "
+                                                  "commands this node");
+        return false;
+    }
+    if (epoch > t->epoch || t->manager != from)
+        adopt(t, p, epoch, out);
+    return true;
+}
+
+/* ---- rules ----------------------------------------------------------------------- */
+
+static struct queue *queue_of(struct segtab *t, queue_id id)
+{
+    return map_get_ptr(&t->queues, id);
+}
+
+static struct queue *queue_new(struct segtab *t, queue_id id)
+{
+    struct queue *q = calloc(1, sizeof(*q));
+
+    if (q == NULL || map_set_ptr(&t->queues, id, q) < 0) {
+        free(q);
+        return NULL;
+    }
+    q->id = id;
+    list_init(&q->segs);
+    for (unsigned i = 0; i < LANES_MAX; i++)
+        q->pace[i] = (struct pace){ .min_ms = 1000, .max_ms = 30000, .us_per_place = 0 };
+    return q;
+}
+
+/* Keeps the old text if there is no memory; the rules come again with every change. */
+static void set_text(char **to, const char *from)
+{
+    char *s;
+
+    if (*to != NULL && strcmp(*to, from) == 0)
+        return;
+    s = strdup(from);
+    if (s == NULL)
+        return;
+    free(*to);
+    *to = s;
+}
+
+static void rules(struct segtab *t, peer_no from, const struct msg_rules *m,
+                  struct outbox *out)
+{
+    struct queue *q = queue_of(t, m->queue);
+
+    if (q == NULL)
+        q = queue_new(t, m->queue);
+    if (q == NULL) {
+        segtab_error(out, from, SQ_ENOMEM, MSG_RULES, "no memory for the queue");
+        return;
+    }
+    set_text(&q->name, m->name != NULL ? m->name : "");
+    set_text(&q->issuer, m->issuer != NULL ? m->issuer : "");
+    for (uint32_t i = 0; i < LANES_MAX; i++)
+        set_text(&q->lanes[i], i < m->n_lanes && m->lanes[i] != NULL ? m->lanes[i] : "");
+    memcpy(q->idle_ms, m->idle_ms, sizeof(q->idle_ms));
+    q->n_lanes = m->n_lanes;
+    q->claim_ms = m->claim_ms;
+    q->grace_ms = m->grace_ms;
+    q->pass_ttl_s = m->pass_ttl_s;
+    list_each (&q->segs, it)
+        segtab_fit_unit(t, container_of(it, struct seg, queued));
+}
+
+/* ---- segments -------------------------------------------------------------------- */
+
+static const char *refuse_open(struct segtab *t, const struct msg_seg_open *m)
+{
+    const struct queue *q = queue_of(t, m->queue);
+
+    if (q == NULL || q->name == NULL || q->issuer == NULL || m->lane >= LANES_MAX ||
+        q->lanes[m->lane] == NULL)
+        return "no rules for its queue yet";
+    if (m->seg == 0 || m->capacity == 0 || m->capacity >= SEGQ_NONE / 2)
+        return "impossible segment";
+    if (t->segs.n >= t->o.max_segments)
+        return "too many segments";
+    return NULL;
+}
+
+static void seg_open(struct segtab *t, peer_no from, const struct msg_seg_open *m,
+                     struct outbox *out)
+{
+    const char *why;
+    struct seg *g;
+
+    if (map_get(&t->homes, m->seg) != MAP_NONE) { /* here already, or was */
+        segtab_report_one(t, m->seg, from, out);
+        return;
+    }
+    why = refuse_open(t, m);
+    if (why != NULL) {
+        segtab_error(out, from, SQ_EUNAVAIL, MSG_SEG_OPEN, why);
+        return;
+    }
+    g = segtab_seg_new(t, m, queue_of(t, m->queue));
+    if (g == NULL) {
+        segtab_error(out, from, SQ_ENOMEM, MSG_SEG_OPEN, "no memory");
+        return;
+    }
+    log_info("seg=%" PRIu64 " opened queue=%s lane=%u capacity=%" PRIu32, m->seg,
+             g->queue->name, m->lane, m->capacity);
+    segtab_report_one(t, m->seg, from, out);
+}
+
+static void seg_seal(struct segtab *t, peer_no from, const struct msg_seg_seal *m,
+                     struct outbox *out)
+{
+    struct seg *g = segtab_seg(t, m->seg);
+
+    if (g != NULL) {
+        if (!g->b.q.sealed)
+            segq_seal(&g->b.q);
+        if (m->next != 0)
+            g->next = m->next;
+    }
+    segtab_report_one(t, m->seg, from, out);
+}
+
+static void seg_next(struct segtab *t, peer_no from, const struct msg_seg_next *m,
+                     struct outbox *out)
+{
+    struct seg *g = segtab_seg(t, m->seg);
+
+    if (g != NULL)
+        g->next = m->next;
+    segtab_report_one(t, m->seg, from, out);
+}
+
+static void seg_ahead(struct segtab *t, const struct msg_seg_ahead *m)
+{
+    for (uint32_t i = 0; i < m->n; i++) {
+        struct seg *g = segtab_seg(t, m->v[i].seg);
+
+        if (g != NULL)
+            g->ahead = u64_min(g->ahead, m->v[i].ahead);
+    }
+    for (uint32_t i = 0; i < m->n_pace; i++) {
+        const struct pace_entry *e = &m->pace[i];
+        struct queue *q = queue_of(t, e->queue);
+
+        if (q == NULL || e->lane >= LANES_MAX)
+            continue;
+        q->pace[e->lane] = (struct pace){ e->min_ms, e->max_ms, e->us_per_place };
+        list_each (&q->segs, it)
+            segtab_fit_unit(t, container_of(it, struct seg, queued));
+    }
+}
+
+static void seg_remove(struct segtab *t, peer_no from, const struct msg_seg_remove *m,
+                       struct outbox *out)
+{
+    struct seg *g = segtab_seg(t, m->seg);
+    bool empty = g != NULL && g->b.q.sealed && g->b.q.waiting == 0 &&
+                 sessions_live(&g->b.released) == 0 && g->out == NULL && g->in == NULL;
+
+    if (g != NULL && (empty || m->force)) {
+        log_info("seg=%" PRIu64 " removed waiting=%" PRIu32, m->seg, g->b.q.waiting);
+        segtab_moves_drop(t, g, "the segment is removed", out);
+        segtab_seg_free(t, g);
+    }
+    segtab_report_one(t, m->seg, from, out);
+}
+
+/* ---- release --------------------------------------------------------------------- */
+
+static void release(struct segtab *t, struct seg *g, struct session *x, int64_t at_ms)
+{
+    x->released_at_ms = at_ms;
+    x->expires_ms = t->now.now_ms + g->queue->pass_ttl_s * 1000ll;
+}
+
+static uint32_t pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms)
+{
+    struct session *x;
+    uint32_t got = 0;
+
+    for (; got < n && (x = sessions_first_returning(&g->b.released)) != NULL; got++) {
+        session_set(&g->b.released, x, SESSION_READY, t->service_ms + g->queue->claim_ms);
+        release(t, g, x, at_ms);
+    }
+    return got;
+}
+
+/* Room for the records is taken first: who is released can be told so. */
+static uint32_t pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms)
+{
+    uint32_t slot[POP_CHUNK], got;
+
+    n = n < POP_CHUNK ? n : POP_CHUNK;
+    n = n < g->b.q.waiting ? n : g->b.q.waiting;
+    if (n == 0 || sessions_reserve(&g->b.released, n) < 0)
+        return 0;
+    got = segq_pop(&g->b.q, n, slot);
+    for (uint32_t i = 0; i < got; i++) {
+        struct session *x =
+            sessions_add(&g->b.released, body_ticket(&g->b, slot[i]), SESSION_READY,
+                         t->service_ms + g->queue->claim_ms);
+
+        release(t, g, x, at_ms);
+        if (g->out != NULL)
+            xfer_out_touch(&g->out->out, slot[i]);
+    }
+    return got;
+}
+
+static uint32_t pop(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms)
+{
+    uint32_t got = pop_returning(t, g, n, at_ms), more;
+
+    do {
+        more = pop_waiting(t, g, n - got, at_ms);
+        got += more;
+    } while (more > 0 && got < n);
+    g->popped += got;
+    t->n.popped += got;
+    if (got > 0) {
+        segtab_wake(t, g);
+        segtab_touch(t, g);
+    }
+    return got;
+}
+
+/* A repeated tick is answered as it was; an older one with the last. */
+static void seg_pop(struct segtab *t, peer_no from, const struct msg_seg_pop *m,
+                    struct outbox *out)
+{
+    struct seg *g = segtab_seg(t, m->seg);
+    struct msg_seg_popped *a;
+    bool busy;
+
+    if (g == NULL) {
+        segtab_report_one(t, m->seg, from, out);
+        return;
+    }
+    busy = seg_is_fenced(g) && m->tick > g->last_tick;
+    if (m->tick > g->last_tick && !busy) {
+        g->last_n = pop(t, g, m->n, m->released_at_ms);
+        g->last_tick = m->tick;
+    }
+    a = &outbox_add(out, from, MSG_SEG_POPPED)->seg_popped;
+    a->epoch = t->epoch;
+    a->seg = m->seg;
+    a->tick = busy ? m->tick : g->last_tick;
+    a->n = busy ? 0 : g->last_n;
+    a->busy = busy;
+    segtab_status(g, &a->status);
+}
+
+/* ---- dispatch -------------------------------------------------------------------- */
+
+static uint64_t epoch_of(const struct msg *m)
+{
+    switch (m->type) {
+    case MSG_NODE_OK:
+        return m->node_ok.epoch;
+    case MSG_RULES:
+        return m->rules.epoch;
+    case MSG_SEG_OPEN:
+        return m->seg_open.epoch;
+    case MSG_SEG_SEAL:
+        return m->seg_seal.epoch;
+    case MSG_SEG_NEXT:
+        return m->seg_next.epoch;
+    case MSG_SEG_AHEAD:
+        return m->seg_ahead.epoch;
+    case MSG_SEG_POP:
+        return m->seg_pop.epoch;
+    case MSG_SEG_REMOVE:
+        return m->seg_remove.epoch;
+    case MSG_MOVE_IN:
+        return m->move_in.epoch;
+    case MSG_MOVE_OUT:
+        return m->move_out.epoch;
+    case MSG_MOVE_END:
+        return m->move_end.epoch;
+    default:
+        return 0; /* below any manager's */
+    }
+}
+
+void segtab_order(struct segtab *t, peer_no from, const struct msg *m, struct outbox *out)
+{
+    uint64_t epoch = epoch_of(m);
+
+    if (epoch == 0) {
+        segtab_error(out, from, SQ_EUNKNOWN, m->type, "not an order");
+        return;
+    }
+    if (!obey(t, from, epoch, m->type, out))
+        return;
+    switch (m->type) {
+    case MSG_RULES:
+        rules(t, from, &m->rules, out);
+        break;
+    case MSG_SEG_OPEN:
+        seg_open(t, from, &m->seg_open, out);
+        break;
+    case MSG_SEG_SEAL:
+        seg_seal(t, from, &m->seg_seal, out);
+        break;
+    case MSG_SEG_NEXT:
+        seg_next(t, from, &m->seg_next, out);
+        break;
+    case MSG_SEG_AHEAD:
+        seg_ahead(t, &m->seg_ahead);
+        break;
+    case MSG_SEG_POP:
+        seg_pop(t, from, &m->seg_pop, out);
+        break;
+    case MSG_SEG_REMOVE:
+        seg_remove(t, from, &m->seg_remove, out);
+        break;
+    case MSG_MOVE_IN:
+    case MSG_MOVE_OUT:
+    case MSG_MOVE_END:
+        segtab_move_order(t, from, m, out);
+        break;
+    default: /* NODE_OK: all that it does was done by obey() */
+        break;
+    }
+}

@@ -66,8 +66,8 @@ static bool host_good(struct slice h)
     return h.p[i] == ':' && digits(h.p + i + 1, h.n - i - 1);
 }
 
-/* "http://host[:port]" of an absolute-form target; leaves `t` at the path. RFC 9112 3.2.2:
- * it counts, and not the Host field. */
+/* "http://host[:port]" of an absolute-form target; leaves `t` at the path. RFC
+ * 9112 3.2.2: it counts, and not the Host field. */
 static bool take_authority(struct http_req *r, struct slice *t)
 {
     size_t at = 0, i;
@@ -80,13 +80,13 @@ static bool take_authority(struct http_req *r, struct slice *t)
         return false;
     for (i = at; i < t->n && t->p[i] != '/' && t->p[i] != '?'; i++)
         continue;
-    r->host = (struct slice){ t->p + at, i - at };
+    r->host = (struct slice) { t->p + at, i - at };
     if (i == at || !host_good(r->host))
         return false;
     if (i == t->n || t->p[i] == '?') { /* no path: "/" stands in "://" already */
-        r->path = (struct slice){ t->p + at - 1, 1 };
+        r->path = (struct slice) { t->p + at - 1, 1 };
         if (i < t->n)
-            r->query = (struct slice){ t->p + i + 1, t->n - i - 1 };
+            r->query = (struct slice) { t->p + i + 1, t->n - i - 1 };
         t->n = 0;
     }
     t->p += t->n != 0 ? i : 0;
@@ -101,13 +101,13 @@ static void origin_form(struct http_cur *c, struct http_req *r)
 
     while (p < end && http_is(*p, HTTP_PATH))
         p++;
-    r->path = (struct slice){ c->p, (size_t)(p - c->p) };
+    r->path = (struct slice) { c->p, (size_t)(p - c->p) };
     if (p < end && *p == '?') {
         char *q = ++p;
 
         while (p < end && http_is(*p, HTTP_QUERY))
             p++;
-        r->query = (struct slice){ q, (size_t)(p - q) };
+        r->query = (struct slice) { q, (size_t)(p - q) };
     }
     c->p = p;
 }
@@ -125,7 +125,7 @@ static int other_form(struct http_req *r, struct slice t)
         return -400;
     if (t.n == 0)
         return 1;
-    c = (struct http_cur){ .p = t.p, .end = t.p + t.n };
+    c = (struct http_cur) { .p = t.p, .end = t.p + t.n };
     origin_form(&c, r);
     return c.p == c.end ? 1 : -400;
 }
@@ -218,8 +218,8 @@ static void on_coding(struct head *h, struct slice v)
     h->codings++;
     if (v.n == 7 && http_ieq(v.p, "chunked", 7))
         h->chunked = true;
-    else if (v.n > 7 && http_ieq(v.p + v.n - 7, "chunked", 7)
-             && (v.p[v.n - 8] == ' ' || v.p[v.n - 8] == ',' || v.p[v.n - 8] == '\t'))
+    else if (v.n > 7 && http_ieq(v.p + v.n - 7, "chunked", 7) &&
+             (v.p[v.n - 8] == ' ' || v.p[v.n - 8] == ',' || v.p[v.n - 8] == '\t'))
         h->refuse_coding = true; /* something before it that we do not do: 501 */
 }
 
@@ -251,8 +251,8 @@ static void on_type(struct http_req *r, struct slice v)
 {
     size_t n = 16; /* "application/json" */
 
-    if (v.n < n || !http_ieq(v.p, "application/json", n)
-        || (v.n > n && v.p[n] != ';' && v.p[n] != ' ' && v.p[n] != '\t'))
+    if (v.n < n || !http_ieq(v.p, "application/json", n) ||
+        (v.n > n && v.p[n] != ';' && v.p[n] != ' ' && v.p[n] != '\t'))
         r->json = false;
 }
 
@@ -377,8 +377,8 @@ static int fields(struct http_state *st, struct http_cur *c, struct http_req *r,
     }
 }
 
-static int parse_head(struct http_state *st, struct http_req *r, struct head *h, char *buf,
-                      size_t n)
+static int parse_head(struct http_state *st, struct http_req *r, struct head *h,
+                      char *buf, size_t n)
 {
     struct http_cur c = { .p = buf };
     int rc;
@@ -404,7 +404,8 @@ static int parse_head(struct http_state *st, struct http_req *r, struct head *h,
     return judge(r, h);
 }
 
-/* The bytes since the last call lie in a field's value and are plain: nothing to learn. */
+/* The bytes since the last call lie in a field's value and are plain: nothing to learn.
+ */
 static bool still_in_value(struct http_state *st, char *buf, size_t n)
 {
     if (st->scanned == 0 || n >= HTTP_MAX_HEAD || n < st->scanned)
@@ -423,7 +424,7 @@ static int64_t sized_body(struct http_state *st, struct http_req *r, char *buf, 
         st->want_continue = r->expect_continue && n == st->head_len;
         return 0;
     }
-    r->body = (struct slice){ buf + st->head_len, length };
+    r->body = (struct slice) { buf + st->head_len, length };
     return (int64_t)st->need;
 }
 

@@ -11,13 +11,13 @@
 
 #include "common/buf.h"
 
-#define HTTP_MAX_LINE    8192  /* request line: 414 (target), 400 (method) */
-#define HTTP_MAX_HEAD    16384 /* request line and headers: 431 */
-#define HTTP_MAX_HEADERS 100   /* 431 */
-#define HTTP_MAX_BODY    16384 /* 413 */
-#define HTTP_MAX_CHUNKED 65536 /* a body with its chunk sizes and trailers: 413 */
-#define HTTP_MAX_NAME    256   /* a field's name: 431 */
-#define HTTP_MAX_SIZE_LINE 256 /* a chunk's size and extensions: 400 */
+#define HTTP_MAX_LINE      8192  /* request line: 414 (target), 400 (method) */
+#define HTTP_MAX_HEAD      16384 /* request line and headers: 431 */
+#define HTTP_MAX_HEADERS   100   /* 431 */
+#define HTTP_MAX_BODY      16384 /* 413 */
+#define HTTP_MAX_CHUNKED   65536 /* a body with its chunk sizes and trailers: 413 */
+#define HTTP_MAX_NAME      256   /* a field's name: 431 */
+#define HTTP_MAX_SIZE_LINE 256   /* a chunk's size and extensions: 400 */
 /* No request takes more than this. */
 #define HTTP_MAX_REQUEST (HTTP_MAX_HEAD + HTTP_MAX_CHUNKED)
 
@@ -26,37 +26,46 @@ struct slice {
     size_t n;
 };
 
-enum http_method { HTTP_GET, HTTP_HEAD, HTTP_POST, HTTP_PUT, HTTP_DELETE, HTTP_PATCH,
-                   HTTP_OPTIONS, HTTP_OTHER };
+enum http_method {
+    HTTP_GET,
+    HTTP_HEAD,
+    HTTP_POST,
+    HTTP_PUT,
+    HTTP_DELETE,
+    HTTP_PATCH,
+    HTTP_OPTIONS,
+    HTTP_OTHER
+};
 
 struct http_req {
     enum http_method method;
-    int minor;             /* HTTP/1.minor: 0 or 1 */
-    bool keep_alive;       /* what the client wants */
+    int minor;       /* HTTP/1.minor: 0 or 1 */
+    bool keep_alive; /* what the client wants */
     bool expect_continue;
-    bool has_body;         /* Content-Length > 0 or chunked */
-    bool json;             /* Content-Type is application/json (or absent) */
-    struct slice path;     /* raw, without query; absolute-form reduced to its path */
-    struct slice query;    /* raw, without '?' */
+    bool has_body;      /* Content-Length > 0 or chunked */
+    bool json;          /* Content-Type is application/json (or absent) */
+    struct slice path;  /* raw, without query; absolute-form reduced to its path */
+    struct slice query; /* raw, without '?' */
     struct slice body;
     struct slice host, authorization, cookie, accept_language, forwarded_for,
         if_none_match, user_agent; /* p NULL: absent */
 };
 
-struct http_state { /* of the request being read; zero it between requests */
-    size_t scanned;      /* the head ends in a field value, good up to here; 0 = unknown */
-    size_t head_len;     /* 0 until the head is complete */
-    size_t need;         /* bytes of head and body, once Content-Length has told them */
-    size_t chunk_at;     /* where the next chunk's size line begins; 0 = not chunked */
-    size_t chunk_sum;    /* bytes of body in the chunks before */
-    bool want_continue;  /* head is complete, no body yet, client waits for 100 */
+struct http_state {     /* of the request being read; zero it between requests */
+    size_t scanned;     /* the head ends in a field value, good up to here; 0 = unknown */
+    size_t head_len;    /* 0 until the head is complete */
+    size_t need;        /* bytes of head and body, once Content-Length has told them */
+    size_t chunk_at;    /* where the next chunk's size line begins; 0 = not chunked */
+    size_t chunk_sum;   /* bytes of body in the chunks before */
+    bool want_continue; /* head is complete, no body yet, client waits for 100 */
 };
 
 /* > 0: bytes this request took, *r is filled; 0: more bytes needed (st->head_len tells
  * whether the head is there); < 0: -(HTTP status) to answer before closing: 400, 413,
  * 414, 417, 431, 501, 505. The result depends on the bytes only, not on how they were
  * cut into calls; while the buffer grows it may move. */
-SQ_CHECK int64_t http_parse(struct http_state *st, struct http_req *r, char *buf, size_t n);
+SQ_CHECK int64_t http_parse(struct http_state *st, struct http_req *r, char *buf,
+                            size_t n);
 
 /* Decodes %XX once in place; returns the new length, or -1 for a bad escape, an encoded
  * NUL, or an encoded slash. */

@@ -117,7 +117,7 @@ int64_t http_chunked(struct http_state *st, struct http_req *r, char *buf, size_
     rc = trailers(&c);
     if (rc <= 0)
         return rc;
-    r->body = (struct slice){ from, gather(from, c.p) };
+    r->body = (struct slice) { from, gather(from, c.p) };
     return c.p - buf;
 }
 

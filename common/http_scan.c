@@ -11,15 +11,18 @@
 #define RAW   (HTTP_QUERY | HTTP_TOKEN)
 
 const uint8_t http_class[256] = {
-    ['0' ... '9'] = HEX,   ['A' ... 'F'] = HEX, ['G' ... 'Z'] = ALNUM, ['a' ... 'f'] = HEX,
-    ['g' ... 'z'] = ALNUM, ['-'] = TSUB,        ['.'] = TSUB,          ['_'] = TSUB,
-    ['~'] = TSUB,          ['%'] = TSUB,        ['!'] = TSUB,          ['$'] = TSUB,
-    ['&'] = TSUB,          ['\''] = TSUB,       ['*'] = TSUB,          ['+'] = TSUB,
-    ['('] = SUB,           [')'] = SUB,         [','] = SUB,           [';'] = SUB,
-    ['='] = SUB,           [':'] = URI,         ['@'] = URI,           ['/'] = URI,
-    ['?'] = HTTP_QUERY,    ['['] = HTTP_QUERY,  [']'] = HTTP_QUERY,    ['{'] = HTTP_QUERY,
-    ['}'] = HTTP_QUERY,    ['\\'] = HTTP_QUERY, ['|'] = RAW,           ['^'] = RAW,
-    ['`'] = RAW,           ['#'] = HTTP_TOKEN,
+    ['0' ... '9'] = HEX, ['A' ... 'F'] = HEX,   ['G' ... 'Z'] = ALNUM,
+    ['a' ... 'f'] = HEX, ['g' ... 'z'] = ALNUM, ['-'] = TSUB,
+    ['.'] = TSUB,        ['_'] = TSUB,          ['~'] = TSUB,
+    ['%'] = TSUB,        ['!'] = TSUB,          ['$'] = TSUB,
+    ['&'] = TSUB,        ['\''] = TSUB,         ['*'] = TSUB,
+    ['+'] = TSUB,        ['('] = SUB,           [')'] = SUB,
+    [','] = SUB,         [';'] = SUB,           ['='] = SUB,
+    [':'] = URI,         ['@'] = URI,           ['/'] = URI,
+    ['?'] = HTTP_QUERY,  ['['] = HTTP_QUERY,    [']'] = HTTP_QUERY,
+    ['{'] = HTTP_QUERY,  ['}'] = HTTP_QUERY,    ['\\'] = HTTP_QUERY,
+    ['|'] = RAW,         ['^'] = RAW,           ['`'] = RAW,
+    ['#'] = HTTP_TOKEN,
 };
 
 #define ONES  0x0101010101010101ull
@@ -83,7 +86,7 @@ static inline int field_name(struct http_cur *c, struct http_field *f)
         p++;
     if (p == end)
         return cut ? -431 : http_short(c);
-    f->name = (struct slice){ c->p, (size_t)(p - c->p) };
+    f->name = (struct slice) { c->p, (size_t)(p - c->p) };
     if (*p != ':' || f->name.n == 0)
         return -400; /* space before the colon, obs-fold, no name, no colon */
     c->p = p + 1;
@@ -119,11 +122,11 @@ int http_field(struct http_cur *c, struct http_field *f, bool *in_value)
         v++;
     while (ve > v && (ve[-1] == ' ' || ve[-1] == '\t'))
         ve--;
-    f->value = (struct slice){ v, (size_t)(ve - v) };
+    f->value = (struct slice) { v, (size_t)(ve - v) };
     return 1;
 }
 
-/* `lower` has letters and '-' only, and p is a token: no other byte meets them by | 0x20. */
+/* `lower` has letters and '-' only: no other byte of a value meets them by | 0x20. */
 bool http_ieq(const char *p, const char *lower, size_t n)
 {
     for (size_t i = 0; i < n; i++) {

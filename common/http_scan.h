@@ -27,7 +27,8 @@ struct http_cur {
 };
 
 /* Sets the cursor's end to what there is, at most `max` bytes after `from`. */
-static inline void http_limit(struct http_cur *c, char *from, size_t max, char *end, int status)
+static inline void http_limit(struct http_cur *c, char *from, size_t max, char *end,
+                              int status)
 {
     bool over = (size_t)(end - from) >= max;
 
@@ -53,7 +54,8 @@ struct http_field {
 int http_field(struct http_cur *c, struct http_field *f, bool *in_value);
 bool http_ieq(const char *p, const char *lower, size_t n);
 
-/* The body, once the head is complete: > 0 bytes of the whole request, else as http_parse. */
+/* The body, once the head is complete: > 0 bytes of the whole request, else as
+ * http_parse. */
 int64_t http_chunked(struct http_state *st, struct http_req *r, char *buf, size_t n);
 
 #endif

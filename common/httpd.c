@@ -17,8 +17,8 @@
 #include "common/net.h"
 
 #define LOG_MODULE "httpd"
-#define HOOK_RANK 10
-#define SPARE_FDS 64 /* for links, logs, the admin port */
+#define HOOK_RANK  10
+#define SPARE_FDS  64 /* for links, logs, the admin port */
 
 void httpd_arm(struct httpd *h, msec_t when)
 {
@@ -88,7 +88,7 @@ static void on_timer(void *arg)
 
     h->timer_at = MSEC_NEVER;
     for (int i = 0; i < WAIT_NLISTS; i++) {
-        list_each(&h->wait[i], it) {
+        list_each (&h->wait[i], it) {
             struct conn *c = container_of(it, struct conn, in_wait);
 
             if (c->deadline > now) {
@@ -212,8 +212,8 @@ static int start(struct httpd *h, const char *addr, struct err *e)
     h->scratch = malloc(HTTPD_SCRATCH);
     h->timer = ev_timer_new(h->ev, on_timer, h);
     h->listener = ev_io_new(h->ev, h->listen_fd, on_acceptable, h);
-    if (h->scratch == NULL || h->timer == NULL || h->listener == NULL
-        || ev_hook(h->ev, HOOK_RANK, on_turn_end, h) < 0)
+    if (h->scratch == NULL || h->timer == NULL || h->listener == NULL ||
+        ev_hook(h->ev, HOOK_RANK, on_turn_end, h) < 0)
         return err_set(e, SQ_ENOMEM, "http server: out of memory");
     if (ev_io_set(h->listener, EV_IO_READ) < 0)
         return err_set(e, SQ_ESYS, "http server: cannot watch the listening socket");
@@ -278,10 +278,10 @@ static void free_conns(struct httpd *h)
     h->drained = NULL;
     on_turn_end(h);
     for (int i = 0; i < WAIT_NLISTS; i++) {
-        list_each(&h->wait[i], it)
+        list_each (&h->wait[i], it)
             conn_free(container_of(it, struct conn, in_wait));
     }
-    list_each(&h->waiting_us, it)
+    list_each (&h->waiting_us, it)
         conn_free(container_of(it, struct conn, in_wait));
 }
 
@@ -308,9 +308,9 @@ void httpd_drain(struct httpd *h, ev_fn done, void *arg)
         return;
     h->draining = true;
     close_listener(h);
-    list_each(&h->wait[WAIT_IDLE], it)
+    list_each (&h->wait[WAIT_IDLE], it)
         conn_end(container_of(it, struct conn, in_wait), END_DONE);
-    list_each(&h->wait[WAIT_HEAD], it) {
+    list_each (&h->wait[WAIT_HEAD], it) {
         if (container_of(it, struct conn, in_wait)->busy == NULL) /* nothing came yet */
             conn_end(container_of(it, struct conn, in_wait), END_DONE);
     }

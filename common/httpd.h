@@ -5,7 +5,8 @@
  * Limits: total deadlines for the head and the body (not per read), idle time-out, a cap
  * on connections (accepting pauses, no busy loop) and on unsent output (slow readers are
  * dropped alone), pipelined requests in flight per connection, a budget of requests per
- * connection and turn. Every closed connection has a reason (counted; logged at debug). */
+ * connection and turn. Every closed connection has a reason (counted; logged at debug).
+ */
 #ifndef SEGQ_HTTPD_H
 #define SEGQ_HTTPD_H
 
@@ -17,12 +18,12 @@ struct httpd;
 struct httpd_req; /* one request being answered; owned by the server */
 
 struct httpd_opts {
-    const char *addr;        /* "0.0.0.0:8080"; port 0 picks one; SO_REUSEPORT is set */
-    uint32_t max_conns;      /* 0 = 65536 (and what the descriptor limit allows) */
+    const char *addr;   /* "0.0.0.0:8080"; port 0 picks one; SO_REUSEPORT is set */
+    uint32_t max_conns; /* 0 = 65536 (and what the descriptor limit allows) */
     uint32_t head_ms, body_ms, idle_ms; /* 0 = 10 s, 10 s, 75 s */
-    uint32_t max_pipelined;  /* 0 = 64 */
-    size_t max_output_bytes; /* 0 = 256 KiB */
-    const char *server;      /* Server header; NULL = none */
+    uint32_t max_pipelined;             /* 0 = 64 */
+    size_t max_output_bytes;            /* 0 = 256 KiB */
+    const char *server;                 /* Server header; NULL = none */
 };
 
 /* Exactly one httpd_answer() must follow for each on_request, at once or later. `q` and

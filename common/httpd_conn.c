@@ -161,8 +161,8 @@ static void keep_rest(struct conn *c, char *p, size_t n)
 /* Unsent output means that the client does not read: its next requests wait. */
 static bool may_take(const struct conn *c)
 {
-    return !c->no_more && c->end == END_NOT && (c->interest & EV_WRITE) == 0
-           && c->busy->n_reqs < c->h->opts.max_pipelined;
+    return !c->no_more && c->end == END_NOT && (c->interest & EV_WRITE) == 0 &&
+           c->busy->n_reqs < c->h->opts.max_pipelined;
 }
 
 /* p is the shared buffer or the connection's own; all of its n bytes. */
@@ -396,8 +396,8 @@ static void next_wait(struct conn *c)
     struct busy *b = c->busy;
     bool fresh = b != NULL && b->fresh;
 
-    if (b != NULL && b->stalled && !out_pending(c)
-        && b->n_reqs < c->h->opts.max_pipelined)
+    if (b != NULL && b->stalled && !out_pending(c) &&
+        b->n_reqs < c->h->opts.max_pipelined)
         want_again(c);
     if (out_pending(c)) {
         wait_for(c, WAIT_WRITE, b->progress);
@@ -432,9 +432,8 @@ static void watch(struct conn *c)
     if (want == 0)
         return;
     if (event_assign(&c->event, ev_base(c->h->ev), event_get_fd(&c->event),
-                     (short)(want | EV_PERSIST), event_get_callback(&c->event), c)
-            < 0
-        || event_add(&c->event, NULL) < 0)
+                     (short)(want | EV_PERSIST), event_get_callback(&c->event), c) < 0 ||
+        event_add(&c->event, NULL) < 0)
         c->end = END_ERROR;
     c->interest = want;
 }
@@ -462,8 +461,9 @@ struct conn *conn_new(struct httpd *h, int fd)
         return NULL;
     }
     c->h = h;
-    if (event_assign(&c->event, ev_base(h->ev), fd, EV_READ | EV_PERSIST, on_event, c) < 0
-        || event_add(&c->event, NULL) < 0) {
+    if (event_assign(&c->event, ev_base(h->ev), fd, EV_READ | EV_PERSIST, on_event, c) <
+            0 ||
+        event_add(&c->event, NULL) < 0) {
         close(fd);
         free(c);
         return NULL;

@@ -17,16 +17,16 @@
 #include "common/httpd.h"
 #include "common/list.h"
 
-#define HTTPD_SCRATCH      65536 /* one read takes at most this */
-#define HTTPD_IN_START     4096
-#define HTTPD_IN_MAX       (HTTP_MAX_REQUEST + HTTPD_SCRATCH)
-#define HTTPD_ALL_IN_MAX   (256u << 20) /* pending input of all connections together */
-#define HTTPD_OUT_BLOCK    4096
-#define HTTPD_POOL_MAX     512 /* unused blocks kept of each kind */
-#define HTTPD_TURN_REQUESTS 64 /* of one connection in one turn */
-#define HTTPD_TURN_ACCEPTS 64
-#define HTTPD_LINGER_MS    2000
-#define HTTPD_LINGER_BYTES (256 * 1024)
+#define HTTPD_SCRATCH         65536 /* one read takes at most this */
+#define HTTPD_IN_START        4096
+#define HTTPD_IN_MAX          (HTTP_MAX_REQUEST + HTTPD_SCRATCH)
+#define HTTPD_ALL_IN_MAX      (256u << 20) /* pending input of all connections together */
+#define HTTPD_OUT_BLOCK       4096
+#define HTTPD_POOL_MAX        512 /* unused blocks kept of each kind */
+#define HTTPD_TURN_REQUESTS   64  /* of one connection in one turn */
+#define HTTPD_TURN_ACCEPTS    64
+#define HTTPD_LINGER_MS       2000
+#define HTTPD_LINGER_BYTES    (256 * 1024)
 #define HTTPD_RETRY_ACCEPT_MS 100
 
 /* What a connection waits for = in which deadline list it is. Every list has one
@@ -41,7 +41,8 @@ enum conn_wait {
     WAIT_US = WAIT_NLISTS /* our own answer: no deadline here */
 };
 
-enum conn_end { /* why it ended; counted */
+/* Why it ended; counted. */
+enum conn_end {
     END_NOT,
     END_DONE,
     END_IDLE,
@@ -59,7 +60,8 @@ struct httpd_req {
     void *user;
     char *ans; /* owned: answered before its turn came */
     size_t ans_len;
-    bool answered, head, keep_alive, http10, own; /* own: the error answers of httpd itself */
+    bool answered, head, keep_alive, http10;
+    bool own; /* an error answer of httpd itself */
 };
 
 struct busy {
@@ -71,25 +73,27 @@ struct busy {
     struct httpd_req *first, *last; /* owned: requests not yet answered, in order */
     uint32_t n_reqs;
     uint32_t lingered; /* bytes thrown away */
-    bool stalled;    /* `in` may hold a whole request: stopped at a limit */
-    bool fresh;      /* a request was taken since the last settle: deadlines begin anew */
-    bool continued;  /* 100 was sent for the request being read */
-    bool unread;     /* input was thrown away: close gently */
-    bool progress;   /* the client took some output since the last settle */
+    bool stalled;      /* `in` may hold a whole request: stopped at a limit */
+    bool fresh;     /* a request was taken since the last settle: deadlines begin anew */
+    bool continued; /* 100 was sent for the request being read */
+    bool unread;    /* input was thrown away: close gently */
+    bool progress;  /* the client took some output since the last settle */
     struct busy *next_free;
 };
 
 struct conn {
     struct event event;
-    struct httpd *h;    /* ref */
-    struct busy *busy;  /* owned; NULL while nothing is under way */
+    struct httpd *h;   /* ref */
+    struct busy *busy; /* owned; NULL while nothing is under way */
     struct list_node in_wait;
     struct conn *next_dirty;
     msec_t deadline;
-    uint8_t wait;       /* enum conn_wait */
-    uint8_t end;        /* enum conn_end: set = will be closed at the end of the turn */
-    uint8_t interest;   /* EV_READ, EV_WRITE as armed */
-    bool dirty, no_more /* requests are taken from it */, eof, lingering, used /* it had a request */;
+    uint8_t wait;     /* enum conn_wait */
+    uint8_t end;      /* enum conn_end: set = will be closed at the end of the turn */
+    uint8_t interest; /* EV_READ, EV_WRITE as armed */
+    bool no_more; /* requests are taken from it */
+    bool used;    /* it had a request */
+    bool dirty, eof, lingering;
 };
 
 struct httpd {

@@ -315,8 +315,12 @@ void httpd_answer(struct httpd_req *r, int status, const char *content_type,
     struct conn *c = r->conn;
     struct httpd *h = c->h;
     int64_t now_s = ev_wall_ms(h->ev) / 1000;
-    struct answer a = { .status = status, .type = content_type, .headers = headers,
-                        .body = body, .body_len = body_len, .head = r->head };
+    struct answer a = { .status = status,
+                        .type = content_type,
+                        .headers = headers,
+                        .body = body,
+                        .body_len = body_len,
+                        .head = r->head };
     size_t max;
 
     if (now_s != h->date_s)

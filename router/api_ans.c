@@ -3,10 +3,10 @@
  * nothing here needs escaping; what came from a client is never repeated in an answer. */
 #include "router/api.h"
 
-#include "common/keys.h"
+#include "common/pass.h"
 
-#define JSON    "application/json"
-#define PROBLEM "application/problem+json"
+#define JSON        "application/json"
+#define PROBLEM     "application/problem+json"
 #define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
 
 /* After admission nobody has to poll; who does anyway shall not hurry. */
@@ -109,7 +109,8 @@ void api_bad_http(struct api_ans *a, int status, uint64_t salt)
 {
     const char *code = status == 413 ? "payload_too_large" : "bad_request";
 
-    problem(a, status, code, "this is not a request that this server accepts", NULL, salt);
+    problem(a, status, code, "this is not a request that this server accepts", NULL,
+            salt);
 }
 
 void api_bad_method(struct api_ans *a, const char *allow, uint64_t salt)
@@ -121,8 +122,9 @@ void api_bad_method(struct api_ans *a, const char *allow, uint64_t salt)
 }
 
 static const char *const reasons[GONE_NREASONS] = {
-    [GONE_EXPIRED] = "expired",   [GONE_LEFT] = "left",         [GONE_NO_SHOW] = "no_show",
-    [GONE_FINISHED] = "finished", [GONE_LOST] = "segment_lost",
+    [GONE_EXPIRED] = "expired",   [GONE_LEFT] = "left",
+    [GONE_NO_SHOW] = "no_show",   [GONE_FINISHED] = "finished",
+    [GONE_LOST] = "segment_lost",
 };
 
 void api_failed(struct api_ans *a, const struct flow *f, uint64_t salt)
@@ -181,7 +183,8 @@ static void millis(struct buf *b, uint64_t v)
 
 static void waiting(struct buf *b, const struct api_ticket *t)
 {
-    int64_t eta = t->position != 0 ? api_eta_s(t->position, t->stats->rate_milli_per_s) : -1;
+    int64_t eta =
+        t->position != 0 ? api_eta_s(t->position, t->stats->rate_milli_per_s) : -1;
 
     ADD(b, "\",\"state\":\"waiting\",\"position\":");
     or_null(b, t->position != 0 ? (int64_t)t->position : -1);
@@ -328,7 +331,8 @@ void api_jwks(struct api_ans *a, const uint8_t (*keys)[32], size_t n)
         pass_kid(keys[i], kid);
         if (i > 0)
             ADD(b, ",");
-        ADD(b, "{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"use\":\"sig\",\"alg\":\"EdDSA\",\"kid\":\"");
+        ADD(b, "{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"use\":\"sig\",\"alg\":\"EdDSA\","
+               "\"kid\":\"");
         buf_str(b, kid);
         ADD(b, "\",\"x\":\"");
         base64url(b, keys[i], 32);

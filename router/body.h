@@ -10,7 +10,7 @@
 #define BODY_MAX_DEPTH 32
 
 struct join_body {
-    uint8_t client; /* enum client_class */
+    uint8_t client;                /* enum client_class */
     uint8_t subject_len, lane_len; /* 0: absent */
     bool has_claim;
     char subject[SUBJECT_MAX_LEN];

@@ -5,16 +5,15 @@
 #include "router/router_flow.h"
 
 /* 0: into the default lane; -1: refused and answered. */
-static int check_lane(struct router *r, struct httpd_req *req, const struct route_queue *q,
-                      const struct join_body *b)
+static int check_lane(struct router *r, struct httpd_req *req,
+                      const struct route_queue *q, const struct join_body *b)
 {
     if (b->has_claim) {
         router_problem(r, req, API_NOT_ELIGIBLE, "no claim can be verified here");
         return -1;
     }
-    if (b->lane_len == 0
-        || (q->n_lanes > 0 && strlen(q->lanes[0]) == b->lane_len
-            && memcmp(q->lanes[0], b->lane, b->lane_len) == 0))
+    if (b->lane_len == 0 || (q->n_lanes > 0 && strlen(q->lanes[0]) == b->lane_len &&
+                             memcmp(q->lanes[0], b->lane, b->lane_len) == 0))
         return 0;
     router_problem(r, req, API_NOT_ELIGIBLE, "this lane needs a signed claim");
     return -1;
@@ -26,11 +25,12 @@ static void begin(struct router *r, struct httpd_req *req, const struct route_qu
     struct rflow *rf = rflow_new(r, req);
 
     if (rf == NULL) {
-        router_problem(r, req, API_QUEUE_UNAVAILABLE, "too much to do; nothing was promised");
+        router_problem(r, req, API_QUEUE_UNAVAILABLE,
+                       "too much to do; nothing was promised");
         return;
     }
     r->counts.joins++;
-    rf->flow.token = (struct token){ .client = b->client };
+    rf->flow.token = (struct token) { .client = b->client };
     rf->subject_len = b->subject_len;
     memcpy(rf->subject, b->subject, b->subject_len);
     if (b->subject_len > 0)

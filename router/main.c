@@ -101,9 +101,10 @@ static int start(struct process *p, struct err *e)
     p->started = ev_now(p->ev);
     p->ready = ev_timer_new(p->ev, on_ready_timer, p);
     p->drain_limit = ev_timer_new(p->ev, on_drained, p);
-    if (p->ready == NULL || p->drain_limit == NULL
-        || ev_signal(p->ev, SIGTERM, on_term, p) < 0 || ev_signal(p->ev, SIGINT, on_term, p) < 0
-        || ev_signal(p->ev, SIGHUP, on_hup, p) < 0)
+    if (p->ready == NULL || p->drain_limit == NULL ||
+        ev_signal(p->ev, SIGTERM, on_term, p) < 0 ||
+        ev_signal(p->ev, SIGINT, on_term, p) < 0 ||
+        ev_signal(p->ev, SIGHUP, on_hup, p) < 0)
         return err_set(e, SQ_ENOMEM, "out of memory");
     ev_timer_at(p->ready, p->started + READY_POLL_MS);
     return 0;

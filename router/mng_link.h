@@ -1,4 +1,5 @@
-/* mng_link.h: links to all managers: registers, receives the map and the figures. Shell. */
+/* mng_link.h: links to all managers: registers, receives the map and the figures. Shell.
+ */
 #ifndef SEGQ_MNG_LINK_H
 #define SEGQ_MNG_LINK_H
 

@@ -14,7 +14,8 @@ void poll_start(struct router *r, struct httpd_req *req, struct slice text)
     }
     rf = rflow_new(r, req);
     if (rf == NULL) {
-        router_problem(r, req, API_QUEUE_UNAVAILABLE, "too much to do; the place is kept");
+        router_problem(r, req, API_QUEUE_UNAVAILABLE,
+                       "too much to do; the place is kept");
         return;
     }
     r->counts.polls++;

@@ -34,7 +34,7 @@ struct rflow *rflow_new(struct router *r, struct httpd_req *req)
     rf->pass = NULL;
     rf->pass_len = 0;
     rf->subject_len = 0;
-    rf->in_waiting = (struct list_node){ NULL, NULL };
+    rf->in_waiting = (struct list_node) { NULL, NULL };
     rf->started_us = ev_now_us(r->ev);
     list_push_back(&r->flows, &rf->in_all);
     httpd_set_user(req, rf);
@@ -211,7 +211,7 @@ void rflow_fini(struct router *r)
     for (size_t i = 0; i < ARRAY_LEN(both); i++) {
         if (both[i]->head.next == NULL)
             continue;
-        list_each(both[i], it) {
+        list_each (both[i], it) {
             list_remove(both[i], it);
             free(container_of(it, struct rflow, in_all));
         }

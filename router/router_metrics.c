@@ -4,7 +4,9 @@
 #include "router/seg_link.h"
 
 #define C(field, name, help)                                                             \
-    { "segq_router_" name, METRIC_COUNTER, help, offsetof(struct router_counts, field) }
+    {                                                                                    \
+        "segq_router_" name, METRIC_COUNTER, help, offsetof(struct router_counts, field) \
+    }
 
 static const struct metric_row own[] = {
     C(joins, "joins_total", "Joins taken on."),
@@ -13,7 +15,8 @@ static const struct metric_row own[] = {
     C(forged, "forged_tokens_total", "Tokens that are not ours or are malformed."),
     C(unavailable, "unavailable_total", "Requests answered with queue_unavailable."),
     C(full, "full_total", "Requests answered with queue_full."),
-    C(lost, "asks_lost_total", "Questions to segments that could not be asked or were lost."),
+    C(lost, "asks_lost_total",
+      "Questions to segments that could not be asked or were lost."),
     C(overdue, "overdue_total", "Requests that reached their time limit."),
     C(retries, "waits_total", "Times a request waited for a moment or a newer map."),
     C(batches, "batches_total", "Frames sent to segment nodes."),
@@ -24,22 +27,28 @@ static const struct metric_row own[] = {
 };
 
 #define H(field, kind, name, help)                                                       \
-    { "segq_router_http_" name, kind, help, offsetof(struct httpd_counts, field) }
+    {                                                                                    \
+        "segq_router_http_" name, kind, help, offsetof(struct httpd_counts, field)       \
+    }
 
 static const struct metric_row http[] = {
     H(conns_now, METRIC_GAUGE, "connections", "Public connections open now."),
     H(accepted, METRIC_COUNTER, "accepted_total", "Public connections accepted."),
     H(requests, METRIC_COUNTER, "requests_total", "Requests read."),
     H(answers, METRIC_COUNTER, "answers_total", "Answers composed."),
-    H(bad_requests, METRIC_COUNTER, "bad_requests_total", "Requests refused by the parser."),
+    H(bad_requests, METRIC_COUNTER, "bad_requests_total",
+      "Requests refused by the parser."),
     H(aborted, METRIC_COUNTER, "aborted_total", "Clients gone before their answer."),
     H(closed_idle, METRIC_COUNTER, "closed_idle_total", "Closed: idle."),
     H(closed_head_deadline, METRIC_COUNTER, "closed_head_total", "Closed: slow head."),
     H(closed_body_deadline, METRIC_COUNTER, "closed_body_total", "Closed: slow body."),
-    H(closed_slow_reader, METRIC_COUNTER, "closed_slow_reader_total", "Closed: slow reader."),
+    H(closed_slow_reader, METRIC_COUNTER, "closed_slow_reader_total",
+      "Closed: slow reader."),
     H(closed_peer, METRIC_COUNTER, "closed_peer_total", "Closed by the client."),
-    H(closed_error, METRIC_COUNTER, "closed_error_total", "Closed: out of memory or limits."),
-    H(accept_paused, METRIC_COUNTER, "accept_paused_total", "Times accepting was paused."),
+    H(closed_error, METRIC_COUNTER, "closed_error_total",
+      "Closed: out of memory or limits."),
+    H(accept_paused, METRIC_COUNTER, "accept_paused_total",
+      "Times accepting was paused."),
     H(bytes_in, METRIC_COUNTER, "received_bytes_total", "Bytes read."),
     H(bytes_out, METRIC_COUNTER, "sent_bytes_total", "Bytes written."),
     H(reads, METRIC_COUNTER, "reads_total", "Read calls."),
@@ -88,6 +97,7 @@ void router_metrics(void *ctx, struct buf *b)
     gauge(b, "segq_router_flows", "Requests being answered.", r->flows.n);
     metrics_histo(b, "segq_router_join_seconds", "Time to answer a join.", &r->join_us);
     metrics_histo(b, "segq_router_poll_seconds", "Time to answer a poll.", &r->poll_us);
-    metrics_histo(b, "segq_router_leave_seconds", "Time to answer a leave.", &r->leave_us);
+    metrics_histo(b, "segq_router_leave_seconds", "Time to answer a leave.",
+                  &r->leave_us);
     metrics_process(b, "router");
 }

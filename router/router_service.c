@@ -105,7 +105,8 @@ static void on_request(void *ctx, struct httpd_req *req, const struct http_req *
                     router_request_id(r));
         break;
     case API_NO_PATH:
-        api_problem(&r->ans, API_NOT_FOUND, "there is nothing here", router_request_id(r));
+        api_problem(&r->ans, API_NOT_FOUND, "there is nothing here",
+                    router_request_id(r));
         break;
     }
     router_answer(r, req);

@@ -1,8 +1,8 @@
 /* router_service.h: a router: the owner of everything in the process, and what join.c,
  * poll.c, leave.c and queue_get.c share. Shell.
  *
- *   httpd --request--> join/poll/leave.c --> flow.c (decides) --> seg_link (batches) --> node
- *   httpd <--answer--- router_flow.c    <-- flow.c           <-- seg_link <------------- node
+ *   httpd --request--> join.c, poll.c, leave.c --> flow.c (decides) --> seg_link --> node
+ *   httpd <--answer-- router_flow.c <-- flow.c <-- seg_link <-- node
  *   queuemng --MAP, STATS--> mng_link.c --> routes.c (asked by flow.c) */
 #ifndef SEGQ_ROUTER_SERVICE_H
 #define SEGQ_ROUTER_SERVICE_H
@@ -21,12 +21,13 @@ struct seg_links;
 struct mng_links;
 struct rflow;
 
-struct router_counts { /* ever */
-    uint64_t joins, polls, leaves;         /* requests that became flows */
-    uint64_t forged;                       /* tokens that are not ours */
-    uint64_t unavailable, full, lost, overdue; /* ends of flows; links broken under them */
-    uint64_t retries;                      /* flows that had to wait or ask again */
-    uint64_t batches, batched;             /* frames to segments, requests in them */
+struct router_counts {             /* ever */
+    uint64_t joins, polls, leaves; /* requests that became flows */
+    uint64_t forged;               /* tokens that are not ours */
+    uint64_t unavailable, full;    /* how flows ended */
+    uint64_t lost, overdue;        /* links broken under them; time limits reached */
+    uint64_t retries;              /* flows that had to wait or ask again */
+    uint64_t batches, batched;     /* frames to segments, requests in them */
     uint64_t maps, maps_refused, stats;
 };
 

@@ -4,8 +4,9 @@
  * node's answer has the frame's request id and one answer for each, in the same order.
  * Failures and their answers:
  *   link breaks, or the node answers with an error or garbage -> flow_lost() for all in
- *     its batches; what is still collected is lost with it (flow.c decides who asks again)
- *   a flow ends before its answer (deadline) -> its slot is emptied, the answer is dropped */
+ *     its batches; what is still collected is lost with it (flow.c decides who asks
+ * again) a flow ends before its answer (deadline) -> its slot is emptied, the answer is
+ * dropped */
 #include "router/seg_int.h"
 
 #include <stdlib.h>
@@ -15,8 +16,8 @@
 
 #define LOG_MODULE "seg_link"
 
-#define BATCH_GO    64 /* this many do not wait for the answer before */
-#define BATCH_GO_US 250
+#define BATCH_GO         64 /* this many do not wait for the answer before */
+#define BATCH_GO_US      250
 #define FREE_BATCHES_MAX 64
 
 /* ---- batches ---- */
@@ -72,11 +73,11 @@ static void fill(struct seg_links *s, enum flow_kind kind, struct batch *b, stru
         const struct token *t = &rf->flow.token;
 
         if (kind == FLOW_POLL)
-            s->req.place[i] = (struct place_req){ rf->flow.seg, t->number, t->client };
+            s->req.place[i] = (struct place_req) { rf->flow.seg, t->number, t->client };
         else if (kind == FLOW_LEAVE)
-            s->req.drop[i] = (struct drop_req){ rf->flow.seg, t->number };
+            s->req.drop[i] = (struct drop_req) { rf->flow.seg, t->number };
         else
-            s->req.append[i] = (struct append_req){
+            s->req.append[i] = (struct append_req) {
                 .seg = rf->flow.seg,
                 .client = t->client,
                 .subject_len = rf->subject_len,
@@ -87,13 +88,13 @@ static void fill(struct seg_links *s, enum flow_kind kind, struct batch *b, stru
     memset(m, 0, sizeof(*m));
     if (kind == FLOW_POLL) {
         m->type = MSG_PLACE;
-        m->place = (struct msg_place){ b->n, s->req.place };
+        m->place = (struct msg_place) { b->n, s->req.place };
     } else if (kind == FLOW_LEAVE) {
         m->type = MSG_DROP;
-        m->drop = (struct msg_drop){ b->n, s->req.drop };
+        m->drop = (struct msg_drop) { b->n, s->req.drop };
     } else {
         m->type = MSG_APPEND;
-        m->append = (struct msg_append){ b->n, s->req.append };
+        m->append = (struct msg_append) { b->n, s->req.append };
     }
 }
 
@@ -155,9 +156,8 @@ static void maybe_send(struct seg_link *l, int64_t now_us)
     for (int i = 0; i < 3; i++) {
         struct kind *k = &l->kind[i];
 
-        if (k->open != NULL
-            && (k->sent.n == 0 || k->open->n >= BATCH_GO
-                || now_us - k->open->since_us >= BATCH_GO_US))
+        if (k->open != NULL && (k->sent.n == 0 || k->open->n >= BATCH_GO ||
+                                now_us - k->open->since_us >= BATCH_GO_US))
             send_open(l, (enum flow_kind)i);
     }
 }
@@ -198,7 +198,7 @@ static struct batch *take_sent(struct seg_link *l, enum flow_kind kind, uint64_t
 {
     struct list *sent = &l->kind[kind].sent;
 
-    list_each(sent, it) { /* nearly always the first */
+    list_each (sent, it) { /* nearly always the first */
         struct batch *b = container_of(it, struct batch, in_sent);
 
         if (b->rid == rid) {
@@ -219,7 +219,8 @@ static struct rflow *take_flow(struct batch *b, uint32_t i)
     return rf;
 }
 
-static void answer_places(struct router *r, struct batch *b, const struct msg_place_ans *m)
+static void answer_places(struct router *r, struct batch *b,
+                          const struct msg_place_ans *m)
 {
     for (uint32_t i = 0; i < b->n; i++) {
         struct rflow *rf = take_flow(b, i);
@@ -235,7 +236,8 @@ static void answer_places(struct router *r, struct batch *b, const struct msg_pl
     }
 }
 
-static void answer_appends(struct router *r, struct batch *b, const struct msg_append_ans *m)
+static void answer_appends(struct router *r, struct batch *b,
+                           const struct msg_append_ans *m)
 {
     for (uint32_t i = 0; i < b->n; i++) {
         struct rflow *rf = take_flow(b, i);
@@ -304,7 +306,7 @@ void seg_batches_lost(struct seg_link *l)
     for (int i = 0; i < 3; i++) { /* first out of reach, then told: they may ask again */
         struct kind *k = &l->kind[i];
 
-        list_each(&k->sent, it) {
+        list_each (&k->sent, it) {
             list_remove(&k->sent, it);
             list_push_back(&all, it);
         }
@@ -312,7 +314,7 @@ void seg_batches_lost(struct seg_link *l)
             list_push_back(&all, &k->open->in_sent);
         k->open = NULL;
     }
-    list_each(&all, it) {
+    list_each (&all, it) {
         list_remove(&all, it);
         batch_lost(l->s, container_of(it, struct batch, in_sent));
     }

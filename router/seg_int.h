@@ -14,7 +14,7 @@ struct batch {
     struct rflow *v[MSG_BATCH_MAX]; /* ref; NULL: the flow has ended */
 };
 
-struct kind { /* one of place, append, drop */
+struct kind {           /* one of place, append, drop */
     struct batch *open; /* being collected; NULL: none */
     struct list sent;   /* oldest first */
 };

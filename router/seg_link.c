@@ -1,7 +1,7 @@
 /* seg_link.c: the links: dialled and dropped as the chain map says, and what comes in.
  * Failures and their answers:
- *   link breaks -> everything asked on it is lost; rpc dials again, meanwhile nobody waits
- *   another node answers at the address -> the link is closed, loudly */
+ *   link breaks -> everything asked on it is lost; rpc dials again, meanwhile nobody
+ * waits another node answers at the address -> the link is closed, loudly */
 #include "router/seg_link.h"
 
 #include <stdlib.h>
@@ -123,8 +123,8 @@ static void link_add(struct seg_links *s, const struct route_node *n)
     strcpy(l->name, n->name);
     for (int i = 0; i < 3; i++)
         list_init(&l->kind[i].sent);
-    if (map_set_ptr(&s->by_no, n->no, l) < 0
-        || (l->link = rpc_dial(s->r->rpc, n->addr, RPC_SEGMENT, &calls, l)) == NULL) {
+    if (map_set_ptr(&s->by_no, n->no, l) < 0 ||
+        (l->link = rpc_dial(s->r->rpc, n->addr, RPC_SEGMENT, &calls, l)) == NULL) {
         log_error("no memory for a link node=%s", n->name);
         map_del(&s->by_no, n->no);
         free(l);
@@ -210,7 +210,7 @@ void seg_links_free(struct seg_links *s)
         map_del(&s->by_no, no);
         link_free((struct seg_link *)(uintptr_t)val);
     }
-    list_each(&s->free_batches, it)
+    list_each (&s->free_batches, it)
         free(container_of(it, struct batch, in_sent));
     map_fini(&s->by_no);
     free(s);

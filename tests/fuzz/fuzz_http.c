@@ -1,6 +1,7 @@
 /* fuzz_http.c: whatever comes, http.c touches no byte outside the buffer, gives the same
  * result whole and cut in pieces, and differs from libhttp-parser only for the reasons
- * listed in tests/lib/http_compare.h. First byte: where it is cut; the rest: the bytes. */
+ * listed in tests/lib/http_compare.h. First byte: where it is cut; the rest: the bytes.
+ */
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,11 +18,18 @@ static void must(bool ok)
 /* Sum of what a request says; slices must lie in the buffer. */
 static uint64_t digest(const struct http_req *r, const char *buf, size_t n)
 {
-    const struct slice *v[] = { &r->path, &r->query, &r->body, &r->host, &r->authorization,
-                                &r->cookie, &r->accept_language, &r->forwarded_for,
-                                &r->if_none_match, &r->user_agent };
-    uint64_t h = (uint64_t)r->method * 1000003 + (uint64_t)r->minor * 7 + r->keep_alive
-                 + 2u * r->has_body + 4u * r->json + 8u * r->expect_continue;
+    const struct slice *v[] = { &r->path,
+                                &r->query,
+                                &r->body,
+                                &r->host,
+                                &r->authorization,
+                                &r->cookie,
+                                &r->accept_language,
+                                &r->forwarded_for,
+                                &r->if_none_match,
+                                &r->user_agent };
+    uint64_t h = (uint64_t)r->method * 1000003 + (uint64_t)r->minor * 7 + r->keep_alive +
+                 2u * r->has_body + 4u * r->json + 8u * r->expect_continue;
 
     for (size_t i = 0; i < ARRAY_LEN(v); i++) {
         h = h * 31 + v[i]->n;
@@ -67,7 +75,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 
     if (size < 1)
         return 0;
-    must(parse(data + 1, size - 1, size, &a) == parse(data + 1, size - 1, 1 + data[0], &b));
+    must(parse(data + 1, size - 1, size, &a) ==
+         parse(data + 1, size - 1, 1 + data[0], &b));
     must(a == b);
     p = copy(data + 1, size - 1);
     must(http_compare(p, size - 1, (const char *)data + 1) != CMP_UNEXPLAINED);

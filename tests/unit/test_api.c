@@ -18,7 +18,7 @@ static struct api_req route(enum http_method m, const char *path)
     struct api_req a;
 
     strcpy(buf, path);
-    q.path = (struct slice){ buf, strlen(buf) };
+    q.path = (struct slice) { buf, strlen(buf) };
     api_route(&q, &a);
     return a;
 }
@@ -92,7 +92,8 @@ Test(api, names)
     memset(longest, 'a', sizeof(longest));
     cr_expect(api_is_name("a", 1) && api_is_name("0a-_z", 5) && api_is_name(longest, 64));
     cr_expect(!api_is_name("", 0) && !api_is_name("-a", 2) && !api_is_name("_a", 2));
-    cr_expect(!api_is_name("A", 1) && !api_is_name("a.b", 3) && !api_is_name(longest, 65));
+    cr_expect(!api_is_name("A", 1) && !api_is_name("a.b", 3) &&
+              !api_is_name(longest, 65));
 }
 
 /* ---- answers ---- */
@@ -114,10 +115,11 @@ TestSuite(api_ans, .init = setup, .fini = teardown);
 static json_t *body(void)
 {
     json_error_t e;
-    json_t *o = json_loadb((const char *)ans.body.data, ans.body.len,
-                           JSON_REJECT_DUPLICATES, &e);
+    json_t *o =
+        json_loadb((const char *)ans.body.data, ans.body.len, JSON_REJECT_DUPLICATES, &e);
 
-    cr_assert(o != NULL, "%s: %.*s", e.text, (int)ans.body.len, (const char *)ans.body.data);
+    cr_assert(o != NULL, "%s: %.*s", e.text, (int)ans.body.len,
+              (const char *)ans.body.data);
     return o;
 }
 
@@ -137,8 +139,12 @@ static json_int_t num(json_t *o, const char *key)
 
 static struct api_ticket ticket(const struct lane_stats *s)
 {
-    struct api_ticket t = { .queue = "login", .lane = "default", .stats = s, .position = 1234,
-                            .poll_after_ms = 5000, .segment = 17 };
+    struct api_ticket t = { .queue = "login",
+                            .lane = "default",
+                            .stats = s,
+                            .position = 1234,
+                            .poll_after_ms = 5000,
+                            .segment = 17 };
 
     memset(t.token, 'T', sizeof(t.token));
     return t;
@@ -241,7 +247,9 @@ Test(api_ans, every_end_of_a_flow)
     };
 
     for (size_t i = 0; i < ARRAY_LEN(v); i++) {
-        struct flow f = { .kind = FLOW_POLL, .result = v[i].result, .reason = v[i].reason };
+        struct flow f = { .kind = FLOW_POLL,
+                          .result = v[i].result,
+                          .reason = v[i].reason };
 
         api_ans_reset(&ans);
         api_failed(&ans, &f, i * 12345);
@@ -254,7 +262,8 @@ Test(api_ans, every_end_of_a_flow)
         cr_expect_eq(strlen(str(o, "request_id")), 16);
         if (v[i].reason_text != NULL)
             cr_expect_str_eq(str(o, "reason"), v[i].reason_text);
-        cr_expect_eq(strstr(api_headers(&ans), "Retry-After: ") != NULL, v[i].status == 503);
+        cr_expect_eq(strstr(api_headers(&ans), "Retry-After: ") != NULL,
+                     v[i].status == 503);
         json_decref(o);
     }
 }
@@ -289,15 +298,17 @@ Test(api_ans, all_problems_are_sound)
 
 Test(api_ans, a_queue)
 {
-    struct route_queue q = { .name = "login", .state = QUEUE_PAUSED, .n_lanes = 2,
+    struct route_queue q = { .name = "login",
+                             .state = QUEUE_PAUSED,
+                             .n_lanes = 2,
                              .lanes = { "default", "vip" } };
 
     q.stats.ready = 3;
     q.stats.active = 4;
     q.stats.rate_milli_per_s = 1500;
     q.stats.limited_by = "cpu";
-    q.stats.lane[0] = (struct lane_stats){ 100, 1000 };
-    q.stats.lane[1] = (struct lane_stats){ 7, 0 };
+    q.stats.lane[0] = (struct lane_stats) { 100, 1000 };
+    q.stats.lane[1] = (struct lane_stats) { 7, 0 };
     api_queue(&ans, &q);
     json_t *o = body();
     cr_expect_str_eq(str(o, "queue"), "login");
@@ -319,10 +330,11 @@ Test(api_ans, a_queue)
 Test(api_ans, keys_as_rfc_8037_shows_them)
 {
     /* RFC 8037, appendix A.2 */
-    static const uint8_t key[1][32] = { {
-        0xd7, 0x5a, 0x98, 0x01, 0x82, 0xb1, 0x0a, 0xb7, 0xd5, 0x4b, 0xfe, 0xd3, 0xc9, 0x64, 0x07,
-        0x3a, 0x0e, 0xe1, 0x72, 0xf3, 0xda, 0xa6, 0x23, 0x25, 0xaf, 0x02, 0x1a, 0x68, 0xf7, 0x07,
-        0x51, 0x1a } };
+    static const uint8_t key[1][32] = {
+        { 0xd7, 0x5a, 0x98, 0x01, 0x82, 0xb1, 0x0a, 0xb7, 0xd5, 0x4b, 0xfe,
+          0xd3, 0xc9, 0x64, 0x07, 0x3a, 0x0e, 0xe1, 0x72, 0xf3, 0xda, 0xa6,
+          0x23, 0x25, 0xaf, 0x02, 0x1a, 0x68, 0xf7, 0x07, 0x51, 0x1a }
+    };
 
     api_jwks(&ans, key, 1);
     json_t *o = body(), *k = json_array_get(json_object_get(o, "keys"), 0);
@@ -371,23 +383,44 @@ Test(body, accepts)
     cr_expect_eq(join(&b, ""), 0);
     cr_expect(b.client == CLIENT_GAME && b.subject_len == 0 && b.lane_len == 0);
     cr_expect_eq(join(&b, "{}"), 0);
-    cr_expect_eq(join(&b, " {\"client\":\"browser\",\"subject\":\"u\\u00fc\",\"lane\":\"vip\"} "), 0);
+    cr_expect_eq(
+        join(&b, " {\"client\":\"browser\",\"subject\":\"u\\u00fc\",\"lane\":\"vip\"} "),
+        0);
     cr_expect_eq(b.client, CLIENT_BROWSER);
     cr_expect(b.subject_len == 3 && memcmp(b.subject, "u\xc3\xbc", 3) == 0);
     cr_expect(b.lane_len == 3 && memcmp(b.lane, "vip", 3) == 0 && !b.has_claim);
-    cr_expect_eq(join(&b, "{\"client\":\"mobile\",\"claim\":\"x\",\"new\":[{\"a\":[1]}]}"), 0);
+    cr_expect_eq(
+        join(&b, "{\"client\":\"mobile\",\"claim\":\"x\",\"new\":[{\"a\":[1]}]}"), 0);
     cr_expect(b.client == CLIENT_MOBILE && b.has_claim);
 }
 
 Test(body, refuses)
 {
     static const char *const v[] = {
-        "{", "[]", "null", "1", "\"x\"", "{}x", "{\"client\":\"browser\",\"client\":\"game\"}",
-        "{\"x\":1,\"x\":1}", "{\"client\":\"\"}", "{\"client\":1}", "{\"client\":null}",
-        "{\"subject\":\"\"}", "{\"subject\":1}", "{\"subject\":[\"a\"]}",
-        "{\"subject\":\"a\\u0000b\"}", "{\"subject\":\"a\\nb\"}", "{\"subject\":\"\\u007f\"}",
-        "{\"subject\":\"\xff\"}", "{\"lane\":\"\"}", "{\"lane\":true}", "{\"claim\":{}}",
-        "{'client':'game'}", "{\"client\":\"game\",}", " ",
+        "{",
+        "[]",
+        "null",
+        "1",
+        "\"x\"",
+        "{}x",
+        "{\"client\":\"browser\",\"client\":\"game\"}",
+        "{\"x\":1,\"x\":1}",
+        "{\"client\":\"\"}",
+        "{\"client\":1}",
+        "{\"client\":null}",
+        "{\"subject\":\"\"}",
+        "{\"subject\":1}",
+        "{\"subject\":[\"a\"]}",
+        "{\"subject\":\"a\\u0000b\"}",
+        "{\"subject\":\"a\\nb\"}",
+        "{\"subject\":\"\\u007f\"}",
+        "{\"subject\":\"\xff\"}",
+        "{\"lane\":\"\"}",
+        "{\"lane\":true}",
+        "{\"claim\":{}}",
+        "{'client':'game'}",
+        "{\"client\":\"game\",}",
+        " ",
     };
     struct join_body b;
     char t[400];
@@ -422,5 +455,6 @@ Test(body, depth)
     cr_expect_eq(nested(1), 0);
     cr_expect_eq(nested(32), 0);
     cr_expect_eq(nested(33), SQ_EINVAL);
-    cr_expect_eq(join(&b, "{\"a\":\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\"[[\"}"), 0);
+    cr_expect_eq(
+        join(&b, "{\"a\":\"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[\\\"[[\"}"), 0);
 }

@@ -56,14 +56,18 @@ static void check_splits(const char *t, size_t n, int64_t want)
     int64_t rc = 0;
     for (size_t k = 0; k <= n && rc == 0; k++)
         rc = parse_at_guard(&st, &r, t, k);
-    cr_expect_eq(rc, want, "byte by byte: %ld, whole %ld: %.60s", (long)rc, (long)want, t);
+    cr_expect_eq(rc, want, "byte by byte: %ld, whole %ld: %.60s", (long)rc, (long)want,
+                 t);
 }
 
-#define H "Host: a\r\n"
-#define GET "GET / HTTP/1.1\r\n" H
-#define POST "POST /x HTTP/1.1\r\n" H
+#define H       "Host: a\r\n"
+#define GET     "GET / HTTP/1.1\r\n" H
+#define POST    "POST /x HTTP/1.1\r\n" H
 #define CHUNKED POST "Transfer-Encoding: chunked\r\n\r\n"
-#define T(want, text) { want, text, sizeof(text) - 1 }
+#define T(want, text)                                                                    \
+    {                                                                                    \
+        want, text, sizeof(text) - 1                                                     \
+    }
 #define OK (-1) /* all bytes */
 
 static const struct {
@@ -133,8 +137,10 @@ static const struct {
     T(400, GET "X\r\n\r\n"),
     T(400, GET "X Y: 1\r\n\r\n"),
     T(400, GET "X: a\0b\r\n\r\n"),
-    T(400, GET "X: a\x7f" "b\r\n\r\n"),
-    T(400, GET "X: a\x01" "b\r\n\r\n"),
+    T(400, GET "X: a\x7f"
+               "b\r\n\r\n"),
+    T(400, GET "X: a\x01"
+               "b\r\n\r\n"),
     T(400, GET "X: a\rb\r\n\r\n"),
     T(400, GET "X: a\nY: b\r\n\r\n"),
     T(400, GET "X: a\r\r\n\r\n"),
@@ -187,7 +193,8 @@ static const struct {
     T(400, CHUNKED "00000000000000003\r\n"),
     T(400, POST "Transfer-Encoding: chunked\r\nContent-Length: 3\r\n\r\n0\r\n\r\n"),
     T(400, POST "Content-Length: 0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
-    T(400, POST "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
+    T(400,
+      POST "Transfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
     T(400, POST "Transfer-Encoding: xchunked\r\n\r\n"),
     T(400, POST "Transfer-Encoding: identity\r\n\r\n"),
     T(400, POST "Transfer-Encoding:\r\n\r\n"),
@@ -197,7 +204,8 @@ static const struct {
     T(400, POST "Transfer-Encoding: \"chunked\"\r\n\r\n"),
     T(400, POST "Transfer-Encoding: chunked;q=1\r\n\r\n"),
     T(400, POST "Transfer-Encoding : chunked\r\n\r\n"),
-    T(400, POST "Transfer-Encoding: \x0b" "chunked\r\n\r\n"),
+    T(400, POST "Transfer-Encoding: \x0b"
+                "chunked\r\n\r\n"),
     T(OK, POST "Transfer-Encoding: CHUNKED \r\n\r\n0\r\n\r\n"),
     T(400, "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
     /* Expect */
@@ -260,7 +268,8 @@ Test(http, keep_alive_is_what_the_client_says)
     cr_expect(!r.keep_alive);
     cr_assert_gt(parse(&r, "GET / HTTP/1.0\r\nConnection: Keep-Alive\r\n\r\n", 42), 0);
     cr_expect(r.keep_alive);
-    cr_assert_gt(parse(&r, GET "Connection: keep-alive, close\r\n\r\n", sizeof(GET) + 32), 0);
+    cr_assert_gt(parse(&r, GET "Connection: keep-alive, close\r\n\r\n", sizeof(GET) + 32),
+                 0);
     cr_expect(!r.keep_alive);
 }
 
@@ -269,9 +278,12 @@ Test(http, json_is_the_default_type)
     static const struct {
         const char *type;
         bool json;
-    } v[] = { { "application/json", true },       { "Application/JSON; charset=utf-8", true },
-              { "application/json ;x", true },    { "application/jsonx", false },
-              { "text/json", false },             { "", false },
+    } v[] = { { "application/json", true },
+              { "Application/JSON; charset=utf-8", true },
+              { "application/json ;x", true },
+              { "application/jsonx", false },
+              { "text/json", false },
+              { "", false },
               { "application/problem+json", false } };
 
     for (size_t i = 0; i < ARRAY_LEN(v); i++) {
@@ -400,9 +412,18 @@ Test(http, unescape)
 {
     static const struct {
         const char *in, *out; /* out NULL: refused */
-    } v[] = { { "abc", "abc" },     { "a%41c", "aAc" },  { "%7e%7E", "~~" }, { "", "" },
-              { "%252f", "%2f" },   { "a%2fb", NULL },   { "a%2Fb", NULL },  { "%00", NULL },
-              { "%4", NULL },       { "%", NULL },       { "%zz", NULL },    { "%4g", NULL },
+    } v[] = { { "abc", "abc" },
+              { "a%41c", "aAc" },
+              { "%7e%7E", "~~" },
+              { "", "" },
+              { "%252f", "%2f" },
+              { "a%2fb", NULL },
+              { "a%2Fb", NULL },
+              { "%00", NULL },
+              { "%4", NULL },
+              { "%", NULL },
+              { "%zz", NULL },
+              { "%4g", NULL },
               { "x%C3%BCy", "x\xc3\xbcy" } };
 
     for (size_t i = 0; i < ARRAY_LEN(v); i++) {

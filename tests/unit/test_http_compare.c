@@ -19,7 +19,10 @@ static enum cmp_class compare(const char *t, size_t n)
 }
 
 #define H "Host: a\r\n"
-#define T(c, t) { c, t, sizeof(t) - 1 }
+#define T(c, t)                                                                          \
+    {                                                                                    \
+        c, t, sizeof(t) - 1                                                              \
+    }
 
 Test(http_compare, each_class)
 {
@@ -34,7 +37,8 @@ Test(http_compare, each_class)
         T(CMP_SAME, "POST /a HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\n\r\n"
                     "3;x=y\r\nabc\r\n0\r\nT: 1\r\n\r\n"),
         T(CMP_SAME, "PATCH /a HTTP/1.1\r\n" H "Connection: close\r\n\r\n"),
-        T(CMP_SAME, "GET /a HTTP/1.1\r\n" H "Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc"),
+        T(CMP_SAME,
+          "GET /a HTTP/1.1\r\n" H "Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc"),
         T(CMP_LIMIT, "POST / HTTP/1.1\r\n" H "Content-Length: 0000\r\nContent-Length: x"),
         T(CMP_VERSION, "GET / HTTP/2.0\r\n" H "\r\n"),
         T(CMP_CODING, "GET / HTTP/1.1\r\n" H "Expect: nothing\r\n\r\n"),
@@ -53,15 +57,16 @@ Test(http_compare, each_class)
     for (size_t i = 0; i < ARRAY_LEN(v); i++) {
         enum cmp_class c = compare(v[i].t, v[i].n);
 
-        cr_expect_eq(c, v[i].want == CMP_LIMIT ? CMP_SAME : v[i].want, "%s: %s", cmp_names[c],
-                     v[i].t);
+        cr_expect_eq(c, v[i].want == CMP_LIMIT ? CMP_SAME : v[i].want, "%s: %s",
+                     cmp_names[c], v[i].t);
     }
 }
 
 Test(http_compare, limits_are_ours)
 {
     static char t[40000];
-    size_t n = (size_t)sprintf(t, "POST / HTTP/1.1\r\n" H "Content-Length: 20000\r\n\r\n");
+    size_t n =
+        (size_t)sprintf(t, "POST / HTTP/1.1\r\n" H "Content-Length: 20000\r\n\r\n");
 
     memset(t + n, 'b', 20000);
     cr_expect_eq(compare(t, n + 20000), CMP_LIMIT);

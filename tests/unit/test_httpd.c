@@ -1,5 +1,6 @@
 /* test_httpd.c: the server with raw client sockets in the same loop: keep-alive,
- * pipelining with answers in any order, deadlines, limits, drain, memory per connection. */
+ * pipelining with answers in any order, deadlines, limits, drain, memory per connection.
+ */
 #include "common/httpd.h"
 
 #include <arpa/inet.h>
@@ -15,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define H "Host: a\r\n"
+#define H         "Host: a\r\n"
 #define GET(path) "GET " path " HTTP/1.1\r\n" H "\r\n"
 
 struct world {
@@ -44,7 +45,8 @@ static void on_request(void *ctx, struct httpd_req *r, const struct http_req *q)
     } else if (q->path.n == 5 && memcmp(q->path.p, "/none", 5) == 0) {
         httpd_answer(r, 204, NULL, "", "", 0);
     } else if (q->path.n == 6 && memcmp(q->path.p, "/cache", 6) == 0) {
-        httpd_answer(r, 200, "text/plain", "X-A: 1\r\nCache-Control: max-age=1\r\n", "c", 1);
+        httpd_answer(r, 200, "text/plain", "X-A: 1\r\nCache-Control: max-age=1\r\n", "c",
+                     1);
     } else {
         int n = snprintf(body, sizeof(body), "[%.*s|%.*s]", (int)q->path.n, q->path.p,
                          (int)q->body.n, q->body.p != NULL ? q->body.p : "");
@@ -88,7 +90,8 @@ static void stop(void)
 
 static int dial_rcv(int rcvbuf)
 {
-    struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(w.port),
+    struct sockaddr_in a = { .sin_family = AF_INET,
+                             .sin_port = htons(w.port),
                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     int fd = socket(AF_INET, SOCK_STREAM, 0);
 
@@ -166,7 +169,7 @@ static void settle(void)
 
 Test(httpd, an_answer_has_all_that_it_must)
 {
-    start((struct httpd_opts){ .server = "segq" });
+    start((struct httpd_opts) { .server = "segq" });
     int fd = dial();
     say(fd, GET("/x"));
     UNTIL(has(fd, &g, "[/x|]"));
@@ -191,7 +194,7 @@ Test(httpd, an_answer_has_all_that_it_must)
 
 Test(httpd, head_and_204_have_no_body)
 {
-    start((struct httpd_opts){ 0 });
+    start((struct httpd_opts) { 0 });
     int fd = dial();
     say(fd, "HEAD /x HTTP/1.1\r\n" H "\r\n" GET("/none") GET("/y"));
     UNTIL(has(fd, &g, "[/y|]"));
@@ -209,7 +212,7 @@ Test(httpd, head_and_204_have_no_body)
 
 Test(httpd, pipelined_answers_leave_in_order_of_requests)
 {
-    start((struct httpd_opts){ 0 });
+    start((struct httpd_opts) { 0 });
     int fd = dial();
     say(fd, GET("/later") GET("/later") GET("/now") GET("/later") GET("/end"));
     UNTIL(w.n_held == 3 && w.n_requests == 5);
@@ -234,7 +237,7 @@ Test(httpd, every_byte_alone)
 {
     static const char t[] = "POST /x HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\n\r\n"
                             "3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n" GET("/y");
-    start((struct httpd_opts){ 0 });
+    start((struct httpd_opts) { 0 });
     int fd = dial();
     for (size_t i = 0; i < sizeof(t) - 1; i++) {
         cr_assert_eq(send(fd, t + i, 1, 0), 1);
@@ -249,7 +252,7 @@ Test(httpd, every_byte_alone)
 
 Test(httpd, a_bad_request_is_answered_and_closed)
 {
-    start((struct httpd_opts){ 0 });
+    start((struct httpd_opts) { 0 });
     int fd = dial();
     static char junk[50000];
     memset(junk, 'j', sizeof(junk));
@@ -271,7 +274,7 @@ Test(httpd, a_bad_request_is_answered_and_closed)
 
 Test(httpd, connection_close_is_obeyed)
 {
-    start((struct httpd_opts){ 0 });
+    start((struct httpd_opts) { 0 });
     int a = dial(), b = dial(), c = dial();
     static struct got gb, gc;
     say(a, "GET /x HTTP/1.1\r\n" H "Connection: close\r\n\r\n");
@@ -293,7 +296,7 @@ Test(httpd, connection_close_is_obeyed)
 
 Test(httpd, continue_is_said_when_waited_for)
 {
-    start((struct httpd_opts){ 0 });
+    start((struct httpd_opts) { 0 });
     int fd = dial();
     say(fd, "POST /x HTTP/1.1\r\n" H "Expect: 100-continue\r\nContent-Length: 2\r\n\r\n");
     UNTIL(has(fd, &g, "HTTP/1.1 100 Continue\r\n\r\n"));
@@ -308,7 +311,7 @@ Test(httpd, continue_is_said_when_waited_for)
 
 Test(httpd, half_closed_clients_get_their_answers)
 {
-    start((struct httpd_opts){ 0 });
+    start((struct httpd_opts) { 0 });
     int fd = dial();
     say(fd, GET("/later"));
     shutdown(fd, SHUT_WR);
@@ -324,7 +327,7 @@ Test(httpd, half_closed_clients_get_their_answers)
 
 Test(httpd, owner_is_told_when_the_client_is_gone)
 {
-    start((struct httpd_opts){ 0 });
+    start((struct httpd_opts) { 0 });
     int fd = dial();
     struct linger hard = { 1, 0 };
     say(fd, GET("/later") GET("/later"));
@@ -339,7 +342,7 @@ Test(httpd, owner_is_told_when_the_client_is_gone)
 
 Test(httpd, deadlines)
 {
-    start((struct httpd_opts){ .head_ms = 150, .body_ms = 150, .idle_ms = 150 });
+    start((struct httpd_opts) { .head_ms = 150, .body_ms = 150, .idle_ms = 150 });
     int idle = dial(), head = dial(), body = dial(), quiet = dial();
     static struct got gi, gh, gb, gq;
     int64_t t0 = now_ms(), fed = 0;
@@ -347,8 +350,9 @@ Test(httpd, deadlines)
     say(body, "POST /x HTTP/1.1\r\n" H "Content-Length: 9\r\n\r\nabc");
     while (!(gi.eof && gh.eof && gb.eof && gq.eof) && now_ms() < t0 + 3000) {
         if (!gh.eof && now_ms() - t0 >= fed * 20 && fed < 100) { /* slowloris */
-            const char *drip = "GET / HTTP/1.1\r\nX: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
-                               "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
+            const char *drip =
+                "GET / HTTP/1.1\r\nX: aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"
+                "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa";
             (void)!send(head, drip + fed++, 1, MSG_NOSIGNAL);
         }
         ev_turn(w.ev, false);
@@ -368,14 +372,15 @@ Test(httpd, deadlines)
 
 Test(httpd, a_slow_reader_falls_alone)
 {
-    start((struct httpd_opts){ .body_ms = 300, .max_output_bytes = 4u << 20 });
+    start((struct httpd_opts) { .body_ms = 300, .max_output_bytes = 4u << 20 });
     int slow = dial_rcv(4096), good = dial();
     for (int i = 0; i < 60; i++)
         say(slow, GET("/big"));
     say(good, GET("/x"));
     UNTIL(has(good, &g, "[/x|]"));
     settle();
-    cr_expect_lt(w.n_requests, 61, "requests of one who does not read were not held back");
+    cr_expect_lt(w.n_requests, 61,
+                 "requests of one who does not read were not held back");
     UNTIL(httpd_counts(w.h)->closed_slow_reader == 1);
     cr_expect_eq(httpd_counts(w.h)->conns_now, 1);
     close(slow), close(good);
@@ -384,7 +389,7 @@ Test(httpd, a_slow_reader_falls_alone)
 
 Test(httpd, a_slow_reader_who_reads_gets_everything)
 {
-    start((struct httpd_opts){ .max_output_bytes = 64u << 20 });
+    start((struct httpd_opts) { .max_output_bytes = 64u << 20 });
     int fd = dial_rcv(4096);
     size_t total = 0, want = 5 * sizeof(w.big);
     for (int i = 0; i < 5; i++)
@@ -404,7 +409,7 @@ Test(httpd, a_slow_reader_who_reads_gets_everything)
 
 Test(httpd, output_above_its_limit_ends_the_connection)
 {
-    start((struct httpd_opts){ .max_output_bytes = 100000 });
+    start((struct httpd_opts) { .max_output_bytes = 100000 });
     int fd = dial_rcv(4096);
     for (int i = 0; i < 64; i++)
         say(fd, GET("/big"));
@@ -415,7 +420,7 @@ Test(httpd, output_above_its_limit_ends_the_connection)
 
 Test(httpd, pipelining_is_bounded_and_goes_on)
 {
-    start((struct httpd_opts){ .max_pipelined = 4 });
+    start((struct httpd_opts) { .max_pipelined = 4 });
     int fd = dial();
     for (int i = 0; i < 50; i++)
         say(fd, GET("/later"));
@@ -434,7 +439,7 @@ Test(httpd, pipelining_is_bounded_and_goes_on)
 
 Test(httpd, a_thousand_pipelined_requests)
 {
-    start((struct httpd_opts){ 0 });
+    start((struct httpd_opts) { 0 });
     int fd = dial();
     size_t seen = 0;
     for (int i = 0; i < 1000; i++)
@@ -452,7 +457,7 @@ Test(httpd, a_thousand_pipelined_requests)
 
 Test(httpd, max_conns_pauses_accepting)
 {
-    start((struct httpd_opts){ .max_conns = 2 });
+    start((struct httpd_opts) { .max_conns = 2 });
     int a = dial(), b = dial(), c = dial();
     say(c, GET("/x"));
     UNTIL(httpd_counts(w.h)->conns_now == 2);
@@ -468,7 +473,7 @@ Test(httpd, max_conns_pauses_accepting)
 Test(httpd, descriptor_limit_pauses_accepting)
 {
     struct rlimit rl;
-    start((struct httpd_opts){ 0 });
+    start((struct httpd_opts) { 0 });
     int a = dial(), b = dial();
     getrlimit(RLIMIT_NOFILE, &rl);
     rlim_t cur = rl.rlim_cur;
@@ -494,7 +499,7 @@ static void on_drained(void *arg)
 
 Test(httpd, drain_answers_what_is_in_flight)
 {
-    start((struct httpd_opts){ 0 });
+    start((struct httpd_opts) { 0 });
     int busy = dial(), idle = dial(), half = dial();
     static struct got gi, gh;
     say(idle, GET("/x"));
@@ -523,7 +528,7 @@ Test(httpd, idle_connections_are_small)
     static int fd[N];
     struct mallinfo2 after;
 
-    start((struct httpd_opts){ 0 });
+    start((struct httpd_opts) { 0 });
     for (int i = 0; i < N; i++)
         fd[i] = dial();
     UNTIL(httpd_counts(w.h)->conns_now == N);
@@ -536,6 +541,7 @@ Test(httpd, idle_connections_are_small)
         close(fd[i]);
     UNTIL(httpd_counts(w.h)->conns_now == 0);
     struct mallinfo2 empty = mallinfo2();
-    cr_expect_leq((after.uordblks - empty.uordblks) / N, 262, "%zu bytes per idle connection", (after.uordblks - empty.uordblks) / N);
+    cr_expect_leq((after.uordblks - empty.uordblks) / N, 262,
+                  "%zu bytes per idle connection", (after.uordblks - empty.uordblks) / N);
     stop();
 }

@@ -49,24 +49,39 @@ static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_n
 {
     static const uint8_t keys[1][32] = { { 1, 2, 3 } };
     struct map_node node = { 1, "seg1", w.seg_addr };
-    struct map_seg segs[2] = { { 1, 1, with_next ? SEG_SEALED : SEG_OPEN }, { 2, 1, SEG_OPEN } };
-    struct map_lane lane = { .name = "default", .n_segs = with_next ? 2 : 1, .segs = segs };
+    struct map_seg segs[2] = { { 1, 1, with_next ? SEG_SEALED : SEG_OPEN },
+                               { 2, 1, SEG_OPEN } };
+    struct map_lane lane = { .name = "default",
+                             .n_segs = with_next ? 2 : 1,
+                             .segs = segs };
     struct map_queue q = { 7, "login", state, 1, &lane };
     struct msg m = { .type = MSG_MAP };
 
-    m.map = (struct msg_map){ .epoch = 1, .from_version = from, .version = version,
-                              .next_seg = 100, .n_nodes = 1, .n_queues = 1, .nodes = &node,
-                              .queues = &q, .n_keys = 1, .keys = keys };
+    m.map = (struct msg_map) { .epoch = 1,
+                               .from_version = from,
+                               .version = version,
+                               .next_seg = 100,
+                               .n_nodes = 1,
+                               .n_queues = 1,
+                               .nodes = &node,
+                               .queues = &q,
+                               .n_keys = 1,
+                               .keys = keys };
     send_msg(w.mng_ch, &m, 0);
 }
 
 static void send_stats(void)
 {
-    struct queue_stats s = { .id = 7, .ready = 1, .active = 2, .rate_milli_per_s = 10000,
-                             .limited_by = "fixed", .n_lanes = 1, .lane = { { 500, 10000 } } };
+    struct queue_stats s = { .id = 7,
+                             .ready = 1,
+                             .active = 2,
+                             .rate_milli_per_s = 10000,
+                             .limited_by = "fixed",
+                             .n_lanes = 1,
+                             .lane = { { 500, 10000 } } };
     struct msg m = { .type = MSG_STATS };
 
-    m.stats = (struct msg_stats){ 1, &s };
+    m.stats = (struct msg_stats) { 1, &s };
     send_msg(w.mng_ch, &m, 0);
 }
 
@@ -97,8 +112,11 @@ static void place(const struct place_req *q, struct place_ans *a)
         a->state = PLACE_GONE;
         a->reason = GONE_NO_SHOW;
     } else if (q->number == N_ADMITTED) {
-        *a = (struct place_ans){ .state = PLACE_ADMITTED, .pass = "a.b.c", .pass_len = 5,
-                                 .released_at_ms = 1700000000123, .pass_expires_s = 1700000300 };
+        *a = (struct place_ans) { .state = PLACE_ADMITTED,
+                                  .pass = "a.b.c",
+                                  .pass_len = 5,
+                                  .released_at_ms = 1700000000123,
+                                  .pass_expires_s = 1700000300 };
     } else if (q->number == N_BUSY && w.busy-- > 0) {
         a->state = PLACE_BUSY;
     } else if (q->number == N_UNKNOWN) {
@@ -108,14 +126,18 @@ static void place(const struct place_req *q, struct place_ans *a)
 
 static void append(const struct append_req *q, struct append_ans *a)
 {
-    *a = (struct append_ans){ .state = APPEND_OK, .client = q->client, .seg = q->seg,
-                              .number = w.appends, .issued_s = 1700000000,
-                              .poll_after_ms = 1000, .position = w.appends + 1 };
+    *a = (struct append_ans) { .state = APPEND_OK,
+                               .client = q->client,
+                               .seg = q->seg,
+                               .number = w.appends,
+                               .issued_s = 1700000000,
+                               .poll_after_ms = 1000,
+                               .position = w.appends + 1 };
     w.appends++;
     if (q->subject_len == 5 && memcmp(q->subject, "known", 5) == 0)
         a->state = APPEND_EXISTING;
     if (w.sealed && q->seg == 1)
-        *a = (struct append_ans){ .state = APPEND_SEALED, .next = 2 };
+        *a = (struct append_ans) { .state = APPEND_SEALED, .next = 2 };
 }
 
 static void seg_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
@@ -138,7 +160,7 @@ static void seg_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
             place(&m.place.req[i], &pa[i]);
         }
         out.type = MSG_PLACE_ANS;
-        out.place_ans = (struct msg_place_ans){ m.place.n, pa };
+        out.place_ans = (struct msg_place_ans) { m.place.n, pa };
         if (silent)
             return;
     } else if (m.type == MSG_APPEND) {
@@ -146,12 +168,12 @@ static void seg_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
         for (uint32_t i = 0; i < m.append.n; i++)
             append(&m.append.req[i], &aa[i]);
         out.type = MSG_APPEND_ANS;
-        out.append_ans = (struct msg_append_ans){ m.append.n, aa };
+        out.append_ans = (struct msg_append_ans) { m.append.n, aa };
     } else {
         cr_assert_eq(m.type, MSG_DROP);
         w.drops += m.drop.n;
         out.type = MSG_DROP_ANS;
-        out.drop_ans = (struct msg_drop_ans){ m.drop.n, da };
+        out.drop_ans = (struct msg_drop_ans) { m.drop.n, da };
     }
     send_msg(ch, &out, f->rid);
     arena_reset(&w.arena);
@@ -200,8 +222,9 @@ static size_t whole(const char *p)
 static void say(const char *method, const char *path, const char *text)
 {
     char t[2000];
-    int n = snprintf(t, sizeof(t), "%s %s HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n%s",
-                     method, path, strlen(text), text);
+    int n = snprintf(t, sizeof(t),
+                     "%s %s HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n%s", method,
+                     path, strlen(text), text);
 
     cr_assert_eq(send(w.fd, t, (size_t)n, MSG_NOSIGNAL), n);
 }
@@ -248,8 +271,11 @@ static const char *ticket_path(uint32_t number, seg_id seg)
 
 static struct rpc *peer(enum rpc_role role, const char *node)
 {
-    struct rpc_opts o = { .role = role, .node = node, .incarnation = 1,
-                          .link_key = w.r->keys.link, .heartbeat_ms = 200 };
+    struct rpc_opts o = { .role = role,
+                          .node = node,
+                          .incarnation = 1,
+                          .link_key = w.r->keys.link,
+                          .heartbeat_ms = 200 };
     struct err e = { 0 };
     struct rpc *p;
 
@@ -263,13 +289,15 @@ static void start_segment(const char *addr)
     struct err e = { 0 };
 
     w.seg = peer(RPC_SEGMENT, "seg1");
-    cr_assert_eq(rpc_listen(w.seg, addr, 1u << RPC_ROUTER, &c, NULL, &e), 0, "%s", e.text);
+    cr_assert_eq(rpc_listen(w.seg, addr, 1u << RPC_ROUTER, &c, NULL, &e), 0, "%s",
+                 e.text);
     strcpy(w.seg_addr, rpc_listen_addr(w.seg));
 }
 
 static void dial(void)
 {
-    struct sockaddr_in a = { .sin_family = AF_INET, .sin_port = htons(w.port),
+    struct sockaddr_in a = { .sin_family = AF_INET,
+                             .sin_port = htons(w.port),
                              .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     w.fd = socket(AF_INET, SOCK_STREAM, 0);
     cr_assert_eq(connect(w.fd, (struct sockaddr *)&a, sizeof(a)), 0);
@@ -280,7 +308,8 @@ static void dial(void)
 static void start_router(void)
 {
     static char secret[100], mng_addr[64];
-    struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sockaddr_in a = { .sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     socklen_t len = sizeof(a);
     struct err e = { 0 };
     int fd = socket(AF_INET, SOCK_STREAM, 0);
@@ -291,10 +320,17 @@ static void start_router(void)
     close(fd);
     snprintf(secret, sizeof(secret), "%s/secret", w.dir);
     w.managers[0] = mng_addr;
-    w.cfg = (struct router_cfg){ .node = "r1", .listen = "127.0.0.1:0", .admin = "127.0.0.1:0",
-                                 .secret_file = secret, .log_file = "", .create_keys = true,
-                                 .managers = { w.managers, 1 }, .max_conns = 100,
-                                 .request_timeout = 400, .heartbeat = 200, .log_level = 2 };
+    w.cfg = (struct router_cfg) { .node = "r1",
+                                  .listen = "127.0.0.1:0",
+                                  .admin = "127.0.0.1:0",
+                                  .secret_file = secret,
+                                  .log_file = "",
+                                  .create_keys = true,
+                                  .managers = { w.managers, 1 },
+                                  .max_conns = 100,
+                                  .request_timeout = 400,
+                                  .heartbeat = 200,
+                                  .log_level = 2 };
     cr_assert_eq(router_new(&w.r, w.ev, &w.cfg, &e), 0, "%s", e.text);
     w.port = (uint16_t)atoi(strrchr(httpd_addr(w.r->httpd), ':') + 1);
 }
@@ -305,8 +341,8 @@ static void start_manager(void)
     struct err e = { 0 };
 
     w.mng = peer(RPC_MANAGER, "m1");
-    cr_assert_eq(rpc_listen(w.mng, w.managers[0], 1u << RPC_ROUTER, &c, NULL, &e), 0, "%s",
-                 e.text);
+    cr_assert_eq(rpc_listen(w.mng, w.managers[0], 1u << RPC_ROUTER, &c, NULL, &e), 0,
+                 "%s", e.text);
 }
 
 static void setup(void)
@@ -351,7 +387,8 @@ Test(router, join_poll_leave)
 {
     char path[100];
 
-    cr_assert_eq(call("POST", "/v1/queues/login/tickets", "{\"client\":\"browser\"}"), 201);
+    cr_assert_eq(call("POST", "/v1/queues/login/tickets", "{\"client\":\"browser\"}"),
+                 201);
     cr_expect_str_eq(str("queue"), "login");
     cr_expect_str_eq(str("state"), "waiting");
     cr_expect_eq(num("position"), 1);
@@ -370,7 +407,8 @@ Test(router, join_poll_leave)
 
 Test(router, subjects_and_lanes)
 {
-    cr_expect_eq(call("POST", "/v1/queues/login/tickets", "{\"subject\":\"known\"}"), 200);
+    cr_expect_eq(call("POST", "/v1/queues/login/tickets", "{\"subject\":\"known\"}"),
+                 200);
     cr_expect_eq(call("POST", "/v1/queues/login/tickets", "{\"lane\":\"default\"}"), 201);
     cr_expect_eq(call("POST", "/v1/queues/login/tickets", "{\"lane\":\"vip\"}"), 403);
     cr_expect_str_eq(str("code"), "not_eligible");

@@ -64,9 +64,9 @@ static void add_up(struct rate *r, double per_s, json_t *granted)
         v->allowed += v->per_s * s; /* as it was during that time */
     }
     if (json_is_integer(granted)) {
-        if (!v->known)
+        if (r->granted_0 < 0)
             r->granted_0 = json_integer_value(granted);
-        v->allowed = (double)(json_integer_value(granted) - r->granted_0);
+        v->granted = json_integer_value(granted) - r->granted_0;
     }
     r->last_us = now;
     v->per_s = per_s;
@@ -124,6 +124,7 @@ int rate_new(struct rate **out, struct ev *ev, const struct opts *o, struct err 
     if (r == NULL)
         return err_set(e, SQ_ENOMEM, "rate");
     r->o = o;
+    r->granted_0 = r->view.granted = -1;
     r->view.source = o->admin != NULL ? "manager" : "router";
     rc = conns_new(&r->conns, ev, &co, &calls, r, e);
     if (rc < 0)

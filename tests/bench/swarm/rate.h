@@ -1,6 +1,6 @@
 /* rate.h: what the cluster allows: asks once a second and adds up. Shell over conns.h.
- * With an admin port it is queuemng's own count of granted releases; without one, the
- * release_per_s that routers show, added up over time. */
+ * The rate before lack of waiters, added up over time: queuemng's allowed_per_s if there
+ * is an admin port, else what routers show; and queuemng's own count of what it granted. */
 #ifndef SEGQ_SWARM_RATE_H
 #define SEGQ_SWARM_RATE_H
 
@@ -14,6 +14,7 @@ struct rate_view {
     double per_s;        /* last reading */
     double max_per_s;    /* highest reading */
     double allowed;      /* people, since the first reading */
+    int64_t granted;     /* the same, as the manager counted it; -1: not known */
     double seconds;      /* over which `allowed` was added up */
     char limited_by[64];
     const char *source;

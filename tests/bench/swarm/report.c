@@ -109,11 +109,14 @@ void report_text(struct buf *b, const struct report *r, const struct play *p,
     buf_printf(b, "admissions/s %.1f (best second %llu)", per_s(r->admitted, r->released_s),
                (unsigned long long)r->peak_1s);
     if (v->known)
-        buf_printf(b, "  allowed %.1f/s on average, %.1f at most, %.0f people in %.0f s (%s)\n",
+        buf_printf(b, "  allowed %.1f/s on average, %.1f at most (%s)",
                    v->seconds > 0 ? v->allowed / v->seconds : v->per_s, v->max_per_s,
-                   v->allowed, v->seconds, v->source);
+                   v->source);
     else
-        buf_str(b, "  allowed: not known\n");
+        buf_str(b, "  allowed: not known");
+    if (v->granted >= 0)
+        buf_printf(b, "  granted %lld", (long long)v->granted);
+    buf_byte(b, '\n');
     violations_text(b, r, t);
 }
 
@@ -196,10 +199,10 @@ void report_json(struct buf *b, const struct report *r, const struct play *p,
     buf_printf(b,
                "}},\"admissions_per_s\":%.2f,\"admissions_best_second\":%llu,"
                "\"allowed\":{\"known\":%s,\"per_s\":%.2f,\"max_per_s\":%.2f,\"people\":%.1f,"
-               "\"seconds\":%.2f,\"source\":\"%s\"},",
+               "\"seconds\":%.2f,\"granted\":%lld,\"source\":\"%s\"},",
                per_s(r->admitted, r->released_s), (unsigned long long)r->peak_1s,
                v->known ? "true" : "false", v->seconds > 0 ? v->allowed / v->seconds : v->per_s,
-               v->max_per_s, v->allowed, v->seconds, v->source);
+               v->max_per_s, v->allowed, v->seconds, (long long)v->granted, v->source);
     buf_printf(b,
                "\"order_violations\":%llu,\"positions_grew\":%llu,\"double_admissions\":%llu,"
                "\"lost_tickets\":%llu}\n",

@@ -128,9 +128,9 @@ void seg_on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
     rc = msg_decode(f->type, f->body, f->len, &s->mem, &m);
     if (rc == SQ_EUNKNOWN) {
         s->n.unknown++;
-        seg_links_error(s, p, f, rc);
+        seg_peers_error(s, p, f, rc);
     } else if (rc == SQ_ENOMEM) {
-        seg_links_error(s, p, f, rc);
+        seg_peers_error(s, p, f, rc);
     } else if (rc < 0) {
         refuse(s, p, f, "damaged");
     } else if (!is_allowed(p->role, m.type)) {

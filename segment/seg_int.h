@@ -1,7 +1,7 @@
 /* seg_int.h: what the files of the segment node's shell share. Nobody else includes it.
  *
  *   seg_service.c  life: start, ticks, the end of a turn, stop
- *   seg_links.c    who is connected, whom to dial, sending
+ *   seg_peers.c    whom to dial, sending
  *   seg_frames.c   what comes in
  *   seg_metrics.c  the page for Prometheus */
 #ifndef SEGQ_SEG_INT_H
@@ -78,13 +78,13 @@ void seg_step(struct seg_service *s, struct segtab_in in);
 void seg_become_ready(struct seg_service *s);
 
 extern const struct rpc_calls seg_calls; /* ctx: the service */
-SQ_CHECK int seg_links_dial(struct seg_service *s, const struct cfg_list *managers,
+SQ_CHECK int seg_peers_dial(struct seg_service *s, const struct cfg_list *managers,
                             struct err *e);
 /* Dials what segtab wants, drops what it does not want any more. */
-void seg_links_look(struct seg_service *s);
-void seg_links_free(struct seg_service *s);
-void seg_links_send(struct seg_service *s);
-void seg_links_error(struct seg_service *s, struct seg_peer *p, const struct frame *f, int code);
+void seg_peers_look(struct seg_service *s);
+void seg_peers_free(struct seg_service *s);
+void seg_peers_send(struct seg_service *s);
+void seg_peers_error(struct seg_service *s, struct seg_peer *p, const struct frame *f, int code);
 
 void seg_on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f);
 void seg_metrics(void *ctx, struct buf *b);

@@ -22,7 +22,7 @@ void seg_step(struct seg_service *s, struct segtab_in in)
 {
     in.now = seg_now(s);
     segtab_step(s->tab, &in, &s->out);
-    seg_links_send(s);
+    seg_peers_send(s);
     s->look_at_wanted = true;
 }
 
@@ -57,7 +57,7 @@ static void on_turn_end(void *arg)
 
     for (int i = 0; i < 2 && s->look_at_wanted; i++) {
         s->look_at_wanted = false;
-        seg_links_look(s);
+        seg_peers_look(s);
     }
 }
 
@@ -141,7 +141,7 @@ static int start(struct seg_service *s, const struct seg_service_opts *o, struct
     s->hooked = true;
     s->started_ms = s->ticked_ms = ev_now(s->ev);
     ev_timer_at(s->tick, s->started_ms + SEG_TICK_MS);
-    return seg_links_dial(s, &o->cfg->managers, e);
+    return seg_peers_dial(s, &o->cfg->managers, e);
 }
 
 int seg_service_new(struct seg_service **out, struct ev *ev, const struct seg_service_opts *o,
@@ -179,7 +179,7 @@ void seg_service_free(struct seg_service *s)
         return;
     if (s->hooked)
         ev_unhook(s->ev, on_turn_end, s);
-    seg_links_free(s);
+    seg_peers_free(s);
     rpc_free(s->rpc);
     admin_free(s->admin);
     ev_timer_free(s->tick);

@@ -1,4 +1,4 @@
-/* seg_links.c: who is connected, whom to dial, and sending. Channels of all kinds have the
+/* seg_peers.c: who is connected, whom to dial, and sending. Channels of all kinds have the
  * same life: up -> SEGTAB_UP, frames, down -> SEGTAB_DOWN. */
 #include "segment/seg_int.h"
 
@@ -85,7 +85,7 @@ static void send_to(struct seg_service *s, struct seg_peer *p, const struct msg 
     }
 }
 
-void seg_links_send(struct seg_service *s)
+void seg_peers_send(struct seg_service *s)
 {
     for (uint32_t i = 0; i < s->out.n; i++) {
         struct seg_peer *p = find_peer(s, s->out.v[i].to);
@@ -100,7 +100,7 @@ void seg_links_send(struct seg_service *s)
     outbox_reset(&s->out);
 }
 
-void seg_links_error(struct seg_service *s, struct seg_peer *p, const struct frame *f, int code)
+void seg_peers_error(struct seg_service *s, struct seg_peer *p, const struct frame *f, int code)
 {
     struct msg m = { .type = MSG_ERROR,
                      .error = { .code = code, .about = f->type, .text = sq_strerror(code) } };
@@ -110,7 +110,7 @@ void seg_links_error(struct seg_service *s, struct seg_peer *p, const struct fra
 
 /* ---- dialling -------------------------------------------------------------------- */
 
-int seg_links_dial(struct seg_service *s, const struct cfg_list *managers, struct err *e)
+int seg_peers_dial(struct seg_service *s, const struct cfg_list *managers, struct err *e)
 {
     char *const *addr = managers->v;
 
@@ -210,7 +210,7 @@ static bool is_dialled(const struct seg_service *s, const struct segtab_want *w)
     return false;
 }
 
-void seg_links_look(struct seg_service *s)
+void seg_peers_look(struct seg_service *s)
 {
     struct segtab_want v[SEG_WANTED_MAX];
     size_t n = segtab_wanted(s->tab, v, SEG_WANTED_MAX);
@@ -226,7 +226,7 @@ void seg_links_look(struct seg_service *s)
             dial_new(s, &v[i]);
 }
 
-void seg_links_free(struct seg_service *s)
+void seg_peers_free(struct seg_service *s)
 {
     list_each(&s->dials, it) {
         struct seg_dial *d = list_entry(it, struct seg_dial, node);

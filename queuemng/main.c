@@ -44,6 +44,7 @@ static int start(struct program *p, struct err *e)
     int rc = keys_init(e);
 
     (void)signal(SIGPIPE, SIG_IGN);
+    (void)signal(SIGXFSZ, SIG_IGN); /* a file limit is an error to report, not our end */
     log_set_level((enum log_level)p->cfg.log_level);
     if (rc == 0)
         rc = log_open(p->cfg.log_file[0] != 0 ? p->cfg.log_file : NULL, e);

@@ -247,12 +247,19 @@ static void on_connection(struct head *h, struct slice v)
     }
 }
 
+static bool is_type(struct slice v, const char *lower, size_t n)
+{
+    return v.n >= n && http_ieq(v.p, lower, n) &&
+           (v.n == n || v.p[n] == ';' || is_blank(v.p[n]));
+}
+
+#define IS_TYPE(v, lit) is_type(v, lit, sizeof(lit) - 1)
+
+/* `curl -d` says that it sends a form, whatever it sends: nobody posts forms here. */
 static void on_type(struct http_req *r, struct slice v)
 {
-    size_t n = 16; /* "application/json" */
-
-    if (v.n < n || !http_ieq(v.p, "application/json", n) ||
-        (v.n > n && v.p[n] != ';' && v.p[n] != ' ' && v.p[n] != '\t'))
+    if (!IS_TYPE(v, "application/json") &&
+        !IS_TYPE(v, "application/x-www-form-urlencoded"))
         r->json = false;
 }
 

@@ -43,7 +43,7 @@ struct http_req {
     bool keep_alive; /* what the client wants */
     bool expect_continue;
     bool has_body;      /* Content-Length > 0 or chunked */
-    bool json;          /* Content-Type is application/json (or absent) */
+    bool json;          /* Content-Type is application/json, absent, or curl's default */
     struct slice path;  /* raw, without query; absolute-form reduced to its path */
     struct slice query; /* raw, without '?' */
     struct slice body;

@@ -282,6 +282,7 @@ Test(http, json_is_the_default_type)
               { "Application/JSON; charset=utf-8", true },
               { "application/json ;x", true },
               { "application/jsonx", false },
+              { "application/x-www-form-urlencoded", true },
               { "text/json", false },
               { "", false },
               { "application/problem+json", false } };

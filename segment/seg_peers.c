@@ -26,7 +26,7 @@ static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)
     p->role = peer->role;
     list_push_back(&s->peers, &p->node);
     rpc_chan_set_data(ch, p);
-    log_info("up peer=%u role=%s node=%s addr=%s", p->no, rpc_role_name(p->role), peer->node,
+    log_debug("up peer=%u role=%s node=%s addr=%s", p->no, rpc_role_name(p->role), peer->node,
              peer->addr);
     seg_step(s, (struct segtab_in){ .kind = SEGTAB_UP, .peer = p->no,
                                     .role = (uint8_t)p->role, .name = peer->node });

@@ -349,7 +349,7 @@ static void node_msg(struct mng *m, struct mnode *n, const struct msg *g)
         break;
     case MSG_ERROR:
         log_warn("event=refused node=%s code=%d about=%s text=%s", n->name, g->error.code,
-                 msg_name((enum msg_type)g->error.about), log_q(g->error.text, 200));
+                 msg_name((enum msg_type)g->error.about), log_q(g->error.text, strnlen(g->error.text, 200)));
         break;
     default:
         log_warn("event=unexpected node=%s type=%s", n->name, msg_name(g->type));
@@ -401,7 +401,7 @@ void mng_reading(struct mng *m, msec_t now_ms, const char *metric, double value,
     metric_set(x, value, 1e9, taken_ms, now_ms);
     if (was && !x->ok) {
         m->count.monitor_failures++;
-        log_error("event=monitor_bad metric=%s why=%s", metric, log_q(x->why, 120));
+        log_error("event=monitor_bad metric=%s why=%s", metric, log_q(x->why, strnlen(x->why, sizeof(x->why))));
     } else if (!was && x->ok) {
         log_info("event=monitor_ok metric=%s value=%g", metric, value);
     }

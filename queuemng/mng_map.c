@@ -103,6 +103,21 @@ static bool add_keys(const struct mng *m, struct arena *a, struct msg_map *g)
     return true;
 }
 
+/* Ids below this that a router does not find in its map are gone. One that is given out
+ * but not shown yet may be shown to, and joined through, another router in a moment. */
+static seg_id next_shown(const struct mng *m)
+{
+    seg_id next = m->next_seg;
+
+    list_each(&m->todo, it) {
+        const struct mseg *s = list_entry(it, struct mseg, in_todo);
+
+        if (!s->confirmed && s->id < next)
+            next = s->id;
+    }
+    return next;
+}
+
 static struct msg_map *frame_begin(struct mng *m, const struct mrouter *r, uint64_t from,
                                    uint32_t room)
 {
@@ -112,7 +127,7 @@ static struct msg_map *frame_begin(struct mng *m, const struct mrouter *r, uint6
     g->epoch = m->epoch;
     g->from_version = from;
     g->version = m->map_version;
-    g->next_seg = m->next_seg;
+    g->next_seg = next_shown(m);
     g->more = true;
     g->queues = arena_array(a, room, sizeof(*g->queues));
     if (g->queues == NULL || !add_nodes(m, a, g) || !add_keys(m, a, g))

@@ -318,6 +318,8 @@ static void report_in(struct mng *m, struct mmove *v, const struct msg_move_stat
 static void report_out(struct mng *m, struct mmove *v, const struct msg_move_status *g)
 {
     if (g->report == MOVE_COPYING) {
+        if (v->state != MOVE_COPY)
+            return; /* it has not heard how the move ended: said again when it is due */
         v->progress_ms = m->now_ms;
         v->sent_ms = m->now_ms;
         v->tickets = g->tickets;

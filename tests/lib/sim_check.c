@@ -170,7 +170,8 @@ void check_map(struct sim *s, const struct msg_map *g)
 
 /* ---- joins --------------------------------------------------------------------------- */
 
-static struct ticket *ticket_new(struct sim *s, const struct append_ans *a)
+static struct ticket *ticket_new(struct sim *s, const struct proc *p,
+                                 const struct append_ans *a)
 {
     size_t cap = s->cap_tickets;
     struct ticket *t;
@@ -185,6 +186,8 @@ static struct ticket *ticket_new(struct sim *s, const struct append_ans *a)
                           .number = a->number,
                           .player = NOBODY,
                           .touch = s->now,
+                          .node = p->idx,
+                          .stopped = p->stopped,
                           .told_ms = a->poll_after_ms };
     return t;
 }
@@ -208,7 +211,7 @@ void check_appended(struct sim *s, const struct proc *p, const struct append_req
         return;
     }
     l = &s->lane[g->lane];
-    t = ticket_new(s, a);
+    t = ticket_new(s, p, a);
     t->lane = g->lane;
     t->ord = ++l->next_ord;
     t->relaxed = g->relaxed;
@@ -224,26 +227,39 @@ void check_appended(struct sim *s, const struct proc *p, const struct append_req
 
 /* ---- polls --------------------------------------------------------------------------- */
 
-/* Is there a cause for this ticket to be over? The times are the least that rules allow;
- * pauses and broken links may only make them longer. */
-static const char *why_not_gone(const struct sim *s, const struct ticket *t, unsigned reason)
+/* Its silence, without the time in which its own node was stopped (I1: a pause of ours
+ * expires nobody). */
+static msec_t silence_ms(struct sim *s, const struct ticket *t)
 {
-    msec_t silent = (s->now - t->touch) / 1000;
+    const struct sseg *g = final_seg(s, t->seg);
+    bool stayed = g != NULL && g->node == t->node;
+    usec_t stopped = stayed ? s->proc[t->node].stopped - t->stopped : 0;
+
+    return (s->now - t->touch - stopped) / 1000;
+}
+
+/* Is there a cause for this ticket to be over? The times are the least that rules allow;
+ * broken links may only make them longer. */
+static const char *why_not_gone(struct sim *s, const struct ticket *t, unsigned reason)
+{
+    msec_t silent = silence_ms(s, t);
     bool idle = silent >= s->o.idle_ms + t->told_ms;
     bool no_show = silent >= s->o.claim_ms + s->o.grace_ms;
     bool finished = t->fate == T_ADMITTED && sim_wall(s) >= t->expires_s * 1000;
 
     if (t->lost || t->fate == T_GONE)
         return NULL;
+    if (t->leaving && reason != GONE_LOST)
+        return NULL; /* what a segment was that was merged away, nobody keeps: any reason */
     switch ((enum gone_reason)reason) {
     case GONE_EXPIRED:
         return idle && t->fate == T_LIVE ? NULL : "expired, but was not idle for so long";
     case GONE_NO_SHOW:
         return no_show && t->fate == T_LIVE ? NULL : "no-show, but claim and grace are not over";
     case GONE_LEFT:
-        return t->leaving ? NULL : "left, but never asked to";
+        return "left, but never asked to";
     case GONE_FINISHED:
-        if (finished || t->leaving || (t->fate == T_LIVE && (idle || no_show)))
+        if (finished || (t->fate == T_LIVE && (idle || no_show)))
             return NULL;
         return "finished, but nothing of the kind happened";
     default:
@@ -283,7 +299,8 @@ static void check_admitted(struct sim *s, struct ticket *t, const struct place_a
         l->max_admitted_ord = t->ord;
 }
 
-void check_placed(struct sim *s, const struct place_req *q, const struct place_ans *a)
+void check_placed(struct sim *s, const struct proc *p, const struct place_req *q,
+                  const struct place_ans *a)
 {
     struct ticket *t = check_ticket(s, q->seg, q->number);
 
@@ -303,6 +320,8 @@ void check_placed(struct sim *s, const struct place_req *q, const struct place_a
                      llu(a->position));
         t->touch = s->now;
         t->told_ms = a->poll_after_ms;
+        t->node = p->idx;
+        t->stopped = p->stopped;
     } else if (a->state == PLACE_ADMITTED) {
         check_admitted(s, t, a);
     } else if (a->state == PLACE_GONE) {
@@ -421,6 +440,13 @@ void check_sweep(struct sim *s)
     for (unsigned i = 0; i < s->n_procs && !s->failed; i++)
         if (s->proc[i].kind == SIM_SEG && s->proc[i].alive)
             segtab_each_waiting(s->proc[i].segtab, seen_waiting, s);
+    for (uint32_t i = 0; i < s->n_tickets; i++) {
+        const struct ticket *t = &s->ticket[i];
+
+        if (t->sweep != 0 && t->sweep == s->sweep - 1)
+            sim_note(s, "ticket %lu-%lu waits no more in segment %lu", t->seg, t->number,
+                     t->host, 0, 0);
+    }
 }
 
 /* ---- the end ------------------------------------------------------------------------- */
@@ -483,7 +509,8 @@ static double rate_in(const struct squeue *q, int64_t from_ms, int64_t to_ms)
     return max;
 }
 
-/* I7 as a bucket that holds two ticks (one may be late, and one tick's worth is carried). */
+/* I7 as a bucket of four ticks: one is made up for, one is carried, and what the head of a
+ * lane could not give is given by the next segment up to two ticks later. */
 static void end_rates(struct sim *s)
 {
     double level = 0, by_hand = 0;
@@ -495,7 +522,7 @@ static void end_rates(struct sim *s)
         const struct squeue *q = &s->queue[r->queue];
         bool first = i == 0 || s->rel[i - 1].queue != r->queue;
         double rate = rate_in(q, first ? r->at_ms - 100 : last, r->at_ms);
-        double most = 2.0 + rate * 0.2, excess;
+        double most = 2.0 + rate * 0.4, excess;
 
         by_hand = first ? (double)q->by_hand + 0.999 : by_hand;
         level = first ? most : level + rate * (double)(r->at_ms - last) / 1000.0;

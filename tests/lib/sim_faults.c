@@ -94,6 +94,8 @@ static void pause_proc(struct sim *s, struct proc *p, double ms)
         return;
     sim_note(s, "process %lu is stopped for %lu ms", p->idx, (uint64_t)ms, 0, 0, 0);
     p->paused_until = s->now + (usec_t)(ms * 1000);
+    if (ms > SEGTAB_MAX_STEP_MS + 200)
+        p->stopped += (usec_t)((ms - SEGTAB_MAX_STEP_MS - 200) * 1000);
     if (ms < 3000)
         return;
     for (unsigned i = 0; i < s->n_procs; i++) {

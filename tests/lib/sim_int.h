@@ -84,6 +84,7 @@ struct proc {
     bool alive, used;
     uint32_t incarnation;
     usec_t paused_until;
+    usec_t stopped; /* sum of what its clock must not count as anybody's silence */
     struct mng *mng;
     struct mng_out mng_out;
     struct segtab *segtab;
@@ -108,6 +109,8 @@ struct ticket {
     uint64_t ord;    /* order of acknowledgement in its lane */
     usec_t touch;    /* when the segment last answered its poll with "waiting" */
     uint32_t told_ms; /* interval told then */
+    uint8_t node;     /* who told */
+    usec_t stopped;   /* of that node, then */
     uint64_t pass;   /* hash of the pass, once shown */
     int64_t released_ms, expires_s;
     uint32_t sweep;  /* number of the sweep that saw it last */
@@ -311,7 +314,8 @@ bool players_over(const struct sim *s);
 void check_opened(struct sim *s, const struct proc *p, const struct msg_seg_open *o);
 void check_appended(struct sim *s, const struct proc *p, const struct append_req *q,
                     const struct append_ans *a);
-void check_placed(struct sim *s, const struct place_req *q, const struct place_ans *a);
+void check_placed(struct sim *s, const struct proc *p, const struct place_req *q,
+                  const struct place_ans *a);
 void check_popped(struct sim *s, const struct msg_seg_popped *g, const struct msg *order);
 void check_map(struct sim *s, const struct msg_map *g);
 void check_stored(struct sim *s, const char *key, const char *val);

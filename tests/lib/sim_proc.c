@@ -277,7 +277,7 @@ static void on_place(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
     ans.place_ans.ans = arena_array(&s->ans_arena, g->n, sizeof(*ans.place_ans.ans));
     segtab_place(p->segtab, sim_seg_now(s), g->req, g->n, ans.place_ans.ans, &s->ans_arena);
     for (uint32_t i = 0; i < g->n; i++)
-        check_placed(s, &g->req[i], &ans.place_ans.ans[i]);
+        check_placed(s, p, &g->req[i], &ans.place_ans.ans[i]);
     net_send(s, p, peer, &ans, rid);
 }
 

@@ -212,7 +212,7 @@ static void compare_one(struct sim *s, const struct place_at *p, uint64_t rank, 
 
     arena_reset(&s->ans_arena);
     segtab_place(p->node->segtab, sim_seg_now(s), &q, 1, &a, &s->ans_arena);
-    check_placed(s, &q, &a);
+    check_placed(s, p->node, &q, &a);
     if (a.state == PLACE_BUSY)
         return;
     if (a.state != PLACE_WAITING)

@@ -112,6 +112,20 @@ static void rules(struct segtab *t, peer_no from, const struct msg_rules *m,
 
 /* ---- segments -------------------------------------------------------------------- */
 
+/* Segments that take room: joined, or with somebody in line. One whose people were all
+ * released has only their records left, and gives its room back at once. */
+static uint32_t in_use(struct segtab *t)
+{
+    uint32_t n = 0;
+
+    list_each (&t->segs, it) {
+        const struct seg *g = container_of(it, struct seg, node);
+
+        n += !g->b.q.sealed || g->b.q.waiting != 0;
+    }
+    return n;
+}
+
 static const char *refuse_open(struct segtab *t, const struct msg_seg_open *m)
 {
     const struct queue *q = queue_of(t, m->queue);
@@ -121,7 +135,7 @@ static const char *refuse_open(struct segtab *t, const struct msg_seg_open *m)
         return "no rules for its queue yet";
     if (m->seg == 0 || m->capacity == 0 || m->capacity >= SEGQ_NONE / 2)
         return "impossible segment";
-    if (t->segs.n >= t->o.max_segments)
+    if (t->segs.n >= t->o.max_segments && in_use(t) >= t->o.max_segments)
         return "too many segments";
     return NULL;
 }

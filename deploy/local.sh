@@ -295,7 +295,7 @@ status() {
 [ $# -ge 1 ] || usage
 verb=$1
 shift
-dir= port= routers=1 nodes=1 per_node=64 capacity=100000 rate= wait_s=30 sets=()
+dir= port= routers=1 nodes=1 per_node=20000 capacity=100000 rate= wait_s=30 sets=()
 bin=$root/build/rel/bin
 while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || usage

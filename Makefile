@@ -74,6 +74,9 @@ tests: $(UNIT) $(SIM)
 $(B)/unit/test_swarm%: $(B)/obj/tests/unit/test_swarm%.o $(SWARM_LIB) $(B)/libsegq.a
 	@mkdir -p $(@D)
 	$(link) -lcriterion
+$(B)/unit/test_segqctl: $(B)/obj/tests/unit/test_segqctl.o $(call o,$(filter-out %/segqctl.c,$(CTL_C))) $(B)/libsegq.a
+	@mkdir -p $(@D)
+	$(link) -lcriterion
 $(B)/unit/%: $(B)/obj/tests/unit/%.o $(B)/libcores.a $(B)/libsegq.a
 	@mkdir -p $(@D)
 	$(link) -lhttp_parser -lcriterion

@@ -1,0 +1,111 @@
+/* segqctl_ask.c: asking queuemng or a router, and saying what was answered: its view, its
+ * bytes (--json), or the refusal. */
+#include "queuemng/segqctl.h"
+
+#include <event2/buffer.h>
+#include <event2/http.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "queuemng/segqctl_text.h"
+#include "queuemng/segqctl_view.h"
+
+int ctl_say_err(const struct err *e, int code)
+{
+    struct buf b;
+
+    buf_init(&b);
+    ctl_clean(&b, e->text);
+    fprintf(stderr, "segqctl: %.*s\n", (int)b.len, b.data != NULL ? (char *)b.data : "");
+    buf_fini(&b);
+    return code;
+}
+
+void ctl_put_out(const struct buf *b)
+{
+    if (b->len > 0)
+        fwrite(b->data, 1, b->len, stdout);
+    fflush(stdout);
+}
+
+bool ctl_path_set(char *dst, size_t cap, const char *before, const char *name,
+                     const char *after)
+{
+    char *enc = evhttp_uriencode(name, -1, 0);
+    int n = enc != NULL ? snprintf(dst, cap, "%s%s%s", before, enc, after) : -1;
+
+    free(enc);
+    return n > 0 && (size_t)n < cap;
+}
+
+int ctl_say_answer(const struct ctl *c, const struct ctl_answer *a, view_fn view)
+{
+    json_t *doc = json_loadb((const char *)a->body.data, a->body.len, JSON_DECODE_ANY, NULL);
+    bool good = a->status >= 200 && a->status < 300;
+    struct buf b;
+
+    buf_init(&b);
+    if (good && a->body.len == 0)
+        buf_str(&b, "ok"); /* 204 */
+    else if (good && doc != NULL && view != NULL && !c->json)
+        view(&b, doc);
+    else if (good)
+        buf_append(&b, a->body.data, a->body.len);
+    else
+        view_problem(&b, a->status, doc);
+    if (good && b.len > 0 && b.data[b.len - 1] != '\n')
+        buf_byte(&b, '\n');
+    if (good)
+        ctl_put_out(&b);
+    else
+        fprintf(stderr, "segqctl: %.*s\n", (int)b.len, (char *)b.data);
+    buf_fini(&b);
+    json_decref(doc);
+    return good ? CTL_OK : CTL_REFUSED;
+}
+
+int ctl_admin_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *a)
+{
+    struct err e;
+
+    if (c->admin == NULL || c->token == NULL) {
+        fprintf(stderr, "segqctl: where is queuemng? --dir D, or --admin URL and "
+                "--token-file F\n");
+        return CTL_USAGE;
+    }
+    call.bearer = c->token;
+    if (ctl_http(c->admin, &call, c->timeout_s, a, &e) < 0)
+        return ctl_say_err(&e, CTL_REFUSED);
+    return CTL_OK;
+}
+
+int ctl_admin_do(const struct ctl *c, struct ctl_call call, view_fn view)
+{
+    struct ctl_answer a = { 0 };
+    int rc = ctl_admin_ask(c, call, &a);
+
+    if (rc == CTL_OK)
+        rc = ctl_say_answer(c, &a, view);
+    buf_fini(&a.body);
+    return rc;
+}
+
+/* Routers are asked in turn until one answers. That also holds for joins: if the first
+ * took it and died, nobody knows the token of that ticket, and it times out. */
+int ctl_router_do(const struct ctl *c, struct ctl_call call, view_fn view)
+{
+    struct ctl_answer a = { 0 };
+    struct err e = { 0 };
+    int rc = -1;
+
+    if (c->n_routers == 0) {
+        fprintf(stderr, "segqctl: where is a router? --dir D, or --router URL\n");
+        return CTL_USAGE;
+    }
+    for (size_t i = 0; i < c->n_routers && rc < 0; i++)
+        rc = ctl_http(c->router[i], &call, c->timeout_s, &a, &e);
+    rc = rc < 0 ? ctl_say_err(&e, CTL_REFUSED) : ctl_say_answer(c, &a, view);
+    buf_fini(&a.body);
+    return rc;
+}

@@ -1,0 +1,25 @@
+/* segqctl_view.h: the cluster's JSON answers as text for people. Pure.
+ * Members that are missing or of another type print as "-" or 0: a newer or older
+ * queuemng is still shown. */
+#ifndef SEGQ_SEGQCTL_VIEW_H
+#define SEGQ_SEGQCTL_VIEW_H
+
+#include <jansson.h>
+
+#include "common/buf.h"
+
+/* GET /v1/admin/cluster. queue NULL: all of them, and if they are many the busiest, with
+ * the number of those left out (all: none is); else only that one. False: it has no such
+ * queue (nothing is appended). */
+bool view_cluster(struct buf *b, const json_t *cluster, const char *queue, bool all);
+
+/* GET /v1/admin/queues */
+void view_queues(struct buf *b, const json_t *queues);
+
+/* A ticket, a line per member. */
+void view_ticket(struct buf *b, const json_t *ticket);
+
+/* problem+json (NULL: the body was something else): what was wrong, on one line. */
+void view_problem(struct buf *b, int status, const json_t *problem);
+
+#endif

@@ -1,0 +1,316 @@
+/* test_segqctl.c: KEY=VALUE words, bars, columns, and the cluster as text. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "queuemng/segqctl_text.h"
+#include "queuemng/segqctl_view.h"
+
+static struct buf b;
+
+static void begin(void)
+{
+    buf_init(&b);
+}
+
+static void end(void)
+{
+    buf_fini(&b);
+}
+
+TestSuite(segqctl, .init = begin, .fini = end);
+
+static const char *text(void)
+{
+    buf_byte(&b, 0);
+    b.len--;
+    return (const char *)b.data;
+}
+
+static json_t *js(const char *s)
+{
+    json_error_t e;
+    json_t *j = json_loads(s, 0, &e);
+
+    cr_assert_not_null(j, "%s: %s", s, e.text);
+    return j;
+}
+
+/* ---- KEY=VALUE --------------------------------------------------------------------- */
+
+static void pairs_are(const char *want, char *const *words, size_t n)
+{
+    struct err e = { 0 };
+    json_t *got = ctl_pairs(words, n, &e), *exp = js(want);
+
+    cr_assert_not_null(got, "%s", e.text);
+    cr_expect(json_equal(got, exp), "not %s", want);
+    json_decref(got);
+    json_decref(exp);
+}
+
+Test(segqctl, words_become_json)
+{
+    char *w[] = { "a=1", "b=1.5", "c=true", "d=open", "e=3s", "f=", "g=x=y", "h=\"12\"",
+                  "i=null" };
+
+    pairs_are("{}", NULL, 0);
+    pairs_are("{\"a\":1,\"b\":1.5,\"c\":true,\"d\":\"open\",\"e\":\"3s\",\"f\":\"\","
+              "\"g\":\"x=y\",\"h\":\"12\",\"i\":\"null\"}", w, ARRAY_LEN(w));
+}
+
+Test(segqctl, dotted_keys_nest)
+{
+    char *w[] = { "idle.game=3s", "merge=false", "idle.mobile=5s", "x.y.z=-2" };
+
+    pairs_are("{\"idle\":{\"game\":\"3s\",\"mobile\":\"5s\"},\"merge\":false,"
+              "\"x\":{\"y\":{\"z\":-2}}}", w, ARRAY_LEN(w));
+}
+
+Test(segqctl, brackets_are_json)
+{
+    char *w[] = { "lanes=[{\"name\":\"vip\"}, {\"name\":\"default\",\"weight\":3}]",
+                  "idle={\"game\":\"9s\"}" };
+
+    pairs_are("{\"lanes\":[{\"name\":\"vip\"},{\"name\":\"default\",\"weight\":3}],"
+              "\"idle\":{\"game\":\"9s\"}}", w, ARRAY_LEN(w));
+}
+
+static void refused(const char *a, const char *second, const char *why)
+{
+    char *w[2] = { (char *)(uintptr_t)a, (char *)(uintptr_t)second };
+    struct err e = { 0 };
+
+    cr_expect_null(ctl_pairs(w, second != NULL ? 2 : 1, &e), "%s", a);
+    cr_expect_not_null(strstr(e.text, why), "%s: %s", a, e.text);
+}
+
+Test(segqctl, bad_words_are_named)
+{
+    char longest[400];
+
+    memset(longest, 'k', sizeof(longest));
+    memcpy(longest + 390, "=1", 3);
+    refused("pause", NULL, "'pause' is not KEY=VALUE");
+    refused("=1", NULL, "not KEY=VALUE");
+    refused(longest, NULL, "not KEY=VALUE");
+    refused("a..b=1", NULL, "empty part");
+    refused(".a=1", NULL, "empty part");
+    refused("a.=1", NULL, "empty part");
+    refused("a=1", "a=2", "a value already");
+    refused("a=1", "a.b=2", "a value already");
+    refused("a.b=1", "a=2", "a value already");
+    refused("l=[1,", NULL, "looks like JSON");
+    refused("l={\"a\":1,\"a\":2}", NULL, "looks like JSON");
+    refused("l=\"x", NULL, "looks like JSON");
+    refused("n=\xff", NULL, "UTF-8");
+}
+
+/* ---- bars, numbers, columns --------------------------------------------------------- */
+
+static void bar_is(const char *want, uint64_t held, uint64_t used, uint64_t of)
+{
+    buf_reset(&b);
+    ctl_bar(&b, held, used, of, 10);
+    cr_expect_str_eq(text(), want);
+}
+
+Test(segqctl, bars_round_neither_anybody_nor_a_place_away)
+{
+    bar_is("[..........]", 0, 0, 100);
+    bar_is("[#####-----]", 50, 100, 100);
+    bar_is("[####--....]", 40, 60, 100);
+    bar_is("[#.........]", 1, 1, 1000000);
+    bar_is("[#########.]", 999999, 999999, 1000000);
+    bar_is("[##########]", 100, 100, 100);
+    bar_is("[##########]", 200, 100, 100); /* nonsense stays inside the bar */
+    bar_is("[..........]", 5, 5, 0);
+    bar_is("[##########]", UINT64_MAX, UINT64_MAX, UINT64_MAX);
+}
+
+static void rate_is(const char *want, double v)
+{
+    buf_reset(&b);
+    ctl_rate(&b, v);
+    cr_expect_str_eq(text(), want);
+}
+
+Test(segqctl, rates_read_well)
+{
+    rate_is("0/s", 0);
+    rate_is("0.4/s", 0.4);
+    rate_is("10/s", 9.999);
+    rate_is("2 000/s", 2000);
+    rate_is("1 234 568/s", 1234567.6);
+    rate_is("?/s", -1);
+    rate_is("?/s", strtod("nan", NULL));
+    rate_is("?/s", strtod("inf", NULL));
+}
+
+Test(segqctl, columns_align)
+{
+    struct table t;
+
+    table_init(&t, "NAME >COUNT STATE");
+    cr_expect_eq(table_rows(&t), 0);
+    table_cell(&t, "a");
+    table_u64(&t, 1234567);
+    table_cell(&t, "open");
+    table_cell(&t, "longer");
+    table_u64(&t, 5);
+    table_cell(&t, "x\033[2Jy\xc2\x9bz");
+    cr_expect_eq(table_rows(&t), 2);
+    table_print(&t, &b, 2);
+    cr_expect_str_eq(text(), "  NAME        COUNT  STATE\n"
+                             "  a       1 234 567  open\n"
+                             "  longer          5  x?[2Jy?z\n");
+    table_fini(&t);
+}
+
+/* ---- views -------------------------------------------------------------------------- */
+
+static const char cluster[] =
+    "{\"epoch\":3,\"map_version\":41,"
+    "\"nodes\":[{\"name\":\"segment.0\",\"addr\":\"127.0.0.1:9050\",\"up\":true,"
+    "\"draining\":true,\"segments\":2,\"max_segments\":64,\"tickets\":30,"
+    "\"max_tickets\":100,\"incarnation\":1}],"
+    "\"routers\":[{\"name\":\"router.0\",\"http\":\"127.0.0.1:8080\",\"map_version\":41}],"
+    "\"queues\":[{\"queue\":\"login\",\"id\":1,\"state\":\"open\",\"allowed_per_s\":2000,"
+    "\"limited_by\":\"cpu\",\"lanes\":[{\"lane\":\"default\",\"waiting\":30,\"ready\":2,"
+    "\"active\":3,\"returning\":1,\"released\":70,\"rate_per_s\":12.5,\"segments\":["
+    "{\"segment\":17,\"node\":\"segment.0\",\"state\":\"sealed\",\"capacity\":100,"
+    "\"joined\":100,\"waiting\":30,\"ahead\":0,\"move\":9}]}]}],"
+    "\"moves\":[{\"move\":9,\"from\":17,\"to\":18,\"state\":\"copying\",\"tickets\":12}],"
+    "\"metrics\":[{\"name\":\"cpu\",\"ok\":false,\"value\":null,\"age_ms\":1500,"
+    "\"why\":\"no answer\"}]}";
+
+Test(segqctl, status_shows_everything)
+{
+    json_t *c = js(cluster);
+
+    cr_expect(view_cluster(&b, c, NULL, false));
+    cr_expect_str_eq(
+        text(),
+        "epoch 3, map 41\n\n"
+        "NODE       STATE        SEGMENTS  OF  TICKETS                 COUNT   OF  ADDRESS\n"
+        "segment.0  up,draining         2  64  [######..............]     30  100  "
+        "127.0.0.1:9050\n\n"
+        "ROUTER    MAP  HTTP\n"
+        "router.0  41   127.0.0.1:8080\n\n"
+        "METRIC  STATE   VALUE    AGE  WHY\n"
+        "cpu     FAILED      -  1.5 s  no answer\n\n"
+        "MOVE  FROM  TO  STATE    TICKETS\n"
+        "   9    17  18  copying       12\n\n"
+        "queue login (open): 2 000/s allowed, limited by cpu\n"
+        "  lane default: 30 waiting, 1 returning, 2 ready, 3 active, 70 released, now 13/s\n"
+        "    SEGMENT  NODE       STATE   FILL                    WAITING  JOINED   OF  AHEAD"
+        "  MOVE\n"
+        "         17  segment.0  sealed  [######--------------]       30     100  100      0"
+        "  9\n");
+    buf_reset(&b);
+    cr_expect(view_cluster(&b, c, "login", false));
+    cr_expect(strncmp(text(), "queue login", 11) == 0);
+    buf_reset(&b);
+    cr_expect_not(view_cluster(&b, c, "logi", false));
+    cr_expect_eq(b.len, 0);
+    json_decref(c);
+}
+
+/* A manager of another version, or something that is no manager at all. */
+Test(segqctl, status_of_odd_answers)
+{
+    const char *odd[] = { "{}", "[]", "{\"nodes\":1,\"queues\":{}}",
+                          "{\"nodes\":[null,1],\"queues\":[[],{\"lanes\":[{}]}]}",
+                          "{\"queues\":[{\"lanes\":[{\"segments\":[7,{\"waiting\":-1}]}]}],"
+                          "\"moves\":[0],\"metrics\":[\"\"],\"routers\":[{}]}" };
+
+    for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
+        json_t *c = js(odd[i]);
+
+        cr_expect(view_cluster(&b, c, NULL, i % 2 == 0), "%s", odd[i]);
+        cr_expect_not(b.failed);
+        json_decref(c);
+    }
+}
+
+static json_t *many_queues(int n)
+{
+    json_t *list = json_array();
+
+    for (int i = 0; i < n; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "q%d", i);
+        json_array_append_new(list, json_pack("{s:s,s:[{s:i}]}", "queue", name, "lanes",
+                                              "waiting", i == n - 1 ? 5 : 0));
+    }
+    return json_pack("{s:o}", "queues", list);
+}
+
+Test(segqctl, of_many_queues_the_busiest_come_first)
+{
+    json_t *c = many_queues(30);
+    const char *s;
+
+    cr_expect(view_cluster(&b, c, NULL, false));
+    s = text();
+    cr_expect(strstr(s, "queue q29 ") != NULL && strstr(s, "queue q0 ") != NULL);
+    cr_expect(strstr(s, "queue q29 ") < strstr(s, "queue q0 "));
+    cr_expect_null(strstr(s, "queue q19 "));
+    cr_expect_not_null(strstr(s, "(10 quieter queues: --all, or name one)"));
+    buf_reset(&b);
+    cr_expect(view_cluster(&b, c, NULL, true));
+    cr_expect_not_null(strstr(text(), "queue q19 "));
+    json_decref(c);
+}
+
+Test(segqctl, of_a_long_chain_the_ends)
+{
+    json_t *c = js("{\"queues\":[{\"queue\":\"q\",\"lanes\":[{\"segments\":[]}]}]}");
+    json_t *lane = json_array_get(
+        json_object_get(json_array_get(json_object_get(c, "queues"), 0), "lanes"), 0);
+
+    for (int i = 101; i <= 120; i++)
+        json_array_append_new(json_object_get(lane, "segments"),
+                              json_pack("{s:i}", "segment", i));
+    cr_expect(view_cluster(&b, c, NULL, false));
+    cr_expect(strstr(text(), " 106 ") && !strstr(text(), " 107 ") && strstr(text(), " 115 "));
+    cr_expect_not_null(strstr(text(), "(8 more between them: --all)"));
+    buf_reset(&b);
+    cr_expect(view_cluster(&b, c, "q", false)); /* named: everything */
+    cr_expect_not_null(strstr(text(), " 110 "));
+    json_decref(c);
+}
+
+Test(segqctl, queues_in_one_table)
+{
+    json_t *q = js("{\"queues\":[{\"name\":\"login\",\"state\":\"open\",\"release_per_s\":0,"
+                   "\"limits\":[{\"metric\":\"cpu\"},{\"metric\":\"mem\"}],\"lanes\":[],"
+                   "\"segment_capacity\":50},{\"name\":\"b\",\"state\":\"paused\","
+                   "\"release_per_s\":2.5,\"segment_capacity\":100000}]}");
+
+    view_queues(&b, q);
+    cr_expect_str_eq(text(), "QUEUE  STATE   LANES  CAPACITY  RATE\n"
+                             "login  open        1        50  by cpu,mem\n"
+                             "b      paused      1    100000  2.5/s\n");
+    json_decref(q);
+}
+
+Test(segqctl, tickets_and_refusals)
+{
+    json_t *t = js("{\"token\":\"EA\",\"position\":12,\"eta_s\":null,\"released_at\":1.5}");
+    json_t *p = js("{\"title\":\"Gone\",\"status\":410,\"code\":\"ticket_gone\","
+                   "\"detail\":\"it is\\u001b[2J over\",\"reason\":\"left\"}");
+
+    view_ticket(&b, t);
+    cr_expect_str_eq(text(), "token           EA\nposition        12\neta_s           -\n"
+                             "released_at     1.5\n");
+    buf_reset(&b);
+    view_problem(&b, 410, p);
+    cr_expect_str_eq(text(), "Gone: it is?[2J over (410, ticket_gone, left)");
+    buf_reset(&b);
+    view_problem(&b, 502, NULL);
+    cr_expect_str_eq(text(), "refused (502)");
+    json_decref(t);
+    json_decref(p);
+}

@@ -181,6 +181,10 @@ void admin_queue(struct admin_call *c)
                       (unsigned long long)version);
         return;
     }
+    if (is_put && old != NULL && strcmp(c->q->if_none_match, "*") == 0) {
+        admin_problem(c->a, 412, "conflict", "there is a queue %s already", c->name);
+        return;
+    }
     if (m[0] == 'D')
         delete(c);
     else

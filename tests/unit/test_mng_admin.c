@@ -17,6 +17,7 @@ struct rig {
     struct mng_service *s;
     struct admin_ans a;
     json_t *j; /* of the last answer */
+    const char *if_none_match; /* of the next requests; NULL = none */
 };
 
 static void start(struct rig *g, const char *queues)
@@ -68,7 +69,9 @@ static int ask_as(struct rig *g, bool authorized, const char *method, const char
                   const char *query, const char *if_match, const char *body)
 {
     struct admin_req q = { .method = method, .path = path, .query = query,
-                           .if_match = if_match, .authorized = authorized,
+                           .if_match = if_match,
+                           .if_none_match = g->if_none_match != NULL ? g->if_none_match : "",
+                           .authorized = authorized,
                            .body = (const uint8_t *)body, .body_len = strlen(body) };
 
     buf_fini(&g->a.body);
@@ -130,6 +133,13 @@ Test(admin, definitions)
     cr_expect_eq(ask(&g, "PUT", Q "new", "{\"release_per_s\":5}"), 201);
     cr_expect_eq(ask(&g, "PUT", Q "new", "{\"release_per_s\":6,\"name\":\"new\",\"version\":1}"),
                  200);
+    g.if_none_match = "*"; /* "only if there is none": never replaces */
+    cr_expect_eq(ask(&g, "PUT", Q "new", "{\"release_per_s\":7}"), 412);
+    cr_expect_eq(ask(&g, "PUT", Q "newer", "{}"), 201);
+    g.if_none_match = NULL;
+    cr_expect_eq(ask(&g, "GET", Q "new", ""), 200);
+    cr_expect_eq(json_number_value(json_object_get(g.j, "release_per_s")), 6);
+    cr_expect_eq(ask(&g, "DELETE", Q "newer", ""), 204);
     cr_expect_eq(ask(&g, "DELETE", Q "new", ""), 204);
     cr_expect_eq(ask(&g, "GET", Q "new", ""), 404);
     cr_expect_eq(ask(&g, "DELETE", Q "new", ""), 404);

@@ -200,7 +200,21 @@ static void lane_rates(struct mlane *l)
     l->released_before = l->released;
 }
 
-/* Only queues in which somebody waits cost anything here. */
+/* A queue without waiters has no ticks: what it would allow is asked for, so that its page
+ * does not show the rate of an hour ago. Told to routers only if it changed. */
+static void idle_figures(struct mng *m, struct mqueue *q)
+{
+    struct release copy;
+    double allowed = pops_peek(m, q, &copy);
+
+    if (allowed == q->allowed_per_s && strcmp(copy.limited_by, q->rel.limited_by) == 0)
+        return;
+    q->allowed_per_s = allowed;
+    memcpy(q->rel.limited_by, copy.limited_by, sizeof(q->rel.limited_by));
+    q->stats_dirty = true;
+}
+
+/* Queues in which nobody waits cost one look at their limits here, and nothing else. */
 static void second(struct mng *m)
 {
     list_each(&m->active, it) {
@@ -212,6 +226,12 @@ static void second(struct mng *m)
             lane_touch(m, &q->lane[i]);
         }
         q->stats_dirty = true;
+    }
+    list_each(&m->queues, it) {
+        struct mqueue *q = container_of(it, struct mqueue, in_all);
+
+        if (!q->active)
+            idle_figures(m, q);
     }
     stats_flush(m);
 }
@@ -349,7 +369,8 @@ static void node_msg(struct mng *m, struct mnode *n, const struct msg *g)
         break;
     case MSG_ERROR:
         log_warn("event=refused node=%s code=%d about=%s text=%s", n->name, g->error.code,
-                 msg_name((enum msg_type)g->error.about), log_q(g->error.text, strnlen(g->error.text, 200)));
+                 msg_name((enum msg_type)g->error.about),
+                 log_q(g->error.text, strnlen(g->error.text, 200)));
         break;
     default:
         log_warn("event=unexpected node=%s type=%s", n->name, msg_name(g->type));
@@ -401,7 +422,8 @@ void mng_reading(struct mng *m, msec_t now_ms, const char *metric, double value,
     metric_set(x, value, 1e9, taken_ms, now_ms);
     if (was && !x->ok) {
         m->count.monitor_failures++;
-        log_error("event=monitor_bad metric=%s why=%s", metric, log_q(x->why, strnlen(x->why, sizeof(x->why))));
+        log_error("event=monitor_bad metric=%s why=%s", metric,
+                  log_q(x->why, strnlen(x->why, sizeof(x->why))));
     } else if (!was && x->ok) {
         log_info("event=monitor_ok metric=%s value=%g", metric, value);
     }

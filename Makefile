@@ -38,17 +38,17 @@ bins: $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm
 
 $(B)/gen/proto/%.pb-c.c $(B)/gen/proto/%.pb-c.h: proto/%.proto
 	@mkdir -p $(B)/gen
-	protoc-c --c_out=$(B)/gen $<
+	@protoc-c --c_out=$(B)/gen $<
 $(B)/obj/gen/%.o: $(B)/gen/proto/%.pb-c.c $(GEN_H)
 	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -w -c -o $@ $<
+	@$(CC) $(CFLAGS) -w -c -o $@ $<
 $(B)/obj/%.o: %.c | $(GEN_H)
-	@mkdir -p $(@D)
-	$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
+	@mkdir -p $(@D) && echo "  cc $<"
+	@$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/libsegq.a: $(call o,$(COMMON_C)) $(PROTOS:proto/%.proto=$(B)/obj/gen/%.o)
-	rm -f $@; ar rcs $@ $^
+	@rm -f $@; ar rcs $@ $^
 $(B)/libcores.a: $(call o,$(ROUTER_C) $(SEGMENT_C) $(QUEUEMNG_C))
-	rm -f $@; ar rcs $@ $^
+	@rm -f $@; ar rcs $@ $^
 
 # ---- programs ----------------------------------------------------------------------
 $(B)/bin/router: $(call o,router/main.c $(ROUTER_C)) $(B)/libsegq.a
@@ -60,8 +60,8 @@ $(B)/bin/seg_cluster: $(call o,segment/seg_cluster.c) $(B)/libsegq.a
 $(B)/bin/mng_cluster: $(call o,queuemng/mng_cluster.c) $(B)/libsegq.a
 $(B)/bin/swarm: $(call o,$(SWARM_C)) $(B)/libsegq.a
 $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm:
-	@mkdir -p $(@D)
-	$(link)
+	@mkdir -p $(@D) && echo "  ld $@"
+	@$(link)
 
 # ---- tests: one program per file ---------------------------------------------------
 UNIT := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
@@ -72,23 +72,23 @@ SWARM_LIB := $(call o,$(filter-out %/main.c,$(SWARM_C)))
 SIM_LIB := $(call o,$(wildcard tests/lib/sim*.c))
 tests: $(UNIT) $(SIM)
 $(B)/unit/test_swarm%: $(B)/obj/tests/unit/test_swarm%.o $(SWARM_LIB) $(B)/libsegq.a
-	@mkdir -p $(@D)
-	$(link) -lcriterion
+	@mkdir -p $(@D) && echo "  ld $@"
+	@$(link) -lcriterion
 $(B)/unit/test_segqctl: $(B)/obj/tests/unit/test_segqctl.o $(call o,$(filter-out %/segqctl.c,$(CTL_C))) $(B)/libsegq.a
-	@mkdir -p $(@D)
-	$(link) -lcriterion
+	@mkdir -p $(@D) && echo "  ld $@"
+	@$(link) -lcriterion
 $(B)/unit/%: $(B)/obj/tests/unit/%.o $(B)/libcores.a $(B)/libsegq.a
-	@mkdir -p $(@D)
-	$(link) -lhttp_parser -lcriterion
+	@mkdir -p $(@D) && echo "  ld $@"
+	@$(link) -lhttp_parser -lcriterion
 $(B)/sim/%: $(B)/obj/tests/sim/%.o $(SIM_LIB) $(B)/libcores.a $(B)/libsegq.a
-	@mkdir -p $(@D)
-	$(link) -lcriterion
+	@mkdir -p $(@D) && echo "  ld $@"
+	@$(link) -lcriterion
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/libcores.a $(B)/libsegq.a
-	@mkdir -p $(@D)
-	$(link) -lhttp_parser
+	@mkdir -p $(@D) && echo "  ld $@"
+	@$(link) -lhttp_parser
 $(B)/bench/%: $(B)/obj/tests/bench/%.o $(B)/libcores.a $(B)/libsegq.a
-	@mkdir -p $(@D)
-	$(link)
+	@mkdir -p $(@D) && echo "  ld $@"
+	@$(link)
 bench-core: $(BENCH)
 	for b in $(BENCH); do $$b || exit 1; done
 

@@ -115,7 +115,7 @@ static void place_returning(struct segtab *t, struct seg *g, struct session *x,
     uint32_t retry = t->o.retry_ms;
     msec_t until = t->service_ms + idle_ms(g, client) + retry;
 
-    if (x->state == SESSION_GRACE) {
+    if (x->state != SESSION_RETURNING) {
         t->n.returned++;
         segtab_touch(t, g);
     }
@@ -131,6 +131,11 @@ static void place_released(struct segtab *t, struct seg *g, struct session *x,
     x->client = (uint8_t)client;
     switch ((enum session_state)x->state) {
     case SESSION_READY:
+        if (x->expires_ms <= t->now.now_ms) { /* we were away for a pass's whole life */
+            place_returning(t, g, x, client, a);
+            return;
+        }
+        /* fall through */
     case SESSION_ADMITTED:
         if (x->expires_ms <= t->now.now_ms) {
             place_gone(a, GONE_FINISHED);

@@ -78,6 +78,8 @@ struct move {
     struct seg *seg; /* ref: the local segment */
     char peer_name[NAME_MAX_LEN + 1], peer_addr[64];
     msec_t progress_ms, told_ms;
+    msec_t fenced_ms;   /* out: service clock when it was fenced */
+    uint8_t fenced_unit;
     union {
         struct xfer_out out;
         struct xfer_in in;

@@ -124,11 +124,36 @@ void segtab_move_free(struct segtab *t, struct move *v)
     free(v);
 }
 
+struct thaw {
+    uint8_t then, now, min;
+};
+
+static uint8_t thaw_one(void *ctx, uint8_t deadline)
+{
+    const struct thaw *w = ctx;
+    uint8_t left = body_left(deadline, w->then);
+
+    return (uint8_t)(w->now + (left > w->min ? left : w->min));
+}
+
+/* Behind the fence nobody could be heard: that time does not count. */
+static void thaw(struct segtab *t, const struct move *v)
+{
+    struct seg *g = v->seg;
+    uint32_t min = XFER_MIN_LEFT_MS / g->unit_ms + 2;
+    struct thaw w = { v->fenced_unit, segtab_unit(t, g), (uint8_t)min };
+
+    segq_remark(&g->b.q, thaw_one, &w);
+    sessions_shift(&g->b.released, t->service_ms - v->fenced_ms);
+}
+
 /* Nothing of it is left here; the segment goes on as if it had not been. */
 static void move_abort(struct segtab *t, struct move *v, const char *why, struct outbox *out)
 {
     struct seg *g = v->seg;
 
+    if (v->side == MOVE_SIDE_OUT && xfer_out_is_fenced(&v->out))
+        thaw(t, v);
     log_info("move=%" PRIu64 " seg=%" PRIu64 ">%" PRIu64 " side=%s aborted why=%s", v->id,
              v->from, v->to, v->side == MOVE_SIDE_IN ? "in" : "out", why);
     tell(t, v->id, v->from, v->to, v->side, MOVE_ABORTED, 0, why, out);
@@ -150,8 +175,14 @@ void segtab_moves_drop(struct segtab *t, struct seg *g, const char *why, struct 
 static void pump(struct segtab *t, struct move *v, struct outbox *out)
 {
     struct xfer_time tm = time_of(t, v->seg);
+    bool fenced = xfer_out_is_fenced(&v->out);
     const char *why = xfer_out_pump(&v->out, &v->seg->b, &tm, segtab_to(t, v->peer, out),
                                     v->peer);
+
+    if (!fenced && xfer_out_is_fenced(&v->out)) {
+        v->fenced_ms = t->service_ms;
+        v->fenced_unit = tm.unit_now;
+    }
 
     if (why != NULL)
         move_abort(t, v, why, out);
@@ -167,7 +198,6 @@ static void run(struct segtab *t, struct move *v, peer_no peer, struct outbox *o
     log_info("move=%" PRIu64 " seg=%" PRIu64 ">%" PRIu64 " copying=%" PRIu32, v->id,
              v->from, v->to, v->seg->b.q.waiting);
     xfer_out_begin(&v->out, &v->seg->b, &tm, segtab_to(t, peer, out), peer);
-    pump(t, v, out);
 }
 
 static const char *refuse_out(const struct segtab *t, const struct msg_move_out *m)

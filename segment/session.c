@@ -243,6 +243,12 @@ struct session *sessions_due(const struct sessions *s, msec_t service_ms, msec_t
     return NULL;
 }
 
+void sessions_shift(struct sessions *s, msec_t ms)
+{
+    for (uint32_t i = 0; i < s->service.n; i++)
+        s->v[s->service.v[i]].deadline_ms += ms; /* all alike: the heap's order holds */
+}
+
 uint32_t sessions_live(const struct sessions *s)
 {
     return s->n[SESSION_READY] + s->n[SESSION_ADMITTED] + s->n[SESSION_GRACE] +

@@ -75,6 +75,8 @@ struct session *sessions_first_returning(const struct sessions *s); /* or NULL *
 struct session *sessions_next_returning(const struct sessions *s, const struct session *x);
 /* A record whose state's time is over (the caller changes or forgets it); NULL: none. */
 struct session *sessions_due(const struct sessions *s, msec_t service_ms, msec_t now_ms);
+/* Everything on the service clock ends ms later. */
+void sessions_shift(struct sessions *s, msec_t ms);
 /* READY, ADMITTED, GRACE and RETURNING: what a segment cannot be removed with. */
 uint32_t sessions_live(const struct sessions *s);
 /* for (i = 0; (x = sessions_next(s, &i)) != NULL;) in no order. */

@@ -1,7 +1,7 @@
 /* xfer.h: both ends of a move: what is sent when, and what is made of it. Pure.
  * proto/PROTOCOL.md section 6 has the sequence; segtab_move.c the orders around it.
  *
- * source: BLOCKS -> TOUCHES -> (fence) -> REST -> SESSIONS -> RELOCS -> SUBJECTS -> END
+ * source: BEGUN -> BLOCKS -> TOUCHING -> (fence) -> REST -> SESSIONS -> RELOCS -> SUBJECTS
  *   Up to the fence the segment serves everything; what is done to a ticket whose block
  *   has been sent is noted in a bitmap and sent again as a touch. From the fence on the
  *   caller lets nothing in the segment change.
@@ -31,6 +31,7 @@ struct xfer_time { /* of the segment that is moved, or moved into */
 /* ---- source ---------------------------------------------------------------------- */
 
 enum xfer_phase {
+    XFER_BEGUN,    /* COPY_BEGIN is sent; nothing more until it is acknowledged (as 0) */
     XFER_BLOCKS,   /* sending blocks */
     XFER_TOUCHING, /* blocks are sent; sending what changed meanwhile */
     XFER_REST,     /* fenced: the last touches */

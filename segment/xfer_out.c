@@ -51,6 +51,8 @@ void xfer_out_touch(struct xfer_out *x, uint32_t slot)
 
 const char *xfer_out_ack(struct xfer_out *x, uint32_t seq)
 {
+    if (seq == 0 && x->phase == XFER_BEGUN)
+        x->phase = XFER_BLOCKS;
     if (seq <= x->acked)
         return NULL;
     if (seq > x->seq)
@@ -300,6 +302,8 @@ const char *xfer_out_pump(struct xfer_out *x, struct body *b, const struct xfer_
 
     while (why == NULL && x->phase != XFER_SENT && x->seq - x->acked < XFER_WINDOW) {
         switch (x->phase) {
+        case XFER_BEGUN:
+            return NULL;
         case XFER_BLOCKS:
             more = send_blocks(x, b, tm->unit_now, out, peer);
             break;

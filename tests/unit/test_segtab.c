@@ -1,0 +1,369 @@
+/* test_segtab.c: a segment node's orders, clocks and answers, without moves. */
+#include "tests/lib/segrig.h"
+
+static struct rig *r;
+
+static void setup(void)
+{
+    r = rig_new(1, 1u << 20);
+    rig_open(r, 0, 1, OPEN_TAIL, 1000, 0);
+}
+
+static void teardown(void)
+{
+    rig_free(r);
+}
+
+TestSuite(segtab, .init = setup, .fini = teardown);
+
+static struct segtab_counts counts(void)
+{
+    struct segtab_counts c;
+
+    segtab_count(r->t[0], &c);
+    return c;
+}
+
+Test(segtab, positions_follow_joins_and_leaves)
+{
+    for (uint64_t i = 0; i < 600; i++) {
+        struct append_ans a = rig_join_as(r, 0, 1, NULL);
+
+        cr_assert_eq(a.state, APPEND_OK);
+        cr_assert_eq(a.number, i);
+        cr_assert_eq(a.position, i + 1);
+        cr_assert_eq(a.issued_s, 1700000000);
+    }
+    cr_assert_eq(rig_leave(r, 0, 1, 5).state, DROP_OK);
+    cr_assert_eq(rig_leave(r, 0, 1, 5).state, DROP_OK, "leaving twice is fine");
+    cr_assert_eq(rig_poll(r, 0, 1, 5).reason, GONE_LEFT);
+    rig_run(r, 100);
+    cr_assert_eq(rig_poll(r, 0, 1, 4).position, 5);
+    cr_assert_eq(rig_poll(r, 0, 1, 6).position, 6);
+    cr_assert_eq(rig_poll(r, 0, 1, 599).position, 599);
+    cr_assert_eq(r->status[1].waiting, 599);
+    cr_assert_eq(r->status[1].left, 1);
+    cr_assert_eq(rig_poll(r, 0, 1, 600).reason, GONE_LOST);
+    cr_assert_eq(rig_poll(r, 0, 99, 0).state, PLACE_UNKNOWN);
+}
+
+Test(segtab, ahead_only_falls)
+{
+    struct ahead_entry e = { 1, 500 };
+    struct msg m = { .type = MSG_SEG_AHEAD, .seg_ahead = { .epoch = 1, .n = 1, .v = &e } };
+
+    rig_open(r, 0, 2, OPEN_TAIL, 10, 700);
+    e.seg = 2;
+    rig_order(r, 0, m);
+    cr_assert_eq(rig_join_as(r, 0, 2, NULL).position, 501);
+    e.ahead = 600;
+    rig_order(r, 0, m);
+    cr_assert_eq(rig_poll(r, 0, 2, 0).position, 501);
+}
+
+Test(segtab, full_seals_itself_and_names_the_successor)
+{
+    struct append_ans a;
+
+    rig_open(r, 0, 2, OPEN_TAIL, 3, 0);
+    rig_join(r, 0, 2, 3);
+    a = rig_join_as(r, 0, 2, NULL);
+    cr_assert_eq(a.state, APPEND_SEALED);
+    cr_assert_eq(a.next, 0);
+    rig_order(r, 0, (struct msg){ .type = MSG_SEG_NEXT, .seg_next = { 1, 2, 3 } });
+    a = rig_join_as(r, 0, 2, NULL);
+    cr_assert_eq(a.state, APPEND_SEALED);
+    cr_assert_eq(a.next, 3);
+    cr_assert_eq(r->status[2].state, SEG_SEALED);
+    cr_assert_eq(r->status[2].next, 3);
+    rig_seal(r, 0, 1, 2);
+    cr_assert_eq(rig_join_as(r, 0, 1, NULL).next, 2);
+    cr_assert_eq(rig_join_as(r, 0, 77, NULL).state, APPEND_UNKNOWN);
+}
+
+Test(segtab, released_gets_one_and_the_same_pass_until_it_expires)
+{
+    struct place_ans a;
+    char first[200];
+
+    rig_join(r, 0, 1, 3);
+    cr_assert_eq(rig_pop(r, 0, 1, 1, 2), 2);
+    cr_assert_eq(r->status[1].ready, 2);
+    a = rig_poll(r, 0, 1, 0);
+    cr_assert_eq(a.state, PLACE_ADMITTED);
+    cr_assert_eq(a.released_at_ms, r->now.wall_ms);
+    cr_assert_eq(a.pass_expires_s, r->now.wall_ms / 1000 + 10);
+    snprintf(first, sizeof(first), "%.*s", a.pass_len, a.pass);
+    rig_run(r, 1500);
+    a = rig_poll(r, 0, 1, 0);
+    cr_assert(a.pass_len == strlen(first) && memcmp(a.pass, first, a.pass_len) == 0);
+    cr_assert_eq(r->status[1].active, 1);
+    cr_assert_eq(rig_poll(r, 0, 1, 2).position, 1, "who was third is first");
+    for (int i = 0; i < 10; i++) {
+        rig_run(r, 1000);
+        rig_poll(r, 0, 1, 2);
+    }
+    cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_GONE);
+    cr_assert_eq(rig_poll(r, 0, 1, 0).reason, GONE_FINISHED);
+    rig_run(r, 200);
+    cr_assert_eq(r->status[1].active, 0);
+}
+
+Test(segtab, a_repeated_tick_repeats_its_answer)
+{
+    rig_join(r, 0, 1, 100);
+    cr_assert_eq(rig_pop(r, 0, 1, 5, 7), 7);
+    cr_assert_eq(rig_pop(r, 0, 1, 5, 7), 7);
+    cr_assert_eq(r->popped.tick, 5);
+    cr_assert_eq(counts().popped, 7);
+    cr_assert_eq(rig_pop(r, 0, 1, 4, 50), 7, "a stale tick gets the last answer");
+    cr_assert_eq(r->popped.tick, 5);
+    cr_assert_eq(rig_pop(r, 0, 1, 6, 500), 93);
+    cr_assert_eq(counts().popped, 100);
+    rig_pop(r, 0, 33, 1, 5);
+    cr_assert(r->gone[33]);
+}
+
+Test(segtab, no_show_may_come_back_to_the_front)
+{
+    rig_join(r, 0, 1, 5);
+    rig_pop(r, 0, 1, 1, 2);
+    rig_run(r, 2500); /* claim window 2 s */
+    cr_assert_eq(r->status[1].ready, 0);
+    cr_assert_eq(r->status[1].no_shows, 2);
+    cr_assert_eq(r->status[1].records, 2);
+    for (uint32_t i = 2; i < 5; i++)
+        rig_poll(r, 0, 1, i);
+    cr_assert_eq(rig_poll(r, 0, 1, 1).state, PLACE_WAITING);
+    cr_assert_eq(rig_poll(r, 0, 1, 1).position, 1);
+    cr_assert_eq(rig_poll(r, 0, 1, 2).position, 1, "a return moves nobody back");
+    rig_run(r, 200);
+    cr_assert_eq(r->status[1].returning, 1);
+    cr_assert_eq(r->status[1].waiting, 3);
+    cr_assert_eq(rig_pop(r, 0, 1, 2, 2), 2);
+    cr_assert_eq(rig_poll(r, 0, 1, 1).state, PLACE_ADMITTED);
+    cr_assert_eq(rig_poll(r, 0, 1, 2).state, PLACE_ADMITTED);
+    rig_run(r, 2600); /* grace 3 s */
+    cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_GONE);
+    cr_assert_eq(rig_poll(r, 0, 1, 0).reason, GONE_NO_SHOW);
+}
+
+Test(segtab, nobody_times_out_early_and_nobody_stays_for_ever)
+{
+    struct append_ans a = rig_join_as(r, 0, 1, NULL);
+    struct place_ans p;
+    msec_t since;
+
+    for (int i = 0; i < 5; i++) { /* as told, to the millisecond, is in time */
+        rig_run(r, 3000 + (a.poll_after_ms + 99) / 100 * 100 - 100);
+        p = rig_poll(r, 0, 1, 0);
+        cr_assert_eq(p.state, PLACE_WAITING, "round %d", i);
+        a.poll_after_ms = p.poll_after_ms;
+    }
+    since = r->now.now_ms;
+    while (counts().expired == 0 && r->now.now_ms - since < 60000)
+        rig_run(r, 100);
+    cr_assert_geq(r->now.now_ms - since, 3000 + p.poll_after_ms);
+    cr_assert_leq(r->now.now_ms - since, 3000 + p.poll_after_ms + 2000);
+    cr_assert_eq(rig_poll(r, 0, 1, 0).reason, GONE_EXPIRED);
+    rig_run(r, 100);
+    cr_assert_eq(r->status[1].expired, 1);
+}
+
+Test(segtab, a_pause_of_ours_expires_nobody)
+{
+    rig_join(r, 0, 1, 50);
+    rig_pop(r, 0, 1, 1, 1);
+    rig_jump(r, 3600 * 1000);
+    rig_run(r, 500);
+    cr_assert_eq(counts().expired, 0);
+    cr_assert_eq(counts().no_shows, 0, "nor is who was released a no-show");
+    rig_down(r, 0, RIG_ROUTER); /* cut off from all routers */
+    rig_run(r, 60000);
+    cr_assert_eq(counts().expired, 0);
+    rig_up(r, 0, RIG_ROUTER, ROLE_ROUTER, "rt");
+    rig_run(r, 1000);
+    cr_assert_eq(counts().expired, 0);
+    rig_run(r, 20000);
+    cr_assert_eq(counts().expired, 49);
+    cr_assert_eq(counts().no_shows, 1);
+}
+
+Test(segtab, a_longer_told_interval_keeps_what_is_left)
+{
+    struct pace_entry e = { .queue = 7, .min_ms = 60000, .max_ms = 600000, .us_per_place = 0 };
+    struct msg m = { .type = MSG_SEG_AHEAD,
+                     .seg_ahead = { .epoch = 1, .n_pace = 1, .pace = &e } };
+    uint32_t told;
+
+    rig_join(r, 0, 1, 2);
+    rig_order(r, 0, m); /* the unit grows from 360 ms to more than 6 s */
+    rig_run(r, 3900);
+    cr_assert_eq(counts().expired, 0);
+    told = rig_poll(r, 0, 1, 1).poll_after_ms;
+    cr_assert_geq(told, 54000);
+    rig_run(r, told + 3000);
+    cr_assert_eq(rig_poll(r, 0, 1, 1).state, PLACE_WAITING);
+    cr_assert_eq(rig_poll(r, 0, 1, 0).reason, GONE_EXPIRED);
+}
+
+Test(segtab, lower_epochs_and_rivals_are_refused)
+{
+    rig_join(r, 0, 1, 10);
+    rig_up(r, 0, RIG_MNG2, ROLE_MANAGER, "other");
+    rig_order_as(r, 0, RIG_MNG2, (struct msg){ .type = MSG_NODE_OK, .node_ok = { 1, 1 } });
+    rig_pump(r, UINT32_MAX);
+    cr_assert_eq(r->error, SQ_ESTALE, "same epoch, another identity");
+    r->error = 0;
+    rig_order_as(r, 0, RIG_MNG2, (struct msg){ .type = MSG_NODE_OK, .node_ok = { 5, 1 } });
+    rig_pump(r, UINT32_MAX);
+    cr_assert_eq(r->error, 0);
+    cr_assert_eq(r->last_epoch, 5, "everything is reported under the new epoch");
+    cr_assert_eq(rig_pop(r, 0, 1, 1, 3), 0);
+    cr_assert_eq(r->error, SQ_ESTALE);
+    cr_assert_eq(counts().popped, 0);
+    cr_assert_geq(counts().stale_orders, 2);
+    rig_down(r, 0, RIG_MNG2);
+    rig_pop(r, 0, 1, 1, 3);
+    cr_assert_eq(counts().popped, 0, "the old one stays refused");
+}
+
+Test(segtab, same_manager_may_come_back_on_another_link)
+{
+    rig_up(r, 0, RIG_MNG2, ROLE_MANAGER, "mng");
+    rig_order_as(r, 0, RIG_MNG2, (struct msg){ .type = MSG_NODE_OK, .node_ok = { 1, 1 } });
+    rig_down(r, 0, RIG_MNG);
+    rig_join(r, 0, 1, 1);
+    r->n_frames = 0;
+    rig_run(r, 200);
+    cr_assert_gt(r->n_frames, 0);
+    cr_assert_eq(r->error, 0);
+}
+
+Test(segtab, remove_needs_an_empty_sealed_segment_or_force)
+{
+    struct msg m = { .type = MSG_SEG_REMOVE, .seg_remove = { 1, 1, false } };
+
+    rig_order(r, 0, m);
+    cr_assert_not(r->gone[1], "it is open");
+    rig_join(r, 0, 1, 2);
+    rig_seal(r, 0, 1, 2);
+    rig_pop(r, 0, 1, 1, 2);
+    rig_poll(r, 0, 1, 0);
+    rig_order(r, 0, m);
+    cr_assert_not(r->gone[1], "a pass is valid, one may still come");
+    rig_run(r, 12000);
+    cr_assert_eq(r->status[1].records, 0);
+    rig_order(r, 0, m);
+    cr_assert(r->gone[1]);
+    cr_assert_eq(counts().blocks, 0);
+    rig_order(r, 0, m);
+    cr_assert(r->gone[1], "again: the same answer");
+    rig_open(r, 0, 2, OPEN_TAIL, 10, 0);
+    rig_join(r, 0, 2, 5);
+    m.seg_remove = (struct msg_seg_remove){ 1, 2, true };
+    rig_order(r, 0, m);
+    cr_assert(r->gone[2]);
+    cr_assert_eq(counts().segments, 0);
+    cr_assert_eq(counts().blocks, 0);
+}
+
+Test(segtab, a_subject_has_one_ticket)
+{
+    struct append_ans a = rig_join_as(r, 0, 1, "ann"), b;
+    struct place_ans p;
+    char pass[200];
+
+    rig_join_as(r, 0, 1, "bob");
+    b = rig_join_as(r, 0, 1, "ann");
+    cr_assert_eq(b.state, APPEND_EXISTING);
+    cr_assert_eq(b.number, a.number);
+    cr_assert_eq(b.issued_s, a.issued_s);
+    cr_assert_eq(b.position, 1);
+    rig_pop(r, 0, 1, 1, 1);
+    p = rig_poll(r, 0, 1, a.number);
+    snprintf(pass, sizeof(pass), "%.*s", p.pass_len, p.pass);
+    cr_assert_not_null(strstr(pass, "/ann/"));
+    cr_assert_eq(rig_join_as(r, 0, 1, "ann").state, APPEND_EXISTING);
+    rig_seal(r, 0, 1, 2);
+    cr_assert_eq(rig_join_as(r, 0, 1, "bob").state, APPEND_EXISTING, "also when sealed");
+    cr_assert_eq(rig_join_as(r, 0, 1, "cat").state, APPEND_SEALED);
+    rig_open(r, 0, 2, OPEN_TAIL, 100, 0);
+    a = rig_join_as(r, 0, 2, "dan");
+    rig_leave(r, 0, 2, a.number);
+    b = rig_join_as(r, 0, 2, "dan");
+    cr_assert_eq(b.state, APPEND_OK);
+    cr_assert_neq(b.number, a.number);
+    rig_run(r, 40000); /* timed out: the name is free */
+    cr_assert_eq(rig_join_as(r, 0, 2, "dan").state, APPEND_OK);
+}
+
+Test(segtab, leaving_ends_a_session)
+{
+    rig_join(r, 0, 1, 2);
+    rig_pop(r, 0, 1, 1, 2);
+    rig_poll(r, 0, 1, 0);
+    cr_assert_eq(rig_leave(r, 0, 1, 0).state, DROP_OK);
+    cr_assert_eq(rig_leave(r, 0, 1, 1).state, DROP_OK);
+    rig_run(r, 200);
+    cr_assert_eq(r->status[1].active, 0);
+    cr_assert_eq(r->status[1].records, 0);
+    cr_assert_eq(rig_poll(r, 0, 1, 0).reason, GONE_LEFT);
+    cr_assert_eq(rig_poll(r, 0, 1, 1).reason, GONE_LEFT);
+}
+
+Test(segtab, memory_is_bounded_by_blocks)
+{
+    struct rig *s = rig_new(1, 1024);
+
+    rig_open(s, 0, 1, OPEN_TAIL, 5000, 0);
+    rig_join(s, 0, 1, 1024);
+    cr_assert_eq(rig_join_as(s, 0, 1, NULL).state, APPEND_BUSY);
+    cr_assert_eq(rig_poll(s, 0, 1, 1023).position, 1024, "what is there is kept");
+    rig_pop(s, 0, 1, 1, 512);
+    cr_assert_eq(rig_join_as(s, 0, 1, NULL).state, APPEND_OK);
+    rig_free(s);
+}
+
+Test(segtab, idle_queues_cost_no_messages_and_no_ticks)
+{
+    for (seg_id i = 100; i < 5100; i++)
+        rig_open(r, 0, i, OPEN_TAIL, 10, 0);
+    rig_run(r, 2000);
+    r->n_status = r->n_frames = 0;
+    rig_run(r, 5000);
+    cr_assert_eq(r->n_status, 0);
+    cr_assert_leq(r->n_frames, 5, "one beat a second");
+    rig_join(r, 0, 200, 1);
+    rig_run(r, 1000);
+    cr_assert_geq(r->n_status, 1);
+    cr_assert_leq(r->n_status, 3);
+}
+
+Test(segtab, a_new_link_is_told_everything_in_chunks)
+{
+    for (seg_id i = 100; i < 5099; i++)
+        rig_open(r, 0, i, OPEN_TAIL, 10, 0);
+    rig_down(r, 0, RIG_MNG);
+    r->n_status = r->n_full = 0;
+    rig_up(r, 0, RIG_MNG, ROLE_MANAGER, "mng");
+    rig_pump(r, UINT32_MAX);
+    cr_assert_eq(r->n_status, 5000);
+    cr_assert_eq(r->n_full, 3);
+}
+
+Test(segtab, orders_are_safe_to_repeat_and_nonsense_is_answered)
+{
+    rig_join(r, 0, 1, 4);
+    rig_open(r, 0, 1, OPEN_TAIL, 77, 9);
+    cr_assert_eq(r->status[1].capacity, 1000);
+    cr_assert_eq(r->status[1].waiting, 4);
+    rig_order(r, 0, (struct msg){ .type = MSG_SEG_OPEN,
+                                  .seg_open = { 1, 40, 8, 0, OPEN_TAIL, 10, 0 } });
+    cr_assert_eq(r->error, SQ_EUNAVAIL, "no rules for queue 8");
+    r->error = 0;
+    rig_order(r, 0, (struct msg){ .type = MSG_STATS });
+    cr_assert_eq(r->error, SQ_EUNKNOWN);
+    rig_seal(r, 0, 41, 0);
+    cr_assert(r->gone[41]);
+}

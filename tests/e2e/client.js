@@ -14,7 +14,9 @@ async function waitForPass(base, queue) {
       } catch (e) { await pause(1000); }
     }
   };
-  let r = await ask(`/v1/queues/${queue}/tickets`, { method: 'POST', body: '{"client":"browser"}' });
+  let r = await ask(`/v1/queues/${queue}/tickets`, {
+    method: 'POST', headers: { 'Content-Type': 'application/json' }, body: '{"client":"browser"}',
+  });
   for (;;) {
     const t = await r.json();
     if (t.state === 'admitted') return t.pass;

@@ -1,0 +1,166 @@
+#!/bin/bash
+# Every command of segqctl against a real cluster, and what it says when something is wrong.
+. "$(dirname "$0")/lib.sh"
+
+up --capacity 50 --seg-nodes 2 --routers 2 --release-per-s 20 --set state=paused
+ctl() { "$BIN/segqctl" --dir "$C" "$@" >"$DIR/out" 2>"$DIR/err"; }
+says() { grep -qE -- "$1" "$DIR/out"; }         # pattern, on standard output
+complains() { grep -qE -- "$1" "$DIR/err"; }
+runs_well() { local rc; ctl "$@"; rc=$?; [ $rc = 0 ] && [ ! -s "$DIR/err" ]; }
+# exits CODE PATTERN command...: nothing on standard output, one line that matches
+exits() {
+    local want=$1 pattern=$2 rc
+    shift 2
+    ctl "$@"
+    rc=$?
+    [ $rc = "$want" ] && [ ! -s "$DIR/out" ] && [ "$(wc -l <"$DIR/err")" = 1 ] &&
+        complains "$pattern" && return
+    echo "# segqctl $*: exit $rc, out: $(head -c 300 "$DIR/out") err: $(head -c 300 "$DIR/err")"
+    return 1
+}
+state() { ctl queue show "${1:-login}" && jq -r .state "$DIR/out"; }
+kept() { ctl queue show "$1" && jq -r ".$2" "$DIR/out"; }
+is() { [ "$("${@:2}")" = "$1" ]; } # value command...
+
+# ---- status ----
+join_many 120 "$DIR/j"
+check_eq "120 joined" "$(tokens_of "$DIR/j" | wc -l)" 120
+full_view() { ctl status && says '120 waiting'; }
+wait_for 5 "status: 120 waiting" full_view
+check "status: both nodes" says '^segment\.1 +up'
+check "status: both routers" says '^router\.1 '
+check "status: the queue and its limit" says '^queue login \(paused\): 0/s allowed, limited by paused$'
+check "status: a full segment, and who is before the next" says 'sealed +\[####################\] +50 +50 +50 +0 '
+check "status: the second" says ' +50 +50 +50 +50  '
+check "status QUEUE" runs_well status login
+check "  shows that queue" says '^queue login'
+check "status: no such queue" exits 1 "no queue 'nosuch'" status nosuch
+check "--json" runs_well --json status
+check "  is the answer as it came" test "$(jq -r '.queues[0].queue' "$DIR/out")" = login
+
+# ---- watch ----
+"$BIN/segqctl" --dir "$C" watch >"$DIR/watch" 2>"$DIR/watch.err" &
+w=$!
+helpers+=("$w")
+pictures() { [ "$(grep -c '^queue login' "$DIR/watch")" -ge 2 ]; }
+wait_for 10 "watch: a picture every second" pictures
+kill -INT "$w"
+wait "$w"
+check_eq "watch ends well with Ctrl-C" $? 0
+
+# ---- queues ----
+check "queue list" runs_well queue list
+check "  names login" says '^login +paused +1 +50 +20/s$'
+check "queue add" runs_well queue add fresh segment_capacity=500 merge=false \
+    'lanes=[{"name":"vip","weight":9},{"name":"default"}]' idle.game=7s
+check_eq "  number" "$(kept fresh segment_capacity)" 500
+check_eq "  bool" "$(kept fresh merge)" false
+check_eq "  list" "$(kept fresh 'lanes[0].weight')" 9
+check_eq "  dotted key" "$(kept fresh idle.game)" 7s
+check "it can be joined" has_status 201 -X POST "$R/v1/queues/fresh/tickets"
+check "queue add of one that is there" exits 1 'fresh.*\(412, conflict\)' queue add fresh
+check_eq "  leaves it as it is" "$(kept fresh segment_capacity)" 500
+check "queue add: no such key" exits 1 'nonsense.*bad_request' queue add other nonsense=1
+check "queue add: not a name" exits 1 'bad_request' queue add 'Not A Name'
+check "queue set" runs_well queue set fresh idle.game=3s release_per_s=12.5 open_next_at=0.5
+check_eq "  a time" "$(kept fresh idle.game)" 3s
+check_eq "  its neighbour stays" "$(kept fresh idle.mobile)" 2m
+check_eq "  a fraction" "$(kept fresh release_per_s)" 12.5
+check "queue set: out of range" exits 1 'open_next_at.*bad_request' queue set fresh open_next_at=7
+check "queue set: nothing to set" exits 2 'usage: segqctl queue set' queue set fresh
+check "queue set: not KEY=VALUE" exits 2 'not KEY=VALUE' queue set fresh merge
+check "queue set: broken JSON" exits 2 'JSON' queue set fresh 'lanes=[{'
+check "queue show: no such queue" exits 1 '\(404, queue_not_found\)' queue show nosuch
+check "queue delete" runs_well queue delete fresh
+gone() { has_status 404 -X POST "$R/v1/queues/fresh/tickets"; }
+wait_for 5 "  it is gone" gone
+check "queue delete again" exits 1 '404' queue delete fresh
+
+# ---- tickets ----
+check "join" runs_well join login --client browser --subject ann
+t=$(awk '$1 == "token" { print $2 }' "$DIR/out")
+check "  a ticket in line" says '^position +121$'
+check "join again, same subject" runs_well join --subject ann login
+check_eq "  the same ticket" "$(awk '$1 == "token" { print $2 }' "$DIR/out")" "$t"
+check "join: client that is none" exits 1 'bad_request' join login --client toaster
+check "poll" runs_well poll "$t"
+check "  waiting" says '^state +waiting$'
+check "poll of a forged one" exits 1 'ticket_unknown' poll "${t%?}x${t:0:1}"
+
+# ---- pause, resume, release, close, open, flush ----
+check "release while paused" runs_well release login 7
+released() { ctl status login && says ', 7 released'; }
+wait_for 5 "  seven are let in" released
+check "release: not a number" exits 2 "'x' is not a number" release login x
+check "release: nobody" exits 1 'bad_request' release login 0
+check "resume" runs_well resume login
+all_in() { ctl poll "$t" && says '^state +admitted$'; }
+wait_for 30 "  everybody is let in, ann last" all_in
+check "  with a pass" says '^pass +[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$'
+check "close" runs_well close login
+check_eq "  it says so" "$(state)" closed
+closed() { exits 1 'queue_closed' join login; }
+wait_for 5 "  joins are refused" closed
+check "open" runs_well open login
+opened() { ctl join login; }
+wait_for 5 "  joins are taken" opened
+check "pause" runs_well pause login
+check_eq "  it says so" "$(state)" paused
+join_many 60 "$DIR/j2"
+t2=$(tokens_of "$DIR/j2" | tail -n 1)
+check "leave" runs_well leave "$(tokens_of "$DIR/j2" | head -n 1)"
+check "leave again is no error" runs_well leave "$(tokens_of "$DIR/j2" | head -n 1)"
+check "flush" runs_well flush login
+flushed() { exits 1 'ticket_gone' poll "$t2" >/dev/null; }
+wait_for 10 "  nobody is left in the line" flushed
+
+# ---- nodes ----
+check "drain" runs_well drain segment.0
+draining() { ctl status && says '^segment\.0 +up,draining +0 '; }
+wait_for 30 "  it is empty" draining
+check "undrain" runs_well undrain segment.0
+used() { ctl status && says '^segment\.0 +up '; }
+wait_for 5 "  it may be used again" used
+check "drain: no such node" exits 1 'not_found' drain segment.9
+
+# ---- where the cluster is, and what may go wrong ----
+token=$C/secrets/admin.token
+alone() { "$BIN/segqctl" "$@" >"$DIR/out" 2>"$DIR/err"; }
+check "--admin and --token-file" alone --admin "$A" --token-file "$token" queue list
+check "--router" alone --router "$R2" join login
+check "the next router is asked" alone --router http://127.0.0.1:1 --router "$R" join login
+check "default folder ./run" bash -c 'mkdir -p "$1/at" && ln -sfn "$2" "$1/at/run" && cd "$1/at" && "$3" queue list >/dev/null' \
+    - "$DIR" "$C" "$BIN/segqctl"
+code_of() { alone "$@"; echo $?; }
+check_eq "nobody there: 1" "$(code_of --admin http://127.0.0.1:1 --token-file "$token" status)" 1
+check "  and it says where" complains 'http://127\.0\.0\.1:1: '
+echo wrong >"$DIR/wrong"
+check_eq "a wrong token: 1" "$(code_of --admin "$A" --token-file "$DIR/wrong" status)" 1
+check "  and it says so" complains 'unauthorized'
+printf 'two words\n' >"$DIR/wrong"
+check_eq "a file that is no token: 2" "$(code_of --admin "$A" --token-file "$DIR/wrong" status)" 2
+check_eq "no such folder: 2" "$(code_of --dir "$DIR/nosuch" status)" 2
+check_eq "not a URL: 2" "$(code_of --admin ftp://x --token-file "$token" status)" 2
+check_eq "no command: 2" "$(code_of)" 2
+check "unknown command" exits 2 "no command 'dance'" dance
+check "queue without a verb" exits 2 'list, show, set, add, delete' queue
+check "too many words" exits 2 'usage: segqctl pause QUEUE' pause login now
+check_eq "an unknown option: 2" "$(code_of --token s3cret status)" 2
+check_eq "-h: 0" "$(code_of -h)" 0
+missing=
+for word in status watch 'queue list' 'queue show' 'queue set' 'queue add' 'queue delete' pause \
+    resume open close flush release drain undrain join poll leave --dir --admin --token-file \
+    --router --client --subject --json --all --timeout; do
+    says "^ +$word " || missing="$missing $word"
+done
+check_eq "-h shows every command and option" "$missing" ""
+
+# A server that takes the connection and says nothing is given up in time.
+helper python3 -c "import socket, time
+s = socket.socket(); s.bind(('127.0.0.1', $((PORT + 6)))); s.listen(8); time.sleep(60)"
+listening() { (exec 3<>"/dev/tcp/127.0.0.1/$((PORT + 6))") 2>/dev/null; }
+wait_for 5 "a silent server" listening
+t0=$(now_ms)
+check_eq "silence: 1" "$(code_of --timeout 1 --admin "http://127.0.0.1:$((PORT + 6))" --token-file "$token" status)" 1
+check "  within its time" test $(($(now_ms) - t0)) -lt 3000
+check "  and it says so" complains 'within 1 s'

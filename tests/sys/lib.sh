@@ -179,8 +179,17 @@ metric() { # admin-port-offset name -> sum over its samples
     http "http://127.0.0.1:$((PORT + $1))/metrics" |
         awk -v n="$2" '$1 == n || index($1, n "{") == 1 { s += $2; k = 1 } END { if (k) printf "%.0f\n", s }'
 }
+# What the limits allow now, whole tickets per second
+allowed() {
+    admin GET /v1/admin/cluster |
+        jq -r --arg q "${1:-login}" '.queues[] | select(.queue == $q) | .allowed_per_s | round'
+}
+rate_is() { [ "$(allowed "${2:-login}")" = "$1" ]; } # number [queue]
 # Segments of the queue's lanes, as queuemng sees them: "id state waiting node" per line
 segments() {
-    admin GET /v1/admin/cluster | jq -r --arg q "${1:-login}" "$SEGMENTS_JQ"
+    admin GET /v1/admin/cluster | jq -r --arg q "${1:-login}" '.queues[] |
+        select(.queue == $q) | .lanes[].segments[] |
+        "\(.segment) \(.state) \(.waiting) \(.node)"'
 }
+n_sealed() { segments "${1:-login}" | grep -c " sealed "; }
 n_segments() { segments "${1:-login}" | grep -c .; }

@@ -7,7 +7,7 @@ up --capacity 50 --seg-nodes 2 --release-per-s 100 --set state=paused
 join_many 600 "$DIR/j"
 cat "$DIR"/j/* | jq -r '"\(.position) \(.token)"' | sort -n >"$DIR/line"
 check_eq "600 joined" "$(wc -l <"$DIR/line")" 600
-before=$(n_segments)
+before=$(n_sealed)
 awk 'NR % 10 == 3 { print $2 }' "$DIR/line" >"$DIR/stay"
 awk 'NR % 10 != 3 { print $2 }' "$DIR/line" >"$DIR/leave"
 
@@ -20,19 +20,19 @@ helpers+=("$leaver")
 round=0
 end=$(($(now_ms) + 40000))
 awk 'NR % 10 == 3 { print $2, $1 }' "$DIR/line" | sort >"$DIR/last"
-merged() { [ "$(metric 1 segq_queuemng_moves_committed_total)" -ge 3 ] 2>/dev/null; }
+merged() { [ "$(metric 1 segq_manager_moves_committed_total)" -ge 3 ] 2>/dev/null; }
 grew=0 odd=0 settled=0
 until [ $settled -ge 5 ]; do
-    [ "$(now_ms)" -lt $end ] || give_up "no merge within 40 s: $before -> $(n_segments) segments"
+    [ "$(now_ms)" -lt $end ] || give_up "no merge within 40 s: $before -> $(n_sealed) sealed segments"
     poll_many "$DIR/stay" "$DIR/polls"
     round=$((round + 1))
     odd=$((odd + $(jq -r .state "$DIR/polls" | grep -vc waiting)))
     jq -r 'select(.position != null) | "\(.token) \(.position)"' "$DIR/polls" | sort >"$DIR/now"
     grew=$((grew + $(join "$DIR/last" "$DIR/now" | awk '$3 > $2 { n++ } END { print n + 0 }')))
     mv "$DIR/now" "$DIR/last"
-    if ! runs "$leaver" && merged && [ "$(n_segments)" -le 4 ]; then settled=$((settled + 1)); fi
+    if ! runs "$leaver" && merged && [ "$(n_sealed)" -le 3 ]; then settled=$((settled + 1)); fi
 done
-ok "$before segments became $(n_segments) while 60 players polled $round times"
+ok "$before sealed segments became $(n_sealed) while 60 players polled $round times"
 check_eq "every poll said waiting" "$odd" 0
 check_eq "no place grew" "$grew" 0
 check_eq "the 60 who stay stand at 1 to 60, in the order of their joins" \

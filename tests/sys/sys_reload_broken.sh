@@ -4,7 +4,6 @@
 . "$(dirname "$0")/lib.sh"
 
 up --release-per-s 50
-rate_is() { [ "$(queue_field release_per_s | awk '{ printf "%.0f", $1 }')" = "$1" ]; }
 wait_for 10 "50 a second" rate_is 50
 boss=$(pid_of mng_cluster)
 pid=$(pid_of queuemng)

@@ -9,9 +9,9 @@ helper python3 "$here/page.py" $((PORT + 5)) "$page"
 up --set "queuemng.metrics=[{name: load, kind: page, url: 'http://127.0.0.1:$((PORT + 5))/metrics', query: backend_load, interval: 200ms, timeout: 1s}]" \
     --set 'limits=[{metric: load, tiers: [{below: 50, rate_per_s: 200}, {below: 80, rate_per_s: 20}]}]' \
     --set hysteresis=5 --set fallback_per_s=3
-rate_is() { [ "$(queue_field release_per_s | awk '{ printf "%.0f", $1 }')" = "$1" ]; }
 wait_for 10 "load 10: 200 a second" rate_is 200
-check_eq "the limit is named" "$(queue_field limited_by)" load
+limited() { [ "$(queue_field limited_by)" = load ] && [ "$(queue_field release_per_s | cut -d. -f1)" = 200 ]; }
+wait_for 5 "the public page says 200, limited by load" limited
 
 # It is not only said: people are let in at that rate (and the budget is not saved up).
 admitted() { [ "$(poll "$t" | field state)" = admitted ]; }
@@ -20,8 +20,6 @@ wait_for 10 "somebody is admitted" admitted
 show 60
 wait_for 10 "load 60: 20 a second" rate_is 20
 show 48
-sleep_free() { [ "$(metric 1 segq_queuemng_monitor_failures_total)" = 0 ]; }
-check "no reading failed" sleep_free
 stays() { # polls for 1.5 s: never another rate
     local end=$(($(now_ms) + 1500))
     while [ "$(now_ms)" -lt $end ]; do rate_is "$1" || return 1; done

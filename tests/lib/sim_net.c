@@ -107,7 +107,9 @@ static void on_dial(struct sim *s, struct proc *from, struct proc *to)
         return;
     if (!to->alive || s->blocked_until[from->idx][to->idx] > s->now ||
         to->paused_until > s->now) {
+        s->dialling[from->idx][to->idx] = true; /* it must not dial again at once */
         proc_dial_fail(s, from, to);
+        s->dialling[from->idx][to->idx] = false;
         if (proc_wants(from, to))
             dial_later(s, from, to, sim_rand(s, 100, 1500)); /* back-off and jitter */
         return;

@@ -36,6 +36,20 @@ static void draw_faults(struct rng *r, struct sim_faults *f)
     f->add_node = often(r, 0.15, 1);
 }
 
+/* Much leaving, much draining, links that make every fence last: moves meet everything. */
+static void draw_moving_day(struct rng *r, struct sim_opts *o)
+{
+    o->segs = 2 + (unsigned)rng_below(r, 4);
+    o->no_merge = false;
+    o->capacity = 10 + (uint32_t)rng_below(r, 50);
+    o->release_per_s = 1 + 2 * rng_unit(r);
+    o->leave_share = 0.3 + 0.5 * rng_unit(r);
+    o->vanish_share = o->late_share = 0;
+    o->faults.drain = 10 + 20 * rng_unit(r);
+    o->faults.slow_link = 60 * rng_unit(r);
+    o->faults.mng_restart /= 2;
+}
+
 static struct sim_opts draw(struct rng *r, uint64_t seed)
 {
     struct sim_opts o = { .seed = seed };
@@ -61,6 +75,8 @@ static struct sim_opts draw(struct rng *r, uint64_t seed)
         o.late_share = 0;
     o.session_leave_share = rng_unit(r);
     draw_faults(r, &o.faults);
+    if (rng_chance(r, 0.25))
+        draw_moving_day(r, &o);
     return o;
 }
 

@@ -66,3 +66,33 @@ Test(release, late_and_lost_people)
         sim_finish(s, ME);
     }
 }
+
+static uint64_t released_in(struct sim *s, msec_t ms)
+{
+    uint64_t before = sim_count(s).released;
+
+    sim_run(s, ms);
+    return sim_count(s).released - before;
+}
+
+/* The first segments are at a node that the manager does not reach: after a bounded wait
+ * those behind go first; when it is back, everybody is let in all the same. */
+Test(release, an_unreachable_head_is_skipped_after_a_bounded_wait)
+{
+    struct sim *s = sim_new(&(struct sim_opts){ .seed = sim_seed(5), .segs = 2,
+                                                .capacity = 20, .release_per_s = 2,
+                                                .idle_ms = 120000, .claim_ms = 30000,
+                                                .skip_after_ms = 5000 });
+
+    sim_order(s, 0, MNG_PAUSE);
+    sim_join(s, 0, 0, 100, 2000);
+    sim_run(s, 5000);
+    sim_order(s, 0, MNG_RESUME);
+    sim_cut(s, SIM_MNG, 0, SIM_SEG, 0, 25000);
+    sim_cut(s, SIM_MNG, 0, SIM_SEG, 1, 10);
+    (void)released_in(s, 12000);
+    cr_expect_geq(released_in(s, 8000), 14);
+    cr_expect(sim_run_until_quiet(s, 90000));
+    cr_expect_eq(sim_count(s).admitted, 100);
+    sim_finish(s, ME);
+}

@@ -127,6 +127,11 @@ fuzz:
 	$(MAKE) -j$(JOBS) FLAVOUR=fuzz fuzz-bins
 	tests/fuzz.sh build/fuzz/fuzz $(FUZZ_S)
 fuzz-bins: $(FUZZ)
+## make bench-poll   polls per second beside nginx's `return 200`, memory per waiting ticket
+bench-poll: deps
+	@deploy/deps.sh bench || true # poll.sh says what is missing, if anything
+	$(MAKE) -j$(JOBS) bins $(B)/bench/fill
+	tests/bench/poll.sh --bin $(B)/bin
 ## make deps         install what the build needs (apt-get)
 deps:
 	@deploy/deps.sh build
@@ -137,6 +142,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
-.PHONY: bins tests help run demo test test-asan check layers sim fuzz fuzz-bins bench-core deps deps-test clean
+.PHONY: bins tests help run demo test test-asan check layers sim fuzz fuzz-bins bench-core bench-poll deps deps-test clean
 .SECONDARY:
 .DEFAULT_GOAL := help

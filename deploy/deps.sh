@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh build [test]: installs the Debian packages that are missing, and says which.
+# deps.sh build [test] [bench]: installs the Debian packages that are missing, and says which.
 # Nothing is asked of apt when everything is there.
 set -eu
 
@@ -7,13 +7,15 @@ build="gcc make pkg-config libc6-dev protobuf-c-compiler libevent-dev libprotobu
     libyaml-dev libjansson-dev libsodium-dev curl"
 tests="nodejs libcurl4-openssl-dev clang libclang-rt-14-dev llvm libcriterion-dev libhttp-parser-dev jq python3-minimal
     procps prometheus prometheus-node-exporter"
+bench="nginx-light wrk curl util-linux"
 
 want=""
 for group in "$@"; do
     case $group in
     build) want="$want $build" ;;
     test) want="$want $tests" ;;
-    *) echo "usage: $0 build [test]" >&2; exit 2 ;;
+    bench) want="$want $bench" ;;
+    *) echo "usage: $0 build [test] [bench]" >&2; exit 2 ;;
     esac
 done
 missing=""

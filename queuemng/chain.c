@@ -38,6 +38,8 @@ uint64_t seg_bound(const struct mseg *s)
 {
     if (s->state == SEG_LOST)
         return 0;
+    if (s->confirmed && !s->known) /* of an earlier manager's time: it cannot hold more */
+        return s->capacity;
     if (s->st.state == SEG_SEALED)
         return s->st.waiting;
     return (uint64_t)s->st.waiting + s->capacity - s->st.joined;

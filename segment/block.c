@@ -3,20 +3,24 @@
 
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
 
-#define CHUNK_BLOCKS 204u /* with the header just under 128 KiB + 128 */
-#define BLOCK_ALIGN  128u
+#define BLOCK_ALIGN 128u
+#define SMALL_BYTES (204 * sizeof(struct block) + BLOCK_ALIGN)
+#define LARGE_BYTES (2u << 20) /* a huge page: random access is bound by page walks */
+#define LARGE_FROM  2048u      /* blocks; a pool that has so many grows by large chunks */
 
 struct block_chunk {
     struct list_node node;
     void *raw;          /* owned: what malloc gave */
     struct block *free; /* given back, linked by next */
-    uint32_t n_used;
-    uint32_t n_fresh;   /* blocks never taken yet start here: their pages are untouched */
+    size_t n_bytes;
+    uint32_t n_blocks, n_used;
+    uint32_t n_fresh; /* blocks never taken yet start here: their pages are untouched */
     struct block *v;
 };
 
@@ -33,7 +37,7 @@ void block_pool_init(struct block_pool *p, uint64_t max_blocks)
 static void chunk_free(struct block_pool *p, struct list *l, struct block_chunk *c)
 {
     list_remove(l, &c->node);
-    p->n_bytes -= CHUNK_BLOCKS * sizeof(struct block);
+    p->n_bytes -= c->n_bytes;
     free(c->raw);
     free(c);
 }
@@ -49,19 +53,23 @@ void block_pool_fini(struct block_pool *p)
 static struct block_chunk *chunk_new(struct block_pool *p)
 {
     struct block_chunk *c = calloc(1, sizeof(*c));
-    size_t n = CHUNK_BLOCKS * sizeof(struct block) + BLOCK_ALIGN;
+    bool large = p->n_blocks >= LARGE_FROM;
 
     if (c == NULL)
         return NULL;
-    c->raw = malloc(n);
+    c->n_bytes = large ? LARGE_BYTES : SMALL_BYTES;
+    c->raw = large ? aligned_alloc(LARGE_BYTES, LARGE_BYTES) : malloc(SMALL_BYTES);
     if (c->raw == NULL) {
         free(c);
         return NULL;
     }
+    if (large)
+        (void)madvise(c->raw, LARGE_BYTES, MADV_HUGEPAGE); /* a hint */
+    c->n_blocks = (uint32_t)((c->n_bytes - BLOCK_ALIGN) / sizeof(struct block));
     c->v = (struct block *)(((uintptr_t)c->raw + BLOCK_ALIGN - 1) &
                             ~(uintptr_t)(BLOCK_ALIGN - 1));
     list_push_front(&p->open, &c->node);
-    p->n_bytes += CHUNK_BLOCKS * sizeof(struct block);
+    p->n_bytes += c->n_bytes;
     p->n_empty++;
     return c;
 }
@@ -87,7 +95,7 @@ struct block *block_take(struct block_pool *p)
     p->n_blocks++;
     if (c->n_used++ == 0)
         p->n_empty--;
-    if (c->n_used == CHUNK_BLOCKS) {
+    if (c->n_used == c->n_blocks) {
         list_remove(&p->open, &c->node);
         list_push_back(&p->full, &c->node);
     }
@@ -98,7 +106,7 @@ void block_give(struct block_pool *p, struct block *b)
 {
     struct block_chunk *c = b->chunk;
 
-    if (c->n_used == CHUNK_BLOCKS) {
+    if (c->n_used == c->n_blocks) {
         list_remove(&p->full, &c->node);
         list_push_front(&p->open, &c->node);
     }

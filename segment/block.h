@@ -40,8 +40,8 @@ struct block_pool {
     struct list open, full; /* chunks with and without a free block */
     uint64_t n_blocks;      /* taken now */
     uint64_t max_blocks;
-    uint64_t n_bytes;       /* of chunks */
-    uint32_t n_empty;       /* chunks of which no block is taken: at most 1 */
+    uint64_t n_bytes; /* of chunks */
+    uint32_t n_empty; /* chunks of which no block is taken: at most 1 */
 };
 
 void block_pool_init(struct block_pool *p, uint64_t max_blocks);

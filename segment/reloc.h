@@ -14,14 +14,15 @@
 #define RELOC_NONE UINT32_MAX
 
 struct reloc {
-    seg_id seg;       /* the absorbed segment, as its tokens name it */
-    uint32_t base;    /* slot of its first ticket */
-    uint32_t bits;    /* numbers it ever gave: 0 .. bits - 1 */
-    uint32_t count;   /* alive at the freeze */
-    uint32_t first;   /* the first alive number; bits if there was none */
-    uint64_t *alive;  /* owned; (bits + 63) / 64 words */
-    uint32_t *before; /* alive numbers before each group of 8 words; same piece of memory */
-    void *host;       /* ref: the owner's business */
+    seg_id seg;      /* the absorbed segment, as its tokens name it */
+    uint32_t base;   /* slot of its first ticket */
+    uint32_t bits;   /* numbers it ever gave: 0 .. bits - 1 */
+    uint32_t count;  /* alive at the freeze */
+    uint32_t first;  /* the first alive number; bits if there was none */
+    uint64_t *alive; /* owned; (bits + 63) / 64 words */
+    uint32_t
+        *before; /* alive numbers before each group of 8 words; same piece of memory */
+    void *host;  /* ref: the owner's business */
 };
 
 static inline uint32_t reloc_words(uint32_t bits)
@@ -53,7 +54,7 @@ struct reloc_list {
     uint32_t n, cap;
 };
 SQ_CHECK int reloc_list_reserve(struct reloc_list *l, uint32_t n); /* n more */
-void reloc_list_add(struct reloc_list *l, struct reloc *take);      /* reserved */
+void reloc_list_add(struct reloc_list *l, struct reloc *take);     /* reserved */
 void reloc_list_fini(struct reloc_list *l);
 /* Whose ticket stands at this slot; NULL: one of the host's own. */
 const struct reloc *reloc_list_at(const struct reloc_list *l, uint32_t slot);

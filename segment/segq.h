@@ -18,19 +18,19 @@
 #define SEGQ_NONE UINT32_MAX /* no such number */
 
 struct segq {
-    struct block_pool *pool;      /* ref */
-    struct block **block;         /* owned array of owned blocks; NULL = freed */
-    uint32_t *tag;                /* living slots in the blocks before */
-    uint16_t *count;              /* living slots in this block */
-    uint8_t *tomb;                /* enum dead of a freed block */
+    struct block_pool *pool; /* ref */
+    struct block **block;    /* owned array of owned blocks; NULL = freed */
+    uint32_t *tag;           /* living slots in the blocks before */
+    uint16_t *count;         /* living slots in this block */
+    uint8_t *tomb;           /* enum dead of a freed block */
     uint32_t n_blocks, cap_blocks;
-    struct block *reserve;        /* owned: taken by segq_reserve(), used first */
+    struct block *reserve; /* owned: taken by segq_reserve(), used first */
     uint32_t n_reserve;
-    uint32_t end;                 /* the next number */
-    uint32_t head;                /* blocks before this one are freed */
-    uint32_t popped_end;          /* one past the last number popped */
+    uint32_t end;        /* the next number */
+    uint32_t head;       /* blocks before this one are freed */
+    uint32_t popped_end; /* one past the last number popped */
     uint32_t waiting;
-    uint32_t stale;               /* tags from this block on are old; SEGQ_NONE: none */
+    uint32_t stale; /* tags from this block on are old; SEGQ_NONE: none */
     bool sealed;
 };
 

@@ -138,7 +138,8 @@ void segtab_fit_unit(struct segtab *t, struct seg *g)
         g->swept_unit = (uint8_t)(r.new_now - 1);
     }
     need = 120ull * g->unit_ms;
-    g->told_max_ms = (uint32_t)(need > idle + t->o.retry_ms ? need - idle : t->o.retry_ms);
+    g->told_max_ms =
+        (uint32_t)(need > idle + t->o.retry_ms ? need - idle : t->o.retry_ms);
 }
 
 /* ---- segments -------------------------------------------------------------------- */
@@ -162,7 +163,7 @@ void segtab_home_moved(struct segtab *t, seg_id id, seg_id to)
     if (t->n_moved >= SEGTAB_MOVED_MAX &&
         map_get(&t->homes, t->moved[i].id) == ((uint64_t)i << 2 | HOME_MOVED))
         map_del(&t->homes, t->moved[i].id);
-    t->moved[i] = (struct moved){ id, to };
+    t->moved[i] = (struct moved) { id, to };
     t->n_moved++;
     if (map_set(&t->homes, id, (uint64_t)i << 2 | HOME_MOVED) < 0)
         map_del(&t->homes, id);
@@ -175,7 +176,8 @@ struct seg *segtab_seg(const struct segtab *t, seg_id id)
     return v != MAP_NONE && (v & 3) == HOME_SEG ? (struct seg *)(uintptr_t)v : NULL;
 }
 
-struct seg *segtab_seg_new(struct segtab *t, const struct msg_seg_open *m, struct queue *q)
+struct seg *segtab_seg_new(struct segtab *t, const struct msg_seg_open *m,
+                           struct queue *q)
 {
     struct seg *g = calloc(1, sizeof(*g));
 
@@ -353,7 +355,8 @@ struct peer *segtab_peer(struct segtab *t, peer_no no)
     return NULL;
 }
 
-const struct peer *segtab_peer_named(const struct segtab *t, const char *name, uint8_t role)
+const struct peer *segtab_peer_named(const struct segtab *t, const char *name,
+                                     uint8_t role)
 {
     for (uint32_t i = 0; i < t->n_peers; i++)
         if (t->peers[i].role == role && strcmp(t->peers[i].name, name) == 0)
@@ -377,7 +380,7 @@ static void peer_up(struct segtab *t, const struct segtab_in *in, struct outbox 
         t->cap_peers = cap;
     }
     p = &t->peers[t->n_peers++];
-    *p = (struct peer){ .no = in->peer, .role = in->role };
+    *p = (struct peer) { .no = in->peer, .role = in->role };
     copy_text(p->name, sizeof(p->name), in->name);
     if (p->role == SEGTAB_ROLE_ROUTER)
         t->clock_runs = ++t->n_routers > 0;
@@ -405,12 +408,14 @@ static void peer_down(struct segtab *t, peer_no no, struct outbox *out)
 
 /* ---- in -------------------------------------------------------------------------- */
 
-static void message(struct segtab *t, peer_no from, const struct msg *m, struct outbox *out)
+static void message(struct segtab *t, peer_no from, const struct msg *m,
+                    struct outbox *out)
 {
     const struct peer *p = segtab_peer(t, from);
     unsigned role = from == SEGTAB_SELF ? SEGTAB_ROLE_SEGMENT : p != NULL ? p->role : 0;
 
-    if (m->type >= MSG_COPY_BEGIN && m->type <= MSG_COPY_ACK && role == SEGTAB_ROLE_SEGMENT)
+    if (m->type >= MSG_COPY_BEGIN && m->type <= MSG_COPY_ACK &&
+        role == SEGTAB_ROLE_SEGMENT)
         segtab_copy(t, from, m, out);
     else if (m->type >= MSG_NODE_OK && m->type <= MSG_MOVE_END &&
              role == SEGTAB_ROLE_MANAGER)
@@ -469,10 +474,12 @@ void segtab_each_waiting(const struct segtab *t,
                          void (*fn)(void *ctx, seg_id host, seg_id seg, uint32_t number),
                          void *ctx)
 {
-    for (struct list_node *it = list_first(&t->segs); it != NULL; it = list_next(&t->segs, it)) {
+    for (struct list_node *it = list_first(&t->segs); it != NULL;
+         it = list_next(&t->segs, it)) {
         const struct body *b = &container_of(it, struct seg, node)->b;
 
-        for (uint32_t n = segq_next(&b->q, 0); n != SEGQ_NONE; n = segq_next(&b->q, n + 1)) {
+        for (uint32_t n = segq_next(&b->q, 0); n != SEGQ_NONE;
+             n = segq_next(&b->q, n + 1)) {
             struct ticket_id id = body_ticket(b, n);
 
             fn(ctx, b->id, id.seg, id.number);

@@ -14,7 +14,7 @@ enum spot_kind segtab_find(const struct segtab *t, seg_id seg, uint32_t number,
 
     if (v == MAP_NONE)
         return SPOT_UNKNOWN;
-    s->id = (struct ticket_id){ seg, number };
+    s->id = (struct ticket_id) { seg, number };
     if (SQ_LIKELY((v & 3) == HOME_SEG)) {
         s->seg = (struct seg *)(uintptr_t)v;
         s->slot = number < s->seg->b.joined ? number : SEGQ_NONE;
@@ -30,7 +30,7 @@ enum spot_kind segtab_find(const struct segtab *t, seg_id seg, uint32_t number,
     s->seg = r->host;
     s->slot = number < r->bits ? reloc_slot(r, number) : SEGQ_NONE;
     /* What was before the first that waited had been released, as far as we can know. */
-    s->reason = number >= r->bits    ? GONE_LOST
+    s->reason = number >= r->bits   ? GONE_LOST
                 : number < r->first ? GONE_FINISHED
                                     : GONE_EXPIRED;
     return SPOT_HERE;
@@ -204,10 +204,28 @@ static void place_one(struct segtab *t, const struct place_req *r, struct place_
     }
 }
 
+/* A batch's polls are all over the memory: let them be fetched side by side. */
+static void place_prefetch(const struct segtab *t, const struct place_req *r)
+{
+    uint64_t v = map_get(&t->homes, r->seg);
+    const struct block *b;
+
+    if (v == MAP_NONE || (v & 3) != HOME_SEG)
+        return;
+    b = segq_block(&((const struct seg *)(uintptr_t)v)->b.q, r->number);
+    if (b == NULL)
+        return;
+    __builtin_prefetch(b);
+    __builtin_prefetch(&b->sub);
+    __builtin_prefetch(&b->idle[r->number & (BLOCK_SLOTS - 1)], 1);
+}
+
 void segtab_place(struct segtab *t, struct seg_now now, const struct place_req *req,
                   uint32_t n, struct place_ans *ans, struct arena *mem)
 {
     segtab_clock(t, now);
+    for (uint32_t i = 0; i < n; i++)
+        place_prefetch(t, &req[i]);
     for (uint32_t i = 0; i < n; i++)
         place_one(t, &req[i], &ans[i], mem);
     t->n.places += n;
@@ -219,8 +237,8 @@ void segtab_place(struct segtab *t, struct seg_now now, const struct place_req *
 static bool append_existing(struct segtab *t, struct seg *g, const struct append_req *r,
                             struct append_ans *a)
 {
-    const struct subject *x = subjects_by_name(&g->b.subjects, r->subject_hash, r->subject,
-                                               r->subject_len);
+    const struct subject *x =
+        subjects_by_name(&g->b.subjects, r->subject_hash, r->subject, r->subject_len);
     struct spot s;
 
     if (x == NULL || segtab_find(t, x->id.seg, x->id.number, &s) != SPOT_HERE)

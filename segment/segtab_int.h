@@ -3,7 +3,8 @@
  *   segtab_hot.c     polls, joins, leaves
  *   segtab_orders.c  what the manager orders
  *   segtab_report.c  what it is told
- *   segtab_move.c    moves, both sides */
+ *   segtab_move.c    moves, both sides, up to their end
+ *   segtab_commit.c  their end */
 #ifndef SEGQ_SEGTAB_INT_H
 #define SEGQ_SEGTAB_INT_H
 
@@ -14,15 +15,16 @@
 #include "segment/segtab.h"
 #include "segment/xfer.h"
 
-#define SEGTAB_UNIT_MS      100   /* the smallest idle unit */
-#define SEGTAB_MOVED_MAX    4096  /* aliases remembered after a move away */
-#define SEGTAB_TOMB_MS      60000 /* how long the reason of a no-show is known */
-#define SEGTAB_REPORT_MS    100   /* reports come at most this often */
-#define SEGTAB_BEAT_MS      1000  /* and at least this often */
-#define SEGTAB_STALL_MS     5000  /* a copy that does not advance is aborted */
-#define SEGTAB_IN_STALL_MS  30000 /* a target waits longer: its source is being told, too */
+#define SEGTAB_UNIT_MS     100   /* the smallest idle unit */
+#define SEGTAB_MOVED_MAX   4096  /* aliases remembered after a move away */
+#define SEGTAB_TOMB_MS     60000 /* how long the reason of a no-show is known */
+#define SEGTAB_REPORT_MS   100   /* reports come at most this often */
+#define SEGTAB_BEAT_MS     1000  /* and at least this often */
+#define SEGTAB_STALL_MS    5000  /* a copy that does not advance is aborted */
+#define SEGTAB_IN_STALL_MS 30000 /* a target waits longer: its source gives up first */
+
 #define SEGTAB_SELF         UINT32_MAX /* the peer of a move within this node */
-#define SEGTAB_ROLE_ROUTER  1 /* enum rpc_role: that header is a shell's */
+#define SEGTAB_ROLE_ROUTER  1          /* enum rpc_role: that header is a shell's */
 #define SEGTAB_ROLE_SEGMENT 2
 #define SEGTAB_ROLE_MANAGER 3
 
@@ -51,18 +53,19 @@ struct seg { /* one hosted segment */
     double per_unit;      /* 1 / unit_ms */
     uint32_t told_max_ms; /* idle time and told interval must fit into the horizon */
     uint32_t sweep_block;
-    uint8_t swept_unit;   /* the unit of the last whole sweep */
+    uint8_t swept_unit; /* the unit of the last whole sweep */
     uint64_t last_tick;
-    uint32_t last_n;      /* its answer */
+    uint32_t last_n; /* its answer */
     uint64_t popped, no_shows, expired, left;
-    struct move *out, *in; /* ref; under way */
+    struct move *out, *in;   /* ref; under way */
     struct list_node node;   /* in segtab.segs */
     struct list_node queued; /* in queue.segs */
     struct list_node dirty;  /* in segtab.dirty: to be settled and reported */
     struct list_node active; /* in segtab.active: somebody waits, or was released */
 };
 
-enum move_stage { /* of either side */
+/* Of either side. */
+enum move_stage {
     MOVE_DIALLING, /* out: no link to the target's node yet */
     MOVE_RUNNING,  /* out: copying, perhaps fenced; in: receiving */
     MOVE_READY,    /* in: has everything; only MOVE_END decides */
@@ -74,11 +77,11 @@ struct move {
     seg_id from, to;
     uint8_t side; /* enum move_side */
     enum move_stage stage;
-    peer_no peer; /* 0: none (any more) */
+    peer_no peer;    /* 0: none (any more) */
     struct seg *seg; /* ref: the local segment */
     char peer_name[NAME_MAX_LEN + 1], peer_addr[64];
     msec_t progress_ms, told_ms;
-    msec_t fenced_ms;   /* out: service clock when it was fenced */
+    msec_t fenced_ms; /* out: service clock when it was fenced */
     uint8_t fenced_unit;
     union {
         struct xfer_out out;
@@ -96,7 +99,8 @@ struct moved { /* a ring: the oldest is forgotten */
     seg_id id, to;
 };
 
-/* What a segment id in a token or request stands for: the low bits of a value in `homes`. */
+/* What a segment id in a token or request stands for: the low bits of a value in `homes`.
+ */
 enum home_kind { HOME_SEG = 0, HOME_RELOC = 1, HOME_MOVED = 2 };
 
 struct segtab {
@@ -110,13 +114,13 @@ struct segtab {
     uint32_t n_moved;    /* ever */
     struct peer *peers;  /* owned */
     uint32_t n_peers, cap_peers, n_routers;
-    peer_no manager;     /* 0: none */
+    peer_no manager; /* 0: none */
     char manager_name[NAME_MAX_LEN + 1];
     uint64_t epoch;      /* the highest seen */
     uint64_t told_epoch; /* under which, and to whom, everything was last reported */
     peer_no told_to;
-    struct seg_now now;  /* of the present call */
-    msec_t clock_at_ms;  /* when the service clock was last advanced */
+    struct seg_now now; /* of the present call */
+    msec_t clock_at_ms; /* when the service clock was last advanced */
     bool clock_runs;
     msec_t service_ms;
     msec_t report_ms, beat_ms;
@@ -128,8 +132,8 @@ struct segtab {
 /* ---- segtab.c -------------------------------------------------------------------- */
 void segtab_clock(struct segtab *t, struct seg_now now);
 uint8_t segtab_unit(const struct segtab *t, const struct seg *g); /* now, modulo 256 */
-void segtab_fit_unit(struct segtab *t, struct seg *g); /* after rules or pace changed */
-struct peer *segtab_peer(struct segtab *t, peer_no no);        /* or NULL */
+void segtab_fit_unit(struct segtab *t, struct seg *g);  /* after rules or pace changed */
+struct peer *segtab_peer(struct segtab *t, peer_no no); /* or NULL */
 const struct peer *segtab_peer_named(const struct segtab *t, const char *name,
                                      uint8_t role);
 void segtab_touch(struct segtab *t, struct seg *g); /* changed: settle and report */
@@ -159,7 +163,8 @@ enum spot_kind segtab_find(const struct segtab *t, seg_id seg, uint32_t number,
                            struct spot *s);
 
 /* ---- segtab_orders.c ------------------------------------------------------------- */
-void segtab_order(struct segtab *t, peer_no from, const struct msg *m, struct outbox *out);
+void segtab_order(struct segtab *t, peer_no from, const struct msg *m,
+                  struct outbox *out);
 void segtab_error(struct outbox *out, peer_no to, int code, uint32_t about,
                   const char *text);
 
@@ -175,7 +180,8 @@ void segtab_move_order(struct segtab *t, peer_no from, const struct msg *m,
                        struct outbox *out);
 void segtab_copy(struct segtab *t, peer_no from, const struct msg *m, struct outbox *out);
 void segtab_moves_tick(struct segtab *t, struct outbox *out);
-void segtab_moves_peer(struct segtab *t, const struct peer *p, bool up, struct outbox *out);
+void segtab_moves_peer(struct segtab *t, const struct peer *p, bool up,
+                       struct outbox *out);
 void segtab_moves_no_dial(struct segtab *t, const char *name, struct outbox *out);
 void segtab_moves_tell(struct segtab *t, struct outbox *out); /* all, to a new manager */
 void segtab_moves_drop(struct segtab *t, struct seg *g, const char *why,
@@ -186,5 +192,16 @@ static inline bool seg_is_fenced(const struct seg *g)
            xfer_out_is_fenced(&g->out->out);
 }
 void segtab_move_free(struct segtab *t, struct move *v);
+struct move *segtab_move_find(const struct segtab *t, uint64_t id, uint8_t side);
+void segtab_move_abort(struct segtab *t, struct move *v, const char *why,
+                       struct outbox *out);
+void segtab_move_tell(struct segtab *t, uint64_t move, seg_id from, seg_id to,
+                      uint8_t side, uint8_t report, uint32_t tickets, const char *why,
+                      struct outbox *out);
+struct xfer_time segtab_move_time(const struct segtab *t, const struct seg *g);
+bool segtab_has_absorbed(const struct segtab *t, seg_id from, seg_id to);
+
+/* ---- segtab_commit.c ------------------------------------------------------------- */
+void segtab_move_end(struct segtab *t, const struct msg_move_end *m, struct outbox *out);
 
 #endif

@@ -21,9 +21,9 @@
 
 #define LOG_MODULE "move"
 
-static struct xfer_time time_of(const struct segtab *t, const struct seg *g)
+struct xfer_time segtab_move_time(const struct segtab *t, const struct seg *g)
 {
-    return (struct xfer_time){
+    return (struct xfer_time) {
         .now_ms = t->now.now_ms,
         .service_ms = t->service_ms,
         .wall_ms = t->now.wall_ms,
@@ -34,12 +34,13 @@ static struct xfer_time time_of(const struct segtab *t, const struct seg *g)
 
 /* ---- reports --------------------------------------------------------------------- */
 
-static void tell(struct segtab *t, uint64_t move, seg_id from, seg_id to, uint8_t side,
-                 uint8_t report, uint32_t tickets, const char *why, struct outbox *out)
+void segtab_move_tell(struct segtab *t, uint64_t move, seg_id from, seg_id to,
+                      uint8_t side, uint8_t report, uint32_t tickets, const char *why,
+                      struct outbox *out)
 {
     if (t->manager == 0)
         return; /* the next one is told everything */
-    outbox_add(out, t->manager, MSG_MOVE_STATUS)->move_status = (struct msg_move_status){
+    outbox_add(out, t->manager, MSG_MOVE_STATUS)->move_status = (struct msg_move_status) {
         .epoch = t->epoch,
         .move = move,
         .from = from,
@@ -54,12 +55,12 @@ static void tell(struct segtab *t, uint64_t move, seg_id from, seg_id to, uint8_
 static void tell_move(struct segtab *t, struct move *v, struct outbox *out)
 {
     bool in = v->side == MOVE_SIDE_IN;
-    uint8_t report = in ? (v->stage == MOVE_READY ? MOVE_FENCED : MOVE_ACCEPTED)
-                        : MOVE_COPYING;
+    uint8_t report =
+        in ? (v->stage == MOVE_READY ? MOVE_FENCED : MOVE_ACCEPTED) : MOVE_COPYING;
     uint32_t tickets = in ? v->in.waiting : v->seg->b.q.waiting;
 
     v->told_ms = t->now.now_ms;
-    tell(t, v->id, v->from, v->to, v->side, report, tickets, "", out);
+    segtab_move_tell(t, v->id, v->from, v->to, v->side, report, tickets, "", out);
 }
 
 void segtab_moves_tell(struct segtab *t, struct outbox *out)
@@ -70,7 +71,7 @@ void segtab_moves_tell(struct segtab *t, struct outbox *out)
 
 /* ---- life ------------------------------------------------------------------------ */
 
-static struct move *find(const struct segtab *t, uint64_t id, uint8_t side)
+struct move *segtab_move_find(const struct segtab *t, uint64_t id, uint8_t side)
 {
     for (struct list_node *it = list_first(&t->moves); it != NULL;
          it = list_next(&t->moves, it)) {
@@ -148,7 +149,8 @@ static void thaw(struct segtab *t, const struct move *v)
 }
 
 /* Nothing of it is left here; the segment goes on as if it had not been. */
-static void move_abort(struct segtab *t, struct move *v, const char *why, struct outbox *out)
+void segtab_move_abort(struct segtab *t, struct move *v, const char *why,
+                       struct outbox *out)
 {
     struct seg *g = v->seg;
 
@@ -156,28 +158,29 @@ static void move_abort(struct segtab *t, struct move *v, const char *why, struct
         thaw(t, v);
     log_info("move=%" PRIu64 " seg=%" PRIu64 ">%" PRIu64 " side=%s aborted why=%s", v->id,
              v->from, v->to, v->side == MOVE_SIDE_IN ? "in" : "out", why);
-    tell(t, v->id, v->from, v->to, v->side, MOVE_ABORTED, 0, why, out);
+    segtab_move_tell(t, v->id, v->from, v->to, v->side, MOVE_ABORTED, 0, why, out);
     t->n.moves_aborted++;
     segtab_move_free(t, v);
     segtab_fit_unit(t, g); /* what was put off while it was copied */
 }
 
-void segtab_moves_drop(struct segtab *t, struct seg *g, const char *why, struct outbox *out)
+void segtab_moves_drop(struct segtab *t, struct seg *g, const char *why,
+                       struct outbox *out)
 {
     if (g->out != NULL)
-        move_abort(t, g->out, why, out);
+        segtab_move_abort(t, g->out, why, out);
     if (g->in != NULL)
-        move_abort(t, g->in, why, out);
+        segtab_move_abort(t, g->in, why, out);
 }
 
 /* ---- source ---------------------------------------------------------------------- */
 
 static void pump(struct segtab *t, struct move *v, struct outbox *out)
 {
-    struct xfer_time tm = time_of(t, v->seg);
+    struct xfer_time tm = segtab_move_time(t, v->seg);
     bool fenced = xfer_out_is_fenced(&v->out);
-    const char *why = xfer_out_pump(&v->out, &v->seg->b, &tm, segtab_to(t, v->peer, out),
-                                    v->peer);
+    const char *why =
+        xfer_out_pump(&v->out, &v->seg->b, &tm, segtab_to(t, v->peer, out), v->peer);
 
     if (!fenced && xfer_out_is_fenced(&v->out)) {
         v->fenced_ms = t->service_ms;
@@ -185,12 +188,12 @@ static void pump(struct segtab *t, struct move *v, struct outbox *out)
     }
 
     if (why != NULL)
-        move_abort(t, v, why, out);
+        segtab_move_abort(t, v, why, out);
 }
 
 static void run(struct segtab *t, struct move *v, peer_no peer, struct outbox *out)
 {
-    struct xfer_time tm = time_of(t, v->seg);
+    struct xfer_time tm = segtab_move_time(t, v->seg);
 
     v->stage = MOVE_RUNNING;
     v->peer = peer;
@@ -231,7 +234,7 @@ static void start_out(struct segtab *t, struct move *v, const struct msg_move_ou
 
 static void move_out(struct segtab *t, const struct msg_move_out *m, struct outbox *out)
 {
-    struct move *v = find(t, m->move, MOVE_SIDE_OUT);
+    struct move *v = segtab_move_find(t, m->move, MOVE_SIDE_OUT);
     struct spot s;
     const char *why;
 
@@ -247,15 +250,17 @@ static void move_out(struct segtab *t, const struct msg_move_out *m, struct outb
     if (v != NULL)
         start_out(t, v, m, out);
     else if (segtab_find(t, m->from, 0, &s) == SPOT_MOVED && s.moved_to == m->to)
-        tell(t, m->move, m->from, m->to, MOVE_SIDE_OUT, MOVE_COMMITTED, 0, "", out);
+        segtab_move_tell(t, m->move, m->from, m->to, MOVE_SIDE_OUT, MOVE_COMMITTED, 0, "",
+                         out);
     else
-        tell(t, m->move, m->from, m->to, MOVE_SIDE_OUT, MOVE_ABORTED, 0, why, out);
+        segtab_move_tell(t, m->move, m->from, m->to, MOVE_SIDE_OUT, MOVE_ABORTED, 0, why,
+                         out);
 }
 
 static void copy_ack(struct segtab *t, peer_no from, const struct msg_copy_ack *m,
                      struct outbox *out)
 {
-    struct move *v = find(t, m->move, MOVE_SIDE_OUT);
+    struct move *v = segtab_move_find(t, m->move, MOVE_SIDE_OUT);
     const char *why;
 
     if (v == NULL || v->peer != from)
@@ -265,7 +270,7 @@ static void copy_ack(struct segtab *t, peer_no from, const struct msg_copy_ack *
     if (why == NULL)
         pump(t, v, out);
     else if (!xfer_out_is_final(&v->out))
-        move_abort(t, v, why, out);
+        segtab_move_abort(t, v, why, out);
 }
 
 /* ---- target ---------------------------------------------------------------------- */
@@ -286,7 +291,7 @@ static const char *refuse_in(const struct segtab *t, const struct msg_move_in *m
     return NULL;
 }
 
-static bool has_absorbed(const struct segtab *t, seg_id from, seg_id to)
+bool segtab_has_absorbed(const struct segtab *t, seg_id from, seg_id to)
 {
     uint64_t v = map_get(&t->homes, from);
     const struct reloc *r = (const struct reloc *)(uintptr_t)(v & ~3ull);
@@ -297,15 +302,16 @@ static bool has_absorbed(const struct segtab *t, seg_id from, seg_id to)
 
 static void move_in(struct segtab *t, const struct msg_move_in *m, struct outbox *out)
 {
-    struct move *v = find(t, m->move, MOVE_SIDE_IN);
+    struct move *v = segtab_move_find(t, m->move, MOVE_SIDE_IN);
     const char *why;
 
     if (v != NULL) {
         tell_move(t, v, out);
         return;
     }
-    if (has_absorbed(t, m->from, m->to)) {
-        tell(t, m->move, m->from, m->to, MOVE_SIDE_IN, MOVE_COMMITTED, 0, "", out);
+    if (segtab_has_absorbed(t, m->from, m->to)) {
+        segtab_move_tell(t, m->move, m->from, m->to, MOVE_SIDE_IN, MOVE_COMMITTED, 0, "",
+                         out);
         return;
     }
     why = refuse_in(t, m);
@@ -316,14 +322,15 @@ static void move_in(struct segtab *t, const struct msg_move_in *m, struct outbox
     if (v != NULL)
         tell_move(t, v, out);
     else
-        tell(t, m->move, m->from, m->to, MOVE_SIDE_IN, MOVE_ABORTED, 0, why, out);
+        segtab_move_tell(t, m->move, m->from, m->to, MOVE_SIDE_IN, MOVE_ABORTED, 0, why,
+                         out);
 }
 
-static void ack(struct segtab *t, peer_no to, uint64_t move, uint32_t seq, const char *why,
-                struct outbox *out)
+static void ack(struct segtab *t, peer_no to, uint64_t move, uint32_t seq,
+                const char *why, struct outbox *out)
 {
     outbox_add(segtab_to(t, to, out), to, MSG_COPY_ACK)->copy_ack =
-        (struct msg_copy_ack){ move, seq, why != NULL, why != NULL ? why : "" };
+        (struct msg_copy_ack) { move, seq, why != NULL, why != NULL ? why : "" };
 }
 
 static uint64_t move_of(const struct msg *m)
@@ -351,7 +358,7 @@ void segtab_copy(struct segtab *t, peer_no from, const struct msg *m, struct out
         copy_ack(t, from, &m->copy_ack, out);
         return;
     }
-    v = find(t, move_of(m), MOVE_SIDE_IN);
+    v = segtab_move_find(t, move_of(m), MOVE_SIDE_IN);
     if (v == NULL || (m->type == MSG_COPY_BEGIN ? v->peer != 0 : v->peer != from)) {
         ack(t, from, move_of(m), 0, "no such move", out);
         return;
@@ -361,155 +368,11 @@ void segtab_copy(struct segtab *t, peer_no from, const struct msg *m, struct out
     why = v->stage == MOVE_READY ? NULL : xfer_in_msg(&v->in, m, &v->seg->b);
     ack(t, from, v->id, v->in.seq, why, out);
     if (why != NULL) {
-        move_abort(t, v, why, out);
+        segtab_move_abort(t, v, why, out);
     } else if (v->in.complete && v->stage != MOVE_READY) {
         v->stage = MOVE_READY;
         tell_move(t, v, out);
     }
-}
-
-/* ---- the end --------------------------------------------------------------------- */
-
-/* Names of the absorbed must be in `homes` before anything is changed; those of a move
- * within this node are there already. */
-static int reserve_homes(struct segtab *t, const struct xfer_in *x)
-{
-    for (uint32_t i = 0; i < x->relocs.n; i++) {
-        struct reloc *r = x->relocs.v[i];
-
-        if (map_get(&t->homes, r->seg) == MAP_NONE &&
-            segtab_home_set(t, r->seg, HOME_RELOC, r) < 0)
-            return SQ_ENOMEM;
-    }
-    return 0;
-}
-
-static void unreserve_homes(struct segtab *t, const struct xfer_in *x)
-{
-    for (uint32_t i = 0; i < x->relocs.n; i++)
-        if (map_get(&t->homes, x->relocs.v[i]->seg) ==
-            ((uint64_t)(uintptr_t)x->relocs.v[i] | HOME_RELOC))
-            map_del(&t->homes, x->relocs.v[i]->seg);
-}
-
-static void adopt_relocs(struct segtab *t, struct seg *g)
-{
-    for (uint32_t i = 0; i < g->b.relocs.n; i++) {
-        struct reloc *r = g->b.relocs.v[i];
-
-        if (r->host != NULL)
-            continue;
-        r->host = g;
-        if (segtab_home_set(t, r->seg, HOME_RELOC, r) < 0)
-            log_error("seg=%" PRIu64 " lost its name", r->seg); /* cannot be: reserved */
-    }
-}
-
-/* false: no memory now; MOVE_END will come again. */
-static bool commit_in(struct segtab *t, struct move *v, struct outbox *out)
-{
-    struct seg *g = v->seg;
-    struct xfer_time tm = time_of(t, g);
-    uint32_t waiting = v->in.waiting;
-    uint64_t before = g->b.q.waiting;
-
-    if (reserve_homes(t, &v->in) < 0 ||
-        xfer_in_commit(&v->in, &g->b, &tm, g->queue->pass_ttl_s) < 0) {
-        unreserve_homes(t, &v->in);
-        log_warn("move=%" PRIu64 " commit waits for memory", v->id);
-        return false;
-    }
-    adopt_relocs(t, g);
-    /* The source's tickets must not be shown a larger position than before. */
-    g->ahead = u64_min(g->ahead, v->in.ahead > before ? v->in.ahead - before : 0);
-    log_info("move=%" PRIu64 " seg=%" PRIu64 ">%" PRIu64 " side=in committed=%" PRIu32,
-             v->id, v->from, v->to, waiting);
-    t->n.moves_in++;
-    segtab_wake(t, g);
-    tell(t, v->id, v->from, v->to, MOVE_SIDE_IN, MOVE_COMMITTED, waiting, "", out);
-    segtab_move_free(t, v);
-    return true;
-}
-
-/* Drops the source and remembers where its tickets, and those it had absorbed, are. */
-static void drop_source(struct segtab *t, struct seg *g, seg_id to)
-{
-    uint32_t n = g->b.relocs.n;
-
-    for (uint32_t i = 0; i < n; i++) {
-        struct reloc *r = g->b.relocs.v[i];
-
-        if (map_get(&t->homes, r->seg) == ((uint64_t)(uintptr_t)r | HOME_RELOC))
-            segtab_home_moved(t, r->seg, to);
-    }
-    if (segtab_seg(t, g->b.id) == g)
-        segtab_home_moved(t, g->b.id, to);
-    segtab_seg_free(t, g);
-}
-
-static void commit_out(struct segtab *t, struct move *v)
-{
-    struct seg *g = v->seg;
-    seg_id to = v->to;
-
-    log_info("move=%" PRIu64 " seg=%" PRIu64 ">%" PRIu64 " side=out committed", v->id,
-             v->from, to);
-    t->n.moves_out++;
-    segtab_move_free(t, v);
-    drop_source(t, g, to);
-}
-
-/* The commit of a move of which we know nothing (any more). */
-static void end_unknown(struct segtab *t, const struct msg_move_end *m, struct outbox *out)
-{
-    if (has_absorbed(t, m->from, m->to))
-        tell(t, m->move, m->from, m->to, MOVE_SIDE_IN, MOVE_COMMITTED, 0, "", out);
-    else if (segtab_seg(t, m->to) != NULL)
-        tell(t, m->move, m->from, m->to, MOVE_SIDE_IN, MOVE_ABORTED, 0, "unknown move", out);
-    if (segtab_seg(t, m->to) == NULL || has_absorbed(t, m->from, m->to))
-        tell(t, m->move, m->from, m->to, MOVE_SIDE_OUT, MOVE_COMMITTED, 0, "", out);
-}
-
-static void move_commit(struct segtab *t, const struct msg_move_end *m, struct outbox *out)
-{
-    struct move *in = find(t, m->move, MOVE_SIDE_IN);
-    struct move *v = find(t, m->move, MOVE_SIDE_OUT);
-    struct seg *left = segtab_seg(t, m->from);
-
-    if (in != NULL && in->stage != MOVE_READY) {
-        move_abort(t, in, "committed, but the copy is not complete", out);
-        return;
-    }
-    if (in != NULL && !commit_in(t, in, out))
-        return;
-    if (v != NULL) {
-        commit_out(t, v);
-        tell(t, m->move, m->from, m->to, MOVE_SIDE_OUT, MOVE_COMMITTED, 0, "", out);
-    } else if (in == NULL) {
-        /* The map is the truth: what was committed to somewhere else is not served here. */
-        if (left != NULL && segtab_seg(t, m->to) == NULL)
-            drop_source(t, left, m->to);
-        end_unknown(t, m, out);
-    }
-}
-
-static void move_end(struct segtab *t, const struct msg_move_end *m, struct outbox *out)
-{
-    struct move *in = find(t, m->move, MOVE_SIDE_IN);
-    struct move *v = find(t, m->move, MOVE_SIDE_OUT);
-
-    if (m->commit) {
-        move_commit(t, m, out);
-        return;
-    }
-    if (in != NULL)
-        move_abort(t, in, "ordered", out);
-    if (v != NULL)
-        move_abort(t, v, "ordered", out);
-    if (in == NULL && segtab_seg(t, m->to) != NULL)
-        tell(t, m->move, m->from, m->to, MOVE_SIDE_IN, MOVE_ABORTED, 0, "ordered", out);
-    if (v == NULL && segtab_seg(t, m->to) == NULL)
-        tell(t, m->move, m->from, m->to, MOVE_SIDE_OUT, MOVE_ABORTED, 0, "ordered", out);
 }
 
 void segtab_move_order(struct segtab *t, peer_no from, const struct msg *m,
@@ -521,7 +384,7 @@ void segtab_move_order(struct segtab *t, peer_no from, const struct msg *m,
     else if (m->type == MSG_MOVE_OUT)
         move_out(t, &m->move_out, out);
     else
-        move_end(t, &m->move_end, out);
+        segtab_move_end(t, &m->move_end, out);
 }
 
 /* ---- time, links ----------------------------------------------------------------- */
@@ -531,7 +394,8 @@ static const char *stalled(const struct segtab *t, const struct move *v)
     msec_t idle = t->now.now_ms - v->progress_ms;
 
     if (v->side == MOVE_SIDE_IN)
-        return v->stage != MOVE_READY && idle > SEGTAB_IN_STALL_MS ? "nothing came" : NULL;
+        return v->stage != MOVE_READY && idle > SEGTAB_IN_STALL_MS ? "nothing came"
+                                                                   : NULL;
     if (v->stage == MOVE_RUNNING && xfer_out_is_final(&v->out))
         return NULL;
     return idle > SEGTAB_STALL_MS ? "no answer from the target" : NULL;
@@ -544,7 +408,7 @@ void segtab_moves_tick(struct segtab *t, struct outbox *out)
         const char *why = stalled(t, v);
 
         if (why != NULL) {
-            move_abort(t, v, why, out);
+            segtab_move_abort(t, v, why, out);
             continue;
         }
         if (t->now.now_ms - v->told_ms >= SEGTAB_BEAT_MS)
@@ -558,10 +422,11 @@ static void peer_lost(struct segtab *t, struct move *v, struct outbox *out)
 {
     v->peer = 0;
     if (v->side == MOVE_SIDE_IN ? v->stage != MOVE_READY : !xfer_out_is_final(&v->out))
-        move_abort(t, v, "the link broke", out);
+        segtab_move_abort(t, v, "the link broke", out);
 }
 
-void segtab_moves_peer(struct segtab *t, const struct peer *p, bool up, struct outbox *out)
+void segtab_moves_peer(struct segtab *t, const struct peer *p, bool up,
+                       struct outbox *out)
 {
     list_each (&t->moves, it) {
         struct move *v = container_of(it, struct move, node);
@@ -581,7 +446,7 @@ void segtab_moves_no_dial(struct segtab *t, const char *name, struct outbox *out
 
         if (v->side == MOVE_SIDE_OUT && v->stage == MOVE_DIALLING &&
             strcmp(v->peer_name, name) == 0)
-            move_abort(t, v, "the target's node cannot be reached", out);
+            segtab_move_abort(t, v, "the target's node cannot be reached", out);
     }
 }
 

@@ -11,14 +11,16 @@
 #define LOG_MODULE "segtab"
 #define POP_CHUNK  512u
 
-void segtab_error(struct outbox *out, peer_no to, int code, uint32_t about, const char *text)
+void segtab_error(struct outbox *out, peer_no to, int code, uint32_t about,
+                  const char *text)
 {
-    outbox_add(out, to, MSG_ERROR)->error = (struct msg_error){ code, about, text };
+    outbox_add(out, to, MSG_ERROR)->error = (struct msg_error) { code, about, text };
 }
 
 /* ---- who is obeyed --------------------------------------------------------------- */
 
-static void adopt(struct segtab *t, const struct peer *p, uint64_t epoch, struct outbox *out)
+static void adopt(struct segtab *t, const struct peer *p, uint64_t epoch,
+                  struct outbox *out)
 {
     if (epoch != t->epoch)
         log_info("manager=%s epoch=%" PRIu64 " was=%" PRIu64, p->name, epoch, t->epoch);
@@ -41,8 +43,9 @@ static bool obey(struct segtab *t, peer_no from, uint64_t epoch, uint32_t about,
         t->n.stale_orders++;
         log_warn("refused order=%s manager=%s epoch=%" PRIu64 " seen=%" PRIu64,
                  msg_name((enum msg_type)about), p->name, epoch, t->epoch);
-        segtab_error(out, from, SQ_ESTALE, about, "a higher epoch, or another manager, "
-                                                  "commands this node");
+        segtab_error(out, from, SQ_ESTALE, about,
+                     "a higher epoch, or another manager, "
+                     "commands this node");
         return false;
     }
     if (epoch > t->epoch || t->manager != from)
@@ -68,7 +71,7 @@ static struct queue *queue_new(struct segtab *t, queue_id id)
     q->id = id;
     list_init(&q->segs);
     for (unsigned i = 0; i < LANES_MAX; i++)
-        q->pace[i] = (struct pace){ .min_ms = 1000, .max_ms = 30000, .us_per_place = 0 };
+        q->pace[i] = (struct pace) { .min_ms = 1000, .max_ms = 30000, .us_per_place = 0 };
     return q;
 }
 
@@ -203,7 +206,7 @@ static void seg_ahead(struct segtab *t, const struct msg_seg_ahead *m)
 
         if (q == NULL || e->lane >= LANES_MAX)
             continue;
-        q->pace[e->lane] = (struct pace){ e->min_ms, e->max_ms, e->us_per_place };
+        q->pace[e->lane] = (struct pace) { e->min_ms, e->max_ms, e->us_per_place };
         list_each (&q->segs, it)
             segtab_fit_unit(t, container_of(it, struct seg, queued));
     }

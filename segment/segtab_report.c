@@ -8,7 +8,7 @@ void segtab_status(const struct seg *g, struct seg_status *s)
 {
     const struct sessions *r = &g->b.released;
 
-    *s = (struct seg_status){
+    *s = (struct seg_status) {
         .seg = g->b.id,
         .queue = g->queue->id,
         .lane = g->lane,
@@ -26,7 +26,9 @@ void segtab_status(const struct seg *g, struct seg_status *s)
         .expired = g->expired,
         .left = g->left,
         .next = g->next,
-        .move = g->out != NULL ? g->out->id : g->in != NULL ? g->in->id : 0,
+        .move = g->out != NULL  ? g->out->id
+                : g->in != NULL ? g->in->id
+                                : 0,
     };
 }
 

@@ -149,7 +149,7 @@ static int grow(struct sessions *s, uint32_t cap)
         return SQ_ENOMEM;
     s->monotonic.v = h;
     for (uint32_t i = cap; i-- > s->cap;) {
-        s->v[i] = (struct session){ .next = s->free };
+        s->v[i] = (struct session) { .next = s->free };
         s->free = i;
     }
     s->cap = cap;
@@ -204,7 +204,7 @@ struct session *sessions_add(struct sessions *s, struct ticket_id id,
     assert(i != NONE);
     x = &s->v[i];
     s->free = x->next;
-    *x = (struct session){ .id = id };
+    *x = (struct session) { .id = id };
     ticket_idx_put(&s->idx, s->v, i);
     enter(s, x, state, deadline_ms);
     return x;
@@ -268,8 +268,8 @@ struct session *sessions_next(const struct sessions *s, uint32_t *i)
 
 static void copy_one(struct sessions *to, const struct session *x)
 {
-    struct session *y = sessions_add(to, x->id, (enum session_state)x->state,
-                                     x->deadline_ms);
+    struct session *y =
+        sessions_add(to, x->id, (enum session_state)x->state, x->deadline_ms);
 
     y->client = x->client;
     y->reason = x->reason;

@@ -48,7 +48,7 @@ struct session_heap {
 };
 
 struct sessions {
-    struct session *v; /* owned */
+    struct session *v;  /* owned */
     uint32_t cap, free; /* free: first of the free list */
     struct ticket_idx idx;
     struct session_heap service, monotonic;
@@ -72,7 +72,8 @@ void session_set(struct sessions *s, struct session *x, enum session_state state
                  msec_t deadline_ms);
 void session_forget(struct sessions *s, struct session *x);
 struct session *sessions_first_returning(const struct sessions *s); /* or NULL */
-struct session *sessions_next_returning(const struct sessions *s, const struct session *x);
+struct session *sessions_next_returning(const struct sessions *s,
+                                        const struct session *x);
 /* A record whose state's time is over (the caller changes or forgets it); NULL: none. */
 struct session *sessions_due(const struct sessions *s, msec_t service_ms, msec_t now_ms);
 /* Everything on the service clock ends ms later. */

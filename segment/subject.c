@@ -38,7 +38,7 @@ int subjects_reserve(struct subjects *s, uint32_t n)
         return SQ_ENOMEM;
     s->v = v;
     for (uint32_t i = (uint32_t)cap; i-- > s->cap;) {
-        v[i] = (struct subject){ .hash = s->free };
+        v[i] = (struct subject) { .hash = s->free };
         s->free = i + 1;
     }
     s->cap = (uint32_t)cap;
@@ -98,7 +98,7 @@ void subjects_del(struct subjects *s, struct ticket_id id)
     if (map_get(&s->by_hash, s->v[i].hash) == i)
         map_del(&s->by_hash, s->v[i].hash);
     free(s->v[i].text);
-    s->v[i] = (struct subject){ .hash = s->free };
+    s->v[i] = (struct subject) { .hash = s->free };
     s->free = i + 1;
     if (--s->n == 0)
         subjects_fini(s);

@@ -22,7 +22,7 @@ struct subject {
 struct subjects {
     struct subject *v; /* owned */
     uint32_t n, cap;
-    uint32_t free;     /* first free record + 1; 0 = none */
+    uint32_t free; /* first free record + 1; 0 = none */
     struct ticket_idx by_ticket;
     struct map by_hash; /* hash -> index; the hash is keyed already */
 };

@@ -1,13 +1,13 @@
 /* xfer.h: both ends of a move: what is sent when, and what is made of it. Pure.
  * proto/PROTOCOL.md section 6 has the sequence; segtab_move.c the orders around it.
  *
- * source: BEGUN -> BLOCKS -> TOUCHING -> (fence) -> REST -> SESSIONS -> RELOCS -> SUBJECTS
- *   Up to the fence the segment serves everything; what is done to a ticket whose block
- *   has been sent is noted in a bitmap and sent again as a touch. From the fence on the
- *   caller lets nothing in the segment change.
- * target: stages the blocks beside its own line; the commit appends what is alive behind
- *   it. The chunks, touches and extras carry one sequence of numbers; a gap is refused,
- *   so a lost message aborts the move and never damages it. */
+ * source: BEGUN -> BLOCKS -> TOUCHING -> (fence) -> REST -> SESSIONS -> RELOCS ->
+ * SUBJECTS Up to the fence the segment serves everything; what is done to a ticket whose
+ * block has been sent is noted in a bitmap and sent again as a touch. From the fence on
+ * the caller lets nothing in the segment change. target: stages the blocks beside its own
+ * line; the commit appends what is alive behind it. The chunks, touches and extras carry
+ * one sequence of numbers; a gap is refused, so a lost message aborts the move and never
+ * damages it. */
 #ifndef SEGQ_XFER_H
 #define SEGQ_XFER_H
 
@@ -19,7 +19,7 @@
 #define XFER_SESSION_MAX 2048
 #define XFER_SUBJECT_MAX 1024
 #define XFER_RELOC_MAX   (900u << 10) /* must fit into a frame */
-#define XFER_MIN_LEFT_MS 5000 /* idle time that a moved ticket has at least */
+#define XFER_MIN_LEFT_MS 5000         /* idle time that a moved ticket has at least */
 
 struct xfer_time { /* of the segment that is moved, or moved into */
     msec_t now_ms, service_ms;
@@ -46,15 +46,15 @@ struct xfer_out {
     uint64_t move;
     seg_id from, to;
     enum xfer_phase phase;
-    uint32_t seq, acked;    /* last sent, last acknowledged */
-    uint32_t n_blocks;      /* of the source; blocks before next_block have been sent */
+    uint32_t seq, acked; /* last sent, last acknowledged */
+    uint32_t n_blocks;   /* of the source; blocks before next_block have been sent */
     uint32_t next_block;
-    uint64_t *touched;      /* owned; one bit per slot of sent blocks */
+    uint64_t *touched; /* owned; one bit per slot of sent blocks */
     uint32_t n_touched, touch_word, rounds;
-    struct reloc *frozen;   /* owned; from the fence on */
+    struct reloc *frozen;            /* owned; from the fence on */
     const struct session *returning; /* ref: next to be sent */
-    uint32_t cursor;        /* in the list of the present phase */
-    uint64_t ahead;         /* said at the end */
+    uint32_t cursor;                 /* in the list of the present phase */
+    uint64_t ahead;                  /* said at the end */
 };
 
 /* 0 or SQ_ENOMEM. */
@@ -74,7 +74,8 @@ static inline bool xfer_out_is_fenced(const struct xfer_out *x)
 {
     return x->phase >= XFER_REST;
 }
-/* Everything is sent: the target may be complete, so only MOVE_END decides from now on. */
+/* Everything is sent: the target may be complete, so only MOVE_END decides from now on.
+ */
 static inline bool xfer_out_is_final(const struct xfer_out *x)
 {
     return x->phase == XFER_SENT;
@@ -90,13 +91,13 @@ struct xfer_in {
     uint32_t end, joined, unit_ms, waiting;
     uint64_t ahead;
     uint32_t n_blocks;
-    struct block **stage;      /* owned; idle[] holds units left */
-    struct block_pool *pool;   /* ref */
-    struct session_rec *rec;   /* owned */
+    struct block **stage;    /* owned; idle[] holds units left */
+    struct block_pool *pool; /* ref */
+    struct session_rec *rec; /* owned */
     uint32_t n_recs, cap_recs;
-    struct reloc_list relocs;  /* owned; [last] is the source itself once complete */
-    struct reloc *self;        /* ref into relocs */
-    struct subjects subjects;  /* owned */
+    struct reloc_list relocs; /* owned; [last] is the source itself once complete */
+    struct reloc *self;       /* ref into relocs */
+    struct subjects subjects; /* owned */
 };
 
 void xfer_in_init(struct xfer_in *x, uint64_t move, seg_id from, seg_id to,

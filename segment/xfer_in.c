@@ -9,7 +9,7 @@
 void xfer_in_init(struct xfer_in *x, uint64_t move, seg_id from, seg_id to,
                   struct block_pool *pool)
 {
-    *x = (struct xfer_in){ .move = move, .from = from, .to = to, .pool = pool };
+    *x = (struct xfer_in) { .move = move, .from = from, .to = to, .pool = pool };
     subjects_init(&x->subjects);
 }
 
@@ -101,7 +101,8 @@ static const char *take_sessions(struct xfer_in *x, const struct msg_copy_extra 
         x->cap_recs = (uint32_t)cap;
     }
     for (uint32_t i = 0; i < m->n_sessions; i++) {
-        if (m->sessions[i].state < SESSION_READY || m->sessions[i].state > SESSION_RETURNING)
+        if (m->sessions[i].state < SESSION_READY ||
+            m->sessions[i].state > SESSION_RETURNING)
             return "record damaged";
         x->rec[x->n_recs++] = m->sessions[i];
     }
@@ -311,9 +312,9 @@ static void add_session(struct body *b, const struct session_rec *v,
     s = sessions_add(&b->released, id, (enum session_state)v->state, base + v->left_ms);
     s->client = v->client;
     s->released_at_ms = v->released_at_ms;
-    s->expires_ms = admitted ? s->deadline_ms
-                             : tm->now_ms + v->released_at_ms + pass_ttl_s * 1000ll -
-                                   tm->wall_ms;
+    s->expires_ms =
+        admitted ? s->deadline_ms
+                 : tm->now_ms + v->released_at_ms + pass_ttl_s * 1000ll - tm->wall_ms;
 }
 
 int xfer_in_commit(struct xfer_in *x, struct body *b, const struct xfer_time *tm,

@@ -10,7 +10,7 @@
 int xfer_out_init(struct xfer_out *x, const struct body *b, uint64_t move, seg_id to,
                   uint64_t ahead)
 {
-    *x = (struct xfer_out){ .move = move, .from = b->id, .to = to, .ahead = ahead };
+    *x = (struct xfer_out) { .move = move, .from = b->id, .to = to, .ahead = ahead };
     x->n_blocks = b->q.n_blocks;
     x->next_block = b->q.head;
     x->touched = calloc(x->n_blocks * BLOCK_WORDS + 1, sizeof(*x->touched));
@@ -28,11 +28,12 @@ void xfer_out_fini(struct xfer_out *x)
 void xfer_out_begin(const struct xfer_out *x, const struct body *b,
                     const struct xfer_time *tm, struct outbox *out, peer_no peer)
 {
-    outbox_add(out, peer, MSG_COPY_BEGIN)->copy_begin = (struct msg_copy_begin){
+    outbox_add(out, peer, MSG_COPY_BEGIN)->copy_begin = (struct msg_copy_begin) {
         .move = x->move,
         .from = x->from,
         .to = x->to,
-        .first = b->q.head << BLOCK_SHIFT < b->q.end ? b->q.head << BLOCK_SHIFT : b->q.end,
+        .first =
+            b->q.head << BLOCK_SHIFT < b->q.end ? b->q.head << BLOCK_SHIFT : b->q.end,
         .end = b->q.end,
         .joined = b->joined,
         .unit_ms = tm->unit_ms,
@@ -77,8 +78,8 @@ static void fill_block(struct copy_block *v, uint32_t index, const struct block 
     memcpy(v->alive, k->alive, sizeof(v->alive));
     for (unsigned w = 0; w < BLOCK_WORDS; w++)
         for (uint64_t m = k->alive[w]; m != 0; m &= m - 1)
-            left[v->n_left++] = body_left(k->idle[w * 64 + (unsigned)__builtin_ctzll(m)],
-                                          now);
+            left[v->n_left++] =
+                body_left(k->idle[w * 64 + (unsigned)__builtin_ctzll(m)], now);
 }
 
 static bool send_blocks(struct xfer_out *x, const struct body *b, uint8_t now,
@@ -101,7 +102,7 @@ static bool send_blocks(struct xfer_out *x, const struct body *b, uint8_t now,
     for (; x->next_block < x->n_blocks && n < MSG_COPY_BLOCKS; x->next_block++)
         if (b->q.block[x->next_block] != NULL)
             fill_block(&v[n++], x->next_block, b->q.block[x->next_block], now, out);
-    m->copy_chunk = (struct msg_copy_chunk){ x->move, ++x->seq, n, v };
+    m->copy_chunk = (struct msg_copy_chunk) { x->move, ++x->seq, n, v };
     return true;
 }
 
@@ -139,7 +140,7 @@ static bool send_touches(struct xfer_out *x, const struct body *b, uint8_t now,
         if (*w == 0)
             x->touch_word = x->touch_word + 1 < words ? x->touch_word + 1 : 0;
     }
-    m->copy_touch = (struct msg_copy_touch){ x->move, ++x->seq, n, v };
+    m->copy_touch = (struct msg_copy_touch) { x->move, ++x->seq, n, v };
     x->rounds++;
     return true;
 }
@@ -149,7 +150,7 @@ static struct msg_copy_extra *new_extra(struct xfer_out *x, struct outbox *out,
 {
     struct msg *m = outbox_add(out, peer, MSG_COPY_EXTRA);
 
-    m->copy_extra = (struct msg_copy_extra){ .move = x->move, .seq = ++x->seq };
+    m->copy_extra = (struct msg_copy_extra) { .move = x->move, .seq = ++x->seq };
     return &m->copy_extra;
 }
 
@@ -182,7 +183,7 @@ static bool send_sessions(struct xfer_out *x, const struct body *b,
         return false;
     }
     while (n < XFER_SESSION_MAX && (s = next_session(x, b)) != NULL)
-        v[n++] = (struct session_rec){
+        v[n++] = (struct session_rec) {
             .seg = s->id.seg,
             .number = s->id.number,
             .state = s->state,
@@ -215,7 +216,7 @@ static bool send_reloc(struct xfer_out *x, const struct body *b, struct outbox *
         reloc_free(c);
         return false;
     }
-    *v = (struct reloc_rec){ .seg = c->seg, .base = c->base, .bits = c->bits };
+    *v = (struct reloc_rec) { .seg = c->seg, .base = c->base, .bits = c->bits };
     v->n_words = reloc_words(c->bits);
     v->alive = arena_memdup(&out->mem, c->alive, v->n_words * sizeof(uint64_t));
     reloc_free(c);
@@ -240,7 +241,7 @@ static bool send_subjects(struct xfer_out *x, const struct body *b, struct outbo
         return false;
     }
     while (n < XFER_SUBJECT_MAX && (s = subjects_next(&b->subjects, &x->cursor)) != NULL)
-        v[n++] = (struct subject_rec){
+        v[n++] = (struct subject_rec) {
             .seg = s->id.seg,
             .number = s->id.number,
             .issued_s = s->issued_s,
@@ -260,7 +261,7 @@ static bool send_subjects(struct xfer_out *x, const struct body *b, struct outbo
 static void send_end(struct xfer_out *x, const struct body *b, struct outbox *out,
                      peer_no peer)
 {
-    outbox_add(out, peer, MSG_COPY_END)->copy_end = (struct msg_copy_end){
+    outbox_add(out, peer, MSG_COPY_END)->copy_end = (struct msg_copy_end) {
         .move = x->move,
         .seq = ++x->seq,
         .waiting = b->q.waiting,

@@ -49,10 +49,10 @@ struct rig {
 static inline int rig_pass(void *ctx, const struct seg_pass *p, char *out)
 {
     (void)ctx;
-    return snprintf(out, MSG_PASS_MAX, "%s/%s/%s/%.*s/%llu-%u/%lld/%lld", p->issuer, p->queue,
-                    p->lane, (int)p->subject_len, p->subject != NULL ? p->subject : "",
-                    (unsigned long long)p->seg, p->number, (long long)p->released_at_ms,
-                    (long long)p->expires_s);
+    return snprintf(out, MSG_PASS_MAX, "%s/%s/%s/%.*s/%llu-%u/%lld/%lld", p->issuer,
+                    p->queue, p->lane, (int)p->subject_len,
+                    p->subject != NULL ? p->subject : "", (unsigned long long)p->seg,
+                    p->number, (long long)p->released_at_ms, (long long)p->expires_s);
 }
 
 static inline void rig_hear_status(struct rig *r, const struct msg_seg_status *s)
@@ -131,7 +131,7 @@ static inline void rig_cut(struct rig *r)
         if (r->q[i % ARRAY_LEN(r->q)].to >= 0)
             r->q[i % ARRAY_LEN(r->q)].type = 0;
     for (int i = 0; i < 2; i++)
-        rig_step(r, i, (struct segtab_in){ .kind = SEGTAB_DOWN, .peer = RIG_PEER });
+        rig_step(r, i, (struct segtab_in) { .kind = SEGTAB_DOWN, .peer = RIG_PEER });
 }
 
 static inline void rig_deliver(struct rig *r, struct rig_wire *w)
@@ -150,12 +150,13 @@ static inline void rig_deliver(struct rig *r, struct rig_wire *w)
         }
     }
     arena_reset(&r->mem);
-    cr_assert_eq(msg_decode(w->type, w->body.data, w->body.len, &r->mem, &m), 0, "decode %s",
-                 msg_name((enum msg_type)w->type));
+    cr_assert_eq(msg_decode(w->type, w->body.data, w->body.len, &r->mem, &m), 0,
+                 "decode %s", msg_name((enum msg_type)w->type));
     if (w->to < 0)
         rig_hear(r, &m);
     else
-        rig_step(r, w->to, (struct segtab_in){ .kind = SEGTAB_MSG, .peer = RIG_PEER, .msg = &m });
+        rig_step(r, w->to,
+                 (struct segtab_in) { .kind = SEGTAB_MSG, .peer = RIG_PEER, .msg = &m });
 }
 
 /* Delivers up to n messages; UINT32_MAX: until it is quiet. */
@@ -169,15 +170,17 @@ static inline void rig_pump(struct rig *r, uint32_t n)
     }
 }
 
-static inline void rig_up(struct rig *r, int node, peer_no p, uint8_t role, const char *name)
+static inline void rig_up(struct rig *r, int node, peer_no p, uint8_t role,
+                          const char *name)
 {
-    rig_step(r, node,
-             (struct segtab_in){ .kind = SEGTAB_UP, .peer = p, .role = role, .name = name });
+    rig_step(
+        r, node,
+        (struct segtab_in) { .kind = SEGTAB_UP, .peer = p, .role = role, .name = name });
 }
 
 static inline void rig_down(struct rig *r, int node, peer_no p)
 {
-    rig_step(r, node, (struct segtab_in){ .kind = SEGTAB_DOWN, .peer = p });
+    rig_step(r, node, (struct segtab_in) { .kind = SEGTAB_DOWN, .peer = p });
 }
 
 static inline void rig_link(struct rig *r)
@@ -191,7 +194,7 @@ static inline void rig_link(struct rig *r)
 /* An order, as the manager (or its rival) gives it. */
 static inline void rig_order_as(struct rig *r, int node, peer_no p, struct msg m)
 {
-    rig_step(r, node, (struct segtab_in){ .kind = SEGTAB_MSG, .peer = p, .msg = &m });
+    rig_step(r, node, (struct segtab_in) { .kind = SEGTAB_MSG, .peer = p, .msg = &m });
 }
 
 static inline void rig_order(struct rig *r, int node, struct msg m)
@@ -207,7 +210,7 @@ static inline void rig_run(struct rig *r, msec_t ms)
         r->now.now_ms += 100;
         r->now.wall_ms += 100;
         for (int i = 0; i < r->n; i++)
-            rig_step(r, i, (struct segtab_in){ .kind = SEGTAB_TICK });
+            rig_step(r, i, (struct segtab_in) { .kind = SEGTAB_TICK });
         rig_pump(r, UINT32_MAX);
     }
 }
@@ -220,16 +223,16 @@ static inline void rig_jump(struct rig *r, msec_t ms) /* nobody ran us for so lo
 
 static inline struct msg_rules rig_rules(const struct rig *r)
 {
-    return (struct msg_rules){ .epoch = r->epoch,
-                               .queue = 7,
-                               .name = "login",
-                               .issuer = "test",
-                               .idle_ms = { 3000, 5000, 8000 },
-                               .claim_ms = 2000,
-                               .grace_ms = 3000,
-                               .pass_ttl_s = 10,
-                               .n_lanes = 2,
-                               .lanes = { "default", "vip" } };
+    return (struct msg_rules) { .epoch = r->epoch,
+                                .queue = 7,
+                                .name = "login",
+                                .issuer = "test",
+                                .idle_ms = { 3000, 5000, 8000 },
+                                .claim_ms = 2000,
+                                .grace_ms = 3000,
+                                .pass_ttl_s = 10,
+                                .n_lanes = 2,
+                                .lanes = { "default", "vip" } };
 }
 
 static inline struct rig *rig_new(int nodes, uint64_t max_tickets)
@@ -244,14 +247,14 @@ static inline struct rig *rig_new(int nodes, uint64_t max_tickets)
     log_set_level(LOG_ERROR);
     r->n = nodes;
     r->epoch = 1;
-    r->now = (struct seg_now){ 1000000, 1700000000000 };
+    r->now = (struct seg_now) { 1000000, 1700000000000 };
     arena_init(&r->mem);
     for (int i = 0; i < nodes; i++) {
         r->t[i] = segtab_new(&o);
         rig_up(r, i, RIG_MNG, ROLE_MANAGER, "mng");
         rig_up(r, i, RIG_ROUTER, ROLE_ROUTER, "rt");
-        rig_order(r, i, (struct msg){ .type = MSG_NODE_OK, .node_ok = { 1, 1 } });
-        rig_order(r, i, (struct msg){ .type = MSG_RULES, .rules = rig_rules(r) });
+        rig_order(r, i, (struct msg) { .type = MSG_NODE_OK, .node_ok = { 1, 1 } });
+        rig_order(r, i, (struct msg) { .type = MSG_RULES, .rules = rig_rules(r) });
     }
     return r;
 }
@@ -269,22 +272,24 @@ static inline void rig_free(struct rig *r)
 static inline void rig_open(struct rig *r, int node, seg_id seg, uint8_t kind,
                             uint32_t capacity, uint64_t ahead)
 {
-    rig_order(r, node,
-              (struct msg){ .type = MSG_SEG_OPEN,
-                            .seg_open = { r->epoch, seg, 7, 0, kind, capacity, ahead } });
+    rig_order(
+        r, node,
+        (struct msg) { .type = MSG_SEG_OPEN,
+                       .seg_open = { r->epoch, seg, 7, 0, kind, capacity, ahead } });
 }
 
 static inline void rig_seal(struct rig *r, int node, seg_id seg, seg_id next)
 {
     rig_order(r, node,
-              (struct msg){ .type = MSG_SEG_SEAL, .seg_seal = { r->epoch, seg, next } });
+              (struct msg) { .type = MSG_SEG_SEAL, .seg_seal = { r->epoch, seg, next } });
 }
 
-static inline uint32_t rig_pop(struct rig *r, int node, seg_id seg, uint64_t tick, uint32_t n)
+static inline uint32_t rig_pop(struct rig *r, int node, seg_id seg, uint64_t tick,
+                               uint32_t n)
 {
     rig_order(r, node,
-              (struct msg){ .type = MSG_SEG_POP,
-                            .seg_pop = { r->epoch, seg, tick, n, r->now.wall_ms } });
+              (struct msg) { .type = MSG_SEG_POP,
+                             .seg_pop = { r->epoch, seg, tick, n, r->now.wall_ms } });
     return r->popped.n;
 }
 
@@ -310,7 +315,8 @@ static inline void rig_join(struct rig *r, int node, seg_id seg, uint32_t n)
         cr_assert_eq(rig_join_as(r, node, seg, NULL).state, APPEND_OK);
 }
 
-static inline struct place_ans rig_poll(struct rig *r, int node, seg_id seg, uint32_t number)
+static inline struct place_ans rig_poll(struct rig *r, int node, seg_id seg,
+                                        uint32_t number)
 {
     struct place_req q = { .seg = seg, .number = number };
     struct place_ans a;
@@ -319,7 +325,8 @@ static inline struct place_ans rig_poll(struct rig *r, int node, seg_id seg, uin
     return a;
 }
 
-static inline struct drop_ans rig_leave(struct rig *r, int node, seg_id seg, uint32_t number)
+static inline struct drop_ans rig_leave(struct rig *r, int node, seg_id seg,
+                                        uint32_t number)
 {
     struct drop_req q = { .seg = seg, .number = number };
     struct drop_ans a;

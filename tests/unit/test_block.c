@@ -1,5 +1,6 @@
 /* test_block.c: ranks, time-outs and memory of blocks. */
 #include <criterion/criterion.h>
+#include <stdlib.h>
 
 #include "common/rng.h"
 #include "segment/block.h"
@@ -68,7 +69,8 @@ Test(block, due_is_modular_and_only_for_the_living)
         for (unsigned i = 0; i < 64; i++) {
             bool due = (block_due(b, 1, (uint8_t)now) >> i) & 1;
 
-            cr_assert_eq(due, i % 3 != 0 && (int)i * 4 - 128 <= 0, "now %u slot %u", now, i);
+            cr_assert_eq(due, i % 3 != 0 && (int)i * 4 - 128 <= 0, "now %u slot %u", now,
+                         i);
         }
     }
     cr_assert_eq(block_due(b, 0, 0), 0);
@@ -111,8 +113,25 @@ Test(block, pool_is_bounded_and_gives_memory_back)
     for (unsigned i = 0; i < 1000; i++)
         block_give(&pool, v[i]);
     cr_assert_eq(pool.n_blocks, 0);
-    cr_assert_leq(pool.n_bytes, 204 * sizeof(struct block));
+    cr_assert_leq(pool.n_bytes, 205 * sizeof(struct block));
     v[0] = block_take(&pool);
     cr_assert_eq(v[0]->alive[0], 0, "a taken block is empty");
     block_give(&pool, v[0]);
+}
+
+Test(block, a_large_pool_grows_by_large_chunks_and_shrinks_too)
+{
+    struct block **v = malloc(20000 * sizeof(*v));
+
+    pool.max_blocks = 20000;
+    for (unsigned i = 0; i < 20000; i++) {
+        v[i] = block_take(&pool);
+        cr_assert_not_null(v[i]);
+        cr_assert_eq((uintptr_t)v[i] % 128, 0);
+    }
+    cr_assert_leq(pool.n_bytes, 20000 * sizeof(struct block) + (3u << 20));
+    for (unsigned i = 0; i < 20000; i++)
+        block_give(&pool, v[i]);
+    cr_assert_leq(pool.n_bytes, 2u << 20);
+    free(v);
 }

@@ -139,23 +139,24 @@ Test(subject, found_by_name_and_by_ticket_until_gone)
     for (uint32_t i = 0; i < 2000; i++) {
         int n = snprintf(name, sizeof(name), "user%u", i);
 
-        cr_assert_eq(subjects_add(&s, &(struct subject){ .id = { 3, i },
-                                                         .len = (uint8_t)n,
-                                                         .hash = i * 77777ull + 1,
-                                                         .text = name }), 0);
+        cr_assert_eq(subjects_add(&s, &(struct subject) { .id = { 3, i },
+                                                          .len = (uint8_t)n,
+                                                          .hash = i * 77777ull + 1,
+                                                          .text = name }),
+                     0);
     }
     for (uint32_t i = 0; i < 2000; i += 2)
-        subjects_del(&s, (struct ticket_id){ 3, i });
-    subjects_del(&s, (struct ticket_id){ 3, 2 });
+        subjects_del(&s, (struct ticket_id) { 3, i });
+    subjects_del(&s, (struct ticket_id) { 3, 2 });
     for (uint32_t i = 0; i < 2000; i++) {
         int n = snprintf(name, sizeof(name), "user%u", i);
         const struct subject *x = subjects_by_name(&s, i * 77777ull + 1, name, (size_t)n);
 
         cr_assert_eq(x != NULL, i % 2 == 1);
-        cr_assert_eq(subjects_by_ticket(&s, (struct ticket_id){ 3, i }) == x, true);
+        cr_assert_eq(subjects_by_ticket(&s, (struct ticket_id) { 3, i }) == x, true);
     }
     for (uint32_t i = 1; i < 2000; i += 2)
-        subjects_del(&s, (struct ticket_id){ 3, i });
+        subjects_del(&s, (struct ticket_id) { 3, i });
     cr_assert_eq(s.cap, 0, "memory was given back");
     subjects_fini(&s);
 }
@@ -165,13 +166,19 @@ Test(subject, one_hash_never_gives_away_anothers_ticket)
     struct subjects s;
 
     subjects_init(&s);
-    cr_assert_eq(subjects_add(&s, &(struct subject){ .id = { 1, 1 }, .len = 3, .hash = 5,
-                                                     .text = (char[]){ "ann" } }), 0);
+    cr_assert_eq(subjects_add(&s, &(struct subject) { .id = { 1, 1 },
+                                                      .len = 3,
+                                                      .hash = 5,
+                                                      .text = (char[]) { "ann" } }),
+                 0);
     cr_assert_null(subjects_by_name(&s, 5, "bob", 3));
-    cr_assert_eq(subjects_add(&s, &(struct subject){ .id = { 1, 2 }, .len = 3, .hash = 5,
-                                                     .text = (char[]){ "bob" } }), 0);
+    cr_assert_eq(subjects_add(&s, &(struct subject) { .id = { 1, 2 },
+                                                      .len = 3,
+                                                      .hash = 5,
+                                                      .text = (char[]) { "bob" } }),
+                 0);
     cr_assert_null(subjects_by_name(&s, 5, "ann", 3));
-    subjects_del(&s, (struct ticket_id){ 1, 1 });
+    subjects_del(&s, (struct ticket_id) { 1, 1 });
     cr_assert_eq(subjects_by_name(&s, 5, "bob", 3)->id.number, 2);
     subjects_fini(&s);
 }

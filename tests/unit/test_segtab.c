@@ -50,7 +50,8 @@ Test(segtab, positions_follow_joins_and_leaves)
 Test(segtab, ahead_only_falls)
 {
     struct ahead_entry e = { 1, 500 };
-    struct msg m = { .type = MSG_SEG_AHEAD, .seg_ahead = { .epoch = 1, .n = 1, .v = &e } };
+    struct msg m = { .type = MSG_SEG_AHEAD,
+                     .seg_ahead = { .epoch = 1, .n = 1, .v = &e } };
 
     rig_open(r, 0, 2, OPEN_TAIL, 10, 700);
     e.seg = 2;
@@ -70,7 +71,7 @@ Test(segtab, full_seals_itself_and_names_the_successor)
     a = rig_join_as(r, 0, 2, NULL);
     cr_assert_eq(a.state, APPEND_SEALED);
     cr_assert_eq(a.next, 0);
-    rig_order(r, 0, (struct msg){ .type = MSG_SEG_NEXT, .seg_next = { 1, 2, 3 } });
+    rig_order(r, 0, (struct msg) { .type = MSG_SEG_NEXT, .seg_next = { 1, 2, 3 } });
     a = rig_join_as(r, 0, 2, NULL);
     cr_assert_eq(a.state, APPEND_SEALED);
     cr_assert_eq(a.next, 3);
@@ -191,7 +192,9 @@ Test(segtab, a_pause_of_ours_expires_nobody)
 
 Test(segtab, a_longer_told_interval_keeps_what_is_left)
 {
-    struct pace_entry e = { .queue = 7, .min_ms = 60000, .max_ms = 600000, .us_per_place = 0 };
+    struct pace_entry e = {
+        .queue = 7, .min_ms = 60000, .max_ms = 600000, .us_per_place = 0
+    };
     struct msg m = { .type = MSG_SEG_AHEAD,
                      .seg_ahead = { .epoch = 1, .n_pace = 1, .pace = &e } };
     uint32_t told;
@@ -211,11 +214,13 @@ Test(segtab, lower_epochs_and_rivals_are_refused)
 {
     rig_join(r, 0, 1, 10);
     rig_up(r, 0, RIG_MNG2, ROLE_MANAGER, "other");
-    rig_order_as(r, 0, RIG_MNG2, (struct msg){ .type = MSG_NODE_OK, .node_ok = { 1, 1 } });
+    rig_order_as(r, 0, RIG_MNG2,
+                 (struct msg) { .type = MSG_NODE_OK, .node_ok = { 1, 1 } });
     rig_pump(r, UINT32_MAX);
     cr_assert_eq(r->error, SQ_ESTALE, "same epoch, another identity");
     r->error = 0;
-    rig_order_as(r, 0, RIG_MNG2, (struct msg){ .type = MSG_NODE_OK, .node_ok = { 5, 1 } });
+    rig_order_as(r, 0, RIG_MNG2,
+                 (struct msg) { .type = MSG_NODE_OK, .node_ok = { 5, 1 } });
     rig_pump(r, UINT32_MAX);
     cr_assert_eq(r->error, 0);
     cr_assert_eq(r->last_epoch, 5, "everything is reported under the new epoch");
@@ -231,7 +236,8 @@ Test(segtab, lower_epochs_and_rivals_are_refused)
 Test(segtab, same_manager_may_come_back_on_another_link)
 {
     rig_up(r, 0, RIG_MNG2, ROLE_MANAGER, "mng");
-    rig_order_as(r, 0, RIG_MNG2, (struct msg){ .type = MSG_NODE_OK, .node_ok = { 1, 1 } });
+    rig_order_as(r, 0, RIG_MNG2,
+                 (struct msg) { .type = MSG_NODE_OK, .node_ok = { 1, 1 } });
     rig_down(r, 0, RIG_MNG);
     rig_join(r, 0, 1, 1);
     r->n_frames = 0;
@@ -261,7 +267,7 @@ Test(segtab, remove_needs_an_empty_sealed_segment_or_force)
     cr_assert(r->gone[1], "again: the same answer");
     rig_open(r, 0, 2, OPEN_TAIL, 10, 0);
     rig_join(r, 0, 2, 5);
-    m.seg_remove = (struct msg_seg_remove){ 1, 2, true };
+    m.seg_remove = (struct msg_seg_remove) { 1, 2, true };
     rig_order(r, 0, m);
     cr_assert(r->gone[2]);
     cr_assert_eq(counts().segments, 0);
@@ -358,11 +364,12 @@ Test(segtab, orders_are_safe_to_repeat_and_nonsense_is_answered)
     rig_open(r, 0, 1, OPEN_TAIL, 77, 9);
     cr_assert_eq(r->status[1].capacity, 1000);
     cr_assert_eq(r->status[1].waiting, 4);
-    rig_order(r, 0, (struct msg){ .type = MSG_SEG_OPEN,
-                                  .seg_open = { 1, 40, 8, 0, OPEN_TAIL, 10, 0 } });
+    rig_order(r, 0,
+              (struct msg) { .type = MSG_SEG_OPEN,
+                             .seg_open = { 1, 40, 8, 0, OPEN_TAIL, 10, 0 } });
     cr_assert_eq(r->error, SQ_EUNAVAIL, "no rules for queue 8");
     r->error = 0;
-    rig_order(r, 0, (struct msg){ .type = MSG_STATS });
+    rig_order(r, 0, (struct msg) { .type = MSG_STATS });
     cr_assert_eq(r->error, SQ_EUNKNOWN);
     rig_seal(r, 0, 41, 0);
     cr_assert(r->gone[41]);

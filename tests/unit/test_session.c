@@ -24,18 +24,18 @@ TestSuite(session, .init = setup, .fini = teardown);
 static struct session *add(seg_id seg, uint32_t number, enum session_state st, msec_t at)
 {
     cr_assert_eq(sessions_reserve(&s, 1), 0);
-    return sessions_add(&s, (struct ticket_id){ seg, number }, st, at);
+    return sessions_add(&s, (struct ticket_id) { seg, number }, st, at);
 }
 
 Test(session, found_by_segment_and_number)
 {
     add(1, 5, SESSION_READY, 10)->client = 2;
     add(2, 5, SESSION_READY, 10)->client = 1;
-    cr_assert_eq(sessions_find(&s, (struct ticket_id){ 1, 5 })->client, 2);
-    cr_assert_eq(sessions_find(&s, (struct ticket_id){ 2, 5 })->client, 1);
-    cr_assert_null(sessions_find(&s, (struct ticket_id){ 1, 6 }));
-    session_forget(&s, sessions_find(&s, (struct ticket_id){ 1, 5 }));
-    cr_assert_null(sessions_find(&s, (struct ticket_id){ 1, 5 }));
+    cr_assert_eq(sessions_find(&s, (struct ticket_id) { 1, 5 })->client, 2);
+    cr_assert_eq(sessions_find(&s, (struct ticket_id) { 2, 5 })->client, 1);
+    cr_assert_null(sessions_find(&s, (struct ticket_id) { 1, 6 }));
+    session_forget(&s, sessions_find(&s, (struct ticket_id) { 1, 5 }));
+    cr_assert_null(sessions_find(&s, (struct ticket_id) { 1, 5 }));
     cr_assert_eq(sessions_live(&s), 1);
 }
 
@@ -65,8 +65,10 @@ Test(session, returning_keep_their_order_when_polled_again)
     for (uint32_t i = 0; i < 5; i++)
         add(1, i, SESSION_GRACE, 1000);
     for (uint32_t i = 5; i-- > 0;)
-        session_set(&s, sessions_find(&s, (struct ticket_id){ 1, i }), SESSION_RETURNING, 50);
-    session_set(&s, sessions_find(&s, (struct ticket_id){ 1, 4 }), SESSION_RETURNING, 999);
+        session_set(&s, sessions_find(&s, (struct ticket_id) { 1, i }), SESSION_RETURNING,
+                    50);
+    session_set(&s, sessions_find(&s, (struct ticket_id) { 1, 4 }), SESSION_RETURNING,
+                999);
     for (uint32_t i = 5; i-- > 0;) {
         x = sessions_first_returning(&s);
         cr_assert_eq(x->id.number, i);
@@ -85,7 +87,7 @@ static void check(const struct mirror *m)
     uint32_t n = 0;
 
     for (uint32_t i = 0; i < N; i++) {
-        const struct session *x = sessions_find(&s, (struct ticket_id){ i % 3, i });
+        const struct session *x = sessions_find(&s, (struct ticket_id) { i % 3, i });
 
         cr_assert_eq(x != NULL, m[i].state != SESSION_FREE);
         if (x == NULL)
@@ -121,13 +123,13 @@ static void run(uint64_t seed)
         uint32_t i = (uint32_t)rng_below(&r, N);
         enum session_state st = (enum session_state)(1 + rng_below(&r, 5));
         msec_t at = now + (msec_t)rng_below(&r, now < 30000 ? 4000 : 200);
-        struct session *x = sessions_find(&s, (struct ticket_id){ i % 3, i });
+        struct session *x = sessions_find(&s, (struct ticket_id) { i % 3, i });
 
         if (x == NULL)
             add(i % 3, i, st, at);
         else
             session_set(&s, x, st, at);
-        m[i] = (struct mirror){ (uint8_t)st, at };
+        m[i] = (struct mirror) { (uint8_t)st, at };
         if (now % 50 == 0) {
             expire(m, now);
             sessions_trim(&s);
@@ -141,5 +143,11 @@ static void run(uint64_t seed)
     cr_assert_eq(s.cap, 0);
 }
 
-Test(session, agrees_with_arrays_seed_1) { run(1); }
-Test(session, agrees_with_arrays_seed_2) { run(2); }
+Test(session, agrees_with_arrays_seed_1)
+{
+    run(1);
+}
+Test(session, agrees_with_arrays_seed_2)
+{
+    run(2);
+}

@@ -3,10 +3,10 @@
 #include "common/rng.h"
 #include "tests/lib/segrig.h"
 
-#define N_X  300  /* waiting in the target, segment 1 on node 0 */
-#define N_Y  3000 /* joined the source, segment 2 on node 1 */
-#define N_RELEASED 10 /* the first of the source */
-#define MOVE 42
+#define N_X        300  /* waiting in the target, segment 1 on node 0 */
+#define N_Y        3000 /* joined the source, segment 2 on node 1 */
+#define N_RELEASED 10   /* the first of the source */
+#define MOVE       42
 
 static struct rig *r;
 static struct rng rng;
@@ -38,9 +38,13 @@ static void scene(int nodes)
         rig_leave(r, 0, 1, i * 4);
     rig_open(r, y, 2, OPEN_TAIL, N_Y, 400);
     for (uint32_t i = 0; i < N_Y; i++)
-        cr_assert_eq(rig_join_as(r, y, 2, i % 7 == 0 ? (char[8]){ 'u', (char)('a' + i % 26),
-                                 (char)('a' + i / 26 % 26), (char)('a' + i / 676), 0 } : NULL)
-                         .state, APPEND_OK);
+        cr_assert_eq(rig_join_as(r, y, 2,
+                                 i % 7 == 0 ? (char[8]) { 'u', (char)('a' + i % 26),
+                                                          (char)('a' + i / 26 % 26),
+                                                          (char)('a' + i / 676), 0 }
+                                            : NULL)
+                         .state,
+                     APPEND_OK);
     memset(left_y, 0, sizeof(left_y));
     memset(shown, 0, sizeof(shown));
     rig_pop(r, y, 2, 1, 10);
@@ -58,18 +62,20 @@ static void scene(int nodes)
 
 static struct msg end_msg(bool commit)
 {
-    return (struct msg){ .type = MSG_MOVE_END, .move_end = { r->epoch, MOVE, 2, 1, commit } };
+    return (struct msg) { .type = MSG_MOVE_END,
+                          .move_end = { r->epoch, MOVE, 2, 1, commit } };
 }
 
 static void order_in(void)
 {
-    rig_order(r, 0, (struct msg){ .type = MSG_MOVE_IN, .move_in = { 1, MOVE, 2, 1, N_Y } });
+    rig_order(r, 0,
+              (struct msg) { .type = MSG_MOVE_IN, .move_in = { 1, MOVE, 2, 1, N_Y } });
 }
 
 static struct msg out_msg(void)
 {
-    return (struct msg){ .type = MSG_MOVE_OUT,
-                         .move_out = { 1, MOVE, 2, 1, "node0", "127.0.0.1:1" } };
+    return (struct msg) { .type = MSG_MOVE_OUT,
+                          .move_out = { 1, MOVE, 2, 1, "node0", "127.0.0.1:1" } };
 }
 
 /* One of Y's does something, wherever Y is served now. */
@@ -236,13 +242,16 @@ Test(xfer, a_target_that_moves_on_takes_the_absorbed_along)
     rig_order(r, 1, end_msg(true));
     churn(0, 500);
     rig_open(r, 1, 3, OPEN_TARGET, 4000, 0);
-    rig_order(r, 1, (struct msg){ .type = MSG_MOVE_IN, .move_in = { 1, 43, 1, 3, 3000 } });
-    rig_order(r, 0, (struct msg){ .type = MSG_MOVE_OUT,
-                                  .move_out = { 1, 43, 1, 3, "node1", "x:1" } });
+    rig_order(r, 1,
+              (struct msg) { .type = MSG_MOVE_IN, .move_in = { 1, 43, 1, 3, 3000 } });
+    rig_order(r, 0,
+              (struct msg) { .type = MSG_MOVE_OUT,
+                             .move_out = { 1, 43, 1, 3, "node1", "x:1" } });
     cr_assert_eq(r->in_report, MOVE_FENCED, "%s", r->why);
     for (int node = 1; node >= 0; node--)
-        rig_order(r, node, (struct msg){ .type = MSG_MOVE_END,
-                                         .move_end = { 1, 43, 1, 3, true } });
+        rig_order(
+            r, node,
+            (struct msg) { .type = MSG_MOVE_END, .move_end = { 1, 43, 1, 3, true } });
     cr_assert_eq(rig_poll(r, 0, 2, 2999).moved_to, 3);
     cr_assert_eq(rig_poll(r, 0, 1, 1).moved_to, 3);
     check_line(1, true);
@@ -373,7 +382,8 @@ Test(xfer, an_abort_after_a_long_fence_expires_nobody)
     rig_order(r, 1, end_msg(false));
     rig_run(r, 1500);
     cr_assert_eq(r->status[2].ready, 9, "nor is a claim over");
-    cr_assert_eq(rig_poll(r, 1, 2, 1).position, 1, "its pass would be: back to the front");
+    cr_assert_eq(rig_poll(r, 1, 2, 1).position, 1,
+                 "its pass would be: back to the front");
     rig_pop(r, 1, 2, 2, 1);
     check_line(1, false);
 }
@@ -396,7 +406,7 @@ Test(xfer, dialling_is_asked_for_and_its_failure_reported)
     cr_assert_eq(segtab_wanted(r->t[1], w, 4), 0);
     rig_cut(r);
     rig_order(r, 1, out_msg());
-    rig_step(r, 1, (struct segtab_in){ .kind = SEGTAB_DIAL_FAIL, .name = "node0" });
+    rig_step(r, 1, (struct segtab_in) { .kind = SEGTAB_DIAL_FAIL, .name = "node0" });
     rig_pump(r, UINT32_MAX);
     cr_assert_eq(r->out_report, MOVE_ABORTED);
     check_line(1, false);
@@ -406,11 +416,12 @@ Test(xfer, what_cannot_be_moved_is_refused)
 {
     scene(2);
     rig_open(r, 0, 9, OPEN_TAIL, 10, 0);
-    rig_order(r, 0, (struct msg){ .type = MSG_MOVE_IN, .move_in = { 1, 50, 2, 9, 1 } });
+    rig_order(r, 0, (struct msg) { .type = MSG_MOVE_IN, .move_in = { 1, 50, 2, 9, 1 } });
     cr_assert_eq(r->in_report, MOVE_ABORTED, "the target is open");
-    rig_order(r, 0, (struct msg){ .type = MSG_MOVE_IN, .move_in = { 1, 51, 2, 1, 1u << 21 } });
+    rig_order(r, 0,
+              (struct msg) { .type = MSG_MOVE_IN, .move_in = { 1, 51, 2, 1, 1u << 21 } });
     cr_assert_eq(r->in_report, MOVE_ABORTED, "no room");
-    rig_order(r, 0, (struct msg){ .type = MSG_MOVE_IN, .move_in = { 1, 52, 2, 77, 1 } });
+    rig_order(r, 0, (struct msg) { .type = MSG_MOVE_IN, .move_in = { 1, 52, 2, 77, 1 } });
     cr_assert_eq(r->in_report, MOVE_ABORTED, "no target");
     rig_order(r, 1, out_msg());
     cr_assert_eq(r->out_report, MOVE_ABORTED, "the target was told nothing");

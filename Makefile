@@ -7,6 +7,8 @@ JOBS ?= $(shell nproc)
 PKGS := libevent libprotobuf-c yaml-0.1 jansson libsodium
 WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla -Werror
 HARDEN := -fstack-protector-strong -fPIE -Wformat -Wformat-security
+# Ranks are popcounts; every x86-64 of the last fifteen years has the instruction.
+CFLAGS.x86_64 := -mpopcnt
 CFLAGS.rel := -O2 -g -D_FORTIFY_SOURCE=2
 CFLAGS.asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS.fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
@@ -16,7 +18,7 @@ LDFLAGS.fuzz := -fsanitize=fuzzer,address,undefined
 ifeq ($(FLAVOUR),fuzz)
 CC := clang
 endif
-CFLAGS := -std=gnu11 $(WARN) $(HARDEN) $(CFLAGS.$(FLAVOUR)) -I. -I$(B)/gen $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
+CFLAGS := -std=gnu11 $(WARN) $(HARDEN) $(CFLAGS.$(FLAVOUR)) $(CFLAGS.$(shell uname -m)) -I. -I$(B)/gen $(shell pkg-config --cflags $(PKGS) 2>/dev/null)
 LDFLAGS := -pie $(LDFLAGS.$(FLAVOUR))
 LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
 

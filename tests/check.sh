@@ -25,6 +25,12 @@ for path in '/v1/queues/{queue}/tickets' '/v1/tickets/{token}' '/v1/queues/{queu
     /.well-known/jwks.json /v1/admin/cluster /v1/admin/queues '/v1/admin/queues/{queue}' /v1/admin/targets; do
     if grep -qF "$path:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe $path"; fi
 done
+for verb in pause resume close open flush release; do
+    if grep -qF "/v1/admin/queues/{queue}/$verb:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe $verb"; fi
+done
+for key in $(sed -n 's/^    { "\([a-z_]*\)", CFG_.*/\1/p' queuemng/queue_def.c | sort -u); do
+    if grep -qE "^ +$key:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe the key $key"; fi
+done
 for code in $(sed -n 's/.*admin_problem([^"]*"\([a-z_]*\)".*/\1/p' queuemng/*.c | sort -u); do
     if grep -qw "$code" proto/openapi.yaml; then ok; else no "openapi.yaml does not name code $code"; fi
 done

@@ -179,9 +179,10 @@ static void pump(struct segtab *t, struct move *v, struct outbox *out)
 {
     struct xfer_time tm = segtab_move_time(t, v->seg);
     bool fenced = xfer_out_is_fenced(&v->out);
-    const char *why =
-        xfer_out_pump(&v->out, &v->seg->b, &tm, segtab_to(t, v->peer, out), v->peer);
+    const char *why;
 
+    v->out.ahead = v->seg->ahead; /* it may have fallen since the copy began */
+    why = xfer_out_pump(&v->out, &v->seg->b, &tm, segtab_to(t, v->peer, out), v->peer);
     if (!fenced && xfer_out_is_fenced(&v->out)) {
         v->fenced_ms = t->service_ms;
         v->fenced_unit = tm.unit_now;

@@ -187,6 +187,8 @@ static void node_registered(struct mng *m, struct mnode *n)
             seg_removed(m, s); /* the link broke before it could say so */
             continue;
         }
+        if (!s->seen && alias_of(s->lane, s->id) != 0)
+            continue; /* merged within the node, whose answer was lost: asked again */
         if (!s->seen && s->confirmed) {
             seg_lost(m, s);
             continue;
@@ -217,7 +219,7 @@ static void take_gone(struct mng *m, struct mnode *n, seg_id id)
     if (s == NULL || s->node != n || s->state == SEG_LOST)
         return;
     if (!s->want_remove) {
-        if (s->confirmed)
+        if (s->confirmed && alias_of(s->lane, id) == 0)
             seg_lost(m, s);
         return;
     }

@@ -19,8 +19,17 @@ struct given { /* options as written; refs into argv */
     bool help, version;
 };
 
-enum { OPT_DIR = 256, OPT_ADMIN, OPT_TOKEN, OPT_ROUTER, OPT_CLIENT, OPT_SUBJECT, OPT_JSON,
-       OPT_ALL, OPT_TIMEOUT };
+enum {
+    OPT_DIR = 256,
+    OPT_ADMIN,
+    OPT_TOKEN,
+    OPT_ROUTER,
+    OPT_CLIENT,
+    OPT_SUBJECT,
+    OPT_JSON,
+    OPT_ALL,
+    OPT_TIMEOUT
+};
 
 static const struct option options[] = {
     { "dir", required_argument, NULL, OPT_DIR },
@@ -44,21 +53,22 @@ static int help(void)
     buf_init(&b);
     buf_str(&b, "usage: segqctl [OPTION]... COMMAND [ARGUMENT]...\n\n");
     cmd_help(&b);
-    buf_str(&b,
-            "\noptions, anywhere on the line (-- ends them):\n"
-            "  --dir D           the cluster that D/cluster.json tells of (default: ./run, "
-            "if it is there)\n"
-            "  --admin URL       queuemng's admin API\n"
-            "  --token-file F    holds the admin token\n"
-            "  --router URL      a router; may be repeated, any that answers is taken\n"
-            "  --client C        join: browser, mobile or game\n"
-            "  --subject S       join: who it is; joining again gives the same ticket\n"
-            "  --all             status: every queue, every segment\n"
-            "  --json            the answer as it came\n"
-            "  --timeout S       wait this long for an answer (default 5 seconds)\n"
-            "  -h, --help        this\n"
-            "  -V, --version\n"
-            "\nexit: 0 done, 1 the cluster refused or does not answer, 2 wrong usage\n");
+    buf_str(
+        &b,
+        "\noptions, anywhere on the line (-- ends them):\n"
+        "  --dir D           the cluster that D/cluster.json tells of (default: ./run, "
+        "if it is there)\n"
+        "  --admin URL       queuemng's admin API\n"
+        "  --token-file F    holds the admin token\n"
+        "  --router URL      a router; may be repeated, any that answers is taken\n"
+        "  --client C        join: browser, mobile or game\n"
+        "  --subject S       join: who it is; joining again gives the same ticket\n"
+        "  --all             status: every queue, every segment\n"
+        "  --json            the answer as it came\n"
+        "  --timeout S       wait this long for an answer (default 5 seconds)\n"
+        "  -h, --help        this\n"
+        "  -V, --version\n"
+        "\nexit: 0 done, 1 the cluster refused or does not answer, 2 wrong usage\n");
     if (!b.failed)
         fwrite(b.data, 1, b.len, stdout);
     buf_fini(&b);
@@ -157,7 +167,8 @@ int main(int argc, char **argv)
     if (g.version)
         return puts("segqctl " SEGQ_VERSION) < 0;
     if (optind == argc) {
-        fprintf(stderr, "usage: segqctl [OPTION]... COMMAND [ARGUMENT]...; segqctl -h shows "
+        fprintf(stderr,
+                "usage: segqctl [OPTION]... COMMAND [ARGUMENT]...; segqctl -h shows "
                 "everything\n");
         return CTL_USAGE;
     }

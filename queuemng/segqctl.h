@@ -15,18 +15,19 @@
 enum ctl_exit { CTL_OK = 0, CTL_REFUSED = 1, CTL_USAGE = 2 };
 
 struct ctl {
-    char *admin;                    /* owned: "http://host:port"; NULL = not told */
-    char *token;                    /* owned: the admin token; never from argv */
-    char *router[CTL_ROUTERS_MAX];  /* owned; asked in turn until one answers */
+    char *admin;                   /* owned: "http://host:port"; NULL = not told */
+    char *token;                   /* owned: the admin token; never from argv */
+    char *router[CTL_ROUTERS_MAX]; /* owned; asked in turn until one answers */
     size_t n_routers;
-    const char *client, *subject;   /* of join; NULL = not told */
-    bool json;                      /* print answers as they came */
-    bool all;                       /* status: leave nothing out */
-    unsigned timeout_s;             /* of one request */
+    const char *client, *subject; /* of join; NULL = not told */
+    bool json;                    /* print answers as they came */
+    bool all;                     /* status: leave nothing out */
+    unsigned timeout_s;           /* of one request */
 };
 
 /* ---- segqctl_where.c: whom to ask. 0, or a sentence about what is missing. */
-SQ_CHECK int where_dir(struct ctl *c, const char *dir, struct err *e); /* D/cluster.json */
+SQ_CHECK int where_dir(struct ctl *c, const char *dir,
+                       struct err *e); /* D/cluster.json */
 SQ_CHECK int where_token_file(struct ctl *c, const char *file, struct err *e);
 SQ_CHECK int where_admin(struct ctl *c, const char *url, struct err *e);
 SQ_CHECK int where_router(struct ctl *c, const char *url, struct err *e); /* one more */
@@ -58,10 +59,12 @@ bool ctl_path_set(char *dst, size_t cap, const char *before, const char *name,
 int ctl_say_answer(const struct ctl *c, const struct ctl_answer *a, view_fn view);
 /* CTL_OK: queuemng answered, whatever it answered; the caller frees a->body. */
 int ctl_admin_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *a);
-int ctl_admin_do(const struct ctl *c, struct ctl_call call, view_fn view); /* and says it */
+int ctl_admin_do(const struct ctl *c, struct ctl_call call,
+                 view_fn view); /* and says it */
 int ctl_router_do(const struct ctl *c, struct ctl_call call, view_fn view);
 
-/* ---- segqctl_cmd.c: the commands. argv[0] is the command's name. Returns enum ctl_exit. */
+/* ---- segqctl_cmd.c: the commands. argv[0] is the command's name. Returns enum ctl_exit.
+ */
 int cmd_run(struct ctl *c, int argc, char **argv);
 void cmd_help(struct buf *b); /* the list of them */
 

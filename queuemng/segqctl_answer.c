@@ -1,4 +1,5 @@
-/* segqctl_answer.c: single answers as text: queue definitions, a ticket, a refusal. Pure. */
+/* segqctl_answer.c: single answers as text: queue definitions, a ticket, a refusal. Pure.
+ */
 #include "queuemng/segqctl_view.h"
 
 #include <string.h>
@@ -29,7 +30,8 @@ static void rate_cell(struct table *t, const json_t *def)
         table_cell(t, "%g/s", fixed);
         return;
     }
-    json_array_foreach(limits, i, l) {
+    json_array_foreach(limits, i, l)
+    {
         const char *m = json_string_value(json_object_get(l, "metric"));
 
         if (m == NULL || n + strlen(m) + 2 >= sizeof(text))
@@ -60,13 +62,15 @@ static const char *name_of(const json_t *def)
 
 void view_queues(struct buf *b, const json_t *queues)
 {
-    const json_t *list = json_is_array(queues) ? queues : json_object_get(queues, "queues");
+    const json_t *list =
+        json_is_array(queues) ? queues : json_object_get(queues, "queues");
     const json_t *q;
     struct table t;
     size_t i;
 
     table_init(&t, "QUEUE STATE >LANES >CAPACITY RATE");
-    json_array_foreach(list, i, q) {
+    json_array_foreach(list, i, q)
+    {
         const char *state = json_string_value(json_object_get(q, "state"));
 
         table_cell(&t, "%s", name_of(q));
@@ -88,7 +92,8 @@ void view_ticket(struct buf *b, const json_t *ticket)
     const char *key;
     json_t *v;
 
-    json_object_foreach((json_t *)ticket, key, v) {
+    json_object_foreach((json_t *)ticket, key, v)
+    {
         ctl_clean(b, key);
         for (size_t n = strlen(key); n < 16; n++)
             buf_byte(b, ' ');

@@ -2,7 +2,6 @@
  * bytes (--json), or the refusal. */
 #include "queuemng/segqctl.h"
 
-#include <event2/buffer.h>
 #include <event2/http.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -30,7 +29,7 @@ void ctl_put_out(const struct buf *b)
 }
 
 bool ctl_path_set(char *dst, size_t cap, const char *before, const char *name,
-                     const char *after)
+                  const char *after)
 {
     char *enc = evhttp_uriencode(name, -1, 0);
     int n = enc != NULL ? snprintf(dst, cap, "%s%s%s", before, enc, after) : -1;
@@ -41,7 +40,8 @@ bool ctl_path_set(char *dst, size_t cap, const char *before, const char *name,
 
 int ctl_say_answer(const struct ctl *c, const struct ctl_answer *a, view_fn view)
 {
-    json_t *doc = json_loadb((const char *)a->body.data, a->body.len, JSON_DECODE_ANY, NULL);
+    json_t *doc =
+        json_loadb((const char *)a->body.data, a->body.len, JSON_DECODE_ANY, NULL);
     bool good = a->status >= 200 && a->status < 300;
     struct buf b;
 
@@ -71,7 +71,7 @@ int ctl_admin_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *
 
     if (c->admin == NULL || c->token == NULL) {
         fprintf(stderr, "segqctl: where is queuemng? --dir D, or --admin URL and "
-                "--token-file F\n");
+                        "--token-file F\n");
         return CTL_USAGE;
     }
     call.bearer = c->token;

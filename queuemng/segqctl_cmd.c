@@ -17,9 +17,10 @@ static int too_long(const char *name)
     return CTL_USAGE;
 }
 
-/* ---- status, watch ------------------------------------------------------------------ */
+/* ---- status, watch ---- */
 
-static const struct ctl_call ask_cluster = { .method = "GET", .path = "/v1/admin/cluster" };
+static const struct ctl_call ask_cluster = { .method = "GET",
+                                             .path = "/v1/admin/cluster" };
 
 static int say_cluster(const struct ctl *c, const struct ctl_answer *a, const char *queue)
 {
@@ -87,7 +88,7 @@ static int cmd_watch(struct ctl *c, int argc, char **argv)
     }
 }
 
-/* ---- queues ------------------------------------------------------------------------- */
+/* ---- queues ---- */
 
 static int queue_call(struct ctl *c, const char *method, const char *name,
                       const char *after, const char *body, view_fn view)
@@ -213,7 +214,7 @@ static int cmd_release(struct ctl *c, int argc, char **argv)
     return queue_order(c, argv[0], after);
 }
 
-/* ---- nodes -------------------------------------------------------------------------- */
+/* ---- nodes ---- */
 
 static int node_order(struct ctl *c, const char *node, const char *after)
 {
@@ -238,7 +239,7 @@ static int cmd_undrain(struct ctl *c, int argc, char **argv)
     return node_order(c, argv[0], "/undrain");
 }
 
-/* ---- tickets ------------------------------------------------------------------------ */
+/* ---- tickets ---- */
 
 static int cmd_join(struct ctl *c, int argc, char **argv)
 {
@@ -254,7 +255,8 @@ static int cmd_join(struct ctl *c, int argc, char **argv)
         json_object_set_new(doc, "subject", json_string(c->subject));
     body = json_dumps(doc, JSON_COMPACT);
     json_decref(doc);
-    if (body == NULL || !ctl_path_set(path, sizeof(path), "/v1/queues/", argv[0], "/tickets")) {
+    if (body == NULL ||
+        !ctl_path_set(path, sizeof(path), "/v1/queues/", argv[0], "/tickets")) {
         free(body);
         return too_long(argv[0]);
     }
@@ -288,7 +290,7 @@ static int cmd_leave(struct ctl *c, int argc, char **argv)
     return ticket_call(c, "DELETE", argv[0], view_done);
 }
 
-/* ---- the table ---------------------------------------------------------------------- */
+/* ---- the table ---- */
 
 struct cmd {
     const char *word, *second; /* second: of `queue`; NULL = one word */
@@ -307,8 +309,10 @@ static const struct cmd cmds[] = {
     { "queue", "set", "QUEUE KEY=VALUE...", 2, -1, cmd_queue_set,
       "changes keys: release_per_s=500 idle.game=3s limits='[..]'" },
     { "queue", "add", "QUEUE [KEY=VALUE]...", 1, -1, cmd_queue_add, "a new queue" },
-    { "queue", "delete", "QUEUE", 1, 1, cmd_queue_delete, "the queue and who waits in it" },
-    { "pause", NULL, "QUEUE", 1, 1, cmd_pause, "nobody is let in; joins and polls go on" },
+    { "queue", "delete", "QUEUE", 1, 1, cmd_queue_delete,
+      "the queue and who waits in it" },
+    { "pause", NULL, "QUEUE", 1, 1, cmd_pause,
+      "nobody is let in; joins and polls go on" },
     { "resume", NULL, "QUEUE", 1, 1, cmd_resume, "ends a pause" },
     { "close", NULL, "QUEUE", 1, 1, cmd_close, "nobody may join; the line is let in" },
     { "open", NULL, "QUEUE", 1, 1, cmd_open, "ends a close" },
@@ -317,7 +321,8 @@ static const struct cmd cmds[] = {
     { "drain", NULL, "NODE", 1, 1, cmd_drain, "moves a segment node's people elsewhere" },
     { "undrain", NULL, "NODE", 1, 1, cmd_undrain, "uses the node again" },
     { "join", NULL, "QUEUE [--client C] [--subject S]", 1, 1, cmd_join, "takes a place" },
-    { "poll", NULL, "TOKEN", 1, 1, cmd_poll, "where the ticket is; its pass once admitted" },
+    { "poll", NULL, "TOKEN", 1, 1, cmd_poll,
+      "where the ticket is; its pass once admitted" },
     { "leave", NULL, "TOKEN", 1, 1, cmd_leave, "gives the place up" },
 };
 
@@ -341,14 +346,16 @@ int cmd_run(struct ctl *c, int argc, char **argv)
 
     if (d == NULL) {
         fprintf(stderr, "segqctl: no command '%s'%s; segqctl -h lists them\n", argv[0],
-                strcmp(argv[0], "queue") == 0 ? " without list, show, set, add, delete" : "");
+                strcmp(argv[0], "queue") == 0 ? " without list, show, set, add, delete"
+                                              : "");
         return CTL_USAGE;
     }
     words = d->second != NULL ? 2 : 1;
     argc -= words;
     if (argc < d->min || (d->max >= 0 && argc > d->max)) {
-        fprintf(stderr, "usage: segqctl %s%s%s %s\n", d->word, d->second != NULL ? " " : "",
-                d->second != NULL ? d->second : "", d->takes);
+        fprintf(stderr, "usage: segqctl %s%s%s %s\n", d->word,
+                d->second != NULL ? " " : "", d->second != NULL ? d->second : "",
+                d->takes);
         return CTL_USAGE;
     }
     return d->run(c, argc, argv + words);

@@ -106,8 +106,8 @@ static int exchange_run(struct exchange *x, const struct evhttp_uri *uri,
         bare[n - 2] = '\0';
     }
     snprintf(host, sizeof(host), "%s:%d", evhttp_uri_get_host(uri), port > 0 ? port : 80);
-    x->conn = evhttp_connection_base_new(x->base, NULL, bare,
-                                         (uint16_t)(port > 0 ? port : 80));
+    x->conn =
+        evhttp_connection_base_new(x->base, NULL, bare, (uint16_t)(port > 0 ? port : 80));
     if (x->conn == NULL)
         return -1;
     evhttp_connection_set_timeout(x->conn, (int)timeout_s);

@@ -7,9 +7,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* ---- KEY=VALUE --------------------------------------------------------------------- */
+/* ---- KEY=VALUE ---- */
 
-/* What a value stands for; NULL if it opens a bracket or a quote that does not close. */
+/* What a value stands for; NULL if it opens a bracket or a quote and is not JSON. */
 static json_t *value_of(const char *s)
 {
     json_t *v = json_loads(s, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
@@ -60,14 +60,18 @@ static int pair_add(json_t *doc, const char *word, struct err *e)
     key[eq - word] = '\0';
     parent = parent_of(doc, key, &last);
     if (parent == NULL)
-        return err_set(e, SQ_EINVAL, "'%.200s': the key has an empty part, or a part of it has "
-                       "a value already", word);
+        return err_set(e, SQ_EINVAL,
+                       "'%.200s': the key has an empty part, or a part of it has "
+                       "a value already",
+                       word);
     if (json_object_get(parent, last) != NULL)
         return err_set(e, SQ_EINVAL, "'%.200s': the key has a value already", word);
     v = value_of(eq + 1);
     if (v == NULL)
-        return err_set(e, SQ_EINVAL, "'%.200s': the value looks like JSON and is not, or is not "
-                       "UTF-8", word);
+        return err_set(e, SQ_EINVAL,
+                       "'%.200s': the value looks like JSON and is not, or is not "
+                       "UTF-8",
+                       word);
     if (json_object_set_new(parent, last, v) < 0)
         return err_set(e, SQ_EINVAL, "'%.200s': the key is not UTF-8", word);
     return 0;
@@ -86,7 +90,7 @@ json_t *ctl_pairs(char *const *words, size_t n, struct err *e)
     return doc;
 }
 
-/* ---- text, bars, numbers ----------------------------------------------------------- */
+/* ---- text, bars, numbers ---- */
 
 /* C0, DEL, and C1 as UTF-8 writes it (C2 80..9F): terminals obey all of them. */
 static size_t control_len(const unsigned char *s)
@@ -159,7 +163,7 @@ void ctl_rate(struct buf *b, double per_s)
     buf_str(b, "/s");
 }
 
-/* ---- columns ----------------------------------------------------------------------- */
+/* ---- columns ---- */
 
 static void cell_end(struct table *t, size_t from)
 {

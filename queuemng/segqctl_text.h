@@ -35,7 +35,8 @@ struct table {
     size_t width[TABLE_COLS];
 };
 
-/* Column heads, one blank between them; '>' before a head: its column is right-aligned. */
+/* Column heads, one blank between them; '>' before a head: its column is right-aligned.
+ */
 void table_init(struct table *t, const char *heads);
 void table_fini(struct table *t);
 void table_cell(struct table *t, const char *fmt, ...) SQ_PRINTF(2, 3);

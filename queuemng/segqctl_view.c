@@ -14,11 +14,11 @@
 
 #include "queuemng/segqctl_text.h"
 
-#define BAR_WIDTH 20
-#define QUEUES_SHOWN 20   /* of a cluster with many */
+#define BAR_WIDTH      20
+#define QUEUES_SHOWN   20 /* of a cluster with many */
 #define SEGMENTS_SHOWN 12 /* of a long chain: the first and the last */
 
-/* ---- members ----------------------------------------------------------------------- */
+/* ---- members ---- */
 
 static const char *str(const json_t *o, const char *key)
 {
@@ -65,7 +65,7 @@ static void bar_cell(struct table *t, uint64_t held, uint64_t used, uint64_t of)
     buf_fini(&bar);
 }
 
-/* ---- nodes, routers, moves, metrics ------------------------------------------------- */
+/* ---- nodes, routers, moves, metrics ---- */
 
 static void show(struct table *t, struct buf *b, size_t indent)
 {
@@ -81,7 +81,8 @@ static void nodes(struct buf *b, const json_t *list)
     size_t i;
 
     table_init(&t, "NODE STATE >SEGMENTS >OF TICKETS >COUNT >OF ADDRESS");
-    json_array_foreach(list, i, n) {
+    json_array_foreach(list, i, n)
+    {
         bool up = json_is_true(json_object_get(n, "up"));
 
         table_cell(&t, "%s", str(n, "name"));
@@ -106,7 +107,8 @@ static void routers(struct buf *b, const json_t *list)
     size_t i;
 
     table_init(&t, "ROUTER MAP HTTP");
-    json_array_foreach(list, i, r) {
+    json_array_foreach(list, i, r)
+    {
         table_cell(&t, "%s", str(r, "name"));
         table_cell(&t, "%" PRIu64, u64(r, "map_version"));
         table_cell(&t, "%s", str(r, "http"));
@@ -123,7 +125,8 @@ static void moves(struct buf *b, const json_t *list)
     size_t i;
 
     table_init(&t, ">MOVE >FROM >TO STATE >TICKETS");
-    json_array_foreach(list, i, m) {
+    json_array_foreach(list, i, m)
+    {
         id_cell(&t, m, "move");
         id_cell(&t, m, "from");
         id_cell(&t, m, "to");
@@ -142,7 +145,8 @@ static void metrics(struct buf *b, const json_t *list)
     size_t i;
 
     table_init(&t, "METRIC STATE >VALUE >AGE WHY");
-    json_array_foreach(list, i, m) {
+    json_array_foreach(list, i, m)
+    {
         bool ok = json_is_true(json_object_get(m, "ok"));
 
         table_cell(&t, "%s", str(m, "name"));
@@ -159,7 +163,7 @@ static void metrics(struct buf *b, const json_t *list)
     show(&t, b, 0);
 }
 
-/* ---- queues, lanes, segments -------------------------------------------------------- */
+/* ---- queues, lanes, segments ---- */
 
 static void segment_row(struct table *t, const json_t *s)
 {
@@ -225,8 +229,7 @@ static void queue_view(struct buf *b, const json_t *q, bool all)
         ctl_clean(b, by);
     }
     buf_byte(b, '\n');
-    json_array_foreach(json_object_get(q, "lanes"), i, l)
-        lane(b, l, all);
+    json_array_foreach(json_object_get(q, "lanes"), i, l) lane(b, l, all);
 }
 
 static uint64_t waiting_of(const json_t *q)
@@ -235,8 +238,8 @@ static uint64_t waiting_of(const json_t *q)
     uint64_t n = 0;
     size_t i;
 
-    json_array_foreach(json_object_get(q, "lanes"), i, l)
-        n += u64(l, "waiting") + u64(l, "returning");
+    json_array_foreach(json_object_get(q, "lanes"), i, l) n +=
+        u64(l, "waiting") + u64(l, "returning");
     return n;
 }
 
@@ -263,8 +266,8 @@ static void queues_busiest(struct buf *b, const json_t *list)
 
     if (v == NULL)
         return;
-    json_array_foreach(list, i, q)
-        v[i] = (struct busy){ .waiting = waiting_of(q), .at = i };
+    json_array_foreach(list, i, q) v[i] =
+        (struct busy) { .waiting = waiting_of(q), .at = i };
     qsort(v, n, sizeof(*v), busier);
     for (i = 0; i < QUEUES_SHOWN; i++) {
         buf_byte(b, '\n');
@@ -279,7 +282,8 @@ static bool queue_named(struct buf *b, const json_t *list, const char *name)
     const json_t *q;
     size_t i;
 
-    json_array_foreach(list, i, q) {
+    json_array_foreach(list, i, q)
+    {
         if (strcmp(str(q, "queue"), name) != 0)
             continue;
         queue_view(b, q, true);
@@ -297,7 +301,8 @@ static void queues(struct buf *b, const json_t *list, bool all)
         queues_busiest(b, list);
         return;
     }
-    json_array_foreach(list, i, q) {
+    json_array_foreach(list, i, q)
+    {
         buf_byte(b, '\n');
         queue_view(b, q, all);
     }

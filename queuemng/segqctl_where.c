@@ -58,7 +58,8 @@ static int token_take(struct ctl *c, const char *s, size_t n, const char *from,
     while (n > 0 && strchr(" \t\r\n", s[n - 1]) != NULL)
         n--;
     if (n == 0 || n > TOKEN_MAX)
-        return err_set(e, SQ_EINVAL, "%s: no token of 1 to %d characters", from, TOKEN_MAX);
+        return err_set(e, SQ_EINVAL, "%s: no token of 1 to %d characters", from,
+                       TOKEN_MAX);
     for (size_t i = 0; i < n; i++)
         if (s[i] <= ' ' || s[i] > '~')
             return err_set(e, SQ_EINVAL, "%s: not a token (a blank, or not ASCII)", from);
@@ -95,7 +96,8 @@ static int where_json(struct ctl *c, const json_t *doc, const char *file, struct
         rc = where_admin(c, admin, e);
     if (rc == 0 && token != NULL)
         rc = token_take(c, token, strlen(token), "admin_token", e);
-    json_array_foreach(json_object_get(doc, "router"), i, r) {
+    json_array_foreach(json_object_get(doc, "router"), i, r)
+    {
         if (rc == 0 && json_is_string(r))
             rc = where_router(c, json_string_value(r), e);
     }

@@ -36,7 +36,7 @@ static json_t *js(const char *s)
     return j;
 }
 
-/* ---- KEY=VALUE --------------------------------------------------------------------- */
+/* ---- KEY=VALUE ---- */
 
 static void pairs_are(const char *want, char *const *words, size_t n)
 {
@@ -51,12 +51,13 @@ static void pairs_are(const char *want, char *const *words, size_t n)
 
 Test(segqctl, words_become_json)
 {
-    char *w[] = { "a=1", "b=1.5", "c=true", "d=open", "e=3s", "f=", "g=x=y", "h=\"12\"",
-                  "i=null" };
+    char *w[] = { "a=1", "b=1.5", "c=true",   "d=open", "e=3s",
+                  "f=",  "g=x=y", "h=\"12\"", "i=null" };
 
     pairs_are("{}", NULL, 0);
     pairs_are("{\"a\":1,\"b\":1.5,\"c\":true,\"d\":\"open\",\"e\":\"3s\",\"f\":\"\","
-              "\"g\":\"x=y\",\"h\":\"12\",\"i\":\"null\"}", w, ARRAY_LEN(w));
+              "\"g\":\"x=y\",\"h\":\"12\",\"i\":\"null\"}",
+              w, ARRAY_LEN(w));
 }
 
 Test(segqctl, dotted_keys_nest)
@@ -64,7 +65,8 @@ Test(segqctl, dotted_keys_nest)
     char *w[] = { "idle.game=3s", "merge=false", "idle.mobile=5s", "x.y.z=-2" };
 
     pairs_are("{\"idle\":{\"game\":\"3s\",\"mobile\":\"5s\"},\"merge\":false,"
-              "\"x\":{\"y\":{\"z\":-2}}}", w, ARRAY_LEN(w));
+              "\"x\":{\"y\":{\"z\":-2}}}",
+              w, ARRAY_LEN(w));
 }
 
 Test(segqctl, brackets_are_json)
@@ -73,7 +75,8 @@ Test(segqctl, brackets_are_json)
                   "idle={\"game\":\"9s\"}" };
 
     pairs_are("{\"lanes\":[{\"name\":\"vip\"},{\"name\":\"default\",\"weight\":3}],"
-              "\"idle\":{\"game\":\"9s\"}}", w, ARRAY_LEN(w));
+              "\"idle\":{\"game\":\"9s\"}}",
+              w, ARRAY_LEN(w));
 }
 
 static void refused(const char *a, const char *second, const char *why)
@@ -106,7 +109,7 @@ Test(segqctl, bad_words_are_named)
     refused("n=\xff", NULL, "UTF-8");
 }
 
-/* ---- bars, numbers, columns --------------------------------------------------------- */
+/* ---- bars, numbers, columns ---- */
 
 static void bar_is(const char *want, uint64_t held, uint64_t used, uint64_t of)
 {
@@ -167,14 +170,15 @@ Test(segqctl, columns_align)
     table_fini(&t);
 }
 
-/* ---- views -------------------------------------------------------------------------- */
+/* ---- views ---- */
 
 static const char cluster[] =
     "{\"epoch\":3,\"map_version\":41,"
     "\"nodes\":[{\"name\":\"segment.0\",\"addr\":\"127.0.0.1:9050\",\"up\":true,"
     "\"draining\":true,\"segments\":2,\"max_segments\":64,\"tickets\":30,"
     "\"max_tickets\":100,\"incarnation\":1}],"
-    "\"routers\":[{\"name\":\"router.0\",\"http\":\"127.0.0.1:8080\",\"map_version\":41}],"
+    "\"routers\":[{\"name\":\"router.0\",\"http\":\"127.0.0.1:8080\",\"map_version\":41}]"
+    ","
     "\"queues\":[{\"queue\":\"login\",\"id\":1,\"state\":\"open\",\"allowed_per_s\":2000,"
     "\"limited_by\":\"cpu\",\"lanes\":[{\"lane\":\"default\",\"waiting\":30,\"ready\":2,"
     "\"active\":3,\"returning\":1,\"released\":70,\"rate_per_s\":12.5,\"segments\":["
@@ -192,7 +196,8 @@ Test(segqctl, status_shows_everything)
     cr_expect_str_eq(
         text(),
         "epoch 3, map 41\n\n"
-        "NODE       STATE        SEGMENTS  OF  TICKETS                 COUNT   OF  ADDRESS\n"
+        "NODE       STATE        SEGMENTS  OF  TICKETS                 COUNT   OF  "
+        "ADDRESS\n"
         "segment.0  up,draining         2  64  [######..............]     30  100  "
         "127.0.0.1:9050\n\n"
         "ROUTER    MAP  HTTP\n"
@@ -202,10 +207,13 @@ Test(segqctl, status_shows_everything)
         "MOVE  FROM  TO  STATE    TICKETS\n"
         "   9    17  18  copying       12\n\n"
         "queue login (open): 2 000/s allowed, limited by cpu\n"
-        "  lane default: 30 waiting, 1 returning, 2 ready, 3 active, 70 released, now 13/s\n"
-        "    SEGMENT  NODE       STATE   FILL                    WAITING  JOINED   OF  AHEAD"
+        "  lane default: 30 waiting, 1 returning, 2 ready, 3 active, 70 released, now "
+        "13/s\n"
+        "    SEGMENT  NODE       STATE   FILL                    WAITING  JOINED   OF  "
+        "AHEAD"
         "  MOVE\n"
-        "         17  segment.0  sealed  [######--------------]       30     100  100      0"
+        "         17  segment.0  sealed  [######--------------]       30     100  100    "
+        "  0"
         "  9\n");
     buf_reset(&b);
     cr_expect(view_cluster(&b, c, "login", false));
@@ -219,10 +227,12 @@ Test(segqctl, status_shows_everything)
 /* A manager of another version, or something that is no manager at all. */
 Test(segqctl, status_of_odd_answers)
 {
-    const char *odd[] = { "{}", "[]", "{\"nodes\":1,\"queues\":{}}",
-                          "{\"nodes\":[null,1],\"queues\":[[],{\"lanes\":[{}]}]}",
-                          "{\"queues\":[{\"lanes\":[{\"segments\":[7,{\"waiting\":-1}]}]}],"
-                          "\"moves\":[0],\"metrics\":[\"\"],\"routers\":[{}]}" };
+    const char *odd[] = {
+        "{}", "[]", "{\"nodes\":1,\"queues\":{}}",
+        "{\"nodes\":[null,1],\"queues\":[[],{\"lanes\":[{}]}]}",
+        "{\"queues\":[{\"lanes\":[{\"segments\":[7,{\"waiting\":-1}]}]}],"
+        "\"moves\":[0],\"metrics\":[\"\"],\"routers\":[{}]}"
+    };
 
     for (size_t i = 0; i < ARRAY_LEN(odd); i++) {
         json_t *c = js(odd[i]);
@@ -274,7 +284,8 @@ Test(segqctl, of_a_long_chain_the_ends)
         json_array_append_new(json_object_get(lane, "segments"),
                               json_pack("{s:i}", "segment", i));
     cr_expect(view_cluster(&b, c, NULL, false));
-    cr_expect(strstr(text(), " 106 ") && !strstr(text(), " 107 ") && strstr(text(), " 115 "));
+    cr_expect(strstr(text(), " 106 ") && !strstr(text(), " 107 ") &&
+              strstr(text(), " 115 "));
     cr_expect_not_null(strstr(text(), "(8 more between them: --all)"));
     buf_reset(&b);
     cr_expect(view_cluster(&b, c, "q", false)); /* named: everything */
@@ -284,10 +295,11 @@ Test(segqctl, of_a_long_chain_the_ends)
 
 Test(segqctl, queues_in_one_table)
 {
-    json_t *q = js("{\"queues\":[{\"name\":\"login\",\"state\":\"open\",\"release_per_s\":0,"
-                   "\"limits\":[{\"metric\":\"cpu\"},{\"metric\":\"mem\"}],\"lanes\":[],"
-                   "\"segment_capacity\":50},{\"name\":\"b\",\"state\":\"paused\","
-                   "\"release_per_s\":2.5,\"segment_capacity\":100000}]}");
+    json_t *q =
+        js("{\"queues\":[{\"name\":\"login\",\"state\":\"open\",\"release_per_s\":0,"
+           "\"limits\":[{\"metric\":\"cpu\"},{\"metric\":\"mem\"}],\"lanes\":[],"
+           "\"segment_capacity\":50},{\"name\":\"b\",\"state\":\"paused\","
+           "\"release_per_s\":2.5,\"segment_capacity\":100000}]}");
 
     view_queues(&b, q);
     cr_expect_str_eq(text(), "QUEUE  STATE   LANES  CAPACITY  RATE\n"
@@ -298,7 +310,8 @@ Test(segqctl, queues_in_one_table)
 
 Test(segqctl, tickets_and_refusals)
 {
-    json_t *t = js("{\"token\":\"EA\",\"position\":12,\"eta_s\":null,\"released_at\":1.5}");
+    json_t *t =
+        js("{\"token\":\"EA\",\"position\":12,\"eta_s\":null,\"released_at\":1.5}");
     json_t *p = js("{\"title\":\"Gone\",\"status\":410,\"code\":\"ticket_gone\","
                    "\"detail\":\"it is\\u001b[2J over\",\"reason\":\"left\"}");
 

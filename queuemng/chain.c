@@ -28,18 +28,26 @@ bool seg_reachable(const struct mseg *s)
     return s->state != SEG_LOST && s->node->registered;
 }
 
+/* In a move of an earlier manager, or one that has just ended: perhaps a target that was
+ * committed and has not heard of it, so that its report lacks what it will hold. */
+static bool is_orphan(const struct mseg *s)
+{
+    return s->st.move != 0 && s->move == NULL;
+}
+
 bool seg_dry(const struct mseg *s)
 {
-    return s->state == SEG_LOST || (s->known && s->st.state == SEG_SEALED &&
-                                    s->st.waiting == 0 && s->st.returning == 0);
+    return s->state == SEG_LOST ||
+           (s->known && !is_orphan(s) && s->st.state == SEG_SEALED && s->st.waiting == 0 &&
+            s->st.returning == 0);
 }
 
 uint64_t seg_bound(const struct mseg *s)
 {
     if (s->state == SEG_LOST)
         return 0;
-    if (s->confirmed && !s->known) /* of an earlier manager's time: it cannot hold more */
-        return s->capacity;
+    if (s->confirmed && (!s->known || is_orphan(s)))
+        return s->capacity; /* it cannot hold more */
     if (s->st.state == SEG_SEALED)
         return s->st.waiting;
     return (uint64_t)s->st.waiting + s->capacity - s->st.joined;

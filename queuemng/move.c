@@ -334,6 +334,19 @@ static void report_out(struct mng *m, struct mmove *v, const struct msg_move_sta
     }
 }
 
+/* Of a move that we do not know (any more): the alias is the commit. The target may have
+ * moved on meanwhile; then both lead to the same place. */
+static bool was_committed(const struct mng *m, seg_id from, seg_id to)
+{
+    const struct mseg *x = seg_find(m, to);
+
+    if (x == NULL)
+        x = seg_find(m, from);
+    return x != NULL && alias_of(x->lane, from) != 0 &&
+           (alias_of(x->lane, from) == to ||
+            alias_of(x->lane, from) == alias_of(x->lane, to));
+}
+
 void on_move_status(struct mng *m, struct mnode *n, const struct msg_move_status *g)
 {
     struct mmove *v = move_find(m, g->move);
@@ -342,7 +355,7 @@ void on_move_status(struct mng *m, struct mnode *n, const struct msg_move_status
         return;
     if (v == NULL) { /* over for us: let it be over there */
         if (g->report != MOVE_ABORTED && g->report != MOVE_COMMITTED)
-            order_end(m, n, g->move, g->from, g->to, false);
+            order_end(m, n, g->move, g->from, g->to, was_committed(m, g->from, g->to));
         return;
     }
     if (g->side == MOVE_SIDE_IN && n == v->to_node)
@@ -352,11 +365,11 @@ void on_move_status(struct mng *m, struct mnode *n, const struct msg_move_status
 }
 
 /* A segment takes part in a move of an earlier manager, or of one that was aborted while
- * its node was away. The aliases tell whether it was committed. */
+ * its node was away. If it is the source of a committed one, an alias says so. All else
+ * is decided by the MOVE_STATUS that its node repeats: only that names both ends. */
 void move_orphan(struct mng *m, struct mnode *n, const struct seg_status *st)
 {
     const struct mqueue *q = queue_by_id(m, st->queue);
-    const struct mlane *l;
     seg_id to;
 
     if (move_find(m, st->move) != NULL)
@@ -365,23 +378,9 @@ void move_orphan(struct mng *m, struct mnode *n, const struct seg_status *st)
         order_end(m, n, st->move, st->seg, 0, false);
         return;
     }
-    l = &q->lane[st->lane];
-    to = alias_of(l, st->seg);
-    if (to != 0) { /* it is the source of a committed one */
+    to = alias_of(&q->lane[st->lane], st->seg);
+    if (to != 0)
         order_end(m, n, st->move, st->seg, to, true);
-        return;
-    }
-    for (uint32_t i = 0; i < l->n_alias; i++) {
-        bool has = l->alias[i].to != st->seg;
-
-        for (uint32_t k = 0; k < st->n_absorbed && !has; k++)
-            has = st->absorbed[k] == l->alias[i].from;
-        if (!has) { /* it is the target of one, and has not heard of the commit */
-            order_end(m, n, st->move, l->alias[i].from, st->seg, true);
-            return;
-        }
-    }
-    order_end(m, n, st->move, 0, 0, false);
 }
 
 /* ---- time and loss --------------------------------------------------------------- */

@@ -140,13 +140,20 @@ static void move_commit(struct segtab *t, const struct msg_move_end *m,
     }
 }
 
+/* An order that names other ends is not about this move, whatever its number. */
+static bool is_meant(const struct move *v, const struct msg_move_end *m)
+{
+    return v == NULL || v->from == m->from;
+}
+
 void segtab_move_end(struct segtab *t, const struct msg_move_end *m, struct outbox *out)
 {
     struct move *in = segtab_move_find(t, m->move, MOVE_SIDE_IN);
     struct move *v = segtab_move_find(t, m->move, MOVE_SIDE_OUT);
 
     if (m->commit) {
-        move_commit(t, m, out);
+        if (is_meant(in, m) && is_meant(v, m))
+            move_commit(t, m, out);
         return;
     }
     if (in != NULL)

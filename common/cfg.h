@@ -75,6 +75,9 @@ SQ_CHECK int cfg_patch(void *dst, size_t dst_size, const struct cfg_key *keys,
                        const struct cfg_node *doc, const char *file, struct err *e);
 /* dst: as for cfg_bind. */
 SQ_CHECK int cfg_copy(void *dst, size_t size, const struct cfg_key *keys, const void *src);
+/* Takes over from src what differs, and leaves there what it was; what is equal stays in
+ * place, so that pointers to it stay good. Cannot fail. */
+void cfg_swap_changed(void *dst, void *src, const struct cfg_key *keys);
 void cfg_clear(void *dst, const struct cfg_key *keys); /* frees and zeroes what keys own */
 bool cfg_equal(const void *a, const void *b, const struct cfg_key *keys);
 /* Changes to keys that are not reloadable: names the first one; false if there is none. */

@@ -200,6 +200,22 @@ bool cfg_equal(const void *a, const void *b, const struct cfg_key *keys)
     return true;
 }
 
+void cfg_swap_changed(void *dst, void *src, const struct cfg_key *keys)
+{
+    for (const struct cfg_key *k = keys; !cfg_is_end(k); k++) {
+        void *a = cfg_at(dst, k), *b = cfg_at(src, k);
+        char tmp[sizeof(struct cfg_list)];
+
+        if (k->type == CFG_OBJ) {
+            cfg_swap_changed(a, b, k->sub);
+        } else if (!field_equal(a, b, k)) {
+            memcpy(tmp, a, field_size(k));
+            memcpy(a, b, field_size(k));
+            memcpy(b, tmp, field_size(k));
+        }
+    }
+}
+
 bool cfg_fixed_changed(const void *a, const void *b, const struct cfg_key *keys, char *name,
                        size_t cap)
 {

@@ -181,8 +181,7 @@ static void on_hup(void *arg)
     log_reopen();
     if (cl->ending)
         return;
-    if (prog_reload(&cl->prog, &cl->cfg, &e) < 0 ||
-        cluster_check(cl->kind, &cl->cfg, &e) < 0) {
+    if (prog_reload(&cl->prog, &cl->cfg, &e) < 0) {
         log_error("event=reload-refused why=\"%s\"", e.text);
         return;
     }

@@ -154,7 +154,7 @@ int prog_reload(const struct prog *p, void *cfg, struct err *e)
         rc = err_set(e, SQ_EINVAL, "%s: %s cannot change without a restart",
                      p->file != NULL ? p->file : "configuration", name);
     if (rc == 0)
-        rc = cfg_copy(cfg, p->size, p->keys, fresh);
+        cfg_swap_changed(cfg, fresh, p->keys); /* fixed strings are in use: untouched */
     cfg_clear(fresh, p->keys);
     free(fresh);
     return rc;

@@ -201,6 +201,28 @@ Test(cfg, json_goes_through_the_same_table)
     cfg_clear(&c, keys);
 }
 
+/* After a reload the process still holds pointers to what did not change. */
+Test(cfg, swap_leaves_equal_values_in_place)
+{
+    struct conf c = { 0 }, fresh = { 0 };
+    struct err e;
+    void *node, *peers, *first;
+
+    cr_assert_eq(bind(&c, "node: r1\npeers: [a, b]\ntext: old\ncount: 9", &e), 0);
+    cr_assert_eq(bind(&fresh, "node: r1\npeers: [a, b]\ntext: new\ninner: {wait: 1s}", &e),
+                 0);
+    node = c.node;
+    peers = c.peers.v;
+    first = ((char **)c.peers.v)[0];
+    cfg_swap_changed(&c, &fresh, keys);
+    cr_expect(c.node == node && c.peers.v == peers && ((char **)c.peers.v)[0] == first);
+    cr_expect_str_eq(c.text, "new");
+    cr_expect_str_eq(fresh.text, "old");
+    cr_expect(c.count == 7 && c.inner.wait_ms == 1000);
+    cfg_clear(&c, keys);
+    cfg_clear(&fresh, keys);
+}
+
 Test(cfg, patch_changes_only_what_is_there)
 {
     const char *patch = "{\"inner\":{\"size\":1},\"parts\":[{\"name\":\"z\"}]}";

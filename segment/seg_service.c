@@ -55,6 +55,8 @@ static void on_turn_end(void *arg)
 {
     struct seg_service *s = arg;
 
+    if (segtab_urgent(s->tab))
+        seg_step(s, (struct segtab_in){ .kind = SEGTAB_REPORT });
     for (int i = 0; i < 2 && s->look_at_wanted; i++) {
         s->look_at_wanted = false;
         seg_peers_look(s);

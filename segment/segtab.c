@@ -335,11 +335,16 @@ static void tick_active(struct segtab *t)
     }
 }
 
+static void settle_dirty(struct segtab *t)
+{
+    list_each (&t->dirty, it)
+        segq_settle(&container_of(it, struct seg, dirty)->b.q);
+}
+
 static void tick(struct segtab *t, struct outbox *out)
 {
     tick_active(t);
-    list_each (&t->dirty, it)
-        segq_settle(&container_of(it, struct seg, dirty)->b.q);
+    settle_dirty(t);
     segtab_moves_tick(t, out);
     if (t->now.now_ms - t->report_ms >= SEGTAB_REPORT_MS)
         segtab_report_changes(t, out);
@@ -453,6 +458,10 @@ void segtab_step(struct segtab *t, const struct segtab_in *in, struct outbox *ou
     switch (in->kind) {
     case SEGTAB_TICK:
         tick(t, out);
+        break;
+    case SEGTAB_REPORT:
+        settle_dirty(t); /* what is reported is not settled by the next tick */
+        segtab_report_changes(t, out);
         break;
     case SEGTAB_UP:
         peer_up(t, in, out);

@@ -62,6 +62,7 @@ void segtab_drop(struct segtab *t, struct seg_now now, const struct drop_req *re
 /* ---- everything else ------------------------------------------------------------- */
 enum segtab_kind {
     SEGTAB_TICK,      /* at least every 100 ms: sweep, claim windows, reports, move progress */
+    SEGTAB_REPORT,    /* report now what has changed; see segtab_urgent() */
     SEGTAB_UP,        /* peer connected: role, name */
     SEGTAB_DOWN,      /* peer gone */
     SEGTAB_MSG,       /* from peer */
@@ -78,6 +79,11 @@ struct segtab_in {
 /* Fills `out` with messages. When a move needs a link to another segment node, it is
  * named in segtab_wanted() until the move is over; the shell dials and reports UP. */
 void segtab_step(struct segtab *t, const struct segtab_in *in, struct outbox *out);
+
+/* Since the last report a segment has sealed itself, or is filling up: joins may soon have
+ * to wait for the manager to open the next one, so it should hear of it in this turn
+ * (SEGTAB_REPORT) and not at the next tick. */
+bool segtab_urgent(const struct segtab *t);
 
 struct segtab_want {
     char name[NAME_MAX_LEN + 1], addr[64];

@@ -278,6 +278,14 @@ static int remember(struct seg *g, const struct append_req *r, const struct appe
     return r->subject_len > 0 ? subjects_add(&g->b.subjects, &x) : 0;
 }
 
+/* Half full, nearly full, full: what the manager wants to know at once. */
+static bool is_filling(const struct seg *g)
+{
+    uint64_t n = g->b.joined;
+
+    return n == g->capacity / 2 || n == g->capacity - g->capacity / 8 || n == g->capacity;
+}
+
 static void append_new(struct segtab *t, struct seg *g, const struct append_req *r,
                        struct append_ans *a)
 {
@@ -301,6 +309,7 @@ static void append_new(struct segtab *t, struct seg *g, const struct append_req 
     segq_mark(q, a->number, deadline(t, g, idle_ms(g, r->client) + a->poll_after_ms));
     if (g->b.joined >= g->capacity)
         segq_seal(q);
+    t->urgent = t->urgent || is_filling(g);
     t->n.joined++;
     segtab_wake(t, g);
     segtab_touch(t, g);

@@ -124,6 +124,7 @@ struct segtab {
     bool clock_runs;
     msec_t service_ms;
     msec_t report_ms, beat_ms;
+    bool urgent; /* do not wait for the tick to report */
     struct outbox loop[2]; /* messages of this node to itself */
     unsigned loop_in;      /* which one is being filled */
     struct segtab_counts n;

@@ -138,6 +138,7 @@ void segtab_report_changes(struct segtab *t, struct outbox *out)
     bool beat = t->now.now_ms - t->beat_ms >= SEGTAB_BEAT_MS;
 
     t->report_ms = t->now.now_ms;
+    t->urgent = false;
     if (beat) {
         t->beat_ms = t->now.now_ms;
         list_each (&t->active, it)
@@ -153,6 +154,11 @@ void segtab_report_changes(struct segtab *t, struct outbox *out)
     do
         report_dirty(t, out);
     while (t->dirty.n > 0 && !out->failed);
+}
+
+bool segtab_urgent(const struct segtab *t)
+{
+    return t->urgent && t->manager != 0;
 }
 
 void segtab_count(const struct segtab *t, struct segtab_counts *c)

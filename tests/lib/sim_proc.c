@@ -293,6 +293,8 @@ static void on_append(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
     for (uint32_t i = 0; i < g->n; i++)
         check_appended(s, p, &g->req[i], &ans.append_ans.ans[i]);
     net_send(s, p, peer, &ans, rid);
+    if (segtab_urgent(p->segtab))
+        seg_step(s, p, (struct segtab_in) { .kind = SEGTAB_REPORT });
 }
 
 static void on_drop(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,

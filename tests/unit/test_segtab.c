@@ -62,6 +62,23 @@ Test(segtab, ahead_only_falls)
     cr_assert_eq(rig_poll(r, 0, 2, 0).position, 501);
 }
 
+Test(segtab, filling_up_is_reported_before_the_tick)
+{
+    rig_open(r, 0, 2, OPEN_TAIL, 16, 0);
+    rig_join(r, 0, 2, 7);
+    cr_assert_not(segtab_urgent(r->t[0]));
+    rig_join(r, 0, 2, 1); /* half */
+    cr_assert(segtab_urgent(r->t[0]));
+    rig_step(r, 0, (struct segtab_in) { .kind = SEGTAB_REPORT });
+    cr_assert_eq(r->status[2].joined, 8);
+    cr_assert_not(segtab_urgent(r->t[0]));
+    rig_join(r, 0, 2, 8);
+    cr_assert(segtab_urgent(r->t[0]));
+    rig_step(r, 0, (struct segtab_in) { .kind = SEGTAB_REPORT });
+    cr_assert_eq(r->status[2].state, SEG_SEALED);
+    cr_assert_eq(r->status[2].waiting, 16);
+}
+
 Test(segtab, full_seals_itself_and_names_the_successor)
 {
     struct append_ans a;

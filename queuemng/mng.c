@@ -53,10 +53,10 @@ void mng_free(struct mng *m)
 {
     if (m == NULL)
         return;
+    list_each(&m->queues, it) /* segments still point to their moves */
+        queue_free(m, container_of(it, struct mqueue, in_all));
     list_each(&m->moves, it)
         free(container_of(it, struct mmove, in));
-    list_each(&m->queues, it)
-        queue_free(m, container_of(it, struct mqueue, in_all));
     list_each(&m->routers, it)
         free(container_of(it, struct mrouter, in));
     for (uint32_t i = 0; i < m->n_nodes; i++)

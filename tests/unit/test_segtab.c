@@ -70,11 +70,13 @@ Test(segtab, filling_up_is_reported_before_the_tick)
     rig_join(r, 0, 2, 1); /* half */
     cr_assert(segtab_urgent(r->t[0]));
     rig_step(r, 0, (struct segtab_in) { .kind = SEGTAB_REPORT });
+    rig_pump(r, UINT32_MAX);
     cr_assert_eq(r->status[2].joined, 8);
     cr_assert_not(segtab_urgent(r->t[0]));
     rig_join(r, 0, 2, 8);
     cr_assert(segtab_urgent(r->t[0]));
     rig_step(r, 0, (struct segtab_in) { .kind = SEGTAB_REPORT });
+    rig_pump(r, UINT32_MAX);
     cr_assert_eq(r->status[2].state, SEG_SEALED);
     cr_assert_eq(r->status[2].waiting, 16);
 }

@@ -21,7 +21,7 @@
 #define HTTPD_IN_START        4096
 #define HTTPD_IN_MAX          (HTTP_MAX_REQUEST + HTTPD_SCRATCH)
 #define HTTPD_ALL_IN_MAX      (256u << 20) /* pending input of all connections together */
-#define HTTPD_OUT_BLOCK       4096
+#define HTTPD_OUT_BLOCK       1024 /* an answer to a waiting ticket takes 400 */
 #define HTTPD_POOL_MAX        512 /* unused blocks kept of each kind */
 #define HTTPD_TURN_REQUESTS   64  /* of one connection in one turn */
 #define HTTPD_TURN_ACCEPTS    64

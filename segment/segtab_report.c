@@ -132,7 +132,8 @@ static void report_dirty(struct segtab *t, struct outbox *out)
     }
 }
 
-/* Without a manager nothing is remembered: the next one is told everything. */
+/* Without a manager nothing is remembered, the next one is told everything; but one that
+ * was told everything and has not answered yet must hear of the changes since. */
 void segtab_report_changes(struct segtab *t, struct outbox *out)
 {
     bool beat = t->now.now_ms - t->beat_ms >= SEGTAB_BEAT_MS;
@@ -144,6 +145,8 @@ void segtab_report_changes(struct segtab *t, struct outbox *out)
         list_each (&t->active, it)
             segtab_touch(t, container_of(it, struct seg, active));
     }
+    if (t->manager == 0 && segtab_peer(t, t->told_to) != NULL)
+        return;
     if (t->manager == 0) {
         list_each (&t->dirty, it)
             list_remove(&t->dirty, it);

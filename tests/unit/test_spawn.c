@@ -88,6 +88,7 @@ Test(spawn, child_inherits_nothing_but_its_readiness_descriptor)
 {
     char log[] = "/tmp/segq-spawn-XXXXXX", text[400];
     struct spawn_proc p;
+    unsigned long long ignored;
     int fd = mkstemp(log);
 
     cr_assert_geq(fd, 0);
@@ -105,7 +106,10 @@ Test(spawn, child_inherits_nothing_but_its_readiness_descriptor)
     /* 10 may be the shell's own */
     cr_expect(strncmp(text, "0 1 2 3 ", 8) == 0, "%s", text);
     cr_expect(strstr(text, " 5 ") == NULL, "%s", text);
-    cr_expect(strstr(text, "SigIgn:\t0000000000000000") != NULL, "%s", text);
+    cr_assert_not_null(strstr(text, "SigIgn:\t"), "%s", text);
+    ignored = strtoull(strstr(text, "SigIgn:\t") + 8, NULL, 16);
+    /* 32 and 33 are the C library's own: no program can set them back */
+    cr_expect_eq(ignored & ~(3ull << 31), 0, "%s", text);
     unlink(log);
 }
 

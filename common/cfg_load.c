@@ -8,6 +8,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cfg_common.h"
+
+const char *const cfg_log_levels[] = { "error", "warn", "info", "debug", NULL };
+
 static const struct cfg_key *find_key(const struct cfg_key *keys, const char *name, size_t n)
 {
     for (const struct cfg_key *k = keys; !cfg_is_end(k); k++)

@@ -2,6 +2,7 @@
 #ifndef SEGQ_CLUSTER_KEYS_H
 #define SEGQ_CLUSTER_KEYS_H
 
+#include "common/cfg_common.h"
 #include "common/cluster.h"
 
 #define CLUSTER_AT(field) .offset = offsetof(struct cluster_cfg, field)
@@ -9,10 +10,6 @@
 static const char *const cluster_fork_words[] __attribute__((unused)) = {
     "auto", "always", NULL
 };
-static const char *const cluster_level_words[] __attribute__((unused)) = {
-    "error", "warn", "info", "debug", NULL
-};
-
 /* clang-format off */
 #define CLUSTER_KEYS(NAME, LISTEN, STEP, ADMIN, MANAGERS, FORK)                          \
     { "name", CFG_NAME, CLUSTER_AT(name), .def = NAME,                                   \
@@ -45,7 +42,7 @@ static const char *const cluster_level_words[] __attribute__((unused)) = {
     { "fork", CFG_ENUM, CLUSTER_AT(fork), .def = FORK, .words = cluster_fork_words,      \
       .help = "auto: one child is executed in place; always: supervised" },              \
     { "log_level", CFG_ENUM, CLUSTER_AT(log_level), .def = "info", .reload = true,       \
-      .words = cluster_level_words, .help = "error, warn, info or debug" },              \
+      .words = cfg_log_levels, .help = "error, warn, info or debug" },              \
     { "log_file", CFG_STR, CLUSTER_AT(log_file), .def = "", .max = 4000,                 \
       .help = "of the supervisor itself; empty: stderr" },                               \
     { .key = NULL }

@@ -10,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "common/file.h"
+
 /* Changes with every boot: pids and start times of an earlier one mean nothing. */
 static void boot_id(char *out, size_t cap)
 {
@@ -49,21 +51,6 @@ static json_t *status_json(const struct cluster_status *s)
                      "boot_id", boot, "children", kids);
 }
 
-static int write_all(int fd, const char *p, size_t n)
-{
-    while (n > 0) {
-        ssize_t w = write(fd, p, n);
-
-        if (w < 0 && errno == EINTR)
-            continue;
-        if (w <= 0)
-            return SQ_ESYS;
-        p += w;
-        n -= (size_t)w;
-    }
-    return 0;
-}
-
 int cluster_status_write(const char *path, const struct cluster_status *s, struct err *e)
 {
     json_t *j = status_json(s);
@@ -76,7 +63,7 @@ int cluster_status_write(const char *path, const struct cluster_status *s, struc
         return err_set(e, SQ_ENOMEM, "status %s", path);
     snprintf(tmp, sizeof(tmp), "%s.new", path);
     fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
-    if (fd < 0 || write_all(fd, text, strlen(text)) < 0 || write_all(fd, "\n", 1) < 0 ||
+    if (fd < 0 || file_write_all(fd, text, strlen(text)) < 0 || file_write_all(fd, "\n", 1) < 0 ||
         rename(tmp, path) < 0)
         rc = err_set(e, SQ_ESYS, "write %s: %s", path, strerror(errno));
     if (fd >= 0)

@@ -1,9 +1,10 @@
 /* mng_cfg.c: the table of queuemng's configuration. */
 #include "queuemng/mng_cfg.h"
 
+#include "common/cfg_common.h"
+
 #include <string.h>
 
-static const char *const levels[] = { "error", "warn", "info", "debug", NULL };
 static const char *const kinds[] = { "proc", "prometheus", "page", NULL };
 static const char *const whats[] = { "cpu", "memory", NULL };
 static const char *const severals[] = { "sum", "max", NULL };
@@ -48,8 +49,7 @@ const struct cfg_key mng_keys[] = {
       .help = "for routers and segment nodes" },
     { K(admin, admin), .type = CFG_ADDR, .def = "127.0.0.1:7071",
       .help = "admin API, /metrics, /healthz" },
-    { K(secret_file, secret_file), .type = CFG_STR, .def = "cluster.secret", .min = 1,
-      .max = 4000, .help = "the cluster's secret, the same on every machine" },
+    CFG_SECRET_KEY(struct mng_cfg),
     { K(admin_token_file, admin_token_file), .type = CFG_STR, .def = "admin.token", .min = 1,
       .max = 4000, .help = "what operators send as bearer token" },
     { K(create_keys, create_keys), .type = CFG_BOOL, .def = "false",
@@ -71,10 +71,7 @@ const struct cfg_key mng_keys[] = {
     { K(queues, queues), .type = CFG_OBJS, .def = "", .min = 0, .max = 20000, .reload = true,
       .sub = queue_def_keys, .size = sizeof(struct queue_def),
       .help = "applied when new or changed here; what the admin API changed is kept" },
-    { K(log_level, log_level), .type = CFG_ENUM, .def = "info", .words = levels,
-      .reload = true, .help = "least important lines to write" },
-    { K(log_file, log_file), .type = CFG_STR, .def = "", .max = 4000,
-      .help = "\"\" = standard error; opened again at HUP" },
+    CFG_LOG_KEYS(struct mng_cfg),
     { .key = NULL },
 };
 

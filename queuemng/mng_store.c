@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/buf.h"
+#include "common/file.h"
 #include "common/log.h"
 #include "common/map.h"
 
@@ -235,31 +236,6 @@ static int64_t replay(struct mng_store *s, const uint8_t *p, size_t n, struct er
 
 /* ---- files ----------------------------------------------------------------------- */
 
-static int write_all(int fd, const uint8_t *p, size_t n)
-{
-    while (n > 0) {
-        ssize_t w = write(fd, p, n);
-
-        if (w < 0 && errno == EINTR)
-            continue;
-        if (w <= 0)
-            return SQ_ESYS;
-        p += w;
-        n -= (size_t)w;
-    }
-    return 0;
-}
-
-static int sync_dir(const char *dir)
-{
-    int fd = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    int rc = fd < 0 || fsync(fd) < 0 ? SQ_ESYS : 0;
-
-    if (fd >= 0)
-        close(fd);
-    return rc;
-}
-
 /* Old or new, never neither: a whole new file, synced, renamed over the old one. */
 static int compact(struct mng_store *s, struct err *e)
 {
@@ -274,8 +250,8 @@ static int compact(struct mng_store *s, struct err *e)
             rc = record_add(&b, PUT, s->v[i].key, s->v[i].val);
     snprintf(tmp, sizeof(tmp), "%s.new", s->path);
     fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
-    if (fd < 0 || b.failed || rc < 0 || write_all(fd, b.data, b.len) < 0 || fsync(fd) < 0 ||
-        rename(tmp, s->path) < 0 || sync_dir(s->dir) < 0) {
+    if (fd < 0 || b.failed || rc < 0 || file_write_all(fd, b.data, b.len) < 0 || fsync(fd) < 0 ||
+        rename(tmp, s->path) < 0 || file_sync_dir(s->dir) < 0) {
         rc = err_set(e, SQ_ESYS, "%s: %s", tmp, strerror(errno));
         if (fd >= 0)
             close(fd);
@@ -434,7 +410,7 @@ int mng_store_sync(struct mng_store *s, struct err *e)
     if (!s->broken && s->file_bytes > COMPACT_FLOOR &&
         s->file_bytes > 2 * s->count.live_bytes)
         return compact(s, e);
-    if (!s->broken && write_all(s->fd, s->pending.data, s->pending.len) == 0 &&
+    if (!s->broken && file_write_all(s->fd, s->pending.data, s->pending.len) == 0 &&
         fdatasync(s->fd) == 0) {
         s->file_bytes += s->pending.len;
         buf_reset(&s->pending);

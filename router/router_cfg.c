@@ -1,7 +1,7 @@
 /* router_cfg.c: the table of a router's configuration. */
 #include "router/router_cfg.h"
 
-static const char *const levels[] = { "error", "warn", "info", "debug", NULL };
+#include "common/cfg_common.h"
 
 #define K(name) .key = #name, .offset = offsetof(struct router_cfg, name)
 
@@ -12,10 +12,8 @@ const struct cfg_key router_keys[] = {
       .help = "public HTTP; several routers may share one port" },
     { K(admin), .type = CFG_ADDR, .def = "127.0.0.1:7100",
       .help = "/metrics and /healthz for operators" },
-    { K(managers), .type = CFG_STRS, .def = "127.0.0.1:7070", .min = 1, .max = 16,
-      .help = "addresses of queuemng, all of them" },
-    { K(secret_file), .type = CFG_STR, .def = "cluster.secret", .min = 1, .max = 4000,
-      .help = "the cluster's secret, the same on every machine" },
+    CFG_MANAGERS_KEY(struct router_cfg),
+    CFG_SECRET_KEY(struct router_cfg),
     { K(create_keys), .type = CFG_BOOL, .def = "false",
       .help = "make the secret if the file is missing" },
     { K(max_conns), .type = CFG_INT, .def = "65536", .min = 1, .max = 1000000,
@@ -32,9 +30,6 @@ const struct cfg_key router_keys[] = {
       .help = "a request that the cluster has not answered by then gets 503" },
     { K(heartbeat), .type = CFG_MS, .def = "1s", .min = 50, .max = 60000,
       .help = "on internal links; silent for three of them = gone" },
-    { K(log_level), .type = CFG_ENUM, .def = "info", .words = levels, .reload = true,
-      .help = "least important lines to write" },
-    { K(log_file), .type = CFG_STR, .def = "", .max = 4000,
-      .help = "\"\" = standard error; opened again at HUP" },
+    CFG_LOG_KEYS(struct router_cfg),
     { .key = NULL },
 };

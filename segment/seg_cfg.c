@@ -3,9 +3,8 @@
 
 #include <string.h>
 
+#include "common/cfg_common.h"
 #include "common/net.h"
-
-static const char *const levels[] = { "error", "warn", "info", "debug", NULL };
 
 #define K(name) .key = #name, .offset = offsetof(struct seg_cfg, name)
 
@@ -18,10 +17,8 @@ const struct cfg_key seg_cfg_keys[] = {
       .help = "address told to them; \"\" = listen, as bound" },
     { K(admin), .type = CFG_ADDR, .def = "127.0.0.1:7300",
       .help = "/metrics and /healthz for operators" },
-    { K(managers), .type = CFG_STRS, .def = "127.0.0.1:7070", .min = 1, .max = 16,
-      .help = "addresses of queuemng, all of them" },
-    { K(secret_file), .type = CFG_STR, .def = "cluster.secret", .min = 1, .max = 4000,
-      .help = "the cluster's secret, the same on every machine" },
+    CFG_MANAGERS_KEY(struct seg_cfg),
+    CFG_SECRET_KEY(struct seg_cfg),
     { K(pass_key_file), .type = CFG_STR, .def = "pass.key", .min = 1, .max = 4000,
       .help = "key that signs passes, the same on every segment machine" },
     { K(create_keys), .type = CFG_BOOL, .def = "false",
@@ -33,10 +30,7 @@ const struct cfg_key seg_cfg_keys[] = {
     { .key = "heartbeat", .offset = offsetof(struct seg_cfg, heartbeat_ms), .type = CFG_MS,
       .def = "1s", .min = 50, .max = 60000,
       .help = "on internal links; silent for three of them = gone" },
-    { K(log_level), .type = CFG_ENUM, .def = "info", .words = levels, .reload = true,
-      .help = "least important lines to write" },
-    { K(log_file), .type = CFG_STR, .def = "", .max = 4000,
-      .help = "\"\" = standard error; opened again at HUP" },
+    CFG_LOG_KEYS(struct seg_cfg),
     { .key = NULL },
 };
 

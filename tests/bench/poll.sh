@@ -40,6 +40,7 @@ done
 fill=$bin/../bench/fill
 [ -x "$fill" ] && [ -x "$bin/router" ] || { echo "poll.sh: make bench-poll builds it" >&2; exit 1; }
 
+read -r load _ </proc/loadavg
 tmp=$(mktemp -d)
 nginx_pid=
 cleanup() {
@@ -61,7 +62,7 @@ column() { awk -v c="$2" '{ print $c }' "$tmp/$1.rounds" | median; }
 # ---- segq -----------------------------------------------------------------------------
 
 "$root/deploy/local.sh" up --dir "$tmp/segq" --base-port "$port" --bin "$bin" \
-    --release-per-s 0 --capacity $((waiting + 1)) --set idle.game=1h \
+    --release-per-s 0 --set fallback_per_s=0 --capacity $((waiting + 1)) --set idle.game=1h \
     --set poll_budget_per_s=1000000 >/dev/null || die "the cluster does not start"
 router=$(pid_of router.0) segment=$(pid_of segment.0)
 [ -n "$router" ] && [ -n "$segment" ] || die "the cluster does not say its processes"
@@ -140,10 +141,10 @@ measure() {
 }
 measure
 
-paste -d ' ' "$tmp/segq.rounds" "$tmp/nginx.rounds" | awk '{ print $1 / $6 }' |
-    sort -g >"$tmp/ratios"
+# Per second, and per second of the server's CPU: the second one bears neighbours better.
+ratios() { paste -d ' ' "$tmp/segq.rounds" "$tmp/nginx.rounds" | awk "{ print $1 }" | median; }
 cpu=$(sed -n 's/^model name[^:]*: //p' /proc/cpuinfo | head -1)
-echo "machine   $(nproc) x $cpu, Linux $(uname -r), $(nginx -v 2>&1 | sed 's/.*: //')"
+echo "machine   $(nproc) x $cpu, load average $load at the start, Linux $(uname -r), $(nginx -v 2>&1 | sed 's/.*: //')"
 echo "queue     $waiting waiting; filled in $((fill_ms / 1000)).$((fill_ms / 100 % 10)) s," \
     "$((waiting * 1000 / fill_ms)) joins/s"
 echo "memory    segment $rss_before -> $rss_after kB:" \
@@ -155,4 +156,5 @@ echo "segq      $(column segq 1) polls/s; p50 $(column segq 2) p99 $(column segq
 echo "          CPU us/poll: router $(column segq 4), segment $(column segq 5)"
 echo "nginx     $(column nginx 1) requests/s; p50 $(column nginx 2) p99 $(column nginx 3) ms"
 echo "          CPU us/request: $(column nginx 4)"
-echo "ratio     $(median <"$tmp/ratios") of nginx's return 200, round by round"
+echo "ratio     $(ratios '$1 / $6') of nginx's polls/s, round by round;" \
+    "$(ratios '$9 / $4') by CPU of the server on core 0"

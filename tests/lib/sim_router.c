@@ -17,7 +17,7 @@ struct ref { /* a flow, if it is still that one */
 };
 
 struct lane_out { /* to one node, one kind */
-    struct ref pending[1024], flying[BATCH];
+    struct ref pending[4096], flying[BATCH];
     uint32_t n_pending, n_flying;
     uint64_t rid;
 };

@@ -1,7 +1,7 @@
 /* mng_keep.c: what must not be forgotten, as key and JSON text:
  *
  *   meta          epoch, and the next free ids (segments: an upper bound)
- *   node/NAME     number, draining
+ *   node/NAME     number, draining; addresses and pass key, for routers that come first
  *   queue/NAME    id, version, definition
  *   chain/ID      per lane: segments in order [id, node, state, capacity, kind], aliases
  *
@@ -41,14 +41,19 @@ static void put_meta(struct mng *m)
                        "next_node", (json_int_t)m->next_node));
 }
 
+/* Addresses and keys are the node's to say, at every registration. They are kept so that
+ * after a restart a router that registers before the nodes still gets a whole map. */
 void node_put(struct mng *m, const struct mnode *n)
 {
-    char key[96];
+    char key[96], hex[2 * sizeof(n->pass_key) + 1];
 
+    for (unsigned i = 0; i < sizeof(n->pass_key); i++)
+        snprintf(hex + 2 * i, 3, "%02x", n->pass_key[i]);
     snprintf(key, sizeof(key), "node/%s", n->name);
     put_json(m, key,
-             json_pack("{s:I,s:s,s:b}", "no", (json_int_t)n->no, "name", n->name,
-                       "draining", n->draining));
+             json_pack("{s:I,s:s,s:b,s:s,s:s,s:s}", "no", (json_int_t)n->no, "name",
+                       n->name, "draining", n->draining, "addr", n->addr, "admin",
+                       n->admin, "pass_key", hex));
 }
 
 static void put_def(struct mng *m, const struct mqueue *q)
@@ -146,21 +151,36 @@ static struct mnode *node_at(struct mng *m, node_no no)
     return n != NULL ? n : node_new(m, no, "");
 }
 
+static void load_pass_key(struct mnode *n, const char *hex)
+{
+    if (strlen(hex) != 2 * sizeof(n->pass_key))
+        return;
+    for (unsigned i = 0; i < sizeof(n->pass_key); i++) {
+        unsigned v = 0;
+
+        (void)sscanf(hex + 2 * i, "%2x", &v);
+        n->pass_key[i] = (uint8_t)v;
+    }
+}
+
 static int load_node(struct mng *m, const char *key, json_t *j, struct err *e)
 {
+    const char *name, *addr = "", *admin = "", *hex = "";
     json_int_t no;
-    const char *name;
     int draining;
     struct mnode *n;
 
-    if (json_unpack(j, "{s:I,s:s,s:b}", "no", &no, "name", &name, "draining", &draining) <
-            0 ||
+    if (json_unpack(j, "{s:I,s:s,s:b,s?s,s?s,s?s}", "no", &no, "name", &name, "draining",
+                    &draining, "addr", &addr, "admin", &admin, "pass_key", &hex) < 0 ||
         no <= 0 || no > 1000000)
         return bad(key, e);
     n = node_at(m, (node_no)no);
     if (n == NULL)
         return err_set(e, SQ_ENOMEM, "stored record %s: out of memory", key);
     strncpy(n->name, name, NAME_MAX_LEN);
+    strncpy(n->addr, addr, sizeof(n->addr) - 1);
+    strncpy(n->admin, admin, sizeof(n->admin) - 1);
+    load_pass_key(n, hex);
     n->draining = draining;
     return 0;
 }
@@ -239,6 +259,8 @@ static int load_lane(struct mng *m, struct mlane *l, json_t *j)
         if (rc < 0)
             return rc;
     }
+    for (uint32_t k = 0; k < l->n_alias; k++) /* a commit that was not confirmed then */
+        alias_fold(l, l->alias[k].from, l->alias[k].to);
     return 0;
 }
 
@@ -304,8 +326,9 @@ void mng_start(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *ou
         }
         q->map_version = m->map_version;
         queue_fit_lanes(m, q);
-        list_each(&q->lane[0].segs, s)
-            list_seg(s)->lost_ms = now_ms;
+        for (unsigned i = 0; i < q->n_lanes; i++)
+            list_each(&q->lane[i].segs, s)
+                list_seg(s)->lost_ms = now_ms;
     }
     log_info("event=term epoch=%llu queues=%zu nodes=%u", (unsigned long long)m->epoch,
              m->queues.n, m->n_nodes);

@@ -30,7 +30,7 @@ bool seg_reachable(const struct mseg *s)
 
 /* In a move of an earlier manager, or one that has just ended: perhaps a target that was
  * committed and has not heard of it, so that its report lacks what it will hold. */
-static bool is_orphan(const struct mseg *s)
+bool seg_is_orphan(const struct mseg *s)
 {
     return s->st.move != 0 && s->move == NULL;
 }
@@ -38,15 +38,15 @@ static bool is_orphan(const struct mseg *s)
 bool seg_dry(const struct mseg *s)
 {
     return s->state == SEG_LOST ||
-           (s->known && !is_orphan(s) && s->st.state == SEG_SEALED && s->st.waiting == 0 &&
-            s->st.returning == 0);
+           (s->known && !seg_is_orphan(s) && s->st.state == SEG_SEALED &&
+            s->st.waiting == 0 && s->st.returning == 0);
 }
 
 uint64_t seg_bound(const struct mseg *s)
 {
     if (s->state == SEG_LOST)
         return 0;
-    if (s->confirmed && (!s->known || is_orphan(s)))
+    if (s->confirmed && (!s->known || seg_is_orphan(s)))
         return s->capacity; /* it cannot hold more */
     if (s->st.state == SEG_SEALED)
         return s->st.waiting;
@@ -131,7 +131,6 @@ seg_id alias_of(const struct mlane *l, seg_id from)
     return 0;
 }
 
-/* Also: what led to `from` leads to `to` now, so that no alias points to an alias. */
 int alias_add(struct mlane *l, seg_id from, seg_id to)
 {
     if (l->n_alias == l->cap_alias) {
@@ -143,11 +142,24 @@ int alias_add(struct mlane *l, seg_id from, seg_id to)
         l->alias = v;
         l->cap_alias = cap;
     }
+    l->alias[l->n_alias++] = (struct map_alias){ .from = from, .to = to };
+    return 0;
+}
+
+void alias_drop(struct mlane *l, seg_id from)
+{
+    for (uint32_t i = 0; i < l->n_alias; i++)
+        if (l->alias[i].from == from) {
+            l->alias[i] = l->alias[--l->n_alias];
+            return;
+        }
+}
+
+void alias_fold(struct mlane *l, seg_id from, seg_id to)
+{
     for (uint32_t i = 0; i < l->n_alias; i++)
         if (l->alias[i].to == from)
             l->alias[i].to = to;
-    l->alias[l->n_alias++] = (struct map_alias){ .from = from, .to = to };
-    return 0;
 }
 
 void seg_todo(struct mng *m, struct mseg *s)
@@ -200,16 +212,30 @@ void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st)
     lane_touch(m, s->lane);
 }
 
+/* Certainly nobody was ever in it. (A target is not joined, it has what was moved in.) */
+static bool seg_unused(const struct mseg *s)
+{
+    const struct mlane *l = s->lane;
+
+    if (!s->confirmed)
+        return true;
+    if (s->kind != OPEN_TARGET)
+        return s->known && s->st.joined == 0 && s->st.waiting == 0 && s->st.records == 0;
+    for (uint32_t i = 0; i < l->n_alias; i++)
+        if (l->alias[i].to == s->id)
+            return false;
+    return true;
+}
+
 /* Its node came back without it, or has been silent for too long. */
 void seg_lost(struct mng *m, struct mseg *s)
 {
     struct mlane *l = s->lane;
-    bool nobody = s->known && s->st.joined == 0 && s->st.waiting == 0 && s->st.records == 0;
 
     lane_touch(m, l);
     queue_keep(m, l->q, false);
     queue_mapped(m, l->q);
-    if (nobody || !s->confirmed) {
+    if (seg_unused(s)) {
         log_info("event=segment_dropped seg=%llu node=%s", (unsigned long long)s->id,
                  s->node->name);
         seg_unlink(m, s);
@@ -222,6 +248,7 @@ void seg_lost(struct mng *m, struct mseg *s)
     s->state = SEG_LOST;
     s->lost_ms = m->now_ms;
     s->st.waiting = s->st.returning = s->st.ready = s->st.active = s->st.records = 0;
+    s->st.move = 0;
     if (list_linked(&s->in_todo))
         list_remove(&m->todo, &s->in_todo);
     seg_used(s);

@@ -222,11 +222,15 @@ void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st);
 void seg_lost(struct mng *m, struct mseg *s);
 void seg_used(struct mseg *s);
 bool seg_reachable(const struct mseg *s);
+bool seg_is_orphan(const struct mseg *s); /* in a move that we do not know */
 bool seg_dry(const struct mseg *s); /* certainly nobody in it will be popped any more */
 uint64_t seg_bound(const struct mseg *s);
 void seg_reconcile(struct mng *m, struct mseg *s);
 seg_id alias_of(const struct mlane *l, seg_id from); /* 0 = none */
 SQ_CHECK int alias_add(struct mlane *l, seg_id from, seg_id to);
+void alias_drop(struct mlane *l, seg_id from);
+/* What led to `from` leads to `to` now, so that no alias points to an alias. */
+void alias_fold(struct mlane *l, seg_id from, seg_id to);
 void lane_touch(struct mng *m, struct mlane *l);
 void lane_plan(struct mng *m, struct mlane *l); /* sums, aheads, opening, removal */
 void lane_pace(struct mng *m, struct mlane *l);

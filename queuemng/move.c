@@ -5,7 +5,9 @@
  *      '---- refused, timeout, a node gone ---> ABORTING --> over
  *
  * The commit is the moment in which the alias is stored. Before it everything aborts to
- * "nothing happened"; after it everything goes forward, however long it takes. */
+ * "nothing happened"; after it everything goes forward, however long it takes. The source
+ * is told last, when the target is known to have the tickets; so if the target is lost
+ * before that, the alias is taken back and the source goes on as if nothing had been. */
 #include "queuemng/mng_int.h"
 
 #include <assert.h>
@@ -23,7 +25,7 @@
 static const unsigned move_next[MOVE_NSTATES] = {
     [MOVE_PLANNED] = TO(MOVE_COPY) | TO(MOVE_ABORTING),
     [MOVE_COPY] = TO(MOVE_COMMITTING) | TO(MOVE_ABORTING),
-    [MOVE_COMMITTING] = TO(MOVE_CLEARING),
+    [MOVE_COMMITTING] = TO(MOVE_CLEARING) | TO(MOVE_ABORTING),
 };
 
 const char *move_state_name(enum move_state s)
@@ -53,6 +55,16 @@ static struct mmove *move_find(const struct mng *m, uint64_t id)
     return NULL;
 }
 
+/* A fresh target that its node never opened is not tried on: the next move makes its own.
+ * If it is opened after all, it is nobody's and forgotten. */
+static void target_forget(struct mng *m, struct mseg *x)
+{
+    if (x->kind != OPEN_TARGET || x->confirmed)
+        return;
+    queue_keep(m, x->lane->q, false);
+    seg_unlink(m, x);
+}
+
 static void move_free(struct mng *m, struct mmove *v)
 {
     if (v->from != NULL) {
@@ -62,6 +74,7 @@ static void move_free(struct mng *m, struct mmove *v)
     if (v->to != NULL) {
         v->to->move = NULL;
         lane_touch(m, v->to->lane);
+        target_forget(m, v->to);
     }
     v->from_node->moves--;
     v->to_node->moves--;
@@ -281,16 +294,36 @@ static void move_committed(struct mng *m, struct mmove *v)
     move_set(m, v, MOVE_CLEARING);
     m->count.moves_committed++;
     v->to->st.waiting += v->tickets; /* until its next report says it itself */
-    seg_used(v->to);
+    alias_fold(l, v->from_id, v->to_id);
     if (y != NULL) {
+        v->to->st.returning += y->st.returning;
+        v->to->st.ready += y->st.ready;
+        v->to->st.active += y->st.active;
+        v->to->st.records += y->st.records;
         y->move = NULL;
         v->from = NULL;
         y->st.waiting = 0;
         seg_unlink(m, y);
     }
+    seg_used(v->to);
     queue_mapped(m, l->q);
     lane_touch(m, l);
     move_say(m, v);
+}
+
+/* The target went before it said that it has them, and nobody was sent there: the source
+ * still has them all. */
+static void move_uncommit(struct mng *m, struct mmove *v)
+{
+    log_error("event=move_undone move=%llu to=%llu", (unsigned long long)v->id,
+              (unsigned long long)v->to_id);
+    if (v->from != NULL) {
+        alias_drop(v->from->lane, v->from_id);
+        queue_keep(m, v->from->lane->q, false);
+        queue_mapped(m, v->from->lane->q);
+    }
+    v->to_done = true;
+    move_abort(m, v, "the target is lost");
 }
 
 static void report_in(struct mng *m, struct mmove *v, const struct msg_move_status *g)
@@ -347,6 +380,25 @@ static bool was_committed(const struct mng *m, seg_id from, seg_id to)
             alias_of(x->lane, from) == alias_of(x->lane, to));
 }
 
+/* Of a committed move of an earlier manager: has the target heard of the commit? Until it
+ * has, the source keeps what it has. */
+static bool has_heard(const struct mng *m, seg_id to)
+{
+    const struct mseg *x = seg_find(m, to);
+
+    return x == NULL || x->state == SEG_LOST || (x->known && !seg_is_orphan(x));
+}
+
+static void end_unknown(struct mng *m, const struct mnode *n,
+                        const struct msg_move_status *g)
+{
+    bool commit = was_committed(m, g->from, g->to);
+
+    if (commit && g->side == MOVE_SIDE_OUT && !has_heard(m, g->to))
+        return; /* it will say it again */
+    order_end(m, n, g->move, g->from, g->to, commit);
+}
+
 void on_move_status(struct mng *m, struct mnode *n, const struct msg_move_status *g)
 {
     struct mmove *v = move_find(m, g->move);
@@ -355,7 +407,7 @@ void on_move_status(struct mng *m, struct mnode *n, const struct msg_move_status
         return;
     if (v == NULL) { /* over for us: let it be over there */
         if (g->report != MOVE_ABORTED && g->report != MOVE_COMMITTED)
-            order_end(m, n, g->move, g->from, g->to, was_committed(m, g->from, g->to));
+            end_unknown(m, n, g);
         return;
     }
     if (g->side == MOVE_SIDE_IN && n == v->to_node)
@@ -379,11 +431,17 @@ void move_orphan(struct mng *m, struct mnode *n, const struct seg_status *st)
         return;
     }
     to = alias_of(&q->lane[st->lane], st->seg);
-    if (to != 0)
+    if (to != 0 && has_heard(m, to))
         order_end(m, n, st->move, st->seg, to, true);
 }
 
 /* ---- time and loss --------------------------------------------------------------- */
+
+/* A segment that is gone, or that its node has not opened yet, has nothing to forget. */
+static bool nothing_there(const struct mseg *s)
+{
+    return s == NULL || s->state == SEG_LOST || !s->confirmed;
+}
 
 static void move_tick(struct mng *m, struct mmove *v)
 {
@@ -396,20 +454,11 @@ static void move_tick(struct mng *m, struct mmove *v)
         move_abort(m, v, "no progress");
     } else if (v->state == MOVE_COMMITTING &&
                (v->to == NULL || v->to->state == SEG_LOST)) {
-        log_error("event=move_lost move=%llu to=%llu", (unsigned long long)v->id,
-                  (unsigned long long)v->to_id);
-        if (v->from != NULL) { /* its tickets went with the target */
-            v->from->move = NULL;
-            seg_lost(m, v->from);
-            v->from = NULL;
-        }
-        move_free(m, v);
-        return;
+        move_uncommit(m, v);
     }
     if (v->state == MOVE_ABORTING) {
-        /* a node that is gone, or whose segment is, has nothing to forget */
-        v->from_done |= v->from == NULL || v->from_node->gave_up;
-        v->to_done |= v->to == NULL || v->to_node->gave_up;
+        v->from_done |= nothing_there(v->from) || v->from_node->gave_up;
+        v->to_done |= nothing_there(v->to) || v->to_node->gave_up;
         if (v->from_done && v->to_done) {
             move_free(m, v);
             return;

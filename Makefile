@@ -36,7 +36,7 @@ PROGRAMS := router segment queuemng rt_cluster seg_cluster mng_cluster segqctl
 o = $(patsubst %.c,$(B)/obj/%.o,$(1))
 link = $(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-bins: $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm
+bins: $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm $(B)/bench/fill
 
 $(B)/gen/proto/%.pb-c.c $(B)/gen/proto/%.pb-c.h: proto/%.proto
 	@mkdir -p $(B)/gen

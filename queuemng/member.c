@@ -173,6 +173,31 @@ static void seg_removed(struct mng *m, struct mseg *s)
     seg_unlink(m, s);
 }
 
+/* Lanes that had nowhere to go may have now. */
+static void lanes_look(struct mng *m)
+{
+    list_each(&m->queues, it) {
+        struct mqueue *q = container_of(it, struct mqueue, in_all);
+
+        for (unsigned i = 0; i < q->n_lanes; i++)
+            if (q->lane[i].room == 0)
+                lane_touch(m, &q->lane[i]);
+    }
+}
+
+/* Nothing behind a segment that does not open is shown to routers: elsewhere, then. It
+ * does not say which it meant; if it opens one of them yet, that is nobody's and goes. */
+void on_open_refused(struct mng *m, struct mnode *n)
+{
+    n->refused_ms = m->now_ms;
+    list_each(&n->segs, it) {
+        struct mseg *s = container_of(it, struct mseg, on_node);
+
+        if (!s->confirmed)
+            seg_lost(m, s);
+    }
+}
+
 /* The report is complete: what is not in it is not there. */
 static void node_registered(struct mng *m, struct mnode *n)
 {
@@ -202,14 +227,7 @@ static void node_registered(struct mng *m, struct mnode *n)
     pop_node_up(m, n);
     log_info("event=node_registered node=%s segments=%zu addr=%s", n->name, n->segs.n,
              n->addr);
-    /* lanes that had nowhere to go may have now */
-    list_each(&m->queues, it) {
-        struct mqueue *q = container_of(it, struct mqueue, in_all);
-
-        for (unsigned i = 0; i < q->n_lanes; i++)
-            if (q->lane[i].room == 0)
-                lane_touch(m, &q->lane[i]);
-    }
+    lanes_look(m);
 }
 
 static void take_gone(struct mng *m, struct mnode *n, seg_id id)
@@ -275,6 +293,10 @@ void members_tick(struct mng *m)
 
         if (n == NULL)
             continue;
+        if (n->refused_ms != 0 && m->now_ms - n->refused_ms >= MNG_REFUSED_MS) {
+            n->refused_ms = 0;
+            lanes_look(m);
+        }
         if (n->peer == 0)
             node_down_tick(m, n);
         else if (n->draining && n->registered && n->segs.n != 0)

@@ -371,6 +371,8 @@ static void node_msg(struct mng *m, struct mnode *n, const struct msg *g)
         log_warn("event=refused node=%s code=%d about=%s text=%s", n->name, g->error.code,
                  msg_name((enum msg_type)g->error.about),
                  log_q(g->error.text, strnlen(g->error.text, 200)));
+        if (g->error.about == MSG_SEG_OPEN && g->error.code != SQ_ESTALE)
+            on_open_refused(m, n);
         break;
     default:
         log_warn("event=unexpected node=%s type=%s", n->name, msg_name(g->type));

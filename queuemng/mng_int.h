@@ -21,6 +21,7 @@
 #define MNG_TAIL_AFTER_MS 2000  /* an unreachable tail is taken for sealed */
 #define MNG_LOST_KEEP_MS  600000 /* how long routers are told "segment_lost" */
 #define MNG_MOVE_IDLE_MS  20000 /* a move without progress is aborted */
+#define MNG_REFUSED_MS    10000 /* a node that refused a segment is not asked again for */
 #define MNG_NODE_MOVES    4     /* at one node at a time */
 #define MNG_OPEN_MAX      64    /* segments of one lane open ahead of the joins */
 #define MNG_SEG_IDS       64    /* ids reserved in the store at a time */
@@ -39,6 +40,7 @@ struct mnode { /* a segment node, for ever known by its name */
     bool gave_up;       /* silent for so long that its segments were given up */
     bool draining;
     msec_t down_ms;     /* since when there is no link */
+    msec_t refused_ms;  /* when it refused to open a segment; 0 = does not */
     uint64_t tickets, max_tickets;
     uint32_t max_segments;
     uint8_t pass_key[32];
@@ -250,6 +252,7 @@ void node_flush_ahead(struct mng *m, struct mnode *n);
 void members_tick(struct mng *m);
 void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g);
 void on_seg_status(struct mng *m, struct mnode *n, const struct msg_seg_status *g);
+void on_open_refused(struct mng *m, struct mnode *n);
 
 /* ---- move.c */
 void moves_plan(struct mng *m, struct mlane *l);   /* merges */

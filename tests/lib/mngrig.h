@@ -42,7 +42,8 @@ struct mr_wire {
 struct mr_ticket {
     seg_id seg;
     uint32_t number;
-    uint64_t position; /* last told; 0 = never */
+    uint64_t position;      /* last told; 0 = never */
+    int64_t released_at_ms; /* in its pass */
     bool left, seen, admitted;
 };
 
@@ -67,8 +68,9 @@ struct mr {
     uint32_t armed, at;
     void (*fault)(struct mr *r, int arg);
     int arg;
-    const char *story; /* for messages */
-    bool may_lose;     /* a node was killed, or the queue flushed */
+    const char *story;      /* for messages */
+    bool may_lose;          /* the queue was flushed or deleted */
+    bool refuses[MR_NODES]; /* to open segments */
 };
 
 #define MR_SAY   "%s fault at message %u"
@@ -302,6 +304,15 @@ static inline void mr_deliver(struct mr *r, const struct mr_wire *w)
     arena_reset(&r->mem);
     cr_assert_eq(msg_decode(w->type, w->body.data, w->body.len, &r->mem, &g), 0,
                  "decode %s", msg_name((enum msg_type)w->type));
+    if (w->to >= 0 && r->refuses[w->to] && g.type == MSG_SEG_OPEN) {
+        struct out_item it = { .to = l->pa, .m = { .type = MSG_ERROR } };
+
+        it.m.error.code = SQ_EUNAVAIL;
+        it.m.error.about = MSG_SEG_OPEN;
+        it.m.error.text = "too many segments";
+        mr_send(r, w->to, &it);
+        return;
+    }
     if (w->to == MR_MNG) {
         mng_msg(r->m, r->now, l->pb, &g, &r->out);
         mr_flush_mng(r);
@@ -548,10 +559,13 @@ static inline void mr_poll_all(struct mr *r)
                       (unsigned long long)k->position, (unsigned long long)a.position);
             k->position = a.position;
         } else if (a.state == PLACE_ADMITTED) {
+            cr_assert(!k->admitted || a.released_at_ms == k->released_at_ms,
+                      MR_SAY ": ticket %u was admitted twice", MR_AT(r), i);
+            k->released_at_ms = a.released_at_ms;
             k->admitted = true;
         } else if (!r->may_lose) {
-            cr_assert(k->admitted, MR_SAY ": ticket %u is gone, reason %u", MR_AT(r), i,
-                      a.reason);
+            cr_assert_fail(MR_SAY ": ticket %u is gone, reason %u", MR_AT(r), i,
+                           a.reason);
         }
     }
 }

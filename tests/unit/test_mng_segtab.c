@@ -369,6 +369,29 @@ Test(mng_segtab, without_a_fault)
     }
 }
 
+/* Two of three have no room although the manager thinks so: the third gets the tail. */
+Test(mng_segtab, a_node_that_refuses_is_left_alone)
+{
+    struct mr *r = mr_new("refused");
+    struct route_tail tail;
+
+    r->refuses[0] = r->refuses[1] = true;
+    mr_put_queue(r, QUEUE("paused", "2"));
+    mr_run(r, 500);
+    cr_assert_eq(routes_tail(r->routes, mr_queue(r), 0, &tail), 0);
+    cr_assert_eq(mr_node_no(r, tail.node), 2);
+    mr_join(r, 60);
+    r->refuses[2] = true; /* nobody has room now: asked again after a while */
+    r->refuses[0] = false;
+    mr_join(r, 15);
+    mr_run(r, 12000);
+    mr_join(r, 30);
+    mr_run(r, 2000);
+    at_rest(r);
+    places(r);
+    mr_free(r);
+}
+
 STORY(merge_restart, MERGE, restarts)
 STORY(drain_restart, DRAIN, restarts)
 STORY(both_restart, MERGE | DRAIN | RELEASE, restarts)

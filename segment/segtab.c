@@ -204,20 +204,27 @@ static void home_drop(struct segtab *t, seg_id id, const void *p, enum home_kind
         map_del(&t->homes, id);
 }
 
-/* Homes that point elsewhere by now (moved, or absorbed here) stay. */
+/* Homes that point elsewhere by now (moved, or absorbed here) stay. The rules of a queue
+ * go with its last segment: they come again with the next one. */
 void segtab_seg_free(struct segtab *t, struct seg *g)
 {
+    struct queue *q = g->queue;
+
     home_drop(t, g->b.id, g, HOME_SEG);
     for (uint32_t i = 0; i < g->b.relocs.n; i++)
         home_drop(t, g->b.relocs.v[i]->seg, g->b.relocs.v[i], HOME_RELOC);
     list_remove(&t->segs, &g->node);
-    list_remove(&g->queue->segs, &g->queued);
+    list_remove(&q->segs, &g->queued);
     if (list_linked(&g->dirty))
         list_remove(&t->dirty, &g->dirty);
     if (list_linked(&g->active))
         list_remove(&t->active, &g->active);
     body_fini(&g->b);
     free(g);
+    if (q->segs.n == 0) {
+        map_del(&t->queues, q->id);
+        queue_free(q);
+    }
 }
 
 void segtab_touch(struct segtab *t, struct seg *g)

@@ -28,7 +28,7 @@
 #define SEGTAB_ROLE_SEGMENT 2
 #define SEGTAB_ROLE_MANAGER 3
 
-struct queue { /* the rules of one queue; owned by segtab, never freed before it */
+struct queue { /* the rules of one queue; owned by segtab, freed with its last segment */
     queue_id id;
     char *name, *issuer;
     char *lanes[LANES_MAX];

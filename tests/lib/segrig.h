@@ -272,6 +272,7 @@ static inline void rig_free(struct rig *r)
 static inline void rig_open(struct rig *r, int node, seg_id seg, uint8_t kind,
                             uint32_t capacity, uint64_t ahead)
 {
+    rig_order(r, node, (struct msg) { .type = MSG_RULES, .rules = rig_rules(r) });
     rig_order(
         r, node,
         (struct msg) { .type = MSG_SEG_OPEN,

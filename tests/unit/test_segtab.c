@@ -291,6 +291,11 @@ Test(segtab, remove_needs_an_empty_sealed_segment_or_force)
     cr_assert(r->gone[2]);
     cr_assert_eq(counts().segments, 0);
     cr_assert_eq(counts().blocks, 0);
+    m = (struct msg) { .type = MSG_SEG_OPEN,
+                       .seg_open = { 1, 3, 7, 0, OPEN_TAIL, 10, 0 } };
+    r->error = 0;
+    rig_order(r, 0, m);
+    cr_assert_eq(r->error, SQ_EUNAVAIL, "its queue's rules went with the last segment");
 }
 
 Test(segtab, a_subject_has_one_ticket)

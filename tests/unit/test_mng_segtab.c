@@ -25,6 +25,16 @@ static void manager_restart(struct mr *r, int ms)
     mr_manager_new(r);
 }
 
+/* And once more, so many messages later. */
+static void restart_twice(struct mr *r, int gap)
+{
+    manager_restart(r, 0);
+    r->at += (uint32_t)gap;
+    r->arg = 0;
+    if (gap == 0)
+        r->fault = NULL;
+}
+
 /* arg: node + 3 * milliseconds */
 static void manager_cut(struct mr *r, int arg)
 {
@@ -321,6 +331,11 @@ static const struct fault restarts[] = {
     { "manager restarts", manager_restart, 0, false, false },
     { "manager restarts", manager_restart, 700, false, false },
 };
+static const struct fault twice[] = {
+    { "manager restarts twice", restart_twice, 4, false, false },
+    { "manager restarts twice", restart_twice, 11, false, false },
+    { "manager restarts twice", restart_twice, 19, false, false },
+};
 static const struct fault cuts[] = {
     { "manager link", manager_cut, 0, false, false },
     { "manager link", manager_cut, 1, false, false },
@@ -395,6 +410,8 @@ Test(mng_segtab, a_node_that_refuses_is_left_alone)
 STORY(merge_restart, MERGE, restarts)
 STORY(drain_restart, DRAIN, restarts)
 STORY(both_restart, MERGE | DRAIN | RELEASE, restarts)
+STORY(merge_twice, MERGE, twice)
+STORY(drain_twice, DRAIN, twice)
 STORY(merge_cut, MERGE, cuts)
 STORY(drain_cut, DRAIN, cuts)
 STORY(both_cut, MERGE | DRAIN | RELEASE, cuts)

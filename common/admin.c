@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "common/list.h"
+#include "common/http.h"
 #include "common/log.h"
 #include "common/net.h"
 
@@ -119,7 +120,7 @@ static void on_penalty_over(void *arg)
     int status = p->status;
 
     penalty_free(p);
-    evhttp_send_reply(req, status, admin_reason(status), NULL);
+    evhttp_send_reply(req, status, http_reason(status), NULL);
 }
 
 static bool delay(struct admin *a, struct evhttp_request *req, int status)
@@ -153,7 +154,7 @@ static void reply(struct admin *a, struct evhttp_request *req, struct admin_ans 
                      ans->body.len);
     if (ans->status == 401 && delay(a, req, ans->status))
         return;
-    evhttp_send_reply(req, ans->status, admin_reason(ans->status), NULL);
+    evhttp_send_reply(req, ans->status, http_reason(ans->status), NULL);
 }
 
 /* ---- requests ---- */

@@ -4,7 +4,6 @@
 
 #include "common/admin.h"
 
-const char *admin_reason(int status); /* "Not Found"; "Error" if unknown */
 /* %XX undone once, in place of nothing: into out. '+' is a blank if plus. False if it is
  * not well formed, has a control character, or does not fit. */
 bool admin_unescape(const char *s, size_t n, bool plus, char *out, size_t cap);

@@ -5,38 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-const char *admin_reason(int status)
-{
-    static const struct {
-        int status;
-        const char *reason;
-    } rows[] = {
-        { 200, "OK" },
-        { 201, "Created" },
-        { 202, "Accepted" },
-        { 204, "No Content" },
-        { 304, "Not Modified" },
-        { 400, "Bad Request" },
-        { 401, "Unauthorized" },
-        { 403, "Forbidden" },
-        { 404, "Not Found" },
-        { 405, "Method Not Allowed" },
-        { 409, "Conflict" },
-        { 412, "Precondition Failed" },
-        { 413, "Content Too Large" },
-        { 415, "Unsupported Media Type" },
-        { 422, "Unprocessable Content" },
-        { 428, "Precondition Required" },
-        { 429, "Too Many Requests" },
-        { 500, "Internal Server Error" },
-        { 503, "Service Unavailable" },
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++)
-        if (rows[i].status == status)
-            return rows[i].reason;
-    return "Error";
-}
+#include "common/http.h"
 
 /* What is not plain ASCII is shown as '?': a detail may quote what an outsider sent. */
 static void json_text(struct buf *b, const char *s)
@@ -66,7 +35,7 @@ void admin_problem(struct admin_ans *a, int status, const char *code, const char
     a->content_type = "application/problem+json";
     buf_reset(&a->body);
     buf_str(&a->body, "{\"title\":");
-    json_text(&a->body, admin_reason(status));
+    json_text(&a->body, http_reason(status));
     buf_printf(&a->body, ",\"status\":%d,\"code\":", status);
     json_text(&a->body, code);
     buf_str(&a->body, ",\"detail\":");

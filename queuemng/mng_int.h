@@ -1,4 +1,4 @@
-/* mng_int.h: the manager core's own structures; for queuemng/mng*.c, chain.c, place.c,
+/* mng_int.h: the manager core's own structures; for queuemng/mng*.c, mseg.c, chain.c, place.c,
  * move.c, pop.c, member.c only. Pure.
  *
  *   mng -> queues -> lanes -> segments (chain order)      nodes -> segments hosted
@@ -213,11 +213,10 @@ SQ_CHECK int queue_restore(struct mng *m, queue_id id, uint64_t version,
                            const struct queue_def *d, struct err *e);
 uint8_t queue_map_state(const struct mqueue *q);
 
-/* ---- chain.c */
+/* ---- mseg.c: one segment */
 struct mseg *seg_find(const struct mng *m, seg_id id);
 struct mseg *seg_new(struct mng *m, struct mlane *l, struct mnode *n, seg_id id,
                      uint32_t capacity, uint8_t kind, struct mseg *before);
-seg_id seg_id_take(struct mng *m);
 void seg_unlink(struct mng *m, struct mseg *s); /* out of the chain, freed */
 void seg_todo(struct mng *m, struct mseg *s);
 void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st);
@@ -228,14 +227,19 @@ bool seg_is_orphan(const struct mseg *s); /* in a move that we do not know */
 bool seg_dry(const struct mseg *s); /* certainly nobody in it will be popped any more */
 uint64_t seg_bound(const struct mseg *s);
 void seg_reconcile(struct mng *m, struct mseg *s);
+void seg_wish(struct mng *m, struct mseg *s); /* note it down, and order at once */
+void lane_pace_to(struct mng *m, const struct mlane *l, struct mnode *n);
 seg_id alias_of(const struct mlane *l, seg_id from); /* 0 = none */
 SQ_CHECK int alias_add(struct mlane *l, seg_id from, seg_id to);
 void alias_drop(struct mlane *l, seg_id from);
 /* What led to `from` leads to `to` now, so that no alias points to an alias. */
 void alias_fold(struct mlane *l, seg_id from, seg_id to);
 void lane_touch(struct mng *m, struct mlane *l);
+
+/* ---- chain.c: the plan of a lane */
 void lane_plan(struct mng *m, struct mlane *l); /* sums, aheads, opening, removal */
 void lane_pace(struct mng *m, struct mlane *l);
+seg_id seg_id_take(struct mng *m); /* never given before, and never again */
 
 /* ---- place.c */
 /* The node for a segment next to `near` (NULL ok), not `except`; NULL: no room anywhere. */

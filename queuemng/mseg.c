@@ -1,0 +1,334 @@
+/* mseg.c: one segment as the manager sees it: what its node last said (st), what it should
+ * be (confirmed, want_seal, want_next, want_remove), and the order that is given while the
+ * two differ. Nothing here waits for an answer: what was ordered is in mng.todo, and
+ * seg_reconcile() orders it again every second until a report shows it. */
+#include "queuemng/mng_int.h"
+
+#include <stdlib.h>
+
+#include "common/log.h"
+
+#define LOG_MODULE "chain"
+
+/* ---- one segment ----------------------------------------------------------------- */
+
+struct mseg *seg_find(const struct mng *m, seg_id id)
+{
+    return map_get_ptr(&m->seg_by_id, id);
+}
+
+bool seg_reachable(const struct mseg *s)
+{
+    return s->state != SEG_LOST && s->node->registered;
+}
+
+/* In a move of an earlier manager, or one that has just ended: perhaps a target that was
+ * committed and has not heard of it, so that its report lacks what it will hold. */
+bool seg_is_orphan(const struct mseg *s)
+{
+    return s->st.move != 0 && s->move == NULL;
+}
+
+bool seg_dry(const struct mseg *s)
+{
+    return s->state == SEG_LOST ||
+           (s->known && !seg_is_orphan(s) && s->st.state == SEG_SEALED &&
+            s->st.waiting == 0 && s->st.returning == 0);
+}
+
+uint64_t seg_bound(const struct mseg *s)
+{
+    if (s->state == SEG_LOST)
+        return 0;
+    if (s->confirmed && (!s->known || seg_is_orphan(s)))
+        return s->capacity; /* it cannot hold more */
+    if (s->st.state == SEG_SEALED)
+        return s->st.waiting;
+    return (uint64_t)s->st.waiting + s->capacity - s->st.joined;
+}
+
+/* Keeps node->used in step with what the segment is. */
+void seg_used(struct mseg *s)
+{
+    bool used = s->state == SEG_OPEN || s->st.waiting + s->st.returning != 0;
+
+    if (s->state == SEG_LOST)
+        used = false;
+    if (used != s->used)
+        s->node->used += used ? 1 : -1;
+    s->used = used;
+}
+
+/* before NULL = at the end of the chain. Only the end may be joined (I3). */
+struct mseg *seg_new(struct mng *m, struct mlane *l, struct mnode *n, seg_id id,
+                     uint32_t capacity, uint8_t kind, struct mseg *before)
+{
+    struct mseg *s = calloc(1, sizeof(*s));
+
+    if (s == NULL || map_set_ptr(&m->seg_by_id, id, s) < 0) {
+        free(s);
+        return NULL;
+    }
+    s->id = id;
+    s->lane = l;
+    s->node = n;
+    s->capacity = s->st.capacity = capacity;
+    s->kind = kind;
+    s->state = s->st.state = kind == OPEN_TARGET ? SEG_SEALED : SEG_OPEN;
+    s->st.seg = id;
+    s->ahead_sent = UINT64_MAX;
+    if (before != NULL)
+        list_insert_after(&l->segs, before->in_lane.prev, &s->in_lane);
+    else
+        list_push_back(&l->segs, &s->in_lane);
+    list_push_back(&n->segs, &s->on_node);
+    seg_used(s);
+    return s;
+}
+
+void seg_unlink(struct mng *m, struct mseg *s)
+{
+    struct mlane *l = s->lane;
+
+    pop_seg_gone(m, s);
+    if (s->move != NULL) { /* a move without one of its ends is over */
+        if (s->move->from == s)
+            s->move->from = NULL;
+        else
+            s->move->to = NULL;
+    }
+    l->gone_joined += s->st.joined;
+    l->gone_left += s->st.left;
+    l->gone_expired += s->st.expired;
+    l->gone_no_shows += s->st.no_shows;
+    if (list_linked(&s->in_todo))
+        list_remove(&m->todo, &s->in_todo);
+    if (s->used)
+        s->node->used--;
+    list_remove(&s->node->segs, &s->on_node);
+    list_remove(&l->segs, &s->in_lane);
+    map_del(&m->seg_by_id, s->id);
+    /* aliases to it have nowhere to go */
+    for (uint32_t i = 0; i < l->n_alias;)
+        if (l->alias[i].to == s->id)
+            l->alias[i] = l->alias[--l->n_alias];
+        else
+            i++;
+    free(s);
+}
+
+seg_id alias_of(const struct mlane *l, seg_id from)
+{
+    for (uint32_t i = 0; i < l->n_alias; i++)
+        if (l->alias[i].from == from)
+            return l->alias[i].to;
+    return 0;
+}
+
+int alias_add(struct mlane *l, seg_id from, seg_id to)
+{
+    if (l->n_alias == l->cap_alias) {
+        uint32_t cap = l->cap_alias != 0 ? l->cap_alias * 2 : 8;
+        struct map_alias *v = realloc(l->alias, cap * sizeof(*v));
+
+        if (v == NULL)
+            return SQ_ENOMEM;
+        l->alias = v;
+        l->cap_alias = cap;
+    }
+    l->alias[l->n_alias++] = (struct map_alias){ .from = from, .to = to };
+    return 0;
+}
+
+void alias_drop(struct mlane *l, seg_id from)
+{
+    for (uint32_t i = 0; i < l->n_alias; i++)
+        if (l->alias[i].from == from) {
+            l->alias[i] = l->alias[--l->n_alias];
+            return;
+        }
+}
+
+void alias_fold(struct mlane *l, seg_id from, seg_id to)
+{
+    for (uint32_t i = 0; i < l->n_alias; i++)
+        if (l->alias[i].to == from)
+            l->alias[i].to = to;
+}
+
+void seg_todo(struct mng *m, struct mseg *s)
+{
+    s->ordered_ms = 0;
+    if (!list_linked(&s->in_todo))
+        list_push_back(&m->todo, &s->in_todo);
+}
+
+void lane_touch(struct mng *m, struct mlane *l)
+{
+    if (l->dirty)
+        return;
+    l->dirty = true;
+    list_push_back(&m->dirty_lanes, &l->in_dirty);
+}
+
+static void queue_wake(struct mng *m, struct mqueue *q)
+{
+    if (q->active)
+        return;
+    q->active = true;
+    list_push_back(&m->active, &q->in_active);
+}
+
+void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st)
+{
+    struct mqueue *q = s->lane->q;
+
+    if (s->state == SEG_LOST)
+        return; /* given up: what it holds is not ours any more */
+    s->st = *st;
+    s->st.absorbed = NULL;
+    s->known = true;
+    if (!s->confirmed) {
+        s->confirmed = true;
+        queue_mapped(m, q);
+    }
+    if (st->state == SEG_SEALED && s->state == SEG_OPEN) {
+        s->state = SEG_SEALED;
+        queue_mapped(m, q);
+    }
+    if (st->state == SEG_OPEN && s->state == SEG_SEALED && !s->want_seal) {
+        s->want_seal = true; /* taken for sealed while nobody reached it, by this manager */
+        seg_todo(m, s);      /* or by an earlier one */
+    }
+    seg_used(s);
+    if (st->waiting + st->returning + st->ready != 0)
+        queue_wake(m, q);
+    lane_touch(m, s->lane);
+}
+
+/* Certainly nobody was ever in it. (A target is not joined, it has what was moved in.) */
+static bool seg_unused(const struct mseg *s)
+{
+    const struct mlane *l = s->lane;
+
+    if (!s->confirmed)
+        return true;
+    if (s->kind != OPEN_TARGET)
+        return s->known && s->st.joined == 0 && s->st.waiting == 0 && s->st.records == 0;
+    for (uint32_t i = 0; i < l->n_alias; i++)
+        if (l->alias[i].to == s->id)
+            return false;
+    return true;
+}
+
+/* Its node came back without it, or has been silent for too long. */
+void seg_lost(struct mng *m, struct mseg *s)
+{
+    struct mlane *l = s->lane;
+
+    lane_touch(m, l);
+    queue_keep(m, l->q, false);
+    queue_mapped(m, l->q);
+    if (seg_unused(s)) {
+        log_info("event=segment_dropped seg=%llu node=%s", (unsigned long long)s->id,
+                 s->node->name);
+        seg_unlink(m, s);
+        return;
+    }
+    log_error("event=segment_lost seg=%llu node=%s queue=%s waiting=%u",
+              (unsigned long long)s->id, s->node->name, l->q->def.name, s->st.waiting);
+    m->count.lost_segments++;
+    pop_seg_gone(m, s);
+    s->state = SEG_LOST;
+    s->lost_ms = m->now_ms;
+    s->st.waiting = s->st.returning = s->st.ready = s->st.active = s->st.records = 0;
+    s->st.move = 0;
+    if (list_linked(&s->in_todo))
+        list_remove(&m->todo, &s->in_todo);
+    seg_used(s);
+}
+
+/* ---- orders ---------------------------------------------------------------------- */
+
+void lane_pace_to(struct mng *m, const struct mlane *l, struct mnode *n)
+{
+    const struct pace_entry e = { .queue = l->q->id,
+                                  .lane = (uint8_t)l->no,
+                                  .min_ms = l->pace.min_ms,
+                                  .max_ms = l->pace.max_ms,
+                                  .us_per_place = l->pace.us_per_place };
+
+    node_pace(m, n, &e);
+}
+
+static void order_open(struct mng *m, struct mseg *s)
+{
+    struct msg_seg_open *o;
+
+    queue_rules_to(m, s->lane->q, s->node);
+    o = &mng_to(m, s->node->peer, MSG_SEG_OPEN)->seg_open;
+    o->epoch = m->epoch;
+    o->seg = s->id;
+    o->queue = s->lane->q->id;
+    o->lane = (uint8_t)s->lane->no;
+    o->kind = s->kind;
+    o->capacity = s->capacity;
+    o->ahead = s->ahead;
+    if (s->lane->pace.min_ms != 0)
+        lane_pace_to(m, s->lane, s->node);
+}
+
+static void order_seal(struct mng *m, const struct mseg *s)
+{
+    struct msg_seg_seal *o = &mng_to(m, s->node->peer, MSG_SEG_SEAL)->seg_seal;
+
+    o->epoch = m->epoch;
+    o->seg = s->id;
+    o->next = s->want_next;
+}
+
+static void order_next(struct mng *m, const struct mseg *s)
+{
+    struct msg_seg_next *o = &mng_to(m, s->node->peer, MSG_SEG_NEXT)->seg_next;
+
+    o->epoch = m->epoch;
+    o->seg = s->id;
+    o->next = s->want_next;
+}
+
+static void order_remove(struct mng *m, const struct mseg *s)
+{
+    struct msg_seg_remove *o = &mng_to(m, s->node->peer, MSG_SEG_REMOVE)->seg_remove;
+
+    o->epoch = m->epoch;
+    o->seg = s->id;
+    o->force = s->force;
+}
+
+/* One order at a time; the report that shows its effect brings the next. */
+void seg_reconcile(struct mng *m, struct mseg *s)
+{
+    bool next = s->want_next != 0 && s->st.next != s->want_next;
+
+    if (!seg_reachable(s))
+        return; /* stays in the list */
+    s->ordered_ms = m->now_ms;
+    if (!s->confirmed)
+        order_open(m, s);
+    else if (s->want_remove)
+        order_remove(m, s);
+    else if (s->want_seal && s->st.state != SEG_SEALED)
+        order_seal(m, s);
+    else if (next && s->st.state == SEG_SEALED)
+        order_seal(m, s); /* "sealed" may be said again, with the successor */
+    else if (next)
+        order_next(m, s);
+    else
+        list_remove(&m->todo, &s->in_todo);
+}
+
+void seg_wish(struct mng *m, struct mseg *s)
+{
+    seg_todo(m, s);
+    seg_reconcile(m, s);
+}

@@ -105,6 +105,25 @@ static int metrics_check(const struct mng_cfg *c, struct err *e)
     return 0;
 }
 
+/* A limit whose metric nobody measures would sit on its fallback for ever. */
+static int limits_check(const struct mng_cfg *c, const struct queue_def *q, struct err *e)
+{
+    const struct def_limit *l = q->limits.v;
+    const struct metric_def *m = c->metrics.v;
+
+    for (size_t i = 0; i < q->limits.n; i++) {
+        size_t k = 0;
+
+        while (k < c->metrics.n && strcmp(m[k].name, l[i].metric) != 0)
+            k++;
+        if (k == c->metrics.n)
+            return err_set(e, SQ_EINVAL,
+                           "queue %s: limits.%zu: no metric %s in metrics of this file",
+                           q->name, i, l[i].metric);
+    }
+    return 0;
+}
+
 int mng_cfg_check(const void *cfg, struct err *e)
 {
     const struct mng_cfg *c = cfg;
@@ -113,6 +132,8 @@ int mng_cfg_check(const void *cfg, struct err *e)
 
     for (size_t i = 0; rc == 0 && i < c->queues.n; i++) {
         rc = queue_def_check(&q[i], e);
+        if (rc == 0)
+            rc = limits_check(c, &q[i], e);
         for (size_t k = 0; rc == 0 && c->queues.n < 2000 && k < i; k++)
             if (strcmp(q[i].name, q[k].name) == 0)
                 rc = err_set(e, SQ_EINVAL, "queue %s is there twice", q[i].name);

@@ -5,7 +5,7 @@ set -eu
 
 build="gcc make pkg-config libc6-dev protobuf-c-compiler libevent-dev libprotobuf-c-dev
     libyaml-dev libjansson-dev libsodium-dev curl"
-tests="nodejs libcurl4-openssl-dev clang libclang-rt-14-dev llvm libcriterion-dev libhttp-parser-dev jq python3-minimal
+tests="nodejs libcurl4-openssl-dev clang libclang-rt-14-dev llvm libcriterion-dev libhttp-parser-dev jq python3
     procps prometheus prometheus-node-exporter"
 bench="nginx-light wrk curl util-linux"
 

@@ -47,7 +47,6 @@ const char *httpd_addr(const struct httpd *h);
 void httpd_drain(struct httpd *h, ev_fn done, void *arg);
 
 void httpd_set_user(struct httpd_req *req, void *user);
-void httpd_peer_ip(const struct httpd_req *req, char out[46]);
 
 /* The hot answer: composed without printf into the connection's output. headers: extra
  * header lines, each ending in CRLF ("" for none). Date, Content-Length, Cache-Control:

@@ -56,19 +56,6 @@ void httpd_set_user(struct httpd_req *req, void *user)
     req->user = user;
 }
 
-void httpd_peer_ip(const struct httpd_req *req, char out[46])
-{
-    struct net_addr a = { .len = sizeof(a.in6) };
-    char text[NET_TEXT_MAX];
-
-    out[0] = '\0';
-    if (getpeername(event_get_fd(&req->conn->event), &a.sa, &a.len) < 0)
-        return;
-    net_ip_text(&a, text);
-    if (strlen(text) < 46)
-        strcpy(out, text);
-}
-
 /* ---- output memory ---- */
 
 static void out_release(struct httpd *h, char *p, size_t cap)

@@ -74,12 +74,10 @@ const char *rpc_listen_addr(const struct rpc *r);
 /* Accepts nobody new; the channels that are there stay. */
 void rpc_unlisten(struct rpc *r);
 
-/* Dials until freed. addr may change between tries by rpc_link_addr(). `role`: what the
- * other end must be. NULL: no memory. */
+/* Dials until freed. `role`: what the other end must be. NULL: no memory. */
 struct rpc_link *rpc_dial(struct rpc *r, const char *addr, enum rpc_role role,
                           const struct rpc_calls *calls, void *ctx);
 struct rpc_chan *rpc_link_chan(const struct rpc_link *l); /* NULL while down */
-void rpc_link_addr(struct rpc_link *l, const char *addr);
 void rpc_link_free(struct rpc_link *l); /* closes without calling on_down */
 
 /* A frame: begin, append the body to the buffer, end. Nothing else in between.

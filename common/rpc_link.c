@@ -133,20 +133,6 @@ struct rpc_chan *rpc_link_chan(const struct rpc_link *l)
     return l->chan != NULL && l->chan->state == CHAN_UP ? l->chan : NULL;
 }
 
-void rpc_link_addr(struct rpc_link *l, const char *addr)
-{
-    if (strcmp(l->addr, addr) == 0)
-        return;
-    snprintf(l->addr, sizeof(l->addr), "%s", addr);
-    l->backoff_ms = BACKOFF_MIN_MS;
-    l->failures = 0;
-    if (l->name != NULL)
-        name_drop(l->name);
-    l->name = NULL;
-    if (l->chan == NULL)
-        ev_timer_at(l->timer, ev_now(l->rpc->ev));
-}
-
 void rpc_link_free(struct rpc_link *l)
 {
     if (l == NULL)

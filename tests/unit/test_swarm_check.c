@@ -101,6 +101,23 @@ Test(swarm_check, repeats_and_peak)
     cr_expect_eq(check_peak(r, 0, 1000), 0);
 }
 
+Test(swarm_check, the_even_part_of_the_releases)
+{
+    struct check_rec r[] = { { .released_ms = 100 }, { .released_ms = 100 },
+                             { .released_ms = 200 }, { .released_ms = 200 },
+                             { .released_ms = 200 }, { .released_ms = 310 },
+                             { .released_ms = 400 } };
+    struct check_steady s = check_steady(r, ARRAY_LEN(r));
+
+    cr_expect(s.moments == 4 && s.released == 4 && s.span_ms == 210);
+    s = check_steady(r, 6); /* a shorter run: 310 is the last moment now */
+    cr_expect(s.moments == 3 && s.released == 3 && s.span_ms == 100);
+    s = check_steady(r, 5);
+    cr_expect(s.moments == 2 && s.released == 0 && s.span_ms == 0);
+    s = check_steady(r, 0);
+    cr_expect(s.moments == 0 && s.released == 0);
+}
+
 Test(swarm_check, latency_percentiles)
 {
     static struct lat l;

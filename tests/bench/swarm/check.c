@@ -68,3 +68,22 @@ uint64_t check_peak(const struct check_rec *v, size_t n, int64_t window_ms)
     }
     return peak;
 }
+
+struct check_steady check_steady(const struct check_rec *v, size_t n)
+{
+    struct check_steady out = { .moments = n != 0 };
+    size_t first = 0, last = n; /* of the moments after the first, and of the last one */
+
+    for (size_t i = 1; i < n; i++) {
+        if (v[i].released_ms == v[i - 1].released_ms)
+            continue;
+        if (out.moments++ == 1)
+            first = i;
+        last = i;
+    }
+    if (out.moments >= 3) {
+        out.released = last - first;
+        out.span_ms = v[last - 1].released_ms - v[0].released_ms;
+    }
+    return out;
+}

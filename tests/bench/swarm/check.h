@@ -24,6 +24,16 @@ struct check_order check_order(struct check_rec *v, size_t n);
 /* How many of the numbers occurred before in the list. Sorts v. */
 uint64_t check_repeats(uint64_t *v, size_t n);
 
+/* The even part of a run of releases: without the first moment, which ends no known span,
+ * and the last one, at which the line may have run dry. */
+struct check_steady {
+    uint64_t released;
+    int64_t span_ms;  /* 0: fewer than three moments */
+    uint64_t moments; /* at which something was released */
+};
+/* Needs v sorted by release. */
+struct check_steady check_steady(const struct check_rec *v, size_t n);
+
 /* Most releases in any window of that length. Needs v sorted by release. */
 uint64_t check_peak(const struct check_rec *v, size_t n, int64_t window_ms);
 

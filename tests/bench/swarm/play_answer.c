@@ -97,6 +97,18 @@ static void end_session_or_rest(struct play *p, uint32_t who)
         p->at_rest++;
 }
 
+/* How long after its release a player knew. Needs a cluster on this machine's clock. Those
+ * who were let in at once, or stayed away, were not waiting for it. */
+static void see_notice(struct play *p, const struct player *x)
+{
+    int64_t us = now_wall_us() - x->released_ms * 1000;
+
+    if (x->told_ms == 0 || (x->flags & HAS_STRAYED) != 0 || us < 0)
+        return;
+    lat_add(&p->t.notice, (uint64_t)us);
+    lat_add(&p->t.notice_told, (uint64_t)us / x->told_ms);
+}
+
 static void admitted(struct play *p, uint32_t who, const struct ticket *t)
 {
     struct player *x = &p->players.v[who];
@@ -110,6 +122,7 @@ static void admitted(struct play *p, uint32_t who, const struct ticket *t)
     x->pass_hash = text_hash(t->pass, t->pass_len);
     x->id_hash = pass_id_hash(t->pass, t->pass_len);
     x->released_ms = t->released_ms;
+    see_notice(p, x);
     p->t.last_admit_us = now_us();
     if (p->t.first_admit_us == 0)
         p->t.first_admit_us = p->t.last_admit_us;
@@ -143,6 +156,7 @@ static void plan_poll(struct play *p, uint32_t who, const struct ticket *t)
     int64_t due = now_us() + (int64_t)t->poll_after_ms * 1000;
     enum player_act act = ACT_POLL;
 
+    x->told_ms = t->poll_after_ms;
     if ((x->flags & (FATE_LEAVES | FATE_VANISHES | FATE_LATE)) != 0 &&
         x->polls_to_fate-- == 0) {
         if ((x->flags & FATE_VANISHES) != 0) {

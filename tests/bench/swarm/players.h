@@ -44,6 +44,7 @@ struct player {
     int64_t sent_us;
     int64_t join_sent_us;
     int64_t join_done_us;
+    uint32_t told_ms;     /* to wait, by its last answer; 0: nothing yet */
     uint8_t token_len;
     uint8_t state;       /* enum player_state */
     uint8_t act;         /* enum player_act */

@@ -24,6 +24,7 @@ int report_make(struct report *r, const struct play *p, double seconds, struct e
     r->doubled = p->t.double_pass + p->t.moved_token + players_same_token(&p->players, h);
     r->doubled += players_same_pass(&p->players, h);
     r->peak_1s = check_peak(rec, n, 1000);
+    r->steady = check_steady(rec, n);
     if (n != 0)
         r->released_s = (double)(rec[n - 1].released_ms - rec[0].released_ms) / 1000;
     r->complete = play_done(p);
@@ -117,6 +118,11 @@ void report_text(struct buf *b, const struct report *r, const struct play *p,
     if (v->granted >= 0)
         buf_printf(b, "  granted %lld", (long long)v->granted);
     buf_byte(b, '\n');
+    if (t->notice.n != 0)
+        buf_printf(b, "told of the release after: p50 %.0f ms  p99 %.0f ms  max %.0f ms;"
+                      " at most %.2f of what they were told to wait\n",
+                   ms(&t->notice, 0.5), ms(&t->notice, 0.99), ms(&t->notice, 1),
+                   ms(&t->notice_told, 1));
     violations_text(b, r, t);
 }
 
@@ -148,6 +154,17 @@ static void status_json(struct buf *b, const struct tally *t)
                        (unsigned long long)t->status[i]);
             first = false;
         }
+}
+
+static void releases_json(struct buf *b, const struct report *r, const struct tally *t)
+{
+    buf_printf(b,
+               "\"releases\":{\"moments\":%llu,\"steady\":%llu,\"steady_ms\":%lld},",
+               (unsigned long long)r->steady.moments, (unsigned long long)r->steady.released,
+               (long long)r->steady.span_ms);
+    lat_json(b, "notice", &t->notice);
+    buf_printf(b, ",\"notice_of_told\":{\"p50\":%.3f,\"p99\":%.3f,\"max\":%.3f},",
+               ms(&t->notice_told, 0.5), ms(&t->notice_told, 0.99), ms(&t->notice_told, 1));
 }
 
 static void conns_json(struct buf *b, const struct conns_counts *c)
@@ -187,6 +204,7 @@ void report_json(struct buf *b, const struct report *r, const struct play *p,
     buf_str(b, "},\"status\":{");
     status_json(b, t);
     buf_str(b, "},");
+    releases_json(b, r, t);
     conns_json(b, conns_counts(p->conns));
     buf_str(b, ",\"latency\":{\"join\":{");
     lat_json(b, "corrected", &t->join_lat.corrected);

@@ -12,6 +12,7 @@ struct report {
     uint64_t order, grew, doubled, lost; /* all must be 0 */
     uint64_t peak_1s;        /* most releases in any second */
     double released_s;       /* from the first release to the last */
+    struct check_steady steady;
     struct check_order example;
     bool complete;           /* nobody was left waiting */
 };

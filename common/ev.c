@@ -74,6 +74,11 @@ static int64_t read_us(clockid_t id)
     return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
+int64_t ev_read_us(void)
+{
+    return read_us(CLOCK_MONOTONIC);
+}
+
 /* The questions take a const ev: that an answer is remembered is nobody's business. */
 static void refresh(const struct ev *cev)
 {
@@ -193,6 +198,8 @@ void ev_turn(struct ev *ev, bool wait)
 
     if (!wait || ev->n_posts > 0)
         flags |= EVLOOP_NONBLOCK;
+    else if (ev->calm.gap_us != 0)
+        ev_calm_down(ev, ev_read_us());
     ev->stale = true;
     if (event_base_loop(ev->base, flags) < 0)
         log_error("event loop failed errno=%d", errno);

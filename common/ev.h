@@ -21,6 +21,9 @@ void ev_free(struct ev *ev);
 void ev_run(struct ev *ev);
 void ev_stop(struct ev *ev);
 void ev_turn(struct ev *ev, bool wait); /* one turn, for tests */
+/* While turns come faster than one in two gaps, each begins at least gap_us after the one
+ * before: the same events in fewer wake-ups, for at most gap_us of latency. 0 = never. */
+void ev_coalesce(struct ev *ev, uint32_t gap_us);
 
 msec_t ev_now(const struct ev *ev);        /* monotonic, of this turn */
 int64_t ev_wall_ms(const struct ev *ev);   /* Unix time, of this turn */

@@ -20,6 +20,14 @@ struct ev_sig {
     void *arg;
 };
 
+struct ev_calm { /* ev_coalesce.c */
+    int64_t gap_us;    /* 0: off */
+    int64_t window_us; /* begin of the window in which `turns` are counted */
+    uint32_t turns;
+    bool fast;
+    uint64_t waits;
+};
+
 struct ev {
     struct event_base *base;
     int64_t mono_us, wall_us; /* of this turn, if not stale */
@@ -31,6 +39,10 @@ struct ev {
     struct ev_call *hooks; /* owned, by rank */
     size_t n_hooks;
     struct ev_sig *signals; /* owned */
+    struct ev_calm calm;
 };
+
+int64_t ev_read_us(void);                          /* CLOCK_MONOTONIC, now */
+void ev_calm_down(struct ev *ev, int64_t now_us);  /* before the next turn's wait */
 
 #endif

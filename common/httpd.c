@@ -208,6 +208,7 @@ static int start(struct httpd *h, const char *addr, struct err *e)
     h->listen_fd = net_listen(addr, true, 4096, e);
     if (h->listen_fd < 0)
         return h->listen_fd;
+    net_defer_accept(h->listen_fd);
     net_local_text(h->listen_fd, h->addr);
     h->scratch = malloc(HTTPD_SCRATCH);
     h->timer = ev_timer_new(h->ev, on_timer, h);

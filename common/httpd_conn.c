@@ -452,6 +452,9 @@ void conn_settle(struct conn *c)
 
 /* ---- beginning and end ---- */
 
+/* The first request is here already (TCP_DEFER_ACCEPT), so it is read at once; a
+ * connection for one request is then never watched at all: four system calls in its life.
+ */
 struct conn *conn_new(struct httpd *h, int fd)
 {
     struct conn *c = calloc(1, sizeof(*c));
@@ -462,16 +465,16 @@ struct conn *conn_new(struct httpd *h, int fd)
     }
     c->h = h;
     if (event_assign(&c->event, ev_base(h->ev), fd, EV_READ | EV_PERSIST, on_event, c) <
-            0 ||
-        event_add(&c->event, NULL) < 0) {
+        0) {
         close(fd);
         free(c);
         return NULL;
     }
-    c->interest = EV_READ;
     h->counts.accepted++;
     h->counts.conns_now++;
     wait_for(c, WAIT_HEAD, true);
+    conn_dirty(c);
+    conn_read(c);
     return c;
 }
 

@@ -210,6 +210,11 @@ int net_listen(const char *addr, bool reuse_port, int backlog, struct err *e)
     return fd;
 }
 
+void net_defer_accept(int listen_fd)
+{
+    set_opt(listen_fd, IPPROTO_TCP, TCP_DEFER_ACCEPT, 1);
+}
+
 /* Errors of the connection that was just taken from the queue, not of the listener. */
 static bool is_peer_error(int err)
 {

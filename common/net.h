@@ -33,6 +33,9 @@ SQ_CHECK int net_resolve(struct net_addr *a, const char *text, struct err *e);
 /* A listening descriptor. reuse_port: several processes share the port. The options of
  * accepted sockets are inherited from it, so an accept costs one system call. */
 SQ_CHECK int net_listen(const char *addr, bool reuse_port, int backlog, struct err *e);
+/* A connection is reported when its first bytes are there (or after a second or so), which
+ * saves a wake-up for each. Where that cannot be had, nothing changes. */
+void net_defer_accept(int listen_fd);
 /* A descriptor; SQ_EBUSY: nobody is waiting; SQ_EFULL: no descriptors or memory left
  * (stop accepting for a while, or the loop spins); SQ_ESYS: the listener is broken. */
 SQ_CHECK int net_accept(int listen_fd, struct net_addr *peer);

@@ -137,7 +137,6 @@ void httpd_conn_gone(struct httpd *h);
 struct conn *conn_new(struct httpd *h, int fd); /* NULL: no memory, fd closed */
 void conn_settle(struct conn *c);
 void conn_free(struct conn *c);
-void conn_go_on(struct conn *c); /* with input that a limit has left */
 void conn_overdue(struct conn *c);
 void conn_dirty(struct conn *c);
 static inline void conn_end(struct conn *c, enum conn_end why)
@@ -146,6 +145,13 @@ static inline void conn_end(struct conn *c, enum conn_end why)
         c->end = why;
     conn_dirty(c);
 }
+
+/* httpd_in.c */
+void conn_read(struct conn *c);
+void conn_go_on(struct conn *c); /* with input that a limit has left */
+void conn_linger_read(struct conn *c); /* what still comes is thrown away */
+void in_free(struct conn *c);
+void busy_give(struct conn *c);
 
 /* httpd_out.c */
 bool out_pending(const struct conn *c);

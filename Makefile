@@ -31,12 +31,13 @@ SEGMENT_C := $(filter-out segment/main.c segment/seg_cluster.c,$(wildcard segmen
 CTL_C := $(wildcard queuemng/segqctl*.c)
 QUEUEMNG_C := $(filter-out queuemng/main.c queuemng/mng_cluster.c $(CTL_C),$(wildcard queuemng/*.c))
 SWARM_C := $(wildcard tests/bench/swarm/*.c)
+LOAD_C := $(wildcard tests/bench/load/*.c)
 PROGRAMS := router segment queuemng rt_cluster seg_cluster mng_cluster segqctl
 
 o = $(patsubst %.c,$(B)/obj/%.o,$(1))
 link = $(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-bins: $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm $(B)/bench/fill
+bins: $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm $(B)/bench/fill $(B)/bench/load
 
 $(B)/gen/proto/%.pb-c.c $(B)/gen/proto/%.pb-c.h: proto/%.proto
 	@mkdir -p $(B)/gen
@@ -71,9 +72,13 @@ SIM := $(patsubst tests/sim/%.c,$(B)/sim/%,$(wildcard tests/sim/sim_*.c))
 FUZZ := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
 SWARM_LIB := $(call o,$(filter-out %/main.c,$(SWARM_C)))
+LOAD_LIB := $(call o,$(filter-out %/main.c,$(LOAD_C)) tests/bench/swarm/lat.c)
 SIM_LIB := $(call o,$(wildcard tests/lib/sim*.c))
 tests: $(UNIT) $(SIM)
 $(B)/unit/test_swarm%: $(B)/obj/tests/unit/test_swarm%.o $(SWARM_LIB) $(B)/libsegq.a
+	@mkdir -p $(@D) && echo "  ld $@"
+	@$(link) -lcriterion
+$(B)/unit/test_load: $(B)/obj/tests/unit/test_load.o $(LOAD_LIB) $(B)/libsegq.a
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link) -lcriterion
 $(B)/unit/test_segqctl: $(B)/obj/tests/unit/test_segqctl.o $(call o,$(filter-out %/segqctl.c,$(CTL_C))) $(B)/libsegq.a
@@ -88,9 +93,22 @@ $(B)/sim/%: $(B)/obj/tests/sim/%.o $(SIM_LIB) $(B)/libcores.a $(B)/libsegq.a
 $(B)/fuzz/%: $(B)/obj/tests/fuzz/%.o $(B)/libcores.a $(B)/libsegq.a
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link) -lhttp_parser
+$(B)/bench/load: $(call o,tests/bench/load/main.c) $(LOAD_LIB) $(B)/libsegq.a
+	@mkdir -p $(@D) && echo "  ld $@"
+	@$(link)
 $(B)/bench/%: $(B)/obj/tests/bench/%.o $(B)/libcores.a $(B)/libsegq.a
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link)
+$(B)/guard/trace: $(call o,$(wildcard tests/guard/trace*.c)) $(B)/libcores.a $(B)/libsegq.a
+	@mkdir -p $(@D) && echo "  ld $@"
+	@$(link)
+$(B)/guard/count.so: tests/guard/count.c tests/guard/count.h
+	@mkdir -p $(@D) && echo "  ld $@"
+	@$(CC) -std=gnu11 $(WARN) -O2 -g -fPIC -I. -shared -o $@ $<
+$(B)/guard/counts: $(call o,tests/guard/counts.c)
+	@mkdir -p $(@D) && echo "  ld $@"
+	@$(link)
+guards: $(B)/guard/trace $(B)/guard/count.so $(B)/guard/counts
 bench-core: $(BENCH)
 	for b in $(BENCH); do $$b || exit 1; done
 
@@ -144,6 +162,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
-.PHONY: bins tests help run demo test test-asan check layers sim fuzz fuzz-bins bench-core bench-poll deps deps-test clean
+.PHONY: bins tests help run demo test test-asan check layers sim fuzz fuzz-bins guards bench-core bench-poll deps deps-test clean
 .SECONDARY:
 .DEFAULT_GOAL := help

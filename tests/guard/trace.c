@@ -1,0 +1,286 @@
+/* trace.c: the hot paths on fixed traces with fixed seeds, for counting instructions.
+ *
+ *   trace rank|join|leave|poll|router|browser|router-join N
+ *
+ * rank is the line alone. join, leave and poll are the segment node's core as its shell
+ * runs it: a batch's frame decoded, done, the answer's frame encoded. router and browser
+ * (the same with 680 bytes of headers) are polls through the real router, router-join is
+ * joins. instructions.sh runs each under callgrind. */
+#include "tests/guard/trace.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/codec.h"
+#include "common/log.h"
+#include "common/rng.h"
+#include "segment/segq.h"
+#include "segment/segtab.h"
+
+#define WAITING 131072u /* a power of two: odd steps visit every one of them once */
+#define STEP    40503u
+#define SEG     1
+
+void trace_die(const char *what)
+{
+    fprintf(stderr, "trace: %s\n", what);
+    exit(1);
+}
+
+/* ---- what is counted --------------------------------------------------------------- */
+
+struct work {
+    void (*fn)(struct work *w, uint32_t n);
+    struct segq *q;
+    const uint32_t *v;
+    struct segtab *t;
+    struct arena mem;
+    struct buf out;
+    struct buf *frames; /* requests, TRACE_BATCH in each; they come again and again */
+    uint32_t n_frames;
+    uint64_t sink; /* what was computed, so that it is not left out */
+    union {
+        struct place_ans place[TRACE_BATCH];
+        struct append_ans append[TRACE_BATCH];
+        struct drop_ans drop[TRACE_BATCH];
+    } ans;
+};
+
+/* Its name is on callgrind's command line. */
+void trace_counted(struct work *w, uint32_t n);
+__attribute__((noinline)) void trace_counted(struct work *w, uint32_t n)
+{
+    w->fn(w, n);
+}
+
+static void do_rank(struct work *w, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (segq_is_alive(w->q, w->v[i]))
+            w->sink += segq_rank(w->q, w->v[i]);
+}
+
+/* A frame's way through the node, as segment/seg_frames.c goes it. */
+static void do_frame(struct work *w, const struct buf *in, enum msg_type type)
+{
+    struct seg_now now = { 1000, 1700000000000 };
+    struct msg q, a = { 0 };
+
+    if (msg_decode((uint16_t)type, in->data, in->len, &w->mem, &q) < 0)
+        trace_die("a request does not decode");
+    memset(&w->ans, 0, sizeof(w->ans));
+    if (type == MSG_PLACE) {
+        a.type = MSG_PLACE_ANS;
+        a.place_ans = (struct msg_place_ans) { q.place.n, w->ans.place };
+        segtab_place(w->t, now, q.place.req, q.place.n, w->ans.place, &w->mem);
+        w->sink += w->ans.place[0].state == PLACE_WAITING;
+    } else if (type == MSG_APPEND) {
+        a.type = MSG_APPEND_ANS;
+        a.append_ans = (struct msg_append_ans) { q.append.n, w->ans.append };
+        segtab_append(w->t, now, q.append.req, q.append.n, w->ans.append);
+        w->sink += w->ans.append[0].state == APPEND_OK;
+    } else {
+        a.type = MSG_DROP_ANS;
+        a.drop_ans = (struct msg_drop_ans) { q.drop.n, w->ans.drop };
+        segtab_drop(w->t, now, q.drop.req, q.drop.n, w->ans.drop);
+        w->sink += w->ans.drop[0].state == DROP_OK;
+    }
+    buf_reset(&w->out);
+    if (msg_encode(&a, &w->out) < 0)
+        trace_die("an answer does not encode");
+    arena_reset(&w->mem);
+}
+
+static void do_frames(struct work *w, uint32_t n, enum msg_type type)
+{
+    for (uint32_t i = 0; i < n / TRACE_BATCH; i++)
+        do_frame(w, &w->frames[i % w->n_frames], type);
+}
+
+static void do_places(struct work *w, uint32_t n)
+{
+    do_frames(w, n, MSG_PLACE);
+}
+
+static void do_appends(struct work *w, uint32_t n)
+{
+    do_frames(w, n, MSG_APPEND);
+}
+
+static void do_drops(struct work *w, uint32_t n)
+{
+    do_frames(w, n, MSG_DROP);
+}
+
+/* ---- the line ---------------------------------------------------------------------- */
+
+static void trace_rank(uint32_t n)
+{
+    uint32_t *v = malloc(n * sizeof(*v)), number;
+    struct work w = { .fn = do_rank, .v = v };
+    struct block_pool pool;
+    struct segq q;
+    struct rng r;
+
+    if (v == NULL)
+        trace_die("no memory");
+    rng_seed(&r, 1);
+    for (uint32_t i = 0; i < n; i++)
+        v[i] = (uint32_t)rng_below(&r, WAITING);
+    block_pool_init(&pool, UINT32_MAX);
+    segq_init(&q, &pool);
+    for (uint32_t i = 0; i < WAITING; i++)
+        if (segq_append(&q, 100, &number) < 0)
+            trace_die("no memory");
+    w.q = &q;
+    trace_counted(&w, n);
+    if (w.sink == 0)
+        trace_die("nobody had a rank");
+    segq_fini(&q);
+    block_pool_fini(&pool);
+    free(v);
+}
+
+/* ---- the node's core --------------------------------------------------------------- */
+
+static int no_pass(void *ctx, const struct seg_pass *p, char *out)
+{
+    (void)ctx;
+    (void)p;
+    (void)out;
+    return -1;
+}
+
+static void step(struct segtab *t, struct segtab_in in)
+{
+    struct outbox out;
+
+    in.now = (struct seg_now) { 1000, 1700000000000 };
+    in.peer = 1;
+    outbox_init(&out);
+    segtab_step(t, &in, &out);
+    outbox_fini(&out);
+}
+
+static void order(struct segtab *t, struct msg m)
+{
+    step(t, (struct segtab_in) { .kind = SEGTAB_MSG, .msg = &m });
+}
+
+static struct segtab *node(void)
+{
+    struct segtab_opts o = { .max_tickets = 1 << 22,
+                             .max_segments = 10,
+                             .addr = "",
+                             .admin = "",
+                             .make_pass = no_pass };
+    struct segtab *t = segtab_new(&o);
+
+    if (t == NULL)
+        trace_die("no memory");
+    step(t, (struct segtab_in) { .kind = SEGTAB_UP, .role = 3, .name = "m" });
+    order(t, (struct msg) { .type = MSG_NODE_OK, .node_ok = { 1, 1 } });
+    order(t, (struct msg) { .type = MSG_RULES,
+                            .rules = { .epoch = 1,
+                                       .queue = 1,
+                                       .name = "q",
+                                       .issuer = "i",
+                                       .idle_ms = { 60000, 60000, 60000 },
+                                       .n_lanes = 1,
+                                       .lanes = { "default" } } });
+    order(t, (struct msg) { .type = MSG_SEG_OPEN,
+                            .seg_open = { 1, SEG, 1, 0, OPEN_TAIL, 1 << 21, 0 } });
+    return t;
+}
+
+static void fill(struct segtab *t, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct append_req q = { .seg = SEG };
+        struct append_ans a;
+
+        segtab_append(t, (struct seg_now) { 1000, 1700000000000 }, &q, 1, &a);
+        if (a.state != APPEND_OK)
+            trace_die("a join is refused");
+    }
+}
+
+static void frame(struct buf *out, enum msg_type type, uint32_t first)
+{
+    struct place_req p[TRACE_BATCH];
+    struct append_req a[TRACE_BATCH];
+    struct drop_req d[TRACE_BATCH];
+    struct msg m = { .type = type };
+
+    for (uint32_t i = 0; i < TRACE_BATCH; i++) {
+        uint32_t number = (first + i) * STEP % WAITING;
+
+        p[i] = (struct place_req) { SEG, number, CLIENT_GAME };
+        a[i] = (struct append_req) { .seg = SEG, .client = CLIENT_GAME };
+        d[i] = (struct drop_req) { SEG, number };
+    }
+    if (type == MSG_PLACE)
+        m.place = (struct msg_place) { TRACE_BATCH, p };
+    else if (type == MSG_APPEND)
+        m.append = (struct msg_append) { TRACE_BATCH, a };
+    else
+        m.drop = (struct msg_drop) { TRACE_BATCH, d };
+    buf_init(out);
+    if (msg_encode(&m, out) < 0)
+        trace_die("a request does not encode");
+}
+
+static void trace_node(enum msg_type type, uint32_t n)
+{
+    struct work w = { .t = node(), .n_frames = n / TRACE_BATCH };
+
+    w.fn = type == MSG_PLACE ? do_places : type == MSG_APPEND ? do_appends : do_drops;
+    w.frames = calloc(w.n_frames, sizeof(*w.frames));
+    if (w.frames == NULL)
+        trace_die("no memory");
+    arena_init(&w.mem);
+    buf_init(&w.out);
+    fill(w.t, WAITING);
+    for (uint32_t i = 0; i < w.n_frames; i++)
+        frame(&w.frames[i], type, i * TRACE_BATCH);
+    trace_counted(&w, n);
+    if (w.sink != w.n_frames)
+        trace_die("an answer is not the expected one");
+    for (uint32_t i = 0; i < w.n_frames; i++)
+        buf_fini(&w.frames[i]);
+    free(w.frames);
+    buf_fini(&w.out);
+    arena_fini(&w.mem);
+    segtab_free(w.t);
+}
+
+int main(int argc, char **argv)
+{
+    const char *what = argc == 3 ? argv[1] : "";
+    uint32_t n = argc == 3 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
+
+    if (n < TRACE_BATCH || n % TRACE_BATCH != 0 || n > WAITING / 2) {
+        fprintf(stderr, "usage: trace rank|join|leave|poll|router|browser|router-join N\n"
+                        "N: a multiple of 64, at most 65536\n");
+        return 2;
+    }
+    log_set_level(LOG_ERROR);
+    if (strcmp(what, "rank") == 0)
+        trace_rank(n);
+    else if (strcmp(what, "poll") == 0)
+        trace_node(MSG_PLACE, n);
+    else if (strcmp(what, "join") == 0)
+        trace_node(MSG_APPEND, n);
+    else if (strcmp(what, "leave") == 0)
+        trace_node(MSG_DROP, n);
+    else if (strcmp(what, "router") == 0)
+        trace_router(TRACE_POLL, n);
+    else if (strcmp(what, "browser") == 0)
+        trace_router(TRACE_POLL_BROWSER, n);
+    else if (strcmp(what, "router-join") == 0)
+        trace_router(TRACE_JOIN, n);
+    else
+        return 2;
+    return 0;
+}

@@ -1,0 +1,291 @@
+/* trace_router.c: requests through the real httpd, router and links, in one process.
+ *
+ * 64 connections ask, then the loop turns until all have their answers: the same turns
+ * and batches every time. The segment node at the other end of the link is made up and
+ * answers at once; its callback is left out of the count (--toggle-collect=node_frame),
+ * its end of the link is not. The map is put in by hand: there is no manager. */
+#include "tests/guard/trace.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/codec.h"
+#include "router/routes.h"
+#include "router/router_service.h"
+
+#define WAITING 1000000u
+#define SEG     1
+
+struct client {
+    int fd;
+    bool waits;
+    size_t got;
+    char in[4096];
+};
+
+static struct {
+    struct ev *ev;
+    struct router *r;
+    struct router_cfg cfg;
+    struct rpc *node;
+    struct arena mem;
+    struct client client[TRACE_BATCH];
+    enum trace_request kind;
+    uint32_t asked, left;
+    union {
+        struct place_ans place[MSG_BATCH_MAX];
+        struct append_ans append[MSG_BATCH_MAX];
+    } ans;
+} w;
+
+/* What a browser sends along, about 680 bytes. */
+static const char browser_headers[] =
+    "Connection: keep-alive\r\n"
+    "sec-ch-ua: \"Chromium\";v=\"124\", \"Not-A.Brand\";v=\"99\", \"Browser\";v=\"124\"\r\n"
+    "sec-ch-ua-mobile: ?0\r\n"
+    "sec-ch-ua-platform: \"Windows\"\r\n"
+    "User-Agent: Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, "
+    "like Gecko) Chrome/124.0.0.0 Safari/537.36\r\n"
+    "Accept: application/json, text/plain, */*\r\n"
+    "Sec-Fetch-Site: same-origin\r\n"
+    "Sec-Fetch-Mode: cors\r\n"
+    "Sec-Fetch-Dest: empty\r\n"
+    "Referer: https://play.example.com/q/login\r\n"
+    "Accept-Encoding: gzip, deflate, br, zstd\r\n"
+    "Accept-Language: en-US,en;q=0.9,de;q=0.8\r\n"
+    "Cookie: session=0123456789abcdef0123456789abcdef; theme=dark\r\n";
+
+/* ---- the segment node ---------------------------------------------------------------- */
+
+static void answer_places(const struct msg *q, struct msg *a)
+{
+    a->type = MSG_PLACE_ANS;
+    a->place_ans = (struct msg_place_ans) { q->place.n, w.ans.place };
+    for (uint32_t i = 0; i < q->place.n; i++)
+        w.ans.place[i] = (struct place_ans) { .state = PLACE_WAITING,
+                                              .position = q->place.req[i].number + 1,
+                                              .poll_after_ms = 30000 };
+}
+
+static void answer_appends(const struct msg *q, struct msg *a)
+{
+    a->type = MSG_APPEND_ANS;
+    a->append_ans = (struct msg_append_ans) { q->append.n, w.ans.append };
+    for (uint32_t i = 0; i < q->append.n; i++)
+        w.ans.append[i] = (struct append_ans) { .state = APPEND_OK,
+                                                .client = q->append.req[i].client,
+                                                .number = WAITING / 2 + i,
+                                                .issued_s = 1700000000,
+                                                .poll_after_ms = 30000,
+                                                .position = WAITING / 2 + i + 1,
+                                                .seg = SEG };
+}
+
+/* Not static: its name is on callgrind's command line. */
+void node_frame(void *ctx, struct rpc_chan *ch, const struct frame *f);
+__attribute__((noinline)) void node_frame(void *ctx, struct rpc_chan *ch,
+                                          const struct frame *f)
+{
+    struct msg q, a = { 0 };
+
+    (void)ctx;
+    if (msg_decode(f->type, f->body, f->len, &w.mem, &q) < 0)
+        trace_die("a frame of the router does not decode");
+    if (q.type == MSG_PLACE)
+        answer_places(&q, &a);
+    else if (q.type == MSG_APPEND)
+        answer_appends(&q, &a);
+    else
+        trace_die("a frame of another kind");
+    if (msg_encode(&a, rpc_begin(ch)) < 0 || rpc_end(ch, (uint16_t)a.type, f->rid) < 0)
+        trace_die("no memory for an answer");
+    arena_reset(&w.mem);
+}
+
+static const char *start_node(void)
+{
+    static const struct rpc_calls calls = { .on_frame = node_frame };
+    struct rpc_opts o = { .role = RPC_SEGMENT,
+                          .node = "node",
+                          .incarnation = 1,
+                          .link_key = w.r->keys.link,
+                          .heartbeat_ms = 60000 };
+    struct err e = { 0 };
+
+    if (rpc_new(&w.node, w.ev, &o, &e) < 0 ||
+        rpc_listen(w.node, "127.0.0.1:0", 1u << RPC_ROUTER, &calls, NULL, &e) < 0)
+        trace_die(e.text);
+    return rpc_listen_addr(w.node);
+}
+
+/* ---- the router ---------------------------------------------------------------------- */
+
+static void put_map(const char *addr)
+{
+    static const uint8_t keys[1][32] = { { 1 } };
+    struct map_node node = { 1, "node", addr };
+    struct map_seg seg = { SEG, 1, SEG_OPEN };
+    struct map_lane lane = { .name = "default", .n_segs = 1, .segs = &seg };
+    struct map_queue q = { 7, "login", QUEUE_OPEN, 1, &lane };
+    struct msg_map m = { .epoch = 1,
+                         .version = 1,
+                         .next_seg = 2,
+                         .n_nodes = 1,
+                         .n_queues = 1,
+                         .nodes = &node,
+                         .queues = &q,
+                         .n_keys = 1,
+                         .keys = keys };
+    struct queue_stats s = { .id = 7,
+                             .rate_milli_per_s = 1000000,
+                             .limited_by = "fixed",
+                             .n_lanes = 1,
+                             .lane = { { WAITING, 1000000 } } };
+
+    if (routes_apply(w.r->routes, &m) < 0)
+        trace_die("the map is refused");
+    routes_stats(w.r->routes, &(struct msg_stats) { 1, &s });
+    router_map_changed(w.r);
+}
+
+static void start_router(void)
+{
+    static char dir[] = "/tmp/segq-trace-XXXXXX", secret[sizeof(dir) + 8];
+    struct err e = { 0 };
+    int rc;
+
+    if (mkdtemp(dir) == NULL)
+        trace_die("no folder in /tmp");
+    snprintf(secret, sizeof(secret), "%s/secret", dir);
+    w.cfg = (struct router_cfg) { .node = "router",
+                                  .listen = "127.0.0.1:0",
+                                  .admin = "127.0.0.1:0",
+                                  .secret_file = secret,
+                                  .log_file = "",
+                                  .create_keys = true,
+                                  .max_conns = 1000,
+                                  .request_timeout = 60000,
+                                  .heartbeat = 60000 };
+    rc = router_new(&w.r, w.ev, &w.cfg, &e);
+    unlink(secret);
+    rmdir(dir);
+    if (rc < 0)
+        trace_die(e.text);
+}
+
+/* ---- clients ------------------------------------------------------------------------- */
+
+static void dial(struct client *c, uint16_t port)
+{
+    struct sockaddr_in a = { .sin_family = AF_INET,
+                             .sin_port = htons(port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    int on = 1;
+
+    c->fd = socket(AF_INET, SOCK_STREAM, 0);
+    if (c->fd < 0 || connect(c->fd, (struct sockaddr *)&a, sizeof(a)) < 0 ||
+        fcntl(c->fd, F_SETFL, O_NONBLOCK) < 0 ||
+        setsockopt(c->fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on)) < 0)
+        trace_die("cannot connect");
+}
+
+static int compose(char *out, size_t cap)
+{
+    struct token t = { .seg = SEG, .issued_s = 1700000000, .client = CLIENT_BROWSER };
+    char text[TOKEN_TEXT_LEN];
+
+    if (w.kind == TRACE_JOIN)
+        return snprintf(out, cap,
+                        "POST /v1/queues/login/tickets HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n"
+                        "Content-Length: 20\r\n\r\n{\"client\":\"browser\"}");
+    t.number = w.asked * 40503u % WAITING;
+    token_write(&t, &w.r->keys.token, text);
+    return snprintf(out, cap, "GET /v1/tickets/%.*s HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n%s\r\n",
+                    TOKEN_TEXT_LEN, text,
+                    w.kind == TRACE_POLL_BROWSER ? browser_headers : "");
+}
+
+static void ask(struct client *c)
+{
+    char text[2048];
+    int n = compose(text, sizeof(text));
+
+    if (n <= 0 || (size_t)n >= sizeof(text) || send(c->fd, text, (size_t)n, 0) != n)
+        trace_die("cannot ask");
+    c->waits = true;
+    c->got = 0;
+    w.asked++;
+    w.left++;
+}
+
+static void hear(struct client *c)
+{
+    ssize_t n;
+
+    if (!c->waits)
+        return;
+    n = recv(c->fd, c->in + c->got, sizeof(c->in) - 1 - c->got, 0);
+    if (n < 0 && (errno == EAGAIN || errno == EINTR))
+        return;
+    if (n <= 0)
+        trace_die("a connection ended");
+    c->got += (size_t)n;
+    c->in[c->got] = '\0';
+    if (c->in[c->got - 1] != '}') /* the answer's last byte */
+        return;
+    if (strncmp(c->in, w.kind == TRACE_JOIN ? "HTTP/1.1 201" : "HTTP/1.1 200", 12) != 0 ||
+        strstr(c->in, "\"state\":\"waiting\"") == NULL)
+        trace_die(c->in);
+    c->waits = false;
+    w.left--;
+}
+
+static void one_round(void)
+{
+    for (uint32_t i = 0; i < TRACE_BATCH; i++)
+        ask(&w.client[i]);
+    while (w.left > 0) {
+        ev_turn(w.ev, true);
+        for (uint32_t i = 0; i < TRACE_BATCH; i++)
+            hear(&w.client[i]);
+    }
+}
+
+static void start(void)
+{
+    struct err e = { 0 };
+    uint16_t port;
+
+    if (keys_init(&e) < 0 || ev_new(&w.ev, &e) < 0)
+        trace_die(e.text);
+    arena_init(&w.mem);
+    start_router();
+    put_map(start_node());
+    while (!router_is_ready(w.r))
+        ev_turn(w.ev, true);
+    port = (uint16_t)atoi(strrchr(httpd_addr(w.r->httpd), ':') + 1);
+    for (uint32_t i = 0; i < TRACE_BATCH; i++)
+        dial(&w.client[i], port);
+}
+
+void trace_router(enum trace_request kind, uint32_t n)
+{
+    w.kind = kind;
+    start();
+    one_round(); /* pools and buffers are there from now on */
+    for (uint32_t i = 0; i < n; i += TRACE_BATCH)
+        one_round();
+    for (uint32_t i = 0; i < TRACE_BATCH; i++)
+        close(w.client[i].fd);
+    router_free(w.r);
+    rpc_free(w.node);
+    ev_free(w.ev);
+    arena_fini(&w.mem);
+}

@@ -5,16 +5,19 @@
 
 Rows run one after the other, each measuring segq and its peers in turns. Writes bench.json,
 bench.md and charts/*.svg into DIR (build/bench). --quick: small counts, one short round: it
-shows that every row can be measured, its figures mean nothing. Exit 0 whatever the figures
-are; 1: a row could not be measured; 2: wrong arguments.
+shows that every row can be measured, its figures mean nothing. Ctrl-C: what was measured so
+far is written. Exit 0 whatever the figures are; 1: a row could not be measured; 2: wrong
+arguments; 130: ended by Ctrl-C.
 """
 import argparse
 import importlib
 import json
+import math
 import os
 import pkgutil
 import random
 import shutil
+import signal
 import socket
 import sys
 import tempfile
@@ -27,6 +30,8 @@ sys.path.insert(0, HERE)
 import rows  # noqa: E402
 from kit import machine, report  # noqa: E402
 from kit.procs import Failed  # noqa: E402
+
+BUDGET_S = 15 * 60
 
 
 class Ctx:
@@ -46,7 +51,7 @@ class Ctx:
         return max(n // 100, 1000) if self.quick else n
 
     def say(self, text):
-        print(f"  {time.strftime('%H:%M:%S')}  {text}", file=sys.stderr, flush=True)
+        say(text)
 
     def on_core(self, core):
         return ["taskset", "-c", str(core)] if self.cores > 1 else []
@@ -69,8 +74,16 @@ class Ctx:
         self._ends.append(fn)
 
     def end(self):
+        """Everything is tried, whatever one of them says."""
         while self._ends:
-            self._ends.pop()()
+            try:
+                self._ends.pop()()
+            except Exception as e:
+                print(f"  cleaning up: {e!r}", file=sys.stderr)
+
+
+def say(text):
+    print(f"  {time.strftime('%H:%M:%S')}  {text}", file=sys.stderr, flush=True)
 
 
 def parse(argv):
@@ -81,22 +94,135 @@ def parse(argv):
     a.add_argument("--quick", action="store_true")
     a.add_argument("--out", default="build/bench")
     a.add_argument("--build", default="build/rel")
+    a.add_argument("--row-limit", type=float, help="seconds after which a row is given up "
+                   "(300; quick: 60)")
     a.add_argument("--list", action="store_true", help="the ids of the rows")
-    return a.parse_args(argv)
+    args = a.parse_args(argv)
+    if args.rounds < 1 or not args.seconds > 0:
+        a.error("--rounds and --seconds must be above 0")
+    args.row_limit = args.row_limit or (60 if args.quick else 300)
+    return args
 
 
 def find_rows(only):
     """rows/*.py in the order of ORDER; each has ID, ORDER and run(ctx) -> list of rows."""
     mods = [importlib.import_module(f"rows.{m.name}") for m in pkgutil.iter_modules(rows.__path__)]
-    mods.sort(key=lambda m: m.ORDER)
+    mods = sorted((m for m in mods if hasattr(m, "ID")), key=lambda m: m.ORDER)
     if not only:
         return mods
     wanted = only.split(",")
     unknown = set(wanted) - {m.ID for m in mods}
     if unknown:
-        sys.exit(f"bench.py: no such row: {', '.join(sorted(unknown))}; there are "
-                 + ", ".join(m.ID for m in mods))
+        print(f"bench.py: no such row: {', '.join(sorted(unknown))}; there are "
+              + ", ".join(m.ID for m in mods), file=sys.stderr)
+        sys.exit(2)
     return [m for m in mods if m.ID in wanted]
+
+
+# ---- how long it will take -------------------------------------------------------------
+
+
+def earlier(args):
+    """{row id: seconds} of the last run into the same folder with the same settings."""
+    try:
+        with open(os.path.join(args.out, "bench.json")) as f:
+            last = json.load(f)
+        return last["took"] if last["settings"] == settings(args) else {}
+    except (OSError, ValueError, KeyError):
+        return {}
+
+
+def settings(args):
+    return {"quick": args.quick, "rounds": args.rounds, "seconds": args.seconds}
+
+
+def time_left(ids, took):
+    """'about 7 min', of rows that ran before; the others are taken for average ones."""
+    if not took:
+        return ""
+    mean = sum(took.values()) / len(took)
+    s = sum(took.get(i, mean) for i in ids)
+    return f"about {s:.0f} s left" if s < 90 else f"about {s / 60:.0f} min left"
+
+
+def say_progress(i, ids, took, began):
+    left = time_left(ids[i:], took)
+    say(f"row {i + 1} of {len(ids)}, {(time.monotonic() - began) / 60:.1f} min so far"
+        + (f", {left}" if left else "") + f" (meant: at most {BUDGET_S // 60})")
+
+
+# ---- running ---------------------------------------------------------------------------
+
+
+def plain(x):
+    """JSON has no NaN and no infinity: null."""
+    if isinstance(x, float) and not math.isfinite(x):
+        return None
+    if isinstance(x, dict):
+        return {str(k): plain(v) for k, v in x.items()}
+    return [plain(v) for v in x] if isinstance(x, (list, tuple)) else x
+
+
+def save(result, out):
+    """bench.json, whole or not at all."""
+    path = os.path.join(out, "bench.json")
+    with open(path + ".new", "w") as f:
+        json.dump(result, f, indent=1, allow_nan=False)
+    os.replace(path + ".new", path)
+
+
+def on_alarm(_sig, _frame):
+    raise Failed("it took too long (--row-limit)")
+
+
+def on_term(_sig, _frame):
+    raise KeyboardInterrupt
+
+
+def run_row(mod, args, result):
+    """One row, and what it started ended again, also after Ctrl-C."""
+    tmp = tempfile.mkdtemp(prefix="segq-bench.")
+    ctx = Ctx(args, tmp)
+    ctx.say(f"{mod.ID}: {mod.__doc__.splitlines()[0]}")
+    t0 = time.monotonic()
+    try:
+        signal.setitimer(signal.ITIMER_REAL, args.row_limit)
+        got = plain(mod.run(ctx))
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        for r in got:
+            result["rows"].append(r)
+            report.say_row(r)
+    except Exception as e:  # a row that cannot be measured does not cost the others
+        result["failed"][mod.ID] = str(e) or repr(e)
+        print(f"  {mod.ID} could not be measured: {e}", file=sys.stderr)
+        if not isinstance(e, Failed):
+            traceback.print_exc()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        quiet = signal.signal(signal.SIGINT, signal.SIG_IGN)  # an impatient second Ctrl-C
+        ctx.end()
+        shutil.rmtree(tmp, ignore_errors=True)
+        signal.signal(signal.SIGINT, quiet)
+    result["took"][mod.ID] = round(time.monotonic() - t0, 1)
+
+
+def run_all(mods, args, result, meter):
+    """All rows, a probe of the machine between them; True if nobody ended it before."""
+    began, before, ids = time.monotonic(), earlier(args), [m.ID for m in mods]
+    done = 0
+    try:
+        meter.probe()
+        for mod in mods:
+            say_progress(done, ids, before, began)
+            run_row(mod, args, result)
+            done += 1
+            save(result, args.out)
+            meter.probe()
+    except KeyboardInterrupt:
+        result["not_run"] = [i for i in ids[done:] if i not in result["failed"]]
+        say(f"ended; not measured: {', '.join(result['not_run'])}")
+    result["took_s"] = round(time.monotonic() - began, 1)
+    return done == len(mods)
 
 
 def main(argv):
@@ -105,33 +231,23 @@ def main(argv):
     if args.list:
         print("\n".join(m.ID for m in mods))
         return 0
-    result = {"machine": machine.describe(), "quick": args.quick, "rounds": args.rounds,
-              "started": time.strftime("%Y-%m-%dT%H:%M:%S"), "rows": [], "failed": {}}
-    began = time.monotonic()
-    for i, mod in enumerate(mods):
-        tmp = tempfile.mkdtemp(prefix="segq-bench.")
-        ctx = Ctx(args, tmp)
-        ctx.say(f"[{i + 1}/{len(mods)}] {mod.ID}: {mod.__doc__.splitlines()[0]}")
-        t0 = time.monotonic()
-        try:
-            for r in mod.run(ctx):
-                r["took_s"] = round(time.monotonic() - t0, 1)
-                result["rows"].append(r)
-                report.say_row(r)
-        except Exception as e:  # a row that cannot be measured does not cost the others
-            result["failed"][mod.ID] = str(e) or repr(e)
-            print(f"  could not be measured: {e}", file=sys.stderr)
-            if not isinstance(e, Failed):
-                traceback.print_exc()
-        finally:
-            ctx.end()
-            shutil.rmtree(tmp, ignore_errors=True)
-    result["took_s"] = round(time.monotonic() - began, 1)
-    result["machine"]["noise"] = machine.noise()
     os.makedirs(args.out, exist_ok=True)
-    with open(os.path.join(args.out, "bench.json"), "w") as f:
-        json.dump(result, f, indent=1)
+    signal.signal(signal.SIGALRM, on_alarm)
+    signal.signal(signal.SIGTERM, on_term)
+    meter = machine.Meter()
+    result = {"machine": machine.describe(HERE), "quick": args.quick,
+              "rounds": 1 if args.quick else args.rounds, "settings": settings(args),
+              "started": time.strftime("%Y-%m-%dT%H:%M:%S"), "rows": [], "failed": {},
+              "not_run": [], "took": {}}
+    whole = run_all(mods, args, result, meter)
+    result["machine"]["noise"] = meter.summary()
+    save(result, args.out)
     report.write(result, args.out)
+    for line in report.machine_lines(result["machine"]) + report.missing_lines(result):
+        print(line)
+    print(f"{os.path.join(args.out, 'bench.md')} in {result['took_s']:.0f} s")
+    if not whole:
+        return 130
     return 1 if result["failed"] else 0
 
 

@@ -70,7 +70,7 @@ $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm:
 UNIT := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
 SIM := $(patsubst tests/sim/%.c,$(B)/sim/%,$(wildcard tests/sim/sim_*.c))
 FUZZ := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
-BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/bench_*.c))
+BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c)) $(B)/bench/load
 SWARM_LIB := $(call o,$(filter-out %/main.c,$(SWARM_C)))
 LOAD_LIB := $(call o,$(filter-out %/main.c,$(LOAD_C)) tests/bench/swarm/lat.c)
 SIM_LIB := $(call o,$(wildcard tests/lib/sim*.c))
@@ -109,8 +109,7 @@ $(B)/guard/counts: $(call o,tests/guard/counts.c)
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link)
 guards: $(B)/guard/trace $(B)/guard/count.so $(B)/guard/counts
-bench-core: $(BENCH)
-	for b in $(BENCH); do $$b || exit 1; done
+bench-bins: $(BENCH)
 
 # ---- what people type --------------------------------------------------------------
 help:
@@ -147,6 +146,11 @@ fuzz:
 	$(MAKE) -j$(JOBS) FLAVOUR=fuzz fuzz-bins
 	tests/fuzz.sh build/fuzz/fuzz $(FUZZ_S)
 fuzz-bins: $(FUZZ)
+## make bench        segq beside its peers, 15 minutes at most; ARGS="--only core", ARGS=--list
+bench: deps
+	@deploy/deps.sh bench || true # bench.py says which rows cannot be measured without it
+	$(MAKE) -j$(JOBS) bins bench-bins
+	tests/bench/bench.py --build $(B) $(ARGS)
 ## make bench-poll   polls per second beside nginx's `return 200`, memory per waiting ticket
 bench-poll: deps
 	@deploy/deps.sh bench || true # poll.sh says what is missing, if anything
@@ -156,12 +160,12 @@ bench-poll: deps
 deps:
 	@deploy/deps.sh build
 deps-test:
-	@deploy/deps.sh build test
+	@deploy/deps.sh build test bench
 ## make clean        remove build/
 clean:
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
-.PHONY: bins tests help run demo test test-asan check layers sim fuzz fuzz-bins guards bench-core bench-poll deps deps-test clean
+.PHONY: bins tests help run demo test test-asan check layers sim fuzz fuzz-bins guards bench bench-bins bench-poll deps deps-test clean
 .SECONDARY:
 .DEFAULT_GOAL := help

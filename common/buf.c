@@ -54,16 +54,6 @@ uint8_t *buf_reserve(struct buf *b, size_t n)
     return b->data + b->len;
 }
 
-void buf_append(struct buf *b, const void *p, size_t n)
-{
-    uint8_t *to = buf_reserve(b, n);
-
-    if (to == NULL || n == 0)
-        return;
-    memcpy(to, p, n);
-    b->len += n;
-}
-
 void buf_str(struct buf *b, const char *s)
 {
     buf_append(b, s, strlen(s));
@@ -79,16 +69,34 @@ void buf_byte(struct buf *b, uint8_t c)
     b->len++;
 }
 
+static unsigned digits_of(uint64_t v)
+{
+    unsigned n = 1;
+
+    for (; v >= 10000; v /= 10000)
+        n += 4;
+    return n + (v >= 10) + (v >= 100) + (v >= 1000);
+}
+
+/* Two digits at a time, straight to where they belong. */
 void buf_u64(struct buf *b, uint64_t v)
 {
-    char digits[20];
-    unsigned i = sizeof(digits);
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
+    unsigned n = digits_of(v);
+    uint8_t *to = buf_reserve(b, n), *p;
 
-    do {
-        digits[--i] = (char)('0' + v % 10);
-        v /= 10;
-    } while (v != 0);
-    buf_append(b, digits + i, sizeof(digits) - i);
+    if (to == NULL)
+        return;
+    for (p = to + n; v >= 100; v /= 100)
+        memcpy(p -= 2, pairs + v % 100 * 2, 2);
+    if (v >= 10)
+        memcpy(p - 2, pairs + v * 2, 2);
+    else
+        p[-1] = (uint8_t)('0' + v);
+    b->len += n;
 }
 
 void buf_i64(struct buf *b, int64_t v)

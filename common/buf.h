@@ -2,6 +2,8 @@
 #ifndef SEGQ_BUF_H
 #define SEGQ_BUF_H
 
+#include <string.h>
+
 #include "common/base.h"
 
 struct buf {
@@ -15,7 +17,17 @@ void buf_fini(struct buf *b);
 void buf_reset(struct buf *b); /* len = 0, failed = false; keeps the memory */
 /* Room for n more bytes at data + len; NULL: no memory (failed is set). */
 uint8_t *buf_reserve(struct buf *b, size_t n);
-void buf_append(struct buf *b, const void *p, size_t n);
+/* Inline: most appends are short literals, and become one or two moves. */
+static inline void buf_append(struct buf *b, const void *p, size_t n)
+{
+    bool fits = !b->failed && n < b->cap - b->len;
+    uint8_t *to = SQ_LIKELY(fits) ? b->data + b->len : buf_reserve(b, n);
+
+    if (SQ_UNLIKELY(to == NULL || n == 0))
+        return;
+    memcpy(to, p, n);
+    b->len += n;
+}
 void buf_str(struct buf *b, const char *s);
 void buf_byte(struct buf *b, uint8_t c);
 void buf_u64(struct buf *b, uint64_t v);            /* decimal digits */

@@ -87,7 +87,8 @@ static void refresh(const struct ev *cev)
     if (SQ_LIKELY(!ev->stale))
         return;
     ev->mono_us = read_us(CLOCK_MONOTONIC);
-    ev->wall_us = read_us(CLOCK_REALTIME);
+    ev->mono_ms = ev->mono_us / 1000;
+    ev->wall_ms = read_us(CLOCK_REALTIME) / 1000;
     ev->stale = false;
 }
 
@@ -99,13 +100,14 @@ int64_t ev_now_us(const struct ev *ev)
 
 msec_t ev_now(const struct ev *ev)
 {
-    return ev_now_us(ev) / 1000;
+    refresh(ev);
+    return ev->mono_ms;
 }
 
 int64_t ev_wall_ms(const struct ev *ev)
 {
     refresh(ev);
-    return ev->wall_us / 1000;
+    return ev->wall_ms;
 }
 
 /* ---- posts ---- */

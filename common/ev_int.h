@@ -30,7 +30,8 @@ struct ev_calm { /* ev_coalesce.c */
 
 struct ev {
     struct event_base *base;
-    int64_t mono_us, wall_us; /* of this turn, if not stale */
+    int64_t mono_us, wall_ms; /* of this turn, if not stale */
+    msec_t mono_ms;
     bool stale;
     bool stop;
     bool in_hooks;

@@ -97,7 +97,7 @@ static bool take_authority(struct http_req *r, struct slice *t)
 /* The usual form: "/path?query". Only looks: a wrong byte is found by the caller. */
 static void origin_form(struct http_cur *c, struct http_req *r)
 {
-    char *p = c->p, *end = c->end;
+    char *p = http_path_start(c->p, c->end), *end = c->end;
 
     while (p < end && http_is(*p, HTTP_PATH))
         p++;

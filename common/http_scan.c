@@ -25,6 +25,24 @@ const uint8_t http_class[256] = {
     ['#'] = HTTP_TOKEN,
 };
 
+typedef uint8_t chars16 __attribute__((vector_size(16)));
+
+char *http_path_start(char *p, char *end)
+{
+    for (; end - p >= 16; p += 16) {
+        chars16 c, good;
+        uint64_t both[2];
+
+        memcpy(&c, p, 16);
+        good = (chars16)(((c | 0x20) - 'a') < 26) | (chars16)((c - '-') <= '9' - '-') |
+               (chars16)(c == '_');
+        memcpy(both, &good, 16);
+        if ((both[0] & both[1]) != UINT64_MAX)
+            break;
+    }
+    return p;
+}
+
 #define ONES  0x0101010101010101ull
 #define HIGHS 0x8080808080808080ull
 

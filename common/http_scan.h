@@ -41,6 +41,9 @@ static inline int http_short(const struct http_cur *c)
     return -c->over;
 }
 
+/* Behind as many whole blocks of 16 letters, digits, '-', '_', '.', '/' as lie at p: the
+ * bulk of most paths. What follows may be of HTTP_PATH, too. */
+char *http_path_start(char *p, char *end);
 /* First byte in p..end that is a control character other than TAB (or end). */
 char *http_plain_end(char *p, char *end);
 /* At a control character: it must be CR, LF; moves behind them. */

@@ -2,6 +2,8 @@
  * a waiting ticket, and a forged token costs one MAC. */
 #include "router/router_flow.h"
 
+#include <string.h>
+
 void poll_start(struct router *r, struct httpd_req *req, struct slice text)
 {
     struct token t;
@@ -19,6 +21,7 @@ void poll_start(struct router *r, struct httpd_req *req, struct slice text)
         return;
     }
     r->counts.polls++;
+    memcpy(rf->text, text.p, TOKEN_TEXT_LEN); /* there is one spelling, so also the answer's */
     flow_poll(&rf->flow, r->routes, &t, ev_now(r->ev));
     rflow_begin(r, rf);
 }

@@ -13,6 +13,7 @@ struct rflow { /* pooled: a poll allocates nothing */
     int64_t started_us;
     const char *pass; /* ref, during the answer's call only */
     uint16_t pass_len;
+    char text[TOKEN_TEXT_LEN]; /* FLOW_POLL: the token as it came, for the answer */
     uint8_t subject_len;
     char subject[SUBJECT_MAX_LEN];
 };

@@ -42,7 +42,10 @@ bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *
 
     if (routes_owner(r->routes, f->token.seg, &o) < 0 || o.queue == NULL)
         return false;
-    token_write(&f->token, &r->keys.token, t->token);
+    if (f->kind == FLOW_POLL)
+        memcpy(t->token, rf->text, TOKEN_TEXT_LEN);
+    else
+        token_write(&f->token, &r->keys.token, t->token);
     t->queue = o.queue->name;
     t->lane = o.queue->lanes[o.lane];
     t->stats = &o.queue->stats.lane[o.lane];

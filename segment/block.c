@@ -1,124 +1,41 @@
 /* block.c: the pool of blocks, and what is done to a whole block at once. */
 #include "segment/block.h"
 
-#include <stdlib.h>
 #include <string.h>
-#include <sys/mman.h>
 
 #ifdef __SSE2__
 #include <emmintrin.h>
 #endif
 
-#define BLOCK_ALIGN 128u
-#define SMALL_BYTES (204 * sizeof(struct block) + BLOCK_ALIGN)
-#define LARGE_BYTES (2u << 20) /* a huge page: random access is bound by page walks */
-#define LARGE_FROM  2048u      /* blocks; a pool that has so many grows by large chunks */
-
-struct block_chunk {
-    struct list_node node;
-    void *raw;          /* owned: what malloc gave */
-    struct block *free; /* given back, linked by next */
-    size_t n_bytes;
-    uint32_t n_blocks, n_used;
-    uint32_t n_fresh; /* blocks never taken yet start here: their pages are untouched */
-    struct block *v;
-};
-
-_Static_assert(sizeof(struct block) == 640, "five pairs of cache lines");
+_Static_assert(sizeof(struct block) == 9 * SLAB_LINE, "whole cache lines");
 
 void block_pool_init(struct block_pool *p, uint64_t max_blocks)
 {
-    memset(p, 0, sizeof(*p));
-    list_init(&p->open);
-    list_init(&p->full);
+    slab_init(&p->slabs, sizeof(struct block));
+    p->n_blocks = 0;
     p->max_blocks = max_blocks;
-}
-
-static void chunk_free(struct block_pool *p, struct list *l, struct block_chunk *c)
-{
-    list_remove(l, &c->node);
-    p->n_bytes -= c->n_bytes;
-    free(c->raw);
-    free(c);
 }
 
 void block_pool_fini(struct block_pool *p)
 {
-    list_each (&p->open, it)
-        chunk_free(p, &p->open, container_of(it, struct block_chunk, node));
-    list_each (&p->full, it)
-        chunk_free(p, &p->full, container_of(it, struct block_chunk, node));
-}
-
-static struct block_chunk *chunk_new(struct block_pool *p)
-{
-    struct block_chunk *c = calloc(1, sizeof(*c));
-    bool large = p->n_blocks >= LARGE_FROM;
-
-    if (c == NULL)
-        return NULL;
-    c->n_bytes = large ? LARGE_BYTES : SMALL_BYTES;
-    c->raw = large ? aligned_alloc(LARGE_BYTES, LARGE_BYTES) : malloc(SMALL_BYTES);
-    if (c->raw == NULL) {
-        free(c);
-        return NULL;
-    }
-    if (large)
-        (void)madvise(c->raw, LARGE_BYTES, MADV_HUGEPAGE); /* a hint */
-    c->n_blocks = (uint32_t)((c->n_bytes - BLOCK_ALIGN) / sizeof(struct block));
-    c->v = (struct block *)(((uintptr_t)c->raw + BLOCK_ALIGN - 1) &
-                            ~(uintptr_t)(BLOCK_ALIGN - 1));
-    list_push_front(&p->open, &c->node);
-    p->n_bytes += c->n_bytes;
-    p->n_empty++;
-    return c;
+    slab_fini(&p->slabs);
 }
 
 struct block *block_take(struct block_pool *p)
 {
-    struct block_chunk *c = list_entry(list_first(&p->open), struct block_chunk, node);
-    struct block *b;
+    struct block *b = p->n_blocks < p->max_blocks ? slab_take(&p->slabs) : NULL;
 
-    if (p->n_blocks >= p->max_blocks)
+    if (b == NULL)
         return NULL;
-    if (c == NULL)
-        c = chunk_new(p);
-    if (c == NULL)
-        return NULL;
-    b = c->free;
-    if (b != NULL)
-        c->free = b->next;
-    else
-        b = &c->v[c->n_fresh++];
-    memset(b, 0, offsetof(struct block, idle));
-    b->chunk = c;
+    memset(b->alive, 0, sizeof(b->alive));
     p->n_blocks++;
-    if (c->n_used++ == 0)
-        p->n_empty--;
-    if (c->n_used == c->n_blocks) {
-        list_remove(&p->open, &c->node);
-        list_push_back(&p->full, &c->node);
-    }
     return b;
 }
 
 void block_give(struct block_pool *p, struct block *b)
 {
-    struct block_chunk *c = b->chunk;
-
-    if (c->n_used == c->n_blocks) {
-        list_remove(&p->full, &c->node);
-        list_push_front(&p->open, &c->node);
-    }
-    b->next = c->free;
-    c->free = b;
+    slab_give(&p->slabs, b);
     p->n_blocks--;
-    if (--c->n_used > 0)
-        return;
-    if (p->n_empty > 0)
-        chunk_free(p, &p->open, c);
-    else
-        p->n_empty++;
 }
 
 unsigned block_count(const struct block *b)
@@ -130,11 +47,13 @@ unsigned block_count(const struct block *b)
     return n;
 }
 
-void block_recount(struct block *b)
+uint64_t block_subs(const struct block *b)
 {
-    b->sub = 0;
+    uint64_t sub = 0;
+
     for (unsigned w = 0; w < BLOCK_WORDS; w++)
-        b->sub += block_behind(w) * bits64(b->alive[w]);
+        sub += block_behind(w) * bits64(b->alive[w]);
+    return sub;
 }
 
 uint64_t block_due(const struct block *b, unsigned w, uint8_t now)

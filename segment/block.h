@@ -1,18 +1,18 @@
 /* block.h: 512 consecutive ticket numbers of one segment, and the pool they come from.
  * Pure.
  *
- * A block is an alive bitmap, one byte per slot, and packed sub-counts: field w of `sub`
- * is how many slots are alive in the words before word w, so the rank inside a block is
- * one shift and one popcount. The byte of a living slot is the idle unit (modulo 256) at
- * which it times out; the byte of a dead one says what it died of (enum dead).
+ * A block is an alive bitmap (one cache line) and one byte per slot. The byte of a living
+ * slot is the idle unit (modulo 256) at which it times out; the byte of a dead one says
+ * what it died of (enum dead). Packed sub-counts go with it: field w is how many slots
+ * are alive in the words before word w, so the rank inside a block is one shift and one
+ * popcount. They are kept by whoever has the block, close together for many blocks: a
+ * rank then reads one line of the block, and a poll two.
  *
- * Memory: a pool owns all blocks of a node, carved from chunks; an empty chunk goes back
- * to the system (one is kept). A segq takes and gives single blocks. */
+ * Memory: a pool owns all blocks of a node. A segq takes and gives single blocks. */
 #ifndef SEGQ_BLOCK_H
 #define SEGQ_BLOCK_H
 
-#include "common/base.h"
-#include "common/list.h"
+#include "common/slab.h"
 
 #define BLOCK_SLOTS 512u
 #define BLOCK_SHIFT 9
@@ -25,23 +25,18 @@ enum dead {
     DEAD_POPPED,
 };
 
-struct block_chunk;
-
-struct block { /* alive and sub share a pair of cache lines */
-    uint64_t alive[BLOCK_WORDS];
-    uint64_t sub;              /* word w's field: 9 bits at 63 - 9 * w */
-    struct block_chunk *chunk; /* ref */
-    struct block *next;        /* in the chunk's free list, or in a reserve */
-    uint64_t spare[5];
+struct block {
+    union {
+        uint64_t alive[BLOCK_WORDS];
+        struct block *next; /* in a reserve: nothing is alive in it */
+    };
     uint8_t idle[BLOCK_SLOTS];
 };
 
 struct block_pool {
-    struct list open, full; /* chunks with and without a free block */
-    uint64_t n_blocks;      /* taken now */
+    struct slab_pool slabs;
+    uint64_t n_blocks; /* taken now */
     uint64_t max_blocks;
-    uint64_t n_bytes; /* of chunks */
-    uint32_t n_empty; /* chunks of which no block is taken: at most 1 */
 };
 
 void block_pool_init(struct block_pool *p, uint64_t max_blocks);
@@ -49,6 +44,10 @@ void block_pool_fini(struct block_pool *p);
 /* All dead; NULL: no memory, or max_blocks are taken. */
 struct block *block_take(struct block_pool *p);
 void block_give(struct block_pool *p, struct block *b);
+static inline uint64_t block_pool_bytes(const struct block_pool *p)
+{
+    return p->slabs.n_bytes;
+}
 
 static inline unsigned bits64(uint64_t x)
 {
@@ -62,7 +61,7 @@ static inline unsigned bits64(uint64_t x)
 #endif
 }
 
-/* 1 in the field of every word behind w. */
+/* 1 in the field of every word behind w. Word w's field: 9 bits at 63 - 9 * w. */
 static inline uint64_t block_behind(unsigned w)
 {
     return 0x0040201008040201u & ((1ull << (63 - 9 * w)) - 1);
@@ -73,34 +72,35 @@ static inline bool block_is_alive(const struct block *b, unsigned slot)
     return (b->alive[slot >> 6] >> (slot & 63)) & 1;
 }
 
-/* Living slots before `slot`. */
-static inline unsigned block_rank(const struct block *b, unsigned slot)
+/* Living slots before `slot`. sub: the block's sub-counts. */
+static inline unsigned block_rank(const struct block *b, uint64_t sub, unsigned slot)
 {
     unsigned w = slot >> 6;
     uint64_t before = b->alive[w] & ((1ull << (slot & 63)) - 1);
 
-    return (unsigned)((b->sub >> (63 - 9 * w)) & 511) + bits64(before);
+    return (unsigned)((sub >> (63 - 9 * w)) & 511) + bits64(before);
 }
 
 /* The slot must be dead. */
-static inline void block_raise(struct block *b, unsigned slot, uint8_t deadline)
+static inline void block_raise(struct block *b, uint64_t *sub, unsigned slot,
+                               uint8_t deadline)
 {
     b->alive[slot >> 6] |= 1ull << (slot & 63);
-    b->sub += block_behind(slot >> 6);
+    *sub += block_behind(slot >> 6);
     b->idle[slot] = deadline;
 }
 
 /* The slot must be alive. */
-static inline void block_kill(struct block *b, unsigned slot, enum dead why)
+static inline void block_kill(struct block *b, uint64_t *sub, unsigned slot, enum dead why)
 {
     b->alive[slot >> 6] &= ~(1ull << (slot & 63));
-    b->sub -= block_behind(slot >> 6);
+    *sub -= block_behind(slot >> 6);
     b->idle[slot] = (uint8_t)why;
 }
 
 unsigned block_count(const struct block *b);
-/* Sets the sub-counts from the bitmap. */
-void block_recount(struct block *b);
+/* The sub-counts of the bitmap. */
+uint64_t block_subs(const struct block *b);
 /* Living slots of word w whose deadline has come at unit `now`, as a bitmap. */
 uint64_t block_due(const struct block *b, unsigned w, uint8_t now);
 /* What the slots before n died of, if it is one and the same; all must be dead. */

@@ -5,7 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define ENTRY_BYTES (sizeof(struct block *) + sizeof(uint32_t) + sizeof(uint16_t) + 1)
+#define ENTRY_BYTES                                                                      \
+    (sizeof(struct block *) + sizeof(uint64_t) + sizeof(uint32_t) + sizeof(uint16_t) + 1)
 
 void segq_init(struct segq *q, struct block_pool *pool)
 {
@@ -26,7 +27,7 @@ void segq_fini(struct segq *q)
 
 /* ---- memory ---------------------------------------------------------------------- */
 
-/* The four arrays live in one piece, largest elements first. */
+/* The five arrays live in one piece, largest elements first. */
 static int grow(struct segq *q, uint32_t want)
 {
     uint32_t cap = q->cap_blocks < 4 ? 4 : q->cap_blocks + q->cap_blocks / 2;
@@ -41,12 +42,14 @@ static int grow(struct segq *q, uint32_t want)
     if (p == NULL)
         return SQ_ENOMEM;
     n.block = (struct block **)(void *)p;
-    n.tag = (uint32_t *)(n.block + cap);
+    n.sub = (uint64_t *)(n.block + cap);
+    n.tag = (uint32_t *)(n.sub + cap);
     n.count = (uint16_t *)(n.tag + cap);
     n.tomb = (uint8_t *)(n.count + cap);
     n.cap_blocks = cap;
     if (q->n_blocks > 0) {
         memcpy(n.block, q->block, q->n_blocks * sizeof(*n.block));
+        memcpy(n.sub, q->sub, q->n_blocks * sizeof(*n.sub));
         memcpy(n.tag, q->tag, q->n_blocks * sizeof(*n.tag));
         memcpy(n.count, q->count, q->n_blocks * sizeof(*n.count));
         memcpy(n.tomb, q->tomb, q->n_blocks * sizeof(*n.tomb));
@@ -104,7 +107,9 @@ static int add_block(struct segq *q)
     }
     if (b == NULL)
         return SQ_ENOMEM;
+    memset(b->alive, 0, sizeof(b->alive)); /* it held the reserve's link */
     q->block[i] = b;
+    q->sub[i] = 0;
     q->tag[i] = i > 0 ? q->tag[i - 1] + q->count[i - 1] : 0;
     q->count[i] = 0;
     q->tomb[i] = DEAD_UNSAID;
@@ -149,7 +154,7 @@ int segq_append(struct segq *q, uint8_t deadline, uint32_t *number)
         return SQ_ENOMEM;
     if (b == q->n_blocks && add_block(q) < 0)
         return SQ_ENOMEM;
-    block_raise(q->block[b], q->end & (BLOCK_SLOTS - 1), deadline);
+    block_raise(q->block[b], &q->sub[b], q->end & (BLOCK_SLOTS - 1), deadline);
     q->count[b]++;
     q->waiting++;
     *number = q->end++;
@@ -185,7 +190,7 @@ bool segq_drop(struct segq *q, uint32_t number, enum dead why)
 
     if (!segq_is_alive(q, number))
         return false;
-    block_kill(q->block[b], number & (BLOCK_SLOTS - 1), why);
+    block_kill(q->block[b], &q->sub[b], number & (BLOCK_SLOTS - 1), why);
     q->waiting--;
     grow_stale(q, b);
     if (--q->count[b] == 0)
@@ -216,7 +221,6 @@ static uint32_t pop_word(struct block *b, unsigned w, uint32_t base, uint32_t n,
         b->idle[slot] = DEAD_POPPED;
         out[got++] = base + slot;
     }
-    b->sub -= block_behind(w) * got;
     return got;
 }
 
@@ -226,6 +230,7 @@ static uint32_t pop_block(struct segq *q, uint32_t b, uint32_t n, uint32_t *out)
 
     for (unsigned w = 0; w < BLOCK_WORDS && got < n; w++)
         got += pop_word(q->block[b], w, b << BLOCK_SHIFT, n - got, out + got);
+    q->sub[b] = block_subs(q->block[b]);
     if (got == 0)
         return 0;
     q->count[b] = (uint16_t)(q->count[b] - got);

@@ -20,6 +20,7 @@
 struct segq {
     struct block_pool *pool; /* ref */
     struct block **block;    /* owned array of owned blocks; NULL = freed */
+    uint64_t *sub;           /* its packed sub-counts; see block.h */
     uint32_t *tag;           /* living slots in the blocks before */
     uint16_t *count;         /* living slots in this block */
     uint8_t *tomb;           /* enum dead of a freed block */
@@ -66,7 +67,7 @@ static inline uint32_t segq_rank(const struct segq *q, uint32_t number)
 {
     uint32_t b = number >> BLOCK_SHIFT;
 
-    return q->tag[b] + block_rank(q->block[b], number & (BLOCK_SLOTS - 1));
+    return q->tag[b] + block_rank(q->block[b], q->sub[b], number & (BLOCK_SLOTS - 1));
 }
 
 /* When a living ticket times out. */

@@ -6,10 +6,12 @@
 
 #include <string.h>
 
-enum spot_kind segtab_find(const struct segtab *t, seg_id seg, uint32_t number,
-                           struct spot *s)
+#define LOOK_AHEAD 64u /* tickets that are looked up before they are dealt with */
+
+/* v: what `homes` has for seg. */
+static inline enum spot_kind find_at(const struct segtab *t, uint64_t v, seg_id seg,
+                                     uint32_t number, struct spot *s)
 {
-    uint64_t v = map_get(&t->homes, seg);
     const struct reloc *r = (const struct reloc *)(uintptr_t)(v & ~3ull);
 
     if (v == MAP_NONE)
@@ -34,6 +36,44 @@ enum spot_kind segtab_find(const struct segtab *t, seg_id seg, uint32_t number,
                 : number < r->first ? GONE_FINISHED
                                     : GONE_EXPIRED;
     return SPOT_HERE;
+}
+
+enum spot_kind segtab_find(const struct segtab *t, seg_id seg, uint32_t number,
+                           struct spot *s)
+{
+    return find_at(t, map_get(&t->homes, seg), seg, number, s);
+}
+
+/* ---- looking ahead --------------------------------------------------------------- */
+
+/* Where the tickets of a batch are, found before any is dealt with: they are all over the
+ * memory, and so the lines that they need are fetched side by side. Polls and leaves
+ * change nobody's spot. */
+struct ahead {
+    seg_id seg; /* of the last: neighbours are mostly of one segment */
+    uint64_t home;
+    enum spot_kind kind[LOOK_AHEAD];
+    struct spot spot[LOOK_AHEAD];
+};
+
+static inline void look_ahead(const struct segtab *t, struct ahead *h, uint32_t i,
+                              seg_id seg, uint32_t number)
+{
+    struct spot *s = &h->spot[i];
+    const struct block *b;
+
+    if (i == 0 || seg != h->seg) {
+        h->seg = seg;
+        h->home = map_get(&t->homes, seg);
+    }
+    h->kind[i] = find_at(t, h->home, seg, number, s);
+    if (h->kind[i] != SPOT_HERE || s->slot == SEGQ_NONE)
+        return;
+    b = segq_block(&s->seg->b.q, s->slot);
+    if (b == NULL)
+        return;
+    __builtin_prefetch(b->alive, 1);
+    __builtin_prefetch(&b->idle[s->slot & (BLOCK_SLOTS - 1)], 1);
 }
 
 /* ---- polls ----------------------------------------------------------------------- */
@@ -177,12 +217,10 @@ static unsigned reason_of(const struct spot *s)
     return s->slot < q->popped_end ? GONE_FINISHED : GONE_EXPIRED;
 }
 
-static void place_one(struct segtab *t, const struct place_req *r, struct place_ans *a,
-                      struct arena *mem)
+static void place_one(struct segtab *t, const struct place_req *r, enum spot_kind k,
+                      const struct spot *s, struct place_ans *a, struct arena *mem)
 {
     struct session *x;
-    struct spot s;
-    enum spot_kind k = segtab_find(t, r->seg, r->number, &s);
 
     memset(a, 0, sizeof(*a));
     if (SQ_UNLIKELY(k == SPOT_UNKNOWN)) {
@@ -190,44 +228,33 @@ static void place_one(struct segtab *t, const struct place_req *r, struct place_
         t->n.unknown++;
     } else if (SQ_UNLIKELY(k == SPOT_MOVED)) {
         a->state = PLACE_MOVED;
-        a->moved_to = s.moved_to;
+        a->moved_to = s->moved_to;
         t->n.moved++;
-    } else if (SQ_UNLIKELY(seg_is_fenced(s.seg))) {
+    } else if (SQ_UNLIKELY(seg_is_fenced(s->seg))) {
         a->state = PLACE_BUSY;
         t->n.busy++;
-    } else if (s.slot != SEGQ_NONE && segq_is_alive(&s.seg->b.q, s.slot)) {
-        place_waiting(t, &s, r->client, a);
-    } else if ((x = sessions_find(&s.seg->b.released, s.id)) != NULL) {
-        place_released(t, s.seg, x, r->client, a, mem);
+    } else if (s->slot != SEGQ_NONE && segq_is_alive(&s->seg->b.q, s->slot)) {
+        place_waiting(t, s, r->client, a);
+    } else if ((x = sessions_find(&s->seg->b.released, s->id)) != NULL) {
+        place_released(t, s->seg, x, r->client, a, mem);
     } else {
-        place_gone(a, reason_of(&s));
+        place_gone(a, reason_of(s));
     }
-}
-
-/* A batch's polls are all over the memory: let them be fetched side by side. */
-static void place_prefetch(const struct segtab *t, const struct place_req *r)
-{
-    uint64_t v = map_get(&t->homes, r->seg);
-    const struct block *b;
-
-    if (v == MAP_NONE || (v & 3) != HOME_SEG)
-        return;
-    b = segq_block(&((const struct seg *)(uintptr_t)v)->b.q, r->number);
-    if (b == NULL)
-        return;
-    __builtin_prefetch(b);
-    __builtin_prefetch(&b->sub);
-    __builtin_prefetch(&b->idle[r->number & (BLOCK_SLOTS - 1)], 1);
 }
 
 void segtab_place(struct segtab *t, struct seg_now now, const struct place_req *req,
                   uint32_t n, struct place_ans *ans, struct arena *mem)
 {
+    struct ahead h;
+
     segtab_clock(t, now);
-    for (uint32_t i = 0; i < n; i++)
-        place_prefetch(t, &req[i]);
-    for (uint32_t i = 0; i < n; i++)
-        place_one(t, &req[i], &ans[i], mem);
+    for (uint32_t from = 0, k; from < n; from += k) {
+        k = n - from < LOOK_AHEAD ? n - from : LOOK_AHEAD;
+        for (uint32_t i = 0; i < k; i++)
+            look_ahead(t, &h, i, req[from + i].seg, req[from + i].number);
+        for (uint32_t i = 0; i < k; i++)
+            place_one(t, &req[from + i], h.kind[i], &h.spot[i], &ans[from + i], mem);
+    }
     t->n.places += n;
 }
 
@@ -368,33 +395,38 @@ static void drop_here(struct segtab *t, const struct spot *s)
         segtab_over(t, g, x, GONE_LEFT);
 }
 
-static void drop_one(struct segtab *t, const struct drop_req *r, struct drop_ans *a)
+static void drop_one(struct segtab *t, enum spot_kind k, const struct spot *s,
+                     struct drop_ans *a)
 {
-    struct spot s;
-    enum spot_kind k = segtab_find(t, r->seg, r->number, &s);
-
     memset(a, 0, sizeof(*a));
     if (k == SPOT_UNKNOWN) {
         a->state = DROP_UNKNOWN;
         t->n.unknown++;
     } else if (k == SPOT_MOVED) {
         a->state = DROP_MOVED;
-        a->moved_to = s.moved_to;
+        a->moved_to = s->moved_to;
         t->n.moved++;
-    } else if (seg_is_fenced(s.seg)) {
+    } else if (seg_is_fenced(s->seg)) {
         a->state = DROP_BUSY;
         t->n.busy++;
     } else {
         a->state = DROP_OK;
-        drop_here(t, &s);
+        drop_here(t, s);
     }
 }
 
 void segtab_drop(struct segtab *t, struct seg_now now, const struct drop_req *req,
                  uint32_t n, struct drop_ans *ans)
 {
+    struct ahead h;
+
     segtab_clock(t, now);
-    for (uint32_t i = 0; i < n; i++)
-        drop_one(t, &req[i], &ans[i]);
+    for (uint32_t from = 0, k; from < n; from += k) {
+        k = n - from < LOOK_AHEAD ? n - from : LOOK_AHEAD;
+        for (uint32_t i = 0; i < k; i++)
+            look_ahead(t, &h, i, req[from + i].seg, req[from + i].number);
+        for (uint32_t i = 0; i < k; i++)
+            drop_one(t, h.kind[i], &h.spot[i], &ans[from + i]);
+    }
     t->n.drops += n;
 }

@@ -1,6 +1,6 @@
 #!/bin/bash
-# run.sh [unit] [sim] [fuzz] [check] [sys]: builds and runs the tests (all parts without
-# arguments), one line per program, and ends with "N passed, N failed".
+# run.sh [unit] [sim] [fuzz] [check] [guard] [sys]: builds and runs the tests (all parts
+# without arguments), one line per program, and ends with "N passed, N failed".
 #   FLAVOUR=rel|asan   which build is tested (fuzz corpora always run under ASan)
 #   SIM_SEEDS=N        seeds of the mixed simulation (1000; 100 under asan)
 #   SYS="story ..."    only these stories of tests/sys
@@ -12,7 +12,7 @@ B=build/$flavour
 jobs=$(nproc)
 log=$B/log
 mkdir -p "$log"
-parts=${*:-unit sim fuzz check sys}
+parts=${*:-unit sim fuzz check guard sys}
 [ "$flavour" = asan ] && [ $# -eq 0 ] && parts="unit sim sys"
 seeds=${SIM_SEEDS:-$([ "$flavour" = asan ] && echo 100 || echo 1000)}
 passed=0
@@ -90,6 +90,11 @@ if has check; then
     build bins
     counted layers tests/layers.sh
     counted check tests/check.sh "$B/bin"
+fi
+if has guard; then # counts of instructions and calls: of the build that is shipped
+    build bins guards
+    counted instructions tests/guard/instructions.sh "$B/guard/trace"
+    counted hot tests/guard/hot.sh "$B/bin"
 fi
 if has sys; then
     build bins

@@ -151,11 +151,11 @@ bench: deps
 	@deploy/deps.sh bench || true # bench.py says which rows cannot be measured without it
 	$(MAKE) -j$(JOBS) bins bench-bins
 	tests/bench/bench.py --build $(B) $(ARGS)
-## make bench-poll   polls per second beside nginx's `return 200`, memory per waiting ticket
+## make bench-poll   polls per second and CPU per poll, beside nginx's `return 200`
 bench-poll: deps
-	@deploy/deps.sh bench || true # poll.sh says what is missing, if anything
-	$(MAKE) -j$(JOBS) bins $(B)/bench/fill
-	tests/bench/poll.sh --bin $(B)/bin
+	@deploy/deps.sh bench || true # bench.py says what is missing, if anything
+	$(MAKE) -j$(JOBS) bins
+	python3 tests/bench/bench.py --only polls --build $(B) $(ARGS)
 ## make deps         install what the build needs (apt-get)
 deps:
 	@deploy/deps.sh build

@@ -1,5 +1,5 @@
 /* fill.c: fills a queue as fast as one thread can: joins over a few connections, many in
- * flight on each, and keeps a sample of the tokens. For tests/bench/poll.sh.
+ * flight on each, and keeps a sample of the tokens. For tests/bench/kit/segq.py.
  *
  *   fill HOST PORT QUEUE COUNT SAMPLE >tokens
  *

@@ -146,20 +146,17 @@ def member(number):
     return hashlib.sha1(b"member %d" % number).hexdigest()[:32]
 
 
-# Adds the members ARGV[1]..ARGV[2] to the line and to the heartbeats, 1000 to a command.
+# Adds the members ARGV[1]..ARGV[2] to the line KEYS[1], 1000 to a command.
 FILL = """
-local from, to, now = tonumber(ARGV[1]), tonumber(ARGV[2]), ARGV[3]
+local from, to = tonumber(ARGV[1]), tonumber(ARGV[2])
 for start = from, to, 1000 do
-    local line, seen = {}, {}
+    local line = {}
     for i = start, math.min(start + 999, to) do
-        local id = string.sub(redis.sha1hex('member ' .. string.format('%d', i)), 1, 32)
-        line[#line + 1], seen[#seen + 1] = i, now
-        line[#line + 1], seen[#seen + 1] = id, id
+        line[#line + 1] = i
+        line[#line + 1] = string.sub(redis.sha1hex('member ' .. i), 1, 32)
     end
     redis.call('ZADD', KEYS[1], unpack(line))
-    redis.call('ZADD', KEYS[2], unpack(seen))
 end
-redis.call('SET', KEYS[3], to)
 return to"""
 
 
@@ -187,8 +184,9 @@ class Room:
     def fill(self, count, sample):
         """`count` members; the file with `sample` of their ids, evenly out of the line."""
         for start in range(1, count + 1, 20000):
-            self.redis.call("EVAL", FILL, 3, "room:line", "room:seen", "room:number", start,
-                            min(start + 19999, count), 1)
+            self.redis.call("EVAL", FILL, 1, "room:line", start, min(start + 19999, count))
+        self.redis.call("COPY", "room:line", "room:seen")  # each was seen when it came
+        self.redis.call("SET", "room:number", count)
         self.count = count
         path = os.path.join(self.ctx.tmp, f"ids{self.port}")
         with open(path, "w") as f:

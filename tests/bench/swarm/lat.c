@@ -15,8 +15,7 @@ static unsigned bucket_of(uint64_t us)
     return b < LAT_BUCKETS ? b : LAT_BUCKETS - 1;
 }
 
-/* The largest latency in the bucket. */
-static uint64_t top_of(unsigned b)
+uint64_t lat_top(unsigned b)
 {
     unsigned e;
 
@@ -43,7 +42,7 @@ uint64_t lat_at(const struct lat *l, double q)
     for (unsigned b = 0; b < LAT_BUCKETS && l->n != 0; b++) {
         seen += l->count[b];
         if (seen >= want && seen != 0)
-            return u64_min(top_of(b), l->max_us);
+            return u64_min(lat_top(b), l->max_us);
     }
     return l->max_us;
 }

@@ -24,6 +24,7 @@ struct lat_pair {
 void lat_add(struct lat *l, uint64_t us);
 /* The latency that a share q (0.99) stayed at or below; 0 without any. */
 uint64_t lat_at(const struct lat *l, double q);
+uint64_t lat_top(unsigned bucket); /* the largest latency in it; UINT64_MAX: the last */
 double lat_mean(const struct lat *l);
 /* Microseconds on one clock; a plan later than the sending counts as sent on time. */
 void lat_pair_add(struct lat_pair *p, int64_t planned_us, int64_t sent_us, int64_t done_us);

@@ -32,6 +32,12 @@ def ask(port, path, method="GET"):
         c.close()
 
 
+def answer_size(headers, body):
+    """Bytes of a whole answer with status 200."""
+    return (len("HTTP/1.1 200 OK\r\n\r\n") + len(body)
+            + sum(len(k) + len(v) + len(": \r\n") for k, v in headers))
+
+
 def all_files():
     """In the child: as many open files as are allowed (a thousand connections)."""
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
@@ -96,6 +102,8 @@ class Nginx:
         status, got, text = ask(self.port, "/v1/tickets/any")
         if status != 200 or text != body or len(got) < len(headers):
             raise Failed(f"nginx answers {status} {got} {text}")
+
+        self.size = answer_size(got, text)
 
     def procs(self):
         return [self.proc]

@@ -4,13 +4,14 @@
 requests as short as they can be, and as long as a browser's.
 """
 from kit import polls
-from kit.peers import Nginx
+from kit.peers import Nginx, answer_size
 from kit.polls import NGINX, Side
 from kit.row import case, row
 
 ID = "polls"
 ORDER = 10
 CONNS = (64, 256, 1000)
+SHORTER = 0.9  # of a turn: there are twelve in a round
 KINDS = (("short", False), ("browser-like", True))
 
 
@@ -20,7 +21,8 @@ def measure(ctx, segq, nginx):
         for conns in CONNS:
             for _, browser in KINDS:
                 for side in (segq, nginx):
-                    polls.turn(ctx, side, (conns, browser), conns, ctx.seconds, browser=browser)
+                    polls.turn(ctx, side, (conns, browser), conns, ctx.seconds * SHORTER,
+                               browser=browser)
 
 
 def cases(segq, nginx, unit, fn, extras, **aim):
@@ -52,6 +54,7 @@ def run(ctx):
     cluster, tokens = polls.filled(ctx, ctx.waiting(1000000))
     headers, body = polls.typical_answer(cluster, tokens)
     peer = Nginx(ctx, body, headers)
+    size = answer_size(headers, body)
     segq = polls.segq_side(cluster, tokens=tokens)
     nginx = Side(NGINX, peer.port, peer.procs(), tokens=tokens)
     measure(ctx, segq, nginx)
@@ -62,7 +65,8 @@ def run(ctx):
               "load share core 1.")
     return [row(ID, "Polls a second",
                 f"{ctx.waiting(1000000)} waiting, random tokens, each connection polls again at "
-                f"once; nginx returns {len(body)} constant bytes to the same requests.",
+                f"once; nginx returns one constant body to the same requests: {peer.size} "
+                f"bytes with its headers; segq's answers have {size}.",
                 speed, [shared], chart(speed, "Polls a second, one core", "polls/s")),
             row("polls_cpu", "CPU per poll, saturated",
                 "User and system time of all segq processes, beside nginx's, in the same turns.",

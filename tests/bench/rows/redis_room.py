@@ -13,7 +13,7 @@ ID = "redis_room"
 ORDER = 30
 CONNS = (64, 256)
 PLAIN_CONNS = 256  # of the one-by-one form
-SHORTER = 0.6  # of a turn: there are five in a round
+SHORTER = 0.5  # of a turn: there are five in a round
 
 
 def measure(ctx, segq, room, plain):

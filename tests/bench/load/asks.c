@@ -78,7 +78,7 @@ static int read_tokens(struct asks *a, const char *path, struct err *e)
         len = strcspn(a->text + at, "\n");
         if (len == 0)
             continue;
-        if (len > ASK_TOKEN_MAX || strcspn(a->text + at, " \r\t") < len)
+        if (len > ASK_TOKEN_MAX || strcspn(a->text + at, " \r\t\n") < len)
             return err_set(e, SQ_EINVAL, "%s: line %zu is no token", path,
                            (size_t)a->n_tokens + 1);
         a->token[a->n_tokens++] = (struct ask_token){ (uint32_t)at, (uint32_t)len };

@@ -15,8 +15,8 @@ static const char browser[] =
     "Cache-Control: no-cache\r\n"
     "sec-ch-ua: \"Chromium\";v=\"124\", \"Not-A.Brand\";v=\"99\"\r\n"
     "sec-ch-ua-mobile: ?0\r\n"
-    "User-Agent: Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like "
-    "Gecko) Chrome/124.0.0.0 Safari/537.36\r\n"
+    "User-Agent: Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, "
+    "like Gecko) Chrome/124.0.0.0 Safari/537.36\r\n"
     "sec-ch-ua-platform: \"Windows\"\r\n"
     "Accept: application/json\r\n"
     "Sec-Fetch-Site: same-origin\r\n"
@@ -88,8 +88,11 @@ static int read_tokens(struct asks *a, const char *path, struct err *e)
 
 static int compose(struct asks *a, const struct opts *o, struct err *e)
 {
+    const char *more = o->browser ? browser : "";
     int head, tail;
 
+    if (o->browser && o->close)
+        more += strcspn(browser, "\n") + 1; /* without its keep-alive */
     if (o->tokens != NULL)
         head = snprintf(a->out, ASK_MAX, "GET /v1/tickets/");
     else if (o->join != NULL)
@@ -98,8 +101,7 @@ static int compose(struct asks *a, const struct opts *o, struct err *e)
         head = snprintf(a->out, ASK_MAX, "GET %s", o->path);
     tail = snprintf(a->tail, ASK_MAX, " HTTP/1.1\r\nHost: bench\r\n%s%s%s\r\n",
                     o->join != NULL ? "Content-Length: 0\r\n" : "",
-                    o->close ? "Connection: close\r\n" : "",
-                    !o->browser ? "" : browser + (o->close ? strcspn(browser, "\n") + 1 : 0));
+                    o->close ? "Connection: close\r\n" : "", more);
     if (head < 0 || head >= ASK_MAX || tail < 0 || tail >= ASK_MAX)
         return err_set(e, SQ_ETOOBIG, "the request is too long");
     a->head_len = (size_t)head;

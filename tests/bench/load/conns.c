@@ -197,7 +197,8 @@ static void on_watched(struct conns *c)
 
 size_t conns_wait(struct conns *c, int64_t wait_us, struct conns_end end[CONNS_BATCH])
 {
-    struct timespec t = { .tv_sec = wait_us / 1000000, .tv_nsec = wait_us % 1000000 * 1000 };
+    struct timespec t = { .tv_sec = wait_us / 1000000,
+                          .tv_nsec = wait_us % 1000000 * 1000 };
     struct epoll_event ev[CONNS_BATCH];
     int n = epoll_pwait2(c->ep, ev, CONNS_BATCH, wait_us >= 0 ? &t : NULL, NULL);
     size_t ends = 0;

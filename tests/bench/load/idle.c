@@ -20,7 +20,7 @@ static int dial(const struct opts *o, int *fd, struct err *e)
     if (*fd < 0)
         return err_set(e, SQ_ECLOSED, "socket: %s", strerror(errno));
     setsockopt(*fd, SOL_SOCKET, SO_RCVTIMEO, &limit, sizeof(limit));
-    setsockopt(*fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)); /* the connect's, too */
+    setsockopt(*fd, SOL_SOCKET, SO_SNDTIMEO, &limit, sizeof(limit)); /* connect's */
     if (connect(*fd, &o->addr.sa, o->addr.len) < 0)
         return err_set(e, SQ_ECLOSED, "connect: %s", strerror(errno));
     return 0;
@@ -52,7 +52,8 @@ static int ask_once(int fd, struct asks *a, struct err *e)
 }
 
 /* Opens all of them; *n says how many there are, also if it fails. */
-static int open_all(const struct opts *o, struct asks *a, int *fd, uint32_t *n, struct err *e)
+static int open_all(const struct opts *o, struct asks *a, int *fd, uint32_t *n,
+                    struct err *e)
 {
     for (*n = 0; *n < o->idle;) {
         int rc = dial(o, &fd[*n], e);

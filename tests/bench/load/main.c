@@ -24,7 +24,8 @@ static int make_room(uint32_t conns, struct err *e)
     if (r.rlim_max < want)
         r.rlim_max = want; /* root may */
     if (setrlimit(RLIMIT_NOFILE, &r) < 0)
-        return err_set(e, SQ_ESYS, "%u connections: %s (ulimit -n)", conns, strerror(errno));
+        return err_set(e, SQ_ESYS, "%u connections: %s (ulimit -n)", conns,
+                       strerror(errno));
     return 0;
 }
 

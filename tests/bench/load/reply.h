@@ -7,7 +7,7 @@
 
 #include "common/base.h"
 
-#define REPLY_LINE     48    /* of a line cut in two, that much is kept: enough to know it */
+#define REPLY_LINE     48    /* of a line cut in two that much is kept */
 #define REPLY_HEAD_MAX 16384u
 
 enum reply_state {

@@ -40,6 +40,7 @@ fi
 for type in $(sed -n 's/^ *X(\([A-Z_]*\), [0-9]*).*/\1/p' common/msg.h); do
     if grep -q "$type" proto/PROTOCOL.md common/rpc.h; then ok; else no "PROTOCOL.md does not name $type"; fi
 done
+if out=$(python3 tests/bench/kit/sizing.py --check deploy/SIZING.md 2>&1); then ok; else no "$out"; fi
 for s in deploy/*.sh tests/*.sh tests/sys/*.sh .ci/run; do
     if bash -n "$s"; then ok; else no "$s does not parse"; fi
 done

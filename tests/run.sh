@@ -90,6 +90,7 @@ if has check; then
     build bins
     counted layers tests/layers.sh
     counted check tests/check.sh "$B/bin"
+    counted test_kit tests/bench/test_kit.py
 fi
 if has guard; then # counts of instructions and calls: of the build that is shipped
     build bins guards
@@ -97,7 +98,7 @@ if has guard; then # counts of instructions and calls: of the build that is ship
     counted hot tests/guard/hot.sh "$B/bin"
 fi
 if has sys; then
-    build bins
+    build bins bench-bins
     # shellcheck disable=SC2086
     LIMIT=1800 counted sys tests/sys/run.sh "$B/bin" ${SYS:-}
 fi

@@ -190,6 +190,7 @@ def run_row(mod, args, result):
         got = plain(mod.run(ctx))
         signal.setitimer(signal.ITIMER_REAL, 0)
         for r in got:
+            r["from"] = mod.ID
             result["rows"].append(r)
             report.say_row(r)
     except Exception as e:  # a row that cannot be measured does not cost the others

@@ -128,7 +128,7 @@ def bars(spec):
     if spec.get("log_y"):  # a bar begins at the axis: the smallest must still be one
         values += [v / 3 for v in values if is_number(v) and v > 0]
     ax = scale(values, left, W - 90, spec.get("log_y"))
-    marks = []
+    marks = [_text(left - 10, top - 2, spec.get("x", ""), "soft small", "end")]
     for g, name in zip(groups, names):
         marks.append(_text(left - 10, y + 8 + 9.5 * len(series), name, anchor="end"))
         for i, pts in enumerate(series.values()):

@@ -39,7 +39,7 @@ def aim(c):
     if c["aim"] is None:
         return ""
     on = "" if c["aim_on"] == "ratio" else f"{c['aim_on']} "
-    return f"{on}{c['aim_op']} {num(c['aim'])}"
+    return f"{on}{c['aim_op']} {c['aim']:g}"
 
 
 def table(row):
@@ -76,8 +76,9 @@ def aligned(lines):
     return ["  ".join(line[i].ljust(wide[i]) for i in keep).rstrip() for line in lines]
 
 
-def say_row(row, out=sys.stdout):
+def say_row(row, out=None):
     """The row's figures, while the bench goes on."""
+    out = out or sys.stdout
     print("\n" + _paint(f"{row['id']}: {row['title']}", BOLD, out), file=out)
     head, *lines = aligned(table(row))
     print("    " + head, file=out)
@@ -115,7 +116,7 @@ def scores(rows):
             s = score(c)
             if s is not None:
                 s["name"] = f"{r['id']}: {c['case']}"
-                s["text"] = f"{num(middle(c[c['aim_on']]))} (aim {c['aim_op']} {num(c['aim'])})"
+                s["text"] = f"{num(middle(c[c['aim_on']]))} (aim {c['aim_op']} {c['aim']:g})"
                 out.append(s)
     return out
 

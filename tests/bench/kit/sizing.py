@@ -1,0 +1,278 @@
+#!/usr/bin/env python3
+"""sizing.py: the tables of deploy/SIZING.md, computed from the constants that stand in it.
+
+  sizing.py --check PAGE                  exit 1 if a table is not what its constants give
+  sizing.py --write PAGE [--bench FILE]   computes them anew; constants from a bench.json
+
+The page holds its constants in one table (symbol, meaning, value, unit, from); everything
+between "<!-- computed: NAME -->" and "<!-- end -->" is written here.
+"""
+import argparse
+import json
+import math
+import re
+import sys
+
+SIZES = (10**5, 10**6, 10**7, 10**8)
+ARRIVE_S = 60          # in which everybody comes
+DEFAULT_BUDGET = 20000  # poll_budget_per_s
+MINUTE = 60            # the second policy: a mean interval of so many seconds
+IDLE_LONG_S, IDLE_SHORT_S = 75, 5
+JITTER = 1.1  # at most this much longer than planned
+
+# Where a constant is in bench.json: row, case, and the figure in it.
+SOURCES = (
+    ("c_r", "polls_cpu", "256 connections, browser-like requests", "extra.router_us"),
+    ("s_p", "polls_cpu", "256 connections, browser-like requests", "extra.segment_us"),
+    ("c_n", "short_conns", "CPU", "extra.router_us"),
+    ("c_j", "joins", "journal os", "extra.router_us"),
+    ("s_j", "joins", "journal os", "extra.segment_us"),
+    ("m", "memory", "process, 10^7 waiting", "segq"),
+    ("k_r", "idle", "memory per idle connection", "segq"),
+)
+
+CONSTANT = re.compile(r"^\| `(\w+)` \| ([^|]*) \| ([0-9.]+) \| ([^|]*) \| ([^|]*) \|$", re.M)
+BLOCK = re.compile(r"(<!-- computed: (\w+) -->\n).*?(<!-- end -->)", re.S)
+
+
+# ---- the page's constants --------------------------------------------------------------
+
+
+def constants(page):
+    """{symbol: value} as written in the page."""
+    return {m.group(1): float(m.group(3)) for m in CONSTANT.finditer(page)}
+
+
+def with_constants(page, values, source):
+    """The page with these values (three digits) and where they come from."""
+    def line(m):
+        sym, what, old, unit, origin = m.groups()
+        if sym in values:
+            old, origin = f"{float(f'{values[sym]:.3g}'):g}", source
+        return f"| `{sym}` | {what} | {old} | {unit} | {origin} |"
+    return CONSTANT.sub(line, page)
+
+
+def from_bench(result):
+    """{symbol: value} of those that a bench.json has."""
+    cases = {(r["id"], c["case"]): c for r in result["rows"] for c in r["cases"]}
+    got = {}
+    for sym, row_id, case_name, place in SOURCES:
+        c = cases.get((row_id, case_name))
+        figure = c and (c["extra"].get(place[6:]) if place.startswith("extra.") else c[place])
+        if figure and figure.get("median"):
+            got[sym] = figure["median"]
+    return got
+
+
+# ---- intervals: what common/pace.c computes (test_kit.py compares the two) ---------------
+
+
+def harmonic_between(a, b):
+    total = 0.0
+    while a < b and a < 32:
+        a += 1
+        total += 1 / a
+    if a >= b:
+        return total
+    return total + math.log(b / a) + (1 / b - 1 / a) / 2 - (1 / (b * b) - 1 / (a * a)) / 12
+
+
+def load(waiting, min_ms, max_ms, us):
+    """Polls per second of so many waiting under a plan."""
+    if us == 0:
+        return waiting * 1000 / min_ms
+    lo = min(min_ms * 1000 // us, waiting)
+    hi = min(max_ms * 1000 // us, waiting)
+    return lo * 1000 / min_ms + 1e6 / us * harmonic_between(lo, hi) + (waiting - hi) * 1000 / max_ms
+
+
+def smallest(lo, hi, fits):
+    """The smallest number in lo .. hi for which fits() is true (or hi), by halves."""
+    while lo < hi:
+        mid = (lo + hi) // 2
+        lo, hi = (lo, mid) if fits(mid) else (mid + 1, hi)
+    return lo
+
+
+def plan(waiting, budget, min_ms, max_ms):
+    """(min_ms, max_ms, us_per_place)"""
+    max_ms = max(max_ms, min_ms)
+    if waiting * 1000 / min_ms <= budget:
+        return min_ms, max_ms, 0
+    if waiting * 1000 / budget > max_ms:
+        max_ms = int(min(math.ceil(waiting * 1000 / budget / 0.8), 2**31))
+    us = smallest(0, min(max_ms * 1000, 2**32 - 1),
+                  lambda u: load(waiting, min_ms, max_ms, u) <= budget)
+    max_ms = smallest(min_ms, max_ms, lambda x: load(waiting, min_ms, x, us) <= budget)
+    return min_ms, max_ms, us
+
+
+def told_s(p, place):
+    """What is told to a place, seconds, without jitter."""
+    min_ms, max_ms, us = p
+    return min(max(place * us / 1000, min_ms), max_ms) / 1000
+
+
+def lateness_s(p, per_s, waiting):
+    """How long after its release the unluckiest player of a line that moves at per_s asks
+    again: it was told an interval at some place, and was released before that was over. The
+    greatest is where the ramp ends, or the minimum at the front; jitter adds a tenth."""
+    min_ms, max_ms, us = p
+    end = min(max_ms * 1000 / us, waiting) if us else 0
+    return max(JITTER * min_ms / 1000, JITTER * told_s(p, end) - end / per_s)
+
+
+def keeps_up_per_s(p):
+    """The speed of the line up to which everybody asks again before their turn."""
+    return 1e6 / (JITTER * p[2]) if p[2] else math.inf
+
+
+# ---- the arithmetic --------------------------------------------------------------------
+
+
+def size(k, players, arrive_s, budget):
+    """What a crowd needs: see the formulas in the page, which use the same names."""
+    joins = players / arrive_s
+    polls = min(budget, players)  # nobody is told less than poll_min, 1 s
+    mean_s = players / polls
+    idle_s = IDLE_LONG_S if mean_s < 60 else IDLE_SHORT_S
+    again = k["c_n"] - k["c_r"] if mean_s > idle_s else 0
+    router_us = joins * (k["c_j"] + k["c_n"] - k["c_r"]) + polls * (k["c_r"] + again)
+    segment_us = joins * k["s_j"] + polls * k["s_p"]
+    conns = min(players, (joins + polls) * idle_s)
+    routers = max(2, math.ceil(router_us / (k["u"] * 1e6)), math.ceil(conns / k["Q"]))
+    segments = max(2, math.ceil(segment_us / (k["u"] * 1e6)))
+    return {"players": players, "arrive_s": arrive_s, "joins": joins, "polls": polls,
+            "mean_s": mean_s, "idle_s": idle_s, "router_us": router_us,
+            "segment_us": segment_us, "connections": conns, "routers": routers,
+            "segments": segments, "tails": math.ceil(joins * k["s_j"] / (k["u"] * 1e6)),
+            "max_tickets": players / (segments - 1), "memory_bytes": players * k["m"],
+            "socket_bytes": conns * (k["k_k"] + k["k_r"]),
+            "net_bits": (joins + polls) * k["b"] * 8}
+
+
+# ---- tables ----------------------------------------------------------------------------
+
+
+def count(n):
+    """12 345 678, three digits that count."""
+    if n >= 1000:
+        n = float(f"{n:.3g}")
+    return f"{n:,.0f}".replace(",", " ")
+
+
+def power(n):
+    return f"10^{round(math.log10(n))}"
+
+
+def seconds(s):
+    return f"{s:.0f} s" if s >= 9.95 else f"{s:.1f} s"
+
+
+def amount(n, unit):
+    """Bytes or bits with a prefix."""
+    for step, prefix in ((1e9, "G"), (1e6, "M"), (1e3, "k")):
+        if n >= step:
+            return f"{n / step:.3g} {prefix}{unit}"
+    return f"{n:.3g} {unit}"
+
+
+def table(head, rows):
+    lines = ["| " + " | ".join(head) + " |", "|" + " --- |" * len(head)]
+    return "\n".join(lines + ["| " + " | ".join(r) + " |" for r in rows]) + "\n"
+
+
+def crowd(k, budget_of):
+    head = ["players `N`", "joins/s `J`", "budget `B`, polls/s", "mean interval", "`idle_timeout`",
+            "open connections `C`", "routers `R`", "segment nodes `S`", "tails", "tickets",
+            "sockets", "network"]
+    rows = []
+    for n in SIZES:
+        s = size(k, n, ARRIVE_S, budget_of(n))
+        rows.append([power(n), count(s["joins"]), count(s["polls"]), seconds(s["mean_s"]),
+                     f"{s['idle_s']} s", count(s["connections"]), str(s["routers"]),
+                     str(s["segments"]), str(s["tails"]), amount(s["memory_bytes"], "B"),
+                     amount(s["socket_bytes"], "B"), amount(s["net_bits"], "bit/s")])
+    return table(head, rows)
+
+
+def minute_budget(n):
+    return max(DEFAULT_BUDGET, n // MINUTE)
+
+
+def pace(_k):
+    head = ["players", "budget", "us per place", "told at place 1 000", "at 100 000", "at the end",
+            "keeps up with", "latest at 500/s", "latest at 2 000/s"]
+    rows = []
+    for n in SIZES:
+        for budget in dict.fromkeys((DEFAULT_BUDGET, minute_budget(n))):
+            p = plan(n, budget, 1000, 30000)
+            rows.append([power(n), count(budget), count(p[2]), seconds(told_s(p, 1000)),
+                         seconds(told_s(p, 10**5)), seconds(told_s(p, n)),
+                         f"{count(keeps_up_per_s(p))}/s",
+                         seconds(lateness_s(p, 500, n)), seconds(lateness_s(p, 2000, n))])
+    return table(head, rows)
+
+
+def example(k):
+    n = 10**6
+    s = size(k, n, ARRIVE_S, DEFAULT_BUDGET)
+    conn = k["c_n"] - k["c_r"]
+    return (
+        f"    J = 1 000 000 / {ARRIVE_S} = {count(s['joins'])} joins/s,  B = {count(s['polls'])} polls/s, "
+        f" mean interval {seconds(s['mean_s'])}\n"
+        f"    router CPU  = {count(s['joins'])} x ({k['c_j']:g} + {conn:.3g}) + {count(s['polls'])} x "
+        f"{k['c_r']:g} = {s['router_us'] / 1e6:.2f} s per second;  / {k['u']:g} = "
+        f"{s['router_us'] / 1e6 / k['u']:.2f}\n"
+        f"    segment CPU = {count(s['joins'])} x {k['s_j']:g} + {count(s['polls'])} x {k['s_p']:g} = "
+        f"{s['segment_us'] / 1e6:.3f} s per second;  / {k['u']:g} = {s['segment_us'] / 1e6 / k['u']:.3f}\n"
+        f"    C = min(1 000 000, ({count(s['joins'])} + {count(s['polls'])}) x {s['idle_s']}) = "
+        f"{count(s['connections'])};  / {count(k['Q'])} = {s['connections'] / k['Q']:.2f}\n"
+        f"    R = {s['routers']},  S = {s['segments']},  tickets {amount(s['memory_bytes'], 'B')},  "
+        f"sockets {amount(s['socket_bytes'], 'B')},  network {amount(s['net_bits'], 'bit/s')}\n")
+
+
+BLOCKS = {"crowd_default": lambda k: crowd(k, lambda n: DEFAULT_BUDGET),
+          "crowd_minute": lambda k: crowd(k, minute_budget), "pace": pace, "example": example}
+
+
+def rewritten(page):
+    """The page with every computed block written anew."""
+    k = constants(page)
+    names = {m.group(2) for m in BLOCK.finditer(page)}
+    if names != set(BLOCKS):
+        raise SystemExit(f"sizing.py: the page has the blocks {sorted(names)}, not {sorted(BLOCKS)}")
+    return BLOCK.sub(lambda m: f"{m.group(1)}\n{BLOCKS[m.group(2)](k)}\n{m.group(3)}", page)
+
+
+def main(argv):
+    a = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
+    how = a.add_mutually_exclusive_group(required=True)
+    how.add_argument("--check", metavar="PAGE")
+    how.add_argument("--write", metavar="PAGE")
+    a.add_argument("--bench", metavar="FILE", help="bench.json of a run")
+    args = a.parse_args(argv)
+    path = args.check or args.write
+    with open(path, encoding="utf-8") as f:
+        page = f.read()
+    if args.check:
+        if rewritten(page) == page:
+            return 0
+        print(f"{path}: its tables are not what its constants give: sizing.py --write {path}")
+        return 1
+    new = page
+    if args.bench:
+        with open(args.bench, encoding="utf-8") as f:
+            result = json.load(f)
+        got = from_bench(result)
+        new = with_constants(page, got, f"`make bench`, {result['started'][:10]}")
+        print("from the run: " + (", ".join(f"{s} {v:.3g}" for s, v in got.items()) or "nothing"))
+    new = rewritten(new)  # before the file is opened: it stays whole if this fails
+    with open(path, "w", encoding="utf-8") as f:
+        f.write(new)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -161,6 +161,41 @@ int segq_append(struct segq *q, uint8_t deadline, uint32_t *number)
     return 0;
 }
 
+/* Slots from..to of a block, all of them dead. */
+static void raise_run(struct block *b, unsigned from, unsigned to)
+{
+    for (unsigned w = from >> 6; w << 6 < to; w++) {
+        unsigned lo = w << 6 < from ? from & 63 : 0, end = to - (w << 6);
+        uint64_t below = end >= 64 ? UINT64_MAX : (1ull << end) - 1;
+
+        b->alive[w] |= below & ~((1ull << lo) - 1);
+    }
+}
+
+int segq_append_many(struct segq *q, const uint8_t *deadline, uint32_t n)
+{
+    if (q->sealed)
+        return SQ_ESEALED;
+    if (n >= SEGQ_NONE - q->end)
+        return SQ_ENOMEM;
+    while (n > 0) {
+        uint32_t b = q->end >> BLOCK_SHIFT, from = q->end & (BLOCK_SLOTS - 1);
+        uint32_t k = BLOCK_SLOTS - from < n ? BLOCK_SLOTS - from : n;
+
+        if (b == q->n_blocks && add_block(q) < 0)
+            return SQ_ENOMEM;
+        raise_run(q->block[b], from, from + k);
+        memcpy(q->block[b]->idle + from, deadline, k);
+        q->sub[b] = block_subs(q->block[b]);
+        q->count[b] += (uint16_t)k;
+        q->waiting += k;
+        q->end += k;
+        deadline += k;
+        n -= k;
+    }
+    return 0;
+}
+
 void segq_seal(struct segq *q)
 {
     q->sealed = true;

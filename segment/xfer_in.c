@@ -281,21 +281,29 @@ static uint8_t deadline(const struct xfer_in *x, const struct xfer_time *tm, uin
     return (uint8_t)(tm->unit_now + u64_min(units, BODY_HORIZON));
 }
 
+/* The deadlines of a block's living, one behind the other; how many. */
+static uint32_t gather(const struct block *k, const uint8_t due[256],
+                       uint8_t out[BLOCK_SLOTS])
+{
+    uint32_t n = 0;
+
+    for (unsigned w = 0; w < BLOCK_WORDS; w++)
+        for (uint64_t m = k->alive[w]; m != 0; m &= m - 1)
+            out[n++] = due[k->idle[w * 64 + (unsigned)__builtin_ctzll(m)]];
+    return n;
+}
+
+/* Everybody waits for the end of this: half a million take a millisecond. */
 static int append_all(struct xfer_in *x, struct body *b, const struct xfer_time *tm)
 {
-    uint32_t n;
+    uint8_t due[256], v[BLOCK_SLOTS];
 
-    for (uint32_t i = 0; i < x->n_blocks; i++) {
-        struct block *k = x->stage[i];
-
-        for (unsigned w = 0; k != NULL && w < BLOCK_WORDS; w++)
-            for (uint64_t m = k->alive[w]; m != 0; m &= m - 1) {
-                unsigned slot = w * 64 + (unsigned)__builtin_ctzll(m);
-
-                if (segq_append(&b->q, deadline(x, tm, k->idle[slot]), &n) < 0)
-                    return SQ_ENOMEM; /* cannot be: reserved */
-            }
-    }
+    for (unsigned left = 0; left < 256; left++)
+        due[left] = deadline(x, tm, (uint8_t)left);
+    for (uint32_t i = 0; i < x->n_blocks; i++)
+        if (x->stage[i] != NULL &&
+            segq_append_many(&b->q, v, gather(x->stage[i], due, v)) < 0)
+            return SQ_ENOMEM; /* cannot be: reserved */
     return 0;
 }
 

@@ -54,6 +54,17 @@ static void die(uint32_t n, enum dead why)
     m.waiting--;
 }
 
+static void join_many(const uint8_t *deadline, uint32_t n)
+{
+    cr_assert_eq(segq_append_many(&q, deadline, n), 0);
+    for (uint32_t i = 0; i < n; i++, m.end++) {
+        m.alive[m.end] = true;
+        m.deadline[m.end] = deadline[i];
+    }
+    m.waiting += n;
+    cr_assert_eq(q.end, m.end);
+}
+
 static void leave(uint32_t n)
 {
     cr_assert_eq(segq_drop(&q, n, DEAD_LEFT), m.alive[n]);
@@ -121,6 +132,19 @@ static void compare(void)
     cr_assert_eq(rank, m.waiting);
 }
 
+/* Often over several blocks, sometimes within one, or nobody. */
+static void join_crowd(struct rng *r, uint8_t now)
+{
+    uint32_t n = (uint32_t)rng_below(r, rng_chance(r, 0.5) ? 30 : 1300);
+    uint8_t v[1300];
+
+    if (m.end + n > MAX)
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        v[i] = (uint8_t)(now + 1 + rng_below(r, 126));
+    join_many(v, n);
+}
+
 static void act(struct rng *r, uint8_t now)
 {
     uint64_t d = rng_below(r, 1000);
@@ -140,6 +164,8 @@ static void act(struct rng *r, uint8_t now)
         pop((uint32_t)rng_below(r, 40));
     else if (d < 999)
         segq_settle(&q);
+    else
+        join_crowd(r, now);
 }
 
 static void run(uint64_t seed, unsigned steps)
@@ -166,6 +192,20 @@ Test(segq, agrees_with_an_array_seed_1) { run(1, 100000); }
 Test(segq, agrees_with_an_array_seed_2) { run(2, 100000); }
 Test(segq, agrees_with_an_array_seed_3) { run(3, 100000); }
 Test(segq, agrees_with_an_array_seed_4) { run(4, 100000); }
+
+Test(segq, many_fill_the_blocks_exactly)
+{
+    static const uint32_t sizes[] = { 1, 63, 64, 65, 319, 0, 512, 1024, 511, 2 };
+    uint8_t v[1024];
+
+    memset(v, 77, sizeof(v));
+    for (unsigned i = 0; i < ARRAY_LEN(sizes); i++) {
+        join_many(v, sizes[i]);
+        compare();
+    }
+    segq_seal(&q);
+    cr_expect_eq(segq_append_many(&q, v, 1), SQ_ESEALED);
+}
 
 Test(segq, blocks_are_freed_wherever_they_die)
 {

@@ -29,20 +29,26 @@ static void gone(struct flow *f, enum gone_reason why)
 }
 
 /* When the time is over there is an answer at once; `late` says which. */
-static void pause_until(struct flow *f, enum flow_todo todo, msec_t wake_ms, msec_t now_ms,
-                        enum flow_result late)
+static void pause_until(struct flow *f, msec_t wake_ms, msec_t now_ms, enum flow_result late)
 {
     if (now_ms >= f->deadline_ms) {
         done(f, late);
         return;
     }
-    f->todo = todo;
+    f->todo = FLOW_WAIT_MAP;
     f->wake_ms = ms_min(wake_ms, f->deadline_ms);
 }
 
 static void wait_map(struct flow *f, msec_t now_ms)
 {
-    pause_until(f, FLOW_WAIT_MAP, now_ms + FLOW_AGAIN_MS, now_ms, FLOW_UNAVAIL);
+    pause_until(f, now_ms + FLOW_AGAIN_MS, now_ms, FLOW_UNAVAIL);
+}
+
+/* The segment is being moved: the map that names the new place ends the wait; the next ask
+ * is for a move that was given up. */
+static void wait_fence(struct flow *f, msec_t now_ms)
+{
+    pause_until(f, now_ms + FLOW_BUSY_MS, now_ms, FLOW_UNAVAIL);
 }
 
 static void ask(struct flow *f, seg_id serving, seg_id name, node_no node, msec_t now_ms)
@@ -68,7 +74,7 @@ static void next_join(struct flow *f, struct routes *r, msec_t now_ms)
     if (rc == 0)
         ask(f, t.seg, t.seg, t.node, now_ms);
     else if (rc == SQ_EFULL)
-        pause_until(f, FLOW_WAIT_MAP, f->deadline_ms, now_ms, FLOW_FULL);
+        pause_until(f, f->deadline_ms, now_ms, FLOW_FULL);
     else if (routes_version(r) > 0)
         done(f, FLOW_NO_QUEUE); /* deleted while we waited */
     else
@@ -107,7 +113,7 @@ static void next(struct flow *f, struct routes *r, msec_t now_ms)
 static void start(struct flow *f, enum flow_kind kind, msec_t now_ms)
 {
     *f = (struct flow){ .kind = kind,
-                        .todo = FLOW_WAIT,
+                        .todo = FLOW_WAIT_MAP,
                         .token = f->token,
                         .deadline_ms = now_ms + FLOW_TIMEOUT_MS };
 }
@@ -176,7 +182,7 @@ void flow_place_ans(struct flow *f, struct routes *r, const struct place_ans *a,
         gone(f, (enum gone_reason)a->reason);
         break;
     case PLACE_BUSY:
-        pause_until(f, FLOW_WAIT, now_ms + FLOW_BUSY_MS, now_ms, FLOW_UNAVAIL);
+        wait_fence(f, now_ms);
         break;
     case PLACE_MOVED:
         follow(f, r, a->moved_to, now_ms);
@@ -234,7 +240,7 @@ void flow_drop_ans(struct flow *f, struct routes *r, const struct drop_ans *a, m
         done(f, FLOW_OK);
         break;
     case DROP_BUSY:
-        pause_until(f, FLOW_WAIT, now_ms + FLOW_BUSY_MS, now_ms, FLOW_UNAVAIL);
+        wait_fence(f, now_ms);
         break;
     case DROP_MOVED:
         follow(f, r, a->moved_to, now_ms);

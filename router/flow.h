@@ -4,11 +4,11 @@
  * and flow_answer() say what to do next; the shell (or the simulation) does it:
  *
  *   join:  tail of the lane -> ask -> OK | sealed: the successor -> ask again
- *   poll:  owner of the token's segment -> ask -> answer | busy: ask again in 20 ms
- *                                                        | moved or unknown: newer map, ask
+ *   poll:  owner of the token's segment -> ask -> answer | busy, moved or unknown: wait for
+ *                                                          a newer map, ask again
  *   leave: like poll
- * A flow never hangs: at deadline_ms it ends with 503. When the map does not know better,
- * it waits for a newer map (FLOW_WAIT_MAP) or a moment (FLOW_WAIT). */
+ * A flow never hangs: at deadline_ms it ends with 503. Who cannot go on waits for a newer
+ * map, but not long: what is missing may come without one. */
 #ifndef SEGQ_FLOW_H
 #define SEGQ_FLOW_H
 
@@ -22,7 +22,6 @@ enum flow_kind { FLOW_JOIN, FLOW_POLL, FLOW_LEAVE };
 
 enum flow_todo {
     FLOW_ASK,      /* send the request of this kind to `node` */
-    FLOW_WAIT,     /* call flow_retry() at `wake_ms` */
     FLOW_WAIT_MAP, /* call flow_retry() when the map has changed, or at `wake_ms` */
     FLOW_DONE,     /* `result` */
 };

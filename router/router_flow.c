@@ -1,7 +1,7 @@
 /* router_flow.c: does what flow.c decides: ask, wait, answer.
  * Every flow is in `flows` from its start to its answer; all have the same time limit, so
- * the first one is due first. The few that wait (20 ms for a fence, 100 ms for a newer
- * map) are in `waiting` as well. One timer serves both lists. */
+ * the first one is due first. The few that wait for a newer map (20 ms in a fence, else
+ * 100 ms at most) are in `waiting` as well. One timer serves both lists. */
 #include "router/router_flow.h"
 
 #include <stdlib.h>
@@ -98,7 +98,6 @@ void rflow_step(struct router *r, struct rflow *rf)
             r->counts.lost++;
             flow_lost(&rf->flow, r->routes, ev_now(r->ev));
             break; /* which never asks again at once */
-        case FLOW_WAIT:
         case FLOW_WAIT_MAP:
             r->counts.retries++;
             list_push_back(&r->waiting, &rf->in_waiting);
@@ -133,17 +132,8 @@ void rflow_map_changed(struct router *r)
 {
     size_t n = r->waiting.n; /* those that must wait again go to the end */
 
-    for (size_t i = 0; i < n && r->waiting.n > 0; i++) {
-        struct list_node *it = list_first(&r->waiting);
-        struct rflow *rf = container_of(it, struct rflow, in_waiting);
-
-        if (rf->flow.todo == FLOW_WAIT_MAP) {
-            retry(r, rf);
-        } else {
-            list_remove(&r->waiting, it);
-            list_push_back(&r->waiting, it);
-        }
-    }
+    for (size_t i = 0; i < n && r->waiting.n > 0; i++)
+        retry(r, container_of(list_first(&r->waiting), struct rflow, in_waiting));
 }
 
 static msec_t wake_due(struct router *r, msec_t now)

@@ -219,7 +219,7 @@ Test(flow, poll_gone_by_answer_by_map_and_lost)
     cr_expect(IS_DONE(f, FLOW_GONE) && f.reason == GONE_LOST);
 }
 
-Test(flow, busy_is_asked_again_in_20_ms)
+Test(flow, busy_is_asked_again_with_the_next_map_or_in_20_ms)
 {
     struct flow f = poll_of(12, 3, 100);
     struct place_ans busy = { .state = PLACE_BUSY };
@@ -230,7 +230,7 @@ Test(flow, busy_is_asked_again_in_20_ms)
         flow_place_ans(&f, r, &busy, ++now);
         if (f.todo == FLOW_DONE)
             break;
-        cr_assert_eq(f.todo, FLOW_WAIT);
+        cr_assert_eq(f.todo, FLOW_WAIT_MAP);
         cr_assert_leq(f.wake_ms, now + FLOW_BUSY_MS);
         now = f.wake_ms;
         flow_retry(&f, r, now);
@@ -318,7 +318,7 @@ Test(flow, leave_follows_moves)
     cr_expect(ASKS(f, 1, 12));
     a.state = DROP_BUSY;
     flow_drop_ans(&g, r, &a, 1);
-    cr_expect_eq(g.todo, FLOW_WAIT);
+    cr_expect_eq(g.todo, FLOW_WAIT_MAP);
     a.state = DROP_UNKNOWN;
     flow_drop_ans(&h, r, &a, 1);
     cr_expect_eq(h.todo, FLOW_WAIT_MAP);

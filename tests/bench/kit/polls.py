@@ -77,6 +77,14 @@ def filled(ctx, count):
     return cluster, path
 
 
+def layout(ctx, front="nginx with one worker"):
+    """A note: what runs where."""
+    if ctx.cores < 2:
+        return "Everything shares one core: servers and load disturb one another."
+    return (f"Router, or {front}, alone on core 0; segment node, manager and load share "
+            "core 1.")
+
+
 def segq_side(cluster, **opts):
     return Side("segq", cluster.router_port(), cluster.all(), **opts)
 

@@ -101,11 +101,13 @@ def run(ctx):
     sides = list(segq.values()) + [room, plain]
     measure(ctx, sides)
     check_all(segq, clusters, [room, plain], peer)
-    notes = [] if "os" in segq else [
-        "`segment` has no key `journal` yet: nothing is written, and the case `os` is left out."]
+    notes = [polls.layout(ctx, "nginx + Lua") + " Redis is where the segment node is."]
+    if "os" not in segq:
+        notes.append(
+            "`segment` has no key `journal` yet: nothing is written, and the case `os` is left out.")
     chart = {"kind": "bars", "title": "Joins a second", "x": "server", "y": "joins/s",
              "series": {s.name: [["joins", stats.summary(s.column(CONNS, polls.per_s))["median"]]]
                         for s in sides}, "log_y": True}
     return [row(ID, "Joins", f"{CONNS} connections, each joins again at once; the line starts "
-                "empty on both sides. The room runs nginx on core 0 and Redis on core 1.",
+                "empty on both sides.",
                 cases_of(segq, rooms), notes, chart)]

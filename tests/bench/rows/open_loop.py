@@ -89,7 +89,8 @@ def run(ctx):
     segq = polls.segq_side(cluster, tokens=tokens)
     nginx = Side(NGINX, peer.port, peer.procs(), tokens=tokens)
     measure(ctx, segq, nginx)
-    notes = [m for rate in RATES + CURVE for m in misses((segq, nginx), rate)]
+    notes = [polls.layout(ctx)] + [
+        m for rate in RATES + CURVE for m in misses((segq, nginx), rate)]
     what = (f"{CONNS} connections, {ctx.waiting(1000000)} waiting, random tokens, a planned "
             "instant for every request; ")
     return [row(ID, "Latency at a fixed rate",

@@ -61,8 +61,7 @@ def run(ctx):
     speed = cases(segq, nginx, "polls/s", polls.per_s, latencies(segq, nginx), aim=1.1)
     cpu = cases(segq, nginx, "us/poll", polls.cpu_all,
                 lambda key: polls.cpu_parts(key, segq), aim=1.0, aim_op="<=")
-    shared = ("Router, or nginx with one worker, alone on core 0; segment node, manager and "
-              "load share core 1.")
+    shared = polls.layout(ctx)
     return [row(ID, "Polls a second",
                 f"{ctx.waiting(1000000)} waiting, random tokens, each connection polls again at "
                 f"once; nginx returns one constant body to the same requests: {peer.size} "

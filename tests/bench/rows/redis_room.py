@@ -13,6 +13,7 @@ ID = "redis_room"
 ORDER = 30
 CONNS = (64, 256)
 PLAIN_CONNS = 256  # of the one-by-one form
+FOR_REDIS = " Redis is where the segment node is."
 SHORTER = 0.5  # of a turn: there are five in a round
 
 
@@ -27,7 +28,8 @@ def measure(ctx, segq, room, plain):
 
 
 def extras(conns, segq, room, plain):
-    out = {"segq_cpu_us": stats.summary(segq.column(conns, polls.cpu_all)),
+    mine, theirs = segq.column(conns, polls.cpu_all), room.column(conns, polls.cpu_all)
+    out = {"room_cpu_over_segq": stats.ratios(theirs, mine), "segq_cpu_us": stats.summary(mine),
            "nginx_cpu_us": stats.summary(room.column(conns, polls.cpu_of(room.procs[0].name))),
            "redis_cpu_us": stats.summary(room.column(conns, polls.cpu_of("redis")))}
     if conns == PLAIN_CONNS:
@@ -59,8 +61,8 @@ def run(ctx):
                   **polls.compare(conns, segq, room, polls.per_s), aim=8.0,
                   **extras(conns, segq, room, plain)) for conns in CONNS]
     return [row(ID, "Polls beside a Redis waiting room",
-                f"{count} waiting on both sides, random ids; nginx on core 0, Redis on core 1 "
-                "with the load, as segq's router and segment node are.", cases,
-                ["The room's pipeline is one round trip to Redis over a unix socket; it never "
+                f"{count} waiting on both sides, random ids.", cases,
+                [polls.layout(ctx, "nginx + Lua") + FOR_REDIS,
+                 "The room's pipeline is one round trip to Redis over a unix socket; it never "
                  "lets its rate-limit counters expire, which spares it a command."],
                 chart(segq, room, plain))]

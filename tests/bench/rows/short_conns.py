@@ -29,4 +29,4 @@ def run(ctx):
                   **polls.cpu_parts(CONNS, segq))]
     return [row(ID, "Polls over short connections",
                 f"A new connection for every poll, {CONNS} at a time, {count} waiting, random "
-                "tokens.", cases)]
+                "tokens.", cases, [polls.layout(ctx)])]

@@ -103,8 +103,8 @@ def run(ctx):
     check_all(segq, clusters, [room, plain], peer)
     notes = [polls.layout(ctx, "nginx + Lua") + " Redis is where the segment node is."]
     if "os" not in segq:
-        notes.append(
-            "`segment` has no key `journal` yet: nothing is written, and the case `os` is left out.")
+        notes.append("`segment` has no key `journal` yet: nothing is written, and the case `os` "
+                     "is left out.")
     chart = {"kind": "bars", "title": "Joins a second", "x": "server", "y": "joins/s",
              "series": {s.name: [["joins", stats.summary(s.column(CONNS, polls.per_s))["median"]]]
                         for s in sides}, "log_y": True}

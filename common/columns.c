@@ -66,27 +66,55 @@ INLINE uint8_t *varint_put(uint8_t *p, uint64_t v)
     return p;
 }
 
-INLINE size_t value_size(const struct column *c, uint64_t v)
+#define SLACK 8 /* varint_put_fast() writes so far, whatever is needed */
+
+/* A value's length is not known to the branch predictor: up to four bytes are written
+ * without a branch. */
+INLINE uint8_t *varint_put_fast(uint8_t *p, uint64_t v)
 {
-    switch (c->kind) {
-    case COL_NUM:
-        return varint_size(v);
-    case COL_BYTE:
-        return 1;
-    case COL_FIX64:
-        return 8;
-    default:
-        return 1 + varint_size(v) + v; /* each text has its own tag */
+    size_t n = varint_size(v);
+    uint32_t x;
+
+    if (__builtin_expect(v >= 1u << 28, 0))
+        return varint_put(p, v);
+    x = (uint32_t)((v & 0x7f) | (v & 0x3f80) << 1 | (v & 0x1fc000) << 2 | v >> 21 << 24);
+    x |= 0x80808080u & ((1u << (8 * (n - 1))) - 1);
+    memcpy(p, &x, sizeof(x));
+    return p + n;
+}
+
+INLINE void measure_nums(const char *rows, size_t step, uint32_t n, unsigned width,
+                         uint64_t *any, size_t *sum)
+{
+    for (uint32_t i = 0; i < n; i++, rows += step) {
+        uint64_t v = load(rows, width);
+
+        *any |= v;
+        *sum += varint_size(v);
     }
 }
 
-/* Bytes of the column's values; 0: it is left out. False: a text is too long. */
-static bool measure(const struct columns *t, const struct column *c, const char *rows,
-                    uint32_t n, size_t *size)
+/* A column in which all rows take part. */
+static void measure_all(const struct columns *t, const struct column *c, const char *rows,
+                        uint32_t n, uint64_t *any, size_t *sum)
+{
+    rows += c->off;
+    if (c->kind == COL_NUM && c->width == 8) { /* a loop per width, without a switch */
+        measure_nums(rows, t->row_bytes, n, 8, any, sum);
+    } else if (c->kind == COL_NUM && c->width == 4) {
+        measure_nums(rows, t->row_bytes, n, 4, any, sum);
+    } else {
+        for (uint32_t i = 0; i < n; i++, rows += t->row_bytes)
+            *any |= load(rows, c->width);
+        *sum = (size_t)n * c->width;
+    }
+}
+
+/* One of some rows, or of texts. False: a text is too long. */
+static bool measure_some(const struct columns *t, const struct column *c, const char *rows,
+                         uint32_t n, uint64_t *any, size_t *sum)
 {
     uint16_t off = c->kind == COL_TEXT ? c->off_len : c->off;
-    uint64_t any = 0;
-    size_t sum = 0;
 
     for (uint32_t i = 0; i < n; i++, rows += t->row_bytes) {
         uint64_t v;
@@ -96,9 +124,28 @@ static bool measure(const struct columns *t, const struct column *c, const char 
         v = load(rows + off, c->width);
         if (c->kind == COL_TEXT && v > c->max)
             return false;
-        any |= v;
-        sum += value_size(c, v);
+        *any |= v;
+        if (c->kind == COL_NUM || c->kind == COL_TEXT)
+            *sum += varint_size(v) + (c->kind == COL_TEXT ? 1 + v : 0); /* its own tag */
+        else
+            *sum += c->kind == COL_BYTE ? 1 : 8;
     }
+    return true;
+}
+
+/* Bytes of the column's values; 0: it is left out. False: a text is too long. */
+static bool measure(const struct columns *t, const struct column *c, const char *rows,
+                    uint32_t n, size_t *size)
+{
+    bool all = !c->some && c->kind != COL_TEXT &&
+               (c->kind != COL_NUM || c->width == 8 || c->width == 4);
+    uint64_t any = 0;
+    size_t sum = 0;
+
+    if (all)
+        measure_all(t, c, rows, n, &any, &sum);
+    else if (!measure_some(t, c, rows, n, &any, &sum))
+        return false;
     *size = any != 0 || c->must || c == t->v ? sum : 0;
     return true;
 }
@@ -116,6 +163,14 @@ static uint8_t *write_text(uint8_t *p, unsigned field, const struct column *c, c
     return p + len;
 }
 
+INLINE uint8_t *write_nums(uint8_t *p, const char *rows, size_t step, uint32_t n,
+                           unsigned width)
+{
+    for (uint32_t i = 0; i < n; i++, rows += step)
+        p = varint_put_fast(p, load(rows, width));
+    return p;
+}
+
 static uint8_t *write_column(uint8_t *p, const struct columns *t, unsigned field,
                              const char *rows, uint32_t n, size_t size)
 {
@@ -125,6 +180,10 @@ static uint8_t *write_column(uint8_t *p, const struct columns *t, unsigned field
         *p++ = (uint8_t)(field << 3 | WIRE_BYTES);
         p = varint_put(p, size);
     }
+    if (c->kind == COL_NUM && !c->some && c->width == 8)
+        return write_nums(p, rows + c->off, t->row_bytes, n, 8);
+    if (c->kind == COL_NUM && !c->some && c->width == 4)
+        return write_nums(p, rows + c->off, t->row_bytes, n, 4);
     for (uint32_t i = 0; i < n; i++, rows += t->row_bytes) {
         if (!takes_part(t, c, rows))
             continue;
@@ -156,7 +215,7 @@ int columns_encode(const struct columns *t, const void *rows, uint32_t n, struct
     }
     if (total > FRAME_MAX_BODY)
         return SQ_ETOOBIG;
-    at = p = buf_reserve(out, total);
+    at = p = buf_reserve(out, total + SLACK);
     if (p == NULL)
         return SQ_ENOMEM;
     for (unsigned i = 0; i < t->n; i++)
@@ -309,13 +368,32 @@ static bool fill_text(struct cursor *k, struct in v)
     return true;
 }
 
+/* The same, as a rule without a branch per byte. */
+INLINE bool varint_get_fast(struct in *in, uint64_t *v)
+{
+    uint32_t x, ends;
+    unsigned n;
+
+    if (__builtin_expect(in->end - in->p < (ptrdiff_t)sizeof(x), 0))
+        return varint_get(in, v);
+    memcpy(&x, in->p, sizeof(x));
+    ends = ~x & 0x80808080u;
+    if (__builtin_expect(ends == 0, 0))
+        return varint_get(in, v);
+    x &= ends ^ (ends - 1); /* up to the first byte that ends a value */
+    n = (unsigned)__builtin_ctz(ends) / 8 + 1;
+    *v = (x & 0x7f) | (x & 0x7f00) >> 1 | (x & 0x7f0000) >> 2 | (x & 0x7f000000) >> 3;
+    in->p += n;
+    return true;
+}
+
 INLINE bool fill_nums(struct cursor *k, struct in v, unsigned width)
 {
     const struct column *c = k->c;
     uint64_t x;
 
     while (v.p < v.end) {
-        if (!varint_get(&v, &x) || x > c->max)
+        if (!varint_get_fast(&v, &x) || x > c->max)
             return false;
         store(next_row(k) + c->off, width, x);
     }

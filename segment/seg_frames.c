@@ -65,19 +65,19 @@ static bool batch(struct seg_service *s, struct rpc_chan *ch, const struct msg *
     case MSG_PLACE:
         a.type = MSG_PLACE_ANS;
         a.place_ans.n = q->place.n;
-        a.place_ans.ans = memset(s->ans.place, 0, q->place.n * sizeof(*s->ans.place));
+        a.place_ans.ans = s->ans.place;
         segtab_place(s->tab, now, q->place.req, q->place.n, s->ans.place, &s->mem);
         break;
     case MSG_APPEND:
         a.type = MSG_APPEND_ANS;
         a.append_ans.n = q->append.n;
-        a.append_ans.ans = memset(s->ans.append, 0, q->append.n * sizeof(*s->ans.append));
+        a.append_ans.ans = s->ans.append;
         segtab_append(s->tab, now, q->append.req, q->append.n, s->ans.append);
         break;
     case MSG_DROP:
         a.type = MSG_DROP_ANS;
         a.drop_ans.n = q->drop.n;
-        a.drop_ans.ans = memset(s->ans.drop, 0, q->drop.n * sizeof(*s->ans.drop));
+        a.drop_ans.ans = s->ans.drop;
         segtab_drop(s->tab, now, q->drop.req, q->drop.n, s->ans.drop);
         break;
     default:

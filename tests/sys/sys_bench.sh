@@ -6,12 +6,12 @@
 build=$(dirname "$BIN")
 export TMPDIR=$DIR/tmp
 mkdir -p "$TMPDIR"
-bench() { "$root/tests/bench/bench.py" --quick --build "$build" --out "$DIR/$1" "${@:2}"; }
+bench=("$root/tests/bench/bench.py" --quick --build "$build")
 about() { jq -r "$2" "$DIR/$1/bench.json"; }
 leftovers() { # processes that were started for a row name its folder
     local p
     for p in /proc/[0-9]*; do
-        tr '\0' ' ' <"$p/cmdline" 2>/dev/null | grep -F "$TMPDIR" || true
+        { tr '\0' ' ' <"$p/cmdline" | grep -F "$TMPDIR"; } 2>/dev/null
     done
 }
 nothing_left() { [ -z "$(leftovers)" ] && [ -z "$(ls -A "$TMPDIR")" ]; }
@@ -21,23 +21,22 @@ has_figures() { # every case of every row of this file has a number
 }
 
 t0=$SECONDS
-timeout -k 10 200 "$root/tests/bench/bench.py" --quick --build "$build" --out "$DIR/whole" \
-    >"$DIR/whole.log" 2>&1
+timeout -k 10 200 "${bench[@]}" --out "$DIR/whole" >"$DIR/whole.log" 2>&1
 check_eq "it ends well" $? 0
 took=$((SECONDS - t0))
 check "within two minutes (it took $took s)" [ $took -le 120 ]
 [ -s "$DIR/whole/bench.json" ] || { tail -30 "$DIR/whole.log"; give_up "no bench.json"; }
-for id in $(bench whole --list); do
+mapfile -t ids < <("${bench[@]}" --list)
+for id in "${ids[@]}"; do
     why=$(jq -r --arg id "$id" '.failed[$id] // ""' "$DIR/whole/bench.json" | head -c 500)
     check "$id has figures $why" has_figures "$id"
 done
-check_eq "no NaN and no failed row" "$(about whole '.failed | length')" 0
+check_eq "no row failed" "$(about whole '.failed | length')" 0
 check "the page names every row" test "$(grep -c '^## ' "$DIR/whole/bench.md")" -ge "$(about whole '.rows | length')"
 check "charts of it" test -s "$DIR/whole/charts/summary.svg"
 check "nothing is left" nothing_left
 
-first=$(bench half --list | head -1)
-bench half >"$DIR/half.log" 2>&1 &
+"${bench[@]}" --out "$DIR/half" >"$DIR/half.log" 2>&1 &
 pid=$!
 helpers+=("$pid")
 half_way() { [ "$(about half '.rows | length' 2>/dev/null)" != "" ]; }
@@ -45,7 +44,7 @@ wait_for 60 "the first row is written" half_way
 kill -TERM "$pid"
 wait "$pid"
 check_eq "ended half way" $? 130
-check "what there was is there" test "$(about half "[.rows[] | select(.from == \"$first\")] | length")" -gt 0
+check "what there was is there" test "$(about half "[.rows[] | select(.from == \"${ids[0]}\")] | length")" -gt 0
 check "the rest is named" test "$(about half '.not_run | length')" -gt 0
 check "and in the page" grep -q 'not run' "$DIR/half/bench.md"
 check "nothing is left then either" nothing_left

@@ -22,6 +22,11 @@ def num(x):
     return f"{x:.{digits}f}"
 
 
+def plain(x):
+    """A number that somebody chose, as they wrote it: 1.1, 100, and 0.0333 for a 30th."""
+    return f"{x:g}" if len(f"{x:g}") <= 5 else num(x)
+
+
 def short(x):
     """For ticks: 1500 -> '1.5k', 2e6 -> '2M'."""
     for div, letter in ((1e9, "G"), (1e6, "M"), (1e3, "k")):

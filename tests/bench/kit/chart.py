@@ -4,12 +4,19 @@ Plain data in, text out; no library, nothing external. Colours follow the reader
 dark setting (CSS prefers-color-scheme). A figure that was not measured (None, NaN) is left
 out, and said where there is room for words: bars write "not measured" beside the name.
 """
+import itertools
 from xml.sax.saxutils import escape
 
 from kit.axis import is_number, num, scale, short
 
-LIGHT = ["#2563c9", "#c2570c", "#15803d", "#7e3fc4", "#5b6470", "#b01e5a"]
-DARK = ["#74a8ff", "#ffa35c", "#5fd38d", "#c79bff", "#a9b3c1", "#ff85b3"]
+# Segq is blue, whatever it is compared with is orange, each in SHADES shades; what belongs to
+# neither, or is one too many, takes the colours after these.
+SHADES = 4
+LIGHT = ["#2563c9", "#6f9fe8", "#12387a", "#0e8a9c", "#c2570c", "#e89a5b", "#7a3405", "#a8820c",
+         "#15803d", "#7e3fc4", "#5b6470", "#b01e5a"]
+DARK = ["#74a8ff", "#3f6fc4", "#b9d2ff", "#4fc8da", "#ffa35c", "#b8681f", "#ffd2ac", "#dfc04a",
+        "#5fd38d", "#c79bff", "#a9b3c1", "#ff85b3"]
+DASHES = ["", "7 4", "2 4", "10 3 2 3"]  # of the shades, in lines
 W = 820
 CHAR = 6.9  # width of a letter of the 13 px text, on average
 
@@ -29,7 +36,9 @@ STYLE = ("text{font:13px system-ui,-apple-system,'Segoe UI',Roboto,'DejaVu Sans'
          "text.title{font-size:17px;font-weight:600}text.small{font-size:12px}"
          ".line{fill:none;stroke-width:2.2;stroke-linejoin:round}"
          ".grid,.axis{stroke-width:1}.whisker{stroke-width:1.4;opacity:.65;fill:none}"
-         ".mark{stroke-width:2}.halo{stroke-width:1.5}"
+         + "".join(f".line.l{i}{{stroke-dasharray:{DASHES[i % SHADES]}}}"
+                   for i in range(2 * SHADES) if DASHES[i % SHADES])
+         + ".mark{stroke-width:2}.halo{stroke-width:1.5}"
          + _colours(LIGHT, "#ffffff", "#1b1f26", "#5a6472", "#dfe3e8", "#15803d", "#b42318")
          + "@media(prefers-color-scheme:dark){"
          + _colours(DARK, "#14181f", "#e8ebf0", "#9aa5b4", "#323a46", "#5fd38d", "#ff8a7a")
@@ -57,17 +66,32 @@ def _page(height, title, body, what=""):
 
 
 def _cut(s, n):
-    return s if len(s) <= n else s[:n - 1] + "…"
+    """At most n letters; what is at the end often tells two names apart."""
+    return s if len(s) <= n else s[:n - n // 3 - 1].rstrip() + "…" + s[-(n // 3):].lstrip()
+
+
+def colours(names):
+    """For each series the number of its colour."""
+    ours = {n for n in names if n.startswith("segq")}
+    every = [0, 4, 8, 9, 10, 11, 3, 7, 1, 5, 2, 6]
+    if not ours or len(ours) == len(names):
+        return [every[i % len(every)] for i in range(len(names))]
+    blue, orange, rest = [0, 1, 2, 3], [4, 5, 6, 7], itertools.cycle(every[2:6])
+    out = []
+    for n in names:
+        own = blue if n in ours else orange
+        out.append(own.pop(0) if own else next(rest))
+    return out
 
 
 def _legend(names, y):
     """Swatches in a row; more rows when one is full. (marks, y below them)"""
     out, x = [], 24.0
-    for i, name in enumerate(names):
+    for i, name in zip(colours(names), names):
         width = 30 + len(name) * CHAR
         if x + width > W - 24 and x > 24:
             x, y = 24.0, y + 20
-        out.append(f'<rect class="f{i % len(LIGHT)}" x="{x:.1f}" y="{y - 10}" width="12" '
+        out.append(f'<rect class="f{i}" x="{x:.1f}" y="{y - 10}" width="12" '
                    'height="12" rx="2"/>')
         out.append(_text(x + 18, y, name))
         x += width + 10
@@ -121,7 +145,7 @@ def bars(spec):
     series = points(spec)
     groups = list(dict.fromkeys(p[0] for pts in series.values() for p in pts))
     names = [_cut(g if isinstance(g, str) else num(g), 44) for g in groups]
-    left = 40 + max([len(n) * CHAR for n in names], default=0)
+    left = 40 + max(len(n) * CHAR for n in [*names, spec.get("x", "")])
     body, y = _legend(series, 62) if len(series) > 1 else ([], 58)
     top = y
     values = [v for pts in series.values() for p in pts for v in p[1:]]
@@ -131,10 +155,10 @@ def bars(spec):
     marks = [_text(left - 10, top - 2, spec.get("x", ""), "soft small", "end")]
     for g, name in zip(groups, names):
         marks.append(_text(left - 10, y + 8 + 9.5 * len(series), name, anchor="end"))
-        for i, pts in enumerate(series.values()):
+        for i, pts in zip(colours(series), series.values()):
             p = next((q for q in pts if q[0] == g), None)
             if p is not None:
-                marks += _bar(ax, i % len(LIGHT), y + 6, p)
+                marks += _bar(ax, i, y + 6, p)
             y += 19
         y += 14
     body += _x_axis(ax, top, y, spec.get("y", ""), y + 18)
@@ -183,18 +207,19 @@ def lines(spec):
     mid = (top + bottom) / 2
     body.append(_text(22, mid, spec.get("y", ""), "soft", "middle",
                       f' transform="rotate(-90 22 {mid:.0f})"'))
-    for i, pts in enumerate(series.values()):
-        body += _curve(ax, ay, i % len(LIGHT), pts)
+    for i, pts in zip(colours(series), series.values()):
+        body += _curve(ax, ay, i, pts)
     return _page(bottom + 60, spec.get("title", ""), body + _end_names(series, ax, ay))
 
 
 def _end_names(series, ax, ay):
     """Each line's name at its last point."""
-    ends = [(i, name, pts[-1]) for i, (name, pts) in enumerate(series.items()) if pts]
+    ends = [(i, name, series[name][-1]) for i, name in zip(colours(series), series)
+            if series[name]]
     if not ends:
         return [_text(W / 2, 200, "nothing was measured", "soft", "middle")]
     ys = _apart([ay.at(p[1]) + 4 for _, _, p in ends], 16)
-    return [_text(ax.at(p[0]) + 10, y, _cut(name, 30), f"small t{i % len(LIGHT)}")
+    return [_text(ax.at(p[0]) + 10, y, _cut(name, 30), f"small t{i}")
             for (i, name, p), y in zip(ends, ys)]
 
 

@@ -8,7 +8,7 @@ import shutil
 import sys
 
 from kit import chart
-from kit.axis import is_number, num
+from kit.axis import is_number, num, plain
 
 GREEN, RED, BOLD, OFF = "\033[32m", "\033[31m", "\033[1m", "\033[0m"
 
@@ -39,7 +39,7 @@ def aim(c):
     if c["aim"] is None:
         return ""
     on = "" if c["aim_on"] == "ratio" else f"{c['aim_on']} "
-    return f"{on}{c['aim_op']} {c['aim']:g}"
+    return f"{on}{c['aim_op']} {plain(c['aim'])}"
 
 
 def table(row):
@@ -116,7 +116,7 @@ def scores(rows):
             s = score(c)
             if s is not None:
                 s["name"] = f"{r['id']}: {c['case']}"
-                s["text"] = f"{num(middle(c[c['aim_on']]))} (aim {c['aim_op']} {c['aim']:g})"
+                s["text"] = f"{num(middle(c[c['aim_on']]))} (aim {c['aim_op']} {plain(c['aim'])})"
                 out.append(s)
     return out
 

@@ -10,24 +10,33 @@ between "<!-- computed: NAME -->" and "<!-- end -->" is written here.
 import argparse
 import json
 import math
+import os
 import re
+import subprocess
 import sys
+import tempfile
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 
 SIZES = (10**5, 10**6, 10**7, 10**8)
 ARRIVE_S = 60          # in which everybody comes
 DEFAULT_BUDGET = 20000  # poll_budget_per_s
 MINUTE = 60            # the second policy: a mean interval of so many seconds
-IDLE_LONG_S, IDLE_SHORT_S = 75, 5
-JITTER = 1.1  # at most this much longer than planned
+IDLE_LONG_S, IDLE_SHORT_S = 100, 5
+SPEEDS = (500, 2000)   # of the line, released per second
 
-# Where a constant is in bench.json: row, case, and the figure in it.
+# Where a constant is in bench.json: row, how its case begins, and the figure in it. The last
+# one that is there holds.
 SOURCES = (
     ("c_r", "polls_cpu", "256 connections, browser-like requests", "extra.router_us"),
     ("s_p", "polls_cpu", "256 connections, browser-like requests", "extra.segment_us"),
     ("c_n", "short_conns", "CPU", "extra.router_us"),
+    ("c_j", "joins", "journal off", "extra.router_us"),
+    ("s_j", "joins", "journal off", "extra.segment_us"),
     ("c_j", "joins", "journal os", "extra.router_us"),
     ("s_j", "joins", "journal os", "extra.segment_us"),
-    ("m", "memory", "process, 10^7 waiting", "segq"),
+    ("m", "memory", "segment process, 10^7 waiting", "segq"),
     ("k_r", "idle", "memory per idle connection", "segq"),
 )
 
@@ -55,77 +64,30 @@ def with_constants(page, values, source):
 
 def from_bench(result):
     """{symbol: value} of those that a bench.json has."""
-    cases = {(r["id"], c["case"]): c for r in result["rows"] for c in r["cases"]}
+    cases = [(r["id"], c) for r in result["rows"] for c in r["cases"]]
     got = {}
-    for sym, row_id, case_name, place in SOURCES:
-        c = cases.get((row_id, case_name))
+    for sym, row_id, begins, place in SOURCES:
+        c = next((c for i, c in cases if i == row_id and c["case"].startswith(begins)), None)
         figure = c and (c["extra"].get(place[6:]) if place.startswith("extra.") else c[place])
         if figure and figure.get("median"):
             got[sym] = figure["median"]
     return got
 
 
-# ---- intervals: what common/pace.c computes (test_kit.py compares the two) ---------------
+# ---- intervals: common/pace.c itself is asked ---------------------------------------------
 
 
-def harmonic_between(a, b):
-    total = 0.0
-    while a < b and a < 32:
-        a += 1
-        total += 1 / a
-    if a >= b:
-        return total
-    return total + math.log(b / a) + (1 / b - 1 / a) / 2 - (1 / (b * b) - 1 / (a * a)) / 12
-
-
-def load(waiting, min_ms, max_ms, us):
-    """Polls per second of so many waiting under a plan."""
-    if us == 0:
-        return waiting * 1000 / min_ms
-    lo = min(min_ms * 1000 // us, waiting)
-    hi = min(max_ms * 1000 // us, waiting)
-    return lo * 1000 / min_ms + 1e6 / us * harmonic_between(lo, hi) + (waiting - hi) * 1000 / max_ms
-
-
-def smallest(lo, hi, fits):
-    """The smallest number in lo .. hi for which fits() is true (or hi), by halves."""
-    while lo < hi:
-        mid = (lo + hi) // 2
-        lo, hi = (lo, mid) if fits(mid) else (mid + 1, hi)
-    return lo
-
-
-def plan(waiting, budget, min_ms, max_ms):
-    """(min_ms, max_ms, us_per_place)"""
-    max_ms = max(max_ms, min_ms)
-    if waiting * 1000 / min_ms <= budget:
-        return min_ms, max_ms, 0
-    if waiting * 1000 / budget > max_ms:
-        max_ms = int(min(math.ceil(waiting * 1000 / budget / 0.8), 2**31))
-    us = smallest(0, min(max_ms * 1000, 2**32 - 1),
-                  lambda u: load(waiting, min_ms, max_ms, u) <= budget)
-    max_ms = smallest(min_ms, max_ms, lambda x: load(waiting, min_ms, x, us) <= budget)
-    return min_ms, max_ms, us
-
-
-def told_s(p, place):
-    """What is told to a place, seconds, without jitter."""
-    min_ms, max_ms, us = p
-    return min(max(place * us / 1000, min_ms), max_ms) / 1000
-
-
-def lateness_s(p, per_s, waiting):
-    """How long after its release the unluckiest player of a line that moves at per_s asks
-    again: it was told an interval at some place, and was released before that was over. The
-    greatest is where the ramp ends, or the minimum at the front; jitter adds a tenth."""
-    min_ms, max_ms, us = p
-    end = min(max_ms * 1000 / us, waiting) if us else 0
-    return max(JITTER * min_ms / 1000, JITTER * told_s(p, end) - end / per_s)
-
-
-def keeps_up_per_s(p):
-    """The speed of the line up to which everybody asks again before their turn."""
-    return 1e6 / (JITTER * p[2]) if p[2] else math.inf
+def told(lines):
+    """For each (waiting, released per s, budget, min_ms, max_ms) what kit/pace_table.c says:
+    (told to place 1000, to place 100 000, to the last, latest), in seconds."""
+    with tempfile.TemporaryDirectory(prefix="segq-sizing.") as tmp:
+        tool = os.path.join(tmp, "pace_table")
+        subprocess.run(["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-I", ROOT,
+                        "-o", tool, os.path.join(HERE, "pace_table.c"),
+                        os.path.join(ROOT, "common/pace.c"), "-lm"], check=True)
+        asked = "\n".join(" ".join(str(x) for x in line) for line in lines)
+        p = subprocess.run([tool], input=asked, stdout=subprocess.PIPE, text=True, check=True)
+    return [tuple(float(x) / 1000 for x in line.split()) for line in p.stdout.splitlines()]
 
 
 # ---- the arithmetic --------------------------------------------------------------------
@@ -202,17 +164,13 @@ def minute_budget(n):
 
 
 def pace(_k):
-    head = ["players", "budget", "us per place", "told at place 1 000", "at 100 000", "at the end",
-            "keeps up with", "latest at 500/s", "latest at 2 000/s"]
-    rows = []
-    for n in SIZES:
-        for budget in dict.fromkeys((DEFAULT_BUDGET, minute_budget(n))):
-            p = plan(n, budget, 1000, 30000)
-            rows.append([power(n), count(budget), count(p[2]), seconds(told_s(p, 1000)),
-                         seconds(told_s(p, 10**5)), seconds(told_s(p, n)),
-                         f"{count(keeps_up_per_s(p))}/s",
-                         seconds(lateness_s(p, 500, n)), seconds(lateness_s(p, 2000, n))])
-    return table(head, rows)
+    head = ["players", "budget", "released/s", "told at place 1 000", "at 100 000", "at the end",
+            "latest"]
+    lines = [(n, per_s, budget, 1000, 30000) for n in SIZES
+             for budget in dict.fromkeys((DEFAULT_BUDGET, minute_budget(n))) for per_s in SPEEDS]
+    return table(head, [[power(line[0]), count(line[2]), count(line[1]),
+                         *(seconds(s) for s in answer)]
+                        for line, answer in zip(lines, told(lines))])
 
 
 def example(k):
@@ -265,6 +223,9 @@ def main(argv):
     if args.bench:
         with open(args.bench, encoding="utf-8") as f:
             result = json.load(f)
+        if result["quick"]:
+            print(f"{args.bench}: a quick run, its figures mean nothing")
+            return 1
         got = from_bench(result)
         new = with_constants(page, got, f"`make bench`, {result['started'][:10]}")
         print("from the run: " + (", ".join(f"{s} {v:.3g}" for s, v in got.items()) or "nothing"))

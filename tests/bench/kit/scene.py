@@ -25,6 +25,10 @@ class Swarm:
     def running(self):
         return self.proc.popen.poll() is None
 
+    def stop(self):
+        """They end where they are, and report."""
+        self.proc.popen.terminate()
+
     def report(self, timeout):
         """Waits for its end; what it saw. A broken promise of the cluster is no figure."""
         try:

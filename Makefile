@@ -87,6 +87,9 @@ $(B)/unit/test_segqctl: $(B)/obj/tests/unit/test_segqctl.o $(call o,$(filter-out
 $(B)/unit/%: $(B)/obj/tests/unit/%.o $(B)/libcores.a $(B)/libsegq.a
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link) -lhttp_parser -lcriterion
+$(B)/sim/sim_budget: $(B)/obj/tests/sim/sim_budget.o $(call o,tests/bench/swarm/wheel.c) $(B)/libcores.a $(B)/libsegq.a
+	@mkdir -p $(@D) && echo "  ld $@"
+	@$(link) -lcriterion
 $(B)/sim/%: $(B)/obj/tests/sim/%.o $(SIM_LIB) $(B)/libcores.a $(B)/libsegq.a
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link) -lcriterion

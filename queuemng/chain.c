@@ -236,7 +236,9 @@ static bool pace_differs(const struct pace *a, const struct pace *b)
            (uint64_t)d * 20 > b->us_per_place;
 }
 
-/* Lanes share the queue's budget as they share its waiters. */
+/* Lanes share the queue's budget as they share its waiters. The plan is for the second to
+ * come and its figures are up to one old, so it counts those who join in two: the first
+ * ones of a rush would be told the intervals of an empty queue else. */
 void lane_pace(struct mng *m, struct mlane *l)
 {
     const struct queue_def *d = &l->q->def;
@@ -247,7 +249,8 @@ void lane_pace(struct mng *m, struct mlane *l)
     for (unsigned i = 0; i < l->q->n_lanes; i++)
         all += l->q->lane[i].waiting;
     share = all != 0 ? (double)l->waiting / (double)all : 1.0;
-    p = pace_plan(l->waiting, (uint32_t)((double)d->poll_budget_per_s * share + 0.5),
+    p = pace_plan(l->waiting + (uint64_t)(2 * l->join_per_s), l->release_per_s,
+                  (uint32_t)((double)d->poll_budget_per_s * share + 0.5),
                   (uint32_t)d->poll_min_ms, (uint32_t)d->poll_max_ms);
     if (!pace_differs(&p, &l->pace))
         return;

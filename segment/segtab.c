@@ -121,7 +121,7 @@ static uint8_t rescale(void *ctx, uint8_t deadline)
 void segtab_fit_unit(struct segtab *t, struct seg *g)
 {
     const struct queue *q = g->queue;
-    uint64_t idle = 0, told = q->pace[g->lane].max_ms * 11ull / 10 + 1, need;
+    uint64_t idle = 0, told = pace_longest_ms(&q->pace[g->lane]) + 1ull, need;
     struct rescale r = { .old_ms = g->unit_ms };
 
     for (unsigned i = 0; i < CLIENT_NCLASSES; i++)

@@ -24,8 +24,8 @@ Test(pace, budget_is_spent_but_not_exceeded)
         for (unsigned b = 0; b < ARRAY_LEN(budgets); b++)
             for (unsigned k = 0; k < ARRAY_LEN(bounds); k++) {
                 uint32_t lo = bounds[k][0], hi = bounds[k][1];
-                struct pace p = pace_plan(waiting, budgets[b], lo, hi);
-                double load = pace_load(&p, waiting), all = (double)waiting * 1000 / lo;
+                struct pace p = pace_plan(waiting, 0, budgets[b], lo, hi);
+                double load = pace_load(&p, waiting, 0), all = (double)waiting * 1000 / lo;
 
                 cr_assert_eq(p.min_ms, lo);
                 cr_assert_geq(p.max_ms, lo);
@@ -43,8 +43,8 @@ Test(pace, budget_is_spent_but_not_exceeded)
 Test(pace, few_waiters_within_the_step_of_one)
 {
     for (uint64_t waiting = 10; waiting < 1000; waiting += 7) {
-        struct pace p = pace_plan(waiting, 5, 1000, 600000);
-        double load = pace_load(&p, waiting);
+        struct pace p = pace_plan(waiting, 0, 5, 1000, 600000);
+        double load = pace_load(&p, waiting, 0);
 
         cr_assert(load <= 5.001 && load >= 5 * 0.98, "%lu: %f", (unsigned long)waiting, load);
     }
@@ -53,8 +53,8 @@ Test(pace, few_waiters_within_the_step_of_one)
 Test(pace, formula_is_the_sum_over_places)
 {
     for (uint64_t waiting = 10; waiting <= 1000000; waiting *= 10) {
-        struct pace p = pace_plan(waiting, 2000, 500, 30000);
-        double want = load_by_hand(&p, waiting), have = pace_load(&p, waiting);
+        struct pace p = pace_plan(waiting, 0, 2000, 500, 30000);
+        double want = load_by_hand(&p, waiting), have = pace_load(&p, waiting, 0);
 
         cr_assert_lt(fabs(have / want - 1), 0.002, "%f %f", have, want);
     }
@@ -62,7 +62,7 @@ Test(pace, formula_is_the_sum_over_places)
 
 Test(pace, intervals_grow_with_position)
 {
-    struct pace p = pace_plan(1000000, 20000, 1000, 60000);
+    struct pace p = pace_plan(1000000, 0, 20000, 1000, 60000);
     uint32_t last = 0;
 
     for (uint64_t i = 1; i <= 1000000; i++) {
@@ -79,7 +79,7 @@ Test(pace, intervals_grow_with_position)
 
 Test(pace, stretched_maximum_leaves_the_front_quick)
 {
-    struct pace p = pace_plan(10000000, 20000, 1000, 60000);
+    struct pace p = pace_plan(10000000, 0, 20000, 1000, 60000);
 
     cr_expect_gt(p.max_ms, 60000);
     cr_expect_lt(p.max_ms, 700000); /* 500 s if all waited equally long */
@@ -87,32 +87,96 @@ Test(pace, stretched_maximum_leaves_the_front_quick)
     cr_expect_leq(pace_interval_ms(&p, 1000), 10000);
 }
 
-Test(pace, jitter_is_small_and_neutral)
+/* Mean of 200 000 jittered intervals of the place, and their ends, by what is meant. */
+static void spread(const struct pace *p, uint64_t place, double *mean, double *lo,
+                   double *hi)
 {
-    struct pace p = { .min_ms = 1000, .max_ms = 60000, .us_per_place = 1000 };
-    double sum = 0;
-    uint32_t lo = UINT32_MAX, hi = 0;
+    double sum = 0, meant = pace_interval_ms(p, place);
 
+    *lo = 1e9;
+    *hi = 0;
     for (uint32_t salt = 0; salt < 200000; salt++) {
-        uint32_t ms = pace_jittered_ms(&p, 10000, salt);
+        double ms = pace_jittered_ms(p, place, salt);
 
-        lo = ms < lo ? ms : lo;
-        hi = ms > hi ? ms : hi;
+        *lo = fmin(*lo, ms / meant);
+        *hi = fmax(*hi, ms / meant);
         sum += ms;
     }
-    cr_expect_lt(fabs(sum / 200000 / 10000 - 1), 0.001, "%f", sum / 200000);
-    cr_expect(lo >= 9000 && lo < 9010, "%u", lo);
-    cr_expect(hi <= 11000 && hi > 10990, "%u", hi);
+    *mean = sum / 200000 / meant;
+}
+
+Test(pace, jitter_is_neutral_and_grows_with_the_interval)
+{
+    struct pace p = { .min_ms = 1000, .max_ms = 60000, .us_per_place = 1000 };
+    static const struct {
+        uint64_t place;
+        double ends;
+    } want[] = { { 1, 0.1 }, { 2000, 0.1 }, { 6000, 0.3 }, { 10000, 0.5 }, { 90000, 0.5 } };
+
+    for (unsigned i = 0; i < ARRAY_LEN(want); i++) {
+        double mean, lo, hi, ends = want[i].ends;
+
+        spread(&p, want[i].place, &mean, &lo, &hi);
+        cr_expect_lt(fabs(mean - 1), 0.002, "%f", mean);
+        cr_expect(lo >= 1 - ends && lo < 1 - ends + 0.002, "%f", lo);
+        cr_expect(hi <= 1 + ends && hi > 1 + ends - 0.002, "%f", hi);
+        cr_expect_leq(hi * pace_interval_ms(&p, want[i].place), pace_longest_ms(&p));
+    }
+}
+
+Test(pace, nobody_is_told_more_than_max_unless_the_budget_demands)
+{
+    static const uint32_t bounds[][2] = { { 1000, 30000 }, { 250, 5000 }, { 100, 2300 },
+                                          { 1000, 3600000 } };
+
+    for (unsigned k = 0; k < ARRAY_LEN(bounds); k++) {
+        uint32_t lo = bounds[k][0], hi = bounds[k][1];
+        struct pace p = pace_plan((uint64_t)(hi / 1.6), 0, 1000, lo, hi);
+
+        cr_expect_leq(pace_longest_ms(&p), hi, "%u..%u: %u", lo, hi, pace_longest_ms(&p));
+        p = pace_plan(3ull * hi, 0, 1000, lo, hi);
+        cr_expect_gt(p.max_ms, hi);
+    }
+}
+
+/* The longest that is told at any place ends before its turn comes, but for the minimum. */
+Test(pace, who_is_released_is_not_asleep)
+{
+    static const double rates[] = { 1, 50, 1000, 2500 };
+
+    for (unsigned i = 0; i < ARRAY_LEN(rates); i++) {
+        struct pace p = pace_plan(1000000, rates[i], 20000, 1000, 30000);
+        struct pace still = pace_plan(1000000, 0, 20000, 1000, 30000);
+
+        cr_expect_leq(p.us_per_place, still.us_per_place);
+        cr_expect_leq(pace_load(&p, 1000000, rates[i]), 20000);
+        cr_expect_geq(pace_load(&p, 1000000, rates[i]), 20000 * 0.98);
+        for (uint64_t place = 1; place <= 1000000; place += 99) {
+            double turn_ms = (double)place * 1000 / rates[i];
+            double ms = pace_interval_ms(&p, place) * (place > 2000 * rates[i] ? 1.5 : 1.1);
+
+            cr_expect(ms <= 1100 || ms <= turn_ms * 1.002, "%g/s: place %lu is told %g ms, "
+                      "its turn comes in %g", rates[i], (unsigned long)place, ms, turn_ms);
+        }
+    }
+}
+
+Test(pace, a_rate_above_the_budget_still_keeps_the_budget)
+{
+    struct pace p = pace_plan(1000000, 50000, 1000, 1000, 30000);
+
+    cr_expect_leq(pace_load(&p, 1000000, 50000), 1000);
+    cr_expect_gt(pace_load(&p, 1000000, 50000), 500);
 }
 
 Test(pace, nonsense_in_still_sense_out)
 {
-    struct pace p = pace_plan(1000, 0, 0, 0);
+    struct pace p = pace_plan(1000, 0, 0, 0, 0);
 
     cr_expect_geq(p.min_ms, 1);
     cr_expect_geq(p.max_ms, p.min_ms);
-    p = pace_plan(0, 100, 1000, 60000);
-    cr_expect_eq(pace_load(&p, 0), 0);
-    p = pace_plan(UINT64_MAX, 1, 1000, 60000);
+    p = pace_plan(0, 0, 100, 1000, 60000);
+    cr_expect_eq(pace_load(&p, 0, 0), 0);
+    p = pace_plan(UINT64_MAX, 0, 1, 1000, 60000);
     cr_expect_gt(pace_jittered_ms(&p, UINT64_MAX, 7), 0);
 }

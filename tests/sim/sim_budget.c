@@ -38,7 +38,7 @@ struct crowd {
     struct wheel wheel;
     struct waiter *v;
     uint32_t n;               /* joined, ever */
-    uint32_t waiting, admitted, sealed;
+    uint32_t waiting, admitted;
     uint64_t other;           /* answers that nobody should get */
     uint32_t polls[RUN_MAX_S]; /* by second of virtual time */
     msec_t start_ms;
@@ -129,7 +129,6 @@ static bool join(struct crowd *c, msec_t now)
     segtab_append(c->r->t[mr_node_no(c->r, tail.node)], at(c, now), &q, 1, &a);
     if (a.state == APPEND_SEALED) {
         routes_sealed(c->r->routes, tail.seg);
-        c->sealed++;
         return false;
     }
     cr_assert_eq(a.state, APPEND_OK);

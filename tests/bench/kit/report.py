@@ -181,17 +181,17 @@ def md_table(lines):
 def machine_lines(m):
     """What it was measured on, and how noisy that was."""
     versions = ", ".join(f"{k} {v or '(missing)'}" for k, v in m.get("versions", {}).items())
-    lines = [f"* {m['cpu']}, {m['cores']} cores, {m.get('memory_gib', '?')} GiB; kernel {m['kernel']}; "
-             f"governor {m.get('governor') or 'not readable'}; "
+    lines = [f"* {m['cpu']}, {m['cores']} cores, {m.get('memory_gib', '?')} GiB; "
+             f"kernel {m['kernel']}; governor {m.get('governor') or 'not readable'}; "
              f"huge pages {m.get('huge_pages') or 'not readable'}",
              f"* {versions}; tree {m.get('tree') or 'without git'}"]
     n = m.get("noise")
     if n and n.get("probe_ms"):
         lines.append(
             f"* noise: **{n['verdict']}**. The same tight loop between the rows took "
-            f"{figure(n['probe_ms'])} ms (spread {n['probe_spread'] * 100:.0f} %); something else had "
-            f"the core {figure(n['lost_pct'])} % of that time; steal {n['steal_pct']:.2f} %; load average "
-            f"{n['load_before']:.2f} before, {n['load_after']:.2f} after")
+            f"{figure(n['probe_ms'])} ms (spread {n['probe_spread'] * 100:.0f} %); something else "
+            f"had the core {figure(n['lost_pct'])} % of that time; steal {n['steal_pct']:.2f} %; "
+            f"load average {n['load_before']:.2f} before, {n['load_after']:.2f} after")
     return lines
 
 
@@ -201,11 +201,12 @@ def head_lines(result):
     if result.get("quick"):
         lines += ["**A quick run: it shows that every row can be measured. Its figures mean "
                   "nothing.**", ""]
-    lines += [f"Run of {result['started']}, {result.get('took_s', 0):.0f} s, {result['rounds']} rounds; "
-              f"{sum(aims)} of {len(aims)} aims met.", ""]
+    lines += [f"Run of {result['started']}, {result.get('took_s', 0):.0f} s, "
+              f"{result['rounds']} rounds; {sum(aims)} of {len(aims)} aims met.", ""]
     lines += machine_lines(result["machine"])
-    lines += ["", "Figures are medians (min .. max) of the rounds. segq and its peer were measured in turns; a ratio "
-              "is segq over peer, round by round. Only figures of one run can be compared.", ""]
+    lines += ["", "Figures are medians (min .. max) of the rounds. segq and its peer were measured "
+              "in turns; a ratio is segq over peer, round by round. Only figures of one run can "
+              "be compared.", ""]
     return lines
 
 

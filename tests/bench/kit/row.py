@@ -23,6 +23,7 @@ def case(name, unit, segq, peer=None, peer_name=None, ratio=None, aim=None, aim_
 def row(row_id, title, what, cases, notes=(), chart=None):
     """what: one sentence, what was measured and how. notes: what the reader must know.
     chart: None, or {"kind": "bars"|"lines", "title", "x", "y", "series":
-    {name: [[x, y], ...]}} for the SVG of this row (log axes: "log_x", "log_y": true)."""
+    {name: [[x, y] or [x, y, lo, hi], ...]}} for the SVG of this row (log axes: "log_x",
+    "log_y": true)."""
     return {"id": row_id, "title": title, "what": what, "cases": cases,
             "notes": list(notes), "chart": chart}

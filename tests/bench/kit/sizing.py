@@ -176,18 +176,19 @@ def pace(_k):
 def example(k):
     n = 10**6
     s = size(k, n, ARRIVE_S, DEFAULT_BUDGET)
-    conn = k["c_n"] - k["c_r"]
+    joins, polls, conn = count(s["joins"]), count(s["polls"]), k["c_n"] - k["c_r"]
+    router, segment = s["router_us"] / 1e6, s["segment_us"] / 1e6
     return (
-        f"    J = 1 000 000 / {ARRIVE_S} = {count(s['joins'])} joins/s,  B = {count(s['polls'])} polls/s, "
-        f" mean interval {seconds(s['mean_s'])}\n"
-        f"    router CPU  = {count(s['joins'])} x ({k['c_j']:g} + {conn:.3g}) + {count(s['polls'])} x "
-        f"{k['c_r']:g} = {s['router_us'] / 1e6:.2f} s per second;  / {k['u']:g} = "
-        f"{s['router_us'] / 1e6 / k['u']:.2f}\n"
-        f"    segment CPU = {count(s['joins'])} x {k['s_j']:g} + {count(s['polls'])} x {k['s_p']:g} = "
-        f"{s['segment_us'] / 1e6:.3f} s per second;  / {k['u']:g} = {s['segment_us'] / 1e6 / k['u']:.3f}\n"
-        f"    C = min(1 000 000, ({count(s['joins'])} + {count(s['polls'])}) x {s['idle_s']}) = "
-        f"{count(s['connections'])};  / {count(k['Q'])} = {s['connections'] / k['Q']:.2f}\n"
-        f"    R = {s['routers']},  S = {s['segments']},  tickets {amount(s['memory_bytes'], 'B')},  "
+        f"    J = {count(n)} / {ARRIVE_S} = {joins} joins/s,  B = {polls} polls/s,  "
+        f"mean interval {seconds(s['mean_s'])}\n"
+        f"    router CPU  = {joins} x ({k['c_j']:g} + {conn:.3g}) + {polls} x {k['c_r']:g} "
+        f"= {router:.2f} s per second;  / {k['u']:g} = {router / k['u']:.2f}\n"
+        f"    segment CPU = {joins} x {k['s_j']:g} + {polls} x {k['s_p']:g} "
+        f"= {segment:.3f} s per second;  / {k['u']:g} = {segment / k['u']:.3f}\n"
+        f"    C = min({count(n)}, ({joins} + {polls}) x {s['idle_s']}) = {count(s['connections'])};"
+        f"  / {count(k['Q'])} = {s['connections'] / k['Q']:.2f}\n"
+        f"    R = {s['routers']},  S = {s['segments']},  "
+        f"tickets {amount(s['memory_bytes'], 'B')},  "
         f"sockets {amount(s['socket_bytes'], 'B')},  network {amount(s['net_bits'], 'bit/s')}\n")
 
 
@@ -200,7 +201,7 @@ def rewritten(page):
     k = constants(page)
     names = {m.group(2) for m in BLOCK.finditer(page)}
     if names != set(BLOCKS):
-        raise SystemExit(f"sizing.py: the page has the blocks {sorted(names)}, not {sorted(BLOCKS)}")
+        raise SystemExit(f"sizing.py: the page has {sorted(names)}, not {sorted(BLOCKS)}")
     return BLOCK.sub(lambda m: f"{m.group(1)}\n{BLOCKS[m.group(2)](k)}\n{m.group(3)}", page)
 
 

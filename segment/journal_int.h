@@ -193,6 +193,8 @@ SQ_CHECK int jout_create(struct journal *j, struct jout *o, const struct jfile_n
 /* The records in the buffer as one group; they stay there if that fails. */
 SQ_CHECK int jout_write(struct journal *j, struct jout *o, enum jgroup_kind kind,
                         struct err *e);
+SQ_CHECK int jout_bytes(struct journal *j, struct jout *o, const uint8_t *p, size_t n,
+                        struct err *e);
 SQ_CHECK int jout_sync(struct journal *j, struct jout *o, struct err *e);
 /* Room up to `end`, in large steps; false: none to be had. */
 bool jout_room(struct journal *j, struct jout *o, uint64_t end);

@@ -77,8 +77,7 @@ static int disk_err(struct err *e, int rc, const char *what, const struct jout *
                    (unsigned long long)o->written, strerror(-rc));
 }
 
-static int write_all(struct journal *j, struct jout *o, const uint8_t *p, size_t n,
-                     struct err *e)
+int jout_bytes(struct journal *j, struct jout *o, const uint8_t *p, size_t n, struct err *e)
 {
     size_t done = 0;
 
@@ -122,7 +121,7 @@ int jout_write(struct journal *j, struct jout *o, enum jgroup_kind kind, struct 
     jgroup_seal(o->buf, &o->key, o->written, o->synced, (uint32_t)(o->len - JGROUP_BYTES),
                 o->count, kind);
     (void)jout_room(j, o, o->written + o->len); /* without it the write may still succeed */
-    rc = write_all(j, o, o->buf, o->len, e);
+    rc = jout_bytes(j, o, o->buf, o->len, e);
     if (rc < 0)
         return rc;
     j->c.records += o->count;
@@ -169,7 +168,7 @@ static int write_head(struct journal *j, struct jout *o, const struct jfile_new 
     memcpy(h.node, j->node, sizeof(h.node));
     jhead_build(head, &h);
     jkey_make(&o->key, j->node, h.kind, n->seq);
-    return write_all(j, o, head, sizeof(head), e);
+    return jout_bytes(j, o, head, sizeof(head), e);
 }
 
 static int fill_new(struct journal *j, struct jout *o, const struct jfile_new *n,

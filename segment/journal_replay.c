@@ -109,9 +109,10 @@ struct walk { /* one file, from its head to where no group follows */
     struct jkey key;
     const char *name; /* ref */
     enum jkind kind;
-    uint64_t at;      /* behind the last group */
+    uint64_t at;       /* behind the last group */
+    uint64_t synced;   /* known to be on the disk */
     uint64_t end_word; /* snapshot: the count in its end group */
-    bool ended;       /* by an end mark */
+    bool ended;        /* by an end mark */
 };
 
 static int walk_group(struct recovery *r, struct walk *w, const struct jgroup *g,
@@ -120,6 +121,7 @@ static int walk_group(struct recovery *r, struct walk *w, const struct jgroup *g
     uint64_t at = w->at;
 
     w->at += JGROUP_BYTES + g->len;
+    w->synced = u64_max(w->synced, g->synced);
     w->ended = g->kind != JG_RECORDS;
     if (w->kind == JSNAP && g->kind == JG_END && g->len == JRECORD_BYTES + 8) {
         w->end_word = le64_get(g->body + JRECORD_BYTES);
@@ -274,10 +276,46 @@ static int log_rest(struct recovery *r, struct walk *w, uint64_t seq, bool last,
     }
 }
 
-/* Cuts the log behind its last group and gives it its end mark. */
-static int close_log(struct recovery *r, uint64_t seq, const struct walk *w, struct err *e)
+/* Writes the bytes that may be in the kernel only once more. A sync alone would not do: if
+ * one failed before the restart, the kernel shows these bytes, calls them clean, and
+ * forgets them in the next power cut. */
+static int write_again(struct recovery *r, struct walk *w, struct jout *o, struct err *e)
+{
+    uint64_t at = w->synced;
+
+    while (at < w->at) {
+        size_t n = u64_min(64 * 1024, w->at - at);
+        const uint8_t *p;
+        int rc = jreader_get(&w->f, at, n, &p, e);
+
+        o->written = at;
+        if (rc == 0)
+            rc = jout_bytes(r->j, o, p, n, e);
+        if (rc < 0)
+            return rc;
+        at += n;
+    }
+    return jout_sync(r->j, o, e);
+}
+
+static int cut_and_end(struct recovery *r, struct walk *w, struct jout *o, struct err *e)
 {
     struct journal *j = r->j;
+    int rc = j->disk->ops->truncate(j->disk, o->h, w->at);
+
+    if (rc < 0)
+        return err_set(e, SQ_ESYS, "cut %s: %s", w->name, strerror(-rc));
+    rc = write_again(r, w, o, e);
+    if (rc < 0 || w->ended)
+        return rc;
+    rc = jout_write(j, o, JG_CLOSED, e);
+    return rc < 0 ? rc : jout_sync(j, o, e);
+}
+
+/* Cuts the log behind its last group, makes sure of the rest, and gives it its end mark. */
+static int close_log(struct recovery *r, uint64_t seq, struct walk *w, struct err *e)
+{
+    struct disk *d = r->j->disk;
     struct jout o;
     int rc = jout_init(&o);
 
@@ -287,17 +325,12 @@ static int close_log(struct recovery *r, uint64_t seq, const struct walk *w, str
     o.written = w->at;
     o.allocated = UINT64_MAX; /* no room for more than the mark */
     o.key = w->key;
-    o.h = j->disk->ops->open(j->disk, w->name, DISK_WRITE);
-    rc = o.h < 0 ? o.h : j->disk->ops->truncate(j->disk, o.h, w->at);
-    if (rc < 0)
-        rc = err_set(e, SQ_ESYS, "cut %s: %s", w->name, strerror(-rc));
-    if (rc == 0)
-        rc = jout_sync(j, &o, e);
-    if (rc == 0)
-        rc = jout_write(j, &o, JG_CLOSED, e);
-    if (rc == 0)
-        rc = jout_sync(j, &o, e);
-    jout_fini(&o, j->disk);
+    o.h = d->ops->open(d, w->name, DISK_WRITE);
+    if (o.h < 0)
+        rc = err_set(e, SQ_ESYS, "open %s: %s", w->name, strerror(-o.h));
+    else
+        rc = cut_and_end(r, w, &o, e);
+    jout_fini(&o, d);
     return rc;
 }
 
@@ -316,10 +349,10 @@ static int replay_log(struct recovery *r, const struct chain_log *log, bool last
         rc = log_rest(r, &w, log->seq, last, e);
     r->j->older_bytes += w.at;
     r->j->older_logs++;
+    if (rc == 0 && log->head && (last || !w.ended))
+        rc = close_log(r, log->seq, &w, e);
     if (w.f.d != NULL)
         jreader_close(&w.f);
-    if (rc == 0 && !w.ended && log->head)
-        rc = close_log(r, log->seq, &w, e);
     return rc;
 }
 

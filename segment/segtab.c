@@ -74,6 +74,7 @@ void segtab_free(struct segtab *t)
     map_fini(&t->queues);
     outbox_fini(&t->loop[0]);
     outbox_fini(&t->loop[1]);
+    segtab_stage_free(t);
     block_pool_fini(&t->pool);
     free(t->moved);
     free(t->peers);
@@ -127,7 +128,8 @@ void segtab_fit_unit(struct segtab *t, struct seg *g)
     for (unsigned i = 0; i < CLIENT_NCLASSES; i++)
         idle = u64_max(idle, q->idle_ms[i]);
     need = u64_min(u64_max(told, t->o.retry_ms) + idle, UINT32_MAX / 2);
-    if ((g->unit_ms == 0 || need > 120ull * g->unit_ms) && g->out == NULL) {
+    if ((g->unit_ms == 0 || need > 120ull * g->unit_ms) && g->out == NULL &&
+        !t->replaying) {
         r.old_now = g->unit_ms > 0 ? segtab_unit(t, g) : 0;
         g->unit_ms = (uint32_t)u64_max(SEGTAB_UNIT_MS, (need + 99) / 100);
         g->per_unit = 1.0 / g->unit_ms;
@@ -136,6 +138,7 @@ void segtab_fit_unit(struct segtab *t, struct seg *g)
         if (r.old_ms > 0)
             segq_remark(&g->b.q, rescale, &r);
         g->swept_unit = (uint8_t)(r.new_now - 1);
+        segtab_log_set(t, JREC_UNIT, g->b.id, g->unit_ms);
     }
     need = 120ull * g->unit_ms;
     g->told_max_ms =
@@ -190,8 +193,10 @@ struct seg *segtab_seg_new(struct segtab *t, const struct msg_seg_open *m,
     g->lane = m->lane;
     g->capacity = m->capacity;
     g->ahead = m->ahead;
+    g->snap_no = t->snap_no;
     if (m->kind == OPEN_TARGET)
         segq_seal(&g->b.q);
+    segtab_log_open(t, g, m->kind);
     segtab_fit_unit(t, g);
     list_push_back(&t->segs, &g->node);
     list_push_back(&q->segs, &g->queued);
@@ -254,6 +259,7 @@ void segtab_over(struct segtab *t, struct seg *g, struct session *x, int reason)
     subjects_del(&g->b.subjects, x->id);
     x->reason = (uint8_t)reason;
     session_set(&g->b.released, x, SESSION_OVER, t->service_ms + SEGTAB_TOMB_MS);
+    segtab_log_session(t, g, x);
     segtab_touch(t, g);
 }
 
@@ -263,21 +269,20 @@ static void session_step(struct segtab *t, struct seg *g, struct session *x)
     case SESSION_READY:
         g->no_shows++;
         t->n.no_shows++;
-        if (g->queue->grace_ms > 0)
-            session_set(&g->b.released, x, SESSION_GRACE,
-                        t->service_ms + g->queue->grace_ms);
-        else
+        if (g->queue->grace_ms == 0) {
             segtab_over(t, g, x, GONE_NO_SHOW);
+            break;
+        }
+        session_set(&g->b.released, x, SESSION_GRACE, t->service_ms + g->queue->grace_ms);
+        segtab_log_session(t, g, x);
         break;
     case SESSION_GRACE:
     case SESSION_RETURNING:
         segtab_over(t, g, x, GONE_NO_SHOW);
         break;
-    case SESSION_ADMITTED:
+    default: /* admitted, or over: nothing of it matters any more */
         subjects_del(&g->b.subjects, x->id);
-        session_forget(&g->b.released, x);
-        break;
-    default:
+        segtab_log_forget(t, g, x->id);
         session_forget(&g->b.released, x);
     }
     segtab_touch(t, g);
@@ -309,6 +314,7 @@ static bool sweep_seg(struct segtab *t, struct seg *g, uint32_t *budget)
         n = segq_sweep(&g->b.q, unit, &g->sweep_block, gone);
         for (uint32_t i = 0; i < n; i++)
             segtab_died(g, gone[i]);
+        segtab_log_drops(t, g, gone, n, DEAD_EXPIRED);
         g->expired += n;
         t->n.expired += n;
         if (n > 0)

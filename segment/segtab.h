@@ -20,6 +20,7 @@
 #define SEGTAB_MAX_STEP_MS 1000
 
 struct segtab;
+struct jrec;
 
 struct seg_pass;
 struct segtab_opts {
@@ -33,6 +34,10 @@ struct segtab_opts {
      * function of its arguments; the simulation passes a cheap one. */
     int (*make_pass)(void *ctx, const struct seg_pass *p, char *out);
     void *ctx;
+    /* NULL, or gets every change at the moment it is made; what it is given is only good
+     * during the call. It must be safe on disk before what the call answers is sent. */
+    void (*log)(void *log_ctx, const struct jrec *r);
+    void *log_ctx;
 };
 
 struct seg_pass { /* what a pass says */
@@ -90,6 +95,23 @@ struct segtab_want {
 };
 /* Links to other segment nodes that are wanted now; returns how many (at most cap). */
 size_t segtab_wanted(const struct segtab *t, struct segtab_want *v, size_t cap);
+
+/* ---- the journal's side (segment/jrec.h) ------------------------------------------ */
+/* Into a new table, record by record, and then the end of it: deadlines begin anew, and
+ * the table may be used. 0, SQ_ENOMEM, or SQ_EPROTO: this record cannot follow those
+ * before it; the table is good for segtab_free() only. */
+SQ_CHECK int segtab_replay(struct segtab *t, const struct jrec *r);
+void segtab_replayed(struct segtab *t, struct seg_now now);
+/* The whole state as records, some segments (at least one, and about n blocks of them) per
+ * call; changes in between go to the log, as always. A replay takes the records of a whole
+ * snapshot first, and then what was logged since it was begun. begin: from the start, even
+ * if one is under way. true: there is more. */
+bool segtab_snapshot(struct segtab *t, bool begin, uint64_t n_blocks,
+                     void (*put)(void *ctx, const struct jrec *r), void *ctx);
+/* Of everything that a replay brings back: equal tables, equal digests. */
+uint64_t segtab_digest(const struct segtab *t);
+/* No new tickets and no releases for now: what would be said could not be kept. */
+void segtab_hold(struct segtab *t, bool hold);
 
 struct segtab_counts {
     uint64_t segments, waiting, ready, active, returning; /* now */

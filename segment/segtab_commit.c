@@ -58,9 +58,11 @@ static bool commit_in(struct segtab *t, struct move *v, struct outbox *out)
         log_warn("move=%" PRIu64 " commit waits for memory", v->id);
         return false;
     }
+    segtab_log_absorbed(t, g, &v->in);
     adopt_relocs(t, g);
     /* The source's tickets must not be shown a larger position than before. */
     g->ahead = u64_min(g->ahead, v->in.ahead > before ? v->in.ahead - before : 0);
+    segtab_log_set(t, JREC_AHEAD, g->b.id, g->ahead);
     log_info("move=%" PRIu64 " seg=%" PRIu64 ">%" PRIu64 " side=in committed=%" PRIu32,
              v->id, v->from, v->to, waiting);
     t->n.moves_in++;
@@ -71,19 +73,26 @@ static bool commit_in(struct segtab *t, struct move *v, struct outbox *out)
     return true;
 }
 
+static void move_home(struct segtab *t, seg_id id, seg_id to)
+{
+    segtab_home_moved(t, id, to);
+    segtab_log_set(t, JREC_ALIAS, id, to);
+}
+
 /* Drops the source and remembers where its tickets, and those it had absorbed, are. */
 static void drop_source(struct segtab *t, struct seg *g, seg_id to)
 {
     uint32_t n = g->b.relocs.n;
 
+    segtab_log_set(t, JREC_REMOVE, g->b.id, 0);
     for (uint32_t i = 0; i < n; i++) {
         struct reloc *r = g->b.relocs.v[i];
 
         if (map_get(&t->homes, r->seg) == ((uint64_t)(uintptr_t)r | HOME_RELOC))
-            segtab_home_moved(t, r->seg, to);
+            move_home(t, r->seg, to);
     }
     if (segtab_seg(t, g->b.id) == g)
-        segtab_home_moved(t, g->b.id, to);
+        move_home(t, g->b.id, to);
     segtab_seg_free(t, g);
 }
 
@@ -134,8 +143,10 @@ static void move_commit(struct segtab *t, const struct msg_move_end *m,
     } else if (in == NULL) {
         /* The map is the truth: what was committed to somewhere else is not served here.
          */
-        if (left != NULL && segtab_seg(t, m->to) == NULL)
+        if (left != NULL && segtab_seg(t, m->to) == NULL) {
+            segtab_moves_drop(t, left, "it was moved away", out);
             drop_source(t, left, m->to);
+        }
         end_unknown(t, m, out);
     }
 }

@@ -159,7 +159,12 @@ static void place_returning(struct segtab *t, struct seg *g, struct session *x,
         t->n.returned++;
         segtab_touch(t, g);
     }
-    session_set(&g->b.released, x, SESSION_RETURNING, until);
+    if (x->state != SESSION_RETURNING) {
+        session_set(&g->b.released, x, SESSION_RETURNING, until);
+        segtab_log_session(t, g, x);
+    } else {
+        session_set(&g->b.released, x, SESSION_RETURNING, until);
+    }
     a->state = PLACE_WAITING;
     a->position = 1;
     a->poll_after_ms = retry;
@@ -171,6 +176,10 @@ static void place_released(struct segtab *t, struct seg *g, struct session *x,
     x->client = (uint8_t)client;
     switch ((enum session_state)x->state) {
     case SESSION_READY:
+        if (t->hold) { /* its release is perhaps not written down */
+            a->state = PLACE_BUSY;
+            return;
+        }
         if (x->expires_ms <= t->now.now_ms) { /* we were away for a pass's whole life */
             place_returning(t, g, x, client, a);
             return;
@@ -184,6 +193,7 @@ static void place_released(struct segtab *t, struct seg *g, struct session *x,
         make_pass(t, g, x, a, mem);
         if (x->state == SESSION_READY && a->state == PLACE_ADMITTED) {
             session_set(&g->b.released, x, SESSION_ADMITTED, x->expires_ms);
+            segtab_log_session(t, g, x);
             t->n.admitted++;
             segtab_touch(t, g);
         }
@@ -319,15 +329,20 @@ static void append_new(struct segtab *t, struct seg *g, const struct append_req 
     struct segq *q = &g->b.q;
 
     a->state = APPEND_BUSY;
-    if (segq_append(q, 0, &a->number) < 0)
-        return;
+    a->number = q->end;
     a->issued_s = (uint32_t)(t->now.wall_ms / 1000);
-    if (remember(g, r, a) < 0) {
-        segq_drop(q, a->number, DEAD_LEFT);
-        g->b.joined = q->end;
+    if (t->hold || remember(g, r, a) < 0)
+        return;
+    if (segq_append(q, 0, &a->number) < 0) {
+        subjects_del(&g->b.subjects, (struct ticket_id) { g->b.id, a->number });
         return;
     }
     g->b.joined = q->end;
+    segtab_log_join(t, g, a->number);
+    if (r->subject_len > 0)
+        segtab_log_subject(t, g, subjects_by_ticket(&g->b.subjects,
+                                                    (struct ticket_id) { g->b.id,
+                                                                         a->number }));
     a->state = APPEND_OK;
     a->client = r->client;
     a->seg = g->b.id;
@@ -371,6 +386,7 @@ void segtab_append(struct segtab *t, struct seg_now now, const struct append_req
     segtab_clock(t, now);
     for (uint32_t i = 0; i < n; i++)
         append_one(t, &req[i], &ans[i]);
+    segtab_log_joins(t);
     t->n.appends += n;
 }
 
@@ -387,6 +403,7 @@ static void drop_here(struct segtab *t, const struct spot *s)
             xfer_out_touch(&g->out->out, s->slot);
         g->left++;
         t->n.left++;
+        segtab_log_drops(t, g, &s->slot, 1, DEAD_LEFT);
         segtab_touch(t, g);
         return;
     }

@@ -4,7 +4,11 @@
  *   segtab_orders.c  what the manager orders
  *   segtab_report.c  what it is told
  *   segtab_move.c    moves, both sides, up to their end
- *   segtab_commit.c  their end */
+ *   segtab_commit.c  their end
+ *   segtab_rules.c   the rules of its queues
+ *   segtab_log.c     what is written down about all this
+ *   segtab_replay.c  and read again; with segtab_stage.c
+ *   segtab_snap.c    all of it at once */
 #ifndef SEGQ_SEGTAB_INT_H
 #define SEGQ_SEGTAB_INT_H
 
@@ -12,6 +16,7 @@
 #include "common/map.h"
 #include "common/pace.h"
 #include "segment/body.h"
+#include "segment/jrec.h"
 #include "segment/segtab.h"
 #include "segment/xfer.h"
 
@@ -54,6 +59,8 @@ struct seg { /* one hosted segment */
     uint32_t told_max_ms; /* idle time and told interval must fit into the horizon */
     uint32_t sweep_block;
     uint8_t swept_unit; /* the unit of the last whole sweep */
+    uint32_t snap_no;   /* of the last snapshot that it is in */
+    bool known;         /* replaying: what is said before its MARK is in it already */
     uint64_t last_tick;
     uint32_t last_n; /* its answer */
     uint64_t popped, no_shows, expired, left;
@@ -128,6 +135,14 @@ struct segtab {
     struct outbox loop[2]; /* messages of this node to itself */
     unsigned loop_in;      /* which one is being filled */
     struct segtab_counts n;
+    struct jrec joins;       /* a run of joins that is not in the log yet; n == 0: none */
+    bool hold;               /* nothing new: it could not be written down */
+    bool replaying, snap_read;
+    bool partial; /* replaying what was said while a snapshot was taken */
+    uint32_t snap_no;
+    void (*snap)(void *ctx, const struct jrec *r); /* NULL, but while one is written */
+    void *snap_ctx;
+    struct stage *stage; /* owned; segtab_stage.c */
 };
 
 /* ---- segtab.c -------------------------------------------------------------------- */
@@ -204,5 +219,39 @@ bool segtab_has_absorbed(const struct segtab *t, seg_id from, seg_id to);
 
 /* ---- segtab_commit.c ------------------------------------------------------------- */
 void segtab_move_end(struct segtab *t, const struct msg_move_end *m, struct outbox *out);
+
+/* ---- segtab_log.c: all of them do nothing without a log, or while replaying -------- */
+static inline bool segtab_logs(const struct segtab *t)
+{
+    return (t->o.log != NULL || t->snap != NULL) && !t->replaying;
+}
+void segtab_log(struct segtab *t, const struct jrec *r);
+void segtab_log_set(struct segtab *t, enum jrec_kind k, seg_id seg, uint64_t n);
+void segtab_log_epoch(struct segtab *t);
+void segtab_log_rules(struct segtab *t, const struct queue *q);
+void segtab_log_open(struct segtab *t, const struct seg *g, uint8_t kind);
+void segtab_log_join(struct segtab *t, const struct seg *g, uint32_t number);
+void segtab_log_joins(struct segtab *t); /* the run so far */
+void segtab_log_subject(struct segtab *t, const struct seg *g, const struct subject *x);
+/* Slots in rising order. */
+void segtab_log_drops(struct segtab *t, const struct seg *g, const uint32_t *slot,
+                      uint32_t n, enum dead why);
+void segtab_log_session(struct segtab *t, const struct seg *g, const struct session *x);
+void segtab_log_forget(struct segtab *t, const struct seg *g, struct ticket_id id);
+void segtab_log_reloc(struct segtab *t, const struct seg *g, const struct reloc *r);
+void segtab_log_final(struct segtab *t, const struct seg *g, uint64_t move, seg_id to);
+/* What the commit of `x` has just given to g; its tables have no host yet. */
+void segtab_log_absorbed(struct segtab *t, const struct seg *g, const struct xfer_in *x);
+
+/* ---- segtab_stage.c -------------------------------------------------------------- */
+void segtab_stage_free(struct segtab *t);
+/* ---- segtab_orders.c, once more -------------------------------------------------- */
+uint32_t segtab_pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms);
+uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms);
+/* ---- segtab_rules.c -------------------------------------------------------------- */
+struct queue *segtab_queue(struct segtab *t, queue_id id, bool make); /* or NULL */
+int segtab_set_rules(struct segtab *t, const struct msg_rules *m, bool *changed);
+/* The source's end of a move whose copy was complete. SQ_ENOMEM, or 0. */
+SQ_CHECK int segtab_move_recover(struct segtab *t, struct seg *g, uint64_t id, seg_id to);
 
 #endif

@@ -154,6 +154,8 @@ void segtab_move_abort(struct segtab *t, struct move *v, const char *why,
 {
     struct seg *g = v->seg;
 
+    if (v->side == MOVE_SIDE_OUT && xfer_out_is_final(&v->out))
+        segtab_log_set(t, JREC_FREED, g->b.id, v->id);
     if (v->side == MOVE_SIDE_OUT && xfer_out_is_fenced(&v->out))
         thaw(t, v);
     log_info("move=%" PRIu64 " seg=%" PRIu64 ">%" PRIu64 " side=%s aborted why=%s", v->id,
@@ -173,16 +175,30 @@ void segtab_moves_drop(struct segtab *t, struct seg *g, const char *why,
         segtab_move_abort(t, g->in, why, out);
 }
 
+/* Nobody knows any more where its other end is; nothing has to be said to it. */
+int segtab_move_recover(struct segtab *t, struct seg *g, uint64_t id, seg_id to)
+{
+    struct move *v = move_new(t, id, g->b.id, to, MOVE_SIDE_OUT, g);
+
+    if (v == NULL)
+        return SQ_ENOMEM;
+    v->stage = MOVE_RUNNING;
+    v->out.phase = XFER_SENT;
+    return 0;
+}
+
 /* ---- source ---------------------------------------------------------------------- */
 
 static void pump(struct segtab *t, struct move *v, struct outbox *out)
 {
     struct xfer_time tm = segtab_move_time(t, v->seg);
-    bool fenced = xfer_out_is_fenced(&v->out);
+    bool fenced = xfer_out_is_fenced(&v->out), final = xfer_out_is_final(&v->out);
     const char *why;
 
     v->out.ahead = v->seg->ahead; /* it may have fallen since the copy began */
     why = xfer_out_pump(&v->out, &v->seg->b, &tm, segtab_to(t, v->peer, out), v->peer);
+    if (!final && xfer_out_is_final(&v->out))
+        segtab_log_final(t, v->seg, v->id, v->to);
     if (!fenced && xfer_out_is_fenced(&v->out)) {
         v->fenced_ms = t->service_ms;
         v->fenced_unit = tm.unit_now;
@@ -459,7 +475,7 @@ size_t segtab_wanted(const struct segtab *t, struct segtab_want *v, size_t cap)
          it = list_next(&t->moves, it)) {
         const struct move *m = container_of(it, struct move, node);
 
-        if (m->side != MOVE_SIDE_OUT || m->peer == SEGTAB_SELF)
+        if (m->side != MOVE_SIDE_OUT || m->peer == SEGTAB_SELF || m->peer_name[0] == 0)
             continue;
         memcpy(v[n].name, m->peer_name, sizeof(v[n].name));
         memcpy(v[n].addr, m->peer_addr, sizeof(v[n].addr));

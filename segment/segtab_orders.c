@@ -22,11 +22,15 @@ void segtab_error(struct outbox *out, peer_no to, int code, uint32_t about,
 static void adopt(struct segtab *t, const struct peer *p, uint64_t epoch,
                   struct outbox *out)
 {
+    bool changed = epoch != t->epoch || strcmp(t->manager_name, p->name) != 0;
+
     if (epoch != t->epoch)
         log_info("manager=%s epoch=%" PRIu64 " was=%" PRIu64, p->name, epoch, t->epoch);
     t->epoch = epoch;
     t->manager = p->no;
     memcpy(t->manager_name, p->name, sizeof(t->manager_name));
+    if (changed)
+        segtab_log_epoch(t);
     if (t->told_to != p->no || t->told_epoch != epoch)
         segtab_report_all(t, p->no, out);
     segtab_moves_tell(t, out);
@@ -55,62 +59,15 @@ static bool obey(struct segtab *t, peer_no from, uint64_t epoch, uint32_t about,
 
 /* ---- rules ----------------------------------------------------------------------- */
 
-static struct queue *queue_of(struct segtab *t, queue_id id)
-{
-    return map_get_ptr(&t->queues, id);
-}
-
-static struct queue *queue_new(struct segtab *t, queue_id id)
-{
-    struct queue *q = calloc(1, sizeof(*q));
-
-    if (q == NULL || map_set_ptr(&t->queues, id, q) < 0) {
-        free(q);
-        return NULL;
-    }
-    q->id = id;
-    list_init(&q->segs);
-    for (unsigned i = 0; i < LANES_MAX; i++)
-        q->pace[i] = (struct pace) { .min_ms = 1000, .max_ms = 30000, .us_per_place = 0 };
-    return q;
-}
-
-/* Keeps the old text if there is no memory; the rules come again with every change. */
-static void set_text(char **to, const char *from)
-{
-    char *s;
-
-    if (*to != NULL && strcmp(*to, from) == 0)
-        return;
-    s = strdup(from);
-    if (s == NULL)
-        return;
-    free(*to);
-    *to = s;
-}
-
 static void rules(struct segtab *t, peer_no from, const struct msg_rules *m,
                   struct outbox *out)
 {
-    struct queue *q = queue_of(t, m->queue);
+    bool changed;
 
-    if (q == NULL)
-        q = queue_new(t, m->queue);
-    if (q == NULL) {
+    if (segtab_set_rules(t, m, &changed) < 0)
         segtab_error(out, from, SQ_ENOMEM, MSG_RULES, "no memory for the queue");
-        return;
-    }
-    set_text(&q->name, m->name != NULL ? m->name : "");
-    set_text(&q->issuer, m->issuer != NULL ? m->issuer : "");
-    for (uint32_t i = 0; i < LANES_MAX; i++)
-        set_text(&q->lanes[i], i < m->n_lanes && m->lanes[i] != NULL ? m->lanes[i] : "");
-    memcpy(q->idle_ms, m->idle_ms, sizeof(q->idle_ms));
-    q->n_lanes = m->n_lanes;
-    q->claim_ms = m->claim_ms;
-    q->grace_ms = m->grace_ms;
-    q->pass_ttl_s = m->pass_ttl_s;
-    list_each (&q->segs, it)
-        segtab_fit_unit(t, container_of(it, struct seg, queued));
+    else if (changed)
+        segtab_log_rules(t, segtab_queue(t, m->queue, false));
 }
 
 /* ---- segments -------------------------------------------------------------------- */
@@ -131,7 +88,7 @@ static uint32_t in_use(struct segtab *t)
 
 static const char *refuse_open(struct segtab *t, const struct msg_seg_open *m)
 {
-    const struct queue *q = queue_of(t, m->queue);
+    const struct queue *q = segtab_queue(t, m->queue, false);
 
     if (q == NULL || q->name == NULL || q->issuer == NULL || m->lane >= LANES_MAX ||
         q->lanes[m->lane] == NULL)
@@ -158,7 +115,7 @@ static void seg_open(struct segtab *t, peer_no from, const struct msg_seg_open *
         segtab_error(out, from, SQ_EUNAVAIL, MSG_SEG_OPEN, why);
         return;
     }
-    g = segtab_seg_new(t, m, queue_of(t, m->queue));
+    g = segtab_seg_new(t, m, segtab_queue(t, m->queue, false));
     if (g == NULL) {
         segtab_error(out, from, SQ_ENOMEM, MSG_SEG_OPEN, "no memory");
         return;
@@ -174,6 +131,8 @@ static void seg_seal(struct segtab *t, peer_no from, const struct msg_seg_seal *
     struct seg *g = segtab_seg(t, m->seg);
 
     if (g != NULL) {
+        if (!g->b.q.sealed || (m->next != 0 && g->next != m->next))
+            segtab_log_set(t, JREC_SEAL, m->seg, m->next);
         if (!g->b.q.sealed)
             segq_seal(&g->b.q);
         if (m->next != 0)
@@ -187,8 +146,10 @@ static void seg_next(struct segtab *t, peer_no from, const struct msg_seg_next *
 {
     struct seg *g = segtab_seg(t, m->seg);
 
-    if (g != NULL)
+    if (g != NULL && g->next != m->next) {
         g->next = m->next;
+        segtab_log_set(t, JREC_NEXT, m->seg, m->next);
+    }
     segtab_report_one(t, m->seg, from, out);
 }
 
@@ -197,12 +158,14 @@ static void seg_ahead(struct segtab *t, const struct msg_seg_ahead *m)
     for (uint32_t i = 0; i < m->n; i++) {
         struct seg *g = segtab_seg(t, m->v[i].seg);
 
-        if (g != NULL)
-            g->ahead = u64_min(g->ahead, m->v[i].ahead);
+        if (g == NULL || g->ahead <= m->v[i].ahead)
+            continue;
+        g->ahead = m->v[i].ahead;
+        segtab_log_set(t, JREC_AHEAD, g->b.id, g->ahead);
     }
     for (uint32_t i = 0; i < m->n_pace; i++) {
         const struct pace_entry *e = &m->pace[i];
-        struct queue *q = queue_of(t, e->queue);
+        struct queue *q = segtab_queue(t, e->queue, false);
 
         if (q == NULL || e->lane >= LANES_MAX)
             continue;
@@ -222,6 +185,7 @@ static void seg_remove(struct segtab *t, peer_no from, const struct msg_seg_remo
     if (g != NULL && (empty || m->force)) {
         log_info("seg=%" PRIu64 " removed waiting=%" PRIu32, m->seg, g->b.q.waiting);
         segtab_moves_drop(t, g, "the segment is removed", out);
+        segtab_log_set(t, JREC_REMOVE, m->seg, 0);
         segtab_seg_free(t, g);
     }
     segtab_report_one(t, m->seg, from, out);
@@ -235,7 +199,7 @@ static void release(struct segtab *t, struct seg *g, struct session *x, int64_t 
     x->expires_ms = t->now.now_ms + g->queue->pass_ttl_s * 1000ll;
 }
 
-static uint32_t pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms)
+uint32_t segtab_pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms)
 {
     struct session *x;
     uint32_t got = 0;
@@ -248,7 +212,7 @@ static uint32_t pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64
 }
 
 /* Room for the records is taken first: who is released can be told so. */
-static uint32_t pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms)
+uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms)
 {
     uint32_t slot[POP_CHUNK], got;
 
@@ -269,21 +233,25 @@ static uint32_t pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t
     return got;
 }
 
-static uint32_t pop(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms)
+static void pop(struct segtab *t, struct seg *g, const struct msg_seg_pop *m)
 {
-    uint32_t got = pop_returning(t, g, n, at_ms), more;
+    struct jrec r = { .kind = JREC_POP, .seg = g->b.id };
+    uint32_t back = segtab_pop_returning(t, g, m->n, m->released_at_ms), got = back, more;
 
     do {
-        more = pop_waiting(t, g, n - got, at_ms);
+        more = segtab_pop_waiting(t, g, m->n - got, m->released_at_ms);
         got += more;
-    } while (more > 0 && got < n);
+    } while (more > 0 && got < m->n);
     g->popped += got;
     t->n.popped += got;
+    g->last_n = got;
+    g->last_tick = m->tick;
+    r.pop = (struct jrec_pop) { m->tick, got, back, got - back, m->released_at_ms };
+    segtab_log(t, &r);
     if (got > 0) {
         segtab_wake(t, g);
         segtab_touch(t, g);
     }
-    return got;
 }
 
 /* A repeated tick is answered as it was; an older one with the last. */
@@ -298,11 +266,9 @@ static void seg_pop(struct segtab *t, peer_no from, const struct msg_seg_pop *m,
         segtab_report_one(t, m->seg, from, out);
         return;
     }
-    busy = seg_is_fenced(g) && m->tick > g->last_tick;
-    if (m->tick > g->last_tick && !busy) {
-        g->last_n = pop(t, g, m->n, m->released_at_ms);
-        g->last_tick = m->tick;
-    }
+    busy = (seg_is_fenced(g) || t->hold) && m->tick > g->last_tick;
+    if (m->tick > g->last_tick && !busy)
+        pop(t, g, m);
     a = &outbox_add(out, from, MSG_SEG_POPPED)->seg_popped;
     a->epoch = t->epoch;
     a->seg = m->seg;

@@ -235,14 +235,32 @@ static inline struct msg_rules rig_rules(const struct rig *r)
                                 .lanes = { "default", "vip" } };
 }
 
-static inline struct rig *rig_new(int nodes, uint64_t max_tickets)
+static inline struct segtab_opts rig_opts(uint64_t max_tickets)
+{
+    return (struct segtab_opts) { .max_tickets = max_tickets,
+                                  .max_segments = 20000,
+                                  .addr = "127.0.0.1:1",
+                                  .admin = "",
+                                  .make_pass = rig_pass };
+}
+
+/* The manager and a router are there. */
+static inline void rig_start(struct rig *r, int node)
+{
+    rig_up(r, node, RIG_MNG, ROLE_MANAGER, "mng");
+    rig_up(r, node, RIG_ROUTER, ROLE_ROUTER, "rt");
+    rig_order(r, node,
+              (struct msg) { .type = MSG_NODE_OK, .node_ok = { r->epoch, 1 } });
+    rig_order(r, node, (struct msg) { .type = MSG_RULES, .rules = rig_rules(r) });
+}
+
+/* log: of each node; its context is log_ctx[node]. NULL: none. */
+static inline struct rig *rig_new_logged(int nodes, uint64_t max_tickets,
+                                         void (*log)(void *, const struct jrec *),
+                                         void *const *log_ctx)
 {
     struct rig *r = calloc(1, sizeof(*r));
-    struct segtab_opts o = { .max_tickets = max_tickets,
-                             .max_segments = 20000,
-                             .addr = "127.0.0.1:1",
-                             .admin = "",
-                             .make_pass = rig_pass };
+    struct segtab_opts o = rig_opts(max_tickets);
 
     log_set_level(LOG_ERROR);
     r->n = nodes;
@@ -250,13 +268,17 @@ static inline struct rig *rig_new(int nodes, uint64_t max_tickets)
     r->now = (struct seg_now) { 1000000, 1700000000000 };
     arena_init(&r->mem);
     for (int i = 0; i < nodes; i++) {
+        o.log = log;
+        o.log_ctx = log != NULL ? log_ctx[i] : NULL;
         r->t[i] = segtab_new(&o);
-        rig_up(r, i, RIG_MNG, ROLE_MANAGER, "mng");
-        rig_up(r, i, RIG_ROUTER, ROLE_ROUTER, "rt");
-        rig_order(r, i, (struct msg) { .type = MSG_NODE_OK, .node_ok = { 1, 1 } });
-        rig_order(r, i, (struct msg) { .type = MSG_RULES, .rules = rig_rules(r) });
+        rig_start(r, i);
     }
     return r;
+}
+
+static inline struct rig *rig_new(int nodes, uint64_t max_tickets)
+{
+    return rig_new_logged(nodes, max_tickets, NULL, NULL);
 }
 
 static inline void rig_free(struct rig *r)

@@ -1,0 +1,318 @@
+/* segtab_replay.c: records back into a table. Everything is looked at before it is
+ * believed: a record that cannot follow those before it is SQ_EPROTO.
+ * segtab_stage.c has what takes several records. */
+#include "segment/segtab_replay.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/log.h"
+
+#define LOG_MODULE "replay"
+#define FULL_UNITS 120u /* idle time and told interval fit into it: segtab_fit_unit() */
+
+/* ---- tickets --------------------------------------------------------------------- */
+
+static int join(struct seg *g, const struct jrec_run *r)
+{
+    int rc;
+
+    if (g->b.q.sealed || r->first != g->b.q.end || r->n > g->capacity - g->b.joined)
+        return SQ_EPROTO;
+    rc = replay_append(g, r->n);
+    g->b.joined = g->b.q.end;
+    if (g->b.joined >= g->capacity)
+        segq_seal(&g->b.q);
+    return rc;
+}
+
+static int drop(struct seg *g, const struct jrec_run *r)
+{
+    if (r->why != DEAD_LEFT && r->why != DEAD_EXPIRED)
+        return SQ_EPROTO;
+    for (uint32_t i = 0; i < r->n; i++) {
+        uint32_t slot = r->first + i;
+        struct ticket_id id;
+
+        if (!segq_is_alive(&g->b.q, slot))
+            return SQ_EPROTO;
+        id = body_ticket(&g->b, slot);
+        segq_drop(&g->b.q, slot, (enum dead)r->why);
+        subjects_del(&g->b.subjects, id);
+    }
+    *(r->why == DEAD_LEFT ? &g->left : &g->expired) += r->n;
+    return 0;
+}
+
+static int pop(struct segtab *t, struct seg *g, const struct jrec_pop *p)
+{
+    uint32_t n, more;
+
+    if (p->tick <= g->last_tick || p->waiting > g->b.q.waiting ||
+        p->returning > g->b.released.n[SESSION_RETURNING])
+        return SQ_EPROTO;
+    n = segtab_pop_returning(t, g, p->returning, p->at_ms);
+    do {
+        more = segtab_pop_waiting(t, g, p->returning + p->waiting - n, p->at_ms);
+        n += more;
+    } while (more > 0);
+    if (n != p->returning + p->waiting)
+        return SQ_ENOMEM;
+    g->popped += n;
+    g->last_tick = p->tick;
+    g->last_n = p->n;
+    return 0;
+}
+
+/* Who was ready and was not asked for in time was a no-show. */
+static int session(struct seg *g, const struct jrec_session *s)
+{
+    struct session *x = sessions_find(&g->b.released, s->id);
+
+    if (x == NULL || s->state >= SESSION_NSTATES)
+        return SQ_EPROTO;
+    if (x->state == SESSION_READY &&
+        (s->state == SESSION_GRACE ||
+         (s->state == SESSION_OVER && s->reason == GONE_NO_SHOW)))
+        g->no_shows++;
+    if (s->state == SESSION_OVER || s->state == SESSION_FREE)
+        subjects_del(&g->b.subjects, s->id);
+    if (s->state == SESSION_FREE) {
+        session_forget(&g->b.released, x);
+        return 0;
+    }
+    x->reason = s->reason;
+    session_set(&g->b.released, x, (enum session_state)s->state, 0);
+    return 0;
+}
+
+static int subject(struct seg *g, const struct jrec_subject *s)
+{
+    struct subject x = replay_subject_of(s);
+
+    if (subjects_by_ticket(&g->b.subjects, x.id) != NULL)
+        return SQ_EPROTO;
+    return subjects_add(&g->b.subjects, &x);
+}
+
+/* ---- one record ------------------------------------------------------------------ */
+
+static int rules(struct segtab *t, const struct jrec_rules *v)
+{
+    char name[NAME_MAX_LEN * 16 + 1], issuer[4096], lane[LANES_MAX][NAME_MAX_LEN + 1];
+    struct msg_rules m = { .queue = v->queue,
+                           .name = name,
+                           .issuer = issuer,
+                           .claim_ms = v->claim_ms,
+                           .grace_ms = v->grace_ms,
+                           .pass_ttl_s = v->pass_ttl_s,
+                           .n_lanes = v->n_lanes };
+    bool changed;
+
+    if (v->name.n >= sizeof(name) || v->issuer.n >= sizeof(issuer))
+        return SQ_EPROTO;
+    memcpy(name, v->name.p, v->name.n);
+    name[v->name.n] = 0;
+    memcpy(issuer, v->issuer.p, v->issuer.n);
+    issuer[v->issuer.n] = 0;
+    memcpy(m.idle_ms, v->idle_ms, sizeof(m.idle_ms));
+    for (uint32_t i = 0; i < v->n_lanes; i++) {
+        if (v->lanes[i].n > NAME_MAX_LEN)
+            return SQ_EPROTO;
+        memcpy(lane[i], v->lanes[i].p, v->lanes[i].n);
+        lane[i][v->lanes[i].n] = 0;
+        m.lanes[i] = lane[i];
+    }
+    return segtab_set_rules(t, &m, &changed);
+}
+
+static int epoch(struct segtab *t, const struct jrec_epoch *e)
+{
+    if (e->epoch < t->epoch)
+        return SQ_EPROTO;
+    t->epoch = e->epoch;
+    memcpy(t->manager_name, e->manager.p, e->manager.n);
+    t->manager_name[e->manager.n] = 0;
+    return 0;
+}
+
+/* The first one ends the snapshot itself, the second what was said while it was taken. */
+static void snap_end(struct segtab *t)
+{
+    if (!t->snap_read) {
+        t->snap_read = true;
+        return;
+    }
+    t->partial = false;
+    list_each (&t->segs, it)
+        container_of(it, struct seg, node)->known = false;
+}
+
+/* Of a segment that is here. */
+static int on_seg(struct segtab *t, struct seg *g, const struct jrec *r)
+{
+    switch ((enum jrec_kind)r->kind) {
+    case JREC_UNIT:
+        replay_unit(g, r->set.n);
+        return 0;
+    case JREC_SEAL:
+    case JREC_NEXT:
+        if (r->kind == JREC_SEAL && !g->b.q.sealed)
+            segq_seal(&g->b.q);
+        g->next = r->kind == JREC_NEXT || r->set.n != 0 ? r->set.n : g->next;
+        return 0;
+    case JREC_AHEAD:
+        g->ahead = r->set.n;
+        return 0;
+    case JREC_REMOVE:
+        replay_remove(t, g);
+        return 0;
+    case JREC_JOIN:
+        return join(g, &r->run);
+    case JREC_DROP:
+        return drop(g, &r->run);
+    case JREC_POP:
+        return pop(t, g, &r->pop);
+    case JREC_SESSION:
+        return session(g, &r->session);
+    case JREC_SUBJECT:
+        return subject(g, &r->subject);
+    case JREC_FINAL:
+        return g->out == NULL ? segtab_move_recover(t, g, r->move.move, r->move.to)
+                              : SQ_EPROTO;
+    case JREC_FREED:
+        replay_drop_moves(t, g);
+        return 0;
+    default:
+        return SQ_EPROTO;
+    }
+}
+
+static int on_any(struct segtab *t, const struct jrec *r)
+{
+    struct seg *g;
+
+    switch ((enum jrec_kind)r->kind) {
+    case JREC_EPOCH:
+        return epoch(t, &r->epoch);
+    case JREC_RULES:
+        return rules(t, &r->rules);
+    case JREC_OPEN:
+        return replay_new_seg(t, r->seg, &r->open, &g);
+    case JREC_ALIAS:
+        if (segtab_seg(t, r->seg) != NULL)
+            return SQ_EPROTO;
+        segtab_home_moved(t, r->seg, r->set.n);
+        return 0;
+    case JREC_ABSORB:
+        return replay_stage(t, r->seg);
+    case JREC_SNAP: /* the first thing at all */
+        t->partial = t->segs.n == 0;
+        return t->partial ? 0 : SQ_EPROTO;
+    case JREC_SNAP_END:
+        snap_end(t);
+        return 0;
+    case JREC_MARK:
+        g = replay_seg(t, r->seg);
+        if (g != NULL)
+            g->known = false;
+        return 0;
+    case JREC_SEG:
+        return replay_seg_begin(t, r);
+    default:
+        g = replay_seg(t, r->seg);
+        return replay_is_known(t, g) ? 0 : g != NULL ? on_seg(t, g, r) : SQ_EPROTO;
+    }
+}
+
+int segtab_replay(struct segtab *t, const struct jrec *r)
+{
+    t->replaying = true;
+    return replay_is_staged(t, r->seg) ? replay_on_stage(t, r) : on_any(t, r);
+}
+
+/* ---- and then -------------------------------------------------------------------- */
+
+static uint8_t full_deadline(void *ctx, uint8_t deadline)
+{
+    (void)deadline;
+    return *(const uint8_t *)ctx;
+}
+
+static msec_t session_end(const struct segtab *t, const struct seg *g,
+                          const struct session *x)
+{
+    uint64_t idle = t->o.retry_ms;
+
+    for (unsigned i = 0; i < CLIENT_NCLASSES; i++)
+        idle = u64_max(idle, g->queue->idle_ms[i] + (uint64_t)t->o.retry_ms);
+    switch ((enum session_state)x->state) {
+    case SESSION_READY:
+        return t->service_ms + g->queue->claim_ms;
+    case SESSION_ADMITTED:
+        return x->expires_ms;
+    case SESSION_GRACE:
+        return t->service_ms + g->queue->grace_ms;
+    case SESSION_RETURNING:
+        return t->service_ms + (msec_t)idle;
+    default:
+        return t->service_ms + SEGTAB_TOMB_MS;
+    }
+}
+
+/* Only the wall clock tells how old a pass is: the other one began anew with us. */
+static void restart_sessions(struct segtab *t, struct seg *g)
+{
+    struct session *x;
+
+    for (uint32_t i = 0; (x = sessions_next(&g->b.released, &i)) != NULL;) {
+        x->expires_ms = t->now.now_ms + x->released_at_ms +
+                        g->queue->pass_ttl_s * 1000ll - t->now.wall_ms;
+        session_set(&g->b.released, x, (enum session_state)x->state,
+                    session_end(t, g, x));
+    }
+}
+
+static void restart_seg(struct segtab *t, struct seg *g)
+{
+    uint8_t unit, full;
+
+    segtab_fit_unit(t, g);
+    unit = segtab_unit(t, g);
+    full = (uint8_t)(unit + FULL_UNITS);
+    segq_remark(&g->b.q, full_deadline, &full);
+    segq_settle(&g->b.q);
+    g->swept_unit = unit;
+    if (g->out != NULL) {
+        g->out->fenced_ms = t->service_ms;
+        g->out->fenced_unit = unit;
+        g->out->progress_ms = t->now.now_ms;
+    }
+    restart_sessions(t, g);
+    segtab_wake(t, g);
+    segtab_touch(t, g);
+}
+
+void segtab_replayed(struct segtab *t, struct seg_now now)
+{
+    segtab_clock(t, now);
+    segtab_stage_free(t);
+    t->replaying = false;
+    if (t->partial) { /* the end of the snapshot was not written down */
+        t->partial = t->snap_read = false;
+        segtab_log_set(t, JREC_SNAP_END, 0, 0);
+    }
+    list_each (&t->segs, it) {
+        struct seg *g = container_of(it, struct seg, node);
+
+        if (segtab_seg(t, g->b.id) == g) {
+            restart_seg(t, g);
+            continue;
+        }
+        /* Absorbed by another one here; only its removal was not written down. */
+        log_info("seg=%" PRIu64 " is absorbed, and removed", g->b.id);
+        segtab_log_set(t, JREC_REMOVE, g->b.id, 0);
+        replay_remove(t, g);
+    }
+}

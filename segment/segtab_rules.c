@@ -1,0 +1,78 @@
+/* segtab_rules.c: the rules of queues: from the manager, or from the journal. */
+#include "segment/segtab_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+static struct queue *queue_new(struct segtab *t, queue_id id)
+{
+    struct queue *q = calloc(1, sizeof(*q));
+
+    if (q == NULL || map_set_ptr(&t->queues, id, q) < 0) {
+        free(q);
+        return NULL;
+    }
+    q->id = id;
+    list_init(&q->segs);
+    for (unsigned i = 0; i < LANES_MAX; i++)
+        q->pace[i] = (struct pace) { .min_ms = 1000, .max_ms = 30000, .us_per_place = 0 };
+    return q;
+}
+
+struct queue *segtab_queue(struct segtab *t, queue_id id, bool make)
+{
+    struct queue *q = map_get_ptr(&t->queues, id);
+
+    return q != NULL || !make ? q : queue_new(t, id);
+}
+
+/* Keeps the old text if there is no memory; the rules come again with every change. */
+static bool set_text(char **to, const char *from)
+{
+    char *s;
+
+    if (*to != NULL && strcmp(*to, from) == 0)
+        return false;
+    s = strdup(from);
+    if (s == NULL)
+        return false;
+    free(*to);
+    *to = s;
+    return true;
+}
+
+static bool set_texts(struct queue *q, const struct msg_rules *m)
+{
+    bool changed = set_text(&q->name, m->name != NULL ? m->name : "");
+
+    changed |= set_text(&q->issuer, m->issuer != NULL ? m->issuer : "");
+    for (uint32_t i = 0; i < LANES_MAX; i++)
+        changed |= set_text(&q->lanes[i],
+                            i < m->n_lanes && m->lanes[i] != NULL ? m->lanes[i] : "");
+    return changed;
+}
+
+int segtab_set_rules(struct segtab *t, const struct msg_rules *m, bool *changed)
+{
+    struct queue *q = segtab_queue(t, m->queue, true);
+
+    if (q == NULL)
+        return SQ_ENOMEM;
+    *changed = set_texts(q, m);
+    *changed |= memcmp(q->idle_ms, m->idle_ms, sizeof(q->idle_ms)) != 0 ||
+                q->n_lanes != m->n_lanes || q->claim_ms != m->claim_ms ||
+                q->grace_ms != m->grace_ms || q->pass_ttl_s != m->pass_ttl_s;
+    memcpy(q->idle_ms, m->idle_ms, sizeof(q->idle_ms));
+    q->n_lanes = m->n_lanes;
+    q->claim_ms = m->claim_ms;
+    q->grace_ms = m->grace_ms;
+    q->pass_ttl_s = m->pass_ttl_s;
+    list_each (&q->segs, it)
+        segtab_fit_unit(t, container_of(it, struct seg, queued));
+    return 0;
+}
+
+void segtab_hold(struct segtab *t, bool hold)
+{
+    t->hold = hold;
+}

@@ -1,0 +1,506 @@
+/* test_jrec.c: what is written down is enough: random operations on two nodes, and at
+ * random moments all records are replayed into a new table, which must be the same one;
+ * then it takes the old one's place, as after a crash. Snapshots are taken in between. */
+#include "common/buf.h"
+#include "common/rng.h"
+#include "segment/jrec.h"
+#include "tests/lib/segrig.h"
+
+/* ---- a journal in memory ----------------------------------------------------------- */
+
+struct tape {
+    struct buf base;   /* the last whole snapshot */
+    struct buf log;    /* what was logged since it was begun */
+    struct buf snap;   /* one being written */
+    size_t snap_from;  /* where in the log it was begun */
+    bool snapping;
+};
+
+static void put(struct buf *b, const struct jrec *r)
+{
+    buf_byte(b, r->kind);
+    jrec_encode(r, b);
+    cr_assert_not(b->failed);
+}
+
+static void on_log(void *ctx, const struct jrec *r)
+{
+    put(&((struct tape *)ctx)->log, r);
+}
+
+static void on_snap(void *ctx, const struct jrec *r)
+{
+    put(&((struct tape *)ctx)->snap, r);
+}
+
+static void tape_fini(struct tape *tp)
+{
+    buf_fini(&tp->base);
+    buf_fini(&tp->log);
+    buf_fini(&tp->snap);
+}
+
+/* One slice; it is whole after the last. */
+static void tape_snap(struct tape *tp, struct segtab *t, uint64_t n_blocks)
+{
+    bool begin = !tp->snapping;
+
+    if (begin) {
+        buf_reset(&tp->snap);
+        tp->snap_from = tp->log.len;
+    }
+    tp->snapping = segtab_snapshot(t, begin, n_blocks, on_snap, tp);
+    if (tp->snapping)
+        return;
+    buf_consume(&tp->log, tp->snap_from);
+    buf_reset(&tp->base);
+    buf_append(&tp->base, tp->snap.data, tp->snap.len);
+}
+
+static void replay_buf(struct segtab *t, const struct buf *b)
+{
+    for (size_t at = 0; at < b->len;) {
+        struct jrec r;
+        int64_t n = jrec_decode(b->data[at], b->data + at + 1, b->len - at - 1, &r);
+
+        cr_assert_geq(n, 0, "cannot decode %s", jrec_name(b->data[at]));
+        cr_assert_eq(segtab_replay(t, &r), 0, "%s of %llu at %zu of %zu",
+                     jrec_name(r.kind), (unsigned long long)r.seg, at, b->len);
+        at += 1 + (size_t)n;
+    }
+}
+
+static struct segtab *replay(struct tape *tp)
+{
+    struct segtab_opts o = rig_opts(1u << 20);
+    struct segtab *t;
+
+    o.log = on_log;
+    o.log_ctx = tp;
+    t = segtab_new(&o);
+    replay_buf(t, &tp->base);
+    replay_buf(t, &tp->log);
+    return t;
+}
+
+/* ---- one record ---------------------------------------------------------------------- */
+
+static void same(const struct jrec *r)
+{
+    struct buf a, b;
+    struct jrec got;
+
+    buf_init(&a);
+    buf_init(&b);
+    jrec_encode(r, &a);
+    cr_assert_eq(jrec_decode(r->kind, a.data, a.len, &got), (int64_t)a.len);
+    jrec_encode(&got, &b);
+    cr_assert_eq(a.len, b.len);
+    cr_assert_arr_eq(a.data, b.data, a.len);
+    for (size_t n = 0; n < a.len; n++)
+        cr_assert_lt(jrec_decode(r->kind, a.data, n, &got), 0, "cut at %zu", n);
+    buf_fini(&a);
+    buf_fini(&b);
+}
+
+Test(jrec, every_kind_survives_and_none_when_cut_short)
+{
+    uint64_t words[2] = { 3, ~0ull };
+    struct jrec r = { .kind = JREC_POP, .seg = UINT64_MAX };
+
+    r.pop = (struct jrec_pop) { 1ull << 40, 7, 3, 4, 1700000000000 };
+    same(&r);
+    r = (struct jrec) { .kind = JREC_RULES };
+    r.rules = (struct jrec_rules) { .queue = 7,
+                                    .n_lanes = 2,
+                                    .name = { "login", 5 },
+                                    .issuer = { "", 0 },
+                                    .lanes = { { "default", 7 }, { "vip", 3 } } };
+    same(&r);
+    r = (struct jrec) { .kind = JREC_SUBJECT, .seg = 9 };
+    r.subject = (struct jrec_subject) { { 5, 6 }, 7, 2, 1ull << 63, { "ann", 3 } };
+    same(&r);
+    r = (struct jrec) { .kind = JREC_RELOC, .seg = 9 };
+    r.reloc = (struct jrec_reloc) { 4, 5, 128, 0, 2, words };
+    same(&r);
+    r = (struct jrec) { .kind = JREC_BLOCK, .seg = 9 };
+    r.block.index = 300;
+    r.block.alive[3] = 5;
+    memset(r.block.why[0], 0xff, sizeof(r.block.why[0]));
+    same(&r);
+    for (uint8_t k = 1; k < JREC_NKINDS; k++)
+        same(&(struct jrec) { .kind = k, .seg = 300 });
+    cr_assert_eq(jrec_decode(JREC_NKINDS, (const uint8_t *)"", 0, &r), SQ_EUNKNOWN);
+}
+
+Test(jrec, a_batch_of_joins_is_a_few_bytes)
+{
+    struct tape tp = { 0 };
+    void *ctx[] = { &tp };
+    struct rig *r = rig_new_logged(1, 1u << 21, on_log, ctx);
+    static struct append_req q[1024];
+    static struct append_ans a[1024];
+    size_t before;
+
+    rig_open(r, 0, 1, OPEN_TAIL, 2000000, 0);
+    before = tp.log.len;
+    for (unsigned i = 0; i < ARRAY_LEN(q); i++)
+        q[i].seg = 1;
+    for (unsigned i = 0; i < 1000; i++)
+        segtab_append(r->t[0], r->now, q, ARRAY_LEN(q), a);
+    cr_assert_leq(tp.log.len - before, 9 * 1000);
+    rig_free(r);
+    tape_fini(&tp);
+}
+
+/* ---- random operations ----------------------------------------------------------------- */
+
+#define SEGS 60
+
+struct fuzz {
+    struct rig *r;
+    struct tape tape[2];
+    struct rng rng;
+    uint64_t tick, move;
+    seg_id next;
+    int at[SEGS + 1];        /* node of a segment */
+    uint32_t joined[SEGS + 1];
+    seg_id from, to;         /* of the move under way; 0: none */
+    uint32_t crashes, snaps, commits;
+};
+
+static uint32_t below(struct fuzz *f, uint32_t n)
+{
+    return (uint32_t)rng_below(&f->rng, n);
+}
+
+static seg_id any_seg(struct fuzz *f)
+{
+    return f->next > 1 ? 1 + below(f, (uint32_t)f->next - 1) : 1;
+}
+
+static void op_open(struct fuzz *f)
+{
+    seg_id id = f->next;
+
+    if (id >= SEGS)
+        return;
+    f->at[id] = (int)below(f, 2);
+    rig_open(f->r, f->at[id], id, OPEN_TAIL, 1 + below(f, 3000), below(f, 5000));
+    f->next++;
+}
+
+static void op_join(struct fuzz *f)
+{
+    static struct append_req q[700];
+    static struct append_ans a[700];
+    static char name[700][16];
+    seg_id id = any_seg(f);
+    uint32_t n = 1 + below(f, ARRAY_LEN(q));
+    bool named = below(f, 4) == 0;
+
+    memset(q, 0, sizeof(q));
+    n = named ? n % 20 + 1 : n;
+    for (uint32_t i = 0; i < n; i++) {
+        q[i].seg = id;
+        q[i].client = (uint8_t)below(f, 3);
+        if (!named || below(f, 3) == 0)
+            continue;
+        q[i].subject = name[i];
+        q[i].subject_hash = below(f, 200);
+        q[i].subject_len =
+            (uint8_t)snprintf(name[i], sizeof(name[i]), "u%u", (unsigned)q[i].subject_hash);
+    }
+    segtab_append(f->r->t[f->at[id]], f->r->now, q, n, a);
+    for (uint32_t i = 0; i < n; i++)
+        f->joined[id] += a[i].state == APPEND_OK;
+}
+
+/* On either node: it may have moved. */
+static void op_poll(struct fuzz *f)
+{
+    seg_id id = any_seg(f);
+
+    for (unsigned i = 0; i < 30; i++)
+        (void)rig_poll(f->r, (int)below(f, 2), id, below(f, f->joined[id] + 2));
+    arena_reset(&f->r->mem);
+}
+
+static void op_leave(struct fuzz *f)
+{
+    seg_id id = any_seg(f);
+
+    for (unsigned i = 1 + below(f, 20); i > 0; i--)
+        (void)rig_leave(f->r, (int)below(f, 2), id, below(f, f->joined[id] + 2));
+}
+
+static void op_pop(struct fuzz *f)
+{
+    seg_id id = any_seg(f);
+
+    (void)rig_pop(f->r, f->at[id], id, f->tick++, below(f, 800));
+}
+
+static void op_seal(struct fuzz *f)
+{
+    seg_id id = any_seg(f);
+
+    rig_seal(f->r, f->at[id], id, below(f, 2) ? id + 1 : 0);
+}
+
+static void op_next(struct fuzz *f)
+{
+    seg_id id = any_seg(f);
+
+    rig_order(f->r, f->at[id],
+              (struct msg) { .type = MSG_SEG_NEXT,
+                             .seg_next = { f->r->epoch, id, below(f, SEGS) } });
+}
+
+static void op_ahead(struct fuzz *f)
+{
+    struct ahead_entry e = { any_seg(f), below(f, 5000) };
+    struct msg m = { .type = MSG_SEG_AHEAD,
+                     .seg_ahead = { .epoch = f->r->epoch, .n = 1, .v = &e } };
+
+    rig_order(f->r, f->at[e.seg], m);
+}
+
+static void op_remove(struct fuzz *f)
+{
+    seg_id id = any_seg(f);
+
+    rig_order(f->r, f->at[id],
+              (struct msg) { .type = MSG_SEG_REMOVE,
+                             .seg_remove = { f->r->epoch, id, below(f, 10) == 0 } });
+}
+
+static void op_rules(struct fuzz *f)
+{
+    struct msg_rules m = rig_rules(f->r);
+
+    m.idle_ms[0] = 2000 + below(f, 60000);
+    m.grace_ms = below(f, 2) * 3000;
+    m.name = below(f, 2) ? "login" : "other";
+    for (int i = 0; i < 2; i++)
+        rig_order(f->r, i, (struct msg) { .type = MSG_RULES, .rules = m });
+}
+
+static void op_time(struct fuzz *f)
+{
+    rig_run(f->r, 100 * (1 + below(f, 40)));
+}
+
+static void op_epoch(struct fuzz *f)
+{
+    f->r->epoch++;
+    for (int i = 0; i < 2; i++)
+        rig_order(f->r, i,
+                  (struct msg) { .type = MSG_NODE_OK, .node_ok = { f->r->epoch, 1 } });
+}
+
+/* Now and then only some of its messages have arrived when the next thing happens. */
+static void op_move(struct fuzz *f)
+{
+    seg_id from = any_seg(f), to = any_seg(f);
+    struct msg in = { .type = MSG_MOVE_IN,
+                      .move_in = { f->r->epoch, ++f->move, from, to, 10 } };
+    struct msg out = { .type = MSG_MOVE_OUT, .move_out = { .epoch = f->r->epoch } };
+
+    if (f->from != 0 || from == to)
+        return;
+    out.move_out.move = f->move;
+    out.move_out.from = from;
+    out.move_out.to = to;
+    out.move_out.peer_name = f->at[to] == 0 ? "node0" : "node1";
+    out.move_out.peer_addr = "x";
+    rig_seal(f->r, f->at[from], from, 0);
+    rig_seal(f->r, f->at[to], to, 0);
+    rig_order(f->r, f->at[to], in);
+    rig_order_as(f->r, f->at[from], RIG_MNG, out);
+    rig_pump(f->r, below(f, 3) == 0 ? below(f, 30) : UINT32_MAX);
+    f->from = from;
+    f->to = to;
+}
+
+static void op_move_end(struct fuzz *f)
+{
+    struct msg m = { .type = MSG_MOVE_END };
+    bool commit = f->r->in_report == MOVE_FENCED && below(f, 4) > 0;
+
+    if (f->from == 0)
+        return;
+    m.move_end = (struct msg_move_end) { .epoch = f->r->epoch,
+                                         .move = f->move,
+                                         .from = f->from,
+                                         .to = f->to,
+                                         .commit = commit };
+    f->r->in_report = 0;
+    rig_order(f->r, f->at[f->to], m);
+    if (!commit || f->r->in_report == MOVE_COMMITTED) {
+        if (f->at[f->to] != f->at[f->from])
+            rig_order(f->r, f->at[f->from], m);
+        f->commits += commit;
+    }
+    f->from = 0;
+}
+
+static void op_snap(struct fuzz *f)
+{
+    int i = (int)below(f, 2);
+
+    tape_snap(&f->tape[i], f->r->t[i], 1 + below(f, 10));
+    f->snaps += !f->tape[i].snapping;
+}
+
+/* A new process with what was written down; its peers come again. */
+static void op_crash(struct fuzz *f)
+{
+    int i = (int)below(f, 2);
+    struct segtab *t = replay(&f->tape[i]);
+
+    cr_assert_eq(segtab_digest(t), segtab_digest(f->r->t[i]), "node %d", i);
+    f->tape[i].snapping = false; /* one under way is lost */
+    rig_cut(f->r);
+    rig_pump(f->r, UINT32_MAX);
+    segtab_free(f->r->t[i]);
+    segtab_free(t);
+    f->r->t[i] = replay(&f->tape[i]); /* what the cut has changed is in it */
+    segtab_replayed(f->r->t[i], f->r->now);
+    rig_start(f->r, i);
+    rig_link(f->r);
+    f->crashes++;
+}
+
+static void check(struct fuzz *f)
+{
+    for (int i = 0; i < 2; i++) {
+        struct segtab *t = replay(&f->tape[i]);
+
+        cr_assert_eq(segtab_digest(t), segtab_digest(f->r->t[i]), "node %d", i);
+        segtab_free(t);
+    }
+}
+
+static void run(uint64_t seed, unsigned ops, struct fuzz *f)
+{
+    static void (*const op[])(struct fuzz *) = {
+        op_join, op_join, op_poll, op_poll,  op_leave, op_pop,  op_pop,   op_seal,
+        op_next, op_ahead, op_remove, op_rules, op_time, op_time, op_epoch, op_move,
+        op_move, op_move_end, op_move_end, op_open, op_snap, op_snap, op_crash,
+    };
+    void *ctx[] = { &f->tape[0], &f->tape[1] };
+
+    memset(f, 0, sizeof(*f));
+    rng_seed(&f->rng, seed);
+    f->r = rig_new_logged(2, 1u << 20, on_log, ctx);
+    rig_link(f->r);
+    f->next = f->tick = 1;
+    op_open(f);
+    op_open(f);
+    for (unsigned i = 0; i < ops; i++) {
+        op[below(f, ARRAY_LEN(op))](f);
+        if (below(f, 8) == 0)
+            check(f);
+    }
+    check(f);
+    rig_free(f->r);
+    for (int i = 0; i < 2; i++)
+        tape_fini(&f->tape[i]);
+}
+
+Test(jrec, a_replay_gives_the_same_table, .timeout = 120)
+{
+    uint32_t crashes = 0, snaps = 0, commits = 0;
+    static struct fuzz f;
+
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        run(seed, 300, &f);
+        crashes += f.crashes;
+        snaps += f.snaps;
+        commits += f.commits;
+    }
+    cr_assert_gt(crashes, 300);
+    cr_assert_gt(snaps, 300);
+    cr_assert_gt(commits, 20);
+}
+
+/* ---- what a user sees ------------------------------------------------------------------ */
+
+static void restart(struct rig *r, struct tape *tp)
+{
+    segtab_free(r->t[0]);
+    r->t[0] = replay(tp);
+    segtab_replayed(r->t[0], r->now);
+    rig_start(r, 0);
+}
+
+Test(jrec, places_passes_and_reasons_are_as_before)
+{
+    struct tape tp = { 0 };
+    void *ctx[] = { &tp };
+    struct rig *r = rig_new_logged(1, 1u << 20, on_log, ctx);
+    struct place_ans pass, again;
+    char text[MSG_PASS_MAX];
+
+    rig_open(r, 0, 1, OPEN_TAIL, 1000, 40);
+    (void)rig_join_as(r, 0, 1, "ann");
+    rig_join(r, 0, 1, 600);
+    rig_leave(r, 0, 1, 9);
+    rig_pop(r, 0, 1, 1, 3);
+    pass = rig_poll(r, 0, 1, 0);
+    memcpy(text, pass.pass, pass.pass_len);
+    arena_reset(&r->mem);
+    restart(r, &tp);
+    again = rig_poll(r, 0, 1, 0);
+    cr_assert_eq(again.state, PLACE_ADMITTED);
+    cr_assert_eq(again.pass_len, pass.pass_len);
+    cr_assert_arr_eq(again.pass, text, pass.pass_len);
+    cr_assert_eq(rig_poll(r, 0, 1, 1).state, PLACE_ADMITTED, "ready, not yet collected");
+    cr_assert_eq(rig_poll(r, 0, 1, 9).reason, GONE_LEFT);
+    cr_assert_eq(rig_poll(r, 0, 1, 3).position, 41);
+    cr_assert_eq(rig_poll(r, 0, 1, 600).position, 600 + 1 + 40 - 4);
+    cr_assert_eq(rig_join_as(r, 0, 1, "ann").state, APPEND_EXISTING);
+    cr_assert_eq(rig_join_as(r, 0, 1, NULL).number, 601);
+    cr_assert_eq(rig_pop(r, 0, 1, 1, 3), 3, "the same tick, the same answer");
+    cr_assert_eq(rig_poll(r, 0, 1, 3).state, PLACE_WAITING);
+    rig_free(r);
+    tape_fini(&tp);
+}
+
+Test(jrec, everybody_gets_a_whole_idle_time_out_after_a_restart)
+{
+    struct tape tp = { 0 };
+    void *ctx[] = { &tp };
+    struct rig *r = rig_new_logged(1, 1u << 20, on_log, ctx);
+
+    rig_open(r, 0, 1, OPEN_TAIL, 1000, 0);
+    rig_join(r, 0, 1, 10);
+    rig_run(r, 3000);
+    restart(r, &tp);
+    rig_run(r, 3000);
+    cr_assert_eq(rig_poll(r, 0, 1, 5).state, PLACE_WAITING);
+    rig_run(r, 120000);
+    cr_assert_eq(rig_poll(r, 0, 1, 5).reason, GONE_EXPIRED);
+    rig_free(r);
+    tape_fini(&tp);
+}
+
+Test(jrec, without_a_log_what_is_new_waits)
+{
+    struct rig *r = rig_new(1, 1u << 20);
+
+    rig_open(r, 0, 1, OPEN_TAIL, 1000, 0);
+    rig_join(r, 0, 1, 10);
+    rig_pop(r, 0, 1, 1, 1);
+    segtab_hold(r->t[0], true);
+    cr_assert_eq(rig_join_as(r, 0, 1, NULL).state, APPEND_BUSY);
+    cr_assert_eq(rig_pop(r, 0, 1, 2, 1), 0);
+    cr_assert(r->popped.busy);
+    cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_BUSY);
+    cr_assert_eq(rig_poll(r, 0, 1, 5).position, 5);
+    segtab_hold(r->t[0], false);
+    cr_assert_eq(rig_pop(r, 0, 1, 2, 1), 1);
+    cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_ADMITTED);
+    rig_free(r);
+}

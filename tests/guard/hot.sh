@@ -103,6 +103,6 @@ at_most "router: calls per turn besides" \
     "$(awk -v n="$others" -v t="$turns" 'BEGIN { printf "%.3f", n / t }')" 4.0
 at_most "segment: writes per turn" \
     "$(awk -v w="$seg_writes" -v t="$seg_turns" 'BEGIN { printf "%.3f", w / t }')" 1.02
-# How many polls meet in a turn is the machine's affair, too: 2.2 where the load has a core
-# of its own, so the limit has some air.
-at_most "router: system calls per poll" "$(per_poll "$(since "$router" system)")" 2.4
+# How many polls meet in a turn is the machine's affair, too: 2.2 to 2.3 on two busy cores,
+# so the limit has some air: above it, batches of less than four are the rule.
+at_most "router: system calls per poll" "$(per_poll "$(since "$router" system)")" 2.5

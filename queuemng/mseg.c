@@ -190,6 +190,8 @@ void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st)
     s->known = true;
     if (!s->confirmed) {
         s->confirmed = true;
+        if (s->move != NULL)
+            s->move->sent_ms = 0; /* it waits for its target: goes on at the next tick */
         queue_mapped(m, q);
     }
     if (st->state == SEG_SEALED && s->state == SEG_OPEN) {

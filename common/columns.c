@@ -44,6 +44,16 @@ INLINE void store(char *p, unsigned width, uint64_t v)
     }
 }
 
+/* Rows that the columns for some are about. */
+static uint32_t rows_with(const struct columns *t, const char *rows, uint32_t n)
+{
+    uint32_t k = 0;
+
+    for (uint32_t i = 0; i < n; i++, rows += t->row_bytes)
+        k += *(const uint8_t *)(rows + t->some_off) == t->some_value;
+    return k;
+}
+
 INLINE bool takes_part(const struct columns *t, const struct column *c, const char *row)
 {
     return !c->some || *(const uint8_t *)(row + t->some_off) == t->some_value;
@@ -201,19 +211,35 @@ static uint8_t *write_column(uint8_t *p, const struct columns *t, unsigned field
     return p;
 }
 
+/* Bytes of all columns at most; 0: too many. */
+static size_t measure_columns(const struct columns *t, const void *rows, uint32_t n,
+                              size_t size[COLUMNS_MAX])
+{
+    uint32_t with = UINT32_MAX; /* rows that the columns for some are about */
+    size_t total = 1;
+
+    for (unsigned i = 0; i < t->n; i++) {
+        size[i] = 0;
+        if (t->v[i].some && with == UINT32_MAX)
+            with = rows_with(t, rows, n);
+        if (t->v[i].some && with == 0)
+            continue;
+        if (!measure(t, &t->v[i], rows, n, &size[i]))
+            return 0;
+        total += size[i] + 1 + varint_size(size[i]);
+    }
+    return total <= FRAME_MAX_BODY ? total : 0;
+}
+
 int columns_encode(const struct columns *t, const void *rows, uint32_t n, struct buf *out)
 {
-    size_t size[COLUMNS_MAX], total = 0;
+    size_t size[COLUMNS_MAX], total;
     uint8_t *at, *p;
 
     if (n > t->max_rows)
         return SQ_ETOOBIG;
-    for (unsigned i = 0; i < t->n; i++) {
-        if (!measure(t, &t->v[i], rows, n, &size[i]))
-            return SQ_ETOOBIG;
-        total += size[i] + 1 + varint_size(size[i]);
-    }
-    if (total > FRAME_MAX_BODY)
+    total = measure_columns(t, rows, n, size);
+    if (total == 0)
         return SQ_ETOOBIG;
     at = p = buf_reserve(out, total + SLACK);
     if (p == NULL)
@@ -434,18 +460,6 @@ static bool fill_fields(struct cursor *k, struct in in, unsigned number)
     return true;
 }
 
-static uint32_t rows_of(const struct columns *t, const struct column *c, const char *rows,
-                        uint32_t n)
-{
-    uint32_t k = 0;
-
-    if (!c->some)
-        return n;
-    for (uint32_t i = 0; i < n; i++, rows += t->row_bytes)
-        k += takes_part(t, c, rows);
-    return k;
-}
-
 int columns_decode(const struct columns *t, const uint8_t *body, size_t len, struct arena *a,
                    void **rows, uint32_t *n)
 {
@@ -461,8 +475,11 @@ int columns_decode(const struct columns *t, const uint8_t *body, size_t len, str
     for (unsigned i = 0; i < t->n; i++) {
         const struct column *c = &t->v[i];
         struct cursor k = { t, c, *rows, (char *)*rows + *n * (size_t)t->row_bytes };
-        uint32_t expect = rows_of(t, c, *rows, *n);
+        uint32_t expect;
 
+        if (seen[i].fields == 0 && !c->must) /* all zero */
+            continue;
+        expect = c->some ? rows_with(t, *rows, *n) : *n;
         if (seen[i].values != expect && (seen[i].values != 0 || c->must))
             return SQ_EPROTO;
         if (!(seen[i].fields == 1 ? fill(&k, seen[i].val) : fill_fields(&k, in, i + 1)))

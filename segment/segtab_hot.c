@@ -357,9 +357,10 @@ static void append_new(struct segtab *t, struct seg *g, const struct append_req 
     segtab_touch(t, g);
 }
 
-static void append_one(struct segtab *t, const struct append_req *r, struct append_ans *a)
+/* v: what `homes` has for its segment. */
+static void append_one(struct segtab *t, uint64_t v, const struct append_req *r,
+                       struct append_ans *a)
 {
-    uint64_t v = map_get(&t->homes, r->seg);
     struct seg *g = (struct seg *)(uintptr_t)v;
 
     memset(a, 0, sizeof(*a));
@@ -383,9 +384,14 @@ static void append_one(struct segtab *t, const struct append_req *r, struct appe
 void segtab_append(struct segtab *t, struct seg_now now, const struct append_req *req,
                    uint32_t n, struct append_ans *ans)
 {
+    uint64_t home = MAP_NONE;
+
     segtab_clock(t, now);
-    for (uint32_t i = 0; i < n; i++)
-        append_one(t, &req[i], &ans[i]);
+    for (uint32_t i = 0; i < n; i++) {
+        if (i == 0 || req[i].seg != req[i - 1].seg) /* mostly one lane's tail */
+            home = map_get(&t->homes, req[i].seg);
+        append_one(t, home, &req[i], &ans[i]);
+    }
     segtab_log_joins(t);
     t->n.appends += n;
 }
@@ -403,7 +409,8 @@ static void drop_here(struct segtab *t, const struct spot *s)
             xfer_out_touch(&g->out->out, s->slot);
         g->left++;
         t->n.left++;
-        segtab_log_drops(t, g, &s->slot, 1, DEAD_LEFT);
+        if (segtab_logs(t)) /* asked here: preparing a record costs as much as the leave */
+            segtab_log_drops(t, g, &s->slot, 1, DEAD_LEFT);
         segtab_touch(t, g);
         return;
     }

@@ -409,7 +409,7 @@ static void drop_here(struct segtab *t, const struct spot *s)
             xfer_out_touch(&g->out->out, s->slot);
         g->left++;
         t->n.left++;
-        if (segtab_logs(t)) /* asked here: preparing a record costs as much as the leave */
+        if (segtab_logs(t)) /* asked here: a record costs as much as a leave */
             segtab_log_drops(t, g, &s->slot, 1, DEAD_LEFT);
         segtab_touch(t, g);
         return;

@@ -55,7 +55,9 @@ struct rpc_calls {
 };
 
 /* Ranks of our end-of-turn hooks: what others send from hooks between them leaves in the
- * same turn. (Sent from a later hook, or from outside a turn, it leaves in the next.) */
+ * same turn. (Sent from a later hook, or from outside a turn, it leaves in the next.)
+ * Nothing leaves earlier: what must be done before a turn's answers are out is a hook
+ * between them. */
 #define RPC_HOOK_FIRST (-100)
 #define RPC_HOOK_LAST  100
 
@@ -93,6 +95,8 @@ size_t rpc_chan_pending(const struct rpc_chan *ch); /* bytes not yet written */
 /* Closes at the end of the turn, after one try to write what is waiting; on_down follows
  * with this reason. No frame is delivered any more. */
 void rpc_chan_close(struct rpc_chan *ch, const char *why);
+/* The same, but what is waiting is never written: it may not be said. */
+void rpc_chan_drop(struct rpc_chan *ch, const char *why);
 
 struct rpc_counts { /* ever, for metrics */
     uint64_t frames_in, frames_out, bytes_in, bytes_out, writes;

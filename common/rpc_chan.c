@@ -26,6 +26,7 @@
 /* ---- life ---- */
 
 static void on_io(void *arg, unsigned what);
+static void mark_dirty(struct rpc_chan *ch);
 
 struct rpc_chan *chan_new(struct rpc *r, int fd, enum chan_state state,
                           const struct rpc_calls *calls, void *ctx)
@@ -280,7 +281,7 @@ static void on_io(void *arg, unsigned what)
     }
     if (what & EV_IO_WRITE) {
         ch->blocked = false;
-        chan_write(ch);
+        mark_dirty(ch); /* at the turn's end, like all output: see RPC_HOOK_LAST */
     }
     if ((what & EV_IO_READ) && ch->state != CHAN_CLOSING && !list_linked(&ch->backlog))
         chan_read(ch);
@@ -391,6 +392,12 @@ void chan_send(struct rpc_chan *ch, enum msg_type type, const void *body, size_t
 void rpc_chan_close(struct rpc_chan *ch, const char *why)
 {
     ch->flush = ch->state == CHAN_UP;
+    chan_fail(ch, "%s", why);
+}
+
+void rpc_chan_drop(struct rpc_chan *ch, const char *why)
+{
+    ch->flush = false;
     chan_fail(ch, "%s", why);
 }
 

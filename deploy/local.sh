@@ -149,6 +149,7 @@ write_child() { # router|segment
     if [ "$1" = segment ]; then
         echo "pass_key_file: $(quote "$dir/secrets/pass.key")"
         echo "max_segments: $per_node"
+        echo "journal_dir: $(quote "$dir/state/journal")"
     fi
     return 0
 }

@@ -1,12 +1,14 @@
 /* main.c: the segment process. */
 #include <signal.h>
 #include <stdio.h>
+#include <string.h>
 #include <time.h>
 
 #include "common/ev.h"
 #include "common/keys.h"
 #include "common/log.h"
 #include "common/prog.h"
+#include "segment/seg_journal.h"
 #include "segment/seg_service.h"
 
 #define LOG_MODULE "main"
@@ -90,11 +92,17 @@ static int start(struct segment *m, struct err *e)
     return rc < 0 ? rc : seg_service_new(&m->service, m->ev, &o, e);
 }
 
+static bool is_check(int argc, char **argv)
+{
+    return argc == 3 && strcmp(argv[1], "--check-journal") == 0;
+}
+
 int main(int argc, char **argv)
 {
     static struct segment m = {
         .prog = { .name = "segment",
-                  .what = "holds segments of queues and the tickets in them",
+                  .what = "holds segments of queues and the tickets in them "
+                          "(segment --check-journal DIR: reads and explains a journal)",
                   .keys = seg_cfg_keys,
                   .size = sizeof(struct seg_cfg),
                   .check = seg_cfg_check },
@@ -107,6 +115,8 @@ int main(int argc, char **argv)
         fprintf(stderr, "segment: %s\n", e.text);
         return 1;
     }
+    if (is_check(argc, argv))
+        return seg_journal_check(argv[2], stdout);
     rc = prog_start(&m.prog, argc, argv, &m.cfg);
     if (rc < 0) {
         rc = start(&m, &e) < 0;

@@ -8,6 +8,8 @@
 
 #define K(name) .key = #name, .offset = offsetof(struct seg_cfg, name)
 
+static const char *const journal_modes[] = { "off", "os", "fsync", NULL };
+
 const struct cfg_key seg_cfg_keys[] = {
     { K(node), .type = CFG_STR, .def = "segment", .min = 1, .max = NAME_MAX_LEN,
       .help = "name of this node; each one has its own, and keeps it" },
@@ -27,6 +29,11 @@ const struct cfg_key seg_cfg_keys[] = {
       .help = "places held at the same time; about 1.2 bytes each" },
     { K(max_segments), .type = CFG_INT, .def = "20000", .min = 1, .max = 1000000,
       .help = "segments held at the same time" },
+    { K(journal), .type = CFG_ENUM, .def = "os", .words = journal_modes,
+      .help = "what is kept for a restart: nothing; written before it is answered; "
+              "on the disk before" },
+    { K(journal_dir), .type = CFG_STR, .def = "journal", .min = 1, .max = 400,
+      .help = "folder of the journals; each node has its own in it, by its name" },
     { .key = "heartbeat", .offset = offsetof(struct seg_cfg, heartbeat_ms), .type = CFG_MS,
       .def = "1s", .min = 50, .max = 60000,
       .help = "on internal links; silent for three of them = gone" },

@@ -6,6 +6,8 @@
 
 struct seg_cfg {
     char *node, *listen, *advertise, *admin, *secret_file, *pass_key_file, *log_file;
+    char *journal_dir;
+    int journal; /* enum journal_mode */
     struct cfg_list managers; /* of char * */
     bool create_keys;
     int64_t max_tickets, max_segments, heartbeat_ms;

@@ -55,6 +55,17 @@ static void answer(struct rpc_chan *ch, const struct msg *m, uint64_t rid)
         rpc_chan_close(ch, "no memory to answer");
 }
 
+static void join(struct seg_service *s, const struct msg *q, struct seg_now now)
+{
+    bool ok = seg_journal_reserve(s->journal, q->append.n);
+
+    if (!ok)
+        segtab_hold(s->tab, true);
+    segtab_append(s->tab, now, q->append.req, q->append.n, s->ans.append);
+    if (!ok)
+        segtab_hold(s->tab, seg_journal_is_holding(s->journal));
+}
+
 /* False: it is none. */
 static bool batch(struct seg_service *s, struct rpc_chan *ch, const struct msg *q, uint64_t rid)
 {
@@ -72,7 +83,7 @@ static bool batch(struct seg_service *s, struct rpc_chan *ch, const struct msg *
         a.type = MSG_APPEND_ANS;
         a.append_ans.n = q->append.n;
         a.append_ans.ans = s->ans.append;
-        segtab_append(s->tab, now, q->append.req, q->append.n, s->ans.append);
+        join(s, q, now);
         break;
     case MSG_DROP:
         a.type = MSG_DROP_ANS;

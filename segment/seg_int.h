@@ -3,6 +3,7 @@
  *   seg_service.c  life: start, ticks, the end of a turn, stop
  *   seg_peers.c    whom to dial, sending
  *   seg_frames.c   what comes in
+ *   seg_journal.c  what must not be forgotten
  *   seg_metrics.c  the page for Prometheus */
 #ifndef SEGQ_SEG_INT_H
 #define SEGQ_SEG_INT_H
@@ -12,6 +13,7 @@
 #include "common/msg.h"
 #include "common/outbox.h"
 #include "common/rpc.h"
+#include "segment/seg_journal.h"
 #include "segment/seg_pass.h"
 #include "segment/seg_service.h"
 #include "segment/segtab.h"
@@ -48,6 +50,7 @@ struct seg_service {
     struct rpc *rpc;              /* owned, like all below */
     struct admin *admin;
     struct segtab *tab;
+    struct seg_journal *journal;  /* NULL: switched off */
     struct seg_passes *passes;
     struct ev_timer *tick, *gone;
     struct rpc_link *manager[SEG_MANAGERS];
@@ -64,7 +67,7 @@ struct seg_service {
     } ans;
     struct seg_shell_counts n;
     msec_t started_ms, ticked_ms;
-    bool hooked, ready, stopping;
+    bool ready, stopping;
     bool look_at_wanted;          /* segtab was stepped in this turn */
     char advertise[64];
     void (*on_ready)(void *ctx);
@@ -84,6 +87,8 @@ SQ_CHECK int seg_peers_dial(struct seg_service *s, const struct cfg_list *manage
 void seg_peers_look(struct seg_service *s);
 void seg_peers_free(struct seg_service *s);
 void seg_peers_send(struct seg_service *s);
+/* What was said in this turn is not sent: those links end. */
+void seg_peers_take_back(struct seg_service *s);
 void seg_peers_error(struct seg_service *s, struct seg_peer *p, const struct frame *f, int code);
 
 void seg_on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f);

@@ -61,6 +61,25 @@
     X(kept, "passes_kept_total", C, "Passes answered from memory.")                      \
     X(failed, "passes_failed_total", C, "Passes that could not be made.")
 
+#define JOURNAL_METRICS(X)                                                               \
+    X(file.records, "journal_records_total", C, "Records written.")                      \
+    X(file.bytes, "journal_bytes_total", C, "Bytes written, with heads.")                \
+    X(file.writes, "journal_writes_total", C, "System calls that wrote them.")           \
+    X(file.syncs, "journal_syncs_total", C, "Syncs to the disk.")                        \
+    X(file.failures, "journal_failures_total", C, "Writes and syncs that failed.")       \
+    X(file.full, "journal_full_total", C, "Writes refused for want of room.")            \
+    X(file.snapshots, "journal_snapshots_total", C, "Whole snapshots.")                  \
+    X(file.snap_failures, "journal_snapshot_failures_total", C, "Snapshots given up.")   \
+    X(file.log_bytes, "journal_log_bytes", G, "Bytes since the last snapshot.")          \
+    X(file.promised, "journal_promised_bytes", G, "Room kept for who is in line.")       \
+    X(file.torn_bytes, "journal_torn_bytes", G, "Cut off at the start.")                 \
+    X(file.replay_records, "journal_replayed_records", G, "Read at the start.")          \
+    X(file.replay_ms, "journal_replay_milliseconds", G, "What that took.")               \
+    X(refused, "journal_refused_joins_total", C, "Joins that had no room.")              \
+    X(taken_back, "journal_taken_back_turns_total", C, "Turns not answered.")            \
+    X(holding, "journal_holding", G, "1 while nothing new can be kept.")                 \
+    X(recovered, "journal_recovered_tickets", G, "Tickets found at the start.")
+
 #define ROW(member, name, kind, help)                                                    \
     { "segq_segment_" name, kind, help, offsetof(struct ROW_OF, member) },
 
@@ -75,6 +94,10 @@ static const struct metric_row rpc_rows[] = { RPC_METRICS(ROW) };
 #undef ROW_OF
 #define ROW_OF seg_pass_counts
 static const struct metric_row pass_rows[] = { PASS_METRICS(ROW) };
+#undef ROW_OF
+
+#define ROW_OF seg_journal_counts
+static const struct metric_row journal_rows[] = { JOURNAL_METRICS(ROW) };
 #undef ROW_OF
 
 static void put_links(const struct seg_service *s, struct buf *b)
@@ -97,12 +120,15 @@ void seg_metrics(void *ctx, struct buf *b)
     static const char service[] = "segq_segment_service_seconds";
     const struct seg_service *s = ctx;
     struct segtab_counts n = { 0 };
+    struct seg_journal_counts journal;
 
     segtab_count(s->tab, &n);
     metrics_rows(b, tab_rows, ARRAY_LEN(tab_rows), &n);
     metrics_rows(b, shell_rows, ARRAY_LEN(shell_rows), &s->n);
     metrics_rows(b, rpc_rows, ARRAY_LEN(rpc_rows), rpc_counts(s->rpc));
     metrics_rows(b, pass_rows, ARRAY_LEN(pass_rows), seg_passes_counts(s->passes));
+    seg_journal_count(s->journal, &journal);
+    metrics_rows(b, journal_rows, ARRAY_LEN(journal_rows), &journal);
     metrics_head(b, service, C, "The clock of idle time-outs; stands still without routers.");
     metrics_f64(b, service, NULL, (double)n.service_ms / 1000);
     put_links(s, b);

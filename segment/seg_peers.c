@@ -100,6 +100,16 @@ void seg_peers_send(struct seg_service *s)
     outbox_reset(&s->out);
 }
 
+void seg_peers_take_back(struct seg_service *s)
+{
+    list_each(&s->peers, it) {
+        struct seg_peer *p = list_entry(it, struct seg_peer, node);
+
+        if (rpc_chan_pending(p->ch) > 0)
+            rpc_chan_drop(p->ch, "what was answered cannot be kept");
+    }
+}
+
 void seg_peers_error(struct seg_service *s, struct seg_peer *p, const struct frame *f, int code)
 {
     struct msg m = { .type = MSG_ERROR,

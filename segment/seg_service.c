@@ -44,6 +44,7 @@ static void on_tick(void *arg)
         s->n.late_ticks++;
     s->ticked_ms = now;
     seg_step(s, (struct segtab_in){ .kind = SEGTAB_TICK });
+    seg_journal_tick(s->journal, now);
     if (now - s->started_ms >= READY_ANYWAY_MS)
         seg_become_ready(s);
     ev_timer_at(s->tick, now + SEG_TICK_MS);
@@ -61,6 +62,15 @@ static void on_turn_end(void *arg)
         s->look_at_wanted = false;
         seg_peers_look(s);
     }
+}
+
+/* After everything that could still be said in this turn, before it is sent. */
+static void on_flush(void *arg)
+{
+    struct seg_service *s = arg;
+
+    if (!seg_journal_flush(s->journal))
+        seg_peers_take_back(s);
 }
 
 static bool is_healthy(void *ctx, struct buf *why)
@@ -116,6 +126,8 @@ static int make_tab(struct seg_service *s, const struct seg_service_opts *o, str
         .addr = s->advertise,
         .admin = admin_addr(s->admin),
         .make_pass = seg_passes_make,
+        .log = s->journal != NULL ? seg_journal_log : NULL,
+        .log_ctx = s->journal,
     };
 
     memcpy(to.pass_pub, o->pass->public, sizeof(to.pass_pub));
@@ -127,7 +139,7 @@ static int make_tab(struct seg_service *s, const struct seg_service_opts *o, str
     s->gone = ev_timer_new(s->ev, on_gone_timer, s);
     if (s->tab == NULL || s->tick == NULL || s->gone == NULL)
         return err_set(e, SQ_ENOMEM, "segment node");
-    return 0;
+    return s->journal != NULL ? seg_journal_recover(s->journal, s->tab, seg_now(s), e) : 0;
 }
 
 static int start(struct seg_service *s, const struct seg_service_opts *o, struct err *e)
@@ -135,12 +147,15 @@ static int start(struct seg_service *s, const struct seg_service_opts *o, struct
     int rc = open_links(s, o, e);
 
     if (rc == 0)
+        rc = seg_journal_new(&s->journal, o->cfg, e);
+    if (rc == 0)
         rc = make_tab(s, o, e);
     if (rc == 0)
         rc = ev_hook(s->ev, 0, on_turn_end, s);
+    if (rc == 0)
+        rc = ev_hook(s->ev, RPC_HOOK_LAST - 1, on_flush, s);
     if (rc < 0)
         return err_wrap(e, "segment node %s", o->cfg->node);
-    s->hooked = true;
     s->started_ms = s->ticked_ms = ev_now(s->ev);
     ev_timer_at(s->tick, s->started_ms + SEG_TICK_MS);
     return seg_peers_dial(s, &o->cfg->managers, e);
@@ -179,14 +194,15 @@ void seg_service_free(struct seg_service *s)
 {
     if (s == NULL)
         return;
-    if (s->hooked)
-        ev_unhook(s->ev, on_turn_end, s);
+    ev_unhook(s->ev, on_turn_end, s);
+    ev_unhook(s->ev, on_flush, s);
     seg_peers_free(s);
     rpc_free(s->rpc);
     admin_free(s->admin);
     ev_timer_free(s->tick);
     ev_timer_free(s->gone);
     segtab_free(s->tab);
+    seg_journal_free(s->journal);
     seg_passes_free(s->passes);
     buf_fini(&s->body);
     outbox_fini(&s->out);

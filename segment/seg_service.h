@@ -13,7 +13,9 @@
  *   a type this peer may not send   the same
  *   no memory for an answer         the same: the peer asks again on the next link
  *   an outgoing message too large   logged and counted, not sent; the manager asks again
- *   all managers unreachable        polls, joins and leaves go on; nothing is released */
+ *   all managers unreachable        polls, joins and leaves go on; nothing is released
+ *   what was done cannot be kept    the turn's answers are not sent; seg_journal.h
+ *   the journal cannot be read      the process does not start, and says why */
 #ifndef SEGQ_SEG_SERVICE_H
 #define SEGQ_SEG_SERVICE_H
 

@@ -52,6 +52,8 @@ static bool commit_in(struct segtab *t, struct move *v, struct outbox *out)
     uint32_t waiting = v->in.waiting;
     uint64_t before = g->b.q.waiting;
 
+    if (t->hold)
+        return false;
     if (reserve_homes(t, &v->in) < 0 ||
         xfer_in_commit(&v->in, &g->b, &tm, g->queue->pass_ttl_s) < 0) {
         unreserve_homes(t, &v->in);

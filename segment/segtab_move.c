@@ -195,6 +195,8 @@ static void pump(struct segtab *t, struct move *v, struct outbox *out)
     bool fenced = xfer_out_is_fenced(&v->out), final = xfer_out_is_final(&v->out);
     const char *why;
 
+    if (t->hold)
+        return;
     v->out.ahead = v->seg->ahead; /* it may have fallen since the copy began */
     why = xfer_out_pump(&v->out, &v->seg->b, &tm, segtab_to(t, v->peer, out), v->peer);
     if (!final && xfer_out_is_final(&v->out))

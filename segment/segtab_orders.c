@@ -90,6 +90,8 @@ static const char *refuse_open(struct segtab *t, const struct msg_seg_open *m)
 {
     const struct queue *q = segtab_queue(t, m->queue, false);
 
+    if (t->hold)
+        return "the journal does not work";
     if (q == NULL || q->name == NULL || q->issuer == NULL || m->lane >= LANES_MAX ||
         q->lanes[m->lane] == NULL)
         return "no rules for its queue yet";

@@ -118,7 +118,8 @@ static void on_gone(void *ctx)
 static struct seg_service *node_start(const char *name)
 {
     char managers[128];
-    const char *sets[] = { managers, "listen=127.0.0.1:0", "admin=127.0.0.1:0" };
+    const char *sets[] = { managers, "listen=127.0.0.1:0", "admin=127.0.0.1:0",
+                           "journal=off" };
     struct seg_cfg cfg = { 0 };
     struct seg_service *s = NULL;
     struct err e = { 0 };
@@ -127,7 +128,8 @@ static struct seg_service *node_start(const char *name)
                                   .on_gone = on_gone };
 
     snprintf(managers, sizeof(managers), "managers=%s", rpc_listen_addr(mng.rpc));
-    cr_assert_eq(cfg_load(&cfg, sizeof(cfg), seg_cfg_keys, NULL, sets, 3, &e), 0, "%s", e.text);
+    cr_assert_eq(cfg_load(&cfg, sizeof(cfg), seg_cfg_keys, NULL, sets, ARRAY_LEN(sets), &e),
+                 0, "%s", e.text);
     free(cfg.node);
     cfg.node = strdup(name);
     cr_assert_eq(seg_service_new(&s, ev, &o, &e), 0, "%s", e.text);

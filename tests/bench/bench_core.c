@@ -2,7 +2,7 @@
  *
  *   bench_core [--json] [--quick] [--rounds N]
  *
- * Of the bare line (segq): append, rank, drop, pop in thousands, a settle, a sweep; of the
+ * Of the bare line (segq): append, rank, drop, pop in thousands, settle, sweep; of the
  * whole node (segtab, batches of 64): join, poll with the check of its token, leave,
  * release of 1000. Tickets are chosen at random. The sizes take turns, round by round; a
  * table shows medians, --json also the rounds. */
@@ -53,7 +53,7 @@ struct size {
 };
 
 static struct {
-    uint32_t rounds, ops; /* ops: of one kind per round, at least */
+    uint32_t rounds, ops; /* ops: of one kind in one go, at least */
     bool json;
     struct rng rng;
     struct token_key key;
@@ -162,18 +162,18 @@ static double line_pop(struct segq *q)
     return (now_ns() - t) / sum;
 }
 
-static void line_round(struct size *s, uint32_t round)
+static void line_round(uint32_t n, double *f)
 {
     struct block_pool pool;
     struct segq q;
 
-    s->v[APPEND][round] = line_fill(&q, &pool, s->n);
-    s->v[LINE_BYTES][round] = (double)segq_bytes(&q) / s->n;
-    s->v[RANK][round] = line_rank(&q);
-    s->v[SWEEP][round] = line_sweep(&q);
-    s->v[DROP][round] = line_drop(&q);
-    s->v[SETTLE][round] = line_settle(&q);
-    s->v[POP][round] = line_pop(&q);
+    f[APPEND] = line_fill(&q, &pool, n);
+    f[LINE_BYTES] = (double)segq_bytes(&q) / n;
+    f[RANK] = line_rank(&q);
+    f[SWEEP] = line_sweep(&q);
+    f[DROP] = line_drop(&q);
+    f[SETTLE] = line_settle(&q);
+    f[POP] = line_pop(&q);
     segq_fini(&q);
     block_pool_fini(&pool);
 }
@@ -218,7 +218,8 @@ static struct segtab *node_new(uint32_t n)
     step(t, (struct segtab_in){ .kind = SEGTAB_UP, .role = 3, .name = "manager" });
     order(t, (struct msg){ .type = MSG_RULES,
                            .rules = { .epoch = 1, .queue = 1, .name = "login",
-                                      .issuer = "segq", .idle_ms = { 60000, 60000, 60000 },
+                                      .issuer = "segq",
+                                      .idle_ms = { 60000, 60000, 60000 },
                                       .claim_ms = 60000, .pass_ttl_s = 60, .n_lanes = 1,
                                       .lanes = { "default" } } });
     order(t, (struct msg){ .type = MSG_SEG_OPEN,
@@ -253,7 +254,7 @@ static double node_fill(struct segtab *t, uint32_t n)
 static void tokens(char (*text)[TOKEN_TEXT_LEN], uint32_t n)
 {
     for (uint32_t i = 0; i < BATCH; i++) {
-        struct token k = { .seg = SEG, .number = random_below(n), .issued_s = 1700000000 };
+        struct token k = { .seg = SEG, .number = random_below(n) };
 
         token_write(&k, &bench.key, text[i]);
     }
@@ -270,19 +271,20 @@ static void check(char (*text)[TOKEN_TEXT_LEN], struct place_req *req)
     }
 }
 
-static void node_poll(struct segtab *t, struct size *s, uint32_t round)
+static void node_poll(struct segtab *t, uint32_t n, double *f)
 {
     char text[BATCH][TOKEN_TEXT_LEN];
     struct place_req req[BATCH];
     struct place_ans ans[BATCH];
+    uint32_t polls = (bench.ops + BATCH - 1) / BATCH * BATCH;
     double token = 0, place = 0;
     struct arena mem;
 
     arena_init(&mem);
-    for (uint32_t i = 0; i < bench.ops; i += BATCH) {
+    for (uint32_t i = 0; i < polls; i += BATCH) {
         double at, read;
 
-        tokens(text, s->n);
+        tokens(text, n);
         at = now_ns();
         check(text, req);
         read = now_ns();
@@ -293,8 +295,8 @@ static void node_poll(struct segtab *t, struct size *s, uint32_t round)
             die("a ticket is not waiting");
     }
     arena_fini(&mem);
-    s->v[TOKEN][round] = token / (bench.ops + BATCH - 1);
-    s->v[POLL][round] = (token + place) / (bench.ops + BATCH - 1);
+    f[TOKEN] = token / polls;
+    f[POLL] = (token + place) / polls;
 }
 
 /* One in twenty leaves. */
@@ -336,18 +338,35 @@ static double node_release(struct segtab *t)
     return at / RELEASE;
 }
 
-static void node_round(struct size *s, uint32_t round)
+static void node_round(uint32_t n, double *f)
 {
-    struct segtab *t = node_new(s->n);
+    struct segtab *t = node_new(n);
     struct segtab_counts c;
 
-    s->v[JOIN][round] = node_fill(t, s->n);
+    f[JOIN] = node_fill(t, n);
     segtab_count(t, &c);
-    s->v[NODE_BYTES][round] = (double)c.core_bytes / s->n;
-    node_poll(t, s, round);
-    s->v[LEAVE][round] = node_leave(t, s->n);
-    s->v[RELEASED][round] = node_release(t);
+    f[NODE_BYTES] = (double)c.core_bytes / n;
+    node_poll(t, n, f);
+    f[LEAVE] = node_leave(t, n);
+    f[RELEASED] = node_release(t);
     segtab_free(t);
+}
+
+/* A short line several times over, so that a round is about as long at every size. */
+static void round_of(struct size *s, uint32_t round)
+{
+    uint32_t all = bench.ops, times = s->n < all / 2 ? all / s->n : 1;
+    double f[N_FIGURES] = { 0 };
+
+    times = times < 20 ? times : 20;
+    bench.ops = all / times;
+    for (uint32_t i = 0; i < times; i++) {
+        line_round(s->n, f);
+        node_round(s->n, f);
+        for (int k = 0; k < N_FIGURES; k++)
+            s->v[k][round] += f[k] / times;
+    }
+    bench.ops = all;
 }
 
 /* ---- what comes out -------------------------------------------------------------- */
@@ -444,10 +463,8 @@ int main(int argc, char **argv)
     for (unsigned i = 0; quick && i < ARRAY_LEN(s); i++)
         s[i].n = 4000u << 2 * i;
     for (uint32_t r = 0; r < bench.rounds; r++)
-        for (unsigned i = 0; i < ARRAY_LEN(s); i++) {
-            line_round(&s[i], r);
-            node_round(&s[i], r);
-        }
+        for (unsigned i = 0; i < ARRAY_LEN(s); i++)
+            round_of(&s[i], r);
     if (bench.json)
         print_json(s, ARRAY_LEN(s));
     else

@@ -174,8 +174,8 @@ static void check(const struct frame *f)
         m.place_ans.n != run.batch)
         die("a damaged answer");
     for (uint32_t i = 0; i < m.place_ans.n; i++)
-        if (m.place_ans.ans[i].state != PLACE_WAITING || m.place_ans.ans[i].position == 0 ||
-            m.place_ans.ans[i].position > run.waiting)
+        if (m.place_ans.ans[i].state != PLACE_WAITING ||
+            m.place_ans.ans[i].position - 1 >= run.waiting)
             die("a ticket is not waiting");
     arena_reset(&node.mem);
 }
@@ -401,14 +401,16 @@ static void pin(uint32_t core)
 /* Two ends of a TCP connection through 127.0.0.1. */
 static void pair(int fd[2])
 {
-    struct sockaddr_in a = { .sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    struct sockaddr_in a = { .sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
     socklen_t len = sizeof(a);
     int l = socket(AF_INET, SOCK_STREAM, 0), one = 1;
 
     fd[0] = socket(AF_INET, SOCK_STREAM, 0);
     if (bind(l, (struct sockaddr *)&a, len) < 0 || listen(l, 1) < 0 ||
         getsockname(l, (struct sockaddr *)&a, &len) < 0 ||
-        connect(fd[0], (struct sockaddr *)&a, len) < 0 || (fd[1] = accept(l, NULL, NULL)) < 0)
+        connect(fd[0], (struct sockaddr *)&a, len) < 0 ||
+        (fd[1] = accept(l, NULL, NULL)) < 0)
         die("no connection to itself");
     close(l);
     for (int i = 0; i < 2; i++)

@@ -121,8 +121,8 @@ static void measure_all(const struct columns *t, const struct column *c, const c
 }
 
 /* One of some rows, or of texts. False: a text is too long. */
-static bool measure_some(const struct columns *t, const struct column *c, const char *rows,
-                         uint32_t n, uint64_t *any, size_t *sum)
+static bool measure_some(const struct columns *t, const struct column *c,
+                         const char *rows, uint32_t n, uint64_t *any, size_t *sum)
 {
     uint16_t off = c->kind == COL_TEXT ? c->off_len : c->off;
 

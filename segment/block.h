@@ -91,7 +91,8 @@ static inline void block_raise(struct block *b, uint64_t *sub, unsigned slot,
 }
 
 /* The slot must be alive. */
-static inline void block_kill(struct block *b, uint64_t *sub, unsigned slot, enum dead why)
+static inline void block_kill(struct block *b, uint64_t *sub, unsigned slot,
+                              enum dead why)
 {
     b->alive[slot >> 6] &= ~(1ull << (slot & 63));
     *sub -= block_behind(slot >> 6);

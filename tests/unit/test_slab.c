@@ -1,4 +1,4 @@
-/* test_slab.c: pieces do not overlap, lie where they should, and their memory goes back. */
+/* test_slab.c: pieces do not overlap, lie where they should, their memory goes back. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -110,7 +110,8 @@ Test(slab, any_order_ends_with_one_slab)
 
     rng_seed(&r, 11);
     for (unsigned i = 0; i < 200000; i++) {
-        bool take = n == 0 || (n < cap && rng_below(&r, 100) < (i / 20000 % 2 ? 30u : 70u));
+        unsigned grow = i / 20000 % 2 == 0 ? 70 : 30;
+        bool take = n == 0 || (n < cap && rng_below(&r, 100) < grow);
         unsigned at = n > 0 ? (unsigned)rng_below(&r, n) : 0;
 
         if (take) {

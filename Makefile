@@ -4,7 +4,7 @@ FLAVOUR ?= rel
 B := build/$(FLAVOUR)
 CC := gcc
 JOBS ?= $(shell nproc)
-PKGS := libevent libprotobuf-c yaml-0.1 jansson libsodium
+PKGS := libevent libprotobuf-c yaml-0.1 jansson libsodium hiredis
 WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla -Werror
 HARDEN := -fstack-protector-strong -fPIE -Wformat -Wformat-security
 # Ranks are popcounts; every x86-64 of the last fifteen years has the instruction.

@@ -9,7 +9,7 @@ failed=0
 ok() { passed=$((passed + 1)); }
 no() { failed=$((failed + 1)); echo "FAIL $*"; }
 gen=$(ls -d build/*/gen 2>/dev/null | head -1)
-flags="-std=gnu11 -Wall -Wextra -I. -I${gen:-build/rel/gen} $(pkg-config --cflags libevent libprotobuf-c yaml-0.1 jansson libsodium 2>/dev/null)"
+flags="-std=gnu11 -Wall -Wextra -I. -I${gen:-build/rel/gen} $(pkg-config --cflags libevent libprotobuf-c yaml-0.1 jansson libsodium hiredis 2>/dev/null)"
 
 is_pure() { awk '{print} /\*\//{exit}' "$1" | grep -qw 'Pure'; }
 
@@ -55,6 +55,6 @@ only() { # pattern, allowed files as an extended regular expression
 only '\.pb-c\.h' 'common/codec_[a-z_]*\.[ch]'
 only 'yaml\.h' 'common/cfg_yaml\.c'
 only 'event2/' 'common/[a-z_]*\.[ch]|queuemng/(monitor[a-z_]*|segqctl[a-z_]*)\.[ch]'
-only 'hiredis' 'queuemng/mng_store[a-z_]*\.c'
+only 'hiredis' 'queuemng/redis_(link|ans)\.c'
 echo "layers: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -18,8 +18,9 @@
  * sync, is final for that log file (a kernel that failed to write a page calls it clean
  * afterwards, so a second sync that succeeds proves nothing): flush() answers SQ_ESYS from
  * then on, reserve() false, snap_due() becomes true. The cure is a whole snapshot: begin
- * (starts a fresh file), put, commit; after the commit everything in memory is on the disk
- * and the journal works again. Until then nothing new may be told: restart would forget it.
+ * (starts a fresh file), put, commit; then the journal works again, and the next flush()
+ * that answers 0 covers everything. Until then nothing new may be told: a restart would
+ * forget it.
  *
  * A torn tail of the newest log is cut off and kept as .torn; damage before bytes that are
  * known to have been synced is refused with file and offset, as is a newer version. */

@@ -27,6 +27,7 @@
 #define JGROUP_BYTES  32u
 #define JRECORD_BYTES 4u
 #define JGROUP_MAX    (64u << 20) /* bounds what a full disk keeps in memory */
+#define JCOUNT_MAX    ((1u << 24) - 1)
 #define JNAME_MAX     32
 
 enum jkind { JLOG = 1, JSNAP = 2 };
@@ -167,7 +168,7 @@ struct journal {
     bool starved; /* room was refused; asked for again after the next tick */
     struct jout log, snap; /* snap.seq == log.seq while one is written */
     bool snap_running;
-    uint64_t snap_chunks, snap_failures_at; /* counts.failures when it began */
+    uint64_t snap_chunks;
     uint64_t older_bytes; /* of the logs since the newest snapshot, without the current */
     unsigned older_logs;
     uint64_t base_bytes;  /* of the newest snapshot */
@@ -179,7 +180,18 @@ struct journal {
 /* All: 0, SQ_EFULL (no room; may be tried again), or SQ_ESYS. */
 SQ_CHECK int jout_init(struct jout *o); /* or SQ_ENOMEM */
 void jout_fini(struct jout *o, struct disk *d);
-void *jout_put(struct jout *o, uint8_t type, size_t n); /* NULL: no memory, o as before */
+void *jout_put_slow(struct jout *o, uint8_t type, size_t n);
+static inline void *jout_put(struct jout *o, uint8_t type, size_t n)
+{ /* NULL: no memory, o as before */
+    uint8_t *p = o->buf + o->len;
+
+    if (SQ_UNLIKELY(o->cap - o->len < JRECORD_BYTES + n || o->count == JCOUNT_MAX))
+        return jout_put_slow(o, type, n);
+    le32_put(p, (uint32_t)n << 8 | type);
+    o->len += JRECORD_BYTES + n;
+    o->count++;
+    return p + JRECORD_BYTES;
+}
 void jout_drop(struct jout *o); /* forgets the records that were not written */
 struct jfile_new {
     enum jname_kind name;

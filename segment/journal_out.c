@@ -7,7 +7,6 @@
 
 #define ROOM_STEP  (1u << 20)
 #define FIRST_CAP  (JGROUP_BYTES + JRECORD_BYTES + JOURNAL_RECORD_MAX)
-#define COUNT_MAX  ((1u << 24) - 1)
 
 int jout_init(struct jout *o)
 {
@@ -46,7 +45,7 @@ static bool grow(struct jout *o, size_t n)
     size_t cap = o->cap * 2 > o->len + n ? o->cap * 2 : o->len + n;
     uint8_t *buf;
 
-    if (o->len - JGROUP_BYTES + n > JGROUP_MAX || o->count == COUNT_MAX)
+    if (o->len - JGROUP_BYTES + n > JGROUP_MAX || o->count == JCOUNT_MAX)
         return false;
     buf = realloc(o->buf, cap);
     if (buf == NULL)
@@ -56,18 +55,12 @@ static bool grow(struct jout *o, size_t n)
     return true;
 }
 
-void *jout_put(struct jout *o, uint8_t type, size_t n)
+void *jout_put_slow(struct jout *o, uint8_t type, size_t n)
 {
-    uint8_t *p;
-
-    if (SQ_UNLIKELY(o->cap - o->len < JRECORD_BYTES + n || o->count == COUNT_MAX) &&
-        !grow(o, JRECORD_BYTES + n))
-        return NULL;
-    p = o->buf + o->len;
-    le32_put(p, (uint32_t)n << 8 | type);
-    o->len += JRECORD_BYTES + n;
-    o->count++;
-    return p + JRECORD_BYTES;
+    if (o->cap - o->len < JRECORD_BYTES + n || o->count == JCOUNT_MAX)
+        if (!grow(o, JRECORD_BYTES + n))
+            return NULL;
+    return jout_put(o, type, n);
 }
 
 static int disk_err(struct err *e, int rc, const char *what, const struct jout *o)

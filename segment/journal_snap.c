@@ -118,23 +118,22 @@ int journal_snap_begin(struct journal *j, struct err *e)
     j->snap_running = true;
     j->curing = j->failed;
     j->snap_chunks = 0;
-    j->snap_failures_at = j->c.failures;
     return 0;
 }
 
-/* A log that failed meanwhile: the snapshot would not hold what the log lost. */
-static int usable(const struct journal *j, struct err *e)
+bool journal_snap_running(const struct journal *j)
 {
-    if (!j->snap_running)
-        return err_set(e, SQ_EINVAL, "no snapshot is being written");
-    if (j->c.failures != j->snap_failures_at)
-        return err_set(e, SQ_EUNAVAIL, "the log failed while a snapshot was written");
-    return 0;
+    return j->snap_running;
+}
+
+static int running(const struct journal *j, struct err *e)
+{
+    return j->snap_running ? 0 : err_set(e, SQ_EINVAL, "no snapshot is being written");
 }
 
 int journal_snap_put(struct journal *j, const void *p, size_t n, struct err *e)
 {
-    int rc = usable(j, e);
+    int rc = running(j, e);
     void *to;
 
     if (rc < 0)
@@ -169,16 +168,6 @@ static int finish_file(struct journal *j, struct err *e)
         return rc;
     j->disk->ops->truncate(j->disk, j->snap.h, j->snap.written); /* its room goes back */
     return jout_sync(j, &j->snap, e);
-}
-
-/* The records since begin() count with the commit: they must be there, too. */
-static int finish_cure(struct journal *j, struct err *e)
-{
-    int rc = 0;
-
-    if (j->log.count > 0)
-        rc = jout_write(j, &j->log, JG_RECORDS, e);
-    return rc < 0 ? rc : jout_sync(j, &j->log, e);
 }
 
 static int publish(struct journal *j, struct err *e)
@@ -216,7 +205,7 @@ static void remove_older(struct journal *j, uint64_t seq)
 
 static void count_commit(struct journal *j)
 {
-    if (j->curing) {
+    if (j->curing) { /* else the log failed since begin(): another one is due */
         log_info("dir=%s works again, from file %016llx on", j->where,
                  (unsigned long long)j->log.seq);
         j->failed = false;
@@ -230,12 +219,10 @@ static void count_commit(struct journal *j)
 
 int journal_snap_commit(struct journal *j, struct err *e)
 {
-    int rc = usable(j, e);
+    int rc = running(j, e);
 
     if (rc == 0)
         rc = finish_file(j, e);
-    if (rc == 0 && j->curing)
-        rc = finish_cure(j, e);
     if (rc == 0)
         rc = publish(j, e);
     if (rc < 0) {

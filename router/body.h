@@ -20,5 +20,7 @@ struct join_body {
 /* 0, SQ_EINVAL (*why: one sentence of ours, nothing of the client's in it), SQ_ENOMEM.
  * n == 0: an empty body, all defaults. */
 SQ_CHECK int body_join(struct join_body *b, const char *p, size_t n, const char **why);
+/* The same by jansson alone; n > 0. For tests. */
+SQ_CHECK int body_join_any(struct join_body *b, const char *p, size_t n, const char **why);
 
 #endif

@@ -1,4 +1,5 @@
-/* fuzz_body.c: whatever is posted, body.c answers with a sound join_body or a reason. */
+/* fuzz_body.c: whatever is posted, body.c answers with a sound join_body or a reason, and
+ * with the same one whether the bytes were read in place or by jansson. */
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +13,16 @@ static void must(bool ok)
         abort();
 }
 
+static void same(const struct join_body *b, int rc, const char *why, const char *p, size_t n)
+{
+    struct join_body any;
+    const char *why_any = NULL;
+
+    must(body_join_any(&any, p, n, &why_any) == rc);
+    must(strcmp(why, why_any) == 0);
+    must(rc != 0 || memcmp(b, &any, sizeof(any)) == 0); /* zeroed before: no padding bits */
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     char *exact = malloc(size + (size == 0));
@@ -22,6 +33,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(exact != NULL);
     memcpy(exact, data, size);
     rc = body_join(&b, exact, size, &why);
+    if (size > 0)
+        same(&b, rc, why, exact, size);
     free(exact);
     must(rc == 0 || rc == SQ_EINVAL || rc == SQ_ENOMEM);
     must(why != NULL && (rc == SQ_EINVAL) == (why[0] != '\0'));

@@ -145,7 +145,8 @@ static void order_forget(struct mng *m, struct mnode *n, seg_id id)
     r->force = true;
 }
 
-static void take_status(struct mng *m, struct mnode *n, const struct seg_status *st)
+static void take_status(struct mng *m, struct mnode *n, const struct seg_status *st,
+                        bool full)
 {
     struct mseg *s = seg_find(m, st->seg);
     bool ours = s != NULL && s->node == n && s->state != SEG_LOST;
@@ -157,6 +158,8 @@ static void take_status(struct mng *m, struct mnode *n, const struct seg_status 
     if (!ours)
         return;
     s->seen = true;
+    if (full)
+        seg_set_absorbed(s, st);
     seg_status(m, s, st);
 }
 
@@ -251,7 +254,7 @@ void on_seg_status(struct mng *m, struct mnode *n, const struct msg_seg_status *
     n->tickets = g->tickets;
     n->max_tickets = g->max_tickets;
     for (uint32_t i = 0; i < g->n; i++)
-        take_status(m, n, &g->v[i]);
+        take_status(m, n, &g->v[i], g->full);
     for (uint32_t i = 0; i < g->n_gone; i++)
         take_gone(m, n, g->gone[i]);
     if (g->full && !g->more && !n->registered)

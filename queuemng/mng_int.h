@@ -77,6 +77,8 @@ struct mseg {
     bool used;           /* counted in node->used */
     seg_id want_next;
     struct seg_status st;
+    seg_id *absorbed;    /* owned: whose tickets its node has said are in it */
+    uint32_t n_absorbed;
     uint64_t ahead, ahead_sent;
     bool ahead_known;    /* every segment before has been heard of */
     msec_t ordered_ms;   /* last order to reconcile; 0 = none yet */
@@ -224,6 +226,10 @@ void seg_lost(struct mng *m, struct mseg *s);
 void seg_used(struct mseg *s);
 bool seg_reachable(const struct mseg *s);
 bool seg_is_orphan(const struct mseg *s); /* in a move that we do not know */
+/* From a full report; and one more. Without memory a source keeps waiting. */
+void seg_set_absorbed(struct mseg *s, const struct seg_status *st);
+void seg_add_absorbed(struct mseg *s, seg_id id);
+bool seg_has_absorbed(const struct mseg *s, seg_id id);
 bool seg_dry(const struct mseg *s); /* certainly nobody in it will be popped any more */
 uint64_t seg_bound(const struct mseg *s);
 void seg_reconcile(struct mng *m, struct mseg *s);

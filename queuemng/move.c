@@ -7,7 +7,8 @@
  * The commit is the moment in which the alias is stored. Before it everything aborts to
  * "nothing happened"; after it everything goes forward, however long it takes. The source
  * is told last, when the target is known to have the tickets; so if the target is lost
- * before that, the alias is taken back and the source goes on as if nothing had been. */
+ * before that, or its node came back without the copy, the alias is taken back and the
+ * source goes on as if nothing had been. */
 #include "queuemng/mng_int.h"
 
 #include <assert.h>
@@ -294,8 +295,11 @@ static void move_committed(struct mng *m, struct mmove *v)
     move_set(m, v, MOVE_CLEARING);
     m->count.moves_committed++;
     v->to->st.waiting += v->tickets; /* until its next report says it itself */
+    seg_add_absorbed(v->to, v->from_id);
     alias_fold(l, v->from_id, v->to_id);
     if (y != NULL) {
+        for (uint32_t i = 0; i < y->n_absorbed; i++)
+            seg_add_absorbed(v->to, y->absorbed[i]);
         v->to->st.returning += y->st.returning;
         v->to->st.ready += y->st.ready;
         v->to->st.active += y->st.active;
@@ -311,9 +315,9 @@ static void move_committed(struct mng *m, struct mmove *v)
     move_say(m, v);
 }
 
-/* The target went before it said that it has them, and nobody was sent there: the source
- * still has them all. */
-static void move_uncommit(struct mng *m, struct mmove *v)
+/* The target went, or was restarted, before it said that it has them, and nobody was sent
+ * there: the source still has them all. */
+static void move_uncommit(struct mng *m, struct mmove *v, const char *why)
 {
     log_error("event=move_undone move=%llu to=%llu", (unsigned long long)v->id,
               (unsigned long long)v->to_id);
@@ -323,7 +327,7 @@ static void move_uncommit(struct mng *m, struct mmove *v)
         queue_mapped(m, v->from->lane->q);
     }
     v->to_done = true;
-    move_abort(m, v, "the target is lost");
+    move_abort(m, v, why);
 }
 
 static void report_in(struct mng *m, struct mmove *v, const struct msg_move_status *g)
@@ -343,6 +347,8 @@ static void report_in(struct mng *m, struct mmove *v, const struct msg_move_stat
         v->to_done = true;
         if (v->state == MOVE_PLANNED || v->state == MOVE_COPY)
             move_abort(m, v, g->why);
+        else if (v->state == MOVE_COMMITTING)
+            move_uncommit(m, v, g->why); /* it was restarted: the copy is gone */
         if (v->state == MOVE_ABORTING)
             abort_over(m, v);
     }
@@ -382,11 +388,46 @@ static bool was_committed(const struct mng *m, seg_id from, seg_id to)
 
 /* Of a committed move of an earlier manager: has the target heard of the commit? Until it
  * has, the source keeps what it has. */
-static bool has_heard(const struct mng *m, seg_id to)
-{
-    const struct mseg *x = seg_find(m, to);
+enum heard { HEARD, HEARD_NOT_YET, HEARD_NEVER };
 
-    return x == NULL || x->state == SEG_LOST || (x->known && !seg_is_orphan(x));
+static enum heard has_heard(const struct mng *m, seg_id from, seg_id to)
+{
+    const struct mseg *y = seg_find(m, from), *x;
+
+    if (y != NULL && alias_of(y->lane, from) != 0)
+        to = alias_of(y->lane, from); /* it may have moved on */
+    x = seg_find(m, to);
+    if (x == NULL || x->state == SEG_LOST)
+        return HEARD;
+    if (!x->known || seg_is_orphan(x))
+        return HEARD_NOT_YET;
+    /* Its node was restarted with the copy, but before the commit: both say so. */
+    return y == NULL || seg_has_absorbed(x, from) ? HEARD : HEARD_NEVER;
+}
+
+static void undo_alias(struct mng *m, seg_id from)
+{
+    struct mlane *l = seg_find(m, from)->lane;
+
+    log_error("event=move_undone from=%llu to=%llu", (unsigned long long)from,
+              (unsigned long long)alias_of(l, from));
+    alias_drop(l, from);
+    queue_keep(m, l->q, false);
+    queue_mapped(m, l->q);
+    lane_touch(m, l);
+}
+
+/* The source of a move that we do not know, which was committed. */
+static void end_source(struct mng *m, const struct mnode *n, uint64_t move, seg_id from,
+                       seg_id to)
+{
+    enum heard h = has_heard(m, from, to);
+
+    if (h == HEARD_NOT_YET)
+        return; /* it will say it again */
+    if (h == HEARD_NEVER)
+        undo_alias(m, from);
+    order_end(m, n, move, from, to, h == HEARD);
 }
 
 static void end_unknown(struct mng *m, const struct mnode *n,
@@ -394,9 +435,10 @@ static void end_unknown(struct mng *m, const struct mnode *n,
 {
     bool commit = was_committed(m, g->from, g->to);
 
-    if (commit && g->side == MOVE_SIDE_OUT && !has_heard(m, g->to))
-        return; /* it will say it again */
-    order_end(m, n, g->move, g->from, g->to, commit);
+    if (commit && g->side == MOVE_SIDE_OUT)
+        end_source(m, n, g->move, g->from, g->to);
+    else
+        order_end(m, n, g->move, g->from, g->to, commit);
 }
 
 void on_move_status(struct mng *m, struct mnode *n, const struct msg_move_status *g)
@@ -406,6 +448,9 @@ void on_move_status(struct mng *m, struct mnode *n, const struct msg_move_status
     if (g->epoch != m->epoch)
         return;
     if (v == NULL) { /* over for us: let it be over there */
+        if (g->report == MOVE_COMMITTED && g->side == MOVE_SIDE_IN &&
+            seg_find(m, g->to) != NULL)
+            seg_add_absorbed(seg_find(m, g->to), g->from);
         if (g->report != MOVE_ABORTED && g->report != MOVE_COMMITTED)
             end_unknown(m, n, g);
         return;
@@ -431,8 +476,8 @@ void move_orphan(struct mng *m, struct mnode *n, const struct seg_status *st)
         return;
     }
     to = alias_of(&q->lane[st->lane], st->seg);
-    if (to != 0 && has_heard(m, to))
-        order_end(m, n, st->move, st->seg, to, true);
+    if (to != 0)
+        end_source(m, n, st->move, st->seg, to);
 }
 
 /* ---- time and loss --------------------------------------------------------------- */
@@ -454,7 +499,7 @@ static void move_tick(struct mng *m, struct mmove *v)
         move_abort(m, v, "no progress");
     } else if (v->state == MOVE_COMMITTING &&
                (v->to == NULL || v->to->state == SEG_LOST)) {
-        move_uncommit(m, v);
+        move_uncommit(m, v, "the target is lost");
     }
     if (v->state == MOVE_ABORTING) {
         v->from_done |= nothing_there(v->from) || v->from_node->gave_up;

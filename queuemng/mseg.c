@@ -108,6 +108,7 @@ void seg_unlink(struct mng *m, struct mseg *s)
     list_remove(&s->node->segs, &s->on_node);
     list_remove(&l->segs, &s->in_lane);
     map_del(&m->seg_by_id, s->id);
+    free(s->absorbed);
     /* aliases to it have nowhere to go */
     for (uint32_t i = 0; i < l->n_alias;)
         if (l->alias[i].to == s->id)
@@ -115,6 +116,36 @@ void seg_unlink(struct mng *m, struct mseg *s)
         else
             i++;
     free(s);
+}
+
+/* ---- what it has absorbed -------------------------------------------------------- */
+
+void seg_add_absorbed(struct mseg *s, seg_id id)
+{
+    seg_id *v;
+
+    if (seg_has_absorbed(s, id))
+        return;
+    v = realloc(s->absorbed, (s->n_absorbed + 1) * sizeof(*v));
+    if (v == NULL)
+        return;
+    s->absorbed = v;
+    v[s->n_absorbed++] = id;
+}
+
+void seg_set_absorbed(struct mseg *s, const struct seg_status *st)
+{
+    s->n_absorbed = 0;
+    for (uint32_t i = 0; i < st->n_absorbed; i++)
+        seg_add_absorbed(s, st->absorbed[i]);
+}
+
+bool seg_has_absorbed(const struct mseg *s, seg_id id)
+{
+    for (uint32_t i = 0; i < s->n_absorbed; i++)
+        if (s->absorbed[i] == id)
+            return true;
+    return false;
 }
 
 seg_id alias_of(const struct mlane *l, seg_id from)

@@ -286,6 +286,14 @@ static void on_expect(struct http_req *r, struct head *h, struct slice v)
         h->unknown_expect = true;
 }
 
+/* Of too many lines the first ones go: the last one is the nearest proxy's. */
+static void on_via(struct http_via *v, struct slice value)
+{
+    if (v->n == HTTP_MAX_VIA)
+        memmove(v->line, v->line + 1, --v->n * sizeof(v->line[0]));
+    v->line[v->n++] = value;
+}
+
 /* By length, then by first letter, then the rest: most fields cost one comparison. */
 static void field(struct http_req *r, struct head *h, const struct http_field *f)
 {
@@ -303,6 +311,10 @@ static void field(struct http_req *r, struct head *h, const struct http_field *f
             once(h, &r->cookie, f->value);
         else if (IS("expect"))
             on_expect(r, h, f->value);
+        break;
+    case 9:
+        if (IS("forwarded"))
+            on_via(&r->forwarded, f->value);
         break;
     case 10:
         if (IS("connection"))
@@ -328,7 +340,7 @@ static void field(struct http_req *r, struct head *h, const struct http_field *f
         if (IS("accept-language"))
             r->accept_language = f->value;
         else if (IS("x-forwarded-for"))
-            r->forwarded_for = f->value; /* several: the last is the nearest proxy's */
+            on_via(&r->x_forwarded_for, f->value);
         break;
     case 17:
         if (IS("transfer-encoding"))

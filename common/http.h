@@ -18,6 +18,7 @@
 #define HTTP_MAX_CHUNKED   65536 /* a body with its chunk sizes and trailers: 413 */
 #define HTTP_MAX_NAME      256   /* a field's name: 431 */
 #define HTTP_MAX_SIZE_LINE 256   /* a chunk's size and extensions: 400 */
+#define HTTP_MAX_VIA       4     /* lines of one of the two fields that are kept */
 /* No request takes more than this. */
 #define HTTP_MAX_REQUEST (HTTP_MAX_HEAD + HTTP_MAX_CHUNKED)
 
@@ -47,8 +48,14 @@ struct http_req {
     struct slice path;  /* raw, without query; absolute-form reduced to its path */
     struct slice query; /* raw, without '?' */
     struct slice body;
-    struct slice host, authorization, cookie, accept_language, forwarded_for,
-        if_none_match, user_agent; /* p NULL: absent */
+    struct slice host, authorization, cookie, accept_language, if_none_match,
+        user_agent; /* p NULL: absent */
+    /* The last lines of X-Forwarded-For and of Forwarded, in their order: a proxy may
+     * append a line of its own instead of a value. */
+    struct http_via {
+        size_t n;
+        struct slice line[HTTP_MAX_VIA];
+    } x_forwarded_for, forwarded;
 };
 
 struct http_state {     /* of the request being read; zero it between requests */

@@ -41,6 +41,35 @@ static void accept_pause(struct httpd *h, bool on)
         log_error("cannot watch the listening socket");
 }
 
+/* No descriptors or no memory: for a while. */
+static void accept_starved(struct httpd *h, int why)
+{
+    if (!h->accept_warned)
+        log_warn("accepting paused: %s conns=%" PRIu64, sq_strerror(why),
+                 h->counts.conns_now);
+    h->accept_warned = true;
+    accept_pause(h, true);
+    h->accept_retry = ev_now(h->ev) + HTTPD_RETRY_ACCEPT_MS;
+    httpd_arm(h, h->accept_retry);
+}
+
+/* 0, or why it could not be taken. */
+static int take_conn(struct httpd *h, int fd, const struct net_addr *peer)
+{
+    uint64_t tag = 0;
+
+    if (h->calls.on_conn != NULL && !h->calls.on_conn(h->ctx, peer, &tag)) {
+        h->counts.refused++;
+        close(fd);
+        return 0;
+    }
+    if (conn_new(h, fd, tag) != NULL)
+        return 0;
+    if (h->calls.on_conn_end != NULL)
+        h->calls.on_conn_end(h->ctx, tag);
+    return SQ_ENOMEM;
+}
+
 static void on_acceptable(void *arg, unsigned what)
 {
     struct httpd *h = arg;
@@ -48,7 +77,7 @@ static void on_acceptable(void *arg, unsigned what)
     (void)what;
     for (int i = 0; i < HTTPD_TURN_ACCEPTS; i++) {
         struct net_addr peer;
-        int fd;
+        int fd, rc;
 
         if (h->counts.conns_now >= h->opts.max_conns) {
             h->accept_full = true;
@@ -58,14 +87,9 @@ static void on_acceptable(void *arg, unsigned what)
         fd = net_accept(h->listen_fd, &peer);
         if (fd == SQ_EBUSY)
             return;
-        if (fd < 0 || conn_new(h, fd) == NULL) {
-            if (!h->accept_warned)
-                log_warn("accepting paused: %s conns=%" PRIu64,
-                         sq_strerror(fd < 0 ? fd : SQ_ENOMEM), h->counts.conns_now);
-            h->accept_warned = true;
-            accept_pause(h, true);
-            h->accept_retry = ev_now(h->ev) + HTTPD_RETRY_ACCEPT_MS;
-            httpd_arm(h, h->accept_retry);
+        rc = fd < 0 ? fd : take_conn(h, fd, &peer);
+        if (rc < 0) {
+            accept_starved(h, rc);
             return;
         }
         h->accept_warned = false;

@@ -14,6 +14,7 @@
 #include "common/ev.h"
 #include "common/http.h"
 
+struct net_addr;
 struct httpd;
 struct httpd_req; /* one request being answered; owned by the server */
 
@@ -36,6 +37,10 @@ struct httpd_calls {
     void (*on_request)(void *ctx, struct httpd_req *req, const struct http_req *q);
     void (*on_gone)(void *ctx, struct httpd_req *req, void *user);
     void (*on_bad)(void *ctx, struct httpd_req *req, int status);
+    /* Both or neither. on_conn: somebody connected; false: closed at once. What it puts
+     * into *tag stays with the connection; on_conn_end: that connection is gone. */
+    bool (*on_conn)(void *ctx, const struct net_addr *peer, uint64_t *tag);
+    void (*on_conn_end)(void *ctx, uint64_t tag);
 };
 
 SQ_CHECK int httpd_new(struct httpd **out, struct ev *ev, const struct httpd_opts *o,
@@ -47,6 +52,7 @@ const char *httpd_addr(const struct httpd *h);
 void httpd_drain(struct httpd *h, ev_fn done, void *arg);
 
 void httpd_set_user(struct httpd_req *req, void *user);
+uint64_t httpd_tag(const struct httpd_req *req); /* its connection's; 0 without on_conn */
 
 /* The hot answer: composed without printf into the connection's output. headers: extra
  * header lines, each ending in CRLF ("" for none). Date, Content-Length, Cache-Control:
@@ -56,7 +62,7 @@ void httpd_answer(struct httpd_req *req, int status, const char *content_type,
                   const char *headers, const char *body, size_t body_len);
 
 struct httpd_counts {
-    uint64_t conns_now, accepted, requests, answers, bad_requests, aborted;
+    uint64_t conns_now, accepted, refused, requests, answers, bad_requests, aborted;
     uint64_t closed_idle, closed_head_deadline, closed_body_deadline, closed_slow_reader,
         closed_peer, closed_error, accept_paused;
     uint64_t status_2xx, status_3xx, status_4xx, status_5xx;

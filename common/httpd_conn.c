@@ -217,7 +217,7 @@ void conn_settle(struct conn *c)
 /* The first request is here already (TCP_DEFER_ACCEPT), so it is read at once; a
  * connection for one request is then never watched at all: four system calls in its life.
  */
-struct conn *conn_new(struct httpd *h, int fd)
+struct conn *conn_new(struct httpd *h, int fd, uint64_t tag)
 {
     struct conn *c = calloc(1, sizeof(*c));
 
@@ -226,6 +226,7 @@ struct conn *conn_new(struct httpd *h, int fd)
         return NULL;
     }
     c->h = h;
+    c->tag = tag;
     if (event_assign(&c->event, ev_base(h->ev), fd, EV_READ | EV_PERSIST, on_event, c) <
         0) {
         close(fd);
@@ -284,6 +285,8 @@ void conn_free(struct conn *c)
     if (list_linked(&c->in_wait))
         list_remove(wait_list(c), &c->in_wait);
     busy_give(c);
+    if (h->calls.on_conn_end != NULL)
+        h->calls.on_conn_end(h->ctx, c->tag);
     free(c);
     httpd_conn_gone(h);
 }

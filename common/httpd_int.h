@@ -88,6 +88,7 @@ struct conn {
     struct list_node in_wait;
     struct conn *next_dirty;
     msec_t deadline;
+    uint64_t tag;     /* the user's */
     uint8_t wait;     /* enum conn_wait */
     uint8_t end;      /* enum conn_end: set = will be closed at the end of the turn */
     uint8_t interest; /* EV_READ, EV_WRITE as armed */
@@ -134,7 +135,8 @@ void httpd_arm(struct httpd *h, msec_t when);
 void httpd_conn_gone(struct httpd *h);
 
 /* httpd_conn.c */
-struct conn *conn_new(struct httpd *h, int fd); /* NULL: no memory, fd closed */
+/* Takes fd, also on failure. NULL: no memory. */
+struct conn *conn_new(struct httpd *h, int fd, uint64_t tag);
 void conn_settle(struct conn *c);
 void conn_free(struct conn *c);
 void conn_overdue(struct conn *c);

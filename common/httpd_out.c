@@ -56,6 +56,11 @@ void httpd_set_user(struct httpd_req *req, void *user)
     req->user = user;
 }
 
+uint64_t httpd_tag(const struct httpd_req *req)
+{
+    return req->conn->tag;
+}
+
 /* ---- output memory ---- */
 
 static void out_release(struct httpd *h, char *p, size_t cap)

@@ -127,6 +127,20 @@ uint16_t net_port(const struct net_addr *a)
     return ntohs(a->sa.sa_family == AF_INET6 ? a->in6.sin6_port : a->in4.sin_port);
 }
 
+bool net_ip(const struct net_addr *a, struct ip *out)
+{
+    if (a->len == 0 || (a->sa.sa_family != AF_INET && a->sa.sa_family != AF_INET6))
+        return false;
+    memset(out, 0, sizeof(*out));
+    if (a->sa.sa_family == AF_INET6) {
+        memcpy(out->b, &a->in6.sin6_addr, 16);
+        return true;
+    }
+    out->b[10] = out->b[11] = 0xff;
+    memcpy(out->b + 12, &a->in4.sin_addr, 4);
+    return true;
+}
+
 static bool is_plain_v6(const struct net_addr *a)
 {
     return a->sa.sa_family == AF_INET6 && !IN6_IS_ADDR_V4MAPPED(&a->in6.sin6_addr);

@@ -10,6 +10,7 @@
 
 #include "common/base.h"
 #include "common/err.h"
+#include "common/ip.h"
 
 #define NET_TEXT_MAX 64 /* "[v6]:port" and a 0 */
 
@@ -48,5 +49,6 @@ void net_text(const struct net_addr *a, char out[NET_TEXT_MAX]);
 void net_ip_text(const struct net_addr *a, char out[NET_TEXT_MAX]); /* without the port */
 void net_local_text(int fd, char out[NET_TEXT_MAX]);
 uint16_t net_port(const struct net_addr *a);
+bool net_ip(const struct net_addr *a, struct ip *out); /* false: it is of another kind */
 
 #endif

@@ -146,6 +146,11 @@ write_child() { # router|segment
     echo "# written by local.sh"
     echo "secret_file: $(quote "$dir/secrets/cluster.secret")"
     echo "create_keys: true"
+    if [ "$1" = router ]; then
+        # All players of a local cluster have the address 127.0.0.1: the limits per address
+        # would be limits of the whole crowd. --set router.join_limit_per_s=5 ... tries them.
+        printf '%s: 0\n' join_limit_per_s poll_limit_per_s bad_limit_per_s conns_per_addr
+    fi
     if [ "$1" = segment ]; then
         echo "pass_key_file: $(quote "$dir/secrets/pass.key")"
         echo "max_segments: $per_node"

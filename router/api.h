@@ -68,6 +68,8 @@ const char *api_headers(struct api_ans *a);
 /* salt: spreads Retry-After; also the request_id. detail: ours, no JSON special in it. */
 void api_problem(struct api_ans *a, enum api_problem p, const char *detail,
                  uint64_t salt);
+/* 429. place: the answer says that the place is kept, and when to poll next. */
+void api_too_fast(struct api_ans *a, uint32_t wait_ms, bool place, uint64_t salt);
 /* What http.c refused. */
 void api_bad_http(struct api_ans *a, int status, uint64_t salt);
 void api_bad_method(struct api_ans *a, const char *allow, uint64_t salt);

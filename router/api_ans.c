@@ -75,8 +75,9 @@ static void retry_after(struct api_ans *a, enum api_problem p, uint64_t salt)
     ADD(&a->headers, "\r\n");
 }
 
-static void problem(struct api_ans *a, int status, const char *code, const char *detail,
-                    const char *reason, uint64_t salt)
+/* Without its last brace: members may follow. */
+static void problem_open(struct api_ans *a, int status, const char *code,
+                         const char *detail, const char *reason, uint64_t salt)
 {
     struct buf *b = &a->body;
 
@@ -96,13 +97,36 @@ static void problem(struct api_ans *a, int status, const char *code, const char 
     }
     ADD(b, "\",\"request_id\":\"");
     hex16(b, salt);
-    ADD(b, "\"}");
+    ADD(b, "\"");
+}
+
+static void problem(struct api_ans *a, int status, const char *code, const char *detail,
+                    const char *reason, uint64_t salt)
+{
+    problem_open(a, status, code, detail, reason, salt);
+    ADD(&a->body, "}");
 }
 
 void api_problem(struct api_ans *a, enum api_problem p, const char *detail, uint64_t salt)
 {
     problem(a, problems[p].status, problems[p].code, detail, NULL, salt);
     retry_after(a, p, salt);
+}
+
+void api_too_fast(struct api_ans *a, uint32_t wait_ms, bool place, uint64_t salt)
+{
+    uint64_t wait_s = wait_ms > 1000 ? (wait_ms + 999) / 1000 : 1;
+
+    problem_open(a, problems[API_TOO_FAST].status, problems[API_TOO_FAST].code,
+                 place ? "too many requests from this address; the place is kept"
+                       : "too many requests from this address",
+                 NULL, salt);
+    ADD(&a->body, ",\"poll_after_ms\":");
+    buf_u64(&a->body, wait_ms > 1000 ? wait_ms : 1000);
+    ADD(&a->body, "}");
+    ADD(&a->headers, "Retry-After: ");
+    buf_u64(&a->headers, wait_s);
+    ADD(&a->headers, "\r\n");
 }
 
 void api_bad_http(struct api_ans *a, int status, uint64_t salt)

@@ -45,6 +45,7 @@ static void on_hup(void *arg)
         return;
     }
     log_apply(&p->cfg);
+    router_reload(p->router);
     log_info("configuration read again");
 }
 
@@ -129,7 +130,8 @@ int main(int argc, char **argv)
         .prog = { .name = "router",
                   .what = "answers the players: join, poll, leave",
                   .keys = router_keys,
-                  .size = sizeof(struct router_cfg) },
+                  .size = sizeof(struct router_cfg),
+                  .check = router_cfg_check },
     };
     struct err e = { 0 };
     int rc = prog_start(&p.prog, argc, argv, &p.cfg);

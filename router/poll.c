@@ -10,8 +10,7 @@ void poll_start(struct router *r, struct httpd_req *req, struct slice text)
     struct rflow *rf;
 
     if (token_read(&t, &r->keys.token, text.p, text.n) < 0) {
-        r->counts.forged++;
-        router_problem(r, req, API_TICKET_UNKNOWN, "this is not a ticket of ours");
+        router_forged(r, req);
         return;
     }
     rf = rflow_new(r, req);

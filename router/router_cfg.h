@@ -6,13 +6,19 @@
 
 struct router_cfg {
     char *node, *listen, *admin, *secret_file, *log_file;
-    struct cfg_list managers; /* of char * */
+    struct cfg_list managers;        /* of char * */
+    struct cfg_list trusted_proxies; /* of char *, CIDRs */
     bool create_keys;
     int64_t max_conns, max_pipelined, coalesce_us;
     int64_t head_timeout, body_timeout, idle_timeout, heartbeat, request_timeout;
-    int log_level; /* enum log_level */
+    double join_limit_per_s, poll_limit_per_s, bad_limit_per_s; /* 0: not limited */
+    int64_t join_burst, poll_burst, bad_burst, conns_per_addr, limit_table_entries;
+    int proxy_header; /* enum forwarded_form */
+    int log_level;    /* enum log_level */
 };
 
 extern const struct cfg_key router_keys[];
+/* What the table cannot say; for struct prog. */
+SQ_CHECK int router_cfg_check(const void *cfg, struct err *e);
 
 #endif

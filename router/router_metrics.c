@@ -34,6 +34,8 @@ static const struct metric_row own[] = {
 static const struct metric_row http[] = {
     H(conns_now, METRIC_GAUGE, "connections", "Public connections open now."),
     H(accepted, METRIC_COUNTER, "accepted_total", "Public connections accepted."),
+    H(refused, METRIC_COUNTER, "refused_total",
+      "Public connections closed at once: too many of one address."),
     H(requests, METRIC_COUNTER, "requests_total", "Requests read."),
     H(answers, METRIC_COUNTER, "answers_total", "Answers composed."),
     H(bad_requests, METRIC_COUNTER, "bad_requests_total",
@@ -73,6 +75,38 @@ static void by_class(struct buf *b, const struct httpd_counts *n)
     }
 }
 
+static void limits(struct buf *b, const struct gate *g)
+{
+    static const char name[] = "segq_router_too_fast_total";
+    static const char *const kinds[LIMIT_NKINDS] = { [LIMIT_JOIN] = "join",
+                                                     [LIMIT_POLL] = "poll",
+                                                     [LIMIT_BAD] = "bad" };
+    const struct limit_counts *n = limit_counts(g->limit);
+    const struct metric_row rows[] = {
+        { "segq_router_limit_addresses", METRIC_GAUGE, "Addresses that are remembered.",
+          offsetof(struct limit_counts, addresses) },
+        { "segq_router_limit_forgotten_total", METRIC_COUNTER,
+          "Addresses forgotten too early: limit_table_entries is small for this crowd.",
+          offsetof(struct limit_counts, forgotten) },
+    };
+    const struct metric_row proxies[] = {
+        { "segq_router_forwarded_malformed_total", METRIC_COUNTER,
+          "Requests of trusted proxies whose header was malformed.",
+          offsetof(struct gate, forwarded_bad) },
+        { "segq_router_forwarded_absent_total", METRIC_COUNTER,
+          "Requests of trusted proxies that named no client.",
+          offsetof(struct gate, forwarded_none) },
+    };
+
+    metrics_head(b, name, METRIC_COUNTER, "Requests answered with 429, by budget.");
+    for (size_t k = 0; k < LIMIT_NKINDS; k++) {
+        const char *labels[] = { "budget", kinds[k], NULL };
+        metrics_u64(b, name, labels, n->refused[k]);
+    }
+    metrics_rows(b, rows, ARRAY_LEN(rows), n);
+    metrics_rows(b, proxies, ARRAY_LEN(proxies), g);
+}
+
 static void gauge(struct buf *b, const char *name, const char *help, uint64_t v)
 {
     metrics_head(b, name, METRIC_GAUGE, help);
@@ -87,6 +121,7 @@ void router_metrics(void *ctx, struct buf *b)
     metrics_rows(b, own, ARRAY_LEN(own), &r->counts);
     metrics_rows(b, http, ARRAY_LEN(http), httpd_counts(r->httpd));
     by_class(b, httpd_counts(r->httpd));
+    limits(b, &r->gate);
     seg_links_count(r->segs, &up, &of);
     gauge(b, "segq_router_segment_nodes", "Segment nodes in the chain map.", of);
     gauge(b, "segq_router_segment_nodes_up", "Segment nodes reached.", up);

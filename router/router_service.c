@@ -60,15 +60,65 @@ bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *
     return true;
 }
 
+/* ---- limits ---- */
+
+/* False: its address is too fast, and it was told so. */
+static bool may_pass(struct router *r, struct httpd_req *req, enum limit_kind k)
+{
+    uint32_t wait_ms = gate_take(&r->gate, k, ev_now_us(r->ev));
+
+    if (__builtin_expect(wait_ms == 0, 1))
+        return true;
+    api_too_fast(&r->ans, wait_ms, k == LIMIT_POLL, router_request_id(r));
+    router_answer(r, req);
+    return false;
+}
+
+void router_forged(struct router *r, struct httpd_req *req)
+{
+    r->counts.forged++;
+    if (may_pass(r, req, LIMIT_BAD))
+        router_problem(r, req, API_TICKET_UNKNOWN, "this is not a ticket of ours");
+}
+
+static bool on_conn(void *ctx, const struct net_addr *peer, uint64_t *tag)
+{
+    struct router *r = ctx;
+
+    return gate_conn(&r->gate, peer, ev_now(r->ev), tag);
+}
+
+static void on_conn_end(void *ctx, uint64_t tag)
+{
+    struct router *r = ctx;
+
+    gate_conn_end(&r->gate, tag);
+}
+
 /* ---- requests ---- */
+
+/* Whose budget a request is taken from; LIMIT_NKINDS: nobody's (they who ask are machines
+ * of ours, and an answer "too fast" would take us out of service). */
+static const uint8_t budget_of[] = {
+    [API_JOIN] = LIMIT_JOIN,         [API_POLL] = LIMIT_POLL,
+    [API_LEAVE] = LIMIT_POLL,        [API_QUEUE] = LIMIT_POLL,
+    [API_JWKS] = LIMIT_POLL,         [API_HEALTH] = LIMIT_NKINDS,
+    [API_READY] = LIMIT_NKINDS,      [API_BAD_METHOD] = LIMIT_BAD,
+    [API_BAD_PATH] = LIMIT_BAD,      [API_NO_PATH] = LIMIT_BAD,
+};
 
 static void on_request(void *ctx, struct httpd_req *req, const struct http_req *q)
 {
     struct router *r = ctx;
+    enum limit_kind k;
     struct api_req a;
     size_t up, of;
 
     api_route(q, &a);
+    gate_request(&r->gate, httpd_tag(req), q);
+    k = (enum limit_kind)budget_of[a.call];
+    if (k != LIMIT_NKINDS && !may_pass(r, req, k))
+        return;
     switch (a.call) {
     case API_POLL:
         poll_start(r, req, a.arg);
@@ -126,6 +176,9 @@ static void on_bad(void *ctx, struct httpd_req *req, int status)
 {
     struct router *r = ctx;
 
+    gate_request(&r->gate, httpd_tag(req), NULL);
+    if (!may_pass(r, req, LIMIT_BAD))
+        return;
     api_bad_http(&r->ans, status, router_request_id(r));
     router_answer(r, req);
 }
@@ -144,6 +197,11 @@ void router_map_changed(struct router *r)
 {
     seg_links_sync(r->segs);
     rflow_map_changed(r);
+}
+
+void router_reload(struct router *r)
+{
+    gate_reload(&r->gate, r->cfg);
 }
 
 static bool healthy(void *ctx, struct buf *why)
@@ -172,7 +230,8 @@ static int open_links(struct router *r, struct err *e)
 
 static int open_http(struct router *r, struct err *e)
 {
-    static const struct httpd_calls calls = { on_request, on_gone, on_bad };
+    static const struct httpd_calls calls = { on_request, on_gone, on_bad, on_conn,
+                                              on_conn_end };
     const struct router_cfg *c = r->cfg;
     struct httpd_opts ho = {
         .addr = c->listen,
@@ -198,6 +257,9 @@ static int open_all(struct router *r, struct err *e)
     const struct router_cfg *c = r->cfg;
     int rc = keys_cluster(&r->keys, c->secret_file, c->create_keys, e);
 
+    if (rc < 0)
+        return rc;
+    rc = gate_init(&r->gate, c, e);
     if (rc < 0)
         return rc;
     r->routes = routes_new();
@@ -254,6 +316,7 @@ void router_free(struct router *r)
         rpc_free(r->rpc);
     if (r->routes != NULL)
         routes_free(r->routes);
+    gate_fini(&r->gate);
     api_ans_fini(&r->ans);
     arena_fini(&r->arena);
     explicit_bzero(&r->keys, sizeof(r->keys));

@@ -15,6 +15,7 @@
 #include "common/metrics.h"
 #include "common/rpc.h"
 #include "router/api.h"
+#include "router/gate.h"
 #include "router/router_cfg.h"
 
 struct seg_links;
@@ -43,6 +44,7 @@ struct router {
     struct mng_links *mngs;
     struct arena arena; /* of the frame being handled */
     struct api_ans ans; /* of the answer being composed */
+    struct gate gate;   /* who asks, and how often */
     uint64_t request_id;
     /* flows under way, router_flow.c */
     struct list flows;   /* oldest first = next deadline first */
@@ -61,6 +63,8 @@ void router_free(struct router *r);
 bool router_is_ready(const struct router *r);
 /* TERM: no new connections, answer what is under way, then `done`. */
 void router_drain(struct router *r, ev_fn done, void *arg);
+/* HUP: r->cfg was read again. */
+void router_reload(struct router *r);
 /* The chain map has changed. */
 void router_map_changed(struct router *r);
 
@@ -68,6 +72,8 @@ void router_map_changed(struct router *r);
 void router_answer(struct router *r, struct httpd_req *req);
 void router_problem(struct router *r, struct httpd_req *req, enum api_problem p,
                     const char *detail);
+/* A token that is not ours: answered. */
+void router_forged(struct router *r, struct httpd_req *req);
 static inline uint64_t router_request_id(struct router *r)
 {
     return r->request_id += 0x9e3779b97f4a7c15ull;

@@ -253,9 +253,28 @@ Test(http, says_what_was_asked)
     cr_expect(is(r.path, "/v1/tickets/abc") && is(r.query, "x=1?y"));
     cr_expect(is(r.host, "h:1") && is(r.user_agent, "ua") && is(r.accept_language, "de"));
     cr_expect(is(r.cookie, "c=1") && is(r.authorization, "Bearer z"));
-    cr_expect(is(r.forwarded_for, "1.2.3.4") && is(r.if_none_match, "\"e\""));
+    cr_expect(is(r.if_none_match, "\"e\""));
+    cr_expect(r.x_forwarded_for.n == 1 && is(r.x_forwarded_for.line[0], "1.2.3.4"));
+    cr_expect_eq(r.forwarded.n, 0);
     cr_expect(is(r.body, "hi") && r.has_body && !r.json && !r.keep_alive);
     cr_expect_eq(r.minor, 1);
+}
+
+Test(http, the_last_lines_of_proxies_are_kept_in_order)
+{
+    static const char t[] = "GET / HTTP/1.1\r\nHost: h\r\nForwarded: for=9\r\n"
+                            "X-Forwarded-For: 0\r\nX-FORWARDED-FOR: 1\r\n"
+                            "x-forwarded-for: 2, 3\r\nX-Forwarded-For: 4\r\n"
+                            "forwarded: for=8\r\nX-Forwarded-For: 5\r\n\r\n";
+    static const char *const last[HTTP_MAX_VIA] = { "1", "2, 3", "4", "5" };
+    struct http_req r;
+
+    cr_assert_eq(parse(&r, t, sizeof(t) - 1), (int64_t)sizeof(t) - 1);
+    cr_assert_eq(r.x_forwarded_for.n, HTTP_MAX_VIA);
+    for (unsigned i = 0; i < HTTP_MAX_VIA; i++)
+        cr_expect(is(r.x_forwarded_for.line[i], last[i]), "%u", i);
+    cr_assert_eq(r.forwarded.n, 2);
+    cr_expect(is(r.forwarded.line[0], "for=9") && is(r.forwarded.line[1], "for=8"));
 }
 
 Test(http, keep_alive_is_what_the_client_says)

@@ -2,6 +2,7 @@
  * pipelining with answers in any order, deadlines, limits, drain, memory per connection.
  */
 #include "common/httpd.h"
+#include "common/net.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
@@ -25,6 +26,8 @@ struct world {
     uint16_t port;
     struct httpd_req *held[256]; /* requests for /later, in order of arrival */
     unsigned n_held, n_gone, n_bad, n_requests;
+    unsigned conns, max_conns; /* what on_conn lets in; 0 = all */
+    uint64_t next_tag, tags_open, tag_seen;
     bool drained;
     char big[200000];
 };
@@ -37,6 +40,7 @@ static void on_request(void *ctx, struct httpd_req *r, const struct http_req *q)
 
     (void)ctx;
     w.n_requests++;
+    w.tag_seen = httpd_tag(r);
     if (q->path.n == 6 && memcmp(q->path.p, "/later", 6) == 0) {
         httpd_set_user(r, &w);
         w.held[w.n_held++] = r;
@@ -69,9 +73,30 @@ static void on_bad(void *ctx, struct httpd_req *r, int status)
     httpd_answer(r, status, "text/plain", "", "bad", 3);
 }
 
+static bool on_conn(void *ctx, const struct net_addr *peer, uint64_t *tag)
+{
+    struct ip ip;
+
+    (void)ctx;
+    cr_expect(net_ip(peer, &ip) && ip_is_v4(&ip) && ip.b[12] == 127);
+    if (w.max_conns != 0 && w.conns >= w.max_conns)
+        return false;
+    w.conns++;
+    *tag = ++w.next_tag;
+    w.tags_open += *tag;
+    return true;
+}
+
+static void on_conn_end(void *ctx, uint64_t tag)
+{
+    (void)ctx;
+    w.conns--;
+    w.tags_open -= tag;
+}
+
 static void start(struct httpd_opts o)
 {
-    struct httpd_calls calls = { on_request, on_gone, on_bad };
+    struct httpd_calls calls = { on_request, on_gone, on_bad, on_conn, on_conn_end };
     struct err e = { 0 };
 
     memset(&w, 0, sizeof(w));
@@ -517,6 +542,40 @@ Test(httpd, drain_answers_what_is_in_flight)
     cr_expect(strstr(g.t, "last") && strstr(g.t, "Connection: close"));
     UNTIL(w.drained);
     close(busy), close(idle), close(half);
+    stop();
+}
+
+/* Each connection has the tag that on_conn gave it, and each end is told. */
+Test(httpd, connections_are_let_in_or_not_and_keep_their_tag)
+{
+    int a, b, c;
+
+    start((struct httpd_opts) { 0 });
+    w.max_conns = 2;
+    a = dial();
+    say(a, GET("/x"));
+    UNTIL(w.n_requests == 1);
+    cr_expect_eq(w.tag_seen, 1);
+    b = dial();
+    say(b, GET("/x"));
+    UNTIL(w.n_requests == 2);
+    cr_expect_eq(w.tag_seen, 2);
+    c = dial();
+    say(c, GET("/x"));
+    UNTIL(httpd_counts(w.h)->refused == 1);
+    cr_expect_eq(httpd_counts(w.h)->conns_now, 2);
+    close(b);
+    UNTIL(w.conns == 1);
+    cr_expect_eq(w.tags_open, 1);
+    close(c);
+    c = dial();
+    say(c, GET("/x"));
+    UNTIL(w.n_requests == 3);
+    cr_expect_eq(w.tag_seen, 3);
+    close(a);
+    close(c);
+    UNTIL(w.conns == 0);
+    cr_expect_eq(w.tags_open, 0);
     stop();
 }
 

@@ -405,6 +405,44 @@ Test(router, join_poll_leave)
     cr_expect_eq(w.drops, 1);
 }
 
+/* One address: its joins, polls and bad requests each have a budget; a refusal names when
+ * to come, the place is kept, and what machines ask is never refused. */
+Test(router, too_fast_is_429_and_keeps_the_place)
+{
+    char path[100];
+    unsigned polls;
+
+    w.cfg.join_limit_per_s = w.cfg.poll_limit_per_s = w.cfg.bad_limit_per_s = 0.01;
+    w.cfg.join_burst = 2;
+    w.cfg.poll_burst = 3;
+    w.cfg.bad_burst = 1;
+    router_reload(w.r);
+    for (int i = 0; i < 2; i++)
+        cr_expect_eq(call("POST", "/v1/queues/login/tickets", ""), 201);
+    snprintf(path, sizeof(path), "/v1/tickets/%s", str("token"));
+    cr_expect_eq(call("POST", "/v1/queues/login/tickets", ""), 429);
+    cr_expect_str_eq(str("code"), "too_fast");
+    cr_expect(strstr(got, "\r\nRetry-After: ") != NULL);
+    cr_expect_eq(w.appends, 2);
+    cr_expect_eq(call("GET", "/v1/queues/login", ""), 200);
+    cr_expect_eq(call("GET", path, ""), 200);
+    cr_expect_eq(call("GET", path, ""), 200);
+    polls = w.places;
+    cr_expect_eq(call("GET", path, ""), 429);
+    cr_expect_geq(num("poll_after_ms"), 1000);
+    cr_expect(strstr(str("detail"), "the place is kept") != NULL);
+    cr_expect_eq(call("DELETE", path, ""), 429);
+    cr_expect_eq(w.places, polls);
+    cr_expect_eq(w.drops, 0);
+    cr_expect_eq(call("GET", "/nothing", ""), 404);
+    cr_expect_eq(call("GET", "/nothing", ""), 429);
+    cr_expect_eq(call("GET", "/healthz", ""), 200);
+    cr_expect_eq(call("GET", "/readyz", ""), 200);
+    w.cfg.poll_limit_per_s = 0;
+    router_reload(w.r);
+    cr_expect_eq(call("GET", path, ""), 200); /* it was kept indeed */
+}
+
 Test(router, subjects_and_lanes)
 {
     cr_expect_eq(call("POST", "/v1/queues/login/tickets", "{\"subject\":\"known\"}"),

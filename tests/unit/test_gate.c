@@ -1,0 +1,161 @@
+/* test_gate.c: connections and requests to the address whose limits they count for. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/log.h"
+#include "router/gate.h"
+
+#define NOW 1000000
+
+static struct gate g;
+static char *ours[] = { (char[]) { "10.0.0.0/8" }, (char[]) { "::1" } };
+static struct router_cfg cfg;
+static unsigned warnings;
+
+static void count_line(void *ctx, enum log_level level, const char *line)
+{
+    (void)ctx;
+    warnings += level == LOG_WARN && strstr(line, "refused addr=1.2.3.4") != NULL;
+}
+
+static void start(void)
+{
+    struct err e = { 0 };
+
+    cfg = (struct router_cfg) { .join_limit_per_s = 5,
+                                .join_burst = 2,
+                                .limit_table_entries = 1024,
+                                .conns_per_addr = 3,
+                                .trusted_proxies = { ours, ARRAY_LEN(ours) } };
+    cr_assert_eq(router_cfg_check(&cfg, &e), 0, "%s", e.text);
+    cr_assert_eq(gate_init(&g, &cfg, &e), 0, "%s", e.text);
+    log_set_sink(count_line, NULL);
+}
+
+static void end(void)
+{
+    gate_fini(&g);
+}
+
+TestSuite(gate, .init = start, .fini = end);
+
+static bool conn(const char *from, uint64_t *tag)
+{
+    struct net_addr a;
+    struct err e = { 0 };
+
+    cr_assert_eq(net_parse(&a, from, &e), 0, "%s", e.text);
+    return gate_conn(&g, &a, 0, tag);
+}
+
+/* Who a request over this connection counts for, by the header lines it has. */
+static limit_id who(uint64_t tag, const char *lines)
+{
+    static char text[2000];
+    struct http_state st = { 0 };
+    struct http_req q;
+    int n = snprintf(text, sizeof(text), "GET / HTTP/1.1\r\nHost: a\r\n%s\r\n", lines);
+
+    cr_assert_eq(http_parse(&st, &q, text, (size_t)n), n);
+    gate_request(&g, tag, &q);
+    return g.who;
+}
+
+static limit_id id(const char *text)
+{
+    struct ip ip;
+
+    cr_assert(ip_parse(&ip, text, strlen(text)));
+    return limit_id_of(g.limit, &ip);
+}
+
+#define XFF "X-Forwarded-For: "
+
+Test(gate, only_trusted_proxies_are_believed)
+{
+    uint64_t stranger, proxy, v6;
+
+    cr_assert(conn("1.2.3.4:99", &stranger) && conn("10.1.2.3:99", &proxy));
+    cr_assert(conn("[::1]:99", &v6));
+    cr_expect_eq(who(stranger, ""), id("1.2.3.4"));
+    cr_expect_eq(who(stranger, XFF "9.9.9.9\r\n"), id("1.2.3.4"));
+    cr_expect_eq(who(stranger, "Forwarded: for=9.9.9.9\r\n"), id("1.2.3.4"));
+    cr_expect_eq(who(proxy, XFF "9.9.9.9\r\n"), id("9.9.9.9"));
+    cr_expect_eq(who(v6, XFF "9.9.9.9, 10.3.3.3\r\n"), id("9.9.9.9"));
+    cr_expect_eq(who(proxy, XFF "8.8.8.8\r\n" XFF "9.9.9.9\r\n"), id("9.9.9.9"));
+    cr_expect_eq(who(proxy, "Forwarded: for=9.9.9.9\r\n"), id("10.1.2.3"));
+    cr_expect_eq(g.forwarded_none, 1);
+    cr_expect_eq(who(proxy, XFF "9.9.9.9, <script>\r\n"), id("10.1.2.3"));
+    cr_expect_eq(g.forwarded_bad, 1);
+    gate_request(&g, proxy, NULL);
+    cr_expect_eq(g.who, 0);
+    gate_request(&g, stranger, NULL);
+    cr_expect_eq(g.who, id("1.2.3.4"));
+}
+
+Test(gate, the_other_header_if_the_proxies_write_that)
+{
+    struct err e = { 0 };
+    uint64_t proxy;
+
+    gate_fini(&g);
+    cfg.proxy_header = FORWARDED_RFC_7239;
+    cr_assert_eq(gate_init(&g, &cfg, &e), 0);
+    cr_assert(conn("10.1.2.3:99", &proxy));
+    cr_expect_eq(who(proxy, "Forwarded: for=9.9.9.9;proto=https\r\n"), id("9.9.9.9"));
+    cr_expect_eq(who(proxy, XFF "9.9.9.9\r\n"), id("10.1.2.3"));
+}
+
+Test(gate, connections_per_address_but_not_of_proxies)
+{
+    uint64_t tag[4], other;
+
+    for (int i = 0; i < 3; i++)
+        cr_expect(conn("1.2.3.4:99", &tag[i]));
+    cr_expect(!conn("1.2.3.4:99", &tag[3]));
+    cr_expect(!conn("[::ffff:1.2.3.4]:99", &tag[3]));
+    cr_expect_eq(warnings, 1); /* a line a second at most */
+    cr_expect(conn("1.2.3.5:99", &other));
+    gate_conn_end(&g, tag[0]);
+    cr_expect(conn("1.2.3.4:99", &tag[0]));
+    for (int i = 0; i < 100; i++)
+        cr_expect(conn("10.9.9.9:1", &other));
+    cfg.conns_per_addr = 0;
+    gate_reload(&g, &cfg);
+    for (int i = 0; i < 100; i++)
+        cr_expect(conn("1.2.3.4:99", &other));
+}
+
+Test(gate, takes_from_the_budget_of_who_asks)
+{
+    uint64_t proxy;
+
+    cr_assert(conn("10.1.2.3:99", &proxy));
+    who(proxy, XFF "9.9.9.9\r\n");
+    cr_expect_eq(gate_take(&g, LIMIT_JOIN, NOW), 0);
+    cr_expect_eq(gate_take(&g, LIMIT_JOIN, NOW), 0);
+    cr_expect_gt(gate_take(&g, LIMIT_JOIN, NOW), 0);
+    who(proxy, XFF "9.9.9.8\r\n");
+    cr_expect_eq(gate_take(&g, LIMIT_JOIN, NOW), 0);
+    cfg.join_burst = 10;
+    gate_reload(&g, &cfg); /* HUP */
+    cr_expect_eq(gate_take(&g, LIMIT_JOIN, NOW), 0);
+    cr_expect_eq(gate_take(&g, LIMIT_JOIN, NOW), 0);
+}
+
+Test(gate, settings_that_cannot_be_are_refused)
+{
+    char *bad[] = { (char[]) { "10.0.0.1/8" } };
+    struct err e = { 0 };
+    struct router_cfg c = cfg;
+
+    c.join_limit_per_s = 0.001;
+    c.join_burst = 100;
+    cr_expect_eq(router_cfg_check(&c, &e), SQ_EINVAL);
+    cr_expect(strstr(e.text, "join_burst") != NULL, "%s", e.text);
+    c = cfg;
+    c.trusted_proxies = (struct cfg_list) { bad, 1 };
+    cr_expect_eq(router_cfg_check(&c, &e), SQ_EINVAL);
+    cr_expect(strstr(e.text, "10.0.0.1/8") != NULL, "%s", e.text);
+}

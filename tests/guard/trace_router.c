@@ -171,6 +171,14 @@ static void start_router(void)
                                   .log_file = "",
                                   .create_keys = true,
                                   .max_conns = 1000,
+                                  /* on, as they are shipped, but never reached */
+                                  .join_limit_per_s = 100000,
+                                  .poll_limit_per_s = 100000,
+                                  .bad_limit_per_s = 1,
+                                  .join_burst = 1000000,
+                                  .poll_burst = 1000000,
+                                  .bad_burst = 1,
+                                  .limit_table_entries = 65536,
                                   .request_timeout = 60000,
                                   .heartbeat = 60000 };
     rc = router_new(&w.r, w.ev, &w.cfg, &e);

@@ -25,9 +25,18 @@ check_eq "without queuemng people still join" "$(status_of -X POST "$R/v1/queues
 wait_for 10 "queuemng is started again" restarted queuemng "$old"
 wait_for 15 "and releases go on" admitted
 
-old=$(pid_of segment.0)
-kill -KILL "$old"
-wait_for 10 "segment.0 is started again" restarted segment.0 "$old"
+admin POST /v1/admin/queues/login/pause >/dev/null
+t=$(join_queue | token_in)
+waits() { [ "$(poll "$t" | field state)" = waiting ]; }
+wait_for 5 "somebody waits" waits
+for n in 0 1; do
+    old=$(pid_of "segment.$n")
+    kill -KILL "$old"
+    wait_for 10 "segment.$n is started again" restarted "segment.$n" "$old"
+done
+wait_for 10 "and who waited still waits" waits
+admin POST /v1/admin/queues/login/resume >/dev/null
+wait_for 15 "and is let in" admitted
 joins() { [ "$(status_of -X POST "$R/v1/queues/login/tickets")" = 201 ]; }
 wait_for 20 "and people join" joins
 

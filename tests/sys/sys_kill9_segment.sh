@@ -1,0 +1,90 @@
+#!/bin/bash
+# kill -9 of the only segment node, with many waiting: a moment later everybody is where
+# they were, passes are the same, and releases go on where they stopped; also while people
+# join, poll and are let in. Only when it stays away for `lost_after` are places gone.
+#   WAITING=N   how many (200000; 20000 in a sanitizer build)
+. "$(dirname "$0")/lib.sh"
+
+FILL=$BIN/../bench/fill
+[ -x "$FILL" ] || give_up "no $FILL (make bins builds it)"
+san=$(nm "$BIN/segment" | grep -c '__asan_init')
+N=${WAITING:-$([ "$san" -gt 0 ] && echo 20000 || echo 200000)}
+LIMIT_MS=$([ "$san" -gt 0 ] && echo 10000 || echo 2000)
+up --routers 1 --seg-nodes 1 --release-per-s 50 --set queuemng.lost_after=5s
+serves() { [ "$(status_of --max-time 0.5 "$R/v1/tickets/$1")" = 200 ]; }
+logged() { grep -c 'recovered segments' "$C/logs/segment.0.log"; }
+
+# kill_segment TOKEN "when": until TOKEN is answered again
+kill_segment() {
+    local pid t0 n
+    n=$(logged)
+    pid=$(pid_of segment.0)
+    t0=$(now_ms)
+    kill -KILL "$pid"
+    back() { [ "$(logged)" -gt "$n" ] && serves "$1"; }
+    wait_for 20 "$2: its places are served again" back "$1"
+    took=$(($(now_ms) - t0))
+    check "$2: after $took ms, at most $LIMIT_MS" test $took -le "$LIMIT_MS"
+}
+
+# ---- at rest ------------------------------------------------------------------------
+
+inside=$(join_queue | token_in)
+admitted() { [ "$(poll "$1" | field state)" = admitted ]; }
+wait_for 10 "the first one is let in" admitted "$inside"
+pass=$(poll "$inside" | field pass)
+admin POST /v1/admin/queues/login/pause >/dev/null
+paused() { [ "$(queue_field state)" = paused ]; }
+wait_for 5 "then the queue is paused" paused
+left=$(join_queue | token_in)
+timeout 120 "$FILL" 127.0.0.1 $((PORT + 10)) login "$N" $((N / 300)) >"$DIR/tokens"
+check_eq "$N people join" $? 0
+check_eq "one leaves" "$(status_of -X DELETE "$R/v1/tickets/$left")" 204
+all_known() { [ "$(queue_field waiting)" = "$N" ]; }
+wait_for 10 "$N wait" all_known
+places() { poll_many "$DIR/tokens" "$DIR/polls"; jq -r '"\(.token) \(.position)"' "$DIR/polls" | sort; }
+places >"$DIR/before"
+check "some three hundred of them are asked for their places" test "$(wc -l <"$DIR/before")" -gt 250
+kill_segment "$(head -1 "$DIR/tokens")" "at rest"
+places >"$DIR/after"
+check "every place is the same" cmp "$DIR/before" "$DIR/after"
+wait_for 5 "$N wait" all_known
+check_eq "the pass is the same" "$(poll "$inside" | field pass)" "$pass"
+check_eq "who left has left" "$(poll "$left" | field reason)" left
+check_eq "who joins now stands behind all" "$(join_queue | field position)" $((N + 1))
+check "the log says how long it took" grep -q "recovered segments=.* tickets=$((N + 1)) seconds=" "$C/logs/segment.0.log"
+
+# ---- while everything moves -----------------------------------------------------------
+
+admin POST /v1/admin/queues/login/resume >/dev/null
+"$BIN/swarm" --router "$R" --players 3000 --arrive-s 12 --wait-only --max-s 20 --leave-share 0.1 \
+    --repeat 0.5 --quiet --json "$DIR/swarm.json" >"$DIR/swarm.out" 2>&1 &
+swarm=$!
+helpers+=("$swarm")
+joined() { [ "$(queue_field waiting)" -gt $((N + $1)) ]; }
+wait_for 15 "people join meanwhile" joined 500
+last=$(join_queue | token_in)
+kill_segment "$last" "under load"
+wait_for 15 "and go on" joined 1200
+kill_segment "$last" "again"
+over() { ! runs "$swarm"; }
+wait_for 60 "the crowd has seen enough" over
+wait "$swarm"
+check_eq "no violation: $(grep -h 'order violations' "$DIR/swarm.out")" $? 0
+check_eq "the pass is still the same" "$(poll "$inside" | field pass)" "$pass"
+"$BIN/segment" --check-journal "$C/state/journal/segment.0" >"$DIR/check"
+check_eq "the journal reads well" $? 0
+check "and is explained" grep -q ' join' "$DIR/check"
+
+# ---- away for too long ----------------------------------------------------------------
+
+kill -STOP "$(pid_of seg_cluster)"
+kill -KILL "$(pid_of segment.0)"
+away() { [ "$(status_of "$R/v1/tickets/$last")" = 503 ]; }
+wait_for 10 "while it is away, polls are put off" away
+given_up() { [ "$(poll "$last" | field reason)" = segment_lost ]; }
+wait_for 20 "after lost_after its places are lost" given_up
+kill -CONT "$(pid_of seg_cluster)"
+fresh() { [ "$(status_of -X POST "$R/v1/queues/login/tickets")" = 201 ]; }
+wait_for 20 "and people join anew" fresh
+check_eq "what it comes back with is not taken" "$(poll "$last" | field reason)" segment_lost

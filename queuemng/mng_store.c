@@ -1,5 +1,5 @@
-/* mng_store.c: see the header. In memory there is a copy of every pair (a manager has
- * some thousand small ones), so that compaction never reads the file. */
+/* mng_store.c: see the header. In memory there is a copy of every pair, so that
+ * compaction never reads the file. */
 #include "queuemng/mng_store.h"
 
 #include <errno.h>
@@ -15,7 +15,6 @@
 #include "common/buf.h"
 #include "common/file.h"
 #include "common/log.h"
-#include "common/map.h"
 
 #define LOG_MODULE "store"
 
@@ -27,16 +26,10 @@
 
 enum { PUT = 1, DEL = 2 };
 
-struct pair {
-    char *key, *val; /* owned */
-};
-
 struct mng_store {
     char path[512], dir[480];
     int fd, lock_fd;
-    struct map by_key; /* hash of the key (probed by +1) -> index in v */
-    struct pair *v;
-    size_t n, cap;
+    struct pairs pairs; /* all of it */
     struct buf pending; /* records not yet written */
     uint64_t file_bytes;
     bool broken; /* the file failed: everything must go to a new one */
@@ -45,82 +38,9 @@ struct mng_store {
 
 static const uint8_t check_key[crypto_shorthash_KEYBYTES] = "segq-store-check";
 
-/* ---- pairs in memory ------------------------------------------------------------- */
-
-static uint64_t key_hash(const char *key)
+static uint64_t live_bytes(const struct mng_store *s)
 {
-    uint64_t h;
-
-    crypto_shorthash((uint8_t *)&h, (const uint8_t *)key, strlen(key), check_key);
-    return h;
-}
-
-/* Where the key is, or would be put: its slot in the map; *i its index or SIZE_MAX. */
-static uint64_t find(const struct mng_store *s, const char *key, size_t *i)
-{
-    for (uint64_t h = key_hash(key);; h++) {
-        uint64_t at = map_get(&s->by_key, h);
-
-        if (at == MAP_NONE || strcmp(s->v[at].key, key) == 0) {
-            *i = at == MAP_NONE ? SIZE_MAX : (size_t)at;
-            return h;
-        }
-    }
-}
-
-static uint64_t record_bytes(const char *key, const char *val)
-{
-    return HEAD_BYTES + 3 + strlen(key) + strlen(val);
-}
-
-static int pair_set(struct mng_store *s, const char *key, const char *val)
-{
-    size_t i;
-    uint64_t h = find(s, key, &i);
-    char *copy = strdup(val);
-
-    if (copy == NULL)
-        return SQ_ENOMEM;
-    if (i != SIZE_MAX) {
-        s->count.live_bytes -= s->v[i].val != NULL ? record_bytes(key, s->v[i].val) : 0;
-        free(s->v[i].val);
-        s->v[i].val = copy;
-    } else {
-        if (s->n == s->cap) {
-            size_t cap = s->cap != 0 ? s->cap * 2 : 64;
-            struct pair *v = realloc(s->v, cap * sizeof(*v));
-
-            if (v == NULL) {
-                free(copy);
-                return SQ_ENOMEM;
-            }
-            s->v = v;
-            s->cap = cap;
-        }
-        s->v[s->n].key = strdup(key);
-        s->v[s->n].val = copy;
-        if (s->v[s->n].key == NULL || map_set(&s->by_key, h, s->n) < 0) {
-            free(s->v[s->n].key);
-            free(copy);
-            return SQ_ENOMEM;
-        }
-        s->n++;
-    }
-    s->count.live_bytes += record_bytes(key, val);
-    return 0;
-}
-
-/* The key's slot stays (val NULL), so that probing over it still works. */
-static void pair_drop(struct mng_store *s, const char *key)
-{
-    size_t i;
-
-    (void)find(s, key, &i);
-    if (i == SIZE_MAX || s->v[i].val == NULL)
-        return;
-    s->count.live_bytes -= record_bytes(key, s->v[i].val);
-    free(s->v[i].val);
-    s->v[i].val = NULL;
+    return s->pairs.text_bytes + s->pairs.live * (HEAD_BYTES + 3);
 }
 
 /* ---- records --------------------------------------------------------------------- */
@@ -169,9 +89,9 @@ static int record_apply(struct mng_store *s, const uint8_t *p, uint32_t len)
     memcpy(text + klen + 1, p + 3 + klen, len - 3 - klen);
     text[len - 2] = '\0';
     if (p[0] == PUT)
-        rc = pair_set(s, text, text + klen + 1);
+        rc = pairs_set(&s->pairs, text, text + klen + 1);
     else
-        pair_drop(s, text);
+        pairs_drop(&s->pairs, text);
     free(text);
     return rc;
 }
@@ -236,6 +156,11 @@ static int64_t replay(struct mng_store *s, const uint8_t *p, size_t n, struct er
 
 /* ---- files ----------------------------------------------------------------------- */
 
+static int add_put(void *b, const char *key, const char *val)
+{
+    return record_add(b, PUT, key, val);
+}
+
 /* Old or new, never neither: a whole new file, synced, renamed over the old one. */
 static int compact(struct mng_store *s, struct err *e)
 {
@@ -245,9 +170,7 @@ static int compact(struct mng_store *s, struct err *e)
 
     buf_init(&b);
     buf_append(&b, MAGIC, MAGIC_BYTES);
-    for (size_t i = 0; i < s->n && rc == 0; i++)
-        if (s->v[i].val != NULL)
-            rc = record_add(&b, PUT, s->v[i].key, s->v[i].val);
+    rc = pairs_each(&s->pairs, add_put, &b);
     snprintf(tmp, sizeof(tmp), "%s.new", s->path);
     fd = open(tmp, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0600);
     if (fd < 0 || b.failed || rc < 0 || file_write_all(fd, b.data, b.len) < 0 || fsync(fd) < 0 ||
@@ -320,7 +243,7 @@ int mng_store_open(struct mng_store **out, const char *dir, struct err *e)
     if (s == NULL)
         return err_set(e, SQ_ENOMEM, "store %s: out of memory", dir);
     s->fd = s->lock_fd = -1;
-    map_init(&s->by_key, 0);
+    pairs_init(&s->pairs);
     buf_init(&s->pending);
     if (strlen(dir) >= sizeof(s->dir) - 32) {
         rc = err_set(e, SQ_EINVAL, "store: directory name too long");
@@ -348,12 +271,7 @@ void mng_store_close(struct mng_store *s)
 {
     if (s == NULL)
         return;
-    for (size_t i = 0; i < s->n; i++) {
-        free(s->v[i].key);
-        free(s->v[i].val);
-    }
-    free(s->v);
-    map_fini(&s->by_key);
+    pairs_fini(&s->pairs);
     buf_fini(&s->pending);
     if (s->fd >= 0)
         close(s->fd);
@@ -364,16 +282,9 @@ void mng_store_close(struct mng_store *s)
 
 /* ---- use ------------------------------------------------------------------------- */
 
-int mng_store_each(const struct mng_store *s,
-                   int (*fn)(void *ctx, const char *key, const char *val), void *ctx)
+int mng_store_each(const struct mng_store *s, pair_fn fn, void *ctx)
 {
-    for (size_t i = 0; i < s->n; i++) {
-        int rc = s->v[i].val != NULL ? fn(ctx, s->v[i].key, s->v[i].val) : 0;
-
-        if (rc < 0)
-            return rc;
-    }
-    return 0;
+    return pairs_each(&s->pairs, fn, ctx);
 }
 
 int mng_store_put(struct mng_store *s, const char *key, const char *val)
@@ -382,7 +293,7 @@ int mng_store_put(struct mng_store *s, const char *key, const char *val)
     int rc = record_add(&s->pending, PUT, key, val);
 
     if (rc == 0)
-        rc = pair_set(s, key, val);
+        rc = pairs_set(&s->pairs, key, val);
     if (rc < 0) {
         s->pending.len = at;
         s->pending.failed = false;
@@ -395,7 +306,7 @@ int mng_store_del(struct mng_store *s, const char *key)
     int rc = record_add(&s->pending, DEL, key, NULL);
 
     if (rc == 0)
-        pair_drop(s, key);
+        pairs_drop(&s->pairs, key);
     else
         s->pending.failed = false;
     return rc;
@@ -408,7 +319,7 @@ int mng_store_sync(struct mng_store *s, struct err *e)
     if (s->pending.len == 0 && !s->broken)
         return 0;
     if (!s->broken && s->file_bytes > COMPACT_FLOOR &&
-        s->file_bytes > 2 * s->count.live_bytes)
+        s->file_bytes > 2 * live_bytes(s))
         return compact(s, e);
     if (!s->broken && file_write_all(s->fd, s->pending.data, s->pending.len) == 0 &&
         fdatasync(s->fd) == 0) {
@@ -432,8 +343,7 @@ int mng_store_sync(struct mng_store *s, struct err *e)
 void mng_store_count(const struct mng_store *s, struct mng_store_counts *c)
 {
     *c = s->count;
-    c->keys = 0;
-    for (size_t i = 0; i < s->n; i++)
-        c->keys += s->v[i].val != NULL;
+    c->keys = s->pairs.live;
+    c->live_bytes = live_bytes(s);
     c->file_bytes = s->file_bytes;
 }

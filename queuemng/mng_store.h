@@ -13,6 +13,7 @@
 #define SEGQ_MNG_STORE_H
 
 #include "common/err.h"
+#include "queuemng/pairs.h"
 
 struct mng_store;
 
@@ -21,8 +22,7 @@ SQ_CHECK int mng_store_open(struct mng_store **out, const char *dir, struct err 
 void mng_store_close(struct mng_store *s); /* NULL is fine; what was not synced is lost */
 
 /* Every pair, in no order; stops at the first result < 0 and returns it. */
-SQ_CHECK int mng_store_each(const struct mng_store *s,
-                            int (*fn)(void *ctx, const char *key, const char *val), void *ctx);
+SQ_CHECK int mng_store_each(const struct mng_store *s, pair_fn fn, void *ctx);
 
 /* Noted in memory; durable after mng_store_sync(). SQ_ENOMEM: nothing is changed. */
 SQ_CHECK int mng_store_put(struct mng_store *s, const char *key, const char *val);

@@ -27,32 +27,55 @@ const uint8_t http_class[256] = {
 
 typedef uint8_t chars16 __attribute__((vector_size(16)));
 
+static inline chars16 load16(const char *p)
+{
+    chars16 c;
+
+    memcpy(&c, p, 16);
+    return c;
+}
+
+static inline chars16 letters(chars16 c)
+{
+    return (chars16)(((c | 0x20) - 'a') < 26);
+}
+
+/* Index of the first byte that is not zero; 16: none. Little endian. */
+static inline unsigned first_of(chars16 hit)
+{
+    uint64_t w[2];
+
+    memcpy(w, &hit, 16);
+    if (w[0] != 0)
+        return (unsigned)__builtin_ctzll(w[0]) / 8;
+    return w[1] != 0 ? 8 + (unsigned)__builtin_ctzll(w[1]) / 8 : 16;
+}
+
 char *http_path_start(char *p, char *end)
 {
     for (; end - p >= 16; p += 16) {
-        chars16 c, good;
-        uint64_t both[2];
+        chars16 c = load16(p);
+        chars16 good = letters(c) | (chars16)((c - '-') <= '9' - '-') | (chars16)(c == '_');
 
-        memcpy(&c, p, 16);
-        good = (chars16)(((c | 0x20) - 'a') < 26) | (chars16)((c - '-') <= '9' - '-') |
-               (chars16)(c == '_');
-        memcpy(both, &good, 16);
-        if ((both[0] & both[1]) != UINT64_MAX)
+        if (first_of(~good) < 16)
             break;
     }
     return p;
 }
 
-#define ONES  0x0101010101010101ull
-#define HIGHS 0x8080808080808080ull
-
-/* Is any of the 8 bytes below 0x20, or 0x7f? */
-static inline bool any_control(uint64_t x)
+/* The same for letters, digits and '-' of a field's name, to the first other byte. */
+static inline char *name_start(char *p, char *end)
 {
-    uint64_t low = (x - ONES * 0x20) & ~x;
-    uint64_t d = x ^ (ONES * 0x7f);
-    uint64_t del = (d - ONES) & ~d;
-    return ((low | del) & HIGHS) != 0;
+    while (end - p >= 16) {
+        chars16 c = load16(p);
+        chars16 good = letters(c) | (chars16)((c - '0') < 10) | (chars16)(c == '-');
+        unsigned n = first_of(~good);
+
+        p += n;
+        if (n < 16)
+            break;
+    }
+    return p;
 }
 
 static inline bool is_control(char c)
@@ -60,25 +83,20 @@ static inline bool is_control(char c)
     return ((uint8_t)c < 0x20 && c != '\t') || c == 0x7f;
 }
 
-/* By eights, but a TAB is met byte by byte. */
 char *http_plain_end(char *p, char *end)
 {
-    for (;;) {
-        uint64_t x;
+    while (end - p >= 16) {
+        chars16 c = load16(p);
+        unsigned n = first_of(((chars16)(c < 0x20) & (chars16)(c != '\t')) |
+                              (chars16)(c == 0x7f));
 
-        while (end - p >= 8) {
-            memcpy(&x, p, 8);
-            if (any_control(x))
-                break;
-            p += 8;
-        }
-        for (char *stop = end - p > 8 ? p + 8 : end; p < stop; p++) {
-            if (is_control(*p))
-                return p;
-        }
-        if (p == end)
+        p += n;
+        if (n < 16)
             return p;
     }
+    while (p < end && !is_control(*p))
+        p++;
+    return p;
 }
 
 int http_crlf(struct http_cur *c)
@@ -100,6 +118,7 @@ static inline int field_name(struct http_cur *c, struct http_field *f)
 
     if (cut)
         end = p + HTTP_MAX_NAME + 1;
+    p = name_start(p, end);
     while (p < end && http_is(*p, HTTP_TOKEN))
         p++;
     if (p == end)

@@ -26,7 +26,7 @@ static int take_opts(struct journal *j, const struct journal_opts *o, struct err
         return err_set(e, SQ_EINVAL, "a node's name has at most %d characters", NAME_MAX_LEN);
     memcpy(j->node, o->node, strlen(o->node));
     j->where = strdup(o->dir != NULL ? o->dir : "journal");
-    if (j->where == NULL || jout_init(&j->log) < 0)
+    if (j->where == NULL || jout_init(&j->log, JOURNAL_RECORD_MAX) < 0)
         return err_set(e, SQ_ENOMEM, "%s", sq_strerror(SQ_ENOMEM));
     return 0;
 }

@@ -144,7 +144,7 @@ int jreader_get(struct jreader *r, uint64_t at, size_t n, const uint8_t **p, str
     int rc;
 
     if (at < r->win_at || at + n > r->win_at + r->win_len) {
-        size_t want = n > WINDOW_BYTES ? n : WINDOW_BYTES;
+        size_t want = u64_max(n, u64_min(WINDOW_BYTES, r->size - at));
 
         if (want > r->win_cap) {
             uint8_t *win = realloc(r->win, want);

@@ -178,7 +178,8 @@ struct journal {
 
 /* ---- writing (journal_out.c) ------------------------------------------------------- */
 /* All: 0, SQ_EFULL (no room; may be tried again), or SQ_ESYS. */
-SQ_CHECK int jout_init(struct jout *o); /* or SQ_ENOMEM */
+/* One record of up to `longest` bytes will always fit. 0 or SQ_ENOMEM. */
+SQ_CHECK int jout_init(struct jout *o, size_t longest);
 void jout_fini(struct jout *o, struct disk *d);
 void *jout_put_slow(struct jout *o, uint8_t type, size_t n);
 static inline void *jout_put(struct jout *o, uint8_t type, size_t n)

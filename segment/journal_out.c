@@ -5,17 +5,16 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define ROOM_STEP  (1u << 20)
-#define FIRST_CAP  (JGROUP_BYTES + JRECORD_BYTES + JOURNAL_RECORD_MAX)
+#define ROOM_STEP (1u << 20)
 
-int jout_init(struct jout *o)
+int jout_init(struct jout *o, size_t longest)
 {
     memset(o, 0, sizeof(*o));
     o->h = -1;
-    o->buf = malloc(FIRST_CAP); /* one longest record always fits */
+    o->cap = JGROUP_BYTES + JRECORD_BYTES + longest;
+    o->buf = malloc(o->cap);
     if (o->buf == NULL)
         return SQ_ENOMEM;
-    o->cap = FIRST_CAP;
     jout_drop(o);
     return 0;
 }

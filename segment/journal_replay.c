@@ -317,7 +317,7 @@ static int close_log(struct recovery *r, uint64_t seq, struct walk *w, struct er
 {
     struct disk *d = r->j->disk;
     struct jout o;
-    int rc = jout_init(&o);
+    int rc = jout_init(&o, 0);
 
     if (rc < 0)
         return err_set(e, rc, "%s", sq_strerror(rc));

@@ -71,7 +71,7 @@ static int begin(struct journal *j, struct err *e)
 {
     struct jfile_new n = { .name = JNAME_TMP, .seq = j->log.seq + 1, .must = !j->failed,
                            .room = JHEAD_BYTES + j->base_bytes };
-    int rc = jout_init(&j->snap);
+    int rc = jout_init(&j->snap, 4096);
 
     if (rc < 0)
         return err_set(e, rc, "%s", sq_strerror(rc));

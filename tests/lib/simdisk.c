@@ -10,8 +10,8 @@
 
 #define SECTOR  512u
 #define HANDLES 64
-#define NAMES   512
-#define OPS     1024
+#define NAMES   256
+#define OPS     256
 
 struct inode {
     struct inode *next; /* owned by the disk */

@@ -48,6 +48,8 @@ static bool fill_node_reg(const struct msg *m, void *pb, struct arena *a)
     NODE_REG_FIELDS(CODEC_PUT, CODEC_PUT_T)
     p->pass_key.len = sizeof(s->pass_key);
     p->pass_key.data = (uint8_t *)(uintptr_t)s->pass_key; /* only read */
+    p->other_keys.len = s->other_keys.n * sizeof(s->other_keys.key[0]);
+    p->other_keys.data = (uint8_t *)(uintptr_t)s->other_keys.key;
     return ok;
 }
 
@@ -55,12 +57,17 @@ static bool take_node_reg(const void *pb, struct arena *a, struct msg *m)
 {
     const Segq__NodeReg *p = pb;
     struct msg_node_reg *s = &m->node_reg;
-    bool ok = p->pass_key.len == sizeof(s->pass_key);
+    const size_t each = sizeof(s->other_keys.key[0]);
+    bool ok = p->pass_key.len == sizeof(s->pass_key) && p->other_keys.len % each == 0 &&
+              p->other_keys.len <= sizeof(s->other_keys.key);
 
     if (!ok)
         return false;
     NODE_REG_FIELDS(CODEC_GET, CODEC_GET_T)
     memcpy(s->pass_key, p->pass_key.data, sizeof(s->pass_key));
+    s->other_keys.n = (uint32_t)(p->other_keys.len / each);
+    if (s->other_keys.n > 0)
+        memcpy(s->other_keys.key, p->other_keys.data, p->other_keys.len);
     return ok;
 }
 

@@ -2,7 +2,7 @@
  *
  *   missing, create     -> temporary file, fsync, link(2): exactly one starter wins
  *   others may read it  -> refused, with the chmod that helps
- *   not 32 bytes base64 -> refused; the content is never put into a message */
+ *   not 32 bytes base64 on each line -> refused; the content is never put into a message */
 #define _GNU_SOURCE /* mkostemp */
 #include "common/keys.h"
 
@@ -185,20 +185,39 @@ static int secret_text(char *out, size_t cap, const char *path, bool create, int
     return rc < 0 ? rc : read_text(out, cap, path, e);
 }
 
-static int secret_bytes(uint8_t out[SECRET_BYTES], const char *path, bool create,
+/* One line of a file: 32 bytes in base64, blanks around it. */
+static int secret_line(uint8_t out[SECRET_BYTES], const char *line, size_t len,
+                       const char *path, struct err *e)
+{
+    size_t n = 0;
+
+    if (sodium_base642bin(out, SECRET_BYTES, line, len, " \t\r", &n, NULL,
+                          sodium_base64_VARIANT_ORIGINAL) != 0 ||
+        n != SECRET_BYTES)
+        return err_set(e, SQ_EINVAL, "%s: not %d bytes in base64", path, SECRET_BYTES);
+    return 0;
+}
+
+/* The secrets of a file, a line each, 1 .. max of them. How many, or an error. */
+static int secret_lines(uint8_t out[][SECRET_BYTES], int max, const char *path, bool create,
                         struct err *e)
 {
     char text[FILE_MAX];
-    size_t n = 0;
-    int rc = secret_text(text, sizeof(text), path, create,
-                         sodium_base64_VARIANT_ORIGINAL, e);
+    int n = 0, rc = secret_text(text, sizeof(text), path, create,
+                                sodium_base64_VARIANT_ORIGINAL, e);
 
-    if (rc == 0 && (sodium_base642bin(out, SECRET_BYTES, text, strlen(text), NULL, &n, NULL,
-                                      sodium_base64_VARIANT_ORIGINAL) != 0 ||
-                    n != SECRET_BYTES))
-        rc = err_set(e, SQ_EINVAL, "%s: not %d bytes in base64", path, SECRET_BYTES);
+    for (char *p = text; rc == 0 && p != NULL;) {
+        char *end = strchr(p, '\n');
+
+        if (n == max)
+            rc = err_set(e, SQ_EINVAL, "%s: more than %d lines", path, max);
+        else
+            rc = secret_line(out[n++], p, end != NULL ? (size_t)(end - p) : strlen(p),
+                             path, e);
+        p = end != NULL ? end + 1 : NULL;
+    }
     sodium_memzero(text, sizeof(text));
-    return rc;
+    return rc < 0 ? rc : n;
 }
 
 static void derive(uint8_t *out, size_t n, const char *label,
@@ -209,30 +228,40 @@ static void derive(uint8_t *out, size_t n, const char *label,
 
 int keys_cluster(struct cluster_keys *k, const char *path, bool create, struct err *e)
 {
-    uint8_t secret[SECRET_BYTES];
-    int rc = secret_bytes(secret, path, create, e);
+    uint8_t secret[2][SECRET_BYTES];
+    int n = secret_lines(secret, 2, path, create, e);
 
-    if (rc == 0) {
+    if (n > 0) {
         lock(k, sizeof(*k));
-        derive(k->link, sizeof(k->link), "segq link 1", secret);
-        derive(k->token.mac, sizeof(k->token.mac), "segq token 1", secret);
-        derive(k->token.subject, sizeof(k->token.subject), "segq subject 1", secret);
+        memset(k, 0, sizeof(*k));
+        derive(k->link, sizeof(k->link), "segq link 1", secret[0]);
+        derive(k->token.mac, sizeof(k->token.mac), "segq token 1", secret[0]);
+        derive(k->token.subject, sizeof(k->token.subject), "segq subject 1", secret[0]);
+    }
+    if (n > 1) {
+        k->has_other_link = k->token.has_other = true;
+        derive(k->other_link, sizeof(k->other_link), "segq link 1", secret[1]);
+        derive(k->token.other_mac, sizeof(k->token.other_mac), "segq token 1", secret[1]);
     }
     sodium_memzero(secret, sizeof(secret));
-    return rc;
+    return n < 0 ? n : 0;
 }
 
 int keys_pass(struct pass_key *k, const char *path, bool create, struct err *e)
 {
-    uint8_t seed[SECRET_BYTES];
-    int rc = secret_bytes(seed, path, create, e);
+    uint8_t seed[1 + PASS_OTHERS_MAX][SECRET_BYTES], unused[sizeof(k->secret)];
+    int n = secret_lines(seed, 1 + PASS_OTHERS_MAX, path, create, e);
 
-    if (rc == 0) {
+    if (n > 0) {
         lock(k, sizeof(*k));
-        crypto_sign_seed_keypair(k->public, k->secret, seed);
+        memset(k, 0, sizeof(*k));
+        crypto_sign_seed_keypair(k->public, k->secret, seed[0]);
     }
+    for (int i = 1; i < n; i++)
+        crypto_sign_seed_keypair(k->others.key[k->others.n++], unused, seed[i]);
     sodium_memzero(seed, sizeof(seed));
-    return rc;
+    sodium_memzero(unused, sizeof(unused));
+    return n < 0 ? n : 0;
 }
 
 int keys_admin_token(char *out, size_t cap, const char *path, bool create, struct err *e)
@@ -252,6 +281,20 @@ int keys_admin_token(char *out, size_t cap, const char *path, bool create, struc
         lock(out, cap);
         memcpy(out, text, n + 1);
     }
+    sodium_memzero(text, sizeof(text));
+    return rc;
+}
+
+int keys_password(char *out, size_t cap, const char *path, struct err *e)
+{
+    char text[FILE_MAX];
+    int rc = read_text(text, sizeof(text), path, e);
+    size_t n = rc == 0 ? strlen(text) : 0;
+
+    if (rc == 0 && (n == 0 || n >= cap))
+        rc = err_set(e, SQ_EINVAL, "%s: must have 1 to %zu characters", path, cap - 1);
+    if (rc == 0)
+        memcpy(out, text, n + 1);
     sodium_memzero(text, sizeof(text));
     return rc;
 }

@@ -13,6 +13,7 @@
 #define SEGQ_MSG_H
 
 #include "common/base.h"
+#include "common/pass.h"
 
 #define MSG_PROTOCOL_VERSION 1
 #define MSG_BATCH_MAX        256  /* place, append and drop requests in one frame */
@@ -274,6 +275,7 @@ struct msg_node_reg { /* followed by SEG_STATUS frames with `full`, the last wit
     uint32_t max_segments;
     uint64_t epoch_seen;   /* highest epoch that ever commanded this node */
     uint8_t pass_key[32];  /* public Ed25519 key of the passes it makes */
+    struct pass_others other_keys; /* also to be published */
 };
 
 struct msg_node_ok {

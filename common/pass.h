@@ -5,9 +5,19 @@
 
 #include "common/base.h"
 
+#define PASS_OTHERS_MAX 3
+
+/* Public keys beside the one that signs: the one before it, whose passes are still out
+ * there, or the next one, which verifiers should know before it signs. */
+struct pass_others {
+    uint32_t n;
+    uint8_t key[PASS_OTHERS_MAX][32];
+};
+
 struct pass_key {
     uint8_t secret[64]; /* Ed25519 */
     uint8_t public[32];
+    struct pass_others others;
 };
 
 struct pass_claims {

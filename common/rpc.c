@@ -234,6 +234,9 @@ static void fill(struct rpc *r, struct ev *ev, const struct rpc_opts *o)
     snprintf(r->node, sizeof(r->node), "%s", o->node);
     r->incarnation = o->incarnation;
     memcpy(r->link_key, o->link_key, sizeof(r->link_key));
+    r->has_other_key = o->other_link_key != NULL;
+    if (r->has_other_key)
+        memcpy(r->other_link_key, o->other_link_key, sizeof(r->other_link_key));
     r->heartbeat_ms = o->heartbeat_ms != 0 ? o->heartbeat_ms : 1000;
     r->max_output_bytes =
         o->max_output_bytes != 0 ? o->max_output_bytes : MAX_OUTPUT_BYTES;
@@ -289,6 +292,7 @@ void rpc_free(struct rpc *r)
     name_fini(r);
     ev_timer_free(r->beat);
     sodium_memzero(r->link_key, sizeof(r->link_key));
+    sodium_memzero(r->other_link_key, sizeof(r->other_link_key));
     free(r);
 }
 

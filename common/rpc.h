@@ -38,6 +38,7 @@ struct rpc_opts {
     const char *node;
     uint64_t incarnation;
     const uint8_t *link_key; /* 32 bytes; copied */
+    const uint8_t *other_link_key; /* NULL, or another one that peers may have; copied */
     uint32_t heartbeat_ms;   /* 0 = 1000 */
     size_t max_output_bytes; /* per channel; 0 = 64 MiB */
     uint64_t seed;           /* of the jitter */

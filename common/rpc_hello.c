@@ -98,13 +98,20 @@ static void mac(uint8_t out[HELLO_MAC_BYTES], const uint8_t key[32], const char 
     sodium_memzero(&st, sizeof(st));
 }
 
-static bool mac_ok(const uint8_t *theirs, const uint8_t key[32], const char *who,
-                   const struct hello *dialler, const struct hello *acceptor)
+/* The key that made it, or NULL. There are two while the cluster's secret is changed; the
+ * dialler then proves itself with the one that the acceptor has used. */
+static const uint8_t *key_of(const uint8_t *theirs, const struct rpc *r, const char *who,
+                             const struct hello *dialler, const struct hello *acceptor)
 {
     uint8_t want[HELLO_MAC_BYTES];
 
-    mac(want, key, who, dialler, acceptor);
-    return sodium_memcmp(want, theirs, sizeof(want)) == 0;
+    mac(want, r->link_key, who, dialler, acceptor);
+    if (sodium_memcmp(want, theirs, sizeof(want)) == 0)
+        return r->link_key;
+    if (!r->has_other_key)
+        return NULL;
+    mac(want, r->other_link_key, who, dialler, acceptor);
+    return sodium_memcmp(want, theirs, sizeof(want)) == 0 ? r->other_link_key : NULL;
 }
 
 static void introduce(struct rpc_chan *ch)
@@ -180,15 +187,17 @@ static void on_hello(struct rpc_chan *ch, const struct frame *f)
 static void on_challenge(struct rpc_chan *ch, const struct frame *f)
 {
     uint8_t proof[HELLO_MAC_BYTES];
+    const uint8_t *key;
     size_t n = f->len - (f->len < HELLO_MAC_BYTES ? f->len : HELLO_MAC_BYTES);
 
     if (!meet(ch, f->body, n))
         return;
-    if (!mac_ok(f->body + n, ch->rpc->link_key, "acceptor", &ch->mine, &ch->theirs)) {
+    key = key_of(f->body + n, ch->rpc, "acceptor", &ch->mine, &ch->theirs);
+    if (key == NULL) {
         chan_fail(ch, "it does not know the link key");
         return;
     }
-    mac(proof, ch->rpc->link_key, "dialler", &ch->mine, &ch->theirs);
+    mac(proof, key, "dialler", &ch->mine, &ch->theirs);
     ch->state = CHAN_WELCOME;
     chan_send(ch, MSG_PROOF, proof, sizeof(proof));
 }
@@ -199,7 +208,7 @@ static void on_proof(struct rpc_chan *ch, const struct frame *f)
         chan_fail(ch, "bad hello");
         return;
     }
-    if (!mac_ok(f->body, ch->rpc->link_key, "dialler", &ch->theirs, &ch->mine)) {
+    if (key_of(f->body, ch->rpc, "dialler", &ch->theirs, &ch->mine) == NULL) {
         chan_fail(ch, "it does not know the link key");
         return;
     }

@@ -106,7 +106,8 @@ struct rpc {
     enum rpc_role role;
     char node[NAME_MAX_LEN + 1];
     uint64_t incarnation;
-    uint8_t link_key[32];
+    uint8_t link_key[32], other_link_key[32];
+    bool has_other_key;
     uint32_t heartbeat_ms;
     size_t max_output_bytes;
     struct rng rng;

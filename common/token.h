@@ -28,6 +28,8 @@ struct token {
 
 struct token_key {
     uint8_t mac[TOKEN_KEY_BYTES];
+    uint8_t other_mac[TOKEN_KEY_BYTES]; /* writes nothing, but what it wrote is ours */
+    bool has_other;                     /* while the cluster's secret is being changed */
     uint8_t subject[TOKEN_KEY_BYTES]; /* for token_subject_hash() */
 };
 

@@ -119,11 +119,14 @@ void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
         log_error("event=fenced node=%s seen=%llu epoch=%llu "
                   "note=\"another manager commands this node\"",
                   n->name, (unsigned long long)g->epoch_seen, (unsigned long long)m->epoch);
-    if (strcmp(n->addr, g->addr) != 0 || memcmp(n->pass_key, g->pass_key, 32) != 0)
+    if (strcmp(n->addr, g->addr) != 0 || memcmp(n->pass_key, g->pass_key, 32) != 0 ||
+        n->other_keys.n != g->other_keys.n ||
+        memcmp(n->other_keys.key, g->other_keys.key, g->other_keys.n * 32) != 0)
         map_nodes_changed(m);
     strncpy(n->addr, g->addr, sizeof(n->addr) - 1);
     strncpy(n->admin, g->admin, sizeof(n->admin) - 1);
     memcpy(n->pass_key, g->pass_key, 32);
+    n->other_keys = g->other_keys;
     n->max_tickets = g->max_tickets;
     n->max_segments = g->max_segments;
     n->registered = false;

@@ -44,6 +44,7 @@ struct mnode { /* a segment node, for ever known by its name */
     uint64_t tickets, max_tickets;
     uint32_t max_segments;
     uint8_t pass_key[32];
+    struct pass_others other_keys;
     struct list segs;   /* mseg.on_node */
     uint32_t used;      /* of them open or with somebody in line */
     uint32_t moves;     /* it takes part in */

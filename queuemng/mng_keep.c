@@ -41,19 +41,27 @@ static void put_meta(struct mng *m)
                        "next_node", (json_int_t)m->next_node));
 }
 
+static void to_hex(char *out, const uint8_t *p, size_t n)
+{
+    *out = '\0';
+    for (size_t i = 0; i < n; i++)
+        snprintf(out + 2 * i, 3, "%02x", p[i]);
+}
+
 /* Addresses and keys are the node's to say, at every registration. They are kept so that
  * after a restart a router that registers before the nodes still gets a whole map. */
 void node_put(struct mng *m, const struct mnode *n)
 {
-    char key[96], hex[2 * sizeof(n->pass_key) + 1];
+    char key[96], hex[2 * sizeof(n->pass_key) + 1],
+        others[2 * sizeof(n->other_keys.key) + 1];
 
-    for (unsigned i = 0; i < sizeof(n->pass_key); i++)
-        snprintf(hex + 2 * i, 3, "%02x", n->pass_key[i]);
+    to_hex(hex, n->pass_key, sizeof(n->pass_key));
+    to_hex(others, n->other_keys.key[0], n->other_keys.n * sizeof(n->pass_key));
     snprintf(key, sizeof(key), "node/%s", n->name);
     put_json(m, key,
-             json_pack("{s:I,s:s,s:b,s:s,s:s,s:s}", "no", (json_int_t)n->no, "name",
+             json_pack("{s:I,s:s,s:b,s:s,s:s,s:s,s:s}", "no", (json_int_t)n->no, "name",
                        n->name, "draining", n->draining, "addr", n->addr, "admin",
-                       n->admin, "pass_key", hex));
+                       n->admin, "pass_key", hex, "other_keys", others));
 }
 
 static void put_def(struct mng *m, const struct mqueue *q)
@@ -151,27 +159,31 @@ static struct mnode *node_at(struct mng *m, node_no no)
     return n != NULL ? n : node_new(m, no, "");
 }
 
-static void load_pass_key(struct mnode *n, const char *hex)
+/* At most cap bytes; how many. */
+static size_t from_hex(uint8_t *out, size_t cap, const char *hex)
 {
-    if (strlen(hex) != 2 * sizeof(n->pass_key))
-        return;
-    for (unsigned i = 0; i < sizeof(n->pass_key); i++) {
+    size_t n = strlen(hex) / 2;
+
+    n = n < cap ? n : cap;
+    for (size_t i = 0; i < n; i++) {
         unsigned v = 0;
 
         (void)sscanf(hex + 2 * i, "%2x", &v);
-        n->pass_key[i] = (uint8_t)v;
+        out[i] = (uint8_t)v;
     }
+    return n;
 }
 
 static int load_node(struct mng *m, const char *key, json_t *j, struct err *e)
 {
-    const char *name, *addr = "", *admin = "", *hex = "";
+    const char *name, *addr = "", *admin = "", *hex = "", *others = "";
     json_int_t no;
     int draining;
     struct mnode *n;
 
-    if (json_unpack(j, "{s:I,s:s,s:b,s?s,s?s,s?s}", "no", &no, "name", &name, "draining",
-                    &draining, "addr", &addr, "admin", &admin, "pass_key", &hex) < 0 ||
+    if (json_unpack(j, "{s:I,s:s,s:b,s?s,s?s,s?s,s?s}", "no", &no, "name", &name,
+                    "draining", &draining, "addr", &addr, "admin", &admin, "pass_key",
+                    &hex, "other_keys", &others) < 0 ||
         no <= 0 || no > 1000000)
         return bad(key, e);
     n = node_at(m, (node_no)no);
@@ -180,7 +192,9 @@ static int load_node(struct mng *m, const char *key, json_t *j, struct err *e)
     strncpy(n->name, name, NAME_MAX_LEN);
     strncpy(n->addr, addr, sizeof(n->addr) - 1);
     strncpy(n->admin, admin, sizeof(n->admin) - 1);
-    load_pass_key(n, hex);
+    (void)from_hex(n->pass_key, sizeof(n->pass_key), hex);
+    n->other_keys.n = (uint32_t)(from_hex(n->other_keys.key[0], sizeof(n->other_keys.key),
+                                          others) / sizeof(n->pass_key));
     n->draining = draining;
     return 0;
 }

@@ -83,21 +83,31 @@ static bool add_nodes(const struct mng *m, struct arena *a, struct msg_map *g)
     return !a->failed;
 }
 
-/* The nodes' public keys, each once. They are the same unless keys are being rotated. */
+static void add_key(struct msg_map *g, uint8_t (*keys)[32], const uint8_t key[32])
+{
+    for (uint32_t k = 0; k < g->n_keys; k++)
+        if (memcmp(keys[k], key, 32) == 0)
+            return;
+    if (g->n_keys < KEYS_MAX)
+        memcpy(keys[g->n_keys++], key, 32);
+}
+
+/* The nodes' public keys, each once; first those that sign. One is all there is, unless
+ * keys are being rotated. */
 static bool add_keys(const struct mng *m, struct arena *a, struct msg_map *g)
 {
     uint8_t(*keys)[32] = arena_array(a, KEYS_MAX, 32);
 
     if (keys == NULL)
         return false;
-    for (uint32_t i = 0; i < m->n_nodes && g->n_keys < KEYS_MAX; i++) {
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (m->node[i] != NULL && m->node[i]->addr[0] != '\0')
+            add_key(g, keys, m->node[i]->pass_key);
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct mnode *n = m->node[i];
-        bool has = n == NULL || n->addr[0] == '\0';
 
-        for (uint32_t k = 0; k < g->n_keys && !has; k++)
-            has = memcmp(keys[k], n->pass_key, 32) == 0;
-        if (!has)
-            memcpy(keys[g->n_keys++], n->pass_key, 32);
+        for (uint32_t k = 0; n != NULL && k < n->other_keys.n; k++)
+            add_key(g, keys, n->other_keys.key[k]);
     }
     g->keys = (const uint8_t(*)[32])keys;
     return true;

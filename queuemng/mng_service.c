@@ -259,6 +259,7 @@ static int start_rpc(struct mng_service *s, struct err *e)
     struct rpc_opts o = { .role = RPC_MANAGER,
                           .node = s->cfg->node,
                           .link_key = s->keys.link,
+                          .other_link_key = cluster_keys_other_link(&s->keys),
                           .heartbeat_ms = (uint32_t)s->cfg->heartbeat_ms };
     int rc;
 

@@ -218,6 +218,7 @@ static int open_links(struct router *r, struct err *e)
         .role = RPC_ROUTER,
         .node = r->cfg->node,
         .link_key = r->keys.link,
+        .other_link_key = cluster_keys_other_link(&r->keys),
         .heartbeat_ms = (uint32_t)r->cfg->heartbeat,
     };
 

@@ -98,6 +98,7 @@ static int open_links(struct seg_service *s, const struct seg_service_opts *o, s
         .node = c->node,
         .incarnation = o->incarnation,
         .link_key = o->secret->link,
+        .other_link_key = cluster_keys_other_link(o->secret),
         .heartbeat_ms = (uint32_t)c->heartbeat_ms,
         .seed = o->incarnation,
     };
@@ -131,6 +132,7 @@ static int make_tab(struct seg_service *s, const struct seg_service_opts *o, str
     };
 
     memcpy(to.pass_pub, o->pass->public, sizeof(to.pass_pub));
+    to.pass_others = o->pass->others;
     s->passes = seg_passes_new(o->pass);
     to.ctx = s->passes;
     if (s->passes != NULL)

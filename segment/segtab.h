@@ -28,6 +28,7 @@ struct segtab_opts {
     uint32_t max_segments;
     const char *addr, *admin; /* for NODE_REG; "host:port" */
     uint8_t pass_pub[32];
+    struct pass_others pass_others;
     uint32_t retry_ms;        /* poll_after of a ticket that must come back soon; 0 = 1000 */
     uint32_t sweep_blocks;    /* blocks swept for time-outs per tick; 0 = 4096 */
     /* Makes the pass of a released ticket into out (MSG_PASS_MAX); length, or < 0. Pure

@@ -98,6 +98,7 @@ void segtab_register(struct segtab *t, peer_no manager, struct outbox *out)
     r->max_segments = t->o.max_segments;
     r->epoch_seen = t->epoch;
     memcpy(r->pass_key, t->o.pass_pub, sizeof(r->pass_key));
+    r->other_keys = t->o.pass_others;
     if (r->addr == NULL || r->admin == NULL)
         out->failed = true;
     segtab_report_all(t, manager, out);

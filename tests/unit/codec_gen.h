@@ -299,6 +299,9 @@ static inline void g_segment_manager(struct gen *g, struct msg *m)
     case MSG_NODE_REG:
         gen_msg_node_reg(g, &m->node_reg);
         memcpy(m->node_reg.pass_key, g_bytes(g, 32, 0), 32);
+        m->node_reg.other_keys.n = g_in(g, 0, PASS_OTHERS_MAX);
+        for (uint32_t i = 0; i < m->node_reg.other_keys.n; i++)
+            memcpy(m->node_reg.other_keys.key[i], g_bytes(g, 32, 0), 32);
         break;
     case MSG_SEG_OPEN:
         gen_msg_seg_open(g, &m->seg_open);

@@ -187,7 +187,10 @@ static inline bool same_msg(const struct msg *x, const struct msg *y)
         return same_stats(&x->stats, &y->stats);
     case MSG_NODE_REG:
         return same_msg_node_reg(&x->node_reg, &y->node_reg) &&
-               same_bytes(x->node_reg.pass_key, y->node_reg.pass_key, 32);
+               same_bytes(x->node_reg.pass_key, y->node_reg.pass_key, 32) &&
+               x->node_reg.other_keys.n == y->node_reg.other_keys.n &&
+               same_bytes(x->node_reg.other_keys.key, y->node_reg.other_keys.key,
+                          32 * x->node_reg.other_keys.n);
     case MSG_SEG_AHEAD:
         return same_ahead(&x->seg_ahead, &y->seg_ahead);
     case MSG_SEG_POPPED:

@@ -107,6 +107,54 @@ Test(keys, pass_key_is_rfc_8032)
     keys_wipe(&k, sizeof(k));
 }
 
+#define LINE_A "nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=\n"
+#define LINE_B "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=\n"
+
+/* A second secret is accepted and writes nothing: so one after the other can be replaced
+ * on every machine, old first, new first, new alone, and nobody notices. */
+Test(keys, a_second_secret_is_accepted_too)
+{
+    struct cluster_keys a, b, ab, ba;
+
+    write_file(LINE_A, 0600);
+    cr_assert_eq(keys_cluster(&a, path, false, &e), 0, "%s", e.text);
+    write_file("  " LINE_B, 0600);
+    cr_assert_eq(keys_cluster(&b, path, false, &e), 0, "%s", e.text);
+    write_file(LINE_A LINE_B, 0600);
+    cr_assert_eq(keys_cluster(&ab, path, false, &e), 0, "%s", e.text);
+    write_file(LINE_B LINE_A "\n \n", 0600);
+    cr_assert_eq(keys_cluster(&ba, path, false, &e), 0, "%s", e.text);
+    cr_expect_arr_eq(ab.link, a.link, LINK_KEY_BYTES);
+    cr_expect_arr_eq(ab.other_link, b.link, LINK_KEY_BYTES);
+    cr_expect_arr_eq(ba.token.mac, b.token.mac, TOKEN_KEY_BYTES);
+    cr_expect_arr_eq(ba.token.other_mac, a.token.mac, TOKEN_KEY_BYTES);
+    cr_expect(ab.token.has_other && !a.token.has_other);
+    cr_expect_null(cluster_keys_other_link(&a));
+    cr_expect_eq(cluster_keys_other_link(&ba), ba.other_link);
+    write_file(LINE_A LINE_B LINE_A, 0600);
+    cr_expect_eq(keys_cluster(&a, path, false, &e), SQ_EINVAL);
+    write_file(LINE_A "\n" LINE_B, 0600);
+    cr_expect_eq(keys_cluster(&a, path, false, &e), SQ_EINVAL);
+}
+
+Test(keys, the_first_pass_key_signs_and_all_are_published)
+{
+    struct pass_key a, b, ab;
+
+    write_file(LINE_A, 0600);
+    cr_assert_eq(keys_pass(&a, path, false, &e), 0, "%s", e.text);
+    write_file(LINE_B, 0600);
+    cr_assert_eq(keys_pass(&b, path, false, &e), 0, "%s", e.text);
+    write_file(LINE_A LINE_B LINE_B LINE_B, 0600);
+    cr_assert_eq(keys_pass(&ab, path, false, &e), 0, "%s", e.text);
+    cr_expect_arr_eq(ab.secret, a.secret, sizeof(a.secret));
+    cr_expect_eq(ab.others.n, 3);
+    cr_expect_arr_eq(ab.others.key[0], b.public, 32);
+    write_file(LINE_A LINE_B LINE_B LINE_B LINE_B, 0600);
+    cr_expect_eq(keys_pass(&ab, path, false, &e), SQ_EINVAL);
+    cr_expect_not_null(strstr(e.text, "more than 4 lines"));
+}
+
 Test(keys, readable_by_others_is_refused)
 {
     struct pass_key k;

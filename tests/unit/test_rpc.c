@@ -107,6 +107,8 @@ static void on_fail(void *ctx, const char *why)
 
 static const struct rpc_calls calls = { on_up, on_frame, on_down, on_fail };
 
+static const uint8_t *other_key; /* of the side that is started next */
+
 static void start(struct side *s, enum rpc_role role, const char *node, const uint8_t *k,
                   size_t max_out)
 {
@@ -114,6 +116,7 @@ static void start(struct side *s, enum rpc_role role, const char *node, const ui
                           .node = node,
                           .incarnation = 7,
                           .link_key = k,
+                          .other_link_key = other_key,
                           .heartbeat_ms = BEAT_MS,
                           .max_output_bytes = max_out,
                           .seed = 1 };
@@ -192,6 +195,39 @@ Test(rpc, wrong_key_is_refused_by_both)
     TURN_UNTIL(cli.fails > 0 && rpc_counts(srv.rpc)->refused > 0);
     cr_expect_eq(srv.ups + cli.ups, 0u);
     cr_expect_str_eq(cli.why, "it does not know the link key");
+}
+
+/* While the secret is changed everybody has old (a), old and new (ab), new and old (ba),
+ * or new (b) alone; one step at a time, so that these meet: */
+static void meets(const uint8_t *server, const uint8_t *server_other,
+                  const uint8_t *client, const uint8_t *client_other, bool well)
+{
+    setup();
+    other_key = server_other;
+    start(&srv, RPC_MANAGER, "mng-1", server, 0);
+    cr_assert_eq(rpc_listen(srv.rpc, "127.0.0.1:0", 1u << RPC_ROUTER, &calls, &srv, NULL), 0);
+    other_key = client_other;
+    dial(RPC_ROUTER, "router-1", client);
+    TURN_UNTIL(cli.fails > 0 || (cli.ups > 0 && srv.ups > 0));
+    cr_expect_eq(cli.ups == 1 && srv.ups == 1, well);
+    teardown();
+    memset(&cli, 0, sizeof(cli));
+    memset(&srv, 0, sizeof(srv));
+}
+
+Test(rpc_rotation, neighbours_in_time_understand_each_other)
+{
+    static const uint8_t a[32] = { 1 }, b[32] = { 2 };
+
+    meets(a, NULL, a, b, true);
+    meets(a, b, a, NULL, true);
+    meets(a, b, b, a, true);
+    meets(b, a, a, b, true);
+    meets(b, a, b, NULL, true);
+    meets(b, NULL, b, a, true);
+    meets(a, b, a, b, true);
+    meets(a, NULL, b, NULL, false);
+    meets(b, a, a, NULL, false); /* a step was left out: it proves itself with b */
 }
 
 Test(rpc, role_that_is_not_allowed)

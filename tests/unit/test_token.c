@@ -133,6 +133,30 @@ Test(token, errors_say_malformed_or_forged)
     cr_expect_eq(token_read(&back, &k, text, TOKEN_TEXT_LEN), SQ_EINVAL);
 }
 
+Test(token, what_the_other_key_wrote_is_ours_too)
+{
+    struct token_key was = key_00_0f(), next = was, both;
+    struct token t = { .seg = 1, .number = 2 }, back;
+    char old[TOKEN_TEXT_LEN], young[TOKEN_TEXT_LEN];
+
+    next.mac[0] ^= 1;
+    both = next;
+    both.has_other = true;
+    memcpy(both.other_mac, was.mac, sizeof(was.mac));
+    token_write(&t, &was, old);
+    token_write(&t, &both, young);
+    cr_expect_eq(token_read(&back, &both, old, TOKEN_TEXT_LEN), 0);
+    cr_expect_eq(back.number, 2);
+    cr_expect_eq(token_read(&back, &both, young, TOKEN_TEXT_LEN), 0);
+    cr_expect_eq(token_read(&back, &next, young, TOKEN_TEXT_LEN), 0, "the first one writes");
+    cr_expect_eq(token_read(&back, &next, old, TOKEN_TEXT_LEN), SQ_EAUTH);
+    both.has_other = false;
+    cr_expect_eq(token_read(&back, &both, old, TOKEN_TEXT_LEN), SQ_EAUTH);
+    both.has_other = true;
+    both.other_mac[3] ^= 1;
+    cr_expect_eq(token_read(&back, &both, old, TOKEN_TEXT_LEN), SQ_EAUTH);
+}
+
 Test(token, subject_hash_depends_on_everything)
 {
     struct token_key k = key_00_0f(), other = k;

@@ -40,6 +40,7 @@ struct admin {
     bool (*healthy)(void *ctx, struct buf *why);
     void *ctx;
     struct list penalties; /* late answers */
+    struct list held;      /* answers that their handlers keep back */
     char addr[NET_TEXT_MAX];
 };
 
@@ -49,6 +50,19 @@ struct penalty {
     struct evhttp_request *req; /* evhttp's; complete but for sending */
     struct ev_timer *timer;
     int status;
+};
+
+struct admin_asked { /* a request whose handler runs */
+    struct admin *admin;
+    struct evhttp_request *req;
+    struct admin_held *held; /* NULL: is answered now */
+};
+
+struct admin_held {
+    struct list_node node; /* admin.held */
+    struct admin *admin;   /* ref */
+    struct evhttp_request *req; /* evhttp's; if its client is gone, only to be freed */
+    struct admin_ans ans;
 };
 
 /* ---- who asks ---- */
@@ -91,6 +105,8 @@ static void add_headers(struct evhttp_request *req, const struct admin_ans *ans,
         add(req, "ETag", ans->etag);
     if (ans->allow != NULL)
         add(req, "Allow", ans->allow);
+    if (ans->location != NULL)
+        add(req, "Location", ans->location);
     if (ans->status == 401)
         add(req, "WWW-Authenticate", "Bearer");
     if (ans->status == 429 || ans->status == 503)
@@ -155,6 +171,50 @@ static void reply(struct admin *a, struct evhttp_request *req, struct admin_ans 
     if (ans->status == 401 && delay(a, req, ans->status))
         return;
     evhttp_send_reply(req, ans->status, http_reason(ans->status), NULL);
+}
+
+/* ---- answers that come later ---- */
+
+struct admin_held *admin_hold(struct admin_ans *a)
+{
+    struct admin_held *h = calloc(1, sizeof(*h));
+
+    if (h == NULL)
+        return NULL;
+    h->admin = a->asked->admin;
+    h->req = a->asked->req;
+    a->asked->held = h;
+    list_push_back(&h->admin->held, &h->node);
+    return h;
+}
+
+/* The handler has filled *ans: it is the held one's from now on. */
+static void held_take(struct admin_held *h, const struct admin_ans *ans)
+{
+    h->ans = *ans;
+    h->ans.asked = NULL;
+    if (ans->etag == ans->etag_buf)
+        h->ans.etag = h->ans.etag_buf;
+    if (ans->location == ans->location_buf)
+        h->ans.location = h->ans.location_buf;
+}
+
+struct admin_ans *admin_held_ans(struct admin_held *h)
+{
+    return &h->ans;
+}
+
+static void held_free(struct admin_held *h)
+{
+    list_remove(&h->admin->held, &h->node);
+    buf_fini(&h->ans.body);
+    free(h);
+}
+
+void admin_send(struct admin_held *h)
+{
+    reply(h->admin, h->req, &h->ans);
+    held_free(h);
 }
 
 /* ---- requests ---- */
@@ -243,7 +303,8 @@ static void on_request(struct evhttp_request *req, void *arg)
     const char *raw = uri != NULL ? evhttp_uri_get_path(uri) : NULL;
     const char *query = uri != NULL ? evhttp_uri_get_query(uri) : NULL;
     struct evbuffer *in = evhttp_request_get_input_buffer(req);
-    struct admin_ans ans = { .status = 404 };
+    struct admin_asked asked = { .admin = a, .req = req };
+    struct admin_ans ans = { .status = 404, .asked = &asked };
     char path[PATH_BYTES];
     struct admin_req q = { .method = method_name(req),
                            .path = path,
@@ -265,6 +326,10 @@ static void on_request(struct evhttp_request *req, void *arg)
         route(a, &q, &ans);
     log_debug("request id=%s method=%s path=%s status=%d", ans.request_id, q.method,
               raw != NULL ? log_q(raw, strlen(raw)) : "?", ans.status);
+    if (asked.held != NULL) {
+        held_take(asked.held, &ans);
+        return;
+    }
     reply(a, req, &ans);
     buf_fini(&ans.body);
 }
@@ -322,6 +387,7 @@ int admin_new(struct admin **out, struct ev *ev, const struct admin_opts *o,
     a->ctx = o->ctx;
     a->guarded = o->bearer != NULL;
     list_init(&a->penalties);
+    list_init(&a->held);
     if (a->guarded)
         hash(a->bearer, o->bearer);
     rc = open_http(a, o->addr, e);
@@ -339,6 +405,8 @@ void admin_free(struct admin *a)
         return;
     list_each(&a->penalties, it)
         penalty_free(container_of(it, struct penalty, node));
+    list_each(&a->held, it)
+        held_free(container_of(it, struct admin_held, node));
     if (a->http != NULL)
         evhttp_free(a->http); /* also the requests whose answers are late */
     sodium_memzero(a->bearer, sizeof(a->bearer));

@@ -25,8 +25,11 @@ struct admin_ans {
     const char *etag;         /* static or in etag_buf; NULL = none */
     char etag_buf[40];
     const char *allow;   /* with 405 */
+    const char *location; /* with 307; static, or in location_buf */
+    char location_buf[400];
     struct buf body;     /* owned by the caller of the handler */
     char request_id[20]; /* set before the handler is called; for admin_problem */
+    struct admin_asked *asked; /* admin.c's own */
 };
 
 /* HEAD comes as GET; the body is dropped. Security headers are added to every answer (CSP
@@ -55,6 +58,13 @@ const char *admin_addr(const struct admin *a); /* "host:port" actually bound */
 /* problem+json: {"title","status","code","detail","request_id"}; replaces the body */
 void admin_problem(struct admin_ans *a, int status, const char *code, const char *fmt,
                    ...) SQ_PRINTF(4, 5);
+/* A handler that cannot answer yet keeps the answer back, and fills *a all the same: it is
+ * sent by admin_send(), as admin_held_ans() is then. NULL: no memory. */
+struct admin_held;
+struct admin_held *admin_hold(struct admin_ans *a);
+struct admin_ans *admin_held_ans(struct admin_held *h);
+void admin_send(struct admin_held *h); /* frees h */
+
 /* Value of ?name= decoded into out; false if absent or too long. */
 bool admin_query(const char *query, const char *name, char *out, size_t cap);
 

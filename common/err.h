@@ -24,7 +24,8 @@
     X(SQ_ECLOSED, -14, "closed")                                                         \
     X(SQ_ETIMEOUT, -15, "timed out")                                                     \
     X(SQ_ECONFLICT, -16, "conflict")                                                     \
-    X(SQ_ENOTEMPTY, -17, "not empty")
+    X(SQ_ENOTEMPTY, -17, "not empty")                                                    \
+    X(SQ_ENOTLEADER, -18, "not the leader")
 
 enum sq_err {
 #define X(code, value, text) code = value,

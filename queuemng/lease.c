@@ -24,10 +24,12 @@ bool lease_leads(const struct lease *l, msec_t now_ms)
 static void act(struct lease_out *out, enum lease_do what, const struct lease *l,
                 const char *why)
 {
-    out->act[out->n++] = (struct lease_act){ .what = what,
-                                             .serial = l->serial,
-                                             .epoch = what == LEASE_TAKE ? l->floor : l->epoch,
-                                             .why = why };
+    out->act[out->n++] = (struct lease_act){
+        .what = what,
+        .serial = l->serial,
+        .epoch = what == LEASE_TAKE ? l->floor : l->epoch,
+        .why = why,
+    };
 }
 
 /* Up to a tenth of a lease, so that standbys do not ask in step. */
@@ -36,7 +38,8 @@ static msec_t jitter(struct lease *l)
     return (msec_t)rng_below(&l->rng, l->ttl_ms / 10 + 1);
 }
 
-static void step_down(struct lease *l, msec_t now_ms, const char *why, struct lease_out *out)
+static void step_down(struct lease *l, msec_t now_ms, const char *why,
+                      struct lease_out *out)
 {
     if (l->state != LEASE_LEADING)
         return;
@@ -77,6 +80,7 @@ static void on_held(struct lease *l, const struct lease_in *in, struct lease_out
 {
     msec_t third = l->ttl_ms / 3, left = in->left_ms > 0 ? in->left_ms : 0;
 
+    l->floor = u64_max(l->floor, in->epoch);
     step_down(l, in->now_ms, "another manager holds the lease", out);
     l->next_ms = in->now_ms + (left < third ? left : third) + jitter(l);
 }
@@ -90,7 +94,7 @@ static void on_outranked(struct lease *l, const struct lease_in *in, struct leas
         return;
     step_down(l, in->now_ms, "nodes have seen another manager", out);
     l->next_ms = in->now_ms + l->patience_ms + jitter(l);
-    l->patience_ms = l->patience_ms * 2 < PATIENCE_MAX_MS ? l->patience_ms * 2 : PATIENCE_MAX_MS;
+    l->patience_ms = ms_min(l->patience_ms * 2, PATIENCE_MAX_MS);
 }
 
 static void on_answer(struct lease *l, const struct lease_in *in, struct lease_out *out)

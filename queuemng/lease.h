@@ -38,7 +38,7 @@ struct lease_in {
     enum lease_kind kind;
     msec_t now_ms;
     uint64_t serial;  /* of the request that is answered */
-    uint64_t epoch;   /* GRANTED, OUTRANKED */
+    uint64_t epoch;   /* GRANTED, HELD (the highest given so far), OUTRANKED */
     msec_t left_ms;   /* HELD */
 };
 

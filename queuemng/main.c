@@ -7,13 +7,15 @@
 #include "common/prog.h"
 #include "queuemng/mng_service.h"
 
-#define LOG_MODULE "queuemng"
+#define LOG_MODULE    "queuemng"
+#define LAST_WORDS_MS 100 /* for giving the lease back */
 
 struct program {
     struct prog prog;
     struct mng_cfg cfg;
     struct ev *ev;
     struct mng_service *service;
+    struct ev_timer *end;
 };
 
 static void on_hup(void *arg)
@@ -31,12 +33,20 @@ static void on_hup(void *arg)
     log_info("event=reloaded");
 }
 
+static void on_end(void *arg)
+{
+    ev_stop(((struct program *)arg)->ev);
+}
+
 static void on_term(void *arg)
 {
     struct program *p = arg;
 
     log_info("event=stopping");
-    ev_stop(p->ev);
+    if (mng_service_stop(p->service))
+        ev_timer_at(p->end, ev_now(p->ev) + LAST_WORDS_MS);
+    else
+        ev_stop(p->ev);
 }
 
 static int start(struct program *p, struct err *e)
@@ -50,12 +60,14 @@ static int start(struct program *p, struct err *e)
         rc = log_open(p->cfg.log_file[0] != 0 ? p->cfg.log_file : NULL, e);
     if (rc == 0)
         rc = ev_new(&p->ev, e);
+    if (rc == 0 && (p->end = ev_timer_new(p->ev, on_end, p)) == NULL)
+        rc = err_set(e, SQ_ENOMEM, "out of memory");
+    if (rc == 0)
+        rc = mng_service_new(&p->service, p->ev, &p->cfg, e);
     if (rc == 0)
         rc = ev_signal(p->ev, SIGTERM, on_term, p);
     if (rc == 0)
         rc = ev_signal(p->ev, SIGINT, on_term, p);
-    if (rc == 0)
-        rc = mng_service_new(&p->service, p->ev, &p->cfg, e);
     if (rc == 0)
         rc = ev_signal(p->ev, SIGHUP, on_hup, p);
     return rc;
@@ -85,6 +97,8 @@ int main(int argc, char **argv)
         log_info("event=stopped");
     }
     mng_service_free(p.service);
+    if (p.end != NULL)
+        ev_timer_free(p.end);
     if (p.ev != NULL)
         ev_free(p.ev);
     cfg_clear(&p.cfg, mng_keys);

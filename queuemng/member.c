@@ -115,10 +115,12 @@ void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
 {
     struct msg_node_ok *ok;
 
-    if (g->epoch_seen > m->epoch)
+    if (g->epoch_seen > m->epoch) {
+        m->outranked = u64_max(m->outranked, g->epoch_seen);
         log_error("event=fenced node=%s seen=%llu epoch=%llu "
                   "note=\"another manager commands this node\"",
                   n->name, (unsigned long long)g->epoch_seen, (unsigned long long)m->epoch);
+    }
     if (strcmp(n->addr, g->addr) != 0 || memcmp(n->pass_key, g->pass_key, 32) != 0 ||
         n->other_keys.n != g->other_keys.n ||
         memcmp(n->other_keys.key, g->other_keys.key, g->other_keys.n * 32) != 0)

@@ -71,6 +71,11 @@ void mng_free(struct mng *m)
     free(m);
 }
 
+uint64_t mng_outranked(const struct mng *m)
+{
+    return m->outranked;
+}
+
 void mng_out_init(struct mng_out *o)
 {
     memset(o, 0, sizeof(*o));
@@ -371,7 +376,9 @@ static void node_msg(struct mng *m, struct mnode *n, const struct msg *g)
         log_warn("event=refused node=%s code=%d about=%s text=%s", n->name, g->error.code,
                  msg_name((enum msg_type)g->error.about),
                  log_q(g->error.text, strnlen(g->error.text, 200)));
-        if (g->error.about == MSG_SEG_OPEN && g->error.code != SQ_ESTALE)
+        if (g->error.code == SQ_ESTALE)
+            m->outranked = u64_max(m->outranked, m->epoch);
+        else if (g->error.about == MSG_SEG_OPEN)
             on_open_refused(m, n);
         break;
     default:

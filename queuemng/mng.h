@@ -44,6 +44,11 @@ void mng_out_reset(struct mng_out *o);
 /* Stored pairs, in any order, then mng_start() once: takes the next epoch. */
 SQ_CHECK int mng_load(struct mng *m, const char *key, const char *val, struct err *e);
 void mng_start(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out);
+/* Before mng_start(): the epoch was given with the lease, in place of the next one. */
+void mng_set_epoch(struct mng *m, uint64_t epoch);
+/* 0, or: nodes obey this epoch, or (if it is ours) another manager under it. A leader that
+ * finds itself here has to take a higher one. */
+uint64_t mng_outranked(const struct mng *m);
 
 /* Peers are numbered by the shell. */
 void mng_peer_up(struct mng *m, msec_t now_ms, peer_no p, int role, const char *node,

@@ -1,6 +1,7 @@
 /* mng_admin.c: the admin API's paths, and what its answers have in common. */
 #include "queuemng/mng_admin.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,11 +60,68 @@ void admin_not_allowed(struct admin_ans *a, const char *allow)
 
 void admin_kept(struct admin_call *c)
 {
-    if (mng_service_flush(c->s))
+    uint64_t need;
+
+    switch (mng_service_flush(c->s, &need)) {
+    case MNG_KEPT:
+        break;
+    case MNG_KEPT_LATER:
+        mng_hold(c->s, c->a, need);
+        break;
+    case MNG_NOT_KEPT:
+        c->a->etag = NULL;
+        admin_problem(c->a, 503, "queue_unavailable",
+                      "the store cannot be written: the change may be lost at a restart");
+        break;
+    }
+}
+
+/* ---- several managers ------------------------------------------------------------ */
+
+/* What this one is; each answers for itself. */
+static void manager(struct admin_call *c)
+{
+    const struct mng_service *s = c->s;
+    struct mng_lead_view v = { .leads = s->leads, .lease_age_ms = -1, .leader = "",
+                               .leader_admin = "" };
+    struct mng_counts n;
+    char self[80];
+
+    if (s->lead != NULL)
+        mng_lead_look(s->lead, &v);
+    mng_count(s->mng, &n);
+    snprintf(self, sizeof(self), "http://%s", v.leader_admin);
+    admin_json(c->a, 200,
+               json_pack("{s:s,s:s,s:I,s:s,s:o,s:o,s:o}", "node", s->cfg->node, "role",
+                         s->leads ? "leader" : "standby", "epoch",
+                         (json_int_t)(s->lead != NULL ? v.epoch : n.epoch), "store",
+                         s->lead != NULL ? "redis" : "file", "store_reachable",
+                         json_boolean(s->lead != NULL ? v.reachable : s->store_ok),
+                         "lease_age_ms",
+                         v.lease_age_ms >= 0 ? json_integer(v.lease_age_ms) : json_null(),
+                         "leader",
+                         v.leader_admin[0] == 0 ? json_null()
+                                                : json_pack("{s:s,s:s}", "node", v.leader,
+                                                            "admin", self)));
+}
+
+/* Sent on to the leader: a question by 307, an order by 409 with its address: whoever
+ * gives it decides where. */
+static void elsewhere(struct admin_call *c)
+{
+    struct mng_lead_view v;
+    bool get = strcmp(c->q->method, "GET") == 0;
+
+    mng_lead_look(c->s->lead, &v);
+    if (v.leader_admin[0] == 0) {
+        admin_problem(c->a, 503, "not_leader", "no manager leads at present");
         return;
-    c->a->etag = NULL;
-    admin_problem(c->a, 503, "queue_unavailable",
-                  "the store cannot be written: the change may be lost at a restart");
+    }
+    admin_problem(c->a, get ? 307 : 409, "not_leader", "http://%s leads (%s)",
+                  v.leader_admin, v.leader);
+    snprintf(c->a->location_buf, sizeof(c->a->location_buf), "http://%s%s%s%s",
+             v.leader_admin, c->q->path, c->q->query[0] != 0 ? "?" : "", c->q->query);
+    c->a->location = c->a->location_buf;
 }
 
 /* ---- nodes ----------------------------------------------------------------------- */
@@ -123,7 +181,11 @@ static void route(struct admin_call *c, const char *path)
 {
     const char *verb = NULL;
 
-    if (strcmp(path, "cluster") == 0) {
+    if (strcmp(path, "manager") == 0) {
+        get_only(c, manager);
+    } else if (!c->s->leads) {
+        elsewhere(c);
+    } else if (strcmp(path, "cluster") == 0) {
         get_only(c, admin_cluster);
     } else if (strcmp(path, "targets") == 0) {
         get_only(c, admin_targets);

@@ -2,6 +2,7 @@
 #include "queuemng/mng_cfg.h"
 
 #include "common/cfg_common.h"
+#include "common/net.h"
 
 #include <string.h>
 
@@ -49,13 +50,37 @@ const struct cfg_key mng_keys[] = {
       .help = "for routers and segment nodes" },
     { K(admin, admin), .type = CFG_ADDR, .def = "127.0.0.1:7071",
       .help = "admin API, /metrics, /healthz" },
+    { K(advertise, advertise), .type = CFG_STR, .def = "", .max = 63,
+      .help = "host:port told to peers who reach a standby; \"\" = listen" },
+    { K(advertise_admin, advertise_admin), .type = CFG_STR, .def = "", .max = 63,
+      .help = "host:port told to operators who reach a standby; \"\" = admin" },
     CFG_SECRET_KEY(struct mng_cfg),
     { K(admin_token_file, admin_token_file), .type = CFG_STR, .def = "admin.token", .min = 1,
       .max = 4000, .help = "what operators send as bearer token" },
     { K(create_keys, create_keys), .type = CFG_BOOL, .def = "false",
       .help = "make these files if they are missing" },
     { K(data_dir, data_dir), .type = CFG_STR, .def = "data", .min = 1, .max = 400,
-      .help = "folder of what must not be forgotten; for one manager alone" },
+      .help = "folder of what must not be forgotten; for one manager, without redis" },
+    { K(redis, redis), .type = CFG_STRS, .def = "", .min = 0, .max = 16,
+      .help = "host:port or /socket, tried in turn: any number of managers, one leads" },
+    { K(redis_sentinels, redis_sentinels), .type = CFG_STRS, .def = "", .min = 0, .max = 16,
+      .help = "host:port: they are asked for the master, in place of redis" },
+    { K(redis_master_name, redis_master_name), .type = CFG_STR, .def = "mymaster", .min = 1,
+      .max = 64, .help = "its name at the sentinels" },
+    { K(redis_user, redis_user), .type = CFG_STR, .def = "", .max = 100,
+      .help = "\"\" = the default user" },
+    { K(redis_password_file, redis_password_file), .type = CFG_STR, .def = "", .max = 4000,
+      .help = "holds the password, readable by its owner only; \"\" = none" },
+    { K(redis_db, redis_db), .type = CFG_INT, .def = "0", .min = 0, .max = 1000,
+      .help = "number of the database" },
+    { K(redis_prefix, redis_prefix), .type = CFG_NAME, .def = "segq",
+      .help = "of the keys there; one for each cluster" },
+    { K(redis_timeout, redis_timeout_ms), .type = CFG_MS, .def = "500ms", .min = 10,
+      .max = 20000, .help = "to connect, and for an answer; at most a third of lease" },
+    { K(redis_wait_replicas, redis_wait_replicas), .type = CFG_INT, .def = "0", .min = 0,
+      .max = 10, .help = "that must have what is kept before anybody is told" },
+    { K(lease, lease_ms), .type = CFG_MS, .def = "2s", .min = 300, .max = 60000,
+      .help = "a leader that dies is followed by a standby after so long" },
     { K(issuer, issuer), .type = CFG_STR, .def = "segq", .min = 1, .max = 100,
       .help = "\"iss\" of the passes" },
     { K(tick, tick_ms), .type = CFG_MS, .def = "100ms", .min = 10, .max = 1000,
@@ -124,11 +149,51 @@ static int limits_check(const struct mng_cfg *c, const struct queue_def *q, stru
     return 0;
 }
 
+static int addr_check(const char *what, const char *addr, bool path_ok, struct err *e)
+{
+    char host[256];
+    uint16_t port;
+
+    if (path_ok && addr[0] == '/')
+        return 0;
+    if (net_split(addr, host, sizeof(host), &port, e) < 0)
+        return err_wrap(e, "%s", what);
+    if (host[0] == 0 || strcmp(host, "*") == 0 || port == 0)
+        return err_set(e, SQ_EINVAL, "%s: %s: an address to dial is wanted, host:port", what,
+                       addr);
+    return 0;
+}
+
+static int redis_check(const struct mng_cfg *c, struct err *e)
+{
+    char *const *addr = c->redis.v, *const *sentinel = c->redis_sentinels.v;
+    int rc = 0;
+
+    if (c->redis.n != 0 && c->redis_sentinels.n != 0)
+        return err_set(e, SQ_EINVAL, "redis or redis_sentinels, not both");
+    for (size_t i = 0; rc == 0 && i < c->redis.n; i++)
+        rc = addr_check("redis", addr[i], true, e);
+    for (size_t i = 0; rc == 0 && i < c->redis_sentinels.n; i++)
+        rc = addr_check("redis_sentinels", sentinel[i], false, e);
+    if (rc == 0 && c->advertise[0] != 0)
+        rc = addr_check("advertise", c->advertise, false, e);
+    if (rc == 0 && c->advertise_admin[0] != 0)
+        rc = addr_check("advertise_admin", c->advertise_admin, false, e);
+    if (rc == 0 && c->redis_timeout_ms > c->lease_ms / 3)
+        rc = err_set(e, SQ_EINVAL, "redis_timeout: more than a third of lease");
+    if (rc == 0 && c->redis_user[0] != 0 && c->redis_password_file[0] == 0)
+        rc = err_set(e, SQ_EINVAL, "redis_user: redis_password_file is missing");
+    return rc;
+}
+
 int mng_cfg_check(const void *cfg, struct err *e)
 {
     const struct mng_cfg *c = cfg;
     const struct queue_def *q = c->queues.v;
-    int rc = metrics_check(c, e);
+    int rc = redis_check(c, e);
+
+    if (rc == 0)
+        rc = metrics_check(c, e);
 
     for (size_t i = 0; rc == 0 && i < c->queues.n; i++) {
         rc = queue_def_check(&q[i], e);

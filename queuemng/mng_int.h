@@ -168,6 +168,8 @@ struct mng {
     msec_t now_ms;
     int64_t wall_ms;
     struct rng rng;
+    uint64_t given_epoch; /* of the term to come; 0 = the one after the stored one */
+    uint64_t outranked;
     uint64_t epoch, next_seg, seg_reserved, next_move, pop_counter;
     queue_id next_queue;
     node_no next_node;

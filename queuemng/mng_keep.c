@@ -316,12 +316,17 @@ int mng_load(struct mng *m, const char *key, const char *val, struct err *e)
     return rc;
 }
 
+void mng_set_epoch(struct mng *m, uint64_t epoch)
+{
+    m->given_epoch = epoch;
+}
+
 /* A new term: a higher epoch, and map versions above all earlier ones. */
 void mng_start(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out)
 {
     mng_begin(m, now_ms, out);
     m->wall_ms = wall_ms;
-    m->epoch++;
+    m->epoch = m->given_epoch != 0 ? m->given_epoch : m->epoch + 1;
     m->started = true;
     m->put_meta = true;
     m->seg_reserved = m->next_seg + MNG_SEG_IDS;

@@ -112,17 +112,56 @@ static void metric_ok(void *ctx, const void *view)
     metrics_u64(ctx, "segq_monitor_ok", labels, v->ok);
 }
 
-static void store_page(struct buf *b, const struct mng_store *s)
+static void one(struct buf *b, const char *name, enum metric_kind kind, const char *help,
+                uint64_t v)
 {
-    struct mng_store_counts c;
+    metrics_head(b, name, kind, help);
+    metrics_u64(b, name, NULL, v);
+}
 
-    mng_store_count(s, &c);
-    metrics_head(b, "segq_store_bytes", METRIC_GAUGE, "Size of the store's file");
-    metrics_u64(b, "segq_store_bytes", NULL, c.file_bytes);
-    metrics_head(b, "segq_store_syncs_total", METRIC_COUNTER, "Times it was synced");
-    metrics_u64(b, "segq_store_syncs_total", NULL, c.syncs);
-    metrics_head(b, "segq_store_compactions_total", METRIC_COUNTER, "Times it was rewritten");
-    metrics_u64(b, "segq_store_compactions_total", NULL, c.compactions);
+static void store_page(struct buf *b, const struct store *s)
+{
+    struct store_counts c;
+
+    store_count(s, &c);
+    one(b, "segq_store_keys", METRIC_GAUGE, "Records that are kept", c.keys);
+    one(b, "segq_store_bytes", METRIC_GAUGE, "Size of what is kept", c.bytes);
+    one(b, "segq_store_syncs_total", METRIC_COUNTER, "Times it was synced", c.syncs);
+    one(b, "segq_store_compactions_total", METRIC_COUNTER, "Times it was rewritten",
+        c.compactions);
+    one(b, "segq_store_failures_total", METRIC_COUNTER, "Writes that failed", c.failures);
+}
+
+static void redis_page(struct buf *b, const struct mng_lead_view *v)
+{
+    metrics_head(b, "segq_redis_errors_total", METRIC_COUNTER, "Faults of Redis, by kind");
+    for (unsigned i = REDIS_NONE + 1; i < REDIS_NFAULTS; i++) {
+        const char *labels[] = { "kind", redis_fault_name((enum redis_fault)i), NULL };
+
+        metrics_u64(b, "segq_redis_errors_total", labels, v->faults->fault[i]);
+    }
+    one(b, "segq_redis_up", METRIC_GAUGE, "Is the link to Redis up", v->reachable);
+    one(b, "segq_redis_connects_total", METRIC_COUNTER, "Times it came up",
+        v->faults->connects);
+    one(b, "segq_redis_commands_total", METRIC_COUNTER, "Commands sent", v->faults->commands);
+    metrics_histo(b, "segq_store_write_seconds", "From sending a write to its answer",
+                  v->latency);
+}
+
+static void lead_page(struct buf *b, const struct mng_service *s)
+{
+    struct mng_lead_view v = { 0 };
+
+    if (s->lead != NULL)
+        mng_lead_look(s->lead, &v);
+    one(b, "segq_manager_leader", METRIC_GAUGE, "Does this manager lead", s->leads);
+    one(b, "segq_manager_terms_total", METRIC_COUNTER, "Terms of leading begun", v.terms);
+    one(b, "segq_manager_lease_renewals_total", METRIC_COUNTER, "Renewals of the lease",
+        v.renewals);
+    one(b, "segq_manager_lease_failures_total", METRIC_COUNTER,
+        "Times it was asked for in vain: no answer", v.failures);
+    if (s->lead != NULL)
+        redis_page(b, &v);
 }
 
 void mng_metrics(void *ctx, struct buf *b)
@@ -150,15 +189,22 @@ void mng_metrics(void *ctx, struct buf *b)
     mng_each_metric(s->mng, ev_now(s->ev), metric_value, b);
     metrics_head(b, "segq_monitor_ok", METRIC_GAUGE, "Is there a usable reading");
     mng_each_metric(s->mng, ev_now(s->ev), metric_ok, b);
-    store_page(b, s->store);
+    if (s->store != NULL)
+        store_page(b, s->store);
+    lead_page(b, s);
     metrics_process(b, "queuemng");
 }
 
 bool mng_healthy(void *ctx, struct buf *why)
 {
     const struct mng_service *s = ctx;
+    struct mng_lead_view v = { .reachable = true };
 
-    if (!s->store_ok)
+    if (s->lead != NULL)
+        mng_lead_look(s->lead, &v);
+    if (!v.reachable)
+        buf_str(why, "Redis cannot be reached");
+    else if (!s->store_ok)
         buf_str(why, "the store cannot be written");
-    return s->store_ok;
+    return v.reachable && s->store_ok;
 }

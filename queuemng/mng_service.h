@@ -5,25 +5,35 @@
  *   admin API --------------------------------> mng_queue_put() ... -> acts
  *   monitor ----------------------------------> mng_reading()
  *
- * The acts of a turn are gathered. At its end: all puts into the store, one sync, then
- * all sends in order: so nothing is said that a restarted manager would not know. If the
- * sync fails, nothing is sent and the links of those who wait for it are closed: they
- * come back, and are told when the store works again. */
+ * The acts of a turn are gathered. At its end: all puts into the store, one sync; when
+ * they are kept, all sends in order: so nothing is said that a restarted manager, or the
+ * next leader, would not know. If the file cannot be written, nothing is sent and the
+ * links of those who wait for it are closed: they come back, and are told when the store
+ * works again. If Redis does not answer, what waits for it goes with the lease.
+ *
+ * Files: mng_service.c (start, peers, time, end), mng_acts.c (storing and sending),
+ * mng_term.c (beginning and ending to lead), mng_lead.c (the lease). */
 #ifndef SEGQ_MNG_SERVICE_H
 #define SEGQ_MNG_SERVICE_H
 
 #include "common/admin.h"
 #include "common/arena.h"
 #include "common/keys.h"
+#include "common/list.h"
 #include "common/map.h"
 #include "common/rpc.h"
 #include "queuemng/mng.h"
 #include "queuemng/mng_cfg.h"
-#include "queuemng/mng_store.h"
+#include "queuemng/mng_lead.h"
 #include "queuemng/monitor.h"
 
 struct mng_shell_counts { /* ever */
     uint64_t messages, undecodable, store_failures, steps;
+};
+
+struct mng_step { /* of the core: what it wants stored and sent */
+    struct mng_out *out; /* owned */
+    uint64_t need;       /* not before store_done() has reached it */
 };
 
 struct mng_service {
@@ -31,7 +41,9 @@ struct mng_service {
     struct ev *ev;             /* ref */
     struct rpc *rpc;
     struct admin *admin;
-    struct mng_store *store;
+    struct mng_lead *lead; /* NULL: without Redis, this one leads */
+    struct store *store;   /* the lead's, or owned */
+    bool leads;            /* mng is that of a term; else an empty one */
     struct mng *mng;
     struct monitor *monitor;
     struct ev_timer *tick;
@@ -41,8 +53,10 @@ struct mng_service {
     struct map peers;     /* peer_no -> struct rpc_chan (ref) */
     peer_no last_peer;
     struct arena arena;   /* of the frame being decoded */
-    struct mng_out **out; /* steps of this turn, in order; the rest are spares; owned */
+    struct mng_step *out; /* in order; the rest are spares; owned */
     size_t n_out, cap_out;
+    size_t n_stored;      /* the first ones are with the store already, and wait for it */
+    struct list held;     /* answers of the admin API that wait for the store; owned */
     bool store_ok;
     struct map yaml;      /* hash of a queue's name -> text applied from the YAML (owned) */
     struct mng_shell_counts counts;
@@ -56,15 +70,33 @@ void mng_service_reload(struct mng_service *s);
 
 /* For one step of the core: give it to mng_...(), nothing else to do. Never NULL. */
 struct mng_out *mng_service_step(struct mng_service *s);
-/* Stores and sends what the steps so far want; false: it could not be stored. Done by
- * itself at the end of a turn; earlier by those who answer "it is kept". */
-bool mng_service_flush(struct mng_service *s);
+/* Stores what the steps so far want, and sends it when it is kept. Done by itself at the
+ * end of a turn; earlier by those who answer "it is kept". LATER: when store_done() has
+ * reached *need. */
+enum mng_kept { MNG_KEPT, MNG_KEPT_LATER, MNG_NOT_KEPT };
+enum mng_kept mng_service_flush(struct mng_service *s, uint64_t *need);
+void mng_service_kept(struct mng_service *s); /* the store has more than before */
+void mng_service_drop(struct mng_service *s);
+/* Before the end: gives up leading, if we do. True: a short moment to say so is wanted. */
+bool mng_service_stop(struct mng_service *s);
+
+/* ---- mng_term.c */
+SQ_CHECK int mng_core_new(struct mng_service *s, struct err *e);
+SQ_CHECK int mng_term_begin(struct mng_service *s, uint64_t epoch, struct err *e);
+SQ_CHECK int mng_lead_start(struct mng_service *s, struct err *e);
+void mng_standby_answer(struct mng_service *s, struct rpc_chan *ch, const struct frame *f);
+
+/* ---- mng_held.c: answers that wait until what they say is kept. */
+void mng_hold(struct mng_service *s, struct admin_ans *a, uint64_t need);
+void mng_held_answer(struct mng_service *s); /* those that need not wait any more */
+void mng_held_end(struct mng_service *s);    /* the rest: it may or may not have happened */
 
 /* ---- mng_yaml.c: queues of the configuration. Rule: an entry is applied if its queue
  * does not exist, or if the entry differs from what was applied last. So what the admin
  * API changed is kept until the YAML entry itself changes. */
 SQ_CHECK int mng_yaml_load(struct mng_service *s, const char *key, const char *val);
 void mng_yaml_apply(struct mng_service *s);
+void mng_yaml_forget(struct mng_service *s); /* a term is over */
 void mng_yaml_free(struct mng_service *s);
 
 /* ---- for admin_opts: mng_admin.c, mng_metrics.c */

@@ -52,7 +52,7 @@ static void apply(struct mng_service *s, const struct queue_def *d, const char *
         return;
     }
     snprintf(key, sizeof(key), "yaml/%s", d->name);
-    if (mng_store_put(s->store, key, text) < 0 || remember(s, d->name, text) < 0)
+    if (store_put(s->store, key, text) < 0 || remember(s, d->name, text) < 0)
         log_error("event=no_memory what=yaml queue=%s", d->name);
     log_info("event=queue_applied queue=%s new=%d", d->name, !exists);
 }
@@ -73,6 +73,12 @@ void mng_yaml_apply(struct mng_service *s)
             apply(s, &d[i], (const char *)b.data);
     }
     buf_fini(&b);
+}
+
+void mng_yaml_forget(struct mng_service *s)
+{
+    mng_yaml_free(s);
+    map_init(&s->yaml, 0);
 }
 
 void mng_yaml_free(struct mng_service *s)

@@ -4,7 +4,7 @@
 #
 #   local.sh up|down|status --dir D --base-port P [--routers N] [--seg-nodes N]
 #            [--segments-per-node N] [--capacity N] [--release-per-s N]
-#            [--set KEY=VALUE]... [--bin DIR] [--wait S]
+#            [--set KEY=VALUE]... [--bin DIR] [--wait S] [--managers N] [--redis PORT]
 #
 # up      writes D/config, starts queuemng, routers and segment nodes under their
 #         supervisors, waits until a queue answers, writes D/cluster.json
@@ -15,11 +15,14 @@
 # --capacity N       places per segment; 50 makes hand-overs and merges happen all the time
 # --set KEY=VALUE    router.KEY, segment.KEY, queuemng.KEY go to those processes; anything
 #                    else is a key of the queue `login` (claim=5s, idle.game=3s)
+# --managers N       1 to 3 queuemng; with more than one a Redis is started for them
+# --redis PORT       also for one, and there (default P+6)
 #
 # Everything listens on 127.0.0.1:
 #   P     queuemng, internal          P+30+i  router i, admin     (up to 20 routers
 #   P+1   queuemng, admin API         P+50+i  segment i, internal  and 20 segment nodes;
-#   P+10+i  router i, public HTTP     P+70+i  segment i, admin     P+2..P+9 are free)
+#   P+10+i  router i, public HTTP     P+70+i  segment i, admin     P+7..P+9 are free)
+#   P+2, P+3  the second queuemng, P+4, P+5 the third; P+6 Redis
 # D holds config/ logs/ state/ secrets/ and cluster.json.
 set -u
 
@@ -56,22 +59,32 @@ supervisor_of() { # status file -> pid
     [ -f "$1" ] && sed -n 's/^ "pid": \([0-9]*\),*$/\1/p' "$1"
 }
 
-clusters="queuemng router segment"
+# One supervisor for each queuemng, as if each had its machine: queuemng, queuemng2 ...
+manager_names() {
+    local i
+    echo queuemng
+    for ((i = 2; i <= managers; i++)); do echo "queuemng$i"; done
+}
+clusters() { echo $(manager_names) router segment; }
 
 program_of() {
-    case $1 in queuemng) echo mng_cluster ;; router) echo rt_cluster ;; *) echo seg_cluster ;; esac
+    case $1 in queuemng*) echo mng_cluster ;; router) echo rt_cluster ;; *) echo seg_cluster ;; esac
 }
+boss_of() { echo "$(program_of "$1")$(expr "$1" : 'queuemng\([0-9]*\)')"; }
 
 # "name pid" of every process that should run
 pids() {
     local c n p rest
-    for c in $clusters; do
-        echo "$(program_of $c) $(supervisor_of "$dir/state/$c.status.json")"
-        children_of "$dir/state/$c.status.json" | while read -r n p rest; do
-            case $n in queuemng.0) n=queuemng ;; esac
-            echo "$n $p"
+    {
+        for c in $(clusters); do
+            echo "$(boss_of "$c") $(supervisor_of "$dir/state/$c.status.json")"
+            children_of "$dir/state/$c.status.json" | while read -r n p rest; do
+                case $n in queuemng*) n=${n%.0} ;; esac
+                echo "$n $p"
+            done
         done
-    done | awk 'NF == 2 && $2 > 0'
+        [ -z "$redis" ] || echo "redis $(cat "$dir/state/redis.pid" 2>/dev/null)"
+    } | awk 'NF == 2 && $2 > 0'
 }
 
 wait_gone() { # seconds pid...
@@ -118,6 +131,10 @@ admin_token_file: $(quote "$dir/secrets/admin.token")
 create_keys: true
 data_dir: $(quote "$dir/state/queuemng")
 EOT
+    if [ -n "$redis" ]; then
+        echo "redis: ['127.0.0.1:$redis']"
+        echo "redis_password_file: $(quote "$dir/secrets/redis.password")"
+    fi
     if [ -z "$rate" ]; then
         printf 'metrics:\n  - name: cpu\n    kind: proc\n    what: cpu\n    interval: 1s\n'
     fi
@@ -159,13 +176,42 @@ write_child() { # router|segment
     return 0
 }
 
+# Kept on disk after every write; --redis means that nothing else is.
+write_redis() {
+    mkdir -p -m 700 "$dir/state/redis" || exit 1
+    [ -f "$dir/secrets/redis.password" ] ||
+        (umask 077 && od -An -tx1 -N16 /dev/urandom | tr -d ' \n' >"$dir/secrets/redis.password")
+    (umask 077 && cat >"$dir/secrets/redis.conf") <<EOT
+port $redis
+bind 127.0.0.1
+dir $dir/state/redis
+pidfile $dir/state/redis.pid
+daemonize yes
+logfile $dir/logs/redis.log
+set-proc-title no
+requirepass $(cat "$dir/secrets/redis.password")
+save ""
+appendonly yes
+appendfsync always
+EOT
+}
+
+manager_addrs() {
+    local i sep=
+    for ((i = 0; i < managers; i++)); do
+        printf "%s'127.0.0.1:%d'" "$sep" $((port + 2 * i))
+        sep=', '
+    done
+}
+
 write_cluster() { # name children listen-port admin-port
+    local base=${1%%[0-9]*}
     cat <<EOT
 # written by local.sh
 name: $1
 children: $2
-program: $(quote "$bin/$1")
-config: $(quote "$dir/config/$1.yaml")
+program: $(quote "$bin/$base")
+config: $(quote "$dir/config/$base.yaml")
 listen: 127.0.0.1:$3
 port_step: 1
 admin: 127.0.0.1:$4
@@ -174,20 +220,27 @@ log_dir: $(quote "$dir/logs")
 grace: 10s
 fork: always
 EOT
-    [ "$1" = queuemng ] && echo "managers: []" || echo "managers: ['127.0.0.1:$port']"
-    set_list "$1"
+    [ "$base" = queuemng ] && echo "managers: []" || echo "managers: [$(manager_addrs)]"
+    set_list "$base"
 }
 
 write_config() {
+    local m i=0
     mkdir -p "$dir/config" "$dir/logs" "$dir/state/queuemng" || exit 1
     mkdir -p -m 700 "$dir/secrets" || exit 1
     write_queuemng >"$dir/config/queuemng.yaml"
     write_child router >"$dir/config/router.yaml"
     write_child segment >"$dir/config/segment.yaml"
-    write_cluster queuemng 1 "$port" $((port + 1)) >"$dir/config/mng_cluster.yaml"
+    [ -z "$redis" ] || write_redis
+    for m in $(manager_names); do
+        write_cluster "$m" 1 $((port + 2 * i)) $((port + 2 * i + 1)) \
+            >"$dir/config/$(boss_of "$m").yaml"
+        i=$((i + 1))
+    done
     write_cluster router "$routers" $((port + 10)) $((port + 30)) >"$dir/config/rt_cluster.yaml"
     write_cluster segment "$nodes" $((port + 50)) $((port + 70)) >"$dir/config/seg_cluster.yaml"
-    printf 'port=%s\nrouters=%s\n' "$port" "$routers" >"$dir/config/local.env"
+    printf 'port=%s\nrouters=%s\nmanagers=%s\nredis=%s\n' "$port" "$routers" "$managers" \
+        "$redis" >"$dir/config/local.env"
 }
 
 # ---- cluster.json -------------------------------------------------------------------
@@ -201,7 +254,13 @@ cluster_json() {
         printf '%s"http://127.0.0.1:%d"' "$sep" $((port + 10 + i))
         sep=', '
     done
-    printf '],\n "admin": "http://127.0.0.1:%d",\n' $((port + 1))
+    printf '],\n "admin": "http://127.0.0.1:%d",\n "admins": [' $((port + 1))
+    sep=
+    for ((i = 0; i < managers; i++)); do
+        printf '%s"http://127.0.0.1:%d"' "$sep" $((port + 1 + 2 * i))
+        sep=', '
+    done
+    printf '],\n'
     printf ' "admin_token": %s,\n' "$(json "$(cat "$dir/secrets/admin.token" 2>/dev/null)")"
     pids | awk 'BEGIN { printf " \"pids\": {" }
         { printf "%s\"%s\": %d", (NR > 1 ? ", " : ""), $1, $2 } END { print "}," }'
@@ -218,14 +277,15 @@ write_json() { # it holds the admin token: for the owner alone
 start() { # name
     local prog
     prog=$(program_of "$1")
-    setsid "$bin/$prog" -c "$dir/config/$prog.yaml" </dev/null >>"$dir/logs/$prog.log" 2>&1 &
+    setsid "$bin/$prog" -c "$dir/config/$(boss_of "$1").yaml" </dev/null \
+        >>"$dir/logs/$(boss_of "$1").log" 2>&1 &
 }
 
 http_ok() { curl -sf -o /dev/null --max-time 2 "$1" 2>/dev/null; }
 
 all_up() {
     local c want lines i
-    for c in queuemng:1 router:$routers segment:$nodes; do
+    for c in $(manager_names | sed 's/$/:1/') router:$routers segment:$nodes; do
         want=${c#*:}
         lines=$(children_of "$dir/state/${c%:*}.status.json" | awk '$3 == "up"' | wc -l)
         [ "$lines" -ge "$want" ] || return 1
@@ -240,6 +300,9 @@ up() {
     local end p n c
     [ -n "$port" ] || die "up needs --base-port P"
     [ "$routers" -le 20 ] && [ "$nodes" -le 20 ] || die "at most 20 routers and 20 nodes"
+    [ "$managers" -ge 1 ] && [ "$managers" -le 3 ] || die "one to three managers"
+    [ "$managers" -eq 1 ] || redis=${redis:-$((port + 6))}
+    [ -z "$redis" ] || command -v redis-server >/dev/null || die "redis-server is not installed"
     for p in queuemng router segment mng_cluster rt_cluster seg_cluster; do
         [ -x "$bin/$p" ] || die "$bin/$p is missing: make bins"
     done
@@ -247,7 +310,8 @@ up() {
         alive "$p" && die "$dir: $n (pid $p) is running; local.sh down --dir $dir"
     done < <(pids)
     write_config
-    for c in $clusters; do start "$c"; done
+    [ -z "$redis" ] || redis-server "$dir/secrets/redis.conf" || die "redis-server does not start"
+    for c in $(clusters); do start "$c"; done
     end=$(($(now_ms) + wait_s * 1000))
     until all_up; do
         if [ "$(now_ms)" -ge "$end" ]; then
@@ -271,7 +335,7 @@ down() {
     all=$( (pids | cut -d' ' -f2
         sed -n 's/.*"pids": {\(.*\)}.*/\1/p' "$dir/cluster.json" 2>/dev/null |
             tr ',' '\n' | sed 's/.*: *//') | sort -un)
-    bosses=$(pids | awk '$1 ~ /_cluster$/ { print $2 }')
+    bosses=$(pids | awk '$1 ~ /_cluster[0-9]*$/ { print $2 }')
     signal TERM $bosses
     wait_gone 12 $bosses || signal KILL $bosses
     signal TERM $all # children that a dead supervisor left behind
@@ -283,10 +347,10 @@ down() {
 status() {
     local c n p s r t l state
     printf '%-14s %8s %-9s %8s  %-19s %s\n' NAME PID STATE RESTARTS SINCE LISTEN
-    for c in $clusters; do
+    for c in $(clusters); do
         p=$(supervisor_of "$dir/state/$c.status.json")
         alive "${p:-0}" && state=up || state=dead
-        printf '%-14s %8s %-9s\n' "$(program_of $c)" "${p:--}" "$state"
+        printf '%-14s %8s %-9s\n' "$(boss_of "$c")" "${p:--}" "$state"
         while read -r n p s r t l; do
             [ "$p" -gt 0 ] && ! alive "$p" && s=dead
             printf '%-14s %8s %-9s %8s  %-19s %s\n' "$n" "$p" "$s" "$r" \
@@ -302,6 +366,7 @@ status() {
 verb=$1
 shift
 dir= port= routers=1 nodes=1 per_node=20000 capacity=100000 rate= wait_s=30 sets=()
+managers=1 redis=
 bin=$root/build/rel/bin
 while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || usage
@@ -315,6 +380,8 @@ while [ $# -gt 0 ]; do
     --release-per-s) rate=$2 ;;
     --set) sets+=("$2") ;;
     --bin) bin=$2 ;;
+    --managers) managers=$2 ;;
+    --redis) redis=$2 ;;
     --wait) wait_s=$2 ;;
     *) usage ;;
     esac

@@ -171,7 +171,8 @@ int seg_journal_recover(struct seg_journal *j, struct segtab *t, struct seg_now 
     rc = journal_open(&j->j, &o, &r, e);
     if (rc < 0)
         return rc;
-    segtab_replayed(t, now);
+    if (segtab_replayed(t, now) < 0)
+        return err_set(e, SQ_ENOMEM, "journal %s", j->dir);
     rc = journal_flush(j->j, e);
     segtab_count(t, &n);
     j->recovered = n.waiting + n.ready + n.active + n.returning;

@@ -100,9 +100,9 @@ size_t segtab_wanted(const struct segtab *t, struct segtab_want *v, size_t cap);
 /* ---- the journal's side (segment/jrec.h) ------------------------------------------ */
 /* Into a new table, record by record, and then the end of it: deadlines begin anew, and
  * the table may be used. 0, SQ_ENOMEM, or SQ_EPROTO: this record cannot follow those
- * before it; the table is good for segtab_free() only. */
+ * before it; then the table is good for segtab_free() only. */
 SQ_CHECK int segtab_replay(struct segtab *t, const struct jrec *r);
-void segtab_replayed(struct segtab *t, struct seg_now now);
+SQ_CHECK int segtab_replayed(struct segtab *t, struct seg_now now);
 /* The whole state as records, some segments (at least one, and about n blocks of them) per
  * call; changes in between go to the log, as always. A replay takes the records of a whole
  * snapshot first, and then what was logged since it was begun. begin: from the start, even

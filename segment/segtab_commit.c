@@ -117,12 +117,18 @@ static void end_unknown(struct segtab *t, const struct msg_move_end *m,
     if (segtab_has_absorbed(t, m->from, m->to))
         segtab_move_tell(t, m->move, m->from, m->to, MOVE_SIDE_IN, MOVE_COMMITTED, 0, "",
                          out);
-    else if (segtab_seg(t, m->to) != NULL)
-        segtab_move_tell(t, m->move, m->from, m->to, MOVE_SIDE_IN, MOVE_ABORTED, 0,
-                         "unknown move", out);
     if (segtab_seg(t, m->to) == NULL || segtab_has_absorbed(t, m->from, m->to))
         segtab_move_tell(t, m->move, m->from, m->to, MOVE_SIDE_OUT, MOVE_COMMITTED, 0, "",
                          out);
+}
+
+/* We were restarted before the commit: the target is here and has nothing, so the source,
+ * which may be here, too, must not go. */
+static bool is_copy_lost(const struct segtab *t, const struct move *in,
+                         const struct msg_move_end *m)
+{
+    return in == NULL && segtab_seg(t, m->to) != NULL &&
+           !segtab_has_absorbed(t, m->from, m->to);
 }
 
 static void move_commit(struct segtab *t, const struct msg_move_end *m,
@@ -138,6 +144,11 @@ static void move_commit(struct segtab *t, const struct msg_move_end *m,
     }
     if (in != NULL && !commit_in(t, in, out))
         return;
+    if (is_copy_lost(t, in, m)) {
+        segtab_move_tell(t, m->move, m->from, m->to, MOVE_SIDE_IN, MOVE_ABORTED, 0,
+                         "unknown move", out);
+        return;
+    }
     if (v != NULL) {
         commit_out(t, v);
         segtab_move_tell(t, m->move, m->from, m->to, MOVE_SIDE_OUT, MOVE_COMMITTED, 0, "",

@@ -137,16 +137,33 @@ static int epoch(struct segtab *t, const struct jrec_epoch *e)
     return 0;
 }
 
-/* The first one ends the snapshot itself, the second what was said while it was taken. */
-static void snap_end(struct segtab *t)
+/* A snapshot knows of tables that the changes before their MARK move about: whoever has
+ * one at the end is its home. */
+static int rehome(struct segtab *t)
 {
+    list_each (&t->segs, it) {
+        struct seg *g = container_of(it, struct seg, node);
+
+        for (uint32_t i = 0; i < g->b.relocs.n; i++)
+            if (segtab_home_set(t, g->b.relocs.v[i]->seg, HOME_RELOC, g->b.relocs.v[i]) < 0)
+                return SQ_ENOMEM;
+    }
+    return 0;
+}
+
+/* The first one ends the snapshot itself, the second what was said while it was taken. */
+static int snap_end(struct segtab *t)
+{
+    if (!t->partial)
+        return 0; /* of one that was given up */
     if (!t->snap_read) {
         t->snap_read = true;
-        return;
+        return 0;
     }
     t->partial = false;
     list_each (&t->segs, it)
         container_of(it, struct seg, node)->known = false;
+    return rehome(t);
 }
 
 /* Of a segment that is here. */
@@ -211,8 +228,7 @@ static int on_any(struct segtab *t, const struct jrec *r)
         t->partial = t->segs.n == 0;
         return t->partial ? 0 : SQ_EPROTO;
     case JREC_SNAP_END:
-        snap_end(t);
-        return 0;
+        return snap_end(t);
     case JREC_MARK:
         g = replay_seg(t, r->seg);
         if (g != NULL)
@@ -294,15 +310,17 @@ static void restart_seg(struct segtab *t, struct seg *g)
     segtab_touch(t, g);
 }
 
-void segtab_replayed(struct segtab *t, struct seg_now now)
+int segtab_replayed(struct segtab *t, struct seg_now now)
 {
+    bool unfinished = t->partial;
+
     segtab_clock(t, now);
     segtab_stage_free(t);
+    if (unfinished && snap_end(t) < 0)
+        return SQ_ENOMEM;
     t->replaying = false;
-    if (t->partial) { /* the end of the snapshot was not written down */
-        t->partial = t->snap_read = false;
+    if (unfinished) /* the end of the snapshot had not been written down */
         segtab_log_set(t, JREC_SNAP_END, 0, 0);
-    }
     list_each (&t->segs, it) {
         struct seg *g = container_of(it, struct seg, node);
 
@@ -315,4 +333,5 @@ void segtab_replayed(struct segtab *t, struct seg_now now)
         segtab_log_set(t, JREC_REMOVE, g->b.id, 0);
         replay_remove(t, g);
     }
+    return 0;
 }

@@ -277,6 +277,8 @@ void sim_free(struct sim *s)
     for (unsigned i = 0; i < s->n_procs; i++)
         if (s->proc[i].alive)
             proc_stop(s, &s->proc[i]);
+    for (unsigned i = 0; i < s->n_procs; i++)
+        tape_fini(&s->proc[i]);
     for (size_t i = 0; i < s->n_heap; i++)
         free_event(&s->heap[i]);
     for (uint32_t i = 0; i < s->n_conns; i++)

@@ -27,6 +27,7 @@ struct sim_faults {
     double router_restart;
     double mng_restart;  /* half of them between a stored pair and what follows it */
     double seg_crash;    /* a segment node loses everything: only with may_lose */
+    double seg_kill;     /* one restarts with its journal; half of them within a turn */
     double drain;        /* a node is emptied, and taken back later */
     double queue_pause, queue_close, queue_put, release_by_hand;
     double add_node;

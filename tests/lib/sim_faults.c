@@ -16,7 +16,8 @@
     X(queue_close, do_queue_close)                                                       \
     X(queue_put, do_queue_put)                                                           \
     X(release_by_hand, do_release)                                                       \
-    X(add_node, do_add_node)
+    X(add_node, do_add_node)                                                             \
+    X(seg_kill, do_seg_kill)
 
 enum mend { MEND_UNDRAIN, MEND_OPEN, MEND_ALL };
 
@@ -112,7 +113,7 @@ static void restart(struct sim *s, struct proc *p, double down_ms)
 
     if (!p->alive)
         return;
-    if (p->kind == SIM_SEG)
+    if (p->kind == SIM_SEG && s->o.may_lose)
         check_crashed(s, p);
     s->count.restarts++;
     proc_stop(s, p);
@@ -159,6 +160,19 @@ static void do_seg_crash(struct sim *s)
     s->count.crashes++;
     restart(s, proc_of(s, SIM_SEG, (unsigned)rng_below(&s->rng, s->o.segs)),
             sim_rand(s, 200, 5000));
+}
+
+static void do_seg_kill(struct sim *s)
+{
+    struct proc *p = proc_of(s, SIM_SEG, (unsigned)rng_below(&s->rng, s->o.segs));
+
+    if (!p->alive || s->o.may_lose)
+        return;
+    s->count.crashes++;
+    if (rng_chance(&s->rng, 0.5))
+        p->dies_in_turn = true;
+    else
+        restart(s, p, sim_rand(s, 50, 4000));
 }
 
 /* ---- operators ----------------------------------------------------------------------- */

@@ -3,6 +3,7 @@
  *   sim.c          events in time order, trace, failing
  *   sim_net.c      links between processes: delay, order, breaking, redialling
  *   sim_proc.c     manager and segment nodes: the shells around those cores
+ *   sim_tape.c     segment nodes' journals
  *   sim_router.c   a router: routes, flows, batches like the real one
  *   sim_players.c  who joins, polls, leaves, vanishes, comes back late
  *   sim_check.c    tickets as they should be, and the invariants
@@ -76,7 +77,14 @@ struct conn { /* one connection, from dialling to the day both ends know it is d
     usec_t last[2]; /* arrival of the latest message towards that end */
 };
 
+struct tape { /* outlives the process */
+    struct buf base, log, snap; /* the last whole snapshot; since it; one being written */
+    size_t snap_from, flushed;  /* of the log */
+    bool snapping;
+};
+
 struct proc {
+    struct sim *sim; /* ref */
     uint8_t idx;
     uint8_t kind; /* enum sim_who */
     unsigned no;  /* among its kind */
@@ -88,6 +96,8 @@ struct proc {
     struct mng *mng;
     struct mng_out mng_out;
     struct segtab *segtab;
+    struct tape tape;
+    bool dies_in_turn; /* after the next turn's work, before anything of it is sent */
     struct outbox box;
     struct srouter *router;
 };
@@ -295,6 +305,15 @@ struct proc *proc_of(struct sim *s, enum sim_who who, unsigned no);
 struct proc *proc_add(struct sim *s, enum sim_who who, unsigned no);
 struct mng *sim_mng(struct sim *s, struct mng_out **out); /* NULL: it is not there now */
 void mng_done(struct sim *s);                            /* performs the acts */
+
+/* ---- sim_tape.c */
+void tape_log(void *proc, const struct jrec *r);
+void tape_flush(struct proc *p);
+void tape_lose(struct proc *p); /* what was not flushed */
+void tape_snap(struct proc *p); /* a slice of a snapshot */
+void tape_replay(struct proc *p, struct segtab *t);
+void tape_check(struct proc *p, const struct segtab_opts *o);
+void tape_fini(struct proc *p);
 
 /* ---- sim_router.c */
 struct srouter *srouter_new(void);

@@ -31,6 +31,7 @@ struct proc *proc_add(struct sim *s, enum sim_who who, unsigned no)
     static const char *const names[] = { "mng", "seg", "router" };
     struct proc *p = &s->proc[s->n_procs];
 
+    p->sim = s;
     p->idx = (uint8_t)s->n_procs++;
     p->kind = (uint8_t)who;
     p->no = no;
@@ -48,17 +49,29 @@ static int make_pass(void *ctx, const struct seg_pass *p, char *out)
                     (long long)p->expires_s);
 }
 
+static struct segtab_opts segtab_opts(const struct sim *s, struct proc *p)
+{
+    return (struct segtab_opts) { .max_tickets = s->o.max_tickets,
+                                  .max_segments = 4096,
+                                  .addr = p->addr,
+                                  .admin = "",
+                                  .pass_pub = { 7 },
+                                  .make_pass = make_pass,
+                                  .log = s->o.may_lose ? NULL : tape_log,
+                                  .log_ctx = p };
+}
+
 static void start_segtab(struct sim *s, struct proc *p)
 {
-    struct segtab_opts o = { .max_tickets = s->o.max_tickets,
-                             .max_segments = 4096,
-                             .addr = p->addr,
-                             .admin = "",
-                             .pass_pub = { 7 },
-                             .make_pass = make_pass };
+    struct segtab_opts o = segtab_opts(s, p);
 
     p->segtab = segtab_new(&o);
+    p->dies_in_turn = false;
     outbox_init(&p->box);
+    tape_replay(p, p->segtab);
+    if (segtab_replayed(p->segtab, sim_seg_now(s)) < 0)
+        sim_fail(s, "out of memory");
+    tape_flush(p);
 }
 
 static void start_mng(struct sim *s, struct proc *p)
@@ -117,6 +130,11 @@ void proc_stop(struct sim *s, struct proc *p)
         mng_free(p->mng);
         p->mng = NULL;
     } else if (p->kind == SIM_SEG) {
+        struct segtab_opts o = segtab_opts(s, p);
+
+        if (o.log != NULL && p->tape.flushed == p->tape.log.len)
+            tape_check(p, &o);
+        tape_lose(p);
         outbox_fini(&p->box);
         segtab_free(p->segtab);
         p->segtab = NULL;
@@ -256,13 +274,49 @@ static void dial_wanted(struct sim *s, struct proc *p)
     }
 }
 
+/* What was done is kept, or lost as a whole; the process may die in either case. */
+enum turn { TURN_SAID, TURN_KEPT, TURN_LOST };
+
+static enum turn turn_over(struct sim *s, struct proc *p)
+{
+    bool kept = !p->dies_in_turn || rng_chance(&s->rng, 0.5);
+
+    if (kept)
+        tape_flush(p);
+    if (!p->dies_in_turn)
+        return TURN_SAID;
+    sim_note(s, "process %lu dies in its turn, kept %lu", p->idx, kept, 0, 0, 0);
+    return kept ? TURN_KEPT : TURN_LOST;
+}
+
+static void turn_dies(struct sim *s, struct proc *p)
+{
+    struct event e = { .kind = E_START, .proc = p->idx };
+
+    proc_stop(s, p);
+    sim_after_ms(s, sim_rand(s, 50, 3000), e);
+}
+
 static void seg_step(struct sim *s, struct proc *p, struct segtab_in in)
 {
+    enum turn t;
+
     in.now = sim_seg_now(s);
     segtab_step(p->segtab, &in, &p->box);
+    if (in.kind == SEGTAB_TICK && !s->o.may_lose && rng_chance(&s->rng, 0.1))
+        tape_snap(p);
+    t = turn_over(s, p);
+    if (t == TURN_LOST) {
+        turn_dies(s, p);
+        return;
+    }
     for (uint32_t i = 0; i < p->box.n; i++)
         if (p->box.v[i].m.type == MSG_SEG_POPPED)
             check_popped(s, &p->box.v[i].m.seg_popped, in.msg);
+    if (t == TURN_KEPT) {
+        turn_dies(s, p);
+        return;
+    }
     net_send_outbox(s, p, &p->box);
     dial_wanted(s, p);
 }
@@ -271,27 +325,38 @@ static void on_place(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
                      const struct msg_place *g)
 {
     struct msg ans = { .type = MSG_PLACE_ANS };
+    enum turn t;
 
     arena_reset(&s->ans_arena);
     ans.place_ans.n = g->n;
     ans.place_ans.ans = arena_array(&s->ans_arena, g->n, sizeof(*ans.place_ans.ans));
     segtab_place(p->segtab, sim_seg_now(s), g->req, g->n, ans.place_ans.ans, &s->ans_arena);
-    for (uint32_t i = 0; i < g->n; i++)
+    t = turn_over(s, p);
+    for (uint32_t i = 0; i < g->n && t != TURN_LOST; i++)
         check_placed(s, p, &g->req[i], &ans.place_ans.ans[i]);
-    net_send(s, p, peer, &ans, rid);
+    if (t == TURN_SAID)
+        net_send(s, p, peer, &ans, rid);
+    else
+        turn_dies(s, p);
 }
 
 static void on_append(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
                       const struct msg_append *g)
 {
     struct msg ans = { .type = MSG_APPEND_ANS };
+    enum turn t;
 
     arena_reset(&s->ans_arena);
     ans.append_ans.n = g->n;
     ans.append_ans.ans = arena_array(&s->ans_arena, g->n, sizeof(*ans.append_ans.ans));
     segtab_append(p->segtab, sim_seg_now(s), g->req, g->n, ans.append_ans.ans);
-    for (uint32_t i = 0; i < g->n; i++)
+    t = turn_over(s, p);
+    for (uint32_t i = 0; i < g->n && t != TURN_LOST; i++)
         check_appended(s, p, &g->req[i], &ans.append_ans.ans[i]);
+    if (t != TURN_SAID) {
+        turn_dies(s, p);
+        return;
+    }
     net_send(s, p, peer, &ans, rid);
     if (segtab_urgent(p->segtab))
         seg_step(s, p, (struct segtab_in) { .kind = SEGTAB_REPORT });
@@ -312,7 +377,10 @@ static void on_drop(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
             t->leaving = true;
     }
     segtab_drop(p->segtab, sim_seg_now(s), g->req, g->n, ans.drop_ans.ans);
-    net_send(s, p, peer, &ans, rid);
+    if (turn_over(s, p) == TURN_SAID)
+        net_send(s, p, peer, &ans, rid);
+    else
+        turn_dies(s, p);
 }
 
 static void seg_msg(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,

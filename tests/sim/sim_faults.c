@@ -78,6 +78,24 @@ Test(faults, a_manager_killed_and_gone_for_a_while)
     sim_finish(s, ME);
 }
 
+/* With one, nobody notices but by waiting. */
+Test(faults, segment_nodes_are_killed)
+{
+    storm((struct sim_faults){ .seg_kill = 12 }, false);
+}
+
+Test(faults, segment_nodes_are_killed_amid_moves)
+{
+    storm((struct sim_faults){ .seg_kill = 15, .drain = 20, .slow_link = 30 }, false);
+}
+
+Test(faults, everybody_is_killed_amid_moves)
+{
+    storm((struct sim_faults){ .seg_kill = 40, .drain = 40, .mng_restart = 30,
+                               .link_break = 10, .router_restart = 4 },
+          false);
+}
+
 /* Without a journal a crashed node's tickets are gone; the others' must not be. */
 Test(faults, segment_nodes_crash)
 {

@@ -84,6 +84,17 @@ static struct sim_opts draw(struct rng *r, uint64_t seed)
  * of the seeds kept in seeds.txt is, so that they go on meaning what they meant.) */
 #define CROWDS 0x0152u
 
+/* Another fourth: segment nodes are killed, and restarted with their journals. */
+#define KILLS 0xa012u
+
+static double draw_kills(uint64_t seed)
+{
+    struct rng r;
+
+    rng_seed(&r, seed * 40503u + 7);
+    return KILLS & (1u << seed % 16) ? 20 * rng_unit(&r) : 0;
+}
+
 static struct sim *run(uint64_t seed)
 {
     struct rng r;
@@ -93,6 +104,7 @@ static struct sim *run(uint64_t seed)
 
     rng_seed(&r, seed * 2654435761u + 1);
     o = draw(&r, seed);
+    o.faults.seg_kill = draw_kills(seed);
     s = sim_new(&o);
     n = 40 + (unsigned)rng_below(&r, 160);
     if (CROWDS & (1u << seed % 16))
@@ -127,6 +139,7 @@ static void add(struct result *x, const struct sim *s)
     x->sum.relaxed += c.relaxed;
     x->sum.links_broken += c.links_broken;
     x->sum.restarts += c.restarts;
+    x->sum.crashes += c.crashes;
     x->sum.unavailable += c.unavailable;
     x->moves += sim_mng_count(s).moves_committed;
 }
@@ -189,11 +202,12 @@ int main(void)
         }
     }
     printf("%llu steps, %llu messages, %llu joined, %llu admitted, %llu moves, %llu links "
-           "broken, %llu restarts, %llu answers 503, %llu joins of uncertain order, %.1f s\n",
+           "broken, %llu restarts, %llu kills, %llu answers 503, %llu joins of uncertain order, %.1f s\n",
            (unsigned long long)x.sum.steps, (unsigned long long)x.sum.messages,
            (unsigned long long)x.sum.joined, (unsigned long long)x.sum.admitted,
            (unsigned long long)x.moves, (unsigned long long)x.sum.links_broken,
-           (unsigned long long)x.sum.restarts, (unsigned long long)x.sum.unavailable,
+           (unsigned long long)x.sum.restarts, (unsigned long long)x.sum.crashes,
+           (unsigned long long)x.sum.unavailable,
            (unsigned long long)x.sum.relaxed, (double)(clock() - t0) / CLOCKS_PER_SEC);
     printf("sim_mixed: %u seeds passed, %u failed\n", x.passed, x.failed);
     return x.failed != 0;

@@ -366,7 +366,7 @@ static void op_crash(struct fuzz *f)
     segtab_free(f->r->t[i]);
     segtab_free(t);
     f->r->t[i] = replay(&f->tape[i]); /* what the cut has changed is in it */
-    segtab_replayed(f->r->t[i], f->r->now);
+    cr_assert_eq(segtab_replayed(f->r->t[i], f->r->now), 0);
     rig_start(f->r, i);
     rig_link(f->r);
     f->crashes++;
@@ -431,7 +431,7 @@ static void restart(struct rig *r, struct tape *tp)
 {
     segtab_free(r->t[0]);
     r->t[0] = replay(tp);
-    segtab_replayed(r->t[0], r->now);
+    cr_assert_eq(segtab_replayed(r->t[0], r->now), 0);
     rig_start(r, 0);
 }
 

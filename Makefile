@@ -6,7 +6,7 @@ CC := gcc
 JOBS ?= $(shell nproc)
 PKGS := libevent libprotobuf-c yaml-0.1 jansson libsodium hiredis
 WARN := -Wall -Wextra -Wshadow -Wmissing-prototypes -Wstrict-prototypes -Wvla -Werror
-HARDEN := -fstack-protector-strong -fPIE -Wformat -Wformat-security
+HARDEN := -fstack-protector-strong -fstack-clash-protection -fPIE -Wformat -Wformat-security $(if $(filter x86_64,$(shell uname -m)),-fcf-protection)
 # Ranks are popcounts; every x86-64 of the last fifteen years has the instruction.
 CFLAGS.x86_64 := -mpopcnt
 CFLAGS.rel := -O2 -g -D_FORTIFY_SOURCE=2

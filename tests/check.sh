@@ -41,6 +41,26 @@ for type in $(sed -n 's/^ *X(\([A-Z_]*\), [0-9]*).*/\1/p' common/msg.h); do
     if grep -q "$type" proto/PROTOCOL.md common/rpc.h; then ok; else no "PROTOCOL.md does not name $type"; fi
 done
 if out=$(python3 tests/bench/kit/sizing.py --check deploy/SIZING.md 2>&1); then ok; else no "$out"; fi
+
+# What the compiler and linker are told to do against memory errors, seen in the result.
+# (Sanitized builds have defences of their own, and other code.)
+hard() { # program "what is missing" pattern: looked for in what readelf says of it
+    if grep -qE -e "$3" <<<"$elf"; then ok; else no "$1: $2"; fi
+}
+for p in router segment queuemng rt_cluster seg_cluster mng_cluster segqctl; do
+    elf=$(readelf -W -h -l -d -n --dyn-syms "$bin/$p" 2>/dev/null)
+    grep -q '__asan_init' <<<"$elf" && continue
+    hard $p "not position independent" 'Type: +DYN'
+    hard $p "relocations stay writable (-z relro)" 'GNU_RELRO'
+    hard $p "symbols are bound lazily (-z now)" 'FLAGS_1.* NOW|BIND_NOW'
+    hard $p "the stack is not said to be data" 'GNU_STACK.* RW '
+    hard $p "no stack protector" '__stack_chk_fail'
+    hard $p "library calls are not checked (_FORTIFY_SOURCE)" '__[a-z]+_chk'
+    # Debian's crti.o has no mark for it, so the linker sets none: we look at the code
+    [ "$(uname -m)" = x86_64 ] && elf=$elf$(objdump -d --disassemble=main "$bin/$p") &&
+        hard $p "no -fcf-protection" endbr64
+    if grep -qE 'LOAD.* RWE ' <<<"$elf"; then no "$p: memory that is written and run"; else ok; fi
+done
 for s in deploy/*.sh tests/*.sh tests/sys/*.sh .ci/run; do
     if bash -n "$s"; then ok; else no "$s does not parse"; fi
 done

@@ -163,6 +163,7 @@ const char *http_reason(int status)
         { 302, "Found" },
         { 303, "See Other" },
         { 304, "Not Modified" },
+        { 307, "Temporary Redirect" },
         { 400, "Bad Request" },
         { 401, "Unauthorized" },
         { 403, "Forbidden" },

@@ -1,0 +1,148 @@
+#!/bin/bash
+# Two managers and a Redis. The leader is killed, stopped and woken, told to end; Redis is
+# killed; both managers are: the other one leads in less than three seconds, releases go
+# on, never faster than allowed, in order; nobody loses a place; what was told is kept.
+. "$(dirname "$0")/lib.sh"
+
+command -v redis-server >/dev/null || give_up "redis-server is not installed"
+N=3000 RATE=80
+up --managers 2 --routers 2 --seg-nodes 2 --capacity 1000 --release-per-s $RATE \
+    --set state=paused --set pass_ttl=20m --set claim=10m --set idle.game=10m
+
+# ---- who leads -----------------------------------------------------------------------
+
+manager_at() { # admin port offset: its own view of itself
+    http --max-time 0.5 -H "Authorization: Bearer $TOKEN" \
+        "http://127.0.0.1:$((PORT + $1))/v1/admin/manager"
+}
+leads() { [ "$(manager_at "$1" | jq -r .role 2>/dev/null)" = leader ]; }
+find_leader() { # sets L (admin port offset), LNAME, and the same of the other: S, SNAME
+    if leads 1; then L=1 LNAME=queuemng S=3 SNAME=queuemng2
+    elif leads 3; then L=3 LNAME=queuemng2 S=1 SNAME=queuemng
+    else return 1; fi
+    A=http://127.0.0.1:$((PORT + L))
+}
+somebody_leads() { find_leader; }
+nobody_leads() { ! leads 1 && ! leads 3; }
+epoch() { manager_at "$L" | jq .epoch; }
+TOKEN=$(admin_token)
+counter() { metric "$L" segq_manager_released_total; } # of this term
+releases_more() { [ "$(counter)" -gt "$1" ]; }
+under_3s() { # milliseconds "what"
+    check "$2 after $1 ms, which is less than 3 s" test "$1" -lt 3000
+}
+
+wait_for 10 "one of them leads" somebody_leads
+check "and only one" test "$(leads "$S" && echo 2 || echo 1)" = 1
+check_eq "the standby sends questions on" \
+    "$(status_of -H "Authorization: Bearer $TOKEN" "http://127.0.0.1:$((PORT + S))/v1/admin/queues")" 307
+standby_says=$(http -X POST -H "Authorization: Bearer $TOKEN" \
+    "http://127.0.0.1:$((PORT + S))/v1/admin/queues/login/resume")
+check_eq "and refuses orders" "$(jq -r .code <<<"$standby_says")" not_leader
+check "naming the leader" grep -q ":$((PORT + L))" <<<"$standby_says"
+
+# ---- a crowd -------------------------------------------------------------------------
+
+join_many $N "$DIR/j"
+tokens_of "$DIR/j" >"$DIR/tokens"
+check_eq "$N wait" "$(wc -l <"$DIR/tokens")" $N
+"$BIN/swarm" --router "$R" --router "$R2" --players 400 --arrive-s 20 --wait-only --max-s 45 \
+    --leave-share 0.1 --quiet --json "$DIR/swarm.json" >"$DIR/swarm.out" 2>&1 &
+swarm=$!
+helpers+=("$swarm")
+check_eq "the definition is changed" "$(admin PATCH /v1/admin/queues/login '{"grace": "77s"}' |
+    jq -r .grace)" 77s
+admin POST /v1/admin/queues/login/resume >/dev/null
+wait_for 5 "releases begin" releases_more $RATE
+
+# ---- the leader is killed --------------------------------------------------------------
+
+before=$(epoch)
+old=$L
+kill -KILL "$(pid_of $LNAME)"
+t0=$(now_ms)
+check_eq "people join meanwhile" "$(status_of -X POST "$R/v1/queues/login/tickets")" 201
+wait_for 5 "the other one leads" leads "$S"
+under_3s $(($(now_ms) - t0)) "it leads"
+find_leader
+check "under a higher epoch" test "$(epoch)" -gt "$before"
+wait_for 5 "releases go on" releases_more 0
+up_again() { [ "$(manager_at "$old" | jq -r .role 2>/dev/null)" = standby ]; }
+wait_for 10 "the killed one is back, and stands by" up_again
+
+# ---- the leader is stopped, and wakes ---------------------------------------------------
+
+pid=$(pid_of $LNAME)
+sleeper=$L
+log=$C/logs/$LNAME.0.log
+kill -STOP "$pid"
+t0=$(now_ms)
+wait_for 5 "the other one leads" leads "$S"
+under_3s $(($(now_ms) - t0)) "a leader that stands still is followed"
+L=$S
+wait_for 5 "releases go on" releases_more 20
+slept() { [ $(($(now_ms) - t0)) -ge 5000 ]; }
+wait_for 6 "five seconds" slept
+kill -CONT "$pid"
+stepped_down() { grep -q 'event=step_down' "$log"; }
+wait_for 3 "the one that slept notices it" stepped_down
+wakes_standby() { [ "$(manager_at "$sleeper" | jq -r .role)" = standby ]; }
+wait_for 3 "and stands by" wakes_standby
+find_leader
+check "there is one leader" test "$L" != "$sleeper"
+
+# ---- Redis is killed --------------------------------------------------------------------
+
+kill -KILL "$(pid_of redis)"
+wait_for 5 "nobody leads without Redis" nobody_leads
+check_eq "people join all the same" "$(status_of -X POST "$R/v1/queues/login/tickets")" 201
+check_eq "and poll" "$(status_of "$R/v1/tickets/$(tail -1 "$DIR/tokens")")" 200
+check_eq "a manager says that it is not well" "$(status_of "http://127.0.0.1:$((PORT + 1))/healthz")" 503
+redis-server "$C/secrets/redis.conf" || give_up "redis-server does not start again"
+wait_for 10 "Redis is back, one leads" somebody_leads
+wait_for 10 "releases go on by themselves" releases_more 20
+
+# ---- both managers are killed -------------------------------------------------------------
+
+chain() { segments | awk '{ print $1, $4 }'; }
+map_before=$(chain)
+kill -KILL "$(pid_of queuemng)" "$(pid_of queuemng2)"
+wait_for 10 "both killed, one leads again" somebody_leads
+all_there() { [ "$(chain)" = "$map_before" ] && [ "$(segments | grep -c lost)" = 0 ]; }
+wait_for 10 "the chain is as before" all_there
+check_eq "so is the definition" "$(admin GET /v1/admin/queues/login | jq -r .grace)" 77s
+wait_for 10 "releases go on" releases_more 20
+
+# ---- the leader is told to end -------------------------------------------------------------
+
+kill -TERM "$(pid_of $LNAME)"
+t0=$(now_ms)
+wait_for 5 "the leader ends, the other one leads" leads "$S"
+check "at once: the lease is given back" test $(($(now_ms) - t0)) -lt 1500
+find_leader
+wait_for 5 "releases go on" releases_more 20
+admin POST /v1/admin/queues/login/pause >/dev/null
+
+# ---- what the crowd has seen ----------------------------------------------------------------
+
+over() { ! runs "$swarm"; }
+wait_for 60 "the other players have seen enough" over
+wait "$swarm"
+check_eq "no violation: $(grep -h 'order violations' "$DIR/swarm.out")" $? 0
+poll_many "$DIR/tokens" "$DIR/polls"
+check_eq "every one of $N is waiting or admitted" \
+    "$(jq -r .state "$DIR/polls" | grep -cE '^(waiting|admitted)$')" $N
+jq -r 'select(.state == "admitted") | "\(.token) \(.released_at)"' "$DIR/polls" | sort >"$DIR/rel"
+n=$(wc -l <"$DIR/rel")
+check "$n were let in" test "$n" -gt $((RATE * 5))
+cat "$DIR"/j/* | jq -r '"\(.token) \(.position)"' | sort >"$DIR/then"
+check_eq "in the order of their places" "$(join "$DIR/then" "$DIR/rel" | sort -n -k2 |
+    awk '$3 < last { bad++ } { last = $3 } END { print NR, bad + 0 }')" "$n 0"
+check_eq "nobody behind them was" "$(join "$DIR/then" "$DIR/rel" | sort -n -k2 | tail -1 |
+    cut -d' ' -f2)" "$n"
+# In any second at most the rate, and a tick of a tenth at each end.
+awk '{ print $2 }' "$DIR/rel" | sort -n >"$DIR/times"
+most=$(awk '{ t[NR] = $1; while (t[NR] - t[first + 1] > 1) first++
+    if (NR - first > most) most = NR - first } END { print most + 0 }' "$DIR/times")
+check "never more than $RATE/s and a tick: $most in the fullest second" \
+    test "$most" -le $((RATE + RATE / 5))

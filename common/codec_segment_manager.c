@@ -53,6 +53,15 @@ static bool fill_node_reg(const struct msg *m, void *pb, struct arena *a)
     return ok;
 }
 
+/* An address goes into maps, answers and logs as it is: nothing but visible ASCII. */
+static bool is_visible(const char *s)
+{
+    for (; *s != '\0'; s++)
+        if (*s <= ' ' || *s > '~' || *s == '"' || *s == '\\')
+            return false;
+    return true;
+}
+
 static bool take_node_reg(const void *pb, struct arena *a, struct msg *m)
 {
     const Segq__NodeReg *p = pb;
@@ -68,7 +77,7 @@ static bool take_node_reg(const void *pb, struct arena *a, struct msg *m)
     s->other_keys.n = (uint32_t)(p->other_keys.len / each);
     if (s->other_keys.n > 0)
         memcpy(s->other_keys.key, p->other_keys.data, p->other_keys.len);
-    return ok;
+    return ok && is_visible(s->addr) && is_visible(s->admin);
 }
 
 /* ---- SEG_AHEAD ------------------------------------------------------------------- */

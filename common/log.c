@@ -123,9 +123,10 @@ void log_line(enum log_level level, const char *module, const char *fmt, ...)
     va_start(ap, fmt);
     vsnprintf(line + n, sizeof(line) - (size_t)n, fmt, ap);
     va_end(ap);
-    for (char *p = line; *p != '\0'; p++) /* whatever came in, one event stays one line */
-        if ((unsigned char)*p < 0x20 || *p == 0x7f)
-            *p = ' ';
+    /* Whatever came in, one event stays one line, and says nothing to a terminal. */
+    for (unsigned char *p = (unsigned char *)line; *p != '\0'; p++)
+        if (*p < 0x20 || *p >= 0x7f)
+            *p = *p < 0x20 ? ' ' : '?';
     lg.sink(lg.ctx, level, line);
 }
 

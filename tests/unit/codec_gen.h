@@ -45,6 +45,17 @@ static inline const char *g_text(struct gen *g, size_t max)
     return p;
 }
 
+static inline const char *g_address(struct gen *g, size_t max)
+{
+    static const char from[] = "0123456789abcdef.:[]-_%x~!";
+    size_t n = rng_below(&g->r, max + 1);
+    char *p = arena_alloc(&g->a, n + 1);
+
+    for (size_t i = 0; i < n; i++)
+        p[i] = from[rng_below(&g->r, sizeof(from) - 1)];
+    return p;
+}
+
 static inline uint32_t g_rows(struct gen *g, uint32_t max)
 {
     return (uint32_t)rng_below(&g->r, (max < g->max_rows ? max : g->max_rows) + 1);
@@ -298,6 +309,8 @@ static inline void g_segment_manager(struct gen *g, struct msg *m)
     switch (m->type) {
     case MSG_NODE_REG:
         gen_msg_node_reg(g, &m->node_reg);
+        m->node_reg.addr = g_address(g, 63);
+        m->node_reg.admin = g_address(g, 63);
         memcpy(m->node_reg.pass_key, g_bytes(g, 32, 0), 32);
         m->node_reg.other_keys.n = g_in(g, 0, PASS_OTHERS_MAX);
         for (uint32_t i = 0; i < m->node_reg.other_keys.n; i++)

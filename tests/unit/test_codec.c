@@ -178,6 +178,14 @@ Test(codec, text_and_numbers_are_checked)
     cr_expect_eq(DECODE(MSG_SEG_OPEN, "\x28\x01\x20\x08"), SQ_EPROTO, "lane");
     cr_expect_eq(DECODE(MSG_SEG_OPEN, "\x28\x81\x02"), SQ_EPROTO, "kind 257 is not 1");
     cr_expect_eq(DECODE(MSG_NODE_REG, "\x32\x01x"), SQ_EPROTO, "key length");
+#define KEY32 "\x32\x20" "0123456789abcdef0123456789abcdef"
+    cr_expect_eq(DECODE(MSG_NODE_REG, KEY32 "\x0a\x03" "a:1"), 0);
+    cr_expect_eq(DECODE(MSG_NODE_REG, KEY32 "\x0a\x03" "a 1"), SQ_EPROTO, "address");
+    cr_expect_eq(DECODE(MSG_NODE_REG, KEY32 "\x12\x03" "a\n1"), SQ_EPROTO, "admin");
+    cr_expect_eq(DECODE(MSG_NODE_REG, KEY32 "\x12\x03" "a\"1"), SQ_EPROTO, "admin");
+    cr_expect_eq(DECODE(MSG_NODE_REG, KEY32 "\x3a\x20" "0123456789abcdef0123456789abcdef"), 0);
+    cr_expect_eq(DECODE(MSG_NODE_REG, KEY32 "\x3a\x01x"), SQ_EPROTO, "other keys");
+#undef KEY32
 }
 
 Test(codec, too_much_is_refused_on_both_sides)

@@ -50,6 +50,22 @@ Test(log, levels, .init = start)
     cr_expect_eq(log_level_parse("loud", &l), SQ_EINVAL);
 }
 
+/* Whatever is put into a line, it stays one line of ASCII: no second event, no escape
+ * sequence for the terminal that shows it (0x9b is one byte of those, too). */
+Test(log, no_byte_makes_a_second_line_or_speaks_to_a_terminal, .init = start)
+{
+    char all[256];
+
+    for (int i = 1; i < 256; i++)
+        all[i - 1] = (char)i;
+    all[255] = '\0';
+    log_info("before %s after\nerror other forged", all);
+    cr_expect_eq(lines, 1);
+    for (const char *p = seen; *p != '\0'; p++)
+        cr_assert(*p >= ' ' && *p <= '~', "byte %02x", (unsigned char)*p);
+    cr_expect_not_null(strstr(seen, "after error other forged"));
+}
+
 Test(log, too_long_is_cut, .init = start)
 {
     char big[5000];

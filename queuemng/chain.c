@@ -171,7 +171,27 @@ static bool seg_over(const struct mseg *s)
 {
     return s->known && s->st.state == SEG_SEALED && s->st.waiting == 0 &&
            s->st.returning == 0 && s->st.records == 0 && s->move == NULL &&
-           s->st.move == 0 && s->state == SEG_SEALED;
+           s->st.move == 0 && s->state == SEG_SEALED && !s->lacks;
+}
+
+/* The source has not come back in all that time: as for a node, its places are lost. */
+static void lane_unlack(struct mng *m, struct mlane *l, struct mseg *x)
+{
+    if (m->now_ms - m->started_ms < m->opts.lost_after_ms)
+        return;
+    for (uint32_t i = 0; i < l->n_alias;) {
+        if (l->alias[i].to != x->id || seg_has_absorbed(x, l->alias[i].from)) {
+            i++;
+            continue;
+        }
+        log_error("event=source_lost seg=%llu into=%llu queue=%s",
+                  (unsigned long long)l->alias[i].from, (unsigned long long)x->id,
+                  l->q->def.name);
+        alias_drop(l, l->alias[i].from);
+    }
+    seg_look_absorbed(x);
+    queue_keep(m, l->q, false);
+    queue_mapped(m, l->q);
 }
 
 static void lane_remove(struct mng *m, struct mlane *l)
@@ -179,6 +199,8 @@ static void lane_remove(struct mng *m, struct mlane *l)
     list_each(&l->segs, it) {
         struct mseg *s = list_seg(it);
 
+        if (s->lacks && s->move == NULL)
+            lane_unlack(m, l, s);
         if (s->state == SEG_LOST && m->now_ms - s->lost_ms > MNG_LOST_KEEP_MS) {
             seg_unlink(m, s);
             queue_keep(m, l->q, false);

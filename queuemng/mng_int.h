@@ -80,6 +80,7 @@ struct mseg {
     struct seg_status st;
     seg_id *absorbed;    /* owned: whose tickets its node has said are in it */
     uint32_t n_absorbed;
+    bool lacks;          /* an alias leads to it of which it has not said so */
     uint64_t ahead, ahead_sent;
     bool ahead_known;    /* every segment before has been heard of */
     msec_t ordered_ms;   /* last order to reconcile; 0 = none yet */
@@ -165,6 +166,7 @@ struct mng {
     struct mng_opts opts;
     char issuer[128];
     bool started;
+    msec_t started_ms;
     msec_t now_ms;
     int64_t wall_ms;
     struct rng rng;
@@ -232,7 +234,12 @@ bool seg_is_orphan(const struct mseg *s); /* in a move that we do not know */
 /* From a full report; and one more. Without memory a source keeps waiting. */
 void seg_set_absorbed(struct mseg *s, const struct seg_status *st);
 void seg_add_absorbed(struct mseg *s, seg_id id);
+/* It was committed with: whatever leads to it is there. */
+void seg_set_heard(struct mseg *s);
 bool seg_has_absorbed(const struct mseg *s, seg_id id);
+void seg_look_absorbed(struct mseg *s); /* after its aliases changed */
+/* What it holds is not certain: in a move that we do not know, or it lacks some. */
+bool seg_is_unsure(const struct mseg *s);
 bool seg_dry(const struct mseg *s); /* certainly nobody in it will be popped any more */
 uint64_t seg_bound(const struct mseg *s);
 void seg_reconcile(struct mng *m, struct mseg *s);

@@ -328,6 +328,7 @@ void mng_start(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *ou
     m->wall_ms = wall_ms;
     m->epoch = m->given_epoch != 0 ? m->given_epoch : m->epoch + 1;
     m->started = true;
+    m->started_ms = m->now_ms;
     m->put_meta = true;
     m->seg_reserved = m->next_seg + MNG_SEG_IDS;
     m->map_version = m->epoch << 32 | 1;

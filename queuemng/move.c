@@ -186,7 +186,7 @@ static struct mmove *move_start(struct mng *m, struct mseg *from, struct mseg *t
 static bool may_move(const struct mseg *s)
 {
     return s->confirmed && s->known && s->state == SEG_SEALED &&
-           s->st.state == SEG_SEALED && s->move == NULL && s->st.move == 0 &&
+           s->st.state == SEG_SEALED && s->move == NULL && s->st.move == 0 && !s->lacks &&
            !s->want_remove && seg_reachable(s) && s->node->moves < MNG_NODE_MOVES;
 }
 
@@ -295,11 +295,9 @@ static void move_committed(struct mng *m, struct mmove *v)
     move_set(m, v, MOVE_CLEARING);
     m->count.moves_committed++;
     v->to->st.waiting += v->tickets; /* until its next report says it itself */
-    seg_add_absorbed(v->to, v->from_id);
     alias_fold(l, v->from_id, v->to_id);
+    seg_set_heard(v->to);
     if (y != NULL) {
-        for (uint32_t i = 0; i < y->n_absorbed; i++)
-            seg_add_absorbed(v->to, y->absorbed[i]);
         v->to->st.returning += y->st.returning;
         v->to->st.ready += y->st.ready;
         v->to->st.active += y->st.active;
@@ -323,6 +321,8 @@ static void move_uncommit(struct mng *m, struct mmove *v, const char *why)
               (unsigned long long)v->to_id);
     if (v->from != NULL) {
         alias_drop(v->from->lane, v->from_id);
+        if (v->to != NULL)
+            seg_look_absorbed(v->to);
         queue_keep(m, v->from->lane->q, false);
         queue_mapped(m, v->from->lane->q);
     }
@@ -390,55 +390,60 @@ static bool was_committed(const struct mng *m, seg_id from, seg_id to)
  * has, the source keeps what it has. */
 enum heard { HEARD, HEARD_NOT_YET, HEARD_NEVER };
 
-static enum heard has_heard(const struct mng *m, seg_id from, seg_id to)
+static enum heard has_heard(const struct mng *m, const struct mlane *l, seg_id from)
 {
-    const struct mseg *y = seg_find(m, from), *x;
+    const struct mseg *x = seg_find(m, alias_of(l, from));
 
-    if (y != NULL && alias_of(y->lane, from) != 0)
-        to = alias_of(y->lane, from); /* it may have moved on */
-    x = seg_find(m, to);
     if (x == NULL || x->state == SEG_LOST)
         return HEARD;
     if (!x->known || seg_is_orphan(x))
         return HEARD_NOT_YET;
     /* Its node was restarted with the copy, but before the commit: both say so. */
-    return y == NULL || seg_has_absorbed(x, from) ? HEARD : HEARD_NEVER;
+    return seg_has_absorbed(x, from) ? HEARD : HEARD_NEVER;
 }
 
-static void undo_alias(struct mng *m, seg_id from)
-{
-    struct mlane *l = seg_find(m, from)->lane;
-
-    log_error("event=move_undone from=%llu to=%llu", (unsigned long long)from,
-              (unsigned long long)alias_of(l, from));
-    alias_drop(l, from);
-    queue_keep(m, l->q, false);
-    queue_mapped(m, l->q);
-    lane_touch(m, l);
-}
-
-/* The source of a move that we do not know, which was committed. */
-static void end_source(struct mng *m, const struct mnode *n, uint64_t move, seg_id from,
-                       seg_id to)
-{
-    enum heard h = has_heard(m, from, to);
-
-    if (h == HEARD_NOT_YET)
-        return; /* it will say it again */
-    if (h == HEARD_NEVER)
-        undo_alias(m, from);
-    order_end(m, n, move, from, to, h == HEARD);
-}
-
+/* A source says how far it is; its alias is not ours to end but by what it reports. */
 static void end_unknown(struct mng *m, const struct mnode *n,
                         const struct msg_move_status *g)
 {
+    const struct mseg *x = seg_find(m, g->to);
     bool commit = was_committed(m, g->from, g->to);
 
-    if (commit && g->side == MOVE_SIDE_OUT)
-        end_source(m, n, g->move, g->from, g->to);
-    else
-        order_end(m, n, g->move, g->from, g->to, commit);
+    if (x == NULL)
+        x = seg_find(m, g->from);
+    if (commit && g->side == MOVE_SIDE_OUT && has_heard(m, x->lane, g->from) != HEARD)
+        return; /* it will say it again */
+    order_end(m, n, g->move, g->from, g->to, commit);
+}
+
+/* What leads to x, but is not there, came by way of this source: it is back in the chain,
+ * behind x, where it has always been. */
+static void revive(struct mng *m, struct mnode *n, struct mlane *l,
+                   const struct seg_status *st)
+{
+    struct mseg *x = seg_find(m, alias_of(l, st->seg));
+    uint8_t kind = st->joined == 0 ? OPEN_TARGET : OPEN_TAIL;
+    struct mseg *y = seg_new(m, l, n, st->seg, st->capacity, kind,
+                             list_seg(list_next(&l->segs, &x->in_lane)));
+
+    if (y == NULL)
+        return; /* it will say it again */
+    log_error("event=move_undone move=%llu from=%llu to=%llu", (unsigned long long)st->move,
+              (unsigned long long)y->id, (unsigned long long)x->id);
+    alias_drop(l, y->id);
+    for (uint32_t i = 0; i < l->n_alias; i++) {
+        if (l->alias[i].to != x->id || seg_has_absorbed(x, l->alias[i].from))
+            continue;
+        l->alias[i].to = y->id;
+        seg_add_absorbed(y, l->alias[i].from);
+    }
+    seg_look_absorbed(x);
+    y->state = SEG_SEALED;
+    y->confirmed = y->seen = true;
+    seg_status(m, y, st);
+    queue_keep(m, l->q, false);
+    queue_mapped(m, l->q);
+    order_end(m, n, st->move, y->id, x->id, false);
 }
 
 void on_move_status(struct mng *m, struct mnode *n, const struct msg_move_status *g)
@@ -450,7 +455,7 @@ void on_move_status(struct mng *m, struct mnode *n, const struct msg_move_status
     if (v == NULL) { /* over for us: let it be over there */
         if (g->report == MOVE_COMMITTED && g->side == MOVE_SIDE_IN &&
             seg_find(m, g->to) != NULL)
-            seg_add_absorbed(seg_find(m, g->to), g->from);
+            seg_set_heard(seg_find(m, g->to));
         if (g->report != MOVE_ABORTED && g->report != MOVE_COMMITTED)
             end_unknown(m, n, g);
         return;
@@ -466,7 +471,8 @@ void on_move_status(struct mng *m, struct mnode *n, const struct msg_move_status
  * is decided by the MOVE_STATUS that its node repeats: only that names both ends. */
 void move_orphan(struct mng *m, struct mnode *n, const struct seg_status *st)
 {
-    const struct mqueue *q = queue_by_id(m, st->queue);
+    struct mqueue *q = queue_by_id(m, st->queue);
+    enum heard h;
     seg_id to;
 
     if (move_find(m, st->move) != NULL)
@@ -476,8 +482,13 @@ void move_orphan(struct mng *m, struct mnode *n, const struct seg_status *st)
         return;
     }
     to = alias_of(&q->lane[st->lane], st->seg);
-    if (to != 0)
-        end_source(m, n, st->move, st->seg, to);
+    if (to == 0)
+        return;
+    h = has_heard(m, &q->lane[st->lane], st->seg);
+    if (h == HEARD)
+        order_end(m, n, st->move, st->seg, to, true);
+    else if (h == HEARD_NEVER && seg_find(m, st->seg) == NULL)
+        revive(m, n, &q->lane[st->lane], st);
 }
 
 /* ---- time and loss --------------------------------------------------------------- */

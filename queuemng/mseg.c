@@ -29,10 +29,15 @@ bool seg_is_orphan(const struct mseg *s)
     return s->st.move != 0 && s->move == NULL;
 }
 
+bool seg_is_unsure(const struct mseg *s)
+{
+    return seg_is_orphan(s) || s->lacks;
+}
+
 bool seg_dry(const struct mseg *s)
 {
     return s->state == SEG_LOST ||
-           (s->known && !seg_is_orphan(s) && s->st.state == SEG_SEALED &&
+           (s->known && !seg_is_unsure(s) && s->st.state == SEG_SEALED &&
             s->st.waiting == 0 && s->st.returning == 0);
 }
 
@@ -40,7 +45,7 @@ uint64_t seg_bound(const struct mseg *s)
 {
     if (s->state == SEG_LOST)
         return 0;
-    if (s->confirmed && (!s->known || seg_is_orphan(s)))
+    if (s->confirmed && (!s->known || seg_is_unsure(s)))
         return s->capacity; /* it cannot hold more */
     if (s->st.state == SEG_SEALED)
         return s->st.waiting;
@@ -131,6 +136,7 @@ void seg_add_absorbed(struct mseg *s, seg_id id)
         return;
     s->absorbed = v;
     v[s->n_absorbed++] = id;
+    seg_look_absorbed(s);
 }
 
 void seg_set_absorbed(struct mseg *s, const struct seg_status *st)
@@ -138,6 +144,25 @@ void seg_set_absorbed(struct mseg *s, const struct seg_status *st)
     s->n_absorbed = 0;
     for (uint32_t i = 0; i < st->n_absorbed; i++)
         seg_add_absorbed(s, st->absorbed[i]);
+    seg_look_absorbed(s);
+}
+
+void seg_set_heard(struct mseg *s)
+{
+    const struct mlane *l = s->lane;
+
+    for (uint32_t i = 0; i < l->n_alias; i++)
+        if (l->alias[i].to == s->id)
+            seg_add_absorbed(s, l->alias[i].from);
+}
+
+void seg_look_absorbed(struct mseg *s)
+{
+    const struct mlane *l = s->lane;
+
+    s->lacks = false;
+    for (uint32_t i = 0; i < l->n_alias; i++)
+        s->lacks |= l->alias[i].to == s->id && !seg_has_absorbed(s, l->alias[i].from);
 }
 
 bool seg_has_absorbed(const struct mseg *s, seg_id id)

@@ -4,10 +4,11 @@
 
 #define ME    "sim_faults"
 #define SEEDS 12
+#define MANY  100 /* two processes that die within milliseconds of each other */
 
-static void storm(struct sim_faults f, bool may_lose)
+static void storms(struct sim_faults f, bool may_lose, unsigned seeds)
 {
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+    for (uint64_t seed = 1; seed <= seeds; seed++) {
         struct sim *s = sim_new(&(struct sim_opts){
             .seed = sim_seed(seed), .segs = 3, .routers = 2, .capacity = 30,
             .release_per_s = 3, .leave_share = 0.3, .vanish_share = 0.1, .late_share = 0.1,
@@ -21,6 +22,11 @@ static void storm(struct sim_faults f, bool may_lose)
         cr_expect(sim_run_until_quiet(s, 150000));
         sim_finish(s, ME);
     }
+}
+
+static void storm(struct sim_faults f, bool may_lose)
+{
+    storms(f, may_lose, SEEDS);
 }
 
 Test(faults, links_break)
@@ -86,14 +92,14 @@ Test(faults, segment_nodes_are_killed)
 
 Test(faults, segment_nodes_are_killed_amid_moves)
 {
-    storm((struct sim_faults){ .seg_kill = 15, .drain = 20, .slow_link = 30 }, false);
+    storms((struct sim_faults){ .seg_kill = 15, .drain = 20, .slow_link = 30 }, false, MANY);
 }
 
 Test(faults, everybody_is_killed_amid_moves)
 {
-    storm((struct sim_faults){ .seg_kill = 40, .drain = 40, .mng_restart = 30,
-                               .link_break = 10, .router_restart = 4 },
-          false);
+    storms((struct sim_faults){ .seg_kill = 40, .drain = 40, .mng_restart = 30,
+                                .link_break = 10, .router_restart = 4 },
+           false, MANY);
 }
 
 /* Without a journal a crashed node's tickets are gone; the others' must not be. */

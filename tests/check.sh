@@ -42,6 +42,23 @@ for type in $(sed -n 's/^ *X(\([A-Z_]*\), [0-9]*).*/\1/p' common/msg.h); do
 done
 if out=$(python3 tests/bench/kit/sizing.py --check deploy/SIZING.md 2>&1); then ok; else no "$out"; fi
 
+# PROTOCOL.md, bounds and threats: each constant is in its file, each test exists.
+section() { sed -n "/^## [0-9]*\\. $1\$/,/^## /p" proto/PROTOCOL.md; }
+while IFS='|' read -r _ what bound where _; do
+    # shellcheck disable=SC2046
+    for name in $(grep -oE '`[A-Za-z_]+`' <<<"$bound" | tr -d '`'); do
+        if grep -qwE "$name" $(grep -oE '`[a-z_/.]+`' <<<"$where" | tr -d '`') 2>/dev/null; then ok
+        else no "PROTOCOL.md, bounds of$what: no $name in$where"; fi
+    done
+done < <(section Bounds | grep '^| ' | tail -n +2)
+tests=$(section Threats)
+for t in $(grep -oE '\btest_[a-z_]+/[a-z_0-9]+' <<<"$tests" | sort -u); do
+    if grep -qE "Test\(\w+, ${t#*/}\b" "tests/unit/${t%/*}.c" 2>/dev/null; then ok; else no "PROTOCOL.md, threats: there is no $t"; fi
+done
+for t in $(grep -oE '\b(sys|fuzz)_[a-z_]+' <<<"$tests" | sort -u); do
+    if [ -f "tests/sys/$t.sh" ] || [ -f "tests/fuzz/$t.c" ]; then ok; else no "PROTOCOL.md, threats: there is no $t"; fi
+done
+
 # What the compiler and linker are told to do against memory errors, seen in the result.
 # (Sanitized builds have defences of their own, and other code.)
 hard() { # program "what is missing" pattern: looked for in what readelf says of it

@@ -7,7 +7,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 static char dir[64], path[96];
@@ -199,6 +202,26 @@ Test(keys, admin_token)
     write_file("an-operator-chose-this-one\n", 0600);
     cr_expect_eq(keys_admin_token(a, sizeof(a), path, false, &e), 0);
     cr_expect_str_eq(a, "an-operator-chose-this-one");
+}
+
+/* In a child: it cannot be undone. */
+Test(keys, a_process_with_secrets_leaves_no_core_and_is_not_traced)
+{
+    pid_t p = fork();
+    int st = 0;
+
+    if (p == 0) {
+        struct rlimit rl;
+
+        unsetenv("SEGQ_DEBUG");
+        if (prctl(PR_GET_DUMPABLE) != 1)
+            _exit(2);
+        if (keys_init(&e) < 0 || getrlimit(RLIMIT_CORE, &rl) < 0)
+            _exit(3);
+        _exit(prctl(PR_GET_DUMPABLE) == 0 && rl.rlim_cur == 0 && rl.rlim_max == 0 ? 0 : 4);
+    }
+    cr_assert_eq(waitpid(p, &st, 0), p);
+    cr_expect(WIFEXITED(st) && WEXITSTATUS(st) == 0, "ended with %d", WEXITSTATUS(st));
 }
 
 Test(keys, a_folder_is_no_secret)

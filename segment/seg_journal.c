@@ -27,6 +27,7 @@ struct seg_journal {
     char dir[512];
     char node[NAME_MAX_LEN + 1];
     enum journal_mode mode;
+    struct disk *disk;  /* ref, or NULL */
     struct journal *j;  /* owned */
     struct segtab *tab; /* ref; from the recovery on */
     struct buf rec;     /* the record at hand */
@@ -45,7 +46,7 @@ struct seg_journal {
 
 static int make_dir(const struct seg_journal *j, const char *parent, struct err *e)
 {
-    if (j->mode == JOURNAL_OFF || mkdir(parent, 0750) == 0 || errno == EEXIST)
+    if (j->mode == JOURNAL_OFF || j->disk != NULL || mkdir(parent, 0750) == 0 || errno == EEXIST)
         return 0;
     return err_set(e, SQ_ESYS, "make %s: %s", parent, strerror(errno));
 }
@@ -53,7 +54,9 @@ static int make_dir(const struct seg_journal *j, const char *parent, struct err 
 /* It would come to life again when it is switched on later. */
 static int refuse_old(const struct seg_journal *j, struct err *e)
 {
-    struct journal_opts o = { .dir = j->dir, .node = j->node, .mode = JOURNAL_OFF };
+    struct journal_opts o = {
+        .dir = j->dir, .node = j->node, .disk = j->disk, .mode = JOURNAL_OFF
+    };
     struct journal *old;
     int rc = journal_open(&old, &o, &(struct journal_replay) { 0 }, e);
 
@@ -62,7 +65,8 @@ static int refuse_old(const struct seg_journal *j, struct err *e)
     return rc;
 }
 
-int seg_journal_new(struct seg_journal **out, const struct seg_cfg *c, struct err *e)
+int seg_journal_new(struct seg_journal **out, const struct seg_cfg *c, struct disk *disk,
+                    struct err *e)
 {
     struct seg_journal *j = calloc(1, sizeof(*j));
     const char *parent = c->journal_dir != NULL ? c->journal_dir : "journal";
@@ -72,6 +76,7 @@ int seg_journal_new(struct seg_journal **out, const struct seg_cfg *c, struct er
     if (j == NULL)
         return err_set(e, SQ_ENOMEM, "journal");
     j->mode = (enum journal_mode)c->journal;
+    j->disk = disk;
     snprintf(j->node, sizeof(j->node), "%s", c->node);
     if (snprintf(j->dir, sizeof(j->dir), "%s/%s", parent, c->node) >= (int)sizeof(j->dir))
         rc = err_set(e, SQ_ETOOBIG, "journal_dir: too long");
@@ -161,7 +166,9 @@ static msec_t clock_ms(void)
 int seg_journal_recover(struct seg_journal *j, struct segtab *t, struct seg_now now,
                         struct err *e)
 {
-    struct journal_opts o = { .dir = j->dir, .node = j->node, .mode = j->mode };
+    struct journal_opts o = {
+        .dir = j->dir, .node = j->node, .disk = j->disk, .mode = j->mode
+    };
     struct journal_replay r = { on_chunk, on_record, j };
     struct segtab_counts n;
     msec_t begun = clock_ms();

@@ -28,9 +28,9 @@ struct seg_journal_counts {
 };
 
 /* *out = NULL if it is switched off (refused if the folder holds one). c: read during
- * the call only. */
+ * the call only. disk: ref, for tests; NULL: the folder of this machine. */
 SQ_CHECK int seg_journal_new(struct seg_journal **out, const struct seg_cfg *c,
-                             struct err *e);
+                             struct disk *disk, struct err *e);
 /* NULL is fine, here and below. Flushes; after segtab_free(). */
 void seg_journal_free(struct seg_journal *j);
 /* For segtab_opts. */

@@ -149,7 +149,7 @@ static int start(struct seg_service *s, const struct seg_service_opts *o, struct
     int rc = open_links(s, o, e);
 
     if (rc == 0)
-        rc = seg_journal_new(&s->journal, o->cfg, e);
+        rc = seg_journal_new(&s->journal, o->cfg, NULL, e);
     if (rc == 0)
         rc = make_tab(s, o, e);
     if (rc == 0)

@@ -1,0 +1,187 @@
+/* test_seg_journal.c: a segment node's table and its journal together, on a disk that
+ * fills up and breaks: nothing that was acknowledged is ever missing after a restart. */
+#include <errno.h>
+
+#include "segment/seg_journal.h"
+#include "tests/lib/segrig.h"
+#include "tests/lib/simdisk.c" /* unit programs link no simulation */
+
+struct node {
+    struct simdisk *sd;
+    struct seg_cfg cfg;
+    struct seg_journal *j;
+    struct rig r; /* one node of it; no wire */
+};
+
+static struct node n;
+
+/* What came out of a turn may be sent? */
+static bool turn(void)
+{
+    n.r.now.now_ms += 100;
+    n.r.now.wall_ms += 100;
+    rig_step(&n.r, 0, (struct segtab_in) { .kind = SEGTAB_TICK });
+    seg_journal_tick(n.j, n.r.now.now_ms);
+    return seg_journal_flush(n.j);
+}
+
+static void start(void)
+{
+    struct segtab_opts o = rig_opts(1u << 20);
+    struct err e = { 0 };
+
+    cr_assert_eq(seg_journal_new(&n.j, &n.cfg, simdisk_disk(n.sd), &e), 0, "%s", e.text);
+    o.log = seg_journal_log;
+    o.log_ctx = n.j;
+    n.r.t[0] = segtab_new(&o);
+    cr_assert_eq(seg_journal_recover(n.j, n.r.t[0], n.r.now, &e), 0, "%s", e.text);
+    rig_start(&n.r, 0);
+}
+
+static void restart(void)
+{
+    simdisk_die_at(n.sd, 1); /* what is not flushed by now is gone */
+    segtab_free(n.r.t[0]);
+    seg_journal_free(n.j);
+    simdisk_kill(n.sd);
+    start();
+}
+
+static void setup(void)
+{
+    memset(&n, 0, sizeof(n));
+    log_set_level(LOG_ERROR);
+    n.sd = simdisk_new(3);
+    n.cfg.node = strdup("seg.0");
+    n.cfg.journal = JOURNAL_OS;
+    n.r.n = 1;
+    n.r.epoch = 1;
+    n.r.now = (struct seg_now) { 1000000, 1700000000000 };
+    arena_init(&n.r.mem);
+    start();
+    rig_open(&n.r, 0, 1, OPEN_TAIL, 100000, 0);
+    cr_assert(turn());
+}
+
+static void teardown(void)
+{
+    for (uint32_t i = n.r.head; i != n.r.tail; i++)
+        buf_fini(&n.r.q[i % ARRAY_LEN(n.r.q)].body);
+    segtab_free(n.r.t[0]);
+    seg_journal_free(n.j);
+    simdisk_free(n.sd);
+    free(n.cfg.node);
+    arena_fini(&n.r.mem);
+}
+
+TestSuite(seg_journal, .init = setup, .fini = teardown);
+
+static struct seg_journal_counts counts(void)
+{
+    struct seg_journal_counts c;
+
+    seg_journal_count(n.j, &c);
+    return c;
+}
+
+static uint64_t waiting(void)
+{
+    struct segtab_counts c;
+
+    segtab_count(n.r.t[0], &c);
+    return c.waiting;
+}
+
+Test(seg_journal, a_turn_is_kept_as_soon_as_it_is_flushed)
+{
+    cr_assert(seg_journal_reserve(n.j, 10));
+    rig_join(&n.r, 0, 1, 10);
+    cr_assert(seg_journal_flush(n.j));
+    rig_join(&n.r, 0, 1, 5); /* nobody was told */
+    restart();
+    cr_assert_eq(waiting(), 10);
+    cr_assert_eq(counts().recovered, 10);
+    cr_assert_eq(rig_join_as(&n.r, 0, 1, NULL).number, 10);
+}
+
+Test(seg_journal, a_full_disk_refuses_who_is_new_and_keeps_who_is_there)
+{
+    rig_join(&n.r, 0, 1, 1000);
+    cr_assert(turn());
+    simdisk_set_room(n.sd, simdisk_used(n.sd));
+    while (seg_journal_reserve(n.j, 10000)) /* what was set aside before runs out */
+        ;
+    cr_assert_gt(counts().refused, 0);
+    cr_assert_eq(rig_leave(&n.r, 0, 1, 3).state, DROP_OK);
+    cr_assert(turn(), "leaves have their room");
+    cr_assert_eq(counts().holding, 0);
+    simdisk_set_room(n.sd, UINT64_MAX);
+    for (int i = 0; i < 12; i++) /* promises that nobody took come back */
+        cr_assert(turn());
+    cr_assert(seg_journal_reserve(n.j, 10));
+    restart();
+    cr_assert_eq(waiting(), 999);
+    cr_assert_eq(rig_poll(&n.r, 0, 1, 3).reason, GONE_LEFT);
+}
+
+/* The turn in which a write fails is not told; from then on nothing new is promised, until
+ * a whole snapshot is on the disk. */
+Test(seg_journal, a_failed_write_takes_the_turn_back_and_is_cured_by_a_snapshot)
+{
+    rig_join(&n.r, 0, 1, 100);
+    cr_assert(turn());
+    rig_join(&n.r, 0, 1, 7);
+    simdisk_fail_at(n.sd, 1, EIO);
+    cr_assert_not(seg_journal_flush(n.j));
+    cr_assert_eq(counts().taken_back, 1);
+    cr_assert_eq(counts().holding, 1);
+    cr_assert_eq(rig_join_as(&n.r, 0, 1, NULL).state, APPEND_BUSY);
+    cr_assert_not(seg_journal_reserve(n.j, 1));
+    cr_assert_eq(rig_poll(&n.r, 0, 1, 50).position, 51, "polls go on");
+    for (int i = 0; i < 100 && counts().holding; i++)
+        (void)turn();
+    cr_assert_eq(counts().holding, 0);
+    cr_assert_eq(counts().file.snapshots, 1);
+    cr_assert_eq(rig_join_as(&n.r, 0, 1, NULL).state, APPEND_OK);
+    cr_assert(turn());
+    restart();
+    cr_assert_eq(waiting(), 108, "also the seven who were not told");
+}
+
+/* The k-th call of the disk fails, for every k: whatever was told is there afterwards. */
+Test(seg_journal, whatever_fails_what_was_told_is_kept)
+{
+    for (uint64_t k = 1; k <= 60; k++) {
+        uint64_t told = 0;
+
+        simdisk_fail_at(n.sd, k, k % 2 == 0 ? EIO : ENOSPC);
+        for (int i = 0; i < 30; i++) {
+            bool joined = seg_journal_reserve(n.j, 1) &&
+                          rig_join_as(&n.r, 0, 1, NULL).state == APPEND_OK;
+            uint64_t now = waiting();
+
+            if (turn() && joined)
+                told = now;
+        }
+        simdisk_fail_at(n.sd, 0, 0);
+        restart();
+        cr_assert_geq(waiting(), told, "call %llu", (unsigned long long)k);
+    }
+    cr_assert_gt(waiting(), 60);
+}
+
+Test(seg_journal, off_is_off_unless_there_is_one)
+{
+    struct seg_journal *j;
+
+    n.cfg.journal = JOURNAL_OFF;
+    segtab_free(n.r.t[0]);
+    seg_journal_free(n.j);
+    n.r.t[0] = NULL;
+    n.j = NULL;
+    simdisk_kill(n.sd);
+    cr_assert_eq(seg_journal_new(&j, &n.cfg, simdisk_disk(n.sd), NULL), SQ_EPROTO);
+    cr_assert_null(j);
+    cr_assert(seg_journal_reserve(NULL, 1000));
+    cr_assert(seg_journal_flush(NULL));
+}

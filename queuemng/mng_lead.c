@@ -51,13 +51,18 @@ static void leader_is(struct mng_lead *l, const char *holder)
 {
     char name[NAME_MAX_LEN + 1] = "", addr[64] = "", admin[64] = "";
 
+    bool other;
+
     (void)sscanf(holder, "%64s %63s %63s", name, addr, admin);
-    if (strcmp(addr, l->leader_addr) != 0)
+    other = strcmp(addr, l->leader_addr) != 0;
+    if (other)
         log_info("event=leader name=%s addr=%s", name[0] != 0 ? name : "-",
                  addr[0] != 0 ? addr : "-");
     memcpy(l->leader, name, sizeof(name));
     memcpy(l->leader_addr, addr, sizeof(addr));
     memcpy(l->leader_admin, admin, sizeof(admin));
+    if (other && addr[0] != 0 && !l->begun)
+        l->calls.on_leader(l->ctx);
 }
 
 static void term_begin(struct mng_lead *l)

@@ -18,7 +18,8 @@ struct mng_lead;
 struct mng_lead_calls { /* from the loop, never from inside a call of ours */
     void (*on_lead)(void *ctx, uint64_t epoch); /* a term begins: the store is loaded */
     void (*on_stop)(void *ctx, const char *why);
-    void (*on_kept)(void *ctx); /* store_done() has grown */
+    void (*on_kept)(void *ctx);   /* store_done() has grown */
+    void (*on_leader)(void *ctx); /* somebody else leads, or another one than before */
 };
 
 /* addr, admin: what peers and operators are told of us. */

@@ -6,6 +6,7 @@
 #include "queuemng/mng_service.h"
 
 #include <sodium.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -111,9 +112,35 @@ static void on_kept(void *ctx)
     mng_held_answer(s);
 }
 
+/* "Not me; this one leads": its address and name, or nothing. */
+static void tell_leader(struct mng_service *s, struct rpc_chan *ch, uint32_t about)
+{
+    struct msg m = { .type = MSG_ERROR };
+    struct mng_lead_view v;
+    char text[160] = "";
+
+    mng_lead_look(s->lead, &v);
+    if (v.leader_addr[0] != 0)
+        snprintf(text, sizeof(text), "%s %s", v.leader_addr, v.leader);
+    m.error.code = SQ_ENOTLEADER;
+    m.error.about = about;
+    m.error.text = text;
+    if (msg_encode(&m, rpc_begin(ch)) < 0 || rpc_end(ch, MSG_ERROR, 0) < 0)
+        rpc_chan_close(ch, "out of memory");
+}
+
+static void on_leader(void *ctx)
+{
+    struct mng_service *s = ctx;
+    uint64_t no, ch;
+
+    for (size_t i = 0; (i = map_next(&s->peers, i, &no, &ch)) != 0;)
+        tell_leader(s, (struct rpc_chan *)(uintptr_t)ch, 0);
+}
+
 int mng_lead_start(struct mng_service *s, struct err *e)
 {
-    static const struct mng_lead_calls calls = { on_lead, on_stop, on_kept };
+    static const struct mng_lead_calls calls = { on_lead, on_stop, on_kept, on_leader };
     const struct mng_cfg *c = s->cfg;
     const char *addr = c->advertise[0] != 0 ? c->advertise : rpc_listen_addr(s->rpc);
     const char *admin = c->advertise_admin[0] != 0 ? c->advertise_admin : admin_addr(s->admin);
@@ -126,15 +153,7 @@ int mng_lead_start(struct mng_service *s, struct err *e)
 
 void mng_standby_answer(struct mng_service *s, struct rpc_chan *ch, const struct frame *f)
 {
-    struct msg m = { .type = MSG_ERROR };
-    struct mng_lead_view v;
-
-    if (f->type != MSG_ROUTER_REG && f->type != MSG_NODE_REG)
-        return; /* it speaks to whom it takes for the leader: there is nothing to say */
-    mng_lead_look(s->lead, &v);
-    m.error.code = SQ_ENOTLEADER;
-    m.error.about = f->type;
-    m.error.text = v.leader_addr;
-    if (msg_encode(&m, rpc_begin(ch)) < 0 || rpc_end(ch, MSG_ERROR, f->rid) < 0)
-        rpc_chan_close(ch, "out of memory");
+    if (f->type == MSG_ROUTER_REG || f->type == MSG_NODE_REG)
+        tell_leader(s, ch, f->type);
+    /* else it speaks to whom it takes for the leader: there is nothing to say */
 }

@@ -1,11 +1,13 @@
 /* mng_link.c: registers with every manager; applies what they push.
  * Failures and their answers:
  *   link breaks -> the last map goes on being used; registers again when it is back
+ *   it stands by -> it names the leader, who is dialled if nobody has told us of it
  *   a change that does not follow what is here, or no memory for it -> registers with
  *     version 0 and gets everything; the old map serves meanwhile */
 #include "router/mng_link.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -14,18 +16,22 @@
 
 #define LOG_MODULE "mng_link"
 
+#define LINKS_MAX 16 /* configured, and learnt */
+
 struct mng_link {
     struct mng_links *m; /* ref */
     struct rpc_link *link;
-    const char *addr; /* ref: configuration */
+    char addr[256];
+    char node[NAME_MAX_LEN + 1]; /* who is there; "" = nobody yet */
     bool up, failed;
+    bool stands_by; /* it has said so */
     bool asked_all; /* registered with version 0 and not answered yet */
 };
 
 struct mng_links {
     struct router *r; /* ref */
     size_t n;
-    struct mng_link v[];
+    struct mng_link v[LINKS_MAX];
 };
 
 static void reg(struct mng_link *l, struct rpc_chan *ch, bool all)
@@ -75,6 +81,44 @@ static void on_map(struct mng_link *l, struct rpc_chan *ch, const struct msg_map
     router_map_changed(r);
 }
 
+/* ---- who leads ------------------------------------------------------------------- */
+
+static int link_dial(struct mng_links *m, const char *addr);
+
+/* Do we know where that one is? As long as one of our addresses is silent: perhaps. */
+static bool is_known(const struct mng_links *m, const char *addr, const char *node)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if (!m->v[i].up || strcmp(m->v[i].addr, addr) == 0 ||
+            strcmp(m->v[i].node, node) == 0)
+            return true;
+    return false;
+}
+
+/* We have links to all that we know, so mostly there is nothing to do: the leader's link
+ * brings the map. One whom the configuration does not name is dialled, too. */
+static void on_standby(struct mng_link *l, const char *text)
+{
+    char addr[64] = "", node[NAME_MAX_LEN + 1] = "";
+
+    (void)sscanf(text, "%63s %64s", addr, node);
+    log_info("manager=%s stands by, leader=%s", l->addr,
+             addr[0] != 0 ? log_q(addr, strlen(addr)) : "none");
+    l->stands_by = true;
+    if (addr[0] == 0 || is_known(l->m, addr, node) || l->m->n == LINKS_MAX)
+        return;
+    if (link_dial(l->m, addr) < 0)
+        log_error("manager=%s cannot be dialled: no memory", log_q(addr, strlen(addr)));
+}
+
+static void on_error(struct mng_link *l, const struct msg_error *m)
+{
+    if (m->code == SQ_ENOTLEADER)
+        on_standby(l, m->text != NULL ? m->text : "");
+    else
+        log_warn("manager=%s refuses: %s", l->addr, sq_strerror(m->code));
+}
+
 static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
 {
     struct mng_link *l = ctx;
@@ -88,7 +132,7 @@ static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
         r->counts.stats++;
         routes_stats(r->routes, &m.stats);
     } else if (rc == 0 && m.type == MSG_ERROR) {
-        log_warn("manager=%s refuses: %s", l->addr, sq_strerror(m.error.code));
+        on_error(l, &m.error);
     } else if (rc == SQ_EUNKNOWN) { /* a newer manager: not for us */
         log_debug("manager=%s unknown message type=%u", l->addr, f->type);
     } else {
@@ -103,7 +147,8 @@ static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)
 
     log_info("manager=%s node=%s up", l->addr, peer->node);
     l->up = true;
-    l->failed = false;
+    l->failed = l->stands_by = false;
+    snprintf(l->node, sizeof(l->node), "%s", peer->node);
     reg(l, ch, false);
 }
 
@@ -126,7 +171,7 @@ static void on_fail(void *ctx, const char *why)
     l->failed = true;
 }
 
-struct mng_links *mng_links_new(struct router *r)
+static int link_dial(struct mng_links *m, const char *addr)
 {
     static const struct rpc_calls calls = {
         .on_up = on_up,
@@ -134,24 +179,30 @@ struct mng_links *mng_links_new(struct router *r)
         .on_down = on_down,
         .on_fail = on_fail,
     };
+    struct mng_link *l = &m->v[m->n];
+
+    *l = (struct mng_link){ .m = m };
+    snprintf(l->addr, sizeof(l->addr), "%s", addr);
+    l->link = rpc_dial(m->r->rpc, l->addr, RPC_MANAGER, &calls, l);
+    if (l->link == NULL)
+        return SQ_ENOMEM;
+    m->n++;
+    return 0;
+}
+
+struct mng_links *mng_links_new(struct router *r)
+{
     const struct cfg_list *addrs = &r->cfg->managers;
-    struct mng_links *m = calloc(1, sizeof(*m) + addrs->n * sizeof(m->v[0]));
+    struct mng_links *m = calloc(1, sizeof(*m));
 
     if (m == NULL)
         return NULL;
     m->r = r;
-    for (size_t i = 0; i < addrs->n; i++) {
-        struct mng_link *l = &m->v[m->n];
-
-        l->m = m;
-        l->addr = ((char **)addrs->v)[i];
-        l->link = rpc_dial(r->rpc, l->addr, RPC_MANAGER, &calls, l);
-        if (l->link == NULL) {
+    for (size_t i = 0; i < addrs->n && i < LINKS_MAX; i++)
+        if (link_dial(m, ((char **)addrs->v)[i]) < 0) {
             mng_links_free(m);
             return NULL;
         }
-        m->n++;
-    }
     return m;
 }
 

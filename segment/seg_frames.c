@@ -115,6 +115,10 @@ static void handle(struct seg_service *s, struct seg_peer *p, const struct msg *
     if (batch(s, p->ch, m, rid))
         return;
     s->n.orders++;
+    if (m->type == MSG_ERROR && m->error.code == SQ_ENOTLEADER) {
+        seg_peers_follow(s, p, m->error.text);
+        return;
+    }
     if (m->type == MSG_ERROR) {
         log_warn("peer=%s says=%s about=%s text=%s", rpc_chan_peer(p->ch)->node,
                  sq_strerror(m->error.code), msg_name(m->error.about),

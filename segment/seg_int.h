@@ -90,6 +90,8 @@ void seg_peers_send(struct seg_service *s);
 /* What was said in this turn is not sent: those links end. */
 void seg_peers_take_back(struct seg_service *s);
 void seg_peers_error(struct seg_service *s, struct seg_peer *p, const struct frame *f, int code);
+/* p stands by; text: address and name of who leads, or "". */
+void seg_peers_follow(struct seg_service *s, const struct seg_peer *p, const char *text);
 
 void seg_on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f);
 void seg_metrics(void *ctx, struct buf *b);

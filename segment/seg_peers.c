@@ -2,6 +2,7 @@
  * same life: up -> SEGTAB_UP, frames, down -> SEGTAB_DOWN. */
 #include "segment/seg_int.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,6 +135,36 @@ int seg_peers_dial(struct seg_service *s, const struct cfg_list *managers, struc
         s->manager[s->n_managers++] = l;
     }
     return 0;
+}
+
+/* Is that one among the managers that we know? While one of them is silent: perhaps. */
+static bool is_known(const struct seg_service *s, const char *name)
+{
+    for (size_t i = 0; i < s->n_managers; i++) {
+        const struct rpc_chan *ch = rpc_link_chan(s->manager[i]);
+
+        if (ch == NULL || strcmp(rpc_chan_peer(ch)->node, name) == 0)
+            return true;
+    }
+    return false;
+}
+
+/* A manager that stands by says who leads. We are registered with all that we know, so
+ * there is something to do only if nobody has told us of that one. */
+void seg_peers_follow(struct seg_service *s, const struct seg_peer *p, const char *text)
+{
+    char addr[64] = "", name[NAME_MAX_LEN + 1] = "";
+    struct rpc_link *l;
+
+    (void)sscanf(text, "%63s %64s", addr, name);
+    log_info("manager=%s stands by, leader=%s", rpc_chan_peer(p->ch)->node,
+             addr[0] != 0 ? log_q(addr, strlen(addr)) : "none");
+    if (p->role != RPC_MANAGER || addr[0] == 0 || is_known(s, name) ||
+        s->n_managers == SEG_MANAGERS)
+        return;
+    l = rpc_dial(s->rpc, addr, RPC_MANAGER, &seg_calls, s);
+    if (l != NULL)
+        s->manager[s->n_managers++] = l;
 }
 
 static void dial_failed(struct seg_dial *d)

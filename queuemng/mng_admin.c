@@ -111,17 +111,24 @@ static void elsewhere(struct admin_call *c)
 {
     struct mng_lead_view v;
     bool get = strcmp(c->q->method, "GET") == 0;
+    char url[80];
 
     mng_lead_look(c->s->lead, &v);
     if (v.leader_admin[0] == 0) {
         admin_problem(c->a, 503, "not_leader", "no manager leads at present");
         return;
     }
-    admin_problem(c->a, get ? 307 : 409, "not_leader", "http://%s leads (%s)",
-                  v.leader_admin, v.leader);
-    snprintf(c->a->location_buf, sizeof(c->a->location_buf), "http://%s%s%s%s",
-             v.leader_admin, c->q->path, c->q->query[0] != 0 ? "?" : "", c->q->query);
-    c->a->location = c->a->location_buf;
+    snprintf(url, sizeof(url), "http://%s", v.leader_admin);
+    admin_json(c->a, get ? 307 : 409,
+               json_pack("{s:s,s:i,s:s,s:s,s:s,s:s}", "title",
+                         get ? "Temporary Redirect" : "Conflict", "status", get ? 307 : 409,
+                         "code", "not_leader", "detail", "another manager leads", "leader",
+                         url, "request_id", c->a->request_id));
+    c->a->content_type = "application/problem+json";
+    snprintf(c->a->location_buf, sizeof(c->a->location_buf), "%s%s%s%s", url, c->q->path,
+             c->q->query[0] != 0 ? "?" : "", c->q->query);
+    if (get)
+        c->a->location = c->a->location_buf;
 }
 
 /* ---- nodes ----------------------------------------------------------------------- */

@@ -13,9 +13,9 @@
 #define DEFAULT_DIR "./run" /* where `make run` keeps its cluster */
 
 struct given { /* options as written; refs into argv */
-    const char *dir, *admin, *token_file;
-    const char *router[CTL_ROUTERS_MAX];
-    size_t n_routers;
+    const char *dir, *token_file;
+    const char *router[CTL_ROUTERS_MAX], *admin[CTL_MANAGERS_MAX];
+    size_t n_routers, n_admins;
     bool help, version;
 };
 
@@ -58,7 +58,7 @@ static int help(void)
         "\noptions, anywhere on the line (-- ends them):\n"
         "  --dir D           the cluster that D/cluster.json tells of (default: ./run, "
         "if it is there)\n"
-        "  --admin URL       queuemng's admin API\n"
+        "  --admin URL       queuemng's admin API; may be repeated, the leader is found\n"
         "  --token-file F    holds the admin token\n"
         "  --router URL      a router; may be repeated, any that answers is taken\n"
         "  --client C        join: browser, mobile or game\n"
@@ -95,7 +95,8 @@ static bool option_set(struct ctl *c, struct given *g, int opt)
         g->dir = optarg;
         return true;
     case OPT_ADMIN:
-        g->admin = optarg;
+        if (g->n_admins < CTL_MANAGERS_MAX)
+            g->admin[g->n_admins++] = optarg;
         return true;
     case OPT_TOKEN:
         g->token_file = optarg;
@@ -131,7 +132,7 @@ static int where(struct ctl *c, const struct given *g, struct err *e)
     const char *dir = g->dir;
     int rc = 0;
 
-    if (dir == NULL && g->admin == NULL && g->n_routers == 0 &&
+    if (dir == NULL && g->n_admins == 0 && g->n_routers == 0 &&
         access(DEFAULT_DIR "/cluster.json", F_OK) == 0)
         dir = DEFAULT_DIR;
     if (dir != NULL)
@@ -144,8 +145,14 @@ static int where(struct ctl *c, const struct given *g, struct err *e)
     }
     for (size_t i = 0; i < g->n_routers && rc == 0; i++)
         rc = where_router(c, g->router[i], e);
-    if (rc == 0 && g->admin != NULL)
-        rc = where_admin(c, g->admin, e);
+    if (rc == 0 && g->n_admins > 0) {
+        while (c->n_admins > 0) {
+            free(c->admin[--c->n_admins]);
+            c->admin[c->n_admins] = NULL;
+        }
+    }
+    for (size_t i = 0; i < g->n_admins && rc == 0; i++)
+        rc = where_admin(c, g->admin[i], e);
     if (rc == 0 && g->token_file != NULL)
         rc = where_token_file(c, g->token_file, e);
     return rc;

@@ -10,12 +10,14 @@
 #include "common/buf.h"
 #include "common/err.h"
 
-#define CTL_ROUTERS_MAX 32
+#define CTL_ROUTERS_MAX  32
+#define CTL_MANAGERS_MAX 16
 
 enum ctl_exit { CTL_OK = 0, CTL_REFUSED = 1, CTL_USAGE = 2 };
 
 struct ctl {
-    char *admin;                   /* owned: "http://host:port"; NULL = not told */
+    char *admin[CTL_MANAGERS_MAX]; /* owned: "http://host:port"; any of the managers */
+    size_t n_admins;
     char *token;                   /* owned: the admin token; never from argv */
     char *router[CTL_ROUTERS_MAX]; /* owned; asked in turn until one answers */
     size_t n_routers;
@@ -29,7 +31,7 @@ struct ctl {
 SQ_CHECK int where_dir(struct ctl *c, const char *dir,
                        struct err *e); /* D/cluster.json */
 SQ_CHECK int where_token_file(struct ctl *c, const char *file, struct err *e);
-SQ_CHECK int where_admin(struct ctl *c, const char *url, struct err *e);
+SQ_CHECK int where_admin(struct ctl *c, const char *url, struct err *e); /* one more */
 SQ_CHECK int where_router(struct ctl *c, const char *url, struct err *e); /* one more */
 void where_fini(struct ctl *c);
 
@@ -45,7 +47,8 @@ struct ctl_answer {
     int status;
     struct buf body; /* owned by the caller, also after a failure */
 };
-/* 0, or SQ_EUNAVAIL (nobody answers), SQ_ETIMEOUT, SQ_EINVAL with a sentence. */
+/* 0, or SQ_EUNAVAIL (nobody is there: it was not asked), SQ_ECLOSED, SQ_ETIMEOUT (it may
+ * have done what it was asked), SQ_EINVAL with a sentence. */
 SQ_CHECK int ctl_http(const char *base, const struct ctl_call *call, unsigned timeout_s,
                       struct ctl_answer *a, struct err *e);
 
@@ -57,7 +60,8 @@ void ctl_put_out(const struct buf *b);
 bool ctl_path_set(char *dst, size_t cap, const char *before, const char *name,
                   const char *after);
 int ctl_say_answer(const struct ctl *c, const struct ctl_answer *a, view_fn view);
-/* CTL_OK: queuemng answered, whatever it answered; the caller frees a->body. */
+/* Of several managers the one that leads, whom the others know. CTL_OK: it answered,
+ * whatever it answered; the caller frees a->body. */
 int ctl_admin_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *a);
 int ctl_admin_do(const struct ctl *c, struct ctl_call call,
                  view_fn view); /* and says it */

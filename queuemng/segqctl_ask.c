@@ -65,19 +65,62 @@ int ctl_say_answer(const struct ctl *c, const struct ctl_answer *a, view_fn view
     return good ? CTL_OK : CTL_REFUSED;
 }
 
+/* Is this the answer of a manager that does not lead? *leader: where it sends us (owned),
+ * NULL: it knows nobody. */
+static bool does_not_lead(const struct ctl_answer *a, char **leader)
+{
+    json_t *doc = a->status == 200
+                      ? NULL
+                      : json_loadb((const char *)a->body.data, a->body.len, 0, NULL);
+    const char *code = json_string_value(json_object_get(doc, "code"));
+    const char *url = json_string_value(json_object_get(doc, "leader"));
+    bool no = code != NULL && strcmp(code, "not_leader") == 0;
+
+    *leader = no && url != NULL ? strdup(url) : NULL;
+    json_decref(doc);
+    return no;
+}
+
+/* One manager, and whom it names. SQ_EUNAVAIL: neither leads, or can be reached. */
+static int ask_one(const struct ctl *c, const char *url, const struct ctl_call *call,
+                   struct ctl_answer *a, struct err *e)
+{
+    int rc = ctl_http(url, call, c->timeout_s, a, e);
+    char *leader = NULL;
+
+    if (rc < 0 || !does_not_lead(a, &leader))
+        return rc;
+    if (leader == NULL)
+        return err_set(e, SQ_EUNAVAIL, "%s: no manager leads at present", url);
+    rc = ctl_http(leader, call, c->timeout_s, a, e);
+    free(leader);
+    if (rc == 0 && does_not_lead(a, &leader)) { /* the lead has just changed hands */
+        free(leader);
+        rc = err_set(e, SQ_EUNAVAIL, "%s: does not lead any more", url);
+    }
+    return rc;
+}
+
 int ctl_admin_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *a)
 {
-    struct err e;
+    bool order = strcmp(call.method, "GET") != 0;
+    struct err e = { 0 };
+    int rc = SQ_EUNAVAIL;
 
-    if (c->admin == NULL || c->token == NULL) {
+    if (c->n_admins == 0 || c->token == NULL) {
         fprintf(stderr, "segqctl: where is queuemng? --dir D, or --admin URL and "
                         "--token-file F\n");
         return CTL_USAGE;
     }
     call.bearer = c->token;
-    if (ctl_http(c->admin, &call, c->timeout_s, a, &e) < 0)
-        return ctl_say_err(&e, CTL_REFUSED);
-    return CTL_OK;
+    for (size_t i = 0; i < c->n_admins; i++) {
+        rc = ask_one(c, c->admin[i], &call, a, &e);
+        if (rc == 0)
+            return CTL_OK;
+        if (rc != SQ_EUNAVAIL && order)
+            break; /* perhaps it has been done */
+    }
+    return ctl_say_err(&e, CTL_REFUSED);
 }
 
 int ctl_admin_do(const struct ctl *c, struct ctl_call call, view_fn view)

@@ -136,7 +136,8 @@ int ctl_http(const char *base, const struct ctl_call *call, unsigned timeout_s,
     else if (!x.done && x.sys == ENOTCONN) /* libevent has lost the errno of connect() */
         rc = err_set(e, SQ_EUNAVAIL, "%s: cannot be reached", base);
     else if (!x.done && x.sys != 0 && x.sys != EINPROGRESS && x.sys != EAGAIN)
-        rc = err_set(e, SQ_EUNAVAIL, "%s: %s", base, strerror(x.sys));
+        rc = err_set(e, x.sys == ECONNREFUSED ? SQ_EUNAVAIL : SQ_ECLOSED, "%s: %s", base,
+                     strerror(x.sys));
     else if (!x.done)
         rc = err_set(e, SQ_ETIMEOUT, "%s: no whole answer within %u s", base, timeout_s);
     if (x.conn != NULL)

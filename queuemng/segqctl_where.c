@@ -34,7 +34,14 @@ static int url_take(char **dst, const char *url, struct err *e)
 
 int where_admin(struct ctl *c, const char *url, struct err *e)
 {
-    return url_take(&c->admin, url, e);
+    int rc;
+
+    if (c->n_admins == CTL_MANAGERS_MAX)
+        return err_set(e, SQ_EFULL, "more than %d managers", CTL_MANAGERS_MAX);
+    rc = url_take(&c->admin[c->n_admins], url, e);
+    if (rc == 0)
+        c->n_admins++;
+    return rc;
 }
 
 int where_router(struct ctl *c, const char *url, struct err *e)
@@ -88,12 +95,17 @@ static int where_json(struct ctl *c, const json_t *doc, const char *file, struct
 {
     const char *admin = json_string_value(json_object_get(doc, "admin"));
     const char *token = json_string_value(json_object_get(doc, "admin_token"));
-    const json_t *r;
+    const json_t *r, *all = json_object_get(doc, "admins");
     size_t i;
     int rc = 0;
 
-    if (admin != NULL)
+    if (admin != NULL && json_array_size(all) == 0)
         rc = where_admin(c, admin, e);
+    json_array_foreach(all, i, r)
+    {
+        if (rc == 0 && json_is_string(r))
+            rc = where_admin(c, json_string_value(r), e);
+    }
     if (rc == 0 && token != NULL)
         rc = token_take(c, token, strlen(token), "admin_token", e);
     json_array_foreach(json_object_get(doc, "router"), i, r)
@@ -122,7 +134,8 @@ int where_dir(struct ctl *c, const char *dir, struct err *e)
 
 void where_fini(struct ctl *c)
 {
-    free(c->admin);
+    for (size_t i = 0; i < c->n_admins; i++)
+        free(c->admin[i]);
     free(c->token);
     for (size_t i = 0; i < c->n_routers; i++)
         free(c->router[i]);

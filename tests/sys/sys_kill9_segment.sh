@@ -37,7 +37,7 @@ admin POST /v1/admin/queues/login/pause >/dev/null
 paused() { [ "$(queue_field state)" = paused ]; }
 wait_for 5 "then the queue is paused" paused
 left=$(join_queue | token_in)
-timeout 120 "$FILL" 127.0.0.1 $((PORT + 10)) login "$N" $((N / 300)) >"$DIR/tokens"
+timeout 120 "$FILL" 127.0.0.1 $((PORT + 10)) login "$N" 300 >"$DIR/tokens"
 check_eq "$N people join" $? 0
 check_eq "one leaves" "$(status_of -X DELETE "$R/v1/tickets/$left")" 204
 all_known() { [ "$(queue_field waiting)" = "$N" ]; }

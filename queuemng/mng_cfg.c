@@ -164,6 +164,19 @@ static int addr_check(const char *what, const char *addr, bool path_ok, struct e
     return 0;
 }
 
+/* What others are told must be an address to dial. */
+static int advertise_check(const char *what, const char *told, const char *bound,
+                           struct err *e)
+{
+    if (told[0] != 0)
+        return addr_check(what, told, false, e);
+    if (bound[0] == '*' || bound[0] == ':' || strncmp(bound, "0.0.0.0:", 8) == 0 ||
+        strncmp(bound, "[::]:", 5) == 0)
+        return err_set(e, SQ_EINVAL, "%s: with redis, others are told where we are: %s is "
+                       "no address to dial", what, bound);
+    return 0;
+}
+
 static int redis_check(const struct mng_cfg *c, struct err *e)
 {
     char *const *addr = c->redis.v, *const *sentinel = c->redis_sentinels.v;
@@ -175,10 +188,10 @@ static int redis_check(const struct mng_cfg *c, struct err *e)
         rc = addr_check("redis", addr[i], true, e);
     for (size_t i = 0; rc == 0 && i < c->redis_sentinels.n; i++)
         rc = addr_check("redis_sentinels", sentinel[i], false, e);
-    if (rc == 0 && c->advertise[0] != 0)
-        rc = addr_check("advertise", c->advertise, false, e);
-    if (rc == 0 && c->advertise_admin[0] != 0)
-        rc = addr_check("advertise_admin", c->advertise_admin, false, e);
+    if (rc == 0 && mng_cfg_has_redis(c))
+        rc = advertise_check("advertise", c->advertise, c->listen, e);
+    if (rc == 0 && mng_cfg_has_redis(c))
+        rc = advertise_check("advertise_admin", c->advertise_admin, c->admin, e);
     if (rc == 0 && c->redis_timeout_ms > c->lease_ms / 3)
         rc = err_set(e, SQ_EINVAL, "redis_timeout: more than a third of lease");
     if (rc == 0 && c->redis_user[0] != 0 && c->redis_password_file[0] == 0)

@@ -56,22 +56,31 @@ check "the log says how long it took" grep -q "recovered segments=.* tickets=$((
 
 # ---- while everything moves -----------------------------------------------------------
 
+# All of them are released; nobody comes for his pass but those behind them.
+admin POST "/v1/admin/queues/login/release?n=$((N + 1))" >/dev/null
+waits() { [ "$(queue_field waiting)" -"$1" "$2" ]; }
+wait_for 30 "they are all released" waits eq 0
+released=$(head -1 "$DIR/tokens")
+check "the first of them is let in" admitted "$released"
+first=$(poll "$released" | field pass)
 admin POST /v1/admin/queues/login/resume >/dev/null
+
 "$BIN/swarm" --router "$R" --players 3000 --arrive-s 12 --wait-only --max-s 20 --leave-share 0.1 \
     --repeat 0.5 --quiet --json "$DIR/swarm.json" >"$DIR/swarm.out" 2>&1 &
 swarm=$!
 helpers+=("$swarm")
-joined() { [ "$(queue_field waiting)" -gt $((N + $1)) ]; }
-wait_for 15 "people join meanwhile" joined 500
+wait_for 15 "people join meanwhile" waits gt 300
 last=$(join_queue | token_in)
 kill_segment "$last" "under load"
-wait_for 15 "and go on" joined 1200
+wait_for 15 "and go on" waits gt 700
 kill_segment "$last" "again"
 over() { ! runs "$swarm"; }
 wait_for 60 "the crowd has seen enough" over
 wait "$swarm"
 check_eq "no violation: $(grep -h 'order violations' "$DIR/swarm.out")" $? 0
+check "many of them were let in meanwhile" test "$(jq .admitted "$DIR/swarm.json")" -gt 100
 check_eq "the pass is still the same" "$(poll "$inside" | field pass)" "$pass"
+check_eq "and so is that of the first" "$(poll "$released" | field pass)" "$first"
 "$BIN/segment" --check-journal "$C/state/journal/segment.0" >"$DIR/check"
 check_eq "the journal reads well" $? 0
 check "and is explained" grep -q ' join' "$DIR/check"

@@ -1,7 +1,8 @@
 #!/bin/bash
 # Two managers and a Redis. The leader is killed, stopped and woken, told to end; Redis is
-# killed; both managers are: the other one leads in less than three seconds, releases go
-# on, never faster than allowed, in order; nobody loses a place; what was told is kept.
+# killed, emptied, slow, full; both managers are killed. The other one leads in less than
+# three seconds, releases go on, never faster than allowed, in order; nobody loses a place;
+# what was told is kept.
 . "$(dirname "$0")/lib.sh"
 
 command -v redis-server >/dev/null || give_up "redis-server is not installed"
@@ -64,7 +65,7 @@ wait_for 5 "so does a segment node" late_node
 join_many $N "$DIR/j"
 tokens_of "$DIR/j" >"$DIR/tokens"
 check_eq "$N wait" "$(wc -l <"$DIR/tokens")" $N
-"$BIN/swarm" --router "$R" --router "$R2" --players 400 --arrive-s 20 --wait-only --max-s 45 \
+"$BIN/swarm" --router "$R" --router "$R2" --players 400 --arrive-s 20 --wait-only --max-s 48 \
     --leave-share 0.1 --quiet --json "$DIR/swarm.json" >"$DIR/swarm.out" 2>&1 &
 swarm=$!
 helpers+=("$swarm")
@@ -112,9 +113,31 @@ wait_for 5 "nobody leads without Redis" nobody_leads
 check_eq "people join all the same" "$(status_of -X POST "$R/v1/queues/login/tickets")" 201
 check_eq "and poll" "$(status_of "$R/v1/tickets/$(tail -1 "$DIR/tokens")")" 200
 check_eq "a manager says that it is not well" "$(status_of "http://127.0.0.1:$((PORT + 1))/healthz")" 503
+rm -rf "$C"/state/redis/*
 redis-server "$C/secrets/redis.conf" || give_up "redis-server does not start again"
-wait_for 10 "Redis is back, one leads" somebody_leads
+wait_for 10 "Redis is back, with nothing in it; one leads" somebody_leads
+check "and has written back what was kept" grep -q 'event=store_went_back' "$C"/logs/queuemng*.log
+check_eq "the definition is as it was" "$(admin GET /v1/admin/queues/login | jq -r .grace)" 77s
 wait_for 10 "releases go on by themselves" releases_more 20
+
+# ---- Redis is slow, then full -------------------------------------------------------------
+
+rcli() { REDISCLI_AUTH=$(cat "$C/secrets/redis.password") redis-cli -p $((PORT + 6)) "$@" >/dev/null; }
+before=$(epoch)
+rcli CLIENT PAUSE 400 ALL
+t0=$(now_ms)
+check_eq "a change is made while Redis is slow" \
+    "$(admin PATCH /v1/admin/queues/login '{"grace": "78s"}' | jq -r .grace)" 78s
+check "and answered when it is kept" test $(($(now_ms) - t0)) -ge 300
+check_eq "by the same leader" "$(epoch)" "$before"
+rcli CONFIG SET maxmemory 1
+check_eq "without room in Redis a change is not made" \
+    "$(status_of -X PATCH -H "Authorization: Bearer $TOKEN" -d '{"grace": "79s"}' \
+        "$A/v1/admin/queues/login")" 503
+wait_for 5 "nobody leads who cannot keep anything" nobody_leads
+rcli CONFIG SET maxmemory 0
+wait_for 10 "there is room again, one leads" somebody_leads
+wait_for 10 "releases go on" releases_more 20
 
 # ---- both managers are killed -------------------------------------------------------------
 
@@ -124,7 +147,7 @@ kill -KILL "$(pid_of queuemng)" "$(pid_of queuemng2)"
 wait_for 10 "both killed, one leads again" somebody_leads
 all_there() { [ "$(chain)" = "$map_before" ] && [ "$(segments | grep -c lost)" = 0 ]; }
 wait_for 10 "the chain is as before" all_there
-check_eq "so is the definition" "$(admin GET /v1/admin/queues/login | jq -r .grace)" 77s
+check_eq "so is the definition" "$(admin GET /v1/admin/queues/login | jq -r .grace)" 78s
 wait_for 10 "releases go on" releases_more 20
 
 # ---- the leader is told to end -------------------------------------------------------------

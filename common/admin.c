@@ -3,12 +3,14 @@
  * evhttp reads a request whole before we see it, so its own limits are set (16 KiB of
  * headers, 1 MiB of body, 10 s of silence). A request that it cannot read it answers
  * itself. It gives no TCP_NODELAY and a short backlog: we listen ourselves.
+ * Without descriptors it stops accepting for 100 ms at a time, and does not spin.
  * A 401 is answered 200 ms late, without holding up anybody else; while too many of them
  * wait, further ones are answered 503: guessing gets no faster by asking in parallel. */
 #include "common/admin_int.h"
 
 #include <event2/buffer.h>
 #include <event2/http.h>
+#include <event2/listener.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +31,7 @@
 #define PENALTY_MS    200
 #define PENALTIES_MAX 64
 #define PATH_BYTES    1024
+#define RETRY_MS      100 /* without descriptors: until the next try to accept */
 
 struct admin {
     struct ev *ev; /* ref */
@@ -41,6 +44,8 @@ struct admin {
     void *ctx;
     struct list penalties; /* late answers */
     struct list held;      /* answers that their handlers keep back */
+    struct evconnlistener *listener; /* ref: evhttp's */
+    msec_t watched; /* when it was last made sure that we accept */
     char addr[NET_TEXT_MAX];
 };
 
@@ -353,8 +358,28 @@ static void limits(struct admin *a)
     evhttp_set_gencb(a->http, on_request, a);
 }
 
+/* No descriptors left: nobody is accepted for a moment, or the loop would spin. (evhttp
+ * gives its listener an argument of its own, so we are not known here: see turn_end.) */
+static void on_accept_error(struct evconnlistener *l, void *http)
+{
+    (void)http;
+    (void)evconnlistener_disable(l);
+}
+
+/* Watching again what is watched costs nothing. */
+static void turn_end(void *arg)
+{
+    struct admin *a = arg;
+
+    if (ev_now(a->ev) - a->watched < RETRY_MS)
+        return;
+    a->watched = ev_now(a->ev);
+    (void)evconnlistener_enable(a->listener); /* else in the next turn after RETRY_MS */
+}
+
 static int open_http(struct admin *a, const char *addr, struct err *e)
 {
+    struct evhttp_bound_socket *s;
     int fd;
 
     a->http = evhttp_new(ev_base(a->ev));
@@ -365,11 +390,16 @@ static int open_http(struct admin *a, const char *addr, struct err *e)
     if (fd < 0)
         return err_wrap(e, "admin");
     net_local_text(fd, a->addr);
-    if (evhttp_accept_socket_with_handle(a->http, fd) == NULL) {
+    s = evhttp_accept_socket_with_handle(a->http, fd);
+    if (s == NULL) {
         close(fd);
         return err_set(e, SQ_ENOMEM, "admin: out of memory");
     }
-    return 0;
+    a->listener = evhttp_bound_socket_get_listener(s);
+    evconnlistener_set_error_cb(a->listener, on_accept_error);
+    return ev_hook(a->ev, 0, turn_end, a) < 0
+               ? err_set(e, SQ_ENOMEM, "admin: out of memory")
+               : 0;
 }
 
 int admin_new(struct admin **out, struct ev *ev, const struct admin_opts *o,
@@ -407,6 +437,7 @@ void admin_free(struct admin *a)
         penalty_free(container_of(it, struct penalty, node));
     list_each(&a->held, it)
         held_free(container_of(it, struct admin_held, node));
+    ev_unhook(a->ev, turn_end, a);
     if (a->http != NULL)
         evhttp_free(a->http); /* also the requests whose answers are late */
     sodium_memzero(a->bearer, sizeof(a->bearer));

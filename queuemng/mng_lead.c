@@ -12,7 +12,8 @@
 #include "common/log.h"
 
 #define LOG_MODULE   "lead"
-#define RELOAD_MS    5000 /* a standby's copy is at most so old */
+#define RELOAD_MS    500  /* a standby's copy is about so old, */
+#define RELOAD_BYTES 2048 /* and a millisecond older for so much to be copied */
 #define LOAD_AGAIN_MS 100
 
 struct mng_lead {
@@ -162,6 +163,18 @@ static void feed(struct mng_lead *l, struct lease_in in)
     }
 }
 
+/* Somebody else leads: what is there counts, also if it is less than it was. */
+static void follow(struct mng_lead *l)
+{
+    struct store_counts n;
+
+    store_count(redis_store_base(l->store), &n);
+    if (redis_store_compare(l->store, l->rev) != REDIS_SAME &&
+        (l->loaded_ms == 0 ||
+         ev_now(l->ev) - l->loaded_ms >= RELOAD_MS + (msec_t)(n.bytes / RELOAD_BYTES)))
+        load(l);
+}
+
 static void on_lease(void *ctx, const struct redis_lease *r)
 {
     static const enum lease_kind kinds[] = { [REDIS_GRANTED] = LEASE_GRANTED,
@@ -178,9 +191,8 @@ static void on_lease(void *ctx, const struct redis_lease *r)
         leader_is(l, r->holder);
     feed(l, (struct lease_in){ .kind = kinds[r->is], .serial = r->serial,
                                .epoch = r->epoch, .left_ms = r->left_ms });
-    if (r->is == REDIS_HELD && redis_store_compare(l->store, r->rev) == REDIS_NEWER &&
-        (l->loaded_ms == 0 || ev_now(l->ev) - l->loaded_ms >= RELOAD_MS))
-        load(l);
+    if (r->is == REDIS_HELD)
+        follow(l);
 }
 
 static void on_timer(void *arg)
@@ -222,6 +234,8 @@ static void on_link(void *ctx, bool up, int64_t uptime_ms)
         return;
     /* whole seconds are told, rounded down; a replica that was made master runs long */
     l->settled_ms = uptime_ms < 0 ? now : now + ms_max(0, (msec_t)l->ttl_ms - uptime_ms);
+    if (l->settled_ms > now && !redis_store_knows(l->store, l->rev))
+        l->settled_ms += l->ttl_ms / 2; /* who knows all goes first: this one may be empty */
     ev_timer_at(l->timer, now);
 }
 

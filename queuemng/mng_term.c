@@ -94,6 +94,7 @@ static void on_stop(void *ctx, const char *why)
 
     (void)why; /* mng_lead.c has logged it */
     s->leads = false;
+    s->store_ok = true; /* it is the next leader's to say */
     mng_service_drop(s);
     mng_held_end(s);
     mng_yaml_forget(s);

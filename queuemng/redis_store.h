@@ -68,9 +68,11 @@ void redis_store_end(struct redis_store *s);
 SQ_CHECK int redis_store_load(struct redis_store *s);
 /* The mirror, whole, in place of what is there: the first write of a term. */
 SQ_CHECK int redis_store_restore(struct redis_store *s);
-/* Is the mirror what Redis has at this rev? > 0: Redis has less than it acknowledged. */
+/* Is the mirror what Redis has at this rev? WENT_BACK: Redis has less than it acknowledged. */
 enum redis_mirror { REDIS_SAME, REDIS_NEWER, REDIS_WENT_BACK };
 enum redis_mirror redis_store_compare(const struct redis_store *s, uint64_t rev);
+/* Does the mirror have all that Redis had at this rev? */
+bool redis_store_knows(const struct redis_store *s, uint64_t rev);
 msec_t redis_store_stuck_ms(const struct redis_store *s); /* age of the oldest open write */
 
 const struct redis_link *redis_store_link(const struct redis_store *s);

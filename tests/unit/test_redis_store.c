@@ -192,7 +192,7 @@ static void write_one(struct rig *r, struct side *x, const char *key, const char
 
 struct look {
     const char *key;
-    char val[100];
+    char val[700];
     size_t n;
 };
 
@@ -295,6 +295,31 @@ Test(redis_store, many_puts_while_one_is_under_way)
     redis_store_free_lease(r.a.s);
     lead(&r, &r.b);
     expect(&r.b, "chain/42", "1942", 100);
+    rig_fini(&r);
+}
+
+/* Ten thousand queues at once. */
+Test(redis_store, a_large_batch_is_one_write)
+{
+    struct rig r;
+    char key[32], val[600];
+    uint64_t serial;
+    struct err e;
+
+    rig_init(&r);
+    lead(&r, &r.a);
+    memset(val, 'x', sizeof(val) - 1);
+    val[sizeof(val) - 1] = 0;
+    for (int i = 0; i < 20000; i++) {
+        snprintf(key, sizeof(key), "queue/%d", i);
+        cr_assert_eq(store_put(redis_store_base(r.a.s), key, val), 0);
+    }
+    cr_assert_eq(store_sync(redis_store_base(r.a.s), &serial, &e), 0);
+    RIG_UNTIL(&r.g, done(&r.a, serial));
+    cr_expect_eq(r.a.dones, 1);
+    cr_expect_eq(redis_link_counts(redis_store_link(r.a.s))->fault[REDIS_TIMEOUT], 0);
+    load(&r, &r.b);
+    expect(&r.b, "queue/19999", val, 20000);
     rig_fini(&r);
 }
 

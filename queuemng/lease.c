@@ -24,7 +24,7 @@ bool lease_leads(const struct lease *l, msec_t now_ms)
 static void act(struct lease_out *out, enum lease_do what, const struct lease *l,
                 const char *why)
 {
-    out->act[out->n++] = (struct lease_act){
+    out->act[out->n++] = (struct lease_act) {
         .what = what,
         .serial = l->serial,
         .epoch = what == LEASE_TAKE ? l->floor : l->epoch,
@@ -87,7 +87,8 @@ static void on_held(struct lease *l, const struct lease_in *in, struct lease_out
 
 /* Outranked: taken again under a higher epoch, but not at once: if two managers with two
  * stores do this to each other, they do it seldom. */
-static void on_outranked(struct lease *l, const struct lease_in *in, struct lease_out *out)
+static void on_outranked(struct lease *l, const struct lease_in *in,
+                         struct lease_out *out)
 {
     l->floor = u64_max(l->floor, in->epoch);
     if (l->state != LEASE_LEADING)

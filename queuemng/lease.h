@@ -8,8 +8,8 @@
  *      take every        renew every third of the lease
  *      third, or when the other's lease ends
  *
- * Safety: the lease in the store begins when the store handles the request, which is after
- * it was sent. We count from when it was sent, on our own clock, and stop an eighth
+ * Safety: the lease in the store begins when the store handles the request, which is
+ * after it was sent. We count from when it was sent, on our own clock, and stop an eighth
  * earlier: no two clocks that differ by less than a tenth can make two leaders of one
  * lease. So lease_leads() must be asked with the present time before every order. A
  * process that was stopped finds its time gone by; what it sent before, and what is still
@@ -37,9 +37,9 @@ enum lease_kind {
 struct lease_in {
     enum lease_kind kind;
     msec_t now_ms;
-    uint64_t serial;  /* of the request that is answered */
-    uint64_t epoch;   /* GRANTED, HELD (the highest given so far), OUTRANKED */
-    msec_t left_ms;   /* HELD */
+    uint64_t serial; /* of the request that is answered */
+    uint64_t epoch;  /* GRANTED, HELD (the highest given so far), OUTRANKED */
+    msec_t left_ms;  /* HELD */
 };
 
 enum lease_do {
@@ -66,15 +66,15 @@ struct lease {
     struct rng rng;
     enum lease_state state;
     uint64_t epoch, floor;
-    uint64_t serial;     /* of the last request */
-    bool asking;         /* it is not answered yet */
+    uint64_t serial; /* of the last request */
+    bool asking;     /* it is not answered yet */
     bool resigned;
-    msec_t sent_ms;      /* when it was sent */
-    msec_t next_ms;      /* of the next request */
+    msec_t sent_ms;       /* when it was sent */
+    msec_t next_ms;       /* of the next request */
     msec_t safe_until_ms; /* LEADING */
-    msec_t renewed_ms;   /* when the lease we hold was last asked for */
-    msec_t term_ms;      /* when this term began */
-    msec_t patience_ms;  /* after being outranked; doubles */
+    msec_t renewed_ms;    /* when the lease we hold was last asked for */
+    msec_t term_ms;       /* when this term began */
+    msec_t patience_ms;   /* after being outranked; doubles */
 };
 
 void lease_init(struct lease *l, uint32_t ttl_ms, uint64_t seed, msec_t now_ms);

@@ -16,8 +16,9 @@ struct held {
 static void not_sure(struct admin_ans *a)
 {
     a->etag = NULL;
-    admin_problem(a, 503, "queue_unavailable",
-                  "the store did not say that it has the change: look whether it is there");
+    admin_problem(
+        a, 503, "queue_unavailable",
+        "the store did not say that it has the change: look whether it is there");
 }
 
 void mng_hold(struct mng_service *s, struct admin_ans *a, uint64_t need)
@@ -44,7 +45,7 @@ static void end(struct mng_service *s, struct held *h)
 
 void mng_held_answer(struct mng_service *s)
 {
-    list_each(&s->held, it) {
+    list_each (&s->held, it) {
         struct held *h = container_of(it, struct held, in);
 
         if (h->need <= store_done(s->store))
@@ -54,7 +55,7 @@ void mng_held_answer(struct mng_service *s)
 
 void mng_held_end(struct mng_service *s)
 {
-    list_each(&s->held, it) {
+    list_each (&s->held, it) {
         struct held *h = container_of(it, struct held, in);
 
         not_sure(admin_held_ans(h->answer));

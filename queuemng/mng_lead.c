@@ -11,9 +11,9 @@
 #include "common/keys.h"
 #include "common/log.h"
 
-#define LOG_MODULE   "lead"
-#define RELOAD_MS    500  /* a standby's copy is about so old, */
-#define RELOAD_BYTES 2048 /* and a millisecond older for so much to be copied */
+#define LOG_MODULE    "lead"
+#define RELOAD_MS     500  /* a standby's copy is about so old, */
+#define RELOAD_BYTES  2048 /* and a millisecond older for so much to be copied */
 #define LOAD_AGAIN_MS 100
 
 struct mng_lead {
@@ -24,13 +24,13 @@ struct mng_lead {
     struct redis_store *store; /* owned */
     struct ev_timer *timer;
     uint32_t ttl_ms;
-    bool up;             /* the link to Redis */
-    msec_t settled_ms;   /* before that, this Redis is not asked for the lease */
-    bool begun;          /* the term: on_lead was called */
+    bool up;           /* the link to Redis */
+    msec_t settled_ms; /* before that, this Redis is not asked for the lease */
+    bool begun;        /* the term: on_lead was called */
     bool loading;
-    bool outranked;      /* this term must end: the timer does it */
+    bool outranked; /* this term must end: the timer does it */
     uint64_t above;
-    uint64_t rev;        /* as last heard */
+    uint64_t rev;              /* as last heard */
     msec_t loaded_ms, load_ms; /* when it was, when it will be tried again */
     char name[NAME_MAX_LEN + 1], addr[64], admin[64];
     char leader[NAME_MAX_LEN + 1], leader_addr[64], leader_admin[64];
@@ -152,12 +152,13 @@ static void feed(struct mng_lead *l, struct lease_in in)
         lease_step(&l->lease, &in, &out);
         for (unsigned i = 0; i < out.n; i++)
             asked = act(l, &out.act[i]) && asked;
-        in = (struct lease_in){ .kind = LEASE_FAILED, .serial = l->lease.serial };
+        in = (struct lease_in) { .kind = LEASE_FAILED, .serial = l->lease.serial };
     } while (!asked);
     if (out.wake_ms != MSEC_NEVER) {
         msec_t wake = ev_now(l->ev) + (out.wake_ms > now ? out.wake_ms - now : 0);
 
-        if (l->lease.state == LEASE_LEADING) /* a stuck write is seen, and a load repeated */
+        if (l->lease.state ==
+            LEASE_LEADING) /* a stuck write is seen, and a load repeated */
             wake = ms_min(wake, ev_now(l->ev) + LOAD_AGAIN_MS);
         ev_timer_at(l->timer, wake);
     }
@@ -189,8 +190,10 @@ static void on_lease(void *ctx, const struct redis_lease *r)
         l->rev = r->rev;
     if (r->is == REDIS_HELD)
         leader_is(l, r->holder);
-    feed(l, (struct lease_in){ .kind = kinds[r->is], .serial = r->serial,
-                               .epoch = r->epoch, .left_ms = r->left_ms });
+    feed(l, (struct lease_in) { .kind = kinds[r->is],
+                                .serial = r->serial,
+                                .epoch = r->epoch,
+                                .left_ms = r->left_ms });
     if (r->is == REDIS_HELD)
         follow(l);
 }
@@ -203,7 +206,7 @@ static void on_timer(void *arg)
     if (l->begun && redis_store_stuck_ms(l->store) > l->ttl_ms)
         mng_lead_give_up(l);
     if (l->outranked)
-        in = (struct lease_in){ .kind = LEASE_OUTRANKED, .epoch = l->above };
+        in = (struct lease_in) { .kind = LEASE_OUTRANKED, .epoch = l->above };
     else if (!l->begun && l->lease.state == LEASE_LEADING && ev_now(l->ev) >= l->load_ms)
         load(l);
     l->outranked = false;
@@ -235,7 +238,8 @@ static void on_link(void *ctx, bool up, int64_t uptime_ms)
     /* whole seconds are told, rounded down; a replica that was made master runs long */
     l->settled_ms = uptime_ms < 0 ? now : now + ms_max(0, (msec_t)l->ttl_ms - uptime_ms);
     if (l->settled_ms > now && !redis_store_knows(l->store, l->rev))
-        l->settled_ms += l->ttl_ms / 2; /* who knows all goes first: this one may be empty */
+        l->settled_ms +=
+            l->ttl_ms / 2; /* who knows all goes first: this one may be empty */
     ev_timer_at(l->timer, now);
 }
 
@@ -276,11 +280,12 @@ void mng_lead_give_up(struct mng_lead *l)
 
 void mng_lead_look(const struct mng_lead *l, struct mng_lead_view *v)
 {
-    *v = (struct mng_lead_view){
+    *v = (struct mng_lead_view) {
         .leads = l->begun,
         .reachable = l->up,
         .epoch = l->lease.epoch,
-        .lease_age_ms = l->lease.state == LEASE_LEADING ? boot_ms() - l->lease.renewed_ms : -1,
+        .lease_age_ms =
+            l->lease.state == LEASE_LEADING ? boot_ms() - l->lease.renewed_ms : -1,
         .redis = redis_link_addr(redis_store_link(l->store)),
         .leader = l->leader,
         .leader_addr = l->leader_addr,
@@ -357,7 +362,8 @@ int mng_lead_new(struct mng_lead **out, struct ev *ev, const struct mng_cfg *cfg
     randombytes_buf(&seed, sizeof(seed));
     lease_init(&l->lease, l->ttl_ms, seed, boot_ms());
     l->timer = ev_timer_new(ev, on_timer, l);
-    rc = l->timer == NULL ? err_set(e, SQ_ENOMEM, "out of memory") : open_store(l, cfg, e);
+    rc =
+        l->timer == NULL ? err_set(e, SQ_ENOMEM, "out of memory") : open_store(l, cfg, e);
     if (rc < 0) {
         mng_lead_free(l);
         return rc;
@@ -369,7 +375,7 @@ int mng_lead_new(struct mng_lead **out, struct ev *ev, const struct mng_cfg *cfg
 
 void mng_lead_resign(struct mng_lead *l)
 {
-    feed(l, (struct lease_in){ .kind = LEASE_RESIGN });
+    feed(l, (struct lease_in) { .kind = LEASE_RESIGN });
 }
 
 void mng_lead_free(struct mng_lead *l)

@@ -26,10 +26,10 @@ struct mng_lead_calls { /* from the loop, never from inside a call of ours */
 SQ_CHECK int mng_lead_new(struct mng_lead **out, struct ev *ev, const struct mng_cfg *cfg,
                           const char *addr, const char *admin,
                           const struct mng_lead_calls *calls, void *ctx, struct err *e);
-/* We are about to stop: on_stop follows if we lead, and the lease is given back, so that a
- * standby need not wait for its end. It leaves in one of the next turns. */
+/* We are about to stop: on_stop follows if we lead, and the lease is given back, so that
+ * a standby need not wait for its end. It leaves in one of the next turns. */
 void mng_lead_resign(struct mng_lead *l);
-void mng_lead_free(struct mng_lead *l); /* calls nobody; NULL is fine */
+void mng_lead_free(struct mng_lead *l);           /* calls nobody; NULL is fine */
 struct store *mng_lead_store(struct mng_lead *l); /* ref */
 
 /* May an order leave at this very moment? Reads the clock. */

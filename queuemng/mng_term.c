@@ -1,8 +1,9 @@
-/* mng_term.c: a term of leading. A manager alone has one, from start to end. One of several
- * begins a term with the lease, from what the store has, with a core of its own; and when
- * the lease is over, that core is thrown away: nothing of what it knows is certain any
- * more. Peers are sent away at both ends, and come back, with jitter, to register (or to
- * be told who leads). The core of a standby is empty; monitors feed it already. */
+/* mng_term.c: a term of leading. A manager alone has one, from start to end. One of
+ * several begins a term with the lease, from what the store has, with a core of its own;
+ * and when the lease is over, that core is thrown away: nothing of what it knows is
+ * certain any more. Peers are sent away at both ends, and come back, with jitter, to
+ * register (or to be told who leads). The core of a standby is empty; monitors feed it
+ * already. */
 #include "queuemng/mng_service.h"
 
 #include <sodium.h>
@@ -144,7 +145,8 @@ int mng_lead_start(struct mng_service *s, struct err *e)
     static const struct mng_lead_calls calls = { on_lead, on_stop, on_kept, on_leader };
     const struct mng_cfg *c = s->cfg;
     const char *addr = c->advertise[0] != 0 ? c->advertise : rpc_listen_addr(s->rpc);
-    const char *admin = c->advertise_admin[0] != 0 ? c->advertise_admin : admin_addr(s->admin);
+    const char *admin =
+        c->advertise_admin[0] != 0 ? c->advertise_admin : admin_addr(s->admin);
     int rc = mng_lead_new(&s->lead, s->ev, c, addr, admin, &calls, s, e);
 
     if (rc == 0)

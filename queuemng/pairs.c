@@ -87,7 +87,7 @@ int pairs_set(struct pairs *p, const char *key, const char *val)
             return SQ_ENOMEM;
         }
         i = p->n++;
-        p->v[i] = (struct pair){ .key = name };
+        p->v[i] = (struct pair) { .key = name };
     }
     value_drop(p, &p->v[i]);
     p->v[i].val = copy;

@@ -1,18 +1,19 @@
-/* pairs.h: keys and values, as text, by key. Pure. A manager has some thousand small ones.
- * Owns copies of both. */
+/* pairs.h: keys and values, as text, by key. Pure. A manager has some thousand small
+ * ones. Owns copies of both. */
 #ifndef SEGQ_PAIRS_H
 #define SEGQ_PAIRS_H
 
 #include "common/map.h"
 
 struct pair {
-    char *key, *val; /* owned; val NULL: deleted (the slot stays, so that probing works) */
+    char *key,
+        *val; /* owned; val NULL: deleted (the slot stays, so that probing works) */
 };
 struct pairs {
     struct map by_key; /* hash of the key (probed by +1) -> index in v */
     struct pair *v;
     size_t n, cap;
-    size_t live;       /* that have a value */
+    size_t live;         /* that have a value */
     uint64_t text_bytes; /* of their keys and values */
 };
 

@@ -34,15 +34,23 @@ static enum redis_fault fault_of(const char *text)
         const char *word;
         enum redis_fault fault;
     } words[] = {
-        { "NOAUTH", REDIS_AUTH },         { "WRONGPASS", REDIS_AUTH },
-        { "NOPERM", REDIS_AUTH },         { "ERR invalid password", REDIS_AUTH },
+        { "NOAUTH", REDIS_AUTH },
+        { "WRONGPASS", REDIS_AUTH },
+        { "NOPERM", REDIS_AUTH },
+        { "ERR invalid password", REDIS_AUTH },
         { "ERR Client sent AUTH", REDIS_AUTH },
-        { "LOADING", REDIS_LOADING },     { "READONLY", REDIS_READONLY },
-        { "MASTERDOWN", REDIS_MASTER },   { "MOVED", REDIS_MOVED },
-        { "ASK ", REDIS_ASK },            { "TRYAGAIN", REDIS_ASK },
-        { "CLUSTERDOWN", REDIS_BUSY },    { "BUSY", REDIS_BUSY },
-        { "MISCONF", REDIS_MISCONF },     { "OOM", REDIS_OOM },
-        { "NOREPLICAS", REDIS_NOREPLICAS }, { "NOSCRIPT", REDIS_NOSCRIPT },
+        { "LOADING", REDIS_LOADING },
+        { "READONLY", REDIS_READONLY },
+        { "MASTERDOWN", REDIS_MASTER },
+        { "MOVED", REDIS_MOVED },
+        { "ASK ", REDIS_ASK },
+        { "TRYAGAIN", REDIS_ASK },
+        { "CLUSTERDOWN", REDIS_BUSY },
+        { "BUSY", REDIS_BUSY },
+        { "MISCONF", REDIS_MISCONF },
+        { "OOM", REDIS_OOM },
+        { "NOREPLICAS", REDIS_NOREPLICAS },
+        { "NOSCRIPT", REDIS_NOSCRIPT },
         { "WRONGTYPE", REDIS_TYPE },
     };
 
@@ -57,8 +65,8 @@ struct redis_ans redis_ans_of(const void *reply)
     const redisReply *r = reply;
 
     if (r->type == REDIS_REPLY_ERROR)
-        return (struct redis_ans){ .fault = fault_of(r->str), .text = r->str };
-    return (struct redis_ans){ .reply = r, .text = "" };
+        return (struct redis_ans) { .fault = fault_of(r->str), .text = r->str };
+    return (struct redis_ans) { .reply = r, .text = "" };
 }
 
 void redis_moved_to(const char *text, char *out, size_t cap)

@@ -20,7 +20,7 @@
 #define LOG_MODULE     "redis"
 #define BACKOFF_MIN_MS 50u
 #define BACKOFF_MAX_MS 1000u
-#define STEADY_MS      500 /* up for so long: the next try comes soon again */
+#define STEADY_MS      500   /* up for so long: the next try comes soon again */
 #define AGAIN_MS       60000 /* the same fault is told again */
 
 enum state {
@@ -28,10 +28,10 @@ enum state {
     SENTINEL, /* connected, or connecting, to one */
     HELLO,    /* connecting, or asking who it is */
     UP,
-    FAILING   /* up, found to be of no use: ends with the timer, at once */
+    FAILING /* up, found to be of no use: ends with the timer, at once */
 };
 
-struct call { /* one command; freed by hiredis' callback */
+struct call {             /* one command; freed by hiredis' callback */
     struct redis_link *l; /* ref; NULL: nobody wants the answer */
     redis_fn fn;
     void *ctx;
@@ -51,10 +51,10 @@ struct redis_link {
     enum state state;
     redisAsyncContext *ac; /* hiredis'; NULL in WAIT */
     struct ev_timer *timer;
-    struct list open;      /* call.in, oldest first */
+    struct list open; /* call.in, oldest first */
     size_t at, sentinel_at;
-    char next[128];        /* where MOVED or a sentinel sends us; "" = nowhere */
-    char now[128];         /* address dialled last */
+    char next[128]; /* where MOVED or a sentinel sends us; "" = nowhere */
+    char now[128];  /* address dialled last */
     uint32_t backoff_ms;
     msec_t up_ms;
     int64_t uptime_ms;
@@ -114,7 +114,8 @@ void redis_link_fault(struct redis_link *l, enum redis_fault f, const char *text
 /* Everybody who waits is told, then the user. */
 static void answer_gone(struct redis_link *l)
 {
-    static const struct redis_ans gone = { .fault = REDIS_GONE, .text = "the link broke" };
+    static const struct redis_ans gone = { .fault = REDIS_GONE,
+                                           .text = "the link broke" };
     struct list_node *it;
 
     while ((it = list_first(&l->open)) != NULL) {
@@ -134,9 +135,9 @@ static void wait_and_dial(struct redis_link *l, enum redis_fault f)
     if (f == REDIS_AUTH)
         l->backoff_ms = BACKOFF_MAX_MS;
     half = l->backoff_ms / 2;
-    ev_timer_at(l->timer,
-                ev_now(l->ev) + half + (msec_t)rng_below(&l->rng, half + 1));
-    l->backoff_ms = l->backoff_ms * 2 < BACKOFF_MAX_MS ? l->backoff_ms * 2 : BACKOFF_MAX_MS;
+    ev_timer_at(l->timer, ev_now(l->ev) + half + (msec_t)rng_below(&l->rng, half + 1));
+    l->backoff_ms =
+        l->backoff_ms * 2 < BACKOFF_MAX_MS ? l->backoff_ms * 2 : BACKOFF_MAX_MS;
 }
 
 /* The connection is over; by_us: hiredis does not know yet. */
@@ -208,7 +209,7 @@ static int put(struct redis_link *l, const struct redis_args *a, redis_fn fn, vo
 
     if (c == NULL)
         return SQ_ENOMEM;
-    *c = (struct call){ .l = l, .fn = fn, .ctx = ctx };
+    *c = (struct call) { .l = l, .fn = fn, .ctx = ctx };
     c->deadline_ms = ev_now(l->ev) + l->answer_ms;
     list_push_back(&l->open, &c->in);
     if (redisAsyncCommandArgv(l->ac, on_reply, c, (int)a->n, a->v, a->len) != REDIS_OK) {
@@ -308,18 +309,18 @@ static void hello(struct redis_link *l)
 
     l->uptime_ms = -1;
     if (l->password[0] != 0 && l->user[0] != 0)
-        say(l, on_auth, (const char *[]){ "AUTH", l->user, l->password, NULL });
+        say(l, on_auth, (const char *[]) { "AUTH", l->user, l->password, NULL });
     else if (l->password[0] != 0)
-        say(l, on_auth, (const char *[]){ "AUTH", l->password, NULL });
+        say(l, on_auth, (const char *[]) { "AUTH", l->password, NULL });
     snprintf(db, sizeof(db), "%d", l->db);
     if (l->state == HELLO && l->db != 0)
-        say(l, on_auth, (const char *[]){ "SELECT", db, NULL });
+        say(l, on_auth, (const char *[]) { "SELECT", db, NULL });
     if (l->state == HELLO)
-        say(l, on_role, (const char *[]){ "ROLE", NULL });
+        say(l, on_role, (const char *[]) { "ROLE", NULL });
     if (l->state == HELLO)
-        say(l, on_info, (const char *[]){ "INFO", "server", NULL });
+        say(l, on_info, (const char *[]) { "INFO", "server", NULL });
     if (l->state == HELLO)
-        say(l, on_ping, (const char *[]){ "PING", NULL });
+        say(l, on_ping, (const char *[]) { "PING", NULL });
 }
 
 static void on_master(void *ctx, const struct redis_ans *a)
@@ -335,12 +336,14 @@ static void on_master(void *ctx, const struct redis_ans *a)
         fail(l, a->fault, a->text);
         return;
     }
-    if (!redis_ans_text(a, 0, &ip, &n) || !redis_ans_text(a, 1, &port, &m) || n + m > 100) {
+    if (!redis_ans_text(a, 0, &ip, &n) || !redis_ans_text(a, 1, &port, &m) ||
+        n + m > 100) {
         fail(l, REDIS_MASTER, "this sentinel does not know the master");
         return;
     }
-    snprintf(l->next, sizeof(l->next), memchr(ip, ':', n) != NULL ? "[%.*s]:%.*s" : "%.*s:%.*s",
-             (int)n, ip, (int)m, port);
+    snprintf(l->next, sizeof(l->next),
+             memchr(ip, ':', n) != NULL ? "[%.*s]:%.*s" : "%.*s:%.*s", (int)n, ip, (int)m,
+             port);
     l->ac = NULL;
     ac->data = NULL;
     redisAsyncFree(ac);
@@ -359,7 +362,7 @@ static void on_connect(const redisAsyncContext *ac, int status)
         lost(l, REDIS_CONNECT, ac->errstr != NULL ? ac->errstr : "refused", false);
     else if (l->state == SENTINEL)
         say(l, on_master,
-            (const char *[]){ "SENTINEL", "get-master-addr-by-name", l->master, NULL });
+            (const char *[]) { "SENTINEL", "get-master-addr-by-name", l->master, NULL });
     else
         hello(l);
 }
@@ -393,7 +396,8 @@ static const char *target(struct redis_link *l)
         l->next[0] = 0;
         l->state = HELLO;
     } else if (l->sentinel.n != 0) {
-        snprintf(l->now, sizeof(l->now), "%s", l->sentinel.v[l->sentinel_at % l->sentinel.n]);
+        snprintf(l->now, sizeof(l->now), "%s",
+                 l->sentinel.v[l->sentinel_at % l->sentinel.n]);
         l->state = SENTINEL;
     } else {
         snprintf(l->now, sizeof(l->now), "%s", l->addr.v[l->at % l->addr.n]);
@@ -449,7 +453,8 @@ static int take_opts(struct redis_link *l, const struct redis_opts *o)
     rng_seed(&l->rng, o->seed);
     snprintf(l->master, sizeof(l->master), "%s", o->master != NULL ? o->master : "");
     snprintf(l->user, sizeof(l->user), "%s", o->user != NULL ? o->user : "");
-    snprintf(l->password, sizeof(l->password), "%s", o->password != NULL ? o->password : "");
+    snprintf(l->password, sizeof(l->password), "%s",
+             o->password != NULL ? o->password : "");
     if (texts_copy(&l->addr, o->addr, o->n_addrs) < 0)
         return SQ_ENOMEM;
     return texts_copy(&l->sentinel, o->sentinel, o->n_sentinels);
@@ -486,7 +491,7 @@ void redis_link_free(struct redis_link *l)
     if (l == NULL)
         return;
     ac = l->ac;
-    list_each(&l->open, it)
+    list_each (&l->open, it)
         container_of(it, struct call, in)->l = NULL;
     if (ac != NULL) {
         ac->data = NULL;

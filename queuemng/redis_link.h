@@ -10,9 +10,9 @@
  *   LOADING, BUSY, not the master, MASTERDOWN        the same; it will be over
  *   READONLY, MOVED (it was the master until now)    next address, or the one it names
  *   wrong password, no permission                    the same, at the slowest back-off
- *   OOM, MISCONF, WRONGTYPE, other errors            the command has failed; the link stays
- *   what is not Redis' protocol                      the link is closed
- * One line of log per change of state; faults are counted by kind.
+ *   OOM, MISCONF, WRONGTYPE, other errors            the command has failed; the link
+ * stays what is not Redis' protocol                      the link is closed One line of
+ * log per change of state; faults are counted by kind.
  *
  * Addresses: "host:port", or "/path" of a local socket. A name is looked up when it is
  * dialled, which blocks: numbers, or names of the hosts file, are better. No TLS: over a
@@ -28,28 +28,28 @@
 /* name, label and text, is the link of no use any more? */
 #define REDIS_FAULTS(X)                                                                  \
     X(NONE, "none", false)                                                               \
-    X(GONE, "gone", true)           /* no link, or it broke before the answer */         \
+    X(GONE, "gone", true) /* no link, or it broke before the answer */                   \
     X(CONNECT, "connect", true)                                                          \
     X(TIMEOUT, "timeout", true)                                                          \
-    X(AUTH, "auth", true)           /* NOAUTH, WRONGPASS, NOPERM */                      \
+    X(AUTH, "auth", true) /* NOAUTH, WRONGPASS, NOPERM */                                \
     X(LOADING, "loading", true)                                                          \
     X(READONLY, "readonly", true)                                                        \
-    X(MASTER, "not_master", true)   /* it is a replica, or nobody knows who is master */ \
+    X(MASTER, "not_master", true) /* it is a replica, or nobody knows who is master */   \
     X(MOVED, "moved", true)                                                              \
     X(ASK, "ask", false)                                                                 \
-    X(BUSY, "busy", false)          /* a script runs, or the cluster is down */          \
-    X(MISCONF, "misconf", false)    /* it cannot write its disk */                       \
+    X(BUSY, "busy", false)       /* a script runs, or the cluster is down */             \
+    X(MISCONF, "misconf", false) /* it cannot write its disk */                          \
     X(OOM, "oom", false)                                                                 \
     X(NOREPLICAS, "noreplicas", false)                                                   \
     X(NOSCRIPT, "noscript", false)                                                       \
-    X(TYPE, "type", false)          /* WRONGTYPE, or an answer of another shape */       \
-    X(PROTOCOL, "protocol", true)   /* not an answer of Redis at all */                  \
+    X(TYPE, "type", false)        /* WRONGTYPE, or an answer of another shape */         \
+    X(PROTOCOL, "protocol", true) /* not an answer of Redis at all */                    \
     X(OTHER, "other", false)
 enum redis_fault {
 #define X(name, text, fatal) REDIS_##name,
     REDIS_FAULTS(X)
 #undef X
-    REDIS_NFAULTS
+        REDIS_NFAULTS
 };
 const char *redis_fault_name(enum redis_fault f);
 
@@ -58,7 +58,7 @@ struct redis_opts {
     size_t n_addrs;
     char *const *sentinel; /* if any: they are asked for the master; copied */
     size_t n_sentinels;
-    const char *master;    /* its name there; copied, like all below */
+    const char *master;          /* its name there; copied, like all below */
     const char *user, *password; /* NULL or "": none */
     int db;
     uint32_t connect_ms, answer_ms;
@@ -70,12 +70,14 @@ struct redis_link;
 /* uptime_ms: how long that server runs, -1 if it does not say. */
 struct redis_calls {
     void (*on_up)(void *ctx, int64_t uptime_ms);
-    void (*on_down)(void *ctx); /* after on_up; every open command has been answered GONE */
+    void (*on_down)(
+        void *ctx); /* after on_up; every open command has been answered GONE */
 };
 
 /* Dials until freed. */
-SQ_CHECK int redis_link_new(struct redis_link **out, struct ev *ev, const struct redis_opts *o,
-                            const struct redis_calls *calls, void *ctx, struct err *e);
+SQ_CHECK int redis_link_new(struct redis_link **out, struct ev *ev,
+                            const struct redis_opts *o, const struct redis_calls *calls,
+                            void *ctx, struct err *e);
 void redis_link_free(struct redis_link *l); /* calls nobody back; NULL is fine */
 bool redis_link_up(const struct redis_link *l);
 

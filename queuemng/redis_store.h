@@ -6,15 +6,15 @@
  *              writes), last (the name of the last batch)
  *   {P}:kv     hash: what is kept
  *
- * Four scripts, each atomic: take (counts the epoch up), renew, free, write. A write names
- * the epoch, the rev that it follows, and itself: a batch of an older epoch is refused;
- * one that comes twice (its answer was lost, it was sent again) counts once; one that
- * comes late, after a newer one, changes nothing. One batch is under way at a time; what
- * is put meanwhile goes with the next.
+ * Four scripts, each atomic: take (counts the epoch up), renew, free, write. A write
+ * names the epoch, the rev that it follows, and itself: a batch of an older epoch is
+ * refused; one that comes twice (its answer was lost, it was sent again) counts once; one
+ * that comes late, after a newer one, changes nothing. One batch is under way at a time;
+ * what is put meanwhile goes with the next.
  *
- * Every manager has a copy of the pairs (`mirror`), also the standbys. If Redis comes back
- * with less than it has acknowledged (rev has gone back: it was restarted from an old
- * snapshot, or empty), who leads next puts its copy back. */
+ * Every manager has a copy of the pairs (`mirror`), also the standbys. If Redis comes
+ * back with less than it has acknowledged (rev has gone back: it was restarted from an
+ * old snapshot, or empty), who leads next puts its copy back. */
 #ifndef SEGQ_REDIS_STORE_H
 #define SEGQ_REDIS_STORE_H
 
@@ -51,7 +51,8 @@ struct redis_store_opts {
 struct redis_store;
 SQ_CHECK int redis_store_new(struct redis_store **out, struct ev *ev,
                              const struct redis_store_opts *o,
-                             const struct redis_store_calls *calls, void *ctx, struct err *e);
+                             const struct redis_store_calls *calls, void *ctx,
+                             struct err *e);
 /* As the kept pairs; closed by store_close(). */
 struct store *redis_store_base(struct redis_store *s);
 
@@ -68,12 +69,14 @@ void redis_store_end(struct redis_store *s);
 SQ_CHECK int redis_store_load(struct redis_store *s);
 /* The mirror, whole, in place of what is there: the first write of a term. */
 SQ_CHECK int redis_store_restore(struct redis_store *s);
-/* Is the mirror what Redis has at this rev? WENT_BACK: Redis has less than it acknowledged. */
+/* Is the mirror what Redis has at this rev? WENT_BACK: Redis has less than it
+ * acknowledged. */
 enum redis_mirror { REDIS_SAME, REDIS_NEWER, REDIS_WENT_BACK };
 enum redis_mirror redis_store_compare(const struct redis_store *s, uint64_t rev);
 /* Does the mirror have all that Redis had at this rev? */
 bool redis_store_knows(const struct redis_store *s, uint64_t rev);
-msec_t redis_store_stuck_ms(const struct redis_store *s); /* age of the oldest open write */
+msec_t
+redis_store_stuck_ms(const struct redis_store *s); /* age of the oldest open write */
 
 const struct redis_link *redis_store_link(const struct redis_store *s);
 const struct histo *redis_store_latency(const struct redis_store *s);

@@ -47,11 +47,11 @@ static void file_count(const struct store *s, struct store_counts *c)
     struct mng_store_counts n;
 
     mng_store_count(of(s), &n);
-    *c = (struct store_counts){ .keys = n.keys,
-                                .bytes = n.file_bytes,
-                                .syncs = n.syncs,
-                                .compactions = n.compactions,
-                                .failures = n.failures };
+    *c = (struct store_counts) { .keys = n.keys,
+                                 .bytes = n.file_bytes,
+                                 .syncs = n.syncs,
+                                 .compactions = n.compactions,
+                                 .failures = n.failures };
 }
 
 static void file_close(struct store *s)

@@ -1,5 +1,5 @@
-/* redisrig.h: for tests: a loop, a real redis-server on a socket of its own, and a fake one
- * that answers what it is told to. */
+/* redisrig.h: for tests: a loop, a real redis-server on a socket of its own, and a fake
+ * one that answers what it is told to. */
 #ifndef SEGQ_REDISRIG_H
 #define SEGQ_REDISRIG_H
 

@@ -31,10 +31,10 @@ static void lead(struct lease *l)
     struct lease_out o;
 
     lease_init(l, TTL, 1, 0);
-    o = step(l, (struct lease_in){ LEASE_TICK, .now_ms = 0 });
+    o = step(l, (struct lease_in) { LEASE_TICK, .now_ms = 0 });
     cr_assert(did(&o, LEASE_TAKE));
-    o = step(l, (struct lease_in){ LEASE_GRANTED, .now_ms = 10, .serial = l->serial,
-                                   .epoch = 7 });
+    o = step(l, (struct lease_in) { LEASE_GRANTED, .now_ms = 10, .serial = l->serial,
+                                    .epoch = 7 });
     cr_assert(did(&o, LEASE_LEAD));
     cr_assert_eq(l->epoch, 7);
 }
@@ -54,9 +54,9 @@ Test(lease, a_grant_that_comes_late_is_none)
     struct lease_out o;
 
     lease_init(&l, TTL, 1, 0);
-    (void)step(&l, (struct lease_in){ LEASE_TICK, .now_ms = 0 });
-    o = step(&l, (struct lease_in){ LEASE_GRANTED, .now_ms = TTL, .serial = l.serial,
-                                    .epoch = 7 });
+    (void)step(&l, (struct lease_in) { LEASE_TICK, .now_ms = 0 });
+    o = step(&l, (struct lease_in) { LEASE_GRANTED, .now_ms = TTL, .serial = l.serial,
+                                     .epoch = 7 });
     cr_assert_not(did(&o, LEASE_LEAD));
     cr_assert_eq(l.state, LEASE_STANDBY);
 }
@@ -67,12 +67,13 @@ Test(lease, renews_at_a_third)
     struct lease_out o;
 
     lead(&l);
-    o = step(&l, (struct lease_in){ LEASE_TICK, .now_ms = TTL / 3 - 1 });
+    o = step(&l, (struct lease_in) { LEASE_TICK, .now_ms = TTL / 3 - 1 });
     cr_assert_eq(o.n, 0);
     cr_assert_eq(o.wake_ms, TTL / 3);
-    o = step(&l, (struct lease_in){ LEASE_TICK, .now_ms = TTL / 3 });
+    o = step(&l, (struct lease_in) { LEASE_TICK, .now_ms = TTL / 3 });
     cr_assert(did(&o, LEASE_RENEW));
-    (void)step(&l, (struct lease_in){ LEASE_RENEWED, .now_ms = 700, .serial = l.serial });
+    (void)step(&l,
+               (struct lease_in) { LEASE_RENEWED, .now_ms = 700, .serial = l.serial });
     cr_assert(lease_leads(&l, TTL / 3 + TTL - TTL / 8 - 1));
 }
 
@@ -82,11 +83,11 @@ Test(lease, an_old_answer_does_not_count)
     uint64_t old;
 
     lead(&l);
-    (void)step(&l, (struct lease_in){ LEASE_TICK, .now_ms = TTL / 3 });
+    (void)step(&l, (struct lease_in) { LEASE_TICK, .now_ms = TTL / 3 });
     old = l.serial;
-    (void)step(&l, (struct lease_in){ LEASE_TICK, .now_ms = TTL / 3 * 2 });
+    (void)step(&l, (struct lease_in) { LEASE_TICK, .now_ms = TTL / 3 * 2 });
     cr_assert_neq(l.serial, old, "silence: asked again");
-    (void)step(&l, (struct lease_in){ LEASE_RENEWED, .now_ms = 1400, .serial = old });
+    (void)step(&l, (struct lease_in) { LEASE_RENEWED, .now_ms = 1400, .serial = old });
     cr_assert_not(lease_leads(&l, TTL - TTL / 8));
 }
 
@@ -96,12 +97,12 @@ Test(lease, steps_down_when_time_is_over_and_when_told)
     struct lease_out o;
 
     lead(&l);
-    o = step(&l, (struct lease_in){ LEASE_TICK, .now_ms = TTL - TTL / 8 });
+    o = step(&l, (struct lease_in) { LEASE_TICK, .now_ms = TTL - TTL / 8 });
     cr_assert(did(&o, LEASE_STEP_DOWN));
     lead(&l);
-    (void)step(&l, (struct lease_in){ LEASE_TICK, .now_ms = TTL / 3 });
-    o = step(&l, (struct lease_in){ LEASE_HELD, .now_ms = 700, .serial = l.serial,
-                                    .left_ms = 500 });
+    (void)step(&l, (struct lease_in) { LEASE_TICK, .now_ms = TTL / 3 });
+    o = step(&l, (struct lease_in) { LEASE_HELD, .now_ms = 700, .serial = l.serial,
+                                     .left_ms = 500 });
     cr_assert(did(&o, LEASE_STEP_DOWN));
     cr_assert_lt(o.wake_ms, 700 + 500 + TTL / 10 + 1);
 }
@@ -113,8 +114,8 @@ Test(lease, a_pause_ends_the_term_also_if_an_answer_was_waiting)
     struct lease_out o;
 
     lead(&l);
-    (void)step(&l, (struct lease_in){ LEASE_TICK, .now_ms = TTL / 3 });
-    o = step(&l, (struct lease_in){ LEASE_RENEWED, .now_ms = 5667, .serial = l.serial });
+    (void)step(&l, (struct lease_in) { LEASE_TICK, .now_ms = TTL / 3 });
+    o = step(&l, (struct lease_in) { LEASE_RENEWED, .now_ms = 5667, .serial = l.serial });
     cr_assert(did(&o, LEASE_STEP_DOWN));
     cr_assert_not(lease_leads(&l, 5667));
 }
@@ -125,14 +126,14 @@ Test(lease, resigning_gives_it_back_and_never_asks_again)
     struct lease_out o;
 
     lead(&l);
-    o = step(&l, (struct lease_in){ LEASE_RESIGN, .now_ms = 20 });
+    o = step(&l, (struct lease_in) { LEASE_RESIGN, .now_ms = 20 });
     cr_assert(did(&o, LEASE_STEP_DOWN));
     cr_assert(did(&o, LEASE_FREE));
     cr_assert_eq(o.wake_ms, MSEC_NEVER);
-    o = step(&l, (struct lease_in){ LEASE_TICK, .now_ms = 100000 });
+    o = step(&l, (struct lease_in) { LEASE_TICK, .now_ms = 100000 });
     cr_assert_eq(o.n, 0);
     lead(&l); /* and if the term was over at that very moment */
-    o = step(&l, (struct lease_in){ LEASE_RESIGN, .now_ms = 9000 });
+    o = step(&l, (struct lease_in) { LEASE_RESIGN, .now_ms = 9000 });
     cr_assert(did(&o, LEASE_STEP_DOWN));
     cr_assert_eq(o.wake_ms, MSEC_NEVER);
 }
@@ -144,15 +145,16 @@ Test(lease, outranked_takes_a_higher_epoch_and_less_and_less_often)
     msec_t first, second;
 
     lead(&l);
-    o = step(&l, (struct lease_in){ LEASE_OUTRANKED, .now_ms = 100, .epoch = 9 });
+    o = step(&l, (struct lease_in) { LEASE_OUTRANKED, .now_ms = 100, .epoch = 9 });
     cr_assert(did(&o, LEASE_STEP_DOWN));
     first = o.wake_ms - 100;
-    o = step(&l, (struct lease_in){ LEASE_TICK, .now_ms = o.wake_ms });
+    o = step(&l, (struct lease_in) { LEASE_TICK, .now_ms = o.wake_ms });
     cr_assert(did(&o, LEASE_TAKE));
     cr_assert_eq(o.act[0].epoch, 9, "the store is told what to go above");
-    (void)step(&l, (struct lease_in){ LEASE_GRANTED, .now_ms = l.sent_ms, .serial = l.serial,
-                                      .epoch = 10 });
-    o = step(&l, (struct lease_in){ LEASE_OUTRANKED, .now_ms = l.sent_ms + 1, .epoch = 11 });
+    (void)step(&l, (struct lease_in) { LEASE_GRANTED, .now_ms = l.sent_ms,
+                                       .serial = l.serial, .epoch = 10 });
+    o = step(&l,
+             (struct lease_in) { LEASE_OUTRANKED, .now_ms = l.sent_ms + 1, .epoch = 11 });
     second = o.wake_ms - l.sent_ms - 1;
     cr_assert_gt(second, first);
 }
@@ -166,7 +168,7 @@ Test(lease, outranked_takes_a_higher_epoch_and_less_and_less_often)
 
 struct man {
     struct lease l;
-    uint64_t owner;    /* fresh at every start of the process */
+    uint64_t owner;     /* fresh at every start of the process */
     double rate, ahead; /* of its clock */
     double wake, stopped_until;
     bool dead;
@@ -224,7 +226,8 @@ static void check(const struct world *w)
 
     for (int i = 0; i < MANAGERS; i++)
         n += !w->m[i].dead && lease_leads(&w->m[i].l, clock_of(w, &w->m[i]));
-    cr_assert_leq(n, 1, "seed %llu at %.0f: %d leaders", (unsigned long long)w->seed, w->now, n);
+    cr_assert_leq(n, 1, "seed %llu at %.0f: %d leaders", (unsigned long long)w->seed,
+                  w->now, n);
 }
 
 static void do_act(struct world *w, int i, const struct lease_act *a)
@@ -237,9 +240,12 @@ static void do_act(struct world *w, int i, const struct lease_act *a)
         w->last_epoch = a->epoch;
         w->terms++;
     } else if (a->what != LEASE_STEP_DOWN) {
-        net_send(w, (struct net_msg){ .to_server = true, .man = i, .owner = m->owner,
-                                      .serial = a->serial, .epoch = a->epoch,
-                                      .kind = (int)a->what });
+        net_send(w, (struct net_msg) { .to_server = true,
+                                       .man = i,
+                                       .owner = m->owner,
+                                       .serial = a->serial,
+                                       .epoch = a->epoch,
+                                       .kind = (int)a->what });
     }
 }
 
@@ -311,8 +317,9 @@ static void deliver(struct world *w, struct net_msg *msg)
     if (q.to_server)
         serve(w, &q);
     else if (!m->dead && m->owner == q.owner)
-        feed(w, q.man, (struct lease_in){ (enum lease_kind)q.kind, .serial = q.serial,
-                                          .epoch = q.epoch, .left_ms = q.left });
+        feed(w, q.man,
+             (struct lease_in) { (enum lease_kind)q.kind, .serial = q.serial,
+                                 .epoch = q.epoch, .left_ms = q.left });
 }
 
 static void tick(struct world *w, int i)
@@ -340,13 +347,13 @@ static void tick(struct world *w, int i)
             return;
         }
         if (rng_chance(&w->rng, w->crash)) {
-            feed(w, i, (struct lease_in){ .kind = LEASE_RESIGN });
+            feed(w, i, (struct lease_in) { .kind = LEASE_RESIGN });
             m->dead = true;
             m->wake = w->now + 3000 * rng_unit(&w->rng);
             return;
         }
         if (rng_chance(&w->rng, w->crash))
-            in = (struct lease_in){ .kind = LEASE_OUTRANKED, .epoch = w->epoch + 1 };
+            in = (struct lease_in) { .kind = LEASE_OUTRANKED, .epoch = w->epoch + 1 };
     }
     feed(w, i, in);
 }

@@ -8,7 +8,11 @@
 #define MASTER "*3\r\n$6\r\nmaster\r\n:0\r\n*0\r\n"
 #define SLAVE  "*2\r\n$5\r\nslave\r\n:0\r\n"
 #define INFO   "$26\r\nx:1\r\nuptime_in_seconds:9\r\n\r\n"
-#define HELLO  { "ROLE", MASTER }, { "INFO", INFO }, { "PING", "+PONG\r\n" }
+#define HELLO                                                                            \
+    { "ROLE", MASTER }, { "INFO", INFO },                                                \
+    {                                                                                    \
+        "PING", "+PONG\r\n"                                                              \
+    }
 
 struct rig {
     struct rig_loop g;
@@ -63,7 +67,7 @@ static void dial_one(struct rig *r, char *addr)
 {
     char *v[] = { addr };
 
-    dial(r, (struct redis_opts){ .addr = v, .n_addrs = 1 });
+    dial(r, (struct redis_opts) { .addr = v, .n_addrs = 1 });
 }
 
 static void say(struct rig *r, const char *a, const char *b, const char *c)
@@ -146,12 +150,13 @@ Test(redis_link, wants_the_password)
     rig_init(&r);
     rig_redis_start(&r.real, "sesame");
     v[0] = r.real.sock;
-    dial(&r, (struct redis_opts){ .addr = v, .n_addrs = 1, .password = "wrong" });
+    dial(&r, (struct redis_opts) { .addr = v, .n_addrs = 1, .password = "wrong" });
     RIG_UNTIL(&r.g, faults(&r, REDIS_AUTH) >= 2);
     cr_expect_eq(r.ups, 0);
     redis_link_free(r.l);
-    dial(&r, (struct redis_opts){ .addr = v, .n_addrs = 1, .password = "sesame",
-                                  .user = "default", .db = 3 });
+    dial(&r,
+         (struct redis_opts) {
+             .addr = v, .n_addrs = 1, .password = "sesame", .user = "default", .db = 3 });
     RIG_UNTIL(&r.g, r.ups == 1);
     rig_fini(&r);
 }
@@ -160,8 +165,9 @@ Test(redis_link, wants_the_password)
 
 Test(redis_link, passes_by_a_replica)
 {
-    static const struct rig_rule replica[] = { { "ROLE", SLAVE }, { "INFO", INFO },
-                                               { "PING", "+PONG\r\n" }, { 0 } };
+    static const struct rig_rule replica[] = {
+        { "ROLE", SLAVE }, { "INFO", INFO }, { "PING", "+PONG\r\n" }, { 0 }
+    };
     static const struct rig_rule master[] = { HELLO, { 0 } };
     struct rig_fake a, b;
     struct rig r;
@@ -169,7 +175,7 @@ Test(redis_link, passes_by_a_replica)
     rig_init(&r);
     rig_fake_init(&a, &r.g, replica);
     rig_fake_init(&b, &r.g, master);
-    dial(&r, (struct redis_opts){ .addr = (char *[]){ a.addr, b.addr }, .n_addrs = 2 });
+    dial(&r, (struct redis_opts) { .addr = (char *[]) { a.addr, b.addr }, .n_addrs = 2 });
     RIG_UNTIL(&r.g, r.ups == 1);
     cr_expect_geq(faults(&r, REDIS_MASTER), 1);
     cr_expect_str_eq(redis_link_addr(r.l), b.addr);
@@ -257,16 +263,19 @@ Test(redis_link, goes_where_MOVED_says)
 
 Test(redis_link, does_not_wait_for_ever)
 {
-    static const struct rig_rule rules[] = { { "ROLE", MASTER }, { "INFO", NULL },
-                                             { "PING", NULL }, { 0 } };
+    static const struct rig_rule rules[] = {
+        { "ROLE", MASTER }, { "INFO", NULL }, { "PING", NULL }, { 0 }
+    };
     static const struct rig_rule later[] = { HELLO, { "GET", NULL }, { 0 } };
     struct rig_fake f;
     struct rig r;
 
     rig_init(&r);
     rig_fake_init(&f, &r.g, rules);
-    dial(&r, (struct redis_opts){ .addr = (char *[]){ f.addr }, .n_addrs = 1,
-                                  .connect_ms = 50, .answer_ms = 50 });
+    dial(&r, (struct redis_opts) { .addr = (char *[]) { f.addr },
+                                   .n_addrs = 1,
+                                   .connect_ms = 50,
+                                   .answer_ms = 50 });
     RIG_UNTIL(&r.g, faults(&r, REDIS_TIMEOUT) == 1);
     cr_expect_eq(r.ups, 0, "the hello is not complete");
     f.rule = later;
@@ -294,8 +303,9 @@ Test(redis_link, asks_one_sentinel_after_the_other)
     rig_fake_init(&m, &r.g, master);
     snprintf(where, sizeof(where), "*2\r\n$9\r\n127.0.0.1\r\n$%zu\r\n%s\r\n",
              strlen(strrchr(m.addr, ':') + 1), strrchr(m.addr, ':') + 1);
-    dial(&r, (struct redis_opts){ .sentinel = (char *[]){ s1.addr, s2.addr },
-                                  .n_sentinels = 2, .master = "mymaster" });
+    dial(&r, (struct redis_opts) { .sentinel = (char *[]) { s1.addr, s2.addr },
+                                   .n_sentinels = 2,
+                                   .master = "mymaster" });
     RIG_UNTIL(&r.g, r.ups == 1);
     cr_expect_str_eq(redis_link_addr(r.l), m.addr);
     cr_expect_eq(faults(&r, REDIS_MASTER), 1, "the first one did not know");

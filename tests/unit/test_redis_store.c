@@ -62,12 +62,13 @@ static void side_init(struct rig *r, struct side *x, const char *owner, char *ad
     static const struct redis_store_calls calls = { on_link, on_lease, on_loaded, on_done,
                                                     on_refused };
     char info[64];
-    struct redis_store_opts o = { .link = { .addr = &addr, .n_addrs = 1, .connect_ms = 500,
-                                            .answer_ms = 500 },
-                                  .prefix = "t",
-                                  .owner = owner,
-                                  .info = info,
-                                  .ttl_ms = 60000 };
+    struct redis_store_opts o = {
+        .link = { .addr = &addr, .n_addrs = 1, .connect_ms = 500, .answer_ms = 500 },
+        .prefix = "t",
+        .owner = owner,
+        .info = info,
+        .ttl_ms = 60000
+    };
     struct err e;
 
     snprintf(info, sizeof(info), "name-%s 1.2.3.4:1 1.2.3.4:2", owner);
@@ -103,13 +104,15 @@ static void tell(struct rig *r, const char *const *words)
     redis_args_fini(&args);
     RIG_UNTIL(&r->g, r->told == before + 1);
 }
-#define TELL(r, ...) tell(r, (const char *[]){ __VA_ARGS__, NULL })
+#define TELL(r, ...) tell(r, (const char *[]) { __VA_ARGS__, NULL })
 
 static void rig_init(struct rig *r)
 {
     static const struct redis_calls calls = { ctl_up, ctl_down };
     char *addr[1];
-    struct redis_opts o = { .addr = addr, .n_addrs = 1, .connect_ms = 500, .answer_ms = 500 };
+    struct redis_opts o = {
+        .addr = addr, .n_addrs = 1, .connect_ms = 500, .answer_ms = 500
+    };
     struct err e;
 
     memset(r, 0, sizeof(*r));
@@ -231,7 +234,8 @@ Test(redis_store, one_holds_the_lease_and_epochs_grow)
     cr_expect_eq(r.b.lease.epoch, epoch);
     cr_expect_eq(renew(&r, &r.a, epoch), REDIS_RENEWED);
     cr_expect_eq(renew(&r, &r.b, epoch), REDIS_HELD);
-    cr_expect_eq(take(&r, &r.a, 0), REDIS_GRANTED, "again, as its answer may have been lost");
+    cr_expect_eq(take(&r, &r.a, 0), REDIS_GRANTED,
+                 "again, as its answer may have been lost");
     cr_expect_eq(r.a.lease.epoch, epoch + 1);
     cr_expect_eq(renew(&r, &r.a, epoch), REDIS_HELD, "of an earlier term");
     redis_store_free_lease(r.b.s); /* not its own: nothing happens */
@@ -361,7 +365,8 @@ Test(redis_store, a_refused_leader_reads_what_there_is)
     rig_fini(&r);
 }
 
-/* ---- what fails ---------------------------------------------------------------------- */
+/* ---- what fails ----------------------------------------------------------------------
+ */
 
 Test(redis_store, a_redis_that_forgot_everything_is_told_again)
 {
@@ -431,7 +436,8 @@ Test(redis_store, somebody_elses_keys_are_not_understood)
     rig_fini(&r);
 }
 
-/* The link breaks after each write and before its answer: it is sent again, counts once. */
+/* The link breaks after each write and before its answer: it is sent again, counts once.
+ */
 Test(redis_store, a_write_whose_answer_is_lost_counts_once)
 {
     struct rig r;
@@ -459,10 +465,14 @@ Test(redis_store, a_write_that_too_few_replicas_have_is_not_kept)
     static const struct redis_store_calls calls = { on_link, on_lease, on_loaded, on_done,
                                                     on_refused };
     char *addr[1];
-    struct redis_store_opts o = { .link = { .addr = addr, .n_addrs = 1, .connect_ms = 500,
-                                            .answer_ms = 100 },
-                                  .prefix = "t", .owner = "cccc", .info = "c x y",
-                                  .ttl_ms = 60000, .wait_replicas = 1 };
+    struct redis_store_opts o = {
+        .link = { .addr = addr, .n_addrs = 1, .connect_ms = 500, .answer_ms = 100 },
+        .prefix = "t",
+        .owner = "cccc",
+        .info = "c x y",
+        .ttl_ms = 60000,
+        .wait_replicas = 1
+    };
     struct err e;
     uint64_t serial;
 
@@ -472,7 +482,8 @@ Test(redis_store, a_write_that_too_few_replicas_have_is_not_kept)
     RIG_UNTIL(&r.g, c.up);
     lead(&r, &c);
     serial = put(&c, "queue/a", "1");
-    RIG_UNTIL(&r.g, redis_link_counts(redis_store_link(c.s))->fault[REDIS_NOREPLICAS] >= 2);
+    RIG_UNTIL(&r.g,
+              redis_link_counts(redis_store_link(c.s))->fault[REDIS_NOREPLICAS] >= 2);
     cr_expect_not(done(&c, serial));
     store_close(redis_store_base(c.s));
     rig_fini(&r);

@@ -16,6 +16,7 @@ static bool sick;
 static char answer[1 << 16];
 static char seen[2048]; /* what the handler was asked */
 static size_t seen_body;
+static struct admin_held *held; /* of the last /later */
 
 static void on_metrics(void *ctx, struct buf *b)
 {
@@ -48,6 +49,8 @@ static void handler(void *ctx, const struct admin_req *q, struct admin_ans *a)
     snprintf(a->etag_buf, sizeof(a->etag_buf), "\"7\"");
     a->etag = a->etag_buf;
     buf_str(&a->body, "hello");
+    if (strcmp(q->path, "/later") == 0)
+        held = admin_hold(a);
 }
 
 static void setup(void)
@@ -118,6 +121,69 @@ static const char *ask(const char *request)
 #define AUTH          "Authorization: Bearer s3cret\r\n"
 #define HAS(part)     cr_expect_neq(strstr(answer, part), NULL, "no %s: %s", part, answer)
 #define HAS_NOT(part) cr_expect_eq(strstr(answer, part), NULL, "%s in:\n%s", part, answer)
+
+static void turn_until_held(void)
+{
+    msec_t end = ev_now(ev) + 20000;
+
+    while (held == NULL) {
+        ev_turn(ev, false);
+        cr_assert_lt(ev_now(ev), end, "not asked");
+        usleep(200);
+    }
+}
+
+static int ask_later(void)
+{
+    static const char request[] = "GET /later" TAIL AUTH "\r\n";
+    int fd = open_conn();
+
+    held = NULL;
+    cr_assert_eq(write(fd, request, sizeof(request) - 1), (ssize_t)sizeof(request) - 1);
+    turn_until_held();
+    return fd;
+}
+
+Test(admin, an_answer_may_be_kept_back)
+{
+    int fd = ask_later();
+
+    for (int i = 0; i < 20; i++)
+        ev_turn(ev, false);
+    answer[0] = '\0';
+    cr_expect_not(drained(fd));
+    cr_expect_str_eq(answer, "", "nothing yet");
+    buf_str(&admin_held_ans(held)->body, ", at last");
+    admin_send(held);
+    turn_until_closed(fd);
+    HAS(" 200 OK");
+    HAS("hello, at last");
+    HAS("ETag: \"7\"");
+}
+
+Test(admin, an_answer_kept_back_may_become_another)
+{
+    int fd = ask_later();
+
+    admin_problem(admin_held_ans(held), 503, "queue_unavailable", "not sure");
+    admin_send(held);
+    turn_until_closed(fd);
+    HAS(" 503 ");
+    HAS("not sure");
+    HAS_NOT("hello");
+}
+
+/* Nobody waits for it any more; and one is still kept back when the server ends. */
+Test(admin, an_answer_kept_back_for_nobody)
+{
+    int fd = ask_later();
+
+    close(fd);
+    for (int i = 0; i < 100; i++)
+        ev_turn(ev, false);
+    admin_send(held);
+    close(ask_later());
+}
 
 Test(admin, metrics_need_no_token)
 {

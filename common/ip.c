@@ -144,5 +144,5 @@ bool ip_in(const struct ip_net *net, const struct ip *ip)
 
     if (memcmp(net->ip.b, ip->b, whole) != 0)
         return false;
-    return rest == 0 || ((net->ip.b[whole] ^ ip->b[whole]) & 0xff << (8 - rest) & 0xff) == 0;
+    return rest == 0 || (net->ip.b[whole] ^ ip->b[whole]) >> (8 - rest) == 0;
 }

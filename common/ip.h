@@ -1,5 +1,5 @@
-/* ip.h: IP addresses and networks, from text and back to nothing: they are compared, never
- * shown. Pure. An IPv4 address is kept as ::ffff:a.b.c.d, so that there is one kind. */
+/* ip.h: IP addresses and networks, read from text: they are compared, never shown. Pure.
+ * An IPv4 address is kept as ::ffff:a.b.c.d, so that there is one kind. */
 #ifndef SEGQ_IP_H
 #define SEGQ_IP_H
 

@@ -2,7 +2,7 @@
  *
  *   missing, create     -> temporary file, fsync, link(2): exactly one starter wins
  *   others may read it  -> refused, with the chmod that helps
- *   not 32 bytes base64 on each line -> refused; the content is never put into a message */
+ *   not 32 bytes base64 on each line -> refused; the content is put into no message */
 #define _GNU_SOURCE /* mkostemp */
 #include "common/keys.h"
 
@@ -199,8 +199,8 @@ static int secret_line(uint8_t out[SECRET_BYTES], const char *line, size_t len,
 }
 
 /* The secrets of a file, a line each, 1 .. max of them. How many, or an error. */
-static int secret_lines(uint8_t out[][SECRET_BYTES], int max, const char *path, bool create,
-                        struct err *e)
+static int secret_lines(uint8_t out[][SECRET_BYTES], int max, const char *path,
+                        bool create, struct err *e)
 {
     char text[FILE_MAX];
     int n = 0, rc = secret_text(text, sizeof(text), path, create,

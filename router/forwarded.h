@@ -2,8 +2,8 @@
  *
  * Proxies append: the rightmost address was written by the one that is connected to us,
  * the one before it by the proxy that was connected to that one, and so on. So we read
- * from the right, past our own proxies, to the first address that is not one of them: what
- * stands further left was told by that client and is worth nothing. */
+ * from the right, past our own proxies, to the first address that is not one of them:
+ * what stands further left was told by that client and is worth nothing. */
 #ifndef SEGQ_FORWARDED_H
 #define SEGQ_FORWARDED_H
 

@@ -1,5 +1,5 @@
-/* limit.c: buckets as debts: what an address has taken and time has not yet given back, in
- * microseconds. Full = no debt; empty = the debt is the burst. A bucket is brought up to
+/* limit.c: buckets as debts: what an address has taken and time has not given back yet,
+ * in microseconds. Full = no debt; empty = the debt is the burst. A bucket is brought up to
  * date when it is looked at. */
 #include "router/limit.h"
 
@@ -36,7 +36,7 @@ struct limit {
     size_t n_sets;   /* power of two */
     struct rule rule[LIMIT_NKINDS];
     struct limit_counts n;
-    struct map conns; /* id -> how many; as many entries as there are connections at most */
+    struct map conns; /* id -> how many; no more entries than connections */
     uint8_t key[LIMIT_KEY_BYTES];
     void *memory; /* owned */
 };

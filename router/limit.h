@@ -6,14 +6,14 @@
  * in the tables, and no table holds an address.
  *
  * A token bucket per address and kind, in fixed memory: sets of eight, the address's hash
- * says which. A bucket that has filled up again says nothing and costs nothing to lose. If
- * a set is full, the newcomer takes the place of the bucket that will be full soonest;
+ * says which. A bucket that has filled up again says nothing and costs nothing to lose.
+ * If a set is full, the newcomer takes the place of the bucket that will be full soonest;
  * that of an address at its limit only when all eight are. So with more addresses at once
  * than the table has room for, some get a fresh burst too early (counted: forgotten). The
  * limits then let too much through, they never refuse somebody who did nothing.
  *
- * Who is refused is told when to come: those sent away stand in a line of their own, at the
- * rate of the limit, so the told time grows with the excess and they do not come back
+ * Who is refused is told when to come: those sent away stand in a line of their own, at
+ * the rate of the limit, so the told time grows with the excess and they do not come back
  * together. Being refused costs nothing else: an address that is shared by many keeps its
  * rate, whatever one of them does. */
 #ifndef SEGQ_LIMIT_H
@@ -51,7 +51,7 @@ SQ_CHECK uint32_t limit_take(struct limit *l, limit_id id, enum limit_kind k,
                              int64_t now_us);
 
 /* A connection came: false if the address has `max` already (0: any number), or if there
- * is no memory to count it; then it must be closed. Each true is followed by one close. */
+ * is no memory to count it; then it must be closed. After each true comes one close. */
 SQ_CHECK bool limit_conn_open(struct limit *l, limit_id id, uint32_t max);
 void limit_conn_close(struct limit *l, limit_id id);
 

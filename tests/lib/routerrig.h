@@ -1,0 +1,386 @@
+/* routerrig.h: a whole router between a client socket, a made-up manager and a made-up
+ * segment node, all in one loop. Numbers of tickets tell the node how to answer. */
+#ifndef SEGQ_TESTS_ROUTERRIG_H
+#define SEGQ_TESTS_ROUTERRIG_H
+
+#include <arpa/inet.h>
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "common/codec.h"
+#include "router/router_service.h"
+
+enum { N_GONE = 1000, N_ADMITTED, N_BUSY, N_SILENT, N_MOVED, N_UNKNOWN, N_SPECIAL_END };
+
+struct world {
+    struct ev *ev;
+    struct router *r;
+    struct router_cfg cfg;
+    char *managers[1];
+    struct rpc *mng, *seg;
+    struct rpc_chan *mng_ch, *seg_ch;
+    char seg_addr[64], dir[64];
+    struct arena arena;
+    uint16_t port;
+    unsigned regs, places, place_frames, appends, append_frames, drops, busy;
+    uint64_t last_reg_version;
+    bool hold; /* the node keeps place requests unanswered */
+    bool sealed;
+    int fd;
+};
+
+static struct world w;
+
+static void send_msg(struct rpc_chan *ch, const struct msg *m, uint64_t rid)
+{
+    cr_assert_eq(msg_encode(m, rpc_begin(ch)), 0);
+    cr_assert_eq(rpc_end(ch, m->type, rid), 0);
+}
+
+/* ---- the manager ---- */
+
+static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_next)
+{
+    static const uint8_t keys[1][32] = { { 1, 2, 3 } };
+    struct map_node node = { 1, "seg1", w.seg_addr };
+    struct map_seg segs[2] = { { 1, 1, with_next ? SEG_SEALED : SEG_OPEN },
+                               { 2, 1, SEG_OPEN } };
+    struct map_lane lane = { .name = "default",
+                             .n_segs = with_next ? 2 : 1,
+                             .segs = segs };
+    struct map_queue q = { 7, "login", state, 1, &lane };
+    struct msg m = { .type = MSG_MAP };
+
+    m.map = (struct msg_map) { .epoch = 1,
+                               .from_version = from,
+                               .version = version,
+                               .next_seg = 100,
+                               .n_nodes = 1,
+                               .n_queues = 1,
+                               .nodes = &node,
+                               .queues = &q,
+                               .n_keys = 1,
+                               .keys = keys };
+    send_msg(w.mng_ch, &m, 0);
+}
+
+static void send_stats(void)
+{
+    struct queue_stats s = { .id = 7,
+                             .ready = 1,
+                             .active = 2,
+                             .rate_milli_per_s = 10000,
+                             .limited_by = "fixed",
+                             .n_lanes = 1,
+                             .lane = { { 500, 10000 } } };
+    struct msg m = { .type = MSG_STATS };
+
+    m.stats = (struct msg_stats) { 1, &s };
+    send_msg(w.mng_ch, &m, 0);
+}
+
+static void mng_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
+{
+    struct msg m;
+
+    (void)ctx;
+    cr_assert_eq(msg_decode(f->type, f->body, f->len, &w.arena, &m), 0);
+    cr_assert_eq(m.type, MSG_ROUTER_REG);
+    w.mng_ch = ch;
+    w.regs++;
+    w.last_reg_version = m.router_reg.map_version;
+    send_map(0, 5, QUEUE_OPEN, false);
+    send_stats();
+    arena_reset(&w.arena);
+}
+
+/* ---- the segment node ---- */
+
+static void place(const struct place_req *q, struct place_ans *a)
+{
+    w.places++;
+    a->state = PLACE_WAITING;
+    a->position = q->number;
+    a->poll_after_ms = 3000;
+    if (q->number == N_GONE) {
+        a->state = PLACE_GONE;
+        a->reason = GONE_NO_SHOW;
+    } else if (q->number == N_ADMITTED) {
+        *a = (struct place_ans) { .state = PLACE_ADMITTED,
+                                  .pass = "a.b.c",
+                                  .pass_len = 5,
+                                  .released_at_ms = 1700000000123,
+                                  .pass_expires_s = 1700000300 };
+    } else if (q->number == N_BUSY && w.busy-- > 0) {
+        a->state = PLACE_BUSY;
+    } else if (q->number == N_UNKNOWN) {
+        a->state = PLACE_UNKNOWN;
+    }
+}
+
+static void append(const struct append_req *q, struct append_ans *a)
+{
+    *a = (struct append_ans) { .state = APPEND_OK,
+                               .client = q->client,
+                               .seg = q->seg,
+                               .number = w.appends,
+                               .issued_s = 1700000000,
+                               .poll_after_ms = 1000,
+                               .position = w.appends + 1 };
+    w.appends++;
+    if (q->subject_len == 5 && memcmp(q->subject, "known", 5) == 0)
+        a->state = APPEND_EXISTING;
+    if (w.sealed && q->seg == 1)
+        *a = (struct append_ans) { .state = APPEND_SEALED, .next = 2 };
+}
+
+static void seg_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
+{
+    static struct place_ans pa[MSG_BATCH_MAX];
+    static struct append_ans aa[MSG_BATCH_MAX];
+    static struct drop_ans da[MSG_BATCH_MAX];
+    struct msg m, out = { 0 };
+
+    (void)ctx;
+    w.seg_ch = ch;
+    memset(pa, 0, sizeof(pa));
+    memset(da, 0, sizeof(da));
+    cr_assert_eq(msg_decode(f->type, f->body, f->len, &w.arena, &m), 0);
+    if (m.type == MSG_PLACE) {
+        bool silent = w.hold;
+        w.place_frames++;
+        for (uint32_t i = 0; i < m.place.n; i++) {
+            silent |= m.place.req[i].number == N_SILENT;
+            place(&m.place.req[i], &pa[i]);
+        }
+        out.type = MSG_PLACE_ANS;
+        out.place_ans = (struct msg_place_ans) { m.place.n, pa };
+        if (silent)
+            return;
+    } else if (m.type == MSG_APPEND) {
+        w.append_frames++;
+        for (uint32_t i = 0; i < m.append.n; i++)
+            append(&m.append.req[i], &aa[i]);
+        out.type = MSG_APPEND_ANS;
+        out.append_ans = (struct msg_append_ans) { m.append.n, aa };
+    } else {
+        cr_assert_eq(m.type, MSG_DROP);
+        w.drops += m.drop.n;
+        out.type = MSG_DROP_ANS;
+        out.drop_ans = (struct msg_drop_ans) { m.drop.n, da };
+    }
+    send_msg(ch, &out, f->rid);
+    arena_reset(&w.arena);
+}
+
+/* ---- the client ---- */
+
+static char got[1 << 20];
+static size_t n_got;
+
+static int64_t now_ms(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+#define UNTIL(expr)                                                                      \
+    do {                                                                                 \
+        int64_t end_ = now_ms() + 5000;                                                  \
+        while (!(expr) && now_ms() < end_)                                               \
+            ev_turn(w.ev, false);                                                        \
+        cr_assert(expr, "waited in vain for " #expr);                                    \
+    } while (0)
+
+static void more(void)
+{
+    ssize_t n = recv(w.fd, got + n_got, sizeof(got) - 1 - n_got, 0);
+
+    if (n > 0)
+        n_got += (size_t)n;
+    got[n_got] = '\0';
+}
+
+/* Length of the first answer if it is there. */
+static size_t whole(const char *p)
+{
+    const char *end = strstr(p, "\r\n\r\n"), *cl = strstr(p, "Content-Length: ");
+    size_t body = cl != NULL && end != NULL && cl < end ? (size_t)atoi(cl + 16) : 0;
+
+    if (end == NULL || strlen(p) < (size_t)(end - p) + 4 + body)
+        return 0;
+    return (size_t)(end - p) + 4 + body;
+}
+
+static void say(const char *method, const char *path, const char *text)
+{
+    char t[2000];
+    int n = snprintf(t, sizeof(t),
+                     "%s %s HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n%s", method,
+                     path, strlen(text), text);
+
+    cr_assert_eq(send(w.fd, t, (size_t)n, MSG_NOSIGNAL), n);
+}
+
+static json_t *js;
+
+/* Asks, waits for the answer, returns its status; js is its body (NULL: none). */
+static int call(const char *method, const char *path, const char *text)
+{
+    char *b;
+
+    n_got = 0;
+    got[0] = '\0';
+    say(method, path, text);
+    UNTIL((more(), whole(got) > 0));
+    json_decref(js);
+    b = strstr(got, "\r\n\r\n") + 4;
+    js = *b != '\0' ? json_loads(b, 0, NULL) : NULL;
+    return atoi(got + 9);
+}
+
+static const char *str(const char *key)
+{
+    const char *s = json_string_value(json_object_get(js, key));
+    return s != NULL ? s : "";
+}
+
+static json_int_t num(const char *key)
+{
+    return json_integer_value(json_object_get(js, key));
+}
+
+static const char *ticket_path(uint32_t number, seg_id seg)
+{
+    static char p[100] = "/v1/tickets/";
+    struct token t = { .seg = seg, .number = number, .issued_s = 1 };
+
+    token_write(&t, &w.r->keys.token, p + 12);
+    p[12 + TOKEN_TEXT_LEN] = '\0';
+    return p;
+}
+
+/* ---- the world ---- */
+
+static struct rpc *peer(enum rpc_role role, const char *node)
+{
+    struct rpc_opts o = { .role = role,
+                          .node = node,
+                          .incarnation = 1,
+                          .link_key = w.r->keys.link,
+                          .heartbeat_ms = 200 };
+    struct err e = { 0 };
+    struct rpc *p;
+
+    cr_assert_eq(rpc_new(&p, w.ev, &o, &e), 0, "%s", e.text);
+    return p;
+}
+
+static void start_segment(const char *addr)
+{
+    static const struct rpc_calls c = { .on_frame = seg_frame };
+    struct err e = { 0 };
+
+    w.seg = peer(RPC_SEGMENT, "seg1");
+    cr_assert_eq(rpc_listen(w.seg, addr, 1u << RPC_ROUTER, &c, NULL, &e), 0, "%s",
+                 e.text);
+    strcpy(w.seg_addr, rpc_listen_addr(w.seg));
+}
+
+static void dial(void)
+{
+    struct sockaddr_in a = { .sin_family = AF_INET,
+                             .sin_port = htons(w.port),
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    w.fd = socket(AF_INET, SOCK_STREAM, 0);
+    cr_assert_eq(connect(w.fd, (struct sockaddr *)&a, sizeof(a)), 0);
+    fcntl(w.fd, F_SETFL, O_NONBLOCK);
+}
+
+/* The router dials a manager whose address is known before the manager is there. */
+static void start_router(void)
+{
+    static char secret[100], mng_addr[64];
+    struct sockaddr_in a = { .sin_family = AF_INET,
+                             .sin_addr.s_addr = htonl(INADDR_LOOPBACK) };
+    socklen_t len = sizeof(a);
+    struct err e = { 0 };
+    int fd = socket(AF_INET, SOCK_STREAM, 0);
+
+    cr_assert_eq(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
+    getsockname(fd, (struct sockaddr *)&a, &len);
+    snprintf(mng_addr, sizeof(mng_addr), "127.0.0.1:%d", ntohs(a.sin_port));
+    close(fd);
+    snprintf(secret, sizeof(secret), "%s/secret", w.dir);
+    w.managers[0] = mng_addr;
+    w.cfg = (struct router_cfg) { .node = "r1",
+                                  .listen = "127.0.0.1:0",
+                                  .admin = "127.0.0.1:0",
+                                  .secret_file = secret,
+                                  .log_file = "",
+                                  .create_keys = true,
+                                  .managers = { w.managers, 1 },
+                                  .max_conns = 100,
+                                  .request_timeout = 400,
+                                  .heartbeat = 200,
+                                  .log_level = 2 };
+    cr_assert_eq(router_new(&w.r, w.ev, &w.cfg, &e), 0, "%s", e.text);
+    w.port = (uint16_t)atoi(strrchr(httpd_addr(w.r->httpd), ':') + 1);
+}
+
+static void start_manager(void)
+{
+    static const struct rpc_calls c = { .on_frame = mng_frame };
+    struct err e = { 0 };
+
+    w.mng = peer(RPC_MANAGER, "m1");
+    cr_assert_eq(rpc_listen(w.mng, w.managers[0], 1u << RPC_ROUTER, &c, NULL, &e), 0,
+                 "%s", e.text);
+}
+
+static void setup(void)
+{
+    struct err e = { 0 };
+
+    memset(&w, 0, sizeof(w));
+    strcpy(w.dir, "/tmp/segq-router-XXXXXX");
+    cr_assert(mkdtemp(w.dir) != NULL);
+    setenv("SEGQ_DEBUG", "1", 1);
+    cr_assert_eq(keys_init(&e), 0);
+    cr_assert_eq(ev_new(&w.ev, &e), 0);
+    arena_init(&w.arena);
+    start_router();
+    dial();
+}
+
+static void setup_all(void)
+{
+    setup();
+    start_segment("127.0.0.1:0");
+    start_manager();
+    UNTIL(router_is_ready(w.r));
+}
+
+static void teardown(void)
+{
+    json_decref(js);
+    close(w.fd);
+    router_free(w.r);
+    rpc_free(w.mng);
+    rpc_free(w.seg);
+    ev_free(w.ev);
+    arena_fini(&w.arena);
+    unlink(w.cfg.secret_file);
+    rmdir(w.dir);
+}
+
+#endif

@@ -1,0 +1,139 @@
+/* test_mng_term.c: the core under a lease: the epoch that it is given, and how it learns
+ * that nodes obey somebody else. */
+#include "queuemng/mng.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "common/log.h"
+
+#define PEER 1
+
+struct rig {
+    struct mng *m;
+    struct mng_out out;
+};
+
+static void quiet(void *ctx, enum log_level level, const char *line)
+{
+    (void)ctx;
+    (void)level;
+    (void)line;
+}
+
+static void rig_init(struct rig *r, const char *meta, uint64_t epoch)
+{
+    const struct mng_opts o = { .seed = 1 };
+    struct err e = { 0 };
+
+    log_set_sink(quiet, NULL);
+    r->m = mng_new(&o);
+    cr_assert_not_null(r->m);
+    mng_out_init(&r->out);
+    if (meta != NULL)
+        cr_assert_eq(mng_load(r->m, "meta", meta, &e), 0, "%s", e.text);
+    if (epoch != 0)
+        mng_set_epoch(r->m, epoch);
+    mng_start(r->m, 1000, 1000, &r->out);
+}
+
+static void rig_fini(struct rig *r)
+{
+    mng_out_fini(&r->out);
+    mng_free(r->m);
+}
+
+static void node_says(struct rig *r, const struct msg *m)
+{
+    mng_out_reset(&r->out);
+    mng_msg(r->m, 1000, PEER, m, &r->out);
+}
+
+static void node_up(struct rig *r, uint64_t epoch_seen)
+{
+    struct msg m = { .type = MSG_NODE_REG };
+
+    m.node_reg.addr = "127.0.0.1:1";
+    m.node_reg.admin = "127.0.0.1:2";
+    m.node_reg.epoch_seen = epoch_seen;
+    mng_out_reset(&r->out);
+    mng_peer_up(r->m, 1000, PEER, 2 /* RPC_SEGMENT */, "seg-a", 7, &r->out);
+    node_says(r, &m);
+}
+
+static uint64_t epoch_of(const struct rig *r)
+{
+    struct mng_counts c;
+
+    mng_count(r->m, &c);
+    return c.epoch;
+}
+
+static const char *put_of(const struct rig *r, const char *key)
+{
+    for (uint32_t i = 0; i < r->out.n; i++)
+        if (r->out.act[i].kind == MNG_PUT && strcmp(r->out.act[i].key, key) == 0)
+            return r->out.act[i].val;
+    return NULL;
+}
+
+#define META "{\"epoch\":6,\"next_seg\":100,\"next_queue\":3,\"next_node\":2}"
+
+Test(mng_term, alone_it_counts_its_own_epoch_up)
+{
+    struct rig r;
+
+    rig_init(&r, META, 0);
+    cr_expect_eq(epoch_of(&r), 7);
+    rig_fini(&r);
+}
+
+Test(mng_term, with_a_lease_the_epoch_is_given_and_kept)
+{
+    struct rig r;
+
+    rig_init(&r, META, 12);
+    cr_expect_eq(epoch_of(&r), 12);
+    cr_assert_not_null(put_of(&r, "meta"));
+    cr_expect_not_null(strstr(put_of(&r, "meta"), "\"epoch\":12,"), "%s", put_of(&r, "meta"));
+    rig_fini(&r);
+}
+
+Test(mng_term, a_node_of_our_time_is_no_news)
+{
+    struct rig r;
+
+    rig_init(&r, META, 12);
+    node_up(&r, 12);
+    cr_expect_eq(mng_outranked(r.m), 0);
+    rig_fini(&r);
+}
+
+Test(mng_term, a_node_has_seen_a_higher_epoch)
+{
+    struct rig r;
+
+    rig_init(&r, META, 12);
+    node_up(&r, 15);
+    cr_expect_eq(mng_outranked(r.m), 15);
+    rig_fini(&r);
+}
+
+Test(mng_term, a_node_obeys_another_manager_under_our_epoch)
+{
+    struct msg m = { .type = MSG_ERROR };
+    struct rig r;
+
+    rig_init(&r, META, 12);
+    node_up(&r, 12);
+    m.error.code = SQ_EUNAVAIL;
+    m.error.about = MSG_SEG_OPEN;
+    m.error.text = "no room";
+    node_says(&r, &m);
+    cr_expect_eq(mng_outranked(r.m), 0, "another error");
+    m.error.code = SQ_ESTALE;
+    m.error.about = MSG_SEG_POP;
+    node_says(&r, &m);
+    cr_expect_eq(mng_outranked(r.m), 12);
+    rig_fini(&r);
+}

@@ -51,7 +51,7 @@ const struct cfg_key router_keys[] = {
       .help = "a kept-alive connection without a request is closed" },
     { K(request_timeout), .type = CFG_MS, .def = "2s", .min = 50, .max = 60000,
       .help = "a request that the cluster has not answered by then gets 503" },
-    { K(coalesce_us), .type = CFG_INT, .def = "100", .min = 0, .max = 10000,
+    { K(coalesce_us), .type = CFG_INT, .def = "60", .min = 0, .max = 10000,
       .help = "under load, turns begin at least so many microseconds apart; 0 = at once" },
     { K(heartbeat), .type = CFG_MS, .def = "1s", .min = 50, .max = 60000,
       .help = "on internal links; silent for three of them = gone" },

@@ -21,6 +21,7 @@
 #define BACKOFF_MIN_MS 50u
 #define BACKOFF_MAX_MS 1000u
 #define STEADY_MS      500   /* up for so long: the next try comes soon again */
+#define BYTES_PER_MS   4096  /* a large command, or answer, may take longer */
 #define AGAIN_MS       60000 /* the same fault is told again */
 
 enum state {
@@ -186,6 +187,28 @@ static void arm(struct redis_link *l)
                                          : MSEC_NEVER);
 }
 
+/* It answers, one after the other: who stood behind a large one has its time yet. */
+static void next_has_time(struct redis_link *l)
+{
+    struct list_node *it = list_first(&l->open);
+
+    if (it != NULL) {
+        struct call *c = container_of(it, struct call, in);
+
+        c->deadline_ms = ms_max(c->deadline_ms, ev_now(l->ev) + l->answer_ms);
+    }
+    arm(l);
+}
+
+static uint64_t bytes_of(const struct redis_args *a)
+{
+    uint64_t n = a->answer_bytes;
+
+    for (size_t i = 0; i < a->n; i++)
+        n += a->len[i];
+    return n;
+}
+
 static void on_reply(redisAsyncContext *ac, void *reply, void *arg)
 {
     struct call *c = arg;
@@ -196,7 +219,7 @@ static void on_reply(redisAsyncContext *ac, void *reply, void *arg)
         lost(l, fault_of_break(ac), ac->errstr != NULL ? ac->errstr : "closed", false);
     } else if (l != NULL) {
         list_remove(&l->open, &c->in);
-        arm(l);
+        next_has_time(l);
         a = redis_ans_of(reply);
         c->fn(c->ctx, &a);
     }
@@ -210,7 +233,7 @@ static int put(struct redis_link *l, const struct redis_args *a, redis_fn fn, vo
     if (c == NULL)
         return SQ_ENOMEM;
     *c = (struct call) { .l = l, .fn = fn, .ctx = ctx };
-    c->deadline_ms = ev_now(l->ev) + l->answer_ms;
+    c->deadline_ms = ev_now(l->ev) + l->answer_ms + (msec_t)(bytes_of(a) / BYTES_PER_MS);
     list_push_back(&l->open, &c->in);
     if (redisAsyncCommandArgv(l->ac, on_reply, c, (int)a->n, a->v, a->len) != REDIS_OK) {
         list_remove(&l->open, &c->in);

@@ -96,6 +96,8 @@ bool redis_ans_text(const struct redis_ans *a, size_t i, const char **p, size_t 
 struct redis_args { /* of one command; grows; fill with redis_arg_*() */
     const char **v;
     size_t *len, n, cap;
+    uint64_t
+        answer_bytes; /* if the answer may be large: about how much; it gets more time */
     bool failed;
 };
 void redis_args_fini(struct redis_args *a);

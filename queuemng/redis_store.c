@@ -160,6 +160,7 @@ int redis_store_load(struct redis_store *s)
     struct command c;
 
     redis_eval(&c, s, REDIS_SCRIPT_LOAD);
+    c.a.answer_bytes = 2 * s->mirror.text_bytes + (1u << 20);
     return redis_run(s, &c, on_load);
 }
 

@@ -353,6 +353,8 @@ static void on_router_reg(struct mng *m, struct mrouter *r, const struct msg_rou
     strncpy(r->http, g->http != NULL ? g->http : "", sizeof(r->http) - 1);
     strncpy(r->admin, g->admin != NULL ? g->admin : "", sizeof(r->admin) - 1);
     r->registered = true;
+    if (g->map_epoch > m->epoch) /* it takes no map of ours */
+        m->outranked = u64_max(m->outranked, g->map_epoch);
     r->sent_version = g->map_epoch == m->epoch ? g->map_version : 0;
     r->stats_all = true;
 }

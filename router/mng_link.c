@@ -25,6 +25,7 @@ struct mng_link {
     char node[NAME_MAX_LEN + 1]; /* who is there; "" = nobody yet */
     bool up, failed;
     bool stands_by; /* it has said so */
+    bool outdated;  /* its maps are of an earlier epoch */
     bool asked_all; /* registered with version 0 and not answered yet */
 };
 
@@ -66,6 +67,13 @@ static void on_map(struct mng_link *l, struct rpc_chan *ch, const struct msg_map
         r->counts.maps_refused++;
         if (l->asked_all && m->from_version != 0)
             return; /* on its way already */
+        if (m->epoch < epoch) { /* of one who led before: asking again brings the same */
+            if (!l->outdated)
+                log_warn("manager=%s map epoch=%" PRIu64 " is older than here=%" PRIu64,
+                         l->addr, m->epoch, epoch);
+            l->outdated = true;
+            return;
+        }
         log_warn("map from=%" PRIu64 " version=%" PRIu64 " epoch=%" PRIu64
                  " does not apply here=%" PRIu64 "/%" PRIu64 ": %s",
                  m->from_version, m->version, m->epoch, before, epoch, sq_strerror(rc));
@@ -147,7 +155,7 @@ static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)
 
     log_info("manager=%s node=%s up", l->addr, peer->node);
     l->up = true;
-    l->failed = l->stands_by = false;
+    l->failed = l->stands_by = l->outdated = false;
     snprintf(l->node, sizeof(l->node), "%s", peer->node);
     reg(l, ch, false);
 }

@@ -119,6 +119,20 @@ Test(mng_term, a_node_has_seen_a_higher_epoch)
     rig_fini(&r);
 }
 
+Test(mng_term, a_router_has_a_map_of_a_higher_epoch)
+{
+    struct msg m = { .type = MSG_ROUTER_REG };
+    struct rig r;
+
+    rig_init(&r, META, 12);
+    m.router_reg.map_epoch = 13;
+    mng_out_reset(&r.out);
+    mng_peer_up(r.m, 1000, PEER, 1 /* RPC_ROUTER */, "router", 7, &r.out);
+    node_says(&r, &m);
+    cr_expect_eq(mng_outranked(r.m), 13);
+    rig_fini(&r);
+}
+
 Test(mng_term, a_node_obeys_another_manager_under_our_epoch)
 {
     struct msg m = { .type = MSG_ERROR };

@@ -228,6 +228,24 @@ Test(router, a_gap_in_the_map_is_asked_for_again)
     cr_expect_eq(call("GET", ticket_path(3, 1), ""), 200);
 }
 
+/* Of a manager that led before: asking it again would bring the same, for ever. */
+Test(router, a_map_of_an_older_epoch_is_not_asked_for_again)
+{
+    unsigned regs = w.regs;
+
+    w.map_epoch = 3;
+    send_map(0, 1, QUEUE_OPEN, false);
+    UNTIL(routes_epoch(w.r->routes) == 3);
+    w.map_epoch = 2;
+    send_map(0, 9, QUEUE_CLOSED, false);
+    UNTIL(w.r->counts.maps_refused == 1);
+    w.map_epoch = 3;
+    send_map(1, 2, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 2);
+    cr_expect_eq(w.regs, regs);
+    cr_expect_eq(call("GET", ticket_path(3, 1), ""), 200);
+}
+
 Test(router, a_client_that_leaves_early_hurts_nobody)
 {
     struct linger hard = { 1, 0 };

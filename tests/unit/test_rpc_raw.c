@@ -1,0 +1,287 @@
+/* test_rpc_raw.c: raw sockets that misbehave against an rpc instance. The raw side has its
+ * own hello, written from PROTOCOL.md section 8. */
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <sodium.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "tests/lib/rpcrig.h"
+
+TestSuite(rpc_raw, .init = setup, .fini = teardown, .timeout = 60);
+
+static int raw_connect(void)
+{
+    struct net_addr a;
+    struct pollfd p = { .events = POLLOUT };
+
+    cr_assert_eq(net_parse(&a, rpc_listen_addr(srv.rpc), NULL), 0);
+    p.fd = net_connect(&a, NULL);
+    cr_assert_geq(p.fd, 0);
+    cr_assert_eq(poll(&p, 1, 5000), 1);
+    return p.fd;
+}
+
+static void raw_send(int fd, uint16_t type, const void *body, size_t n)
+{
+    uint8_t b[512];
+
+    frame_header(b, type, 0, 0, (uint32_t)n);
+    memcpy(b + FRAME_HEADER_BYTES, body, n);
+    cr_assert_eq(write(fd, b, FRAME_HEADER_BYTES + n), (ssize_t)(FRAME_HEADER_BYTES + n));
+}
+
+static void raw_read(int fd, uint8_t *out, size_t n)
+{
+    size_t have = 0;
+
+    TURN_UNTIL(({
+        ssize_t k = read(fd, out + have, n - have);
+        have += k > 0 ? (size_t)k : 0;
+        have == n;
+    }));
+}
+
+static bool raw_eof(int fd)
+{
+    uint8_t b[4096];
+    ssize_t n;
+
+    while ((n = read(fd, b, sizeof(b))) > 0)
+        ;
+    return n == 0 || errno == ECONNRESET;
+}
+
+static size_t raw_hello(uint8_t out[52 + NAME_MAX_LEN], uint8_t role, const char *node)
+{
+    size_t n = strlen(node);
+
+    memset(out, 0, 52);
+    out[0] = MSG_PROTOCOL_VERSION;
+    out[4] = role;
+    out[5] = (uint8_t)n;
+    out[8] = 3; /* incarnation */
+    out[16] = BEAT_MS;
+    memset(out + 20, 0xa5, 32); /* nonce */
+    memcpy(out + 52, node, n);
+    return 52 + n;
+}
+
+#define CHALLENGE_BYTES (52 + 5) /* from "mng-1", without the MAC */
+
+static void raw_proof(uint8_t out[32], const uint8_t *hello, size_t n,
+                      const uint8_t *challenge)
+{
+    crypto_generichash_state st;
+
+    crypto_generichash_init(&st, key, 32, 32);
+    crypto_generichash_update(&st, (const uint8_t *)"segq-link-1 dialler", 20);
+    crypto_generichash_update(&st, hello, n);
+    crypto_generichash_update(&st, challenge, CHALLENGE_BYTES);
+    crypto_generichash_final(&st, out, 32);
+}
+
+/* HELLO out, CHALLENGE in; the answer to it in proof. */
+static int raw_challenged(uint8_t proof[32])
+{
+    uint8_t hello[52 + NAME_MAX_LEN], in[FRAME_HEADER_BYTES + CHALLENGE_BYTES + 32];
+    size_t n = raw_hello(hello, RPC_ROUTER, "raw");
+    int fd = raw_connect();
+
+    raw_send(fd, MSG_HELLO, hello, n);
+    raw_read(fd, in, sizeof(in));
+    cr_assert_eq(in[6], MSG_CHALLENGE);
+    raw_proof(proof, hello, n, in + FRAME_HEADER_BYTES);
+    return fd;
+}
+
+Test(rpc_raw, the_documented_hello_works_and_cannot_be_replayed)
+{
+    uint8_t proof[32], other[32], welcome[FRAME_HEADER_BYTES];
+    int a, b;
+
+    serve(1u << RPC_ROUTER);
+    a = raw_challenged(proof);
+    raw_send(a, MSG_PROOF, proof, sizeof(proof));
+    raw_read(a, welcome, sizeof(welcome));
+    cr_expect_eq(welcome[6], MSG_WELCOME);
+    cr_expect_eq(srv.ups, 1u);
+    b = raw_challenged(other);
+    cr_expect_neq(memcmp(proof, other, 32), 0);
+    raw_send(b, MSG_PROOF, proof, sizeof(proof));
+    TURN_UNTIL(raw_eof(b));
+    cr_expect_eq(srv.ups, 1u);
+    cr_expect_neq(strstr(logged, "does not know the link key"), NULL);
+    close(a);
+    close(b);
+}
+
+static void expect_refused(const void *bytes, size_t n, const char *why)
+{
+    int fd;
+
+    serve(1u << RPC_ROUTER);
+    fd = raw_connect();
+    cr_assert_eq(write(fd, bytes, n), (ssize_t)n);
+    TURN_UNTIL(raw_eof(fd));
+    cr_expect_neq(strstr(logged, why), NULL, "%s", logged);
+    cr_expect_eq(rpc_counts(srv.rpc)->refused, 1u);
+    cr_expect_eq(strchr(logged, '\n')[1], '\0', "one line: %s", logged);
+    close(fd);
+}
+
+Test(rpc_raw, garbage_closes)
+{
+    expect_refused("GET / HTTP/1.1\r\n\r\n", 18, "not our frames");
+}
+
+Test(rpc_raw, other_frame_version_closes)
+{
+    expect_refused("\4\0\0\0\2", 5, "not our frames (version byte 2)");
+}
+
+Test(rpc_raw, big_frame_before_the_hello_closes_at_its_length)
+{
+    expect_refused("\1\4\0\0", 4, "frame of 1025 bytes");
+}
+
+Test(rpc_raw, another_frame_than_hello_closes)
+{
+    static const uint8_t ping[16] = { 0, 0, 0, 0, 1, 0, MSG_PING };
+
+    expect_refused(ping, sizeof(ping), "unexpected frame of type 5");
+}
+
+Test(rpc_raw, broken_hello_closes)
+{
+    uint8_t b[16 + 52 + NAME_MAX_LEN];
+    size_t n = raw_hello(b + 16, RPC_ROUTER, "raw");
+
+    b[16 + 5] = 4; /* the name is shorter than it says */
+    frame_header(b, MSG_HELLO, 0, 0, (uint32_t)n);
+    expect_refused(b, 16 + n, "bad hello");
+}
+
+Test(rpc_raw, oversize_after_the_hello_is_refused_before_allocation)
+{
+    uint8_t proof[32], h[FRAME_HEADER_BYTES];
+    int fd;
+
+    serve(1u << RPC_ROUTER);
+    fd = raw_challenged(proof);
+    raw_send(fd, MSG_PROOF, proof, sizeof(proof));
+    TURN_UNTIL(srv.ups == 1);
+    frame_header(h, ECHO, 0, 1, FRAME_MAX_BODY + 1);
+    cr_assert_eq(write(fd, h, 4), 4);
+    TURN_UNTIL(srv.downs == 1);
+    cr_expect_neq(strstr(srv.why, "above the limit"), NULL, "%s", srv.why);
+    close(fd);
+}
+
+Test(rpc_raw, silent_after_the_hello_is_found_dead)
+{
+    uint8_t proof[32];
+    msec_t up;
+    int fd;
+
+    serve(1u << RPC_ROUTER);
+    fd = raw_challenged(proof);
+    raw_send(fd, MSG_PROOF, proof, sizeof(proof));
+    TURN_UNTIL(srv.ups == 1);
+    up = ev_now(ev);
+    TURN_UNTIL(srv.downs == 1);
+    cr_expect_neq(strstr(srv.why, "silent for"), NULL, "%s", srv.why);
+    cr_expect_geq(ev_now(ev) - up, 3 * BEAT_MS - 5);
+    close(fd);
+}
+
+Test(rpc_raw, silent_before_the_hello_is_given_up)
+{
+    int fd;
+
+    serve(1u << RPC_ROUTER);
+    fd = raw_connect();
+    TURN_UNTIL(raw_eof(fd));
+    cr_expect_neq(strstr(logged, "hello timed out"), NULL, "%s", logged);
+    close(fd);
+}
+
+Test(rpc_raw, acceptor_that_never_answers_is_given_up)
+{
+    int lfd = net_listen("127.0.0.1:0", false, 4, NULL);
+    char addr[NET_TEXT_MAX];
+
+    net_local_text(lfd, addr);
+    start(&cli, RPC_ROUTER, "router-1", key, 0);
+    rpc_dial(cli.rpc, addr, RPC_MANAGER, &calls, &cli);
+    TURN_UNTIL(cli.fails == 1);
+    cr_expect_str_eq(cli.why, "hello timed out");
+    close(lfd);
+}
+
+Test(rpc_raw, a_pause_of_ours_is_not_their_silence)
+{
+    both_up();
+    cr_assert_eq(usleep(10 * BEAT_MS * 1000), 0); /* what SIGSTOP does to us */
+    TURN_UNTIL(rpc_counts(srv.rpc)->frames_in > 5);
+    cr_expect_eq(srv.downs + cli.downs, 0u);
+}
+
+Test(rpc_raw, slow_reader_is_closed_at_the_bound)
+{
+    uint8_t proof[32];
+    unsigned sent = 0;
+    int fd;
+
+    start(&srv, RPC_MANAGER, "mng-1", key, 256 << 10);
+    cr_assert_eq(rpc_listen(srv.rpc, "127.0.0.1:0", 1u << RPC_ROUTER, &calls, &srv, NULL),
+                 0);
+    fd = raw_challenged(proof);
+    raw_send(fd, MSG_PROOF, proof, sizeof(proof));
+    TURN_UNTIL(srv.ups == 1);
+    while (srv.ch != NULL && sent < 4000) { /* it reads nothing */
+        send_n(srv.ch, ++sent, 1, 32 << 10);
+        cr_assert_leq(rpc_chan_pending(srv.ch), (size_t)(300 << 10));
+        ev_turn(ev, false);
+    }
+    cr_expect_eq(srv.downs, 1u);
+    cr_expect_neq(strstr(srv.why, "peer too slow"), NULL, "%s", srv.why);
+    close(fd);
+}
+
+Test(rpc_raw, strangers_are_counted)
+{
+    int fd[300];
+
+    serve(1u << RPC_ROUTER);
+    for (int i = 0; i < 300; i++)
+        fd[i] = raw_connect();
+    TURN_UNTIL(rpc_counts(srv.rpc)->refused >= 300 - 256);
+    cr_expect_neq(strstr(logged, "hellos are open"), NULL);
+    for (int i = 0; i < 300; i++)
+        close(fd[i]);
+    TURN_UNTIL(rpc_counts(srv.rpc)->refused == 300);
+    dial(RPC_ROUTER, "router-1", key);
+    TURN_UNTIL(cli.ups == 1);
+}
+
+Test(rpc_raw, no_descriptors_left_pauses_accepting)
+{
+    struct rlimit was, low;
+    int fd, spare;
+
+    serve(1u << RPC_ROUTER);
+    fd = raw_connect();
+    spare = dup(fd); /* the next free one */
+    cr_assert_eq(getrlimit(RLIMIT_NOFILE, &was), 0);
+    low = was;
+    low.rlim_cur = (rlim_t)spare;
+    close(spare);
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
+    TURN_UNTIL(strstr(logged, "accept paused") != NULL);
+    cr_assert_eq(setrlimit(RLIMIT_NOFILE, &was), 0);
+    dial(RPC_ROUTER, "router-1", key);
+    TURN_UNTIL(cli.ups == 1 && srv.ups == 1);
+    close(fd);
+}

@@ -154,11 +154,6 @@ bench: deps
 	@deploy/deps.sh bench || true # bench.py says which rows cannot be measured without it
 	$(MAKE) -j$(JOBS) bins bench-bins
 	tests/bench/bench.py --build $(B) $(ARGS)
-## make bench-poll   polls per second and CPU per poll, beside nginx's `return 200`
-bench-poll: deps
-	@deploy/deps.sh bench || true # bench.py says what is missing, if anything
-	$(MAKE) -j$(JOBS) bins
-	python3 tests/bench/bench.py --only polls --build $(B) $(ARGS)
 ## make deps         install what the build needs (apt-get)
 deps:
 	@deploy/deps.sh build
@@ -169,6 +164,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
-.PHONY: bins tests help run demo test test-asan check layers sim fuzz fuzz-bins guards bench bench-bins bench-poll deps deps-test clean
+.PHONY: bins tests help run demo test test-asan check layers sim fuzz fuzz-bins guards bench bench-bins deps deps-test clean
 .SECONDARY:
 .DEFAULT_GOAL := help

@@ -1,0 +1,76 @@
+#!/usr/bin/env python3
+"""readme.py: README's table of measured figures, out of a bench.json.
+
+  readme.py --write README.md --bench FILE
+
+Replaces what stands between "<!-- bench -->" and "<!-- end -->": the machine and how noisy it
+was, then the cases of every row that has an aim, figures as "median (min .. max)". Figures of
+a quick run are refused: they mean nothing.
+"""
+import argparse
+import json
+import os
+import re
+import sys
+
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from kit.report import aim, figure, verdict  # noqa: E402
+
+BEGIN, END = "<!-- bench -->", "<!-- end -->"
+REPORTED = {"redis_room", "short_conns", "crowd", "open_loop_cpu"}  # all their cases, aim or not
+HIDDEN = ("p999",)
+
+
+def wanted(row, case):
+    if any(h in case["case"] for h in HIDDEN):
+        return False
+    return case["aim"] is not None or row["id"] in REPORTED
+
+
+def lines_of(row):
+    for c in row["cases"]:
+        if not wanted(row, c):
+            continue
+        peer = f"{figure(c['peer'])} {c['peer_name'] or ''}" if c["peer"] is not None else ""
+        yield (f"| {row['title']}: {c['case']}, {c['unit']} | {figure(c['segq'])} | {peer} "
+               f"| {figure(c['ratio']) if c['ratio'] is not None else ''} "
+               f"| {aim(c)} {verdict(c)} |")
+
+
+def block(result):
+    m = result["machine"]
+    noise = m["noise"]
+    out = [f"{m['cores']} cores of {m['cpu']}, Linux {m['kernel']}, tree `{m['tree']}`, "
+           f"{result['rounds']} rounds, {result['took_s'] / 60:.0f} minutes; the machine was "
+           f"{noise['verdict']} (a fixed loop between the rows varied by "
+           f"{noise['probe_spread'] * 100:.0f} %).", "",
+           "| what | segq | beside it | ratio | aim |", "|---|---|---|---|---|"]
+    for row in result["rows"]:
+        out += lines_of(row)
+    for row, why in result["failed"].items():
+        out.append(f"| {row} | could not be measured: {why} | | | |")
+    return "\n".join(out)
+
+
+def main():
+    a = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
+    a.add_argument("--write", required=True, metavar="README")
+    a.add_argument("--bench", required=True)
+    args = a.parse_args()
+    with open(args.bench) as f:
+        result = json.load(f)
+    if result["quick"]:
+        sys.exit("readme.py: a quick run's figures mean nothing")
+    with open(args.write) as f:
+        text = f.read()
+    new, n = re.subn(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}\n{block(result)}\n{END}", text,
+                     flags=re.S)
+    if n != 1:
+        sys.exit(f"readme.py: {args.write} needs one {BEGIN} ... {END}")
+    with open(args.write, "w") as f:
+        f.write(new)
+
+
+if __name__ == "__main__":
+    main()

@@ -84,6 +84,11 @@ $(B)/unit/test_load: $(B)/obj/tests/unit/test_load.o $(LOAD_LIB) $(B)/libsegq.a
 $(B)/unit/test_segqctl: $(B)/obj/tests/unit/test_segqctl.o $(call o,$(filter-out %/segqctl.c,$(CTL_C))) $(B)/libsegq.a
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link) -lcriterion
+# The k-th allocation fails: our own code's, not the libraries'.
+WRAP := $(foreach f,malloc calloc realloc reallocarray strdup mmap,-Wl,--wrap=$(f))
+$(B)/unit/test_torture%: $(B)/obj/tests/unit/test_torture%.o $(call o,tests/lib/failing.c) $(B)/libcores.a $(B)/libsegq.a
+	@mkdir -p $(@D) && echo "  ld $@"
+	@$(link) $(WRAP) -lcriterion
 $(B)/unit/%: $(B)/obj/tests/unit/%.o $(B)/libcores.a $(B)/libsegq.a
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link) -lhttp_parser -lcriterion
@@ -143,6 +148,9 @@ SEEDS ?= 1000
 sim:
 	$(MAKE) -j$(JOBS) $(B)/sim/sim_mixed
 	SEEDS=$(SEEDS) $(B)/sim/sim_mixed
+## make mutants      plants every bug of tests/mutants/list.txt: do the tests notice?
+mutants: deps-test
+	tests/mutants/mutants.py
 ## make fuzz         every fuzz target for FUZZ_S seconds (60)
 FUZZ_S ?= 60
 fuzz:
@@ -164,6 +172,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
-.PHONY: bins tests help run demo test test-asan check layers sim fuzz fuzz-bins guards bench bench-bins deps deps-test clean
+.PHONY: bins tests help run demo test test-asan check layers sim mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
 .SECONDARY:
 .DEFAULT_GOAL := help

@@ -91,6 +91,7 @@ if has check; then
     counted layers tests/layers.sh
     counted check tests/check.sh "$B/bin"
     counted test_kit tests/bench/test_kit.py
+    counted mutants tests/mutants/mutants.py --check
 fi
 if has guard; then # counts of instructions and calls: of the build that is shipped
     build bins guards

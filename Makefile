@@ -84,8 +84,8 @@ $(B)/unit/test_load: $(B)/obj/tests/unit/test_load.o $(LOAD_LIB) $(B)/libsegq.a
 $(B)/unit/test_segqctl: $(B)/obj/tests/unit/test_segqctl.o $(call o,$(filter-out %/segqctl.c,$(CTL_C))) $(B)/libsegq.a
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link) -lcriterion
-# The k-th allocation fails: our own code's, not the libraries'.
-WRAP := $(foreach f,malloc calloc realloc reallocarray strdup mmap,-Wl,--wrap=$(f))
+# The k-th allocation, or call of the kernel, fails: our own code's, not the libraries'.
+WRAP := $(foreach f,malloc calloc realloc reallocarray strdup mmap accept4 recv read send,-Wl,--wrap=$(f))
 $(B)/unit/test_torture%: $(B)/obj/tests/unit/test_torture%.o $(call o,tests/lib/failing.c) $(B)/libcores.a $(B)/libsegq.a
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link) $(WRAP) -lcriterion

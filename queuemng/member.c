@@ -56,13 +56,14 @@ struct mnode *node_new(struct mng *m, node_no no, const char *name)
 
 void node_ahead(struct mng *m, struct mnode *n, seg_id seg, uint64_t ahead)
 {
-    (void)m;
     if (n->n_ahead == n->cap_ahead) {
         uint32_t cap = n->cap_ahead != 0 ? n->cap_ahead * 2 : 64;
         struct ahead_entry *v = realloc(n->ahead, cap * sizeof(*v));
 
-        if (v == NULL)
-            return; /* the next change brings it again */
+        if (v == NULL) {
+            m->out->box.failed = true;
+            return;
+        }
         n->ahead = v;
         n->cap_ahead = cap;
     }
@@ -71,13 +72,14 @@ void node_ahead(struct mng *m, struct mnode *n, seg_id seg, uint64_t ahead)
 
 void node_pace(struct mng *m, struct mnode *n, const struct pace_entry *p)
 {
-    (void)m;
     if (n->n_pace == n->cap_pace) {
         uint32_t cap = n->cap_pace != 0 ? n->cap_pace * 2 : 16;
         struct pace_entry *v = realloc(n->pace, cap * sizeof(*v));
 
-        if (v == NULL)
+        if (v == NULL) {
+            m->out->box.failed = true;
             return;
+        }
         n->pace = v;
         n->cap_pace = cap;
     }
@@ -164,7 +166,7 @@ static void take_status(struct mng *m, struct mnode *n, const struct seg_status 
         return;
     s->seen = true;
     if (full)
-        seg_set_absorbed(s, st);
+        seg_set_absorbed(m, s, st);
     seg_status(m, s, st);
 }
 

@@ -176,7 +176,7 @@ void mng_end(struct mng *m)
         a->item = i;
     }
     if (m->out->box.failed)
-        log_error("event=no_memory what=outbox note=\"orders are given again\"");
+        log_error("event=no_memory what=step");
 }
 
 /* ---- time ------------------------------------------------------------------------ */
@@ -282,6 +282,7 @@ static void router_up(struct mng *m, peer_no p, const char *name, uint64_t incar
 
     if (r == NULL || map_set_ptr(&m->peer_router, p, r) < 0) {
         log_error("event=no_memory what=router router=%s", name);
+        m->out->box.failed = true;
         free(r);
         return;
     }
@@ -300,6 +301,7 @@ static void node_up(struct mng *m, peer_no p, const char *name, uint64_t incarna
         n = node_new(m, m->next_node, name);
     if (n == NULL || map_set(&m->peer_node, p, n->no) < 0) {
         log_error("event=no_memory what=node node=%s", name);
+        m->out->box.failed = true;
         return;
     }
     if (n->peer != 0)

@@ -37,6 +37,9 @@ struct mng_out {
     struct mng_act *act;
     uint32_t n, cap;
 };
+/* If box.failed is set after a step, there was no memory to note down what the core has
+ * decided. Then nothing of that step may be stored or sent, and the core is of no use any
+ * more: the shell makes another one from what is stored, as after a restart. */
 void mng_out_init(struct mng_out *o);
 void mng_out_fini(struct mng_out *o);
 void mng_out_reset(struct mng_out *o);

@@ -143,6 +143,14 @@ void mng_service_drop(struct mng_service *s)
     s->n_out = s->n_stored = 0;
 }
 
+static bool is_whole(const struct mng_service *s)
+{
+    for (size_t i = s->n_stored; i < s->n_out; i++)
+        if (s->out[i].out->box.failed)
+            return false;
+    return true;
+}
+
 enum mng_kept mng_service_flush(struct mng_service *s, uint64_t *need)
 {
     bool ok;
@@ -150,6 +158,11 @@ enum mng_kept mng_service_flush(struct mng_service *s, uint64_t *need)
     *need = 0;
     if (!may_order(s)) {
         mng_service_drop(s);
+        return MNG_NOT_KEPT;
+    }
+    if (!is_whole(s)) {
+        mng_service_drop(s);
+        mng_term_anew(s);
         return MNG_NOT_KEPT;
     }
     ok = store_new(s);

@@ -232,10 +232,10 @@ void seg_used(struct mseg *s);
 bool seg_reachable(const struct mseg *s);
 bool seg_is_orphan(const struct mseg *s); /* in a move that we do not know */
 /* From a full report; and one more. Without memory a source keeps waiting. */
-void seg_set_absorbed(struct mseg *s, const struct seg_status *st);
-void seg_add_absorbed(struct mseg *s, seg_id id);
+void seg_set_absorbed(struct mng *m, struct mseg *s, const struct seg_status *st);
+void seg_add_absorbed(struct mng *m, struct mseg *s, seg_id id);
 /* It was committed with: whatever leads to it is there. */
-void seg_set_heard(struct mseg *s);
+void seg_set_heard(struct mng *m, struct mseg *s);
 bool seg_has_absorbed(const struct mseg *s, seg_id id);
 void seg_look_absorbed(struct mseg *s); /* after its aliases changed */
 /* What it holds is not certain: in a move that we do not know, or it lacks some. */

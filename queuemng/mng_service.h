@@ -83,6 +83,9 @@ bool mng_service_stop(struct mng_service *s);
 /* ---- mng_term.c */
 SQ_CHECK int mng_core_new(struct mng_service *s, struct err *e);
 SQ_CHECK int mng_term_begin(struct mng_service *s, uint64_t epoch, struct err *e);
+/* The core could not note down what it has decided (no memory): with a lease it is given
+ * up, alone another core begins at once from what is stored. */
+void mng_term_anew(struct mng_service *s);
 SQ_CHECK int mng_lead_start(struct mng_service *s, struct err *e);
 void mng_standby_answer(struct mng_service *s, struct rpc_chan *ch, const struct frame *f);
 

@@ -73,6 +73,24 @@ static void send_away(struct mng_service *s, const char *why)
         rpc_chan_close((struct rpc_chan *)(uintptr_t)ch, why);
 }
 
+void mng_term_anew(struct mng_service *s)
+{
+    struct err e = { 0 };
+
+    log_error("event=no_memory what=core note=\"begun anew from the store\"");
+    if (s->lead != NULL) {
+        mng_lead_give_up(s->lead);
+        return;
+    }
+    s->leads = false;
+    mng_yaml_forget(s);
+    if (mng_core_new(s, &e) < 0 || mng_term_begin(s, 0, &e) < 0) {
+        log_error("event=cannot_lead why=%s", log_q(e.text, strlen(e.text)));
+        abort(); /* the supervisor starts another */
+    }
+    send_away(s, "out of memory: register again");
+}
+
 /* ---- with a lease ---------------------------------------------------------------- */
 
 static void on_lead(void *ctx, uint64_t epoch)

@@ -296,7 +296,7 @@ static void move_committed(struct mng *m, struct mmove *v)
     m->count.moves_committed++;
     v->to->st.waiting += v->tickets; /* until its next report says it itself */
     alias_fold(l, v->from_id, v->to_id);
-    seg_set_heard(v->to);
+    seg_set_heard(m, v->to);
     if (y != NULL) {
         v->to->st.returning += y->st.returning;
         v->to->st.ready += y->st.ready;
@@ -435,7 +435,7 @@ static void revive(struct mng *m, struct mnode *n, struct mlane *l,
         if (l->alias[i].to != x->id || seg_has_absorbed(x, l->alias[i].from))
             continue;
         l->alias[i].to = y->id;
-        seg_add_absorbed(y, l->alias[i].from);
+        seg_add_absorbed(m, y, l->alias[i].from);
     }
     seg_look_absorbed(x);
     y->state = SEG_SEALED;
@@ -455,7 +455,7 @@ void on_move_status(struct mng *m, struct mnode *n, const struct msg_move_status
     if (v == NULL) { /* over for us: let it be over there */
         if (g->report == MOVE_COMMITTED && g->side == MOVE_SIDE_IN &&
             seg_find(m, g->to) != NULL)
-            seg_set_heard(seg_find(m, g->to));
+            seg_set_heard(m, seg_find(m, g->to));
         if (g->report != MOVE_ABORTED && g->report != MOVE_COMMITTED)
             end_unknown(m, n, g);
         return;

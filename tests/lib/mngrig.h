@@ -72,6 +72,8 @@ struct mr {
     bool may_lose;          /* the queue was flushed or deleted */
     bool refuses[MR_NODES]; /* to open segments */
     bool crowd;             /* too many to look at the line after every message */
+    void (*around)(bool in); /* NULL, or called before and after each call of the manager */
+    bool may_fail, failed;   /* a step may be without memory; one was */
 };
 
 #define MR_SAY   "%s fault at message %u"
@@ -134,10 +136,21 @@ static inline void mr_send(struct mr *r, int from, const struct out_item *it)
     }
 }
 
+static inline void mr_in_mng(struct mr *r, bool in)
+{
+    if (r->around != NULL)
+        r->around(in);
+}
+
 /* Performs what the manager wants. */
 static inline void mr_flush_mng(struct mr *r)
 {
-    cr_assert_not(r->out.box.failed);
+    cr_assert(r->may_fail || !r->out.box.failed);
+    if (r->out.box.failed) {
+        r->failed = true; /* of that step nothing is stored or sent */
+        mng_out_reset(&r->out);
+        return;
+    }
     for (uint32_t i = 0; i < r->out.n; i++)
         if (r->out.act[i].kind == MNG_SEND)
             mr_send(r, MR_MNG, &r->out.box.v[r->out.act[i].item]);
@@ -180,8 +193,10 @@ static inline void mr_link_up(struct mr *r, struct mr_link *l)
     if (l->b == MR_MNG) {
         int role = l->a == MR_ROUTER ? MR_ROLE_ROUTER : MR_ROLE_SEGMENT;
 
+        mr_in_mng(r, true);
         mng_peer_up(r->m, r->now, l->pb, role, l->a == MR_ROUTER ? "rt-1" : mr_name[l->a],
                     l->a == MR_ROUTER ? 1 : r->incarnation[l->a], &r->out);
+        mr_in_mng(r, false);
         mr_flush_mng(r);
         if (l->a == MR_ROUTER)
             mr_router_reg(r);
@@ -213,8 +228,11 @@ static inline void mr_link_down(struct mr *r, struct mr_link *l, msec_t for_ms)
     l->up = false;
     l->gen++; /* what is on the wire is lost */
     if (l->b == MR_MNG) {
-        if (r->m != NULL) /* NULL: the manager is what went */
+        if (r->m != NULL) { /* NULL: the manager is what went */
+            mr_in_mng(r, true);
             mng_peer_down(r->m, r->now, l->pb, &r->out);
+            mr_in_mng(r, false);
+        }
         mr_flush_mng(r);
     } else if (r->t[l->b] != NULL) {
         mr_step(r, l->b, (struct segtab_in) { .kind = SEGTAB_DOWN, .peer = l->pb });
@@ -317,7 +335,9 @@ static inline void mr_deliver(struct mr *r, const struct mr_wire *w)
         return;
     }
     if (w->to == MR_MNG) {
+        mr_in_mng(r, true);
         mng_msg(r->m, r->now, l->pb, &g, &r->out);
+        mr_in_mng(r, false);
         mr_flush_mng(r);
     } else if (w->to == MR_ROUTER) {
         if (g.type == MSG_MAP && routes_apply(r->routes, &g.map) < 0)
@@ -351,7 +371,9 @@ static inline void mr_run(struct mr *r, msec_t ms)
         mr_dial(r);
         for (int i = 0; i < MR_NODES; i++)
             mr_step(r, i, (struct segtab_in) { .kind = SEGTAB_TICK });
+        mr_in_mng(r, true);
         mng_tick(r->m, r->now, r->wall, &r->out);
+        mr_in_mng(r, false);
         mr_flush_mng(r);
         mr_pump(r);
     }

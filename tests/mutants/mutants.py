@@ -98,9 +98,9 @@ def source_of(test):
     return f"tests/{'sim' if name.startswith('sim_') else 'unit'}/{name}.c"
 
 
-def unit_tests():
-    """All unit tests, the slow ones last."""
-    folder = os.path.join(ROOT, "tests/unit")
+def unit_tests(root):
+    """All unit tests of a tree, the slow ones last."""
+    folder = os.path.join(root, "tests/unit")
     names = sorted(f[:-2] for f in os.listdir(folder) if re.fullmatch(r"test_\w+\.c", f))
     return [n for n in names if n not in SLOW] + [n for n in names if n in SLOW]
 
@@ -191,7 +191,7 @@ def new_worker(build, no, base):
 def prove_sane(w, mutants, log, jobs):
     """Nothing is planted: every test that is used must pass. Those that do not."""
     used = sorted({t.split(":")[0] for m in mutants for t in m.tests})
-    every = sorted(set(used) | set(unit_tests()) | {"sim_mixed"})
+    every = sorted(set(used) | set(unit_tests(w.where)) | {"sim_mixed"})
     if not w.make([f"-j{jobs}", *[program(t) for t in every]], log):
         return ["the build"]
     return [t for t in used if w.test("sim_mixed:100" if t == "sim_mixed" else t, log)]
@@ -211,7 +211,7 @@ def try_mutant(w, m, build):
             f.write(m.planted(text))
         by = w.caught_by(m.tests, log)
         if by is None:
-            rest = [t for t in unit_tests() if t not in m.tests]
+            rest = [t for t in unit_tests(w.where) if t not in m.tests]
             by = w.caught_by([*rest, f"sim_mixed:{SEEDS}"], log)
     finally:
         with open(path, "w", encoding="utf-8") as f:

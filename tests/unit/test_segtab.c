@@ -398,3 +398,82 @@ Test(segtab, orders_are_safe_to_repeat_and_nonsense_is_answered)
     rig_seal(r, 0, 41, 0);
     cr_assert(r->gone[41]);
 }
+
+/* ---- what planted bugs showed to be untested (tests/mutants) ----------------------- */
+
+Test(segtab, each_class_has_its_own_patience)
+{
+    static const uint8_t client[] = { CLIENT_GAME, CLIENT_MOBILE, CLIENT_BROWSER };
+    static const msec_t idle[] = { 3000, 5000, 8000 };
+    struct append_req q = { .seg = 1 };
+    struct append_ans a[3];
+
+    for (unsigned i = 0; i < 3; i++) {
+        q.client = client[i];
+        segtab_append(r->t[0], r->now, &q, 1, &a[i]);
+        cr_assert_eq(a[i].state, APPEND_OK);
+    }
+    for (unsigned i = 0; i < 3; i++) { /* each alone is still there just before its time */
+        struct segtab_counts c = counts();
+        msec_t left = idle[i] + a[i].poll_after_ms - 100 - (r->now.now_ms - 1000000);
+
+        rig_run(r, left / 100 * 100);
+        c = counts();
+        cr_assert_geq(c.waiting, 3 - i, "class %u went early", i);
+    }
+    rig_run(r, 3000);
+    cr_assert_eq(counts().expired, 3);
+}
+
+Test(segtab, remove_leaves_those_who_wait_alone)
+{
+    struct msg m = { .type = MSG_SEG_REMOVE, .seg_remove = { 1, 1, false } };
+
+    rig_join(r, 0, 1, 2);
+    rig_seal(r, 0, 1, 0);
+    rig_order(r, 0, m);
+    cr_assert_not(r->gone[1]);
+    cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_WAITING);
+}
+
+Test(segtab, the_epoch_just_below_is_refused_too)
+{
+    rig_order(r, 0, (struct msg) { .type = MSG_NODE_OK, .node_ok = { 5, 1 } });
+    rig_join(r, 0, 1, 3);
+    r->error = 0;
+    r->epoch = 4;
+    rig_pop(r, 0, 1, 1, 3);
+    cr_assert_eq(r->error, SQ_ESTALE);
+    cr_assert_eq(counts().popped, 0);
+    r->epoch = 5;
+    cr_assert_eq(rig_pop(r, 0, 1, 1, 3), 3);
+}
+
+Test(segtab, a_pass_is_over_in_time_even_if_the_tick_is_late)
+{
+    rig_join(r, 0, 1, 2);
+    rig_pop(r, 0, 1, 1, 1);
+    cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_ADMITTED);
+    rig_jump(r, 9999);
+    cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_ADMITTED);
+    rig_jump(r, 1);
+    cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_GONE);
+    cr_assert_eq(rig_poll(r, 0, 1, 0).reason, GONE_FINISHED);
+}
+
+Test(segtab, only_managers_give_orders)
+{
+    struct msg pop = { .type = MSG_SEG_POP, .seg_pop = { 1, 1, 1, 3, r->now.wall_ms } };
+    struct msg seal = { .type = MSG_SEG_SEAL, .seg_seal = { 1, 1, 0 } };
+
+    rig_join(r, 0, 1, 3);
+    rig_up(r, 0, RIG_PEER, ROLE_SEGMENT, "node1");
+    for (peer_no p = RIG_ROUTER; p <= RIG_PEER; p++) {
+        r->error = 0;
+        rig_order_as(r, 0, p, pop);
+        rig_order_as(r, 0, p, seal);
+        rig_pump(r, UINT32_MAX);
+        cr_assert_eq(counts().popped, 0, "peer %u", p);
+        cr_assert_eq(rig_join_as(r, 0, 1, NULL).state, APPEND_OK, "peer %u", p);
+    }
+}

@@ -10,7 +10,7 @@ HARDEN := -fstack-protector-strong -fstack-clash-protection -fPIE -Wformat -Wfor
 # Ranks are popcounts; every x86-64 of the last fifteen years has the instruction.
 CFLAGS.x86_64 := -mpopcnt
 CFLAGS.rel := -O2 -g -D_FORTIFY_SOURCE=2
-CFLAGS.asan := -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+CFLAGS.asan := -DSEGQ_FAILPOINTS -O1 -g -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 CFLAGS.fuzz := -O1 -g -fsanitize=fuzzer-no-link,address,undefined -fno-sanitize-recover=undefined
 LDFLAGS.rel := -Wl,-z,relro,-z,now
 LDFLAGS.asan := -fsanitize=address,undefined

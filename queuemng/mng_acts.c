@@ -7,6 +7,7 @@
 #include <stdlib.h>
 
 #include "common/codec.h"
+#include "common/failpoint.h"
 #include "common/log.h"
 
 #define LOG_MODULE "manager"
@@ -38,6 +39,8 @@ fail:
 
 static int put(struct mng_service *s, const struct mng_act *a)
 {
+    if (a->kind != MNG_SEND)
+        FAILPOINT_NOTE(a->key[0] == 'c' ? "chain" : a->key[0] == 'n' ? "node" : "meta");
     if (a->kind == MNG_PUT)
         return store_put(s->store, a->key, a->val);
     return a->kind == MNG_DEL ? store_del(s->store, a->key) : 0;
@@ -68,8 +71,10 @@ static bool store_new(struct mng_service *s)
             if (r < 0)
                 rc = err_set(&e, r, "%s", sq_strerror(r));
         }
+    FAILPOINT_NOTED("before_store", 0);
     if (rc == 0)
         rc = store_sync(s->store, &need, &e);
+    FAILPOINT_NOTED("after_store", 1);
     for (size_t i = s->n_stored; i < s->n_out; i++)
         s->out[i].need = need;
     s->n_stored = s->n_out;

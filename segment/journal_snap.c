@@ -11,6 +11,7 @@
 
 #include <errno.h>
 
+#include "common/failpoint.h"
 #include "common/log.h"
 
 #define LOG_MODULE "journal"
@@ -167,6 +168,7 @@ static int finish_file(struct journal *j, struct err *e)
     if (rc < 0)
         return rc;
     j->disk->ops->truncate(j->disk, j->snap.h, j->snap.written); /* its room goes back */
+    FAILPOINT("snapshot.before_sync");
     return jout_sync(j, &j->snap, e);
 }
 
@@ -177,7 +179,9 @@ static int publish(struct journal *j, struct err *e)
 
     jname_text(tmp, JNAME_TMP, j->snap.seq);
     jname_text(name, JNAME_SNAP, j->snap.seq);
+    FAILPOINT("snapshot.before_rename");
     rc = j->disk->ops->rename(j->disk, tmp, name);
+    FAILPOINT("snapshot.after_rename");
     if (rc < 0)
         return err_set(e, SQ_ESYS, "rename %s: %s", tmp, strerror(-rc));
     return jdisk_sync_dir(j->disk, e);
@@ -230,7 +234,9 @@ int journal_snap_commit(struct journal *j, struct err *e)
         return rc;
     }
     count_commit(j);
+    FAILPOINT("snapshot.before_unlink");
     remove_older(j, j->snap.seq);
+    FAILPOINT("snapshot.after_unlink");
     snap_over(j);
     return 0;
 }

@@ -11,6 +11,7 @@
 #include <sys/stat.h>
 #include <time.h>
 
+#include "common/failpoint.h"
 #include "common/log.h"
 #include "segment/jrec.h"
 
@@ -112,6 +113,7 @@ void seg_journal_log(void *journal, const struct jrec *r)
     jrec_encode(r, &j->rec);
     assert(!j->rec.failed); /* there is room for the longest */
     journal_append(j->j, r->kind, j->rec.data, j->rec.len);
+    FAILPOINT_NOTE(jrec_name(r->kind));
 }
 
 static int replay(struct seg_journal *j, uint8_t kind, const uint8_t *p, size_t n,
@@ -228,7 +230,9 @@ bool seg_journal_flush(struct seg_journal *j)
     if (j == NULL)
         return true;
     failed = j->failed;
+    FAILPOINT_NOTED("before_write", 0);
     rc = journal_flush(j->j, &e);
+    FAILPOINT_NOTED("after_write", 1);
     j->failed = rc < 0;
     hold(j, rc < 0 || !journal_ok(j->j), e.text);
     if (rc == 0 || failed)

@@ -1,0 +1,60 @@
+#!/bin/bash
+# Dies at each named point of the code once (common/failpoint.h; the table in
+# tests/README.md says which points there are), while a crowd joins, polls, leaves and is
+# let in, segments fill up and are merged, and a node is drained: nobody loses a place, is
+# passed, or is let in twice. Only test builds (asan) have the points; the others must not.
+. "$(dirname "$0")/lib.sh"
+
+has_points() { nm "$BIN/segment" | grep -q ' failpoint_here$'; }
+if ! has_points; then
+    check "a build for use has no failpoints" bash -c "! grep -q SEGQ_FAILPOINTS '$BIN/segment' '$BIN/queuemng'"
+    exit
+fi
+
+export SEGQ_FAILPOINTS=$DIR/points
+mkdir -p "$SEGQ_FAILPOINTS"
+up --routers 1 --seg-nodes 2 --capacity 60 --release-per-s 8
+"$BIN/swarm" --router "$R" --players 2400 --arrive-s 70 --max-s 90 --leave-share 0.5 \
+    --wait-only --repeat 0.5 --quiet --json "$DIR/swarm.json" >"$DIR/swarm.out" 2>&1 &
+swarm=$!
+helpers+=("$swarm")
+
+fired() { [ ! -e "$SEGQ_FAILPOINTS/$1" ]; }
+serves() { [ "$(status_of --max-time 1 -X POST "$R/v1/queues/login/tickets")" = 201 ]; }
+arm() { # POINT
+    echo kill >"$SEGQ_FAILPOINTS/$1.new"
+    mv "$SEGQ_FAILPOINTS/$1.new" "$SEGQ_FAILPOINTS/$1"
+}
+die_at() { # POINT: armed, met, and back in service
+    arm "$1"
+    wait_for 20 "$1 is met" fired "$1"
+    wait_for 20 "$1: people can join again" serves
+}
+
+full_twice() { [ "$(n_sealed)" -ge 2 ]; }
+wait_for 30 "segments fill up" full_twice
+for point in join drop pop seal open; do
+    die_at $point.before_write
+    die_at $point.after_write
+done
+# a pass is collected; a source is frozen; a target has all; a source is cleared
+for point in session final absorb alias; do
+    die_at $point.before_write
+    die_at $point.after_write
+done
+# The manager: a chain is changed; and what follows is killed, too, when it begins its
+# term, or a node when it takes it for its manager.
+for point in chain.before_store chain.after_store; do
+    next=epoch.${point#chain.}
+    next=${next/store/write}
+    arm "meta.${point#chain.}"
+    arm "$next"
+    die_at $point
+    wait_for 20 "meta.${point#chain.} is met" fired "meta.${point#chain.}"
+    wait_for 20 "$next is met" fired "$next"
+    wait_for 20 "$next: people can join again" serves
+done
+over() { ! runs "$swarm"; }
+wait_for 150 "the crowd has seen enough" over
+wait "$swarm"
+check_eq "no violation: $(grep -h 'order violations' "$DIR/swarm.out")" $? 0

@@ -33,9 +33,27 @@ die_at() { # POINT: armed, met, and back in service
 
 full_twice() { [ "$(n_sealed)" -ge 2 ]; }
 wait_for 30 "segments fill up" full_twice
-for point in join drop pop seal open; do
+for point in join drop pop open; do
     die_at $point.before_write
     die_at $point.after_write
+done
+# A tail is told to seal itself when its node is drained: the one or the other has one.
+seal_on() { # NODE: drained, for a moment, unless the point is met before
+    local i
+    admin POST "/v1/admin/nodes/segment.$1/drain" >/dev/null
+    for ((i = 0; i < 40; i++)); do
+        fired "$point" && break
+        sleep 0.05
+    done
+    admin POST "/v1/admin/nodes/segment.$1/undrain" >/dev/null
+}
+for point in seal.before_write seal.after_write; do
+    arm $point
+    for node in 0 1 0 1 0 1; do
+        fired $point || seal_on $node
+    done
+    check "$point is met" fired $point
+    wait_for 20 "$point: people can join again" serves
 done
 # a pass is collected; a source is frozen; a target has all; a source is cleared
 for point in session final absorb alias; do

@@ -1,5 +1,5 @@
-/* test_mng_pop.c: whom the manager releases from, message by message, against two nodes
- * that say whatever a test makes them say. */
+/* test_mng_pop.c: whom the manager releases from, what it moves and what it keeps, message
+ * by message, against two nodes that say whatever a test makes them say. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -8,6 +8,7 @@
 #include "common/log.h"
 #include "queuemng/mng.h"
 
+#define SEGS 200
 #define QUEUE                                                                            \
     "{\"name\": \"q\", \"release_per_s\": 10, \"segment_capacity\": 10, "                \
     "\"merge\": false, \"open_next_at\": 0.5}"
@@ -17,12 +18,15 @@ struct world {
     struct mng_out out;
     msec_t now;
     uint64_t epoch;
-    seg_id opened[8]; /* in the order of their opening */
-    node_no at[8];    /* 1 or 2: which node */
+    seg_id opened[SEGS]; /* in the order of their opening */
+    node_no at[SEGS];    /* 1 or 2: which node */
     unsigned n_opened;
     struct msg_seg_pop pop; /* the last */
     peer_no popped_at;      /* 0: none since it was looked at */
     unsigned pops;
+    uint64_t next_seg; /* as stored */
+    char chain[4096];  /* as stored */
+    struct msg_move_in move; /* the last one ordered; move 0: none */
 };
 
 static struct world w;
@@ -34,10 +38,23 @@ static void quiet(void *ctx, enum log_level level, const char *line)
     (void)line;
 }
 
-/* Takes what the manager sends. */
+static void keep(const struct mng_act *a)
+{
+    const char *next = strstr(a->val, "\"next_seg\":");
+
+    if (strcmp(a->key, "meta") == 0)
+        w.next_seg = strtoull(next + strlen("\"next_seg\":"), NULL, 10);
+    if (strncmp(a->key, "chain/", 6) == 0)
+        snprintf(w.chain, sizeof(w.chain), "%s", a->val);
+}
+
+/* Takes what the manager keeps and sends. */
 static void take(void)
 {
     cr_assert_not(w.out.box.failed);
+    for (uint32_t i = 0; i < w.out.n; i++)
+        if (w.out.act[i].kind == MNG_PUT)
+            keep(&w.out.act[i]);
     for (uint32_t i = 0; i < w.out.box.n; i++) {
         const struct out_item *it = &w.out.box.v[i];
         bool known = false;
@@ -49,13 +66,16 @@ static void take(void)
             w.popped_at = it->to;
             w.pops++;
         }
+        if (it->m.type == MSG_MOVE_IN)
+            w.move = it->m.move_in;
         if (it->m.type != MSG_SEG_OPEN)
             continue;
+        cr_assert_lt(it->m.seg_open.seg, w.next_seg, "an id that may be given again");
         for (unsigned k = 0; k < w.n_opened; k++)
             known |= w.opened[k] == it->m.seg_open.seg;
         if (known)
             continue;
-        cr_assert_lt(w.n_opened, 8);
+        cr_assert_lt(w.n_opened, SEGS);
         w.opened[w.n_opened] = it->m.seg_open.seg;
         w.at[w.n_opened++] = it->to;
     }
@@ -115,7 +135,8 @@ static void answer_pop(unsigned i, uint64_t epoch, uint32_t n, uint32_t waiting)
     say(w.at[i], m);
 }
 
-static void node_up(peer_no p, const char *name)
+/* has: NULL, or the one segment that it has. */
+static void node_up(peer_no p, const char *name, struct seg_status *has)
 {
     struct msg reg = { .type = MSG_NODE_REG }, full = { .type = MSG_SEG_STATUS };
 
@@ -128,17 +149,29 @@ static void node_up(peer_no p, const char *name)
     say(p, reg);
     full.seg_status.epoch = w.epoch;
     full.seg_status.full = true;
+    full.seg_status.n = has != NULL;
+    full.seg_status.v = has;
     full.seg_status.max_tickets = 1000000;
     say(p, full);
 }
 
-/* Two nodes; the head, with 8 joined, and its successor, which is open already. */
-static void setup(void)
+static void put_queue(const char *json)
 {
     struct cfg_node *doc = NULL;
     struct queue_def d = { 0 };
     struct err e = { 0 };
 
+    cr_assert_eq(cfg_parse_json(&doc, json, strlen(json), &e), 0, "%s", e.text);
+    cr_assert_eq(cfg_bind(&d, sizeof(d), queue_def_keys, doc, "test", &e), 0, "%s", e.text);
+    cr_assert_eq(mng_queue_put(w.m, w.now, &d, &w.out, &e), 0, "%s", e.text);
+    take();
+    cfg_clear(&d, queue_def_keys);
+    cfg_node_free(doc);
+}
+
+/* Two nodes; the head, with 8 joined, and its successor, which is open already. */
+static void setup(void)
+{
     log_set_sink(quiet, NULL);
     memset(&w, 0, sizeof(w));
     w.now = 1000;
@@ -146,14 +179,9 @@ static void setup(void)
     mng_out_init(&w.out);
     mng_start(w.m, w.now, 1700000000000, &w.out);
     take();
-    node_up(1, "a");
-    node_up(2, "b");
-    cr_assert_eq(cfg_parse_json(&doc, QUEUE, strlen(QUEUE), &e), 0, "%s", e.text);
-    cr_assert_eq(cfg_bind(&d, sizeof(d), queue_def_keys, doc, "test", &e), 0, "%s", e.text);
-    cr_assert_eq(mng_queue_put(w.m, w.now, &d, &w.out, &e), 0, "%s", e.text);
-    take();
-    cfg_clear(&d, queue_def_keys);
-    cfg_node_free(doc);
+    node_up(1, "a", NULL);
+    node_up(2, "b", NULL);
+    put_queue(QUEUE);
     cr_assert_geq(w.n_opened, 1);
     report(0, SEG_OPEN, 8, 0);
     tick(1);
@@ -270,4 +298,96 @@ Test(mng_pop, a_late_answer_is_asked_for_again_with_the_same_tick)
     cr_assert_gt(w.pops, 1);
     cr_assert_eq(w.pop.tick, first);
     cr_assert_eq(w.pop.seg, w.opened[0]);
+}
+
+Test(mng_pop, a_paused_queue_releases_nobody_whatever_its_rate)
+{
+    put_queue("{\"name\": \"q\", \"release_per_s\": 1000, \"segment_capacity\": 10, "
+              "\"merge\": false, \"open_next_at\": 0.5, \"state\": \"paused\"}");
+    report(0, SEG_OPEN, 8, 5);
+    tick(20);
+    cr_assert_eq(w.pops, 0);
+}
+
+/* ---- what it keeps ------------------------------------------------------------------ */
+
+/* take() compares each with what was stored before the order to open it. */
+Test(mng_pop, ids_of_segments_are_reserved_before_they_are_used)
+{
+    for (unsigned i = 0; i < SEGS - 20; i++) {
+        report(i, SEG_SEALED, 10, 0);
+        tick(1);
+        cr_assert_gt(w.n_opened, i + 1);
+    }
+}
+
+Test(mng_pop, a_tail_that_was_taken_for_sealed_is_kept_so)
+{
+    char sealed[64];
+
+    snprintf(sealed, sizeof(sealed), "[%lu,%u,%d,", w.opened[0], w.at[0], SEG_SEALED);
+    cr_assert_null(strstr(w.chain, sealed), "%s", w.chain);
+    mng_peer_down(w.m, w.now, w.at[0], &w.out);
+    take();
+    tick(30);
+    cr_assert_not_null(strstr(w.chain, sealed), "%s", w.chain);
+}
+
+/* ---- moves -------------------------------------------------------------------------- */
+
+#define MERGING                                                                          \
+    "{\"name\": \"q\", \"release_per_s\": 0.01, \"segment_capacity\": 10, "              \
+    "\"merge\": true, \"open_next_at\": 0.5}"
+
+static void say_move(peer_no from, uint8_t side, uint8_t what, uint32_t tickets)
+{
+    struct msg m = { .type = MSG_MOVE_STATUS };
+
+    m.move_status.epoch = w.epoch;
+    m.move_status.move = w.move.move;
+    m.move_status.from = w.move.from;
+    m.move_status.to = w.move.to;
+    m.move_status.side = side;
+    m.move_status.report = what;
+    m.move_status.tickets = tickets;
+    m.move_status.why = "test";
+    say(from, m);
+}
+
+/* Committed, and then its target has no copy any more: the source has them all. */
+Test(mng_pop, an_undone_move_leaves_no_alias)
+{
+    char alias[64];
+
+    put_queue(MERGING);
+    report(0, SEG_SEALED, 10, 3);
+    report(1, SEG_SEALED, 10, 3);
+    tick(15);
+    cr_assert_neq(w.move.move, 0, "they are merged");
+    snprintf(alias, sizeof(alias), "[%lu,%lu]", w.move.from, w.move.to);
+    say_move(w.at[0], MOVE_SIDE_IN, MOVE_ACCEPTED, 0);
+    say_move(w.at[1], MOVE_SIDE_OUT, MOVE_COPYING, 3);
+    say_move(w.at[0], MOVE_SIDE_IN, MOVE_FENCED, 3);
+    cr_assert_not_null(strstr(w.chain, alias), "the commit is kept: %s", w.chain);
+    say_move(w.at[0], MOVE_SIDE_IN, MOVE_ABORTED, 0);
+    tick(1);
+    cr_assert_null(strstr(w.chain, alias), "it is undone: %s", w.chain);
+}
+
+/* Taken for sealed while nobody reached it; but it says that it is open. */
+Test(mng_pop, what_is_still_open_is_not_moved)
+{
+    struct seg_status s = status(0, SEG_OPEN, 8, 3);
+
+    put_queue(MERGING);
+    report(1, SEG_SEALED, 10, 3);
+    mng_peer_down(w.m, w.now, w.at[0], &w.out);
+    take();
+    tick(30);
+    node_up(w.at[0], w.at[0] == 1 ? "a" : "b", &s);
+    tick(15);
+    cr_assert_eq(w.move.move, 0, "a move of what is open");
+    report(0, SEG_SEALED, 8, 3);
+    tick(15);
+    cr_assert_neq(w.move.move, 0, "now they are merged");
 }

@@ -323,3 +323,25 @@ Test(flow, leave_follows_moves)
     flow_drop_ans(&h, r, &a, 1);
     cr_expect_eq(h.todo, FLOW_WAIT_MAP);
 }
+
+/* Whatever comes after the deadline changes nothing of what was answered then. */
+Test(flow, an_answer_after_the_deadline_is_not_taken)
+{
+    struct place_ans p = { .state = PLACE_WAITING, .position = 5 };
+    struct append_ans a = { .state = APPEND_OK, .seg = 12, .number = 3 };
+    struct drop_ans d = { .state = DROP_OK };
+    struct flow f = poll_of(12, 1, 0);
+
+    flow_retry(&f, r, FLOW_TIMEOUT_MS);
+    cr_assert_eq(f.result, FLOW_UNAVAIL);
+    flow_place_ans(&f, r, &p, FLOW_TIMEOUT_MS + 1);
+    cr_expect(f.todo == FLOW_DONE && f.result == FLOW_UNAVAIL);
+    f = join(0);
+    flow_retry(&f, r, FLOW_TIMEOUT_MS);
+    flow_append_ans(&f, r, &a, FLOW_TIMEOUT_MS + 1);
+    cr_expect(f.todo == FLOW_DONE && f.result == FLOW_UNAVAIL);
+    f = leave_of(12, 0);
+    flow_retry(&f, r, FLOW_TIMEOUT_MS);
+    flow_drop_ans(&f, r, &d, FLOW_TIMEOUT_MS + 1);
+    cr_expect(f.todo == FLOW_DONE && f.result == FLOW_UNAVAIL);
+}

@@ -334,3 +334,19 @@ Test(routes, ten_thousand_queues_and_a_change_costs_one)
     }
     free(q);
 }
+
+Test(routes, a_whole_map_of_an_older_epoch_is_refused_whatever_its_version)
+{
+    struct routes *r = with_login();
+    struct msg_map m = map_of(0, 1000, &login, 1);
+
+    m.epoch = 4;
+    cr_expect_eq(routes_apply(r, &m), SQ_ESTALE);
+    cr_expect_eq(routes_epoch(r), 5);
+    cr_expect_eq(routes_version(r), 1);
+    m.epoch = 6;
+    m.version = 1;
+    cr_expect_eq(routes_apply(r, &m), 0);
+    cr_expect_eq(routes_epoch(r), 6);
+    routes_free(r);
+}

@@ -204,3 +204,15 @@ Test(pass, payloads)
     big[sizeof(big) - 1] = '\0';
     cr_expect_eq(check(jwt, sign(jwt, "{\"alg\":\"EdDSA\"}", big), &v), SQ_EINVAL);
 }
+
+Test(pass, one_without_an_end_is_over)
+{
+    struct pass_view v;
+    char jwt[6000];
+    size_t n = sign(jwt, "{\"alg\":\"EdDSA\",\"typ\":\"JWT\"}",
+                    "{\"iss\":\"segq\",\"aud\":\"login\",\"sub\":\"a\",\"jti\":\"1-2\","
+                    "\"lane\":\"default\",\"iat\":1700000000}");
+
+    cr_assert_eq(check(jwt, n, &v), 0);
+    cr_expect_eq(v.exp_s, 0);
+}

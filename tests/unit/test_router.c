@@ -202,6 +202,24 @@ Test(router, a_broken_link_is_dialled_again_and_polls_survive_it)
     cr_expect_eq(call("GET", ticket_path(9, 1), ""), 200);
 }
 
+/* Nobody will answer it: it is asked again over the new link, well before its deadline. */
+Test(router, a_poll_whose_link_broke_is_asked_again)
+{
+    char addr[64];
+
+    w.hold = true;
+    say("GET", ticket_path(9, 1), "");
+    UNTIL(w.places == 1);
+    strcpy(addr, w.seg_addr);
+    rpc_free(w.seg);
+    w.seg = NULL;
+    w.hold = false;
+    start_segment(addr);
+    UNTIL((more(), strstr(got, "\"position\":9") || strstr(got, "queue_unavailable")));
+    cr_expect(strstr(got, "\"position\":9"), "%s", got);
+    cr_expect_geq(w.r->counts.lost, 1);
+}
+
 Test(router, sealed_tails_and_new_maps)
 {
     w.sealed = true;

@@ -461,10 +461,11 @@ Test(segtab, a_pass_is_over_in_time_even_if_the_tick_is_late)
     cr_assert_eq(rig_poll(r, 0, 1, 0).reason, GONE_FINISHED);
 }
 
+/* Not even under an epoch above all that were seen. */
 Test(segtab, only_managers_give_orders)
 {
-    struct msg pop = { .type = MSG_SEG_POP, .seg_pop = { 1, 1, 1, 3, r->now.wall_ms } };
-    struct msg seal = { .type = MSG_SEG_SEAL, .seg_seal = { 1, 1, 0 } };
+    struct msg pop = { .type = MSG_SEG_POP, .seg_pop = { 9, 1, 1, 3, r->now.wall_ms } };
+    struct msg seal = { .type = MSG_SEG_SEAL, .seg_seal = { 9, 1, 0 } };
 
     rig_join(r, 0, 1, 3);
     rig_up(r, 0, RIG_PEER, ROLE_SEGMENT, "node1");
@@ -475,5 +476,6 @@ Test(segtab, only_managers_give_orders)
         rig_pump(r, UINT32_MAX);
         cr_assert_eq(counts().popped, 0, "peer %u", p);
         cr_assert_eq(rig_join_as(r, 0, 1, NULL).state, APPEND_OK, "peer %u", p);
+        cr_assert_eq(counts().epoch, 1, "peer %u", p);
     }
 }

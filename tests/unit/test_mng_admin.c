@@ -262,3 +262,26 @@ Test(admin, metrics_page)
     buf_fini(&b);
     end(&g);
 }
+
+/* A step of the core could not be noted down (box.failed): nothing of it is kept or said,
+ * and another core begins from what is stored, under the next epoch. */
+Test(admin, a_core_without_memory_is_begun_anew)
+{
+    struct mng_counts before, after;
+    struct rig g;
+
+    begin(&g, "[{name: login}]");
+    mng_count(g.s->mng, &before);
+    mng_service_step(g.s)->box.failed = true;
+    cr_expect_eq(ask(&g, "PUT", Q "other", "{}"), 503);
+    cr_expect_null(mng_queue_get(g.s->mng, "other", NULL), "it was not kept");
+    cr_expect_not_null(mng_queue_get(g.s->mng, "login", NULL));
+    mng_count(g.s->mng, &after);
+    cr_expect_eq(after.epoch, before.epoch + 1);
+    cr_expect_eq(ask(&g, "PUT", Q "other", "{}"), 201);
+    cr_expect_not_null(mng_queue_get(g.s->mng, "other", NULL));
+    stop(&g);
+    start(&g, "[{name: login}]");
+    cr_expect_not_null(mng_queue_get(g.s->mng, "other", NULL), "now it is kept");
+    end(&g);
+}

@@ -219,6 +219,14 @@ static uint64_t released(void)
     return c.released;
 }
 
+static uint64_t skipped(void)
+{
+    struct mng_counts c;
+
+    mng_count(w.m, &c);
+    return c.pops_skipped;
+}
+
 /* The head may have got two more, and sealed itself, since it last said that it is empty. */
 Test(mng_pop, an_open_head_is_asked_before_those_behind_it)
 {
@@ -280,10 +288,12 @@ Test(mng_pop, a_release_that_is_given_up_stays_spent)
     cr_assert_geq(before, w.pop.n);
     mng_peer_down(w.m, w.now, w.at[0], &w.out);
     take();
-    tick(49);
-    cr_assert_eq(granted(), before, "not given up yet");
-    tick(5); /* skip_after_ms: 5 s */
-    cr_assert_geq(granted(), before);
+    while (skipped() == 0) {
+        cr_assert_eq(granted(), before, "not given up yet");
+        cr_assert_lt(w.now, 20000);
+        tick(1);
+    }
+    cr_assert_eq(granted(), before);
 }
 
 Test(mng_pop, a_late_answer_is_asked_for_again_with_the_same_tick)

@@ -220,6 +220,35 @@ Test(router, a_poll_whose_link_broke_is_asked_again)
     cr_expect_geq(w.r->counts.lost, 1);
 }
 
+/* The node may have taken it: asked again it would be a second ticket. */
+Test(router, a_join_whose_link_broke_is_refused_and_not_sent_again)
+{
+    char addr[64];
+
+    w.hold = true;
+    say("POST", "/v1/queues/login/tickets", "");
+    UNTIL(w.appends == 1);
+    strcpy(addr, w.seg_addr);
+    rpc_free(w.seg);
+    w.seg = NULL;
+    w.hold = false;
+    start_segment(addr);
+    UNTIL((more(), whole(got) > 0));
+    cr_expect(strstr(got, "HTTP/1.1 503"), "%s", got);
+    UNTIL(router_is_ready(w.r));
+    cr_expect_eq(call("GET", "/healthz", ""), 200); /* a turn or two over the new link */
+    cr_expect_eq(w.appends, 1);
+    cr_expect_eq(w.r->counts.overdue, 0); /* told at once, not at its deadline */
+}
+
+Test(router, a_join_that_was_not_answered_well_is_not_sent_again)
+{
+    w.short_answers = true;
+    cr_expect_eq(call("POST", "/v1/queues/login/tickets", ""), 503);
+    cr_expect_eq(w.appends, 1);
+    cr_expect_eq(w.r->counts.lost, 1);
+}
+
 Test(router, sealed_tails_and_new_maps)
 {
     w.sealed = true;

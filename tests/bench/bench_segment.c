@@ -497,6 +497,8 @@ static int floor_main(void)
     each_ready(ours, floor_answered, text);
     report(text);
     kill(pid, SIGKILL);
+    free(theirs);
+    free(ours);
     return waitpid(pid, NULL, 0) == pid ? 0 : 1;
 }
 

@@ -5,11 +5,9 @@
 #include "proto/segment_manager.pb-c.h"
 
 #define NODE_OK_FIELDS(N, T, W)  N(epoch) N(no)
-#define SEG_OPEN_FIELDS(N, T, W)                                                         \
-    N(epoch) N(seg) N(queue) N(lane) N(kind) N(capacity) N(ahead)
 #define SEG_SEAL_FIELDS(N, T, W) N(epoch) N(seg) N(next)
 #define SEG_NEXT_FIELDS(N, T, W) N(epoch) N(seg) N(next)
-#define SEG_POP_FIELDS(N, T, W)  N(epoch) N(seg) N(tick) N(n) N(released_at_ms)
+#define SEG_POP_FIELDS(N, T, W)  N(epoch) N(seg) N(tick) N(n) N(released_at_ms) N(keeps)
 #define SEG_REMOVE_FIELDS(N, T, W) N(epoch) N(seg) N(force)
 #define MOVE_IN_FIELDS(N, T, W)  N(epoch) N(move) N(from) N(to) N(expect)
 #define MOVE_OUT_FIELDS(N, T, W)                                                         \
@@ -19,8 +17,6 @@
     N(epoch) N(move) N(from) N(to) N(side) N(report) N(tickets) W(why, CODEC_WHY_MAX)
 
 CODEC_FLAT(node_ok, Segq__NodeOk, NODE_OK_FIELDS, true)
-CODEC_FLAT(seg_open, Segq__SegOpen, SEG_OPEN_FIELDS,
-           s->lane < LANES_MAX && s->kind >= OPEN_TAIL && s->kind <= OPEN_TARGET)
 CODEC_FLAT(seg_seal, Segq__SegSeal, SEG_SEAL_FIELDS, true)
 CODEC_FLAT(seg_next, Segq__SegNext, SEG_NEXT_FIELDS, true)
 CODEC_FLAT(seg_pop, Segq__SegPop, SEG_POP_FIELDS, true)
@@ -31,6 +27,71 @@ CODEC_FLAT(move_end, Segq__MoveEnd, MOVE_END_FIELDS, true)
 CODEC_FLAT(move_status, Segq__MoveStatus, MOVE_STATUS_FIELDS,
            s->side >= MOVE_SIDE_OUT && s->side <= MOVE_SIDE_IN &&
                s->report >= MOVE_ACCEPTED && s->report <= MOVE_ABORTED)
+
+/* ---- releases: in SEG_OPEN and in a segment's status ------------------------------- */
+
+#define MARKS_PUT(rows, cnt)                                                             \
+    do {                                                                                 \
+        if ((cnt) > MSG_MARKS_MAX)                                                       \
+            return false;                                                                \
+        COL_PUT(mark_from, rows, cnt, from);                                             \
+        COL_PUT(mark_stop, rows, cnt, end);                                              \
+        COL_PUT(mark_at, rows, cnt, at_ms);                                              \
+        COL_PUT_BYTES(mark_again, rows, cnt, again);                                     \
+    } while (0)
+#define MARKS_GET(rows, cnt)                                                             \
+    do {                                                                                 \
+        COL_GET(mark_from, rows, cnt, from);                                             \
+        COL_GET(mark_stop, rows, cnt, end);                                              \
+        COL_GET(mark_at, rows, cnt, at_ms);                                              \
+        COL_GET_BYTES(mark_again, rows, cnt, again);                                     \
+        if (!are_runs(rows, cnt))                                                        \
+            return false;                                                                \
+    } while (0)
+
+static bool are_runs(const struct mark_row *v, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (v[i].from >= v[i].end)
+            return false;
+    return true;
+}
+
+#define SEG_OPEN_FIELDS(N)                                                               \
+    N(epoch) N(seg) N(queue) N(lane) N(kind) N(capacity) N(ahead) N(for_ms) N(mark_end)
+
+static bool fill_seg_open(const struct msg *m, void *pb, struct arena *a)
+{
+    const struct msg_seg_open *s = &m->seg_open;
+    Segq__SegOpen *p = pb;
+
+    SEG_OPEN_FIELDS(CODEC_PUT)
+    MARKS_PUT(s->marks, s->n_marks);
+    return true;
+}
+
+static bool take_seg_open(const void *pb, struct arena *a, struct msg *m)
+{
+    const Segq__SegOpen *p = pb;
+    struct msg_seg_open *s = &m->seg_open;
+    struct mark_row *v;
+    bool ok = true;
+
+    SEG_OPEN_FIELDS(CODEC_GET)
+    if (!ok || s->lane >= LANES_MAX || s->kind < OPEN_TAIL || s->kind > OPEN_REBUILD ||
+        p->n_mark_stop > MSG_MARKS_MAX)
+        return false;
+    s->n_marks = (uint32_t)p->n_mark_stop;
+    ROWS_GET(v, s->n_marks);
+    MARKS_GET(v, s->n_marks);
+    for (uint32_t i = 0; i < s->n_marks; i++) {
+        v[i].seg = s->seg;
+        if (v[i].end > s->capacity)
+            return false;
+    }
+    s->marks = v;
+    return s->mark_end <= s->capacity;
+}
 
 /* ---- NODE_REG -------------------------------------------------------------------- */
 
@@ -87,9 +148,11 @@ static bool fill_seg_ahead(const struct msg *m, void *pb, struct arena *a)
     const struct msg_seg_ahead *s = &m->seg_ahead;
     Segq__SegAhead *p = pb;
 
-    if (s->n > MSG_STATUS_MAX || s->n_pace > MSG_STATUS_MAX)
+    if (s->n > MSG_STATUS_MAX || s->n_pace > MSG_STATUS_MAX || s->n_kept > MSG_STATUS_MAX)
         return false;
     p->epoch = s->epoch;
+    COL_PUT(kept_seg, s->kept, s->n_kept, seg);
+    COL_PUT(kept_tick, s->kept, s->n_kept, tick);
     COL_PUT(seg, s->v, s->n, seg);
     COL_PUT(ahead, s->v, s->n, ahead);
     COL_PUT(pace_queue, s->pace, s->n_pace, queue);
@@ -105,9 +168,14 @@ static bool take_seg_ahead(const void *pb, struct arena *a, struct msg *m)
     const Segq__SegAhead *p = pb;
     struct msg_seg_ahead *s = &m->seg_ahead;
 
-    if (p->n_seg > MSG_STATUS_MAX || p->n_pace_queue > MSG_STATUS_MAX)
+    if (p->n_seg > MSG_STATUS_MAX || p->n_pace_queue > MSG_STATUS_MAX ||
+        p->n_kept_seg > MSG_STATUS_MAX)
         return false;
     s->epoch = p->epoch;
+    s->n_kept = p->n_kept_seg;
+    ROWS_GET(s->kept, s->n_kept);
+    COL_GET(kept_seg, s->kept, s->n_kept, seg);
+    COL_GET(kept_tick, s->kept, s->n_kept, tick);
     s->n = p->n_seg;
     s->n_pace = p->n_pace_queue;
     ROWS_GET(s->v, s->n);
@@ -130,21 +198,33 @@ static bool take_seg_ahead(const void *pb, struct arena *a, struct msg *m)
 #define STATE_FIELDS(N)                                                                  \
     N(seg) N(queue) N(lane) N(state) N(capacity) N(joined) N(waiting) N(returning)       \
     N(ready) N(active) N(records) N(popped) N(last_tick) N(no_shows) N(expired) N(left)  \
-    N(next) N(n_absorbed) N(move)
+    N(next) N(n_absorbed) N(move) N(rebuild)
 
-static void fill_state(Segq__SegState *p, const struct seg_status *s)
+static bool fill_state(Segq__SegState *p, const struct seg_status *s, struct arena *a)
 {
     STATE_FIELDS(CODEC_PUT)
     p->absorbed = (uint64_t *)(uintptr_t)s->absorbed; /* only read */
+    COL_PUT(mark_seg, s->marks, s->n_marks, seg);
+    MARKS_PUT(s->marks, s->n_marks);
+    return true;
 }
 
 /* least: the lowest state allowed */
-static bool take_state(struct seg_status *s, const Segq__SegState *p, unsigned least)
+static bool take_state(struct seg_status *s, const Segq__SegState *p, unsigned least,
+                       struct arena *a)
 {
+    struct mark_row *v;
     bool ok = true;
 
     STATE_FIELDS(CODEC_GET)
     s->absorbed = p->absorbed;
+    if (p->n_mark_stop > MSG_MARKS_MAX)
+        return false;
+    s->n_marks = (uint32_t)p->n_mark_stop;
+    ROWS_GET(v, s->n_marks);
+    COL_GET(mark_seg, v, s->n_marks, seg);
+    MARKS_GET(v, s->n_marks);
+    s->marks = v;
     return ok && s->lane < LANES_MAX && s->state >= least && s->state <= SEG_SEALED;
 }
 
@@ -160,8 +240,7 @@ static bool fill_seg_popped(const struct msg *m, void *pb, struct arena *a)
         return false;
     POPPED_FIELDS(CODEC_PUT)
     p->status = state[0];
-    fill_state(p->status, &s->status);
-    return true;
+    return fill_state(p->status, &s->status, a);
 }
 
 static bool take_seg_popped(const void *pb, struct arena *a, struct msg *m)
@@ -170,10 +249,9 @@ static bool take_seg_popped(const void *pb, struct arena *a, struct msg *m)
     struct msg_seg_popped *s = &m->seg_popped;
     bool ok = true;
 
-    (void)a;
     POPPED_FIELDS(CODEC_GET)
     /* state 0: a node that has nothing to tell of the segment */
-    return ok && p->status != NULL && take_state(&s->status, p->status, 0);
+    return ok && p->status != NULL && take_state(&s->status, p->status, 0, a);
 }
 
 #define STATUS_FIELDS(N) N(epoch) N(full) N(more) N(n_gone) N(tickets) N(max_tickets)
@@ -192,7 +270,8 @@ static bool fill_seg_status(const struct msg *m, void *pb, struct arena *a)
     if (p->v == NULL)
         return false;
     for (uint32_t i = 0; i < s->n; i++)
-        fill_state(p->v[i], &s->v[i]);
+        if (!fill_state(p->v[i], &s->v[i], a))
+            return false;
     return true;
 }
 
@@ -209,7 +288,7 @@ static bool take_seg_status(const void *pb, struct arena *a, struct msg *m)
     s->n = p->n_v;
     ROWS_GET(s->v, s->n);
     for (uint32_t i = 0; i < s->n; i++)
-        if (!take_state(&s->v[i], p->v[i], SEG_OPEN))
+        if (!take_state(&s->v[i], p->v[i], SEG_OPEN, a))
             return false;
     return ok;
 }

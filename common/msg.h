@@ -19,6 +19,7 @@
 #define MSG_BATCH_MAX        256  /* place, append and drop requests in one frame */
 #define MSG_STATUS_MAX       2048 /* segment statuses, aheads in one frame */
 #define MSG_COPY_BLOCKS      32   /* blocks in one MSG_COPY_CHUNK */
+#define MSG_MARKS_MAX        8192 /* releases in one status or SEG_OPEN */
 #define MSG_PASS_MAX         1400 /* bytes of a pass */
 
 /* name, number on the wire (never reused) */
@@ -284,9 +285,20 @@ struct msg_node_ok {
 };
 
 enum open_kind {
-    OPEN_TAIL = 1,  /* joins will come */
-    OPEN_TARGET = 2 /* born sealed and empty, to receive a move */
+    OPEN_TAIL = 1,   /* joins will come */
+    OPEN_TARGET = 2, /* born sealed and empty, to receive a move */
+    OPEN_REBUILD = 3 /* its node is gone: its tickets come back with their polls */
 };
+
+/* Tickets of one segment (as their tokens name it) that were released at one moment. */
+struct mark_row {
+    seg_id seg;
+    uint32_t from, end; /* the first one, and one past the last */
+    bool again;         /* of one that was released before: a no-show that came back */
+    int64_t at_ms;      /* wall clock: what the passes say */
+};
+
+#define AHEAD_UNKNOWN UINT64_MAX
 
 struct msg_seg_open {
     uint64_t epoch;
@@ -295,7 +307,12 @@ struct msg_seg_open {
     uint8_t lane;
     uint8_t kind; /* enum open_kind */
     uint32_t capacity;
-    uint64_t ahead;
+    uint64_t ahead; /* AHEAD_UNKNOWN: comes later; until then nobody is shown a position */
+    /* OPEN_REBUILD: */
+    uint32_t for_ms;   /* who has not come back after this has no place any more */
+    uint32_t mark_end; /* numbers below were released, left or timed out */
+    uint32_t n_marks;
+    const struct mark_row *marks; /* those of them whose passes may still be good */
 };
 
 struct msg_seg_seal { /* also: set the successor of a sealed one */
@@ -322,11 +339,17 @@ struct pace_entry { /* how often waiters of one lane are told to poll; common/pa
     uint32_t us_per_place; /* interval grows by this much per position, within min..max */
 };
 
+struct kept_entry {
+    seg_id seg;
+    uint64_t tick; /* its releases up to this pop are stored: they may be told */
+};
+
 struct msg_seg_ahead {
     uint64_t epoch;
-    uint32_t n, n_pace;
+    uint32_t n, n_pace, n_kept;
     struct ahead_entry *v;
     struct pace_entry *pace;
+    struct kept_entry *kept;
 };
 
 struct msg_seg_pop {
@@ -335,6 +358,7 @@ struct msg_seg_pop {
     uint64_t tick; /* grows per segment; repeating the last one repeats its answer */
     uint32_t n;
     int64_t released_at_ms; /* wall clock: what the pass will say */
+    bool keeps; /* nobody is told of it before a kept_entry says that it is stored */
 };
 
 struct seg_status {
@@ -357,6 +381,9 @@ struct seg_status {
     uint32_t n_absorbed; /* segments whose tickets live here; only in a full status */
     const seg_id *absorbed;
     uint64_t move; /* move under way that this segment is a part of; 0 = none */
+    bool rebuild;  /* its tickets are still coming back */
+    uint32_t n_marks; /* releases that nobody has said are stored */
+    const struct mark_row *marks;
 };
 
 struct msg_seg_popped {

@@ -15,6 +15,7 @@ static void lane_sum(struct mlane *l)
 {
     l->waiting = l->returning = l->ready = l->active = l->room = 0;
     l->joined = l->left = l->expired = l->no_shows = 0;
+    l->has_lost = false;
     list_each(&l->segs, it) {
         const struct mseg *s = list_seg(it);
 
@@ -22,8 +23,7 @@ static void lane_sum(struct mlane *l)
         l->left += s->st.left;
         l->expired += s->st.expired;
         l->no_shows += s->st.no_shows;
-        if (s->state == SEG_LOST)
-            continue;
+        l->has_lost |= s->lost;
         l->waiting += s->st.waiting;
         l->returning += s->st.returning;
         l->ready += s->st.ready;
@@ -43,14 +43,16 @@ static void lane_aheads(struct mng *m, struct mlane *l)
         struct mseg *s = list_seg(it);
 
         s->ahead = run;
-        s->ahead_known = known;
-        if (known && s->confirmed && s->ahead != s->ahead_sent && seg_reachable(s) &&
+        s->ahead_known = known && run != AHEAD_UNKNOWN;
+        if (s->ahead_known && s->confirmed && s->ahead != s->ahead_sent && seg_reachable(s) &&
             !(s->st.state == SEG_SEALED && s->st.waiting == 0)) {
             node_ahead(m, s->node, s->id, s->ahead);
             s->ahead_sent = s->ahead;
         }
-        run += seg_bound(s);
-        if (!s->known && s->confirmed && s->state != SEG_LOST)
+        /* What is behind one that is being rebuilt keeps what it was told before: nobody
+         * comes back who was not counted then. */
+        run = run == AHEAD_UNKNOWN || seg_is_away(s) ? AHEAD_UNKNOWN : run + seg_bound(s);
+        if (!s->known && s->confirmed)
             known = false;
     }
 }
@@ -76,7 +78,7 @@ static void lane_seal(struct mng *m, struct mlane *l)
         struct mseg *s = list_seg(it);
         msec_t down = s->node->peer != 0 ? 0 : m->now_ms - s->node->down_ms;
 
-        if (s->state != SEG_OPEN)
+        if (s->state != SEG_OPEN || s->lost)
             continue;
         if (down >= MNG_TAIL_AFTER_MS) {
             if (!s->confirmed) {
@@ -106,7 +108,7 @@ static void lane_nexts(struct mng *m, struct mlane *l)
         struct mseg *s = list_seg(it);
         struct mseg *next;
 
-        if (!s->confirmed || !s->known || s->state == SEG_LOST || s->st.next != 0 ||
+        if (!s->confirmed || !s->known || s->lost || s->st.next != 0 ||
             s->want_next != 0)
             continue;
         next = next_open(l, s);
@@ -140,7 +142,9 @@ static bool open_one(struct mng *m, struct mlane *l)
     if (s == NULL)
         return false;
     if (last != NULL)
-        s->ahead = last->ahead + seg_bound(last);
+        s->ahead = last->ahead == AHEAD_UNKNOWN || seg_is_away(last)
+                       ? AHEAD_UNKNOWN
+                       : last->ahead + seg_bound(last);
     l->room += s->capacity;
     queue_keep(m, l->q, false);
     m->count.opened++;
@@ -171,27 +175,17 @@ static bool seg_over(const struct mseg *s)
 {
     return s->known && s->st.state == SEG_SEALED && s->st.waiting == 0 &&
            s->st.returning == 0 && s->st.records == 0 && s->move == NULL &&
-           s->st.move == 0 && s->state == SEG_SEALED && !s->lacks;
+           s->st.move == 0 && s->state == SEG_SEALED && !s->lacks && !seg_is_away(s);
 }
 
-/* The source has not come back in all that time: as for a node, its places are lost. */
-static void lane_unlack(struct mng *m, struct mlane *l, struct mseg *x)
+/* The source has not come back in all that time: as for a node, its people bring it back. */
+static void lane_unlack(struct mng *m, struct mseg *x)
 {
     if (m->now_ms - m->started_ms < m->opts.lost_after_ms)
         return;
-    for (uint32_t i = 0; i < l->n_alias;) {
-        if (l->alias[i].to != x->id || seg_has_absorbed(x, l->alias[i].from)) {
-            i++;
-            continue;
-        }
-        log_error("event=source_lost seg=%llu into=%llu queue=%s",
-                  (unsigned long long)l->alias[i].from, (unsigned long long)x->id,
-                  l->q->def.name);
-        alias_drop(l, l->alias[i].from);
-    }
-    seg_look_absorbed(x);
-    queue_keep(m, l->q, false);
-    queue_mapped(m, l->q);
+    log_error("event=source_lost into=%llu queue=%s", (unsigned long long)x->id,
+              x->lane->q->def.name);
+    seg_unmerge(m, x, true);
 }
 
 static void lane_remove(struct mng *m, struct mlane *l)
@@ -199,13 +193,9 @@ static void lane_remove(struct mng *m, struct mlane *l)
     list_each(&l->segs, it) {
         struct mseg *s = list_seg(it);
 
-        if (s->lacks && s->move == NULL)
-            lane_unlack(m, l, s);
-        if (s->state == SEG_LOST && m->now_ms - s->lost_ms > MNG_LOST_KEEP_MS) {
-            seg_unlink(m, s);
-            queue_keep(m, l->q, false);
-            queue_mapped(m, l->q);
-        } else if (seg_over(s) && !s->want_remove) {
+        if (s->lacks && s->move == NULL && !s->lost)
+            lane_unlack(m, s);
+        if (seg_over(s) && !s->want_remove) {
             s->want_remove = true;
             queue_keep(m, l->q, false); /* over, not lost, for a later manager, too */
             seg_wish(m, s);
@@ -236,6 +226,7 @@ void lane_plan(struct mng *m, struct mlane *l)
 {
     lane_sum(l);
     lane_seal(m, l);
+    lane_rebuild(m, l);
     lane_sum(l); /* what was sealed has no room */
     if (l->no < l->q->n_lanes)
         lane_open(m, l);

@@ -86,24 +86,42 @@ void node_pace(struct mng *m, struct mnode *n, const struct pace_entry *p)
     n->pace[n->n_pace++] = *p;
 }
 
+void node_kept(struct mnode *n, seg_id seg, uint64_t tick)
+{
+    if (n->n_kept == n->cap_kept) {
+        uint32_t cap = n->cap_kept != 0 ? n->cap_kept * 2 : 16;
+        struct kept_entry *v = realloc(n->kept, cap * sizeof(*v));
+
+        if (v == NULL)
+            return; /* it will say it again */
+        n->kept = v;
+        n->cap_kept = cap;
+    }
+    n->kept[n->n_kept++] = (struct kept_entry){ .seg = seg, .tick = tick };
+}
+
 void node_flush_ahead(struct mng *m, struct mnode *n)
 {
-    uint32_t a = 0, p = 0;
+    uint32_t a = 0, p = 0, k = 0;
 
-    while (n->registered && (a < n->n_ahead || p < n->n_pace)) {
+    while (n->registered && (a < n->n_ahead || p < n->n_pace || k < n->n_kept)) {
         struct msg_seg_ahead *g = &mng_to(m, n->peer, MSG_SEG_AHEAD)->seg_ahead;
         uint32_t na = (uint32_t)u64_min(n->n_ahead - a, MSG_STATUS_MAX);
         uint32_t np = (uint32_t)u64_min(n->n_pace - p, MSG_STATUS_MAX);
+        uint32_t nk = (uint32_t)u64_min(n->n_kept - k, MSG_STATUS_MAX);
 
         g->epoch = m->epoch;
         g->v = arena_memdup(&m->out->box.mem, n->ahead + a, na * sizeof(*n->ahead));
         g->pace = arena_memdup(&m->out->box.mem, n->pace + p, np * sizeof(*n->pace));
+        g->kept = arena_memdup(&m->out->box.mem, n->kept + k, nk * sizeof(*n->kept));
+        g->n_kept = g->kept != NULL ? nk : 0;
         g->n = g->v != NULL ? na : 0;
         g->n_pace = g->pace != NULL ? np : 0;
         a += na;
         p += np;
+        k += nk;
     }
-    n->n_ahead = n->n_pace = 0;
+    n->n_ahead = n->n_pace = n->n_kept = 0;
 }
 
 /* ---- registration and reports ---------------------------------------------------- */
@@ -156,8 +174,10 @@ static void take_status(struct mng *m, struct mnode *n, const struct seg_status 
                         bool full)
 {
     struct mseg *s = seg_find(m, st->seg);
-    bool ours = s != NULL && s->node == n && s->state != SEG_LOST;
+    bool ours = s != NULL && s->node == n;
 
+    if (ours && s->lost)
+        ours = seg_take_back(m, s, st, full);
     if (st->move != 0 && (!ours || s->move == NULL || s->move->id != st->move))
         move_orphan(m, n, st);
     else if (!ours)
@@ -190,7 +210,7 @@ static void lanes_look(struct mng *m)
         struct mqueue *q = container_of(it, struct mqueue, in_all);
 
         for (unsigned i = 0; i < q->n_lanes; i++)
-            if (q->lane[i].room == 0)
+            if (q->lane[i].room == 0 || q->lane[i].has_lost)
                 lane_touch(m, &q->lane[i]);
     }
 }
@@ -216,12 +236,13 @@ static void node_registered(struct mng *m, struct mnode *n)
     list_each(&n->segs, it) {
         struct mseg *s = container_of(it, struct mseg, on_node);
 
-        if (s->state == SEG_LOST)
+        if (s->lost)
             continue;
         if (!s->seen && s->want_remove) {
             seg_removed(m, s); /* the link broke before it could say so */
             continue;
         }
+        s->missing = !s->seen && s->confirmed;
         if (!s->seen && alias_of(s->lane, s->id) != 0)
             continue; /* merged within the node, whose answer was lost: asked again */
         if (!s->seen && s->confirmed) {
@@ -244,9 +265,10 @@ static void take_gone(struct mng *m, struct mnode *n, seg_id id)
 {
     struct mseg *s = seg_find(m, id);
 
-    if (s == NULL || s->node != n || s->state == SEG_LOST)
+    if (s == NULL || s->node != n || s->lost)
         return;
     if (!s->want_remove) {
+        s->missing = s->confirmed;
         if (s->confirmed && alias_of(s->lane, id) == 0)
             seg_lost(m, s);
         return;
@@ -283,7 +305,7 @@ static void node_down_tick(struct mng *m, struct mnode *n)
         list_each(&n->segs, it) {
             struct mseg *s = container_of(it, struct mseg, on_node);
 
-            if (s->state != SEG_LOST)
+            if (!s->lost)
                 seg_lost(m, s);
         }
         return;

@@ -46,6 +46,7 @@ static void node_free(struct mnode *n)
 {
     free(n->ahead);
     free(n->pace);
+    free(n->kept);
     free(n);
 }
 
@@ -237,6 +238,11 @@ static void second(struct mng *m)
 
         if (!q->active)
             idle_figures(m, q);
+        for (unsigned i = 0; i < q->n_lanes; i++) {
+            marks_prune(m, &q->lane[i]);
+            if (q->lane[i].has_lost)
+                lane_touch(m, &q->lane[i]);
+        }
     }
     stats_flush(m);
 }

@@ -90,7 +90,7 @@ struct mng_seg_view {
     uint32_t capacity;
     struct seg_status st;   /* last report */
     uint64_t ahead;
-    bool reachable;
+    bool reachable, lost, rebuild;
     uint64_t move;          /* 0 = none */
 };
 struct mng_lane_view {
@@ -147,7 +147,8 @@ void mng_each_metric(const struct mng *m, msec_t now_ms, mng_each_fn fn, void *c
 
 struct mng_counts {
     uint64_t epoch, map_version, queues, segments, nodes_up, routers_up;
-    uint64_t opened, removed, moves_started, moves_committed, moves_aborted, lost_segments;
+    uint64_t opened, removed, moves_started, moves_committed, moves_aborted;
+    uint64_t lost_segments, rebuilt;
     uint64_t released, pops_sent, pops_skipped, monitor_failures, maps_sent;
 };
 void mng_count(const struct mng *m, struct mng_counts *c);

@@ -1,5 +1,5 @@
 /* mng_int.h: the manager core's own structures; for queuemng/mng*.c, mseg.c, chain.c, place.c,
- * move.c, pop.c, member.c only. Pure.
+ * move.c, pop.c, member.c, rebuild.c only. Pure.
  *
  *   mng -> queues -> lanes -> segments (chain order)      nodes -> segments hosted
  *       -> moves                                          routers
@@ -19,13 +19,14 @@
 #define MNG_METRICS_MAX   32
 #define MNG_AGAIN_MS      1000  /* an order without visible effect is given again */
 #define MNG_TAIL_AFTER_MS 2000  /* an unreachable tail is taken for sealed */
-#define MNG_LOST_KEEP_MS  600000 /* how long routers are told "segment_lost" */
 #define MNG_MOVE_IDLE_MS  20000 /* a move without progress is aborted */
 #define MNG_REFUSED_MS    10000 /* a node that refused a segment is not asked again for */
 #define MNG_NODE_MOVES    4     /* at one node at a time */
 #define MNG_OPEN_MAX      64    /* segments of one lane open ahead of the joins */
 #define MNG_SEG_IDS       64    /* ids reserved in the store at a time */
 #define MNG_TOMBSTONES    1024
+#define MNG_MARK_ROWS     32    /* releases in one stored record */
+#define MNG_MARK_RECORDS  256   /* of one lane; older releases count as long over */
 
 struct mqueue;
 struct mlane;
@@ -52,6 +53,8 @@ struct mnode { /* a segment node, for ever known by its name */
     uint32_t n_ahead, cap_ahead;
     struct pace_entry *pace;
     uint32_t n_pace, cap_pace;
+    struct kept_entry *kept;
+    uint32_t n_kept, cap_kept;
 };
 
 struct mrouter {
@@ -76,6 +79,10 @@ struct mseg {
     bool seen;           /* in the full report being read */
     bool want_seal, want_remove, force;
     bool used;           /* counted in node->used */
+    bool lost;           /* its node is gone with it: to be opened elsewhere */
+    bool missing;        /* its node does not have it: merged within the node, or lost */
+    bool rebuild;        /* its tickets are still coming back */
+    uint32_t mark_end;   /* its numbers below were released, left or timed out */
     seg_id want_next;
     struct seg_status st;
     seg_id *absorbed;    /* owned: whose tickets its node has said are in it */
@@ -99,12 +106,31 @@ struct mpop { /* the release under way in a lane: one SEG_POP at a time */
     int64_t wall_ms;
 };
 
+struct malias { /* the tickets of `from` live in `to` now */
+    seg_id from, to;
+    uint32_t capacity; /* of `from`: 0: it never gave a number; MNG_CAPACITY_UNKNOWN */
+    uint32_t mark_end; /* see struct mseg */
+};
+#define MNG_CAPACITY_UNKNOWN UINT32_MAX
+
+struct mchunk { /* releases, as stored together */
+    uint64_t no;
+    uint32_t n;
+    bool dirty;
+    struct mark_row v[MNG_MARK_ROWS];
+};
+
 struct mlane {
     struct mqueue *q;   /* ref */
     unsigned no;
     struct list segs;
-    struct map_alias *alias; /* owned */
+    struct malias *alias; /* owned; those of one target in the order of its line */
     uint32_t n_alias, cap_alias;
+    struct mchunk **chunk; /* owned; the latest releases, oldest first */
+    uint32_t n_chunks, cap_chunks;
+    uint64_t next_chunk;
+    bool recovering; /* the last look for somebody to release ended at a rebuild */
+    bool has_lost;   /* some segment waits for a node */
     struct mpop pop;
     bool dirty;
     struct list_node in_dirty;
@@ -129,7 +155,7 @@ struct mqueue {
     struct mlane lane[LANES_MAX];
     bool full;            /* max_waiting reached */
     uint64_t map_version; /* when its map record last changed */
-    bool put_def, put_chain; /* to be stored at the end of this step */
+    bool put_def, put_chain, put_marks; /* to be stored at the end of this step */
     bool active;          /* in mng.active: somebody waits */
     bool stats_dirty;
     double allowed_per_s;
@@ -214,6 +240,7 @@ unsigned def_lane_count(const struct queue_def *d);
 const char *def_lane_name(const struct queue_def *d, unsigned i);
 void queue_mapped(struct mng *m, struct mqueue *q); /* its map record has changed */
 void queue_keep(struct mng *m, struct mqueue *q, bool def); /* store its chain (or def.) */
+void queue_put_later(struct mng *m, struct mqueue *q); /* what put_... say */
 void queue_rules_to(struct mng *m, const struct mqueue *q, struct mnode *n);
 /* A stored definition, at start. */
 SQ_CHECK int queue_restore(struct mng *m, queue_id id, uint64_t version,
@@ -246,11 +273,33 @@ void seg_reconcile(struct mng *m, struct mseg *s);
 void seg_wish(struct mng *m, struct mseg *s); /* note it down, and order at once */
 void lane_pace_to(struct mng *m, const struct mlane *l, struct mnode *n);
 seg_id alias_of(const struct mlane *l, seg_id from); /* 0 = none */
-SQ_CHECK int alias_add(struct mlane *l, seg_id from, seg_id to);
+SQ_CHECK int alias_add(struct mlane *l, struct malias a);
 void alias_drop(struct mlane *l, seg_id from);
-/* What led to `from` leads to `to` now, so that no alias points to an alias. */
+/* What led to `from` leads to `to` now, so that no alias points to an alias, and comes
+ * directly behind `from`, where its tickets are. */
 void alias_fold(struct mlane *l, seg_id from, seg_id to);
 void lane_touch(struct mng *m, struct mlane *l);
+
+/* ---- rebuild.c: segments whose node is gone */
+void lane_rebuild(struct mng *m, struct mlane *l);
+/* These aliases to s become segments of their own again, behind it, to be rebuilt. */
+void seg_unmerge(struct mng *m, struct mseg *s, bool only_lacking);
+void order_rebuild(struct mng *m, const struct mseg *s, struct msg_seg_open *o);
+/* The node that was thought lost has it after all. */
+bool seg_take_back(struct mng *m, struct mseg *s, const struct seg_status *st, bool full);
+bool seg_is_away(const struct mseg *s); /* lost, or being rebuilt */
+
+/* ---- mng_marks.c: which numbers were released when */
+/* From a report: stores what is new, and tells the node that it is stored. */
+void marks_take(struct mng *m, struct mseg *s, const struct seg_status *st);
+void marks_load_end(struct mlane *l); /* everything is loaded */
+SQ_CHECK int marks_load(struct mlane *l, uint64_t chunk, const struct mark_row *v, uint32_t n);
+void marks_prune(struct mng *m, struct mlane *l);
+void marks_flush(struct mng *m, struct mlane *l); /* to the store */
+void marks_forget(struct mng *m, struct mlane *l, bool stored); /* all of them */
+/* Of one segment, oldest first; into mem. */
+const struct mark_row *marks_of(const struct mlane *l, seg_id seg, struct arena *mem,
+                                uint32_t *n);
 
 /* ---- chain.c: the plan of a lane */
 void lane_plan(struct mng *m, struct mlane *l); /* sums, aheads, opening, removal */
@@ -268,6 +317,7 @@ struct mnode *node_new(struct mng *m, node_no no, const char *name);
 void node_put(struct mng *m, const struct mnode *n);
 void node_ahead(struct mng *m, struct mnode *n, seg_id seg, uint64_t ahead);
 void node_pace(struct mng *m, struct mnode *n, const struct pace_entry *p);
+void node_kept(struct mnode *n, seg_id seg, uint64_t tick);
 void node_flush_ahead(struct mng *m, struct mnode *n);
 void members_tick(struct mng *m);
 void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g);
@@ -297,6 +347,7 @@ void stats_flush(struct mng *m);
 
 /* ---- mng_keep.c: what must not be forgotten, as JSON */
 void keep_flush(struct mng *m);
+void put_chain(struct mng *m, const struct mqueue *q);
 void keep_put(struct mng *m, const char *key, const char *json);
 void keep_del(struct mng *m, const char *key);
 

@@ -3,7 +3,9 @@
  *   meta          epoch, and the next free ids (segments: an upper bound)
  *   node/NAME     number, draining; addresses and pass key, for routers that come first
  *   queue/NAME    id, version, definition
- *   chain/ID      per lane: segments in order [id, node, state, capacity, kind], aliases
+ *   chain/ID      per lane: segments in order [id, node, state, capacity, kind, mark],
+ *                 aliases [from, to, capacity, mark]
+ *   mark/ID/LANE/N  releases [segment, from, end, wall clock, again]
  *
  * The rest is rebuilt from what the nodes report. */
 #include "queuemng/mng_int.h"
@@ -92,17 +94,22 @@ static json_t *lane_json(const struct mlane *l)
             continue; /* source of a committed move: its tickets are the target's */
         if (s->want_remove)
             continue; /* nobody is in it any more: if it is missing, it is not lost */
-        json_array_append_new(segs, json_pack("[I,I,i,I,i]", (json_int_t)s->id,
+        json_array_append_new(segs, json_pack("[I,I,i,I,i,I]", (json_int_t)s->id,
                                               (json_int_t)s->node->no, s->state,
-                                              (json_int_t)s->capacity, s->kind));
+                                              (json_int_t)s->capacity, s->kind,
+                                              (json_int_t)s->mark_end));
     }
-    for (uint32_t i = 0; i < l->n_alias; i++)
-        json_array_append_new(aliases, json_pack("[I,I]", (json_int_t)l->alias[i].from,
-                                                 (json_int_t)l->alias[i].to));
+    for (uint32_t i = 0; i < l->n_alias; i++) {
+        const struct malias *x = &l->alias[i];
+
+        json_array_append_new(aliases,
+                              json_pack("[I,I,I,I]", (json_int_t)x->from, (json_int_t)x->to,
+                                        (json_int_t)x->capacity, (json_int_t)x->mark_end));
+    }
     return json_pack("{s:o,s:o}", "segs", segs, "aliases", aliases);
 }
 
-static void put_chain(struct mng *m, const struct mqueue *q)
+void put_chain(struct mng *m, const struct mqueue *q)
 {
     json_t *lanes = json_array();
     char key[96];
@@ -125,7 +132,9 @@ void keep_flush(struct mng *m)
             put_def(m, q);
         if (q->put_chain)
             put_chain(m, q);
-        q->put_def = q->put_chain = false;
+        for (unsigned i = 0; i < LANES_MAX && q->put_marks; i++)
+            marks_flush(m, &q->lane[i]);
+        q->put_def = q->put_chain = q->put_marks = false;
         list_remove(&m->puts, it);
     }
 }
@@ -245,12 +254,37 @@ static int load_seg(struct mng *m, struct mlane *l, json_t *j)
                   : seg_new(m, l, n, (seg_id)id, (uint32_t)capacity, (uint8_t)kind, NULL);
     if (s == NULL)
         return SQ_ENOMEM;
-    s->state = (uint8_t)state;
+    s->state = (uint8_t)(state == SEG_LOST ? SEG_SEALED : state); /* of an older version */
+    s->mark_end = (uint32_t)json_integer_value(json_array_get(j, 5));
     s->confirmed = true; /* routers may have heard of it */
     s->lost_ms = 0;
     seg_used(s);
     m->next_seg = u64_max(m->next_seg, (uint64_t)id + 1);
     return 0;
+}
+
+static int load_alias(struct mlane *l, json_t *j)
+{
+    json_int_t from, to, capacity = MNG_CAPACITY_UNKNOWN, mark = 0;
+
+    if (json_unpack(j, "[I,I]", &from, &to) < 0)
+        return SQ_EPROTO;
+    if (json_array_size(j) >= 4 &&
+        json_unpack(j, "[I,I,I,I]", &from, &to, &capacity, &mark) < 0)
+        return SQ_EPROTO;
+    return from == to ? SQ_EPROTO
+                      : alias_add(l, (struct malias){ .from = (seg_id)from,
+                                                      .to = (seg_id)to,
+                                                      .capacity = (uint32_t)capacity,
+                                                      .mark_end = (uint32_t)mark });
+}
+
+static bool leads_to(const struct mlane *l, seg_id to)
+{
+    for (uint32_t i = 0; i < l->n_alias; i++)
+        if (l->alias[i].to == to)
+            return true;
+    return false;
 }
 
 static int load_lane(struct mng *m, struct mlane *l, json_t *j)
@@ -265,16 +299,15 @@ static int load_lane(struct mng *m, struct mlane *l, json_t *j)
             return rc;
     }
     json_array_foreach(json_object_get(j, "aliases"), i, v) {
-        json_int_t from, to;
-
-        if (json_unpack(v, "[I,I]", &from, &to) < 0)
-            return SQ_EPROTO;
-        rc = alias_add(l, (seg_id)from, (seg_id)to);
+        rc = load_alias(l, v);
         if (rc < 0)
             return rc;
     }
     for (uint32_t k = 0; k < l->n_alias; k++) /* a commit that was not confirmed then */
-        alias_fold(l, l->alias[k].from, l->alias[k].to);
+        if (leads_to(l, l->alias[k].from)) {
+            alias_fold(l, l->alias[k].from, l->alias[k].to);
+            k = UINT32_MAX; /* their order has changed */
+        }
     return 0;
 }
 
@@ -295,6 +328,41 @@ static int load_chain(struct mng *m, const char *key, json_t *j, struct err *e)
     return 0;
 }
 
+static int load_mark(json_t *j, struct mark_row *r)
+{
+    json_int_t seg, from, end, at;
+    int again;
+
+    if (json_unpack(j, "[I,I,I,I,i]", &seg, &from, &end, &at, &again) < 0 || from < 0 ||
+        end <= from || end > UINT32_MAX)
+        return SQ_EPROTO;
+    *r = (struct mark_row){ (seg_id)seg, (uint32_t)from, (uint32_t)end, again != 0, at };
+    return 0;
+}
+
+static int load_marks(struct mng *m, const char *key, json_t *j, struct err *e)
+{
+    struct mark_row v[MNG_MARK_ROWS];
+    unsigned long long no;
+    unsigned id, lane, n = 0;
+    struct mqueue *q;
+    size_t i;
+    json_t *x;
+    int rc = 0;
+
+    if (sscanf(key, "mark/%u/%u/%llu", &id, &lane, &no) != 3 || lane >= LANES_MAX ||
+        json_array_size(j) > MNG_MARK_ROWS)
+        return bad(key, e);
+    q = queue_at(m, (queue_id)id);
+    json_array_foreach(j, i, x) {
+        if (load_mark(x, &v[n++]) < 0)
+            return bad(key, e);
+    }
+    if (q != NULL)
+        rc = marks_load(&q->lane[lane], no, v, n);
+    return q == NULL || rc < 0 ? err_set(e, SQ_ENOMEM, "stored record %s: no memory", key) : 0;
+}
+
 int mng_load(struct mng *m, const char *key, const char *val, struct err *e)
 {
     json_t *j = json_loads(val, 0, NULL);
@@ -310,6 +378,8 @@ int mng_load(struct mng *m, const char *key, const char *val, struct err *e)
         rc = load_queue(m, key, j, e);
     else if (strncmp(key, "chain/", 6) == 0)
         rc = load_chain(m, key, j, e);
+    else if (strncmp(key, "mark/", 5) == 0)
+        rc = load_marks(m, key, j, e);
     else
         rc = 0; /* of a newer version, or the shell's own */
     json_decref(j);
@@ -346,9 +416,8 @@ void mng_start(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *ou
         }
         q->map_version = m->map_version;
         queue_fit_lanes(m, q);
-        for (unsigned i = 0; i < q->n_lanes; i++)
-            list_each(&q->lane[i].segs, s)
-                list_seg(s)->lost_ms = now_ms;
+        for (unsigned i = 0; i < LANES_MAX; i++)
+            marks_load_end(&q->lane[i]);
     }
     log_info("event=term epoch=%llu queues=%zu nodes=%u", (unsigned long long)m->epoch,
              m->queues.n, m->n_nodes);

@@ -23,8 +23,8 @@ static uint32_t visible(const struct mlane *l, struct map_seg *v)
 
         if (!s->confirmed && s->kind == OPEN_TAIL)
             break;
-        if (!s->confirmed)
-            continue;
+        if (!s->confirmed && s->kind != OPEN_REBUILD)
+            continue; /* one that is rebuilt was shown before, and its people ask for it */
         if (v != NULL)
             v[n] = (struct map_seg){ .id = s->id, .node = s->node->no, .state = s->state };
         n++;
@@ -38,9 +38,11 @@ static bool lane_record(struct arena *a, const struct mlane *l, struct map_lane 
     r->n_segs = visible(l, NULL);
     r->segs = arena_array(a, r->n_segs, sizeof(*r->segs));
     r->n_aliases = l->n_alias;
-    r->aliases = arena_memdup(a, l->alias, l->n_alias * sizeof(*l->alias));
+    r->aliases = arena_array(a, l->n_alias, sizeof(*r->aliases));
     if (r->name == NULL || r->segs == NULL || r->aliases == NULL)
         return false;
+    for (uint32_t i = 0; i < l->n_alias; i++)
+        r->aliases[i] = (struct map_alias){ l->alias[i].from, l->alias[i].to };
     visible(l, r->segs);
     return true;
 }
@@ -122,7 +124,7 @@ static seg_id next_shown(const struct mng *m)
     list_each(&m->todo, it) {
         const struct mseg *s = list_entry(it, struct mseg, in_todo);
 
-        if (!s->confirmed && s->id < next)
+        if (!s->confirmed && s->kind != OPEN_REBUILD && s->id < next)
             next = s->id;
     }
     return next;

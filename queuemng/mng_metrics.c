@@ -14,6 +14,7 @@ static const struct metric_row rows[] = {
     ROW("segments_opened_total", COUNTER, opened, "Segments opened"),
     ROW("segments_removed_total", COUNTER, removed, "Empty segments unlinked"),
     ROW("segments_lost_total", COUNTER, lost_segments, "Segments given up with their node"),
+    ROW("segments_rebuilt_total", COUNTER, rebuilt, "Of them, brought back by their people"),
     ROW("moves_started_total", COUNTER, moves_started, "Moves (merge, drain) begun"),
     ROW("moves_committed_total", COUNTER, moves_committed, "Moves done"),
     ROW("moves_aborted_total", COUNTER, moves_aborted, "Moves given up"),

@@ -97,6 +97,7 @@ void queue_free(struct mng *m, struct mqueue *q)
         if (list_linked(&l->in_dirty))
             list_remove(&m->dirty_lanes, &l->in_dirty);
         free(l->alias);
+        marks_forget(m, l, false);
     }
     if (q->active)
         list_remove(&m->active, &q->in_active);
@@ -121,6 +122,11 @@ void queue_keep(struct mng *m, struct mqueue *q, bool def)
 {
     q->put_def |= def;
     q->put_chain |= !def;
+    queue_put_later(m, q);
+}
+
+void queue_put_later(struct mng *m, struct mqueue *q)
+{
     if (!list_linked(&q->in_puts))
         list_push_back(&m->puts, &q->in_puts);
 }
@@ -294,6 +300,7 @@ static void segs_forget(struct mng *m, struct mlane *l)
         seg_unlink(m, s);
     }
     l->n_alias = 0;
+    marks_forget(m, l, true);
     l->pop.busy = false;
     l->manual = 0;
 }

@@ -75,6 +75,8 @@ void mng_each_seg(const struct mng *m, queue_id q, unsigned lane, mng_each_fn fn
                                   .st = s->st,
                                   .ahead = s->ahead,
                                   .reachable = seg_reachable(s),
+                                  .lost = s->lost,
+                                  .rebuild = s->rebuild,
                                   .move = s->move != NULL ? s->move->id : 0 };
 
         fn(ctx, &v);

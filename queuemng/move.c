@@ -187,6 +187,7 @@ static bool may_move(const struct mseg *s)
 {
     return s->confirmed && s->known && s->state == SEG_SEALED &&
            s->st.state == SEG_SEALED && s->move == NULL && s->st.move == 0 && !s->lacks &&
+           !s->rebuild &&
            !s->want_remove && seg_reachable(s) && s->node->moves < MNG_NODE_MOVES;
 }
 
@@ -198,7 +199,7 @@ static bool worth_merging(const struct mlane *l, const struct mseg *x, const str
         return false;
     /* released within seconds anyway: a copy would only be in the way */
     return !x->node->draining &&
-           (double)(y->ahead + y->st.waiting) > 5.0 * l->release_per_s;
+           (double)y->ahead + y->st.waiting > 5.0 * l->release_per_s;
 }
 
 /* One pass over neighbours; a segment takes part in one move at a time. */
@@ -276,7 +277,12 @@ static void move_commit(struct mng *m, struct mmove *v, uint32_t tickets)
 {
     struct mlane *l = v->from->lane;
 
-    if (alias_add(l, v->from_id, v->to_id) < 0) {
+    struct malias a = { .from = v->from_id,
+                        .to = v->to_id,
+                        .capacity = v->from->kind == OPEN_TARGET ? 0 : v->from->capacity,
+                        .mark_end = v->from->mark_end };
+
+    if (alias_add(l, a) < 0) {
         move_abort(m, v, "out of memory");
         return;
     }
@@ -325,6 +331,8 @@ static void move_uncommit(struct mng *m, struct mmove *v, const char *why)
             seg_look_absorbed(v->to);
         queue_keep(m, v->from->lane->q, false);
         queue_mapped(m, v->from->lane->q);
+        if (v->from->missing) /* then it was not merged within its node */
+            seg_lost(m, v->from);
     }
     v->to_done = true;
     move_abort(m, v, why);
@@ -394,7 +402,7 @@ static enum heard has_heard(const struct mng *m, const struct mlane *l, seg_id f
 {
     const struct mseg *x = seg_find(m, alias_of(l, from));
 
-    if (x == NULL || x->state == SEG_LOST)
+    if (x == NULL || x->lost)
         return HEARD;
     if (!x->known || seg_is_orphan(x))
         return HEARD_NOT_YET;
@@ -428,6 +436,9 @@ static void revive(struct mng *m, struct mnode *n, struct mlane *l,
 
     if (y == NULL)
         return; /* it will say it again */
+    for (uint32_t i = 0; i < l->n_alias; i++)
+        if (l->alias[i].from == y->id)
+            y->mark_end = l->alias[i].mark_end;
     log_error("event=move_undone move=%llu from=%llu to=%llu", (unsigned long long)st->move,
               (unsigned long long)y->id, (unsigned long long)x->id);
     alias_drop(l, y->id);
@@ -496,7 +507,7 @@ void move_orphan(struct mng *m, struct mnode *n, const struct seg_status *st)
 /* A segment that is gone, or that its node has not opened yet, has nothing to forget. */
 static bool nothing_there(const struct mseg *s)
 {
-    return s == NULL || s->state == SEG_LOST || !s->confirmed;
+    return s == NULL || s->lost || !s->confirmed;
 }
 
 static void move_tick(struct mng *m, struct mmove *v)
@@ -504,12 +515,12 @@ static void move_tick(struct mng *m, struct mmove *v)
     bool early = v->state == MOVE_PLANNED || v->state == MOVE_COPY;
     bool ends = v->from != NULL && v->to != NULL;
 
-    if (early && (!ends || v->to->state == SEG_LOST || v->from->state == SEG_LOST)) {
+    if (early && (!ends || v->to->lost || v->from->lost)) {
         move_abort(m, v, "segment gone");
     } else if (early && m->now_ms - v->progress_ms > MNG_MOVE_IDLE_MS) {
         move_abort(m, v, "no progress");
     } else if (v->state == MOVE_COMMITTING &&
-               (v->to == NULL || v->to->state == SEG_LOST)) {
+               (v->to == NULL || v->to->lost)) {
         move_uncommit(m, v, "the target is lost");
     }
     if (v->state == MOVE_ABORTING) {

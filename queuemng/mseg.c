@@ -5,6 +5,7 @@
 #include "queuemng/mng_int.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/log.h"
 
@@ -19,7 +20,7 @@ struct mseg *seg_find(const struct mng *m, seg_id id)
 
 bool seg_reachable(const struct mseg *s)
 {
-    return s->state != SEG_LOST && s->node->registered;
+    return !s->lost && s->node->registered;
 }
 
 /* In a move of an earlier manager, or one that has just ended: perhaps a target that was
@@ -36,15 +37,14 @@ bool seg_is_unsure(const struct mseg *s)
 
 bool seg_dry(const struct mseg *s)
 {
-    return s->state == SEG_LOST ||
-           (s->known && !seg_is_unsure(s) && s->st.state == SEG_SEALED &&
-            s->st.waiting == 0 && s->st.returning == 0);
+    return s->known && !seg_is_away(s) && !seg_is_unsure(s) &&
+           s->st.state == SEG_SEALED && s->st.waiting == 0 && s->st.returning == 0;
 }
 
 uint64_t seg_bound(const struct mseg *s)
 {
-    if (s->state == SEG_LOST)
-        return 0;
+    if (seg_is_away(s))
+        return s->st.waiting; /* nobody is told a position by it */
     if (s->confirmed && (!s->known || seg_is_unsure(s)))
         return s->capacity; /* it cannot hold more */
     if (s->st.state == SEG_SEALED)
@@ -55,9 +55,10 @@ uint64_t seg_bound(const struct mseg *s)
 /* Keeps node->used in step with what the segment is. */
 void seg_used(struct mseg *s)
 {
-    bool used = s->state == SEG_OPEN || s->st.waiting + s->st.returning != 0;
+    bool used =
+        s->state == SEG_OPEN || s->rebuild || s->st.waiting + s->st.returning != 0;
 
-    if (s->state == SEG_LOST)
+    if (s->lost)
         used = false;
     if (used != s->used)
         s->node->used += used ? 1 : -1;
@@ -79,7 +80,8 @@ struct mseg *seg_new(struct mng *m, struct mlane *l, struct mnode *n, seg_id id,
     s->node = n;
     s->capacity = s->st.capacity = capacity;
     s->kind = kind;
-    s->state = s->st.state = kind == OPEN_TARGET ? SEG_SEALED : SEG_OPEN;
+    s->state = s->st.state = kind == OPEN_TAIL ? SEG_OPEN : SEG_SEALED;
+    s->rebuild = kind == OPEN_REBUILD;
     s->st.seg = id;
     s->ahead_sent = UINT64_MAX;
     if (before != NULL)
@@ -115,11 +117,9 @@ void seg_unlink(struct mng *m, struct mseg *s)
     map_del(&m->seg_by_id, s->id);
     free(s->absorbed);
     /* aliases to it have nowhere to go */
-    for (uint32_t i = 0; i < l->n_alias;)
+    for (uint32_t i = l->n_alias; i-- > 0;)
         if (l->alias[i].to == s->id)
-            l->alias[i] = l->alias[--l->n_alias];
-        else
-            i++;
+            alias_drop(l, l->alias[i].from);
     free(s);
 }
 
@@ -183,35 +183,71 @@ seg_id alias_of(const struct mlane *l, seg_id from)
     return 0;
 }
 
-int alias_add(struct mlane *l, seg_id from, seg_id to)
+int alias_add(struct mlane *l, struct malias a)
 {
     if (l->n_alias == l->cap_alias) {
         uint32_t cap = l->cap_alias != 0 ? l->cap_alias * 2 : 8;
-        struct map_alias *v = realloc(l->alias, cap * sizeof(*v));
+        struct malias *v = realloc(l->alias, cap * sizeof(*v));
 
         if (v == NULL)
             return SQ_ENOMEM;
         l->alias = v;
         l->cap_alias = cap;
     }
-    l->alias[l->n_alias++] = (struct map_alias){ .from = from, .to = to };
+    l->alias[l->n_alias++] = a;
     return 0;
+}
+
+static void alias_del(struct mlane *l, uint32_t i)
+{
+    memmove(l->alias + i, l->alias + i + 1, (l->n_alias - i - 1) * sizeof(*l->alias));
+    l->n_alias--;
 }
 
 void alias_drop(struct mlane *l, seg_id from)
 {
     for (uint32_t i = 0; i < l->n_alias; i++)
         if (l->alias[i].from == from) {
-            l->alias[i] = l->alias[--l->n_alias];
+            alias_del(l, i);
             return;
         }
 }
 
+/* The first that leads to `to`, if any. */
+static uint32_t alias_to(const struct mlane *l, seg_id to)
+{
+    uint32_t i = 0;
+
+    while (i < l->n_alias && l->alias[i].to != to)
+        i++;
+    return i;
+}
+
+static uint32_t alias_at(const struct mlane *l, seg_id from)
+{
+    uint32_t i = 0;
+
+    while (i < l->n_alias && l->alias[i].from != from)
+        i++;
+    return i;
+}
+
 void alias_fold(struct mlane *l, seg_id from, seg_id to)
 {
-    for (uint32_t i = 0; i < l->n_alias; i++)
-        if (l->alias[i].to == from)
-            l->alias[i].to = to;
+    uint32_t i;
+
+    for (uint32_t k = 1; (i = alias_to(l, from)) < l->n_alias; k++) {
+        struct malias a = l->alias[i];
+        uint32_t at;
+
+        a.to = to;
+        alias_del(l, i);
+        at = alias_at(l, from) + k;
+        at = at < l->n_alias ? at : l->n_alias;
+        memmove(l->alias + at + 1, l->alias + at, (l->n_alias - at) * sizeof(*l->alias));
+        l->alias[at] = a;
+        l->n_alias++;
+    }
 }
 
 void seg_todo(struct mng *m, struct mseg *s)
@@ -237,15 +273,34 @@ static void queue_wake(struct mng *m, struct mqueue *q)
     list_push_back(&m->active, &q->in_active);
 }
 
+/* Who has not come back by now has no place any more: from here on it is like any other. */
+static void seg_whole(struct mng *m, struct mseg *s)
+{
+    if (s->rebuild && !s->st.rebuild) {
+        log_info("event=segment_rebuilt seg=%llu queue=%s waiting=%u",
+                 (unsigned long long)s->id, s->lane->q->def.name, s->st.waiting);
+        m->count.rebuilt++;
+    }
+    s->rebuild = s->st.rebuild;
+}
+
 void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st)
 {
     struct mqueue *q = s->lane->q;
+    uint32_t joined = s->st.joined;
 
-    if (s->state == SEG_LOST)
+    if (s->lost)
         return; /* given up: what it holds is not ours any more */
+    marks_take(m, s, st);
     s->st = *st;
     s->st.absorbed = NULL;
+    s->st.marks = NULL;
+    s->st.n_marks = 0;
+    if (s->kind == OPEN_REBUILD)
+        s->st.joined = joined; /* it takes all its numbers for given */
     s->known = true;
+    s->missing = false;
+    seg_whole(m, s);
     if (!s->confirmed) {
         s->confirmed = true;
         if (s->move != NULL)
@@ -271,17 +326,21 @@ static bool seg_unused(const struct mseg *s)
 {
     const struct mlane *l = s->lane;
 
+    if (s->kind == OPEN_REBUILD)
+        return false;
     if (!s->confirmed)
         return true;
     if (s->kind != OPEN_TARGET)
-        return s->known && s->st.joined == 0 && s->st.waiting == 0 && s->st.records == 0;
+        return s->known && s->st.state == SEG_SEALED && s->st.joined == 0 &&
+               s->st.waiting == 0 && s->st.records == 0; /* an open one: perhaps since then */
     for (uint32_t i = 0; i < l->n_alias; i++)
         if (l->alias[i].to == s->id)
             return false;
     return true;
 }
 
-/* Its node came back without it, or has been silent for too long. */
+/* Its node came back without it, or has been silent for too long: the next plan of its
+ * lane opens it elsewhere (rebuild.c), unless the node is faster and has it after all. */
 void seg_lost(struct mng *m, struct mseg *s)
 {
     struct mlane *l = s->lane;
@@ -299,9 +358,10 @@ void seg_lost(struct mng *m, struct mseg *s)
               (unsigned long long)s->id, s->node->name, l->q->def.name, s->st.waiting);
     m->count.lost_segments++;
     pop_seg_gone(m, s);
-    s->state = SEG_LOST;
+    s->lost = true;
+    s->state = SEG_SEALED; /* nobody joins it */
     s->lost_ms = m->now_ms;
-    s->st.waiting = s->st.returning = s->st.ready = s->st.active = s->st.records = 0;
+    s->st.returning = s->st.ready = s->st.active = s->st.records = 0;
     s->st.move = 0;
     if (list_linked(&s->in_todo))
         list_remove(&m->todo, &s->in_todo);
@@ -334,6 +394,8 @@ static void order_open(struct mng *m, struct mseg *s)
     o->kind = s->kind;
     o->capacity = s->capacity;
     o->ahead = s->ahead;
+    if (s->kind == OPEN_REBUILD)
+        order_rebuild(m, s, o);
     if (s->lane->pace.min_ms != 0)
         lane_pace_to(m, s->lane, s->node);
 }

@@ -9,6 +9,7 @@
  * same tick and is answered the same (I2). */
 #include "queuemng/mng_int.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/log.h"
@@ -18,16 +19,23 @@
 #define list_seg(it) list_entry(it, struct mseg, in_lane)
 
 /* Past what cannot be reached for long, past what is dry; NULL: nobody to release. */
-static struct mseg *pop_head(const struct mng *m, const struct mlane *l, bool *wait)
+static struct mseg *pop_head(const struct mng *m, struct mlane *l, bool *wait)
 {
     struct mseg *first_open = NULL;
 
-    *wait = false;
+    *wait = l->recovering = false;
     list_each(&l->segs, it) {
         struct mseg *s = list_seg(it);
 
-        if (seg_dry(s) || !s->confirmed)
+        if (seg_dry(s) || (!s->confirmed && s->kind != OPEN_REBUILD))
             continue;
+        if (s->lost && m->now_ms - s->lost_ms > m->opts.skip_after_ms)
+            continue; /* no node has room for it */
+        l->recovering = seg_is_away(s);
+        if (l->recovering && (s->lost || !s->confirmed)) {
+            *wait = true;
+            return NULL;
+        }
         if (!seg_reachable(s)) {
             if (s->node->peer == 0 &&
                 m->now_ms - s->node->down_ms > m->opts.skip_after_ms)
@@ -35,7 +43,7 @@ static struct mseg *pop_head(const struct mng *m, const struct mlane *l, bool *w
             *wait = true;
             return NULL;
         }
-        if (s->st.waiting + s->st.returning != 0)
+        if (s->rebuild || s->st.waiting + s->st.returning != 0)
             return first_open != NULL ? first_open : s;
         /* open and empty when it last reported: somebody may have joined since, and if
          * there are people behind it, it must be asked first */
@@ -54,6 +62,7 @@ static void pop_send(struct mng *m, struct mlane *l, const struct mseg *s)
     p->tick = l->pop.tick;
     p->n = l->pop.n;
     p->released_at_ms = l->pop.wall_ms;
+    p->keeps = true;
     l->pop.sent_ms = m->now_ms;
     m->count.pops_sent++;
 }
@@ -174,6 +183,9 @@ void pops_tick(struct mng *m, struct mqueue *q)
     q->allowed_per_s = out.allowed_per_s;
     for (unsigned i = 0; i < q->n_lanes; i++)
         lane_release(m, &q->lane[i], out.n[i]);
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        if (q->lane[i].recovering && q->allowed_per_s > 0)
+            snprintf(q->rel.limited_by, sizeof(q->rel.limited_by), "recovery");
 }
 
 void on_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *g)
@@ -193,7 +205,7 @@ void on_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *g)
     left = l->pop.left > g->n ? l->pop.left - g->n : 0;
     l->pop.left = left;
     if (g->busy || left == 0 || !seg_dry(s))
-        pop_end(m, l, left, g->busy);
+        pop_end(m, l, left, g->busy || s->rebuild);
     else
         pop_go(m, l); /* it ran dry: the next one, in the same tick */
 }

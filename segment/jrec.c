@@ -205,6 +205,22 @@ static void block(struct jio *io, struct jrec_block *b)
     short_bitmap(io, b->why[1]);
 }
 
+static void released(struct jio *io, struct jrec_released *r)
+{
+    NUM(io, r->first);
+    NUM(io, r->n);
+    NUM(io, r->at_ms);
+}
+
+static void mark(struct jio *io, struct jrec_mark *m)
+{
+    NUM(io, m->src);
+    NUM(io, m->first);
+    NUM(io, m->n);
+    NUM(io, m->again);
+    NUM(io, m->at_ms);
+}
+
 static void members(struct jio *io, struct jrec *r)
 {
     NUM(io, r->seg);
@@ -223,6 +239,7 @@ static void members(struct jio *io, struct jrec *r)
     case JREC_JOIN:
     case JREC_DROP:
     case JREC_BURIED:
+    case JREC_BACK:
         run(io, &r->run);
         break;
     case JREC_SUBJECT:
@@ -246,6 +263,16 @@ static void members(struct jio *io, struct jrec *r)
         break;
     case JREC_BLOCK:
         block(io, &r->block);
+        break;
+    case JREC_HOLLOW:
+        NUM(io, r->hollow.mark_end);
+        NUM(io, r->hollow.for_ms);
+        break;
+    case JREC_RELEASED:
+        released(io, &r->released);
+        break;
+    case JREC_UNKEPT:
+        mark(io, &r->mark);
         break;
     default:
         NUM(io, r->set.n);
@@ -288,6 +315,9 @@ const char *jrec_name(unsigned kind)
         [JREC_SEG] = "seg",           [JREC_BURIED] = "buried",
         [JREC_BLOCK] = "block",       [JREC_SEG_END] = "seg-end",
         [JREC_SNAP_END] = "snap-end", [JREC_MARK] = "mark",
+        [JREC_HOLLOW] = "hollow",     [JREC_RELEASED] = "released",
+        [JREC_BACK] = "back",         [JREC_SOLID] = "solid",
+        [JREC_KEPT] = "kept",         [JREC_UNKEPT] = "unkept",
     };
 
     return kind < ARRAY_LEN(names) && names[kind] != NULL ? names[kind] : "unknown";

@@ -49,6 +49,12 @@ enum jrec_kind {
     JREC_SEG_END = 24,  /* set */
     JREC_SNAP_END = 25, /* nothing; also among the changes, after the last MARK */
     JREC_MARK = 26,     /* set */
+    JREC_HOLLOW = 27,   /* hollow: of one that was opened to be found again; comes first */
+    JREC_RELEASED = 28, /* released: of a hollow one, by those who had it before */
+    JREC_BACK = 29,     /* run: these numbers, all unknown, wait again */
+    JREC_SOLID = 30,    /* set: whoever is still unknown is dead */
+    JREC_KEPT = 31,     /* set: the manager has stored its releases */
+    JREC_UNKEPT = 32,   /* mark: in snapshots only */
     JREC_NKINDS
 };
 
@@ -105,6 +111,22 @@ struct jrec_session {
     int64_t at_ms;         /* of its release; 0: as it was */
 };
 
+struct jrec_hollow {
+    uint32_t mark_end, for_ms;
+};
+
+struct jrec_released { /* of the segment itself */
+    uint32_t first, n;
+    int64_t at_ms;
+};
+
+struct jrec_mark {
+    seg_id src; /* as tokens name it */
+    uint32_t first, n;
+    uint8_t again;
+    int64_t at_ms;
+};
+
 struct jrec_move {
     uint64_t move;
     seg_id to;
@@ -147,6 +169,9 @@ struct jrec {
         struct jrec_reloc reloc;
         struct jrec_seg s;
         struct jrec_block block;
+        struct jrec_hollow hollow;
+        struct jrec_released released;
+        struct jrec_mark mark;
     };
 };
 

@@ -26,6 +26,8 @@
     X(expired, "expired_total", C, "Tickets that timed out.")                            \
     X(no_shows, "no_shows_total", C, "Released tickets that nobody collected in time.")  \
     X(returned, "returned_total", C, "No-shows that came back.")                         \
+    X(rebuilding, "rebuilding", G, "Segments whose tickets come back with their polls.") \
+    X(came_back, "came_back_total", C, "Tickets that came back to such a segment.")      \
     X(busy, "busy_answers_total", C, "Requests to ask again: a move, or no room.")       \
     X(unknown, "unknown_segment_answers_total", C, "Requests for segments not here.")    \
     X(moved, "moved_answers_total", C, "Requests for segments that moved away.")         \

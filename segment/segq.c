@@ -130,7 +130,7 @@ static void bury(struct segq *q, uint32_t b)
 {
     uint32_t n;
 
-    if (q->count[b] > 0 || q->block[b] == NULL)
+    if (q->count[b] > 0 || q->block[b] == NULL || q->hollow)
         return;
     n = given(q, b);
     if (n < BLOCK_SLOTS && !q->sealed)
@@ -369,6 +369,112 @@ void segq_remark(struct segq *q, uint8_t (*fn)(void *ctx, uint8_t deadline), voi
             if (block_is_alive(k, i))
                 k->idle[i] = fn(ctx, k->idle[i]);
     }
+}
+
+/* ---- hollow ---------------------------------------------------------------------- */
+
+int segq_hollow(struct segq *q, uint32_t end)
+{
+    uint32_t blocks = (uint32_t)(((uint64_t)end + BLOCK_SLOTS - 1) >> BLOCK_SHIFT);
+
+    if (grow(q, blocks) < 0)
+        return SQ_ENOMEM;
+    memset(q->block, 0, blocks * sizeof(*q->block));
+    memset(q->sub, 0, blocks * sizeof(*q->sub));
+    memset(q->tag, 0, blocks * sizeof(*q->tag));
+    memset(q->count, 0, blocks * sizeof(*q->count));
+    memset(q->tomb, DEAD_UNSAID, blocks);
+    q->n_blocks = blocks;
+    q->end = end;
+    q->sealed = q->hollow = true;
+    return 0;
+}
+
+bool segq_is_unknown(const struct segq *q, uint32_t number)
+{
+    return q->hollow && number < q->end && !segq_is_alive(q, number) &&
+           segq_epitaph(q, number) == DEAD_UNSAID;
+}
+
+static struct block *known_block(struct segq *q, uint32_t number)
+{
+    struct block **b = &q->block[number >> BLOCK_SHIFT];
+
+    if (*b == NULL && (*b = block_take(q->pool)) != NULL)
+        memset((*b)->idle, DEAD_UNSAID, sizeof((*b)->idle));
+    return *b;
+}
+
+int segq_back(struct segq *q, uint32_t number, uint8_t deadline)
+{
+    uint32_t b = number >> BLOCK_SHIFT;
+
+    if (known_block(q, number) == NULL)
+        return SQ_ENOMEM;
+    block_raise(q->block[b], &q->sub[b], number & (BLOCK_SLOTS - 1), deadline);
+    q->count[b]++;
+    q->waiting++;
+    grow_stale(q, b);
+    return 0;
+}
+
+int segq_kill(struct segq *q, uint32_t number, enum dead why)
+{
+    struct block *b = known_block(q, number);
+
+    if (b == NULL)
+        return SQ_ENOMEM;
+    b->idle[number & (BLOCK_SLOTS - 1)] = (uint8_t)why;
+    return 0;
+}
+
+uint32_t segq_first_unknown(const struct segq *q, uint32_t from)
+{
+    while (from < q->end && !segq_is_unknown(q, from))
+        from++;
+    return from;
+}
+
+uint32_t segq_before(const struct segq *q, uint32_t number)
+{
+    uint32_t end = number >> BLOCK_SHIFT, n = 0;
+
+    for (uint32_t b = 0; b < end && b < q->n_blocks; b++)
+        n += q->count[b];
+    if (end < q->n_blocks && q->block[end] != NULL)
+        n += block_rank(q->block[end], q->sub[end], number & (BLOCK_SLOTS - 1));
+    return n;
+}
+
+static void solid_block(struct segq *q, uint32_t b, uint32_t popped)
+{
+    uint32_t first = b << BLOCK_SHIFT, n = given(q, b);
+    struct block *k = q->block[b];
+
+    if (k == NULL) { /* of both kinds: who asks is answered by popped_end */
+        q->tomb[b] = first >= popped       ? DEAD_EXPIRED
+                     : first + n <= popped ? DEAD_POPPED
+                                           : DEAD_UNSAID;
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        if (!block_is_alive(k, i) && k->idle[i] == DEAD_UNSAID)
+            k->idle[i] = first + i < popped ? DEAD_POPPED : DEAD_EXPIRED;
+}
+
+void segq_solid(struct segq *q, uint32_t popped)
+{
+    q->hollow = false;
+    if (q->popped_end < popped)
+        q->popped_end = popped;
+    for (uint32_t b = 0; b < q->n_blocks; b++) {
+        solid_block(q, b, popped);
+        bury(q, b);
+    }
+    while (q->head < q->n_blocks && q->block[q->head] == NULL)
+        q->head++;
+    q->stale = 0;
+    segq_settle(q);
 }
 
 size_t segq_bytes(const struct segq *q)

@@ -33,6 +33,7 @@ struct segq {
     uint32_t waiting;
     uint32_t stale; /* tags from this block on are old; SEGQ_NONE: none */
     bool sealed;
+    bool hollow; /* a number that is not alive and died of nothing is not known yet */
 };
 
 void segq_init(struct segq *q, struct block_pool *pool);
@@ -85,6 +86,20 @@ bool segq_drop(struct segq *q, uint32_t number, enum dead why);
 enum dead segq_epitaph(const struct segq *q, uint32_t number);
 /* Takes up to n oldest into out; returns how many. */
 uint32_t segq_pop(struct segq *q, uint32_t n, uint32_t *out);
+
+/* ---- a line that is found again, ticket by ticket ----------------------------------
+ * Hollow: sealed, all numbers below `end` were given out, and what became of each is
+ * unknown until it comes back or is killed. No block is freed; ranks mean nothing. */
+SQ_CHECK int segq_hollow(struct segq *q, uint32_t end); /* a new one; or SQ_ENOMEM */
+bool segq_is_unknown(const struct segq *q, uint32_t number);
+/* Of an unknown one: 0 or SQ_ENOMEM. */
+SQ_CHECK int segq_back(struct segq *q, uint32_t number, uint8_t deadline);
+SQ_CHECK int segq_kill(struct segq *q, uint32_t number, enum dead why);
+uint32_t segq_first_unknown(const struct segq *q, uint32_t from); /* `end`: none */
+uint32_t segq_before(const struct segq *q, uint32_t number); /* living; counted, not looked up */
+/* Whoever is unknown is dead: below `popped` it was released, else it has expired. */
+void segq_solid(struct segq *q, uint32_t popped);
+
 /* Makes all tags exact. */
 void segq_settle(struct segq *q);
 

@@ -184,11 +184,17 @@ struct seg *segtab_seg_new(struct segtab *t, const struct msg_seg_open *m,
 {
     struct seg *g = calloc(1, sizeof(*g));
 
-    if (g == NULL || segtab_home_set(t, m->seg, HOME_SEG, g) < 0) {
+    if (g == NULL)
+        return NULL;
+    body_init(&g->b, m->seg, &t->pool);
+    if ((m->kind == OPEN_REBUILD && segq_hollow(&g->b.q, m->capacity) < 0) ||
+        segtab_home_set(t, m->seg, HOME_SEG, g) < 0) {
+        body_fini(&g->b);
         free(g);
         return NULL;
     }
-    body_init(&g->b, m->seg, &t->pool);
+    if (m->kind == OPEN_REBUILD)
+        g->b.joined = m->capacity;
     g->queue = q;
     g->lane = m->lane;
     g->capacity = m->capacity;
@@ -225,6 +231,7 @@ void segtab_seg_free(struct segtab *t, struct seg *g)
     if (list_linked(&g->active))
         list_remove(&t->active, &g->active);
     body_fini(&g->b);
+    marks_fini(&g->unkept);
     free(g);
     if (q->segs.n == 0) {
         map_del(&t->queues, q->id);
@@ -335,6 +342,8 @@ static void tick_active(struct segtab *t)
 
         if (!seg_is_fenced(g))
             end_sessions(t, g);
+        if (g->b.q.hollow)
+            segtab_rebuild_tick(t, g);
     }
     for (size_t n = t->active.n; n > 0 && sweeping; n--) {
         struct seg *g = list_entry(list_first(&t->active), struct seg, active);
@@ -343,7 +352,7 @@ static void tick_active(struct segtab *t)
         if (!sweeping)
             break;
         list_remove(&t->active, &g->active);
-        if (g->b.q.waiting > 0 || g->b.released.idx.n > 0)
+        if (g->b.q.waiting > 0 || g->b.released.idx.n > 0 || g->b.q.hollow)
             list_push_back(&t->active, &g->active);
     }
 }

@@ -115,10 +115,10 @@ uint64_t segtab_digest(const struct segtab *t);
 void segtab_hold(struct segtab *t, bool hold);
 
 struct segtab_counts {
-    uint64_t segments, waiting, ready, active, returning; /* now */
+    uint64_t segments, rebuilding, waiting, ready, active, returning; /* now */
     uint64_t tickets, blocks, core_bytes;                 /* held now */
     uint64_t places, appends, drops;                      /* asked, ever */
-    uint64_t joined, popped, admitted, left, expired, no_shows, returned;
+    uint64_t joined, popped, admitted, left, expired, no_shows, returned, came_back;
     uint64_t busy, unknown, moved, sealed_answers, stale_orders;
     uint64_t moves_in, moves_out, moves_aborted, passes_made;
     uint64_t epoch, service_ms;

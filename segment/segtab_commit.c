@@ -63,7 +63,8 @@ static bool commit_in(struct segtab *t, struct move *v, struct outbox *out)
     segtab_log_absorbed(t, g, &v->in);
     adopt_relocs(t, g);
     /* The source's tickets must not be shown a larger position than before. */
-    g->ahead = u64_min(g->ahead, v->in.ahead > before ? v->in.ahead - before : 0);
+    if (v->in.ahead != AHEAD_UNKNOWN)
+        g->ahead = u64_min(g->ahead, v->in.ahead > before ? v->in.ahead - before : 0);
     segtab_log_set(t, JREC_AHEAD, g->b.id, g->ahead);
     log_info("move=%" PRIu64 " seg=%" PRIu64 ">%" PRIu64 " side=in committed=%" PRIu32,
              v->id, v->from, v->to, waiting);

@@ -100,14 +100,31 @@ static uint32_t told_ms(const struct segtab *t, const struct seg *g, uint64_t po
     return ms < g->told_max_ms ? ms : g->told_max_ms;
 }
 
+/* 0: not known. */
+static uint64_t position_of(const struct seg *g, uint32_t slot)
+{
+    if (SQ_UNLIKELY(g->b.q.hollow || g->ahead == AHEAD_UNKNOWN))
+        return 0;
+    return g->ahead + segq_rank(&g->b.q, slot) + 1;
+}
+
+/* What the interval follows where the position is unknown: not more people can be before
+ * it in a hollow segment; behind one they are far away. */
+static uint64_t far_position(const struct seg *g, uint32_t slot)
+{
+    return g->b.q.hollow && slot >= g->mark_end ? slot - g->mark_end + 1ull : UINT32_MAX;
+}
+
 static void place_waiting(struct segtab *t, const struct spot *s, unsigned client,
                           struct place_ans *a)
 {
     struct seg *g = s->seg;
 
     a->state = PLACE_WAITING;
-    a->position = g->ahead + segq_rank(&g->b.q, s->slot) + 1;
-    a->poll_after_ms = told_ms(t, g, a->position, s->id.number);
+    a->position = position_of(g, s->slot);
+    a->poll_after_ms =
+        told_ms(t, g, a->position != 0 ? a->position : far_position(g, s->slot),
+                s->id.number);
     segq_mark(&g->b.q, s->slot, deadline(t, g, idle_ms(g, client) + a->poll_after_ms));
     if (SQ_UNLIKELY(g->out != NULL))
         xfer_out_touch(&g->out->out, s->slot);
@@ -170,6 +187,13 @@ static void place_returning(struct segtab *t, struct seg *g, struct session *x,
     a->poll_after_ms = retry;
 }
 
+/* Released, but nobody may hear of it yet: in a moment, if the manager is there. */
+static void place_unkept(const struct segtab *t, struct place_ans *a)
+{
+    a->state = t->manager != 0 ? PLACE_BUSY : PLACE_WAITING;
+    a->poll_after_ms = t->o.retry_ms;
+}
+
 static void place_released(struct segtab *t, struct seg *g, struct session *x,
                            unsigned client, struct place_ans *a, struct arena *mem)
 {
@@ -178,6 +202,10 @@ static void place_released(struct segtab *t, struct seg *g, struct session *x,
     case SESSION_READY:
         if (t->hold) { /* its release is perhaps not written down */
             a->state = PLACE_BUSY;
+            return;
+        }
+        if (SQ_UNLIKELY(g->unkept.n > 0) && marks_has(&g->unkept, x->id)) {
+            place_unkept(t, a);
             return;
         }
         if (x->expires_ms <= t->now.now_ms) { /* we were away for a pass's whole life */
@@ -247,6 +275,11 @@ static void place_one(struct segtab *t, const struct place_req *r, enum spot_kin
         place_waiting(t, s, r->client, a);
     } else if ((x = sessions_find(&s->seg->b.released, s->id)) != NULL) {
         place_released(t, s->seg, x, r->client, a, mem);
+    } else if (SQ_UNLIKELY(s->seg->b.q.hollow) && segtab_rebuild_poll(t, s)) {
+        if (segq_is_alive(&s->seg->b.q, s->slot))
+            place_waiting(t, s, r->client, a);
+        else
+            a->state = PLACE_BUSY; /* no memory, or it could not be written down */
     } else {
         place_gone(a, reason_of(s));
     }
@@ -346,8 +379,10 @@ static void append_new(struct segtab *t, struct seg *g, const struct append_req 
     a->state = APPEND_OK;
     a->client = r->client;
     a->seg = g->b.id;
-    a->position = g->ahead + segq_rank(q, a->number) + 1;
-    a->poll_after_ms = told_ms(t, g, a->position, a->number);
+    a->position = position_of(g, a->number);
+    a->poll_after_ms =
+        told_ms(t, g, a->position != 0 ? a->position : far_position(g, a->number),
+                a->number);
     segq_mark(q, a->number, deadline(t, g, idle_ms(g, r->client) + a->poll_after_ms));
     if (g->b.joined >= g->capacity)
         segq_seal(q);
@@ -417,6 +452,8 @@ static void drop_here(struct segtab *t, const struct spot *s)
     x = sessions_find(&g->b.released, s->id);
     if (x != NULL && x->state != SESSION_OVER)
         segtab_over(t, g, x, GONE_LEFT);
+    else if (x == NULL && g->b.q.hollow)
+        segtab_rebuild_leave(t, s);
 }
 
 static void drop_one(struct segtab *t, enum spot_kind k, const struct spot *s,

@@ -2,6 +2,8 @@
  *   segtab.c         life, peers, clock, the tick
  *   segtab_hot.c     polls, joins, leaves
  *   segtab_orders.c  what the manager orders
+ *   segtab_release.c releases, and which of them may be told
+ *   segtab_rebuild.c a segment whose tickets come back with their polls
  *   segtab_report.c  what it is told
  *   segtab_move.c    moves, both sides, up to their end
  *   segtab_commit.c  their end
@@ -17,6 +19,7 @@
 #include "common/pace.h"
 #include "segment/body.h"
 #include "segment/jrec.h"
+#include "segment/marks.h"
 #include "segment/segtab.h"
 #include "segment/xfer.h"
 
@@ -64,6 +67,12 @@ struct seg { /* one hosted segment */
     uint64_t last_tick;
     uint32_t last_n; /* its answer */
     uint64_t popped, no_shows, expired, left;
+    struct marks unkept; /* releases that the manager has not stored yet */
+    /* while it is hollow (b.q.hollow): */
+    uint32_t mark_end; /* numbers below were released before */
+    uint32_t certain;  /* every number below is back, or known to be dead */
+    uint32_t for_ms;   /* how long it is */
+    msec_t since_ms;   /* service clock */
     struct move *out, *in;   /* ref; under way */
     struct list_node node;   /* in segtab.segs */
     struct list_node queued; /* in queue.segs */
@@ -190,6 +199,7 @@ void segtab_report_all(struct segtab *t, peer_no manager, struct outbox *out);
 void segtab_report_changes(struct segtab *t, struct outbox *out);
 void segtab_report_one(struct segtab *t, seg_id id, peer_no to, struct outbox *out);
 void segtab_status(const struct seg *g, struct seg_status *s);
+void segtab_list_marks(const struct seg *g, struct seg_status *s, struct outbox *out);
 
 /* ---- segtab_move.c --------------------------------------------------------------- */
 void segtab_move_order(struct segtab *t, peer_no from, const struct msg *m,
@@ -237,6 +247,9 @@ void segtab_log_subject(struct segtab *t, const struct seg *g, const struct subj
 void segtab_log_drops(struct segtab *t, const struct seg *g, const uint32_t *slot,
                       uint32_t n, enum dead why);
 void segtab_log_session(struct segtab *t, const struct seg *g, const struct session *x);
+void segtab_log_released(struct segtab *t, const struct seg *g, const struct mark_row *r);
+void segtab_log_hollow(struct segtab *t, const struct seg *g);
+void segtab_log_unkept(struct segtab *t, const struct seg *g);
 void segtab_log_forget(struct segtab *t, const struct seg *g, struct ticket_id id);
 void segtab_log_reloc(struct segtab *t, const struct seg *g, const struct reloc *r);
 void segtab_log_final(struct segtab *t, const struct seg *g, uint64_t move, seg_id to);
@@ -245,9 +258,33 @@ void segtab_log_absorbed(struct segtab *t, const struct seg *g, const struct xfe
 
 /* ---- segtab_stage.c -------------------------------------------------------------- */
 void segtab_stage_free(struct segtab *t);
-/* ---- segtab_orders.c, once more -------------------------------------------------- */
-uint32_t segtab_pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms);
-uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms);
+/* ---- segtab_release.c ------------------------------------------------------------- */
+void segtab_pop(struct segtab *t, peer_no from, const struct msg_seg_pop *m,
+                struct outbox *out);
+uint32_t segtab_pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms,
+                              bool keeps);
+uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms,
+                            bool keeps);
+/* Its releases up to this pop are stored: they may be told. */
+void segtab_kept(struct segtab *t, const struct kept_entry *k);
+/* When the pass that was released then is over, on our clock. */
+msec_t segtab_pass_end(const struct segtab *t, const struct seg *g, int64_t at_ms);
+
+/* ---- segtab_rebuild.c -------------------------------------------------------------- */
+#define SEGTAB_HOLLOW_MAX (1u << 24) /* numbers of a segment that is to be rebuilt */
+#define SEGTAB_UNKEPT_MAX 1024 /* rows of one segment; a pop waits, or an old one is forgotten */
+/* What the order says of its releases; SQ_ENOMEM: nothing can be said of it. */
+SQ_CHECK int segtab_rebuild_begin(struct segtab *t, struct seg *g,
+                                  const struct msg_seg_open *m);
+/* A poll of a ticket that is neither alive nor released. false: it is dead. */
+bool segtab_rebuild_poll(struct segtab *t, const struct spot *s);
+void segtab_rebuild_leave(struct segtab *t, const struct spot *s);
+void segtab_rebuild_tick(struct segtab *t, struct seg *g);
+/* How many may be released now: none behind somebody of whom nothing is known. */
+uint32_t segtab_rebuild_ready(struct seg *g);
+/* first .. first + n - 1 are inside, or were. */
+SQ_CHECK int segtab_rebuild_released(struct segtab *t, struct seg *g, uint32_t first,
+                                     uint32_t n, int64_t at_ms);
 /* ---- segtab_rules.c -------------------------------------------------------------- */
 struct queue *segtab_queue(struct segtab *t, queue_id id, bool make); /* or NULL */
 int segtab_set_rules(struct segtab *t, const struct msg_rules *m, bool *changed);

@@ -124,6 +124,33 @@ void segtab_log_session(struct segtab *t, const struct seg *g, const struct sess
     log_session(t, g->b.id, (struct jrec_session) { x->id, x->state, x->reason, 0 });
 }
 
+void segtab_log_released(struct segtab *t, const struct seg *g, const struct mark_row *m)
+{
+    struct jrec r = { .kind = JREC_RELEASED, .seg = g->b.id };
+
+    r.released = (struct jrec_released) { m->from, m->end - m->from, m->at_ms };
+    segtab_log(t, &r);
+}
+
+void segtab_log_hollow(struct segtab *t, const struct seg *g)
+{
+    struct jrec r = { .kind = JREC_HOLLOW, .seg = g->b.id };
+
+    r.hollow = (struct jrec_hollow) { g->mark_end, g->for_ms };
+    segtab_log(t, &r);
+}
+
+void segtab_log_unkept(struct segtab *t, const struct seg *g)
+{
+    for (uint32_t i = 0; i < g->unkept.n; i++) {
+        const struct mark_row *m = &g->unkept.v[i];
+        struct jrec r = { .kind = JREC_UNKEPT, .seg = g->b.id };
+
+        r.mark = (struct jrec_mark) { m->seg, m->from, m->end - m->from, m->again, m->at_ms };
+        segtab_log(t, &r);
+    }
+}
+
 void segtab_log_forget(struct segtab *t, const struct seg *g, struct ticket_id id)
 {
     log_session(t, g->b.id, (struct jrec_session) { id, SESSION_FREE, 0, 0 });

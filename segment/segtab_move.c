@@ -198,6 +198,7 @@ static void pump(struct segtab *t, struct move *v, struct outbox *out)
     if (t->hold)
         return;
     v->out.ahead = v->seg->ahead; /* it may have fallen since the copy began */
+    v->out.waits = v->seg->unkept.n > 0; /* the fence: what is released stays here till then */
     why = xfer_out_pump(&v->out, &v->seg->b, &tm, segtab_to(t, v->peer, out), v->peer);
     if (!final && xfer_out_is_final(&v->out))
         segtab_log_final(t, v->seg, v->id, v->to);
@@ -230,6 +231,8 @@ static const char *refuse_out(const struct segtab *t, const struct msg_move_out 
         return "the source is not here";
     if (!g->b.q.sealed)
         return "the source is open";
+    if (g->b.q.hollow)
+        return "the source is not whole";
     if (g->out != NULL || g->in != NULL)
         return "the source is in another move";
     return NULL;
@@ -303,6 +306,8 @@ static const char *refuse_in(const struct segtab *t, const struct msg_move_in *m
         return "the target is not here";
     if (!g->b.q.sealed)
         return "the target is open";
+    if (g->b.q.hollow)
+        return "the target is not whole";
     if (g->out != NULL || g->in != NULL)
         return "the target is in another move";
     if (m->expect > free_slots)

@@ -9,7 +9,6 @@
 #include "common/log.h"
 
 #define LOG_MODULE "segtab"
-#define POP_CHUNK  512u
 
 void segtab_error(struct outbox *out, peer_no to, int code, uint32_t about,
                   const char *text)
@@ -81,7 +80,7 @@ static uint32_t in_use(struct segtab *t)
     list_each (&t->segs, it) {
         const struct seg *g = container_of(it, struct seg, node);
 
-        n += !g->b.q.sealed || g->b.q.waiting != 0;
+        n += !g->b.q.sealed || g->b.q.hollow || g->b.q.waiting != 0;
     }
     return n;
 }
@@ -97,9 +96,19 @@ static const char *refuse_open(struct segtab *t, const struct msg_seg_open *m)
         return "no rules for its queue yet";
     if (m->seg == 0 || m->capacity == 0 || m->capacity >= SEGQ_NONE / 2)
         return "impossible segment";
+    if (m->kind == OPEN_REBUILD && m->capacity > SEGTAB_HOLLOW_MAX)
+        return "too large to be rebuilt";
     if (t->segs.n >= t->o.max_segments && in_use(t) >= t->o.max_segments)
         return "too many segments";
     return NULL;
+}
+
+/* One that was moved away and has been lost there may come back here. */
+static bool may_open(const struct segtab *t, const struct msg_seg_open *m)
+{
+    uint64_t home = map_get(&t->homes, m->seg);
+
+    return home == MAP_NONE || (m->kind == OPEN_REBUILD && (home & 3) == HOME_MOVED);
 }
 
 static void seg_open(struct segtab *t, peer_no from, const struct msg_seg_open *m,
@@ -108,7 +117,7 @@ static void seg_open(struct segtab *t, peer_no from, const struct msg_seg_open *
     const char *why;
     struct seg *g;
 
-    if (map_get(&t->homes, m->seg) != MAP_NONE) { /* here already, or was */
+    if (!may_open(t, m)) { /* here already, or was */
         segtab_report_one(t, m->seg, from, out);
         return;
     }
@@ -118,6 +127,11 @@ static void seg_open(struct segtab *t, peer_no from, const struct msg_seg_open *
         return;
     }
     g = segtab_seg_new(t, m, segtab_queue(t, m->queue, false));
+    if (g != NULL && m->kind == OPEN_REBUILD && segtab_rebuild_begin(t, g, m) < 0) {
+        segtab_log_set(t, JREC_REMOVE, m->seg, 0);
+        segtab_seg_free(t, g);
+        g = NULL;
+    }
     if (g == NULL) {
         segtab_error(out, from, SQ_ENOMEM, MSG_SEG_OPEN, "no memory");
         return;
@@ -165,6 +179,8 @@ static void seg_ahead(struct segtab *t, const struct msg_seg_ahead *m)
         g->ahead = m->v[i].ahead;
         segtab_log_set(t, JREC_AHEAD, g->b.id, g->ahead);
     }
+    for (uint32_t i = 0; i < m->n_kept; i++)
+        segtab_kept(t, &m->kept[i]);
     for (uint32_t i = 0; i < m->n_pace; i++) {
         const struct pace_entry *e = &m->pace[i];
         struct queue *q = segtab_queue(t, e->queue, false);
@@ -181,7 +197,7 @@ static void seg_remove(struct segtab *t, peer_no from, const struct msg_seg_remo
                        struct outbox *out)
 {
     struct seg *g = segtab_seg(t, m->seg);
-    bool empty = g != NULL && g->b.q.sealed && g->b.q.waiting == 0 &&
+    bool empty = g != NULL && g->b.q.sealed && !g->b.q.hollow && g->b.q.waiting == 0 &&
                  sessions_live(&g->b.released) == 0 && g->out == NULL && g->in == NULL;
 
     if (g != NULL && (empty || m->force)) {
@@ -191,93 +207,6 @@ static void seg_remove(struct segtab *t, peer_no from, const struct msg_seg_remo
         segtab_seg_free(t, g);
     }
     segtab_report_one(t, m->seg, from, out);
-}
-
-/* ---- release --------------------------------------------------------------------- */
-
-static void release(struct segtab *t, struct seg *g, struct session *x, int64_t at_ms)
-{
-    x->released_at_ms = at_ms;
-    x->expires_ms = t->now.now_ms + g->queue->pass_ttl_s * 1000ll;
-}
-
-uint32_t segtab_pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms)
-{
-    struct session *x;
-    uint32_t got = 0;
-
-    for (; got < n && (x = sessions_first_returning(&g->b.released)) != NULL; got++) {
-        session_set(&g->b.released, x, SESSION_READY, t->service_ms + g->queue->claim_ms);
-        release(t, g, x, at_ms);
-    }
-    return got;
-}
-
-/* Room for the records is taken first: who is released can be told so. */
-uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms)
-{
-    uint32_t slot[POP_CHUNK], got;
-
-    n = n < POP_CHUNK ? n : POP_CHUNK;
-    n = n < g->b.q.waiting ? n : g->b.q.waiting;
-    if (n == 0 || sessions_reserve(&g->b.released, n) < 0)
-        return 0;
-    got = segq_pop(&g->b.q, n, slot);
-    for (uint32_t i = 0; i < got; i++) {
-        struct session *x =
-            sessions_add(&g->b.released, body_ticket(&g->b, slot[i]), SESSION_READY,
-                         t->service_ms + g->queue->claim_ms);
-
-        release(t, g, x, at_ms);
-        if (g->out != NULL)
-            xfer_out_touch(&g->out->out, slot[i]);
-    }
-    return got;
-}
-
-static void pop(struct segtab *t, struct seg *g, const struct msg_seg_pop *m)
-{
-    struct jrec r = { .kind = JREC_POP, .seg = g->b.id };
-    uint32_t back = segtab_pop_returning(t, g, m->n, m->released_at_ms), got = back, more;
-
-    do {
-        more = segtab_pop_waiting(t, g, m->n - got, m->released_at_ms);
-        got += more;
-    } while (more > 0 && got < m->n);
-    g->popped += got;
-    t->n.popped += got;
-    g->last_n = got;
-    g->last_tick = m->tick;
-    r.pop = (struct jrec_pop) { m->tick, got, back, got - back, m->released_at_ms };
-    segtab_log(t, &r);
-    if (got > 0) {
-        segtab_wake(t, g);
-        segtab_touch(t, g);
-    }
-}
-
-/* A repeated tick is answered as it was; an older one with the last. */
-static void seg_pop(struct segtab *t, peer_no from, const struct msg_seg_pop *m,
-                    struct outbox *out)
-{
-    struct seg *g = segtab_seg(t, m->seg);
-    struct msg_seg_popped *a;
-    bool busy;
-
-    if (g == NULL) {
-        segtab_report_one(t, m->seg, from, out);
-        return;
-    }
-    busy = (seg_is_fenced(g) || t->hold) && m->tick > g->last_tick;
-    if (m->tick > g->last_tick && !busy)
-        pop(t, g, m);
-    a = &outbox_add(out, from, MSG_SEG_POPPED)->seg_popped;
-    a->epoch = t->epoch;
-    a->seg = m->seg;
-    a->tick = busy ? m->tick : g->last_tick;
-    a->n = busy ? 0 : g->last_n;
-    a->busy = busy;
-    segtab_status(g, &a->status);
 }
 
 /* ---- dispatch -------------------------------------------------------------------- */
@@ -339,7 +268,7 @@ void segtab_order(struct segtab *t, peer_no from, const struct msg *m, struct ou
         seg_ahead(t, &m->seg_ahead);
         break;
     case MSG_SEG_POP:
-        seg_pop(t, from, &m->seg_pop, out);
+        segtab_pop(t, from, &m->seg_pop, out);
         break;
     case MSG_SEG_REMOVE:
         seg_remove(t, from, &m->seg_remove, out);

@@ -35,6 +35,11 @@ static int drop(struct seg *g, const struct jrec_run *r)
         uint32_t slot = r->first + i;
         struct ticket_id id;
 
+        if (segq_is_unknown(&g->b.q, slot)) { /* left before it had come back */
+            if (segq_kill(&g->b.q, slot, (enum dead)r->why) < 0)
+                return SQ_ENOMEM;
+            continue;
+        }
         if (!segq_is_alive(&g->b.q, slot))
             return SQ_EPROTO;
         id = body_ticket(&g->b, slot);
@@ -45,6 +50,16 @@ static int drop(struct seg *g, const struct jrec_run *r)
     return 0;
 }
 
+/* An old journal does not say what was stored: the latest ones will do. */
+static void forget_marks(struct seg *g)
+{
+    if (g->unkept.n < SEGTAB_UNKEPT_MAX)
+        return;
+    g->unkept.n -= SEGTAB_UNKEPT_MAX / 2;
+    memmove(g->unkept.v, g->unkept.v + SEGTAB_UNKEPT_MAX / 2,
+            g->unkept.n * sizeof(*g->unkept.v));
+}
+
 static int pop(struct segtab *t, struct seg *g, const struct jrec_pop *p)
 {
     uint32_t n, more;
@@ -52,9 +67,10 @@ static int pop(struct segtab *t, struct seg *g, const struct jrec_pop *p)
     if (p->tick <= g->last_tick || p->waiting > g->b.q.waiting ||
         p->returning > g->b.released.n[SESSION_RETURNING])
         return SQ_EPROTO;
-    n = segtab_pop_returning(t, g, p->returning, p->at_ms);
+    forget_marks(g);
+    n = segtab_pop_returning(t, g, p->returning, p->at_ms, true);
     do {
-        more = segtab_pop_waiting(t, g, p->returning + p->waiting - n, p->at_ms);
+        more = segtab_pop_waiting(t, g, p->returning + p->waiting - n, p->at_ms, true);
         n += more;
     } while (more > 0);
     if (n != p->returning + p->waiting)
@@ -63,6 +79,50 @@ static int pop(struct segtab *t, struct seg *g, const struct jrec_pop *p)
     g->last_tick = p->tick;
     g->last_n = p->n;
     return 0;
+}
+
+/* ---- those who come back --------------------------------------------------------- */
+
+int replay_hollow(struct segtab *t, struct seg *g, const struct jrec_hollow *h)
+{
+    if (!g->b.q.hollow || h->mark_end > g->b.q.end)
+        return SQ_EPROTO;
+    g->mark_end = g->certain = h->mark_end;
+    if (g->b.q.popped_end < h->mark_end)
+        g->b.q.popped_end = h->mark_end;
+    g->for_ms = h->for_ms;
+    g->since_ms = t->service_ms;
+    return 0;
+}
+
+static int back(struct seg *g, const struct jrec_run *r)
+{
+    for (uint32_t i = 0; i < r->n; i++) {
+        if (!segq_is_unknown(&g->b.q, r->first + i))
+            return SQ_EPROTO;
+        if (segq_back(&g->b.q, r->first + i, 0) < 0)
+            return SQ_ENOMEM;
+    }
+    return 0;
+}
+
+static int on_hollow(struct segtab *t, struct seg *g, const struct jrec *r)
+{
+    const struct jrec_released *x = &r->released;
+
+    if (r->kind == JREC_HOLLOW)
+        return replay_hollow(t, g, &r->hollow);
+    if (!g->b.q.hollow)
+        return SQ_EPROTO;
+    if (r->kind == JREC_BACK)
+        return back(g, &r->run);
+    if (r->kind == JREC_SOLID) {
+        segq_solid(&g->b.q, g->mark_end);
+        return 0;
+    }
+    if (x->first >= g->b.q.end || x->n > g->b.q.end - x->first)
+        return SQ_EPROTO;
+    return segtab_rebuild_released(t, g, x->first, x->n, x->at_ms);
 }
 
 /* Who was ready and was not asked for in time was a no-show. */
@@ -201,6 +261,15 @@ static int on_seg(struct segtab *t, struct seg *g, const struct jrec *r)
     case JREC_FREED:
         replay_drop_moves(t, g);
         return 0;
+    case JREC_HOLLOW:
+    case JREC_RELEASED:
+    case JREC_BACK:
+    case JREC_SOLID:
+        return on_hollow(t, g, r);
+    case JREC_KEPT:
+        if (r->set.n == g->last_tick)
+            marks_clear(&g->unkept);
+        return 0;
     default:
         return SQ_EPROTO;
     }
@@ -299,6 +368,7 @@ static void restart_seg(struct segtab *t, struct seg *g)
     full = (uint8_t)(unit + FULL_UNITS);
     segq_remark(&g->b.q, full_deadline, &full);
     segq_settle(&g->b.q);
+    g->since_ms = t->service_ms;
     g->swept_unit = unit;
     if (g->out != NULL) {
         g->out->fenced_ms = t->service_ms;

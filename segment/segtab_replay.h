@@ -21,6 +21,9 @@ bool replay_is_known(const struct segtab *t, const struct seg *g);
 SQ_CHECK int replay_stage(struct segtab *t, seg_id seg);
 bool replay_is_staged(const struct segtab *t, seg_id seg);
 SQ_CHECK int replay_on_stage(struct segtab *t, const struct jrec *r);
+/* ---- segtab_replay.c -------------------------------------------------------------- */
+SQ_CHECK int replay_hollow(struct segtab *t, struct seg *g, const struct jrec_hollow *h);
+/* ---- segtab_stage.c -------------------------------------------------------------- */
 /* The first record of a snapshot's segment. */
 SQ_CHECK int replay_seg_begin(struct segtab *t, const struct jrec *r);
 

@@ -29,7 +29,18 @@ void segtab_status(const struct seg *g, struct seg_status *s)
         .move = g->out != NULL  ? g->out->id
                 : g->in != NULL ? g->in->id
                                 : 0,
+        .rebuild = g->b.q.hollow,
     };
+}
+
+/* Releases that are not stored yet: said again and again until they are. */
+void segtab_list_marks(const struct seg *g, struct seg_status *s, struct outbox *out)
+{
+    const struct marks *k = &g->unkept;
+
+    s->marks = arena_memdup(&out->mem, k->v, k->n * sizeof(*k->v));
+    s->n_marks = s->marks != NULL ? k->n : 0;
+    out->failed |= s->marks == NULL;
 }
 
 static void list_absorbed(const struct seg *g, struct seg_status *s, struct outbox *out)
@@ -80,6 +91,7 @@ void segtab_report_all(struct segtab *t, peer_no manager, struct outbox *out)
             const struct seg *g = container_of(it, struct seg, node);
 
             segtab_status(g, &m->v[m->n]);
+            segtab_list_marks(g, &m->v[m->n], out);
             list_absorbed(g, &m->v[m->n], out);
         }
         left = n > 0 ? left - n : 0;
@@ -113,6 +125,7 @@ void segtab_report_one(struct segtab *t, seg_id id, peer_no to, struct outbox *o
 
     if (n > 0) {
         segtab_status(g, &m->v[0]);
+        segtab_list_marks(g, &m->v[0], out);
         m->n = 1;
     } else if (g == NULL) {
         m->gone = arena_memdup(&out->mem, &id, sizeof(id));
@@ -128,7 +141,8 @@ static void report_dirty(struct segtab *t, struct outbox *out)
     while (m->n < n) {
         struct seg *g = list_entry(list_first(&t->dirty), struct seg, dirty);
 
-        segtab_status(g, &m->v[m->n++]);
+        segtab_status(g, &m->v[m->n]);
+        segtab_list_marks(g, &m->v[m->n++], out);
         list_remove(&t->dirty, &g->dirty);
     }
 }
@@ -174,12 +188,13 @@ void segtab_count(const struct segtab *t, struct segtab_counts *c)
     c->core_bytes = block_pool_bytes(&t->pool);
     c->epoch = t->epoch;
     c->service_ms = (uint64_t)t->service_ms;
-    c->waiting = c->ready = c->active = c->returning = 0;
+    c->waiting = c->ready = c->active = c->returning = c->rebuilding = 0;
     for (struct list_node *it = list_first(&t->segs); it != NULL;
          it = list_next(&t->segs, it)) {
         const struct seg *g = container_of(it, struct seg, node);
         const struct sessions *r = &g->b.released;
 
+        c->rebuilding += g->b.q.hollow;
         c->waiting += g->b.q.waiting;
         c->ready += r->n[SESSION_READY];
         c->active += r->n[SESSION_ADMITTED];

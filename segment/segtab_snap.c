@@ -83,7 +83,8 @@ static void snap_seg(struct segtab *t, const struct seg *g)
     const struct segq *q = &g->b.q;
 
     r.s = (struct jrec_seg) {
-        .open = { g->queue->id, g->lane, OPEN_TAIL, g->capacity, g->ahead },
+        .open = { g->queue->id, g->lane, q->hollow ? OPEN_REBUILD : OPEN_TAIL, g->capacity,
+                  g->ahead },
         .unit_ms = g->unit_ms,
         .joined = g->b.joined,
         .end = q->end,
@@ -98,6 +99,9 @@ static void snap_seg(struct segtab *t, const struct seg *g)
         .left = g->left,
     };
     segtab_log(t, &r);
+    if (q->hollow)
+        segtab_log_hollow(t, g);
+    segtab_log_unkept(t, g);
     snap_line(t, g);
     snap_people(t, g);
     for (uint32_t i = 0; i < g->b.relocs.n; i++)
@@ -236,6 +240,19 @@ static uint64_t digest_relocs(const struct seg *g)
     return sum;
 }
 
+static uint64_t digest_marks(const struct seg *g)
+{
+    uint64_t h = g->b.q.hollow ? mix(g->mark_end, g->for_ms) : 0;
+
+    for (uint32_t i = 0; i < g->unkept.n; i++) {
+        const struct mark_row *r = &g->unkept.v[i];
+
+        h = mix(mix(mix(h, r->seg), r->from * 2ull + r->again), r->end);
+        h = mix(h, (uint64_t)r->at_ms);
+    }
+    return h;
+}
+
 static uint64_t digest_seg(const struct seg *g)
 {
     uint64_t final = seg_is_fenced(g) && xfer_out_is_final(&g->out->out)
@@ -249,7 +266,7 @@ static uint64_t digest_seg(const struct seg *g)
 
     for (size_t i = 0; i < ARRAY_LEN(v); i++)
         h = mix(h, v[i]);
-    return mix(h, digest_relocs(g));
+    return mix(mix(h, digest_marks(g)), digest_relocs(g));
 }
 
 static uint64_t digest_queue(const struct queue *q)

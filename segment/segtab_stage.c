@@ -127,10 +127,16 @@ int replay_new_seg(struct segtab *t, seg_id id, const struct jrec_open *o,
                    struct seg **out)
 {
     struct queue *q = segtab_queue(t, o->queue, false);
-    struct msg_seg_open m = { 0, id, o->queue, o->lane, o->kind, o->capacity, o->ahead };
+    struct msg_seg_open m = { .seg = id,
+                              .queue = o->queue,
+                              .lane = o->lane,
+                              .kind = o->kind,
+                              .capacity = o->capacity,
+                              .ahead = o->ahead };
 
     if (q == NULL || id == 0 || o->lane >= LANES_MAX || q->lanes[o->lane] == NULL ||
-        o->capacity >= SEGQ_NONE / 2 || replay_seg(t, id) != NULL)
+        o->capacity >= SEGQ_NONE / 2 ||
+        (o->kind == OPEN_REBUILD && o->capacity > SEGTAB_HOLLOW_MAX) || replay_seg(t, id) != NULL)
         return SQ_EPROTO;
     *out = segtab_seg_new(t, &m, q);
     return *out != NULL ? 0 : SQ_ENOMEM;
@@ -278,6 +284,27 @@ static uint32_t slots_of(const struct stage *s, uint64_t block)
     return first >= s->s.end ? 0 : (uint32_t)u64_min(BLOCK_SLOTS, s->s.end - first);
 }
 
+/* Of a line that is not whole: only what is known of it. */
+static int hollow_block(struct segtab *t, struct seg *g, const struct jrec_block *b)
+{
+    uint32_t n = slots_of(t->stage, b->index), first = b->index << BLOCK_SHIFT;
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t bit = 1ull << (i % 64);
+        unsigned why = (b->why[0][i / 64] & bit ? 1 : 0) + (b->why[1][i / 64] & bit ? 2 : 0);
+        bool alive = b->alive[i / 64] & bit;
+
+        if (!alive && why == DEAD_UNSAID)
+            continue;
+        if (!segq_is_unknown(&g->b.q, first + i))
+            return SQ_EPROTO;
+        if ((alive ? segq_back(&g->b.q, first + i, 0)
+                   : segq_kill(&g->b.q, first + i, (enum dead)why)) < 0)
+            return SQ_ENOMEM;
+    }
+    return 0;
+}
+
 static int block(struct segtab *t, struct seg *g, const struct jrec_block *b)
 {
     uint32_t n = slots_of(t->stage, b->index), first = b->index << BLOCK_SHIFT;
@@ -325,6 +352,18 @@ static int seg_end(struct segtab *t, struct seg *g)
     return rc < 0 || final == 0 ? rc : segtab_move_recover(t, g, final, to);
 }
 
+static int unkept(struct seg *g, const struct jrec_mark *m)
+{
+    struct mark_row r = { m->src, m->first, m->first + m->n, m->again != 0, m->at_ms };
+
+    if (m->n == 0 || m->n > UINT32_MAX - m->first || g->unkept.n > 2 * SEGTAB_UNKEPT_MAX)
+        return SQ_EPROTO;
+    if (marks_reserve(&g->unkept, 1) < 0)
+        return SQ_ENOMEM;
+    marks_put(&g->unkept, &r);
+    return 0;
+}
+
 /* Between ABSORB and ABSORBED, SEG and SEG_END. */
 int replay_on_stage(struct segtab *t, const struct jrec *r)
 {
@@ -351,9 +390,15 @@ int replay_on_stage(struct segtab *t, const struct jrec *r)
         t->stage->final_to = r->move.to;
         return 0;
     case JREC_BURIED:
-        return g != NULL ? buried(t, g, &r->run) : SQ_EPROTO;
+        return g == NULL ? SQ_EPROTO : g->b.q.hollow ? 0 : buried(t, g, &r->run);
     case JREC_BLOCK:
-        return g != NULL ? block(t, g, &r->block) : SQ_EPROTO;
+        return g == NULL          ? SQ_EPROTO
+               : g->b.q.hollow ? hollow_block(t, g, &r->block)
+                               : block(t, g, &r->block);
+    case JREC_HOLLOW:
+        return g != NULL ? replay_hollow(t, g, &r->hollow) : SQ_EPROTO;
+    case JREC_UNKEPT:
+        return g != NULL ? unkept(g, &r->mark) : SQ_EPROTO;
     case JREC_SEG_END:
         rc = g != NULL ? seg_end(t, g) : SQ_EPROTO;
         stage_reset(t->stage);

@@ -54,6 +54,7 @@ struct xfer_out {
     struct reloc *frozen;            /* owned; from the fence on */
     const struct session *returning; /* ref: next to be sent */
     uint32_t cursor;                 /* in the list of the present phase */
+    bool waits; /* no fence now */
     uint64_t ahead;                  /* of the source, kept up to date; said at the end */
 };
 

@@ -309,6 +309,8 @@ const char *xfer_out_pump(struct xfer_out *x, struct body *b, const struct xfer_
             more = send_blocks(x, b, tm->unit_now, out, peer);
             break;
         case XFER_TOUCHING:
+            if (may_fence(x) && x->waits)
+                return NULL;
             if (may_fence(x))
                 why = fence(x, b);
             else

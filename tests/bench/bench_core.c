@@ -223,7 +223,9 @@ static struct segtab *node_new(uint32_t n)
                                       .claim_ms = 60000, .pass_ttl_s = 60, .n_lanes = 1,
                                       .lanes = { "default" } } });
     order(t, (struct msg){ .type = MSG_SEG_OPEN,
-                           .seg_open = { 1, SEG, 1, 0, OPEN_TAIL, n + 1, 0 } });
+                           .seg_open = { .epoch = 1, .seg = SEG, .queue = 1, .lane = 0,
+                                         .kind = OPEN_TAIL, .capacity = n + 1,
+                                         .ahead = 0 } });
     order(t, (struct msg){ .type = MSG_SEG_AHEAD,
                            .seg_ahead = { .epoch = 1, .n_pace = 1, .pace = &pace } });
     return t;
@@ -325,7 +327,8 @@ static double node_leave(struct segtab *t, uint32_t n)
 static double node_release(struct segtab *t)
 {
     struct msg m = { .type = MSG_SEG_POP,
-                     .seg_pop = { 1, SEG, 1, RELEASE, 1700000000000 } };
+                     .seg_pop = { .epoch = 1, .seg = SEG, .tick = 1, .n = RELEASE,
+                                  .released_at_ms = 1700000000000 } };
     struct segtab_counts c;
     double at;
 

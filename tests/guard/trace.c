@@ -190,7 +190,9 @@ static struct segtab *node(void)
                                        .n_lanes = 1,
                                        .lanes = { "default" } } });
     order(t, (struct msg) { .type = MSG_SEG_OPEN,
-                            .seg_open = { 1, SEG, 1, 0, OPEN_TAIL, 1 << 21, 0 } });
+                            .seg_open = { .epoch = 1, .seg = SEG, .queue = 1, .lane = 0,
+                                          .kind = OPEN_TAIL, .capacity = 1 << 21,
+                                          .ahead = 0 } });
     return t;
 }
 

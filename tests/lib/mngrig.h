@@ -582,7 +582,7 @@ static inline void mr_poll_all(struct mr *r)
             cr_assert(k->position == 0 || a.position <= k->position,
                       MR_SAY ": ticket %u moved back from %llu to %llu", MR_AT(r), i,
                       (unsigned long long)k->position, (unsigned long long)a.position);
-            k->position = a.position;
+            k->position = a.position != 0 ? a.position : k->position;
         } else if (a.state == PLACE_ADMITTED) {
             cr_assert(!k->admitted || a.released_at_ms == k->released_at_ms,
                       MR_SAY ": ticket %u was admitted twice", MR_AT(r), i);

@@ -298,7 +298,9 @@ static inline void rig_open(struct rig *r, int node, seg_id seg, uint8_t kind,
     rig_order(
         r, node,
         (struct msg) { .type = MSG_SEG_OPEN,
-                       .seg_open = { r->epoch, seg, 7, 0, kind, capacity, ahead } });
+                       .seg_open = { .epoch = r->epoch, .seg = seg, .queue = 7, .lane = 0,
+                                     .kind = kind, .capacity = capacity,
+                                     .ahead = ahead } });
 }
 
 static inline void rig_seal(struct rig *r, int node, seg_id seg, seg_id next)
@@ -312,7 +314,8 @@ static inline uint32_t rig_pop(struct rig *r, int node, seg_id seg, uint64_t tic
 {
     rig_order(r, node,
               (struct msg) { .type = MSG_SEG_POP,
-                             .seg_pop = { r->epoch, seg, tick, n, r->now.wall_ms } });
+                             .seg_pop = { .epoch = r->epoch, .seg = seg, .tick = tick,
+                                          .n = n, .released_at_ms = r->now.wall_ms } });
     return r->popped.n;
 }
 

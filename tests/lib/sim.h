@@ -26,7 +26,7 @@ struct sim_faults {
     double pause;        /* SIGSTOP, up to 6 s */
     double router_restart;
     double mng_restart;  /* half of them between a stored pair and what follows it */
-    double seg_crash;    /* a segment node loses everything: only with may_lose */
+    double seg_lose;     /* one loses memory and journal; needs lost_after_ms */
     double seg_kill;     /* one restarts with its journal; half of them within a turn */
     double drain;        /* a node is emptied, and taken back later */
     double queue_pause, queue_close, queue_put, release_by_hand;
@@ -45,7 +45,6 @@ struct sim_opts {
     msec_t skip_after_ms;  /* of the manager; 0 = never, so that order is exact */
     msec_t lost_after_ms;  /* 0 = never */
     uint64_t max_tickets;  /* of a node; 0 = plenty */
-    bool may_lose;         /* a lost segment's tickets may be gone */
     /* what players do */
     double leave_share;    /* leave while waiting */
     double vanish_share;   /* never come back */
@@ -86,20 +85,22 @@ void sim_leave_waiting(struct sim *s, unsigned queue, double share); /* of who w
 enum sim_who { SIM_MNG, SIM_SEG, SIM_ROUTER };
 void sim_pause(struct sim *s, enum sim_who who, unsigned no, msec_t ms);
 void sim_restart(struct sim *s, enum sim_who who, unsigned no, msec_t down_ms);
+void sim_lose(struct sim *s, unsigned seg_node, msec_t down_ms); /* memory and journal */
 void sim_cut(struct sim *s, enum sim_who a, unsigned a_no, enum sim_who b, unsigned b_no,
              msec_t ms);
 
 /* ---- looking ----------------------------------------------------------------------- */
 struct sim_counts {
-    uint64_t steps, messages, sweeps, joined, admitted, gone, left, vanished, lost;
+    uint64_t steps, messages, sweeps, joined, admitted, gone, left, vanished;
     uint64_t waiting; /* players that wait, as they know it */
     uint64_t relaxed; /* joins whose order a broken link made uncertain (PROTOCOL.md) */
-    uint64_t released, unavailable, links_broken, restarts, crashes;
+    uint64_t released, unavailable, links_broken, restarts, crashes, nulls;
 };
 struct sim_counts sim_count(const struct sim *s);
 struct mng_counts sim_mng_count(const struct sim *s);
 msec_t sim_now(const struct sim *s);
 size_t sim_chain_len(const struct sim *s, unsigned queue, unsigned lane);
+bool sim_rebuilding(struct sim *s); /* some segment is lost, or not whole yet */
 uint64_t sim_node_tickets(const struct sim *s, unsigned seg_node); /* waiting there */
 
 #endif

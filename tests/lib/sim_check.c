@@ -10,8 +10,9 @@
  *   at the end         I3 release stamps follow the order of joins; I7 rates
  *
  * Exempt (PROTOCOL.md, design section 8): order of joins at a node that the manager could
- * not reach for 2 s (it opens another tail); order of no-shows that came back; tickets of a
- * crashed segment node. */
+ * not reach for 2 s (it opens another tail); order of no-shows that came back. Of a segment
+ * that was lost and opened again: who had left or timed out before may come back, and then
+ * those behind it are further back. */
 #include "tests/lib/sim_int.h"
 
 #include <jansson.h>
@@ -49,6 +50,31 @@ static unsigned long long llu(uint64_t v)
 
 /* ---- segments ------------------------------------------------------------------------ */
 
+/* From now on everybody has a whole idle time-out to come back. */
+static void check_rebuild(struct sim *s, const struct proc *p, struct sseg *g)
+{
+    struct sseg *host = check_seg(s, g->alias);
+
+    if (host != NULL && host->node != p->idx)
+        host->gone = true;
+    g->alias = 0;
+    g->gone = false;
+    g->node = p->idx;
+    for (uint32_t i = 0; i < s->n_tickets; i++) {
+        struct ticket *t = &s->ticket[i];
+
+        if (t->seg != g->id)
+            continue;
+        t->rebuilt = true;
+        t->forgot |= t->leaving;
+        t->touch = s->now;
+        t->node = p->idx;
+        t->stopped = p->stopped;
+        t->told_ms = 0;
+    }
+    sim_note(s, "segment %lu is rebuilt at process %lu", g->id, p->idx, 0, 0, 0);
+}
+
 void check_opened(struct sim *s, const struct proc *p, const struct msg_seg_open *o)
 {
     struct sseg *g = check_seg(s, o->seg);
@@ -64,6 +90,8 @@ void check_opened(struct sim *s, const struct proc *p, const struct msg_seg_open
     }
     if (q == MAP_NONE)
         sim_fail(s, "segment %llu of unknown queue %u", llu(o->seg), o->queue);
+    else if (o->kind == OPEN_REBUILD)
+        check_rebuild(s, p, g);
     else if (g->node != p->idx)
         sim_fail(s, "I11: segment %llu opened at processes %u and %u", llu(o->seg), g->node,
                  p->idx);
@@ -97,35 +125,27 @@ static struct sseg *final_seg(struct sim *s, seg_id id)
     return g;
 }
 
-/* Before it happens: what is there now will be gone. */
-void check_crashed(struct sim *s, const struct proc *p)
+/* One that is rebuilt has the owner that is stored; any other keeps its own. */
+static void check_stored_seg(struct sim *s, const json_t *j)
 {
-    uint64_t key, val;
+    struct sseg *g = check_seg(s, (seg_id)json_integer_value(json_array_get(j, 0)));
 
-    for (uint32_t i = 0; i < s->n_tickets; i++) {
-        const struct sseg *g = final_seg(s, s->ticket[i].seg);
-
-        if (g != NULL && g->node == p->idx)
-            s->ticket[i].lost = true;
-    }
-    for (size_t k = 0; (k = map_next(&s->seg_by_id, k, &key, &val)) != 0;) {
-        struct sseg *g = (struct sseg *)(uintptr_t)val;
-
-        if (g->node == p->idx)
-            g->crashed = true;
-    }
+    if (g != NULL && json_integer_value(json_array_get(j, 4)) == OPEN_REBUILD)
+        g->owner = (node_no)json_integer_value(json_array_get(j, 1));
 }
 
 /* Aliases are true from the moment in which they are stored. */
 void check_stored(struct sim *s, const char *key, const char *val)
 {
-    json_t *j, *lane, *pair;
+    json_t *j, *lane, *pair, *seg;
     size_t i, k;
 
     if (strncmp(key, "chain/", 6) != 0)
         return;
     j = json_loads(val, 0, NULL);
     json_array_foreach(json_object_get(j, "lanes"), i, lane) {
+        json_array_foreach(json_object_get(lane, "segs"), k, seg)
+            check_stored_seg(s, seg);
         json_array_foreach(json_object_get(lane, "aliases"), k, pair) {
             struct sseg *g =
                 check_seg(s, (seg_id)json_integer_value(json_array_get(pair, 0)));
@@ -186,6 +206,7 @@ static struct ticket *ticket_new(struct sim *s, const struct proc *p,
                           .number = a->number,
                           .player = NOBODY,
                           .touch = s->now,
+                          .said = s->now,
                           .node = p->idx,
                           .stopped = p->stopped,
                           .told_ms = a->poll_after_ms };
@@ -201,7 +222,7 @@ void check_appended(struct sim *s, const struct proc *p, const struct append_req
 
     if (a->state != APPEND_OK)
         return;
-    if (g == NULL || g->node != p->idx || a->seg != q->seg) {
+    if (g == NULL || (g->node != p->idx && !g->relaxed) || a->seg != q->seg) {
         sim_fail(s, "%s put somebody into segment %llu, which it does not have", p->name,
                  llu(a->seg));
         return;
@@ -247,8 +268,11 @@ static const char *why_not_gone(struct sim *s, const struct ticket *t, unsigned 
     bool no_show = silent >= s->o.claim_ms + s->o.grace_ms;
     bool finished = t->fate == T_ADMITTED && sim_wall(s) >= t->expires_s * 1000;
 
-    if (t->lost || t->fate == T_GONE)
+    if (t->fate == T_GONE)
         return NULL;
+    if (t->rebuilt && reason == GONE_FINISHED &&
+        (t->returned || s->now - t->said >= s->o.pass_ttl_ms * 1000))
+        return NULL; /* was released before, and nobody came for the pass in its life */
     if (t->leaving && reason != GONE_LOST)
         return NULL; /* what a segment was that was merged away, nobody keeps: any reason */
     switch ((enum gone_reason)reason) {
@@ -275,8 +299,6 @@ static void check_gone(struct sim *s, struct ticket *t, unsigned reason)
         sim_fail(s, "I1: ticket %llu-%u is gone: %s (silent for %.3f s, told %u ms, fate %u)",
                  llu(t->seg), t->number, why, (double)(s->now - t->touch) / 1e6, t->told_ms,
                  t->fate);
-    if (t->lost)
-        s->count.lost++;
     t->fate = T_GONE;
 }
 
@@ -285,7 +307,7 @@ static void check_admitted(struct sim *s, struct ticket *t, const struct place_a
     uint64_t pass = check_hash(a->pass, a->pass_len);
     struct slane *l = &s->lane[t->lane];
 
-    if (t->fate == T_GONE)
+    if (t->fate == T_GONE && !t->rebuilt)
         sim_fail(s, "I1: ticket %llu-%u was gone and is admitted", llu(t->seg), t->number);
     if (t->pass != 0 && (t->pass != pass || t->released_ms != a->released_at_ms ||
                          t->expires_s != a->pass_expires_s))
@@ -295,8 +317,15 @@ static void check_admitted(struct sim *s, struct ticket *t, const struct place_a
     t->pass = pass;
     t->released_ms = a->released_at_ms;
     t->expires_s = a->pass_expires_s;
-    if (!t->relaxed && !t->returned && !t->lost && t->ord > l->max_admitted_ord)
+    if (!t->relaxed && !t->returned && t->ord > l->max_admitted_ord)
         l->max_admitted_ord = t->ord;
+}
+
+/* It was over, and nobody knows that any more. */
+static void revive(struct sim *s, struct ticket *t)
+{
+    t->fate = T_LIVE;
+    s->lane[t->lane].revived = true;
 }
 
 void check_placed(struct sim *s, const struct proc *p, const struct place_req *q,
@@ -311,14 +340,16 @@ void check_placed(struct sim *s, const struct proc *p, const struct place_req *q
     }
     sim_note(s, "place %lu-%lu: state %lu, %lu", t->seg, t->number, a->state, a->position, 0);
     if ((a->state == PLACE_WAITING || a->state == PLACE_ADMITTED) &&
-        s->now - t->touch > (s->o.claim_ms - 200) * 1000)
+        s->now - t->said > (s->o.claim_ms - 200) * 1000)
         t->returned = true;
     if (a->state == PLACE_WAITING) {
+        if (t->rebuilt && (t->forgot || t->fate == T_GONE))
+            revive(s, t);
         if (t->fate != T_LIVE)
             sim_fail(s, "%s: ticket %llu-%u waits again at position %llu",
                      t->fate == T_ADMITTED ? "I2" : "I1", llu(t->seg), t->number,
                      llu(a->position));
-        t->touch = s->now;
+        t->touch = t->said = s->now;
         t->told_ms = a->poll_after_ms;
         t->node = p->idx;
         t->stopped = p->stopped;
@@ -334,13 +365,17 @@ static void check_waiting_answer(struct sim *s, const struct player *p,
 {
     uint64_t pos = a->flow.position;
 
-    if (p->leave_acked)
+    bool later = t->rebuilt && s->lane[t->lane].revived;
+
+    if (p->leave_acked && !t->forgot)
         sim_fail(s, "I1: ticket %llu-%u has left and waits", llu(t->seg), t->number);
     if (p->state == P_ADMITTED)
         sim_fail(s, "I2: ticket %llu-%u was inside and waits", llu(t->seg), t->number);
-    if (pos == 0)
-        sim_fail(s, "ticket %llu-%u waits at position 0", llu(t->seg), t->number);
-    if (p->position != 0 && pos > p->position)
+    if (pos == 0) { /* not known: being rebuilt, or released and not stored yet */
+        s->count.nulls++;
+        return;
+    }
+    if (p->position != 0 && pos > p->position && !later)
         sim_fail(s, "I4: ticket %llu-%u (ord %llu) was at position %llu and is at %llu",
                  llu(t->seg), t->number, llu(t->ord), llu(p->position), llu(pos));
 }
@@ -358,7 +393,7 @@ void check_answer(struct sim *s, struct player *p, const struct sans *a)
     } else if (a->flow.result == FLOW_OK && !a->flow.admitted) {
         check_waiting_answer(s, p, t, a);
     } else if (a->flow.result == FLOW_OK) {
-        if (p->leave_acked)
+        if (p->leave_acked && !t->forgot)
             sim_fail(s, "I1: ticket %llu-%u has left and is admitted", llu(t->seg),
                      t->number);
         if (a->pass != t->pass)
@@ -409,17 +444,19 @@ static void seen_waiting(void *ctx, seg_id host, seg_id seg, uint32_t number)
         sim_fail(s, "a ghost waits in segment %llu: %llu-%u", llu(host), llu(seg), number);
         return;
     }
+    if (h->node != s->sweep_node || h->gone)
+        return; /* given to another node: this one is not asked any more */
     if (h->alias != 0)
         return; /* moved: what is still there is a copy, the truth is at the target */
     if (t->sweep == s->sweep)
         sim_fail(s, "I1: ticket %llu-%u waits in segments %llu and %llu", llu(seg), number,
                  llu(t->host), llu(host));
-    if (t->fate != T_LIVE && !t->lost)
+    if (t->fate != T_LIVE)
         sim_fail(s, "I1: ticket %llu-%u waits and is over (fate %u)", llu(seg), number,
                  t->fate);
     t->sweep = s->sweep;
     t->host = host;
-    if (t->relaxed || t->lost)
+    if (t->relaxed)
         return;
     if (h->sweep == s->sweep && t->ord <= h->last_ord)
         sim_fail(s, "I3: segment %llu holds order %llu before %llu", llu(host),
@@ -438,8 +475,10 @@ void check_sweep(struct sim *s)
     s->sweep++;
     s->count.sweeps++;
     for (unsigned i = 0; i < s->n_procs && !s->failed; i++)
-        if (s->proc[i].kind == SIM_SEG && s->proc[i].alive)
+        if (s->proc[i].kind == SIM_SEG && s->proc[i].alive) {
+            s->sweep_node = (uint8_t)i;
             segtab_each_waiting(s->proc[i].segtab, seen_waiting, s);
+        }
     for (uint32_t i = 0; i < s->n_tickets; i++) {
         const struct ticket *t = &s->ticket[i];
 
@@ -473,7 +512,7 @@ static void end_order(struct sim *s)
     for (uint32_t i = 0; i < s->n_tickets; i++) {
         const struct ticket *t = &v[i];
 
-        if (t->pass == 0 || t->relaxed || t->returned || t->lost)
+        if (t->pass == 0 || t->relaxed || t->returned)
             continue;
         if (last != NULL && last->lane == t->lane && t->released_ms < last->released_ms)
             sim_fail(s, "I3: ticket %llu-%u was released %lld ms before %llu-%u, which "

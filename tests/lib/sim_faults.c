@@ -10,7 +10,7 @@
     X(pause, do_pause)                                                                   \
     X(router_restart, do_router_restart)                                                 \
     X(mng_restart, do_mng_restart)                                                       \
-    X(seg_crash, do_seg_crash)                                                           \
+    X(seg_lose, do_seg_lose)                                                           \
     X(drain, do_drain)                                                                   \
     X(queue_pause, do_queue_pause)                                                       \
     X(queue_close, do_queue_close)                                                       \
@@ -113,8 +113,6 @@ static void restart(struct sim *s, struct proc *p, double down_ms)
 
     if (!p->alive)
         return;
-    if (p->kind == SIM_SEG && s->o.may_lose)
-        check_crashed(s, p);
     s->count.restarts++;
     proc_stop(s, p);
     sim_after_ms(s, down_ms, e);
@@ -153,20 +151,35 @@ static void do_mng_restart(struct sim *s)
         restart(s, &s->proc[0], sim_rand(s, 100, 4000));
 }
 
-static void do_seg_crash(struct sim *s)
+static void lose(struct sim *s, struct proc *p, double down_ms)
 {
-    if (!s->o.may_lose)
+    if (!p->alive)
         return;
+    sim_note(s, "process %lu loses everything", p->idx, 0, 0, 0, 0);
     s->count.crashes++;
-    restart(s, proc_of(s, SIM_SEG, (unsigned)rng_below(&s->rng, s->o.segs)),
-            sim_rand(s, 200, 5000));
+    restart(s, p, down_ms);
+    tape_wipe(p);
+}
+
+void sim_lose(struct sim *s, unsigned seg_node, msec_t down_ms)
+{
+    lose(s, proc_of(s, SIM_SEG, seg_node), (double)down_ms);
+}
+
+/* Sometimes it is back at once, sometimes after its segments were given to others. */
+static void do_seg_lose(struct sim *s)
+{
+    double most = rng_chance(&s->rng, 0.5) ? 1000 : 1.5 * (double)s->o.lost_after_ms;
+
+    lose(s, proc_of(s, SIM_SEG, (unsigned)rng_below(&s->rng, s->o.segs)),
+         sim_rand(s, 100, most));
 }
 
 static void do_seg_kill(struct sim *s)
 {
     struct proc *p = proc_of(s, SIM_SEG, (unsigned)rng_below(&s->rng, s->o.segs));
 
-    if (!p->alive || s->o.may_lose)
+    if (!p->alive)
         return;
     s->count.crashes++;
     if (rng_chance(&s->rng, 0.5))

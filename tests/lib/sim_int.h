@@ -114,10 +114,13 @@ struct ticket {
     uint8_t fate;
     bool relaxed;    /* its order is not certain: joined where a manager had given up */
     bool returned;   /* perhaps was a no-show: may be released later than its turn */
-    bool lost;       /* its segment crashed */
+    bool rebuilt;    /* its segment was lost, and opened again */
+    bool forgot;     /* and before that it had left: who would know? */
     bool leaving;    /* a leave has reached its segment */
     uint64_t ord;    /* order of acknowledgement in its lane */
-    usec_t touch;    /* when the segment last answered its poll with "waiting" */
+    usec_t touch;    /* when the segment last answered its poll with "waiting", or was opened
+                      * again */
+    usec_t said;     /* the former */
     uint32_t told_ms; /* interval told then */
     uint8_t node;     /* who told */
     usec_t stopped;   /* of that node, then */
@@ -132,7 +135,7 @@ struct sseg { /* a segment that was ever opened */
     uint16_t lane;
     uint8_t node; /* process */
     bool relaxed;
-    bool crashed;
+    bool gone;          /* lost, and what it had absorbed was opened again */
     uint64_t sealed_epoch; /* routers were told "sealed" under it */
     seg_id alias;       /* durable: its tickets belong there */
     node_no owner;      /* as announced to routers */
@@ -145,6 +148,7 @@ struct sseg { /* a segment that was ever opened */
 struct slane {
     unsigned queue, lane;
     uint64_t next_ord;
+    bool revived;       /* somebody came back to a rebuilt one who had been over before */
     seg_id last_joined; /* the furthest segment that anybody joined */
     uint64_t max_admitted_ord; /* of those whose order is certain */
 };
@@ -250,6 +254,7 @@ struct sim {
     struct player *player;
     uint32_t n_players, cap_players;
     uint32_t sweep;
+    uint8_t sweep_node;    /* whose tickets it looks at */
     uint64_t map_epoch, map_version; /* highest announced */
     bool calm;     /* players do not leave, no new joins */
     bool healed;
@@ -309,7 +314,8 @@ void mng_done(struct sim *s);                            /* performs the acts */
 /* ---- sim_tape.c */
 void tape_log(void *proc, const struct jrec *r);
 void tape_flush(struct proc *p);
-void tape_lose(struct proc *p); /* what was not flushed */
+void tape_lose(struct proc *p);
+void tape_wipe(struct proc *p); /* the disk is gone, too */ /* what was not flushed */
 void tape_snap(struct proc *p); /* a slice of a snapshot */
 void tape_replay(struct proc *p, struct segtab *t);
 void tape_check(struct proc *p, const struct segtab_opts *o);
@@ -344,7 +350,6 @@ void check_end(struct sim *s);
 uint64_t check_hash(const char *p, size_t n);
 struct ticket *check_ticket(struct sim *s, seg_id seg, uint32_t number);
 struct sseg *check_seg(struct sim *s, seg_id id);
-void check_crashed(struct sim *s, const struct proc *p);
 void check_given_up(struct sim *s); /* nodes that the manager has given up as tails */
 
 /* ---- sim_ops.c */

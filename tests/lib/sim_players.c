@@ -96,6 +96,8 @@ static void act(struct sim *s, uint32_t i)
                 leave(s, i);
             else
                 over(s, p);
+        } else if (p->leave_acked && s->ticket[p->ticket].rebuilt) {
+            over(s, p); /* nobody knows that it had left: it had better not ask */
         } else if (p->leave_acked) {
             request(s, i, FLOW_POLL); /* to see that it is gone */
         } else if (p->leave_asked) {
@@ -174,7 +176,7 @@ static void on_poll_answer(struct sim *s, uint32_t i, const struct sans *a)
     } else if (a->flow.result != FLOW_OK) {
         again(s, i);
     } else if (!a->flow.admitted) {
-        p->position = a->flow.position;
+        p->position = a->flow.position != 0 ? a->flow.position : p->position;
         poll_later(s, i, a->flow.poll_after_ms);
     } else {
         if (p->state == P_WAITING) {

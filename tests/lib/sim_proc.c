@@ -57,7 +57,7 @@ static struct segtab_opts segtab_opts(const struct sim *s, struct proc *p)
                                   .admin = "",
                                   .pass_pub = { 7 },
                                   .make_pass = make_pass,
-                                  .log = s->o.may_lose ? NULL : tape_log,
+                                  .log = tape_log,
                                   .log_ctx = p };
 }
 
@@ -132,7 +132,7 @@ void proc_stop(struct sim *s, struct proc *p)
     } else if (p->kind == SIM_SEG) {
         struct segtab_opts o = segtab_opts(s, p);
 
-        if (o.log != NULL && p->tape.flushed == p->tape.log.len)
+        if (p->tape.flushed == p->tape.log.len)
             tape_check(p, &o);
         tape_lose(p);
         outbox_fini(&p->box);
@@ -303,7 +303,7 @@ static void seg_step(struct sim *s, struct proc *p, struct segtab_in in)
 
     in.now = sim_seg_now(s);
     segtab_step(p->segtab, &in, &p->box);
-    if (in.kind == SEGTAB_TICK && !s->o.may_lose && rng_chance(&s->rng, 0.1))
+    if (in.kind == SEGTAB_TICK && rng_chance(&s->rng, 0.1))
         tape_snap(p);
     t = turn_over(s, p);
     if (t == TURN_LOST) {

@@ -38,6 +38,15 @@ void tape_lose(struct proc *p)
     p->tape.snapping = false;
 }
 
+void tape_wipe(struct proc *p)
+{
+    buf_reset(&p->tape.base);
+    buf_reset(&p->tape.log);
+    buf_reset(&p->tape.snap);
+    p->tape.flushed = 0;
+    p->tape.snapping = false;
+}
+
 /* A slice: one segment. What the log lacks of it yet is flushed only at the turn's end. */
 void tape_snap(struct proc *p)
 {

@@ -95,6 +95,21 @@ static double draw_kills(uint64_t seed)
     return KILLS & (1u << seed % 16) ? 20 * rng_unit(&r) : 0;
 }
 
+/* And some lose memory and journal: their people bring everything back. */
+#define LOSSES 0x2140u
+
+static void draw_losses(uint64_t seed, struct sim_opts *o)
+{
+    struct rng r;
+
+    rng_seed(&r, seed * 69069u + 3);
+    if (!(LOSSES & (1u << seed % 16)))
+        return;
+    o->faults.seg_lose = 6 * rng_unit(&r);
+    o->lost_after_ms = 9000 + (msec_t)rng_below(&r, 6000);
+    o->late_share = 0; /* who was given up already may come back then, and is in the way */
+}
+
 static struct sim *run(uint64_t seed)
 {
     struct rng r;
@@ -105,6 +120,7 @@ static struct sim *run(uint64_t seed)
     rng_seed(&r, seed * 2654435761u + 1);
     o = draw(&r, seed);
     o.faults.seg_kill = draw_kills(seed);
+    draw_losses(seed, &o);
     s = sim_new(&o);
     n = 40 + (unsigned)rng_below(&r, 160);
     if (CROWDS & (1u << seed % 16))

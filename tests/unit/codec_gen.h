@@ -100,14 +100,14 @@ static inline void *g_words(struct gen *g, size_t n)
 #define L10(N, T)                                                                        \
     T(addr, 63) T(admin, 63) N(max_tickets) N(max_segments) N(epoch_seen)
 #define L11(N, T) N(epoch) N(no)
-#define L12(N, T) N(epoch) N(seg) N(queue) N(lane) N(kind) N(capacity) N(ahead)
+#define L12(N, T) N(epoch) N(seg) N(queue) N(lane) N(kind) N(capacity) N(ahead) N(for_ms)
 #define L13(N, T) N(epoch) N(seg) N(next)
 #define L14(N, T) N(queue) N(lane) N(min_ms) N(max_ms) N(us_per_place)
-#define L15(N, T) N(epoch) N(seg) N(tick) N(n) N(released_at_ms)
+#define L15(N, T) N(epoch) N(seg) N(tick) N(n) N(released_at_ms) N(keeps)
 #define L16(N, T)                                                                        \
     N(seg) N(queue) N(lane) N(state) N(capacity) N(joined) N(waiting) N(returning)       \
     N(ready) N(active) N(records) N(popped) N(last_tick) N(no_shows) N(expired) N(left)  \
-    N(next) N(move)
+    N(next) N(move) N(rebuild)
 #define L17(N, T) N(epoch) N(seg) N(tick) N(n) N(busy)
 #define L18(N, T) N(epoch) N(seg) N(force)
 #define L19(N, T) N(epoch) N(full) N(more) N(tickets) N(max_tickets)
@@ -276,6 +276,24 @@ static inline void g_stats(struct gen *g, struct msg_stats *m)
     }
 }
 
+/* seg NULL: of any segments. */
+static inline const struct mark_row *g_marks(struct gen *g, uint32_t *n, const seg_id *seg,
+                                             uint32_t most)
+{
+    struct mark_row *v;
+
+    *n = g_rows(g, 50);
+    G_ROWS(v, *n)
+    {
+        s->seg = seg != NULL ? *seg : g_any(g);
+        s->end = 1 + (uint32_t)rng_below(&g->r, most);
+        s->from = (uint32_t)rng_below(&g->r, s->end);
+        s->at_ms = (int64_t)g_any(g);
+        s->again = g_any(g) & 1;
+    }
+    return v;
+}
+
 static inline void g_status(struct gen *g, struct seg_status *s)
 {
     gen_seg_status(g, s);
@@ -283,6 +301,7 @@ static inline void g_status(struct gen *g, struct seg_status *s)
     s->state = g_in(g, SEG_OPEN, SEG_SEALED);
     s->n_absorbed = g_rows(g, 5);
     s->absorbed = g_words(g, s->n_absorbed);
+    s->marks = g_marks(g, &s->n_marks, NULL, INT32_MAX);
 }
 
 static inline void g_ahead(struct gen *g, struct msg_seg_ahead *m)
@@ -299,6 +318,12 @@ static inline void g_ahead(struct gen *g, struct msg_seg_ahead *m)
     {
         gen_pace_entry(g, s);
         s->lane = g_in(g, 0, LANES_MAX - 1);
+    }
+    m->n_kept = g_rows(g, 100);
+    G_ROWS(m->kept, m->n_kept)
+    {
+        s->seg = g_any(g);
+        s->tick = g_any(g);
     }
 }
 
@@ -319,7 +344,11 @@ static inline void g_segment_manager(struct gen *g, struct msg *m)
     case MSG_SEG_OPEN:
         gen_msg_seg_open(g, &m->seg_open);
         m->seg_open.lane = g_in(g, 0, LANES_MAX - 1);
-        m->seg_open.kind = g_in(g, OPEN_TAIL, OPEN_TARGET);
+        m->seg_open.kind = g_in(g, OPEN_TAIL, OPEN_REBUILD);
+        m->seg_open.capacity = 1 + (uint32_t)rng_below(&g->r, INT32_MAX);
+        m->seg_open.mark_end = (uint32_t)rng_below(&g->r, m->seg_open.capacity);
+        m->seg_open.marks = g_marks(g, &m->seg_open.n_marks, &m->seg_open.seg,
+                                    m->seg_open.capacity);
         break;
     case MSG_SEG_AHEAD:
         g_ahead(g, &m->seg_ahead);

@@ -97,8 +97,20 @@ static inline bool same_stats(const struct msg_stats *x, const struct msg_stats 
     return true;
 }
 
+static inline bool same_mark(const struct mark_row *x, const struct mark_row *y)
+{
+    return x->seg == y->seg && x->from == y->from && x->end == y->end &&
+           x->again == y->again && x->at_ms == y->at_ms;
+}
+
+static inline bool same_kept(const struct kept_entry *x, const struct kept_entry *y)
+{
+    return x->seg == y->seg && x->tick == y->tick;
+}
+
 static inline bool same_status(const struct seg_status *x, const struct seg_status *y)
 {
+    SAME_ROWS(x, y, n_marks, marks, same_mark);
     return same_seg_status(x, y) && x->n_absorbed == y->n_absorbed &&
            same_bytes(x->absorbed, y->absorbed, x->n_absorbed * sizeof(seg_id));
 }
@@ -110,6 +122,12 @@ static inline bool same_report(const struct msg_seg_status *x, const struct msg_
            same_bytes(x->gone, y->gone, x->n_gone * sizeof(seg_id));
 }
 
+static inline bool same_open(const struct msg_seg_open *x, const struct msg_seg_open *y)
+{
+    SAME_ROWS(x, y, n_marks, marks, same_mark);
+    return same_msg_seg_open(x, y) && x->mark_end == y->mark_end;
+}
+
 static inline bool same_ahead_entry(const struct ahead_entry *x, const struct ahead_entry *y)
 {
     return x->seg == y->seg && x->ahead == y->ahead;
@@ -119,6 +137,7 @@ static inline bool same_ahead(const struct msg_seg_ahead *x, const struct msg_se
 {
     SAME_ROWS(x, y, n, v, same_ahead_entry);
     SAME_ROWS(x, y, n_pace, pace, same_pace_entry);
+    SAME_ROWS(x, y, n_kept, kept, same_kept);
     return x->epoch == y->epoch;
 }
 
@@ -179,8 +198,9 @@ static inline bool same_msg(const struct msg *x, const struct msg *y)
     case MSG_##TYPE:                                                                     \
         return same_msg_##name(&x->name, &y->name);
         FLATS
-        FLAT(SEG_OPEN, seg_open)
 #undef FLAT
+    case MSG_SEG_OPEN:
+        return same_open(&x->seg_open, &y->seg_open);
     case MSG_MAP:
         return same_map(&x->map, &y->map);
     case MSG_STATS:

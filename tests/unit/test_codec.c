@@ -174,7 +174,12 @@ Test(codec, text_and_numbers_are_checked)
     cr_expect_eq(DECODE(MSG_ERROR, "\x1a\x03" "abc"), 0);
     cr_expect_eq(DECODE(MSG_ERROR, "\x1a\x03" "a\0c"), SQ_EPROTO);
     cr_expect_eq(DECODE(MSG_SEG_OPEN, "\x28\x01"), 0);
-    cr_expect_eq(DECODE(MSG_SEG_OPEN, "\x28\x03"), SQ_EPROTO, "kind");
+    cr_expect_eq(DECODE(MSG_SEG_OPEN, "\x28\x04"), SQ_EPROTO, "kind");
+    cr_expect_eq(DECODE(MSG_SEG_OPEN, "\x28\x03\x30\x05\x52\x01\x04\x5a\x01\x05"), 0);
+    cr_expect_eq(DECODE(MSG_SEG_OPEN, "\x28\x03\x30\x05\x52\x01\x04\x5a\x01\x04"), SQ_EPROTO,
+                 "nobody was released");
+    cr_expect_eq(DECODE(MSG_SEG_OPEN, "\x28\x03\x30\x05\x52\x01\x04\x5a\x01\x06"), SQ_EPROTO,
+                 "above its capacity");
     cr_expect_eq(DECODE(MSG_SEG_OPEN, "\x28\x01\x20\x08"), SQ_EPROTO, "lane");
     cr_expect_eq(DECODE(MSG_SEG_OPEN, "\x28\x81\x02"), SQ_EPROTO, "kind 257 is not 1");
     cr_expect_eq(DECODE(MSG_NODE_REG, "\x32\x01x"), SQ_EPROTO, "key length");

@@ -8,7 +8,8 @@
     "{\"name\": \"q\", \"state\": \"" state "\", \"release_per_s\": " rate ", "          \
     "\"segment_capacity\": 40, \"merge\": true, \"claim\": \"60s\", \"grace\": "         \
     "\"60s\", "                                                                          \
-    "\"idle\": {\"game\": \"1h\", \"mobile\": \"1h\", \"browser\": \"1h\"}, "            \
+    "\"idle\": {\"game\": \"12s\", \"mobile\": \"12s\", \"browser\": \"12s\"}, "         \
+    "\"poll_max\": \"4s\", "                                                             \
     "\"pass_ttl\": \"10m\"}"
 
 enum { MERGE = 1, DRAIN = 2, RELEASE = 4 };
@@ -74,50 +75,12 @@ static void delete_queue(struct mr *r, int cut)
     mr_flush_mng(r);
 }
 
-/* A source that is only to be told that its tickets are elsewhere. */
-static void is_cleared(void *ctx, const void *view)
-{
-    const struct mng_move_view *v = view;
-    seg_id *from = ctx;
-
-    if (strcmp(v->state, "clearing") == 0)
-        *from = v->from;
-}
-
-struct survivors {
-    struct mr *r;
-    seg_id cleared;
-};
-
-static void survives(void *ctx, seg_id host, seg_id seg, uint32_t number)
-{
-    struct survivors *s = ctx;
-
-    if (host != s->cleared)
-        mr_seen(s->r, host, seg, number);
-}
-
-/* Who waited nowhere else is lost with it; nobody else is. */
-static void mourn(struct mr *r, int no)
-{
-    struct survivors s = { .r = r };
-
-    mng_each_move(r->m, is_cleared, &s.cleared);
-    for (uint32_t i = 0; i < r->n_tickets; i++)
-        r->ticket[i].seen = false;
-    for (int k = 0; k < MR_NODES; k++)
-        if (k != no)
-            segtab_each_waiting(r->t[k], survives, &s);
-    for (uint32_t i = 0; i < r->n_tickets; i++)
-        r->ticket[i].left |= !r->ticket[i].seen;
-}
-
-/* arg: node + 3 * milliseconds until it is back, empty */
+/* With memory and journal. arg: node + 3 * milliseconds until it is back, empty. */
 static void kill_node(struct mr *r, int arg)
 {
     int no = arg % MR_NODES;
 
-    mourn(r, no);
+    r->crowd = true; /* not all of the line is there until they have come back */
     segtab_free(r->t[no]);
     r->t[no] = NULL;
     for (int k = 0; k < MR_NODES; k++) {
@@ -128,6 +91,12 @@ static void kill_node(struct mr *r, int arg)
     r->t[no] = mr_node_new();
     r->incarnation[no]++;
     mr_router_up(r, no);
+}
+
+static void kill_two(struct mr *r, int arg)
+{
+    kill_node(r, arg);
+    kill_node(r, arg / MR_NODES * MR_NODES + (arg + 1) % MR_NODES);
 }
 
 /* ---- stories --------------------------------------------------------------------- */
@@ -265,6 +234,15 @@ static void release_all(struct mr *r)
     for (uint32_t i = 0; i < r->n_tickets; i++)
         cr_assert(r->ticket[i].left || r->ticket[i].admitted || r->may_lose,
                   MR_SAY ": ticket %u was never released", MR_AT(r), i);
+    for (uint32_t i = 0, last = 0; i < r->n_tickets; i++) {
+        const struct mr_ticket *k = &r->ticket[i];
+
+        if (k->left)
+            continue;
+        cr_assert_geq(k->released_at_ms, r->ticket[last].released_at_ms,
+                      MR_SAY ": ticket %u was released before %u", MR_AT(r), i, last);
+        last = i;
+    }
     mng_count(r->m, &c);
     cr_assert_leq(c.released, r->n_tickets);
 }
@@ -289,7 +267,7 @@ static bool once(const char *name, unsigned what, const struct fault *f, uint32_
     hit = r->armed > at;
     r->armed = 0;
     if (hit && !f->gone) {
-        mr_play(r, 32000);
+        mr_play(r, r->crowd ? 80000 : 32000);
         at_rest(r);
         if (!f->lossy)
             places(r);
@@ -355,9 +333,13 @@ static const struct fault ends[] = {
     { "delete and cut", delete_queue, 2, true, true },
 };
 static const struct fault kills[] = {
-    { "kill", kill_node, 0, true, false },
-    { "kill", kill_node, 1 + 3 * 300, true, false },
-    { "kill", kill_node, 2 + 3 * 40000, true, false },
+    { "kill", kill_node, 0, false, false },
+    { "kill", kill_node, 1 + 3 * 300, false, false },
+    { "kill", kill_node, 2 + 3 * 40000, false, false },
+};
+static const struct fault two_kills[] = {
+    { "kill two", kill_two, 0 + 3 * 100, false, false },
+    { "kill two", kill_two, 1 + 3 * 34000, false, false },
 };
 
 #define STORY(name, what, faults)                                                        \
@@ -419,3 +401,5 @@ STORY(merge_end, MERGE, ends)
 STORY(drain_end, DRAIN, ends)
 STORY(merge_kill, MERGE, kills)
 STORY(drain_kill, DRAIN, kills)
+STORY(merge_kill_two, MERGE, two_kills)
+STORY(both_kill, MERGE | DRAIN, kills)

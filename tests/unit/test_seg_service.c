@@ -252,7 +252,8 @@ Test(seg_service, join_poll_release_pass_leave)
     cr_assert_eq(p.position, 1);
 
     order(0, (struct msg){ .type = MSG_SEG_POP,
-                           .seg_pop = { 5, 42, 1, 1, 1700000000123 } });
+                           .seg_pop = { .epoch = 5, .seg = 42, .tick = 1, .n = 1,
+                                        .released_at_ms = 1700000000123 } });
     WAIT(mng.seen[MSG_SEG_POPPED] == 1);
     cr_assert_eq(mng.last[MSG_SEG_POPPED].seg_popped.n, 1);
     p = poll_one(rtr.ch[0], 42, a.number);

@@ -292,7 +292,8 @@ Test(segtab, remove_needs_an_empty_sealed_segment_or_force)
     cr_assert_eq(counts().segments, 0);
     cr_assert_eq(counts().blocks, 0);
     m = (struct msg) { .type = MSG_SEG_OPEN,
-                       .seg_open = { 1, 3, 7, 0, OPEN_TAIL, 10, 0 } };
+                       .seg_open = { .epoch = 1, .seg = 3, .queue = 7, .lane = 0,
+                                     .kind = OPEN_TAIL, .capacity = 10, .ahead = 0 } };
     r->error = 0;
     rig_order(r, 0, m);
     cr_assert_eq(r->error, SQ_EUNAVAIL, "its queue's rules went with the last segment");
@@ -390,7 +391,9 @@ Test(segtab, orders_are_safe_to_repeat_and_nonsense_is_answered)
     cr_assert_eq(r->status[1].waiting, 4);
     rig_order(r, 0,
               (struct msg) { .type = MSG_SEG_OPEN,
-                             .seg_open = { 1, 40, 8, 0, OPEN_TAIL, 10, 0 } });
+                             .seg_open = { .epoch = 1, .seg = 40, .queue = 8, .lane = 0,
+                                           .kind = OPEN_TAIL, .capacity = 10,
+                                           .ahead = 0 } });
     cr_assert_eq(r->error, SQ_EUNAVAIL, "no rules for queue 8");
     r->error = 0;
     rig_order(r, 0, (struct msg) { .type = MSG_STATS });

@@ -1,0 +1,138 @@
+/* segtab_release.c: SEG_POP, and which releases may be told.
+ *
+ *   SEG_POP --> sessions, rows in `unkept` --status--> manager stores them
+ *                                                        |
+ *   polls get their passes <-- rows are cleared <--kept--'
+ *
+ * Until then who polls is asked to come again at once (or, while no manager is there,
+ * waits without a position): what nobody was told of may be undone by a loss. */
+#include "segment/segtab_int.h"
+
+#define POP_CHUNK 512u
+
+msec_t segtab_pass_end(const struct segtab *t, const struct seg *g, int64_t at_ms)
+{
+    return t->now.now_ms + at_ms + g->queue->pass_ttl_s * 1000ll - t->now.wall_ms;
+}
+
+static void release(struct segtab *t, struct seg *g, struct session *x, int64_t at_ms)
+{
+    x->released_at_ms = at_ms;
+    x->expires_ms = t->now.now_ms + g->queue->pass_ttl_s * 1000ll;
+}
+
+uint32_t segtab_pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms,
+                              bool keeps)
+{
+    struct session *x;
+    uint32_t got = 0;
+
+    n = n < POP_CHUNK ? n : POP_CHUNK;
+    n = n < g->b.released.n[SESSION_RETURNING] ? n : g->b.released.n[SESSION_RETURNING];
+    if (keeps && n > 0 && marks_reserve(&g->unkept, n) < 0)
+        return 0;
+    for (; got < n && (x = sessions_first_returning(&g->b.released)) != NULL; got++) {
+        session_set(&g->b.released, x, SESSION_READY, t->service_ms + g->queue->claim_ms);
+        release(t, g, x, at_ms);
+        if (keeps)
+            marks_add(&g->unkept, x->id, at_ms, true);
+    }
+    return got;
+}
+
+/* Room for the records is taken first: who is released can be told so. */
+uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms,
+                            bool keeps)
+{
+    uint32_t slot[POP_CHUNK], got, most = g->b.q.waiting;
+
+    if (g->b.q.hollow)
+        most = segtab_rebuild_ready(g);
+    n = n < POP_CHUNK ? n : POP_CHUNK;
+    n = n < most ? n : most;
+    if (n == 0 || sessions_reserve(&g->b.released, n) < 0)
+        return 0;
+    if (keeps && marks_reserve(&g->unkept, g->b.relocs.n + 1) < 0)
+        return 0;
+    got = segq_pop(&g->b.q, n, slot);
+    for (uint32_t i = 0; i < got; i++) {
+        struct session *x =
+            sessions_add(&g->b.released, body_ticket(&g->b, slot[i]), SESSION_READY,
+                         t->service_ms + g->queue->claim_ms);
+
+        release(t, g, x, at_ms);
+        if (keeps)
+            marks_add(&g->unkept, x->id, at_ms, false);
+        if (g->out != NULL)
+            xfer_out_touch(&g->out->out, slot[i]);
+    }
+    return got;
+}
+
+static void pop(struct segtab *t, struct seg *g, const struct msg_seg_pop *m)
+{
+    struct jrec r = { .kind = JREC_POP, .seg = g->b.id };
+    uint32_t back = segtab_pop_returning(t, g, m->n, m->released_at_ms, m->keeps);
+    uint32_t got = back, more;
+
+    do {
+        more = segtab_pop_waiting(t, g, m->n - got, m->released_at_ms, m->keeps);
+        got += more;
+    } while (more > 0 && got < m->n);
+    g->popped += got;
+    t->n.popped += got;
+    g->last_n = got;
+    g->last_tick = m->tick;
+    r.pop = (struct jrec_pop) { m->tick, got, back, got - back, m->released_at_ms };
+    segtab_log(t, &r);
+    if (!m->keeps)
+        segtab_log_set(t, JREC_KEPT, g->b.id, m->tick); /* nobody will say so */
+    if (got > 0) {
+        segtab_wake(t, g);
+        segtab_touch(t, g);
+    }
+}
+
+/* Nothing can be done now: it is moved, or not written down, or the manager does not
+ * store what is released; or nobody is back whose turn it certainly is. */
+static bool is_busy(struct segtab *t, struct seg *g)
+{
+    return seg_is_fenced(g) || t->hold || g->unkept.n >= SEGTAB_UNKEPT_MAX ||
+           (g->b.q.hollow && g->b.released.n[SESSION_RETURNING] == 0 &&
+            segtab_rebuild_ready(g) == 0);
+}
+
+/* A repeated tick is answered as it was; an older one with the last. */
+void segtab_pop(struct segtab *t, peer_no from, const struct msg_seg_pop *m,
+                struct outbox *out)
+{
+    struct seg *g = segtab_seg(t, m->seg);
+    struct msg_seg_popped *a;
+    bool busy;
+
+    if (g == NULL) {
+        segtab_report_one(t, m->seg, from, out);
+        return;
+    }
+    busy = m->tick > g->last_tick && is_busy(t, g);
+    if (m->tick > g->last_tick && !busy)
+        pop(t, g, m);
+    a = &outbox_add(out, from, MSG_SEG_POPPED)->seg_popped;
+    a->epoch = t->epoch;
+    a->seg = m->seg;
+    a->tick = busy ? m->tick : g->last_tick;
+    a->n = busy ? 0 : g->last_n;
+    a->busy = busy;
+    segtab_status(g, &a->status);
+    segtab_list_marks(g, &a->status, out);
+}
+
+void segtab_kept(struct segtab *t, const struct kept_entry *k)
+{
+    struct seg *g = segtab_seg(t, k->seg);
+
+    if (g == NULL || g->unkept.n == 0 || k->tick != g->last_tick)
+        return; /* of an earlier one: what came since is said again */
+    marks_clear(&g->unkept);
+    segtab_log_set(t, JREC_KEPT, g->b.id, k->tick);
+}

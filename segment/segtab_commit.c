@@ -62,8 +62,9 @@ static bool commit_in(struct segtab *t, struct move *v, struct outbox *out)
     }
     segtab_log_absorbed(t, g, &v->in);
     adopt_relocs(t, g);
-    /* The source's tickets must not be shown a larger position than before. */
-    if (v->in.ahead != AHEAD_UNKNOWN)
+    /* The source's tickets must not be shown a larger position than before. (Of one whose
+     * own is not known it would be too large for the target's.) */
+    if (v->in.ahead != AHEAD_UNKNOWN && g->ahead != AHEAD_UNKNOWN)
         g->ahead = u64_min(g->ahead, v->in.ahead > before ? v->in.ahead - before : 0);
     segtab_log_set(t, JREC_AHEAD, g->b.id, g->ahead);
     log_info("move=%" PRIu64 " seg=%" PRIu64 ">%" PRIu64 " side=in committed=%" PRIu32,

@@ -70,7 +70,10 @@ static void add_seg(void *ctx, const void *view)
     add(v->list,
         json_pack("{s:I,s:s,s:s,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "segment",
                   INT(g->id), "node", node != NULL ? node : "?", "state",
-                  seg_state_name(g->state), "reachable", g->reachable, "capacity",
+                  g->lost      ? "lost"
+                  : g->rebuild ? "rebuilding"
+                               : seg_state_name(g->state),
+                  "reachable", g->reachable, "capacity",
                   INT(g->capacity), "joined", INT(g->st.joined), "waiting",
                   INT(g->st.waiting), "returning", INT(g->st.returning), "ready",
                   INT(g->st.ready), "active", INT(g->st.active), "ahead", INT(g->ahead),

@@ -1,0 +1,66 @@
+#!/bin/bash
+# A segment node is killed and its journal deleted, while 20 000 wait and releases go on; and
+# then the other one, which stays away so that its segments are given to the first. The
+# people who poll bring everything back: nobody loses a place, nobody is let in twice or
+# before his turn, and the admitted keep their pass.
+#   PLAYERS=N   how many (20000; 4000 in a sanitizer build)
+. "$(dirname "$0")/lib.sh"
+
+san=$(nm "$BIN/segment" | grep -c '__asan_init')
+N=${PLAYERS:-$([ "$san" -gt 0 ] && echo 4000 || echo 20000)}
+up --routers 2 --seg-nodes 2 --capacity $((N / 8)) --release-per-s $((N / 80)) \
+    --set queuemng.lost_after=4s --set idle.game=8s --set idle.mobile=8s \
+    --set idle.browser=8s --set poll_max=3s --set poll_budget_per_s=20000
+journal() { echo "$C/state/journal/segment.$1"; }
+figure() { metric 1 "segq_manager_$1"; }
+waits() { [ "$(queue_field waiting)" -"$1" "$2" ]; }
+away() { segments | grep -cE ' (lost|rebuilding) '; }
+some_away() { [ "$(away)" -gt 0 ]; }
+none_away() { [ "$(away)" = 0 ]; }
+
+inside=$(join_queue | token_in)
+admitted() { [ "$(poll "$1" | field state)" = admitted ]; }
+wait_for 10 "the first one is let in" admitted "$inside"
+pass=$(poll "$inside" | field pass)
+
+"$BIN/swarm" --router "$R" --router "$R2" --players "$N" --arrive-s 8 --until-admitted --max-s 240 \
+    --quiet --json "$DIR/swarm.json" >"$DIR/swarm.out" 2>&1 &
+swarm=$!
+helpers+=("$swarm")
+wait_for 40 "most of $N people wait" waits gt $((N * 7 / 10))
+join_queue | token_in >"$DIR/mine" # somebody who only looks now and then
+
+# ---- one node loses everything, and is back at once -----------------------------------
+
+lose() { # node
+    kill -STOP "$(pid_of seg_cluster)"
+    kill -KILL "$(pid_of "segment.$1")"
+    rm -rf "$(journal "$1")"
+}
+before=$(figure released_total)
+lose 0
+kill -CONT "$(pid_of seg_cluster)"
+wait_for 20 "it is back, and has nothing: its segments are being rebuilt" some_away
+recovering() { [ "$(queue_field limited_by)" = recovery ]; }
+null_place() { poll_many "$DIR/mine" "$DIR/mine.out" && [ "$(field position <"$DIR/mine.out")" = null ]; }
+wait_for 20 "releases go only up to what is certain, and say so" recovering
+wait_for 20 "the place of somebody there, or behind it, is not known" null_place
+wait_for 40 "then they are whole" none_away
+check "segments were rebuilt: $(figure segments_rebuilt_total)" test "$(figure segments_rebuilt_total)" -gt 0
+goes_on() { [ "$(figure released_total)" -gt $((before + N / 20)) ]; }
+wait_for 40 "releases go on" goes_on
+check_eq "the first one's pass is the same" "$(poll "$inside" | field pass)" "$pass"
+
+# ---- the other one, and it stays away -------------------------------------------------
+
+lose 1
+wait_for 30 "its segments are given to the first" some_away
+wait_for 40 "and are whole" none_away
+kill -CONT "$(pid_of seg_cluster)"
+over() { ! runs "$swarm"; }
+wait_for 200 "everybody has been let in" over
+wait "$swarm"
+check_eq "no violation: $(grep -h 'order violations' "$DIR/swarm.out")" $? 0
+check_eq "all of them, each once" "$(jq .admitted "$DIR/swarm.json")" "$N"
+check "places were not known meanwhile" test "$(jq .null_positions "$DIR/swarm.json")" -gt 0
+check_eq "nobody is gone" "$(jq '.lost_tickets' "$DIR/swarm.json")" 0

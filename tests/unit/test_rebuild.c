@@ -1,0 +1,296 @@
+/* test_rebuild.c: a segment that lost everything, ticket by ticket; what may be told before
+ * it is stored; and the same after a restart with the journal. */
+#include "tests/lib/segrig.h"
+
+#include "segment/jrec.h"
+
+#define CAP 1000
+
+static struct rig *r;
+static struct buf tape;
+static uint64_t tick;
+
+static void on_log(void *ctx, const struct jrec *x)
+{
+    struct buf *b = ctx;
+
+    buf_byte(b, x->kind);
+    jrec_encode(x, b);
+}
+
+static void setup(void)
+{
+    void *ctx[1] = { &tape };
+
+    buf_init(&tape);
+    tick = 0;
+    r = rig_new_logged(1, 1u << 20, on_log, ctx);
+}
+
+static void teardown(void)
+{
+    rig_free(r);
+    buf_fini(&tape);
+}
+
+TestSuite(rebuild, .init = setup, .fini = teardown);
+
+static void reopen(seg_id seg, uint32_t mark_end, const struct mark_row *v, uint32_t n)
+{
+    rig_order(r, 0, (struct msg) { .type = MSG_RULES, .rules = rig_rules(r) });
+    rig_order(r, 0,
+              (struct msg) { .type = MSG_SEG_OPEN,
+                             .seg_open = { .epoch = r->epoch, .seg = seg, .queue = 7,
+                                           .kind = OPEN_REBUILD, .capacity = CAP,
+                                           .ahead = AHEAD_UNKNOWN, .for_ms = 5000,
+                                           .mark_end = mark_end, .n_marks = n,
+                                           .marks = v } });
+}
+
+static void ahead(seg_id seg, uint64_t n, uint64_t kept)
+{
+    struct ahead_entry a = { seg, n };
+    struct kept_entry k = { seg, kept };
+    struct msg m = { .type = MSG_SEG_AHEAD };
+
+    m.seg_ahead.epoch = r->epoch;
+    m.seg_ahead.n = n != AHEAD_UNKNOWN;
+    m.seg_ahead.v = &a;
+    m.seg_ahead.n_kept = kept != 0;
+    m.seg_ahead.kept = &k;
+    rig_order(r, 0, m);
+}
+
+static uint32_t pop_keeping(seg_id seg, uint32_t n)
+{
+    rig_order(r, 0,
+              (struct msg) { .type = MSG_SEG_POP,
+                             .seg_pop = { .epoch = r->epoch, .seg = seg, .tick = ++tick,
+                                          .n = n, .released_at_ms = r->now.wall_ms,
+                                          .keeps = true } });
+    return r->popped.n;
+}
+
+static void expect_position(uint32_t number, uint64_t position)
+{
+    struct place_ans a = rig_poll(r, 0, 1, number);
+
+    cr_assert_eq(a.state, PLACE_WAITING, "%u is in state %u", number, a.state);
+    cr_assert_eq(a.position, position, "%u is at %lu", number, a.position);
+}
+
+/* The node again, from what it has written down. */
+static void restart(void)
+{
+    struct segtab_opts o = rig_opts(1u << 20);
+    uint64_t digest = segtab_digest(r->t[0]);
+    struct segtab *t;
+
+    o.log = on_log;
+    o.log_ctx = &tape;
+    t = segtab_new(&o);
+    for (size_t at = 0; at < tape.len;) {
+        struct jrec x;
+        int64_t n = jrec_decode(tape.data[at], tape.data + at + 1, tape.len - at - 1, &x);
+
+        cr_assert_gt(n, 0);
+        cr_assert_eq(segtab_replay(t, &x), 0, "%s", jrec_name(x.kind));
+        at += 1 + (size_t)n;
+    }
+    cr_assert_eq(segtab_digest(t), digest, "it is not what it has written down");
+    cr_assert_eq(segtab_replayed(t, r->now), 0);
+    segtab_free(r->t[0]);
+    r->t[0] = t;
+    rig_start(r, 0);
+}
+
+/* ---- what may be told ------------------------------------------------------------- */
+
+Test(rebuild, nobody_hears_of_a_release_before_it_is_stored)
+{
+    rig_open(r, 0, 1, OPEN_TAIL, CAP, 0);
+    rig_join(r, 0, 1, 10);
+    cr_assert_eq(pop_keeping(1, 3), 3);
+    cr_assert_eq(r->popped.status.n_marks, 1);
+    cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_BUSY);
+    expect_position(3, 1);
+    ahead(1, AHEAD_UNKNOWN, 77);
+    cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_BUSY, "that was another release");
+    rig_down(r, 0, RIG_MNG);
+    expect_position(2, 0);
+    rig_start(r, 0);
+    ahead(1, AHEAD_UNKNOWN, tick);
+    cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_ADMITTED);
+    cr_assert_eq(rig_poll(r, 0, 1, 2).state, PLACE_ADMITTED);
+}
+
+Test(rebuild, what_is_not_stored_is_said_again_after_a_restart)
+{
+    rig_open(r, 0, 1, OPEN_TAIL, CAP, 0);
+    rig_join(r, 0, 1, 10);
+    pop_keeping(1, 3);
+    restart();
+    cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_BUSY);
+    ahead(1, AHEAD_UNKNOWN, tick);
+    restart();
+    cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_ADMITTED);
+}
+
+/* ---- a segment that lost everything ------------------------------------------------ */
+
+Test(rebuild, passes_are_the_same_byte_for_byte)
+{
+    char before[3][200];
+    struct mark_row row = { 1, 0, 3, false, r->now.wall_ms };
+    struct place_ans a;
+
+    rig_open(r, 0, 1, OPEN_TAIL, CAP, 0);
+    rig_join(r, 0, 1, 10);
+    rig_pop(r, 0, 1, ++tick, 3);
+    for (uint32_t i = 0; i < 3; i++) {
+        a = rig_poll(r, 0, 1, i);
+        snprintf(before[i], sizeof(before[i]), "%.*s", a.pass_len, a.pass);
+    }
+    rig_order(r, 0, (struct msg) { .type = MSG_SEG_REMOVE, .seg_remove = { r->epoch, 1, true } });
+    rig_run(r, 3000);
+    reopen(1, 3, &row, 1);
+    for (uint32_t i = 0; i < 3; i++) {
+        a = rig_poll(r, 0, 1, i);
+        cr_assert_eq(a.state, PLACE_ADMITTED);
+        cr_assert(a.pass_len == strlen(before[i]) &&
+                  memcmp(a.pass, before[i], a.pass_len) == 0);
+    }
+    expect_position(3, 0);
+    rig_run(r, 7000); /* their life of ten seconds is over */
+    cr_assert_eq(rig_poll(r, 0, 1, 0).reason, GONE_FINISHED);
+}
+
+Test(rebuild, the_last_release_of_a_no_show_counts)
+{
+    struct mark_row row[] = { { 1, 0, 5, false, r->now.wall_ms - 8000 },
+                              { 1, 2, 3, true, r->now.wall_ms - 1000 },
+                              { 1, 5, 6, false, r->now.wall_ms - 20000 } };
+
+    reopen(1, 6, row, 3);
+    cr_assert_eq(rig_poll(r, 0, 1, 1).released_at_ms, row[0].at_ms);
+    cr_assert_eq(rig_poll(r, 0, 1, 2).released_at_ms, row[1].at_ms);
+    cr_assert_eq(rig_poll(r, 0, 1, 5).reason, GONE_FINISHED, "too long ago");
+}
+
+Test(rebuild, order_is_exact_and_positions_come_at_the_end)
+{
+    reopen(1, 100, NULL, 0);
+    expect_position(102, 0);
+    cr_assert_eq(pop_keeping(1, 5), 0, "100 and 101 may come yet");
+    cr_assert(r->popped.busy);
+    expect_position(101, 0);
+    expect_position(105, 0);
+    cr_assert_eq(pop_keeping(1, 5), 0);
+    expect_position(100, 0);
+    cr_assert_eq(pop_keeping(1, 2), 2);
+    ahead(1, 7, tick);
+    cr_assert_eq(rig_poll(r, 0, 1, 100).state, PLACE_ADMITTED);
+    cr_assert_eq(rig_poll(r, 0, 1, 101).state, PLACE_ADMITTED);
+    expect_position(102, 0);
+    cr_assert_eq(pop_keeping(1, 5), 1, "103 and 104 are not there");
+    for (int i = 0; i < 6; i++) {
+        rig_run(r, 1000);
+        rig_poll(r, 0, 1, 105);
+    }
+    cr_assert_not(r->status[1].rebuild);
+    expect_position(105, 8);
+    cr_assert_eq(rig_poll(r, 0, 1, 103).reason, GONE_EXPIRED);
+    cr_assert_eq(rig_poll(r, 0, 1, 99).reason, GONE_FINISHED);
+    cr_assert_eq(rig_poll(r, 0, 1, CAP).reason, GONE_LOST, "no such number was ever given");
+    cr_assert_eq(pop_keeping(1, 5), 1);
+}
+
+Test(rebuild, who_leaves_stays_away)
+{
+    reopen(1, 0, NULL, 0);
+    cr_assert_eq(rig_leave(r, 0, 1, 4).state, DROP_OK);
+    cr_assert_eq(rig_poll(r, 0, 1, 4).reason, GONE_LEFT, "a late poll");
+    expect_position(5, 0);
+    rig_leave(r, 0, 1, 5);
+    cr_assert_eq(rig_poll(r, 0, 1, 5).reason, GONE_LEFT);
+    for (uint32_t i = 0; i < 4; i++)
+        rig_poll(r, 0, 1, i);
+    rig_poll(r, 0, 1, 6);
+    cr_assert_eq(pop_keeping(1, 100), 5, "the dead hold up nobody");
+}
+
+Test(rebuild, joins_are_sent_on_and_moves_refused)
+{
+    reopen(1, 0, NULL, 0);
+    cr_assert_eq(rig_join_as(r, 0, 1, NULL).state, APPEND_SEALED);
+    rig_open(r, 0, 2, OPEN_TARGET, CAP, 0);
+    rig_order(r, 0,
+              (struct msg) { .type = MSG_MOVE_OUT,
+                             .move_out = { r->epoch, 9, 1, 2, "node0", "" } });
+    cr_assert_eq(r->out_report, MOVE_ABORTED);
+}
+
+Test(rebuild, a_restart_in_the_midst_of_it_forgets_nothing)
+{
+    struct mark_row row = { 1, 0, 3, false, r->now.wall_ms };
+
+    reopen(1, 3, &row, 1);
+    for (uint32_t i = 3; i < 600; i += 3)
+        rig_poll(r, 0, 1, i);
+    rig_leave(r, 0, 1, 4);
+    rig_leave(r, 0, 1, 6);
+    restart();
+    cr_assert_eq(rig_poll(r, 0, 1, 1).state, PLACE_ADMITTED);
+    cr_assert_eq(rig_poll(r, 0, 1, 4).reason, GONE_LEFT);
+    cr_assert_eq(rig_poll(r, 0, 1, 6).reason, GONE_LEFT);
+    expect_position(5, 0);
+    cr_assert_eq(pop_keeping(1, 50), 2);
+    ahead(1, 0, tick);
+    restart();
+    for (int i = 0; i < 6; i++) {
+        rig_run(r, 1000);
+        for (uint32_t k = 9; k < 600; k += 3)
+            rig_poll(r, 0, 1, k);
+    }
+    restart();
+    expect_position(9, 1);
+    expect_position(597, 197);
+}
+
+/* A snapshot instead of all the changes gives the same. */
+Test(rebuild, a_snapshot_of_a_hollow_segment)
+{
+    struct buf snap;
+    size_t from;
+
+    reopen(1, 3, NULL, 0);
+    rig_poll(r, 0, 1, 7);
+    rig_poll(r, 0, 1, 900);
+    rig_leave(r, 0, 1, 8);
+    rig_open(r, 0, 2, OPEN_TAIL, CAP, 0);
+    rig_join(r, 0, 2, 5);
+    pop_keeping(2, 2);
+    from = tape.len;
+    buf_init(&snap);
+    for (bool begin = true; segtab_snapshot(r->t[0], begin, 1, on_log, &snap); begin = false)
+        ;
+    buf_append(&snap, tape.data + from, tape.len - from);
+    buf_reset(&tape);
+    buf_append(&tape, snap.data, snap.len);
+    buf_fini(&snap);
+    restart();
+    cr_assert_eq(rig_poll(r, 0, 2, 0).state, PLACE_BUSY);
+    cr_assert_eq(rig_poll(r, 0, 1, 8).reason, GONE_LEFT);
+    expect_position(900, 0);
+}
+
+/* Without memory it is asked again, and nothing is half done. */
+Test(rebuild, no_memory_is_said)
+{
+    rig_free(r);
+    r = rig_new(1, BLOCK_SLOTS); /* one block */
+    reopen(1, 0, NULL, 0);
+    expect_position(5, 0);
+    cr_assert_eq(rig_poll(r, 0, 1, 700).state, PLACE_BUSY);
+    expect_position(6, 0);
+}

@@ -166,11 +166,12 @@ void admin_cluster(struct admin_call *c)
 
     mng_count(c->s->mng, &n);
     map_init(&v.node, 0);
-    j = json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "manager", c->s->cfg->node, "epoch",
+    j = json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}", "manager", c->s->cfg->node, "epoch",
                   INT(n.epoch), "map_version", INT(n.map_version), "released",
                   INT(n.released), "moves_started", INT(n.moves_started), "moves_committed",
                   INT(n.moves_committed), "moves_aborted", INT(n.moves_aborted),
-                  "lost_segments", INT(n.lost_segments));
+                  "lost_segments", INT(n.lost_segments), "rebuilt_segments",
+                  INT(n.rebuilt));
     fill(&v, j, "nodes", each_node);
     fill(&v, j, "routers", each_router);
     fill(&v, j, "queues", each_queue);

@@ -1,0 +1,137 @@
+/* test_mng_marks.c: what the manager stores of releases: before anybody hears of them, over
+ * a restart, and no longer than a pass lives; and what a lost segment is told of it. */
+#include "tests/lib/mngrig.h"
+
+#define QUEUE(rate, ttl)                                                                 \
+    "{\"name\": \"q\", \"state\": \"open\", \"release_per_s\": " rate ", "               \
+    "\"segment_capacity\": 40, \"claim\": \"15s\", \"grace\": \"60s\", "                 \
+    "\"idle\": {\"game\": \"12s\", \"mobile\": \"12s\", \"browser\": \"12s\"}, "         \
+    "\"poll_max\": \"4s\", \"pass_ttl\": \"" ttl "\"}"
+
+static struct mr *crowd(uint32_t n, const char *queue)
+{
+    struct mr *r = mr_new("marks");
+
+    r->crowd = true;
+    mr_put_queue(r, queue);
+    mr_run(r, 500);
+    mr_join(r, n);
+    return r;
+}
+
+static unsigned records(const struct mr *r, const char *prefix)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < r->n_keys; i++)
+        n += r->val[i] != NULL && strncmp(r->key[i], prefix, strlen(prefix)) == 0;
+    return n;
+}
+
+static uint32_t admitted(const struct mr *r)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < r->n_tickets; i++)
+        n += r->ticket[i].admitted;
+    return n;
+}
+
+static void lose(struct mr *r, int no)
+{
+    segtab_free(r->t[no]);
+    r->t[no] = NULL;
+    for (int k = 0; k < MR_NODES; k++) {
+        mr_link_down(r, mr_copy_link(r, no, k), 0);
+        mr_link_down(r, mr_copy_link(r, k, no), 0);
+    }
+    mr_link_down(r, &r->link[no], 100);
+    r->t[no] = mr_node_new();
+    r->incarnation[no]++;
+    mr_router_up(r, no);
+}
+
+static void restart_manager(struct mr *r)
+{
+    mng_free(r->m);
+    r->m = NULL;
+    for (int i = 0; i < MR_NODES; i++)
+        mr_link_down(r, &r->link[i], 0);
+    mr_link_down(r, &r->link[MR_LINKS - 1], 0);
+    mr_manager_new(r);
+}
+
+Test(mng_marks, stored_in_records_of_some_rows)
+{
+    struct mr *r = crowd(200, QUEUE("20", "10m"));
+    unsigned before = records(r, "mark/");
+
+    mr_play(r, 4000);
+    cr_assert_gt(admitted(r), 40);
+    cr_assert_gt(records(r, "mark/"), before);
+    cr_assert_leq(records(r, "mark/"), 40 / 32 + 2);
+    mr_free(r);
+}
+
+/* mr_poll_all() says so if anybody's pass changes, or anybody waits again. */
+Test(mng_marks, all_nodes_lost_after_a_restart_of_the_manager)
+{
+    struct mr *r = crowd(200, QUEUE("20", "10m"));
+    uint32_t inside;
+
+    mr_play(r, 4000);
+    inside = admitted(r);
+    restart_manager(r);
+    mr_run(r, 300);
+    for (int i = 0; i < MR_NODES; i++)
+        lose(r, i);
+    mr_play(r, 30000);
+    cr_assert_gt(admitted(r), inside);
+    mr_play(r, 20000);
+    cr_assert_eq(admitted(r), 200, "%u are inside", admitted(r));
+    for (uint32_t i = 1; i < r->n_tickets; i++)
+        cr_assert_geq(r->ticket[i].released_at_ms, r->ticket[i - 1].released_at_ms, "%u", i);
+    mr_free(r);
+}
+
+/* Records go with the last pass in them; how far the segment was released stays. */
+Test(mng_marks, not_kept_longer_than_passes_live)
+{
+    struct mr *r = crowd(60, QUEUE("20", "20s"));
+    struct place_ans a;
+
+    mr_play(r, 2000);
+    cr_assert_gt(records(r, "mark/"), 0);
+    mr_order(r, MNG_PAUSE);
+    for (int i = 0; i < 20; i++) {
+        mr_run(r, 5000);
+        for (uint32_t k = admitted(r); k < r->n_tickets; k++)
+            (void)mr_poll(r, &r->ticket[k], &a); /* the others still wait */
+    }
+    cr_assert_eq(records(r, "mark/"), 0);
+    restart_manager(r);
+    mr_run(r, 300);
+    for (int i = 0; i < MR_NODES; i++)
+        lose(r, i);
+    mr_run(r, 3000);
+    cr_assert(mr_poll(r, &r->ticket[5], &a));
+    cr_assert_eq(a.state, PLACE_GONE);
+    cr_assert_eq(a.reason, GONE_FINISHED, "who was inside does not wait again");
+    cr_assert(mr_poll(r, &r->ticket[59], &a));
+    cr_assert_eq(a.state, PLACE_WAITING);
+    cr_assert_eq(a.position, 0);
+    mr_free(r);
+}
+
+Test(mng_marks, go_with_their_queue)
+{
+    struct mr *r = crowd(60, QUEUE("20", "10m"));
+    struct err e = { 0 };
+
+    mr_play(r, 2000);
+    cr_assert_gt(records(r, "mark/"), 0);
+    cr_assert_eq(mng_queue_delete(r->m, r->now, "q", &r->out, &e), 0, "%s", e.text);
+    mr_flush_mng(r);
+    cr_assert_eq(records(r, "mark/"), 0);
+    mr_free(r);
+}

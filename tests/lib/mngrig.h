@@ -18,7 +18,7 @@
 #define MR_NODES   3
 #define MR_LINKS   (MR_NODES + MR_NODES * MR_NODES + 1)
 #define MR_TICKETS 512
-#define MR_KEYS    32
+#define MR_KEYS    1024
 #define MR_WIRES   4096
 
 enum { MR_MNG = -1, MR_ROUTER = -2 };

@@ -233,7 +233,7 @@ void segtab_seg_free(struct segtab *t, struct seg *g)
     body_fini(&g->b);
     marks_fini(&g->unkept);
     free(g);
-    if (q->segs.n == 0) {
+    if (q->segs.n == 0 && !t->partial) { /* else: some of them are not read yet */
         map_del(&t->queues, q->id);
         queue_free(q);
     }
@@ -274,6 +274,10 @@ static void session_step(struct segtab *t, struct seg *g, struct session *x)
 {
     switch ((enum session_state)x->state) {
     case SESSION_READY:
+        if (marks_has(&g->unkept, x->id)) { /* nobody may tell it yet */
+            session_set(&g->b.released, x, SESSION_READY, t->service_ms + g->queue->claim_ms);
+            return;
+        }
         g->no_shows++;
         t->n.no_shows++;
         if (g->queue->grace_ms == 0) {

@@ -68,6 +68,7 @@ struct seg { /* one hosted segment */
     uint32_t last_n; /* its answer */
     uint64_t popped, no_shows, expired, left;
     struct marks unkept; /* releases that the manager has not stored yet */
+    msec_t unkept_ms;    /* since when, on the service clock */
     /* while it is hollow (b.q.hollow): */
     uint32_t mark_end; /* numbers below were released before */
     uint32_t certain;  /* every number below is back, or known to be dead */

@@ -9,6 +9,7 @@
 #include "segment/segtab_int.h"
 
 #define POP_CHUNK 512u
+#define LATE_MS   500 /* what a store takes is less */
 
 msec_t segtab_pass_end(const struct segtab *t, const struct seg *g, int64_t at_ms)
 {
@@ -72,6 +73,7 @@ uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t
 static void pop(struct segtab *t, struct seg *g, const struct msg_seg_pop *m)
 {
     struct jrec r = { .kind = JREC_POP, .seg = g->b.id };
+    msec_t since = g->unkept.n > 0 ? g->unkept_ms : t->service_ms;
     uint32_t back = segtab_pop_returning(t, g, m->n, m->released_at_ms, m->keeps);
     uint32_t got = back, more;
 
@@ -83,6 +85,7 @@ static void pop(struct segtab *t, struct seg *g, const struct msg_seg_pop *m)
     t->n.popped += got;
     g->last_n = got;
     g->last_tick = m->tick;
+    g->unkept_ms = since;
     r.pop = (struct jrec_pop) { m->tick, got, back, got - back, m->released_at_ms };
     segtab_log(t, &r);
     if (!m->keeps)
@@ -127,12 +130,25 @@ void segtab_pop(struct segtab *t, peer_no from, const struct msg_seg_pop *m,
     segtab_list_marks(g, &a->status, out);
 }
 
+/* They hear of it only now: the claim window begins anew. */
+static void claim_anew(struct segtab *t, struct seg *g)
+{
+    struct session *x;
+
+    for (uint32_t i = 0; (x = sessions_next(&g->b.released, &i)) != NULL;)
+        if (x->state == SESSION_READY && marks_has(&g->unkept, x->id))
+            session_set(&g->b.released, x, SESSION_READY,
+                        t->service_ms + g->queue->claim_ms);
+}
+
 void segtab_kept(struct segtab *t, const struct kept_entry *k)
 {
     struct seg *g = segtab_seg(t, k->seg);
 
     if (g == NULL || g->unkept.n == 0 || k->tick != g->last_tick)
         return; /* of an earlier one: what came since is said again */
+    if (t->service_ms - g->unkept_ms > LATE_MS)
+        claim_anew(t, g);
     marks_clear(&g->unkept);
     segtab_log_set(t, JREC_KEPT, g->b.id, k->tick);
 }

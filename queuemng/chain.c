@@ -249,6 +249,22 @@ static bool pace_differs(const struct pace *a, const struct pace *b)
            (uint64_t)d * 20 > b->us_per_place;
 }
 
+static uint64_t coming(const struct mlane *l)
+{
+    return l->waiting + (uint64_t)(2 * l->join_per_s);
+}
+
+/* A rebuild has to wait for whoever was told the longest interval. */
+static void lane_told(const struct mng *m, struct mlane *l, const struct pace *p)
+{
+    uint64_t last = coming(l) + (uint64_t)l->q->def.segment_capacity;
+    uint32_t ms = pace_interval_ms(p, last);
+    struct pace at = { ms, ms, 0 };
+    msec_t until = m->now_ms + pace_longest_ms(&at);
+
+    l->told_ms = until > l->told_ms ? until : l->told_ms;
+}
+
 /* Lanes share the queue's budget as they share its waiters. The plan is for the second to
  * come and its figures are up to one old, so it counts those who join in two: the first
  * ones of a rush would be told the intervals of an empty queue else. */
@@ -256,15 +272,19 @@ void lane_pace(struct mng *m, struct mlane *l)
 {
     const struct queue_def *d = &l->q->def;
     uint64_t all = 0;
+    uint32_t budget;
     double share;
     struct pace p;
 
     for (unsigned i = 0; i < l->q->n_lanes; i++)
-        all += l->q->lane[i].waiting;
-    share = all != 0 ? (double)l->waiting / (double)all : 1.0;
-    p = pace_plan(l->waiting + (uint64_t)(2 * l->join_per_s), l->release_per_s,
-                  (uint32_t)((double)d->poll_budget_per_s * share + 0.5),
+        all += coming(&l->q->lane[i]);
+    share = all != 0 ? (double)coming(l) / (double)all : 1.0;
+    /* Never nothing: whoever joins an empty lane beside a full one would be told for ever. */
+    budget = (uint32_t)((double)d->poll_budget_per_s * share + 0.5);
+    p = pace_plan(coming(l), l->release_per_s, budget > 0 ? budget : 1,
                   (uint32_t)d->poll_min_ms, (uint32_t)d->poll_max_ms);
+    lane_told(m, l, &l->pace);
+    lane_told(m, l, &p);
     if (!pace_differs(&p, &l->pace))
         return;
     l->pace = p;

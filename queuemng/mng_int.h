@@ -143,6 +143,7 @@ struct mlane {
     uint64_t joined_before, released_before;
     double join_per_s, release_per_s;
     struct pace pace;   /* as last sent */
+    msec_t told_ms;     /* until then somebody may stay away, as he was told */
     uint64_t manual;    /* tickets an operator has released by hand, still to go */
 };
 

@@ -22,25 +22,28 @@ bool seg_is_away(const struct mseg *s)
     return s->lost || s->rebuild;
 }
 
-/* The slowest client comes once in its idle time and the interval that it was told. */
-static uint32_t rebuild_ms(const struct mlane *l)
+/* The slowest client comes once in its idle time and the interval that it was told. What an
+ * earlier manager let people be told is not known. */
+static uint32_t rebuild_ms(const struct mng *m, const struct mlane *l)
 {
     const struct queue_def *d = &l->q->def;
-    struct pace p = { .max_ms = (uint32_t)d->poll_max_ms };
+    const struct pace most = { .max_ms = (uint32_t)d->poll_max_ms };
     int64_t idle = d->idle.game_ms;
-    uint64_t told;
+    msec_t told = l->told_ms - m->now_ms;
 
     idle = idle > d->idle.mobile_ms ? idle : d->idle.mobile_ms;
     idle = idle > d->idle.browser_ms ? idle : d->idle.browser_ms;
-    p.max_ms = p.max_ms > l->pace.max_ms ? p.max_ms : l->pace.max_ms;
-    told = pace_longest_ms(&p);
-    return (uint32_t)u64_min((uint64_t)idle + told + SLACK_MS, UINT32_MAX / 2);
+    if (told < pace_longest_ms(&most) && m->now_ms - m->started_ms < pace_longest_ms(&most))
+        told = pace_longest_ms(&most);
+    if (told < (msec_t)d->poll_min_ms)
+        told = (msec_t)d->poll_min_ms;
+    return (uint32_t)u64_min((uint64_t)(idle + told) + SLACK_MS, UINT32_MAX / 2);
 }
 
 void order_rebuild(struct mng *m, const struct mseg *s, struct msg_seg_open *o)
 {
     o->ahead = AHEAD_UNKNOWN; /* comes when it is known */
-    o->for_ms = rebuild_ms(s->lane);
+    o->for_ms = rebuild_ms(m, s->lane);
     o->mark_end = s->mark_end < s->capacity ? s->mark_end : s->capacity;
     o->marks = marks_of(s->lane, s->id, &m->out->box.mem, &o->n_marks);
     if (o->marks == NULL)

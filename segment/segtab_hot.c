@@ -109,10 +109,12 @@ static uint64_t position_of(const struct seg *g, uint32_t slot)
 }
 
 /* What the interval follows where the position is unknown: not more people can be before
- * it in a hollow segment; behind one they are far away. */
+ * it in a hollow segment; of those before it in others one segment's worth is assumed. */
 static uint64_t far_position(const struct seg *g, uint32_t slot)
 {
-    return g->b.q.hollow && slot >= g->mark_end ? slot - g->mark_end + 1ull : UINT32_MAX;
+    if (g->b.q.hollow)
+        return slot >= g->mark_end ? slot - g->mark_end + 1ull : 1;
+    return (uint64_t)g->capacity + segq_rank(&g->b.q, slot) + 1;
 }
 
 static void place_waiting(struct segtab *t, const struct spot *s, unsigned client,

@@ -140,13 +140,14 @@ Test(rebuild, what_is_not_stored_is_said_again_after_a_restart)
 Test(rebuild, the_claim_window_begins_when_it_may_be_told)
 {
     rig_open(r, 0, 1, OPEN_TAIL, CAP, 0);
-    rig_join(r, 0, 1, 2);
+    rig_join(r, 0, 1, 1);
     pop_keeping(1, 1);
     rig_run(r, 5000); /* it is 2 s long */
     cr_assert_eq(r->status[1].no_shows, 0);
     ahead(1, AHEAD_UNKNOWN, tick);
     rig_run(r, 1800);
     cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_ADMITTED);
+    rig_join(r, 0, 1, 1);
     pop_keeping(1, 1);
     ahead(1, AHEAD_UNKNOWN, tick);
     rig_run(r, 2500);

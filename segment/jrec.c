@@ -219,6 +219,7 @@ static void mark(struct jio *io, struct jrec_mark *m)
     NUM(io, m->n);
     NUM(io, m->again);
     NUM(io, m->at_ms);
+    NUM(io, m->held);
 }
 
 static void members(struct jio *io, struct jrec *r)

@@ -125,6 +125,7 @@ struct jrec_mark {
     uint32_t first, n;
     uint8_t again;
     int64_t at_ms;
+    uint32_t held; /* in the first one: struct marks */
 };
 
 struct jrec_move {

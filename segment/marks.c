@@ -29,6 +29,7 @@ void marks_add(struct marks *m, struct ticket_id id, int64_t at_ms, bool again)
 {
     struct mark_row *last = m->n > 0 ? &m->v[m->n - 1] : NULL;
 
+    m->held += !again;
     if (!again && last != NULL && !last->again && last->seg == id.seg &&
         last->end <= id.number && last->at_ms == at_ms) {
         last->end = id.number + 1;

@@ -16,6 +16,7 @@
 struct marks {
     struct mark_row *v; /* owned; oldest first */
     uint32_t n, cap;
+    uint32_t held; /* tickets that left the line with them: they still count as before others */
 };
 
 void marks_fini(struct marks *m);

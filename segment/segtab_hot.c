@@ -100,12 +100,12 @@ static uint32_t told_ms(const struct segtab *t, const struct seg *g, uint64_t po
     return ms < g->told_max_ms ? ms : g->told_max_ms;
 }
 
-/* 0: not known. */
+/* 0: not known. What is released and not stored may yet wait again: it counts. */
 static uint64_t position_of(const struct seg *g, uint32_t slot)
 {
     if (SQ_UNLIKELY(g->b.q.hollow || g->ahead == AHEAD_UNKNOWN))
         return 0;
-    return g->ahead + segq_rank(&g->b.q, slot) + 1;
+    return g->ahead + segq_rank(&g->b.q, slot) + g->unkept.held + 1;
 }
 
 /* What the interval follows where the position is unknown: not more people can be before

@@ -146,7 +146,8 @@ void segtab_log_unkept(struct segtab *t, const struct seg *g)
         const struct mark_row *m = &g->unkept.v[i];
         struct jrec r = { .kind = JREC_UNKEPT, .seg = g->b.id };
 
-        r.mark = (struct jrec_mark) { m->seg, m->from, m->end - m->from, m->again, m->at_ms };
+        r.mark = (struct jrec_mark) { m->seg,   m->from,  m->end - m->from,
+                                      m->again, m->at_ms, i == 0 ? g->unkept.held : 0 };
         segtab_log(t, &r);
     }
 }

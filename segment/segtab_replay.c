@@ -55,6 +55,7 @@ static void forget_marks(struct seg *g)
 {
     if (g->unkept.n < SEGTAB_UNKEPT_MAX)
         return;
+    g->unkept.held = 0;
     g->unkept.n -= SEGTAB_UNKEPT_MAX / 2;
     memmove(g->unkept.v, g->unkept.v + SEGTAB_UNKEPT_MAX / 2,
             g->unkept.n * sizeof(*g->unkept.v));

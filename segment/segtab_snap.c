@@ -242,7 +242,7 @@ static uint64_t digest_relocs(const struct seg *g)
 
 static uint64_t digest_marks(const struct seg *g)
 {
-    uint64_t h = g->b.q.hollow ? mix(g->mark_end, g->for_ms) : 0;
+    uint64_t h = mix(g->b.q.hollow ? mix(g->mark_end, g->for_ms) : 0, g->unkept.held);
 
     for (uint32_t i = 0; i < g->unkept.n; i++) {
         const struct mark_row *r = &g->unkept.v[i];

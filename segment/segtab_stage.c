@@ -361,6 +361,7 @@ static int unkept(struct seg *g, const struct jrec_mark *m)
     if (marks_reserve(&g->unkept, 1) < 0)
         return SQ_ENOMEM;
     marks_put(&g->unkept, &r);
+    g->unkept.held += m->held;
     return 0;
 }
 

@@ -113,7 +113,7 @@ Test(rebuild, nobody_hears_of_a_release_before_it_is_stored)
     cr_assert_eq(pop_keeping(1, 3), 3);
     cr_assert_eq(r->popped.status.n_marks, 1);
     cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_BUSY);
-    expect_position(3, 1);
+    expect_position(3, 4); /* it may yet be undone */
     ahead(1, AHEAD_UNKNOWN, 77);
     cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_BUSY, "that was another release");
     rig_down(r, 0, RIG_MNG);
@@ -122,6 +122,7 @@ Test(rebuild, nobody_hears_of_a_release_before_it_is_stored)
     ahead(1, AHEAD_UNKNOWN, tick);
     cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_ADMITTED);
     cr_assert_eq(rig_poll(r, 0, 1, 2).state, PLACE_ADMITTED);
+    expect_position(3, 1);
 }
 
 Test(rebuild, what_is_not_stored_is_said_again_after_a_restart)
@@ -131,8 +132,10 @@ Test(rebuild, what_is_not_stored_is_said_again_after_a_restart)
     pop_keeping(1, 3);
     restart();
     cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_BUSY);
+    expect_position(3, 4);
     ahead(1, AHEAD_UNKNOWN, tick);
     restart();
+    expect_position(3, 1);
     cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_ADMITTED);
 }
 
@@ -211,6 +214,7 @@ Test(rebuild, order_is_exact_and_positions_come_at_the_end)
     cr_assert_eq(rig_poll(r, 0, 1, 101).state, PLACE_ADMITTED);
     expect_position(102, 0);
     cr_assert_eq(pop_keeping(1, 5), 1, "103 and 104 are not there");
+    ahead(1, AHEAD_UNKNOWN, tick);
     for (int i = 0; i < 6; i++) {
         rig_run(r, 1000);
         rig_poll(r, 0, 1, 105);

@@ -374,7 +374,7 @@ Test(mng_pop, an_undone_move_leaves_no_alias)
     report(1, SEG_SEALED, 10, 3);
     tick(15);
     cr_assert_neq(w.move.move, 0, "they are merged");
-    snprintf(alias, sizeof(alias), "[%lu,%lu]", w.move.from, w.move.to);
+    snprintf(alias, sizeof(alias), "[%lu,%lu,", w.move.from, w.move.to);
     say_move(w.at[0], MOVE_SIDE_IN, MOVE_ACCEPTED, 0);
     say_move(w.at[1], MOVE_SIDE_OUT, MOVE_COPYING, 3);
     say_move(w.at[0], MOVE_SIDE_IN, MOVE_FENCED, 3);

@@ -98,6 +98,15 @@ static void on_outranked(struct lease *l, const struct lease_in *in,
     l->patience_ms = ms_min(l->patience_ms * 2, PATIENCE_MAX_MS);
 }
 
+/* Nobody is in our way: no longer a wait each time. */
+static void on_unfit(struct lease *l, msec_t now_ms, struct lease_out *out)
+{
+    if (l->state != LEASE_LEADING)
+        return;
+    step_down(l, now_ms, "this term cannot go on", out);
+    l->next_ms = now_ms + l->ttl_ms / 3 + jitter(l);
+}
+
 static void on_answer(struct lease *l, const struct lease_in *in, struct lease_out *out)
 {
     if (!l->asking || in->serial != l->serial)
@@ -153,6 +162,8 @@ void lease_step(struct lease *l, const struct lease_in *in, struct lease_out *ou
         resign(l, in->now_ms, out);
     else if (in->kind == LEASE_OUTRANKED)
         on_outranked(l, in, out);
+    else if (in->kind == LEASE_UNFIT)
+        on_unfit(l, in->now_ms, out);
     else if (in->kind != LEASE_TICK)
         on_answer(l, in, out);
     give_up(l, in->now_ms);

@@ -32,6 +32,7 @@ enum lease_kind {
     LEASE_HELD,      /* answer to either: somebody else's, for left_ms more */
     LEASE_FAILED,    /* no answer to either, or one that is no use */
     LEASE_OUTRANKED, /* nodes obey `epoch`, or another manager under it: go above */
+    LEASE_UNFIT,     /* this term cannot go on, through no other manager's doing */
     LEASE_RESIGN,    /* we are about to stop */
 };
 struct lease_in {

@@ -28,7 +28,7 @@ struct mng_lead {
     msec_t settled_ms; /* before that, this Redis is not asked for the lease */
     bool begun;        /* the term: on_lead was called */
     bool loading;
-    bool outranked; /* this term must end: the timer does it */
+    bool outranked, unfit; /* this term must end: the timer does it */
     uint64_t above;
     uint64_t rev;              /* as last heard */
     msec_t loaded_ms, load_ms; /* when it was, when it will be tried again */
@@ -164,16 +164,28 @@ static void feed(struct mng_lead *l, struct lease_in in)
     }
 }
 
-/* Somebody else leads: what is there counts, also if it is less than it was. */
+/* Somebody else leads: what is there counts, also if it is less than it was. If it is
+ * nothing, it was deleted: whoever leads is about to notice, and needs no second one
+ * without a copy. */
 static void follow(struct mng_lead *l)
 {
     struct store_counts n;
 
+    if (l->rev == 0)
+        return;
     store_count(redis_store_base(l->store), &n);
     if (redis_store_compare(l->store, l->rev) != REDIS_SAME &&
         (l->loaded_ms == 0 ||
          ev_now(l->ev) - l->loaded_ms >= RELOAD_MS + (msec_t)(n.bytes / RELOAD_BYTES)))
         load(l);
+}
+
+static void on_refused(void *ctx, const char *why)
+{
+    struct mng_lead *l = ctx;
+
+    log_error("event=write_refused epoch=%" PRIu64 " why=\"%s\"", l->lease.epoch, why);
+    mng_lead_give_up(l);
 }
 
 static void on_lease(void *ctx, const struct redis_lease *r)
@@ -196,6 +208,9 @@ static void on_lease(void *ctx, const struct redis_lease *r)
                                 .left_ms = r->left_ms });
     if (r->is == REDIS_HELD)
         follow(l);
+    if (r->is == REDIS_RENEWED && l->begun &&
+        redis_store_compare(l->store, r->rev) == REDIS_WENT_BACK)
+        on_refused(l, "the store does not have what it acknowledged");
 }
 
 static void on_timer(void *arg)
@@ -203,13 +218,18 @@ static void on_timer(void *arg)
     struct mng_lead *l = arg;
     struct lease_in in = { .kind = LEASE_TICK };
 
-    if (l->begun && redis_store_stuck_ms(l->store) > l->ttl_ms)
+    if (l->begun && redis_store_stuck_ms(l->store) > l->ttl_ms) {
+        log_error("event=write_stuck epoch=%" PRIu64 " ms=%lld", l->lease.epoch,
+                  (long long)redis_store_stuck_ms(l->store));
         mng_lead_give_up(l);
+    }
     if (l->outranked)
         in = (struct lease_in) { .kind = LEASE_OUTRANKED, .epoch = l->above };
+    else if (l->unfit)
+        in = (struct lease_in) { .kind = LEASE_UNFIT };
     else if (!l->begun && l->lease.state == LEASE_LEADING && ev_now(l->ev) >= l->load_ms)
         load(l);
-    l->outranked = false;
+    l->outranked = l->unfit = false;
     feed(l, in);
 }
 
@@ -251,14 +271,6 @@ static void on_done(void *ctx)
         l->calls.on_kept(l->ctx);
 }
 
-static void on_refused(void *ctx, const char *why)
-{
-    struct mng_lead *l = ctx;
-
-    log_error("event=write_refused epoch=%" PRIu64 " why=\"%s\"", l->lease.epoch, why);
-    mng_lead_give_up(l);
-}
-
 /* ---- for the service ------------------------------------------------------------- */
 
 bool mng_lead_may_order(const struct mng_lead *l)
@@ -275,7 +287,8 @@ void mng_lead_outranked(struct mng_lead *l, uint64_t epoch)
 
 void mng_lead_give_up(struct mng_lead *l)
 {
-    mng_lead_outranked(l, l->lease.epoch);
+    l->unfit = true;
+    ev_timer_at(l->timer, ev_now(l->ev));
 }
 
 void mng_lead_look(const struct mng_lead *l, struct mng_lead_view *v)

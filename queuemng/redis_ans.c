@@ -9,7 +9,7 @@
 const char *redis_fault_name(enum redis_fault f)
 {
     static const char *const names[] = {
-#define X(name, text, fatal) text,
+#define X(name, text, fatal, hint) text,
         REDIS_FAULTS(X)
 #undef X
     };
@@ -20,7 +20,7 @@ const char *redis_fault_name(enum redis_fault f)
 bool redis_fault_fatal(enum redis_fault f)
 {
     static const bool is[] = {
-#define X(name, text, fatal) fatal,
+#define X(name, text, fatal, hint) fatal,
         REDIS_FAULTS(X)
 #undef X
     };
@@ -28,7 +28,18 @@ bool redis_fault_fatal(enum redis_fault f)
     return is[f];
 }
 
-static enum redis_fault fault_of(const char *text)
+const char *redis_fault_hint(enum redis_fault f)
+{
+    static const char *const hints[] = {
+#define X(name, text, fatal, hint) hint,
+        REDIS_FAULTS(X)
+#undef X
+    };
+
+    return hints[f];
+}
+
+static enum redis_fault fault_of_word(const char *text)
 {
     static const struct {
         const char *word;
@@ -58,6 +69,22 @@ static enum redis_fault fault_of(const char *text)
         if (strncmp(text, words[i].word, strlen(words[i].word)) == 0)
             return words[i].fault;
     return REDIS_OTHER;
+}
+
+/* Before version 7 what goes wrong inside a script is wrapped:
+ * "ERR Error running script (call to f_1): @user_script:1: -READONLY You can't ..." */
+static enum redis_fault fault_of(const char *text)
+{
+    static const char wrap[] = "ERR Error running script";
+    enum redis_fault f = fault_of_word(text);
+
+    if (strncmp(text, wrap, sizeof(wrap) - 1) != 0)
+        return f;
+    while (f == REDIS_OTHER && (text = strstr(text, ": ")) != NULL) {
+        text += 2;
+        f = fault_of_word(text + (*text == '-'));
+    }
+    return f;
 }
 
 struct redis_ans redis_ans_of(const void *reply)

@@ -12,6 +12,7 @@ SQ_CHECK int texts_copy(struct texts *t, char *const *v, size_t n);
 void texts_free(struct texts *t);
 
 bool redis_fault_fatal(enum redis_fault f);
+const char *redis_fault_hint(enum redis_fault f); /* what an operator can do */
 /* Of hiredis' reply (not NULL): an error by its first word. */
 struct redis_ans redis_ans_of(const void *reply);
 /* "MOVED slot host:port" -> "host:port"; "" if it says something else. */

@@ -59,8 +59,7 @@ struct redis_link {
     uint32_t backoff_ms;
     msec_t up_ms;
     int64_t uptime_ms;
-    enum redis_fault said, said_command; /* last told in the log */
-    msec_t said_ms;
+    msec_t said_ms[REDIS_NFAULTS]; /* when the log had it; 0: not since it was well */
     char failing[200];
     enum redis_fault failing_as;
     struct redis_counts count;
@@ -70,46 +69,59 @@ static void dial(struct redis_link *l);
 
 /* ---- faults ---------------------------------------------------------------------- */
 
-static void note(struct redis_link *l, enum redis_fault f, const char *text)
+/* Counts it; true: it is new, or old enough, to be told. */
+static bool note(struct redis_link *l, enum redis_fault f)
 {
+    msec_t now = ev_now(l->ev);
+
     l->count.fault[f]++;
-    if (l->said == f)
-        return;
-    l->said = f;
-    log_warn("event=redis_down addr=%s kind=%s why=%s", log_q(l->now, strlen(l->now)),
-             redis_fault_name(f), log_q(text, strnlen(text, 200)));
+    if (l->said_ms[f] != 0 && now - l->said_ms[f] < AGAIN_MS)
+        return false;
+    l->said_ms[f] = now;
+    return true;
+}
+
+static bool is_of_link(enum redis_fault f)
+{
+    /* AUTH: the hello was good, this one command is not allowed */
+    return redis_fault_fatal(f) && f != REDIS_AUTH;
+}
+
+/* The link is of no use: it ends with the timer, since its user is calling. */
+static void end_soon(struct redis_link *l, enum redis_fault f, const char *text)
+{
+    if (f == REDIS_MOVED)
+        redis_moved_to(text, l->next, sizeof(l->next));
+    l->at += f != REDIS_MOVED;
+    l->state = FAILING;
+    l->failing_as = f;
+    snprintf(l->failing, sizeof(l->failing), "%s", text);
+    ev_timer_at(l->timer, ev_now(l->ev));
+}
+
+static void is_well(struct redis_link *l)
+{
+    bool was_told = false;
+
+    for (unsigned f = 0; f < REDIS_NFAULTS; f++)
+        if (!is_of_link((enum redis_fault)f)) {
+            was_told |= l->said_ms[f] != 0;
+            l->said_ms[f] = 0;
+        }
+    if (was_told)
+        log_info("event=redis_ok addr=%s", log_q(l->now, strlen(l->now)));
 }
 
 void redis_link_fault(struct redis_link *l, enum redis_fault f, const char *text)
 {
-    msec_t now = ev_now(l->ev);
-
-    if (f == REDIS_NONE) {
-        if (l->said_command != REDIS_NONE)
-            log_info("event=redis_ok addr=%s", log_q(l->now, strlen(l->now)));
-        l->said_command = REDIS_NONE;
-        return;
-    }
-    /* the hello was good: this one command is not allowed */
-    if (redis_fault_fatal(f) && f != REDIS_AUTH) {
-        if (l->state == UP && f != REDIS_GONE) {
-            if (f == REDIS_MOVED)
-                redis_moved_to(text, l->next, sizeof(l->next));
-            l->at += f != REDIS_MOVED;
-            l->state = FAILING;
-            l->failing_as = f;
-            snprintf(l->failing, sizeof(l->failing), "%s", text);
-            ev_timer_at(l->timer, now);
-        }
-        return;
-    }
-    l->count.fault[f]++;
-    if (f == l->said_command && now - l->said_ms < AGAIN_MS)
-        return;
-    l->said_command = f;
-    l->said_ms = now;
-    log_error("event=redis_refuses addr=%s kind=%s why=%s", log_q(l->now, strlen(l->now)),
-              redis_fault_name(f), log_q(text, strnlen(text, 200)));
+    if (f == REDIS_NONE)
+        is_well(l);
+    else if (!is_of_link(f) && note(l, f))
+        log_error("event=redis_refuses addr=%s kind=%s why=%s do=\"%s\"",
+                  log_q(l->now, strlen(l->now)), redis_fault_name(f),
+                  log_q(text, strnlen(text, 200)), redis_fault_hint(f));
+    else if (is_of_link(f) && f != REDIS_GONE && l->state == UP)
+        end_soon(l, f, text);
 }
 
 /* Everybody who waits is told, then the user. */
@@ -147,7 +159,10 @@ static void lost(struct redis_link *l, enum redis_fault f, const char *text, boo
     redisAsyncContext *ac = l->ac;
     bool was_up = l->state == UP || l->state == FAILING;
 
-    note(l, f, text);
+    if (note(l, f))
+        log_warn("event=redis_down addr=%s kind=%s why=%s do=\"%s\"",
+                 log_q(l->now, strlen(l->now)), redis_fault_name(f),
+                 log_q(text, strnlen(text, 200)), redis_fault_hint(f));
     l->ac = NULL;
     if (ac != NULL)
         ac->data = NULL;
@@ -318,7 +333,10 @@ static void on_ping(void *ctx, const struct redis_ans *a)
         return;
     l->state = UP;
     l->up_ms = ev_now(l->ev);
-    l->said = REDIS_NONE;
+    for (unsigned f = 0; f < REDIS_NFAULTS; f++)
+        if (is_of_link((enum redis_fault)f))
+            l->said_ms[f] = 0;
+    l->said_ms[REDIS_AUTH] = 0;
     l->count.connects++;
     log_info("event=redis_up addr=%s uptime_ms=%lld", log_q(l->now, strlen(l->now)),
              (long long)l->uptime_ms);

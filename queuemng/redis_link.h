@@ -10,9 +10,11 @@
  *   LOADING, BUSY, not the master, MASTERDOWN        the same; it will be over
  *   READONLY, MOVED (it was the master until now)    next address, or the one it names
  *   wrong password, no permission                    the same, at the slowest back-off
- *   OOM, MISCONF, WRONGTYPE, other errors            the command has failed; the link
- * stays what is not Redis' protocol                      the link is closed One line of
- * log per change of state; faults are counted by kind.
+ *   OOM, MISCONF, WRONGTYPE, other errors            the command has failed
+ *   what is not Redis' protocol                      the link is closed
+ *
+ * Every fault is counted by its kind. The log has the first one of a kind, and then one a
+ * minute, with what an operator can do.
  *
  * Addresses: "host:port", or "/path" of a local socket. A name is looked up when it is
  * dialled, which blocks: numbers, or names of the hosts file, are better. No TLS: over a
@@ -25,28 +27,35 @@
 #include "common/ev.h"
 #include "common/metrics.h"
 
-/* name, label and text, is the link of no use any more? */
+/* name, label, is the link of no use any more?, what the operator can do */
 #define REDIS_FAULTS(X)                                                                  \
-    X(NONE, "none", false)                                                               \
-    X(GONE, "gone", true) /* no link, or it broke before the answer */                   \
-    X(CONNECT, "connect", true)                                                          \
-    X(TIMEOUT, "timeout", true)                                                          \
-    X(AUTH, "auth", true) /* NOAUTH, WRONGPASS, NOPERM */                                \
-    X(LOADING, "loading", true)                                                          \
-    X(READONLY, "readonly", true)                                                        \
-    X(MASTER, "not_master", true) /* it is a replica, or nobody knows who is master */   \
-    X(MOVED, "moved", true)                                                              \
-    X(ASK, "ask", false)                                                                 \
-    X(BUSY, "busy", false)       /* a script runs, or the cluster is down */             \
-    X(MISCONF, "misconf", false) /* it cannot write its disk */                          \
-    X(OOM, "oom", false)                                                                 \
-    X(NOREPLICAS, "noreplicas", false)                                                   \
-    X(NOSCRIPT, "noscript", false)                                                       \
-    X(TYPE, "type", false)        /* WRONGTYPE, or an answer of another shape */         \
-    X(PROTOCOL, "protocol", true) /* not an answer of Redis at all */                    \
-    X(OTHER, "other", false)
+    X(NONE, "none", false, "")                                                           \
+    /* no link, or it broke before the answer */                                         \
+    X(GONE, "gone", true, "nothing, if it was restarted: it is dialled again")           \
+    X(CONNECT, "connect", true, "start Redis, or mend redis (redis_sentinels)")          \
+    X(TIMEOUT, "timeout", true, "look what keeps Redis busy: SLOWLOG, its disk, memory") \
+    /* NOAUTH, WRONGPASS, NOPERM */                                                      \
+    X(AUTH, "auth", true, "mend redis_user, redis_password_file or the user's rights")   \
+    X(LOADING, "loading", true, "nothing: Redis reads its data and will answer")         \
+    X(READONLY, "readonly", true, "nothing, if it fails over; else mend redis")          \
+    /* it is a replica, or nobody knows who is master */                                 \
+    X(MASTER, "not_master", true, "nothing, if it fails over; else mend redis")          \
+    X(MOVED, "moved", true, "nothing: the node that it names is asked")                  \
+    X(ASK, "ask", false, "nothing: it is over when its slot has moved")                  \
+    /* a script runs, or the cluster is down */                                          \
+    X(BUSY, "busy", false, "SCRIPT KILL if a script hangs; mend the Redis cluster")      \
+    /* it cannot write its disk */                                                       \
+    X(MISCONF, "misconf", false, "give Redis room on its disk; its own log says why")    \
+    X(OOM, "oom", false, "give Redis memory: maxmemory")                                 \
+    X(NOREPLICAS, "noreplicas", false, "start replicas; or redis_wait_replicas")         \
+    X(NOSCRIPT, "noscript", false, "use a Redis that has scripts")                       \
+    /* WRONGTYPE, or an answer of another shape */                                       \
+    X(TYPE, "type", false, "somebody else uses these keys: another redis_prefix")        \
+    /* not an answer of Redis at all */                                                  \
+    X(PROTOCOL, "protocol", true, "mend redis: this is no Redis, or it wants TLS")       \
+    X(OTHER, "other", false, "see what it says")
 enum redis_fault {
-#define X(name, text, fatal) REDIS_##name,
+#define X(name, text, fatal, hint) REDIS_##name,
     REDIS_FAULTS(X)
 #undef X
         REDIS_NFAULTS

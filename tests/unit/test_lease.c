@@ -159,6 +159,27 @@ Test(lease, outranked_takes_a_higher_epoch_and_less_and_less_often)
     cr_assert_gt(second, first);
 }
 
+Test(lease, a_term_that_cannot_go_on_is_followed_by_another_one_soon)
+{
+    struct lease l;
+    struct lease_out o;
+    msec_t waited = 0, at = 100;
+
+    lead(&l);
+    for (unsigned i = 0; i < 8; i++) {
+        o = step(&l, (struct lease_in) { LEASE_UNFIT, .now_ms = at });
+        cr_assert(did(&o, LEASE_STEP_DOWN));
+        waited = ms_max(waited, o.wake_ms - at);
+        o = step(&l, (struct lease_in) { LEASE_TICK, .now_ms = o.wake_ms });
+        cr_assert(did(&o, LEASE_TAKE));
+        at = l.sent_ms + 1;
+        o = step(&l, (struct lease_in) { LEASE_GRANTED, .now_ms = at, .serial = l.serial,
+                                         .epoch = 10 + i });
+        cr_assert(did(&o, LEASE_LEAD));
+    }
+    cr_expect_lt(waited, TTL / 2, "however often it happens");
+}
+
 /* ---- worlds ---------------------------------------------------------------------- */
 
 #define MANAGERS 3

@@ -231,6 +231,14 @@ Test(redis_link, tells_faults_apart)
         { "-ASK 12 127.0.0.1:1\r\n", REDIS_ASK, true },
         { "-NOPERM this user\r\n", REDIS_AUTH, true },
         { "-ERR unknown command\r\n", REDIS_OTHER, true },
+        { "-ERR Error running script (call to f_1): @user_script:1: -READONLY You can't "
+          "write against a read only replica.\r\n",
+          REDIS_READONLY, false },
+        { "-ERR Error running script (call to f_1): @user_script:1: @user_script: 1: "
+          "-MISCONF Redis is configured\r\n",
+          REDIS_MISCONF, true },
+        { "-ERR Error running script (call to f_1): @user_script:1: attempt to index\r\n",
+          REDIS_OTHER, true },
         { "what is this?\r\n", REDIS_PROTOCOL, false },
         { "", REDIS_GONE, false },
     };

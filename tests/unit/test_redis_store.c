@@ -407,6 +407,31 @@ Test(redis_store, a_gap_is_noticed)
     rig_fini(&r);
 }
 
+/* The pairs alone are gone (deleted, or evicted by a Redis that is used as a cache). */
+Test(redis_store, pairs_that_are_deleted_are_noticed_and_put_back)
+{
+    struct rig r;
+
+    rig_init(&r);
+    lead(&r, &r.a);
+    write_one(&r, &r.a, "meta", "{\"epoch\":1}");
+    write_one(&r, &r.a, "queue/a", "1");
+    TELL(&r, "DEL", "{t}:kv");
+    cr_expect_eq(renew(&r, &r.a, r.a.lease.epoch), REDIS_RENEWED);
+    cr_expect_eq(redis_store_compare(r.a.s, r.a.lease.rev), REDIS_WENT_BACK);
+    (void)put(&r.a, "queue/b", "2");
+    RIG_UNTIL(&r.g, r.a.refusals == 1);
+    redis_store_end(r.a.s);
+    cr_expect_eq(take(&r, &r.a, 0), REDIS_GRANTED);
+    cr_expect_eq(redis_store_compare(r.a.s, r.a.lease.rev), REDIS_WENT_BACK);
+    redis_store_begin(r.a.s, r.a.lease.epoch);
+    cr_expect_eq(redis_store_restore(r.a.s), 0);
+    write_one(&r, &r.a, "queue/c", "3");
+    load(&r, &r.b);
+    expect(&r.b, "queue/a", "1", 4);
+    rig_fini(&r);
+}
+
 Test(redis_store, without_memory_a_write_waits)
 {
     struct rig r;

@@ -4,28 +4,14 @@
 # three seconds, releases go on, never faster than allowed, in order; nobody loses a place;
 # what was told is kept.
 . "$(dirname "$0")/lib.sh"
+. "$here/managers.sh"
 
-command -v redis-server >/dev/null || give_up "redis-server is not installed"
 N=3000 RATE=80
 up --managers 2 --routers 2 --seg-nodes 2 --capacity 1000 --release-per-s $RATE \
     --set state=paused --set pass_ttl=20m --set claim=10m --set idle.game=10m
 
 # ---- who leads -----------------------------------------------------------------------
 
-manager_at() { # admin port offset: its own view of itself
-    http --max-time 0.5 -H "Authorization: Bearer $TOKEN" \
-        "http://127.0.0.1:$((PORT + $1))/v1/admin/manager"
-}
-leads() { [ "$(manager_at "$1" | jq -r .role 2>/dev/null)" = leader ]; }
-find_leader() { # sets L (admin port offset), LNAME, and the same of the other: S, SNAME
-    if leads 1; then L=1 LNAME=queuemng S=3 SNAME=queuemng2
-    elif leads 3; then L=3 LNAME=queuemng2 S=1 SNAME=queuemng
-    else return 1; fi
-    A=http://127.0.0.1:$((PORT + L))
-}
-somebody_leads() { find_leader; }
-nobody_leads() { ! leads 1 && ! leads 3; }
-epoch() { manager_at "$L" | jq .epoch; }
 # The other one, or the same, started again: whoever is quicker.
 next_leads() { find_leader && [ "$(epoch)" -gt "$before" ]; }
 one_stands_by() { find_leader && [ "$(manager_at "$S" | jq -r .role)" = standby ]; }
@@ -122,20 +108,19 @@ wait_for 10 "releases go on by themselves" releases_more 20
 
 # ---- Redis is slow, then full -------------------------------------------------------------
 
-rcli() { REDISCLI_AUTH=$(cat "$C/secrets/redis.password") redis-cli -p $((PORT + 6)) "$@" >/dev/null; }
 before=$(epoch)
-rcli CLIENT PAUSE 400 ALL
+rcli CLIENT PAUSE 400 ALL >/dev/null
 t0=$(now_ms)
 check_eq "a change is made while Redis is slow" \
     "$(admin PATCH /v1/admin/queues/login '{"grace": "78s"}' | jq -r .grace)" 78s
 check "and answered when it is kept" test $(($(now_ms) - t0)) -ge 300
 check_eq "by the same leader" "$(epoch)" "$before"
-rcli CONFIG SET maxmemory 1
+rcli CONFIG SET maxmemory 1 >/dev/null
 check_eq "without room in Redis a change is not made" \
     "$(status_of -X PATCH -H "Authorization: Bearer $TOKEN" -d '{"grace": "79s"}' \
         "$A/v1/admin/queues/login")" 503
 wait_for 5 "nobody leads who cannot keep anything" nobody_leads
-rcli CONFIG SET maxmemory 0
+rcli CONFIG SET maxmemory 0 >/dev/null
 wait_for 10 "there is room again, one leads" somebody_leads
 wait_for 10 "releases go on" releases_more 20
 

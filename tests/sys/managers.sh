@@ -1,0 +1,39 @@
+# managers.sh: for stories with two managers and a Redis (local.sh --managers 2): who leads,
+# and what Redis is told. Sourced after lib.sh.
+
+command -v redis-server >/dev/null || give_up "redis-server is not installed"
+
+manager_at() { # admin port offset: its own view of itself
+    http --max-time 2 -H "Authorization: Bearer $(admin_token)" \
+        "http://127.0.0.1:$((PORT + $1))/v1/admin/manager"
+}
+leads() { [ "$(manager_at "$1" | jq -r .role 2>/dev/null)" = leader ]; }
+find_leader() { # sets L (admin port offset), LNAME, and the same of the other: S, SNAME
+    if leads 1; then L=1 LNAME=queuemng S=3 SNAME=queuemng2
+    elif leads 3; then L=3 LNAME=queuemng2 S=1 SNAME=queuemng
+    else return 1; fi
+    A=http://127.0.0.1:$((PORT + L))
+}
+somebody_leads() { find_leader; }
+nobody_leads() { ! leads 1 && ! leads 3; }
+epoch() { manager_at "$L" | jq .epoch; }
+
+redis_password() { cat "$C/secrets/redis.password"; }
+rcli() { # to the cluster's Redis; what it says
+    REDISCLI_AUTH=${PW:-$(redis_password)} redis-cli -p "${RPORT:-$((PORT + 6))}" "$@" 2>/dev/null
+}
+redis_answers() { [ "$(rcli PING)" = PONG ]; }
+redis_start() { redis-server "$C/secrets/redis.conf" "$@" || give_up "redis-server does not start"; }
+# redis_kill: kill -9, and waits until it is gone and its port is free
+redis_kill() {
+    local pid
+    pid=$(cat "$C/state/redis.pid")
+    kill -KILL "$pid"
+    wait_for 10 "redis-server is killed" is_gone "$pid"
+}
+# Faults of this kind that the managers have counted.
+redis_errors() {
+    local p
+    for p in 1 3; do http "http://127.0.0.1:$((PORT + p))/metrics"; done |
+        awk -v k="segq_redis_errors_total{kind=\"$1\"}" '$1 == k { n += $2 } END { print n + 0 }'
+}

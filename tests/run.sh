@@ -1,10 +1,12 @@
 #!/bin/bash
 # run.sh [unit] [sim] [fuzz] [check] [guard] [sys]: builds and runs the tests (all parts
-# without arguments), one line per program, and ends with "N passed, N failed".
+# without arguments), one line per program, and ends with the seconds of each part, what
+# failed (by name, with the log to look into), and "N passed, N failed".
 #   FLAVOUR=rel|asan   which build is tested (fuzz corpora always run under ASan)
 #   SIM_SEEDS=N        seeds of the mixed simulation (1000; 100 under asan)
 #   SYS="story ..."    only these stories of tests/sys
-# Output of each program: build/FLAVOUR/log/NAME.log; shown if it fails.
+# Output of each program: build/FLAVOUR/log/NAME.log; shown if it fails. The end of the run,
+# once more: build/FLAVOUR/log/summary.
 set -u
 cd "$(dirname "$0")/.." || exit 2
 flavour=${FLAVOUR:-rel}
@@ -17,6 +19,9 @@ parts=${*:-unit sim fuzz check guard sys}
 seeds=${SIM_SEEDS:-$([ "$flavour" = asan ] && echo 100 || echo 1000)}
 passed=0
 failed=0
+failures=() # a line each
+times=()    # "part seconds"
+rm -f "$log/summary"
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_stack_use_after_return=1:abort_on_error=0:exitcode=99}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 
@@ -28,15 +33,47 @@ count() { # passed failed name seconds
     printf '%-36s %5d passed %3d failed  %4ss\n' "$3" "$1" "$2" "$4"
 }
 
+# What a program says of its failures, in criterion's words, in unittest's, or in ours.
+name_failures() { # program log exit-status
+    local line n=${#failures[@]}
+    while IFS= read -r line; do
+        failures+=("$flavour $1: $line (in $2)")
+    done < <(grep -aE '^(\[FAIL\]|FAIL|ERROR)[ :]' "$2" | head -40)
+    [ "${#failures[@]}" -gt "$n" ] || failures+=("$flavour $1: it ended with $3 (in $2)")
+}
+
+finish() { # the end of it all, also after a build that failed
+    local f t
+    {
+        for t in "${times[@]+"${times[@]}"}"; do echo "time $flavour $t s"; done
+        for f in "${failures[@]+"${failures[@]}"}"; do echo "FAILED $f"; done
+    } >"$log/summary"
+    echo
+    cat "$log/summary"
+    echo
+    echo "$passed passed, $failed failed"
+    [ "$failed" -eq 0 ]
+    exit
+}
+
 build() { # targets...
+    local t0=$SECONDS
     if ! make -s -j"$jobs" FLAVOUR="$flavour" "$@" >"$log/build.log" 2>&1; then
         tail -40 "$log/build.log"
         count 0 1 "build $*" 0
-        echo
-        echo "$passed passed, $failed failed"
-        exit 1
+        name_failures "build $*" "$log/build.log" 2
+        finish
     fi
+    built=$((built + SECONDS - t0))
 }
+
+# part NAME: is it asked for? Then its time begins. over NAME: it has ended. What was built
+# for it is not counted.
+part() {
+    has "$1" || return
+    begun=$SECONDS built_then=$built
+}
+over() { times+=("$(printf '%-6s %4d' "$1" $((SECONDS - begun - built + built_then)))"); }
 
 # A criterion program: counts its tests; one that dies counts as a failure.
 criterion() {
@@ -50,7 +87,7 @@ criterion() {
     [ $rc -ne 0 ] && [ $f -eq 0 ] && f=1
     [ "${p:-0}" -eq 0 ] && [ $f -eq 0 ] && f=1
     count "${p:-0}" "$f" "$name" $((SECONDS - t0))
-    [ "$f" -eq 0 ] || tail -60 "$out"
+    [ "$f" -eq 0 ] || { name_failures "$name" "$out" $rc; tail -60 "$out"; }
 }
 
 # Any program whose last line is "NAME: N ... passed, M failed".
@@ -65,14 +102,18 @@ counted() {
     [ -n "$p" ] && [ -n "$f" ] || { p=${p:-0}; f=1; }
     [ $rc -ne 0 ] && [ "$f" -eq 0 ] && f=1
     count "$p" "$f" "$name" $((SECONDS - t0))
-    [ "$f" -eq 0 ] || { grep -n 'FAIL' "$out" | head -20; tail -60 "$out"; }
+    [ "$f" -eq 0 ] || { name_failures "$name" "$out" $rc; tail -60 "$out"; }
 }
 
-t00=$SECONDS
-has unit && build bins tests && for t in "$B"/unit/test_*; do
-    [ -x "$t" ] && [ -f "tests/unit/${t##*/}.c" ] && criterion "$t"
-done
-if has sim; then
+built=0
+if part unit; then
+    build bins tests
+    for t in "$B"/unit/test_*; do
+        [ -x "$t" ] && [ -f "tests/unit/${t##*/}.c" ] && criterion "$t"
+    done
+    over unit
+fi
+if part sim; then
     build tests
     for t in "$B"/sim/sim_*; do
         [ -f "tests/sim/${t##*/}.c" ] || continue
@@ -81,29 +122,32 @@ if has sim; then
         *) criterion "$t" ;;
         esac
     done
+    over sim
 fi
-if has fuzz; then
+if part fuzz; then
     make -s -j"$jobs" FLAVOUR=fuzz fuzz-bins >"$log/fuzz-build.log" 2>&1 || tail -30 "$log/fuzz-build.log"
     counted fuzz_corpora tests/fuzz.sh build/fuzz/fuzz 0
+    over fuzz
 fi
-if has check; then
+if part check; then
     build bins
     counted layers tests/layers.sh
     counted check tests/check.sh "$B/bin"
     counted test_kit tests/bench/test_kit.py
     counted mutants tests/mutants/mutants.py --check
+    over check
 fi
-if has guard; then # counts of instructions and calls: of the build that is shipped
+if part guard; then # counts of instructions and calls: of the build that is shipped
     build bins guards
     counted instructions tests/guard/instructions.sh "$B/guard/trace"
     counted hot tests/guard/hot.sh "$B/bin"
+    over guard
 fi
-if has sys; then
+if part sys; then
     build bins bench-bins
     # shellcheck disable=SC2086
-    LIMIT=1800 counted sys tests/sys/run.sh "$B/bin" ${SYS:-}
+    LIMIT=3600 counted sys tests/sys/run.sh "$B/bin" ${SYS:-}
+    over sys
 fi
-echo "took $((SECONDS - t00)) s"
-echo
-echo "$passed passed, $failed failed"
-[ "$failed" -eq 0 ]
+times=("$(printf '%-6s %4d' build "$built")" "${times[@]}" "$(printf '%-6s %4d' all "$SECONDS")")
+finish

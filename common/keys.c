@@ -54,6 +54,18 @@ void keys_wipe(void *p, size_t n)
     sodium_munlock(p, n); /* zeroes first */
 }
 
+/* systemd gives its LoadCredential= files to a service's user by an access list, whose mask
+ * stat shows as bits of the group. The folder they are in is that user's alone. */
+static bool is_credential(const char *path, const struct stat *st)
+{
+    const char *dir = getenv("CREDENTIALS_DIRECTORY");
+    size_t n = dir != NULL ? strlen(dir) : 0;
+
+    return n > 1 && strncmp(path, dir, n) == 0 && path[n] == '/' &&
+           strchr(path + n + 1, '/') == NULL && st->st_uid == 0 && st->st_gid == 0 &&
+           (st->st_mode & (S_IRWXG | S_IRWXO)) == S_IRGRP;
+}
+
 static int check_owner(int fd, const char *path, struct err *e)
 {
     struct stat st;
@@ -62,7 +74,7 @@ static int check_owner(int fd, const char *path, struct err *e)
         return err_set(e, SQ_ESYS, "%s: %s", path, strerror(errno));
     if (!S_ISREG(st.st_mode))
         return err_set(e, SQ_EINVAL, "%s: not a regular file", path);
-    if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0)
+    if ((st.st_mode & (S_IRWXG | S_IRWXO)) != 0 && !is_credential(path, &st))
         return err_set(e, SQ_EAUTH, "%s: others may read or change it (mode %04o); chmod 600 it",
                        path, (unsigned)(st.st_mode & 07777));
     if (st.st_uid != geteuid() && st.st_uid != 0)

@@ -167,6 +167,25 @@ Test(keys, readable_by_others_is_refused)
     cr_expect_not_null(strstr(e.text, "chmod 600"));
 }
 
+/* What stat shows of a LoadCredential= file: of root, the mask of its access list as bits of
+ * the group. (Not root: then it is another user's, and refused for that.) */
+Test(keys, a_credential_of_systemd_may_show_a_mask)
+{
+    struct pass_key k;
+
+    write_file("nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2A=", 0440);
+    cr_expect_eq(keys_pass(&k, path, false, &e), SQ_EAUTH);
+    setenv("CREDENTIALS_DIRECTORY", "/tmp", 1);
+    cr_expect_eq(keys_pass(&k, path, false, &e), SQ_EAUTH, "in a folder of that folder");
+    setenv("CREDENTIALS_DIRECTORY", dir, 1);
+    if (geteuid() == 0)
+        cr_expect_eq(keys_pass(&k, path, false, &e), 0, "%s", e.text);
+    cr_assert_eq(chmod(path, 0444), 0);
+    cr_expect_eq(keys_pass(&k, path, false, &e), SQ_EAUTH, "everybody may read it");
+    cr_assert_eq(chmod(path, 0460), 0);
+    cr_expect_eq(keys_pass(&k, path, false, &e), SQ_EAUTH, "a group may write it");
+}
+
 Test(keys, broken_files_are_refused_and_kept)
 {
     static const char *const bad[] = { "", "short", "nWGxne/9WmC6hEr0kuwsxERJxWl7MmkZcDusAxyuf2",

@@ -49,7 +49,8 @@ enum jrec_kind {
     JREC_SEG_END = 24,  /* set */
     JREC_SNAP_END = 25, /* nothing; also among the changes, after the last MARK */
     JREC_MARK = 26,     /* set */
-    JREC_HOLLOW = 27,   /* hollow: of one that was opened to be found again; comes first */
+    JREC_HOLLOW = 27,   /* hollow: of one that was opened to be found again; after OPEN and
+                         * all RELEASED: without it they are void */
     JREC_RELEASED = 28, /* released: of a hollow one, by those who had it before */
     JREC_BACK = 29,     /* run: these numbers, all unknown, wait again */
     JREC_SOLID = 30,    /* set: whoever is still unknown is dead */

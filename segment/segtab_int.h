@@ -72,8 +72,10 @@ struct seg { /* one hosted segment */
     /* while it is hollow (b.q.hollow): */
     uint32_t mark_end; /* numbers below were released before */
     uint32_t certain;  /* every number below is back, or known to be dead */
-    uint32_t for_ms;   /* how long it is */
-    msec_t since_ms;   /* service clock */
+    uint32_t for_ms;   /* how long it is; 0: its beginning was not all written down */
+    msec_t looked_ms;  /* service clock: what came before counts already in spent_us */
+    int64_t spent_us;  /* of for_ms */
+    bool refused;      /* somebody could not be put back since */
     struct move *out, *in;   /* ref; under way */
     struct list_node node;   /* in segtab.segs */
     struct list_node queued; /* in queue.segs */

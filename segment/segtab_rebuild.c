@@ -9,15 +9,17 @@
  *   after for_ms            solid: who did not show up is gone
  *
  * Released are only those before whom nobody is unknown, so the order is exact. Positions
- * are not shown until it is solid. Its clock is the service clock: time in which nobody
- * could ask us does not count. */
+ * are not shown until it is solid. Its clock is the service clock (time in which nobody
+ * could ask us does not count), and only while a manager is there (else routers may not
+ * have heard that it is here) and the journal works (else nobody can be put back). */
 #include "segment/segtab_int.h"
 
 #include <inttypes.h>
 
 #include "common/log.h"
 
-#define LOG_MODULE "rebuild"
+#define LOG_MODULE   "rebuild"
+#define NO_MEM_TIMES 8 /* slower, while people are refused for lack of memory */
 
 /* ---- the beginning --------------------------------------------------------------- */
 
@@ -50,9 +52,8 @@ int segtab_rebuild_begin(struct segtab *t, struct seg *g, const struct msg_seg_o
 {
     g->mark_end = g->certain = m->mark_end;
     g->b.q.popped_end = m->mark_end;
-    g->for_ms = m->for_ms;
-    g->since_ms = t->service_ms;
-    segtab_log_hollow(t, g);
+    g->for_ms = m->for_ms != 0 ? m->for_ms : 1;
+    g->looked_ms = t->service_ms;
     for (uint32_t i = 0; i < m->n_marks; i++) {
         const struct mark_row *r = &m->marks[i];
 
@@ -62,6 +63,7 @@ int segtab_rebuild_begin(struct segtab *t, struct seg *g, const struct msg_seg_o
             return SQ_ENOMEM;
         segtab_log_released(t, g, r);
     }
+    segtab_log_hollow(t, g); /* the last: without it all of this is void after a crash */
     log_warn("seg=%" PRIu64 " queue=%s event=rebuild released=%" PRIu32 " inside=%" PRIu32
              " for_ms=%" PRIu32,
              g->b.id, g->queue->name, m->mark_end, g->b.released.idx.n, g->for_ms);
@@ -85,8 +87,12 @@ bool segtab_rebuild_poll(struct segtab *t, const struct spot *s)
 
     if (!is_open(s))
         return false;
-    if (t->hold || segq_back(&g->b.q, s->slot, segtab_unit(t, g)) < 0)
+    if (t->hold)
         return true;
+    if (segq_back(&g->b.q, s->slot, segtab_unit(t, g)) < 0) {
+        g->refused = true;
+        return true;
+    }
     segtab_log(t, &r);
     t->n.came_back++;
     segtab_wake(t, g);
@@ -117,7 +123,14 @@ uint32_t segtab_rebuild_ready(struct seg *g)
 
 void segtab_rebuild_tick(struct segtab *t, struct seg *g)
 {
-    if (t->service_ms - g->since_ms < g->for_ms || t->hold)
+    msec_t step = t->service_ms - g->looked_ms;
+
+    g->looked_ms = t->service_ms;
+    if (t->manager == 0 || t->hold)
+        return;
+    g->spent_us += (g->refused ? step * 1000 / NO_MEM_TIMES : step * 1000);
+    g->refused = false;
+    if (g->spent_us < g->for_ms * 1000ll)
         return;
     segq_solid(&g->b.q, g->mark_end);
     segtab_log_set(t, JREC_SOLID, g->b.id, 0);

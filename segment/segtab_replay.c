@@ -84,15 +84,14 @@ static int pop(struct segtab *t, struct seg *g, const struct jrec_pop *p)
 
 /* ---- those who come back --------------------------------------------------------- */
 
-int replay_hollow(struct segtab *t, struct seg *g, const struct jrec_hollow *h)
+int replay_hollow(struct seg *g, const struct jrec_hollow *h)
 {
-    if (!g->b.q.hollow || h->mark_end > g->b.q.end)
+    if (!g->b.q.hollow || h->mark_end > g->b.q.end || h->for_ms == 0)
         return SQ_EPROTO;
     g->mark_end = g->certain = h->mark_end;
     if (g->b.q.popped_end < h->mark_end)
         g->b.q.popped_end = h->mark_end;
     g->for_ms = h->for_ms;
-    g->since_ms = t->service_ms;
     return 0;
 }
 
@@ -112,7 +111,7 @@ static int on_hollow(struct segtab *t, struct seg *g, const struct jrec *r)
     const struct jrec_released *x = &r->released;
 
     if (r->kind == JREC_HOLLOW)
-        return replay_hollow(t, g, &r->hollow);
+        return replay_hollow(g, &r->hollow);
     if (!g->b.q.hollow)
         return SQ_EPROTO;
     if (r->kind == JREC_BACK)
@@ -369,7 +368,7 @@ static void restart_seg(struct segtab *t, struct seg *g)
     full = (uint8_t)(unit + FULL_UNITS);
     segq_remark(&g->b.q, full_deadline, &full);
     segq_settle(&g->b.q);
-    g->since_ms = t->service_ms;
+    g->looked_ms = t->service_ms;
     g->swept_unit = unit;
     if (g->out != NULL) {
         g->out->fenced_ms = t->service_ms;
@@ -379,6 +378,13 @@ static void restart_seg(struct segtab *t, struct seg *g)
     restart_sessions(t, g);
     segtab_wake(t, g);
     segtab_touch(t, g);
+}
+
+/* Who was released before it is not known: the manager was not told that it is here, and
+ * orders it again. */
+static bool is_half_begun(const struct seg *g)
+{
+    return g->b.q.hollow && g->for_ms == 0;
 }
 
 int segtab_replayed(struct segtab *t, struct seg_now now)
@@ -395,12 +401,12 @@ int segtab_replayed(struct segtab *t, struct seg_now now)
     list_each (&t->segs, it) {
         struct seg *g = container_of(it, struct seg, node);
 
-        if (segtab_seg(t, g->b.id) == g) {
+        if (segtab_seg(t, g->b.id) == g && !is_half_begun(g)) {
             restart_seg(t, g);
             continue;
         }
         /* Absorbed by another one here; only its removal was not written down. */
-        log_info("seg=%" PRIu64 " is absorbed, and removed", g->b.id);
+        log_info("seg=%" PRIu64 " is absorbed or half begun, and removed", g->b.id);
         segtab_log_set(t, JREC_REMOVE, g->b.id, 0);
         replay_remove(t, g);
     }

@@ -397,7 +397,7 @@ int replay_on_stage(struct segtab *t, const struct jrec *r)
                : g->b.q.hollow ? hollow_block(t, g, &r->block)
                                : block(t, g, &r->block);
     case JREC_HOLLOW:
-        return g != NULL ? replay_hollow(t, g, &r->hollow) : SQ_EPROTO;
+        return g != NULL ? replay_hollow(g, &r->hollow) : SQ_EPROTO;
     case JREC_UNKEPT:
         return g != NULL ? unkept(g, &r->mark) : SQ_EPROTO;
     case JREC_SEG_END:

@@ -79,29 +79,35 @@ static void expect_position(uint32_t number, uint64_t position)
     cr_assert_eq(a.position, position, "%u is at %lu", number, a.position);
 }
 
-/* The node again, from what it has written down. */
-static void restart(void)
+/* The node again, from the first `len` bytes of what it has written down; digest 0: any. */
+static void restart_from(size_t len, uint64_t digest)
 {
     struct segtab_opts o = rig_opts(1u << 20);
-    uint64_t digest = segtab_digest(r->t[0]);
     struct segtab *t;
 
     o.log = on_log;
     o.log_ctx = &tape;
     t = segtab_new(&o);
-    for (size_t at = 0; at < tape.len;) {
+    tape.len = len;
+    for (size_t at = 0; at < len;) {
         struct jrec x;
-        int64_t n = jrec_decode(tape.data[at], tape.data + at + 1, tape.len - at - 1, &x);
+        int64_t n = jrec_decode(tape.data[at], tape.data + at + 1, len - at - 1, &x);
 
         cr_assert_gt(n, 0);
         cr_assert_eq(segtab_replay(t, &x), 0, "%s", jrec_name(x.kind));
         at += 1 + (size_t)n;
     }
-    cr_assert_eq(segtab_digest(t), digest, "it is not what it has written down");
+    if (digest != 0)
+        cr_assert_eq(segtab_digest(t), digest, "it is not what it has written down");
     cr_assert_eq(segtab_replayed(t, r->now), 0);
     segtab_free(r->t[0]);
     r->t[0] = t;
     rig_start(r, 0);
+}
+
+static void restart(void)
+{
+    restart_from(tape.len, segtab_digest(r->t[0]));
 }
 
 /* ---- what may be told ------------------------------------------------------------- */
@@ -277,6 +283,110 @@ Test(rebuild, a_restart_in_the_midst_of_it_forgets_nothing)
     restart();
     expect_position(9, 1);
     expect_position(597, 197);
+}
+
+/* Killed while the first of it is being written down: whoever was inside must not wait
+ * again, and what has no end in the journal must not be in the way of the next order. */
+static struct place_ans poll_of(struct segtab *t, uint32_t number)
+{
+    struct place_req q = { .seg = 1, .number = number };
+    struct place_ans a;
+
+    arena_reset(&r->mem);
+    segtab_place(t, r->now, &q, 1, &a, &r->mem);
+    return a;
+}
+
+static void cut_at(const struct buf *whole, size_t len)
+{
+    buf_reset(&tape);
+    buf_append(&tape, whole->data, whole->len);
+    restart_from(len, 0);
+}
+
+Test(rebuild, half_of_its_beginning_is_nothing)
+{
+    struct mark_row row[] = { { 1, 0, 3, false, r->now.wall_ms },
+                              { 1, 3, 5, false, r->now.wall_ms } };
+    size_t cut = tape.len;
+    unsigned found = 0, cuts = 0;
+    struct buf whole;
+
+    reopen(1, 5, row, 2);
+    buf_init(&whole);
+    buf_append(&whole, tape.data, tape.len);
+    for (bool more = true; more; cuts++) {
+        struct place_ans a;
+        struct jrec x;
+
+        cut_at(&whole, cut);
+        a = poll_of(r->t[0], 0);
+        cr_assert_neq(a.state, PLACE_WAITING, "cut at %zu: admitted twice", cut);
+        cr_assert_neq(a.state, PLACE_GONE, "cut at %zu: its pass is lost", cut);
+        found += a.state == PLACE_ADMITTED && poll_of(r->t[0], 4).state == PLACE_ADMITTED;
+        reopen(1, 5, row, 2); /* the order again */
+        expect_position(5, 0);
+        restart();
+        cr_assert_eq(rig_poll(r, 0, 1, 4).state, PLACE_ADMITTED);
+        more = cut < whole.len;
+        if (more)
+            cut += 1 + (size_t)jrec_decode(whole.data[cut], whole.data + cut + 1,
+                                           whole.len - cut - 1, &x);
+    }
+    buf_fini(&whole);
+    cr_assert_geq(cuts, 5);
+    cr_assert_eq(found, 1, "only the whole of it counts");
+}
+
+/* Without a manager routers do not learn where it is now; while nothing can be written down
+ * nobody can be put back: neither is anybody's silence. */
+Test(rebuild, its_time_stands_still_without_a_manager)
+{
+    reopen(1, 0, NULL, 0);
+    rig_run(r, 1000);
+    rig_down(r, 0, RIG_MNG);
+    rig_run(r, 20000);
+    rig_start(r, 0);
+    rig_run(r, 3000);
+    cr_assert(r->status[1].rebuild);
+    expect_position(7, 0);
+    rig_run(r, 1500);
+    cr_assert_not(r->status[1].rebuild);
+    cr_assert_eq(rig_poll(r, 0, 1, 8).reason, GONE_EXPIRED);
+    rig_poll(r, 0, 1, 7);
+}
+
+Test(rebuild, its_time_stands_still_while_nothing_can_be_written_down)
+{
+    reopen(1, 0, NULL, 0);
+    segtab_hold(r->t[0], true);
+    rig_run(r, 20000);
+    cr_assert_eq(rig_poll(r, 0, 1, 7).state, PLACE_BUSY);
+    segtab_hold(r->t[0], false);
+    rig_run(r, 4000);
+    expect_position(7, 0);
+    rig_run(r, 1500);
+    cr_assert_not(r->status[1].rebuild);
+}
+
+/* Who is refused for lack of memory has more time, but not for ever. */
+Test(rebuild, its_time_is_longer_while_there_is_no_memory)
+{
+    rig_free(r);
+    r = rig_new(1, BLOCK_SLOTS); /* one block */
+    reopen(1, 0, NULL, 0);
+    expect_position(5, 0);
+    for (int i = 0; i < 100; i++) {
+        rig_run(r, 100);
+        cr_assert_eq(rig_poll(r, 0, 1, 700).state, PLACE_BUSY);
+        rig_poll(r, 0, 1, 5);
+    }
+    cr_assert(r->status[1].rebuild);
+    for (int i = 0; i < 400; i++) {
+        rig_run(r, 100);
+        rig_poll(r, 0, 1, 700);
+    }
+    cr_assert_not(r->status[1].rebuild);
 }
 
 /* A snapshot instead of all the changes gives the same. */

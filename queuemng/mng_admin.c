@@ -92,10 +92,11 @@ static void manager(struct admin_call *c)
     mng_count(s->mng, &n);
     snprintf(self, sizeof(self), "http://%s", v.leader_admin);
     admin_json(c->a, 200,
-               json_pack("{s:s,s:s,s:I,s:s,s:o,s:o,s:o}", "node", s->cfg->node, "role",
+               json_pack("{s:s,s:s,s:I,s:s,s:s*,s:o,s:o,s:o}", "node", s->cfg->node, "role",
                          s->leads ? "leader" : "standby", "epoch",
                          (json_int_t)(s->lead != NULL ? v.epoch : n.epoch), "store",
-                         s->lead != NULL ? "redis" : "file", "store_reachable",
+                         s->lead != NULL ? "redis" : "file", "redis", v.redis,
+                         "store_reachable",
                          json_boolean(s->lead != NULL ? v.reachable : s->store_ok),
                          "lease_age_ms",
                          v.lease_age_ms >= 0 ? json_integer(v.lease_age_ms) : json_null(),

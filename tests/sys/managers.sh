@@ -37,3 +37,38 @@ redis_errors() {
     for p in 1 3; do http "http://127.0.0.1:$((PORT + p))/metrics"; done |
         awk -v k="segq_redis_errors_total{kind=\"$1\"}" '$1 == k { n += $2 } END { print n + 0 }'
 }
+
+# A Redis of the story's own: redis_node NAME PORT 'more configuration'; its pid in $H.
+redis_node() {
+    mkdir -p "$DIR/$1"
+    (umask 077 && printf '%s\n' "port $2" 'bind 127.0.0.1' "dir $DIR/$1" \
+        "logfile $DIR/$1/log" "requirepass $PW" "masterauth $PW" 'save ""' "$3" >"$DIR/$1/conf")
+    helper redis-server "$DIR/$1/conf"
+    node_answers() { [ "$(RPORT=$1 rcli PING)" = PONG ]; }
+    wait_for 20 "the Redis $1 answers" node_answers "$2"
+}
+# before `up`: the password that it will use, in $PW
+choose_password() {
+    mkdir -p -m 700 "$C" "$C/secrets"
+    (umask 077 && od -An -tx1 -N16 /dev/urandom | tr -d ' \n' >"$C/secrets/redis.password")
+    PW=$(redis_password)
+}
+lets_in() { [ "$(queue_field waiting)" -lt "$still" ]; }
+# Fewer wait than did before; what the queue says of those who have just joined lags.
+lets_in() { # how many
+    local w
+    w=$(queue_field waiting)
+    [ "${w:-null}" != null ] || return 1
+    [ "$w" -le "$still" ] || still=$w
+    [ "$w" -le $((still - $1)) ]
+}
+# releases_go_on "when": somebody leads, and people are let in
+releases_go_on() {
+    local t0
+    t0=$(now_ms)
+    wait_for 60 "$1: one leads" somebody_leads
+    still=0
+    wait_for 60 "$1: releases go on" lets_in 1
+    echo "     $1: $(($(now_ms) - t0)) ms"
+}
+redis_is() { find_leader && [ "$(manager_at "$L" | jq -r .redis)" = "127.0.0.1:$1" ]; }

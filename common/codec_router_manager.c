@@ -72,7 +72,7 @@ static bool fill_queue(Segq__MapQueue *p, const struct map_queue *s, struct aren
 
 static bool take_queue(struct map_queue *s, const Segq__MapQueue *p, struct arena *a)
 {
-    if (p->state < QUEUE_OPEN || p->state > QUEUE_CLOSED)
+    if (p->state < QUEUE_OPEN || p->state > QUEUE_FULL)
         return false;
     if (p->n_lanes == 0 || p->n_lanes > LANES_MAX)
         return false;

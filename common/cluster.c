@@ -2,8 +2,8 @@
  *
  *   signals, children's events -> child_feed()
  *   end of each turn           -> cluster_sweep(): frees children that are down and not
- *                                 wanted, restarts one whose arguments are old, tells our
- *                                 own supervisor once that all are up, publishes status.
+ *                                 wanted, restarts one whose arguments or program are old,
+ *                                 tells our own supervisor once that all are up, publishes status.
  */
 #define _GNU_SOURCE
 #include "common/cluster.h"
@@ -98,7 +98,7 @@ static void roll(struct cluster *cl)
 
         if (c->args_hash == c->wanted_hash)
             continue;
-        log_info("child=%s event=restart why=\"its arguments changed\"", c->name);
+        log_info("child=%s event=restart why=\"its arguments or its program changed\"", c->name);
         child_feed(c, SUP_EV_RESTART);
         return;
     }

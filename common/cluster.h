@@ -8,12 +8,13 @@
  *
  * When the supervisor dies, also by kill -9, its children go on serving. A new one reads
  * the status file and takes every process over whose pid, start time and boot id are
- * those written there; children whose arguments differ from what the configuration says now are
- * then restarted, one after the other. After start-up the supervisor does not exit by
+ * those written there; children whose arguments differ from what the configuration says now,
+ * or whose program's file is another one now, are then restarted, one after the other. After start-up the supervisor does not exit by
  * itself.
  *
  * HUP: reads its configuration again (a broken one is refused, the old one stays), passes
- * HUP to the children, starts and ends children when their number changed.
+ * HUP to the children, starts and ends children when their number changed; restarts, one
+ * after the other, those whose arguments or program have changed: so that is an upgrade.
  * TERM, INT: TERM to the children, waits, KILL after `grace`; then exits. */
 #ifndef SEGQ_CLUSTER_H
 #define SEGQ_CLUSTER_H
@@ -73,7 +74,7 @@ struct cluster_entry { /* one child */
     int64_t pid;         /* 0: none */
     uint64_t start_ticks;
     uint64_t restarts;
-    uint64_t args_hash;
+    uint64_t args_hash;  /* with the identity of the program's file */
     int64_t since_s;     /* Unix time of the last change of state */
     char listen[80], admin[80];
 };

@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 #define LOG_MODULE "cluster"
 #include "common/log.h"
@@ -128,14 +129,35 @@ static int watch(struct child *c)
     return 0;
 }
 
+/* ---- the program's file ----------------------------------------------------------------
+ */
+
+/* Which file the program's path leads to now: another one after an upgrade in place, or
+ * after a link has been turned. False: none, it is just being replaced. */
+static bool program_id(const char *path, uint64_t *id)
+{
+    struct stat st;
+
+    if (stat(path, &st) < 0)
+        return false;
+    *id = st.st_ino;
+    *id = *id * 1000003 ^ (uint64_t)st.st_dev;
+    *id = *id * 1000003 ^ (uint64_t)st.st_size;
+    *id = *id * 1000003 ^ (uint64_t)st.st_mtim.tv_sec;
+    *id = *id * 1000003 ^ (uint64_t)st.st_mtim.tv_nsec;
+    return true;
+}
+
 /* ---- acts -----------------------------------------------------------------------------
  */
 
 static int start_process(struct child *c, struct cluster_args *a, struct err *e)
 {
     const struct cluster_cfg *cfg = &c->cl->cfg;
+    uint64_t id = 0;
     char log[4200];
 
+    (void)program_id(c->cl->program_path, &id); /* spawn_start() says that it is missing */
     snprintf(log, sizeof(log), "%s/%s.log", cfg->log_dir, c->name);
     if (spawn_start(&c->proc, (const char *const *)a->v,
                     cfg->log_dir[0] != 0 ? log : NULL, e) < 0)
@@ -149,7 +171,7 @@ static int start_process(struct child *c, struct cluster_args *a, struct err *e)
     c->listen = a->listen;
     c->admin = a->admin;
     a->listen = a->admin = NULL;
-    c->args_hash = c->wanted_hash = a->hash;
+    c->args_hash = c->wanted_hash = a->hash ^ id;
     return 0;
 }
 
@@ -247,13 +269,17 @@ bool child_adopt(struct child *c, const struct cluster_entry *was)
 void child_want(struct child *c)
 {
     struct cluster_args a;
+    uint64_t id;
     struct err e = { 0 };
 
     if (cluster_args_make(&a, &c->cl->cfg, c->cl->program_path, c->index, &e) < 0) {
         log_error("child=%s why=\"%s\"", c->name, e.text);
         return;
     }
-    c->wanted_hash = a.hash;
+    if (program_id(c->cl->program_path, &id))
+        c->wanted_hash = a.hash ^ id;
+    else
+        log_error("child=%s why=\"there is no %s\"", c->name, c->cl->program_path);
     cluster_args_free(&a);
 }
 

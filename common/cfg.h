@@ -70,6 +70,10 @@ struct cfg_key {
  * absent. `file` goes into errors. On error dst is as it was. */
 SQ_CHECK int cfg_bind(void *dst, size_t dst_size, const struct cfg_key *keys,
                       const struct cfg_node *doc, const char *file, struct err *e);
+/* Like cfg_bind, but keys that the table does not have are passed over: for what a newer
+ * version may have written down. */
+SQ_CHECK int cfg_bind_stored(void *dst, size_t dst_size, const struct cfg_key *keys,
+                             const struct cfg_node *doc, const char *file, struct err *e);
 /* Like cfg_bind, but what is absent keeps its value in dst (PATCH). */
 SQ_CHECK int cfg_patch(void *dst, size_t dst_size, const struct cfg_key *keys,
                        const struct cfg_node *doc, const char *file, struct err *e);

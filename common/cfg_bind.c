@@ -9,6 +9,7 @@
 struct binder {
     const char *file; /* ref; may be NULL */
     bool patch;       /* what is absent keeps its value */
+    bool stored;      /* keys that are not known are of a newer version */
     struct err *e;
     char path[200]; /* "queues[0].limits[1]." */
     size_t len;
@@ -252,7 +253,7 @@ static int bind_map(struct binder *b, void *dst, const struct cfg_key *keys,
         return err_set(b->e, SQ_EINVAL, "%s%.*s: a map (key: value) is wanted here", place,
                        b->len > 0 ? (int)b->len - 1 : 8, b->len > 0 ? b->path : "document");
     }
-    if (map != NULL)
+    if (map != NULL && !b->stored)
         rc = check_known(b, keys, map);
     for (const struct cfg_key *k = keys; rc == 0 && !cfg_is_end(k); k++) {
         const struct cfg_node *n = cfg_node_get(map, k->key);
@@ -280,20 +281,19 @@ static int commit(struct binder *b, void *tmp, void *dst, size_t size,
     return rc;
 }
 
-static int bind_any(void *dst, size_t size, const struct cfg_key *keys,
-                    const struct cfg_node *doc, const char *file, bool patch, struct err *e)
+static int bind_any(struct binder *b, void *dst, size_t size, const struct cfg_key *keys,
+                    const struct cfg_node *doc)
 {
-    struct binder b = { .file = file, .patch = patch, .e = e };
     void *tmp = malloc(size);
     int rc = 0;
 
     if (tmp == NULL)
-        return err_set(e, SQ_ENOMEM, "out of memory");
+        return err_set(b->e, SQ_ENOMEM, "out of memory");
     memcpy(tmp, dst, size);
     cfg_forget(tmp, keys);
-    if (patch)
+    if (b->patch)
         rc = cfg_copy(tmp, size, keys, dst);
-    rc = rc < 0 ? err_set(e, rc, "out of memory") : commit(&b, tmp, dst, size, keys, doc);
+    rc = rc < 0 ? err_set(b->e, rc, "out of memory") : commit(b, tmp, dst, size, keys, doc);
     free(tmp);
     return rc;
 }
@@ -301,11 +301,23 @@ static int bind_any(void *dst, size_t size, const struct cfg_key *keys,
 int cfg_bind(void *dst, size_t dst_size, const struct cfg_key *keys,
              const struct cfg_node *doc, const char *file, struct err *e)
 {
-    return bind_any(dst, dst_size, keys, doc, file, false, e);
+    struct binder b = { .file = file, .e = e };
+
+    return bind_any(&b, dst, dst_size, keys, doc);
+}
+
+int cfg_bind_stored(void *dst, size_t dst_size, const struct cfg_key *keys,
+                    const struct cfg_node *doc, const char *file, struct err *e)
+{
+    struct binder b = { .file = file, .stored = true, .e = e };
+
+    return bind_any(&b, dst, dst_size, keys, doc);
 }
 
 int cfg_patch(void *dst, size_t dst_size, const struct cfg_key *keys,
               const struct cfg_node *doc, const char *file, struct err *e)
 {
-    return bind_any(dst, dst_size, keys, doc, file, true, e);
+    struct binder b = { .file = file, .patch = true, .e = e };
+
+    return bind_any(&b, dst, dst_size, keys, doc);
 }

@@ -1,13 +1,15 @@
 /* mng_keep.c: what must not be forgotten, as key and JSON text:
  *
- *   meta          epoch, and the next free ids (segments: an upper bound)
+ *   meta          format, epoch, and the next free ids (segments: an upper bound)
  *   node/NAME     number, draining; addresses and pass key, for routers that come first
  *   queue/NAME    id, version, definition
  *   chain/ID      per lane: segments in order [id, node, state, capacity, kind, mark],
  *                 aliases [from, to, capacity, mark]
  *   mark/ID/LANE/N  releases [segment, from, end, wall clock, again]
  *
- * The rest is rebuilt from what the nodes report. */
+ * The rest is rebuilt from what the nodes report. What a newer version adds to a record, or
+ * as a record, is passed over (and gone when we write it anew); what we could not
+ * understand at all has another STORE_FORMAT, and is refused. */
 #include "queuemng/mng_int.h"
 
 #include <jansson.h>
@@ -16,6 +18,7 @@
 #include <string.h>
 
 #include "common/log.h"
+#include "common/versions.h"
 
 #define LOG_MODULE "keep"
 
@@ -38,9 +41,10 @@ static void put_json(struct mng *m, const char *key, json_t *j)
 static void put_meta(struct mng *m)
 {
     put_json(m, "meta",
-             json_pack("{s:I,s:I,s:I,s:I}", "epoch", (json_int_t)m->epoch, "next_seg",
-                       (json_int_t)m->seg_reserved, "next_queue", (json_int_t)m->next_queue,
-                       "next_node", (json_int_t)m->next_node));
+             json_pack("{s:i,s:I,s:I,s:I,s:I}", "format", STORE_FORMAT, "epoch",
+                       (json_int_t)m->epoch, "next_seg", (json_int_t)m->seg_reserved,
+                       "next_queue", (json_int_t)m->next_queue, "next_node",
+                       (json_int_t)m->next_node));
 }
 
 static void to_hex(char *out, const uint8_t *p, size_t n)
@@ -148,8 +152,12 @@ static int bad(const char *key, struct err *e)
 
 static int load_meta(struct mng *m, const char *key, json_t *j, struct err *e)
 {
-    json_int_t epoch, seg, queue, node;
+    json_int_t epoch, seg, queue, node, format = 1;
 
+    (void)json_unpack(j, "{s:I}", "format", &format); /* the first version had none */
+    if (format > STORE_FORMAT)
+        return err_set(e, SQ_EPROTO, "the store was written by a newer segq (format %lld, "
+                       "this one reads up to %d)", (long long)format, STORE_FORMAT);
     if (json_unpack(j, "{s:I,s:I,s:I,s:I}", "epoch", &epoch, "next_seg", &seg,
                     "next_queue", &queue, "next_node", &node) < 0)
         return bad(key, e);
@@ -232,7 +240,7 @@ static int load_queue(struct mng *m, const char *key, json_t *j, struct err *e)
     rc = cfg_parse_json(&doc, text, strlen(text), e);
     free(text);
     if (rc == 0)
-        rc = cfg_bind(&def, sizeof(def), queue_def_keys, doc, key, e);
+        rc = cfg_bind_stored(&def, sizeof(def), queue_def_keys, doc, key, e);
     cfg_node_free(doc);
     if (rc == 0)
         rc = queue_restore(m, (queue_id)id, (uint64_t)version, &def, e);
@@ -363,25 +371,37 @@ static int load_marks(struct mng *m, const char *key, json_t *j, struct err *e)
     return q == NULL || rc < 0 ? err_set(e, SQ_ENOMEM, "stored record %s: no memory", key) : 0;
 }
 
+typedef int (*load_fn)(struct mng *m, const char *key, json_t *j, struct err *e);
+
+/* NULL: of a newer version, or the shell's own. */
+static load_fn loader_of(const char *key)
+{
+    static const struct {
+        const char *prefix;
+        load_fn fn;
+    } v[] = {
+        { "node/", load_node },   { "queue/", load_queue },
+        { "chain/", load_chain }, { "mark/", load_marks },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(v); i++)
+        if (strncmp(key, v[i].prefix, strlen(v[i].prefix)) == 0)
+            return v[i].fn;
+    return strcmp(key, "meta") == 0 ? load_meta : NULL;
+}
+
 int mng_load(struct mng *m, const char *key, const char *val, struct err *e)
 {
-    json_t *j = json_loads(val, 0, NULL);
+    load_fn fn = loader_of(key);
+    json_t *j;
     int rc;
 
+    if (fn == NULL)
+        return 0;
+    j = json_loads(val, 0, NULL);
     if (j == NULL)
         return err_set(e, SQ_EPROTO, "stored record %s: not JSON", key);
-    if (strcmp(key, "meta") == 0)
-        rc = load_meta(m, key, j, e);
-    else if (strncmp(key, "node/", 5) == 0)
-        rc = load_node(m, key, j, e);
-    else if (strncmp(key, "queue/", 6) == 0)
-        rc = load_queue(m, key, j, e);
-    else if (strncmp(key, "chain/", 6) == 0)
-        rc = load_chain(m, key, j, e);
-    else if (strncmp(key, "mark/", 5) == 0)
-        rc = load_marks(m, key, j, e);
-    else
-        rc = 0; /* of a newer version, or the shell's own */
+    rc = fn(m, key, j, e);
     json_decref(j);
     return rc;
 }

@@ -47,11 +47,19 @@ static int load_pair(void *ctx, const char *key, const char *val)
     return rc;
 }
 
+/* First of all: another format is to be named so, and not met as unexpected content. */
+static int load_meta(void *ctx, const char *key, const char *val)
+{
+    return strcmp(key, "meta") == 0 ? load_pair(ctx, key, val) : 0;
+}
+
 int mng_term_begin(struct mng_service *s, uint64_t epoch, struct err *e)
 {
     uint64_t need;
-    int rc = store_each(s->store, load_pair, s);
+    int rc = store_each(s->store, load_meta, s);
 
+    if (rc == 0)
+        rc = store_each(s->store, load_pair, s);
     if (rc < 0)
         return err_set(e, rc, "what is stored cannot be used");
     if (epoch != 0)

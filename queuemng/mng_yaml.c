@@ -1,5 +1,6 @@
 /* mng_yaml.c: queues of queuemng.yaml. What was applied is remembered in the store, as
- * "yaml/NAME" -> the entry as JSON. */
+ * "yaml/NAME" -> the entry as JSON. An entry is applied again only when somebody has changed
+ * it: what was ordered since by the admin API stays. */
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -37,6 +38,27 @@ int mng_yaml_load(struct mng_service *s, const char *key, const char *val)
     return strncmp(key, "yaml/", 5) == 0 ? remember(s, key + 5, val) : 0;
 }
 
+/* The same entry? A key that is new in this version is not in the old text, and one of a
+ * newer version not here: neither is a change that somebody has made. */
+static bool is_same(const char *old, const char *text)
+{
+    struct queue_def a = { 0 }, b = { 0 };
+    struct cfg_node *x = NULL, *y = NULL;
+    struct err e;
+    bool same;
+
+    same = cfg_parse_json(&x, old, strlen(old), &e) == 0 &&
+           cfg_parse_json(&y, text, strlen(text), &e) == 0 &&
+           cfg_bind_stored(&a, sizeof(a), queue_def_keys, x, NULL, &e) == 0 &&
+           cfg_bind_stored(&b, sizeof(b), queue_def_keys, y, NULL, &e) == 0 &&
+           cfg_equal(&a, &b, queue_def_keys);
+    cfg_node_free(x);
+    cfg_node_free(y);
+    cfg_clear(&a, queue_def_keys);
+    cfg_clear(&b, queue_def_keys);
+    return same;
+}
+
 static void apply(struct mng_service *s, const struct queue_def *d, const char *text)
 {
     const char *old = map_get_ptr(&s->yaml, name_key(d->name));
@@ -44,7 +66,7 @@ static void apply(struct mng_service *s, const struct queue_def *d, const char *
     char key[NAME_MAX_LEN + 8];
     struct err e;
 
-    if (exists && old != NULL && strcmp(old, text) == 0)
+    if (exists && old != NULL && (strcmp(old, text) == 0 || is_same(old, text)))
         return;
     if (mng_queue_put(s->mng, ev_now(s->ev), d, mng_service_step(s), &e) < 0) {
         log_error("event=queue_not_applied queue=%s why=%s", d->name,

@@ -201,6 +201,29 @@ Test(cfg, json_goes_through_the_same_table)
     cfg_clear(&c, keys);
 }
 
+Test(cfg, what_a_newer_version_has_stored_is_passed_over)
+{
+    const char *text = "{\"node\":\"a\",\"count\":5,\"new\":{\"x\":[1]},"
+                       "\"inner\":{\"wait\":\"3s\",\"newer\":1},"
+                       "\"parts\":[{\"name\":\"p\",\"newest\":2}]}";
+    const char *bad = "{\"node\":\"a\",\"count\":500,\"new\":1}";
+    struct conf c = { 0 };
+    struct cfg_node *doc;
+    struct err e;
+
+    cr_assert_eq(cfg_parse_json(&doc, text, strlen(text), &e), 0, "%s", e.text);
+    cr_expect_lt(cfg_bind(&c, sizeof(c), keys, doc, NULL, &e), 0, "typed by a person");
+    cr_assert_eq(cfg_bind_stored(&c, sizeof(c), keys, doc, NULL, &e), 0, "%s", e.text);
+    cr_expect(c.count == 5 && c.inner.wait_ms == 3000 && c.inner.size == 65536);
+    cr_expect(c.parts.n == 1 && ((struct part *)c.parts.v)[0].share == 0.5);
+    cfg_node_free(doc);
+    cr_assert_eq(cfg_parse_json(&doc, bad, strlen(bad), &e), 0, "%s", e.text);
+    cr_expect_lt(cfg_bind_stored(&c, sizeof(c), keys, doc, NULL, &e), 0, "out of bounds");
+    cr_expect_eq(c.count, 5);
+    cfg_node_free(doc);
+    cfg_clear(&c, keys);
+}
+
 /* After a reload the process still holds pointers to what did not change. */
 Test(cfg, swap_leaves_equal_values_in_place)
 {

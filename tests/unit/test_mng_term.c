@@ -3,9 +3,11 @@
 #include "queuemng/mng.h"
 
 #include <criterion/criterion.h>
+#include <stdio.h>
 #include <string.h>
 
 #include "common/log.h"
+#include "common/versions.h"
 
 #define PEER 1
 
@@ -96,6 +98,50 @@ Test(mng_term, with_a_lease_the_epoch_is_given_and_kept)
     cr_expect_eq(epoch_of(&r), 12);
     cr_assert_not_null(put_of(&r, "meta"));
     cr_expect_not_null(strstr(put_of(&r, "meta"), "\"epoch\":12,"), "%s", put_of(&r, "meta"));
+    rig_fini(&r);
+}
+
+Test(mng_term, the_store_of_a_newer_format_is_refused_by_name)
+{
+    const struct mng_opts o = { .seed = 1 };
+    struct mng *m = mng_new(&o);
+    struct err e = { 0 };
+    char meta[160];
+
+    snprintf(meta, sizeof(meta), "{\"format\":%d,\"epochs\":[6]}", STORE_FORMAT + 1);
+    cr_expect_eq(mng_load(m, "meta", meta, &e), SQ_EPROTO);
+    snprintf(meta, sizeof(meta), "newer segq (format %d, this one reads up to %d)",
+             STORE_FORMAT + 1, STORE_FORMAT);
+    cr_expect_not_null(strstr(e.text, meta), "%s", e.text);
+    mng_free(m);
+}
+
+/* What a newer version of the same format has added is passed over. */
+Test(mng_term, new_keys_in_known_records_and_new_records)
+{
+    static const char *const stored[][2] = {
+        { "meta", "{\"format\":1,\"epoch\":6,\"next_seg\":100,\"next_queue\":3,"
+                  "\"next_node\":2,\"new\":1}" },
+        { "node/seg-a", "{\"no\":1,\"name\":\"seg-a\",\"draining\":false,\"new\":[]}" },
+        { "queue/q", "{\"id\":1,\"version\":4,\"new\":1,"
+                     "\"def\":{\"name\":\"q\",\"release_per_s\":7,\"new\":{\"x\":1}}}" },
+        { "chain/1", "{\"lanes\":[{\"segs\":[[9,1,1,50,1,0,77]],\"aliases\":[[3,9,50,0,7]],"
+                     "\"new\":1}],\"new\":1}" },
+        { "mark/1/0/1", "[[9,0,5,123456,0,77]]" },
+        { "new/1", "\"whatever\"" },
+    };
+    struct rig r;
+    struct err e = { 0 };
+
+    rig_init(&r, NULL, 0);
+    mng_free(r.m);
+    r.m = mng_new(&(struct mng_opts){ .seed = 1 });
+    for (size_t i = 0; i < ARRAY_LEN(stored); i++)
+        cr_assert_eq(mng_load(r.m, stored[i][0], stored[i][1], &e), 0, "%s", e.text);
+    mng_start(r.m, 1000, 1000, &r.out);
+    cr_expect_eq(epoch_of(&r), 7);
+    cr_assert_not_null(mng_queue_get(r.m, "q", NULL));
+    cr_expect_eq(mng_queue_get(r.m, "q", NULL)->release_per_s, 7);
     rig_fini(&r);
 }
 

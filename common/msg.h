@@ -15,7 +15,6 @@
 #include "common/base.h"
 #include "common/pass.h"
 
-#define MSG_PROTOCOL_VERSION 1
 #define MSG_BATCH_MAX        256  /* place, append and drop requests in one frame */
 #define MSG_STATUS_MAX       2048 /* segment statuses, aheads in one frame */
 #define MSG_COPY_BLOCKS      32   /* blocks in one MSG_COPY_CHUNK */
@@ -237,6 +236,7 @@ struct map_queue {
  * `version` only after the frame without `more`. from_version 0: forget what you have.
  * nodes: always all of them. queues: whole, replaces the one with the same id. */
 struct msg_map {
+    uint32_t format; /* the lowest MAP_FORMAT that can read it; 0 = 1 */
     uint64_t epoch, from_version, version;
     seg_id next_seg; /* ids below this one and not in the map are gone for good */
     bool more;

@@ -1,8 +1,8 @@
 /* rpc.h: authenticated channels between our own processes. Shell over frame.h.
  *
  * Hello (both sides prove that they know the link key; nothing else is spoken before):
- *   dialler  -> HELLO     version, role, node, incarnation, nonce_a
- *   acceptor -> CHALLENGE version, role, node, incarnation, nonce_b, MAC("acceptor", all)
+ *   dialler  -> HELLO     versions, role, node, incarnation, nonce_a
+ *   acceptor -> CHALLENGE versions, role, node, incarnation, nonce_b, MAC("acceptor", all)
  *   dialler  -> PROOF     MAC("dialler", all)
  *   acceptor -> WELCOME
  * Then PING every heartbeat_ms both ways; a peer silent for three intervals is closed.
@@ -27,7 +27,8 @@ struct rpc_link; /* a dialled peer: reconnects */
 
 struct rpc_peer { /* who is at the other end, as proved in the hello */
     enum rpc_role role;
-    uint32_t version; /* its MSG_PROTOCOL_VERSION */
+    uint32_t version; /* its PROTOCOL_VERSION */
+    uint32_t speaks;  /* the highest that both of us know: nothing newer may be sent to it */
     uint64_t incarnation;
     char node[NAME_MAX_LEN + 1];
     char addr[64]; /* "host:port" of the socket's other end */

@@ -20,7 +20,8 @@
 
 #define HELLO_NONCE_BYTES 32
 #define HELLO_MAC_BYTES   32
-#define HELLO_MAX_BYTES   (52 + NAME_MAX_LEN)
+#define HELLO_CARD_BYTES  52  /* of a card, without the name */
+#define HELLO_CARD_MAX    256 /* with it, and with what newer versions add behind it */
 #define HELLO_TIMEOUT_MS  3000
 #define HELLO_AT_ONCE     256 /* strangers whose hello is not complete */
 #define FRAMES_PER_TURN   256 /* of one channel */
@@ -38,11 +39,13 @@ enum chan_state {
 };
 
 struct hello { /* HELLO, and CHALLENGE without its MAC */
-    uint32_t version, heartbeat_ms;
+    uint32_t version, oldest, heartbeat_ms;
     uint8_t role;
     uint64_t incarnation;
     uint8_t nonce[HELLO_NONCE_BYTES];
     char node[NAME_MAX_LEN + 1];
+    uint8_t card[HELLO_CARD_MAX]; /* as it was sent: what the MACs cover */
+    size_t card_len;
 };
 
 struct rpc_listener {

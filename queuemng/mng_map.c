@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "common/versions.h"
+
 #define CHUNK_BYTES (256 * 1024) /* of one MAP frame, about */
 #define STATS_CHUNK 1024         /* queues in one STATS frame */
 #define KEYS_MAX    8
@@ -136,6 +138,7 @@ static struct msg_map *frame_begin(struct mng *m, const struct mrouter *r, uint6
     struct arena *a = &m->out->box.mem;
     struct msg_map *g = &mng_to(m, r->peer, MSG_MAP)->map;
 
+    g->format = MAP_FORMAT;
     g->epoch = m->epoch;
     g->from_version = from;
     g->version = m->map_version;

@@ -2,6 +2,7 @@
  * Failures and their answers:
  *   link breaks -> the last map goes on being used; registers again when it is back
  *   it stands by -> it names the leader, who is dialled if nobody has told us of it
+ *   a map of a newer format -> said once; the map that is here goes on being used
  *   a change that does not follow what is here, or no memory for it -> registers with
  *     version 0 and gets everything; the old map serves meanwhile */
 #include "router/mng_link.h"
@@ -13,6 +14,7 @@
 
 #include "common/codec.h"
 #include "common/log.h"
+#include "common/versions.h"
 
 #define LOG_MODULE "mng_link"
 
@@ -27,6 +29,7 @@ struct mng_link {
     bool stands_by; /* it has said so */
     bool outdated;  /* its maps are of an earlier epoch */
     bool asked_all; /* registered with version 0 and not answered yet */
+    bool too_new;   /* its maps are of a format that we cannot read */
 };
 
 struct mng_links {
@@ -55,6 +58,15 @@ static void reg(struct mng_link *l, struct rpc_chan *ch, bool all)
         log_error("cannot register: %s", sq_strerror(rc));
         rpc_chan_close(ch, "cannot register");
     }
+}
+
+static void on_new_format(struct mng_link *l, const struct msg_map *m)
+{
+    l->m->r->counts.maps_refused++;
+    if (!l->too_new)
+        log_error("manager=%s its map has format %" PRIu32 ", this router reads up to %d: "
+                  "upgrade the router", l->addr, m->format, MAP_FORMAT);
+    l->too_new = true;
 }
 
 static void on_map(struct mng_link *l, struct rpc_chan *ch, const struct msg_map *m)
@@ -134,7 +146,9 @@ static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
     struct msg m;
     int rc = msg_decode(f->type, f->body, f->len, &r->arena, &m);
 
-    if (rc == 0 && m.type == MSG_MAP) {
+    if (rc == 0 && m.type == MSG_MAP && m.map.format > MAP_FORMAT) {
+        on_new_format(l, &m.map);
+    } else if (rc == 0 && m.type == MSG_MAP) {
         on_map(l, ch, &m.map);
     } else if (rc == 0 && m.type == MSG_STATS) {
         r->counts.stats++;
@@ -155,7 +169,7 @@ static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)
 
     log_info("manager=%s node=%s up", l->addr, peer->node);
     l->up = true;
-    l->failed = l->stands_by = l->outdated = false;
+    l->failed = l->stands_by = l->outdated = l->too_new = false;
     snprintf(l->node, sizeof(l->node), "%s", peer->node);
     reg(l, ch, false);
 }

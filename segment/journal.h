@@ -29,9 +29,9 @@
 
 #include <stdio.h>
 
+#include "common/versions.h"
 #include "segment/disk.h"
 
-#define JOURNAL_VERSION 1
 /* The longest record, and the longest chunk of a snapshot. */
 #define JOURNAL_RECORD_MAX (256u * 1024)
 /* What a record of n bytes costs on the disk at most (alone in its group). */

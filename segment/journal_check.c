@@ -45,7 +45,7 @@ static bool check_head(struct check *c, struct jreader *f, const char *name,
         return false;
     }
     say_head(c, name, h, f->size);
-    if (h->version > JOURNAL_VERSION)
+    if (h->version > JOURNAL_FORMAT)
         say_bad(c, "written by a newer segq", "");
     else if (h->seq != n->seq || (h->kind == JLOG) != (n->kind == JNAME_LOG))
         say_bad(c, "another file under a wrong name", "");

@@ -48,7 +48,7 @@ enum jhead_rc jhead_parse(const uint8_t in[JHEAD_BYTES], struct jhead *h)
     h->flags = le64_get(in + 40);
     memcpy(h->node, in + 48, NAME_MAX_LEN);
     h->node[NAME_MAX_LEN] = '\0';
-    return h->version > JOURNAL_VERSION ? JHEAD_NEWER : JHEAD_OK;
+    return h->version > JOURNAL_FORMAT ? JHEAD_NEWER : JHEAD_OK;
 }
 
 void jkey_make(struct jkey *k, const char *node, enum jkind kind, uint64_t seq)

@@ -72,7 +72,7 @@ static int read_head(struct recovery *r, struct jreader *f, const char *name,
         return 0;
     case JHEAD_NEWER:
         return err_set(e, SQ_EPROTO, "%s was written by a newer segq (format %u, this one "
-                       "reads up to %u)", name, h->version, JOURNAL_VERSION);
+                       "reads up to %u)", name, h->version, JOURNAL_FORMAT);
     case JHEAD_OK:
         break;
     }

@@ -48,7 +48,7 @@ static int on_chunk(void *ctx, const uint8_t *p, size_t n, struct err *e)
 /* The head as it would be, with the input's flags; then groups wherever one fits. */
 static void set_right(uint8_t *p, size_t n, enum jkind kind, uint64_t seq)
 {
-    struct jhead h = { .version = JOURNAL_VERSION, .kind = kind, .seq = seq, .node = "fuzz" };
+    struct jhead h = { .version = JOURNAL_FORMAT, .kind = kind, .seq = seq, .node = "fuzz" };
     struct jkey key;
     size_t at = JHEAD_BYTES;
 

@@ -32,6 +32,7 @@ struct world {
     uint16_t port;
     unsigned regs, places, place_frames, appends, append_frames, drops, busy;
     uint64_t map_epoch; /* of the maps to come; 0 = 1 */
+    uint32_t map_format;
     uint64_t last_reg_version;
     bool hold; /* the node does what it is asked, but never answers */
     bool sealed;
@@ -61,7 +62,8 @@ static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_n
     struct map_queue q = { 7, "login", state, 1, &lane };
     struct msg m = { .type = MSG_MAP };
 
-    m.map = (struct msg_map) { .epoch = w.map_epoch != 0 ? w.map_epoch : 1,
+    m.map = (struct msg_map) { .format = w.map_format,
+                               .epoch = w.map_epoch != 0 ? w.map_epoch : 1,
                                .from_version = from,
                                .version = version,
                                .next_seg = 100,

@@ -56,7 +56,8 @@ def read_frame(sock):
 
 def mac(key, who, dialler, acceptor):
     """What proves the key, for "dialler" or "acceptor"."""
-    text = b"segq-link-1 " + who + b"\0" + dialler + acceptor
+    text = b"segq-link-1 " + who + b"\0"
+    text += b"".join(struct.pack("<I", len(card)) + card for card in (dialler, acceptor))
     return hashlib.blake2b(text, key=key, digest_size=32).digest()
 
 

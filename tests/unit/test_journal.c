@@ -312,7 +312,7 @@ Test(journal, swapped_missing_foreign_and_newer_files_are_refused)
     simdisk_kill(r->disk);
 
     cr_assert_eq(jhead_parse(one, &h), JHEAD_OK);
-    h.version = JOURNAL_VERSION + 1;
+    h.version = JOURNAL_FORMAT + 1;
     jhead_build(head, &h);
     memcpy(one, head, sizeof(head));
     simdisk_put(r->disk, LOG1, one, n1);
@@ -320,7 +320,7 @@ Test(journal, swapped_missing_foreign_and_newer_files_are_refused)
     cr_assert_not_null(strstr(r->e.text, "newer segq"), "%s", r->e.text);
     simdisk_kill(r->disk);
 
-    h.version = JOURNAL_VERSION;
+    h.version = JOURNAL_FORMAT;
     memset(h.node, 0, sizeof(h.node));
     memcpy(h.node, "seg-2", 5);
     jhead_build(head, &h);

@@ -1,5 +1,6 @@
 /* test_router.c: what a router says to its clients, its manager and its nodes, and what it
  * does when they are silent, gone or wrong. */
+#include "common/versions.h"
 #include "tests/lib/routerrig.h"
 
 TestSuite(router, .init = setup_all, .fini = teardown, .timeout = 60);
@@ -291,6 +292,23 @@ Test(router, a_map_of_an_older_epoch_is_not_asked_for_again)
     UNTIL(routes_version(w.r->routes) == 2);
     cr_expect_eq(w.regs, regs);
     cr_expect_eq(call("GET", ticket_path(3, 1), ""), 200);
+}
+
+/* It could only be misunderstood: what is here serves on, and nothing is asked for. */
+Test(router, a_map_of_a_newer_format_is_left_alone)
+{
+    unsigned regs = w.regs;
+
+    w.map_format = MAP_FORMAT + 1;
+    send_map(5, 6, QUEUE_CLOSED, false);
+    send_map(5, 7, QUEUE_CLOSED, false);
+    UNTIL(w.r->counts.maps_refused == 2);
+    cr_expect_eq(routes_version(w.r->routes), 5);
+    w.map_format = MAP_FORMAT;
+    send_map(5, 8, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 8);
+    cr_expect_eq(w.regs, regs);
+    cr_expect_eq(call("POST", "/v1/queues/login/tickets", ""), 201);
 }
 
 Test(router, a_client_that_leaves_early_hurts_nobody)

@@ -2,6 +2,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "common/versions.h"
 #include "tests/lib/rpcrig.h"
 
 TestSuite(rpc, .init = setup, .fini = teardown, .timeout = 60);
@@ -12,7 +13,8 @@ Test(rpc, good_hello)
     cr_expect_str_eq(srv.peer.node, "router-1");
     cr_expect_eq(srv.peer.role, RPC_ROUTER);
     cr_expect_eq(srv.peer.incarnation, 7u);
-    cr_expect_eq(srv.peer.version, (unsigned)MSG_PROTOCOL_VERSION);
+    cr_expect_eq(srv.peer.version, (unsigned)PROTOCOL_VERSION);
+    cr_expect_eq(srv.peer.speaks, (unsigned)PROTOCOL_VERSION);
     cr_expect_str_eq(cli.peer.node, "mng-1");
     cr_expect_str_eq(cli.peer.addr, rpc_listen_addr(srv.rpc));
     cr_expect_eq(rpc_counts(srv.rpc)->accepted, 1u);

@@ -7,6 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include "common/versions.h"
 #include "tests/lib/rpcrig.h"
 
 TestSuite(rpc_raw, .init = setup, .fini = teardown, .timeout = 60);
@@ -58,7 +59,7 @@ static size_t raw_hello(uint8_t out[52 + NAME_MAX_LEN], uint8_t role, const char
     size_t n = strlen(node);
 
     memset(out, 0, 52);
-    out[0] = MSG_PROTOCOL_VERSION;
+    out[0] = PROTOCOL_VERSION;
     out[4] = role;
     out[5] = (uint8_t)n;
     out[8] = 3; /* incarnation */
@@ -70,6 +71,17 @@ static size_t raw_hello(uint8_t out[52 + NAME_MAX_LEN], uint8_t role, const char
 
 #define CHALLENGE_BYTES (52 + 5) /* from "mng-1", without the MAC */
 
+/* As a version 9 would say it: with more behind the name. */
+static size_t raw_newer(uint8_t out[52 + NAME_MAX_LEN], uint16_t oldest)
+{
+    size_t n = raw_hello(out, RPC_ROUTER, "raw");
+
+    out[0] = 9;
+    out[6] = (uint8_t)oldest;
+    memcpy(out + n, "news", 4);
+    return n + 4;
+}
+
 static void raw_proof(uint8_t out[32], const uint8_t *hello, size_t n,
                       const uint8_t *challenge)
 {
@@ -77,7 +89,9 @@ static void raw_proof(uint8_t out[32], const uint8_t *hello, size_t n,
 
     crypto_generichash_init(&st, key, 32, 32);
     crypto_generichash_update(&st, (const uint8_t *)"segq-link-1 dialler", 20);
+    crypto_generichash_update(&st, (const uint8_t[4]){ (uint8_t)n }, 4);
     crypto_generichash_update(&st, hello, n);
+    crypto_generichash_update(&st, (const uint8_t[4]){ CHALLENGE_BYTES }, 4);
     crypto_generichash_update(&st, challenge, CHALLENGE_BYTES);
     crypto_generichash_final(&st, out, 32);
 }
@@ -115,6 +129,66 @@ Test(rpc_raw, the_documented_hello_works_and_cannot_be_replayed)
     cr_expect_neq(strstr(logged, "does not know the link key"), NULL);
     close(a);
     close(b);
+}
+
+static int raw_newer_challenged(uint8_t *hello, size_t n, uint8_t proof[32])
+{
+    uint8_t in[FRAME_HEADER_BYTES + CHALLENGE_BYTES + 32];
+    int fd = raw_connect();
+
+    raw_send(fd, MSG_HELLO, hello, n);
+    raw_read(fd, in, sizeof(in));
+    cr_assert_eq(in[6], MSG_CHALLENGE);
+    raw_proof(proof, hello, n, in + FRAME_HEADER_BYTES);
+    return fd;
+}
+
+Test(rpc_raw, a_newer_version_is_let_in_and_spoken_to_as_we_can)
+{
+    uint8_t hello[52 + NAME_MAX_LEN], proof[32];
+    int fd;
+
+    serve(1u << RPC_ROUTER);
+    fd = raw_newer_challenged(hello, raw_newer(hello, PROTOCOL_VERSION), proof);
+    raw_send(fd, MSG_PROOF, proof, sizeof(proof));
+    TURN_UNTIL(srv.ups == 1);
+    cr_expect_eq(srv.peer.version, 9u);
+    cr_expect_eq(srv.peer.speaks, (unsigned)PROTOCOL_VERSION);
+    cr_expect_str_eq(srv.peer.node, "raw");
+    close(fd);
+}
+
+Test(rpc_raw, what_is_behind_the_name_is_proved_too)
+{
+    uint8_t hello[52 + NAME_MAX_LEN], in[FRAME_HEADER_BYTES + CHALLENGE_BYTES + 32];
+    uint8_t proof[32];
+    size_t n = raw_newer(hello, 1);
+    int fd;
+
+    serve(1u << RPC_ROUTER);
+    fd = raw_connect();
+    raw_send(fd, MSG_HELLO, hello, n);
+    raw_read(fd, in, sizeof(in));
+    hello[n - 1] ^= 1; /* it proves another card than it has shown */
+    raw_proof(proof, hello, n, in + FRAME_HEADER_BYTES);
+    raw_send(fd, MSG_PROOF, proof, sizeof(proof));
+    TURN_UNTIL(raw_eof(fd));
+    cr_expect_eq(srv.ups, 0u);
+    cr_expect_neq(strstr(logged, "does not know the link key"), NULL, "%s", logged);
+    close(fd);
+}
+
+Test(rpc_raw, without_a_common_version_both_learn_why)
+{
+    uint8_t hello[52 + NAME_MAX_LEN], proof[32];
+    int fd;
+
+    serve(1u << RPC_ROUTER);
+    fd = raw_newer_challenged(hello, raw_newer(hello, PROTOCOL_VERSION + 1), proof);
+    TURN_UNTIL(raw_eof(fd)); /* it had our card, with our versions, before that */
+    cr_expect_eq(srv.ups, 0u);
+    cr_expect_neq(strstr(logged, "it speaks protocol 2 to 9, we 1 to 1"), NULL, "%s", logged);
+    close(fd);
 }
 
 static void expect_refused(const void *bytes, size_t n, const char *why)

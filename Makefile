@@ -148,6 +148,10 @@ SEEDS ?= 1000
 sim:
 	$(MAKE) -j$(JOBS) $(B)/sim/sim_mixed
 	SEEDS=$(SEEDS) $(B)/sim/sim_mixed
+## make chaos        every fault of tests/chaos with real processes, 20 minutes at most
+chaos: deps-test
+	$(MAKE) -j$(JOBS) bins
+	tests/chaos/run.sh --bin $(B)/bin
 ## make mutants      plants every bug of tests/mutants/list.txt: do the tests notice?
 mutants: deps-test
 	tests/mutants/mutants.py
@@ -172,6 +176,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
-.PHONY: bins tests help run demo test test-asan check layers sim mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
+.PHONY: bins tests help run demo test test-asan check layers sim chaos mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
 .SECONDARY:
 .DEFAULT_GOAL := help

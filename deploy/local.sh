@@ -2,13 +2,14 @@
 # local.sh: a segq cluster on this machine, in the background; as many side by side as
 # there are base ports.
 #
-#   local.sh up|down|status --dir D --base-port P [--routers N] [--seg-nodes N]
+#   local.sh up|down|status|config --dir D --base-port P [--routers N] [--seg-nodes N]
 #            [--segments-per-node N] [--capacity N] [--release-per-s N]
 #            [--set KEY=VALUE]... [--bin DIR] [--wait S] [--managers N] [--redis PORT]
 #
 # up      writes D/config, starts queuemng, routers and segment nodes under their
 #         supervisors, waits until a queue answers, writes D/cluster.json
 # status  prints a table and refreshes the pids in D/cluster.json
+# config  writes D/config and nothing else
 # down    ends every process of D by its pid, and waits for it
 #
 # --release-per-s N  a fixed rate, no monitor. Else: tiers over this machine's cpu
@@ -29,7 +30,7 @@ set -u
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 die() { echo "local.sh: $*" >&2; exit 1; }
-usage() { sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+usage() { sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
 
 # ---- processes ----------------------------------------------------------------------
@@ -296,12 +297,21 @@ all_up() {
     done
 }
 
-up() {
-    local end p n c
-    [ -n "$port" ] || die "up needs --base-port P"
+check_options() {
+    [ -n "$port" ] || die "$verb needs --base-port P"
     [ "$routers" -le 20 ] && [ "$nodes" -le 20 ] || die "at most 20 routers and 20 nodes"
     [ "$managers" -ge 1 ] && [ "$managers" -le 3 ] || die "one to three managers"
     [ "$managers" -eq 1 ] || redis=${redis:-$((port + 6))}
+}
+
+config() {
+    check_options
+    write_config
+}
+
+up() {
+    local end p n c
+    check_options
     [ -z "$redis" ] || command -v redis-server >/dev/null || die "redis-server is not installed"
     for p in queuemng router segment mng_cluster rt_cluster seg_cluster; do
         [ -x "$bin/$p" ] || die "$bin/$p is missing: make bins"
@@ -389,7 +399,7 @@ while [ $# -gt 0 ]; do
 done
 [ -n "$dir" ] || usage
 case $verb in
-up)
+up | config)
     bin=$(cd "$bin" 2>/dev/null && pwd) || die "$bin: no such folder (make bins builds it)"
     mkdir -p "$dir" || exit 1
     ;;
@@ -398,7 +408,7 @@ status) [ -d "$dir" ] || die "no folder $dir" ;;
 *) usage ;;
 esac
 dir=$(cd "$dir" && pwd)
-if [ "$verb" != up ] && [ -f "$dir/config/local.env" ]; then
+if [ "$verb" != up ] && [ "$verb" != config ] && [ -f "$dir/config/local.env" ]; then
     . "$dir/config/local.env"
 fi
 "$verb"

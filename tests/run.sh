@@ -1,10 +1,11 @@
 #!/bin/bash
-# run.sh [unit] [sim] [fuzz] [check] [guard] [sys]: builds and runs the tests (all parts
+# run.sh [unit] [sim] [fuzz] [check] [guard] [sys] [chaos]: builds and runs the tests (all parts
 # without arguments), one line per program, and ends with the seconds of each part, what
 # failed (by name, with the log to look into), and "N passed, N failed".
 #   FLAVOUR=rel|asan   which build is tested (fuzz corpora always run under ASan)
 #   SIM_SEEDS=N        seeds of the mixed simulation (1000; 100 under asan)
 #   SYS="story ..."    only these stories of tests/sys
+#   CHAOS="F11 ..."    these scenarios of tests/chaos, not its short set
 # Output of each program: build/FLAVOUR/log/NAME.log; shown if it fails. The end of the run,
 # once more: build/FLAVOUR/log/summary.
 set -u
@@ -14,8 +15,8 @@ B=build/$flavour
 jobs=$(nproc)
 log=$B/log
 mkdir -p "$log"
-parts=${*:-unit sim fuzz check guard sys}
-[ "$flavour" = asan ] && [ $# -eq 0 ] && parts="unit sim sys"
+parts=${*:-unit sim fuzz check guard sys chaos}
+[ "$flavour" = asan ] && [ $# -eq 0 ] && parts="unit sim sys chaos"
 seeds=${SIM_SEEDS:-$([ "$flavour" = asan ] && echo 100 || echo 1000)}
 passed=0
 failed=0
@@ -134,6 +135,7 @@ if part check; then
     counted layers tests/layers.sh
     counted check tests/check.sh "$B/bin"
     counted test_kit tests/bench/test_kit.py
+    counted test_check_history tests/chaos/test_check_history.py
     counted mutants tests/mutants/mutants.py --check
     over check
 fi
@@ -148,6 +150,13 @@ if part sys; then
     # shellcheck disable=SC2086
     LIMIT=3600 counted sys tests/sys/run.sh "$B/bin" ${SYS:-}
     over sys
+fi
+if part chaos; then # all of it: make chaos
+    build bins
+    # shellcheck disable=SC2086
+    counted chaos tests/chaos/run.sh --bin "$B/bin" ${CHAOS:-short}
+    grep -i '^skipped' "$log/chaos.log"
+    over chaos
 fi
 times=("$(printf '%-6s %4d' build "$built")" "${times[@]}" "$(printf '%-6s %4d' all "$SECONDS")")
 finish

@@ -111,6 +111,8 @@ up() { # options of local.sh
         >"$DIR/up.log" 2>&1 || { cat "$DIR/up.log"; give_up "the cluster does not start"; }
 }
 
+cluster_down() { "$root/deploy/local.sh" down --dir "$C" --bin "$BIN" >/dev/null 2>&1; }
+
 pid_of() { # router.0, segment.1, queuemng, rt_cluster ...
     "$root/deploy/local.sh" status --dir "$C" --bin "$BIN" >/dev/null
     jq -r ".pids[\"$1\"] // empty" "$C/cluster.json"
@@ -149,8 +151,7 @@ finish() {
     local rc=$? p
     trap - EXIT
     for p in "${helpers[@]+"${helpers[@]}"}"; do end_pid "$p"; done
-    [ -d "$C" ] && { "$root/deploy/local.sh" down --dir "$C" --bin "$BIN" >/dev/null 2>&1 ||
-        fail "the cluster does not end"; }
+    [ -d "$C" ] && { cluster_down || fail "the cluster does not end"; }
     p=$(sanitizer_lines)
     [ -z "$p" ] || { fail "sanitizer or assertion: $p"; grep -hE -A12 'Sanitizer|runtime error:|Assertion' $p | head -60; }
     [ $rc -eq 0 ] || [ $failures -gt 0 ] || fail "the story ended early ($rc)"

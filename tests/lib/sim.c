@@ -197,6 +197,7 @@ static void defaults(struct sim_opts *o)
             o->member = value;                                                           \
     } while (0)
     DEFAULT(segs, 1);
+    DEFAULT(managers, 1);
     DEFAULT(routers, 1);
     DEFAULT(queues, 1);
     DEFAULT(lanes, 1);
@@ -230,6 +231,21 @@ static void start_queues(struct sim *s)
     }
 }
 
+static bool somebody_leads(struct sim *s)
+{
+    return sim_mng(s, NULL) != NULL;
+}
+
+static void start_managers(struct sim *s)
+{
+    for (unsigned i = 0; i < s->o.managers; i++)
+        (void)proc_add(s, SIM_MNG, i);
+    for (unsigned i = 0; i < s->o.managers; i++)
+        proc_start(s, &s->proc[i]);
+    if (s->o.managers > 1 && !sim_run_until(s, somebody_leads, 20000))
+        sim_fail(s, "nobody leads");
+}
+
 struct sim *sim_new(const struct sim_opts *o)
 {
     struct sim *s = sim_alloc(sizeof(*s));
@@ -246,8 +262,8 @@ struct sim *sim_new(const struct sim_opts *o)
     buf_init(&s->buf);
     log_set_level(LOG_INFO);
     log_set_sink(on_log, s);
-    (void)proc_add(s, SIM_MNG, 0);
-    proc_start(s, &s->proc[0]);
+    store_init(s);
+    start_managers(s);
     start_queues(s);
     for (unsigned i = 0; i < s->o.segs; i++)
         proc_start(s, proc_add(s, SIM_SEG, i));
@@ -287,6 +303,7 @@ void sim_free(struct sim *s)
         free(s->key[i]);
         free(s->val[i]);
     }
+    store_fini(s);
     for (unsigned q = 0; q < SIM_QUEUES_MAX; q++)
         free(s->queue[q].rate_log);
     free_segs(s);
@@ -336,6 +353,12 @@ static void dispatch(struct sim *s, const struct event *e)
     case E_FAULT:
     case E_MEND:
         faults_event(s, e);
+        break;
+    case E_STORE:
+        store_asked(s, e->data);
+        break;
+    case E_LEAD:
+        lead_event(s, p, e);
         break;
     }
 }

@@ -15,6 +15,7 @@
 #include <stdio.h>
 
 #define SIM_SEGS_MAX    8
+#define SIM_MNGS_MAX    3
 #define SIM_ROUTERS_MAX 4
 #define SIM_QUEUES_MAX  4
 
@@ -31,11 +32,14 @@ struct sim_faults {
     double drain;        /* a node is emptied, and taken back later */
     double queue_pause, queue_close, queue_put, release_by_hand;
     double add_node;
+    /* with several managers: their store */
+    double store_away, store_slow, store_forget, store_failover;
 };
 
 struct sim_opts {
     uint64_t seed;
     unsigned segs, routers, queues, lanes; /* 0 = 1 */
+    unsigned managers; /* 0 = 1: alone, with a store of its own; else a lease in a shared one */
     uint32_t capacity;                     /* of a segment; 0 = 50 */
     double open_next_at;                   /* 0 = 0.8 */
     double release_per_s;
@@ -94,10 +98,11 @@ struct sim_counts {
     uint64_t steps, messages, sweeps, joined, admitted, gone, left, vanished;
     uint64_t waiting; /* players that wait, as they know it */
     uint64_t relaxed; /* joins whose order a broken link made uncertain (PROTOCOL.md) */
-    uint64_t released, unavailable, links_broken, restarts, crashes, nulls;
+    uint64_t released, unavailable, links_broken, restarts, crashes, nulls, terms;
 };
 struct sim_counts sim_count(const struct sim *s);
 struct mng_counts sim_mng_count(const struct sim *s);
+unsigned sim_leader(const struct sim *s); /* its number; 0 if nobody leads */
 msec_t sim_now(const struct sim *s);
 size_t sim_chain_len(const struct sim *s, unsigned queue, unsigned lane);
 bool sim_rebuilding(struct sim *s); /* some segment is lost, or not whole yet */

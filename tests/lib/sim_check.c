@@ -97,15 +97,15 @@ void check_opened(struct sim *s, const struct proc *p, const struct msg_seg_open
                  p->idx);
 }
 
-void check_given_up(struct sim *s)
+void check_given_up(struct sim *s, const struct proc *mng)
 {
     uint64_t key, val;
 
     for (unsigned i = 0; i < SIM_SEGS_MAX; i++) {
         const struct proc *p = proc_of(s, SIM_SEG, i);
 
-        if (p == NULL || s->mng_lost_seg[i] == 0 ||
-            s->now - s->mng_lost_seg[i] < GIVEN_UP_US)
+        if (p == NULL || mng->mng->lost_seg[i] == 0 ||
+            s->now - mng->mng->lost_seg[i] < GIVEN_UP_US)
             continue;
         for (size_t k = 0; (k = map_next(&s->seg_by_id, k, &key, &val)) != 0;) {
             struct sseg *g = (struct sseg *)(uintptr_t)val;

@@ -2,13 +2,17 @@
  *
  *   sim.c          events in time order, trace, failing
  *   sim_net.c      links between processes: delay, order, breaking, redialling
- *   sim_proc.c     manager and segment nodes: the shells around those cores
+ *   sim_proc.c     segment nodes: the shell around their core; what happens to processes
+ *   sim_mng.c      managers: the shell around theirs
+ *   sim_lead.c     one of several: its lease, its copy of the store, terms
+ *   sim_store.c    the store that they share
  *   sim_tape.c     segment nodes' journals
  *   sim_router.c   a router: routes, flows, batches like the real one
  *   sim_players.c  who joins, polls, leaves, vanishes, comes back late
  *   sim_check.c    tickets as they should be, and the invariants
  *   sim_ops.c      operators: queue definitions, pause, drain ...
- *   sim_faults.c   faults at random, and mending all of it
+ *   sim_faults.c   faults at random, and mending all of it; the families:
+ *   sim_flinks.c, sim_fprocs.c, sim_fopers.c (and the store's own: sim_store.c)
  *   sim_quiet.c    waiting for the end; positions at rest */
 #ifndef SEGQ_SIM_INT_H
 #define SEGQ_SIM_INT_H
@@ -17,16 +21,18 @@
 #include "common/buf.h"
 #include "common/map.h"
 #include "common/rng.h"
+#include "queuemng/pairs.h"
 #include "router/flow.h"
 #include "segment/segtab.h"
 #include "tests/lib/sim.h"
 
 typedef int64_t usec_t; /* virtual time */
 
-#define SIM_PROCS   (1 + SIM_SEGS_MAX + SIM_ROUTERS_MAX)
+#define SIM_PROCS   (SIM_MNGS_MAX + SIM_SEGS_MAX + SIM_ROUTERS_MAX)
 #define SIM_NOBODY  0xff
 #define SIM_WALL_MS 1800000000000 /* the wall clock when a run begins */
 #define SIM_NEVER_MS 100000000
+#define SIM_LEASE_MS 2000
 #ifndef SIM_TRACE
 #define SIM_TRACE   400
 #endif
@@ -49,6 +55,8 @@ enum event_kind {
     E_PLAYER,    /* a: player, c: generation of its timer */
     E_FAULT,     /* a: which */
     E_MEND,      /* a: what, b: about whom */
+    E_STORE,     /* a manager's question reaches the store: data: store_msg */
+    E_LEAD,      /* sim_lead.c's own; a: which */
 };
 
 struct event {
@@ -72,6 +80,7 @@ struct conn { /* one connection, from dialling to the day both ends know it is d
     uint8_t end[2]; /* processes; [0] dialled */
     uint32_t inc[2];
     bool told[2];   /* was told up, and not yet down */
+    uint32_t term[2]; /* of a manager there: in which it was told */
     bool broken;
     bool keeps[2];  /* broken: what is on its way to that end still arrives */
     usec_t last[2]; /* arrival of the latest message towards that end */
@@ -81,6 +90,17 @@ struct tape { /* outlives the process */
     struct buf base, log, snap; /* the last whole snapshot; since it; one being written */
     size_t snap_from, flushed;  /* of the log */
     bool snapping;
+};
+
+struct slead;
+
+struct smng { /* a manager */
+    struct mng *core;
+    struct mng_out *out; /* of the step at hand */
+    peer_no seg_peer[SIM_SEGS_MAX]; /* the latest link from each */
+    usec_t lost_seg[SIM_SEGS_MAX];  /* since when there is none; 0 = there is one */
+    uint32_t term;
+    struct slead *lead; /* NULL: it is alone */
 };
 
 struct proc {
@@ -93,8 +113,7 @@ struct proc {
     uint32_t incarnation;
     usec_t paused_until;
     usec_t stopped; /* sum of what its clock must not count as anybody's silence */
-    struct mng *mng;
-    struct mng_out mng_out;
+    struct smng *mng;
     struct segtab *segtab;
     struct tape tape;
     bool dies_in_turn; /* after the next turn's work, before anything of it is sent */
@@ -173,6 +192,10 @@ struct squeue {
     struct rate_change *rate_log;
     size_t n_rates;
     uint64_t by_hand;
+    struct proc *asked; /* NULL, or whom an operator waits for, */
+    uint32_t asked_term; /* in which term, */
+    uint64_t need;       /* and what its store must have */
+    double said;         /* the rate that this order is about */
 };
 
 enum player_state {
@@ -220,6 +243,36 @@ struct trace {
     char text[176];
 };
 
+/* ---- the store of several managers ---------------------------------------------------- */
+
+enum store_ask { ASK_TAKE, ASK_RENEW, ASK_FREE, ASK_WRITE, ASK_LOAD };
+enum { STORE_STALE, STORE_DONE, STORE_GAP }; /* of a write, as in redis_scripts.h */
+
+struct store_msg { /* a question, or its answer */
+    uint8_t ask, proc; /* enum store_ask; who asks */
+    bool whole;
+    int result;
+    uint32_t incarnation, link;
+    uint64_t serial, epoch, rev, write_no;
+    msec_t left_ms;
+    uint32_t len;
+    char text[]; /* '+' or '-', key, 0, value, 0 ... */
+};
+
+struct store_data {
+    struct pairs kv;
+    uint64_t epoch, rev;
+    uint64_t last_epoch, last_serial; /* the name of the last write */
+    uint32_t last_inc, owner_inc;
+    uint8_t last_proc, owner;
+    usec_t lease_until;
+};
+
+struct sstore {
+    struct store_data now, snap, replica;
+    usec_t started, away_until, slow_until;
+};
+
 struct sim {
     struct sim_opts o;
     struct rng rng;
@@ -239,8 +292,8 @@ struct sim {
     char **key, **val;
     size_t n_keys, cap_keys;
     bool crash_in_act; /* the manager dies within its next list of acts */
-    peer_no mng_peer[SIM_SEGS_MAX];    /* the manager's latest link from each */
-    usec_t mng_lost_seg[SIM_SEGS_MAX]; /* since when the manager has no link; 0 = it has */
+    struct sstore store;
+    bool drained[SIM_SEGS_MAX]; /* as operators want it */
     /* truth */
     struct squeue queue[SIM_QUEUES_MAX];
     struct slane lane[SIM_LANES];
@@ -308,8 +361,41 @@ bool proc_wants(const struct proc *from, const struct proc *to);
 struct proc *proc_named(struct sim *s, const char *name);
 struct proc *proc_of(struct sim *s, enum sim_who who, unsigned no);
 struct proc *proc_add(struct sim *s, enum sim_who who, unsigned no);
-struct mng *sim_mng(struct sim *s, struct mng_out **out); /* NULL: it is not there now */
-void mng_done(struct sim *s);                            /* performs the acts */
+
+/* ---- sim_mng.c */
+struct mng *sim_core(const struct sim *s); /* of who leads, for looking; NULL: nobody */
+struct mng *sim_mng(struct sim *s, struct proc **who); /* the same, if it can be asked */
+void smng_start(struct sim *s, struct proc *p);
+void smng_stop(struct sim *s, struct proc *p);
+void smng_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *other);
+void smng_down(struct sim *s, struct proc *p, peer_no peer, const struct proc *other);
+void smng_msg(struct sim *s, struct proc *p, peer_no peer, const struct msg *m);
+void smng_tick(struct sim *s, struct proc *p);
+void smng_done(struct sim *s, struct proc *p); /* performs the acts of the step at hand */
+void smng_say(struct sim *s, struct proc *p, const struct out_item *it);
+void smng_core_new(struct sim *s, struct proc *p);
+void smng_begin(struct sim *s, struct proc *p);
+int smng_load(void *proc, const char *key, const char *val);
+struct mng_out *smng_out_new(void);
+void smng_out_free(struct mng_out *out);
+
+/* ---- sim_lead.c */
+void lead_start(struct sim *s, struct proc *p);
+void lead_stop(struct sim *s, struct proc *p);
+void lead_flush(struct sim *s, struct proc *p);
+void lead_event(struct sim *s, struct proc *p, const struct event *e);
+void lead_answer(struct sim *s, struct store_msg *a); /* takes a */
+void lead_link_breaks(struct sim *s, struct proc *p);
+bool lead_begun(const struct proc *p);
+bool lead_may_order(const struct sim *s, const struct proc *p);
+uint64_t lead_needs(const struct proc *p); /* what the store must have to have all of it */
+bool lead_has(const struct proc *p, uint64_t need);
+
+/* ---- sim_store.c */
+void store_pairs(const struct pairs *p, pair_fn fn, void *ctx);
+void store_init(struct sim *s);
+void store_fini(struct sim *s);
+void store_asked(struct sim *s, const struct store_msg *q);
 
 /* ---- sim_tape.c */
 void tape_log(void *proc, const struct jrec *r);
@@ -350,12 +436,39 @@ void check_end(struct sim *s);
 uint64_t check_hash(const char *p, size_t n);
 struct ticket *check_ticket(struct sim *s, seg_id seg, uint32_t number);
 struct sseg *check_seg(struct sim *s, seg_id id);
-void check_given_up(struct sim *s); /* nodes that the manager has given up as tails */
+void check_given_up(struct sim *s, const struct proc *mng); /* nodes that it takes for lost */
 
 /* ---- sim_ops.c */
 void ops_queue_put(struct sim *s, unsigned q);
+void ops_kept(struct sim *s, const struct proc *p); /* its store has more */
+void ops_new_leader(struct sim *s);
+void ops_say_again(struct sim *s); /* all that they want: the last leader may not have kept it */
 
-/* ---- sim_faults.c */
+/* ---- sim_faults.c; the kinds, in the order in which their first moments are drawn */
+#define SIM_FAULTS(X)                                                                    \
+    X(link_break)                                                                        \
+    X(link_cut)                                                                          \
+    X(slow_link)                                                                         \
+    X(pause)                                                                             \
+    X(router_restart)                                                                    \
+    X(mng_restart)                                                                       \
+    X(seg_lose)                                                                          \
+    X(drain)                                                                             \
+    X(queue_pause)                                                                       \
+    X(queue_close)                                                                       \
+    X(queue_put)                                                                         \
+    X(release_by_hand)                                                                   \
+    X(add_node)                                                                          \
+    X(seg_kill)                                                                          \
+    X(store_away)                                                                        \
+    X(store_slow)                                                                        \
+    X(store_forget)                                                                      \
+    X(store_failover)
+#define X(name) void fault_##name(struct sim *s);
+SIM_FAULTS(X)
+#undef X
+enum mend { MEND_UNDRAIN, MEND_OPEN, MEND_ALL, MEND_SAY_AGAIN };
+void faults_mend_later(struct sim *s, enum mend what, uint32_t whom, double ms);
 void faults_start(struct sim *s);
 void faults_event(struct sim *s, const struct event *e);
 

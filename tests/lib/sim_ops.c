@@ -8,20 +8,47 @@
 #include <string.h>
 
 /* Is there a manager to talk to that will live through the order? */
-static struct mng *manager(struct sim *s, struct mng_out **out)
+static struct mng *manager(struct sim *s, struct proc **who)
 {
-    return s->crash_in_act ? NULL : sim_mng(s, out);
+    return s->crash_in_act ? NULL : sim_mng(s, who);
 }
 
-static void log_rate(struct sim *s, unsigned q)
+static void log_rate(struct sim *s, struct squeue *x, double per_s)
 {
-    struct squeue *x = &s->queue[q];
     size_t cap = x->n_rates; /* grows by one: orders are rare */
 
     x->rate_log = sim_grow(x->rate_log, &cap, x->n_rates + 1, sizeof(*x->rate_log));
-    x->rate_log[x->n_rates++] =
-        (struct rate_change){ .at_ms = sim_wall(s),
-                              .per_s = x->state == DEF_PAUSED ? 0 : x->rate };
+    x->rate_log[x->n_rates++] = (struct rate_change){ sim_wall(s), per_s };
+}
+
+/* Ordered. Whether it is kept is not known before the store has said so: until then the
+ * higher one of the two rates may be in force. */
+static void rate_ordered(struct sim *s, unsigned q, struct proc *p)
+{
+    struct squeue *x = &s->queue[q];
+    double was = x->n_rates > 0 ? x->rate_log[x->n_rates - 1].per_s : 0;
+
+    x->said = x->state == DEF_PAUSED ? 0 : x->rate;
+    if (p->mng->lead == NULL) {
+        log_rate(s, x, x->said);
+        return;
+    }
+    log_rate(s, x, x->said > was ? x->said : was);
+    x->asked = p;
+    x->asked_term = p->mng->term;
+    x->need = lead_needs(p) + 1;
+}
+
+void ops_kept(struct sim *s, const struct proc *p)
+{
+    for (unsigned q = 0; q < s->o.queues; q++) {
+        struct squeue *x = &s->queue[q];
+
+        if (x->asked != p || x->asked_term != p->mng->term || !lead_has(p, x->need))
+            continue;
+        x->asked = NULL;
+        log_rate(s, x, x->said);
+    }
 }
 
 static void def_json(const struct sim *s, unsigned q, char *out, size_t cap)
@@ -59,8 +86,8 @@ static void learn_id(void *ctx, const void *view)
 
 void ops_queue_put(struct sim *s, unsigned q)
 {
-    struct mng_out *out;
-    struct mng *m = manager(s, &out);
+    struct proc *p;
+    struct mng *m = manager(s, &p);
     struct queue_def def = { 0 };
     struct cfg_node *doc = NULL;
     struct err e = { 0 };
@@ -71,13 +98,13 @@ void ops_queue_put(struct sim *s, unsigned q)
     def_json(s, q, text, sizeof(text));
     if (cfg_parse_json(&doc, text, strlen(text), &e) < 0 ||
         cfg_bind(&def, sizeof(def), queue_def_keys, doc, "sim", &e) < 0 ||
-        mng_queue_put(m, sim_ms(s), &def, out, &e) < 0)
+        mng_queue_put(m, sim_ms(s), &def, p->mng->out, &e) < 0)
         sim_fail(s, "queue %s is refused: %s", s->queue[q].name, e.text);
     cfg_node_free(doc);
     cfg_clear(&def, queue_def_keys);
-    log_rate(s, q);
+    rate_ordered(s, q, p);
     mng_each_queue(m, learn_id, s);
-    mng_done(s);
+    smng_done(s, p);
 }
 
 void sim_rate(struct sim *s, unsigned queue, double per_s)
@@ -94,47 +121,63 @@ void sim_order(struct sim *s, unsigned queue, enum mng_order o)
                                     [MNG_RESUME] = DEF_OPEN,
                                     [MNG_CLOSE] = DEF_CLOSED,
                                     [MNG_OPEN] = DEF_OPEN };
-    struct mng_out *out;
-    struct mng *m = manager(s, &out);
+    struct proc *p;
+    struct mng *m = manager(s, &p);
     struct err e = { 0 };
 
     if (m == NULL)
         return;
     sim_note(s, "order %lu for queue %lu", o, queue, 0, 0, 0);
-    if (mng_order(m, sim_ms(s), s->queue[queue].name, o, out, &e) < 0)
+    if (mng_order(m, sim_ms(s), s->queue[queue].name, o, p->mng->out, &e) < 0)
         sim_fail(s, "order %d is refused: %s", o, e.text);
     s->queue[queue].state = state_of[o];
-    log_rate(s, queue);
-    mng_done(s);
+    rate_ordered(s, queue, p);
+    smng_done(s, p);
 }
 
 void sim_release(struct sim *s, unsigned queue, uint64_t n)
 {
-    struct mng_out *out;
-    struct mng *m = manager(s, &out);
+    struct proc *p;
+    struct mng *m = manager(s, &p);
     struct err e = { 0 };
 
     if (m == NULL)
         return;
     s->queue[queue].by_hand += n;
-    if (mng_release(m, sim_ms(s), s->queue[queue].name, n, out, &e) < 0)
+    if (mng_release(m, sim_ms(s), s->queue[queue].name, n, p->mng->out, &e) < 0)
         sim_fail(s, "release by hand is refused: %s", e.text);
-    mng_done(s);
+    smng_done(s, p);
 }
 
 void sim_drain(struct sim *s, unsigned seg_node, bool on)
 {
-    struct mng_out *out;
-    struct mng *m = manager(s, &out);
-    const struct proc *p = proc_of(s, SIM_SEG, seg_node);
+    struct proc *p;
+    struct mng *m = manager(s, &p);
+    const struct proc *node = proc_of(s, SIM_SEG, seg_node);
     struct err e = { 0 };
 
-    if (m == NULL || p == NULL)
+    if (m == NULL || node == NULL)
         return;
-    sim_note(s, "drain of process %lu: %lu", p->idx, on, 0, 0, 0);
-    if (mng_drain(m, sim_ms(s), p->name, on, out, &e) < 0)
+    sim_note(s, "drain of process %lu: %lu", node->idx, on, 0, 0, 0);
+    s->drained[seg_node] = on;
+    if (mng_drain(m, sim_ms(s), node->name, on, p->mng->out, &e) < 0)
         return; /* the manager has not met that node yet */
-    mng_done(s);
+    smng_done(s, p);
+}
+
+void ops_new_leader(struct sim *s)
+{
+    struct event e = { .kind = E_MEND, .proc = SIM_NOBODY, .a = MEND_SAY_AGAIN };
+
+    sim_after_ms(s, 300, e);
+}
+
+void ops_say_again(struct sim *s)
+{
+    for (unsigned q = 0; q < s->o.queues; q++)
+        ops_queue_put(s, q);
+    for (unsigned i = 0; i < s->o.segs; i++)
+        sim_drain(s, i, s->drained[i]);
 }
 
 void sim_add_node(struct sim *s)
@@ -171,7 +214,7 @@ size_t sim_chain_len(const struct sim *s, unsigned queue, unsigned lane)
     uint64_t key, val;
 
     for (size_t i = 0; (i = map_next(&s->queue_of, i, &key, &val)) != 0;)
-        if (val == queue && s->proc[0].alive)
-            mng_each_lane(s->proc[0].mng, (queue_id)key, pick_lane, &l);
+        if (val == queue && sim_core(s) != NULL)
+            mng_each_lane(sim_core(s), (queue_id)key, pick_lane, &l);
     return l.n;
 }

@@ -1,6 +1,6 @@
-/* sim_proc.c: processes: the thinnest shells that can be around the manager's and the
- * segment node's cores. They do what mng_service.c and seg_service.c do, without sockets:
- * feed the core, perform what it wants in order, dial whom it wants. */
+/* sim_proc.c: processes; and the thinnest shell that can be around a segment node's core.
+ * It does what seg_service.c does, without sockets: feeds the core, performs what it wants
+ * in order, dials whom it wants. */
 #include "tests/lib/sim_int.h"
 
 #include "common/err.h"
@@ -74,27 +74,6 @@ static void start_segtab(struct sim *s, struct proc *p)
     tape_flush(p);
 }
 
-static void start_mng(struct sim *s, struct proc *p)
-{
-    struct mng_opts o = { .tick_ms = TICK_MS,
-                          .lost_after_ms = (uint32_t)s->o.lost_after_ms,
-                          .skip_after_ms = (uint32_t)s->o.skip_after_ms,
-                          .seed = rng_u64(&s->rng) };
-    struct err e = { 0 };
-
-    p->mng = mng_new(&o);
-    mng_out_init(&p->mng_out);
-    for (size_t i = 0; i < s->n_keys; i++)
-        if (mng_load(p->mng, s->key[i], s->val[i], &e) < 0)
-            sim_fail(s, "a new manager cannot read %s: %s", s->key[i], e.text);
-    for (unsigned i = 0; i < SIM_SEGS_MAX; i++) {
-        s->mng_peer[i] = 0;
-        s->mng_lost_seg[i] = s->now;
-    }
-    mng_start(p->mng, sim_ms(s), sim_wall(s), &p->mng_out);
-    mng_done(s);
-}
-
 static void tick_later(struct sim *s, const struct proc *p, double ms)
 {
     struct event e = { .kind = E_TICK, .proc = p->idx, .incarnation = p->incarnation };
@@ -109,15 +88,15 @@ void proc_start(struct sim *s, struct proc *p)
     p->incarnation++;
     p->paused_until = 0;
     if (p->kind == SIM_MNG)
-        start_mng(s, p);
+        smng_start(s, p);
     else if (p->kind == SIM_SEG)
         start_segtab(s, p);
     else
         p->router = srouter_new();
     if (p->alive)
         tick_later(s, p, sim_rand(s, 0, TICK_MS));
-    if (p->kind != SIM_MNG)
-        net_want(s, p, &s->proc[0]);
+    for (unsigned i = 0; p->kind != SIM_MNG && i < s->o.managers; i++)
+        net_want(s, p, &s->proc[i]);
 }
 
 void proc_stop(struct sim *s, struct proc *p)
@@ -126,9 +105,7 @@ void proc_stop(struct sim *s, struct proc *p)
     net_proc_died(s, p);
     p->alive = false;
     if (p->kind == SIM_MNG) {
-        mng_out_fini(&p->mng_out);
-        mng_free(p->mng);
-        p->mng = NULL;
+        smng_stop(s, p);
     } else if (p->kind == SIM_SEG) {
         struct segtab_opts o = segtab_opts(s, p);
 
@@ -141,114 +118,6 @@ void proc_stop(struct sim *s, struct proc *p)
     } else {
         srouter_free(s, p);
     }
-}
-
-/* ---- the manager --------------------------------------------------------------------- */
-
-struct mng *sim_mng(struct sim *s, struct mng_out **out)
-{
-    struct proc *p = &s->proc[0];
-
-    if (!p->alive || p->paused_until > s->now)
-        return NULL;
-    if (out != NULL)
-        *out = &p->mng_out;
-    return p->mng;
-}
-
-static void store_put(struct sim *s, const char *key, const char *val)
-{
-    size_t i = 0;
-
-    while (i < s->n_keys && strcmp(s->key[i], key) != 0)
-        i++;
-    if (i == s->n_keys) {
-        size_t cap = s->cap_keys;
-
-        s->key = sim_grow(s->key, &cap, i + 1, sizeof(*s->key));
-        cap = s->cap_keys;
-        s->val = sim_grow(s->val, &cap, i + 1, sizeof(*s->val));
-        s->cap_keys = cap;
-        s->key[i] = strdup(key);
-        s->n_keys++;
-    }
-    free(s->val[i]);
-    s->val[i] = strdup(val);
-    check_stored(s, key, val);
-}
-
-static void store_del(struct sim *s, const char *key)
-{
-    for (size_t i = 0; i < s->n_keys; i++) {
-        if (strcmp(s->key[i], key) != 0)
-            continue;
-        free(s->key[i]);
-        free(s->val[i]);
-        s->n_keys--;
-        s->key[i] = s->key[s->n_keys];
-        s->val[i] = s->val[s->n_keys];
-        return;
-    }
-}
-
-static void act(struct sim *s, struct proc *p, const struct mng_act *a)
-{
-    const struct out_item *it;
-
-    if (a->kind == MNG_PUT) {
-        store_put(s, a->key, a->val);
-    } else if (a->kind == MNG_DEL) {
-        store_del(s, a->key);
-    } else {
-        it = &p->mng_out.box.v[a->item];
-        if (it->m.type == MSG_MAP)
-            check_map(s, &it->m.map);
-        net_send(s, p, it->to, &it->m, 0);
-    }
-}
-
-/* In order; or only the first few of them, and then the machine is gone. */
-void mng_done(struct sim *s)
-{
-    struct proc *p = &s->proc[0];
-    uint32_t n = p->mng_out.n;
-    bool dies = s->crash_in_act && n >= 2;
-
-    if (dies)
-        n = (uint32_t)rng_below(&s->rng, n);
-    for (uint32_t i = 0; i < n; i++)
-        act(s, p, &p->mng_out.act[i]);
-    mng_out_reset(&p->mng_out);
-    if (dies) {
-        struct event e = { .kind = E_START, .proc = p->idx };
-
-        s->crash_in_act = false;
-        sim_note(s, "the manager dies after act %lu", n, 0, 0, 0, 0);
-        proc_stop(s, p);
-        sim_after_ms(s, sim_rand(s, 100, 3000), e);
-    }
-}
-
-static void mng_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *other)
-{
-    if (other->kind == SIM_SEG) {
-        s->mng_peer[other->no] = peer;
-        s->mng_lost_seg[other->no] = 0;
-    }
-    mng_peer_up(p->mng, sim_ms(s), peer,
-                other->kind == SIM_SEG ? ROLE_SEGMENT : ROLE_ROUTER, other->name,
-                other->incarnation, &p->mng_out);
-    mng_done(s);
-}
-
-static void mng_lost(struct sim *s, struct proc *p, peer_no peer, const struct proc *other)
-{
-    if (other->kind == SIM_SEG && s->mng_peer[other->no] == peer) {
-        s->mng_peer[other->no] = 0;
-        s->mng_lost_seg[other->no] = s->now;
-    }
-    mng_peer_down(p->mng, sim_ms(s), peer, &p->mng_out);
-    mng_done(s);
 }
 
 /* ---- segment nodes ------------------------------------------------------------------- */
@@ -394,6 +263,8 @@ static void seg_msg(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
         on_append(s, p, peer, rid, &m->append);
     } else if (m->type == MSG_DROP) {
         on_drop(s, p, peer, rid, &m->drop);
+    } else if (m->type == MSG_ERROR && m->error.code == SQ_ENOTLEADER) {
+        return; /* a standby: the leader has a link of its own */
     } else {
         if (m->type == MSG_SEG_OPEN)
             check_opened(s, p, &m->seg_open);
@@ -416,7 +287,7 @@ void proc_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *oth
 
     sim_note(s, "up %lu<>%lu peer %lu", p->idx, other->idx, peer, 0, 0);
     if (p->kind == SIM_MNG)
-        mng_up(s, p, peer, other);
+        smng_up(s, p, peer, other);
     else if (p->kind == SIM_SEG)
         seg_step(s, p, in);
     else
@@ -431,7 +302,7 @@ void proc_down(struct sim *s, struct proc *p, peer_no peer, const struct proc *o
 
     sim_note(s, "down %lu<>%lu peer %lu", p->idx, other->idx, peer, 0, 0);
     if (p->kind == SIM_MNG)
-        mng_lost(s, p, peer, other);
+        smng_down(s, p, peer, other);
     else if (p->kind == SIM_SEG)
         seg_step(s, p, in);
     else
@@ -452,8 +323,7 @@ void proc_msg(struct sim *s, struct proc *p, const struct conn *c, peer_no peer,
     struct proc *other = &s->proc[c->end[peer % 2]];
 
     if (p->kind == SIM_MNG) {
-        mng_msg(p->mng, sim_ms(s), peer, m, &p->mng_out);
-        mng_done(s);
+        smng_msg(s, p, peer, m);
     } else if (p->kind == SIM_SEG) {
         seg_msg(s, p, peer, rid, m);
     } else {
@@ -466,9 +336,7 @@ void proc_tick(struct sim *s, struct proc *p)
     struct segtab_in in = { .kind = SEGTAB_TICK };
 
     if (p->kind == SIM_MNG) {
-        check_given_up(s);
-        mng_tick(p->mng, sim_ms(s), sim_wall(s), &p->mng_out);
-        mng_done(s);
+        smng_tick(s, p);
     } else if (p->kind == SIM_SEG) {
         seg_step(s, p, in);
     } else {
@@ -506,13 +374,4 @@ uint64_t sim_node_tickets(const struct sim *s, unsigned seg_node)
         return 0;
     segtab_count(p->segtab, &c);
     return c.waiting;
-}
-
-struct mng_counts sim_mng_count(const struct sim *s)
-{
-    struct mng_counts c = { 0 };
-
-    if (s->proc[0].alive)
-        mng_count(s->proc[0].mng, &c);
-    return c;
 }

@@ -31,7 +31,7 @@ static void on_lane(void *ctx, const void *view)
     const struct mng_lane_view *v = view;
     struct looking *x = ctx;
 
-    mng_each_seg(x->s->proc[0].mng, v->queue, v->lane_no, on_seg, x->f);
+    mng_each_seg(sim_core(x->s), v->queue, v->lane_no, on_seg, x->f);
 }
 
 static void on_move(void *ctx, const void *view)
@@ -55,9 +55,9 @@ static struct figures look(struct sim *s)
         f.released += c.ready + c.active + c.returning;
         f.segments += c.segments;
     }
-    if (s->proc[0].alive) {
-        mng_each_lane(s->proc[0].mng, 0, on_lane, &x);
-        mng_each_move(s->proc[0].mng, on_move, &f);
+    if (sim_core(s) != NULL) {
+        mng_each_lane(sim_core(s), 0, on_lane, &x);
+        mng_each_move(sim_core(s), on_move, &f);
     }
     return f;
 }
@@ -71,7 +71,7 @@ static bool nobody_waits(struct sim *s)
 {
     struct figures f = look(s);
 
-    return s->proc[0].alive && players_over(s) && f.waiting == 0 && f.moves == 0;
+    return sim_core(s) != NULL && players_over(s) && f.waiting == 0 && f.moves == 0;
 }
 
 /* Every sealed segment has been removed, and no node keeps one that nobody knows. */
@@ -175,7 +175,7 @@ static void note_lane(void *ctx, const void *view)
 
     r->open = false;
     r->lane_now++;
-    mng_each_seg(r->s->proc[0].mng, v->queue, v->lane_no, note_seg, r);
+    mng_each_seg(sim_core(r->s), v->queue, v->lane_no, note_seg, r);
 }
 
 static struct rest *rest_look(struct sim *s)
@@ -188,7 +188,7 @@ static struct rest *rest_look(struct sim *s)
         if (r->node->kind == SIM_SEG && r->node->alive)
             segtab_each_waiting(r->node->segtab, note_waiting, r);
     }
-    mng_each_lane(s->proc[0].mng, 0, note_lane, r);
+    mng_each_lane(sim_core(s), 0, note_lane, r);
     return r;
 }
 

@@ -37,8 +37,10 @@ struct srouter {
     size_t cap;
     uint32_t n;
     uint64_t next_rid, next_wake;
-    bool asked_all; /* registered with version 0, and no map has come since */
-    peer_no mng;
+    struct { /* a link to a manager */
+        peer_no peer;
+        bool asked_all; /* registered with version 0, and no map has come since */
+    } mng[SIM_MNGS_MAX];
     struct lane_out *out[SIM_SEGS_MAX]; /* [node][kind] */
 };
 
@@ -287,7 +289,7 @@ void srouter_event(struct sim *s, struct proc *p, const struct event *e)
 
 /* ---- links --------------------------------------------------------------------------- */
 
-static void reg(struct sim *s, struct proc *p, bool all)
+static void reg(struct sim *s, struct proc *p, unsigned mng, bool all)
 {
     struct srouter *r = p->router;
     struct msg m = { .type = MSG_ROUTER_REG };
@@ -296,16 +298,16 @@ static void reg(struct sim *s, struct proc *p, bool all)
     m.router_reg.map_epoch = routes_epoch(r->r);
     m.router_reg.http = p->addr;
     m.router_reg.admin = "";
-    r->asked_all = all;
-    net_send(s, p, r->mng, &m, 0);
+    r->mng[mng].asked_all = all;
+    net_send(s, p, r->mng[mng].peer, &m, 0);
 }
 
 void srouter_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *other)
 {
     if (other->kind != SIM_MNG)
         return;
-    p->router->mng = peer;
-    reg(s, p, false);
+    p->router->mng[other->no].peer = peer;
+    reg(s, p, other->no, false);
 }
 
 void srouter_down(struct sim *s, struct proc *p, const struct proc *other)
@@ -333,23 +335,25 @@ void srouter_down(struct sim *s, struct proc *p, const struct proc *other)
 
 /* ---- messages ------------------------------------------------------------------------ */
 
-static void on_map(struct sim *s, struct proc *p, const struct msg_map *g)
+static void on_map(struct sim *s, struct proc *p, unsigned mng, const struct msg_map *g)
 {
     struct srouter *r = p->router;
     uint64_t epoch = routes_epoch(r->r), version = routes_version(r->r);
     const struct route_node *v;
     int rc = routes_apply(r->r, g);
 
+    if (rc == SQ_ESTALE && g->epoch < epoch && s->o.managers > 1)
+        return; /* of one who led before: asking again brings the same */
     if (rc == SQ_ESTALE) {
-        if (!r->asked_all)
-            reg(s, p, true);
+        if (!r->mng[mng].asked_all)
+            reg(s, p, mng, true);
         return;
     }
     if (rc < 0)
         sim_fail(s, "%s cannot apply a map: %s", p->name, sq_strerror(rc));
     if (g->more)
         return;
-    r->asked_all = false;
+    r->mng[mng].asked_all = false;
     if (routes_epoch(r->r) < epoch ||
         (routes_epoch(r->r) == epoch && routes_version(r->r) < version))
         sim_fail(s, "I11: the map of %s went back", p->name);
@@ -412,8 +416,12 @@ void srouter_msg(struct sim *s, struct proc *p, const struct proc *from, peer_no
 
     switch (m->type) {
     case MSG_MAP:
-        if (peer == p->router->mng)
-            on_map(s, p, &m->map);
+        if (peer == p->router->mng[from->no].peer)
+            on_map(s, p, from->no, &m->map);
+        break;
+    case MSG_ERROR:
+        if (m->error.code != SQ_ENOTLEADER)
+            sim_fail(s, "%s is refused: %d", p->name, m->error.code);
         break;
     case MSG_STATS:
         routes_stats(p->router->r, &m->stats);

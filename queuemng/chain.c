@@ -37,13 +37,15 @@ static void lane_sum(struct mlane *l)
 static void lane_aheads(struct mng *m, struct mlane *l)
 {
     uint64_t run = 0;
-    bool known = true;
+    bool known = true, sure = true;
 
     list_each(&l->segs, it) {
         struct mseg *s = list_seg(it);
 
         s->ahead = run;
-        s->ahead_known = known && run != AHEAD_UNKNOWN;
+        /* One that was rebuilt has forgotten what it was told: no bound must be too large. */
+        s->ahead_known =
+            known && run != AHEAD_UNKNOWN && (sure || s->kind != OPEN_REBUILD);
         if (s->ahead_known && s->confirmed && s->ahead != s->ahead_sent && seg_reachable(s) &&
             !(s->st.state == SEG_SEALED && s->st.waiting == 0)) {
             node_ahead(m, s->node, s->id, s->ahead);
@@ -54,6 +56,8 @@ static void lane_aheads(struct mng *m, struct mlane *l)
         run = run == AHEAD_UNKNOWN || seg_is_away(s) ? AHEAD_UNKNOWN : run + seg_bound(s);
         if (!s->known && s->confirmed)
             known = false;
+        if (seg_is_unsure(s))
+            sure = false;
     }
 }
 
@@ -254,15 +258,50 @@ static uint64_t coming(const struct mlane *l)
     return l->waiting + (uint64_t)(2 * l->join_per_s);
 }
 
-/* A rebuild has to wait for whoever was told the longest interval. */
-static void lane_told(const struct mng *m, struct mlane *l, const struct pace *p)
+static uint32_t longest_at(const struct pace *p, uint64_t position)
+{
+    uint32_t ms = pace_interval_ms(p, position);
+    struct pace at = { ms, ms, 0 };
+
+    return pace_longest_ms(&at);
+}
+
+/* A later manager has to know it, too: roughly, so that it is seldom stored. */
+static void told_keep(struct mng *m, struct mlane *l)
+{
+    uint64_t left = (uint64_t)(l->told_ms - m->now_ms), keep = 1;
+
+    if (left <= l->kept_told_ms && left * 4 >= l->kept_told_ms)
+        return;
+    while (keep < left)
+        keep *= 2;
+    if (left <= poll_max_longest(l->q))
+        keep = 0; /* is taken for given */
+    if (keep == l->kept_told_ms)
+        return;
+    l->kept_told_ms = keep;
+    queue_keep(m, l->q, false);
+}
+
+/* A rebuild has to wait for whoever was told the longest interval: by a node that does not
+ * hear us perhaps one of an older pace. */
+static void lane_told(struct mng *m, struct mlane *l, const struct pace *p)
 {
     uint64_t last = coming(l) + (uint64_t)l->q->def.segment_capacity;
-    uint32_t ms = pace_interval_ms(p, last);
-    struct pace at = { ms, ms, 0 };
-    msec_t until = m->now_ms + pace_longest_ms(&at);
+    uint32_t ms = longest_at(&l->pace, last), next = longest_at(p, last);
 
-    l->told_ms = until > l->told_ms ? until : l->told_ms;
+    ms = ms > next ? ms : next;
+    l->most_ms = m->deaf && l->most_ms > ms ? l->most_ms : ms;
+    if (l->told_ms < m->now_ms + l->most_ms)
+        l->told_ms = m->now_ms + l->most_ms;
+    told_keep(m, l);
+}
+
+uint32_t poll_max_longest(const struct mqueue *q)
+{
+    const struct pace most = { .max_ms = (uint32_t)q->def.poll_max_ms };
+
+    return pace_longest_ms(&most);
 }
 
 /* Lanes share the queue's budget as they share its waiters. The plan is for the second to
@@ -283,7 +322,6 @@ void lane_pace(struct mng *m, struct mlane *l)
     budget = (uint32_t)((double)d->poll_budget_per_s * share + 0.5);
     p = pace_plan(coming(l), l->release_per_s, budget > 0 ? budget : 1,
                   (uint32_t)d->poll_min_ms, (uint32_t)d->poll_max_ms);
-    lane_told(m, l, &l->pace);
     lane_told(m, l, &p);
     if (!pace_differs(&p, &l->pace))
         return;

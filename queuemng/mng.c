@@ -220,9 +220,18 @@ static void idle_figures(struct mng *m, struct mqueue *q)
     q->stats_dirty = true;
 }
 
+static bool any_deaf(const struct mng *m)
+{
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (m->node[i] != NULL && !m->node[i]->registered && m->node[i]->segs.n != 0)
+            return true;
+    return false;
+}
+
 /* Queues in which nobody waits cost one look at their limits here, and nothing else. */
 static void second(struct mng *m)
 {
+    m->deaf = any_deaf(m);
     list_each(&m->active, it) {
         struct mqueue *q = container_of(it, struct mqueue, in_active);
 

@@ -117,6 +117,7 @@ struct mchunk { /* releases, as stored together */
     uint64_t no;
     uint32_t n;
     bool dirty;
+    msec_t since_ms; /* its last row came: wall clocks jump */
     struct mark_row v[MNG_MARK_ROWS];
 };
 
@@ -144,6 +145,8 @@ struct mlane {
     double join_per_s, release_per_s;
     struct pace pace;   /* as last sent */
     msec_t told_ms;     /* until then somebody may stay away, as he was told */
+    uint32_t most_ms;   /* the longest interval that some node may be telling now */
+    uint64_t kept_told_ms; /* stored: not less than told_ms is away; 0: poll_max will do */
     uint64_t manual;    /* tickets an operator has released by hand, still to go */
 };
 
@@ -194,6 +197,7 @@ struct mng {
     char issuer[128];
     bool started;
     msec_t started_ms;
+    bool deaf;            /* some node with segments does not hear what it is told */
     msec_t now_ms;
     int64_t wall_ms;
     struct rng rng;
@@ -293,18 +297,20 @@ bool seg_is_away(const struct mseg *s); /* lost, or being rebuilt */
 /* ---- mng_marks.c: which numbers were released when */
 /* From a report: stores what is new, and tells the node that it is stored. */
 void marks_take(struct mng *m, struct mseg *s, const struct seg_status *st);
-void marks_load_end(struct mlane *l); /* everything is loaded */
+void marks_load_end(const struct mng *m, struct mlane *l); /* everything is loaded */
 SQ_CHECK int marks_load(struct mlane *l, uint64_t chunk, const struct mark_row *v, uint32_t n);
 void marks_prune(struct mng *m, struct mlane *l);
 void marks_flush(struct mng *m, struct mlane *l); /* to the store */
 void marks_forget(struct mng *m, struct mlane *l, bool stored); /* all of them */
-/* Of one segment, oldest first; into mem. */
+/* Of one segment, oldest first, as many of the latest as a message takes; into mem. */
 const struct mark_row *marks_of(const struct mlane *l, seg_id seg, struct arena *mem,
                                 uint32_t *n);
 
 /* ---- chain.c: the plan of a lane */
 void lane_plan(struct mng *m, struct mlane *l); /* sums, aheads, opening, removal */
 void lane_pace(struct mng *m, struct mlane *l);
+/* The longest that anybody is told, if the budget allows poll_max. */
+uint32_t poll_max_longest(const struct mqueue *q);
 seg_id seg_id_take(struct mng *m); /* never given before, and never again */
 
 /* ---- place.c */

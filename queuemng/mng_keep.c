@@ -4,7 +4,7 @@
  *   node/NAME     number, draining; addresses and pass key, for routers that come first
  *   queue/NAME    id, version, definition
  *   chain/ID      per lane: segments in order [id, node, state, capacity, kind, mark],
- *                 aliases [from, to, capacity, mark]
+ *                 aliases [from, to, capacity, mark], the longest told interval
  *   mark/ID/LANE/N  releases [segment, from, end, wall clock, again]
  *
  * The rest is rebuilt from what the nodes report. What a newer version adds to a record, or
@@ -110,7 +110,8 @@ static json_t *lane_json(const struct mlane *l)
                               json_pack("[I,I,I,I]", (json_int_t)x->from, (json_int_t)x->to,
                                         (json_int_t)x->capacity, (json_int_t)x->mark_end));
     }
-    return json_pack("{s:o,s:o}", "segs", segs, "aliases", aliases);
+    return json_pack("{s:o,s:o,s:I}", "segs", segs, "aliases", aliases, "told",
+                     (json_int_t)l->kept_told_ms);
 }
 
 void put_chain(struct mng *m, const struct mqueue *q)
@@ -301,6 +302,7 @@ static int load_lane(struct mng *m, struct mlane *l, json_t *j)
     size_t i;
     int rc;
 
+    l->kept_told_ms = (uint64_t)json_integer_value(json_object_get(j, "told"));
     json_array_foreach(json_object_get(j, "segs"), i, v) {
         rc = load_seg(m, l, v);
         if (rc < 0)
@@ -411,6 +413,14 @@ void mng_set_epoch(struct mng *m, uint64_t epoch)
     m->given_epoch = epoch;
 }
 
+/* What people were told before we came. */
+static void told_load(const struct mng *m, struct mlane *l)
+{
+    l->most_ms = (uint32_t)u64_min(u64_max(l->kept_told_ms, poll_max_longest(l->q)),
+                                   UINT32_MAX / 2);
+    l->told_ms = m->now_ms + l->most_ms;
+}
+
 /* A new term: a higher epoch, and map versions above all earlier ones. */
 void mng_start(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out)
 {
@@ -436,8 +446,10 @@ void mng_start(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *ou
         }
         q->map_version = m->map_version;
         queue_fit_lanes(m, q);
-        for (unsigned i = 0; i < LANES_MAX; i++)
-            marks_load_end(&q->lane[i]);
+        for (unsigned i = 0; i < LANES_MAX; i++) {
+            marks_load_end(m, &q->lane[i]);
+            told_load(m, &q->lane[i]);
+        }
     }
     log_info("event=term epoch=%llu queues=%zu nodes=%u", (unsigned long long)m->epoch,
              m->queues.n, m->n_nodes);

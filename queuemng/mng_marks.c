@@ -75,7 +75,7 @@ static struct mchunk *chunk_insert(struct mlane *l, uint64_t no)
     return c;
 }
 
-static bool row_add(struct mlane *l, const struct mark_row *r)
+static bool row_add(const struct mng *m, struct mlane *l, const struct mark_row *r)
 {
     struct mchunk *c = l->n_chunks > 0 ? l->chunk[l->n_chunks - 1] : NULL;
 
@@ -85,6 +85,7 @@ static bool row_add(struct mlane *l, const struct mark_row *r)
         return false;
     c->v[c->n++] = *r;
     c->dirty = true;
+    c->since_ms = m->now_ms;
     return true;
 }
 
@@ -111,7 +112,7 @@ static bool row_take(struct mng *m, struct mlane *l, struct mark_row r)
         r.from = was;
     if (r.again ? has_again(l, &r) : r.from >= r.end)
         return true;
-    if (!row_add(l, &r))
+    if (!row_add(m, l, &r))
         return false;
     mark_raise(l, r.seg, r.end, &was);
     l->q->put_marks = true;
@@ -134,14 +135,17 @@ void marks_take(struct mng *m, struct mseg *s, const struct seg_status *st)
 const struct mark_row *marks_of(const struct mlane *l, seg_id seg, struct arena *mem,
                                 uint32_t *n)
 {
-    struct mark_row *v = arena_array(mem, l->n_chunks * MNG_MARK_ROWS, sizeof(*v));
+    uint32_t cap = l->n_chunks * MNG_MARK_ROWS, at = cap;
+    struct mark_row *v = arena_array(mem, cap, sizeof(*v));
 
     *n = 0;
-    for (uint32_t i = 0; i < l->n_chunks && v != NULL; i++)
-        for (uint32_t k = 0; k < l->chunk[i]->n; k++)
-            if (l->chunk[i]->v[k].seg == seg)
-                v[(*n)++] = l->chunk[i]->v[k];
-    return v;
+    for (uint32_t i = l->n_chunks; i-- > 0 && v != NULL;)
+        for (uint32_t k = l->chunk[i]->n; k-- > 0 && *n < MSG_MARKS_MAX;)
+            if (l->chunk[i]->v[k].seg == seg) {
+                v[--at] = l->chunk[i]->v[k];
+                ++*n;
+            }
+    return v != NULL ? v + at : NULL;
 }
 
 /* ---- the store ------------------------------------------------------------------- */
@@ -191,20 +195,26 @@ int marks_load(struct mlane *l, uint64_t chunk, const struct mark_row *v, uint32
     return 0;
 }
 
-void marks_load_end(struct mlane *l)
+void marks_load_end(const struct mng *m, struct mlane *l)
 {
     uint32_t was;
 
-    for (uint32_t i = 0; i < l->n_chunks; i++)
+    for (uint32_t i = 0; i < l->n_chunks; i++) {
+        l->chunk[i]->since_ms = m->now_ms;
         for (uint32_t k = 0; k < l->chunk[i]->n; k++)
             (void)mark_raise(l, l->chunk[i]->v[k].seg, l->chunk[i]->v[k].end, &was);
+    }
 }
 
 /* ---- the end of them ------------------------------------------------------------- */
 
+/* By both clocks: ours may have begun anew, the other one may jump. */
 static bool is_over(const struct mng *m, const struct mlane *l, const struct mchunk *c)
 {
     int64_t at = 0;
+
+    if (m->now_ms - c->since_ms <= l->q->def.pass_ttl_ms)
+        return false;
 
     for (uint32_t i = 0; i < c->n; i++)
         at = at > c->v[i].at_ms ? at : c->v[i].at_ms;

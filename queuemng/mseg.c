@@ -321,11 +321,13 @@ void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st)
     lane_touch(m, s->lane);
 }
 
-/* Certainly nobody was ever in it. (A target is not joined, it has what was moved in.) */
+/* Certainly nobody is in it. (A target is not joined, it has what was moved in.) */
 static bool seg_unused(const struct mseg *s)
 {
     const struct mlane *l = s->lane;
 
+    if (s->want_remove)
+        return true; /* everybody in it is gone, and it is not stored any more */
     if (s->kind == OPEN_REBUILD)
         return false;
     if (!s->confirmed)

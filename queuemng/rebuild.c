@@ -22,19 +22,15 @@ bool seg_is_away(const struct mseg *s)
     return s->lost || s->rebuild;
 }
 
-/* The slowest client comes once in its idle time and the interval that it was told. What an
- * earlier manager let people be told is not known. */
+/* The slowest client comes once in its idle time and the interval that it was told. */
 static uint32_t rebuild_ms(const struct mng *m, const struct mlane *l)
 {
     const struct queue_def *d = &l->q->def;
-    const struct pace most = { .max_ms = (uint32_t)d->poll_max_ms };
     int64_t idle = d->idle.game_ms;
     msec_t told = l->told_ms - m->now_ms;
 
     idle = idle > d->idle.mobile_ms ? idle : d->idle.mobile_ms;
     idle = idle > d->idle.browser_ms ? idle : d->idle.browser_ms;
-    if (told < pace_longest_ms(&most) && m->now_ms - m->started_ms < pace_longest_ms(&most))
-        told = pace_longest_ms(&most);
     if (told < (msec_t)d->poll_min_ms)
         told = (msec_t)d->poll_min_ms;
     return (uint32_t)u64_min((uint64_t)(idle + told) + SLACK_MS, UINT32_MAX / 2);

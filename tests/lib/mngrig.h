@@ -465,6 +465,31 @@ static inline struct mr *mr_new(const char *story)
     return r;
 }
 
+/* The node's process with memory and journal; another one is there in a moment. */
+static inline void mr_lose(struct mr *r, int no)
+{
+    segtab_free(r->t[no]);
+    r->t[no] = NULL;
+    for (int k = 0; k < MR_NODES; k++) {
+        mr_link_down(r, mr_copy_link(r, no, k), 0);
+        mr_link_down(r, mr_copy_link(r, k, no), 0);
+    }
+    mr_link_down(r, &r->link[no], 100);
+    r->t[no] = mr_node_new();
+    r->incarnation[no]++;
+    mr_router_up(r, no);
+}
+
+static inline void mr_restart_manager(struct mr *r)
+{
+    mng_free(r->m);
+    r->m = NULL;
+    for (int i = 0; i < MR_NODES; i++)
+        mr_link_down(r, &r->link[i], 0);
+    mr_link_down(r, &r->link[MR_LINKS - 1], 0);
+    mr_manager_new(r);
+}
+
 static inline void mr_free(struct mr *r)
 {
     mng_free(r->m);

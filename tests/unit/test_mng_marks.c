@@ -37,30 +37,6 @@ static uint32_t admitted(const struct mr *r)
     return n;
 }
 
-static void lose(struct mr *r, int no)
-{
-    segtab_free(r->t[no]);
-    r->t[no] = NULL;
-    for (int k = 0; k < MR_NODES; k++) {
-        mr_link_down(r, mr_copy_link(r, no, k), 0);
-        mr_link_down(r, mr_copy_link(r, k, no), 0);
-    }
-    mr_link_down(r, &r->link[no], 100);
-    r->t[no] = mr_node_new();
-    r->incarnation[no]++;
-    mr_router_up(r, no);
-}
-
-static void restart_manager(struct mr *r)
-{
-    mng_free(r->m);
-    r->m = NULL;
-    for (int i = 0; i < MR_NODES; i++)
-        mr_link_down(r, &r->link[i], 0);
-    mr_link_down(r, &r->link[MR_LINKS - 1], 0);
-    mr_manager_new(r);
-}
-
 Test(mng_marks, stored_in_records_of_some_rows)
 {
     struct mr *r = crowd(200, QUEUE("20", "10m"));
@@ -81,10 +57,10 @@ Test(mng_marks, all_nodes_lost_after_a_restart_of_the_manager)
 
     mr_play(r, 4000);
     inside = admitted(r);
-    restart_manager(r);
+    mr_restart_manager(r);
     mr_run(r, 300);
     for (int i = 0; i < MR_NODES; i++)
-        lose(r, i);
+        mr_lose(r, i);
     mr_play(r, 30000);
     cr_assert_gt(admitted(r), inside);
     mr_play(r, 20000);
@@ -109,10 +85,10 @@ Test(mng_marks, not_kept_longer_than_passes_live)
             (void)mr_poll(r, &r->ticket[k], &a); /* the others still wait */
     }
     cr_assert_eq(records(r, "mark/"), 0);
-    restart_manager(r);
+    mr_restart_manager(r);
     mr_run(r, 300);
     for (int i = 0; i < MR_NODES; i++)
-        lose(r, i);
+        mr_lose(r, i);
     mr_run(r, 3000);
     cr_assert(mr_poll(r, &r->ticket[5], &a));
     cr_assert_eq(a.state, PLACE_GONE);

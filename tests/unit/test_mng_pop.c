@@ -27,6 +27,12 @@ struct world {
     uint64_t next_seg; /* as stored */
     char chain[4096];  /* as stored */
     struct msg_move_in move; /* the last one ordered; move 0: none */
+    struct msg_seg_open rebuild; /* the last one; its marks are not there any more */
+    struct mark_row last_mark;   /* but this one is */
+    peer_no rebuilt_at;
+    unsigned removes;
+    seg_id ahead_of; /* the last that was told how many are before it */
+    uint64_t ahead;
 };
 
 static struct world w;
@@ -46,6 +52,14 @@ static void keep(const struct mng_act *a)
         w.next_seg = strtoull(next + strlen("\"next_seg\":"), NULL, 10);
     if (strncmp(a->key, "chain/", 6) == 0)
         snprintf(w.chain, sizeof(w.chain), "%s", a->val);
+}
+
+static void see_rebuild(const struct msg_seg_open *o, peer_no at)
+{
+    w.rebuild = *o;
+    w.rebuilt_at = at;
+    if (o->n_marks > 0)
+        w.last_mark = o->marks[o->n_marks - 1];
 }
 
 /* Takes what the manager keeps and sends. */
@@ -68,6 +82,13 @@ static void take(void)
         }
         if (it->m.type == MSG_MOVE_IN)
             w.move = it->m.move_in;
+        if (it->m.type == MSG_SEG_AHEAD && it->m.seg_ahead.n > 0) {
+            w.ahead_of = it->m.seg_ahead.v[it->m.seg_ahead.n - 1].seg;
+            w.ahead = it->m.seg_ahead.v[it->m.seg_ahead.n - 1].ahead;
+        }
+        w.removes += it->m.type == MSG_SEG_REMOVE;
+        if (it->m.type == MSG_SEG_OPEN && it->m.seg_open.kind == OPEN_REBUILD)
+            see_rebuild(&it->m.seg_open, it->to);
         if (it->m.type != MSG_SEG_OPEN)
             continue;
         cr_assert_lt(it->m.seg_open.seg, w.next_seg, "an id that may be given again");
@@ -400,4 +421,78 @@ Test(mng_pop, what_is_still_open_is_not_moved)
     report(0, SEG_SEALED, 8, 3);
     tick(15);
     cr_assert_neq(w.move.move, 0, "now they are merged");
+}
+
+/* ---- what is lost -------------------------------------------------------------------- */
+
+/* It was over, and its record is not stored any more: there is nobody to wait for. */
+Test(mng_pop, a_segment_that_was_to_be_removed_is_not_lost_with_its_node)
+{
+    report(0, SEG_SEALED, 10, 0);
+    tick(1);
+    cr_assert_gt(w.removes, 0);
+    mng_peer_down(w.m, w.now, w.at[0], &w.out);
+    take();
+    tick(330);
+    cr_assert_neq(w.rebuild.seg, w.opened[0], "it is opened elsewhere");
+}
+
+static void report_marks(unsigned i, const struct mark_row *v, uint32_t n)
+{
+    struct seg_status s = status(i, SEG_OPEN, 10, 5);
+    struct msg m = { .type = MSG_SEG_STATUS };
+
+    s.marks = v;
+    s.n_marks = n;
+    m.seg_status.epoch = w.epoch;
+    m.seg_status.n = 1;
+    m.seg_status.v = &s;
+    m.seg_status.max_tickets = 1000000;
+    say(w.at[i], m);
+}
+
+/* More than fit into a message, before the second is over in which they are dropped. */
+Test(mng_pop, of_too_many_releases_the_latest_are_told)
+{
+    static struct mark_row v[1000];
+
+    for (unsigned k = 0; k < 10; k++) {
+        for (unsigned i = 0; i < ARRAY_LEN(v); i++)
+            v[i] = (struct mark_row){ w.opened[0], i % 8, i % 8 + 1, true,
+                                      1700000000000 + k * 1000 + i };
+        report_marks(0, v, ARRAY_LEN(v));
+    }
+    mng_peer_down(w.m, w.now, w.at[0], &w.out);
+    take();
+    node_up(w.at[0], w.at[0] == 1 ? "a" : "b", NULL); /* empty */
+    cr_assert_eq(w.rebuild.seg, w.opened[0]);
+    cr_assert_eq(w.rebuild.n_marks, MSG_MARKS_MAX);
+    cr_assert_eq(w.last_mark.at_ms, 1700000000000 + 9 * 1000 + 999);
+}
+
+/* The one before it may be in a move of which we know nothing, and counts as full till that
+ * is clear. Who has forgotten what people were told must not hear such a bound (I4). */
+Test(mng_pop, a_rebuilt_segment_is_told_no_bound_that_is_too_large)
+{
+    struct seg_status s;
+
+    report(0, SEG_SEALED, 10, 3);
+    report(1, SEG_SEALED, 10, 4);
+    mng_peer_down(w.m, w.now, w.at[1], &w.out);
+    take();
+    s = status(0, SEG_SEALED, 10, 3);
+    node_up(w.at[1], w.at[1] == 1 ? "a" : "b", w.at[0] == w.at[1] ? &s : NULL);
+    cr_assert_eq(w.rebuild.seg, w.opened[1]);
+    for (unsigned i = 1; i < w.n_opened; i++)
+        if (w.opened[i] == w.rebuild.seg)
+            w.at[i] = w.rebuilt_at;
+    w.ahead_of = 0;
+    report_moving(0, SEG_SEALED, 10, 3, 77);
+    report(1, SEG_SEALED, 10, 4); /* whole again */
+    tick(2);
+    cr_assert_neq(w.ahead_of, w.opened[1], "told %lu", w.ahead);
+    report(0, SEG_SEALED, 10, 3);
+    tick(2);
+    cr_assert_eq(w.ahead_of, w.opened[1]);
+    cr_assert_eq(w.ahead, 3);
 }

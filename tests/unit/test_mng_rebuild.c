@@ -1,0 +1,147 @@
+/* test_mng_rebuild.c: how long a lost segment waits for its people, and what clocks and
+ * other faults do to it: the manager and three real nodes. */
+#include "tests/lib/mngrig.h"
+
+/* With so few polls a second whoever is far back is told to stay away for minutes. */
+#define QUEUE(capacity, budget)                                                          \
+    "{\"name\": \"q\", \"state\": \"open\", \"release_per_s\": 0.001, "                 \
+    "\"segment_capacity\": " capacity ", \"merge\": false, "                             \
+    "\"idle\": {\"game\": \"3s\", \"mobile\": \"3s\", \"browser\": \"3s\"}, "            \
+    "\"poll_max\": \"4s\", \"poll_budget_per_s\": " budget ", \"pass_ttl\": \"5m\"}"
+
+static struct mr *crowd(const char *queue, uint32_t n)
+{
+    struct mr *r = mr_new("rebuild");
+    struct place_ans a;
+
+    r->crowd = true;
+    mr_put_queue(r, queue);
+    mr_run(r, 500);
+    for (int i = 0; i < 600; i++) {
+        if (r->n_tickets < n) /* no rush, which would be told longer intervals */
+            mr_join(r, 1);
+        mr_run(r, 1000);
+        for (uint32_t k = 0; k < r->n_tickets; k++)
+            (void)mr_poll(r, &r->ticket[k], &a);
+    }
+    return r;
+}
+
+/* Who of first .. end - 1 is told to stay away longest, and for how long. */
+static uint32_t told_longest(struct mr *r, uint32_t first, uint32_t end, msec_t *told)
+{
+    uint32_t who = first;
+
+    *told = 0;
+    for (uint32_t k = first; k < end; k++) {
+        struct place_ans a;
+
+        cr_assert(mr_poll(r, &r->ticket[k], &a));
+        cr_assert_eq(a.state, PLACE_WAITING);
+        if (a.poll_after_ms <= *told)
+            continue;
+        *told = a.poll_after_ms;
+        who = k;
+    }
+    return who;
+}
+
+static void expect_waiting(struct mr *r, uint32_t who)
+{
+    struct place_ans a;
+
+    cr_assert(mr_poll(r, &r->ticket[who], &a));
+    cr_assert_eq(a.state, PLACE_WAITING, "ticket %u is in state %u, reason %u", who, a.state,
+                 a.reason);
+}
+
+/* What a manager let people be told does not go with it. */
+Test(mng_rebuild, who_does_as_told_keeps_the_place_with_another_manager)
+{
+    struct mr *r = crowd(QUEUE("200", "3"), 200);
+    msec_t told;
+    uint32_t who = told_longest(r, 100, 200, &told);
+
+    cr_assert_gt(told, 40000, "%ld ms", told);
+    mr_restart_manager(r);
+    for (int i = 0; i < MR_NODES; i++)
+        mr_lose(r, i);
+    mr_run(r, told + 1000);
+    expect_waiting(r, who);
+    mr_free(r);
+}
+
+/* ... also if it is restarted again and again, or the crowd has become small meanwhile. */
+Test(mng_rebuild, also_with_the_third)
+{
+    struct mr *r = crowd(QUEUE("200", "3"), 200);
+    msec_t told;
+    uint32_t who = told_longest(r, 100, 200, &told);
+
+    for (uint32_t k = 0; k < 200; k++)
+        if (k != who)
+            mr_leave(r, k);
+    mr_run(r, 2000);
+    mr_restart_manager(r);
+    mr_run(r, 2000);
+    mr_restart_manager(r);
+    for (int i = 0; i < MR_NODES; i++)
+        mr_lose(r, i);
+    mr_run(r, told - 3000);
+    expect_waiting(r, who);
+    mr_free(r);
+}
+
+/* A node that the manager does not reach goes on telling what it was told last. */
+Test(mng_rebuild, who_was_told_by_a_node_that_was_cut_off_keeps_the_place)
+{
+    struct mr *r = crowd(QUEUE("40", "1"), 120);
+    struct route_owner o;
+    msec_t told;
+    uint32_t who, n = 0;
+    int no;
+
+    cr_assert_eq(routes_owner(r->routes, r->ticket[119].seg, &o), 0);
+    no = mr_node_no(r, o.node);
+    mr_link_down(r, &r->link[no], 60000);
+    for (uint32_t k = 0; k < 80; k++) {
+        cr_assert_eq(routes_owner(r->routes, r->ticket[k].seg, &o), 0);
+        if (mr_node_no(r, o.node) == no)
+            continue;
+        mr_leave(r, k);
+        n++;
+    }
+    cr_assert_geq(n, 40);
+    mr_run(r, 28000);
+    who = told_longest(r, 80, 120, &told);
+    cr_assert_gt(told, 150000);
+    mr_run(r, 4000);
+    cr_assert_eq(routes_owner(r->routes, r->ticket[who].seg, &o), 0);
+    cr_assert_neq(mr_node_no(r, o.node), no, "it is lost by now");
+    mr_run(r, told - 3000);
+    expect_waiting(r, who);
+    mr_free(r);
+}
+
+/* A clock that is a day ahead for a while makes nobody's pass over. */
+Test(mng_rebuild, a_clock_that_jumps_forgets_no_release)
+{
+    struct mr *r = mr_new("clock");
+
+    r->crowd = true;
+    mr_put_queue(r, "{\"name\": \"q\", \"state\": \"open\", \"release_per_s\": 20, "
+                    "\"segment_capacity\": 40, \"pass_ttl\": \"10m\"}");
+    mr_run(r, 500);
+    mr_join(r, 60);
+    mr_play(r, 2000);
+    cr_assert(r->ticket[0].admitted);
+    mr_order(r, MNG_PAUSE);
+    r->wall += 86400000;
+    mr_run(r, 5000);
+    r->wall -= 86400000;
+    for (int i = 0; i < MR_NODES; i++)
+        mr_lose(r, i);
+    mr_play(r, 3000); /* says so if anybody is gone or has another pass */
+    cr_assert(r->ticket[30].admitted);
+    mr_free(r);
+}

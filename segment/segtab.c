@@ -25,6 +25,11 @@ static void copy_text(char *to, size_t cap, const char *from)
     to[n] = 0;
 }
 
+uint64_t segtab_max_blocks(const struct segtab_opts *o)
+{
+    return (o->max_tickets + BLOCK_SLOTS - 1) / BLOCK_SLOTS;
+}
+
 struct segtab *segtab_new(const struct segtab_opts *o)
 {
     struct segtab *t = calloc(1, sizeof(*t));
@@ -36,7 +41,7 @@ struct segtab *segtab_new(const struct segtab_opts *o)
     copy_text(t->admin, sizeof(t->admin), o->admin);
     t->o.retry_ms = o->retry_ms > 0 ? o->retry_ms : 1000;
     t->o.sweep_blocks = o->sweep_blocks > 0 ? o->sweep_blocks : 4096;
-    block_pool_init(&t->pool, (o->max_tickets + BLOCK_SLOTS - 1) / BLOCK_SLOTS);
+    block_pool_init(&t->pool, segtab_max_blocks(o));
     map_init(&t->homes, 0);
     map_init(&t->queues, 0);
     list_init(&t->segs);

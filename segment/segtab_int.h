@@ -161,6 +161,7 @@ struct segtab {
 void segtab_clock(struct segtab *t, struct seg_now now);
 uint8_t segtab_unit(const struct segtab *t, const struct seg *g); /* now, modulo 256 */
 void segtab_fit_unit(struct segtab *t, struct seg *g);  /* after rules or pace changed */
+uint64_t segtab_max_blocks(const struct segtab_opts *o); /* what max_tickets is in blocks */
 struct peer *segtab_peer(struct segtab *t, peer_no no); /* or NULL */
 const struct peer *segtab_peer_named(const struct segtab *t, const char *name,
                                      uint8_t role);

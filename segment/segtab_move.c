@@ -300,7 +300,8 @@ static void copy_ack(struct segtab *t, peer_no from, const struct msg_copy_ack *
 static const char *refuse_in(const struct segtab *t, const struct msg_move_in *m)
 {
     const struct seg *g = segtab_seg(t, m->to);
-    uint64_t free_slots = (t->pool.max_blocks - t->pool.n_blocks) * BLOCK_SLOTS;
+    const struct block_pool *p = &t->pool; /* may hold more than its bound: segtab_replayed() */
+    uint64_t free = p->n_blocks < p->max_blocks ? p->max_blocks - p->n_blocks : 0;
 
     if (g == NULL)
         return "the target is not here";
@@ -310,7 +311,7 @@ static const char *refuse_in(const struct segtab *t, const struct msg_move_in *m
         return "the target is not whole";
     if (g->out != NULL || g->in != NULL)
         return "the target is in another move";
-    if (m->expect > free_slots)
+    if (m->expect > free * BLOCK_SLOTS)
         return "no room";
     return NULL;
 }

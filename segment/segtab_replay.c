@@ -314,6 +314,7 @@ static int on_any(struct segtab *t, const struct jrec *r)
 int segtab_replay(struct segtab *t, const struct jrec *r)
 {
     t->replaying = true;
+    t->pool.max_blocks = UINT64_MAX; /* who is there has a place, whatever the bound is now */
     return replay_is_staged(t, r->seg) ? replay_on_stage(t, r) : on_any(t, r);
 }
 
@@ -396,6 +397,10 @@ int segtab_replayed(struct segtab *t, struct seg_now now)
     if (unfinished && snap_end(t) < 0)
         return SQ_ENOMEM;
     t->replaying = false;
+    t->pool.max_blocks = segtab_max_blocks(&t->o);
+    if (t->pool.n_blocks > t->pool.max_blocks)
+        log_warn("more waiting than max_tickets=%" PRIu64 ": nobody new joins here until there is "
+                 "room", t->o.max_tickets);
     if (unfinished) /* the end of the snapshot had not been written down */
         segtab_log_set(t, JREC_SNAP_END, 0, 0);
     list_each (&t->segs, it) {

@@ -70,9 +70,9 @@ static void replay_buf(struct segtab *t, const struct buf *b)
     }
 }
 
-static struct segtab *replay(struct tape *tp)
+static struct segtab *replay_within(struct tape *tp, uint64_t max_tickets)
 {
-    struct segtab_opts o = rig_opts(1u << 20);
+    struct segtab_opts o = rig_opts(max_tickets);
     struct segtab *t;
 
     o.log = on_log;
@@ -81,6 +81,11 @@ static struct segtab *replay(struct tape *tp)
     replay_buf(t, &tp->base);
     replay_buf(t, &tp->log);
     return t;
+}
+
+static struct segtab *replay(struct tape *tp)
+{
+    return replay_within(tp, 1u << 20);
 }
 
 /* ---- one record ---------------------------------------------------------------------- */
@@ -482,6 +487,29 @@ Test(jrec, everybody_gets_a_whole_idle_time_out_after_a_restart)
     cr_assert_eq(rig_poll(r, 0, 1, 5).state, PLACE_WAITING);
     rig_run(r, 120000);
     cr_assert_eq(rig_poll(r, 0, 1, 5).reason, GONE_EXPIRED);
+    rig_free(r);
+    tape_fini(&tp);
+}
+
+Test(jrec, more_than_there_may_be_now_keep_their_places)
+{
+    struct tape tp = { 0 };
+    void *ctx[] = { &tp };
+    struct rig *r = rig_new_logged(1, 1u << 20, on_log, ctx);
+
+    rig_open(r, 0, 1, OPEN_TAIL, 5000, 0);
+    rig_join(r, 0, 1, 2000);
+    segtab_free(r->t[0]);
+    r->t[0] = replay_within(&tp, 1024);
+    cr_assert_eq(segtab_replayed(r->t[0], r->now), 0);
+    rig_start(r, 0);
+    cr_assert_eq(rig_poll(r, 0, 1, 1999).position, 2000);
+    rig_join(r, 0, 1, 48); /* to the end of the last block */
+    cr_assert_eq(rig_join_as(r, 0, 1, NULL).state, APPEND_BUSY);
+    cr_assert_eq(rig_pop(r, 0, 1, 1, 1024), 1024);
+    cr_assert_eq(rig_join_as(r, 0, 1, NULL).state, APPEND_BUSY, "two blocks are left, of two");
+    cr_assert_eq(rig_pop(r, 0, 1, 2, 512), 512);
+    cr_assert_eq(rig_join_as(r, 0, 1, NULL).state, APPEND_OK);
     rig_free(r);
     tape_fini(&tp);
 }

@@ -132,36 +132,36 @@ dies() { # name: one router, then both, under way
     : >"$DIR/traffic"
     traffic "$DIR/traffic" &
     helpers+=($!)
-    wait_for 60 "$1: polls go on" busy 10
+    wait_for 20 "$1: polls go on" busy 10
     kill -KILL "$(pid_of router.1)"
     seen=$(polls)
-    wait_for 60 "$1: and on, a router was killed" more
-    wait_for 60 "$1: it is started again" both
+    wait_for 20 "$1: and on, a router was killed" more
+    wait_for 20 "$1: it is started again" both
     kill -STOP "$(pid_of rt_cluster)" # so that it does not start them again
     kill -KILL $(pid_of router.0) $(pid_of router.1)
     all_dead() { [ "$(code /v1/queues/login)" = 503 ]; }
-    wait_for 60 "$1: without any router it is 503" all_dead
+    wait_for 20 "$1: without any router it is 503" all_dead
     tls -D "$DIR/head" /v1/queues/login >"$DIR/body"
     check "$1: which says when to ask again" grep -qi '^retry-after: [1-9]' "$DIR/head"
     check_eq "$1: in the words of a router" "$(field code <"$DIR/body")" queue_unavailable
     kill -CONT "$(pid_of rt_cluster)"
-    wait_for 120 "$1: routers are back, so are answers" serves
+    wait_for 40 "$1: routers are back, so are answers" serves
     seen=$(polls)
-    wait_for 60 "$1: polls go on" more
+    wait_for 20 "$1: polls go on" more
     touch "$DIR/stop"
     check_eq "$1: players heard 200, and 503 with Retry-After, and nothing else" \
         "$(sort "$DIR/traffic" | uniq -c | grep -vE 'poll (200|503 again)$')" ""
     check "$1: mostly 200" test "$(grep -c 'poll 200' "$DIR/traffic")" -ge 20
-    wait_for 60 "$1: both routers are back" both
+    wait_for 20 "$1: both routers are back" both
 }
 
 PLAIN=$((PORT + 90)) TLS=$((PORT + 91))
 start_nginx $PLAIN $TLS
-wait_for 60 "nginx serves" serves
+wait_for 20 "nginx serves" serves
 players nginx 127.0.2.1 127.0.2.2
 dies nginx
 PLAIN=$((PORT + 92)) TLS=$((PORT + 93))
 start_haproxy $PLAIN $TLS
-wait_for 60 "haproxy serves" serves
+wait_for 20 "haproxy serves" serves
 players haproxy 127.0.3.1 127.0.3.2
 dies haproxy

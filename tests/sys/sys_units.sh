@@ -31,20 +31,20 @@ tokens_of "$DIR/j" >"$DIR/tokens"
 check_eq "300 join" "$(wc -l <"$DIR/tokens")" 300
 http -X DELETE "$R/v1/tickets/$(tail -1 "$DIR/tokens")"
 some_in() { poll_many "$DIR/tokens" "$DIR/polls" && grep -q '"admitted"' "$DIR/polls"; }
-wait_for 60 "some are let in" some_in
+wait_for 20 "some are let in" some_in
 old=$(pid_of segment.0)
 kill -KILL "$old"
 other() { [ -n "$(pid_of segment.0)" ] && [ "$(pid_of segment.0)" != "$old" ]; }
-wait_for 60 "a killed segment node is started again" other
+wait_for 20 "a killed segment node is started again" other
 all_in() { some_in && [ "$(grep -o '"admitted"' "$DIR/polls" | wc -l)" -ge 290 ]; }
-wait_for 120 "all are let in" all_in
+wait_for 40 "all are let in" all_in
 for p in mng_cluster rt_cluster seg_cluster; do kill -HUP "$(pid_of $p)"; done
 read_again() { grep -q 'configuration read again' "$C/logs/router.0.log"; }
-wait_for 60 "files are read again" read_again
+wait_for 20 "files are read again" read_again
 "$root/deploy/local.sh" down --dir "$C" --bin "$BIN" >"$DIR/down.log" 2>&1
 for p in mng rt seg; do
     counted() { grep -q ' total$' "$DIR/$p.calls"; }
-    wait_for 60 "the calls of ${p}_cluster and its children are counted" counted
+    wait_for 20 "the calls of ${p}_cluster and its children are counted" counted
     check_eq "segq-$p.service refuses none of them" "$(filter "$p" "$DIR/$p.calls" | tr '\n' ' ')" ""
 done
 check "what is refused is seen" test -n "$(sed 's/ futex$/ mount/;s/ close$/ ptrace/' \

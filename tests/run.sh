@@ -137,6 +137,7 @@ if part check; then
     counted test_kit tests/bench/test_kit.py
     counted test_check_history tests/chaos/test_check_history.py
     counted mutants tests/mutants/mutants.py --check
+    counted next tests/upgrade/next.py --check
     over check
 fi
 if part guard; then # counts of instructions and calls: of the build that is shipped

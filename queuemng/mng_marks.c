@@ -132,20 +132,29 @@ void marks_take(struct mng *m, struct mseg *s, const struct seg_status *st)
         node_kept(s->node, s->id, st->last_tick);
 }
 
+static uint32_t rows_of(const struct mlane *l, seg_id seg)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < l->n_chunks; i++)
+        for (uint32_t k = 0; k < l->chunk[i]->n; k++)
+            n += l->chunk[i]->v[k].seg == seg;
+    return n < MSG_MARKS_MAX ? n : MSG_MARKS_MAX;
+}
+
+/* Counted first: a node may be lost with a thousand segments of one lane. */
 const struct mark_row *marks_of(const struct mlane *l, seg_id seg, struct arena *mem,
                                 uint32_t *n)
 {
-    uint32_t cap = l->n_chunks * MNG_MARK_ROWS, at = cap;
-    struct mark_row *v = arena_array(mem, cap, sizeof(*v));
+    uint32_t at = rows_of(l, seg);
+    struct mark_row *v = arena_array(mem, at, sizeof(*v));
 
-    *n = 0;
+    *n = v != NULL ? at : 0;
     for (uint32_t i = l->n_chunks; i-- > 0 && v != NULL;)
-        for (uint32_t k = l->chunk[i]->n; k-- > 0 && *n < MSG_MARKS_MAX;)
-            if (l->chunk[i]->v[k].seg == seg) {
+        for (uint32_t k = l->chunk[i]->n; k-- > 0 && at > 0;)
+            if (l->chunk[i]->v[k].seg == seg)
                 v[--at] = l->chunk[i]->v[k];
-                ++*n;
-            }
-    return v != NULL ? v + at : NULL;
+    return v;
 }
 
 /* ---- the store ------------------------------------------------------------------- */

@@ -16,7 +16,7 @@
 #include "common/ev.h"
 #include "common/net.h"
 
-#define RIG_WAIT_MS 10000
+#define RIG_WAIT_MS 60000 /* of a slow machine */
 
 struct rig_loop {
     struct ev *ev;

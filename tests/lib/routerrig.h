@@ -201,7 +201,7 @@ static int64_t now_ms(void)
 
 #define UNTIL(expr)                                                                      \
     do {                                                                                 \
-        int64_t end_ = now_ms() + 5000;                                                  \
+        int64_t end_ = now_ms() + 50000;                                                 \
         while (!(expr) && now_ms() < end_)                                               \
             ev_turn(w.ev, false);                                                        \
         cr_assert(expr, "waited in vain for " #expr);                                    \

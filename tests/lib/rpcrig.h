@@ -133,7 +133,7 @@ static inline struct rpc_link *dial(enum rpc_role role, const char *node, const 
 
 #define TURN_UNTIL(cond)                                                                 \
     do {                                                                                 \
-        msec_t end_ = ev_now(ev) + 15000;                                                \
+        msec_t end_ = ev_now(ev) + 100000;                                               \
         while (!(cond) && ev_now(ev) < end_)                                             \
             ev_turn(ev, true);                                                           \
         cr_assert(cond, "waited in vain; log:\n%s", logged);                             \

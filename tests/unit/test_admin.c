@@ -71,7 +71,7 @@ static void teardown(void)
     ev_free(ev);
 }
 
-TestSuite(admin, .init = setup, .fini = teardown, .timeout = 60);
+TestSuite(admin, .init = setup, .fini = teardown, .timeout = 200);
 
 static int open_conn(void)
 {

@@ -57,7 +57,7 @@ static int wait_for(int fd, short what)
 {
     struct pollfd p = { .fd = fd, .events = what };
 
-    return poll(&p, 1, 5000);
+    return poll(&p, 1, 60000);
 }
 
 Test(net, listen_connect_accept)

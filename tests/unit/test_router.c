@@ -3,7 +3,7 @@
 #include "common/versions.h"
 #include "tests/lib/routerrig.h"
 
-TestSuite(router, .init = setup_all, .fini = teardown, .timeout = 60);
+TestSuite(router, .init = setup_all, .fini = teardown, .timeout = 200);
 
 Test(router, join_poll_leave)
 {
@@ -327,7 +327,7 @@ Test(router, a_client_that_leaves_early_hurts_nobody)
     cr_expect_eq(call("GET", ticket_path(3, 1), ""), 200);
 }
 
-TestSuite(router_alone, .init = setup, .fini = teardown, .timeout = 60);
+TestSuite(router_alone, .init = setup, .fini = teardown, .timeout = 200);
 
 Test(router_alone, without_a_map_everything_is_503)
 {

@@ -5,7 +5,7 @@
 #include "common/versions.h"
 #include "tests/lib/rpcrig.h"
 
-TestSuite(rpc, .init = setup, .fini = teardown, .timeout = 60);
+TestSuite(rpc, .init = setup, .fini = teardown, .timeout = 200);
 
 Test(rpc, good_hello)
 {

@@ -10,7 +10,7 @@
 #include "common/versions.h"
 #include "tests/lib/rpcrig.h"
 
-TestSuite(rpc_raw, .init = setup, .fini = teardown, .timeout = 60);
+TestSuite(rpc_raw, .init = setup, .fini = teardown, .timeout = 200);
 
 static int raw_connect(void)
 {
@@ -20,7 +20,7 @@ static int raw_connect(void)
     cr_assert_eq(net_parse(&a, rpc_listen_addr(srv.rpc), NULL), 0);
     p.fd = net_connect(&a, NULL);
     cr_assert_geq(p.fd, 0);
-    cr_assert_eq(poll(&p, 1, 5000), 1);
+    cr_assert_eq(poll(&p, 1, 60000), 1);
     return p.fd;
 }
 

@@ -173,7 +173,7 @@ static void teardown(void)
     ev_free(ev);
 }
 
-TestSuite(seg_service, .init = setup, .fini = teardown, .timeout = 60);
+TestSuite(seg_service, .init = setup, .fini = teardown, .timeout = 200);
 
 /* ---- what a manager and a router say --------------------------------------------- */
 

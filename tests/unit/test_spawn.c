@@ -29,7 +29,7 @@ static void finish(struct spawn_proc *p, const char *expected)
 {
     char how[40] = "";
 
-    cr_assert(readable(p->pidfd, 5000));
+    cr_assert(readable(p->pidfd, 60000));
     cr_expect(spawn_ended(p, how, sizeof(how)));
     cr_expect_str_eq(how, expected);
     spawn_close(p);
@@ -41,7 +41,7 @@ Test(spawn, says_ready_and_how_it_ended)
     char how[40];
 
     cr_assert_eq(start_sh(&p, "echo >&$SEGQ_READY_FD; read x <&0; exit 3", NULL), 0);
-    cr_assert(readable(p.ready_fd, 5000));
+    cr_assert(readable(p.ready_fd, 60000));
     cr_expect_eq(spawn_read_ready(&p), 1);
     finish(&p, "exit 3"); /* stdin is /dev/null: read ends at once */
     cr_expect(spawn_ended(&p, how, sizeof(how)), "asked again: still ended");
@@ -55,7 +55,7 @@ Test(spawn, never_ready_is_told_apart_from_not_yet)
     cr_expect_gt(p.start_ticks, 0); /* (of one that has ended already it is 0) */
     cr_expect_eq(spawn_read_ready(&p), 0);
     cr_expect_eq(spawn_signal(&p, SIGTERM), 0);
-    cr_assert(readable(p.ready_fd, 5000));
+    cr_assert(readable(p.ready_fd, 60000));
     cr_expect_eq(spawn_read_ready(&p), SQ_ECLOSED);
     finish(&p, "signal 15");
     cr_expect_eq(spawn_signal(&p, SIGTERM), SQ_EGONE);

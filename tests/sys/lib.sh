@@ -164,8 +164,7 @@ finish() {
     fi
     rm -f "/tmp/segq-ports.$UID.$PORT"
     echo "$NAME: $((checks - failures)) passed, $failures failed"
-    [ $failures -eq 0 ]
-    exit
+    exit $((failures > 0))
 }
 trap finish EXIT
 trap 'exit 130' INT TERM
@@ -229,5 +228,7 @@ segments() {
         select(.queue == $q) | .lanes[].segments[] |
         "\(.segment) \(.state) \(.waiting) \(.node)"'
 }
-n_sealed() { segments "${1:-login}" | grep -c " sealed "; }
-n_segments() { segments "${1:-login}" | grep -c .; }
+# A lane has a segment at least: without any nobody has answered, and that is no number.
+n_of() { awk -v p="$1" '{ n += $0 ~ p } END { print NR ? n + 0 : "no answer" }'; }
+n_sealed() { segments "${1:-login}" | n_of " sealed "; }
+n_segments() { segments "${1:-login}" | n_of .; }

@@ -64,8 +64,8 @@ def mac(key, who, dialler, acceptor):
 def connect(addr):
     """A socket to host:port, with a limit on every wait."""
     host, port = addr.rsplit(":", 1)
-    sock = socket.create_connection((host, int(port)), 5)
-    sock.settimeout(8)
+    sock = socket.create_connection((host, int(port)), 60)
+    sock.settimeout(60)
     return sock
 
 

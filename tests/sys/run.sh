@@ -13,7 +13,7 @@ passed=0 failed=0
 for s in "${stories[@]}"; do
     s=$(basename "$s" .sh)
     t0=$SECONDS
-    timeout -k 20 "${STORY_LIMIT:-600}" "$here/sys_${s#sys_}.sh" "$bin" >"$SEGQ_SYS_DIR/$s.out" 2>&1
+    timeout -k 60 "${STORY_LIMIT:-900}" "$here/sys_${s#sys_}.sh" "$bin" >"$SEGQ_SYS_DIR/$s.out" 2>&1
     rc=$?
     grep -E '^(ok|FAIL) ' "$SEGQ_SYS_DIR/$s.out"
     ok=$(grep -c '^ok ' "$SEGQ_SYS_DIR/$s.out")

@@ -21,10 +21,9 @@ has_figures() { # every case of every row of this file has a number
 }
 
 t0=$SECONDS
-timeout -k 10 200 "${bench[@]}" --out "$DIR/whole" >"$DIR/whole.log" 2>&1
+timeout -k 10 800 "${bench[@]}" --out "$DIR/whole" >"$DIR/whole.log" 2>&1
 check_eq "it ends well" $? 0
-took=$((SECONDS - t0))
-check "within two minutes (it took $took s)" [ $took -le 120 ]
+in_time "in a short time" $(((SECONDS - t0) * 1000)) 120000
 [ -s "$DIR/whole/bench.json" ] || { tail -30 "$DIR/whole.log"; give_up "no bench.json"; }
 mapfile -t ids < <("${bench[@]}" --list)
 for id in "${ids[@]}"; do
@@ -34,7 +33,7 @@ done
 check_eq "no row failed" "$(about whole '.failed | length')" 0
 check "the page names every row" test "$(grep -c '^## ' "$DIR/whole/bench.md")" -ge "$(about whole '.rows | length')"
 check "charts of it" test -s "$DIR/whole/charts/summary.svg"
-check "nothing is left" nothing_left
+wait_for 5 "nothing is left" nothing_left
 
 "${bench[@]}" --out "$DIR/half" >"$DIR/half.log" 2>&1 &
 pid=$!
@@ -47,4 +46,4 @@ check_eq "ended half way" $? 130
 check "what there was is there" test "$(about half "[.rows[] | select(.from == \"${ids[0]}\")] | length")" -gt 0
 check "the rest is named" test "$(about half '.not_run | length')" -gt 0
 check "and in the page" grep -q 'not run' "$DIR/half/bench.md"
-check "nothing is left then either" nothing_left
+wait_for 5 "nothing is left then either" nothing_left

@@ -10,7 +10,7 @@ up --routers 2 --seg-nodes 2 --capacity 500 --release-per-s 250 --segments-per-n
 admin_token | tr -d '\n' >"$DIR/token"
 "$BIN/swarm" --router "$R" --router "$R2" --queue login --players "${BIG_PLAYERS:-12000}" \
     --arrive-s 8 --leave-share 0.55 --vanish-share 0.05 --reconnect 0.01 \
-    --conns 64 --until-admitted --max-s 120 --admin "$A" --admin-token-file "$DIR/token" \
+    --conns 64 --until-admitted --max-s 600 --admin "$A" --admin-token-file "$DIR/token" \
     --json "$DIR/report.json" --quiet >"$DIR/swarm.log" 2>&1
 rc=$?
 [ $rc -eq 0 ] || tail -30 "$DIR/swarm.log"

@@ -16,8 +16,8 @@ import sys
 
 port, token, n = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 ask = ("GET /v1/tickets/%s HTTP/1.1\r\nHost: a\r\n\r\n" % token).encode()
-first = socket.create_connection(("127.0.0.1", port), 5)
-first.settimeout(5)
+first = socket.create_connection(("127.0.0.1", port), 60)
+first.settimeout(60)
 
 
 def poll():
@@ -31,7 +31,7 @@ others = []
 for _ in open(sys.argv[4]):
     if not others:
         for _ in range(n):
-            s = socket.create_connection(("127.0.0.1", port), 5)
+            s = socket.create_connection(("127.0.0.1", port), 60)
             s.sendall(ask)
             others.append(s)
         print("crowd", flush=True)
@@ -49,7 +49,7 @@ wait_for 10 "60 more connect" says crowd 1
 paused() { grep -q 'accepting paused' "$C/logs/router.0.log"; }
 wait_for 10 "the router has no descriptors and says so" paused
 wait_for 10 "the first client is served all the same" says 'poll 200' 1
-curl -s --max-time 20 -o "$DIR/scrape" "http://127.0.0.1:$((PORT + 30))/metrics" & # waits, too
+curl -s --max-time 280 -o "$DIR/scrape" "http://127.0.0.1:$((PORT + 30))/metrics" & # waits, too
 scrape=$!
 b=$(ticks)
 t0=$(now_ms)
@@ -58,7 +58,8 @@ wait_for 10 "again and again" says 'poll 200' 21
 over() { [ $(($(now_ms) - t0)) -ge 2000 ]; }
 wait_for 10 "two seconds pass" over
 used=$(($(ticks) - b))
-check "it does not spin: $used ticks of 10 ms in 2 s" test "$used" -lt 20
+passed_ms=$(($(now_ms) - t0))
+check "it does not spin: $used ticks of 10 ms in $passed_ms ms" test "$used" -lt $((passed_ms / 100))
 check "it says so once, not all the time" test "$(grep -c 'accepting paused' "$C/logs/router.0.log")" -le 3
 end_pid "$H"
 wait $scrape

@@ -8,7 +8,7 @@
 
 N=3000 RATE=80
 up --managers 2 --routers 2 --seg-nodes 2 --capacity 1000 --release-per-s $RATE \
-    --set state=paused --set pass_ttl=20m --set claim=10m --set idle.game=10m
+    --set state=paused --set pass_ttl=1h --set claim=30m --set idle.game=30m
 
 # ---- who leads -----------------------------------------------------------------------
 
@@ -18,9 +18,7 @@ one_stands_by() { find_leader && [ "$(manager_at "$S" | jq -r .role)" = standby 
 TOKEN=$(admin_token)
 counter() { metric "$L" segq_manager_released_total; } # of this term
 releases_more() { [ "$(counter)" -gt "$1" ]; }
-under_3s() { # milliseconds "what"
-    check "$2 after $1 ms, which is less than 3 s" test "$1" -lt 3000
-}
+under_3s() { in_time "$2" "$1" 3000; } # milliseconds "what"
 
 wait_for 10 "one of them leads" somebody_leads
 check "and only one" test "$(leads "$S" && echo 2 || echo 1)" = 1
@@ -102,19 +100,26 @@ check_eq "a manager says that it is not well" "$(status_of "http://127.0.0.1:$((
 rm -rf "$C"/state/redis/*
 redis-server "$C/secrets/redis.conf" || give_up "redis-server does not start again"
 wait_for 10 "Redis is back, with nothing in it; one leads" somebody_leads
-check "and has written back what was kept" grep -q 'event=store_went_back' "$C"/logs/queuemng*.log
+written_back() { grep -q 'event=store_went_back' "$C"/logs/queuemng*.log; }
+wait_for 5 "and has written back what was kept" written_back
 check_eq "the definition is as it was" "$(admin GET /v1/admin/queues/login | jq -r .grace)" 77s
 wait_for 10 "releases go on by themselves" releases_more 20
 
 # ---- Redis is slow, then full -------------------------------------------------------------
 
-before=$(epoch)
-rcli CLIENT PAUSE 400 ALL >/dev/null
-t0=$(now_ms)
-check_eq "a change is made while Redis is slow" \
-    "$(admin PATCH /v1/admin/queues/login '{"grace": "78s"}' | jq -r .grace)" 78s
-check "and answered when it is kept" test $(($(now_ms) - t0)) -ge 300
-check_eq "by the same leader" "$(epoch)" "$before"
+# On a slow machine the leader may lose its lease meanwhile; then it is tried again.
+changed_slowly() { # to 76s and to 78s in turns, so that there is something to keep each time
+    local t0 before
+    [ "${grace:-}" = 76s ] && grace=78s || grace=76s
+    find_leader || return 1
+    before=$(epoch)
+    t0=$(now_ms)
+    rcli CLIENT PAUSE 400 ALL >/dev/null
+    [ "$(admin PATCH /v1/admin/queues/login "{\"grace\": \"$grace\"}" | jq -r .grace)" = $grace ] || return 1
+    [ $(($(now_ms) - t0)) -ge 400 ] || { fail "a change is answered before it is kept"; return 0; }
+    [ "$(epoch)" = "$before" ]
+}
+wait_for 20 "a change is made while Redis is slow, and answered when it is kept" changed_slowly
 rcli CONFIG SET maxmemory 1 >/dev/null
 check_eq "without room in Redis a change is not made" \
     "$(status_of -X PATCH -H "Authorization: Bearer $TOKEN" -d '{"grace": "79s"}' \
@@ -127,12 +132,23 @@ wait_for 10 "releases go on" releases_more 20
 # ---- both managers are killed -------------------------------------------------------------
 
 chain() { segments | awk '{ print $1, $4 }'; }
-map_before=$(chain)
+# Nothing may change it meanwhile: who is let in empties segments, which are merged.
+admin POST /v1/admin/queues/login/pause >/dev/null
+moves() { metric "$L" segq_manager_moves_committed_total; }
+still() { # for a second
+    local t0 moved
+    t0=$(now_ms) moved=$(moves) map_before=$(chain)
+    until [ $(($(now_ms) - t0)) -ge 1000 ]; do [ "$(chain)" = "$map_before" ] || return 1; done
+    [ -n "$map_before" ] && [ "$(moves)" = "$moved" ]
+}
+wait_for 20 "the queue is paused, its chain does not change" still
 kill -KILL "$(pid_of queuemng)" "$(pid_of queuemng2)"
 wait_for 10 "both killed, one leads again" somebody_leads
 all_there() { [ "$(chain)" = "$map_before" ] && [ "$(segments | grep -c lost)" = 0 ]; }
 wait_for 10 "the chain is as before" all_there
-check_eq "so is the definition" "$(admin GET /v1/admin/queues/login | jq -r .grace)" 78s
+check_eq "so is the definition" "$(admin GET /v1/admin/queues/login | jq -r .grace)" "$grace"
+check_eq "and it is paused still" "$(admin GET /v1/admin/queues/login | jq -r .state)" paused
+admin POST /v1/admin/queues/login/resume >/dev/null
 wait_for 10 "releases go on" releases_more 20
 
 # ---- the leader is told to end -------------------------------------------------------------
@@ -141,7 +157,7 @@ before=$(epoch)
 kill -TERM "$(pid_of $LNAME)"
 t0=$(now_ms)
 wait_for 5 "the leader ends, another one leads" next_leads
-check "at once: the lease is given back" test $(($(now_ms) - t0)) -lt 1500
+in_time "at once: the lease is given back" $(($(now_ms) - t0)) 1500
 wait_for 5 "releases go on" releases_more 20
 admin POST /v1/admin/queues/login/pause >/dev/null
 
@@ -162,9 +178,9 @@ check_eq "in the order of their places" "$(join "$DIR/then" "$DIR/rel" | sort -n
     awk '$3 < last { bad++ } { last = $3 } END { print NR, bad + 0 }')" "$n 0"
 check_eq "nobody behind them was" "$(join "$DIR/then" "$DIR/rel" | sort -n -k2 | tail -1 |
     cut -d' ' -f2)" "$n"
-# In any second at most the rate, and a tick of a tenth at each end.
+# In any five seconds at most the rate, and a second's more: what a node that had no time
+# for a moment gives then is late, not too much. (Exactly, tick by tick: sim_release.)
 awk '{ print $2 }' "$DIR/rel" | sort -n >"$DIR/times"
-most=$(awk '{ t[NR] = $1; while (t[NR] - t[first + 1] > 1) first++
+most=$(awk '{ t[NR] = $1; while (t[NR] - t[first + 1] > 5) first++
     if (NR - first > most) most = NR - first } END { print most + 0 }' "$DIR/times")
-check "never more than $RATE/s and a tick: $most in the fullest second" \
-    test "$most" -le $((RATE + RATE / 5))
+check "never more than $RATE/s: $most in the fullest five seconds" test "$most" -le $((RATE * 6))

@@ -3,7 +3,8 @@
 # twenty times with joins in flight. Places are unique, and later joins stand behind.
 . "$(dirname "$0")/lib.sh"
 
-up --capacity 50 --seg-nodes 2 --release-per-s 100 --set state=paused
+up --capacity 50 --seg-nodes 2 --release-per-s 100 --set state=paused \
+    --set idle.game=10m --set claim=10m --set pass_ttl=30m
 join_many 1000 "$DIR/j"
 check_eq "every one of 1000 concurrent joins got a place" "$(tokens_of "$DIR/j" | wc -l)" 1000
 check_eq "tokens are unique" "$(tokens_of "$DIR/j" | sort -u | wc -l)" 1000
@@ -25,6 +26,9 @@ check_eq "all 1120 polls say waiting" "$(jq -r .state "$DIR/polls" | grep -c wai
 cat "$DIR"/j/* "$DIR/row" | jq -r '"\(.token) \(.position)"' | sort >"$DIR/then"
 jq -r '"\(.token) \(.position)"' "$DIR/polls" | sort >"$DIR/now"
 check "every poll repeats the place of the join" cmp -s "$DIR/then" "$DIR/now"
+
+all_known() { [ "$(queue_field waiting)" = 1120 ]; }
+wait_for 5 "1120 wait" all_known
 
 # Let them all in: released in the order of their places.
 check_eq "resume" "$(status_of -X POST -H "Authorization: Bearer $(admin_token)" \

@@ -21,8 +21,8 @@ TEXTS = ["\r\nX-%s: 1" % MARK, "\n2026-01-01T00:00:00.000Z error httpd %s" % MAR
 
 def say(data):
     """One connection, one request, all that comes back."""
-    sock = socket.create_connection(("127.0.0.1", port), 5)
-    sock.settimeout(3)
+    sock = socket.create_connection(("127.0.0.1", port), 60)
+    sock.settimeout(60)
     sock.sendall(data)
     sock.shutdown(socket.SHUT_WR)
     got = b""

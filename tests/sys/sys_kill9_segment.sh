@@ -10,7 +10,8 @@ FILL=$BIN/../bench/fill
 san=$(nm "$BIN/segment" | grep -c '__asan_init')
 N=${WAITING:-$([ "$san" -gt 0 ] && echo 20000 || echo 200000)}
 LIMIT_MS=$([ "$san" -gt 0 ] && echo 10000 || echo 2000)
-up --routers 1 --seg-nodes 1 --release-per-s 50 --set queuemng.lost_after=5s
+up --routers 1 --seg-nodes 1 --release-per-s 50 --set queuemng.lost_after=5s \
+    --set idle.game=30m --set claim=30m --set pass_ttl=30m
 serves() { [ "$(status_of --max-time 0.5 "$R/v1/tickets/$1")" = 200 ]; }
 logged() { grep -c 'recovered segments' "$C/logs/segment.0.log"; }
 

@@ -12,7 +12,7 @@ from() { http --interface "127.0.$1" "${@:2}"; } # 0.11 curl-arguments...
 code_from() { from "$1" -o /dev/null -w '%{http_code}' "${@:2}"; }
 # how many of N requests of one address ended with this status
 flood() { # 0.11 N status curl-arguments... (the URL last; ?[1-N] is added)
-    curl -s -Z --parallel-max 8 --max-time 20 --interface "127.0.$1" -o /dev/null \
+    curl -s -Z --parallel-max 8 --max-time 200 --interface "127.0.$1" -o /dev/null \
         -w '%{http_code}\n' "${@:4:$#-4}" "${!#}?[1-$2]" | grep -c "$3"
 }
 J=$R/v1/queues/login/tickets
@@ -29,19 +29,24 @@ n=$(flood 0.11 60 201 -X POST "$J")
 most=$((9 + ($(now_ms) - t0) * 2 / 1000 + 1))
 check "of 60 more at once the rest of the burst is let in ($n of $most)" test "$n" -ge 9 -a "$n" -le $most
 check_eq "another address joins meanwhile" "$(code_from 0.12 -X POST "$J")" 201
-check "429s are counted by budget" test "$(metric_429 join)" -ge 40
+check "429s are counted by budget" test "$(metric_429 join)" -ge $((60 - most))
 check_eq "and not as polls" "$(metric_429 poll)" 0
 
 # ---- polls: the place is kept
 before=$(from 0.12 "$R/v1/tickets/$t" | field position)
+t0=$(now_ms)
 n=$(flood 0.11 300 429 "$R/v1/tickets/$t")
-check "of 300 polls at once most are told to come later ($n)" test "$n" -ge 150
-caught() { # alone, right behind a crowd of the same address
-    flood 0.11 80 429 "$R/v1/tickets/$t" >/dev/null
-    from 0.11 -i "$R/v1/tickets/$t" >"$DIR/slow"
-    grep -q '^HTTP/1.1 429' "$DIR/slow"
+most=$((260 - ($(now_ms) - t0) * 20 / 1000 - 1))
+check "of 300 polls at once all beyond the burst are told to come later ($n)" \
+    test "$n" -ge "$most" -a "$n" -gt 0
+caught() { # in a crowd of the same address: the one that is told to wait the longest
+    rm -f "$DIR"/slow.*
+    from 0.11 -Z --parallel-max 8 -i -o "$DIR/slow.#1" "$R/v1/tickets/$t?[1-120]" 2>/dev/null
+    grep -o '"poll_after_ms":[0-9]*' $(grep -l '^HTTP/1.1 429' "$DIR"/slow.*) /dev/null |
+        sort -t : -k 3n | tail -n 1 | cut -d : -f 1 >"$DIR/which"
+    [ -s "$DIR/which" ] && cp "$(cat "$DIR/which")" "$DIR/slow"
 }
-wait_for 20 "so is one more poll" caught
+wait_for 20 "so are some of 120 more" caught
 check "429 says when to come: Retry-After" grep -q '^Retry-After: [1-9]' "$DIR/slow"
 check_eq "with the code too_fast" "$(sed '1,/^\r$/d' "$DIR/slow" | field code)" too_fast
 told=$(sed '1,/^\r$/d' "$DIR/slow" | field poll_after_ms)
@@ -52,8 +57,9 @@ wait_for 10 "and soon to the fast one, too" again
 check_eq "its place was kept" "$(from 0.12 "$R/v1/tickets/$t" | field position)" "$before"
 
 # ---- bad requests
+t0=$(now_ms)
 n=$(flood 0.13 30 404 "$R/v1/tickets/forged")
-check "guessing tokens is slowed down ($n of 30 were looked at)" test "$n" -ge 5 -a "$n" -le 15
+check "guessing tokens is slowed down ($n of 30 were looked at)" test "$n" -ge 5 -a "$n" -le $((6 + ($(now_ms) - t0) / 1000))
 check_eq "who guesses may still poll a real one" "$(code_from 0.13 "$R/v1/tickets/$t")" 200
 check_eq "/readyz is never refused" "$(flood 0.13 100 200 "$R/readyz")" 100
 
@@ -61,17 +67,17 @@ check_eq "/readyz is never refused" "$(flood 0.13 100 200 "$R/readyz")" 100
 X='X-Forwarded-For: 203.0.113'
 check_eq "a trusted proxy's client has a budget of its own" \
     "$(flood 9.1 10 201 -X POST -H "$X.7" "$J")" 10
-check "which ends" test "$(flood 9.1 10 429 -X POST -H "$X.7" "$J")" -ge 8
+# A budget of its own would take ten at once; of one that is spent a few come back meanwhile.
+spent() { [ "$(flood "$1" 10 429 -X POST -H "$2" "$J")" -ge 1 ]; }
+check "which ends" spent 9.1 "$X.7"
 check_eq "its other clients have theirs" "$(code_from 9.2 -X POST -H "$X.8" "$J")" 201
-check_eq "what the client wrote before counts for nothing" \
-    "$(code_from 9.1 -X POST -H "$X.99, 203.0.113.7" "$J")" 429
+check "what the client wrote before counts for nothing" spent 9.1 "$X.99, 203.0.113.7"
 flood 9.1 12 201 -X POST -H 'X-Forwarded-For: 2001:db8:1:2::1' "$J" >/dev/null
-check_eq "an IPv6 /64 is one address" \
-    "$(code_from 9.1 -X POST -H 'X-Forwarded-For: 2001:db8:1:2:ffff::9' "$J")" 429
+check "an IPv6 /64 is one address" spent 9.1 'X-Forwarded-For: 2001:db8:1:2:ffff::9'
 check_eq "the next /64 is another" \
     "$(code_from 9.1 -X POST -H 'X-Forwarded-For: 2001:db8:1:3::1' "$J")" 201
 flood 0.14 12 201 -X POST "$J" >/dev/null
-check_eq "nobody else is believed" "$(code_from 0.14 -X POST -H "$X.55" "$J")" 429
+check "nobody else is believed" spent 0.14 "$X.55"
 code_from 9.3 -H 'X-Forwarded-For: <script>' "$R/v1/queues/login" >/dev/null
 check_eq "a malformed header is counted" "$(metric 30 segq_router_forwarded_malformed_total)" 1
 
@@ -84,8 +90,8 @@ import sys
 port, addr, n = int(sys.argv[1]), sys.argv[2], int(sys.argv[3])
 socks, alive = [], 0
 for _ in range(n):
-    s = socket.create_connection(("127.0.0.1", port), 5, (addr, 0))
-    s.settimeout(5)
+    s = socket.create_connection(("127.0.0.1", port), 60, (addr, 0))
+    s.settimeout(60)
     try:
         s.sendall(b"GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n")
         alive += s.recv(4096).startswith(b"HTTP/1.1 200")

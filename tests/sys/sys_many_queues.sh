@@ -8,7 +8,8 @@ up --seg-nodes 2 --segments-per-node $((N + 100)) --release-per-s 50 \
     --set segment.max_tickets=20000000
 t0=$(now_ms)
 cat >"$DIR/body" <<'EOT'
-{"release_per_s": 1, "state": "paused", "segment_capacity": 1000}
+{"release_per_s": 1, "state": "paused", "segment_capacity": 1000,
+ "idle": {"game": "1h", "mobile": "1h", "browser": "1h"}}
 EOT
 curl -s -Z --parallel-max 20 --max-time 120 -X PUT -H "Authorization: Bearer $(admin_token)" \
     --data-binary "@$DIR/body" -w '%{http_code}\n' -o /dev/null \

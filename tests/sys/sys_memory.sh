@@ -26,7 +26,7 @@ import sys
 port, n = int(sys.argv[1]), int(sys.argv[2])
 socks, cut = [], 0
 for _ in range(n):
-    s = socket.create_connection(("127.0.0.1", port), 5)
+    s = socket.create_connection(("127.0.0.1", port), 60)
     try:
         s.sendall(b"GET / HTTP/1.1\r\nHost: a\r\nX: " + b"x" * 8000)
     except OSError:

@@ -3,7 +3,8 @@
 # polling. No poll fails, nobody's place grows, and the order stays.
 . "$(dirname "$0")/lib.sh"
 
-up --capacity 50 --seg-nodes 2 --release-per-s 100 --set state=paused
+up --capacity 50 --seg-nodes 2 --release-per-s 100 --set state=paused \
+    --set idle.game=10m
 join_many 600 "$DIR/j"
 cat "$DIR"/j/* | jq -r '"\(.position) \(.token)"' | sort -n >"$DIR/line"
 check_eq "600 joined" "$(wc -l <"$DIR/line")" 600
@@ -18,12 +19,12 @@ helpers+=("$leaver")
 
 # Polls without a pause while they leave and while segments move.
 round=0
-end=$(($(now_ms) + 40000))
+end=$(($(now_ms) + 40000 * ${PATIENCE:-5}))
 awk 'NR % 10 == 3 { print $2, $1 }' "$DIR/line" | sort >"$DIR/last"
 merged() { [ "$(metric 1 segq_manager_moves_committed_total)" -ge 3 ] 2>/dev/null; }
 grew=0 odd=0 settled=0
 until [ $settled -ge 5 ]; do
-    [ "$(now_ms)" -lt $end ] || give_up "no merge within 40 s: $before -> $(n_sealed) sealed segments"
+    [ "$(now_ms)" -lt $end ] || give_up "no merge in all this time: $before -> $(n_sealed) sealed segments"
     poll_many "$DIR/stay" "$DIR/polls"
     round=$((round + 1))
     odd=$((odd + $(jq -r .state "$DIR/polls" | grep -vc waiting)))

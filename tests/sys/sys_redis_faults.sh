@@ -9,13 +9,14 @@
 . "$here/managers.sh"
 
 N=3000 RATE=10
-up --managers 2 --routers 1 --seg-nodes 1 --capacity 5000 --release-per-s $RATE \
+up --managers 2 --routers 1 --seg-nodes 1 --capacity 5000 --release-per-s $RATE --set state=paused \
     --set pass_ttl=20m --set claim=15m --set idle.game=15m --set grace=77s
 PW=$(redis_password)
 wait_for 40 "one of them leads" somebody_leads
 join_many $N "$DIR/j"
 tokens_of "$DIR/j" >"$DIR/tokens"
-check_eq "$N join" "$(wc -l <"$DIR/tokens")" $N
+check_eq "$N join" "$(wc -l <"$DIR/tokens")" $N # before anybody is let in: places are the order
+admin POST /v1/admin/queues/login/resume >/dev/null
 
 # ---- a fault, and its end --------------------------------------------------------------
 
@@ -187,9 +188,8 @@ join "$DIR/then" "$DIR/rel" | sort -n -k2 >"$DIR/order"
 check "$n were let in" test "$n" -gt $((RATE * 15))
 check_eq "in the order of their places" \
     "$(awk '$3 < last { bad++ } { last = $3 } END { print NR, bad + 0 }' "$DIR/order")" "$n 0"
-# some are let in while the others still join: a place is then a number less
 check "nobody behind them was" test "$(tail -1 "$DIR/order" | cut -d' ' -f2)" -le "$n"
 awk '{ print $2 }' "$DIR/rel" | sort -n >"$DIR/times"
-most=$(awk '{ t[NR] = $1; while (t[NR] - t[first + 1] > 1) first++
+most=$(awk '{ t[NR] = $1; while (t[NR] - t[first + 1] > 5) first++
     if (NR - first > most) most = NR - first } END { print most + 0 }' "$DIR/times")
-check "one stream: $most in the fullest second, at $RATE/s" test "$most" -le $((RATE + 3))
+check "one stream: $most in the fullest five seconds, at $RATE/s" test "$most" -le $((RATE * 6))

@@ -12,12 +12,14 @@ file=$C/config/queuemng.yaml
 cp "$file" "$DIR/good.yaml"
 
 hup() { kill -HUP "$boss"; } # the supervisor passes it on
-said() { grep -E ' (error|warn) ' "$log" | grep -q "$1"; }
+said() { grep -E ' (error|warn) ' "$log" | grep -c "$1"; }
+says() { [ "$(said "$1")" -gt "$2" ]; } # more often than that
 refused() { # claim line text
     printf '%s\n' "$3" | cat "$DIR/good.yaml" - >"$file"
     line=$(wc -l <"$file")
+    was=$(said "queuemng.yaml:$line")
     hup
-    wait_for 10 "$1: the log names line $line" said "queuemng.yaml:$line"
+    wait_for 10 "$1: the log names line $line" says "queuemng.yaml:$line" "$was"
     check_eq "$1: still the same process" "$(pid_of queuemng)" "$pid"
     check "$1: still 50 a second" rate_is 50
 }

@@ -21,8 +21,9 @@ wait_for 10 "a player is admitted" admitted "$first"
 old_kid=$(kid_of <"$DIR/ticket")
 check_eq "the pass names the published key" "$(jwks)" "$old_kid"
 admin POST /v1/admin/queues/login/pause >/dev/null
-t=$(join_queue | token_in)
-check "another one waits" test -n "$t"
+joined() { token=$(join_queue | token_in); [ -n "$token" ]; } # sets it
+wait_for 10 "another one waits" joined
+t=$token
 
 lost=0
 still_waits() { # nothing but an answer that says so, or 503
@@ -55,15 +56,16 @@ new_kid=$(jwks | grep -v "$old_kid")
 printf '%s\n%s\n' "$new" "$old" | put "$S/cluster.secret"
 printf '%s\n%s\n' "$new_pass" "$old_pass" | put "$S/pass.key"
 restart "new first"
-young=$(join_queue | token_in)
-check "people join" test -n "$young"
-check_eq "the old pass key is published still" "$(jwks | grep -c "$old_kid")" 1
+wait_for 10 "people join" joined
+young=$token
+wait_for 10 "the old pass key is published still" two_keys
 admin POST /v1/admin/queues/login/resume >/dev/null
 wait_for 10 "a ticket of the old secret is admitted" admitted "$t"
 check_eq "its pass is signed by the new key" "$(kid_of <"$DIR/ticket")" "$new_kid"
 wait_for 10 "so is a ticket of the new one" admitted "$young"
 admin POST /v1/admin/queues/login/pause >/dev/null
-t=$(join_queue | token_in)
+wait_for 10 "and another one waits" joined
+t=$token
 
 printf '%s\n' "$new" | put "$S/cluster.secret"
 printf '%s\n' "$new_pass" | put "$S/pass.key"

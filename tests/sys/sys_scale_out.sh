@@ -3,7 +3,7 @@
 # seg_cluster are started; the new router serves, the new node gets segments.
 . "$(dirname "$0")/lib.sh"
 
-up --capacity 50 --seg-nodes 1 --release-per-s 5
+up --capacity 50 --seg-nodes 1 --release-per-s 5 --set idle.game=10m
 mkdir -p "$DIR/more"
 
 traffic() { # joins and polls all the time; a line per answer

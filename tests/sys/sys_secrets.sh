@@ -64,7 +64,7 @@ done
 cp "$S/cluster.secret" "$DIR/open.secret"
 chmod 644 "$DIR/open.secret"
 for p in router segment queuemng; do
-    timeout 10 "$BIN/$p" --set "secret_file=$DIR/open.secret" --set listen=127.0.0.1:0 \
+    timeout 100 "$BIN/$p" --set "secret_file=$DIR/open.secret" --set listen=127.0.0.1:0 \
         --set admin=127.0.0.1:0 >"$DIR/refused" 2>&1
     check_eq "$p does not start with a secret that others can read" $? 1
     check "and says what to do" grep -q 'chmod 600' "$DIR/refused"

@@ -6,7 +6,7 @@ page="$DIR/page"
 show() { printf '# TYPE backend_load gauge\nbackend_load{host="a"} %s\n' "$1" >"$page.new"; mv "$page.new" "$page"; }
 show 10
 helper python3 "$here/page.py" $((PORT + 5)) "$page"
-up --set "queuemng.metrics=[{name: load, kind: page, url: 'http://127.0.0.1:$((PORT + 5))/metrics', query: backend_load, interval: 200ms, timeout: 1s}]" \
+up --set "queuemng.metrics=[{name: load, kind: page, url: 'http://127.0.0.1:$((PORT + 5))/metrics', query: backend_load, interval: 200ms, timeout: 10s, stale: 15s}]" \
     --set 'limits=[{metric: load, tiers: [{below: 50, rate_per_s: 200}, {below: 80, rate_per_s: 20}]}]' \
     --set hysteresis=5 --set fallback_per_s=3
 wait_for 10 "load 10: 200 a second" rate_is 200

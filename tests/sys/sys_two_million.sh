@@ -8,13 +8,14 @@ FILL=$BIN/../bench/fill
 [ -x "$FILL" ] || give_up "no $FILL (make bins builds it)"
 san=$(nm "$BIN/segment" | grep -c '__asan_init')
 N=${BIG_WAITING:-$([ "$san" -gt 0 ] && echo 200000 || echo 2000000)}
-up --routers 1 --seg-nodes 2 --release-per-s 0 --set fallback_per_s=0
+up --routers 1 --seg-nodes 2 --release-per-s 0 --set fallback_per_s=0 \
+    --set idle.game=1h --set claim=1h --set pass_ttl=1h
 rss_kb() { awk '/^VmRSS/ { print $2 }' "/proc/$(pid_of segment.0)/status" "/proc/$(pid_of segment.1)/status" |
     awk '{ s += $1 } END { print s }'; }
 before=$(rss_kb)
 first=$(join_queue | token_in)
 t0=$(now_ms)
-timeout 280 "$FILL" 127.0.0.1 $((PORT + 10)) login $((N - 2)) 100 >"$DIR/tokens"
+timeout 800 "$FILL" 127.0.0.1 $((PORT + 10)) login $((N - 2)) 100 >"$DIR/tokens"
 check_eq "$((N - 2)) more join ($(($(now_ms) - t0)) ms)" $? 0
 last=$(join_queue | token_in)
 all_known() { [ "$(queue_field waiting)" = "$N" ]; }

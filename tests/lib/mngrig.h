@@ -604,6 +604,7 @@ static inline void mr_poll_all(struct mr *r)
         if (k->left || !mr_poll(r, k, &a))
             continue;
         if (a.state == PLACE_WAITING) {
+            cr_assert_not(k->admitted, MR_SAY ": ticket %u was inside and waits", MR_AT(r), i);
             cr_assert(k->position == 0 || a.position <= k->position,
                       MR_SAY ": ticket %u moved back from %llu to %llu", MR_AT(r), i,
                       (unsigned long long)k->position, (unsigned long long)a.position);

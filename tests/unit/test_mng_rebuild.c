@@ -145,3 +145,86 @@ Test(mng_rebuild, a_clock_that_jumps_forgets_no_release)
     cr_assert(r->ticket[30].admitted);
     mr_free(r);
 }
+
+/* ---- what was merged ----------------------------------------------------------------- */
+
+static void see_lane(void *ctx, const void *view)
+{
+    *(size_t *)ctx += ((const struct mng_lane_view *)view)->n_aliases;
+}
+
+static size_t aliases(struct mr *r)
+{
+    size_t n = 0;
+
+    mng_each_lane(r->m, 0, see_lane, &n);
+    return n;
+}
+
+static uint32_t admitted(const struct mr *r)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < r->n_tickets; i++)
+        n += r->ticket[i].admitted;
+    return n;
+}
+
+static void expect_order(const struct mr *r)
+{
+    int64_t last = 0;
+
+    for (uint32_t i = 0; i < r->n_tickets; i++) {
+        const struct mr_ticket *k = &r->ticket[i];
+
+        if (k->left)
+            continue;
+        cr_assert(k->admitted, "ticket %u never got in", i);
+        cr_assert_geq(k->released_at_ms, last, "ticket %u was overtaken", i);
+        last = k->released_at_ms;
+    }
+}
+
+/* Some released before segments are merged into one another, and some after; then all of it
+ * is lost. Which restarts: bit 0 between the merges and those releases, bit 1 at the end. */
+static void merged_and_lost(unsigned restarts, uint32_t inside)
+{
+    struct mr *r = mr_new("merged");
+
+    r->crowd = true;
+    mr_put_queue(r, "{\"name\": \"q\", \"state\": \"paused\", \"release_per_s\": 5, "
+                    "\"segment_capacity\": 20, \"poll_max\": \"4s\", \"pass_ttl\": \"10m\", "
+                    "\"idle\": {\"game\": \"12s\", \"mobile\": \"12s\", "
+                    "\"browser\": \"12s\"}}");
+    mr_run(r, 500);
+    mr_join(r, 170);
+    mr_order(r, MNG_RESUME);
+    mr_play(r, 2000);
+    mr_order(r, MNG_PAUSE);
+    for (uint32_t i = 15; i < 165; i++)
+        if (i % 4 != 1)
+            mr_leave(r, i);
+    mr_play(r, 9000);
+    cr_assert_geq(aliases(r), 2);
+    if (restarts & 1)
+        mr_restart_manager(r);
+    mr_order(r, MNG_RESUME);
+    while (admitted(r) < inside)
+        mr_play(r, 500);
+    mr_order(r, MNG_PAUSE);
+    if (restarts & 2)
+        mr_restart_manager(r);
+    for (int i = 0; i < MR_NODES; i++)
+        mr_lose(r, i);
+    mr_order(r, MNG_RESUME);
+    mr_play(r, 60000);
+    expect_order(r);
+    mr_free(r);
+}
+
+Test(mng_rebuild, what_was_merged_comes_back_in_its_order)
+{
+    for (uint32_t inside = 11; inside < 45; inside += 3)
+        for (unsigned restarts = 0; restarts < 4; restarts++)
+            merged_and_lost(restarts, inside);
+}

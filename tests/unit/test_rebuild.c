@@ -137,6 +137,7 @@ Test(rebuild, what_is_not_stored_is_said_again_after_a_restart)
     rig_join(r, 0, 1, 10);
     pop_keeping(1, 3);
     restart();
+    cr_assert_eq(r->status[1].n_marks, 1, "in the first report");
     cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_BUSY);
     expect_position(3, 4);
     ahead(1, AHEAD_UNKNOWN, tick);

@@ -68,7 +68,8 @@ static inline void rig_hear_status(struct rig *r, const struct msg_seg_status *s
         }
     }
     for (uint32_t i = 0; i < s->n_gone; i++)
-        r->gone[s->gone[i]] = true;
+        if (s->gone[i] < 64)
+            r->gone[s->gone[i]] = true;
 }
 
 static inline void rig_hear(struct rig *r, const struct msg *m)
@@ -78,7 +79,8 @@ static inline void rig_hear(struct rig *r, const struct msg *m)
     } else if (m->type == MSG_SEG_POPPED) {
         r->popped = m->seg_popped;
         r->n_popped++;
-        r->status[m->seg_popped.seg] = m->seg_popped.status;
+        if (m->seg_popped.seg < 64)
+            r->status[m->seg_popped.seg] = m->seg_popped.status;
     } else if (m->type == MSG_MOVE_STATUS) {
         if (m->move_status.side == MOVE_SIDE_IN) {
             r->in_report = m->move_status.report;

@@ -86,7 +86,8 @@ static bool take_queue(struct map_queue *s, const Segq__MapQueue *p, struct aren
     return codec_get_text(&p->name, NAME_MAX_LEN, a, &s->name);
 }
 
-#define MAP_FIELDS(N) N(epoch) N(from_version) N(version) N(next_seg) N(more) N(format)
+#define MAP_FIELDS(N)                                                                    \
+    N(epoch) N(from_version) N(version) N(next_seg) N(more) N(format) N(store)
 
 static bool fill_map(const struct msg *m, void *pb, struct arena *a)
 {

@@ -239,6 +239,7 @@ struct msg_map {
     uint32_t format; /* the lowest MAP_FORMAT that can read it; 0 = 1 */
     uint64_t epoch, from_version, version;
     seg_id next_seg; /* ids below this one and not in the map are gone for good */
+    uint64_t store;  /* as in msg_node_ok */
     bool more;
     uint32_t n_nodes, n_queues, n_removed;
     struct map_node *nodes;
@@ -275,6 +276,7 @@ struct msg_node_reg { /* followed by SEG_STATUS frames with `full`, the last wit
     uint64_t max_tickets;
     uint32_t max_segments;
     uint64_t epoch_seen;   /* highest epoch that ever commanded this node */
+    uint64_t store;        /* whose managers it obeys (msg_node_ok); 0 = nobody's yet */
     uint8_t pass_key[32];  /* public Ed25519 key of the passes it makes */
     struct pass_others other_keys; /* also to be published */
 };
@@ -282,6 +284,7 @@ struct msg_node_reg { /* followed by SEG_STATUS frames with `full`, the last wit
 struct msg_node_ok {
     uint64_t epoch;
     node_no no;
+    uint64_t store; /* random, kept with the chains: managers that share them share it */
 };
 
 enum open_kind {

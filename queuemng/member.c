@@ -131,10 +131,53 @@ static void map_nodes_changed(struct mng *m)
     m->nodes_version = ++m->map_version;
 }
 
+bool mng_is_stranger(const struct mng *m)
+{
+    unsigned n_foreign = 0;
+
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        if (m->node[i] != NULL && m->node[i]->registered)
+            return false;
+        n_foreign += m->node[i] != NULL && m->node[i]->foreign;
+    }
+    return n_foreign != 0;
+}
+
+void tell_stranger(struct mng *m, peer_no router)
+{
+    struct msg_error *r = &mng_to(m, router, MSG_ERROR)->error;
+
+    r->code = SQ_ESTALE;
+    r->about = MSG_ROUTER_REG;
+    r->text = "the segment nodes obey managers of another store";
+}
+
+/* Two managers without a common store, or one whose store was lost. Its orders would
+ * have the node forget everybody: it gets none, and routers get no map. */
+static bool is_foreign(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
+{
+    n->foreign = g->store != 0 && g->store != m->store;
+    if (!n->foreign)
+        return false;
+    log_error("event=foreign_node node=%s epoch=%llu seen=%llu do=\"its places belong to "
+              "managers with another store: end this manager, give it theirs (redis, "
+              "data_dir), or delete the node's journal\"",
+              n->name, (unsigned long long)m->epoch, (unsigned long long)g->epoch_seen);
+    list_each(&m->routers, it) {
+        const struct mrouter *r = list_entry(it, struct mrouter, in);
+
+        if (r->registered && mng_is_stranger(m))
+            tell_stranger(m, r->peer);
+    }
+    return true;
+}
+
 void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
 {
     struct msg_node_ok *ok;
 
+    if (is_foreign(m, n, g))
+        return;
     if (g->epoch_seen > m->epoch) {
         m->outranked = u64_max(m->outranked, g->epoch_seen);
         log_error("event=fenced node=%s seen=%llu epoch=%llu "
@@ -158,6 +201,7 @@ void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
     ok = &mng_to(m, n->peer, MSG_NODE_OK)->node_ok;
     ok->epoch = m->epoch;
     ok->no = n->no;
+    ok->store = m->store;
 }
 
 static void order_forget(struct mng *m, struct mnode *n, seg_id id)

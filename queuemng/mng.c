@@ -319,6 +319,7 @@ static void node_up(struct mng *m, peer_no p, const char *name, uint64_t incarna
         m->out->box.failed = true;
         return;
     }
+    n->foreign = false; /* until it registers */
     if (n->peer != 0)
         map_del(&m->peer_node, n->peer); /* the older link of the two is not heard any more */
     n->peer = p;
@@ -357,7 +358,7 @@ void mng_peer_down(struct mng *m, msec_t now_ms, peer_no p, struct mng_out *out)
 
         map_del(&m->peer_node, p);
         n->peer = 0;
-        n->registered = false;
+        n->registered = n->foreign = false;
         n->down_ms = now_ms;
         log_warn("event=node_down node=%s segments=%zu", n->name, n->segs.n);
         moves_node_down(m, n);
@@ -370,6 +371,8 @@ static void on_router_reg(struct mng *m, struct mrouter *r, const struct msg_rou
     strncpy(r->http, g->http != NULL ? g->http : "", sizeof(r->http) - 1);
     strncpy(r->admin, g->admin != NULL ? g->admin : "", sizeof(r->admin) - 1);
     r->registered = true;
+    if (mng_is_stranger(m))
+        tell_stranger(m, r->peer);
     if (g->map_epoch > m->epoch) /* it takes no map of ours */
         m->outranked = u64_max(m->outranked, g->map_epoch);
     r->sent_version = g->map_epoch == m->epoch ? g->map_version : 0;
@@ -378,6 +381,8 @@ static void on_router_reg(struct mng *m, struct mrouter *r, const struct msg_rou
 
 static void node_msg(struct mng *m, struct mnode *n, const struct msg *g)
 {
+    if (n->foreign && g->type != MSG_NODE_REG)
+        return;
     switch (g->type) {
     case MSG_NODE_REG:
         on_node_reg(m, n, &g->node_reg);

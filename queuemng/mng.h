@@ -52,6 +52,8 @@ void mng_set_epoch(struct mng *m, uint64_t epoch);
 /* 0, or: nodes obey this epoch, or (if it is ours) another manager under it. A leader that
  * finds itself here has to take a higher one. */
 uint64_t mng_outranked(const struct mng *m);
+/* Nodes are there, and all of them obey managers that have another store. */
+bool mng_is_stranger(const struct mng *m);
 
 /* Peers are numbered by the shell. */
 void mng_peer_up(struct mng *m, msec_t now_ms, peer_no p, int role, const char *node,
@@ -146,7 +148,7 @@ void mng_each_move(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_metric(const struct mng *m, msec_t now_ms, mng_each_fn fn, void *ctx);
 
 struct mng_counts {
-    uint64_t epoch, map_version, queues, segments, nodes_up, routers_up;
+    uint64_t epoch, map_version, queues, segments, nodes_up, nodes_foreign, routers_up;
     uint64_t opened, removed, moves_started, moves_committed, moves_aborted;
     uint64_t lost_segments, rebuilt;
     uint64_t released, pops_sent, pops_skipped, monitor_failures, maps_sent;

@@ -38,6 +38,7 @@ struct mnode { /* a segment node, for ever known by its name */
     uint64_t incarnation;
     peer_no peer;       /* 0 = no link */
     bool registered;    /* link is up and its full report is complete */
+    bool foreign;       /* it obeys managers that have another store */
     bool gave_up;       /* silent for so long that its segments were given up */
     bool draining;
     msec_t down_ms;     /* since when there is no link */
@@ -203,6 +204,7 @@ struct mng {
     struct rng rng;
     uint64_t given_epoch; /* of the term to come; 0 = the one after the stored one */
     uint64_t outranked;
+    uint64_t store; /* names what is kept: whoever has it not is another cluster's */
     uint64_t epoch, next_seg, seg_reserved, next_move, pop_counter;
     queue_id next_queue;
     node_no next_node;
@@ -328,6 +330,7 @@ void node_kept(struct mnode *n, seg_id seg, uint64_t tick);
 void node_flush_ahead(struct mng *m, struct mnode *n);
 void members_tick(struct mng *m);
 void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g);
+void tell_stranger(struct mng *m, peer_no router); /* it is to listen to another manager */
 void on_seg_status(struct mng *m, struct mnode *n, const struct msg_seg_status *g);
 void on_open_refused(struct mng *m, struct mnode *n);
 

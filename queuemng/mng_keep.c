@@ -41,10 +41,10 @@ static void put_json(struct mng *m, const char *key, json_t *j)
 static void put_meta(struct mng *m)
 {
     put_json(m, "meta",
-             json_pack("{s:i,s:I,s:I,s:I,s:I}", "format", STORE_FORMAT, "epoch",
+             json_pack("{s:i,s:I,s:I,s:I,s:I,s:I}", "format", STORE_FORMAT, "epoch",
                        (json_int_t)m->epoch, "next_seg", (json_int_t)m->seg_reserved,
                        "next_queue", (json_int_t)m->next_queue, "next_node",
-                       (json_int_t)m->next_node));
+                       (json_int_t)m->next_node, "store", (json_int_t)m->store));
 }
 
 static void to_hex(char *out, const uint8_t *p, size_t n)
@@ -153,15 +153,16 @@ static int bad(const char *key, struct err *e)
 
 static int load_meta(struct mng *m, const char *key, json_t *j, struct err *e)
 {
-    json_int_t epoch, seg, queue, node, format = 1;
+    json_int_t epoch, seg, queue, node, store = 0, format = 1;
 
     (void)json_unpack(j, "{s:I}", "format", &format); /* the first version had none */
     if (format > STORE_FORMAT)
         return err_set(e, SQ_EPROTO, "the store was written by a newer segq (format %lld, "
                        "this one reads up to %d)", (long long)format, STORE_FORMAT);
-    if (json_unpack(j, "{s:I,s:I,s:I,s:I}", "epoch", &epoch, "next_seg", &seg,
-                    "next_queue", &queue, "next_node", &node) < 0)
+    if (json_unpack(j, "{s:I,s:I,s:I,s:I,s?I}", "epoch", &epoch, "next_seg", &seg,
+                    "next_queue", &queue, "next_node", &node, "store", &store) < 0)
         return bad(key, e);
+    m->store = (uint64_t)store;
     m->epoch = (uint64_t)epoch;
     m->next_seg = u64_max(m->next_seg, (uint64_t)seg);
     m->next_queue = (queue_id)u64_max(m->next_queue, (uint64_t)queue);
@@ -429,6 +430,8 @@ void mng_start(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *ou
     m->epoch = m->given_epoch != 0 ? m->given_epoch : m->epoch + 1;
     m->started = true;
     m->started_ms = m->now_ms;
+    while (m->store == 0) /* a positive number in JSON */
+        m->store = rng_u64(&m->rng) >> 2;
     m->put_meta = true;
     m->seg_reserved = m->next_seg + MNG_SEG_IDS;
     m->map_version = m->epoch << 32 | 1;

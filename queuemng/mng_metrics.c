@@ -10,6 +10,8 @@ static const struct metric_row rows[] = {
     ROW("queues", GAUGE, queues, "Queues"),
     ROW("segments", GAUGE, segments, "Segments in all chains"),
     ROW("nodes_up", GAUGE, nodes_up, "Segment nodes that are registered"),
+    ROW("nodes_foreign", GAUGE, nodes_foreign,
+        "Segment nodes that obey managers of another store"),
     ROW("routers_up", GAUGE, routers_up, "Routers that are registered"),
     ROW("segments_opened_total", COUNTER, opened, "Segments opened"),
     ROW("segments_removed_total", COUNTER, removed, "Empty segments unlinked"),
@@ -203,9 +205,11 @@ bool mng_healthy(void *ctx, struct buf *why)
 
     if (s->lead != NULL)
         mng_lead_look(s->lead, &v);
-    if (!v.reachable)
+    if (mng_is_stranger(s->mng))
+        buf_str(why, "the segment nodes obey managers of another store");
+    else if (!v.reachable)
         buf_str(why, "Redis cannot be reached");
     else if (!s->store_ok)
         buf_str(why, "the store cannot be written");
-    return v.reachable && s->store_ok;
+    return v.reachable && s->store_ok && !mng_is_stranger(s->mng);
 }

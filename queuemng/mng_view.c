@@ -156,9 +156,11 @@ void mng_count(const struct mng *m, struct mng_counts *c)
     c->map_version = m->map_version;
     c->queues = m->queues.n;
     c->segments = m->seg_by_id.n;
-    c->nodes_up = c->routers_up = 0;
-    for (uint32_t i = 0; i < m->n_nodes; i++)
+    c->nodes_up = c->nodes_foreign = c->routers_up = 0;
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
         c->nodes_up += m->node[i] != NULL && m->node[i]->registered;
+        c->nodes_foreign += m->node[i] != NULL && m->node[i]->foreign;
+    }
     list_each(&m->routers, it)
         c->routers_up += list_entry(it, struct mrouter, in)->registered;
 }

@@ -27,7 +27,8 @@ struct mng_link {
     char node[NAME_MAX_LEN + 1]; /* who is there; "" = nobody yet */
     bool up, failed;
     bool stands_by; /* it has said so */
-    bool outdated;  /* its maps are of an earlier epoch */
+    bool outdated;  /* its maps are of an earlier epoch, or of another store */
+    uint64_t store; /* of its last map that was taken */
     bool asked_all; /* registered with version 0 and not answered yet */
     bool too_new;   /* its maps are of a format that we cannot read */
 };
@@ -79,9 +80,11 @@ static void on_map(struct mng_link *l, struct rpc_chan *ch, const struct msg_map
         r->counts.maps_refused++;
         if (l->asked_all && m->from_version != 0)
             return; /* on its way already */
-        if (m->epoch < epoch) { /* of one who led before: asking again brings the same */
+        /* of one who led before, or leads others: asking again brings the same */
+        if (m->epoch < epoch || (rc == SQ_ESTALE && m->from_version == 0)) {
             if (!l->outdated)
-                log_warn("manager=%s map epoch=%" PRIu64 " is older than here=%" PRIu64,
+                log_warn("manager=%s map epoch=%" PRIu64 " here=%" PRIu64
+                         " refused: older, or another manager's",
                          l->addr, m->epoch, epoch);
             l->outdated = true;
             return;
@@ -93,6 +96,7 @@ static void on_map(struct mng_link *l, struct rpc_chan *ch, const struct msg_map
         return;
     }
     l->asked_all = l->asked_all && m->from_version != 0;
+    l->store = m->store;
     r->counts.maps++;
     if (m->more)
         return;
@@ -131,10 +135,29 @@ static void on_standby(struct mng_link *l, const char *text)
         log_error("manager=%s cannot be dialled: no memory", log_q(addr, strlen(addr)));
 }
 
+/* The nodes do not obey it: if it is its map that we have, then any other is better. */
+static void on_stranger(struct mng_link *l)
+{
+    struct mng_links *m = l->m;
+
+    log_warn("manager=%s commands none of the segment nodes", l->addr);
+    if (l->store == 0 || l->store != routes_store(m->r->routes))
+        return;
+    routes_disown(m->r->routes);
+    for (size_t i = 0; i < m->n; i++) {
+        struct rpc_chan *ch = rpc_link_chan(m->v[i].link);
+
+        if (&m->v[i] != l && ch != NULL)
+            reg(&m->v[i], ch, true);
+    }
+}
+
 static void on_error(struct mng_link *l, const struct msg_error *m)
 {
     if (m->code == SQ_ENOTLEADER)
         on_standby(l, m->text != NULL ? m->text : "");
+    else if (m->code == SQ_ESTALE && m->about == MSG_ROUTER_REG)
+        on_stranger(l);
     else
         log_warn("manager=%s refuses: %s", l->addr, sq_strerror(m->code));
 }

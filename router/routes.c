@@ -65,6 +65,16 @@ uint64_t routes_epoch(const struct routes *r)
     return r->epoch;
 }
 
+uint64_t routes_store(const struct routes *r)
+{
+    return r->store;
+}
+
+void routes_disown(struct routes *r)
+{
+    r->store = r->epoch = 0;
+}
+
 size_t routes_nodes(const struct routes *r, const struct route_node **v)
 {
     *v = r->nodes;

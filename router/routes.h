@@ -24,6 +24,8 @@ void routes_stats(struct routes *r, const struct msg_stats *s);
 
 uint64_t routes_version(const struct routes *r); /* 0: no map yet */
 uint64_t routes_epoch(const struct routes *r);
+uint64_t routes_store(const struct routes *r); /* whose map it is: of no others is one taken */
+void routes_disown(struct routes *r); /* it goes on being used until any other comes */
 size_t routes_nodes(const struct routes *r, const struct route_node **v);
 size_t routes_keys(const struct routes *r, const uint8_t (**keys)[32]);
 

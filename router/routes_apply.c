@@ -205,6 +205,7 @@ static int commit(struct routes *r, struct rt_stage *s, const struct msg_map *m)
         s->keys = NULL;
     }
     r->epoch = m->epoch;
+    r->store = m->store;
     r->version = m->version;
     r->next_seg = m->next_seg;
     return 0;
@@ -214,7 +215,7 @@ static int commit(struct routes *r, struct rt_stage *s, const struct msg_map *m)
  * higher epoch starts its own count and begins with a whole map. */
 static bool follows(const struct routes *r, const struct msg_map *m)
 {
-    if (m->epoch < r->epoch)
+    if (m->epoch < r->epoch || (r->store != 0 && m->store != 0 && r->store != m->store))
         return false;
     if (m->from_version == 0)
         return m->epoch > r->epoch || m->version >= r->version;

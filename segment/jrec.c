@@ -230,6 +230,8 @@ static void members(struct jio *io, struct jrec *r)
         NUM(io, r->epoch.epoch);
         text(io, &r->epoch.manager);
         io->bad |= r->epoch.manager.n > NAME_MAX_LEN;
+        if (io->out != NULL || io->p < io->end)
+            NUM(io, r->epoch.store);
         break;
     case JREC_RULES:
         rules(io, &r->rules);

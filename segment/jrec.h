@@ -71,6 +71,7 @@ struct jrec_set {
 struct jrec_epoch {
     uint64_t epoch;
     struct jrec_text manager;
+    uint64_t store; /* whose it is; older records do not say: 0 */
 };
 
 struct jrec_rules {

@@ -111,6 +111,8 @@ struct move {
 struct peer {
     peer_no no;
     uint8_t role;
+    bool refused;   /* a manager: it has been logged */
+    uint64_t store; /* a manager: what its NODE_OK said */
     char name[NAME_MAX_LEN + 1];
 };
 
@@ -136,6 +138,7 @@ struct segtab {
     peer_no manager; /* 0: none */
     char manager_name[NAME_MAX_LEN + 1];
     uint64_t epoch;      /* the highest seen */
+    uint64_t store;      /* whose managers are obeyed (msg_node_ok); 0: any */
     uint64_t told_epoch; /* under which, and to whom, everything was last reported */
     peer_no told_to;
     struct seg_now now; /* of the present call */

@@ -39,6 +39,7 @@ void segtab_log_epoch(struct segtab *t)
 
     r.epoch.epoch = t->epoch;
     r.epoch.manager = text_of(t->manager_name);
+    r.epoch.store = t->store;
     segtab_log(t, &r);
 }
 

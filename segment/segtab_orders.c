@@ -21,11 +21,14 @@ void segtab_error(struct outbox *out, peer_no to, int code, uint32_t about,
 static void adopt(struct segtab *t, const struct peer *p, uint64_t epoch,
                   struct outbox *out)
 {
-    bool changed = epoch != t->epoch || strcmp(t->manager_name, p->name) != 0;
+    uint64_t store = p->store != 0 ? p->store : t->store;
+    bool changed = epoch != t->epoch || store != t->store ||
+                   strcmp(t->manager_name, p->name) != 0;
 
     if (epoch != t->epoch)
         log_info("manager=%s epoch=%" PRIu64 " was=%" PRIu64, p->name, epoch, t->epoch);
     t->epoch = epoch;
+    t->store = store;
     t->manager = p->no;
     memcpy(t->manager_name, p->name, sizeof(t->manager_name));
     if (changed)
@@ -35,22 +38,40 @@ static void adopt(struct segtab *t, const struct peer *p, uint64_t epoch,
     segtab_moves_tell(t, out);
 }
 
-/* The highest epoch is obeyed; of two managers under one epoch only the first. */
+/* One that has other chains than those this node is in would have it forget everybody. */
+static bool is_foreign(const struct segtab *t, const struct peer *p)
+{
+    return t->store != 0 && p->store != 0 && t->store != p->store;
+}
+
+static void refuse(struct segtab *t, struct peer *p, uint64_t epoch, uint32_t about,
+                   struct outbox *out)
+{
+    t->n.stale_orders++;
+    if (!p->refused)
+        log_warn("refused order=%s manager=%s epoch=%" PRIu64 " seen=%" PRIu64
+                 " obeys=%s foreign=%d",
+                 msg_name((enum msg_type)about), p->name, epoch, t->epoch,
+                 t->manager_name, is_foreign(t, p));
+    p->refused = true;
+    segtab_error(out, p->no, SQ_ESTALE, about,
+                 "a higher epoch, or another manager, commands this node");
+}
+
+/* The highest epoch is obeyed; of two managers under one epoch only the first; and none
+ * of another store, whatever its epoch. */
 static bool obey(struct segtab *t, peer_no from, uint64_t epoch, uint32_t about,
                  struct outbox *out)
 {
-    const struct peer *p = segtab_peer(t, from);
+    struct peer *p = segtab_peer(t, from);
     bool known = strcmp(t->manager_name, p->name) == 0;
 
-    if (epoch < t->epoch || (epoch == t->epoch && t->manager_name[0] != 0 && !known)) {
-        t->n.stale_orders++;
-        log_warn("refused order=%s manager=%s epoch=%" PRIu64 " seen=%" PRIu64,
-                 msg_name((enum msg_type)about), p->name, epoch, t->epoch);
-        segtab_error(out, from, SQ_ESTALE, about,
-                     "a higher epoch, or another manager, "
-                     "commands this node");
+    if (epoch < t->epoch || (epoch == t->epoch && t->manager_name[0] != 0 && !known) ||
+        is_foreign(t, p)) {
+        refuse(t, p, epoch, about, out);
         return false;
     }
+    p->refused = false;
     if (epoch > t->epoch || t->manager != from)
         adopt(t, p, epoch, out);
     return true;
@@ -249,6 +270,8 @@ void segtab_order(struct segtab *t, peer_no from, const struct msg *m, struct ou
         segtab_error(out, from, SQ_EUNKNOWN, m->type, "not an order");
         return;
     }
+    if (m->type == MSG_NODE_OK)
+        segtab_peer(t, from)->store = m->node_ok.store;
     if (!obey(t, from, epoch, m->type, out))
         return;
     switch (m->type) {

@@ -192,6 +192,7 @@ static int epoch(struct segtab *t, const struct jrec_epoch *e)
     if (e->epoch < t->epoch)
         return SQ_EPROTO;
     t->epoch = e->epoch;
+    t->store = e->store;
     memcpy(t->manager_name, e->manager.p, e->manager.n);
     t->manager_name[e->manager.n] = 0;
     return 0;

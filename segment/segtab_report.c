@@ -109,6 +109,7 @@ void segtab_register(struct segtab *t, peer_no manager, struct outbox *out)
     r->max_tickets = t->o.max_tickets;
     r->max_segments = t->o.max_segments;
     r->epoch_seen = t->epoch;
+    r->store = t->store;
     memcpy(r->pass_key, t->o.pass_pub, sizeof(r->pass_key));
     r->other_keys = t->o.pass_others;
     if (r->addr == NULL || r->admin == NULL)

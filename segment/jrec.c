@@ -230,8 +230,6 @@ static void members(struct jio *io, struct jrec *r)
         NUM(io, r->epoch.epoch);
         text(io, &r->epoch.manager);
         io->bad |= r->epoch.manager.n > NAME_MAX_LEN;
-        if (io->out != NULL || io->p < io->end)
-            NUM(io, r->epoch.store);
         break;
     case JREC_RULES:
         rules(io, &r->rules);
@@ -321,6 +319,7 @@ const char *jrec_name(unsigned kind)
         [JREC_HOLLOW] = "hollow",     [JREC_RELEASED] = "released",
         [JREC_BACK] = "back",         [JREC_SOLID] = "solid",
         [JREC_KEPT] = "kept",         [JREC_UNKEPT] = "unkept",
+        [JREC_STORE] = "store",
     };
 
     return kind < ARRAY_LEN(names) && names[kind] != NULL ? names[kind] : "unknown";

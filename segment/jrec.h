@@ -56,6 +56,7 @@ enum jrec_kind {
     JREC_SOLID = 30,    /* set: whoever is still unknown is dead */
     JREC_KEPT = 31,     /* set: the manager has stored its releases */
     JREC_UNKEPT = 32,   /* mark: in snapshots only */
+    JREC_STORE = 33,    /* set: of the managers that are obeyed (msg_node_ok) */
     JREC_NKINDS
 };
 
@@ -71,7 +72,6 @@ struct jrec_set {
 struct jrec_epoch {
     uint64_t epoch;
     struct jrec_text manager;
-    uint64_t store; /* whose it is; older records do not say: 0 */
 };
 
 struct jrec_rules {

@@ -39,8 +39,9 @@ void segtab_log_epoch(struct segtab *t)
 
     r.epoch.epoch = t->epoch;
     r.epoch.manager = text_of(t->manager_name);
-    r.epoch.store = t->store;
     segtab_log(t, &r);
+    if (t->store != 0)
+        segtab_log_set(t, JREC_STORE, 0, t->store);
 }
 
 void segtab_log_rules(struct segtab *t, const struct queue *q)

@@ -72,7 +72,7 @@ static bool obey(struct segtab *t, peer_no from, uint64_t epoch, uint32_t about,
         return false;
     }
     p->refused = false;
-    if (epoch > t->epoch || t->manager != from)
+    if (epoch > t->epoch || t->manager != from || (t->store == 0 && p->store != 0))
         adopt(t, p, epoch, out);
     return true;
 }

@@ -192,7 +192,6 @@ static int epoch(struct segtab *t, const struct jrec_epoch *e)
     if (e->epoch < t->epoch)
         return SQ_EPROTO;
     t->epoch = e->epoch;
-    t->store = e->store;
     memcpy(t->manager_name, e->manager.p, e->manager.n);
     t->manager_name[e->manager.n] = 0;
     return 0;
@@ -283,6 +282,9 @@ static int on_any(struct segtab *t, const struct jrec *r)
     switch ((enum jrec_kind)r->kind) {
     case JREC_EPOCH:
         return epoch(t, &r->epoch);
+    case JREC_STORE:
+        t->store = r->set.n;
+        return 0;
     case JREC_RULES:
         return rules(t, &r->rules);
     case JREC_OPEN:

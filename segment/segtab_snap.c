@@ -285,7 +285,7 @@ static uint64_t digest_queue(const struct queue *q)
 uint64_t segtab_digest(const struct segtab *t)
 {
     uint64_t key, val, sum = 0;
-    uint64_t h = mix_text(t->epoch, t->manager_name, strlen(t->manager_name));
+    uint64_t h = mix_text(mix(t->epoch, t->store), t->manager_name, strlen(t->manager_name));
 
     for (size_t i = 0; (i = map_next(&t->homes, i, &key, &val)) != 0;)
         sum += mix(mix(key, val & 3), (val & 3) == HOME_MOVED ? t->moved[val >> 2].to : 0);

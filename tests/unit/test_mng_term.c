@@ -197,3 +197,40 @@ Test(mng_term, a_node_obeys_another_manager_under_our_epoch)
     cr_expect_eq(mng_outranked(r.m), 12);
     rig_fini(&r);
 }
+
+static unsigned orders_to(const struct rig *r, uint32_t peer)
+{
+    unsigned n = 0;
+
+    for (uint32_t i = 0; i < r->out.box.n; i++)
+        n += r->out.box.v[i].to == peer;
+    return n;
+}
+
+Test(mng_term, a_node_of_another_store_gets_no_orders)
+{
+    struct msg m = { .type = MSG_NODE_REG };
+    struct mng_counts c;
+    struct rig r;
+
+    rig_init(&r, NULL, 0);
+    cr_expect_not_null(strstr(put_of(&r, "meta"), "\"store\":"), "%s", put_of(&r, "meta"));
+    cr_expect_not(mng_is_stranger(r.m), "as long as there is no node");
+    m.node_reg.addr = "127.0.0.1:1";
+    m.node_reg.admin = "127.0.0.1:2";
+    m.node_reg.store = 5;
+    mng_out_reset(&r.out);
+    mng_peer_up(r.m, 1000, PEER, 2 /* RPC_SEGMENT */, "seg-a", 7, &r.out);
+    node_says(&r, &m);
+    cr_expect_eq(orders_to(&r, PEER), 0);
+    cr_expect(mng_is_stranger(r.m));
+    mng_count(r.m, &c);
+    cr_expect_eq(c.nodes_foreign, 1);
+    m = (struct msg) { .type = MSG_SEG_STATUS };
+    m.seg_status.full = true;
+    m.seg_status.n = 1;
+    m.seg_status.v = &(struct seg_status) { .seg = 3 };
+    node_says(&r, &m);
+    cr_expect_eq(orders_to(&r, PEER), 0, "least of all to forget what it has");
+    rig_fini(&r);
+}

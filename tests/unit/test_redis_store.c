@@ -57,13 +57,19 @@ static void on_refused(void *ctx, const char *why)
     ((struct side *)ctx)->refusals++;
 }
 
-static void side_init(struct rig *r, struct side *x, const char *owner, char *addr)
+static void side_init_as(struct rig *r, struct side *x, const char *owner, char *addr,
+                         const char *user, const char *password)
 {
     static const struct redis_store_calls calls = { on_link, on_lease, on_loaded, on_done,
                                                     on_refused };
     char info[64];
     struct redis_store_opts o = {
-        .link = { .addr = &addr, .n_addrs = 1, .connect_ms = 500, .answer_ms = 500 },
+        .link = { .addr = &addr,
+                  .n_addrs = 1,
+                  .user = user,
+                  .password = password,
+                  .connect_ms = 500,
+                  .answer_ms = 500 },
         .prefix = "t",
         .owner = owner,
         .info = info,
@@ -73,6 +79,11 @@ static void side_init(struct rig *r, struct side *x, const char *owner, char *ad
 
     snprintf(info, sizeof(info), "name-%s 1.2.3.4:1 1.2.3.4:2", owner);
     cr_assert_eq(redis_store_new(&x->s, r->g.ev, &o, &calls, x, &e), 0);
+}
+
+static void side_init(struct rig *r, struct side *x, const char *owner, char *addr)
+{
+    side_init_as(r, x, owner, addr, NULL, NULL);
 }
 
 static void ctl_up(void *ctx, int64_t uptime_ms)
@@ -391,6 +402,33 @@ Test(redis_store, a_redis_that_forgot_everything_is_told_again)
     write_one(&r, &r.a, "queue/b", "2");
     load(&r, &r.b);
     expect(&r.b, "queue/a", "1", 3);
+    rig_fini(&r);
+}
+
+/* The rights that README.md names, and no others. */
+Test(redis_store, a_user_with_the_least_rights_is_enough)
+{
+    struct side c = { 0 };
+    struct rig r;
+
+    rig_init(&r);
+    TELL(&r, "ACL", "SETUSER", "segq", "on", ">sesame", "~{t}:*", "+eval", "+get", "+set",
+         "+del", "+exists", "+pexpire", "+pttl", "+hget", "+hset", "+hdel", "+hgetall",
+         "+role", "+info", "+ping", "+select", "+wait");
+    side_init_as(&r, &c, "cccc", r.real.sock, "segq", "sesame");
+    RIG_UNTIL(&r.g, c.up);
+    lead(&r, &c);
+    cr_expect_eq(renew(&r, &c, c.lease.epoch), REDIS_RENEWED);
+    write_one(&r, &c, "queue/a", "1");
+    cr_assert_eq(store_del(redis_store_base(c.s), "queue/a"), 0);
+    write_one(&r, &c, "queue/b", "2");
+    redis_store_end(c.s);
+    load(&r, &c);
+    expect(&c, "queue/b", "2", 1);
+    redis_store_free_lease(c.s);
+    cr_expect_eq(take(&r, &r.a, 0), REDIS_GRANTED, "it was given back");
+    cr_expect_eq(redis_link_counts(redis_store_link(c.s))->fault[REDIS_AUTH], 0);
+    store_close(redis_store_base(c.s));
     rig_fini(&r);
 }
 

@@ -177,6 +177,32 @@ Test(routes, what_does_not_follow_is_stale)
     routes_free(r);
 }
 
+Test(routes, a_map_of_another_store_is_refused_until_ours_is_disowned)
+{
+    struct routes *r = routes_new();
+    struct msg_map m = map_of(0, 1, &login, 1);
+    struct msg_map other = map_of(0, 9, NULL, 0);
+
+    m.store = 77;
+    other.store = 78;
+    other.epoch = 6;
+    cr_assert_eq(routes_apply(r, &m), 0);
+    cr_expect_eq(routes_store(r), 77);
+    cr_expect_eq(routes_apply(r, &other), SQ_ESTALE, "whatever its epoch");
+    cr_expect_not_null(by_name(r, "login-eu"));
+    other.epoch = m.epoch;
+    other.from_version = 1;
+    cr_expect_eq(routes_apply(r, &other), SQ_ESTALE, "a change of it neither");
+    routes_disown(r);
+    cr_expect_not_null(by_name(r, "login-eu"), "it serves until another comes");
+    other.epoch = 2;
+    other.from_version = 0;
+    cr_expect_eq(routes_apply(r, &other), 0, "a lower epoch of others does not matter");
+    cr_expect_null(by_name(r, "login-eu"));
+    cr_expect_eq(routes_store(r), 78);
+    routes_free(r);
+}
+
 Test(routes, chunks_become_valid_together)
 {
     struct routes *r = with_login();

@@ -252,6 +252,31 @@ Test(segtab, lower_epochs_and_rivals_are_refused)
     cr_assert_eq(counts().popped, 0, "the old one stays refused");
 }
 
+Test(segtab, a_manager_of_another_store_is_refused_whatever_its_epoch)
+{
+    const struct msg mine = { .type = MSG_NODE_OK, .node_ok = { 1, 1, 77 } };
+    const struct msg other = { .type = MSG_NODE_OK, .node_ok = { 9, 1, 78 } };
+    const struct msg successor = { .type = MSG_NODE_OK, .node_ok = { 3, 1, 77 } };
+
+    rig_order(r, 0, mine);
+    rig_join(r, 0, 1, 10);
+    rig_up(r, 0, RIG_MNG2, ROLE_MANAGER, "other");
+    rig_order_as(r, 0, RIG_MNG2, other);
+    rig_pump(r, UINT32_MAX);
+    cr_assert_eq(r->error, SQ_ESTALE);
+    cr_assert_geq(counts().stale_orders, 1);
+    r->error = 0;
+    rig_order_as(r, 0, RIG_MNG2,
+                 (struct msg) { .type = MSG_SEG_REMOVE, .seg_remove = { 9, 1, true } });
+    rig_pump(r, UINT32_MAX);
+    cr_assert_eq(r->error, SQ_ESTALE, "nor do its later orders count");
+    cr_assert_eq(rig_poll(r, 0, 1, 1).state, PLACE_WAITING);
+    r->error = 0;
+    rig_order_as(r, 0, RIG_MNG2, successor);
+    rig_pump(r, UINT32_MAX);
+    cr_assert_eq(r->error, 0, "one that has our store takes over");
+}
+
 Test(segtab, same_manager_may_come_back_on_another_link)
 {
     rig_up(r, 0, RIG_MNG2, ROLE_MANAGER, "mng");

@@ -14,6 +14,7 @@
 #   cut A B | cut_oneway A B | heal           packets are lost without a word, as by a
 #                                             broken cable; A B = packets from A to B
 #   slow A "delay=MS loss=SHARE rate=BYTES_PER_S"; slow A "" is a good cable again
+#                                             (so `cut` here is not that of coreutils)
 #   stop P, cont P, kill9 P                   P: s0 (its supervisor), s0.0 (the process)
 #   on A COMMAND...                           runs there
 # Claims and waiting (ok, check, wait_for ...) are those of tests/sys/lib.sh.
@@ -71,13 +72,13 @@ plug() {
     ip netns add "$name" && on "$name" ip link set lo up || give_up "no namespace $name"
     if [ "$1" != "$name" ]; then
         ip netns add "x-$name"
-        ip link add "$inner" type veth peer name a netns "x-$name"
-        on "x-$name" ip link add b type veth peer name eth0 netns "$name"
-        for i in a b; do on "x-$name" ip link set "$i" up; done
+        ip link add "$inner" type veth peer name va netns "x-$name"
+        on "x-$name" ip link add vb type veth peer name eth0 netns "$name"
+        for i in va vb; do on "x-$name" ip link set "$i" up; done
         # no bundles of segments: a slow cable carries packets
         on "$name" ip link set eth0 gso_max_segs 1
         on "x-$name" sysctl -qw net.ipv6.conf.all.disable_ipv6=1 2>/dev/null
-        helper_on "x-$name" python3 "$chaos/cable.py" a b "$DIR/cable.$name"
+        helper_on "x-$name" python3 "$chaos/cable.py" va vb "$DIR/cable.$name"
         LINKS="$LINKS $name"
     else
         ip link add "$inner" type veth peer name eth0 netns "$name"
@@ -104,8 +105,8 @@ of_kind() { # kind -> names of machines
     for m in $MACHINES; do [ "$(kind "$m")" = "$1" ] && echo "$m"; done
 }
 
-wait_quietly() { # 20 s, no claim
-    local end=$(($(now_ms) + 20000))
+wait_quietly() { # 20 s and some patience, no claim
+    local end=$(($(now_ms) + 20000 * ${PATIENCE:-5}))
     until "$@"; do
         [ "$(now_ms)" -lt "$end" ] || give_up "never: $*"
         sleep 0.05
@@ -206,7 +207,7 @@ cluster_down() {
     all=$(everybody 2>/dev/null)
     # shellcheck disable=SC2086
     [ -z "$all" ] || { kill -CONT $all; kill -TERM $all; } 2>/dev/null
-    end=$(($(now_ms) + 40000))
+    end=$(($(now_ms) + 15000 * ${PATIENCE:-5}))
     # shellcheck disable=SC2086
     until gone_all $all; do
         [ "$(now_ms)" -lt $end ] || { kill -KILL $all 2>/dev/null; return 1; }
@@ -214,6 +215,7 @@ cluster_down() {
     done
 }
 
+admin_token() { cat "$C/secrets/admin.token"; }
 metric() { # machine name -> sum over its samples
     local port
     case $(kind "$1") in m) port=7071 ;; s) port=7300 ;; r) port=7100 ;; esac
@@ -270,13 +272,17 @@ lasts() { # seconds of this phase, counted by the history's clock
     read -r up _ </proc/uptime
     awk -v u="$up" -v t="$(tail -1 "$DIR/phases.jsonl" | jq .t)" -v n="$1" 'BEGIN { exit !(u - t >= n) }'
 }
+registrations() { cat "$C"/logs/m*.0.log | grep -c "event=node_registered node=\"*$1"; }
+registered() { [ "$(registrations "$1")" -ge "$2" ]; } # s0.0 TIMES: at a manager
+# For the phase to come, positions are up to date: two seconds, in which everybody is told.
+settle() { phase settling; wait_for 30 "$1" lasts 2; }
 hold() { wait_for $(($1 + 20)) "$1 s in this state" lasts "$1"; }
 
 # Nobody comes any more; everybody who ever joined is asked for once more; the verdict.
 observe_end() { # options of check_history.py
     local end name n rc text
     kill -TERM "$OBSERVER"
-    end=$(($(now_ms) + 180000))
+    end=$(($(now_ms) + 120000 * ${PATIENCE:-5}))
     while runs "$OBSERVER"; do
         [ "$(now_ms)" -lt $end ] || give_up "the observer does not end"
         sleep 0.1

@@ -9,7 +9,7 @@ here=$(cd "$(dirname "$0")" && pwd)
 bin=$here/../../build/rel/bin
 [ "${1:-}" = --bin ] && { bin=$2; shift 2; }
 SHORT="F11"
-LIMIT_S=240 # a scenario that takes longer hangs
+LIMIT_S=900 # a scenario that takes longer hangs
 case "$*" in
 "") set -- $(cd "$here" && ls F*.sh | sed 's/_.*//' | sort -Vu) ;;
 short) set -- $SHORT ;;

@@ -94,6 +94,10 @@ def no_pass(ev):
             e.update({"jti": None, "pass": None})
 
 
+def others_answer(ev):
+    of(ev, 30)[4]["token"] = token(31)
+
+
 def overtaken(ev):
     for e in of(ev, 3) + of(ev, 3, "last"):
         if e["state"] == "admitted":
@@ -137,7 +141,7 @@ def no_retry_after(ev):
 
 
 PLANTED = {"I1": [lost_404, lost_410, never_answered, waiting_again], "I3": [overtaken],
-           "I2": [second_pass, others_pass, no_pass], "I4": [position_grows],
+           "I2": [second_pass, others_pass, no_pass, others_answer], "I4": [position_grows],
            "I5": [positions_contradict], "I6": [token_of_two, subject_twice], "I7": [burst],
            "I9": [undocumented, no_retry_after]}
 # What cannot be planted alone: who goes back to waiting was let in by no two answers, and so on.
@@ -208,6 +212,10 @@ def main():
     slow = clean()
     of(slow, 5)[20]["t1"] += 3
     claim("slow", verdict(slow, "--slowest", "cut:2000", "--p99", "cut:500"), ["cut:"])
+    stale = clean()
+    positions_contradict(stale)
+    claim("old positions in calm", verdict(stale, "--stale", "calm"), [])
+    claim("not old in cut", verdict(stale, "--stale", "cut"), ["I5"])
     claim("not slow", verdict(clean(), "--slowest", "cut:2000", "--gap", "cut:5"), [])
     claim("gap", verdict([e for e in clean() if not (e["who"] == 2 and 16 < e["t0"] < 25)],
                          "--gap", "cut:5"), ["cut:"])

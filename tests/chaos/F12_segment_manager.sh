@@ -1,0 +1,55 @@
+#!/bin/bash
+# F12: a segment node and the manager cannot reach one another; routers reach both. The node
+# goes on serving the polls of those who wait there, is not taken for empty or lost, and
+# afterwards has the same segments under the same epoch. Nobody is let in past those whom the
+# manager cannot reach (skip_after is long here), joins go to a fresh tail. Meanwhile those on s0
+# are shown what is ahead of them as it was; it does not fall for them.
+. "$(dirname "$0")/lib.sh"
+
+machines "m0 s0 s1 r0 r1"
+cluster_up --capacity 150 --release-per-s 12 --set queuemng.skip_after=60s \
+    --set queuemng.heartbeat=500ms --set segment.heartbeat=500ms
+observe --first 200
+wait_for 60 "people are answered" answered poll 200 300
+on_s0() { segments | awk '$4 == "s0.0" { print $1 }' | sort -n; }
+epoch() { grep -o 'epoch=[0-9]* was' "$C/logs/s0.0.log" | tail -1; }
+# one who waits on s0, far from the head: the node alone can answer for it
+waits_on_s0() { # -> token, empty if nobody
+    local ids
+    ids=$(on_s0 | jq -s .)
+    tail -n 3000 "$HISTORY" | jq -r --argjson ids "$ids" 'select(.op == "poll" and
+        .state == "waiting" and (.segment as $s | $ids | index($s))) | "\(.position) \(.token)"' 2>/dev/null |
+        sort -n | tail -1 | awk '{ print $2 }'
+}
+somebody() { [ -n "$(waits_on_s0)" ]; }
+wait_for 60 "somebody waits on s0" somebody
+t=$(waits_on_s0)
+had=$(on_s0)
+was=$(epoch)
+
+phase cut
+cut m0 s0
+silent() { grep -q 'peer=s0.0 role=segment.*why="silent' "$C/logs/m0.0.log"; }
+wait_for 30 "the manager misses s0" silent
+hold 8
+check_eq "by r0 somebody on s0 is answered" "$(poll "$t" "$R" | field token)" "$t"
+check_eq "by r1, too" "$(poll "$t" "$R2" | field token)" "$t"
+check_eq "the manager has taken nothing for lost" "$(metric m0 segq_manager_segments_lost_total)" 0
+check "people join all the same" answered join 201 10
+
+heal
+wait_for 60 "s0 registers again" registered s0.0 2
+settle "and hears what is ahead of it"
+
+phase healed
+wait_for 30 "people are answered" answered poll 200 300
+# what was on s0 and is gone now was emptied and removed afterwards: nobody is lost, or the
+# last question of somebody who waited there would say so
+stays() { local s; for s in $(on_s0); do grep -qx "$s" <<<"$had" && return; done; return 1; }
+check "segments of s0 are there under their ids" stays
+check_eq "the epoch is the same" "$(epoch)" "$was"
+hold 4
+# Joins that are a moment apart may meet the old tail by one router and the fresh one by the
+# other, until both have heard of it.
+observe_end --rate 12 --apart-s 1 --stale cut --stale settling --slowest cut:8000 --p99 cut:3000 --gap cut:25 \
+    --served cut:500 --served healed:300

@@ -1,0 +1,101 @@
+"""hostile.py WHAT HOST PORT N [PATH]: N connections of somebody who does not behave. Says "here"
+when all of them are made, then stays until it is ended (garbage: ends by itself, with a line).
+  idle     connects and says nothing more than half a request
+  greedy   asks for PATH again and again and never reads an answer
+  garbage  at an internal port: noise, half frames, HTTP, frames that claim 4 GiB; each until the
+           other end closes"""
+import os
+import random
+import select
+import socket
+import struct
+import sys
+import time
+
+HALF = b"GET /v1/queues/login HTTP/1.1\r\nHost: a\r\n"
+
+
+def connect(host, port):
+    """One connection, patiently."""
+    s = socket.create_connection((host, port), 30)
+    s.settimeout(30)
+    return s
+
+
+def say(text):
+    """To whoever started us."""
+    print(text, flush=True)
+
+
+def idle(host, port, n, _path):
+    """Held for ever; some are closed by the other end."""
+    held = [connect(host, port) for _ in range(n)]
+    for s in held:
+        s.sendall(HALF)
+    say("here")
+    while True:
+        time.sleep(3600)
+
+
+def greedy(host, port, n, path):
+    """Writes what the socket takes, reads nothing; a connection that was closed is made anew."""
+    ask = ("GET %s HTTP/1.1\r\nHost: a\r\n\r\n" % path).encode() * 20
+
+    def fresh():
+        s = connect(host, port)
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+        s.setblocking(False)
+        return s
+    held = [fresh() for _ in range(n)]
+    say("here")
+    while True:
+        _, ready, _ = select.select([], held, [], 1)
+        for s in ready:
+            try:
+                s.send(ask)
+            except BlockingIOError:
+                pass
+            except OSError:
+                held.remove(s)
+                s.close()
+                held.append(fresh())
+                say("dropped")
+        time.sleep(0.05)
+
+
+def rubbish(dice):
+    """One of the kinds."""
+    noise = dice.randbytes(dice.randrange(1, 3000))
+    return dice.choice([
+        noise,
+        b"GET / HTTP/1.1\r\nHost: a\r\n\r\n",
+        struct.pack("<IBBHQ", 0xffffffff, 1, 0, 0, 0),
+        struct.pack("<IBBHQ", 60, 1, 0, 1, 0) + noise[:30],  # a hello that never ends
+        struct.pack("<IBBHQ", len(noise[:900]), 1, 0, 1, 0) + noise[:900],
+        struct.pack("<IBBHQ", 0, 1, 0, 50, 7),  # an order before the hello
+        struct.pack("<IBBHQ", 0, 9, 0, 1, 0),  # a frame version of the future
+    ])
+
+
+def garbage(host, port, n, _path):
+    """A connection after the other, ten at a time."""
+    dice, closed = random.Random(os.getpid()), 0
+    for _ in range(0, n, 10):
+        some = [connect(host, port) for _ in range(min(10, n))]
+        for s in some:
+            try:
+                s.sendall(rubbish(dice))
+                while s.recv(4096):
+                    pass
+                closed += 1
+            except socket.timeout:
+                say("a connection stays open")
+            except OSError:
+                closed += 1
+            s.close()
+    say("closed %d" % closed)
+
+
+if __name__ == "__main__":
+    {"idle": idle, "greedy": greedy, "garbage": garbage}[sys.argv[1]](
+        sys.argv[2], int(sys.argv[3]), int(sys.argv[4]), (sys.argv + ["/"])[5])

@@ -125,6 +125,21 @@ Test(crowd, lost_again_or_killed_meanwhile)
     }
 }
 
+/* At any moment of it the manager goes, for longer than people have to come back: routers
+ * may not have heard where it is now. */
+Test(crowd, the_manager_is_away_amid_it)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim *s = waiting_crowd(seed);
+
+        sim_lose(s, any_with_tickets(s, seed), 200);
+        sim_run(s, 200 + (msec_t)seed * 20);
+        sim_restart(s, SIM_MNG, 0, 25000);
+        sim_run(s, 70000);
+        all_get_in(s, 200);
+    }
+}
+
 /* Cut off for so long that its segments are given to others; it has lost nothing, and its
  * routers could still reach it. What it brings back is not taken. */
 Test(crowd, the_old_node_comes_back_with_everything)

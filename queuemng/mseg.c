@@ -298,6 +298,8 @@ void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st)
     s->st.n_marks = 0;
     if (s->kind == OPEN_REBUILD)
         s->st.joined = joined; /* it takes all its numbers for given */
+    if (!s->known && s->confirmed)
+        s->lane->joined_before += s->st.joined; /* before our time: that is no rush */
     s->known = true;
     s->missing = false;
     seg_whole(m, s);

@@ -146,6 +146,36 @@ Test(mng_rebuild, a_clock_that_jumps_forgets_no_release)
     mr_free(r);
 }
 
+static void see_segs(void *ctx, const void *view)
+{
+    *(size_t *)ctx += ((const struct mng_lane_view *)view)->n_segs;
+}
+
+static size_t segments(struct mr *r)
+{
+    size_t n = 0;
+
+    mng_each_lane(r->m, 0, see_segs, &n);
+    return n;
+}
+
+/* Who joined before its time does not join now: no room is made for them, and nobody is told
+ * the intervals of a rush. */
+Test(mng_rebuild, a_new_manager_takes_no_crowd_for_a_rush)
+{
+    struct mr *r = crowd(QUEUE("20", "10"), 200);
+    size_t before = segments(r);
+    msec_t was, now;
+
+    (void)told_longest(r, 100, 200, &was);
+    mr_restart_manager(r);
+    mr_run(r, 3000);
+    cr_assert_leq(segments(r), before + 1, "%zu segments, %zu before", segments(r), before);
+    (void)told_longest(r, 100, 200, &now);
+    cr_assert_leq(now, was * 3 / 2, "%ld ms are told, %ld before", now, was);
+    mr_free(r);
+}
+
 /* ---- what was merged ----------------------------------------------------------------- */
 
 static void see_lane(void *ctx, const void *view)

@@ -8,7 +8,7 @@ set -u
 here=$(cd "$(dirname "$0")" && pwd)
 bin=$here/../../build/rel/bin
 [ "${1:-}" = --bin ] && { bin=$2; shift 2; }
-SHORT="F11"
+SHORT="F11 F12"
 LIMIT_S=900 # a scenario that takes longer hangs
 case "$*" in
 "") set -- $(cd "$here" && ls F*.sh | sed 's/_.*//' | sort -Vu) ;;

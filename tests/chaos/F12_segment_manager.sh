@@ -52,4 +52,4 @@ hold 4
 # Joins that are a moment apart may meet the old tail by one router and the fresh one by the
 # other, until both have heard of it.
 observe_end --rate 12 --apart-s 1 --stale cut --stale settling --slowest cut:8000 --p99 cut:3000 --gap cut:25 \
-    --served cut:500 --served healed:300
+    --served cut:300 --served healed:200

@@ -11,6 +11,7 @@ import sys
 
 GOOD = {"join": (200, 201), "poll": (200, 410), "last": (200, 410), "leave": (204,)}
 LATER = {429: ("too_fast",), 503: ("queue_unavailable", "queue_full")}
+CALM = "calm"  # the phase in which nothing is broken yet
 EXAMPLES = 4
 
 
@@ -389,18 +390,27 @@ def of_phase(phases, where):
     return [e for e in out if e["router"] == int(router)] if router else out
 
 
+def measure(what, events):
+    """One figure of a phase."""
+    took = [1000 * (e["t1"] - e["t0"]) for e in events]
+    if what == "served":
+        return sum(e["status"] in GOOD[e["op"]] for e in events)
+    return {"slowest": max(took, default=0), "p99": percentile(took, .99),
+            "gap": longest_gap(events)}[what]
+
+
 def check_limit(what, spec, phases):
-    """One of --slowest, --p99, --gap, --served, each PHASE[@ROUTER]:NUMBER."""
+    """One of --slowest, --p99, --gap, --served, each PHASE[@ROUTER]:NUMBER. Times are those of a
+    machine that is not overloaded: where the calm phase was slow, four times its figure counts."""
     where, number = spec.split(":")
     events, limit = of_phase(phases, where), float(number)
-    took = [1000 * (e["t1"] - e["t0"]) for e in events]
-    useful = sum(e["status"] in GOOD[e["op"]] for e in events)
-    got = {"slowest": max(took, default=0), "p99": percentile(took, .99),
-           "gap": longest_gap(events), "served": useful}[what]
-    c = Claim({"slowest": "%s: no request takes longer than %g ms",
-               "p99": "%s: p99 is at most %g ms",
-               "gap": "%s: everybody hears something useful every %g s",
-               "served": "%s: at least %g useful answers"}[what] % (where, limit))
+    if what != "served":
+        limit = max(limit, 4 * measure(what, of_phase(phases, CALM)))
+    got = measure(what, events)
+    c = Claim({"slowest": "%s: no request takes longer than %.0f ms",
+               "p99": "%s: p99 is at most %.0f ms",
+               "gap": "%s: everybody hears something useful every %.0f s",
+               "served": "%s: at least %.0f useful answers"}[what] % (where, limit))
     c.seen = len(events)
     if not events or (got < limit if what == "served" else got > limit):
         c.broken("it was %.0f" % got)

@@ -216,6 +216,10 @@ def main():
     positions_contradict(stale)
     claim("old positions in calm", verdict(stale, "--stale", "calm"), [])
     claim("not old in cut", verdict(stale, "--stale", "cut"), ["I5"])
+    for e in slow:
+        e["t1"] += 0.6 * (e["op"] == "poll" and e["t0"] < 15)
+    claim("a slow machine", verdict(slow, "--p99", "cut:500"), [])
+    claim("slow even so", verdict(slow, "--slowest", "cut:2000"), ["cut:"])
     claim("not slow", verdict(clean(), "--slowest", "cut:2000", "--gap", "cut:5"), [])
     claim("gap", verdict([e for e in clean() if not (e["who"] == 2 and 16 < e["t0"] < 25)],
                          "--gap", "cut:5"), ["cut:"])

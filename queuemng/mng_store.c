@@ -13,6 +13,7 @@
 #include <unistd.h>
 
 #include "common/buf.h"
+#include "common/failpoint.h"
 #include "common/file.h"
 #include "common/log.h"
 
@@ -321,8 +322,9 @@ int mng_store_sync(struct mng_store *s, struct err *e)
     if (!s->broken && s->file_bytes > COMPACT_FLOOR &&
         s->file_bytes > 2 * live_bytes(s))
         return compact(s, e);
-    if (!s->broken && file_write_all(s->fd, s->pending.data, s->pending.len) == 0 &&
-        fdatasync(s->fd) == 0) {
+    if (!s->broken && !FAILPOINT_FAILS("store.write") &&
+        file_write_all(s->fd, s->pending.data, s->pending.len) == 0 &&
+        !FAILPOINT_FAILS("store.sync") && fdatasync(s->fd) == 0) {
         s->file_bytes += s->pending.len;
         buf_reset(&s->pending);
         s->count.syncs++;

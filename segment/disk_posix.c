@@ -12,6 +12,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/failpoint.h"
+
 struct disk_posix {
     struct disk d;
     int dir;  /* owned */
@@ -55,9 +57,12 @@ static ssize_t posix_pread(struct disk *d, int h, void *p, size_t n, uint64_t at
 
 static ssize_t posix_pwrite(struct disk *d, int h, const void *p, size_t n, uint64_t at)
 {
-    ssize_t k = pwrite(h, p, n, (off_t)at);
+    ssize_t k;
 
     (void)d;
+    if (FAILPOINT_FAILS("disk.write"))
+        return -EIO;
+    k = pwrite(h, p, n, (off_t)at);
     return k < 0 ? -errno : k;
 }
 
@@ -72,7 +77,7 @@ static int64_t posix_size(struct disk *d, int h)
 static int posix_sync(struct disk *d, int h)
 {
     (void)d;
-    return or_errno(fdatasync(h));
+    return FAILPOINT_FAILS("disk.sync") ? -EIO : or_errno(fdatasync(h));
 }
 
 /* File systems without fallocate get zeros: what is written once need not be found again. */

@@ -10,6 +10,7 @@ struct seg_cfg {
     int journal; /* enum journal_mode */
     struct cfg_list managers; /* of char * */
     bool create_keys;
+    int64_t journal_snapshot; /* bytes */
     int64_t max_tickets, max_segments, heartbeat_ms;
     int log_level; /* enum log_level */
 };

@@ -28,6 +28,7 @@ struct seg_journal {
     char dir[512];
     char node[NAME_MAX_LEN + 1];
     enum journal_mode mode;
+    uint64_t snap_after; /* bytes; 0 = the journal's own default */
     struct disk *disk;  /* ref, or NULL */
     struct journal *j;  /* owned */
     struct segtab *tab; /* ref; from the recovery on */
@@ -77,6 +78,7 @@ int seg_journal_new(struct seg_journal **out, const struct seg_cfg *c, struct di
     if (j == NULL)
         return err_set(e, SQ_ENOMEM, "journal");
     j->mode = (enum journal_mode)c->journal;
+    j->snap_after = (uint64_t)c->journal_snapshot;
     j->disk = disk;
     snprintf(j->node, sizeof(j->node), "%s", c->node);
     if (snprintf(j->dir, sizeof(j->dir), "%s/%s", parent, c->node) >= (int)sizeof(j->dir))
@@ -168,9 +170,11 @@ static msec_t clock_ms(void)
 int seg_journal_recover(struct seg_journal *j, struct segtab *t, struct seg_now now,
                         struct err *e)
 {
-    struct journal_opts o = {
-        .dir = j->dir, .node = j->node, .disk = j->disk, .mode = j->mode
-    };
+    struct journal_opts o = { .dir = j->dir,
+                              .node = j->node,
+                              .disk = j->disk,
+                              .mode = j->mode,
+                              .snap_after_bytes = j->snap_after };
     struct journal_replay r = { on_chunk, on_record, j };
     struct segtab_counts n;
     msec_t begun = clock_ms();

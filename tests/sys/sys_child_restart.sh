@@ -22,6 +22,11 @@ old=$(pid_of queuemng)
 t=$(join_queue | token_in)
 kill -KILL "$old"
 check_eq "without queuemng people still join" "$(status_of -X POST "$R/v1/queues/login/tickets")" 201
+t0=$(now_ms)
+answers() { [ "$(admin GET /v1/admin/manager 2>/dev/null | field role)" = leader ]; }
+wait_for 30 "queuemng leads again" answers
+took=$(($(now_ms) - t0))
+check "without Redis: $took ms after its death, at most 5 s (alone on a machine: less than one)" test $took -le 5000
 wait_for 10 "queuemng is started again" restarted queuemng "$old"
 wait_for 15 "and releases go on" admitted
 

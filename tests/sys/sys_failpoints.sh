@@ -13,7 +13,8 @@ fi
 
 export SEGQ_FAILPOINTS=$DIR/points
 mkdir -p "$SEGQ_FAILPOINTS"
-up --routers 1 --seg-nodes 2 --capacity 60 --release-per-s 8
+up --routers 1 --seg-nodes 2 --capacity 60 --release-per-s 8 \
+    --set segment.journal_snapshot=8k
 # It comes at the same pace until the last point is met, however long that takes.
 "$BIN/swarm" --router "$R" --players 34000 --arrive-s 1000 --max-s 1000 --leave-share 0.5 \
     --wait-only --repeat 0.5 --quiet --json "$DIR/swarm.json" >"$DIR/swarm.out" 2>&1 &
@@ -22,14 +23,14 @@ helpers+=("$swarm")
 
 fired() { [ ! -e "$SEGQ_FAILPOINTS/$1" ]; }
 serves() { [ "$(status_of --max-time 1 -X POST "$R/v1/queues/login/tickets")" = 201 ]; }
-arm() { # POINT
-    echo kill >"$SEGQ_FAILPOINTS/$1.new"
+arm() { # POINT [what: kill]
+    echo "${2:-kill}" >"$SEGQ_FAILPOINTS/$1.new"
     mv "$SEGQ_FAILPOINTS/$1.new" "$SEGQ_FAILPOINTS/$1"
 }
-die_at() { # POINT: armed, met, and back in service
-    arm "$1"
+die_at() { # POINT [what]: armed, met, and back in service
+    arm "$@"
     wait_for 25 "$1 is met" fired "$1"
-    wait_for 20 "$1: people can join again" serves
+    wait_for 40 "$1: people can join again" serves
 }
 
 full_twice() { [ "$(n_sealed)" -ge 2 ]; }
@@ -38,6 +39,25 @@ for point in join drop pop open; do
     die_at $point.before_write
     die_at $point.after_write
 done
+# Snapshots: killed at each step, the old one or the new one is there.
+for step in before_sync before_rename after_rename before_unlink after_unlink; do
+    die_at snapshot.$step
+done
+# A write or a sync of the journal fails, once: the node stands still until all that it has
+# is in a new file; the manager's store likewise.
+for point in disk.write disk.sync store.write store.sync; do
+    die_at $point error
+    die_at $point 'after 3 error'
+done
+check "a failed write is not believed" grep -q 'holding: ' "$C"/logs/segment.?.log
+going_on() { # every node that held goes on
+    local f
+    for f in "$C"/logs/segment.?.log; do
+        case $(grep -oE 'holding: |going on: |recovered segments' "$f" | tail -1) in holding*) return 1 ;; esac
+    done
+}
+wait_for 30 "and every node goes on by itself" going_on
+check "the manager's file is rewritten" grep -q event=store_rewritten "$C"/logs/queuemng.0.log
 # A tail is told to seal itself when its node is drained: the one or the other has one.
 seal_on() { # NODE: drained, for a moment, unless the point is met before
     local i
@@ -54,7 +74,7 @@ for point in seal.before_write seal.after_write; do
         fired $point || seal_on $node
     done
     check "$point is met" fired $point
-    wait_for 20 "$point: people can join again" serves
+    wait_for 40 "$point: people can join again" serves
 done
 # a pass is collected; a source is frozen; a target has all; a source is cleared
 for point in session final absorb alias; do
@@ -69,9 +89,9 @@ for point in chain.before_store chain.after_store; do
     arm "meta.${point#chain.}"
     arm "$next"
     die_at $point
-    wait_for 20 "meta.${point#chain.} is met" fired "meta.${point#chain.}"
-    wait_for 20 "$next is met" fired "$next"
-    wait_for 20 "$next: people can join again" serves
+    wait_for 40 "meta.${point#chain.} is met" fired "meta.${point#chain.}"
+    wait_for 40 "$next is met" fired "$next"
+    wait_for 40 "$next: people can join again" serves
 done
 check "the crowd was there all the time" runs "$swarm"
 kill -TERM "$swarm"

@@ -209,6 +209,10 @@ static void order_forget(struct mng *m, struct mnode *n, seg_id id)
     struct msg_seg_remove *r = &mng_to(m, n->peer, MSG_SEG_REMOVE)->seg_remove;
 
     log_warn("event=foreign_segment seg=%llu node=%s", (unsigned long long)id, n->name);
+    /* An id that we never gave: what we kept is lost. At least no new ticket gets the name of
+     * an old one. */
+    if (id >= m->next_seg && id < UINT64_MAX / 2)
+        m->next_seg = id + 1;
     r->epoch = m->epoch;
     r->seg = id;
     r->force = true;

@@ -589,6 +589,22 @@ Test(mng, foreign_segment_is_forgotten)
     world_free(w);
 }
 
+Test(mng, ids_of_foreign_segments_are_not_given_again)
+{
+    struct world *w = world_new(1);
+
+    w->node[0].v[w->node[0].n++] =
+        (struct seg_status){ .seg = 4711, .queue = 9, .state = SEG_SEALED, .waiting = 3 };
+    report(w, &w->node[0], false, 0);
+    tick(w, 1);
+    put_queue(w, "{\"name\":\"q\",\"release_per_s\":1000," SMALL "}");
+    run(w);
+    cr_assert_gt(w->node[0].n, 0);
+    for (uint32_t i = 0; i < w->node[0].n; i++)
+        cr_expect_gt(w->node[0].v[i].seg, 4711);
+    world_free(w);
+}
+
 Test(mng, delete_pause_close_full)
 {
     struct world *w = world_new(1);

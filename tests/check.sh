@@ -70,6 +70,12 @@ named_tests() { # "where" text: one claim per name, and at least one name
     [ $n -gt 0 ] || no "$1 names no test"
 }
 named_tests "PROTOCOL.md, threats" "$(section Threats)"
+# FAULTS.md: a row for each fault and each chaos scenario, tests in each row.
+for f in $(seq -f 'F%g' 1 33) $(ls tests/chaos 2>/dev/null | grep -oE '^F[0-9]+' | sort -u); do
+    row=$(grep "^| $f | " proto/FAULTS.md)
+    if [ -n "$row" ]; then named_tests "FAULTS.md, $f" "$row"; else no "FAULTS.md has no row $f"; fi
+done
+named_tests "README.md, what segq promises" "$(sed -n '/^## What segq promises/,/^## /p' README.md)"
 
 # What the compiler and linker are told to do against memory errors, seen in the result.
 # (Sanitized builds have defences of their own, and other code.)

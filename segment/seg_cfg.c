@@ -34,7 +34,7 @@ const struct cfg_key seg_cfg_keys[] = {
               "on the disk before" },
     { K(journal_dir), .type = CFG_STR, .def = "journal", .min = 1, .max = 400,
       .help = "folder of the journals; each node has its own in it, by its name" },
-    { K(journal_snapshot), .type = CFG_BYTES, .def = "64m", .min = 4096, .max = 1ll << 40,
+    { K(journal_snapshot), .type = CFG_BYTES, .def = "64m", .min = 512, .max = 1ll << 40,
       .help = "changes after which it is written anew as a snapshot; less: a shorter "
               "restart, more to write" },
     { .key = "heartbeat", .offset = offsetof(struct seg_cfg, heartbeat_ms), .type = CFG_MS,

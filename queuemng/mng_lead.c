@@ -26,6 +26,7 @@ struct mng_lead {
     uint32_t ttl_ms;
     bool up;           /* the link to Redis */
     msec_t settled_ms; /* before that, this Redis is not asked for the lease */
+    bool latest;       /* nobody has led since us, as far as we know: our copy is exact */
     bool begun;        /* the term: on_lead was called */
     bool loading;
     bool outranked, unfit; /* this term must end: the timer does it */
@@ -72,7 +73,7 @@ static void term_begin(struct mng_lead *l)
 
     if (!lease_leads(&l->lease, boot_ms()))
         return; /* over before it began; the next tick notes it */
-    l->begun = true;
+    l->begun = l->latest = true;
     l->terms++;
     snprintf(self, sizeof(self), "%s %s %s", l->name, l->addr, l->admin);
     leader_is(l, self);
@@ -200,14 +201,16 @@ static void on_lease(void *ctx, const struct redis_lease *r)
     l->renewals += r->is == REDIS_RENEWED;
     if (r->is != REDIS_NO_ANSWER)
         l->rev = r->rev;
-    if (r->is == REDIS_HELD)
+    if (r->is == REDIS_HELD) {
         leader_is(l, r->holder);
+        l->latest = l->latest && r->holder[0] == 0;
+    }
     feed(l, (struct lease_in) { .kind = kinds[r->is],
                                 .serial = r->serial,
                                 .epoch = r->epoch,
                                 .left_ms = r->left_ms });
-    if (r->is == REDIS_HELD)
-        follow(l);
+    if (r->is == REDIS_HELD && r->holder[0] != 0)
+        follow(l); /* if nobody holds it, it was emptied: what we know is all there is */
     if (r->is == REDIS_RENEWED && l->begun &&
         redis_store_compare(l->store, r->rev) == REDIS_WENT_BACK)
         on_refused(l, "the store does not have what it acknowledged");
@@ -256,8 +259,8 @@ static void on_link(void *ctx, bool up, int64_t uptime_ms)
     if (!up)
         return;
     /* whole seconds are told, rounded down; a replica that was made master runs long */
-    l->settled_ms = uptime_ms < 0 ? now : now + ms_max(0, (msec_t)l->ttl_ms - uptime_ms);
-    if (l->settled_ms > now && !redis_store_knows(l->store, l->rev))
+    l->settled_ms = uptime_ms < 0 ? now : now + (msec_t)l->ttl_ms - uptime_ms;
+    if (!l->latest && uptime_ms >= 0)
         l->settled_ms +=
             l->ttl_ms / 2; /* who knows all goes first: this one may be empty */
     ev_timer_at(l->timer, now);

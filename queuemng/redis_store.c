@@ -113,11 +113,6 @@ enum redis_mirror redis_store_compare(const struct redis_store *s, uint64_t rev)
     return !s->has_rev || s->dirty || rev != s->rev ? REDIS_NEWER : REDIS_SAME;
 }
 
-bool redis_store_knows(const struct redis_store *s, uint64_t rev)
-{
-    return s->has_rev && s->rev >= rev;
-}
-
 /* rev, then key, value, key, value ... */
 static int take_pairs(struct redis_store *s, const struct redis_ans *a)
 {

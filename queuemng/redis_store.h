@@ -73,8 +73,6 @@ SQ_CHECK int redis_store_restore(struct redis_store *s);
  * acknowledged. */
 enum redis_mirror { REDIS_SAME, REDIS_NEWER, REDIS_WENT_BACK };
 enum redis_mirror redis_store_compare(const struct redis_store *s, uint64_t rev);
-/* Does the mirror have all that Redis had at this rev? */
-bool redis_store_knows(const struct redis_store *s, uint64_t rev);
 msec_t
 redis_store_stuck_ms(const struct redis_store *s); /* age of the oldest open write */
 

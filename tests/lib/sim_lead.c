@@ -29,7 +29,8 @@ struct step {
 
 struct slead {
     struct lease lease;
-    bool up, begun, loading, outranked, unfit;
+    bool up, begun, loading, outranked;
+    bool latest; /* nobody has led since us, as far as we know */
     uint64_t above, heard_rev;
     usec_t settled, loaded, load_at;
     uint32_t link;          /* counts connections */
@@ -281,7 +282,7 @@ static void term_begin(struct sim *s, struct proc *p)
 
     if (!lease_leads(&l->lease, sim_ms(s)))
         return; /* over before it began */
-    l->begun = true;
+    l->begun = l->latest = true;
     l->epoch = l->lease.epoch;
     p->mng->term++;
     s->count.terms++;
@@ -447,8 +448,9 @@ static void on_lease(struct sim *s, struct proc *p, const struct store_msg *a)
               : a->ask == ASK_TAKE ? LEASE_GRANTED
                                    : LEASE_RENEWED;
     l->heard_rev = a->rev;
+    l->latest = l->latest && (a->result != 0 || a->left_ms == 0);
     feed(s, p, in);
-    if (a->result == 0 && compare(l) != MIRROR_SAME &&
+    if (a->result == 0 && a->left_ms > 0 && a->rev != 0 && compare(l) != MIRROR_SAME &&
         (l->loaded == 0 || s->now - l->loaded >= RELOAD_MS * 1000))
         load(s, p);
 }
@@ -486,8 +488,8 @@ static void on_up(struct sim *s, struct proc *p)
     l->link++;
     l->asked = l->answered = 0;
     l->out_last = l->in_last = s->now;
-    l->settled = age < SIM_LEASE_MS * 1000 ? s->now + SIM_LEASE_MS * 1000 - age : s->now;
-    if (l->settled > s->now && !(l->has_rev && l->rev >= l->heard_rev))
+    l->settled = s->now + SIM_LEASE_MS * 1000 - age;
+    if (!l->latest)
         l->settled += SIM_LEASE_MS * 500; /* who knows all goes first */
     timer_at(s, p, s->now);
     write_go(s, p);

@@ -198,6 +198,28 @@ static void draw_losses(uint64_t seed, struct sim_opts *o)
     o->late_share = 0; /* who was given up already may come back then, and is in the way */
 }
 
+/* Some have several managers, whose store has its own days. One that forgets while the only
+ * manager with an exact copy is away has forgotten: those two do not meet. */
+static void draw_managers(uint64_t seed, struct sim_opts *o)
+{
+    struct sim_faults *f = &o->faults;
+    struct rng r;
+
+    rng_seed(&r, seed * 22695477u + 11);
+    if (seed % 7 != 1 && seed % 11 != 6)
+        return;
+    o->managers = 2 + (unsigned)rng_below(&r, 2);
+    f->store_slow = often(&r, 0.4, 8);
+    if (rng_chance(&r, 0.15)) {
+        f->store_forget = 2 * rng_unit(&r);
+        f->mng_restart = f->pause = f->store_slow = 0;
+        return;
+    }
+    f->mng_restart = often(&r, 0.6, 8);
+    f->store_away = often(&r, 0.4, 6);
+    f->store_failover = often(&r, 0.4, 6);
+}
+
 void plan_draw(struct sim_plan *p, uint64_t seed)
 {
     struct rng r;
@@ -207,6 +229,7 @@ void plan_draw(struct sim_plan *p, uint64_t seed)
     p->o = draw(&r, seed);
     p->o.faults.seg_kill = draw_kills(seed);
     draw_losses(seed, &p->o);
+    draw_managers(seed, &p->o);
     p->players = 40 + (uint32_t)rng_below(&r, 160);
     if (CROWDS & (1u << seed % 16))
         p->players *= 6;

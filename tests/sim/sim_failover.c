@@ -58,6 +58,12 @@ Test(failover, the_store_fails_over)
     storm((struct sim_faults){ .store_failover = 8, .mng_restart = 4, .store_slow = 4 }, 2);
 }
 
+/* It comes back empty, or older than it was: the leader puts its copy back. */
+Test(failover, the_store_forgets)
+{
+    storm((struct sim_faults){ .store_forget = 1, .drain = 12 }, 2);
+}
+
 Test(failover, amid_moves_and_kills)
 {
     storm((struct sim_faults){ .mng_restart = 8, .seg_kill = 10, .drain = 20, .pause = 10,

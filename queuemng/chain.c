@@ -158,6 +158,16 @@ static bool open_one(struct mng *m, struct mlane *l)
     return true;
 }
 
+/* The last one is sealed only when there is another behind it: an emptied node asks for that,
+ * however much room there is in front (and also while the queue is closed). */
+static bool end_is_drained(const struct mlane *l)
+{
+    const struct mseg *last = list_seg(list_last(&l->segs));
+
+    return last != NULL && last->state == SEG_OPEN && !last->lost && !last->want_seal &&
+           last->confirmed && last->node->draining;
+}
+
 /* Room for what will join until the next look, and never less than the threshold. */
 static void lane_open(struct mng *m, struct mlane *l)
 {
@@ -167,10 +177,14 @@ static void lane_open(struct mng *m, struct mlane *l)
     unsigned open = 0;
 
     want = u64_max(u64_max(want, 1), (uint64_t)l->join_per_s);
-    if (d->state == DEF_CLOSED || !m->started)
+    if (!m->started)
         return;
     list_each(&l->segs, it)
         open += list_seg(it)->state == SEG_OPEN;
+    if (end_is_drained(l) && open < MNG_OPEN_MAX && open_one(m, l))
+        open++;
+    if (d->state == DEF_CLOSED)
+        return;
     while (l->room < want && open < MNG_OPEN_MAX && open_one(m, l))
         open++;
 }

@@ -553,6 +553,33 @@ Test(mng, drain_empties_a_node)
     world_free(w);
 }
 
+/* A rush has left several open segments. The last of them is on one of the two nodes: that
+ * one is emptied, too, though there is room enough in the others. */
+Test(mng, drain_empties_a_node_that_has_the_last_of_many_open_ones)
+{
+    for (unsigned closed = 0; closed < 2; closed++)
+        for (unsigned i = 0; i < 2; i++) {
+            struct world *w = world_new(2);
+            struct err e = { 0 };
+
+            router_join(w);
+            put_queue(w, "{\"name\":\"q\",\"release_per_s\":0.001," SMALL "}");
+            join(w, 230);
+            tick(w, 100); /* the rush is over */
+            join(w, 1);
+            if (closed)
+                put_queue(w, "{\"name\":\"q\",\"release_per_s\":0.001,\"state\":\"closed\"," SMALL "}");
+            cr_assert_eq(mng_drain(w->m, w->now, w->node[i].name, true, &w->out, &e), 0);
+            run(w);
+            tick(w, 100);
+            cr_expect_eq(w->node[i].n, 0, "closed %u: %s: %u left", closed, w->node[i].name,
+                         w->node[i].n);
+            look(w);
+            cr_expect_eq(lane_waiting, 231);
+            world_free(w);
+        }
+}
+
 Test(mng, a_node_that_lost_its_memory_loses_its_segments_only)
 {
     struct world *w = world_new(2);

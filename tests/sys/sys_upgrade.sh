@@ -139,7 +139,7 @@ end() {
     "$root/deploy/local.sh" down --dir "$C" --bin "$BIN" >/dev/null 2>&1 || fail "$what: the cluster does not end"
 }
 
-drained() { [ "$(segments | awk -v n="$1" '$4 == n' | grep -c .)" = 0 ]; }
+drained() { [ "$(segments | n_of " $1\$")" = 0 ]; }
 move_all_from() { # NODE "what": as for maintenance
     admin POST "/v1/admin/nodes/$1/drain" >/dev/null
     wait_for 90 "$2: everybody on $1 is moved to the other" drained "$1"

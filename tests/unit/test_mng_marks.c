@@ -73,11 +73,12 @@ Test(mng_marks, all_nodes_lost_after_a_restart_of_the_manager)
 /* Records go with the last pass in them; how far the segment was released stays. */
 Test(mng_marks, not_kept_longer_than_passes_live)
 {
-    struct mr *r = crowd(60, QUEUE("20", "20s"));
+    struct mr *r = crowd(60, QUEUE("8", "20s"));
     struct place_ans a;
 
     mr_play(r, 2000);
     cr_assert_gt(records(r, "mark/"), 0);
+    cr_assert(admitted(r) > 5 && admitted(r) < 40, "some of the first segment");
     mr_order(r, MNG_PAUSE);
     for (int i = 0; i < 20; i++) {
         mr_run(r, 5000);

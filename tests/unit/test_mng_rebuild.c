@@ -215,22 +215,51 @@ static void expect_order(const struct mr *r)
     }
 }
 
+static void drain(struct mr *r, int node, bool on)
+{
+    struct err e = { 0 };
+
+    cr_assert_eq(mng_drain(r->m, r->now, mr_name[node], on, &r->out, &e), 0, "%s", e.text);
+    mr_flush_mng(r);
+}
+
+/* The head goes to another node, half released as it is. */
+static void drain_head(struct mr *r)
+{
+    struct route_owner o;
+    int no;
+
+    cr_assert_eq(routes_owner(r->routes, r->ticket[19].seg, &o), 0);
+    no = mr_node_no(r, o.node);
+    drain(r, no, true);
+    mr_play(r, 4000);
+    drain(r, no, false);
+    cr_assert_geq(aliases(r), 1);
+}
+
 /* Some released before segments are merged into one another, and some after; then all of it
- * is lost. Which restarts: bit 0 between the merges and those releases, bit 1 at the end. */
-static void merged_and_lost(unsigned restarts, uint32_t inside)
+ * is lost. Which restarts: bit 0 between the merges and those releases, bit 1 at the end;
+ * bit 2: a drain before all of this. */
+#define MERGING(ttl)                                                                     \
+    "{\"name\": \"q\", \"state\": \"paused\", \"release_per_s\": 5, "                      \
+    "\"segment_capacity\": 20, \"poll_max\": \"4s\", \"claim\": \"10s\", "                 \
+    "\"grace\": \"1s\", \"pass_ttl\": \"" ttl "\", "                                       \
+    "\"idle\": {\"game\": \"12s\", \"mobile\": \"12s\", \"browser\": \"12s\"}}"
+
+static struct mr *merged(unsigned restarts, uint32_t inside, bool over)
 {
     struct mr *r = mr_new("merged");
 
     r->crowd = true;
-    mr_put_queue(r, "{\"name\": \"q\", \"state\": \"paused\", \"release_per_s\": 5, "
-                    "\"segment_capacity\": 20, \"poll_max\": \"4s\", \"pass_ttl\": \"10m\", "
-                    "\"idle\": {\"game\": \"12s\", \"mobile\": \"12s\", "
-                    "\"browser\": \"12s\"}}");
+    r->may_lose = over; /* who polls after his pass is gone */
+    mr_put_queue(r, over ? MERGING("10s") : MERGING("10m"));
     mr_run(r, 500);
     mr_join(r, 170);
     mr_order(r, MNG_RESUME);
     mr_play(r, 2000);
     mr_order(r, MNG_PAUSE);
+    if (restarts & 4)
+        drain_head(r);
     for (uint32_t i = 15; i < 165; i++)
         if (i % 4 != 1)
             mr_leave(r, i);
@@ -242,6 +271,13 @@ static void merged_and_lost(unsigned restarts, uint32_t inside)
     while (admitted(r) < inside)
         mr_play(r, 500);
     mr_order(r, MNG_PAUSE);
+    return r;
+}
+
+static void merged_and_lost(unsigned restarts, uint32_t inside)
+{
+    struct mr *r = merged(restarts, inside, false);
+
     if (restarts & 2)
         mr_restart_manager(r);
     for (int i = 0; i < MR_NODES; i++)
@@ -255,6 +291,43 @@ static void merged_and_lost(unsigned restarts, uint32_t inside)
 Test(mng_rebuild, what_was_merged_comes_back_in_its_order)
 {
     for (uint32_t inside = 11; inside < 45; inside += 3)
-        for (unsigned restarts = 0; restarts < 4; restarts++)
+        for (unsigned restarts = 0; restarts < 8; restarts++)
             merged_and_lost(restarts, inside);
+}
+
+/* The same, but their passes are over by then, and perhaps no record of them is left: how
+ * far each segment was released is known all the same. */
+static void merged_and_over(unsigned restarts, uint32_t inside)
+{
+    struct mr *r = merged(restarts, inside, true);
+    struct place_ans a;
+
+    for (int i = 0; i < (inside % 2 == 0 ? 4 : 20); i++) {
+        mr_run(r, 5000);
+        for (uint32_t k = 0; k < r->n_tickets; k++)
+            if (!r->ticket[k].admitted && !r->ticket[k].left)
+                (void)mr_poll(r, &r->ticket[k], &a);
+    }
+    if (restarts & 2)
+        mr_restart_manager(r);
+    for (int i = 0; i < MR_NODES; i++)
+        mr_lose(r, i);
+    mr_run(r, 3000);
+    for (uint32_t k = 0; k < r->n_tickets; k++) {
+        const struct mr_ticket *t = &r->ticket[k];
+
+        if (t->left)
+            continue;
+        cr_assert(mr_poll(r, &r->ticket[k], &a), "ticket %u", k);
+        cr_assert_eq(a.state, t->admitted ? PLACE_GONE : PLACE_WAITING,
+                     "ticket %u, admitted %d, is in state %u", k, t->admitted, a.state);
+    }
+    mr_free(r);
+}
+
+Test(mng_rebuild, who_was_inside_long_ago_does_not_wait_again)
+{
+    for (uint32_t inside = 1; inside < 45; inside += 5)
+        for (unsigned restarts = 0; restarts < 8; restarts++)
+            merged_and_over(restarts, inside);
 }

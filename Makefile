@@ -37,7 +37,7 @@ PROGRAMS := router segment queuemng rt_cluster seg_cluster mng_cluster segqctl
 o = $(patsubst %.c,$(B)/obj/%.o,$(1))
 link = $(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-bins: $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm $(B)/bench/fill $(B)/bench/load
+bins: $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm $(B)/bench/fill $(B)/bench/load $(B)/chaos/shim.so
 
 $(B)/gen/proto/%.pb-c.c $(B)/gen/proto/%.pb-c.h: proto/%.proto
 	@mkdir -p $(B)/gen
@@ -113,6 +113,9 @@ $(B)/guard/trace: $(call o,$(wildcard tests/guard/trace*.c)) $(B)/libcores.a $(B
 $(B)/guard/count.so: tests/guard/count.c tests/guard/count.h
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(CC) -std=gnu11 $(WARN) -O2 -g -fPIC -I. -shared -o $@ $<
+$(B)/chaos/shim.so: tests/chaos/shim.c
+	@mkdir -p $(@D) && echo "  ld $@"
+	@$(CC) -std=gnu11 $(WARN) -O2 -g -fPIC -shared -o $@ $<
 $(B)/guard/counts: $(call o,tests/guard/counts.c)
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link)

@@ -146,13 +146,30 @@ write_machines() {
     fi
 }
 
+# shim MACHINE...: before cluster_up: shim.so goes into its processes; `shim_set s0 clock 3600`
+# and the like change what it does, `shim_set s0 clock ""` ends it.
+shim() {
+    local m
+    [ -e "$BIN/../chaos/shim.so" ] || give_up "no shim.so (make bins builds it)"
+    for m in "$@"; do mkdir -p "$DIR/shim.$m"; done
+}
+shim_env() { # machine -> what its processes have in their environment
+    [ ! -d "$DIR/shim.$1" ] || echo "LD_PRELOAD=$BIN/../chaos/shim.so SEGQ_SHIM=$DIR/shim.$1" \
+        "ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}verify_asan_link_order=0"
+}
+shim_set() { # machine what how: at once
+    echo "$3" >"$DIR/shim.$1/$2.new"
+    mv "$DIR/shim.$1/$2.new" "$DIR/shim.$1/$2"
+}
+
 boot() { # machine...: its supervisor (Redis) is started
     local m
     for m in "$@"; do
         if [ "$(kind "$m")" = d ]; then
             on "$m" redis-server "$C/secrets/redis.conf"
         else
-            on "$m" setsid "$BIN/$(program_of "$m")" -c "$C/config/$m.yaml" </dev/null \
+            # shellcheck disable=SC2046
+            on "$m" setsid env $(shim_env "$m") "$BIN/$(program_of "$m")" -c "$C/config/$m.yaml" </dev/null \
                 >>"$C/logs/$m.log" 2>&1 &
         fi
     done

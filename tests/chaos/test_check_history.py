@@ -223,6 +223,13 @@ def main():
     claim("not slow", verdict(clean(), "--slowest", "cut:2000", "--gap", "cut:5"), [])
     claim("gap", verdict([e for e in clean() if not (e["who"] == 2 and 16 < e["t0"] < 25)],
                          "--gap", "cut:5"), ["cut:"])
+    jumps = clean()
+    for e in jumps:
+        e["released_at"] = e.get("released_at", 0) * -1  # a clock that goes back
+    claim("wall clocks jump", verdict(jumps, "--no-stamps"), [])
+    for e in of(jumps, 3):
+        e.update(state="waiting", position=None)
+    claim("still waits, others are in", verdict(jumps, "--no-stamps"), ["I3"])
     claim("nothing served", verdict(clean(), "--served", "cut:5000"), ["cut:"])
     claim("an empty phase proves nothing", verdict(clean(), "--p99", "healed:9"), ["healed:"])
     claim("an empty history proves nothing", "at" in verdict([]), True)

@@ -496,3 +496,101 @@ Test(mng_pop, a_rebuilt_segment_is_told_no_bound_that_is_too_large)
     cr_assert_eq(w.ahead_of, w.opened[1]);
     cr_assert_eq(w.ahead, 3);
 }
+
+static void lose(unsigned i)
+{
+    mng_peer_down(w.m, w.now, w.at[i], &w.out);
+    take();
+    node_up(w.at[i], w.at[i] == 1 ? "a" : "b", NULL); /* empty */
+}
+
+/* Nobody is back yet: those behind it wait. */
+Test(mng_pop, a_hollow_head_is_not_passed_over)
+{
+    struct seg_status s;
+    struct msg m = { .type = MSG_SEG_STATUS };
+
+    report(0, SEG_SEALED, 10, 5);
+    report(1, SEG_OPEN, 3, 3);
+    cr_assert_neq(w.at[0], w.at[1]);
+    lose(0);
+    cr_assert_eq(w.rebuild.seg, w.opened[0]);
+    w.at[0] = w.rebuilt_at;
+    w.pops = 0;
+    tick(20);
+    cr_assert_eq(w.pops, 0, "asked is %lu before it is opened", w.pop.seg);
+    s = status(0, SEG_SEALED, 10, 0);
+    s.rebuild = true;
+    m.seg_status.epoch = w.epoch;
+    m.seg_status.n = 1;
+    m.seg_status.v = &s;
+    m.seg_status.max_tickets = 1000000;
+    say(w.at[0], m);
+    tick(5);
+    cr_assert_gt(w.pops, 0);
+    cr_assert_eq(w.pop.seg, w.opened[0], "asked is %lu", w.pop.seg);
+}
+
+static void refuse(peer_no p)
+{
+    struct msg m = { .type = MSG_ERROR };
+
+    m.error.code = SQ_EUNAVAIL;
+    m.error.about = MSG_SEG_OPEN;
+    m.error.text = "too many segments";
+    say(p, m);
+}
+
+/* No node has room for it: waited for, but not for ever. */
+Test(mng_pop, a_lost_head_is_waited_for_and_then_passed_over)
+{
+    report(0, SEG_SEALED, 10, 5);
+    report(1, SEG_OPEN, 3, 3);
+    cr_assert_neq(w.at[0], w.at[1]);
+    refuse(1);
+    refuse(2);
+    report(1, SEG_OPEN, 3, 3);
+    lose(0);
+    cr_assert_eq(w.rebuild.seg, 0, "nobody has room");
+    w.pops = 0;
+    tick(30);
+    cr_assert_eq(w.pops, 0, "asked is %lu", w.pop.seg);
+    tick(30);
+    cr_assert_gt(w.pops, 0);
+    cr_assert_eq(w.pop.seg, w.opened[1], "asked is %lu", w.pop.seg);
+}
+
+/* It was told to commit, the manager never heard that it had, took it for lost, and let the
+ * source go on. What it brings back has the source's tickets in it, too. */
+Test(mng_pop, a_target_of_an_undone_commit_is_not_taken_back)
+{
+    struct seg_status s;
+    seg_id y;
+
+    put_queue(MERGING);
+    report(0, SEG_SEALED, 10, 3);
+    report(1, SEG_SEALED, 10, 3);
+    tick(15);
+    cr_assert_neq(w.move.move, 0, "they are merged");
+    cr_assert_eq(w.move.to, w.opened[0]);
+    y = w.move.from;
+    say_move(w.at[0], MOVE_SIDE_IN, MOVE_ACCEPTED, 0);
+    say_move(w.at[1], MOVE_SIDE_OUT, MOVE_COPYING, 3);
+    say_move(w.at[0], MOVE_SIDE_IN, MOVE_FENCED, 3);
+    mng_peer_down(w.m, w.now, w.at[0], &w.out);
+    take();
+    for (int i = 0; i < 33; i++) {
+        refuse(w.at[1]); /* nobody else has room */
+        tick(10);
+    }
+    cr_assert_neq(w.rebuild.seg, w.opened[0]);
+    w.removes = 0;
+    s = status(0, SEG_SEALED, 10, 6);
+    s.absorbed = &y;
+    s.n_absorbed = 1;
+    node_up(w.at[0], w.at[0] == 1 ? "a" : "b", &s);
+    cr_assert_gt(w.removes, 0, "what it brings is taken");
+    say_move(w.at[1], MOVE_SIDE_OUT, MOVE_ABORTED, 0);
+    tick(20);
+    cr_assert_eq(w.rebuild.seg, w.opened[0], "its people bring it back");
+}

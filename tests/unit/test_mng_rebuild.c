@@ -176,6 +176,27 @@ Test(mng_rebuild, a_new_manager_takes_no_crowd_for_a_rush)
     mr_free(r);
 }
 
+/* While no node has opened it yet, it is not gone: people are told to come again. */
+Test(mng_rebuild, what_nobody_has_room_for_is_not_gone)
+{
+    struct mr *r = crowd(QUEUE("20", "100"), 30);
+    struct place_ans a;
+
+    for (int i = 0; i < MR_NODES; i++) {
+        r->refuses[i] = true;
+        mr_lose(r, i);
+    }
+    mr_run(r, 2000);
+    for (uint32_t k = 0; k < 30; k++)
+        cr_assert(!mr_poll(r, &r->ticket[k], &a), "ticket %u: state %u", k, a.state);
+    for (int i = 0; i < MR_NODES; i++)
+        r->refuses[i] = false;
+    mr_run(r, 12000);
+    for (uint32_t k = 0; k < 30; k++)
+        expect_waiting(r, k);
+    mr_free(r);
+}
+
 /* ---- what was merged ----------------------------------------------------------------- */
 
 static void see_lane(void *ctx, const void *view)

@@ -301,7 +301,7 @@ static void op_epoch(struct fuzz *f)
     f->r->epoch++;
     for (int i = 0; i < 2; i++)
         rig_order(f->r, i,
-                  (struct msg) { .type = MSG_NODE_OK, .node_ok = { f->r->epoch, 1 } });
+                  (struct msg) { .type = MSG_NODE_OK, .node_ok = { f->r->epoch, 1, 77 } });
 }
 
 /* Now and then only some of its messages have arrived when the next thing happens. */

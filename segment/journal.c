@@ -21,6 +21,7 @@ static int take_opts(struct journal *j, const struct journal_opts *o, struct err
     j->disk = o->disk;
     j->reserve = o->reserve_bytes > 0 ? o->reserve_bytes : RESERVE_BYTES;
     j->snap_after = o->snap_after_bytes > 0 ? o->snap_after_bytes : SNAP_AFTER_BYTES;
+    j->boot = o->boot;
     j->sync_ms = o->sync_ms > 0 ? o->sync_ms : SYNC_MS;
     if (strlen(o->node) > NAME_MAX_LEN)
         return err_set(e, SQ_EINVAL, "a node's name has at most %d characters", NAME_MAX_LEN);
@@ -255,6 +256,11 @@ int journal_tick(struct journal *j, msec_t now_ms, struct err *e)
 bool journal_ok(const struct journal *j)
 {
     return !j->failed;
+}
+
+bool journal_was_cut(const struct journal *j)
+{
+    return j->was_cut;
 }
 
 bool journal_snap_due(const struct journal *j)

@@ -48,6 +48,7 @@ struct journal_opts {
     uint64_t reserve_bytes;    /* room kept beyond all promises; 0 = 1 MiB */
     uint64_t snap_after_bytes; /* of logs since the last snapshot; 0 = 64 MiB */
     uint32_t sync_ms;          /* `os`; 0 = 1000 */
+    uint64_t boot; /* which start of the machine this is; 0 = not known, see journal_was_cut */
     bool allow_damage; /* skip what cannot be read, loudly, instead of refusing */
 };
 
@@ -108,6 +109,10 @@ SQ_CHECK int journal_snap_commit(struct journal *j, struct err *e);
 void journal_snap_abort(struct journal *j);
 bool journal_snap_running(const struct journal *j);
 
+/* The machine was started anew since the journal was last written: what was said after the
+ * last sync may be missing at its end. True again after each opening until something has
+ * been flushed. Never if `boot` is 0; one of an older segq, which kept none, counts as cut. */
+bool journal_was_cut(const struct journal *j);
 bool journal_ok(const struct journal *j); /* false: failed, see above */
 void journal_counts(const struct journal *j, struct journal_counts *out);
 

@@ -33,6 +33,7 @@ void jhead_build(uint8_t out[JHEAD_BYTES], const struct jhead *h)
     le64_put(out + 32, h->created_ms);
     le64_put(out + 40, h->flags);
     memcpy(out + 48, h->node, strnlen(h->node, NAME_MAX_LEN));
+    le64_put(out + 112, h->boot);
     le64_put(out + 8, sum_of(out + 16, JHEAD_BYTES - 16, fixed_key));
 }
 
@@ -48,6 +49,7 @@ enum jhead_rc jhead_parse(const uint8_t in[JHEAD_BYTES], struct jhead *h)
     h->flags = le64_get(in + 40);
     memcpy(h->node, in + 48, NAME_MAX_LEN);
     h->node[NAME_MAX_LEN] = '\0';
+    h->boot = le64_get(in + 112);
     return h->version > JOURNAL_FORMAT ? JHEAD_NEWER : JHEAD_OK;
 }
 

@@ -3,7 +3,8 @@
  * All numbers little endian. A file is a head and then groups, without gaps:
  *
  *   head, 128 bytes: magic 8 | sum 8 (of what follows) | version 4 | kind 4 | sequence 8 |
- *                    created, wall ms 8 | flags 8 | node name 64 | zeros
+ *                    created, wall ms 8 | flags 8 | node name 64 |
+ *                    start of the machine 8 | zeros
  *   group:           sum 8 (of what follows) | its own offset 8 | synced 8 | length of the
  *                    records 4 | number of records 3, kind 1 | records
  *   record:          length 3 | type 1 | bytes
@@ -41,7 +42,7 @@ enum jgroup_kind {
 struct jhead {
     uint32_t version;
     enum jkind kind;
-    uint64_t seq, created_ms, flags;
+    uint64_t seq, created_ms, flags, boot;
     char node[NAME_MAX_LEN + 1];
 };
 
@@ -160,11 +161,12 @@ struct journal {
     char *where; /* owned: the folder, for messages */
     char node[NAME_MAX_LEN + 1];
     enum journal_mode mode;
-    uint64_t reserve, snap_after, promised;
+    uint64_t reserve, snap_after, promised, boot;
     uint32_t sync_ms;
     bool failed; /* the log cannot be believed any more */
     bool curing; /* failed, and a fresh log and its snapshot are being written */
     bool full;   /* the group in log.buf found no room */
+    bool was_cut; /* found at the opening: of another start of the machine */
     bool starved; /* room was refused; asked for again after the next tick */
     struct jout log, snap; /* snap.seq == log.seq while one is written */
     bool snap_running;

@@ -150,7 +150,7 @@ int jdisk_sync_dir(struct disk *d, struct err *e)
 static int write_head(struct journal *j, struct jout *o, const struct jfile_new *n,
                       struct err *e)
 {
-    struct jhead h = { .version = JOURNAL_FORMAT, .seq = n->seq, .flags = n->flags,
+    struct jhead h = { .version = JOURNAL_FORMAT, .seq = n->seq, .flags = n->flags, .boot = j->boot,
                        .kind = n->name == JNAME_LOG ? JLOG : JSNAP };
     uint8_t head[JHEAD_BYTES];
     struct timespec now;

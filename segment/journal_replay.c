@@ -23,6 +23,7 @@
 struct chain_log {
     uint64_t seq;
     bool head, fresh, groups; /* has a whole head; is marked FRESH; holds a group */
+    bool foreign;             /* begun in another start of the machine */
 };
 
 struct recovery {
@@ -373,6 +374,7 @@ static int look_at(struct recovery *r, struct chain_log *log, struct err *e)
     jkey_make(&key, r->j->node, JLOG, log->seq);
     rc = read_head(r, &f, name, JLOG, log->seq, &h, e);
     log->head = rc == 1;
+    log->foreign = rc == 1 && h.boot != r->j->boot;
     log->fresh = rc == 1 && (h.flags & JHEAD_FRESH) != 0;
     if (rc >= 0)
         rc = jreader_find(&f, &key, JHEAD_BYTES, &g, e);
@@ -479,6 +481,19 @@ static int replay_logs(struct recovery *r, struct err *e)
     return rc;
 }
 
+/* A log of this start of the machine without a group says nothing: it was begun, then we were
+ * killed before we had said what follows from the answer. Without any log: all are newer than
+ * the snapshot, and gone. */
+static bool was_cut(const struct recovery *r)
+{
+    if (r->j->boot == 0)
+        return false;
+    for (size_t i = r->n; i-- > 0;)
+        if (r->log[i].foreign || r->log[i].groups)
+            return r->log[i].foreign;
+    return r->base > 0;
+}
+
 static void find_base(struct recovery *r)
 {
     for (size_t i = 0; i < r->dir.n; i++)
@@ -499,6 +514,7 @@ static int recover(struct recovery *r, struct err *e)
     if (rc == 0)
         rc = drop_void(r, e);
     drop_unborn(r);
+    r->j->was_cut = was_cut(r);
     if (rc == 0)
         rc = replay_snap(r, e);
     return rc < 0 ? rc : replay_logs(r, e);

@@ -4,8 +4,10 @@
 #include "segment/seg_journal.h"
 
 #include <assert.h>
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -30,6 +32,7 @@ struct seg_journal {
     enum journal_mode mode;
     uint64_t snap_after; /* bytes; 0 = the journal's own default */
     struct disk *disk;  /* ref, or NULL */
+    uint64_t boot;      /* which start of the machine this is; 0 = not known */
     struct journal *j;  /* owned */
     struct segtab *tab; /* ref; from the recovery on */
     struct buf rec;     /* the record at hand */
@@ -67,6 +70,24 @@ static int refuse_old(const struct seg_journal *j, struct err *e)
     return rc;
 }
 
+/* The beginning of the kernel's name for it. 0: there is none. */
+static uint64_t this_boot(void)
+{
+    char text[40] = "", hex[17] = "";
+    FILE *f = fopen("/proc/sys/kernel/random/boot_id", "re");
+    unsigned n = 0;
+
+    if (f == NULL)
+        return 0;
+    if (fgets(text, sizeof(text), f) == NULL)
+        text[0] = '\0';
+    fclose(f);
+    for (const char *p = text; *p != '\0' && n < 16; p++)
+        if (isxdigit((unsigned char)*p))
+            hex[n++] = *p;
+    return strtoull(hex, NULL, 16);
+}
+
 int seg_journal_new(struct seg_journal **out, const struct seg_cfg *c, struct disk *disk,
                     struct err *e)
 {
@@ -80,6 +101,7 @@ int seg_journal_new(struct seg_journal **out, const struct seg_cfg *c, struct di
     j->mode = (enum journal_mode)c->journal;
     j->snap_after = (uint64_t)c->journal_snapshot;
     j->disk = disk;
+    j->boot = disk == NULL ? this_boot() : 0;
     snprintf(j->node, sizeof(j->node), "%s", c->node);
     if (snprintf(j->dir, sizeof(j->dir), "%s/%s", parent, c->node) >= (int)sizeof(j->dir))
         rc = err_set(e, SQ_ETOOBIG, "journal_dir: too long");
@@ -93,6 +115,11 @@ int seg_journal_new(struct seg_journal **out, const struct seg_cfg *c, struct di
     }
     *out = j;
     return 0;
+}
+
+void seg_journal_set_boot(struct seg_journal *j, uint64_t boot)
+{
+    j->boot = boot;
 }
 
 void seg_journal_free(struct seg_journal *j)
@@ -174,7 +201,8 @@ int seg_journal_recover(struct seg_journal *j, struct segtab *t, struct seg_now 
                               .node = j->node,
                               .disk = j->disk,
                               .mode = j->mode,
-                              .snap_after_bytes = j->snap_after };
+                              .snap_after_bytes = j->snap_after,
+                              .boot = j->boot };
     struct journal_replay r = { on_chunk, on_record, j };
     struct segtab_counts n;
     msec_t begun = clock_ms();
@@ -186,6 +214,8 @@ int seg_journal_recover(struct seg_journal *j, struct segtab *t, struct seg_now 
         return rc;
     if (segtab_replayed(t, now) < 0)
         return err_set(e, SQ_ENOMEM, "journal %s", j->dir);
+    if (journal_was_cut(j->j))
+        segtab_seal_all(t);
     rc = journal_flush(j->j, e);
     segtab_count(t, &n);
     j->recovered = n.waiting + n.ready + n.active + n.returning;

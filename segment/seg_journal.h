@@ -31,6 +31,9 @@ struct seg_journal_counts {
  * the call only. disk: ref, for tests; NULL: the folder of this machine. */
 SQ_CHECK int seg_journal_new(struct seg_journal **out, const struct seg_cfg *c,
                              struct disk *disk, struct err *e);
+/* Before the recovery, for tests that bring their disk: which start of the machine this is.
+ * After another one the last joins may be missing: segments that were open are sealed. */
+void seg_journal_set_boot(struct seg_journal *j, uint64_t boot);
 /* NULL is fine, here and below. Flushes; after segtab_free(). */
 void seg_journal_free(struct seg_journal *j);
 /* For segtab_opts. */

@@ -103,6 +103,9 @@ size_t segtab_wanted(const struct segtab *t, struct segtab_want *v, size_t cap);
  * before it; then the table is good for segtab_free() only. */
 SQ_CHECK int segtab_replay(struct segtab *t, const struct jrec *r);
 SQ_CHECK int segtab_replayed(struct segtab *t, struct seg_now now);
+/* After that: the last joins may be missing. Nobody joins what is open any more, or a number
+ * that was given once would be given again, and two people had one place. */
+void segtab_seal_all(struct segtab *t);
 /* The whole state as records, some segments (at least one, and about n blocks of them) per
  * call; changes in between go to the log, as always. A replay takes the records of a whole
  * snapshot first, and then what was logged since it was begun. begin: from the start, even

@@ -420,3 +420,18 @@ int segtab_replayed(struct segtab *t, struct seg_now now)
     }
     return 0;
 }
+
+void segtab_seal_all(struct segtab *t)
+{
+    list_each (&t->segs, it) {
+        struct seg *g = container_of(it, struct seg, node);
+
+        if (g->b.q.sealed || segtab_seg(t, g->b.id) != g)
+            continue;
+        log_info("seg=%" PRIu64 " sealed at %u: its last joins may be missing", g->b.id,
+                 g->b.joined);
+        segtab_log_set(t, JREC_SEAL, g->b.id, 0);
+        segq_seal(&g->b.q);
+        segtab_touch(t, g);
+    }
+}

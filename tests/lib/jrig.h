@@ -24,6 +24,7 @@ struct jrig {
     struct journal *j;
     enum journal_mode mode;
     uint64_t snap_after, reserve;
+    uint64_t boot; /* of the machine; 0 = nobody asks */
     bool allow_damage, wild; /* wild: damage was allowed, records may be missing */
     uint64_t put, told, safe; /* appended; flushed with 0; must survive a power cut */
     uint64_t seen, chunks;    /* of the replay */
@@ -90,7 +91,8 @@ static inline int jrig_try_open(struct jrig *r)
     struct journal_opts o = { .dir = "sim", .disk = simdisk_disk(r->disk), .node = "seg-1",
                               .mode = r->mode, .reserve_bytes = r->reserve,
                               .snap_after_bytes = r->snap_after,
-                              .allow_damage = r->allow_damage };
+                              .allow_damage = r->allow_damage,
+                              .boot = r->boot };
     struct journal_replay to = { jrig_on_chunk, jrig_on_record, r };
 
     r->seen = r->chunks = 0;

@@ -31,6 +31,36 @@ Test(journal, gives_back_what_was_put)
     }
 }
 
+/* Another start of the machine: the end may be missing. It is said until the answer to it has
+ * been written down, however often we are killed before that. */
+Test(journal, another_start_of_the_machine_is_noticed_until_something_is_written)
+{
+    for (unsigned snap = 0; snap < 2; snap++) {
+        struct jrig *r = jrig_new(1, JOURNAL_OS);
+
+        r->boot = 1;
+        jrig_open(r, 0);
+        cr_assert_not(journal_was_cut(r->j), "a new one");
+        cr_assert_eq(jrig_turn(r, 3), 0);
+        jrig_kill(r);
+        cr_assert_not(journal_was_cut(r->j));
+        if (snap > 0)
+            cr_assert_eq(jrig_snapshot(r, 7), 0, "%s", r->e.text);
+        r->boot = 2;
+        jrig_kill(r);
+        cr_assert(journal_was_cut(r->j));
+        jrig_kill(r);
+        cr_assert(journal_was_cut(r->j), "killed before it was dealt with");
+        cr_assert_eq(jrig_turn(r, 1), 0);
+        jrig_kill(r);
+        cr_assert_not(journal_was_cut(r->j));
+        r->boot = 3;
+        jrig_restart(r);
+        cr_assert(journal_was_cut(r->j), "closed in order, and yet nobody knows");
+        jrig_free(r);
+    }
+}
+
 Test(journal, one_write_a_turn_and_none_without_records)
 {
     struct jrig *r = jrig_new(1, JOURNAL_FSYNC);

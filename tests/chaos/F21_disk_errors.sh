@@ -1,0 +1,61 @@
+#!/bin/bash
+# F21: syncs fail, writes fail, writes do less than asked or are interrupted, with journal=fsync.
+# What cannot be made durable is not acknowledged; a failed sync is never believed afterwards (a
+# whole new snapshot is the cure); and what was answered is there after a kill amid all of it.
+. "$(dirname "$0")/lib.sh"
+. "$chaos/procs.sh"
+
+machines "m0 s0 s1 r0 r1"
+shim s0 s1
+cluster_up --capacity 200 --release-per-s 10 --set segment.journal=fsync --set queuemng.skip_after=60s
+observe
+wait_for 60 "people are answered" answered poll 200 300
+refuses() { [ "$(status_of -X POST "$R/v1/queues/login/tickets")" = 503 ]; }
+joins() { [ "$(status_of -X POST "$R/v1/queues/login/tickets")" = 201 ]; }
+both() { for s in s0 s1; do shim_set $s "$1" "$2"; done; }
+snapshots() { echo $(($(metric s0 segq_segment_journal_snapshots_total) + $(metric s1 segq_segment_journal_snapshots_total))); }
+more_snapshots() { [ "$(snapshots)" -gt "$1" ]; }
+
+broken() { # phase what how
+    local was
+    was=$(snapshots)
+    phase "$1"
+    both "$2" "$3"
+    wait_for 60 "$1: joins are refused" refuses
+    wait_for 60 "$1: those who wait are answered" answered poll 200 100
+    hold 3
+    both "$2" ""
+    wait_for 60 "$1 no more: joins go on by themselves" joins
+    check "after a whole snapshot" more_snapshots "$was"
+}
+broken syncs sync EIO
+broken writes pwrite EIO
+
+phase odd
+both pwrite short
+wait_for 60 "short writes: people join" answered join 201 10
+both pwrite EINTR
+hold 2
+wait_for 60 "interrupted writes: people join" answered join 201 30
+both pwrite ""
+
+phase killed
+both sync EIO
+wait_for 60 "syncs fail: joins are refused" refuses
+n=$(registrations s0.0)
+for s in s0 s1; do kill9 $s.0; done
+cannot_start() { grep -q 'segment.*sync.*Input/output error' "$C/logs/s0.0.log"; }
+wait_for 60 "killed amid failing syncs: they do not start" cannot_start
+both sync ""
+wait_for 60 "they start when the disk works" registered s0.0 $((n + 1))
+wait_for 60 "routers reach all segment nodes" ready r0 r1
+settle "everybody hears what is ahead of them"
+
+phase healed
+wait_for 60 "people are answered" answered poll 200 300
+wait_for 60 "people join" answered join 201 10
+for s in s0 s1; do
+    check "the journal of $s reads well" "$BIN/segment" --check-journal "$C/state/journal/$s.0" >/dev/null
+done
+observe_end --rate 10 --apart-s 1 --stale syncs --stale writes --stale killed --stale settling \
+    --served syncs:100 --served writes:100 --served healed:300

@@ -322,6 +322,8 @@ static void node_up(struct mng *m, peer_no p, const char *name, uint64_t incarna
     n->foreign = false; /* until it registers */
     if (n->peer != 0)
         map_del(&m->peer_node, n->peer); /* the older link of the two is not heard any more */
+    if (n->peer != 0 && n->incarnation != incarnation)
+        moves_node_down(m, n); /* it was, though we have not heard of it */
     n->peer = p;
     n->registered = false;
     if (n->incarnation != incarnation)

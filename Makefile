@@ -146,7 +146,7 @@ check: layers
 ## make layers       one-way dependencies; every header compiles alone
 layers: $(GEN_H)
 	tests/layers.sh
-## make sim SEEDS=N  the simulation, N seeds (FIRST=n to start elsewhere)
+## make sim SEEDS=N  the simulation, N seeds on all cores (FIRST=n to start elsewhere)
 SEEDS ?= 1000
 sim:
 	$(MAKE) -j$(JOBS) $(B)/sim/sim_mixed

@@ -66,6 +66,8 @@ static bool commit_in(struct segtab *t, struct move *v, struct outbox *out)
      * own is not known it would be too large for the target's.) */
     if (v->in.ahead != AHEAD_UNKNOWN && g->ahead != AHEAD_UNKNOWN)
         g->ahead = u64_min(g->ahead, v->in.ahead > before ? v->in.ahead - before : 0);
+    else if (before == 0) /* the same people in a new place: they keep what they were told */
+        g->ahead = u64_min(g->ahead, v->in.ahead);
     segtab_log_set(t, JREC_AHEAD, g->b.id, g->ahead);
     log_info("move=%" PRIu64 " seg=%" PRIu64 ">%" PRIu64 " side=in committed=%" PRIu32,
              v->id, v->from, v->to, waiting);

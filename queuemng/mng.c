@@ -455,6 +455,12 @@ void mng_reading(struct mng *m, msec_t now_ms, const char *metric, double value,
         return;
     was = x->ok;
     metric_set(x, value, 1e9, taken_ms, now_ms);
+    list_each(&m->queues, it) {
+        struct mqueue *q = container_of(it, struct mqueue, in_all);
+
+        if (!q->active && q->def.limits.n != 0)
+            pops_look(m, q, now_ms);
+    }
     if (was && !x->ok) {
         m->count.monitor_failures++;
         log_error("event=monitor_bad metric=%s why=%s", metric,

@@ -346,6 +346,7 @@ const char *move_state_name(enum move_state s);
 
 /* ---- pop.c */
 void pops_tick(struct mng *m, struct mqueue *q); /* one tick of one queue's release */
+void pops_look(const struct mng *m, struct mqueue *q, msec_t now_ms);
 double pops_peek(const struct mng *m, const struct mqueue *q, struct release *copy);
 void on_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *g);
 void pop_node_up(struct mng *m, struct mnode *n);

@@ -161,6 +161,16 @@ static void pop_ask(const struct mng *m, const struct mqueue *q, struct pop_in *
     }
 }
 
+/* A reading has come, and the queue has no ticks. */
+void pops_look(const struct mng *m, struct mqueue *q, msec_t now_ms)
+{
+    struct pop_in p;
+
+    pop_ask(m, q, &p);
+    p.in.now_ms = now_ms;
+    release_look(&q->rel, &p.in);
+}
+
 /* What would be allowed now: of a queue in which nobody waits, which has no ticks. */
 double pops_peek(const struct mng *m, const struct mqueue *q, struct release *copy)
 {

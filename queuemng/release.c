@@ -133,6 +133,18 @@ static double rate_by_limits(struct release *r, const struct release_in *in)
     return least;
 }
 
+void release_look(struct release *r, const struct release_in *in)
+{
+    const struct def_limit *l = in->def->limits.v;
+
+    for (size_t i = 0; i < in->def->limits.n && i < ARRAY_LEN(r->tier); i++) {
+        const struct metric *m = in->metrics[i];
+
+        if (m != NULL && metric_usable(m, in->now_ms))
+            (void)rate_by_reading(r, i, &l[i], m->value, in->def->hysteresis);
+    }
+}
+
 static double target_rate(struct release *r, const struct release_in *in)
 {
     r->fallback = false;

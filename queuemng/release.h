@@ -55,6 +55,9 @@ struct release_out {
     double allowed_per_s;  /* what the limits say, before lack of waiters */
 };
 void release_tick(struct release *r, const struct release_in *in, struct release_out *out);
+/* A new reading while there are no ticks, because nobody waits: the tier that it leads to is
+ * remembered as by a tick, or hysteresis would go by the last tick's. */
+void release_look(struct release *r, const struct release_in *in);
 /* Credits that could not be used (the head was busy): given back, bounded to one tick. */
 void release_refund(struct release *r, uint64_t n, double max_carry);
 /* Splits n among lanes as release_tick does (manual release). */

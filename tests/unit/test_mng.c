@@ -553,6 +553,41 @@ Test(mng, drain_empties_a_node)
     world_free(w);
 }
 
+static void on_queue(void *ctx, const void *view)
+{
+    *(double *)ctx = ((const struct mng_queue_view *)view)->allowed_per_s;
+}
+
+static double allowed_at(struct world *w, double load)
+{
+    double allowed = -1;
+
+    w->now += 100;
+    mng_reading(w->m, w->now, "load", load, w->now);
+    tick(w, 1);
+    mng_each_queue(w->m, on_queue, &allowed);
+    return allowed;
+}
+
+/* Nobody waits, so the queue has no ticks: what it shows follows the load all the same, and
+ * better only when clearly below the border. */
+Test(mng, an_idle_queue_has_hysteresis)
+{
+    struct world *w = world_new(1);
+
+    put_queue(w, "{\"name\":\"q\",\"hysteresis\":5,\"limits\":"
+                 "[{\"metric\":\"load\",\"tiers\":[{\"below\":50,\"rate_per_s\":200},"
+                 "{\"below\":80,\"rate_per_s\":20}]}]}");
+    tick(w, 100);
+    cr_expect_eq(allowed_at(w, 10), 200);
+    cr_expect_eq(allowed_at(w, 60), 20);
+    cr_expect_eq(allowed_at(w, 48), 20, "48 is not 5 below 50");
+    cr_expect_eq(allowed_at(w, 44), 200);
+    cr_expect_eq(allowed_at(w, 90), 0);
+    cr_expect_eq(allowed_at(w, 78), 0);
+    world_free(w);
+}
+
 /* A rush has left several open segments. The last of them is on one of the two nodes: that
  * one is emptied, too, though there is room enough in the others. */
 Test(mng, drain_empties_a_node_that_has_the_last_of_many_open_ones)
@@ -568,7 +603,8 @@ Test(mng, drain_empties_a_node_that_has_the_last_of_many_open_ones)
             tick(w, 100); /* the rush is over */
             join(w, 1);
             if (closed)
-                put_queue(w, "{\"name\":\"q\",\"release_per_s\":0.001,\"state\":\"closed\"," SMALL "}");
+                put_queue(w, "{\"name\":\"q\",\"release_per_s\":0.001,"
+                             "\"state\":\"closed\"," SMALL "}");
             cr_assert_eq(mng_drain(w->m, w->now, w->node[i].name, true, &w->out, &e), 0);
             run(w);
             tick(w, 100);

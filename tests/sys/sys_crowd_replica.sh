@@ -10,7 +10,7 @@ san=$(nm "$BIN/segment" | grep -c '__asan_init')
 N=${PLAYERS:-$([ "$san" -gt 0 ] && echo 4000 || echo 20000)}
 up --routers 2 --seg-nodes 2 --capacity $((N / 8)) --release-per-s $((N / 80)) \
     --set queuemng.lost_after=4s --set idle.game=15s --set idle.mobile=15s \
-    --set idle.browser=15s --set claim=5m --set pass_ttl=30m --set poll_max=3s --set poll_budget_per_s=20000
+    --set idle.browser=15s --set claim=5m --set pass_ttl=30m --set poll_min=3s --set poll_max=4s --set poll_budget_per_s=20000
 journal() { echo "$C/state/journal/segment.$1"; }
 figure() { metric 1 "segq_manager_$1"; }
 waits() { [ "$(queue_field waiting)" -"$1" "$2" ]; }
@@ -45,7 +45,7 @@ before=$(figure released_total)
 lose "$head_node"
 kill -CONT "$(pid_of seg_cluster)"
 wait_for 20 "it is back, and has nothing: its segments are being rebuilt" some_away
-recovering() { [ "$(queue_field limited_by)" = recovery ]; }
+recovering() { admin GET /v1/admin/cluster | jq -e '.queues[0].limited_by == "recovery"' >/dev/null; }
 null_place() {
     poll_many "$DIR/mine" "$DIR/mine.out"
     [ "$(jq -r '"\(.state) \(.position)"' "$DIR/mine.out")" = 'waiting null' ]

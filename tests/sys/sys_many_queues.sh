@@ -50,6 +50,8 @@ old=$(pid_of queuemng)
 kill -KILL "$old"
 again() { local p; p=$(pid_of queuemng); [ -n "$p" ] && [ "$p" != "$old" ] && has_status 200 "$A/healthz"; }
 wait_for 30 "queuemng is started again" again
-check_eq "it knows all queues" \
-    "$(admin GET /v1/admin/queues | jq '[.. | .name? // empty | select(startswith("q"))] | length')" "$N"
+knows_all() { # it is asked while everything comes back
+    [ "$(admin GET /v1/admin/queues | jq '[.. | .name? // empty | select(startswith("q"))] | length')" = "$N" ]
+}
+wait_for 20 "it knows all queues" knows_all
 wait_for 60 "and people join q5" joinable 5

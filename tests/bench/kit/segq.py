@@ -109,8 +109,12 @@ def load(ctx, port, conns, seconds, servers=(), **opts):
     if p.returncode != 0:
         raise Failed(f"load: {p.stderr.strip()}")
     r = json.loads(p.stdout)
-    if r["errors"] or not r["ok"]:
+    if r["errors"]:
         raise Failed(f"load: wrong answers: {r['errors']}")
+    if not r["ok"] and seconds < 10:  # a busy machine: nobody was answered in so short a time
+        return load(ctx, port, conns, 5 * seconds, servers, **opts)
+    if not r["ok"]:
+        raise Failed(f"load: no answers in {seconds} s")
     r["cpu_us"] = {s.name: (a - b) * 1e6 / r["answers"]  # the warm-up costs CPU too
                    for s, a, b in zip(servers, after, before)}
     return r

@@ -311,6 +311,7 @@ static int supervise(struct cluster *cl)
                  (long)getpid(), cl->cfg.children);
         cl->dirty = true;
         apply(cl);
+        cluster_sweep(cl); /* with adopted children alone the first turn may be long in coming */
         ev_run(cl->ev);
         log_info("event=ended");
     }

@@ -62,6 +62,8 @@ the_same() { # as the new supervisors write it down
     [ "$(pids)" = "$before" ]
 }
 wait_for 5 "the children are the same processes" the_same
+named() { local b; for b in mng_cluster rt_cluster seg_cluster; do runs "$(pid_of $b)" || return 1; done; }
+wait_for 5 "the supervisors themselves stand in their status files, though nothing happens" named
 old=$(pid_of router.1)
 kill -KILL "$old"
 wait_for 10 "an adopted child is watched: started again" restarted router.1 "$old"

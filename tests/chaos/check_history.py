@@ -6,6 +6,7 @@ down, and from nothing else. Prints a report per phase, and a line per promise:
 "A before B" means here: A's join was answered before B's was sent. Everything else has no order.
 Exit 0: no violation."""
 import argparse
+import base64
 import json
 import sys
 
@@ -176,6 +177,26 @@ def check_passes(tickets, _opts):
                 c.broken("%s: admitted without a pass" % t.short())
             elif owner.setdefault(jti, t.token) != t.token:
                 c.broken("%s: pass %s is somebody else's, too" % (t.short(), jti))
+    return c
+
+
+def number_of(token):
+    """What a token says of its place: segment and number, its first 13 bytes."""
+    try:
+        return base64.urlsafe_b64decode(token + "=" * (-len(token) % 4))[:13]
+    except ValueError:
+        return token
+
+
+def check_numbers(tickets, _opts):
+    """Also of what may have been forgotten: a place is never two people's in the end."""
+    c = Claim("I2 a number is given once, whatever is forgotten")
+    owner = {}
+    for t in tickets.values():
+        if any(e["op"] == "last" and e["status"] == 200 for e in t.heard):
+            c.seen += 1
+            if owner.setdefault(number_of(t.token), t.token) != t.token:
+                c.broken("%s: somebody else has its number, too" % t.short())
     return c
 
 
@@ -457,14 +478,25 @@ def check_enough(tickets, opts):
     return c
 
 
+def remembered(events, marks, opts):
+    """Without what was told shortly before a power cut (it begins a phase of that name), or was
+    under way then: it may have been forgotten. Who left has left all the same, if not."""
+    cuts = [m["t"] for m in marks if opts.power and m["phase"].startswith(opts.power)]
+    return [e for e in events if e["op"] == "leave" or
+            not any(e["t1"] >= t - opts.forgets_s and e["t0"] <= t for t in cuts)]
+
+
 def judge(events, marks, opts):
     """All claims."""
-    tickets, phases = tickets_of(events), phases_of(events, marks)
+    phases, everything = phases_of(events, marks), tickets_of(events)
+    tickets = tickets_of(remembered(events, marks, opts)) if opts.power else everything
     claims = [check_enough(tickets, opts), check_documented(events, opts)]
     order = check_order_seen if opts.no_stamps else check_order
     for check in (check_kept, check_one_state, check_passes, check_asker, order, check_falls,
                   check_positions, check_unique):
         claims.append(check(tickets, opts))
+    if opts.power:
+        claims.append(check_numbers(everything, opts))
     if opts.rate:
         claims.append(check_rate(tickets, opts))
     for what in ("slowest", "p99", "gap", "served"):
@@ -488,6 +520,9 @@ def options(argv):
                    help="in it nodes show old positions: I5 does not hold for these")
     p.add_argument("--no-stamps", action="store_true",
                    help="wall clocks jump: not released_at counts, but when people heard")
+    p.add_argument("--power", metavar="PHASE", help="phases that begin so begin with a power cut")
+    p.add_argument("--forgets-s", type=float, default=5,
+                   help="which takes what was told so shortly before: a second, and a late sync")
     p.add_argument("--tickets", type=int, default=50)
     p.add_argument("--admitted", type=int, default=20)
     for what in ("slowest", "p99", "gap", "served"):

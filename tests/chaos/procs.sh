@@ -5,6 +5,8 @@
 #   kill_now P          kill -9, and the claim that another one is started
 #   a_moment MS         up to so long passes: what it hits is up to chance. The fault's own
 #                       schedule; nobody waits for anything with it
+#   cut_power M         a segment node's machine loses power: kill -9 of all, and what was not
+#                       synced is gone. Needs `shim M` and `own_boot_id` before the cluster
 #   nodes_of WHICH      head, tail or middle: the segment nodes that have that part of the line
 
 another() { # s0.0 PID
@@ -47,4 +49,32 @@ kill_part() {
         kill_now "$node"
         wait_for 60 "$node registers again" registered "$node" $((n + 1))
     done
+}
+
+# The kernel's name for a start of the machine: ours to change, in here.
+own_boot_id() {
+    cat /proc/sys/kernel/random/uuid >"$DIR/boot_id"
+    mount --bind "$DIR/boot_id" /proc/sys/kernel/random/boot_id || give_up "no boot_id of our own"
+}
+LOST_BYTES=0 # by all power cuts
+cut_power() { # s0 [phase that begins with it]
+    local f size kept n both
+    n=$(registrations "$1.0")
+    both="$(pid_of "$1") $(pid_of "$1.0")"
+    # shellcheck disable=SC2086
+    kill -KILL $both
+    # shellcheck disable=SC2086
+    wait_for 40 "$1 has no power" gone_all $both
+    [ -z "${2:-}" ] || phase "$2"
+    for f in "$C/state/journal/$1.0"/{log,snap}-*; do
+        [ -e "$f" ] || continue
+        size=$(stat -c %s "$f")
+        kept=$(cat "$DIR/shim.$1/size.$(stat -c %i "$f")" 2>/dev/null || echo 0)
+        [ "$kept" -lt "$size" ] || continue
+        truncate -s "$kept" "$f"
+        LOST_BYTES=$((LOST_BYTES + size - kept))
+    done
+    cat /proc/sys/kernel/random/uuid >"$DIR/boot_id"
+    boot "$1"
+    wait_for 60 "$1 registers again" registered "$1.0" $((n + 1))
 }

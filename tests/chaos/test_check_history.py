@@ -230,6 +230,19 @@ def main():
     for e in of(jumps, 3):
         e.update(state="waiting", position=None)
     claim("still waits, others are in", verdict(jumps, "--no-stamps"), ["I3"])
+    cut = clean()  # of those who joined shortly before the power cut at 15 (in a wide sense)
+    for e in of(cut, 50) + of(cut, 50, "last"):
+        if e["t1"] > 12:
+            e.update(status=410, reason="segment_lost", state=None)
+    claim("forgotten", verdict(cut, "--power", "cut"), ["I1"])
+    claim("forgotten by a power cut", verdict(cut, "--power", "cut", "--forgets-s", "13",
+                                             "--tickets", "30"), [])
+    for e in cut:  # 51 has the number of 52, behind another time of issue
+        for key in ("asked", "token"):
+            if e["who"] in (51, 52) and key in e:
+                e[key] = "EAAAAAAAAAAMAAAAHGs" + "AB"[e["who"] - 51] + "g" * 35
+    claim("a number twice", verdict(cut, "--power", "cut", "--forgets-s", "13",
+                                             "--tickets", "30"), ["I2"])
     claim("nothing served", verdict(clean(), "--served", "cut:5000"), ["cut:"])
     claim("an empty phase proves nothing", verdict(clean(), "--p99", "healed:9"), ["healed:"])
     claim("an empty history proves nothing", "at" in verdict([]), True)

@@ -30,7 +30,7 @@ wait_for 120 "it is used up: joins are refused" crowded
 grow fill
 wait_for 60 "not a page is left: those who wait are answered" answered poll 200 400
 hold 4
-check "joins are refused" refuses
+wait_for 60 "people are put off who want to join" answered join 503 10
 lines=$(full_lines)
 check "the logs say so in some lines, not for each: $lines" test "$lines" -le 200
 

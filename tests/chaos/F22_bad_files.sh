@@ -41,7 +41,7 @@ for what in noise zeros; do
 done
 check "the torn tail is kept aside" test "$(ls "$J" | grep -c torn)" -ge 1
 check "and the log says so" grep -q 'torn tail of' "$C/logs/s0.0.log"
-hold 3 # what was written is synced within a second
+hold 5 # what was written is synced within a second
 
 # ---- what must not be: each on a copy, by a process that is nobody's child ---------------
 

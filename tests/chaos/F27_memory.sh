@@ -6,7 +6,7 @@
 . "$chaos/procs.sh"
 
 machines "m0 s0 s1 r0 r1"
-cluster_up --capacity 200 --release-per-s 25 --set segment.max_tickets=512 --set queuemng.skip_after=60s
+cluster_up --capacity 200 --release-per-s 15 --set segment.max_tickets=512 --set queuemng.skip_after=60s
 observe --first 700 --per-s 10
 wait_for 60 "both nodes are full: joins are put off" answered join 503 20
 wait_for 60 "those who are in are answered" answered poll 200 300
@@ -41,5 +41,5 @@ settle "everybody hears what is ahead of them"
 phase healed
 wait_for 60 "people are answered" answered poll 200 200
 wait_for 60 "people join" answered join 201 10
-observe_end --rate 25 --apart-s 1 --stale starved --stale killed --stale settling \
+observe_end --rate 15 --apart-s 1 --stale starved --stale killed --stale settling \
     --gap room:60 --gap starved:40 --served starved:100 --served healed:200

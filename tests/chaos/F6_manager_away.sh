@@ -17,8 +17,8 @@ stop m0
 kill9 m0.0
 wait_for 40 "the manager is gone" is_gone "$old"
 hold 18
-check "people join meanwhile" answered join 201 50
-check "people are answered meanwhile" answered poll 200 500
+wait_for 60 "people join meanwhile" answered join 201 50
+wait_for 60 "people are answered meanwhile" answered poll 200 500
 share=$(jq -s 'map(.status == 503) | (map(select(.)) | length) * 100 / length | floor' "$HISTORY")
 check "hardly anybody is put off: $share % of all" test "$share" -le 5
 

@@ -44,8 +44,8 @@ foreign() { [ "$(metric m0 segq_manager_nodes_foreign)" = 2 ]; }
 wait_for 60 "without its store: both nodes are not its own" foreign
 check "it says that it is not well" has_status 503 "$A/healthz"
 hold 3
-check "people are answered" answered poll 200 50
-check "people join" answered join 201 3
+wait_for 60 "people are answered" answered poll 200 50
+wait_for 60 "people join" answered join 201 3
 
 stop m0
 old=$(pid_of m0.0)

@@ -52,4 +52,4 @@ used=$((($(ticks) - was) * 1000 / ($(now_ms) - t0)))
 check "all processes together use $used % of one core" test "$used" -lt 100
 wait_for 60 "people join" answered join 201 10
 observe_end --rate 12 --apart-s 1 --stale storms --stale settling --stale power \
-    --gap storms:60 --gap power:60 --served storms:50 --served after:300
+    --gap storms:120 --gap power:120 --served storms:50 --served after:300

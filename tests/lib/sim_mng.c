@@ -39,7 +39,7 @@ void smng_begin(struct sim *s, struct proc *p)
         p->mng->seg_peer[i] = 0;
         p->mng->lost_seg[i] = s->now;
     }
-    mng_start(p->mng->core, sim_ms(s), sim_wall(s), p->mng->out);
+    mng_start(p->mng->core, sim_ms(s), clock_wall(p), p->mng->out);
 }
 
 struct mng_out *smng_out_new(void)
@@ -152,6 +152,7 @@ static void store_del(struct sim *s, const char *key)
         s->n_keys--;
         s->key[i] = s->key[s->n_keys];
         s->val[i] = s->val[s->n_keys];
+        s->key[s->n_keys] = s->val[s->n_keys] = NULL; /* the next new key's place */
         return;
     }
 }
@@ -270,7 +271,7 @@ void smng_tick(struct sim *s, struct proc *p)
     if (p->mng->lead != NULL && !lead_begun(p))
         return;
     check_given_up(s, p);
-    mng_tick(p->mng->core, sim_ms(s), sim_wall(s), p->mng->out);
+    mng_tick(p->mng->core, sim_ms(s), clock_wall(p), p->mng->out);
     smng_done(s, p);
 }
 

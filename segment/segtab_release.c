@@ -11,9 +11,12 @@
 #define POP_CHUNK 512u
 #define LATE_MS   500 /* what a store takes is less */
 
+/* By the wall clock; but a clock that went back makes no life longer than a whole one. */
 msec_t segtab_pass_end(const struct segtab *t, const struct seg *g, int64_t at_ms)
 {
-    return t->now.now_ms + at_ms + g->queue->pass_ttl_s * 1000ll - t->now.wall_ms;
+    msec_t ttl_ms = g->queue->pass_ttl_s * 1000ll, left_ms = at_ms + ttl_ms - t->now.wall_ms;
+
+    return t->now.now_ms + (left_ms < ttl_ms ? left_ms : ttl_ms);
 }
 
 static void release(struct segtab *t, struct seg *g, struct session *x, int64_t at_ms)

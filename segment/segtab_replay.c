@@ -356,8 +356,7 @@ static void restart_sessions(struct segtab *t, struct seg *g)
     struct session *x;
 
     for (uint32_t i = 0; (x = sessions_next(&g->b.released, &i)) != NULL;) {
-        x->expires_ms = t->now.now_ms + x->released_at_ms +
-                        g->queue->pass_ttl_s * 1000ll - t->now.wall_ms;
+        x->expires_ms = segtab_pass_end(t, g, x->released_at_ms);
         session_set(&g->b.released, x, (enum session_state)x->state,
                     session_end(t, g, x));
     }

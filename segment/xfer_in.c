@@ -312,7 +312,8 @@ static void add_session(struct body *b, const struct session_rec *v,
 {
     struct ticket_id id = { v->seg, v->number };
     bool admitted = v->state == SESSION_ADMITTED;
-    msec_t base = admitted ? tm->now_ms : tm->service_ms;
+    msec_t base = admitted ? tm->now_ms : tm->service_ms, ttl_ms = pass_ttl_s * 1000ll;
+    msec_t left_ms = v->released_at_ms + ttl_ms - tm->wall_ms; /* a clock may be behind: */
     struct session *s;
 
     if (sessions_find(&b->released, id) != NULL)
@@ -320,9 +321,8 @@ static void add_session(struct body *b, const struct session_rec *v,
     s = sessions_add(&b->released, id, (enum session_state)v->state, base + v->left_ms);
     s->client = v->client;
     s->released_at_ms = v->released_at_ms;
-    s->expires_ms =
-        admitted ? s->deadline_ms
-                 : tm->now_ms + v->released_at_ms + pass_ttl_s * 1000ll - tm->wall_ms;
+    s->expires_ms = admitted ? s->deadline_ms
+                             : tm->now_ms + (left_ms < ttl_ms ? left_ms : ttl_ms);
 }
 
 int xfer_in_commit(struct xfer_in *x, struct body *b, const struct xfer_time *tm,

@@ -59,11 +59,6 @@ int64_t sim_wall(const struct sim *s)
     return SIM_WALL_MS + s->now / 1000;
 }
 
-struct seg_now sim_seg_now(const struct sim *s)
-{
-    return (struct seg_now){ .now_ms = sim_ms(s), .wall_ms = sim_wall(s) };
-}
-
 double sim_rand(struct sim *s, double lo, double hi)
 {
     return lo + (hi - lo) * rng_unit(&s->rng);

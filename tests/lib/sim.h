@@ -34,6 +34,7 @@ struct sim_faults {
     double add_node;
     /* with several managers: their store */
     double store_away, store_slow, store_forget, store_failover;
+    double clock_jump;   /* a wall clock leaps by a day or an hour, or runs 5 min beside */
 };
 
 struct sim_opts {
@@ -90,6 +91,7 @@ enum sim_who { SIM_MNG, SIM_SEG, SIM_ROUTER };
 void sim_pause(struct sim *s, enum sim_who who, unsigned no, msec_t ms);
 void sim_restart(struct sim *s, enum sim_who who, unsigned no, msec_t down_ms);
 void sim_lose(struct sim *s, unsigned seg_node, msec_t down_ms); /* memory and journal */
+void sim_clock(struct sim *s, enum sim_who who, unsigned no, int64_t off_ms); /* wall */
 void sim_cut(struct sim *s, enum sim_who a, unsigned a_no, enum sim_who b, unsigned b_no,
              msec_t ms);
 
@@ -98,7 +100,7 @@ struct sim_counts {
     uint64_t steps, messages, sweeps, joined, admitted, gone, left, vanished;
     uint64_t waiting; /* players that wait, as they know it */
     uint64_t relaxed; /* joins whose order a broken link made uncertain (PROTOCOL.md) */
-    uint64_t released, unavailable, links_broken, restarts, crashes, nulls, terms;
+    uint64_t released, unavailable, links_broken, restarts, crashes, nulls, terms, jumps;
 };
 struct sim_counts sim_count(const struct sim *s);
 struct mng_counts sim_mng_count(const struct sim *s);

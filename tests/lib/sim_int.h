@@ -12,7 +12,7 @@
  *   sim_check.c    tickets as they should be, and the invariants
  *   sim_ops.c      operators: queue definitions, pause, drain ...
  *   sim_faults.c   faults at random, and mending all of it; the families:
- *   sim_flinks.c, sim_fprocs.c, sim_fopers.c (and the store's own: sim_store.c)
+ *   sim_flinks.c, sim_fprocs.c, sim_fclocks.c, sim_fopers.c (the store's own: sim_store.c)
  *   sim_quiet.c    waiting for the end; positions at rest */
 #ifndef SEGQ_SIM_INT_H
 #define SEGQ_SIM_INT_H
@@ -113,6 +113,7 @@ struct proc {
     uint32_t incarnation;
     usec_t paused_until;
     usec_t stopped; /* sum of what its clock must not count as anybody's silence */
+    int64_t wall_off_ms; /* its wall clock is so far ahead of the true one */
     struct smng *mng;
     struct segtab *segtab;
     struct tape tape;
@@ -309,6 +310,7 @@ struct sim {
     uint32_t sweep;
     uint8_t sweep_node;    /* whose tickets it looks at */
     uint64_t map_epoch, map_version; /* highest announced */
+    int64_t wall_ahead_ms;           /* the furthest that any wall clock ever was */
     bool calm;     /* players do not leave, no new joins */
     bool healed;
     bool faults_on;
@@ -333,7 +335,6 @@ void sim_note(struct sim *s, const char *fmt, uint64_t a, uint64_t b, uint64_t c
 msec_t sim_ms(const struct sim *s);
 int64_t sim_wall(const struct sim *s);
 double sim_rand(struct sim *s, double lo, double hi);
-struct seg_now sim_seg_now(const struct sim *s);
 
 /* ---- sim_net.c */
 void net_want(struct sim *s, struct proc *from, struct proc *to); /* dial if need be */
@@ -444,6 +445,11 @@ void ops_kept(struct sim *s, const struct proc *p); /* its store has more */
 void ops_new_leader(struct sim *s);
 void ops_say_again(struct sim *s); /* all that they want: the last leader may not have kept it */
 
+/* ---- sim_fclocks.c */
+int64_t clock_wall(const struct proc *p); /* as this process sees it */
+struct seg_now clock_now(const struct proc *p);
+int64_t clock_true(const struct sim *s, int64_t stamp_ms); /* whosever clock said it */
+
 /* ---- sim_faults.c; the kinds, in the order in which their first moments are drawn */
 #define SIM_FAULTS(X)                                                                    \
     X(link_break)                                                                        \
@@ -463,7 +469,8 @@ void ops_say_again(struct sim *s); /* all that they want: the last leader may no
     X(store_away)                                                                        \
     X(store_slow)                                                                        \
     X(store_forget)                                                                      \
-    X(store_failover)
+    X(store_failover)                                                                    \
+    X(clock_jump)
 #define X(name) void fault_##name(struct sim *s);
 SIM_FAULTS(X)
 #undef X

@@ -69,7 +69,7 @@ static void start_segtab(struct sim *s, struct proc *p)
     p->dies_in_turn = false;
     outbox_init(&p->box);
     tape_replay(p, p->segtab);
-    if (segtab_replayed(p->segtab, sim_seg_now(s)) < 0)
+    if (segtab_replayed(p->segtab, clock_now(p)) < 0)
         sim_fail(s, "out of memory");
     tape_flush(p);
 }
@@ -170,7 +170,7 @@ static void seg_step(struct sim *s, struct proc *p, struct segtab_in in)
 {
     enum turn t;
 
-    in.now = sim_seg_now(s);
+    in.now = clock_now(p);
     segtab_step(p->segtab, &in, &p->box);
     if (in.kind == SEGTAB_TICK && rng_chance(&s->rng, 0.1))
         tape_snap(p);
@@ -199,7 +199,7 @@ static void on_place(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
     arena_reset(&s->ans_arena);
     ans.place_ans.n = g->n;
     ans.place_ans.ans = arena_array(&s->ans_arena, g->n, sizeof(*ans.place_ans.ans));
-    segtab_place(p->segtab, sim_seg_now(s), g->req, g->n, ans.place_ans.ans, &s->ans_arena);
+    segtab_place(p->segtab, clock_now(p), g->req, g->n, ans.place_ans.ans, &s->ans_arena);
     t = turn_over(s, p);
     for (uint32_t i = 0; i < g->n && t != TURN_LOST; i++)
         check_placed(s, p, &g->req[i], &ans.place_ans.ans[i]);
@@ -218,7 +218,7 @@ static void on_append(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
     arena_reset(&s->ans_arena);
     ans.append_ans.n = g->n;
     ans.append_ans.ans = arena_array(&s->ans_arena, g->n, sizeof(*ans.append_ans.ans));
-    segtab_append(p->segtab, sim_seg_now(s), g->req, g->n, ans.append_ans.ans);
+    segtab_append(p->segtab, clock_now(p), g->req, g->n, ans.append_ans.ans);
     t = turn_over(s, p);
     for (uint32_t i = 0; i < g->n && t != TURN_LOST; i++)
         check_appended(s, p, &g->req[i], &ans.append_ans.ans[i]);
@@ -245,7 +245,7 @@ static void on_drop(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
         if (t != NULL)
             t->leaving = true;
     }
-    segtab_drop(p->segtab, sim_seg_now(s), g->req, g->n, ans.drop_ans.ans);
+    segtab_drop(p->segtab, clock_now(p), g->req, g->n, ans.drop_ans.ans);
     if (turn_over(s, p) == TURN_SAID)
         net_send(s, p, peer, &ans, rid);
     else

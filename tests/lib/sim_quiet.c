@@ -223,7 +223,7 @@ static void compare_one(struct sim *s, const struct place_at *p, uint64_t rank, 
     struct place_ans a = { 0 };
 
     arena_reset(&s->ans_arena);
-    segtab_place(p->node->segtab, sim_seg_now(s), &q, 1, &a, &s->ans_arena);
+    segtab_place(p->node->segtab, clock_now(p->node), &q, 1, &a, &s->ans_arena);
     check_placed(s, p->node, &q, &a);
     if (a.state == PLACE_BUSY || (a.state == PLACE_WAITING && a.position == 0 && !known))
         return;

@@ -64,6 +64,19 @@ Test(faults, the_manager_restarts_amid_moves)
     storm((struct sim_faults){ .mng_restart = 10, .drain = 12, .link_break = 10 }, false);
 }
 
+/* Nobody is gone before the time, no burst, positions calm: FAULTS.md F19. */
+Test(faults, clocks_leap)
+{
+    storm((struct sim_faults){ .clock_jump = 40 }, false);
+}
+
+Test(faults, clocks_leap_amid_moves_and_restarts)
+{
+    storm((struct sim_faults){ .clock_jump = 40, .drain = 12, .seg_kill = 10,
+                               .mng_restart = 6 },
+          false);
+}
+
 Test(faults, operators_do_everything)
 {
     storm((struct sim_faults){ .drain = 6, .queue_pause = 6, .queue_close = 4,

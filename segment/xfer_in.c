@@ -312,8 +312,9 @@ static void add_session(struct body *b, const struct session_rec *v,
 {
     struct ticket_id id = { v->seg, v->number };
     bool admitted = v->state == SESSION_ADMITTED;
-    msec_t base = admitted ? tm->now_ms : tm->service_ms, ttl_ms = pass_ttl_s * 1000ll;
-    msec_t left_ms = v->released_at_ms + ttl_ms - tm->wall_ms; /* a clock may be behind: */
+    msec_t base = admitted ? tm->now_ms : tm->service_ms;
+    msec_t ttl_ms = pass_ttl_s * 1000ll;
+    msec_t left_ms = v->released_at_ms + ttl_ms - tm->wall_ms; /* more: a clock went back */
     struct session *s;
 
     if (sessions_find(&b->released, id) != NULL)

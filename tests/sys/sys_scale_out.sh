@@ -28,7 +28,7 @@ helper "$BIN/rt_cluster" --set name=router2 --set "listen=127.0.0.1:$((PORT + 20
     --set "admin=127.0.0.1:$((PORT + 40))" "${shared[@]}" --set "set=$keys"
 helper "$BIN/seg_cluster" --set name=more --set "listen=127.0.0.1:$((PORT + 60))" \
     --set "admin=127.0.0.1:$((PORT + 80))" "${shared[@]}" \
-    --set "set=$keys,pass_key_file=$C/secrets/pass.key"
+    --set "set=$keys,pass_key_file=$C/secrets/pass.key,journal_dir=$DIR/more/journal"
 N=http://127.0.0.1:$((PORT + 20))
 wait_for 20 "the new router is ready" has_status 200 "$N/readyz"
 t=$(join_queue "$N" | token_in)

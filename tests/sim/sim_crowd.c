@@ -4,7 +4,11 @@
 #include "tests/lib/sim_test.h"
 
 #define ME    "sim_crowd"
+#ifdef __SANITIZE_ADDRESS__ /* of gcc */
+#define SEEDS 10
+#else
 #define SEEDS 40
+#endif
 
 static struct sim_opts opts(uint64_t seed)
 {

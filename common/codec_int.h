@@ -33,7 +33,7 @@ extern const struct codec_link codec_router_manager;
 extern const struct codec_link codec_segment_manager;
 extern const struct codec_link codec_segment_segment;
 
-/* codec_router_segment.c: MSG_PLACE .. MSG_DROP_ANS */
+/* codec_router_segment.c: MSG_PLACE .. MSG_PASSES */
 bool codec_is_batch(unsigned type);
 SQ_CHECK int codec_batch_encode(const struct msg *m, struct buf *out);
 SQ_CHECK int codec_batch_decode(const uint8_t *body, size_t len, struct arena *a, struct msg *m);

@@ -71,6 +71,13 @@ static const struct column drop_ans_cols[] = {
     NUM(drop_ans, moved_to, UINT64_MAX),
 };
 
+static const struct column passes_cols[] = {
+    NUM(pass_row, seg, UINT64_MAX),
+    NUM(pass_row, number, UINT32_MAX),
+    BYTE(pass_row, state, PASS_NSTATES),
+    NUM(pass_row, until_s, UINT64_MAX),
+};
+
 /* by type - MSG_PLACE */
 static const struct columns tables[] = {
     { TABLE(place_req, place_cols) },
@@ -80,18 +87,20 @@ static const struct columns tables[] = {
     { TABLE(append_ans, append_ans_cols) },
     { TABLE(drop_req, drop_cols) },
     { TABLE(drop_ans, drop_ans_cols) },
+    { TABLE(pass_row, passes_cols) },
 };
 
-/* The six messages are the same shape: a count and a pointer to rows. */
+/* The seven messages are the same shape: a count and a pointer to rows. */
 _Static_assert(offsetof(struct msg_place, n) == offsetof(struct msg_place_ans, n), "n");
 _Static_assert(offsetof(struct msg_place, n) == offsetof(struct msg_append, n), "n");
 _Static_assert(offsetof(struct msg_place, n) == offsetof(struct msg_append_ans, n), "n");
 _Static_assert(offsetof(struct msg_place, n) == offsetof(struct msg_drop, n), "n");
 _Static_assert(offsetof(struct msg_place, n) == offsetof(struct msg_drop_ans, n), "n");
+_Static_assert(offsetof(struct msg_place, n) == offsetof(struct msg_passes, n), "n");
 
 bool codec_is_batch(unsigned type)
 {
-    return type >= MSG_PLACE && type <= MSG_DROP_ANS;
+    return type >= MSG_PLACE && type <= MSG_PASSES;
 }
 
 static const void *batch_rows(const struct msg *m, uint32_t *n)
@@ -108,8 +117,10 @@ static const void *batch_rows(const struct msg *m, uint32_t *n)
         return m->append_ans.ans;
     case MSG_DROP:
         return m->drop.req;
-    default:
+    case MSG_DROP_ANS:
         return m->drop_ans.ans;
+    default:
+        return m->passes.rows;
     }
 }
 
@@ -140,8 +151,11 @@ static void batch_set(struct msg *m, void *rows, uint32_t n)
     case MSG_DROP:
         m->drop.req = rows;
         break;
-    default:
+    case MSG_DROP_ANS:
         m->drop_ans.ans = rows;
+        break;
+    default:
+        m->passes.rows = rows;
     }
 }
 

@@ -36,6 +36,7 @@
     X(APPEND_ANS, 19)                                                                    \
     X(DROP, 20)         /* router -> segment: leaves */                                  \
     X(DROP_ANS, 21)                                                                      \
+    X(PASSES, 22)                                                                        \
     X(ROUTER_REG, 32)   /* router -> manager */                                          \
     X(MAP, 33)          /* manager -> router: the chain map, or what changed in it */    \
     X(STATS, 34)        /* manager -> router: figures of the queues, once a second */    \
@@ -154,6 +155,15 @@ struct drop_ans {
     seg_id moved_to;
 };
 
+/* Passes that are not what they say: from a node to every router, unasked. */
+enum pass_state { PASS_REVOKED = 0, PASS_NSTATES };
+struct pass_row {
+    seg_id seg; /* the ticket */
+    uint32_t number;
+    uint8_t state; /* enum pass_state */
+    int64_t until_s; /* Unix seconds: then the pass has expired by itself */
+};
+
 struct msg_place {
     uint32_t n;
     struct place_req *req;
@@ -177,6 +187,10 @@ struct msg_drop {
 struct msg_drop_ans {
     uint32_t n;
     struct drop_ans *ans;
+};
+struct msg_passes {
+    uint32_t n;
+    struct pass_row *rows;
 };
 
 /* ---- router <-> manager --------------------------------------------------------- */
@@ -573,6 +587,7 @@ struct msg {
         struct msg_append_ans append_ans;
         struct msg_drop drop;
         struct msg_drop_ans drop_ans;
+        struct msg_passes passes;
         struct msg_router_reg router_reg;
         struct msg_map map;
         struct msg_stats stats;

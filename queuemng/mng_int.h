@@ -84,6 +84,7 @@ struct mseg {
     bool missing;        /* its node does not have it: merged within the node, or lost */
     bool rebuild;        /* its tickets are still coming back */
     uint32_t mark_end;   /* its numbers below were released, left or timed out */
+    uint64_t maybe_inside; /* of pops that were given up since its last report */
     seg_id want_next;
     struct seg_status st;
     seg_id *absorbed;    /* owned: whose tickets its node has said are in it */
@@ -343,6 +344,10 @@ void on_move_status(struct mng *m, struct mnode *n, const struct msg_move_status
 /* A node reports a segment with a move that this manager does not know. */
 void move_orphan(struct mng *m, struct mnode *n, const struct seg_status *st);
 const char *move_state_name(enum move_state s);
+
+/* ---- slots.c: of queues that let in by max_active */
+uint64_t slots_inside(const struct mng *m, const struct mqueue *q); /* at least so many */
+uint64_t slots_free(const struct mng *m, const struct mqueue *q);
 
 /* ---- pop.c */
 void pops_tick(struct mng *m, struct mqueue *q); /* one tick of one queue's release */

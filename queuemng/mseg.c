@@ -292,6 +292,7 @@ void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st)
     if (s->lost)
         return; /* given up: what it holds is not ours any more */
     marks_take(m, s, st);
+    s->maybe_inside = 0;
     s->st = *st;
     s->st.absorbed = NULL;
     s->st.marks = NULL;

@@ -104,13 +104,15 @@ static void pop_go(struct mng *m, struct mlane *l)
  * may have happened: it stays counted as given). */
 static void pop_late(struct mng *m, struct mlane *l)
 {
-    const struct mseg *s = seg_find(m, l->pop.seg);
+    struct mseg *s = seg_find(m, l->pop.seg);
 
     if (s == NULL || (s->node->peer == 0 &&
                       m->now_ms - s->node->down_ms > m->opts.skip_after_ms)) {
         log_warn("event=pop_skipped seg=%llu n=%u", (unsigned long long)l->pop.seg,
                  l->pop.n);
         m->count.pops_skipped++;
+        if (s != NULL)
+            s->maybe_inside += l->pop.n;
         pop_end(m, l, 0, false);
     } else if (seg_reachable(s) && m->now_ms - l->pop.sent_ms >= MNG_AGAIN_MS) {
         pop_send(m, l, s);
@@ -150,6 +152,7 @@ static void pop_ask(const struct mng *m, const struct mqueue *q, struct pop_in *
                                  .def = &q->def,
                                  .metrics = p->metrics,
                                  .weights = p->weights,
+                                 .slots = slots_free(m, q),
                                  .n_lanes = q->n_lanes };
     for (size_t i = 0; i < q->def.limits.n && i < ARRAY_LEN(p->metrics); i++)
         for (unsigned k = 0; k < m->n_metrics; k++)
@@ -191,6 +194,11 @@ void pops_tick(struct mng *m, struct mqueue *q)
     pop_ask(m, q, &p);
     release_tick(&q->rel, &p.in, &out);
     q->allowed_per_s = out.allowed_per_s;
+    if (q->def.mode == MODE_SLOTS) { /* no rate says it: what has come of it */
+        q->allowed_per_s = 0;
+        for (unsigned i = 0; i < q->n_lanes; i++)
+            q->allowed_per_s += q->lane[i].release_per_s;
+    }
     for (unsigned i = 0; i < q->n_lanes; i++)
         lane_release(m, &q->lane[i], out.n[i]);
     for (unsigned i = 0; i < q->n_lanes; i++)

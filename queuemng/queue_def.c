@@ -6,6 +6,7 @@
 #define DAY_MS 86400000.0
 
 static const char *const states[] = { "open", "paused", "closed", NULL };
+static const char *const modes[] = { "rate", "slots", "both", NULL };
 static const char *const sharings[] = { "weight", "strict", NULL };
 
 #define LANE(f) offsetof(struct def_lane, f)
@@ -53,6 +54,11 @@ const struct cfg_key queue_def_keys[] = {
     { "sharing", CFG_ENUM, AT(sharing), "weight", 0, 0, true,
       "lanes share the releases by weight, or strictly the first lane first", sharings, 0,
       0 },
+    { "mode", CFG_ENUM, AT(mode), "rate", 0, 0, true,
+      "let in by rate, by slots (max_active inside at once), or by both, whichever is less",
+      modes, 0, 0 },
+    { "max_active", CFG_INT, AT(max_active), "0", 0, 1e9, true,
+      "slots: so many may be inside at once", 0, 0, 0 },
     { "release_per_s", CFG_NUM, AT(release_per_s), "0", 0, 1e6, true,
       "a fixed rate, limits are not looked at; 0: by limits", 0, 0, 0 },
     { "limits", CFG_OBJS, AT(limits), "", 0, 16, true,
@@ -140,6 +146,9 @@ int queue_def_check(const struct queue_def *d, struct err *e)
 
     if (rc == 0)
         rc = limits_check(d, e);
+    if (rc == 0 && d->mode != MODE_RATE && d->max_active == 0)
+        rc = err_set(e, SQ_EINVAL, "mode %s needs max_active: how many may be inside",
+                     modes[d->mode]);
     if (rc == 0 && d->poll_min_ms > d->poll_max_ms)
         rc = err_set(e, SQ_EINVAL, "poll_min is above poll_max");
     if (rc == 0 && d->claim_ms > d->pass_ttl_ms)

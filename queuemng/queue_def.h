@@ -6,6 +6,7 @@
 #include "common/cfg.h"
 
 enum def_state { DEF_OPEN, DEF_PAUSED, DEF_CLOSED };          /* words: open paused closed */
+enum def_mode { MODE_RATE, MODE_SLOTS, MODE_BOTH };            /* rate slots both */
 enum def_sharing { SHARE_WEIGHT, SHARE_STRICT };              /* weight strict */
 
 struct def_lane {
@@ -33,7 +34,9 @@ struct queue_def {
     struct cfg_list lanes;  /* struct def_lane; empty = one lane "default" */
     int sharing;            /* enum def_sharing */
 
-    /* release: mode rate (slots: a later issue) */
+    /* release */
+    int mode;               /* enum def_mode: by rate, by free slots, or whichever is less */
+    int64_t max_active;     /* slots: so many may be inside at once; 0 only if mode is rate */
     double release_per_s;   /* > 0: fixed rate, limits are not looked at; 0: by limits */
     struct cfg_list limits; /* struct def_limit; all are evaluated, the smallest wins */
     double fallback_per_s;  /* while a metric of a limit is missing, stale or absurd */

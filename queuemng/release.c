@@ -152,6 +152,8 @@ static double target_rate(struct release *r, const struct release_in *in)
         limited_by(r, "paused");
         return 0;
     }
+    if (in->def->mode == MODE_SLOTS)
+        return 0; /* nothing is earned by time */
     if (in->def->release_per_s > 0) {
         limited_by(r, "fixed");
         return in->def->release_per_s;
@@ -276,6 +278,16 @@ void release_share(struct release *r, const struct release_in *in, uint64_t n,
 
 /* ---- the tick -------------------------------------------------------------------- */
 
+/* What the rate has earned beyond the free slots is not saved up. */
+static uint64_t within_slots(struct release *r, const struct release_in *in, uint64_t n)
+{
+    if (in->def->mode == MODE_RATE || in->def->state == DEF_PAUSED ||
+        (in->def->mode == MODE_BOTH && in->slots > 0 && in->slots >= n))
+        return n;
+    limited_by(r, "slots");
+    return in->slots;
+}
+
 void release_tick(struct release *r, const struct release_in *in, struct release_out *out)
 {
     msec_t gap = r->last_ms == 0 ? 0 : in->now_ms - r->last_ms;
@@ -287,7 +299,7 @@ void release_tick(struct release *r, const struct release_in *in, struct release
     r->last_ms = in->now_ms;
     if (r->rate_per_s == 0)
         r->carry = 0;
-    n = earn(r, fmin(before, r->rate_per_s), gap);
+    n = within_slots(r, in, earn(r, fmin(before, r->rate_per_s), gap));
     release_share(r, in, n, out->n);
     for (unsigned i = 0; i < LANES_MAX; i++)
         r->granted += out->n[i];

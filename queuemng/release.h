@@ -6,7 +6,8 @@
  * 0.4 a tick is exact over time. The budget starts empty, and what could not be used in a
  * tick is not saved up beyond one tick (I7). Lanes share by weight (smooth weighted
  * round robin over lanes that have waiters; what one lane cannot use goes to the others)
- * or strictly (the first lane first). */
+ * or strictly (the first lane first).
+ * By slots, what may be released is what is free now: nothing is earned or carried. */
 #ifndef SEGQ_RELEASE_H
 #define SEGQ_RELEASE_H
 
@@ -49,6 +50,7 @@ struct release_in {
     unsigned n_lanes;
     const int64_t *weights;
     uint64_t waiting[LANES_MAX]; /* incl. returning: what could be released now */
+    uint64_t slots;         /* mode slots or both: how many more may be inside now */
 };
 struct release_out {
     uint64_t n[LANES_MAX]; /* to release now; n[i] <= waiting[i] */

@@ -2,6 +2,7 @@
  */
 #include "queuemng/segqctl_view.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "queuemng/segqctl_text.h"
@@ -18,16 +19,26 @@ static void scalar(struct buf *b, const json_t *v)
         buf_str(b, json_is_true(v) ? "true" : json_is_false(v) ? "false" : "-");
 }
 
-/* The rate is fixed, or comes from limits. */
+/* By slots, by a fixed rate, or by limits; "20 inside, 5/s" is by both. */
 static void rate_cell(struct table *t, const json_t *def)
 {
+    const char *mode = json_string_value(json_object_get(def, "mode"));
     double fixed = json_number_value(json_object_get(def, "release_per_s"));
     const json_t *limits = json_object_get(def, "limits"), *l;
-    char text[256] = "";
+    char text[256] = "", slots[32] = "";
     size_t i, n = 0;
 
+    if (mode != NULL && strcmp(mode, "rate") != 0)
+        snprintf(slots, sizeof(slots), "%lld inside",
+                 (long long)json_integer_value(json_object_get(def, "max_active")));
+    if (mode != NULL && strcmp(mode, "slots") == 0) {
+        table_cell(t, "%s", slots);
+        return;
+    }
+    if (slots[0] != '\0')
+        strcat(slots, ", ");
     if (fixed > 0) {
-        table_cell(t, "%g/s", fixed);
+        table_cell(t, "%s%g/s", slots, fixed);
         return;
     }
     json_array_foreach(limits, i, l)
@@ -41,7 +52,7 @@ static void rate_cell(struct table *t, const json_t *def)
         memcpy(text + n, m, strlen(m) + 1);
         n += strlen(m);
     }
-    table_cell(t, n > 0 ? "by %s" : "by nothing: fallback%s", text);
+    table_cell(t, n > 0 ? "%sby %s" : "%sby nothing: fallback%s", slots, text);
 }
 
 static void lanes_cell(struct table *t, const json_t *def)

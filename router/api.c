@@ -97,6 +97,8 @@ void api_route(const struct http_req *q, struct api_req *out)
         tickets(q, out, p);
     else if (BEGINS(&p, "/v1/queues/"))
         queues(q, out, p);
+    else if (IS(p, "/v1/verify"))
+        only_read(q, out, API_VERIFY);
     else if (IS(p, "/healthz"))
         only_read(q, out, API_HEALTH);
     else if (IS(p, "/readyz"))

@@ -13,6 +13,7 @@ enum api_call {
     API_LEAVE, /* DELETE /v1/tickets/{token} */
     API_QUEUE, /* GET /v1/queues/{queue} */
     API_JWKS,  /* GET /.well-known/jwks.json */
+    API_VERIFY, /* GET /v1/verify */
     API_HEALTH,
     API_READY,
     API_BAD_METHOD, /* 405 and Allow */
@@ -41,6 +42,8 @@ bool api_is_name(const char *p, size_t n); /* [a-z0-9][a-z0-9_-]{0,63} */
     X(TICKET_GONE, 410, "ticket_gone")                                                   \
     X(TOO_FAST, 429, "too_fast")                                                         \
     X(NOT_ELIGIBLE, 403, "not_eligible")                                                 \
+    X(PASS_INVALID, 401, "pass_invalid")                                                 \
+    X(PASS_REVOKED, 403, "pass_revoked")                                                 \
     X(PAYLOAD_TOO_LARGE, 413, "payload_too_large")                                       \
     X(METHOD_NOT_ALLOWED, 405, "method_not_allowed")                                     \
     X(NOT_FOUND, 404, "not_found")                                                       \

@@ -37,6 +37,8 @@ const struct cfg_key router_keys[] = {
       .reload = true, .help = "of those, at once" },
     { K(limit_table_entries), .type = CFG_INT, .def = "65536", .min = 8, .max = 16777216,
       .help = "addresses that are remembered, at 32 bytes" },
+    { K(verify_cache), .type = CFG_INT, .def = "16384", .min = 4, .max = 16777216,
+      .help = "passes whose signature need not be checked again, at 540 bytes" },
     { K(trusted_proxies), .type = CFG_STRS, .def = "", .min = 0, .max = GATE_MAX_PROXIES,
       .help = "addresses and networks that may say whom they ask for" },
     { K(proxy_header), .type = CFG_ENUM, .def = "x-forwarded-for", .words = proxy_headers,

@@ -1,6 +1,7 @@
 /* router_service.c: the router's parts put together; a request to its flow; answers. */
 #include "router/router_service.h"
 
+#include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
@@ -60,6 +61,14 @@ bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *
     return true;
 }
 
+int64_t router_wall_s(void)
+{
+    struct timespec t;
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    return t.tv_sec;
+}
+
 /* ---- limits ---- */
 
 /* False: its address is too fast, and it was told so. */
@@ -102,7 +111,8 @@ static void on_conn_end(void *ctx, uint64_t tag)
 static const uint8_t budget_of[] = {
     [API_JOIN] = LIMIT_JOIN,         [API_POLL] = LIMIT_POLL,
     [API_LEAVE] = LIMIT_POLL,        [API_QUEUE] = LIMIT_POLL,
-    [API_JWKS] = LIMIT_POLL,         [API_HEALTH] = LIMIT_NKINDS,
+    [API_JWKS] = LIMIT_POLL,         [API_VERIFY] = LIMIT_NKINDS,
+    [API_HEALTH] = LIMIT_NKINDS,
     [API_READY] = LIMIT_NKINDS,      [API_BAD_METHOD] = LIMIT_BAD,
     [API_BAD_PATH] = LIMIT_BAD,      [API_NO_PATH] = LIMIT_BAD,
 };
@@ -131,6 +141,9 @@ static void on_request(void *ctx, struct httpd_req *req, const struct http_req *
         return;
     case API_QUEUE:
         queue_get(r, req, a.arg);
+        return;
+    case API_VERIFY:
+        verify(r, req, q);
         return;
     case API_JWKS: {
         const uint8_t(*keys)[32];
@@ -196,6 +209,7 @@ bool router_is_ready(const struct router *r)
 void router_map_changed(struct router *r)
 {
     seg_links_sync(r->segs);
+    verify_keys_changed(r);
     rflow_map_changed(r);
 }
 
@@ -256,6 +270,7 @@ static int open_http(struct router *r, struct err *e)
 static int open_all(struct router *r, struct err *e)
 {
     const struct router_cfg *c = r->cfg;
+    uint8_t key[VERDICT_KEY_BYTES];
     int rc = keys_cluster(&r->keys, c->secret_file, c->create_keys, e);
 
     if (rc < 0)
@@ -264,7 +279,9 @@ static int open_all(struct router *r, struct err *e)
     if (rc < 0)
         return rc;
     r->routes = routes_new();
-    if (r->routes == NULL || rflow_init(r) < 0)
+    randombytes_buf(key, sizeof(key));
+    r->verdicts = verdicts_new((size_t)c->verify_cache, key);
+    if (r->routes == NULL || r->verdicts == NULL || rflow_init(r) < 0)
         return err_set(e, SQ_ENOMEM, "out of memory");
     rc = open_links(r, e);
     if (rc == 0)
@@ -290,6 +307,7 @@ int router_new(struct router **out, struct ev *ev, const struct router_cfg *cfg,
         return err_set(e, SQ_ENOMEM, "out of memory");
     r->cfg = cfg;
     r->ev = ev;
+    revoked_init(&r->revoked, randombytes_random());
     arena_init(&r->arena);
     api_ans_init(&r->ans);
     rc = open_all(r, e);
@@ -318,6 +336,8 @@ void router_free(struct router *r)
     if (r->routes != NULL)
         routes_free(r->routes);
     gate_fini(&r->gate);
+    verdicts_free(r->verdicts);
+    revoked_fini(&r->revoked);
     api_ans_fini(&r->ans);
     arena_fini(&r->arena);
     explicit_bzero(&r->keys, sizeof(r->keys));

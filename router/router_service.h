@@ -16,7 +16,9 @@
 #include "common/rpc.h"
 #include "router/api.h"
 #include "router/gate.h"
+#include "router/revoked.h"
 #include "router/router_cfg.h"
+#include "router/verdicts.h"
 
 struct seg_links;
 struct mng_links;
@@ -30,6 +32,7 @@ struct router_counts {             /* ever */
     uint64_t retries;              /* flows that had to wait or ask again */
     uint64_t batches, batched;     /* frames to segments, requests in them */
     uint64_t maps, maps_refused, stats;
+    uint64_t verified, verify_refused, pass_checks; /* GET /v1/verify; signatures looked at */
 };
 
 struct router {
@@ -45,6 +48,10 @@ struct router {
     struct arena arena; /* of the frame being handled */
     struct api_ans ans; /* of the answer being composed */
     struct gate gate;   /* who asks, and how often */
+    struct verdicts *verdicts; /* passes that were found good */
+    struct verdict verdict;    /* the last one */
+    uint64_t keys_hash;        /* of the keys that they were found good with */
+    struct revoked revoked;    /* passes that are not good any more */
     uint64_t request_id;
     /* flows under way, router_flow.c */
     struct list flows;   /* oldest first = next deadline first */
@@ -67,6 +74,11 @@ void router_drain(struct router *r, ev_fn done, void *arg);
 void router_reload(struct router *r);
 /* The chain map has changed. */
 void router_map_changed(struct router *r);
+
+int64_t router_wall_s(void); /* Unix seconds */
+/* verify.c: GET /v1/verify */
+void verify(struct router *r, struct httpd_req *req, const struct http_req *q);
+void verify_keys_changed(struct router *r); /* perhaps */
 
 /* Sends r->ans and empties it. */
 void router_answer(struct router *r, struct httpd_req *req);

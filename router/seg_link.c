@@ -23,6 +23,15 @@ static void on_error(struct seg_link *l, const struct msg_error *m, uint64_t rid
     seg_batch_refused(l, rid);
 }
 
+static int on_passes(struct router *r, const struct msg_passes *m)
+{
+    int64_t now_s = router_wall_s();
+
+    for (uint32_t i = 0; i < m->n; i++)
+        revoked_add(&r->revoked, &m->rows[i], now_s);
+    return 0;
+}
+
 static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
 {
     struct seg_link *l = ctx;
@@ -36,6 +45,9 @@ static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
         case MSG_APPEND_ANS:
         case MSG_DROP_ANS:
             rc = seg_batch_answer(l, &m, f->rid);
+            break;
+        case MSG_PASSES:
+            rc = on_passes(r, &m.passes);
             break;
         case MSG_ERROR:
             on_error(l, &m.error, f->rid);

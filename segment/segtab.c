@@ -83,6 +83,7 @@ void segtab_free(struct segtab *t)
     block_pool_fini(&t->pool);
     free(t->moved);
     free(t->peers);
+    free(t->ended);
     free(t);
 }
 
@@ -377,6 +378,7 @@ static void tick(struct segtab *t, struct outbox *out)
     tick_active(t);
     settle_dirty(t);
     segtab_moves_tick(t, out);
+    segtab_passes_flush(t, out);
     if (t->now.now_ms - t->report_ms >= SEGTAB_REPORT_MS)
         segtab_report_changes(t, out);
 }
@@ -400,6 +402,12 @@ const struct peer *segtab_peer_named(const struct segtab *t, const char *name,
     return NULL;
 }
 
+static void router_up(struct segtab *t, peer_no no, struct outbox *out)
+{
+    t->clock_runs = ++t->n_routers > 0;
+    segtab_passes_all(t, no, out);
+}
+
 static void peer_up(struct segtab *t, const struct segtab_in *in, struct outbox *out)
 {
     struct peer *p;
@@ -419,7 +427,7 @@ static void peer_up(struct segtab *t, const struct segtab_in *in, struct outbox 
     *p = (struct peer) { .no = in->peer, .role = in->role };
     copy_text(p->name, sizeof(p->name), in->name);
     if (p->role == SEGTAB_ROLE_ROUTER)
-        t->clock_runs = ++t->n_routers > 0;
+        router_up(t, p->no, out);
     else if (p->role == SEGTAB_ROLE_MANAGER)
         segtab_register(t, p->no, out);
     else

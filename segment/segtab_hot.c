@@ -452,7 +452,9 @@ static void drop_here(struct segtab *t, const struct spot *s)
         return;
     }
     x = sessions_find(&g->b.released, s->id);
-    if (x != NULL && x->state != SESSION_OVER)
+    if (x != NULL && x->state == SESSION_ADMITTED && x->expires_ms > t->now.now_ms)
+        segtab_revoke(t, g, x, GONE_LEFT);
+    else if (x != NULL && x->state != SESSION_OVER && x->state != SESSION_REVOKED)
         segtab_over(t, g, x, GONE_LEFT);
     else if (x == NULL && g->b.q.hollow)
         segtab_rebuild_leave(t, s);

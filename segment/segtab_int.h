@@ -146,6 +146,9 @@ struct segtab {
     bool clock_runs;
     msec_t service_ms;
     msec_t report_ms, beat_ms;
+    struct pass_row *ended; /* owned; passes that routers have not been told of yet */
+    uint32_t n_ended, cap_ended;
+    bool ended_all; /* they must be told all of them */
     bool urgent; /* do not wait for the tick to report */
     struct outbox loop[2]; /* messages of this node to itself */
     unsigned loop_in;      /* which one is being filled */
@@ -181,6 +184,10 @@ void segtab_home_moved(struct segtab *t, seg_id id, seg_id to);
 /* The ticket left the line: its name is free again, a copy of it must follow. */
 void segtab_died(struct seg *g, uint32_t slot);
 void segtab_over(struct segtab *t, struct seg *g, struct session *x, int reason);
+/* segtab_passes.c: an admitted one is over while its pass is not */
+void segtab_revoke(struct segtab *t, struct seg *g, struct session *x, int reason);
+void segtab_passes_all(struct segtab *t, peer_no to, struct outbox *out);
+void segtab_passes_flush(struct segtab *t, struct outbox *out);
 
 /* ---- segtab_hot.c ---------------------------------------------------------------- */
 struct spot { /* where a token's ticket is */

@@ -136,7 +136,7 @@ static int session(struct seg *g, const struct jrec_session *s)
         (s->state == SESSION_GRACE ||
          (s->state == SESSION_OVER && s->reason == GONE_NO_SHOW)))
         g->no_shows++;
-    if (s->state == SESSION_OVER || s->state == SESSION_FREE)
+    if (s->state == SESSION_OVER || s->state == SESSION_REVOKED || s->state == SESSION_FREE)
         subjects_del(&g->b.subjects, s->id);
     if (s->state == SESSION_FREE) {
         session_forget(&g->b.released, x);
@@ -340,6 +340,7 @@ static msec_t session_end(const struct segtab *t, const struct seg *g,
     case SESSION_READY:
         return t->service_ms + g->queue->claim_ms;
     case SESSION_ADMITTED:
+    case SESSION_REVOKED:
         return x->expires_ms;
     case SESSION_GRACE:
         return t->service_ms + g->queue->grace_ms;

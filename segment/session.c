@@ -28,7 +28,7 @@ void sessions_fini(struct sessions *s)
 
 static struct session_heap *heap_of(struct sessions *s, const struct session *x)
 {
-    return x->state == SESSION_ADMITTED ? &s->monotonic : &s->service;
+    return session_is_monotonic(x->state) ? &s->monotonic : &s->service;
 }
 
 static void heap_put(struct sessions *s, struct session_heap *h, uint32_t at, uint32_t i)
@@ -252,7 +252,7 @@ void sessions_shift(struct sessions *s, msec_t ms)
 uint32_t sessions_live(const struct sessions *s)
 {
     return s->n[SESSION_READY] + s->n[SESSION_ADMITTED] + s->n[SESSION_GRACE] +
-           s->n[SESSION_RETURNING];
+           s->n[SESSION_RETURNING] + s->n[SESSION_REVOKED];
 }
 
 struct session *sessions_next(const struct sessions *s, uint32_t *i)

@@ -7,8 +7,11 @@
  *                             grace over          v
  *                             +-----------------> OVER (no-show) --> (forgotten)
  *
+ * An admitted one that leaves is REVOKED until its pass would have expired: the pass may be
+ * anywhere.
+ *
  * Who decides is the caller: this keeps the records, says which one is due, counts. Two
- * clocks: ADMITTED ends on the monotonic one (a pass runs out while we are stopped), all
+ * clocks: ADMITTED and REVOKED end on the monotonic one (a pass runs out while we are stopped), all
  * other states on the service clock (time in which we could not be asked does not count).
  * OVER is only kept so that for a while the true reason can be told.
  *
@@ -27,6 +30,7 @@ enum session_state {
     SESSION_GRACE = 3,
     SESSION_RETURNING = 4,
     SESSION_OVER = 5,
+    SESSION_REVOKED = 6,
     SESSION_NSTATES
 };
 
@@ -34,13 +38,18 @@ struct session {
     struct ticket_id id;
     uint8_t state;          /* enum session_state */
     uint8_t client;         /* enum client_class, once it was polled */
-    uint8_t reason;         /* enum gone_reason, if OVER */
+    uint8_t reason;         /* enum gone_reason, if OVER or REVOKED */
     uint32_t heap_at;       /* position in its clock's heap */
     uint32_t prev, next;    /* list of the returning, or of the free */
     int64_t released_at_ms; /* wall clock, as recorded by the manager */
-    msec_t deadline_ms;     /* of the state: monotonic if ADMITTED, else service clock */
+    msec_t deadline_ms;     /* of the state: monotonic if ADMITTED or REVOKED, else service */
     msec_t expires_ms;      /* of the pass, monotonic */
 };
+
+static inline bool session_is_monotonic(unsigned state)
+{
+    return state == SESSION_ADMITTED || state == SESSION_REVOKED;
+}
 
 struct session_heap {
     uint32_t *v; /* owned; record indices, earliest deadline first */
@@ -78,7 +87,7 @@ struct session *sessions_next_returning(const struct sessions *s,
 struct session *sessions_due(const struct sessions *s, msec_t service_ms, msec_t now_ms);
 /* Everything on the service clock ends ms later. */
 void sessions_shift(struct sessions *s, msec_t ms);
-/* READY, ADMITTED, GRACE and RETURNING: what a segment cannot be removed with. */
+/* READY, ADMITTED, GRACE, RETURNING and REVOKED: what a segment cannot be removed with. */
 uint32_t sessions_live(const struct sessions *s);
 /* for (i = 0; (x = sessions_next(s, &i)) != NULL;) in no order. */
 struct session *sessions_next(const struct sessions *s, uint32_t *i);

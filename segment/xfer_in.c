@@ -102,7 +102,8 @@ static const char *take_sessions(struct xfer_in *x, const struct msg_copy_extra 
     }
     for (uint32_t i = 0; i < m->n_sessions; i++) {
         if (m->sessions[i].state < SESSION_READY ||
-            m->sessions[i].state > SESSION_RETURNING)
+            m->sessions[i].state == SESSION_OVER ||
+            m->sessions[i].state >= SESSION_NSTATES)
             return "record damaged";
         x->rec[x->n_recs++] = m->sessions[i];
     }
@@ -311,7 +312,7 @@ static void add_session(struct body *b, const struct session_rec *v,
                         const struct xfer_time *tm, uint32_t pass_ttl_s)
 {
     struct ticket_id id = { v->seg, v->number };
-    bool admitted = v->state == SESSION_ADMITTED;
+    bool admitted = session_is_monotonic(v->state);
     msec_t base = admitted ? tm->now_ms : tm->service_ms;
     msec_t ttl_ms = pass_ttl_s * 1000ll;
     msec_t left_ms = v->released_at_ms + ttl_ms - tm->wall_ms; /* more: a clock went back */
@@ -321,6 +322,7 @@ static void add_session(struct body *b, const struct session_rec *v,
         return;
     s = sessions_add(&b->released, id, (enum session_state)v->state, base + v->left_ms);
     s->client = v->client;
+    s->reason = v->state == SESSION_REVOKED ? GONE_LEFT : 0;
     s->released_at_ms = v->released_at_ms;
     s->expires_ms = admitted ? s->deadline_ms
                              : tm->now_ms + (left_ms < ttl_ms ? left_ms : ttl_ms);

@@ -190,7 +190,7 @@ static bool send_sessions(struct xfer_out *x, const struct body *b,
             .client = s->client,
             .released_at_ms = s->released_at_ms,
             .left_ms = s->deadline_ms -
-                       (s->state == SESSION_ADMITTED ? tm->now_ms : tm->service_ms),
+                       (session_is_monotonic(s->state) ? tm->now_ms : tm->service_ms),
         };
     if (n == 0)
         return false;

@@ -71,6 +71,7 @@ struct mr {
     const char *story;      /* for messages */
     bool may_lose;          /* the queue was flushed or deleted */
     bool refuses[MR_NODES]; /* to open segments */
+    unsigned lane;          /* where mr_join() joins */
     bool crowd;             /* too many to look at the line after every message */
     void (*around)(bool in); /* NULL, or called before and after each call of the manager */
     bool may_fail, failed;   /* a step may be without memory; one was */
@@ -537,7 +538,7 @@ static inline void mr_join(struct mr *r, uint32_t n)
         struct append_ans a;
         struct route_tail tail;
 
-        cr_assert_eq(routes_tail(r->routes, mr_queue(r), 0, &tail), 0);
+        cr_assert_eq(routes_tail(r->routes, mr_queue(r), r->lane, &tail), 0);
         req.seg = tail.seg;
         segtab_append(r->t[mr_node_no(r, tail.node)],
                       (struct seg_now) { r->now, r->wall }, &req, 1, &a);

@@ -41,6 +41,7 @@ struct world {
 };
 
 static struct world w;
+static const uint8_t (*map_keys)[32]; /* one public key; NULL: a made-up one */
 
 static void send_msg(struct rpc_chan *ch, const struct msg *m, uint64_t rid)
 {
@@ -52,7 +53,8 @@ static void send_msg(struct rpc_chan *ch, const struct msg *m, uint64_t rid)
 
 static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_next)
 {
-    static const uint8_t keys[1][32] = { { 1, 2, 3 } };
+    static const uint8_t none[1][32] = { { 1, 2, 3 } };
+    const uint8_t(*keys)[32] = map_keys != NULL ? map_keys : none;
     struct map_node node = { 1, "seg1", w.seg_addr };
     struct map_seg segs[2] = { { 1, 1, with_next ? SEG_SEALED : SEG_OPEN },
                                { 2, 1, SEG_OPEN } };
@@ -227,12 +229,14 @@ static size_t whole(const char *p)
     return (size_t)(end - p) + 4 + body;
 }
 
+static const char *extra = ""; /* header lines of every request */
+
 static void say(const char *method, const char *path, const char *text)
 {
-    char t[2000];
+    char t[8000];
     int n = snprintf(t, sizeof(t),
-                     "%s %s HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n\r\n%s", method,
-                     path, strlen(text), text);
+                     "%s %s HTTP/1.1\r\nHost: a\r\n%sContent-Length: %zu\r\n\r\n%s",
+                     method, path, extra, strlen(text), text);
 
     cr_assert_eq(send(w.fd, t, (size_t)n, MSG_NOSIGNAL), n);
 }

@@ -130,6 +130,7 @@ static inline void *g_words(struct gen *g, size_t n)
 #define L33(N, T)                                                                        \
     N(state) N(reason) N(poll_after_ms) N(position) N(pass_len) N(released_at_ms)        \
     N(pass_expires_s)
+#define L34(N, T) N(seg) N(number) N(state) N(until_s)
 
 PLAIN(msg_error, L1)
 PLAIN(place_req, L2)
@@ -138,6 +139,7 @@ PLAIN(append_req, L3)
 PLAIN(append_ans, L4)
 PLAIN(drop_req, L5)
 PLAIN(drop_ans, L6)
+PLAIN(pass_row, L34)
 PLAIN(msg_router_reg, L7)
 PLAIN(map_node, L8)
 PLAIN(queue_stats, L9)
@@ -213,6 +215,12 @@ static inline void g_batch(struct gen *g, struct msg *m)
     } else if (m->type == MSG_DROP) {
         G_ROWS(m->drop.req, n)
             gen_drop_req(g, s);
+    } else if (m->type == MSG_PASSES) {
+        G_ROWS(m->passes.rows, n)
+        {
+            gen_pass_row(g, s);
+            s->state = g_in(g, 0, PASS_NSTATES - 1);
+        }
     } else {
         G_ROWS(m->drop_ans.ans, n)
         {
@@ -464,7 +472,7 @@ static inline void gen_msg(struct gen *g, enum msg_type t, struct msg *m)
 {
     memset(m, 0, sizeof(*m));
     m->type = t;
-    if (t >= MSG_PLACE && t <= MSG_DROP_ANS)
+    if (t >= MSG_PLACE && t <= MSG_PASSES)
         g_batch(g, m);
     else if (t == MSG_MAP)
         g_map(g, &m->map);

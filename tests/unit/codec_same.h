@@ -47,6 +47,9 @@ static inline bool same_batch(const struct msg *x, const struct msg *y)
     case MSG_DROP:
         SAME_ROWS(&x->drop, &y->drop, n, req, same_drop_req);
         return true;
+    case MSG_PASSES:
+        SAME_ROWS(&x->passes, &y->passes, n, rows, same_pass_row);
+        return true;
     default:
         SAME_ROWS(&x->drop_ans, &y->drop_ans, n, ans, same_drop_ans);
         return true;

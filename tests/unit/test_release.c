@@ -95,6 +95,9 @@ Test(queue_def, defaults_and_refusals)
     cr_expect_lt(refused("name: q\npoll_min: 10s\npoll_max: 5s"), 0);
     cr_expect_lt(refused("name: q\nclaim: 10m\npass_ttl: 5m"), 0);
     cr_expect_lt(refused("name: q\nlimits: [{metric: a, tiers: []}]"), 0);
+    cr_expect_lt(refused("name: q\nmode: slots"), 0);
+    cr_expect_lt(refused("name: q\nmode: both"), 0);
+    cr_expect_eq(refused("name: q\nmode: both\nmax_active: 1"), 0);
     cr_expect_lt(refused("name: q\nlimits: [{metric: a, tiers: [{below: 5, rate_per_s: 1},"
                          "{below: 5, rate_per_s: 0}]}]"), 0);
     cr_expect_lt(refused("name: q\nlimits: [{metric: a, tiers: [{below: 5, rate_per_s: 1},"
@@ -159,6 +162,45 @@ Test(release, starts_empty_and_does_not_make_up_for_sleep)
     g.in.waiting[0] = 1000;
     cr_expect_eq(step(&g, 100), 10); /* nothing was saved up while nobody waited */
     cr_expect_str_eq(g.r.limited_by, "fixed");
+    done(&g);
+}
+
+Test(release, by_slots_what_is_free_and_nothing_saved_up)
+{
+    struct rig g;
+
+    rig_set(&g, "name: q\nmode: slots\nmax_active: 100\nrelease_per_s: 1");
+    g.in.slots = 100;
+    cr_expect_eq(step(&g, 100), 100); /* at once, also in the first tick */
+    g.in.slots = 0;
+    cr_expect_eq(step(&g, 60000), 0);
+    cr_expect_str_eq(g.r.limited_by, "slots");
+    g.in.slots = 3;
+    g.in.waiting[0] = 2;
+    cr_expect_eq(step(&g, 100), 2);
+    g.def.state = DEF_PAUSED;
+    cr_expect_eq(step(&g, 100), 0);
+    cr_expect_str_eq(g.r.limited_by, "paused");
+    done(&g);
+}
+
+Test(release, by_both_whichever_is_less)
+{
+    struct rig g;
+
+    rig_set(&g, "name: q\nmode: both\nmax_active: 100\nrelease_per_s: 100");
+    g.in.slots = 1000;
+    step(&g, 0);
+    cr_expect_eq(step(&g, 100), 10);
+    cr_expect_str_eq(g.r.limited_by, "fixed");
+    g.in.slots = 4;
+    cr_expect_eq(step(&g, 100), 4);
+    cr_expect_str_eq(g.r.limited_by, "slots");
+    g.in.slots = 0;
+    for (int i = 0; i < 50; i++)
+        cr_expect_eq(step(&g, 100), 0);
+    g.in.slots = 1000;
+    cr_expect_eq(step(&g, 100), 10); /* what the rate earned meanwhile is gone */
     done(&g);
 }
 

@@ -1,0 +1,103 @@
+/* segtab_passes.c: passes that ended before their time: whoever leaves while a pass of his
+ * is out there keeps a record (SESSION_REVOKED) until the pass would have expired, and
+ * routers are told, so that they refuse it (GET /v1/verify).
+ *
+ *   leave --> record, `ended` --next tick--> all routers
+ *   a router's link is up     --all records--> that router */
+#include "segment/segtab_int.h"
+
+#include <stdlib.h>
+
+#define ROWS_MAX MSG_BATCH_MAX /* of one message */
+
+static struct pass_row row_of(const struct seg *g, const struct session *x)
+{
+    return (struct pass_row) { .seg = x->id.seg,
+                               .number = x->id.number,
+                               .state = PASS_REVOKED,
+                               .until_s = x->released_at_ms / 1000 + g->queue->pass_ttl_s };
+}
+
+/* Without memory everybody is told everything with the next tick. */
+static void note(struct segtab *t, struct pass_row row)
+{
+    struct pass_row *v = t->ended;
+
+    if (t->n_ended == t->cap_ended) {
+        uint32_t cap = t->cap_ended != 0 ? t->cap_ended * 2 : 64;
+
+        v = realloc(t->ended, cap * sizeof(*v));
+        if (v == NULL) {
+            t->ended_all = true;
+            return;
+        }
+        t->ended = v;
+        t->cap_ended = cap;
+    }
+    v[t->n_ended++] = row;
+}
+
+void segtab_revoke(struct segtab *t, struct seg *g, struct session *x, int reason)
+{
+    subjects_del(&g->b.subjects, x->id);
+    x->reason = (uint8_t)reason;
+    session_set(&g->b.released, x, SESSION_REVOKED, x->expires_ms);
+    segtab_log_session(t, g, x);
+    note(t, row_of(g, x));
+    segtab_touch(t, g);
+}
+
+/* ---- to the routers ------------------------------------------------------------------ */
+
+static void send_rows(const struct pass_row *v, uint32_t n, peer_no to, struct outbox *out)
+{
+    struct msg_passes *m;
+
+    if (n == 0)
+        return;
+    m = &outbox_add(out, to, MSG_PASSES)->passes;
+    m->rows = arena_memdup(&out->mem, v, n * sizeof(*v));
+    m->n = m->rows != NULL ? n : 0;
+    out->failed |= m->rows == NULL;
+}
+
+void segtab_passes_all(struct segtab *t, peer_no to, struct outbox *out)
+{
+    struct pass_row v[256];
+    uint32_t n = 0;
+
+    list_each (&t->segs, it) {
+        const struct seg *g = container_of(it, struct seg, node);
+        const struct session *x;
+
+        if (g->b.released.n[SESSION_REVOKED] == 0)
+            continue;
+        for (uint32_t i = 0; (x = sessions_next(&g->b.released, &i)) != NULL;) {
+            if (x->state != SESSION_REVOKED)
+                continue;
+            v[n++] = row_of(g, x);
+            if (n == ARRAY_LEN(v)) {
+                send_rows(v, n, to, out);
+                n = 0;
+            }
+        }
+    }
+    send_rows(v, n, to, out);
+}
+
+void segtab_passes_flush(struct segtab *t, struct outbox *out)
+{
+    if (t->n_ended == 0 && !t->ended_all)
+        return;
+    for (uint32_t i = 0; i < t->n_peers; i++) {
+        if (t->peers[i].role != SEGTAB_ROLE_ROUTER)
+            continue;
+        if (t->ended_all)
+            segtab_passes_all(t, t->peers[i].no, out);
+        for (uint32_t k = 0; !t->ended_all && k < t->n_ended; k += ROWS_MAX)
+            send_rows(t->ended + k, t->n_ended - k < ROWS_MAX ? t->n_ended - k : ROWS_MAX,
+                      t->peers[i].no, out);
+    }
+    t->n_ended = 0;
+    t->ended_all = false;
+}

@@ -1,0 +1,224 @@
+/* test_mng_slots.c: mode slots: never more inside than max_active, whatever is lost, and a
+ * slot that comes back is given to the next. The manager core and three node cores
+ * (mngrig.h), with one fault at every few messages of the story. */
+#include "tests/lib/mngrig.h"
+
+#define MAX 20
+#define QUEUE(max)                                                                       \
+    "{\"name\": \"q\", \"mode\": \"slots\", \"max_active\": " #max                       \
+    ", \"lanes\": [{\"name\": \"a\"}, {\"name\": \"b\"}], \"segment_capacity\": 40, \"claim\": \"3s\", \"grace\": \"2s\", "                 \
+    "\"idle\": {\"game\": \"12s\", \"mobile\": \"12s\", \"browser\": \"12s\"}, "         \
+    "\"poll_max\": \"4s\", \"pass_ttl\": \"10m\"}"
+
+/* Who has a pass that is good, and has not gone. */
+static unsigned inside(const struct mr *r)
+{
+    unsigned n = 0;
+
+    for (uint32_t i = 0; i < r->n_tickets; i++)
+        n += r->ticket[i].admitted && !r->ticket[i].left;
+    return n;
+}
+
+static void play(struct mr *r, unsigned halves, unsigned max)
+{
+    while (halves-- > 0) {
+        mr_poll_all(r);
+        cr_assert_leq(inside(r), max, MR_SAY ": %u inside", MR_AT(r), inside(r));
+        mr_run(r, 500);
+    }
+    mr_poll_all(r);
+    cr_assert_leq(inside(r), max, MR_SAY ": %u inside", MR_AT(r), inside(r));
+}
+
+/* The first n of those inside, as far as their nodes can be asked. */
+static void leave(struct mr *r, unsigned n)
+{
+    for (uint32_t i = 0; i < r->n_tickets && n > 0; i++) {
+        struct mr_ticket *k = &r->ticket[i];
+        struct drop_req req = { .seg = k->seg, .number = k->number };
+        struct route_owner o;
+        struct drop_ans a;
+
+        if (!k->admitted || k->left || routes_owner(r->routes, k->seg, &o) < 0)
+            continue;
+        segtab_drop(r->t[mr_node_no(r, o.node)], (struct seg_now) { r->now, r->wall },
+                    &req, 1, &a);
+        k->left = a.state == DROP_OK;
+        n--;
+    }
+}
+
+/* Two lanes; their order in each other's sight is not looked at. */
+static struct mr *story(const char *name, uint32_t people)
+{
+    struct mr *r = mr_new(name);
+
+    r->crowd = true;
+    mr_put_queue(r, QUEUE(20));
+    mr_run(r, 500);
+    mr_join(r, people / 2);
+    r->lane = 1;
+    mr_join(r, people / 2);
+    play(r, 4, MAX);
+    cr_assert_eq(inside(r), MAX, MR_SAY ": %u inside", MR_AT(r), inside(r));
+    return r;
+}
+
+Test(mng_slots, a_slot_that_comes_back_is_given_to_the_next)
+{
+    struct mr *r = story("leaving", 130);
+
+    for (unsigned round = 0; round < 6; round++) {
+        leave(r, 7 + round);
+        play(r, 3, MAX);
+        cr_assert_eq(inside(r), MAX, "round %u: %u inside", round, inside(r));
+    }
+    mr_free(r);
+}
+
+Test(mng_slots, max_active_can_be_changed)
+{
+    struct mr *r = story("changed", 130);
+
+    mr_put_queue(r, QUEUE(35));
+    play(r, 3, 35);
+    cr_assert_eq(inside(r), 35);
+    mr_put_queue(r, QUEUE(10)); /* nobody is thrown out */
+    leave(r, 20);
+    play(r, 3, 35);
+    cr_assert_eq(inside(r), 15);
+    leave(r, 8);
+    play(r, 3, 15);
+    cr_assert_eq(inside(r), 10);
+    mr_free(r);
+}
+
+/* Who does not collect his pass holds a slot for the claim window, and no longer. */
+Test(mng_slots, no_shows_give_their_slots_back)
+{
+    struct mr *r = mr_new("no-shows");
+
+    mr_put_queue(r, QUEUE(20));
+    mr_run(r, 500);
+    mr_join(r, 60);
+    mr_run(r, 1000); /* the first 20 are released and nobody asks */
+    for (uint32_t i = 0; i < 20; i++)
+        r->ticket[i].left = true; /* they never come again */
+    play(r, 2, MAX);
+    cr_assert_eq(inside(r), 0);
+    play(r, 8, MAX);
+    cr_assert_eq(inside(r), MAX, "%u inside", inside(r));
+    mr_free(r);
+}
+
+/* ---- faults ------------------------------------------------------------------------- */
+
+static void manager_restart(struct mr *r, int ms)
+{
+    mng_free(r->m);
+    r->m = NULL;
+    for (int i = 0; i < MR_NODES; i++)
+        mr_link_down(r, &r->link[i], ms);
+    mr_link_down(r, &r->link[MR_LINKS - 1], 0);
+    mr_manager_new(r);
+}
+
+static void node_cut(struct mr *r, int arg)
+{
+    mr_link_down(r, &r->link[arg % MR_NODES], arg / MR_NODES);
+}
+
+/* And one node is not there for so long that releases go past it. */
+static void restart_and_cut(struct mr *r, int no)
+{
+    manager_restart(r, 0);
+    mr_link_down(r, &r->link[no], 8000);
+}
+
+/* With memory and journal; back at once, empty. */
+static void node_lost(struct mr *r, int no)
+{
+    segtab_free(r->t[no]);
+    r->t[no] = NULL;
+    for (int k = 0; k < MR_NODES; k++) {
+        mr_link_down(r, mr_copy_link(r, no, k), 0);
+        mr_link_down(r, mr_copy_link(r, k, no), 0);
+    }
+    mr_link_down(r, &r->link[no], 300);
+    r->t[no] = mr_node_new();
+    r->incarnation[no]++;
+    mr_router_up(r, no);
+}
+
+static bool once(const char *name, void (*fault)(struct mr *, int), int arg, uint32_t at)
+{
+    struct mr *r = story(name, 130);
+    bool hit;
+
+    r->armed = 1;
+    r->at = at;
+    r->fault = fault;
+    r->arg = arg;
+    for (unsigned i = 0; i < 3; i++) {
+        leave(r, 9);
+        play(r, 3, MAX);
+    }
+    hit = r->armed > at;
+    r->armed = 0;
+    /* A lost node cannot say who left: their slots come back with their passes' end. */
+    play(r, fault == node_lost ? 60 : 30, MAX);
+    if (fault != node_lost)
+        cr_assert_eq(inside(r), MAX, MR_SAY ": %u inside", MR_AT(r), inside(r));
+    mr_free(r);
+    return hit;
+}
+
+static void everywhere(const char *name, void (*fault)(struct mr *, int), int arg)
+{
+    uint32_t at = 1;
+
+    while (once(name, fault, arg, at))
+        at += 2;
+    cr_assert_gt(at, 20, "%s: no messages", name);
+}
+
+Test(mng_slots, never_more_when_the_manager_restarts)
+{
+    everywhere("manager restarts:", manager_restart, 0);
+    everywhere("manager restarts, nodes come later:", manager_restart, 900);
+    for (int no = 0; no < MR_NODES; no++)
+        everywhere("manager restarts, a node stays away:", restart_and_cut, no);
+}
+
+Test(mng_slots, never_more_when_a_node_is_cut_off)
+{
+    for (int no = 0; no < MR_NODES; no++) {
+        everywhere("cut off for a moment:", node_cut, no);
+        everywhere("cut off for long:", node_cut, no + MR_NODES * 8000);
+    }
+}
+
+Test(mng_slots, never_more_when_a_node_loses_everything)
+{
+    for (int no = 0; no < MR_NODES; no++)
+        everywhere("lost:", node_lost, no);
+}
+
+/* And no other node takes its segments for now: who was inside there still is. */
+Test(mng_slots, never_more_while_a_lost_segment_has_no_node)
+{
+    for (int no = 0; no < MR_NODES; no++) {
+        struct mr *r = story("lost, and nobody takes it:", 130);
+
+        node_lost(r, no);
+        mr_link_down(r, &r->link[no], 60000);
+        for (int i = 0; i < MR_NODES; i++)
+            r->refuses[i] = true;
+        for (unsigned i = 0; i < 12; i++) {
+            play(r, 8, MAX);
+            leave(r, 1);
+        }
+        mr_free(r);
+    }
+}

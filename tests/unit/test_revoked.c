@@ -1,0 +1,64 @@
+/* test_revoked.c: the set of passes that ended early. */
+#include "router/revoked.h"
+
+#include <criterion/criterion.h>
+
+static struct pass_row row(seg_id seg, uint32_t number, int64_t until_s)
+{
+    return (struct pass_row){ .seg = seg, .number = number, .until_s = until_s };
+}
+
+static void add(struct revoked *r, seg_id seg, uint32_t number, int64_t until, int64_t now)
+{
+    struct pass_row x = row(seg, number, until);
+
+    revoked_add(r, &x, now);
+}
+
+Test(revoked, exactly_those_that_were_told)
+{
+    struct revoked r;
+
+    revoked_init(&r, 7);
+    cr_assert_not(revoked_has(&r, 1, 0));
+    for (uint32_t i = 0; i < 10000; i++)
+        add(&r, 1 + i % 3, i * 2, 100, 50);
+    for (uint32_t i = 0; i < 20000; i++)
+        for (seg_id s = 1; s <= 4; s++)
+            cr_assert_eq(revoked_has(&r, s, i), i % 2 == 0 && s == 1 + i / 2 % 3, "%lu-%u",
+                         (unsigned long)s, i);
+    cr_assert_eq(r.n, 10000);
+    add(&r, 1, 0, 100, 50); /* said again */
+    cr_assert_eq(r.n, 10000);
+    revoked_fini(&r);
+}
+
+Test(revoked, what_has_expired_takes_no_room)
+{
+    struct revoked r;
+
+    revoked_init(&r, 7);
+    for (int64_t now = 0; now < 1000; now++)
+        for (uint32_t i = 0; i < 100; i++)
+            add(&r, 1, (uint32_t)now * 100 + i, now + 10, now);
+    cr_assert_leq(r.cap, 8192, "1000 live, %u places", r.cap);
+    cr_assert_eq(r.lost, 0);
+    cr_assert(revoked_has(&r, 1, 99999));
+    add(&r, 1, 200000, 5, 1000); /* over already */
+    cr_assert_not(revoked_has(&r, 1, 200000));
+    revoked_fini(&r);
+}
+
+Test(revoked, above_its_limit_it_says_so)
+{
+    struct revoked r;
+
+    revoked_init(&r, 7);
+    r.max = 1000;
+    for (uint32_t i = 0; i < 5000; i++)
+        add(&r, 1, i, 100, 0);
+    cr_assert_gt(r.lost, 0);
+    cr_assert_geq(r.n + r.lost, 5000);
+    cr_assert(revoked_has(&r, 1, 0), "those before are kept");
+    revoked_fini(&r);
+}

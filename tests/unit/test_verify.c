@@ -1,0 +1,167 @@
+/* test_verify.c: GET /v1/verify: who is let in by a router that asks nobody. */
+#include "tests/lib/routerrig.h"
+
+#include <sodium.h>
+
+#include "common/pass.h"
+
+static struct pass_key key;
+static char line[3000];
+
+static void set_up(void)
+{
+    static uint8_t public[1][32];
+
+    cr_assert_geq(sodium_init(), 0);
+    crypto_sign_keypair(key.public, key.secret);
+    memcpy(public[0], key.public, 32);
+    map_keys = (const uint8_t(*)[32])public;
+    setup_all();
+}
+
+TestSuite(verify, .init = set_up, .fini = teardown, .timeout = 60);
+
+static struct pass_claims claims(void)
+{
+    int64_t now = router_wall_s();
+
+    return (struct pass_claims){ .iss = "segq", .aud = "login", .lane = "default",
+                                 .seg = 17, .number = 5, .iat_s = now,
+                                 .exp_s = now + 300 };
+}
+
+static const char *pass_of(const struct pass_claims *c)
+{
+    static char text[1500];
+    int n = pass_make(c, &key, text, sizeof(text) - 1);
+
+    cr_assert_gt(n, 0);
+    text[n] = '\0';
+    return text;
+}
+
+/* With a header line; its status. */
+static int ask(const char *path, const char *fmt, const char *pass)
+{
+    snprintf(line, sizeof(line), fmt, pass);
+    extra = line;
+    return call("GET", path, "");
+}
+
+#define BEARER "Authorization: Bearer %s\r\n"
+#define COOKIE "Cookie: a=b; segq_pass=%s; c=d\r\n"
+
+static bool has(const char *header)
+{
+    return strstr(got, header) != NULL;
+}
+
+Test(verify, a_good_pass_and_what_it_says)
+{
+    struct pass_claims c = claims();
+    char expires[60];
+
+    c.sub = "J\303\266rg %\r\n";
+    c.sub_len = strlen(c.sub);
+    snprintf(expires, sizeof(expires), "\r\nX-Segq-Expires: %ld\r\n", (long)c.exp_s);
+    for (int i = 0; i < 2; i++) {
+        cr_assert_eq(ask("/v1/verify", BEARER, pass_of(&c)), 204);
+        cr_expect(has("\r\nX-Segq-Queue: login\r\n"));
+        cr_expect(has("\r\nX-Segq-Ticket: 17-5\r\n"));
+        cr_expect(has("\r\nX-Segq-Subject: J%C3%B6rg%20%25%0D%0A\r\n"), "%s", got);
+        cr_expect(has("\r\nX-Segq-Lane: default\r\n"));
+        cr_expect(has(expires));
+        cr_expect(has("\r\nCache-Control: no-store\r\n"));
+    }
+    cr_expect_eq(w.r->counts.pass_checks, 1, "the signature is looked at once");
+    cr_expect_eq(ask("/v1/verify?queue=login", COOKIE, pass_of(&c)), 204);
+    cr_expect_eq(ask("/v1/verify?x=1&queue=login", COOKIE, pass_of(&c)), 204);
+    cr_expect_eq(w.places, 0, "no node was asked");
+}
+
+/* An application may use Authorization for itself. */
+Test(verify, the_cookie_counts_if_the_bearer_is_foreign)
+{
+    struct pass_claims c = claims();
+    char two[2500];
+
+    snprintf(two, sizeof(two), "Authorization: Bearer abc.def.ghi\r\n" COOKIE, pass_of(&c));
+    cr_expect_eq(ask("/v1/verify", "%s", two), 204);
+}
+
+Test(verify, without_a_good_pass_it_is_401)
+{
+    struct pass_claims c = claims();
+    char bad[1500];
+
+    extra = "";
+    cr_expect_eq(call("GET", "/v1/verify", ""), 401);
+    cr_expect_str_eq(str("code"), "pass_invalid");
+    cr_expect_eq(num("status"), 401);
+    cr_expect(has("\r\nWWW-Authenticate: Bearer"));
+    cr_expect_not(has("X-Segq-Location"));
+    cr_expect_eq(call("GET", "/v1/verify?queue=login", ""), 401);
+    cr_expect(has("\r\nX-Segq-Location: /q/login\r\n"));
+    cr_expect_eq(call("GET", "/v1/verify?queue=%0d%0aX:", ""), 401);
+    cr_expect_not(has("X-Segq-Location"));
+    strcpy(bad, pass_of(&c));
+    bad[strlen(bad) - 10] ^= 1;
+    cr_expect_eq(ask("/v1/verify", BEARER, bad), 401);
+    cr_expect_eq(ask("/v1/verify", "Authorization: Basic %s\r\n", pass_of(&c)), 401);
+    cr_expect_eq(ask("/v1/verify", "Cookie: xsegq_pass=%s\r\n", pass_of(&c)), 401);
+    cr_expect_eq(ask("/v1/verify", "X-Segq-Queue: login\r\nX-Segq-Ticket: %s\r\n", "1-1"),
+                 401);
+    c.exp_s = router_wall_s() - 1;
+    cr_expect_eq(ask("/v1/verify", BEARER, pass_of(&c)), 401);
+    cr_expect(has("\r\nX-Segq-Location: /q/login\r\n"));
+    c = claims();
+    c.iat_s += 3600; /* not yet */
+    c.exp_s += 3600;
+    cr_expect_eq(ask("/v1/verify", BEARER, pass_of(&c)), 401);
+    c = claims();
+    c.iat_s += 20; /* clocks differ */
+    cr_expect_eq(ask("/v1/verify", BEARER, pass_of(&c)), 204);
+    extra = "";
+    cr_expect_eq(call("POST", "/v1/verify", ""), 405);
+}
+
+Test(verify, another_queues_pass_is_403)
+{
+    struct pass_claims c = claims();
+
+    cr_expect_eq(ask("/v1/verify?queue=sale", BEARER, pass_of(&c)), 403);
+    cr_expect(has("\r\nX-Segq-Location: /q/sale\r\n"));
+    cr_expect_str_eq(str("code"), "not_eligible");
+}
+
+Test(verify, a_revoked_pass_is_403_as_soon_as_the_node_has_said_so)
+{
+    struct pass_claims c = claims();
+    struct pass_row rows[2] = { { .seg = 17, .number = 6, .until_s = c.exp_s },
+                                { .seg = 17, .number = 5, .until_s = c.exp_s } };
+    struct msg m = { .type = MSG_PASSES };
+
+    extra = "";
+    cr_assert_eq(call("GET", ticket_path(42, 1), ""), 200); /* the node has its link */
+    m.passes = (struct msg_passes){ 1, rows };
+    send_msg(w.seg_ch, &m, 0);
+    UNTIL(w.r->revoked.n == 1);
+    cr_expect_eq(ask("/v1/verify", BEARER, pass_of(&c)), 204);
+    m.passes.rows = rows + 1;
+    send_msg(w.seg_ch, &m, 0);
+    UNTIL(w.r->revoked.n == 2);
+    cr_expect_eq(ask("/v1/verify", BEARER, pass_of(&c)), 403);
+    cr_expect_str_eq(str("code"), "pass_revoked");
+}
+
+Test(verify, a_key_that_is_withdrawn_vouches_for_nothing)
+{
+    static const uint8_t other[1][32] = { { 9, 9 } };
+    struct pass_claims c = claims();
+
+    cr_expect_eq(ask("/v1/verify", BEARER, pass_of(&c)), 204);
+    map_keys = other;
+    send_map(5, 6, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 6);
+    cr_expect_eq(ask("/v1/verify", BEARER, pass_of(&c)), 401);
+}

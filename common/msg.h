@@ -230,6 +230,7 @@ struct map_queue {
     uint8_t state; /* enum queue_state */
     uint32_t n_lanes;
     struct map_lane *lanes; /* [0] is the default lane */
+    const char *page;       /* page_def.h, as JSON; NULL or "": nothing is said */
 };
 
 /* Changes from one version to the next, in one or more frames; the router's version is

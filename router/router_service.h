@@ -1,5 +1,5 @@
 /* router_service.h: a router: the owner of everything in the process, and what join.c,
- * poll.c, leave.c and queue_get.c share. Shell.
+ * poll.c, leave.c, queue_get.c and page_*.c share. Shell.
  *
  *   httpd --request--> join.c, poll.c, leave.c --> flow.c (decides) --> seg_link --> node
  *   httpd <--answer-- router_flow.c <-- flow.c <-- seg_link <-- node
@@ -21,6 +21,7 @@
 struct seg_links;
 struct mng_links;
 struct rflow;
+struct page_room;
 
 struct router_counts {             /* ever */
     uint64_t joins, polls, leaves; /* requests that became flows */
@@ -30,6 +31,7 @@ struct router_counts {             /* ever */
     uint64_t retries;              /* flows that had to wait or ask again */
     uint64_t batches, batched;     /* frames to segments, requests in them */
     uint64_t maps, maps_refused, stats;
+    uint64_t pages, page_enters;   /* pages shown; people sent on with a pass */
 };
 
 struct router {
@@ -45,6 +47,7 @@ struct router {
     struct arena arena; /* of the frame being handled */
     struct api_ans ans; /* of the answer being composed */
     struct gate gate;   /* who asks, and how often */
+    struct page_room *page;
     uint64_t request_id;
     /* flows under way, router_flow.c */
     struct list flows;   /* oldest first = next deadline first */
@@ -68,6 +71,8 @@ void router_reload(struct router *r);
 /* The chain map has changed. */
 void router_map_changed(struct router *r);
 
+/* False: its address is too fast, and it was told so. */
+SQ_CHECK bool router_may_pass(struct router *r, struct httpd_req *req, enum limit_kind k);
 /* Sends r->ans and empties it. */
 void router_answer(struct router *r, struct httpd_req *req);
 void router_problem(struct router *r, struct httpd_req *req, enum api_problem p,

@@ -72,7 +72,7 @@ void page_put_eta(const struct page_lang *l, struct buf *b, int64_t eta_s)
     else if (minutes < 60)
         put_filled(b, l->text[PT_eta_minutes], minutes < 10 ? minutes : (minutes + 2) / 5 * 5,
                    0);
-    else if (minutes < 75)
+    else if (minutes < 90)
         put_filled(b, l->text[PT_eta_hour], 0, 1);
     else
         put_filled(b, l->text[PT_eta_hours], 0, (minutes + 30) / 60);

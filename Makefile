@@ -181,7 +181,7 @@ bench: deps
 deps:
 	@deploy/deps.sh build
 deps-test:
-	@deploy/deps.sh build test bench
+	@deploy/deps.sh build test bench e2e
 ## make clean        remove build/
 clean:
 	rm -rf build

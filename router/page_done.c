@@ -55,24 +55,31 @@ static void pass_cookie(struct router *r, const struct page_ask *a,
     put_cookie_end(b, "/", "", a->https);
 }
 
-void page_send_to(struct router *r, const char *target)
+static struct buf *see_other(struct router *r)
 {
     struct api_ans *a = &r->ans;
 
     a->status = 303;
     a->type = NULL;
+    (void)buf_reserve(&a->body, 1); /* a body of no bytes is somewhere, too */
     buf_str(&a->headers, "Referrer-Policy: no-referrer\r\nLocation: ");
-    page_put_target(&a->headers, target, strlen(target));
-    buf_str(&a->headers, "\r\n");
+    return &a->headers;
+}
+
+void page_send_to(struct router *r, const char *target)
+{
+    struct buf *b = see_other(r);
+
+    page_put_target(b, target, strlen(target));
+    buf_str(b, "\r\n");
 }
 
 void page_send_back(struct router *r, const struct page_ask *a, const char *flag)
 {
-    r->ans.status = 303;
-    r->ans.type = NULL;
-    buf_str(&r->ans.headers, "Referrer-Policy: no-referrer\r\nLocation: ");
-    page_put_path(&r->ans.headers, a->name, flag, a->target);
-    buf_str(&r->ans.headers, "\r\n");
+    struct buf *b = see_other(r);
+
+    page_put_path(b, a->name, flag, a->target);
+    buf_str(b, "\r\n");
 }
 
 void page_show(struct router *r, struct page_view *v)
@@ -197,11 +204,11 @@ static void compose(struct router *r, struct rflow *rf)
     bool ok = f->result == FLOW_OK || f->result == FLOW_EXISTING;
     struct api_ticket t;
 
-    if (f->result == FLOW_GONE) {
-        gone(r, rf, q);
-    } else if (ok && a->act == ACT_LEAVE) {
+    if (a->act == ACT_LEAVE && (ok || f->result == FLOW_GONE)) {
         page_ticket_cookie(r, a, "", 0);
         page_send_back(r, a, "?left=1");
+    } else if (f->result == FLOW_GONE) {
+        gone(r, rf, q);
     } else if (ok && q != NULL && router_ticket(r, rf, &t)) {
         if (strcmp(t.queue, a->name) != 0) /* another queue's: it is none here */
             page_send_back(r, a, "?r=1");

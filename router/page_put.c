@@ -26,7 +26,7 @@ static const struct {
     [PAGE_FULL] = { "full", PT_full, PT_full_say, .retry = true },
     [PAGE_UNAVAILABLE] = { "unavailable", PT_unavailable, PT_unavailable_say, .retry = true },
     [PAGE_TOO_FAST] = { "too_fast", PT_too_fast, PT_too_fast_say, .retry = true },
-    [PAGE_NO_QUEUE] = { "no_queue", PT_no_queue, PT_no_queue_say },
+    [PAGE_NO_QUEUE] = { "no_queue", PT_no_queue, PT_no_queue_say, .join = false },
     [PAGE_COOKIES] = { "cookies", PT_cookies, PT_cookies_say, .join = true },
 };
 

@@ -31,6 +31,7 @@ SEGMENT_C := $(filter-out segment/main.c segment/seg_cluster.c,$(wildcard segmen
 CTL_C := $(wildcard queuemng/segqctl*.c)
 QUEUEMNG_C := $(filter-out queuemng/main.c queuemng/mng_cluster.c $(CTL_C),$(wildcard queuemng/*.c))
 SWARM_C := $(wildcard tests/bench/swarm/*.c)
+PAGE_FILES := $(sort $(wildcard deploy/page/*.html deploy/page/*.css deploy/page/*.js deploy/page/*.json)) deploy/client/segq.js
 LOAD_C := $(wildcard tests/bench/load/*.c)
 PROGRAMS := router segment queuemng rt_cluster seg_cluster mng_cluster segqctl
 
@@ -45,16 +46,23 @@ $(B)/gen/proto/%.pb-c.c $(B)/gen/proto/%.pb-c.h: proto/%.proto
 $(B)/obj/gen/%.o: $(B)/gen/proto/%.pb-c.c $(GEN_H)
 	@mkdir -p $(@D)
 	@$(CC) $(CFLAGS) -w -c -o $@ $<
+# The waiting page is a part of the router: its files lie in the program.
+$(B)/gen/page_blob.c: deploy/page/embed.sh $(PAGE_FILES) deploy/page
+	@mkdir -p $(@D)
+	@deploy/page/embed.sh $(PAGE_FILES) >$@
+$(B)/obj/gen/page_blob.o: $(B)/gen/page_blob.c
+	@mkdir -p $(@D)
+	@$(CC) $(CFLAGS) -c -o $@ $<
 $(B)/obj/%.o: %.c | $(GEN_H)
 	@mkdir -p $(@D) && echo "  cc $<"
 	@$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/libsegq.a: $(call o,$(COMMON_C)) $(PROTOS:proto/%.proto=$(B)/obj/gen/%.o)
 	@rm -f $@; ar rcs $@ $^
-$(B)/libcores.a: $(call o,$(ROUTER_C) $(SEGMENT_C) $(QUEUEMNG_C))
+$(B)/libcores.a: $(call o,$(ROUTER_C) $(SEGMENT_C) $(QUEUEMNG_C)) $(B)/obj/gen/page_blob.o
 	@rm -f $@; ar rcs $@ $^
 
 # ---- programs ----------------------------------------------------------------------
-$(B)/bin/router: $(call o,router/main.c $(ROUTER_C)) $(B)/libsegq.a
+$(B)/bin/router: $(call o,router/main.c $(ROUTER_C)) $(B)/obj/gen/page_blob.o $(B)/libsegq.a
 $(B)/bin/segment: $(call o,segment/main.c $(SEGMENT_C)) $(B)/libsegq.a
 $(B)/bin/queuemng: $(call o,queuemng/main.c $(QUEUEMNG_C)) $(B)/libsegq.a
 $(B)/bin/segqctl: $(call o,$(CTL_C)) $(B)/libsegq.a
@@ -173,7 +181,7 @@ bench: deps
 deps:
 	@deploy/deps.sh build
 deps-test:
-	@deploy/deps.sh build test bench
+	@deploy/deps.sh build test bench e2e
 ## make clean        remove build/
 clean:
 	rm -rf build

@@ -1,5 +1,6 @@
 /* codec_router_manager.c: proto/router_manager.proto: the map and the figures. Pure. */
 #include "common/codec_int.h"
+#include "common/page_def.h"
 #include "proto/router_manager.pb-c.h"
 
 #define KEY_BYTES 32
@@ -67,7 +68,8 @@ static bool fill_queue(Segq__MapQueue *p, const struct map_queue *s, struct aren
     for (uint32_t i = 0; i < s->n_lanes; i++)
         if (!fill_lane(p->lanes[i], &s->lanes[i], a))
             return false;
-    return codec_put_text(&p->name, s->name, NAME_MAX_LEN);
+    return codec_put_text(&p->name, s->name, NAME_MAX_LEN) &&
+           codec_put_text(&p->page, s->page, PAGE_JSON_MAX);
 }
 
 static bool take_queue(struct map_queue *s, const Segq__MapQueue *p, struct arena *a)
@@ -83,7 +85,8 @@ static bool take_queue(struct map_queue *s, const Segq__MapQueue *p, struct aren
     for (uint32_t i = 0; i < s->n_lanes; i++)
         if (!take_lane(&s->lanes[i], p->lanes[i], a))
             return false;
-    return codec_get_text(&p->name, NAME_MAX_LEN, a, &s->name);
+    return codec_get_text(&p->name, NAME_MAX_LEN, a, &s->name) &&
+           codec_get_text(&p->page, PAGE_JSON_MAX, a, &s->page);
 }
 
 #define MAP_FIELDS(N)                                                                    \

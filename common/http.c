@@ -416,11 +416,30 @@ static int parse_head(struct http_state *st, struct http_req *r, struct head *h,
     if (rc <= 0)
         return rc;
     http_limit(&c, buf, HTTP_MAX_HEAD, buf + n, 431);
+    r->fields.p = c.p;
     rc = fields(st, &c, r, h, buf);
     if (rc <= 0)
         return rc;
+    r->fields.n = (size_t)(c.p - r->fields.p);
     st->head_len = (size_t)(c.p - buf);
     return judge(r, h);
+}
+
+unsigned http_find(const struct http_req *r, const char *lower, struct slice *v)
+{
+    struct http_cur c = { .p = r->fields.p, .end = r->fields.p + r->fields.n };
+    size_t n = strlen(lower);
+    struct http_field f;
+    unsigned found = 0;
+    bool in_value;
+
+    while (http_field(&c, &f, &in_value) > 0 && f.name.n > 0) {
+        if (f.name.n != n || !http_ieq(f.name.p, lower, n))
+            continue;
+        *v = f.value;
+        found++;
+    }
+    return found;
 }
 
 /* The bytes since the last call lie in a field's value and are plain: nothing to learn.

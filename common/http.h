@@ -50,6 +50,7 @@ struct http_req {
     struct slice body;
     struct slice host, authorization, cookie, accept_language, if_none_match,
         user_agent; /* p NULL: absent */
+    struct slice fields; /* all field lines, as they came: for http_find() */
     /* The last lines of X-Forwarded-For and of Forwarded, in their order: a proxy may
      * append a line of its own instead of a value. */
     struct http_via {
@@ -73,6 +74,11 @@ struct http_state {     /* of the request being read; zero it between requests *
  * cut into calls; while the buffer grows it may move. */
 SQ_CHECK int64_t http_parse(struct http_state *st, struct http_req *r, char *buf,
                             size_t n);
+
+/* A field that http_req has no member for: how many lines of that name there are; *v is
+ * the last one's value. lower: its name in small letters. Walks over all lines: for
+ * requests that are no hot path. */
+unsigned http_find(const struct http_req *r, const char *lower, struct slice *v);
 
 /* Decodes %XX once in place; returns the new length, or -1 for a bad escape, an encoded
  * NUL, or an encoded slash. */

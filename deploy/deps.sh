@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh build [test] [bench]: installs the Debian packages that are missing, and says which.
+# deps.sh build [test] [bench] [e2e]: installs the Debian packages that are missing, and says which.
 # Nothing is asked of apt when everything is there.
 set -eu
 
@@ -11,12 +11,18 @@ bench="nginx libnginx-mod-http-lua lua-nginx-redis lua-resty-core lua-cjson redi
     nghttp2-client python3 procps curl util-linux"
 
 want=""
+# Playwright and axe-core come from npm (tests/e2e/package-lock.json). npm: Debian's, unless
+# another nodejs has brought its own.
+e2e="chromium nodejs fonts-wqy-microhei"
+command -v npm >/dev/null || e2e="$e2e npm"
+
 for group in "$@"; do
     case $group in
     build) want="$want $build" ;;
     test) want="$want $tests" ;;
     bench) want="$want $bench" ;;
-    *) echo "usage: $0 build [test] [bench]" >&2; exit 2 ;;
+    e2e) want="$want $e2e" ;;
+    *) echo "usage: $0 build [test] [bench] [e2e]" >&2; exit 2 ;;
     esac
 done
 missing=""

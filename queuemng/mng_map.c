@@ -49,6 +49,23 @@ static bool lane_record(struct arena *a, const struct mlane *l, struct map_lane 
     return true;
 }
 
+/* What routers show of the definition, as JSON; NULL: no memory. */
+static const char *page_record(struct arena *a, const struct queue_def *d)
+{
+    const char *text = NULL;
+    struct buf b;
+
+    if (page_def_is_empty(&d->page))
+        return "";
+    buf_init(&b);
+    if (page_def_write(&b, &d->page)) {
+        buf_byte(&b, 0);
+        text = b.failed ? NULL : arena_strdup(a, (const char *)b.data);
+    }
+    buf_fini(&b);
+    return text;
+}
+
 static bool queue_record(struct arena *a, const struct mqueue *q, struct map_queue *r,
                          size_t *bytes)
 {
@@ -57,8 +74,10 @@ static bool queue_record(struct arena *a, const struct mqueue *q, struct map_que
     r->state = queue_map_state(q);
     r->n_lanes = q->n_lanes;
     r->lanes = arena_array(a, q->n_lanes, sizeof(*r->lanes));
-    if (r->name == NULL || r->lanes == NULL)
+    r->page = page_record(a, &q->def);
+    if (r->name == NULL || r->lanes == NULL || r->page == NULL)
         return false;
+    *bytes += strlen(r->page);
     for (unsigned i = 0; i < q->n_lanes; i++) {
         if (!lane_record(a, &q->lane[i], &r->lanes[i]))
             return false;

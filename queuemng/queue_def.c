@@ -93,6 +93,8 @@ const struct cfg_key queue_def_keys[] = {
       "the last in line (longer if the budget is too small)", 0, 0, 0 },
     { "poll_budget_per_s", CFG_INT, AT(poll_budget_per_s), "20000", 1, 1e8, true,
       "polls per second that all waiters together are told to make", 0, 0, 0 },
+    { "page", CFG_OBJ, AT(page), "", 0, 0, true, "what the waiting page says, and its looks",
+      0, page_def_keys, 0 },
     { 0 },
 };
 
@@ -149,6 +151,8 @@ int queue_def_check(const struct queue_def *d, struct err *e)
     if (rc == 0 && d->mode != MODE_RATE && d->max_active == 0)
         rc = err_set(e, SQ_EINVAL, "mode %s needs max_active: how many may be inside",
                      modes[d->mode]);
+    if (rc == 0)
+        rc = page_def_check(&d->page, e);
     if (rc == 0 && d->poll_min_ms > d->poll_max_ms)
         rc = err_set(e, SQ_EINVAL, "poll_min is above poll_max");
     if (rc == 0 && d->claim_ms > d->pass_ttl_ms)

@@ -3,7 +3,7 @@
 #ifndef SEGQ_QUEUE_DEF_H
 #define SEGQ_QUEUE_DEF_H
 
-#include "common/cfg.h"
+#include "common/page_def.h"
 
 enum def_state { DEF_OPEN, DEF_PAUSED, DEF_CLOSED };          /* words: open paused closed */
 enum def_mode { MODE_RATE, MODE_SLOTS, MODE_BOTH };            /* rate slots both */
@@ -52,6 +52,7 @@ struct queue_def {
     int64_t claim_ms, grace_ms, pass_ttl_ms;
     int64_t poll_min_ms, poll_max_ms;
     int64_t poll_budget_per_s;
+    struct page_def page; /* the waiting page's words and looks */
 };
 
 extern const struct cfg_key queue_def_keys[];

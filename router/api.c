@@ -81,6 +81,31 @@ static void queues(const struct http_req *q, struct api_req *out, struct slice r
     }
 }
 
+/* "login", "login/words", "login/leave" ... */
+static void page(const struct http_req *q, struct api_req *out, struct slice rest)
+{
+    char *slash = memchr(rest.p, '/', rest.n);
+    struct slice part = { NULL, 0 };
+
+    out->arg = rest;
+    if (slash == NULL) {
+        if (rest.n > 0)
+            only_read(q, out, API_PAGE);
+        return;
+    }
+    out->arg.n = (size_t)(slash - rest.p);
+    part = (struct slice) { slash + 1, rest.n - out->arg.n - 1 };
+    if (out->arg.n == 0)
+        return;
+    if (IS(part, "words")) {
+        only_read(q, out, API_WORDS);
+    } else if (IS(part, "join") || IS(part, "enter") || IS(part, "leave")) {
+        out->form = part.p[0];
+        out->allow = "POST";
+        out->call = q->method == HTTP_POST ? API_FORM : API_BAD_METHOD;
+    }
+}
+
 void api_route(const struct http_req *q, struct api_req *out)
 {
     struct slice p = q->path;
@@ -99,6 +124,8 @@ void api_route(const struct http_req *q, struct api_req *out)
         queues(q, out, p);
     else if (IS(p, "/v1/verify"))
         only_read(q, out, API_VERIFY);
+    else if (BEGINS(&p, "/q/"))
+        page(q, out, p);
     else if (IS(p, "/healthz"))
         only_read(q, out, API_HEALTH);
     else if (IS(p, "/readyz"))

@@ -14,6 +14,9 @@ enum api_call {
     API_QUEUE, /* GET /v1/queues/{queue} */
     API_JWKS,  /* GET /.well-known/jwks.json */
     API_VERIFY, /* GET /v1/verify */
+    API_PAGE,  /* GET /q/{queue} */
+    API_WORDS, /* GET /q/{queue}/words */
+    API_FORM,  /* POST /q/{queue}/join, enter, leave */
     API_HEALTH,
     API_READY,
     API_BAD_METHOD, /* 405 and Allow */
@@ -25,6 +28,7 @@ struct api_req {
     enum api_call call;
     struct slice arg;  /* the queue's name or the token, decoded */
     const char *allow; /* API_BAD_METHOD */
+    char form;         /* API_FORM: 'j', 'e', 'l' */
 };
 
 /* Exact, after one decoding (in place): no dots, no doubled slashes, no case games. */

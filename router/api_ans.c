@@ -319,7 +319,9 @@ void api_queue(struct api_ans *a, const struct route_queue *q)
             ADD(b, ",");
         one_lane(b, q->lanes[i], &s->lane[i]);
     }
-    ADD(b, "]}");
+    ADD(b, "],\"page\":");
+    buf_u64(b, q->page_version);
+    ADD(b, "}");
     ADD(&a->headers, "Cache-Control: public, max-age=1\r\n");
 }
 

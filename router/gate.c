@@ -110,3 +110,13 @@ void gate_request(struct gate *g, uint64_t tag, const struct http_req *q)
     if ((tag & BEHIND) != 0) /* of a request that is not one, nobody else can be blamed */
         g->who = q == NULL ? 0 : behind_proxy(g, tag & ~(uint64_t)BEHIND, q);
 }
+
+bool gate_is_https(uint64_t tag, const struct http_req *q)
+{
+    struct slice v;
+
+    if ((tag & BEHIND) == 0 || http_find(q, "x-forwarded-proto", &v) == 0)
+        return false;
+    return v.n >= 5 && memcmp(v.p + v.n - 5, "https", 5) == 0 &&
+           (v.n == 5 || v.p[v.n - 6] == ' ' || v.p[v.n - 6] == ',');
+}

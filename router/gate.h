@@ -38,6 +38,8 @@ void gate_conn_end(struct gate *g, uint64_t tag);
 
 /* A request begins (q NULL: it could not be read): sets g->who. */
 void gate_request(struct gate *g, uint64_t tag, const struct http_req *q);
+/* Did the browser come by https? As a trusted proxy says (X-Forwarded-Proto). */
+bool gate_is_https(uint64_t tag, const struct http_req *q);
 /* 0: go on; else 429, to come again in so many ms. */
 static inline SQ_CHECK uint32_t gate_take(struct gate *g, enum limit_kind k,
                                           int64_t now_us)

@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "router/body.h"
+#include "router/page_room.h"
 #include "router/router_flow.h"
 
 /* 0: into the default lane; -1: refused and answered. */
@@ -68,6 +69,10 @@ void join_done(struct router *r, struct rflow *rf)
     bool ok = rf->flow.result == FLOW_OK || rf->flow.result == FLOW_EXISTING;
     struct api_ticket t;
 
+    if (rf->page != NULL) {
+        page_done(r, rf);
+        return;
+    }
     if (!ok || !router_ticket(r, rf, &t)) {
         api_failed(&r->ans, &rf->flow, router_request_id(r));
         return;

@@ -1,4 +1,5 @@
 /* leave.c: DELETE /v1/tickets/{token}, top to bottom. */
+#include "router/page_room.h"
 #include "router/router_flow.h"
 
 void leave_start(struct router *r, struct httpd_req *req, struct slice text)
@@ -22,6 +23,10 @@ void leave_start(struct router *r, struct httpd_req *req, struct slice text)
 
 void leave_done(struct router *r, struct rflow *rf)
 {
+    if (rf->page != NULL) {
+        page_done(r, rf);
+        return;
+    }
     if (rf->flow.result == FLOW_OK)
         r->ans.status = 204;
     else

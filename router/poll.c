@@ -1,5 +1,6 @@
 /* poll.c: GET /v1/tickets/{token}, top to bottom. The hot path: nothing is allocated for
  * a waiting ticket, and a forged token costs one MAC. */
+#include "router/page_room.h"
 #include "router/router_flow.h"
 
 #include <string.h>
@@ -29,6 +30,10 @@ void poll_done(struct router *r, struct rflow *rf)
 {
     struct api_ticket t;
 
+    if (rf->page != NULL) {
+        page_done(r, rf);
+        return;
+    }
     if (rf->flow.result == FLOW_OK && router_ticket(r, rf, &t))
         api_ticket(&r->ans, 200, &t, false);
     else

@@ -8,6 +8,8 @@
 
 static const char *const proxy_headers[] = { "x-forwarded-for", "forwarded", NULL };
 
+static const char *const https_words[] = { "auto", "always", "never", NULL };
+
 const struct cfg_key router_keys[] = {
     { K(node), .type = CFG_STR, .def = "router", .min = 1, .max = NAME_MAX_LEN,
       .help = "name of this router; each one has its own" },
@@ -43,6 +45,10 @@ const struct cfg_key router_keys[] = {
       .help = "addresses and networks that may say whom they ask for" },
     { K(proxy_header), .type = CFG_ENUM, .def = "x-forwarded-for", .words = proxy_headers,
       .help = "where they say it" },
+    { K(page_dir), .type = CFG_STR, .def = "", .max = 4000,
+      .help = "files in place of the waiting page's own, read at the start; \"\" = none" },
+    { K(page_https), .type = CFG_ENUM, .def = "auto", .words = https_words,
+      .help = "cookies are for https only: auto = if a trusted proxy says so" },
     { K(max_pipelined), .type = CFG_INT, .def = "64", .min = 1, .max = 10000,
       .help = "requests of one connection that are being answered" },
     { K(head_timeout), .type = CFG_MS, .def = "10s", .min = 10, .max = 600000,

@@ -4,6 +4,8 @@
 
 #include "common/cfg.h"
 
+enum page_https { HTTPS_AUTO, HTTPS_ALWAYS, HTTPS_NEVER };
+
 struct router_cfg {
     char *node, *listen, *admin, *secret_file, *log_file;
     struct cfg_list managers;        /* of char * */
@@ -14,6 +16,8 @@ struct router_cfg {
     double join_limit_per_s, poll_limit_per_s, bad_limit_per_s; /* 0: not limited */
     int64_t join_burst, poll_burst, bad_burst, conns_per_addr, limit_table_entries;
     int64_t verify_cache;
+    char *page_dir;
+    int page_https;   /* enum page_https */
     int proxy_header; /* enum forwarded_form */
     int log_level;    /* enum log_level */
 };

@@ -6,6 +6,7 @@
 
 #include <stdlib.h>
 
+#include "router/page_room.h"
 #include "router/seg_link.h"
 
 #define FLOWS_MAX      262144 /* under way; more get 503 at once */
@@ -31,6 +32,7 @@ struct rflow *rflow_new(struct router *r, struct httpd_req *req)
         return NULL;
     rf->req = req;
     rf->slot = NULL;
+    rf->page = NULL;
     rf->pass = NULL;
     rf->pass_len = 0;
     rf->subject_len = 0;
@@ -202,8 +204,12 @@ void rflow_fini(struct router *r)
         if (both[i]->head.next == NULL)
             continue;
         list_each (both[i], it) {
+            struct rflow *rf = container_of(it, struct rflow, in_all);
+
             list_remove(both[i], it);
-            free(container_of(it, struct rflow, in_all));
+            if (i == 0)
+                page_ask_free(rf->page);
+            free(rf);
         }
     }
     if (r->flow_timer != NULL)

@@ -11,6 +11,7 @@ struct rflow { /* pooled: a poll allocates nothing */
     struct httpd_req *req; /* ref; NULL: the client has gone */
     struct rflow **slot;   /* where a batch refers to it; NULL: in none */
     int64_t started_us;
+    struct page_ask *page; /* owned; NULL: not of a page */
     const char *pass; /* ref, during the answer's call only */
     uint16_t pass_len;
     char text[TOKEN_TEXT_LEN]; /* FLOW_POLL: the token as it came, for the answer */

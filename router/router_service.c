@@ -9,6 +9,7 @@
 #include "common/log.h"
 #include "common/prog.h"
 #include "router/mng_link.h"
+#include "router/page_room.h"
 #include "router/router_flow.h"
 #include "router/seg_link.h"
 
@@ -71,8 +72,7 @@ int64_t router_wall_s(void)
 
 /* ---- limits ---- */
 
-/* False: its address is too fast, and it was told so. */
-static bool may_pass(struct router *r, struct httpd_req *req, enum limit_kind k)
+bool router_may_pass(struct router *r, struct httpd_req *req, enum limit_kind k)
 {
     uint32_t wait_ms = gate_take(&r->gate, k, ev_now_us(r->ev));
 
@@ -86,7 +86,7 @@ static bool may_pass(struct router *r, struct httpd_req *req, enum limit_kind k)
 void router_forged(struct router *r, struct httpd_req *req)
 {
     r->counts.forged++;
-    if (may_pass(r, req, LIMIT_BAD))
+    if (router_may_pass(r, req, LIMIT_BAD))
         router_problem(r, req, API_TICKET_UNKNOWN, "this is not a ticket of ours");
 }
 
@@ -107,12 +107,14 @@ static void on_conn_end(void *ctx, uint64_t tag)
 /* ---- requests ---- */
 
 /* Whose budget a request is taken from; LIMIT_NKINDS: nobody's (they who ask are machines
- * of ours, and an answer "too fast" would take us out of service). */
+ * of ours, and an answer "too fast" would take us out of service; or it is the page's, which
+ * says it in words). */
 static const uint8_t budget_of[] = {
     [API_JOIN] = LIMIT_JOIN,         [API_POLL] = LIMIT_POLL,
     [API_LEAVE] = LIMIT_POLL,        [API_QUEUE] = LIMIT_POLL,
     [API_JWKS] = LIMIT_POLL,         [API_VERIFY] = LIMIT_NKINDS,
-    [API_HEALTH] = LIMIT_NKINDS,
+    [API_PAGE] = LIMIT_NKINDS,       [API_WORDS] = LIMIT_POLL,
+    [API_FORM] = LIMIT_NKINDS,       [API_HEALTH] = LIMIT_NKINDS,
     [API_READY] = LIMIT_NKINDS,      [API_BAD_METHOD] = LIMIT_BAD,
     [API_BAD_PATH] = LIMIT_BAD,      [API_NO_PATH] = LIMIT_BAD,
 };
@@ -127,7 +129,7 @@ static void on_request(void *ctx, struct httpd_req *req, const struct http_req *
     api_route(q, &a);
     gate_request(&r->gate, httpd_tag(req), q);
     k = (enum limit_kind)budget_of[a.call];
-    if (k != LIMIT_NKINDS && !may_pass(r, req, k))
+    if (k != LIMIT_NKINDS && !router_may_pass(r, req, k))
         return;
     switch (a.call) {
     case API_POLL:
@@ -144,6 +146,11 @@ static void on_request(void *ctx, struct httpd_req *req, const struct http_req *
         return;
     case API_VERIFY:
         verify(r, req, q);
+        return;
+    case API_PAGE:
+    case API_FORM:
+    case API_WORDS:
+        page_start(r, req, q, &a);
         return;
     case API_JWKS: {
         const uint8_t(*keys)[32];
@@ -190,7 +197,7 @@ static void on_bad(void *ctx, struct httpd_req *req, int status)
     struct router *r = ctx;
 
     gate_request(&r->gate, httpd_tag(req), NULL);
-    if (!may_pass(r, req, LIMIT_BAD))
+    if (!router_may_pass(r, req, LIMIT_BAD))
         return;
     api_bad_http(&r->ans, status, router_request_id(r));
     router_answer(r, req);
@@ -276,6 +283,8 @@ static int open_all(struct router *r, struct err *e)
     if (rc < 0)
         return rc;
     rc = gate_init(&r->gate, c, e);
+    if (rc == 0)
+        rc = page_room_new(&r->page, c, e);
     if (rc < 0)
         return rc;
     r->routes = routes_new();
@@ -338,6 +347,7 @@ void router_free(struct router *r)
     gate_fini(&r->gate);
     verdicts_free(r->verdicts);
     revoked_fini(&r->revoked);
+    page_room_free(r->page);
     api_ans_fini(&r->ans);
     arena_fini(&r->arena);
     explicit_bzero(&r->keys, sizeof(r->keys));

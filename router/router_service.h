@@ -1,5 +1,5 @@
 /* router_service.h: a router: the owner of everything in the process, and what join.c,
- * poll.c, leave.c and queue_get.c share. Shell.
+ * poll.c, leave.c, queue_get.c and page_*.c share. Shell.
  *
  *   httpd --request--> join.c, poll.c, leave.c --> flow.c (decides) --> seg_link --> node
  *   httpd <--answer-- router_flow.c <-- flow.c <-- seg_link <-- node
@@ -23,6 +23,7 @@
 struct seg_links;
 struct mng_links;
 struct rflow;
+struct page_room;
 
 struct router_counts {             /* ever */
     uint64_t joins, polls, leaves; /* requests that became flows */
@@ -33,6 +34,7 @@ struct router_counts {             /* ever */
     uint64_t batches, batched;     /* frames to segments, requests in them */
     uint64_t maps, maps_refused, stats;
     uint64_t verified, verify_refused, pass_checks; /* GET /v1/verify; signatures looked at */
+    uint64_t pages, page_enters;   /* pages shown; people sent on with a pass */
 };
 
 struct router {
@@ -52,6 +54,7 @@ struct router {
     struct verdict verdict;    /* the last one */
     uint64_t keys_hash;        /* of the keys that they were found good with */
     struct revoked revoked;    /* passes that are not good any more */
+    struct page_room *page;
     uint64_t request_id;
     /* flows under way, router_flow.c */
     struct list flows;   /* oldest first = next deadline first */
@@ -80,6 +83,8 @@ int64_t router_wall_s(void); /* Unix seconds */
 void verify(struct router *r, struct httpd_req *req, const struct http_req *q);
 void verify_keys_changed(struct router *r); /* perhaps */
 
+/* False: its address is too fast, and it was told so. */
+SQ_CHECK bool router_may_pass(struct router *r, struct httpd_req *req, enum limit_kind k);
 /* Sends r->ans and empties it. */
 void router_answer(struct router *r, struct httpd_req *req);
 void router_problem(struct router *r, struct httpd_req *req, enum api_problem p,

@@ -35,6 +35,8 @@ struct route_queue { /* borrowed until the next routes_apply */
     uint8_t state; /* enum queue_state */
     uint32_t n_lanes;
     const char *lanes[LANES_MAX];
+    const char *page;      /* page_def.h, as JSON; "": nothing is said */
+    uint32_t page_version; /* a hash of it: the same at every router; 0: "" */
     struct queue_stats stats; /* zero until known */
 };
 /* NULL: no such queue (only certain if routes_version() > 0). */

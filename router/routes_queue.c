@@ -26,9 +26,14 @@ uint64_t rt_name_hash(const char *name, size_t n)
     return h;
 }
 
+static const char *page_of(const struct map_queue *m)
+{
+    return m->page != NULL ? m->page : "";
+}
+
 static size_t record_size(const struct map_queue *m)
 {
-    size_t size = sizeof(struct rt_queue) + strlen(m->name) + 1;
+    size_t size = sizeof(struct rt_queue) + strlen(m->name) + strlen(page_of(m)) + 2;
 
     for (uint32_t i = 0; i < m->n_lanes; i++) {
         const struct map_lane *l = &m->lanes[i];
@@ -65,6 +70,18 @@ static void fill_lane(struct rt_queue *q, uint32_t no, const struct map_lane *m)
         memcpy(l->aliases, m->aliases, m->n_aliases * sizeof(*m->aliases));
 }
 
+/* FNV-1a; never 0 for a text. */
+static uint32_t page_version(const char *json)
+{
+    uint32_t h = 0x811c9dc5u;
+
+    if (*json == '\0')
+        return 0;
+    for (; *json != '\0'; json++)
+        h = (h ^ (uint8_t)*json) * 0x01000193u;
+    return h != 0 ? h : 1;
+}
+
 struct rt_queue *rt_queue_new(const struct map_queue *m)
 {
     struct rt_queue *q = calloc(1, record_size(m));
@@ -85,6 +102,8 @@ struct rt_queue *rt_queue_new(const struct map_queue *m)
     q->pub.name = copy_str(&at, m->name);
     for (uint32_t i = 0; i < m->n_lanes; i++)
         q->pub.lanes[i] = copy_str(&at, m->lanes[i].name);
+    q->pub.page = copy_str(&at, page_of(m));
+    q->pub.page_version = page_version(q->pub.page);
     q->hash = rt_name_hash(q->pub.name, strlen(q->pub.name));
     q->pub.stats.id = q->pub.id;
     q->pub.stats.limited_by = q->limited_by;

@@ -22,7 +22,8 @@ for p in router segment queuemng rt_cluster seg_cluster; do
 done
 
 for path in '/v1/queues/{queue}/tickets' '/v1/tickets/{token}' '/v1/queues/{queue}' /v1/verify /healthz /readyz \
-    /.well-known/jwks.json /v1/admin/cluster /v1/admin/queues '/v1/admin/queues/{queue}' /v1/admin/targets; do
+    /.well-known/jwks.json '/q/{queue}' '/q/{queue}/words' '/q/{queue}/{act}' /v1/admin/cluster /v1/admin/queues \
+    '/v1/admin/queues/{queue}' /v1/admin/targets; do
     if grep -qF "$path:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe $path"; fi
 done
 for verb in pause resume close open flush release; do

@@ -1,5 +1,5 @@
 #!/bin/bash
-# run.sh [unit] [sim] [fuzz] [check] [guard] [sys] [chaos]: builds and runs the tests (all parts
+# run.sh [unit] [sim] [fuzz] [check] [guard] [sys] [e2e] [chaos]: builds and runs the tests (all parts
 # without arguments), one line per program, and ends with the seconds of each part, what
 # failed (by name, with the log to look into), and "N passed, N failed".
 #   FLAVOUR=rel|asan   which build is tested (fuzz corpora always run under ASan)
@@ -15,7 +15,7 @@ B=build/$flavour
 jobs=$(nproc)
 log=$B/log
 mkdir -p "$log"
-parts=${*:-unit sim fuzz check guard sys chaos}
+parts=${*:-unit sim fuzz check guard sys e2e chaos}
 [ "$flavour" = asan ] && [ $# -eq 0 ] && parts="unit sim sys chaos"
 seeds=${SIM_SEEDS:-$([ "$flavour" = asan ] && echo 100 || echo 1000)}
 passed=0
@@ -151,6 +151,11 @@ if part sys; then
     # shellcheck disable=SC2086
     LIMIT=3600 counted sys tests/sys/run.sh "$B/bin" ${SYS:-}
     over sys
+fi
+if part e2e; then # the waiting page in a real browser
+    build bins
+    counted e2e tests/e2e/e2e_page.sh "$B/bin"
+    over e2e
 fi
 if part chaos; then # all of it: make chaos
     build bins

@@ -36,6 +36,7 @@ struct world {
     uint64_t last_reg_version;
     bool hold; /* the node does what it is asked, but never answers */
     bool sealed;
+    const char *page;   /* what the maps to come say of the queue's page, as JSON */
     bool short_answers; /* the node answers joins with one answer too few */
     int fd;
 };
@@ -61,7 +62,7 @@ static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_n
     struct map_lane lane = { .name = "default",
                              .n_segs = with_next ? 2 : 1,
                              .segs = segs };
-    struct map_queue q = { 7, "login", state, 1, &lane };
+    struct map_queue q = { 7, "login", state, 1, &lane, w.page };
     struct msg m = { .type = MSG_MAP };
 
     m.map = (struct msg_map) { .format = w.map_format,
@@ -229,33 +230,44 @@ static size_t whole(const char *p)
     return (size_t)(end - p) + 4 + body;
 }
 
-static const char *extra = ""; /* header lines of every request */
-
-static void say(const char *method, const char *path, const char *text)
+/* fields: more header lines, each with CRLF. */
+static void say_with(const char *method, const char *path, const char *fields,
+                     const char *text)
 {
     char t[8000];
     int n = snprintf(t, sizeof(t),
-                     "%s %s HTTP/1.1\r\nHost: a\r\n%sContent-Length: %zu\r\n\r\n%s",
-                     method, path, extra, strlen(text), text);
+                     "%s %s HTTP/1.1\r\nHost: a\r\nContent-Length: %zu\r\n%s\r\n%s", method,
+                     path, strlen(text), fields, text);
 
     cr_assert_eq(send(w.fd, t, (size_t)n, MSG_NOSIGNAL), n);
+}
+
+static inline void say(const char *method, const char *path, const char *text)
+{
+    say_with(method, path, "", text);
 }
 
 static json_t *js;
 
 /* Asks, waits for the answer, returns its status; js is its body (NULL: none). */
-static int call(const char *method, const char *path, const char *text)
+static int call_with(const char *method, const char *path, const char *fields,
+                     const char *text)
 {
     char *b;
 
     n_got = 0;
     got[0] = '\0';
-    say(method, path, text);
+    say_with(method, path, fields, text);
     UNTIL((more(), whole(got) > 0));
     json_decref(js);
     b = strstr(got, "\r\n\r\n") + 4;
     js = *b != '\0' ? json_loads(b, 0, NULL) : NULL;
     return atoi(got + 9);
+}
+
+static inline int call(const char *method, const char *path, const char *text)
+{
+    return call_with(method, path, "", text);
 }
 
 static const char *str(const char *key)

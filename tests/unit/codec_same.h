@@ -76,7 +76,8 @@ static inline bool same_lane(const struct map_lane *x, const struct map_lane *y)
 static inline bool same_queue(const struct map_queue *x, const struct map_queue *y)
 {
     SAME_ROWS(x, y, n_lanes, lanes, same_lane);
-    return x->id == y->id && x->state == y->state && strcmp(x->name, y->name) == 0;
+    return x->id == y->id && x->state == y->state && strcmp(x->name, y->name) == 0 &&
+           strcmp(x->page, y->page) == 0;
 }
 
 static inline bool same_map(const struct msg_map *x, const struct msg_map *y)

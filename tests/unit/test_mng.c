@@ -37,6 +37,7 @@ struct world {
     uint64_t map_version, last_from;
     uint32_t map_segs, map_open, map_aliases;
     uint8_t queue_state;
+    char page[300]; /* what the map says of it */
     unsigned removed;
     uint64_t popped;
 };
@@ -259,6 +260,7 @@ static void router_hears(struct world *w, const struct msg *m)
         const struct map_lane *l = &m->map.queues[i].lanes[0];
 
         w->queue_state = m->map.queues[i].state;
+        snprintf(w->page, sizeof(w->page), "%s", m->map.queues[i].page);
         w->map_segs = l->n_segs;
         w->map_aliases = l->n_aliases;
         w->map_open = 0;
@@ -665,6 +667,26 @@ Test(mng, ids_of_foreign_segments_are_not_given_again)
     cr_assert_gt(w->node[0].n, 0);
     for (uint32_t i = 0; i < w->node[0].n; i++)
         cr_expect_gt(w->node[0].v[i].seg, 4711);
+    world_free(w);
+}
+
+/* The page's words go to routers, are kept, and change alone. */
+Test(mng, words_of_the_page_are_told_and_kept)
+{
+    struct world *w = world_new(1);
+
+    router_join(w);
+    put_queue(w, "{\"name\":\"q\"," SMALL "}");
+    cr_expect_str_eq(w->page, "");
+    put_queue(w, "{\"name\":\"q\",\"page\":{\"message\":\"at ten\"}," SMALL "}");
+    cr_expect(strstr(w->page, "\"message\":\"at ten\"") != NULL, "%s", w->page);
+    mng_free(w->m);
+    manager_start(w);
+    w->page[0] = '\0';
+    router_join(w);
+    cr_expect(strstr(w->page, "\"message\":\"at ten\"") != NULL, "%s", w->page);
+    put_queue(w, "{\"name\":\"q\",\"page\":{\"message\":\"\"}," SMALL "}");
+    cr_expect_str_eq(w->page, "");
     world_free(w);
 }
 

@@ -1,0 +1,130 @@
+/* msg_router_segment.h: a part of msg.h: what routers and segment nodes say to one
+ * another: batches. The i-th answer belongs to the i-th request of the frame with the
+ * same request id. Pure. Memory: msg.h.
+ */
+#ifndef SEGQ_MSG_ROUTER_SEGMENT_H
+#define SEGQ_MSG_ROUTER_SEGMENT_H
+
+#include "common/base.h"
+#include "common/pass.h"
+
+struct place_req { /* a poll: what the token says */
+    seg_id seg;    /* the token's own segment, which may have been merged away */
+    uint32_t number;
+    uint8_t client; /* enum client_class */
+};
+
+enum place_state {
+    PLACE_WAITING,  /* position, poll_after_ms */
+    PLACE_ADMITTED, /* released; pass, released_at, pass_expires */
+    PLACE_GONE,     /* reason */
+    PLACE_BUSY,     /* being moved this very moment: ask again in some ms */
+    PLACE_MOVED,    /* moved_to: the segment that has absorbed it */
+    PLACE_UNKNOWN,  /* this node has no such segment: the asker's map is old */
+    PLACE_NSTATES
+};
+
+enum gone_reason {
+    GONE_EXPIRED,
+    GONE_LEFT,
+    GONE_NO_SHOW,
+    GONE_FINISHED,
+    GONE_LOST, /* "segment_lost" */
+    GONE_NREASONS
+};
+
+struct place_ans {
+    uint8_t state;          /* enum place_state */
+    uint8_t reason;         /* enum gone_reason, if PLACE_GONE */
+    uint16_t pass_len;      /* if PLACE_ADMITTED */
+    uint32_t poll_after_ms; /* if PLACE_WAITING */
+    union {
+        uint64_t position; /* 1-based, in the lane; if PLACE_WAITING */
+        seg_id moved_to;   /* if PLACE_MOVED */
+    };
+    int64_t released_at_ms;  /* wall clock; if PLACE_ADMITTED */
+    int64_t pass_expires_s;  /* Unix seconds; if PLACE_ADMITTED */
+    const char *pass;        /* if PLACE_ADMITTED; not 0-terminated */
+};
+
+struct append_req { /* a join */
+    seg_id seg;
+    uint8_t client;
+    uint8_t subject_len; /* 0 = none */
+    uint64_t subject_hash;
+    const char *subject;
+};
+
+enum append_state {
+    APPEND_OK,       /* a new ticket */
+    APPEND_EXISTING, /* the subject's live ticket: number, issued_s, client are its own */
+    APPEND_SEALED,   /* next: the successor, 0 if there is none yet */
+    APPEND_BUSY,     /* no memory, or not serving: 503 */
+    APPEND_UNKNOWN,  /* this node has no such segment: the asker's map is old */
+    APPEND_NSTATES
+};
+
+struct append_ans {
+    uint8_t state;
+    uint8_t client;
+    uint32_t number;
+    uint32_t issued_s; /* Unix seconds; goes into the token */
+    uint32_t poll_after_ms;
+    union {
+        uint64_t position;
+        seg_id next;
+    };
+    seg_id seg; /* the token's segment (differs from the asked one if EXISTING and moved) */
+};
+
+struct drop_req {
+    seg_id seg;
+    uint32_t number;
+};
+
+enum drop_state { DROP_OK, DROP_BUSY, DROP_MOVED, DROP_UNKNOWN, DROP_NSTATES };
+
+struct drop_ans {
+    uint8_t state; /* OK also if it was gone already */
+    seg_id moved_to;
+};
+
+/* Passes that are not what they say: from a node to every router, unasked. */
+enum pass_state { PASS_REVOKED = 0, PASS_NSTATES };
+struct pass_row {
+    seg_id seg; /* the ticket */
+    uint32_t number;
+    uint8_t state; /* enum pass_state */
+    int64_t until_s; /* Unix seconds: then the pass has expired by itself */
+};
+
+struct msg_place {
+    uint32_t n;
+    struct place_req *req;
+};
+struct msg_place_ans {
+    uint32_t n;
+    struct place_ans *ans;
+};
+struct msg_append {
+    uint32_t n;
+    struct append_req *req;
+};
+struct msg_append_ans {
+    uint32_t n;
+    struct append_ans *ans;
+};
+struct msg_drop {
+    uint32_t n;
+    struct drop_req *req;
+};
+struct msg_drop_ans {
+    uint32_t n;
+    struct drop_ans *ans;
+};
+struct msg_passes {
+    uint32_t n;
+    struct pass_row *rows;
+};
+
+#endif

@@ -1,0 +1,516 @@
+/* segq.c: see segq.h. One curl handle, one request at a time, and the moment of the next. */
+#if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
+#define _POSIX_C_SOURCE 200809L
+#endif
+#include "segq.h"
+
+#include <curl/curl.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#ifdef _WIN32
+#include <windows.h>
+#else
+#include <time.h>
+#endif
+
+#define BODY_MAX    16384
+#define TOKEN_MAX   65
+#define WHY_MAX     64
+#define PASS_MAX    4096
+#define WORST_MS    30000
+#define TIMEOUT_MS  10000
+#define LEAVE_TRIES 5
+
+struct segq {
+    CURLM *multi;
+    CURL *easy;
+    struct curl_slist *headers;
+    char **routers; /* owned, each too */
+    size_t n_routers, router;
+    char *queue, *body; /* owned; body: of the join */
+    void (*on_news)(void *ctx, const struct segq *s, enum segq_state state);
+    void *ctx;
+    long timeout_ms;
+    enum segq_state state;
+    int busy, news, tries; /* a request is under way; something was heard; failures */
+    int64_t due_ms;
+    uint64_t random;
+    struct segq_ticket ticket;
+    char token[TOKEN_MAX], why[WHY_MAX], pass[PASS_MAX];
+    char answer[BODY_MAX + 1];
+    size_t n_answer;
+};
+
+/* ---- time and chance ---- */
+
+static int64_t now_ms(void)
+{
+#ifdef _WIN32
+    return (int64_t)GetTickCount64();
+#else
+    struct timespec t;
+
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+#endif
+}
+
+/* So much, and up to half as much again: those who were sent away together shall not come
+ * back together. */
+static int64_t spread(struct segq *s, int64_t ms)
+{
+    s->random ^= s->random << 13;
+    s->random ^= s->random >> 7;
+    s->random ^= s->random << 17;
+    return ms + (int64_t)(s->random % (uint64_t)(ms / 2 + 1));
+}
+
+/* ---- JSON: the members of one flat object ---- */
+
+static const char *blank(const char *p)
+{
+    while (*p == ' ' || *p == '\t' || *p == '\n' || *p == '\r')
+        p++;
+    return p;
+}
+
+/* Behind the string that begins at p, or NULL. */
+static const char *past_string(const char *p)
+{
+    for (p++; *p != '"'; p++) {
+        if (*p == '\\')
+            p++;
+        if (*p == '\0')
+            return NULL;
+    }
+    return p + 1;
+}
+
+/* Behind any value: what is nested is counted, not understood. NULL: it does not end. */
+static const char *past_value(const char *p)
+{
+    int depth = 0;
+
+    for (;;) {
+        if (*p == '"') {
+            p = past_string(p);
+            if (p == NULL)
+                return NULL;
+            if (depth == 0)
+                return p;
+            continue;
+        }
+        if (*p == '\0')
+            return NULL;
+        if (depth == 0 && (*p == ',' || *p == '}' || *p == ']'))
+            return p;
+        depth += (*p == '{' || *p == '[') - (*p == '}' || *p == ']');
+        p++;
+        if (depth == 0 && (p[-1] == '}' || p[-1] == ']'))
+            return p;
+    }
+}
+
+/* The value of a member, or NULL. */
+static const char *member(const char *json, const char *name)
+{
+    const char *p = blank(json);
+    size_t n = strlen(name);
+
+    if (*p++ != '{')
+        return NULL;
+    for (;;) {
+        const char *key = blank(p), *end;
+
+        end = *key == '"' ? past_string(key) : NULL;
+        if (end == NULL)
+            return NULL;
+        p = blank(end);
+        if (*p != ':')
+            return NULL;
+        p = blank(p + 1);
+        if ((size_t)(end - key) == n + 2 && memcmp(key + 1, name, n) == 0)
+            return p;
+        p = past_value(p);
+        p = p != NULL ? blank(p) : NULL;
+        if (p == NULL || *p++ != ',')
+            return NULL;
+    }
+}
+
+/* A string without escapes (tokens, passes, codes have none); "" if it is none. */
+static void text_of(const char *json, const char *name, char *out, size_t cap)
+{
+    const char *p = member(json, name);
+    size_t n = 0;
+
+    out[0] = '\0';
+    if (p == NULL || *p != '"')
+        return;
+    for (p++; *p != '"'; p++) {
+        if (*p == '\\' || *p == '\0' || n + 1 >= cap)
+            return;
+        n++;
+    }
+    memcpy(out, p - n, n);
+    out[n] = '\0';
+}
+
+static long long number_of(const char *json, const char *name, long long other)
+{
+    const char *p = member(json, name);
+
+    if (p == NULL || !((*p >= '0' && *p <= '9') || *p == '-'))
+        return other;
+    return strtoll(p, NULL, 10);
+}
+
+/* Appends ,"name":"text", escaped. */
+static char *put_member(char *w, const char *name, const char *text)
+{
+    w += sprintf(w, "%s\"%s\":\"", w[-1] == '{' ? "" : ",", name);
+    for (; *text != '\0'; text++) {
+        if ((unsigned char)*text < 0x20)
+            w += sprintf(w, "\\u%04x", (unsigned)*text);
+        else if (*text == '"' || *text == '\\')
+            w += sprintf(w, "\\%c", *text);
+        else
+            *w++ = *text;
+    }
+    *w++ = '"';
+    return w;
+}
+
+static char *join_body(const struct segq_options *o)
+{
+    const char *names[] = { "client", "subject", "lane", "claim" };
+    const char *texts[] = { o->client != NULL ? o->client : "game", o->subject, o->lane,
+                            o->claim };
+    size_t room = 64;
+    char *body, *w;
+
+    for (int i = 0; i < 4; i++)
+        room += texts[i] != NULL ? strlen(texts[i]) * 6 + 16 : 0;
+    body = malloc(room);
+    if (body == NULL)
+        return NULL;
+    w = body;
+    *w++ = '{';
+    for (int i = 0; i < 4; i++)
+        if (texts[i] != NULL)
+            w = put_member(w, names[i], texts[i]);
+    strcpy(w, "}");
+    return body;
+}
+
+/* ---- requests ---- */
+
+static size_t on_body(char *p, size_t size, size_t n, void *arg)
+{
+    struct segq *s = arg;
+
+    if (s->n_answer + size * n > BODY_MAX)
+        return 0; /* more than segq ever says: this answer is none */
+    memcpy(s->answer + s->n_answer, p, size * n);
+    s->n_answer += size * n;
+    s->answer[s->n_answer] = '\0';
+    return size * n;
+}
+
+/* The next one at ms from now. */
+static void later(struct segq *s, int64_t ms)
+{
+    s->due_ms = now_ms() + ms;
+}
+
+/* ms: what we were told to wait; 0: nobody answered, so another router is tried. */
+static void failed(struct segq *s, int64_t ms)
+{
+    int64_t grown = s->tries < 5 ? (int64_t)1000 << s->tries : WORST_MS;
+
+    s->tries++;
+    s->ticket.trouble = 1;
+    s->news = 1;
+    if (ms == 0)
+        s->router = (s->router + 1) % s->n_routers;
+    later(s, spread(s, ms > 0 ? ms : grown));
+    if (s->state == SEGQ_LEAVING && s->tries >= LEAVE_TRIES)
+        s->state = SEGQ_LEFT; /* it is given up in time by itself */
+}
+
+static void set_target(struct segq *s)
+{
+    char url[1024];
+    int joins = s->token[0] == '\0';
+
+    if (joins)
+        snprintf(url, sizeof(url), "%s/v1/queues/%s/tickets", s->routers[s->router],
+                 s->queue);
+    else
+        snprintf(url, sizeof(url), "%s/v1/tickets/%s", s->routers[s->router], s->token);
+    curl_easy_reset(s->easy);
+    curl_easy_setopt(s->easy, CURLOPT_URL, url);
+    if (joins) {
+        curl_easy_setopt(s->easy, CURLOPT_POSTFIELDS, s->body);
+        curl_easy_setopt(s->easy, CURLOPT_HTTPHEADER, s->headers);
+    } else if (s->state == SEGQ_LEAVING) {
+        curl_easy_setopt(s->easy, CURLOPT_CUSTOMREQUEST, "DELETE");
+    }
+}
+
+static void begin(struct segq *s)
+{
+    if (s->state == SEGQ_LEAVING && s->token[0] == '\0') {
+        s->state = SEGQ_LEFT;
+        s->news = 1;
+        return;
+    }
+    set_target(s);
+    curl_easy_setopt(s->easy, CURLOPT_WRITEFUNCTION, on_body);
+    curl_easy_setopt(s->easy, CURLOPT_WRITEDATA, s);
+    curl_easy_setopt(s->easy, CURLOPT_TIMEOUT_MS, s->timeout_ms);
+    curl_easy_setopt(s->easy, CURLOPT_NOSIGNAL, 1L);
+    s->n_answer = 0;
+    s->answer[0] = '\0';
+    if (curl_multi_add_handle(s->multi, s->easy) == CURLM_OK)
+        s->busy = 1;
+    else
+        failed(s, 0);
+}
+
+/* ---- answers ---- */
+
+static void end(struct segq *s, enum segq_state state, const char *why)
+{
+    snprintf(s->why, sizeof(s->why), "%s", why);
+    s->state = state;
+    s->ticket.trouble = 0;
+}
+
+static void on_ticket(struct segq *s)
+{
+    char state[16];
+
+    text_of(s->answer, "token", s->token, sizeof(s->token));
+    text_of(s->answer, "state", state, sizeof(state));
+    s->ticket.position = number_of(s->answer, "position", 0);
+    s->ticket.total = number_of(s->answer, "total", 0);
+    s->ticket.eta_s = number_of(s->answer, "eta_s", -1);
+    s->ticket.trouble = 0;
+    s->tries = 0;
+    if (strcmp(state, "admitted") == 0) {
+        text_of(s->answer, "pass", s->pass, sizeof(s->pass));
+        s->ticket.pass_expires_at = number_of(s->answer, "pass_expires_at", 0);
+        s->state = SEGQ_ADMITTED;
+        return;
+    }
+    s->state = SEGQ_WAITING;
+    later(s, number_of(s->answer, "poll_after_ms", 1000));
+}
+
+static void on_problem(struct segq *s, long status, int64_t wait_ms)
+{
+    char code[WHY_MAX], reason[WHY_MAX];
+
+    text_of(s->answer, "code", code, sizeof(code));
+    text_of(s->answer, "reason", reason, sizeof(reason));
+    if (status == 429 || status >= 500 || code[0] == '\0')
+        failed(s, wait_ms); /* without a code it is nobody of ours who answers */
+    else if (strcmp(code, "ticket_gone") == 0)
+        end(s, SEGQ_GONE, reason);
+    else if (strcmp(code, "ticket_unknown") == 0)
+        end(s, SEGQ_GONE, "unknown");
+    else
+        end(s, SEGQ_REFUSED, code);
+}
+
+/* As curl saw the end of it. */
+static void done(struct segq *s, CURLcode rc)
+{
+    curl_off_t retry_s = 0;
+    long status = 0;
+
+    curl_easy_getinfo(s->easy, CURLINFO_RESPONSE_CODE, &status);
+    curl_easy_getinfo(s->easy, CURLINFO_RETRY_AFTER, &retry_s);
+    s->news = 1;
+    if (rc != CURLE_OK)
+        failed(s, 0);
+    else if (s->state == SEGQ_LEAVING && (status == 204 || status == 404 || status == 410))
+        end(s, SEGQ_LEFT, "");
+    else if ((status == 200 || status == 201) && member(s->answer, "token") != NULL)
+        on_ticket(s);
+    else
+        on_problem(s, status, (int64_t)retry_s * 1000);
+}
+
+/* ---- the loop ---- */
+
+static void take_answer(struct segq *s)
+{
+    CURLMsg *m;
+    int left;
+
+    while ((m = curl_multi_info_read(s->multi, &left)) != NULL) {
+        CURLcode rc = m->data.result;
+
+        if (m->msg != CURLMSG_DONE)
+            continue;
+        curl_multi_remove_handle(s->multi, s->easy);
+        s->busy = 0;
+        done(s, rc);
+        return;
+    }
+}
+
+static int is_over(const struct segq *s)
+{
+    return s->state >= SEGQ_ADMITTED;
+}
+
+static void step(struct segq *s)
+{
+    int running;
+
+    if (!s->busy && now_ms() >= s->due_ms)
+        begin(s);
+    if (!s->busy)
+        return;
+    if (curl_multi_perform(s->multi, &running) == CURLM_OK) {
+        take_answer(s);
+    } else {
+        curl_multi_remove_handle(s->multi, s->easy);
+        s->busy = 0;
+        failed(s, 0);
+    }
+}
+
+enum segq_state segq_poll(struct segq *s, int wait_ms)
+{
+    int64_t until = now_ms() + (wait_ms > 0 ? wait_ms : 0), left;
+
+    s->news = 0;
+    while (!is_over(s)) {
+        step(s);
+        left = until - now_ms();
+        if (s->news || left <= 0)
+            break;
+        if (!s->busy && s->due_ms - now_ms() < left)
+            left = s->due_ms - now_ms();
+        if (left > 0)
+            curl_multi_poll(s->multi, NULL, 0, (int)(left < 1000 ? left : 1000), NULL);
+    }
+    if (s->news && s->on_news != NULL)
+        s->on_news(s->ctx, s, s->state);
+    return s->state;
+}
+
+const struct segq_ticket *segq_ticket(const struct segq *s)
+{
+    return &s->ticket;
+}
+
+void segq_leave(struct segq *s)
+{
+    if (s->state == SEGQ_GONE || s->state == SEGQ_REFUSED || s->state == SEGQ_LEFT)
+        return;
+    /* A join under way is waited for: the place that it makes is given back then. */
+    if (s->busy && s->token[0] != '\0') {
+        curl_multi_remove_handle(s->multi, s->easy);
+        s->busy = 0;
+    }
+    s->state = SEGQ_LEAVING;
+    s->tries = 0;
+    if (!s->busy)
+        s->due_ms = 0;
+}
+
+/* ---- birth and death ---- */
+
+static char *copy(const char *text)
+{
+    char *p = malloc(strlen(text) + 1);
+
+    return p != NULL ? strcpy(p, text) : NULL;
+}
+
+static int copy_routers(struct segq *s, const struct segq_options *o)
+{
+    s->routers = calloc(o->n_routers, sizeof(*s->routers));
+    if (s->routers == NULL)
+        return -1;
+    for (size_t i = 0; i < o->n_routers; i++) {
+        size_t n = strlen(o->routers[i]);
+
+        if (n > 512)
+            return -1;
+        s->routers[i] = copy(o->routers[i]);
+        if (s->routers[i] == NULL)
+            return -1;
+        s->n_routers++;
+        while (n > 0 && s->routers[i][n - 1] == '/')
+            s->routers[i][--n] = '\0';
+    }
+    return 0;
+}
+
+static int init(struct segq *s, const struct segq_options *o)
+{
+    s->on_news = o->on_news;
+    s->ctx = o->ctx;
+    s->timeout_ms = o->timeout_ms > 0 ? o->timeout_ms : TIMEOUT_MS;
+    s->random = (uint64_t)now_ms() * 2654435761u ^ (uint64_t)(uintptr_t)s ^ 88172645463325252u;
+    s->ticket = (struct segq_ticket) { s->token, 0, 0, -1, s->pass, 0, s->why, 0 };
+    s->multi = curl_multi_init();
+    s->easy = curl_easy_init();
+    s->headers = curl_slist_append(NULL, "Content-Type: application/json");
+    s->queue = copy(o->queue);
+    s->body = join_body(o);
+    if (s->random == 0)
+        s->random = 1;
+    s->router = 0;
+    if (o->token != NULL && strlen(o->token) < TOKEN_MAX) {
+        strcpy(s->token, o->token);
+        s->state = s->token[0] != '\0' ? SEGQ_WAITING : SEGQ_JOINING;
+    }
+    if (s->multi == NULL || s->easy == NULL || s->headers == NULL || s->queue == NULL ||
+        s->body == NULL || copy_routers(s, o) < 0)
+        return -1;
+    /* not everybody begins at the same one */
+    s->router = (size_t)(spread(s, 2000) - 2000) % s->n_routers;
+    return 0;
+}
+
+struct segq *segq_new(const struct segq_options *o)
+{
+    struct segq *s;
+
+    if (o->n_routers == 0 || o->queue == NULL || strlen(o->queue) > 64)
+        return NULL;
+    s = calloc(1, sizeof(*s));
+    if (s != NULL && init(s, o) < 0) {
+        segq_free(s);
+        return NULL;
+    }
+    return s;
+}
+
+void segq_free(struct segq *s)
+{
+    if (s == NULL)
+        return;
+    if (s->busy)
+        curl_multi_remove_handle(s->multi, s->easy);
+    if (s->easy != NULL)
+        curl_easy_cleanup(s->easy);
+    if (s->multi != NULL)
+        curl_multi_cleanup(s->multi);
+    curl_slist_free_all(s->headers);
+    for (size_t i = 0; i < s->n_routers; i++)
+        free(s->routers[i]);
+    free(s->routers);
+    free(s->queue);
+    free(s->body);
+    free(s);
+}

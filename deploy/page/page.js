@@ -1,0 +1,129 @@
+/* page.js: the waiting page with scripts: segq.js waits, this shows. What ends the waiting
+ * is shown by the server: the form "enter" goes on, or says why not. */
+(function () {
+  'use strict';
+  const QUIET_MS = 30000; /* between two things that are read aloud */
+  const LOOK_MS = 60000;  /* between two looks at the queue itself */
+  const $ = id => document.getElementById(id);
+  const d = JSON.parse($('data').textContent), t = d.t;
+  const spread = ms => ms * (1 + Math.random() / 2);
+  const put = (e, text) => { if (e.textContent !== text) e.textContent = text; };
+  const fetchJson = path => fetch(path, { cache: 'no-store' }).then(r => r.ok ? r.json() : Promise.reject(r));
+
+  addEventListener('pageshow', e => { if (e.persisted) location.reload(); });
+
+  /* ---- not in line: perhaps later, as soon as somebody answers ---- */
+
+  function tryAgain() {
+    fetch('/v1/queues/' + d.queue).then(() => document.querySelector('form[method=get]').submit(),
+      () => setTimeout(tryAgain, spread(d.after)));
+  }
+
+  if (d.state !== 'waiting') {
+    if (!d.after) try { localStorage.removeItem('segq:' + d.queue); } catch (e) { /* none */ }
+    else setTimeout(tryAgain, spread(d.after));
+    return;
+  }
+
+  /* ---- words ---- */
+
+  const number = n => n.toLocaleString(d.lang);
+  const fill = (text, n, h) => text.replace('{n}', n).replace('{h}', h);
+
+  /* The same steps as in page_put.c. */
+  function eta(s) {
+    const m = s > 0 ? Math.floor((s + 30) / 60) : 0;
+    if (s == null || s < 0) return t.eta_unknown;
+    if (m === 0) return t.eta_soon;
+    if (m === 1) return t.eta_minute;
+    if (m < 60) return fill(t.eta_minutes, m < 10 ? m : Math.floor((m + 2) / 5) * 5);
+    return m < 90 ? t.eta_hour : fill(t.eta_hours, '', Math.floor((m + 30) / 60));
+  }
+
+  /* ---- showing ---- */
+
+  let last = null, paused = d.paused, trouble = '', saidAt = Date.now(), said = '';
+
+  function note() {
+    const text = trouble ? t[trouble] : paused ? t.paused : '';
+    put($('note'), text);
+    $('note').hidden = !text;
+    if (text && text !== said) { put($('live'), text); said = text; }
+  }
+
+  function show(k) {
+    const place = k.position ? number(k.position) : t.unknown, words = eta(paused ? null : k.eta_s);
+    last = k;
+    put($('position'), place);
+    put($('of'), k.position ? fill(t.of, number(k.total)) : '');
+    put($('eta'), words);
+    if (k.position && k.start) $('bar').value = 100 * (k.start - k.position) / k.start;
+    document.title = (k.position ? place + ' · ' : '') + $('title').textContent;
+    const text = k.position ? t.now.replace('{n}', place).replace('{eta}', words) : '';
+    if (text && text !== said && Date.now() - saidAt >= QUIET_MS) {
+      put($('live'), text);
+      said = text;
+      saidAt = Date.now();
+    }
+  }
+
+  /* ---- the queue itself: is it paused, has the operator something new to say? ---- */
+
+  let lookedAt = Date.now();
+
+  function look() {
+    if (document.visibilityState === 'hidden' || Date.now() - lookedAt < LOOK_MS) return;
+    lookedAt = Date.now();
+    fetchJson('/v1/queues/' + d.queue).then(q => {
+      paused = q.state === 'paused';
+      note();
+      if (q.page === d.page) return;
+      return fetchJson('/q/' + d.queue + '/words').then(w => {
+        d.page = w.page;
+        put($('title'), w.title);
+        put($('message'), w.message);
+        $('message').hidden = !w.message;
+      });
+    }).catch(() => {});
+  }
+
+  /* ---- waiting ---- */
+
+  function goOn(token) {
+    $('enter').elements.token.value = token;
+    $('enter').submit();
+  }
+
+  function wait() {
+    const line = new Segq({ queue: d.queue, token: d.token });
+    const end = () => goOn(line.token || d.token);
+    line.save({ token: d.token, start: d.start });
+    line.on('ticket', k => { if (k.state === 'waiting') { show(k); look(); } });
+    line.on('trouble', why => { trouble = why; note(); });
+    line.on('admitted', () => {
+      put($('heading'), t.turn);
+      put($('say'), t.turn_say);
+      put($('live'), t.turn);
+      $('bar').value = 100;
+      end();
+    });
+    line.on('gone', end);
+    line.start(d.after);
+    document.addEventListener('visibilitychange', look);
+    $('leave').addEventListener('submit', e => {
+      if (!confirm(t.leave_ask)) return e.preventDefault();
+      line.save(null);
+      line.stop();
+    });
+  }
+
+  /* This browser may have had a place before: another tab, or a cookie that was lost. The
+   * older one stays. */
+  const before = new Segq({ queue: d.queue });
+  if (!before.token || before.token === d.token) return wait();
+  before.request('GET', '/v1/tickets/' + before.token).then(r => {
+    const k = r.body;
+    if (r.status !== 200 || k.state === 'waiting' && !(k.position < d.position)) return wait();
+    return before.request('DELETE', '/v1/tickets/' + d.token).then(() => goOn(k.token));
+  }).catch(wait);
+})();

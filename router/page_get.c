@@ -1,0 +1,278 @@
+/* page_get.c: requests of the waiting page: who asks, with which ticket, for what.
+ *
+ *   GET without a ticket       joins; the ticket goes into a cookie
+ *   GET with one               polls
+ *   GET r=1 without one        the cookie did not come back: says so, never joins again
+ *   HEAD, fetched ahead        joins nobody
+ *   POST join                  forgets the ticket, back to GET
+ *   POST enter, leave          polls, leaves; only for requests of our own page */
+#include "router/page_room.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define RETRY_MS  5000
+#define CLOSED_MS 60000
+
+struct asked { /* what one request says */
+    const struct http_req *q;
+    struct page_ask *a;
+    const struct route_queue *queue; /* NULL: there is none */
+    struct slice form;               /* of a POST */
+    bool has_token;
+    struct token token;
+    char text[TOKEN_TEXT_LEN];
+    bool fresh_token; /* it came in the form: the cookie may know another one */
+};
+
+/* ---- reading ---- */
+
+static void read_target(struct router *r, struct asked *x)
+{
+    const struct page_def *d = x->queue != NULL ? page_room_def(r, x->queue) : NULL;
+    char *const *origins = d != NULL ? d->ret.v : NULL;
+    size_t n_origins = d != NULL ? d->ret.n : 0;
+    char *to = x->a->target;
+    int64_t n = x->form.p != NULL ? page_member(x->form, "return", to, PAGE_TARGET_MAX + 1)
+                                  : page_return(x->q->query, to, PAGE_TARGET_MAX + 1);
+
+    if (n > 0 && page_target_ok(to, (size_t)n, origins, n_origins))
+        return;
+    to[0] = '\0';
+    if (n_origins > 0)
+        strcpy(to, origins[0]); /* at most 255, page_origin_ok() */
+    strcat(to, "/");
+}
+
+/* "TOKEN" or "TOKEN.1234" */
+static void read_start(struct page_ask *a, struct slice v)
+{
+    uint64_t n = 0;
+
+    if (v.n < TOKEN_TEXT_LEN + 2 || v.n > TOKEN_TEXT_LEN + 13 || v.p[TOKEN_TEXT_LEN] != '.')
+        return;
+    for (size_t i = TOKEN_TEXT_LEN + 1; i < v.n; i++) {
+        if (v.p[i] < '0' || v.p[i] > '9')
+            return;
+        n = n * 10 + (uint64_t)(v.p[i] - '0');
+    }
+    a->start = n;
+}
+
+/* A ticket of ours, and as far as the map can tell, of this queue. */
+static bool take_token(struct router *r, struct asked *x, const char *p, size_t n)
+{
+    struct route_owner o;
+
+    if (n < TOKEN_TEXT_LEN || token_read(&x->token, &r->keys.token, p, TOKEN_TEXT_LEN) < 0)
+        return false;
+    if (routes_owner(r->routes, x->token.seg, &o) == 0 && o.queue != x->queue)
+        return false;
+    memcpy(x->text, p, TOKEN_TEXT_LEN);
+    x->has_token = true;
+    return true;
+}
+
+static void read_ticket(struct router *r, struct asked *x, bool trust_form)
+{
+    char form[TOKEN_TEXT_LEN + 1];
+    struct slice c;
+
+    if (trust_form && page_member(x->form, "token", form, sizeof(form)) == TOKEN_TEXT_LEN &&
+        take_token(r, x, form, TOKEN_TEXT_LEN))
+        x->fresh_token = true;
+    else if (page_cookie(x->q->cookie, "segq_ticket", &c) && take_token(r, x, c.p, c.n))
+        read_start(x->a, c);
+}
+
+static bool has_flag(struct slice query, const char *name)
+{
+    char v[4];
+
+    return page_member(query, name, v, sizeof(v)) == 1 && v[0] == '1';
+}
+
+/* ---- answers without a flow ---- */
+
+static void show(struct router *r, struct httpd_req *req, struct asked *x,
+                 enum page_state state, uint32_t retry_ms)
+{
+    struct page_view v = { .state = state,
+                           .lang = x->a->lang,
+                           .queue = x->a->name,
+                           .target = x->a->target,
+                           .eta_s = -1,
+                           .poll_after_ms = retry_ms };
+
+    if (x->queue != NULL) {
+        v.def = page_room_def(r, x->queue);
+        v.version = x->queue->page_version;
+    }
+    page_show(r, &v);
+    router_answer(r, req);
+}
+
+/* True: there is room in the address's budget; else it has been told so in words. */
+static bool may_pass(struct router *r, struct httpd_req *req, struct asked *x,
+                     enum limit_kind k)
+{
+    uint32_t wait_ms = gate_take(&r->gate, k, ev_now_us(r->ev));
+
+    if (wait_ms == 0)
+        return true;
+    show(r, req, x, PAGE_TOO_FAST, wait_ms > 1000 ? wait_ms : 1000);
+    return false;
+}
+
+/* ---- flows ---- */
+
+/* Takes x->a over. */
+static void begin(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    struct rflow *rf = rflow_new(r, req);
+
+    if (rf == NULL) {
+        show(r, req, x, PAGE_UNAVAILABLE, RETRY_MS);
+        return;
+    }
+    rf->page = x->a;
+    x->a = NULL;
+    if (rf->page->joins) {
+        r->counts.joins++;
+        rf->flow.token = (struct token) { .client = CLIENT_BROWSER };
+        flow_join(&rf->flow, r->routes, x->queue, 0, ev_now(r->ev));
+    } else if (rf->page->act == ACT_LEAVE) {
+        r->counts.leaves++;
+        flow_leave(&rf->flow, r->routes, &x->token, ev_now(r->ev));
+    } else {
+        r->counts.polls++;
+        memcpy(rf->text, x->text, TOKEN_TEXT_LEN);
+        flow_poll(&rf->flow, r->routes, &x->token, ev_now(r->ev));
+    }
+    rflow_begin(r, rf);
+}
+
+static void get(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    read_ticket(r, x, false);
+    if (!may_pass(r, req, x, x->has_token ? LIMIT_POLL : LIMIT_JOIN))
+        return;
+    x->a->joins = !x->has_token;
+    if (x->has_token)
+        begin(r, req, x);
+    else if (has_flag(x->q->query, "left"))
+        show(r, req, x, PAGE_LEFT, 0);
+    else if (has_flag(x->q->query, "r"))
+        show(r, req, x, PAGE_COOKIES, 0);
+    else if (x->queue->state == QUEUE_CLOSED)
+        show(r, req, x, PAGE_CLOSED, CLOSED_MS);
+    else
+        begin(r, req, x);
+}
+
+static void post(struct router *r, struct httpd_req *req, struct asked *x, char form)
+{
+    int same = page_same_site(x->q);
+
+    if (same < 0) {
+        router_problem(r, req, API_NOT_ELIGIBLE, "this form was sent by another site");
+        return;
+    }
+    read_ticket(r, x, same > 0);
+    if (!may_pass(r, req, x, LIMIT_POLL))
+        return;
+    if (form == 'j') {
+        page_ticket_cookie(r, x->a, "", 0);
+        page_send_back(r, x->a, "");
+        router_answer(r, req);
+    } else if (!x->has_token) {
+        page_send_back(r, x->a, form == 'l' ? "?left=1" : "?r=1");
+        router_answer(r, req);
+    } else {
+        x->a->act = form == 'l' ? ACT_LEAVE : ACT_ENTER;
+        begin(r, req, x);
+    }
+}
+
+/* ---- the request ---- */
+
+static void words(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    if (x->queue == NULL) {
+        router_problem(r, req, API_QUEUE_NOT_FOUND, "there is no such queue");
+        return;
+    }
+    page_put_words(page_room_page(r), &r->ans.body, x->a->lang, page_room_def(r, x->queue),
+                   x->queue->page_version);
+    r->ans.status = 200;
+    r->ans.type = "application/json";
+    buf_str(&r->ans.headers,
+            "Cache-Control: public, max-age=1\r\nVary: Accept-Language\r\n");
+    router_answer(r, req);
+}
+
+/* HEAD says only that there is a page. Who fetches ahead is told to come when it is
+ * wanted. */
+static bool nobody_looks(struct router *r, struct httpd_req *req, const struct http_req *q)
+{
+    if (q->method == HTTP_HEAD) {
+        r->ans.status = 200;
+        r->ans.type = "text/html; charset=utf-8";
+        router_answer(r, req);
+        return true;
+    }
+    if (q->method != HTTP_GET || !page_is_prefetch(q))
+        return false;
+    router_problem(r, req, API_QUEUE_UNAVAILABLE, "a place in line is not fetched ahead");
+    return true;
+}
+
+static void dispatch(struct router *r, struct httpd_req *req, struct asked *x,
+                     const struct api_req *a)
+{
+    read_target(r, x);
+    if (a->call == API_WORDS)
+        words(r, req, x);
+    else if (routes_version(r->routes) == 0)
+        show(r, req, x, PAGE_UNAVAILABLE, RETRY_MS);
+    else if (x->queue == NULL)
+        show(r, req, x, PAGE_NO_QUEUE, 0);
+    else if (a->call == API_FORM)
+        post(r, req, x, a->form);
+    else
+        get(r, req, x);
+}
+
+static bool is_https(const struct router *r, const struct httpd_req *req,
+                     const struct http_req *q)
+{
+    return r->cfg->page_https == HTTPS_ALWAYS ||
+           (r->cfg->page_https == HTTPS_AUTO && gate_is_https(httpd_tag(req), q));
+}
+
+void page_start(struct router *r, struct httpd_req *req, const struct http_req *q,
+                const struct api_req *a)
+{
+    struct asked x = { .q = q };
+
+    if (a->call == API_PAGE && nobody_looks(r, req, q))
+        return;
+    x.a = calloc(1, sizeof(*x.a));
+    if (x.a == NULL) {
+        router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
+        return;
+    }
+    x.a->lang = page_lang_for(page_room_page(r), q->accept_language);
+    x.a->https = is_https(r, req, q);
+    if (a->call == API_FORM)
+        x.form = q->body.p != NULL ? q->body : (struct slice) { (char *)"", 0 };
+    x.queue = routes_queue(r->routes, a->arg.p, a->arg.n);
+    if (x.queue != NULL) {
+        x.a->queue = x.queue->id;
+        strcpy(x.a->name, x.queue->name);
+    } else if (api_is_name(a->arg.p, a->arg.n)) {
+        memcpy(x.a->name, a->arg.p, a->arg.n);
+    }
+    dispatch(r, req, &x, a);
+    page_ask_free(x.a);
+}

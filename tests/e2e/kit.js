@@ -1,0 +1,100 @@
+// kit.js: what the browser scenarios share: claims, the browser, the operator's side.
+// From the story (e2e_page.sh): E2E_MODULES, E2E_SHOTS, ROUTER, ADMIN, ADMIN_TOKEN.
+'use strict';
+const fs = require('fs');
+const path = require('path');
+
+const { ROUTER, ADMIN, ADMIN_TOKEN, E2E_MODULES, E2E_SHOTS } = process.env;
+const { chromium } = require(path.join(E2E_MODULES, 'playwright-core'));
+const axeSource = fs.readFileSync(path.join(E2E_MODULES, 'axe-core', 'axe.min.js'), 'utf8');
+const LIMIT_MS = 60000; // for anything to happen: a slow machine has time
+
+function claim(what, good, why) {
+  console.log((good ? 'ok ' : 'FAIL ') + what + (good || !why ? '' : ': ' + why));
+}
+
+// Asks until it is so; false after LIMIT_MS.
+async function until(ask) {
+  for (const end = Date.now() + LIMIT_MS; Date.now() < end;) {
+    if (await Promise.resolve(ask()).catch(() => false)) return true;
+    await new Promise(done => setTimeout(done, 50));
+  }
+  return false;
+}
+
+async function claimUntil(what, ask) {
+  claim(what, await until(ask), 'waited in vain');
+}
+
+// ---- the operator ----
+
+async function admin(method, where, body) {
+  const r = await fetch(ADMIN + '/v1/admin/queues/login' + where, {
+    method, headers: { Authorization: 'Bearer ' + ADMIN_TOKEN }, body: body && JSON.stringify(body),
+  });
+  if (!r.ok) throw new Error(method + ' ' + where + ': ' + r.status + ' ' + await r.text());
+}
+
+const queue = async () => (await fetch(ROUTER + '/v1/queues/login')).json();
+
+// Everybody who was left behind by a scenario goes in, so that the next one finds the line
+// empty.
+async function emptyLine() {
+  await until(async () => {
+    const { waiting } = await queue();
+    if (waiting) await admin('POST', '/release?n=' + waiting);
+    return waiting === 0;
+  });
+}
+
+async function joinMany(n) {
+  for (let i = 0; i < n; i++) await fetch(ROUTER + '/v1/queues/login/tickets', { method: 'POST' });
+}
+
+// ---- the browser ----
+
+let browser;
+
+async function open() {
+  browser = await chromium.launch({
+    executablePath: process.env.CHROMIUM || '/usr/bin/chromium',
+    args: process.getuid() === 0 ? ['--no-sandbox'] : [],
+  });
+  return browser;
+}
+
+// A visitor of its own, with what its pages asked for and what they complained of.
+async function visitor(options) {
+  const context = await browser.newContext(Object.assign({ locale: 'en-GB' }, options));
+  context.setDefaultTimeout(LIMIT_MS);
+  context.setDefaultNavigationTimeout(LIMIT_MS);
+  context.asked = [];
+  context.wrong = [];
+  context.on('request', r => context.asked.push(r));
+  context.on('console', m => m.type() === 'error' && context.wrong.push(m.text()));
+  context.on('weberror', e => context.wrong.push(String(e.error())));
+  context.on('dialog', d => { context.dialogs = (context.dialogs || 0) + 1; d.accept(); });
+  return context;
+}
+
+const pageUrl = to => ROUTER + '/q/login?return=' + encodeURIComponent(to);
+const shownPlace = page => page.locator('#position').innerText();
+
+async function shot(page, name) {
+  await page.screenshot({ path: path.join(E2E_SHOTS, name + '.png'), fullPage: true });
+}
+
+async function accessible(page, name) {
+  await page.evaluate(axeSource + ';0');
+  const result = await page.evaluate(() => window.axe.run());
+  claim(name + ': axe-core finds nothing', result.violations.length === 0,
+    JSON.stringify(result.violations.map(v => [v.id, v.nodes.map(n => n.html.slice(0, 120))])));
+}
+
+async function fits(page, name) {
+  claim(name + ': nothing is wider than the screen',
+    await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
+}
+
+module.exports = { ROUTER, claim, claimUntil, until, admin, queue, emptyLine, joinMany, open, visitor,
+  pageUrl, shownPlace, shot, accessible, fits };

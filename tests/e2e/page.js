@@ -1,0 +1,274 @@
+// page.js: the waiting page in a real browser, scenario by scenario. Run by e2e_page.sh.
+'use strict';
+const k = require('./kit.js');
+const { claim, claimUntil } = k;
+const TARGET = '/v1/queues/login'; // any page of this site will do
+
+const place = page => k.shownPlace(page);
+
+async function waitingToAdmitted() {
+  await k.joinMany(3);
+  const c = await k.visitor({ viewport: { width: 1280, height: 800 } });
+  const page = await c.newPage();
+  await page.goto(k.pageUrl(TARGET));
+  claim('the fourth to come is number 4', await place(page) === '4', await place(page));
+  await k.accessible(page, 'waiting');
+  await k.shot(page, 'desktop');
+  await k.admin('POST', '/release?n=2');
+  await claimUntil('the place counts down by itself', async () => await place(page) === '2');
+  claim('the bar has moved', Number(await page.locator('#bar').evaluate(b => b.value)) === 50);
+  claim('the title says the place', (await page.title()).startsWith('2 · '));
+  await k.shot(page, 'desktop-half');
+  const kinds = new Set(c.asked.map(r => r.resourceType()));
+  claim('one page and polls, nothing else', [...kinds].sort().join() === 'document,fetch' &&
+    c.asked.filter(r => r.resourceType() === 'document').length === 1, [...kinds].join());
+  claim('nobody else is asked', c.asked.every(r => r.url().startsWith(k.ROUTER)));
+  claim('no errors, no policy broken', c.wrong.length === 0, c.wrong.join('; '));
+  await k.admin('POST', '/release?n=2');
+  await page.waitForURL('**' + TARGET);
+  claim('the admitted arrive where they wanted to go', page.url() === k.ROUTER + TARGET);
+  const pass = (await c.cookies()).find(x => x.name === 'segq_pass');
+  claim('with a pass in a cookie that scripts cannot read',
+    Boolean(pass && pass.httpOnly && pass.sameSite === 'Lax' && pass.path === '/'));
+  const claims = JSON.parse(Buffer.from(pass.value.split('.')[1], 'base64url'));
+  claim('for this queue', claims.aud === 'login');
+  claim('kept as long as it is good', Math.abs(pass.expires - claims.exp) < 120);
+  await page.goto(k.pageUrl(TARGET));
+  claim('coming back they are let through at once', page.url() === k.ROUTER + TARGET);
+  await c.close();
+}
+
+async function withoutScripts() {
+  await k.joinMany(1);
+  const c = await k.visitor({ javaScriptEnabled: false, viewport: { width: 390, height: 844 } });
+  const page = await c.newPage();
+  await page.goto(k.pageUrl(TARGET));
+  const shown = async () => (await page.locator('#position').textContent()).trim();
+  claim('no scripts: the place is there', await shown() === '2', await shown());
+  await k.shot(page, 'no-script');
+  await k.admin('POST', '/release?n=1');
+  await claimUntil('no scripts: the page refreshes itself', async () => await shown() === '1');
+  claim('no scripts: in the same place', (await k.queue()).waiting === 1);
+  await page.getByRole('button', { name: 'Leave the line' }).click();
+  await page.getByRole('heading', { name: 'You have left the line' }).waitFor();
+  await claimUntil('no scripts: one can leave', async () => (await k.queue()).waiting === 0);
+  await k.shot(page, 'left');
+  await page.getByRole('button', { name: 'Join the line' }).click();
+  claim('no scripts: and join again', await shown() === '1');
+  await k.admin('POST', '/release?n=1');
+  await page.waitForURL('**' + TARGET);
+  claim('no scripts: the admitted arrive, with the pass',
+    (await c.cookies()).some(x => x.name === 'segq_pass'));
+  await c.close();
+}
+
+const pollsOf = (c, page) => c.asked.filter(r => r.url().includes('/v1/tickets/') && r.frame().page() === page).length;
+
+async function severalTabs() {
+  await k.joinMany(1);
+  const c = await k.visitor();
+  const one = await c.newPage();
+  await one.goto(k.pageUrl(TARGET));
+  await k.until(() => pollsOf(c, one) > 0);
+  const two = await c.newPage();
+  await two.goto(k.pageUrl(TARGET));
+  claim('two tabs are one place', await place(one) === await place(two) && (await k.queue()).waiting <= 2);
+  const from = pollsOf(c, one);
+  await claimUntil('the first tab goes on asking', () => pollsOf(c, one) >= from + 4);
+  claim('the second does not ask', pollsOf(c, two) === 0, String(pollsOf(c, two)));
+  await k.admin('POST', '/release?n=1');
+  await claimUntil('and yet it shows the news', async () => await place(two) === '1');
+  await one.close();
+  await claimUntil('when the first is closed the second asks', () => pollsOf(c, two) > 1);
+  const three = await c.newPage();
+  await three.goto(k.pageUrl(TARGET));
+  await k.admin('POST', '/release?n=1');
+  await Promise.all([two, three].map(p => p.waitForURL('**' + TARGET)));
+  claim('all tabs are let in', true);
+  await c.close();
+}
+
+// The cookie is lost, the storage is not: the old place is found again.
+async function lostCookie() {
+  const c = await k.visitor();
+  const page = await c.newPage();
+  await page.goto(k.pageUrl(TARGET));
+  await k.until(() => pollsOf(c, page) > 0);
+  await k.joinMany(2);
+  await c.clearCookies();
+  await page.goto(k.pageUrl(TARGET));
+  await claimUntil('a lost cookie does not cost the place', async () => await place(page) === '1');
+  await claimUntil('and leaves no second one', async () => (await k.queue()).waiting === 3);
+  await c.close();
+}
+
+async function offlineAndSleep() {
+  await k.joinMany(1);
+  const c = await k.visitor({ viewport: { width: 390, height: 844 } });
+  const page = await c.newPage();
+  await page.goto(k.pageUrl(TARGET));
+  await c.setOffline(true);
+  await page.getByText('You seem to be offline').first().waitFor();
+  claim('offline: it is said', await page.locator('#note').isVisible());
+  await k.shot(page, 'offline');
+  await k.admin('POST', '/release?n=1');
+  await c.setOffline(false);
+  await claimUntil('back again: the note goes', () => page.locator('#note').isHidden());
+  await claimUntil('back again: the place is right', async () => await place(page) === '1');
+  const cdp = await c.newCDPSession(page);
+  await cdp.send('Page.setWebLifecycleState', { state: 'frozen' });
+  const asleep = pollsOf(c, page);
+  await k.joinMany(1);
+  await cdp.send('Page.setWebLifecycleState', { state: 'active' });
+  await claimUntil('after a sleep it asks again', () => pollsOf(c, page) > asleep);
+  claim('and has its place', await place(page) === '1');
+  await c.close();
+}
+
+async function phoneAndDark() {
+  await k.joinMany(2);
+  for (const [name, options] of [
+    ['phone', { viewport: { width: 320, height: 568 } }],
+    ['phone-dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }],
+    ['desktop-dark', { viewport: { width: 1280, height: 800 }, colorScheme: 'dark' }],
+    ['chinese', { viewport: { width: 390, height: 844 }, locale: 'zh-CN' }],
+  ]) {
+    const c = await k.visitor(options);
+    const page = await c.newPage();
+    await page.goto(k.pageUrl(TARGET));
+    if (name === 'chinese') {
+      claim('Chinese: the language is told', await page.locator('html').getAttribute('lang') === 'zh');
+      claim('Chinese: the heading', await page.locator('h1').innerText() === '您正在排队');
+    }
+    await k.fits(page, name);
+    await k.accessible(page, name);
+    await k.shot(page, name);
+    await c.close();
+  }
+}
+
+async function whatTheOperatorSays() {
+  const evil = '<img src=x onerror=alert(1)>"\'</script><script>alert(2)</script>';
+  const logo = 'data:image/svg+xml,%3Csvg%20xmlns=%27http://www.w3.org/2000/svg%27%20'.replaceAll("'", '%27')
+    .replaceAll('%27', '%22') + 'width=%2248%22%20height=%2248%22%3E%3Ccircle%20cx=%2224%22%20cy=%2224%22%20r=%2222%22%20fill=%22%23c2410c%22/%3E%3C/svg%3E';
+  await k.admin('PATCH', '', { page: { title: 'Autumn Sale', accent: '#c2410c', logo, message: 'We let people in every minute.',
+    return: ['https://shop.example'], texts: [{ lang: 'zh', title: '秋季促销', message: '' }] } });
+  await k.until(async () => (await k.queue()).page !== 0);
+  await k.joinMany(5);
+  const c = await k.visitor({ viewport: { width: 390, height: 844 } });
+  const page = await c.newPage();
+  await page.clock.install();
+  await page.goto(k.pageUrl(TARGET));
+  claim('the operator\'s title', await page.locator('#title').innerText() === 'Autumn Sale');
+  claim('and message', await page.locator('#message').innerText() === 'We let people in every minute.');
+  claim('and logo', await page.locator('header img').evaluate(i => i.complete && i.naturalWidth > 0));
+  await k.accessible(page, 'branded');
+  await k.shot(page, 'branded');
+  await k.admin('PATCH', '', { page: { message: evil } });
+  await claimUntil('a new message appears while people wait', async () => {
+    await page.clock.fastForward(61000);
+    return await page.locator('#message').innerText() === evil;
+  });
+  claim('as text, whatever is in it', c.wrong.length === 0 && !c.dialogs, c.wrong.join('; '));
+  await page.reload();
+  claim('also after a reload', await page.locator('#message').innerText() === evil && c.wrong.length === 0 && !c.dialogs);
+  await k.shot(page, 'hostile-message');
+  await c.close();
+}
+
+async function hostileReturns() {
+  const c = await k.visitor();
+  const page = await c.newPage();
+  await page.goto(k.pageUrl(TARGET));
+  await k.admin('POST', '/release?n=1000');
+  await page.waitForURL('**' + TARGET);
+  for (const to of ['//evil.example', '/\\evil.example', 'https://evil.example', 'https:evil.example', 'javascript:alert(1)',
+    '\t//evil.example', '/\t/evil.example', '/\n/evil.example', 'https://shop.example@evil.example', 'https://shop.example.evil.example',
+    'https://shop.example\\@evil.example', 'https://shop.example:1@evil.example', 'data:text/html,x', '///evil.example']) {
+    const r = await c.request.get(k.pageUrl(to), { maxRedirects: 0 });
+    const at = new URL(r.headers().location, k.ROUTER);
+    claim('not sent to ' + JSON.stringify(to), r.status() === 303 && ['https://shop.example', k.ROUTER].includes(at.origin) &&
+      at.pathname === '/', r.status() + ' ' + at);
+  }
+  const r = await c.request.get(k.pageUrl('https://shop.example/a?b=c'), { maxRedirects: 0 });
+  claim('but to an origin that is allowed', r.headers().location === 'https://shop.example/a?b=c');
+  await c.close();
+  const other = await k.visitor();
+  const waiting = await other.newPage();
+  await waiting.goto(k.pageUrl('"><script>alert(3)</script>'));
+  claim('a hostile return leaves no trace in the page', !(await waiting.content()).includes('alert(3)') && other.wrong.length === 0);
+  await other.close();
+}
+
+async function otherStates() {
+  const c = await k.visitor({ viewport: { width: 390, height: 844 } });
+  const page = await c.newPage();
+  const sees = async (heading, name) => {
+    await claimUntil(name + ' is said', async () => {
+      await page.goto(k.pageUrl(TARGET));
+      return (await page.locator('h1').innerText()) === heading;
+    });
+    await k.accessible(page, name);
+    await k.shot(page, name);
+  };
+  await k.admin('POST', '/close');
+  await sees('The line is closed', 'closed');
+  await k.admin('POST', '/open');
+  await sees('You are in line', 'open');
+  await k.admin('POST', '/pause');
+  await claimUntil('a pause is said', async () => {
+    await page.reload();
+    return page.locator('#note').isVisible();
+  });
+  await k.accessible(page, 'paused');
+  await k.shot(page, 'paused');
+  await k.admin('POST', '/resume');
+  page.once('dialog', () => {});
+  await page.getByRole('button', { name: 'Leave the line' }).click();
+  await page.getByRole('heading', { name: 'You have left the line' }).waitFor();
+  claim('leaving is asked back', c.dialogs === 1, String(c.dialogs));
+  await k.accessible(page, 'left');
+  await page.goto(k.ROUTER + '/q/login?r=1');
+  claim('who brings no cookie back is told', (await page.locator('h1').innerText()) === 'We could not find your place');
+  await page.goto(k.ROUTER + '/q/nosuch');
+  claim('no such line', (await page.locator('h1').innerText()) === 'There is no line here');
+  await k.accessible(page, 'no-queue');
+  await k.shot(page, 'no-queue');
+  await c.close();
+}
+
+// The story kills the router when it is told to, and the supervisor starts it again.
+async function routerDies() {
+  await k.joinMany(1);
+  const c = await k.visitor();
+  const page = await c.newPage();
+  await page.goto(k.pageUrl(TARGET));
+  await k.until(() => pollsOf(c, page) > 0);
+  process.kill(Number(process.env.ROUTER_PID), 'SIGKILL');
+  await k.until(async () => (await fetch(k.ROUTER + '/readyz')).ok);
+  await k.admin('POST', '/release?n=1');
+  await claimUntil('a router\'s death costs nobody the place', async () => await place(page) === '1');
+  await k.admin('POST', '/release?n=1');
+  await page.waitForURL('**' + TARGET);
+  claim('and everybody gets in', true);
+  await c.close();
+}
+
+async function main() {
+  const all = [waitingToAdmitted, withoutScripts, severalTabs, lostCookie, offlineAndSleep, phoneAndDark, otherStates,
+    whatTheOperatorSays, hostileReturns, routerDies];
+  const wanted = process.argv.slice(2);
+  const browser = await k.open();
+  for (const scenario of all) {
+    if (wanted.length && !wanted.includes(scenario.name)) continue;
+    try {
+      await k.emptyLine();
+      await scenario();
+    } catch (e) {
+      claim(scenario.name, false, e.stack.split('\n').slice(0, 6).join(' | '));
+    }
+  }
+  await browser.close();
+}
+
+main().catch(e => { console.log('FAIL the browser: ' + e.message); process.exit(1); });

@@ -1,0 +1,69 @@
+#!/bin/bash
+# The two clients in deploy/client against a real cluster of two routers: they wait, outlive
+# dead routers, take up a saved place, leave, and say why they cannot join.
+. "$(dirname "$0")/lib.sh"
+
+check "the C client compiles without a warning" \
+    "${CC:-cc}" -std=c99 -Wall -Wextra -Wshadow -Werror -o "$DIR/line-c" \
+    "$root/deploy/client/example.c" "$root/deploy/client/segq.c" -lcurl
+check "segq.js is less than 8 KB" test "$(wc -c <"$root/deploy/client/segq.js")" -lt 8192
+
+up --routers 2 --release-per-s 0.0001 --set poll_min=200ms --set poll_max=500ms --set idle.game=10m
+NOBODY=http://127.0.0.1:$((PORT + 99)) # where nobody listens
+
+line_c() { exec timeout 200 "$DIR/line-c" "$@"; }
+line_js() { exec timeout 200 node "$root/tests/e2e/line.js" "$@"; }
+start() { # c|js NAME arguments...: in the background, pid in $L
+    (cd "$DIR" && "line_$1" "${@:3}") >"$DIR/$2.pass" 2>"$DIR/$2.said" &
+    L=$!
+    helpers+=("$L")
+}
+said() { grep -q "$2" "$DIR/$1.said"; }
+waiting_is() { [ "$(queue_field waiting)" = "$1" ]; }
+release() { admin POST "/v1/admin/queues/login/release?n=$1" >/dev/null; }
+everybody_in() { release 1000; waiting_is 0; }
+token_of() { sed -n 's/.*token //p' "$DIR/$1.said" | tail -1; }
+good() { node "$root/tests/e2e/verify.js" "$R/.well-known/jwks.json" login <"$1" >"$1.claims"; }
+
+for k in c js; do
+    # One router of the three does not exist, one will be killed.
+    join_many 5 "$DIR/before.$k"
+    start $k one login "$NOBODY" "$R" "$R2"
+    one=$L
+    wait_for 60 "$k: it waits behind five" said one '^6 of 6'
+    kill -9 "$(pid_of router.0)"
+    release 3
+    wait_for 60 "$k: a router's death does not stop it" said one '^3 of 3'
+    release 3
+    check "$k: it ends well" wait "$one"
+    check "$k: with a pass that the router's key verifies" good "$DIR/one.pass"
+    check "$k: it never joined twice" test "$(sed -n 's/.*token //p' "$DIR/one.said" | sort -u | wc -l)" = 1
+
+    # A saved place.
+    start $k two login "$R2" "$R"
+    two=$L
+    wait_for 60 "$k: another one waits" said two '^1 of 1'
+    kill -9 "$two"
+    join_many 2 "$DIR/behind.$k"
+    SEGQ_TOKEN=$(token_of two) start $k three login "$R2" "$R"
+    three=$L
+    wait_for 60 "$k: started anew it has its old place" said three '^1 of 3'
+    release 1
+    check "$k: and is let in first" wait "$three"
+    check "$k: on the saved ticket" good "$DIR/three.pass"
+
+    # Leaving, and not getting in.
+    SEGQ_LEAVE_AT=3 start $k four login "$R2" "$R"
+    check "$k: one can leave" wait "$L"
+    check "$k: and knows it" said four left
+    wait_for 60 "$k: the place is free" waiting_is 2
+    start $k five nosuch "$R2"
+    five=$L
+    check "$k: no such queue is no success" eval "! wait $five"
+    check "$k: it says so" said five queue_not_found
+    SEGQ_TOKEN=forged-token start $k six login "$R2"
+    six=$L
+    check "$k: a forged token is no success" eval "! wait $six"
+    check "$k: it says so, too" said six unknown
+    wait_for 60 "$k: the line is empty again" everybody_in
+done

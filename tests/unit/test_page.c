@@ -1,0 +1,393 @@
+/* test_page.c: the waiting page's pure parts: templates, languages, and documents that
+ * hostile values cannot leave. */
+#define _GNU_SOURCE /* memmem */
+#include "router/page.h"
+
+#include <criterion/criterion.h>
+#include <jansson.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "router/page_blob.h"
+
+static struct slice slice(const char *s)
+{
+    static char mem[8][3000];
+    static unsigned at;
+    char *p = mem[at++ % 8];
+
+    strcpy(p, s);
+    return (struct slice) { p, strlen(s) };
+}
+
+/* ---- templates ---- */
+
+static const struct page_slot slots[] = { { "a", false }, { "b", false }, { "raw", true } };
+
+static const char *put(const char *text, const char *a, const char *b)
+{
+    static struct buf out;
+    struct page_str v[3] = { { a, strlen(a) }, { b, strlen(b) }, { "<i>", 3 } };
+    struct page_tmpl *t = NULL;
+    static struct err e;
+
+    if (page_tmpl_new(&t, text, strlen(text), slots, 3, &e) < 0)
+        return e.text;
+    buf_reset(&out);
+    page_tmpl_put(t, &out, v);
+    buf_byte(&out, 0);
+    page_tmpl_free(t);
+    return (char *)out.data;
+}
+
+Test(page, templates)
+{
+    cr_expect_str_eq(put("x{{a}}y{{b}}z", "<&>\"'`", "\n2"),
+                     "x&lt;&amp;&gt;&quot;&#39;&#96;y 2z");
+    cr_expect_str_eq(put("{{{raw}}}", "", ""), "<i>");
+    cr_expect_str_eq(put("{{#a}}A{{#b}}B{{/b}}{{^b}}C{{/b}}{{/a}}{{^a}}D{{/a}}.", "1", ""),
+                     "AC.");
+    cr_expect_str_eq(put("{{#a}}A{{#b}}B{{/b}}{{/a}}{{^a}}D{{/a}}.", "", "1"), "D.");
+    cr_expect_str_eq(put("{{#a}}{{a}}{{/a}}", "v", ""), "v");
+}
+
+Test(page, templates_that_are_wrong)
+{
+    static const char *const bad[] = {
+        "{{x}}",          "{{a",        "{{{raw}}",   "{{raw}}",       "{{{a}}}",
+        "{{#a}}",         "{{/a}}",     "{{#a}}{{/b}}", "{{#a}}{{#b}}{{/a}}{{/b}}",
+        "{{}}",           "{{ a }}",    "\n\n{{zzz}}",
+    };
+    char many[9 * 401 + 1] = "";
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        cr_expect(strncmp(put(bad[i], "", ""), "line ", 5) == 0, "%s", bad[i]);
+    cr_expect(strncmp(put("\n\n{{zzz}}", "", ""), "line 3: ", 8) == 0);
+    for (int i = 0; i < 401; i++)
+        strcat(many, "{{a}}");
+    cr_expect(strncmp(put(many, "", ""), "line ", 5) == 0);
+}
+
+/* Whatever stands in a JSON string: it reads back the same, and no byte of it can end the
+ * script that it is in. */
+Test(page, json_inside_a_script)
+{
+    char all[256 + 20];
+    struct buf b;
+    json_t *j;
+    size_t n = 0;
+
+    for (int c = 1; c < 128; c++)
+        all[n++] = (char)c;
+    strcpy(all + n, "</script><!--\xe2\x80\xa8\xe2\x80\xa9\xe4\xb8\xad");
+    buf_init(&b);
+    page_put_json(&b, all, strlen(all));
+    j = json_loadb((char *)b.data, b.len, JSON_DECODE_ANY, NULL);
+    cr_assert(j != NULL);
+    cr_expect_str_eq(json_string_value(j), all);
+    for (size_t i = 0; i < b.len; i++)
+        cr_expect(strchr("<>&'\n\r", b.data[i]) == NULL);
+    cr_expect(memmem(b.data, b.len, "\xe2\x80\xa8", 3) == NULL);
+    json_decref(j);
+    buf_fini(&b);
+}
+
+/* ---- the whole page ---- */
+
+static size_t own_files(struct page_file *f)
+{
+    for (size_t i = 0; i < page_blobs_n; i++)
+        f[i] = (struct page_file) { page_blobs[i].name, page_blobs[i].begin,
+                                    (size_t)(page_blobs[i].end - page_blobs[i].begin) };
+    return page_blobs_n;
+}
+
+static struct page *own_page(void)
+{
+    struct page_file f[PAGE_FILES_MAX];
+    struct err e = { 0 };
+    struct page *p;
+
+    cr_assert_eq(page_new(&p, f, own_files(f), &e), 0, "%s", e.text);
+    return p;
+}
+
+static char *text_of(struct buf *b)
+{
+    buf_byte(b, 0);
+    cr_assert_not(b->failed);
+    return (char *)b->data;
+}
+
+static const char *const a_token = "0123456789012345678901234567890123456789012345678901234";
+
+static struct page_view view_of(enum page_state s)
+{
+    return (struct page_view) { .state = s,
+                                .queue = "login",
+                                .target = "/shop",
+                                .nonce = "NONCE",
+                                .token = a_token,
+                                .position = 1234,
+                                .total = 5678,
+                                .start = 2468,
+                                .eta_s = 600,
+                                .poll_after_ms = 5000 };
+}
+
+/* The script's data, parsed. */
+static json_t *data_in(const char *html)
+{
+    const char *at = strstr(html, "id=\"data\">"), *end;
+    json_t *j;
+
+    cr_assert(at != NULL);
+    at += strlen("id=\"data\">");
+    end = strstr(at, "</script>");
+    j = json_loadb(at, (size_t)(end - at), 0, NULL);
+    cr_assert(j != NULL, "%.200s", at);
+    return j;
+}
+
+Test(page, every_state_in_every_language)
+{
+    struct page *p = own_page();
+    struct buf b;
+
+    buf_init(&b);
+    for (size_t lang = 0; lang < 2; lang++) {
+        for (int s = 0; s < PAGE_NSTATES; s++) {
+            struct page_view v = view_of((enum page_state)s);
+            char *t;
+            json_t *j;
+
+            v.lang = lang;
+            buf_reset(&b);
+            page_put(p, &b, &v);
+            t = text_of(&b);
+            cr_expect_lt(strlen(t), 30 * 1024, "less than 30 KB in all");
+            cr_expect(strstr(t, "{{") == NULL && strstr(t, "}}}") == NULL);
+            cr_expect(strstr(t, "<h1") != NULL && strstr(t, "<main") != NULL);
+            cr_expect(strstr(t, "http://") == NULL && strstr(t, "src=\"//") == NULL);
+            j = data_in(t);
+            cr_expect_str_eq(json_string_value(json_object_get(j, "queue")), "login");
+            json_decref(j);
+        }
+    }
+    buf_fini(&b);
+    page_free(p);
+}
+
+Test(page, what_a_waiter_sees)
+{
+    struct page *p = own_page();
+    struct page_view v = view_of(PAGE_WAITING);
+    struct buf b;
+    char *t;
+
+    buf_init(&b);
+    v.lang = page_lang_for(p, slice("en"));
+    page_put(p, &b, &v);
+    t = text_of(&b);
+    cr_expect(strstr(t, "<html lang=\"en\">"));
+    cr_expect(strstr(t, ">1,234<") && strstr(t, "of 5,678 waiting"));
+    cr_expect(strstr(t, "about 10 minutes"));
+    cr_expect(strstr(t, "value=\"50\""));
+    cr_expect(strstr(t, "<noscript><meta http-equiv=\"refresh\" "
+                        "content=\"5; url=/q/login?r=1&amp;return=%2Fshop\"></noscript>"));
+    cr_expect(strstr(t, "action=\"/q/login/leave\""));
+    cr_expect(strstr(t, "aria-live=\"polite\""));
+    buf_reset(&b);
+    v.position = 0;
+    v.paused = true;
+    v.lang = page_lang_for(p, slice("zh-CN"));
+    page_put(p, &b, &v);
+    t = text_of(&b);
+    cr_expect(strstr(t, "<html lang=\"zh\">"));
+    cr_expect(strstr(t, "您正在排队") && strstr(t, "暂时停止放行"));
+    cr_expect(strstr(t, "1,234") == NULL);
+    buf_fini(&b);
+    page_free(p);
+}
+
+Test(page, estimates_in_words)
+{
+    static const struct {
+        int64_t s;
+        const char *want;
+    } v[] = {
+        { -1, "not known yet" },        { 0, "less than a minute" },
+        { 29, "less than a minute" },   { 30, "about 1 minute" },
+        { 89, "about 1 minute" },       { 90, "about 2 minutes" },
+        { 569, "about 9 minutes" },     { 570, "about 10 minutes" },
+        { 13 * 60, "about 15 minutes" }, { 3600, "about 1 hour" },
+        { 89 * 60, "about 1 hour" },    { 90 * 60, "about 2 hours" },
+        { 7200, "about 2 hours" },
+        { 400000000, "about 111,111 hours" },
+    };
+    struct page_file f[PAGE_FILES_MAX];
+    struct page_lang l = { .tag = "" };
+    struct err e = { 0 };
+    struct buf b;
+
+    for (size_t i = 0, n = own_files(f); i < n; i++)
+        if (strcmp(f[i].name, "en.json") == 0)
+            cr_assert_eq(page_lang_read(&l, "en", f[i].p, f[i].n, &e), 0);
+    buf_init(&b);
+    for (size_t i = 0; i < ARRAY_LEN(v); i++) {
+        buf_reset(&b);
+        page_put_eta(&l, &b, v[i].s);
+        cr_expect_str_eq(text_of(&b), v[i].want, "%lld: %s", (long long)v[i].s, b.data);
+    }
+    buf_fini(&b);
+    page_lang_fini(&l);
+}
+
+/* Whatever an operator or a visitor could put in: it shows as text, in its place. */
+Test(page, hostile_values_stay_text)
+{
+    static const char evil[] = "\"><script>alert(1)</script><img src=x onerror=alert(1)>'";
+    struct page_text texts[1] = { { "en", (char *)evil, (char *)evil } };
+    struct page_def d = { (char *)evil, (char *)evil, "#12345g", "\"><script>", { 0 }, { 0 } };
+    struct page *p = own_page();
+    struct page_view v = view_of(PAGE_WAITING);
+    struct buf b;
+    char *t;
+    json_t *j;
+
+    buf_init(&b);
+    d.texts = (struct cfg_list) { texts, 1 };
+    v.def = &d;
+    v.target = "/x?\"><script>alert(2)</script>&'";
+    page_put(p, &b, &v);
+    t = text_of(&b);
+    for (const char *s = strstr(t, "<body"); (s = strstr(s, "<script")) != NULL; s += 7)
+        cr_expect(strncmp(s, "<script nonce=\"NONCE\">", 22) == 0 ||
+                      strncmp(s, "<script type=\"application/json\"", 31) == 0,
+                  "%.60s", s);
+    cr_expect(strstr(t, "<img src=x") == NULL);
+    cr_expect(strstr(t, "#12345g") == NULL, "no colour is put into the style unseen");
+    cr_expect(strstr(t, "&lt;script&gt;alert(1)"));
+    j = data_in(t);
+    json_decref(j);
+    buf_reset(&b);
+    page_put_headers(p, &b, &v);
+    t = text_of(&b);
+    cr_expect(strstr(t, "script") != NULL && strstr(t, "alert") == NULL);
+    cr_expect(strstr(t, "form-action 'self';"));
+    v.target = "https://shop.example/x;script-src *";
+    buf_reset(&b);
+    page_put_headers(p, &b, &v);
+    cr_expect(strstr(text_of(&b), "form-action 'self' https://shop.example;"));
+    buf_fini(&b);
+    page_free(p);
+}
+
+/* ---- files that are wrong ---- */
+
+static int with_file(const char *name, const char *text, struct err *e)
+{
+    struct page_file f[PAGE_FILES_MAX];
+    size_t n = own_files(f);
+    struct page *p = NULL;
+    int rc;
+
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(f[i].name, name) == 0) {
+            f[i].p = text;
+            f[i].n = strlen(text);
+        }
+    rc = page_new(&p, f, n, e);
+    page_free(p);
+    return rc;
+}
+
+Test(page, files_that_are_wrong)
+{
+    static char big[PAGE_FILE_MAX + 2];
+    struct err e = { 0 };
+
+    memset(big, ' ', PAGE_FILE_MAX + 1);
+    cr_expect_lt(with_file("page.html", "{{nonsense}}", &e), 0);
+    cr_expect(strstr(e.text, "page.html") && strstr(e.text, "nonsense"), "%s", e.text);
+    cr_expect_lt(with_file("page.css", "a{}</style><script>", &e), 0);
+    cr_expect_lt(with_file("page.js", "'</script>'", &e), 0);
+    cr_expect_lt(with_file("segq.js", "<!-- x", &e), 0);
+    cr_expect_lt(with_file("page.css", big, &e), 0);
+    cr_expect_lt(with_file("en.json", "{}", &e), 0);
+    cr_expect(strstr(e.text, "missing"), "%s", e.text);
+    cr_expect_lt(with_file("zh.json", "{\"nonsense\":\"\"}", &e), 0);
+    cr_expect_lt(with_file("zh.json", "[]", &e), 0);
+    cr_expect_lt(with_file("zh.json", "{\"title\":1}", &e), 0);
+    cr_expect_lt(with_file("zh.json", "{", &e), 0);
+    cr_expect_eq(with_file("page.css", "b{}", &e), 0);
+}
+
+/* ---- the operator's definition ---- */
+
+static int def_of(const char *json, struct page_def *d, struct err *e)
+{
+    return page_def_read(d, json, strlen(json), e);
+}
+
+Test(page, definitions_travel_whole)
+{
+    static const char json[] =
+        "{\"title\":\"T \\\"q\\\" <b>\",\"message\":\"one\\ntwo\",\"accent\":\"#0a58CA\","
+        "\"logo\":\"/logo.svg\",\"return\":[\"https://shop.example\"],"
+        "\"texts\":[{\"lang\":\"zh\",\"title\":\"标题\",\"message\":\"消息\"}]}";
+    struct page_def d = { 0 }, back = { 0 };
+    struct page *p = own_page();
+    struct err e = { 0 };
+    struct buf b;
+
+    buf_init(&b);
+    cr_assert_eq(def_of(json, &d, &e), 0, "%s", e.text);
+    cr_expect(page_def_write(&b, &d));
+    cr_assert_eq(def_of(text_of(&b), &back, &e), 0, "%s", e.text);
+    cr_expect(cfg_equal(&d, &back, page_def_keys));
+    buf_reset(&b);
+    page_put_words(p, &b, page_lang_for(p, slice("zh-TW")), &d, 77);
+    cr_expect_str_eq(text_of(&b),
+                     "{\"page\":77,\"title\":\"标题\",\"message\":\"消息\"}");
+    buf_reset(&b);
+    page_put_words(p, &b, page_lang_for(p, slice("en")), NULL, 0);
+    cr_expect_str_eq(text_of(&b),
+                     "{\"page\":0,\"title\":\"Waiting room\",\"message\":\"\"}");
+    buf_fini(&b);
+    cfg_clear(&d, page_def_keys);
+    cfg_clear(&back, page_def_keys);
+    page_free(p);
+}
+
+Test(page, definitions_that_are_wrong)
+{
+    static const char *const bad[] = {
+        "{\"accent\":\"red\"}",
+        "{\"accent\":\"#12345g\"}",
+        "{\"accent\":\"#123;}\"}",
+        "{\"logo\":\"https://elsewhere.example/x.png\"}",
+        "{\"logo\":\"//elsewhere.example/x.png\"}",
+        "{\"logo\":\"javascript:alert(1)\"}",
+        "{\"logo\":\"data:text/html,x\"}",
+        "{\"logo\":\"/x\\\"onerror=\"}",
+        "{\"return\":[\"https://shop.example/path\"]}",
+        "{\"return\":[\"javascript:x\"]}",
+        "{\"return\":[\"https://a; script-src *\"]}",
+        "{\"title\":\"a\\u0007b\"}",
+        "{\"texts\":[{\"lang\":\"Z H\",\"title\":\"x\"}]}",
+        "{\"texts\":[{\"title\":\"x\"}]}",
+        "{\"nonsense\":1}",
+        "[]",
+        "",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        struct page_def d = { 0 };
+        struct err e = { 0 };
+
+        cr_expect_lt(def_of(bad[i], &d, &e), 0, "%s", bad[i]);
+        cfg_clear(&d, page_def_keys);
+    }
+}

@@ -1,0 +1,286 @@
+/* test_page_http.c: the waiting page at a whole router: who joins and who does not, cookies,
+ * forms, redirects, headers, what an operator changes. */
+#include "tests/lib/routerrig.h"
+
+TestSuite(page_http, .init = setup_all, .fini = teardown, .timeout = 60);
+
+/* Asks, waits for the answer, returns its status. */
+static int visit(const char *method, const char *path, const char *fields,
+                 const char *form)
+{
+    n_got = 0;
+    got[0] = '\0';
+    say_with(method, path, fields, form);
+    UNTIL((more(), method[0] == 'H' ? strstr(got, "\r\n\r\n") != NULL : whole(got) > 0));
+    return atoi(got + 9);
+}
+
+static const char *header(const char *name)
+{
+    static char v[3000];
+    char key[80], *at;
+
+    snprintf(key, sizeof(key), "\r\n%s: ", name);
+    at = strstr(got, key);
+    if (at == NULL)
+        return "";
+    snprintf(v, sizeof(v), "%.*s", (int)strcspn(at + strlen(key), "\r"), at + strlen(key));
+    return v;
+}
+
+/* A Cookie line with a ticket; number as for the made-up node. */
+static const char *ticket(uint32_t number, const char *behind)
+{
+    static char line[200];
+
+    snprintf(line, sizeof(line), "Cookie: a=b; segq_ticket=%s%s; c=d\r\n",
+             ticket_path(number, 1) + 12, behind);
+    return line;
+}
+
+Test(page_http, the_first_visit_joins_and_the_next_polls)
+{
+    char line[200];
+
+    cr_assert_eq(visit("GET", "/q/login?return=/shop", "", ""), 200);
+    cr_expect_eq(w.appends, 1);
+    cr_expect(strstr(header("Content-Type"), "text/html"));
+    cr_expect_str_eq(header("Cache-Control"), "no-store");
+    cr_expect_str_eq(header("Referrer-Policy"), "no-referrer");
+    cr_expect_str_eq(header("X-Content-Type-Options"), "nosniff");
+    cr_expect(strstr(header("Content-Security-Policy"), "default-src 'none'; script-src "
+                                                        "'nonce-"));
+    cr_expect(strstr(header("Content-Security-Policy"), "frame-ancestors 'none'"));
+    cr_expect(strstr(header("Set-Cookie"), "segq_ticket=") == header("Set-Cookie"));
+    cr_expect(strstr(header("Set-Cookie"), "; Path=/q/login; HttpOnly; SameSite=Lax"));
+    cr_expect(strstr(header("Set-Cookie"), "Secure") == NULL);
+    snprintf(line, sizeof(line), "Cookie: %.*s\r\n",
+             (int)strcspn(header("Set-Cookie"), ";"), header("Set-Cookie"));
+    cr_assert_eq(visit("GET", "/q/login?r=1&return=%2Fshop", line, ""), 200);
+    cr_expect_eq(w.appends, 1, "the same place");
+    cr_expect_eq(w.places, 1);
+    cr_expect_str_eq(header("Set-Cookie"), "");
+}
+
+Test(page_http, a_nonce_is_used_once)
+{
+    char first[300];
+
+    visit("GET", "/q/login", ticket(5, ""), "");
+    snprintf(first, sizeof(first), "%s", header("Content-Security-Policy"));
+    visit("GET", "/q/login", ticket(5, ""), "");
+    cr_expect_str_neq(header("Content-Security-Policy"), first);
+}
+
+Test(page_http, who_does_not_look_does_not_join)
+{
+    cr_expect_eq(visit("HEAD", "/q/login", "", ""), 200);
+    cr_expect_eq(visit("GET", "/q/login", "Sec-Purpose: prefetch\r\n", ""), 503);
+    cr_expect_eq(visit("GET", "/q/login", "Sec-Fetch-Dest: image\r\n", ""), 503);
+    cr_expect_eq(visit("GET", "/q/login?r=1", "", ""), 200);
+    cr_expect(strstr(got, "allow cookies"));
+    cr_expect_eq(visit("GET", "/q/login?left=1", "", ""), 200);
+    cr_expect(strstr(got, "You have left the line"));
+    cr_expect_eq(visit("GET", "/q/other", "", ""), 404);
+    cr_expect(strstr(got, "There is no line here"));
+    cr_expect_eq(visit("GET", "/q/UPPER%22%3E", "", ""), 404);
+    cr_expect(strstr(got, "UPPER") == NULL, "nothing is repeated");
+    cr_expect_eq(visit("DELETE", "/q/login", "", ""), 405);
+    cr_expect_eq(visit("GET", "/q/login/leave", "", ""), 405);
+    cr_expect_eq(visit("GET", "/q/login/none", "", ""), 404);
+    cr_expect_eq(visit("GET", "/q/", "", ""), 404);
+    cr_expect_eq(w.appends, 0);
+    cr_expect_eq(visit("GET", "/q/login", "Cookie: segq_ticket=forged\r\n", ""), 200);
+    cr_expect_eq(w.appends, 1, "what is not ours is no ticket");
+}
+
+Test(page_http, places_and_progress)
+{
+    visit("GET", "/q/login", ticket(40, ".160"), "");
+    cr_expect(strstr(got, "<b id=\"position\">40</b>"));
+    cr_expect(strstr(got, "value=\"75\""));
+    cr_expect(strstr(got, "content=\"3; url="));
+    cr_expect_str_eq(header("Set-Cookie"), "");
+    visit("GET", "/q/login", ticket(40, ".160x"), "");
+    cr_expect(strstr(header("Set-Cookie"), ".40; Max-Age"), "%s", header("Set-Cookie"));
+    visit("GET", "/q/login", ticket(40, ".99999999999999999999"), "");
+    cr_expect(strstr(got, "value=\"0\""));
+}
+
+Test(page_http, the_admitted_get_the_pass_and_go_on)
+{
+    cr_assert_eq(visit("GET", "/q/login?return=%2Fshop%3Fa%3D1", ticket(N_ADMITTED, ""), ""),
+                 303);
+    cr_expect_str_eq(header("Location"), "/shop?a=1");
+    cr_expect(strstr(header("Set-Cookie"), "segq_pass=a.b.c; Max-Age=") ==
+              header("Set-Cookie"));
+    cr_expect(strstr(header("Set-Cookie"), "; Path=/; HttpOnly; SameSite=Lax"));
+    cr_expect_str_eq(header("Cache-Control"), "no-store");
+    cr_expect_eq(visit("GET", "/q/login?return=//evil", ticket(N_ADMITTED, ""), ""), 303);
+    cr_expect_str_eq(header("Location"), "/");
+    cr_expect_eq(visit("GET", "/q/login?return=%2F%5Cevil", ticket(N_ADMITTED, ""), ""), 303);
+    cr_expect_str_eq(header("Location"), "/");
+    cr_expect_eq(visit("GET", "/q/login?return=%2Fa%0D%0AX:y", ticket(N_ADMITTED, ""), ""),
+                 303);
+    cr_expect_str_eq(header("Location"), "/");
+    cr_expect_eq(visit("GET", "/q/login?return=https://shop.example/", ticket(N_ADMITTED, ""),
+                       ""),
+                 303);
+    cr_expect_str_eq(header("Location"), "/", "not allowed by the definition");
+}
+
+Test(page_http, the_ends_of_a_wait)
+{
+    cr_expect_eq(visit("GET", "/q/login", ticket(N_GONE, ""), ""), 200);
+    cr_expect(strstr(got, "Your turn has passed"));
+    cr_expect(strstr(got, "action=\"/q/login/join\""));
+    cr_expect(strstr(got, "http-equiv") == NULL, "it does not join again by itself");
+    cr_expect_eq(visit("GET", "/q/login", ticket(N_UNKNOWN, ""), ""), 503);
+    cr_expect(strstr(got, "One moment, please"));
+    cr_expect_str_neq(header("Retry-After"), "");
+    cr_expect_eq(w.appends, 0);
+    send_map(5, 6, QUEUE_CLOSED, false);
+    UNTIL(visit("GET", "/q/login", "", "") == 403);
+    cr_expect(strstr(got, "The line is closed"));
+    send_map(6, 7, QUEUE_FULL, false);
+    UNTIL(visit("GET", "/q/login", "", "") == 503);
+    cr_expect(strstr(got, "The line is full"));
+    cr_expect_str_neq(header("Retry-After"), "");
+    send_map(7, 8, QUEUE_PAUSED, false);
+    UNTIL(visit("GET", "/q/login", ticket(5, ""), "") == 200 &&
+          strstr(got, "Nobody is being let in") != NULL);
+}
+
+Test(page_http, a_finished_visit_begins_anew)
+{
+    char line[200];
+
+    snprintf(line, sizeof(line), "Cookie: segq_ticket=%s\r\n", ticket_path(5, 50) + 12);
+    cr_expect_eq(visit("GET", "/q/login?return=/x", line, ""), 303);
+    cr_expect_str_eq(header("Location"), "/q/login?return=%2Fx");
+    cr_expect(strstr(header("Set-Cookie"), "segq_ticket=; Max-Age=0; Path=/q/login"));
+}
+
+#define OURS "Sec-Fetch-Site: same-origin\r\n"
+
+Test(page_http, forms)
+{
+    char form[300], both[400];
+
+    snprintf(both, sizeof(both), "%s" OURS, ticket(40, ""));
+    cr_expect_eq(visit("POST", "/q/login/leave", both, "return=%2Fx"), 303);
+    cr_expect_str_eq(header("Location"), "/q/login?left=1&return=%2Fx");
+    cr_expect(strstr(header("Set-Cookie"), "segq_ticket=; Max-Age=0"));
+    cr_expect_eq(w.drops, 1);
+    cr_expect_eq(visit("POST", "/q/login/join", both, "return=%2Fx"), 303);
+    cr_expect_str_eq(header("Location"), "/q/login?return=%2Fx");
+    cr_expect(strstr(header("Set-Cookie"), "segq_ticket=; Max-Age=0"));
+    cr_expect_eq(visit("POST", "/q/login/enter", both, "return=%2Fx"), 303);
+    cr_expect_str_eq(header("Location"), "/q/login?r=1&return=%2Fx", "it waits still");
+    snprintf(form, sizeof(form), "token=%s&return=%%2Fx", ticket_path(N_ADMITTED, 1) + 12);
+    cr_expect_eq(visit("POST", "/q/login/enter", both, form), 303);
+    cr_expect_str_eq(header("Location"), "/x", "the form's ticket counts, not the cookie's");
+    cr_expect(strstr(got, "\r\nSet-Cookie: segq_pass=a.b.c; "));
+    cr_expect(strstr(got, "\r\nSet-Cookie: segq_ticket=E"));
+    cr_expect_eq(visit("POST", "/q/login/enter", OURS, "return=%2Fx"), 303);
+    cr_expect_str_eq(header("Location"), "/q/login?r=1&return=%2Fx", "no ticket at all");
+    cr_expect_eq(w.appends, 0);
+}
+
+Test(page_http, forms_of_other_sites_do_nothing)
+{
+    char form[300], both[400];
+
+    snprintf(form, sizeof(form), "token=%s", ticket_path(N_ADMITTED, 1) + 12);
+    snprintf(both, sizeof(both), "%sSec-Fetch-Site: cross-site\r\n", ticket(40, ""));
+    cr_expect_eq(visit("POST", "/q/login/leave", both, ""), 403);
+    cr_expect_eq(visit("POST", "/q/login/enter", both, form), 403);
+    snprintf(both, sizeof(both), "%sOrigin: https://evil.example\r\n", ticket(40, ""));
+    cr_expect_eq(visit("POST", "/q/login/leave", both, ""), 403);
+    cr_expect_eq(w.drops, 0);
+    /* an old browser that says nothing: only what the cookie proves */
+    cr_expect_eq(visit("POST", "/q/login/enter", "", form), 303);
+    cr_expect_str_eq(header("Location"), "/q/login?r=1&return=%2F");
+    cr_expect_str_eq(header("Set-Cookie"), "");
+    cr_expect_eq(visit("POST", "/q/login/leave", ticket(40, ""), ""), 303);
+    cr_expect_eq(w.drops, 1);
+}
+
+Test(page_http, too_fast_in_words)
+{
+    w.cfg.join_limit_per_s = w.cfg.poll_limit_per_s = 0.01;
+    w.cfg.join_burst = w.cfg.poll_burst = 1;
+    router_reload(w.r);
+    cr_expect_eq(visit("GET", "/q/login", "", ""), 200);
+    cr_expect_eq(visit("GET", "/q/login", "", ""), 429);
+    cr_expect(strstr(got, "A little slower"));
+    cr_expect_str_neq(header("Retry-After"), "");
+    cr_expect_eq(visit("GET", "/q/login", ticket(5, ""), ""), 200);
+    cr_expect_eq(visit("GET", "/q/login", ticket(5, ""), ""), 429);
+    cr_expect_eq(w.appends, 1);
+}
+
+Test(page_http, https_as_configured)
+{
+    w.cfg.page_https = HTTPS_ALWAYS;
+    visit("GET", "/q/login", "", "");
+    cr_expect(strstr(header("Set-Cookie"), "; Secure"));
+    w.cfg.page_https = HTTPS_AUTO;
+    visit("GET", "/q/login", "X-Forwarded-Proto: https\r\n", "");
+    cr_expect(strstr(header("Set-Cookie"), "; Secure") == NULL, "nobody trusts this one");
+}
+
+Test(page_http, what_the_operator_says)
+{
+    uint32_t version;
+
+    cr_assert_eq(call("GET", "/v1/queues/login", ""), 200);
+    cr_expect_eq(num("page"), 0);
+    w.page = "{\"title\":\"Shop <b>\",\"message\":\"We open at ten\",\"accent\":\"#00aa44\","
+             "\"logo\":\"/logo.svg\",\"return\":[\"https://shop.example\"],"
+             "\"texts\":[{\"lang\":\"zh\",\"title\":\"商店\",\"message\":\"\"}]}";
+    send_map(5, 6, QUEUE_OPEN, false);
+    UNTIL((call("GET", "/v1/queues/login", ""), num("page") != 0));
+    version = (uint32_t)num("page");
+    visit("GET", "/q/login?return=https://shop.example/x", ticket(5, ""), "");
+    cr_expect(strstr(got, "Shop &lt;b&gt;") && strstr(got, "We open at ten"));
+    cr_expect(strstr(got, "--accent:#00aa44") && strstr(got, "<img src=\"/logo.svg\""));
+    cr_expect(strstr(header("Content-Security-Policy"),
+                     "form-action 'self' https://shop.example;"));
+    visit("GET", "/q/login", "Accept-Language: zh-CN,en;q=0.5\r\n", "");
+    cr_expect(strstr(got, "商店") && strstr(got, "We open at ten"));
+    cr_expect_eq(visit("GET", "/q/login?return=https%3A%2F%2Fshop.example%2Fx",
+                       ticket(N_ADMITTED, ""), ""),
+                 303);
+    cr_expect_str_eq(header("Location"), "https://shop.example/x");
+    visit("GET", "/q/login?return=/x", ticket(N_ADMITTED, ""), "");
+    cr_expect_str_eq(header("Location"), "/x");
+    visit("GET", "/q/login", ticket(N_ADMITTED, ""), "");
+    cr_expect_str_eq(header("Location"), "https://shop.example/", "where nothing is said");
+    cr_assert_eq(call("GET", "/q/login/words", ""), 200);
+    cr_expect_str_eq(str("message"), "We open at ten");
+    cr_expect_eq(num("page"), version);
+    w.page = "{\"message\":\"We opened\"}";
+    send_map(6, 7, QUEUE_OPEN, false);
+    UNTIL((call("GET", "/v1/queues/login", ""), num("page") != version));
+    cr_assert_eq(call("GET", "/q/login/words", ""), 200);
+    cr_expect_str_eq(str("message"), "We opened");
+    cr_expect_str_eq(str("title"), "Waiting room");
+    w.page = "{\"nonsense\":1}";
+    send_map(7, 8, QUEUE_OPEN, false);
+    UNTIL((call("GET", "/q/login/words", ""), str("message")[0] == '\0'));
+    cr_expect_eq(visit("GET", "/q/login", ticket(5, ""), ""), 200);
+}
+
+/* Who goes away while its flow is under way leaves nothing behind (the leak checker). */
+Test(page_http, visitors_who_go_away)
+{
+    w.hold = true;
+    say_with("GET", "/q/login", "", "");
+    UNTIL(w.append_frames == 1);
+    close(w.fd);
+    dial();
+    say_with("GET", "/q/login", ticket(5, ""), "");
+    UNTIL(w.place_frames == 1);
+    cr_expect_eq(w.r->flows.n, 2);
+}

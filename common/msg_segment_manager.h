@@ -4,7 +4,8 @@
 #ifndef SEGQ_MSG_SEGMENT_MANAGER_H
 #define SEGQ_MSG_SEGMENT_MANAGER_H
 
-#include "common/base.h"
+#include "common/msg_router_manager.h"
+#include "common/pass.h"
 
 struct msg_node_reg { /* followed by SEG_STATUS frames with `full`, the last without `more` */
     const char *addr;  /* "host:port" for routers and peers */

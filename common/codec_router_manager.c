@@ -69,7 +69,8 @@ static bool fill_queue(Segq__MapQueue *p, const struct map_queue *s, struct aren
         if (!fill_lane(p->lanes[i], &s->lanes[i], a))
             return false;
     return codec_put_text(&p->name, s->name, NAME_MAX_LEN) &&
-           codec_put_text(&p->page, s->page, PAGE_JSON_MAX);
+           codec_put_text(&p->page, s->page, PAGE_JSON_MAX) &&
+           codec_put_text(&p->message, s->message, QUEUE_MESSAGE_MAX);
 }
 
 static bool take_queue(struct map_queue *s, const Segq__MapQueue *p, struct arena *a)
@@ -86,7 +87,8 @@ static bool take_queue(struct map_queue *s, const Segq__MapQueue *p, struct aren
         if (!take_lane(&s->lanes[i], p->lanes[i], a))
             return false;
     return codec_get_text(&p->name, NAME_MAX_LEN, a, &s->name) &&
-           codec_get_text(&p->page, PAGE_JSON_MAX, a, &s->page);
+           codec_get_text(&p->page, PAGE_JSON_MAX, a, &s->page) &&
+           codec_get_text(&p->message, QUEUE_MESSAGE_MAX, a, &s->message);
 }
 
 #define MAP_FIELDS(N)                                                                    \

@@ -49,6 +49,8 @@ enum queue_state {
     QUEUE_FULL = 4,   /* max_waiting is reached: joins get 503 queue_full */
 };
 
+#define QUEUE_MESSAGE_MAX 1000 /* bytes */
+
 struct map_queue {
     queue_id id;
     const char *name;
@@ -56,6 +58,7 @@ struct map_queue {
     uint32_t n_lanes;
     struct map_lane *lanes; /* [0] is the default lane */
     const char *page;       /* page_def.h, as JSON; NULL or "": nothing is said */
+    const char *message;    /* the operator's word to who waits now; NULL or "": none */
 };
 
 /* Changes from one version to the next, in one or more frames; the router's version is

@@ -105,7 +105,7 @@ static bool lang_ok(const char *s)
 }
 
 /* Lines may end; other control characters have no business in a sentence. */
-static bool plain(const char *s)
+bool page_text_ok(const char *s)
 {
     for (; s != NULL && *s != '\0'; s++)
         if (((unsigned char)*s < 0x20 && *s != '\n') || *s == 0x7f)
@@ -120,7 +120,7 @@ static int texts_check(const struct page_def *d, struct err *e)
     for (size_t i = 0; i < d->texts.n; i++) {
         if (!lang_ok(t[i].lang))
             return err_set(e, SQ_EINVAL, "page: texts: lang must be like zh or pt-br");
-        if (!plain(t[i].title) || !plain(t[i].message))
+        if (!page_text_ok(t[i].title) || !page_text_ok(t[i].message))
             return err_set(e, SQ_EINVAL, "page: texts: control characters are not allowed");
     }
     return 0;
@@ -135,7 +135,7 @@ int page_def_check(const struct page_def *d, struct err *e)
 {
     char *const *ret = d->ret.v;
 
-    if (!plain(d->title) || !plain(d->message))
+    if (!page_text_ok(d->title) || !page_text_ok(d->message))
         return err_set(e, SQ_EINVAL, "page: control characters are not allowed");
     if (is_text(d->accent) && !page_accent_ok(d->accent))
         return err_set(e, SQ_EINVAL, "page: accent must be a colour like #0a58ca");

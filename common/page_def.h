@@ -31,6 +31,7 @@ bool page_def_is_empty(const struct page_def *d);
 /* "http://host", "https://host:port", nothing behind it, small letters. */
 bool page_origin_ok(const char *s);
 bool page_accent_ok(const char *s); /* #rrggbb */
+bool page_text_ok(const char *s);   /* lines, without other control characters; or NULL */
 
 /* The JSON to send; "" if empty. False: no memory, or above PAGE_JSON_MAX. */
 SQ_CHECK bool page_def_write(struct buf *b, const struct page_def *d);

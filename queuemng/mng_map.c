@@ -75,9 +75,10 @@ static bool queue_record(struct arena *a, const struct mqueue *q, struct map_que
     r->n_lanes = q->n_lanes;
     r->lanes = arena_array(a, q->n_lanes, sizeof(*r->lanes));
     r->page = page_record(a, &q->def);
-    if (r->name == NULL || r->lanes == NULL || r->page == NULL)
+    r->message = q->def.message != NULL ? arena_strdup(a, q->def.message) : "";
+    if (r->name == NULL || r->lanes == NULL || r->page == NULL || r->message == NULL)
         return false;
-    *bytes += strlen(r->page);
+    *bytes += strlen(r->page) + strlen(r->message);
     for (unsigned i = 0; i < q->n_lanes; i++) {
         if (!lane_record(a, &q->lane[i], &r->lanes[i]))
             return false;

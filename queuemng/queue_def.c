@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "common/msg_router_manager.h"
+
 #define DAY_MS 86400000.0
 
 static const char *const states[] = { "open", "paused", "closed", NULL };
@@ -95,6 +97,9 @@ const struct cfg_key queue_def_keys[] = {
       "polls per second that all waiters together are told to make", 0, 0, 0 },
     { "page", CFG_OBJ, AT(page), "", 0, 0, true, "what the waiting page says, and its looks",
       0, page_def_keys, 0 },
+    { "message", CFG_STR, AT(message), "", 0, QUEUE_MESSAGE_MAX, true,
+      "a word of the moment to who waits: on the page, and in the answers to clients", 0, 0,
+      0 },
     { 0 },
 };
 
@@ -153,6 +158,8 @@ int queue_def_check(const struct queue_def *d, struct err *e)
                      modes[d->mode]);
     if (rc == 0)
         rc = page_def_check(&d->page, e);
+    if (rc == 0 && !page_text_ok(d->message))
+        rc = err_set(e, SQ_EINVAL, "message: control characters are not allowed");
     if (rc == 0 && d->poll_min_ms > d->poll_max_ms)
         rc = err_set(e, SQ_EINVAL, "poll_min is above poll_max");
     if (rc == 0 && d->claim_ms > d->pass_ttl_ms)

@@ -53,6 +53,7 @@ struct queue_def {
     int64_t poll_min_ms, poll_max_ms;
     int64_t poll_budget_per_s;
     struct page_def page; /* the waiting page's words and looks */
+    char *message; /* the operator's word of the moment to who waits: page and answers */
 };
 
 extern const struct cfg_key queue_def_keys[];

@@ -84,6 +84,7 @@ void api_bad_method(struct api_ans *a, const char *allow, uint64_t salt);
 struct api_ticket {
     char token[TOKEN_TEXT_LEN];
     const char *queue, *lane;
+    const char *said; /* route_queue.said; NULL: nothing */
     bool admitted;
     uint64_t position; /* 0 while waiting: not known now (null) */
     const struct lane_stats *stats;

@@ -1,6 +1,7 @@
 /* api_ans.c: results to status, headers and JSON, composed without printf. Pure (crypto
  * only for key ids). Queue and lane names are [a-z0-9_-], passes and tokens base64url:
- * nothing here needs escaping; what came from a client is never repeated in an answer. */
+ * nothing here needs escaping (the operator's message was, by routes_queue.c); what came
+ * from a client is never repeated in an answer. */
 #include "router/api.h"
 
 #include "common/pass.h"
@@ -252,6 +253,8 @@ void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool 
         waiting(b, t);
     ADD(b, ",\"segment\":");
     buf_u64(b, t->segment);
+    if (t->said != NULL)
+        buf_str(b, t->said);
     ADD(b, "}");
     if (location) {
         ADD(&a->headers, "Location: /v1/tickets/");
@@ -321,6 +324,8 @@ void api_queue(struct api_ans *a, const struct route_queue *q)
     }
     ADD(b, "],\"page\":");
     buf_u64(b, q->page_version);
+    if (q->said != NULL)
+        buf_str(b, q->said);
     ADD(b, "}");
     ADD(&a->headers, "Cache-Control: public, max-age=1\r\n");
 }

@@ -222,9 +222,21 @@ struct page_words page_words_for(const struct page_def *d, const char *tag)
     return w;
 }
 
-void page_put_words(const struct page *p, struct buf *b, size_t lang,
-                    const struct page_def *def, uint32_t version)
+void page_put_message(struct buf *b, const char *now, const char *always)
 {
+    bool is_now = now != NULL && now[0] != '\0';
+
+    if (is_now)
+        buf_str(b, now);
+    if (is_now && always[0] != '\0')
+        buf_str(b, "\n\n");
+    buf_str(b, always);
+}
+
+void page_put_words(const struct page *p, struct buf *b, size_t lang,
+                    const struct page_def *def, const char *message, uint32_t version)
+{
+    struct buf said;
     struct page_words w = page_words_for(def, p->lang[lang].tag);
 
     if (w.title[0] == '\0')
@@ -234,6 +246,10 @@ void page_put_words(const struct page *p, struct buf *b, size_t lang,
     buf_str(b, ",\"title\":");
     page_put_json(b, w.title, strlen(w.title));
     buf_str(b, ",\"message\":");
-    page_put_json(b, w.message, strlen(w.message));
+    buf_init(&said);
+    page_put_message(&said, message, w.message);
+    page_put_json(b, (const char *)said.data, said.len);
+    b->failed |= said.failed;
+    buf_fini(&said);
     buf_byte(b, '}');
 }

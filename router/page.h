@@ -52,7 +52,8 @@ struct page_view {
     size_t lang;
     const char *queue;          /* its name; "" if there is none */
     const struct page_def *def; /* NULL: nothing is said */
-    uint32_t version;           /* of the definition, for the script */
+    const char *message;        /* the operator's word of the moment; NULL or "": none */
+    uint32_t version;           /* of both, for the script */
     const char *target;         /* checked: where to go afterwards */
     const char *nonce;          /* of this answer */
     const char *token;          /* TOKEN_TEXT_LEN characters; NULL: none */
@@ -70,7 +71,9 @@ void page_put(const struct page *p, struct buf *b, const struct page_view *v);
 void page_put_headers(const struct page *p, struct buf *b, const struct page_view *v);
 /* What may change while people wait, as JSON: title and message in this language. */
 void page_put_words(const struct page *p, struct buf *b, size_t lang,
-                    const struct page_def *def, uint32_t version);
+                    const struct page_def *def, const char *message, uint32_t version);
+/* What the page says below all: the word of the moment, then the one that is always there. */
+void page_put_message(struct buf *b, const char *now, const char *always);
 /* "/q/login?r=1&return=..."; flag: "" or "?r=1" */
 void page_put_path(struct buf *b, const char *queue, const char *flag, const char *target);
 /* "about 5 minutes" */

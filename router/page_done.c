@@ -135,6 +135,7 @@ static void other(struct router *r, struct rflow *rf, const struct route_queue *
     v.state = state_of(&rf->flow, &v.poll_after_ms);
     if (q != NULL) {
         v.def = page_room_def(r, q);
+        v.message = q->message;
         v.version = q->page_version;
     }
     page_show(r, &v);
@@ -149,6 +150,7 @@ static void waiting(struct router *r, struct rflow *rf, const struct api_ticket 
                            .lang = a->lang,
                            .queue = a->name,
                            .def = page_room_def(r, q),
+                           .message = q->message,
                            .version = q->page_version,
                            .target = a->target,
                            .token = t->token,

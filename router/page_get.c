@@ -106,6 +106,7 @@ static void show(struct router *r, struct httpd_req *req, struct asked *x,
 
     if (x->queue != NULL) {
         v.def = page_room_def(r, x->queue);
+        v.message = x->queue->message;
         v.version = x->queue->page_version;
     }
     page_show(r, &v);
@@ -203,7 +204,7 @@ static void words(struct router *r, struct httpd_req *req, struct asked *x)
         return;
     }
     page_put_words(page_room_page(r), &r->ans.body, x->a->lang, page_room_def(r, x->queue),
-                   x->queue->page_version);
+                   x->queue->message, x->queue->page_version);
     r->ans.status = 200;
     r->ans.type = "application/json";
     buf_str(&r->ans.headers,

@@ -235,7 +235,9 @@ static void set_words(const struct page *p, struct values *x, const struct page_
     struct page_words w = page_words_for(v->def, l->tag);
 
     x->v[PS_title] = str(w.title[0] != '\0' ? w.title : l->text[PT_title]);
-    x->v[PS_message] = str(w.message);
+    begin(x, PS_message);
+    page_put_message(&x->mem, v->message, w.message);
+    end(x, PS_message);
     x->v[PS_heading] = str(l->text[states[v->state].heading]);
     x->v[PS_say] = str(l->text[states[v->state].say]);
     begin(x, PS_tab);

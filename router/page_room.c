@@ -147,7 +147,7 @@ const struct page_def *page_room_def(struct router *r, const struct route_queue 
     struct err e = { 0 };
     struct kept_def *k;
 
-    if (q->page_version == 0)
+    if (q->page[0] == '\0')
         return NULL;
     k = kept_for(r->page, q->id);
     if (k == NULL)

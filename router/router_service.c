@@ -50,6 +50,7 @@ bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *
         token_write(&f->token, &r->keys.token, t->token);
     t->queue = o.queue->name;
     t->lane = o.queue->lanes[o.lane];
+    t->said = o.queue->said;
     t->stats = &o.queue->stats.lane[o.lane];
     t->admitted = f->admitted;
     t->position = f->position;

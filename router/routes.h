@@ -36,7 +36,9 @@ struct route_queue { /* borrowed until the next routes_apply */
     uint32_t n_lanes;
     const char *lanes[LANES_MAX];
     const char *page;      /* page_def.h, as JSON; "": nothing is said */
-    uint32_t page_version; /* a hash of it: the same at every router; 0: "" */
+    const char *message;   /* the operator's word to who waits now; "": none */
+    const char *said;      /* the same as `,"message":"..."` of an answer; "": none */
+    uint32_t page_version; /* a hash of both: the same at every router; 0: both "" */
     struct queue_stats stats; /* zero until known */
 };
 /* NULL: no such queue (only certain if routes_version() > 0). */

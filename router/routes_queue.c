@@ -2,7 +2,9 @@
  * Replacing one queue touches only its own segments and aliases. */
 #include "router/routes_int.h"
 
+#include "common/buf.h"
 #include "common/err.h"
+#include "router/page_tmpl.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,9 +33,25 @@ static const char *page_of(const struct map_queue *m)
     return m->page != NULL ? m->page : "";
 }
 
-static size_t record_size(const struct map_queue *m)
+static const char *message_of(const struct map_queue *m)
 {
-    size_t size = sizeof(struct rt_queue) + strlen(m->name) + strlen(page_of(m)) + 2;
+    return m->message != NULL ? m->message : "";
+}
+
+/* Made once, here: polls copy it as it is. Ends with a 0. */
+static void put_said(struct buf *b, const char *message)
+{
+    if (*message != '\0') {
+        buf_str(b, ",\"message\":");
+        page_put_json(b, message, strlen(message));
+    }
+    buf_byte(b, 0);
+}
+
+static size_t record_size(const struct map_queue *m, const struct buf *said)
+{
+    size_t size = sizeof(struct rt_queue) + strlen(m->name) + strlen(page_of(m)) +
+                  strlen(message_of(m)) + said->len + 3;
 
     for (uint32_t i = 0; i < m->n_lanes; i++) {
         const struct map_lane *l = &m->lanes[i];
@@ -70,21 +88,39 @@ static void fill_lane(struct rt_queue *q, uint32_t no, const struct map_lane *m)
         memcpy(l->aliases, m->aliases, m->n_aliases * sizeof(*m->aliases));
 }
 
-/* FNV-1a; never 0 for a text. */
-static uint32_t page_version(const char *json)
+static uint32_t fnv1a(uint32_t h, const char *s)
 {
-    uint32_t h = 0x811c9dc5u;
+    for (; *s != '\0'; s++)
+        h = (h ^ (uint8_t)*s) * 0x01000193u;
+    return h;
+}
 
-    if (*json == '\0')
+/* Never 0 if anything is said. */
+static uint32_t page_version(const char *json, const char *message)
+{
+    uint32_t h = fnv1a(fnv1a(0x811c9dc5u, json), message);
+
+    if (*json == '\0' && *message == '\0')
         return 0;
-    for (; *json != '\0'; json++)
-        h = (h ^ (uint8_t)*json) * 0x01000193u;
     return h != 0 ? h : 1;
 }
 
-struct rt_queue *rt_queue_new(const struct map_queue *m)
+static void fill_texts(struct rt_queue *q, const struct map_queue *m, const struct buf *said,
+                       char *at)
 {
-    struct rt_queue *q = calloc(1, record_size(m));
+    q->pub.name = copy_str(&at, m->name);
+    for (uint32_t i = 0; i < m->n_lanes; i++)
+        q->pub.lanes[i] = copy_str(&at, m->lanes[i].name);
+    q->pub.page = copy_str(&at, page_of(m));
+    q->pub.message = copy_str(&at, message_of(m));
+    q->pub.said = copy_str(&at, (const char *)said->data);
+    q->pub.page_version = page_version(q->pub.page, q->pub.message);
+    q->hash = rt_name_hash(q->pub.name, strlen(q->pub.name));
+}
+
+static struct rt_queue *record_new(const struct map_queue *m, const struct buf *said)
+{
+    struct rt_queue *q = calloc(1, record_size(m, said));
     char *at = (char *)(q + 1);
 
     if (q == NULL)
@@ -99,14 +135,22 @@ struct rt_queue *rt_queue_new(const struct map_queue *m)
         at += m->lanes[i].n_aliases * sizeof(struct map_alias);
         fill_lane(q, i, &m->lanes[i]);
     }
-    q->pub.name = copy_str(&at, m->name);
-    for (uint32_t i = 0; i < m->n_lanes; i++)
-        q->pub.lanes[i] = copy_str(&at, m->lanes[i].name);
-    q->pub.page = copy_str(&at, page_of(m));
-    q->pub.page_version = page_version(q->pub.page);
-    q->hash = rt_name_hash(q->pub.name, strlen(q->pub.name));
+    fill_texts(q, m, said, at);
     q->pub.stats.id = q->pub.id;
     q->pub.stats.limited_by = q->limited_by;
+    return q;
+}
+
+struct rt_queue *rt_queue_new(const struct map_queue *m)
+{
+    struct rt_queue *q = NULL;
+    struct buf said;
+
+    buf_init(&said);
+    put_said(&said, message_of(m));
+    if (!said.failed)
+        q = record_new(m, &said);
+    buf_fini(&said);
     return q;
 }
 

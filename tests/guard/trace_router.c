@@ -133,7 +133,8 @@ static void put_map(const char *addr)
     struct map_node node = { 1, "node", addr };
     struct map_seg seg = { SEG, 1, SEG_OPEN };
     struct map_lane lane = { .name = "default", .n_segs = 1, .segs = &seg };
-    struct map_queue q = { 7, "login", QUEUE_OPEN, 1, &lane, NULL };
+    struct map_queue q = { .id = 7, .name = "login", .state = QUEUE_OPEN,
+                           .n_lanes = 1, .lanes = &lane };
     struct msg_map m = { .epoch = 1,
                          .version = 1,
                          .next_seg = 2,

@@ -37,6 +37,7 @@ struct world {
     bool hold; /* the node does what it is asked, but never answers */
     bool sealed;
     const char *page;   /* what the maps to come say of the queue's page, as JSON */
+    const char *message;  /* the operator's, in the next map */
     bool short_answers; /* the node answers joins with one answer too few */
     int fd;
 };
@@ -62,7 +63,9 @@ static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_n
     struct map_lane lane = { .name = "default",
                              .n_segs = with_next ? 2 : 1,
                              .segs = segs };
-    struct map_queue q = { 7, "login", state, 1, &lane, w.page };
+    struct map_queue q = { .id = 7, .name = "login", .state = state,
+                           .n_lanes = 1, .lanes = &lane,
+                           .page = w.page, .message = w.message };
     struct msg m = { .type = MSG_MAP };
 
     m.map = (struct msg_map) { .format = w.map_format,

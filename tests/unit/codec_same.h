@@ -77,7 +77,7 @@ static inline bool same_queue(const struct map_queue *x, const struct map_queue 
 {
     SAME_ROWS(x, y, n_lanes, lanes, same_lane);
     return x->id == y->id && x->state == y->state && strcmp(x->name, y->name) == 0 &&
-           strcmp(x->page, y->page) == 0;
+           strcmp(x->page, y->page) == 0 && strcmp(x->message, y->message) == 0;
 }
 
 static inline bool same_map(const struct msg_map *x, const struct msg_map *y)

@@ -51,7 +51,8 @@ Test(counters, routes_tell_apart_what_differs_above_32_bits)
     static struct map_seg segs[] = { { 5, 1, SEG_SEALED }, { (1ull << 32) + 5, 1, SEG_OPEN } };
     static struct map_alias alias = { (1ull << 33) + 5, (1ull << 32) + 5 };
     struct map_lane lane = { "default", 2, 1, segs, &alias };
-    struct map_queue q = { 7, "login", QUEUE_OPEN, 1, &lane, NULL };
+    struct map_queue q = { .id = 7, .name = "login", .state = QUEUE_OPEN,
+                           .n_lanes = 1, .lanes = &lane };
     struct msg_map m = { .epoch = UINT32_MAX, .version = UINT64_MAX - 1,
                          .next_seg = (1ull << 33) + 9, .n_nodes = 1, .nodes = &node,
                          .n_queues = 1, .queues = &q };

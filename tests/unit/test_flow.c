@@ -16,7 +16,8 @@ static struct map_lane lane = { "default", 4, 1, segs, aliases };
 static void apply(struct routes *r, uint64_t version, enum queue_state state,
                   struct map_lane *l)
 {
-    struct map_queue q = { 7, "login", (uint8_t)state, 1, l, NULL };
+    struct map_queue q = { .id = 7, .name = "login", .state = (uint8_t)state,
+                           .n_lanes = 1, .lanes = l };
     struct msg_map m = { .epoch = 1, .from_version = version - 1, .version = version,
                          .next_seg = 100, .n_nodes = 2, .nodes = nodes, .n_queues = 1,
                          .queues = &q };

@@ -38,6 +38,7 @@ struct world {
     uint32_t map_segs, map_open, map_aliases;
     uint8_t queue_state;
     char page[300]; /* what the map says of it */
+    char message[QUEUE_MESSAGE_MAX + 1];
     unsigned removed;
     uint64_t popped;
 };
@@ -261,6 +262,7 @@ static void router_hears(struct world *w, const struct msg *m)
 
         w->queue_state = m->map.queues[i].state;
         snprintf(w->page, sizeof(w->page), "%s", m->map.queues[i].page);
+        snprintf(w->message, sizeof(w->message), "%s", m->map.queues[i].message);
         w->map_segs = l->n_segs;
         w->map_aliases = l->n_aliases;
         w->map_open = 0;
@@ -685,8 +687,9 @@ Test(mng, words_of_the_page_are_told_and_kept)
     w->page[0] = '\0';
     router_join(w);
     cr_expect(strstr(w->page, "\"message\":\"at ten\"") != NULL, "%s", w->page);
-    put_queue(w, "{\"name\":\"q\",\"page\":{\"message\":\"\"}," SMALL "}");
+    put_queue(w, "{\"name\":\"q\",\"page\":{\"message\":\"\"},\"message\":\"now\"," SMALL "}");
     cr_expect_str_eq(w->page, "");
+    cr_expect_str_eq(w->message, "now");
     world_free(w);
 }
 

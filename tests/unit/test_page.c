@@ -348,13 +348,16 @@ Test(page, definitions_travel_whole)
     cr_assert_eq(def_of(text_of(&b), &back, &e), 0, "%s", e.text);
     cr_expect(cfg_equal(&d, &back, page_def_keys));
     buf_reset(&b);
-    page_put_words(p, &b, page_lang_for(p, slice("zh-TW")), &d, 77);
+    page_put_words(p, &b, page_lang_for(p, slice("zh-TW")), &d, "", 77);
     cr_expect_str_eq(text_of(&b),
                      "{\"page\":77,\"title\":\"标题\",\"message\":\"消息\"}");
     buf_reset(&b);
-    page_put_words(p, &b, page_lang_for(p, slice("en")), NULL, 0);
+    page_put_words(p, &b, page_lang_for(p, slice("en")), NULL, "now", 0);
     cr_expect_str_eq(text_of(&b),
-                     "{\"page\":0,\"title\":\"Waiting room\",\"message\":\"\"}");
+                     "{\"page\":0,\"title\":\"Waiting room\",\"message\":\"now\"}");
+    buf_reset(&b);
+    page_put_message(&b, "Soon", "Always");
+    cr_expect_str_eq(text_of(&b), "Soon\n\nAlways");
     buf_fini(&b);
     cfg_clear(&d, page_def_keys);
     cfg_clear(&back, page_def_keys);

@@ -272,6 +272,37 @@ Test(page_http, what_the_operator_says)
     cr_expect_eq(visit("GET", "/q/login", ticket(5, ""), ""), 200);
 }
 
+/* The word of the moment: on the page and in the answers, escaped for each; told apart from
+ * the page's own by the same number. */
+Test(page_http, the_word_of_the_moment)
+{
+    uint32_t version;
+
+    cr_assert_eq(call("GET", "/v1/queues/login", ""), 200);
+    cr_expect_null(json_object_get(js, "message"));
+    w.message = "\"Half\" of <it>\nsoon";
+    send_map(5, 6, QUEUE_OPEN, false);
+    UNTIL((call("GET", "/v1/queues/login", ""), num("page") != 0));
+    cr_expect_str_eq(str("message"), w.message);
+    version = (uint32_t)num("page");
+    cr_expect_eq(call("POST", "/v1/queues/login/tickets", "{}"), 201);
+    cr_expect_str_eq(str("message"), w.message);
+    cr_expect_eq(visit("GET", "/q/login", ticket(5, ""), ""), 200);
+    cr_expect(strstr(got, "&quot;Half&quot; of &lt;it&gt;") != NULL, "%s", got);
+    cr_assert_eq(call("GET", "/q/login/words", ""), 200);
+    cr_expect_str_eq(str("message"), w.message);
+    cr_expect_eq(num("page"), version);
+    w.page = "{\"message\":\"We open at ten\"}";
+    send_map(6, 7, QUEUE_OPEN, false);
+    UNTIL((call("GET", "/v1/queues/login", ""), num("page") != version));
+    cr_assert_eq(call("GET", "/q/login/words", ""), 200);
+    cr_expect_str_eq(str("message"), "\"Half\" of <it>\nsoon\n\nWe open at ten");
+    w.message = w.page = "";
+    send_map(7, 8, QUEUE_OPEN, false);
+    UNTIL((call("GET", "/v1/queues/login", ""), num("page") == 0));
+    cr_expect_null(json_object_get(js, "message"));
+}
+
 /* Who goes away while its flow is under way leaves nothing behind (the leak checker). */
 Test(page_http, visitors_who_go_away)
 {

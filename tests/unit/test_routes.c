@@ -119,7 +119,8 @@ Test(routes, a_change_replaces_only_its_queue)
     struct routes *r = with_login();
     struct map_seg s = { 30, 1, SEG_OPEN }, s2 = { 12, 2, SEG_LOST };
     struct map_lane l = { .name = "default", .n_segs = 1, .segs = &s };
-    struct map_queue q = { 8, "shop", QUEUE_OPEN, 1, &l, NULL };
+    struct map_queue q = { .id = 8, .name = "shop", .state = QUEUE_OPEN,
+                           .n_lanes = 1, .lanes = &l };
     struct msg_map m = map_of(1, 2, &q, 1);
     struct route_owner o;
 
@@ -127,7 +128,8 @@ Test(routes, a_change_replaces_only_its_queue)
     cr_expect_not_null(by_name(r, "login-eu"));
     cr_expect_not_null(by_name(r, "shop"));
     l.segs = &s2; /* login shrinks to one lost segment */
-    q = (struct map_queue){ 7, "login-eu", QUEUE_CLOSED, 1, &l, NULL };
+    q = (struct map_queue){ .id = 7, .name = "login-eu", .state = QUEUE_CLOSED,
+                            .n_lanes = 1, .lanes = &l };
     m = map_of(2, 3, &q, 1);
     cr_expect_eq(routes_apply(r, &m), 0);
     cr_expect_eq(by_name(r, "login-eu")->state, QUEUE_CLOSED);
@@ -208,7 +210,9 @@ Test(routes, chunks_become_valid_together)
     struct routes *r = with_login();
     struct map_seg s = { 30, 1, SEG_OPEN };
     struct map_lane l = { .name = "default", .n_segs = 1, .segs = &s };
-    struct map_queue a = { 8, "shop", QUEUE_OPEN, 1, &l, NULL }, b = { 9, "bank", QUEUE_OPEN, 0, NULL, NULL };
+    struct map_queue a = { .id = 8, .name = "shop", .state = QUEUE_OPEN,
+                           .n_lanes = 1, .lanes = &l },
+                     b = { .id = 9, .name = "bank", .state = QUEUE_OPEN };
     struct msg_map m1 = map_of(1, 2, &a, 1), m2 = map_of(1, 2, &b, 1);
 
     m1.more = true;
@@ -225,7 +229,7 @@ Test(routes, chunks_become_valid_together)
 Test(routes, a_broken_off_map_leaves_nothing_behind)
 {
     struct routes *r = with_login();
-    struct map_queue a = { 8, "shop", QUEUE_OPEN, 0, NULL, NULL };
+    struct map_queue a = { .id = 8, .name = "shop", .state = QUEUE_OPEN };
     struct msg_map m1 = map_of(1, 2, &a, 1), m2 = map_of(0, 3, &login, 1);
 
     m1.more = true;
@@ -286,7 +290,8 @@ Test(routes, alias_loops_end)
 {
     struct map_alias loop[] = { { 1, 2 }, { 2, 1 } };
     struct map_lane l = { .name = "default", .n_aliases = 2, .aliases = loop };
-    struct map_queue q = { 3, "odd", QUEUE_OPEN, 1, &l, NULL };
+    struct map_queue q = { .id = 3, .name = "odd", .state = QUEUE_OPEN,
+                           .n_lanes = 1, .lanes = &l };
     struct msg_map m = map_of(0, 1, &q, 1);
     struct routes *r = routes_new();
     struct route_owner o;
@@ -320,7 +325,8 @@ static struct map_queue *many_queues(void)
         s[0] = (struct map_seg){ 10 * (i + 1) + 1, 1, SEG_SEALED };
         s[1] = (struct map_seg){ 10 * (i + 1) + 2, 2, SEG_OPEN };
         *l = (struct map_lane){ .name = "default", .n_segs = 2, .segs = s };
-        q[i] = (struct map_queue){ i + 1, name, QUEUE_OPEN, 1, l, NULL };
+        q[i] = (struct map_queue){ .id = i + 1, .name = name, .state = QUEUE_OPEN,
+                                   .n_lanes = 1, .lanes = l };
     }
     return q;
 }

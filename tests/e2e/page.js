@@ -48,7 +48,7 @@ async function withoutScripts() {
   await k.shot(page, 'no-script');
   await k.admin('POST', '/release?n=1');
   await claimUntil('no scripts: the page refreshes itself', async () => await shown() === '1');
-  claim('no scripts: in the same place', (await k.queue()).waiting === 1);
+  await claimUntil('no scripts: in the same place', async () => (await k.queue()).waiting === 1);
   await page.getByRole('button', { name: 'Leave the line' }).click();
   await page.getByRole('heading', { name: 'You have left the line' }).waitFor();
   await claimUntil('no scripts: one can leave', async () => (await k.queue()).waiting === 0);

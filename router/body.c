@@ -36,6 +36,11 @@ static int refuse(const char **why, const char *text)
     return SQ_EINVAL;
 }
 
+static void clear(struct join_body *b)
+{
+    memset(b, 0, offsetof(struct join_body, claim));
+}
+
 struct text { /* a string member: of the request's bytes, or of jansson's */
     const char *p;
     size_t n;
@@ -84,6 +89,15 @@ static int take_lane(struct join_body *b, const struct text *t, const char **why
     return 0;
 }
 
+static int take_claim(struct join_body *b, const struct text *t, const char **why)
+{
+    if (t->wrong || t->n == 0 || t->n > CLAIM_MAX_LEN)
+        return refuse(why, "claim must be a string of 1 to 2048 characters");
+    memcpy(b->claim, t->p, t->n);
+    b->claim_len = (uint16_t)t->n;
+    return 0;
+}
+
 static int take(struct join_body *b, const struct text v[NMEMBERS], const char **why)
 {
     int rc = 0;
@@ -94,9 +108,8 @@ static int take(struct join_body *b, const struct text v[NMEMBERS], const char *
         rc = take_subject(b, &v[SUBJECT], why);
     if (rc == 0 && v[LANE].there)
         rc = take_lane(b, &v[LANE], why);
-    if (rc == 0 && v[CLAIM].wrong)
-        return refuse(why, "claim must be a string");
-    b->has_claim = v[CLAIM].there;
+    if (rc == 0 && v[CLAIM].there)
+        rc = take_claim(b, &v[CLAIM], why);
     return rc;
 }
 
@@ -189,7 +202,7 @@ int body_join_any(struct join_body *b, const char *p, size_t n, const char **why
     json_t *o;
     int rc;
 
-    memset(b, 0, sizeof(*b));
+    clear(b);
     *why = "";
     if (too_deep(p, n))
         return refuse(why, "the JSON is nested too deeply");
@@ -213,7 +226,7 @@ int body_join(struct join_body *b, const char *p, size_t n, const char **why)
 
     if (n != 0 && !plain_object(p, p + n, v))
         return body_join_any(b, p, n, why);
-    memset(b, 0, sizeof(*b));
+    clear(b);
     *why = "";
     return take(b, v, why);
 }

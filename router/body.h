@@ -6,15 +6,17 @@
 
 #include "common/base.h"
 #include "common/err.h"
+#include "router/claim.h"
 
 #define BODY_MAX_DEPTH 32
 
 struct join_body {
     uint8_t client;                /* enum client_class */
     uint8_t subject_len, lane_len; /* 0: absent */
-    bool has_claim;
+    uint16_t claim_len;            /* 0: absent */
     char subject[SUBJECT_MAX_LEN];
     char lane[NAME_MAX_LEN];
+    char claim[CLAIM_MAX_LEN];     /* not zeroed: only claim_len bytes are there */
 };
 
 /* 0, SQ_EINVAL (*why: one sentence of ours, nothing of the client's in it), SQ_ENOMEM.

@@ -5,23 +5,34 @@
 #include "router/page_room.h"
 #include "router/router_flow.h"
 
-/* 0: into the default lane; -1: refused and answered. */
-static int check_lane(struct router *r, struct httpd_req *req,
-                      const struct route_queue *q, const struct join_body *b)
+int join_lane(struct router *r, const struct route_queue *q, struct join_body *b,
+              unsigned *lane, const char **why)
 {
-    if (b->has_claim) {
-        router_problem(r, req, API_NOT_ELIGIBLE, "no claim can be verified here");
-        return -1;
+    int rc = claim_lane(&r->claims, r->cfg->claim_max_ttl / 1000, router_wall_s(), q, b,
+                        lane, why);
+
+    if (b->claim_len > 0) {
+        r->counts.claims += rc == 0;
+        r->counts.claims_refused += rc < 0;
     }
-    if (b->lane_len == 0 || (q->n_lanes > 0 && strlen(q->lanes[0]) == b->lane_len &&
-                             memcmp(q->lanes[0], b->lane, b->lane_len) == 0))
-        return 0;
-    router_problem(r, req, API_NOT_ELIGIBLE, "this lane needs a signed claim");
-    return -1;
+    return rc;
+}
+
+void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
+               const struct join_body *b, unsigned lane)
+{
+    r->counts.joins++;
+    rf->subject_len = b->subject_len;
+    memcpy(rf->subject, b->subject, b->subject_len);
+    rf->flow.token = (struct token) { .client = b->client };
+    if (b->subject_len > 0)
+        rf->flow.token.subject_hash =
+            token_subject_hash(&r->keys.token, q->id, b->subject, b->subject_len);
+    flow_join(&rf->flow, r->routes, q, lane, ev_now(r->ev));
 }
 
 static void begin(struct router *r, struct httpd_req *req, const struct route_queue *q,
-                  const struct join_body *b)
+                  const struct join_body *b, unsigned lane)
 {
     struct rflow *rf = rflow_new(r, req);
 
@@ -30,14 +41,7 @@ static void begin(struct router *r, struct httpd_req *req, const struct route_qu
                        "too much to do; nothing was promised");
         return;
     }
-    r->counts.joins++;
-    rf->flow.token = (struct token) { .client = b->client };
-    rf->subject_len = b->subject_len;
-    memcpy(rf->subject, b->subject, b->subject_len);
-    if (b->subject_len > 0)
-        rf->flow.token.subject_hash =
-            token_subject_hash(&r->keys.token, q->id, b->subject, b->subject_len);
-    flow_join(&rf->flow, r->routes, q, 0, ev_now(r->ev));
+    join_flow(r, rf, q, b, lane);
     rflow_begin(r, rf);
 }
 
@@ -47,6 +51,7 @@ void join_start(struct router *r, struct httpd_req *req, const struct http_req *
     const struct route_queue *queue = routes_queue(r->routes, name.p, name.n);
     struct join_body b;
     const char *why;
+    unsigned lane;
     int rc;
 
     if (q->has_body && !q->json) {
@@ -60,8 +65,12 @@ void join_start(struct router *r, struct httpd_req *req, const struct http_req *
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
     else if (queue == NULL)
         router_problem(r, req, API_QUEUE_NOT_FOUND, "there is no such queue");
-    else if (check_lane(r, req, queue, &b) == 0)
-        begin(r, req, queue, &b);
+    else if ((rc = join_lane(r, queue, &b, &lane, &why)) == SQ_EAUTH)
+        router_problem(r, req, API_NOT_ELIGIBLE, why);
+    else if (rc < 0)
+        router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
+    else
+        begin(r, req, queue, &b, lane);
 }
 
 void join_done(struct router *r, struct rflow *rf)

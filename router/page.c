@@ -149,6 +149,7 @@ int page_status(enum page_state s)
 {
     switch (s) {
     case PAGE_CLOSED:
+    case PAGE_REFUSED:
         return 403;
     case PAGE_NO_QUEUE:
         return 404;

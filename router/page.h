@@ -43,6 +43,7 @@ enum page_state {
     PAGE_UNAVAILABLE,
     PAGE_TOO_FAST,
     PAGE_NO_QUEUE,
+    PAGE_REFUSED, /* its claim is not good */
     PAGE_COOKIES, /* it came back without what we gave it */
     PAGE_NSTATES,
 };

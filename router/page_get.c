@@ -4,7 +4,7 @@
  *   GET with one               polls
  *   GET r=1 without one        the cookie did not come back: says so, never joins again
  *   HEAD, fetched ahead        joins nobody
- *   POST join                  forgets the ticket, back to GET
+ *   POST join                  forgets the ticket, back to GET; with a claim: joins
  *   POST enter, leave          polls, leaves; only for requests of our own page */
 #include "router/page_room.h"
 
@@ -23,6 +23,8 @@ struct asked { /* what one request says */
     struct token token;
     char text[TOKEN_TEXT_LEN];
     bool fresh_token; /* it came in the form: the cookie may know another one */
+    struct join_body join; /* what it joins with */
+    unsigned lane;
 };
 
 /* ---- reading ---- */
@@ -139,9 +141,7 @@ static void begin(struct router *r, struct httpd_req *req, struct asked *x)
     rf->page = x->a;
     x->a = NULL;
     if (rf->page->joins) {
-        r->counts.joins++;
-        rf->flow.token = (struct token) { .client = CLIENT_BROWSER };
-        flow_join(&rf->flow, r->routes, x->queue, 0, ev_now(r->ev));
+        join_flow(r, rf, x->queue, &x->join, x->lane);
     } else if (rf->page->act == ACT_LEAVE) {
         r->counts.leaves++;
         flow_leave(&rf->flow, r->routes, &x->token, ev_now(r->ev));
@@ -153,10 +153,53 @@ static void begin(struct router *r, struct httpd_req *req, struct asked *x)
     rflow_begin(r, rf);
 }
 
+/* ---- claims ---- */
+
+static int64_t read_claim(struct asked *x)
+{
+    char *to = x->join.claim;
+    int64_t n = x->form.p != NULL ? page_member(x->form, "claim", to, CLAIM_MAX_LEN)
+                                  : page_claim(x->q->query, to, CLAIM_MAX_LEN);
+
+    if (n > 0)
+        x->join.claim_len = (uint16_t)n;
+    return n;
+}
+
+/* The ticket that it has is in another lane than the claim's. */
+static bool is_elsewhere(struct router *r, const struct asked *x)
+{
+    struct route_owner o;
+
+    return routes_owner(r->routes, x->token.seg, &o) == 0 && o.lane != x->lane;
+}
+
+/* With a good claim it joins that lane; who is in it already goes on waiting there. With a
+ * bad one a ticket goes on waiting where it is; who has none is told. False: answered. */
+static bool use_claim(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    const char *why;
+    int rc = join_lane(r, x->queue, &x->join, &x->lane, &why);
+
+    if (rc == 0) {
+        x->a->claimed = true;
+        x->has_token = x->has_token && !is_elsewhere(r, x);
+    } else if (!x->has_token) {
+        show(r, req, x, rc == SQ_EAUTH ? PAGE_REFUSED : PAGE_UNAVAILABLE,
+             rc == SQ_EAUTH ? 0 : RETRY_MS);
+        return false;
+    }
+    return true;
+}
+
 static void get(struct router *r, struct httpd_req *req, struct asked *x)
 {
+    bool claim = read_claim(x) > 0;
+
     read_ticket(r, x, false);
-    if (!may_pass(r, req, x, x->has_token ? LIMIT_POLL : LIMIT_JOIN))
+    if (!may_pass(r, req, x, x->has_token && !claim ? LIMIT_POLL : LIMIT_JOIN))
+        return;
+    if (claim && !use_claim(r, req, x))
         return;
     x->a->joins = !x->has_token;
     if (x->has_token)
@@ -180,9 +223,14 @@ static void post(struct router *r, struct httpd_req *req, struct asked *x, char 
         return;
     }
     read_ticket(r, x, same > 0);
-    if (!may_pass(r, req, x, LIMIT_POLL))
+    if (!may_pass(r, req, x, form == 'j' ? LIMIT_JOIN : LIMIT_POLL))
         return;
-    if (form == 'j') {
+    if (form == 'j' && read_claim(x) > 0) {
+        x->has_token = false;
+        x->a->joins = true;
+        if (use_claim(r, req, x))
+            begin(r, req, x);
+    } else if (form == 'j') {
         page_ticket_cookie(r, x->a, "", 0);
         page_send_back(r, x->a, "");
         router_answer(r, req);
@@ -254,10 +302,14 @@ static bool is_https(const struct router *r, const struct httpd_req *req,
 void page_start(struct router *r, struct httpd_req *req, const struct http_req *q,
                 const struct api_req *a)
 {
-    struct asked x = { .q = q };
+    struct asked x;
 
     if (a->call == API_PAGE && nobody_looks(r, req, q))
         return;
+    memset(&x, 0, offsetof(struct asked, join.claim)); /* all but the claim's bytes */
+    x.lane = 0;
+    x.q = q;
+    x.join.client = CLIENT_BROWSER;
     x.a = calloc(1, sizeof(*x.a));
     if (x.a == NULL) {
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");

@@ -66,20 +66,35 @@ static bool is_bare(struct slice v)
     return colon != NULL && v.p + v.n - colon > 2 && memcmp(colon, "://", 3) == 0;
 }
 
-int64_t page_return(struct slice query, char *out, size_t cap)
+/* The first return= and all that follows; n 0: there is none, or it is not bare. */
+static struct slice bare_return(struct slice query)
 {
     for (size_t i = 0; i + 7 < query.n; i++) {
         struct slice v = { query.p + i + 7, query.n - i - 7 };
 
-        if ((i > 0 && query.p[i - 1] != '&') || memcmp(query.p + i, "return=", 7) != 0)
-            continue;
-        if (!is_bare(v) || v.n >= cap)
-            break;
-        memcpy(out, v.p, v.n);
-        out[v.n] = '\0';
-        return (int64_t)v.n;
+        if ((i == 0 || query.p[i - 1] == '&') && memcmp(query.p + i, "return=", 7) == 0)
+            return is_bare(v) ? v : (struct slice){ NULL, 0 };
     }
-    return page_member(query, "return", out, cap);
+    return (struct slice){ NULL, 0 };
+}
+
+int64_t page_return(struct slice query, char *out, size_t cap)
+{
+    struct slice v = bare_return(query);
+
+    if (v.n == 0 || v.n >= cap)
+        return page_member(query, "return", out, cap);
+    memcpy(out, v.p, v.n);
+    out[v.n] = '\0';
+    return (int64_t)v.n;
+}
+
+int64_t page_claim(struct slice query, char *out, size_t cap)
+{
+    struct slice v = bare_return(query);
+
+    query.n -= v.n;
+    return page_member(query, "claim", out, cap);
 }
 
 bool page_cookie(struct slice cookies, const char *name, struct slice *v)

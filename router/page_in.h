@@ -17,6 +17,10 @@ int64_t page_member(struct slice form, const char *name, char *out, size_t cap);
  * taken as it stands, with all that follows it. Length, or -1. */
 int64_t page_return(struct slice query, char *out, size_t cap);
 
+/* The claim in a query: like page_member(query, "claim"), but not out of what a bare return
+ * takes with it. */
+int64_t page_claim(struct slice query, char *out, size_t cap);
+
 /* The cookie `name`: false: not there. */
 bool page_cookie(struct slice cookies, const char *name, struct slice *v);
 

@@ -27,6 +27,7 @@ static const struct {
     [PAGE_UNAVAILABLE] = { "unavailable", PT_unavailable, PT_unavailable_say, .retry = true },
     [PAGE_TOO_FAST] = { "too_fast", PT_too_fast, PT_too_fast_say, .retry = true },
     [PAGE_NO_QUEUE] = { "no_queue", PT_no_queue, PT_no_queue_say, .join = false },
+    [PAGE_REFUSED] = { "refused", PT_refused, PT_refused_say, .join = true },
     [PAGE_COOKIES] = { "cookies", PT_cookies, PT_cookies_say, .join = true },
 };
 

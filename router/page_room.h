@@ -17,6 +17,7 @@ struct page_ask { /* one request of a page, while its flow is under way */
     size_t lang;
     bool https;
     bool joins;          /* it has no ticket yet */
+    bool claimed;        /* by a claim, which must not stay in the address */
     uint64_t start;      /* the first position that it was told; 0: not known */
     queue_id queue;
     char name[NAME_MAX_LEN + 1];

@@ -1,7 +1,10 @@
 /* router_cfg.c: the table of a router's configuration. */
 #include "router/router_cfg.h"
 
+#include <string.h>
+
 #include "common/cfg_common.h"
+#include "router/claim.h"
 #include "router/gate.h"
 
 #define K(name) .key = #name, .offset = offsetof(struct router_cfg, name)
@@ -9,6 +12,21 @@
 static const char *const proxy_headers[] = { "x-forwarded-for", "forwarded", NULL };
 
 static const char *const https_words[] = { "auto", "always", "never", NULL };
+
+static const char *const claim_algs[] = { "HS256", "EdDSA", NULL };
+
+#define CLAIM(name) .key = #name, .offset = offsetof(struct cfg_claim_key, name)
+static const struct cfg_key claim_key_keys[] = {
+    { CLAIM(kid), .type = CFG_STR, .min = 1, .max = NAME_MAX_LEN, .reload = true,
+      .help = "what the claim's header calls it" },
+    { CLAIM(alg), .type = CFG_ENUM, .words = claim_algs, .reload = true,
+      .help = "the one algorithm that it is used with" },
+    { CLAIM(secret_file), .type = CFG_STR, .def = "", .max = 4000, .reload = true,
+      .help = "HS256: file (mode 0600) whose one line is the secret, 32 characters or more" },
+    { CLAIM(public_key), .type = CFG_STR, .def = "", .max = 100, .reload = true,
+      .help = "EdDSA: the Ed25519 public key in base64, or the line of its PEM file" },
+    { .key = NULL },
+};
 
 const struct cfg_key router_keys[] = {
     { K(node), .type = CFG_STR, .def = "router", .min = 1, .max = NAME_MAX_LEN,
@@ -41,6 +59,11 @@ const struct cfg_key router_keys[] = {
       .help = "addresses that are remembered, at 32 bytes" },
     { K(verify_cache), .type = CFG_INT, .def = "16384", .min = 4, .max = 16777216,
       .help = "passes whose signature need not be checked again, at 540 bytes" },
+    { K(claim_keys), .type = CFG_OBJS, .def = "", .max = 16, .reload = true,
+      .help = "keys of those who may send people to other lanes", .sub = claim_key_keys,
+      .size = sizeof(struct cfg_claim_key) },
+    { K(claim_max_ttl), .type = CFG_MS, .def = "15m", .min = 1000, .max = 86400000,
+      .reload = true, .help = "a claim that is good for longer is refused" },
     { K(trusted_proxies), .type = CFG_STRS, .def = "", .min = 0, .max = GATE_MAX_PROXIES,
       .help = "addresses and networks that may say whom they ask for" },
     { K(proxy_header), .type = CFG_ENUM, .def = "x-forwarded-for", .words = proxy_headers,
@@ -76,6 +99,38 @@ static int check_refill(const char *name, double per_s, int64_t burst, struct er
     return 0;
 }
 
+static int check_claim_key(const struct cfg_claim_key *k, struct err *e)
+{
+    struct claim_key unused;
+
+    if (k->alg == CLAIM_HS256 && (k->secret_file[0] == '\0' || k->public_key[0] != '\0'))
+        return err_set(e, SQ_EINVAL, "claim_keys: HS256 key \"%s\" needs secret_file, and "
+                       "nothing else", k->kid);
+    if (k->alg == CLAIM_EDDSA && (k->public_key[0] == '\0' || k->secret_file[0] != '\0'))
+        return err_set(e, SQ_EINVAL, "claim_keys: EdDSA key \"%s\" needs public_key, and "
+                       "nothing else", k->kid);
+    if (k->alg == CLAIM_EDDSA && claim_public_key(&unused, k->public_key) < 0)
+        return err_set(e, SQ_EINVAL, "claim_keys: public_key of \"%s\" is no Ed25519 key "
+                       "in base64", k->kid);
+    return 0;
+}
+
+static int check_claim_keys(const struct cfg_list *keys, struct err *e)
+{
+    const struct cfg_claim_key *k = keys->v;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < keys->n; i++) {
+        for (size_t j = 0; rc == 0 && j < i; j++)
+            if (strcmp(k[i].kid, k[j].kid) == 0)
+                rc = err_set(e, SQ_EINVAL, "claim_keys: kid \"%s\" is there twice",
+                             k[i].kid);
+        if (rc == 0)
+            rc = check_claim_key(&k[i], e);
+    }
+    return rc;
+}
+
 int router_cfg_check(const void *cfg, struct err *e)
 {
     const struct router_cfg *c = cfg;
@@ -86,6 +141,8 @@ int router_cfg_check(const void *cfg, struct err *e)
         rc = check_refill("poll", c->poll_limit_per_s, c->poll_burst, e);
     if (rc == 0)
         rc = check_refill("bad", c->bad_limit_per_s, c->bad_burst, e);
+    if (rc == 0)
+        rc = check_claim_keys(&c->claim_keys, e);
     for (size_t i = 0; rc == 0 && i < c->trusted_proxies.n; i++) {
         struct ip_net net;
 

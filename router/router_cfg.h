@@ -6,6 +6,13 @@
 
 enum page_https { HTTPS_AUTO, HTTPS_ALWAYS, HTTPS_NEVER };
 
+struct cfg_claim_key { /* one key that claims may be signed with */
+    char *kid;
+    int alg;           /* enum claim_alg */
+    char *secret_file; /* HS256 */
+    char *public_key;  /* EdDSA */
+};
+
 struct router_cfg {
     char *node, *listen, *admin, *secret_file, *log_file;
     struct cfg_list managers;        /* of char * */
@@ -16,6 +23,8 @@ struct router_cfg {
     double join_limit_per_s, poll_limit_per_s, bad_limit_per_s; /* 0: not limited */
     int64_t join_burst, poll_burst, bad_burst, conns_per_addr, limit_table_entries;
     int64_t verify_cache;
+    struct cfg_list claim_keys; /* struct cfg_claim_key */
+    int64_t claim_max_ttl;
     char *page_dir;
     int page_https;   /* enum page_https */
     int proxy_header; /* enum forwarded_form */

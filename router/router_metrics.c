@@ -26,6 +26,8 @@ static const struct metric_row own[] = {
     C(batched, "batched_requests_total", "Requests in those frames."),
     C(maps, "maps_total", "Chain map messages applied."),
     C(maps_refused, "maps_refused_total", "Chain map messages that did not apply."),
+    C(claims, "claims_total", "Joins with a good claim."),
+    C(claims_refused, "claims_refused_total", "Joins refused because of their claim."),
     C(pages, "pages_total", "Waiting pages shown."),
     C(page_enters, "page_enters_total", "People sent on from the page with a pass."),
     C(stats, "stats_total", "Messages with figures of the queues."),

@@ -223,7 +223,11 @@ void router_map_changed(struct router *r)
 
 void router_reload(struct router *r)
 {
+    struct err e = { 0 };
+
     gate_reload(&r->gate, r->cfg);
+    if (claim_ring_load(&r->claims, r->cfg, &e) < 0)
+        log_error("claim_keys kept as they were: %s", e.text);
 }
 
 static bool healthy(void *ctx, struct buf *why)
@@ -284,6 +288,8 @@ static int open_all(struct router *r, struct err *e)
     if (rc < 0)
         return rc;
     rc = gate_init(&r->gate, c, e);
+    if (rc == 0)
+        rc = claim_ring_load(&r->claims, c, e);
     if (rc == 0)
         rc = page_room_new(&r->page, c, e);
     if (rc < 0)
@@ -349,6 +355,7 @@ void router_free(struct router *r)
     verdicts_free(r->verdicts);
     revoked_fini(&r->revoked);
     page_room_free(r->page);
+    claim_ring_fini(&r->claims);
     api_ans_fini(&r->ans);
     arena_fini(&r->arena);
     explicit_bzero(&r->keys, sizeof(r->keys));

@@ -15,6 +15,7 @@
 #include "common/metrics.h"
 #include "common/rpc.h"
 #include "router/api.h"
+#include "router/claim_keys.h"
 #include "router/gate.h"
 #include "router/revoked.h"
 #include "router/router_cfg.h"
@@ -34,6 +35,7 @@ struct router_counts {             /* ever */
     uint64_t batches, batched;     /* frames to segments, requests in them */
     uint64_t maps, maps_refused, stats;
     uint64_t verified, verify_refused, pass_checks; /* GET /v1/verify; signatures looked at */
+    uint64_t claims, claims_refused;
     uint64_t pages, page_enters;   /* pages shown; people sent on with a pass */
 };
 
@@ -55,6 +57,7 @@ struct router {
     uint64_t keys_hash;        /* of the keys that they were found good with */
     struct revoked revoked;    /* passes that are not good any more */
     struct page_room *page;
+    struct claim_ring claims;  /* keys that claims may be signed with */
     uint64_t request_id;
     /* flows under way, router_flow.c */
     struct list flows;   /* oldest first = next deadline first */
@@ -101,6 +104,12 @@ static inline uint64_t router_request_id(struct router *r)
 void join_start(struct router *r, struct httpd_req *req, const struct http_req *q,
                 struct slice queue);
 void join_done(struct router *r, struct rflow *rf);
+/* The first step of a join whose rules are kept. */
+void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
+               const struct join_body *b, unsigned lane);
+/* claim_lane() with this router's keys and clock. */
+SQ_CHECK int join_lane(struct router *r, const struct route_queue *q, struct join_body *b,
+                       unsigned *lane, const char **why);
 void poll_start(struct router *r, struct httpd_req *req, struct slice token);
 void poll_done(struct router *r, struct rflow *rf);
 void leave_start(struct router *r, struct httpd_req *req, struct slice token);

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -31,6 +32,8 @@ struct world {
     struct arena arena;
     uint16_t port;
     unsigned regs, places, place_frames, appends, append_frames, drops, busy;
+    struct append_req last_append;
+    char last_subject[SUBJECT_MAX_LEN + 1];
     uint64_t map_epoch; /* of the maps to come; 0 = 1 */
     uint32_t map_format;
     uint64_t last_reg_version;
@@ -43,7 +46,9 @@ struct world {
 };
 
 static struct world w;
+static char claim_file[100];
 static const uint8_t (*map_keys)[32]; /* one public key; NULL: a made-up one */
+static const char *claim_secret;      /* there is a lane "vip", and a key "shop"; NULL: not */
 
 static void send_msg(struct rpc_chan *ch, const struct msg *m, uint64_t rid)
 {
@@ -60,11 +65,13 @@ static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_n
     struct map_node node = { 1, "seg1", w.seg_addr };
     struct map_seg segs[2] = { { 1, 1, with_next ? SEG_SEALED : SEG_OPEN },
                                { 2, 1, SEG_OPEN } };
-    struct map_lane lane = { .name = "default",
-                             .n_segs = with_next ? 2 : 1,
-                             .segs = segs };
+    struct map_seg vip = { 3, 1, SEG_OPEN };
+    struct map_lane lane[2] = { { .name = "default",
+                                  .n_segs = with_next ? 2 : 1,
+                                  .segs = segs },
+                                { .name = "vip", .n_segs = 1, .segs = &vip } };
     struct map_queue q = { .id = 7, .name = "login", .state = state,
-                           .n_lanes = 1, .lanes = &lane,
+                           .n_lanes = claim_secret != NULL ? 2 : 1, .lanes = lane,
                            .page = w.page, .message = w.message };
     struct msg m = { .type = MSG_MAP };
 
@@ -146,6 +153,9 @@ static void append(const struct append_req *q, struct append_ans *a)
                                .poll_after_ms = 1000,
                                .position = w.appends + 1 };
     w.appends++;
+    w.last_append = *q;
+    snprintf(w.last_subject, sizeof(w.last_subject), "%.*s", (int)q->subject_len,
+             q->subject_len > 0 ? q->subject : "");
     if (q->subject_len == 5 && memcmp(q->subject, "known", 5) == 0)
         a->state = APPEND_EXISTING;
     if (w.sealed && q->seg == 1)
@@ -279,7 +289,7 @@ static const char *str(const char *key)
     return s != NULL ? s : "";
 }
 
-static json_int_t num(const char *key)
+static inline json_int_t num(const char *key)
 {
     return json_integer_value(json_object_get(js, key));
 }
@@ -331,6 +341,26 @@ static void dial(void)
     fcntl(w.fd, F_SETFL, O_NONBLOCK);
 }
 
+static void write_claim_key(const char *text)
+{
+    FILE *f;
+
+    snprintf(claim_file, sizeof(claim_file), "%s/claim.key", w.dir);
+    umask(077);
+    f = fopen(claim_file, "w");
+    cr_assert(f != NULL && fputs(text, f) >= 0 && fclose(f) == 0);
+}
+
+static void with_claims(void)
+{
+    static struct cfg_claim_key key;
+
+    write_claim_key(claim_secret);
+    key = (struct cfg_claim_key){ "shop", CLAIM_HS256, claim_file, (char *)"" };
+    w.cfg.claim_keys = (struct cfg_list){ &key, 1 };
+    w.cfg.claim_max_ttl = 900000;
+}
+
 /* The router dials a manager whose address is known before the manager is there. */
 static void start_router(void)
 {
@@ -358,6 +388,8 @@ static void start_router(void)
                                   .request_timeout = 400,
                                   .heartbeat = 200,
                                   .log_level = 2 };
+    if (claim_secret != NULL)
+        with_claims();
     cr_assert_eq(router_new(&w.r, w.ev, &w.cfg, &e), 0, "%s", e.text);
     w.port = (uint16_t)atoi(strrchr(httpd_addr(w.r->httpd), ':') + 1);
 }
@@ -405,6 +437,7 @@ static void teardown(void)
     ev_free(w.ev);
     arena_fini(&w.arena);
     unlink(w.cfg.secret_file);
+    unlink(claim_file);
     rmdir(w.dir);
 }
 

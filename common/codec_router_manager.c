@@ -57,6 +57,25 @@ static bool take_lane(struct map_lane *s, const Segq__MapLane *p, struct arena *
     return codec_get_text(&p->name, NAME_MAX_LEN, a, &s->name);
 }
 
+static bool fill_phase(Segq__MapQueue *p, const struct map_phase *s)
+{
+    p->phase = s->phase;
+    p->opens_ms = (uint64_t)s->opens_ms;
+    p->closes_ms = (uint64_t)s->closes_ms;
+    return codec_put_text(&p->draw, s->draw, MAP_DRAW_MAX);
+}
+
+/* A phase of a later version says nothing to us: `state` does. */
+static bool take_phase(struct map_phase *s, const Segq__MapQueue *p, struct arena *a)
+{
+    if (p->opens_ms > INT64_MAX / 2 || p->closes_ms > INT64_MAX / 2)
+        return false;
+    s->phase = p->phase <= PHASE_LAST ? (uint8_t)p->phase : PHASE_PLAIN;
+    s->opens_ms = (int64_t)p->opens_ms;
+    s->closes_ms = (int64_t)p->closes_ms;
+    return codec_get_text(&p->draw, MAP_DRAW_MAX, a, &s->draw);
+}
+
 static bool fill_queue(Segq__MapQueue *p, const struct map_queue *s, struct arena *a)
 {
     p->id = s->id;
@@ -70,7 +89,7 @@ static bool fill_queue(Segq__MapQueue *p, const struct map_queue *s, struct aren
             return false;
     return codec_put_text(&p->name, s->name, NAME_MAX_LEN) &&
            codec_put_text(&p->page, s->page, PAGE_JSON_MAX) &&
-           codec_put_text(&p->message, s->message, QUEUE_MESSAGE_MAX);
+           codec_put_text(&p->message, s->message, QUEUE_MESSAGE_MAX) && fill_phase(p, &s->when);
 }
 
 static bool take_queue(struct map_queue *s, const Segq__MapQueue *p, struct arena *a)
@@ -88,7 +107,8 @@ static bool take_queue(struct map_queue *s, const Segq__MapQueue *p, struct aren
             return false;
     return codec_get_text(&p->name, NAME_MAX_LEN, a, &s->name) &&
            codec_get_text(&p->page, PAGE_JSON_MAX, a, &s->page) &&
-           codec_get_text(&p->message, QUEUE_MESSAGE_MAX, a, &s->message);
+           codec_get_text(&p->message, QUEUE_MESSAGE_MAX, a, &s->message) &&
+           take_phase(&s->when, p, a);
 }
 
 #define MAP_FIELDS(N)                                                                    \

@@ -50,6 +50,24 @@ enum queue_state {
 };
 
 #define QUEUE_MESSAGE_MAX 1000 /* bytes */
+/* Why `state` is what it is: for people. What is to be done is in `state` alone, so a
+ * router that is too old to know of phases does it, too. */
+enum queue_phase {
+    PHASE_PLAIN = 0,
+    PHASE_EARLY = 1,       /* CLOSED: opens at opens_ms */
+    PHASE_PREQUEUE = 2,    /* PAUSED: who comes now draws lots at opens_ms */
+    PHASE_OVER = 3,        /* CLOSED: since closes_ms */
+    PHASE_PASSTHROUGH = 4, /* OPEN: nobody needs a pass */
+    PHASE_REJECT = 5,      /* CLOSED, and nobody is released */
+    PHASE_LAST = PHASE_REJECT,
+};
+
+struct map_phase {
+    uint8_t phase; /* enum queue_phase */
+    int64_t opens_ms, closes_ms; /* wall clock; 0: not said */
+    const char *draw;            /* JSON, shown as it is; NULL or "": there is none */
+};
+#define MAP_DRAW_MAX 8192 /* bytes */
 
 struct map_queue {
     queue_id id;
@@ -59,6 +77,7 @@ struct map_queue {
     struct map_lane *lanes; /* [0] is the default lane */
     const char *page;       /* page_def.h, as JSON; NULL or "": nothing is said */
     const char *message;    /* the operator's word to who waits now; NULL or "": none */
+    struct map_phase when;
 };
 
 /* Changes from one version to the next, in one or more frames; the router's version is

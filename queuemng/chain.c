@@ -183,7 +183,7 @@ static void lane_open(struct mng *m, struct mlane *l)
         open += list_seg(it)->state == SEG_OPEN;
     if (end_is_drained(l) && open < MNG_OPEN_MAX && open_one(m, l))
         open++;
-    if (d->state == DEF_CLOSED)
+    if (!queue_takes_joins(l->q))
         return;
     while (l->room < want && open < MNG_OPEN_MAX && open_one(m, l))
         open++;

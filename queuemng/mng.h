@@ -76,7 +76,15 @@ SQ_CHECK int mng_queue_delete(struct mng *m, msec_t now_ms, const char *name,
 /* NULL: unknown. version: of the definition, for ETags. */
 const struct queue_def *mng_queue_get(const struct mng *m, const char *name,
                                       uint64_t *version);
-enum mng_order { MNG_PAUSE, MNG_RESUME, MNG_CLOSE, MNG_OPEN, MNG_FLUSH };
+enum mng_order {
+    MNG_PAUSE,
+    MNG_RESUME,
+    MNG_CLOSE,
+    MNG_OPEN,
+    MNG_PASSTHROUGH,
+    MNG_REJECT,
+    MNG_FLUSH
+};
 SQ_CHECK int mng_order(struct mng *m, msec_t now_ms, const char *queue, enum mng_order o,
                        struct mng_out *out, struct err *e);
 SQ_CHECK int mng_release(struct mng *m, msec_t now_ms, const char *queue, uint64_t n,

@@ -218,7 +218,6 @@ static void release(struct admin_call *c)
 
 static void order(struct admin_call *c, enum mng_order o)
 {
-    static const char *const state[] = { "open", "paused", "closed" };
     const struct queue_def *d;
     struct err e = { 0 };
 
@@ -228,7 +227,7 @@ static void order(struct admin_call *c, enum mng_order o)
     }
     d = mng_queue_get(c->s->mng, c->name, NULL);
     admin_json(c->a, 200, json_pack("{s:s,s:s}", "queue", c->name, "state",
-                                    d != NULL ? state[d->state] : "?"));
+                                    d != NULL ? def_state_names[d->state] : "?"));
     admin_kept(c);
 }
 
@@ -236,7 +235,8 @@ void admin_order(struct admin_call *c, const char *verb)
 {
     static const char *const verbs[] = { [MNG_PAUSE] = "pause", [MNG_RESUME] = "resume",
                                          [MNG_CLOSE] = "close", [MNG_OPEN] = "open",
-                                         [MNG_FLUSH] = "flush" };
+                                         [MNG_PASSTHROUGH] = "passthrough",
+                                         [MNG_REJECT] = "reject", [MNG_FLUSH] = "flush" };
     size_t o = 0;
 
     while (o < ARRAY_LEN(verbs) && strcmp(verbs[o], verb) != 0)

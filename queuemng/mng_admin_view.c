@@ -51,12 +51,11 @@ static void add_router(void *ctx, const void *view)
 
 static void add_queue(void *ctx, const void *view)
 {
-    static const char *const state[] = { "open", "paused", "closed" };
     const struct mng_queue_view *q = view;
     struct view *v = ctx;
 
     add(v->list, json_pack("{s:s,s:I,s:s,s:I,s:f,s:s,s:I,s:[]}", "queue", q->def->name, "id",
-                           INT(q->id), "state", state[q->def->state], "version",
+                           INT(q->id), "state", def_state_names[q->def->state], "version",
                            INT(q->version), "allowed_per_s", q->allowed_per_s, "limited_by",
                            q->limited_by, "granted", INT(q->granted), "lanes"));
 }

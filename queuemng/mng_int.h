@@ -253,7 +253,9 @@ void queue_rules_to(struct mng *m, const struct mqueue *q, struct mnode *n);
 /* A stored definition, at start. */
 SQ_CHECK int queue_restore(struct mng *m, queue_id id, uint64_t version,
                            const struct queue_def *d, struct err *e);
+bool queue_takes_joins(const struct mqueue *q);
 uint8_t queue_map_state(const struct mqueue *q);
+struct map_phase queue_map_phase(const struct mqueue *q);
 
 /* ---- mseg.c: one segment */
 struct mseg *seg_find(const struct mng *m, seg_id id);

@@ -75,6 +75,7 @@ static bool queue_record(struct arena *a, const struct mqueue *q, struct map_que
     r->n_lanes = q->n_lanes;
     r->lanes = arena_array(a, q->n_lanes, sizeof(*r->lanes));
     r->page = page_record(a, &q->def);
+    r->when = queue_map_phase(q);
     r->message = q->def.message != NULL ? arena_strdup(a, q->def.message) : "";
     if (r->name == NULL || r->lanes == NULL || r->page == NULL || r->message == NULL)
         return false;

@@ -59,13 +59,30 @@ static int name_set(struct mng *m, const char *name, queue_id old, queue_id id)
     }
 }
 
+bool queue_takes_joins(const struct mqueue *q)
+{
+    return q->def.state != DEF_CLOSED && q->def.state != DEF_REJECT;
+}
+
 uint8_t queue_map_state(const struct mqueue *q)
 {
-    if (q->def.state == DEF_CLOSED)
+    if (!queue_takes_joins(q))
         return QUEUE_CLOSED;
     if (q->full)
         return QUEUE_FULL;
     return q->def.state == DEF_PAUSED ? QUEUE_PAUSED : QUEUE_OPEN;
+}
+
+static uint8_t queue_phase(const struct mqueue *q)
+{
+    if (q->def.state == DEF_PASSTHROUGH)
+        return PHASE_PASSTHROUGH;
+    return q->def.state == DEF_REJECT ? PHASE_REJECT : PHASE_PLAIN;
+}
+
+struct map_phase queue_map_phase(const struct mqueue *q)
+{
+    return (struct map_phase){ .phase = queue_phase(q), .draw = "" };
 }
 
 struct mqueue *queue_new(struct mng *m, queue_id id)
@@ -357,6 +374,8 @@ int mng_order(struct mng *m, msec_t now_ms, const char *queue, enum mng_order o,
         [MNG_RESUME] = DEF_OPEN,
         [MNG_CLOSE] = DEF_CLOSED,
         [MNG_OPEN] = DEF_OPEN,
+        [MNG_PASSTHROUGH] = DEF_PASSTHROUGH,
+        [MNG_REJECT] = DEF_REJECT,
     };
     struct mqueue *q = queue_find(m, queue);
 
@@ -370,7 +389,8 @@ int mng_order(struct mng *m, msec_t now_ms, const char *queue, enum mng_order o,
         q->version++;
         q->stats_dirty = true;
         queue_keep(m, q, true);
-        log_info("event=queue_state queue=%s state=%d", queue, q->def.state);
+        log_info("event=queue_state queue=%s state=%s", queue,
+                 def_state_names[q->def.state]);
     }
     queue_mapped(m, q);
     mng_end(m);

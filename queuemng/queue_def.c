@@ -7,7 +7,8 @@
 
 #define DAY_MS 86400000.0
 
-static const char *const states[] = { "open", "paused", "closed", NULL };
+const char *const def_state_names[] = { "open", "paused", "closed", "passthrough", "reject",
+                                       NULL };
 static const char *const modes[] = { "rate", "slots", "both", NULL };
 static const char *const sharings[] = { "weight", "strict", NULL };
 
@@ -49,7 +50,9 @@ static const struct cfg_key idle_keys[] = {
 const struct cfg_key queue_def_keys[] = {
     { "name", CFG_NAME, AT(name), NULL, 0, 0, true, "the queue's name", 0, 0, 0 },
     { "state", CFG_ENUM, AT(state), "open", 0, 0, true,
-      "paused: nobody is let in; closed: nobody may join", states, 0, 0 },
+      "paused: nobody is let in; closed: nobody may join; passthrough: nobody needs a pass; "
+      "reject: nobody may join or is let in, places are kept",
+      def_state_names, 0, 0 },
     { "lanes", CFG_OBJS, AT(lanes), "", 0, LANES_MAX, true,
       "lines inside the queue, the first is the default one; none = one named default", 0,
       lane_keys, sizeof(struct def_lane) },

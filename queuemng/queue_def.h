@@ -5,7 +5,15 @@
 
 #include "common/page_def.h"
 
-enum def_state { DEF_OPEN, DEF_PAUSED, DEF_CLOSED };          /* words: open paused closed */
+enum def_state { /* words: open paused closed passthrough reject */
+    DEF_OPEN,
+    DEF_PAUSED,      /* nobody is let in */
+    DEF_CLOSED,      /* nobody may join; who waits is let in */
+    DEF_PASSTHROUGH, /* nobody needs a pass; who waits is let in as fast as we can */
+    DEF_REJECT,      /* nobody may join, nobody is let in; places are kept */
+};
+extern const char *const def_state_names[]; /* ends with NULL */
+
 enum def_mode { MODE_RATE, MODE_SLOTS, MODE_BOTH };            /* rate slots both */
 enum def_sharing { SHARE_WEIGHT, SHARE_STRICT };              /* weight strict */
 

@@ -145,12 +145,27 @@ void release_look(struct release *r, const struct release_in *in)
     }
 }
 
+/* By the operator's word nobody is let in, or everybody is. */
+static bool is_held(const struct release_in *in)
+{
+    return in->def->state == DEF_PAUSED || in->def->state == DEF_REJECT;
+}
+
+static bool is_free(const struct release_in *in)
+{
+    return in->def->state == DEF_PASSTHROUGH;
+}
+
 static double target_rate(struct release *r, const struct release_in *in)
 {
     r->fallback = false;
-    if (in->def->state == DEF_PAUSED) {
-        limited_by(r, "paused");
+    if (is_held(in)) {
+        limited_by(r, def_state_names[in->def->state]);
         return 0;
+    }
+    if (is_free(in)) { /* who comes now passes by: those who wait are not to be worse off */
+        limited_by(r, "passthrough");
+        return PASSTHROUGH_PER_S;
     }
     if (in->def->mode == MODE_SLOTS)
         return 0; /* nothing is earned by time */
@@ -166,7 +181,7 @@ static void slew(struct release *r, const struct queue_def *d, double target, ms
 {
     double most = r->rate_per_s + d->max_rise_per_s * (double)gap_ms / 1000.0;
 
-    if (d->max_rise_per_s > 0 && target > most) {
+    if (d->max_rise_per_s > 0 && d->state != DEF_PASSTHROUGH && target > most) {
         target = most;
         limited_by(r, "max_rise");
     }
@@ -281,7 +296,7 @@ void release_share(struct release *r, const struct release_in *in, uint64_t n,
 /* What the rate has earned beyond the free slots is not saved up. */
 static uint64_t within_slots(struct release *r, const struct release_in *in, uint64_t n)
 {
-    if (in->def->mode == MODE_RATE || in->def->state == DEF_PAUSED ||
+    if (in->def->mode == MODE_RATE || is_held(in) || is_free(in) ||
         (in->def->mode == MODE_BOTH && in->slots > 0 && in->slots >= n))
         return n;
     limited_by(r, "slots");

@@ -13,6 +13,10 @@
 
 #include "queuemng/queue_def.h"
 
+/* How fast those who wait are let in while nobody needs a pass: what the chain gives
+ * without anybody being kept waiting by the work of a tick. */
+#define PASSTHROUGH_PER_S 100000.0
+
 #define METRIC_FRESH_MS 15000 /* an older reading counts as missing */
 
 struct metric { /* the last reading of one monitor */

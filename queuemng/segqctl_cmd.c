@@ -194,6 +194,18 @@ static int cmd_close(struct ctl *c, int argc, char **argv)
     return queue_order(c, argv[0], "/close");
 }
 
+static int cmd_passthrough(struct ctl *c, int argc, char **argv)
+{
+    (void)argc;
+    return queue_order(c, argv[0], "/passthrough");
+}
+
+static int cmd_reject(struct ctl *c, int argc, char **argv)
+{
+    (void)argc;
+    return queue_order(c, argv[0], "/reject");
+}
+
 static int cmd_flush(struct ctl *c, int argc, char **argv)
 {
     (void)argc;
@@ -315,7 +327,11 @@ static const struct cmd cmds[] = {
       "nobody is let in; joins and polls go on" },
     { "resume", NULL, "QUEUE", 1, 1, cmd_resume, "ends a pause" },
     { "close", NULL, "QUEUE", 1, 1, cmd_close, "nobody may join; the line is let in" },
-    { "open", NULL, "QUEUE", 1, 1, cmd_open, "ends a close" },
+    { "open", NULL, "QUEUE", 1, 1, cmd_open, "ends a close, a reject, a passthrough" },
+    { "passthrough", NULL, "QUEUE", 1, 1, cmd_passthrough,
+      "nobody needs a pass; who waits is let in at once" },
+    { "reject", NULL, "QUEUE", 1, 1, cmd_reject,
+      "sends new ones away, lets nobody in; places are kept" },
     { "flush", NULL, "QUEUE", 1, 1, cmd_flush, "sends everybody who waits away" },
     { "release", NULL, "QUEUE N", 2, 2, cmd_release, "lets N in now, beyond the rate" },
     { "drain", NULL, "NODE", 1, 1, cmd_drain, "moves a segment node's people elsewhere" },

@@ -79,6 +79,9 @@ void api_problem(struct api_ans *a, enum api_problem p, const char *detail,
 void api_too_fast(struct api_ans *a, uint32_t wait_ms, bool place, uint64_t salt);
 /* What http.c refused. */
 void api_bad_http(struct api_ans *a, int status, uint64_t salt);
+/* 403 queue_closed of a queue that has more to say: until when, the operator's message. */
+void api_closed(struct api_ans *a, const struct route_queue *q, const char *detail,
+                uint64_t salt);
 void api_bad_method(struct api_ans *a, const char *allow, uint64_t salt);
 
 struct api_ticket {

@@ -138,6 +138,29 @@ void api_bad_http(struct api_ans *a, int status, uint64_t salt)
             salt);
 }
 
+/* Wall clock as Unix seconds, or nothing. */
+static void put_moment(struct buf *b, const char *name, int64_t ms)
+{
+    if (ms == 0)
+        return;
+    ADD(b, ",\"");
+    buf_str(b, name);
+    ADD(b, "\":");
+    buf_i64(b, ms / 1000);
+}
+
+void api_closed(struct api_ans *a, const struct route_queue *q, const char *detail,
+                uint64_t salt)
+{
+    problem_open(a, problems[API_QUEUE_CLOSED].status, problems[API_QUEUE_CLOSED].code,
+                 detail, NULL, salt);
+    if (q->when.phase == PHASE_EARLY)
+        put_moment(&a->body, "opens_at", q->when.opens_ms);
+    if (q->said != NULL)
+        buf_str(&a->body, q->said);
+    ADD(&a->body, "}");
+}
+
 void api_bad_method(struct api_ans *a, const char *allow, uint64_t salt)
 {
     api_problem(a, API_METHOD_NOT_ALLOWED, "see Allow", salt);
@@ -265,9 +288,19 @@ void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool 
 
 /* ---- the rest ---- */
 
-static const char *state_name(uint8_t state)
+static const char *state_name(const struct route_queue *q)
 {
-    switch ((enum queue_state)state) {
+    switch ((enum queue_phase)q->when.phase) {
+    case PHASE_PREQUEUE:
+        return "prequeue";
+    case PHASE_PASSTHROUGH:
+        return "passthrough";
+    case PHASE_REJECT:
+        return "reject";
+    default:
+        break;
+    }
+    switch ((enum queue_state)q->state) {
     case QUEUE_PAUSED:
         return "paused";
     case QUEUE_CLOSED:
@@ -290,6 +323,16 @@ static void one_lane(struct buf *b, const char *name, const struct lane_stats *s
     ADD(b, "}");
 }
 
+static void schedule(struct buf *b, const struct map_phase *w)
+{
+    put_moment(b, "opens_at", w->opens_ms);
+    put_moment(b, "closes_at", w->closes_ms);
+    if (w->draw != NULL && w->draw[0] != '\0') {
+        ADD(b, ",\"draw\":");
+        buf_str(b, w->draw);
+    }
+}
+
 void api_queue(struct api_ans *a, const struct route_queue *q)
 {
     const struct queue_stats *s = &q->stats;
@@ -303,8 +346,10 @@ void api_queue(struct api_ans *a, const struct route_queue *q)
     ADD(b, "{\"queue\":\"");
     buf_str(b, q->name);
     ADD(b, "\",\"state\":\"");
-    buf_str(b, state_name(q->state));
-    ADD(b, "\",\"waiting\":");
+    buf_str(b, state_name(q));
+    ADD(b, "\"");
+    schedule(b, &q->when);
+    ADD(b, ",\"waiting\":");
     buf_u64(b, n);
     ADD(b, ",\"ready\":");
     buf_u64(b, s->ready);

@@ -3,6 +3,7 @@
 
 #include "router/body.h"
 #include "router/page_room.h"
+#include "router/phase.h"
 #include "router/router_flow.h"
 
 int join_lane(struct router *r, const struct route_queue *q, struct join_body *b,
@@ -65,6 +66,8 @@ void join_start(struct router *r, struct httpd_req *req, const struct http_req *
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
     else if (queue == NULL)
         router_problem(r, req, API_QUEUE_NOT_FOUND, "there is no such queue");
+    else if (phase_refused(r, req, queue))
+        return;
     else if ((rc = join_lane(r, queue, &b, &lane, &why)) == SQ_EAUTH)
         router_problem(r, req, API_NOT_ELIGIBLE, why);
     else if (rc < 0)

@@ -150,6 +150,8 @@ int page_status(enum page_state s)
     switch (s) {
     case PAGE_CLOSED:
     case PAGE_REFUSED:
+    case PAGE_EARLY:
+    case PAGE_REJECT:
         return 403;
     case PAGE_NO_QUEUE:
         return 404;

@@ -39,6 +39,8 @@ enum page_state {
     PAGE_LOST,
     PAGE_LEFT,
     PAGE_CLOSED,
+    PAGE_EARLY,  /* not open yet: opens_ms */
+    PAGE_REJECT, /* everybody is sent away for now */
     PAGE_FULL,
     PAGE_UNAVAILABLE,
     PAGE_TOO_FAST,
@@ -62,6 +64,8 @@ struct page_view {
     uint64_t start;             /* the first position that was told; 0: not known */
     int64_t eta_s;              /* -1: not known */
     uint32_t poll_after_ms;     /* in other states: when to try again; 0: not by itself */
+    int64_t opens_ms; /* wall clock: PAGE_EARLY, or waiting in the pre-queue; else 0 */
+    int64_t wall_ms;  /* now, if opens_ms is not 0 */
     bool paused;
 };
 

@@ -9,9 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "router/phase.h"
+
 #define RETRY_MS      5000
 #define FULL_MS       15000
-#define CLOSED_MS     60000
 #define TICKET_AGE_S  86400
 
 static void put_cookie_end(struct buf *b, const char *path, const char *name, bool https)
@@ -101,7 +102,8 @@ void page_show(struct router *r, struct page_view *v)
 
 /* ---- how it ended ---- */
 
-static enum page_state state_of(const struct flow *f, uint32_t *retry_ms)
+static enum page_state state_of(const struct flow *f, const struct route_queue *q,
+                                int64_t wall_ms, uint32_t *retry_ms)
 {
     *retry_ms = 0;
     switch (f->result) {
@@ -113,8 +115,7 @@ static enum page_state state_of(const struct flow *f, uint32_t *retry_ms)
     case FLOW_NO_QUEUE:
         return PAGE_NO_QUEUE;
     case FLOW_CLOSED:
-        *retry_ms = CLOSED_MS;
-        return PAGE_CLOSED;
+        return q != NULL ? phase_page(q, wall_ms, retry_ms) : PAGE_CLOSED;
     case FLOW_FULL:
         *retry_ms = FULL_MS;
         return PAGE_FULL;
@@ -132,8 +133,10 @@ static void other(struct router *r, struct rflow *rf, const struct route_queue *
                            .target = a->target,
                            .eta_s = -1 };
 
-    v.state = state_of(&rf->flow, &v.poll_after_ms);
+    v.wall_ms = ev_wall_ms(r->ev);
+    v.state = state_of(&rf->flow, q, v.wall_ms, &v.poll_after_ms);
     if (q != NULL) {
+        v.opens_ms = v.state == PAGE_EARLY ? q->when.opens_ms : 0;
         v.def = page_room_def(r, q);
         v.message = q->message;
         v.version = q->page_version;
@@ -159,7 +162,11 @@ static void waiting(struct router *r, struct rflow *rf, const struct api_ticket 
                            .start = start,
                            .eta_s = -1,
                            .poll_after_ms = t->poll_after_ms,
-                           .paused = q->state == QUEUE_PAUSED };
+                           .opens_ms =
+                               q->when.phase == PHASE_PREQUEUE ? q->when.opens_ms : 0,
+                           .wall_ms = ev_wall_ms(r->ev),
+                           .paused = q->state == QUEUE_PAUSED ||
+                                     q->when.phase == PHASE_REJECT };
 
     if (t->position > 0)
         v.eta_s = api_eta_s(t->position, t->stats->rate_milli_per_s);

@@ -7,12 +7,12 @@
  *   POST join                  forgets the ticket, back to GET; with a claim: joins
  *   POST enter, leave          polls, leaves; only for requests of our own page */
 #include "router/page_room.h"
+#include "router/phase.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#define RETRY_MS  5000
-#define CLOSED_MS 60000
+#define RETRY_MS 5000
 
 struct asked { /* what one request says */
     const struct http_req *q;
@@ -110,6 +110,8 @@ static void show(struct router *r, struct httpd_req *req, struct asked *x,
         v.def = page_room_def(r, x->queue);
         v.message = x->queue->message;
         v.version = x->queue->page_version;
+        v.opens_ms = state == PAGE_EARLY ? x->queue->when.opens_ms : 0;
+        v.wall_ms = ev_wall_ms(r->ev);
     }
     page_show(r, &v);
     router_answer(r, req);
@@ -192,10 +194,23 @@ static bool use_claim(struct router *r, struct httpd_req *req, struct asked *x)
     return true;
 }
 
+static void show_closed(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    uint32_t retry_ms;
+    enum page_state s = phase_page(x->queue, ev_wall_ms(r->ev), &retry_ms);
+
+    show(r, req, x, s, retry_ms);
+}
+
 static void get(struct router *r, struct httpd_req *req, struct asked *x)
 {
     bool claim = read_claim(x) > 0;
 
+    if (phase_is_free(x->queue)) { /* whoever waits has nothing to wait for any more */
+        page_send_to(r, x->a->target);
+        router_answer(r, req);
+        return;
+    }
     read_ticket(r, x, false);
     if (!may_pass(r, req, x, x->has_token && !claim ? LIMIT_POLL : LIMIT_JOIN))
         return;
@@ -209,7 +224,7 @@ static void get(struct router *r, struct httpd_req *req, struct asked *x)
     else if (has_flag(x->q->query, "r"))
         show(r, req, x, PAGE_COOKIES, 0);
     else if (x->queue->state == QUEUE_CLOSED)
-        show(r, req, x, PAGE_CLOSED, CLOSED_MS);
+        show_closed(r, req, x);
     else
         begin(r, req, x);
 }

@@ -22,6 +22,8 @@ static const struct {
     [PAGE_NO_SHOW] = { "no_show", PT_no_show, PT_no_show_say, .join = true },
     [PAGE_LOST] = { "lost", PT_lost, PT_lost_say, .join = true },
     [PAGE_LEFT] = { "left", PT_left, PT_left_say, .join = true },
+    [PAGE_EARLY] = { "early", PT_early, PT_early_say, .retry = true },
+    [PAGE_REJECT] = { "reject", PT_reject, PT_reject_say, .retry = true },
     [PAGE_CLOSED] = { "closed", PT_closed, PT_closed_say, .retry = true },
     [PAGE_FULL] = { "full", PT_full, PT_full_say, .retry = true },
     [PAGE_UNAVAILABLE] = { "unavailable", PT_unavailable, PT_unavailable_say, .retry = true },
@@ -97,6 +99,20 @@ static void put_num_member(struct buf *b, const char *name, int64_t v)
     buf_i64(b, v);
 }
 
+/* Until the opening, at least one; 0: that is not what it waits for. */
+static int64_t opens_s(const struct page_view *v)
+{
+    int64_t left_ms = v->opens_ms - v->wall_ms;
+
+    return v->opens_ms == 0 ? 0 : left_ms > 1000 ? (left_ms + 999) / 1000 : 1;
+}
+
+/* People who are early have no place yet. */
+static bool is_prequeue(const struct page_view *v)
+{
+    return v->state == PAGE_WAITING && v->opens_ms != 0 && v->position == 0;
+}
+
 static void put_data(const struct page *p, struct buf *b, const struct page_view *v)
 {
     const struct page_lang *l = &p->lang[v->lang];
@@ -114,6 +130,7 @@ static void put_data(const struct page *p, struct buf *b, const struct page_view
     put_num_member(b, "after", v->poll_after_ms);
     put_num_member(b, "page", v->version);
     put_num_member(b, "paused", v->paused);
+    put_num_member(b, "opens", opens_s(v));
     buf_str(b, ",\"t\":{\"\":0");
     for (int i = 0; v->state == PAGE_WAITING && i < PT_COUNT; i++)
         if (page_text_script[i])
@@ -170,8 +187,12 @@ static void set_place(const struct page *p, struct values *x, const struct page_
         put_filled(&x->mem, l->text[PT_of], v->total, 0);
     end(x, PS_of);
     begin(x, PS_eta);
-    page_put_eta(l, &x->mem, v->paused ? -1 : v->eta_s);
+    if (is_prequeue(v))
+        page_put_eta(l, &x->mem, opens_s(v));
+    else
+        page_put_eta(l, &x->mem, v->paused ? -1 : v->eta_s);
     end(x, PS_eta);
+    x->v[PS_wait] = str(l->text[is_prequeue(v) ? PT_opens : PT_wait]);
     begin(x, PS_percent);
     buf_u64(&x->mem, percent(v));
     end(x, PS_percent);
@@ -234,19 +255,25 @@ static void set_words(const struct page *p, struct values *x, const struct page_
 {
     const struct page_lang *l = &p->lang[v->lang];
     struct page_words w = page_words_for(v->def, l->tag);
+    enum page_text_id heading = is_prequeue(v) ? PT_prequeue : states[v->state].heading;
 
     x->v[PS_title] = str(w.title[0] != '\0' ? w.title : l->text[PT_title]);
     begin(x, PS_message);
     page_put_message(&x->mem, v->message, w.message);
     end(x, PS_message);
-    x->v[PS_heading] = str(l->text[states[v->state].heading]);
-    x->v[PS_say] = str(l->text[states[v->state].say]);
+    x->v[PS_heading] = str(l->text[heading]);
+    x->v[PS_say] = str(l->text[is_prequeue(v) ? PT_prequeue_say : states[v->state].say]);
+    if (v->state == PAGE_EARLY && v->opens_ms != 0) {
+        begin(x, PS_opens);
+        page_put_eta(l, &x->mem, opens_s(v));
+        end(x, PS_opens);
+    }
     begin(x, PS_tab);
     if (v->state == PAGE_WAITING && v->position > 0) {
         put_number(&x->mem, v->position);
         buf_str(&x->mem, " · ");
     } else if (v->state != PAGE_WAITING) {
-        buf_str(&x->mem, l->text[states[v->state].heading]);
+        buf_str(&x->mem, l->text[heading]);
         buf_str(&x->mem, " · ");
     }
     buf_append(&x->mem, x->v[PS_title].p, x->v[PS_title].n);

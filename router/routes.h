@@ -39,6 +39,7 @@ struct route_queue { /* borrowed until the next routes_apply */
     const char *message;   /* the operator's word to who waits now; "": none */
     const char *said;      /* the same as `,"message":"..."` of an answer; "": none */
     uint32_t page_version; /* a hash of both: the same at every router; 0: both "" */
+    struct map_phase when; /* draw: never NULL */
     struct queue_stats stats; /* zero until known */
 };
 /* NULL: no such queue (only certain if routes_version() > 0). */

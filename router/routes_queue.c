@@ -38,6 +38,11 @@ static const char *message_of(const struct map_queue *m)
     return m->message != NULL ? m->message : "";
 }
 
+static const char *draw_of(const struct map_queue *m)
+{
+    return m->when.draw != NULL ? m->when.draw : "";
+}
+
 /* Made once, here: polls copy it as it is. Ends with a 0. */
 static void put_said(struct buf *b, const char *message)
 {
@@ -51,7 +56,7 @@ static void put_said(struct buf *b, const char *message)
 static size_t record_size(const struct map_queue *m, const struct buf *said)
 {
     size_t size = sizeof(struct rt_queue) + strlen(m->name) + strlen(page_of(m)) +
-                  strlen(message_of(m)) + said->len + 3;
+                  strlen(message_of(m)) + strlen(draw_of(m)) + said->len + 4;
 
     for (uint32_t i = 0; i < m->n_lanes; i++) {
         const struct map_lane *l = &m->lanes[i];
@@ -114,6 +119,8 @@ static void fill_texts(struct rt_queue *q, const struct map_queue *m, const stru
     q->pub.page = copy_str(&at, page_of(m));
     q->pub.message = copy_str(&at, message_of(m));
     q->pub.said = copy_str(&at, (const char *)said->data);
+    q->pub.when = m->when;
+    q->pub.when.draw = copy_str(&at, draw_of(m));
     q->pub.page_version = page_version(q->pub.page, q->pub.message);
     q->hash = rt_name_hash(q->pub.name, strlen(q->pub.name));
 }

@@ -5,6 +5,9 @@
  *
  *   204 and X-Segq-... lines | 401 no good pass | 403 revoked, or of another queue
  *
+ * While the queue that is asked for lets everybody by (state passthrough), it is 204 with
+ * X-Segq-Bypass for whoever has no good pass.
+ *
  * Never anything else but 503 before the first map: gateways take other answers for an
  * error, and an error must not let in. */
 #include "router/router_service.h"
@@ -15,6 +18,7 @@
 #include <strings.h>
 
 #include "common/pass.h"
+#include "router/phase.h"
 #include "router/verdicts.h"
 
 #define NBF_LEEWAY_S 60 /* clocks of machines differ */
@@ -176,11 +180,25 @@ static void refuse(struct router *r, enum api_problem p, const char *why, struct
     buf_str(&r->ans.headers, "\r\n");
 }
 
+static bool is_good(const struct router *r, const struct verdict *x, struct slice queue,
+                    int64_t now)
+{
+    return x != NULL && strlen(x->queue) == queue.n &&
+           memcmp(x->queue, queue.p, queue.n) == 0 && x->exp_s > now &&
+           x->nbf_s <= now + NBF_LEEWAY_S && !revoked_has(&r->revoked, x->seg, x->number);
+}
+
 static void judge(struct router *r, const struct verdict *x, struct slice queue)
 {
+    const struct route_queue *q =
+        queue.n != 0 ? routes_queue(r->routes, queue.p, queue.n) : NULL;
     struct slice own = queue;
     int64_t now = router_wall_s();
 
+    if (phase_is_free(q) && !is_good(r, x, queue, now)) {
+        phase_let_by(r, q);
+        return;
+    }
     if (x != NULL && queue.n == 0)
         own = (struct slice){ (char *)(uintptr_t)x->queue, strlen(x->queue) };
     if (x == NULL) {

@@ -26,7 +26,7 @@ for path in '/v1/queues/{queue}/tickets' '/v1/tickets/{token}' '/v1/queues/{queu
     '/v1/admin/queues/{queue}' /v1/admin/targets; do
     if grep -qF "$path:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe $path"; fi
 done
-for verb in pause resume close open flush release; do
+for verb in pause resume close open passthrough reject flush release; do
     if grep -qF "/v1/admin/queues/{queue}/$verb:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe $verb"; fi
 done
 for key in $(sed -n 's/^    { "\([a-z_]*\)", CFG_.*/\1/p' queuemng/queue_def.c | sort -u); do

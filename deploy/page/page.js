@@ -12,6 +12,19 @@
 
   addEventListener('pageshow', e => { if (e.persisted) location.reload(); });
 
+  /* ---- until it opens ---- */
+
+  const opensAt = d.opens ? performance.now() + 1000 * d.opens : 0;
+  const two = n => String(n).padStart(2, '0');
+
+  function left() {
+    const s = Math.max(0, Math.ceil((opensAt - performance.now()) / 1000));
+    const m = Math.floor(s / 60), h = Math.floor(m / 60);
+    return (h ? h + ':' + two(m % 60) : m) + ':' + two(s % 60);
+  }
+
+  if ($('opens')) setInterval(() => put($('opens'), left()), 1000);
+
   /* ---- not in line: perhaps later, as soon as somebody answers ---- */
 
   function tryAgain() {
@@ -42,7 +55,7 @@
 
   /* ---- showing ---- */
 
-  let last = null, paused = d.paused, trouble = '', saidAt = Date.now(), said = '';
+  let early = !!d.opens, last = null, paused = d.paused, trouble = '', saidAt = Date.now(), said = '';
 
   function note() {
     const text = trouble ? t[trouble] : paused ? t.paused : '';
@@ -53,10 +66,16 @@
 
   function show(k) {
     const place = k.position ? number(k.position) : t.unknown, words = eta(paused ? null : k.eta_s);
+    if (early && k.position) {
+      early = false;
+      put($('heading'), t.waiting);
+      put($('say'), t.keep);
+      put($('wait'), t.wait);
+    }
     last = k;
     put($('position'), place);
     put($('of'), k.position ? fill(t.of, number(k.total)) : '');
-    put($('eta'), words);
+    put($('eta'), early ? left() : words);
     if (k.position && k.start) $('bar').value = 100 * (k.start - k.position) / k.start;
     document.title = (k.position ? place + ' · ' : '') + $('title').textContent;
     const text = k.position ? t.now.replace('{n}', place).replace('{eta}', words) : '';
@@ -75,7 +94,7 @@
     if (document.visibilityState === 'hidden' || Date.now() - lookedAt < LOOK_MS) return;
     lookedAt = Date.now();
     fetchJson('/v1/queues/' + d.queue).then(q => {
-      paused = q.state === 'paused';
+      paused = q.state === 'paused' || q.state === 'reject';
       note();
       if (q.page === d.page) return;
       return fetchJson('/q/' + d.queue + '/words').then(w => {
@@ -95,6 +114,7 @@
   }
 
   function wait() {
+    if (early) setInterval(() => { if (early) put($('eta'), left()); }, 1000);
     const line = new Segq({ queue: d.queue, token: d.token });
     const end = () => goOn(line.token || d.token);
     line.save({ token: d.token, start: d.start });

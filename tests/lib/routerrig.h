@@ -41,6 +41,7 @@ struct world {
     bool sealed;
     const char *page;   /* what the maps to come say of the queue's page, as JSON */
     const char *message;  /* the operator's, in the next map */
+    struct map_phase when; /* ... of its phase */
     bool short_answers; /* the node answers joins with one answer too few */
     int fd;
 };
@@ -72,7 +73,7 @@ static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_n
                                 { .name = "vip", .n_segs = 1, .segs = &vip } };
     struct map_queue q = { .id = 7, .name = "login", .state = state,
                            .n_lanes = claim_secret != NULL ? 2 : 1, .lanes = lane,
-                           .page = w.page, .message = w.message };
+                           .page = w.page, .message = w.message, .when = w.when };
     struct msg m = { .type = MSG_MAP };
 
     m.map = (struct msg_map) { .format = w.map_format,

@@ -261,6 +261,8 @@ static inline void g_map(struct gen *g, struct msg_map *m)
         s->name = g_text(g, 64);
         s->page = g_text(g, 3000);
         s->message = g_text(g, QUEUE_MESSAGE_MAX);
+        s->when = (struct map_phase){ g_in(g, PHASE_PLAIN, PHASE_LAST), g_any(g) >> 2,
+                                      g_any(g) >> 2, g_text(g, 900) };
         s->state = g_in(g, QUEUE_OPEN, QUEUE_FULL);
         s->n_lanes = g_in(g, 1, LANES_MAX);
         s->lanes = arena_array(&g->a, s->n_lanes, sizeof(*s->lanes));

@@ -77,7 +77,10 @@ static inline bool same_queue(const struct map_queue *x, const struct map_queue 
 {
     SAME_ROWS(x, y, n_lanes, lanes, same_lane);
     return x->id == y->id && x->state == y->state && strcmp(x->name, y->name) == 0 &&
-           strcmp(x->page, y->page) == 0 && strcmp(x->message, y->message) == 0;
+           strcmp(x->page, y->page) == 0 &&
+           strcmp(x->message, y->message) == 0 && x->when.phase == y->when.phase &&
+           x->when.opens_ms == y->when.opens_ms && x->when.closes_ms == y->when.closes_ms &&
+           strcmp(x->when.draw, y->when.draw) == 0;
 }
 
 static inline bool same_map(const struct msg_map *x, const struct msg_map *y)

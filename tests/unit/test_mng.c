@@ -36,7 +36,7 @@ struct world {
     peer_no router;
     uint64_t map_version, last_from;
     uint32_t map_segs, map_open, map_aliases;
-    uint8_t queue_state;
+    uint8_t queue_state, queue_phase;
     char page[300]; /* what the map says of it */
     char message[QUEUE_MESSAGE_MAX + 1];
     unsigned removed;
@@ -261,6 +261,7 @@ static void router_hears(struct world *w, const struct msg *m)
         const struct map_lane *l = &m->map.queues[i].lanes[0];
 
         w->queue_state = m->map.queues[i].state;
+        w->queue_phase = m->map.queues[i].when.phase;
         snprintf(w->page, sizeof(w->page), "%s", m->map.queues[i].page);
         snprintf(w->message, sizeof(w->message), "%s", m->map.queues[i].message);
         w->map_segs = l->n_segs;
@@ -714,6 +715,19 @@ Test(mng, delete_pause_close_full)
     cr_assert_eq(mng_order(w->m, w->now, "q", MNG_CLOSE, &w->out, &e), 0);
     run(w);
     cr_assert_eq(w->queue_state, QUEUE_CLOSED);
+    cr_assert_eq(w->queue_phase, PHASE_PLAIN);
+    cr_assert_eq(mng_order(w->m, w->now, "q", MNG_REJECT, &w->out, &e), 0);
+    run(w);
+    cr_assert_eq(w->queue_state, QUEUE_CLOSED);
+    cr_assert_eq(w->queue_phase, PHASE_REJECT);
+    tick(w, 20);
+    cr_assert_eq(w->popped, 20, "nobody more");
+    cr_assert_eq(mng_order(w->m, w->now, "q", MNG_PASSTHROUGH, &w->out, &e), 0);
+    run(w);
+    cr_assert_eq(w->queue_phase, PHASE_PASSTHROUGH);
+    tick(w, 3);
+    cr_assert_eq(w->popped, 70, "all of them, %llu", (unsigned long long)w->popped);
+    cr_assert_eq(w->queue_state, QUEUE_OPEN);
     cr_assert_eq(mng_queue_delete(w->m, w->now, "q", &w->out, &e), 0);
     run(w);
     tick(w, 2);

@@ -151,6 +151,76 @@ Test(page_http, the_ends_of_a_wait)
           strstr(got, "Nobody is being let in") != NULL);
 }
 
+/* What the operator has said of the queue is told as far as anybody can use it. */
+Test(page_http, a_queue_that_rejects_or_is_not_open_yet)
+{
+    w.message = "Say \"hello\" at eight";
+    w.when = (struct map_phase){ .phase = PHASE_REJECT };
+    send_map(5, 6, QUEUE_CLOSED, false);
+    UNTIL(routes_version(w.r->routes) == 6);
+    cr_expect_eq(visit("GET", "/q/login", "", ""), 403);
+    cr_expect(strstr(got, "Not available at the moment"));
+    cr_expect_eq(visit("GET", "/q/login", "Accept-Language: zh\r\n", ""), 403);
+    cr_expect(strstr(got, "暂时无法进入"));
+    cr_expect_eq(visit("GET", "/q/login", ticket(5, ""), ""), 200, "places are kept");
+    cr_expect(strstr(got, "Nobody is being let in"));
+    cr_expect_eq(call("POST", "/v1/queues/login/tickets", ""), 403);
+    cr_expect_str_eq(str("code"), "queue_closed");
+    cr_expect_str_eq(str("message"), "Say \"hello\" at eight");
+    cr_expect_eq(call("GET", "/v1/queues/login", ""), 200);
+    cr_expect_str_eq(str("state"), "reject");
+    w.when = (struct map_phase){ .phase = PHASE_EARLY,
+                                 .opens_ms = (router_wall_s() + 1800) * 1000 };
+    send_map(6, 7, QUEUE_CLOSED, false);
+    UNTIL(routes_version(w.r->routes) == 7);
+    cr_expect_eq(visit("GET", "/q/login", "", ""), 403);
+    cr_expect(strstr(got, "Not open yet"));
+    cr_expect(strstr(got, "Opens in: <b id=\"opens\">about 30 minutes"), "%s", got);
+    cr_expect(strstr(got, "content=\"60; url=/q/login"), "%s", got);
+    cr_expect_eq(call("POST", "/v1/queues/login/tickets", ""), 403);
+    cr_expect_eq(num("opens_at"), w.when.opens_ms / 1000);
+    w.when.opens_ms = (router_wall_s() + 7) * 1000; /* and then it looks when it opens */
+    send_map(7, 8, QUEUE_CLOSED, false);
+    UNTIL(routes_version(w.r->routes) == 8);
+    cr_expect_eq(visit("GET", "/q/login", "", ""), 403);
+    cr_expect(strstr(got, "content=\"60; url=/q/login") == NULL);
+    cr_expect_eq(w.appends, 0);
+}
+
+Test(page_http, who_is_early_sees_when_it_opens)
+{
+    w.when = (struct map_phase){ .phase = PHASE_PREQUEUE,
+                                 .opens_ms = (router_wall_s() + 7200) * 1000,
+                                 .draw = "{\"commitment\":\"ab\"}" };
+    send_map(5, 6, QUEUE_PAUSED, false);
+    UNTIL(routes_version(w.r->routes) == 6);
+    cr_expect_eq(visit("GET", "/q/login", ticket(0, ""), ""), 200);
+    cr_expect(strstr(got, "You are here early"));
+    cr_expect(strstr(got, "<dt id=\"wait\">Opens in</dt><dd><b id=\"eta\">about 2 hours"));
+    cr_expect_eq(call("GET", "/v1/queues/login", ""), 200);
+    cr_expect_str_eq(str("state"), "prequeue");
+    cr_expect_eq(num("opens_at"), w.when.opens_ms / 1000);
+    cr_expect(strstr(got, "\"draw\":{\"commitment\":\"ab\"}"));
+    cr_expect_eq(visit("GET", "/q/login", ticket(9, ""), ""), 200, "the draw was");
+    cr_expect(strstr(got, "You are in line"));
+}
+
+/* Nobody has to wait, or to have a pass. */
+Test(page_http, passthrough_sends_straight_on)
+{
+    w.when = (struct map_phase){ .phase = PHASE_PASSTHROUGH };
+    send_map(5, 6, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 6);
+    cr_expect_eq(visit("GET", "/q/login?return=/shop", "", ""), 303);
+    cr_expect_str_eq(header("Location"), "/shop");
+    cr_expect_str_eq(header("Set-Cookie"), "");
+    cr_expect_eq(visit("GET", "/q/login?return=/shop", ticket(5, ""), ""), 303);
+    cr_expect_eq(w.appends, 0);
+    cr_expect_eq(call("GET", "/v1/queues/login", ""), 200);
+    cr_expect_str_eq(str("state"), "passthrough");
+    cr_expect_eq(call("POST", "/v1/queues/login/tickets", ""), 201, "whoever wants a ticket");
+}
+
 Test(page_http, a_finished_visit_begins_anew)
 {
     char line[200];

@@ -288,6 +288,30 @@ Test(release, smallest_limit_wins_and_pause_stops)
     done(&g);
 }
 
+/* Whatever limits the queue otherwise; and back at once. */
+Test(release, passthrough_and_reject)
+{
+    struct rig g;
+
+    rig_set(&g, "name: q\nmode: both\nmax_active: 5\nrelease_per_s: 1\nmax_rise_per_s: 1");
+    g.in.waiting[0] = 1000000;
+    g.in.slots = 0;
+    step(&g, 0);
+    g.def.state = DEF_PASSTHROUGH;
+    step(&g, 100);
+    cr_expect_eq(step(&g, 100), 10000);
+    cr_expect_str_eq(g.r.limited_by, "passthrough");
+    g.def.state = DEF_REJECT;
+    cr_expect_eq(step(&g, 100), 0);
+    cr_expect_str_eq(g.r.limited_by, "reject");
+    g.def.state = DEF_PASSTHROUGH;
+    step(&g, 100);
+    g.def.state = DEF_OPEN;
+    g.in.slots = 1000;
+    cr_expect_leq(step(&g, 100), 1);
+    done(&g);
+}
+
 Test(release, rises_slowly_falls_at_once)
 {
     struct rig g;

@@ -150,6 +150,30 @@ Test(verify, a_revoked_pass_is_403_as_soon_as_the_node_has_said_so)
     cr_expect_str_eq(str("code"), "pass_revoked");
 }
 
+Test(verify, passthrough_lets_everybody_by)
+{
+    struct pass_claims c = claims();
+
+    w.when = (struct map_phase){ .phase = PHASE_PASSTHROUGH };
+    send_map(5, 6, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 6);
+    cr_expect_eq(call("GET", "/v1/verify?queue=login", ""), 204);
+    cr_expect(has("\r\nX-Segq-Bypass: passthrough\r\n"));
+    cr_expect(has("\r\nX-Segq-Queue: login\r\n"));
+    cr_expect_eq(ask("/v1/verify?queue=login", BEARER, "no.good.pass"), 204);
+    cr_expect(has("X-Segq-Bypass"));
+    cr_expect_eq(ask("/v1/verify?queue=login", BEARER, pass_of(&c)), 204);
+    cr_expect(has("\r\nX-Segq-Ticket: 17-5\r\n"), "a good pass says whose it is");
+    cr_expect_not(has("X-Segq-Bypass"));
+    cr_expect_eq(call("GET", "/v1/verify", ""), 401, "of which queue?");
+    cr_expect_eq(call("GET", "/v1/verify?queue=sale", ""), 401);
+    w.when = (struct map_phase){ .phase = PHASE_REJECT };
+    send_map(6, 7, QUEUE_CLOSED, false);
+    UNTIL(routes_version(w.r->routes) == 7);
+    cr_expect_eq(call("GET", "/v1/verify?queue=login", ""), 401);
+    cr_expect_eq(ask("/v1/verify?queue=login", BEARER, pass_of(&c)), 204, "who is inside stays");
+}
+
 Test(verify, a_key_that_is_withdrawn_vouches_for_nothing)
 {
     static const uint8_t other[1][32] = { { 9, 9 } };

@@ -388,10 +388,10 @@ Test(body, accepts)
         0);
     cr_expect_eq(b.client, CLIENT_BROWSER);
     cr_expect(b.subject_len == 3 && memcmp(b.subject, "u\xc3\xbc", 3) == 0);
-    cr_expect(b.lane_len == 3 && memcmp(b.lane, "vip", 3) == 0 && !b.has_claim);
+    cr_expect(b.lane_len == 3 && memcmp(b.lane, "vip", 3) == 0 && b.claim_len == 0);
     cr_expect_eq(
         join(&b, "{\"client\":\"mobile\",\"claim\":\"x\",\"new\":[{\"a\":[1]}]}"), 0);
-    cr_expect(b.client == CLIENT_MOBILE && b.has_claim);
+    cr_expect(b.client == CLIENT_MOBILE && b.claim_len > 0);
 }
 
 Test(body, refuses)

@@ -133,5 +133,8 @@ void segtab_count(const struct segtab *t, struct segtab_counts *c);
 void segtab_each_waiting(const struct segtab *t,
                          void (*fn)(void *ctx, seg_id host, seg_id seg, uint32_t number),
                          void *ctx);
+/* Also: every segment here, as it would be reported. */
+void segtab_each_seg(const struct segtab *t,
+                     void (*fn)(void *ctx, const struct seg_status *s), void *ctx);
 
 #endif

@@ -199,7 +199,7 @@ void segtab_log_absorbed(struct segtab *t, const struct seg *g, const struct xfe
         log_session(t, g->b.id,
                     (struct jrec_session) { { x->rec[i].seg, x->rec[i].number },
                                             x->rec[i].state,
-                                            0,
+                                            xfer_reason(x->rec[i].state),
                                             x->rec[i].released_at_ms });
     for (uint32_t i = 0; (s = subjects_next(&x->subjects, &i)) != NULL;)
         segtab_log_subject(t, g, s);

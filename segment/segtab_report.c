@@ -203,3 +203,15 @@ void segtab_count(const struct segtab *t, struct segtab_counts *c)
         c->core_bytes += g->b.q.cap_blocks * 15;
     }
 }
+
+void segtab_each_seg(const struct segtab *t,
+                     void (*fn)(void *ctx, const struct seg_status *s), void *ctx)
+{
+    for (struct list_node *it = list_first(&t->segs); it != NULL;
+         it = list_next(&t->segs, it)) {
+        struct seg_status s;
+
+        segtab_status(container_of(it, struct seg, node), &s);
+        fn(ctx, &s);
+    }
+}

@@ -322,7 +322,7 @@ static void add_session(struct body *b, const struct session_rec *v,
         return;
     s = sessions_add(&b->released, id, (enum session_state)v->state, base + v->left_ms);
     s->client = v->client;
-    s->reason = v->state == SESSION_REVOKED ? GONE_LEFT : 0;
+    s->reason = xfer_reason(v->state);
     s->released_at_ms = v->released_at_ms;
     s->expires_ms = admitted ? s->deadline_ms
                              : tm->now_ms + (left_ms < ttl_ms ? left_ms : ttl_ms);

@@ -215,6 +215,7 @@ static void start_queues(struct sim *s)
     for (unsigned q = 0; q < s->o.queues; q++) {
         snprintf(s->queue[q].name, sizeof(s->queue[q].name), "q%u", q);
         s->queue[q].rate = s->o.release_per_s;
+        s->queue[q].slots = s->o.max_active;
         s->queue[q].capacity = s->o.capacity;
         s->queue[q].open_next_at = s->o.open_next_at;
         s->queue[q].merge = !s->o.no_merge;

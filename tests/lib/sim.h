@@ -44,6 +44,8 @@ struct sim_opts {
     uint32_t capacity;                     /* of a segment; 0 = 50 */
     double open_next_at;                   /* 0 = 0.8 */
     double release_per_s;
+    uint32_t max_active;                   /* > 0: by slots, and (if not slots_only) rate */
+    uint32_t slots_only;
     bool no_merge;
     msec_t idle_ms, claim_ms, grace_ms, pass_ttl_ms; /* 0: 30 s, 10 s, 20 s, 60 s */
     msec_t poll_min_ms, poll_max_ms;                 /* 0: 500, 2000 */
@@ -85,6 +87,7 @@ void sim_drain(struct sim *s, unsigned seg_node, bool on);
 void sim_order(struct sim *s, unsigned queue, enum mng_order o);
 void sim_release(struct sim *s, unsigned queue, uint64_t n);
 void sim_rate(struct sim *s, unsigned queue, double per_s);
+void sim_max_active(struct sim *s, unsigned queue, uint32_t n);
 void sim_add_node(struct sim *s);
 void sim_leave_waiting(struct sim *s, unsigned queue, double share); /* of who waits */
 enum sim_who { SIM_MNG, SIM_SEG, SIM_ROUTER };
@@ -101,6 +104,7 @@ struct sim_counts {
     uint64_t waiting; /* players that wait, as they know it */
     uint64_t relaxed; /* joins whose order a broken link made uncertain (PROTOCOL.md) */
     uint64_t released, unavailable, links_broken, restarts, crashes, nulls, terms, jumps;
+    uint64_t inside_max; /* of queues with slots */
 };
 struct sim_counts sim_count(const struct sim *s);
 struct mng_counts sim_mng_count(const struct sim *s);
@@ -108,6 +112,8 @@ unsigned sim_leader(const struct sim *s); /* its number; 0 if nobody leads */
 msec_t sim_now(const struct sim *s);
 size_t sim_chain_len(const struct sim *s, unsigned queue, unsigned lane);
 bool sim_rebuilding(struct sim *s); /* some segment is lost, or not whole yet */
+/* Who holds a slot of the queue now, in truth. */
+uint32_t sim_inside(struct sim *s, unsigned queue);
 uint64_t sim_node_tickets(const struct sim *s, unsigned seg_node); /* waiting there */
 
 #endif

@@ -3,7 +3,8 @@
  *   at every append    I6 a new ticket; I3 nobody joins behind the furthest joined segment
  *   at every place     I2 one pass for ever; I1 gone only for a cause that is really due
  *   at every answer    I4 positions never grow; nobody waits again after it was admitted
- *   at every pop       a tick is executed once, and gives no more than it was told
+ *   at every pop       a tick is executed once, and gives no more than it was told;
+ *                      I7 no more are inside than max_active (sim_slots.c)
  *   at every map       I11 versions grow, a segment keeps its owner, sealed stays sealed
  *   in every sweep     I1 each ticket waits in one place; I3 order inside each segment,
  *                      and nobody waits in front of somebody who is inside
@@ -61,6 +62,7 @@ static void check_rebuild(struct sim *s, const struct proc *p, struct sseg *g)
     g->alias = 0;
     g->gone = false;
     g->node = p->idx;
+    s->lost_any = true;
     for (uint32_t i = 0; i < s->n_tickets; i++) {
         struct ticket *t = &s->ticket[i];
 
@@ -117,7 +119,7 @@ void check_given_up(struct sim *s, const struct proc *mng)
     }
 }
 
-static struct sseg *final_seg(struct sim *s, seg_id id)
+struct sseg *check_host(struct sim *s, seg_id id)
 {
     struct sseg *g = check_seg(s, id);
 
@@ -253,7 +255,7 @@ void check_appended(struct sim *s, const struct proc *p, const struct append_req
  * expires nobody). */
 static msec_t silence_ms(struct sim *s, const struct ticket *t)
 {
-    const struct sseg *g = final_seg(s, t->seg);
+    const struct sseg *g = check_host(s, t->seg);
     bool stayed = g != NULL && g->node == t->node;
     usec_t stopped = stayed ? s->proc[t->node].stopped - t->stopped : 0;
 
@@ -433,6 +435,7 @@ void check_popped(struct sim *s, const struct msg_seg_popped *g, const struct ms
                                             .n = g->n,
                                             .queue = seg->lane / LANES_MAX };
     s->count.released += g->n;
+    slots_check(s, seg->lane / LANES_MAX, clock_true(s, o->released_at_ms));
 }
 
 /* ---- sweeps -------------------------------------------------------------------------- */
@@ -562,6 +565,8 @@ static void end_rates(struct sim *s)
     double level = 0, by_hand = 0;
     int64_t last = 0;
 
+    if (s->o.slots_only)
+        return; /* it is no rate that lets them in */
     qsort(s->rel, s->n_rel, sizeof(*s->rel), by_time);
     for (size_t i = 0; i < s->n_rel; i++) {
         const struct released *r = &s->rel[i];

@@ -60,6 +60,7 @@ static void mend_all(struct sim *s)
     for (unsigned q = 0; q < s->o.queues; q++) {
         if (s->queue[q].state != DEF_OPEN)
             sim_order(s, q, MNG_OPEN);
+        s->queue[q].slots = s->o.max_active;
         sim_rate(s, q, s->o.release_per_s);
     }
 }
@@ -69,6 +70,8 @@ void sim_heal(struct sim *s, double release_per_s)
     s->faults_on = false;
     s->healed = true;
     s->o.release_per_s = release_per_s;
+    if (s->o.max_active > 0)
+        s->o.max_active = 20 * s->o.max_active + s->n_players / 2;
     memset(s->blocked_until, 0, sizeof(s->blocked_until));
     memset(s->slow_until, 0, sizeof(s->slow_until));
     s->store.away_until = s->store.slow_until = 0;

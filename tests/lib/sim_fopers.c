@@ -35,6 +35,8 @@ void fault_queue_put(struct sim *s)
     x->capacity = (uint32_t)rng_below(&s->rng, 80) + 5;
     x->open_next_at = sim_rand(s, 0.3, 1.0);
     x->merge = rng_chance(&s->rng, 0.8);
+    if (s->o.max_active > 0)
+        sim_max_active(s, q, 1 + (uint32_t)rng_below(&s->rng, 2 * s->o.max_active));
     sim_rate(s, q, s->o.release_per_s * sim_rand(s, 0.3, 3.0));
 }
 

@@ -10,6 +10,7 @@
  *   sim_router.c   a router: routes, flows, batches like the real one
  *   sim_players.c  who joins, polls, leaves, vanishes, comes back late
  *   sim_check.c    tickets as they should be, and the invariants
+ *   sim_slots.c    who is inside: never more than max_active
  *   sim_ops.c      operators: queue definitions, pause, drain ...
  *   sim_faults.c   faults at random, and mending all of it; the families:
  *   sim_flinks.c, sim_fprocs.c, sim_fclocks.c, sim_fopers.c (the store's own: sim_store.c)
@@ -182,11 +183,13 @@ struct released { /* one executed SEG_POP */
 struct rate_change { /* what an operator has said */
     int64_t at_ms;
     double per_s;
+    uint32_t slots;
 };
 
 struct squeue {
     char name[16];
     double rate, open_next_at;
+    uint32_t slots;
     uint32_t capacity;
     bool merge;
     int state; /* enum def_state, as last ordered */
@@ -196,7 +199,7 @@ struct squeue {
     struct proc *asked; /* NULL, or whom an operator waits for, */
     uint32_t asked_term; /* in which term, */
     uint64_t need;       /* and what its store must have */
-    double said;         /* the rate that this order is about */
+    struct rate_change said; /* what this order is about */
 };
 
 enum player_state {
@@ -314,6 +317,7 @@ struct sim {
     bool calm;     /* players do not leave, no new joins */
     bool healed;
     bool faults_on;
+    bool lost_any; /* some segment was lost: its node's counts are not the truth any more */
     /* scratch */
     struct arena arena, ans_arena;
     struct buf buf;
@@ -437,7 +441,11 @@ void check_end(struct sim *s);
 uint64_t check_hash(const char *p, size_t n);
 struct ticket *check_ticket(struct sim *s, seg_id seg, uint32_t number);
 struct sseg *check_seg(struct sim *s, seg_id id);
+struct sseg *check_host(struct sim *s, seg_id id); /* who has its tickets */
 void check_given_up(struct sim *s, const struct proc *mng); /* nodes that it takes for lost */
+
+/* ---- sim_slots.c */
+void slots_check(struct sim *s, unsigned queue, int64_t ordered_ms); /* after a pop */
 
 /* ---- sim_ops.c */
 void ops_queue_put(struct sim *s, unsigned q);

@@ -13,27 +13,33 @@ static struct mng *manager(struct sim *s, struct proc **who)
     return s->crash_in_act ? NULL : sim_mng(s, who);
 }
 
-static void log_rate(struct sim *s, struct squeue *x, double per_s)
+static void log_rate(struct sim *s, struct squeue *x, struct rate_change c)
 {
     size_t cap = x->n_rates; /* grows by one: orders are rare */
 
     x->rate_log = sim_grow(x->rate_log, &cap, x->n_rates + 1, sizeof(*x->rate_log));
-    x->rate_log[x->n_rates++] = (struct rate_change){ sim_wall(s), per_s };
+    c.at_ms = sim_wall(s);
+    x->rate_log[x->n_rates++] = c;
 }
 
 /* Ordered. Whether it is kept is not known before the store has said so: until then the
- * higher one of the two rates may be in force. */
+ * higher one of the two rates (and numbers of slots) may be in force. */
 static void rate_ordered(struct sim *s, unsigned q, struct proc *p)
 {
     struct squeue *x = &s->queue[q];
-    double was = x->n_rates > 0 ? x->rate_log[x->n_rates - 1].per_s : 0;
+    struct rate_change most = { 0 };
 
-    x->said = x->state == DEF_PAUSED ? 0 : x->rate;
+    if (x->n_rates > 0)
+        most = x->rate_log[x->n_rates - 1];
+    x->said.per_s = x->state == DEF_PAUSED ? 0 : x->rate;
+    x->said.slots = x->slots;
     if (p->mng->lead == NULL) {
         log_rate(s, x, x->said);
         return;
     }
-    log_rate(s, x, x->said > was ? x->said : was);
+    most.per_s = x->said.per_s > most.per_s ? x->said.per_s : most.per_s;
+    most.slots = x->said.slots > most.slots ? x->said.slots : most.slots;
+    log_rate(s, x, most);
     x->asked = p;
     x->asked_term = p->mng->term;
     x->need = lead_needs(p) + 1;
@@ -51,22 +57,32 @@ void ops_kept(struct sim *s, const struct proc *p)
     }
 }
 
+/* Empty: by rate alone. */
+static void slots_json(const struct sim *s, const struct squeue *x, char *out, size_t cap)
+{
+    out[0] = 0;
+    if (s->o.max_active > 0)
+        snprintf(out, cap, "\"mode\":\"%s\",\"max_active\":%u,",
+                 s->o.slots_only ? "slots" : "both", x->slots);
+}
+
 static void def_json(const struct sim *s, unsigned q, char *out, size_t cap)
 {
     const struct squeue *x = &s->queue[q];
     static const char *const states[] = { "open", "paused", "closed" };
-    char lanes[256] = "";
+    char lanes[256] = "", slots[64];
 
+    slots_json(s, x, slots, sizeof(slots));
     for (unsigned l = 0; l < s->o.lanes; l++)
         snprintf(lanes + strlen(lanes), sizeof(lanes) - strlen(lanes),
                  "%s{\"name\":\"lane%u\",\"weight\":%u}", l == 0 ? "" : ",", l, l + 1);
     snprintf(out, cap,
-             "{\"name\":\"%s\",\"state\":\"%s\",\"lanes\":[%s],\"release_per_s\":%.3f,"
+             "{\"name\":\"%s\",\"state\":\"%s\",\"lanes\":[%s],%s\"release_per_s\":%.3f,"
              "\"segment_capacity\":%u,\"open_next_at\":%.3f,\"merge\":%s,"
              "\"idle\":{\"game\":%lld,\"mobile\":%lld,\"browser\":%lld},"
              "\"claim\":%lld,\"grace\":%lld,\"pass_ttl\":%lld,"
              "\"poll_min\":%lld,\"poll_max\":%lld}",
-             x->name, states[x->state], lanes, x->rate, x->capacity, x->open_next_at,
+             x->name, states[x->state], lanes, slots, x->rate, x->capacity, x->open_next_at,
              x->merge ? "true" : "false", (long long)s->o.idle_ms, (long long)s->o.idle_ms,
              (long long)s->o.idle_ms, (long long)s->o.claim_ms, (long long)s->o.grace_ms,
              (long long)s->o.pass_ttl_ms, (long long)s->o.poll_min_ms,
@@ -112,6 +128,14 @@ void sim_rate(struct sim *s, unsigned queue, double per_s)
     if (manager(s, NULL) == NULL)
         return;
     s->queue[queue].rate = per_s;
+    ops_queue_put(s, queue);
+}
+
+void sim_max_active(struct sim *s, unsigned queue, uint32_t n)
+{
+    if (manager(s, NULL) == NULL)
+        return;
+    s->queue[queue].slots = n;
     ops_queue_put(s, queue);
 }
 

@@ -24,7 +24,8 @@ const struct knob plan_knobs[] = {
     SHARE(leave_share), SHARE(vanish_share), SHARE(late_share), SHARE(session_leave_share),
     OPT(queues, KNOB_U32), OPT(lanes, KNOB_U32), OPT(routers, KNOB_U32),
     OPT(segs, KNOB_U32), OPT(managers, KNOB_U32), OPT(capacity, KNOB_U32), OPT(open_next_at, KNOB_DOUBLE),
-    OPT(release_per_s, KNOB_DOUBLE), OPT(idle_ms, KNOB_MS), OPT(claim_ms, KNOB_MS),
+    OPT(release_per_s, KNOB_DOUBLE), OPT(max_active, KNOB_U32), OPT(slots_only, KNOB_U32),
+    OPT(idle_ms, KNOB_MS), OPT(claim_ms, KNOB_MS),
     OPT(grace_ms, KNOB_MS), OPT(pass_ttl_ms, KNOB_MS), OPT(lost_after_ms, KNOB_MS),
     OPT(seed, KNOB_U64),
     PLAN(players, KNOB_U32), PLAN(run_ms, KNOB_MS), PLAN(positions, KNOB_U32),
@@ -238,6 +239,21 @@ static void draw_clocks(uint64_t seed, struct sim_faults *f)
     f->clock_jump = f->seg_lose > 0 ? 0 : later(seed, 1, 0.5, 20);
 }
 
+/* Some let in by slots. By hand one may let in more: not here. */
+#define SLOTS 0x2108u
+
+static void draw_slots(uint64_t seed, struct sim_opts *o)
+{
+    struct rng r;
+
+    rng_seed(&r, seed * 134775813u + 17);
+    if (!(SLOTS & (1u << seed % 17)))
+        return;
+    o->max_active = 1 + (uint32_t)rng_below(&r, 40);
+    o->slots_only = rng_chance(&r, 0.6);
+    o->faults.release_by_hand = 0;
+}
+
 void plan_draw(struct sim_plan *p, uint64_t seed)
 {
     struct rng r;
@@ -249,6 +265,7 @@ void plan_draw(struct sim_plan *p, uint64_t seed)
     draw_losses(seed, &p->o);
     draw_managers(seed, &p->o);
     draw_clocks(seed, &p->o.faults);
+    draw_slots(seed, &p->o);
     p->players = 40 + (uint32_t)rng_below(&r, 160);
     if (CROWDS & (1u << seed % 16))
         p->players *= 6;

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <sys/statvfs.h>
 #include <time.h>
 
 #include "common/failpoint.h"
@@ -363,6 +364,16 @@ void seg_journal_tick(struct seg_journal *j, msec_t now_ms)
     snapshot(j);
 }
 
+/* What we may use of the file system: root's reserve is not ours. */
+static uint64_t room_bytes(const struct seg_journal *j)
+{
+    struct statvfs v;
+
+    if (j->disk != NULL || statvfs(j->dir, &v) < 0)
+        return 0;
+    return (uint64_t)v.f_bavail * v.f_frsize;
+}
+
 void seg_journal_count(const struct seg_journal *j, struct seg_journal_counts *n)
 {
     memset(n, 0, sizeof(*n));
@@ -373,6 +384,7 @@ void seg_journal_count(const struct seg_journal *j, struct seg_journal_counts *n
     n->taken_back = j->taken_back;
     n->holding = j->holding;
     n->recovered = j->recovered;
+    n->room_bytes = room_bytes(j);
 }
 
 static const char *name_of(uint8_t type)

@@ -25,6 +25,7 @@ struct seg_journal_counts {
     uint64_t taken_back; /* turns whose answers were not sent */
     uint64_t holding;    /* now */
     uint64_t recovered;  /* tickets, at the start */
+    uint64_t room_bytes; /* free on its file system; 0: not known */
 };
 
 /* *out = NULL if it is switched off (refused if the folder holds one). c: read during

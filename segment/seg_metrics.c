@@ -14,6 +14,7 @@
     X(active, "active", G, "Tickets whose pass is collected and valid.")                 \
     X(returning, "returning", G, "No-shows that came back inside the grace.")            \
     X(tickets, "tickets", G, "Places taken by live blocks.")                             \
+    X(max_tickets, "max_tickets", G, "Places that it may hold.")                         \
     X(blocks, "blocks", G, "Blocks of 512 places.")                                      \
     X(core_bytes, "core_bytes", G, "Memory of blocks, tables and records.")              \
     X(places, "polls_total", C, "Polls asked.")                                          \
@@ -76,11 +77,11 @@
     X(file.promised, "journal_promised_bytes", G, "Room kept for who is in line.")       \
     X(file.torn_bytes, "journal_torn_bytes", G, "Cut off at the start.")                 \
     X(file.replay_records, "journal_replayed_records", G, "Read at the start.")          \
-    X(file.replay_ms, "journal_replay_milliseconds", G, "What that took.")               \
     X(refused, "journal_refused_joins_total", C, "Joins that had no room.")              \
     X(taken_back, "journal_taken_back_turns_total", C, "Turns not answered.")            \
     X(holding, "journal_holding", G, "1 while nothing new can be kept.")                 \
-    X(recovered, "journal_recovered_tickets", G, "Tickets found at the start.")
+    X(recovered, "journal_recovered_tickets", G, "Tickets found at the start.")          \
+    X(room_bytes, "journal_room_bytes", G, "Free on its file system; 0 without one.")
 
 #define ROW(member, name, kind, help)                                                    \
     { "segq_segment_" name, kind, help, offsetof(struct ROW_OF, member) },
@@ -117,9 +118,16 @@ static void put_links(const struct seg_service *s, struct buf *b)
     }
 }
 
+/* Time is told in seconds, whatever we count in: what Prometheus expects. */
+static void seconds(struct buf *b, const char *name, enum metric_kind kind, const char *help,
+                    uint64_t ms)
+{
+    metrics_head(b, name, kind, help);
+    metrics_f64(b, name, NULL, (double)ms / 1000);
+}
+
 void seg_metrics(void *ctx, struct buf *b)
 {
-    static const char service[] = "segq_segment_service_seconds";
     const struct seg_service *s = ctx;
     struct segtab_counts n = { 0 };
     struct seg_journal_counts journal;
@@ -131,8 +139,10 @@ void seg_metrics(void *ctx, struct buf *b)
     metrics_rows(b, pass_rows, ARRAY_LEN(pass_rows), seg_passes_counts(s->passes));
     seg_journal_count(s->journal, &journal);
     metrics_rows(b, journal_rows, ARRAY_LEN(journal_rows), &journal);
-    metrics_head(b, service, C, "The clock of idle time-outs; stands still without routers.");
-    metrics_f64(b, service, NULL, (double)n.service_ms / 1000);
+    seconds(b, "segq_segment_journal_replay_seconds", G, "What reading it took.",
+            journal.file.replay_ms);
+    seconds(b, "segq_segment_service_seconds_total", C,
+            "The clock of idle time-outs; stands still without routers.", n.service_ms);
     put_links(s, b);
     metrics_process(b, "segment");
 }

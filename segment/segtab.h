@@ -119,7 +119,7 @@ void segtab_hold(struct segtab *t, bool hold);
 
 struct segtab_counts {
     uint64_t segments, rebuilding, waiting, ready, active, returning; /* now */
-    uint64_t tickets, blocks, core_bytes;                 /* held now */
+    uint64_t tickets, max_tickets, blocks, core_bytes;    /* held now, at most */
     uint64_t places, appends, drops;                      /* asked, ever */
     uint64_t joined, popped, admitted, left, expired, no_shows, returned, came_back;
     uint64_t busy, unknown, moved, sealed_answers, stale_orders;

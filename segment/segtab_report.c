@@ -186,6 +186,7 @@ void segtab_count(const struct segtab *t, struct segtab_counts *c)
     c->segments = t->segs.n;
     c->blocks = t->pool.n_blocks;
     c->tickets = t->pool.n_blocks * BLOCK_SLOTS;
+    c->max_tickets = segtab_max_blocks(&t->o) * BLOCK_SLOTS;
     c->core_bytes = block_pool_bytes(&t->pool);
     c->epoch = t->epoch;
     c->service_ms = (uint64_t)t->service_ms;

@@ -134,6 +134,8 @@ if part check; then
     build bins
     counted layers tests/layers.sh
     counted check tests/check.sh "$B/bin"
+    counted test_prometheus tests/deploy/test_prometheus.py
+    counted test_grafana tests/deploy/test_grafana.py
     counted test_kit tests/bench/test_kit.py
     counted test_check_history tests/chaos/test_check_history.py
     counted mutants tests/mutants/mutants.py --check

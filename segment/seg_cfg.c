@@ -8,6 +8,7 @@
 
 #define K(name) .key = #name, .offset = offsetof(struct seg_cfg, name)
 
+static const char *const audit_subjects[] = { "none", "hash", "plain", NULL };
 static const char *const journal_modes[] = { "off", "os", "fsync", NULL };
 
 const struct cfg_key seg_cfg_keys[] = {
@@ -37,6 +38,15 @@ const struct cfg_key seg_cfg_keys[] = {
     { K(journal_snapshot), .type = CFG_BYTES, .def = "64m", .min = 512, .max = 1ll << 40,
       .help = "changes after which it is written anew as a snapshot; less: a shorter "
               "restart, more to write" },
+    { K(audit_dir), .type = CFG_STR, .def = "", .max = 400,
+      .help = "folder of the audit trail: a file per day, each node its own folder in it; "
+              "empty: none" },
+    { K(audit_keep_days), .type = CFG_INT, .def = "30", .min = 0, .max = 36500,
+      .help = "files of older days are removed; 0: never" },
+    { K(audit_subject), .type = CFG_ENUM, .def = "hash", .words = audit_subjects,
+      .help = "how the trail names people: not; by a keyed hash; as they were told to us" },
+    { K(audit_buffer), .type = CFG_BYTES, .def = "16m", .min = 256 << 10, .max = 1ll << 34,
+      .help = "lines that wait for a slow disk; what is more is left out and counted" },
     { .key = "heartbeat", .offset = offsetof(struct seg_cfg, heartbeat_ms), .type = CFG_MS,
       .def = "1s", .min = 50, .max = 60000,
       .help = "on internal links; silent for three of them = gone" },

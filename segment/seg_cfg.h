@@ -9,6 +9,9 @@ struct seg_cfg {
     char *journal_dir;
     int journal; /* enum journal_mode */
     struct cfg_list managers; /* of char * */
+    char *audit_dir;   /* "": none */
+    int audit_subject; /* enum audit_subject */
+    int64_t audit_keep_days, audit_buffer;
     bool create_keys;
     int64_t journal_snapshot; /* bytes */
     int64_t max_tickets, max_segments, heartbeat_ms;

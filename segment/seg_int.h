@@ -13,6 +13,7 @@
 #include "common/msg.h"
 #include "common/outbox.h"
 #include "common/rpc.h"
+#include "segment/audit.h"
 #include "segment/seg_journal.h"
 #include "segment/seg_pass.h"
 #include "segment/seg_service.h"
@@ -51,6 +52,7 @@ struct seg_service {
     struct admin *admin;
     struct segtab *tab;
     struct seg_journal *journal;  /* NULL: switched off */
+    struct audit *audit;          /* NULL: none */
     struct seg_passes *passes;
     struct ev_timer *tick, *gone;
     struct rpc_link *manager[SEG_MANAGERS];

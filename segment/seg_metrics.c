@@ -83,6 +83,16 @@
     X(recovered, "journal_recovered_tickets", G, "Tickets found at the start.")          \
     X(room_bytes, "journal_room_bytes", G, "Free on its file system; 0 without one.")
 
+#define AUDIT_METRICS(X)                                                                 \
+    X(lines, "audit_lines_total", C, "Lines of the audit trail.")                        \
+    X(dropped, "audit_dropped_lines_total", C, "Lines left out: no room for them.")      \
+    X(bytes, "audit_bytes_total", C, "Bytes of the trail written to files.")             \
+    X(failures, "audit_failures_total", C, "Writes of the trail that failed.")           \
+    X(failing, "audit_failing", G, "1 while the trail cannot be written.")               \
+    X(waiting_bytes, "audit_waiting_bytes", G, "Lines that wait for the disk.")          \
+    X(removed, "audit_removed_files_total", C, "Files of the trail that grew too old.")  \
+    X(cut_bytes, "audit_cut_bytes_total", C, "Half lines cut off the end of files.")
+
 #define ROW(member, name, kind, help)                                                    \
     { "segq_segment_" name, kind, help, offsetof(struct ROW_OF, member) },
 
@@ -101,6 +111,10 @@ static const struct metric_row pass_rows[] = { PASS_METRICS(ROW) };
 
 #define ROW_OF seg_journal_counts
 static const struct metric_row journal_rows[] = { JOURNAL_METRICS(ROW) };
+#undef ROW_OF
+
+#define ROW_OF audit_counts
+static const struct metric_row audit_rows[] = { AUDIT_METRICS(ROW) };
 #undef ROW_OF
 
 static void put_links(const struct seg_service *s, struct buf *b)
@@ -131,6 +145,7 @@ void seg_metrics(void *ctx, struct buf *b)
     const struct seg_service *s = ctx;
     struct segtab_counts n = { 0 };
     struct seg_journal_counts journal;
+    struct audit_counts audit;
 
     segtab_count(s->tab, &n);
     metrics_rows(b, tab_rows, ARRAY_LEN(tab_rows), &n);
@@ -143,6 +158,8 @@ void seg_metrics(void *ctx, struct buf *b)
             journal.file.replay_ms);
     seconds(b, "segq_segment_service_seconds_total", C,
             "The clock of idle time-outs; stands still without routers.", n.service_ms);
+    audit_count(s->audit, &audit);
+    metrics_rows(b, audit_rows, ARRAY_LEN(audit_rows), &audit);
     put_links(s, b);
     metrics_process(b, "segment");
 }

@@ -45,6 +45,7 @@ static void on_tick(void *arg)
     s->ticked_ms = now;
     seg_step(s, (struct segtab_in){ .kind = SEGTAB_TICK });
     seg_journal_tick(s->journal, now);
+    audit_tick(s->audit, ev_wall_ms(s->ev));
     if (now - s->started_ms >= READY_ANYWAY_MS)
         seg_become_ready(s);
     ev_timer_at(s->tick, now + SEG_TICK_MS);
@@ -129,6 +130,8 @@ static int make_tab(struct seg_service *s, const struct seg_service_opts *o, str
         .make_pass = seg_passes_make,
         .log = s->journal != NULL ? seg_journal_log : NULL,
         .log_ctx = s->journal,
+        .audit = s->audit != NULL ? audit_put : NULL,
+        .audit_ctx = s->audit,
     };
 
     memcpy(to.pass_pub, o->pass->public, sizeof(to.pass_pub));
@@ -144,12 +147,26 @@ static int make_tab(struct seg_service *s, const struct seg_service_opts *o, str
     return s->journal != NULL ? seg_journal_recover(s->journal, s->tab, seg_now(s), e) : 0;
 }
 
+static int make_audit(struct seg_service *s, const struct seg_cfg *c, struct err *e)
+{
+    struct audit_opts o = { .dir = c->audit_dir,
+                            .node = c->node,
+                            .subject = (enum audit_subject)c->audit_subject,
+                            .keep_days = (uint32_t)c->audit_keep_days,
+                            .buffer_bytes = (uint64_t)c->audit_buffer,
+                            .wall_ms = ev_wall_ms(s->ev) };
+
+    return c->audit_dir != NULL && c->audit_dir[0] != 0 ? audit_new(&s->audit, &o, e) : 0;
+}
+
 static int start(struct seg_service *s, const struct seg_service_opts *o, struct err *e)
 {
     int rc = open_links(s, o, e);
 
     if (rc == 0)
         rc = seg_journal_new(&s->journal, o->cfg, NULL, e);
+    if (rc == 0)
+        rc = make_audit(s, o->cfg, e);
     if (rc == 0)
         rc = make_tab(s, o, e);
     if (rc == 0)
@@ -205,6 +222,7 @@ void seg_service_free(struct seg_service *s)
     ev_timer_free(s->gone);
     segtab_free(s->tab);
     seg_journal_free(s->journal);
+    audit_free(s->audit, ev_wall_ms(s->ev));
     seg_passes_free(s->passes);
     buf_fini(&s->body);
     outbox_fini(&s->out);

@@ -269,6 +269,11 @@ void segtab_died(struct seg *g, uint32_t slot)
 
 void segtab_over(struct segtab *t, struct seg *g, struct session *x, int reason)
 {
+    if (reason == GONE_LEFT)
+        segtab_audit_session(t, g, x, AUDIT_LEFT, NULL);
+    else
+        segtab_audit_session(t, g, x, AUDIT_LAPSED,
+                             x->state == SESSION_RETURNING ? "silent" : "grace_over");
     subjects_del(&g->b.subjects, x->id);
     x->reason = (uint8_t)reason;
     session_set(&g->b.released, x, SESSION_OVER, t->service_ms + SEGTAB_TOMB_MS);
@@ -286,6 +291,7 @@ static void session_step(struct segtab *t, struct seg *g, struct session *x)
         }
         g->no_shows++;
         t->n.no_shows++;
+        segtab_audit_session(t, g, x, AUDIT_NO_SHOW, NULL);
         if (g->queue->grace_ms == 0) {
             segtab_over(t, g, x, GONE_NO_SHOW);
             break;
@@ -298,6 +304,8 @@ static void session_step(struct segtab *t, struct seg *g, struct session *x)
         segtab_over(t, g, x, GONE_NO_SHOW);
         break;
     default: /* admitted, or over: nothing of it matters any more */
+        if (x->state == SESSION_ADMITTED)
+            segtab_audit_session(t, g, x, AUDIT_FINISHED, NULL);
         subjects_del(&g->b.subjects, x->id);
         segtab_log_forget(t, g, x->id);
         session_forget(&g->b.released, x);
@@ -329,6 +337,7 @@ static bool sweep_seg(struct segtab *t, struct seg *g, uint32_t *budget)
             return false;
         (*budget)--;
         n = segq_sweep(&g->b.q, unit, &g->sweep_block, gone);
+        segtab_audit_died(t, g, gone, n, AUDIT_EXPIRED);
         for (uint32_t i = 0; i < n; i++)
             segtab_died(g, gone[i]);
         segtab_log_drops(t, g, gone, n, DEAD_EXPIRED);

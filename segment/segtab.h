@@ -21,6 +21,7 @@
 
 struct segtab;
 struct jrec;
+struct audit_event;
 
 struct seg_pass;
 struct segtab_opts {
@@ -39,6 +40,10 @@ struct segtab_opts {
      * during the call. It must be safe on disk before what the call answers is sent. */
     void (*log)(void *log_ctx, const struct jrec *r);
     void *log_ctx;
+    /* NULL, or gets what happens to each ticket, at the moment it does (audit_line.h); not
+     * what a replay repeats. */
+    void (*audit)(void *audit_ctx, const struct audit_event *e);
+    void *audit_ctx;
 };
 
 struct seg_pass { /* what a pass says */

@@ -72,6 +72,7 @@ static bool commit_in(struct segtab *t, struct move *v, struct outbox *out)
     log_info("move=%" PRIu64 " seg=%" PRIu64 ">%" PRIu64 " side=in committed=%" PRIu32,
              v->id, v->from, v->to, waiting);
     t->n.moves_in++;
+    segtab_audit_seg(t, g, AUDIT_ABSORBED, v->from, waiting);
     segtab_wake(t, g);
     segtab_move_tell(t, v->id, v->from, v->to, MOVE_SIDE_IN, MOVE_COMMITTED, waiting, "",
                      out);

@@ -176,6 +176,7 @@ static void place_returning(struct segtab *t, struct seg *g, struct session *x,
 
     if (x->state != SESSION_RETURNING) {
         t->n.returned++;
+        segtab_audit_session(t, g, x, AUDIT_RETURNED, NULL);
         segtab_touch(t, g);
     }
     if (x->state != SESSION_RETURNING) {
@@ -222,6 +223,7 @@ static void place_released(struct segtab *t, struct seg *g, struct session *x,
         }
         make_pass(t, g, x, a, mem);
         if (x->state == SESSION_READY && a->state == PLACE_ADMITTED) {
+            segtab_audit_session(t, g, x, AUDIT_ADMITTED, NULL);
             session_set(&g->b.released, x, SESSION_ADMITTED, x->expires_ms);
             segtab_log_session(t, g, x);
             t->n.admitted++;
@@ -390,6 +392,7 @@ static void append_new(struct segtab *t, struct seg *g, const struct append_req 
         segq_seal(q);
     t->urgent = t->urgent || is_filling(g);
     t->n.joined++;
+    segtab_audit_join(t, g, r, a->number);
     segtab_wake(t, g);
     segtab_touch(t, g);
 }
@@ -441,6 +444,7 @@ static void drop_here(struct segtab *t, const struct spot *s)
     struct session *x;
 
     if (s->slot != SEGQ_NONE && segq_drop(&g->b.q, s->slot, DEAD_LEFT)) {
+        segtab_audit_ticket(t, g, s->id, AUDIT_LEFT);
         subjects_del(&g->b.subjects, s->id);
         if (g->out != NULL)
             xfer_out_touch(&g->out->out, s->slot);

@@ -223,6 +223,7 @@ static void seg_remove(struct segtab *t, peer_no from, const struct msg_seg_remo
 
     if (g != NULL && (empty || m->force)) {
         log_info("seg=%" PRIu64 " removed waiting=%" PRIu32, m->seg, g->b.q.waiting);
+        segtab_audit_seg(t, g, AUDIT_REMOVED, 0, g->b.q.waiting);
         segtab_moves_drop(t, g, "the segment is removed", out);
         segtab_log_set(t, JREC_REMOVE, m->seg, 0);
         segtab_seg_free(t, g);

@@ -67,6 +67,7 @@ int segtab_rebuild_begin(struct segtab *t, struct seg *g, const struct msg_seg_o
     log_warn("seg=%" PRIu64 " queue=%s event=rebuild released=%" PRIu32 " inside=%" PRIu32
              " for_ms=%" PRIu32,
              g->b.id, g->queue->name, m->mark_end, g->b.released.idx.n, g->for_ms);
+    segtab_audit_seg(t, g, AUDIT_REBUILDING, 0, 0);
     segtab_wake(t, g);
     segtab_touch(t, g);
     return 0;
@@ -95,6 +96,7 @@ bool segtab_rebuild_poll(struct segtab *t, const struct spot *s)
     }
     segtab_log(t, &r);
     t->n.came_back++;
+    segtab_audit_ticket(t, g, s->id, AUDIT_RESTORED);
     segtab_wake(t, g);
     segtab_touch(t, g);
     return true;
@@ -109,6 +111,7 @@ void segtab_rebuild_leave(struct segtab *t, const struct spot *s)
         return;
     g->left++;
     t->n.left++;
+    segtab_audit_ticket(t, g, s->id, AUDIT_LEFT);
     segtab_log_drops(t, g, &s->slot, 1, DEAD_LEFT);
     segtab_touch(t, g);
 }
@@ -134,6 +137,7 @@ void segtab_rebuild_tick(struct segtab *t, struct seg *g)
         return;
     segq_solid(&g->b.q, g->mark_end);
     segtab_log_set(t, JREC_SOLID, g->b.id, 0);
+    segtab_audit_seg(t, g, AUDIT_REBUILT, 0, g->b.q.waiting);
     log_info("seg=%" PRIu64 " queue=%s event=rebuilt waiting=%" PRIu32, g->b.id,
              g->queue->name, g->b.q.waiting);
     segtab_touch(t, g);

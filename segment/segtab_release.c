@@ -38,6 +38,7 @@ uint32_t segtab_pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64
     for (; got < n && (x = sessions_first_returning(&g->b.released)) != NULL; got++) {
         session_set(&g->b.released, x, SESSION_READY, t->service_ms + g->queue->claim_ms);
         release(t, g, x, at_ms);
+        segtab_audit_released(t, g, x, true);
         if (keeps)
             marks_add(&g->unkept, x->id, at_ms, true);
     }
@@ -65,6 +66,7 @@ uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t
                          t->service_ms + g->queue->claim_ms);
 
         release(t, g, x, at_ms);
+        segtab_audit_released(t, g, x, false);
         if (keeps)
             marks_add(&g->unkept, x->id, at_ms, false);
         if (g->out != NULL)
@@ -77,13 +79,16 @@ static void pop(struct segtab *t, struct seg *g, const struct msg_seg_pop *m)
 {
     struct jrec r = { .kind = JREC_POP, .seg = g->b.id };
     msec_t since = g->unkept.n > 0 ? g->unkept_ms : t->service_ms;
-    uint32_t back = segtab_pop_returning(t, g, m->n, m->released_at_ms, m->keeps);
-    uint32_t got = back, more;
+    uint32_t back, got, more;
 
+    t->popping = m->tick;
+    back = segtab_pop_returning(t, g, m->n, m->released_at_ms, m->keeps);
+    got = back;
     do {
         more = segtab_pop_waiting(t, g, m->n - got, m->released_at_ms, m->keeps);
         got += more;
     } while (more > 0 && got < m->n);
+    t->popping = 0;
     g->popped += got;
     t->n.popped += got;
     g->last_n = got;

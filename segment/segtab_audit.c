@@ -1,0 +1,128 @@
+/* segtab_audit.c: what happens to tickets, told to the audit trail at the moment it does.
+ * The counters of segtab_counts are raised at the same places: their sums are equal. */
+#include "segment/segtab_int.h"
+
+#include <string.h>
+
+static const char *const state_name[SESSION_NSTATES] = {
+    [SESSION_READY] = "ready",         [SESSION_ADMITTED] = "admitted",
+    [SESSION_GRACE] = "grace",         [SESSION_RETURNING] = "returning",
+    [SESSION_OVER] = "over",           [SESSION_REVOKED] = "revoked",
+};
+
+static const char *const client_name[CLIENT_NCLASSES] = {
+    [CLIENT_GAME] = "game", [CLIENT_MOBILE] = "mobile", [CLIENT_BROWSER] = "browser"
+};
+
+static struct audit_event event(const struct segtab *t, const struct seg *g,
+                                enum audit_kind kind)
+{
+    return (struct audit_event) { .kind = kind,
+                                  .wall_ms = t->now.wall_ms,
+                                  .queue = g->queue->name,
+                                  .lane = g->queue->lanes[g->lane],
+                                  .segment = g->b.id };
+}
+
+static void put_ticket(const struct seg *g, struct audit_event *e, struct ticket_id id)
+{
+    const struct subject *s =
+        g->b.subjects.n > 0 ? subjects_by_ticket(&g->b.subjects, id) : NULL;
+
+    e->id = id;
+    if (s == NULL)
+        return;
+    e->subject = s->text;
+    e->subject_len = s->len;
+    e->subject_hash = s->hash;
+}
+
+void segtab_audit_join(const struct segtab *t, const struct seg *g,
+                       const struct append_req *r, uint32_t number)
+{
+    struct audit_event e;
+
+    if (!segtab_audits(t))
+        return;
+    e = event(t, g, AUDIT_JOINED);
+    e.id = (struct ticket_id) { g->b.id, number };
+    e.client = client_name[r->client < CLIENT_NCLASSES ? r->client : CLIENT_GAME];
+    e.subject = r->subject;
+    e.subject_len = r->subject_len;
+    e.subject_hash = r->subject_hash;
+    t->o.audit(t->o.audit_ctx, &e);
+}
+
+void segtab_audit_ticket(const struct segtab *t, const struct seg *g, struct ticket_id id,
+                         enum audit_kind kind)
+{
+    struct audit_event e;
+
+    if (!segtab_audits(t))
+        return;
+    e = event(t, g, kind);
+    e.state = kind == AUDIT_RESTORED ? NULL : "waiting";
+    put_ticket(g, &e, id);
+    t->o.audit(t->o.audit_ctx, &e);
+}
+
+void segtab_audit_died(const struct segtab *t, const struct seg *g, const uint32_t *slot,
+                       uint32_t n, enum audit_kind kind)
+{
+    if (!segtab_audits(t))
+        return;
+    for (uint32_t i = 0; i < n; i++)
+        segtab_audit_ticket(t, g, body_ticket(&g->b, slot[i]), kind);
+}
+
+static void put_session(const struct segtab *t, const struct seg *g, struct audit_event *e,
+                        const struct session *x)
+{
+    put_ticket(g, e, x->id);
+    e->released_ms = x->released_at_ms;
+    if (e->kind == AUDIT_ADMITTED)
+        e->expires_s = x->released_at_ms / 1000 + g->queue->pass_ttl_s;
+    t->o.audit(t->o.audit_ctx, e);
+}
+
+void segtab_audit_session(const struct segtab *t, const struct seg *g,
+                          const struct session *x, enum audit_kind kind, const char *why)
+{
+    struct audit_event e;
+
+    if (!segtab_audits(t))
+        return;
+    e = event(t, g, kind);
+    e.state = state_name[x->state];
+    e.why = why;
+    put_session(t, g, &e, x);
+}
+
+void segtab_audit_released(const struct segtab *t, const struct seg *g,
+                           const struct session *x, bool again)
+{
+    struct audit_event e;
+
+    if (t->popping == 0 || !segtab_audits(t))
+        return;
+    e = event(t, g, AUDIT_RELEASED);
+    e.tick = t->popping;
+    e.again = again;
+    put_session(t, g, &e, x);
+}
+
+void segtab_audit_seg(const struct segtab *t, const struct seg *g, enum audit_kind kind,
+                      seg_id from, uint64_t n)
+{
+    struct audit_event e;
+
+    if (!segtab_audits(t))
+        return;
+    e = event(t, g, kind);
+    e.from = from;
+    e.n = n;
+    e.has_n = kind != AUDIT_REBUILDING;
+    if (kind == AUDIT_REMOVED)
+        e.n_released = sessions_live(&g->b.released);
+    t->o.audit(t->o.audit_ctx, &e);
+}

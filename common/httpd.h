@@ -52,6 +52,8 @@ const char *httpd_addr(const struct httpd *h);
 void httpd_drain(struct httpd *h, ev_fn done, void *arg);
 
 void httpd_set_user(struct httpd_req *req, void *user);
+/* More lines of its answer, each with CRLF; borrowed until it is answered. */
+void httpd_set_lines(struct httpd_req *req, const char *lines);
 uint64_t httpd_tag(const struct httpd_req *req); /* its connection's; 0 without on_conn */
 
 /* The hot answer: composed without printf into the connection's output. headers: extra

@@ -58,6 +58,7 @@ struct httpd_req {
     struct httpd_req *next; /* order of arrival */
     struct conn *conn;      /* ref */
     void *user;
+    const char *lines; /* of the answer, the user's; NULL: none */
     char *ans; /* owned: answered before its turn came */
     size_t ans_len;
     bool answered, head, keep_alive, http10;

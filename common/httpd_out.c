@@ -56,6 +56,11 @@ void httpd_set_user(struct httpd_req *req, void *user)
     req->user = user;
 }
 
+void httpd_set_lines(struct httpd_req *req, const char *lines)
+{
+    req->lines = lines;
+}
+
 uint64_t httpd_tag(const struct httpd_req *req)
 {
     return req->conn->tag;
@@ -198,8 +203,8 @@ static bool brings_cache_control(const char *headers)
 
 struct answer {
     int status;
-    const char *type, *headers, *body;
-    size_t headers_len, body_len;
+    const char *type, *headers, *lines, *body;
+    size_t headers_len, lines_len, body_len;
     bool close, keep_header, head;
 };
 
@@ -229,6 +234,7 @@ static size_t compose(struct httpd *h, const struct answer *a, char *out)
     if (a->headers_len == 0 || !brings_cache_control(a->headers))
         w = PUT(w, "Cache-Control: no-store\r\n");
     w = put(w, a->headers, a->headers_len);
+    w = put(w, a->lines, a->lines_len);
     if (a->close)
         w = PUT(w, "Connection: close\r\n");
     else if (a->keep_header)
@@ -310,6 +316,7 @@ void httpd_answer(struct httpd_req *r, int status, const char *content_type,
     struct answer a = { .status = status,
                         .type = content_type,
                         .headers = headers,
+                        .lines = r->lines != NULL ? r->lines : "",
                         .body = body,
                         .body_len = body_len,
                         .head = r->head };
@@ -319,11 +326,12 @@ void httpd_answer(struct httpd_req *r, int status, const char *content_type,
         make_common(h, now_s);
     count_answer(h, status);
     a.headers_len = strlen(headers);
+    a.lines_len = strlen(a.lines);
     a.close = !r->keep_alive || (h->draining && r == c->busy->last);
     a.keep_header = r->http10;
     if (a.close)
         c->no_more = true;
-    max = ANSWER_HEAD_MAX + a.headers_len + body_len;
+    max = ANSWER_HEAD_MAX + a.headers_len + a.lines_len + body_len;
     if (content_type != NULL)
         max += strlen(content_type);
     conn_dirty(c);

@@ -56,6 +56,7 @@ static void tickets(const struct http_req *q, struct api_req *out, struct slice 
     if (!one_part(rest))
         return;
     out->arg = rest;
+    out->open = true;
     out->allow = "GET, HEAD, DELETE";
     if (M(q->method) & READ)
         out->call = API_POLL;
@@ -68,6 +69,7 @@ static void queues(const struct http_req *q, struct api_req *out, struct slice r
     static const char tail[] = "/tickets";
     const size_t tn = sizeof(tail) - 1;
 
+    out->open = true;
     if (rest.n > tn && memcmp(rest.p + rest.n - tn, tail, tn) == 0) {
         rest.n -= tn;
         if (!one_part(rest))

@@ -29,6 +29,7 @@ struct api_req {
     struct slice arg;  /* the queue's name or the token, decoded */
     const char *allow; /* API_BAD_METHOD */
     char form;         /* API_FORM: 'j', 'e', 'l' */
+    bool open;         /* needs no cookie: pages of other origins may ask, cors.h */
 };
 
 /* Exact, after one decoding (in place): no dots, no doubled slashes, no case games. */

@@ -5,6 +5,7 @@
 
 #include "common/cfg_common.h"
 #include "router/claim.h"
+#include "router/cors.h"
 #include "router/gate.h"
 
 #define K(name) .key = #name, .offset = offsetof(struct router_cfg, name)
@@ -68,6 +69,8 @@ const struct cfg_key router_keys[] = {
       .help = "addresses and networks that may say whom they ask for" },
     { K(proxy_header), .type = CFG_ENUM, .def = "x-forwarded-for", .words = proxy_headers,
       .help = "where they say it" },
+    { K(allow_origins), .type = CFG_STRS, .def = "", .min = 0, .max = 64,
+      .help = "origins whose pages may use the API from a browser; \"*\" = any" },
     { K(page_dir), .type = CFG_STR, .def = "", .max = 4000,
       .help = "files in place of the waiting page's own, read at the start; \"\" = none" },
     { K(page_https), .type = CFG_ENUM, .def = "auto", .words = https_words,
@@ -134,7 +137,7 @@ static int check_claim_keys(const struct cfg_list *keys, struct err *e)
 int router_cfg_check(const void *cfg, struct err *e)
 {
     const struct router_cfg *c = cfg;
-    char **text = c->trusted_proxies.v;
+    char **text = c->trusted_proxies.v, **origin = c->allow_origins.v;
     int rc = check_refill("join", c->join_limit_per_s, c->join_burst, e);
 
     if (rc == 0)
@@ -152,5 +155,11 @@ int router_cfg_check(const void *cfg, struct err *e)
                          "CIDR notation",
                          text[i]);
     }
+    for (size_t i = 0; rc == 0 && i < c->allow_origins.n; i++)
+        if (!cors_is_origin(origin[i]))
+            rc = err_set(e, SQ_EINVAL,
+                         "allow_origins: \"%.60s\" is no origin: \"https://name\" or "
+                         "\"http://name:port\", small letters, no path; or \"*\"",
+                         origin[i]);
     return rc;
 }

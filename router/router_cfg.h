@@ -25,6 +25,7 @@ struct router_cfg {
     int64_t verify_cache;
     struct cfg_list claim_keys; /* struct cfg_claim_key */
     int64_t claim_max_ttl;
+    struct cfg_list allow_origins; /* of char * */
     char *page_dir;
     int page_https;   /* enum page_https */
     int proxy_header; /* enum forwarded_form */

@@ -124,10 +124,13 @@ static void on_request(void *ctx, struct httpd_req *req, const struct http_req *
 {
     struct router *r = ctx;
     enum limit_kind k;
+    const char *lines;
     struct api_req a;
     size_t up, of;
 
     api_route(q, &a);
+    lines = cors_lines(r->cors, q, &a);
+    httpd_set_lines(req, lines);
     gate_request(&r->gate, httpd_tag(req), q);
     k = (enum limit_kind)budget_of[a.call];
     if (k != LIMIT_NKINDS && !router_may_pass(r, req, k))
@@ -172,6 +175,10 @@ static void on_request(void *ctx, struct httpd_req *req, const struct http_req *
         api_ready(&r->ans, router_is_ready(r), routes_version(r->routes), up, of);
         break;
     case API_BAD_METHOD:
+        if (lines != NULL && cors_preflight(q, &a)) {
+            httpd_answer(req, 204, NULL, "", "", 0);
+            return;
+        }
         api_bad_method(&r->ans, a.allow, router_request_id(r));
         break;
     case API_BAD_PATH:
@@ -291,6 +298,8 @@ static int open_all(struct router *r, struct err *e)
     if (rc == 0)
         rc = claim_ring_load(&r->claims, c, e);
     if (rc == 0)
+        rc = cors_new(&r->cors, c->allow_origins.v, c->allow_origins.n, e);
+    if (rc == 0)
         rc = page_room_new(&r->page, c, e);
     if (rc < 0)
         return rc;
@@ -356,6 +365,7 @@ void router_free(struct router *r)
     revoked_fini(&r->revoked);
     page_room_free(r->page);
     claim_ring_fini(&r->claims);
+    cors_free(r->cors);
     api_ans_fini(&r->ans);
     arena_fini(&r->arena);
     explicit_bzero(&r->keys, sizeof(r->keys));

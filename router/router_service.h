@@ -16,6 +16,7 @@
 #include "common/rpc.h"
 #include "router/api.h"
 #include "router/claim_keys.h"
+#include "router/cors.h"
 #include "router/gate.h"
 #include "router/revoked.h"
 #include "router/router_cfg.h"
@@ -58,6 +59,7 @@ struct router {
     struct revoked revoked;    /* passes that are not good any more */
     struct page_room *page;
     struct claim_ring claims;  /* keys that claims may be signed with */
+    struct cors *cors; /* NULL: pages of other origins get nothing */
     uint64_t request_id;
     /* flows under way, router_flow.c */
     struct list flows;   /* oldest first = next deadline first */

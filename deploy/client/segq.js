@@ -10,6 +10,8 @@
  *   line.on('trouble', why => ...)  // offline, busy; '' = over
  *   line.start();                 // line.stop(), line.leave()
  *
+ * From another origin than the routers': name the page's in allow_origins of router.yaml.
+ *
  * Options: client ('browser'), subject, lane, claim, token (in place of joining), storage
  * (localStorage; null = none), fetch. */
 (function (root, make) {

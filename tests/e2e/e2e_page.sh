@@ -14,7 +14,7 @@ if ! cmp -s "$e2e/package-lock.json" "$work/installed.json"; then
     cp "$e2e/package-lock.json" "$work/installed.json"
 fi
 
-up --release-per-s 0.0001 --set poll_min=500ms --set poll_max=1s --set idle.game=10m --set idle.browser=10m
+up --release-per-s 0.0001 --set 'router.allow_origins=*' --set poll_min=500ms --set poll_max=1s --set idle.game=10m --set idle.browser=10m
 [ $# -gt 0 ] && shift
 export E2E_MODULES=$work/node_modules E2E_SHOTS=$work/shots ROUTER=$R ADMIN=$A
 ADMIN_TOKEN=$(admin_token)

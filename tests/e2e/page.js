@@ -238,6 +238,28 @@ async function otherStates() {
   await c.close();
 }
 
+// A game on the web: its page comes from elsewhere.
+async function anotherOrigin() {
+  const segq = require('fs').readFileSync(__dirname + '/../../deploy/client/segq.js');
+  const site = require('http').createServer((q, a) => a.end(q.url === '/segq.js' ? segq : '<script src="/segq.js"></script>'));
+  await new Promise(done => site.listen(0, '127.0.0.1', done));
+  const c = await k.visitor();
+  const page = await c.newPage();
+  await page.goto('http://127.0.0.1:' + site.address().port + '/');
+  const waits = page.evaluate(router => new Promise(done => {
+    const line = new Segq({ queue: 'login', routers: [router], storage: null });
+    line.on('ticket', t => { document.title = String(t.position); });
+    line.on('admitted', t => done(t.pass));
+    line.on('refused', done);
+    line.start();
+  }), k.ROUTER);
+  await claimUntil('a page of another origin joins', async () => await page.title() === '1');
+  await k.admin('POST', '/release?n=1');
+  claim('and gets its pass', (await waits).split('.').length === 3);
+  await c.close();
+  site.close();
+}
+
 // The story kills the router when it is told to, and the supervisor starts it again.
 async function routerDies() {
   await k.joinMany(1);
@@ -257,7 +279,7 @@ async function routerDies() {
 
 async function main() {
   const all = [waitingToAdmitted, withoutScripts, severalTabs, lostCookie, offlineAndSleep, phoneAndDark, otherStates,
-    whatTheOperatorSays, hostileReturns, routerDies];
+    whatTheOperatorSays, hostileReturns, anotherOrigin, routerDies];
   const wanted = process.argv.slice(2);
   const browser = await k.open();
   for (const scenario of all) {

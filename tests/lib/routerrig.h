@@ -48,6 +48,7 @@ struct world {
 
 static struct world w;
 static char claim_file[100];
+static struct cfg_list allow_origins;    /* of the router */
 static const uint8_t (*map_keys)[32]; /* one public key; NULL: a made-up one */
 static const char *claim_secret;      /* there is a lane "vip", and a key "shop"; NULL: not */
 
@@ -385,6 +386,7 @@ static void start_router(void)
                                   .log_file = "",
                                   .create_keys = true,
                                   .managers = { w.managers, 1 },
+                                  .allow_origins = allow_origins,
                                   .max_conns = 100,
                                   .request_timeout = 400,
                                   .heartbeat = 200,

@@ -1,5 +1,6 @@
 /* codec_router_manager.c: proto/router_manager.proto: the map and the figures. Pure. */
 #include "common/codec_int.h"
+#include "common/gate_def.h"
 #include "common/page_def.h"
 #include "proto/router_manager.pb-c.h"
 
@@ -80,6 +81,8 @@ static bool fill_queue(Segq__MapQueue *p, const struct map_queue *s, struct aren
 {
     p->id = s->id;
     p->state = s->state;
+    p->pass_ttl_s = s->pass_ttl_s;
+    p->session_max_s = s->session_max_s;
     p->n_lanes = s->n_lanes;
     p->lanes = codec_subs(&segq__map_lane__descriptor, s->n_lanes, a);
     if (p->lanes == NULL || s->n_lanes > LANES_MAX)
@@ -89,7 +92,8 @@ static bool fill_queue(Segq__MapQueue *p, const struct map_queue *s, struct aren
             return false;
     return codec_put_text(&p->name, s->name, NAME_MAX_LEN) &&
            codec_put_text(&p->page, s->page, PAGE_JSON_MAX) &&
-           codec_put_text(&p->message, s->message, QUEUE_MESSAGE_MAX) && fill_phase(p, &s->when);
+           codec_put_text(&p->message, s->message, QUEUE_MESSAGE_MAX) && fill_phase(p, &s->when) &&
+           codec_put_text(&p->gate, s->gate, GATE_JSON_MAX);
 }
 
 static bool take_queue(struct map_queue *s, const Segq__MapQueue *p, struct arena *a)
@@ -100,6 +104,8 @@ static bool take_queue(struct map_queue *s, const Segq__MapQueue *p, struct aren
         return false;
     s->id = p->id;
     s->state = (uint8_t)p->state;
+    s->pass_ttl_s = p->pass_ttl_s;
+    s->session_max_s = p->session_max_s;
     s->n_lanes = p->n_lanes;
     ROWS_GET(s->lanes, s->n_lanes);
     for (uint32_t i = 0; i < s->n_lanes; i++)
@@ -108,7 +114,8 @@ static bool take_queue(struct map_queue *s, const Segq__MapQueue *p, struct aren
     return codec_get_text(&p->name, NAME_MAX_LEN, a, &s->name) &&
            codec_get_text(&p->page, PAGE_JSON_MAX, a, &s->page) &&
            codec_get_text(&p->message, QUEUE_MESSAGE_MAX, a, &s->message) &&
-           take_phase(&s->when, p, a);
+           take_phase(&s->when, p, a) &&
+           codec_get_text(&p->gate, GATE_JSON_MAX, a, &s->gate);
 }
 
 #define MAP_FIELDS(N)                                                                    \

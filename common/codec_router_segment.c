@@ -78,6 +78,19 @@ static const struct column passes_cols[] = {
     NUM(pass_row, until_s, UINT64_MAX),
 };
 
+static const struct column session_cols[] = {
+    NUM(sess_req, seg, UINT64_MAX),
+    NUM(sess_req, number, UINT32_MAX),
+    BYTE(sess_req, command, SESS_NCOMMANDS),
+    NUM(sess_req, until_s, UINT64_MAX),
+};
+
+static const struct column session_ans_cols[] = {
+    BYTE(sess_ans, state, SESS_NSTATES),
+    NUM(sess_ans, moved_to, UINT64_MAX),
+    NUM(sess_ans, until_s, UINT64_MAX),
+};
+
 /* by type - MSG_PLACE */
 static const struct columns tables[] = {
     { TABLE(place_req, place_cols) },
@@ -88,19 +101,23 @@ static const struct columns tables[] = {
     { TABLE(drop_req, drop_cols) },
     { TABLE(drop_ans, drop_ans_cols) },
     { TABLE(pass_row, passes_cols) },
+    { TABLE(sess_req, session_cols) },
+    { TABLE(sess_ans, session_ans_cols) },
 };
 
-/* The seven messages are the same shape: a count and a pointer to rows. */
+/* The nine messages are the same shape: a count and a pointer to rows. */
 _Static_assert(offsetof(struct msg_place, n) == offsetof(struct msg_place_ans, n), "n");
 _Static_assert(offsetof(struct msg_place, n) == offsetof(struct msg_append, n), "n");
 _Static_assert(offsetof(struct msg_place, n) == offsetof(struct msg_append_ans, n), "n");
 _Static_assert(offsetof(struct msg_place, n) == offsetof(struct msg_drop, n), "n");
 _Static_assert(offsetof(struct msg_place, n) == offsetof(struct msg_drop_ans, n), "n");
 _Static_assert(offsetof(struct msg_place, n) == offsetof(struct msg_passes, n), "n");
+_Static_assert(offsetof(struct msg_place, n) == offsetof(struct msg_session, n), "n");
+_Static_assert(offsetof(struct msg_place, n) == offsetof(struct msg_session_ans, n), "n");
 
 bool codec_is_batch(unsigned type)
 {
-    return type >= MSG_PLACE && type <= MSG_PASSES;
+    return type >= MSG_PLACE && type <= MSG_SESSION_ANS;
 }
 
 static const void *batch_rows(const struct msg *m, uint32_t *n)
@@ -119,6 +136,10 @@ static const void *batch_rows(const struct msg *m, uint32_t *n)
         return m->drop.req;
     case MSG_DROP_ANS:
         return m->drop_ans.ans;
+    case MSG_SESSION:
+        return m->session.req;
+    case MSG_SESSION_ANS:
+        return m->session_ans.ans;
     default:
         return m->passes.rows;
     }
@@ -153,6 +174,12 @@ static void batch_set(struct msg *m, void *rows, uint32_t n)
         break;
     case MSG_DROP_ANS:
         m->drop_ans.ans = rows;
+        break;
+    case MSG_SESSION:
+        m->session.req = rows;
+        break;
+    case MSG_SESSION_ANS:
+        m->session_ans.ans = rows;
         break;
     default:
         m->passes.rows = rows;

@@ -126,6 +126,8 @@ static bool fill_sessions(const struct msg_copy_extra *s, Segq__CopyExtra *p, st
     COL_PUT_BYTES(session_client, s->sessions, s->n_sessions, client);
     COL_PUT(session_released_at_ms, s->sessions, s->n_sessions, released_at_ms);
     COL_PUT(session_left_ms, s->sessions, s->n_sessions, left_ms);
+    COL_PUT_BYTES(session_reason, s->sessions, s->n_sessions, reason);
+    COL_PUT(session_until_s, s->sessions, s->n_sessions, until_s);
     return true;
 }
 
@@ -139,6 +141,8 @@ static bool take_sessions(const Segq__CopyExtra *p, struct arena *a, struct msg_
     COL_GET_BYTES(session_client, s->sessions, s->n_sessions, client);
     COL_GET(session_released_at_ms, s->sessions, s->n_sessions, released_at_ms);
     COL_GET(session_left_ms, s->sessions, s->n_sessions, left_ms);
+    COL_GET_BYTES(session_reason, s->sessions, s->n_sessions, reason);
+    COL_GET(session_until_s, s->sessions, s->n_sessions, until_s);
     for (uint32_t i = 0; i < s->n_sessions; i++)
         if (s->sessions[i].client >= CLIENT_NCLASSES)
             return false;

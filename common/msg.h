@@ -40,6 +40,8 @@
     X(DROP, 20)         /* router -> segment: leaves */                                  \
     X(DROP_ANS, 21)                                                                      \
     X(PASSES, 22)                                                                        \
+    X(SESSION, 23)      /* router -> segment: a backend's commands; and see the struct */ \
+    X(SESSION_ANS, 24)                                                                   \
     X(ROUTER_REG, 32)   /* router -> manager */                                          \
     X(MAP, 33)          /* manager -> router: the chain map, or what changed in it */    \
     X(STATS, 34)        /* manager -> router: figures of the queues, once a second */    \
@@ -91,6 +93,8 @@ struct msg {
         struct msg_drop drop;
         struct msg_drop_ans drop_ans;
         struct msg_passes passes;
+        struct msg_session session;
+        struct msg_session_ans session_ans;
         struct msg_router_reg router_reg;
         struct msg_map map;
         struct msg_stats stats;

@@ -78,6 +78,9 @@ struct map_queue {
     const char *page;       /* page_def.h, as JSON; NULL or "": nothing is said */
     const char *message;    /* the operator's word to who waits now; NULL or "": none */
     struct map_phase when;
+    const char *gate;       /* gate_def.h, as JSON; NULL or "": all go through the room */
+    uint32_t pass_ttl_s;    /* 0: not told (an older manager) */
+    uint32_t session_max_s; /* 0: sessions are not extended */
 };
 
 /* Changes from one version to the next, in one or more frames; the router's version is

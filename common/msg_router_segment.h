@@ -98,6 +98,30 @@ struct pass_row {
     int64_t until_s; /* Unix seconds: then the pass has expired by itself */
 };
 
+/* What a backend wants of the session of a ticket that was admitted. From a node to every
+ * router, unasked: sessions that were extended, with the time that they last now. */
+enum sess_command { SESS_RELEASE, SESS_REVOKE, SESS_EXTEND, SESS_NCOMMANDS };
+struct sess_req {
+    seg_id seg;
+    uint32_t number;
+    uint8_t command; /* enum sess_command */
+    int64_t until_s; /* EXTEND: Unix seconds, the router has looked at session_max */
+};
+
+enum sess_state {
+    SESS_OK,   /* release, revoke: also if it was over already */
+    SESS_GONE, /* extend: it is over */
+    SESS_BUSY,
+    SESS_MOVED,
+    SESS_UNKNOWN,
+    SESS_NSTATES
+};
+struct sess_ans {
+    uint8_t state; /* enum sess_state */
+    seg_id moved_to;
+    int64_t until_s; /* extend: how long it lasts now */
+};
+
 struct msg_place {
     uint32_t n;
     struct place_req *req;
@@ -125,6 +149,14 @@ struct msg_drop_ans {
 struct msg_passes {
     uint32_t n;
     struct pass_row *rows;
+};
+struct msg_session {
+    uint32_t n;
+    struct sess_req *req;
+};
+struct msg_session_ans {
+    uint32_t n;
+    struct sess_ans *ans;
 };
 
 #endif

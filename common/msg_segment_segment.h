@@ -47,8 +47,10 @@ struct session_rec { /* a released ticket; segment/session.h */
     uint32_t number;
     uint8_t state; /* enum session_state */
     uint8_t client;
+    uint8_t reason;         /* enum gone_reason, if REVOKED */
     int64_t released_at_ms; /* wall */
     int64_t left_ms;        /* until its present state ends */
+    int64_t until_s;        /* Unix seconds, if it was extended; 0: as the rules say */
 };
 
 struct reloc_rec { /* an earlier absorbed segment, relative to the source's alive tickets */

@@ -49,21 +49,38 @@ static bool lane_record(struct arena *a, const struct mlane *l, struct map_lane 
     return true;
 }
 
-/* What routers show of the definition, as JSON; NULL: no memory. */
-static const char *page_record(struct arena *a, const struct queue_def *d)
+/* Takes b over; NULL: no memory. */
+static const char *json_record(struct arena *a, struct buf *b, bool written)
 {
     const char *text = NULL;
+
+    if (written) {
+        buf_byte(b, 0);
+        text = b->failed ? NULL : arena_strdup(a, (const char *)b->data);
+    }
+    buf_fini(b);
+    return text;
+}
+
+/* What routers show of the definition, and whom they let past, as JSON; NULL: no memory. */
+static const char *page_record(struct arena *a, const struct queue_def *d)
+{
     struct buf b;
 
     if (page_def_is_empty(&d->page))
         return "";
     buf_init(&b);
-    if (page_def_write(&b, &d->page)) {
-        buf_byte(&b, 0);
-        text = b.failed ? NULL : arena_strdup(a, (const char *)b.data);
-    }
-    buf_fini(&b);
-    return text;
+    return json_record(a, &b, page_def_write(&b, &d->page));
+}
+
+static const char *gate_record(struct arena *a, const struct queue_def *d)
+{
+    struct buf b;
+
+    if (gate_def_is_empty(&d->gate))
+        return "";
+    buf_init(&b);
+    return json_record(a, &b, gate_def_write(&b, &d->gate));
 }
 
 static bool queue_record(struct arena *a, const struct mqueue *q, struct map_queue *r,
@@ -77,9 +94,13 @@ static bool queue_record(struct arena *a, const struct mqueue *q, struct map_que
     r->page = page_record(a, &q->def);
     r->when = queue_map_phase(q);
     r->message = q->def.message != NULL ? arena_strdup(a, q->def.message) : "";
-    if (r->name == NULL || r->lanes == NULL || r->page == NULL || r->message == NULL)
+    r->gate = gate_record(a, &q->def);
+    r->pass_ttl_s = (uint32_t)((q->def.pass_ttl_ms + 999) / 1000);
+    r->session_max_s = (uint32_t)(q->def.session_max_ms / 1000);
+    if (r->name == NULL || r->lanes == NULL || r->page == NULL || r->gate == NULL ||
+        r->message == NULL)
         return false;
-    *bytes += strlen(r->page) + strlen(r->message);
+    *bytes += strlen(r->page) + strlen(r->gate) + strlen(r->message);
     for (unsigned i = 0; i < q->n_lanes; i++) {
         if (!lane_record(a, &q->lane[i], &r->lanes[i]))
             return false;

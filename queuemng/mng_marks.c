@@ -222,12 +222,12 @@ static bool is_over(const struct mng *m, const struct mlane *l, const struct mch
 {
     int64_t at = 0;
 
-    if (m->now_ms - c->since_ms <= l->q->def.pass_ttl_ms)
+    if (m->now_ms - c->since_ms <= queue_session_ms(&l->q->def))
         return false;
 
     for (uint32_t i = 0; i < c->n; i++)
         at = at > c->v[i].at_ms ? at : c->v[i].at_ms;
-    return at + l->q->def.pass_ttl_ms + SLACK_MS < m->wall_ms;
+    return at + queue_session_ms(&l->q->def) + SLACK_MS < m->wall_ms;
 }
 
 static void first_drop(struct mng *m, struct mlane *l, bool stored)

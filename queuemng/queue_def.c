@@ -92,6 +92,8 @@ const struct cfg_key queue_def_keys[] = {
       "after that: time to come back, to the front", 0, 0, 0 },
     { "pass_ttl", CFG_MS, AT(pass_ttl_ms), "5m", 1000, DAY_MS, true,
       "life of a pass, from the release", 0, 0, 0 },
+    { "session_max", CFG_MS, AT(session_max_ms), "0", 0, 30 * DAY_MS, true,
+      "the backend may extend a session until so long after its release; 0 = not", 0, 0, 0 },
     { "poll_min", CFG_MS, AT(poll_min_ms), "1s", 50, 600000, true,
       "the first in line are told to poll so often", 0, 0, 0 },
     { "poll_max", CFG_MS, AT(poll_max_ms), "30s", 50, 3600000, true,
@@ -103,6 +105,10 @@ const struct cfg_key queue_def_keys[] = {
     { "message", CFG_STR, AT(message), "", 0, QUEUE_MESSAGE_MAX, true,
       "a word of the moment to who waits: on the page, and in the answers to clients", 0, 0,
       0 },
+    { "bypass", CFG_OBJ, AT(gate.bypass), "", 0, 0, true,
+      "who need not go through the room, as the gate sees them", 0, gate_bypass_keys, 0 },
+    { "rollout", CFG_NUM, AT(gate.rollout), "100", 0, 100, true,
+      "percent of people who go through the room; 100 = everybody", 0, 0, 0 },
     { 0 },
 };
 
@@ -163,10 +169,15 @@ int queue_def_check(const struct queue_def *d, struct err *e)
         rc = page_def_check(&d->page, e);
     if (rc == 0 && !page_text_ok(d->message))
         rc = err_set(e, SQ_EINVAL, "message: control characters are not allowed");
+    if (rc == 0)
+        rc = gate_def_check(&d->gate, e);
     if (rc == 0 && d->poll_min_ms > d->poll_max_ms)
         rc = err_set(e, SQ_EINVAL, "poll_min is above poll_max");
     if (rc == 0 && d->claim_ms > d->pass_ttl_ms)
         rc = err_set(e, SQ_EINVAL, "claim is longer than pass_ttl: the pass would be over "
                      "before it is collected");
+    if (rc == 0 && d->session_max_ms != 0 && d->session_max_ms < d->pass_ttl_ms)
+        rc = err_set(e, SQ_EINVAL, "session_max is below pass_ttl: a session could only "
+                     "become shorter");
     return rc < 0 && d->name != NULL ? err_wrap(e, "queue %s", d->name) : rc;
 }

@@ -3,6 +3,7 @@
 #ifndef SEGQ_QUEUE_DEF_H
 #define SEGQ_QUEUE_DEF_H
 
+#include "common/gate_def.h"
 #include "common/page_def.h"
 
 enum def_state { /* words: open paused closed passthrough reject */
@@ -58,10 +59,12 @@ struct queue_def {
 
     struct def_idle idle;
     int64_t claim_ms, grace_ms, pass_ttl_ms;
+    int64_t session_max_ms; /* X-Segq-Command: extend, at most so long after the release */
     int64_t poll_min_ms, poll_max_ms;
     int64_t poll_budget_per_s;
     struct page_def page; /* the waiting page's words and looks */
     char *message; /* the operator's word of the moment to who waits: page and answers */
+    struct gate_def gate; /* who need not go through the room */
 };
 
 extern const struct cfg_key queue_def_keys[];
@@ -69,5 +72,11 @@ extern const struct cfg_key queue_def_keys[];
 /* After cfg_bind: what a table cannot say (lane names differ, tiers ascend, claim within
  * pass, ...). 0 or SQ_EINVAL with a sentence. */
 SQ_CHECK int queue_def_check(const struct queue_def *d, struct err *e);
+
+/* How long a session can be: session_max may be 0, or was lowered under pass_ttl. */
+static inline int64_t queue_session_ms(const struct queue_def *d)
+{
+    return d->session_max_ms > d->pass_ttl_ms ? d->session_max_ms : d->pass_ttl_ms;
+}
 
 #endif

@@ -8,8 +8,8 @@
  *   a pop under way       all of it
  *   a pop given up        all of it, until its node reports again
  *   lost, or its absorbed tickets are missing
- *                         every stored release (mng_marks.c) that is younger than a pass:
- *                         others nobody was told of
+ *                         every stored release (mng_marks.c) that is younger than a session
+ *                         can be: others nobody was told of
  *   not heard of by this manager
  *                         an earlier one may have released there, to be stored when it is
  *                         back: nothing is free until it is, or is lost
@@ -34,7 +34,7 @@ static uint64_t by_marks(const struct mng *m, const struct mlane *l, const struc
             const struct mark_row *r = &l->chunk[i]->v[k];
 
             if ((r->seg == s->id || alias_of(l, r->seg) == s->id) &&
-                r->at_ms + l->q->def.pass_ttl_ms >= m->wall_ms)
+                r->at_ms + queue_session_ms(&l->q->def) >= m->wall_ms)
                 n += r->end - r->from;
         }
     return n;

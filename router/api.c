@@ -51,6 +51,12 @@ static void only_read(const struct http_req *q, struct api_req *out, enum api_ca
         out->call = API_BAD_METHOD;
 }
 
+static void only_post(const struct http_req *q, struct api_req *out, enum api_call call)
+{
+    out->call = q->method == HTTP_POST ? call : API_BAD_METHOD;
+    out->allow = "POST";
+}
+
 static void tickets(const struct http_req *q, struct api_req *out, struct slice rest)
 {
     if (!one_part(rest))
@@ -126,6 +132,8 @@ void api_route(const struct http_req *q, struct api_req *out)
         queues(q, out, p);
     else if (IS(p, "/v1/verify"))
         only_read(q, out, API_VERIFY);
+    else if (IS(p, "/v1/session"))
+        only_post(q, out, API_SESSION);
     else if (BEGINS(&p, "/q/"))
         page(q, out, p);
     else if (IS(p, "/healthz"))

@@ -14,6 +14,7 @@ enum api_call {
     API_QUEUE, /* GET /v1/queues/{queue} */
     API_JWKS,  /* GET /.well-known/jwks.json */
     API_VERIFY, /* GET /v1/verify */
+    API_SESSION, /* POST /v1/session */
     API_PAGE,  /* GET /q/{queue} */
     API_WORDS, /* GET /q/{queue}/words */
     API_FORM,  /* POST /q/{queue}/join, enter, leave */
@@ -51,6 +52,7 @@ bool api_is_name(const char *p, size_t n); /* [a-z0-9][a-z0-9_-]{0,63} */
     X(PASS_REVOKED, 403, "pass_revoked")                                                 \
     X(PAYLOAD_TOO_LARGE, 413, "payload_too_large")                                       \
     X(METHOD_NOT_ALLOWED, 405, "method_not_allowed")                                     \
+    X(UNAUTHORIZED, 401, "unauthorized")                                                 \
     X(NOT_FOUND, 404, "not_found")                                                       \
     X(UNSUPPORTED_MEDIA_TYPE, 415, "unsupported_media_type")
 

@@ -25,7 +25,10 @@ static void done(struct flow *f, enum flow_result result)
 static void gone(struct flow *f, enum gone_reason why)
 {
     f->reason = (uint8_t)why;
-    done(f, f->kind == FLOW_LEAVE ? FLOW_OK : FLOW_GONE); /* a leave has what it wanted */
+    /* Who wanted it to end has that. */
+    done(f, f->kind == FLOW_LEAVE || (f->kind == FLOW_SESSION && f->command != SESS_EXTEND)
+                ? FLOW_OK
+                : FLOW_GONE);
 }
 
 /* When the time is over there is an answer at once; `late` says which. */
@@ -150,6 +153,16 @@ void flow_leave(struct flow *f, struct routes *r, const struct token *t, msec_t 
     next_poll(f, r, now_ms);
 }
 
+void flow_session(struct flow *f, struct routes *r, const struct token *t,
+                  enum sess_command command, int64_t until_s, msec_t now_ms)
+{
+    f->token = *t;
+    start(f, FLOW_SESSION, now_ms);
+    f->command = (uint8_t)command;
+    f->until_s = until_s;
+    next_poll(f, r, now_ms);
+}
+
 /* The node that had the ticket names the segment that has it now. Asked there at once if
  * the map knows where that is; the token's own segment stays the name in the request. */
 static void follow(struct flow *f, struct routes *r, seg_id to, msec_t now_ms)
@@ -243,6 +256,31 @@ void flow_drop_ans(struct flow *f, struct routes *r, const struct drop_ans *a, m
         wait_fence(f, now_ms);
         break;
     case DROP_MOVED:
+        follow(f, r, a->moved_to, now_ms);
+        break;
+    default:
+        wait_map(f, now_ms);
+        break;
+    }
+}
+
+void flow_session_ans(struct flow *f, struct routes *r, const struct sess_ans *a,
+                      msec_t now_ms)
+{
+    if (f->todo != FLOW_ASK)
+        return;
+    switch ((enum sess_state)a->state) {
+    case SESS_OK:
+        f->until_s = a->until_s;
+        done(f, FLOW_OK);
+        break;
+    case SESS_GONE:
+        gone(f, GONE_FINISHED);
+        break;
+    case SESS_BUSY:
+        wait_fence(f, now_ms);
+        break;
+    case SESS_MOVED:
         follow(f, r, a->moved_to, now_ms);
         break;
     default:

@@ -6,7 +6,7 @@
  *   join:  tail of the lane -> ask -> OK | sealed: the successor -> ask again
  *   poll:  owner of the token's segment -> ask -> answer | busy, moved or unknown: wait for
  *                                                          a newer map, ask again
- *   leave: like poll
+ *   leave, session: like poll
  * A flow never hangs: at deadline_ms it ends with 503. Who cannot go on waits for a newer
  * map, but not long: what is missing may come without one. */
 #ifndef SEGQ_FLOW_H
@@ -18,7 +18,7 @@
 #define FLOW_TIMEOUT_MS 2000
 #define FLOW_BUSY_MS    20
 
-enum flow_kind { FLOW_JOIN, FLOW_POLL, FLOW_LEAVE };
+enum flow_kind { FLOW_JOIN, FLOW_POLL, FLOW_LEAVE, FLOW_SESSION };
 
 enum flow_todo {
     FLOW_ASK,      /* send the request of this kind to `node` */
@@ -27,7 +27,7 @@ enum flow_todo {
 };
 
 enum flow_result {
-    FLOW_OK,         /* join: 201; poll: 200; leave: 204 */
+    FLOW_OK,         /* join: 201; poll: 200; leave, session: 204 */
     FLOW_EXISTING,   /* join: 200 */
     FLOW_GONE,       /* 410 and reason */
     FLOW_NO_QUEUE,   /* 404 queue_not_found */
@@ -49,6 +49,9 @@ struct flow {
     uint8_t lane;
     /* poll, leave: the token; join: filled from the answer */
     struct token token;
+    /* session: seg and number of the token are the ticket's */
+    uint8_t command; /* enum sess_command */
+    int64_t until_s; /* extend: as long; then: as long it lasts */
     /* the answer, when result is FLOW_OK or FLOW_EXISTING or FLOW_GONE */
     bool admitted;
     uint8_t reason;           /* enum gone_reason */
@@ -64,9 +67,13 @@ void flow_join(struct flow *f, struct routes *r, const struct route_queue *q, un
 void flow_poll(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms);
 void flow_leave(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms);
 
+void flow_session(struct flow *f, struct routes *r, const struct token *t,
+                  enum sess_command command, int64_t until_s, msec_t now_ms);
+
 void flow_place_ans(struct flow *f, struct routes *r, const struct place_ans *a, msec_t now_ms);
 void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *a, msec_t now_ms);
 void flow_drop_ans(struct flow *f, struct routes *r, const struct drop_ans *a, msec_t now_ms);
+void flow_session_ans(struct flow *f, struct routes *r, const struct sess_ans *a, msec_t now_ms);
 /* The node could not be asked, or its link broke before it answered. A join that may have
  * been recorded is not sent again: 503. Polls and leaves try again until the deadline. */
 void flow_lost(struct flow *f, struct routes *r, msec_t now_ms);

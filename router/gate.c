@@ -90,12 +90,28 @@ void gate_conn_end(struct gate *g, uint64_t tag)
         limit_conn_close(g->limit, tag);
 }
 
-static limit_id behind_proxy(struct gate *g, limit_id proxy, const struct http_req *q)
+static int client_of(const struct gate *g, const struct http_req *q, struct ip *out)
 {
     const struct http_via *v =
         g->form == FORWARDED_X ? &q->x_forwarded_for : &q->forwarded;
+
+    return forwarded_client(out, g->form, v->line, v->n, g->proxies, g->n_proxies);
+}
+
+bool gate_is_trusted(uint64_t tag)
+{
+    return (tag & BEHIND) != 0;
+}
+
+bool gate_client(const struct gate *g, const struct http_req *q, struct ip *out)
+{
+    return client_of(g, q, out) > 0;
+}
+
+static limit_id behind_proxy(struct gate *g, limit_id proxy, const struct http_req *q)
+{
     struct ip ip;
-    int rc = forwarded_client(&ip, g->form, v->line, v->n, g->proxies, g->n_proxies);
+    int rc = client_of(g, q, &ip);
 
     if (rc > 0)
         return limit_id_of(g->limit, &ip);

@@ -38,6 +38,10 @@ void gate_conn_end(struct gate *g, uint64_t tag);
 
 /* A request begins (q NULL: it could not be read): sets g->who. */
 void gate_request(struct gate *g, uint64_t tag, const struct http_req *q);
+/* Is the other end a trusted proxy? */
+bool gate_is_trusted(uint64_t tag);
+/* Of its request: for whom does it ask? False: it does not say, or not well. */
+bool gate_client(const struct gate *g, const struct http_req *q, struct ip *out);
 /* Did the browser come by https? As a trusted proxy says (X-Forwarded-Proto). */
 bool gate_is_https(uint64_t tag, const struct http_req *q);
 /* 0: go on; else 429, to come again in so many ms. */

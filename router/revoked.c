@@ -96,3 +96,8 @@ bool revoked_has(const struct revoked *r, seg_id seg, uint32_t number)
 {
     return r->n > 0 && entry_of(r, seg, number)->seg != 0;
 }
+
+int64_t revoked_until_s(const struct revoked *r, seg_id seg, uint32_t number)
+{
+    return r->n > 0 ? entry_of(r, seg, number)->until_s : 0;
+}

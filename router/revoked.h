@@ -1,5 +1,6 @@
 /* revoked.h: passes that ended before their time, as segment nodes have told: a set of
- * tickets, each until its pass has expired by itself. Pure.
+ * tickets, each until its pass has expired by itself. Pure. Another such set has the tickets
+ * whose sessions were extended, until when.
  *
  * Open addressing, 24 bytes an entry, grows and shrinks with what is in it; what has
  * expired goes when the table is made anew. Above REVOKED_MAX, or without memory, a pass
@@ -29,5 +30,6 @@ void revoked_init(struct revoked *r, uint64_t seed);
 void revoked_fini(struct revoked *r);
 void revoked_add(struct revoked *r, const struct pass_row *row, int64_t now_s);
 bool revoked_has(const struct revoked *r, seg_id seg, uint32_t number);
+int64_t revoked_until_s(const struct revoked *r, seg_id seg, uint32_t number); /* 0: no row */
 
 #endif

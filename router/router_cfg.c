@@ -1,6 +1,7 @@
 /* router_cfg.c: the table of a router's configuration. */
 #include "router/router_cfg.h"
 
+#include <ctype.h>
 #include <string.h>
 
 #include "common/cfg_common.h"
@@ -12,6 +13,7 @@
 
 static const char *const proxy_headers[] = { "x-forwarded-for", "forwarded", NULL };
 
+static const char *const uri_headers[] = { "x-original-uri", "x-forwarded-uri", "none", NULL };
 static const char *const https_words[] = { "auto", "always", "never", NULL };
 
 static const char *const claim_algs[] = { "HS256", "EdDSA", NULL };
@@ -71,6 +73,12 @@ const struct cfg_key router_keys[] = {
       .help = "where they say it" },
     { K(allow_origins), .type = CFG_STRS, .def = "", .min = 0, .max = 64,
       .help = "origins whose pages may use the API from a browser; \"*\" = any" },
+    { K(gate_uri_header), .type = CFG_ENUM, .def = "x-original-uri", .words = uri_headers,
+      .help = "where a gate (a trusted proxy) says which path it asks about" },
+    { K(gate_subject_header), .type = CFG_STR, .def = "", .max = 64,
+      .help = "and whom it has logged in, for bypass.subjects; \"\" = nowhere" },
+    { K(gate_secret_file), .type = CFG_STR, .def = "", .max = 4000,
+      .help = "who knows this secret may extend and revoke sessions; \"\" = nobody" },
     { K(page_dir), .type = CFG_STR, .def = "", .max = 4000,
       .help = "files in place of the waiting page's own, read at the start; \"\" = none" },
     { K(page_https), .type = CFG_ENUM, .def = "auto", .words = https_words,
@@ -134,6 +142,14 @@ static int check_claim_keys(const struct cfg_list *keys, struct err *e)
     return rc;
 }
 
+static bool is_field_name(const char *s)
+{
+    for (; s != NULL && *s != '\0'; s++)
+        if (strchr("-_", *s) == NULL && !isalnum((unsigned char)*s))
+            return false;
+    return true;
+}
+
 int router_cfg_check(const void *cfg, struct err *e)
 {
     const struct router_cfg *c = cfg;
@@ -146,6 +162,9 @@ int router_cfg_check(const void *cfg, struct err *e)
         rc = check_refill("bad", c->bad_limit_per_s, c->bad_burst, e);
     if (rc == 0)
         rc = check_claim_keys(&c->claim_keys, e);
+    if (rc == 0 && !is_field_name(c->gate_subject_header))
+        rc = err_set(e, SQ_EINVAL, "gate_subject_header: \"%.64s\" is no name of a header",
+                     c->gate_subject_header);
     for (size_t i = 0; rc == 0 && i < c->trusted_proxies.n; i++) {
         struct ip_net net;
 

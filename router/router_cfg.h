@@ -4,6 +4,7 @@
 
 #include "common/cfg.h"
 
+enum gate_uri { URI_ORIGINAL, URI_FORWARDED, URI_NONE };
 enum page_https { HTTPS_AUTO, HTTPS_ALWAYS, HTTPS_NEVER };
 
 struct cfg_claim_key { /* one key that claims may be signed with */
@@ -26,6 +27,8 @@ struct router_cfg {
     struct cfg_list claim_keys; /* struct cfg_claim_key */
     int64_t claim_max_ttl;
     struct cfg_list allow_origins; /* of char * */
+    char *gate_secret_file, *gate_subject_header;
+    int gate_uri_header; /* enum gate_uri */
     char *page_dir;
     int page_https;   /* enum page_https */
     int proxy_header; /* enum forwarded_form */

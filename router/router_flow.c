@@ -80,6 +80,9 @@ static void finish(struct router *r, struct rflow *rf)
         histo_add(&r->leave_us, us);
         leave_done(r, rf);
         break;
+    case FLOW_SESSION:
+        session_done(r, rf);
+        break;
     }
     if (rf->req != NULL)
         router_answer(r, rf->req);

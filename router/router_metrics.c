@@ -28,6 +28,11 @@ static const struct metric_row own[] = {
     C(maps_refused, "maps_refused_total", "Chain map messages that did not apply."),
     C(claims, "claims_total", "Joins with a good claim."),
     C(claims_refused, "claims_refused_total", "Joins refused because of their claim."),
+    C(extended, "sessions_extended_total", "Sessions made longer by a backend's command."),
+    C(sessions_ended, "sessions_ended_total",
+      "Sessions ended by a backend's command: release or revoke."),
+    C(sessions_refused, "session_commands_refused_total",
+      "Commands to POST /v1/session answered 400 to 403."),
     C(pages, "pages_total", "Waiting pages shown."),
     C(page_enters, "page_enters_total", "People sent on from the page with a pass."),
     C(stats, "stats_total", "Messages with figures of the queues."),
@@ -82,6 +87,18 @@ static void by_class(struct buf *b, const struct httpd_counts *n)
     }
 }
 
+static void bypassed(struct buf *b, const struct router_counts *n)
+{
+    static const char name[] = "segq_router_bypassed_total";
+
+    metrics_head(b, name, METRIC_COUNTER,
+                 "Requests let past the room by /v1/verify without a pass, by rule.");
+    for (int k = BYPASS_NONE + 1; k < BYPASS_NREASONS; k++) {
+        const char *labels[] = { "rule", bypass_name((enum bypass_why)k), NULL };
+        metrics_u64(b, name, labels, n->bypassed[k]);
+    }
+}
+
 static void limits(struct buf *b, const struct gate *g)
 {
     static const char name[] = "segq_router_too_fast_total";
@@ -128,6 +145,7 @@ void router_metrics(void *ctx, struct buf *b)
     metrics_rows(b, own, ARRAY_LEN(own), &r->counts);
     metrics_rows(b, http, ARRAY_LEN(http), httpd_counts(r->httpd));
     by_class(b, httpd_counts(r->httpd));
+    bypassed(b, &r->counts);
     limits(b, &r->gate);
     seg_links_count(r->segs, &up, &of);
     gauge(b, "segq_router_segment_nodes", "Segment nodes in the chain map.", of);

@@ -114,6 +114,7 @@ static const uint8_t budget_of[] = {
     [API_JOIN] = LIMIT_JOIN,         [API_POLL] = LIMIT_POLL,
     [API_LEAVE] = LIMIT_POLL,        [API_QUEUE] = LIMIT_POLL,
     [API_JWKS] = LIMIT_POLL,         [API_VERIFY] = LIMIT_NKINDS,
+    [API_SESSION] = LIMIT_NKINDS, /* session.c looks who asks */
     [API_PAGE] = LIMIT_NKINDS,       [API_WORDS] = LIMIT_POLL,
     [API_FORM] = LIMIT_NKINDS,       [API_HEALTH] = LIMIT_NKINDS,
     [API_READY] = LIMIT_NKINDS,      [API_BAD_METHOD] = LIMIT_BAD,
@@ -150,6 +151,9 @@ static void on_request(void *ctx, struct httpd_req *req, const struct http_req *
         return;
     case API_VERIFY:
         verify(r, req, q);
+        return;
+    case API_SESSION:
+        session_start(r, req, q);
         return;
     case API_PAGE:
     case API_FORM:
@@ -286,6 +290,13 @@ static int open_http(struct router *r, struct err *e)
     return rc < 0 ? rc : httpd_new(&r->httpd, r->ev, &ho, &calls, r, e);
 }
 
+static void lower_copy(char *to, const char *from)
+{
+    for (; from != NULL && *from != '\0'; from++)
+        *to++ = (char)(*from >= 'A' && *from <= 'Z' ? *from | 0x20 : *from);
+    *to = '\0';
+}
+
 static int open_all(struct router *r, struct err *e)
 {
     const struct router_cfg *c = r->cfg;
@@ -299,6 +310,9 @@ static int open_all(struct router *r, struct err *e)
         rc = claim_ring_load(&r->claims, c, e);
     if (rc == 0)
         rc = cors_new(&r->cors, c->allow_origins.v, c->allow_origins.n, e);
+    if (rc == 0)
+        rc = gate_secret_read(&r->gate_secret, c->gate_secret_file, e);
+    lower_copy(r->gate_subject, c->gate_subject_header);
     if (rc == 0)
         rc = page_room_new(&r->page, c, e);
     if (rc < 0)
@@ -333,6 +347,7 @@ int router_new(struct router **out, struct ev *ev, const struct router_cfg *cfg,
     r->cfg = cfg;
     r->ev = ev;
     revoked_init(&r->revoked, randombytes_random());
+    revoked_init(&r->extended, randombytes_random());
     arena_init(&r->arena);
     api_ans_init(&r->ans);
     rc = open_all(r, e);
@@ -363,12 +378,14 @@ void router_free(struct router *r)
     gate_fini(&r->gate);
     verdicts_free(r->verdicts);
     revoked_fini(&r->revoked);
+    revoked_fini(&r->extended);
     page_room_free(r->page);
     claim_ring_fini(&r->claims);
     cors_free(r->cors);
     api_ans_fini(&r->ans);
     arena_fini(&r->arena);
     explicit_bzero(&r->keys, sizeof(r->keys));
+    explicit_bzero(&r->gate_secret, sizeof(r->gate_secret));
     free(r);
 }
 

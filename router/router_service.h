@@ -20,6 +20,7 @@
 #include "router/gate.h"
 #include "router/revoked.h"
 #include "router/router_cfg.h"
+#include "router/session_in.h"
 #include "router/verdicts.h"
 
 struct seg_links;
@@ -37,6 +38,8 @@ struct router_counts {             /* ever */
     uint64_t maps, maps_refused, stats;
     uint64_t verified, verify_refused, pass_checks; /* GET /v1/verify; signatures looked at */
     uint64_t claims, claims_refused;
+    uint64_t bypassed[BYPASS_NREASONS]; /* let past by GET /v1/verify, without a pass */
+    uint64_t extended, sessions_ended, sessions_refused; /* POST /v1/session */
     uint64_t pages, page_enters;   /* pages shown; people sent on with a pass */
 };
 
@@ -57,6 +60,9 @@ struct router {
     struct verdict verdict;    /* the last one */
     uint64_t keys_hash;        /* of the keys that they were found good with */
     struct revoked revoked;    /* passes that are not good any more */
+    struct revoked extended;   /* sessions that last longer than their pass said */
+    char gate_subject[65];     /* gate_subject_header in small letters */
+    struct gate_secret gate_secret;
     struct page_room *page;
     struct claim_ring claims;  /* keys that claims may be signed with */
     struct cors *cors; /* NULL: pages of other origins get nothing */
@@ -86,7 +92,10 @@ void router_map_changed(struct router *r);
 int64_t router_wall_s(void); /* Unix seconds */
 /* verify.c: GET /v1/verify */
 void verify(struct router *r, struct httpd_req *req, const struct http_req *q);
-void verify_keys_changed(struct router *r); /* perhaps */
+void verify_keys_changed(struct router *r); /* perhaps; presented.c */
+/* session.c: POST /v1/session */
+void session_start(struct router *r, struct httpd_req *req, const struct http_req *q);
+void session_done(struct router *r, struct rflow *rf);
 
 /* False: its address is too fast, and it was told so. */
 SQ_CHECK bool router_may_pass(struct router *r, struct httpd_req *req, enum limit_kind k);

@@ -28,7 +28,7 @@ void rt_forget(struct routes *r)
     uint64_t key, val;
 
     for (size_t i = 0; (i = map_next(&r->queues, i, &key, &val)) != 0;)
-        free((void *)(uintptr_t)val);
+        rt_queue_free((struct rt_queue *)(uintptr_t)val);
     map_fini(&r->queues);
     map_fini(&r->names);
     map_fini(&r->segs);

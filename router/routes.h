@@ -5,6 +5,7 @@
 
 #include "common/msg.h"
 #include "common/map.h"
+#include "router/bypass.h"
 
 struct routes;
 
@@ -40,6 +41,9 @@ struct route_queue { /* borrowed until the next routes_apply */
     const char *said;      /* the same as `,"message":"..."` of an answer; "": none */
     uint32_t page_version; /* a hash of both: the same at every router; 0: both "" */
     struct map_phase when; /* draw: never NULL */
+    const struct bypass *bypass; /* NULL: all go through the room */
+    uint32_t pass_ttl_s;         /* 0: not known */
+    uint32_t session_max_s;      /* 0: sessions are not extended */
     struct queue_stats stats; /* zero until known */
 };
 /* NULL: no such queue (only certain if routes_version() > 0). */

@@ -13,7 +13,7 @@ static void free_staged(struct rt_queue *q)
     while (q != NULL) {
         struct rt_queue *next = q->staged;
 
-        free(q);
+        rt_queue_free(q);
         q = next;
     }
 }

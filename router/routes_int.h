@@ -26,6 +26,7 @@ struct rt_queue { /* one malloc: segments, aliases and names follow the struct *
     struct route_queue pub;
     struct rt_queue *same_hash; /* next queue whose name has the same hash */
     struct rt_queue *staged;    /* next record of a map that is not complete yet */
+    struct bypass *bypass;      /* owned; NULL: none */
     uint64_t hash, stamp;       /* stamp: the map application that brought it */
     char limited_by[NAME_MAX_LEN + 1];
     struct rt_lane lane[LANES_MAX];
@@ -60,6 +61,7 @@ struct rt_queue *rt_queue_new(const struct map_queue *m);
 void rt_queue_inherit(struct rt_queue *q, const struct routes *r);
 SQ_CHECK int rt_queue_link(struct routes *r, struct rt_queue *q);
 void rt_queue_unlink(struct routes *r, struct rt_queue *q); /* q is freed */
+void rt_queue_free(struct rt_queue *q);
 uint64_t rt_name_hash(const char *name, size_t n);
 
 void rt_stage_clear(struct rt_stage *s);

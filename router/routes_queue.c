@@ -5,9 +5,12 @@
 #include "common/buf.h"
 #include "common/err.h"
 #include "router/page_tmpl.h"
+#include "common/log.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define LOG_MODULE "routes"
 
 /* Names come from operators, so nobody outside can choose colliding ones; what comes from
  * outside is only looked up. Eight bytes a step, multiply and fold. */
@@ -110,6 +113,27 @@ static uint32_t page_version(const char *json, const char *message)
     return h != 0 ? h : 1;
 }
 
+/* A router that cannot read the rules lets nobody past: they wait like others. */
+static void read_gate(struct rt_queue *q, const struct map_queue *m)
+{
+    struct err e = { 0 };
+
+    q->pub.pass_ttl_s = m->pass_ttl_s;
+    q->pub.session_max_s = m->session_max_s;
+    if (m->gate == NULL || *m->gate == '\0')
+        return;
+    q->bypass = bypass_new(m->gate, &e);
+    if (q->bypass == NULL)
+        log_error("queue=%s nobody bypasses the room: %s", m->name, e.text);
+    q->pub.bypass = q->bypass;
+}
+
+void rt_queue_free(struct rt_queue *q)
+{
+    bypass_free(q->bypass);
+    free(q);
+}
+
 static void fill_texts(struct rt_queue *q, const struct map_queue *m, const struct buf *said,
                        char *at)
 {
@@ -143,6 +167,7 @@ static struct rt_queue *record_new(const struct map_queue *m, const struct buf *
         fill_lane(q, i, &m->lanes[i]);
     }
     fill_texts(q, m, said, at);
+    read_gate(q, m);
     q->pub.stats.id = q->pub.id;
     q->pub.stats.limited_by = q->limited_by;
     return q;
@@ -245,5 +270,5 @@ void rt_queue_unlink(struct routes *r, struct rt_queue *q)
     }
     unlink_name(r, q);
     (void)map_del(&r->queues, q->pub.id);
-    free(q);
+    rt_queue_free(q);
 }

@@ -76,6 +76,9 @@ static void fill(struct seg_links *s, enum flow_kind kind, struct batch *b, stru
             s->req.place[i] = (struct place_req) { rf->flow.seg, t->number, t->client };
         else if (kind == FLOW_LEAVE)
             s->req.drop[i] = (struct drop_req) { rf->flow.seg, t->number };
+        else if (kind == FLOW_SESSION)
+            s->req.session[i] = (struct sess_req) { rf->flow.seg, t->number,
+                                                    rf->flow.command, rf->flow.until_s };
         else
             s->req.append[i] = (struct append_req) {
                 .seg = rf->flow.seg,
@@ -92,6 +95,9 @@ static void fill(struct seg_links *s, enum flow_kind kind, struct batch *b, stru
     } else if (kind == FLOW_LEAVE) {
         m->type = MSG_DROP;
         m->drop = (struct msg_drop) { b->n, s->req.drop };
+    } else if (kind == FLOW_SESSION) {
+        m->type = MSG_SESSION;
+        m->session = (struct msg_session) { b->n, s->req.session };
     } else {
         m->type = MSG_APPEND;
         m->append = (struct msg_append) { b->n, s->req.append };
@@ -153,7 +159,7 @@ static void maybe_send(struct seg_link *l, int64_t now_us)
 {
     if (l->ch == NULL)
         return;
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < SEG_KINDS; i++) {
         struct kind *k = &l->kind[i];
 
         if (k->open != NULL && (k->sent.n == 0 || k->open->n >= BATCH_GO ||
@@ -261,15 +267,30 @@ static void answer_drops(struct router *r, struct batch *b, const struct msg_dro
     }
 }
 
+static void answer_sessions(struct router *r, struct batch *b,
+                            const struct msg_session_ans *m)
+{
+    for (uint32_t i = 0; i < b->n; i++) {
+        struct rflow *rf = take_flow(b, i);
+
+        if (rf == NULL)
+            continue;
+        flow_session_ans(&rf->flow, r->routes, &m->ans[i], ev_now(r->ev));
+        rflow_step(r, rf);
+    }
+}
+
 int seg_batch_answer(struct seg_link *l, const struct msg *m, uint64_t rid)
 {
     struct router *r = l->s->r;
-    enum flow_kind kind = m->type == MSG_PLACE_ANS    ? FLOW_POLL
-                          : m->type == MSG_APPEND_ANS ? FLOW_JOIN
-                                                      : FLOW_LEAVE;
-    uint32_t n = m->type == MSG_PLACE_ANS    ? m->place_ans.n
-                 : m->type == MSG_APPEND_ANS ? m->append_ans.n
-                                             : m->drop_ans.n;
+    enum flow_kind kind = m->type == MSG_PLACE_ANS     ? FLOW_POLL
+                          : m->type == MSG_APPEND_ANS  ? FLOW_JOIN
+                          : m->type == MSG_SESSION_ANS ? FLOW_SESSION
+                                                       : FLOW_LEAVE;
+    uint32_t n = m->type == MSG_PLACE_ANS     ? m->place_ans.n
+                 : m->type == MSG_APPEND_ANS  ? m->append_ans.n
+                 : m->type == MSG_SESSION_ANS ? m->session_ans.n
+                                              : m->drop_ans.n;
     struct batch *b = take_sent(l, kind, rid);
 
     if (b == NULL)
@@ -282,6 +303,8 @@ int seg_batch_answer(struct seg_link *l, const struct msg *m, uint64_t rid)
         answer_places(r, b, &m->place_ans);
     else if (kind == FLOW_JOIN)
         answer_appends(r, b, &m->append_ans);
+    else if (kind == FLOW_SESSION)
+        answer_sessions(r, b, &m->session_ans);
     else
         answer_drops(r, b, &m->drop_ans);
     batch_free(l->s, b);
@@ -290,7 +313,7 @@ int seg_batch_answer(struct seg_link *l, const struct msg *m, uint64_t rid)
 
 void seg_batch_refused(struct seg_link *l, uint64_t rid)
 {
-    for (int i = 0; i < 3; i++) {
+    for (int i = 0; i < SEG_KINDS; i++) {
         struct batch *b = take_sent(l, (enum flow_kind)i, rid);
 
         if (b != NULL)
@@ -303,7 +326,7 @@ void seg_batches_lost(struct seg_link *l)
     struct list all;
 
     list_init(&all);
-    for (int i = 0; i < 3; i++) { /* first out of reach, then told: they may ask again */
+    for (int i = 0; i < SEG_KINDS; i++) { /* first out of reach, then told: they may ask again */
         struct kind *k = &l->kind[i];
 
         list_each (&k->sent, it) {

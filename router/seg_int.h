@@ -14,7 +14,9 @@ struct batch {
     struct rflow *v[MSG_BATCH_MAX]; /* ref; NULL: the flow has ended */
 };
 
-struct kind {           /* one of place, append, drop */
+#define SEG_KINDS (FLOW_SESSION + 1)
+
+struct kind {           /* one of place, append, drop, session */
     struct batch *open; /* being collected; NULL: none */
     struct list sent;   /* oldest first */
 };
@@ -28,7 +30,7 @@ struct seg_link {
     bool failed; /* since it was last up: do not let anybody wait for it */
     bool stays;  /* in the newest map */
     char name[NAME_MAX_LEN + 1];
-    struct kind kind[3]; /* by enum flow_kind */
+    struct kind kind[SEG_KINDS]; /* by enum flow_kind */
 };
 
 struct seg_links {
@@ -40,6 +42,7 @@ struct seg_links {
         struct place_req place[MSG_BATCH_MAX];
         struct append_req append[MSG_BATCH_MAX];
         struct drop_req drop[MSG_BATCH_MAX];
+        struct sess_req session[MSG_BATCH_MAX];
     } req;
 };
 

@@ -32,6 +32,21 @@ static int on_passes(struct router *r, const struct msg_passes *m)
     return 0;
 }
 
+/* Sessions that were extended. */
+static int on_longer(struct router *r, const struct msg_session *m)
+{
+    int64_t now_s = router_wall_s();
+
+    for (uint32_t i = 0; i < m->n; i++) {
+        const struct sess_req *x = &m->req[i];
+
+        if (x->command == SESS_EXTEND)
+            revoked_add(&r->extended, &(struct pass_row) { .seg = x->seg, .number = x->number,
+                                                           .until_s = x->until_s }, now_s);
+    }
+    return 0;
+}
+
 static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
 {
     struct seg_link *l = ctx;
@@ -44,10 +59,14 @@ static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
         case MSG_PLACE_ANS:
         case MSG_APPEND_ANS:
         case MSG_DROP_ANS:
+        case MSG_SESSION_ANS:
             rc = seg_batch_answer(l, &m, f->rid);
             break;
         case MSG_PASSES:
             rc = on_passes(r, &m.passes);
+            break;
+        case MSG_SESSION:
+            rc = on_longer(r, &m.session);
             break;
         case MSG_ERROR:
             on_error(l, &m.error, f->rid);
@@ -133,7 +152,7 @@ static void link_add(struct seg_links *s, const struct route_node *n)
     l->generation = n->generation;
     l->stays = true;
     strcpy(l->name, n->name);
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < SEG_KINDS; i++)
         list_init(&l->kind[i].sent);
     if (map_set_ptr(&s->by_no, n->no, l) < 0 ||
         (l->link = rpc_dial(s->r->rpc, n->addr, RPC_SEGMENT, &calls, l)) == NULL) {

@@ -1,273 +1,234 @@
 /* verify.c: GET /v1/verify: may the bearer of this pass come in? For the gateway in front
  * of the protected service (nginx auth_request and its like). Answered from memory: the
- * keys are in the map, good signatures are remembered (verdicts.h), revoked passes are
- * known (revoked.h). Nobody is asked.
+ * keys are in the map, good signatures are remembered (verdicts.h), revoked passes and
+ * extended sessions are known (revoked.h), so are the rules by which people need no pass
+ * (bypass.h). Nobody is asked.
  *
  *   204 and X-Segq-... lines | 401 no good pass | 403 revoked, or of another queue
- *
- * While the queue that is asked for lets everybody by (state passthrough), it is 204 with
- * X-Segq-Bypass for whoever has no good pass.
+ *   redirect=1: 303 to the waiting page instead of 401 and 403, if the queue is known
  *
  * Never anything else but 503 before the first map: gateways take other answers for an
- * error, and an error must not let in. */
+ * error, and an error must not let in.
+ *
+ * What a gateway tells of the request that it asks about (X-Original-URI, whose address it
+ * is) is believed of trusted proxies alone, and only such are told of a bypass: anybody
+ * could write these lines. */
 #include "router/router_service.h"
 
-#include <sodium.h>
-#include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/pass.h"
+#include "router/bypass.h"
 #include "router/phase.h"
+#include "router/presented.h"
 #include "router/verdicts.h"
 
-#define NBF_LEEWAY_S 60 /* clocks of machines differ */
+#define NBF_LEEWAY_S 60   /* clocks of machines differ */
+#define RETURN_MAX   2000 /* bytes of an address that is come back to; longer: not */
 
-/* ---- what is presented --------------------------------------------------------------- */
+struct asked {
+    const struct http_req *q;
+    struct slice queue;              /* n 0: any */
+    const struct route_queue *known; /* NULL: none is named, or there is no such */
+    bool redirect;
+    bool trusted;     /* a trusted proxy asks; then, as far as it tells: */
+    struct slice uri; /* p NULL: not known */
+    struct slice subject;
+    bool has_addr;
+    struct ip addr;
+};
 
-static struct slice bearer(const struct http_req *q)
+/* ---- what is asked --------------------------------------------------------------------- */
+
+/* The value of a member; false: it is not there. */
+static bool member(struct slice query, const char *key, struct slice *out)
 {
-    static const char scheme[] = "bearer ";
-    struct slice s = q->authorization;
-    size_t n = sizeof(scheme) - 1;
+    size_t n = strlen(key);
 
-    if (s.p == NULL || s.n <= n || strncasecmp(s.p, scheme, n) != 0)
-        return (struct slice){ 0 };
-    return (struct slice){ s.p + n, s.n - n };
-}
-
-/* The value of a cookie, as it stands (RFC 6265: pairs with "; " between). */
-static struct slice cookie(struct slice all, const char *name)
-{
-    size_t n = strlen(name);
-
-    while (all.n > 0) {
-        const char *end = memchr(all.p, ';', all.n);
-        size_t len = end != NULL ? (size_t)(end - all.p) : all.n;
-
-        if (len > n && memcmp(all.p, name, n) == 0 && all.p[n] == '=')
-            return (struct slice){ all.p + n + 1, len - n - 1 };
-        len += len < all.n; /* the ; */
-        while (len < all.n && all.p[len] == ' ')
-            len++;
-        all.p += len;
-        all.n -= len;
-    }
-    return (struct slice){ 0 };
-}
-
-/* ---- a pass to a verdict --------------------------------------------------------------- */
-
-/* "<seg>-<number>" */
-static bool read_jti(const char *s, seg_id *seg, uint32_t *number)
-{
-    char *end;
-    unsigned long long a, b;
-
-    if (*s < '0' || *s > '9')
-        return false;
-    a = strtoull(s, &end, 10);
-    if (*end != '-' || end[1] < '0' || end[1] > '9')
-        return false;
-    b = strtoull(end + 1, &end, 10);
-    *seg = a;
-    *number = (uint32_t)b;
-    return *end == '\0' && b <= UINT32_MAX;
-}
-
-/* Visible ASCII as it is, all else (and %) as %XX: a subject is anybody's text. */
-static bool put_value(char *to, size_t cap, size_t *len, const char *s)
-{
-    static const char hex[] = "0123456789ABCDEF";
-
-    for (; *s != '\0'; s++) {
-        uint8_t c = (uint8_t)*s;
-        bool plain = c > 0x20 && c < 0x7f && c != '%';
-
-        if (cap - *len < 3)
-            return false;
-        if (plain) {
-            to[(*len)++] = (char)c;
-            continue;
-        }
-        to[(*len)++] = '%';
-        to[(*len)++] = hex[c >> 4];
-        to[(*len)++] = hex[c & 15];
-    }
-    return true;
-}
-
-static bool put_line(struct verdict *x, size_t *len, const char *name, const char *value)
-{
-    size_t n = strlen(name);
-
-    if (sizeof(x->text) - *len < n)
-        return false;
-    memcpy(x->text + *len, name, n);
-    *len += n;
-    if (!put_value(x->text, sizeof(x->text) - 2, len, value))
-        return false;
-    x->text[(*len)++] = '\r';
-    x->text[(*len)++] = '\n';
-    return true;
-}
-
-static bool fill(struct verdict *x, const struct pass_view *v)
-{
-    size_t len = 0, n = strlen(v->aud);
-
-    if (!api_is_name(v->aud, n) || !read_jti(v->jti, &x->seg, &x->number))
-        return false;
-    memcpy(x->queue, v->aud, n + 1);
-    x->nbf_s = v->nbf_s;
-    x->exp_s = v->exp_s;
-    if (!put_line(x, &len, "X-Segq-Queue: ", v->aud) ||
-        !put_line(x, &len, "X-Segq-Ticket: ", v->jti) ||
-        !put_line(x, &len, "X-Segq-Subject: ", v->sub) ||
-        !put_line(x, &len, "X-Segq-Lane: ", v->lane))
-        return false;
-    x->len = (uint16_t)len;
-    return true;
-}
-
-/* NULL: it is none of ours. */
-static const struct verdict *verdict_of(struct router *r, struct slice pass)
-{
-    const uint8_t(*keys)[32];
-    size_t n = routes_keys(r->routes, &keys);
-    const struct verdict *known;
-    struct verdict x = { 0 };
-    struct pass_view v;
-
-    verdicts_hash(r->verdicts, pass.p, pass.n, x.hash);
-    known = verdicts_find(r->verdicts, x.hash);
-    if (known != NULL)
-        return known;
-    r->counts.pass_checks++;
-    if (pass_check(&v, pass.p, pass.n, keys, n) < 0 || !fill(&x, &v))
-        return NULL;
-    verdicts_put(r->verdicts, &x, router_wall_s());
-    r->verdict = x; /* it may not have been taken */
-    return &r->verdict;
-}
-
-/* The first of the two that is ours: an application may use Authorization itself. */
-static const struct verdict *presented(struct router *r, const struct http_req *q)
-{
-    struct slice of[2] = { bearer(q), { 0 } };
-    const struct verdict *x = NULL;
-
-    if (q->cookie.p != NULL)
-        of[1] = cookie(q->cookie, "segq_pass");
-    for (int i = 0; i < 2 && x == NULL; i++)
-        if (of[i].n > 0)
-            x = verdict_of(r, of[i]);
-    return x;
-}
-
-/* ---- answers --------------------------------------------------------------------------- */
-
-static void refuse(struct router *r, enum api_problem p, const char *why, struct slice queue)
-{
-    r->counts.verify_refused++;
-    api_problem(&r->ans, p, why, router_request_id(r));
-    if (r->ans.status == 401)
-        buf_str(&r->ans.headers, "WWW-Authenticate: Bearer realm=\"segq\"\r\n");
-    if (queue.n == 0)
-        return;
-    buf_str(&r->ans.headers, "X-Segq-Location: /q/");
-    buf_append(&r->ans.headers, queue.p, queue.n);
-    buf_str(&r->ans.headers, "\r\n");
-}
-
-static bool is_good(const struct router *r, const struct verdict *x, struct slice queue,
-                    int64_t now)
-{
-    return x != NULL && strlen(x->queue) == queue.n &&
-           memcmp(x->queue, queue.p, queue.n) == 0 && x->exp_s > now &&
-           x->nbf_s <= now + NBF_LEEWAY_S && !revoked_has(&r->revoked, x->seg, x->number);
-}
-
-static void judge(struct router *r, const struct verdict *x, struct slice queue)
-{
-    const struct route_queue *q =
-        queue.n != 0 ? routes_queue(r->routes, queue.p, queue.n) : NULL;
-    struct slice own = queue;
-    int64_t now = router_wall_s();
-
-    if (phase_is_free(q) && !is_good(r, x, queue, now)) {
-        phase_let_by(r, q);
-        return;
-    }
-    if (x != NULL && queue.n == 0)
-        own = (struct slice){ (char *)(uintptr_t)x->queue, strlen(x->queue) };
-    if (x == NULL) {
-        refuse(r, API_PASS_INVALID, "no pass, or none of ours", own);
-    } else if (queue.n != 0 && (strlen(x->queue) != queue.n ||
-                                memcmp(x->queue, queue.p, queue.n) != 0)) {
-        refuse(r, API_NOT_ELIGIBLE, "the pass is for another queue", own);
-    } else if (x->exp_s <= now || x->nbf_s > now + NBF_LEEWAY_S) {
-        refuse(r, API_PASS_INVALID, "the pass is not valid at this time", own);
-    } else if (revoked_has(&r->revoked, x->seg, x->number)) {
-        refuse(r, API_PASS_REVOKED, "the pass was given back or revoked", own);
-    } else {
-        r->counts.verified++;
-        r->ans.status = 204;
-        buf_append(&r->ans.headers, x->text, x->len);
-        buf_str(&r->ans.headers, "X-Segq-Expires: ");
-        buf_i64(&r->ans.headers, x->exp_s);
-        buf_str(&r->ans.headers, "\r\n");
-    }
-}
-
-/* The value of queue=; n 0: absent. false: it is there, and no name. */
-static bool asked_queue(struct slice query, struct slice *out)
-{
-    static const char key[] = "queue=";
-    size_t n = sizeof(key) - 1;
-
-    *out = (struct slice){ 0 };
     while (query.n > 0) {
         const char *end = memchr(query.p, '&', query.n);
         size_t len = end != NULL ? (size_t)(end - query.p) : query.n;
 
         if (len >= n && memcmp(query.p, key, n) == 0) {
             *out = (struct slice){ query.p + n, len - n };
-            return api_is_name(out->p, out->n);
+            return true;
         }
         len += len < query.n;
         query.p += len;
         query.n -= len;
     }
+    return false;
+}
+
+/* A field that is there once; else nothing: two may be read in two ways. */
+static struct slice once(const struct http_req *q, const char *lower)
+{
+    struct slice v = { 0 };
+
+    return *lower != '\0' && http_find(q, lower, &v) == 1 ? v : (struct slice){ 0 };
+}
+
+static void read_proxy(struct router *r, const struct httpd_req *req, struct asked *a)
+{
+    static const char *const fields[] = { [URI_ORIGINAL] = "x-original-uri",
+                                          [URI_FORWARDED] = "x-forwarded-uri",
+                                          [URI_NONE] = "" };
+
+    a->trusted = gate_is_trusted(httpd_tag(req));
+    if (!a->trusted)
+        return;
+    a->has_addr = gate_client(&r->gate, a->q, &a->addr);
+    a->uri = once(a->q, fields[r->cfg->gate_uri_header]);
+    a->subject = once(a->q, r->gate_subject);
+}
+
+/* False: queue= is there, and no name. */
+static bool read_asked(struct router *r, const struct httpd_req *req, struct asked *a)
+{
+    struct slice v;
+
+    if (member(a->q->query, "queue=", &a->queue)) {
+        if (!api_is_name(a->queue.p, a->queue.n)) {
+            a->queue = (struct slice){ 0 };
+            return false;
+        }
+        a->known = routes_queue(r->routes, a->queue.p, a->queue.n);
+    }
+    a->redirect = member(a->q->query, "redirect=", &v) && v.n == 1 && v.p[0] == '1';
+    read_proxy(r, req, a);
     return true;
+}
+
+/* ---- answers --------------------------------------------------------------------------- */
+
+static void put_escaped(struct buf *b, struct slice s)
+{
+    static const char hex[] = "0123456789ABCDEF";
+
+    for (size_t i = 0; i < s.n; i++) {
+        uint8_t c = (uint8_t)s.p[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                     (c >= '0' && c <= '9') || (c != 0 && strchr("-_.~/", c) != NULL);
+
+        if (plain) {
+            buf_byte(b, c);
+            continue;
+        }
+        buf_byte(b, '%');
+        buf_byte(b, (uint8_t)hex[c >> 4]);
+        buf_byte(b, (uint8_t)hex[c & 15]);
+    }
+}
+
+/* Where to wait, and where to go then. */
+static void put_location(struct buf *b, const char *field, struct slice queue,
+                         struct slice uri)
+{
+    buf_str(b, field);
+    buf_str(b, ": /q/");
+    buf_append(b, queue.p, queue.n);
+    if (uri.n > 0 && uri.n <= RETURN_MAX) {
+        buf_str(b, "?return=");
+        put_escaped(b, uri);
+    }
+    buf_str(b, "\r\n");
+}
+
+static void refuse(struct router *r, const struct asked *a, enum api_problem p,
+                   const char *why, struct slice queue)
+{
+    struct api_ans *ans = &r->ans;
+
+    r->counts.verify_refused++;
+    if (a->redirect && queue.n > 0) {
+        ans->status = 303;
+        put_location(&ans->headers, "Location", queue, a->uri);
+        return;
+    }
+    api_problem(ans, p, why, router_request_id(r));
+    if (ans->status == 401)
+        buf_str(&ans->headers, "WWW-Authenticate: Bearer realm=\"segq\"\r\n");
+    if (queue.n > 0)
+        put_location(&ans->headers, "X-Segq-Location", queue, a->uri);
+}
+
+static void let_in(struct router *r, const struct verdict *x)
+{
+    r->counts.verified++;
+    r->ans.status = 204;
+    buf_append(&r->ans.headers, x->text, x->len);
+    buf_str(&r->ans.headers, "X-Segq-Expires: ");
+    buf_i64(&r->ans.headers, presented_until_s(r, x));
+    buf_str(&r->ans.headers, "\r\n");
+}
+
+/* Without a pass; false: no rule says so. */
+static bool let_past(struct router *r, const struct asked *a)
+{
+    struct bypass_ask ask = { .q = a->q,
+                              .addr = a->has_addr ? &a->addr : NULL,
+                              .uri = a->uri,
+                              .subject = a->subject,
+                              .key = &r->keys.token };
+    enum bypass_why why;
+
+    if (!a->trusted || a->known == NULL || a->known->bypass == NULL)
+        return false;
+    ask.queue = a->known->id;
+    why = bypass_of(a->known->bypass, &ask);
+    if (why == BYPASS_NONE)
+        return false;
+    r->counts.bypassed[why]++;
+    r->ans.status = 204;
+    buf_str(&r->ans.headers, "X-Segq-Queue: ");
+    buf_str(&r->ans.headers, a->known->name);
+    buf_str(&r->ans.headers, "\r\nX-Segq-Bypass: ");
+    buf_str(&r->ans.headers, bypass_name(why));
+    buf_str(&r->ans.headers, "\r\n");
+    return true;
+}
+
+static void judge(struct router *r, const struct asked *a)
+{
+    const struct verdict *x = presented(r, a->q);
+    struct slice own = a->queue;
+    int64_t now = router_wall_s();
+    enum api_problem p = API_PASS_INVALID;
+    const char *why = NULL;
+
+    if (x != NULL && own.n == 0)
+        own = (struct slice){ (char *)(uintptr_t)x->queue, strlen(x->queue) };
+    if (x == NULL) {
+        why = "no pass, or none of ours";
+    } else if (strlen(x->queue) != own.n || memcmp(x->queue, own.p, own.n) != 0) {
+        p = API_NOT_ELIGIBLE;
+        why = "the pass is for another queue";
+    } else if (presented_until_s(r, x) <= now || x->nbf_s > now + NBF_LEEWAY_S) {
+        why = "the pass is not valid at this time";
+    } else if (revoked_has(&r->revoked, x->seg, x->number)) {
+        p = API_PASS_REVOKED;
+        why = "the pass was given back or revoked";
+    }
+    if (why == NULL)
+        let_in(r, x);
+    else if (phase_is_free(a->known))
+        phase_let_by(r, a->known);
+    else if (!let_past(r, a))
+        refuse(r, a, p, why, own);
 }
 
 void verify(struct router *r, struct httpd_req *req, const struct http_req *q)
 {
-    struct slice queue;
+    struct asked a = { .q = q };
 
     if (routes_version(r->routes) == 0) {
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "keys are not known yet");
         return;
     }
-    if (!asked_queue(q->query, &queue))
-        refuse(r, API_PASS_INVALID, "queue= is not the name of a queue",
+    if (!read_asked(r, req, &a))
+        refuse(r, &a, API_PASS_INVALID, "queue= is not the name of a queue",
                (struct slice){ 0 });
     else
-        judge(r, presented(r, q), queue);
+        judge(r, &a);
     router_answer(r, req);
-}
-
-/* A key that is not published any more vouches for nothing. */
-void verify_keys_changed(struct router *r)
-{
-    static const uint8_t plain[crypto_shorthash_siphashx24_KEYBYTES];
-    const uint8_t(*keys)[32];
-    size_t n = routes_keys(r->routes, &keys);
-    uint64_t h[2];
-
-    crypto_shorthash_siphashx24((uint8_t *)h, n > 0 ? keys[0] : plain, n * 32, plain);
-    if (h[0] != r->keys_hash)
-        verdicts_clear(r->verdicts);
-    r->keys_hash = h[0];
 }

@@ -252,6 +252,11 @@ static void members(struct jio *io, struct jrec *r)
     case JREC_SESSION:
         session(io, &r->session);
         break;
+    case JREC_EXTEND:
+        NUM(io, r->extend.id.seg);
+        NUM(io, r->extend.id.number);
+        NUM(io, r->extend.until_s);
+        break;
     case JREC_FINAL:
         NUM(io, r->move.move);
         NUM(io, r->move.to);
@@ -319,7 +324,7 @@ const char *jrec_name(unsigned kind)
         [JREC_HOLLOW] = "hollow",     [JREC_RELEASED] = "released",
         [JREC_BACK] = "back",         [JREC_SOLID] = "solid",
         [JREC_KEPT] = "kept",         [JREC_UNKEPT] = "unkept",
-        [JREC_STORE] = "store",
+        [JREC_STORE] = "store",       [JREC_EXTEND] = "extend",
     };
 
     return kind < ARRAY_LEN(names) && names[kind] != NULL ? names[kind] : "unknown";

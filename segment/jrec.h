@@ -57,6 +57,7 @@ enum jrec_kind {
     JREC_KEPT = 31,     /* set: the manager has stored its releases */
     JREC_UNKEPT = 32,   /* mark: in snapshots only */
     JREC_STORE = 33,    /* set: of the managers that are obeyed (msg_node_ok) */
+    JREC_EXTEND = 34,   /* extend: of a session that is there */
     JREC_NKINDS
 };
 
@@ -111,6 +112,11 @@ struct jrec_session {
     struct ticket_id id;
     uint8_t state, reason; /* enum session_state, enum gone_reason */
     int64_t at_ms;         /* of its release; 0: as it was */
+};
+
+struct jrec_extend {
+    struct ticket_id id;
+    int64_t until_s;
 };
 
 struct jrec_hollow {
@@ -168,6 +174,7 @@ struct jrec {
         struct jrec_subject subject;
         struct jrec_pop pop;
         struct jrec_session session;
+        struct jrec_extend extend;
         struct jrec_move move;
         struct jrec_reloc reloc;
         struct jrec_seg s;

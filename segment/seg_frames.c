@@ -19,6 +19,7 @@ static bool is_allowed(enum rpc_role role, enum msg_type t)
     case MSG_PLACE:
     case MSG_APPEND:
     case MSG_DROP:
+    case MSG_SESSION:
         return role == RPC_ROUTER;
     case MSG_NODE_OK:
     case MSG_SEG_OPEN:
@@ -90,6 +91,12 @@ static bool batch(struct seg_service *s, struct rpc_chan *ch, const struct msg *
         a.drop_ans.n = q->drop.n;
         a.drop_ans.ans = s->ans.drop;
         segtab_drop(s->tab, now, q->drop.req, q->drop.n, s->ans.drop);
+        break;
+    case MSG_SESSION:
+        a.type = MSG_SESSION_ANS;
+        a.session_ans.n = q->session.n;
+        a.session_ans.ans = s->ans.session;
+        segtab_session(s->tab, now, q->session.req, q->session.n, s->ans.session);
         break;
     default:
         return false;

@@ -66,6 +66,7 @@ struct seg_service {
         struct place_ans place[MSG_BATCH_MAX];
         struct append_ans append[MSG_BATCH_MAX];
         struct drop_ans drop[MSG_BATCH_MAX];
+        struct sess_ans session[MSG_BATCH_MAX];
     } ans;
     struct seg_shell_counts n;
     msec_t started_ms, ticked_ms;

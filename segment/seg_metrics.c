@@ -20,6 +20,7 @@
     X(places, "polls_total", C, "Polls asked.")                                          \
     X(appends, "join_requests_total", C, "Joins asked.")                                 \
     X(drops, "leave_requests_total", C, "Leaves asked.")                                 \
+    X(sessions, "session_requests_total", C, "Backends' commands about sessions.")       \
     X(joined, "joined_total", C, "Tickets made.")                                        \
     X(popped, "released_total", C, "Tickets released.")                                  \
     X(admitted, "admitted_total", C, "Tickets that collected their pass.")               \

@@ -84,6 +84,7 @@ void segtab_free(struct segtab *t)
     free(t->moved);
     free(t->peers);
     free(t->ended);
+    free(t->longer);
     free(t);
 }
 

@@ -70,6 +70,9 @@ void segtab_append(struct segtab *t, struct seg_now now, const struct append_req
 void segtab_drop(struct segtab *t, struct seg_now now, const struct drop_req *req,
                  uint32_t n, struct drop_ans *ans);
 
+void segtab_session(struct segtab *t, struct seg_now now, const struct sess_req *req,
+                    uint32_t n, struct sess_ans *ans);
+
 /* ---- everything else ------------------------------------------------------------- */
 enum segtab_kind {
     SEGTAB_TICK,      /* at least every 100 ms: sweep, claim windows, reports, move progress */
@@ -125,6 +128,7 @@ void segtab_hold(struct segtab *t, bool hold);
 struct segtab_counts {
     uint64_t segments, rebuilding, waiting, ready, active, returning; /* now */
     uint64_t tickets, max_tickets, blocks, core_bytes;    /* held now, at most */
+    uint64_t sessions; /* commands about sessions, ever */
     uint64_t places, appends, drops;                      /* asked, ever */
     uint64_t joined, popped, admitted, left, expired, no_shows, returned, came_back;
     uint64_t busy, unknown, moved, sealed_answers, stale_orders;

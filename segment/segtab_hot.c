@@ -151,7 +151,7 @@ static void make_pass(struct segtab *t, const struct seg *g, const struct sessio
         .seg = x->id.seg,
         .number = x->id.number,
         .released_at_ms = x->released_at_ms,
-        .expires_s = x->released_at_ms / 1000 + g->queue->pass_ttl_s,
+        .expires_s = segtab_until_s(g, x),
     };
     char *text = arena_alloc(mem, MSG_PASS_MAX);
     int n = text != NULL ? t->o.make_pass(t->o.ctx, &p, text) : -1;
@@ -462,6 +462,11 @@ static void drop_here(struct segtab *t, const struct spot *s)
         segtab_over(t, g, x, GONE_LEFT);
     else if (x == NULL && g->b.q.hollow)
         segtab_rebuild_leave(t, s);
+}
+
+void segtab_leave(struct segtab *t, const struct spot *s)
+{
+    drop_here(t, s);
 }
 
 static void drop_one(struct segtab *t, enum spot_kind k, const struct spot *s,

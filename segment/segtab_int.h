@@ -1,6 +1,7 @@
 /* segtab_int.h: what the parts of segtab share.
  *   segtab.c         life, peers, clock, the tick
  *   segtab_hot.c     polls, joins, leaves
+ *   segtab_session.c what backends want of sessions
  *   segtab_orders.c  what the manager orders
  *   segtab_release.c releases, and which of them may be told
  *   segtab_rebuild.c a segment whose tickets come back with their polls
@@ -150,6 +151,8 @@ struct segtab {
     msec_t report_ms, beat_ms;
     struct pass_row *ended; /* owned; passes that routers have not been told of yet */
     uint32_t n_ended, cap_ended;
+    struct sess_req *longer; /* owned; likewise, sessions that were extended */
+    uint32_t n_longer, cap_longer;
     bool ended_all; /* they must be told all of them */
     bool urgent; /* do not wait for the tick to report */
     struct outbox loop[2]; /* messages of this node to itself */
@@ -187,8 +190,10 @@ void segtab_home_moved(struct segtab *t, seg_id id, seg_id to);
 /* The ticket left the line: its name is free again, a copy of it must follow. */
 void segtab_died(struct seg *g, uint32_t slot);
 void segtab_over(struct segtab *t, struct seg *g, struct session *x, int reason);
-/* segtab_passes.c: an admitted one is over while its pass is not */
+/* segtab_passes.c: an admitted one is over while its pass is not, or lasts longer */
 void segtab_revoke(struct segtab *t, struct seg *g, struct session *x, int reason);
+void segtab_extend(struct segtab *t, struct seg *g, struct session *x, int64_t until_s);
+int64_t segtab_until_s(const struct seg *g, const struct session *x); /* as its pass says */
 void segtab_passes_all(struct segtab *t, peer_no to, struct outbox *out);
 void segtab_passes_flush(struct segtab *t, struct outbox *out);
 
@@ -201,6 +206,7 @@ struct spot { /* where a token's ticket is */
     seg_id moved_to;
 };
 enum spot_kind { SPOT_HERE, SPOT_MOVED, SPOT_UNKNOWN };
+void segtab_leave(struct segtab *t, const struct spot *s); /* of its own will */
 enum spot_kind segtab_find(const struct segtab *t, seg_id seg, uint32_t number,
                            struct spot *s);
 
@@ -264,6 +270,8 @@ void segtab_log_subject(struct segtab *t, const struct seg *g, const struct subj
 void segtab_log_drops(struct segtab *t, const struct seg *g, const uint32_t *slot,
                       uint32_t n, enum dead why);
 void segtab_log_session(struct segtab *t, const struct seg *g, const struct session *x);
+void segtab_log_extend(struct segtab *t, const struct seg *g, struct ticket_id id,
+                       int64_t until_s);
 void segtab_log_released(struct segtab *t, const struct seg *g, const struct mark_row *r);
 void segtab_log_hollow(struct segtab *t, const struct seg *g);
 void segtab_log_unkept(struct segtab *t, const struct seg *g);
@@ -307,6 +315,8 @@ uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t
 void segtab_kept(struct segtab *t, const struct kept_entry *k);
 /* When the pass that was released then is over, on our clock. */
 msec_t segtab_pass_end(const struct segtab *t, const struct seg *g, int64_t at_ms);
+msec_t segtab_session_end(const struct segtab *t, const struct seg *g,
+                          const struct session *x);
 
 /* ---- segtab_rebuild.c -------------------------------------------------------------- */
 #define SEGTAB_HOLLOW_MAX (1u << 24) /* numbers of a segment that is to be rebuilt */

@@ -126,6 +126,15 @@ void segtab_log_session(struct segtab *t, const struct seg *g, const struct sess
     log_session(t, g->b.id, (struct jrec_session) { x->id, x->state, x->reason, 0 });
 }
 
+void segtab_log_extend(struct segtab *t, const struct seg *g, struct ticket_id id,
+                       int64_t until_s)
+{
+    struct jrec r = { .kind = JREC_EXTEND, .seg = g->b.id, .extend = { id, until_s } };
+
+    if (until_s != 0)
+        segtab_log(t, &r);
+}
+
 void segtab_log_released(struct segtab *t, const struct seg *g, const struct mark_row *m)
 {
     struct jrec r = { .kind = JREC_RELEASED, .seg = g->b.id };
@@ -195,12 +204,14 @@ void segtab_log_absorbed(struct segtab *t, const struct seg *g, const struct xfe
     for (uint32_t i = 0; i < g->b.relocs.n; i++)
         if (g->b.relocs.v[i]->host == NULL)
             segtab_log_reloc(t, g, g->b.relocs.v[i]);
-    for (uint32_t i = 0; i < x->n_recs; i++)
-        log_session(t, g->b.id,
-                    (struct jrec_session) { { x->rec[i].seg, x->rec[i].number },
-                                            x->rec[i].state,
-                                            xfer_reason(x->rec[i].state),
-                                            x->rec[i].released_at_ms });
+    for (uint32_t i = 0; i < x->n_recs; i++) {
+        struct ticket_id id = { x->rec[i].seg, x->rec[i].number };
+
+        log_session(t, g->b.id, (struct jrec_session) { id, x->rec[i].state,
+                                                        x->rec[i].reason,
+                                                        x->rec[i].released_at_ms });
+        segtab_log_extend(t, g, id, x->rec[i].until_s);
+    }
     for (uint32_t i = 0; (s = subjects_next(&x->subjects, &i)) != NULL;)
         segtab_log_subject(t, g, s);
     segtab_log_set(t, JREC_ABSORBED, g->b.id, x->waiting);

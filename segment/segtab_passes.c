@@ -1,9 +1,11 @@
-/* segtab_passes.c: passes that ended before their time: whoever leaves while a pass of his
+/* segtab_passes.c: passes that are not what they say: whoever leaves while a pass of his
  * is out there keeps a record (SESSION_REVOKED) until the pass would have expired, and
- * routers are told, so that they refuse it (GET /v1/verify).
+ * routers are told, so that they refuse it (GET /v1/verify); likewise of sessions that last
+ * longer than the pass says that is out there.
  *
- *   leave --> record, `ended` --next tick--> all routers
- *   a router's link is up     --all records--> that router */
+ *   leave --> record, `ended`   --next tick--> all routers
+ *   extend --> record, `longer` --next tick--> all routers
+ *   a router's link is up       --all records--> that router */
 #include "segment/segtab_int.h"
 
 #include <stdlib.h>
@@ -15,7 +17,7 @@ static struct pass_row row_of(const struct seg *g, const struct session *x)
     return (struct pass_row) { .seg = x->id.seg,
                                .number = x->id.number,
                                .state = PASS_REVOKED,
-                               .until_s = x->released_at_ms / 1000 + g->queue->pass_ttl_s };
+                               .until_s = segtab_until_s(g, x) };
 }
 
 /* Without memory everybody is told everything with the next tick. */
@@ -48,6 +50,47 @@ void segtab_revoke(struct segtab *t, struct seg *g, struct session *x, int reaso
     segtab_touch(t, g);
 }
 
+static void note_longer(struct segtab *t, struct sess_req row)
+{
+    if (t->n_longer == t->cap_longer) {
+        uint32_t cap = t->cap_longer != 0 ? t->cap_longer * 2 : 64;
+        struct sess_req *v = realloc(t->longer, cap * sizeof(*v));
+
+        if (v == NULL) {
+            t->ended_all = true;
+            return;
+        }
+        t->longer = v;
+        t->cap_longer = cap;
+    }
+    t->longer[t->n_longer++] = row;
+}
+
+static struct sess_req longer_of(const struct seg *g, const struct session *x)
+{
+    return (struct sess_req) { .seg = x->id.seg,
+                               .number = x->id.number,
+                               .command = SESS_EXTEND,
+                               .until_s = segtab_until_s(g, x) };
+}
+
+void segtab_extend(struct segtab *t, struct seg *g, struct session *x, int64_t until_s)
+{
+    enum session_state was = (enum session_state)x->state;
+
+    if (until_s > segtab_until_s(g, x)) {
+        x->until_s = until_s;
+        x->expires_ms = segtab_session_end(t, g, x);
+        segtab_log_extend(t, g, x->id, until_s);
+        note_longer(t, longer_of(g, x));
+    }
+    session_set(&g->b.released, x, SESSION_ADMITTED, x->expires_ms);
+    if (was != SESSION_ADMITTED) {
+        segtab_log_session(t, g, x);
+        segtab_touch(t, g);
+    }
+}
+
 /* ---- to the routers ------------------------------------------------------------------ */
 
 static void send_rows(const struct pass_row *v, uint32_t n, peer_no to, struct outbox *out)
@@ -62,43 +105,89 @@ static void send_rows(const struct pass_row *v, uint32_t n, peer_no to, struct o
     out->failed |= m->rows == NULL;
 }
 
-void segtab_passes_all(struct segtab *t, peer_no to, struct outbox *out)
+static void send_longer(const struct sess_req *v, uint32_t n, peer_no to,
+                        struct outbox *out)
 {
-    struct pass_row v[256];
+    struct msg_session *m;
+
+    if (n == 0)
+        return;
+    m = &outbox_add(out, to, MSG_SESSION)->session;
+    m->req = arena_memdup(&out->mem, v, n * sizeof(*v));
+    m->n = m->req != NULL ? n : 0;
+    out->failed |= m->req == NULL;
+}
+
+static void ended_all(const struct seg *g, peer_no to, struct outbox *out)
+{
+    struct pass_row v[ROWS_MAX];
+    const struct session *x;
     uint32_t n = 0;
 
-    list_each (&t->segs, it) {
-        const struct seg *g = container_of(it, struct seg, node);
-        const struct session *x;
-
-        if (g->b.released.n[SESSION_REVOKED] == 0)
+    for (uint32_t i = 0; (x = sessions_next(&g->b.released, &i)) != NULL;) {
+        if (x->state != SESSION_REVOKED)
             continue;
-        for (uint32_t i = 0; (x = sessions_next(&g->b.released, &i)) != NULL;) {
-            if (x->state != SESSION_REVOKED)
-                continue;
-            v[n++] = row_of(g, x);
-            if (n == ARRAY_LEN(v)) {
-                send_rows(v, n, to, out);
-                n = 0;
-            }
+        v[n++] = row_of(g, x);
+        if (n == ROWS_MAX) {
+            send_rows(v, n, to, out);
+            n = 0;
         }
     }
     send_rows(v, n, to, out);
 }
 
+static void longer_all(const struct seg *g, peer_no to, struct outbox *out)
+{
+    struct sess_req v[ROWS_MAX];
+    const struct session *x;
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; (x = sessions_next(&g->b.released, &i)) != NULL;) {
+        if (x->state != SESSION_ADMITTED || x->until_s == 0)
+            continue;
+        v[n++] = longer_of(g, x);
+        if (n == ROWS_MAX) {
+            send_longer(v, n, to, out);
+            n = 0;
+        }
+    }
+    send_longer(v, n, to, out);
+}
+
+void segtab_passes_all(struct segtab *t, peer_no to, struct outbox *out)
+{
+    list_each (&t->segs, it) {
+        const struct seg *g = container_of(it, struct seg, node);
+
+        if (g->b.released.n[SESSION_REVOKED] > 0)
+            ended_all(g, to, out);
+        if (g->b.released.n[SESSION_ADMITTED] > 0)
+            longer_all(g, to, out);
+    }
+}
+
+static void send_new(const struct segtab *t, peer_no to, struct outbox *out)
+{
+    for (uint32_t k = 0; k < t->n_ended; k += ROWS_MAX)
+        send_rows(t->ended + k, t->n_ended - k < ROWS_MAX ? t->n_ended - k : ROWS_MAX, to,
+                  out);
+    for (uint32_t k = 0; k < t->n_longer; k += ROWS_MAX)
+        send_longer(t->longer + k,
+                    t->n_longer - k < ROWS_MAX ? t->n_longer - k : ROWS_MAX, to, out);
+}
+
 void segtab_passes_flush(struct segtab *t, struct outbox *out)
 {
-    if (t->n_ended == 0 && !t->ended_all)
+    if (t->n_ended == 0 && t->n_longer == 0 && !t->ended_all)
         return;
     for (uint32_t i = 0; i < t->n_peers; i++) {
         if (t->peers[i].role != SEGTAB_ROLE_ROUTER)
             continue;
         if (t->ended_all)
             segtab_passes_all(t, t->peers[i].no, out);
-        for (uint32_t k = 0; !t->ended_all && k < t->n_ended; k += ROWS_MAX)
-            send_rows(t->ended + k, t->n_ended - k < ROWS_MAX ? t->n_ended - k : ROWS_MAX,
-                      t->peers[i].no, out);
+        else
+            send_new(t, t->peers[i].no, out);
     }
-    t->n_ended = 0;
+    t->n_ended = t->n_longer = 0;
     t->ended_all = false;
 }

@@ -12,16 +12,38 @@
 #define LATE_MS   500 /* what a store takes is less */
 
 /* By the wall clock; but a clock that went back makes no life longer than a whole one. */
+static msec_t end_of(const struct segtab *t, int64_t at_ms, msec_t life_ms)
+{
+    msec_t left_ms = at_ms + life_ms - t->now.wall_ms;
+
+    return t->now.now_ms + (left_ms < life_ms ? left_ms : life_ms);
+}
+
 msec_t segtab_pass_end(const struct segtab *t, const struct seg *g, int64_t at_ms)
 {
-    msec_t ttl_ms = g->queue->pass_ttl_s * 1000ll, left_ms = at_ms + ttl_ms - t->now.wall_ms;
+    return end_of(t, at_ms, g->queue->pass_ttl_s * 1000ll);
+}
 
-    return t->now.now_ms + (left_ms < ttl_ms ? left_ms : ttl_ms);
+int64_t segtab_until_s(const struct seg *g, const struct session *x)
+{
+    int64_t s = x->released_at_ms / 1000 + g->queue->pass_ttl_s;
+
+    return x->until_s > s ? x->until_s : s;
+}
+
+msec_t segtab_session_end(const struct segtab *t, const struct seg *g,
+                          const struct session *x)
+{
+    if (x->until_s == 0)
+        return segtab_pass_end(t, g, x->released_at_ms);
+    return end_of(t, x->released_at_ms,
+                  segtab_until_s(g, x) * 1000 - x->released_at_ms);
 }
 
 static void release(struct segtab *t, struct seg *g, struct session *x, int64_t at_ms)
 {
     x->released_at_ms = at_ms;
+    x->until_s = 0;
     x->expires_ms = t->now.now_ms + g->queue->pass_ttl_s * 1000ll;
 }
 

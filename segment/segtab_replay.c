@@ -147,6 +147,16 @@ static int session(struct seg *g, const struct jrec_session *s)
     return 0;
 }
 
+static int extend(struct seg *g, const struct jrec_extend *e)
+{
+    struct session *x = sessions_find(&g->b.released, e->id);
+
+    if (x == NULL)
+        return SQ_EPROTO;
+    x->until_s = e->until_s;
+    return 0;
+}
+
 static int subject(struct seg *g, const struct jrec_subject *s)
 {
     struct subject x = replay_subject_of(s);
@@ -253,6 +263,8 @@ static int on_seg(struct segtab *t, struct seg *g, const struct jrec *r)
         return pop(t, g, &r->pop);
     case JREC_SESSION:
         return session(g, &r->session);
+    case JREC_EXTEND:
+        return extend(g, &r->extend);
     case JREC_SUBJECT:
         return subject(g, &r->subject);
     case JREC_FINAL:
@@ -357,7 +369,7 @@ static void restart_sessions(struct segtab *t, struct seg *g)
     struct session *x;
 
     for (uint32_t i = 0; (x = sessions_next(&g->b.released, &i)) != NULL;) {
-        x->expires_ms = segtab_pass_end(t, g, x->released_at_ms);
+        x->expires_ms = segtab_session_end(t, g, x);
         session_set(&g->b.released, x, (enum session_state)x->state,
                     session_end(t, g, x));
     }

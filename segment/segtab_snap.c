@@ -59,6 +59,7 @@ static void snap_session(struct segtab *t, const struct seg *g, const struct ses
     r.session =
         (struct jrec_session) { x->id, x->state, x->reason, x->released_at_ms };
     segtab_log(t, &r);
+    segtab_log_extend(t, g, x->id, x->until_s);
 }
 
 /* The returning come first, in their order. */
@@ -213,8 +214,9 @@ static uint64_t digest_people(const struct seg *g)
     const struct subject *u;
 
     for (uint32_t i = 0; (x = sessions_next(&g->b.released, &i)) != NULL;)
-        sum += mix(mix(mix(x->id.seg, x->id.number), x->state * 16u + x->reason),
-                   (uint64_t)x->released_at_ms);
+        sum += mix(mix(mix(mix(x->id.seg, x->id.number), x->state * 16u + x->reason),
+                       (uint64_t)x->released_at_ms),
+                   (uint64_t)x->until_s);
     for (x = sessions_first_returning(&g->b.released); x != NULL;
          x = sessions_next_returning(&g->b.released, x))
         h = mix(mix(h, x->id.seg), x->id.number);

@@ -5,9 +5,14 @@
 #include <stdlib.h>
 #include <string.h>
 
+struct staged {
+    struct jrec_session s;
+    int64_t until_s;
+};
+
 struct stage {
     seg_id seg; /* 0: nothing is being staged */
-    struct jrec_session *v; /* owned */
+    struct staged *v; /* owned */
     uint32_t n, cap;
     struct reloc_list relocs; /* owned */
     struct subjects subjects; /* owned */
@@ -58,14 +63,25 @@ static int stage_session(struct stage *s, const struct jrec_session *x)
         return SQ_EPROTO;
     if (s->n == s->cap) {
         uint32_t cap = s->cap * 2 + 64;
-        struct jrec_session *v = realloc(s->v, cap * sizeof(*v));
+        struct staged *v = realloc(s->v, cap * sizeof(*v));
 
         if (v == NULL)
             return SQ_ENOMEM;
         s->v = v;
         s->cap = cap;
     }
-    s->v[s->n++] = *x;
+    s->v[s->n++] = (struct staged) { *x, 0 };
+    return 0;
+}
+
+/* It follows its session. */
+static int stage_extend(struct stage *s, const struct jrec_extend *x)
+{
+    struct staged *last = s->n > 0 ? &s->v[s->n - 1] : NULL;
+
+    if (last == NULL || last->s.id.seg != x->id.seg || last->s.id.number != x->id.number)
+        return SQ_EPROTO;
+    last->until_s = x->until_s;
     return 0;
 }
 
@@ -182,15 +198,17 @@ static int take_sessions(struct seg *g, const struct stage *s)
     if (sessions_reserve(&g->b.released, s->n) < 0)
         return SQ_ENOMEM;
     for (uint32_t i = 0; i < s->n; i++) {
+        const struct jrec_session *v = &s->v[i].s;
         struct session *x;
 
-        if (s->v[i].state >= SESSION_NSTATES)
+        if (v->state >= SESSION_NSTATES)
             return SQ_EPROTO;
-        if (sessions_find(&g->b.released, s->v[i].id) != NULL)
+        if (sessions_find(&g->b.released, v->id) != NULL)
             continue;
-        x = sessions_add(&g->b.released, s->v[i].id, (enum session_state)s->v[i].state, 0);
-        x->reason = s->v[i].reason;
-        x->released_at_ms = s->v[i].at_ms;
+        x = sessions_add(&g->b.released, v->id, (enum session_state)v->state, 0);
+        x->reason = v->reason;
+        x->released_at_ms = v->at_ms;
+        x->until_s = s->v[i].until_s;
     }
     return 0;
 }
@@ -375,6 +393,8 @@ int replay_on_stage(struct segtab *t, const struct jrec *r)
     switch ((enum jrec_kind)r->kind) {
     case JREC_SESSION:
         return stage_session(t->stage, &r->session);
+    case JREC_EXTEND:
+        return stage_extend(t->stage, &r->extend);
     case JREC_SUBJECT:
         x = replay_subject_of(&r->subject);
         return subjects_by_ticket(&t->stage->subjects, x.id) == NULL

@@ -274,6 +274,7 @@ static void copy_one(struct sessions *to, const struct session *x)
     y->client = x->client;
     y->reason = x->reason;
     y->released_at_ms = x->released_at_ms;
+    y->until_s = x->until_s;
     y->expires_ms = x->expires_ms;
 }
 

@@ -42,6 +42,7 @@ struct session {
     uint32_t heap_at;       /* position in its clock's heap */
     uint32_t prev, next;    /* list of the returning, or of the free */
     int64_t released_at_ms; /* wall clock, as recorded by the manager */
+    int64_t until_s;        /* Unix seconds, if it was extended; 0: as the rules say */
     msec_t deadline_ms;     /* of the state: monotonic if ADMITTED or REVOKED, else service */
     msec_t expires_ms;      /* of the pass, monotonic */
 };

@@ -84,13 +84,6 @@ static inline bool xfer_out_is_final(const struct xfer_out *x)
 
 /* ---- target ---------------------------------------------------------------------- */
 
-/* The reason of a record that came with a move, which does not carry it: whose pass was
- * revoked had left. */
-static inline uint8_t xfer_reason(unsigned state)
-{
-    return state == SESSION_REVOKED ? GONE_LEFT : 0;
-}
-
 struct xfer_in {
     uint64_t move;
     seg_id from, to;

@@ -103,9 +103,13 @@ static const char *take_sessions(struct xfer_in *x, const struct msg_copy_extra 
     for (uint32_t i = 0; i < m->n_sessions; i++) {
         if (m->sessions[i].state < SESSION_READY ||
             m->sessions[i].state == SESSION_OVER ||
-            m->sessions[i].state >= SESSION_NSTATES)
+            m->sessions[i].state >= SESSION_NSTATES ||
+            m->sessions[i].reason >= GONE_NREASONS)
             return "record damaged";
-        x->rec[x->n_recs++] = m->sessions[i];
+        x->rec[x->n_recs] = m->sessions[i];
+        if (x->rec[x->n_recs].state == SESSION_REVOKED && x->rec[x->n_recs].reason == 0)
+            x->rec[x->n_recs].reason = GONE_LEFT; /* an older node does not say it */
+        x->n_recs++;
     }
     return NULL;
 }
@@ -322,8 +326,9 @@ static void add_session(struct body *b, const struct session_rec *v,
         return;
     s = sessions_add(&b->released, id, (enum session_state)v->state, base + v->left_ms);
     s->client = v->client;
-    s->reason = xfer_reason(v->state);
+    s->reason = v->reason;
     s->released_at_ms = v->released_at_ms;
+    s->until_s = v->until_s;
     s->expires_ms = admitted ? s->deadline_ms
                              : tm->now_ms + (left_ms < ttl_ms ? left_ms : ttl_ms);
 }

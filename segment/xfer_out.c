@@ -188,9 +188,11 @@ static bool send_sessions(struct xfer_out *x, const struct body *b,
             .number = s->id.number,
             .state = s->state,
             .client = s->client,
+            .reason = s->state == SESSION_REVOKED ? s->reason : 0,
             .released_at_ms = s->released_at_ms,
             .left_ms = s->deadline_ms -
                        (session_is_monotonic(s->state) ? tm->now_ms : tm->service_ms),
+            .until_s = s->until_s,
         };
     if (n == 0)
         return false;

@@ -43,6 +43,11 @@ struct world {
     const char *message;  /* the operator's, in the next map */
     struct map_phase when; /* ... of its phase */
     bool short_answers; /* the node answers joins with one answer too few */
+    const char *gate;        /* of the queue in the map, as JSON */
+    uint32_t session_max_s;
+    struct sess_req sess;    /* the last one that was asked */
+    unsigned n_sess;
+    uint8_t sess_state;      /* what is answered */
     int fd;
 };
 
@@ -74,7 +79,9 @@ static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_n
                                 { .name = "vip", .n_segs = 1, .segs = &vip } };
     struct map_queue q = { .id = 7, .name = "login", .state = state,
                            .n_lanes = claim_secret != NULL ? 2 : 1, .lanes = lane,
-                           .page = w.page, .message = w.message, .when = w.when };
+                           .page = w.page, .message = w.message, .when = w.when,
+                           .gate = w.gate, .pass_ttl_s = 300,
+                           .session_max_s = w.session_max_s };
     struct msg m = { .type = MSG_MAP };
 
     m.map = (struct msg_map) { .format = w.map_format,
@@ -169,6 +176,7 @@ static void seg_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
     static struct place_ans pa[MSG_BATCH_MAX];
     static struct append_ans aa[MSG_BATCH_MAX];
     static struct drop_ans da[MSG_BATCH_MAX];
+    static struct sess_ans sa[MSG_BATCH_MAX];
     struct msg m, out = { 0 };
 
     (void)ctx;
@@ -195,6 +203,13 @@ static void seg_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
             return;
         out.type = MSG_APPEND_ANS;
         out.append_ans = (struct msg_append_ans) { m.append.n - w.short_answers, aa };
+    } else if (m.type == MSG_SESSION) {
+        w.sess = m.session.req[0];
+        w.n_sess += m.session.n;
+        for (uint32_t i = 0; i < m.session.n; i++)
+            sa[i] = (struct sess_ans) { .state = w.sess_state, .until_s = w.sess.until_s };
+        out.type = MSG_SESSION_ANS;
+        out.session_ans = (struct msg_session_ans) { m.session.n, sa };
     } else {
         cr_assert_eq(m.type, MSG_DROP);
         w.drops += m.drop.n;
@@ -384,6 +399,8 @@ static void start_router(void)
                                   .admin = "127.0.0.1:0",
                                   .secret_file = secret,
                                   .log_file = "",
+                                  .gate_secret_file = (char *)"",
+                                  .gate_subject_header = (char *)"",
                                   .create_keys = true,
                                   .managers = { w.managers, 1 },
                                   .allow_origins = allow_origins,

@@ -43,6 +43,10 @@ struct rig {
     uint32_t in_tickets;
     char why[200];
     int32_t error;
+    /* what the router heard */
+    struct pass_row ended;   /* the last one */
+    struct sess_req longer;
+    uint32_t n_ended, n_longer;
     struct arena mem;
 };
 
@@ -90,6 +94,12 @@ static inline void rig_hear(struct rig *r, const struct msg *m)
         }
         if (m->move_status.report == MOVE_ABORTED)
             snprintf(r->why, sizeof(r->why), "%s", m->move_status.why);
+    } else if (m->type == MSG_PASSES) {
+        r->n_ended += m->passes.n;
+        r->ended = m->passes.rows[m->passes.n - 1];
+    } else if (m->type == MSG_SESSION) {
+        r->n_longer += m->session.n;
+        r->longer = m->session.req[m->session.n - 1];
     } else if (m->type == MSG_ERROR) {
         r->error = m->error.code;
     }
@@ -360,6 +370,17 @@ static inline struct drop_ans rig_leave(struct rig *r, int node, seg_id seg,
     struct drop_ans a;
 
     segtab_drop(r->t[node], r->now, &q, 1, &a);
+    return a;
+}
+
+static inline struct sess_ans rig_session(struct rig *r, int node, seg_id seg,
+                                          uint32_t number, enum sess_command c,
+                                          int64_t until_s)
+{
+    struct sess_req q = { seg, number, (uint8_t)c, until_s };
+    struct sess_ans a;
+
+    segtab_session(r->t[node], r->now, &q, 1, &a);
     return a;
 }
 

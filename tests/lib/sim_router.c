@@ -435,6 +435,7 @@ void srouter_msg(struct sim *s, struct proc *p, const struct proc *from, peer_no
     case MSG_DROP_ANS:
         on_answers(s, p, node, KIND_DROP, rid, m, m->drop_ans.n);
         break;
+    case MSG_SESSION:
     case MSG_PASSES: /* for /v1/verify, which no player of ours asks */
         break;
     default:

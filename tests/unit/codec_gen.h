@@ -121,7 +121,8 @@ static inline void *g_words(struct gen *g, size_t n)
     N(epoch) N(move) N(from) N(to) N(side) N(report) N(tickets) T(why, 200)
 #define L25(N, T) N(move) N(from) N(to) N(first) N(end) N(joined) N(unit_ms)
 #define L26(N, T) N(number) N(alive) N(left)
-#define L27(N, T) N(seg) N(number) N(state) N(client) N(released_at_ms) N(left_ms)
+#define L27(N, T) N(seg) N(number) N(state) N(client) N(released_at_ms) N(left_ms) \
+    N(until_s) N(reason)
 #define L28(N, T) N(seg) N(number) N(issued_s) N(client) N(len) N(hash)
 #define L29(N, T) N(move) N(seq) N(waiting) N(ahead)
 #define L30(N, T) N(move) N(seq) N(refused) T(why, 200)
@@ -131,6 +132,8 @@ static inline void *g_words(struct gen *g, size_t n)
     N(state) N(reason) N(poll_after_ms) N(position) N(pass_len) N(released_at_ms)        \
     N(pass_expires_s)
 #define L34(N, T) N(seg) N(number) N(state) N(until_s)
+#define L40(N, T) N(seg) N(number) N(command) N(until_s)
+#define L41(N, T) N(state) N(moved_to) N(until_s)
 
 PLAIN(msg_error, L1)
 PLAIN(place_req, L2)
@@ -140,6 +143,8 @@ PLAIN(append_ans, L4)
 PLAIN(drop_req, L5)
 PLAIN(drop_ans, L6)
 PLAIN(pass_row, L34)
+PLAIN(sess_req, L40)
+PLAIN(sess_ans, L41)
 PLAIN(msg_router_reg, L7)
 PLAIN(map_node, L8)
 PLAIN(queue_stats, L9)
@@ -221,6 +226,18 @@ static inline void g_batch(struct gen *g, struct msg *m)
             gen_pass_row(g, s);
             s->state = g_in(g, 0, PASS_NSTATES - 1);
         }
+    } else if (m->type == MSG_SESSION) {
+        G_ROWS(m->session.req, n)
+        {
+            gen_sess_req(g, s);
+            s->command = g_in(g, 0, SESS_NCOMMANDS - 1);
+        }
+    } else if (m->type == MSG_SESSION_ANS) {
+        G_ROWS(m->session_ans.ans, n)
+        {
+            gen_sess_ans(g, s);
+            s->state = g_in(g, 0, SESS_NSTATES - 1);
+        }
     } else {
         G_ROWS(m->drop_ans.ans, n)
         {
@@ -263,6 +280,9 @@ static inline void g_map(struct gen *g, struct msg_map *m)
         s->message = g_text(g, QUEUE_MESSAGE_MAX);
         s->when = (struct map_phase){ g_in(g, PHASE_PLAIN, PHASE_LAST), g_any(g) >> 2,
                                       g_any(g) >> 2, g_text(g, 900) };
+        s->gate = g_text(g, 3000);
+        s->pass_ttl_s = (uint32_t)g_any(g);
+        s->session_max_s = (uint32_t)g_any(g);
         s->state = g_in(g, QUEUE_OPEN, QUEUE_FULL);
         s->n_lanes = g_in(g, 1, LANES_MAX);
         s->lanes = arena_array(&g->a, s->n_lanes, sizeof(*s->lanes));
@@ -476,7 +496,7 @@ static inline void gen_msg(struct gen *g, enum msg_type t, struct msg *m)
 {
     memset(m, 0, sizeof(*m));
     m->type = t;
-    if (t >= MSG_PLACE && t <= MSG_PASSES)
+    if (t >= MSG_PLACE && t <= MSG_SESSION_ANS)
         g_batch(g, m);
     else if (t == MSG_MAP)
         g_map(g, &m->map);

@@ -50,6 +50,12 @@ static inline bool same_batch(const struct msg *x, const struct msg *y)
     case MSG_PASSES:
         SAME_ROWS(&x->passes, &y->passes, n, rows, same_pass_row);
         return true;
+    case MSG_SESSION:
+        SAME_ROWS(&x->session, &y->session, n, req, same_sess_req);
+        return true;
+    case MSG_SESSION_ANS:
+        SAME_ROWS(&x->session_ans, &y->session_ans, n, ans, same_sess_ans);
+        return true;
     default:
         SAME_ROWS(&x->drop_ans, &y->drop_ans, n, ans, same_drop_ans);
         return true;
@@ -80,7 +86,8 @@ static inline bool same_queue(const struct map_queue *x, const struct map_queue 
            strcmp(x->page, y->page) == 0 &&
            strcmp(x->message, y->message) == 0 && x->when.phase == y->when.phase &&
            x->when.opens_ms == y->when.opens_ms && x->when.closes_ms == y->when.closes_ms &&
-           strcmp(x->when.draw, y->when.draw) == 0;
+           strcmp(x->when.draw, y->when.draw) == 0 && strcmp(x->gate, y->gate) == 0 &&
+           x->pass_ttl_s == y->pass_ttl_s && x->session_max_s == y->session_max_s;
 }
 
 static inline bool same_map(const struct msg_map *x, const struct msg_map *y)

@@ -243,7 +243,8 @@ static const ProtobufCMessageDescriptor *batch_desc(uint16_t t)
         &segq__place__descriptor,  &segq__place_ans__descriptor,
         &segq__append__descriptor, &segq__append_ans__descriptor,
         &segq__drop__descriptor,   &segq__drop_ans__descriptor,
-        &segq__passes__descriptor,
+        &segq__passes__descriptor, &segq__session__descriptor,
+        &segq__session_ans__descriptor,
     };
 
     return d[t - MSG_PLACE];
@@ -262,7 +263,7 @@ Test(codec, generated_code_agrees_with_the_hand_written)
     for (uint64_t seed = 0; seed < 300; seed++) {
         struct gen *g = gen_new(seed, seed % 2 ? 3 : 256);
 
-        for (uint16_t t = MSG_PLACE; t <= MSG_PASSES; t++) {
+        for (uint16_t t = MSG_PLACE; t <= MSG_SESSION_ANS; t++) {
             ProtobufCMessage *p;
             struct msg m, back;
 

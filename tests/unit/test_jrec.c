@@ -171,7 +171,7 @@ struct fuzz {
     int at[SEGS + 1];        /* node of a segment */
     uint32_t joined[SEGS + 1];
     seg_id from, to;         /* of the move under way; 0: none */
-    uint32_t crashes, snaps, commits;
+    uint32_t crashes, snaps, commits, extended;
 };
 
 static uint32_t below(struct fuzz *f, uint32_t n)
@@ -237,6 +237,29 @@ static void op_leave(struct fuzz *f)
 
     for (unsigned i = 1 + below(f, 20); i > 0; i--)
         (void)rig_leave(f->r, (int)below(f, 2), id, below(f, f->joined[id] + 2));
+}
+
+/* Of those in front: they are the released ones. */
+static void op_session(struct fuzz *f)
+{
+    seg_id id = any_seg(f);
+
+    for (unsigned i = 1 + below(f, 20); i > 0; i--) {
+        struct sess_req q = { .seg = id,
+                              .number = below(f, f->joined[id] / 4 + 2),
+                              .command = (uint8_t)below(f, SESS_NCOMMANDS + 2),
+                              .until_s = f->r->now.wall_ms / 1000 + below(f, 60) };
+        struct sess_ans a;
+        int node = (int)below(f, 2);
+
+        if (q.command >= SESS_NCOMMANDS)
+            q.command = SESS_EXTEND;
+        if (q.command == SESS_EXTEND)
+            (void)rig_poll(f->r, node, id, q.number);
+        segtab_session(f->r->t[node], f->r->now, &q, 1, &a);
+        f->extended += a.state == SESS_OK && q.command == SESS_EXTEND;
+    }
+    arena_reset(&f->r->mem);
 }
 
 static void op_pop(struct fuzz *f)
@@ -393,6 +416,7 @@ static void run(uint64_t seed, unsigned ops, struct fuzz *f)
         op_join, op_join, op_poll, op_poll,  op_leave, op_pop,  op_pop,   op_seal,
         op_next, op_ahead, op_remove, op_rules, op_time, op_time, op_epoch, op_move,
         op_move, op_move_end, op_move_end, op_open, op_snap, op_snap, op_crash,
+        op_session,
     };
     void *ctx[] = { &f->tape[0], &f->tape[1] };
 
@@ -416,7 +440,7 @@ static void run(uint64_t seed, unsigned ops, struct fuzz *f)
 
 Test(jrec, a_replay_gives_the_same_table, .timeout = 120)
 {
-    uint32_t crashes = 0, snaps = 0, commits = 0;
+    uint32_t crashes = 0, snaps = 0, commits = 0, extended = 0;
     static struct fuzz f;
 
     for (uint64_t seed = 1; seed <= 60; seed++) {
@@ -424,7 +448,9 @@ Test(jrec, a_replay_gives_the_same_table, .timeout = 120)
         crashes += f.crashes;
         snaps += f.snaps;
         commits += f.commits;
+        extended += f.extended;
     }
+    cr_assert_gt(extended, 30);
     cr_assert_gt(crashes, 300);
     cr_assert_gt(snaps, 300);
     cr_assert_gt(commits, 20);

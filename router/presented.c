@@ -1,0 +1,173 @@
+/* presented.c: the pass that a request presents, checked once, and until when it is good.
+ * For verify.c and session.c. */
+#include "router/presented.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/pass.h"
+#include "router/verdicts.h"
+
+/* ---- what is presented --------------------------------------------------------------- */
+
+static struct slice bearer(const struct http_req *q)
+{
+    static const char scheme[] = "bearer ";
+    struct slice s = q->authorization;
+    size_t n = sizeof(scheme) - 1;
+
+    if (s.p == NULL || s.n <= n || strncasecmp(s.p, scheme, n) != 0)
+        return (struct slice){ 0 };
+    return (struct slice){ s.p + n, s.n - n };
+}
+
+/* The value of a cookie, as it stands (RFC 6265: pairs with "; " between). */
+static struct slice cookie(struct slice all, const char *name)
+{
+    size_t n = strlen(name);
+
+    while (all.n > 0) {
+        const char *end = memchr(all.p, ';', all.n);
+        size_t len = end != NULL ? (size_t)(end - all.p) : all.n;
+
+        if (len > n && memcmp(all.p, name, n) == 0 && all.p[n] == '=')
+            return (struct slice){ all.p + n + 1, len - n - 1 };
+        len += len < all.n; /* the ; */
+        while (len < all.n && all.p[len] == ' ')
+            len++;
+        all.p += len;
+        all.n -= len;
+    }
+    return (struct slice){ 0 };
+}
+
+/* ---- a pass to a verdict --------------------------------------------------------------- */
+
+/* "<seg>-<number>" */
+static bool read_jti(const char *s, seg_id *seg, uint32_t *number)
+{
+    char *end;
+    unsigned long long a, b;
+
+    if (*s < '0' || *s > '9')
+        return false;
+    a = strtoull(s, &end, 10);
+    if (*end != '-' || end[1] < '0' || end[1] > '9')
+        return false;
+    b = strtoull(end + 1, &end, 10);
+    *seg = a;
+    *number = (uint32_t)b;
+    return *end == '\0' && b <= UINT32_MAX;
+}
+
+/* Visible ASCII as it is, all else (and %) as %XX: a subject is anybody's text. */
+static bool put_value(char *to, size_t cap, size_t *len, const char *s)
+{
+    static const char hex[] = "0123456789ABCDEF";
+
+    for (; *s != '\0'; s++) {
+        uint8_t c = (uint8_t)*s;
+        bool plain = c > 0x20 && c < 0x7f && c != '%';
+
+        if (cap - *len < 3)
+            return false;
+        if (plain) {
+            to[(*len)++] = (char)c;
+            continue;
+        }
+        to[(*len)++] = '%';
+        to[(*len)++] = hex[c >> 4];
+        to[(*len)++] = hex[c & 15];
+    }
+    return true;
+}
+
+static bool put_line(struct verdict *x, size_t *len, const char *name, const char *value)
+{
+    size_t n = strlen(name);
+
+    if (sizeof(x->text) - *len < n)
+        return false;
+    memcpy(x->text + *len, name, n);
+    *len += n;
+    if (!put_value(x->text, sizeof(x->text) - 2, len, value))
+        return false;
+    x->text[(*len)++] = '\r';
+    x->text[(*len)++] = '\n';
+    return true;
+}
+
+static bool fill(struct verdict *x, const struct pass_view *v)
+{
+    size_t len = 0, n = strlen(v->aud);
+
+    if (!api_is_name(v->aud, n) || !read_jti(v->jti, &x->seg, &x->number))
+        return false;
+    memcpy(x->queue, v->aud, n + 1);
+    x->nbf_s = v->nbf_s;
+    x->exp_s = v->exp_s;
+    if (!put_line(x, &len, "X-Segq-Queue: ", v->aud) ||
+        !put_line(x, &len, "X-Segq-Ticket: ", v->jti) ||
+        !put_line(x, &len, "X-Segq-Subject: ", v->sub) ||
+        !put_line(x, &len, "X-Segq-Lane: ", v->lane))
+        return false;
+    x->len = (uint16_t)len;
+    return true;
+}
+
+/* NULL: it is none of ours. */
+static const struct verdict *verdict_of(struct router *r, struct slice pass)
+{
+    const uint8_t(*keys)[32];
+    size_t n = routes_keys(r->routes, &keys);
+    const struct verdict *known;
+    struct verdict x = { 0 };
+    struct pass_view v;
+
+    verdicts_hash(r->verdicts, pass.p, pass.n, x.hash);
+    known = verdicts_find(r->verdicts, x.hash);
+    if (known != NULL)
+        return known;
+    r->counts.pass_checks++;
+    if (pass_check(&v, pass.p, pass.n, keys, n) < 0 || !fill(&x, &v))
+        return NULL;
+    verdicts_put(r->verdicts, &x, router_wall_s());
+    r->verdict = x; /* it may not have been taken */
+    return &r->verdict;
+}
+
+const struct verdict *presented(struct router *r, const struct http_req *q)
+{
+    struct slice of[2] = { bearer(q), { 0 } };
+    const struct verdict *x = NULL;
+
+    if (q->cookie.p != NULL)
+        of[1] = cookie(q->cookie, "segq_pass");
+    for (int i = 0; i < 2 && x == NULL; i++)
+        if (of[i].n > 0)
+            x = verdict_of(r, of[i]);
+    return x;
+}
+
+int64_t presented_until_s(const struct router *r, const struct verdict *x)
+{
+    int64_t more = revoked_until_s(&r->extended, x->seg, x->number);
+
+    return more > x->exp_s ? more : x->exp_s;
+}
+
+/* A key that is not published any more vouches for nothing. */
+void verify_keys_changed(struct router *r)
+{
+    static const uint8_t plain[crypto_shorthash_siphashx24_KEYBYTES];
+    const uint8_t(*keys)[32];
+    size_t n = routes_keys(r->routes, &keys);
+    uint64_t h[2];
+
+    crypto_shorthash_siphashx24((uint8_t *)h, n > 0 ? keys[0] : plain, n * 32, plain);
+    if (h[0] != r->keys_hash)
+        verdicts_clear(r->verdicts);
+    r->keys_hash = h[0];
+}

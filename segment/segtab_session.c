@@ -1,0 +1,73 @@
+/* segtab_session.c: what a backend wants of the session of somebody whom it has: that it
+ * ends now (release, revoke), or that it lasts longer (extend).
+ *
+ * Who asks shows a pass: it was collected, even if its record says otherwise (the record
+ * that it was admitted may be lost in a crash). So it is revoked from every state in which
+ * the pass is good, and extended from READY, too. */
+#include "segment/segtab_int.h"
+
+#include <string.h>
+
+static bool is_inside(const struct segtab *t, const struct session *x)
+{
+    return x != NULL && x->state != SESSION_OVER && x->state != SESSION_REVOKED &&
+           x->expires_ms > t->now.now_ms;
+}
+
+static void end(struct segtab *t, const struct spot *s, const struct sess_req *r)
+{
+    struct session *x = sessions_find(&s->seg->b.released, s->id);
+
+    if (is_inside(t, x))
+        segtab_revoke(t, s->seg, x, r->command == SESS_REVOKE ? GONE_FINISHED : GONE_LEFT);
+    else
+        segtab_leave(t, s);
+}
+
+static void extend(struct segtab *t, const struct spot *s, const struct sess_req *r,
+                   struct sess_ans *a)
+{
+    struct session *x = sessions_find(&s->seg->b.released, s->id);
+
+    if (!is_inside(t, x) || (x->state != SESSION_READY && x->state != SESSION_ADMITTED)) {
+        a->state = SESS_GONE;
+    } else if (t->hold) { /* it could not be written down */
+        a->state = SESS_BUSY;
+    } else {
+        segtab_extend(t, s->seg, x, r->until_s);
+        a->until_s = segtab_until_s(s->seg, x);
+    }
+}
+
+static void one(struct segtab *t, const struct sess_req *r, struct sess_ans *a)
+{
+    struct spot s = { 0 };
+    enum spot_kind k = segtab_find(t, r->seg, r->number, &s);
+
+    memset(a, 0, sizeof(*a));
+    a->state = SESS_OK;
+    if (k == SPOT_UNKNOWN) {
+        a->state = SESS_UNKNOWN;
+        t->n.unknown++;
+    } else if (k == SPOT_MOVED) {
+        a->state = SESS_MOVED;
+        a->moved_to = s.moved_to;
+        t->n.moved++;
+    } else if (seg_is_fenced(s.seg)) {
+        a->state = SESS_BUSY;
+        t->n.busy++;
+    } else if (r->command == SESS_EXTEND) {
+        extend(t, &s, r, a);
+    } else {
+        end(t, &s, r);
+    }
+}
+
+void segtab_session(struct segtab *t, struct seg_now now, const struct sess_req *req,
+                    uint32_t n, struct sess_ans *ans)
+{
+    segtab_clock(t, now);
+    for (uint32_t i = 0; i < n; i++)
+        one(t, &req[i], &ans[i]);
+    t->n.sessions += n;
+}

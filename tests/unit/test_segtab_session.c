@@ -1,0 +1,140 @@
+/* test_segtab_session.c: what backends want of sessions, at a segment node. A pass of the
+ * rig's rules lives 10 s, a released ticket is to be collected within 2 s. */
+#include "tests/lib/segrig.h"
+
+static struct rig *r;
+static int64_t t0; /* Unix seconds of the release */
+
+static void setup(void)
+{
+    r = rig_new(2, 1u << 20);
+    rig_open(r, 0, 1, OPEN_TAIL, 100, 0);
+    rig_join(r, 0, 1, 100);
+    t0 = r->now.wall_ms / 1000;
+    rig_pop(r, 0, 1, 1, 5);
+    rig_link(r);
+}
+
+static void teardown(void)
+{
+    rig_free(r);
+}
+
+TestSuite(segtab_session, .init = setup, .fini = teardown);
+
+static int64_t pass_until(int node, uint32_t number)
+{
+    struct place_ans a = rig_poll(r, node, 1, number);
+    int64_t until = a.state == PLACE_ADMITTED ? a.pass_expires_s : 0;
+
+    arena_reset(&r->mem);
+    return until;
+}
+
+static uint64_t active(int node)
+{
+    struct segtab_counts c;
+
+    segtab_count(r->t[node], &c);
+    return c.active;
+}
+
+Test(segtab_session, extended_it_lives_on_and_so_does_its_slot)
+{
+    cr_expect_eq(pass_until(0, 0), t0 + 10);
+    cr_expect_eq(pass_until(0, 1), t0 + 10);
+    cr_assert_eq(rig_session(r, 0, 1, 0, SESS_EXTEND, t0 + 30).state, SESS_OK);
+    cr_expect_eq(pass_until(0, 0), t0 + 30, "asked again it says so");
+    cr_expect_eq(rig_session(r, 0, 1, 0, SESS_EXTEND, t0 + 20).until_s, t0 + 30,
+                 "nothing is made shorter");
+    rig_run(r, 100);
+    cr_expect_eq(r->n_longer, 1, "routers hear of what has changed, once");
+    cr_expect_eq(r->longer.until_s, t0 + 30);
+    rig_run(r, 12000);
+    cr_expect_eq(active(0), 1, "the other one's time is over");
+    cr_expect_eq(rig_session(r, 0, 1, 1, SESS_EXTEND, t0 + 40).state, SESS_GONE);
+    rig_run(r, 19000);
+    cr_expect_eq(active(0), 0);
+    cr_expect_eq(rig_session(r, 0, 1, 0, SESS_EXTEND, t0 + 60).state, SESS_GONE);
+    cr_expect_eq(rig_poll(r, 0, 1, 0).reason, GONE_FINISHED);
+}
+
+Test(segtab_session, who_ended_it_is_told_to_the_ticket_and_all_routers_hear_of_it)
+{
+    cr_assert_eq(pass_until(0, 0), t0 + 10);
+    cr_assert_eq(pass_until(0, 1), t0 + 10);
+    rig_session(r, 0, 1, 1, SESS_EXTEND, t0 + 50);
+    cr_assert_eq(rig_session(r, 0, 1, 0, SESS_RELEASE, 0).state, SESS_OK);
+    cr_assert_eq(rig_session(r, 0, 1, 1, SESS_REVOKE, 0).state, SESS_OK);
+    cr_expect_eq(active(0), 0, "both slots are free at once");
+    cr_expect_eq(rig_poll(r, 0, 1, 0).reason, GONE_LEFT);
+    cr_expect_eq(rig_poll(r, 0, 1, 1).reason, GONE_FINISHED);
+    rig_run(r, 100);
+    cr_expect_eq(r->n_ended, 2);
+    cr_expect_eq(r->ended.until_s, t0 + 50, "refused as long as it could be shown");
+    cr_expect_eq(rig_session(r, 0, 1, 1, SESS_REVOKE, 0).state, SESS_OK, "again");
+    cr_expect_eq(rig_session(r, 0, 1, 1, SESS_EXTEND, t0 + 90).state, SESS_GONE);
+    rig_run(r, 100);
+    cr_expect_eq(r->n_ended, 2);
+    rig_run(r, 20000); /* a new router hears it, too */
+    rig_up(r, 0, RIG_ROUTER + 10, ROLE_ROUTER, "rt2");
+    rig_pump(r, UINT32_MAX);
+    cr_expect_eq(r->n_ended, 3);
+}
+
+/* The record that it was collected may be lost; who shows a pass has collected it. */
+Test(segtab_session, a_ready_one_whose_pass_is_out_there)
+{
+    cr_assert_eq(rig_session(r, 0, 1, 2, SESS_EXTEND, t0 + 30).state, SESS_OK);
+    cr_assert_eq(rig_session(r, 0, 1, 3, SESS_RELEASE, 0).state, SESS_OK);
+    rig_run(r, 2500);
+    cr_expect_eq(active(0), 1, "no no-show any more");
+    cr_expect_eq(r->ended.number, 3);
+    cr_expect_eq(rig_session(r, 0, 1, 4, SESS_EXTEND, t0 + 30).state, SESS_GONE,
+                 "a no-show has no slot that could be kept");
+    cr_expect_eq(rig_session(r, 0, 1, 4, SESS_RELEASE, 0).state, SESS_OK);
+    rig_run(r, 100);
+    cr_expect_eq(r->ended.number, 4);
+}
+
+Test(segtab_session, where_it_is_not)
+{
+    cr_expect_eq(rig_session(r, 0, 9, 0, SESS_EXTEND, t0 + 30).state, SESS_UNKNOWN);
+    cr_expect_eq(rig_session(r, 0, 1, 50, SESS_EXTEND, t0 + 30).state, SESS_GONE, "it waits");
+    cr_expect_eq(rig_poll(r, 0, 1, 50).state, PLACE_WAITING);
+    cr_expect_eq(rig_session(r, 0, 1, 5000, SESS_EXTEND, t0 + 30).state, SESS_GONE);
+    segtab_hold(r->t[0], true);
+    cr_expect_eq(rig_session(r, 0, 1, 0, SESS_EXTEND, t0 + 30).state, SESS_BUSY,
+                 "it could not be written down");
+    segtab_hold(r->t[0], false);
+}
+
+Test(segtab_session, it_moves_with_its_extension_and_is_found_by_the_old_name)
+{
+    const struct move_args { uint64_t move; seg_id from, to; } m = { 42, 1, 2 };
+
+    cr_assert_eq(pass_until(0, 0), t0 + 10);
+    cr_assert_eq(rig_session(r, 0, 1, 0, SESS_EXTEND, t0 + 30).state, SESS_OK);
+    rig_open(r, 1, 2, OPEN_TAIL, 200, 0);
+    rig_join(r, 1, 2, 200);
+    for (uint32_t i = 0; i < 150; i++)
+        rig_leave(r, 1, 2, i);
+    rig_order(r, 1, (struct msg) { .type = MSG_MOVE_IN,
+                                   .move_in = { 1, m.move, m.from, m.to, 100 } });
+    rig_order(r, 0, (struct msg) { .type = MSG_MOVE_OUT,
+                                   .move_out = { 1, m.move, m.from, m.to, "node1", "x" } });
+    cr_assert_eq(r->in_report, MOVE_FENCED);
+    cr_expect_eq(rig_session(r, 0, 1, 0, SESS_EXTEND, t0 + 40).state, SESS_BUSY);
+    rig_order(r, 1, (struct msg) { .type = MSG_MOVE_END,
+                                   .move_end = { 1, m.move, m.from, m.to, true } });
+    rig_order(r, 0, (struct msg) { .type = MSG_MOVE_END,
+                                   .move_end = { 1, m.move, m.from, m.to, true } });
+    cr_expect_eq(rig_session(r, 0, 1, 0, SESS_EXTEND, t0 + 40).state, SESS_MOVED);
+    cr_expect_eq(rig_session(r, 0, 1, 0, SESS_EXTEND, t0 + 40).moved_to, 2);
+    cr_expect_eq(pass_until(1, 0), t0 + 30);
+    rig_run(r, 15000);
+    cr_expect_eq(active(1), 1);
+    cr_expect_eq(rig_session(r, 1, 1, 0, SESS_EXTEND, t0 + 40).until_s, t0 + 40);
+    cr_assert_eq(rig_session(r, 1, 1, 0, SESS_REVOKE, 0).state, SESS_OK);
+    cr_expect_eq(active(1), 0);
+}

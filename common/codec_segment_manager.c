@@ -198,7 +198,7 @@ static bool take_seg_ahead(const void *pb, struct arena *a, struct msg *m)
 #define STATE_FIELDS(N)                                                                  \
     N(seg) N(queue) N(lane) N(state) N(capacity) N(joined) N(waiting) N(returning)       \
     N(ready) N(active) N(records) N(popped) N(last_tick) N(no_shows) N(expired) N(left)  \
-    N(next) N(n_absorbed) N(move) N(rebuild)
+    N(next) N(n_absorbed) N(move) N(rebuild) N(claimed)
 
 static bool fill_state(Segq__SegState *p, const struct seg_status *s, struct arena *a)
 {

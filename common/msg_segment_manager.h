@@ -117,6 +117,7 @@ struct seg_status {
     uint64_t popped;   /* tickets released here, ever */
     uint64_t last_tick;
     uint64_t no_shows, expired, left; /* ever */
+    uint64_t claimed; /* passes collected here, since the node knows (it may begin anew) */
     seg_id next;
     uint32_t n_absorbed; /* segments whose tickets live here; only in a full status */
     const seg_id *absorbed;

@@ -240,6 +240,7 @@ static void second(struct mng *m)
             lane_pace(m, &q->lane[i]);
             lane_touch(m, &q->lane[i]);
         }
+        claims_look(&q->claims);
         q->stats_dirty = true;
     }
     list_each(&m->queues, it) {

@@ -119,6 +119,7 @@ struct mng_queue_view {
     double allowed_per_s;
     const char *limited_by;
     uint64_t granted;       /* releases ever allowed (credits) */
+    double claim_rate, boost; /* of the released, how many come; what is made of it */
 };
 struct mng_node_view {
     node_no no;

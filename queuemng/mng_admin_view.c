@@ -54,10 +54,12 @@ static void add_queue(void *ctx, const void *view)
     const struct mng_queue_view *q = view;
     struct view *v = ctx;
 
-    add(v->list, json_pack("{s:s,s:I,s:s,s:I,s:f,s:s,s:I,s:[]}", "queue", q->def->name, "id",
+    add(v->list, json_pack("{s:s,s:I,s:s,s:I,s:f,s:s,s:I,s:f,s:f,s:[]}", "queue",
+                           q->def->name, "id",
                            INT(q->id), "state", def_state_names[q->def->state], "version",
                            INT(q->version), "allowed_per_s", q->allowed_per_s, "limited_by",
-                           q->limited_by, "granted", INT(q->granted), "lanes"));
+                           q->limited_by, "granted", INT(q->granted), "claim_rate",
+                           q->claim_rate, "boost", q->boost, "lanes"));
 }
 
 static void add_seg(void *ctx, const void *view)

@@ -14,6 +14,7 @@
 #include "common/pace.h"
 #include "common/rng.h"
 #include "queuemng/mng.h"
+#include "queuemng/claims.h"
 #include "queuemng/release.h"
 
 #define MNG_METRICS_MAX   32
@@ -157,6 +158,7 @@ struct mqueue {
     struct queue_def def; /* owned */
     uint64_t version;     /* of the definition */
     struct release rel;
+    struct claims claims;
     unsigned n_lanes;
     struct mlane lane[LANES_MAX];
     bool full;            /* max_waiting reached */

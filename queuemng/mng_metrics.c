@@ -98,6 +98,22 @@ static void queue_granted(void *ctx, const void *view)
     metrics_u64(ctx, "segq_queue_granted_total", labels, v->granted);
 }
 
+static void queue_claims(void *ctx, const void *view)
+{
+    const struct mng_queue_view *v = view;
+    const char *labels[] = { "queue", v->def->name, NULL };
+
+    metrics_f64(ctx, "segq_queue_claim_ratio", labels, v->claim_rate);
+}
+
+static void queue_boost(void *ctx, const void *view)
+{
+    const struct mng_queue_view *v = view;
+    const char *labels[] = { "queue", v->def->name, NULL };
+
+    metrics_f64(ctx, "segq_queue_no_show_boost", labels, v->boost);
+}
+
 static void metric_value(void *ctx, const void *view)
 {
     const struct mng_metric_view *v = view;
@@ -188,6 +204,12 @@ void mng_metrics(void *ctx, struct buf *b)
     mng_each_queue(s->mng, queue_rate, b);
     metrics_head(b, "segq_queue_granted_total", METRIC_COUNTER, "Tickets granted by rate");
     mng_each_queue(s->mng, queue_granted, b);
+    metrics_head(b, "segq_queue_claim_ratio", METRIC_GAUGE,
+                 "Of the released, the share that collects the pass in time");
+    mng_each_queue(s->mng, queue_claims, b);
+    metrics_head(b, "segq_queue_no_show_boost", METRIC_GAUGE,
+                 "Releases per admission that the rate allows, for those who do not come");
+    mng_each_queue(s->mng, queue_boost, b);
     metrics_head(b, "segq_monitor_value", METRIC_GAUGE, "Last usable reading");
     mng_each_metric(s->mng, ev_now(s->ev), metric_value, b);
     metrics_head(b, "segq_monitor_ok", METRIC_GAUGE, "Is there a usable reading");

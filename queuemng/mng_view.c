@@ -5,6 +5,12 @@
 
 #define list_seg(it) list_entry(it, struct mseg, in_lane)
 
+/* By slots it has no effect. */
+static double queue_boost(const struct mqueue *q)
+{
+    return q->def.mode == MODE_SLOTS ? 1 : claims_boost(&q->claims, q->def.no_show_boost);
+}
+
 void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx)
 {
     list_each(&m->queues, it) {
@@ -14,7 +20,9 @@ void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx)
                                     .version = q->version,
                                     .allowed_per_s = q->allowed_per_s,
                                     .limited_by = q->rel.limited_by,
-                                    .granted = q->rel.granted };
+                                    .granted = q->rel.granted,
+                                    .claim_rate = claims_rate(&q->claims),
+                                    .boost = queue_boost(q) };
         struct release copy;
 
         if (!q->active) {

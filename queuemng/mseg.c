@@ -284,6 +284,21 @@ static void seg_whole(struct mng *m, struct mseg *s)
     s->rebuild = s->st.rebuild;
 }
 
+/* Both only grow; smaller than before: it counts anew. Of a new manager's first report
+ * nothing is new. */
+static uint64_t growth(const struct mseg *s, uint64_t before, uint64_t now)
+{
+    return s->known && now > before ? now - before : 0;
+}
+
+static void claims_take(struct mseg *s, const struct seg_status *st)
+{
+    struct claims *c = &s->lane->q->claims;
+
+    c->claimed += growth(s, s->st.claimed, st->claimed);
+    c->missed += growth(s, s->st.no_shows, st->no_shows);
+}
+
 void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st)
 {
     struct mqueue *q = s->lane->q;
@@ -292,6 +307,7 @@ void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st)
     if (s->lost)
         return; /* given up: what it holds is not ours any more */
     marks_take(m, s, st);
+    claims_take(s, st);
     s->maybe_inside = 0;
     s->st = *st;
     s->st.absorbed = NULL;

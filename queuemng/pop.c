@@ -153,6 +153,7 @@ static void pop_ask(const struct mng *m, const struct mqueue *q, struct pop_in *
                                  .metrics = p->metrics,
                                  .weights = p->weights,
                                  .slots = slots_free(m, q),
+                                 .boost = claims_boost(&q->claims, q->def.no_show_boost),
                                  .n_lanes = q->n_lanes };
     for (size_t i = 0; i < q->def.limits.n && i < ARRAY_LEN(p->metrics); i++)
         for (unsigned k = 0; k < m->n_metrics; k++)

@@ -50,6 +50,7 @@ struct queue_def {
     struct cfg_list limits; /* struct def_limit; all are evaluated, the smallest wins */
     double fallback_per_s;  /* while a metric of a limit is missing, stale or absurd */
     double hysteresis;      /* in the metric's unit: how far below a border before rising */
+    double no_show_boost;   /* by rate: at most so many times as many, for those who do not come */
     double max_rise_per_s;  /* slew: the rate may grow by this much per second; 0 = at once */
 
     int64_t segment_capacity;

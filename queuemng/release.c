@@ -200,6 +200,12 @@ static uint64_t earn(struct release *r, double rate, msec_t gap_ms)
     return whole;
 }
 
+/* Who waits while everybody is let in is let in, too: nothing is to be made up for. */
+static double boost(const struct release_in *in)
+{
+    return in->boost > 1 && !is_free(in) ? in->boost : 1;
+}
+
 /* ---- lanes ----------------------------------------------------------------------- */
 
 struct share {
@@ -314,7 +320,7 @@ void release_tick(struct release *r, const struct release_in *in, struct release
     r->last_ms = in->now_ms;
     if (r->rate_per_s == 0)
         r->carry = 0;
-    n = within_slots(r, in, earn(r, fmin(before, r->rate_per_s), gap));
+    n = within_slots(r, in, earn(r, fmin(before, r->rate_per_s) * boost(in), gap));
     release_share(r, in, n, out->n);
     for (unsigned i = 0; i < LANES_MAX; i++)
         r->granted += out->n[i];

@@ -7,6 +7,7 @@
  * tick is not saved up beyond one tick (I7). Lanes share by weight (smooth weighted
  * round robin over lanes that have waiters; what one lane cannot use goes to the others)
  * or strictly (the first lane first).
+ * For those who will not come, more than the rate is released: release_in.boost, claims.h.
  * By slots, what may be released is what is free now: nothing is earned or carried. */
 #ifndef SEGQ_RELEASE_H
 #define SEGQ_RELEASE_H
@@ -54,11 +55,12 @@ struct release_in {
     unsigned n_lanes;
     const int64_t *weights;
     uint64_t waiting[LANES_MAX]; /* incl. returning: what could be released now */
+    double boost;           /* of what the rate earns; below 1 (0 = not set): 1 */
     uint64_t slots;         /* mode slots or both: how many more may be inside now */
 };
 struct release_out {
     uint64_t n[LANES_MAX]; /* to release now; n[i] <= waiting[i] */
-    double allowed_per_s;  /* what the limits say, before lack of waiters */
+    double allowed_per_s;  /* what the limits say, before lack of waiters and boost */
 };
 void release_tick(struct release *r, const struct release_in *in, struct release_out *out);
 /* A new reading while there are no ticks, because nobody waits: the tier that it leads to is

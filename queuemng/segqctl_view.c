@@ -211,6 +211,17 @@ static void lane(struct buf *b, const json_t *l, bool all)
     segments(b, json_object_get(l, "segments"), all);
 }
 
+/* Only where somebody stays away; an older manager does not say. */
+static void claims(struct buf *b, const json_t *q)
+{
+    double rate = json_number_value(json_object_get(q, "claim_rate"));
+
+    if (json_object_get(q, "claim_rate") == NULL || rate >= 1)
+        return;
+    buf_printf(b, ", %.0f %% come, %.2f times as many are released", 100 * rate,
+               json_number_value(json_object_get(q, "boost")));
+}
+
 static void queue_view(struct buf *b, const json_t *q, bool all)
 {
     const char *by = str(q, "limited_by");
@@ -228,6 +239,7 @@ static void queue_view(struct buf *b, const json_t *q, bool all)
         buf_str(b, ", limited by ");
         ctl_clean(b, by);
     }
+    claims(b, q);
     buf_byte(b, '\n');
     json_array_foreach(json_object_get(q, "lanes"), i, l) lane(b, l, all);
 }

@@ -227,6 +227,7 @@ static void place_released(struct segtab *t, struct seg *g, struct session *x,
             session_set(&g->b.released, x, SESSION_ADMITTED, x->expires_ms);
             segtab_log_session(t, g, x);
             t->n.admitted++;
+            g->claimed++;
             segtab_touch(t, g);
         }
         return;

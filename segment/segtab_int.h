@@ -70,6 +70,7 @@ struct seg { /* one hosted segment */
     uint64_t last_tick;
     uint32_t last_n; /* its answer */
     uint64_t popped, no_shows, expired, left;
+    uint64_t claimed; /* since the node started: for the claim rate, which looks at growth */
     struct marks unkept; /* releases that the manager has not stored yet */
     msec_t unkept_ms;    /* since when, on the service clock */
     /* while it is hollow (b.q.hollow): */

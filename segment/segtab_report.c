@@ -23,6 +23,7 @@ void segtab_status(const struct seg *g, struct seg_status *s)
         .popped = g->popped,
         .last_tick = g->last_tick,
         .no_shows = g->no_shows,
+        .claimed = g->claimed,
         .expired = g->expired,
         .left = g->left,
         .next = g->next,

@@ -17,7 +17,9 @@
 
 #define MR_NODES   3
 #define MR_LINKS   (MR_NODES + MR_NODES * MR_NODES + 1)
+#ifndef MR_TICKETS
 #define MR_TICKETS 512
+#endif
 #define MR_KEYS    1024
 #define MR_WIRES   4096
 

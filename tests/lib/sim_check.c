@@ -559,7 +559,8 @@ static double rate_in(const struct squeue *q, int64_t from_ms, int64_t to_ms)
 }
 
 /* I7 as a bucket of four ticks: one is made up for, one is carried, and what the head of a
- * lane could not give is given by the next segment up to two ticks later. */
+ * lane could not give is given by the next segment up to two ticks later. For those who do
+ * not come no_show_boost times as many may be released. */
 static void end_rates(struct sim *s)
 {
     double level = 0, by_hand = 0;
@@ -572,7 +573,7 @@ static void end_rates(struct sim *s)
         const struct released *r = &s->rel[i];
         const struct squeue *q = &s->queue[r->queue];
         bool first = i == 0 || s->rel[i - 1].queue != r->queue;
-        double rate = rate_in(q, first ? r->at_ms - 100 : last, r->at_ms);
+        double rate = rate_in(q, first ? r->at_ms - 100 : last, r->at_ms) * s->o.no_show_boost;
         double most = 2.0 + rate * 0.4, excess;
 
         by_hand = first ? (double)q->by_hand + 0.999 : by_hand;

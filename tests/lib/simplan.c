@@ -25,6 +25,7 @@ const struct knob plan_knobs[] = {
     OPT(queues, KNOB_U32), OPT(lanes, KNOB_U32), OPT(routers, KNOB_U32),
     OPT(segs, KNOB_U32), OPT(managers, KNOB_U32), OPT(capacity, KNOB_U32), OPT(open_next_at, KNOB_DOUBLE),
     OPT(release_per_s, KNOB_DOUBLE), OPT(max_active, KNOB_U32), OPT(slots_only, KNOB_U32),
+    OPT(no_show_boost, KNOB_DOUBLE),
     OPT(idle_ms, KNOB_MS), OPT(claim_ms, KNOB_MS),
     OPT(grace_ms, KNOB_MS), OPT(pass_ttl_ms, KNOB_MS), OPT(lost_after_ms, KNOB_MS),
     OPT(seed, KNOB_U64),
@@ -266,6 +267,7 @@ void plan_draw(struct sim_plan *p, uint64_t seed)
     draw_managers(seed, &p->o);
     draw_clocks(seed, &p->o.faults);
     draw_slots(seed, &p->o);
+    p->o.no_show_boost = 1 + later(seed, 2, 0.6, 1);
     p->players = 40 + (uint32_t)rng_below(&r, 160);
     if (CROWDS & (1u << seed % 16))
         p->players *= 6;

@@ -32,6 +32,7 @@ CTL_C := $(wildcard queuemng/segqctl*.c)
 QUEUEMNG_C := $(filter-out queuemng/main.c queuemng/mng_cluster.c $(CTL_C),$(wildcard queuemng/*.c))
 SWARM_C := $(wildcard tests/bench/swarm/*.c)
 PAGE_FILES := $(sort $(wildcard deploy/page/*.html deploy/page/*.css deploy/page/*.js deploy/page/*.json)) deploy/client/segq.js
+DASH_FILES := $(sort $(wildcard deploy/dashboard/*.html deploy/dashboard/*.css deploy/dashboard/*.js))
 LOAD_C := $(wildcard tests/bench/load/*.c)
 PROGRAMS := router segment queuemng rt_cluster seg_cluster mng_cluster segqctl
 
@@ -49,8 +50,12 @@ $(B)/obj/gen/%.o: $(B)/gen/proto/%.pb-c.c $(GEN_H)
 # The waiting page is a part of the router: its files lie in the program.
 $(B)/gen/page_blob.c: deploy/page/embed.sh $(PAGE_FILES) deploy/page
 	@mkdir -p $(@D)
-	@deploy/page/embed.sh $(PAGE_FILES) >$@
-$(B)/obj/gen/page_blob.o: $(B)/gen/page_blob.c
+	@deploy/page/embed.sh page router/page_blob.h $(PAGE_FILES) >$@
+# The dashboard is a part of queuemng.
+$(B)/gen/dash_blob.c: deploy/page/embed.sh $(DASH_FILES) deploy/dashboard
+	@mkdir -p $(@D)
+	@deploy/page/embed.sh dash queuemng/dash_blob.h $(DASH_FILES) >$@
+$(B)/obj/gen/%_blob.o: $(B)/gen/%_blob.c
 	@mkdir -p $(@D)
 	@$(CC) $(CFLAGS) -c -o $@ $<
 $(B)/obj/%.o: %.c | $(GEN_H)
@@ -58,13 +63,13 @@ $(B)/obj/%.o: %.c | $(GEN_H)
 	@$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/libsegq.a: $(call o,$(COMMON_C)) $(PROTOS:proto/%.proto=$(B)/obj/gen/%.o)
 	@rm -f $@; ar rcs $@ $^
-$(B)/libcores.a: $(call o,$(ROUTER_C) $(SEGMENT_C) $(QUEUEMNG_C)) $(B)/obj/gen/page_blob.o
+$(B)/libcores.a: $(call o,$(ROUTER_C) $(SEGMENT_C) $(QUEUEMNG_C)) $(B)/obj/gen/page_blob.o $(B)/obj/gen/dash_blob.o
 	@rm -f $@; ar rcs $@ $^
 
 # ---- programs ----------------------------------------------------------------------
 $(B)/bin/router: $(call o,router/main.c $(ROUTER_C)) $(B)/obj/gen/page_blob.o $(B)/libsegq.a
 $(B)/bin/segment: $(call o,segment/main.c $(SEGMENT_C)) $(B)/libsegq.a
-$(B)/bin/queuemng: $(call o,queuemng/main.c $(QUEUEMNG_C)) $(B)/libsegq.a
+$(B)/bin/queuemng: $(call o,queuemng/main.c $(QUEUEMNG_C)) $(B)/obj/gen/dash_blob.o $(B)/libsegq.a
 $(B)/bin/segqctl: $(call o,$(CTL_C)) $(B)/libsegq.a
 $(B)/bin/rt_cluster: $(call o,router/rt_cluster.c) $(B)/libsegq.a
 $(B)/bin/seg_cluster: $(call o,segment/seg_cluster.c) $(B)/libsegq.a

@@ -14,6 +14,8 @@ struct admin_req {
     const char *query;         /* raw, "" if none */
     const char *if_match;      /* header, "" if none */
     const char *if_none_match; /* header, "" if none */
+    const char *operator_name; /* header X-Segq-Operator: who says he asks; "" if none */
+    const char *from;          /* the address that asks, "" if not known */
     bool authorized; /* the bearer token was right (compared in constant time) */
     const uint8_t *body;
     size_t body_len; /* at most 1 MiB */
@@ -33,7 +35,7 @@ struct admin_ans {
 };
 
 /* HEAD comes as GET; the body is dropped. Security headers are added to every answer (CSP
- * default-src 'self': no inline scripts or styles), Retry-After to 429 and 503, and a 401
+ * that allows our own scripts and styles, none inline), Retry-After to 429 and 503, and a 401
  * leaves 200 ms late. An answer is Cache-Control: no-store.
  * Called for everything but /metrics and /healthz. Unauthorized requests reach it too
  * (static pages may be public): it must look at `authorized`. Fills *a; a status that

@@ -21,6 +21,8 @@ static void default_sink(void *ctx, enum log_level level, const char *line);
 static struct {
     log_sink sink;
     void *ctx;
+    log_sink tap;
+    void *tap_ctx;
     enum log_level level;
     int fd;
     char path[512]; /* "" = stderr */
@@ -50,6 +52,12 @@ void log_set_sink(log_sink sink, void *ctx)
 {
     lg.sink = sink != NULL ? sink : default_sink;
     lg.ctx = ctx;
+}
+
+void log_set_tap(log_sink tap, void *ctx)
+{
+    lg.tap = tap;
+    lg.tap_ctx = ctx;
 }
 
 void log_set_level(enum log_level level)
@@ -117,7 +125,7 @@ void log_line(enum log_level level, const char *module, const char *fmt, ...)
     va_list ap;
     int n;
 
-    if (level > lg.level)
+    if (level > lg.level && (lg.tap == NULL || level > LOG_INFO))
         return;
     n = snprintf(line, sizeof(line), "%s %s ", level_name[level], module);
     va_start(ap, fmt);
@@ -127,7 +135,10 @@ void log_line(enum log_level level, const char *module, const char *fmt, ...)
     for (unsigned char *p = (unsigned char *)line; *p != '\0'; p++)
         if (*p < 0x20 || *p >= 0x7f)
             *p = *p < 0x20 ? ' ' : '?';
-    lg.sink(lg.ctx, level, line);
+    if (lg.tap != NULL && level <= LOG_INFO)
+        lg.tap(lg.tap_ctx, level, line);
+    if (level <= lg.level)
+        lg.sink(lg.ctx, level, line);
 }
 
 static char *next_quote_buf(void)

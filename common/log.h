@@ -14,6 +14,9 @@ enum log_level { LOG_ERROR, LOG_WARN, LOG_INFO, LOG_DEBUG };
 /* line: no newline; without time. The default sink writes to stderr. */
 typedef void (*log_sink)(void *ctx, enum log_level level, const char *line);
 void log_set_sink(log_sink sink, void *ctx); /* NULL: the default */
+/* Beside the sink: gets every line of level info or worse, whatever the level is set to. It
+ * may not log. NULL: none. */
+void log_set_tap(log_sink tap, void *ctx);
 void log_set_level(enum log_level level);
 enum log_level log_level_now(void);
 /* To a file (append; reopened by log_reopen, for logrotate); NULL = stderr. */

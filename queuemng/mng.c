@@ -232,6 +232,7 @@ static bool any_deaf(const struct mng *m)
 static void second(struct mng *m)
 {
     m->deaf = any_deaf(m);
+    m->tier_notes = 0;
     list_each(&m->active, it) {
         struct mqueue *q = container_of(it, struct mqueue, in_active);
 

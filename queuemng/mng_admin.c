@@ -7,16 +7,6 @@
 
 #define PREFIX "/v1/admin/"
 
-static const char page[] =
-    "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>segq</title></head>"
-    "<body><h1>segq: queuemng</h1>\n"
-    "<p>This is the admin port of a waiting room's manager. Everything under "
-    "<code>/v1/admin/</code> wants <code>Authorization: Bearer &lt;admin token&gt;</code>."
-    "</p>\n<ul><li><a href=\"/healthz\">/healthz</a></li><li><a href=\"/metrics\">/metrics"
-    "</a></li><li>GET /v1/admin/cluster</li><li>GET /v1/admin/queues</li>"
-    "<li>GET /v1/admin/targets</li></ul>\n"
-    "<p>On the command line: <code>segqctl status</code>.</p></body></html>\n";
-
 void admin_json(struct admin_ans *a, int status, json_t *j)
 {
     size_t flags = JSON_COMPACT | JSON_ENSURE_ASCII | JSON_REAL_PRECISION(15);
@@ -191,10 +181,16 @@ static void route(struct admin_call *c, const char *path)
 
     if (strcmp(path, "manager") == 0) {
         get_only(c, manager);
+    } else if (strcmp(path, "audit") == 0) {
+        get_only(c, admin_audit); /* each manager's own */
     } else if (!c->s->leads) {
         elsewhere(c);
     } else if (strcmp(path, "cluster") == 0) {
         get_only(c, admin_cluster);
+    } else if (strcmp(path, "live") == 0) {
+        get_only(c, admin_live);
+    } else if (strcmp(path, "history") == 0) {
+        get_only(c, admin_history);
     } else if (strcmp(path, "targets") == 0) {
         get_only(c, admin_targets);
     } else if (strcmp(path, "queues") == 0) {
@@ -211,23 +207,19 @@ static void route(struct admin_call *c, const char *path)
     }
 }
 
-static void front(struct admin_call *c)
-{
-    c->a->status = 200;
-    c->a->content_type = "text/html; charset=utf-8";
-    buf_str(&c->a->body, page);
-}
-
 void mng_admin(void *ctx, const struct admin_req *q, struct admin_ans *a)
 {
     struct admin_call c = { .s = ctx, .q = q, .a = a };
+    struct admin_change change;
 
-    if (strcmp(q->path, "/") == 0)
-        get_only(&c, front);
-    else if (strncmp(q->path, PREFIX, sizeof(PREFIX) - 1) != 0)
-        admin_problem(a, 404, "not_found", "no such path");
-    else if (!q->authorized)
+    if (strncmp(q->path, PREFIX, sizeof(PREFIX) - 1) != 0) {
+        if (!admin_page(&c))
+            admin_problem(a, 404, "not_found", "no such path");
+    } else if (!q->authorized) {
         admin_problem(a, 401, "unauthorized", "an admin token is wanted");
-    else
+    } else {
+        admin_change_begin(&change, &c, q->path + sizeof(PREFIX) - 1);
         route(&c, q->path + sizeof(PREFIX) - 1);
+        admin_change_end(&change, &c);
+    }
 }

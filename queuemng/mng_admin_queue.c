@@ -34,7 +34,7 @@ static bool matches(const char *if_match, uint64_t version)
     return false;
 }
 
-static json_t *def_json(const struct queue_def *d, uint64_t version)
+json_t *admin_def_json(const struct queue_def *d, uint64_t version)
 {
     struct buf b;
     json_t *j = NULL;
@@ -44,7 +44,8 @@ static json_t *def_json(const struct queue_def *d, uint64_t version)
     if (!b.failed)
         j = json_loadb((const char *)b.data, b.len, 0, NULL);
     buf_fini(&b);
-    if (j != NULL && json_object_set_new(j, "version", json_integer((json_int_t)version)) < 0) {
+    if (j != NULL && version != 0 &&
+        json_object_set_new(j, "version", json_integer((json_int_t)version)) < 0) {
         json_decref(j);
         return NULL;
     }
@@ -55,7 +56,7 @@ static void add_def(void *ctx, const void *view)
 {
     const struct mng_queue_view *v = view;
 
-    (void)json_array_append_new(ctx, def_json(v->def, v->version));
+    (void)json_array_append_new(ctx, admin_def_json(v->def, v->version));
 }
 
 void admin_queues(struct admin_call *c)
@@ -75,7 +76,7 @@ static void answer_def(struct admin_call *c, int status)
         admin_problem(c->a, 404, "queue_not_found", "no queue %s", c->name);
         return;
     }
-    admin_json(c->a, status, def_json(d, version));
+    admin_json(c->a, status, admin_def_json(d, version));
     set_etag(c->a, version);
 }
 

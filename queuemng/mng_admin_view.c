@@ -18,7 +18,7 @@ static void add(json_t *list, json_t *j)
     (void)json_array_append_new(list, j); /* NULL (no memory) is not added */
 }
 
-static const char *seg_state_name(int state)
+const char *admin_seg_state(int state)
 {
     static const char *const name[] = { "?", "open", "sealed", "lost" };
 
@@ -73,7 +73,7 @@ static void add_seg(void *ctx, const void *view)
                   INT(g->id), "node", node != NULL ? node : "?", "state",
                   g->lost      ? "lost"
                   : g->rebuild ? "rebuilding"
-                               : seg_state_name(g->state),
+                               : admin_seg_state(g->state),
                   "reachable", g->reachable, "capacity",
                   INT(g->capacity), "joined", INT(g->st.joined), "waiting",
                   INT(g->st.waiting), "returning", INT(g->st.returning), "ready",
@@ -180,6 +180,18 @@ void admin_cluster(struct admin_call *c)
     fill(&v, j, "metrics", each_metric);
     map_fini(&v.node);
     admin_json(c->a, 200, j);
+}
+
+void admin_cluster_parts(struct admin_call *c, json_t *j)
+{
+    struct view v = { .s = c->s };
+
+    map_init(&v.node, 0);
+    fill(&v, j, "nodes", each_node);
+    fill(&v, j, "routers", each_router);
+    fill(&v, j, "moves", each_move);
+    fill(&v, j, "metrics", each_metric);
+    map_fini(&v.node);
 }
 
 /* ---- Prometheus HTTP service discovery ------------------------------------------- */

@@ -230,6 +230,7 @@ struct mng {
     uint64_t tomb_floor;     /* routers older than this get everything */
     struct metric metric[MNG_METRICS_MAX];
     unsigned n_metrics;
+    uint32_t tier_notes;     /* logged in this second */
     msec_t second_ms;        /* when the once-a-second work is due */
     struct mng_counts count;
     struct mng_out *out;     /* of the step being done */

@@ -183,6 +183,21 @@ static void lead_page(struct buf *b, const struct mng_service *s)
         redis_page(b, &v);
 }
 
+static void audit_page(struct buf *b, const struct op_log *l)
+{
+    struct op_log_counts c;
+
+    op_log_count(l, &c);
+    one(b, "segq_manager_audit_entries_total", METRIC_COUNTER, "Changes by operators",
+        c.entries);
+    one(b, "segq_manager_audit_failures_total", METRIC_COUNTER,
+        "Times the log of operators' changes could not be written", c.failures);
+    one(b, "segq_manager_audit_unwritten", METRIC_GAUGE,
+        "Changes that are not in that log yet", c.unwritten);
+    one(b, "segq_manager_audit_lost_total", METRIC_COUNTER,
+        "Changes that never came into that log", c.lost);
+}
+
 void mng_metrics(void *ctx, struct buf *b)
 {
     struct mng_service *s = ctx;
@@ -217,6 +232,7 @@ void mng_metrics(void *ctx, struct buf *b)
     if (s->store != NULL)
         store_page(b, s->store);
     lead_page(b, s);
+    audit_page(b, s->op_log);
     metrics_process(b, "queuemng");
 }
 

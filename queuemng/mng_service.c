@@ -95,6 +95,7 @@ static void on_tick(void *arg)
 
     if (s->leads)
         mng_tick(s->mng, now, ev_wall_ms(s->ev), mng_service_step(s));
+    mng_look_tick(s);
     s->tick_ms += s->cfg->tick_ms;
     if (s->tick_ms <= now) /* we were late: do not run after the lost ones */
         s->tick_ms = now + s->cfg->tick_ms;
@@ -178,6 +179,8 @@ static int start(struct mng_service *s, struct err *e)
         rc = keys_admin_token(s->admin_token, sizeof(s->admin_token), c->admin_token_file,
                               c->create_keys, e);
     if (rc >= 0)
+        rc = mng_look_start(s, e);
+    if (rc == 0)
         rc = mng_core_new(s, e);
     if (rc == 0 && alone)
         rc = start_alone(s, e);
@@ -276,6 +279,7 @@ void mng_service_free(struct mng_service *s)
         }
     free(s->out);
     mng_yaml_free(s);
+    mng_look_end(s);
     map_fini(&s->peers);
     arena_fini(&s->arena);
     sodium_memzero(&s->keys, sizeof(s->keys));

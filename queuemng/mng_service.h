@@ -22,10 +22,13 @@
 #include "common/list.h"
 #include "common/map.h"
 #include "common/rpc.h"
+#include "queuemng/events.h"
+#include "queuemng/history.h"
 #include "queuemng/mng.h"
 #include "queuemng/mng_cfg.h"
 #include "queuemng/mng_lead.h"
 #include "queuemng/monitor.h"
+#include "queuemng/op_log.h"
 
 struct mng_shell_counts { /* ever */
     uint64_t messages, undecodable, store_failures, steps;
@@ -60,6 +63,10 @@ struct mng_service {
     bool store_ok;
     struct map yaml;      /* hash of a queue's name -> text applied from the YAML (owned) */
     struct mng_shell_counts counts;
+    struct op_log *op_log;  /* owned: what operators changed */
+    struct events events;   /* what happened, and what queues did: for the dashboard */
+    struct history history;
+    msec_t history_ms;      /* the next round */
 };
 
 SQ_CHECK int mng_service_new(struct mng_service **out, struct ev *ev,
@@ -101,6 +108,11 @@ SQ_CHECK int mng_yaml_load(struct mng_service *s, const char *key, const char *v
 void mng_yaml_apply(struct mng_service *s);
 void mng_yaml_forget(struct mng_service *s); /* a term is over */
 void mng_yaml_free(struct mng_service *s);
+
+/* ---- mng_look.c: what the dashboard is shown */
+SQ_CHECK int mng_look_start(struct mng_service *s, struct err *e);
+void mng_look_tick(struct mng_service *s); /* with every tick */
+void mng_look_end(struct mng_service *s);
 
 /* ---- for admin_opts: mng_admin.c, mng_metrics.c */
 void mng_admin(void *ctx, const struct admin_req *q, struct admin_ans *a);

@@ -56,16 +56,22 @@ static void lane_view(const struct mlane *l, mng_each_fn fn, void *ctx)
     fn(ctx, &v);
 }
 
+static void lanes_view(const struct mqueue *q, mng_each_fn fn, void *ctx)
+{
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        lane_view(&q->lane[i], fn, ctx);
+}
+
 void mng_each_lane(const struct mng *m, queue_id q, mng_each_fn fn, void *ctx)
 {
-    list_each(&m->queues, it) {
-        const struct mqueue *x = list_entry(it, struct mqueue, in_all);
+    const struct mqueue *one = q != 0 ? queue_by_id(m, q) : NULL;
 
-        if (q != 0 && x->id != q)
-            continue;
-        for (unsigned i = 0; i < x->n_lanes; i++)
-            lane_view(&x->lane[i], fn, ctx);
-    }
+    if (one != NULL)
+        lanes_view(one, fn, ctx);
+    if (q != 0)
+        return;
+    list_each(&m->queues, it)
+        lanes_view(list_entry(it, struct mqueue, in_all), fn, ctx);
 }
 
 void mng_each_seg(const struct mng *m, queue_id q, unsigned lane, mng_each_fn fn, void *ctx)

@@ -329,6 +329,8 @@ void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st)
     if (st->state == SEG_SEALED && s->state == SEG_OPEN) {
         s->state = SEG_SEALED;
         queue_mapped(m, q);
+        log_info("event=segment_sealed seg=%llu queue=%s joined=%u",
+                 (unsigned long long)s->id, q->def.name, st->joined);
     }
     if (st->state == SEG_OPEN && s->state == SEG_SEALED && !s->want_seal) {
         s->want_seal = true; /* taken for sealed while nobody reached it, by this manager */

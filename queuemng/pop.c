@@ -15,6 +15,7 @@
 #include "common/log.h"
 
 #define LOG_MODULE "release"
+#define TIER_NOTES_MAX 10 /* lines in a second */
 
 #define list_seg(it) list_entry(it, struct mseg, in_lane)
 
@@ -187,14 +188,32 @@ double pops_peek(const struct mng *m, const struct mqueue *q, struct release *co
     return out.allowed_per_s;
 }
 
+/* One line when a limit steps to another tier, or to the fallback: not for each of thousands
+ * of queues that go by the same metric. */
+static void note_tiers(struct mng *m, const struct mqueue *q, const struct release *was)
+{
+    const struct release *now = &q->rel;
+
+    if (was->last_ms == 0 || m->tier_notes >= TIER_NOTES_MAX ||
+        (was->fallback == now->fallback &&
+         memcmp(was->tier, now->tier, sizeof(was->tier)) == 0))
+        return;
+    m->tier_notes++;
+    log_info("event=limit queue=%s by=%s allowed_per_s=%g was_by=%s was_per_s=%g",
+             q->def.name, now->limited_by, q->allowed_per_s, was->limited_by,
+             was->rate_per_s);
+}
+
 void pops_tick(struct mng *m, struct mqueue *q)
 {
     struct release_out out = { 0 };
+    struct release was = q->rel;
     struct pop_in p;
 
     pop_ask(m, q, &p);
     release_tick(&q->rel, &p.in, &out);
     q->allowed_per_s = out.allowed_per_s;
+    note_tiers(m, q, &was);
     if (q->def.mode == MODE_SLOTS) { /* no rate says it: what has come of it */
         q->allowed_per_s = 0;
         for (unsigned i = 0; i < q->n_lanes; i++)

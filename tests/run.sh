@@ -154,9 +154,10 @@ if part sys; then
     LIMIT=3600 counted sys tests/sys/run.sh "$B/bin" ${SYS:-}
     over sys
 fi
-if part e2e; then # the waiting page in a real browser
+if part e2e; then # the waiting page and the dashboard in a real browser
     build bins
-    counted e2e tests/e2e/e2e_page.sh "$B/bin"
+    counted e2e_page tests/e2e/e2e_page.sh "$B/bin"
+    counted e2e_dashboard tests/e2e/e2e_dashboard.sh "$B/bin"
     over e2e
 fi
 if part chaos; then # all of it: make chaos

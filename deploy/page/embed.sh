@@ -1,24 +1,27 @@
 #!/bin/sh
-# embed.sh FILE...: writes C that has these files in it (run from the tree's top).
+# embed.sh NAME HEADER FILE...: writes C that has these files in it: NAME_blobs, as HEADER
+# declares them (run from the tree's top).
 set -eu
+name=$1 header=$2
+shift 2
 echo '/* written by deploy/page/embed.sh */'
-echo '#include "router/page_blob.h"'
+echo "#include \"$header\""
 i=0
 for f in "$@"; do
     cat <<EOT
 __asm__(".section .rodata\n"
-        "page_blob_$i: .incbin \"$f\"\n"
-        "page_blob_${i}_end: .byte 0\n"
+        "${name}_blob_$i: .incbin \"$f\"\n"
+        "${name}_blob_${i}_end: .byte 0\n"
         ".previous\n");
-extern const char page_blob_$i[], page_blob_${i}_end[];
+extern const char ${name}_blob_$i[], ${name}_blob_${i}_end[];
 EOT
     i=$((i + 1))
 done
-echo 'const struct page_blob page_blobs[] = {'
+echo "const struct ${name}_blob ${name}_blobs[] = {"
 i=0
 for f in "$@"; do
-    echo "    { \"${f##*/}\", page_blob_$i, page_blob_${i}_end },"
+    echo "    { \"${f##*/}\", ${name}_blob_$i, ${name}_blob_${i}_end },"
     i=$((i + 1))
 done
 echo '};'
-echo 'const size_t page_blobs_n = sizeof(page_blobs) / sizeof(page_blobs[0]);'
+echo "const size_t ${name}_blobs_n = sizeof(${name}_blobs) / sizeof(${name}_blobs[0]);"

@@ -88,10 +88,18 @@
 
   /* ---- the queue itself: is it paused, has the operator something new to say? ---- */
 
-  let lookedAt = Date.now();
+  let lookedAt = Date.now(), message, news = false;
+
+  /* The word of the moment comes with every answer: when it changes there is news. */
+  function hear(k) {
+    const now = k.message || '';
+    news = news || (message !== undefined && now !== message);
+    message = now;
+  }
 
   function look() {
-    if (document.visibilityState === 'hidden' || Date.now() - lookedAt < LOOK_MS) return;
+    if (!news && (document.visibilityState === 'hidden' || Date.now() - lookedAt < LOOK_MS)) return;
+    news = false;
     lookedAt = Date.now();
     fetchJson('/v1/queues/' + d.queue).then(q => {
       paused = q.state === 'paused' || q.state === 'reject';
@@ -118,7 +126,7 @@
     const line = new Segq({ queue: d.queue, token: d.token });
     const end = () => goOn(line.token || d.token);
     line.save({ token: d.token, start: d.start });
-    line.on('ticket', k => { if (k.state === 'waiting') { show(k); look(); } });
+    line.on('ticket', k => { if (k.state === 'waiting') { show(k); hear(k); look(); } });
     line.on('trouble', why => { trouble = why; note(); });
     line.on('admitted', () => {
       put($('heading'), t.turn);

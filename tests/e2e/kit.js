@@ -97,5 +97,25 @@ async function fits(page, name) {
     await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth));
 }
 
-module.exports = { ROUTER, claim, claimUntil, until, admin, queue, emptyLine, joinMany, open, visitor,
+// Those named on the command line, or all: each begins with an empty line.
+async function run(all) {
+  const wanted = process.argv.slice(2);
+  await open();
+  for (const scenario of all) {
+    if (wanted.length && !wanted.includes(scenario.name)) continue;
+    try {
+      await emptyLine();
+      await scenario();
+    } catch (e) {
+      claim(scenario.name, false, e.stack.split('\n').slice(0, 6).join(' | '));
+    }
+  }
+  await browser.close();
+}
+
+function main(all) {
+  run(all).catch(e => { console.log('FAIL the browser: ' + e.message); process.exit(1); });
+}
+
+module.exports = { ROUTER, ADMIN, claim, claimUntil, until, admin, queue, emptyLine, joinMany, main, visitor,
   pageUrl, shownPlace, shot, accessible, fits };

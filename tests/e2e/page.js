@@ -277,21 +277,5 @@ async function routerDies() {
   await c.close();
 }
 
-async function main() {
-  const all = [waitingToAdmitted, withoutScripts, severalTabs, lostCookie, offlineAndSleep, phoneAndDark, otherStates,
-    whatTheOperatorSays, hostileReturns, anotherOrigin, routerDies];
-  const wanted = process.argv.slice(2);
-  const browser = await k.open();
-  for (const scenario of all) {
-    if (wanted.length && !wanted.includes(scenario.name)) continue;
-    try {
-      await k.emptyLine();
-      await scenario();
-    } catch (e) {
-      claim(scenario.name, false, e.stack.split('\n').slice(0, 6).join(' | '));
-    }
-  }
-  await browser.close();
-}
-
-main().catch(e => { console.log('FAIL the browser: ' + e.message); process.exit(1); });
+k.main([waitingToAdmitted, withoutScripts, severalTabs, lostCookie, offlineAndSleep, phoneAndDark, otherStates,
+  whatTheOperatorSays, hostileReturns, anotherOrigin, routerDies]);

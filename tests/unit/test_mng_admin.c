@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/log.h"
@@ -18,6 +19,7 @@ struct rig {
     struct admin_ans a;
     json_t *j; /* of the last answer */
     const char *if_none_match; /* of the next requests; NULL = none */
+    const char *operator_name;
 };
 
 static void start(struct rig *g, const char *queues)
@@ -72,6 +74,8 @@ static int ask_as(struct rig *g, bool authorized, const char *method, const char
                            .if_match = if_match,
                            .if_none_match = g->if_none_match != NULL ? g->if_none_match : "",
                            .authorized = authorized,
+                           .operator_name = g->operator_name,
+                           .from = "192.0.2.7",
                            .body = (const uint8_t *)body, .body_len = strlen(body) };
 
     buf_fini(&g->a.body);
@@ -283,5 +287,186 @@ Test(admin, a_core_without_memory_is_begun_anew)
     stop(&g);
     start(&g, "[{name: login}]");
     cr_expect_not_null(mng_queue_get(g.s->mng, "other", NULL), "now it is kept");
+    end(&g);
+}
+
+/* ---- the dashboard ---- */
+
+static const json_t *part(const struct rig *g, const char *list, size_t i)
+{
+    return json_array_get(json_object_get(g->j, list), i);
+}
+
+static const char *member(const json_t *j, const char *key)
+{
+    const char *s = json_string_value(json_object_get(j, key));
+
+    return s != NULL ? s : "";
+}
+
+Test(dash, files_are_public_and_nothing_else_is)
+{
+    struct rig g;
+
+    begin(&g, "[{name: login}]");
+    cr_expect_eq(ask_as(&g, false, "GET", "/", "", "", ""), 200);
+    cr_expect_str_eq(g.a.content_type, "text/html; charset=utf-8");
+    cr_expect_eq(ask_as(&g, false, "GET", "/dashboard/main.js", "", "", ""), 200);
+    cr_expect_str_eq(g.a.content_type, "text/javascript; charset=utf-8");
+    cr_expect_gt(g.a.body.len, 1000);
+    cr_expect_eq(ask_as(&g, false, "GET", "/dashboard/dashboard.css", "", "", ""), 200);
+    cr_expect_str_eq(g.a.content_type, "text/css; charset=utf-8");
+    cr_expect_eq(ask_as(&g, false, "POST", "/dashboard/main.js", "", "", ""), 405);
+    cr_expect_eq(ask_as(&g, false, "GET", "/dashboard/", "", "", ""), 404);
+    cr_expect_eq(ask_as(&g, false, "GET", "/dashboard/../secrets", "", "", ""), 404);
+    cr_expect_eq(ask_as(&g, false, "GET", "/v1/admin/live", "", "", ""), 401);
+    cr_expect_eq(ask_as(&g, false, "GET", "/v1/admin/history", "queue=login", "", ""), 401);
+    cr_expect_eq(ask_as(&g, false, "GET", "/v1/admin/audit", "", "", ""), 401);
+    end(&g);
+}
+
+Test(dash, live)
+{
+    const json_t *q;
+    struct rig g;
+
+    begin(&g, "[{name: login, message: hello}, {name: shop}, {name: shop-2}]");
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/live", ""), 200);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "queues")), 3);
+    cr_expect(json_is_null(json_object_get(g.j, "queue")));
+    cr_expect(json_is_true(json_object_get(g.j, "healthy")));
+    cr_expect_str_eq(json_string_value(part(&g, "states", 0)), "open");
+    cr_expect_str_eq(json_string_value(part(&g, "modes", 1)), "slots");
+    cr_expect_eq(ask_as(&g, true, "GET", "/v1/admin/live", "queue=login&find=shop", "", ""), 200);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "queues")), 2);
+    cr_expect_eq(json_integer_value(json_object_get(g.j, "queues_total")), 3);
+    q = json_object_get(g.j, "queue");
+    cr_expect_str_eq(member(q, "queue"), "login");
+    cr_expect_str_eq(member(q, "state"), "open");
+    cr_expect_str_eq(member(q, "message"), "hello");
+    cr_expect_eq(json_array_size(json_object_get(q, "lanes")), 1);
+    cr_expect_str_eq(member(json_object_get(q, "def"), "claim"), "1m");
+    cr_expect_eq(ask_as(&g, true, "GET", "/v1/admin/live", "queue=nope", "", ""), 200);
+    cr_expect(json_is_null(json_object_get(g.j, "queue")));
+    cr_expect_eq(ask_as(&g, true, "GET", "/v1/admin/history", "queue=login", "", ""), 200);
+    cr_expect_eq(json_integer_value(json_object_get(g.j, "step_ms")), HISTORY_STEP_MS);
+    cr_expect_eq(ask_as(&g, true, "GET", "/v1/admin/history", "queue=nope", "", ""), 404);
+    cr_expect_eq(ask_as(&g, true, "GET", "/v1/admin/history", "", "", ""), 400);
+    end(&g);
+}
+
+/* What an operator does shows among the events, whatever the log's level is. */
+Test(dash, events_since_the_last_look)
+{
+    char since[40];
+    struct rig g;
+    json_int_t last;
+
+    begin(&g, "[{name: login}]");
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/live", ""), 200);
+    last = json_integer_value(json_object_get(g.j, "events_last"));
+    cr_expect_gt(last, 0);
+    cr_expect_eq(ask(&g, "POST", Q "login/pause", ""), 200);
+    snprintf(since, sizeof(since), "since=%lld", (long long)last);
+    cr_expect_eq(ask_as(&g, true, "GET", "/v1/admin/live", since, "", ""), 200);
+    cr_expect_gt(json_integer_value(json_object_get(g.j, "events_last")), last);
+    cr_expect(strstr(member(part(&g, "events", 0), "text"), "event=queue_state queue=login") !=
+              NULL, "%s", member(part(&g, "events", 0), "text"));
+    cr_expect(strstr(member(part(&g, "events", 2), "text"), "event=changed queue=login") !=
+              NULL, "%s", member(part(&g, "events", 2), "text"));
+    end(&g);
+}
+
+/* ---- the log of changes ---- */
+
+static void expect_change(const struct rig *g, size_t i, const char *key, const char *from,
+                          const char *to)
+{
+    const json_t *x = json_array_get(json_object_get(part(g, "entries", 0), "changes"), i);
+
+    cr_expect_str_eq(member(x, "key"), key);
+    cr_expect_str_eq(member(x, "from"), from);
+    cr_expect_str_eq(member(x, "to"), to);
+}
+
+Test(audit, says_from_what_to_what)
+{
+    struct rig g;
+
+    begin(&g, "[{name: login}]");
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/audit", ""), 200);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "entries")), 0);
+    cr_expect_eq(ask(&g, "PATCH", Q "login", "{\"claim\":\"5s\",\"idle\":{\"game\":\"3s\"}}"),
+                 200);
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/audit", ""), 200);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "entries")), 1);
+    cr_expect_str_eq(member(part(&g, "entries", 0), "who"), "unnamed");
+    cr_expect_str_eq(member(part(&g, "entries", 0), "method"), "PATCH");
+    cr_expect_str_eq(member(part(&g, "entries", 0), "name"), "login");
+    expect_change(&g, 0, "idle.game", "1m", "3s");
+    expect_change(&g, 1, "claim", "1m", "5s");
+    g.operator_name = "an\na";
+    cr_expect_eq(ask(&g, "POST", Q "login/pause", ""), 200);
+    cr_expect_eq(ask_as(&g, true, "POST", Q "login/release", "n=500", "", ""), 200);
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/audit", ""), 200);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "entries")), 3);
+    cr_expect_str_eq(member(part(&g, "entries", 0), "who"), "an?a");
+    cr_expect_str_eq(member(part(&g, "entries", 0), "query"), "n=500");
+    cr_expect_str_eq(member(part(&g, "entries", 0), "from"), "192.0.2.7");
+    cr_expect_eq(ask_as(&g, true, "GET", "/v1/admin/audit", "n=2", "", ""), 200);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "entries")), 2);
+    cr_expect_eq(ask_as(&g, true, "GET", "/v1/admin/audit", "n=0", "", ""), 400);
+    cr_expect_eq(ask_as(&g, true, "GET", "/v1/admin/audit", "n=501", "", ""), 400);
+    cr_expect_eq(ask_as(&g, true, "GET", "/v1/admin/audit", "n=x", "", ""), 400);
+    stop(&g); /* and over a restart */
+    start(&g, "[{name: login}]");
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/audit", ""), 200);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "entries")), 3);
+    end(&g);
+}
+
+/* What is looked at, refused, or not there has changed nothing. */
+Test(audit, only_what_was_done)
+{
+    struct rig g;
+
+    begin(&g, "[{name: login}]");
+    cr_expect_eq(ask(&g, "GET", Q "login", ""), 200);
+    cr_expect_eq(ask(&g, "PATCH", Q "login", "{\"claim\":\"soon\"}"), 400);
+    cr_expect_eq(ask_as(&g, true, "PATCH", Q "login", "", "\"9\"", "{}"), 412);
+    cr_expect_eq(ask(&g, "POST", Q "nope/pause", ""), 404);
+    cr_expect_eq(ask(&g, "POST", Q "login", ""), 405);
+    cr_expect_eq(ask_as(&g, false, "POST", Q "login/pause", "", "", ""), 401);
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/audit", ""), 200);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "entries")), 0);
+    cr_expect_eq(ask(&g, "PUT", Q "new", "{}"), 201);
+    cr_expect_eq(ask(&g, "DELETE", Q "new", ""), 204);
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/audit", ""), 200);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "entries")), 2);
+    cr_expect_str_eq(member(part(&g, "entries", 0), "method"), "DELETE");
+    end(&g);
+}
+
+/* The log of changes cannot be written: the pause is done, and everybody is told. */
+Test(audit, a_full_disk_takes_no_button_away)
+{
+    char path[120];
+    struct rig g;
+
+    begin(&g, "[{name: login}]");
+    snprintf(path, sizeof(path), "%s/data/audit.jsonl", g.dir);
+    cr_assert_eq(mkdir(path, 0700), 0); /* what cannot be opened for writing */
+    log_set_level(LOG_ERROR);
+    cr_expect_eq(ask(&g, "POST", Q "login/pause", ""), 200);
+    cr_expect_eq(mng_queue_get(g.s->mng, "login", NULL)->state, DEF_PAUSED);
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/audit", ""), 200);
+    cr_expect_eq(json_integer_value(json_object_get(g.j, "unwritten")), 1);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "entries")), 1);
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/live", ""), 200);
+    cr_expect_eq(json_integer_value(json_object_get(g.j, "audit_unwritten")), 1);
+    cr_assert_eq(rmdir(path), 0);
+    op_log_retry(g.s->op_log, ev_wall_ms(g.ev));
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/live", ""), 200);
+    cr_expect_eq(json_integer_value(json_object_get(g.j, "audit_unwritten")), 0);
     end(&g);
 }

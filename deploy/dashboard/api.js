@@ -1,0 +1,54 @@
+// api.js: asking queuemng. The token comes from the form, or from the link's #token=, which
+// no server and no log sees; it is kept in this tab only.
+const TOKEN = 'segq.token', WHO = 'segq.who';
+export const LIMIT_MS = 10000; // for an answer
+
+export class Refused extends Error {
+  constructor(status, detail) {
+    super(detail);
+    this.status = status;
+  }
+}
+
+export const token = () => sessionStorage.getItem(TOKEN) || '';
+export const who = () => sessionStorage.getItem(WHO) || '';
+
+export function sign(t, name) {
+  sessionStorage.setItem(TOKEN, t.trim());
+  sessionStorage.setItem(WHO, name.trim());
+}
+
+export function forget() {
+  sessionStorage.removeItem(TOKEN);
+}
+
+export function takeFragment() {
+  const at = new URLSearchParams(location.hash.slice(1));
+  if (!at.get('token')) return;
+  sign(at.get('token'), at.get('who') || who());
+  history.replaceState(null, '', location.pathname);
+}
+
+// What a header can carry.
+const plain = s => s.replace(/[^\x20-\x7e]/g, '?').slice(0, 64);
+
+async function send(method, path, body) {
+  const headers = { Authorization: 'Bearer ' + plain256(token()), 'X-Segq-Operator': plain(who()) };
+  if (body !== undefined) headers['Content-Type'] = 'application/json';
+  const r = await fetch('/v1/admin/' + path, {
+    method, headers, redirect: 'manual', cache: 'no-store', signal: AbortSignal.timeout(LIMIT_MS),
+    body: body === undefined ? undefined : JSON.stringify(body),
+  });
+  if (r.type === 'opaqueredirect') throw new Refused(307, 'another manager leads');
+  if (r.status === 204) return null;
+  const j = await r.json().catch(() => ({}));
+  if (!r.ok) throw new Refused(r.status, j.detail || 'answer ' + r.status);
+  return j;
+}
+
+// What a token can be made of; another one is wrong, and is answered so.
+const plain256 = s => s.replace(/[^\x21-\x7e]/g, '?').slice(0, 256);
+
+export const get = path => send('GET', path);
+export const change = (method, path, body) => send(method, path, body);
+export const enc = encodeURIComponent;

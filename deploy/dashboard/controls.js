@@ -1,0 +1,191 @@
+// controls.js: what an operator can change. Nothing is changed before it has been asked back
+// in words that say what, of which queue, and from what to what.
+import { $, el, put, list, number, rate } from './dom.js';
+import { change, enc, Refused } from './api.js';
+import { stateOf } from './words.js';
+
+let queue = null;   // as in the last answer
+let words = { states: [], modes: [] };
+let changed = () => {};
+
+export function begin(onChanged) {
+  changed = onChanged;
+  $('f-release').addEventListener('submit', ordered(askRelease));
+  $('f-rate').addEventListener('submit', ordered(askRate));
+  $('f-max').addEventListener('submit', ordered(askMax));
+  $('f-message').addEventListener('submit', ordered(askMessage));
+  $('edit-tiers').addEventListener('click', () => askTiers());
+  for (const id of ['rate-n', 'max-n', 'mode', 'message'])
+    $(id).addEventListener('input', () => { $(id).dataset.touched = queue ? queue.queue : ''; });
+}
+
+const ordered = fn => e => {
+  e.preventDefault();
+  if (queue) fn();
+};
+
+/* ---- asking back ---- */
+
+let said;
+
+function say(text) {
+  put($('done'), text);
+  clearTimeout(said);
+  said = setTimeout(() => put($('done'), ''), 6000);
+}
+
+// body: elements below the question; todo(): the change, or throws what is wrong with it.
+function ask(question, yes, body, todo, done) {
+  const d = $('ask'), form = $('ask-form');
+  put($('ask-head'), question);
+  put($('ask-yes'), yes);
+  put($('ask-why'), '');
+  $('ask-body').replaceChildren(...body);
+  $('ask-yes').disabled = false;
+  form.onsubmit = async e => {
+    e.preventDefault();
+    $('ask-yes').disabled = true;
+    try {
+      await todo();
+      d.close();
+      say(done);
+      changed();
+    } catch (x) {
+      put($('ask-why'), x instanceof Refused ? x.message : 'No answer: ' + x.message +
+        '. It may have happened: look before you try again.');
+      $('ask-yes').disabled = false;
+    }
+  };
+  $('ask-no').onclick = () => d.close();
+  d.showModal();
+  $('ask-no').focus(); // Enter on a fresh question changes nothing
+}
+
+const p = text => el('p', {}, text);
+const path = q => 'queues/' + enc(q);
+const patch = (q, what, question, yes, body, done) =>
+  ask(question, yes, body, () => change('PATCH', path(q), what), done);
+
+/* ---- queues ---- */
+
+function askRelease() {
+  const q = queue.queue, n = Number($('release-n').value);
+  if (!Number.isInteger(n) || n < 1) return say('Release how many? A whole number, please.');
+  ask(`Release ${number(n)} people from ${q} now?`, `Release ${number(n)}`,
+    [p(`They go in beyond the rate. ${number(queue.waiting + queue.returning)} are waiting.`)],
+    () => change('POST', `${path(q)}/release?n=${n}`), `${number(n)} released from ${q}.`);
+}
+
+function askRate() {
+  const q = queue.queue, to = Number($('rate-n').value), from = queue.def.release_per_s;
+  if ($('rate-n').value.trim() === '' || !(to >= 0)) return say('A rate is a number, 0 or more.');
+  delete $('rate-n').dataset.touched;
+  patch(q, { release_per_s: to },
+    to === 0 ? `Let people into ${q} by its limits again?` : `Let people into ${q} at a fixed ${rate(to)} a second?`,
+    'Change the rate', [p(`Fixed rate: ${rate(from)} → ${rate(to)}`),
+      p(to === 0 ? 'The metrics and their tiers say how many go in.' : 'The metrics are NOT looked at while a rate is fixed.')],
+    `Rate of ${q} changed.`);
+}
+
+function askMax() {
+  const q = queue.queue, to = Number($('max-n').value), mode = $('mode').value;
+  if (!Number.isInteger(to) || to < 0) return say('At most inside: a whole number, please.');
+  delete $('max-n').dataset.touched;
+  delete $('mode').dataset.touched;
+  patch(q, { max_active: to, mode }, `Let at most ${number(to)} be inside ${q} (mode ${mode})?`, 'Change it',
+    [p(`At most inside: ${number(queue.def.max_active)} → ${number(to)}`), p(`Mode: ${queue.def.mode} → ${mode}`),
+      p('Who is inside already stays.')], `${q} changed.`);
+}
+
+function askMessage() {
+  const q = queue.queue, message = $('message').value.trim();
+  delete $('message').dataset.touched;
+  patch(q, { message }, message ? `Say this to ${number(queue.waiting)} who wait in ${q}?` : `Take the message of ${q} away?`,
+    message ? 'Say it' : 'Take it away', [el('blockquote', {}, message || '(no message)'),
+      p('Now: ' + (queue.message || '(no message)'))], message ? 'It is said.' : 'The message is gone.');
+}
+
+function askState(state) {
+  const q = queue.queue, [word, , means] = stateOf(state);
+  patch(q, { state }, `${word}: ${q}?`, `Make it ${word}`,
+    [p(`${stateOf(queue.state)[0]} → ${word}: ${means}.`), p(`${number(queue.waiting + queue.returning)} are waiting.`)],
+    `${q} is ${word}.`);
+}
+
+/* ---- tiers ---- */
+
+function tierRow(t) {
+  const row = el('div', { class: 'tier' },
+    el('label', {}, 'While below', el('input', { class: 'below', inputmode: 'decimal', value: t.below })),
+    el('label', {}, 'at most per second', el('input', { class: 'per', inputmode: 'decimal', value: t.rate_per_s })),
+    el('button', { type: 'button', on: { click: () => row.remove() } }, 'Remove'));
+  return row;
+}
+
+function limitField(limit) {
+  const field = el('fieldset', {}, el('legend', {}, limit.metric), ...limit.tiers.map(tierRow));
+  const more = el('button', { type: 'button', on: { click: () => field.insertBefore(tierRow({ below: '', rate_per_s: '' }), more) } }, 'One more tier');
+  field.dataset.metric = limit.metric;
+  field.append(more, p('Above the last tier nobody is let in.'));
+  return field;
+}
+
+function readNumber(input, what) {
+  const v = Number(input.value);
+  if (input.value.trim() === '' || !(v >= 0)) throw new Refused(0, `${what}: “${input.value}” is no number`);
+  return v;
+}
+
+const readLimit = field => ({
+  metric: field.dataset.metric,
+  tiers: [...field.querySelectorAll('.tier')].map(row => ({
+    below: readNumber(row.querySelector('.below'), field.dataset.metric),
+    rate_per_s: readNumber(row.querySelector('.per'), field.dataset.metric),
+  })),
+});
+
+function askTiers() {
+  if (!queue) return;
+  const q = queue.queue, fields = queue.def.limits.map(limitField);
+  if (!fields.length) return say(`${q} has no limits by metrics.`);
+  ask(`Change the tiers of ${q}?`, 'Change the tiers', fields,
+    () => change('PATCH', path(q), { limits: fields.map(readLimit) }), `Tiers of ${q} changed.`);
+}
+
+/* ---- nodes ---- */
+
+export function askDrain(node) {
+  const on = !node.draining;
+  ask(on ? `Drain node ${node.name}?` : `Use node ${node.name} again?`, on ? 'Drain it' : 'Use it again',
+    [p(on ? `Its ${node.segments} segments move to other nodes; nobody loses a place.` : 'New segments are put there again.')],
+    () => change('POST', `nodes/${enc(node.name)}/${on ? 'drain' : 'undrain'}`), on ? `${node.name} is being drained.` : `${node.name} is used again.`);
+}
+
+/* ---- keeping the fields up to date ---- */
+
+// What somebody is typing for this queue is left alone.
+function fill(id, value) {
+  const e = $(id);
+  if (e.dataset.touched === queue.queue || document.activeElement === e) return;
+  delete e.dataset.touched;
+  if (e.value !== String(value)) e.value = value;
+}
+
+export function show(q, live) {
+  queue = q;
+  words = { states: live.states, modes: live.modes };
+  $('controls').hidden = !q;
+  $('edit-tiers').hidden = !q || !q.def.limits.length;
+  if (!q) return;
+  list($('states'), words.states, s => s,
+    s => el('button', { type: 'button', on: { click: () => askState(s) } }, stateOf(s)[0]),
+    (e, s) => {
+      e.setAttribute('aria-pressed', String(s === q.state));
+      e.disabled = s === q.state;
+    });
+  list($('mode'), words.modes, m => m, m => el('option', { value: m }, m), () => {});
+  fill('rate-n', q.def.release_per_s);
+  fill('max-n', q.def.max_active);
+  fill('mode', q.def.mode);
+  fill('message', q.message);
+}

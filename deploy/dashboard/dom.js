@@ -1,0 +1,66 @@
+// dom.js: elements, and changing only what differs: who reads the page with a keyboard or a
+// screen reader is not thrown off it every second.
+const SVG = 'http://www.w3.org/2000/svg';
+export const $ = id => document.getElementById(id);
+
+export function el(name, attributes, ...kids) {
+  const e = document.createElement(name);
+  for (const [k, v] of Object.entries(attributes || {})) {
+    if (k === 'on') for (const [event, fn] of Object.entries(v)) e.addEventListener(event, fn);
+    else if (v !== undefined && v !== false) e.setAttribute(k, v === true ? '' : v);
+  }
+  e.append(...kids);
+  return e;
+}
+
+export function svg(name, attributes) {
+  const e = document.createElementNS(SVG, name);
+  for (const [k, v] of Object.entries(attributes || {})) e.setAttribute(k, v);
+  return e;
+}
+
+export function put(e, text) {
+  if (e.textContent !== text) e.textContent = text;
+}
+
+export function mark(e, name, value) {
+  if (e.getAttribute(name) !== value) e.setAttribute(name, value);
+}
+
+// The children of `parent` become those of `items`, in their order; who is there already is
+// kept. make(item) -> element, show(element, item) brings it up to date.
+export function list(parent, items, keyOf, make, show) {
+  const have = new Map();
+  for (const e of parent.children) have.set(e.dataset.key, e);
+  let at = parent.firstElementChild;
+  for (const item of items) {
+    const key = String(keyOf(item));
+    let e = have.get(key);
+    if (!e) {
+      e = make(item);
+      e.dataset.key = key;
+    }
+    have.delete(key);
+    if (e === at) at = at.nextElementSibling;
+    else parent.insertBefore(e, at);
+    show(e, item);
+  }
+  for (const e of have.values()) e.remove();
+}
+
+// 1234567 -> 1,234,567
+export const number = n => Math.round(n).toLocaleString('en');
+export const rate = n => n >= 100 || n === Math.round(n) ? number(n) : n >= 1 ? n.toFixed(1)
+  : n >= 0.01 ? n.toFixed(2) : String(Number(n.toPrecision(1)));
+
+export function span(ms) {
+  const s = Math.round(ms / 1000);
+  if (s < 120) return s + ' s';
+  return s < 7200 ? Math.round(s / 60) + ' min' : Math.round(s / 3600) + ' h';
+}
+
+export function clock(ms) {
+  const d = new Date(ms), two = n => String(n).padStart(2, '0');
+  const day = d.toDateString() === new Date().toDateString() ? '' : two(d.getDate()) + '.' + two(d.getMonth() + 1) + '. ';
+  return day + two(d.getHours()) + ':' + two(d.getMinutes()) + ':' + two(d.getSeconds());
+}

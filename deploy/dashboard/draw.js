@@ -1,0 +1,122 @@
+// draw.js: sparklines, gauges with their tiers, chains of segments.
+import { el, svg, put, list, mark, number, rate } from './dom.js';
+
+/* ---- sparklines ---- */
+
+export function sparkline() {
+  const e = svg('svg', { viewBox: '0 0 119 30', preserveAspectRatio: 'none', 'aria-hidden': 'true' });
+  e.append(svg('polygon'), svg('polyline'));
+  return e;
+}
+
+// The right edge is now; a short history leaves the left side empty.
+export function sparkline_show(e, values) {
+  const most = Math.max(...values, 1e-9), from = 120 - values.length;
+  const points = values.map((v, i) => (from + i) + ',' + (28 - 26 * v / most).toFixed(1));
+  mark(e.children[1], 'points', points.join(' '));
+  mark(e.children[0], 'points', points.length ? from + ',30 ' + points.join(' ') + ' 119,30' : '');
+}
+
+/* ---- a metric and its tiers ---- */
+
+const tierWords = (tier, i, tiers) =>
+  tier ? [`< ${tier.below}`, `${rate(tier.rate_per_s)}/s`] : [`≥ ${tiers[tiers.length - 1].below}`, 'nobody'];
+
+function gauge() {
+  const e = el('div', {}, el('h3'), el('div', { class: 'gauge', 'aria-hidden': 'true' }), el('p'));
+  return e;
+}
+
+function gauge_show(e, limit, metric) {
+  const [name, bar, words] = e.children;
+  const tiers = limit.tiers, last = tiers[tiers.length - 1].below;
+  const good = metric && metric.ok;
+  const end = Math.max(last * 1.25, good ? metric.value * 1.05 : 0, 1e-9);
+  const now = good ? tiers.findIndex(t => metric.value < t.below) : -2;
+  const nowAt = now === -1 ? tiers.length : now;
+  const parts = [...tiers, null];
+  put(name, limit.metric);
+  list(bar, good ? [...parts.keys(), 'now'] : [...parts.keys()], k => k,
+    k => k === 'now' ? el('i') : el('span', {}, el('b'), el('b')),
+    (part, k) => {
+      if (k === 'now') {
+        const left = Math.min(100, 100 * metric.value / end);
+        part.style.left = left + '%';
+        part.classList.toggle('late', left > 90);
+        return;
+      }
+      const from = k ? tiers[k - 1].below : 0, to = k < tiers.length ? tiers[k].below : end;
+      const [below, per] = tierWords(parts[k], k, tiers);
+      part.style.width = 100 * (to - from) / end + '%';
+      part.classList.toggle('now', k === nowAt);
+      put(part.children[0], below);
+      put(part.children[1], per);
+    });
+  put(words, good
+    ? `${limit.metric} is ${Number(metric.value.toPrecision(4))}` +
+      (nowAt < tiers.length ? `, below ${tiers[nowAt].below}: at most ${rate(tiers[nowAt].rate_per_s)} a second`
+        : `, not below ${last}: nobody is let in`)
+    : `No reading of ${limit.metric}: ${metric ? metric.why : 'nobody measures it'}`);
+}
+
+export function gauges_show(parent, def, metrics) {
+  const by = new Map(metrics.map(m => [m.name, m]));
+  list(parent, def.limits || [], l => l.metric, gauge, (e, l) => gauge_show(e, l, by.get(l.metric)));
+}
+
+/* ---- a lane's chain ---- */
+
+const SHOWN = 48; // of a longer chain: the head and the tail of it
+const percent = (n, of) => of > 0 ? Math.min(100, 100 * n / of) : 0;
+
+function segment() {
+  return el('li', {}, el('div', {}, el('b'), el('span')), el('div', { class: 'bar', 'aria-hidden': 'true' },
+    el('i'), el('i')), el('div'), el('small'));
+}
+
+function segment_show(e, s) {
+  if (s.gap) {
+    put(e.children[0].children[0], `… ${number(s.gap)} more …`);
+    return;
+  }
+  const [title, bar, words, small] = e.children;
+  const sick = s.state === 'lost' || s.state === 'rebuilding' || !s.reachable;
+  put(title.children[0], '#' + s.segment);
+  put(title.children[1], '');
+  title.children[1].className = s.tag ? 'tag' : '';
+  put(title.children[1], s.tag);
+  // joined so far (light), of them the last ones still wait (dark)
+  const joined = percent(s.joined, s.capacity), waits = percent(s.waiting, s.capacity);
+  bar.children[0].style.width = joined + '%';
+  bar.children[1].style.left = Math.max(0, joined - waits) + '%';
+  bar.children[1].style.width = waits + '%';
+  put(words, `${number(s.waiting)} wait`);
+  put(small, [s.reachable ? s.state : 'NOT REACHED, ' + s.state, Math.floor(joined) + ' % taken',
+    s.node].join(' · ') + (s.moves ? ' · ' + s.moves : ''));
+  e.className = sick ? 'sick' : s.moves ? 'moving' : '';
+}
+
+function chainOf(lane, moves) {
+  const v = lane.segments.map((s, i) => Object.assign({}, s, {
+    tag: [i === 0 ? 'HEAD' : '', s.segment === tailOf(lane) ? 'TAIL' : ''].filter(Boolean).join(' '),
+    moves: moves.filter(m => m.from === s.segment || m.to === s.segment)
+      .map(m => (m.from === s.segment ? 'merges into #' + m.to : 'takes #' + m.from + ' in') + ` (${m.state})`).join(', '),
+  }));
+  const missing = lane.segments_total - v.length;
+  if (v.length <= SHOWN && !missing) return v;
+  const head = v.slice(0, SHOWN / 2), tail = v.slice(-SHOWN / 2);
+  return [...head, { segment: 'gap', gap: lane.segments_total - head.length - tail.length }, ...tail];
+}
+
+// Joins go to the first open segment.
+const tailOf = lane => (lane.segments.find(s => s.state === 'open') || {}).segment;
+
+export function lanes_show(parent, lanes, moves) {
+  list(parent, lanes, l => l.lane,
+    () => el('div', { class: 'lane' }, el('h3'), el('ol', { class: 'chain' })),
+    (e, l) => {
+      put(e.children[0], `Lane ${l.lane}: ${number(l.waiting)} waiting, ${number(l.ready + l.active)} inside, ` +
+        `${rate(l.rate_per_s)}/s let in; ${l.segments_total} segment${l.segments_total === 1 ? '' : 's'}, the head first`);
+      list(e.children[1], chainOf(l, moves), s => s.segment, segment, segment_show);
+    });
+}

@@ -1,0 +1,255 @@
+// main.js: looks once a second while somebody looks at it, and shows what it was told.
+import { $, el, put, list, mark, number, rate, span, clock } from './dom.js';
+import * as api from './api.js';
+import * as controls from './controls.js';
+import { gauges_show, lanes_show, sparkline, sparkline_show } from './draw.js';
+import { problemsOf, stateOf, saysOf, limitWords, sentence, isRoutine, changeWords } from './words.js';
+
+const EVERY_MS = 1000, OLD_MS = 4000, KEPT_EVENTS = 400, AUDIT_N = 50;
+let chosen = location.hash.startsWith('#queue=') ? decodeURIComponent(location.hash.slice(7)) : '';
+let timer, looking = false, answeredAt = 0, events = [], since = 0, live = null, history = null, historyOf = '', historyAt = 0;
+
+/* ---- signing in ---- */
+
+function askToken(why) {
+  clearTimeout(timer);
+  $('all').hidden = true;
+  $('sign').hidden = false;
+  $('out').hidden = true;
+  put($('refused'), why);
+  $('who').value = api.who();
+  $('token').focus();
+}
+
+function begin() {
+  $('sign').hidden = true;
+  $('all').hidden = false;
+  $('out').hidden = false;
+  look();
+}
+
+/* ---- asking ---- */
+
+async function look() {
+  clearTimeout(timer);
+  if (looking || !api.token()) return;
+  looking = true;
+  try {
+    const q = chosen ? '&queue=' + api.enc(chosen) : '';
+    live = await api.get(`live?since=${since}&find=${api.enc($('find').value)}${q}`);
+    answeredAt = Date.now();
+    if (!chosen || !live.queue) choose((live.queues[0] || {}).queue || '');
+    take(live.events);
+    show();
+    await lookAtHistory();
+  } catch (e) {
+    await noAnswer(e);
+  }
+  looking = false;
+  stale();
+  if (api.token() && !document.hidden && $('sign').hidden) timer = setTimeout(look, EVERY_MS);
+}
+
+async function noAnswer(e) {
+  if (!(e instanceof api.Refused)) return;
+  if (e.status === 401) {
+    api.forget();
+    askToken('queuemng does not know this token.');
+  } else if (e.status === 307) {
+    await showLeader().catch(() => {});
+  }
+}
+
+async function showLeader() {
+  const m = await api.get('manager');
+  answeredAt = Date.now();
+  mark($('verdict'), 'class', 'warn');
+  put($('word'), 'This manager is a standby');
+  const to = m.leader ? m.leader.admin : '';
+  list($('problems'), [to], x => x, () => el('li', {}, to
+    ? el('a', { href: to + '/#token=' + api.enc(api.token()) + '&who=' + api.enc(api.who()) }, 'The leader’s dashboard: ' + to)
+    : 'No manager leads at present.'), () => {});
+  $('columns').hidden = true;
+}
+
+// The sparklines and the log of changes: as often as there is a new point.
+async function lookAtHistory() {
+  if (!chosen || (historyOf === chosen && Date.now() - historyAt < 5000)) return;
+  historyAt = Date.now();
+  historyOf = chosen;
+  const [h, a] = await Promise.all([api.get('history?queue=' + api.enc(chosen)), api.get('audit?n=' + AUDIT_N)]);
+  history = h;
+  showTiles();
+  showAudit(a.entries);
+}
+
+function take(more) {
+  if (live.events_last < since) events = []; // another manager, or a new one
+  events.push(...more);
+  events = events.slice(-KEPT_EVENTS);
+  since = live.events_last;
+}
+
+function stale() {
+  const old = Date.now() - answeredAt;
+  const late = answeredAt > 0 && old > OLD_MS;
+  document.body.classList.toggle('stale', late);
+  put($('link'), !answeredAt ? 'asking …' : late ? `NO ANSWER from queuemng for ${span(old)}: what is shown is old` : 'live');
+  if (!late) return;
+  mark($('verdict'), 'class', 'bad');
+  put($('word'), 'NO ANSWER from queuemng');
+}
+
+function choose(name) {
+  if (name !== chosen) history = null;
+  chosen = name;
+}
+
+/* ---- showing ---- */
+
+function show() {
+  $('columns').hidden = false;
+  put($('manager'), `${live.manager}, epoch ${live.epoch}`);
+  showVerdict();
+  showQueues();
+  showQueue(live.queue);
+  showNodes();
+  showEvents();
+  document.title = $('word').textContent + ' · segq';
+}
+
+const WORD = { good: 'ALL WELL', warn: 'LOOK AT THIS', bad: 'TROUBLE' };
+
+function showVerdict() {
+  const v = problemsOf(live), level = v.length ? v[0][0] : 'good';
+  mark($('verdict'), 'class', level);
+  put($('word'), WORD[level]);
+  list($('problems'), v.slice(0, 8), x => x[0] + x[1].replace(/\d[\d,.]*/g, '#'), () => el('li'), (e, x) => put(e, x[1]));
+}
+
+function showQueues() {
+  $('finder').hidden = live.queues_total < 8 && !$('find').value;
+  list($('queues'), live.queues, q => q.queue,
+    q => el('li', {}, el('button', { on: { click: () => { choose(q.queue); look(); } } }, el('b'), el('span'), el('small'))),
+    (e, q) => {
+      const [name, state, small] = e.firstChild.children;
+      mark(e.firstChild, 'aria-pressed', String(q.queue === chosen));
+      put(name, q.queue);
+      put(state, stateOf(q.state)[0]);
+      put(small, `${number(q.waiting + q.returning)} wait, ${rate(q.rate_per_s)}/s go in`);
+    });
+  const more = live.queues_total - live.queues.length;
+  put($('more'), more > 0 && !$('find').value ? `and ${number(more)} quieter ones: find them by name` : '');
+}
+
+function showQueue(q) {
+  for (const s of document.querySelectorAll('#controls,#limits,#limit-now')) s.hidden = !q;
+  controls.show(q, live);
+  if (!q) {
+    put($('q-name'), 'No queue');
+    put($('q-state'), '');
+    put($('q-says'), 'Make one: segqctl queue add NAME, or in queuemng.yaml.');
+    return;
+  }
+  const [word, level] = stateOf(q.state);
+  put($('q-name'), q.queue);
+  put($('q-state'), word);
+  mark($('q-state'), 'class', 'word ' + level);
+  put($('q-says'), saysOf(q));
+  showTiles();
+  put($('limit-now'), q.state === 'open' ? `Now: ${limitWords(q.limited_by)}.` +
+    (q.mode === 'slots' || q.mode === 'both' ? ` Slots: ${number(q.active + q.ready)} of ${number(q.max_active)} taken.` : '') +
+    (q.def.release_per_s > 0 ? ` The rate is fixed at ${rate(q.def.release_per_s)} a second; the metrics are not looked at.` : '')
+    : stateOf(q.state)[2] + '.');
+  gauges_show($('limits'), q.def, live.metrics);
+  lanes_show($('lanes'), q.lanes, live.moves);
+}
+
+const TILES = [ // name, column of the history, the present figure, what is said below
+  ['Waiting', 0, q => number(q.waiting + q.returning), () => 'in line now'],
+  ['Arrivals', 2, (q, h) => h === null ? '–' : rate(h) + '/s', q => `${number(q.joined)} so far`],
+  ['Let in', 3, (q, h) => h === null ? '–' : rate(h) + '/s', q => `${number(q.released)} so far`],
+  ['Inside', 1, q => number(q.active + q.ready), q => q.mode === 'rate' ? `${number(q.ready)} have to collect the pass` : `of at most ${number(q.max_active)}`],
+  ['Did not come', 4, (q, h) => h === null ? '–' : rate(h) + '/s', q => `${number(q.no_shows)} so far`],
+  ['Left the line', 5, (q, h) => h === null ? '–' : rate(h) + '/s', q => `${number(q.left + q.expired)} so far, ${number(q.expired)} fell silent`],
+  ['May go in', 6, q => q.mode === 'slots' ? 'slots' : rate(q.allowed_per_s) + '/s', q => 'by ' + limitWords(q.limited_by)],
+];
+
+function showTiles() {
+  const q = live.queue;
+  if (!q) return;
+  const points = history && historyOf === q.queue ? history.points : [];
+  list($('tiles'), TILES, t => t[0],
+    t => el('li', {}, el('h3', {}, t[0]), el('b'), el('small'), sparkline()),
+    (e, [, column, now, below]) => {
+      const values = points.map(x => x[column]);
+      put(e.children[1], now(q, values.length ? values[values.length - 1] : null));
+      put(e.children[2], below(q));
+      sparkline_show(e.children[3], values);
+      mark(e, 'title', values.length ? `last ten minutes: at most ${rate(Math.max(...values))}` : '');
+    });
+}
+
+function nodeWord(n) {
+  if (!n.up) return n.segments > 0 ? ['DOWN for ' + span(n.silent_ms), 'bad'] : ['GONE for ' + span(n.silent_ms), 'warn'];
+  return n.draining ? ['DRAINING', 'warn'] : ['UP', 'good'];
+}
+
+function showNodes() {
+  const routers = live.routers.map(r => Object.assign({ router: true, up: true }, r));
+  list($('nodes'), [...live.nodes, ...routers], n => (n.router ? 'r/' : 's/') + n.name,
+    n => el('li', {}, el('b'), el('div', {}, el('span')), n.router ? '' : el('div', { class: 'load', 'aria-hidden': 'true' }, el('i')),
+      el('small'), n.router ? '' : el('button', { type: 'button', on: { click: () => controls.askDrain(live.nodes.find(x => x.name === n.name)) } })),
+    (e, n) => {
+      const [word, level] = n.router ? ['UP', 'good'] : nodeWord(n), kids = e.children;
+      put(kids[0], (n.router ? 'Router ' : 'Segments ') + n.name);
+      put(kids[1].firstChild, word);
+      mark(kids[1].firstChild, 'class', 'word ' + level);
+      mark(e, 'class', level === 'bad' ? 'down' : '');
+      if (n.router) {
+        put(kids[2], `${n.http}, map ${n.map_version === live.map_version ? 'as it is' : 'behind'}`);
+        return;
+      }
+      kids[2].firstChild.style.width = 100 * n.tickets / Math.max(1, n.max_tickets) + '%';
+      put(kids[3], `${number(n.tickets)} of ${number(n.max_tickets)} places, ${number(n.segments)} segment${n.segments === 1 ? '' : 's'}, ${n.addr}`);
+      put(kids[4], n.draining ? 'Use again …' : 'Drain …');
+    });
+}
+
+const line = () => el('li', {}, el('time'), el('b'));
+
+function showEvents() {
+  const all = $('routine').checked;
+  list($('events'), events.filter(e => all || !isRoutine(e.text)).reverse(), e => e.seq, line, (e, x) => {
+    put(e.children[0], clock(x.at_ms));
+    put(e.children[1], sentence(x.text));
+    mark(e, 'class', x.level);
+  });
+}
+
+function showAudit(entries) {
+  list($('audit'), entries, (a) => a.at + a.request_id, line, (e, a) => {
+    put(e.children[0], clock(Date.parse(a.at)));
+    put(e.children[1], `${a.who}${a.from ? ' (' + a.from + ')' : ''}: ${changeWords(a)}`);
+  });
+}
+
+/* ---- start ---- */
+
+$('in').addEventListener('submit', e => {
+  e.preventDefault();
+  api.sign($('token').value, $('who').value);
+  $('token').value = '';
+  put($('refused'), '');
+  begin();
+});
+$('out').addEventListener('click', () => { api.forget(); askToken(''); });
+$('routine').addEventListener('change', () => live && showEvents());
+$('find').addEventListener('input', () => look());
+document.addEventListener('visibilitychange', () => document.hidden || look());
+addEventListener('hashchange', () => { api.takeFragment(); if (api.token()) begin(); });
+setInterval(stale, EVERY_MS);
+controls.begin(() => { historyAt = 0; look(); });
+api.takeFragment();
+if (api.token()) begin();
+else askToken('');

@@ -1,0 +1,217 @@
+// dashboard.js: queuemng's dashboard in a real browser, scenario by scenario. Run by
+// e2e_dashboard.sh.
+'use strict';
+const fs = require('fs');
+const k = require('./kit.js');
+const { claim, claimUntil } = k;
+const DESK = { viewport: { width: 1280, height: 900 } };
+
+// The link of `make run`: signed in at once, the token gone from the address.
+async function dashboard(options) {
+  const c = await k.visitor(Object.assign({}, DESK, options));
+  const page = await c.newPage();
+  await page.goto(k.ADMIN + '/#token=' + encodeURIComponent(process.env.ADMIN_TOKEN) + '&who=anna');
+  await page.locator('#q-name', { hasText: 'login' }).waitFor();
+  return { c, page };
+}
+
+const tile = (page, name) => page.locator('#tiles li', { hasText: name }).locator('b').innerText();
+const button = (page, name) => page.getByRole('button', { name, exact: true });
+const asked = page => page.locator('#ask-head').innerText();
+const isAsked = page => page.locator('#ask').evaluate(d => d.open);
+
+// Waits for the question, claims what it says, and answers yes.
+async function yes(page, what, question) {
+  await page.locator('#ask-yes').waitFor();
+  claim(what + ' is asked back', (await asked(page)).includes(question), await asked(page));
+  await page.locator('#ask-yes').click();
+  await page.locator('#ask').waitFor({ state: 'hidden' });
+}
+
+async function wrongToken() {
+  const c = await k.visitor(DESK);
+  const page = await c.newPage();
+  await page.goto(k.ADMIN + '/');
+  await k.accessible(page, 'sign in');
+  await page.getByLabel('Admin token').fill('not-the-token');
+  await button(page, 'Look').click();
+  await page.getByText('does not know this token').waitFor();
+  claim('a wrong token shows nothing', await page.locator('#all').isHidden());
+  await k.shot(page, 'dashboard-wrong-token');
+  await page.getByLabel('Admin token').fill(process.env.ADMIN_TOKEN);
+  await page.getByLabel('Your name').fill('bert');
+  await button(page, 'Look').click();
+  await page.locator('#q-name', { hasText: 'login' }).waitFor();
+  claim('the right one is let in', await page.locator('#all').isVisible());
+  const kept = await page.evaluate(() => [localStorage.length, location.href, document.cookie]);
+  claim('the token is kept in the tab alone', kept[0] === 0 && !kept[1].includes('token') && kept[2] === '', String(kept));
+  await button(page, 'Forget the token').click();
+  claim('and forgotten when told', await page.locator('#sign').isVisible() &&
+    await page.evaluate(() => sessionStorage.getItem('segq.token')) === null);
+  await c.close();
+}
+
+async function liveCluster() {
+  await k.joinMany(50);
+  const { c, page } = await dashboard();
+  claim('the link signs in, and takes the token out of the address', page.url() === k.ADMIN + '/', page.url());
+  await claimUntil('it shows who waits', async () => await tile(page, 'Waiting') === '50');
+  await claimUntil('the chain: three segments, a head and a tail', async () =>
+    await page.locator('.chain li:not(.gap)').count() >= 3 && await page.locator('.tag', { hasText: 'HEAD' }).count() === 1 &&
+    await page.locator('.tag', { hasText: 'TAIL' }).count() === 1);
+  claim('the nodes are up', await page.locator('#nodes .word', { hasText: 'UP' }).count() === 3);
+  await claimUntil('the metric and its tiers are drawn', async () => await page.locator('.gauge span.now').count() === 1);
+  await claimUntil('arrivals have a history', async () =>
+    (await page.locator('#tiles polyline').nth(0).getAttribute('points') || '').split(' ').length > 1);
+  await k.joinMany(7);
+  await claimUntil('it moves by itself', async () => await tile(page, 'Waiting') === '57');
+  await claimUntil('the events say what happened', async () => (await page.locator('#events').innerText()).includes('Router router.0 is there'));
+  await page.locator('#routine').check();
+  await claimUntil('and what is routine, when wanted', async () => (await page.locator('#events').innerText()).includes('is full and sealed'));
+  await k.accessible(page, 'dashboard');
+  await k.fits(page, 'dashboard');
+  await k.shot(page, 'dashboard');
+  claim('nobody else is asked', c.asked.every(r => r.url().startsWith(k.ADMIN)));
+  claim('no token in any address', c.asked.every(r => !r.url().includes(process.env.ADMIN_TOKEN)));
+  claim('no errors, no policy broken', c.wrong.length === 0, c.wrong.join('; '));
+  await c.close();
+}
+
+async function pauseAndResume() {
+  await k.joinMany(3);
+  const { c, page } = await dashboard();
+  await button(page, 'PAUSED').click();
+  await page.locator('#ask-no').click();
+  claim('a question that is answered no changes nothing', (await k.queue()).state === 'open' && !await isAsked(page));
+  await button(page, 'PAUSED').click();
+  await yes(page, 'a pause', 'PAUSED: login?');
+  await claimUntil('the pause is shown in words', async () => await page.locator('#q-state').innerText() === 'PAUSED');
+  await claimUntil('and above all', async () => (await page.locator('#problems').innerText()).includes('login is PAUSED'));
+  await claimUntil('routers have it', async () => (await k.queue()).state === 'paused');
+  await k.accessible(page, 'dashboard, paused');
+  await k.shot(page, 'dashboard-paused');
+  await claimUntil('who did it is noted', async () => (await page.locator('#audit').innerText()).includes('state “open” → “paused”'));
+  claim('with the name', (await page.locator('#audit li').first().innerText()).includes('anna (127.0.0.1)'));
+  await button(page, 'OPEN').click();
+  await yes(page, 'the end of the pause', 'OPEN: login?');
+  await claimUntil('it is open again', async () => (await k.queue()).state === 'open');
+  const entries = fs.readFileSync(process.env.AUDIT_FILE, 'utf8').trim().split('\n').map(JSON.parse);
+  claim('the file has it, line by line', entries.some(e => e.who === 'anna' && e.name === 'login' &&
+    e.changes.some(x => x.key === 'state' && x.from === 'open' && x.to === 'paused')), JSON.stringify(entries.slice(-2)));
+  await c.close();
+}
+
+async function releaseByKeyboard() {
+  await k.joinMany(10);
+  const { c, page } = await dashboard();
+  await claimUntil('ten wait', async () => await tile(page, 'Waiting') === '10');
+  await page.locator('#release-n').focus();
+  await page.keyboard.press('Control+A');
+  await page.keyboard.type('4');
+  await page.keyboard.press('Enter');
+  await page.locator('#ask-yes').waitFor();
+  claim('a release says how many, from where', await asked(page) === 'Release 4 people from login now?', await asked(page));
+  claim('what is in focus changes nothing', await page.evaluate(() => document.activeElement.id) === 'ask-no');
+  await k.shot(page, 'dashboard-ask');
+  await k.accessible(page, 'a question');
+  await page.keyboard.press('Tab');
+  await page.keyboard.press('Enter');
+  await claimUntil('four are let in', async () => await tile(page, 'Waiting') === '6');
+  await page.locator('#ask').waitFor({ state: 'hidden' });
+  await claimUntil('and noted', async () => (await page.locator('#audit').innerText()).includes('released 4 by hand'));
+  await c.close();
+}
+
+async function rateAndTiers() {
+  const { c, page } = await dashboard();
+  await page.locator('#rate-n').fill('0');
+  await page.locator('#f-rate button').click();
+  await yes(page, 'a rate', 'Let people into login by its limits again?');
+  await claimUntil('the limits rule', async () => (await page.locator('#limit-now').innerText()).includes('the metric cpu'));
+  await button(page, 'Change the tiers …').click();
+  await page.locator('.tier .below').first().fill('not a number');
+  await page.locator('#ask-yes').click();
+  await claimUntil('what is no number is said', async () => (await page.locator('#ask-why').innerText()).includes('is no number'));
+  await page.locator('.tier .below').first().fill('41');
+  await page.locator('.tier .per').first().fill('2345');
+  await k.shot(page, 'dashboard-tiers');
+  await k.accessible(page, 'tiers');
+  await yes(page, 'a change of tiers', 'Change the tiers of login?');
+  await claimUntil('the new tier is drawn', async () => (await page.locator('#limits').innerText()).includes('< 41'));
+  await page.locator('#rate-n').fill('0.0001');
+  await page.locator('#f-rate button').click();
+  await yes(page, 'a fixed rate', 'Let people into login at a fixed');
+  await claimUntil('the rate is fixed', async () => (await page.locator('#limit-now').innerText()).includes('a fixed rate'));
+  await page.locator('#mode').selectOption('both');
+  await page.locator('#max-n').fill('0');
+  await page.locator('#f-max button').click();
+  await page.locator('#ask-yes').click();
+  await claimUntil('what queuemng refuses is said', async () => (await page.locator('#ask-why').innerText()).includes('max_active'));
+  await page.locator('#ask-no').click();
+  await c.close();
+}
+
+async function messageToWaiters() {
+  const { c, page } = await dashboard();
+  const v = await k.visitor();
+  const waiter = await v.newPage();
+  await waiter.goto(k.pageUrl('/v1/queues/login'));
+  await page.locator('#message').fill('Back in <ten> minutes');
+  await page.locator('#f-message button').click();
+  await yes(page, 'a message', 'Say this to');
+  await claimUntil('the message appears on the waiting page', () =>
+    waiter.getByText('Back in <ten> minutes', { exact: true }).isVisible());
+  await k.shot(waiter, 'page-message');
+  claim('and in the answers to clients', (await k.queue()).message === 'Back in <ten> minutes');
+  await page.locator('#message').fill('');
+  await page.locator('#f-message button').click();
+  await yes(page, 'taking it away', 'Take the message of login away?');
+  await claimUntil('it is gone from the page', () => waiter.locator('#message').isHidden());
+  await v.close();
+  await c.close();
+}
+
+// It stops, as a machine does that hangs: links are silent.
+async function nodeDies() {
+  await k.joinMany(50);
+  const { c, page } = await dashboard();
+  await page.locator('#routine').check();
+  process.kill(Number(process.env.SEGMENT_PID), 'SIGSTOP');
+  try {
+    await claimUntil('a node that died is told in words', async () =>
+      /Node segment\.1 is DOWN for \d+ s/.test(await page.locator('#problems').innerText()));
+    claim('and above all', await page.locator('#word').innerText() === 'TROUBLE');
+    claim('its segments are marked', await page.locator('.chain li.sick').count() > 0);
+    claim('and in the log', (await page.locator('#events').innerText()).includes('Segment node segment.1 is GONE'));
+    await k.accessible(page, 'dashboard, a node is down');
+    await k.shot(page, 'dashboard-node-down');
+  } finally {
+    process.kill(Number(process.env.SEGMENT_PID), 'SIGCONT');
+  }
+  await claimUntil('and when it is back', async () => !(await page.locator('#problems').innerText()).includes('DOWN'));
+  await page.locator('#nodes li', { hasText: 'segment.1' }).getByRole('button').click();
+  await yes(page, 'a drain', 'Drain node segment.1?');
+  await claimUntil('the drain is told', async () => (await page.locator('#problems').innerText()).includes('segment.1 is being DRAINED'));
+  await page.locator('#nodes li', { hasText: 'segment.1' }).getByRole('button').click();
+  await yes(page, 'the end of a drain', 'Use node segment.1 again?');
+  await claimUntil('and its end', async () => !(await page.locator('#problems').innerText()).includes('DRAINED'));
+  await c.close();
+}
+
+async function phoneAndDark() {
+  await k.joinMany(30);
+  for (const [name, options] of [
+    ['dashboard-phone', { viewport: { width: 360, height: 740 } }],
+    ['dashboard-dark', { viewport: { width: 1280, height: 900 }, colorScheme: 'dark' }],
+    ['dashboard-phone-dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }],
+  ]) {
+    const { c, page } = await dashboard(options);
+    await claimUntil(name + ': it lives', async () => Number(await tile(page, 'Waiting')) >= 30);
+    await k.fits(page, name);
+    await k.accessible(page, name);
+    await k.shot(page, name);
+    await c.close();
+  }
+}
+
+k.main([wrongToken, liveCluster, pauseAndResume, releaseByKeyboard, rateAndTiers, messageToWaiters, nodeDies, phoneAndDark]);

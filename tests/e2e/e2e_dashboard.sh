@@ -1,0 +1,15 @@
+#!/bin/bash
+# The dashboard in Chromium: dashboard.js against a cluster whose chain has several segments.
+#   e2e_dashboard.sh [BIN [SCENARIO...]]
+. "$(dirname "$0")/../sys/lib.sh"
+. "$(dirname "$0")/browser.sh"
+
+browser_install
+up --seg-nodes 2 --capacity 20 --set release_per_s=0.0001 --set merge=false --set idle.game=10m \
+    --set idle.browser=10m --set poll_min=500ms --set poll_max=1s
+[ $# -gt 0 ] && shift
+SEGMENT_PID=$(pid_of segment.1)
+SEG_CLUSTER_PID=$(pid_of seg_cluster)
+AUDIT_FILE=$(find "$C/state" -name manager.store -printf '%h/audit.jsonl\n' | head -1)
+export SEGMENT_PID SEG_CLUSTER_PID AUDIT_FILE
+browser_run dashboard.js "$@"

@@ -39,7 +39,7 @@ PROGRAMS := router segment queuemng rt_cluster seg_cluster mng_cluster segqctl
 o = $(patsubst %.c,$(B)/obj/%.o,$(1))
 link = $(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-bins: $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm $(B)/bench/fill $(B)/bench/load $(B)/chaos/shim.so
+bins: $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm $(B)/bench/fill $(B)/bench/load $(B)/chaos/shim.so $(B)/deploy/yaml2json
 
 $(B)/gen/proto/%.pb-c.c $(B)/gen/proto/%.pb-c.h: proto/%.proto
 	@mkdir -p $(B)/gen
@@ -129,6 +129,9 @@ $(B)/guard/count.so: tests/guard/count.c tests/guard/count.h
 $(B)/chaos/shim.so: tests/chaos/shim.c
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(CC) -std=gnu11 $(WARN) -O2 -g -fPIC -shared -o $@ $<
+$(B)/deploy/yaml2json: $(call o,tests/deploy/yaml2json.c)
+	@mkdir -p $(@D) && echo "  ld $@"
+	@$(link)
 $(B)/guard/counts: $(call o,tests/guard/counts.c)
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link)

@@ -1,0 +1,254 @@
+#!/usr/bin/env python3
+"""test_containers.py BUILD: deploy/container and deploy/kubernetes, as far as no engine is needed.
+
+Every name in them refers to something that is there; the programs accept the configuration with
+the command lines that they get; nothing runs with a right that it does not need. BUILD is the
+folder with bin/ and deploy/yaml2json. The last line is "test_containers: N passed, M failed".
+"""
+import glob
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+CONTAINER = os.path.join(ROOT, "deploy", "container")
+KUBE = os.path.join(ROOT, "deploy", "kubernetes")
+BUILD = os.path.abspath(sys.argv[1]) if len(sys.argv) > 1 else os.path.join(ROOT, "build", "rel")
+UID = 10001
+API = {  # what a kind belongs to; a typo there is refused only by a cluster
+    "Namespace": "v1", "ConfigMap": "v1", "Service": "v1",
+    "StatefulSet": "apps/v1", "Deployment": "apps/v1",
+    "PodDisruptionBudget": "policy/v1", "HorizontalPodAutoscaler": "autoscaling/v2",
+    "NetworkPolicy": "networking.k8s.io/v1", "Ingress": "networking.k8s.io/v1",
+}
+PROGRAMS = ("queuemng", "router", "segment")
+
+
+def text_of(path):
+    with open(path, encoding="utf-8") as f:
+        return f.read()
+
+
+def yaml_of(path):
+    """The documents of a file."""
+    tool = os.path.join(BUILD, "deploy", "yaml2json")
+    return json.loads(subprocess.run([tool, path], check=True, capture_output=True).stdout)
+
+
+def accepted(command, conf_dir):
+    """The program's verdict (-t) on this command line, with its file from another folder."""
+    argv = [a.replace("$(POD_NAME)", "pod-0").replace("$(POD_IP)", "10.1.2.3") for a in command]
+    argv = [re.sub(r"^/etc/segq/", conf_dir + "/", a) for a in argv]
+    got = subprocess.run([os.path.join(BUILD, "bin", argv[0]), "-t", *argv[1:]],
+                         capture_output=True, text=True)
+    return got.returncode, got.stdout + got.stderr
+
+
+class Compose(unittest.TestCase):
+    """compose.yaml and the Containerfile."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.file = yaml_of(os.path.join(CONTAINER, "compose.yaml"))[0]
+        cls.services = cls.file["services"]
+        cls.recipe = text_of(os.path.join(CONTAINER, "Containerfile"))
+
+    def stage(self, target):
+        return re.search(r"^FROM \S+ AS %s\n((?:(?!^FROM).*\n)*)" % target, self.recipe, re.M)[1]
+
+    def test_what_is_copied_exists(self):
+        for words in re.findall(r"^COPY (?!--from)((?:.*\\\n)*.*)", self.recipe, re.M):
+            for name in words.replace("\\\n", " ").split()[:-1]:
+                self.assertTrue(os.path.exists(os.path.join(ROOT, name)), name)
+
+    def test_libraries_are_those_that_are_built_with(self):
+        """deps.sh knows what a build needs."""
+        have = self.stage("build")
+        deps = re.search(r'^build="([^"]*)"', text_of(os.path.join(ROOT, "deploy/deps.sh")), re.M)
+        for package in set(deps[1].split()) - {"curl"}:
+            self.assertRegex(have, r"\b%s\b" % re.escape(package))
+
+    def test_every_target_runs_without_rights(self):
+        for name, s in self.services.items():
+            self.assertRegex(self.stage(s["build"]["target"]), r"(?m)^USER %d:%d$" % (UID, UID))
+            self.assertTrue(s["read_only"], name)
+            self.assertEqual((s["cap_drop"], s["security_opt"]),
+                             (["ALL"], ["no-new-privileges:true"]), name)
+
+    def test_programs_accept_their_command_lines(self):
+        asked = [s["command"] for s in self.services.values() if s["image"] == "segq"]
+        self.assertEqual({c[0] for c in asked}, set(PROGRAMS))
+        for command in asked:
+            code, said = accepted(command, os.path.join(CONTAINER, "conf"))
+            self.assertEqual(code, 0, said)
+
+    def test_a_wrong_command_line_is_noticed(self):
+        code, _ = accepted(["router", "-c", "/etc/segq/router.yaml", "--set", "nod=x"],
+                           os.path.join(CONTAINER, "conf"))
+        self.assertNotEqual(code, 0)
+
+    def test_names_are_services(self):
+        """In command lines, in what is asked for health, and in the configuration."""
+        said = json.dumps([[s.get("command"), s["healthcheck"]] for s in self.services.values()])
+        for path in glob.glob(os.path.join(CONTAINER, "conf", "*")):
+            said += text_of(path)
+        names = set(re.findall(r"\b([a-z]+[0-9]*):(?:6379|7\d\d\d|8080)\b", said))
+        self.assertGreaterEqual(names, {"manager1", "manager2", "router1", "redis"})
+        self.assertEqual(names - set(self.services) - {"localhost"}, set())
+
+    def test_volumes_networks_and_ports(self):
+        for name, s in self.services.items():
+            self.assertEqual({v.split(":")[0] for v in s.get("volumes", [])}
+                             - set(self.file["volumes"]), set(), name)
+            self.assertEqual(set(s["networks"]) - set(self.file["networks"]), set(), name)
+            public = [p for p in s.get("ports", []) if not p.startswith("127.0.0.1:")]
+            self.assertEqual(public, ["8080:8080"] if name == "front" else [], name)
+        self.assertTrue(self.file["networks"]["inside"]["internal"])
+
+    def test_the_front_is_whom_routers_trust(self):
+        address = self.services["front"]["networks"]["inside"]["ipv4_address"]
+        router = yaml_of(os.path.join(CONTAINER, "conf", "router.yaml"))[0]
+        self.assertEqual(router["trusted_proxies"], [address + "/32"])
+
+    def test_prometheus_accepts_its_configuration(self):
+        got = subprocess.run(["promtool", "check", "config", "--syntax-only",
+                              os.path.join(CONTAINER, "conf", "prometheus.yml")],
+                             capture_output=True, text=True)
+        self.assertEqual(got.returncode, 0, got.stderr)
+
+
+class Kubernetes(unittest.TestCase):
+    """The manifests."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.kustom = yaml_of(os.path.join(KUBE, "kustomization.yaml"))[0]
+        cls.docs = [d for f in cls.kustom["resources"] for d in yaml_of(os.path.join(KUBE, f))]
+        cls.work = [d for d in cls.docs if d["kind"] in ("StatefulSet", "Deployment")]
+
+    def of(self, kind):
+        return {d["metadata"]["name"]: d for d in self.docs if d["kind"] == kind}
+
+    @staticmethod
+    def pod(work):
+        return work["spec"]["template"]["spec"]
+
+    def containers(self):
+        for w in self.work:
+            for c in self.pod(w).get("initContainers", []) + self.pod(w)["containers"]:
+                yield w, c
+
+    def test_every_file_is_applied(self):
+        have = {os.path.basename(f) for f in glob.glob(os.path.join(KUBE, "*.yaml"))}
+        self.assertEqual(have - {"kustomization.yaml"}, set(self.kustom["resources"]))
+
+    def test_kinds_and_places(self):
+        for d in self.docs:
+            self.assertEqual(d["apiVersion"], API[d["kind"]], d["metadata"])
+            if d["kind"] != "Namespace":
+                self.assertEqual(d["metadata"]["namespace"], "segq", d["metadata"])
+
+    def test_selectors_select(self):
+        labels = [w["spec"]["template"]["metadata"]["labels"] for w in self.work]
+        for w in self.work:
+            self.assertEqual(w["spec"]["selector"]["matchLabels"],
+                             w["spec"]["template"]["metadata"]["labels"])
+        chosen = [d["spec"]["selector"] for d in self.of("Service").values()]
+        chosen += [d["spec"]["selector"]["matchLabels"]
+                   for d in self.of("PodDisruptionBudget").values()]
+        chosen += [d["spec"]["podSelector"]["matchLabels"]
+                   for d in self.of("NetworkPolicy").values() if d["spec"]["podSelector"]]
+        for want in chosen:
+            self.assertIn(want, labels)
+
+    def test_ports_have_names_that_exist(self):
+        ports = {}
+        for w, c in self.containers():
+            names = {p["name"] for p in c.get("ports", [])}
+            ports.setdefault(w["metadata"]["name"], set()).update(names)
+            for probe in ("readinessProbe", "livenessProbe", "startupProbe"):
+                for how in ("httpGet", "tcpSocket"):
+                    if how in c.get(probe, {}):
+                        self.assertIn(c[probe][how]["port"], names)
+        for name, s in self.of("Service").items():
+            self.assertLessEqual({p["targetPort"] for p in s["spec"]["ports"]}, ports[name])
+        for name, n in self.of("NetworkPolicy").items():
+            allowed = {p["port"] for rule in n["spec"].get("ingress", []) for p in rule["ports"]}
+            self.assertEqual(allowed, ports.get(name, set()), name)
+
+    def test_volumes_configuration_and_services_exist(self):
+        maps = self.of("ConfigMap")
+        for w, c in self.containers():
+            claims = w["spec"].get("volumeClaimTemplates", [])
+            there = {v["name"] for v in self.pod(w).get("volumes", [])}
+            there |= {v["metadata"]["name"] for v in claims}
+            self.assertLessEqual({m["name"] for m in c["volumeMounts"]}, there)
+            for v in self.pod(w).get("volumes", []):
+                self.assertIn(v.get("configMap", {"name": "segq"})["name"], maps)
+        for w in self.work:
+            if w["kind"] == "StatefulSet":
+                self.assertIn(w["spec"]["serviceName"], self.of("Service"))
+        for h in self.of("HorizontalPodAutoscaler").values():
+            self.assertIn(h["spec"]["scaleTargetRef"]["name"], self.of("Deployment"))
+
+    def test_secrets_are_those_of_the_page(self):
+        named = {s["secret"]["name"] for w in self.work for v in self.pod(w).get("volumes", [])
+                 for s in v.get("projected", {}).get("sources", [])}
+        page = text_of(os.path.join(KUBE, "README.md"))
+        made = dict(re.findall(r"create secret generic (\S+) .*--from-file=(\S+)", page))
+        self.assertEqual(named, set(made))
+        copied = {os.path.basename(a) for _, c in self.containers() for a in c["command"]
+                  if a.startswith("/secrets/")}
+        self.assertEqual(copied, set(made.values()))
+
+    def test_nobody_has_rights(self):
+        for w, c in self.containers():
+            mine, own = self.pod(w)["securityContext"], c["securityContext"]
+            self.assertEqual((mine["runAsUser"], mine["runAsNonRoot"],
+                              mine["seccompProfile"]["type"]), (UID, True, "RuntimeDefault"))
+            self.assertEqual((own["allowPrivilegeEscalation"], own["readOnlyRootFilesystem"],
+                              own["capabilities"]), (False, True, {"drop": ["ALL"]}))
+            self.assertIs(self.pod(w)["automountServiceAccountToken"], False)
+            self.assertIn("memory", c["resources"]["limits"])
+
+    def test_programs_accept_their_command_lines(self):
+        data = self.of("ConfigMap")["segq"]["data"]
+        asked = [c["command"] for _, c in self.containers() if c["command"][0] in PROGRAMS]
+        self.assertEqual({c[0] for c in asked}, set(PROGRAMS))
+        with tempfile.TemporaryDirectory() as folder:
+            for name, text in data.items():
+                with open(os.path.join(folder, name), "w", encoding="utf-8") as f:
+                    f.write(text)
+            for command in asked:
+                code, said = accepted(command, folder)
+                self.assertEqual(code, 0, said)
+
+    def test_images_are_built(self):
+        used = {c["image"] for _, c in self.containers()}
+        self.assertEqual(used, {i["name"] for i in self.kustom["images"]})
+        built = yaml_of(os.path.join(CONTAINER, "compose.yaml"))[0]["services"].values()
+        self.assertLessEqual(used, {s["image"] for s in built})
+
+    def test_managers_are_the_replicas(self):
+        n = self.of("StatefulSet")["queuemng"]["spec"]["replicas"]
+        want = [f"queuemng-{i}.queuemng:7070" for i in range(n)]
+        for name in ("router.yaml", "segment.yaml"):
+            text = self.of("ConfigMap")["segq"]["data"][name]
+            self.assertIn("managers: [%s]" % ", ".join(f"'{w}'" for w in want), text)
+
+
+def main():
+    suite = unittest.defaultTestLoader.loadTestsFromModule(sys.modules[__name__])
+    got = unittest.TextTestRunner(stream=sys.stdout, verbosity=1).run(suite)
+    bad = len(got.failures) + len(got.errors)
+    print(f"test_containers: {got.testsRun - bad} passed, {bad} failed")
+    return 1 if bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

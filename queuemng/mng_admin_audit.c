@@ -139,6 +139,11 @@ static void changes_text(const json_t *changes, char *out, size_t cap)
     }
 }
 
+static const char *from_of(const struct admin_call *c)
+{
+    return c->q->from != NULL && c->q->from[0] != '\0' ? c->q->from : "-";
+}
+
 static void note(struct admin_change *x, struct admin_call *c, json_t *changes)
 {
     char who[WHO_MAX + 1], text[160];
@@ -146,12 +151,12 @@ static void note(struct admin_change *x, struct admin_call *c, json_t *changes)
 
     who_of(c, who);
     changes_text(changes, text, sizeof(text));
-    log_info("event=operator who=%s from=%s did=%s what=%s", log_q(who, strlen(who)),
-             c->q->from != NULL && c->q->from[0] != '\0' ? c->q->from : "-",
-             c->q->method, log_q(path, strlen(path)));
     if (text[0] != '\0')
-        log_info("event=changed %s=%s by=%s change=%s", x->kind, x->name,
-                 log_q(who, strlen(who)), log_q(text, strlen(text)));
+        log_info("event=changed %s=%s by=%s from=%s change=%s", x->kind, x->name,
+                 log_q(who, strlen(who)), from_of(c), log_q(text, strlen(text)));
+    else
+        log_info("event=operator who=%s from=%s did=%s what=%s", log_q(who, strlen(who)),
+                 from_of(c), c->q->method, log_q(path, strlen(path)));
     op_log_add(c->s->op_log,
                json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:i,s:O,s:s}", "who", who, "from",
                          c->q->from != NULL ? c->q->from : "", "method", c->q->method,

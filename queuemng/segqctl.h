@@ -40,7 +40,7 @@ struct ctl_call {
     const char *method;        /* "GET", "POST", "PUT", "PATCH", "DELETE" */
     const char *path;          /* encoded, with its query */
     const char *bearer;        /* NULL = none */
-    const char *if_none_match; /* NULL = none */
+    const char *if_none_match, *if_match; /* NULL = none */
     const char *body;          /* JSON; NULL = none */
 };
 struct ctl_answer {
@@ -66,6 +66,14 @@ int ctl_admin_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *
 int ctl_admin_do(const struct ctl *c, struct ctl_call call,
                  view_fn view); /* and says it */
 int ctl_router_do(const struct ctl *c, struct ctl_call call, view_fn view);
+
+/* ---- segqctl_steer.c: commands, for the table. */
+int cmd_message(struct ctl *c, int argc, char **argv);
+int cmd_rate(struct ctl *c, int argc, char **argv);
+int cmd_max(struct ctl *c, int argc, char **argv);
+int cmd_tiers(struct ctl *c, int argc, char **argv);
+int cmd_audit(struct ctl *c, int argc, char **argv);
+int cmd_events(struct ctl *c, int argc, char **argv);
 
 /* ---- segqctl_cmd.c: the commands. argv[0] is the command's name. Returns enum ctl_exit.
  */

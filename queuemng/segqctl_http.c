@@ -7,6 +7,7 @@
 #include <event2/buffer.h>
 #include <event2/http.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #define ANSWER_MAX (64 << 20) /* ten thousand queues with their segments fit */
@@ -50,6 +51,19 @@ static enum evhttp_cmd_type method_of(const char *s)
     return strcmp(s, "DELETE") == 0 ? EVHTTP_REQ_DELETE : EVHTTP_REQ_GET;
 }
 
+/* For the log of changes: SEGQ_OPERATOR, else the login name. It is no proof of anything, and
+ * a name that would end the header's line is none. */
+static const char *operator_name(void)
+{
+    const char *v[] = { getenv("SEGQ_OPERATOR"), getenv("SUDO_USER"), getenv("USER"),
+                        getenv("LOGNAME") };
+
+    for (size_t i = 0; i < ARRAY_LEN(v); i++)
+        if (v[i] != NULL && v[i][0] != '\0' && strpbrk(v[i], "\r\n") == NULL)
+            return v[i];
+    return "segqctl";
+}
+
 static int headers_add(struct evhttp_request *req, const char *host,
                        const struct ctl_call *call)
 {
@@ -65,6 +79,10 @@ static int headers_add(struct evhttp_request *req, const char *host,
     }
     if (call->if_none_match != NULL)
         rc |= evhttp_add_header(h, "If-None-Match", call->if_none_match);
+    if (call->if_match != NULL)
+        rc |= evhttp_add_header(h, "If-Match", call->if_match);
+    if (call->bearer != NULL && strcmp(call->method, "GET") != 0)
+        rc |= evhttp_add_header(h, "X-Segq-Operator", operator_name());
     if (call->body != NULL) {
         /* said here, since libevent 2.1 leaves it out for PATCH */
         snprintf(length, sizeof(length), "%zu", strlen(call->body));

@@ -100,6 +100,49 @@ static size_t control_len(const unsigned char *s)
     return s[0] == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0 ? 2 : 0;
 }
 
+bool ctl_number(const char *s, double *out)
+{
+    char *end;
+
+    if (*s < '0' || *s > '9')
+        return false;
+    *out = strtod(s, &end);
+    return *end == '\0' && *out >= 0 && *out <= 1e12;
+}
+
+static json_t *one_tier(const char *word)
+{
+    const char *colon = strchr(word, ':');
+    double below, rate;
+    char left[40];
+
+    if (colon == NULL || (size_t)(colon - word) >= sizeof(left))
+        return NULL;
+    memcpy(left, word, (size_t)(colon - word));
+    left[colon - word] = '\0';
+    if (!ctl_number(left, &below) || !ctl_number(colon + 1, &rate))
+        return NULL;
+    return json_pack("{s:f,s:f}", "below", below, "rate_per_s", rate);
+}
+
+json_t *ctl_tiers(char *const *words, size_t n, struct err *e)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < n; i++) {
+        json_t *t = one_tier(words[i]);
+
+        if (t == NULL) {
+            json_decref(list);
+            (void)!err_set(e, SQ_EINVAL, "'%.60s' is no tier: BELOW:RATE is wanted, as 50:2000",
+                           words[i]);
+            return NULL;
+        }
+        json_array_append_new(list, t);
+    }
+    return list;
+}
+
 void ctl_clean(struct buf *b, const char *s)
 {
     const unsigned char *p = (const unsigned char *)s;

@@ -15,6 +15,11 @@
  * twice, or opens a bracket and is not JSON. New reference. */
 json_t *ctl_pairs(char *const *words, size_t n, struct err *e);
 
+/* "50:2000" "70:500": while below 50 at most 2000 a second ... as the JSON of tiers. NULL and
+ * a sentence if a word is something else, or there is none. New reference. */
+json_t *ctl_tiers(char *const *words, size_t n, struct err *e);
+bool ctl_number(const char *s, double *out); /* 0 or more, nothing behind it */
+
 /* s with control characters replaced. */
 void ctl_clean(struct buf *b, const char *s);
 

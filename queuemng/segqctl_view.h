@@ -16,6 +16,10 @@ bool view_cluster(struct buf *b, const json_t *cluster, const char *queue, bool 
 /* GET /v1/admin/queues */
 void view_queues(struct buf *b, const json_t *queues);
 
+/* GET /v1/admin/audit, and the events of /v1/admin/live: the youngest last. */
+void view_audit(struct buf *b, const json_t *audit);
+void view_events(struct buf *b, const json_t *live);
+
 /* A ticket, a line per member. */
 void view_ticket(struct buf *b, const json_t *ticket);
 

@@ -45,6 +45,7 @@ function ask(question, yes, body, todo, done) {
   form.onsubmit = async e => {
     e.preventDefault();
     $('ask-yes').disabled = true;
+    put($('ask-why'), '');
     try {
       await todo();
       d.close();

@@ -114,6 +114,33 @@ check "flush" runs_well flush login
 flushed() { exits 1 'ticket_gone' poll "$t2" >/dev/null; }
 wait_for 10 "  nobody is left in the line" flushed
 
+# ---- steering, and who did it ----
+check "rate" runs_well rate login 0.25
+check_eq "  it is fixed" "$(kept login release_per_s)" 0.25
+check "rate by the limits again" runs_well rate login limits
+check_eq "  it is so" "$(kept login release_per_s)" 0
+check "rate: not a number" exits 2 'is not a number' rate login soon
+check "tiers" runs_well tiers login load 50:200 70:20
+check_eq "  one limit more" "$(kept login 'limits | map(select(.metric == "load")) | tojson')" \
+    '[{"metric":"load","tiers":[{"below":50,"rate_per_s":200},{"below":70,"rate_per_s":20}]}]'
+check "tiers of the same metric again" runs_well tiers login load 60:100
+check_eq "  take the old ones' place" "$(kept login 'limits[-1].tiers | tojson')" '[{"below":60,"rate_per_s":100}]'
+check "tiers: what is none" exits 2 'is no tier' tiers login load 50
+check "tiers: no such queue" exits 1 'queue_not_found' tiers nosuch load 50:1
+check "max" runs_well max login 70 both
+check_eq "  at most so many inside" "$(kept login max_active)/$(kept login mode)" 70/both
+check "max: the mode back" runs_well max login 0 rate
+check "message" env SEGQ_OPERATOR=anna "$BIN/segqctl" --dir "$C" message login Back in ten minutes
+said() { [ "$(curl -s "$R/v1/queues/login" | jq -r .message)" = "Back in ten minutes" ]; }
+wait_for 5 "  clients are told" said
+check "message: taken away" runs_well message login
+check_eq "  it is gone" "$(kept login message)" ""
+changed() { ctl audit 10 && says 'anna \(127\.0\.0\.1\) login: message "" -> "Back in ten minutes"'; }
+check "audit says who changed what" changed
+check "audit: how many" exits 2 'is not a number' audit x
+happened() { ctl events && says 'event=drain|event=release_by_hand queue=login n=7'; }
+check "events" happened
+
 # ---- nodes ----
 check "drain" runs_well drain segment.0
 draining() { ctl status && says '^segment\.0 +up,draining +0 '; }
@@ -149,7 +176,7 @@ check_eq "an unknown option: 2" "$(code_of --token s3cret status)" 2
 check_eq "-h: 0" "$(code_of -h)" 0
 missing=
 for word in status watch 'queue list' 'queue show' 'queue set' 'queue add' 'queue delete' pause \
-    resume open close flush release drain undrain join poll leave --dir --admin --token-file \
+    resume open close flush release rate tiers max message audit events drain undrain join poll leave --dir --admin --token-file \
     --router --client --subject --json --all --timeout; do
     says "^ +$word " || missing="$missing $word"
 done

@@ -329,3 +329,62 @@ Test(segqctl, tickets_and_refusals)
     json_decref(t);
     json_decref(p);
 }
+
+/* ---- steering, and the logs ---- */
+
+Test(segqctl, tiers_of_words)
+{
+    char *good[] = { "50:2000", "70.5:0.5" };
+    static char *const bad[] = { "50", ":5", "50:", "a:1", "1:-1", "1:2x", "-1:2", "nan:1" };
+    struct err e = { 0 };
+    json_t *v = ctl_tiers(good, 2, &e), *want = js("[{\"below\":50.0,\"rate_per_s\":2000.0},"
+                                                   "{\"below\":70.5,\"rate_per_s\":0.5}]");
+
+    cr_expect(json_equal(v, want));
+    json_decref(v);
+    json_decref(want);
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
+        char *w[] = { "50:2000", bad[i] };
+
+        cr_expect_null(ctl_tiers(w, 2, &e), "%s", bad[i]);
+        cr_expect(strstr(e.text, "is no tier") != NULL, "%s", e.text);
+    }
+}
+
+Test(segqctl, who_changed_what)
+{
+    json_t *j = js("{\"unwritten\":1,\"entries\":[{\"at\":\"T2\",\"who\":\"an\\u001bna\","
+                   "\"from\":\"::1\",\"name\":\"login\",\"method\":\"POST\","
+                   "\"path\":\"/x/release\",\"query\":\"n=5\",\"changes\":[]},"
+                   "{\"at\":\"T1\",\"who\":\"bert\",\"from\":\"::1\",\"name\":\"login\","
+                   "\"changes\":[{\"key\":\"claim\",\"from\":\"1m\",\"to\":\"5s\"},"
+                   "{\"key\":\"new\",\"to\":1}]}]}");
+
+    view_audit(&b, j);
+    cr_expect_str_eq(text(), "T1 bert (::1) login: claim \"1m\" -> \"5s\", new - -> 1\n"
+                             "T2 an?na (::1) login: POST /x/release?n=5\n"
+                             "1 of them could NOT be written to audit.jsonl: is the disk full?");
+    json_decref(j);
+    buf_reset(&b);
+    j = js("{}");
+    view_audit(&b, j);
+    cr_expect_str_eq(text(), "nobody has changed anything");
+    json_decref(j);
+}
+
+Test(segqctl, what_happened)
+{
+    json_t *j = js("{\"now_ms\":9000,\"events\":[{\"at_ms\":1000,\"level\":\"warn\","
+                   "\"text\":\"event=node_down node=a\"},{\"at_ms\":8500,\"level\":\"info\","
+                   "\"text\":\"event=node_up\"}]}");
+
+    view_events(&b, j);
+    cr_expect_str_eq(text(), "      8 s ago warn  event=node_down node=a\n"
+                             "      0 s ago info  event=node_up");
+    json_decref(j);
+    buf_reset(&b);
+    j = js("{\"events\":4}");
+    view_events(&b, j);
+    cr_expect_str_eq(text(), "nothing has happened");
+    json_decref(j);
+}

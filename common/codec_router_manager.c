@@ -175,7 +175,7 @@ static bool take_map(const void *pb, struct arena *a, struct msg *m)
 /* ---- STATS ----------------------------------------------------------------------- */
 
 #define STATS_FIELDS(N, T)                                                               \
-    N(id) N(ready) N(active) N(rate_milli_per_s) T(limited_by, NAME_MAX_LEN)
+    N(id) N(ready) N(active) N(rate_milli_per_s) T(limited_by, NAME_MAX_LEN) N(entry)
 
 static bool fill_stat(Segq__QueueStats *p, const struct queue_stats *s, struct arena *a)
 {

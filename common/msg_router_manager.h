@@ -109,6 +109,7 @@ struct queue_stats {
     queue_id id;
     uint64_t ready, active;
     uint64_t rate_milli_per_s; /* what the controller allows now */
+    uint64_t entry; /* places of a lane that are let in as soon as they are taken */
     const char *limited_by;    /* "cpu", "fixed", "paused", "fallback" ... */
     uint32_t n_lanes;
     struct lane_stats lane[LANES_MAX];

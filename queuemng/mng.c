@@ -32,6 +32,7 @@ struct mng *mng_new(const struct mng_opts *o)
     list_init(&m->active);
     list_init(&m->puts);
     list_init(&m->dirty_lanes);
+    list_init(&m->hurry);
     list_init(&m->todo);
     list_init(&m->moves);
     map_init(&m->queue_by_id, 0);
@@ -155,13 +156,21 @@ void keep_del(struct mng *m, const char *key)
 void mng_end(struct mng *m)
 {
     struct list_node *it;
+    bool nobody;
 
     while ((it = list_first(&m->dirty_lanes)) != NULL) {
         struct mlane *l = container_of(it, struct mlane, in_dirty);
 
         list_remove(&m->dirty_lanes, it);
         l->dirty = false;
+        nobody = l->waiting == 0;
         lane_plan(m, l);
+        if (nobody && l->waiting != 0 && l->q->active && !list_linked(&l->q->in_hurry))
+            list_push_back(&m->hurry, &l->q->in_hurry);
+    }
+    while ((it = list_first(&m->hurry)) != NULL) { /* the first does not wait for a tick */
+        list_remove(&m->hurry, it);
+        pops_tick(m, container_of(it, struct mqueue, in_hurry));
     }
     keep_flush(m);
     for (uint32_t i = 0; i < m->n_nodes; i++)

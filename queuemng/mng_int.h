@@ -167,7 +167,7 @@ struct mqueue {
     bool active;          /* in mng.active: somebody waits */
     bool stats_dirty;
     double allowed_per_s;
-    struct list_node in_all, in_active, in_puts;
+    struct list_node in_all, in_active, in_puts, in_hurry;
 };
 
 enum move_state {
@@ -222,6 +222,7 @@ struct mng {
     struct list active;      /* mqueue.in_active */
     struct list puts;        /* mqueue.in_puts: to be stored at the end of this step */
     struct list dirty_lanes; /* mlane.in_dirty */
+    struct list hurry;       /* mqueue.in_hurry: somebody has come to an empty lane */
     struct list todo;        /* mseg.in_todo: what should be differs from what is */
     struct list moves;       /* mmove.in; owned */
     uint64_t map_version, nodes_version;

@@ -7,6 +7,7 @@
 #include "common/versions.h"
 
 #define CHUNK_BYTES (256 * 1024) /* of one MAP frame, about */
+#define ENTRY_S     0.2 /* of the 0.3 s that a router holds a join for (FLOW_HOLD_MS) */
 #define STATS_CHUNK 1024         /* queues in one STATS frame */
 #define KEYS_MAX    8
 
@@ -253,9 +254,27 @@ void maps_flush(struct mng *m)
 
 /* ---- figures --------------------------------------------------------------------- */
 
-static void queue_figures(struct arena *a, const struct mqueue *q, struct queue_stats *s)
+/* How near a place must be to be let in while its join is being answered: what is free; what
+ * the rate has left over, and earns in that time. */
+static uint64_t entry(const struct mng *m, const struct mqueue *q)
+{
+    double earned = q->rel.carry + q->allowed_per_s * ENTRY_S;
+    uint64_t by_rate = q->allowed_per_s > 0 && earned > 0 ? (uint64_t)earned : 0;
+
+    if (!q->def.direct_entry)
+        return 0;
+    if (q->def.mode == MODE_RATE || q->def.state == DEF_PASSTHROUGH)
+        return by_rate;
+    if (q->def.state == DEF_PAUSED || q->def.state == DEF_REJECT)
+        return 0;
+    return q->def.mode == MODE_SLOTS ? slots_free(m, q) : u64_min(slots_free(m, q), by_rate);
+}
+
+static void queue_figures(const struct mng *m, struct arena *a, const struct mqueue *q,
+                          struct queue_stats *s)
 {
     s->id = q->id;
+    s->entry = entry(m, q);
     s->rate_milli_per_s = (uint64_t)(q->allowed_per_s * 1000.0 + 0.5);
     s->limited_by = arena_strdup(a, q->rel.limited_by);
     s->n_lanes = q->n_lanes;
@@ -285,7 +304,7 @@ static void stats_to(struct mng *m, struct mrouter *r, bool all)
             if (g->queues == NULL)
                 return;
         }
-        queue_figures(a, q, &g->queues[g->n++]);
+        queue_figures(m, a, q, &g->queues[g->n++]);
     }
 }
 

@@ -120,6 +120,8 @@ void queue_free(struct mng *m, struct mqueue *q)
         list_remove(&m->active, &q->in_active);
     if (list_linked(&q->in_puts))
         list_remove(&m->puts, &q->in_puts);
+    if (list_linked(&q->in_hurry))
+        list_remove(&m->hurry, &q->in_hurry);
     list_remove(&m->queues, &q->in_all);
     map_del(&m->queue_by_id, q->id);
     if (q->def.name != NULL)

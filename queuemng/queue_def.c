@@ -84,6 +84,8 @@ const struct cfg_key queue_def_keys[] = {
       "the tail's fill at which its successor is opened", 0, 0, 0 },
     { "merge", CFG_BOOL, AT(merge), "true", 0, 0, true, "merge sparse sealed neighbours", 0,
       0, 0 },
+    { "direct_entry", CFG_BOOL, AT(direct_entry), "true", 0, 0, true,
+      "who can be let in at once has the pass in the answer to the join", 0, 0, 0 },
     { "max_waiting", CFG_INT, AT(max_waiting), "0", 0, 1e12, true,
       "above: joins get 503 queue_full; 0 = no limit", 0, 0, 0 },
     { "idle", CFG_OBJ, AT(idle), "", 0, 0, true,

@@ -56,6 +56,7 @@ struct queue_def {
     int64_t segment_capacity;
     double open_next_at;    /* 0.1..1: the tail's fill at which the successor is opened */
     bool merge;             /* merge sparse sealed neighbours */
+    bool direct_entry;      /* a join that can be let in at once is answered with its pass */
     int64_t max_waiting;    /* 0 = no limit; above: 503 queue_full */
 
     struct def_idle idle;

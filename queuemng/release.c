@@ -322,8 +322,12 @@ void release_tick(struct release *r, const struct release_in *in, struct release
         r->carry = 0;
     n = within_slots(r, in, earn(r, fmin(before, r->rate_per_s) * boost(in), gap));
     release_share(r, in, n, out->n);
-    for (unsigned i = 0; i < LANES_MAX; i++)
+    for (unsigned i = 0; i < LANES_MAX; i++) {
         r->granted += out->n[i];
+        n -= out->n[i];
+    }
+    if (n > 0 && in->def->mode != MODE_SLOTS)
+        r->carry = 1; /* one is kept: who comes to an empty line need not wait for it */
     out->allowed_per_s = r->rate_per_s;
 }
 

@@ -7,7 +7,8 @@
  *   link broke under poll or leave   ask again after a moment; at the deadline 503
  *   the node does not know the segment, or says it moved: a newer map, or ask the target
  *   the segment's queue is gone, or it was unlinked: 410 finished (a leave: 204)
- *   the segment is lost              410 segment_lost (a leave: 204) */
+ *   the segment is lost              410 segment_lost (a leave: 204)
+ *   anything, while a join is held   its ticket: it has one */
 #include "router/flow.h"
 
 #include "common/err.h"
@@ -63,6 +64,7 @@ static void ask(struct flow *f, seg_id serving, seg_id name, node_no node, msec_
     if (f->tries < UINT8_MAX)
         f->tries++;
     f->todo = FLOW_ASK;
+    f->asks = f->kind;
     f->wake_ms = f->deadline_ms;
     f->serving = serving;
     f->seg = name;
@@ -175,10 +177,64 @@ static void follow(struct flow *f, struct routes *r, seg_id to, msec_t now_ms)
         wait_map(f, now_ms);
 }
 
+/* ---- direct entry ------------------------------------------------------------------------ */
+
+/* Soon at first: the way through the manager takes some ms. Then as its ticks come. */
+static void hold(struct flow *f, msec_t now_ms)
+{
+    static const uint16_t gaps_ms[] = { 6, 12, 25, 50 };
+    unsigned i = f->looks < ARRAY_LEN(gaps_ms) - 1 ? f->looks : ARRAY_LEN(gaps_ms) - 1;
+
+    if (now_ms >= f->hold_ms || now_ms >= f->deadline_ms) {
+        done(f, FLOW_OK);
+        return;
+    }
+    f->looks += f->looks < UINT8_MAX;
+    f->todo = FLOW_WAIT_MAP;
+    f->wake_ms = ms_min(now_ms + gaps_ms[i], ms_min(f->hold_ms, f->deadline_ms));
+}
+
+static void look(struct flow *f, struct routes *r, msec_t now_ms)
+{
+    struct route_owner o;
+
+    if (now_ms >= f->hold_ms || now_ms >= f->deadline_ms || routes_owner(r, f->token.seg, &o) < 0 || o.lost) {
+        done(f, FLOW_OK);
+        return;
+    }
+    ask(f, o.seg, f->token.seg, o.node, now_ms);
+    if (f->todo == FLOW_ASK)
+        f->asks = FLOW_POLL;
+}
+
+static void held_ans(struct flow *f, const struct place_ans *a, msec_t now_ms)
+{
+    if (a->state == PLACE_ADMITTED) {
+        f->admitted = true;
+        f->released_at_ms = a->released_at_ms;
+        f->pass_expires_s = a->pass_expires_s;
+        done(f, FLOW_OK);
+    } else if (a->state == PLACE_WAITING || a->state == PLACE_BUSY) {
+        hold(f, now_ms);
+    } else {
+        done(f, FLOW_OK); /* its next poll says what has become of it */
+    }
+}
+
+void flow_let_go(struct flow *f)
+{
+    if (f->hold_ms != 0 && f->todo == FLOW_WAIT_MAP)
+        done(f, FLOW_OK);
+}
+
 void flow_place_ans(struct flow *f, struct routes *r, const struct place_ans *a, msec_t now_ms)
 {
     if (f->todo != FLOW_ASK)
         return; /* it came after the deadline */
+    if (f->hold_ms != 0) {
+        held_ans(f, a, now_ms);
+        return;
+    }
     switch ((enum place_state)a->state) {
     case PLACE_WAITING:
         f->position = a->position;
@@ -225,6 +281,10 @@ void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *
     switch ((enum append_state)a->state) {
     case APPEND_OK:
         joined(f, a, FLOW_OK);
+        if (a->position != 0 && a->position <= routes_entry(r, f->queue)) {
+            f->hold_ms = now_ms + FLOW_HOLD_MS;
+            hold(f, now_ms);
+        }
         break;
     case APPEND_EXISTING:
         joined(f, a, FLOW_EXISTING);
@@ -294,7 +354,9 @@ void flow_lost(struct flow *f, struct routes *r, msec_t now_ms)
     (void)r;
     if (f->todo != FLOW_ASK)
         return;
-    if (f->kind == FLOW_JOIN)
+    if (f->hold_ms != 0)
+        done(f, FLOW_OK);
+    else if (f->kind == FLOW_JOIN)
         done(f, FLOW_UNAVAIL);
     else
         wait_map(f, now_ms);
@@ -313,6 +375,13 @@ void flow_retry(struct flow *f, struct routes *r, msec_t now_ms)
 {
     if (f->todo == FLOW_DONE)
         return;
+    if (f->hold_ms != 0) {
+        if (f->todo == FLOW_WAIT_MAP)
+            look(f, r, now_ms);
+        else if (now_ms >= f->deadline_ms)
+            done(f, FLOW_OK);
+        return;
+    }
     if (now_ms >= f->deadline_ms) /* an ask under way is cut off, too */
         done(f, is_full(f, r) ? FLOW_FULL : FLOW_UNAVAIL);
     else if (f->todo != FLOW_ASK)

@@ -7,6 +7,9 @@
  *   poll:  owner of the token's segment -> ask -> answer | busy, moved or unknown: wait for
  *                                                          a newer map, ask again
  *   leave, session: like poll
+ *   Direct entry: a join that comes to so near a place that it may be let in at once
+ *   (stats.entry of its queue) is held: its place is asked for now and then, for
+ *   FLOW_HOLD_MS at most. If it is admitted, the join's answer has the pass already.
  * A flow never hangs: at deadline_ms it ends with 503. Who cannot go on waits for a newer
  * map, but not long: what is missing may come without one. */
 #ifndef SEGQ_FLOW_H
@@ -17,6 +20,7 @@
 
 #define FLOW_TIMEOUT_MS 2000
 #define FLOW_BUSY_MS    20
+#define FLOW_HOLD_MS    300 /* from its ticket on: a join waits for its admission */
 
 enum flow_kind { FLOW_JOIN, FLOW_POLL, FLOW_LEAVE, FLOW_SESSION };
 
@@ -38,10 +42,13 @@ enum flow_result {
 
 struct flow {
     enum flow_kind kind;
+    enum flow_kind asks; /* FLOW_ASK: what is sent: a held join asks like a poll */
     enum flow_todo todo;
     enum flow_result result;
     uint8_t tries;
+    uint8_t looks;       /* of a held join: how often it has asked */
     msec_t deadline_ms, wake_ms;
+    msec_t hold_ms;      /* a held join is answered by then; 0: it is not held */
     node_no node;  /* FLOW_ASK */
     seg_id seg;    /* FLOW_ASK: the segment to name in the request */
     /* join */
@@ -77,6 +84,8 @@ void flow_session_ans(struct flow *f, struct routes *r, const struct sess_ans *a
 /* The node could not be asked, or its link broke before it answered. A join that may have
  * been recorded is not sent again: 503. Polls and leaves try again until the deadline. */
 void flow_lost(struct flow *f, struct routes *r, msec_t now_ms);
+/* Whoever joined has gone: a held join does not wait for a pass that nobody would take. */
+void flow_let_go(struct flow *f);
 void flow_retry(struct flow *f, struct routes *r, msec_t now_ms);
 
 #endif

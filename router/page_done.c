@@ -184,7 +184,7 @@ static void admitted(struct router *r, struct rflow *rf, const struct api_ticket
 
     r->counts.page_enters++;
     pass_cookie(r, a, t);
-    if (a->act == ACT_ENTER)
+    if (a->act == ACT_ENTER || a->joins)
         page_ticket_cookie(r, a, t->token, a->start);
     page_send_to(r, a->target);
 }

@@ -70,6 +70,8 @@ static void finish(struct router *r, struct rflow *rf)
     switch (rf->flow.kind) {
     case FLOW_JOIN:
         histo_add(&r->join_us, us);
+        r->counts.held += rf->flow.hold_ms != 0;
+        r->counts.entered += rf->flow.admitted;
         join_done(r, rf);
         break;
     case FLOW_POLL:
@@ -129,6 +131,8 @@ static void retry(struct router *r, struct rflow *rf)
 {
     if (list_linked(&rf->in_waiting))
         list_remove(&r->waiting, &rf->in_waiting);
+    if (rf->req == NULL)
+        flow_let_go(&rf->flow);
     flow_retry(&rf->flow, r->routes, ev_now(r->ev));
     rflow_step(r, rf);
 }

@@ -26,6 +26,8 @@ static const struct metric_row own[] = {
     C(batched, "batched_requests_total", "Requests in those frames."),
     C(maps, "maps_total", "Chain map messages applied."),
     C(maps_refused, "maps_refused_total", "Chain map messages that did not apply."),
+    C(held, "joins_held_total", "Joins whose answer waited for a direct entry."),
+    C(entered, "joins_admitted_total", "Joins that were answered with the pass."),
     C(claims, "claims_total", "Joins with a good claim."),
     C(claims_refused, "claims_refused_total", "Joins refused because of their claim."),
     C(extended, "sessions_extended_total", "Sessions made longer by a backend's command."),

@@ -40,6 +40,7 @@ struct router_counts {             /* ever */
     uint64_t claims, claims_refused;
     uint64_t bypassed[BYPASS_NREASONS]; /* let past by GET /v1/verify, without a pass */
     uint64_t extended, sessions_ended, sessions_refused; /* POST /v1/session */
+    uint64_t held, entered; /* joins that waited for their admission, and had it */
     uint64_t pages, page_enters;   /* pages shown; people sent on with a pass */
 };
 

@@ -103,6 +103,13 @@ void routes_stats(struct routes *r, const struct msg_stats *s)
     }
 }
 
+uint64_t routes_entry(const struct routes *r, queue_id id)
+{
+    const struct rt_queue *q = map_get_ptr(&r->queues, id);
+
+    return q != NULL && q->pub.state == QUEUE_OPEN ? q->pub.stats.entry : 0;
+}
+
 const struct route_queue *routes_queue(const struct routes *r, const char *name, size_t n)
 {
     const struct rt_queue *q = map_get_ptr(&r->names, rt_name_hash(name, n));

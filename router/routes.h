@@ -56,6 +56,9 @@ struct route_tail { /* where a join goes */
 /* 0; SQ_EUNKNOWN no such lane; SQ_EFULL: no segment of the lane is open. */
 SQ_CHECK int routes_tail(const struct routes *r, queue_id q, unsigned lane,
                          struct route_tail *t);
+/* Joins that come to this place or one before it may be let in at once (struct
+ * queue_stats); 0: none. */
+uint64_t routes_entry(const struct routes *r, queue_id q);
 /* A segment has answered "sealed": joins of its lane go past it from now on. */
 void routes_sealed(struct routes *r, seg_id seg);
 

@@ -183,11 +183,11 @@ int seg_link_ask(struct seg_links *s, struct rflow *rf)
 
     if (l == NULL || (l->ch == NULL && l->failed))
         return SQ_EUNAVAIL;
-    k = &l->kind[rf->flow.kind];
+    k = &l->kind[rf->flow.asks];
     if (k->open != NULL && k->open->n == MSG_BATCH_MAX) {
         if (l->ch == NULL)
             return SQ_EUNAVAIL;
-        send_open(l, rf->flow.kind);
+        send_open(l, rf->flow.asks);
     }
     if (k->open == NULL)
         k->open = batch_new(s);

@@ -361,6 +361,13 @@ static bool is_filling(const struct seg *g)
     return n == g->capacity / 2 || n == g->capacity - g->capacity / 8 || n == g->capacity;
 }
 
+/* Nobody waited: it may be let in at once, if the manager hears of it. Lines that are empty
+ * again after every join do not make a report of each. */
+static bool is_first(const struct segtab *t, const struct seg *g)
+{
+    return g->b.q.waiting == 1 && t->now.now_ms - t->report_ms >= SEGTAB_FIRST_MS;
+}
+
 static void append_new(struct segtab *t, struct seg *g, const struct append_req *r,
                        struct append_ans *a)
 {
@@ -391,7 +398,7 @@ static void append_new(struct segtab *t, struct seg *g, const struct append_req 
     segq_mark(q, a->number, deadline(t, g, idle_ms(g, r->client) + a->poll_after_ms));
     if (g->b.joined >= g->capacity)
         segq_seal(q);
-    t->urgent = t->urgent || is_filling(g);
+    t->urgent = t->urgent || is_filling(g) || is_first(t, g);
     t->n.joined++;
     segtab_audit_join(t, g, r, a->number);
     segtab_wake(t, g);

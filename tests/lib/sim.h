@@ -101,7 +101,7 @@ void sim_cut(struct sim *s, enum sim_who a, unsigned a_no, enum sim_who b, unsig
 
 /* ---- looking ----------------------------------------------------------------------- */
 struct sim_counts {
-    uint64_t steps, messages, sweeps, joined, admitted, gone, left, vanished;
+    uint64_t steps, messages, sweeps, joined, admitted, entered, gone, left, vanished;
     uint64_t waiting; /* players that wait, as they know it */
     uint64_t relaxed; /* joins whose order a broken link made uncertain (PROTOCOL.md) */
     uint64_t released, unavailable, links_broken, restarts, crashes, nulls, terms, jumps;

@@ -129,6 +129,19 @@ static void again(struct sim *s, uint32_t i)
     timer(s, i, sim_rand(s, 100, 1200));
 }
 
+static void on_admitted(struct sim *s, uint32_t i)
+{
+    struct player *p = &s->player[i];
+
+    if (p->state == P_WAITING) {
+        p->state = P_ADMITTED;
+        s->count.admitted++;
+        p->polls_left = (unsigned)rng_below(&s->rng, 4);
+    }
+    timer(s, i, p->polls_left == 1 ? (double)s->o.pass_ttl_ms + 3000
+                                   : sim_rand(s, 200, 4000));
+}
+
 static void on_joined(struct sim *s, uint32_t i, const struct sans *a)
 {
     struct player *p = &s->player[i];
@@ -144,6 +157,10 @@ static void on_joined(struct sim *s, uint32_t i, const struct sans *a)
                  (unsigned long long)t->seg, t->number);
         return;
     }
+    if (a->flow.admitted && a->pass != t->pass)
+        sim_fail(s, "I2: ticket %llu-%u was shown another pass at its join",
+                 (unsigned long long)t->seg, t->number);
+    s->count.entered += a->flow.admitted;
     t->player = i;
     p->ticket = (uint32_t)(t - s->ticket);
     p->state = P_WAITING;
@@ -151,7 +168,10 @@ static void on_joined(struct sim *s, uint32_t i, const struct sans *a)
     s->count.joined++;
     sim_note(s, "player %lu has %lu-%lu at position %lu", i, t->seg, t->number,
              p->position, 0);
-    poll_later(s, i, a->flow.poll_after_ms);
+    if (a->flow.admitted)
+        on_admitted(s, i);
+    else
+        poll_later(s, i, a->flow.poll_after_ms);
 }
 
 static void on_join_answer(struct sim *s, uint32_t i, const struct sans *a)
@@ -179,13 +199,7 @@ static void on_poll_answer(struct sim *s, uint32_t i, const struct sans *a)
         p->position = a->flow.position != 0 ? a->flow.position : p->position;
         poll_later(s, i, a->flow.poll_after_ms);
     } else {
-        if (p->state == P_WAITING) {
-            p->state = P_ADMITTED;
-            s->count.admitted++;
-            p->polls_left = (unsigned)rng_below(&s->rng, 4);
-        }
-        timer(s, i, p->polls_left == 1 ? (double)s->o.pass_ttl_ms + 3000
-                                       : sim_rand(s, 200, 4000));
+        on_admitted(s, i);
     }
 }
 

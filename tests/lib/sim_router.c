@@ -103,7 +103,7 @@ void srouter_free(struct sim *s, struct proc *p)
 
 static unsigned kind_of(const struct flow *f)
 {
-    return f->kind == FLOW_JOIN ? KIND_APPEND : f->kind == FLOW_POLL ? KIND_PLACE : KIND_DROP;
+    return f->asks == FLOW_JOIN ? KIND_APPEND : f->asks == FLOW_POLL ? KIND_PLACE : KIND_DROP;
 }
 
 static struct sflow *alive(const struct srouter *r, struct ref x)

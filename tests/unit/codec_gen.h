@@ -96,7 +96,7 @@ static inline void *g_words(struct gen *g, size_t n)
 #define L6(N, T)  N(state) N(moved_to)
 #define L7(N, T)  N(map_version) N(map_epoch) T(http, 63) T(admin, 63)
 #define L8(N, T)  N(no) T(name, 64) T(addr, 63)
-#define L9(N, T)  N(id) N(ready) N(active) N(rate_milli_per_s) T(limited_by, 64)
+#define L9(N, T)  N(id) N(ready) N(active) N(rate_milli_per_s) T(limited_by, 64) N(entry)
 #define L10(N, T)                                                                        \
     T(addr, 63) T(admin, 63) N(max_tickets) N(max_segments) N(epoch_seen)
 #define L11(N, T) N(epoch) N(no)

@@ -62,10 +62,36 @@ Test(segtab, ahead_only_falls)
     cr_assert_eq(rig_poll(r, 0, 2, 0).position, 501);
 }
 
+#define FIRST_MS 20 /* SEGTAB_FIRST_MS */
+
+/* Who comes to an empty line may be let in at once. But a line that is empty again after
+ * every join makes no report of each. */
+Test(segtab, the_first_one_is_reported_before_the_tick)
+{
+    rig_open(r, 0, 2, OPEN_TAIL, 1000, 0);
+    rig_step(r, 0, (struct segtab_in) { .kind = SEGTAB_REPORT });
+    rig_join(r, 0, 2, 1);
+    cr_assert_not(segtab_urgent(r->t[0]), "there was a report just now");
+    rig_jump(r, FIRST_MS);
+    rig_join(r, 0, 2, 1);
+    cr_assert_not(segtab_urgent(r->t[0]), "the second one of the line");
+    cr_assert_eq(rig_leave(r, 0, 2, 0).state, DROP_OK);
+    cr_assert_eq(rig_leave(r, 0, 2, 1).state, DROP_OK);
+    rig_join(r, 0, 2, 1);
+    cr_assert(segtab_urgent(r->t[0]));
+    rig_step(r, 0, (struct segtab_in) { .kind = SEGTAB_REPORT });
+    rig_pump(r, UINT32_MAX);
+    cr_assert_eq(r->status[2].waiting, 1);
+    cr_assert_not(segtab_urgent(r->t[0]));
+}
+
 Test(segtab, filling_up_is_reported_before_the_tick)
 {
     rig_open(r, 0, 2, OPEN_TAIL, 16, 0);
-    rig_join(r, 0, 2, 7);
+    rig_join(r, 0, 2, 1);
+    rig_step(r, 0, (struct segtab_in) { .kind = SEGTAB_REPORT });
+    rig_pump(r, UINT32_MAX);
+    rig_join(r, 0, 2, 6);
     cr_assert_not(segtab_urgent(r->t[0]));
     rig_join(r, 0, 2, 1); /* half */
     cr_assert(segtab_urgent(r->t[0]));

@@ -1,0 +1,256 @@
+#!/bin/bash
+# The gates of deploy/nginx and deploy/haproxy as they stand, but for ports and paths, in front
+# of a demo shop that knows nothing of segq. Visitors are walked through: to the room, in line,
+# in, out again by leaving, by the shop's release and revoke; extended; others try every way
+# round (T23); rules let some past; then all routers die, with a gate that is closed then and
+# one that is open.
+. "$(dirname "$0")/lib.sh"
+
+for p in nginx haproxy openssl; do
+    command -v $p >/dev/null || give_up "$p is not installed (deploy/deps.sh test)"
+done
+HOST=shop.example.org
+SHOP=$((PORT + 80))
+SHOPLOG=$DIR/shop.log
+openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$HOST" \
+    -addext "subjectAltName=DNS:$HOST" -keyout "$DIR/key.pem" -out "$DIR/cert.pem" \
+    2>"$DIR/openssl.log" || give_up "no certificate: $(tail -1 "$DIR/openssl.log")"
+cat "$DIR/cert.pem" "$DIR/key.pem" >"$DIR/both.pem"
+SECRET=gate-secret-0123456789
+(umask 077; echo $SECRET >"$DIR/secret"; echo "default \"$SECRET\";" >"$DIR/nginx_secret")
+
+: >"$SHOPLOG"
+helper python3 "$here/shop.py" "$SHOP" "$SHOPLOG"
+up --routers 2 --capacity 200 --set mode=slots --set max_active=2 --set pass_ttl=20m --set claim=10m \
+    --set session_max=2h --set poll_min=100ms --set idle.browser=10m \
+    --set 'bypass={paths: [/static], addresses: [127.0.5.0/24], headers: [{name: X-Probe, value: s3cret}]}' \
+    --set router.trusted_proxies=127.0.0.1/32 --set "router.gate_secret_file=$DIR/secret"
+
+# ---- the gates -------------------------------------------------------------------------
+
+start_nginx() { # name plain tls closed|open
+    local d=$DIR/$1 f
+    mkdir -p "$d"
+    for f in segq_gate.conf segq_proxy.conf segq_verify.conf; do
+        sed -e "s|listen 80;|listen 127.0.0.1:$2;|; s|listen 443 |listen 127.0.0.1:$3 |" \
+            -e "s|127.0.0.1:8080|127.0.0.1:$((PORT + 10))|; s|127.0.0.1:8081|127.0.0.1:$((PORT + 11))|" \
+            -e "s|127.0.0.1:9000|127.0.0.1:$SHOP|; s|/etc/nginx/segq_gate_secret|$DIR/nginx_secret|" \
+            -e "s|/etc/ssl/segq/fullchain.pem|$DIR/cert.pem|; s|/etc/ssl/segq/privkey.pem|$DIR/key.pem|" \
+            -e "s|/etc/nginx/|$d/|; s|/var/log/nginx/|$d/|" "$root/deploy/nginx/$f" >"$d/$f"
+    done
+    [ "$4" = closed ] || sed -i 's/^    #\(proxy_intercept_errors\|error_page 500\)/    \1/' "$d/segq_verify.conf"
+    cat >"$d/nginx.conf" <<EOT
+pid $d/nginx.pid;
+daemon off;
+worker_processes 1;
+events { worker_connections 1000; }
+http {
+    access_log off;
+    client_body_temp_path $d/body;
+    proxy_temp_path $d/proxy;
+    fastcgi_temp_path $d/fastcgi;
+    uwsgi_temp_path $d/uwsgi;
+    scgi_temp_path $d/scgi;
+    include $d/segq_gate.conf;
+}
+EOT
+    chmod 755 "$DIR" "$d"
+    nginx -e "$d/error.log" -p "$d" -c "$d/nginx.conf" -t 2>"$d/t" ||
+        give_up "nginx -t: $(grep -v warn "$d/t" | head -3)"
+    ok "$1: nginx accepts the sample"
+    helper nginx -e "$d/error.log" -p "$d" -c "$d/nginx.conf"
+}
+
+start_haproxy() { # name plain tls closed|open
+    local d=$DIR/$1
+    mkdir -p "$d"
+    sed -e "s|bind :80$|bind 127.0.0.1:$2|; s|bind :443 |bind 127.0.0.1:$3 |" \
+        -e "s|127.0.0.1:8099|127.0.0.1:$(($3 + 1))|" \
+        -e "s|127.0.0.1:8080|127.0.0.1:$((PORT + 10))|; s|127.0.0.1:8081|127.0.0.1:$((PORT + 11))|" \
+        -e "s|127.0.0.1:9000|127.0.0.1:$SHOP|; s|/etc/haproxy/segq_gate_secret|$DIR/secret|" \
+        -e "s|/etc/haproxy/segq_gate.lua|$root/deploy/haproxy/segq_gate.lua|" \
+        -e "s|/etc/haproxy/segq.pem|$DIR/both.pem|; s|/etc/haproxy/segq_busy.http|$root/deploy/haproxy/segq_busy.http|" \
+        -e "s|maxconn 100000|maxconn 1000|" "$root/deploy/haproxy/segq_gate.cfg" >"$d/segq.cfg"
+    [ "$4" = closed ] || sed -i 's/^    http-request return status 503/    #&/' "$d/segq.cfg"
+    haproxy -c -f "$d/segq.cfg" >"$d/t" 2>&1 || give_up "haproxy -c: $(grep ALERT "$d/t")"
+    check_eq "$1: haproxy accepts the sample, without a warning" "$(grep -E 'ALERT|WARN' "$d/t")" ""
+    haproxy -db -f "$d/segq.cfg" >"$d/log" 2>&1 &
+    H=$!
+    helpers+=("$H")
+}
+
+# ---- visitors ---------------------------------------------------------------------------
+
+ask() { # curl-arguments..., and the path last
+    curl -s --max-time 60 --path-as-is --interface 127.0.6.1 --cacert "$DIR/cert.pem" \
+        --resolve "$HOST:$TLS:127.0.0.1" "${@:1:$#-1}" "https://$HOST:$TLS${!#}"
+}
+v() { # visitor, curl-arguments..., path: with the visitor's cookies
+    ask -b "$DIR/jar.$1" -c "$DIR/jar.$1" "${@:2}"
+}
+vcode() { v "$1" -o /dev/null -w '%{http_code}' "${@:2}"; }
+code() { ask -o /dev/null -w '%{http_code}' "$@"; }
+cookie() { awk -v n="$2" '$6 == n { print $7 }' "$DIR/jar.$1"; }
+comes() { v "$1" -o /dev/null '/q/login?return=/shop'; }
+# In, if it is the visitor's turn: the form of the page sets the cookie and goes on.
+enters() {
+    [ "$(vcode "$1" -X POST -H 'Sec-Fetch-Site: same-origin' --data 'return=/shop' /q/login/enter)" = 303 ] &&
+        [ -n "$(cookie "$1" segq_pass)" ] && [ "$(vcode "$1" /shop)" = 200 ]
+}
+stays_out() { ! enters "$1"; }
+is_out() { [ "$(vcode "$1" /shop)" = 302 ]; }
+said() { jq -r --arg n "$1" '[.headers[] | select(.[0] == $n) | .[1]] | join("|")'; }
+expires() { v "$1" /shop | said x-segq-expires; }
+has_active() { [ "$(queue_field active)" = "$1" ]; }
+serves() { [ "$(code /static/x)" = 200 ]; }
+secrets() { grep -c secret "$SHOPLOG"; }
+
+walk() { # gate
+    local to before
+    to=$(ask -o "$DIR/body0" -D "$DIR/head" -w '%{http_code} %{redirect_url}' '/shop?a=1&b=/x')
+    check_eq "$1: without a pass to the room, with a way back" "$to" \
+        "302 https://$HOST:$TLS/q/login?return=/shop%3Fa%3D1%26b%3D/x"
+    check "$1: which nobody keeps" grep -qi '^cache-control: no-store' "$DIR/head"
+    check_eq "$1: POST, PUT and HEAD, too" \
+        "$(code -X POST -d x=1 /buy) $(code -X PUT -d x=1 /buy) $(code -I /buy)" "302 302 302"
+    comes a
+    v a -o "$DIR/body" -D "$DIR/head" -X POST -H 'Sec-Fetch-Site: same-origin' --data 'return=/shop' /q/login/enter
+    wait_for 20 "$1: the first is let in" enters a
+    v a -o /dev/null -D "$DIR/head" -X POST -H 'Sec-Fetch-Site: same-origin' --data 'return=/shop' /q/login/enter
+    check "$1: the pass is for https, for no script, for this site's pages" \
+        grep -qi '^set-cookie: segq_pass=.*; httponly; samesite=lax; secure' "$DIR/head"
+    v a '/shop?q=1' >"$DIR/said"
+    check_eq "$1: the shop knows whom it has" "$(said x-segq-queue <"$DIR/said") $(said x-segq-lane <"$DIR/said")" "login default"
+    check "$1: by ticket" test -n "$(said x-segq-ticket <"$DIR/said")"
+    v a -H 'X-Segq-Subject: root' -H 'X-Segq-Queue: vip' -H 'X-Segq-Bypass: me' -H 'X-Segq-Gate-Secret: x' \
+        -H 'X_Segq_Subject: root' -H 'X-Segq-Command: extend' /shop >"$DIR/said"
+    check_eq "$1: and not by what the visitor writes" "$(grep -oiE 'root|vip|x.segq.(bypass|gate.secret|command)' "$DIR/said")" ""
+    check_eq "$1: bodies get through" "$(v a -X PUT -d hello /shop | field body)" 5
+    check_eq "$1: the shop's own 401 and 403 are its own" \
+        "$(vcode a '/shop?status=401') $(vcode a '/shop?status=403')" "401 403"
+    comes b
+    wait_for 20 "$1: a second one" enters b
+    comes c
+    wait_for 20 "$1: both slots are taken" has_active 2
+    check "$1: so a third waits" stays_out c
+
+    v a -o "$DIR/body" -D "$DIR/head" '/shop?command=release'
+    check_eq "$1: the shop's command is not shown" "$(grep -ci segq-command "$DIR/head")" 0
+    wait_for 20 "$1: released, its slot goes to the third" enters c
+    wait_for 20 "$1: and the first is out" is_out a
+    before=$(expires b)
+    vcode b '/shop?command=extend%3D3600' >/dev/null
+    is_longer() { [ "$(expires b)" -gt $((before + 1000)) ]; }
+    wait_for 20 "$1: a session is extended" is_longer
+    vcode b '/shop?command=nonsense' >/dev/null
+    check_eq "$1: what is no command does nothing" "$(vcode b /shop)" 200
+    vcode b '/shop?command=revoke' >/dev/null
+    wait_for 20 "$1: and revoked" is_out b
+    check_eq "$1: for good" "$(v b -o /dev/null -w '%{redirect_url}' /shop)" \
+        "https://$HOST:$TLS/q/login?return=/shop"
+    vcode c -X POST -H 'Sec-Fetch-Site: same-origin' /q/login/leave >/dev/null
+    wait_for 20 "$1: who leaves is out" is_out c
+    wait_for 20 "$1: nobody is in" has_active 0
+}
+
+# With what the router says of a foreign pass; of another queue's; of none.
+ways_round() { # gate
+    local other bad name
+    comes d
+    wait_for 20 "$1: somebody is in" enters d
+    good=$(cookie d segq_pass)
+    other=$(join_queue "$R" sale | token_in)
+    sale_pass() { other_pass=$(poll "$other" | field 'pass // empty'); [ -n "$other_pass" ]; }
+    wait_for 20 "$1: another queue's pass" sale_pass
+    bad=${good%??????}AAAAAA
+    for name in "a foreign pass|$bad" "another queue's pass|$other_pass" "none|" \
+        "alg none|eyJhbGciOiJub25lIn0.eyJhdWQiOiJsb2dpbiJ9."; do
+        check_eq "$1: not with ${name%%|*}" "$(code -H "Cookie: segq_pass=${name#*|}" /secret-pass)" 302
+        check_eq "$1: not with ${name%%|*} as a bearer" "$(code -H "Authorization: Bearer ${name#*|}" /secret-pass)" 302
+    done
+    check "$1: not with two cookie lines" test \
+        "$(code -H "Cookie: segq_pass=$bad" -H "Cookie: a=b" /secret-two)" != 200
+    for name in /v1/verify /v1/session /_segq/verify /_segq/open /V1/verify /v1/./verify /v1//verify /v1/%76erify; do
+        check "$1: nobody gets a verdict at $name" test "$(code "$name?queue=login")" != 204
+    done
+    check "$1: nobody gives commands" test \
+        "$(code -X POST -H "Cookie: segq_pass=$good" -d command=release /v1/session)" != 204
+    for name in //secret /./secret /%73ecret /Secret-case '/secret?x=/static/' /static/../secret \
+        /static/%2e%2e/secret /static/..%2fsecret /STATIC/secret /staticsecret '/static;/../secret'; do
+        check "$1: not by $name" test "$(code "$name")" != 200
+    done
+    check_eq "$1: not by a proxy's headers" "$(code -H 'X-Forwarded-For: 127.0.5.1' -H 'Forwarded: for=127.0.5.1' \
+        -H 'X-Original-URI: /static/x' -H 'X-Original-Subject: anna' /secret-fwd)" 302
+    python3 "$here/gate_raw.py" "$TLS" "$HOST" "$DIR/cert.pem" "$good" >"$DIR/raw.$1"
+    check "$1: odd requests were all answered or cut off" test "$(wc -l <"$DIR/raw.$1")" -ge 25
+    check_eq "$1: and none of all these reached the shop" "$(grep -E -i 'secret' "$SHOPLOG" | head -3)" ""
+    check_eq "$1: websockets do, with a pass" "$(ask -o /dev/null -w '%{http_code}' --http1.1 --max-time 5 \
+        -H "Cookie: segq_pass=$good" -H 'Upgrade: websocket' -H 'Connection: Upgrade' \
+        -H 'Sec-WebSocket-Version: 13' -H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' /ws)" 101
+    check "$1: the log has the shop's status" grep -q '/ok-pipe" 200' "$DIR/$1"/*log
+    check_eq "$1: and it still stands" "$(vcode d /shop)" 200
+    vcode d '/shop?command=release' >/dev/null
+    wait_for 20 "$1: out again" is_out d
+}
+
+rules() { # gate
+    local told
+    check_eq "$1: past by path" "$(ask '/static/x?y=..' | said x-segq-bypass)" path
+    check_eq "$1: past by address" "$(ask --interface 127.0.5.1 /shop | said x-segq-bypass)" address
+    check_eq "$1: past by header" "$(ask -H 'X-Probe: s3cret' /shop | said x-segq-bypass)" header
+    check_eq "$1: not by another one" "$(code -H 'X-Probe: s3creT' /shop)" 302
+    admin PATCH /v1/admin/queues/login '{"rollout":0}' >/dev/null
+    all_past() { told=$(ask /shop | said x-segq-bypass) && [ "$told" = rollout ]; }
+    wait_for 20 "$1: at a rollout of 0 everybody goes past" all_past
+    admin PATCH /v1/admin/queues/login '{"rollout":100}' >/dev/null
+    none_past() { [ "$(code /shop)" = 302 ]; }
+    wait_for 20 "$1: at 100 nobody" none_past
+}
+
+admin PUT /v1/admin/queues/sale '{"name":"sale","release_per_s":1000}' >/dev/null
+sale_open() { [ "$(status_of "$R/v1/queues/sale")" = 200 ]; }
+wait_for 20 "a second queue" sale_open
+
+P=$((PORT + 84))
+start_nginx nginx $P $((P + 1)) closed
+start_nginx nginx_open $((P + 2)) $((P + 3)) open
+start_haproxy haproxy $((P + 4)) $((P + 5)) closed
+start_haproxy haproxy_open $((P + 7)) $((P + 8)) open
+each() { # name -> its port
+    case $1 in
+        nginx) TLS=$((P + 1)) ;;
+        nginx_open) TLS=$((P + 3)) ;;
+        haproxy) TLS=$((P + 5)) ;;
+        haproxy_open) TLS=$((P + 8)) ;;
+    esac
+}
+for gate in nginx haproxy; do
+    each $gate
+    rm -f "$DIR"/jar.*
+    wait_for 20 "$gate: it serves" serves
+    walk $gate
+    ways_round $gate
+    rules $gate
+done
+check "the routers count who went past" test "$(($(metric 30 segq_router_bypassed_total) + $(metric 31 segq_router_bypassed_total)))" -ge 8
+
+kill -STOP "$(pid_of rt_cluster)" # so that it does not start them again
+kill -KILL $(pid_of router.0) $(pid_of router.1)
+for gate in nginx haproxy; do
+    each $gate
+    closed() { [ "$(code /secret-closed)" = 503 ]; }
+    wait_for 20 "$gate: without routers nobody comes in" closed
+    ask -o /dev/null -D "$DIR/head" /secret-closed
+    check "$gate: and is told when to ask again" grep -qi '^retry-after: [1-9]' "$DIR/head"
+    each ${gate}_open
+    open() { [ "$(code /open)" = 200 ]; }
+    wait_for 20 "${gate}_open: everybody does" open
+    check_eq "${gate}_open: as nobody" "$(ask -H 'X-Segq-Ticket: 1-1' /open | said x-segq-ticket)" ""
+done
+kill -CONT "$(pid_of rt_cluster)"
+for gate in nginx haproxy; do
+    each ${gate}_open
+    none_past() { [ "$(code /secret-back)" = 302 ]; }
+    wait_for 40 "${gate}_open: with a router again it is a gate again" none_past
+done
+check_eq "nobody was let in but those" "$(grep secret-closed "$SHOPLOG")" ""

@@ -19,6 +19,7 @@ t0=$(now_ms)
     give_up "the next release is not built"
 }
 ok "the next release is built (in $(($(now_ms) - t0)) ms)"
+format=$(sed -n 's/^#define JOURNAL_FORMAT \([0-9]*\).*/\1/p' "$root/common/versions.h")
 mkdir -p "$NOW"
 install() { # FOLDER PROGRAM...: turns the links, each at once
     local from=$1 p
@@ -185,7 +186,7 @@ back() { # NODE: its journal is of the next release
     admin POST "/v1/admin/nodes/$1/drain" >/dev/null
     wait_for 90 "$name: everybody on it is moved to the other" drained "$1"
     kill -TERM "$(pid_of "$1")"
-    refused() { grep -q 'was written by a newer segq (format 2, this one reads up to 1)' "$C/logs/$1.log"; }
+    refused() { grep -q "was written by a newer segq (format $((format + 1)), this one reads up to $format)" "$C/logs/$1.log"; }
     wait_for 60 "$name: the journal of a newer one is refused, naming both formats" refused "$1"
     mv "$C/state/journal/$1" "$C/$1.journal"
     wait_for 60 "$name: without it the old one starts" runs_from "$OLD" "$1"

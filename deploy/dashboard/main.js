@@ -19,6 +19,8 @@ function askToken(why) {
   put($('refused'), why);
   $('who').value = api.who();
   $('token').focus();
+  answeredAt = 0;
+  stale();
 }
 
 function begin() {
@@ -94,7 +96,7 @@ function stale() {
   const old = Date.now() - answeredAt;
   const late = answeredAt > 0 && old > OLD_MS;
   document.body.classList.toggle('stale', late);
-  put($('link'), !answeredAt ? 'asking …' : late ? `NO ANSWER from queuemng for ${span(old)}: what is shown is old` : 'live');
+  put($('link'), !$('sign').hidden ? '' : !answeredAt ? 'asking …' : late ? `NO ANSWER from queuemng for ${span(old)}: what is shown is old` : 'live');
   if (!late) return;
   mark($('verdict'), 'class', 'bad');
   put($('word'), 'NO ANSWER from queuemng');

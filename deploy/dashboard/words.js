@@ -77,7 +77,7 @@ const SENTENCES = {
   release_by_hand: e => `Queue ${e.queue}: ${e.n} released by hand`,
   drain: e => `Node ${e.node}: drain ${e.on === '1' ? 'begun' : 'ended'}`,
   changed: e => `${e.by} changed ${e.queue || e.node}: ${e.change}`,
-  operator: e => `${e.who}: ${e.did} ${e.what}`,
+  operator: e => `${e.who}: ${e.did === 'POST' ? e.what.split('/').slice(-2).reverse().join(' ') : e.did + ' ' + e.what}`,
   segment_opened: e => `#${e.seg} opened for ${e.queue} on ${e.node}`,
   segment_sealed: e => `#${e.seg} of ${e.queue} is full and sealed (${e.joined} joined)`,
   segment_removed: e => `#${e.seg} of ${e.queue} removed, nobody is in it`,

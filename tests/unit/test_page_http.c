@@ -362,13 +362,17 @@ Test(page_http, the_word_of_the_moment)
     cr_assert_eq(call("GET", "/q/login/words", ""), 200);
     cr_expect_str_eq(str("message"), w.message);
     cr_expect_eq(num("page"), version);
-    w.page = "{\"message\":\"We open at ten\"}";
+    w.message = "All of it";
     send_map(6, 7, QUEUE_OPEN, false);
     UNTIL((call("GET", "/v1/queues/login", ""), num("page") != version));
-    cr_assert_eq(call("GET", "/q/login/words", ""), 200);
-    cr_expect_str_eq(str("message"), "\"Half\" of <it>\nsoon\n\nWe open at ten");
-    w.message = w.page = "";
+    w.page = "{\"message\":\"We open at ten\"}";
+    version = (uint32_t)num("page");
     send_map(7, 8, QUEUE_OPEN, false);
+    UNTIL((call("GET", "/v1/queues/login", ""), num("page") != version));
+    cr_assert_eq(call("GET", "/q/login/words", ""), 200);
+    cr_expect_str_eq(str("message"), "All of it\n\nWe open at ten");
+    w.message = w.page = "";
+    send_map(8, 9, QUEUE_OPEN, false);
     UNTIL((call("GET", "/v1/queues/login", ""), num("page") == 0));
     cr_expect_null(json_object_get(js, "message"));
 }

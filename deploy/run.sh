@@ -29,6 +29,8 @@ segq is running. Two routers: $url and http://127.0.0.1:$((port + 11))
   the queue       curl -s $url/v1/queues/login
   in one go       t=\$(curl -s -X POST $url/v1/queues/login/tickets | sed 's/.*"token": *"\([^"]*\)".*/\1/'); curl -s $url/v1/tickets/\$t
 
+  waiting room    $url/q/login    (an empty line lets you in at once: pause it first, and resume:
+                  build/rel/bin/segqctl --dir $dir pause login)
   the dashboard   $admin/#token=$(cat "$dir/secrets/admin.token")
   the cluster     build/rel/bin/segqctl --dir $dir status
   operators' API  curl -s -H "Authorization: Bearer \$(cat $dir/secrets/admin.token)" $admin/v1/admin/cluster

@@ -149,6 +149,10 @@ run: deps
 demo: deps
 	$(MAKE) -j$(JOBS) bins
 	deploy/demo.sh
+## make gate         nginx with a small site behind it, in front of which the room of `make run` is
+gate: deps
+	@deploy/deps.sh gate
+	deploy/gate.sh
 ## make test         install what tests need, build, run every test
 test: deps-test
 	tests/run.sh
@@ -195,6 +199,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
-.PHONY: bins tests help run demo test test-asan check layers sim chaos mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
+.PHONY: bins tests help run demo gate test test-asan check layers sim chaos mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
 .SECONDARY:
 .DEFAULT_GOAL := help

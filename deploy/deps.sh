@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh build [test] [bench] [e2e]: installs the Debian packages that are missing, and says which.
+# deps.sh build [test] [bench] [e2e] [gate]: installs the Debian packages that are missing, and says which.
 # Nothing is asked of apt when everything is there.
 set -eu
 
@@ -9,6 +9,8 @@ tests="nodejs libcurl4-openssl-dev clang libclang-rt-14-dev llvm libcriterion-de
     procps iproute2 prometheus prometheus-node-exporter redis-server valgrind strace haproxy openssl systemd"
 bench="nginx libnginx-mod-http-lua lua-nginx-redis lua-resty-core lua-cjson redis-server wrk
     nghttp2-client python3 procps curl util-linux"
+
+gate="nginx openssl python3"
 
 want=""
 # Playwright and axe-core come from npm (tests/e2e/package-lock.json). npm: Debian's, unless
@@ -22,7 +24,8 @@ for group in "$@"; do
     test) want="$want $tests" ;;
     bench) want="$want $bench" ;;
     e2e) want="$want $e2e" ;;
-    *) echo "usage: $0 build [test] [bench] [e2e]" >&2; exit 2 ;;
+    gate) want="$want $gate" ;;
+    *) echo "usage: $0 build [test] [bench] [e2e] [gate]" >&2; exit 2 ;;
     esac
 done
 missing=""

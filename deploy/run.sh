@@ -16,7 +16,13 @@ end() {
 }
 trap end INT TERM
 
-deploy/local.sh up --dir "$dir" --base-port "$port" --routers 2 --seg-nodes 2 || exit 1
+# For `make gate`: a proxy on this machine is believed (nobody else reaches the routers, they
+# listen on loopback), and may end and extend sessions with this secret.
+secret=$PWD/$dir/secrets/gate.secret
+mkdir -p -m 700 "$dir" "$dir/secrets"
+[ -f "$secret" ] || (umask 077 && head -c 24 /dev/urandom | base64 >"$secret")
+deploy/local.sh up --dir "$dir" --base-port "$port" --routers 2 --seg-nodes 2 \
+    --set router.trusted_proxies=127.0.0.1/32 --set "router.gate_secret_file=$secret" || exit 1
 url=http://127.0.0.1:$((port + 10))
 admin=http://127.0.0.1:$((port + 1))
 cat <<EOT

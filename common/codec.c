@@ -18,6 +18,7 @@ static const struct codec_row *row_of(unsigned type)
         &codec_router_manager,
         &codec_segment_manager,
         &codec_segment_segment,
+        &codec_why,
     };
 
     for (size_t i = 0; i < ARRAY_LEN(links); i++)

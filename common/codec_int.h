@@ -32,6 +32,7 @@ extern const struct codec_link codec_common;
 extern const struct codec_link codec_router_manager;
 extern const struct codec_link codec_segment_manager;
 extern const struct codec_link codec_segment_segment;
+extern const struct codec_link codec_why;
 
 /* codec_router_segment.c: MSG_PLACE .. MSG_PASSES */
 bool codec_is_batch(unsigned type);

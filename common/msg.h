@@ -17,6 +17,7 @@
 #include "common/msg_router_segment.h"
 #include "common/msg_segment_manager.h"
 #include "common/msg_segment_segment.h"
+#include "common/msg_why.h"
 
 #define MSG_BATCH_MAX        256  /* place, append and drop requests in one frame */
 #define MSG_STATUS_MAX       2048 /* segment statuses, aheads in one frame */
@@ -60,6 +61,8 @@
     X(MOVE_OUT, 60)     /* manager -> source's node: start copying */                    \
     X(MOVE_END, 61)     /* manager -> both: commit or abort */                           \
     X(MOVE_STATUS, 62)  /* both -> manager */                                            \
+    X(WHY, 70)          /* manager -> segment: about one ticket */                       \
+    X(WHY_ANS, 71)                                                                       \
     X(COPY_BEGIN, 80)   /* source's node -> target's node */                             \
     X(COPY_CHUNK, 81)                                                                    \
     X(COPY_TOUCH, 82)                                                                    \
@@ -113,6 +116,8 @@ struct msg {
         struct msg_move_out move_out;
         struct msg_move_end move_end;
         struct msg_move_status move_status;
+        struct msg_why why;
+        struct msg_why_ans why_ans;
         struct msg_copy_begin copy_begin;
         struct msg_copy_chunk copy_chunk;
         struct msg_copy_touch copy_touch;

@@ -55,6 +55,7 @@ struct audit {
     pthread_t thread;
     bool has_thread;
     struct audit_files files;
+    struct audit_desk desk; /* both threads', see there */
     int64_t cleaned; /* the day */
 };
 
@@ -70,16 +71,23 @@ static void clean(struct audit *a)
     atomic_fetch_add(&a->removed, audit_files_clean(&a->files, today - a->keep_days + 1));
 }
 
-/* Waits for a second, or for the end. */
+static void look_at_all(struct audit *a)
+{
+    while (!atomic_load(&a->stop) && audit_desk_work(&a->desk, a->files.dir))
+        ;
+}
+
+/* Waits for a second, or for the end; questions are answered while the disk is full, too. */
 static void wait_a_little(struct audit *a)
 {
     struct timespec until;
 
     clock_gettime(CLOCK_MONOTONIC, &until);
     until.tv_sec += RETRY_S;
+    do
+        look_at_all(a);
     while (!atomic_load(&a->stop) &&
-           (sem_clockwait(&a->wake, CLOCK_MONOTONIC, &until) == 0 || errno == EINTR))
-        ;
+           (sem_clockwait(&a->wake, CLOCK_MONOTONIC, &until) == 0 || errno == EINTR));
 }
 
 /* Until it is written; at the end, one try is enough. */
@@ -122,6 +130,8 @@ static void *run(void *arg)
         write_all(a);
         if (stop)
             return NULL;
+        if (audit_desk_work(&a->desk, a->files.dir))
+            continue; /* a slice of it; then what there is to write */
         while (!atomic_load(&a->stop) && sem_wait(&a->wake) < 0)
             ; /* EINTR */
     }
@@ -238,6 +248,21 @@ static void mark(struct audit *a, enum audit_kind kind, int64_t wall_ms)
     audit_put(a, &(struct audit_event) { .kind = kind, .wall_ms = wall_ms });
 }
 
+/* What was handed over by now is written before it is looked for. */
+bool audit_look(struct audit *a, const struct audit_ask *q, int64_t wall_ms)
+{
+    audit_tick(a, wall_ms);
+    if (!audit_desk_ask(&a->desk, q))
+        return false;
+    sem_post(&a->wake);
+    return true;
+}
+
+bool audit_found(struct audit *a, struct audit_found *f)
+{
+    return a != NULL && audit_desk_take(&a->desk, f);
+}
+
 void audit_count(const struct audit *a, struct audit_counts *n)
 {
     uint64_t full, done;
@@ -331,6 +356,7 @@ void audit_free(struct audit *a, int64_t wall_ms)
         if (a->gap > 0 || atomic_load(&a->failing) != 0)
             log_error("the end of the trail could not be written: left_out=%" PRIu64, a->gap);
     }
+    audit_desk_fini(&a->desk);
     audit_files_fini(&a->files);
     sem_destroy(&a->wake);
     free(a->chunk);

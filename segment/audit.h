@@ -17,6 +17,7 @@
 #define SEGQ_AUDIT_H
 
 #include "common/err.h"
+#include "segment/audit_desk.h"
 #include "segment/audit_line.h"
 
 #define AUDIT_CHUNK_BYTES (64u << 10)
@@ -44,6 +45,10 @@ void audit_free(struct audit *a, int64_t wall_ms);
 void audit_put(void *audit, const struct audit_event *e);
 /* Hands over what there is; says in the log when something is wrong, or well again. */
 void audit_tick(struct audit *a, int64_t wall_ms);
+/* Looks for a ticket's lines; what was found comes with audit_found() some time later.
+ * false: too many questions already. */
+SQ_CHECK bool audit_look(struct audit *a, const struct audit_ask *q, int64_t wall_ms);
+SQ_CHECK bool audit_found(struct audit *a, struct audit_found *f); /* false: nothing yet */
 void audit_count(const struct audit *a, struct audit_counts *n);
 
 #endif

@@ -32,6 +32,7 @@ static bool is_allowed(enum rpc_role role, enum msg_type t)
     case MSG_MOVE_IN:
     case MSG_MOVE_OUT:
     case MSG_MOVE_END:
+    case MSG_WHY:
         return role == RPC_MANAGER;
     case MSG_COPY_BEGIN:
     case MSG_COPY_CHUNK:
@@ -122,6 +123,10 @@ static void handle(struct seg_service *s, struct seg_peer *p, const struct msg *
     if (batch(s, p->ch, m, rid))
         return;
     s->n.orders++;
+    if (m->type == MSG_WHY) {
+        seg_why(s, p, &m->why);
+        return;
+    }
     if (m->type == MSG_ERROR && m->error.code == SQ_ENOTLEADER) {
         seg_peers_follow(s, p, m->error.text);
         return;

@@ -3,6 +3,7 @@
  *   seg_service.c  life: start, ticks, the end of a turn, stop
  *   seg_peers.c    whom to dial, sending
  *   seg_frames.c   what comes in
+ *   seg_why.c      an operator asks about a ticket
  *   seg_journal.c  what must not be forgotten
  *   seg_metrics.c  the page for Prometheus */
 #ifndef SEGQ_SEG_INT_H
@@ -97,6 +98,8 @@ void seg_peers_error(struct seg_service *s, struct seg_peer *p, const struct fra
 void seg_peers_follow(struct seg_service *s, const struct seg_peer *p, const char *text);
 
 void seg_on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f);
+void seg_why(struct seg_service *s, struct seg_peer *p, const struct msg_why *q);
+void seg_why_tick(struct seg_service *s);
 void seg_metrics(void *ctx, struct buf *b);
 
 #endif

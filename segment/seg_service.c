@@ -46,6 +46,7 @@ static void on_tick(void *arg)
     seg_step(s, (struct segtab_in){ .kind = SEGTAB_TICK });
     seg_journal_tick(s->journal, now);
     audit_tick(s->audit, ev_wall_ms(s->ev));
+    seg_why_tick(s);
     if (now - s->started_ms >= READY_ANYWAY_MS)
         seg_become_ready(s);
     ev_timer_at(s->tick, now + SEG_TICK_MS);

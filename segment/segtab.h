@@ -137,6 +137,10 @@ struct segtab_counts {
 };
 void segtab_count(const struct segtab *t, struct segtab_counts *c);
 
+/* What is known of one ticket; it is not kept alive by that. a->lines is "". */
+void segtab_why(struct segtab *t, struct seg_now now, const struct msg_why *q,
+                struct msg_why_ans *a);
+
 /* For the simulation: calls fn for every ticket that is waiting here, in order per
  * segment: the token's (seg, number) and the hosting segment. */
 void segtab_each_waiting(const struct segtab *t,

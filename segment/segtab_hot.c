@@ -101,7 +101,7 @@ static uint32_t told_ms(const struct segtab *t, const struct seg *g, uint64_t po
 }
 
 /* 0: not known. What is released and not stored may yet wait again: it counts. */
-static uint64_t position_of(const struct seg *g, uint32_t slot)
+uint64_t segtab_position(const struct seg *g, uint32_t slot)
 {
     if (SQ_UNLIKELY(g->b.q.hollow || g->ahead == AHEAD_UNKNOWN))
         return 0;
@@ -123,7 +123,7 @@ static void place_waiting(struct segtab *t, const struct spot *s, unsigned clien
     struct seg *g = s->seg;
 
     a->state = PLACE_WAITING;
-    a->position = position_of(g, s->slot);
+    a->position = segtab_position(g, s->slot);
     a->poll_after_ms =
         told_ms(t, g, a->position != 0 ? a->position : far_position(g, s->slot),
                 s->id.number);
@@ -241,7 +241,7 @@ static void place_released(struct segtab *t, struct seg *g, struct session *x,
 }
 
 /* Why a dead ticket without a record is dead, as far as that is still known. */
-static unsigned reason_of(const struct spot *s)
+unsigned segtab_reason(const struct spot *s)
 {
     const struct segq *q = &s->seg->b.q;
 
@@ -286,7 +286,7 @@ static void place_one(struct segtab *t, const struct place_req *r, enum spot_kin
         else
             a->state = PLACE_BUSY; /* no memory, or it could not be written down */
     } else {
-        place_gone(a, reason_of(s));
+        place_gone(a, segtab_reason(s));
     }
 }
 
@@ -391,7 +391,7 @@ static void append_new(struct segtab *t, struct seg *g, const struct append_req 
     a->state = APPEND_OK;
     a->client = r->client;
     a->seg = g->b.id;
-    a->position = position_of(g, a->number);
+    a->position = segtab_position(g, a->number);
     a->poll_after_ms =
         told_ms(t, g, a->position != 0 ? a->position : far_position(g, a->number),
                 a->number);

@@ -12,6 +12,7 @@
  *   segtab_log.c     what is written down about all this
  *   segtab_replay.c  and read again; with segtab_stage.c
  *   segtab_snap.c    all of it at once
+ *   segtab_why.c     what is known of one ticket
  *   segtab_audit.c   what is told to the audit trail */
 #ifndef SEGQ_SEGTAB_INT_H
 #define SEGQ_SEGTAB_INT_H
@@ -209,6 +210,10 @@ struct spot { /* where a token's ticket is */
 };
 enum spot_kind { SPOT_HERE, SPOT_MOVED, SPOT_UNKNOWN };
 void segtab_leave(struct segtab *t, const struct spot *s); /* of its own will */
+/* In the lane; 0: not known. */
+uint64_t segtab_position(const struct seg *g, uint32_t slot);
+/* Why a dead ticket without a record is dead, as far as that is still known. */
+unsigned segtab_reason(const struct spot *s);
 enum spot_kind segtab_find(const struct segtab *t, seg_id seg, uint32_t number,
                            struct spot *s);
 

@@ -134,7 +134,14 @@ static inline void *g_words(struct gen *g, size_t n)
 #define L34(N, T) N(seg) N(number) N(state) N(until_s)
 #define L40(N, T) N(seg) N(number) N(command) N(until_s)
 #define L41(N, T) N(state) N(moved_to) N(until_s)
+#define L70(N, T) N(ask) N(seg) N(number) N(client)
+#define L71(N, T)                                                                        \
+    N(ask) N(more) N(lines_only) N(state) N(reason) N(unkept) N(fenced) N(segment)       \
+    N(moved_to) N(position) N(left_ms) N(told_ms) N(silent_ms) N(released_at_ms)         \
+    N(pass_expires_s) N(trail) N(trail_whole) N(trail_bytes) T(lines, 500)
 
+PLAIN(msg_why, L70)
+PLAIN(msg_why_ans, L71)
 PLAIN(msg_error, L1)
 PLAIN(place_req, L2)
 PLAIN(place_ans, L33)
@@ -483,6 +490,7 @@ static inline bool g_flat(struct gen *g, struct msg *m)
     FLAT(SEG_SEAL, seg_seal) FLAT(SEG_NEXT, seg_next) FLAT(SEG_POP, seg_pop)             \
     FLAT(SEG_REMOVE, seg_remove) FLAT(MOVE_IN, move_in) FLAT(MOVE_OUT, move_out)         \
     FLAT(MOVE_END, move_end) FLAT(MOVE_STATUS, move_status)                              \
+    FLAT(WHY, why) FLAT(WHY_ANS, why_ans)                                                \
     FLAT(COPY_BEGIN, copy_begin) FLAT(COPY_END, copy_end) FLAT(COPY_ACK, copy_ack)
         FLATS
 #undef FLAT

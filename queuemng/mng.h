@@ -147,6 +147,12 @@ struct mng_metric_view {
     msec_t age_ms;
     const char *why; /* if not ok */
 };
+struct mng_place_view { /* where a token's segment is */
+    const char *queue, *lane, *node;
+    seg_id segment; /* its own, or the one that has absorbed it */
+    bool reachable, rebuild, moving;
+};
+bool mng_place(const struct mng *m, seg_id seg, struct mng_place_view *v); /* false: nowhere */
 typedef void (*mng_each_fn)(void *ctx, const void *view);
 void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_lane(const struct mng *m, queue_id q, mng_each_fn fn, void *ctx); /* 0 = all */

@@ -202,6 +202,11 @@ static void route(struct admin_call *c, const char *path)
             admin_order(c, verb);
     } else if (strncmp(path, "nodes/", 6) == 0 && (verb = split(c, path + 6)) != NULL) {
         node(c, verb);
+    } else if (strncmp(path, "tickets/", 8) == 0) {
+        if (strcmp(c->q->method, "GET") == 0)
+            admin_ticket(c, path + 8);
+        else
+            admin_not_allowed(c->a, "GET, HEAD");
     } else {
         admin_problem(c->a, 404, "not_found", "no such path");
     }

@@ -44,6 +44,8 @@ json_t *admin_def_json(const struct queue_def *d, uint64_t version); /* 0: witho
 void admin_queues(struct admin_call *c);               /* /queues */
 void admin_queue(struct admin_call *c);                /* /queues/NAME */
 void admin_order(struct admin_call *c, const char *verb); /* /queues/NAME/VERB */
+/* mng_why.c; text: a token, or "<segment>-<number>" */
+void admin_ticket(struct admin_call *c, const char *text);
 /* mng_admin_view.c */
 void admin_cluster(struct admin_call *c);
 void admin_targets(struct admin_call *c);

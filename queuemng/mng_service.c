@@ -53,6 +53,20 @@ static void on_down(void *ctx, struct rpc_chan *ch, const char *why)
         mng_peer_down(s->mng, ev_now(s->ev), p, mng_service_step(s));
 }
 
+/* What concerns no chain: it does not reach the core. */
+static bool is_about_tickets(struct mng_service *s, struct rpc_chan *ch, const struct msg *m)
+{
+    const char *node = rpc_chan_peer(ch)->node;
+
+    if (m->type == MSG_WHY_ANS && rpc_chan_peer(ch)->role == RPC_SEGMENT)
+        mng_why_answer(s, node, &m->why_ans);
+    else if (m->type == MSG_ERROR && m->error.about == MSG_WHY)
+        mng_why_refused(s, node);
+    else
+        return false;
+    return true;
+}
+
 static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
 {
     struct mng_service *s = ctx;
@@ -69,6 +83,8 @@ static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
     }
     arena_reset(&s->arena);
     rc = msg_decode(f->type, f->body, f->len, &s->arena, &m);
+    if (rc == 0 && is_about_tickets(s, ch, &m))
+        return;
     if (rc == 0) {
         mng_msg(s->mng, ev_now(s->ev), p, &m, mng_service_step(s));
         return;
@@ -96,6 +112,7 @@ static void on_tick(void *arg)
     if (s->leads)
         mng_tick(s->mng, now, ev_wall_ms(s->ev), mng_service_step(s));
     mng_look_tick(s);
+    mng_why_tick(s);
     s->tick_ms += s->cfg->tick_ms;
     if (s->tick_ms <= now) /* we were late: do not run after the lost ones */
         s->tick_ms = now + s->cfg->tick_ms;
@@ -217,6 +234,7 @@ int mng_service_new(struct mng_service **out, struct ev *ev, const struct mng_cf
     s->cfg = cfg;
     s->store_ok = true;
     list_init(&s->held);
+    list_init(&s->whys);
     map_init(&s->peers, 0);
     map_init(&s->yaml, 0);
     arena_init(&s->arena);
@@ -263,6 +281,7 @@ void mng_service_free(struct mng_service *s)
     if (s->n_out > 0 && s->store != NULL)
         (void)mng_service_flush(s, &need);
     mng_held_end(s);
+    mng_why_end(s);
     if (s->admin != NULL)
         admin_free(s->admin);
     if (s->rpc != NULL)

@@ -60,6 +60,8 @@ struct mng_service {
     size_t n_out, cap_out;
     size_t n_stored;      /* the first ones are with the store already, and wait for it */
     struct list held;     /* answers of the admin API that wait for the store; owned */
+    struct list whys;     /* questions about tickets that nodes are asked; mng_why.c */
+    uint64_t last_why;
     bool store_ok;
     struct map yaml;      /* hash of a queue's name -> text applied from the YAML (owned) */
     struct mng_shell_counts counts;
@@ -100,6 +102,12 @@ void mng_standby_answer(struct mng_service *s, struct rpc_chan *ch, const struct
 void mng_hold(struct mng_service *s, struct admin_ans *a, uint64_t need);
 void mng_held_answer(struct mng_service *s); /* those that need not wait any more */
 void mng_held_end(struct mng_service *s);    /* the rest: it may or may not have happened */
+
+/* ---- mng_why.c: GET /v1/admin/tickets/{token}: nodes are asked, the answer waits for them. */
+void mng_why_answer(struct mng_service *s, const char *node, const struct msg_why_ans *a);
+void mng_why_refused(struct mng_service *s, const char *node); /* an older node */
+void mng_why_tick(struct mng_service *s);
+void mng_why_end(struct mng_service *s);
 
 /* ---- mng_yaml.c: queues of the configuration. Rule: an entry is applied if its queue
  * does not exist, or if the entry differs from what was applied last. So what the admin

@@ -302,6 +302,18 @@ static int cmd_leave(struct ctl *c, int argc, char **argv)
     return ticket_call(c, "DELETE", argv[0], view_done);
 }
 
+static int cmd_why(struct ctl *c, int argc, char **argv)
+{
+    struct ctl_call call = { .method = "GET" };
+    char path[512];
+
+    (void)argc;
+    if (!ctl_path_set(path, sizeof(path), "/v1/admin/tickets/", argv[0], ""))
+        return too_long(argv[0]);
+    call.path = path;
+    return ctl_admin_do(c, call, view_why);
+}
+
 /* ---- the table ---- */
 
 struct cmd {
@@ -348,6 +360,8 @@ static const struct cmd cmds[] = {
     { "join", NULL, "QUEUE [--client C] [--subject S]", 1, 1, cmd_join, "takes a place" },
     { "poll", NULL, "TOKEN", 1, 1, cmd_poll,
       "where the ticket is; its pass once admitted" },
+    { "why", NULL, "TOKEN|SEGMENT-NUMBER", 1, 1, cmd_why,
+      "a ticket's story: what it is now, what happened to it" },
     { "leave", NULL, "TOKEN", 1, 1, cmd_leave, "gives the place up" },
 };
 

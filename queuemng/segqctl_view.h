@@ -23,6 +23,9 @@ void view_events(struct buf *b, const json_t *live);
 /* A ticket, a line per member. */
 void view_ticket(struct buf *b, const json_t *ticket);
 
+/* GET /v1/admin/tickets/{token}; segqctl_why.c */
+void view_why(struct buf *b, const json_t *doc);
+
 /* problem+json (NULL: the body was something else): what was wrong, on one line. */
 void view_problem(struct buf *b, int status, const json_t *problem);
 

@@ -21,7 +21,8 @@
     X(LAPSED, "lapsed", NULL)           /* a no-show that did not come back for good */  \
     X(EXPIRED, "expired", "silent")     /* in line, and did not poll */                  \
     X(LEFT, "left", "asked")                                                             \
-    X(REVOKED, "revoked", NULL)                                                          \
+    X(EXTENDED, "extended", "backend")  /* its session lasts longer */                   \
+    X(REVOKED, "revoked", "backend")                                                         \
     X(FINISHED, "finished", "pass_expired")                                              \
     X(RESTORED, "restored", "polled")   /* its node was lost, its owner came back */     \
     /* of a segment */                                                                   \

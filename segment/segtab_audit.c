@@ -75,13 +75,13 @@ void segtab_audit_died(const struct segtab *t, const struct seg *g, const uint32
         segtab_audit_ticket(t, g, body_ticket(&g->b, slot[i]), kind);
 }
 
-static void put_session(const struct segtab *t, const struct seg *g, struct audit_event *e,
-                        const struct session *x)
+static void tell_session(const struct segtab *t, const struct seg *g, struct audit_event *e,
+                         const struct session *x)
 {
     put_ticket(g, e, x->id);
     e->released_ms = x->released_at_ms;
-    if (e->kind == AUDIT_ADMITTED)
-        e->expires_s = x->released_at_ms / 1000 + g->queue->pass_ttl_s;
+    if (e->kind == AUDIT_ADMITTED || e->kind == AUDIT_EXTENDED)
+        e->expires_s = segtab_until_s(g, x);
     t->o.audit(t->o.audit_ctx, e);
 }
 
@@ -95,7 +95,7 @@ void segtab_audit_session(const struct segtab *t, const struct seg *g,
     e = event(t, g, kind);
     e.state = state_name[x->state];
     e.why = why;
-    put_session(t, g, &e, x);
+    tell_session(t, g, &e, x);
 }
 
 void segtab_audit_released(const struct segtab *t, const struct seg *g,
@@ -108,7 +108,7 @@ void segtab_audit_released(const struct segtab *t, const struct seg *g,
     e = event(t, g, AUDIT_RELEASED);
     e.tick = t->popping;
     e.again = again;
-    put_session(t, g, &e, x);
+    tell_session(t, g, &e, x);
 }
 
 void segtab_audit_seg(const struct segtab *t, const struct seg *g, enum audit_kind kind,

@@ -81,6 +81,7 @@ void segtab_extend(struct segtab *t, struct seg *g, struct session *x, int64_t u
     if (until_s > segtab_until_s(g, x)) {
         x->until_s = until_s;
         x->expires_ms = segtab_session_end(t, g, x);
+        segtab_audit_session(t, g, x, AUDIT_EXTENDED, NULL);
         segtab_log_extend(t, g, x->id, until_s);
         note_longer(t, longer_of(g, x));
     }

@@ -41,7 +41,7 @@ static void released(const struct segtab *t, const struct seg *g, const struct s
     a->state = state[x->state];
     a->reason = x->reason;
     a->released_at_ms = x->released_at_ms;
-    a->pass_expires_s = x->released_at_ms / 1000 + g->queue->pass_ttl_s;
+    a->pass_expires_s = segtab_until_s(g, x);
     if (a->state != WHY_GONE)
         a->left_ms = at_least_0(x->deadline_ms - (session_is_monotonic(x->state)
                                                       ? t->now.now_ms

@@ -123,11 +123,12 @@ static int cut_half_line(struct audit_files *f)
 }
 
 /* Somebody may have moved it away, or removed it. */
-static bool is_still_there(const struct audit_files *f)
+static bool is_still_there(const struct audit_files *f, const char *name)
 {
-    struct stat st;
+    struct stat ours, theirs;
 
-    return fstat(f->fd, &st) == 0 && st.st_nlink > 0;
+    return fstat(f->fd, &ours) == 0 && fstatat(f->dir, name, &theirs, 0) == 0 &&
+           ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev;
 }
 
 static int open_file(struct audit_files *f, const char *day)
@@ -135,12 +136,11 @@ static int open_file(struct audit_files *f, const char *day)
     char name[AUDIT_FILE_NAME_LEN + 1];
     int rc;
 
-    if (f->fd >= 0 && memcmp(f->day, day, AUDIT_DAY_LEN) == 0 && is_still_there(f))
+    snprintf(name, sizeof(name), PREFIX "%.*s" SUFFIX, AUDIT_DAY_LEN, day);
+    if (f->fd >= 0 && memcmp(f->day, day, AUDIT_DAY_LEN) == 0 && is_still_there(f, name))
         return 0;
     close_file(f);
     memcpy(f->day, day, AUDIT_DAY_LEN);
-    f->day[AUDIT_DAY_LEN] = '\0';
-    snprintf(name, sizeof(name), PREFIX "%s" SUFFIX, f->day);
     f->fd = openat(f->dir, name, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
     if (f->fd < 0)
         return -errno;

@@ -23,7 +23,7 @@ done
 
 for path in '/v1/queues/{queue}/tickets' '/v1/tickets/{token}' '/v1/queues/{queue}' /v1/verify /healthz /readyz \
     /.well-known/jwks.json '/q/{queue}' '/q/{queue}/words' '/q/{queue}/{act}' /v1/admin/cluster /v1/admin/queues \
-    '/v1/admin/queues/{queue}' /v1/admin/targets /v1/admin/live /v1/admin/history /v1/admin/audit; do
+    '/v1/admin/queues/{queue}' /v1/admin/targets /v1/admin/live /v1/admin/history /v1/admin/audit '/v1/admin/tickets/{ticket}'; do
     if grep -qF "$path:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe $path"; fi
 done
 for verb in pause resume close open passthrough reject flush release; do

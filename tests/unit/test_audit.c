@@ -371,15 +371,28 @@ Test(audit, nothing_but_half_a_line)
 }
 
 /* Somebody takes the file away: the next lines go into a new one. */
+static bool exists_again(void)
+{
+    return exists("2024-10-04") && all_written();
+}
+
 Test(audit, moved_away)
 {
+    char aside[160];
+
     begin(30, 1 << 20);
     say(NOON, 0);
     cr_assert(soon(all_written, NOON));
     unlink(file("2024-10-04"));
     say(NOON, 1);
-    end(NOON);
+    cr_assert(soon(exists_again, NOON));
     cr_expect_eq(tally("2024-10-04").joined, 1);
+    snprintf(aside, sizeof(aside), "%s/n.0/aside", dir);
+    cr_assert_eq(rename(file("2024-10-04"), aside), 0);
+    say(NOON, 2);
+    say(NOON, 3);
+    end(NOON);
+    cr_expect_eq(tally("2024-10-04").joined, 2);
 }
 
 Test(audit, no_folder)

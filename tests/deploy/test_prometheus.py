@@ -108,7 +108,7 @@ def releases(*versions):
 CASES = {
     "SegqNotReleasing": (queue("cpu", 100), queue("cpu", 100, released=3)),
     "SegqPausedWithPeople": (queue("paused", 0), queue("paused", 0, waiting=0)),
-    "SegqReleaseAtZero": (queue("cpu", 0), queue("cpu", 0, waiting=0)),
+    "SegqReleaseAtZero": (queue("cpu", 0), queue("reject", 0, waiting=0)),
     "SegqSlotsFull": (queue("slots", 0), queue("slots", 0, released=1)),
     "SegqFallback": (queue("fallback", 20, released=100), queue("cpu", 20, released=100)),
     "SegqMonitorStale": one("segq_monitor_ok", 'metric="cpu",' + M, flat(0), flat(1)),

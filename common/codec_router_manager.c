@@ -83,6 +83,7 @@ static bool fill_queue(Segq__MapQueue *p, const struct map_queue *s, struct aren
     p->state = s->state;
     p->pass_ttl_s = s->pass_ttl_s;
     p->session_max_s = s->session_max_s;
+    p->position_cap = s->position_cap;
     p->n_lanes = s->n_lanes;
     p->lanes = codec_subs(&segq__map_lane__descriptor, s->n_lanes, a);
     if (p->lanes == NULL || s->n_lanes > LANES_MAX)
@@ -106,6 +107,7 @@ static bool take_queue(struct map_queue *s, const Segq__MapQueue *p, struct aren
     s->state = (uint8_t)p->state;
     s->pass_ttl_s = p->pass_ttl_s;
     s->session_max_s = p->session_max_s;
+    s->position_cap = p->position_cap;
     s->n_lanes = p->n_lanes;
     ROWS_GET(s->lanes, s->n_lanes);
     for (uint32_t i = 0; i < s->n_lanes; i++)
@@ -186,6 +188,8 @@ static bool fill_stat(Segq__QueueStats *p, const struct queue_stats *s, struct a
     STATS_FIELDS(CODEC_PUT, CODEC_PUT_W)
     COL_PUT(lane_waiting, s->lane, s->n_lanes, waiting);
     COL_PUT(lane_rate_milli_per_s, s->lane, s->n_lanes, rate_milli_per_s);
+    COL_PUT(lane_leave_ppm, s->lane, s->n_lanes, leave_ppm);
+    COL_PUT_BYTES(lane_eta_reason, s->lane, s->n_lanes, eta_reason);
     return ok;
 }
 
@@ -199,6 +203,8 @@ static bool take_stat(struct queue_stats *s, const Segq__QueueStats *p, struct a
     s->n_lanes = p->n_lane_waiting;
     COL_GET(lane_waiting, s->lane, s->n_lanes, waiting);
     COL_GET(lane_rate_milli_per_s, s->lane, s->n_lanes, rate_milli_per_s);
+    COL_GET(lane_leave_ppm, s->lane, s->n_lanes, leave_ppm);
+    COL_GET_BYTES(lane_eta_reason, s->lane, s->n_lanes, eta_reason);
     return ok;
 }
 

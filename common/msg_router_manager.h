@@ -81,6 +81,7 @@ struct map_queue {
     const char *gate;       /* gate_def.h, as JSON; NULL or "": all go through the room */
     uint32_t pass_ttl_s;    /* 0: not told (an older manager) */
     uint32_t session_max_s; /* 0: sessions are not extended */
+    uint64_t position_cap;  /* places further back are not told; 0: all are */
 };
 
 /* Changes from one version to the next, in one or more frames; the router's version is
@@ -102,7 +103,9 @@ struct msg_map {
 
 struct lane_stats {
     uint64_t waiting;
-    uint64_t rate_milli_per_s; /* smoothed releases, for the ETA */
+    uint64_t rate_milli_per_s; /* releases as people are told; 0: not known (common/eta.h) */
+    uint32_t leave_ppm;        /* of the waiting that give up, per second, in millionths */
+    uint8_t eta_reason;        /* enum eta_reason */
 };
 
 struct queue_stats {

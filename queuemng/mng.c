@@ -246,6 +246,7 @@ static void second(struct mng *m)
         struct mqueue *q = container_of(it, struct mqueue, in_active);
 
         for (unsigned i = 0; i < q->n_lanes; i++) {
+            lane_eta(m, &q->lane[i]);
             lane_rates(&q->lane[i]);
             lane_pace(m, &q->lane[i]);
             lane_touch(m, &q->lane[i]);

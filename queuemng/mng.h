@@ -10,6 +10,7 @@
 #define SEGQ_MNG_H
 
 #include "common/outbox.h"
+#include "queuemng/eta_lane.h"
 #include "queuemng/queue_def.h"
 
 struct mng;
@@ -160,6 +161,7 @@ void mng_each_seg(const struct mng *m, queue_id q, unsigned lane, mng_each_fn fn
 void mng_each_node(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_router(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_move(const struct mng *m, mng_each_fn fn, void *ctx);
+const struct eta_errors *mng_eta_errors(const struct mng *m); /* of what people were told */
 void mng_each_metric(const struct mng *m, msec_t now_ms, mng_each_fn fn, void *ctx);
 
 struct mng_counts {

@@ -15,6 +15,7 @@
 #include "common/rng.h"
 #include "queuemng/mng.h"
 #include "queuemng/claims.h"
+#include "queuemng/eta_lane.h"
 #include "queuemng/release.h"
 
 #define MNG_METRICS_MAX   32
@@ -146,6 +147,8 @@ struct mlane {
     /* rates */
     uint64_t joined_before, released_before;
     double join_per_s, release_per_s;
+    struct eta_lane eta;
+    uint64_t eta_released, eta_gone; /* at its last look */
     struct pace pace;   /* as last sent */
     msec_t told_ms;     /* until then somebody may stay away, as he was told */
     uint32_t most_ms;   /* the longest interval that some node may be telling now */
@@ -234,6 +237,7 @@ struct mng {
     uint32_t tier_notes;     /* logged in this second */
     msec_t second_ms;        /* when the once-a-second work is due */
     struct mng_counts count;
+    struct eta_errors eta_errors;
     struct mng_out *out;     /* of the step being done */
 };
 
@@ -302,6 +306,9 @@ void order_rebuild(struct mng *m, const struct mseg *s, struct msg_seg_open *o);
 /* The node that was thought lost has it after all. */
 bool seg_take_back(struct mng *m, struct mseg *s, const struct seg_status *st, bool full);
 bool seg_is_away(const struct mseg *s); /* lost, or being rebuilt */
+
+/* ---- mng_eta.c: once a second */
+void lane_eta(const struct mng *m, struct mlane *l);
 
 /* ---- mng_marks.c: which numbers were released when */
 /* From a report: stores what is new, and tells the node that it is stored. */

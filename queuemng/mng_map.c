@@ -97,6 +97,7 @@ static bool queue_record(struct arena *a, const struct mqueue *q, struct map_que
     r->message = q->def.message != NULL ? arena_strdup(a, q->def.message) : "";
     r->gate = gate_record(a, &q->def);
     r->pass_ttl_s = (uint32_t)((q->def.pass_ttl_ms + 999) / 1000);
+    r->position_cap = (uint64_t)q->def.position_cap;
     r->session_max_s = (uint32_t)(q->def.session_max_ms / 1000);
     if (r->name == NULL || r->lanes == NULL || r->page == NULL || r->gate == NULL ||
         r->message == NULL)
@@ -284,7 +285,9 @@ static void queue_figures(const struct mng *m, struct arena *a, const struct mqu
         s->ready += l->ready;
         s->active += l->active;
         s->lane[i].waiting = l->waiting;
-        s->lane[i].rate_milli_per_s = (uint64_t)(l->release_per_s * 1000.0 + 0.5);
+        s->lane[i].rate_milli_per_s = (uint64_t)(eta_told_rate(&l->eta) * 1000.0 + 0.5);
+        s->lane[i].leave_ppm = (uint32_t)(l->eta.told_leave * ETA_PPM + 0.5);
+        s->lane[i].eta_reason = l->eta.reason;
     }
 }
 

@@ -126,8 +126,13 @@ void marks_take(struct mng *m, struct mseg *s, const struct seg_status *st)
 
     if (st->n_marks == 0)
         return;
-    for (uint32_t i = 0; i < st->n_marks && all; i++)
-        all = row_take(m, s->lane, st->marks[i]);
+    for (uint32_t i = 0; i < st->n_marks && all; i++) {
+        const struct mark_row *r = &st->marks[i];
+
+        all = row_take(m, s->lane, *r);
+        if (!r->again)
+            eta_passed(&s->lane->eta, m->now_ms, r->seg, r->end, &m->eta_errors);
+    }
     if (all)
         node_kept(s->node, s->id, st->last_tick);
 }

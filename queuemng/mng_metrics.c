@@ -1,4 +1,6 @@
 /* mng_metrics.c: queuemng's /metrics page. */
+#include <stdio.h>
+
 #include "common/metrics.h"
 #include "queuemng/mng_service.h"
 
@@ -151,6 +153,30 @@ static void store_page(struct buf *b, const struct store *s)
     one(b, "segq_store_failures_total", METRIC_COUNTER, "Writes that failed", c.failures);
 }
 
+/* How far from the truth people's waiting time was. */
+static void eta_page(struct buf *b, const struct eta_errors *e)
+{
+    static const char name[] = "segq_eta_error_seconds";
+    uint64_t n = 0;
+    char le[32];
+
+    metrics_head(b, name, METRIC_HISTOGRAM, "Waiting time told and real, difference; probes");
+    for (size_t i = 0; i < ARRAY_LEN(eta_bounds); i++) {
+        const char *labels[] = { "le", le, NULL };
+
+        n += e->le[i];
+        snprintf(le, sizeof(le), "%g", eta_bounds[i]);
+        metrics_u64(b, "segq_eta_error_seconds_bucket", labels, n);
+    }
+    metrics_u64(b, "segq_eta_error_seconds_bucket", (const char *[]){ "le", "+Inf", NULL },
+                e->n);
+    metrics_f64(b, "segq_eta_error_seconds_sum", NULL, e->sum_s);
+    metrics_u64(b, "segq_eta_error_seconds_count", NULL, e->n);
+    metrics_head(b, "segq_eta_promised_seconds_total", METRIC_COUNTER,
+                 "Of the same probes, the waiting time told: error / this is the relative one");
+    metrics_f64(b, "segq_eta_promised_seconds_total", NULL, e->promised_s);
+}
+
 static void redis_page(struct buf *b, const struct mng_lead_view *v)
 {
     metrics_head(b, "segq_redis_errors_total", METRIC_COUNTER, "Faults of Redis, by kind");
@@ -225,6 +251,7 @@ void mng_metrics(void *ctx, struct buf *b)
     metrics_head(b, "segq_queue_no_show_boost", METRIC_GAUGE,
                  "Releases per admission that the rate allows, for those who do not come");
     mng_each_queue(s->mng, queue_boost, b);
+    eta_page(b, mng_eta_errors(s->mng));
     metrics_head(b, "segq_monitor_value", METRIC_GAUGE, "Last usable reading");
     mng_each_metric(s->mng, ev_now(s->ev), metric_value, b);
     metrics_head(b, "segq_monitor_ok", METRIC_GAUGE, "Is there a usable reading");

@@ -49,7 +49,7 @@ static void lane_view(const struct mlane *l, mng_each_fn fn, void *ctx)
                                .expired = l->expired + l->gone_expired,
                                .no_shows = l->no_shows + l->gone_no_shows,
                                .rate_per_s = l->release_per_s,
-                               .eta_per_s = l->release_per_s,
+                               .eta_per_s = eta_told_rate(&l->eta),
                                .n_segs = l->segs.n,
                                .n_aliases = l->n_alias };
 
@@ -161,6 +161,11 @@ void mng_each_metric(const struct mng *m, msec_t now_ms, mng_each_fn fn, void *c
         v.why = v.ok ? "" : x->why[0] != '\0' ? x->why : "stale";
         fn(ctx, &v);
     }
+}
+
+const struct eta_errors *mng_eta_errors(const struct mng *m)
+{
+    return &m->eta_errors;
 }
 
 void mng_count(const struct mng *m, struct mng_counts *c)

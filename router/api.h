@@ -93,6 +93,7 @@ struct api_ticket {
     const char *said; /* route_queue.said; NULL: nothing */
     bool admitted;
     uint64_t position; /* 0 while waiting: not known now (null) */
+    uint64_t position_cap; /* 0: none */
     const struct lane_stats *stats;
     uint32_t poll_after_ms;
     seg_id segment;
@@ -111,6 +112,11 @@ void api_ready(struct api_ans *a, bool ready, uint64_t map_version, size_t up, s
 void api_health(struct api_ans *a);
 
 /* Seconds, rounded up; -1: not known (rate 0). */
-int64_t api_eta_s(uint64_t position, uint64_t rate_milli_per_s);
+int64_t api_eta_s(uint64_t position, const struct lane_stats *s);
+/* The place is further back than what is told. */
+static inline bool api_is_capped(const struct api_ticket *t)
+{
+    return t->position_cap != 0 && t->position > t->position_cap;
+}
 
 #endif

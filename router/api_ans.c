@@ -4,7 +4,10 @@
  * from a client is never repeated in an answer. */
 #include "router/api.h"
 
+#include "common/eta.h"
 #include "common/pass.h"
+
+#include <math.h>
 
 #define JSON        "application/json"
 #define PROBLEM     "application/problem+json"
@@ -202,14 +205,13 @@ void api_failed(struct api_ans *a, const struct flow *f, uint64_t salt)
 
 /* ---- tickets ---- */
 
-int64_t api_eta_s(uint64_t position, uint64_t rate_milli_per_s)
+int64_t api_eta_s(uint64_t position, const struct lane_stats *s)
 {
-    uint64_t whole;
+    double eta = eta_seconds((double)s->rate_milli_per_s / 1000,
+                             (double)s->leave_ppm / ETA_PPM, position);
 
-    if (rate_milli_per_s == 0 || position > UINT64_MAX / 1000)
-        return -1;
-    whole = position * 1000;
-    return (int64_t)(whole / rate_milli_per_s + (whole % rate_milli_per_s != 0));
+    /* 62.00000000001 are 62 */
+    return eta < 0 || eta > (double)INT32_MAX ? -1 : (int64_t)ceil(eta - 1e-6);
 }
 
 static void or_null(struct buf *b, int64_t v)
@@ -229,17 +231,33 @@ static void millis(struct buf *b, uint64_t v)
     buf_byte(b, (uint8_t)('0' + v % 10));
 }
 
+/* Where the place is not told, neither is how many there are. */
+static void place(struct buf *b, const struct api_ticket *t)
+{
+    bool capped = api_is_capped(t);
+    uint64_t position = capped ? t->position_cap : t->position;
+
+    ADD(b, ",\"position\":");
+    or_null(b, position != 0 ? (int64_t)position : -1);
+    if (capped)
+        ADD(b, ",\"position_capped\":true");
+    ADD(b, ",\"total\":");
+    buf_u64(b, capped ? position : u64_max(position, t->stats->waiting));
+}
+
 static void waiting(struct buf *b, const struct api_ticket *t)
 {
-    int64_t eta =
-        t->position != 0 ? api_eta_s(t->position, t->stats->rate_milli_per_s) : -1;
+    const char *reason = eta_reason_name(t->stats->eta_reason);
 
-    ADD(b, "\",\"state\":\"waiting\",\"position\":");
-    or_null(b, t->position != 0 ? (int64_t)t->position : -1);
-    ADD(b, ",\"total\":");
-    buf_u64(b, u64_max(t->position, t->stats->waiting));
+    ADD(b, "\",\"state\":\"waiting\"");
+    place(b, t);
     ADD(b, ",\"eta_s\":");
-    or_null(b, eta);
+    or_null(b, t->position != 0 ? api_eta_s(t->position, t->stats) : -1);
+    if (reason != NULL) {
+        ADD(b, ",\"eta_reason\":\"");
+        buf_str(b, reason);
+        ADD(b, "\"");
+    }
     ADD(b, ",\"poll_after_ms\":");
     buf_u64(b, t->poll_after_ms);
 }
@@ -319,7 +337,7 @@ static void one_lane(struct buf *b, const char *name, const struct lane_stats *s
     ADD(b, "\",\"waiting\":");
     buf_u64(b, s->waiting);
     ADD(b, ",\"eta_s\":");
-    or_null(b, api_eta_s(s->waiting, s->rate_milli_per_s));
+    or_null(b, api_eta_s(s->waiting, s));
     ADD(b, "}");
 }
 
@@ -360,7 +378,7 @@ void api_queue(struct api_ans *a, const struct route_queue *q)
     ADD(b, ",\"limited_by\":\"");
     buf_str(b, s->limited_by != NULL ? s->limited_by : "");
     ADD(b, "\",\"eta_s\":");
-    or_null(b, api_eta_s(s->lane[0].waiting, s->lane[0].rate_milli_per_s));
+    or_null(b, api_eta_s(s->lane[0].waiting, &s->lane[0]));
     ADD(b, ",\"lanes\":[");
     for (uint32_t i = 0; i < q->n_lanes; i++) {
         if (i > 0)

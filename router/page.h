@@ -61,6 +61,7 @@ struct page_view {
     const char *nonce;          /* of this answer */
     const char *token;          /* TOKEN_TEXT_LEN characters; NULL: none */
     uint64_t position, total;   /* position 0: not known */
+    bool capped;                /* it is further back than that */
     uint64_t start;             /* the first position that was told; 0: not known */
     int64_t eta_s;              /* -1: not known */
     uint32_t poll_after_ms;     /* in other states: when to try again; 0: not by itself */

@@ -148,7 +148,9 @@ static void waiting(struct router *r, struct rflow *rf, const struct api_ticket 
                     const struct route_queue *q)
 {
     const struct page_ask *a = rf->page;
-    uint64_t start = t->position > a->start ? t->position : a->start;
+    bool capped = api_is_capped(t);
+    uint64_t position = capped ? t->position_cap : t->position;
+    uint64_t start = position > a->start ? position : a->start;
     struct page_view v = { .state = PAGE_WAITING,
                            .lang = a->lang,
                            .queue = a->name,
@@ -157,8 +159,9 @@ static void waiting(struct router *r, struct rflow *rf, const struct api_ticket 
                            .version = q->page_version,
                            .target = a->target,
                            .token = t->token,
-                           .position = t->position,
-                           .total = u64_max(t->position, t->stats->waiting),
+                           .position = position,
+                           .total = capped ? position : u64_max(position, t->stats->waiting),
+                           .capped = capped,
                            .start = start,
                            .eta_s = -1,
                            .poll_after_ms = t->poll_after_ms,
@@ -169,7 +172,7 @@ static void waiting(struct router *r, struct rflow *rf, const struct api_ticket 
                                      q->when.phase == PHASE_REJECT };
 
     if (t->position > 0)
-        v.eta_s = api_eta_s(t->position, t->stats->rate_milli_per_s);
+        v.eta_s = api_eta_s(t->position, t->stats);
     if (a->act == ACT_ENTER || a->joins || start != a->start)
         page_ticket_cookie(r, a, t->token, start);
     if (a->act == ACT_ENTER || a->claimed)

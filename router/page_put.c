@@ -125,6 +125,7 @@ static void put_data(const struct page *p, struct buf *b, const struct page_view
         put_member(b, "token", v->token, TOKEN_TEXT_LEN);
     put_num_member(b, "position", (int64_t)v->position);
     put_num_member(b, "total", (int64_t)v->total);
+    put_num_member(b, "position_capped", v->capped);
     put_num_member(b, "start", (int64_t)v->start);
     put_num_member(b, "eta_s", v->eta_s);
     put_num_member(b, "after", v->poll_after_ms);
@@ -171,6 +172,13 @@ static uint64_t percent(const struct page_view *v)
     return (v->start - v->position) * 100 / v->start;
 }
 
+static void put_position(struct buf *b, const struct page_view *v)
+{
+    put_number(b, v->position);
+    if (v->capped)
+        buf_str(b, "+");
+}
+
 static void set_place(const struct page *p, struct values *x, const struct page_view *v)
 {
     const struct page_lang *l = &p->lang[v->lang];
@@ -178,12 +186,12 @@ static void set_place(const struct page *p, struct values *x, const struct page_
     x->v[PS_waiting] = str("1");
     begin(x, PS_position);
     if (v->position > 0)
-        put_number(&x->mem, v->position);
+        put_position(&x->mem, v);
     else
         buf_str(&x->mem, l->text[PT_unknown]);
     end(x, PS_position);
     begin(x, PS_of);
-    if (v->position > 0)
+    if (v->position > 0 && !v->capped)
         put_filled(&x->mem, l->text[PT_of], v->total, 0);
     end(x, PS_of);
     begin(x, PS_eta);
@@ -270,7 +278,7 @@ static void set_words(const struct page *p, struct values *x, const struct page_
     }
     begin(x, PS_tab);
     if (v->state == PAGE_WAITING && v->position > 0) {
-        put_number(&x->mem, v->position);
+        put_position(&x->mem, v);
         buf_str(&x->mem, " · ");
     } else if (v->state != PAGE_WAITING) {
         buf_str(&x->mem, l->text[heading]);

@@ -54,6 +54,7 @@ bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *
     t->stats = &o.queue->stats.lane[o.lane];
     t->admitted = f->admitted;
     t->position = f->position;
+    t->position_cap = o.queue->position_cap;
     t->poll_after_ms = f->poll_after_ms;
     t->segment = f->serving;
     t->pass = rf->pass;

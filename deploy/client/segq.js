@@ -3,7 +3,8 @@
  * module (import './segq.js', then Segq), or require().
  *
  *   const line = new Segq({ queue: 'login', routers: ['https://a', 'https://b'] });
- *   line.on('ticket', t => ...)   // t.position, t.total, t.eta_s; each answer
+ *   line.on('ticket', t => ...)   // t.position (t.position_capped: "5000+"), t.total,
+ *                                 // t.eta_s (t.eta_reason); each answer
  *   line.on('admitted', t => ...) // t.pass
  *   line.on('gone', why => ...)   // expired, no_show, left, finished, segment_lost, unknown
  *   line.on('refused', code => ...) // queue_closed, queue_not_found ...: it cannot join

@@ -65,7 +65,8 @@
   }
 
   function show(k) {
-    const place = k.position ? number(k.position) : t.unknown, words = eta(paused ? null : k.eta_s);
+    const plus = k.position_capped ? '+' : '';
+    const place = k.position ? number(k.position) + plus : t.unknown, words = eta(paused ? null : k.eta_s);
     if (early && k.position) {
       early = false;
       put($('heading'), t.waiting);
@@ -74,7 +75,7 @@
     }
     last = k;
     put($('position'), place);
-    put($('of'), k.position ? fill(t.of, number(k.total)) : '');
+    put($('of'), k.position && !plus ? fill(t.of, number(k.total)) : '');
     put($('eta'), early ? left() : words);
     if (k.position && k.start) $('bar').value = 100 * (k.start - k.position) / k.start;
     document.title = (k.position ? place + ' · ' : '') + $('title').textContent;

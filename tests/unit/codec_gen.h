@@ -126,7 +126,7 @@ static inline void *g_words(struct gen *g, size_t n)
 #define L28(N, T) N(seg) N(number) N(issued_s) N(client) N(len) N(hash)
 #define L29(N, T) N(move) N(seq) N(waiting) N(ahead)
 #define L30(N, T) N(move) N(seq) N(refused) T(why, 200)
-#define L31(N, T) N(waiting) N(rate_milli_per_s)
+#define L31(N, T) N(waiting) N(rate_milli_per_s) N(leave_ppm) N(eta_reason)
 #define L32(N, T) N(epoch) N(from_version) N(version) N(next_seg) N(more)
 #define L33(N, T)                                                                        \
     N(state) N(reason) N(poll_after_ms) N(position) N(pass_len) N(released_at_ms)        \
@@ -290,6 +290,7 @@ static inline void g_map(struct gen *g, struct msg_map *m)
         s->gate = g_text(g, 3000);
         s->pass_ttl_s = (uint32_t)g_any(g);
         s->session_max_s = (uint32_t)g_any(g);
+        s->position_cap = g_any(g);
         s->state = g_in(g, QUEUE_OPEN, QUEUE_FULL);
         s->n_lanes = g_in(g, 1, LANES_MAX);
         s->lanes = arena_array(&g->a, s->n_lanes, sizeof(*s->lanes));

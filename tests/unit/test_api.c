@@ -217,14 +217,75 @@ Test(api_ans, an_admitted_ticket)
     json_decref(o);
 }
 
+static int64_t eta(uint64_t position, uint64_t rate_milli_per_s, uint32_t leave_ppm)
+{
+    struct lane_stats s = { .rate_milli_per_s = rate_milli_per_s, .leave_ppm = leave_ppm };
+
+    return api_eta_s(position, &s);
+}
+
 Test(api_ans, eta)
 {
-    cr_expect_eq(api_eta_s(1, 0), -1);
-    cr_expect_eq(api_eta_s(0, 1000), 0);
-    cr_expect_eq(api_eta_s(1, 1000), 1);
-    cr_expect_eq(api_eta_s(1001, 1000000), 2);
-    cr_expect_eq(api_eta_s(10, 400), 25);
-    cr_expect_eq(api_eta_s(UINT64_MAX, 1), -1);
+    cr_expect_eq(eta(1, 0, 0), -1);
+    cr_expect_eq(eta(0, 1000, 0), 0);
+    cr_expect_eq(eta(1, 1000, 0), 1);
+    cr_expect_eq(eta(1001, 1000000, 0), 2);
+    cr_expect_eq(eta(10, 400, 0), 25);
+    cr_expect_eq(eta(UINT64_MAX, 1, 0), -1);
+    /* 1000 places at 10/s, of whom one in a thousand leaves each second: ln(1.1)/0.001 */
+    cr_expect_eq(eta(1000, 10000, 1000), 96);
+    cr_expect_eq(eta(1000, 0, 1000), -1);
+    for (uint64_t p = 1, last = 0; p < 1000000; p += p / 7 + 1) {
+        uint64_t now = (uint64_t)eta(p, 3300, 700);
+
+        cr_expect_geq(now, last, "who is further back waits longer: %llu",
+                      (unsigned long long)p);
+        last = now;
+    }
+}
+
+Test(api_ans, why_the_time_is_another_one)
+{
+    static const char *const names[] = { NULL, "slower", "faster", "paused", "stopped", NULL };
+
+    for (uint8_t i = 0; i < ARRAY_LEN(names); i++) {
+        struct lane_stats s = { .waiting = 10, .rate_milli_per_s = 1000, .eta_reason = i };
+        struct api_ticket t = ticket(&s);
+        json_t *o;
+
+        api_ans_reset(&ans);
+        api_ticket(&ans, 200, &t, false);
+        o = body();
+        if (names[i] != NULL)
+            cr_expect_str_eq(str(o, "eta_reason"), names[i]);
+        else
+            cr_expect_eq(json_object_get(o, "eta_reason"), NULL);
+        json_decref(o);
+    }
+}
+
+Test(api_ans, a_place_beyond_the_cap)
+{
+    struct lane_stats s = { .waiting = 56789, .rate_milli_per_s = 1000 };
+    struct api_ticket t = ticket(&s);
+    json_t *o;
+
+    t.position_cap = 1000;
+    api_ticket(&ans, 200, &t, false);
+    o = body();
+    cr_expect_eq(num(o, "position"), 1000);
+    cr_expect_eq(num(o, "total"), 1000, "how many there are is not told either");
+    cr_expect(json_is_true(json_object_get(o, "position_capped")));
+    cr_expect_eq(num(o, "eta_s"), 1234, "his time is that of his place");
+    json_decref(o);
+    api_ans_reset(&ans);
+    t.position_cap = 1234;
+    api_ticket(&ans, 200, &t, false);
+    o = body();
+    cr_expect_eq(num(o, "position"), 1234);
+    cr_expect_eq(num(o, "total"), 56789);
+    cr_expect_eq(json_object_get(o, "position_capped"), NULL);
+    json_decref(o);
 }
 
 Test(api_ans, every_end_of_a_flow)
@@ -307,8 +368,8 @@ Test(api_ans, a_queue)
     q.stats.active = 4;
     q.stats.rate_milli_per_s = 1500;
     q.stats.limited_by = "cpu";
-    q.stats.lane[0] = (struct lane_stats) { 100, 1000 };
-    q.stats.lane[1] = (struct lane_stats) { 7, 0 };
+    q.stats.lane[0] = (struct lane_stats) { .waiting = 100, .rate_milli_per_s = 1000 };
+    q.stats.lane[1] = (struct lane_stats) { .waiting = 7, .rate_milli_per_s = 0 };
     api_queue(&ans, &q);
     json_t *o = body();
     cr_expect_str_eq(str(o, "queue"), "login");

@@ -19,6 +19,7 @@ static const struct codec_row *row_of(unsigned type)
         &codec_segment_manager,
         &codec_segment_segment,
         &codec_why,
+        &codec_directory,
     };
 
     for (size_t i = 0; i < ARRAY_LEN(links); i++)

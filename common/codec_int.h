@@ -33,6 +33,7 @@ extern const struct codec_link codec_router_manager;
 extern const struct codec_link codec_segment_manager;
 extern const struct codec_link codec_segment_segment;
 extern const struct codec_link codec_why;
+extern const struct codec_link codec_directory;
 
 /* codec_router_segment.c: MSG_PLACE .. MSG_PASSES */
 bool codec_is_batch(unsigned type);

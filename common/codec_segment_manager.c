@@ -4,7 +4,7 @@
 #include "common/codec_int.h"
 #include "proto/segment_manager.pb-c.h"
 
-#define NODE_OK_FIELDS(N, T, W)  N(epoch) N(no) N(store)
+#define NODE_OK_FIELDS(N, T, W)  N(epoch) N(no) N(store) N(directory)
 #define SEG_SEAL_FIELDS(N, T, W) N(epoch) N(seg) N(next)
 #define SEG_NEXT_FIELDS(N, T, W) N(epoch) N(seg) N(next)
 #define SEG_POP_FIELDS(N, T, W)  N(epoch) N(seg) N(tick) N(n) N(released_at_ms) N(keeps)
@@ -97,7 +97,7 @@ static bool take_seg_open(const void *pb, struct arena *a, struct msg *m)
 
 #define NODE_REG_FIELDS(N, T)                                                            \
     T(addr, CODEC_ADDR_MAX) T(admin, CODEC_ADDR_MAX) N(max_tickets) N(max_segments)      \
-    N(epoch_seen) N(store)
+    N(epoch_seen) N(store) N(directory)
 
 static bool fill_node_reg(const struct msg *m, void *pb, struct arena *a)
 {

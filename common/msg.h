@@ -13,6 +13,7 @@
 #define SEGQ_MSG_H
 
 #include "common/base.h"
+#include "common/msg_directory.h"
 #include "common/msg_router_manager.h"
 #include "common/msg_router_segment.h"
 #include "common/msg_segment_manager.h"
@@ -68,7 +69,10 @@
     X(COPY_TOUCH, 82)                                                                    \
     X(COPY_EXTRA, 83)                                                                    \
     X(COPY_END, 84)                                                                      \
-    X(COPY_ACK, 85)     /* target's node -> source's node */
+    X(COPY_ACK, 85)     /* target's node -> source's node */                             \
+    X(MEMBERS, 90)      /* manager -> segment: who keeps the directory of subjects */    \
+    X(DIR, 91)          /* segment -> segment: a holder of tickets to an owner */        \
+    X(DIR_ANS, 92)      /* and back */
 
 enum msg_type {
     MSG_NONE = 0,
@@ -124,6 +128,9 @@ struct msg {
         struct msg_copy_extra copy_extra;
         struct msg_copy_end copy_end;
         struct msg_copy_ack copy_ack;
+        struct msg_members members;
+        struct msg_dir dir;
+        struct msg_dir dir_ans;
     };
 };
 

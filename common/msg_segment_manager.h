@@ -16,12 +16,14 @@ struct msg_node_reg { /* followed by SEG_STATUS frames with `full`, the last wit
     uint64_t store;        /* whose managers it obeys (msg_node_ok); 0 = nobody's yet */
     uint8_t pass_key[32];  /* public Ed25519 key of the passes it makes */
     struct pass_others other_keys; /* also to be published */
+    bool directory; /* it can keep a share of the directory of subjects */
 };
 
 struct msg_node_ok {
     uint64_t epoch;
     node_no no;
     uint64_t store; /* random, kept with the chains: managers that share them share it */
+    bool directory; /* MEMBERS will follow; false: an older manager */
 };
 
 enum open_kind {

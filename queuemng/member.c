@@ -174,6 +174,7 @@ static bool is_foreign(struct mng *m, struct mnode *n, const struct msg_node_reg
 
 void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
 {
+    bool moved = strcmp(n->addr, g->addr) != 0;
     struct msg_node_ok *ok;
 
     if (is_foreign(m, n, g))
@@ -184,7 +185,7 @@ void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
                   "note=\"another manager commands this node\"",
                   n->name, (unsigned long long)g->epoch_seen, (unsigned long long)m->epoch);
     }
-    if (strcmp(n->addr, g->addr) != 0 || memcmp(n->pass_key, g->pass_key, 32) != 0 ||
+    if (moved || memcmp(n->pass_key, g->pass_key, 32) != 0 ||
         n->other_keys.n != g->other_keys.n ||
         memcmp(n->other_keys.key, g->other_keys.key, g->other_keys.n * 32) != 0)
         map_nodes_changed(m);
@@ -202,6 +203,8 @@ void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
     ok->epoch = m->epoch;
     ok->no = n->no;
     ok->store = m->store;
+    ok->directory = true;
+    members_registered(m, n, g->directory, moved);
 }
 
 static void order_forget(struct mng *m, struct mnode *n, seg_id id)
@@ -382,4 +385,5 @@ void members_tick(struct mng *m)
         else if (n->draining && n->registered && n->segs.n != 0)
             moves_drain(m, n);
     }
+    (void)members_look(m);
 }

@@ -43,6 +43,8 @@ struct mnode { /* a segment node, for ever known by its name */
     bool foreign;       /* it obeys managers that have another store */
     bool gave_up;       /* silent for so long that its segments were given up */
     bool draining;
+    bool can_directory; /* its release can; mng_members.c */
+    bool member;        /* it does */
     msec_t down_ms;     /* since when there is no link */
     msec_t refused_ms;  /* when it refused to open a segment; 0 = does not */
     uint64_t tickets, max_tickets;
@@ -217,6 +219,7 @@ struct mng {
     bool put_meta;
     struct mnode **node; /* by no - 1; owned */
     uint32_t n_nodes;
+    uint64_t members_version; /* 0: the directory has never had a member */
     bool nodes_changed;  /* the map's node list */
     struct list routers; /* mrouter.in; owned */
     struct list queues;  /* mqueue.in_all: by map_version, oldest first; owned */
@@ -336,6 +339,7 @@ struct mnode *place_pick(struct mng *m, const struct mseg *near, const struct mn
 /* ---- member.c */
 struct mnode *node_by_name(const struct mng *m, const char *name);
 struct mnode *node_by_no(const struct mng *m, node_no no);
+struct mnode *node_at(struct mng *m, node_no no); /* of the store: made if need be */
 struct mnode *node_new(struct mng *m, node_no no, const char *name);
 void node_put(struct mng *m, const struct mnode *n);
 void node_ahead(struct mng *m, struct mnode *n, seg_id seg, uint64_t ahead);
@@ -347,6 +351,12 @@ void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g);
 void tell_stranger(struct mng *m, peer_no router); /* it is to listen to another manager */
 void on_seg_status(struct mng *m, struct mnode *n, const struct msg_seg_status *g);
 void on_open_refused(struct mng *m, struct mnode *n);
+
+/* ---- mng_members.c: who keeps the directory of subjects */
+bool members_look(struct mng *m); /* true: they have changed, and were told */
+void members_registered(struct mng *m, struct mnode *n, bool can, bool moved);
+struct json_t;
+SQ_CHECK int members_load(struct mng *m, struct json_t *j);
 
 /* ---- move.c */
 void moves_plan(struct mng *m, struct mlane *l);   /* merges */

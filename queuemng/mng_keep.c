@@ -5,6 +5,7 @@
  *   queue/NAME    id, version, definition
  *   chain/ID      per lane: segments in order [id, node, state, capacity, kind, mark],
  *                 aliases [from, to, capacity, mark], the longest told interval
+ *   directory     who keeps the directory of subjects (mng_members.c), and the version of that
  *   mark/ID/LANE/N  releases [segment, from, end, wall clock, again]
  *
  * The rest is rebuilt from what the nodes report. What a newer version adds to a record, or
@@ -171,7 +172,7 @@ static int load_meta(struct mng *m, const char *key, json_t *j, struct err *e)
 }
 
 /* Records come in any order: one that names a node or queue not seen yet makes it. */
-static struct mnode *node_at(struct mng *m, node_no no)
+struct mnode *node_at(struct mng *m, node_no no)
 {
     struct mnode *n = node_by_no(m, no);
 
@@ -374,6 +375,15 @@ static int load_marks(struct mng *m, const char *key, json_t *j, struct err *e)
     return q == NULL || rc < 0 ? err_set(e, SQ_ENOMEM, "stored record %s: no memory", key) : 0;
 }
 
+static int load_directory(struct mng *m, const char *key, json_t *j, struct err *e)
+{
+    int rc = members_load(m, j);
+
+    return rc == SQ_ENOMEM ? err_set(e, rc, "stored record %s: out of memory", key)
+           : rc < 0        ? bad(key, e)
+                           : 0;
+}
+
 typedef int (*load_fn)(struct mng *m, const char *key, json_t *j, struct err *e);
 
 /* NULL: of a newer version, or the shell's own. */
@@ -390,6 +400,8 @@ static load_fn loader_of(const char *key)
     for (size_t i = 0; i < ARRAY_LEN(v); i++)
         if (strncmp(key, v[i].prefix, strlen(v[i].prefix)) == 0)
             return v[i].fn;
+    if (strcmp(key, "directory") == 0)
+        return load_directory;
     return strcmp(key, "meta") == 0 ? load_meta : NULL;
 }
 

@@ -3,6 +3,8 @@
  * What can go wrong, and the answer:
  *   the map has no open segment      wait for a newer one; at the deadline 503 queue_full
  *   the map is older than the token  wait for a newer one; at the deadline 503
+ *   a subject's ticket was found     its owner is asked; gone meanwhile: joined again
+ *   nobody is sure whether it has one   ask again in a moment; at the deadline 503
  *   link broke under a join          503: it may have been recorded, so it is not repeated
  *   link broke under poll or leave   ask again after a moment; at the deadline 503
  *   the node does not know the segment, or says it moved: a newer map, or ask the target
@@ -21,15 +23,6 @@ static void done(struct flow *f, enum flow_result result)
     f->todo = FLOW_DONE;
     f->result = result;
     f->wake_ms = MSEC_NEVER;
-}
-
-static void gone(struct flow *f, enum gone_reason why)
-{
-    f->reason = (uint8_t)why;
-    /* Who wanted it to end has that. */
-    done(f, f->kind == FLOW_LEAVE || (f->kind == FLOW_SESSION && f->command != SESS_EXTEND)
-                ? FLOW_OK
-                : FLOW_GONE);
 }
 
 /* When the time is over there is an answer at once; `late` says which. */
@@ -55,6 +48,29 @@ static void wait_fence(struct flow *f, msec_t now_ms)
     pause_until(f, now_ms + FLOW_BUSY_MS, now_ms, FLOW_UNAVAIL);
 }
 
+/* The ticket that a join had found is over: it joins again, in a moment, since whoever
+ * named it may not have heard. */
+static void found_gone(struct flow *f, msec_t now_ms)
+{
+    f->asks = FLOW_JOIN;
+    f->lane = f->join_lane;
+    f->token.client = f->join_client;
+    wait_fence(f, now_ms);
+}
+
+static void gone(struct flow *f, enum gone_reason why, msec_t now_ms)
+{
+    if (f->kind == FLOW_JOIN) {
+        found_gone(f, now_ms);
+        return;
+    }
+    f->reason = (uint8_t)why;
+    /* Who wanted it to end has that. */
+    done(f, f->kind == FLOW_LEAVE || (f->kind == FLOW_SESSION && f->command != SESS_EXTEND)
+                ? FLOW_OK
+                : FLOW_GONE);
+}
+
 static void ask(struct flow *f, seg_id serving, seg_id name, node_no node, msec_t now_ms)
 {
     if (f->tries >= FLOW_QUICK_MAX && f->todo == FLOW_ASK) {
@@ -64,7 +80,6 @@ static void ask(struct flow *f, seg_id serving, seg_id name, node_no node, msec_
     if (f->tries < UINT8_MAX)
         f->tries++;
     f->todo = FLOW_ASK;
-    f->asks = f->kind;
     f->wake_ms = f->deadline_ms;
     f->serving = serving;
     f->seg = name;
@@ -92,7 +107,7 @@ static void next_poll(struct flow *f, struct routes *r, msec_t now_ms)
     int rc = routes_owner(r, f->token.seg, &o);
 
     if (rc == SQ_EGONE) {
-        gone(f, GONE_FINISHED);
+        gone(f, GONE_FINISHED, now_ms);
         return;
     }
     if (rc < 0) {
@@ -102,14 +117,14 @@ static void next_poll(struct flow *f, struct routes *r, msec_t now_ms)
     f->queue = o.queue->id;
     f->lane = (uint8_t)o.lane;
     if (o.lost)
-        gone(f, GONE_LOST);
+        gone(f, GONE_LOST, now_ms);
     else
         ask(f, o.seg, f->token.seg, o.node, now_ms);
 }
 
 static void next(struct flow *f, struct routes *r, msec_t now_ms)
 {
-    if (f->kind == FLOW_JOIN)
+    if (f->asks == FLOW_JOIN)
         next_join(f, r, now_ms);
     else
         next_poll(f, r, now_ms);
@@ -118,6 +133,7 @@ static void next(struct flow *f, struct routes *r, msec_t now_ms)
 static void start(struct flow *f, enum flow_kind kind, msec_t now_ms)
 {
     *f = (struct flow){ .kind = kind,
+                        .asks = kind,
                         .todo = FLOW_WAIT_MAP,
                         .token = f->token,
                         .deadline_ms = now_ms + FLOW_TIMEOUT_MS };
@@ -132,7 +148,8 @@ void flow_join(struct flow *f, struct routes *r, const struct route_queue *q, un
         return;
     }
     f->queue = q->id;
-    f->lane = (uint8_t)lane;
+    f->lane = f->join_lane = (uint8_t)lane;
+    f->join_client = f->token.client;
     if (q->state == QUEUE_CLOSED)
         done(f, FLOW_CLOSED);
     else if (q->state == QUEUE_FULL)
@@ -202,9 +219,8 @@ static void look(struct flow *f, struct routes *r, msec_t now_ms)
         done(f, FLOW_OK);
         return;
     }
+    f->asks = FLOW_POLL;
     ask(f, o.seg, f->token.seg, o.node, now_ms);
-    if (f->todo == FLOW_ASK)
-        f->asks = FLOW_POLL;
 }
 
 static void held_ans(struct flow *f, const struct place_ans *a, msec_t now_ms)
@@ -239,16 +255,16 @@ void flow_place_ans(struct flow *f, struct routes *r, const struct place_ans *a,
     case PLACE_WAITING:
         f->position = a->position;
         f->poll_after_ms = a->poll_after_ms;
-        done(f, FLOW_OK);
+        done(f, f->kind == FLOW_JOIN ? FLOW_EXISTING : FLOW_OK);
         break;
     case PLACE_ADMITTED:
         f->admitted = true;
         f->released_at_ms = a->released_at_ms;
         f->pass_expires_s = a->pass_expires_s;
-        done(f, FLOW_OK);
+        done(f, f->kind == FLOW_JOIN ? FLOW_EXISTING : FLOW_OK);
         break;
     case PLACE_GONE:
-        gone(f, (enum gone_reason)a->reason);
+        gone(f, (enum gone_reason)a->reason, now_ms);
         break;
     case PLACE_BUSY:
         wait_fence(f, now_ms);
@@ -262,7 +278,7 @@ void flow_place_ans(struct flow *f, struct routes *r, const struct place_ans *a,
     }
 }
 
-static void joined(struct flow *f, const struct append_ans *a, enum flow_result result)
+static void joined(struct flow *f, const struct append_ans *a)
 {
     f->token.seg = a->seg != 0 ? a->seg : f->seg;
     f->token.number = a->number;
@@ -270,7 +286,6 @@ static void joined(struct flow *f, const struct append_ans *a, enum flow_result 
     f->token.client = a->client;
     f->position = a->position;
     f->poll_after_ms = a->poll_after_ms;
-    done(f, result);
 }
 
 void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *a,
@@ -280,14 +295,24 @@ void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *
         return;
     switch ((enum append_state)a->state) {
     case APPEND_OK:
-        joined(f, a, FLOW_OK);
+        joined(f, a);
+        done(f, FLOW_OK);
         if (a->position != 0 && a->position <= routes_entry(r, f->queue)) {
             f->hold_ms = now_ms + FLOW_HOLD_MS;
             hold(f, now_ms);
         }
         break;
-    case APPEND_EXISTING:
-        joined(f, a, FLOW_EXISTING);
+    case APPEND_EXISTING: /* how it stands says who has it now */
+        joined(f, a);
+        f->asks = FLOW_POLL;
+        f->todo = FLOW_WAIT_MAP; /* no more asks without a pause than for others */
+        next_poll(f, r, now_ms);
+        break;
+    case APPEND_BUSY:
+        if (a->poll_after_ms == 0)
+            done(f, FLOW_UNAVAIL);
+        else
+            pause_until(f, now_ms + a->poll_after_ms, now_ms, FLOW_UNAVAIL);
         break;
     case APPEND_SEALED:
         /* The chain's next open one is the successor, if the map has it already: nobody
@@ -335,7 +360,7 @@ void flow_session_ans(struct flow *f, struct routes *r, const struct sess_ans *a
         done(f, FLOW_OK);
         break;
     case SESS_GONE:
-        gone(f, GONE_FINISHED);
+        gone(f, GONE_FINISHED, now_ms);
         break;
     case SESS_BUSY:
         wait_fence(f, now_ms);
@@ -356,7 +381,7 @@ void flow_lost(struct flow *f, struct routes *r, msec_t now_ms)
         return;
     if (f->hold_ms != 0)
         done(f, FLOW_OK);
-    else if (f->kind == FLOW_JOIN)
+    else if (f->asks == FLOW_JOIN)
         done(f, FLOW_UNAVAIL);
     else
         wait_map(f, now_ms);
@@ -367,7 +392,7 @@ static bool is_full(const struct flow *f, const struct routes *r)
 {
     struct route_tail t;
 
-    return f->kind == FLOW_JOIN && f->todo == FLOW_WAIT_MAP &&
+    return f->asks == FLOW_JOIN && f->todo == FLOW_WAIT_MAP &&
            routes_tail(r, f->queue, f->lane, &t) == SQ_EFULL;
 }
 

@@ -4,6 +4,10 @@
  * and flow_answer() say what to do next; the shell (or the simulation) does it:
  *
  *   join:  tail of the lane -> ask -> OK | sealed: the successor -> ask again
+ *                                     | busy, for so long: the node asks another one whether
+ *                                       this subject has a ticket: ask again
+ *                                     | existing: ask its owner, as for a poll; if it is
+ *                                       gone meanwhile, join again
  *   poll:  owner of the token's segment -> ask -> answer | busy, moved or unknown: wait for
  *                                                          a newer map, ask again
  *   leave, session: like poll
@@ -25,7 +29,7 @@
 enum flow_kind { FLOW_JOIN, FLOW_POLL, FLOW_LEAVE, FLOW_SESSION };
 
 enum flow_todo {
-    FLOW_ASK,      /* send the request of this kind to `node` */
+    FLOW_ASK,      /* send the request of kind `asks` to `node` */
     FLOW_WAIT_MAP, /* call flow_retry() when the map has changed, or at `wake_ms` */
     FLOW_DONE,     /* `result` */
 };
@@ -42,7 +46,8 @@ enum flow_result {
 
 struct flow {
     enum flow_kind kind;
-    enum flow_kind asks; /* FLOW_ASK: what is sent: a held join asks like a poll */
+    enum flow_kind asks; /* FLOW_ASK: what is sent: a join polls a ticket that it found, and
+                          * when it is held */
     enum flow_todo todo;
     enum flow_result result;
     uint8_t tries;
@@ -54,6 +59,7 @@ struct flow {
     /* join */
     queue_id queue;
     uint8_t lane;
+    uint8_t join_lane, join_client; /* as asked: a found ticket has its own */
     /* poll, leave: the token; join: filled from the answer */
     struct token token;
     /* session: seg and number of the token are the ticket's */

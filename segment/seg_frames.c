@@ -33,6 +33,7 @@ static bool is_allowed(enum rpc_role role, enum msg_type t)
     case MSG_MOVE_OUT:
     case MSG_MOVE_END:
     case MSG_WHY:
+    case MSG_MEMBERS:
         return role == RPC_MANAGER;
     case MSG_COPY_BEGIN:
     case MSG_COPY_CHUNK:
@@ -40,6 +41,8 @@ static bool is_allowed(enum rpc_role role, enum msg_type t)
     case MSG_COPY_EXTRA:
     case MSG_COPY_END:
     case MSG_COPY_ACK:
+    case MSG_DIR:
+    case MSG_DIR_ANS:
         return role == RPC_SEGMENT;
     default:
         return false;

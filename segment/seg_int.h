@@ -22,7 +22,7 @@
 
 #define SEG_TICK_MS    100
 #define SEG_MANAGERS   16
-#define SEG_WANTED_MAX 64
+#define SEG_WANTED_MAX (MSG_MEMBERS_MAX + 64) /* links to other segment nodes */
 
 struct seg_peer { /* a live channel; its data */
     struct list_node node; /* seg_service.peers */
@@ -59,6 +59,8 @@ struct seg_service {
     struct rpc_link *manager[SEG_MANAGERS];
     size_t n_managers;
     struct list peers, dials;
+    struct segtab_want *wanted;   /* two of SEG_WANTED_MAX: as last dialled, and now */
+    size_t n_wanted;              /* of the former; SIZE_MAX: look in any case */
     peer_no last_peer;
     struct arena mem;             /* of the frame at hand */
     struct outbox out;

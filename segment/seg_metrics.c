@@ -39,6 +39,11 @@
     X(moves_out, "moves_out_total", C, "Moves from this node that were committed.")      \
     X(moves_aborted, "moves_aborted_total", C, "Moves that were aborted.")               \
     X(passes_made, "passes_total", C, "Passes handed out, again ones included.")         \
+    X(dir_members, "directory_members", G, "Nodes that keep the directory of subjects.") \
+    X(dir_entries, "directory_entries", G, "Subjects in this node's share of it.")       \
+    X(dir_complete, "directory_complete", G, "1 if all nodes have said what they hold.") \
+    X(dir_busy, "directory_busy_answers_total", C, "Joins that had to ask again for it.") \
+    X(dir_exists, "directory_found_total", C, "Joins whose place was on another node.")  \
     X(epoch, "epoch", G, "Highest manager epoch seen.")
 
 #define SHELL_METRICS(X)                                                                 \

@@ -200,6 +200,11 @@ static void on_dial_fail(void *ctx, const char *why)
     dial_failed(ctx);
 }
 
+static void no_memory(struct seg_service *s)
+{
+    s->n_wanted = SIZE_MAX; /* the next turn with a step tries again */
+}
+
 static void dial_new(struct seg_service *s, const struct segtab_want *w)
 {
     static const struct rpc_calls calls = { .on_up = on_dial_up, .on_frame = on_dial_frame,
@@ -208,13 +213,13 @@ static void dial_new(struct seg_service *s, const struct segtab_want *w)
     struct seg_dial *d = calloc(1, sizeof(*d));
 
     if (d == NULL)
-        return; /* the next turn with a step tries again */
+        return no_memory(s);
     d->s = s;
     d->want = *w;
     d->link = rpc_dial(s->rpc, w->addr, RPC_SEGMENT, &calls, d);
     if (d->link == NULL) {
         free(d);
-        return;
+        return no_memory(s);
     }
     list_push_back(&s->dials, &d->node);
     log_info("dial node=%s addr=%s", w->name, w->addr);
@@ -253,9 +258,13 @@ static bool is_dialled(const struct seg_service *s, const struct segtab_want *w)
 
 void seg_peers_look(struct seg_service *s)
 {
-    struct segtab_want v[SEG_WANTED_MAX];
+    struct segtab_want *v = s->wanted + SEG_WANTED_MAX;
     size_t n = segtab_wanted(s->tab, v, SEG_WANTED_MAX);
 
+    if (n == s->n_wanted && memcmp(v, s->wanted, n * sizeof(*v)) == 0)
+        return;
+    s->n_wanted = n;
+    memcpy(s->wanted, v, n * sizeof(*v));
     list_each(&s->dials, it) {
         struct seg_dial *d = list_entry(it, struct seg_dial, node);
 

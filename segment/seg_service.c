@@ -60,6 +60,8 @@ static void on_turn_end(void *arg)
 
     if (segtab_urgent(s->tab))
         seg_step(s, (struct segtab_in){ .kind = SEGTAB_REPORT });
+    else if (segtab_asks(s->tab))
+        seg_step(s, (struct segtab_in){ .kind = SEGTAB_ASK });
     for (int i = 0; i < 2 && s->look_at_wanted; i++) {
         s->look_at_wanted = false;
         seg_peers_look(s);
@@ -198,7 +200,9 @@ int seg_service_new(struct seg_service **out, struct ev *ev, const struct seg_se
     arena_init(&s->mem);
     outbox_init(&s->out);
     buf_init(&s->body);
-    rc = start(s, o, e);
+    s->wanted = calloc(2 * SEG_WANTED_MAX, sizeof(*s->wanted));
+    rc = s->wanted != NULL ? start(s, o, e)
+                           : err_set(e, SQ_ENOMEM, "segment node");
     if (rc < 0) {
         seg_service_free(s);
         return rc;
@@ -225,6 +229,7 @@ void seg_service_free(struct seg_service *s)
     seg_journal_free(s->journal);
     audit_free(s->audit, ev_wall_ms(s->ev));
     seg_passes_free(s->passes);
+    free(s->wanted);
     buf_fini(&s->body);
     outbox_fini(&s->out);
     arena_fini(&s->mem);

@@ -48,6 +48,7 @@ struct segtab *segtab_new(const struct segtab_opts *o)
     list_init(&t->dirty);
     list_init(&t->active);
     list_init(&t->moves);
+    dirs_init(&t->dir);
     outbox_init(&t->loop[0]);
     outbox_init(&t->loop[1]);
     t->service_ms = SEGTAB_UNIT_MS * 1000;
@@ -69,12 +70,14 @@ void segtab_free(struct segtab *t)
 
     if (t == NULL)
         return;
+    segtab_dir_mode(t, false); /* nobody is to be told of what ends now */
     list_each (&t->moves, it)
         segtab_move_free(t, container_of(it, struct move, node));
     list_each (&t->segs, it)
         segtab_seg_free(t, container_of(it, struct seg, node));
     for (size_t i = 0; (i = map_next(&t->queues, i, &key, &val)) != 0;)
         queue_free((struct queue *)(uintptr_t)val);
+    dirs_fini(&t->dir);
     map_fini(&t->homes);
     map_fini(&t->queues);
     outbox_fini(&t->loop[0]);
@@ -193,7 +196,9 @@ struct seg *segtab_seg_new(struct segtab *t, const struct msg_seg_open *m,
 
     if (g == NULL)
         return NULL;
+    g->tab = t;
     body_init(&g->b, m->seg, &t->pool);
+    segtab_dir_watch(g);
     if ((m->kind == OPEN_REBUILD && segq_hollow(&g->b.q, m->capacity) < 0) ||
         segtab_home_set(t, m->seg, HOME_SEG, g) < 0) {
         body_fini(&g->b);
@@ -387,6 +392,7 @@ static void tick(struct segtab *t, struct outbox *out)
 {
     tick_active(t);
     settle_dirty(t);
+    segtab_dir_tick(t);
     segtab_moves_tick(t, out);
     segtab_passes_flush(t, out);
     if (t->now.now_ms - t->report_ms >= SEGTAB_REPORT_MS)
@@ -418,6 +424,12 @@ static void router_up(struct segtab *t, peer_no no, struct outbox *out)
     segtab_passes_all(t, no, out);
 }
 
+static void segment_up(struct segtab *t, peer_no no, struct outbox *out)
+{
+    segtab_moves_peer(t, segtab_peer(t, no), true, out);
+    segtab_dir_up(t, segtab_peer(t, no)->name);
+}
+
 static void peer_up(struct segtab *t, const struct segtab_in *in, struct outbox *out)
 {
     struct peer *p;
@@ -441,7 +453,13 @@ static void peer_up(struct segtab *t, const struct segtab_in *in, struct outbox 
     else if (p->role == SEGTAB_ROLE_MANAGER)
         segtab_register(t, p->no, out);
     else
-        segtab_moves_peer(t, p, true, out);
+        segment_up(t, p->no, out);
+}
+
+static void segment_down(struct segtab *t, const struct peer *gone, struct outbox *out)
+{
+    segtab_moves_peer(t, gone, false, out);
+    segtab_dir_down(t, gone->no, gone->name);
 }
 
 static void peer_down(struct segtab *t, peer_no no, struct outbox *out)
@@ -455,7 +473,7 @@ static void peer_down(struct segtab *t, peer_no no, struct outbox *out)
     if (gone.role == SEGTAB_ROLE_ROUTER)
         t->clock_runs = --t->n_routers > 0;
     else if (gone.role == SEGTAB_ROLE_SEGMENT)
-        segtab_moves_peer(t, &gone, false, out);
+        segment_down(t, &gone, out);
     if (t->manager == no)
         t->manager = 0;
 }
@@ -471,8 +489,10 @@ static void message(struct segtab *t, peer_no from, const struct msg *m,
     if (m->type >= MSG_COPY_BEGIN && m->type <= MSG_COPY_ACK &&
         role == SEGTAB_ROLE_SEGMENT)
         segtab_copy(t, from, m, out);
-    else if (m->type >= MSG_NODE_OK && m->type <= MSG_MOVE_END &&
-             role == SEGTAB_ROLE_MANAGER)
+    else if ((m->type == MSG_DIR || m->type == MSG_DIR_ANS) && role == SEGTAB_ROLE_SEGMENT)
+        segtab_dir_msg(t, from, m, out);
+    else if (((m->type >= MSG_NODE_OK && m->type <= MSG_MOVE_END) ||
+              m->type == MSG_MEMBERS) && role == SEGTAB_ROLE_MANAGER)
         segtab_order(t, from, m, out);
     else if (m->type == MSG_ERROR)
         log_warn("peer=%" PRIu32 " about=%s error=%s", from,
@@ -524,8 +544,11 @@ void segtab_step(struct segtab *t, const struct segtab_in *in, struct outbox *ou
     case SEGTAB_DIAL_FAIL:
         segtab_moves_no_dial(t, in->name, out);
         break;
+    case SEGTAB_ASK: /* what every step does at its end */
+        break;
     }
     run_loop(t, out);
+    segtab_dir_flush(t, out);
 }
 
 void segtab_each_waiting(const struct segtab *t,

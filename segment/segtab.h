@@ -77,6 +77,7 @@ void segtab_session(struct segtab *t, struct seg_now now, const struct sess_req 
 enum segtab_kind {
     SEGTAB_TICK,      /* at least every 100 ms: sweep, claim windows, reports, move progress */
     SEGTAB_REPORT,    /* report now what has changed; see segtab_urgent() */
+    SEGTAB_ASK,       /* send what joins wait for; see segtab_asks() */
     SEGTAB_UP,        /* peer connected: role, name */
     SEGTAB_DOWN,      /* peer gone */
     SEGTAB_MSG,       /* from peer */
@@ -98,6 +99,10 @@ void segtab_step(struct segtab *t, const struct segtab_in *in, struct outbox *ou
  * to wait for the manager to open the next one, so it should hear of it in this turn
  * (SEGTAB_REPORT) and not at the next tick. */
 bool segtab_urgent(const struct segtab *t);
+
+/* A join waits for another node's word, which has not been asked for yet (SEGTAB_ASK; every
+ * other step does it, too). */
+bool segtab_asks(const struct segtab *t);
 
 struct segtab_want {
     char name[NAME_MAX_LEN + 1], addr[64];
@@ -134,6 +139,9 @@ struct segtab_counts {
     uint64_t busy, unknown, moved, sealed_answers, stale_orders;
     uint64_t moves_in, moves_out, moves_aborted, passes_made;
     uint64_t epoch, service_ms;
+    /* of the directory of subjects: entries of this node's share; whether every member has
+     * said what it holds; joins that had to ask again, and that found an old place */
+    uint64_t dir_members, dir_entries, dir_complete, dir_busy, dir_exists;
 };
 void segtab_count(const struct segtab *t, struct segtab_counts *c);
 

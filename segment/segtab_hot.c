@@ -308,12 +308,29 @@ void segtab_place(struct segtab *t, struct seg_now now, const struct place_req *
 
 /* ---- joins ----------------------------------------------------------------------- */
 
-/* false: this subject has no live ticket here. */
-static bool append_existing(struct segtab *t, struct seg *g, const struct append_req *r,
-                            struct append_ans *a)
+/* In any segment of the queue on this node. */
+static const struct subject *find_subject(const struct queue *q, const struct append_req *r)
 {
-    const struct subject *x =
-        subjects_by_name(&g->b.subjects, r->subject_hash, r->subject, r->subject_len);
+    const struct subject *x = NULL;
+
+    for (struct list_node *it = list_first(&q->segs); it != NULL && x == NULL;
+         it = list_next(&q->segs, it))
+        x = subjects_by_name(&container_of(it, struct seg, queued)->b.subjects,
+                             r->subject_hash, r->subject, r->subject_len);
+    return x;
+}
+
+static void append_wait(struct append_ans *a)
+{
+    a->state = APPEND_BUSY;
+    a->poll_after_ms = DIR_WAIT_MS;
+}
+
+/* false: this subject has no live ticket here. */
+static bool append_existing(struct segtab *t, const struct seg *g,
+                            const struct append_req *r, struct append_ans *a)
+{
+    const struct subject *x = find_subject(g->queue, r);
     struct spot s;
 
     if (x == NULL || segtab_find(t, x->id.seg, x->id.number, &s) != SPOT_HERE)
@@ -325,11 +342,11 @@ static bool append_existing(struct segtab *t, struct seg *g, const struct append
     a->client = x->client;
     a->position = 1; /* released or returning */
     a->poll_after_ms = t->o.retry_ms;
-    if (s.slot != SEGQ_NONE && segq_is_alive(&g->b.q, s.slot)) {
+    if (s.slot != SEGQ_NONE && segq_is_alive(&s.seg->b.q, s.slot)) {
         struct place_ans p;
 
-        if (seg_is_fenced(g)) {
-            a->state = APPEND_BUSY;
+        if (seg_is_fenced(s.seg)) {
+            append_wait(a);
             return true;
         }
         place_waiting(t, &s, x->client, &p);
@@ -376,8 +393,10 @@ static void append_new(struct segtab *t, struct seg *g, const struct append_req 
     a->state = APPEND_BUSY;
     a->number = q->end;
     a->issued_s = (uint32_t)(t->now.wall_ms / 1000);
-    if (t->hold || remember(g, r, a) < 0)
+    if (remember(g, r, a) < 0) {
+        segtab_unclaim(t, r->subject_hash);
         return;
+    }
     if (segq_append(q, 0, &a->number) < 0) {
         subjects_del(&g->b.subjects, (struct ticket_id) { g->b.id, a->number });
         return;
@@ -405,6 +424,38 @@ static void append_new(struct segtab *t, struct seg *g, const struct append_req 
     segtab_touch(t, g);
 }
 
+/* Another node has its ticket: which one is said, and how it stands is for that node to say
+ * (the router asks it). */
+static void append_elsewhere(const struct segtab *t, const struct dir_row *has,
+                             struct append_ans *a)
+{
+    a->state = APPEND_EXISTING;
+    a->seg = has->seg;
+    a->number = has->number;
+    a->issued_s = has->issued_s;
+    a->client = has->client;
+    a->poll_after_ms = t->o.retry_ms;
+}
+
+/* May it have a ticket here? If not, *a says why. */
+static bool may_append(struct segtab *t, const struct append_req *r, struct append_ans *a)
+{
+    enum claim_word w = CLAIM_OURS;
+    struct dir_row has;
+
+    if (t->hold) {
+        a->state = APPEND_BUSY;
+        return false;
+    }
+    if (r->subject_len > 0)
+        w = segtab_claim(t, r->subject_hash, &has);
+    if (w == CLAIM_WAIT)
+        append_wait(a);
+    else if (w == CLAIM_HAS)
+        append_elsewhere(t, &has, a);
+    return w == CLAIM_OURS;
+}
+
 /* v: what `homes` has for its segment. */
 static void append_one(struct segtab *t, uint64_t v, const struct append_req *r,
                        struct append_ans *a)
@@ -423,9 +474,12 @@ static void append_one(struct segtab *t, uint64_t v, const struct append_req *r,
         a->state = APPEND_SEALED;
         a->next = g->next;
         t->n.sealed_answers++;
+        if (r->subject_len > 0)
+            segtab_unclaim(t, r->subject_hash);
         return;
     }
-    append_new(t, g, r, a);
+    if (may_append(t, r, a))
+        append_new(t, g, r, a);
     t->n.busy += a->state == APPEND_BUSY;
 }
 

@@ -9,6 +9,7 @@
  *   segtab_move.c    moves, both sides, up to their end
  *   segtab_commit.c  their end
  *   segtab_rules.c   the rules of its queues
+ *   segtab_dir.c     its part in the directory of subjects; with segtab_claim.c
  *   segtab_log.c     what is written down about all this
  *   segtab_replay.c  and read again; with segtab_stage.c
  *   segtab_snap.c    all of it at once
@@ -25,6 +26,7 @@
 #include "segment/jrec.h"
 #include "segment/marks.h"
 #include "segment/segtab.h"
+#include "segment/segtab_dir.h"
 #include "segment/xfer.h"
 
 #define SEGTAB_UNIT_MS     100   /* the smallest idle unit */
@@ -56,6 +58,7 @@ struct move;
 
 struct seg { /* one hosted segment */
     struct body b;
+    struct segtab *tab;  /* ref */
     struct queue *queue; /* ref */
     uint8_t lane;
     bool dirty_tags;
@@ -108,6 +111,8 @@ struct move {
     msec_t progress_ms, told_ms;
     msec_t fenced_ms; /* out: service clock when it was fenced */
     uint8_t fenced_unit;
+    uint64_t told; /* in: what the members of the directory must have heard; 0: nothing */
+    msec_t whole_ms; /* in: since when the copy is whole */
     union {
         struct xfer_out out;
         struct xfer_in in;
@@ -170,6 +175,7 @@ struct segtab {
     void *snap_ctx;
     struct stage *stage; /* owned; segtab_stage.c */
     uint64_t popping;    /* the tick of the order at hand; 0: none, or it is replayed */
+    struct dirs dir;
 };
 
 /* ---- segtab.c -------------------------------------------------------------------- */
@@ -239,6 +245,7 @@ void segtab_moves_tick(struct segtab *t, struct outbox *out);
 void segtab_moves_peer(struct segtab *t, const struct peer *p, bool up,
                        struct outbox *out);
 void segtab_moves_no_dial(struct segtab *t, const char *name, struct outbox *out);
+void segtab_moves_heard(struct segtab *t, struct outbox *out); /* by the directory */
 void segtab_moves_tell(struct segtab *t, struct outbox *out); /* all, to a new manager */
 void segtab_moves_drop(struct segtab *t, struct seg *g, const char *why,
                        struct outbox *out);

@@ -98,6 +98,7 @@ static struct move *move_new(struct segtab *t, uint64_t id, seg_id from, seg_id 
     v->progress_ms = t->now.now_ms;
     if (side == MOVE_SIDE_IN) {
         xfer_in_init(&v->in, id, from, to, &t->pool);
+        segtab_dir_watch_move(v);
         v->stage = MOVE_RUNNING;
         g->in = v;
     } else if (xfer_out_init(&v->out, &g->b, id, to, g->ahead) < 0) {
@@ -374,6 +375,25 @@ static uint64_t move_of(const struct msg *m)
     }
 }
 
+/* Its copy is whole: as soon as the directory has heard of it. */
+static void ready(struct segtab *t, struct move *v, struct outbox *out)
+{
+    if (!segtab_dir_told(t, v))
+        return;
+    v->stage = MOVE_READY;
+    tell_move(t, v, out);
+}
+
+void segtab_moves_heard(struct segtab *t, struct outbox *out)
+{
+    list_each (&t->moves, it) {
+        struct move *v = container_of(it, struct move, node);
+
+        if (v->side == MOVE_SIDE_IN && v->in.complete && v->stage == MOVE_RUNNING)
+            ready(t, v, out);
+    }
+}
+
 void segtab_copy(struct segtab *t, peer_no from, const struct msg *m, struct outbox *out)
 {
     struct move *v;
@@ -395,8 +415,11 @@ void segtab_copy(struct segtab *t, peer_no from, const struct msg *m, struct out
     if (why != NULL) {
         segtab_move_abort(t, v, why, out);
     } else if (v->in.complete && v->stage != MOVE_READY) {
-        v->stage = MOVE_READY;
-        tell_move(t, v, out);
+        v->whole_ms = t->now.now_ms;
+        if (!segtab_dir_tell(t, v))
+            segtab_move_abort(t, v, "the directory cannot be told", out);
+        else
+            ready(t, v, out);
     }
 }
 
@@ -418,6 +441,9 @@ static const char *stalled(const struct segtab *t, const struct move *v)
 {
     msec_t idle = t->now.now_ms - v->progress_ms;
 
+    if (v->side == MOVE_SIDE_IN && v->in.complete && v->stage == MOVE_RUNNING &&
+        t->now.now_ms - v->whole_ms > DIR_TELL_MS)
+        return "the directory does not answer";
     if (v->side == MOVE_SIDE_IN)
         return v->stage != MOVE_READY && idle > SEGTAB_IN_STALL_MS ? "nothing came"
                                                                    : NULL;
@@ -489,5 +515,5 @@ size_t segtab_wanted(const struct segtab *t, struct segtab_want *v, size_t cap)
         memcpy(v[n].addr, m->peer_addr, sizeof(v[n].addr));
         n++;
     }
-    return n;
+    return segtab_dir_wanted(t, v, n, cap);
 }

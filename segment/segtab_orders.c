@@ -258,6 +258,8 @@ static uint64_t epoch_of(const struct msg *m)
         return m->move_out.epoch;
     case MSG_MOVE_END:
         return m->move_end.epoch;
+    case MSG_MEMBERS:
+        return m->members.epoch;
     default:
         return 0; /* below any manager's */
     }
@@ -302,7 +304,11 @@ void segtab_order(struct segtab *t, peer_no from, const struct msg *m, struct ou
     case MSG_MOVE_END:
         segtab_move_order(t, from, m, out);
         break;
-    default: /* NODE_OK: all that it does was done by obey() */
+    case MSG_MEMBERS:
+        segtab_dir_members(t, &m->members);
+        break;
+    default: /* NODE_OK: the rest was done by obey() */
+        segtab_dir_mode(t, m->node_ok.directory);
         break;
     }
 }

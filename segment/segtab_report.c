@@ -109,6 +109,7 @@ void segtab_register(struct segtab *t, peer_no manager, struct outbox *out)
     r->admin = arena_strdup(&out->mem, t->admin);
     r->max_tickets = t->o.max_tickets;
     r->max_segments = t->o.max_segments;
+    r->directory = true;
     r->epoch_seen = t->epoch;
     r->store = t->store;
     memcpy(r->pass_key, t->o.pass_pub, sizeof(r->pass_key));
@@ -181,6 +182,20 @@ bool segtab_urgent(const struct segtab *t)
     return t->urgent && t->manager != 0;
 }
 
+bool segtab_asks(const struct segtab *t)
+{
+    return t->dir.asks;
+}
+
+static void count_dir(const struct dirs *d, struct segtab_counts *c)
+{
+    c->dir_members = d->n;
+    c->dir_entries = d->own.n;
+    c->dir_complete = directory_is_complete(&d->own);
+    c->dir_busy = d->n_busy;
+    c->dir_exists = d->n_exists;
+}
+
 void segtab_count(const struct segtab *t, struct segtab_counts *c)
 {
     *c = t->n;
@@ -191,6 +206,7 @@ void segtab_count(const struct segtab *t, struct segtab_counts *c)
     c->core_bytes = block_pool_bytes(&t->pool);
     c->epoch = t->epoch;
     c->service_ms = (uint64_t)t->service_ms;
+    count_dir(&t->dir, c);
     c->waiting = c->ready = c->active = c->returning = c->rebuilding = 0;
     for (struct list_node *it = list_first(&t->segs); it != NULL;
          it = list_next(&t->segs, it)) {

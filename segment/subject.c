@@ -11,14 +11,26 @@ void subjects_init(struct subjects *s)
     map_init(&s->by_hash, 0);
 }
 
+static void told(const struct subjects *s, const struct subject *x, bool here)
+{
+    if (s->watch.fn != NULL)
+        s->watch.fn(s->watch.ctx, x, here);
+}
+
 void subjects_fini(struct subjects *s)
 {
-    for (uint32_t i = 0; i < s->cap; i++)
-        free(s->v[i].text);
-    free(s->v);
-    ticket_idx_fini(&s->by_ticket);
-    map_fini(&s->by_hash);
+    struct subjects was = *s;
+
     subjects_init(s);
+    s->watch = was.watch;
+    ticket_idx_fini(&was.by_ticket);
+    map_fini(&was.by_hash);
+    for (uint32_t i = 0; i < was.cap; i++) {
+        if (was.v[i].text != NULL)
+            told(s, &was.v[i], false);
+        free(was.v[i].text);
+    }
+    free(was.v);
 }
 
 int subjects_reserve(struct subjects *s, uint32_t n)
@@ -66,7 +78,13 @@ int subjects_add(struct subjects *s, const struct subject *x)
     s->v[i].text = text;
     s->n++;
     ticket_idx_put(&s->by_ticket, s->v, i);
+    told(s, &s->v[i], true);
     return 0;
+}
+
+bool subjects_has(const struct subjects *s, uint64_t hash)
+{
+    return s->n > 0 && map_get(&s->by_hash, hash) != MAP_NONE;
 }
 
 /* Two names with one hash: the later one hides the earlier, and neither gets the other's
@@ -90,6 +108,7 @@ const struct subject *subjects_by_ticket(const struct subjects *s, struct ticket
 
 void subjects_del(struct subjects *s, struct ticket_id id)
 {
+    struct subject gone;
     uint32_t i = s->n > 0 ? ticket_idx_find(&s->by_ticket, s->v, id) : TICKET_IDX_NONE;
 
     if (i == TICKET_IDX_NONE)
@@ -97,11 +116,13 @@ void subjects_del(struct subjects *s, struct ticket_id id)
     ticket_idx_del(&s->by_ticket, s->v, i);
     if (map_get(&s->by_hash, s->v[i].hash) == i)
         map_del(&s->by_hash, s->v[i].hash);
-    free(s->v[i].text);
+    gone = s->v[i];
     s->v[i] = (struct subject) { .hash = s->free };
     s->free = i + 1;
     if (--s->n == 0)
         subjects_fini(s);
+    told(s, &gone, false);
+    free(gone.text);
 }
 
 const struct subject *subjects_next(const struct subjects *s, uint32_t *i)

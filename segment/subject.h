@@ -19,19 +19,26 @@ struct subject {
     char *text;    /* owned, not 0-terminated; NULL: a free record, hash = next free */
 };
 
+struct subject_watch { /* is told of every subject that comes or goes; fn NULL: nobody is */
+    void (*fn)(void *ctx, const struct subject *x, bool here);
+    void *ctx;
+};
+
 struct subjects {
     struct subject *v; /* owned */
     uint32_t n, cap;
     uint32_t free; /* first free record + 1; 0 = none */
     struct ticket_idx by_ticket;
     struct map by_hash; /* hash -> index; the hash is keyed already */
+    struct subject_watch watch;
 };
 
 void subjects_init(struct subjects *s);
-void subjects_fini(struct subjects *s);
+void subjects_fini(struct subjects *s); /* empty, as after init; the watch stays */
 SQ_CHECK int subjects_reserve(struct subjects *s, uint32_t n); /* n more records */
 /* 0 or SQ_ENOMEM (nothing has changed). x->text is copied. */
 SQ_CHECK int subjects_add(struct subjects *s, const struct subject *x);
+bool subjects_has(const struct subjects *s, uint64_t hash);
 /* The ticket of this subject, or NULL. */
 const struct subject *subjects_by_name(const struct subjects *s, uint64_t hash,
                                        const char *text, size_t len);

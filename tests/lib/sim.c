@@ -252,6 +252,7 @@ struct sim *sim_new(const struct sim_opts *o)
     rng_seed(&s->rng, s->o.seed);
     s->now = 1000000;
     map_init(&s->ticket_by_key, 0);
+    map_init(&s->subject_at, 0);
     map_init(&s->seg_by_id, 0);
     map_init(&s->queue_of, 0);
     arena_init(&s->arena);
@@ -305,6 +306,7 @@ void sim_free(struct sim *s)
         free(s->queue[q].rate_log);
     free_segs(s);
     map_fini(&s->ticket_by_key);
+    map_fini(&s->subject_at);
     map_fini(&s->queue_of);
     arena_fini(&s->arena);
     arena_fini(&s->ans_arena);

@@ -57,6 +57,7 @@ struct sim_opts {
     double leave_share;    /* leave while waiting */
     double vanish_share;   /* never come back */
     double late_share;     /* stay away for a while, then poll again */
+    double subject_share;  /* come under a name, half of them under one that is known */
     double session_leave_share; /* admitted ones that end their session themselves */
     struct sim_faults faults;
 };
@@ -104,7 +105,7 @@ struct sim_counts {
     uint64_t steps, messages, sweeps, joined, admitted, entered, gone, left, vanished;
     uint64_t waiting; /* players that wait, as they know it */
     uint64_t relaxed; /* joins whose order a broken link made uncertain (PROTOCOL.md) */
-    uint64_t released, unavailable, links_broken, restarts, crashes, nulls, terms, jumps;
+    uint64_t released, unavailable, found, links_broken, restarts, crashes, nulls, terms, jumps;
     uint64_t inside_max; /* of queues with slots */
 };
 struct sim_counts sim_count(const struct sim *s);

@@ -6,6 +6,7 @@
  *   at every pop       a tick is executed once, and gives no more than it was told;
  *                      I7 no more are inside than max_active (sim_slots.c)
  *   at every map       I11 versions grow, a segment keeps its owner, sealed stays sealed
+ *                      I6 one live ticket for a subject (sim_subjects.c)
  *   in every sweep     I1 each ticket waits in one place; I3 order inside each segment,
  *                      and nobody waits in front of somebody who is inside
  *   at the end         I3 release stamps follow the order of joins; I7 rates
@@ -223,6 +224,8 @@ void check_appended(struct sim *s, const struct proc *p, const struct append_req
     struct ticket *t;
     struct slane *l;
 
+    if (a->state == APPEND_EXISTING)
+        subject_found(s, q, a);
     if (a->state != APPEND_OK)
         return;
     if (g == NULL || (g->node != p->idx && !g->relaxed) || a->seg != q->seg) {
@@ -239,6 +242,7 @@ void check_appended(struct sim *s, const struct proc *p, const struct append_req
     t->lane = g->lane;
     t->ord = ++l->next_ord;
     t->relaxed = g->relaxed;
+    subject_given(s, t, q);
     s->count.relaxed += g->relaxed;
     if (g->id < l->last_joined && !g->relaxed)
         sim_fail(s, "I3: somebody joined segment %llu after somebody joined %llu",
@@ -390,7 +394,8 @@ void check_answer(struct sim *s, struct player *p, const struct sans *a)
 {
     struct ticket *t = p->ticket != NOBODY ? &s->ticket[p->ticket] : NULL;
 
-    if (a->flow.result == FLOW_NO_QUEUE || a->flow.result == FLOW_EXISTING)
+    if (a->flow.result == FLOW_NO_QUEUE ||
+        (a->flow.result == FLOW_EXISTING && (p->subject == 0 || a->kind != FLOW_JOIN)))
         sim_fail(s, "a player got the strange answer %u", a->flow.result);
     if (t == NULL || a->kind != FLOW_POLL)
         return;
@@ -463,6 +468,8 @@ static void seen_waiting(void *ctx, seg_id host, seg_id seg, uint32_t number)
                  t->fate);
     t->sweep = s->sweep;
     t->host = host;
+    if (t->subject != 0)
+        subject_waits(s, t);
     if (t->relaxed)
         return;
     if (h->sweep == s->sweep && t->ord <= h->last_ord)

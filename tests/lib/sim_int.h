@@ -10,6 +10,7 @@
  *   sim_router.c   a router: routes, flows, batches like the real one
  *   sim_players.c  who joins, polls, leaves, vanishes, comes back late
  *   sim_check.c    tickets as they should be, and the invariants
+ *   sim_subjects.c names, and one ticket for each
  *   sim_slots.c    who is inside: never more than max_active
  *   sim_ops.c      operators: queue definitions, pause, drain ...
  *   sim_faults.c   faults at random, and mending all of it; the families:
@@ -33,6 +34,7 @@ typedef int64_t usec_t; /* virtual time */
 #define SIM_NOBODY  0xff
 #define SIM_WALL_MS 1800000000000 /* the wall clock when a run begins */
 #define SIM_NEVER_MS 100000000
+#define SIM_SUBJECT_LEN 16
 #define SIM_LEASE_MS 2000
 #ifndef SIM_TRACE
 #define SIM_TRACE   400
@@ -145,6 +147,7 @@ struct ticket {
     uint32_t told_ms; /* interval told then */
     uint8_t node;     /* who told */
     usec_t stopped;   /* of that node, then */
+    uint64_t subject; /* its hash; 0: none */
     uint64_t pass;   /* hash of the pass, once shown */
     int64_t released_ms, expires_s;
     uint32_t sweep;  /* number of the sweep that saw it last */
@@ -216,6 +219,7 @@ struct player {
     bool in_air;     /* a request is under way */
     bool leave_asked, leave_acked, vanished;
     uint32_t ticket; /* UINT32_MAX: none */
+    uint32_t subject; /* 0: none */
     uint32_t gen;    /* of request and timer */
     uint32_t told_ms;
     uint64_t position; /* last shown; 0 = none */
@@ -229,6 +233,7 @@ struct sreq { /* a player's request */
     uint32_t player, gen;
     uint8_t kind; /* enum flow_kind */
     uint8_t queue, lane, client;
+    uint32_t subject; /* 0: none */
     struct token token;
 };
 
@@ -310,6 +315,8 @@ struct sim {
     size_t n_rel, cap_rel;
     struct player *player;
     uint32_t n_players, cap_players;
+    struct map subject_at; /* hash -> its ticket that was last seen waiting */
+    uint32_t n_subjects[SIM_QUEUES_MAX];
     uint32_t sweep;
     uint8_t sweep_node;    /* whose tickets it looks at */
     uint64_t map_epoch, map_version; /* highest announced */
@@ -443,6 +450,13 @@ struct ticket *check_ticket(struct sim *s, seg_id seg, uint32_t number);
 struct sseg *check_seg(struct sim *s, seg_id id);
 struct sseg *check_host(struct sim *s, seg_id id); /* who has its tickets */
 void check_given_up(struct sim *s, const struct proc *mng); /* nodes that it takes for lost */
+
+/* ---- sim_subjects.c */
+uint64_t subject_of(const struct sreq *q, char text[SIM_SUBJECT_LEN]);
+uint32_t subject_draw(struct sim *s, unsigned queue);
+void subject_given(struct sim *s, struct ticket *t, const struct append_req *q);
+void subject_found(struct sim *s, const struct append_req *q, const struct append_ans *a);
+void subject_waits(struct sim *s, struct ticket *t);
 
 /* ---- sim_slots.c */
 void slots_check(struct sim *s, unsigned queue, int64_t ordered_ms); /* after a pop */

@@ -47,6 +47,7 @@ static void request(struct sim *s, uint32_t i, enum flow_kind kind)
     q->queue = p->queue;
     q->lane = p->lane;
     q->client = p->client;
+    q->subject = p->subject;
     if (p->ticket != NOBODY) {
         const struct ticket *t = &s->ticket[p->ticket];
 
@@ -174,11 +175,26 @@ static void on_joined(struct sim *s, uint32_t i, const struct sans *a)
         poll_later(s, i, a->flow.poll_after_ms);
 }
 
+/* It may have a ticket already: its own, of which it has not heard, or another tab's
+ * (which may have found this one's before its own answer came). */
+static void on_named(struct sim *s, uint32_t i, const struct sans *a)
+{
+    const struct ticket *t = check_ticket(s, a->flow.token.seg, a->flow.token.number);
+
+    s->count.found += a->flow.result == FLOW_EXISTING;
+    if (t == NULL || t->player == NOBODY)
+        on_joined(s, i, a);
+    else
+        over(s, &s->player[i]);
+}
+
 static void on_join_answer(struct sim *s, uint32_t i, const struct sans *a)
 {
     struct player *p = &s->player[i];
 
-    if (a->flow.result == FLOW_OK)
+    if (a->flow.result == FLOW_EXISTING || (a->flow.result == FLOW_OK && p->subject != 0))
+        on_named(s, i, a);
+    else if (a->flow.result == FLOW_OK)
         on_joined(s, i, a);
     else if (a->flow.result == FLOW_CLOSED && !s->healed && rng_chance(&s->rng, 0.3))
         over(s, p); /* does not want to wait for the opening */
@@ -287,6 +303,7 @@ void sim_join(struct sim *s, unsigned queue, unsigned lane, unsigned n, msec_t o
                               .client = (uint8_t)rng_below(&s->rng, CLIENT_NCLASSES),
                               .router = (uint8_t)rng_below(&s->rng, s->o.routers),
                               .ticket = NOBODY };
+        p->subject = subject_draw(s, queue);
         plan(s, p, s->now + (usec_t)(at_ms * 1000));
         timer(s, i, at_ms);
     }

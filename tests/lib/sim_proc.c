@@ -229,6 +229,8 @@ static void on_append(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
     net_send(s, p, peer, &ans, rid);
     if (segtab_urgent(p->segtab))
         seg_step(s, p, (struct segtab_in) { .kind = SEGTAB_REPORT });
+    else if (segtab_asks(p->segtab))
+        seg_step(s, p, (struct segtab_in) { .kind = SEGTAB_ASK });
 }
 
 static void on_drop(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,

@@ -28,6 +28,8 @@ struct sflow {
     uint32_t gen;      /* of the slot: counts its uses */
     uint64_t wake_gen; /* a timer that carries another is old */
     uint64_t pass;
+    uint64_t subject_hash;
+    char subject[SIM_SUBJECT_LEN];
     bool used;
 };
 
@@ -113,14 +115,22 @@ static struct sflow *alive(const struct srouter *r, struct ref x)
     return f->used && f->gen == x.gen && f->f.todo == FLOW_ASK ? f : NULL;
 }
 
-static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct flow *f)
+static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct sflow *x)
 {
+    const struct flow *f = &x->f;
+
     if (kind == KIND_PLACE)
         m->place.req[i] = (struct place_req){ .seg = f->seg,
                                               .number = f->token.number,
                                               .client = f->token.client };
     else if (kind == KIND_APPEND)
-        m->append.req[i] = (struct append_req){ .seg = f->seg, .client = f->token.client };
+        m->append.req[i] = (struct append_req){
+            .seg = f->seg,
+            .client = f->token.client,
+            .subject_len = x->subject_hash != 0 ? (uint8_t)strlen(x->subject) : 0,
+            .subject_hash = x->subject_hash,
+            .subject = x->subject,
+        };
     else
         m->drop.req[i] = (struct drop_req){ .seg = f->seg, .number = f->token.number };
 }
@@ -168,7 +178,7 @@ static void flush(struct sim *s, struct proc *p, struct proc *node, unsigned kin
 
         if (f == NULL)
             continue;
-        put_request(&m, kind, o->n_flying, &f->f);
+        put_request(&m, kind, o->n_flying, f);
         o->flying[o->n_flying++] = x;
     }
     o->n_pending -= taken;
@@ -258,7 +268,9 @@ static void on_request(struct sim *s, struct proc *p, const struct sreq *q)
     f->gen++;
     f->req = *q;
     f->pass = 0;
-    f->f = (struct flow){ .token = { .client = q->client } };
+    f->subject_hash = subject_of(q, f->subject);
+    f->f = (struct flow){ .token = { .client = q->client,
+                                     .subject_hash = f->subject_hash } };
     if (q->kind == FLOW_JOIN)
         flow_join(&f->f, r->r, routes_queue(r->r, name, strlen(name)), q->lane, sim_ms(s));
     else if (q->kind == FLOW_POLL)

@@ -25,7 +25,7 @@ const struct knob plan_knobs[] = {
     OPT(queues, KNOB_U32), OPT(lanes, KNOB_U32), OPT(routers, KNOB_U32),
     OPT(segs, KNOB_U32), OPT(managers, KNOB_U32), OPT(capacity, KNOB_U32), OPT(open_next_at, KNOB_DOUBLE),
     OPT(release_per_s, KNOB_DOUBLE), OPT(max_active, KNOB_U32), OPT(slots_only, KNOB_U32),
-    OPT(no_show_boost, KNOB_DOUBLE),
+    OPT(no_show_boost, KNOB_DOUBLE), SHARE(subject_share),
     OPT(idle_ms, KNOB_MS), OPT(claim_ms, KNOB_MS),
     OPT(grace_ms, KNOB_MS), OPT(pass_ttl_ms, KNOB_MS), OPT(lost_after_ms, KNOB_MS),
     OPT(seed, KNOB_U64),
@@ -255,6 +255,17 @@ static void draw_slots(uint64_t seed, struct sim_opts *o)
     o->faults.release_by_hand = 0;
 }
 
+/* In some people come under names. */
+#define SUBJECTS 0x88c9u
+
+static void draw_subjects(uint64_t seed, struct sim_opts *o)
+{
+    struct rng r;
+
+    rng_seed(&r, seed * 2891336453u + 19);
+    o->subject_share = SUBJECTS & (1u << seed % 19) ? 0.3 + 0.7 * rng_unit(&r) : 0;
+}
+
 void plan_draw(struct sim_plan *p, uint64_t seed)
 {
     struct rng r;
@@ -268,6 +279,7 @@ void plan_draw(struct sim_plan *p, uint64_t seed)
     draw_clocks(seed, &p->o.faults);
     draw_slots(seed, &p->o);
     p->o.no_show_boost = 1 + later(seed, 2, 0.6, 1);
+    draw_subjects(seed, &p->o);
     p->players = 40 + (uint32_t)rng_below(&r, 160);
     if (CROWDS & (1u << seed % 16))
         p->players *= 6;

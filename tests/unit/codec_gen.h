@@ -98,8 +98,8 @@ static inline void *g_words(struct gen *g, size_t n)
 #define L8(N, T)  N(no) T(name, 64) T(addr, 63)
 #define L9(N, T)  N(id) N(ready) N(active) N(rate_milli_per_s) T(limited_by, 64) N(entry)
 #define L10(N, T)                                                                        \
-    T(addr, 63) T(admin, 63) N(max_tickets) N(max_segments) N(epoch_seen)
-#define L11(N, T) N(epoch) N(no)
+    T(addr, 63) T(admin, 63) N(max_tickets) N(max_segments) N(epoch_seen) N(directory)
+#define L11(N, T) N(epoch) N(no) N(directory)
 #define L12(N, T) N(epoch) N(seg) N(queue) N(lane) N(kind) N(capacity) N(ahead) N(for_ms)
 #define L13(N, T) N(epoch) N(seg) N(next)
 #define L14(N, T) N(queue) N(lane) N(min_ms) N(max_ms) N(us_per_place)
@@ -367,6 +367,35 @@ static inline void g_ahead(struct gen *g, struct msg_seg_ahead *m)
     }
 }
 
+static inline void g_members(struct gen *g, struct msg_members *m)
+{
+    m->epoch = g_any(g);
+    m->version = g_any(g);
+    m->self = (node_no)g_any(g);
+    m->n = g_rows(g, 100);
+    G_ROWS(m->v, m->n)
+    {
+        s->no = (node_no)g_any(g);
+        s->name = g_text(g, 64);
+        s->addr = g_text(g, 63);
+    }
+}
+
+static inline void g_dir(struct gen *g, struct msg_dir *m, unsigned n_whats)
+{
+    m->version = g_any(g);
+    m->n = g_rows(g, MSG_DIR_ROWS_MAX);
+    G_ROWS(m->v, m->n)
+    {
+        s->hash = g_any(g);
+        s->seg = g_any(g);
+        s->number = (uint32_t)g_any(g);
+        s->issued_s = (uint32_t)g_any(g);
+        s->what = g_in(g, 0, n_whats - 1);
+        s->client = g_in(g, 0, CLIENT_NCLASSES - 1);
+    }
+}
+
 static inline void g_segment_manager(struct gen *g, struct msg *m)
 {
     struct msg_seg_status *st = &m->seg_status;
@@ -511,6 +540,12 @@ static inline void gen_msg(struct gen *g, enum msg_type t, struct msg *m)
         g_map(g, &m->map);
     else if (t == MSG_STATS)
         g_stats(g, &m->stats);
+    else if (t == MSG_MEMBERS)
+        g_members(g, &m->members);
+    else if (t == MSG_DIR)
+        g_dir(g, &m->dir, DIR_NASKS);
+    else if (t == MSG_DIR_ANS)
+        g_dir(g, &m->dir_ans, DIR_NWORDS);
     else if (t == MSG_COPY_CHUNK)
         g_chunk(g, &m->copy_chunk);
     else if (t == MSG_COPY_EXTRA)

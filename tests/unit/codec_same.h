@@ -204,6 +204,29 @@ static inline bool same_extra(const struct msg_copy_extra *x, const struct msg_c
     return x->move == y->move && x->seq == y->seq;
 }
 
+static inline bool same_member(const struct member_row *x, const struct member_row *y)
+{
+    return x->no == y->no && strcmp(x->name, y->name) == 0 && strcmp(x->addr, y->addr) == 0;
+}
+
+static inline bool same_members(const struct msg_members *x, const struct msg_members *y)
+{
+    SAME_ROWS(x, y, n, v, same_member);
+    return x->epoch == y->epoch && x->version == y->version && x->self == y->self;
+}
+
+static inline bool same_dir_row(const struct dir_row *x, const struct dir_row *y)
+{
+    return x->hash == y->hash && x->seg == y->seg && x->number == y->number &&
+           x->issued_s == y->issued_s && x->what == y->what && x->client == y->client;
+}
+
+static inline bool same_dir(const struct msg_dir *x, const struct msg_dir *y)
+{
+    SAME_ROWS(x, y, n, v, same_dir_row);
+    return x->version == y->version;
+}
+
 static inline bool same_msg(const struct msg *x, const struct msg *y)
 {
     if (x->type != y->type)
@@ -235,6 +258,12 @@ static inline bool same_msg(const struct msg *x, const struct msg *y)
         return same_report(&x->seg_status, &y->seg_status);
     case MSG_RULES:
         return same_rules(&x->rules, &y->rules);
+    case MSG_MEMBERS:
+        return same_members(&x->members, &y->members);
+    case MSG_DIR:
+        return same_dir(&x->dir, &y->dir);
+    case MSG_DIR_ANS:
+        return same_dir(&x->dir_ans, &y->dir_ans);
     case MSG_COPY_CHUNK:
         return same_chunk(&x->copy_chunk, &y->copy_chunk);
     case MSG_COPY_TOUCH:

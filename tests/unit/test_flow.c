@@ -90,9 +90,57 @@ Test(flow, join_with_a_live_ticket_gets_that_one)
     struct append_ans a = { .state = APPEND_EXISTING, .seg = 9, .number = 1,
                             .client = CLIENT_GAME, .position = 2 };
 
+    struct place_ans p = { .state = PLACE_WAITING, .position = 3, .poll_after_ms = 700 };
+
     flow_append_ans(&f, r, &a, 1);
+    cr_expect(ASKS(f, 1, 9) && f.asks == FLOW_POLL, "how it stands is asked where it is");
+    flow_place_ans(&f, r, &p, 2);
     cr_expect(IS_DONE(f, FLOW_EXISTING));
     cr_expect(f.token.seg == 9 && f.token.client == CLIENT_GAME);
+    cr_expect(f.position == 3 && f.poll_after_ms == 700);
+}
+
+Test(flow, a_ticket_that_was_found_and_is_over_is_joined_again)
+{
+    struct flow f = join(0);
+    struct append_ans a = { .state = APPEND_EXISTING, .seg = 9, .client = CLIENT_GAME };
+    struct place_ans p = { .state = PLACE_GONE, .reason = GONE_EXPIRED };
+
+    flow_append_ans(&f, r, &a, 1);
+    flow_place_ans(&f, r, &p, 2);
+    cr_assert_eq(f.todo, FLOW_WAIT_MAP);
+    flow_retry(&f, r, f.wake_ms);
+    cr_expect(ASKS(f, 2, 12) && f.asks == FLOW_JOIN);
+    cr_expect(f.token.client == CLIENT_MOBILE, "as who joins had said");
+}
+
+Test(flow, a_ticket_that_cannot_be_asked_is_no_new_one)
+{
+    struct flow f = join(0);
+    struct append_ans a = { .state = APPEND_EXISTING, .seg = 9, .client = CLIENT_GAME };
+
+    flow_append_ans(&f, r, &a, 1);
+    while (f.todo != FLOW_DONE) {
+        cr_assert_eq(f.asks, FLOW_POLL);
+        flow_lost(&f, r, f.wake_ms - 1);
+        flow_retry(&f, r, f.wake_ms);
+    }
+    cr_expect(IS_DONE(f, FLOW_UNAVAIL));
+}
+
+Test(flow, a_join_that_waits_for_another_nodes_word_asks_again_until_its_deadline)
+{
+    struct flow f = join(0);
+    struct append_ans busy = { .state = APPEND_BUSY, .poll_after_ms = 5 };
+    unsigned n = 0;
+
+    for (msec_t now = 0; f.todo != FLOW_DONE; now = f.wake_ms, n++) {
+        flow_retry(&f, r, now);
+        if (f.todo == FLOW_ASK)
+            flow_append_ans(&f, r, &busy, now);
+    }
+    cr_expect(IS_DONE(f, FLOW_UNAVAIL));
+    cr_expect_gt(n, FLOW_TIMEOUT_MS / 10);
 }
 
 Test(flow, sealed_goes_to_the_successor_for_everybody)

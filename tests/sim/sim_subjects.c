@@ -1,0 +1,94 @@
+/* sim_subjects.c: one place per person: names come twice, through several routers, over
+ * tails that fill up, while nodes merge, drain, are killed and come back. sim_check.c looks
+ * for two live tickets of one subject. */
+#include "tests/lib/sim_test.h"
+
+#define ME "sim_subjects"
+#ifdef __SANITIZE_ADDRESS__ /* of gcc */
+#define SEEDS 8
+#else
+#define SEEDS 25
+#endif
+
+static struct sim_opts opts(uint64_t seed)
+{
+    return (struct sim_opts){ .seed = sim_seed(seed),
+                              .segs = 3,
+                              .routers = 3,
+                              .lanes = 1,
+                              .capacity = 25,
+                              .release_per_s = 4,
+                              .leave_share = 0.2,
+                              .idle_ms = 12000,
+                              .pass_ttl_ms = 20000,
+                              .poll_max_ms = 1500,
+                              .subject_share = 1 };
+}
+
+/* Everybody comes within a moment, and again while the line moves. */
+static void crowds(struct sim *s)
+{
+    sim_join(s, 0, 0, 120, 300);
+    sim_join(s, 0, 0, 120, 20000);
+    sim_run(s, 22000);
+}
+
+static void end(struct sim *s)
+{
+    struct sim_counts c;
+
+    sim_heal(s, 60);
+    cr_expect(sim_run_until_quiet(s, 150000));
+    c = sim_count(s);
+    cr_expect_gt(c.found, 20, "only %lu joins found an old place", c.found);
+    cr_expect_gt(c.joined, 60);
+    sim_finish(s, ME);
+}
+
+Test(subjects, names_that_come_twice)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim_opts o = opts(seed);
+        struct sim *s = sim_new(&o);
+
+        crowds(s);
+        cr_expect_lt(sim_count(s).unavailable, 20, "%lu answers 503 on a calm day",
+                     sim_count(s).unavailable);
+        end(s);
+    }
+}
+
+static void storm(struct sim_faults f, msec_t lost_after_ms)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim_opts o = opts(seed);
+        struct sim *s;
+
+        o.faults = f;
+        o.lost_after_ms = lost_after_ms;
+        s = sim_new(&o);
+        crowds(s);
+        end(s);
+    }
+}
+
+Test(subjects, nodes_are_killed)
+{
+    storm((struct sim_faults){ .seg_kill = 20, .mng_restart = 10, .router_restart = 5 }, 0);
+}
+
+Test(subjects, nodes_are_killed_amid_moves)
+{
+    storm((struct sim_faults){ .seg_kill = 15, .drain = 20, .slow_link = 20 }, 0);
+}
+
+Test(subjects, links_break_and_nodes_stand_still)
+{
+    storm((struct sim_faults){ .link_break = 40, .link_cut = 10, .pause = 15, .drain = 8 }, 0);
+}
+
+/* Members come and go: what they hold is said anew. */
+Test(subjects, nodes_are_given_up_and_come_back)
+{
+    storm((struct sim_faults){ .seg_kill = 6, .link_cut = 15, .add_node = 4, .drain = 6 }, 5000);
+}

@@ -137,6 +137,7 @@ if part check; then
     counted test_prometheus tests/deploy/test_prometheus.py
     counted test_grafana tests/deploy/test_grafana.py
     counted test_containers tests/deploy/test_containers.py "$B"
+    counted test_readme tests/deploy/test_readme.py "$B/bin"
     counted test_kit tests/bench/test_kit.py
     counted test_check_history tests/chaos/test_check_history.py
     counted mutants tests/mutants/mutants.py --check

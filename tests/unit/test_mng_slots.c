@@ -4,9 +4,11 @@
 #include "tests/lib/mngrig.h"
 
 #define MAX 20
-#define QUEUE(max)                                                                       \
+#define QUEUE(max) QUEUE_GRACE(max, "2s")
+#define QUEUE_GRACE(max, grace)                                                          \
     "{\"name\": \"q\", \"mode\": \"slots\", \"max_active\": " #max                       \
-    ", \"lanes\": [{\"name\": \"a\"}, {\"name\": \"b\"}], \"segment_capacity\": 40, \"claim\": \"3s\", \"grace\": \"2s\", "                 \
+    ", \"lanes\": [{\"name\": \"a\"}, {\"name\": \"b\"}], \"segment_capacity\": 40, "    \
+    "\"claim\": \"3s\", \"grace\": \"" grace "\", "                                      \
     "\"idle\": {\"game\": \"12s\", \"mobile\": \"12s\", \"browser\": \"12s\"}, "         \
     "\"poll_max\": \"4s\", \"pass_ttl\": \"10m\"}"
 
@@ -109,6 +111,40 @@ Test(mng_slots, no_shows_give_their_slots_back)
     cr_assert_eq(inside(r), 0);
     play(r, 8, MAX);
     cr_assert_eq(inside(r), MAX, "%u inside", inside(r));
+    mr_free(r);
+}
+
+/* Those of [from, to) that are inside. */
+static unsigned inside_of(const struct mr *r, uint32_t from, uint32_t to)
+{
+    unsigned n = 0;
+
+    for (uint32_t i = from; i < to; i++)
+        n += r->ticket[i].admitted && !r->ticket[i].left;
+    return n;
+}
+
+/* Who was called and not there, and comes back inside the grace, is the next to enter. */
+Test(mng_slots, who_comes_back_in_the_grace_enters_first)
+{
+    struct mr *r = mr_new("grace");
+
+    mr_put_queue(r, QUEUE_GRACE(20, "60s"));
+    mr_run(r, 500);
+    mr_join(r, 60);
+    mr_run(r, 1000);
+    for (uint32_t i = 0; i < 20; i++)
+        r->ticket[i].left = true; /* away, for a while */
+    play(r, 8, MAX);
+    cr_assert_eq(inside_of(r, 20, 40), MAX);
+    for (uint32_t i = 0; i < 10; i++)
+        r->ticket[i].left = false;
+    play(r, 1, MAX);
+    cr_assert_eq(inside_of(r, 0, 20), 0, "there is no slot for them yet");
+    leave(r, 10);
+    play(r, 3, MAX);
+    cr_assert_eq(inside_of(r, 0, 10), 10);
+    cr_assert_eq(inside_of(r, 40, 60), 0);
     mr_free(r);
 }
 

@@ -154,6 +154,7 @@ struct mng_place_view { /* where a token's segment is */
     bool reachable, rebuild, moving;
 };
 bool mng_place(const struct mng *m, seg_id seg, struct mng_place_view *v); /* false: nowhere */
+/* A view and its words are good for the time of the call. */
 typedef void (*mng_each_fn)(void *ctx, const void *view);
 void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_lane(const struct mng *m, queue_id q, mng_each_fn fn, void *ctx); /* 0 = all */

@@ -87,16 +87,33 @@ static json_t *queue_json(struct mng_service *svc, const struct mng_queue_view *
 
 /* ---- the list of queues ---------------------------------------------------------- */
 
+/* A view is good for the time of the call that gives it: its words are kept beside it. */
+struct kept_view {
+    uint64_t weight;
+    struct mng_queue_view v;
+    char limited_by[NAME_MAX_LEN + 1];
+};
+
+static void keep(struct kept_view *k, const struct mng_queue_view *q, uint64_t weight)
+{
+    k->weight = weight;
+    k->v = *q;
+    snprintf(k->limited_by, sizeof(k->limited_by), "%s", q->limited_by);
+}
+
+static const struct mng_queue_view *kept(struct kept_view *k)
+{
+    k->v.limited_by = k->limited_by;
+    return &k->v;
+}
+
 struct pick { /* the busiest ones, most waiting first */
     struct mng_service *s;
     const char *find; /* a part of the name; "" = any */
     const char *name; /* the one that is looked at, or NULL */
-    struct mng_queue_view one;
+    struct kept_view one;
     bool has_one;
-    struct {
-        uint64_t weight;
-        struct mng_queue_view v;
-    } best[QUEUES_MAX];
+    struct kept_view best[QUEUES_MAX];
     size_t n, total;
 };
 
@@ -111,7 +128,7 @@ static void on_queue(void *ctx, const void *view)
 
     p->total++;
     if (p->name != NULL && strcmp(q->def->name, p->name) == 0) {
-        p->one = *q;
+        keep(&p->one, q, 0);
         p->has_one = true;
     }
     if (p->find[0] != '\0' && strstr(q->def->name, p->find) == NULL)
@@ -123,8 +140,7 @@ static void on_queue(void *ctx, const void *view)
     i = p->n < QUEUES_MAX ? p->n++ : QUEUES_MAX - 1;
     for (; i > 0 && p->best[i - 1].weight < weight; i--)
         p->best[i] = p->best[i - 1];
-    p->best[i].weight = weight;
-    p->best[i].v = *q;
+    keep(&p->best[i], q, weight);
 }
 
 /* ---- one queue ------------------------------------------------------------------- */
@@ -249,10 +265,10 @@ static json_t *queues_json(struct admin_call *c, json_t *j, const char *name,
     p->name = name;
     mng_each_queue(c->s->mng, on_queue, p);
     for (size_t i = 0; i < p->n; i++)
-        add(list, queue_json(c->s, &p->best[i].v));
+        add(list, queue_json(c->s, kept(&p->best[i])));
     (void)json_object_set_new(j, "queues", list);
     (void)json_object_set_new(j, "queues_total", json_integer(INT(p->total)));
-    (void)json_object_set_new(j, "queue", p->has_one ? detail(c->s, &p->one) : json_null());
+    (void)json_object_set_new(j, "queue", p->has_one ? detail(c->s, kept(&p->one)) : json_null());
     free(p);
     return j;
 }
@@ -285,7 +301,7 @@ static void find_id(void *ctx, const void *view)
     struct pick *p = ctx;
 
     if (strcmp(q->def->name, p->name) == 0) {
-        p->one = *q;
+        keep(&p->one, q, 0);
         p->has_one = true;
     }
 }
@@ -338,6 +354,6 @@ void admin_history(struct admin_call *c)
                              "columns", "waiting", "inside", "joined_per_s",
                              "released_per_s", "no_shows_per_s", "left_per_s",
                              "allowed_per_s", "points",
-                             points_json(history_of(&c->s->history, p->one.id))));
+                             points_json(history_of(&c->s->history, p->one.v.id))));
     free(p);
 }

@@ -13,6 +13,8 @@
 
 static void lane_sum(struct mlane *l)
 {
+    const uint64_t active = l->active;
+
     l->waiting = l->returning = l->ready = l->active = l->room = 0;
     l->joined = l->left = l->expired = l->no_shows = 0;
     l->has_lost = false;
@@ -31,6 +33,8 @@ static void lane_sum(struct mlane *l)
         if (s->state == SEG_OPEN && !s->want_seal && !s->node->draining)
             l->room += s->capacity - s->st.joined;
     }
+    if (l->active != active) /* also when nobody waits, and nothing else looks at it */
+        l->q->stats_dirty = true;
 }
 
 /* PROTOCOL.md section 5: bounds only fall, so what is sent only falls. */

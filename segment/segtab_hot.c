@@ -500,7 +500,8 @@ void segtab_append(struct segtab *t, struct seg_now now, const struct append_req
 
 /* ---- leaves ---------------------------------------------------------------------- */
 
-static void drop_here(struct segtab *t, const struct spot *s)
+static inline __attribute__((always_inline)) void drop_here(struct segtab *t,
+                                                            const struct spot *s)
 {
     struct seg *g = s->seg;
     struct session *x;

@@ -138,6 +138,7 @@ if part check; then
     counted test_grafana tests/deploy/test_grafana.py
     counted test_containers tests/deploy/test_containers.py "$B"
     counted test_readme tests/deploy/test_readme.py "$B/bin"
+    counted test_gates tests/deploy/test_gates.py "$B"
     counted test_kit tests/bench/test_kit.py
     counted test_check_history tests/chaos/test_check_history.py
     counted mutants tests/mutants/mutants.py --check

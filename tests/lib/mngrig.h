@@ -345,6 +345,8 @@ static inline void mr_deliver(struct mr *r, const struct mr_wire *w)
     } else if (w->to == MR_ROUTER) {
         if (g.type == MSG_MAP && routes_apply(r->routes, &g.map) < 0)
             cr_assert_fail(MR_SAY ": a map that does not follow", MR_AT(r));
+        if (g.type == MSG_STATS)
+            routes_stats(r->routes, &g.stats);
     } else {
         mr_step(r, w->to,
                 (struct segtab_in) { .kind = SEGTAB_MSG,

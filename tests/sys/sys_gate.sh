@@ -3,7 +3,7 @@
 # of a demo shop that knows nothing of segq. Visitors are walked through: to the room, in line,
 # in, out again by leaving, by the shop's release and revoke; extended; others try every way
 # round (T23); rules let some past; then all routers die, with a gate that is closed then and
-# one that is open.
+# one that is open. Extended sessions outlive the segment node that has them.
 . "$(dirname "$0")/lib.sh"
 
 for p in nginx haproxy openssl; do
@@ -101,6 +101,9 @@ stays_out() { ! enters "$1"; }
 is_out() { [ "$(vcode "$1" /shop)" = 302 ]; }
 said() { jq -r --arg n "$1" '[.headers[] | select(.[0] == $n) | .[1]] | join("|")'; }
 expires() { v "$1" /shop | said x-segq-expires; }
+is_as_long() { [ "$(expires b)" = "$before" ] && both && [ "$(ticket_expires b)" = "$before" ]; }
+both() { has_status 200 "$R/readyz" && has_status 200 "$R2/readyz"; }
+ticket_expires() { poll "$(cookie "$1" segq_ticket | cut -c1-55)" | field 'pass_expires_at | floor'; }
 has_active() { [ "$(queue_field active)" = "$1" ]; }
 serves() { [ "$(code /static/x)" = 200 ]; }
 secrets() { grep -c secret "$SHOPLOG"; }
@@ -142,6 +145,10 @@ walk() { # gate
     vcode b '/shop?command=extend%3D3600' >/dev/null
     is_longer() { [ "$(expires b)" -gt $((before + 1000)) ]; }
     wait_for 20 "$1: a session is extended" is_longer
+    before=$(expires b)
+    kill -KILL "$(pid_of segment.0)" "$(pid_of router.0)"
+    wait_for 20 "$1: after a segment and a router were killed it is as long as before" is_as_long
+    wait_for 20 "$1: and has its slot" has_active 2
     vcode b '/shop?command=nonsense' >/dev/null
     check_eq "$1: what is no command does nothing" "$(vcode b /shop)" 200
     vcode b '/shop?command=revoke' >/dev/null

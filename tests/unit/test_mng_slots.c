@@ -79,6 +79,27 @@ Test(mng_slots, a_slot_that_comes_back_is_given_to_the_next)
     mr_free(r);
 }
 
+/* Nobody waits, so nothing else of the queue is looked at. */
+Test(mng_slots, routers_are_told_of_everybody_who_goes)
+{
+    struct mr *r = mr_new("figures");
+    const struct route_queue *q;
+
+    mr_put_queue(r, QUEUE(20));
+    mr_run(r, 500);
+    mr_join(r, 15);
+    play(r, 8, MAX);
+    for (unsigned left = 15; left > 0; left -= 5) {
+        q = routes_queue(r->routes, "q", 1);
+        cr_assert_eq(q->stats.active, left, "%lu", (unsigned long)q->stats.active);
+        leave(r, 5);
+        mr_run(r, 3000);
+    }
+    q = routes_queue(r->routes, "q", 1);
+    cr_expect_eq(q->stats.active, 0);
+    mr_free(r);
+}
+
 Test(mng_slots, max_active_can_be_changed)
 {
     struct mr *r = story("changed", 130);

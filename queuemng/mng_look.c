@@ -65,7 +65,7 @@ void mng_look_tick(struct mng_service *s)
     if (now < s->history_ms)
         return;
     s->history_ms = now + HISTORY_STEP_MS;
-    op_log_retry(s->op_log, ev_wall_ms(s->ev));
+    op_log_tick(s->op_log, ev_wall_ms(s->ev));
     if (!s->leads)
         return;
     history_begin(&s->history, now, ev_wall_ms(s->ev));

@@ -21,6 +21,7 @@ struct op_log {
     json_t *entry[OP_LOG_KEPT]; /* a ring; owned */
     uint64_t n, written;        /* entries ever; of them, in the file */
     bool broken;                /* the last try failed: said once */
+    bool unsynced;
     struct op_log_counts counts;
 };
 
@@ -96,10 +97,18 @@ static int append(const struct op_log *l, const char *text)
         rc = file_write_all(fd, text, strlen(text));
     if (rc == 0)
         rc = file_write_all(fd, "\n", 1);
-    if (rc == 0)
-        rc = fdatasync(fd);
     if (close(fd) < 0)
         rc = -1;
+    return rc;
+}
+
+/* What was written before is kept over a power cut, too. */
+static int sync_file(const struct op_log *l)
+{
+    int fd = open(l->path, O_WRONLY | O_CLOEXEC), rc = fd < 0 ? -1 : fdatasync(fd);
+
+    if (fd >= 0)
+        close(fd);
     return rc;
 }
 
@@ -129,6 +138,7 @@ static void flush(struct op_log *l, int64_t wall_ms)
             return;
         }
         l->written++;
+        l->unsynced = true;
     }
     if (l->broken)
         log_info("event=audit_written file=%s", l->path);
@@ -184,8 +194,7 @@ void op_log_free(struct op_log *l)
 {
     if (l == NULL)
         return;
-    if (l->written < l->n)
-        flush(l, (int64_t)time(NULL) * 1000);
+    op_log_tick(l, (int64_t)time(NULL) * 1000);
     for (size_t i = 0; i < OP_LOG_KEPT; i++)
         json_decref(l->entry[i]);
     free(l);
@@ -219,10 +228,13 @@ void op_log_add(struct op_log *l, json_t *entry, int64_t wall_ms)
     flush(l, wall_ms);
 }
 
-void op_log_retry(struct op_log *l, int64_t wall_ms)
+void op_log_tick(struct op_log *l, int64_t wall_ms)
 {
     if (l->written < l->n)
         flush(l, wall_ms);
+    if (l->unsynced && sync_file(l) < 0)
+        failed(l, errno);
+    l->unsynced = false;
 }
 
 json_t *op_log_last(const struct op_log *l, size_t n)

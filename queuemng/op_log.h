@@ -1,8 +1,9 @@
 /* op_log.h: what operators changed: who, when, from where, from what to what. Shell.
  *
- * DIR/audit.jsonl, one JSON object a line, written and synced before the operator is
- * answered; at the first entry of another day (UTC) the file becomes audit-YYYY-MM-DD.jsonl
- * (of its last day). Nothing is ever deleted here: these are few.
+ * DIR/audit.jsonl, one JSON object a line, written before the operator is answered and synced
+ * within seconds (a script that makes ten thousand queues need not wait for as many syncs);
+ * at the first entry of another day (UTC) the file becomes audit-YYYY-MM-DD.jsonl, named after
+ * its last day. Nothing is ever deleted here: these are few.
  *
  * If it cannot be written (disk full), the change is done all the same: on a bad night a
  * full disk must not take the pause button away. It is said loudly (log, metric, dashboard;
@@ -26,7 +27,8 @@ struct op_log *op_log_new(const char *dir);
 void op_log_free(struct op_log *l); /* tries once more to write what is not written */
 /* Takes the entry (NULL: no memory, counted as not written); `at` is set in it. */
 void op_log_add(struct op_log *l, json_t *entry, int64_t wall_ms);
-void op_log_retry(struct op_log *l, int64_t wall_ms); /* cheap if there is nothing to do */
+/* Every few seconds: syncs, and tries again what failed; cheap if there is nothing to do. */
+void op_log_tick(struct op_log *l, int64_t wall_ms);
 
 /* The youngest n, youngest first, as an array for the caller; NULL: no memory. */
 json_t *op_log_last(const struct op_log *l, size_t n);

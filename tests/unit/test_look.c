@@ -275,7 +275,7 @@ Test(oplog, a_disk_that_fails_costs_no_entry)
     cr_expect_eq(c.failures, 2);
     expect_last(l, 2, "bert", NULL);
     cr_assert_eq(unlink(dir), 0);
-    op_log_retry(l, T0);
+    op_log_tick(l, T0);
     op_log_count(l, &c);
     cr_expect_eq(c.unwritten, 0);
     cr_expect_eq(lines_of(path), 2);

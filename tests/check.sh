@@ -31,6 +31,10 @@ for verb in pause resume close open passthrough reject flush release; do
 done
 for key in $(sed -n 's/^    { "\([a-z_]*\)", CFG_.*/\1/p' queuemng/queue_def.c | sort -u); do
     if grep -qE "^ +$key:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe the key $key"; fi
+    if grep -qE "\b$key:" conf/queuemng.yaml; then ok; else no "conf/queuemng.yaml does not show the key $key"; fi
+done
+for path in $(sed -n 's/.*strcmp(path, "\([a-z]*\)") == 0.*/\1/p' queuemng/mng_admin.c); do
+    if grep -qF "/v1/admin/$path:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe /v1/admin/$path"; fi
 done
 for code in $(sed -n 's/.*admin_problem([^"]*"\([a-z_]*\)".*/\1/p' queuemng/*.c | sort -u); do
     if grep -qw "$code" proto/openapi.yaml; then ok; else no "openapi.yaml does not name code $code"; fi

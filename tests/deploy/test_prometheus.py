@@ -19,8 +19,8 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 DEPLOY = os.path.join(os.path.dirname(os.path.dirname(HERE)), "deploy")
 PROM = os.path.join(DEPLOY, "prometheus")
 RULES = [os.path.join(PROM, name) for name in ("segq_rules.yml", "segq_alerts.yml")]
-STEP_S = 15  # of samples and of evaluations
-LONG = 320  # samples: more than any test plays
+STEP_S = 30  # of samples and of evaluations
+LONG = 100  # samples: more than any test plays
 SETTLED_S = 480  # what rates and increases look back, and then some
 
 M = 'instance="m:7071",job="segq-manager",role="queuemng"'
@@ -114,7 +114,7 @@ CASES = {
     "SegqMonitorStale": one("segq_monitor_ok", 'metric="cpu",' + M, flat(0), flat(1)),
     "SegqNoShows": (end_of("segq_lane_no_shows_total", 40, 100),
                     end_of("segq_lane_no_shows_total", 20, 100)),
-    "SegqPeopleGiveUp": (end_of("segq_lane_left_total", 30, 10),
+    "SegqPeopleGiveUp": (end_of("segq_lane_left_total", 90, 10),
                          end_of("segq_lane_left_total", 10, 10)),
     "SegqQueueFull": one("segq_router_full_total", R, grows(1), flat(7)),
     "SegqNoLeader": ({LEADER: flat(0)}, {}),
@@ -137,7 +137,7 @@ CASES = {
     "SegqSlow": (buckets(20), buckets(0)),
     "SegqTooFast": (requests("segq_router_too_fast_total", 10, 'budget="join",' + R),
                     requests("segq_router_too_fast_total", 1, 'budget="join",' + R)),
-    "SegqLimitTableSmall": one("segq_router_limit_forgotten_total", R, grows(30), grows(1)),
+    "SegqLimitTableSmall": one("segq_router_limit_forgotten_total", R, grows(90), grows(9)),
     "SegqDescriptors": (pair("process_open_fds", R, 95, "process_max_fds", 100),
                         pair("process_open_fds", R, 80, "process_max_fds", 100)),
     "SegqJournalFails": one("segq_segment_journal_failures_total", S, grows(1), flat(3)),
@@ -151,6 +151,9 @@ CASES = {
     "SegqLateTicks": one("segq_segment_late_ticks_total", S, grows(1), flat(9)),
     "SegqRebuilding": one("segq_segment_rebuilding", S, flat(1), flat(0)),
     "SegqMovesFail": one("segq_manager_moves_aborted_total", M, grows(1), flat(99)),
+    "SegqTrailFails": one("segq_segment_audit_failing", S, flat(1), flat(0)),
+    "SegqChangesUnwritten": one("segq_manager_audit_unwritten", M, flat(2), flat(0)),
+    "SegqDirectoryPartial": one("segq_segment_directory_complete", S, flat(0), flat(1)),
     "SegqVersionsDiffer": (releases("0.1.0", "0.2.0"), releases("0.1.0", "0.1.0")),
 }
 

@@ -5,7 +5,6 @@
 #include "proto/segment_manager.pb-c.h"
 
 #define NODE_OK_FIELDS(N, T, W)  N(epoch) N(no) N(store) N(directory)
-#define SEG_SEAL_FIELDS(N, T, W) N(epoch) N(seg) N(next)
 #define SEG_NEXT_FIELDS(N, T, W) N(epoch) N(seg) N(next)
 #define SEG_POP_FIELDS(N, T, W)  N(epoch) N(seg) N(tick) N(n) N(released_at_ms) N(keeps)
 #define SEG_REMOVE_FIELDS(N, T, W) N(epoch) N(seg) N(force)
@@ -17,7 +16,6 @@
     N(epoch) N(move) N(from) N(to) N(side) N(report) N(tickets) W(why, CODEC_WHY_MAX)
 
 CODEC_FLAT(node_ok, Segq__NodeOk, NODE_OK_FIELDS, true)
-CODEC_FLAT(seg_seal, Segq__SegSeal, SEG_SEAL_FIELDS, true)
 CODEC_FLAT(seg_next, Segq__SegNext, SEG_NEXT_FIELDS, true)
 CODEC_FLAT(seg_pop, Segq__SegPop, SEG_POP_FIELDS, true)
 CODEC_FLAT(seg_remove, Segq__SegRemove, SEG_REMOVE_FIELDS, true)
@@ -57,8 +55,55 @@ static bool are_runs(const struct mark_row *v, size_t n)
     return true;
 }
 
+/* ---- draws: in SEG_OPEN and SEG_SEAL ------------------------------------------------ */
+
+static void fill_draw(uint32_t *n, ProtobufCBinaryData *seed, const struct seg_draw *s)
+{
+    if (s->n == 0)
+        return;
+    *n = s->n;
+    seed->len = sizeof(s->seed);
+    seed->data = (uint8_t *)(uintptr_t)s->seed; /* only read */
+}
+
+static bool take_draw(struct seg_draw *s, uint32_t n, const ProtobufCBinaryData *seed)
+{
+    if (n == 0)
+        return true;
+    if (seed->len != sizeof(s->seed))
+        return false;
+    s->n = n;
+    memcpy(s->seed, seed->data, sizeof(s->seed));
+    return true;
+}
+
+#define SEG_SEAL_FIELDS(N) N(epoch) N(seg) N(next)
+
+static bool fill_seg_seal(const struct msg *m, void *pb, struct arena *a)
+{
+    const struct msg_seg_seal *s = &m->seg_seal;
+    Segq__SegSeal *p = pb;
+
+    (void)a;
+    SEG_SEAL_FIELDS(CODEC_PUT)
+    fill_draw(&p->draw_n, &p->draw_seed, &s->draw);
+    return true;
+}
+
+static bool take_seg_seal(const void *pb, struct arena *a, struct msg *m)
+{
+    const Segq__SegSeal *p = pb;
+    struct msg_seg_seal *s = &m->seg_seal;
+    bool ok = true;
+
+    (void)a;
+    SEG_SEAL_FIELDS(CODEC_GET)
+    return ok && take_draw(&s->draw, p->draw_n, &p->draw_seed);
+}
+
 #define SEG_OPEN_FIELDS(N)                                                               \
-    N(epoch) N(seg) N(queue) N(lane) N(kind) N(capacity) N(ahead) N(for_ms) N(mark_end)
+    N(epoch) N(seg) N(queue) N(lane) N(kind) N(capacity) N(ahead) N(for_ms) N(mark_end)  \
+    N(early)
 
 static bool fill_seg_open(const struct msg *m, void *pb, struct arena *a)
 {
@@ -67,6 +112,7 @@ static bool fill_seg_open(const struct msg *m, void *pb, struct arena *a)
 
     SEG_OPEN_FIELDS(CODEC_PUT)
     MARKS_PUT(s->marks, s->n_marks);
+    fill_draw(&p->draw_n, &p->draw_seed, &s->draw);
     return true;
 }
 
@@ -90,14 +136,15 @@ static bool take_seg_open(const void *pb, struct arena *a, struct msg *m)
             return false;
     }
     s->marks = v;
-    return s->mark_end <= s->capacity;
+    return s->mark_end <= s->capacity && take_draw(&s->draw, p->draw_n, &p->draw_seed) &&
+           s->draw.n <= s->capacity;
 }
 
 /* ---- NODE_REG -------------------------------------------------------------------- */
 
 #define NODE_REG_FIELDS(N, T)                                                            \
     T(addr, CODEC_ADDR_MAX) T(admin, CODEC_ADDR_MAX) N(max_tickets) N(max_segments)      \
-    N(epoch_seen) N(store) N(directory)
+    N(epoch_seen) N(store) N(directory) N(draws)
 
 static bool fill_node_reg(const struct msg *m, void *pb, struct arena *a)
 {
@@ -198,7 +245,7 @@ static bool take_seg_ahead(const void *pb, struct arena *a, struct msg *m)
 #define STATE_FIELDS(N)                                                                  \
     N(seg) N(queue) N(lane) N(state) N(capacity) N(joined) N(waiting) N(returning)       \
     N(ready) N(active) N(records) N(popped) N(last_tick) N(no_shows) N(expired) N(left)  \
-    N(next) N(n_absorbed) N(move) N(rebuild) N(claimed)
+    N(next) N(n_absorbed) N(move) N(rebuild) N(claimed) N(drawn)
 
 static bool fill_state(Segq__SegState *p, const struct seg_status *s, struct arena *a)
 {

@@ -4,8 +4,14 @@
 #ifndef SEGQ_MSG_SEGMENT_MANAGER_H
 #define SEGQ_MSG_SEGMENT_MANAGER_H
 
+#include "common/draw.h"
 #include "common/msg_router_manager.h"
 #include "common/pass.h"
+
+struct seg_draw { /* common/draw.h; n 0: there is none */
+    uint32_t n;
+    uint8_t seed[DRAW_SEED];
+};
 
 struct msg_node_reg { /* followed by SEG_STATUS frames with `full`, the last without `more` */
     const char *addr;  /* "host:port" for routers and peers */
@@ -17,6 +23,7 @@ struct msg_node_reg { /* followed by SEG_STATUS frames with `full`, the last wit
     uint8_t pass_key[32];  /* public Ed25519 key of the passes it makes */
     struct pass_others other_keys; /* also to be published */
     bool directory; /* it can keep a share of the directory of subjects */
+    bool draws;            /* it knows of early ones, and of draws */
 };
 
 struct msg_node_ok {
@@ -50,6 +57,8 @@ struct msg_seg_open {
     uint8_t kind; /* enum open_kind */
     uint32_t capacity;
     uint64_t ahead; /* AHEAD_UNKNOWN: comes later; until then nobody is shown a position */
+    bool early;     /* who joins it has no position before the draw */
+    struct seg_draw draw; /* OPEN_REBUILD: which was before its node was lost */
     /* OPEN_REBUILD: */
     uint32_t for_ms;   /* who has not come back after this has no place any more */
     uint32_t mark_end; /* numbers below were released, left or timed out */
@@ -61,6 +70,7 @@ struct msg_seg_seal { /* also: set the successor of a sealed one */
     uint64_t epoch;
     seg_id seg;
     seg_id next; /* 0 = none yet */
+    struct seg_draw draw; /* of an early one that is sealed: its people get their places */
 };
 
 struct msg_seg_next { /* who follows when this one fills */
@@ -125,6 +135,7 @@ struct seg_status {
     const seg_id *absorbed;
     uint64_t move; /* move under way that this segment is a part of; 0 = none */
     bool rebuild;  /* its tickets are still coming back */
+    bool drawn;    /* an early one: its people have places */
     uint32_t n_marks; /* releases that nobody has said are stored */
     const struct mark_row *marks;
 };

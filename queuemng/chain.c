@@ -30,7 +30,7 @@ static void lane_sum(struct mlane *l)
         l->returning += s->st.returning;
         l->ready += s->st.ready;
         l->active += s->st.active;
-        if (s->state == SEG_OPEN && !s->want_seal && !s->node->draining)
+        if (s->state == SEG_OPEN && !s->want_seal && !s->node->draining && lots_fit(s))
             l->room += s->capacity - s->st.joined;
     }
     if (l->active != active) /* also when nobody waits, and nothing else looks at it */
@@ -79,7 +79,8 @@ static struct mseg *next_open(const struct mlane *l, const struct mseg *s)
     return NULL;
 }
 
-/* A tail that nobody reaches, or whose node is being emptied, is not joined any more. */
+/* A tail that nobody reaches, or whose node is being emptied, or that is for early ones when
+ * the queue has opened (or the other way round), is not joined any more. */
 static void lane_seal(struct mng *m, struct mlane *l)
 {
     list_each(&l->segs, it) {
@@ -101,7 +102,7 @@ static void lane_seal(struct mng *m, struct mlane *l)
             seg_todo(m, s);
             queue_mapped(m, l->q);
             queue_keep(m, l->q, false); /* a later manager must not open it again (I3) */
-        } else if (s->node->draining && s->confirmed && !s->want_seal &&
+        } else if ((s->node->draining || !lots_fit(s)) && s->confirmed && !s->want_seal &&
                    next_open(l, s) != NULL) {
             s->want_seal = true;
             s->want_next = next_open(l, s)->id;
@@ -140,15 +141,15 @@ seg_id seg_id_take(struct mng *m)
 static bool open_one(struct mng *m, struct mlane *l)
 {
     struct mseg *last = list_seg(list_last(&l->segs));
-    struct mnode *n = place_pick(m, last, NULL);
+    struct mnode *n = place_pick(m, last, NULL, lane_is_early(l));
     struct mseg *s;
 
     if (n == NULL)
         return false;
-    s = seg_new(m, l, n, seg_id_take(m), (uint32_t)l->q->def.segment_capacity, OPEN_TAIL,
-                NULL);
+    s = seg_new(m, l, n, seg_id_take(m), (uint32_t)lane_capacity(l), OPEN_TAIL, NULL);
     if (s == NULL)
         return false;
+    s->lots.early = lane_is_early(l);
     if (last != NULL)
         s->ahead = last->ahead == AHEAD_UNKNOWN || seg_is_away(last)
                        ? AHEAD_UNKNOWN
@@ -176,7 +177,7 @@ static bool end_is_drained(const struct mlane *l)
 static void lane_open(struct mng *m, struct mlane *l)
 {
     const struct queue_def *d = &l->q->def;
-    uint64_t capacity = (uint64_t)d->segment_capacity;
+    uint64_t capacity = lane_capacity(l);
     uint64_t want = (uint64_t)((1.0 - d->open_next_at) * (double)capacity);
     unsigned open = 0;
 
@@ -187,7 +188,7 @@ static void lane_open(struct mng *m, struct mlane *l)
         open += list_seg(it)->state == SEG_OPEN;
     if (end_is_drained(l) && open < MNG_OPEN_MAX && open_one(m, l))
         open++;
-    if (!queue_takes_joins(l->q))
+    if (!queue_wants_room(l->q))
         return;
     while (l->room < want && open < MNG_OPEN_MAX && open_one(m, l))
         open++;
@@ -253,11 +254,13 @@ void lane_plan(struct mng *m, struct mlane *l)
     if (l->no < l->q->n_lanes)
         lane_open(m, l);
     lane_nexts(m, l);
+    lots_plan(m, l);
     lane_remove(m, l);
     moves_plan(m, l);
     lane_sum(l);
     lane_aheads(m, l);
     queue_limit(m, l->q);
+    lots_ready(m, l->q);
 }
 
 /* ---- how often waiters are told to poll ------------------------------------------ */

@@ -195,6 +195,7 @@ void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
     n->other_keys = g->other_keys;
     n->max_tickets = g->max_tickets;
     n->max_segments = g->max_segments;
+    n->draws = g->draws;
     n->registered = false;
     node_put(m, n);
     list_each(&n->segs, it)

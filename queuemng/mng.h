@@ -21,6 +21,7 @@ struct mng_opts {
     uint32_t skip_after_ms;  /* releases skip an unreachable head; 0 = 5 s */
     const char *issuer;      /* "iss" of passes; NULL = "segq" */
     uint64_t seed;
+    uint8_t secret[DRAW_SEED]; /* random; seeds of draws are made from it */
 };
 
 struct mng *mng_new(const struct mng_opts *o); /* NULL: no memory */

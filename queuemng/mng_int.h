@@ -45,6 +45,7 @@ struct mnode { /* a segment node, for ever known by its name */
     bool draining;
     bool can_directory; /* its release can; mng_members.c */
     bool member;        /* it does */
+    bool draws;         /* it can have segments of early ones */
     msec_t down_ms;     /* since when there is no link */
     msec_t refused_ms;  /* when it refused to open a segment; 0 = does not */
     uint64_t tickets, max_tickets;
@@ -72,6 +73,12 @@ struct mrouter {
     struct list_node in;
 };
 
+struct mlots { /* of a segment that early ones join; lots.c */
+    bool early;
+    uint32_t n; /* so many numbers draw places; stored; 0: not counted yet */
+    uint8_t seed[DRAW_SEED];
+};
+
 struct mseg {
     seg_id id;
     struct mlane *lane;  /* ref */
@@ -91,6 +98,7 @@ struct mseg {
     uint64_t maybe_inside; /* of pops that were given up since its last report */
     seg_id want_next;
     struct seg_status st;
+    struct mlots lots;
     seg_id *absorbed;    /* owned: whose tickets its node has said are in it */
     uint32_t n_absorbed;
     bool lacks;          /* an alias leads to it of which it has not said so */
@@ -168,7 +176,9 @@ struct mqueue {
     struct mlane lane[LANES_MAX];
     bool full;            /* max_waiting reached */
     uint64_t map_version; /* when its map record last changed */
-    bool put_def, put_chain, put_marks; /* to be stored at the end of this step */
+    struct schedule sched;
+    bool early_ready;     /* routers may send early ones */
+    bool put_def, put_chain, put_marks, put_sched; /* to be stored at the end of this step */
     bool active;          /* in mng.active: somebody waits */
     bool stats_dirty;
     double allowed_per_s;
@@ -209,6 +219,10 @@ struct mng {
     bool deaf;            /* some node with segments does not hear what it is told */
     msec_t now_ms;
     int64_t wall_ms;
+    struct wall_guard wall_guard;
+    int64_t sched_ms;     /* the wall clock as far as it is believed */
+    bool schedules;       /* some queue has one */
+    uint64_t seeds;       /* of draws, ever made */
     struct rng rng;
     uint64_t given_epoch; /* of the term to come; 0 = the one after the stored one */
     uint64_t outranked;
@@ -265,6 +279,7 @@ void queue_rules_to(struct mng *m, const struct mqueue *q, struct mnode *n);
 SQ_CHECK int queue_restore(struct mng *m, queue_id id, uint64_t version,
                            const struct queue_def *d, struct err *e);
 bool queue_takes_joins(const struct mqueue *q);
+bool queue_wants_room(const struct mqueue *q); /* its lanes have a tail */
 uint8_t queue_map_state(const struct mqueue *q);
 struct map_phase queue_map_phase(const struct mqueue *q);
 
@@ -332,9 +347,29 @@ void lane_pace(struct mng *m, struct mlane *l);
 uint32_t poll_max_longest(const struct mqueue *q);
 seg_id seg_id_take(struct mng *m); /* never given before, and never again */
 
+/* ---- lots.c */
+bool lane_is_early(const struct mlane *l);
+uint64_t lane_capacity(const struct mlane *l); /* of its next tail */
+bool lots_fit(const struct mseg *s);     /* such segments are joined in this phase */
+bool lots_pending(const struct mseg *s); /* its people have no places yet */
+bool lots_order(const struct mseg *s);   /* its node is to be told to draw */
+void lots_plan(struct mng *m, struct mlane *l);
+void lots_ready(struct mng *m, struct mqueue *q);
+
+/* ---- mng_sched.c */
+struct json_t;
+void sched_set(struct mng *m, struct mqueue *q); /* its definition is new */
+void sched_tick(struct mng *m, bool second);
+bool sched_holds(const struct mqueue *q); /* nobody is released yet */
+/* The record `sched/ID`, as JSON text. */
+void sched_put(struct mng *m, const struct mqueue *q);
+SQ_CHECK bool sched_load(struct mqueue *q, const struct json_t *record);
+
 /* ---- place.c */
-/* The node for a segment next to `near` (NULL ok), not `except`; NULL: no room anywhere. */
-struct mnode *place_pick(struct mng *m, const struct mseg *near, const struct mnode *except);
+/* The node for a segment next to `near` (NULL ok), not `except`; draws: one for early ones.
+ * NULL: no room anywhere. */
+struct mnode *place_pick(struct mng *m, const struct mseg *near, const struct mnode *except,
+                         bool draws);
 
 /* ---- member.c */
 struct mnode *node_by_name(const struct mng *m, const char *name);
@@ -388,6 +423,8 @@ void stats_flush(struct mng *m);
 void keep_flush(struct mng *m);
 void put_chain(struct mng *m, const struct mqueue *q);
 void keep_put(struct mng *m, const char *key, const char *json);
+struct json_t;
+void keep_put_json(struct mng *m, const char *key, struct json_t *take); /* NULL: no memory */
 void keep_del(struct mng *m, const char *key);
 
 #endif

@@ -3,9 +3,11 @@
  *   meta          format, epoch, and the next free ids (segments: an upper bound)
  *   node/NAME     number, draining; addresses and pass key, for routers that come first
  *   queue/NAME    id, version, definition
- *   chain/ID      per lane: segments in order [id, node, state, capacity, kind, mark],
+ *   chain/ID      per lane: segments in order [id, node, state, capacity, kind, mark, of
+ *                 early ones, how many drew places, the seed of their draw],
  *                 aliases [from, to, capacity, mark], the longest told interval
  *   directory     who keeps the directory of subjects (mng_members.c), and the version of that
+ *   sched/ID      which of its opening and closing times have come, the seed of its draw
  *   mark/ID/LANE/N  releases [segment, from, end, wall clock, again]
  *
  * The rest is rebuilt from what the nodes report. What a newer version adds to a record, or
@@ -27,7 +29,7 @@
 
 /* ---- out ------------------------------------------------------------------------- */
 
-static void put_json(struct mng *m, const char *key, json_t *j)
+void keep_put_json(struct mng *m, const char *key, json_t *j)
 {
     char *text = j != NULL ? json_dumps(j, JSON_COMPACT) : NULL;
 
@@ -41,7 +43,7 @@ static void put_json(struct mng *m, const char *key, json_t *j)
 
 static void put_meta(struct mng *m)
 {
-    put_json(m, "meta",
+    keep_put_json(m, "meta",
              json_pack("{s:i,s:I,s:I,s:I,s:I,s:I}", "format", STORE_FORMAT, "epoch",
                        (json_int_t)m->epoch, "next_seg", (json_int_t)m->seg_reserved,
                        "next_queue", (json_int_t)m->next_queue, "next_node",
@@ -65,7 +67,7 @@ void node_put(struct mng *m, const struct mnode *n)
     to_hex(hex, n->pass_key, sizeof(n->pass_key));
     to_hex(others, n->other_keys.key[0], n->other_keys.n * sizeof(n->pass_key));
     snprintf(key, sizeof(key), "node/%s", n->name);
-    put_json(m, key,
+    keep_put_json(m, key,
              json_pack("{s:I,s:s,s:b,s:s,s:s,s:s,s:s}", "no", (json_int_t)n->no, "name",
                        n->name, "draining", n->draining, "addr", n->addr, "admin",
                        n->admin, "pass_key", hex, "other_keys", others));
@@ -82,10 +84,21 @@ static void put_def(struct mng *m, const struct mqueue *q)
     def = b.failed ? NULL : json_loadb((const char *)b.data, b.len, 0, NULL);
     buf_fini(&b);
     snprintf(key, sizeof(key), "queue/%s", q->def.name);
-    put_json(m, key,
+    keep_put_json(m, key,
              def == NULL ? NULL
                          : json_pack("{s:I,s:I,s:o}", "id", (json_int_t)q->id, "version",
                                      (json_int_t)q->version, "def", def));
+}
+
+static json_t *seg_json(const struct mseg *s)
+{
+    char seed[DRAW_HEX + 1] = "";
+
+    if (s->lots.n != 0)
+        to_hex(seed, s->lots.seed, sizeof(s->lots.seed));
+    return json_pack("[I,I,i,I,i,I,i,I,s]", (json_int_t)s->id, (json_int_t)s->node->no, s->state,
+                     (json_int_t)s->capacity, s->kind, (json_int_t)s->mark_end, s->lots.early,
+                     (json_int_t)s->lots.n, seed);
 }
 
 static json_t *lane_json(const struct mlane *l)
@@ -99,10 +112,7 @@ static json_t *lane_json(const struct mlane *l)
             continue; /* source of a committed move: its tickets are the target's */
         if (s->want_remove)
             continue; /* nobody is in it any more: if it is missing, it is not lost */
-        json_array_append_new(segs, json_pack("[I,I,i,I,i,I]", (json_int_t)s->id,
-                                              (json_int_t)s->node->no, s->state,
-                                              (json_int_t)s->capacity, s->kind,
-                                              (json_int_t)s->mark_end));
+        json_array_append_new(segs, seg_json(s));
     }
     for (uint32_t i = 0; i < l->n_alias; i++) {
         const struct malias *x = &l->alias[i];
@@ -123,7 +133,7 @@ void put_chain(struct mng *m, const struct mqueue *q)
     for (unsigned i = 0; i < q->n_lanes; i++)
         json_array_append_new(lanes, lane_json(&q->lane[i]));
     snprintf(key, sizeof(key), "chain/%u", q->id);
-    put_json(m, key, json_pack("{s:o}", "lanes", lanes));
+    keep_put_json(m, key, json_pack("{s:o}", "lanes", lanes));
 }
 
 void keep_flush(struct mng *m)
@@ -140,7 +150,9 @@ void keep_flush(struct mng *m)
             put_chain(m, q);
         for (unsigned i = 0; i < LANES_MAX && q->put_marks; i++)
             marks_flush(m, &q->lane[i]);
-        q->put_def = q->put_chain = q->put_marks = false;
+        if (q->put_sched)
+            sched_put(m, q);
+        q->put_def = q->put_chain = q->put_marks = q->put_sched = false;
         list_remove(&m->puts, it);
     }
 }
@@ -251,6 +263,16 @@ static int load_queue(struct mng *m, const char *key, json_t *j, struct err *e)
     return rc;
 }
 
+static void load_lots(struct mseg *s, json_t *j)
+{
+    const char *hex = json_string_value(json_array_get(j, 8));
+
+    s->lots.early = json_integer_value(json_array_get(j, 6)) != 0;
+    s->lots.n = (uint32_t)json_integer_value(json_array_get(j, 7));
+    if (hex == NULL || from_hex(s->lots.seed, sizeof(s->lots.seed), hex) != DRAW_SEED)
+        s->lots.n = 0;
+}
+
 static int load_seg(struct mng *m, struct mlane *l, json_t *j)
 {
     json_int_t id, no, capacity;
@@ -267,6 +289,7 @@ static int load_seg(struct mng *m, struct mlane *l, json_t *j)
         return SQ_ENOMEM;
     s->state = (uint8_t)(state == SEG_LOST ? SEG_SEALED : state); /* of an older version */
     s->mark_end = (uint32_t)json_integer_value(json_array_get(j, 5));
+    load_lots(s, j);
     s->confirmed = true; /* routers may have heard of it */
     s->lost_ms = 0;
     seg_used(s);
@@ -384,6 +407,15 @@ static int load_directory(struct mng *m, const char *key, json_t *j, struct err 
                            : 0;
 }
 
+static int load_sched(struct mng *m, const char *key, json_t *j, struct err *e)
+{
+    struct mqueue *q = queue_at(m, (queue_id)strtoul(key + strlen("sched/"), NULL, 10));
+
+    if (q == NULL)
+        return err_set(e, SQ_ENOMEM, "stored record %s: out of memory", key);
+    return sched_load(q, j) ? 0 : bad(key, e);
+}
+
 typedef int (*load_fn)(struct mng *m, const char *key, json_t *j, struct err *e);
 
 /* NULL: of a newer version, or the shell's own. */
@@ -395,6 +427,7 @@ static load_fn loader_of(const char *key)
     } v[] = {
         { "node/", load_node },   { "queue/", load_queue },
         { "chain/", load_chain }, { "mark/", load_marks },
+        { "sched/", load_sched },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(v); i++)
@@ -449,6 +482,7 @@ void mng_start(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *ou
     m->map_version = m->epoch << 32 | 1;
     m->tomb_floor = m->map_version;
     m->second_ms = now_ms + 1000;
+    m->sched_ms = wall_believed(&m->wall_guard, m->now_ms, wall_ms);
     for (uint32_t i = 0; i < m->n_nodes; i++)
         if (m->node[i] != NULL)
             m->node[i]->down_ms = now_ms;
@@ -460,6 +494,7 @@ void mng_start(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *ou
             continue;
         }
         q->map_version = m->map_version;
+        sched_set(m, q);
         queue_fit_lanes(m, q);
         for (unsigned i = 0; i < LANES_MAX; i++) {
             marks_load_end(m, &q->lane[i]);

@@ -84,6 +84,22 @@ static const char *gate_record(struct arena *a, const struct queue_def *d)
     return json_record(a, &b, gate_def_write(&b, &d->gate));
 }
 
+/* What may be known of the draw, as JSON; NULL: no memory. */
+static const char *draw_record(struct arena *a, const struct mqueue *q)
+{
+    const char *text;
+    struct buf b;
+
+    if (q->sched.draw == DRAW_NONE)
+        return "";
+    buf_init(&b);
+    schedule_put_draw(&q->sched, q->def.name, &b);
+    buf_byte(&b, 0);
+    text = b.failed ? NULL : arena_strdup(a, (const char *)b.data);
+    buf_fini(&b);
+    return text;
+}
+
 static bool queue_record(struct arena *a, const struct mqueue *q, struct map_queue *r,
                          size_t *bytes)
 {
@@ -94,6 +110,9 @@ static bool queue_record(struct arena *a, const struct mqueue *q, struct map_que
     r->lanes = arena_array(a, q->n_lanes, sizeof(*r->lanes));
     r->page = page_record(a, &q->def);
     r->when = queue_map_phase(q);
+    r->when.draw = draw_record(a, q);
+    if (r->when.draw == NULL)
+        return false;
     r->message = q->def.message != NULL ? arena_strdup(a, q->def.message) : "";
     r->gate = gate_record(a, &q->def);
     r->pass_ttl_s = (uint32_t)((q->def.pass_ttl_ms + 999) / 1000);
@@ -266,7 +285,7 @@ static uint64_t entry(const struct mng *m, const struct mqueue *q)
         return 0;
     if (q->def.mode == MODE_RATE || q->def.state == DEF_PASSTHROUGH)
         return by_rate;
-    if (q->def.state == DEF_PAUSED || q->def.state == DEF_REJECT)
+    if (q->def.state == DEF_PAUSED || q->def.state == DEF_REJECT || sched_holds(q))
         return 0;
     return q->def.mode == MODE_SLOTS ? slots_free(m, q) : u64_min(slots_free(m, q), by_rate);
 }

@@ -59,9 +59,17 @@ static int name_set(struct mng *m, const char *name, queue_id old, queue_id id)
     }
 }
 
+bool queue_wants_room(const struct mqueue *q)
+{
+    bool now = q->sched.phase == SCHED_PLAIN || q->sched.phase == SCHED_PREQUEUE;
+
+    return q->def.state != DEF_CLOSED && q->def.state != DEF_REJECT &&
+           (now || q->def.state == DEF_PASSTHROUGH);
+}
+
 bool queue_takes_joins(const struct mqueue *q)
 {
-    return q->def.state != DEF_CLOSED && q->def.state != DEF_REJECT;
+    return queue_wants_room(q) && (q->sched.phase != SCHED_PREQUEUE || q->early_ready);
 }
 
 uint8_t queue_map_state(const struct mqueue *q)
@@ -70,19 +78,37 @@ uint8_t queue_map_state(const struct mqueue *q)
         return QUEUE_CLOSED;
     if (q->full)
         return QUEUE_FULL;
-    return q->def.state == DEF_PAUSED ? QUEUE_PAUSED : QUEUE_OPEN;
+    return q->def.state == DEF_PAUSED || q->sched.phase == SCHED_PREQUEUE ? QUEUE_PAUSED
+                                                                         : QUEUE_OPEN;
 }
 
 static uint8_t queue_phase(const struct mqueue *q)
 {
     if (q->def.state == DEF_PASSTHROUGH)
         return PHASE_PASSTHROUGH;
-    return q->def.state == DEF_REJECT ? PHASE_REJECT : PHASE_PLAIN;
+    if (q->def.state == DEF_REJECT)
+        return PHASE_REJECT;
+    if (q->def.state == DEF_CLOSED)
+        return PHASE_PLAIN;
+    switch ((enum schedule_phase)q->sched.phase) {
+    case SCHED_EARLY:
+        return PHASE_EARLY;
+    case SCHED_PREQUEUE:
+        return q->early_ready ? PHASE_PREQUEUE : PHASE_EARLY;
+    case SCHED_OVER:
+        return PHASE_OVER;
+    case SCHED_PLAIN:
+        break;
+    }
+    return PHASE_PLAIN;
 }
 
 struct map_phase queue_map_phase(const struct mqueue *q)
 {
-    return (struct map_phase){ .phase = queue_phase(q), .draw = "" };
+    return (struct map_phase){ .phase = queue_phase(q),
+                               .opens_ms = q->sched.opens_ms,
+                               .closes_ms = q->sched.closes_ms,
+                               .draw = "" };
 }
 
 struct mqueue *queue_new(struct mng *m, queue_id id)
@@ -271,6 +297,7 @@ static int queue_put(struct mng *m, const struct queue_def *d, struct err *e)
     }
     q->version++;
     q->stats_dirty = true;
+    sched_set(m, q);
     queue_keep(m, q, true);
     queue_fit_lanes(m, q);
     rules_everywhere(m, q);
@@ -341,6 +368,8 @@ int mng_queue_delete(struct mng *m, msec_t now_ms, const char *name, struct mng_
     keep_del(m, key);
     snprintf(key, sizeof(key), "chain/%u", q->id);
     keep_del(m, key);
+    snprintf(key, sizeof(key), "sched/%u", q->id);
+    keep_del(m, key);
     queue_free(m, q);
     mng_end(m);
     return 0;
@@ -409,6 +438,9 @@ int mng_release(struct mng *m, msec_t now_ms, const char *queue, uint64_t n,
 
     if (q == NULL)
         return err_set(e, SQ_EUNKNOWN, "no queue %s", queue);
+    if (sched_holds(q))
+        return err_set(e, SQ_ECONFLICT, "queue %s is not open yet: who is early has no place",
+                       queue);
     mng_begin(m, now_ms, out);
     in.def = &q->def;
     in.n_lanes = q->n_lanes;

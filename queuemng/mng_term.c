@@ -25,6 +25,7 @@ int mng_core_new(struct mng_service *s, struct err *e)
     struct mng *m;
 
     randombytes_buf(&o.seed, sizeof(o.seed));
+    randombytes_buf(o.secret, sizeof(o.secret));
     m = mng_new(&o);
     if (m == NULL)
         return err_set(e, SQ_ENOMEM, "out of memory");

@@ -211,7 +211,8 @@ void moves_plan(struct mng *m, struct mlane *l)
         struct mseg *x = list_seg(it);
         struct mseg *y = list_seg(list_next(&l->segs, it));
 
-        if (y != NULL && may_move(x) && may_move(y) && worth_merging(l, x, y))
+        if (y != NULL && may_move(x) && !lots_pending(x) && may_move(y) && !y->lots.early &&
+            worth_merging(l, x, y))
             (void)move_start(m, y, x);
     }
 }
@@ -219,7 +220,7 @@ void moves_plan(struct mng *m, struct mlane *l)
 /* A fresh target directly before y, on another node. */
 static void migrate(struct mng *m, struct mseg *y)
 {
-    struct mnode *n = place_pick(m, y, y->node);
+    struct mnode *n = place_pick(m, y, y->node, false);
     struct mseg *x;
 
     if (n == NULL || n->moves >= MNG_NODE_MOVES)
@@ -244,7 +245,7 @@ void moves_drain(struct mng *m, struct mnode *n)
 
         if (s->state == SEG_OPEN && !s->want_seal) {
             lane_touch(m, s->lane); /* its lane opens another and seals this one */
-        } else if (may_move(s) &&
+        } else if (may_move(s) && !s->lots.early &&
                    s->st.waiting + s->st.returning + s->st.records != 0) {
             if (n->moves >= MNG_NODE_MOVES)
                 return;

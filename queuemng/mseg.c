@@ -404,6 +404,14 @@ void lane_pace_to(struct mng *m, const struct mlane *l, struct mnode *n)
     node_pace(m, n, &e);
 }
 
+static struct seg_draw draw_of(const struct mseg *s)
+{
+    struct seg_draw d = { .n = s->lots.n };
+
+    memcpy(d.seed, s->lots.seed, sizeof(d.seed));
+    return d;
+}
+
 static void order_open(struct mng *m, struct mseg *s)
 {
     struct msg_seg_open *o;
@@ -417,6 +425,8 @@ static void order_open(struct mng *m, struct mseg *s)
     o->kind = s->kind;
     o->capacity = s->capacity;
     o->ahead = s->ahead;
+    o->early = s->lots.early;
+    o->draw = draw_of(s);
     if (s->kind == OPEN_REBUILD)
         order_rebuild(m, s, o);
     if (s->lane->pace.min_ms != 0)
@@ -430,6 +440,7 @@ static void order_seal(struct mng *m, const struct mseg *s)
     o->epoch = m->epoch;
     o->seg = s->id;
     o->next = s->want_next;
+    o->draw = draw_of(s);
 }
 
 static void order_next(struct mng *m, const struct mseg *s)
@@ -466,6 +477,8 @@ void seg_reconcile(struct mng *m, struct mseg *s)
         order_seal(m, s);
     else if (next && s->st.state == SEG_SEALED)
         order_seal(m, s); /* "sealed" may be said again, with the successor */
+    else if (lots_order(s))
+        order_seal(m, s); /* ... or with the draw */
     else if (next)
         order_next(m, s);
     else

@@ -22,14 +22,15 @@ static bool may_host(const struct mnode *n)
            n->tickets * 100 < n->max_tickets * FULL_PERCENT;
 }
 
-struct mnode *place_pick(struct mng *m, const struct mseg *near, const struct mnode *except)
+struct mnode *place_pick(struct mng *m, const struct mseg *near, const struct mnode *except,
+                         bool draws)
 {
     struct mnode *best = NULL;
 
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         struct mnode *n = m->node[i];
 
-        if (n == NULL || n == except || !may_host(n))
+        if (n == NULL || n == except || !may_host(n) || (draws && !n->draws))
             continue;
         if (best == NULL || score(n, near) < score(best, near))
             best = n;

@@ -44,6 +44,10 @@ static struct mseg *pop_head(const struct mng *m, struct mlane *l, bool *wait)
             *wait = true;
             return NULL;
         }
+        if (lots_pending(s)) {
+            *wait = true; /* whose turn it is, is not known yet */
+            return NULL;
+        }
         if (s->rebuild || s->st.waiting + s->st.returning != 0)
             return first_open != NULL ? first_open : s;
         /* open and empty when it last reported: somebody may have joined since, and if
@@ -155,6 +159,7 @@ static void pop_ask(const struct mng *m, const struct mqueue *q, struct pop_in *
                                  .weights = p->weights,
                                  .slots = slots_free(m, q),
                                  .boost = claims_boost(&q->claims, q->def.no_show_boost),
+                                 .not_open = sched_holds(q),
                                  .n_lanes = q->n_lanes };
     for (size_t i = 0; i < q->def.limits.n && i < ARRAY_LEN(p->metrics); i++)
         for (unsigned k = 0; k < m->n_metrics; k++)

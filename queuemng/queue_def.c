@@ -53,6 +53,15 @@ const struct cfg_key queue_def_keys[] = {
       "paused: nobody is let in; closed: nobody may join; passthrough: nobody needs a pass; "
       "reject: nobody may join or is let in, places are kept",
       def_state_names, 0, 0 },
+    { "opens_at", CFG_STR, AT(when.opens_at), "", 0, 40, true,
+      "not open before, like 2027-01-31T20:00:00+01:00; none = open", 0, 0, 0 },
+    { "closes_at", CFG_STR, AT(when.closes_at), "", 0, 40, true,
+      "nobody may join from then on; who waits is let in", 0, 0, 0 },
+    { "prequeue", CFG_MS, AT(when.prequeue_ms), "0", 0, 7 * DAY_MS, true,
+      "so long before opens_at people may come; their order is drawn at opens_at", 0, 0, 0 },
+    { "prequeue_capacity", CFG_INT, AT(when.prequeue_capacity), "1000000", 1, 10000000, true,
+      "so many draw together; who is early after that draws with others, behind them", 0, 0,
+      0 },
     { "lanes", CFG_OBJS, AT(lanes), "", 0, LANES_MAX, true,
       "lines inside the queue, the first is the default one; none = one named default", 0,
       lane_keys, sizeof(struct def_lane) },
@@ -169,6 +178,8 @@ int queue_def_check(const struct queue_def *d, struct err *e)
 
     if (rc == 0)
         rc = limits_check(d, e);
+    if (rc == 0)
+        rc = schedule_check(&d->when, e);
     if (rc == 0 && d->mode != MODE_RATE && d->max_active == 0)
         rc = err_set(e, SQ_EINVAL, "mode %s needs max_active: how many may be inside",
                      modes[d->mode]);

@@ -5,6 +5,7 @@
 
 #include "common/gate_def.h"
 #include "common/page_def.h"
+#include "queuemng/schedule.h"
 
 enum def_state { /* words: open paused closed passthrough reject */
     DEF_OPEN,
@@ -40,6 +41,7 @@ struct def_idle {
 struct queue_def {
     char *name;
     int state;              /* enum def_state */
+    struct schedule_def when;
     struct cfg_list lanes;  /* struct def_lane; empty = one lane "default" */
     int sharing;            /* enum def_sharing */
 

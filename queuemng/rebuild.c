@@ -105,6 +105,7 @@ static void reopen(struct mng *m, struct mseg *s, struct mnode *n)
     s->kind = OPEN_REBUILD;
     s->state = s->st.state = SEG_SEALED;
     s->st.waiting = 0;
+    s->st.drawn = false;
     s->st.last_tick = 0;
     s->st.next = s->want_next = 0;
     s->lost = s->confirmed = s->known = s->want_seal = s->want_remove = false;
@@ -124,7 +125,7 @@ static bool find_place(struct mng *m, struct mlane *l, struct mseg *s)
 
     if (!s->lost || s->move != NULL)
         return false;
-    n = place_pick(m, list_seg(list_prev(&l->segs, &s->in_lane)), NULL);
+    n = place_pick(m, list_seg(list_prev(&l->segs, &s->in_lane)), NULL, s->lots.early);
     if (n == NULL)
         return false;
     seg_unmerge(m, s, false);

@@ -148,6 +148,8 @@ void release_look(struct release *r, const struct release_in *in)
 /* By the operator's word nobody is let in, or everybody is. */
 static bool is_held(const struct release_in *in)
 {
+    if (in->not_open && in->def->state != DEF_PASSTHROUGH)
+        return true;
     return in->def->state == DEF_PAUSED || in->def->state == DEF_REJECT;
 }
 
@@ -160,7 +162,8 @@ static double target_rate(struct release *r, const struct release_in *in)
 {
     r->fallback = false;
     if (is_held(in)) {
-        limited_by(r, def_state_names[in->def->state]);
+        limited_by(r, in->def->state != DEF_OPEN ? def_state_names[in->def->state]
+                                                 : "not_open");
         return 0;
     }
     if (is_free(in)) { /* who comes now passes by: those who wait are not to be worse off */

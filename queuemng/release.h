@@ -56,6 +56,7 @@ struct release_in {
     const int64_t *weights;
     uint64_t waiting[LANES_MAX]; /* incl. returning: what could be released now */
     double boost;           /* of what the rate earns; below 1 (0 = not set): 1 */
+    bool not_open;          /* by its schedule nobody is let in yet */
     uint64_t slots;         /* mode slots or both: how many more may be inside now */
 };
 struct release_out {

@@ -55,6 +55,8 @@ SQ_CHECK int ctl_http(const char *base, const struct ctl_call *call, unsigned ti
 /* ---- segqctl_ask.c: asking, and saying what was answered. All return enum ctl_exit. */
 typedef void (*view_fn)(struct buf *b, const json_t *doc);
 int ctl_say_err(const struct err *e, int code); /* code */
+/* The first router that answers; a->body is the caller's. */
+int ctl_router_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *a);
 void ctl_put_out(const struct buf *b);
 /* A name inside a path; false if all together is too long. */
 bool ctl_path_set(char *dst, size_t cap, const char *before, const char *name,
@@ -79,5 +81,8 @@ int cmd_events(struct ctl *c, int argc, char **argv);
  */
 int cmd_run(struct ctl *c, int argc, char **argv);
 void cmd_help(struct buf *b); /* the list of them */
+
+/* ---- segqctl_draw.c */
+int cmd_draw(struct ctl *c, int argc, char **argv);
 
 #endif

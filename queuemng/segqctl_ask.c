@@ -134,11 +134,8 @@ int ctl_admin_do(const struct ctl *c, struct ctl_call call, view_fn view)
     return rc;
 }
 
-/* Routers are asked in turn until one answers. That also holds for joins: if the first
- * took it and died, nobody knows the token of that ticket, and it times out. */
-int ctl_router_do(const struct ctl *c, struct ctl_call call, view_fn view)
+int ctl_router_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *a)
 {
-    struct ctl_answer a = { 0 };
     struct err e = { 0 };
     int rc = -1;
 
@@ -147,8 +144,19 @@ int ctl_router_do(const struct ctl *c, struct ctl_call call, view_fn view)
         return CTL_USAGE;
     }
     for (size_t i = 0; i < c->n_routers && rc < 0; i++)
-        rc = ctl_http(c->router[i], &call, c->timeout_s, &a, &e);
-    rc = rc < 0 ? ctl_say_err(&e, CTL_REFUSED) : ctl_say_answer(c, &a, view);
+        rc = ctl_http(c->router[i], &call, c->timeout_s, a, &e);
+    return rc < 0 ? ctl_say_err(&e, CTL_REFUSED) : CTL_OK;
+}
+
+/* Routers are asked in turn until one answers. That also holds for joins: if the first
+ * took it and died, nobody knows the token of that ticket, and it times out. */
+int ctl_router_do(const struct ctl *c, struct ctl_call call, view_fn view)
+{
+    struct ctl_answer a = { 0 };
+    int rc = ctl_router_ask(c, call, &a);
+
+    if (rc == CTL_OK)
+        rc = ctl_say_answer(c, &a, view);
     buf_fini(&a.body);
     return rc;
 }

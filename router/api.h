@@ -95,6 +95,9 @@ struct api_ticket {
     uint64_t position; /* 0 while waiting: not known now (null) */
     uint64_t position_cap; /* 0: none */
     const struct lane_stats *stats;
+    seg_id of;       /* the ticket's own name: segment and number, as in its token */
+    uint32_t number;
+    int64_t early_until_ms; /* it waits for the draw at that time; 0: it does not */
     uint32_t poll_after_ms;
     seg_id segment;
     const char *pass; /* admitted */

@@ -260,6 +260,10 @@ static void waiting(struct buf *b, const struct api_ticket *t)
     }
     ADD(b, ",\"poll_after_ms\":");
     buf_u64(b, t->poll_after_ms);
+    if (t->early_until_ms != 0) {
+        ADD(b, ",\"prequeue\":true");
+        put_moment(b, "opens_at", t->early_until_ms);
+    }
 }
 
 static void admitted(struct buf *b, const struct api_ticket *t)
@@ -294,6 +298,11 @@ void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool 
         waiting(b, t);
     ADD(b, ",\"segment\":");
     buf_u64(b, t->segment);
+    ADD(b, ",\"ticket\":\"");
+    buf_u64(b, t->of);
+    ADD(b, "-");
+    buf_u64(b, t->number);
+    ADD(b, "\"");
     if (t->said != NULL)
         buf_str(b, t->said);
     ADD(b, "}");

@@ -57,6 +57,11 @@ bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *
     t->position_cap = o.queue->position_cap;
     t->poll_after_ms = f->poll_after_ms;
     t->segment = f->serving;
+    t->of = f->token.seg;
+    t->number = f->token.number;
+    t->early_until_ms = o.queue->when.phase == PHASE_PREQUEUE && f->position == 0
+                            ? o.queue->when.opens_ms
+                            : 0;
     t->pass = rf->pass;
     t->pass_len = rf->pass_len;
     t->released_at_ms = f->released_at_ms;

@@ -222,6 +222,16 @@ static void mark(struct jio *io, struct jrec_mark *m)
     NUM(io, m->held);
 }
 
+static void draw(struct jio *io, struct jrec_draw *d)
+{
+    const void *p;
+
+    NUM(io, d->n);
+    p = bytes(io, d->seed, DRAW_SEED);
+    if (p != NULL && p != d->seed)
+        memcpy(d->seed, p, DRAW_SEED);
+}
+
 static void members(struct jio *io, struct jrec *r)
 {
     NUM(io, r->seg);
@@ -280,6 +290,9 @@ static void members(struct jio *io, struct jrec *r)
     case JREC_UNKEPT:
         mark(io, &r->mark);
         break;
+    case JREC_DRAW:
+        draw(io, &r->draw);
+        break;
     default:
         NUM(io, r->set.n);
     }
@@ -325,6 +338,7 @@ const char *jrec_name(unsigned kind)
         [JREC_BACK] = "back",         [JREC_SOLID] = "solid",
         [JREC_KEPT] = "kept",         [JREC_UNKEPT] = "unkept",
         [JREC_STORE] = "store",       [JREC_EXTEND] = "extend",
+        [JREC_EARLY] = "early",       [JREC_DRAW] = "draw",
     };
 
     return kind < ARRAY_LEN(names) && names[kind] != NULL ? names[kind] : "unknown";

@@ -18,6 +18,7 @@
 #define SEGQ_JREC_H
 
 #include "common/buf.h"
+#include "common/draw.h"
 #include "common/err.h"
 #include "segment/block.h"
 #include "segment/ticket_idx.h"
@@ -58,6 +59,9 @@ enum jrec_kind {
     JREC_UNKEPT = 32,   /* mark: in snapshots only */
     JREC_STORE = 33,    /* set: of the managers that are obeyed (msg_node_ok) */
     JREC_EXTEND = 34,   /* extend: of a session that is there */
+    JREC_EARLY = 40,    /* set: its people have no places before the draw */
+    JREC_DRAW = 41,     /* draw: now they have; n 0: as they came. In a snapshot, and of a
+                         * hollow one: it was before */
     JREC_NKINDS
 };
 
@@ -141,6 +145,11 @@ struct jrec_move {
     seg_id to;
 };
 
+struct jrec_draw {
+    uint32_t n;
+    uint8_t seed[DRAW_SEED];
+};
+
 #define JREC_WORDS 8192u
 struct jrec_reloc { /* a part of a table; `words` are borrowed and may be unaligned */
     seg_id src;
@@ -182,6 +191,7 @@ struct jrec {
         struct jrec_hollow hollow;
         struct jrec_released released;
         struct jrec_mark mark;
+        struct jrec_draw draw;
     };
 };
 

@@ -477,6 +477,14 @@ void segq_solid(struct segq *q, uint32_t popped)
     segq_settle(q);
 }
 
+void segq_rebury(struct segq *q)
+{
+    for (uint32_t b = 0; b < q->n_blocks; b++)
+        bury(q, b);
+    q->stale = 0;
+    segq_settle(q);
+}
+
 size_t segq_bytes(const struct segq *q)
 {
     size_t n = q->cap_blocks * ENTRY_BYTES;

@@ -244,6 +244,7 @@ void segtab_seg_free(struct segtab *t, struct seg *g)
         list_remove(&t->active, &g->active);
     body_fini(&g->b);
     marks_fini(&g->unkept);
+    draw_free(g->draw);
     free(g);
     if (q->segs.n == 0 && !t->partial) { /* else: some of them are not read yet */
         map_del(&t->queues, q->id);
@@ -561,7 +562,7 @@ void segtab_each_waiting(const struct segtab *t,
 
         for (uint32_t n = segq_next(&b->q, 0); n != SEGQ_NONE;
              n = segq_next(&b->q, n + 1)) {
-            struct ticket_id id = body_ticket(b, n);
+            struct ticket_id id = segtab_outside(t, body_ticket(b, n));
 
             fn(ctx, b->id, id.seg, id.number);
         }

@@ -24,12 +24,13 @@ static struct audit_event event(const struct segtab *t, const struct seg *g,
                                   .segment = g->b.id };
 }
 
-static void put_ticket(const struct seg *g, struct audit_event *e, struct ticket_id id)
+static void put_ticket(const struct segtab *t, const struct seg *g, struct audit_event *e,
+                       struct ticket_id id)
 {
     const struct subject *s =
         g->b.subjects.n > 0 ? subjects_by_ticket(&g->b.subjects, id) : NULL;
 
-    e->id = id;
+    e->id = segtab_outside(t, id);
     if (s == NULL)
         return;
     e->subject = s->text;
@@ -62,7 +63,7 @@ void segtab_audit_ticket(const struct segtab *t, const struct seg *g, struct tic
         return;
     e = event(t, g, kind);
     e.state = kind == AUDIT_RESTORED ? NULL : "waiting";
-    put_ticket(g, &e, id);
+    put_ticket(t, g, &e, id);
     t->o.audit(t->o.audit_ctx, &e);
 }
 
@@ -78,7 +79,7 @@ void segtab_audit_died(const struct segtab *t, const struct seg *g, const uint32
 static void tell_session(const struct segtab *t, const struct seg *g, struct audit_event *e,
                          const struct session *x)
 {
-    put_ticket(g, e, x->id);
+    put_ticket(t, g, e, x->id);
     e->released_ms = x->released_at_ms;
     if (e->kind == AUDIT_ADMITTED || e->kind == AUDIT_EXTENDED)
         e->expires_s = segtab_until_s(g, x);

@@ -141,11 +141,13 @@ void dir_say(struct segtab *t, uint16_t owner, enum dir_ask what, const struct d
         row_add(t, owner, &row);
 }
 
-static struct dir_row row_of(const struct subject *x)
+static struct dir_row row_of(const struct segtab *t, const struct subject *x)
 {
+    struct ticket_id id = segtab_outside(t, x->id);
+
     return (struct dir_row){ .hash = x->hash,
-                             .seg = x->id.seg,
-                             .number = x->id.number,
+                             .seg = id.seg,
+                             .number = id.number,
                              .issued_s = x->issued_s,
                              .client = x->client };
 }
@@ -154,7 +156,7 @@ static struct dir_row row_of(const struct subject *x)
 static void changed(const struct seg *g, const struct subject *x, bool here)
 {
     struct segtab *t = g->tab;
-    struct dir_row r = row_of(x);
+    struct dir_row r = row_of(t, x);
 
     if (is_on(&t->dir) && (here || !queue_holds(t, g->queue, x->hash)))
         dir_say(t, dir_owner(&t->dir, x->hash), here ? DIR_PUT : DIR_FREE, &r);
@@ -197,7 +199,7 @@ static bool say_subjects(struct segtab *t, uint16_t i, const struct subjects *s,
     const struct subject *x;
 
     while (*left > 0 && (x = subjects_next(s, at)) != NULL) {
-        struct dir_row r = row_of(x);
+        struct dir_row r = row_of(t, x);
 
         if (dir_owner(&t->dir, x->hash) != i)
             continue;

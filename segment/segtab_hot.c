@@ -19,6 +19,8 @@ static inline enum spot_kind find_at(const struct segtab *t, uint64_t v, seg_id 
     s->id = (struct ticket_id) { seg, number };
     if (SQ_LIKELY((v & 3) == HOME_SEG)) {
         s->seg = (struct seg *)(uintptr_t)v;
+        if (SQ_UNLIKELY(s->seg->draw != NULL))
+            s->id.number = number = draw_place(s->seg->draw, number);
         s->slot = number < s->seg->b.joined ? number : SEGQ_NONE;
         s->reason = number >= s->seg->b.joined ? GONE_LOST : GONE_EXPIRED;
         return SPOT_HERE;
@@ -103,7 +105,7 @@ static uint32_t told_ms(const struct segtab *t, const struct seg *g, uint64_t po
 /* 0: not known. What is released and not stored may yet wait again: it counts. */
 uint64_t segtab_position(const struct seg *g, uint32_t slot)
 {
-    if (SQ_UNLIKELY(g->b.q.hollow || g->ahead == AHEAD_UNKNOWN))
+    if (SQ_UNLIKELY(g->b.q.hollow || g->ahead == AHEAD_UNKNOWN || g->early))
         return 0;
     return g->ahead + segq_rank(&g->b.q, slot) + g->unkept.held + 1;
 }
@@ -142,14 +144,15 @@ static void make_pass(struct segtab *t, const struct seg *g, const struct sessio
                       struct place_ans *a, struct arena *mem)
 {
     const struct subject *sub = subjects_by_ticket(&g->b.subjects, x->id);
+    struct ticket_id id = segtab_outside(t, x->id);
     struct seg_pass p = {
         .queue = g->queue->name,
         .lane = g->queue->lanes[g->lane],
         .issuer = g->queue->issuer,
         .subject = sub != NULL ? sub->text : NULL,
         .subject_len = sub != NULL ? sub->len : 0,
-        .seg = x->id.seg,
-        .number = x->id.number,
+        .seg = id.seg,
+        .number = id.number,
         .released_at_ms = x->released_at_ms,
         .expires_s = segtab_until_s(g, x),
     };
@@ -331,13 +334,17 @@ static bool append_existing(struct segtab *t, const struct seg *g,
                             const struct append_req *r, struct append_ans *a)
 {
     const struct subject *x = find_subject(g->queue, r);
+    struct ticket_id id;
     struct spot s;
 
-    if (x == NULL || segtab_find(t, x->id.seg, x->id.number, &s) != SPOT_HERE)
+    if (x == NULL)
+        return false;
+    id = segtab_outside(t, x->id);
+    if (segtab_find(t, id.seg, id.number, &s) != SPOT_HERE)
         return false;
     a->state = APPEND_EXISTING;
-    a->seg = x->id.seg;
-    a->number = x->id.number;
+    a->seg = id.seg;
+    a->number = id.number;
     a->issued_s = x->issued_s;
     a->client = x->client;
     a->position = 1; /* released or returning */

@@ -21,6 +21,7 @@
 #include "common/list.h"
 #include "common/map.h"
 #include "common/pace.h"
+#include "common/draw.h"
 #include "segment/audit_line.h"
 #include "segment/body.h"
 #include "segment/jrec.h"
@@ -70,6 +71,8 @@ struct seg { /* one hosted segment */
     uint32_t told_max_ms; /* idle time and told interval must fit into the horizon */
     uint32_t sweep_block;
     uint8_t swept_unit; /* the unit of the last whole sweep */
+    bool early;         /* its people wait for the draw, and have no positions */
+    struct draw *draw;  /* owned; NULL: there was none. See segtab_draw.c */
     uint32_t snap_no;   /* of the last snapshot that it is in */
     bool known;         /* replaying: what is said before its MARK is in it already */
     uint64_t last_tick;
@@ -209,7 +212,7 @@ void segtab_passes_flush(struct segtab *t, struct outbox *out);
 /* ---- segtab_hot.c ---------------------------------------------------------------- */
 struct spot { /* where a token's ticket is */
     struct seg *seg;
-    struct ticket_id id;
+    struct ticket_id id; /* as it is called in here: after a draw the number is the place */
     uint32_t slot;  /* SEGQ_NONE: it was dead when its segment was absorbed */
     uint8_t reason; /* enum gone_reason if it is dead and there is no record */
     seg_id moved_to;
@@ -331,6 +334,16 @@ void segtab_kept(struct segtab *t, const struct kept_entry *k);
 msec_t segtab_pass_end(const struct segtab *t, const struct seg *g, int64_t at_ms);
 msec_t segtab_session_end(const struct segtab *t, const struct seg *g,
                           const struct session *x);
+
+/* ---- segtab_draw.c ----------------------------------------------------------------- */
+/* Its people get their places; why not is logged. */
+void segtab_draw(struct segtab *t, struct seg *g, const struct seg_draw *d);
+/* It was before: only the numbers in tokens are not the slots. n 0: nothing. */
+SQ_CHECK int segtab_draw_was(struct segtab *t, struct seg *g, const struct seg_draw *d);
+SQ_CHECK int segtab_draw_now(struct seg *g, const struct seg_draw *d);
+/* A ticket as tokens, passes and other processes name it; see struct spot. */
+struct ticket_id segtab_outside(const struct segtab *t, struct ticket_id id);
+void segtab_log_draw(struct segtab *t, const struct seg *g);
 
 /* ---- segtab_rebuild.c -------------------------------------------------------------- */
 #define SEGTAB_HOLLOW_MAX (1u << 24) /* numbers of a segment that is to be rebuilt */

@@ -148,7 +148,12 @@ static void seg_open(struct segtab *t, peer_no from, const struct msg_seg_open *
         return;
     }
     g = segtab_seg_new(t, m, segtab_queue(t, m->queue, false));
-    if (g != NULL && m->kind == OPEN_REBUILD && segtab_rebuild_begin(t, g, m) < 0) {
+    if (g != NULL && m->early && m->draw.n == 0) {
+        g->early = true;
+        segtab_log_set(t, JREC_EARLY, m->seg, 0);
+    }
+    if (g != NULL && m->kind == OPEN_REBUILD &&
+        (segtab_draw_was(t, g, &m->draw) < 0 || segtab_rebuild_begin(t, g, m) < 0)) {
         segtab_log_set(t, JREC_REMOVE, m->seg, 0);
         segtab_seg_free(t, g);
         g = NULL;
@@ -174,6 +179,8 @@ static void seg_seal(struct segtab *t, peer_no from, const struct msg_seg_seal *
             segq_seal(&g->b.q);
         if (m->next != 0)
             g->next = m->next;
+        if (m->draw.n != 0 && g->early)
+            segtab_draw(t, g, &m->draw);
     }
     segtab_report_one(t, m->seg, from, out);
 }

@@ -12,10 +12,13 @@
 
 #define ROWS_MAX MSG_BATCH_MAX /* of one message */
 
-static struct pass_row row_of(const struct seg *g, const struct session *x)
+static struct pass_row row_of(const struct segtab *t, const struct seg *g,
+                              const struct session *x)
 {
-    return (struct pass_row) { .seg = x->id.seg,
-                               .number = x->id.number,
+    struct ticket_id id = segtab_outside(t, x->id);
+
+    return (struct pass_row) { .seg = id.seg,
+                               .number = id.number,
                                .state = PASS_REVOKED,
                                .until_s = segtab_until_s(g, x) };
 }
@@ -46,7 +49,7 @@ void segtab_revoke(struct segtab *t, struct seg *g, struct session *x, int reaso
     x->reason = (uint8_t)reason;
     session_set(&g->b.released, x, SESSION_REVOKED, x->expires_ms);
     segtab_log_session(t, g, x);
-    note(t, row_of(g, x));
+    note(t, row_of(t, g, x));
     segtab_touch(t, g);
 }
 
@@ -66,10 +69,13 @@ static void note_longer(struct segtab *t, struct sess_req row)
     t->longer[t->n_longer++] = row;
 }
 
-static struct sess_req longer_of(const struct seg *g, const struct session *x)
+static struct sess_req longer_of(const struct segtab *t, const struct seg *g,
+                                 const struct session *x)
 {
-    return (struct sess_req) { .seg = x->id.seg,
-                               .number = x->id.number,
+    struct ticket_id id = segtab_outside(t, x->id);
+
+    return (struct sess_req) { .seg = id.seg,
+                               .number = id.number,
                                .command = SESS_EXTEND,
                                .until_s = segtab_until_s(g, x) };
 }
@@ -83,7 +89,7 @@ void segtab_extend(struct segtab *t, struct seg *g, struct session *x, int64_t u
         x->expires_ms = segtab_session_end(t, g, x);
         segtab_audit_session(t, g, x, AUDIT_EXTENDED, NULL);
         segtab_log_extend(t, g, x->id, until_s);
-        note_longer(t, longer_of(g, x));
+        note_longer(t, longer_of(t, g, x));
     }
     session_set(&g->b.released, x, SESSION_ADMITTED, x->expires_ms);
     if (was != SESSION_ADMITTED) {
@@ -119,7 +125,8 @@ static void send_longer(const struct sess_req *v, uint32_t n, peer_no to,
     out->failed |= m->req == NULL;
 }
 
-static void ended_all(const struct seg *g, peer_no to, struct outbox *out)
+static void ended_all(const struct segtab *t, const struct seg *g, peer_no to,
+                      struct outbox *out)
 {
     struct pass_row v[ROWS_MAX];
     const struct session *x;
@@ -128,7 +135,7 @@ static void ended_all(const struct seg *g, peer_no to, struct outbox *out)
     for (uint32_t i = 0; (x = sessions_next(&g->b.released, &i)) != NULL;) {
         if (x->state != SESSION_REVOKED)
             continue;
-        v[n++] = row_of(g, x);
+        v[n++] = row_of(t, g, x);
         if (n == ROWS_MAX) {
             send_rows(v, n, to, out);
             n = 0;
@@ -137,7 +144,8 @@ static void ended_all(const struct seg *g, peer_no to, struct outbox *out)
     send_rows(v, n, to, out);
 }
 
-static void longer_all(const struct seg *g, peer_no to, struct outbox *out)
+static void longer_all(const struct segtab *t, const struct seg *g, peer_no to,
+                       struct outbox *out)
 {
     struct sess_req v[ROWS_MAX];
     const struct session *x;
@@ -146,7 +154,7 @@ static void longer_all(const struct seg *g, peer_no to, struct outbox *out)
     for (uint32_t i = 0; (x = sessions_next(&g->b.released, &i)) != NULL;) {
         if (x->state != SESSION_ADMITTED || x->until_s == 0)
             continue;
-        v[n++] = longer_of(g, x);
+        v[n++] = longer_of(t, g, x);
         if (n == ROWS_MAX) {
             send_longer(v, n, to, out);
             n = 0;
@@ -161,9 +169,9 @@ void segtab_passes_all(struct segtab *t, peer_no to, struct outbox *out)
         const struct seg *g = container_of(it, struct seg, node);
 
         if (g->b.released.n[SESSION_REVOKED] > 0)
-            ended_all(g, to, out);
+            ended_all(t, g, to, out);
         if (g->b.released.n[SESSION_ADMITTED] > 0)
-            longer_all(g, to, out);
+            longer_all(t, g, to, out);
     }
 }
 

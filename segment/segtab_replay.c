@@ -95,6 +95,16 @@ int replay_hollow(struct seg *g, const struct jrec_hollow *h)
     return 0;
 }
 
+int replay_draw(struct segtab *t, struct seg *g, const struct jrec_draw *r, bool now)
+{
+    struct seg_draw d = { .n = r->n };
+
+    memcpy(d.seed, r->seed, sizeof(d.seed));
+    if (d.n > SEGQ_NONE / 2 || g->draw != NULL || (now && d.n > 0 && d.n < g->b.q.end))
+        return SQ_EPROTO;
+    return now ? segtab_draw_now(g, &d) : segtab_draw_was(t, g, &d);
+}
+
 static int back(struct seg *g, const struct jrec_run *r)
 {
     for (uint32_t i = 0; i < r->n; i++) {
@@ -278,6 +288,11 @@ static int on_seg(struct segtab *t, struct seg *g, const struct jrec *r)
     case JREC_BACK:
     case JREC_SOLID:
         return on_hollow(t, g, r);
+    case JREC_EARLY:
+        g->early = true;
+        return 0;
+    case JREC_DRAW:
+        return replay_draw(t, g, &r->draw, !g->b.q.hollow);
     case JREC_KEPT:
         if (r->set.n == g->last_tick)
             marks_clear(&g->unkept);

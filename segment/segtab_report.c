@@ -31,6 +31,7 @@ void segtab_status(const struct seg *g, struct seg_status *s)
                 : g->in != NULL ? g->in->id
                                 : 0,
         .rebuild = g->b.q.hollow,
+        .drawn = !g->early,
     };
 }
 
@@ -114,6 +115,7 @@ void segtab_register(struct segtab *t, peer_no manager, struct outbox *out)
     r->store = t->store;
     memcpy(r->pass_key, t->o.pass_pub, sizeof(r->pass_key));
     r->other_keys = t->o.pass_others;
+    r->draws = true;
     if (r->addr == NULL || r->admin == NULL)
         out->failed = true;
     segtab_report_all(t, manager, out);

@@ -100,6 +100,7 @@ static void snap_seg(struct segtab *t, const struct seg *g)
         .left = g->left,
     };
     segtab_log(t, &r);
+    segtab_log_draw(t, g);
     if (q->hollow)
         segtab_log_hollow(t, g);
     segtab_log_unkept(t, g);
@@ -268,6 +269,9 @@ static uint64_t digest_seg(const struct seg *g)
 
     for (size_t i = 0; i < ARRAY_LEN(v); i++)
         h = mix(h, v[i]);
+    h = mix(h, g->early);
+    if (g->draw != NULL)
+        h = mix_text(h, (const char *)g->draw->seed, DRAW_SEED) + g->draw->count;
     return mix(mix(h, digest_marks(g)), digest_relocs(g));
 }
 

@@ -418,6 +418,12 @@ int replay_on_stage(struct segtab *t, const struct jrec *r)
                                : block(t, g, &r->block);
     case JREC_HOLLOW:
         return g != NULL ? replay_hollow(g, &r->hollow) : SQ_EPROTO;
+    case JREC_EARLY:
+        if (g != NULL)
+            g->early = true;
+        return g != NULL ? 0 : SQ_EPROTO;
+    case JREC_DRAW:
+        return g != NULL ? replay_draw(t, g, &r->draw, false) : SQ_EPROTO;
     case JREC_UNKEPT:
         return g != NULL ? unkept(g, &r->mark) : SQ_EPROTO;
     case JREC_SEG_END:

@@ -98,16 +98,17 @@ static inline void *g_words(struct gen *g, size_t n)
 #define L8(N, T)  N(no) T(name, 64) T(addr, 63)
 #define L9(N, T)  N(id) N(ready) N(active) N(rate_milli_per_s) T(limited_by, 64) N(entry)
 #define L10(N, T)                                                                        \
-    T(addr, 63) T(admin, 63) N(max_tickets) N(max_segments) N(epoch_seen) N(directory)
+    T(addr, 63) T(admin, 63) N(max_tickets) N(max_segments) N(epoch_seen) N(directory) N(draws)
 #define L11(N, T) N(epoch) N(no) N(directory)
-#define L12(N, T) N(epoch) N(seg) N(queue) N(lane) N(kind) N(capacity) N(ahead) N(for_ms)
+#define L12(N, T) N(epoch) N(seg) N(queue) N(lane) N(kind) N(capacity) N(ahead) N(for_ms) \
+    N(early)
 #define L13(N, T) N(epoch) N(seg) N(next)
 #define L14(N, T) N(queue) N(lane) N(min_ms) N(max_ms) N(us_per_place)
 #define L15(N, T) N(epoch) N(seg) N(tick) N(n) N(released_at_ms) N(keeps)
 #define L16(N, T)                                                                        \
     N(seg) N(queue) N(lane) N(state) N(capacity) N(joined) N(waiting) N(returning)       \
     N(ready) N(active) N(records) N(popped) N(last_tick) N(no_shows) N(expired) N(left)  \
-    N(next) N(move) N(rebuild) N(claimed)
+    N(next) N(move) N(rebuild) N(claimed) N(drawn)
 #define L17(N, T) N(epoch) N(seg) N(tick) N(n) N(busy)
 #define L18(N, T) N(epoch) N(seg) N(force)
 #define L19(N, T) N(epoch) N(full) N(more) N(tickets) N(max_tickets)
@@ -131,6 +132,7 @@ static inline void *g_words(struct gen *g, size_t n)
 #define L33(N, T)                                                                        \
     N(state) N(reason) N(poll_after_ms) N(position) N(pass_len) N(released_at_ms)        \
     N(pass_expires_s)
+#define L35(N, T) N(epoch) N(seg) N(next) N(draw.n)
 #define L34(N, T) N(seg) N(number) N(state) N(until_s)
 #define L40(N, T) N(seg) N(number) N(command) N(until_s)
 #define L41(N, T) N(state) N(moved_to) N(until_s)
@@ -160,7 +162,7 @@ PLAIN(msg_map, L32)
 PLAIN(msg_node_reg, L10)
 PLAIN(msg_node_ok, L11)
 PLAIN(msg_seg_open, L12)
-PLAIN(msg_seg_seal, L13)
+PLAIN(msg_seg_seal, L35)
 PLAIN(msg_seg_next, L13)
 PLAIN(pace_entry, L14)
 PLAIN(msg_seg_pop, L15)
@@ -416,6 +418,9 @@ static inline void g_segment_manager(struct gen *g, struct msg *m)
         m->seg_open.kind = g_in(g, OPEN_TAIL, OPEN_REBUILD);
         m->seg_open.capacity = 1 + (uint32_t)rng_below(&g->r, INT32_MAX);
         m->seg_open.mark_end = (uint32_t)rng_below(&g->r, m->seg_open.capacity);
+        m->seg_open.draw.n = (uint32_t)rng_below(&g->r, m->seg_open.capacity);
+        if (m->seg_open.draw.n != 0)
+            memcpy(m->seg_open.draw.seed, g_bytes(g, DRAW_SEED, 0), DRAW_SEED);
         m->seg_open.marks = g_marks(g, &m->seg_open.n_marks, &m->seg_open.seg,
                                     m->seg_open.capacity);
         break;

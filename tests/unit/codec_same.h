@@ -140,7 +140,8 @@ static inline bool same_report(const struct msg_seg_status *x, const struct msg_
 static inline bool same_open(const struct msg_seg_open *x, const struct msg_seg_open *y)
 {
     SAME_ROWS(x, y, n_marks, marks, same_mark);
-    return same_msg_seg_open(x, y) && x->mark_end == y->mark_end;
+    return same_msg_seg_open(x, y) && x->mark_end == y->mark_end &&
+           x->draw.n == y->draw.n && memcmp(x->draw.seed, y->draw.seed, DRAW_SEED) == 0;
 }
 
 static inline bool same_ahead_entry(const struct ahead_entry *x, const struct ahead_entry *y)

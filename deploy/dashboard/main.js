@@ -3,7 +3,7 @@ import { $, el, put, list, mark, number, rate, span, clock } from './dom.js';
 import * as api from './api.js';
 import * as controls from './controls.js';
 import { gauges_show, lanes_show, sparkline, sparkline_show } from './draw.js';
-import { problemsOf, stateOf, saysOf, limitWords, sentence, isRoutine, changeWords } from './words.js';
+import { knowMetrics, problemsOf, stateOf, saysOf, limitWords, sentence, isRoutine, changeWords } from './words.js';
 
 const EVERY_MS = 1000, OLD_MS = 4000, KEPT_EVENTS = 400, AUDIT_N = 50;
 let chosen = location.hash.startsWith('#queue=') ? decodeURIComponent(location.hash.slice(7)) : '';
@@ -41,6 +41,7 @@ async function look() {
     live = await api.get(`live?since=${since}&find=${api.enc($('find').value)}${q}`);
     answeredAt = Date.now();
     if (!chosen || !live.queue) choose((live.queues[0] || {}).queue || '');
+    knowMetrics(live.metrics);
     take(live.events);
     show();
     await lookAtHistory();

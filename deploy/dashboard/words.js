@@ -15,7 +15,10 @@ const LIMITS = {
   fixed: 'a fixed rate', fallback: 'the fallback: a metric is missing', paused: 'the pause',
   slots: 'the free slots', max_rise: 'how fast the rate may rise', recovery: 'a segment being recovered',
 };
-export const limitWords = by => LIMITS[by] || 'the metric ' + by;
+let metrics = new Set();
+export const knowMetrics = v => { metrics = new Set(v.map(m => m.name)); };
+// A later queuemng may say what is not known here: said as it is.
+export const limitWords = by => LIMITS[by] || (metrics.has(by) ? 'the metric ' + by : STATES[by] ? 'its state' : `“${by}”`);
 
 export function saysOf(q) {
   if (!isOpen(q)) return stateOf(q.state)[2] + '.';

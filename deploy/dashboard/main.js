@@ -3,7 +3,7 @@ import { $, el, put, list, mark, number, rate, span, clock } from './dom.js';
 import * as api from './api.js';
 import * as controls from './controls.js';
 import { gauges_show, lanes_show, sparkline, sparkline_show } from './draw.js';
-import { knowMetrics, problemsOf, stateOf, saysOf, limitWords, sentence, isRoutine, changeWords } from './words.js';
+import { knowMetrics, problemsOf, stateOf, wordOf, saysOf, limitWords, sentence, isRoutine, changeWords } from './words.js';
 
 const EVERY_MS = 1000, OLD_MS = 4000, KEPT_EVENTS = 400, AUDIT_N = 50;
 let chosen = location.hash.startsWith('#queue=') ? decodeURIComponent(location.hash.slice(7)) : '';
@@ -138,7 +138,7 @@ function showQueues() {
       const [name, state, small] = e.firstChild.children;
       mark(e.firstChild, 'aria-pressed', String(q.queue === chosen));
       put(name, q.queue);
-      put(state, stateOf(q.state)[0]);
+      put(state, wordOf(q)[0]);
       put(small, `${number(q.waiting + q.returning)} wait, ${rate(q.rate_per_s)}/s go in`);
     });
   const more = live.queues_total - live.queues.length;
@@ -154,7 +154,7 @@ function showQueue(q) {
     put($('q-says'), 'Make one: segqctl queue add NAME, or in queuemng.yaml.');
     return;
   }
-  const [word, level] = stateOf(q.state);
+  const [word, level] = wordOf(q);
   put($('q-name'), q.queue);
   put($('q-state'), word);
   mark($('q-state'), 'class', 'word ' + level);

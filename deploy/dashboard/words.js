@@ -9,18 +9,30 @@ export const STATES = { // word, how it is shown, what it means; the state's nam
   reject: ['REJECT', 'bad', 'everybody is sent away'],
 };
 export const stateOf = name => STATES[name] || [name.toUpperCase(), 'warn', name];
+// By the clock: its state is open, and yet it is too early, or too late.
+const offHours = q => q.state === 'open' && q.limited_by === 'not_open';
+export const wordOf = q => offHours(q) ? ['NOT OPEN', 'warn', 'the clock says so'] : stateOf(q.state);
 export const isOpen = q => q.state === 'open';
 
 const LIMITS = {
   fixed: 'a fixed rate', fallback: 'the fallback: a metric is missing', paused: 'the pause',
-  slots: 'the free slots', max_rise: 'how fast the rate may rise', recovery: 'a segment being recovered',
+  slots: 'the free slots', not_open: 'the clock: it is not open now', max_rise: 'how fast the rate may rise', recovery: 'a segment being recovered',
 };
 let metrics = new Set();
 export const knowMetrics = v => { metrics = new Set(v.map(m => m.name)); };
 // A later queuemng may say what is not known here: said as it is.
 export const limitWords = by => LIMITS[by] || (metrics.has(by) ? 'the metric ' + by : STATES[by] ? 'its state' : `“${by}”`);
 
+function hours(def) {
+  const at = t => new Date(t).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
+  const now = Date.now();
+  if (def.opens_at && Date.parse(def.opens_at) > now) return `It opens at ${at(def.opens_at)}, in ${span(Date.parse(def.opens_at) - now)}.`;
+  if (def.closes_at && Date.parse(def.closes_at) <= now) return `It was closed by the clock at ${at(def.closes_at)}.`;
+  return 'The clock says that it is not open now.';
+}
+
 export function saysOf(q) {
+  if (offHours(q)) return hours(q.def);
   if (!isOpen(q)) return stateOf(q.state)[2] + '.';
   const what = q.mode === 'slots' ? `${number(q.active + q.ready)} of ${number(q.max_active)} slots taken`
     : `${rate(q.allowed_per_s)} a second may go in`;
@@ -32,6 +44,7 @@ export function saysOf(q) {
 function queueProblem(q) {
   const waits = `${number(q.waiting + q.returning)} wait`;
   if (q.state === 'open' && q.waiting > 0 && q.limited_by === 'recovery') return ['warn', `${q.queue}: a segment is being recovered, ${waits}`];
+  if (offHours(q)) return null; // as planned
   if (q.state === 'open' && q.waiting > 0 && q.mode !== 'slots' && q.allowed_per_s === 0)
     return ['warn', `${q.queue} lets NOBODY in (${limitWords(q.limited_by)}), ${waits}`];
   if (q.limited_by === 'fallback' && q.has_limits !== false && q.state === 'open' && q.waiting > 0)
@@ -77,6 +90,9 @@ const SENTENCES = {
   queue_flushed: e => `Queue ${e.queue}: everybody sent away`,
   queue_full: e => `Queue ${e.queue} is FULL (${e.waiting} wait)`,
   queue_not_full: e => `Queue ${e.queue} has room again`,
+  schedule: e => `Queue ${e.queue}, by the clock: ${e.phase} (was ${e.was})`,
+  prequeue: e => `Queue ${e.queue}: the early ones may come`,
+  draw: e => `Queue ${e.queue}: the order of ${e.count} early ones in #${e.seg} is drawn`,
   release_by_hand: e => `Queue ${e.queue}: ${e.n} released by hand`,
   drain: e => `Node ${e.node}: drain ${e.on === '1' ? 'begun' : 'ended'}`,
   changed: e => `${e.by} changed ${e.queue || e.node}: ${e.change}`,

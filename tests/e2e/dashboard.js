@@ -151,6 +151,21 @@ async function rateAndTiers() {
   await c.close();
 }
 
+// Opened by the clock, tomorrow: planned, so no trouble, and yet said.
+async function notOpenYet() {
+  const { c, page } = await dashboard();
+  await k.admin('PATCH', '', { opens_at: new Date(Date.now() + 86400000).toISOString().replace(/\.\d+/, '') });
+  try {
+    await claimUntil('before its hour a queue is not open', async () => await page.locator('#q-state').innerText() === 'NOT OPEN');
+    claim('it says when it opens', (await page.locator('#q-says').innerText()).includes('It opens at'));
+    claim('and that is no trouble', await page.locator('#word').innerText() !== 'TROUBLE');
+  } finally {
+    await k.admin('PATCH', '', { opens_at: '' });
+  }
+  await claimUntil('without an hour it is open', async () => await page.locator('#q-state').innerText() === 'OPEN');
+  await c.close();
+}
+
 async function messageToWaiters() {
   const { c, page } = await dashboard();
   const v = await k.visitor();
@@ -214,4 +229,4 @@ async function phoneAndDark() {
   }
 }
 
-k.main([wrongToken, liveCluster, pauseAndResume, releaseByKeyboard, rateAndTiers, messageToWaiters, nodeDies, phoneAndDark]);
+k.main([wrongToken, liveCluster, pauseAndResume, releaseByKeyboard, rateAndTiers, notOpenYet, messageToWaiters, nodeDies, phoneAndDark]);

@@ -6,7 +6,8 @@
 #   SITE=http://HOST:PORT in place of the small site: your own
 set -u
 cd "$(dirname "$0")/.." || exit 1
-run=$PWD/${RUN_DIR:-run}
+run=${RUN_DIR:-run}
+case $run in /*) ;; *) run=$PWD/$run ;; esac
 d=$run/gate
 tls=${TLS_PORT:-8443} http=${HTTP_PORT:-8090} site_port=${SITE_PORT:-9000}
 die() { echo "gate: $*" >&2; exit 1; }

@@ -1,7 +1,9 @@
 /* segtab_dir.h: a segment node's part in the directory of subjects (PROTOCOL.md, "One place per person").
  * Included by segtab_int.h only.
- *   segtab_dir.c    the members: links to them, what is said to them, what they ask
- *   segtab_claim.c  joins that need another member's word
+ *   segtab_dir.c      the members, the links to them, what goes out with a step
+ *   segtab_dir_say.c  as a holder: what is said to them
+ *   segtab_dir_ask.c  as an owner: what they ask
+ *   segtab_claim.c    joins that need another member's word
  *
  * This node is a *holder*: it says to each member which subjects of that member's share it
  * holds. And it is an *owner*: it keeps its own share (directory.h), in which it is a
@@ -105,9 +107,19 @@ bool segtab_dir_told(const struct segtab *t, const struct move *v);
 /* Room for cap; how many. Behind those in v already. */
 size_t segtab_dir_wanted(const struct segtab *t, struct segtab_want *v, size_t n, size_t cap);
 
+bool dirs_on(const struct dirs *d); /* we are one of the members */
 uint16_t dir_owner(const struct dirs *d, uint64_t hash);
+uint16_t dir_member_named(const struct dirs *d, const char *name); /* UINT16_MAX: none */
+
+/* ---- segtab_dir_say.c */
+void dir_silence(struct segtab *t, uint16_t i); /* it knows nothing of what we hold */
+void dir_say_begin(struct segtab *t, uint16_t i);
+void dir_say_self_all(struct segtab *t); /* to our own share */
+void dir_heard(struct segtab *t, uint16_t i, uint64_t number); /* the answer to an echo */
 void dir_say(struct segtab *t, uint16_t owner, enum dir_ask what, const struct dir_row *r);
 bool dir_holds(const struct segtab *t, uint64_t hash); /* has it a ticket here? */
+
+/* ---- segtab_dir_ask.c */
 void dir_check(struct segtab *t, uint16_t holder, uint64_t hash);
 
 /* ---- segtab_claim.c ------------------------------------------------------------- */

@@ -9,7 +9,8 @@
  *   segtab_move.c    moves, both sides, up to their end
  *   segtab_commit.c  their end
  *   segtab_rules.c   the rules of its queues
- *   segtab_dir.c     its part in the directory of subjects; with segtab_claim.c
+ *   segtab_dir.c     its part in the directory of subjects; with segtab_dir_say.c,
+ *                    segtab_dir_ask.c, segtab_claim.c
  *   segtab_log.c     what is written down about all this
  *   segtab_replay.c  and read again; with segtab_stage.c
  *   segtab_snap.c    all of it at once

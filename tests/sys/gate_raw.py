@@ -63,6 +63,10 @@ def requests():
                           f"{'a' * 7000}\r\n\r\n")
     yield "huger-cookie", (f"GET /secret-huge HTTP/1.1\r\n{HEAD}Cookie: segq_pass="
                            f"{'a' * 60000}\r\n\r\n")
+    for n in (80, 95, 98, 99, 100, 101, 150, 500):
+        lines = "".join(f"X-A{i}: b\r\n" for i in range(n))
+        yield f"many-lines-{n}", f"GET /secret-lines HTTP/1.1\r\n{HEAD}{lines}\r\n"
+        yield f"many-values-{n}", f"GET /secret-lines HTTP/1.1\r\n{HEAD}" + "X-A: b\r\n" * n + "\r\n"
     yield "many-cookies", (f"GET /secret-many HTTP/1.1\r\n{HEAD}Cookie: "
                            f"{'segq_pass=a; ' * 300}b=c\r\n\r\n")
 

@@ -194,6 +194,13 @@ ways_round() { # gate
     check_eq "$1: websockets do, with a pass" "$(ask -o /dev/null -w '%{http_code}' --http1.1 \
         -H "Cookie: segq_pass=$good" -H 'Upgrade: websocket' -H 'Connection: Upgrade' \
         -H 'Sec-WebSocket-Version: 13' -H 'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==' /ws)" 101
+    for name in h2c 'websocket, h2c' foo; do
+        check_eq "$1: nothing else that is more than a request: $name" "$(ask --http1.1 -H "Upgrade: $name" \
+            -H 'Connection: Upgrade, HTTP2-Settings' -H 'HTTP2-Settings: AAMAAABkAAQAAP__' /static/x |
+            said upgrade | grep -v '^websocket$')" ""
+    done
+    ask -o /dev/null '/q/login?claim=eyJzZWNyZXQi&return=/shop'
+    check_eq "$1: no claim is in the log" "$(cat "$DIR/$1"/*log | grep -c eyJzZWNyZXQi)" 0
     check "$1: the log has the shop's status" grep -q '/ok-pipe" 200' "$DIR/$1"/*log
     check_eq "$1: and it still stands" "$(vcode d /shop)" 200
     vcode d '/shop?command=release' >/dev/null

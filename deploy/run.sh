@@ -2,27 +2,34 @@
 # run.sh: what `make run` starts: a cluster in the foreground in ./run, until Ctrl-C.
 # One queuemng, two routers, two segment nodes; queue `login`, let in by this machine's cpu.
 #   BASE_PORT=8070   routers on +10, +11; admin API on +1 (deploy/local.sh has the rest)
-#   RUN_DIR=run
+#   RUN_DIR=run  BIN=build/rel/bin  WAIT_S=60 (until it must answer)
 set -u
 cd "$(dirname "$0")/.." || exit 1
 port=${BASE_PORT:-8070}
 dir=${RUN_DIR:-run}
+bin=${BIN:-build/rel/bin}
 
+quote() { printf "'%s'" "${1//\'/\'\'}"; } # YAML
 end() {
     trap '' INT TERM
     echo
-    deploy/local.sh down --dir "$dir"
+    deploy/local.sh down --dir "$dir" --bin "$bin"
     exit 0
 }
 trap end INT TERM
 
 # For `make gate`: a proxy on this machine is believed (nobody else reaches the routers, they
-# listen on loopback), and may end and extend sessions with this secret.
-secret=$PWD/$dir/secrets/gate.secret
-mkdir -p -m 700 "$dir" "$dir/secrets"
-[ -f "$secret" ] || (umask 077 && head -c 24 /dev/urandom | base64 >"$secret")
-deploy/local.sh up --dir "$dir" --base-port "$port" --routers 2 --seg-nodes 2 \
-    --set router.trusted_proxies=127.0.0.1/32 --set "router.gate_secret_file=$secret" || exit 1
+# listen on loopback), and may end and extend sessions with a secret. For claims: a key.
+secrets=$PWD/$dir/secrets
+case $dir in /*) secrets=$dir/secrets ;; esac
+mkdir -p -m 700 "$dir" "$secrets"
+for s in gate.secret claim.key; do
+    [ -f "$secrets/$s" ] || (umask 077 && head -c 24 /dev/urandom | base64 >"$secrets/$s")
+done
+deploy/local.sh up --dir "$dir" --base-port "$port" --bin "$bin" --wait "${WAIT_S:-60}" --routers 2 --seg-nodes 2 \
+    --set router.trusted_proxies=127.0.0.1/32 --set "router.gate_secret_file=$secrets/gate.secret" \
+    --set "router.claim_keys=[{kid: shop, alg: HS256, secret_file: $(quote "$secrets/claim.key")}]" \
+    --set "segment.audit_dir=${secrets%/secrets}/audit" || exit 1
 url=http://127.0.0.1:$((port + 10))
 admin=http://127.0.0.1:$((port + 1))
 cat <<EOT
@@ -36,9 +43,9 @@ segq is running. Two routers: $url and http://127.0.0.1:$((port + 11))
   in one go       t=\$(curl -s -X POST $url/v1/queues/login/tickets | sed 's/.*"token": *"\([^"]*\)".*/\1/'); curl -s $url/v1/tickets/\$t
 
   waiting room    $url/q/login    (an empty line lets you in at once: pause it first, and resume:
-                  build/rel/bin/segqctl --dir $dir pause login)
+                  $bin/segqctl --dir $dir pause login)
   the dashboard   $admin/#token=$(cat "$dir/secrets/admin.token")
-  the cluster     build/rel/bin/segqctl --dir $dir status
+  the cluster     $bin/segqctl --dir $dir status
   operators' API  curl -s -H "Authorization: Bearer \$(cat $dir/secrets/admin.token)" $admin/v1/admin/cluster
   metrics         curl -s $admin/metrics
 

@@ -1,0 +1,81 @@
+#!/bin/bash
+# README.md, typed word for word: `make run`, the commands by hand, "In your game client",
+# "In front of your website in 10 minutes", "On launch night", a claim. Only ports and
+# folders are changed.
+. "$(dirname "$0")/lib.sh"
+
+for p in nginx openssl python3 jq cc; do
+    command -v $p >/dev/null || give_up "$p is not installed (deploy/deps.sh gate)"
+done
+TLS=$((PORT + 90))
+U=https://localhost:$TLS
+
+# What stands between fences after the line that begins so: the first such block of a shell.
+block() { # beginning of a line
+    awk -v from="$1" 'index($0, from) == 1 { on = 1 } on && /^```$/ { exit } on && code { print }
+        on && /^```sh$/ { code = 1 }' "$root/README.md" |
+        sed -e "s|build/rel/bin/|$BIN/|; s|--dir run|--dir $C|; s|run/secrets|$C/secrets|" \
+            -e "s|localhost:8080|127.0.0.1:$((PORT + 10))|g; s|localhost:8081|127.0.0.1:$((PORT + 11))|g" \
+            -e "s|localhost:8443|localhost:$TLS|g; s|deploy/|$root/deploy/|g"
+}
+# A block is typed, line after line, in a folder of its own; its output is in $DIR/out.
+type_in() { # "claim" beginning of a line [sed script, for what takes for ever]
+    block "$2" | sed "${3:-}" >"$DIR/typed"
+    [ -s "$DIR/typed" ] || give_up "README.md has no commands after: $2"
+    check "$1" eval "(cd '$DIR' && bash -eu typed >out 2>&1)"
+}
+said() { check "$1" grep -qE "$2" "$DIR/out"; } # "claim" pattern
+
+env BASE_PORT="$PORT" RUN_DIR="$C" BIN="$BIN" WAIT_S=240 "$root/deploy/run.sh" >"$DIR/run.log" 2>&1 &
+run=$!
+helpers+=("$run")
+wait_for 60 "make run says what to type" grep -q 'Ctrl-C ends it' "$DIR/run.log"
+
+# ---- by hand
+type_in "the commands by hand" "By hand ("
+said "a place in the line" '"state":"waiting","position":1,"total":1,'
+said "its story" '^because '
+said "the queue's figures" '^\{"queue":"login","state":"open","waiting":[01],'
+
+# ---- in a game
+type_in "the client is compiled and waits" "A game in C or C++"
+said "it has its pass" '^eyJ[A-Za-z0-9_.-]+$'
+type_in "the game server's questions" '*The game server*'
+check_eq "come in, and the slot is free" "$(grep -c '^HTTP/1.1 204' "$DIR/out")" 2
+
+# ---- before a website
+env RUN_DIR="$C" TLS_PORT=$TLS HTTP_PORT=$((PORT + 91)) SITE_PORT=$((PORT + 92)) "$root/deploy/gate.sh" >"$DIR/gate.log" 2>&1 &
+gate=$!
+helpers+=("$gate")
+ask() { http -k -b "$DIR/jar" -c "$DIR/jar" "$@"; }
+serves() { [ "$(ask -o /dev/null -w '%{http_code}' "$U/shop.html")" = 302 ]; }
+wait_for 20 "the gate stands" serves
+type_in "paused, asked, resumed" 'Open `https://localhost:8443/shop.html`'
+said "who has no pass goes to the room" '^location: /q/login\?return=/shop.html'
+let_in() {
+    ask -o /dev/null "$U/q/login?return=/shop.html"
+    ask -o /dev/null -X POST -H 'Sec-Fetch-Site: same-origin' --data 'return=/shop.html' "$U/q/login/enter"
+    ask "$U/shop.html" | grep -q 'You are in'
+}
+wait_for 20 "who was let in sees the site" let_in
+type_in "words and looks" '**The page**'
+"$BIN/segqctl" --dir "$C" pause login >/dev/null
+says() { http -k -H 'Accept-Language: zh' "$U/q/login?return=/" | grep -q '秋季促销'; }
+wait_for 20 "the page has them, in the visitor's language" says
+nginx_pid=$(cat "$C/gate/nginx.pid")
+kill -TERM "$gate"
+wait_for 10 "its end ends nginx" is_gone "$nginx_pid"
+
+# ---- on launch night
+type_in "at eight o'clock" '*At eight' '/ watch /d'
+check_eq "the tiers decide" "$("$BIN/segqctl" --dir "$C" queue show login | jq -c '[.state, .release_per_s]')" '["open",0]'
+said "each is done" '^ok$'
+"$BIN/segqctl" --dir "$C" audit >"$DIR/out"
+said "and written down" 'login: release_per_s 0 -> 200'
+
+# ---- a claim
+type_in "a claim is made" '*A claim*'
+said "which opens its lane" '"lane":"vip"'
+
+kill -TERM "$run"
+wait_for 30 "the end of make run ends the cluster" is_gone "$run"

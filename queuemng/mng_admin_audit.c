@@ -79,8 +79,25 @@ void admin_change_begin(struct admin_change *x, struct admin_call *c, const char
 
 /* ---- the difference -------------------------------------------------------------- */
 
+/* Their values are secrets: that they are others now is noted, and not what they are. */
+static void mask_headers(json_t *headers)
+{
+    json_t *h;
+    size_t i;
+
+    json_array_foreach(headers, i, h) {
+        if (json_string_length(json_object_get(h, "value")) > 0 &&
+            json_object_set_new(h, "value", json_string("(secret)")) < 0)
+            (void)json_object_del(h, "value");
+    }
+}
+
 static void add_change(json_t *list, const char *key, json_t *from, json_t *to)
 {
+    if (strcmp(key, "bypass.headers") == 0) {
+        mask_headers(from);
+        mask_headers(to);
+    }
     (void)json_array_append_new(list, json_pack("{s:s,s:O?,s:O?}", "key", key, "from", from,
                                                 "to", to));
 }

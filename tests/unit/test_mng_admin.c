@@ -425,6 +425,38 @@ Test(audit, says_from_what_to_what)
     end(&g);
 }
 
+/* Who reads the log of changes need not be able to walk past the room. */
+Test(audit, no_secret_is_noted)
+{
+    struct rig g;
+    char *said, file[8192];
+    FILE *f;
+
+    begin(&g, "[{name: login, bypass: {headers: [{name: X-Probe, value: hush-one}]}}]");
+    cr_expect_eq(ask(&g, "PATCH", Q "login",
+                     "{\"bypass\":{\"headers\":[{\"name\":\"X-Probe\",\"value\":"
+                     "\"hush-two\"},{\"name\":\"X-Any\"}]}}"),
+                 200);
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/audit", ""), 200);
+    said = json_dumps(g.j, 0);
+    cr_expect_null(strstr(said, "hush"), "%s", said);
+    cr_expect_not_null(strstr(said, "(secret)"), "%s", said);
+    cr_expect_not_null(strstr(said, "X-Any"), "%s", said);
+    free(said);
+    snprintf(file, sizeof(file), "%s/data/audit.jsonl", g.dir);
+    f = fopen(file, "r");
+    cr_assert_not_null(f, "%s", file);
+    file[fread(file, 1, sizeof(file) - 1, f)] = '\0';
+    fclose(f);
+    cr_expect_not_null(strstr(file, "(secret)"), "%s", file);
+    cr_expect_null(strstr(file, "hush"), "%s", file);
+    cr_expect_eq(ask(&g, "GET", Q "login", ""), 200);
+    said = json_dumps(g.j, 0); /* the definition itself has it: it is what was set */
+    cr_expect_not_null(strstr(said, "hush-two"), "%s", said);
+    free(said);
+    end(&g);
+}
+
 /* What is looked at, refused, or not there has changed nothing. */
 Test(audit, only_what_was_done)
 {

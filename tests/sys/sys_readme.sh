@@ -1,7 +1,7 @@
 #!/bin/bash
 # README.md, typed word for word: `make run`, the commands by hand, "In your game client",
 # "In front of your website in 10 minutes", "On launch night", a claim. Only ports and
-# folders are changed.
+# folders are changed. On the same cluster: every answer is as proto/openapi.yaml says.
 . "$(dirname "$0")/lib.sh"
 
 for p in nginx openssl python3 jq cc; do
@@ -76,6 +76,12 @@ said "and written down" 'login: release_per_s 0 -> 200'
 # ---- a claim
 type_in "a claim is made" '*A claim*'
 said "which opens its lane" '"lane":"vip"'
+
+# ---- what proto/openapi.yaml says
+"$BIN/../deploy/yaml2json" "$root/proto/openapi.yaml" >"$DIR/openapi.json"
+check "the answers are as openapi.yaml says" eval \
+    "'$here/openapi.py' '$DIR/openapi.json' '$R' '$A' '$C/secrets/admin.token' >'$DIR/out' || ! cat '$DIR/out'"
+said "all of it" '^[0-9]{2,} answers, 0 disagree'
 
 kill -TERM "$run"
 wait_for 30 "the end of make run ends the cluster" is_gone "$run"

@@ -1,0 +1,289 @@
+#!/usr/bin/env python3
+"""openapi.py SPEC.json ROUTER ADMIN TOKEN-FILE: asks a running cluster everything that
+proto/openapi.yaml (as JSON) describes, well and badly, and compares the answers: the status is
+one of those, the type too, the body has the members that must be there and no others.
+
+Every operation must be asked, and be answered with each status of WANTED. A line per
+disagreement; the last line says how many answers were compared. Queue `login` must be open.
+"""
+import json
+import re
+import sys
+import time
+import urllib.error
+import urllib.request
+
+PROBLEM = "application/problem+json"
+EVERYWHERE = {404, 405}  # said once, in `info`: unknown path, wrong method
+
+
+class Spec:
+    def __init__(self, doc):
+        self.doc = doc
+
+    def at(self, node):
+        """What a $ref leads to, else itself."""
+        while isinstance(node, dict) and "$ref" in node:
+            ref, node = node["$ref"], self.doc
+            for part in ref.lstrip("#/").split("/"):
+                node = node[part]
+        return node
+
+    def operations(self):
+        for path, item in self.doc["paths"].items():
+            for method in ("get", "post", "put", "patch", "delete"):
+                if method in item:
+                    yield path, method.upper(), item[method]
+
+    def find(self, method, path):
+        """The operation that a path of a request is; the literal one before the pattern."""
+        hits = [(p, op) for p, m, op in self.operations() if m == method and
+                re.fullmatch(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(p)), path)]
+        return min(hits, key=lambda h: h[0].count("{")) if hits else (None, None)
+
+    def faults(self, schema, value, where):
+        """What of a value is not as its schema says."""
+        schema = self.at(schema)
+        if value is None:
+            return [] if schema.get("nullable") or not schema.get("type") else [f"{where}: null"]
+        for part in schema.get("allOf", []):
+            schema = {**self.at(part), **schema}
+        if "oneOf" in schema:
+            each = [self.faults(s, value, where) for s in schema["oneOf"]]
+            return [] if [] in each else each[0]
+        kind = schema.get("type")
+        types = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int,
+                 "number": (int, float)}
+        if kind and (not isinstance(value, types[kind]) or
+                     (kind in ("integer", "number") and isinstance(value, bool))):
+            return [f"{where}: {value!r} is no {kind}"]
+        if "enum" in schema and value not in schema["enum"]:
+            return [f"{where}: {value!r} is none of {schema['enum']}"]
+        if "pattern" in schema and not re.search(schema["pattern"], value):
+            return [f"{where}: {value!r} does not match {schema['pattern']}"]
+        if isinstance(value, list):
+            return [f for v in value for f in self.faults(schema.get("items", {}), v, where + "[]")]
+        if isinstance(value, dict):
+            return self.members(schema, value, where)
+        return []
+
+    def members(self, schema, value, where):
+        known = schema.get("properties", {})
+        out = [f"{where}: no {k}" for k in schema.get("required", []) if k not in value]
+        for k, v in value.items():
+            if k in known:
+                out += self.faults(known[k], v, f"{where}.{k}")
+            elif known:
+                out.append(f"{where}: {k} is not described")
+        return out
+
+
+class Asker:
+    def __init__(self, spec, router, admin, token):
+        self.spec, self.router, self.admin, self.token = spec, router, admin, token
+        self.bad, self.seen, self.n = [], {}, 0
+
+    def ask(self, method, url, body=None, want=None, **headers):
+        """One request. url: /v1/admin... goes to queuemng. Gives status, headers, body."""
+        own = url.startswith("/v1/admin") or url in ("/", "/metrics")
+        if own and "Authorization" not in headers:
+            headers["Authorization"] = "Bearer " + self.token
+        data = None
+        if body is not None:
+            data = body.encode() if isinstance(body, str) else json.dumps(body).encode()
+            headers.setdefault("Content-Type", "application/json")
+        q = urllib.request.Request((self.admin if own else self.router) + url, data, headers,
+                                   method=method)
+        opener = urllib.request.build_opener(Stay)
+        try:
+            with opener.open(q, timeout=60) as r:
+                got = r.status, r.headers, r.read()
+        except urllib.error.HTTPError as e:
+            got = e.code, e.headers, e.read()
+        self.compare(method, url.split("?")[0], got, want)
+        return got
+
+    def compare(self, method, path, got, want):
+        status, headers, body = got
+        name, op = self.spec.find(method, path)
+        what = f"{method} {path} {status}"
+        self.n += 1
+        if want is not None and status != want:
+            self.bad.append(f"{what}: not {want}: {body[:200]!r}")
+        if op is None:
+            if status not in EVERYWHERE:
+                self.bad.append(f"{what}: no such operation")
+            return
+        self.seen.setdefault((name, method), set()).add(status)
+        if str(status) not in op["responses"]:
+            self.bad.append(f"{what}: a status that is not described")
+            return
+        said = self.spec.at(op["responses"][str(status)])
+        kind = (headers.get("Content-Type") or "").split(";")[0]
+        if status in (429, 503) and "Retry-After" not in headers:
+            self.bad.append(f"{what}: no Retry-After")
+        if body and kind not in said.get("content", {kind: {}} if kind == "text/html" else {}):
+            self.bad.append(f"{what}: {kind} is not described")
+        elif body and "json" in kind:
+            self.bad += [f"{what}: {f}" for f in
+                         self.spec.faults(said["content"][kind]["schema"], json.loads(body), "")]
+
+    def unseen(self):
+        return [f"{m} {p}: not asked" for p, m, _ in self.spec.operations()
+                if (p, m) not in self.seen]
+
+
+class Stay(urllib.request.HTTPRedirectHandler):
+    def redirect_request(self, *_):
+        return None
+
+
+def tickets(a):
+    """Joins, polls, verdicts, sessions; what is wrong with each."""
+    a.ask("GET", "/v1/queues/login", want=200)
+    a.ask("GET", "/v1/queues/nothing", want=404)
+    a.ask("POST", "/v1/queues/nothing/tickets", want=404)
+    for body, want in (("{", 400), ('{"lane": "vip"}', 403), ('{"claim": "x.y.z"}', 403),
+                       ('{"client": "toaster"}', 400), ('{"subject": ""}', 400)):
+        a.ask("POST", "/v1/queues/login/tickets", body, want)
+    a.ask("POST", "/v1/queues/login/tickets", " " * 20000, 413)
+    a.ask("POST", "/v1/queues/login/tickets", "x", 415, **{"Content-Type": "text/plain"})
+    a.ask("GET", "/v1/tickets/forged", want=404)
+    a.ask("DELETE", "/v1/tickets/forged", want=404)
+    a.ask("GET", "/v1/verify?queue=login", want=401)
+    a.ask("GET", "/v1/verify?queue=login&redirect=1", want=303)
+    _, _, body = a.ask("POST", "/v1/queues/login/tickets", {"subject": "anna"}, 201)
+    token = json.loads(body)["token"]
+    a.ask("POST", "/v1/queues/login/tickets", {"subject": "anna"}, 200)
+    a.ask("GET", "/v1/admin/tickets/" + token, want=200)
+    a.ask("GET", "/v1/admin/tickets/nonsense", want=404)
+    return token
+
+
+def let_in(a, token):
+    """Polls until it has its pass: what is told then."""
+    for _ in range(600):
+        _, _, body = a.ask("GET", "/v1/tickets/" + token, want=200)
+        t = json.loads(body)
+        if t["state"] == "admitted":
+            return t["pass"]
+        wait_a_tick(a)
+    raise SystemExit("it was never let in")
+
+
+def wait_a_tick(a):
+    """Something that takes a moment and is worth asking: a wrong admin token is answered late."""
+    a.ask("GET", "/v1/admin/queues", want=401, Authorization="Bearer wrong")
+
+
+def sessions(a, token, good):
+    bearer = {"Authorization": "Bearer " + good}
+    a.ask("GET", "/v1/verify?queue=login", want=204, **bearer)
+    a.ask("GET", "/v1/verify?queue=other", want=403, **bearer)
+    a.ask("POST", "/v1/session", {"command": "dance"}, 400, **bearer)
+    a.ask("POST", "/v1/session", {"command": "revoke"}, 401, **bearer)
+    a.ask("POST", "/v1/session", {"command": "release"}, 401)
+    a.ask("POST", "/v1/session", {"command": "release"}, 204, **bearer)
+    a.ask("GET", "/v1/verify?queue=login", want=403, **bearer)
+    a.ask("GET", "/v1/tickets/" + token, want=410)
+    a.ask("DELETE", "/v1/tickets/" + token, want=204)
+    a.ask("GET", "/v1/admin/tickets/" + token, want=200)
+
+
+def pages(a):
+    a.ask("GET", "/q/login?return=/", want=200)
+    a.ask("GET", "/q/nothing", want=404)
+    a.ask("GET", "/q/login/words", want=200)
+    a.ask("GET", "/q/nothing/words", want=404)
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    a.ask("POST", "/q/login/join", "return=/", 303, **form, **{"Sec-Fetch-Site": "same-origin"})
+    a.ask("POST", "/q/login/join", "return=/", 403, **form, **{"Sec-Fetch-Site": "cross-site"})
+    for path in ("/.well-known/jwks.json", "/healthz", "/readyz"):
+        a.ask("GET", path, want=200)
+    a.ask("GET", "/nowhere", want=404)
+    a.ask("PUT", "/healthz", want=405)
+
+
+def looks(a):
+    for path in ("manager", "cluster", "live?queue=login", "history?queue=login", "audit",
+                 "queues", "queues/login", "targets"):
+        a.ask("GET", "/v1/admin/" + path, want=200)
+        a.ask("POST", "/v1/admin/" + path.replace("/login", "/login/nothing"), "{}")
+    for path, want in (("history", 400), ("history?queue=nothing", 404), ("audit?n=0", 400),
+                       ("queues/nothing", 404), ("nothing", 404)):
+        a.ask("GET", "/v1/admin/" + path, want=want)
+    a.ask("GET", "/metrics", want=200)
+    a.ask("GET", "/", want=200)
+
+
+def orders(a):
+    q = "/v1/admin/queues/"
+    a.ask("PUT", q + "second", {"release_per_s": 5}, 201)
+    a.ask("PUT", q + "second", {"release_per_s": 6}, 200)
+    a.ask("PUT", q + "second", {}, 412, **{"If-None-Match": "*"})
+    a.ask("PATCH", q + "second", {"pass_ttl": "10m"}, 200)
+    a.ask("PATCH", q + "second", {"pass_ttl": "never"}, 400)
+    a.ask("PATCH", q + "second", {}, 412, **{"If-Match": '"99"'})
+    a.ask("PATCH", q + "nothing", {}, 404)
+    for verb in ("pause", "resume", "close", "open", "passthrough", "reject", "flush"):
+        a.ask("POST", q + "second/" + verb, want=200)
+        a.ask("POST", q + "nothing/" + verb, want=404)
+    a.ask("POST", "/v1/queues/second/tickets", want=403)
+    a.ask("POST", q + "second/passthrough", want=200)
+    a.ask("POST", q + "second/release?n=3", want=200)
+    a.ask("POST", q + "second/release?n=x", want=400)
+    a.ask("DELETE", q + "second", want=204)
+    a.ask("DELETE", q + "second", want=404)
+    for verb in ("drain", "undrain"):
+        a.ask("POST", "/v1/admin/nodes/segment.1/" + verb, want=200)
+        a.ask("POST", "/v1/admin/nodes/nobody/" + verb, want=404)
+
+
+def early(a):
+    """A queue that opens by the clock, before and while people may come early."""
+    q = "/v1/admin/queues/early"
+    at = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(time.time() + 86400))
+    a.ask("PUT", q, {"opens_at": at, "message": "Tomorrow."}, 201)
+    until(a, "GET", "/v1/queues/early", 200)
+    a.ask("POST", "/v1/queues/early/tickets", want=403)
+    a.ask("PATCH", q, {"prequeue": "2d"}, 200)
+    _, _, body = until(a, "POST", "/v1/queues/early/tickets", 201)
+    if json.loads(body).get("prequeue") is not True:
+        a.bad.append(f"an early ticket: {body!r}")
+    _, _, body = a.ask("GET", "/v1/queues/early", want=200)
+    if "draw" not in json.loads(body):
+        a.bad.append(f"the queue of a draw: {body!r}")
+    a.ask("DELETE", q, want=204)
+
+
+def until(a, method, url, status):
+    """Asks until the routers have heard of it."""
+    for _ in range(600):
+        got = a.ask(method, url)
+        if got[0] == status:
+            return got
+        wait_a_tick(a)
+    raise SystemExit(f"{method} {url} was never answered with {status}")
+
+
+def main():
+    spec_file, router, admin, token_file = sys.argv[1:]
+    with open(spec_file, encoding="utf-8") as f:
+        spec = Spec(json.load(f)[0])  # a list of YAML documents
+    with open(token_file, encoding="utf-8") as f:
+        a = Asker(spec, router, admin, f.read().strip())
+    a.ask("POST", "/v1/admin/queues/login/pause", want=200)
+    token = tickets(a)
+    pages(a)
+    a.ask("POST", "/v1/admin/queues/login/resume", want=200)
+    sessions(a, token, let_in(a, token))
+    looks(a)
+    orders(a)
+    early(a)
+    a.bad += a.unseen()
+    print("\n".join(a.bad + [f"{a.n} answers, {len(a.bad)} disagree"]))
+    return 1 if a.bad else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -152,9 +152,9 @@ def tickets(a):
     a.ask("DELETE", "/v1/tickets/forged", want=404)
     a.ask("GET", "/v1/verify?queue=login", want=401)
     a.ask("GET", "/v1/verify?queue=login&redirect=1", want=303)
-    _, _, body = a.ask("POST", "/v1/queues/login/tickets", {"subject": "anna"}, 201)
+    _, _, body = a.ask("POST", "/v1/queues/login/tickets", {"subject": "boris"}, 201)
     token = json.loads(body)["token"]
-    a.ask("POST", "/v1/queues/login/tickets", {"subject": "anna"}, 200)
+    a.ask("POST", "/v1/queues/login/tickets", {"subject": "boris"}, 200)
     a.ask("GET", "/v1/admin/tickets/" + token, want=200)
     a.ask("GET", "/v1/admin/tickets/nonsense", want=404)
     return token

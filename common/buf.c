@@ -54,21 +54,6 @@ uint8_t *buf_reserve(struct buf *b, size_t n)
     return b->data + b->len;
 }
 
-void buf_str(struct buf *b, const char *s)
-{
-    buf_append(b, s, strlen(s));
-}
-
-void buf_byte(struct buf *b, uint8_t c)
-{
-    uint8_t *to = buf_reserve(b, 1);
-
-    if (to == NULL)
-        return;
-    *to = c;
-    b->len++;
-}
-
 static unsigned digits_of(uint64_t v)
 {
     unsigned n = 1;
@@ -85,18 +70,18 @@ void buf_u64(struct buf *b, uint64_t v)
                                 "25262728293031323334353637383940414243444546474849"
                                 "50515253545556575859606162636465666768697071727374"
                                 "75767778798081828384858687888990919293949596979899";
-    unsigned n = digits_of(v);
-    uint8_t *to = buf_reserve(b, n), *p;
+    unsigned n = v < 10 ? 1 : digits_of(v);
+    uint8_t *to = buf_room(b, n), *p;
 
-    if (to == NULL)
+    if (SQ_UNLIKELY(to == NULL))
         return;
+    b->len += n;
     for (p = to + n; v >= 100; v /= 100)
         memcpy(p -= 2, pairs + v % 100 * 2, 2);
     if (v >= 10)
         memcpy(p - 2, pairs + v * 2, 2);
     else
         p[-1] = (uint8_t)('0' + v);
-    b->len += n;
 }
 
 void buf_i64(struct buf *b, int64_t v)

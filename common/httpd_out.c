@@ -233,8 +233,10 @@ static size_t compose(struct httpd *h, const struct answer *a, char *out)
     }
     if (a->headers_len == 0 || !brings_cache_control(a->headers))
         w = PUT(w, "Cache-Control: no-store\r\n");
-    w = put(w, a->headers, a->headers_len);
-    w = put(w, a->lines, a->lines_len);
+    if (a->headers_len > 0)
+        w = put(w, a->headers, a->headers_len);
+    if (a->lines_len > 0)
+        w = put(w, a->lines, a->lines_len);
     if (a->close)
         w = PUT(w, "Connection: close\r\n");
     else if (a->keep_header)
@@ -316,7 +318,7 @@ void httpd_answer(struct httpd_req *r, int status, const char *content_type,
     struct answer a = { .status = status,
                         .type = content_type,
                         .headers = headers,
-                        .lines = r->lines != NULL ? r->lines : "",
+                        .lines = r->lines,
                         .body = body,
                         .body_len = body_len,
                         .head = r->head };
@@ -326,7 +328,7 @@ void httpd_answer(struct httpd_req *r, int status, const char *content_type,
         make_common(h, now_s);
     count_answer(h, status);
     a.headers_len = strlen(headers);
-    a.lines_len = strlen(a.lines);
+    a.lines_len = a.lines != NULL ? strlen(a.lines) : 0;
     a.close = !r->keep_alive || (h->draining && r == c->busy->last);
     a.keep_header = r->http10;
     if (a.close)

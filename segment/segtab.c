@@ -3,7 +3,7 @@
  *   tick: advance the service clock -> end what is over (claim windows, passes, graces)
  *         -> sweep for time-outs, bounded -> settle tags -> moves -> reports
  * A tick visits only segments where somebody waits or was released, or that changed. */
-#include "segment/segtab_int.h"
+#include "segment/segtab_audit.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

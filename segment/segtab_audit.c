@@ -1,13 +1,13 @@
 /* segtab_audit.c: what happens to tickets, told to the audit trail at the moment it does.
  * The counters of segtab_counts are raised at the same places: their sums are equal. */
-#include "segment/segtab_int.h"
+#include "segment/segtab_audit.h"
 
 #include <string.h>
 
 static const char *const state_name[SESSION_NSTATES] = {
-    [SESSION_READY] = "ready",         [SESSION_ADMITTED] = "admitted",
-    [SESSION_GRACE] = "grace",         [SESSION_RETURNING] = "returning",
-    [SESSION_OVER] = "over",           [SESSION_REVOKED] = "revoked",
+    [SESSION_READY] = "ready", [SESSION_ADMITTED] = "admitted",
+    [SESSION_GRACE] = "grace", [SESSION_RETURNING] = "returning",
+    [SESSION_OVER] = "over",   [SESSION_REVOKED] = "revoked",
 };
 
 static const char *const client_name[CLIENT_NCLASSES] = {
@@ -38,14 +38,11 @@ static void put_ticket(const struct segtab *t, const struct seg *g, struct audit
     e->subject_hash = s->hash;
 }
 
-void segtab_audit_join(const struct segtab *t, const struct seg *g,
-                       const struct append_req *r, uint32_t number)
+void segtab_audit_join_now(const struct segtab *t, const struct seg *g,
+                           const struct append_req *r, uint32_t number)
 {
-    struct audit_event e;
+    struct audit_event e = event(t, g, AUDIT_JOINED);
 
-    if (!segtab_audits(t))
-        return;
-    e = event(t, g, AUDIT_JOINED);
     e.id = (struct ticket_id) { g->b.id, number };
     e.client = client_name[r->client < CLIENT_NCLASSES ? r->client : CLIENT_GAME];
     e.subject = r->subject;
@@ -54,30 +51,25 @@ void segtab_audit_join(const struct segtab *t, const struct seg *g,
     t->o.audit(t->o.audit_ctx, &e);
 }
 
-void segtab_audit_ticket(const struct segtab *t, const struct seg *g, struct ticket_id id,
-                         enum audit_kind kind)
+void segtab_audit_ticket_now(const struct segtab *t, const struct seg *g,
+                             struct ticket_id id, enum audit_kind kind)
 {
-    struct audit_event e;
+    struct audit_event e = event(t, g, kind);
 
-    if (!segtab_audits(t))
-        return;
-    e = event(t, g, kind);
     e.state = kind == AUDIT_RESTORED ? NULL : "waiting";
     put_ticket(t, g, &e, id);
     t->o.audit(t->o.audit_ctx, &e);
 }
 
-void segtab_audit_died(const struct segtab *t, const struct seg *g, const uint32_t *slot,
-                       uint32_t n, enum audit_kind kind)
+void segtab_audit_died_now(const struct segtab *t, const struct seg *g,
+                           const uint32_t *slot, uint32_t n, enum audit_kind kind)
 {
-    if (!segtab_audits(t))
-        return;
     for (uint32_t i = 0; i < n; i++)
-        segtab_audit_ticket(t, g, body_ticket(&g->b, slot[i]), kind);
+        segtab_audit_ticket_now(t, g, body_ticket(&g->b, slot[i]), kind);
 }
 
-static void tell_session(const struct segtab *t, const struct seg *g, struct audit_event *e,
-                         const struct session *x)
+static void tell_session(const struct segtab *t, const struct seg *g,
+                         struct audit_event *e, const struct session *x)
 {
     put_ticket(t, g, e, x->id);
     e->released_ms = x->released_at_ms;
@@ -86,40 +78,32 @@ static void tell_session(const struct segtab *t, const struct seg *g, struct aud
     t->o.audit(t->o.audit_ctx, e);
 }
 
-void segtab_audit_session(const struct segtab *t, const struct seg *g,
-                          const struct session *x, enum audit_kind kind, const char *why)
+void segtab_audit_session_now(const struct segtab *t, const struct seg *g,
+                              const struct session *x, enum audit_kind kind,
+                              const char *why)
 {
-    struct audit_event e;
+    struct audit_event e = event(t, g, kind);
 
-    if (!segtab_audits(t))
-        return;
-    e = event(t, g, kind);
     e.state = state_name[x->state];
     e.why = why;
     tell_session(t, g, &e, x);
 }
 
-void segtab_audit_released(const struct segtab *t, const struct seg *g,
-                           const struct session *x, bool again)
+void segtab_audit_released_now(const struct segtab *t, const struct seg *g,
+                               const struct session *x, bool again)
 {
-    struct audit_event e;
+    struct audit_event e = event(t, g, AUDIT_RELEASED);
 
-    if (t->popping == 0 || !segtab_audits(t))
-        return;
-    e = event(t, g, AUDIT_RELEASED);
     e.tick = t->popping;
     e.again = again;
     tell_session(t, g, &e, x);
 }
 
-void segtab_audit_seg(const struct segtab *t, const struct seg *g, enum audit_kind kind,
-                      seg_id from, uint64_t n)
+void segtab_audit_seg_now(const struct segtab *t, const struct seg *g,
+                          enum audit_kind kind, seg_id from, uint64_t n)
 {
-    struct audit_event e;
+    struct audit_event e = event(t, g, kind);
 
-    if (!segtab_audits(t))
-        return;
-    e = event(t, g, kind);
     e.from = from;
     e.n = n;
     e.has_n = kind != AUDIT_REBUILDING;

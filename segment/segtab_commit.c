@@ -1,7 +1,7 @@
 /* segtab_commit.c: the end of a move: MOVE_END, commit or abort, on either side.
  * The commit of a target either happens whole or, without memory, not at all: then
  * nothing is reported, and the manager gives MOVE_END again. */
-#include "segment/segtab_int.h"
+#include "segment/segtab_audit.h"
 
 #include <inttypes.h>
 

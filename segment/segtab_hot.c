@@ -2,7 +2,7 @@
  *
  * A token's (segment, number) is a slot by arithmetic: its own segment's number, or, if
  * that segment was absorbed, one lookup in a relocation table. */
-#include "segment/segtab_int.h"
+#include "segment/segtab_audit.h"
 
 #include <string.h>
 

@@ -15,7 +15,7 @@
  *   segtab_replay.c  and read again; with segtab_stage.c
  *   segtab_snap.c    all of it at once
  *   segtab_why.c     what is known of one ticket
- *   segtab_audit.c   what is told to the audit trail */
+ *   segtab_audit.c   what is told to the audit trail; segtab_audit.h */
 #ifndef SEGQ_SEGTAB_INT_H
 #define SEGQ_SEGTAB_INT_H
 
@@ -298,27 +298,6 @@ void segtab_log_reloc(struct segtab *t, const struct seg *g, const struct reloc 
 void segtab_log_final(struct segtab *t, const struct seg *g, uint64_t move, seg_id to);
 /* What the commit of `x` has just given to g; its tables have no host yet. */
 void segtab_log_absorbed(struct segtab *t, const struct seg *g, const struct xfer_in *x);
-
-/* ---- segtab_audit.c: all of them do nothing without a trail, or while replaying ----- */
-static inline bool segtab_audits(const struct segtab *t)
-{
-    return SQ_UNLIKELY(t->o.audit != NULL) && !t->replaying;
-}
-void segtab_audit_join(const struct segtab *t, const struct seg *g,
-                       const struct append_req *r, uint32_t number);
-/* Of one in line; before its subject is forgotten. */
-void segtab_audit_ticket(const struct segtab *t, const struct seg *g, struct ticket_id id,
-                         enum audit_kind kind);
-void segtab_audit_died(const struct segtab *t, const struct seg *g, const uint32_t *slot,
-                       uint32_t n, enum audit_kind kind);
-/* Of one that was released; before its state changes. why: NULL, the kind's own. */
-void segtab_audit_session(const struct segtab *t, const struct seg *g,
-                          const struct session *x, enum audit_kind kind, const char *why);
-void segtab_audit_released(const struct segtab *t, const struct seg *g,
-                           const struct session *x, bool again);
-/* Of a segment: what it was given, from where. */
-void segtab_audit_seg(const struct segtab *t, const struct seg *g, enum audit_kind kind,
-                      seg_id from, uint64_t n);
 
 /* ---- segtab_stage.c -------------------------------------------------------------- */
 void segtab_stage_free(struct segtab *t);

@@ -1,6 +1,6 @@
 /* segtab_orders.c: what the manager orders. Every order may come twice; its answer is the
  * status of the segment it is about. */
-#include "segment/segtab_int.h"
+#include "segment/segtab_audit.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

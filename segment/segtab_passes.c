@@ -6,7 +6,7 @@
  *   leave --> record, `ended`   --next tick--> all routers
  *   extend --> record, `longer` --next tick--> all routers
  *   a router's link is up       --all records--> that router */
-#include "segment/segtab_int.h"
+#include "segment/segtab_audit.h"
 
 #include <stdlib.h>
 

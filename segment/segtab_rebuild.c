@@ -12,7 +12,7 @@
  * are not shown until it is solid. Its clock is the service clock (time in which nobody
  * could ask us does not count), and only while a manager is there (else routers may not
  * have heard that it is here) and the journal works (else nobody can be put back). */
-#include "segment/segtab_int.h"
+#include "segment/segtab_audit.h"
 
 #include <inttypes.h>
 

@@ -6,7 +6,7 @@
  *
  * Until then who polls is asked to come again at once (or, while no manager is there,
  * waits without a position): what nobody was told of may be undone by a loss. */
-#include "segment/segtab_int.h"
+#include "segment/segtab_audit.h"
 
 #define POP_CHUNK 512u
 #define LATE_MS   500 /* what a store takes is less */

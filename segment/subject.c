@@ -106,10 +106,10 @@ const struct subject *subjects_by_ticket(const struct subjects *s, struct ticket
     return i != TICKET_IDX_NONE ? &s->v[i] : NULL;
 }
 
-void subjects_del(struct subjects *s, struct ticket_id id)
+void subjects_del_known(struct subjects *s, struct ticket_id id)
 {
     struct subject gone;
-    uint32_t i = s->n > 0 ? ticket_idx_find(&s->by_ticket, s->v, id) : TICKET_IDX_NONE;
+    uint32_t i = ticket_idx_find(&s->by_ticket, s->v, id);
 
     if (i == TICKET_IDX_NONE)
         return;

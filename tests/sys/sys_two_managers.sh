@@ -7,13 +7,14 @@
 # concerned says what is wrong.
 . "$(dirname "$0")/lib.sh"
 
-N=600 RATE=5
+N=1000 RATE=5 # so that somebody waits to the end, also on a slow machine
 both=127.0.0.1:$PORT,127.0.0.1:$((PORT + 2))
-up --routers 1 --seg-nodes 2 --capacity 200 --release-per-s $RATE --set idle.game=15m \
+up --routers 1 --seg-nodes 2 --capacity 200 --release-per-s $RATE --set state=paused --set idle.game=15m \
     --set claim=10m --set pass_ttl=20m --set "router.managers=$both" --set "segment.managers=$both"
 join_many $N "$DIR/j"
 tokens_of "$DIR/j" >"$DIR/tokens"
-check_eq "$N join" "$(wc -l <"$DIR/tokens")" $N
+check_eq "$N join" "$(wc -l <"$DIR/tokens")" $N # before anybody is let in: places are the order
+admin POST /v1/admin/queues/login/resume >/dev/null
 
 sed "s|state/queuemng|state/second|" "$C/config/queuemng.yaml" >"$C/config/second.yaml"
 mkdir -p "$C/state/second"

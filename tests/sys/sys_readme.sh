@@ -77,6 +77,13 @@ said "and written down" 'login: release_per_s 0 -> 200'
 type_in "a claim is made" '*A claim*'
 said "which opens its lane" '"lane":"vip"'
 
+# ---- what the texts call metrics (cookies and functions are none; Redis' are there with Redis only)
+for p in 1 30 70; do http "http://127.0.0.1:$((PORT + p))/metrics"; done | sed -n 's/^# HELP \([a-z_]*\) .*/\1/p' >"$DIR/metrics"
+(cd "$root" && grep -ohE '`segq_[a-z_]+`' README.md proto/*.md deploy/*/README.md deploy/SIZING.md tests/README.md) |
+    tr -d '`' | grep -vxE 'segq_(pass|ticket|shop|poll|redis_.*)' | sort -u >"$DIR/named"
+check "they are named in many places" test "$(wc -l <"$DIR/named")" -ge 10
+check_eq "and are there" "$(grep -vxFf "$DIR/metrics" "$DIR/named")" ""
+
 # ---- what proto/openapi.yaml says
 "$BIN/../deploy/yaml2json" "$root/proto/openapi.yaml" >"$DIR/openapi.json"
 check "the answers are as openapi.yaml says" eval \

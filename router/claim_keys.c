@@ -42,7 +42,7 @@ static int read_key(struct claim_key *to, const struct cfg_claim_key *k, struct 
 int claim_ring_load(struct claim_ring *k, const struct router_cfg *cfg, struct err *e)
 {
     const struct cfg_claim_key *from = cfg->claim_keys.v;
-    struct claim_ring fresh = { 0 };
+    struct claim_ring fresh = { .names = cfg->subject_needs_claim };
     int rc = 0;
 
     fresh.key = calloc(cfg->claim_keys.n + 1, sizeof(*fresh.key));
@@ -80,13 +80,23 @@ static bool is_same(const char *name, const char *p, size_t n)
     return strlen(name) == n && memcmp(name, p, n) == 0;
 }
 
+/* Whoever says somebody's name gets that one's place: so where it matters, nobody's word is
+ * taken for it but the operator's own. */
+static int bare_name(const struct claim_ring *k, const struct join_body *b, const char **why)
+{
+    return k->names && b->subject_len > 0
+               ? refuse(why, "a subject needs a signed claim that names it (sub)")
+               : 0;
+}
+
 /* What the claim says against what the body says. */
-static int bind(struct join_body *b, const struct claim *c, const char **why)
+static int bind(const struct claim_ring *k, struct join_body *b, const struct claim *c,
+                const char **why)
 {
     if (b->lane_len > 0 && !is_same(c->lane, b->lane, b->lane_len))
         return refuse(why, "the claim is for another lane");
     if (c->sub_len == 0)
-        return 0;
+        return bare_name(k, b, why);
     if (b->subject_len > 0 && (b->subject_len != c->sub_len ||
                                memcmp(b->subject, c->sub, c->sub_len) != 0))
         return refuse(why, "the claim is for another subject (sub)");
@@ -115,12 +125,12 @@ int claim_lane(const struct claim_ring *k, int64_t max_ttl_s, int64_t now_s,
     *why = "";
     if (b->claim_len == 0) {
         if (b->lane_len == 0 || (q->n_lanes > 0 && is_same(q->lanes[0], b->lane, b->lane_len)))
-            return 0;
+            return bare_name(k, b, why);
         return refuse(why, "this lane needs a signed claim");
     }
     rc = claim_check(&c, b->claim, b->claim_len, k->key, k->n, q->name, max_ttl_s, now_s,
                      why);
     if (rc == 0)
-        rc = bind(b, &c, why);
+        rc = bind(k, b, &c, why);
     return rc < 0 ? rc : find(q, c.lane, lane, why);
 }

@@ -10,6 +10,7 @@
 struct claim_ring { /* zeroed = no keys */
     struct claim_key *key; /* owned */
     size_t n;
+    bool names; /* subjects count in claims only (subject_needs_claim) */
 };
 
 /* Replaces what is there; on error it stays as it was. */

@@ -67,6 +67,8 @@ const struct cfg_key router_keys[] = {
       .size = sizeof(struct cfg_claim_key) },
     { K(claim_max_ttl), .type = CFG_MS, .def = "15m", .min = 1000, .max = 86400000,
       .reload = true, .help = "a claim that is good for longer is refused" },
+    { K(subject_needs_claim), .type = CFG_BOOL, .def = "false", .reload = true,
+      .help = "a subject counts only in a claim (sub); said in the open it is refused" },
     { K(trusted_proxies), .type = CFG_STRS, .def = "", .min = 0, .max = GATE_MAX_PROXIES,
       .help = "addresses and networks that may say whom they ask for" },
     { K(proxy_header), .type = CFG_ENUM, .def = "x-forwarded-for", .words = proxy_headers,

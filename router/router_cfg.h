@@ -25,6 +25,7 @@ struct router_cfg {
     int64_t join_burst, poll_burst, bad_burst, conns_per_addr, limit_table_entries;
     int64_t verify_cache;
     struct cfg_list claim_keys; /* struct cfg_claim_key */
+    bool subject_needs_claim;
     int64_t claim_max_ttl;
     struct cfg_list allow_origins; /* of char * */
     char *gate_secret_file, *gate_subject_header;

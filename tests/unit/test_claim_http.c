@@ -76,6 +76,25 @@ Test(claim_http, it_binds_the_subject)
     cr_expect_str_eq(w.last_subject, "bob");
 }
 
+/* Else whoever knows anna's name would be given her place, and her pass. */
+Test(claim_http, where_it_matters_a_name_needs_one)
+{
+    w.cfg.subject_needs_claim = true;
+    router_reload(w.r);
+    cr_expect_eq(call("POST", "/v1/queues/login/tickets", "{\"subject\":\"anna\"}"), 403);
+    cr_expect_str_eq(str("code"), "not_eligible");
+    cr_expect_str_eq(str("detail"), "a subject needs a signed claim that names it (sub)");
+    cr_expect_eq(join(claim("vip", ""), ",\"subject\":\"anna\""), 403);
+    cr_expect_eq(join(claim("default", ""), ",\"subject\":\"anna\""), 403);
+    cr_expect_eq(w.appends, 0, "no segment was asked");
+    cr_expect_eq(join(claim("default", ",\"sub\":\"anna\""), ",\"subject\":\"anna\""), 201);
+    cr_expect_str_eq(w.last_subject, "anna");
+    cr_expect_eq(call("POST", "/v1/queues/login/tickets", "{}"), 201, "who has no name");
+    w.cfg.subject_needs_claim = false;
+    router_reload(w.r);
+    cr_expect_eq(call("POST", "/v1/queues/login/tickets", "{\"subject\":\"bob\"}"), 201);
+}
+
 /* A new secret works after HUP; a broken file changes nothing. */
 Test(claim_http, keys_are_read_again)
 {

@@ -168,7 +168,8 @@ static void waiting(struct router *r, struct rflow *rf, const struct api_ticket 
                            .opens_ms =
                                q->when.phase == PHASE_PREQUEUE ? q->when.opens_ms : 0,
                            .wall_ms = ev_wall_ms(r->ev),
-                           .paused = q->state == QUEUE_PAUSED ||
+                           .paused = (q->state == QUEUE_PAUSED && /* so is who is early */
+                                      q->when.phase != PHASE_PREQUEUE) ||
                                      q->when.phase == PHASE_REJECT };
 
     if (t->position > 0)

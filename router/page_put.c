@@ -35,25 +35,28 @@ static const struct {
 
 /* ---- numbers and times ---- */
 
-/* 1234567 -> 1,234,567 */
-static void put_number(struct buf *b, uint64_t v)
+/* 1234567 -> 1,234,567, or what this language puts between. The same as in page.js. */
+static void put_number(const struct page_lang *l, struct buf *b, uint64_t v)
 {
     char t[32];
     int n = snprintf(t, sizeof(t), "%llu", (unsigned long long)v);
 
     for (int i = 0; i < n; i++) {
         if (i > 0 && (n - i) % 3 == 0)
-            buf_byte(b, ',');
+            buf_str(b, l->text[PT_thousands]);
         buf_byte(b, (uint8_t)t[i]);
     }
 }
 
 /* The text with {n} and {h} put in. */
-static void put_filled(struct buf *b, const char *text, uint64_t n, uint64_t h)
+static void put_filled(const struct page_lang *l, struct buf *b, enum page_text_id id,
+                       uint64_t n, uint64_t h)
 {
+    const char *text = l->text[id];
+
     while (*text != '\0') {
         if (strncmp(text, "{n}", 3) == 0 || strncmp(text, "{h}", 3) == 0) {
-            put_number(b, text[1] == 'n' ? n : h);
+            put_number(l, b, text[1] == 'n' ? n : h);
             text += 3;
         } else {
             buf_byte(b, (uint8_t)*text++);
@@ -67,18 +70,17 @@ void page_put_eta(const struct page_lang *l, struct buf *b, int64_t eta_s)
     uint64_t minutes = eta_s > 0 ? ((uint64_t)eta_s + 30) / 60 : 0;
 
     if (eta_s < 0)
-        put_filled(b, l->text[PT_eta_unknown], 0, 0);
+        put_filled(l, b, PT_eta_unknown, 0, 0);
     else if (minutes == 0)
-        put_filled(b, l->text[PT_eta_soon], 0, 0);
+        put_filled(l, b, PT_eta_soon, 0, 0);
     else if (minutes == 1)
-        put_filled(b, l->text[PT_eta_minute], 1, 0);
+        put_filled(l, b, PT_eta_minute, 1, 0);
     else if (minutes < 60)
-        put_filled(b, l->text[PT_eta_minutes], minutes < 10 ? minutes : (minutes + 2) / 5 * 5,
-                   0);
+        put_filled(l, b, PT_eta_minutes, minutes < 10 ? minutes : (minutes + 2) / 5 * 5, 0);
     else if (minutes < 90)
-        put_filled(b, l->text[PT_eta_hour], 0, 1);
+        put_filled(l, b, PT_eta_hour, 0, 1);
     else
-        put_filled(b, l->text[PT_eta_hours], 0, (minutes + 30) / 60);
+        put_filled(l, b, PT_eta_hours, 0, (minutes + 30) / 60);
 }
 
 /* ---- what the script is told ---- */
@@ -132,6 +134,7 @@ static void put_data(const struct page *p, struct buf *b, const struct page_view
     put_num_member(b, "page", v->version);
     put_num_member(b, "paused", v->paused);
     put_num_member(b, "opens", opens_s(v));
+    put_num_member(b, "opens_at", v->opens_ms / 1000);
     buf_str(b, ",\"t\":{\"\":0");
     for (int i = 0; v->state == PAGE_WAITING && i < PT_COUNT; i++)
         if (page_text_script[i])
@@ -172,9 +175,9 @@ static uint64_t percent(const struct page_view *v)
     return (v->start - v->position) * 100 / v->start;
 }
 
-static void put_position(struct buf *b, const struct page_view *v)
+static void put_position(const struct page_lang *l, struct buf *b, const struct page_view *v)
 {
-    put_number(b, v->position);
+    put_number(l, b, v->position);
     if (v->capped)
         buf_str(b, "+");
 }
@@ -186,13 +189,13 @@ static void set_place(const struct page *p, struct values *x, const struct page_
     x->v[PS_waiting] = str("1");
     begin(x, PS_position);
     if (v->position > 0)
-        put_position(&x->mem, v);
+        put_position(l, &x->mem, v);
     else
-        buf_str(&x->mem, l->text[PT_unknown]);
+        buf_str(&x->mem, l->text[is_prequeue(v) ? PT_drawn : PT_unknown]);
     end(x, PS_position);
     begin(x, PS_of);
     if (v->position > 0 && !v->capped)
-        put_filled(&x->mem, l->text[PT_of], v->total, 0);
+        put_filled(l, &x->mem, PT_of, v->total, 0);
     end(x, PS_of);
     begin(x, PS_eta);
     if (is_prequeue(v))
@@ -245,7 +248,7 @@ static void set_refresh(const struct page *p, struct values *x, const struct pag
     page_put_path(&x->mem, v->queue, v->state == PAGE_WAITING ? "?r=1" : "", v->target);
     end(x, PS_refresh);
     begin(x, PS_refresh_s);
-    put_filled(&x->mem, p->lang[v->lang].text[PT_refresh], s, 0);
+    put_filled(&p->lang[v->lang], &x->mem, PT_refresh, s, 0);
     end(x, PS_refresh_s);
 }
 
@@ -278,7 +281,7 @@ static void set_words(const struct page *p, struct values *x, const struct page_
     }
     begin(x, PS_tab);
     if (v->state == PAGE_WAITING && v->position > 0) {
-        put_position(&x->mem, v);
+        put_position(l, &x->mem, v);
         buf_str(&x->mem, " · ");
     } else if (v->state != PAGE_WAITING) {
         buf_str(&x->mem, l->text[heading]);
@@ -320,7 +323,7 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
     for (int i = 0; i < PT_COUNT; i++)
         x->v[PS_COUNT - PT_COUNT + i] = str(l->text[i]);
     x->v[PS_lang] = str(l->tag);
-    x->v[PS_state] = str(states[v->state].name);
+    x->v[PS_state] = str(is_prequeue(v) ? "waiting early" : states[v->state].name);
     x->v[PS_nonce] = str(v->nonce);
     x->v[PS_style] = (struct page_str) { (const char *)p->style.data, p->style.len };
     x->v[PS_script] = (struct page_str) { (const char *)p->script.data, p->script.len };

@@ -13,10 +13,10 @@
     T(progress) J(paused) T(leave) J(leave_ask) J(now) J(offline) J(busy) J(turn)        \
     J(turn_say) T(enter) T(expired) T(expired_say) T(no_show) T(no_show_say) T(lost)     \
     T(lost_say) T(left) T(left_say) T(closed) T(closed_say) T(early) T(early_say)        \
-    T(opens) T(prequeue) T(prequeue_say) T(reject) T(reject_say) T(full) T(full_say)     \
+    T(opens) T(prequeue) T(prequeue_say) J(drawn) T(reject) T(reject_say) T(full) T(full_say)     \
     T(unavailable) T(unavailable_say) T(too_fast) T(too_fast_say) T(no_queue)            \
     T(no_queue_say) T(refused) T(refused_say) T(cookies) T(cookies_say) T(join)          \
-    T(again) T(back)
+    T(again) T(back) J(thousands)
 
 #define PAGE_TEXT_ID(name) PT_##name,
 enum page_text_id { PAGE_TEXTS(PAGE_TEXT_ID, PAGE_TEXT_ID) PT_COUNT };

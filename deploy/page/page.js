@@ -14,16 +14,27 @@
 
   /* ---- until it opens ---- */
 
-  const opensAt = d.opens ? performance.now() + 1000 * d.opens : 0;
+  let opensAt = Date.now() + 1000 * d.opens; /* by the watch of who looks */
   const two = n => String(n).padStart(2, '0');
+  const days = new Intl.NumberFormat(d.lang, { style: 'unit', unit: 'day', unitDisplay: 'long' });
+  const moment = new Intl.DateTimeFormat(d.lang, { dateStyle: 'full', timeStyle: 'short' });
 
   function left() {
-    const s = Math.max(0, Math.ceil((opensAt - performance.now()) / 1000));
-    const m = Math.floor(s / 60), h = Math.floor(m / 60);
-    return (h ? h + ':' + two(m % 60) : m) + ':' + two(s % 60);
+    const s = Math.max(0, Math.ceil((opensAt - Date.now()) / 1000));
+    const m = Math.floor(s / 60), h = Math.floor(m / 60), day = Math.floor(h / 24);
+    const clock = (h ? h % 24 + ':' + two(m % 60) : m) + ':' + two(s % 60);
+    return day ? days.format(day) + ' ' + clock : clock;
   }
 
-  if ($('opens')) setInterval(() => put($('opens'), left()), 1000);
+  function countdown(e) {
+    put(e, left());
+    put($('when'), moment.format(opensAt + 500));
+  }
+
+  if ($('opens')) {
+    countdown($('opens'));
+    setInterval(() => countdown($('opens')), 1000);
+  }
 
   /* ---- not in line: perhaps later, as soon as somebody answers ---- */
 
@@ -40,7 +51,7 @@
 
   /* ---- words ---- */
 
-  const number = n => n.toLocaleString(d.lang);
+  const number = n => String(n).replace(/\B(?=(\d{3})+$)/g, t.thousands);
   const fill = (text, n, h) => text.replace('{n}', n).replace('{h}', h);
 
   /* The same steps as in page_put.c. */
@@ -66,9 +77,15 @@
 
   function show(k) {
     const plus = k.position_capped ? '+' : '';
-    const place = k.position ? number(k.position) + plus : t.unknown, words = eta(paused ? null : k.eta_s);
+    const place = k.position ? number(k.position) + plus : early ? t.drawn : t.unknown, words = eta(paused ? null : k.eta_s);
+    if (k.opens_at && d.opens_at) { /* the operator may have changed the hour */
+      opensAt += 1000 * (k.opens_at - d.opens_at);
+      d.opens_at = k.opens_at;
+    }
     if (early && k.position) {
       early = false;
+      document.querySelector('article').classList.remove('early');
+      put($('when'), '');
       put($('heading'), t.waiting);
       put($('say'), t.keep);
       put($('wait'), t.wait);
@@ -76,7 +93,8 @@
     last = k;
     put($('position'), place);
     put($('of'), k.position && !plus ? fill(t.of, number(k.total)) : '');
-    put($('eta'), early ? left() : words);
+    if (early) countdown($('eta'));
+    else put($('eta'), words);
     if (k.position && k.start) $('bar').value = 100 * (k.start - k.position) / k.start;
     document.title = (k.position ? place + ' · ' : '') + $('title').textContent;
     const text = k.position ? t.now.replace('{n}', place).replace('{eta}', words) : '';
@@ -89,13 +107,14 @@
 
   /* ---- the queue itself: is it paused, has the operator something new to say? ---- */
 
-  let lookedAt = Date.now(), message, news = false;
+  let lookedAt = Date.now(), heard, news = false;
 
-  /* The word of the moment comes with every answer: when it changes there is news. */
+  /* The word of the moment comes with every answer, and so does an estimate, unless nobody
+   * is let in: when these change there is news. */
   function hear(k) {
-    const now = k.message || '';
-    news = news || (message !== undefined && now !== message);
-    message = now;
+    const now = (k.eta_s == null) + (k.message || '');
+    news = news || (heard !== undefined && now !== heard);
+    heard = now;
   }
 
   function look() {
@@ -105,6 +124,7 @@
     fetchJson('/v1/queues/' + d.queue).then(q => {
       paused = q.state === 'paused' || q.state === 'reject';
       note();
+      if (last) show(last);
       if (q.page === d.page) return;
       return fetchJson('/q/' + d.queue + '/words').then(w => {
         d.page = w.page;
@@ -123,7 +143,10 @@
   }
 
   function wait() {
-    if (early) setInterval(() => { if (early) put($('eta'), left()); }, 1000);
+    if (early) {
+      countdown($('eta'));
+      setInterval(() => { if (early) countdown($('eta')); }, 1000);
+    }
     const line = new Segq({ queue: d.queue, token: d.token });
     const end = () => goOn(line.token || d.token);
     line.save({ token: d.token, start: d.start });

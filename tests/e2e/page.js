@@ -216,14 +216,16 @@ async function otherStates() {
   await sees('The line is closed', 'closed');
   await k.admin('POST', '/open');
   await sees('You are in line', 'open');
+  await page.locator('#position', { hasText: '1' }).waitFor();
   await k.admin('POST', '/pause');
-  await claimUntil('a pause is said', async () => {
-    await page.reload();
-    return page.locator('#note').isVisible();
-  });
+  await claimUntil('a pause is said to who waits already', () => page.locator('#note').isVisible());
+  const top = async () => (await page.locator('#heading').boundingBox()).y;
+  const paused = await top();
   await k.accessible(page, 'paused');
   await k.shot(page, 'paused');
   await k.admin('POST', '/resume');
+  await claimUntil('and its end', () => page.locator('#note').isHidden());
+  claim('nothing above the note has moved', await top() === paused);
   page.once('dialog', () => {});
   await page.getByRole('button', { name: 'Leave the line' }).click();
   await page.getByRole('heading', { name: 'You have left the line' }).waitFor();
@@ -235,6 +237,43 @@ async function otherStates() {
   claim('no such line', (await page.locator('h1').innerText()) === 'There is no line here');
   await k.accessible(page, 'no-queue');
   await k.shot(page, 'no-queue');
+  await c.close();
+}
+
+// Nobody can join yet; then people come early; then the hour is moved, and it comes.
+async function beforeTheHour() {
+  const at = s => new Date(Date.now() + 1000 * s).toISOString().replace(/\.\d+/, '');
+  const c = await k.visitor({ viewport: { width: 375, height: 667 } });
+  const page = await c.newPage();
+  const heading = () => page.locator('h1').innerText();
+  try {
+    await k.admin('PATCH', '', { opens_at: at(3 * 86400 + 600) });
+    await claimUntil('before the hour that is said', async () => {
+      await page.goto(k.pageUrl(TARGET));
+      return await heading() === 'Not open yet';
+    });
+    claim('with the time until then', /^3 days 0:(10:00|09:\d\d)$/.test(await page.locator('#opens').innerText()),
+      await page.locator('#opens').innerText());
+    await k.accessible(page, 'not open yet');
+    await k.shot(page, 'not-open-yet');
+    await k.admin('PATCH', '', { opens_at: at(900), prequeue: '1h' });
+    await claimUntil('who is early is told so', async () => {
+      await page.goto(k.pageUrl(TARGET));
+      return await heading() === 'You are here early';
+    });
+    claim('and how the places come', await k.shownPlace(page) === 'drawn at the opening');
+    claim('and when', /^1[45]:\d\d$/.test(await page.locator('#eta').innerText()), await page.locator('#eta').innerText());
+    claim('and that is no pause', await page.locator('#note').isHidden());
+    await k.accessible(page, 'early');
+    await k.shot(page, 'early');
+    await k.admin('PATCH', '', { opens_at: at(4) });
+    await claimUntil('when it opens the place is there', async () => await k.shownPlace(page) === '1');
+    claim('without a reload', await heading() === 'You are in line' && await page.locator('#note').isHidden());
+    const wrong = c.wrong.filter(w => !w.includes('403')); // closed pages are
+    claim('no errors, no policy broken', wrong.length === 0, wrong.join('; '));
+  } finally {
+    await k.admin('PATCH', '', { opens_at: '', prequeue: 0 });
+  }
   await c.close();
 }
 
@@ -277,5 +316,5 @@ async function routerDies() {
   await c.close();
 }
 
-k.main([waitingToAdmitted, withoutScripts, severalTabs, lostCookie, offlineAndSleep, phoneAndDark, otherStates,
+k.main([waitingToAdmitted, withoutScripts, severalTabs, lostCookie, offlineAndSleep, phoneAndDark, otherStates, beforeTheHour,
   whatTheOperatorSays, hostileReturns, anotherOrigin, routerDies]);

@@ -391,7 +391,6 @@ static void start_router(void)
     cr_assert_eq(bind(fd, (struct sockaddr *)&a, sizeof(a)), 0);
     getsockname(fd, (struct sockaddr *)&a, &len);
     snprintf(mng_addr, sizeof(mng_addr), "127.0.0.1:%d", ntohs(a.sin_port));
-    close(fd);
     snprintf(secret, sizeof(secret), "%s/secret", w.dir);
     w.managers[0] = mng_addr;
     w.cfg = (struct router_cfg) { .node = "r1",
@@ -411,6 +410,7 @@ static void start_router(void)
     if (claim_secret != NULL)
         with_claims();
     cr_assert_eq(router_new(&w.r, w.ev, &w.cfg, &e), 0, "%s", e.text);
+    close(fd); /* not before: the router takes any free ports */
     w.port = (uint16_t)atoi(strrchr(httpd_addr(w.r->httpd), ':') + 1);
 }
 

@@ -240,6 +240,11 @@ Test(page, estimates_in_words)
         page_put_eta(&l, &b, v[i].s);
         cr_expect_str_eq(text_of(&b), v[i].want, "%lld: %s", (long long)v[i].s, b.data);
     }
+    free(l.text[PT_thousands]); /* as other languages write numbers */
+    l.text[PT_thousands] = strdup("\u202f");
+    buf_reset(&b);
+    page_put_eta(&l, &b, 400000000);
+    cr_expect_str_eq(text_of(&b), "about 111\u202f111 hours");
     buf_fini(&b);
     page_lang_fini(&l);
 }

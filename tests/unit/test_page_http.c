@@ -175,7 +175,7 @@ Test(page_http, a_queue_that_rejects_or_is_not_open_yet)
     UNTIL(routes_version(w.r->routes) == 7);
     cr_expect_eq(visit("GET", "/q/login", "", ""), 403);
     cr_expect(strstr(got, "Not open yet"));
-    cr_expect(strstr(got, "Opens in: <b id=\"opens\">about 30 minutes"), "%s", got);
+    cr_expect(strstr(got, "Opens in <b id=\"opens\">about 30 minutes"), "%s", got);
     cr_expect(strstr(got, "content=\"60; url=/q/login"), "%s", got);
     cr_expect_eq(call("POST", "/v1/queues/login/tickets", ""), 403);
     cr_expect_eq(num("opens_at"), w.when.opens_ms / 1000);
@@ -196,6 +196,8 @@ Test(page_http, who_is_early_sees_when_it_opens)
     UNTIL(routes_version(w.r->routes) == 6);
     cr_expect_eq(visit("GET", "/q/login", ticket(0, ""), ""), 200);
     cr_expect(strstr(got, "You are here early"));
+    cr_expect(strstr(got, "<b id=\"position\">drawn at the opening</b>"));
+    cr_expect(strstr(got, "<p id=\"note\" hidden></p>"), "waiting for the hour is no pause");
     cr_expect(strstr(got, "<dt id=\"wait\">Opens in</dt><dd><b id=\"eta\">about 2 hours"));
     cr_expect_eq(call("GET", "/v1/queues/login", ""), 200);
     cr_expect_str_eq(str("state"), "prequeue");

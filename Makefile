@@ -154,11 +154,11 @@ gate: deps
 	@deploy/deps.sh gate
 	deploy/gate.sh
 ## make test         install what tests need, build, run every test
-test: deps-test
-	tests/run.sh
+test:
+	tests/all.sh rel
 ## make test-asan    the same under AddressSanitizer and UBSan
-test-asan: deps-test
-	FLAVOUR=asan tests/run.sh
+test-asan:
+	tests/all.sh asan
 ## make check        layers, configuration samples, API description (no processes)
 check: layers
 	$(MAKE) -j$(JOBS) bins

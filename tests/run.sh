@@ -1,13 +1,15 @@
 #!/bin/bash
-# run.sh [unit] [sim] [fuzz] [check] [guard] [sys] [e2e] [chaos]: builds and runs the tests (all parts
-# without arguments), one line per program, and ends with the seconds of each part, what
-# failed (by name, with the log to look into), and "N passed, N failed".
+# run.sh [unit] [sim] [fuzz] [check] [guard] [sys] [e2e] [chaos]: builds and runs the tests of
+# one build, part by part (all of them without arguments; tests/all.sh lets parts overlap),
+# one line per program, and ends with the seconds of each part, what failed (by name, with
+# the log to look into), and "N passed, N failed". bins, tests: only builds them.
 #   FLAVOUR=rel|asan   which build is tested (fuzz corpora always run under ASan)
 #   SIM_SEEDS=N        seeds of the mixed simulation (1000; 100 under asan)
 #   SYS="story ..."    only these stories of tests/sys
 #   CHAOS="F11 ..."    these scenarios of tests/chaos, not its short set
+#   LIMIT=S            seconds after which a program hangs (900)
 # Output of each program: build/FLAVOUR/log/NAME.log; shown if it fails. The end of the run,
-# once more: build/FLAVOUR/log/summary.
+# once more: build/FLAVOUR/log/summary (summary.NAME with RUN=NAME).
 set -u
 cd "$(dirname "$0")/.." || exit 2
 flavour=${FLAVOUR:-rel}
@@ -22,7 +24,8 @@ passed=0
 failed=0
 failures=() # a line each
 times=()    # "part seconds"
-rm -f "$log/summary"
+summary=$log/summary${RUN:+.$RUN} build_log=$log/build${RUN:+.$RUN}.log
+rm -f "$summary"
 export ASAN_OPTIONS=${ASAN_OPTIONS:-detect_stack_use_after_return=1:abort_on_error=0:exitcode=99}
 export UBSAN_OPTIONS=${UBSAN_OPTIONS:-print_stacktrace=1}
 
@@ -48,21 +51,21 @@ finish() { # the end of it all, also after a build that failed
     {
         for t in "${times[@]+"${times[@]}"}"; do echo "time $flavour $t s"; done
         for f in "${failures[@]+"${failures[@]}"}"; do echo "FAILED $f"; done
-    } >"$log/summary"
+    } >"$summary"
     echo
-    cat "$log/summary"
+    cat "$summary"
     echo
     echo "$passed passed, $failed failed"
     [ "$failed" -eq 0 ]
     exit
 }
 
-build() { # targets...
+build() { # targets...: one make at a time in a folder, all.sh has two that might
     local t0=$SECONDS
-    if ! make -s -j"$jobs" FLAVOUR="$flavour" "$@" >"$log/build.log" 2>&1; then
-        tail -40 "$log/build.log"
+    if ! flock "$B/.lock" make -s -j"$jobs" FLAVOUR="$flavour" "$@" >"$build_log" 2>&1; then
+        tail -40 "$build_log"
         count 0 1 "build $*" 0
-        name_failures "build $*" "$log/build.log" 2
+        name_failures "build $*" "$build_log" 2
         finish
     fi
     built=$((built + SECONDS - t0))
@@ -76,42 +79,71 @@ part() {
 }
 over() { times+=("$(printf '%-6s %4d' "$1" $((SECONDS - begun - built + built_then)))"); }
 
-# A criterion program: counts its tests; one that dies counts as a failure.
-criterion() {
-    local name=${1##*/} t0=$SECONDS out rc p f
-    out=$log/$name.log
-    timeout 600 "$@" >"$out" 2>&1
-    rc=$?
-    p=$(sed -n 's/.*Passing: *\([0-9]*\).*/\1/p' "$out" | tail -1)
-    f=$(sed -n 's/.*Tested: *\([0-9]*\).*/\1/p' "$out" | tail -1)
+# ---- programs -----------------------------------------------------------------------
+
+# What a program's log counts: "passed failed". criterion: its own words; counted: the last
+# line is "NAME: N ... passed, M failed". One that dies counts as a failure.
+counts_of_criterion() { # log exit-status
+    local p f
+    p=$(sed -n 's/.*Passing: *\([0-9]*\).*/\1/p' "$1" | tail -1)
+    f=$(sed -n 's/.*Tested: *\([0-9]*\).*/\1/p' "$1" | tail -1)
     f=$((${f:-0} - ${p:-0}))
-    [ $rc -ne 0 ] && [ $f -eq 0 ] && f=1
+    [ "$2" -ne 0 ] && [ $f -eq 0 ] && f=1
     [ "${p:-0}" -eq 0 ] && [ $f -eq 0 ] && f=1
-    count "${p:-0}" "$f" "$name" $((SECONDS - t0))
-    [ "$f" -eq 0 ] || { name_failures "$name" "$out" $rc; tail -60 "$out"; }
+    echo "${p:-0} $f"
+}
+counts_of_counted() { # log exit-status
+    local p f
+    p=$(tail -1 "$1" | sed -n 's/.*[: ]\([0-9][0-9]*\) [a-z ]*passed, .*/\1/p')
+    f=$(tail -1 "$1" | sed -n 's/.*passed, \([0-9][0-9]*\) .*failed.*/\1/p;s/.*passed, \([0-9][0-9]*\) failed.*/\1/p' | head -1)
+    [ -n "$p" ] && [ -n "$f" ] || { p=${p:-0}; f=1; }
+    [ "$2" -ne 0 ] && [ "$f" -eq 0 ] && f=1
+    echo "$p $f"
 }
 
-# Any program whose last line is "NAME: N ... passed, M failed".
-counted() {
-    local name=$1 t0=$SECONDS out p f rc
-    shift
-    out=$log/$name.log
-    timeout "${LIMIT:-900}" "$@" >"$out" 2>&1
+declare -A kind=() name=() since=() # of those that run, by pid
+begin() { # criterion|counted NAME command...
+    local k=$1 n=$2
+    shift 2
+    timeout "${LIMIT:-900}" "$@" >"$log/$n.log" 2>&1 &
+    kind[$!]=$k name[$!]=$n since[$!]=$SECONDS
+}
+end_one() {
+    local pid= rc p f n
+    wait -n -p pid "${!name[@]}"
     rc=$?
-    p=$(tail -1 "$out" | sed -n 's/.*[: ]\([0-9][0-9]*\) [a-z ]*passed, .*/\1/p')
-    f=$(tail -1 "$out" | sed -n 's/.*passed, \([0-9][0-9]*\) .*failed.*/\1/p;s/.*passed, \([0-9][0-9]*\) failed.*/\1/p' | head -1)
-    [ -n "$p" ] && [ -n "$f" ] || { p=${p:-0}; f=1; }
-    [ $rc -ne 0 ] && [ "$f" -eq 0 ] && f=1
-    count "$p" "$f" "$name" $((SECONDS - t0))
-    [ "$f" -eq 0 ] || { name_failures "$name" "$out" $rc; tail -60 "$out"; }
+    [ -n "$pid" ] || return
+    n=${name[$pid]}
+    read -r p f < <("counts_of_${kind[$pid]}" "$log/$n.log" $rc)
+    count "$p" "$f" "$n" $((SECONDS - ${since[$pid]}))
+    [ "$f" -eq 0 ] || { name_failures "$n" "$log/$n.log" $rc; tail -60 "$log/$n.log"; }
+    unset "name[$pid]"
+}
+end_all() { while [ ${#name[@]} -gt 0 ]; do end_one; done; }
+
+# One by one, or side by side (until end_all).
+counted() {
+    begin counted "$@"
+    end_all
+}
+beside() {
+    while [ ${#name[@]} -ge "$jobs" ]; do end_one; done
+    begin "$@"
+}
+
+trap '[ ${#name[@]} -eq 0 ] || kill "${!name[@]}"; exit 130' INT TERM
+unit_tests() { # the longest first
+    echo test_mng_segtab
+    (cd tests/unit && ls test_*.c) | sed 's/\.c$//' | grep -vx test_mng_segtab
 }
 
 built=0
+has bins && build bins bench-bins
+has tests && build bins bench-bins tests
 if part unit; then
     build bins tests
-    for t in "$B"/unit/test_*; do
-        [ -x "$t" ] && [ -f "tests/unit/${t##*/}.c" ] && criterion "$t"
-    done
+    for n in $(unit_tests); do beside criterion "$n" "$B/unit/$n"; done
+    end_all
     over unit
 fi
 if part sim; then
@@ -119,10 +151,12 @@ if part sim; then
     for t in "$B"/sim/sim_*; do
         [ -f "tests/sim/${t##*/}.c" ] || continue
         case $t in
-        */sim_mixed) SEEDS=$seeds counted sim_mixed "$t" ;;
-        *) criterion "$t" ;;
+        */sim_mixed) ;; # takes all cores
+        *) beside criterion "${t##*/}" "$t" ;;
         esac
     done
+    end_all
+    SEEDS=$seeds counted sim_mixed "$B/sim/sim_mixed"
     over sim
 fi
 if part fuzz; then
@@ -132,17 +166,18 @@ if part fuzz; then
 fi
 if part check; then
     build bins
-    counted layers tests/layers.sh
-    counted check tests/check.sh "$B/bin"
-    counted test_prometheus tests/deploy/test_prometheus.py
-    counted test_grafana tests/deploy/test_grafana.py
-    counted test_containers tests/deploy/test_containers.py "$B"
-    counted test_readme tests/deploy/test_readme.py "$B/bin"
-    counted test_gates tests/deploy/test_gates.py "$B"
-    counted test_kit tests/bench/test_kit.py
-    counted test_check_history tests/chaos/test_check_history.py
-    counted mutants tests/mutants/mutants.py --check
-    counted next tests/upgrade/next.py --check
+    beside counted layers tests/layers.sh
+    beside counted check tests/check.sh "$B/bin"
+    beside counted test_prometheus tests/deploy/test_prometheus.py
+    beside counted test_grafana tests/deploy/test_grafana.py
+    beside counted test_containers tests/deploy/test_containers.py "$B"
+    beside counted test_readme tests/deploy/test_readme.py "$B/bin"
+    beside counted test_gates tests/deploy/test_gates.py "$B"
+    beside counted test_kit tests/bench/test_kit.py
+    beside counted test_check_history tests/chaos/test_check_history.py
+    beside counted mutants tests/mutants/mutants.py --check
+    beside counted next tests/upgrade/next.py --check
+    end_all
     over check
 fi
 if part guard; then # counts of instructions and calls: of the build that is shipped
@@ -154,7 +189,8 @@ fi
 if part sys; then
     build bins bench-bins
     # shellcheck disable=SC2086
-    LIMIT=3600 counted sys tests/sys/run.sh "$B/bin" ${SYS:-}
+    LIMIT=7200 counted sys tests/sys/run.sh "$B/bin" ${SYS:-}
+    grep '^slowest: ' "$log/sys.log"
     over sys
 fi
 if part e2e; then # the waiting page and the dashboard in a real browser

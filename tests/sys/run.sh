@@ -1,17 +1,22 @@
 #!/bin/bash
-# run.sh [BIN [story...]]: runs the stories, two at a time (most of them mostly wait), each in
-# its own folder and on its own ports; the last line is "sys: N passed, N failed".
-#   STORY_JOBS=N    how many at a time (2)
+# run.sh [BIN [story...]]: runs the stories, each in its own folder and on its own ports, the
+# longest first, side by side as long as the machine has time to spare (most of them mostly
+# wait). Ends with the five slowest and "sys: N passed, N failed".
+#   STORY_JOBS=N    how many at a time: at most (3 per core)
 #   STORY_LIMIT=S   seconds after which a story hangs (900)
+# What they take is in seconds.txt: only the order follows from it.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
 bin=${1:-$here/../../build/rel/bin}
 [ $# -gt 0 ] && shift
 SEGQ_SYS_DIR=$(mktemp -d /tmp/segq-sys.XXXXXX)
 export SEGQ_SYS_DIR
-long="upgrade crowd_replica redis_faults failpoints failover" # begin first, so that none is left over
-alone="bench"                                                 # these measure
-declare -A running=() began=() # pid -> story, story -> when
+alone="bench"   # these measure
+rel_only="bench" # what a sanitizer build cannot tell more of
+cores=$(nproc) seen=$(grep -c '^cpu[0-9]' /proc/stat) # ours; those of /proc/stat
+most=${STORY_JOBS:-$((3 * cores))}
+declare -A running=() began=() took=() # pid -> story, story -> when, story -> seconds
+napper=0
 passed=0 failed=0
 trap '[ ${#running[@]} -eq 0 ] || kill "${!running[@]}"; exit 130' INT TERM
 
@@ -23,7 +28,8 @@ report() { # story exit-status
     [ "$2" -eq 0 ] || [ "$bad" -gt 0 ] || { bad=1; echo "FAIL $s: ended with $2"; }
     [ "$ok" -gt 0 ] || [ "$bad" -gt 0 ] || { bad=1; echo "FAIL $s: claimed nothing"; }
     [ "$bad" -eq 0 ] || sed -n '/^---- logs/,$p' "$out"
-    echo "     $s: $((SECONDS - began[$s])) s"
+    took[$s]=$((SECONDS - began[$s]))
+    echo "     $s: ${took[$s]} s"
     passed=$((passed + ok))
     failed=$((failed + bad))
 }
@@ -34,11 +40,39 @@ begin() { # story
     running[$!]=$1
 }
 
-end_one() { # waits for the next one to end
+# ---- how many at a time -------------------------------------------------------------
+
+# The hundredths of a second, of all cores together, that the machine has spent, and those
+# that nobody wanted: the idle ones, and those of work that steps back for any other (nice).
+spent() { awk '/^cpu / { print $2 + $3 + $4 + $5 + $6 + $7 + $8 + $9, $3 + $5 + $6; exit }' /proc/stat; }
+
+# Is a third of the machine free, over the time since the last look? A look back over less
+# than a second says nothing.
+look_all=0 look_free=0
+has_time() {
+    local all free part
+    read -r all free < <(spent)
+    part=$((all - look_all))
+    [ "$part" -ge $((100 * seen)) ] || return 1
+    part=$(((free - look_free) * 100 / part))
+    look_all=$all look_free=$free
+    [ "$part" -ge 33 ]
+}
+
+may_begin() { # JOBS
+    local n=${#running[@]}
+    [ "$n" -lt "$1" ] || return 1
+    [ "$n" -lt "$cores" ] || has_time
+}
+
+# Waits until a story has ended, or a moment.
+end_one() {
     local pid= rc
-    wait -n -p pid "${!running[@]}"
+    [ "$napper" != 0 ] || { sleep 1 & napper=$!; }
+    wait -n -p pid "${!running[@]}" "$napper"
     rc=$?
     [ -n "$pid" ] || return
+    [ "$pid" != "$napper" ] || { napper=0; return; }
     report "${running[$pid]}" $rc
     unset "running[$pid]"
 }
@@ -47,25 +81,42 @@ run() { # JOBS story...
     local jobs=$1 s
     shift
     for s in "$@"; do
-        while [ ${#running[@]} -ge "$jobs" ]; do end_one; done
+        until may_begin "$jobs"; do end_one; done
         begin "$s"
     done
     while [ ${#running[@]} -gt 0 ]; do end_one; done
 }
 
-names() { # story... without folder and ending, none twice
-    local s
-    for s in "$@"; do s=$(basename "$s" .sh) && echo "sys_${s#sys_}"; done | awk '!seen[$0]++'
-}
-is_alone() { case " $alone " in *" ${1#sys_} "*) ;; *) return 1 ;; esac; }
+# ---- which --------------------------------------------------------------------------
 
-[ $# -gt 0 ] || set -- $long "$here"/sys_*.sh
+names() { # story... without folder and ending, none twice, the longest first
+    local s
+    for s in "$@"; do s=$(basename "$s" .sh) && echo "sys_${s#sys_}"; done |
+        awk 'NR == FNR { if ($1 !~ /^#/) secs[$2] = $1; next }
+            !seen[$0]++ { print ($0 in secs ? secs[$0] : 30), $0 }' "$here/seconds.txt" - |
+        sort -s -k1,1nr | cut -d ' ' -f 2
+}
+is_in() { case " $1 " in *" ${2#sys_} "*) ;; *) return 1 ;; esac; }
+all() { # that this build is told to run if none are named
+    local s
+    grep -aq __asan_init "$bin/segment" || rel_only=
+    for s in $(names "$here"/sys_*.sh); do is_in "$rel_only" "$s" || echo "$s"; done
+}
+slowest() { # of those that ran
+    local s
+    for s in "${!took[@]}"; do echo "${took[$s]} $s"; done | sort -nr | head -5 |
+        awk '{ printf "%s%s %d s", (NR > 1 ? ", " : ""), $2, $1 }'
+}
+
+[ $# -gt 0 ] || set -- $(all)
 together=() last=()
 for s in $(names "$@"); do
-    if is_alone "$s"; then last+=("$s"); else together+=("$s"); fi
+    if is_in "$alone" "$s"; then last+=("$s"); else together+=("$s"); fi
 done
-run "${STORY_JOBS:-2}" "${together[@]+"${together[@]}"}"
+read -r look_all look_free < <(spent)
+run "$most" "${together[@]+"${together[@]}"}"
 run 1 "${last[@]+"${last[@]}"}"
 [ $failed -eq 0 ] && rm -rf "$SEGQ_SYS_DIR" || echo "kept: $SEGQ_SYS_DIR"
+echo "slowest: $(slowest)"
 echo "sys: $passed passed, $failed failed"
 [ $failed -eq 0 ] && [ $passed -gt 0 ]

@@ -208,6 +208,7 @@ void segtab_revoke(struct segtab *t, struct seg *g, struct session *x, int reaso
 void segtab_extend(struct segtab *t, struct seg *g, struct session *x, int64_t until_s);
 int64_t segtab_until_s(const struct seg *g, const struct session *x); /* as its pass says */
 void segtab_passes_all(struct segtab *t, peer_no to, struct outbox *out);
+void segtab_passes_moved(struct segtab *t, const struct seg *g, const struct xfer_in *in);
 void segtab_passes_flush(struct segtab *t, struct outbox *out);
 
 /* ---- segtab_hot.c ---------------------------------------------------------------- */

@@ -5,7 +5,9 @@
  *
  *   leave --> record, `ended`   --next tick--> all routers
  *   extend --> record, `longer` --next tick--> all routers
- *   a router's link is up       --all records--> that router */
+ *   a router's link is up       --all records--> that router
+ *   a segment is absorbed here --its records--> all routers, for a router may have had no
+ *                               link to the node that they came from */
 #include "segment/segtab_audit.h"
 
 #include <stdlib.h>
@@ -95,6 +97,19 @@ void segtab_extend(struct segtab *t, struct seg *g, struct session *x, int64_t u
     if (was != SESSION_ADMITTED) {
         segtab_log_session(t, g, x);
         segtab_touch(t, g);
+    }
+}
+
+void segtab_passes_moved(struct segtab *t, const struct seg *g, const struct xfer_in *in)
+{
+    for (uint32_t i = 0; i < in->n_recs; i++) {
+        const struct session *x = sessions_find(
+            &g->b.released, (struct ticket_id) { in->rec[i].seg, in->rec[i].number });
+
+        if (x != NULL && x->state == SESSION_REVOKED)
+            note(t, row_of(t, g, x));
+        else if (x != NULL && x->state == SESSION_ADMITTED && x->until_s != 0)
+            note_longer(t, longer_of(t, g, x));
     }
 }
 

@@ -274,7 +274,7 @@ static const char *why_not_gone(struct sim *s, const struct ticket *t, unsigned 
     bool idle = silent >= s->o.idle_ms + t->told_ms;
     bool no_show = silent >= s->o.claim_ms + s->o.grace_ms;
     bool finished = t->fate == T_ADMITTED &&
-                    sim_wall(s) + s->wall_ahead_ms >= t->expires_s * 1000;
+                    sim_wall(s) + s->wall_ahead_ms >= session_last_s(t) * 1000;
 
     if (t->fate == T_GONE)
         return NULL;
@@ -317,14 +317,17 @@ static void check_admitted(struct sim *s, struct ticket *t, const struct place_a
 
     if (t->fate == T_GONE && !t->rebuilt)
         sim_fail(s, "I1: ticket %llu-%u was gone and is admitted", llu(t->seg), t->number);
-    if (t->pass != 0 && (t->pass != pass || t->released_ms != a->released_at_ms ||
-                         t->expires_s != a->pass_expires_s))
+    if (t->pass != 0 && (t->released_ms != a->released_at_ms ||
+                         (t->pass != pass && t->expires_s == a->pass_expires_s) ||
+                         !session_may_say(t, a->pass_expires_s)))
         sim_fail(s, "I2: ticket %llu-%u was admitted twice: %.*s", llu(t->seg), t->number,
                  a->pass_len, a->pass);
     t->fate = T_ADMITTED;
     t->pass = pass;
     t->released_ms = a->released_at_ms;
     t->expires_s = a->pass_expires_s;
+    if (t->first_expires_s == 0)
+        t->first_expires_s = a->pass_expires_s;
     if (!t->relaxed && !t->returned && t->ord > l->max_admitted_ord)
         l->max_admitted_ord = t->ord;
 }
@@ -407,7 +410,7 @@ void check_answer(struct sim *s, struct player *p, const struct sans *a)
         if (p->leave_acked && !t->forgot)
             sim_fail(s, "I1: ticket %llu-%u has left and is admitted", llu(t->seg),
                      t->number);
-        if (a->pass != t->pass)
+        if (a->pass != t->pass && t->until_s == 0)
             sim_fail(s, "I2: ticket %llu-%u was shown another pass", llu(t->seg), t->number);
     }
 }
@@ -486,6 +489,7 @@ static void seen_waiting(void *ctx, seg_id host, seg_id seg, uint32_t number)
 
 void check_sweep(struct sim *s)
 {
+    sessions_sweep(s);
     s->sweep++;
     s->count.sweeps++;
     for (unsigned i = 0; i < s->n_procs && !s->failed; i++)

@@ -12,6 +12,7 @@
  *   sim_check.c    tickets as they should be, and the invariants
  *   sim_subjects.c names, and one ticket for each
  *   sim_slots.c    who is inside: never more than max_active
+ *   sim_sessions.c extend, revoke, release; what routers know of passes
  *   sim_ops.c      operators: queue definitions, pause, drain ...
  *   sim_faults.c   faults at random, and mending all of it; the families:
  *   sim_flinks.c, sim_fprocs.c, sim_fclocks.c, sim_fopers.c (the store's own: sim_store.c)
@@ -87,6 +88,7 @@ struct conn { /* one connection, from dialling to the day both ends know it is d
     bool broken;
     bool keeps[2];  /* broken: what is on its way to that end still arrives */
     usec_t last[2]; /* arrival of the latest message towards that end */
+    usec_t up_at;   /* both ends know it since */
 };
 
 struct tape { /* outlives the process */
@@ -150,6 +152,12 @@ struct ticket {
     uint64_t subject; /* its hash; 0: none */
     uint64_t pass;   /* hash of the pass, once shown */
     int64_t released_ms, expires_s;
+    /* of its session */
+    usec_t ended;    /* given back or revoked; 0: not */
+    int64_t until_s; /* extended; 0: not */
+    int64_t first_expires_s;
+    usec_t told_since; /* its node has been telling routers; 0: not */
+    uint8_t told_by;
     uint32_t sweep;  /* number of the sweep that saw it last */
     seg_id host;     /* in that sweep */
 };
@@ -218,6 +226,8 @@ struct player {
     uint8_t state, queue, lane, client, router;
     bool in_air;     /* a request is under way */
     bool leave_asked, leave_acked, vanished;
+    bool by_pass;    /* it leaves by its pass */
+    uint8_t command; /* enum sess_command */
     uint32_t ticket; /* UINT32_MAX: none */
     uint32_t subject; /* 0: none */
     uint32_t gen;    /* of request and timer */
@@ -234,6 +244,8 @@ struct sreq { /* a player's request */
     uint8_t kind; /* enum flow_kind */
     uint8_t queue, lane, client;
     uint32_t subject; /* 0: none */
+    uint8_t command;  /* FLOW_SESSION */
+    int64_t released_s, expires_s; /* of the pass that is shown */
     struct token token;
 };
 
@@ -317,6 +329,7 @@ struct sim {
     uint32_t n_players, cap_players;
     struct map subject_at; /* hash -> its ticket that was last seen waiting */
     uint32_t n_subjects[SIM_QUEUES_MAX];
+    usec_t sessions_at; /* next look at what routers know */
     uint32_t sweep;
     uint8_t sweep_node;    /* whose tickets it looks at */
     uint64_t map_epoch, map_version; /* highest announced */
@@ -428,6 +441,9 @@ void srouter_msg(struct sim *s, struct proc *p, const struct proc *from, peer_no
                  uint64_t rid, const struct msg *m);
 void srouter_event(struct sim *s, struct proc *p, const struct event *e);
 bool srouter_wants(const struct srouter *r, const struct proc *to);
+struct revoked;
+const struct revoked *srouter_revoked(const struct srouter *r);
+const struct revoked *srouter_extended(const struct srouter *r);
 
 /* ---- sim_players.c */
 void players_event(struct sim *s, const struct event *e);
@@ -457,6 +473,17 @@ uint32_t subject_draw(struct sim *s, unsigned queue);
 void subject_given(struct sim *s, struct ticket *t, const struct append_req *q);
 void subject_found(struct sim *s, const struct append_req *q, const struct append_ans *a);
 void subject_waits(struct sim *s, struct ticket *t);
+
+/* ---- sim_sessions.c */
+bool session_ends_by_pass(struct sim *s, struct player *p);
+bool session_is_extended(struct sim *s, struct player *p);
+int64_t session_until_s(const struct sim *s, const struct route_queue *q,
+                        const struct sreq *r);
+void session_ended(struct sim *s, struct ticket *t);
+void session_done(struct sim *s, const struct sess_req *q, const struct sess_ans *a);
+int64_t session_last_s(const struct ticket *t); /* the session is over then */
+bool session_may_say(const struct ticket *t, int64_t expires_s); /* the pass may say so */
+void sessions_sweep(struct sim *s);
 
 /* ---- sim_slots.c */
 void slots_check(struct sim *s, unsigned queue, int64_t ordered_ms); /* after a pop */

@@ -260,6 +260,7 @@ void net_event(struct sim *s, const struct event *e)
         return; /* lost */
     } else if (e->kind == E_UP) {
         c->told[e->b] = true;
+        c->up_at = s->now;
         proc_up(s, p, net_peer(c, e->b), end_of(s, c, 1 - e->b));
     } else if (e->kind == E_MSG) {
         on_msg(s, c, e);

@@ -81,12 +81,12 @@ static void def_json(const struct sim *s, unsigned q, char *out, size_t cap)
              "\"no_show_boost\":%.3f,"
              "\"segment_capacity\":%u,\"open_next_at\":%.3f,\"merge\":%s,"
              "\"idle\":{\"game\":%lld,\"mobile\":%lld,\"browser\":%lld},"
-             "\"claim\":%lld,\"grace\":%lld,\"pass_ttl\":%lld,"
+             "\"claim\":%lld,\"grace\":%lld,\"pass_ttl\":%lld,\"session_max\":%lld,"
              "\"poll_min\":%lld,\"poll_max\":%lld}",
              x->name, states[x->state], lanes, slots, x->rate, s->o.no_show_boost, x->capacity, x->open_next_at,
              x->merge ? "true" : "false", (long long)s->o.idle_ms, (long long)s->o.idle_ms,
              (long long)s->o.idle_ms, (long long)s->o.claim_ms, (long long)s->o.grace_ms,
-             (long long)s->o.pass_ttl_ms, (long long)s->o.poll_min_ms,
+             (long long)s->o.pass_ttl_ms, (long long)s->o.session_max_ms, (long long)s->o.poll_min_ms,
              (long long)s->o.poll_max_ms);
 }
 

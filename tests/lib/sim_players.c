@@ -48,10 +48,13 @@ static void request(struct sim *s, uint32_t i, enum flow_kind kind)
     q->lane = p->lane;
     q->client = p->client;
     q->subject = p->subject;
+    q->command = p->command;
     if (p->ticket != NOBODY) {
         const struct ticket *t = &s->ticket[p->ticket];
 
         q->token = (struct token){ .seg = t->seg, .number = t->number, .client = p->client };
+        q->released_s = t->released_ms / 1000;
+        q->expires_s = t->expires_s;
     }
     p->in_air = true;
     sim_after_ms(s, sim_rand(s, 0.2, HTTP_MS_MAX), e);
@@ -61,9 +64,10 @@ static void leave(struct sim *s, uint32_t i)
 {
     struct player *p = &s->player[i];
 
+    p->by_pass = session_ends_by_pass(s, p);
     p->state = P_LEAVING;
     p->leave_asked = true;
-    request(s, i, FLOW_LEAVE);
+    request(s, i, p->by_pass ? FLOW_SESSION : FLOW_LEAVE);
 }
 
 /* The timer rang, and nothing is in the air. */
@@ -102,7 +106,9 @@ static void act(struct sim *s, uint32_t i)
         } else if (p->leave_acked) {
             request(s, i, FLOW_POLL); /* to see that it is gone */
         } else if (p->leave_asked) {
-            request(s, i, FLOW_LEAVE);
+            request(s, i, p->by_pass ? FLOW_SESSION : FLOW_LEAVE);
+        } else if (session_is_extended(s, p)) {
+            request(s, i, FLOW_SESSION);
         } else {
             p->polls_left--;
             request(s, i, FLOW_POLL);
@@ -219,6 +225,14 @@ static void on_poll_answer(struct sim *s, uint32_t i, const struct sans *a)
     }
 }
 
+static void on_extended(struct sim *s, uint32_t i, const struct sans *a)
+{
+    if (a->flow.result == FLOW_OK)
+        on_admitted(s, i);
+    else
+        again(s, i); /* it is over: a poll will say so */
+}
+
 static void on_answer(struct sim *s, uint32_t i, const struct sans *a)
 {
     struct player *p = &s->player[i];
@@ -237,6 +251,8 @@ static void on_answer(struct sim *s, uint32_t i, const struct sans *a)
         on_join_answer(s, i, a);
     } else if (a->kind == FLOW_POLL) {
         on_poll_answer(s, i, a);
+    } else if (a->kind == FLOW_SESSION && !p->leave_asked) {
+        on_extended(s, i, a);
     } else if (a->flow.result == FLOW_OK) {
         p->leave_acked = true;
         s->count.left++;

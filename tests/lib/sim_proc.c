@@ -248,6 +248,23 @@ static void end_by_pass(struct proc *p, const struct drop_req *q, struct drop_an
     *a = (struct drop_ans) { .state = state[got.state], .moved_to = got.moved_to };
 }
 
+static void drops_done(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
+                       const struct msg_drop *g, const struct msg *ans)
+{
+    enum turn t = turn_over(s, p);
+
+    for (uint32_t i = 0; i < g->n && t != TURN_LOST; i++) {
+        struct ticket *x = check_ticket(s, g->req[i].seg, g->req[i].number);
+
+        if (x != NULL && ans->drop_ans.ans[i].state == DROP_OK)
+            session_ended(s, x);
+    }
+    if (t == TURN_SAID)
+        net_send(s, p, peer, ans, rid);
+    else
+        turn_dies(s, p);
+}
+
 static void on_drop(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
                     const struct msg_drop *g)
 {
@@ -259,14 +276,38 @@ static void on_drop(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
     for (uint32_t i = 0; i < g->n; i++) {
         struct ticket *t = check_ticket(s, g->req[i].seg, g->req[i].number);
 
-        if (t != NULL && t->fate == T_ADMITTED && i % 2 == t->number % 2)
+        if (t != NULL && t->fate == T_ADMITTED && s->o.command_share <= 0 &&
+            i % 2 == t->number % 2)
             end_by_pass(p, &g->req[i], &ans.drop_ans.ans[i]);
         else
             segtab_drop(p->segtab, clock_now(p), &g->req[i], 1, &ans.drop_ans.ans[i]);
         if (t != NULL)
             t->leaving = true;
     }
-    if (turn_over(s, p) == TURN_SAID)
+    drops_done(s, p, peer, rid, g, &ans);
+}
+
+/* Commands about sessions, by the pass. */
+static void on_session(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
+                       const struct msg_session *g)
+{
+    struct msg ans = { .type = MSG_SESSION_ANS };
+    enum turn t;
+
+    arena_reset(&s->ans_arena);
+    ans.session_ans.n = g->n;
+    ans.session_ans.ans = arena_array(&s->ans_arena, g->n, sizeof(*ans.session_ans.ans));
+    segtab_session(p->segtab, clock_now(p), g->req, g->n, ans.session_ans.ans);
+    t = turn_over(s, p);
+    for (uint32_t i = 0; i < g->n; i++) {
+        struct ticket *x = check_ticket(s, g->req[i].seg, g->req[i].number);
+
+        if (x != NULL && g->req[i].command != SESS_EXTEND)
+            x->leaving = true;
+        if (t != TURN_LOST)
+            session_done(s, &g->req[i], &ans.session_ans.ans[i]);
+    }
+    if (t == TURN_SAID)
         net_send(s, p, peer, &ans, rid);
     else
         turn_dies(s, p);
@@ -283,6 +324,8 @@ static void seg_msg(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
         on_append(s, p, peer, rid, &m->append);
     } else if (m->type == MSG_DROP) {
         on_drop(s, p, peer, rid, &m->drop);
+    } else if (m->type == MSG_SESSION) {
+        on_session(s, p, peer, rid, &m->session);
     } else if (m->type == MSG_ERROR && m->error.code == SQ_ENOTLEADER) {
         return; /* a standby: the leader has a link of its own */
     } else {

@@ -8,9 +8,11 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "router/revoked.h"
+
 #define BATCH 64
 
-enum { KIND_PLACE, KIND_APPEND, KIND_DROP, N_KINDS };
+enum { KIND_PLACE, KIND_APPEND, KIND_DROP, KIND_SESSION, N_KINDS };
 
 struct ref { /* a flow, if it is still that one */
     uint32_t flow, gen;
@@ -35,6 +37,7 @@ struct sflow {
 
 struct srouter {
     struct routes *r;
+    struct revoked revoked, extended;
     struct sflow *flow;
     size_t cap;
     uint32_t n;
@@ -53,9 +56,21 @@ struct srouter *srouter_new(void)
     struct srouter *r = sim_alloc(sizeof(*r));
 
     r->r = routes_new();
+    revoked_init(&r->revoked, 7);
+    revoked_init(&r->extended, 11);
     for (unsigned i = 0; i < SIM_SEGS_MAX; i++)
         r->out[i] = sim_alloc(N_KINDS * sizeof(*r->out[i]));
     return r;
+}
+
+const struct revoked *srouter_revoked(const struct srouter *r)
+{
+    return &r->revoked;
+}
+
+const struct revoked *srouter_extended(const struct srouter *r)
+{
+    return &r->extended;
 }
 
 bool srouter_wants(const struct srouter *r, const struct proc *to)
@@ -96,6 +111,8 @@ void srouter_free(struct sim *s, struct proc *p)
     for (unsigned i = 0; i < SIM_SEGS_MAX; i++)
         free(r->out[i]);
     routes_free(r->r);
+    revoked_fini(&r->revoked);
+    revoked_fini(&r->extended);
     free(r->flow);
     free(r);
     p->router = NULL;
@@ -105,7 +122,12 @@ void srouter_free(struct sim *s, struct proc *p)
 
 static unsigned kind_of(const struct flow *f)
 {
-    return f->asks == FLOW_JOIN ? KIND_APPEND : f->asks == FLOW_POLL ? KIND_PLACE : KIND_DROP;
+    static const uint8_t kinds[] = { [FLOW_JOIN] = KIND_APPEND,
+                                     [FLOW_POLL] = KIND_PLACE,
+                                     [FLOW_LEAVE] = KIND_DROP,
+                                     [FLOW_SESSION] = KIND_SESSION };
+
+    return kinds[f->asks];
 }
 
 static struct sflow *alive(const struct srouter *r, struct ref x)
@@ -131,6 +153,8 @@ static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct s
             .subject_hash = x->subject_hash,
             .subject = x->subject,
         };
+    else if (kind == KIND_SESSION)
+        m->session.req[i] = (struct sess_req){ f->seg, f->token.number, f->command, f->until_s };
     else
         m->drop.req[i] = (struct drop_req){ .seg = f->seg, .number = f->token.number };
 }
@@ -143,6 +167,9 @@ static void request_room(struct msg *m, unsigned kind, struct arena *a)
     } else if (kind == KIND_APPEND) {
         m->type = MSG_APPEND;
         m->append.req = arena_array(a, BATCH, sizeof(*m->append.req));
+    } else if (kind == KIND_SESSION) {
+        m->type = MSG_SESSION;
+        m->session.req = arena_array(a, BATCH, sizeof(*m->session.req));
     } else {
         m->type = MSG_DROP;
         m->drop.req = arena_array(a, BATCH, sizeof(*m->drop.req));
@@ -155,6 +182,8 @@ static void set_n(struct msg *m, unsigned kind, uint32_t n)
         m->place.n = n;
     else if (kind == KIND_APPEND)
         m->append.n = n;
+    else if (kind == KIND_SESSION)
+        m->session.n = n;
     else
         m->drop.n = n;
 }
@@ -225,6 +254,18 @@ static void ask(struct sim *s, struct proc *p, uint32_t i)
 
 /* ---- flows --------------------------------------------------------------------------- */
 
+/* This router need not wait for the node to tell everybody. */
+static void take_note(struct sim *s, struct srouter *r, const struct sflow *x)
+{
+    const struct flow *f = &x->f;
+    bool longer = f->command == SESS_EXTEND;
+    struct pass_row row = { .seg = f->token.seg,
+                            .number = f->token.number,
+                            .until_s = longer ? f->until_s : x->req.expires_s };
+
+    revoked_add(longer ? &r->extended : &r->revoked, &row, sim_wall(s) / 1000);
+}
+
 /* A flow holds at most one timer; an ask has one, too: for its deadline. */
 static void go(struct sim *s, struct proc *p, uint32_t i)
 {
@@ -237,6 +278,8 @@ static void go(struct sim *s, struct proc *p, uint32_t i)
     if (f->f.todo == FLOW_DONE) {
         if (f->f.result == FLOW_UNAVAIL)
             s->count.unavailable++;
+        if (f->f.kind == FLOW_SESSION && f->f.result == FLOW_OK)
+            take_note(s, r, f);
         answer(s, &f->req, &f->f, f->pass);
         f->used = false;
         f->wake_gen = 0;
@@ -257,6 +300,21 @@ static uint32_t flow_slot(struct srouter *r)
     return r->n++;
 }
 
+static void session(struct sim *s, struct srouter *r, struct sflow *f)
+{
+    const struct sreq *q = &f->req;
+    const char *name = s->queue[q->queue].name;
+    const struct route_queue *rq = routes_queue(r->r, name, strlen(name));
+
+    if (rq != NULL && (q->command != SESS_EXTEND || rq->session_max_s != 0)) {
+        flow_session(&f->f, r->r, &q->token, q->command, session_until_s(s, rq, q), sim_ms(s));
+        return;
+    }
+    f->f.kind = FLOW_SESSION;
+    f->f.todo = FLOW_DONE;
+    f->f.result = FLOW_UNAVAIL;
+}
+
 static void on_request(struct sim *s, struct proc *p, const struct sreq *q)
 {
     struct srouter *r = p->router;
@@ -275,6 +333,8 @@ static void on_request(struct sim *s, struct proc *p, const struct sreq *q)
         flow_join(&f->f, r->r, routes_queue(r->r, name, strlen(name)), q->lane, sim_ms(s));
     else if (q->kind == FLOW_POLL)
         flow_poll(&f->f, r->r, &q->token, sim_ms(s));
+    else if (q->kind == FLOW_SESSION)
+        session(s, r, f);
     else
         flow_leave(&f->f, r->r, &q->token, sim_ms(s));
     go(s, p, i);
@@ -390,6 +450,8 @@ static void give(struct sim *s, struct sflow *f, struct routes *r, unsigned kind
         flow_place_ans(&f->f, r, a, sim_ms(s));
     } else if (kind == KIND_APPEND) {
         flow_append_ans(&f->f, r, &m->append_ans.ans[i], sim_ms(s));
+    } else if (kind == KIND_SESSION) {
+        flow_session_ans(&f->f, r, &m->session_ans.ans[i], sim_ms(s));
     } else {
         flow_drop_ans(&f->f, r, &m->drop_ans.ans[i], sim_ms(s));
     }
@@ -421,6 +483,17 @@ static void on_answers(struct sim *s, struct proc *p, struct proc *node, unsigne
     flush(s, p, node, kind);
 }
 
+static void on_longer(struct sim *s, struct srouter *r, const struct msg_session *g)
+{
+    for (uint32_t i = 0; i < g->n; i++) {
+        struct pass_row row = { .seg = g->req[i].seg,
+                                .number = g->req[i].number,
+                                .until_s = g->req[i].until_s };
+
+        revoked_add(&r->extended, &row, sim_wall(s) / 1000);
+    }
+}
+
 void srouter_msg(struct sim *s, struct proc *p, const struct proc *from, peer_no peer,
                  uint64_t rid, const struct msg *m)
 {
@@ -447,8 +520,15 @@ void srouter_msg(struct sim *s, struct proc *p, const struct proc *from, peer_no
     case MSG_DROP_ANS:
         on_answers(s, p, node, KIND_DROP, rid, m, m->drop_ans.n);
         break;
+    case MSG_SESSION_ANS:
+        on_answers(s, p, node, KIND_SESSION, rid, m, m->session_ans.n);
+        break;
     case MSG_SESSION:
-    case MSG_PASSES: /* for /v1/verify, which no player of ours asks */
+        on_longer(s, p->router, &m->session);
+        break;
+    case MSG_PASSES:
+        for (uint32_t i = 0; i < m->passes.n; i++)
+            revoked_add(&p->router->revoked, &m->passes.rows[i], sim_wall(s) / 1000);
         break;
     default:
         sim_fail(s, "%s got %s", p->name, msg_name(m->type));

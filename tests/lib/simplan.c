@@ -22,6 +22,7 @@ const struct knob plan_knobs[] = {
     FAULT(release_by_hand), FAULT(add_node), FAULT(store_away), FAULT(store_slow),
     FAULT(store_forget), FAULT(store_failover), FAULT(clock_jump),
     SHARE(leave_share), SHARE(vanish_share), SHARE(late_share), SHARE(session_leave_share),
+    SHARE(command_share), OPT(session_max_ms, KNOB_MS),
     OPT(queues, KNOB_U32), OPT(lanes, KNOB_U32), OPT(routers, KNOB_U32),
     OPT(segs, KNOB_U32), OPT(managers, KNOB_U32), OPT(capacity, KNOB_U32), OPT(open_next_at, KNOB_DOUBLE),
     OPT(release_per_s, KNOB_DOUBLE), OPT(max_active, KNOB_U32), OPT(slots_only, KNOB_U32),
@@ -266,6 +267,21 @@ static void draw_subjects(uint64_t seed, struct sim_opts *o)
     o->subject_share = SUBJECTS & (1u << seed % 19) ? 0.3 + 0.7 * rng_unit(&r) : 0;
 }
 
+/* In some backends extend, revoke and release. */
+#define COMMANDS 0x000003aau
+
+static void draw_commands(uint64_t seed, struct sim_opts *o)
+{
+    struct rng r;
+
+    rng_seed(&r, seed * 1597334677u + 23);
+    if (!(COMMANDS & (1u << seed % 29)) || o->faults.clock_jump > 0)
+        return;
+    o->command_share = 0.1 + 0.6 * rng_unit(&r);
+    if (rng_chance(&r, 0.8))
+        o->session_max_ms = o->pass_ttl_ms + (msec_t)rng_below(&r, 40000);
+}
+
 void plan_draw(struct sim_plan *p, uint64_t seed)
 {
     struct rng r;
@@ -280,6 +296,7 @@ void plan_draw(struct sim_plan *p, uint64_t seed)
     draw_slots(seed, &p->o);
     p->o.no_show_boost = 1 + later(seed, 2, 0.6, 1);
     draw_subjects(seed, &p->o);
+    draw_commands(seed, &p->o);
     p->players = 40 + (uint32_t)rng_below(&r, 160);
     if (CROWDS & (1u << seed % 16))
         p->players *= 6;

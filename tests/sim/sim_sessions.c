@@ -1,0 +1,70 @@
+/* sim_sessions.c: what routers know of passes (GET /v1/verify asks nobody): sessions that are
+ * extended, given back and revoked while links break, nodes are emptied, die and come back.
+ * (The rules are looked at all the time, sim_sessions.c of tests/lib.) */
+#include "tests/lib/sim_test.h"
+
+#define ME "sim_sessions"
+
+static struct sim_opts sessions(uint64_t seed)
+{
+    return (struct sim_opts){ .seed = sim_seed(seed), .segs = 3, .routers = 2,
+                              .capacity = 20, .release_per_s = 5, .session_max_ms = 60000,
+                              .pass_ttl_ms = 30000, .command_share = 0.5,
+                              .session_leave_share = 1 };
+}
+
+static uint64_t play(struct sim_opts o, unsigned players)
+{
+    struct sim *s = sim_new(&o);
+    uint64_t extended;
+
+    sim_join(s, 0, 0, players, 10000);
+    sim_run(s, 40000);
+    sim_heal(s, 50);
+    cr_expect(sim_run_until_quiet(s, 300000));
+    extended = sim_count(s).extended;
+    sim_finish(s, ME);
+    return extended;
+}
+
+/* A router that was cut off from the node where somebody left, and hears of nothing but that
+ * his segment was moved, has to learn it from the node that has the segment now. */
+Test(sessions, who_has_a_link_to_the_present_node_knows)
+{
+    uint64_t extended = 0;
+
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        struct sim_opts o = sessions(seed);
+
+        o.faults.link_cut = 40;
+        o.faults.drain = 30;
+        extended += play(o, 60);
+    }
+    cr_expect_gt(extended, 200);
+}
+
+Test(sessions, nodes_that_die_and_come_back_forget_none_of_it)
+{
+    for (uint64_t seed = 30; seed <= 40; seed++) {
+        struct sim_opts o = sessions(seed);
+
+        o.faults.seg_kill = 20;
+        o.faults.link_break = 20;
+        (void)play(o, 60);
+    }
+}
+
+/* An extended session keeps its slot as long. */
+Test(sessions, extended_ones_keep_their_slots)
+{
+    for (uint64_t seed = 50; seed <= 60; seed++) {
+        struct sim_opts o = sessions(seed);
+
+        o.max_active = 5 + (uint32_t)seed % 7;
+        o.slots_only = 1;
+        o.faults.mng_restart = 6;
+        o.faults.seg_kill = 6;
+        o.faults.drain = 6;
+        (void)play(o, 60);
+    }
+}

@@ -59,7 +59,7 @@ async function liveCluster() {
   await claimUntil('the chain: three segments, a head and a tail', async () =>
     await page.locator('.chain li:not(.gap)').count() >= 3 && await page.locator('.tag', { hasText: 'HEAD' }).count() === 1 &&
     await page.locator('.tag', { hasText: 'TAIL' }).count() === 1);
-  claim('the nodes are up', await page.locator('#nodes .word', { hasText: 'UP' }).count() === 3);
+  await claimUntil('the nodes are up', async () => await page.locator('#nodes .word', { hasText: 'UP' }).count() === 3);
   await claimUntil('the metric and its tiers are drawn', async () => await page.locator('.gauge span.now').count() === 1);
   await claimUntil('arrivals have a history', async () =>
     (await page.locator('#tiles polyline').nth(0).getAttribute('points') || '').split(' ').length > 1);
@@ -95,9 +95,9 @@ async function pauseAndResume() {
   await button(page, 'OPEN').click();
   await yes(page, 'the end of the pause', 'OPEN: login?');
   await claimUntil('it is open again', async () => (await k.queue()).state === 'open');
-  const entries = fs.readFileSync(process.env.AUDIT_FILE, 'utf8').trim().split('\n').map(JSON.parse);
-  claim('the file has it, line by line', entries.some(e => e.who === 'anna' && e.name === 'login' &&
-    e.changes.some(x => x.key === 'state' && x.from === 'open' && x.to === 'paused')), JSON.stringify(entries.slice(-2)));
+  const entries = () => fs.readFileSync(process.env.AUDIT_FILE, 'utf8').trim().split('\n').map(JSON.parse);
+  await claimUntil('the file has it, line by line', async () => entries().some(e => e.who === 'anna' && e.name === 'login' &&
+    e.changes.some(x => x.key === 'state' && x.from === 'open' && x.to === 'paused')));
   await c.close();
 }
 
@@ -195,9 +195,10 @@ async function nodeDies() {
   try {
     await claimUntil('a node that died is told in words', async () =>
       /Node segment\.1 is DOWN for \d+ s/.test(await page.locator('#problems').innerText()));
-    claim('and above all', await page.locator('#word').innerText() === 'TROUBLE');
-    claim('its segments are marked', await page.locator('.chain li.sick').count() > 0);
-    claim('and in the log', (await page.locator('#events').innerText()).includes('Segment node segment.1 is GONE'));
+    await claimUntil('and above all', async () => await page.locator('#word').innerText() === 'TROUBLE');
+    await claimUntil('its segments are marked', async () => await page.locator('.chain li.sick').count() > 0);
+    await claimUntil('and in the log', async () =>
+      (await page.locator('#events').innerText()).includes('Segment node segment.1 is GONE'));
     await k.accessible(page, 'dashboard, a node is down');
     await k.shot(page, 'dashboard-node-down');
   } finally {

@@ -294,6 +294,11 @@ static void on_ticket(struct segq *s)
     char state[16];
 
     text_of(s->answer, "token", s->token, sizeof(s->token));
+    if (s->state == SEGQ_LEAVING) { /* of a join: now there is something to give back */
+        s->tries = 0;
+        later(s, 0);
+        return;
+    }
     text_of(s->answer, "state", state, sizeof(state));
     s->ticket.position = number_of(s->answer, "position", 0);
     s->ticket.total = number_of(s->answer, "total", 0);

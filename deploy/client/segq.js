@@ -94,6 +94,7 @@
 
     async leave() {
       const token = this.token;
+      this.left = true;
       this.tell({ gone: 'left', token });
       this.over('left');
       if (token) await this.request('DELETE', '/v1/tickets/' + token).catch(() => {});
@@ -149,6 +150,7 @@
         : this.request('POST', '/v1/queues/' + queue + '/tickets', { client, subject, lane, claim });
       return call.then(r => {
         if (this.running && this.token === token) this.answer(r);
+        else if (this.left && !token && r.body.token) return this.request('DELETE', '/v1/tickets/' + r.body.token);
       });
     }
 

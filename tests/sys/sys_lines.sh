@@ -6,6 +6,8 @@
 check "the C client compiles without a warning" \
     "${CC:-cc}" -std=c99 -Wall -Wextra -Wshadow -Werror -o "$DIR/line-c" \
     "$root/deploy/client/example.c" "$root/deploy/client/segq.c" -lcurl
+check "and so does one that leaves early" "${CC:-cc}" -std=c99 -Wall -Wextra -Werror -o "$DIR/leave-c" \
+    "$root/tests/e2e/leave.c" "$root/deploy/client/segq.c" -lcurl
 check "segq.js is less than 9 KB" test "$(wc -c <"$root/deploy/client/segq.js")" -lt 9216
 
 up --routers 2 --release-per-s 0.0001 --set poll_min=200ms --set poll_max=500ms --set idle.game=10m
@@ -13,6 +15,8 @@ NOBODY=http://127.0.0.1:$((PORT + 99)) # where nobody listens
 
 line_c() { exec timeout 200 "$DIR/line-c" "$@"; }
 line_js() { exec timeout 200 node "$root/tests/e2e/line.js" "$@"; }
+leave_c() { timeout 200 "$DIR/leave-c" "$@" >"$DIR/leave.said"; }
+leave_js() { timeout 200 node "$root/tests/e2e/leave.js" "$@"; }
 start() { # c|js NAME arguments...: in the background, pid in $L
     (cd "$DIR" && "line_$1" "${@:3}") >"$DIR/$2.pass" 2>"$DIR/$2.said" &
     L=$!
@@ -57,6 +61,8 @@ for k in c js; do
     check "$k: one can leave" wait "$L"
     check "$k: and knows it" said four left
     wait_for 60 "$k: the place is free" waiting_is 2
+    check "$k: also before the join is answered" "leave_$k" login "$R2"
+    wait_for 60 "$k: which leaves no place behind" waiting_is 2
     start $k five nosuch "$R2"
     five=$L
     check "$k: no such queue is no success" eval "! wait $five"

@@ -6,7 +6,8 @@
 
 #define NODE_OK_FIELDS(N, T, W)  N(epoch) N(no) N(store) N(directory)
 #define SEG_NEXT_FIELDS(N, T, W) N(epoch) N(seg) N(next)
-#define SEG_POP_FIELDS(N, T, W)  N(epoch) N(seg) N(tick) N(n) N(released_at_ms) N(keeps)
+#define SEG_POP_FIELDS(N, T, W)  N(epoch) N(seg) N(tick) N(n) N(released_at_ms) N(keeps) \
+    N(away_ms)
 #define SEG_REMOVE_FIELDS(N, T, W) N(epoch) N(seg) N(force)
 #define MOVE_IN_FIELDS(N, T, W)  N(epoch) N(move) N(from) N(to) N(expect)
 #define MOVE_OUT_FIELDS(N, T, W)                                                         \
@@ -245,7 +246,8 @@ static bool take_seg_ahead(const void *pb, struct arena *a, struct msg *m)
 #define STATE_FIELDS(N)                                                                  \
     N(seg) N(queue) N(lane) N(state) N(capacity) N(joined) N(waiting) N(returning)       \
     N(ready) N(active) N(records) N(popped) N(last_tick) N(no_shows) N(expired) N(left)  \
-    N(next) N(n_absorbed) N(move) N(rebuild) N(claimed) N(drawn)
+    N(next) N(n_absorbed) N(move) N(rebuild) N(claimed) N(drawn) N(away)          \
+    N(polls)
 
 static bool fill_state(Segq__SegState *p, const struct seg_status *s, struct arena *a)
 {

@@ -111,6 +111,7 @@ struct msg_seg_pop {
     uint32_t n;
     int64_t released_at_ms; /* wall clock: what the pass will say */
     bool keeps; /* nobody is told of it before a kept_entry says that it is stored */
+    uint32_t away_ms; /* whose told poll is so late is passed over; 0: nobody is */
 };
 
 struct seg_status {
@@ -129,6 +130,8 @@ struct seg_status {
     uint64_t popped;   /* tickets released here, ever */
     uint64_t last_tick;
     uint64_t no_shows, expired, left; /* ever */
+    uint64_t away;    /* the same of no_shows that were passed over, since the node knows */
+    uint64_t polls;   /* by who waits here; likewise */
     uint64_t claimed; /* passes collected here, since the node knows (it may begin anew) */
     seg_id next;
     uint32_t n_absorbed; /* segments whose tickets live here; only in a full status */

@@ -16,6 +16,7 @@
 #include "queuemng/mng.h"
 #include "queuemng/claims.h"
 #include "queuemng/eta_lane.h"
+#include "queuemng/hearing.h"
 #include "queuemng/release.h"
 
 #define MNG_METRICS_MAX   32
@@ -172,6 +173,7 @@ struct mqueue {
     uint64_t version;     /* of the definition */
     struct release rel;
     struct claims claims;
+    struct hearing hearing;
     unsigned n_lanes;
     struct mlane lane[LANES_MAX];
     bool full;            /* max_waiting reached */
@@ -412,6 +414,7 @@ void pops_tick(struct mng *m, struct mqueue *q); /* one tick of one queue's rele
 void pops_look(const struct mng *m, struct mqueue *q, msec_t now_ms);
 double pops_peek(const struct mng *m, const struct mqueue *q, struct release *copy);
 void on_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *g);
+msec_t pop_quiet_ms(const struct mqueue *q); /* for hearing.h */
 void pop_node_up(struct mng *m, struct mnode *n);
 void pop_seg_gone(struct mng *m, struct mseg *s);
 

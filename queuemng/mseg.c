@@ -294,9 +294,11 @@ static uint64_t growth(const struct mseg *s, uint64_t before, uint64_t now)
 static void claims_take(struct mseg *s, const struct seg_status *st)
 {
     struct claims *c = &s->lane->q->claims;
+    uint64_t missed;
 
     c->claimed += growth(s, s->st.claimed, st->claimed);
-    c->missed += growth(s, s->st.no_shows, st->no_shows);
+    missed = growth(s, s->st.no_shows, st->no_shows);
+    c->missed += missed - u64_min(missed, growth(s, s->st.away, st->away)); /* cost nothing */
 }
 
 void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st)
@@ -308,6 +310,8 @@ void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st)
         return; /* given up: what it holds is not ours any more */
     marks_take(m, s, st);
     claims_take(s, st);
+    if (growth(s, s->st.polls, st->polls) != 0)
+        hearing_poll(&q->hearing, m->now_ms, pop_quiet_ms(q));
     s->maybe_inside = 0;
     s->st = *st;
     s->st.absorbed = NULL;

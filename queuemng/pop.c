@@ -16,6 +16,7 @@
 
 #define LOG_MODULE "release"
 #define TIER_NOTES_MAX 10 /* lines in a second */
+#define QUIET_MS 2000 /* so long after the longest told interval a poll is reported */
 
 #define list_seg(it) list_entry(it, struct mseg, in_lane)
 
@@ -58,6 +59,17 @@ static struct mseg *pop_head(const struct mng *m, struct mlane *l, bool *wait)
     return NULL;
 }
 
+/* Where one alone polls as told, it is no silence; nor where less than half of what a person
+ * may be late has passed: who comes back within the other half is not yet away. */
+msec_t pop_quiet_ms(const struct mqueue *q)
+{
+    msec_t ms = q->def.away_ms / 2;
+
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        ms = ms_max(ms, q->lane[i].most_ms + QUIET_MS);
+    return ms;
+}
+
 static void pop_send(struct mng *m, struct mlane *l, const struct mseg *s)
 {
     struct msg_seg_pop *p = &mng_to(m, s->node->peer, MSG_SEG_POP)->seg_pop;
@@ -68,6 +80,8 @@ static void pop_send(struct mng *m, struct mlane *l, const struct mseg *s)
     p->n = l->pop.n;
     p->released_at_ms = l->pop.wall_ms;
     p->keeps = true;
+    p->away_ms = hearing_away_ms(&l->q->hearing, m->now_ms, pop_quiet_ms(l->q),
+                               l->q->def.away_ms);
     l->pop.sent_ms = m->now_ms;
     m->count.pops_sent++;
 }
@@ -236,9 +250,11 @@ void on_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *g)
     struct mseg *s = seg_find(m, g->seg);
     struct mlane *l;
     uint64_t left;
+    bool away;
 
     if (s == NULL || s->node != n || g->epoch != m->epoch)
         return;
+    away = g->status.away > s->st.away; /* those in front were not there: on with it */
     seg_status(m, s, &g->status);
     l = s->lane;
     if (!l->pop.busy || l->pop.seg != g->seg || l->pop.tick != g->tick)
@@ -248,7 +264,7 @@ void on_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *g)
     left = l->pop.left > g->n ? l->pop.left - g->n : 0;
     l->pop.left = left;
     if (g->busy || left == 0 || !seg_dry(s))
-        pop_end(m, l, left, g->busy || s->rebuild);
+        pop_end(m, l, left, g->busy || s->rebuild || away);
     else
         pop_go(m, l); /* it ran dry: the next one, in the same tick */
 }

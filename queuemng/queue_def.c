@@ -114,6 +114,8 @@ const struct cfg_key queue_def_keys[] = {
       "the last in line (longer if the budget is too small)", 0, 0, 0 },
     { "poll_budget_per_s", CFG_INT, AT(poll_budget_per_s), "20000", 1, 1e8, true,
       "polls per second that all waiters together are told to make", 0, 0, 0 },
+    { "away", CFG_MS, AT(away_ms), "75s", 0, DAY_MS, true,
+      "whose told poll is so late when the turn comes is passed over; 0 = never", 0, 0, 0 },
     { "position_cap", CFG_INT, AT(position_cap), "0", 0, 1e12, true,
       "who is further back is told this place (\"5000+\"); 0 = no cap", 0, 0, 0 },
     { "page", CFG_OBJ, AT(page), "", 0, 0, true, "what the waiting page says, and its looks",

@@ -66,6 +66,7 @@ struct queue_def {
     int64_t session_max_ms; /* X-Segq-Command: extend, at most so long after the release */
     int64_t poll_min_ms, poll_max_ms;
     int64_t poll_budget_per_s;
+    int64_t away_ms;      /* called, with a poll so late: passed over; 0 = never */
     int64_t position_cap; /* places further back are not told; 0 = all are */
     struct page_def page; /* the waiting page's words and looks */
     char *message; /* the operator's word of the moment to who waits: page and answers */

@@ -93,6 +93,11 @@ static uint32_t idle_ms(const struct seg *g, unsigned client)
     return g->queue->idle_ms[client < CLIENT_NCLASSES ? client : CLIENT_GAME];
 }
 
+static uint8_t class_bit(unsigned client)
+{
+    return (uint8_t)(1u << (client < CLIENT_NCLASSES ? client : CLIENT_GAME));
+}
+
 static uint32_t told_ms(const struct segtab *t, const struct seg *g, uint64_t position,
                         uint32_t number)
 {
@@ -130,6 +135,8 @@ static void place_waiting(struct segtab *t, const struct spot *s, unsigned clien
         told_ms(t, g, a->position != 0 ? a->position : far_position(g, s->slot),
                 s->id.number);
     segq_mark(&g->b.q, s->slot, deadline(t, g, idle_ms(g, client) + a->poll_after_ms));
+    g->classes |= class_bit(client);
+    g->polls++;
     if (SQ_UNLIKELY(g->out != NULL))
         xfer_out_touch(&g->out->out, s->slot);
 }
@@ -422,6 +429,7 @@ static void append_new(struct segtab *t, struct seg *g, const struct append_req 
         told_ms(t, g, a->position != 0 ? a->position : far_position(g, a->number),
                 a->number);
     segq_mark(q, a->number, deadline(t, g, idle_ms(g, r->client) + a->poll_after_ms));
+    g->classes |= class_bit(r->client);
     if (g->b.joined >= g->capacity)
         segq_seal(q);
     t->urgent = t->urgent || is_filling(g) || is_first(t, g);

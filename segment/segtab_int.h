@@ -4,6 +4,7 @@
  *   segtab_session.c what backends want of sessions
  *   segtab_orders.c  what the manager orders
  *   segtab_release.c releases, and which of them may be told
+ *   segtab_away.c    and who is not there to be released
  *   segtab_rebuild.c a segment whose tickets come back with their polls
  *   segtab_report.c  what it is told
  *   segtab_move.c    moves, both sides, up to their end
@@ -79,6 +80,8 @@ struct seg { /* one hosted segment */
     uint64_t last_tick;
     uint32_t last_n; /* its answer */
     uint64_t popped, no_shows, expired, left;
+    uint64_t away, polls; /* since the node started: passed over; by who waits */
+    uint8_t classes;  /* of clients that were seen in it, a bit each; 0: any */
     uint64_t claimed; /* since the node started: for the claim rate, which looks at growth */
     struct marks unkept; /* releases that the manager has not stored yet */
     msec_t unkept_ms;    /* since when, on the service clock */
@@ -307,6 +310,14 @@ void segtab_pop(struct segtab *t, peer_no from, const struct msg_seg_pop *m,
                 struct outbox *out);
 uint32_t segtab_pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms,
                               bool keeps);
+/* ---- segtab_away.c */
+#define SEGTAB_AWAY_MAX 4096 /* by one pop */
+/* The first of the line, at most n, who are all later than that or all not; into ids. */
+uint32_t segtab_away_run(const struct segtab *t, const struct seg *g, uint32_t away_ms,
+                         uint32_t n, bool *away, struct ticket_id *ids);
+/* Popped, logged, and not there. */
+void segtab_away(struct segtab *t, struct seg *g, const struct ticket_id *ids, uint32_t n);
+
 uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms,
                             bool keeps);
 /* Its releases up to this pop are stored: they may be told. */

@@ -8,6 +8,8 @@
  * waits without a position): what nobody was told of may be undone by a loss. */
 #include "segment/segtab_audit.h"
 
+#include <string.h>
+
 #define POP_CHUNK 512u
 #define LATE_MS   500 /* what a store takes is less */
 
@@ -97,30 +99,65 @@ uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t
     return got;
 }
 
+struct popped { /* by one order */
+    uint32_t got;    /* for whom there is a slot, or a share of the rate */
+    uint32_t n_away; /* of those that nobody had to be released for */
+    struct ticket_id away[SEGTAB_AWAY_MAX];
+};
+
+/* Some more, all of them there or all of them away; 0: there are none, or no memory. */
+static uint32_t pop_run(struct segtab *t, struct seg *g, const struct msg_seg_pop *m,
+                        struct popped *x)
+{
+    struct ticket_id ids[POP_CHUNK];
+    uint32_t n, got;
+    bool away;
+
+    if (m->away_ms == 0 || g->b.q.hollow) { /* hollow: whoever is known has just polled */
+        got = segtab_pop_waiting(t, g, m->n - x->got, m->released_at_ms, m->keeps);
+        x->got += got;
+        return got;
+    }
+    n = segtab_away_run(t, g, m->away_ms, POP_CHUNK, &away, ids);
+    n = away ? (uint32_t)u64_min(n, SEGTAB_AWAY_MAX - x->n_away)
+             : (uint32_t)u64_min(n, m->n - x->got);
+    got = segtab_pop_waiting(t, g, n, m->released_at_ms, m->keeps);
+    if (away) {
+        memcpy(x->away + x->n_away, ids, got * sizeof(*ids));
+        x->n_away += got;
+    } else {
+        x->got += got;
+    }
+    return got;
+}
+
 static void pop(struct segtab *t, struct seg *g, const struct msg_seg_pop *m)
 {
     struct jrec r = { .kind = JREC_POP, .seg = g->b.id };
     msec_t since = g->unkept.n > 0 ? g->unkept_ms : t->service_ms;
-    uint32_t back, got, more;
+    struct popped x;
+    uint32_t back, got;
 
     t->popping = m->tick;
     back = segtab_pop_returning(t, g, m->n, m->released_at_ms, m->keeps);
-    got = back;
-    do {
-        more = segtab_pop_waiting(t, g, m->n - got, m->released_at_ms, m->keeps);
-        got += more;
-    } while (more > 0 && got < m->n);
+    x.got = back;
+    x.n_away = 0;
+    while (x.got < m->n && pop_run(t, g, m, &x) > 0)
+        ;
+    got = x.got;
     t->popping = 0;
-    g->popped += got;
+    g->popped += got + x.n_away;
     t->n.popped += got;
     g->last_n = got;
     g->last_tick = m->tick;
     g->unkept_ms = since;
     r.pop = (struct jrec_pop) { m->tick, got, back, got - back, m->released_at_ms };
+    r.pop.waiting += x.n_away;
     segtab_log(t, &r);
+    segtab_away(t, g, x.away, x.n_away);
     if (!m->keeps)
         segtab_log_set(t, JREC_KEPT, g->b.id, m->tick); /* nobody will say so */
-    if (got > 0) {
+    if (got + x.n_away > 0) {
         segtab_wake(t, g);
         segtab_touch(t, g);
     }

@@ -369,8 +369,8 @@ static msec_t session_end(const struct segtab *t, const struct seg *g,
     case SESSION_ADMITTED:
     case SESSION_REVOKED:
         return x->expires_ms;
-    case SESSION_GRACE:
-        return t->service_ms + g->queue->grace_ms;
+    case SESSION_GRACE: /* perhaps one who was passed over: his claim window runs, too */
+        return t->service_ms + g->queue->claim_ms + g->queue->grace_ms;
     case SESSION_RETURNING:
         return t->service_ms + (msec_t)idle;
     default:
@@ -401,6 +401,7 @@ static void restart_seg(struct segtab *t, struct seg *g)
     segq_settle(&g->b.q);
     g->looked_ms = t->service_ms;
     g->swept_unit = unit;
+    g->classes = UINT8_MAX; /* nobody wrote down which */
     if (g->out != NULL) {
         g->out->fenced_ms = t->service_ms;
         g->out->fenced_unit = unit;

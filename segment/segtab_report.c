@@ -24,6 +24,8 @@ void segtab_status(const struct seg *g, struct seg_status *s)
         .last_tick = g->last_tick,
         .no_shows = g->no_shows,
         .claimed = g->claimed,
+        .away = g->away,
+        .polls = g->polls,
         .expired = g->expired,
         .left = g->left,
         .next = g->next,

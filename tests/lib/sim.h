@@ -46,6 +46,7 @@ struct sim_opts {
     double release_per_s;
     uint32_t max_active;                   /* > 0: by slots, and (if not slots_only) rate */
     uint32_t slots_only;
+    msec_t away_ms;
     double no_show_boost;                  /* 0 = 1 */
     bool no_merge;
     msec_t idle_ms, claim_ms, grace_ms, pass_ttl_ms; /* 0: 30 s, 10 s, 20 s, 60 s */

@@ -339,6 +339,14 @@ static void revive(struct sim *s, struct ticket *t)
     s->lane[t->lane].revived = true;
 }
 
+/* Silent for so long: perhaps it was called meanwhile, in vain. */
+static msec_t gone_ms(const struct sim *s, const struct ticket *t)
+{
+    msec_t claim = s->o.claim_ms - 200, away = t->told_ms + s->o.away_ms - 500;
+
+    return s->o.away_ms > 0 && away < claim ? away : claim;
+}
+
 void check_placed(struct sim *s, const struct proc *p, const struct place_req *q,
                   const struct place_ans *a)
 {
@@ -351,7 +359,7 @@ void check_placed(struct sim *s, const struct proc *p, const struct place_req *q
     }
     sim_note(s, "place %lu-%lu: state %lu, %lu", t->seg, t->number, a->state, a->position, 0);
     if ((a->state == PLACE_WAITING || a->state == PLACE_ADMITTED) &&
-        s->now - t->said > (s->o.claim_ms - 200) * 1000)
+        s->now - t->said > gone_ms(s, t) * 1000)
         t->returned = true;
     if (s->count.jumps > 0 && a->state == PLACE_WAITING && a->position == 1)
         t->returned = true; /* perhaps was released, and its pass is over by a wrong clock */

@@ -26,7 +26,7 @@ const struct knob plan_knobs[] = {
     OPT(queues, KNOB_U32), OPT(lanes, KNOB_U32), OPT(routers, KNOB_U32),
     OPT(segs, KNOB_U32), OPT(managers, KNOB_U32), OPT(capacity, KNOB_U32), OPT(open_next_at, KNOB_DOUBLE),
     OPT(release_per_s, KNOB_DOUBLE), OPT(max_active, KNOB_U32), OPT(slots_only, KNOB_U32),
-    OPT(no_show_boost, KNOB_DOUBLE), SHARE(subject_share),
+    OPT(no_show_boost, KNOB_DOUBLE), OPT(away_ms, KNOB_MS), SHARE(subject_share),
     OPT(idle_ms, KNOB_MS), OPT(claim_ms, KNOB_MS),
     OPT(grace_ms, KNOB_MS), OPT(pass_ttl_ms, KNOB_MS), OPT(lost_after_ms, KNOB_MS),
     OPT(seed, KNOB_U64),
@@ -294,6 +294,7 @@ void plan_draw(struct sim_plan *p, uint64_t seed)
     draw_managers(seed, &p->o);
     draw_clocks(seed, &p->o.faults);
     draw_slots(seed, &p->o);
+    p->o.away_ms = later(seed, 3, 0.6, 1) > 0 ? 2000 : 0;
     p->o.no_show_boost = 1 + later(seed, 2, 0.6, 1);
     draw_subjects(seed, &p->o);
     draw_commands(seed, &p->o);

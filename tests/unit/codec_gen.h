@@ -104,11 +104,11 @@ static inline void *g_words(struct gen *g, size_t n)
     N(early)
 #define L13(N, T) N(epoch) N(seg) N(next)
 #define L14(N, T) N(queue) N(lane) N(min_ms) N(max_ms) N(us_per_place)
-#define L15(N, T) N(epoch) N(seg) N(tick) N(n) N(released_at_ms) N(keeps)
+#define L15(N, T) N(epoch) N(seg) N(tick) N(n) N(released_at_ms) N(keeps) N(away_ms)
 #define L16(N, T)                                                                        \
     N(seg) N(queue) N(lane) N(state) N(capacity) N(joined) N(waiting) N(returning)       \
     N(ready) N(active) N(records) N(popped) N(last_tick) N(no_shows) N(expired) N(left)  \
-    N(next) N(move) N(rebuild) N(claimed) N(drawn)
+    N(next) N(move) N(rebuild) N(claimed) N(drawn) N(away) N(polls)
 #define L17(N, T) N(epoch) N(seg) N(tick) N(n) N(busy)
 #define L18(N, T) N(epoch) N(seg) N(force)
 #define L19(N, T) N(epoch) N(full) N(more) N(tickets) N(max_tickets)

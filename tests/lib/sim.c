@@ -199,6 +199,7 @@ static void defaults(struct sim_opts *o)
     DEFAULT(capacity, 50);
     DEFAULT(open_next_at, 0.8);
     DEFAULT(no_show_boost, 1);
+    DEFAULT(prequeue_capacity, 100);
     DEFAULT(idle_ms, 30000);
     DEFAULT(claim_ms, 10000);
     DEFAULT(grace_ms, 20000);

@@ -49,6 +49,8 @@ struct sim_opts {
     msec_t away_ms;
     double no_show_boost;                  /* 0 = 1 */
     bool no_merge;
+    msec_t opens_ms, prequeue_ms; /* virtual time; 0: open from the start */
+    uint32_t prequeue_capacity;   /* 0 = 100 */
     msec_t idle_ms, claim_ms, grace_ms, pass_ttl_ms; /* 0: 30 s, 10 s, 20 s, 60 s */
     msec_t poll_min_ms, poll_max_ms;                 /* 0: 500, 2000 */
     msec_t skip_after_ms;  /* of the manager; 0 = never, so that order is exact */
@@ -109,7 +111,7 @@ struct sim_counts {
     uint64_t waiting; /* players that wait, as they know it */
     uint64_t relaxed; /* joins whose order a broken link made uncertain (PROTOCOL.md) */
     uint64_t released, unavailable, found, links_broken, restarts, crashes, nulls, terms, jumps;
-    uint64_t extended;
+    uint64_t extended, draws;
     uint64_t inside_max; /* of queues with slots */
 };
 struct sim_counts sim_count(const struct sim *s);

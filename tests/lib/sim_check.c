@@ -89,6 +89,7 @@ void check_opened(struct sim *s, const struct proc *p, const struct msg_seg_open
         g->id = o->seg;
         g->node = p->idx;
         g->lane = (uint16_t)(q * LANES_MAX + o->lane);
+        g->early = o->early;
         if (map_set_ptr(&s->seg_by_id, o->seg, g) < 0)
             sim_fail(s, "out of memory");
     }
@@ -144,6 +145,8 @@ void check_stored(struct sim *s, const char *key, const char *val)
     json_t *j, *lane, *pair, *seg;
     size_t i, k;
 
+    if (strncmp(key, "sched/", 6) == 0)
+        opening_stored(s, key, val);
     if (strncmp(key, "chain/", 6) != 0)
         return;
     j = json_loads(val, 0, NULL);
@@ -186,6 +189,8 @@ void check_map(struct sim *s, const struct msg_map *g)
                  llu(g->version), llu(s->map_epoch), llu(s->map_version));
     s->map_epoch = g->epoch;
     s->map_version = g->version;
+    for (uint32_t q = 0; q < g->n_queues; q++)
+        opening_map(s, &g->queues[q]);
     for (uint32_t q = 0; q < g->n_queues; q++)
         for (uint32_t l = 0; l < g->queues[q].n_lanes; l++)
             for (uint32_t i = 0; i < g->queues[q].lanes[l].n_segs; i++)
@@ -243,6 +248,7 @@ void check_appended(struct sim *s, const struct proc *p, const struct append_req
     t->ord = ++l->next_ord;
     t->relaxed = g->relaxed;
     subject_given(s, t, q);
+    opening_joined(s, g, a->position);
     s->count.relaxed += g->relaxed;
     if (g->id < l->last_joined && !g->relaxed)
         sim_fail(s, "I3: somebody joined segment %llu after somebody joined %llu",
@@ -364,6 +370,9 @@ void check_placed(struct sim *s, const struct proc *p, const struct place_req *q
     if (s->count.jumps > 0 && a->state == PLACE_WAITING && a->position == 1)
         t->returned = true; /* perhaps was released, and its pass is over by a wrong clock */
     if (a->state == PLACE_WAITING) {
+        if (a->position != 0 && opening_is_waiting_for(s, t->seg))
+            sim_fail(s, "ticket %llu-%u has position %llu before the draw", llu(t->seg),
+                     t->number, llu(a->position));
         if (t->rebuilt && (t->forgot || t->fate == T_GONE))
             revive(s, t);
         if (t->fate != T_LIVE)
@@ -451,6 +460,7 @@ void check_popped(struct sim *s, const struct msg_seg_popped *g, const struct ms
                                             .n = g->n,
                                             .queue = seg->lane / LANES_MAX };
     s->count.released += g->n;
+    opening_popped(s, seg, clock_true(s, o->released_at_ms));
     slots_check(s, seg->lane / LANES_MAX, clock_true(s, o->released_at_ms));
 }
 
@@ -481,7 +491,7 @@ static void seen_waiting(void *ctx, seg_id host, seg_id seg, uint32_t number)
     t->host = host;
     if (t->subject != 0)
         subject_waits(s, t);
-    if (t->relaxed)
+    if (t->relaxed || (h->early && !h->drawn_there))
         return;
     if (h->sweep == s->sweep && t->ord <= h->last_ord)
         sim_fail(s, "I3: segment %llu holds order %llu before %llu", llu(host),
@@ -498,6 +508,7 @@ static void seen_waiting(void *ctx, seg_id host, seg_id seg, uint32_t number)
 void check_sweep(struct sim *s)
 {
     sessions_sweep(s);
+    opening_look(s);
     s->sweep++;
     s->count.sweeps++;
     for (unsigned i = 0; i < s->n_procs && !s->failed; i++)

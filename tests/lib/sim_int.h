@@ -12,6 +12,7 @@
  *   sim_check.c    tickets as they should be, and the invariants
  *   sim_subjects.c names, and one ticket for each
  *   sim_slots.c    who is inside: never more than max_active
+ *   sim_opening.c  opening by the clock, lots of the early ones
  *   sim_sessions.c extend, revoke, release; what routers know of passes
  *   sim_ops.c      operators: queue definitions, pause, drain ...
  *   sim_faults.c   faults at random, and mending all of it; the families:
@@ -36,6 +37,7 @@ typedef int64_t usec_t; /* virtual time */
 #define SIM_WALL_MS 1800000000000 /* the wall clock when a run begins */
 #define SIM_NEVER_MS 100000000
 #define SIM_SUBJECT_LEN 16
+#define OPENING_HEX  65 /* a SHA-256 in hexadecimal digits, and its end */
 #define SIM_LEASE_MS 2000
 #ifndef SIM_TRACE
 #define SIM_TRACE   400
@@ -168,6 +170,9 @@ struct sseg { /* a segment that was ever opened */
     uint8_t node; /* process */
     bool relaxed;
     bool gone;          /* lost, and what it had absorbed was opened again */
+    bool early, drawn;  /* who is in it draws lots; has drawn, durably, */
+    bool drawn_there;   /* and its node has heard */
+    uint32_t waiting_there;
     uint64_t sealed_epoch; /* routers were told "sealed" under it */
     seg_id alias;       /* durable: its tickets belong there */
     node_no owner;      /* as announced to routers */
@@ -204,6 +209,7 @@ struct squeue {
     uint32_t capacity;
     bool merge;
     int state; /* enum def_state, as last ordered */
+    char commitment[OPENING_HEX], seed[OPENING_HEX]; /* as published; "": not */
     struct rate_change *rate_log;
     size_t n_rates;
     uint64_t by_hand;
@@ -473,6 +479,15 @@ uint32_t subject_draw(struct sim *s, unsigned queue);
 void subject_given(struct sim *s, struct ticket *t, const struct append_req *q);
 void subject_found(struct sim *s, const struct append_req *q, const struct append_ans *a);
 void subject_waits(struct sim *s, struct ticket *t);
+
+/* ---- sim_opening.c */
+void opening_json(const struct sim *s, char *out, size_t cap); /* part of a definition */
+void opening_map(struct sim *s, const struct map_queue *m);
+void opening_stored(struct sim *s, const char *key, const char *val); /* sched/ID */
+void opening_joined(struct sim *s, const struct sseg *g, uint64_t position);
+void opening_popped(struct sim *s, const struct sseg *g, int64_t ordered_ms);
+void opening_look(struct sim *s);
+bool opening_is_waiting_for(const struct sim *s, seg_id seg); /* its lots */
 
 /* ---- sim_sessions.c */
 bool session_ends_by_pass(struct sim *s, struct player *p);

@@ -70,20 +70,21 @@ static void def_json(const struct sim *s, unsigned q, char *out, size_t cap)
 {
     const struct squeue *x = &s->queue[q];
     static const char *const states[] = { "open", "paused", "closed" };
-    char lanes[256] = "", slots[64];
+    char lanes[256] = "", slots[64], opening[128];
 
     slots_json(s, x, slots, sizeof(slots));
+    opening_json(s, opening, sizeof(opening));
     for (unsigned l = 0; l < s->o.lanes; l++)
         snprintf(lanes + strlen(lanes), sizeof(lanes) - strlen(lanes),
                  "%s{\"name\":\"lane%u\",\"weight\":%u}", l == 0 ? "" : ",", l, l + 1);
     snprintf(out, cap,
-             "{\"name\":\"%s\",\"state\":\"%s\",\"lanes\":[%s],%s\"release_per_s\":%.3f,"
+             "{\"name\":\"%s\",\"state\":\"%s\",\"lanes\":[%s],%s%s\"release_per_s\":%.3f,"
              "\"no_show_boost\":%.3f,\"away\":%lld,"
              "\"segment_capacity\":%u,\"open_next_at\":%.3f,\"merge\":%s,"
              "\"idle\":{\"game\":%lld,\"mobile\":%lld,\"browser\":%lld},"
              "\"claim\":%lld,\"grace\":%lld,\"pass_ttl\":%lld,\"session_max\":%lld,"
              "\"poll_min\":%lld,\"poll_max\":%lld}",
-             x->name, states[x->state], lanes, slots, x->rate, s->o.no_show_boost,
+             x->name, states[x->state], lanes, slots, opening, x->rate, s->o.no_show_boost,
              (long long)s->o.away_ms, x->capacity, x->open_next_at,
              x->merge ? "true" : "false", (long long)s->o.idle_ms, (long long)s->o.idle_ms,
              (long long)s->o.idle_ms, (long long)s->o.claim_ms, (long long)s->o.grace_ms,

@@ -225,7 +225,8 @@ static void compare_one(struct sim *s, const struct place_at *p, uint64_t rank, 
     arena_reset(&s->ans_arena);
     segtab_place(p->node->segtab, clock_now(p->node), &q, 1, &a, &s->ans_arena);
     check_placed(s, p->node, &q, &a);
-    if (a.state == PLACE_BUSY || (a.state == PLACE_WAITING && a.position == 0 && !known))
+    if (a.state == PLACE_BUSY || (a.position == 0 && opening_is_waiting_for(s, p->seg)) ||
+        (a.state == PLACE_WAITING && a.position == 0 && !known))
         return;
     if (a.state != PLACE_WAITING)
         sim_fail(s, "I5: ticket %llu-%u is listed as waiting, and a poll says %u",

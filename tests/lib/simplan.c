@@ -22,6 +22,7 @@ const struct knob plan_knobs[] = {
     FAULT(release_by_hand), FAULT(add_node), FAULT(store_away), FAULT(store_slow),
     FAULT(store_forget), FAULT(store_failover), FAULT(clock_jump),
     SHARE(leave_share), SHARE(vanish_share), SHARE(late_share), SHARE(session_leave_share),
+    OPT(opens_ms, KNOB_MS), OPT(prequeue_ms, KNOB_MS), OPT(prequeue_capacity, KNOB_U32),
     SHARE(command_share), OPT(session_max_ms, KNOB_MS),
     OPT(queues, KNOB_U32), OPT(lanes, KNOB_U32), OPT(routers, KNOB_U32),
     OPT(segs, KNOB_U32), OPT(managers, KNOB_U32), OPT(capacity, KNOB_U32), OPT(open_next_at, KNOB_DOUBLE),
@@ -282,6 +283,25 @@ static void draw_commands(uint64_t seed, struct sim_opts *o)
         o->session_max_ms = o->pass_ttl_ms + (msec_t)rng_below(&r, 40000);
 }
 
+/* Some queues open by the clock: of the leader, so it does not leap. A store that forgets
+ * may forget the seed that was promised. */
+#define OPENINGS 0x000001acu
+
+static void draw_opening(uint64_t seed, struct sim_plan *p)
+{
+    struct sim_opts *o = &p->o;
+    struct rng r;
+
+    rng_seed(&r, seed * 3266489917u + 29);
+    if (!(OPENINGS & (1u << seed % 31)) || o->faults.clock_jump > 0 ||
+        o->faults.store_forget > 0)
+        return;
+    o->opens_ms = 4000 + (msec_t)rng_below(&r, (uint64_t)p->run_ms - 4000);
+    o->prequeue_ms = rng_chance(&r, 0.9) ? 1 + (msec_t)rng_below(&r, 30000) : 0;
+    o->prequeue_capacity = rng_chance(&r, 0.5) ? 3 + (uint32_t)rng_below(&r, 60) : 1000;
+    o->faults.release_by_hand = 0; /* who is let in by hand may be let in before */
+}
+
 void plan_draw(struct sim_plan *p, uint64_t seed)
 {
     struct rng r;
@@ -307,6 +327,7 @@ void plan_draw(struct sim_plan *p, uint64_t seed)
     p->run_ms = 15000 + (msec_t)rng_below(&r, 30000);
     p->heal_per_s = 40 + 100 * rng_unit(&r);
     p->positions = rng_chance(&r, 0.5);
+    draw_opening(seed, p);
 }
 
 /* ---- running ------------------------------------------------------------------------- */

@@ -103,6 +103,15 @@ static int unescaped(const char *p, const char *end)
     return c;
 }
 
+/* A longer form of a plain letter ("%c0%ae": a dot), which old decoders take for that letter. */
+static bool is_overlong(const char *s)
+{
+    const unsigned char *c = (const unsigned char *)s;
+
+    return c[0] == 0xc0 || c[0] == 0xc1 || (c[0] == 0xe0 && c[1] < 0xa0) ||
+           (c[0] == 0xf0 && c[1] < 0x90);
+}
+
 /* The path with its escapes undone, 0-terminated; false: not to be judged. */
 static bool read_path(struct slice uri, char *out)
 {
@@ -118,6 +127,9 @@ static bool read_path(struct slice uri, char *out)
         out[n++] = (char)c;
     }
     out[n] = '\0';
+    for (p = out; *p != '\0'; p++)
+        if (is_overlong(p))
+            return false;
     return true;
 }
 

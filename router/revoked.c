@@ -8,7 +8,7 @@
 
 void revoked_init(struct revoked *r, uint64_t seed)
 {
-    *r = (struct revoked){ .max = REVOKED_MAX, .seed = seed };
+    *r = (struct revoked){ .max = REVOKED_MAX, .full_s = -1, .seed = seed };
 }
 
 void revoked_fini(struct revoked *r)
@@ -65,16 +65,23 @@ static uint32_t living(const struct revoked *r, int64_t now_s)
     return n;
 }
 
-/* Room for one more, at most half full. */
+/* Room for one more, at most half full. A table that is full is looked through once a second
+ * at most: by then something may have expired. */
 static bool room(struct revoked *r, int64_t now_s)
 {
-    uint32_t cap = MIN_CAP;
+    uint32_t cap = MIN_CAP, n;
 
     if (r->n < r->cap / 2)
         return true;
-    while (cap / 4 < living(r, now_s) + 1) /* a quarter full: not at once again */
+    if (r->full_s == now_s)
+        return false;
+    n = living(r, now_s) + 1;
+    while (cap / 4 < n) /* a quarter full: not at once again */
         cap *= 2;
-    return cap / 4 <= r->max && anew(r, cap, now_s);
+    if (cap / 4 <= r->max && anew(r, cap, now_s))
+        return true;
+    r->full_s = now_s;
+    return false;
 }
 
 void revoked_add(struct revoked *r, const struct pass_row *row, int64_t now_s)
@@ -83,13 +90,18 @@ void revoked_add(struct revoked *r, const struct pass_row *row, int64_t now_s)
 
     if (row->seg == 0 || row->until_s <= now_s)
         return;
+    x = r->cap > 0 ? entry_of(r, row->seg, row->number) : NULL;
+    if (x != NULL && x->seg != 0) { /* said again: the later end holds */
+        x->until_s = row->until_s > x->until_s ? row->until_s : x->until_s;
+        return;
+    }
     if (!room(r, now_s)) {
         r->lost++;
         return;
     }
-    x = entry_of(r, row->seg, row->number);
-    r->n += x->seg == 0;
-    *x = (struct revoked_row){ row->seg, row->number, row->until_s };
+    r->n++;
+    *entry_of(r, row->seg, row->number) =
+        (struct revoked_row){ row->seg, row->number, row->until_s };
 }
 
 bool revoked_has(const struct revoked *r, seg_id seg, uint32_t number)

@@ -3,14 +3,14 @@
  * whose sessions were extended, until when.
  *
  * Open addressing, 24 bytes an entry, grows and shrinks with what is in it; what has
- * expired goes when the table is made anew. Above REVOKED_MAX, or without memory, a pass
- * stays good until it expires: that is counted. */
+ * expired goes when the table is made anew. When there is no room with REVOKED_MAX of
+ * them, or no memory, a pass stays good until it expires: that is counted. */
 #ifndef SEGQ_REVOKED_H
 #define SEGQ_REVOKED_H
 
 #include "common/msg.h"
 
-#define REVOKED_MAX (1u << 22) /* 100 MB */
+#define REVOKED_MAX (1u << 22) /* 400 MB: the table is a quarter full then */
 
 struct revoked_row {
     seg_id seg; /* 0: free; no segment has that id */
@@ -22,6 +22,7 @@ struct revoked {
     struct revoked_row *v; /* owned */
     uint32_t n, cap;       /* cap: 0 or a power of two */
     uint32_t max;
+    int64_t full_s;        /* in this second it was looked through in vain */
     uint64_t lost;         /* for want of memory, or above max */
     uint64_t seed;         /* so that nobody outside knows the places */
 };

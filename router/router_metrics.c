@@ -133,6 +133,18 @@ static void limits(struct buf *b, const struct gate *g)
     metrics_rows(b, proxies, ARRAY_LEN(proxies), g);
 }
 
+/* Rows that found no room: such a pass is good until it expires by itself. */
+static void passes(struct buf *b, const struct router *r)
+{
+    static const char name[] = "segq_router_passes_forgotten_total";
+    const char *ended[] = { "what", "ended", NULL }, *longer[] = { "what", "extended", NULL };
+
+    metrics_head(b, name, METRIC_COUNTER,
+                 "Ended or extended passes that this router has no room to know of.");
+    metrics_u64(b, name, ended, r->revoked.lost);
+    metrics_u64(b, name, longer, r->extended.lost);
+}
+
 static void gauge(struct buf *b, const char *name, const char *help, uint64_t v)
 {
     metrics_head(b, name, METRIC_GAUGE, help);
@@ -149,6 +161,9 @@ void router_metrics(void *ctx, struct buf *b)
     by_class(b, httpd_counts(r->httpd));
     bypassed(b, &r->counts);
     limits(b, &r->gate);
+    passes(b, r);
+    gauge(b, "segq_router_passes_ended", "Ended passes that are refused until they expire.",
+          r->revoked.n);
     seg_links_count(r->segs, &up, &of);
     gauge(b, "segq_router_segment_nodes", "Segment nodes in the chain map.", of);
     gauge(b, "segq_router_segment_nodes_up", "Segment nodes reached.", up);

@@ -64,7 +64,9 @@ Test(bypass, what_lies_under_a_path)
 {
     static const char *const in[] = { "/static", "/static/", "/static/a/b.css",
                                       "/static?x=../..", "/static/a-b_c.d~e",
-                                      "/st%61tic/x", "/static/%61" };
+                                      "/st%61tic/x", "/static/%61",
+                                      "/static/%e5%9b%be", "/static/\xe0\xa4\x85",
+                                      "/static/\xf0\x9f\x99\x82" };
     static const char *const out[] = {
         "/staticx", "/", "", "static/x", "/Static/x", "/static/../checkout",
         "/static/..", "/static/./x", "/static//x", "//static/x", "/static/%2e%2e/checkout",
@@ -73,7 +75,9 @@ Test(bypass, what_lies_under_a_path)
         "/static/..;/checkout", "/static;x/y", "/static/%252e%252e/checkout", "/static/%",
         "/static/%2", "/static/%zz", "/static/a%00", "/static/a b", "/static/a%0d%0ax",
         "/static/#/../x", "/static/%23", "/static/%3f", "/static/a%20b", "/x/../static/y",
-        "/.//static/x", "http://shop/static/x", "*",
+        "/.//static/x", "http://shop/static/x", "*", "/static/%c0%ae%c0%ae/checkout",
+        "/static/\xc0\xae\xc0\xae/x", "/static/%c1%9cx", "/static/..%e0%80%afcheckout",
+        "/static/%f0%80%80%afx",
     };
 
     for (size_t i = 0; i < ARRAY_LEN(in); i++)

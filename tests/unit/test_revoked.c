@@ -62,3 +62,26 @@ Test(revoked, above_its_limit_it_says_so)
     cr_assert(revoked_has(&r, 1, 0), "those before are kept");
     revoked_fini(&r);
 }
+
+/* Each row that finds no room must not cost a look through the whole table: a router would
+ * do nothing else. Said again, and later, what is there holds for longer. */
+Test(revoked, a_full_table_is_cheap, .timeout = 120)
+{
+    struct revoked r;
+
+    revoked_init(&r, 7);
+    r.max = 1u << 15;
+    for (uint32_t i = 0; i < 300000; i++)
+        add(&r, 1, i, 100, 0);
+    cr_assert_eq(r.n + r.lost, 300000);
+    cr_assert_lt(r.n, 300000);
+    add(&r, 1, 0, 200, 0);
+    cr_assert_eq(revoked_until_s(&r, 1, 0), 200);
+    add(&r, 1, 0, 150, 0);
+    cr_assert_eq(revoked_until_s(&r, 1, 0), 200, "nothing makes it shorter");
+    cr_assert_eq(r.n + r.lost, 300000, "which takes no room");
+    add(&r, 2, 7, 300, 100);
+    cr_assert(revoked_has(&r, 2, 7), "when others have expired there is room");
+    cr_assert(revoked_has(&r, 1, 0));
+    revoked_fini(&r);
+}

@@ -138,6 +138,7 @@ Test(router, the_rest_of_the_interface)
     router_metrics(w.r, &b);
     buf_byte(&b, 0);
     cr_expect(strstr((char *)b.data, "segq_router_http_requests_total"));
+    cr_expect(strstr((char *)b.data, "segq_router_passes_forgotten_total{what=\"ended\"} 0"));
     buf_fini(&b);
 }
 

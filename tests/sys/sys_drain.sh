@@ -2,7 +2,7 @@
 # A node is emptied for maintenance: its segments move to the other, nobody notices.
 . "$(dirname "$0")/lib.sh"
 
-up --capacity 50 --seg-nodes 2 --release-per-s 100 --set state=paused
+up --capacity 50 --seg-nodes 2 --release-per-s 100 --set state=paused --set idle.game=15m
 join_many 400 "$DIR/j"
 tokens_of "$DIR/j" >"$DIR/tokens"
 check_eq "400 joined" "$(wc -l <"$DIR/tokens")" 400

@@ -10,11 +10,11 @@ closed() { grep -c 'closed\|refused' "$C/logs/$1.log"; }
 throw() { # port: 60 connections of rubbish
     local i fd
     for i in $(seq 20); do
-        head -c $((RANDOM % 3000 + 1)) /dev/urandom | timeout 5 bash -c "cat >/dev/tcp/127.0.0.1/$1" 2>/dev/null
-        printf 'GET / HTTP/1.1\r\nHost: a\r\n\r\n' | timeout 5 bash -c "cat >/dev/tcp/127.0.0.1/$1" 2>/dev/null
+        head -c $((RANDOM % 3000 + 1)) /dev/urandom | timeout 60 bash -c "cat >/dev/tcp/127.0.0.1/$1" 2>/dev/null
+        printf 'GET / HTTP/1.1\r\nHost: a\r\n\r\n' | timeout 60 bash -c "cat >/dev/tcp/127.0.0.1/$1" 2>/dev/null
         # a frame that claims 4 GiB; a few bytes of one
         printf '\377\377\377\377\001\000\000\000\000\000\000\000\000\000\000\000' |
-            timeout 5 bash -c "cat >/dev/tcp/127.0.0.1/$1" 2>/dev/null
+            timeout 60 bash -c "cat >/dev/tcp/127.0.0.1/$1" 2>/dev/null
     done
     return 0
 }

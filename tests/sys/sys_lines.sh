@@ -13,10 +13,10 @@ check "segq.js is less than 9 KB" test "$(wc -c <"$root/deploy/client/segq.js")"
 up --routers 2 --release-per-s 0.0001 --set poll_min=200ms --set poll_max=500ms --set idle.game=10m
 NOBODY=http://127.0.0.1:$((PORT + 99)) # where nobody listens
 
-line_c() { exec timeout 200 "$DIR/line-c" "$@"; }
-line_js() { exec timeout 200 node "$root/tests/e2e/line.js" "$@"; }
-leave_c() { timeout 200 "$DIR/leave-c" "$@" >"$DIR/leave.said"; }
-leave_js() { timeout 200 node "$root/tests/e2e/leave.js" "$@"; }
+line_c() { exec timeout 600 "$DIR/line-c" "$@"; }
+line_js() { exec timeout 600 node "$root/tests/e2e/line.js" "$@"; }
+leave_c() { timeout 600 "$DIR/leave-c" "$@" >"$DIR/leave.said"; }
+leave_js() { timeout 600 node "$root/tests/e2e/leave.js" "$@"; }
 start() { # c|js NAME arguments...: in the background, pid in $L
     (cd "$DIR" && "line_$1" "${@:3}") >"$DIR/$2.pass" 2>"$DIR/$2.said" &
     L=$!

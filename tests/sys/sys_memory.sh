@@ -3,7 +3,7 @@
 # what is there, do not die, and go on by themselves when there is memory again.
 . "$(dirname "$0")/lib.sh"
 
-up --release-per-s 1 --set state=paused
+up --release-per-s 1 --set state=paused --set idle.game=15m
 router=$(pid_of router.0) seg=$(pid_of segment.0)
 if grep -aq __asan_init "$BIN/router"; then # its shadow memory alone is above any limit
     ok "not under AddressSanitizer"

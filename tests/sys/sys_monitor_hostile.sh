@@ -12,7 +12,7 @@ say good 10
 helper python3 "$here/hostile.py" $((PORT + 7)) "$word" "$DIR/asked"
 up --set "queuemng.metrics=[{name: load, kind: prometheus, url: 'http://127.0.0.1:$((PORT + 7))/', query: x, interval: 100ms, timeout: 400ms, stale: 1s, max: 1000}]" \
     --set "limits=[{metric: load, tiers: [{below: 50, rate_per_s: $TOP_RATE}]}]" \
-    --set fallback_per_s=$FALLBACK --set state=paused
+    --set fallback_per_s=$FALLBACK --set state=paused --set idle.game=15m
 join_many 3000 "$DIR/j"
 check_eq "3000 wait" "$(tokens_of "$DIR/j" | wc -l)" 3000
 

@@ -19,7 +19,7 @@ traffic() { # joins and polls all the time; a line per answer
 traffic &
 helpers+=($!)
 busy() { [ "$(grep -c poll "$DIR/traffic" 2>/dev/null)" -ge "$1" ]; }
-wait_for 10 "people join and poll" busy 20
+wait_for 30 "people join and poll" busy 20
 
 shared=(--set "state_dir=$DIR/more" --set "log_dir=$DIR/more" --set fork=always
     --set "managers=127.0.0.1:$PORT")
@@ -42,6 +42,6 @@ tokens_of "$DIR/j" >"$DIR/tokens"
 poll_many "$DIR/tokens" "$DIR/polls"
 check_eq "all 300 poll well" "$(jq -r .state "$DIR/polls" | grep -cE 'waiting|admitted')" 300
 seen=$(grep -c poll "$DIR/traffic")
-wait_for 10 "people go on joining and polling" busy $((seen + 20))
+wait_for 30 "people go on joining and polling" busy $((seen + 20))
 touch "$DIR/stop"
 check_eq "no join and no poll failed all the while" "$(grep -vcE 'join 201|poll 200' "$DIR/traffic")" 0

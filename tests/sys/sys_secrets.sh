@@ -71,7 +71,7 @@ for p in router segment queuemng; do
 done
 echo sesame-0123456789 >"$DIR/open.password"
 chmod 644 "$DIR/open.password"
-timeout 10 "$BIN/queuemng" --set "secret_file=$S/cluster.secret" --set "admin_token_file=$S/admin.token" \
+timeout 100 "$BIN/queuemng" --set "secret_file=$S/cluster.secret" --set "admin_token_file=$S/admin.token" \
     --set redis=127.0.0.1:1 --set "redis_password_file=$DIR/open.password" --set listen=127.0.0.1:0 \
     --set admin=127.0.0.1:0 >"$DIR/refused" 2>&1
 check_eq "nor does queuemng with a password of Redis that others can read" $? 1

@@ -116,6 +116,12 @@ static void snap_seg(struct segtab *t, const struct seg *g)
 
 /* ---- all ------------------------------------------------------------------------- */
 
+/* Not if it is here again, or was and has been removed since: that alias is over. */
+static bool is_alias(const struct segtab *t, uint32_t i)
+{
+    return map_get(&t->homes, t->moved[i].id) == ((uint64_t)i << 2 | HOME_MOVED);
+}
+
 static void snap_begin(struct segtab *t)
 {
     uint64_t key, val;
@@ -129,7 +135,8 @@ static void snap_begin(struct segtab *t)
     for (; i < t->n_moved; i++) {
         const struct moved *m = &t->moved[i % SEGTAB_MOVED_MAX];
 
-        segtab_log_set(t, JREC_ALIAS, m->id, m->to);
+        if (is_alias(t, i % SEGTAB_MOVED_MAX))
+            segtab_log_set(t, JREC_ALIAS, m->id, m->to);
     }
 }
 

@@ -3,7 +3,7 @@
 # longest first, side by side as long as the machine has time to spare (most of them mostly
 # wait). Ends with the five slowest and "sys: N passed, N failed".
 #   STORY_JOBS=N    how many at a time: at most (3 per core)
-#   STORY_LIMIT=S   seconds after which a story hangs (900)
+#   STORY_LIMIT=S   seconds after which a story hangs (1500)
 # What they take is in seconds.txt: only the order follows from it.
 set -u
 here=$(cd "$(dirname "$0")" && pwd)
@@ -36,7 +36,7 @@ report() { # story exit-status
 
 begin() { # story
     began[$1]=$SECONDS
-    timeout -k 60 "${STORY_LIMIT:-900}" "$here/$1.sh" "$bin" >"$SEGQ_SYS_DIR/$1.out" 2>&1 &
+    timeout -k 60 "${STORY_LIMIT:-1500}" "$here/$1.sh" "$bin" >"$SEGQ_SYS_DIR/$1.out" 2>&1 &
     running[$!]=$1
 }
 

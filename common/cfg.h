@@ -1,5 +1,5 @@
 /* cfg.h: configuration, from YAML text or from JSON, through one kind of table. Pure, but
- * for cfg_parse_file() and cfg_load(), which read a file.
+ * for cfg_parse_file(), cfg_load() and cfg_where(), which read a file.
  *
  * A table says key, type, default, bounds, whether HUP may change it, and one line of
  * help. From it come: reading with errors that name file, line, key and what is allowed;
@@ -101,5 +101,9 @@ SQ_CHECK int cfg_set(struct cfg_node *doc, const struct cfg_key *keys, const cha
  * bind. */
 SQ_CHECK int cfg_load(void *dst, size_t size, const struct cfg_key *keys, const char *file,
                       const char *const *sets, size_t n_sets, struct err *e);
+/* What was loaded so is wrong in a way that a table cannot say: puts file and line in front of
+ * the sentence, if the keys that it begins with are found there. */
+void cfg_where(struct err *e, const struct cfg_key *keys, const char *file,
+               const char *const *sets, size_t n_sets);
 
 #endif

@@ -105,8 +105,11 @@ static int load(const struct prog *p, void *cfg, struct err *e)
 {
     int rc = cfg_load(cfg, p->size, p->keys, p->file, p->sets, p->n_sets, e);
 
-    if (rc == 0 && p->check != NULL)
-        rc = p->check(cfg, e);
+    if (rc != 0 || p->check == NULL)
+        return rc;
+    rc = p->check(cfg, e);
+    if (rc < 0)
+        cfg_where(e, p->keys, p->file, p->sets, p->n_sets);
     return rc;
 }
 

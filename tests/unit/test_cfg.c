@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/rng.h"
 
@@ -293,6 +294,48 @@ Test(cfg, sets_go_over_the_file)
     cfg_clear(&c, keys);
     cr_expect_lt(cfg_load(&c, sizeof(c), keys, "/nonexistent/x.yaml", NULL, 0, &e), 0);
     cr_expect(strstr(e.text, "/nonexistent/x.yaml") != NULL);
+}
+
+/* What only the finished struct shows: the sentence leads to the line. */
+Test(cfg, a_sentence_is_found_in_the_file)
+{
+    static const char yaml[] = "node: a\n"
+                               "inner:\n"
+                               "  wait: 5s\n"
+                               "parts:\n"
+                               "  - name: left\n"
+                               "    share: 0.1\n"
+                               "  - name: right\n"
+                               "  - name: left\n";
+    static const struct {
+        const char *text, *line;
+    } tab[] = {
+        { "inner: wait is too short", ":3: " },
+        { "inner: size needs wait", ":3: " }, /* of the map: where it begins */
+        { "part right: share and nothing else", ":7: " },
+        { "parts.0: share 5", ":6: " },
+        { "part left is there twice", ":8: " },
+        { "parts: \"right\" is odd", ":7: " },
+        { "count: 50 is too much today", "--set: " },
+        { "nothing that we know", ": " },
+    };
+    static const char *const sets[] = { "count=50" };
+    char file[] = "/tmp/test_cfg.XXXXXX", want[200];
+    int fd = mkstemp(file);
+
+    cr_assert_geq(fd, 0);
+    cr_assert_eq(write(fd, yaml, sizeof(yaml) - 1), (ssize_t)sizeof(yaml) - 1);
+    close(fd);
+    for (size_t i = 0; i < ARRAY_LEN(tab); i++) {
+        struct err e = { 0 };
+
+        err_set(&e, SQ_EINVAL, "%s", tab[i].text);
+        cfg_where(&e, keys, file, sets, 1);
+        snprintf(want, sizeof(want), "%s%s%s", tab[i].line[0] == ':' ? file : "",
+                 tab[i].line, tab[i].text);
+        cr_expect_str_eq(e.text, want);
+    }
+    unlink(file);
 }
 
 Test(cfg, help_and_sample_name_every_key)

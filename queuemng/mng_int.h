@@ -180,6 +180,9 @@ struct mqueue {
     uint64_t map_version; /* when its map record last changed */
     struct schedule sched;
     bool early_ready;     /* routers may send early ones */
+    uint64_t flushed;     /* so many were inside when the queue was flushed, until then */
+    int64_t flushed_until_ms; /* wall clock */
+    msec_t flushed_since_ms;  /* our own; 0: before our time */
     bool put_def, put_chain, put_marks, put_sched; /* to be stored at the end of this step */
     bool active;          /* in mng.active: somebody waits */
     bool stats_dirty;
@@ -408,6 +411,7 @@ const char *move_state_name(enum move_state s);
 /* ---- slots.c: of queues that let in by max_active */
 uint64_t slots_inside(const struct mng *m, const struct mqueue *q); /* at least so many */
 uint64_t slots_free(const struct mng *m, const struct mqueue *q);
+void slots_flush(const struct mng *m, struct mqueue *q); /* before its segments go */
 
 /* ---- pop.c */
 void pops_tick(struct mng *m, struct mqueue *q); /* one tick of one queue's release */

@@ -5,7 +5,8 @@
  *   queue/NAME    id, version, definition
  *   chain/ID      per lane: segments in order [id, node, state, capacity, kind, mark, of
  *                 early ones, how many drew places, the seed of their draw],
- *                 aliases [from, to, capacity, mark], the longest told interval
+ *                 aliases [from, to, capacity, mark], the longest told interval;
+ *                 flushed [how many were inside then, until when]
  *   directory     who keeps the directory of subjects (mng_members.c), and the version of that
  *   sched/ID      which of its opening and closing times have come, the seed of its draw
  *   mark/ID/LANE/N  releases [segment, from, end, wall clock, again]
@@ -133,7 +134,9 @@ void put_chain(struct mng *m, const struct mqueue *q)
     for (unsigned i = 0; i < q->n_lanes; i++)
         json_array_append_new(lanes, lane_json(&q->lane[i]));
     snprintf(key, sizeof(key), "chain/%u", q->id);
-    keep_put_json(m, key, json_pack("{s:o}", "lanes", lanes));
+    keep_put_json(m, key,
+                  json_pack("{s:o,s:[I,I]}", "lanes", lanes, "flushed",
+                            (json_int_t)q->flushed, (json_int_t)q->flushed_until_ms));
 }
 
 void keep_flush(struct mng *m)
@@ -349,11 +352,15 @@ static int load_lane(struct mng *m, struct mlane *l, json_t *j)
 static int load_chain(struct mng *m, const char *key, json_t *j, struct err *e)
 {
     struct mqueue *q = queue_at(m, (queue_id)strtoul(key + strlen("chain/"), NULL, 10));
+    json_int_t flushed = 0, until_ms = 0;
     json_t *lane;
     size_t i;
 
     if (q == NULL)
         return err_set(e, SQ_ENOMEM, "stored record %s: out of memory", key);
+    (void)json_unpack(j, "{s:[I,I]}", "flushed", &flushed, &until_ms); /* an older one: none */
+    q->flushed = (uint64_t)flushed;
+    q->flushed_until_ms = until_ms;
     json_array_foreach(json_object_get(j, "lanes"), i, lane) {
         int rc = i < LANES_MAX ? load_lane(m, &q->lane[i], lane) : SQ_EPROTO;
 

@@ -390,6 +390,7 @@ const struct queue_def *mng_queue_get(const struct mng *m, const char *name,
 static void queue_flush(struct mng *m, struct mqueue *q)
 {
     log_warn("event=queue_flushed queue=%s", q->def.name);
+    slots_flush(m, q);
     for (unsigned i = 0; i < q->n_lanes; i++) {
         segs_forget(m, &q->lane[i]);
         lane_touch(m, &q->lane[i]);

@@ -10,6 +10,8 @@
  *   lost, or its absorbed tickets are missing
  *                         every stored release (mng_marks.c) that is younger than a session
  *                         can be: others nobody was told of
+ *   the queue was flushed  all who were inside then, until any session of that time is over:
+ *                         their passes are good, and nobody knows who leaves
  *   not heard of by this manager
  *                         an earlier one may have released there, to be stored when it is
  *                         back: nothing is free until it is, or is lost
@@ -51,9 +53,25 @@ static uint64_t seg_inside(const struct mng *m, const struct mseg *s)
     return marks > n ? marks : n;
 }
 
+/* By both clocks, as for marks: the wall clock may have leapt. */
+static uint64_t by_flush(const struct mng *m, const struct mqueue *q)
+{
+    bool over = m->wall_ms > q->flushed_until_ms &&
+                m->now_ms - q->flushed_since_ms > queue_session_ms(&q->def);
+
+    return over ? 0 : q->flushed;
+}
+
+void slots_flush(const struct mng *m, struct mqueue *q)
+{
+    q->flushed = slots_inside(m, q);
+    q->flushed_until_ms = m->wall_ms + queue_session_ms(&q->def);
+    q->flushed_since_ms = m->now_ms;
+}
+
 uint64_t slots_inside(const struct mng *m, const struct mqueue *q)
 {
-    uint64_t n = 0;
+    uint64_t n = by_flush(m, q);
 
     for (unsigned i = 0; i < q->n_lanes; i++) {
         const struct mlane *l = &q->lane[i];

@@ -5,12 +5,14 @@
 
 #define MAX 20
 #define QUEUE(max) QUEUE_GRACE(max, "2s")
-#define QUEUE_GRACE(max, grace)                                                          \
+#define QUEUE_PASS(ttl) QUEUE_DEF(20, "2s", ttl)
+#define QUEUE_GRACE(max, grace) QUEUE_DEF(max, grace, "10m")
+#define QUEUE_DEF(max, grace, ttl)                                                          \
     "{\"name\": \"q\", \"mode\": \"slots\", \"max_active\": " #max                       \
     ", \"lanes\": [{\"name\": \"a\"}, {\"name\": \"b\"}], \"segment_capacity\": 40, "    \
     "\"claim\": \"3s\", \"grace\": \"" grace "\", "                                      \
     "\"idle\": {\"game\": \"12s\", \"mobile\": \"12s\", \"browser\": \"12s\"}, "         \
-    "\"poll_max\": \"4s\", \"pass_ttl\": \"10m\"}"
+    "\"poll_max\": \"4s\", \"pass_ttl\": \"" ttl "\"}"
 
 /* Who has a pass that is good, and has not gone. */
 static unsigned inside(const struct mr *r)
@@ -167,6 +169,45 @@ Test(mng_slots, who_comes_back_in_the_grace_enters_first)
     cr_assert_eq(inside_of(r, 0, 10), 10);
     cr_assert_eq(inside_of(r, 40, 60), 0);
     mr_free(r);
+}
+
+/* Who is inside when the line is sent away stays inside, until the pass is over. */
+static void flush(bool restart)
+{
+    struct mr *r = mr_new("flushed");
+
+    r->crowd = true;
+    mr_put_queue(r, QUEUE_PASS("60s"));
+    mr_run(r, 500);
+    mr_join(r, 70);
+    play(r, 4, MAX);
+    mr_order(r, MNG_PAUSE);
+    leave(r, 5);
+    mr_run(r, 500);
+    cr_assert_eq(inside(r), MAX - 5);
+    mr_order(r, MNG_FLUSH);
+    mr_run(r, 500);
+    mr_order(r, MNG_RESUME);
+    for (uint32_t i = 0; i < r->n_tickets; i++)
+        r->ticket[i].left = true; /* their tickets are gone, 15 have a pass */
+    mr_join(r, 60);
+    if (restart)
+        mr_restart_manager(r);
+    play(r, 20, 5);
+    cr_assert_eq(inside(r), 5);
+    leave(r, 5);
+    mr_order(r, MNG_PAUSE);
+    play(r, 110, 0);
+    mr_order(r, MNG_RESUME);
+    play(r, 4, MAX);
+    cr_assert_eq(inside(r), MAX);
+    mr_free(r);
+}
+
+Test(mng_slots, a_flush_sends_nobody_out_and_gives_no_slot_twice)
+{
+    flush(false);
+    flush(true);
 }
 
 /* ---- faults ------------------------------------------------------------------------- */

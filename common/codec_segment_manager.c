@@ -27,6 +27,13 @@ CODEC_FLAT(move_status, Segq__MoveStatus, MOVE_STATUS_FIELDS,
            s->side >= MOVE_SIDE_OUT && s->side <= MOVE_SIDE_IN &&
                s->report >= MOVE_ACCEPTED && s->report <= MOVE_ABORTED)
 
+#define TICKET_FIELDS(N, T, W)                                                           \
+    N(epoch) N(order) N(step) N(state) N(seg) N(number) N(to) N(to_number) N(client)     \
+    N(issued_s) N(subject_hash) T(subject, SUBJECT_MAX_LEN)
+CODEC_FLAT(ticket, Segq__Ticket, TICKET_FIELDS,
+           s->step >= TICKET_LOOK && s->step <= TICKET_NAMED && s->state <= TICKET_EARLY &&
+               s->client < CLIENT_NCLASSES)
+
 /* ---- releases: in SEG_OPEN and in a segment's status ------------------------------- */
 
 #define MARKS_PUT(rows, cnt)                                                             \
@@ -401,6 +408,7 @@ static const struct codec_row rows[] = {
     CODEC_ROW(FIRST, MOVE_OUT, move_out),
     CODEC_ROW(FIRST, MOVE_END, move_end),
     CODEC_ROW(FIRST, MOVE_STATUS, move_status),
+    CODEC_ROW(FIRST, TICKET, ticket),
 };
 
 const struct codec_link codec_segment_manager = { FIRST, ARRAY_LEN(rows), rows };

@@ -64,6 +64,7 @@
     X(MOVE_STATUS, 62)  /* both -> manager */                                            \
     X(WHY, 70)          /* manager -> segment: about one ticket */                       \
     X(WHY_ANS, 71)                                                                       \
+    X(TICKET, 63)       /* manager -> segment: one ticket to another lane; and back */   \
     X(COPY_BEGIN, 80)   /* source's node -> target's node */                             \
     X(COPY_CHUNK, 81)                                                                    \
     X(COPY_TOUCH, 82)                                                                    \
@@ -122,6 +123,7 @@ struct msg {
         struct msg_move_status move_status;
         struct msg_why why;
         struct msg_why_ans why_ans;
+        struct msg_ticket ticket;
         struct msg_copy_begin copy_begin;
         struct msg_copy_chunk copy_chunk;
         struct msg_copy_touch copy_touch;

@@ -27,6 +27,7 @@ enum why_state {
     WHY_GRACE,     /* a no-show that may still come back */
     WHY_RETURNING, /* it did, and goes first */
     WHY_GONE,      /* reason */
+    WHY_ELSEWHERE, /* in another lane, to which staff moved it: number `position` of moved_to */
     WHY_NSTATES
 };
 

@@ -35,6 +35,7 @@ struct mng *mng_new(const struct mng_opts *o)
     list_init(&m->hurry);
     list_init(&m->todo);
     list_init(&m->moves);
+    list_init(&m->tickets);
     map_init(&m->queue_by_id, 0);
     map_init(&m->seg_by_id, 0);
     map_init(&m->peer_node, 0);
@@ -59,6 +60,7 @@ void mng_free(struct mng *m)
         queue_free(m, container_of(it, struct mqueue, in_all));
     list_each(&m->moves, it)
         free(container_of(it, struct mmove, in));
+    tickets_free(m);
     list_each(&m->routers, it)
         free(container_of(it, struct mrouter, in));
     for (uint32_t i = 0; i < m->n_nodes; i++)
@@ -290,6 +292,7 @@ void mng_tick(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out
     sched_tick(m, now_ms >= m->second_ms);
     members_tick(m);
     moves_tick(m);
+    tickets_tick(m);
     reconcile_all(m);
     list_each(&m->active, it)
         pops_tick(m, container_of(it, struct mqueue, in_active));
@@ -377,6 +380,7 @@ void mng_peer_down(struct mng *m, msec_t now_ms, peer_no p, struct mng_out *out)
         n->down_ms = now_ms;
         log_warn("event=node_down node=%s segments=%zu", n->name, n->segs.n);
         moves_node_down(m, n);
+        tickets_peer_down(m, p);
     }
     mng_end(m);
 }
@@ -410,6 +414,9 @@ static void node_msg(struct mng *m, struct mnode *n, const struct msg *g)
         break;
     case MSG_MOVE_STATUS:
         on_move_status(m, n, &g->move_status);
+        break;
+    case MSG_TICKET:
+        on_ticket(m, n, &g->ticket);
         break;
     case MSG_ERROR:
         log_warn("event=refused node=%s code=%d about=%s text=%s", n->name, g->error.code,

@@ -94,6 +94,23 @@ SQ_CHECK int mng_release(struct mng *m, msec_t now_ms, const char *queue, uint64
 SQ_CHECK int mng_drain(struct mng *m, msec_t now_ms, const char *node, bool on,
                        struct mng_out *out, struct err *e);
 
+/* One ticket to the last place of another lane (mng_ticket.c): begins it. 0 and *order, to
+ * be asked about after each step until it has ended; or as above, or SQ_EBUSY. The ticket
+ * is as its token names it. */
+SQ_CHECK int mng_ticket_move(struct mng *m, msec_t now_ms, const char *queue, seg_id seg,
+                             uint32_t number, const char *lane, struct mng_out *out,
+                             uint64_t *order, struct err *e);
+struct mng_ticket_end {
+    int rc;          /* 0; SQ_EUNKNOWN: no such ticket (any more); SQ_ECONFLICT: it has been
+                      * let in already; SQ_EBUSY: its line is drawn first;
+                      * SQ_EUNAVAIL: could not be done now, nothing has changed; SQ_ETIMEOUT: not certain, to be asked again */
+    seg_id seg;      /* 0: where it is now */
+    uint32_t number;
+    bool was;        /* it was in that lane already */
+};
+/* True: it has ended, and is forgotten with that. */
+bool mng_ticket_ended(struct mng *m, uint64_t order, struct mng_ticket_end *end);
+
 /* ---- looking: for the admin API, metrics, the simulation -------------------------- */
 struct mng_seg_view {
     seg_id id;

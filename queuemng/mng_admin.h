@@ -46,6 +46,8 @@ void admin_queue(struct admin_call *c);                /* /queues/NAME */
 void admin_order(struct admin_call *c, const char *verb); /* /queues/NAME/VERB */
 /* mng_why.c; text: a token, or "<segment>-<number>" */
 void admin_ticket(struct admin_call *c, const char *text);
+/* mng_admin_ticket.c: /queues/NAME/tickets/TICKET/move */
+void admin_move_ticket(struct admin_call *c, const char *path);
 /* mng_admin_view.c */
 void admin_cluster(struct admin_call *c);
 void admin_targets(struct admin_call *c);

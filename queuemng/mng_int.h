@@ -216,6 +216,19 @@ struct tombstone {
     uint64_t version;
 };
 
+struct mticket { /* one ticket on its way to another lane; mng_ticket.c */
+    uint64_t order;
+    queue_id queue;
+    unsigned lane;          /* the one it is to go to */
+    struct msg_ticket said; /* the last order */
+    peer_no peer;           /* whom it was given to */
+    unsigned tries;
+    msec_t began_ms, again_ms; /* again_ms: when it is to be given; 0: an answer is awaited */
+    bool ended;
+    struct mng_ticket_end end;
+    struct list_node in;
+};
+
 struct mng {
     struct mng_opts opts;
     char issuer[128];
@@ -250,6 +263,8 @@ struct mng {
     struct list hurry;       /* mqueue.in_hurry: somebody has come to an empty lane */
     struct list todo;        /* mseg.in_todo: what should be differs from what is */
     struct list moves;       /* mmove.in; owned */
+    struct list tickets;     /* mticket.in; owned */
+    uint64_t ticket_orders;
     uint64_t map_version, nodes_version;
     struct tombstone tomb[MNG_TOMBSTONES];
     uint32_t n_tombs;
@@ -407,6 +422,12 @@ void on_move_status(struct mng *m, struct mnode *n, const struct msg_move_status
 /* A node reports a segment with a move that this manager does not know. */
 void move_orphan(struct mng *m, struct mnode *n, const struct seg_status *st);
 const char *move_state_name(enum move_state s);
+
+/* ---- mng_ticket.c */
+void on_ticket(struct mng *m, struct mnode *n, const struct msg_ticket *g);
+void tickets_tick(struct mng *m);
+void tickets_peer_down(struct mng *m, peer_no p);
+void tickets_free(struct mng *m);
 
 /* ---- slots.c: of queues that let in by max_active */
 uint64_t slots_inside(const struct mng *m, const struct mqueue *q); /* at least so many */

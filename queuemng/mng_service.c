@@ -15,6 +15,7 @@ static void on_turn_end(void *arg)
     struct mng_service *s = arg;
     uint64_t need;
 
+    mng_tickets_answer(s);
     if (s->n_out > s->n_stored)
         (void)mng_service_flush(s, &need);
     if (s->lead != NULL && s->leads && mng_outranked(s->mng) != 0)
@@ -235,6 +236,7 @@ int mng_service_new(struct mng_service **out, struct ev *ev, const struct mng_cf
     s->store_ok = true;
     list_init(&s->held);
     list_init(&s->whys);
+    list_init(&s->tickets);
     map_init(&s->peers, 0);
     map_init(&s->yaml, 0);
     arena_init(&s->arena);
@@ -282,6 +284,7 @@ void mng_service_free(struct mng_service *s)
         (void)mng_service_flush(s, &need);
     mng_held_end(s);
     mng_why_end(s);
+    mng_tickets_end(s);
     if (s->admin != NULL)
         admin_free(s->admin);
     if (s->rpc != NULL)

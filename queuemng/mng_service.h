@@ -62,6 +62,7 @@ struct mng_service {
     struct list held;     /* answers of the admin API that wait for the store; owned */
     struct list whys;     /* questions about tickets that nodes are asked; mng_why.c */
     uint64_t last_why;
+    struct list tickets;  /* those that wait for a ticket on its way; owned */
     bool store_ok;
     struct map yaml;      /* hash of a queue's name -> text applied from the YAML (owned) */
     struct mng_shell_counts counts;
@@ -108,6 +109,9 @@ void mng_why_answer(struct mng_service *s, const char *node, const struct msg_wh
 void mng_why_refused(struct mng_service *s, const char *node); /* an older node */
 void mng_why_tick(struct mng_service *s);
 void mng_why_end(struct mng_service *s);
+/* ---- mng_admin_ticket.c: answers that wait for a ticket on its way to another lane */
+void mng_tickets_answer(struct mng_service *s);
+void mng_tickets_end(struct mng_service *s); /* a term is over */
 
 /* ---- mng_yaml.c: queues of the configuration. Rule: an entry is applied if its queue
  * does not exist, or if the entry differs from what was applied last. So what the admin

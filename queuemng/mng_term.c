@@ -125,6 +125,7 @@ static void on_stop(void *ctx, const char *why)
     s->store_ok = true; /* it is the next leader's to say */
     mng_service_drop(s);
     mng_held_end(s);
+    mng_tickets_end(s);
     mng_yaml_forget(s);
     if (mng_core_new(s, &e) < 0) {
         log_error("event=no_memory what=core");

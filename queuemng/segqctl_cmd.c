@@ -17,6 +17,9 @@ static int too_long(const char *name)
     return CTL_USAGE;
 }
 
+/* What tokens, ids and names are made of. */
+#define CTL_PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+
 /* ---- status, watch ---- */
 
 static const struct ctl_call ask_cluster = { .method = "GET",
@@ -253,6 +256,22 @@ static int cmd_undrain(struct ctl *c, int argc, char **argv)
 
 /* ---- tickets ---- */
 
+/* Done once, however often it is asked. */
+static int cmd_move_ticket(struct ctl *c, int argc, char **argv)
+{
+    char after[512];
+
+    (void)argc;
+    if (strspn(argv[1], CTL_PLAIN) != strlen(argv[1]) ||
+        strspn(argv[2], CTL_PLAIN) != strlen(argv[2]) ||
+        strlen(argv[1]) + strlen(argv[2]) > 200) {
+        fprintf(stderr, "segqctl: a token or a ticket's id, and a lane's name are wanted\n");
+        return CTL_USAGE;
+    }
+    snprintf(after, sizeof(after), "/tickets/%s/move?lane=%s", argv[1], argv[2]);
+    return queue_order(c, argv[0], after);
+}
+
 static int cmd_join(struct ctl *c, int argc, char **argv)
 {
     struct ctl_call call = { .method = "POST" };
@@ -364,6 +383,8 @@ static const struct cmd cmds[] = {
       "where the ticket is; its pass once admitted" },
     { "why", NULL, "TOKEN|SEGMENT-NUMBER", 1, 1, cmd_why,
       "a ticket's story: what it is now, what happened to it" },
+    { "move-ticket", NULL, "QUEUE TICKET LANE", 3, 3, cmd_move_ticket,
+      "to the last place of another lane; a token, or its id" },
     { "leave", NULL, "TOKEN", 1, 1, cmd_leave, "gives the place up" },
 };
 

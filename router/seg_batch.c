@@ -73,11 +73,11 @@ static void fill(struct seg_links *s, enum flow_kind kind, struct batch *b, stru
         const struct token *t = &rf->flow.token;
 
         if (kind == FLOW_POLL)
-            s->req.place[i] = (struct place_req) { rf->flow.seg, t->number, t->client };
+            s->req.place[i] = (struct place_req) { rf->flow.seg, rf->flow.at_number, t->client };
         else if (kind == FLOW_LEAVE)
-            s->req.drop[i] = (struct drop_req) { rf->flow.seg, t->number };
+            s->req.drop[i] = (struct drop_req) { rf->flow.seg, rf->flow.at_number };
         else if (kind == FLOW_SESSION)
-            s->req.session[i] = (struct sess_req) { rf->flow.seg, t->number,
+            s->req.session[i] = (struct sess_req) { rf->flow.seg, rf->flow.at_number,
                                                     rf->flow.command, rf->flow.until_s };
         else
             s->req.append[i] = (struct append_req) {

@@ -20,6 +20,7 @@
     X(RETURNED, "returned", NULL)       /* inside the grace: it goes first now */        \
     X(LAPSED, "lapsed", NULL)           /* a no-show that did not come back for good */  \
     X(EXPIRED, "expired", "silent")     /* in line, and did not poll */                  \
+    X(MOVED, "moved", "to_another_lane") /* and has a place there, with a line of its own */ \
     X(LEFT, "left", "asked")                                                             \
     X(EXTENDED, "extended", "backend")  /* its session lasts longer */                   \
     X(REVOKED, "revoked", "backend")                                                         \

@@ -267,6 +267,13 @@ static void members(struct jio *io, struct jrec *r)
         NUM(io, r->extend.id.number);
         NUM(io, r->extend.until_s);
         break;
+    case JREC_FORWARD:
+        NUM(io, r->forward.id.seg);
+        NUM(io, r->forward.id.number);
+        NUM(io, r->forward.to.seg);
+        NUM(io, r->forward.to.number);
+        NUM(io, r->forward.slot);
+        break;
     case JREC_FINAL:
         NUM(io, r->move.move);
         NUM(io, r->move.to);
@@ -339,6 +346,7 @@ const char *jrec_name(unsigned kind)
         [JREC_KEPT] = "kept",         [JREC_UNKEPT] = "unkept",
         [JREC_STORE] = "store",       [JREC_EXTEND] = "extend",
         [JREC_EARLY] = "early",       [JREC_DRAW] = "draw",
+        [JREC_FORWARD] = "forward",
     };
 
     return kind < ARRAY_LEN(names) && names[kind] != NULL ? names[kind] : "unknown";

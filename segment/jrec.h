@@ -62,6 +62,7 @@ enum jrec_kind {
     JREC_EARLY = 40,    /* set: its people have no places before the draw */
     JREC_DRAW = 41,     /* draw: now they have; n 0: as they came. In a snapshot, and of a
                          * hollow one: it was before */
+    JREC_FORWARD = 35,  /* forward: it was waiting at `slot` */
     JREC_NKINDS
 };
 
@@ -121,6 +122,11 @@ struct jrec_session {
 struct jrec_extend {
     struct ticket_id id;
     int64_t until_s;
+};
+
+struct jrec_forward { /* to another lane */
+    struct ticket_id id, to;
+    uint32_t slot;
 };
 
 struct jrec_hollow {
@@ -184,6 +190,7 @@ struct jrec {
         struct jrec_pop pop;
         struct jrec_session session;
         struct jrec_extend extend;
+        struct jrec_forward forward;
         struct jrec_move move;
         struct jrec_reloc reloc;
         struct jrec_seg s;

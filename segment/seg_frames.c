@@ -34,6 +34,7 @@ static bool is_allowed(enum rpc_role role, enum msg_type t)
     case MSG_MOVE_END:
     case MSG_WHY:
     case MSG_MEMBERS:
+    case MSG_TICKET:
         return role == RPC_MANAGER;
     case MSG_COPY_BEGIN:
     case MSG_COPY_CHUNK:

@@ -395,6 +395,7 @@ static void tick(struct segtab *t, struct outbox *out)
     settle_dirty(t);
     segtab_dir_tick(t);
     segtab_moves_tick(t, out);
+    segtab_tickets_tick(t, out);
     segtab_passes_flush(t, out);
     if (t->now.now_ms - t->report_ms >= SEGTAB_REPORT_MS)
         segtab_report_changes(t, out);
@@ -481,6 +482,11 @@ static void peer_down(struct segtab *t, peer_no no, struct outbox *out)
 
 /* ---- in -------------------------------------------------------------------------- */
 
+static bool is_order(enum msg_type t)
+{
+    return (t >= MSG_NODE_OK && t <= MSG_MOVE_END) || t == MSG_MEMBERS || t == MSG_TICKET;
+}
+
 static void message(struct segtab *t, peer_no from, const struct msg *m,
                     struct outbox *out)
 {
@@ -492,8 +498,7 @@ static void message(struct segtab *t, peer_no from, const struct msg *m,
         segtab_copy(t, from, m, out);
     else if ((m->type == MSG_DIR || m->type == MSG_DIR_ANS) && role == SEGTAB_ROLE_SEGMENT)
         segtab_dir_msg(t, from, m, out);
-    else if (((m->type >= MSG_NODE_OK && m->type <= MSG_MOVE_END) ||
-              m->type == MSG_MEMBERS) && role == SEGTAB_ROLE_MANAGER)
+    else if (is_order(m->type) && role == SEGTAB_ROLE_MANAGER)
         segtab_order(t, from, m, out);
     else if (m->type == MSG_ERROR)
         log_warn("peer=%" PRIu32 " about=%s error=%s", from,

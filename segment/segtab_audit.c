@@ -5,9 +5,10 @@
 #include <string.h>
 
 static const char *const state_name[SESSION_NSTATES] = {
-    [SESSION_READY] = "ready", [SESSION_ADMITTED] = "admitted",
-    [SESSION_GRACE] = "grace", [SESSION_RETURNING] = "returning",
-    [SESSION_OVER] = "over",   [SESSION_REVOKED] = "revoked",
+    [SESSION_READY] = "ready",         [SESSION_ADMITTED] = "admitted",
+    [SESSION_GRACE] = "grace",         [SESSION_RETURNING] = "returning",
+    [SESSION_OVER] = "over",           [SESSION_REVOKED] = "revoked",
+    [SESSION_FORWARD] = "moved",
 };
 
 static const char *const client_name[CLIENT_NCLASSES] = {

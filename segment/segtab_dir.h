@@ -42,6 +42,7 @@ struct dir_member {
     uint64_t echo;   /* what it has to answer before we go on saying; 0: nothing */
     bool ending;     /* and that is the end */
     uint64_t heard;  /* the last number that it has answered */
+    uint64_t named;  /* what it must have: it was said after a moved ticket's subject */
     msec_t said_ms;
     seg_id at;       /* how far we are: in this segment, */
     uint32_t at_i;   /* at this subject */
@@ -108,6 +109,10 @@ bool segtab_dir_told(const struct segtab *t, const struct move *v);
 size_t segtab_dir_wanted(const struct segtab *t, struct segtab_want *v, size_t n, size_t cap);
 
 bool dirs_on(const struct dirs *d); /* we are one of the members */
+/* A moved ticket's subject was put here: its owner is asked whether it has heard of it. */
+void segtab_dir_named(struct segtab *t, uint64_t hash);
+bool segtab_dir_knows(const struct segtab *t, uint64_t hash); /* has it? */
+
 uint16_t dir_owner(const struct dirs *d, uint64_t hash);
 uint16_t dir_member_named(const struct dirs *d, const char *name); /* UINT16_MAX: none */
 

@@ -267,6 +267,8 @@ static uint64_t epoch_of(const struct msg *m)
         return m->move_end.epoch;
     case MSG_MEMBERS:
         return m->members.epoch;
+    case MSG_TICKET:
+        return m->ticket.epoch;
     default:
         return 0; /* below any manager's */
     }
@@ -305,6 +307,9 @@ void segtab_order(struct segtab *t, peer_no from, const struct msg *m, struct ou
         break;
     case MSG_SEG_REMOVE:
         seg_remove(t, from, &m->seg_remove, out);
+        break;
+    case MSG_TICKET:
+        segtab_ticket(t, from, &m->ticket, out);
         break;
     case MSG_MOVE_IN:
     case MSG_MOVE_OUT:

@@ -152,6 +152,8 @@ static int session(struct seg *g, const struct jrec_session *s)
         session_forget(&g->b.released, x);
         return 0;
     }
+    if (s->state == SESSION_FORWARD) /* its subject is at its new place */
+        subjects_del(&g->b.subjects, s->id);
     x->reason = s->reason;
     session_set(&g->b.released, x, (enum session_state)s->state, 0);
     return 0;
@@ -164,6 +166,16 @@ static int extend(struct seg *g, const struct jrec_extend *e)
     if (x == NULL)
         return SQ_EPROTO;
     x->until_s = e->until_s;
+    return 0;
+}
+
+static int forward(struct seg *g, const struct jrec_forward *f)
+{
+    if (!segq_is_alive(&g->b.q, f->slot) || sessions_find(&g->b.released, f->id) != NULL)
+        return SQ_EPROTO;
+    if (sessions_reserve(&g->b.released, 1) < 0)
+        return SQ_ENOMEM;
+    segtab_forward(g, f->id, f->slot, f->to, 0);
     return 0;
 }
 
@@ -275,6 +287,8 @@ static int on_seg(struct segtab *t, struct seg *g, const struct jrec *r)
         return session(g, &r->session);
     case JREC_EXTEND:
         return extend(g, &r->extend);
+    case JREC_FORWARD:
+        return forward(g, &r->forward);
     case JREC_SUBJECT:
         return subject(g, &r->subject);
     case JREC_FINAL:
@@ -371,6 +385,8 @@ static msec_t session_end(const struct segtab *t, const struct seg *g,
         return x->expires_ms;
     case SESSION_GRACE: /* perhaps one who was passed over: his claim window runs, too */
         return t->service_ms + g->queue->claim_ms + g->queue->grace_ms;
+    case SESSION_FORWARD:
+        return t->service_ms + segtab_forward_ms(g);
     case SESSION_RETURNING:
         return t->service_ms + (msec_t)idle;
     default:

@@ -143,7 +143,7 @@ static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct s
 
     if (kind == KIND_PLACE)
         m->place.req[i] = (struct place_req){ .seg = f->seg,
-                                              .number = f->token.number,
+                                              .number = f->at_number,
                                               .client = f->token.client };
     else if (kind == KIND_APPEND)
         m->append.req[i] = (struct append_req){
@@ -156,7 +156,7 @@ static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct s
     else if (kind == KIND_SESSION)
         m->session.req[i] = (struct sess_req){ f->seg, f->token.number, f->command, f->until_s };
     else
-        m->drop.req[i] = (struct drop_req){ .seg = f->seg, .number = f->token.number };
+        m->drop.req[i] = (struct drop_req){ .seg = f->seg, .number = f->at_number };
 }
 
 static void request_room(struct msg *m, unsigned kind, struct arena *a)

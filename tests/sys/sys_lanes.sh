@@ -70,3 +70,64 @@ wait_for 60 "of 12 releases a weight of 3 has three times as many" both_are "$((
 released() { [ "$(poll "$(token_in <"$1")" | field state)" = admitted ]; }
 wait_for 60 "the ninth of the lane is in" released "$DIR/vip.9"
 check_eq "the tenth is its first now" "$(poll "$(token_in <"$DIR/vip.10")" | field position)" 1
+
+# ---- support staff move a ticket; nobody is let in, both lanes wait
+move() { admin POST "/v1/admin/queues/login/tickets/$1/move?lane=$2"; }
+T=$(token_in <"$DIR/vip.20")
+first=$(poll "$T" | field position)
+was=$(lane_waits default)
+move "$T" default >"$DIR/moved"
+check_eq "a ticket goes to another lane" "$(jq -c '[.lane, .moved]' <"$DIR/moved")" '["default",true]'
+check_eq "its token is good for its new place, the last one" \
+    "$(poll "$T" | jq -c '[.state, .lane, .position, .token == "'"$T"'"]')" "[\"waiting\",\"default\",$((was + 1)),true]"
+check_eq "who was behind it is nearer by one" "$(poll "$(token_in <"$DIR/vip.21")" | field position)" "$first"
+check_eq "asked again nothing more is done" "$(move "$T" default | jq -c '[.ticket, .moved]')" \
+    "[$(jq .ticket "$DIR/moved"),false]"
+check_eq "by its id, too" "$(move "$(field ticket <"$DIR/moved")" default | field moved)" false
+check_eq "why says where it went" "$(admin GET "/v1/admin/tickets/$T" | jq -c '[.state, (.because | split(" ") | last)]')" \
+    "$(jq -c '["moved", .ticket]' "$DIR/moved")"
+again_as() { join_with "$V" ",\"subject\":\"$1\"" | jq -c '[.lane, .position]'; }
+check_eq "who joins again has that place" "$(again_as s20)" "[\"default\",$((was + 1))]"
+wait_for 60 "each lane has one more, and one less" both_are "$((was + 1)) 20"
+check_eq "no such lane" "$(move "$T" gold | field code)" bad_request
+check_eq "no such ticket" "$(move nonsense default | field code)" ticket_unknown
+check_eq "who is in already is in no lane" "$(move "$(token_in <"$DIR/vip.9")" default | field code)" conflict
+staff() { "$BIN/segqctl" --dir "$C" move-ticket login "$@" >/dev/null; }
+check "segqctl moves one" staff "$(token_in <"$DIR/vip.21")" default
+check_eq "and back to where it came from, at the end" \
+    "$(staff "$T" vip; poll "$T" | field lane)" vip
+
+# Nodes are killed while a dozen are on their way: each is in one lane, and goes when asked.
+for i in $(seq 10 19); do token_in <"$DIR/vip.$i"; done >"$DIR/tokens"
+while read -r t; do move "$t" default >"$DIR/answer.$t" & done <"$DIR/tokens"
+kill -9 "$(pid_of segment.0)" "$(pid_of segment.1)"
+wait $(jobs -p)
+again() { # all of them wait, in the lane $1
+    poll_many "$DIR/tokens" "$DIR/seen"
+    [ "$(jq -r 'select(.state == "waiting") | .lane' "$DIR/seen" | grep -c "^$1\$")" = 10 ]
+}
+ask_again() {
+    while read -r t; do move "$t" default >/dev/null; done <"$DIR/tokens"
+    again default
+}
+wait_for 120 "moved through a crash of both nodes, every token has its place in the other lane" ask_again
+check_eq "none has two" "$(jq -r .position "$DIR/seen" | sort -n | uniq -d | wc -l)" 0
+
+# The record of a moved ticket goes along when its segment moves to another machine.
+for n in segment.0 segment.1; do
+    admin POST "/v1/admin/nodes/$n/drain" >/dev/null
+    wait_for 120 "$n is drained" eval "[ \"\$(segments | grep -c ' $n\$')\" = 0 ]"
+    check "every token still finds its ticket" again default
+    admin POST "/v1/admin/nodes/$n/undrain" >/dev/null
+done
+head -1 "$DIR/tokens" >"$DIR/one"
+check_eq "one leaves by the old token" "$(status_of -X DELETE "$R2/v1/tickets/$(cat "$DIR/one")")" 204
+check_eq "and is gone" "$(poll "$(cat "$DIR/one")" | field reason)" left
+anew() { [ "$(again_as s10 | jq -r '.[0]')" = vip ]; }
+wait_for 60 "who left may join anew" anew
+set_queue '{"state": "open"}'
+L=$(tail -1 "$DIR/tokens")
+printf '{"token":"%s"}' "$L" >"$DIR/last"
+wait_for 120 "the others are let in" released "$DIR/last"
+check_eq "with a pass of the new lane" \
+    "$(poll "$L" | field pass | cut -d. -f2 | tr '_-' '/+' | base64 -d 2>/dev/null | jq -r .lane)" default

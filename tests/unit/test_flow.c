@@ -501,3 +501,52 @@ Test(flow, a_closed_or_paused_queue_holds_nobody)
     flow_append_ans(&f, r, &a, 1);
     cr_expect(IS_DONE(f, FLOW_OK));
 }
+
+/* ---- moved to another lane --------------------------------------------------------------- */
+
+/* Its old segment says where it is; from then on it is looked for by that name. */
+Test(flow, a_moved_ticket_is_found_by_its_new_name)
+{
+    struct place_ans away = { .state = PLACE_MOVED, .moved_to = 12, .poll_after_ms = 7 + 1 };
+    struct place_ans waits = { .state = PLACE_WAITING, .position = 3, .poll_after_ms = 500 };
+    struct drop_ans gone = { .state = DROP_MOVED, .moved_to = 12, .moved_number = 7 + 1 };
+    struct flow f = poll_of(11, 3, 0);
+
+    cr_assert(ASKS(f, 1, 11) && f.at_number == 3);
+    flow_place_ans(&f, r, &away, 1);
+    cr_assert(ASKS(f, 2, 12) && f.at_seg == 12 && f.at_number == 7);
+    flow_place_ans(&f, r, &waits, 2);
+    cr_expect(IS_DONE(f, FLOW_OK) && f.position == 3);
+    cr_expect(f.token.seg == 11 && f.token.number == 3, "the token is the same");
+    f = leave_of(11, 0);
+    flow_drop_ans(&f, r, &gone, 1);
+    cr_assert(ASKS(f, 2, 12) && f.at_number == 7);
+}
+
+/* Its lane is in the next map only: that is waited for. */
+Test(flow, a_moved_ticket_waits_for_the_map_that_has_its_segment)
+{
+    struct place_ans away = { .state = PLACE_MOVED, .moved_to = 150, .poll_after_ms = 1 };
+    struct flow f = poll_of(11, 3, 0);
+
+    flow_place_ans(&f, r, &away, 1);
+    cr_assert(f.todo == FLOW_WAIT_MAP);
+}
+
+/* Records that lead in a circle end like everything else. */
+Test(flow, a_circle_of_moved_tickets_ends)
+{
+    struct place_ans away = { .state = PLACE_MOVED, .poll_after_ms = 4 };
+    struct flow f = poll_of(11, 3, 0);
+    unsigned asks = 0;
+
+    for (msec_t now = 1; f.todo != FLOW_DONE && asks < 1000; now += 10) {
+        away.moved_to = f.at_seg == 11 ? 12 : 11;
+        if (f.todo == FLOW_ASK)
+            flow_place_ans(&f, r, &away, now);
+        else
+            flow_retry(&f, r, now);
+        asks++;
+    }
+    cr_expect(IS_DONE(f, FLOW_UNAVAIL), "%u", asks);
+}

@@ -138,8 +138,10 @@ unit_tests() { # the longest first
 }
 
 built=0
-has bins && build bins bench-bins
-has tests && build bins bench-bins tests
+programs=(bins) # and those of the story of the bench, which is not run under asan
+[ "$flavour" = asan ] && [ "${SYS:-}" != bench ] || programs+=(bench-bins)
+has bins && build "${programs[@]}"
+has tests && build "${programs[@]}" tests
 if part unit; then
     build bins tests
     for n in $(unit_tests); do beside criterion "$n" "$B/unit/$n"; done
@@ -187,7 +189,7 @@ if part guard; then # counts of instructions and calls: of the build that is shi
     over guard
 fi
 if part sys; then
-    build bins bench-bins
+    build "${programs[@]}"
     # shellcheck disable=SC2086
     LIMIT=7200 counted sys tests/sys/run.sh "$B/bin" ${SYS:-}
     grep '^slowest: ' "$log/sys.log"

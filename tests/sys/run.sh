@@ -53,7 +53,7 @@ has_time() {
     local all free part
     read -r all free < <(spent)
     part=$((all - look_all))
-    [ "$part" -ge $((100 * seen)) ] || return 1
+    [ "$part" -gt 0 ] && [ "$part" -ge $((100 * seen)) ] || return 1
     part=$(((free - look_free) * 100 / part))
     look_all=$all look_free=$free
     [ "$part" -ge 33 ]

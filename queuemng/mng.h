@@ -163,7 +163,7 @@ struct mng_metric_view {
     const char *name;
     bool ok;
     double value;
-    msec_t age_ms;
+    msec_t age_ms; /* -1: never read */
     const char *why; /* if not ok */
 };
 struct mng_place_view { /* where a token's segment is */

@@ -54,9 +54,11 @@ static void add_queue(void *ctx, const void *view)
     const struct mng_queue_view *q = view;
     struct view *v = ctx;
 
-    add(v->list, json_pack("{s:s,s:I,s:s,s:I,s:f,s:s,s:I,s:f,s:f,s:[]}", "queue",
+    add(v->list, json_pack("{s:s,s:I,s:s,s:s,s:I,s:I,s:f,s:s,s:I,s:f,s:f,s:[]}", "queue",
                            q->def->name, "id",
-                           INT(q->id), "state", def_state_names[q->def->state], "version",
+                           INT(q->id), "state", def_state_names[q->def->state], "mode",
+                           def_mode_names[q->def->mode], "max_active",
+                           INT(q->def->max_active), "version",
                            INT(q->version), "allowed_per_s", q->allowed_per_s, "limited_by",
                            q->limited_by, "granted", INT(q->granted), "claim_rate",
                            q->claim_rate, "boost", q->boost, "lanes"));
@@ -120,9 +122,9 @@ static void add_metric(void *ctx, const void *view)
     struct view *v = ctx;
 
     /* an unusable reading may be NaN, which JSON has no word for */
-    add(v->list, json_pack("{s:s,s:b,s:o,s:I,s:s}", "name", m->name, "ok", m->ok, "value",
+    add(v->list, json_pack("{s:s,s:b,s:o,s:o,s:s}", "name", m->name, "ok", m->ok, "value",
                            m->ok ? json_real(m->value) : json_null(), "age_ms",
-                           INT(m->age_ms), "why", m->why));
+                           m->age_ms >= 0 ? json_integer(m->age_ms) : json_null(), "why", m->why));
 }
 
 /* One list of the answer, filled by one of the mng_each functions. */

@@ -156,7 +156,7 @@ void mng_each_metric(const struct mng *m, msec_t now_ms, mng_each_fn fn, void *c
         struct mng_metric_view v = { .name = x->name,
                                      .ok = metric_usable(x, now_ms),
                                      .value = x->value,
-                                     .age_ms = now_ms - x->taken_ms };
+                                     .age_ms = x->taken_ms > 0 ? now_ms - x->taken_ms : -1 };
 
         v.why = v.ok ? "" : x->why[0] != '\0' ? x->why : "stale";
         fn(ctx, &v);

@@ -9,7 +9,7 @@
 
 const char *const def_state_names[] = { "open", "paused", "closed", "passthrough", "reject",
                                        NULL };
-static const char *const modes[] = { "rate", "slots", "both", NULL };
+const char *const def_mode_names[] = { "rate", "slots", "both", NULL };
 static const char *const sharings[] = { "weight", "strict", NULL };
 
 #define LANE(f) offsetof(struct def_lane, f)
@@ -70,7 +70,7 @@ const struct cfg_key queue_def_keys[] = {
       0 },
     { "mode", CFG_ENUM, AT(mode), "rate", 0, 0, true,
       "let in by rate, by slots (max_active inside at once), or by both, whichever is less",
-      modes, 0, 0 },
+      def_mode_names, 0, 0 },
     { "max_active", CFG_INT, AT(max_active), "0", 0, 1e9, true,
       "slots: so many may be inside at once", 0, 0, 0 },
     { "release_per_s", CFG_NUM, AT(release_per_s), "0", 0, 1e6, true,
@@ -184,7 +184,7 @@ int queue_def_check(const struct queue_def *d, struct err *e)
         rc = schedule_check(&d->when, e);
     if (rc == 0 && d->mode != MODE_RATE && d->max_active == 0)
         rc = err_set(e, SQ_EINVAL, "mode %s needs max_active: how many may be inside",
-                     modes[d->mode]);
+                     def_mode_names[d->mode]);
     if (rc == 0)
         rc = page_def_check(&d->page, e);
     if (rc == 0 && !page_text_ok(d->message))

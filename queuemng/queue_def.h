@@ -15,6 +15,7 @@ enum def_state { /* words: open paused closed passthrough reject */
     DEF_REJECT,      /* nobody may join, nobody is let in; places are kept */
 };
 extern const char *const def_state_names[]; /* ends with NULL */
+extern const char *const def_mode_names[];
 
 enum def_mode { MODE_RATE, MODE_SLOTS, MODE_BOTH };            /* rate slots both */
 enum def_sharing { SHARE_WEIGHT, SHARE_STRICT };              /* weight strict */

@@ -155,7 +155,10 @@ static void metrics(struct buf *b, const json_t *list)
             table_cell(&t, "%.4g", json_number_value(json_object_get(m, "value")));
         else
             table_cell(&t, "-");
-        table_cell(&t, "%.1f s", (double)u64(m, "age_ms") / 1000);
+        if (json_is_integer(json_object_get(m, "age_ms")))
+            table_cell(&t, "%.1f s", (double)u64(m, "age_ms") / 1000);
+        else /* never read */
+            table_cell(&t, "-");
         table_cell(&t, "%s", str(m, "why"));
     }
     if (table_rows(&t) > 0)
@@ -222,6 +225,35 @@ static void claims(struct buf *b, const json_t *q)
                json_number_value(json_object_get(q, "boost")));
 }
 
+static uint64_t inside(const json_t *q)
+{
+    const json_t *l;
+    uint64_t n = 0;
+    size_t i;
+
+    json_array_foreach(json_object_get(q, "lanes"), i, l) n +=
+        u64(l, "active") + u64(l, "ready");
+    return n;
+}
+
+/* "2 000/s allowed", "40 of 40 slots taken", or both. */
+static void allowed(struct buf *b, const json_t *q)
+{
+    bool slots = strcmp(str(q, "mode"), "slots") == 0;
+
+    if (!slots) {
+        ctl_rate(b, json_number_value(json_object_get(q, "allowed_per_s")));
+        buf_str(b, " allowed");
+    }
+    if (slots || strcmp(str(q, "mode"), "both") == 0) {
+        buf_str(b, slots ? "" : ", ");
+        ctl_count(b, inside(q));
+        buf_str(b, " of ");
+        ctl_count(b, u64(q, "max_active"));
+        buf_str(b, " slots taken");
+    }
+}
+
 static void queue_view(struct buf *b, const json_t *q, bool all)
 {
     const char *by = str(q, "limited_by");
@@ -233,8 +265,7 @@ static void queue_view(struct buf *b, const json_t *q, bool all)
     buf_str(b, " (");
     ctl_clean(b, str(q, "state"));
     buf_str(b, "): ");
-    ctl_rate(b, json_number_value(json_object_get(q, "allowed_per_s")));
-    buf_str(b, " allowed");
+    allowed(b, q);
     if (strcmp(by, "-") != 0) {
         buf_str(b, ", limited by ");
         ctl_clean(b, by);

@@ -23,12 +23,12 @@ const tierWords = (tier, i, tiers) =>
   tier ? [`< ${tier.below}`, `${rate(tier.rate_per_s)}/s`] : [`≥ ${tiers[tiers.length - 1].below}`, 'nobody'];
 
 function gauge() {
-  const e = el('div', {}, el('h3'), el('div', { class: 'gauge', 'aria-hidden': 'true' }), el('p'));
+  const e = el('div', {}, el('h3'), el('div', { class: 'gauge', 'aria-hidden': 'true' }), el('p'), el('small'));
   return e;
 }
 
 function gauge_show(e, limit, metric) {
-  const [name, bar, words] = e.children;
+  const [name, bar, words, all] = e.children;
   const tiers = limit.tiers, last = tiers[tiers.length - 1].below;
   const good = metric && metric.ok;
   const end = Math.max(last * 1.25, good ? metric.value * 1.05 : 0, 1e-9);
@@ -52,6 +52,7 @@ function gauge_show(e, limit, metric) {
       put(part.children[0], below);
       put(part.children[1], per);
     });
+  put(all, tiers.map(t => `below ${t.below}: ${rate(t.rate_per_s)}/s`).join(' · ') + ' · above: nobody');
   put(words, good
     ? `${limit.metric} is ${Number(metric.value.toPrecision(4))}` +
       (nowAt < tiers.length ? `, below ${tiers[nowAt].below}: at most ${rate(tiers[nowAt].rate_per_s)} a second`
@@ -76,7 +77,8 @@ function segment() {
 
 function segment_show(e, s) {
   if (s.gap) {
-    put(e.children[0].children[0], `… ${number(s.gap)} more …`);
+    e.className = 'gap';
+    put(e.children[0].children[0], `… ${number(s.gap)} more ${s.spare ? 'are open, and empty' : ''} …`);
     return;
   }
   const [title, bar, words, small] = e.children;
@@ -97,15 +99,29 @@ function segment_show(e, s) {
 }
 
 function chainOf(lane, moves) {
+  const end = lane.segments.findIndex(s => s.segment === tailOf(lane));
   const v = lane.segments.map((s, i) => Object.assign({}, s, {
-    tag: [i === 0 ? 'HEAD' : '', s.segment === tailOf(lane) ? 'TAIL' : ''].filter(Boolean).join(' '),
+    tag: [i === 0 ? 'HEAD' : '', s.segment === tailOf(lane) ? 'TAIL' : isSpare(s) && i > end ? 'NEXT' : ''].filter(Boolean).join(' '),
     moves: moves.filter(m => m.from === s.segment || m.to === s.segment)
       .map(m => (m.from === s.segment ? 'merges into #' + m.to : 'takes #' + m.from + ' in') + ` (${m.state})`).join(', '),
   }));
   const missing = lane.segments_total - v.length;
-  if (v.length <= SHOWN && !missing) return v;
+  if (!missing) return fold(v);
   const head = v.slice(0, SHOWN / 2), tail = v.slice(-SHOWN / 2);
   return [...head, { segment: 'gap', gap: lane.segments_total - head.length - tail.length }, ...tail];
+}
+
+// Opened for a crowd that has not come: of many, the first is enough.
+const isSpare = s => s.state === 'open' && s.reachable && !s.joined;
+
+function fold(v) {
+  const first = v.findIndex(s => s.tag === 'NEXT');
+  const more = first < 0 ? [] : v.slice(first + 1);
+  if (more.length > 1 && more.every(s => s.tag === 'NEXT' && !s.moves))
+    v = [...v.slice(0, first + 1), { segment: 'spare', gap: more.length, spare: true }];
+  if (v.length <= SHOWN) return v;
+  const head = v.slice(0, SHOWN / 2), tail = v.slice(-SHOWN / 2);
+  return [...head, { segment: 'gap', gap: v.length - SHOWN }, ...tail];
 }
 
 // Joins go to the first open segment.

@@ -23,16 +23,27 @@ export const knowMetrics = v => { metrics = new Set(v.map(m => m.name)); };
 // A later queuemng may say what is not known here: said as it is.
 export const limitWords = by => LIMITS[by] || (metrics.has(by) ? 'the metric ' + by : STATES[by] ? 'its state' : `“${by}”`);
 
-function hours(def) {
+const MS = { ms: 1, s: 1000, m: 60000, h: 3600000, d: 86400000 };
+const lasts = text => parseFloat(text) * (MS[String(text).replace(/^[\d.]+/, '')] || 1) || 0; // "30m"
+
+function early(def, left, waiting) {
+  const ms = lasts(def.prequeue);
+  if (!ms) return ' Until then nobody may join.';
+  return left > ms ? ` People may come early from ${span(left - ms)} from now on.`
+    : ` ${number(waiting)} are here early: they draw their places then.`;
+}
+
+function hours(def, waiting) {
   const at = t => new Date(t).toLocaleString('en-GB', { dateStyle: 'medium', timeStyle: 'short' });
   const now = Date.now();
-  if (def.opens_at && Date.parse(def.opens_at) > now) return `It opens at ${at(def.opens_at)}, in ${span(Date.parse(def.opens_at) - now)}.`;
+  const opens = Date.parse(def.opens_at) || 0;
+  if (opens > now) return `It opens at ${at(def.opens_at)}, in ${span(opens - now)}.` + early(def, opens - now, waiting);
   if (def.closes_at && Date.parse(def.closes_at) <= now) return `It was closed by the clock at ${at(def.closes_at)}.`;
   return 'The clock says that it is not open now.';
 }
 
 export function saysOf(q) {
-  if (offHours(q)) return hours(q.def);
+  if (offHours(q)) return hours(q.def, q.waiting);
   if (!isOpen(q)) return stateOf(q.state)[2] + '.';
   const what = q.mode === 'slots' ? `${number(q.active + q.ready)} of ${number(q.max_active)} slots taken`
     : `${rate(q.allowed_per_s)} a second may go in`;
@@ -49,6 +60,7 @@ function queueProblem(q) {
     return ['warn', `${q.queue} lets NOBODY in (${limitWords(q.limited_by)}), ${waits}`];
   if (q.limited_by === 'fallback' && q.has_limits !== false && q.state === 'open' && q.waiting > 0)
     return ['warn', `${q.queue} goes by its FALLBACK rate: a metric is missing, ${waits}`];
+  if (q.state === 'closed' && !q.waiting) return null; // on purpose, and nobody is in it
   if (!isOpen(q)) return ['warn', `${q.queue} is ${stateOf(q.state)[0]}: ${stateOf(q.state)[2]}` + (q.waiting ? `, ${waits}` : '')];
   return null;
 }
@@ -59,7 +71,7 @@ export function problemsOf(live) {
   if (live.audit_unwritten) v.push(['bad', `${live.audit_unwritten} changes could not be written to the audit log (disk full?)`]);
   if (!live.routers.length) v.push(['bad', 'No router is connected: nobody can join or ask']);
   for (const n of live.nodes) {
-    if (!n.up && n.segments > 0) v.push(['bad', `Node ${n.name} is DOWN for ${span(n.silent_ms)}; ${n.segments} segment${n.segments === 1 ? ' is' : 's are'} there`]);
+    if (!n.up && n.segments > 0) v.push(['bad', `Node ${n.name} is DOWN for ${span(n.silent_ms)}; ${n.segments} segment${n.segments === 1 ? ' is' : 's are'} there, whose people keep their places`]);
     else if (n.draining) v.push(['warn', `Node ${n.name} is being DRAINED: ${n.segments} segments left`]);
   }
   if (!live.nodes.some(n => n.up)) v.push(['bad', 'No segment node is connected: nobody can join']);
@@ -145,5 +157,7 @@ export function changeWords(a) {
   if (a.changes && a.changes.length)
     return what + a.changes.map(c => `${c.key} ${short(c.from)} → ${short(c.to)}`).join(', ');
   if (verb === 'release') return `${what}released ${new URLSearchParams(a.query).get('n')} by hand`;
+  if (a.kind === 'queue' && a.method === 'PUT') return what + (a.status === 201 ? 'made' : 'defined anew, as it was');
+  if (a.kind === 'queue' && a.method === 'DELETE') return what + 'deleted';
   return a.method === 'POST' ? what + verb : `${a.method} ${a.path}`;
 }

@@ -17,7 +17,8 @@
   let opensAt = Date.now() + 1000 * d.opens; /* by the watch of who looks */
   const two = n => String(n).padStart(2, '0');
   const days = new Intl.NumberFormat(d.lang, { style: 'unit', unit: 'day', unitDisplay: 'long' });
-  const moment = new Intl.DateTimeFormat(d.lang, { dateStyle: 'full', timeStyle: 'short' });
+  const here = navigator.language || '', locale = here.startsWith(d.lang) ? here : d.lang; /* en-GB */
+  const moment = new Intl.DateTimeFormat(locale, { dateStyle: 'full', timeStyle: 'short' });
 
   function left() {
     const s = Math.max(0, Math.ceil((opensAt - Date.now()) / 1000));

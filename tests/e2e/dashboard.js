@@ -138,6 +138,7 @@ async function rateAndTiers() {
   await k.accessible(page, 'tiers');
   await yes(page, 'a change of tiers', 'Change the tiers of login?');
   await claimUntil('the new tier is drawn', async () => (await page.locator('#limits').innerText()).includes('< 41'));
+  claim('and all of them stand in words', (await page.locator('#limits small').first().innerText()).startsWith('below 41: 2,345/s · '));
   await page.locator('#rate-n').fill('0.0001');
   await page.locator('#f-rate button').click();
   await yes(page, 'a fixed rate', 'Let people into login at a fixed');
@@ -158,11 +159,21 @@ async function notOpenYet() {
   try {
     await claimUntil('before its hour a queue is not open', async () => await page.locator('#q-state').innerText() === 'NOT OPEN');
     claim('it says when it opens', (await page.locator('#q-says').innerText()).includes('It opens at'));
-    claim('and that is no trouble', await page.locator('#word').innerText() !== 'TROUBLE');
+    claim('and that is no trouble', await page.locator('#word').innerText() === 'ALL WELL');
+    await k.admin('PATCH', '', { prequeue: '48h' });
+    await claimUntil('who is early is counted', async () => {
+      await k.joinMany(1);
+      return / [1-9]\d* are here early: they draw/.test(await page.locator('#q-says').innerText());
+    });
   } finally {
-    await k.admin('PATCH', '', { opens_at: '' });
+    await k.admin('PATCH', '', { opens_at: '', prequeue: 0 });
   }
   await claimUntil('without an hour it is open', async () => await page.locator('#q-state').innerText() === 'OPEN');
+  await k.emptyLine();
+  await k.admin('POST', '/close');
+  await claimUntil('a queue that was closed', async () => await page.locator('#q-state').innerText() === 'CLOSED');
+  await claimUntil('is no problem when nobody is in it', async () => await page.locator('#word').innerText() === 'ALL WELL');
+  await k.admin('POST', '/open');
   await c.close();
 }
 

@@ -226,6 +226,23 @@ Test(segqctl, status_shows_everything)
     json_decref(c);
 }
 
+/* What a rate says nothing about, and a metric that was never read. */
+Test(segqctl, status_by_slots)
+{
+    json_t *c = js("{\"queues\":[{\"queue\":\"shop\",\"state\":\"open\",\"mode\":\"slots\","
+                   "\"max_active\":5000,\"allowed_per_s\":0,\"limited_by\":\"slots\","
+                   "\"lanes\":[{\"ready\":1,\"active\":4998},{\"active\":1}]}],"
+                   "\"metrics\":[{\"name\":\"cpu\",\"ok\":false,\"age_ms\":null,"
+                   "\"why\":\"no answer\"}]}");
+
+    cr_expect(view_cluster(&b, c, NULL, false));
+    cr_expect(strstr(text(), "queue shop (open): 5 000 of 5 000 slots taken, limited by slots\n"),
+              "%s", text());
+    cr_expect(strstr(text(), "cpu     FAILED      -    -  no answer\n"), "%s", text());
+    buf_reset(&b);
+    json_decref(c);
+}
+
 /* A manager of another version, or something that is no manager at all. */
 Test(segqctl, status_of_odd_answers)
 {

@@ -6,6 +6,8 @@
 
 #include "tests/lib/redisrig.h"
 
+#define PATIENT_MS 20000 /* nobody is late here, however slow the machine is */
+
 struct side { /* one manager */
     struct redis_store *s;
     bool up;
@@ -14,6 +16,7 @@ struct side { /* one manager */
     unsigned answers, loads, dones, refusals;
     int loaded;
 };
+
 struct rig {
     struct rig_loop g;
     struct rig_redis real;
@@ -68,8 +71,8 @@ static void side_init_as(struct rig *r, struct side *x, const char *owner, char 
                   .n_addrs = 1,
                   .user = user,
                   .password = password,
-                  .connect_ms = 500,
-                  .answer_ms = 500 },
+                  .connect_ms = PATIENT_MS,
+                  .answer_ms = PATIENT_MS },
         .prefix = "t",
         .owner = owner,
         .info = info,
@@ -122,7 +125,7 @@ static void rig_init(struct rig *r)
     static const struct redis_calls calls = { ctl_up, ctl_down };
     char *addr[1];
     struct redis_opts o = {
-        .addr = addr, .n_addrs = 1, .connect_ms = 500, .answer_ms = 500
+        .addr = addr, .n_addrs = 1, .connect_ms = PATIENT_MS, .answer_ms = PATIENT_MS
     };
     struct err e;
 

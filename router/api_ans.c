@@ -339,14 +339,24 @@ static const char *state_name(const struct route_queue *q)
     }
 }
 
-static void one_lane(struct buf *b, const char *name, const struct lane_stats *s)
+/* For somebody who joins now. Where nobody has waited yet no speed is known: that some are
+ * let in is enough. */
+static int64_t join_eta_s(const struct queue_stats *q, const struct lane_stats *s)
+{
+    if (s->waiting == 0 && (q->rate_milli_per_s > 0 || q->entry > 0))
+        return 0;
+    return api_eta_s(s->waiting, s);
+}
+
+static void one_lane(struct buf *b, const char *name, const struct queue_stats *q,
+                     const struct lane_stats *s)
 {
     ADD(b, "{\"name\":\"");
     buf_str(b, name);
     ADD(b, "\",\"waiting\":");
     buf_u64(b, s->waiting);
     ADD(b, ",\"eta_s\":");
-    or_null(b, api_eta_s(s->waiting, s));
+    or_null(b, join_eta_s(q, s));
     ADD(b, "}");
 }
 
@@ -387,12 +397,12 @@ void api_queue(struct api_ans *a, const struct route_queue *q)
     ADD(b, ",\"limited_by\":\"");
     buf_str(b, s->limited_by != NULL ? s->limited_by : "");
     ADD(b, "\",\"eta_s\":");
-    or_null(b, api_eta_s(s->lane[0].waiting, &s->lane[0]));
+    or_null(b, join_eta_s(s, &s->lane[0]));
     ADD(b, ",\"lanes\":[");
     for (uint32_t i = 0; i < q->n_lanes; i++) {
         if (i > 0)
             ADD(b, ",");
-        one_lane(b, q->lanes[i], &s->lane[i]);
+        one_lane(b, q->lanes[i], s, &s->lane[i]);
     }
     ADD(b, "],\"page\":");
     buf_u64(b, q->page_version);

@@ -388,6 +388,40 @@ Test(api_ans, a_queue)
     json_decref(o);
 }
 
+/* The time of who joins now: 0 if some are let in, though no speed was measured yet. */
+static void expect_eta_of_nobody(uint64_t milli_per_s, uint32_t entry, bool known)
+{
+    struct route_queue q = { .name = "login", .n_lanes = 1, .lanes = { "default" } };
+    json_t *o, *eta;
+
+    q.stats.rate_milli_per_s = milli_per_s;
+    q.stats.entry = entry;
+    q.stats.limited_by = "";
+    api_queue(&ans, &q);
+    o = body();
+    eta = json_object_get(o, "eta_s");
+    cr_expect(known ? json_is_integer(eta) && json_integer_value(eta) == 0
+                    : json_is_null(eta));
+    cr_expect(json_equal(eta, json_object_get(json_array_get(json_object_get(o, "lanes"), 0),
+                                              "eta_s")));
+    json_decref(o);
+}
+
+Test(api_ans, nobody_waits_and_some_are_let_in)
+{
+    expect_eta_of_nobody(1500, 0, true);
+}
+
+Test(api_ans, nobody_waits_and_there_is_a_slot)
+{
+    expect_eta_of_nobody(0, 3, true);
+}
+
+Test(api_ans, nobody_waits_and_nobody_is_let_in)
+{
+    expect_eta_of_nobody(0, 0, false);
+}
+
 Test(api_ans, keys_as_rfc_8037_shows_them)
 {
     /* RFC 8037, appendix A.2 */

@@ -7,7 +7,7 @@
 
 #define QUEUE(rules)                                                                     \
     "{\"name\": \"q\", " rules ", \"segment_capacity\": 20000, \"claim\": \"60s\", "     \
-    "\"grace\": \"120s\", \"idle\": {\"game\": \"3m\", \"mobile\": \"3m\", "             \
+    "\"grace\": \"180s\", \"idle\": {\"game\": \"3m\", \"mobile\": \"3m\", "             \
     "\"browser\": \"3m\"}, \"poll_min\": \"1s\", \"poll_max\": \"2s\", "                \
     "\"poll_budget_per_s\": 1000000, "                                                   \
     "\"pass_ttl\": \"30m\", \"away\": \"10s\"}"
@@ -88,7 +88,7 @@ Test(away, who_comes_back_is_the_next)
     there(100, 10, 4000);
     for (uint32_t i = 100; i < 105; i++)
         cr_expect_eq(asks(i), PLACE_ADMITTED, "%u", i);
-    mr_run(r, 150000); /* not yet claim and grace */
+    there(105, 5, 200000); /* not yet claim and grace, but the idle time */
     cr_expect_eq(asks(50), PLACE_WAITING);
     mr_leave(r, 100);
     cr_expect_lt(until_inside(50, 10000), 5000);

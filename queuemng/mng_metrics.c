@@ -58,7 +58,7 @@ static const struct column lane_columns[] = {
     LANE("released_total", COUNTER, released, "Tickets released"),
     LANE("left_total", COUNTER, left, "Tickets given back"),
     LANE("expired_total", COUNTER, expired, "Tickets of people who fell silent"),
-    LANE("no_shows_total", COUNTER, no_shows, "Passes not collected in time"),
+    LANE("no_shows_total", COUNTER, no_shows, "Released and did not come in time, or not there when called"),
 };
 
 struct page {

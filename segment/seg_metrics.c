@@ -26,7 +26,7 @@
     X(admitted, "admitted_total", C, "Tickets that collected their pass.")               \
     X(left, "left_total", C, "Tickets whose owner left.")                                \
     X(expired, "expired_total", C, "Tickets that timed out.")                            \
-    X(no_shows, "no_shows_total", C, "Released tickets that nobody collected in time.")  \
+    X(no_shows, "no_shows_total", C, "Called, and did not come in time.")                \
     X(returned, "returned_total", C, "No-shows that came back.")                         \
     X(rebuilding, "rebuilding", G, "Segments whose tickets come back with their polls.") \
     X(came_back, "came_back_total", C, "Tickets that came back to such a segment.")      \

@@ -77,7 +77,7 @@ void segtab_away(struct segtab *t, struct seg *g, const struct ticket_id *ids, u
         g->no_shows++;
         g->away++;
         t->n.no_shows++;
-        segtab_audit_session(t, g, x, AUDIT_NO_SHOW, "away");
+        segtab_audit_ticket(t, g, x->id, AUDIT_NO_SHOW);
         session_set(&g->b.released, x, SESSION_GRACE, back_until(t, g->queue));
         segtab_log_session(t, g, x);
     }

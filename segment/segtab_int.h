@@ -332,8 +332,9 @@ uint32_t segtab_away_run(const struct segtab *t, const struct seg *g, uint32_t a
 /* Popped, logged, and not there. */
 void segtab_away(struct segtab *t, struct seg *g, const struct ticket_id *ids, uint32_t n);
 
+/* away: they are not there, and are no-shows at once. */
 uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms,
-                            bool keeps);
+                            bool keeps, bool away);
 /* Its releases up to this pop are stored: they may be told. */
 void segtab_kept(struct segtab *t, const struct kept_entry *k);
 /* When the pass that was released then is over, on our clock. */

@@ -71,7 +71,7 @@ uint32_t segtab_pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64
 
 /* Room for the records is taken first: who is released can be told so. */
 uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms,
-                            bool keeps)
+                            bool keeps, bool away)
 {
     uint32_t slot[POP_CHUNK], got, most = g->b.q.waiting;
 
@@ -90,7 +90,8 @@ uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t
                          t->service_ms + g->queue->claim_ms);
 
         release(t, g, x, at_ms);
-        segtab_audit_released(t, g, x, false);
+        if (!away)
+            segtab_audit_released(t, g, x, false);
         if (keeps)
             marks_add(&g->unkept, x->id, at_ms, false);
         if (g->out != NULL)
@@ -114,14 +115,14 @@ static uint32_t pop_run(struct segtab *t, struct seg *g, const struct msg_seg_po
     bool away;
 
     if (m->away_ms == 0 || g->b.q.hollow) { /* hollow: whoever is known has just polled */
-        got = segtab_pop_waiting(t, g, m->n - x->got, m->released_at_ms, m->keeps);
+        got = segtab_pop_waiting(t, g, m->n - x->got, m->released_at_ms, m->keeps, false);
         x->got += got;
         return got;
     }
     n = segtab_away_run(t, g, m->away_ms, POP_CHUNK, &away, ids);
     n = away ? (uint32_t)u64_min(n, SEGTAB_AWAY_MAX - x->n_away)
              : (uint32_t)u64_min(n, m->n - x->got);
-    got = segtab_pop_waiting(t, g, n, m->released_at_ms, m->keeps);
+    got = segtab_pop_waiting(t, g, n, m->released_at_ms, m->keeps, away);
     if (away) {
         memcpy(x->away + x->n_away, ids, got * sizeof(*ids));
         x->n_away += got;

@@ -71,7 +71,8 @@ static int pop(struct segtab *t, struct seg *g, const struct jrec_pop *p)
     forget_marks(g);
     n = segtab_pop_returning(t, g, p->returning, p->at_ms, true);
     do {
-        more = segtab_pop_waiting(t, g, p->returning + p->waiting - n, p->at_ms, true);
+        more = segtab_pop_waiting(t, g, p->returning + p->waiting - n, p->at_ms, true,
+                                  false);
         n += more;
     } while (more > 0);
     if (n != p->returning + p->waiting)

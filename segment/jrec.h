@@ -59,10 +59,10 @@ enum jrec_kind {
     JREC_UNKEPT = 32,   /* mark: in snapshots only */
     JREC_STORE = 33,    /* set: of the managers that are obeyed (msg_node_ok) */
     JREC_EXTEND = 34,   /* extend: of a session that is there */
+    JREC_FORWARD = 35,  /* forward: it was waiting at `slot` */
     JREC_EARLY = 40,    /* set: its people have no places before the draw */
     JREC_DRAW = 41,     /* draw: now they have; n 0: as they came. In a snapshot, and of a
                          * hollow one: it was before */
-    JREC_FORWARD = 35,  /* forward: it was waiting at `slot` */
     JREC_NKINDS
 };
 

@@ -436,6 +436,8 @@ void slots_flush(const struct mng *m, struct mqueue *q); /* before its segments 
 
 /* ---- pop.c */
 void pops_tick(struct mng *m, struct mqueue *q); /* one tick of one queue's release */
+/* n tickets more, whatever limits say: to be given with the next tick. */
+void pops_by_hand(const struct mng *m, struct mqueue *q, uint64_t n);
 void pops_look(const struct mng *m, struct mqueue *q, msec_t now_ms);
 double pops_peek(const struct mng *m, const struct mqueue *q, struct release *copy);
 void on_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *g);

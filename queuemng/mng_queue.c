@@ -433,9 +433,6 @@ int mng_release(struct mng *m, msec_t now_ms, const char *queue, uint64_t n,
                 struct mng_out *out, struct err *e)
 {
     struct mqueue *q = queue_find(m, queue);
-    struct release_in in = { .now_ms = now_ms };
-    uint64_t share[LANES_MAX];
-    int64_t weight[LANES_MAX];
 
     if (q == NULL)
         return err_set(e, SQ_EUNKNOWN, "no queue %s", queue);
@@ -443,19 +440,7 @@ int mng_release(struct mng *m, msec_t now_ms, const char *queue, uint64_t n,
         return err_set(e, SQ_ECONFLICT, "queue %s is not open yet: who is early has no place",
                        queue);
     mng_begin(m, now_ms, out);
-    in.def = &q->def;
-    in.n_lanes = q->n_lanes;
-    in.weights = weight;
-    for (unsigned i = 0; i < q->n_lanes; i++) {
-        const struct def_lane *l = q->def.lanes.v;
-        uint64_t have = q->lane[i].waiting + q->lane[i].returning;
-
-        weight[i] = q->def.lanes.n != 0 ? l[i].weight : 1;
-        in.waiting[i] = have > q->lane[i].manual ? have - q->lane[i].manual : 0;
-    }
-    release_share(&q->rel, &in, n, share);
-    for (unsigned i = 0; i < q->n_lanes; i++)
-        q->lane[i].manual += share[i];
+    pops_by_hand(m, q, n);
     log_info("event=release_by_hand queue=%s n=%llu", queue, (unsigned long long)n);
     pops_tick(m, q);
     mng_end(m);

@@ -185,6 +185,20 @@ static void pop_ask(const struct mng *m, const struct mqueue *q, struct pop_in *
     }
 }
 
+/* Shared as the controller does it, among those who are not promised one by hand already. */
+void pops_by_hand(const struct mng *m, struct mqueue *q, uint64_t n)
+{
+    uint64_t share[LANES_MAX];
+    struct pop_in p;
+
+    pop_ask(m, q, &p);
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        p.in.waiting[i] -= u64_min(p.in.waiting[i], q->lane[i].manual);
+    release_share(&q->rel, &p.in, n, share);
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        q->lane[i].manual += share[i];
+}
+
 /* A reading has come, and the queue has no ticks. */
 void pops_look(const struct mng *m, struct mqueue *q, msec_t now_ms)
 {

@@ -183,18 +183,16 @@ static void place_returning(struct segtab *t, struct seg *g, struct session *x,
 {
     uint32_t retry = t->o.retry_ms;
     msec_t until = t->service_ms + idle_ms(g, client) + retry;
+    bool comes = x->state != SESSION_RETURNING;
 
-    if (x->state != SESSION_RETURNING) {
+    if (comes) {
         t->n.returned++;
         segtab_audit_session(t, g, x, AUDIT_RETURNED, NULL);
         segtab_touch(t, g);
     }
-    if (x->state != SESSION_RETURNING) {
-        session_set(&g->b.released, x, SESSION_RETURNING, until);
+    session_set(&g->b.released, x, SESSION_RETURNING, until);
+    if (comes)
         segtab_log_session(t, g, x);
-    } else {
-        session_set(&g->b.released, x, SESSION_RETURNING, until);
-    }
     a->state = PLACE_WAITING;
     a->position = 1;
     a->poll_after_ms = retry;

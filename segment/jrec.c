@@ -349,5 +349,6 @@ const char *jrec_name(unsigned kind)
         [JREC_FORWARD] = "forward",
     };
 
+    _Static_assert(ARRAY_LEN(names) == JREC_NKINDS, "JREC_NKINDS is not behind the last");
     return kind < ARRAY_LEN(names) && names[kind] != NULL ? names[kind] : "unknown";
 }

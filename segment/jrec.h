@@ -63,7 +63,7 @@ enum jrec_kind {
     JREC_EARLY = 40,    /* set: its people have no places before the draw */
     JREC_DRAW = 41,     /* draw: now they have; n 0: as they came. In a snapshot, and of a
                          * hollow one: it was before */
-    JREC_NKINDS
+    JREC_NKINDS /* one more than the last: kinds stand in rising order */
 };
 
 struct jrec_text { /* borrowed, not 0-terminated */

@@ -67,6 +67,9 @@ struct page_view {
     uint32_t poll_after_ms;     /* in other states: when to try again; 0: not by itself */
     int64_t opens_ms; /* wall clock: PAGE_EARLY, or waiting in the pre-queue; else 0 */
     int64_t wall_ms;  /* now, if opens_ms is not 0 */
+    const char *draw; /* JSON: what is published of the draw; NULL or "": there is none */
+    seg_id ticket_seg; /* the ticket's own name: segment and number */
+    uint32_t ticket_number;
     bool paused;
 };
 

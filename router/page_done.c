@@ -172,6 +172,9 @@ static void waiting(struct router *r, struct rflow *rf, const struct api_ticket 
                                       q->when.phase != PHASE_PREQUEUE) ||
                                      q->when.phase == PHASE_REJECT };
 
+    v.draw = q->when.draw;
+    v.ticket_seg = t->of;
+    v.ticket_number = t->number;
     if (t->position > 0)
         v.eta_s = api_eta_s(t->position, t->stats);
     if (a->act == ACT_ENTER || a->joins || start != a->start)

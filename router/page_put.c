@@ -298,6 +298,29 @@ static void set_words(const struct page *p, struct values *x, const struct page_
     }
 }
 
+/* A member of the draw, as our managers write it; none: "". */
+static struct page_str draw_hex(const char *draw, const char *member)
+{
+    const char *at = draw != NULL ? strstr(draw, member) : NULL;
+
+    if (at == NULL)
+        return str("");
+    at += strlen(member);
+    return (struct page_str) { at, strspn(at, "0123456789abcdef") };
+}
+
+/* So that whoever waits can check it later. */
+static void set_draw(struct values *x, const struct page_view *v)
+{
+    x->v[PS_commitment] = draw_hex(v->draw, "\"commitment\":\"");
+    x->v[PS_seed] = draw_hex(v->draw, "\"seed\":\"");
+    begin(x, PS_ticket);
+    buf_u64(&x->mem, v->ticket_seg);
+    buf_byte(&x->mem, '-');
+    buf_u64(&x->mem, v->ticket_number);
+    end(x, PS_ticket);
+}
+
 static void set_acts(struct values *x, const struct page_view *v)
 {
     if (v->queue[0] == '\0')
@@ -332,6 +355,8 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
         x->v[PS_token] = (struct page_str) { v->token, TOKEN_TEXT_LEN };
     if (v->state == PAGE_WAITING)
         set_place(p, x, v);
+    if (v->state == PAGE_WAITING)
+        set_draw(x, v);
     set_refresh(p, x, v);
     set_words(p, x, v);
     set_acts(x, v);

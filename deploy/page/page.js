@@ -67,7 +67,7 @@
 
   /* ---- showing ---- */
 
-  let early = !!d.opens, last = null, paused = d.paused, trouble = '', saidAt = Date.now(), said = '';
+  let early = !!d.opens, last = null, news = false, paused = d.paused, trouble = '', saidAt = Date.now(), said = '';
 
   function note() {
     const text = trouble ? t[trouble] : paused ? t.paused : '';
@@ -85,6 +85,7 @@
     }
     if (early && k.position) {
       early = false;
+      news = true;
       document.querySelector('article').classList.remove('early');
       put($('when'), '');
       put($('heading'), t.waiting);
@@ -108,7 +109,7 @@
 
   /* ---- the queue itself: is it paused, has the operator something new to say? ---- */
 
-  let lookedAt = Date.now(), heard, news = false;
+  let lookedAt = Date.now(), heard;
 
   /* The word of the moment comes with every answer, and so does an estimate, unless nobody
    * is let in: when these change there is news. */
@@ -126,6 +127,10 @@
       paused = q.state === 'paused' || q.state === 'reject';
       note();
       if (last) show(last);
+      if ($('seed') && q.draw && q.draw.seed) {
+        put($('seed'), q.draw.seed);
+        $('seed').parentNode.parentNode.hidden = false;
+      }
       if (q.page === d.page) return;
       return fetchJson('/q/' + d.queue + '/words').then(w => {
         d.page = w.page;

@@ -264,10 +264,15 @@ async function beforeTheHour() {
     claim('and how the places come', await k.shownPlace(page) === 'drawn at the opening');
     claim('and when', /^1[45]:\d\d$/.test(await page.locator('#eta').innerText()), await page.locator('#eta').innerText());
     claim('and that is no pause', await page.locator('#note').isHidden());
+    const draw = (await k.queue()).draw;
+    await page.locator('summary').click();
+    claim('the fingerprint of the draw is there', await page.getByText(draw.commitment).isVisible());
+    claim('and not yet the seed', await page.locator('#seed').isHidden());
     await k.accessible(page, 'early');
     await k.shot(page, 'early');
     await k.admin('PATCH', '', { opens_at: at(4) });
     await claimUntil('when it opens the place is there', async () => await k.shownPlace(page) === '1');
+    await claimUntil('and the seed of the draw', async () => await page.locator('#seed').innerText() === (await k.queue()).draw.seed);
     claim('without a reload', await heading() === 'You are in line' && await page.locator('#note').isHidden());
     const wrong = c.wrong.filter(w => !w.includes('403')); // closed pages are
     claim('no errors, no policy broken', wrong.length === 0, wrong.join('; '));

@@ -198,6 +198,7 @@ Test(page_http, who_is_early_sees_when_it_opens)
     cr_expect(strstr(got, "You are here early"));
     cr_expect(strstr(got, "<b id=\"position\">drawn at the opening</b>"));
     cr_expect(strstr(got, "<p id=\"note\" hidden></p>"), "waiting for the hour is no pause");
+    cr_expect(strstr(got, "<code>ab</code>") && strstr(got, "<div hidden><dt>Seed</dt>"), "the draw");
     cr_expect(strstr(got, "<dt id=\"wait\">Opens in</dt><dd><b id=\"eta\">about 2 hours"));
     cr_expect_eq(call("GET", "/v1/queues/login", ""), 200);
     cr_expect_str_eq(str("state"), "prequeue");

@@ -28,6 +28,7 @@ enum {
     OPT_SUBJECT,
     OPT_JSON,
     OPT_ALL,
+    OPT_CLAIM,
     OPT_TIMEOUT
 };
 
@@ -38,6 +39,7 @@ static const struct option options[] = {
     { "router", required_argument, NULL, OPT_ROUTER },
     { "client", required_argument, NULL, OPT_CLIENT },
     { "subject", required_argument, NULL, OPT_SUBJECT },
+    { "claim", required_argument, NULL, OPT_CLAIM },
     { "json", no_argument, NULL, OPT_JSON },
     { "all", no_argument, NULL, OPT_ALL },
     { "timeout", required_argument, NULL, OPT_TIMEOUT },
@@ -63,6 +65,7 @@ static int help(void)
         "  --router URL      a router; may be repeated, any that answers is taken\n"
         "  --client C        join: browser, mobile or game\n"
         "  --subject S       join: who it is; joining again gives the same ticket\n"
+        "  --claim JWT       join: the right to another lane than the default one\n"
         "  --all             status: every queue, every segment\n"
         "  --json            the answer as it came\n"
         "  --timeout S       wait this long for an answer (default 5 seconds)\n"
@@ -110,6 +113,9 @@ static bool option_set(struct ctl *c, struct given *g, int opt)
         return true;
     case OPT_SUBJECT:
         c->subject = optarg;
+        return true;
+    case OPT_CLAIM:
+        c->claim = optarg;
         return true;
     case OPT_JSON:
         return c->json = true;

@@ -21,7 +21,7 @@ struct ctl {
     char *token;                   /* owned: the admin token; never from argv */
     char *router[CTL_ROUTERS_MAX]; /* owned; asked in turn until one answers */
     size_t n_routers;
-    const char *client, *subject; /* of join; NULL = not told */
+    const char *client, *subject, *claim; /* of join; NULL = not told */
     bool json;                    /* print answers as they came */
     bool all;                     /* status: leave nothing out */
     unsigned timeout_s;           /* of one request */

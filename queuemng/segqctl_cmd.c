@@ -284,6 +284,8 @@ static int cmd_join(struct ctl *c, int argc, char **argv)
         json_object_set_new(doc, "client", json_string(c->client));
     if (c->subject != NULL)
         json_object_set_new(doc, "subject", json_string(c->subject));
+    if (c->claim != NULL)
+        json_object_set_new(doc, "claim", json_string(c->claim));
     body = json_dumps(doc, JSON_COMPACT);
     json_decref(doc);
     if (body == NULL ||
@@ -378,7 +380,7 @@ static const struct cmd cmds[] = {
     { "undrain", NULL, "NODE", 1, 1, cmd_undrain, "uses the node again" },
     { "draw", NULL, "QUEUE [TICKET]...", 1, -1, cmd_draw,
       "checks the draw of the early ones; a ticket's (17-123) place in it" },
-    { "join", NULL, "QUEUE [--client C] [--subject S]", 1, 1, cmd_join, "takes a place" },
+    { "join", NULL, "QUEUE", 1, 1, cmd_join, "takes a place; see --client, --subject, --claim" },
     { "poll", NULL, "TOKEN", 1, 1, cmd_poll,
       "where the ticket is; its pass once admitted" },
     { "why", NULL, "TOKEN|SEGMENT-NUMBER", 1, 1, cmd_why,

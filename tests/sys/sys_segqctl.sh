@@ -83,6 +83,7 @@ check "  a ticket in line" says '^position +121$'
 check "join again, same subject" runs_well join --subject ann login
 check_eq "  the same ticket" "$(awk '$1 == "token" { print $2 }' "$DIR/out")" "$t"
 check "join: client that is none" exits 1 'bad_request' join login --client toaster
+check "join: claim that is none" exits 1 'not_eligible' join login --claim a.b.c
 check "poll" runs_well poll "$t"
 check "  waiting" says '^state +waiting$'
 check "poll of a forged one" exits 1 'ticket_unknown' poll "${t%?}x${t:0:1}"
@@ -176,8 +177,8 @@ check_eq "an unknown option: 2" "$(code_of --token s3cret status)" 2
 check_eq "-h: 0" "$(code_of -h)" 0
 missing=
 for word in status watch 'queue list' 'queue show' 'queue set' 'queue add' 'queue delete' pause \
-    resume open close flush release rate tiers max message audit events drain undrain join poll leave --dir --admin --token-file \
-    --router --client --subject --json --all --timeout; do
+    resume open close flush release rate tiers max message audit events drain undrain join poll leave passthrough reject draw why move-ticket --dir --admin --token-file \
+    --router --client --subject --claim --json --all --timeout; do
     says "^ +$word " || missing="$missing $word"
 done
 check_eq "-h shows every command and option" "$missing" ""

@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "queuemng/ticket_name.h"
+
 struct way { /* of one ticket */
     struct list_node in; /* mng_service.tickets */
     struct admin_held *answer;
@@ -15,36 +17,6 @@ struct way { /* of one ticket */
 };
 
 /* ---- what is asked for ---------------------------------------------------------------- */
-
-static bool read_id(const char *s, seg_id *seg, uint32_t *number)
-{
-    char *end;
-    unsigned long long a, b;
-
-    if (*s < '0' || *s > '9')
-        return false;
-    a = strtoull(s, &end, 10);
-    if (a == 0 || *end != '-' || end[1] < '0' || end[1] > '9')
-        return false;
-    b = strtoull(end + 1, &end, 10);
-    *seg = a;
-    *number = (uint32_t)b;
-    return *end == '\0' && b <= UINT32_MAX;
-}
-
-static bool read_ticket(const struct mng_service *s, const char *text, seg_id *seg,
-                        uint32_t *number)
-{
-    struct token t;
-
-    if (strlen(text) == TOKEN_TEXT_LEN &&
-        token_read(&t, &s->keys.token, text, TOKEN_TEXT_LEN) == 0) {
-        *seg = t.seg;
-        *number = t.number;
-        return true;
-    }
-    return read_id(text, seg, number);
-}
 
 /* "TICKET/move" -> "TICKET" */
 static bool split(char *text, size_t cap, const char *path)
@@ -160,17 +132,16 @@ static void move(struct admin_call *c, seg_id seg, uint32_t number, const char *
 void admin_move_ticket(struct admin_call *c, const char *path)
 {
     char text[TOKEN_TEXT_LEN + 1], lane[NAME_MAX_LEN + 1];
-    seg_id seg = 0;
-    uint32_t number = 0;
+    struct ticket_name n;
 
     if (!split(text, sizeof(text), path))
         admin_problem(c->a, 404, "not_found", "no such path");
     else if (strcmp(c->q->method, "POST") != 0)
         admin_not_allowed(c->a, "POST");
-    else if (!read_ticket(c->s, text, &seg, &number))
+    else if (ticket_name_read(&n, &c->s->keys.token, text) < 0)
         admin_problem(c->a, 404, "ticket_unknown", "neither a token of ours nor an id");
     else if (!admin_query(c->q->query, "lane", lane, sizeof(lane)))
         admin_problem(c->a, 400, "bad_request", "?lane= must name a lane");
     else
-        move(c, seg, number, lane);
+        move(c, n.seg, n.number, lane);
 }

@@ -83,6 +83,9 @@ check_eq "its token is good for its new place, the last one" \
 check_eq "who was behind it is nearer by one" "$(poll "$(token_in <"$DIR/vip.21")" | field position)" "$first"
 check_eq "asked again nothing more is done" "$(move "$T" default | jq -c '[.ticket, .moved]')" \
     "[$(jq .ticket "$DIR/moved"),false]"
+check_eq "the note of it has the id in place of the token" "$(admin GET '/v1/admin/audit?n=1' |
+    jq -r '.entries[0].path' | tr -s 0-9 9)" /v9/admin/queues/login/tickets/9-9/move
+check_eq "as all files have" "$(grep -rlF "$T" "$C/logs" "$C/state")" ""
 check_eq "by its id, too" "$(move "$(field ticket <"$DIR/moved")" default | field moved)" false
 check_eq "why says where it went" "$(admin GET "/v1/admin/tickets/$T" | jq -c '[.state, (.because | split(" ") | last)]')" \
     "$(jq -c '["moved", .ticket]' "$DIR/moved")"

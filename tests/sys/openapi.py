@@ -109,8 +109,9 @@ class Asker:
         self.n += 1
         if want is not None and status != want:
             self.bad.append(f"{what}: not {want}: {body[:200]!r}")
+        self.heads(what, status, headers)
         if op is None:
-            if status not in EVERYWHERE:
+            if status not in EVERYWHERE and method != "HEAD":
                 self.bad.append(f"{what}: no such operation")
             return
         self.seen.setdefault((name, method), set()).add(status)
@@ -119,13 +120,18 @@ class Asker:
             return
         said = self.spec.at(op["responses"][str(status)])
         kind = (headers.get("Content-Type") or "").split(";")[0]
-        if status in (429, 503) and "Retry-After" not in headers:
-            self.bad.append(f"{what}: no Retry-After")
         if body and kind not in said.get("content", {kind: {}} if kind == "text/html" else {}):
             self.bad.append(f"{what}: {kind} is not described")
         elif body and "json" in kind:
             self.bad += [f"{what}: {f}" for f in
                          self.spec.faults(said["content"][kind]["schema"], json.loads(body), "")]
+
+    def heads(self, what, status, headers):
+        """What every answer has."""
+        wanted = ["Date", "Cache-Control", "X-Content-Type-Options"]
+        wanted += ["Retry-After"] if status in (429, 503) else []
+        wanted += ["Allow"] if status == 405 else []
+        self.bad += [f"{what}: no {h}" for h in wanted if h not in headers]
 
     def unseen(self):
         return [f"{m} {p}: not asked" for p, m, _ in self.spec.operations()
@@ -223,6 +229,15 @@ def looks(a):
     a.ask("GET", "/", want=200)
 
 
+def heads(a):
+    """HEAD works where GET does, and has no body."""
+    for url in ("/v1/queues/login", "/healthz", "/q/login/words", "/v1/admin/cluster",
+                "/v1/admin/queues/login", "/v1/admin/audit", "/"):
+        _, _, body = a.ask("HEAD", url, want=200)
+        if body:
+            a.bad.append(f"HEAD {url}: a body")
+
+
 def orders(a):
     q = "/v1/admin/queues/"
     a.ask("PUT", q + "second", {"release_per_s": 5}, 201)
@@ -304,6 +319,7 @@ def main():
     a.ask("POST", "/v1/admin/queues/login/resume", want=200)
     sessions(a, token, let_in(a, token))
     looks(a)
+    heads(a)
     orders(a)
     early(a)
     moves(a)

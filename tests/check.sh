@@ -78,7 +78,9 @@ named_tests() { # "where" text: one claim per name, and at least one name
 }
 named_tests "PROTOCOL.md, threats" "$(section Threats)"
 # FAULTS.md: a row for each fault and each chaos scenario, tests in each row.
-for f in $(seq -f "F%g" 1 41) $(ls tests/chaos 2>/dev/null | grep -oE '^F[0-9]+' | sort -u); do
+last=$(sed -n 's/^| F\([0-9]*\) |.*/\1/p' proto/FAULTS.md | tail -1)
+if grep -q "F1 to F$last:" README.md; then ok; else no "README.md does not say F1 to F$last, as FAULTS.md has them"; fi
+for f in $(seq "${last:-0}" | sed 's/^/F/') $(ls tests/chaos 2>/dev/null | grep -oE '^F[0-9]+' | sort -u); do
     row=$(grep "^| $f | " proto/FAULTS.md)
     if [ -n "$row" ]; then named_tests "FAULTS.md, $f" "$row"; else no "FAULTS.md has no row $f"; fi
 done

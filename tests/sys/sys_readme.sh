@@ -40,6 +40,11 @@ said "the queue's figures" '^\{"queue":"login","state":"open","waiting":[01],'
 # ---- in a game
 type_in "the client is compiled and waits" "A game in C or C++"
 said "it has its pass" '^eyJ[A-Za-z0-9_.-]+$'
+{
+    printf '#include "segq.h"\nvoid show(long long, double);\nvoid login(const char *);\nvoid f(const char *saved);\n'
+    printf 'void f(const char *saved)\n{\n%s\n}\n' "$(sed -n '/^```c$/,/^```$/p' "$root/README.md" | grep -v '^```')"
+} >"$DIR/snippet.c"
+check "what it shows of the client is C" cc -std=c11 -Wall -Werror -fsyntax-only -I"$root/deploy/client" "$DIR/snippet.c"
 type_in "the game server's questions" '*The game server*'
 check_eq "come in, and the slot is free" "$(grep -c '^HTTP/1.1 204' "$DIR/out")" 2
 
@@ -73,6 +78,10 @@ check_eq "the tiers decide" "$("$BIN/segqctl" --dir "$C" queue show login | jq -
 said "each is done" '^ok$'
 "$BIN/segqctl" --dir "$C" audit >"$DIR/out"
 said "and written down" 'login: release_per_s 0 -> 200'
+
+# ---- configuration
+sed -n '/^```yaml$/,/^```$/p' "$root/README.md" | grep -v '^```' >"$DIR/queuemng.yaml"
+check "the queue that it shows is taken" eval "'$BIN/queuemng' -t -c '$DIR/queuemng.yaml' | grep -q 'rate_per_s: 2000'"
 
 # ---- a claim
 type_in "a claim is made" '*A claim*'

@@ -17,16 +17,18 @@
 
 #define NAME_AGAIN_MS   250
 #define NAMES_MAX       64      /* asked for in a turn */
-#define FORWARD_TOLD_MS 3600000 /* more than anybody is told to stay away for */
+#define FORWARD_LATE_MS 10000   /* and more than anybody's place outlives his last poll */
 
 msec_t segtab_forward_ms(const struct seg *g)
 {
     const struct queue *q = g->queue;
-    uint32_t idle = 0;
+    uint32_t idle = 0, told = 0;
 
     for (unsigned i = 0; i < CLIENT_NCLASSES; i++)
         idle = q->idle_ms[i] > idle ? q->idle_ms[i] : idle;
-    return FORWARD_TOLD_MS + (msec_t)idle + q->claim_ms + q->grace_ms +
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        told = (uint32_t)u64_max(told, pace_longest_ms(&q->pace[i]));
+    return FORWARD_LATE_MS + (msec_t)told + idle + q->claim_ms + q->grace_ms +
            (msec_t)q->pass_ttl_s * 1000;
 }
 

@@ -32,6 +32,7 @@ struct sim_faults {
     double drain;        /* a node is emptied, and taken back later */
     double queue_pause, queue_close, queue_put, release_by_hand;
     double add_node;
+    double move_ticket;  /* to another lane, of somebody who waits */
     /* with several managers: their store */
     double store_away, store_slow, store_forget, store_failover;
     double clock_jump;   /* a wall clock leaps by a day or an hour, or runs 5 min beside */
@@ -111,7 +112,7 @@ struct sim_counts {
     uint64_t waiting; /* players that wait, as they know it */
     uint64_t relaxed; /* joins whose order a broken link made uncertain (PROTOCOL.md) */
     uint64_t released, unavailable, found, links_broken, restarts, crashes, nulls, terms, jumps;
-    uint64_t extended, draws;
+    uint64_t extended, draws, moved;
     uint64_t inside_max; /* of queues with slots */
 };
 struct sim_counts sim_count(const struct sim *s);
@@ -122,6 +123,7 @@ size_t sim_chain_len(const struct sim *s, unsigned queue, unsigned lane);
 bool sim_rebuilding(struct sim *s); /* some segment is lost, or not whole yet */
 /* Who holds a slot of the queue now, in truth. */
 uint32_t sim_inside(struct sim *s, unsigned queue);
+uint64_t sim_let_in(const struct sim *s, unsigned queue, unsigned lane); /* of it, ever */
 uint64_t sim_node_tickets(const struct sim *s, unsigned seg_node); /* waiting there */
 
 #endif

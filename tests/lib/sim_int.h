@@ -131,7 +131,7 @@ struct proc {
 
 /* ---- what the simulation knows of the truth ---------------------------------------- */
 
-enum ticket_fate { T_LIVE, T_ADMITTED, T_LEFT, T_GONE };
+enum ticket_fate { T_LIVE, T_ADMITTED, T_LEFT, T_GONE, T_MOVED };
 
 struct ticket {
     seg_id seg;
@@ -144,6 +144,8 @@ struct ticket {
     bool rebuilt;    /* its segment was lost, and opened again */
     bool forgot;     /* and before that it had left: who would know? */
     bool leaving;    /* a leave has reached its segment */
+    bool is_heir;    /* somebody was moved here from another lane */
+    uint32_t heir;   /* index of the ticket that it was moved to, and 1; 0: it was not */
     uint64_t ord;    /* order of acknowledgement in its lane */
     usec_t touch;    /* when the segment last answered its poll with "waiting", or was opened
                       * again */
@@ -188,6 +190,15 @@ struct slane {
     bool revived;       /* somebody came back to a rebuilt one who had been over before */
     seg_id last_joined; /* the furthest segment that anybody joined */
     uint64_t max_admitted_ord; /* of those whose order is certain */
+    uint64_t let_in;
+};
+
+struct staff { /* who waits to be told that a ticket was moved */
+    struct proc *proc; /* by this manager, */
+    uint32_t term, incarnation;
+    uint64_t order;
+    uint32_t ticket; /* index */
+    unsigned lane;
 };
 
 struct released { /* one executed SEG_POP */
@@ -239,6 +250,8 @@ struct player {
     uint32_t gen;    /* of request and timer */
     uint32_t told_ms;
     uint64_t position; /* last shown; 0 = none */
+    seg_id at_seg;     /* and whose it was: the ticket may have been moved */
+    uint32_t at_number;
     usec_t leave_at, late_at; /* 0 = never */
     msec_t late_for_ms;
     unsigned polls_left; /* after admission */
@@ -324,6 +337,8 @@ struct sim {
     /* truth */
     struct squeue queue[SIM_QUEUES_MAX];
     struct slane lane[SIM_LANES];
+    struct staff staff[32];
+    unsigned n_staff;
     struct ticket *ticket;
     uint32_t n_tickets, cap_tickets;
     struct map ticket_by_key;
@@ -514,6 +529,12 @@ int64_t clock_wall(const struct proc *p); /* as this process sees it */
 struct seg_now clock_now(const struct proc *p);
 int64_t clock_true(const struct sim *s, int64_t stamp_ms); /* whosever clock said it */
 
+/* ---- sim_moved.c --------------------------------------------------------------------- */
+struct ticket *moved_now(struct sim *s, struct ticket *t); /* itself, or where it is now */
+void moved_said(struct sim *s, const struct proc *p, const struct msg_ticket *g);
+void moved_placed(struct sim *s, const struct ticket *t, const struct place_ans *a);
+void moved_look(struct sim *s);
+
 /* ---- sim_faults.c; the kinds, in the order in which their first moments are drawn */
 #define SIM_FAULTS(X)                                                                    \
     X(link_break)                                                                        \
@@ -534,7 +555,8 @@ int64_t clock_true(const struct sim *s, int64_t stamp_ms); /* whosever clock sai
     X(store_slow)                                                                        \
     X(store_forget)                                                                      \
     X(store_failover)                                                                    \
-    X(clock_jump)
+    X(clock_jump)                                                                        \
+    X(move_ticket)
 #define X(name) void fault_##name(struct sim *s);
 SIM_FAULTS(X)
 #undef X

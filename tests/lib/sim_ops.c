@@ -245,3 +245,8 @@ size_t sim_chain_len(const struct sim *s, unsigned queue, unsigned lane)
             mng_each_lane(sim_core(s), (queue_id)key, pick_lane, &l);
     return l.n;
 }
+
+uint64_t sim_let_in(const struct sim *s, unsigned queue, unsigned lane)
+{
+    return s->lane[queue * LANES_MAX + lane].let_in;
+}

@@ -1,0 +1,126 @@
+/* sim_lanes.c: lanes share a queue's releases by weight, whatever each of them has; and
+ * tickets that staff moves between them are in line exactly once, with one place for each
+ * name, whoever is killed meanwhile (sim_moved.c looks). */
+#include "tests/lib/sim_test.h"
+
+#define ME "sim_lanes"
+#ifdef __SANITIZE_ADDRESS__ /* of gcc */
+#define SEEDS 4
+#else
+#define SEEDS 15
+#endif
+#define LANES 3 /* of weights 1, 2, 3 */
+
+static struct sim_opts opts(uint64_t seed)
+{
+    return (struct sim_opts){ .seed = sim_seed(seed),
+                              .segs = 3,
+                              .routers = 2,
+                              .lanes = LANES,
+                              .capacity = 40,
+                              .release_per_s = 30,
+                              .idle_ms = 12000,
+                              .pass_ttl_ms = 20000,
+                              .poll_max_ms = 1500 };
+}
+
+static void look(const struct sim *s, uint64_t n[LANES])
+{
+    for (unsigned l = 0; l < LANES; l++)
+        n[l] = sim_let_in(s, 0, l);
+}
+
+/* In each of some windows, of those let in the lanes that have people get their shares,
+ * to one tick's worth. share: of 6. */
+static void shares_are(struct sim *s, const unsigned share[LANES])
+{
+    uint64_t was[LANES], now[LANES];
+
+    for (int window = 0; window < 5; window++) {
+        look(s, was);
+        sim_run(s, 2000);
+        look(s, now);
+        for (unsigned l = 0; l < LANES; l++) {
+            double n = (double)(now[l] - was[l]), want = 60.0 * share[l] / 6;
+
+            cr_expect(n >= want - 4 && n <= want + 4, "lane %u was given %g, not %g", l, n, want);
+        }
+    }
+}
+
+Test(lanes, shares_follow_the_weights)
+{
+    struct sim_opts o = opts(1);
+    struct sim *s = sim_new(&o);
+
+    for (unsigned l = 0; l < LANES; l++)
+        sim_join(s, 0, l, 200 * (l + 1), 300);
+    sim_run(s, 2000);
+    shares_are(s, (const unsigned[]){ 1, 2, 3 });
+    sim_check_positions(s);
+    sim_heal(s, 200);
+    cr_expect(sim_run_until_quiet(s, 120000));
+    sim_finish(s, ME);
+}
+
+/* Nothing is kept for a lane that is empty, and it owes nothing when its people come. */
+Test(lanes, an_empty_lanes_share_goes_to_the_others)
+{
+    struct sim_opts o = opts(2);
+    struct sim *s = sim_new(&o);
+
+    sim_join(s, 0, 0, 400, 300);
+    sim_join(s, 0, 1, 600, 300);
+    sim_run(s, 2000);
+    shares_are(s, (const unsigned[]){ 2, 4, 0 });
+    sim_join(s, 0, 2, 500, 300);
+    sim_run(s, 1000);
+    shares_are(s, (const unsigned[]){ 1, 2, 3 });
+    sim_heal(s, 200);
+    cr_expect(sim_run_until_quiet(s, 120000));
+    sim_finish(s, ME);
+}
+
+/* ---- tickets that change lanes ------------------------------------------------------------- */
+
+static void storm(struct sim_faults f, unsigned managers)
+{
+    uint64_t moved = 0;
+
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim_opts o = opts(seed);
+        struct sim *s;
+
+        f.move_ticket = 240;
+        o.faults = f;
+        o.managers = managers;
+        o.release_per_s = 5;
+        o.leave_share = 0.2;
+        o.subject_share = 0.6;
+        s = sim_new(&o);
+        for (unsigned l = 0; l < LANES; l++)
+            sim_join(s, 0, l, 60, 8000);
+        sim_run(s, 20000);
+        sim_check_positions(s);
+        moved += sim_count(s).moved;
+        sim_heal(s, 60);
+        cr_expect(sim_run_until_quiet(s, 150000));
+        sim_finish(s, ME);
+    }
+    cr_expect_gt(moved, 10 * SEEDS, "only %lu were moved", moved);
+}
+
+Test(lanes, tickets_move_on_a_calm_day)
+{
+    storm((struct sim_faults){ .drain = 5 }, 1);
+}
+
+Test(lanes, tickets_move_while_nodes_and_managers_die)
+{
+    storm((struct sim_faults){ .seg_kill = 20, .mng_restart = 20, .drain = 6 }, 1);
+}
+
+Test(lanes, tickets_move_while_links_break_and_managers_change)
+{
+    storm((struct sim_faults){ .link_break = 40, .link_cut = 10, .pause = 8, .mng_restart = 8 }, 3);
+}

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/browser.sh"
 
 browser_install
-up --seg-nodes 2 --capacity 20 --set release_per_s=0.0001 --set merge=false --set idle.game=10m \
+up --set away=0 --seg-nodes 2 --capacity 20 --set release_per_s=0.0001 --set merge=false --set idle.game=10m \
     --set idle.browser=10m --set poll_min=500ms --set poll_max=1s
 [ $# -gt 0 ] && shift
 SEGMENT_PID=$(pid_of segment.1)

@@ -5,6 +5,6 @@
 . "$(dirname "$0")/browser.sh"
 
 browser_install
-up --release-per-s 0.0001 --set 'router.allow_origins=*' --set poll_min=500ms --set poll_max=1s --set idle.game=10m --set idle.browser=10m
+up --set away=0 --release-per-s 0.0001 --set 'router.allow_origins=*' --set poll_min=500ms --set poll_max=1s --set idle.game=10m --set idle.browser=10m
 [ $# -gt 0 ] && shift
 browser_run page.js "$@"

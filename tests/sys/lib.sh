@@ -106,6 +106,8 @@ R=http://127.0.0.1:$((PORT + 10))  # the first router
 R2=http://127.0.0.1:$((PORT + 11)) # the second, if there is one
 A=http://127.0.0.1:$((PORT + 1))   # queuemng's admin API
 
+# A story whose people only look now and then says away=0: on a slow machine they are silent
+# for so long that they would be passed over.
 up() { # options of local.sh
     "$root/deploy/local.sh" up --dir "$C" --base-port "$PORT" --bin "$BIN" --wait 240 "$@" \
         >"$DIR/up.log" 2>&1 || { cat "$DIR/up.log"; give_up "the cluster does not start"; }

@@ -7,7 +7,7 @@
 . "$here/managers.sh"
 
 N=5000 RATE=20 # so that somebody waits to the end, also on a slow machine
-up --managers 2 --routers 2 --seg-nodes 2 --capacity 1000 --release-per-s $RATE \
+up --set away=0 --managers 2 --routers 2 --seg-nodes 2 --capacity 1000 --release-per-s $RATE \
     --set state=paused --set pass_ttl=1h --set claim=30m --set idle.game=30m
 
 # ---- who leads -----------------------------------------------------------------------

@@ -3,7 +3,7 @@
 # twenty times with joins in flight. Places are unique, and later joins stand behind.
 . "$(dirname "$0")/lib.sh"
 
-up --capacity 50 --seg-nodes 2 --release-per-s 100 --set state=paused \
+up --set away=0 --capacity 50 --seg-nodes 2 --release-per-s 100 --set state=paused \
     --set idle.game=10m --set claim=10m --set pass_ttl=30m
 join_many 1000 "$DIR/j"
 check_eq "every one of 1000 concurrent joins got a place" "$(tokens_of "$DIR/j" | wc -l)" 1000

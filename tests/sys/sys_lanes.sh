@@ -7,7 +7,7 @@
 SECRET=0123456789abcdef0123456789abcdef
 umask 077
 echo "$SECRET" >"$DIR/claim.key"
-up --routers 2 --seg-nodes 2 --release-per-s 20 --set poll_min=200ms --set poll_max=500ms --set idle.game=10m \
+up --set away=0 --routers 2 --seg-nodes 2 --release-per-s 20 --set poll_min=200ms --set poll_max=500ms --set idle.game=10m \
     --set lanes='[{name: default, weight: 1}, {name: vip, weight: 3}]' \
     --set router.claim_keys="[{kid: shop, alg: HS256, secret_file: $DIR/claim.key}]"
 

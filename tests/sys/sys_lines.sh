@@ -10,7 +10,7 @@ check "and so does one that leaves early" "${CC:-cc}" -std=c99 -Wall -Wextra -We
     "$root/tests/e2e/leave.c" "$root/deploy/client/segq.c" -lcurl
 check "segq.js is less than 9 KB" test "$(wc -c <"$root/deploy/client/segq.js")" -lt 9216
 
-up --routers 2 --release-per-s 0.0001 --set poll_min=200ms --set poll_max=500ms --set idle.game=10m
+up --set away=0 --routers 2 --release-per-s 0.0001 --set poll_min=200ms --set poll_max=500ms --set idle.game=10m
 NOBODY=http://127.0.0.1:$((PORT + 99)) # where nobody listens
 
 line_c() { exec timeout 600 "$DIR/line-c" "$@"; }

@@ -10,7 +10,7 @@ say() { printf '%s\n' "$*" >"$word.new"; mv "$word.new" "$word"; }
 say good 10
 : >"$DIR/asked"
 helper python3 "$here/hostile.py" $((PORT + 7)) "$word" "$DIR/asked"
-up --set "queuemng.metrics=[{name: load, kind: prometheus, url: 'http://127.0.0.1:$((PORT + 7))/', query: x, interval: 100ms, timeout: 400ms, stale: 1s, max: 1000}]" \
+up --set away=0 --set "queuemng.metrics=[{name: load, kind: prometheus, url: 'http://127.0.0.1:$((PORT + 7))/', query: x, interval: 100ms, timeout: 400ms, stale: 1s, max: 1000}]" \
     --set "limits=[{metric: load, tiers: [{below: 50, rate_per_s: $TOP_RATE}]}]" \
     --set fallback_per_s=$FALLBACK --set state=paused --set idle.game=15m
 join_many 3000 "$DIR/j"

@@ -26,8 +26,8 @@ wait_for 60 "a Redis cluster of two" both_whole
 slot=$(at $P1 CLUSTER KEYSLOT '{segq}:lease')
 if [ "$slot" -le 8191 ]; then has=$P1 other=$P2; else has=$P2 other=$P1; fi
 
-up --managers 2 --routers 1 --seg-nodes 1 --capacity 2000 --release-per-s 10 \
-    --set "queuemng.redis=127.0.0.1:$other" --set idle.game=15m --set grace=77s
+up --set away=0 --managers 2 --routers 1 --seg-nodes 1 --capacity 2000 --release-per-s 10 \
+    --set "queuemng.redis=127.0.0.1:$other" --set idle.game=15m --set claim=15m --set pass_ttl=20m --set grace=77s
 wait_for 60 "sent to the node that has their keys, one leads" redis_is "$has"
 check "the log says that it was sent" grep -q 'kind=moved' "$C"/logs/queuemng*.log
 check "and it is counted" test "$(redis_errors moved)" -gt 0

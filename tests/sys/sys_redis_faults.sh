@@ -9,7 +9,7 @@
 . "$here/managers.sh"
 
 N=3000 RATE=10
-up --managers 2 --routers 1 --seg-nodes 1 --capacity 5000 --release-per-s $RATE --set state=paused \
+up --set away=0 --managers 2 --routers 1 --seg-nodes 1 --capacity 5000 --release-per-s $RATE --set state=paused \
     --set pass_ttl=20m --set claim=15m --set idle.game=15m --set grace=77s
 PW=$(redis_password)
 wait_for 40 "one of them leads" somebody_leads
@@ -97,14 +97,16 @@ rcli SCRIPT KILL >/dev/null
 well "the script is ended"
 
 begin loading
-rcli EVAL 'for i = 1, 8000 do redis.call("SET", "other" .. i, i) end' 0 >/dev/null
+rcli EVAL 'for i = 1, 60000 do redis.call("SET", "other" .. i, i) end' 0 >/dev/null
 redis_kill
-redis_start --key-load-delay 1000
+redis_start --key-load-delay 1000 # a minute, if it were let
 away "Redis loads"
+redis_kill
+redis_start
 redis_loaded() { rcli INFO persistence | grep -q '^loading:0'; }
 wait_for 60 "it has loaded" redis_loaded
 well "Redis has loaded"
-rcli EVAL 'for i = 1, 8000 do redis.call("DEL", "other" .. i) end' 0 >/dev/null
+rcli EVAL 'for i = 1, 60000 do redis.call("DEL", "other" .. i) end' 0 >/dev/null
 
 # ---- it answers, but ------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@
 . "$here/managers.sh"
 
 N=300
-up --managers 2 --routers 1 --seg-nodes 1 --capacity 100 --release-per-s 20 \
+up --set away=0 --managers 2 --routers 1 --seg-nodes 1 --capacity 100 --release-per-s 20 \
     --set pass_ttl=20m --set claim=15m --set idle.game=15m --set grace=77s
 PW=$(redis_password)
 wait_for 40 "one of them leads" somebody_leads

@@ -21,9 +21,9 @@ sentinel failover-timeout mymaster 6000
 EOT
 helper redis-server "$DIR/sentinel.conf" --sentinel
 sentinel=$H
-up --managers 2 --routers 1 --seg-nodes 1 --capacity 2000 --release-per-s 10 \
+up --set away=0 --managers 2 --routers 1 --seg-nodes 1 --capacity 2000 --release-per-s 10 \
     --set queuemng.redis= --set "queuemng.redis_sentinels=127.0.0.1:$SENTINEL" \
-    --set idle.game=15m --set grace=77s
+    --set idle.game=15m --set claim=15m --set pass_ttl=20m --set grace=77s
 sentinel() { redis-cli -p $SENTINEL SENTINEL "$@" 2>/dev/null; }
 wait_for 60 "by the sentinel's word one leads, at the master" redis_is $MASTER
 join_many 600 "$DIR/j"

@@ -4,7 +4,7 @@
 # who is new is refused until there is room, and let in then, behind the others.
 . "$(dirname "$0")/lib.sh"
 
-up --capacity 2000 --release-per-s 1000 --set state=paused \
+up --set away=0 --capacity 2000 --release-per-s 1000 --set state=paused \
     --set idle.game=15m --set claim=10m --set pass_ttl=30m
 N=1500
 join_many $N "$DIR/j"

@@ -2,7 +2,7 @@
 # Every command of segqctl against a real cluster, and what it says when something is wrong.
 . "$(dirname "$0")/lib.sh"
 
-up --capacity 50 --seg-nodes 2 --routers 2 --release-per-s 20 --set state=paused --set idle.game=15m
+up --set away=0 --capacity 50 --seg-nodes 2 --routers 2 --release-per-s 20 --set state=paused --set idle.game=15m
 ctl() { "$BIN/segqctl" --dir "$C" "$@" >"$DIR/out" 2>"$DIR/err"; }
 says() { grep -qE -- "$1" "$DIR/out"; }         # pattern, on standard output
 complains() { grep -qE -- "$1" "$DIR/err"; }

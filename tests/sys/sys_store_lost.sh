@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 
 N=200
-up --release-per-s 100 --set state=paused --set idle.game=15m
+up --set away=0 --release-per-s 100 --set state=paused --set idle.game=15m
 join_many $N "$DIR/j"
 tokens_of "$DIR/j" >"$DIR/tokens"
 known() { [ "$(queue_field waiting)" = "$1" ]; }

@@ -9,7 +9,7 @@
 
 N=1000 RATE=5 # so that somebody waits to the end, also on a slow machine
 both=127.0.0.1:$PORT,127.0.0.1:$((PORT + 2))
-up --routers 1 --seg-nodes 2 --capacity 200 --release-per-s $RATE --set state=paused --set idle.game=15m \
+up --set away=0 --routers 1 --seg-nodes 2 --capacity 200 --release-per-s $RATE --set state=paused --set idle.game=15m \
     --set claim=10m --set pass_ttl=20m --set "router.managers=$both" --set "segment.managers=$both"
 join_many $N "$DIR/j"
 tokens_of "$DIR/j" >"$DIR/tokens"

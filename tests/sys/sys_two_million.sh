@@ -8,7 +8,7 @@ FILL=$BIN/../bench/fill
 [ -x "$FILL" ] || give_up "no $FILL (make bins builds it)"
 san=$(nm "$BIN/segment" | grep -c '__asan_init')
 N=${BIG_WAITING:-$([ "$san" -gt 0 ] && echo 200000 || echo 2000000)}
-up --routers 1 --seg-nodes 2 --release-per-s 0 --set fallback_per_s=0 \
+up --set away=0 --routers 1 --seg-nodes 2 --release-per-s 0 --set fallback_per_s=0 \
     --set idle.game=1h --set claim=1h --set pass_ttl=1h
 rss_kb() { awk '/^VmRSS/ { print $2 }' "/proc/$(pid_of segment.0)/status" "/proc/$(pid_of segment.1)/status" |
     awk '{ s += $1 } END { print s }'; }

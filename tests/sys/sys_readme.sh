@@ -84,8 +84,9 @@ sed -n '/^```yaml$/,/^```$/p' "$root/README.md" | grep -v '^```' >"$DIR/queuemng
 check "the queue that it shows is taken" eval "'$BIN/queuemng' -t -c '$DIR/queuemng.yaml' | grep -q 'rate_per_s: 2000'"
 
 # ---- a claim
-type_in "a claim is made" '*A claim*'
-said "which opens its lane" '"lane":"vip"'
+block '*A claim*' >"$DIR/claim"
+claims() { (cd "$DIR" && bash -eu claim >out 2>&1) && grep -q '"lane":"vip"' "$DIR/out"; }
+wait_for 20 "a claim opens its lane, as soon as routers know of it" claims
 
 # ---- what the texts call metrics (cookies and functions are none; Redis' are there with Redis only)
 for p in 1 30 70; do http "http://127.0.0.1:$((PORT + p))/metrics"; done | sed -n 's/^# HELP \([a-z_]*\) .*/\1/p' >"$DIR/metrics"

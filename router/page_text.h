@@ -17,7 +17,7 @@
     T(draw_seed) T(draw_ticket) T(reject) T(reject_say) T(full) T(full_say)              \
     T(unavailable) T(unavailable_say) T(too_fast) T(too_fast_say) T(no_queue)            \
     T(no_queue_say) T(refused) T(refused_say) T(cookies) T(cookies_say) T(join)          \
-    T(again) T(back) J(thousands)
+    T(again) T(back) J(thousands) T(dir)
 
 #define PAGE_TEXT_ID(name) PT_##name,
 enum page_text_id { PAGE_TEXTS(PAGE_TEXT_ID, PAGE_TEXT_ID) PT_COUNT };

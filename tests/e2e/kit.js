@@ -100,6 +100,7 @@ async function fits(page, name) {
 // Those named on the command line, or all: each begins with an empty line.
 async function run(all) {
   const wanted = process.argv.slice(2);
+  let broken = 0;
   await open();
   for (const scenario of all) {
     if (wanted.length && !wanted.includes(scenario.name)) continue;
@@ -108,6 +109,7 @@ async function run(all) {
       await scenario();
     } catch (e) {
       claim(scenario.name, false, e.stack.split('\n').slice(0, 6).join(' | '));
+      if (++broken === 2) break; // the others would only wait in vain, a minute each
     }
   }
   await browser.close();

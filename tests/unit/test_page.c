@@ -190,7 +190,7 @@ Test(page, what_a_waiter_sees)
     v.lang = page_lang_for(p, slice("en"));
     page_put(p, &b, &v);
     t = text_of(&b);
-    cr_expect(strstr(t, "<html lang=\"en\">"));
+    cr_expect(strstr(t, "<html lang=\"en\" dir=\"ltr\">"));
     cr_expect(strstr(t, ">1,234<") && strstr(t, "of 5,678 waiting"));
     cr_expect(strstr(t, "about 10 minutes"));
     cr_expect(strstr(t, "value=\"50\""));
@@ -204,7 +204,7 @@ Test(page, what_a_waiter_sees)
     v.lang = page_lang_for(p, slice("zh-CN"));
     page_put(p, &b, &v);
     t = text_of(&b);
-    cr_expect(strstr(t, "<html lang=\"zh\">"));
+    cr_expect(strstr(t, "<html lang=\"zh\" dir=\"ltr\">"));
     cr_expect(strstr(t, "您正在排队") && strstr(t, "暂时停止放行"));
     cr_expect(strstr(t, "1,234") == NULL);
     buf_fini(&b);
@@ -285,6 +285,43 @@ Test(page, hostile_values_stay_text)
     buf_reset(&b);
     page_put_headers(p, &b, &v);
     cr_expect(strstr(text_of(&b), "form-action 'self' https://shop.example;"));
+    buf_fini(&b);
+    page_free(p);
+}
+
+/* The text of en.json with this end. */
+static char *another_language(const struct page_file *f, size_t n, const char *end)
+{
+    static char t[PAGE_FILE_MAX];
+
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(f[i].name, "en.json") == 0)
+            snprintf(t, sizeof(t), "%.*s", (int)f[i].n, f[i].p);
+    cr_assert(strstr(t, "\"thousands\"") != NULL);
+    strcpy(strstr(t, "\"thousands\""), end);
+    return t;
+}
+
+/* One more language is one more file, whichever way it is written. */
+Test(page, a_language_by_adding_a_file)
+{
+    struct page_file f[PAGE_FILES_MAX];
+    size_t n = own_files(f);
+    struct page_view v = view_of(PAGE_WAITING);
+    struct err e = { 0 };
+    struct page *p;
+    struct buf b;
+    char *t;
+
+    t = another_language(f, n, "\"thousands\": \".\", \"dir\": \"rtl\"}");
+    f[n] = (struct page_file) { "ar.json", t, strlen(t) };
+    cr_assert_eq(page_new(&p, f, n + 1, &e), 0, "%s", e.text);
+    buf_init(&b);
+    v.lang = page_lang_for(p, slice("ar-EG, en;q=0.5"));
+    page_put(p, &b, &v);
+    t = text_of(&b);
+    cr_expect(strstr(t, "<html lang=\"ar\" dir=\"rtl\">"));
+    cr_expect(strstr(t, ">1.234<") && strstr(t, "of 5.678 waiting"));
     buf_fini(&b);
     page_free(p);
 }

@@ -6,16 +6,10 @@
 # one that is open. Extended sessions outlive the segment node that has them.
 . "$(dirname "$0")/lib.sh"
 
-for p in nginx haproxy openssl; do
-    command -v $p >/dev/null || give_up "$p is not installed (deploy/deps.sh test)"
-done
 HOST=shop.example.org
 SHOP=$((PORT + 80))
 SHOPLOG=$DIR/shop.log
-openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$HOST" \
-    -addext "subjectAltName=DNS:$HOST" -keyout "$DIR/key.pem" -out "$DIR/cert.pem" \
-    2>"$DIR/openssl.log" || give_up "no certificate: $(tail -1 "$DIR/openssl.log")"
-cat "$DIR/cert.pem" "$DIR/key.pem" >"$DIR/both.pem"
+. "$here/fronts.sh"
 SECRET=gate-secret-0123456789
 (umask 077; echo $SECRET >"$DIR/secret"; echo "default \"$SECRET\";" >"$DIR/nginx_secret")
 
@@ -32,51 +26,19 @@ start_nginx() { # name plain tls closed|open
     local d=$DIR/$1 f
     mkdir -p "$d"
     for f in segq_gate.conf segq_proxy.conf segq_verify.conf; do
-        sed -e "s|listen 80;|listen 127.0.0.1:$2;|; s|listen 443 |listen 127.0.0.1:$3 |" \
-            -e "s|127.0.0.1:8080|127.0.0.1:$((PORT + 10))|; s|127.0.0.1:8081|127.0.0.1:$((PORT + 11))|" \
-            -e "s|127.0.0.1:9000|127.0.0.1:$SHOP|; s|/etc/nginx/segq_gate_secret|$DIR/nginx_secret|" \
-            -e "s|/etc/ssl/segq/fullchain.pem|$DIR/cert.pem|; s|/etc/ssl/segq/privkey.pem|$DIR/key.pem|" \
-            -e "s|/etc/nginx/|$d/|; s|/var/log/nginx/|$d/|" "$root/deploy/nginx/$f" >"$d/$f"
+        nginx_file $f "$d" "$2" "$3" -e "s|127.0.0.1:9000|127.0.0.1:$SHOP|; s|/etc/nginx/segq_gate_secret|$DIR/nginx_secret|"
     done
     [ "$4" = closed ] || sed -i 's/^    #\(proxy_intercept_errors\|error_page 500\)/    \1/' "$d/segq_verify.conf"
-    cat >"$d/nginx.conf" <<EOT
-pid $d/nginx.pid;
-daemon off;
-worker_processes 1;
-events { worker_connections 1000; }
-http {
-    access_log off;
-    client_body_temp_path $d/body;
-    proxy_temp_path $d/proxy;
-    fastcgi_temp_path $d/fastcgi;
-    uwsgi_temp_path $d/uwsgi;
-    scgi_temp_path $d/scgi;
-    include $d/segq_gate.conf;
-}
-EOT
-    chmod 755 "$DIR" "$d"
-    nginx -e "$d/error.log" -p "$d" -c "$d/nginx.conf" -t 2>"$d/t" ||
-        give_up "nginx -t: $(grep -v warn "$d/t" | head -3)"
-    ok "$1: nginx accepts the sample"
-    helper nginx -e "$d/error.log" -p "$d" -c "$d/nginx.conf"
+    nginx_go "$d" segq_gate.conf
 }
 
 start_haproxy() { # name plain tls closed|open
     local d=$DIR/$1
     mkdir -p "$d"
-    sed -e "s|bind :80$|bind 127.0.0.1:$2|; s|bind :443 |bind 127.0.0.1:$3 |" \
-        -e "s|127.0.0.1:8099|127.0.0.1:$(($3 + 1))|" \
-        -e "s|127.0.0.1:8080|127.0.0.1:$((PORT + 10))|; s|127.0.0.1:8081|127.0.0.1:$((PORT + 11))|" \
-        -e "s|127.0.0.1:9000|127.0.0.1:$SHOP|; s|/etc/haproxy/segq_gate_secret|$DIR/secret|" \
-        -e "s|/etc/haproxy/segq_gate.lua|$root/deploy/haproxy/segq_gate.lua|" \
-        -e "s|/etc/haproxy/segq.pem|$DIR/both.pem|; s|/etc/haproxy/segq_busy.http|$root/deploy/haproxy/segq_busy.http|" \
-        -e "s|maxconn 100000|maxconn 1000|" "$root/deploy/haproxy/segq_gate.cfg" >"$d/segq.cfg"
-    [ "$4" = closed ] || sed -i 's/^    http-request return status 503/    #&/' "$d/segq.cfg"
-    haproxy -c -f "$d/segq.cfg" >"$d/t" 2>&1 || give_up "haproxy -c: $(grep ALERT "$d/t")"
-    check_eq "$1: haproxy accepts the sample, without a warning" "$(grep -E 'ALERT|WARN' "$d/t")" ""
-    haproxy -db -f "$d/segq.cfg" >"$d/log" 2>&1 &
-    H=$!
-    helpers+=("$H")
+    haproxy_file segq_gate.cfg "$d" "$2" "$3" -e "s|127.0.0.1:8099|127.0.0.1:$(($3 + 1))|" \
+        -e "s|127.0.0.1:9000|127.0.0.1:$SHOP|; s|/etc/haproxy/segq_gate_secret|$DIR/secret|"
+    [ "$4" = closed ] || sed -i 's/^    http-request return status 503/    #&/' "$d/segq_gate.cfg"
+    haproxy_go "$d" segq_gate.cfg
 }
 
 # ---- visitors ---------------------------------------------------------------------------

@@ -6,14 +6,8 @@
 # but what a router would say.
 . "$(dirname "$0")/lib.sh"
 
-for p in nginx haproxy openssl; do
-    command -v $p >/dev/null || give_up "$p is not installed (deploy/deps.sh test)"
-done
 HOST=queue.example.org
-openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:P-256 -nodes -days 2 -subj "/CN=$HOST" \
-    -addext "subjectAltName=DNS:$HOST" -keyout "$DIR/key.pem" -out "$DIR/cert.pem" \
-    2>"$DIR/openssl.log" || give_up "no certificate: $(tail -1 "$DIR/openssl.log")"
-cat "$DIR/cert.pem" "$DIR/key.pem" >"$DIR/both.pem"
+. "$here/fronts.sh"
 
 # Budgets for joins are small and hardly refill: whose was taken is seen at once.
 up --routers 2 --capacity 100 --release-per-s 1 --set state=paused \
@@ -22,50 +16,19 @@ up --routers 2 --capacity 100 --release-per-s 1 --set state=paused \
 
 # ---- the two fronts --------------------------------------------------------------------
 
-start_nginx() { # the http level around segq.conf is nginx's own sample, as short as it gets
-    local d=$DIR/nginx
+start_nginx() { # plain tls
+    local d=$DIR/nginx f
     mkdir -p "$d"
-    for f in segq.conf segq_proxy.conf; do
-        sed -e "s|listen 80;|listen 127.0.0.1:$1;|; s|listen 443 |listen 127.0.0.1:$2 |" \
-            -e "s|127.0.0.1:8080|127.0.0.1:$((PORT + 10))|; s|127.0.0.1:8081|127.0.0.1:$((PORT + 11))|" \
-            -e "s|/etc/ssl/segq/fullchain.pem|$DIR/cert.pem|; s|/etc/ssl/segq/privkey.pem|$DIR/key.pem|" \
-            -e "s|/etc/nginx/|$d/|; s|/var/log/nginx/|$d/|" "$root/deploy/nginx/$f" >"$d/$f"
-    done
-    cat >"$d/nginx.conf" <<EOT
-pid $d/nginx.pid;
-daemon off;
-worker_processes 1;
-events { worker_connections 1000; }
-http {
-    access_log off;
-    client_body_temp_path $d/body;
-    proxy_temp_path $d/proxy;
-    fastcgi_temp_path $d/fastcgi;
-    uwsgi_temp_path $d/uwsgi;
-    scgi_temp_path $d/scgi;
-    include $d/segq.conf;
-}
-EOT
-    chmod 755 "$DIR" "$d"
-    nginx -e "$d/error.log" -p "$d" -c "$d/nginx.conf" -t 2>"$d/t" ||
-        give_up "nginx -t: $(grep -v warn "$d/t" | head -3)"
-    ok "nginx accepts the sample"
-    helper nginx -e "$d/error.log" -p "$d" -c "$d/nginx.conf"
+    for f in segq.conf segq_proxy.conf; do nginx_file $f "$d" "$1" "$2"; done
+    nginx_go "$d" segq.conf
     LOG=$d/segq.log
 }
 
-start_haproxy() {
+start_haproxy() { # plain tls
     local d=$DIR/haproxy
     mkdir -p "$d"
-    sed -e "s|bind :80$|bind 127.0.0.1:$1|; s|bind :443 |bind 127.0.0.1:$2 |" \
-        -e "s|127.0.0.1:8080|127.0.0.1:$((PORT + 10))|; s|127.0.0.1:8081|127.0.0.1:$((PORT + 11))|" \
-        -e "s|/etc/haproxy/segq.pem|$DIR/both.pem|; s|/etc/haproxy/segq_busy.http|$root/deploy/haproxy/segq_busy.http|" \
-        -e "s|maxconn 100000|maxconn 1000|" "$root/deploy/haproxy/segq.cfg" >"$d/segq.cfg"
-    haproxy -c -f "$d/segq.cfg" >"$d/t" 2>&1 || give_up "haproxy -c: $(grep ALERT "$d/t")"
-    check_eq "haproxy accepts the sample, without a warning" "$(grep -E 'ALERT|WARN' "$d/t")" ""
-    haproxy -db -f "$d/segq.cfg" >"$d/log" 2>&1 &
-    H=$!
-    helpers+=("$H")
+    haproxy_file segq.cfg "$d" "$1" "$2"
+    haproxy_go "$d" segq.cfg
     LOG=$d/log
 }
 
@@ -107,6 +70,8 @@ players() { # name: join and poll over HTTP/2, addresses, paths, headers
     check_eq "$1: another address joins" "$(code --interface "$3" -X POST $J)" 201
     check "$1: the log has the path of a ticket" grep -q "/v1/tickets/${t:0:8}\.\.\." "$LOG"
     check "$1: but not the token" bash -c "! grep -qF '$t' '$LOG'"
+    code '/q/nosuch?claim=eyJzZWNyZXQi&return=/shop' >/dev/null
+    check "$1: and of the room's path not the claim" bash -c "grep -q /q/nosuch '$LOG' && ! grep -q eyJzZWNyZXQi '$LOG'"
 }
 tls_flood() { # address n: joins of one address, a status per line
     curl -s -Z --parallel-max 20 --max-time 60 --cacert "$DIR/cert.pem" \

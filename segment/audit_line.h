@@ -54,6 +54,7 @@ struct audit_event { /* texts are borrowed; what is 0 or NULL is left out */
     int64_t wall_ms;
     const char *queue, *lane;
     struct ticket_id id; /* as in the token; seg 0: it is about no ticket */
+    struct ticket_id to; /* MOVED: what it is in the other lane */
     seg_id segment;      /* where it is */
     const char *state;   /* in which it was */
     const char *why;     /* NULL: the kind's own */

@@ -62,6 +62,17 @@ void segtab_audit_ticket_now(const struct segtab *t, const struct seg *g,
     t->o.audit(t->o.audit_ctx, &e);
 }
 
+void segtab_audit_moved_now(const struct segtab *t, const struct seg *g,
+                            struct ticket_id id, struct ticket_id to)
+{
+    struct audit_event e = event(t, g, AUDIT_MOVED);
+
+    e.state = "waiting";
+    e.to = to;
+    put_ticket(t, g, &e, id);
+    t->o.audit(t->o.audit_ctx, &e);
+}
+
 void segtab_audit_died_now(const struct segtab *t, const struct seg *g,
                            const uint32_t *slot, uint32_t n, enum audit_kind kind)
 {

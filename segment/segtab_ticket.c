@@ -142,7 +142,7 @@ static void move_away(struct segtab *t, const struct spot *s, struct msg_ticket 
     a->state = TICKET_BUSY;
     if (sessions_reserve(&s->seg->b.released, 1) < 0)
         return;
-    segtab_audit_ticket(t, s->seg, s->id, AUDIT_MOVED);
+    segtab_audit_moved(t, s->seg, s->id, to);
     segtab_forward(s->seg, s->id, s->slot, to, t->service_ms + segtab_forward_ms(s->seg));
     if (s->seg->out != NULL)
         xfer_out_touch(&s->seg->out->out, s->slot);

@@ -159,7 +159,7 @@ async function notOpenYet() {
   try {
     await claimUntil('before its hour a queue is not open', async () => await page.locator('#q-state').innerText() === 'NOT OPEN');
     claim('it says when it opens', (await page.locator('#q-says').innerText()).includes('It opens at'));
-    claim('and that is no trouble', await page.locator('#word').innerText() === 'ALL WELL');
+    await claimUntil('and that is no trouble', async () => await page.locator('#word').innerText() === 'ALL WELL');
     await k.admin('PATCH', '', { prequeue: '48h' });
     await claimUntil('who is early is counted', async () => {
       await k.joinMany(1);

@@ -146,6 +146,8 @@ static void pop(struct segtab *t, struct seg *g, const struct msg_seg_pop *m)
     while (x.got < m->n && pop_run(t, g, m, &x) > 0)
         ;
     got = x.got;
+    if (m->keeps && got + x.n_away > back)
+        segq_settle(&g->b.q); /* now: else those held count twice before the other blocks */
     t->popping = 0;
     g->popped += got + x.n_away;
     t->n.popped += got;

@@ -535,3 +535,23 @@ Test(segtab, only_managers_give_orders)
         cr_assert_eq(counts().epoch, 1, "peer %u", p);
     }
 }
+
+/* Who was released and is not stored yet still counts before the others: once, also before
+ * those whose block has not been told of the release. */
+Test(segtab, nobody_is_told_a_larger_place_by_a_release)
+{
+    struct msg pop = { .type = MSG_SEG_POP };
+
+    rig_open(r, 0, 1, OPEN_TAIL, 5000, 0);
+    rig_join(r, 0, 1, 800);
+    rig_run(r, 100);
+    cr_assert_eq(rig_poll(r, 0, 1, 700).position, 701);
+    pop.seg_pop = (struct msg_seg_pop){ .epoch = r->epoch, .seg = 1, .tick = 1, .n = 7,
+                                        .released_at_ms = r->now.wall_ms, .keeps = true };
+    rig_order(r, 0, pop);
+    cr_assert_eq(r->popped.n, 7);
+    cr_expect_eq(rig_poll(r, 0, 1, 700).position, 701);
+    cr_expect_eq(rig_poll(r, 0, 1, 10).position, 11);
+    rig_run(r, 100);
+    cr_expect_eq(rig_poll(r, 0, 1, 700).position, 701);
+}

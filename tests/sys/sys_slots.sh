@@ -51,3 +51,20 @@ check_eq "as many get in as make 900" "$(crowd fill 900 300)" 900
 check_eq "raised to 910" "$(patch '{"max_active": 910}' | field max_active)" 910
 check_eq "ten more get in" "$(crowd fill 910 300)" 910
 check_eq "limited by slots" "$(queue_field limited_by)" slots
+
+# ---- a flush forgets the line, not who is inside ------------------------------------------
+
+wait_for 30 "910 are inside" inside 910
+check_eq "everybody who waits is sent away" "$(admin POST $PATCH/flush | field state)" open
+nobody_waits() { [ "$(queue_field waiting)" = 0 ]; }
+wait_for 30 "nobody waits" nobody_waits
+for i in 1 2 3 4 5; do
+    joins() { join_queue >"$DIR/new.$i" && [ -n "$(token_in <"$DIR/new.$i")" ]; }
+    wait_for 30 "somebody new joins" joins
+done
+check_eq "raised to 912" "$(patch '{"max_active": 912}' | field max_active)" 912
+n_new() { for i in 1 2 3 4 5; do poll "$(token_in <"$DIR/new.$i")" | field state; done | grep -c admitted; }
+two_are_in() { [ "$(n_new)" = 2 ]; }
+wait_for 30 "two more get in" two_are_in
+wait_for 30 "limited by slots" eval '[ "$(queue_field limited_by)" = slots ]'
+check_eq "and no more" "$(n_new)" 2

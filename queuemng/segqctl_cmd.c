@@ -378,8 +378,9 @@ static const struct cmd cmds[] = {
     { "events", NULL, "", 0, 0, cmd_events, "what happened lately" },
     { "drain", NULL, "NODE", 1, 1, cmd_drain, "moves a segment node's people elsewhere" },
     { "undrain", NULL, "NODE", 1, 1, cmd_undrain, "uses the node again" },
-    { "draw", NULL, "QUEUE [TICKET]...", 1, -1, cmd_draw,
-      "checks the draw of the early ones; a ticket's (17-123) place in it" },
+    { "draw", NULL, "QUEUE [COMMITMENT] [TICKET]...", 1, -1, cmd_draw,
+      "checks the draw of the early ones against the commitment that was noted before it; a "
+      "ticket's (17-123) place in it" },
     { "join", NULL, "QUEUE", 1, 1, cmd_join, "takes a place; see --client, --subject, --claim" },
     { "poll", NULL, "TOKEN", 1, 1, cmd_poll,
       "where the ticket is; its pass once admitted" },

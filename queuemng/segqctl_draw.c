@@ -1,9 +1,12 @@
-/* segqctl_draw.c: `segqctl draw QUEUE [TICKET]...`: is the draw what was promised before, and
- * which place did a ticket get? Worked out here, from the published seed alone. */
+/* segqctl_draw.c: `segqctl draw QUEUE [COMMITMENT] [TICKET]...`: is the draw what was promised
+ * before, and which place did a ticket get? Worked out here, from the published seed alone.
+ * That seed and commitment of today fit each other proves little: they come in one answer. The
+ * promise is the commitment that somebody has noted before the opening. */
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/draw.h"
 #include "queuemng/segqctl.h"
@@ -24,6 +27,16 @@ static bool read_seed(const json_t *draw, uint8_t seed[DRAW_SEED])
 
     return sodium_hex2bin(seed, DRAW_SEED, hex, strlen(hex), NULL, &n, NULL) == 0 &&
            n == DRAW_SEED;
+}
+
+static bool is_commitment(const char *text)
+{
+    uint8_t hash[DRAW_SEED];
+    size_t n = 0;
+
+    return strlen(text) == DRAW_HEX &&
+           sodium_hex2bin(hash, sizeof(hash), text, DRAW_HEX, NULL, &n, NULL) == 0 &&
+           n == sizeof(hash);
 }
 
 static bool is_promised(const json_t *draw, const char *queue, const uint8_t seed[DRAW_SEED])
@@ -86,7 +99,8 @@ static int say_tickets(const json_t *draw, const uint8_t seed[DRAW_SEED], int n,
     return rc;
 }
 
-static int say_draw(const json_t *doc, int n, char **ticket)
+/* noted: the commitment, as it was known before; NULL: nobody has noted it. */
+static int say_draw(const json_t *doc, const char *noted, int n, char **ticket)
 {
     const json_t *draw = json_object_get(doc, "draw");
     uint8_t seed[DRAW_SEED];
@@ -96,6 +110,10 @@ static int say_draw(const json_t *doc, int n, char **ticket)
         return CTL_REFUSED;
     }
     printf("commitment %s\n", text_of(draw, "commitment"));
+    if (noted != NULL && strcasecmp(noted, text_of(draw, "commitment")) != 0) {
+        fprintf(stderr, "segqctl: this is not the commitment that you have noted\n");
+        return CTL_REFUSED;
+    }
     if (!read_seed(draw, seed)) {
         puts("seed       is told when the queue opens");
         return n == 0 ? CTL_OK : CTL_REFUSED;
@@ -105,7 +123,9 @@ static int say_draw(const json_t *doc, int n, char **ticket)
         fprintf(stderr, "segqctl: this is not the seed that was promised\n");
         return CTL_REFUSED;
     }
-    puts("           as promised");
+    puts(noted != NULL ? "           as promised"
+                       : "           fits it; was that the commitment before the opening? "
+                         "(segqctl draw QUEUE COMMITMENT)");
     return say_tickets(draw, seed, n, ticket);
 }
 
@@ -113,6 +133,8 @@ int cmd_draw(struct ctl *c, int argc, char **argv)
 {
     struct ctl_call call = { .method = "GET" };
     struct ctl_answer a = { 0 };
+    const char *noted = argc > 1 && is_commitment(argv[1]) ? argv[1] : NULL;
+    int first = noted != NULL ? 2 : 1;
     char path[512];
     json_t *doc;
     int rc;
@@ -126,7 +148,7 @@ int cmd_draw(struct ctl *c, int argc, char **argv)
     doc = json_loadb((const char *)a.body.data, a.body.len, 0, NULL);
     if (rc == CTL_OK)
         rc = a.status != 200 || doc == NULL || c->json ? ctl_say_answer(c, &a, NULL)
-                                                       : say_draw(doc, argc - 1, argv + 1);
+                                                       : say_draw(doc, noted, argc - first, argv + first);
     json_decref(doc);
     buf_fini(&a.body);
     return rc;

@@ -101,6 +101,10 @@ check "the places are those of the draw" python3 "$DIR/verify.py" "$DIR/queue.js
 someone=$(jq -r .ticket "$DIR/polls" | head -1)
 check "segqctl says the same" grep -q "$someone: place $(jq -r --arg t "$someone" '.[$t]' "$DIR/places") of" \
     <(ctl draw login "$someone")
+check "against what was promised" grep -q '^ *as promised$' <(ctl draw login "$commitment" "$someone")
+refuses() { ! ctl draw login "$(tr 0-9a-f 1-9a-f0 <<<"$commitment")" >/dev/null 2>"$DIR/refused"; }
+check "and not against anything else" refuses
+check "which it says" grep -q 'not the commitment that you have noted' "$DIR/refused"
 check "and does not know others" eval '! ctl draw login 1-4000000 >/dev/null 2>&1'
 
 first=$(jq -r 'select(.position <= 50) | .token' "$DIR/polls" | sort) # or 49, and the page

@@ -69,14 +69,17 @@ static struct mseg *home_of(const struct mng *m, seg_id seg)
     return seg_find(m, to != 0 ? to : seg);
 }
 
-/* Where a join of the lane goes; NULL: nowhere now. */
+/* Where a join of the lane goes; NULL: nowhere now. What stands behind an unconfirmed tail
+ * is joined by nobody: its turn comes first (I3). */
 static struct mseg *tail_of(const struct mlane *l)
 {
     list_each(&l->segs, it) {
         struct mseg *s = list_entry(it, struct mseg, in_lane);
 
-        if (s->state == SEG_OPEN && s->confirmed && !s->lost)
-            return s;
+        if (!s->confirmed && s->kind == OPEN_TAIL)
+            return NULL;
+        if (s->state == SEG_OPEN)
+            return s->lost ? NULL : s;
     }
     return NULL;
 }

@@ -309,6 +309,17 @@ static struct page_str draw_hex(const char *draw, const char *member)
     return (struct page_str) { at, strspn(at, "0123456789abcdef") };
 }
 
+/* It will draw, or has drawn: who came after the opening has nothing to check. */
+static bool draws(const struct page_view *v)
+{
+    char segment[40];
+
+    if (is_prequeue(v))
+        return true;
+    snprintf(segment, sizeof(segment), "\"segment\":%llu,", (unsigned long long)v->ticket_seg);
+    return v->draw != NULL && strstr(v->draw, segment) != NULL;
+}
+
 /* So that whoever waits can check it later. */
 static void set_draw(struct values *x, const struct page_view *v)
 {
@@ -355,7 +366,7 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
         x->v[PS_token] = (struct page_str) { v->token, TOKEN_TEXT_LEN };
     if (v->state == PAGE_WAITING)
         set_place(p, x, v);
-    if (v->state == PAGE_WAITING)
+    if (v->state == PAGE_WAITING && draws(v))
         set_draw(x, v);
     set_refresh(p, x, v);
     set_words(p, x, v);

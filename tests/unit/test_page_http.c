@@ -208,6 +208,23 @@ Test(page_http, who_is_early_sees_when_it_opens)
     cr_expect(strstr(got, "You are in line"));
 }
 
+Test(page_http, who_has_drawn_can_check_it)
+{
+    w.when = (struct map_phase){ .draw = "{\"commitment\":\"ab\",\"seed\":\"cd\","
+                                         "\"segments\":[{\"segment\":1,\"count\":3}]}" };
+    send_map(5, 6, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 6);
+    cr_expect_eq(visit("GET", "/q/login", ticket(9, ""), ""), 200);
+    cr_expect(strstr(got, "<code>ab</code>") && strstr(got, "<code id=\"seed\">cd</code>"), "%s", got);
+    cr_expect(strstr(got, "<code>1-9</code>"), "its own name");
+    w.when.draw = "{\"commitment\":\"ab\",\"seed\":\"cd\","
+                  "\"segments\":[{\"segment\":11,\"count\":3}]}";
+    send_map(6, 7, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 7);
+    cr_expect_eq(visit("GET", "/q/login", ticket(9, ""), ""), 200);
+    cr_expect(strstr(got, "<details>") == NULL, "who came after the opening drew nothing");
+}
+
 /* Nobody has to wait, or to have a pass. */
 Test(page_http, passthrough_sends_straight_on)
 {

@@ -308,3 +308,63 @@ Test(segtab_ticket, nobody_leaves_a_lane_that_waits_for_its_draw)
     cr_assert_eq(order(TICKET_FORWARD, 2, 1, 3, 2).state, TICKET_EARLY);
     cr_assert_eq(order(TICKET_ADD, 3, 1, 2, 0).state, TICKET_DONE, "but into it");
 }
+
+/* ---- the directory ---------------------------------------------------------------------- */
+
+static uint64_t hash_of(const char *name) /* as rig_join_as does */
+{
+    uint64_t h = 0;
+
+    for (; *name != 0; name++)
+        h = h * 31 + (uint8_t)*name + 1;
+    return h;
+}
+
+static const node_no both[] = { 1, 2 };
+
+/* A name whose share the other node keeps. */
+static const char *others_name(void)
+{
+    static char name[8];
+
+    for (int i = 0; i < 100; i++) {
+        snprintf(name, sizeof(name), "p%d", i);
+        if (directory_owner(hash_of(name), both, 2) == 1)
+            return name;
+    }
+    cr_assert(false);
+    return NULL;
+}
+
+static void members(void)
+{
+    struct member_row v[] = { { .no = 1, .name = "node0", .addr = "127.0.0.1:1" },
+                          { .no = 2, .name = "node1", .addr = "127.0.0.1:2" } };
+
+    for (int i = 0; i < 2; i++)
+        rig_order(r, i, (struct msg){ .type = MSG_MEMBERS,
+                                      .members = { .epoch = 1, .version = 5, .self = both[i],
+                                                   .n = 2, .v = v } });
+    rig_link(r);
+    rig_run(r, 500);
+}
+
+/* The old place forgets the subject only when the directory knows it at the new one: it
+ * would be free in between. */
+Test(segtab_ticket, the_directory_hears_of_it_first)
+{
+    const char *name = others_name();
+
+    two_lanes();
+    members();
+    cr_assert_eq(rig_join_as(r, 0, 2, name).state, APPEND_BUSY, "the other node is asked");
+    rig_run(r, 100);
+    cr_assert_eq(rig_join_as(r, 0, 2, name).number, 5);
+    cr_assert_eq(order(TICKET_ADD, 2, 5, 3, 0).to_number, 2);
+    cr_assert_eq(order(TICKET_FORWARD, 2, 5, 3, 2).state, TICKET_DONE);
+    cr_assert_eq(name_it(), TICKET_BUSY);
+    rig_step(r, 0, (struct segtab_in){ .kind = SEGTAB_TICK });
+    cr_assert_eq(name_it(), TICKET_BUSY, "it is said, and not heard");
+    rig_pump(r, UINT32_MAX);
+    cr_assert_eq(name_it(), TICKET_DONE);
+}

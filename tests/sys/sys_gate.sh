@@ -87,9 +87,9 @@ walk() { # gate
     v a '/shop?q=1' >"$DIR/said"
     check_eq "$1: the shop knows whom it has" "$(said x-segq-queue <"$DIR/said") $(said x-segq-lane <"$DIR/said")" "login default"
     check "$1: by ticket" test -n "$(said x-segq-ticket <"$DIR/said")"
-    v a -H 'X-Segq-Subject: root' -H 'X-Segq-Queue: vip' -H 'X-Segq-Bypass: me' -H 'X-Segq-Gate-Secret: x' \
-        -H 'X_Segq_Subject: root' -H 'X-Segq-Command: extend' /shop >"$DIR/said"
-    check_eq "$1: and not by what the visitor writes" "$(grep -oiE 'root|vip|x.segq.(bypass|gate.secret|command)' "$DIR/said")" ""
+    v a -H 'X-Segq-Subject: a-visitors-own' -H 'X-Segq-Queue: a-visitors-own' -H 'X-Segq-Bypass: me' -H 'X-Segq-Gate-Secret: x' \
+        -H 'X_Segq_Subject: a-visitors-own' -H 'X-Segq-Command: extend' /shop >"$DIR/said"
+    check_eq "$1: and not by what the visitor writes" "$(grep -oiE 'a-visitors-own|x.segq.(bypass|gate.secret|command)' "$DIR/said")" ""
     check_eq "$1: bodies get through" "$(v a -X PUT -d hello /shop | field body)" 5
     check_eq "$1: the shop's own 401 and 403 are its own" \
         "$(vcode a '/shop?status=401') $(vcode a '/shop?status=403')" "401 403"

@@ -151,6 +151,7 @@ static int refusal(const struct msg_ticket *g)
 {
     return g->state == TICKET_INSIDE  ? SQ_ECONFLICT
            : g->state == TICKET_EARLY ? SQ_EBUSY
+           : g->state == TICKET_AWAY  ? SQ_ETIMEOUT /* somewhere else: ask again */
                                       : SQ_EUNKNOWN;
 }
 
@@ -176,7 +177,10 @@ static void looked(struct mng *m, struct mticket *t, const struct msg_ticket *g)
 
 static void forwarded(struct mng *m, struct mticket *t, const struct msg_ticket *g)
 {
-    if (g->state == TICKET_DONE) {
+    bool here = g->state == TICKET_AWAY && g->to == t->said.to &&
+                g->to_number == t->said.to_number;
+
+    if (g->state == TICKET_DONE || here) { /* here: done before, and the answer was lost */
         end(t, 0, t->said.to, t->said.to_number);
     } else if (g->state == TICKET_BUSY) {
         later(m, t);

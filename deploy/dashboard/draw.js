@@ -1,4 +1,5 @@
 // draw.js: sparklines, gauges with their tiers, chains of segments.
+import { readEvent } from './words.js';
 import { el, svg, put, list, mark, number, rate } from './dom.js';
 
 /* ---- sparklines ---- */
@@ -65,6 +66,31 @@ export function gauges_show(parent, def, metrics) {
   list(parent, def.limits || [], l => l.metric, gauge, (e, l) => gauge_show(e, l, by.get(l.metric)));
 }
 
+/* ---- merges ---- */
+
+const MERGED_MS = 8000; // a merge takes milliseconds: so long it is shown
+let planned = new Map(), merged = [];
+
+// events: new ones. Whoever looks once a second would never see a segment move.
+export function hearMoves(events) {
+  merged = merged.filter(m => Date.now() - m.at < MERGED_MS);
+  for (const m of events.map(e => readEvent(e.text)).filter(e => e.event === 'move')) {
+    if (planned.size > 1000) planned.clear(); // those that were given up
+    if (m.state === 'planned') planned.set(m.move, m.tickets);
+    if (!m.state.endsWith('>clearing')) continue;
+    merged.push({ from: m.from, to: m.to, people: Number(planned.get(m.move)) || 0, at: Date.now() });
+    planned.delete(m.move);
+  }
+}
+
+// What a segment has to do with, and has just had to do with.
+const movesOf = (s, moves) => [
+  ...moves.filter(m => m.from === s.segment || m.to === s.segment)
+    .map(m => (m.from === s.segment ? 'merges into #' + m.to : 'takes #' + m.from + ' in') + ` (${m.state})`),
+  ...merged.filter(m => m.to === String(s.segment) && Date.now() - m.at < MERGED_MS)
+    .map(m => `has taken #${m.from} in, with ${number(m.people)}`),
+].join(', ');
+
 /* ---- a lane's chain ---- */
 
 const SHOWN = 48; // of a longer chain: the head and the tail of it
@@ -102,8 +128,7 @@ function chainOf(lane, moves) {
   const end = lane.segments.findIndex(s => s.segment === tailOf(lane));
   const v = lane.segments.map((s, i) => Object.assign({}, s, {
     tag: [i === 0 ? 'HEAD' : '', s.segment === tailOf(lane) ? 'TAIL' : isSpare(s) && i > end ? 'NEXT' : ''].filter(Boolean).join(' '),
-    moves: moves.filter(m => m.from === s.segment || m.to === s.segment)
-      .map(m => (m.from === s.segment ? 'merges into #' + m.to : 'takes #' + m.from + ' in') + ` (${m.state})`).join(', '),
+    moves: movesOf(s, moves),
   }));
   const missing = lane.segments_total - v.length;
   if (!missing) return fold(v);

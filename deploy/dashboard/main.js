@@ -2,7 +2,7 @@
 import { $, el, put, list, mark, number, rate, span, clock } from './dom.js';
 import * as api from './api.js';
 import * as controls from './controls.js';
-import { gauges_show, lanes_show, sparkline, sparkline_show } from './draw.js';
+import { gauges_show, hearMoves, lanes_show, sparkline, sparkline_show } from './draw.js';
 import { knowMetrics, problemsOf, stateOf, wordOf, saysOf, limitWords, sentence, isRoutine, changeWords } from './words.js';
 
 const EVERY_MS = 1000, OLD_MS = 4000, KEPT_EVENTS = 400, AUDIT_N = 50;
@@ -88,6 +88,7 @@ async function lookAtHistory() {
 
 function take(more) {
   if (live.events_last < since) events = []; // another manager, or a new one
+  if (since) hearMoves(more);
   events.push(...more);
   events = events.slice(-KEPT_EVENTS);
   since = live.events_last;

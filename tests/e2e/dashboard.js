@@ -77,6 +77,23 @@ async function liveCluster() {
   await c.close();
 }
 
+// Most of sixty leave, so their segments become one, faster than anybody looks.
+async function merges() {
+  const { c, page } = await dashboard();
+  const all = await Promise.all(Array.from({ length: 60 }, async () =>
+    (await fetch(k.ROUTER + '/v1/queues/login/tickets', { method: 'POST' })).json()));
+  await Promise.all(all.filter((t, i) => i % 5).map(t => fetch(k.ROUTER + '/v1/tickets/' + t.token, { method: 'DELETE' })));
+  try {
+    await k.admin('PATCH', '', { merge: true });
+    await claimUntil('a merge is seen, though it takes no time', async () =>
+      /has taken #\d+ in, with \d+/.test(await page.locator('.chain li.moving').first().innerText()));
+    await k.shot(page, 'dashboard-merge');
+  } finally {
+    await k.admin('PATCH', '', { merge: false });
+  }
+  await c.close();
+}
+
 async function pauseAndResume() {
   await k.joinMany(3);
   const { c, page } = await dashboard();
@@ -241,4 +258,4 @@ async function phoneAndDark() {
   }
 }
 
-k.main([wrongToken, liveCluster, pauseAndResume, releaseByKeyboard, rateAndTiers, notOpenYet, messageToWaiters, nodeDies, phoneAndDark]);
+k.main([wrongToken, liveCluster, merges, pauseAndResume, releaseByKeyboard, rateAndTiers, notOpenYet, messageToWaiters, nodeDies, phoneAndDark]);

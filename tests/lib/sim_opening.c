@@ -234,6 +234,19 @@ static void on_node_seg(void *ctx, const struct seg_status *st)
     g->waiting_there = st->waiting;
 }
 
+/* What was there and is not any more: nobody waits in it. */
+static void forget_there(struct sim *s, unsigned node)
+{
+    uint64_t key, val;
+
+    for (size_t i = 0; (i = map_next(&s->seg_by_id, i, &key, &val)) != 0;) {
+        struct sseg *g = (struct sseg *)(uintptr_t)val;
+
+        if (g->node == node)
+            g->waiting_there = 0;
+    }
+}
+
 /* What nodes know of it: they hear a moment after it is stored. */
 void opening_look(struct sim *s)
 {
@@ -241,6 +254,7 @@ void opening_look(struct sim *s)
         if (s->proc[i].kind != SIM_SEG || !s->proc[i].alive)
             continue;
         s->sweep_node = (uint8_t)i;
+        forget_there(s, i);
         segtab_each_seg(s->proc[i].segtab, on_node_seg, s);
     }
 }

@@ -290,6 +290,7 @@ static void draw_commands(uint64_t seed, struct sim_opts *o)
 static void draw_opening(uint64_t seed, struct sim_plan *p)
 {
     struct sim_opts *o = &p->o;
+    uint32_t least;
     struct rng r;
 
     rng_seed(&r, seed * 3266489917u + 29);
@@ -299,6 +300,9 @@ static void draw_opening(uint64_t seed, struct sim_plan *p)
     o->opens_ms = 4000 + (msec_t)rng_below(&r, (uint64_t)p->run_ms - 4000);
     o->prequeue_ms = rng_chance(&r, 0.9) ? 1 + (msec_t)rng_below(&r, 30000) : 0;
     o->prequeue_capacity = rng_chance(&r, 0.5) ? 3 + (uint32_t)rng_below(&r, 60) : 1000;
+    least = 3 + p->players * o->lanes / 25; /* so that all draws are listed */
+    if (o->prequeue_capacity < least)
+        o->prequeue_capacity = least;
     o->faults.release_by_hand = 0; /* who is let in by hand may be let in before */
 }
 

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 
 N=200
-up --routers 1 --seg-nodes 2 --release-per-s 0.0001 --set idle.game=30m --set idle.browser=30m \
+up --set away=0 --routers 1 --seg-nodes 2 --release-per-s 0.0001 --set idle.game=30m --set idle.browser=30m \
     --set poll_min=200ms --set poll_max=1s --set claim=30m --set pass_ttl=30m
 ctl() { "$BIN/segqctl" --dir "$C" "$@"; }
 moment() { date -u -d "@$(($(date +%s) + $1))" +%FT%TZ; } # in so many seconds

@@ -146,9 +146,10 @@ int cmd_draw(struct ctl *c, int argc, char **argv)
     call.path = path;
     rc = ctl_router_ask(c, call, &a);
     doc = json_loadb((const char *)a.body.data, a.body.len, 0, NULL);
-    if (rc == CTL_OK)
-        rc = a.status != 200 || doc == NULL || c->json ? ctl_say_answer(c, &a, NULL)
-                                                       : say_draw(doc, noted, argc - first, argv + first);
+    if (rc == CTL_OK && (a.status != 200 || doc == NULL || c->json))
+        rc = ctl_say_answer(c, &a, NULL);
+    else if (rc == CTL_OK)
+        rc = say_draw(doc, noted, argc - first, argv + first);
     json_decref(doc);
     buf_fini(&a.body);
     return rc;

@@ -117,6 +117,7 @@ struct mpop { /* the release under way in a lane: one SEG_POP at a time */
     uint64_t tick;
     uint32_t n;
     uint64_t left;      /* to give after this one, from the next segments */
+    uint64_t by_hand;   /* of that */
     msec_t sent_ms, since_ms;
     int64_t wall_ms;
 };

@@ -148,6 +148,7 @@ static void lane_release(struct mng *m, struct mlane *l, uint64_t by_rate)
     if (l->manual > l->waiting + l->returning)
         l->manual = l->waiting + l->returning; /* by hand does not save up either */
     l->pop.left = by_rate + l->manual;
+    l->pop.by_hand = l->manual;
     if (l->pop.left == 0)
         return;
     l->manual = 0;
@@ -259,6 +260,23 @@ void pops_tick(struct mng *m, struct mqueue *q)
             snprintf(q->rel.limited_by, sizeof(q->rel.limited_by), "recovery");
 }
 
+/* Of what a head could not give: an operator may have paused the queue since, or lowered
+ * max_active, or ended a passthrough that let in everybody, and the head may have been away
+ * for long. By rate no more than a tick is worth now, and what was carried. */
+static uint64_t still_allowed(const struct mng *m, const struct mlane *l, uint64_t left)
+{
+    int state = l->q->def.state;
+    uint64_t may = left;
+
+    if (state == DEF_PAUSED || state == DEF_REJECT)
+        may = 0;
+    else if (state != DEF_PASSTHROUGH)
+        may = u64_min(left, slots_free(m, l->q));
+    if (state != DEF_PASSTHROUGH && l->q->def.mode != MODE_SLOTS)
+        may = u64_min(may, (uint64_t)(2 * l->q->def.no_show_boost * one_tick(m, l->q)) + 2);
+    return u64_min(left, may + l->pop.by_hand);
+}
+
 void on_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *g)
 {
     struct mseg *s = seg_find(m, g->seg);
@@ -277,10 +295,14 @@ void on_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *g)
     m->count.released += g->n;
     left = l->pop.left > g->n ? l->pop.left - g->n : 0;
     l->pop.left = left;
-    if (g->busy || left == 0 || !seg_dry(s))
+    l->pop.by_hand -= u64_min(l->pop.by_hand, g->n);
+    if (g->busy || left == 0 || !seg_dry(s)) {
         pop_end(m, l, left, g->busy || s->rebuild || away);
-    else
-        pop_go(m, l); /* it ran dry: the next one, in the same tick */
+    } else {
+        l->pop.busy = false; /* it ran dry: the next one, in the same tick */
+        l->pop.left = still_allowed(m, l, left);
+        pop_go(m, l);
+    }
 }
 
 /* Its link is back: what was asked before is asked again, with the same tick. */

@@ -18,17 +18,20 @@
  * Overdue: the poll that was told is late by that much. A slot keeps when it times out, and
  * not its class: of the classes that were ever seen in this segment the shortest idle time
  * is taken, so that nobody is overdue too early; where all have come through a move, or a
- * journal, of all classes. */
+ * journal, of all classes. A deadline stays as it was made when the idle times change: for a
+ * while the shorter ones count. */
 #include "segment/segtab_audit.h"
 
-static uint32_t shortest_idle_ms(const struct seg *g)
+static uint32_t shortest_idle_ms(const struct segtab *t, const struct seg *g)
 {
+    const struct queue *q = g->queue;
+    const uint32_t *idle = t->service_ms < q->idle_was_until_ms ? q->idle_was_ms : q->idle_ms;
     bool any = g->classes == 0 || g->b.relocs.n > 0;
     uint32_t ms = UINT32_MAX;
 
     for (unsigned i = 0; i < CLIENT_NCLASSES; i++)
-        if ((any || (g->classes >> i & 1)) && g->queue->idle_ms[i] < ms)
-            ms = g->queue->idle_ms[i];
+        if ((any || (g->classes >> i & 1)) && idle[i] < ms)
+            ms = idle[i];
     return ms;
 }
 
@@ -44,7 +47,7 @@ static bool is_away(const struct segtab *t, const struct seg *g, uint32_t slot,
 uint32_t segtab_away_run(const struct segtab *t, const struct seg *g, uint32_t away_ms,
                          uint32_t n, bool *away, struct ticket_id *ids)
 {
-    uint32_t idle_ms = shortest_idle_ms(g), got = 0;
+    uint32_t idle_ms = shortest_idle_ms(t, g), got = 0;
 
     *away = false;
     for (uint32_t slot = segq_next(&g->b.q, 0); slot != SEGQ_NONE && got < n;

@@ -53,6 +53,8 @@ struct queue { /* the rules of one queue; owned by segtab, freed with its last s
     char *lanes[LANES_MAX];
     uint32_t n_lanes;
     uint32_t idle_ms[CLIENT_NCLASSES];
+    uint32_t idle_was_ms[CLIENT_NCLASSES]; /* the shortest that deadlines may be made by */
+    msec_t idle_was_until_ms;              /* service clock; then they are of idle_ms */
     uint32_t claim_ms, grace_ms, pass_ttl_s;
     struct pace pace[LANES_MAX];
     struct list segs; /* its segments on this node */

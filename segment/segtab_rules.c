@@ -52,6 +52,24 @@ static bool set_texts(struct queue *q, const struct msg_rules *m)
     return changed;
 }
 
+/* Deadlines in the line stay as they were made until their tickets poll again. */
+static void keep_idle(const struct segtab *t, struct queue *q, const struct msg_rules *m)
+{
+    bool was = t->service_ms < q->idle_was_until_ms;
+    uint32_t longest = 0;
+
+    for (unsigned i = 0; i < CLIENT_NCLASSES; i++) {
+        uint32_t ms = was ? q->idle_was_ms[i] : q->idle_ms[i];
+
+        q->idle_was_ms[i] = ms < m->idle_ms[i] ? ms : m->idle_ms[i];
+        longest = ms > longest ? ms : longest;
+        longest = m->idle_ms[i] > longest ? m->idle_ms[i] : longest;
+    }
+    for (unsigned i = 0; i < LANES_MAX; i++)
+        longest = q->pace[i].max_ms > longest ? q->pace[i].max_ms : longest;
+    q->idle_was_until_ms = t->service_ms + 2 * (msec_t)longest;
+}
+
 int segtab_set_rules(struct segtab *t, const struct msg_rules *m, bool *changed)
 {
     struct queue *q = segtab_queue(t, m->queue, true);
@@ -62,6 +80,8 @@ int segtab_set_rules(struct segtab *t, const struct msg_rules *m, bool *changed)
     *changed |= memcmp(q->idle_ms, m->idle_ms, sizeof(q->idle_ms)) != 0 ||
                 q->n_lanes != m->n_lanes || q->claim_ms != m->claim_ms ||
                 q->grace_ms != m->grace_ms || q->pass_ttl_s != m->pass_ttl_s;
+    if (q->n_lanes != 0 && memcmp(q->idle_ms, m->idle_ms, sizeof(q->idle_ms)) != 0)
+        keep_idle(t, q, m);
     memcpy(q->idle_ms, m->idle_ms, sizeof(q->idle_ms));
     q->n_lanes = m->n_lanes;
     q->claim_ms = m->claim_ms;

@@ -221,6 +221,7 @@ static void start_queues(struct sim *s)
         s->queue[q].capacity = s->o.capacity;
         s->queue[q].open_next_at = s->o.open_next_at;
         s->queue[q].merge = !s->o.no_merge;
+        s->queue[q].patch = ops_unpatched(s);
         for (unsigned l = 0; l < s->o.lanes; l++) {
             s->lane[q * LANES_MAX + l].queue = q;
             s->lane[q * LANES_MAX + l].lane = l;
@@ -375,8 +376,15 @@ static void step(struct sim *s)
         heap_push(s, e);
         return;
     }
+    if (p != NULL && p->alive && p->busy_until > e.at) {
+        e.at = p->busy_until;
+        heap_push(s, e);
+        return;
+    }
     s->now = e.at;
     s->count.steps++;
+    if (e.proc != SIM_NOBODY && p->slow_until > s->now)
+        s->proc[e.proc].busy_until = s->now + (usec_t)sim_rand(s, 100, 20000);
     if (p == NULL || e.kind == E_START || e.kind == E_REQ ||
         (p->alive && e.incarnation == p->incarnation))
         dispatch(s, &e);

@@ -36,6 +36,11 @@ struct sim_faults {
     /* with several managers: their store */
     double store_away, store_slow, store_forget, store_failover;
     double clock_jump;   /* a wall clock leaps by a day or an hour, or runs 5 min beside */
+    double link_oneway;  /* one direction is lost without a word, for about three heartbeats */
+    double slow_proc;    /* a process takes up to 20 ms for each thing, up to 6 s */
+    double storm;        /* half of all processes restart within two seconds, some twice */
+    double disk_full, disk_slow; /* of a segment node, up to 6 s */
+    double queue_passthrough, queue_reject, queue_patch;
 };
 
 struct sim_opts {

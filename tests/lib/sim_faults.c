@@ -61,8 +61,24 @@ static void mend_all(struct sim *s)
         if (s->queue[q].state != DEF_OPEN)
             sim_order(s, q, MNG_OPEN);
         s->queue[q].slots = s->o.max_active;
+        s->queue[q].patch = ops_unpatched(s);
         sim_rate(s, q, s->o.release_per_s);
     }
+}
+
+static void over_by_now(const struct sim *s, usec_t *until)
+{
+    *until = *until < s->now ? *until : s->now;
+}
+
+/* Nothing about it is slow any more, and when it was is still known. */
+static void hasten(struct sim *s, struct proc *p)
+{
+    for (unsigned k = 0; k < s->n_procs; k++)
+        over_by_now(s, &s->slow_until[p->idx][k]);
+    over_by_now(s, &p->slow_until);
+    over_by_now(s, &p->disk_slow_until);
+    fault_disk_mended(s, p);
 }
 
 void sim_heal(struct sim *s, double release_per_s)
@@ -73,7 +89,8 @@ void sim_heal(struct sim *s, double release_per_s)
     if (s->o.max_active > 0)
         s->o.max_active = 20 * s->o.max_active + s->n_players / 2;
     memset(s->blocked_until, 0, sizeof(s->blocked_until));
-    memset(s->slow_until, 0, sizeof(s->slow_until));
+    for (unsigned i = 0; i < s->n_procs; i++)
+        hasten(s, &s->proc[i]);
     s->store.away_until = s->store.slow_until = 0;
     mend_all(s);
 }
@@ -90,6 +107,10 @@ void faults_event(struct sim *s, const struct event *e)
         mend_all(s);
     } else if (e->a == MEND_SAY_AGAIN) {
         ops_say_again(s);
+    } else if (e->a == MEND_ONEWAY) {
+        net_break(s, s->conn[e->b], 1000);
+    } else if (e->a == MEND_DISK) {
+        fault_disk_mended(s, &s->proc[e->b]);
     } else if (!s->healed && e->a == MEND_UNDRAIN) {
         sim_drain(s, e->b, false);
     } else if (!s->healed && e->a == MEND_OPEN) {

@@ -51,6 +51,21 @@ void fault_slow_link(struct sim *s)
         s->slow_until[c->end[0]][c->end[1]] = s->now + (usec_t)sim_rand(s, 1e6, 1e7);
 }
 
+/* Who hears nothing closes the link after three heartbeats; the other one is told by that. */
+void fault_link_oneway(struct sim *s)
+{
+    struct conn *c = any_conn(s);
+    unsigned side = (unsigned)rng_below(&s->rng, 2);
+
+    if (c == NULL)
+        return;
+    sim_note(s, "link %lu>%lu (conn %lu) is mute towards %lu", c->end[0], c->end[1], c->id,
+             c->end[side], 0);
+    c->mute[side] = true;
+    s->blocked_until[c->end[0]][c->end[1]] = s->now + (usec_t)sim_rand(s, 1e6, 8e6);
+    faults_mend_later(s, MEND_ONEWAY, c->id, sim_rand(s, 2500, 3500));
+}
+
 void sim_cut(struct sim *s, enum sim_who a, unsigned a_no, enum sim_who b, unsigned b_no,
              msec_t ms)
 {

@@ -27,6 +27,42 @@ void fault_queue_close(struct sim *s)
     faults_mend_later(s, MEND_OPEN, q, sim_rand(s, 500, 6000));
 }
 
+static void order(struct sim *s, enum mng_order o)
+{
+    unsigned q = (unsigned)rng_below(&s->rng, s->o.queues);
+
+    sim_order(s, q, o);
+    faults_mend_later(s, MEND_OPEN, q, sim_rand(s, 500, 5000));
+}
+
+void fault_queue_passthrough(struct sim *s)
+{
+    order(s, MNG_PASSTHROUGH);
+}
+
+void fault_queue_reject(struct sim *s)
+{
+    order(s, MNG_REJECT);
+}
+
+/* Never shorter times than those by which the checks go. */
+void fault_queue_patch(struct sim *s)
+{
+    unsigned q = (unsigned)rng_below(&s->rng, s->o.queues);
+    struct spatch x = ops_unpatched(s);
+
+    for (unsigned l = 0; l < LANES_MAX; l++)
+        x.weight[l] = 1 + (uint32_t)rng_below(&s->rng, 20);
+    x.boost = sim_rand(s, 1, s->o.no_show_boost);
+    x.claim_ms += (msec_t)rng_below(&s->rng, (uint64_t)x.claim_ms);
+    x.grace_ms += (msec_t)rng_below(&s->rng, 5000);
+    x.idle_ms += (msec_t)rng_below(&s->rng, (uint64_t)x.idle_ms / 2);
+    x.poll_max_ms += (msec_t)rng_below(&s->rng, 2000);
+    x.direct_entry = rng_chance(&s->rng, 0.5);
+    s->queue[q].patch = x;
+    ops_queue_put(s, q);
+}
+
 void fault_queue_put(struct sim *s)
 {
     unsigned q = (unsigned)rng_below(&s->rng, s->o.queues);

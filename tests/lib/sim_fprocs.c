@@ -70,6 +70,26 @@ void fault_mng_restart(struct sim *s)
         restart(s, p, sim_rand(s, 100, 4000));
 }
 
+void fault_slow_proc(struct sim *s)
+{
+    s->proc[rng_below(&s->rng, s->n_procs)].slow_until = s->now + (usec_t)sim_rand(s, 1e6, 6e6);
+}
+
+/* Each with its journal or its store: nothing is lost but what was in the air. */
+void fault_storm(struct sim *s)
+{
+    sim_note(s, "a storm of restarts", 0, 0, 0, 0, 0);
+    for (unsigned i = 0; i < s->n_procs; i++) {
+        struct proc *p = &s->proc[i];
+
+        if (!p->alive || rng_chance(&s->rng, 0.5))
+            continue;
+        if (p->kind == SIM_SEG)
+            s->count.crashes++;
+        restart(s, p, rng_chance(&s->rng, 0.5) ? 10 : sim_rand(s, 50, 2000));
+    }
+}
+
 static void lose(struct sim *s, struct proc *p, double down_ms)
 {
     if (!p->alive)

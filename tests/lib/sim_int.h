@@ -10,13 +10,15 @@
  *   sim_router.c   a router: routes, flows, batches like the real one
  *   sim_players.c  who joins, polls, leaves, vanishes, comes back late
  *   sim_check.c    tickets as they should be, and the invariants
+ *   sim_end.c      what is checked at the end
  *   sim_subjects.c names, and one ticket for each
  *   sim_slots.c    who is inside: never more than max_active
  *   sim_opening.c  opening by the clock, lots of the early ones
  *   sim_sessions.c extend, revoke, release; what routers know of passes
  *   sim_ops.c      operators: queue definitions, pause, drain ...
  *   sim_faults.c   faults at random, and mending all of it; the families:
- *   sim_flinks.c, sim_fprocs.c, sim_fclocks.c, sim_fopers.c (the store's own: sim_store.c)
+ *   sim_flinks.c, sim_fprocs.c, sim_fdisks.c, sim_fclocks.c, sim_fopers.c (the store's own:
+ *   sim_store.c)
  *   sim_quiet.c    waiting for the end; positions at rest */
 #ifndef SEGQ_SIM_INT_H
 #define SEGQ_SIM_INT_H
@@ -91,6 +93,7 @@ struct conn { /* one connection, from dialling to the day both ends know it is d
     bool keeps[2];  /* broken: what is on its way to that end still arrives */
     usec_t last[2]; /* arrival of the latest message towards that end */
     usec_t up_at;   /* both ends know it since */
+    bool mute[2];   /* what is sent towards that end is lost without a word */
 };
 
 struct tape { /* outlives the process */
@@ -124,6 +127,9 @@ struct proc {
     struct smng *mng;
     struct segtab *segtab;
     struct tape tape;
+    usec_t slow_until, busy_until; /* each turn takes long; the one at hand */
+    usec_t disk_slow_until;
+    bool disk_full;
     bool dies_in_turn; /* after the next turn's work, before anything of it is sent */
     struct outbox box;
     struct srouter *router;
@@ -213,12 +219,21 @@ struct rate_change { /* what an operator has said */
     uint32_t slots;
 };
 
+struct spatch { /* of a definition: what no other fault changes */
+    uint32_t weight[LANES_MAX];
+    double boost;
+    msec_t claim_ms, grace_ms, idle_ms, poll_max_ms;
+    bool direct_entry;
+};
+
 struct squeue {
     char name[16];
     double rate, open_next_at;
     uint32_t slots;
     uint32_t capacity;
     bool merge;
+    struct spatch patch;
+    bool was_free; /* passthrough, ever */
     int state; /* enum def_state, as last ordered */
     char commitment[OPENING_HEX], seed[OPENING_HEX]; /* as published; "": not */
     struct rate_change *rate_log;
@@ -481,7 +496,8 @@ void check_map(struct sim *s, const struct msg_map *g);
 void check_stored(struct sim *s, const char *key, const char *val);
 void check_answer(struct sim *s, struct player *p, const struct sans *a);
 void check_sweep(struct sim *s);
-void check_end(struct sim *s);
+void check_end(struct sim *s); /* sim_end.c */
+double check_rate(const struct squeue *q, int64_t from_ms, int64_t to_ms);
 uint64_t check_hash(const char *p, size_t n);
 struct ticket *check_ticket(struct sim *s, seg_id seg, uint32_t number);
 struct sseg *check_seg(struct sim *s, seg_id id);
@@ -520,6 +536,7 @@ void slots_check(struct sim *s, unsigned queue, int64_t ordered_ms); /* after a 
 
 /* ---- sim_ops.c */
 void ops_queue_put(struct sim *s, unsigned q);
+struct spatch ops_unpatched(const struct sim *s);
 void ops_kept(struct sim *s, const struct proc *p); /* its store has more */
 void ops_new_leader(struct sim *s);
 void ops_say_again(struct sim *s); /* all that they want: the last leader may not have kept it */
@@ -556,11 +573,21 @@ void moved_look(struct sim *s);
     X(store_forget)                                                                      \
     X(store_failover)                                                                    \
     X(clock_jump)                                                                        \
-    X(move_ticket)
+    X(move_ticket)                                                                       \
+    X(link_oneway)                                                                       \
+    X(slow_proc)                                                                         \
+    X(storm)                                                                             \
+    X(disk_full)                                                                         \
+    X(disk_slow)                                                                         \
+    X(queue_passthrough)                                                                 \
+    X(queue_reject)                                                                      \
+    X(queue_patch)
 #define X(name) void fault_##name(struct sim *s);
 SIM_FAULTS(X)
 #undef X
-enum mend { MEND_UNDRAIN, MEND_OPEN, MEND_ALL, MEND_SAY_AGAIN };
+enum mend { MEND_UNDRAIN, MEND_OPEN, MEND_ALL, MEND_SAY_AGAIN, MEND_ONEWAY, MEND_DISK };
+void fault_disk_mended(struct sim *s, struct proc *p);
+void disk_turn(struct sim *s, struct proc *p, size_t bytes); /* so much was written */
 void faults_mend_later(struct sim *s, enum mend what, uint32_t whom, double ms);
 void faults_start(struct sim *s);
 void faults_event(struct sim *s, const struct event *e);

@@ -196,7 +196,7 @@ void net_send(struct sim *s, const struct proc *from, peer_no to, const struct m
         sim_fail(s, "%s of %s cannot be encoded", msg_name(m->type), from->name);
         return;
     }
-    if (c->broken)
+    if (c->broken || c->mute[1 - side])
         return;
     w = sim_alloc(sizeof(*w) + s->buf.len);
     w->type = (uint16_t)m->type;

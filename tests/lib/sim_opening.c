@@ -208,7 +208,8 @@ void opening_joined(struct sim *s, const struct sseg *g, uint64_t position)
 {
     if (g->drawn)
         sim_fail(s, "somebody joins segment %llu, which has drawn", llu(g->id));
-    if (s->o.opens_ms != 0 && !g->early && !is_open(s, sim_wall(s)))
+    if (s->o.opens_ms != 0 && !g->early && !is_open(s, sim_wall(s)) &&
+        !s->queue[g->lane / LANES_MAX].was_free)
         sim_fail(s, "somebody joins segment %llu before the opening, and draws no lot",
                  llu(g->id));
     if (g->early && position != 0)
@@ -265,7 +266,7 @@ void opening_popped(struct sim *s, const struct sseg *g, int64_t ordered_ms)
 
     if (s->o.opens_ms == 0)
         return;
-    if (!is_open(s, ordered_ms))
+    if (!is_open(s, ordered_ms) && !s->queue[g->lane / LANES_MAX].was_free)
         sim_fail(s, "somebody is let in before queue %s opens",
                  s->queue[g->lane / LANES_MAX].name);
     if (g->early && !g->drawn)

@@ -3,6 +3,7 @@
 #include "tests/lib/sim_int.h"
 
 #include "common/err.h"
+#include "queuemng/release.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -31,8 +32,14 @@ static void rate_ordered(struct sim *s, unsigned q, struct proc *p)
 
     if (x->n_rates > 0)
         most = x->rate_log[x->n_rates - 1];
-    x->said.per_s = x->state == DEF_PAUSED ? 0 : x->rate;
+    x->said.per_s = x->state == DEF_PAUSED || x->state == DEF_REJECT ? 0
+                    : s->o.slots_only ? 1 /* no rate lets them in */
+                                      : x->rate;
     x->said.slots = x->slots;
+    if (x->state == DEF_PASSTHROUGH) {
+        x->said = (struct rate_change){ .per_s = PASSTHROUGH_PER_S, .slots = UINT32_MAX };
+        x->was_free = true;
+    }
     if (p->mng->lead == NULL) {
         log_rate(s, x, x->said);
         return;
@@ -66,30 +73,48 @@ static void slots_json(const struct sim *s, const struct squeue *x, char *out, s
                  s->o.slots_only ? "slots" : "both", x->slots);
 }
 
+struct spatch ops_unpatched(const struct sim *s)
+{
+    struct spatch p = { .boost = s->o.no_show_boost,
+                        .claim_ms = s->o.claim_ms,
+                        .grace_ms = s->o.grace_ms,
+                        .idle_ms = s->o.idle_ms,
+                        .poll_max_ms = s->o.poll_max_ms,
+                        .direct_entry = true };
+
+    for (uint32_t l = 0; l < LANES_MAX; l++)
+        p.weight[l] = l + 1;
+    return p;
+}
+
 static void def_json(const struct sim *s, unsigned q, char *out, size_t cap)
 {
     const struct squeue *x = &s->queue[q];
-    static const char *const states[] = { "open", "paused", "closed" };
+    static const char *const states[] = { "open", "paused", "closed", "passthrough",
+                                          "reject" };
+    const struct spatch *p = &x->patch;
     char lanes[256] = "", slots[64], opening[128];
 
     slots_json(s, x, slots, sizeof(slots));
     opening_json(s, opening, sizeof(opening));
     for (unsigned l = 0; l < s->o.lanes; l++)
         snprintf(lanes + strlen(lanes), sizeof(lanes) - strlen(lanes),
-                 "%s{\"name\":\"lane%u\",\"weight\":%u}", l == 0 ? "" : ",", l, l + 1);
+                 "%s{\"name\":\"lane%u\",\"weight\":%u}", l == 0 ? "" : ",", l,
+                 p->weight[l]);
     snprintf(out, cap,
              "{\"name\":\"%s\",\"state\":\"%s\",\"lanes\":[%s],%s%s\"release_per_s\":%.3f,"
              "\"no_show_boost\":%.3f,\"away\":%lld,"
              "\"segment_capacity\":%u,\"open_next_at\":%.3f,\"merge\":%s,"
              "\"idle\":{\"game\":%lld,\"mobile\":%lld,\"browser\":%lld},"
              "\"claim\":%lld,\"grace\":%lld,\"pass_ttl\":%lld,\"session_max\":%lld,"
-             "\"poll_min\":%lld,\"poll_max\":%lld}",
-             x->name, states[x->state], lanes, slots, opening, x->rate, s->o.no_show_boost,
+             "\"poll_min\":%lld,\"poll_max\":%lld,\"direct_entry\":%s}",
+             x->name, states[x->state], lanes, slots, opening, x->rate, p->boost,
              (long long)s->o.away_ms, x->capacity, x->open_next_at,
-             x->merge ? "true" : "false", (long long)s->o.idle_ms, (long long)s->o.idle_ms,
-             (long long)s->o.idle_ms, (long long)s->o.claim_ms, (long long)s->o.grace_ms,
-             (long long)s->o.pass_ttl_ms, (long long)s->o.session_max_ms, (long long)s->o.poll_min_ms,
-             (long long)s->o.poll_max_ms);
+             x->merge ? "true" : "false", (long long)p->idle_ms, (long long)p->idle_ms,
+             (long long)p->idle_ms, (long long)p->claim_ms, (long long)p->grace_ms,
+             (long long)s->o.pass_ttl_ms, (long long)s->o.session_max_ms,
+             (long long)s->o.poll_min_ms, (long long)p->poll_max_ms,
+             p->direct_entry ? "true" : "false");
 }
 
 static void learn_id(void *ctx, const void *view)
@@ -147,7 +172,9 @@ void sim_order(struct sim *s, unsigned queue, enum mng_order o)
     static const int state_of[] = { [MNG_PAUSE] = DEF_PAUSED,
                                     [MNG_RESUME] = DEF_OPEN,
                                     [MNG_CLOSE] = DEF_CLOSED,
-                                    [MNG_OPEN] = DEF_OPEN };
+                                    [MNG_OPEN] = DEF_OPEN,
+                                    [MNG_PASSTHROUGH] = DEF_PASSTHROUGH,
+                                    [MNG_REJECT] = DEF_REJECT };
     struct proc *p;
     struct mng *m = manager(s, &p);
     struct err e = { 0 };

@@ -66,7 +66,7 @@ static void start_segtab(struct sim *s, struct proc *p)
     struct segtab_opts o = segtab_opts(s, p);
 
     p->segtab = segtab_new(&o);
-    p->dies_in_turn = false;
+    p->dies_in_turn = p->disk_full = false;
     outbox_init(&p->box);
     tape_replay(p, p->segtab);
     if (segtab_replayed(p->segtab, clock_now(p)) < 0)

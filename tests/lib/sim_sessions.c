@@ -94,14 +94,17 @@ bool session_may_say(const struct ticket *t, int64_t expires_s)
 
 static bool is_quiet(const struct sim *s, const struct proc *p)
 {
-    return p->alive && p->paused_until + VERIFY_MS * 1000 < s->now;
+    usec_t last = p->paused_until > p->slow_until ? p->paused_until : p->slow_until;
+
+    return p->alive && last + VERIFY_MS * 1000 < s->now &&
+           p->disk_slow_until + VERIFY_MS * 1000 < s->now;
 }
 
 static bool is_linked(const struct sim *s, const struct proc *router, const struct proc *node)
 {
     const struct conn *c = s->link[router->idx][node->idx];
 
-    return c != NULL && c->told[0] && c->told[1] && !c->broken &&
+    return c != NULL && c->told[0] && c->told[1] && !c->broken && !c->mute[0] && !c->mute[1] &&
            c->up_at + VERIFY_MS * 1000 < s->now && is_quiet(s, router) &&
            is_quiet(s, node) && s->slow_until[router->idx][node->idx] + VERIFY_MS * 1000 < s->now;
 }

@@ -29,6 +29,7 @@ static void on_snap(void *proc, const struct jrec *r)
 
 void tape_flush(struct proc *p)
 {
+    disk_turn(p->sim, p, p->tape.log.len - p->tape.flushed);
     p->tape.flushed = p->tape.log.len;
 }
 

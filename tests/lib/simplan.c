@@ -21,6 +21,8 @@ const struct knob plan_knobs[] = {
     FAULT(drain), FAULT(queue_pause), FAULT(queue_close), FAULT(queue_put),
     FAULT(release_by_hand), FAULT(add_node), FAULT(store_away), FAULT(store_slow),
     FAULT(store_forget), FAULT(store_failover), FAULT(clock_jump), FAULT(move_ticket),
+    FAULT(link_oneway), FAULT(slow_proc), FAULT(storm), FAULT(disk_full), FAULT(disk_slow),
+    FAULT(queue_passthrough), FAULT(queue_reject), FAULT(queue_patch),
     SHARE(leave_share), SHARE(vanish_share), SHARE(late_share), SHARE(session_leave_share),
     OPT(opens_ms, KNOB_MS), OPT(prequeue_ms, KNOB_MS), OPT(prequeue_capacity, KNOB_U32),
     SHARE(command_share), OPT(session_max_ms, KNOB_MS),
@@ -321,6 +323,26 @@ static void draw_lane_moves(uint64_t seed, struct sim_opts *o)
     o->faults.move_ticket = 10 + 200 * rng_unit(&r);
 }
 
+/* The latest kinds of faults; not where tickets are moved. */
+#define NEWS 0x00083483u
+
+static void draw_news(uint64_t seed, struct sim_faults *f)
+{
+    struct rng r;
+
+    rng_seed(&r, seed * 374761393u + 31);
+    if (!(NEWS & (1u << seed % 23)))
+        return;
+    f->link_oneway = often(&r, 0.3, 10);
+    f->slow_proc = often(&r, 0.25, 6);
+    f->storm = f->store_forget > 0 ? 0 : often(&r, 0.25, 3);
+    f->disk_full = often(&r, 0.2, 4);
+    f->disk_slow = often(&r, 0.2, 6);
+    f->queue_passthrough = often(&r, 0.15, 2);
+    f->queue_reject = often(&r, 0.15, 2);
+    f->queue_patch = often(&r, 0.3, 6);
+}
+
 void plan_draw(struct sim_plan *p, uint64_t seed)
 {
     struct rng r;
@@ -348,6 +370,7 @@ void plan_draw(struct sim_plan *p, uint64_t seed)
     p->heal_per_s = 40 + 100 * rng_unit(&r);
     p->positions = rng_chance(&r, 0.5);
     draw_opening(seed, p);
+    draw_news(seed, &p->o.faults);
 }
 
 /* ---- running ------------------------------------------------------------------------- */

@@ -4,6 +4,7 @@
 
 #define ME    "sim_faults"
 #define SEEDS 12
+#define FEW   6
 #define MANY  100 /* two processes that die within milliseconds of each other */
 
 static void storms(struct sim_faults f, bool lossy, unsigned seeds)
@@ -52,6 +53,33 @@ Test(faults, processes_are_stopped)
 Test(faults, routers_restart)
 {
     storm((struct sim_faults){ .router_restart = 20 }, false);
+}
+
+Test(faults, links_are_mute_in_one_direction)
+{
+    storms((struct sim_faults){ .link_oneway = 20, .drain = 6 }, false, FEW);
+}
+
+Test(faults, processes_are_slow)
+{
+    storms((struct sim_faults){ .slow_proc = 12, .drain = 6 }, false, FEW);
+}
+
+Test(faults, restarts_come_in_storms)
+{
+    storms((struct sim_faults){ .storm = 8, .drain = 6 }, false, FEW);
+}
+
+Test(faults, disks_are_full_or_slow)
+{
+    storms((struct sim_faults){ .disk_full = 12, .disk_slow = 12, .drain = 6 }, false, FEW);
+}
+
+Test(faults, definitions_change_in_flight)
+{
+    storms((struct sim_faults){ .queue_passthrough = 3, .queue_reject = 4, .queue_patch = 12,
+                                .mng_restart = 4 },
+           false, FEW);
 }
 
 Test(faults, the_manager_restarts)

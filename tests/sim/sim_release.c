@@ -96,3 +96,25 @@ Test(release, an_unreachable_head_is_skipped_after_a_bounded_wait)
     cr_expect_eq(sim_count(s).admitted, 100);
     sim_finish(s, ME);
 }
+
+/* What a head that does not answer was to give while everybody was let in. */
+Test(release, the_rest_of_a_passthrough_ends_with_it)
+{
+    struct sim *s = sim_new(&(struct sim_opts){ .seed = sim_seed(11), .segs = 2,
+                                                .capacity = 10, .release_per_s = 1 });
+    uint64_t before;
+
+    sim_join(s, 0, 0, 100, 1000);
+    sim_run(s, 3000);
+    for (unsigned i = 0; i < 2; i++)
+        sim_pause(s, SIM_SEG, i, 2500);
+    sim_order(s, 0, MNG_PASSTHROUGH);
+    sim_run(s, 500);
+    sim_order(s, 0, MNG_OPEN);
+    before = sim_count(s).released;
+    sim_run(s, 5000);
+    cr_expect_leq(sim_count(s).released, before + 10 + 8);
+    sim_heal(s, 50);
+    cr_expect(sim_run_until_quiet(s, 100000));
+    sim_finish(s, ME);
+}

@@ -74,3 +74,39 @@ Test(slots, they_come_back_whoever_dies)
         sim_finish(s, ME);
     }
 }
+
+/* A grant that its head could not give goes on to the next segments: not when the queue was
+ * paused, or max_active lowered, while the head did not answer. */
+static void grant_meets(bool pause)
+{
+    struct sim_opts o = slots(4, 1);
+    struct sim *s;
+
+    o.capacity = 10;
+    s = sim_new(&o);
+    sim_join(s, 0, 0, 60, 1000);
+    sim_run(s, 4000);
+    for (unsigned i = 0; i < o.segs; i++)
+        sim_pause(s, SIM_SEG, i, 2500);
+    sim_max_active(s, 0, 40); /* its pop is on its way to somebody who does not answer */
+    sim_run(s, 1500);
+    if (pause)
+        sim_order(s, 0, MNG_PAUSE);
+    else
+        sim_max_active(s, 0, 5);
+    sim_run(s, 5000);
+    cr_expect_leq(sim_inside(s, 0), 10);
+    sim_heal(s, 10);
+    cr_expect(sim_run_until_quiet(s, 300000));
+    sim_finish(s, ME);
+}
+
+Test(slots, the_rest_of_a_grant_is_not_given_after_a_pause)
+{
+    grant_meets(true);
+}
+
+Test(slots, the_rest_of_a_grant_is_not_given_above_a_lower_max_active)
+{
+    grant_meets(false);
+}

@@ -139,7 +139,9 @@ function showQueues() {
       const [name, state, small] = e.firstChild.children;
       mark(e.firstChild, 'aria-pressed', String(q.queue === chosen));
       put(name, q.queue);
-      put(state, wordOf(q)[0]);
+      const [word, level] = wordOf(q);
+      put(state, word);
+      mark(state, 'class', level);
       put(small, `${number(q.waiting + q.returning)} wait, ${rate(q.rate_per_s)}/s go in`);
     });
   const more = live.queues_total - live.queues.length;

@@ -74,6 +74,12 @@ async function liveCluster() {
   claim('nobody else is asked', c.asked.every(r => r.url().startsWith(k.ADMIN)));
   claim('no token in any address', c.asked.every(r => !r.url().includes(process.env.ADMIN_TOKEN)));
   claim('no errors, no policy broken', c.wrong.length === 0, c.wrong.join('; '));
+  await page.route('**/v1/admin/**', r => r.abort());
+  await claimUntil('silence is told', async () => (await page.locator('#word').innerText()) === 'NO ANSWER from queuemng');
+  await k.accessible(page, 'dashboard, no answer');
+  await k.shot(page, 'dashboard-no-answer');
+  await page.unroute('**/v1/admin/**');
+  await claimUntil('and its end', async () => (await page.locator('#link').innerText()) === 'live');
   await c.close();
 }
 

@@ -50,7 +50,7 @@ check_eq "50 leave" "$(crowd leave 50)" 50
 check_eq "as many get in as make 900" "$(crowd fill 900 300)" 900
 check_eq "raised to 910" "$(patch '{"max_active": 910}' | field max_active)" 910
 check_eq "ten more get in" "$(crowd fill 910 300)" 910
-check_eq "limited by slots" "$(queue_field limited_by)" slots
+wait_for 30 "limited by slots" eval '[ "$(queue_field limited_by)" = slots ]'
 
 # ---- a flush forgets the line, not who is inside ------------------------------------------
 

@@ -80,8 +80,8 @@ static void end_rates(struct sim *s)
     double level = 0, by_hand = 0;
     int64_t last = 0;
 
-    if (s->o.slots_only)
-        return; /* it is no rate that lets them in */
+    if (s->o.slots_only || s->n_rel == 0)
+        return; /* it is no rate that lets them in, or nobody was */
     qsort(s->rel, s->n_rel, sizeof(*s->rel), by_time);
     for (size_t i = 0; i < s->n_rel; i++) {
         const struct released *r = &s->rel[i];

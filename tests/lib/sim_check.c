@@ -470,6 +470,8 @@ void check_popped(struct sim *s, const struct msg_seg_popped *g, const struct ms
                                             .n = g->n,
                                             .queue = seg->lane / LANES_MAX };
     s->count.released += g->n;
+    if (s->proc[seg->node].disk_full)
+        sim_fail(s, "%s lets in somebody and cannot write it down", s->proc[seg->node].name);
     s->lane[seg->lane].let_in += g->n;
     check_stopped(s, &s->queue[seg->lane / LANES_MAX], clock_true(s, o->released_at_ms));
     opening_popped(s, seg, clock_true(s, o->released_at_ms));

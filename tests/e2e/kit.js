@@ -35,6 +35,16 @@ async function admin(method, where, body) {
   if (!r.ok) throw new Error(method + ' ' + where + ': ' + r.status + ' ' + await r.text());
 }
 
+// Of those whom queuemng has heard of: who joined just now may not be among them yet.
+async function release(n, known = n) {
+  const waiting = async () => {
+    const r = await fetch(ADMIN + '/v1/admin/cluster', { headers: { Authorization: 'Bearer ' + ADMIN_TOKEN } });
+    return (await r.json()).queues[0].lanes[0].waiting;
+  };
+  if (!await until(async () => await waiting() >= known)) throw new Error('queuemng does not hear of ' + known);
+  await admin('POST', '/release?n=' + n);
+}
+
 const queue = async () => (await fetch(ROUTER + '/v1/queues/login')).json();
 
 // Everybody who was left behind by a scenario goes in, so that the next one finds the line
@@ -43,7 +53,7 @@ async function emptyLine() {
   const tickets = ROUTER + '/v1/queues/login/tickets';
   const last = await (await fetch(tickets, { method: 'POST' })).json();
   const poll = async () => (await fetch(ROUTER + '/v1/tickets/' + last.token)).json();
-  if (last.position > 1) await admin('POST', '/release?n=' + (last.position - 1));
+  if (last.position > 1) await release(last.position - 1, last.position);
   await until(async () => (await poll()).position === 1);
   await fetch(ROUTER + '/v1/tickets/' + last.token, { method: 'DELETE' });
 }
@@ -119,5 +129,5 @@ function main(all) {
   run(all).catch(e => { console.log('FAIL the browser: ' + e.message); process.exit(1); });
 }
 
-module.exports = { ROUTER, ADMIN, claim, claimUntil, until, admin, queue, emptyLine, joinMany, main, visitor,
+module.exports = { ROUTER, ADMIN, claim, claimUntil, until, admin, release, queue, emptyLine, joinMany, main, visitor,
   pageUrl, shownPlace, shot, accessible, fits };

@@ -14,7 +14,7 @@ async function waitingToAdmitted() {
   claim('the fourth to come is number 4', await place(page) === '4', await place(page));
   await k.accessible(page, 'waiting');
   await k.shot(page, 'desktop');
-  await k.admin('POST', '/release?n=2');
+  await k.release(2);
   await claimUntil('the place counts down by itself', async () => await place(page) === '2');
   claim('the bar has moved', Number(await page.locator('#bar').evaluate(b => b.value)) === 50);
   claim('the title says the place', (await page.title()).startsWith('2 · '));
@@ -24,7 +24,7 @@ async function waitingToAdmitted() {
     c.asked.filter(r => r.resourceType() === 'document').length === 1, [...kinds].join());
   claim('nobody else is asked', c.asked.every(r => r.url().startsWith(k.ROUTER)));
   claim('no errors, no policy broken', c.wrong.length === 0, c.wrong.join('; '));
-  await k.admin('POST', '/release?n=2');
+  await k.release(2);
   await page.waitForURL('**' + TARGET);
   claim('the admitted arrive where they wanted to go', page.url() === k.ROUTER + TARGET);
   const pass = (await c.cookies()).find(x => x.name === 'segq_pass');
@@ -46,7 +46,7 @@ async function withoutScripts() {
   const shown = async () => (await page.locator('#position').textContent()).trim();
   claim('no scripts: the place is there', await shown() === '2', await shown());
   await k.shot(page, 'no-script');
-  await k.admin('POST', '/release?n=1');
+  await k.release(1);
   await claimUntil('no scripts: the page refreshes itself', async () => await shown() === '1');
   await claimUntil('no scripts: in the same place', async () => (await k.queue()).waiting === 1);
   await page.getByRole('button', { name: 'Leave the line' }).click();
@@ -55,7 +55,7 @@ async function withoutScripts() {
   await k.shot(page, 'left');
   await page.getByRole('button', { name: 'Join the line' }).click();
   claim('no scripts: and join again', await shown() === '1');
-  await k.admin('POST', '/release?n=1');
+  await k.release(1);
   await page.waitForURL('**' + TARGET);
   claim('no scripts: the admitted arrive, with the pass',
     (await c.cookies()).some(x => x.name === 'segq_pass'));
@@ -77,13 +77,13 @@ async function severalTabs() {
   const from = pollsOf(c, one);
   await claimUntil('the first tab goes on asking', () => pollsOf(c, one) >= from + 4);
   claim('the second does not ask', pollsOf(c, two) === 0, String(pollsOf(c, two)));
-  await k.admin('POST', '/release?n=1');
+  await k.release(1);
   await claimUntil('and yet it shows the news', async () => await place(two) === '1');
   await one.close();
   await claimUntil('when the first is closed the second asks', () => pollsOf(c, two) > 1);
   const three = await c.newPage();
   await three.goto(k.pageUrl(TARGET));
-  await k.admin('POST', '/release?n=1');
+  await k.release(1);
   await Promise.all([two, three].map(p => p.waitForURL('**' + TARGET)));
   claim('all tabs are let in', true);
   await c.close();
@@ -112,7 +112,7 @@ async function offlineAndSleep() {
   await page.getByText('You seem to be offline').first().waitFor();
   claim('offline: it is said', await page.locator('#note').isVisible());
   await k.shot(page, 'offline');
-  await k.admin('POST', '/release?n=1');
+  await k.release(1);
   await c.setOffline(false);
   await claimUntil('back again: the note goes', () => page.locator('#note').isHidden());
   await claimUntil('back again: the place is right', async () => await place(page) === '1');
@@ -181,7 +181,7 @@ async function hostileReturns() {
   const c = await k.visitor();
   const page = await c.newPage();
   await page.goto(k.pageUrl(TARGET));
-  await k.admin('POST', '/release?n=1000');
+  await k.release(1000, 1);
   await page.waitForURL('**' + TARGET);
   for (const to of ['//evil.example', '/\\evil.example', 'https://evil.example', 'https:evil.example', 'javascript:alert(1)',
     '\t//evil.example', '/\t/evil.example', '/\n/evil.example', 'https://shop.example@evil.example', 'https://shop.example.evil.example',
@@ -300,7 +300,7 @@ async function anotherOrigin() {
     line.start();
   }), k.ROUTER);
   await claimUntil('a page of another origin joins', async () => await page.title() === '1');
-  await k.admin('POST', '/release?n=1');
+  await k.release(1);
   const pass = await waits;
   claim('and gets its pass', pass.split('.').length === 3, pass);
   await c.close();
@@ -316,9 +316,9 @@ async function routerDies() {
   await k.until(() => pollsOf(c, page) > 0);
   process.kill(Number(process.env.ROUTER_PID), 'SIGKILL');
   await k.until(async () => (await fetch(k.ROUTER + '/readyz')).ok);
-  await k.admin('POST', '/release?n=1');
+  await k.release(1);
   await claimUntil('a router\'s death costs nobody the place', async () => await place(page) === '1');
-  await k.admin('POST', '/release?n=1');
+  await k.release(1);
   await page.waitForURL('**' + TARGET);
   claim('and everybody gets in', true);
   await c.close();

@@ -56,6 +56,8 @@ struct queue { /* the rules of one queue; owned by segtab, freed with its last s
     uint32_t idle_was_ms[CLIENT_NCLASSES]; /* the shortest that deadlines may be made by */
     msec_t idle_was_until_ms;              /* service clock; then they are of idle_ms */
     uint32_t claim_ms, grace_ms, pass_ttl_s;
+    uint32_t ttl_was_s;   /* longer than pass_ttl_s, and what passes say that were released */
+    int64_t ttl_until_ms; /* before this (wall clock); 0: it was never lowered */
     struct pace pace[LANES_MAX];
     struct list segs; /* its segments on this node */
 };
@@ -215,6 +217,8 @@ void segtab_over(struct segtab *t, struct seg *g, struct session *x, int reason)
 void segtab_revoke(struct segtab *t, struct seg *g, struct session *x, int reason);
 void segtab_extend(struct segtab *t, struct seg *g, struct session *x, int64_t until_s);
 int64_t segtab_until_s(const struct seg *g, const struct session *x); /* as its pass says */
+uint32_t segtab_ttl_s(const struct queue *q, int64_t released_at_ms); /* segtab_rules.c */
+void segtab_rules_replayed(struct segtab *t);
 void segtab_passes_all(struct segtab *t, peer_no to, struct outbox *out);
 void segtab_passes_moved(struct segtab *t, const struct seg *g, const struct xfer_in *in);
 void segtab_passes_flush(struct segtab *t, struct outbox *out);

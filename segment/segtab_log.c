@@ -44,7 +44,7 @@ void segtab_log_epoch(struct segtab *t)
         segtab_log_set(t, JREC_STORE, 0, t->store);
 }
 
-void segtab_log_rules(struct segtab *t, const struct queue *q)
+static void log_rules(struct segtab *t, const struct queue *q, uint32_t pass_ttl_s)
 {
     struct jrec r = { .kind = JREC_RULES };
     struct jrec_rules *v = &r.rules;
@@ -53,13 +53,22 @@ void segtab_log_rules(struct segtab *t, const struct queue *q)
     memcpy(v->idle_ms, q->idle_ms, sizeof(v->idle_ms));
     v->claim_ms = q->claim_ms;
     v->grace_ms = q->grace_ms;
-    v->pass_ttl_s = q->pass_ttl_s;
+    v->pass_ttl_s = pass_ttl_s;
     v->n_lanes = q->n_lanes;
     v->name = text_of(q->name);
     v->issuer = text_of(q->issuer);
     for (uint32_t i = 0; i < q->n_lanes; i++)
         v->lanes[i] = text_of(q->lanes[i]);
     segtab_log(t, &r);
+}
+
+/* What was longer before is said before: who reads it sees it lowered once more. */
+void segtab_log_rules(struct segtab *t, const struct queue *q)
+{
+    if (q->ttl_was_s > q->pass_ttl_s &&
+        q->ttl_until_ms + q->ttl_was_s * 1000ll > t->now.wall_ms)
+        log_rules(t, q, q->ttl_was_s);
+    log_rules(t, q, q->pass_ttl_s);
 }
 
 void segtab_log_open(struct segtab *t, const struct seg *g, uint8_t kind)

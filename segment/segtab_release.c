@@ -23,12 +23,12 @@ static msec_t end_of(const struct segtab *t, int64_t at_ms, msec_t life_ms)
 
 msec_t segtab_pass_end(const struct segtab *t, const struct seg *g, int64_t at_ms)
 {
-    return end_of(t, at_ms, g->queue->pass_ttl_s * 1000ll);
+    return end_of(t, at_ms, segtab_ttl_s(g->queue, at_ms) * 1000ll);
 }
 
 int64_t segtab_until_s(const struct seg *g, const struct session *x)
 {
-    int64_t s = x->released_at_ms / 1000 + g->queue->pass_ttl_s;
+    int64_t s = x->released_at_ms / 1000 + segtab_ttl_s(g->queue, x->released_at_ms);
 
     return x->until_s > s ? x->until_s : s;
 }

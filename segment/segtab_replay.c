@@ -451,6 +451,7 @@ int segtab_replayed(struct segtab *t, struct seg_now now)
                  "room", t->o.max_tickets);
     if (unfinished) /* the end of the snapshot had not been written down */
         segtab_log_set(t, JREC_SNAP_END, 0, 0);
+    segtab_rules_replayed(t);
     list_each (&t->segs, it) {
         struct seg *g = container_of(it, struct seg, node);
 

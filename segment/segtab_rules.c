@@ -70,6 +70,35 @@ static void keep_idle(const struct segtab *t, struct queue *q, const struct msg_
     q->idle_was_until_ms = t->service_ms + 2 * (msec_t)longest;
 }
 
+/* A pass that is out there is good for as long as it says, and so is its record. Lowered
+ * twice, those between are taken for the older ones: too long is safe. */
+static void keep_ttl(const struct segtab *t, struct queue *q, uint32_t ttl_s)
+{
+    bool out = q->ttl_until_ms + q->ttl_was_s * 1000ll > t->now.wall_ms;
+
+    if (ttl_s >= q->pass_ttl_s)
+        return;
+    if (!out || q->ttl_was_s < q->pass_ttl_s)
+        q->ttl_was_s = q->pass_ttl_s;
+    q->ttl_until_ms = t->now.wall_ms;
+}
+
+/* Nobody wrote down when it was lowered. */
+void segtab_rules_replayed(struct segtab *t)
+{
+    uint64_t key, val;
+
+    for (size_t k = 0; (k = map_next(&t->queues, k, &key, &val)) != 0;)
+        ((struct queue *)(uintptr_t)val)->ttl_until_ms = t->now.wall_ms;
+}
+
+uint32_t segtab_ttl_s(const struct queue *q, int64_t released_at_ms)
+{
+    bool before = released_at_ms < q->ttl_until_ms && q->ttl_was_s > q->pass_ttl_s;
+
+    return before ? q->ttl_was_s : q->pass_ttl_s;
+}
+
 int segtab_set_rules(struct segtab *t, const struct msg_rules *m, bool *changed)
 {
     struct queue *q = segtab_queue(t, m->queue, true);
@@ -86,6 +115,7 @@ int segtab_set_rules(struct segtab *t, const struct msg_rules *m, bool *changed)
     q->n_lanes = m->n_lanes;
     q->claim_ms = m->claim_ms;
     q->grace_ms = m->grace_ms;
+    keep_ttl(t, q, m->pass_ttl_s);
     q->pass_ttl_s = m->pass_ttl_s;
     list_each (&q->segs, it)
         segtab_fit_unit(t, container_of(it, struct seg, queued));

@@ -32,6 +32,7 @@ struct rig {
     uint32_t copies;          /* messages between the nodes so far */
     uint32_t lose_at, cut_at; /* which of them is lost, or breaks the link; 0 = none */
     uint64_t epoch;
+    uint32_t ttl_s; /* of a pass; 0: 10 */
     /* what the manager heard */
     struct seg_status status[64]; /* by segment id */
     bool gone[64];
@@ -242,7 +243,7 @@ static inline struct msg_rules rig_rules(const struct rig *r)
                                 .idle_ms = { 3000, 5000, 8000 },
                                 .claim_ms = 2000,
                                 .grace_ms = 3000,
-                                .pass_ttl_s = 10,
+                                .pass_ttl_s = r->ttl_s != 0 ? r->ttl_s : 10,
                                 .n_lanes = 2,
                                 .lanes = { "default", "vip" } };
 }

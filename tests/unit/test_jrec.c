@@ -584,3 +584,41 @@ Test(jrec, without_a_log_what_is_new_waits)
     cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_ADMITTED);
     rig_free(r);
 }
+
+/* People have been told how long they are good for; routers refuse one that is taken back
+ * for as long as it could be shown. */
+Test(jrec, a_lowered_pass_ttl_makes_no_pass_shorter_that_is_out_there)
+{
+    struct tape tp = { 0 };
+    void *ctx[] = { &tp };
+    struct rig *r = rig_new_logged(1, 1u << 20, on_log, ctx);
+    int64_t t0 = r->now.wall_ms / 1000;
+
+    r->ttl_s = 30;
+    rig_open(r, 0, 1, OPEN_TAIL, 1000, 0);
+    rig_join(r, 0, 1, 10);
+    rig_pop(r, 0, 1, 1, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        cr_assert_eq(rig_poll(r, 0, 1, i).pass_expires_s, t0 + 30);
+    rig_run(r, 2000);
+    r->ttl_s = 4;
+    rig_order(r, 0, (struct msg) { .type = MSG_RULES, .rules = rig_rules(r) });
+    rig_pop(r, 0, 1, 2, 1);
+    cr_expect_eq(rig_poll(r, 0, 1, 3).pass_expires_s, t0 + 6, "a new one is short");
+    for (int round = 0; round < 3; round++) {
+        cr_expect_eq(rig_poll(r, 0, 1, 0).pass_expires_s, t0 + 30, "round %d", round);
+        rig_run(r, 5000);
+        if (round == 1)
+            tape_snap(&tp, r->t[0], UINT64_MAX); /* the old rules go with it */
+        restart(r, &tp);
+    }
+    cr_expect_eq(rig_poll(r, 0, 1, 3).reason, GONE_FINISHED);
+    rig_leave(r, 0, 1, 1);
+    rig_run(r, 100);
+    cr_expect_eq(r->ended.number, 1);
+    cr_expect_eq(r->ended.until_s, t0 + 30);
+    rig_run(r, 13000);
+    cr_expect_eq(rig_poll(r, 0, 1, 0).reason, GONE_FINISHED, "and no longer");
+    rig_free(r);
+    tape_fini(&tp);
+}

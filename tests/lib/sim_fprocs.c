@@ -96,6 +96,12 @@ static void lose(struct sim *s, struct proc *p, double down_ms)
         return;
     sim_note(s, "process %lu loses everything", p->idx, 0, 0, 0, 0);
     s->count.crashes++;
+    for (uint32_t i = 0; i < s->n_tickets; i++) {
+        const struct sseg *host = check_host(s, s->ticket[i].seg);
+
+        if (host != NULL && host->node == p->idx)
+            s->ticket[i].lost = true;
+    }
     restart(s, p, down_ms);
     tape_wipe(p);
 }

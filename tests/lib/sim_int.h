@@ -147,6 +147,7 @@ struct ticket {
     uint8_t fate;
     bool relaxed;    /* its order is not certain: joined where a manager had given up */
     bool returned;   /* perhaps was a no-show: may be released later than its turn */
+    bool lost;       /* its node has lost everything */
     bool rebuilt;    /* its segment was lost, and opened again */
     bool forgot;     /* and before that it had left: who would know? */
     bool leaving;    /* a leave has reached its segment */

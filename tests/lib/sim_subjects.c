@@ -32,11 +32,13 @@ uint32_t subject_draw(struct sim *s, unsigned queue)
     return ++s->n_subjects[queue];
 }
 
-/* Passes say whole seconds, and clocks may differ: what ends in the next ones is nobody's
+/* Whose node has lost everything is known again when he polls: until then his name is free.
+ * Passes say whole seconds, and clocks may differ: what ends in the next ones is nobody's
  * second ticket. */
 static bool is_inside(struct sim *s, const struct ticket *t)
 {
-    return t->fate == T_ADMITTED && !t->leaving && !t->rebuilt && s->count.jumps == 0 &&
+    return t->fate == T_ADMITTED && !t->leaving && !t->lost && !t->rebuilt &&
+           s->count.jumps == 0 &&
            t->expires_s * 1000 > sim_wall(s) + s->wall_ahead_ms + 1000;
 }
 

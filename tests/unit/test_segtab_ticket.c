@@ -325,7 +325,7 @@ static const node_no both[] = { 1, 2 };
 /* A name whose share the other node keeps. */
 static const char *others_name(void)
 {
-    static char name[8];
+    static char name[16];
 
     for (int i = 0; i < 100; i++) {
         snprintf(name, sizeof(name), "p%d", i);

@@ -98,7 +98,6 @@ static void refused(struct admin_call *c, const struct err *e)
         admin_err(c->a, e);
 }
 
-/* Held first: what cannot be answered is not begun. */
 static void move(struct admin_call *c, seg_id seg, uint32_t number, const char *lane)
 {
     struct mng_service *s = c->s;

@@ -330,6 +330,9 @@ void seg_reconcile(struct mng *m, struct mseg *s);
 void seg_wish(struct mng *m, struct mseg *s); /* note it down, and order at once */
 void lane_pace_to(struct mng *m, const struct mlane *l, struct mnode *n);
 seg_id alias_of(const struct mlane *l, seg_id from); /* 0 = none */
+/* The lane of a segment, or of one that another has absorbed; NULL: of none. */
+struct mlane *lane_of(const struct mng *m, seg_id seg);
+struct mseg *home_of(const struct mng *m, seg_id seg); /* who has its tickets; NULL: nobody */
 SQ_CHECK int alias_add(struct mlane *l, struct malias a);
 void alias_drop(struct mlane *l, seg_id from);
 /* What led to `from` leads to `to` now, so that no alias points to an alias, and comes

@@ -26,6 +26,7 @@
 #define TICKETS_MAX      256 /* on their way at once: support staff are few */
 #define TICKET_LIMIT_MS  4000
 #define TICKET_AGAIN_MS  100
+#define TICKET_KEEP_MS   10000 /* nobody has asked how it ended */
 #define TICKET_HOPS_MAX  16 /* it may have been moved before, and again */
 
 #define list_ticket(it) list_entry(it, struct mticket, in)
@@ -43,31 +44,6 @@ static void end(struct mticket *t, int rc, seg_id seg, uint32_t number)
 }
 
 /* ---- where to --------------------------------------------------------------------- */
-
-static struct mlane *lane_of(const struct mng *m, seg_id seg)
-{
-    const struct mseg *s = seg_find(m, seg);
-
-    if (s != NULL)
-        return s->lane;
-    list_each(&m->queues, it) {
-        struct mqueue *q = container_of(it, struct mqueue, in_all);
-
-        for (unsigned i = 0; i < q->n_lanes; i++)
-            if (alias_of(&q->lane[i], seg) != 0)
-                return &q->lane[i];
-    }
-    return NULL;
-}
-
-/* The segment that has this one's tickets; NULL: none. */
-static struct mseg *home_of(const struct mng *m, seg_id seg)
-{
-    const struct mlane *l = lane_of(m, seg);
-    seg_id to = l != NULL ? alias_of(l, seg) : 0;
-
-    return seg_find(m, to != 0 ? to : seg);
-}
 
 /* Where a join of the lane goes; NULL: nowhere now. What stands behind an unconfirmed tail
  * is joined by nobody: its turn comes first (I3). */
@@ -268,14 +244,22 @@ static void too_late(struct mticket *t)
         end(t, t->said.step == TICKET_FORWARD ? SQ_ETIMEOUT : SQ_EUNAVAIL, 0, 0);
 }
 
+static void ticket_forget(struct mng *m, struct mticket *t)
+{
+    list_remove(&m->tickets, &t->in);
+    free(t);
+}
+
 void tickets_tick(struct mng *m)
 {
     list_each(&m->tickets, it) {
         struct mticket *t = list_ticket(it);
 
-        if (t->ended)
+        if (t->ended && m->now_ms - t->began_ms >= TICKET_KEEP_MS)
+            ticket_forget(m, t);
+        else if (t->ended)
             continue;
-        if (m->now_ms - t->began_ms >= TICKET_LIMIT_MS)
+        else if (m->now_ms - t->began_ms >= TICKET_LIMIT_MS)
             too_late(t);
         else if (t->again_ms != 0 && m->now_ms >= t->again_ms)
             give(m, t);
@@ -381,7 +365,6 @@ bool mng_ticket_ended(struct mng *m, uint64_t order, struct mng_ticket_end *e)
     if (!t->ended)
         return false;
     *e = t->end;
-    list_remove(&m->tickets, &t->in);
-    free(t);
+    ticket_forget(m, t);
     return true;
 }

@@ -184,27 +184,10 @@ void mng_count(const struct mng *m, struct mng_counts *c)
         c->routers_up += list_entry(it, struct mrouter, in)->registered;
 }
 
-static seg_id host_of(const struct mng *m, seg_id seg)
-{
-    list_each(&m->queues, it) {
-        const struct mqueue *q = list_entry(it, struct mqueue, in_all);
-
-        for (unsigned i = 0; i < q->n_lanes; i++) {
-            seg_id to = alias_of(&q->lane[i], seg);
-
-            if (to != 0)
-                return to;
-        }
-    }
-    return 0;
-}
-
 bool mng_place(const struct mng *m, seg_id seg, struct mng_place_view *v)
 {
-    const struct mseg *s = seg_find(m, seg);
+    const struct mseg *s = home_of(m, seg);
 
-    if (s == NULL)
-        s = seg_find(m, host_of(m, seg));
     if (s == NULL)
         return false;
     *v = (struct mng_place_view){ .queue = s->lane->q->def.name,

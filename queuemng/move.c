@@ -382,26 +382,6 @@ static void report_out(struct mng *m, struct mmove *v, const struct msg_move_sta
     }
 }
 
-/* The lane of a move that we do not know (any more). Neither end need be in a chain by now:
- * the target may have been absorbed since, and then only the aliases tell. NULL: no lane. */
-static const struct mlane *lane_of(struct mng *m, seg_id from, seg_id to)
-{
-    const struct mseg *x = seg_find(m, to);
-
-    if (x == NULL)
-        x = seg_find(m, from);
-    if (x != NULL)
-        return x->lane;
-    list_each(&m->queues, it) {
-        const struct mqueue *q = list_entry(it, struct mqueue, in_all);
-
-        for (unsigned i = 0; i < q->n_lanes; i++)
-            if (alias_of(&q->lane[i], from) != 0)
-                return &q->lane[i];
-    }
-    return NULL;
-}
-
 /* The alias is the commit. The target may have moved on meanwhile; then both lead to the
  * same place. */
 static bool was_committed(const struct mlane *l, seg_id from, seg_id to)
@@ -431,7 +411,7 @@ static enum heard has_heard(const struct mng *m, const struct mlane *l, seg_id f
 static void end_unknown(struct mng *m, const struct mnode *n,
                         const struct msg_move_status *g)
 {
-    const struct mlane *l = lane_of(m, g->from, g->to);
+    const struct mlane *to = lane_of(m, g->to), *l = to != NULL ? to : lane_of(m, g->from);
     bool commit = was_committed(l, g->from, g->to);
 
     if (commit && g->side == MOVE_SIDE_OUT && has_heard(m, l, g->from) != HEARD)

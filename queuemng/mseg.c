@@ -183,6 +183,30 @@ seg_id alias_of(const struct mlane *l, seg_id from)
     return 0;
 }
 
+struct mlane *lane_of(const struct mng *m, seg_id seg)
+{
+    const struct mseg *s = seg_find(m, seg);
+
+    if (s != NULL)
+        return s->lane;
+    list_each(&m->queues, it) {
+        struct mqueue *q = container_of(it, struct mqueue, in_all);
+
+        for (unsigned i = 0; i < q->n_lanes; i++)
+            if (alias_of(&q->lane[i], seg) != 0)
+                return &q->lane[i];
+    }
+    return NULL;
+}
+
+struct mseg *home_of(const struct mng *m, seg_id seg)
+{
+    const struct mlane *l = lane_of(m, seg);
+    seg_id to = l != NULL ? alias_of(l, seg) : 0;
+
+    return seg_find(m, to != 0 ? to : seg);
+}
+
 int alias_add(struct mlane *l, struct malias a)
 {
     if (l->n_alias == l->cap_alias) {

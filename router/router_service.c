@@ -127,13 +127,92 @@ static const uint8_t budget_of[] = {
     [API_BAD_PATH] = LIMIT_BAD,      [API_NO_PATH] = LIMIT_BAD,
 };
 
+static void jwks(struct router *r)
+{
+    const uint8_t(*keys)[32];
+    size_t n = routes_keys(r->routes, &keys);
+
+    if (routes_version(r->routes) == 0)
+        api_problem(&r->ans, API_QUEUE_UNAVAILABLE, "keys are not known yet",
+                    router_request_id(r));
+    else
+        api_jwks(&r->ans, keys, n);
+}
+
+static void ready(struct router *r)
+{
+    size_t up, of;
+
+    seg_links_count(r->segs, &up, &of);
+    api_ready(&r->ans, router_is_ready(r), routes_version(r->routes), up, of);
+}
+
+/* Calls that are answered later, or by others; false: it is none of these. */
+static bool start(struct router *r, struct httpd_req *req, const struct http_req *q,
+                  const struct api_req *a)
+{
+    switch (a->call) {
+    case API_POLL:
+        poll_start(r, req, a->arg);
+        return true;
+    case API_JOIN:
+        join_start(r, req, q, a->arg);
+        return true;
+    case API_LEAVE:
+        leave_start(r, req, a->arg);
+        return true;
+    case API_QUEUE:
+        queue_get(r, req, a->arg);
+        return true;
+    case API_VERIFY:
+        verify(r, req, q);
+        return true;
+    case API_SESSION:
+        session_start(r, req, q);
+        return true;
+    case API_PAGE:
+    case API_FORM:
+    case API_WORDS:
+        page_start(r, req, q, a);
+        return true;
+    default:
+        return false;
+    }
+}
+
+/* Calls whose answer this router knows by itself. */
+static void answer(struct router *r, struct httpd_req *req, const struct api_req *a)
+{
+    switch (a->call) {
+    case API_JWKS:
+        jwks(r);
+        break;
+    case API_HEALTH:
+        api_health(&r->ans);
+        break;
+    case API_READY:
+        ready(r);
+        break;
+    case API_BAD_METHOD:
+        api_bad_method(&r->ans, a->allow, router_request_id(r));
+        break;
+    case API_BAD_PATH:
+        api_problem(&r->ans, API_BAD_REQUEST, "the path has a bad escape",
+                    router_request_id(r));
+        break;
+    default: /* API_NO_PATH */
+        api_problem(&r->ans, API_NOT_FOUND, "there is nothing here",
+                    router_request_id(r));
+    }
+    router_answer(r, req);
+}
+
 static void on_request(void *ctx, struct httpd_req *req, const struct http_req *q)
 {
     struct router *r = ctx;
     enum limit_kind k;
     const char *lines;
     struct api_req a;
-    size_t up, of;
 
     api_route(q, &a);
     lines = cors_lines(r->cors, q, &a);
@@ -142,65 +221,10 @@ static void on_request(void *ctx, struct httpd_req *req, const struct http_req *
     k = (enum limit_kind)budget_of[a.call];
     if (k != LIMIT_NKINDS && !router_may_pass(r, req, k))
         return;
-    switch (a.call) {
-    case API_POLL:
-        poll_start(r, req, a.arg);
-        return;
-    case API_JOIN:
-        join_start(r, req, q, a.arg);
-        return;
-    case API_LEAVE:
-        leave_start(r, req, a.arg);
-        return;
-    case API_QUEUE:
-        queue_get(r, req, a.arg);
-        return;
-    case API_VERIFY:
-        verify(r, req, q);
-        return;
-    case API_SESSION:
-        session_start(r, req, q);
-        return;
-    case API_PAGE:
-    case API_FORM:
-    case API_WORDS:
-        page_start(r, req, q, &a);
-        return;
-    case API_JWKS: {
-        const uint8_t(*keys)[32];
-        size_t n = routes_keys(r->routes, &keys);
-
-        if (routes_version(r->routes) == 0)
-            api_problem(&r->ans, API_QUEUE_UNAVAILABLE, "keys are not known yet",
-                        router_request_id(r));
-        else
-            api_jwks(&r->ans, keys, n);
-        break;
-    }
-    case API_HEALTH:
-        api_health(&r->ans);
-        break;
-    case API_READY:
-        seg_links_count(r->segs, &up, &of);
-        api_ready(&r->ans, router_is_ready(r), routes_version(r->routes), up, of);
-        break;
-    case API_BAD_METHOD:
-        if (lines != NULL && cors_preflight(q, &a)) {
-            httpd_answer(req, 204, NULL, "", "", 0);
-            return;
-        }
-        api_bad_method(&r->ans, a.allow, router_request_id(r));
-        break;
-    case API_BAD_PATH:
-        api_problem(&r->ans, API_BAD_REQUEST, "the path has a bad escape",
-                    router_request_id(r));
-        break;
-    case API_NO_PATH:
-        api_problem(&r->ans, API_NOT_FOUND, "there is nothing here",
-                    router_request_id(r));
-        break;
-    }
-    router_answer(r, req);
+    if (a.call == API_BAD_METHOD && lines != NULL && cors_preflight(q, &a))
+        httpd_answer(req, 204, NULL, "", "", 0);
+    else if (!start(r, req, q, &a))
+        answer(r, req, &a);
 }
 
 static void on_gone(void *ctx, struct httpd_req *req, void *user)

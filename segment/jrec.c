@@ -232,48 +232,33 @@ static void draw(struct jio *io, struct jrec_draw *d)
         memcpy(d->seed, p, DRAW_SEED);
 }
 
-static void members(struct jio *io, struct jrec *r)
+static void epoch(struct jio *io, struct jrec_epoch *v)
 {
-    NUM(io, r->seg);
+    NUM(io, v->epoch);
+    text(io, &v->manager);
+    io->bad |= v->manager.n > NAME_MAX_LEN;
+}
+
+static void extend(struct jio *io, struct jrec_extend *v)
+{
+    NUM(io, v->id.seg);
+    NUM(io, v->id.number);
+    NUM(io, v->until_s);
+}
+
+static void forward(struct jio *io, struct jrec_forward *v)
+{
+    NUM(io, v->id.seg);
+    NUM(io, v->id.number);
+    NUM(io, v->to.seg);
+    NUM(io, v->to.number);
+    NUM(io, v->slot);
+}
+
+/* What snapshots, moves and rebuilt segments have. */
+static void of_segment(struct jio *io, struct jrec *r)
+{
     switch ((enum jrec_kind)r->kind) {
-    case JREC_EPOCH:
-        NUM(io, r->epoch.epoch);
-        text(io, &r->epoch.manager);
-        io->bad |= r->epoch.manager.n > NAME_MAX_LEN;
-        break;
-    case JREC_RULES:
-        rules(io, &r->rules);
-        break;
-    case JREC_OPEN:
-        open(io, &r->open);
-        break;
-    case JREC_JOIN:
-    case JREC_DROP:
-    case JREC_BURIED:
-    case JREC_BACK:
-        run(io, &r->run);
-        break;
-    case JREC_SUBJECT:
-        subject(io, &r->subject);
-        break;
-    case JREC_POP:
-        pop(io, &r->pop);
-        break;
-    case JREC_SESSION:
-        session(io, &r->session);
-        break;
-    case JREC_EXTEND:
-        NUM(io, r->extend.id.seg);
-        NUM(io, r->extend.id.number);
-        NUM(io, r->extend.until_s);
-        break;
-    case JREC_FORWARD:
-        NUM(io, r->forward.id.seg);
-        NUM(io, r->forward.id.number);
-        NUM(io, r->forward.to.seg);
-        NUM(io, r->forward.to.number);
-        NUM(io, r->forward.slot);
-        break;
     case JREC_FINAL:
         NUM(io, r->move.move);
         NUM(io, r->move.to);
@@ -302,6 +287,45 @@ static void members(struct jio *io, struct jrec *r)
         break;
     default:
         NUM(io, r->set.n);
+    }
+}
+
+static void members(struct jio *io, struct jrec *r)
+{
+    NUM(io, r->seg);
+    switch ((enum jrec_kind)r->kind) {
+    case JREC_EPOCH:
+        epoch(io, &r->epoch);
+        break;
+    case JREC_RULES:
+        rules(io, &r->rules);
+        break;
+    case JREC_OPEN:
+        open(io, &r->open);
+        break;
+    case JREC_JOIN:
+    case JREC_DROP:
+    case JREC_BURIED:
+    case JREC_BACK:
+        run(io, &r->run);
+        break;
+    case JREC_SUBJECT:
+        subject(io, &r->subject);
+        break;
+    case JREC_POP:
+        pop(io, &r->pop);
+        break;
+    case JREC_SESSION:
+        session(io, &r->session);
+        break;
+    case JREC_EXTEND:
+        extend(io, &r->extend);
+        break;
+    case JREC_FORWARD:
+        forward(io, &r->forward);
+        break;
+    default:
+        of_segment(io, r);
     }
 }
 

@@ -67,9 +67,7 @@ static msec_t back_until(const struct segtab *t, const struct queue *q)
 {
     msec_t ms = (msec_t)q->claim_ms + q->grace_ms;
 
-    for (unsigned i = 0; i < CLIENT_NCLASSES; i++)
-        ms = ms_max(ms, q->idle_ms[i]);
-    return t->service_ms + ms;
+    return t->service_ms + ms_max(ms, queue_longest_idle_ms(q));
 }
 
 void segtab_away(struct segtab *t, struct seg *g, const struct ticket_id *ids, uint32_t n)

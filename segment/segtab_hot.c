@@ -246,8 +246,8 @@ static void place_released(struct segtab *t, struct seg *g, struct session *x,
     case SESSION_FORWARD:
         session_set(&g->b.released, x, SESSION_FORWARD, t->service_ms + segtab_forward_ms(g));
         a->state = PLACE_MOVED;
-        a->moved_to = (seg_id)x->released_at_ms;
-        a->poll_after_ms = (uint32_t)x->until_s;
+        a->moved_to = segtab_forward_to(x).seg;
+        a->poll_after_ms = segtab_forward_to(x).number + 1;
         return;
     default:
         place_gone(a, x->reason);
@@ -575,8 +575,8 @@ static void drop_one(struct segtab *t, enum spot_kind k, const struct spot *s,
         a->state = DROP_OK;
         if (SQ_UNLIKELY(x != NULL && x->state == SESSION_FORWARD)) {
             a->state = DROP_MOVED;
-            a->moved_to = (seg_id)x->released_at_ms;
-            a->moved_number = (uint32_t)x->until_s;
+            a->moved_to = segtab_forward_to(x).seg;
+            a->moved_number = segtab_forward_to(x).number + 1;
             return;
         }
         drop_here(t, s);

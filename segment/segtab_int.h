@@ -62,6 +62,15 @@ struct queue { /* the rules of one queue; owned by segtab, freed with its last s
     struct list segs; /* its segments on this node */
 };
 
+static inline uint32_t queue_longest_idle_ms(const struct queue *q)
+{
+    uint32_t ms = 0;
+
+    for (unsigned i = 0; i < CLIENT_NCLASSES; i++)
+        ms = q->idle_ms[i] > ms ? q->idle_ms[i] : ms;
+    return ms;
+}
+
 struct move;
 
 struct seg { /* one hosted segment */

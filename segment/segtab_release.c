@@ -154,8 +154,8 @@ static void pop(struct segtab *t, struct seg *g, const struct msg_seg_pop *m)
     g->last_n = got;
     g->last_tick = m->tick;
     g->unkept_ms = since;
-    r.pop = (struct jrec_pop) { m->tick, got, back, got - back, m->released_at_ms };
-    r.pop.waiting += x.n_away;
+    r.pop = (struct jrec_pop) { m->tick, got, back, got - back + x.n_away,
+                                m->released_at_ms };
     segtab_log(t, &r);
     segtab_away(t, g, x.away, x.n_away);
     if (!m->keeps)

@@ -374,10 +374,8 @@ static uint8_t full_deadline(void *ctx, uint8_t deadline)
 static msec_t session_end(const struct segtab *t, const struct seg *g,
                           const struct session *x)
 {
-    uint64_t idle = t->o.retry_ms;
+    uint64_t idle = t->o.retry_ms + (uint64_t)queue_longest_idle_ms(g->queue);
 
-    for (unsigned i = 0; i < CLIENT_NCLASSES; i++)
-        idle = u64_max(idle, g->queue->idle_ms[i] + (uint64_t)t->o.retry_ms);
     switch ((enum session_state)x->state) {
     case SESSION_READY:
         return t->service_ms + g->queue->claim_ms;

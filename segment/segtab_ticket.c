@@ -22,14 +22,12 @@
 msec_t segtab_forward_ms(const struct seg *g)
 {
     const struct queue *q = g->queue;
-    uint32_t idle = 0, told = 0;
+    uint32_t told = 0;
 
-    for (unsigned i = 0; i < CLIENT_NCLASSES; i++)
-        idle = q->idle_ms[i] > idle ? q->idle_ms[i] : idle;
     for (unsigned i = 0; i < q->n_lanes; i++)
         told = (uint32_t)u64_max(told, pace_longest_ms(&q->pace[i]));
-    return FORWARD_LATE_MS + (msec_t)told + idle + q->claim_ms + q->grace_ms +
-           (msec_t)q->pass_ttl_s * 1000;
+    return FORWARD_LATE_MS + (msec_t)told + queue_longest_idle_ms(q) + q->claim_ms +
+           q->grace_ms + (msec_t)q->pass_ttl_s * 1000;
 }
 
 void segtab_forward(struct seg *g, struct ticket_id id, uint32_t slot, struct ticket_id to,

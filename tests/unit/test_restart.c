@@ -1,0 +1,141 @@
+/* test_restart.c: what people see of a segment node that is started again with its journal. */
+#include "tests/lib/segtape.h"
+
+static void restart(struct rig *r, struct tape *tp)
+{
+    segtab_free(r->t[0]);
+    r->t[0] = replay(tp);
+    cr_assert_eq(segtab_replayed(r->t[0], r->now), 0);
+    rig_start(r, 0);
+}
+
+Test(restart, places_passes_and_reasons_are_as_before)
+{
+    struct tape tp = { 0 };
+    void *ctx[] = { &tp };
+    struct rig *r = rig_new_logged(1, 1u << 20, on_log, ctx);
+    struct place_ans pass, again;
+    char text[MSG_PASS_MAX];
+
+    rig_open(r, 0, 1, OPEN_TAIL, 1000, 40);
+    (void)rig_join_as(r, 0, 1, "ann");
+    rig_join(r, 0, 1, 600);
+    rig_leave(r, 0, 1, 9);
+    rig_pop(r, 0, 1, 1, 3);
+    pass = rig_poll(r, 0, 1, 0);
+    memcpy(text, pass.pass, pass.pass_len);
+    arena_reset(&r->mem);
+    restart(r, &tp);
+    again = rig_poll(r, 0, 1, 0);
+    cr_assert_eq(again.state, PLACE_ADMITTED);
+    cr_assert_eq(again.pass_len, pass.pass_len);
+    cr_assert_arr_eq(again.pass, text, pass.pass_len);
+    cr_assert_eq(rig_poll(r, 0, 1, 1).state, PLACE_ADMITTED, "ready, not yet collected");
+    cr_assert_eq(rig_poll(r, 0, 1, 9).reason, GONE_LEFT);
+    cr_assert_eq(rig_poll(r, 0, 1, 3).position, 41);
+    cr_assert_eq(rig_poll(r, 0, 1, 600).position, 600 + 1 + 40 - 4);
+    cr_assert_eq(rig_join_as(r, 0, 1, "ann").state, APPEND_EXISTING);
+    cr_assert_eq(rig_join_as(r, 0, 1, NULL).number, 601);
+    cr_assert_eq(rig_pop(r, 0, 1, 1, 3), 3, "the same tick, the same answer");
+    cr_assert_eq(rig_poll(r, 0, 1, 3).state, PLACE_WAITING);
+    rig_free(r);
+    tape_fini(&tp);
+}
+
+Test(restart, everybody_gets_a_whole_idle_time_out_after_a_restart)
+{
+    struct tape tp = { 0 };
+    void *ctx[] = { &tp };
+    struct rig *r = rig_new_logged(1, 1u << 20, on_log, ctx);
+
+    rig_open(r, 0, 1, OPEN_TAIL, 1000, 0);
+    rig_join(r, 0, 1, 10);
+    rig_run(r, 3000);
+    restart(r, &tp);
+    rig_run(r, 3000);
+    cr_assert_eq(rig_poll(r, 0, 1, 5).state, PLACE_WAITING);
+    rig_run(r, 120000);
+    cr_assert_eq(rig_poll(r, 0, 1, 5).reason, GONE_EXPIRED);
+    rig_free(r);
+    tape_fini(&tp);
+}
+
+Test(restart, more_than_there_may_be_now_keep_their_places)
+{
+    struct tape tp = { 0 };
+    void *ctx[] = { &tp };
+    struct rig *r = rig_new_logged(1, 1u << 20, on_log, ctx);
+
+    rig_open(r, 0, 1, OPEN_TAIL, 5000, 0);
+    rig_join(r, 0, 1, 2000);
+    segtab_free(r->t[0]);
+    r->t[0] = replay_within(&tp, 1024);
+    cr_assert_eq(segtab_replayed(r->t[0], r->now), 0);
+    rig_start(r, 0);
+    cr_assert_eq(rig_poll(r, 0, 1, 1999).position, 2000);
+    rig_join(r, 0, 1, 48); /* to the end of the last block */
+    cr_assert_eq(rig_join_as(r, 0, 1, NULL).state, APPEND_BUSY);
+    cr_assert_eq(rig_pop(r, 0, 1, 1, 1024), 1024);
+    cr_assert_eq(rig_join_as(r, 0, 1, NULL).state, APPEND_BUSY, "two blocks are left, of two");
+    cr_assert_eq(rig_pop(r, 0, 1, 2, 512), 512);
+    cr_assert_eq(rig_join_as(r, 0, 1, NULL).state, APPEND_OK);
+    rig_free(r);
+    tape_fini(&tp);
+}
+
+Test(restart, without_a_log_what_is_new_waits)
+{
+    struct rig *r = rig_new(1, 1u << 20);
+
+    rig_open(r, 0, 1, OPEN_TAIL, 1000, 0);
+    rig_join(r, 0, 1, 10);
+    rig_pop(r, 0, 1, 1, 1);
+    segtab_hold(r->t[0], true);
+    cr_assert_eq(rig_join_as(r, 0, 1, NULL).state, APPEND_BUSY);
+    cr_assert_eq(rig_pop(r, 0, 1, 2, 1), 0);
+    cr_assert(r->popped.busy);
+    cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_BUSY);
+    cr_assert_eq(rig_poll(r, 0, 1, 5).position, 5);
+    segtab_hold(r->t[0], false);
+    cr_assert_eq(rig_pop(r, 0, 1, 2, 1), 1);
+    cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_ADMITTED);
+    rig_free(r);
+}
+
+/* People have been told how long they are good for; routers refuse one that is taken back
+ * for as long as it could be shown. */
+Test(restart, a_lowered_pass_ttl_makes_no_pass_shorter_that_is_out_there)
+{
+    struct tape tp = { 0 };
+    void *ctx[] = { &tp };
+    struct rig *r = rig_new_logged(1, 1u << 20, on_log, ctx);
+    int64_t t0 = r->now.wall_ms / 1000;
+
+    r->ttl_s = 30;
+    rig_open(r, 0, 1, OPEN_TAIL, 1000, 0);
+    rig_join(r, 0, 1, 10);
+    rig_pop(r, 0, 1, 1, 3);
+    for (uint32_t i = 0; i < 3; i++)
+        cr_assert_eq(rig_poll(r, 0, 1, i).pass_expires_s, t0 + 30);
+    rig_run(r, 2000);
+    r->ttl_s = 4;
+    rig_order(r, 0, (struct msg) { .type = MSG_RULES, .rules = rig_rules(r) });
+    rig_pop(r, 0, 1, 2, 1);
+    cr_expect_eq(rig_poll(r, 0, 1, 3).pass_expires_s, t0 + 6, "a new one is short");
+    for (int round = 0; round < 3; round++) {
+        cr_expect_eq(rig_poll(r, 0, 1, 0).pass_expires_s, t0 + 30, "round %d", round);
+        rig_run(r, 5000);
+        if (round == 1)
+            tape_snap(&tp, r->t[0], UINT64_MAX); /* the old rules go with it */
+        restart(r, &tp);
+    }
+    cr_expect_eq(rig_poll(r, 0, 1, 3).reason, GONE_FINISHED);
+    rig_leave(r, 0, 1, 1);
+    rig_run(r, 100);
+    cr_expect_eq(r->ended.number, 1);
+    cr_expect_eq(r->ended.until_s, t0 + 30);
+    rig_run(r, 13000);
+    cr_expect_eq(rig_poll(r, 0, 1, 0).reason, GONE_FINISHED, "and no longer");
+    rig_free(r);
+    tape_fini(&tp);
+}

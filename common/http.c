@@ -286,6 +286,13 @@ static void on_expect(struct http_req *r, struct head *h, struct slice v)
         h->unknown_expect = true;
 }
 
+/* RFC 6265 wants one line of browsers; HTTP/2 allows many, and a proxy may leave it so. */
+static void on_cookie(struct http_req *r, struct slice v)
+{
+    if (r->cookies++ == 0)
+        r->cookie = v;
+}
+
 /* Of too many lines the first ones go: the last one is the nearest proxy's. */
 static void on_via(struct http_via *v, struct slice value)
 {
@@ -308,7 +315,7 @@ static void field(struct http_req *r, struct head *h, const struct http_field *f
         break;
     case 6:
         if (IS("cookie"))
-            once(h, &r->cookie, f->value);
+            on_cookie(r, f->value);
         else if (IS("expect"))
             on_expect(r, h, f->value);
         break;
@@ -425,20 +432,31 @@ static int parse_head(struct http_state *st, struct http_req *r, struct head *h,
     return judge(r, h);
 }
 
-unsigned http_find(const struct http_req *r, const char *lower, struct slice *v)
+bool http_next(struct slice *rest, const char *lower, struct slice *v)
 {
-    struct http_cur c = { .p = r->fields.p, .end = r->fields.p + r->fields.n };
+    struct http_cur c = { .p = rest->p, .end = rest->p + rest->n };
     size_t n = strlen(lower);
     struct http_field f;
-    unsigned found = 0;
     bool in_value;
 
     while (http_field(&c, &f, &in_value) > 0 && f.name.n > 0) {
         if (f.name.n != n || !http_ieq(f.name.p, lower, n))
             continue;
         *v = f.value;
-        found++;
+        *rest = (struct slice) { c.p, (size_t)(c.end - c.p) };
+        return true;
     }
+    rest->n = 0;
+    return false;
+}
+
+unsigned http_find(const struct http_req *r, const char *lower, struct slice *v)
+{
+    struct slice rest = r->fields;
+    unsigned found = 0;
+
+    while (http_next(&rest, lower, v))
+        found++;
     return found;
 }
 

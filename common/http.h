@@ -50,6 +50,7 @@ struct http_req {
     struct slice body;
     struct slice host, authorization, cookie, accept_language, if_none_match,
         user_agent; /* p NULL: absent */
+    unsigned cookies;    /* lines of Cookie; `cookie` is the first: common/cookie.h */
     struct slice fields; /* all field lines, as they came: for http_find() */
     /* The last lines of X-Forwarded-For and of Forwarded, in their order: a proxy may
      * append a line of its own instead of a value. */
@@ -79,6 +80,10 @@ SQ_CHECK int64_t http_parse(struct http_state *st, struct http_req *r, char *buf
  * the last one's value. lower: its name in small letters. Walks over all lines: for
  * requests that are no hot path. */
 unsigned http_find(const struct http_req *r, const char *lower, struct slice *v);
+
+/* The next field of that name in `rest`, which goes behind it; false: there is none. Begin
+ * with a copy of http_req.fields. */
+bool http_next(struct slice *rest, const char *lower, struct slice *v);
 
 /* Decodes %XX once in place; returns the new length, or -1 for a bad escape, an encoded
  * NUL, or an encoded slash. */

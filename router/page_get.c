@@ -12,6 +12,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cookie.h"
+
 #define RETRY_MS 5000
 
 struct asked { /* what one request says */
@@ -22,7 +24,6 @@ struct asked { /* what one request says */
     bool has_token;
     struct token token;
     char text[TOKEN_TEXT_LEN];
-    bool fresh_token; /* it came in the form: the cookie may know another one */
     struct join_body join; /* what it joins with */
     unsigned lane;
 };
@@ -78,13 +79,14 @@ static bool take_token(struct router *r, struct asked *x, const char *p, size_t 
 static void read_ticket(struct router *r, struct asked *x, bool trust_form)
 {
     char form[TOKEN_TEXT_LEN + 1];
-    struct slice c;
+    struct cookies c = { 0 };
+    struct slice v;
 
-    if (trust_form && page_member(x->form, "token", form, sizeof(form)) == TOKEN_TEXT_LEN &&
-        take_token(r, x, form, TOKEN_TEXT_LEN))
-        x->fresh_token = true;
-    else if (page_cookie(x->q->cookie, "segq_ticket", &c) && take_token(r, x, c.p, c.n))
-        read_start(x->a, c);
+    if (trust_form && page_member(x->form, "token", form, sizeof(form)) == TOKEN_TEXT_LEN)
+        (void)take_token(r, x, form, TOKEN_TEXT_LEN);
+    while (!x->has_token && cookie_next(&c, x->q, "segq_ticket", &v))
+        if (take_token(r, x, v.p, v.n))
+            read_start(x->a, v);
 }
 
 static bool has_flag(struct slice query, const char *name)

@@ -97,29 +97,6 @@ int64_t page_claim(struct slice query, char *out, size_t cap)
     return page_member(query, "claim", out, cap);
 }
 
-bool page_cookie(struct slice cookies, const char *name, struct slice *v)
-{
-    size_t len = strlen(name);
-
-    for (size_t i = 0; i < cookies.n; i++) {
-        size_t from, to;
-
-        while (i < cookies.n && cookies.p[i] == ' ')
-            i++;
-        from = i;
-        while (i < cookies.n && cookies.p[i] != ';')
-            i++;
-        for (to = i; to > from && cookies.p[to - 1] == ' '; to--)
-            continue;
-        if (to - from > len && memcmp(cookies.p + from, name, len) == 0 &&
-            cookies.p[from + len] == '=') {
-            *v = (struct slice) { cookies.p + from + len + 1, to - from - len - 1 };
-            return true;
-        }
-    }
-    return false;
-}
-
 /* ---- languages: RFC 9110 12.5.4, RFC 4647 3.4 ---- */
 
 /* ";q=0.8" -> 800; anything else it cannot read counts as not wanted. */

@@ -21,9 +21,6 @@ int64_t page_return(struct slice query, char *out, size_t cap);
  * takes with it. */
 int64_t page_claim(struct slice query, char *out, size_t cap);
 
-/* The cookie `name`: false: not there. */
-bool page_cookie(struct slice cookies, const char *name, struct slice *v);
-
 /* Which of the tags ("en", "zh", "pt-br") an Accept-Language header likes best; `other` if
  * it says nothing about any of them. */
 size_t page_language(struct slice accept, const char *const *tags, size_t n, size_t other);

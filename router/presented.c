@@ -7,8 +7,11 @@
 #include <string.h>
 #include <strings.h>
 
+#include "common/cookie.h"
 #include "common/pass.h"
 #include "router/verdicts.h"
+
+#define NBF_LEEWAY_S 60 /* clocks of machines differ */
 
 /* ---- what is presented --------------------------------------------------------------- */
 
@@ -21,26 +24,6 @@ static struct slice bearer(const struct http_req *q)
     if (s.p == NULL || s.n <= n || strncasecmp(s.p, scheme, n) != 0)
         return (struct slice){ 0 };
     return (struct slice){ s.p + n, s.n - n };
-}
-
-/* The value of a cookie, as it stands (RFC 6265: pairs with "; " between). */
-static struct slice cookie(struct slice all, const char *name)
-{
-    size_t n = strlen(name);
-
-    while (all.n > 0) {
-        const char *end = memchr(all.p, ';', all.n);
-        size_t len = end != NULL ? (size_t)(end - all.p) : all.n;
-
-        if (len > n && memcmp(all.p, name, n) == 0 && all.p[n] == '=')
-            return (struct slice){ all.p + n + 1, len - n - 1 };
-        len += len < all.n; /* the ; */
-        while (len < all.n && all.p[len] == ' ')
-            len++;
-        all.p += len;
-        all.n -= len;
-    }
-    return (struct slice){ 0 };
 }
 
 /* ---- a pass to a verdict --------------------------------------------------------------- */
@@ -138,24 +121,67 @@ static const struct verdict *verdict_of(struct router *r, struct slice pass)
     return &r->verdict;
 }
 
-const struct verdict *presented(struct router *r, const struct http_req *q)
-{
-    struct slice of[2] = { bearer(q), { 0 } };
-    const struct verdict *x = NULL;
-
-    if (q->cookie.p != NULL)
-        of[1] = cookie(q->cookie, "segq_pass");
-    for (int i = 0; i < 2 && x == NULL; i++)
-        if (of[i].n > 0)
-            x = verdict_of(r, of[i]);
-    return x;
-}
-
 int64_t presented_until_s(const struct router *r, const struct verdict *x)
 {
     int64_t more = revoked_until_s(&r->extended, x->seg, x->number);
 
     return more > x->exp_s ? more : x->exp_s;
+}
+
+static enum shown_state state_of(const struct router *r, const struct verdict *x,
+                                struct slice queue)
+{
+    int64_t now = router_wall_s();
+
+    if (queue.n > 0 &&
+        (strlen(x->queue) != queue.n || memcmp(x->queue, queue.p, queue.n) != 0))
+        return SHOWN_ELSEWHERE;
+    if (presented_until_s(r, x) <= now || x->nbf_s > now + NBF_LEEWAY_S)
+        return SHOWN_OVER;
+    return revoked_has(&r->revoked, x->seg, x->number) ? SHOWN_REVOKED : SHOWN_GOOD;
+}
+
+struct pick { /* the best so far */
+    const struct verdict *x;
+    enum shown_state state;
+    unsigned tried;
+};
+
+/* True: it is good, look no further. */
+static bool try_pass(struct router *r, struct slice pass, struct slice queue, struct pick *p)
+{
+    const struct verdict *x = NULL;
+    enum shown_state s;
+
+    if (pass.n > 0 && p->tried++ < PASSES_MAX)
+        x = verdict_of(r, pass);
+    if (x == NULL)
+        return false;
+    s = state_of(r, x, queue);
+    if (s == SHOWN_GOOD) {
+        *p = (struct pick){ x, s, p->tried };
+        return true;
+    }
+    if (p->x == NULL) { /* the next look may take its place in the memory of verdicts */
+        r->not_good = *x;
+        *p = (struct pick){ &r->not_good, s, p->tried };
+    }
+    return false;
+}
+
+const struct verdict *presented(struct router *r, const struct http_req *q,
+                                struct slice queue, enum shown_state *state)
+{
+    struct pick p = { .state = SHOWN_NONE };
+    struct cookies c = { 0 };
+    struct slice pass = bearer(q);
+    bool good = try_pass(r, pass, queue, &p);
+
+    while (!good && cookie_next(&c, q, "segq_pass", &pass))
+        good = try_pass(r, pass, queue, &p);
+    if (state != NULL)
+        *state = p.state;
+    return p.x;
 }
 
 /* A key that is not published any more vouches for nothing. */

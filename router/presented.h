@@ -5,10 +5,23 @@
 
 #include "router/router_service.h"
 
-/* Of Authorization (Bearer) and the cookie segq_pass the first that is ours: an application
- * may use Authorization itself. NULL: none is. Whether it is over or was revoked is not
- * looked at. Borrowed until the next call. */
-const struct verdict *presented(struct router *r, const struct http_req *q);
+enum shown_state {
+    SHOWN_GOOD,
+    SHOWN_NONE,        /* there is none, or none of ours */
+    SHOWN_ELSEWHERE, /* it is good for another queue */
+    SHOWN_OVER,        /* or its time has not come */
+    SHOWN_REVOKED,
+};
+
+#define PASSES_MAX 4 /* that are looked at in one request: each may cost a signature */
+
+/* Of Authorization (Bearer) and the cookies segq_pass the first that is good for `queue`
+ * (n 0: for any); an application may use Authorization itself, and a browser may have
+ * cookies of that name for other paths and domains. None is good: the first that is ours,
+ * and *state (NULL: not asked for) says what is wrong with it; NULL: SHOWN_NONE. Borrowed
+ * until the next call. */
+const struct verdict *presented(struct router *r, const struct http_req *q,
+                                struct slice queue, enum shown_state *state);
 /* When it is over: as it says, or later if its session was extended. */
 int64_t presented_until_s(const struct router *r, const struct verdict *x);
 

@@ -59,6 +59,7 @@ struct router {
     struct gate gate;   /* who asks, and how often */
     struct verdicts *verdicts; /* passes that were found good */
     struct verdict verdict;    /* the last one */
+    struct verdict not_good;   /* of the passes that were presented together */
     uint64_t keys_hash;        /* of the keys that they were found good with */
     struct revoked revoked;    /* passes that are not good any more */
     struct revoked extended;   /* sessions that last longer than their pass said */

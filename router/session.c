@@ -90,7 +90,7 @@ void session_start(struct router *r, struct httpd_req *req, const struct http_re
         refuse(r, req, API_BAD_REQUEST, why);
         return;
     }
-    x = presented(r, q);
+    x = presented(r, q, (struct slice){ 0 }, NULL);
     if (c.command != SESS_RELEASE && !ours)
         refuse(r, req, API_UNAUTHORIZED, "X-Segq-Gate-Secret is missing or wrong");
     else if (x == NULL)

@@ -23,7 +23,6 @@
 #include "router/presented.h"
 #include "router/verdicts.h"
 
-#define NBF_LEEWAY_S 60   /* clocks of machines differ */
 #define RETURN_MAX   2000 /* bytes of an address that is come back to; longer: not */
 
 struct asked {
@@ -188,33 +187,30 @@ static bool let_past(struct router *r, const struct asked *a)
     return true;
 }
 
+static const struct {
+    enum api_problem problem;
+    const char *why;
+} faults[] = {
+    [SHOWN_NONE] = { API_PASS_INVALID, "no pass, or none of ours" },
+    [SHOWN_ELSEWHERE] = { API_NOT_ELIGIBLE, "the pass is for another queue" },
+    [SHOWN_OVER] = { API_PASS_INVALID, "the pass is not valid at this time" },
+    [SHOWN_REVOKED] = { API_PASS_REVOKED, "the pass was given back or revoked" },
+};
+
 static void judge(struct router *r, const struct asked *a)
 {
-    const struct verdict *x = presented(r, a->q);
+    enum shown_state state;
+    const struct verdict *x = presented(r, a->q, a->queue, &state);
     struct slice own = a->queue;
-    int64_t now = router_wall_s();
-    enum api_problem p = API_PASS_INVALID;
-    const char *why = NULL;
 
     if (x != NULL && own.n == 0)
         own = (struct slice){ (char *)(uintptr_t)x->queue, strlen(x->queue) };
-    if (x == NULL) {
-        why = "no pass, or none of ours";
-    } else if (strlen(x->queue) != own.n || memcmp(x->queue, own.p, own.n) != 0) {
-        p = API_NOT_ELIGIBLE;
-        why = "the pass is for another queue";
-    } else if (presented_until_s(r, x) <= now || x->nbf_s > now + NBF_LEEWAY_S) {
-        why = "the pass is not valid at this time";
-    } else if (revoked_has(&r->revoked, x->seg, x->number)) {
-        p = API_PASS_REVOKED;
-        why = "the pass was given back or revoked";
-    }
-    if (why == NULL)
+    if (state == SHOWN_GOOD)
         let_in(r, x);
     else if (phase_is_free(a->known))
         phase_let_by(r, a->known);
     else if (!let_past(r, a))
-        refuse(r, a, p, why, own);
+        refuse(r, a, faults[state].problem, faults[state].why, own);
 }
 
 void verify(struct router *r, struct httpd_req *req, const struct http_req *q)

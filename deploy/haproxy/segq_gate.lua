@@ -35,6 +35,11 @@ local function values(of)
     return out
 end
 
+-- Two Cookie lines of one visitor are one (RFC 6265).
+local function cookies(headers)
+    return headers["cookie"] and table.concat(values(headers["cookie"]), "; ") or ""
+end
+
 local function first(headers, name)
     return headers and headers[name] and headers[name][0]
 end
@@ -73,7 +78,7 @@ local function verify(txn)
     ask["host"] = { "segq" }
     ask["x-original-uri"] = { txn.f:pathq() }
     -- For segq_command, when the request is gone.
-    txn:set_var("txn.segq_cookie", first(headers, "cookie") or "")
+    txn:set_var("txn.segq_cookie", cookies(headers))
     txn:set_var("txn.segq_authorization", first(headers, "authorization") or "")
     local r = core.httpclient():get{
         url = base .. "/v1/verify?queue=" .. txn:get_var("txn.segq_queue"),

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cookie.h"
 #include "tests/lib/http_compare.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -43,6 +44,25 @@ static uint64_t digest(const struct http_req *r, const char *buf, size_t n)
     return h;
 }
 
+/* Each line of Cookie is walked, and no more; values lie in the buffer. */
+static uint64_t cookies(const struct http_req *r, const char *buf, size_t n)
+{
+    struct slice rest = r->fields, v;
+    struct cookies c = { 0 };
+    unsigned lines = 0;
+    uint64_t h = 0;
+
+    while (http_next(&rest, "cookie", &v))
+        lines++;
+    must(lines == r->cookies);
+    while (cookie_next(&c, r, "a", &v)) {
+        must(v.p >= buf && v.p + v.n <= buf + n);
+        h = h * 31 + v.n + 1;
+    }
+    must(c.line == lines);
+    return h;
+}
+
 static char *copy(const uint8_t *data, size_t n)
 {
     char *p = malloc(n + (n == 0)); /* exact: the sanitizer sees a byte too far */
@@ -62,7 +82,7 @@ static int64_t parse(const uint8_t *data, size_t n, size_t step, uint64_t *sum)
         char *p = copy(data, k);
 
         rc = http_parse(&st, &r, p, k);
-        *sum = rc > 0 ? digest(&r, p, k) : 0;
+        *sum = rc > 0 ? digest(&r, p, k) * 31 + cookies(&r, p, k) : 0;
         free(p);
         if (rc != 0 || k == n)
             return rc;

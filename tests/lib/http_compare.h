@@ -171,7 +171,7 @@ static bool line_is(const char *t, size_t n, const char *lower)
 
 /* Walks the lines behind the request line. */
 struct lines {
-    unsigned host, length, coding, authorization, cookie;
+    unsigned host, length, coding, authorization;
     bool fold, bad_name, control, bad_host, bad_coding, bad_length;
 };
 
@@ -232,7 +232,6 @@ static struct lines look(const char *t, size_t n)
         l.length += line_is(t + i, len, "content-length:");
         l.coding += line_is(t + i, len, "transfer-encoding:");
         l.authorization += line_is(t + i, len, "authorization:");
-        l.cookie += line_is(t + i, len, "cookie:");
         look_at_value(&l, t + i, len);
         i = end + 1;
     }
@@ -309,7 +308,7 @@ static enum cmp_class why_refused(const char *t, size_t n, int status,
         return CMP_CONTROL;
     if (l.host > 1 || (l.host == 0 && !http10(t, hn)) || l.bad_host)
         return CMP_HOST;
-    if (l.authorization > 1 || l.cookie > 1)
+    if (l.authorization > 1)
         return CMP_TWICE;
     if (l.length > 1 || l.bad_length || l.bad_coding || l.coding > 1 ||
         (l.coding > 0 && (http10(t, hn) || l.length > 0)))

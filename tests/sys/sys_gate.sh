@@ -139,6 +139,8 @@ ways_round() { # gate
     done
     check "$1: not with two cookie lines" test \
         "$(code -H "Cookie: segq_pass=$bad" -H "Cookie: a=b" /secret-two)" != 200
+    check_eq "$1: but if one of two has a good pass" \
+        "$(code --http1.1 -H "Cookie: segq_pass=$bad" -H "Cookie: a=b; segq_pass=$good" /ok-two)" 200
     for name in /v1/verify /v1/session /_segq/verify /_segq/open /V1/verify /v1/./verify /v1//verify /v1/%76erify; do
         check "$1: nobody gets a verdict at $name" test "$(code "$name?queue=login")" != 204
     done

@@ -50,7 +50,7 @@ Test(http_compare, each_class)
         T(CMP_FRAMING, "POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
         T(CMP_CHUNK, "POST / HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\n\r\n"
                      "3 \r\nabc\r\n0\r\n\r\n"),
-        T(CMP_TWICE, "GET / HTTP/1.1\r\n" H "Cookie: a\r\nCookie: b\r\n\r\n"),
+        T(CMP_TWICE, "GET / HTTP/1.1\r\n" H "Authorization: a\r\nAuthorization: b\r\n\r\n"),
         T(CMP_METHOD, "BREW / HTTP/1.1\r\n" H "\r\n"),
     };
 

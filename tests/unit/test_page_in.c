@@ -66,19 +66,6 @@ Test(page_in, a_bare_return_is_taken_as_it_stands)
     cr_expect_eq(page_return(slice("xreturn=/a"), out, sizeof(out)), -1);
 }
 
-Test(page_in, cookies)
-{
-    struct slice v;
-
-    cr_expect(page_cookie(slice("a=1; segq_ticket=abc; b=2"), "segq_ticket", &v));
-    cr_expect(v.n == 3 && memcmp(v.p, "abc", 3) == 0);
-    cr_expect(page_cookie(slice("segq_ticket=x"), "segq_ticket", &v));
-    cr_expect_eq(v.n, 1);
-    cr_expect_not(page_cookie(slice("xsegq_ticket=x; segq_ticketx=y"), "segq_ticket", &v));
-    cr_expect_not(page_cookie(slice("segq_ticket"), "segq_ticket", &v));
-    cr_expect_not(page_cookie((struct slice) { NULL, 0 }, "segq_ticket", &v));
-}
-
 /* ---- languages ---- */
 
 Test(page_in, the_language_that_is_liked_best)

@@ -6,7 +6,7 @@
 #include "common/pass.h"
 
 static struct pass_key key;
-static char line[3000];
+static char line[7000];
 
 static void set_up(void)
 {
@@ -86,6 +86,36 @@ Test(verify, the_cookie_counts_if_the_bearer_is_foreign)
 
     snprintf(two, sizeof(two), "Authorization: Bearer abc.def.ghi\r\n" COOKIE, pass_of(&c));
     cr_expect_eq(ask("/v1/verify", "%s", two), 204);
+}
+
+/* Cookies of one name: of another path, of a domain above, of an older visit. */
+Test(verify, the_good_one_of_several_passes_counts)
+{
+    struct pass_claims c = claims(), over = claims(), other = claims();
+    char good[1500], old[1500], sale[1500], two[6000];
+
+    over.exp_s = router_wall_s() - 1;
+    over.number = 6;
+    other.aud = "sale";
+    other.number = 7;
+    snprintf(good, sizeof(good), "%s", pass_of(&c));
+    snprintf(old, sizeof(old), "%s", pass_of(&over));
+    snprintf(sale, sizeof(sale), "%s", pass_of(&other));
+    snprintf(two, sizeof(two), "segq_pass=bad; segq_pass=%s", good);
+    cr_expect_eq(ask("/v1/verify?queue=login", "Cookie: %s\r\n", two), 204);
+    snprintf(two, sizeof(two), "segq_pass=%s; segq_pass=%s\r\nCookie: segq_pass=%s", old, sale,
+             good);
+    cr_expect_eq(ask("/v1/verify?queue=login", "Cookie: %s\r\n", two), 204, "of two lines");
+    cr_expect(has("\r\nX-Segq-Ticket: 17-5\r\n"));
+    cr_expect_eq(ask("/v1/verify?queue=sale", "Cookie: %s\r\n", two), 204);
+    cr_expect(has("\r\nX-Segq-Ticket: 17-7\r\n"));
+    snprintf(two, sizeof(two), "segq_pass=%s; segq_pass=%s", old, sale);
+    cr_expect_eq(ask("/v1/verify?queue=login", "Cookie: %s\r\n", two), 401);
+    cr_expect(strstr(got, "not valid at this time") != NULL, "the first one is spoken of");
+    snprintf(two, sizeof(two), "segq_pass=a; segq_pass=b; segq_pass=c; segq_pass=d; segq_pass=%s",
+             good);
+    cr_expect_eq(ask("/v1/verify?queue=login", "Cookie: %s\r\n", two), 401,
+                 "no request costs more than four signatures");
 }
 
 Test(verify, without_a_good_pass_it_is_401)

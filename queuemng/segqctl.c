@@ -28,6 +28,7 @@ enum {
     OPT_SUBJECT,
     OPT_JSON,
     OPT_ALL,
+    OPT_YES,
     OPT_CLAIM,
     OPT_TIMEOUT
 };
@@ -42,6 +43,7 @@ static const struct option options[] = {
     { "claim", required_argument, NULL, OPT_CLAIM },
     { "json", no_argument, NULL, OPT_JSON },
     { "all", no_argument, NULL, OPT_ALL },
+    { "yes", no_argument, NULL, OPT_YES },
     { "timeout", required_argument, NULL, OPT_TIMEOUT },
     { "help", no_argument, NULL, 'h' },
     { "version", no_argument, NULL, 'V' },
@@ -67,14 +69,22 @@ static int help(void)
         "  --subject S       join: who it is; joining again gives the same ticket\n"
         "  --claim JWT       join: the right to another lane than the default one\n"
         "  --all             status: every queue, every segment\n"
+        "  --yes             flush, reject, queue delete, forget: do not ask first\n"
         "  --json            the answer as it came\n"
         "  --timeout S       wait this long for an answer (default 5 seconds)\n"
         "  -h, --help        this\n"
         "  -V, --version\n"
         "\nexit: 0 done, 1 the cluster refused or does not answer, 2 wrong usage\n");
     if (!b.failed)
-        fwrite(b.data, 1, b.len, stdout);
+        ctl_put_out(&b);
     buf_fini(&b);
+    return CTL_OK;
+}
+
+static int version(void)
+{
+    puts("segqctl " SEGQ_VERSION);
+    ctl_put_end();
     return CTL_OK;
 }
 
@@ -121,15 +131,33 @@ static bool option_set(struct ctl *c, struct given *g, int opt)
         return c->json = true;
     case OPT_ALL:
         return c->all = true;
+    case OPT_YES:
+        return c->yes = true;
     case OPT_TIMEOUT:
         return timeout_set(c, optarg);
     case 'h':
         return g->help = true;
     case 'V':
         return g->version = true;
-    default: /* getopt has said what is wrong */
+    default:
         return false;
     }
+}
+
+/* In its place: getopt names the letter alone, "invalid option -- '5'" for a rate of -5. */
+static int bad_option(int opt, char **argv)
+{
+    const char *word = argv[optind - 1];
+
+    if (optopt > 0 && optopt < 256 && (word[0] != '-' || strchr(word, optopt) == NULL))
+        word = argv[optind]; /* there are more letters in the word */
+    if (opt == ':')
+        fprintf(stderr, "segqctl: %s wants a value\n", word);
+    else if (word[0] == '-' && word[1] >= '0' && word[1] <= '9')
+        fprintf(stderr, "segqctl: '%.60s': no number here can be below 0\n", word);
+    else
+        fprintf(stderr, "segqctl: no option '%.60s'; segqctl -h lists them\n", word);
+    return CTL_USAGE;
 }
 
 /* The folder first; what was given on its own goes before what the folder says. */
@@ -172,13 +200,17 @@ int main(int argc, char **argv)
     int opt, rc;
 
     signal(SIGPIPE, SIG_IGN);
-    while ((opt = getopt_long(argc, argv, "hV", options, NULL)) != -1)
+    opterr = 0;
+    while ((opt = getopt_long(argc, argv, ":hV", options, NULL)) != -1) {
+        if (opt == '?' || opt == ':')
+            return bad_option(opt, argv);
         if (!option_set(&c, &g, opt))
             return CTL_USAGE;
+    }
     if (g.help)
         return help();
     if (g.version)
-        return puts("segqctl " SEGQ_VERSION) < 0;
+        return version();
     if (optind == argc) {
         fprintf(stderr,
                 "usage: segqctl [OPTION]... COMMAND [ARGUMENT]...; segqctl -h shows "
@@ -192,5 +224,6 @@ int main(int argc, char **argv)
     }
     rc = cmd_run(&c, argc - optind, argv + optind);
     where_fini(&c);
+    ctl_put_end();
     return rc;
 }

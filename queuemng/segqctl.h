@@ -24,6 +24,7 @@ struct ctl {
     const char *client, *subject, *claim; /* of join; NULL = not told */
     bool json;                    /* print answers as they came */
     bool all;                     /* status: leave nothing out */
+    bool yes;                     /* do not ask before what cannot be taken back */
     unsigned timeout_s;           /* of one request */
 };
 
@@ -57,7 +58,11 @@ typedef void (*view_fn)(struct buf *b, const json_t *doc);
 int ctl_say_err(const struct err *e, int code); /* code */
 /* The first router that answers; a->body is the caller's. */
 int ctl_router_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *a);
+int ctl_too_long(const char *name); /* CTL_USAGE */
+/* To standard output, at once. Nobody reads it any more: the process ends here, quietly; any
+ * other failure is said, and ends it, too. */
 void ctl_put_out(const struct buf *b);
+void ctl_put_end(void); /* what stdio still has; ends the process as ctl_put_out() does */
 /* A name inside a path; false if all together is too long. */
 bool ctl_path_set(char *dst, size_t cap, const char *before, const char *name,
                   const char *after);
@@ -68,6 +73,24 @@ int ctl_admin_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *
 int ctl_admin_do(const struct ctl *c, struct ctl_call call,
                  view_fn view); /* and says it */
 int ctl_router_do(const struct ctl *c, struct ctl_call call, view_fn view);
+/* METHOD of /v1/admin/queues/NAME and what comes behind it; body NULL: none. */
+int ctl_queue_do(const struct ctl *c, const char *method, const char *name,
+                 const char *after, const char *body, view_fn view);
+/* GET of a path as JSON, new reference. NULL: what went wrong is said, and *rc is the exit. */
+json_t *ctl_admin_json(const struct ctl *c, const char *path, int *rc);
+
+/* ---- segqctl_sure.c: what cannot be taken back is asked first. */
+/* CTL_OK: go on. what: sentences about what will happen; name: to be typed. */
+int ctl_sure(const struct ctl *c, const struct buf *what, const char *name);
+int cmd_flush(struct ctl *c, int argc, char **argv);
+int cmd_reject(struct ctl *c, int argc, char **argv);
+int cmd_queue_delete(struct ctl *c, int argc, char **argv);
+int cmd_queue_restore(struct ctl *c, int argc, char **argv);
+
+/* ---- segqctl_node.c: segment nodes. */
+int cmd_drain(struct ctl *c, int argc, char **argv);
+int cmd_undrain(struct ctl *c, int argc, char **argv);
+int cmd_forget(struct ctl *c, int argc, char **argv);
 
 /* ---- segqctl_steer.c: commands, for the table. */
 int cmd_message(struct ctl *c, int argc, char **argv);

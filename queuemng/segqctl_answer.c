@@ -113,6 +113,66 @@ void view_ticket(struct buf *b, const json_t *ticket)
     }
 }
 
+/* "below 50: 2 000/s, below 70: 500/s, from 70 on nobody" */
+static void put_tiers(struct buf *b, const json_t *tiers)
+{
+    double last = 0;
+    const json_t *t;
+    size_t i;
+
+    json_array_foreach(tiers, i, t) {
+        last = json_number_value(json_object_get(t, "below"));
+        buf_printf(b, "below %.10g: ", last);
+        ctl_rate(b, json_number_value(json_object_get(t, "rate_per_s")));
+        buf_str(b, ", ");
+    }
+    if (json_array_size(tiers) > 0)
+        buf_printf(b, "from %.10g on nobody", last);
+}
+
+static const char *metric_of(const json_t *limit)
+{
+    const char *s = json_string_value(json_object_get(limit, "metric"));
+
+    return s != NULL ? s : "-";
+}
+
+/* The one that was changed first, then those that are easily forgotten. */
+static void put_limits(struct buf *b, const json_t *def, const char *metric, bool changed)
+{
+    const json_t *l;
+    size_t i;
+
+    json_array_foreach(json_object_get(def, "limits"), i, l) {
+        if ((strcmp(metric_of(l), metric) == 0) != changed)
+            continue;
+        ctl_clean(b, metric_of(l));
+        buf_str(b, changed ? ": " : " still limits it, too: ");
+        put_tiers(b, json_object_get(l, "tiers"));
+        buf_byte(b, '\n');
+    }
+}
+
+void view_limits(struct buf *b, const json_t *def, const char *metric)
+{
+    double fixed = json_number_value(json_object_get(def, "release_per_s"));
+
+    put_limits(b, def, metric, true);
+    put_limits(b, def, metric, false);
+    if (json_array_size(json_object_get(def, "limits")) == 0) {
+        buf_str(b, "no metric limits it now: fallback_per_s does, ");
+        ctl_rate(b, json_number_value(json_object_get(def, "fallback_per_s")));
+        buf_byte(b, '\n');
+    }
+    if (fixed <= 0)
+        return;
+    buf_str(b, "not in force while the rate is fixed at ");
+    ctl_rate(b, fixed);
+    buf_str(b, ": segqctl rate ");
+    ctl_clean(b, name_of(def));
+    buf_str(b, " limits\n");
+}
+
 static const char *text_of(const json_t *o, const char *key)
 {
     const char *s = json_string_value(json_object_get(o, key));

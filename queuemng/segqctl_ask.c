@@ -2,10 +2,12 @@
  * bytes (--json), or the refusal. */
 #include "queuemng/segqctl.h"
 
+#include <errno.h>
 #include <event2/http.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "queuemng/segqctl_text.h"
 #include "queuemng/segqctl_view.h"
@@ -21,11 +23,29 @@ int ctl_say_err(const struct err *e, int code)
     return code;
 }
 
+int ctl_too_long(const char *name)
+{
+    fprintf(stderr, "segqctl: '%.60s...' is too long\n", name);
+    return CTL_USAGE;
+}
+
+void ctl_put_end(void)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return;
+    if (errno == EPIPE) /* `| head` has what it wanted */
+        _exit(CTL_OK);
+    fprintf(stderr, "segqctl: standard output cannot be written: %s\n",
+            errno != 0 ? strerror(errno) : "an error before");
+    _exit(CTL_REFUSED);
+}
+
 void ctl_put_out(const struct buf *b)
 {
     if (b->len > 0)
         fwrite(b->data, 1, b->len, stdout);
-    fflush(stdout);
+    ctl_put_end();
 }
 
 bool ctl_path_set(char *dst, size_t cap, const char *before, const char *name,
@@ -101,17 +121,25 @@ static int ask_one(const struct ctl *c, const char *url, const struct ctl_call *
     return rc;
 }
 
+/* Of the two that it takes to ask queuemng, the one that is not there. */
+static int nobody_to_ask(const struct ctl *c)
+{
+    fputs(c->n_admins == 0 && c->token == NULL
+              ? "segqctl: no cluster is given: --dir D, or --admin URL and --token-file F\n"
+          : c->token == NULL ? "segqctl: no admin token is given: --token-file F, or --dir D\n"
+                             : "segqctl: no address of queuemng is given: --admin URL, or --dir D\n",
+          stderr);
+    return CTL_USAGE;
+}
+
 int ctl_admin_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *a)
 {
     bool order = strcmp(call.method, "GET") != 0;
     struct err e = { 0 };
     int rc = SQ_EUNAVAIL;
 
-    if (c->n_admins == 0 || c->token == NULL) {
-        fprintf(stderr, "segqctl: where is queuemng? --dir D, or --admin URL and "
-                        "--token-file F\n");
-        return CTL_USAGE;
-    }
+    if (c->n_admins == 0 || c->token == NULL)
+        return nobody_to_ask(c);
     call.bearer = c->token;
     for (size_t i = 0; i < c->n_admins; i++) {
         rc = ask_one(c, c->admin[i], &call, a, &e);
@@ -140,7 +168,7 @@ int ctl_router_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer 
     int rc = -1;
 
     if (c->n_routers == 0) {
-        fprintf(stderr, "segqctl: where is a router? --dir D, or --router URL\n");
+        fprintf(stderr, "segqctl: no router is given: --router URL, or --dir D\n");
         return CTL_USAGE;
     }
     for (size_t i = 0; i < c->n_routers && rc < 0; i++)
@@ -159,4 +187,35 @@ int ctl_router_do(const struct ctl *c, struct ctl_call call, view_fn view)
         rc = ctl_say_answer(c, &a, view);
     buf_fini(&a.body);
     return rc;
+}
+
+int ctl_queue_do(const struct ctl *c, const char *method, const char *name,
+                 const char *after, const char *body, view_fn view)
+{
+    struct ctl_call call = { .method = method, .body = body };
+    char path[512];
+
+    if (!ctl_path_set(path, sizeof(path), "/v1/admin/queues/", name, after))
+        return ctl_too_long(name);
+    call.path = path;
+    if (strcmp(method, "PUT") == 0)
+        call.if_none_match = "*"; /* add never replaces: that is `queue set` */
+    return ctl_admin_do(c, call, view);
+}
+
+json_t *ctl_admin_json(const struct ctl *c, const char *path, int *rc)
+{
+    struct ctl_answer a = { 0 };
+    struct ctl_call call = { .method = "GET", .path = path };
+    json_t *doc = NULL;
+
+    *rc = ctl_admin_ask(c, call, &a);
+    if (*rc == CTL_OK && a.status == 200)
+        doc = json_loadb((const char *)a.body.data, a.body.len, 0, NULL);
+    if (*rc == CTL_OK && doc == NULL) {
+        (void)ctl_say_answer(c, &a, NULL);
+        *rc = CTL_REFUSED;
+    }
+    buf_fini(&a.body);
+    return doc;
 }

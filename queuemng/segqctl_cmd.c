@@ -11,12 +11,6 @@
 #include "queuemng/segqctl_text.h"
 #include "queuemng/segqctl_view.h"
 
-static int too_long(const char *name)
-{
-    fprintf(stderr, "segqctl: '%.60s...' is too long\n", name);
-    return CTL_USAGE;
-}
-
 /* What tokens, ids and names are made of. */
 #define CTL_PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
 
@@ -85,27 +79,12 @@ static int cmd_watch(struct ctl *c, int argc, char **argv)
         buf_fini(&a.body);
         if (!screen && !c->json)
             puts("");
-        if (fflush(stdout) != 0)
-            return CTL_OK; /* who read us has gone */
+        ctl_put_end();
         nanosleep(&second, NULL);
     }
 }
 
 /* ---- queues ---- */
-
-static int queue_call(struct ctl *c, const char *method, const char *name,
-                      const char *after, const char *body, view_fn view)
-{
-    struct ctl_call call = { .method = method, .body = body };
-    char path[512];
-
-    if (!ctl_path_set(path, sizeof(path), "/v1/admin/queues/", name, after))
-        return too_long(name);
-    call.path = path;
-    if (strcmp(method, "PUT") == 0)
-        call.if_none_match = "*"; /* add never replaces: that is `queue set` */
-    return ctl_admin_do(c, call, view);
-}
 
 static void view_pretty(struct buf *b, const json_t *doc)
 {
@@ -114,12 +93,6 @@ static void view_pretty(struct buf *b, const json_t *doc)
     if (s != NULL)
         buf_str(b, s); /* jansson escapes what would steer a terminal, but not C1 */
     free(s);
-}
-
-static void view_done(struct buf *b, const json_t *doc)
-{
-    (void)doc;
-    buf_str(b, "ok");
 }
 
 static int cmd_queue_list(struct ctl *c, int argc, char **argv)
@@ -134,7 +107,7 @@ static int cmd_queue_list(struct ctl *c, int argc, char **argv)
 static int cmd_queue_show(struct ctl *c, int argc, char **argv)
 {
     (void)argc;
-    return queue_call(c, "GET", argv[0], "", NULL, view_pretty);
+    return ctl_queue_do(c, "GET", argv[0], "", NULL, view_pretty);
 }
 
 static int queue_write(struct ctl *c, const char *method, int argc, char **argv)
@@ -147,7 +120,7 @@ static int queue_write(struct ctl *c, const char *method, int argc, char **argv)
     json_decref(doc);
     if (body == NULL)
         return ctl_say_err(&e, CTL_USAGE);
-    rc = queue_call(c, method, argv[0], "", body, view_pretty);
+    rc = ctl_queue_do(c, method, argv[0], "", body, view_pretty);
     free(body);
     return rc;
 }
@@ -162,15 +135,9 @@ static int cmd_queue_add(struct ctl *c, int argc, char **argv)
     return queue_write(c, "PUT", argc, argv);
 }
 
-static int cmd_queue_delete(struct ctl *c, int argc, char **argv)
-{
-    (void)argc;
-    return queue_call(c, "DELETE", argv[0], "", NULL, view_done);
-}
-
 static int queue_order(struct ctl *c, const char *queue, const char *after)
 {
-    return queue_call(c, "POST", queue, after, NULL, view_done);
+    return ctl_queue_do(c, "POST", queue, after, NULL, view_done);
 }
 
 static int cmd_pause(struct ctl *c, int argc, char **argv)
@@ -203,18 +170,6 @@ static int cmd_passthrough(struct ctl *c, int argc, char **argv)
     return queue_order(c, argv[0], "/passthrough");
 }
 
-static int cmd_reject(struct ctl *c, int argc, char **argv)
-{
-    (void)argc;
-    return queue_order(c, argv[0], "/reject");
-}
-
-static int cmd_flush(struct ctl *c, int argc, char **argv)
-{
-    (void)argc;
-    return queue_order(c, argv[0], "/flush");
-}
-
 static int cmd_release(struct ctl *c, int argc, char **argv)
 {
     size_t digits = strspn(argv[1], "0123456789");
@@ -227,31 +182,6 @@ static int cmd_release(struct ctl *c, int argc, char **argv)
     }
     snprintf(after, sizeof(after), "/release?n=%s", argv[1]);
     return queue_order(c, argv[0], after);
-}
-
-/* ---- nodes ---- */
-
-static int node_order(struct ctl *c, const char *node, const char *after)
-{
-    struct ctl_call call = { .method = "POST" };
-    char path[512];
-
-    if (!ctl_path_set(path, sizeof(path), "/v1/admin/nodes/", node, after))
-        return too_long(node);
-    call.path = path;
-    return ctl_admin_do(c, call, view_done);
-}
-
-static int cmd_drain(struct ctl *c, int argc, char **argv)
-{
-    (void)argc;
-    return node_order(c, argv[0], "/drain");
-}
-
-static int cmd_undrain(struct ctl *c, int argc, char **argv)
-{
-    (void)argc;
-    return node_order(c, argv[0], "/undrain");
 }
 
 /* ---- tickets ---- */
@@ -291,7 +221,7 @@ static int cmd_join(struct ctl *c, int argc, char **argv)
     if (body == NULL ||
         !ctl_path_set(path, sizeof(path), "/v1/queues/", argv[0], "/tickets")) {
         free(body);
-        return too_long(argv[0]);
+        return ctl_too_long(argv[0]);
     }
     call.path = path;
     call.body = body;
@@ -306,7 +236,7 @@ static int ticket_call(struct ctl *c, const char *method, const char *token, vie
     char path[512];
 
     if (!ctl_path_set(path, sizeof(path), "/v1/tickets/", token, ""))
-        return too_long(token);
+        return ctl_too_long(token);
     call.path = path;
     return ctl_router_do(c, call, view);
 }
@@ -330,7 +260,7 @@ static int cmd_why(struct ctl *c, int argc, char **argv)
 
     (void)argc;
     if (!ctl_path_set(path, sizeof(path), "/v1/admin/tickets/", argv[0], ""))
-        return too_long(argv[0]);
+        return ctl_too_long(argv[0]);
     call.path = path;
     return ctl_admin_do(c, call, view_why);
 }
@@ -355,28 +285,31 @@ static const struct cmd cmds[] = {
       "changes keys: release_per_s=500 idle.game=3s limits='[..]'" },
     { "queue", "add", "QUEUE [KEY=VALUE]...", 1, -1, cmd_queue_add, "a new queue" },
     { "queue", "delete", "QUEUE", 1, 1, cmd_queue_delete,
-      "the queue and who waits in it" },
+      "the queue, and the places of all who wait in it" },
+    { "queue", "restore", "QUEUE", 1, 1, cmd_queue_restore,
+      "undoes a delete, for ten minutes: the definition, not the places" },
     { "pause", NULL, "QUEUE", 1, 1, cmd_pause,
       "nobody is let in; joins and polls go on" },
     { "resume", NULL, "QUEUE", 1, 1, cmd_resume, "ends a pause" },
-    { "close", NULL, "QUEUE", 1, 1, cmd_close, "nobody may join; the line is let in" },
+    { "close", NULL, "QUEUE", 1, 1, cmd_close, "no new joins; the line is let in" },
     { "open", NULL, "QUEUE", 1, 1, cmd_open, "ends a close, a reject, a passthrough" },
     { "passthrough", NULL, "QUEUE", 1, 1, cmd_passthrough,
       "nobody needs a pass; who waits is let in at once" },
     { "reject", NULL, "QUEUE", 1, 1, cmd_reject,
-      "sends new ones away, lets nobody in; places are kept" },
-    { "flush", NULL, "QUEUE", 1, 1, cmd_flush, "sends everybody who waits away" },
+      "refuses joins and lets nobody in; all who wait keep their places" },
+    { "flush", NULL, "QUEUE", 1, 1, cmd_flush, "takes the places of all who wait; passes stay good" },
     { "release", NULL, "QUEUE N", 2, 2, cmd_release, "lets N in now, beyond the rate" },
     { "rate", NULL, "QUEUE N|limits", 2, 2, cmd_rate,
       "a fixed rate per second; or by the limits again" },
-    { "tiers", NULL, "QUEUE METRIC BELOW:RATE...", 3, -1, cmd_tiers,
-      "the tiers of a metric: cpu 50:2000 70:500" },
+    { "tiers", NULL, "QUEUE METRIC BELOW:RATE...|none", 3, -1, cmd_tiers,
+      "replaces the tiers of a metric: cpu 50:2000 70:500; none: it limits no more" },
     { "max", NULL, "QUEUE N [rate|slots|both]", 2, 3, cmd_max, "at most N inside at once" },
     { "message", NULL, "QUEUE [TEXT]", 1, -1, cmd_message,
-      "said to who waits, on the page and to clients; none: taken away" },
+      "shows TEXT to everyone who waits; without TEXT: none" },
     { "audit", NULL, "[N]", 0, 1, cmd_audit, "who changed what, the last N (30)" },
     { "events", NULL, "", 0, 0, cmd_events, "what happened lately" },
     { "drain", NULL, "NODE", 1, 1, cmd_drain, "moves a segment node's people elsewhere" },
+    { "forget", NULL, "NODE", 1, 1, cmd_forget, "a segment node that is gone for good" },
     { "undrain", NULL, "NODE", 1, 1, cmd_undrain, "uses the node again" },
     { "draw", NULL, "QUEUE [COMMITMENT] [TICKET]...", 1, -1, cmd_draw,
       "checks the draw of the early ones against the commitment that was noted before it; a "
@@ -411,7 +344,7 @@ int cmd_run(struct ctl *c, int argc, char **argv)
 
     if (d == NULL) {
         fprintf(stderr, "segqctl: no command '%s'%s; segqctl -h lists them\n", argv[0],
-                strcmp(argv[0], "queue") == 0 ? " without list, show, set, add, delete"
+                strcmp(argv[0], "queue") == 0 ? " without list, show, set, add, delete, restore"
                                               : "");
         return CTL_USAGE;
     }

@@ -206,6 +206,20 @@ void ctl_rate(struct buf *b, double per_s)
     buf_str(b, "/s");
 }
 
+void ctl_span(struct buf *b, double s)
+{
+    if (!isfinite(s) || s < 0 || s > 1e9)
+        buf_str(b, "?");
+    else if (s < 120)
+        buf_printf(b, "%.0f s", s);
+    else if (s < 7200)
+        buf_printf(b, "%.0f min", s / 60);
+    else if (s < 172800)
+        buf_printf(b, "%.1f h", s / 3600);
+    else
+        buf_printf(b, "%.0f days", s / 86400);
+}
+
 /* ---- columns ---- */
 
 static void cell_end(struct table *t, size_t from)

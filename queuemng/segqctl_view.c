@@ -74,13 +74,41 @@ static void show(struct table *t, struct buf *b, size_t indent)
     table_fini(t);
 }
 
-static void nodes(struct buf *b, const json_t *list)
+/* Who waits or is inside, of the segments on this node. */
+static uint64_t people_in(const json_t *segments, const char *node)
+{
+    const json_t *s;
+    uint64_t n = 0;
+    size_t i;
+
+    json_array_foreach(segments, i, s) {
+        if (strcmp(str(s, "node"), node) == 0)
+            n += u64(s, "waiting") + u64(s, "returning") + u64(s, "ready") + u64(s, "active");
+    }
+    return n;
+}
+
+static uint64_t people_on(const json_t *queues, const char *node)
+{
+    const json_t *q, *l;
+    uint64_t n = 0;
+    size_t i, k;
+
+    json_array_foreach(queues, i, q) {
+        json_array_foreach(json_object_get(q, "lanes"), k, l)
+            n += people_in(json_object_get(l, "segments"), node);
+    }
+    return n;
+}
+
+/* A node takes its places by blocks: a few people hold some hundred of them. */
+static void nodes(struct buf *b, const json_t *list, const json_t *queues)
 {
     struct table t;
     const json_t *n;
     size_t i;
 
-    table_init(&t, "NODE STATE >SEGMENTS >OF TICKETS >COUNT >OF ADDRESS");
+    table_init(&t, "NODE STATE >SEGMENTS >OF >PEOPLE PLACES >TAKEN >OF ADDRESS");
     json_array_foreach(list, i, n)
     {
         bool up = json_is_true(json_object_get(n, "up"));
@@ -90,6 +118,7 @@ static void nodes(struct buf *b, const json_t *list)
                    json_is_true(json_object_get(n, "draining")) ? ",draining" : "");
         table_u64(&t, u64(n, "segments"));
         table_u64(&t, u64(n, "max_segments"));
+        table_u64(&t, people_on(queues, str(n, "name")));
         bar_cell(&t, u64(n, "tickets"), 0, u64(n, "max_tickets"));
         table_u64(&t, u64(n, "tickets"));
         table_u64(&t, u64(n, "max_tickets"));
@@ -168,7 +197,13 @@ static void metrics(struct buf *b, const json_t *list)
 
 /* ---- queues, lanes, segments ---- */
 
-static void segment_row(struct table *t, const json_t *s)
+/* People of it are still to come back: how many are before the next ones is not known. */
+static bool is_away(const json_t *s)
+{
+    return strcmp(str(s, "state"), "lost") == 0 || strcmp(str(s, "state"), "rebuilding") == 0;
+}
+
+static void segment_row(struct table *t, const json_t *s, bool ahead_known)
 {
     id_cell(t, s, "segment");
     id_cell(t, s, "node");
@@ -177,7 +212,10 @@ static void segment_row(struct table *t, const json_t *s)
     table_u64(t, u64(s, "waiting"));
     table_u64(t, u64(s, "joined"));
     table_u64(t, u64(s, "capacity"));
-    table_u64(t, u64(s, "ahead"));
+    if (ahead_known)
+        table_u64(t, u64(s, "ahead"));
+    else
+        table_cell(t, "?");
     id_cell(t, s, "move");
 }
 
@@ -185,6 +223,7 @@ static void segment_row(struct table *t, const json_t *s)
 static void segments(struct buf *b, const json_t *list, bool all)
 {
     size_t n = json_array_size(list), from = n, to = n;
+    bool ahead_known = true;
     struct table t;
 
     if (n > SEGMENTS_SHOWN && !all) {
@@ -192,9 +231,11 @@ static void segments(struct buf *b, const json_t *list, bool all)
         to = n - SEGMENTS_SHOWN / 2;
     }
     table_init(&t, ">SEGMENT NODE STATE FILL >WAITING >JOINED >OF >AHEAD MOVE");
-    for (size_t i = 0; i < n; i++)
+    for (size_t i = 0; i < n; i++) {
         if (i < from || i >= to)
-            segment_row(&t, json_array_get(list, i));
+            segment_row(&t, json_array_get(list, i), ahead_known);
+        ahead_known = ahead_known && !is_away(json_array_get(list, i));
+    }
     show(&t, b, 4);
     if (from < to)
         buf_printf(b, "    (%zu more between them: --all)\n", to - from);
@@ -221,7 +262,7 @@ static void claims(struct buf *b, const json_t *q)
 
     if (json_object_get(q, "claim_rate") == NULL || rate >= 1)
         return;
-    buf_printf(b, ", %.0f %% come, %.2f times as many are released", 100 * rate,
+    buf_printf(b, ", %.0f %% of those let in come, so %.2f times as many are let in", 100 * rate,
                json_number_value(json_object_get(q, "boost")));
 }
 
@@ -254,6 +295,18 @@ static void allowed(struct buf *b, const json_t *q)
     }
 }
 
+/* Of the last in line; an older manager does not say, and a closed line has none. */
+static void eta(struct buf *b, const json_t *q)
+{
+    const json_t *s = json_object_get(q, "eta_last_s");
+
+    if (!json_is_number(s))
+        return;
+    buf_str(b, "  the last in line waits about ");
+    ctl_span(b, json_number_value(s));
+    buf_byte(b, '\n');
+}
+
 static void queue_view(struct buf *b, const json_t *q, bool all)
 {
     const char *by = str(q, "limited_by");
@@ -272,6 +325,7 @@ static void queue_view(struct buf *b, const json_t *q, bool all)
     }
     claims(b, q);
     buf_byte(b, '\n');
+    eta(b, q);
     json_array_foreach(json_object_get(q, "lanes"), i, l) lane(b, l, all);
 }
 
@@ -359,7 +413,7 @@ bool view_cluster(struct buf *b, const json_t *c, const char *queue, bool all)
         return queue_named(b, json_object_get(c, "queues"), queue);
     buf_printf(b, "epoch %" PRIu64 ", map %" PRIu64 "\n\n", u64(c, "epoch"),
                u64(c, "map_version"));
-    nodes(b, json_object_get(c, "nodes"));
+    nodes(b, json_object_get(c, "nodes"), json_object_get(c, "queues"));
     buf_byte(b, '\n');
     routers(b, json_object_get(c, "routers"));
     metrics(b, json_object_get(c, "metrics"));

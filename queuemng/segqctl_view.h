@@ -26,6 +26,19 @@ void view_ticket(struct buf *b, const json_t *ticket);
 /* GET /v1/admin/tickets/{token}; segqctl_why.c */
 void view_why(struct buf *b, const json_t *doc);
 
+void view_done(struct buf *b, const json_t *doc); /* "ok" */
+
+/* segqctl_risk.c: what an order will do to how many people. queue: an element of `queues` of
+ * /v1/admin/live; node: of `nodes`. */
+enum risk { RISK_FLUSH, RISK_REJECT, RISK_DELETE };
+void view_risk(struct buf *b, enum risk risk, const json_t *queue);
+void view_forget(struct buf *b, const json_t *node);
+/* What an order to drain this node will come to. */
+void view_drain(struct buf *b, const json_t *node);
+
+/* The limits of a definition after the tiers of `metric` were changed. */
+void view_limits(struct buf *b, const json_t *def, const char *metric);
+
 /* problem+json (NULL: the body was something else): what was wrong, on one line. */
 void view_problem(struct buf *b, int status, const json_t *problem);
 

@@ -121,7 +121,7 @@ admitted() {
 wait_for 30 "the first 50 of the draw" admitted
 
 # ---- other states ----------------------------------------------------------------------------
-check "everybody is rejected" ctl reject login
+check "everybody is rejected" ctl reject login --yes
 wait_for 10 "routers know it" state_is reject
 check_eq "a join" "$(join_status)" 403
 check "the page" grep -q 'Not available at the moment' <(http "$R/q/login?return=/")

@@ -2,8 +2,29 @@
 # Every command of segqctl against a real cluster, and what it says when something is wrong.
 . "$(dirname "$0")/lib.sh"
 
-up --set away=0 --capacity 50 --seg-nodes 2 --routers 2 --release-per-s 20 --set state=paused --set idle.game=15m
-ctl() { "$BIN/segqctl" --dir "$C" "$@" >"$DIR/out" 2>"$DIR/err"; }
+up --set away=0 --capacity 50 --seg-nodes 2 --routers 2 --set release_per_s=20 --set state=paused --set idle.game=15m \
+    --set 'queuemng.metrics=[{name: cpu, kind: proc, what: cpu}, {name: load, kind: proc, what: cpu}]'
+ctl() { "$BIN/segqctl" --dir "$C" "$@" >"$DIR/out" 2>"$DIR/err" </dev/null; }
+# at_terminal WORD command...: what it says, and its exit, when WORD is typed at a terminal
+at_terminal() {
+    python3 - "$BIN/segqctl" --dir "$C" "$@" >"$DIR/out" <<'E'
+import os, pty, sys
+argv = sys.argv[1:4] + sys.argv[5:]
+pid, fd = pty.fork()
+if pid == 0:
+    os.execv(argv[0], argv)
+os.write(fd, sys.argv[4].encode() + b"\n")
+try:
+    while True:
+        data = os.read(fd, 4096)
+        if not data:
+            break
+        os.write(1, data)
+except OSError: # the terminal is closed
+    pass
+sys.exit(os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]))
+E
+}
 says() { grep -qE -- "$1" "$DIR/out"; }         # pattern, on standard output
 complains() { grep -qE -- "$1" "$DIR/err"; }
 runs_well() { local rc; ctl "$@"; rc=$?; [ $rc = 0 ] && [ ! -s "$DIR/err" ]; }
@@ -47,11 +68,24 @@ wait_for 10 "watch: a picture every second" pictures
 kill -INT "$w"
 wait "$w"
 check_eq "watch ends well with Ctrl-C" $? 0
+# Whoever reads it goes away.
+piped() { timeout 20 "$BIN/segqctl" --dir "$C" "$@" 2>"$DIR/err" | head -c 1 >/dev/null; echo "${PIPESTATUS[0]}"; }
+for words in "watch --json" "watch" "status"; do
+    # shellcheck disable=SC2086
+    check_eq "$words | head ends" "$(piped $words)" 0
+    check "  quietly" test ! -s "$DIR/err"
+done
+to_full() { timeout 20 "$BIN/segqctl" --dir "$C" "$@" >/dev/full 2>"$DIR/err"; echo $?; }
+for words in "watch --json" "status" "-h" "--version"; do
+    # shellcheck disable=SC2086
+    check_eq "$words to a full disk: 1" "$(to_full $words)" 1
+    check "  and it says so" complains 'No space left'
+done
 
 # ---- queues ----
 check "queue list" runs_well queue list
 check "  names login" says '^login +paused +1 +50 +20/s$'
-check "queue add" runs_well queue add fresh segment_capacity=500 merge=false \
+check "queue add" runs_well queue add fresh state=paused segment_capacity=500 merge=false \
     'lanes=[{"name":"vip","weight":9},{"name":"default"}]' idle.game=7s
 check_eq "  number" "$(kept fresh segment_capacity)" 500
 check_eq "  bool" "$(kept fresh merge)" false
@@ -71,10 +105,15 @@ check "queue set: nothing to set" exits 2 'usage: segqctl queue set' queue set f
 check "queue set: not KEY=VALUE" exits 2 'not KEY=VALUE' queue set fresh merge
 check "queue set: broken JSON" exits 2 'JSON' queue set fresh 'lanes=[{'
 check "queue show: no such queue" exits 1 '\(404, queue_not_found\)' queue show nosuch
-check "queue delete" runs_well queue delete fresh
+asks() { exits 2 "1 person waits\. .*--yes" queue delete fresh; }
+wait_for 5 "queue delete asks, with how many wait" asks
+check_eq "  it is still there" "$(kept fresh segment_capacity)" 500
+check "queue delete --yes" runs_well queue delete fresh --yes
+check "  and how to undo it" says 'segqctl queue restore fresh'
 gone() { has_status 404 -X POST "$R/v1/queues/fresh/tickets"; }
 wait_for 5 "  it is gone" gone
-check "queue delete again" exits 1 '404' queue delete fresh
+check "queue delete again" exits 1 "no queue 'fresh'" queue delete fresh
+check "  with --yes" exits 1 '404' queue delete fresh --yes
 
 # ---- tickets ----
 check "join" runs_well join login --client browser --subject ann
@@ -111,7 +150,18 @@ join_many 60 "$DIR/j2"
 t2=$(tokens_of "$DIR/j2" | tail -n 1)
 check "leave" runs_well leave "$(tokens_of "$DIR/j2" | head -n 1)"
 check "leave again is no error" runs_well leave "$(tokens_of "$DIR/j2" | head -n 1)"
-check "flush" runs_well flush login
+asks() { exits 2 '59 people wait\. .*no undo.*--yes' flush login; }
+wait_for 5 "flush asks, with how many wait" asks
+check_eq "another name typed: 1" "$(at_terminal logn flush login; echo $?)" 1
+check "  it asks for the name" says 'Type login to go on'
+check "  and nothing is done" says 'nothing has been done'
+check "  the line is as it was" ctl poll "$t2"
+check "reject asks" exits 2 '59 people wait\. .*Places are kept.*--yes' reject login
+check_eq "the right name typed: 0" "$(at_terminal login reject login; echo $?)" 0
+check_eq "  it rejects" "$(state)" reject
+check "  places are kept" ctl poll "$t2"
+check "pause" runs_well pause login
+check_eq "flush, the name typed: 0" "$(at_terminal login flush login; echo $?)" 0
 flushed() { exits 1 'ticket_gone' poll "$t2" >/dev/null; }
 wait_for 10 "  nobody is left in the line" flushed
 
@@ -121,11 +171,21 @@ check_eq "  it is fixed" "$(kept login release_per_s)" 0.25
 check "rate by the limits again" runs_well rate login limits
 check_eq "  it is so" "$(kept login release_per_s)" 0
 check "rate: not a number" exits 2 'is not a number' rate login soon
+for n in 0 0.0; do
+    check "rate $n: what it could mean" exits 2 'segqctl pause login.*segqctl rate login limits' rate login $n
+done
+check_eq "  changes nothing" "$(kept login release_per_s)" 0
+check "rate below 0" exits 2 "'-5': no number here can be below 0" rate login -5
 check "tiers" runs_well tiers login load 50:200 70:20
 check_eq "  one limit more" "$(kept login 'limits | map(select(.metric == "load")) | tojson')" \
     '[{"metric":"load","tiers":[{"below":50,"rate_per_s":200},{"below":70,"rate_per_s":20}]}]'
 check "tiers of the same metric again" runs_well tiers login load 60:100
 check_eq "  take the old ones' place" "$(kept login 'limits[-1].tiers | tojson')" '[{"below":60,"rate_per_s":100}]'
+check "tiers of a second metric" runs_well tiers login cpu 50:200
+check "  the first is not forgotten" says '^load still limits it, too: below 60: 100/s, from 60 on nobody$'
+check "tiers none" runs_well tiers login load none
+check_eq "  it limits no more" "$(kept login 'limits | map(.metric) | tojson')" '["cpu"]'
+check "tiers none of one that has none" exits 1 "'load' does not limit login" tiers login load none
 check "tiers: what is none" exits 2 'is no tier' tiers login load 50
 check "tiers: no such queue" exits 1 'queue_not_found' tiers nosuch load 50:1
 check "max" runs_well max login 70 both
@@ -146,6 +206,8 @@ check "events" happened
 check "drain" runs_well drain segment.0
 draining() { ctl status && says '^segment\.0 +up,draining +0 '; }
 wait_for 30 "  it is empty" draining
+check "drain of an empty one" runs_well drain segment.0
+check "  says so" says '^ok: it is empty and can be stopped$'
 check "undrain" runs_well undrain segment.0
 used() { ctl status && says '^segment\.0 +up '; }
 wait_for 5 "  it may be used again" used
@@ -168,17 +230,25 @@ check "  and it says so" complains 'unauthorized'
 printf 'two words\n' >"$DIR/wrong"
 check_eq "a file that is no token: 2" "$(code_of --admin "$A" --token-file "$DIR/wrong" status)" 2
 check_eq "no such folder: 2" "$(code_of --dir "$DIR/nosuch" status)" 2
+check_eq "no token: 2" "$(code_of --admin "$A" status)" 2
+check "  and it says so" complains 'no admin token is given'
+check_eq "no address: 2" "$(code_of --token-file "$token" status)" 2
+check "  and it says so" complains 'no address of queuemng is given'
 check_eq "not a URL: 2" "$(code_of --admin ftp://x --token-file "$token" status)" 2
 check_eq "no command: 2" "$(code_of)" 2
 check "unknown command" exits 2 "no command 'dance'" dance
-check "queue without a verb" exits 2 'list, show, set, add, delete' queue
+check "queue without a verb" exits 2 'list, show, set, add, delete, restore' queue
 check "too many words" exits 2 'usage: segqctl pause QUEUE' pause login now
 check_eq "an unknown option: 2" "$(code_of --token s3cret status)" 2
+for word in --bogus -x -xy; do
+    check "  by its name: $word" exits 2 "^segqctl: no option '$word'" rate login "$word" 5
+done
+check "an option without its value" exits 2 '^segqctl: --timeout wants a value$' status --timeout
 check_eq "-h: 0" "$(code_of -h)" 0
 missing=
-for word in status watch 'queue list' 'queue show' 'queue set' 'queue add' 'queue delete' pause \
+for word in status watch 'queue list' 'queue show' 'queue set' 'queue add' 'queue delete' 'queue restore' forget pause \
     resume open close flush release rate tiers max message audit events drain undrain join poll leave passthrough reject draw why move-ticket --dir --admin --token-file \
-    --router --client --subject --claim --json --all --timeout; do
+    --router --client --subject --claim --json --all --yes --timeout; do
     says "^ +$word " || missing="$missing $word"
 done
 check_eq "-h shows every command and option" "$missing" ""

@@ -180,7 +180,7 @@ static const char cluster[] =
     "\"routers\":[{\"name\":\"router.0\",\"http\":\"127.0.0.1:8080\",\"map_version\":41}]"
     ","
     "\"queues\":[{\"queue\":\"login\",\"id\":1,\"state\":\"open\",\"allowed_per_s\":2000,"
-    "\"limited_by\":\"cpu\",\"claim_rate\":0.8,\"boost\":1.25,"
+    "\"limited_by\":\"cpu\",\"claim_rate\":0.8,\"boost\":1.25,\"eta_last_s\":15,"
     "\"lanes\":[{\"lane\":\"default\",\"waiting\":30,\"ready\":2,"
     "\"active\":3,\"returning\":1,\"released\":70,\"rate_per_s\":12.5,\"segments\":["
     "{\"segment\":17,\"node\":\"segment.0\",\"state\":\"sealed\",\"capacity\":100,"
@@ -197,9 +197,9 @@ Test(segqctl, status_shows_everything)
     cr_expect_str_eq(
         text(),
         "epoch 3, map 41\n\n"
-        "NODE       STATE        SEGMENTS  OF  TICKETS                 COUNT   OF  "
+        "NODE       STATE        SEGMENTS  OF  PEOPLE  PLACES                  TAKEN   OF  "
         "ADDRESS\n"
-        "segment.0  up,draining         2  64  [######..............]     30  100  "
+        "segment.0  up,draining         2  64      30  [######..............]     30  100  "
         "127.0.0.1:9050\n\n"
         "ROUTER    MAP  HTTP\n"
         "router.0  41   127.0.0.1:8080\n\n"
@@ -207,8 +207,9 @@ Test(segqctl, status_shows_everything)
         "cpu     FAILED      -  1.5 s  no answer\n\n"
         "MOVE  FROM  TO  STATE    TICKETS\n"
         "   9    17  18  copying       12\n\n"
-        "queue login (open): 2 000/s allowed, limited by cpu, 80 % come, 1.25 times as "
-        "many are released\n"
+        "queue login (open): 2 000/s allowed, limited by cpu, 80 % of those let in come, so "
+        "1.25 times as many are let in\n"
+        "  the last in line waits about 15 s\n"
         "  lane default: 30 waiting, 1 returning, 2 ready, 3 active, 70 released, now "
         "13/s\n"
         "    SEGMENT  NODE       STATE   FILL                    WAITING  JOINED   OF  "
@@ -224,6 +225,126 @@ Test(segqctl, status_shows_everything)
     cr_expect_not(view_cluster(&b, c, "logi", false));
     cr_expect_eq(b.len, 0);
     json_decref(c);
+}
+
+/* Whoever stands behind a segment whose people are still coming back. */
+Test(segqctl, what_is_not_known_is_not_zero)
+{
+    json_t *c = js("{\"queues\":[{\"queue\":\"q\",\"eta_last_s\":null,\"lanes\":[{\"segments\":["
+                   "{\"segment\":1,\"state\":\"sealed\"},"
+                   "{\"segment\":2,\"state\":\"rebuilding\"},"
+                   "{\"segment\":3,\"state\":\"open\"}]}]}]}");
+
+    cr_expect(view_cluster(&b, c, "q", false));
+    cr_expect(strstr(text(), "2  -     rebuilding  [....................]        0       0   0  "
+                             "    0  -\n") != NULL, "%s", text());
+    cr_expect(strstr(text(), "3  -     open        [....................]        0       0   0  "
+                             "    ?  -\n") != NULL, "%s", text());
+    cr_expect_null(strstr(text(), "last in line"));
+    json_decref(c);
+}
+
+/* Blocks of places are no people. */
+Test(segqctl, a_node_shows_its_people)
+{
+    json_t *c = js("{\"nodes\":[{\"name\":\"a\",\"tickets\":512},{\"name\":\"b\"}],\"queues\":["
+                   "{\"lanes\":[{\"segments\":[{\"node\":\"a\",\"waiting\":1,\"active\":2},"
+                   "{\"node\":\"b\",\"ready\":4}]}]}]}");
+
+    cr_expect(view_cluster(&b, c, NULL, false));
+    cr_expect(strstr(text(), "\na     down          0   0       3  [") != NULL, "%s", text());
+    cr_expect(strstr(text(), "\nb     down          0   0       4  [") != NULL, "%s", text());
+    json_decref(c);
+}
+
+static void span_is(const char *want, double s)
+{
+    buf_reset(&b);
+    ctl_span(&b, s);
+    cr_expect_str_eq(text(), want);
+}
+
+Test(segqctl, times_read_well)
+{
+    span_is("0 s", 0);
+    span_is("119 s", 119.4);
+    span_is("2 min", 120);
+    span_is("120 min", 7199);
+    span_is("2.0 h", 7200);
+    span_is("12 days", 1e6);
+    span_is("?", -1);
+    span_is("?", strtod("nan", NULL));
+}
+
+/* ---- before what cannot be taken back ---- */
+
+static void risk_is(const char *want, enum risk risk, const char *queue)
+{
+    json_t *q = js(queue);
+
+    buf_reset(&b);
+    view_risk(&b, risk, q);
+    cr_expect_str_eq(text(), want);
+    json_decref(q);
+}
+
+Test(segqctl, what_an_order_does_to_how_many)
+{
+    static const char three[] = "{\"queue\":\"login\",\"waiting\":1202,\"returning\":2}";
+
+    risk_is("flush login: 1 204 people wait. Everyone in line loses the place, and there is no "
+            "undo. Passes stay good.", RISK_FLUSH, three);
+    risk_is("queue delete login: 1 204 people wait. Everyone in line loses the place for good. The "
+            "definition can be restored for ten minutes.", RISK_DELETE, three);
+    risk_is("reject q: 1 person waits. Nobody is let in and joins are refused until you open it "
+            "again. Places are kept.", RISK_REJECT, "{\"queue\":\"q\",\"waiting\":1}");
+    risk_is("flush ?q: nobody waits. Everyone in line loses the place, and there is no undo. Passes "
+            "stay good.", RISK_FLUSH, "{\"queue\":\"\\u001bq\"}");
+}
+
+static void drain_is(const char *want, const char *node)
+{
+    json_t *n = js(node);
+
+    buf_reset(&b);
+    view_drain(&b, n);
+    cr_expect_str_eq(text(), want);
+    json_decref(n);
+}
+
+Test(segqctl, a_drain_says_what_it_comes_to)
+{
+    drain_is("ok: it is empty and can be stopped", "{\"name\":\"s1\",\"up\":true,\"segments\":0}");
+    drain_is("ok: 1 segment will move to other nodes; the node is empty when segqctl status says "
+             "so", "{\"name\":\"s1\",\"up\":true,\"segments\":1}");
+    drain_is("ok: 3 segments cannot move now: the node is down since 40 s. Start it again; if it "
+             "is gone for good: segqctl forget s1",
+             "{\"name\":\"s1\",\"up\":false,\"segments\":3,\"silent_ms\":40999}");
+}
+
+static void limits_are(const char *want, const char *def)
+{
+    json_t *d = js(def);
+
+    buf_reset(&b);
+    view_limits(&b, d, "cpu");
+    cr_expect_str_eq(text(), want);
+    json_decref(d);
+}
+
+Test(segqctl, tiers_say_what_else_limits)
+{
+    limits_are("cpu: below 50: 2 000/s, below 70.5: 500/s, from 70.5 on nobody\n"
+               "cup still limits it, too: below 1: 1/s, from 1 on nobody\n",
+               "{\"limits\":[{\"metric\":\"cup\",\"tiers\":[{\"below\":1,\"rate_per_s\":1}]},"
+               "{\"metric\":\"cpu\",\"tiers\":[{\"below\":50,\"rate_per_s\":2000},"
+               "{\"below\":70.5,\"rate_per_s\":500}]}]}");
+    limits_are("no metric limits it now: fallback_per_s does, 10/s\n",
+               "{\"limits\":[],\"fallback_per_s\":10}");
+    limits_are("cpu: below 9: 1/s, from 9 on nobody\n"
+               "not in force while the rate is fixed at 20/s: segqctl rate login limits\n",
+               "{\"name\":\"login\",\"release_per_s\":20,\"limits\":[{\"metric\":\"cpu\",\"tiers\":"
+               "[{\"below\":9,\"rate_per_s\":1}]}]}");
 }
 
 /* What a rate says nothing about, and a metric that was never read. */

@@ -1,0 +1,89 @@
+/* segqctl_risk.c: what an order does to how many people, in sentences. Pure. */
+#include "queuemng/segqctl_view.h"
+
+#include "queuemng/segqctl_text.h"
+
+static uint64_t u64(const json_t *o, const char *key)
+{
+    json_int_t i = json_integer_value(json_object_get(o, key));
+
+    return i > 0 ? (uint64_t)i : 0;
+}
+
+static void put_name(struct buf *b, const json_t *o, const char *key)
+{
+    const char *s = json_string_value(json_object_get(o, key));
+
+    ctl_clean(b, s != NULL ? s : "-");
+}
+
+/* "nobody waits", "1 person waits", "1 204 people wait" */
+static void put_waiters(struct buf *b, uint64_t n)
+{
+    if (n == 0) {
+        buf_str(b, "nobody waits");
+        return;
+    }
+    ctl_count(b, n);
+    buf_str(b, n == 1 ? " person waits" : " people wait");
+}
+
+void view_done(struct buf *b, const json_t *doc)
+{
+    (void)doc;
+    buf_str(b, "ok");
+}
+
+void view_risk(struct buf *b, enum risk risk, const json_t *q)
+{
+    static const char *const what[] = {
+        [RISK_FLUSH] = "Everyone in line loses the place, and there is no undo. Passes stay good.",
+        [RISK_REJECT] = "Nobody is let in and joins are refused until you open it again. Places "
+                        "are kept.",
+        [RISK_DELETE] = "Everyone in line loses the place for good. The definition can be restored "
+                        "for ten minutes.",
+    };
+    static const char *const verb[] = { [RISK_FLUSH] = "flush ",
+                                        [RISK_REJECT] = "reject ",
+                                        [RISK_DELETE] = "queue delete " };
+
+    buf_str(b, verb[risk]);
+    put_name(b, q, "queue");
+    buf_str(b, ": ");
+    put_waiters(b, u64(q, "waiting") + u64(q, "returning"));
+    buf_str(b, ". ");
+    buf_str(b, what[risk]);
+}
+
+void view_forget(struct buf *b, const json_t *n)
+{
+    buf_str(b, "forget ");
+    put_name(b, n, "name");
+    buf_str(b, ": ");
+    ctl_count(b, u64(n, "segments"));
+    buf_str(b, u64(n, "segments") == 1 ? " segment is there; the people in it"
+                                       : " segments are there; the people in them");
+    buf_str(b, " get their places back on other nodes only if they go on polling. "
+               "If the node comes back, start it again instead.");
+}
+
+void view_drain(struct buf *b, const json_t *n)
+{
+    uint64_t segs = u64(n, "segments");
+
+    if (segs == 0) {
+        buf_str(b, "ok: it is empty and can be stopped");
+        return;
+    }
+    buf_str(b, "ok: ");
+    ctl_count(b, segs);
+    buf_str(b, segs == 1 ? " segment" : " segments");
+    if (json_is_true(json_object_get(n, "up"))) {
+        buf_str(b, " will move to other nodes; the node is empty when segqctl status says so");
+        return;
+    }
+    buf_str(b, " cannot move now: the node is down since ");
+    ctl_count(b, u64(n, "silent_ms") / 1000);
+    buf_str(b, " s. Start it again; if it is gone for good: segqctl forget ");
+    put_name(b, n, "name");
+}

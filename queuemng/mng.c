@@ -179,6 +179,9 @@ void mng_end(struct mng *m)
         if (m->node[i] != NULL)
             node_flush_ahead(m, m->node[i]);
     maps_flush(m);
+    if (m->stats_now)
+        stats_flush(m);
+    m->stats_now = false;
     for (uint32_t i = 0; i < m->out->box.n; i++) {
         struct mng_act *a = act_add(m->out);
 
@@ -229,6 +232,21 @@ static void idle_figures(struct mng *m, struct mqueue *q)
     q->allowed_per_s = allowed;
     memcpy(q->rel.limited_by, copy.limited_by, sizeof(q->rel.limited_by));
     q->stats_dirty = true;
+}
+
+/* An operator, or the clock, has just changed what it may do: people and operators read the
+ * same of it at once, and not a second later. */
+void queue_figures_now(struct mng *m, struct mqueue *q)
+{
+    struct release copy;
+
+    if (!q->active) {
+        idle_figures(m, q);
+    } else {
+        (void)pops_peek(m, q, &copy);
+        memcpy(q->rel.limited_by, copy.limited_by, sizeof(q->rel.limited_by));
+    }
+    q->stats_dirty = m->stats_now = true;
 }
 
 static bool any_deaf(const struct mng *m)

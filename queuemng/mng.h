@@ -129,14 +129,20 @@ struct mng_lane_view {
     uint64_t waiting, returning, ready, active, released, joined, left, expired, no_shows;
     double rate_per_s;      /* what this lane gets now, smoothed */
     double eta_per_s;
+    double eta_last_s;      /* of the last in line; 0: nobody waits; -1: not known */
+    const char *eta_reason; /* why not; or why it is not as told before; NULL: as told */
     size_t n_segs, n_aliases;
 };
 struct mng_queue_view {
     queue_id id;
     const struct queue_def *def;
+    const char *public_state; /* what GET /v1/queues/{queue} says */
     uint64_t version;
     double allowed_per_s;
     const char *limited_by;
+    uint64_t inside;        /* at most so many are */
+    uint64_t inside_flushed; /* of them, released before the last flush */
+    int64_t flushed_until_ms; /* wall clock: until then they count; 0: nobody does */
     uint64_t granted;       /* releases ever allowed (credits) */
     double claim_rate, boost; /* of the released, how many come; what is made of it */
 };

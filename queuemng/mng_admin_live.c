@@ -46,7 +46,19 @@ struct sums {
     uint64_t waiting, returning, ready, active, joined, released, left, expired, no_shows,
         segments;
     double rate_per_s;
+    double eta_last_s;      /* of the slowest lane; -1: not known of some */
+    const char *eta_reason; /* static words: see struct mng_lane_view */
 };
+
+static void sum_eta(struct sums *s, const struct mng_lane_view *l)
+{
+    bool later = s->eta_last_s >= 0 && (l->eta_last_s < 0 || l->eta_last_s > s->eta_last_s);
+
+    if (!later)
+        return;
+    s->eta_last_s = l->eta_last_s;
+    s->eta_reason = l->eta_reason;
+}
 
 static void sum_lane(void *ctx, const void *view)
 {
@@ -64,6 +76,7 @@ static void sum_lane(void *ctx, const void *view)
     s->no_shows += l->no_shows;
     s->segments += l->n_segs;
     s->rate_per_s += l->rate_per_s;
+    sum_eta(s, l);
 }
 
 static json_t *queue_json(struct mng_service *svc, const struct mng_queue_view *q)
@@ -73,7 +86,7 @@ static json_t *queue_json(struct mng_service *svc, const struct mng_queue_view *
 
     mng_each_lane(svc->mng, q->id, sum_lane, &s);
     return json_pack("{s:s,s:s,s:s,s:I,s:I,s:f,s:f,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,"
-                     "s:I}",
+                     "s:I,s:I,s:I,s:I,s:s,s:o,s:o}",
                      "queue", d->name, "state", word_of("state", d->state), "mode",
                      word_of("mode", d->mode), "max_active", INT(d->max_active), "version",
                      INT(q->version), "allowed_per_s", q->allowed_per_s, "rate_per_s",
@@ -82,7 +95,10 @@ static json_t *queue_json(struct mng_service *svc, const struct mng_queue_view *
                      "returning", INT(s.returning), "ready", INT(s.ready), "active",
                      INT(s.active), "joined", INT(s.joined), "released", INT(s.released),
                      "left", INT(s.left), "expired", INT(s.expired), "no_shows",
-                     INT(s.no_shows), "segments", INT(s.segments));
+                     INT(s.no_shows), "segments", INT(s.segments), "inside", INT(q->inside),
+                     "inside_flushed", INT(q->inside_flushed), "flushed_until_ms",
+                     INT(q->flushed_until_ms), "public_state", q->public_state, "eta_last_s", admin_eta(s.eta_last_s),
+                     "eta_reason", admin_text(s.eta_reason));
 }
 
 /* ---- the list of queues ---------------------------------------------------------- */
@@ -186,9 +202,11 @@ static void on_lane(void *ctx, const void *view)
     segs.n = 0;
     mng_each_seg(x->s->mng, l->queue, l->lane_no, on_seg, &segs);
     add(x->list,
-        json_pack("{s:s,s:I,s:I,s:I,s:f,s:I,s:o}", "lane", l->lane, "waiting",
+        json_pack("{s:s,s:I,s:I,s:I,s:f,s:o,s:o,s:I,s:o}", "lane", l->lane, "waiting",
                   INT(l->waiting + l->returning), "ready", INT(l->ready), "active",
-                  INT(l->active), "rate_per_s", l->rate_per_s, "segments_total",
+                  INT(l->active), "rate_per_s", l->rate_per_s, "eta_last_s",
+                  admin_eta(l->eta_last_s), "eta_reason", admin_text(l->eta_reason),
+                  "segments_total",
                   INT(segs.n), "segments", segs.list));
 }
 

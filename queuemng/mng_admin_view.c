@@ -25,6 +25,16 @@ const char *admin_seg_state(int state)
     return state >= 1 && state <= 3 ? name[state] : name[0];
 }
 
+json_t *admin_eta(double s)
+{
+    return s < 0 ? json_null() : json_real((double)(int64_t)(s * 10 + 0.5) / 10);
+}
+
+json_t *admin_text(const char *text)
+{
+    return text != NULL ? json_string(text) : json_null();
+}
+
 static void add_node(void *ctx, const void *view)
 {
     const struct mng_node_view *n = view;
@@ -54,13 +64,16 @@ static void add_queue(void *ctx, const void *view)
     const struct mng_queue_view *q = view;
     struct view *v = ctx;
 
-    add(v->list, json_pack("{s:s,s:I,s:s,s:s,s:I,s:I,s:f,s:s,s:I,s:f,s:f,s:[]}", "queue",
+    add(v->list, json_pack("{s:s,s:I,s:s,s:s,s:I,s:I,s:f,s:s,s:s,s:I,s:I,s:I,s:I,s:f,s:f,s:[]}",
+                           "queue",
                            q->def->name, "id",
                            INT(q->id), "state", def_state_names[q->def->state], "mode",
                            def_mode_names[q->def->mode], "max_active",
                            INT(q->def->max_active), "version",
                            INT(q->version), "allowed_per_s", q->allowed_per_s, "limited_by",
-                           q->limited_by, "granted", INT(q->granted), "claim_rate",
+                           q->limited_by, "public_state", q->public_state, "inside", INT(q->inside), "inside_flushed",
+                           INT(q->inside_flushed), "flushed_until_ms",
+                           INT(q->flushed_until_ms), "granted", INT(q->granted), "claim_rate",
                            q->claim_rate, "boost", q->boost, "lanes"));
 }
 
@@ -85,12 +98,14 @@ static void add_seg(void *ctx, const void *view)
 
 static json_t *lane_json(const struct mng_lane_view *l, json_t *segments)
 {
-    return json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:I,s:o}", "lane", l->lane,
+    return json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:o,s:o,s:I,s:o}", "lane",
+                     l->lane,
                      "waiting", INT(l->waiting), "returning", INT(l->returning), "ready",
                      INT(l->ready), "active", INT(l->active), "joined", INT(l->joined),
                      "released", INT(l->released), "left", INT(l->left), "expired",
                      INT(l->expired), "no_shows", INT(l->no_shows), "rate_per_s",
-                     l->rate_per_s, "aliases", INT(l->n_aliases), "segments", segments);
+                     l->rate_per_s, "eta_last_s", admin_eta(l->eta_last_s), "eta_reason",
+                     admin_text(l->eta_reason), "aliases", INT(l->n_aliases), "segments", segments);
 }
 
 static void add_lane(void *ctx, const void *view)

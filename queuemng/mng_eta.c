@@ -29,7 +29,8 @@ static double allowed_of(const struct mlane *l)
     const struct mqueue *q = l->q;
     double sum = 0;
 
-    if (q->def.mode == MODE_SLOTS || strcmp(q->rel.limited_by, "slots") == 0)
+    if (q->def.mode == MODE_SLOTS || strcmp(q->rel.limited_by, "slots") == 0 ||
+        strcmp(q->rel.limited_by, "flushed") == 0)
         return 0;
     for (unsigned i = 0; i < q->n_lanes; i++) {
         const struct mlane *x = &q->lane[i];
@@ -82,4 +83,23 @@ void lane_eta(const struct mng *m, struct mlane *l)
         in.gone = in.released = 0;
     eta_second(&l->eta, &in);
     probe(l, m->now_ms);
+}
+
+/* As a router tells it to the last one: his place is the number of those who wait. */
+double lane_eta_last(const struct mlane *l, const char **reason)
+{
+    double s;
+
+    *reason = NULL;
+    if (!has_waiters(l))
+        return 0;
+    if (sched_holds(l->q) && l->q->def.state != DEF_PASSTHROUGH) {
+        *reason = "not_open";
+        return -1;
+    }
+    s = eta_seconds(eta_told_rate(&l->eta), l->eta.told_leave, u64_max(l->waiting, 1));
+    *reason = eta_reason_name(l->eta.reason);
+    if (s < 0 && *reason == NULL)
+        *reason = "measuring";
+    return s;
 }

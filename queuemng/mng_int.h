@@ -272,6 +272,7 @@ struct mng {
     uint64_t tomb_floor;     /* routers older than this get everything */
     struct metric metric[MNG_METRICS_MAX];
     unsigned n_metrics;
+    bool stats_now;          /* routers get figures with this step */
     uint32_t tier_notes;     /* logged in this second */
     msec_t second_ms;        /* when the once-a-second work is due */
     struct mng_counts count;
@@ -281,6 +282,7 @@ struct mng {
 
 /* ---- mng.c */
 void mng_begin(struct mng *m, msec_t now_ms, struct mng_out *out);
+void queue_figures_now(struct mng *m, struct mqueue *q);
 void mng_end(struct mng *m);  /* planning, stores, maps, aheads: the end of every step */
 struct msg *mng_to(struct mng *m, peer_no p, enum msg_type t);
 
@@ -303,6 +305,7 @@ bool queue_takes_joins(const struct mqueue *q);
 bool queue_wants_room(const struct mqueue *q); /* its lanes have a tail */
 uint8_t queue_map_state(const struct mqueue *q);
 struct map_phase queue_map_phase(const struct mqueue *q);
+const char *queue_public_state(const struct mqueue *q); /* as routers say it */
 
 /* ---- mseg.c: one segment */
 struct mseg *seg_find(const struct mng *m, seg_id id);
@@ -351,6 +354,8 @@ bool seg_is_away(const struct mseg *s); /* lost, or being rebuilt */
 
 /* ---- mng_eta.c: once a second */
 void lane_eta(const struct mng *m, struct mlane *l);
+/* Seconds that the last in line is told; see struct mng_lane_view. */
+double lane_eta_last(const struct mlane *l, const char **reason);
 
 /* ---- mng_marks.c: which numbers were released when */
 /* From a report: stores what is new, and tells the node that it is stored. */
@@ -436,6 +441,8 @@ void tickets_free(struct mng *m);
 /* ---- slots.c: of queues that let in by max_active */
 uint64_t slots_inside(const struct mng *m, const struct mqueue *q); /* at least so many */
 uint64_t slots_free(const struct mng *m, const struct mqueue *q);
+/* Of those inside, released before the last flush: nobody knows who of them leaves. */
+uint64_t slots_flushed(const struct mng *m, const struct mqueue *q);
 void slots_flush(const struct mng *m, struct mqueue *q); /* before its segments go */
 
 /* ---- pop.c */

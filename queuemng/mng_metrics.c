@@ -84,6 +84,23 @@ static void lane_segments(void *ctx, const void *view)
     metrics_u64(ctx, "segq_lane_segments", labels, v->n_segs);
 }
 
+static void lane_wait(void *ctx, const void *view)
+{
+    const struct mng_lane_view *v = view;
+    const char *labels[] = { "queue", v->queue_name, "lane", v->lane, NULL };
+
+    if (v->eta_last_s >= 0)
+        metrics_f64(ctx, "segq_lane_wait_last_seconds", labels, v->eta_last_s);
+}
+
+static void queue_inside(void *ctx, const void *view)
+{
+    const struct mng_queue_view *v = view;
+    const char *labels[] = { "queue", v->def->name, NULL };
+
+    metrics_u64(ctx, "segq_queue_inside", labels, v->inside);
+}
+
 static void queue_rate(void *ctx, const void *view)
 {
     const struct mng_queue_view *v = view;
@@ -240,6 +257,12 @@ void mng_metrics(void *ctx, struct buf *b)
     }
     metrics_head(b, "segq_lane_segments", METRIC_GAUGE, "Segments in the lane's chain");
     mng_each_lane(s->mng, 0, lane_segments, b);
+    metrics_head(b, "segq_lane_wait_last_seconds", METRIC_GAUGE,
+                 "Estimated wait of the last in line; absent while it is not known");
+    mng_each_lane(s->mng, 0, lane_wait, b);
+    metrics_head(b, "segq_queue_inside", METRIC_GAUGE,
+                 "At most so many are inside: what slots count, with those of before a flush");
+    mng_each_queue(s->mng, queue_inside, b);
     metrics_head(b, "segq_queue_allowed_per_second", METRIC_GAUGE,
                  "What the limits allow now, and which one limits");
     mng_each_queue(s->mng, queue_rate, b);

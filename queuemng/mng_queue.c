@@ -111,6 +111,24 @@ struct map_phase queue_map_phase(const struct mqueue *q)
                                .draw = "" };
 }
 
+/* router/api_ans.c makes the same of what the map says. */
+const char *queue_public_state(const struct mqueue *q)
+{
+    static const char *const names[] = { [QUEUE_OPEN] = "open", [QUEUE_PAUSED] = "paused",
+                                         [QUEUE_CLOSED] = "closed", [QUEUE_FULL] = "full" };
+
+    switch (queue_phase(q)) {
+    case PHASE_PREQUEUE:
+        return "prequeue";
+    case PHASE_PASSTHROUGH:
+        return "passthrough";
+    case PHASE_REJECT:
+        return "reject";
+    default:
+        return names[queue_map_state(q)];
+    }
+}
+
 struct mqueue *queue_new(struct mng *m, queue_id id)
 {
     struct mqueue *q = calloc(1, sizeof(*q));
@@ -302,6 +320,8 @@ static int queue_put(struct mng *m, const struct queue_def *d, struct err *e)
     queue_fit_lanes(m, q);
     rules_everywhere(m, q);
     queue_mapped(m, q);
+    if (q->version > 1)
+        queue_figures_now(m, q);
     return 0;
 }
 
@@ -423,8 +443,10 @@ int mng_order(struct mng *m, msec_t now_ms, const char *queue, enum mng_order o,
         queue_keep(m, q, true);
         log_info("event=queue_state queue=%s state=%s", queue,
                  def_state_names[q->def.state]);
+        queue_fit_lanes(m, q); /* while it was closed nobody looked if it has a tail */
     }
     queue_mapped(m, q);
+    queue_figures_now(m, q);
     mng_end(m);
     return 0;
 }

@@ -47,7 +47,7 @@ static void sched_look(struct mng *m, struct mqueue *q)
     q->put_sched = true;
     queue_put_later(m, q);
     queue_mapped(m, q);
-    q->stats_dirty = true;
+    queue_figures_now(m, q);
     for (unsigned i = 0; i < q->n_lanes; i++)
         lane_touch(m, &q->lane[i]);
 }

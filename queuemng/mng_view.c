@@ -17,14 +17,19 @@ void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx)
         const struct mqueue *q = list_entry(it, struct mqueue, in_all);
         struct mng_queue_view v = { .id = q->id,
                                     .def = &q->def,
+                                    .public_state = queue_public_state(q),
                                     .version = q->version,
                                     .allowed_per_s = q->allowed_per_s,
                                     .limited_by = q->rel.limited_by,
+                                    .inside = slots_inside(m, q),
+                                    .inside_flushed = slots_flushed(m, q),
                                     .granted = q->rel.granted,
                                     .claim_rate = claims_rate(&q->claims),
                                     .boost = queue_boost(q) };
         struct release copy;
 
+        if (v.inside_flushed != 0)
+            v.flushed_until_ms = q->flushed_until_ms;
         if (!q->active) {
             v.allowed_per_s = pops_peek(m, q, &copy);
             v.limited_by = copy.limited_by;
@@ -53,6 +58,7 @@ static void lane_view(const struct mlane *l, mng_each_fn fn, void *ctx)
                                .n_segs = l->segs.n,
                                .n_aliases = l->n_alias };
 
+    v.eta_last_s = lane_eta_last(l, &v.eta_reason);
     fn(ctx, &v);
 }
 

@@ -173,6 +173,7 @@ static void pop_ask(const struct mng *m, const struct mqueue *q, struct pop_in *
                                  .metrics = p->metrics,
                                  .weights = p->weights,
                                  .slots = slots_free(m, q),
+                                 .flushed = slots_flushed(m, q) != 0,
                                  .boost = claims_boost(&q->claims, q->def.no_show_boost),
                                  .not_open = sched_holds(q),
                                  .n_lanes = q->n_lanes };

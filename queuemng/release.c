@@ -115,8 +115,8 @@ static double rate_by_limits(struct release *r, const struct release_in *in)
     const struct def_limit *l = d->limits.v;
     double least = -1;
 
-    if (d->limits.n == 0) {
-        limited_by(r, "fallback");
+    if (d->limits.n == 0) { /* there is nothing to fall back from */
+        limited_by(r, "no_limits");
         return d->fallback_per_s;
     }
     for (size_t i = 0; i < d->limits.n && i < ARRAY_LEN(r->tier); i++) {
@@ -308,7 +308,7 @@ static uint64_t within_slots(struct release *r, const struct release_in *in, uin
     if (in->def->mode == MODE_RATE || is_held(in) || is_free(in) ||
         (in->def->mode == MODE_BOTH && in->slots > 0 && in->slots >= n))
         return n;
-    limited_by(r, "slots");
+    limited_by(r, in->flushed ? "flushed" : "slots");
     return in->slots;
 }
 

@@ -58,6 +58,7 @@ struct release_in {
     double boost;           /* of what the rate earns; below 1 (0 = not set): 1 */
     bool not_open;          /* by its schedule nobody is let in yet */
     uint64_t slots;         /* mode slots or both: how many more may be inside now */
+    bool flushed;           /* more would be free but for those who were inside at a flush */
 };
 struct release_out {
     uint64_t n[LANES_MAX]; /* to release now; n[i] <= waiting[i] */

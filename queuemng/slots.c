@@ -54,7 +54,7 @@ static uint64_t seg_inside(const struct mng *m, const struct mseg *s)
 }
 
 /* By both clocks, as for marks: the wall clock may have leapt. */
-static uint64_t by_flush(const struct mng *m, const struct mqueue *q)
+uint64_t slots_flushed(const struct mng *m, const struct mqueue *q)
 {
     bool over = m->wall_ms > q->flushed_until_ms &&
                 m->now_ms - q->flushed_since_ms > queue_session_ms(&q->def);
@@ -71,7 +71,7 @@ void slots_flush(const struct mng *m, struct mqueue *q)
 
 uint64_t slots_inside(const struct mng *m, const struct mqueue *q)
 {
-    uint64_t n = by_flush(m, q);
+    uint64_t n = slots_flushed(m, q);
 
     for (unsigned i = 0; i < q->n_lanes; i++) {
         const struct mlane *l = &q->lane[i];

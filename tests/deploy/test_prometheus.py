@@ -108,9 +108,9 @@ def releases(*versions):
 CASES = {
     "SegqNotReleasing": (queue("cpu", 100), queue("cpu", 100, released=3)),
     "SegqPausedWithPeople": (queue("paused", 0), queue("paused", 0, waiting=0)),
-    "SegqReleaseAtZero": (queue("cpu", 0), queue("reject", 0, waiting=0)),
+    "SegqReleaseAtZero": (queue("cpu", 0), queue("flushed", 0)),
     "SegqSlotsFull": (queue("slots", 0), queue("slots", 0, released=1)),
-    "SegqFallback": (queue("fallback", 20, released=100), queue("cpu", 20, released=100)),
+    "SegqFallback": (queue("fallback", 20, released=100), queue("no_limits", 10, waiting=0)),
     "SegqMonitorStale": one("segq_monitor_ok", 'metric="cpu",' + M, flat(0), flat(1)),
     "SegqNoShows": (end_of("segq_lane_no_shows_total", 40, 100),
                     end_of("segq_lane_no_shows_total", 20, 100)),

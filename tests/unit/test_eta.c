@@ -289,3 +289,54 @@ Test(eta, what_was_told_comes_true)
     cr_expect_lt(e->sum_s, 0.15 * e->promised_s, "%g s of %g s", e->sum_s, e->promised_s);
     mr_free(r);
 }
+
+static void find_last(void *ctx, const void *view)
+{
+    *(struct mng_lane_view *)ctx = *(const struct mng_lane_view *)view;
+}
+
+static struct mng_lane_view last_of(struct mr *r)
+{
+    struct mng_lane_view v;
+
+    mng_each_lane(r->m, 0, find_last, &v);
+    return v;
+}
+
+/* What the operator reads is what the last in line is told. */
+Test(eta, the_wait_of_the_last_in_line_or_why_it_is_not_known)
+{
+    struct mr *r = mr_new("eta");
+    struct mng_lane_view v;
+
+    r->crowd = true;
+    mr_put_queue(r, QUEUE);
+    mr_run(r, 500);
+    v = last_of(r);
+    cr_expect_eq(v.eta_last_s, 0);
+    cr_expect_null(v.eta_reason);
+    mr_join(r, 900);
+    mr_run(r, 3000);
+    v = last_of(r);
+    cr_expect_float_eq(v.eta_last_s, (double)v.waiting / 50, 1.5, "%g", v.eta_last_s);
+    mr_order(r, MNG_PAUSE);
+    mr_run(r, 1100);
+    v = last_of(r);
+    cr_expect_eq(v.eta_last_s, -1);
+    cr_expect_str_eq(v.eta_reason, "paused");
+    mr_free(r);
+}
+
+/* A second later routers had said it anyway: until then page and status contradicted. */
+Test(eta, what_limits_is_told_with_the_order_that_changes_it)
+{
+    struct mr *r = mr_new("figures");
+
+    mr_put_queue(r, QUEUE);
+    mr_run(r, 2000);
+    cr_expect_str_eq(routes_queue(r->routes, "q", 1)->stats.limited_by, "fixed");
+    mr_order(r, MNG_REJECT);
+    mr_pump(r);
+    cr_expect_str_eq(routes_queue(r->routes, "q", 1)->stats.limited_by, "reject");
+    mr_free(r);
+}

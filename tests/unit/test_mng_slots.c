@@ -204,6 +204,42 @@ static void flush(bool restart)
     mr_free(r);
 }
 
+static void on_view(void *ctx, const void *view)
+{
+    *(struct mng_queue_view *)ctx = *(const struct mng_queue_view *)view;
+}
+
+/* 0 of 20 slots are taken by people that anybody can see, and yet nobody goes in: it is said
+ * why, and for how long. */
+Test(mng_slots, after_a_flush_it_is_said_who_takes_the_slots)
+{
+    struct mr *r = story("said", 60);
+    struct mng_queue_view v;
+
+    mng_each_queue(r->m, on_view, &v);
+    cr_expect_eq(v.inside, MAX);
+    cr_expect_eq(v.inside_flushed, 0);
+    cr_expect_eq(v.flushed_until_ms, 0);
+    cr_expect_str_eq(v.limited_by, "slots");
+    mr_order(r, MNG_FLUSH);
+    r->n_tickets = r->first_waiting = 0;
+    play(r, 2, 0);
+    mr_join(r, 6);
+    play(r, 4, 0);
+    mng_each_queue(r->m, on_view, &v);
+    cr_expect_eq(v.inside, MAX);
+    cr_expect_eq(v.inside_flushed, MAX);
+    cr_expect_eq(v.flushed_until_ms, r->wall - 3000 + 600000, "%lld",
+                 (long long)(v.flushed_until_ms - r->wall));
+    cr_expect_str_eq(v.limited_by, "flushed");
+    cr_expect_str_eq(v.public_state, "open");
+    play(r, 1300, MAX);
+    mng_each_queue(r->m, on_view, &v);
+    cr_expect_eq(v.inside_flushed, 0);
+    cr_expect_str_neq(v.limited_by, "flushed");
+    mr_free(r);
+}
+
 Test(mng_slots, a_flush_sends_nobody_out_and_gives_no_slot_twice)
 {
     flush(false);

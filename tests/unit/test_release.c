@@ -270,6 +270,18 @@ Test(release, without_a_reading_the_fallback_and_never_upward)
     done(&g);
 }
 
+Test(release, a_queue_without_limits_has_nothing_to_fall_back_from)
+{
+    struct rig g;
+
+    rig_set(&g, "name: q\nfallback_per_s: 7\n");
+    step(&g, 100);
+    cr_expect_eq(g.out.allowed_per_s, 7);
+    cr_expect_str_eq(g.r.limited_by, "no_limits");
+    cr_expect_not(g.r.fallback);
+    done(&g);
+}
+
 Test(release, smallest_limit_wins_and_pause_stops)
 {
     struct rig g;

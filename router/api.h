@@ -85,6 +85,10 @@ void api_bad_http(struct api_ans *a, int status, uint64_t salt);
 /* 403 queue_closed of a queue that has more to say: until when, the operator's message. */
 void api_closed(struct api_ans *a, const struct route_queue *q, const char *detail,
                 uint64_t salt);
+/* A pass is missing or not good. room: where one waits for one, with nothing special to
+ * JSON in it; n 0: it is not known which queue's. May lie in a->headers. */
+void api_no_pass(struct api_ans *a, enum api_problem p, const char *detail,
+                 struct slice room, uint64_t salt);
 void api_bad_method(struct api_ans *a, const char *allow, uint64_t salt);
 
 struct api_ticket {

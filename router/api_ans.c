@@ -16,6 +16,9 @@
 /* After admission nobody has to poll; who does anyway shall not hurry. */
 #define POLL_ADMITTED_MS 30000
 
+/* A program that has no pass: it takes a visit of the room until it has one. */
+#define NO_PASS_RETRY_S 5
+
 void api_ans_init(struct api_ans *a)
 {
     a->status = 0;
@@ -67,16 +70,17 @@ static void hex16(struct buf *b, uint64_t v)
 }
 
 /* Spread, so that those who were sent away together do not come back together. */
-static void retry_after(struct api_ans *a, enum api_problem p, uint64_t salt)
+static void put_retry_after(struct api_ans *a, uint64_t base, uint64_t spread, uint64_t salt)
 {
-    uint64_t base = p == API_QUEUE_FULL ? 10 : 1;
-    uint64_t spread = p == API_QUEUE_FULL ? 11 : 3;
-
-    if (a->status != 503 && a->status != 429)
-        return;
     ADD(&a->headers, "Retry-After: ");
     buf_u64(&a->headers, base + (salt ^ salt >> 17) % spread);
     ADD(&a->headers, "\r\n");
+}
+
+static void retry_after(struct api_ans *a, enum api_problem p, uint64_t salt)
+{
+    if (a->status == 503 || a->status == 429)
+        put_retry_after(a, p == API_QUEUE_FULL ? 10 : 1, p == API_QUEUE_FULL ? 11 : 3, salt);
 }
 
 /* Without its last brace: members may follow. */
@@ -162,6 +166,19 @@ void api_closed(struct api_ans *a, const struct route_queue *q, const char *deta
     if (q->said != NULL)
         buf_str(&a->body, q->said);
     ADD(&a->body, "}");
+}
+
+void api_no_pass(struct api_ans *a, enum api_problem p, const char *detail,
+                 struct slice room, uint64_t salt)
+{
+    problem_open(a, problems[p].status, problems[p].code, detail, NULL, salt);
+    if (room.n > 0) {
+        ADD(&a->body, ",\"location\":\"");
+        buf_append(&a->body, room.p, room.n);
+        ADD(&a->body, "\"");
+    }
+    ADD(&a->body, "}");
+    put_retry_after(a, NO_PASS_RETRY_S, NO_PASS_RETRY_S, salt);
 }
 
 void api_bad_method(struct api_ans *a, const char *allow, uint64_t salt)

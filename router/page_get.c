@@ -8,6 +8,7 @@
  *   POST enter, leave          polls, leaves; only for requests of our own page */
 #include "router/page_room.h"
 #include "router/phase.h"
+#include "router/visit.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -287,7 +288,7 @@ static bool nobody_looks(struct router *r, struct httpd_req *req, const struct h
         router_answer(r, req);
         return true;
     }
-    if (q->method != HTTP_GET || !page_is_prefetch(q))
+    if (q->method != HTTP_GET || !visit_is_ahead(q))
         return false;
     router_problem(r, req, API_QUEUE_UNAVAILABLE, "a place in line is not fetched ahead");
     return true;

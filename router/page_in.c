@@ -267,22 +267,3 @@ int page_same_site(const struct http_req *q)
         return 0;
     return n == 1 && is_host(v, q->host) ? 1 : -1;
 }
-
-static bool begins(struct slice v, const char *t)
-{
-    return v.n >= strlen(t) && memcmp(v.p, t, strlen(t)) == 0;
-}
-
-bool page_is_prefetch(const struct http_req *q)
-{
-    struct slice v;
-
-    if (http_find(q, "sec-purpose", &v) > 0 && begins(v, "prefetch"))
-        return true;
-    if (http_find(q, "purpose", &v) > 0 && begins(v, "prefetch"))
-        return true;
-    if (http_find(q, "x-moz", &v) > 0 && begins(v, "prefetch"))
-        return true;
-    return http_find(q, "sec-fetch-dest", &v) > 0 && !is(v, "document");
-}
-

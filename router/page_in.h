@@ -37,7 +37,5 @@ size_t page_target_origin(const char *to);
  * counts, else Origin against Host. 1: yes; 0: the browser does not say, so only what a
  * SameSite cookie proves may be done; -1: another site sent it. */
 int page_same_site(const struct http_req *q);
-/* Fetched ahead, or as a part of something else: nobody is looking at it. */
-bool page_is_prefetch(const struct http_req *q);
 
 #endif

@@ -5,7 +5,8 @@
  * (bypass.h). Nobody is asked.
  *
  *   204 and X-Segq-... lines | 401 no good pass | 403 revoked, or of another queue
- *   redirect=1: 303 to the waiting page instead of 401 and 403, if the queue is known
+ *   redirect=1: 303 to the waiting page instead of 401 and 403, if the queue is known and a
+ *   browser goes to a page (visit.h); a program gets 401 and 403, which it can read
  *
  * Never anything else but 503 before the first map: gateways take other answers for an
  * error, and an error must not let in.
@@ -22,6 +23,7 @@
 #include "router/phase.h"
 #include "router/presented.h"
 #include "router/verdicts.h"
+#include "router/visit.h"
 
 #define RETURN_MAX   2000 /* bytes of an address that is come back to; longer: not */
 
@@ -32,6 +34,7 @@ struct asked {
     bool redirect;
     bool trusted;     /* a trusted proxy asks; then, as far as it tells: */
     struct slice uri; /* p NULL: not known */
+    struct slice method, host;
     struct slice subject;
     bool has_addr;
     struct ip addr;
@@ -72,12 +75,18 @@ static void read_proxy(struct router *r, const struct httpd_req *req, struct ask
     static const char *const fields[] = { [URI_ORIGINAL] = "x-original-uri",
                                           [URI_FORWARDED] = "x-forwarded-uri",
                                           [URI_NONE] = "" };
+    static const char *const methods[] = { [URI_ORIGINAL] = "x-original-method",
+                                           [URI_FORWARDED] = "x-forwarded-method",
+                                           [URI_NONE] = "" };
 
     a->trusted = gate_is_trusted(httpd_tag(req));
     if (!a->trusted)
         return;
     a->has_addr = gate_client(&r->gate, a->q, &a->addr);
     a->uri = once(a->q, fields[r->cfg->gate_uri_header]);
+    a->method = once(a->q, methods[r->cfg->gate_uri_header]);
+    if (r->cfg->gate_uri_header == URI_FORWARDED) /* Host is what Traefik calls us */
+        a->host = once(a->q, "x-forwarded-host");
     a->subject = once(a->q, r->gate_subject);
 }
 
@@ -119,36 +128,69 @@ static void put_escaped(struct buf *b, struct slice s)
     }
 }
 
-/* Where to wait, and where to go then. */
-static void put_location(struct buf *b, const char *field, struct slice queue,
-                         struct slice uri)
+/* Where to wait, and where to go then: "/q/login?return=/shop". The address, good until the
+ * next line of b. */
+static struct slice put_location(struct buf *b, const char *field, struct slice queue,
+                                 struct slice to)
 {
+    size_t at;
+
     buf_str(b, field);
-    buf_str(b, ": /q/");
+    buf_str(b, ": ");
+    at = b->len;
+    buf_str(b, "/q/");
     buf_append(b, queue.p, queue.n);
-    if (uri.n > 0 && uri.n <= RETURN_MAX) {
+    if (to.n > 0 && to.n <= RETURN_MAX) {
         buf_str(b, "?return=");
-        put_escaped(b, uri);
+        put_escaped(b, to);
     }
     buf_str(b, "\r\n");
+    if (b->failed)
+        return (struct slice){ 0 };
+    return (struct slice){ (char *)b->data + at, b->len - at - 2 };
+}
+
+static const char *const visits[] = { [VISIT_PAGE] = "page",
+                                      [VISIT_FORM] = "form",
+                                      [VISIT_CALL] = "call" };
+
+/* Of a gate that tells the method every field of the visitor's is here, but for Traefik's,
+ * which tells it always. */
+static enum visit visit_by(const struct router *r, const struct asked *a)
+{
+    return visit_of(a->q, a->method,
+                    a->method.n > 0 && r->cfg->gate_uri_header == URI_ORIGINAL);
+}
+
+/* Back to the page that was asked for. What a form or a script asked for is no page, and its
+ * body is gone: back to the page that it was sent from. */
+static struct slice way_back(const struct asked *a, enum visit v)
+{
+    return v == VISIT_PAGE ? a->uri : visit_from(a->q, a->host);
 }
 
 static void refuse(struct router *r, const struct asked *a, enum api_problem p,
                    const char *why, struct slice queue)
 {
     struct api_ans *ans = &r->ans;
+    enum visit v = visit_by(r, a);
+    bool go = a->redirect && queue.n > 0 && v != VISIT_CALL;
+    struct slice room = { 0 };
 
     r->counts.verify_refused++;
-    if (a->redirect && queue.n > 0) {
+    if (queue.n > 0)
+        room = put_location(&ans->headers, go ? "Location" : "X-Segq-Location", queue,
+                            way_back(a, v));
+    if (go) {
         ans->status = 303;
-        put_location(&ans->headers, "Location", queue, a->uri);
         return;
     }
-    api_problem(ans, p, why, router_request_id(r));
+    api_no_pass(ans, p, why, room, router_request_id(r));
     if (ans->status == 401)
         buf_str(&ans->headers, "WWW-Authenticate: Bearer realm=\"segq\"\r\n");
-    if (queue.n > 0)
-        put_location(&ans->headers, "X-Segq-Location", queue, a->uri);
+    buf_str(&ans->headers, "X-Segq-Visit: ");
+    buf_str(&ans->headers, visits[v]);
+    buf_str(&ans->headers, "\r\n");
 }
 
 static void let_in(struct router *r, const struct verdict *x)
@@ -215,7 +257,7 @@ static void judge(struct router *r, const struct asked *a)
 
 void verify(struct router *r, struct httpd_req *req, const struct http_req *q)
 {
-    struct asked a = { .q = q };
+    struct asked a = { .q = q, .host = q->host };
 
     if (routes_version(r->routes) == 0) {
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "keys are not known yet");

@@ -4,7 +4,8 @@
 -- where the gate's secret is.
 --
 --   segq_verify   sets txn.segq: "in" (and what is known of the visitor), "room" (and
---                 txn.segq_to: where to wait), "down" (there is no verdict)
+--                 txn.segq_to: where to wait, txn.segq_visit: page, form or call), "down"
+--                 (there is no verdict)
 --   segq_command  X-Segq-Command of the answer: release, extend, extend=SECONDS, revoke
 
 local base = "http://" .. assert(os.getenv("SEGQ_ASK"), "SEGQ_ASK is not set")
@@ -75,8 +76,9 @@ local function verify(txn)
         txn:set_var("txn.segq", "odd")
         return
     end
-    ask["host"] = { "segq" }
+    ask["host"] = { first(headers, "host") or "segq" }
     ask["x-original-uri"] = { txn.f:pathq() }
+    ask["x-original-method"] = { txn.f:method() }
     -- For segq_command, when the request is gone.
     txn:set_var("txn.segq_cookie", cookies(headers))
     txn:set_var("txn.segq_authorization", first(headers, "authorization") or "")
@@ -97,6 +99,7 @@ local function verify(txn)
         local to = first(r.headers, "x-segq-location")
         if to then
             txn:set_var("txn.segq_to", to)
+            txn:set_var("txn.segq_visit", first(r.headers, "x-segq-visit") or "page")
         end
         txn:set_var("txn.segq", "room")
     elseif status == 400 or status == 414 or status == 431 then

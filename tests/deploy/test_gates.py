@@ -60,7 +60,8 @@ class Traefik(unittest.TestCase):
     def test_only_traefik_says_what_is_asked(self):
         auth = self.http["middlewares"]["segq-gate"]["forwardAuth"]
         self.assertFalse(auth["trustForwardHeader"])
-        self.assertEqual(auth["authRequestHeaders"], ["Cookie", "Authorization"])
+        self.assertEqual(auth["authRequestHeaders"],
+                         ["Cookie", "Authorization", "Accept", "Sec-Fetch-Mode", "Referer"])
         self.assertEqual(auth["authResponseHeaders"], ["X-Segq-" + n for n in TOLD])
         self.assertTrue(auth["address"].endswith("/v1/verify?queue=login&redirect=1"))
 
@@ -116,6 +117,15 @@ class Envoy(unittest.TestCase):
         code = self.filters(self.ask)["segq_question"]["default_source_code"]["inline_string"]
         self.assertIn("/v1/verify?queue=login&redirect=1", code)
         self.assertIn("x-original-uri", code)
+        self.assertIn("x-original-method", code)
+
+    def test_programs_are_told_in_a_way_that_they_can_read(self):
+        http = self.filters(self.site)["envoy.filters.http.ext_authz"]["http_service"]
+        asks = {p["exact"] for p in http["authorization_request"]["allowed_headers"]["patterns"]}
+        self.assertLessEqual({"accept", "sec-fetch-mode", "referer"}, asks)
+        told = http["authorization_response"]["allowed_client_headers"]["patterns"]
+        self.assertLessEqual({"location", "retry-after", "content-type", "x-segq-location"},
+                             {p["exact"] for p in told})
 
 
 if __name__ == "__main__":

@@ -26,7 +26,8 @@ start_nginx() { # name plain tls closed|open
     local d=$DIR/$1 f
     mkdir -p "$d"
     for f in segq_gate.conf segq_proxy.conf segq_verify.conf; do
-        nginx_file $f "$d" "$2" "$3" -e "s|127.0.0.1:9000|127.0.0.1:$SHOP|; s|/etc/nginx/segq_gate_secret|$DIR/nginx_secret|"
+        nginx_file $f "$d" "$2" "$3" -e "s|127.0.0.1:9000|127.0.0.1:$SHOP|; s|/etc/nginx/segq_gate_secret|$DIR/nginx_secret|" \
+            -e 's|#https://app.example.org|https://app.example.org|'
     done
     [ "$4" = closed ] || sed -i 's/^    #\(proxy_intercept_errors\|error_page 500\)/    \1/' "$d/segq_verify.conf"
     nginx_go "$d" segq_gate.conf
@@ -36,15 +37,19 @@ start_haproxy() { # name plain tls closed|open
     local d=$DIR/$1
     mkdir -p "$d"
     haproxy_file segq_gate.cfg "$d" "$2" "$3" -e "s|127.0.0.1:8099|127.0.0.1:$(($3 + 1))|" \
-        -e "s|127.0.0.1:9000|127.0.0.1:$SHOP|; s|/etc/haproxy/segq_gate_secret|$DIR/secret|"
+        -e "s|127.0.0.1:9000|127.0.0.1:$SHOP|; s|/etc/haproxy/segq_gate_secret|$DIR/secret|" \
+        -e 's|https://app.example.invalid|https://app.example.org|'
     [ "$4" = closed ] || sed -i 's/^    http-request return status 503/    #&/' "$d/segq_gate.cfg"
     haproxy_go "$d" segq_gate.cfg
 }
 
+ACCEPT='Accept: text/html,application/xhtml+xml,*/*;q=0.8'
+LOOKS=(-H 'Sec-Fetch-Mode: navigate' -H 'Sec-Fetch-Dest: document')
+
 # ---- visitors ---------------------------------------------------------------------------
 
-ask() { # curl-arguments..., and the path last
-    curl -s --max-time 60 --path-as-is --interface 127.0.6.1 --cacert "$DIR/cert.pem" \
+ask() { # curl-arguments..., and the path last: as somebody who looks at a page
+    curl -s --max-time 60 --path-as-is --interface 127.0.6.1 --cacert "$DIR/cert.pem" -H "$ACCEPT" \
         --resolve "$HOST:$TLS:127.0.0.1" "${@:1:$#-1}" "https://$HOST:$TLS${!#}"
 }
 v() { # visitor, curl-arguments..., path: with the visitor's cookies
@@ -53,7 +58,7 @@ v() { # visitor, curl-arguments..., path: with the visitor's cookies
 vcode() { v "$1" -o /dev/null -w '%{http_code}' "${@:2}"; }
 code() { ask -o /dev/null -w '%{http_code}' "$@"; }
 cookie() { awk -v n="$2" '$6 == n { print $7 }' "$DIR/jar.$1"; }
-comes() { v "$1" -o /dev/null '/q/login?return=/shop'; }
+comes() { v "$1" "${LOOKS[@]}" -o /dev/null '/q/login?return=/shop'; }
 # In, if it is the visitor's turn: the form of the page sets the cookie and goes on.
 enters() {
     [ "$(vcode "$1" -X POST -H 'Sec-Fetch-Site: same-origin' --data 'return=/shop' /q/login/enter)" = 303 ] &&
@@ -70,14 +75,48 @@ has_active() { [ "$(queue_field active)" = "$1" ]; }
 serves() { [ "$(code /static/x)" = 200 ]; }
 secrets() { grep -c secret "$SHOPLOG"; }
 
+told() { tr -d '\r' <"$DIR/head" | awk -F': ' -v n="$1" 'tolower($1) == n { print $2 }'; }
+
+# What is no page that somebody goes to: an answer that a script can read, and nothing is lost
+# on the way of a redirect.
+programs() { # gate
+    local page="https://$HOST:$TLS" to
+    to=$(ACCEPT='Accept: application/json' ask -o "$DIR/body" -D "$DIR/head" -w '%{http_code} %{content_type}' \
+        -H "Referer: $page/shop?a=1" /api/cart)
+    check_eq "$1: a program is told with 401" "$to" "401 application/problem+json"
+    check_eq "$1: where the room is, with a way back to its page" \
+        "$(told x-segq-location) $(jq -r '"\(.location) \(.status) \(.code)"' "$DIR/body")" \
+        "/q/login?return=/shop%3Fa%3D1 /q/login?return=/shop%3Fa%3D1 401 pass_invalid"
+    check "$1: when to ask again" test "$(told retry-after)" -gt 0
+    check_eq "$1: and that nobody keeps this" "$(told cache-control)" no-store
+    check_eq "$1: POST, PUT, a script that wants HTML, one that says nothing" \
+        "$(code -X POST -d x=1 /api) $(code -X PUT -d x=1 /api) $(code -H 'Sec-Fetch-Mode: cors' /api) $(ACCEPT=Accept: code /api)" \
+        "401 401 401 401"
+    check_eq "$1: a page elsewhere is no way back" \
+        "$(ask -o /dev/null -D "$DIR/head" -X POST -d x=1 -H 'Referer: https://evil.example/shop' /api; told x-segq-location)" /q/login
+    to=$(ask -o /dev/null -w '%{http_code} %{redirect_url}' -X POST -d x=1 -H 'Sec-Fetch-Mode: navigate' \
+        -H "Referer: $page/form" /secret-form)
+    check_eq "$1: a form goes to the room and comes back to its page" "$to" "303 $page/q/login?return=/form"
+    to=$(ACCEPT='Accept: */*' ask -o /dev/null -D "$DIR/head" -w '%{http_code}' -H 'Origin: https://app.example.org' /api)
+    check_eq "$1: a page of another origin that is named may read it" \
+        "$to $(told access-control-allow-origin) $(told access-control-allow-credentials)" "401 https://app.example.org true"
+    ACCEPT='Accept: */*' ask -o /dev/null -D "$DIR/head" -H 'Origin: https://evil.example' /api
+    check_eq "$1: others may not" "$(told access-control-allow-origin)" ""
+    check_eq "$1: its preflights get through, others' do not" \
+        "$(code -X OPTIONS -H 'Origin: https://app.example.org' -H 'Access-Control-Request-Method: PUT' /api) $(
+            code -X OPTIONS -H 'Origin: https://evil.example' -H 'Access-Control-Request-Method: PUT' /secret-preflight) $(
+            code -X OPTIONS -H 'Origin: https://app.example.org' /secret-preflight) $(
+            code -X PUT -H 'Origin: https://app.example.org' -H 'Access-Control-Request-Method: PUT' /secret-preflight)" "200 401 401 401"
+}
+
 walk() { # gate
     local to before
     to=$(ask -o "$DIR/body0" -D "$DIR/head" -w '%{http_code} %{redirect_url}' '/shop?a=1&b=/x')
     check_eq "$1: without a pass to the room, with a way back" "$to" \
         "302 https://$HOST:$TLS/q/login?return=/shop%3Fa%3D1%26b%3D/x"
     check "$1: which nobody keeps" grep -qi '^cache-control: no-store' "$DIR/head"
-    check_eq "$1: POST, PUT and HEAD, too" \
-        "$(code -X POST -d x=1 /buy) $(code -X PUT -d x=1 /buy) $(code -I /buy)" "302 302 302"
+    check_eq "$1: HEAD, too" "$(code -I /buy)" 302
+    programs "$1"
     comes a
     v a -o "$DIR/body" -D "$DIR/head" -X POST -H 'Sec-Fetch-Site: same-origin' --data 'return=/shop' /q/login/enter
     wait_for 20 "$1: the first is let in" enters a
@@ -163,7 +202,7 @@ ways_round() { # gate
             -H 'Connection: Upgrade, HTTP2-Settings' -H 'HTTP2-Settings: AAMAAABkAAQAAP__' /static/x |
             said upgrade | grep -v '^websocket$')" ""
     done
-    ask -o /dev/null '/q/login?claim=eyJzZWNyZXQi&return=/shop'
+    ask "${LOOKS[@]}" -o /dev/null '/q/login?claim=eyJzZWNyZXQi&return=/shop'
     check_eq "$1: no claim is in the log" "$(cat "$DIR/$1"/*log | grep -c eyJzZWNyZXQi)" 0
     check "$1: the log has the shop's status" grep -q '/ok-pipe" 200' "$DIR/$1"/*log
     check_eq "$1: and it still stands" "$(vcode d /shop)" 200

@@ -254,23 +254,3 @@ Test(page_in, forms_of_other_sites)
     cr_expect_eq(same("Origin: null\r\n"), 0);
     cr_expect_eq(same(""), 0);
 }
-
-static bool ahead(const char *fields)
-{
-    struct http_req q = request(fields);
-
-    return page_is_prefetch(&q);
-}
-
-Test(page_in, what_is_fetched_ahead)
-{
-    cr_expect(ahead("Sec-Purpose: prefetch\r\n"));
-    cr_expect(ahead("Sec-Purpose: prefetch;prerender\r\n"));
-    cr_expect(ahead("Purpose: prefetch\r\n"));
-    cr_expect(ahead("X-Moz: prefetch\r\n"));
-    cr_expect(ahead("Sec-Fetch-Dest: image\r\n"));
-    cr_expect(ahead("Sec-Fetch-Dest: iframe\r\n"));
-    cr_expect_not(ahead("Sec-Fetch-Dest: document\r\n"));
-    cr_expect_not(ahead("Accept: */*\r\n"));
-    cr_expect_not(ahead(""));
-}

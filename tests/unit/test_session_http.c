@@ -205,6 +205,57 @@ Test(gate_http, an_address_to_come_back_to)
     cr_expect_eq(call_with("GET", "/v1/verify?redirect=1", "", ""), 401, "whose page?");
 }
 
+static int ask_for_redirect(const char *fields)
+{
+    return call_with("GET", "/v1/verify?queue=login&redirect=1", fields, "");
+}
+
+/* Nobody reads a page in the answer to a fetch, and a redirect loses the body of a POST. */
+Test(gate_http, a_program_is_answered_in_a_way_that_it_can_read)
+{
+    static const char call[] = "X-Original-URI: /api\r\nX-Original-Method: POST\r\n"
+                               "Referer: http://a/app?x=1\r\n";
+
+    trust();
+    cr_expect_eq(ask(call), 401);
+    cr_expect(has("\r\nX-Segq-Visit: call\r\n"), "%s", got);
+    cr_expect(has("\r\nX-Segq-Location: /q/login?return=/app%3Fx%3D1\r\n"), "%s", got);
+    cr_expect(has("\r\nRetry-After: "));
+    cr_expect_str_eq(str("location"), "/q/login?return=/app%3Fx%3D1");
+    cr_expect_eq(ask_for_redirect(call), 401, "it is not sent anywhere");
+    cr_expect_str_eq(str("location"), "/q/login?return=/app%3Fx%3D1");
+    cr_expect(has("\r\nX-Segq-Location: "));
+    cr_expect_eq(ask_for_redirect("X-Original-URI: /a\r\nX-Original-Method: GET\r\n"
+                                  "Accept: application/json\r\n"), 401);
+    cr_expect_str_eq(str("location"), "/q/login");
+    cr_expect_eq(ask_for_redirect("Sec-Fetch-Mode: cors\r\n"), 401);
+    cr_expect_eq(ask("X-Original-URI: /a\r\nX-Original-Method: GET\r\nAccept: text/html\r\n"), 401);
+    cr_expect(has("\r\nX-Segq-Visit: page\r\n"));
+    cr_expect_str_eq(str("location"), "/q/login?return=/a");
+    cr_expect_eq(ask("X-Original-URI: /a\r\n"), 401);
+    cr_expect(has("\r\nX-Segq-Visit: page\r\n"), "a gate of an older release");
+}
+
+Test(gate_http, a_form_goes_to_the_room_and_back_to_its_page)
+{
+    static const char form[] = "X-Original-URI: /buy\r\nX-Original-Method: POST\r\n"
+                               "Sec-Fetch-Mode: navigate\r\nReferer: http://a/cart\r\n";
+
+    trust();
+    cr_expect_eq(ask_for_redirect(form), 303);
+    cr_expect(has("\r\nLocation: /q/login?return=/cart\r\n"), "%s", got);
+    cr_expect_eq(ask(form), 401);
+    cr_expect(has("\r\nX-Segq-Visit: form\r\n"));
+    w.cfg.gate_uri_header = URI_FORWARDED; /* Traefik's Host is our own */
+    cr_expect_eq(ask_for_redirect("X-Forwarded-Method: POST\r\nX-Forwarded-Host: a.example\r\n"
+                                  "Sec-Fetch-Mode: navigate\r\nReferer: https://a.example/x\r\n"),
+                 303);
+    cr_expect(has("\r\nLocation: /q/login?return=/x\r\n"), "%s", got);
+    cr_expect_eq(ask_for_redirect("X-Forwarded-Method: GET\r\nX-Forwarded-Uri: /shop\r\n"), 303,
+                 "it tells the method, but handed on nothing else");
+    cr_expect(has("\r\nLocation: /q/login?return=/shop\r\n"));
+}
+
 Test(gate_http, rules_let_past_whom_a_proxy_names)
 {
     static const char office[] = "X-Forwarded-For: 10.1.2.3\r\n";

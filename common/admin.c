@@ -1,206 +1,173 @@
-/* admin.c: the admin server's socket, limits and headers around evhttp.
+/* admin.c: the admin server: who asks, what is answered, which answers come later. The
+ * connections, their limits and the reading of requests are httpd's, as at the public port.
  *
- * evhttp reads a request whole before we see it, so its own limits are set (16 KiB of
- * headers, 1 MiB of body, 10 s of silence). A request that it cannot read it answers
- * itself. It gives no TCP_NODELAY and a short backlog: we listen ourselves.
- * Without descriptors it stops accepting for 100 ms at a time, and does not spin.
  * A 401 is answered 200 ms late, without holding up anybody else; while too many of them
- * wait, further ones are answered 503: guessing gets no faster by asking in parallel. */
+ * wait, further ones are answered 503: guessing gets no faster by asking in parallel. Answers
+ * that are not read are bounded, too: of all connections together, as operators are few. */
 #include "common/admin_int.h"
 
-#include <event2/buffer.h>
-#include <event2/http.h>
-#include <event2/listener.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
-#include <unistd.h>
 
+#include "common/httpd.h"
 #include "common/list.h"
-#include "common/http.h"
 #include "common/log.h"
 #include "common/net.h"
+#include "common/problem.h"
 
-#define LOG_MODULE    "admin"
-#define BACKLOG       128
-#define HEADERS_BYTES (16 << 10)
-#define BODY_BYTES    (1 << 20)
-#define TIMEOUT_S     10
-#define PENALTY_MS    200
-#define PENALTIES_MAX 64
-#define PATH_BYTES    1024
+#define LOG_MODULE     "admin"
+#define CONNS_MAX      256
+#define BODY_BYTES     (1u << 20)
+#define INPUT_BYTES    (16u << 20) /* of all connections */
+#define ANSWER_BYTES   (64u << 20) /* a view of ten thousand queues */
+#define UNREAD_BYTES   (96u << 20) /* answers of all connections */
+#define PIPELINED      16
+#define BODY_MS        30000 /* also: nothing of an answer is read */
+#define PENALTY_MS     200
+#define PENALTIES_MAX  64
+#define PATH_BYTES     1024
 /* The dashboard's files come from here, and nothing from elsewhere; no inline scripts or
  * styles, and no text that a script could turn into markup. */
 #define POLICY                                                                           \
     "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "      \
     "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "  \
     "require-trusted-types-for 'script'; trusted-types 'none'"
-#define RETRY_MS      100 /* without descriptors: until the next try to accept */
 
 struct admin {
     struct ev *ev; /* ref */
-    struct evhttp *http;
+    struct httpd *http;
     bool guarded;       /* a token is wanted */
     uint8_t bearer[32]; /* hash of it */
     admin_metrics metrics;
     admin_handler handler;
     bool (*healthy)(void *ctx, struct buf *why);
     void *ctx;
-    struct list penalties; /* late answers */
+    struct list penalties; /* 401s that leave late */
     struct list held;      /* answers that their handlers keep back */
-    struct evconnlistener *listener; /* ref: evhttp's */
-    msec_t watched; /* when it was last made sure that we accept */
-    char addr[NET_TEXT_MAX];
-};
-
-struct penalty {
-    struct list_node node;      /* admin.penalties */
-    struct admin *admin;        /* ref */
-    struct evhttp_request *req; /* evhttp's; complete but for sending */
-    struct ev_timer *timer;
-    int status;
+    struct buf headers;    /* of the answer being sent */
 };
 
 struct admin_asked { /* a request whose handler runs */
     struct admin *admin;
-    struct evhttp_request *req;
+    struct httpd_req *req;
     struct admin_held *held; /* NULL: is answered now */
 };
 
 struct admin_held {
-    struct list_node node; /* admin.held */
+    struct list_node node; /* admin.held or admin.penalties */
     struct admin *admin;   /* ref */
-    struct evhttp_request *req; /* evhttp's; if its client is gone, only to be freed */
+    struct httpd_req *req; /* httpd's; NULL: its client is gone */
+    struct ev_timer *late; /* of a penalty */
     struct admin_ans ans;
+};
+
+struct asker { /* a connection's tag */
+    char addr[NET_TEXT_MAX];
 };
 
 /* ---- who asks ---- */
 
 /* Hashes are compared, so that the time says nothing of the token's length either. */
-static void hash(uint8_t out[32], const char *s)
+static void hash(uint8_t out[32], const char *s, size_t n)
 {
-    crypto_generichash(out, 32, (const uint8_t *)s, strlen(s), NULL, 0);
+    crypto_generichash(out, 32, (const uint8_t *)s, n, NULL, 0);
 }
 
-static bool authorized(const struct admin *a, struct evhttp_request *req)
+static bool authorized(const struct admin *a, struct slice said)
 {
-    const char *v =
-        evhttp_find_header(evhttp_request_get_input_headers(req), "Authorization");
     uint8_t theirs[32];
 
     if (!a->guarded)
         return true;
-    if (v == NULL || strncasecmp(v, "Bearer ", 7) != 0)
+    if (said.n < 7 || strncasecmp(said.p, "Bearer ", 7) != 0)
         return false;
-    hash(theirs, v + 7);
+    hash(theirs, said.p + 7, said.n - 7);
     return sodium_memcmp(theirs, a->bearer, sizeof(theirs)) == 0;
+}
+
+static bool on_conn(void *ctx, const struct net_addr *peer, uint64_t *tag)
+{
+    struct asker *k = malloc(sizeof(*k));
+
+    (void)ctx;
+    if (k == NULL)
+        return false;
+    net_ip_text(peer, k->addr);
+    *tag = (uintptr_t)k;
+    return true;
+}
+
+static void on_conn_end(void *ctx, uint64_t tag)
+{
+    (void)ctx;
+    free((struct asker *)(uintptr_t)tag);
 }
 
 /* ---- answers ---- */
 
-static void add(struct evhttp_request *req, const char *name, const char *value)
+static void line(struct buf *b, const char *name, const char *value)
 {
-    evhttp_add_header(evhttp_request_get_output_headers(req), name, value);
+    if (value != NULL)
+        buf_printf(b, "%s: %s\r\n", name, value);
 }
 
-static void add_headers(struct evhttp_request *req, const struct admin_ans *ans,
-                        bool head)
+/* NULL: no memory. */
+static const char *headers(struct admin *a, const struct admin_ans *ans)
 {
-    char len[24];
+    struct buf *b = &a->headers;
 
-    if (ans->content_type != NULL)
-        add(req, "Content-Type", ans->content_type);
-    if (ans->etag != NULL)
-        add(req, "ETag", ans->etag);
-    if (ans->allow != NULL)
-        add(req, "Allow", ans->allow);
-    if (ans->location != NULL)
-        add(req, "Location", ans->location);
-    if (ans->status == 401)
-        add(req, "WWW-Authenticate", "Bearer");
-    if (ans->status == 429 || ans->status == 503)
-        add(req, "Retry-After", "1");
-    if (head) {
-        snprintf(len, sizeof(len), "%zu", ans->body.len);
-        add(req, "Content-Length", len);
-    }
-    add(req, "Cache-Control", "no-store");
-    add(req, "X-Content-Type-Options", "nosniff");
-    add(req, "Referrer-Policy", "no-referrer");
-    add(req, "Content-Security-Policy", POLICY);
-    add(req, "X-Request-Id", ans->request_id);
+    buf_reset(b);
+    line(b, "ETag", ans->etag);
+    line(b, "Allow", ans->allow);
+    line(b, "Location", ans->location);
+    line(b, "WWW-Authenticate", ans->status == 401 ? "Bearer" : NULL);
+    line(b, "Retry-After", ans->status == 429 || ans->status == 503 ? "1" : NULL);
+    line(b, "Referrer-Policy", "no-referrer");
+    line(b, "Content-Security-Policy", POLICY);
+    line(b, "X-Request-Id", ans->request_id);
+    buf_byte(b, '\0');
+    return b->failed ? NULL : (const char *)b->data;
 }
 
-static void penalty_free(struct penalty *p)
+static void send_now(struct admin *a, struct httpd_req *req, const struct admin_ans *ans)
 {
-    list_remove(&p->admin->penalties, &p->node);
-    ev_timer_free(p->timer);
-    free(p);
-}
+    const char *lines = headers(a, ans);
 
-static void on_penalty_over(void *arg)
-{
-    struct penalty *p = arg;
-    struct evhttp_request *req = p->req;
-    int status = p->status;
-
-    penalty_free(p);
-    evhttp_send_reply(req, status, http_reason(status), NULL);
-}
-
-static bool delay(struct admin *a, struct evhttp_request *req, int status)
-{
-    struct penalty *p = calloc(1, sizeof(*p));
-
-    if (p == NULL)
-        return false;
-    *p = (struct penalty){ .admin = a, .req = req, .status = status };
-    p->timer = ev_timer_new(a->ev, on_penalty_over, p);
-    if (p->timer == NULL) {
-        free(p);
-        return false;
-    }
-    list_push_back(&a->penalties, &p->node);
-    ev_timer_at(p->timer, ev_now(a->ev) + PENALTY_MS);
-    return true;
-}
-
-static void reply(struct admin *a, struct evhttp_request *req, struct admin_ans *ans)
-{
-    bool head = evhttp_request_get_command(req) == EVHTTP_REQ_HEAD;
-
-    if (ans->body.failed)
-        admin_problem(ans, 503, "queue_unavailable", "out of memory");
-    if (ans->status == 401 && a->penalties.n >= PENALTIES_MAX)
-        admin_problem(ans, 503, "queue_unavailable", "too many wrong tokens at once");
-    add_headers(req, ans, head);
-    if (!head)
-        evbuffer_add(evhttp_request_get_output_buffer(req), ans->body.data,
-                     ans->body.len);
-    if (ans->status == 401 && delay(a, req, ans->status))
-        return;
-    evhttp_send_reply(req, ans->status, http_reason(ans->status), NULL);
+    if (lines == NULL || ans->body.failed) /* no memory to say more */
+        httpd_answer(req, 503, NULL, "Retry-After: 1\r\n", "", 0);
+    else
+        httpd_answer(req, ans->status, ans->content_type, lines,
+                     (const char *)ans->body.data, ans->body.len);
 }
 
 /* ---- answers that come later ---- */
 
-struct admin_held *admin_hold(struct admin_ans *a)
+static struct admin_held *hold(struct admin *a, struct httpd_req *req, struct list *in)
 {
     struct admin_held *h = calloc(1, sizeof(*h));
 
     if (h == NULL)
         return NULL;
-    h->admin = a->asked->admin;
-    h->req = a->asked->req;
-    a->asked->held = h;
-    list_push_back(&h->admin->held, &h->node);
+    h->admin = a;
+    h->req = req;
+    httpd_set_user(req, h);
+    list_push_back(in, &h->node);
     return h;
 }
 
-/* The handler has filled *ans: it is the held one's from now on. */
-static void held_take(struct admin_held *h, const struct admin_ans *ans)
+static void held_free(struct admin_held *h)
+{
+    list_remove(h->late != NULL ? &h->admin->penalties : &h->admin->held, &h->node);
+    ev_timer_free(h->late);
+    buf_fini(&h->ans.body);
+    free(h);
+}
+
+/* The body is the held one's from now on. */
+static void held_take(struct admin_held *h, struct admin_ans *ans)
 {
     h->ans = *ans;
     h->ans.asked = NULL;
@@ -208,6 +175,53 @@ static void held_take(struct admin_held *h, const struct admin_ans *ans)
         h->ans.etag = h->ans.etag_buf;
     if (ans->location == ans->location_buf)
         h->ans.location = h->ans.location_buf;
+    buf_init(&ans->body);
+}
+
+static void on_penalty_over(void *arg)
+{
+    struct admin_held *h = arg;
+
+    send_now(h->admin, h->req, &h->ans);
+    held_free(h);
+}
+
+/* False: no memory, it is answered at once. */
+static bool delay(struct admin *a, struct httpd_req *req, struct admin_ans *ans)
+{
+    struct admin_held *h = hold(a, req, &a->penalties);
+
+    if (h == NULL)
+        return false;
+    h->late = ev_timer_new(a->ev, on_penalty_over, h);
+    if (h->late == NULL) {
+        list_remove(&a->penalties, &h->node);
+        free(h);
+        return false;
+    }
+    held_take(h, ans);
+    ev_timer_at(h->late, ev_now(a->ev) + PENALTY_MS);
+    return true;
+}
+
+static void reply(struct admin *a, struct httpd_req *req, struct admin_ans *ans)
+{
+    if (ans->body.failed)
+        admin_problem(ans, 503, "queue_unavailable", "out of memory");
+    if (ans->body.len > ANSWER_BYTES)
+        admin_problem(ans, 503, "queue_unavailable", "the answer is too big");
+    if (ans->status == 401 && a->penalties.n >= PENALTIES_MAX)
+        admin_problem(ans, 503, "queue_unavailable", "too many wrong tokens at once");
+    if (ans->status != 401 || !delay(a, req, ans))
+        send_now(a, req, ans);
+}
+
+struct admin_held *admin_hold(struct admin_ans *a)
+{
+    struct admin_asked *k = a->asked;
+
+    k->held = hold(k->admin, k->req, &k->admin->held);
+    return k->held;
 }
 
 struct admin_ans *admin_held_ans(struct admin_held *h)
@@ -215,56 +229,35 @@ struct admin_ans *admin_held_ans(struct admin_held *h)
     return &h->ans;
 }
 
-static void held_free(struct admin_held *h)
-{
-    list_remove(&h->admin->held, &h->node);
-    buf_fini(&h->ans.body);
-    free(h);
-}
-
 void admin_send(struct admin_held *h)
 {
-    reply(h->admin, h->req, &h->ans);
+    if (h->req != NULL)
+        reply(h->admin, h->req, &h->ans);
     held_free(h);
+}
+
+static void on_gone(void *ctx, struct httpd_req *req, void *user)
+{
+    struct admin_held *h = user;
+
+    (void)ctx;
+    (void)req;
+    h->req = NULL;
+    if (h->late != NULL)
+        held_free(h); /* else its handler will send it */
 }
 
 /* ---- requests ---- */
 
-static const char *method_name(struct evhttp_request *req)
+static const char *method_name(enum http_method m)
 {
-    switch (evhttp_request_get_command(req)) {
-    case EVHTTP_REQ_GET:
-    case EVHTTP_REQ_HEAD:
-        return "GET";
-    case EVHTTP_REQ_POST:
-        return "POST";
-    case EVHTTP_REQ_PUT:
-        return "PUT";
-    case EVHTTP_REQ_DELETE:
-        return "DELETE";
-    case EVHTTP_REQ_PATCH:
-        return "PATCH";
-    default:
-        return "OPTIONS";
-    }
-}
+    static const char *const names[] = {
+        [HTTP_GET] = "GET",       [HTTP_HEAD] = "GET",         [HTTP_POST] = "POST",
+        [HTTP_PUT] = "PUT",       [HTTP_DELETE] = "DELETE",    [HTTP_PATCH] = "PATCH",
+        [HTTP_OPTIONS] = "OPTIONS", [HTTP_OTHER] = "OTHER",
+    };
 
-static const char *header(struct evhttp_request *req, const char *name)
-{
-    const char *v = evhttp_find_header(evhttp_request_get_input_headers(req), name);
-
-    return v != NULL ? v : "";
-}
-
-static const char *from(struct evhttp_request *req)
-{
-    struct evhttp_connection *c = evhttp_request_get_connection(req);
-    char *addr = NULL;
-    ev_uint16_t port;
-
-    if (c != NULL)
-        evhttp_connection_get_peer(c, &addr, &port);
-    return addr != NULL ? addr : "";
+    return names[m];
 }
 
 static void answer_metrics(struct admin *a, struct admin_ans *ans)
@@ -318,43 +311,89 @@ static void route(struct admin *a, const struct admin_req *q, struct admin_ans *
     }
 }
 
-static void on_request(struct evhttp_request *req, void *arg)
+/* A field that may come once; "" if it does not. */
+static const char *field(const struct http_req *q, const char *lower, bool *twice)
 {
-    struct admin *a = arg;
-    const struct evhttp_uri *uri = evhttp_request_get_evhttp_uri(req);
-    const char *raw = uri != NULL ? evhttp_uri_get_path(uri) : NULL;
-    const char *query = uri != NULL ? evhttp_uri_get_query(uri) : NULL;
-    struct evbuffer *in = evhttp_request_get_input_buffer(req);
-    struct admin_asked asked = { .admin = a, .req = req };
-    struct admin_ans ans = { .status = 404, .asked = &asked };
-    char path[PATH_BYTES];
-    struct admin_req q = { .method = method_name(req),
-                           .path = path,
-                           .query = query != NULL ? query : "",
-                           .if_match = header(req, "If-Match"),
-                           .if_none_match = header(req, "If-None-Match"),
-                           .operator_name = header(req, "X-Segq-Operator"),
-                           .from = from(req),
-                           .authorized = authorized(a, req),
-                           .body_len = evbuffer_get_length(in) };
+    struct slice v = { 0 };
+    unsigned n = http_find(q, lower, &v);
 
-    snprintf(ans.request_id, sizeof(ans.request_id), "%08x%08x", randombytes_random(),
-             randombytes_random());
-    q.body = q.body_len != 0 ? evbuffer_pullup(in, -1) : NULL;
-    if (q.body_len != 0 && q.body == NULL)
-        admin_problem(&ans, 503, "queue_unavailable", "out of memory");
-    else if (raw == NULL || *raw != '/' ||
-             !admin_unescape(raw, strlen(raw), false, path, sizeof(path)))
-        admin_problem(&ans, 400, "bad_request", "the path cannot be read");
+    *twice = *twice || n > 1;
+    if (n == 0)
+        return "";
+    v.p[v.n] = '\0'; /* at least a CR stands there */
+    return v.p;
+}
+
+/* What the head says; false: no handler could be asked that. Texts are ended in place: each
+ * is followed by a byte of the head that nobody needs any more. */
+static bool read_head(const struct http_req *h, struct admin_req *q, char path[PATH_BYTES],
+                      struct admin_ans *ans)
+{
+    bool twice = false;
+
+    q->if_match = field(h, "if-match", &twice);
+    q->if_none_match = field(h, "if-none-match", &twice);
+    q->operator_name = field(h, "x-segq-operator", &twice);
+    if (h->query.n > 0) {
+        q->query = h->query.p;
+        h->query.p[h->query.n] = '\0';
+    }
+    q->raw_path = h->path.p;
+    path[0] = '\0';
+    if (h->path.p[0] != '/' ||
+        !admin_unescape(h->path.p, h->path.n, false, path, PATH_BYTES))
+        admin_problem(ans, 400, "bad_request", "the path cannot be read");
+    else if (twice)
+        admin_problem(ans, 400, "bad_request", "a header comes twice that may come once");
     else
+        h->path.p[h->path.n] = '\0';
+    return ans->status == 0;
+}
+
+static void new_id(struct admin_ans *ans)
+{
+    snprintf(ans->request_id, sizeof(ans->request_id), "%08x%08x", randombytes_random(),
+             randombytes_random());
+}
+
+static void on_request(void *ctx, struct httpd_req *req, const struct http_req *h)
+{
+    struct admin *a = ctx;
+    struct admin_asked asked = { .admin = a, .req = req };
+    struct admin_ans ans = { .asked = &asked };
+    const struct asker *k = (struct asker *)(uintptr_t)httpd_tag(req);
+    char path[PATH_BYTES];
+    struct admin_req q = { .method = method_name(h->method),
+                           .path = path,
+                           .query = "",
+                           .from = k->addr,
+                           .authorized = authorized(a, h->authorization),
+                           .body = (const uint8_t *)h->body.p,
+                           .body_len = h->body.n };
+
+    new_id(&ans);
+    if (httpd_counts(a->http)->out_now > UNREAD_BYTES)
+        admin_problem(&ans, 503, "queue_unavailable", "too many answers are not read");
+    else if (read_head(h, &q, path, &ans))
         route(a, &q, &ans);
     log_debug("request id=%s method=%s path=%s status=%d", ans.request_id, q.method,
-              raw != NULL ? log_q(raw, strlen(raw)) : "?", ans.status);
-    if (asked.held != NULL) {
+              log_q(path, strlen(path)), ans.status);
+    if (asked.held != NULL)
         held_take(asked.held, &ans);
-        return;
-    }
-    reply(a, req, &ans);
+    else
+        reply(a, req, &ans);
+    buf_fini(&ans.body);
+}
+
+static void on_bad(void *ctx, struct httpd_req *req, int status)
+{
+    struct admin *a = ctx;
+    struct admin_ans ans = { 0 };
+
+    new_id(&ans);
+    admin_problem(&ans, status, problem_code_of_http(status),
+                  "this is not a request that this server accepts");
+    send_now(a, req, &ans);
     buf_fini(&ans.body);
 }
 
@@ -362,63 +401,27 @@ static void on_request(struct evhttp_request *req, void *arg)
 
 const char *admin_addr(const struct admin *a)
 {
-    return a->addr;
-}
-
-static void limits(struct admin *a)
-{
-    evhttp_set_max_headers_size(a->http, HEADERS_BYTES);
-    evhttp_set_max_body_size(a->http, BODY_BYTES);
-    evhttp_set_timeout(a->http, TIMEOUT_S);
-    evhttp_set_default_content_type(a->http, NULL);
-    evhttp_set_allowed_methods(
-        a->http, EVHTTP_REQ_GET | EVHTTP_REQ_HEAD | EVHTTP_REQ_POST | EVHTTP_REQ_PUT |
-                     EVHTTP_REQ_PATCH | EVHTTP_REQ_DELETE | EVHTTP_REQ_OPTIONS);
-    evhttp_set_gencb(a->http, on_request, a);
-}
-
-/* No descriptors left: nobody is accepted for a moment, or the loop would spin. (evhttp
- * gives its listener an argument of its own, so we are not known here: see turn_end.) */
-static void on_accept_error(struct evconnlistener *l, void *http)
-{
-    (void)http;
-    (void)evconnlistener_disable(l);
-}
-
-/* Watching again what is watched costs nothing. */
-static void turn_end(void *arg)
-{
-    struct admin *a = arg;
-
-    if (ev_now(a->ev) - a->watched < RETRY_MS)
-        return;
-    a->watched = ev_now(a->ev);
-    (void)evconnlistener_enable(a->listener); /* else in the next turn after RETRY_MS */
+    return httpd_addr(a->http);
 }
 
 static int open_http(struct admin *a, const char *addr, struct err *e)
 {
-    struct evhttp_bound_socket *s;
-    int fd;
+    static const struct httpd_calls calls = { .on_request = on_request,
+                                              .on_gone = on_gone,
+                                              .on_bad = on_bad,
+                                              .on_conn = on_conn,
+                                              .on_conn_end = on_conn_end };
+    struct httpd_opts o = { .addr = addr,
+                            .port_alone = true,
+                            .max_conns = CONNS_MAX,
+                            .body_ms = BODY_MS,
+                            .max_pipelined = PIPELINED,
+                            .max_body = BODY_BYTES,
+                            .max_input_bytes = INPUT_BYTES,
+                            .max_output_bytes = ANSWER_BYTES + (1u << 20) };
+    int rc = httpd_new(&a->http, a->ev, &o, &calls, a, e);
 
-    a->http = evhttp_new(ev_base(a->ev));
-    if (a->http == NULL)
-        return err_set(e, SQ_ENOMEM, "admin: out of memory");
-    limits(a);
-    fd = net_listen(addr, false, BACKLOG, e);
-    if (fd < 0)
-        return err_wrap(e, "admin");
-    net_local_text(fd, a->addr);
-    s = evhttp_accept_socket_with_handle(a->http, fd);
-    if (s == NULL) {
-        close(fd);
-        return err_set(e, SQ_ENOMEM, "admin: out of memory");
-    }
-    a->listener = evhttp_bound_socket_get_listener(s);
-    evconnlistener_set_error_cb(a->listener, on_accept_error);
-    return ev_hook(a->ev, 0, turn_end, a) < 0
-               ? err_set(e, SQ_ENOMEM, "admin: out of memory")
-               : 0;
+    return rc < 0 ? err_wrap(e, "admin") : 0;
 }
 
 int admin_new(struct admin **out, struct ev *ev, const struct admin_opts *o,
@@ -437,8 +440,9 @@ int admin_new(struct admin **out, struct ev *ev, const struct admin_opts *o,
     a->guarded = o->bearer != NULL;
     list_init(&a->penalties);
     list_init(&a->held);
+    buf_init(&a->headers);
     if (a->guarded)
-        hash(a->bearer, o->bearer);
+        hash(a->bearer, o->bearer, strlen(o->bearer));
     rc = open_http(a, o->addr, e);
     if (rc < 0) {
         admin_free(a);
@@ -452,13 +456,10 @@ void admin_free(struct admin *a)
 {
     if (a == NULL)
         return;
-    list_each(&a->penalties, it)
-        penalty_free(container_of(it, struct penalty, node));
+    httpd_free(a->http); /* who waits for a late 401 is gone with it */
     list_each(&a->held, it)
         held_free(container_of(it, struct admin_held, node));
-    ev_unhook(a->ev, turn_end, a);
-    if (a->http != NULL)
-        evhttp_free(a->http); /* also the requests whose answers are late */
+    buf_fini(&a->headers);
     sodium_memzero(a->bearer, sizeof(a->bearer));
     free(a);
 }

@@ -1,4 +1,4 @@
-/* admin.h: a process's own small HTTP server (evhttp, loopback by default): /metrics,
+/* admin.h: a process's own small HTTP server (httpd, loopback by default): /metrics,
  * /healthz, and whatever routes its owner adds. Not for the public port. */
 #ifndef SEGQ_ADMIN_H
 #define SEGQ_ADMIN_H
@@ -11,6 +11,7 @@ struct admin;
 struct admin_req {
     const char *method;        /* "GET" ... */
     const char *path;          /* decoded once, without the query; starts with '/' */
+    const char *raw_path;      /* as it came: what a Location may repeat */
     const char *query;         /* raw, "" if none */
     const char *if_match;      /* header, "" if none */
     const char *if_none_match; /* header, "" if none */

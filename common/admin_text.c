@@ -5,22 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/http.h"
-
-/* What is not plain ASCII is shown as '?': a detail may quote what an outsider sent. */
-static void json_text(struct buf *b, const char *s)
-{
-    buf_byte(b, '"');
-    for (; *s != '\0'; s++) {
-        if (*s == '"' || *s == '\\') {
-            buf_byte(b, '\\');
-            buf_byte(b, (uint8_t)*s);
-        } else {
-            buf_byte(b, *s >= ' ' && *s < 0x7f ? (uint8_t)*s : '?');
-        }
-    }
-    buf_byte(b, '"');
-}
+#include "common/problem.h"
 
 void admin_problem(struct admin_ans *a, int status, const char *code, const char *fmt,
                    ...)
@@ -32,16 +17,9 @@ void admin_problem(struct admin_ans *a, int status, const char *code, const char
     vsnprintf(detail, sizeof(detail), fmt, ap);
     va_end(ap);
     a->status = status;
-    a->content_type = "application/problem+json";
+    a->content_type = PROBLEM_TYPE;
     buf_reset(&a->body);
-    buf_str(&a->body, "{\"title\":");
-    json_text(&a->body, http_reason(status));
-    buf_printf(&a->body, ",\"status\":%d,\"code\":", status);
-    json_text(&a->body, code);
-    buf_str(&a->body, ",\"detail\":");
-    json_text(&a->body, detail);
-    buf_str(&a->body, ",\"request_id\":");
-    json_text(&a->body, a->request_id);
+    problem_open(&a->body, status, code, detail, a->request_id);
     buf_str(&a->body, "}\n");
 }
 

@@ -8,7 +8,7 @@
 
 struct head { /* what the field lines said, before it is judged */
     unsigned hosts, lengths, codings;
-    uint64_t length;
+    uint64_t length, max_length;
     bool bad_length, big_length, conn_close, conn_keep, chunked, refuse_coding;
     bool unknown_expect;
     bool twice; /* a field that may come once came again */
@@ -206,7 +206,7 @@ static void on_length(struct head *h, struct slice v)
     }
     for (size_t i = 0; i < v.n; i++) {
         h->length = h->length * 10 + (uint64_t)(v.p[i] - '0');
-        if (h->length > HTTP_MAX_BODY) {
+        if (h->length > h->max_length) {
             h->big_length = true;
             return;
         }
@@ -493,6 +493,7 @@ int64_t http_parse(struct http_state *st, struct http_req *r, char *buf, size_t 
         return 0;
     memset(r, 0, sizeof(*r));
     memset(&h, 0, sizeof(h));
+    h.max_length = http_max_body(st);
     r->json = true;
     rc = parse_head(st, r, &h, buf, n);
     if (rc <= 0)

@@ -14,13 +14,13 @@
 #define HTTP_MAX_LINE      8192  /* request line: 414 (target), 400 (method) */
 #define HTTP_MAX_HEAD      16384 /* request line and headers: 431 */
 #define HTTP_MAX_HEADERS   100   /* 431 */
-#define HTTP_MAX_BODY      16384 /* 413 */
-#define HTTP_MAX_CHUNKED   65536 /* a body with its chunk sizes and trailers: 413 */
+#define HTTP_MAX_BODY      16384 /* 413; unless http_state.max_body says otherwise */
+#define HTTP_MAX_CHUNKING  49152 /* chunk sizes and trailers, beside the body: 413 */
 #define HTTP_MAX_NAME      256   /* a field's name: 431 */
 #define HTTP_MAX_SIZE_LINE 256   /* a chunk's size and extensions: 400 */
 #define HTTP_MAX_VIA       4     /* lines of one of the two fields that are kept */
-/* No request takes more than this. */
-#define HTTP_MAX_REQUEST (HTTP_MAX_HEAD + HTTP_MAX_CHUNKED)
+/* No request whose body may have `body` bytes takes more than this. */
+#define HTTP_MAX_REQUEST(body) (HTTP_MAX_HEAD + HTTP_MAX_CHUNKING + (body))
 
 struct slice {
     char *p;
@@ -60,7 +60,8 @@ struct http_req {
     } x_forwarded_for, forwarded;
 };
 
-struct http_state {     /* of the request being read; zero it between requests */
+struct http_state {     /* of the request being read; zero all but max_body between requests */
+    size_t max_body;    /* bytes; 0 = HTTP_MAX_BODY */
     size_t scanned;     /* the head ends in a field value, good up to here; 0 = unknown */
     size_t head_len;    /* 0 until the head is complete */
     size_t need;        /* bytes of head and body, once Content-Length has told them */

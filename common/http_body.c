@@ -14,7 +14,7 @@ static int hex_value(char c)
 }
 
 /* chunk-size [ chunk-ext ] CRLF. No blanks before ';': servers disagree about them. */
-static int size_line(struct http_cur *c, size_t *size)
+static int size_line(struct http_cur *c, size_t max, size_t *size)
 {
     unsigned n = 0;
 
@@ -23,7 +23,7 @@ static int size_line(struct http_cur *c, size_t *size)
         if (n == 16)
             return -400;
         *size = *size * 16 + (size_t)hex_value(*c->p);
-        if (*size > HTTP_MAX_BODY)
+        if (*size > max)
             return -413;
     }
     if (c->p == c->end)
@@ -53,7 +53,7 @@ static int trailers(struct http_cur *c)
 }
 
 /* One chunk from c->p; *last: it was the empty one. */
-static int one_chunk(struct http_cur *c, size_t *size, bool *last)
+static int one_chunk(struct http_cur *c, size_t max, size_t *size, bool *last)
 {
     struct http_cur line = *c;
     int rc;
@@ -61,7 +61,7 @@ static int one_chunk(struct http_cur *c, size_t *size, bool *last)
     http_limit(&line, c->p, HTTP_MAX_SIZE_LINE, c->end, 400);
     if (line.over == 0)
         line.over = c->over;
-    rc = size_line(&line, size);
+    rc = size_line(&line, max, size);
     if (rc <= 0)
         return rc;
     c->p = line.p;
@@ -75,13 +75,13 @@ static int one_chunk(struct http_cur *c, size_t *size, bool *last)
 }
 
 /* All chunks are known to be good. Returns the length of the data, now at `to`. */
-static size_t gather(char *to, char *end)
+static size_t gather(char *to, char *end, size_t max)
 {
     struct http_cur c = { .p = to, .end = end };
     char *w = to;
     size_t size;
 
-    while (size_line(&c, &size) == 1 && size != 0) {
+    while (size_line(&c, max, &size) == 1 && size != 0) {
         memmove(w, c.p, size);
         w += size;
         c.p += size + 2;
@@ -92,6 +92,7 @@ static size_t gather(char *to, char *end)
 int64_t http_chunked(struct http_state *st, struct http_req *r, char *buf, size_t n)
 {
     char *from = buf + st->head_len;
+    size_t max = http_max_body(st);
     struct http_cur c;
     bool last = false;
     int rc;
@@ -99,25 +100,25 @@ int64_t http_chunked(struct http_state *st, struct http_req *r, char *buf, size_
     if (st->chunk_at == 0)
         st->chunk_at = st->head_len;
     st->want_continue = r->expect_continue && n == st->head_len;
-    http_limit(&c, from, HTTP_MAX_CHUNKED, buf + n, 413);
+    http_limit(&c, from, max + HTTP_MAX_CHUNKING, buf + n, 413);
     c.p = buf + st->chunk_at;
     for (;;) {
         size_t size;
 
-        rc = one_chunk(&c, &size, &last);
+        rc = one_chunk(&c, max, &size, &last);
         if (rc <= 0)
             return rc;
         if (last)
             break;
         st->chunk_sum += size;
-        if (st->chunk_sum > HTTP_MAX_BODY)
+        if (st->chunk_sum > max)
             return -413;
         st->chunk_at = (size_t)(c.p - buf);
     }
     rc = trailers(&c);
     if (rc <= 0)
         return rc;
-    r->body = (struct slice) { from, gather(from, c.p) };
+    r->body = (struct slice) { from, gather(from, c.p, max) };
     return c.p - buf;
 }
 

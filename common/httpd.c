@@ -215,8 +215,13 @@ static void set_opts(struct httpd *h, const struct httpd_opts *o)
     h->opts.idle_ms = or_default(o->idle_ms, 75000);
     h->opts.max_pipelined = or_default(o->max_pipelined, 64);
     h->opts.max_conns = conns_possible(or_default(o->max_conns, 65536));
+    if (o->max_input_bytes == 0)
+        h->opts.max_input_bytes = 256u << 20;
     if (o->max_output_bytes == 0)
         h->opts.max_output_bytes = 256 * 1024;
+    if (o->max_body == 0)
+        h->opts.max_body = HTTP_MAX_BODY;
+    h->in_max = HTTP_MAX_REQUEST(h->opts.max_body) + HTTPD_SCRATCH;
     if (o->server != NULL && strlen(o->server) < sizeof(h->server))
         strcpy(h->server, o->server);
     h->opts.server = NULL;
@@ -229,7 +234,7 @@ static void set_opts(struct httpd *h, const struct httpd_opts *o)
 
 static int start(struct httpd *h, const char *addr, struct err *e)
 {
-    h->listen_fd = net_listen(addr, true, 4096, e);
+    h->listen_fd = net_listen(addr, !h->opts.port_alone, 4096, e);
     if (h->listen_fd < 0)
         return h->listen_fd;
     net_defer_accept(h->listen_fd);

@@ -1,4 +1,4 @@
-/* httpd.h: the public HTTP server around http.c: raw events, keep-alive, pipelining,
+/* httpd.h: the HTTP server around http.c (public port, admin port): raw events, keep-alive, pipelining,
  * limits, deadlines. Shell. Answers may come later and in any order; they leave in the
  * order of the requests, all of a turn's answers for a connection in one write.
  *
@@ -19,11 +19,14 @@ struct httpd;
 struct httpd_req; /* one request being answered; owned by the server */
 
 struct httpd_opts {
-    const char *addr;   /* "0.0.0.0:8080"; port 0 picks one; SO_REUSEPORT is set */
+    const char *addr;   /* "0.0.0.0:8080"; port 0 picks one */
+    bool port_alone;    /* no SO_REUSEPORT: a port that somebody has is an error */
     uint32_t max_conns; /* 0 = 65536 (and what the descriptor limit allows) */
     uint32_t head_ms, body_ms, idle_ms; /* 0 = 10 s, 10 s, 75 s */
     uint32_t max_pipelined;             /* 0 = 64 */
-    size_t max_output_bytes;            /* 0 = 256 KiB */
+    size_t max_body;                    /* of a request; 0 = HTTP_MAX_BODY */
+    size_t max_input_bytes;  /* that wait to be parsed, of all connections; 0 = 256 MiB */
+    size_t max_output_bytes; /* that a client leaves unread; 0 = 256 KiB */
     const char *server;                 /* Server header; NULL = none */
 };
 
@@ -64,7 +67,8 @@ void httpd_answer(struct httpd_req *req, int status, const char *content_type,
                   const char *headers, const char *body, size_t body_len);
 
 struct httpd_counts {
-    uint64_t conns_now, accepted, refused, requests, answers, bad_requests, aborted;
+    uint64_t conns_now, in_now, out_now; /* out_now: bytes of answers, small blocks apart */
+    uint64_t accepted, refused, requests, answers, bad_requests, aborted;
     uint64_t closed_idle, closed_head_deadline, closed_body_deadline, closed_slow_reader,
         closed_peer, closed_error, accept_paused;
     uint64_t status_2xx, status_3xx, status_4xx, status_5xx;

@@ -25,6 +25,8 @@ static struct busy *busy_take(struct conn *c)
     } else {
         b = calloc(1, sizeof(*b));
     }
+    if (b != NULL)
+        b->st.max_body = h->opts.max_body;
     c->busy = b;
     return b;
 }
@@ -33,7 +35,7 @@ void in_free(struct conn *c)
 {
     struct busy *b = c->busy;
 
-    c->h->in_bytes -= b->in_cap;
+    c->h->counts.in_now -= b->in_cap;
     free(b->in);
     b->in = NULL;
     b->in_len = b->in_cap = 0;
@@ -70,12 +72,13 @@ static bool in_room(struct conn *c, size_t n)
         return true;
     while (cap - b->in_len < n)
         cap *= 2;
-    if (b->in_len + n > HTTPD_IN_MAX || h->in_bytes + cap - b->in_cap > HTTPD_ALL_IN_MAX)
+    if (b->in_len + n > h->in_max ||
+        h->counts.in_now + cap - b->in_cap > h->opts.max_input_bytes)
         return false;
     p = realloc(b->in, cap);
     if (p == NULL)
         return false;
-    h->in_bytes += cap - b->in_cap;
+    h->counts.in_now += cap - b->in_cap;
     b->in = p;
     b->in_cap = cap;
     return true;
@@ -93,7 +96,7 @@ static bool take_one(struct conn *c, const struct http_req *q)
         conn_end(c, END_ERROR);
         return false;
     }
-    memset(&b->st, 0, sizeof(b->st));
+    b->st = (struct http_state) { .max_body = h->opts.max_body };
     b->fresh = true;
     b->continued = false;
     c->used = true;
@@ -132,11 +135,14 @@ static void keep_rest(struct conn *c, char *p, size_t n)
     b->in_len = n;
 }
 
-/* Unsent output means that the client does not read: its next requests wait. */
+/* Unsent output means that the client does not read: its next requests wait. So they do
+ * when many large answers of one turn are to be written first. */
 static bool may_take(const struct conn *c)
 {
+    const struct busy *b = c->busy;
+
     return !c->no_more && c->end == END_NOT && (c->interest & EV_WRITE) == 0 &&
-           c->busy->n_reqs < c->h->opts.max_pipelined;
+           b->n_reqs < c->h->opts.max_pipelined && b->out_len - b->out_at < HTTPD_OUT_AHEAD;
 }
 
 /* p is the shared buffer or the connection's own; all of its n bytes. */

@@ -19,9 +19,9 @@
 
 #define HTTPD_SCRATCH         65536 /* one read takes at most this */
 #define HTTPD_IN_START        4096
-#define HTTPD_IN_MAX          (HTTP_MAX_REQUEST + HTTPD_SCRATCH)
-#define HTTPD_ALL_IN_MAX      (256u << 20) /* pending input of all connections together */
 #define HTTPD_OUT_BLOCK       1024 /* an answer to a waiting ticket takes 400 */
+#define HTTPD_OUT_EXACT       65536 /* from here on output grows by what is needed */
+#define HTTPD_OUT_AHEAD       65536 /* while so much is unsent, no request is taken */
 #define HTTPD_POOL_MAX        512 /* unused blocks kept of each kind */
 #define HTTPD_TURN_REQUESTS   64  /* of one connection in one turn */
 #define HTTPD_TURN_ACCEPTS    64
@@ -60,7 +60,7 @@ struct httpd_req {
     void *user;
     const char *lines; /* of the answer, the user's; NULL: none */
     char *ans; /* owned: answered before its turn came */
-    size_t ans_len;
+    size_t ans_len, ans_cap;
     bool answered, head, keep_alive, http10;
     bool own; /* an error answer of httpd itself */
 };
@@ -118,7 +118,7 @@ struct httpd {
     struct httpd_req *free_req;
     char *free_out[HTTPD_POOL_MAX];
     size_t n_free_busy, n_free_req, n_free_out;
-    size_t in_bytes; /* allocated for pending input, of all */
+    size_t in_max; /* pending input of one connection */
     char *scratch;
     bool paused, accept_full, accept_warned, draining, again_posted;
     msec_t accept_retry;

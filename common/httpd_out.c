@@ -42,6 +42,7 @@ struct httpd_req *req_new(struct conn *c)
 void req_give(struct httpd *h, struct httpd_req *r)
 {
     free(r->ans);
+    h->counts.out_now -= r->ans_cap;
     if (h->n_free_req >= HTTPD_POOL_MAX) {
         free(r);
         return;
@@ -76,10 +77,16 @@ static void out_release(struct httpd *h, char *p, size_t cap)
         free(p);
 }
 
+static void count_block(struct httpd *h, size_t was, size_t is)
+{
+    h->counts.out_now += (is > HTTPD_OUT_BLOCK ? is : 0) - (was > HTTPD_OUT_BLOCK ? was : 0);
+}
+
 void out_give(struct httpd *h, struct busy *b)
 {
     if (b->out != NULL)
         out_release(h, b->out, b->out_cap);
+    count_block(h, b->out_cap, 0);
     b->out = NULL;
     b->out_at = b->out_len = b->out_cap = 0;
 }
@@ -94,8 +101,9 @@ static char *out_room(struct conn *c, size_t n)
 
     if (b->out_cap - b->out_len >= n)
         return b->out + b->out_len;
-    while (cap < b->out_len + n)
+    while (cap < b->out_len + n && cap < HTTPD_OUT_EXACT)
         cap *= 2;
+    cap = cap < b->out_len + n ? b->out_len + n : cap;
     if (cap == HTTPD_OUT_BLOCK && h->n_free_out > 0)
         p = h->free_out[--h->n_free_out];
     else
@@ -106,6 +114,7 @@ static char *out_room(struct conn *c, size_t n)
         memcpy(p, b->out, b->out_len);
         out_release(h, b->out, b->out_cap);
     }
+    count_block(h, b->out_cap, cap);
     b->out = p;
     b->out_cap = cap;
     return p + b->out_len;
@@ -303,10 +312,13 @@ static void answer_later(struct httpd_req *r, const struct answer *a, size_t max
 {
     r->answered = true;
     r->ans = malloc(max);
-    if (r->ans == NULL)
+    if (r->ans == NULL) {
         conn_end(r->conn, END_ERROR);
-    else
-        r->ans_len = compose(r->conn->h, a, r->ans);
+        return;
+    }
+    r->ans_cap = max;
+    r->conn->h->counts.out_now += max;
+    r->ans_len = compose(r->conn->h, a, r->ans);
 }
 
 void httpd_answer(struct httpd_req *r, int status, const char *content_type,

@@ -116,7 +116,7 @@ static void elsewhere(struct admin_call *c)
                          "code", "not_leader", "detail", "another manager leads", "leader",
                          url, "request_id", c->a->request_id));
     c->a->content_type = "application/problem+json";
-    snprintf(c->a->location_buf, sizeof(c->a->location_buf), "%s%s%s%s", url, c->q->path,
+    snprintf(c->a->location_buf, sizeof(c->a->location_buf), "%s%s%s%s", url, c->q->raw_path,
              c->q->query[0] != 0 ? "?" : "", c->q->query);
     if (get)
         c->a->location = c->a->location_buf;

@@ -75,7 +75,7 @@ void api_ans_reset(struct api_ans *a);
 /* For what is given to the server: "" or the lines, 0-terminated; NULL: no memory. */
 const char *api_headers(struct api_ans *a);
 
-/* salt: spreads Retry-After; also the request_id. detail: ours, no JSON special in it. */
+/* salt: spreads Retry-After; also the request_id. detail: ours. */
 void api_problem(struct api_ans *a, enum api_problem p, const char *detail,
                  uint64_t salt);
 /* 429. place: the answer says that the place is kept, and when to poll next. */

@@ -1,16 +1,16 @@
 /* api_ans.c: results to status, headers and JSON, composed without printf. Pure (crypto
  * only for key ids). Queue and lane names are [a-z0-9_-], passes and tokens base64url:
- * nothing here needs escaping (the operator's message was, by routes_queue.c); what came
- * from a client is never repeated in an answer. */
+ * they need no escaping (the operator's message was, by routes_queue.c; details of problems
+ * are, by problem.c); what came from a client is never repeated in an answer. */
 #include "router/api.h"
 
 #include "common/eta.h"
 #include "common/pass.h"
+#include "common/problem.h"
 
 #include <math.h>
 
 #define JSON        "application/json"
-#define PROBLEM     "application/problem+json"
 #define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
 
 /* After admission nobody has to poll; who does anyway shall not hurry. */
@@ -60,13 +60,13 @@ static const struct {
 #undef X
 };
 
-static void hex16(struct buf *b, uint64_t v)
+/* A request's id, as the log has it. */
+static const char *hex16(char t[17], uint64_t v)
 {
-    char t[16];
-
     for (int i = 15; i >= 0; i--, v >>= 4)
         t[i] = "0123456789abcdef"[v & 15];
-    buf_append(b, t, sizeof(t));
+    t[16] = '\0';
+    return t;
 }
 
 /* Spread, so that those who were sent away together do not come back together. */
@@ -84,40 +84,26 @@ static void retry_after(struct api_ans *a, enum api_problem p, uint64_t salt)
 }
 
 /* Without its last brace: members may follow. */
-static void problem_open(struct api_ans *a, int status, const char *code,
-                         const char *detail, const char *reason, uint64_t salt)
+static void begin(struct api_ans *a, int status, const char *code, const char *detail,
+                  uint64_t salt)
 {
-    struct buf *b = &a->body;
+    char id[17];
 
     a->status = status;
-    a->type = PROBLEM;
-    ADD(b, "{\"title\":\"");
-    buf_str(b, http_reason(status));
-    ADD(b, "\",\"status\":");
-    buf_u64(b, (uint64_t)status);
-    ADD(b, ",\"code\":\"");
-    buf_str(b, code);
-    ADD(b, "\",\"detail\":\"");
-    buf_str(b, detail);
-    if (reason != NULL) {
-        ADD(b, "\",\"reason\":\"");
-        buf_str(b, reason);
-    }
-    ADD(b, "\",\"request_id\":\"");
-    hex16(b, salt);
-    ADD(b, "\"");
+    a->type = PROBLEM_TYPE;
+    problem_open(&a->body, status, code, detail, hex16(id, salt));
 }
 
 static void problem(struct api_ans *a, int status, const char *code, const char *detail,
-                    const char *reason, uint64_t salt)
+                    uint64_t salt)
 {
-    problem_open(a, status, code, detail, reason, salt);
+    begin(a, status, code, detail, salt);
     ADD(&a->body, "}");
 }
 
 void api_problem(struct api_ans *a, enum api_problem p, const char *detail, uint64_t salt)
 {
-    problem(a, problems[p].status, problems[p].code, detail, NULL, salt);
+    problem(a, problems[p].status, problems[p].code, detail, salt);
     retry_after(a, p, salt);
 }
 
@@ -125,10 +111,10 @@ void api_too_fast(struct api_ans *a, uint32_t wait_ms, bool place, uint64_t salt
 {
     uint64_t wait_s = wait_ms > 1000 ? (wait_ms + 999) / 1000 : 1;
 
-    problem_open(a, problems[API_TOO_FAST].status, problems[API_TOO_FAST].code,
-                 place ? "too many requests from this address; the place is kept"
-                       : "too many requests from this address",
-                 NULL, salt);
+    begin(a, problems[API_TOO_FAST].status, problems[API_TOO_FAST].code,
+          place ? "too many requests from this address; the place is kept"
+                : "too many requests from this address",
+          salt);
     ADD(&a->body, ",\"poll_after_ms\":");
     buf_u64(&a->body, wait_ms > 1000 ? wait_ms : 1000);
     ADD(&a->body, "}");
@@ -139,10 +125,8 @@ void api_too_fast(struct api_ans *a, uint32_t wait_ms, bool place, uint64_t salt
 
 void api_bad_http(struct api_ans *a, int status, uint64_t salt)
 {
-    const char *code = status == 413 ? "payload_too_large" : "bad_request";
-
-    problem(a, status, code, "this is not a request that this server accepts", NULL,
-            salt);
+    problem(a, status, problem_code_of_http(status),
+            "this is not a request that this server accepts", salt);
 }
 
 /* Wall clock as Unix seconds, or nothing. */
@@ -159,8 +143,7 @@ static void put_moment(struct buf *b, const char *name, int64_t ms)
 void api_closed(struct api_ans *a, const struct route_queue *q, const char *detail,
                 uint64_t salt)
 {
-    problem_open(a, problems[API_QUEUE_CLOSED].status, problems[API_QUEUE_CLOSED].code,
-                 detail, NULL, salt);
+    begin(a, problems[API_QUEUE_CLOSED].status, problems[API_QUEUE_CLOSED].code, detail, salt);
     if (q->when.phase == PHASE_EARLY)
         put_moment(&a->body, "opens_at", q->when.opens_ms);
     if (q->said != NULL)
@@ -199,8 +182,10 @@ void api_failed(struct api_ans *a, const struct flow *f, uint64_t salt)
 {
     switch (f->result) {
     case FLOW_GONE:
-        problem(a, 410, problems[API_TICKET_GONE].code, "this ticket is over",
-                reasons[f->reason < GONE_NREASONS ? f->reason : GONE_FINISHED], salt);
+        begin(a, 410, problems[API_TICKET_GONE].code, "this ticket is over", salt);
+        ADD(&a->body, ",\"reason\":\"");
+        buf_str(&a->body, reasons[f->reason < GONE_NREASONS ? f->reason : GONE_FINISHED]);
+        ADD(&a->body, "\"}");
         break;
     case FLOW_NO_QUEUE:
         api_problem(a, API_QUEUE_NOT_FOUND, "there is no such queue", salt);

@@ -70,7 +70,7 @@ static void end(struct rig *g)
 static int ask_as(struct rig *g, bool authorized, const char *method, const char *path,
                   const char *query, const char *if_match, const char *body)
 {
-    struct admin_req q = { .method = method, .path = path, .query = query,
+    struct admin_req q = { .method = method, .path = path, .raw_path = path, .query = query,
                            .if_match = if_match,
                            .if_none_match = g->if_none_match != NULL ? g->if_none_match : "",
                            .authorized = authorized,

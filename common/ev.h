@@ -28,7 +28,7 @@ void ev_coalesce(struct ev *ev, uint32_t gap_us);
 msec_t ev_now(const struct ev *ev);        /* monotonic, of this turn */
 int64_t ev_wall_ms(const struct ev *ev);   /* Unix time, of this turn */
 int64_t ev_now_us(const struct ev *ev);    /* monotonic, of this turn */
-struct event_base *ev_base(struct ev *ev); /* for evhttp only */
+struct event_base *ev_base(struct ev *ev); /* for httpd, and evhttp's client */
 
 typedef void (*ev_fn)(void *arg);
 

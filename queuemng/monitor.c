@@ -3,7 +3,11 @@
  *   timer at its interval -> /proc: read and report
  *                         -> HTTP: a new connection, one GET; answered | refused | deadline
  * A connection lives for one request: what hangs or drips is closed at the deadline and
- * cannot disturb the next one. evhttp must not be freed from its own callback: posted. */
+ * cannot disturb the next one. evhttp must not be freed from its own callback: posted.
+ * libevent's HTTP client is good enough for this (and for segqctl): with one request per
+ * connection a lenient reading of the answer has nothing to get out of step with, sizes and
+ * times are bounded here, and sys_monitor_hostile answers it in every wrong way. Servers
+ * of ours use httpd. */
 #define _GNU_SOURCE /* asprintf */
 #include "queuemng/monitor.h"
 

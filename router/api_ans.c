@@ -154,11 +154,10 @@ void api_closed(struct api_ans *a, const struct route_queue *q, const char *deta
 void api_no_pass(struct api_ans *a, enum api_problem p, const char *detail,
                  struct slice room, uint64_t salt)
 {
-    problem_open(a, problems[p].status, problems[p].code, detail, NULL, salt);
+    begin(a, problems[p].status, problems[p].code, detail, salt);
     if (room.n > 0) {
-        ADD(&a->body, ",\"location\":\"");
-        buf_append(&a->body, room.p, room.n);
-        ADD(&a->body, "\"");
+        ADD(&a->body, ",\"location\":");
+        json_ascii(&a->body, room.p, room.n);
     }
     ADD(&a->body, "}");
     put_retry_after(a, NO_PASS_RETRY_S, NO_PASS_RETRY_S, salt);

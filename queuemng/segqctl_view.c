@@ -241,6 +241,24 @@ static void segments(struct buf *b, const json_t *list, bool all)
         buf_printf(b, "    (%zu more between them: --all)\n", to - from);
 }
 
+/* Of the last in line: as that person is told. An older manager does not say. */
+static void eta(struct buf *b, const json_t *l)
+{
+    const json_t *s = json_object_get(l, "eta_last_s");
+
+    if (s == NULL || u64(l, "waiting") + u64(l, "returning") == 0)
+        return;
+    buf_str(b, "; the last in line waits ");
+    if (json_is_number(s)) {
+        buf_str(b, "about ");
+        ctl_span(b, json_number_value(s));
+        return;
+    }
+    buf_str(b, "? (");
+    ctl_clean(b, str(l, "eta_reason"));
+    buf_byte(b, ')');
+}
+
 static void lane(struct buf *b, const json_t *l, bool all)
 {
     buf_str(b, "  lane ");
@@ -251,6 +269,7 @@ static void lane(struct buf *b, const json_t *l, bool all)
     count(b, ", ", u64(l, "active"), " active");
     count(b, ", ", u64(l, "released"), " released, now ");
     ctl_rate(b, json_number_value(json_object_get(l, "rate_per_s")));
+    eta(b, l);
     buf_byte(b, '\n');
     segments(b, json_object_get(l, "segments"), all);
 }
@@ -272,6 +291,8 @@ static uint64_t inside(const json_t *q)
     uint64_t n = 0;
     size_t i;
 
+    if (json_is_integer(json_object_get(q, "inside")))
+        return u64(q, "inside"); /* with those of before a flush */
     json_array_foreach(json_object_get(q, "lanes"), i, l) n +=
         u64(l, "active") + u64(l, "ready");
     return n;
@@ -292,19 +313,9 @@ static void allowed(struct buf *b, const json_t *q)
         buf_str(b, " of ");
         ctl_count(b, u64(q, "max_active"));
         buf_str(b, " slots taken");
+        if (u64(q, "inside_flushed") > 0)
+            count(b, " (", u64(q, "inside_flushed"), " by passes from before the flush)");
     }
-}
-
-/* Of the last in line; an older manager does not say, and a closed line has none. */
-static void eta(struct buf *b, const json_t *q)
-{
-    const json_t *s = json_object_get(q, "eta_last_s");
-
-    if (!json_is_number(s))
-        return;
-    buf_str(b, "  the last in line waits about ");
-    ctl_span(b, json_number_value(s));
-    buf_byte(b, '\n');
 }
 
 static void queue_view(struct buf *b, const json_t *q, bool all)
@@ -325,7 +336,6 @@ static void queue_view(struct buf *b, const json_t *q, bool all)
     }
     claims(b, q);
     buf_byte(b, '\n');
-    eta(b, q);
     json_array_foreach(json_object_get(q, "lanes"), i, l) lane(b, l, all);
 }
 

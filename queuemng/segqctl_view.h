@@ -36,6 +36,9 @@ void view_forget(struct buf *b, const json_t *node);
 /* What an order to drain this node will come to. */
 void view_drain(struct buf *b, const json_t *node);
 
+/* The answer to a move, and the ticket as it is now (NULL: not known). */
+void view_moved(struct buf *b, const json_t *moved, const json_t *now);
+
 /* The limits of a definition after the tiers of `metric` were changed. */
 void view_limits(struct buf *b, const json_t *def, const char *metric);
 

@@ -95,8 +95,9 @@ wait_for 60 "each lane has one more, and one less" both_are "$((was + 1)) 20"
 check_eq "no such lane" "$(move "$T" gold | field code)" bad_request
 check_eq "no such ticket" "$(move nonsense default | field code)" ticket_unknown
 check_eq "who is in already is in no lane" "$(move "$(token_in <"$DIR/vip.9")" default | field code)" conflict
-staff() { "$BIN/segqctl" --dir "$C" move-ticket login "$@" >/dev/null; }
+staff() { "$BIN/segqctl" --dir "$C" move-ticket login "$@" >"$DIR/staff"; }
 check "segqctl moves one" staff "$(token_in <"$DIR/vip.21")" default
+check "and says its new place" grep -qE '^ok: [0-9]+-[0-9]+ is number [0-9 ]+ of lane default$' "$DIR/staff"
 check_eq "and back to where it came from, at the end" \
     "$(staff "$T" vip; poll "$T" | field lane)" vip
 

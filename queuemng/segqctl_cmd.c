@@ -214,7 +214,7 @@ static int say_moved(const struct ctl *c, const struct ctl_answer *a)
 static int cmd_move_ticket(struct ctl *c, int argc, char **argv)
 {
     struct ctl_answer a = { 0 };
-    char after[256], path[512];
+    char after[512], path[512];
     struct ctl_call call = { .method = "POST", .path = path };
     int rc;
 

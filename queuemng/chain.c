@@ -11,6 +11,14 @@
 
 /* ---- the plan of a lane ---------------------------------------------------------- */
 
+/* Some of them will have left or been released meanwhile: not more than this. */
+static uint64_t seg_missing(const struct mseg *s)
+{
+    uint64_t back = s->lost ? 0 : s->st.waiting + s->st.returning;
+
+    return seg_is_away(s) && s->was_waiting > back ? s->was_waiting - back : 0;
+}
+
 static void lane_sum(struct mlane *l)
 {
     const uint64_t active = l->active;
@@ -18,6 +26,7 @@ static void lane_sum(struct mlane *l)
     l->waiting = l->returning = l->ready = l->active = l->room = 0;
     l->joined = l->left = l->expired = l->no_shows = 0;
     l->has_lost = false;
+    l->missing = l->n_away = 0;
     list_each(&l->segs, it) {
         const struct mseg *s = list_seg(it);
 
@@ -26,6 +35,8 @@ static void lane_sum(struct mlane *l)
         l->expired += s->st.expired;
         l->no_shows += s->st.no_shows;
         l->has_lost |= s->lost;
+        l->n_away += seg_is_away(s);
+        l->missing += seg_missing(s);
         l->waiting += s->st.waiting;
         l->returning += s->st.returning;
         l->ready += s->st.ready;

@@ -9,10 +9,22 @@ static bool begins(const char *text, const char *what)
     return strncmp(text, what, strlen(what)) == 0;
 }
 
+/* One metric goes from tier to tier: on a busy night every few seconds. */
+static bool is_tier_change(const char *text)
+{
+    const char *by = strstr(text, " by="), *was = strstr(text, " was_by=");
+    size_t n;
+
+    if (!begins(text, "event=limit ") || by == NULL || was == NULL)
+        return false;
+    n = strcspn(by + 4, " ");
+    return strncmp(by + 4, was + 8, n + 1) == 0;
+}
+
 /* What a manager's life consists of. */
 static bool is_routine(const char *text)
 {
-    return begins(text, "event=move ") || begins(text, "event=segment_opened ") ||
+    return is_tier_change(text) || begins(text, "event=move ") || begins(text, "event=segment_opened ") ||
            begins(text, "event=segment_sealed ") || begins(text, "event=segment_removed ") ||
            begins(text, "event=segment_dropped ");
 }

@@ -132,6 +132,8 @@ struct mng_lane_view {
     double eta_last_s;      /* of the last in line; 0: nobody waits; -1: not known */
     const char *eta_reason; /* why not; or why it is not as told before; NULL: as told */
     size_t n_segs, n_aliases;
+    size_t n_away;          /* of n_segs: lost, or being rebuilt */
+    uint64_t missing;       /* people of those who are not back yet, at most */
 };
 struct mng_queue_view {
     queue_id id;

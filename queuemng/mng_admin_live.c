@@ -44,7 +44,7 @@ static json_t *words_json(const char *key)
 
 struct sums {
     uint64_t waiting, returning, ready, active, joined, released, left, expired, no_shows,
-        segments;
+        segments, rebuilding, missing;
     double rate_per_s;
     double eta_last_s;      /* of the slowest lane; -1: not known of some */
     const char *eta_reason; /* static words: see struct mng_lane_view */
@@ -75,6 +75,8 @@ static void sum_lane(void *ctx, const void *view)
     s->expired += l->expired;
     s->no_shows += l->no_shows;
     s->segments += l->n_segs;
+    s->rebuilding += l->n_away;
+    s->missing += l->missing;
     s->rate_per_s += l->rate_per_s;
     sum_eta(s, l);
 }
@@ -86,7 +88,7 @@ static json_t *queue_json(struct mng_service *svc, const struct mng_queue_view *
 
     mng_each_lane(svc->mng, q->id, sum_lane, &s);
     return json_pack("{s:s,s:s,s:s,s:I,s:I,s:f,s:f,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,"
-                     "s:I,s:I,s:I,s:I,s:s,s:o,s:o}",
+                     "s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:o,s:o}",
                      "queue", d->name, "state", word_of("state", d->state), "mode",
                      word_of("mode", d->mode), "max_active", INT(d->max_active), "version",
                      INT(q->version), "allowed_per_s", q->allowed_per_s, "rate_per_s",
@@ -95,7 +97,8 @@ static json_t *queue_json(struct mng_service *svc, const struct mng_queue_view *
                      "returning", INT(s.returning), "ready", INT(s.ready), "active",
                      INT(s.active), "joined", INT(s.joined), "released", INT(s.released),
                      "left", INT(s.left), "expired", INT(s.expired), "no_shows",
-                     INT(s.no_shows), "segments", INT(s.segments), "inside", INT(q->inside),
+                     INT(s.no_shows), "segments", INT(s.segments), "rebuilding",
+                     INT(s.rebuilding), "missing", INT(s.missing), "inside", INT(q->inside),
                      "inside_flushed", INT(q->inside_flushed), "flushed_until_ms",
                      INT(q->flushed_until_ms), "public_state", q->public_state, "eta_last_s", admin_eta(s.eta_last_s),
                      "eta_reason", admin_text(s.eta_reason));

@@ -98,14 +98,15 @@ static void add_seg(void *ctx, const void *view)
 
 static json_t *lane_json(const struct mng_lane_view *l, json_t *segments)
 {
-    return json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:o,s:o,s:I,s:o}", "lane",
+    return json_pack("{s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:o,s:o,s:I,s:I,s:I,s:o}", "lane",
                      l->lane,
                      "waiting", INT(l->waiting), "returning", INT(l->returning), "ready",
                      INT(l->ready), "active", INT(l->active), "joined", INT(l->joined),
                      "released", INT(l->released), "left", INT(l->left), "expired",
                      INT(l->expired), "no_shows", INT(l->no_shows), "rate_per_s",
                      l->rate_per_s, "eta_last_s", admin_eta(l->eta_last_s), "eta_reason",
-                     admin_text(l->eta_reason), "aliases", INT(l->n_aliases), "segments", segments);
+                     admin_text(l->eta_reason), "rebuilding", INT(l->n_away),
+                     "missing", INT(l->missing), "aliases", INT(l->n_aliases), "segments", segments);
 }
 
 static void add_lane(void *ctx, const void *view)

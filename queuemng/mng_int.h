@@ -95,6 +95,7 @@ struct mseg {
     bool lost;           /* its node is gone with it: to be opened elsewhere */
     bool missing;        /* its node does not have it: merged within the node, or lost */
     bool rebuild;        /* its tickets are still coming back */
+    uint32_t was_waiting; /* when it was lost: so many may come back */
     uint32_t mark_end;   /* its numbers below were released, left or timed out */
     uint64_t maybe_inside; /* of pops that were given up since its last report */
     seg_id want_next;
@@ -153,6 +154,8 @@ struct mlane {
     struct list_node in_dirty;
     /* sums over the chain, by lane_sum() */
     uint64_t waiting, returning, ready, active, room;
+    uint64_t missing;   /* of lost segments: not back yet, at most */
+    uint32_t n_away;    /* segments that are lost, or being rebuilt */
     uint64_t joined, left, expired, no_shows; /* of segments that are there */
     uint64_t gone_joined, gone_left, gone_expired, gone_no_shows; /* of those removed */
     uint64_t released;  /* ever, in this manager's time */

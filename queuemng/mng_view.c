@@ -56,6 +56,8 @@ static void lane_view(const struct mlane *l, mng_each_fn fn, void *ctx)
                                .rate_per_s = l->release_per_s,
                                .eta_per_s = eta_told_rate(&l->eta),
                                .n_segs = l->segs.n,
+                               .n_away = l->n_away,
+                               .missing = l->missing,
                                .n_aliases = l->n_alias };
 
     v.eta_last_s = lane_eta_last(l, &v.eta_reason);

@@ -267,6 +267,8 @@ static void lane(struct buf *b, const json_t *l, bool all)
     count(b, ", ", u64(l, "returning"), " returning");
     count(b, ", ", u64(l, "ready"), " ready");
     count(b, ", ", u64(l, "active"), " active");
+    if (u64(l, "missing") > 0)
+        count(b, ", ", u64(l, "missing"), " of lost segments not back yet");
     count(b, ", ", u64(l, "released"), " released, now ");
     ctl_rate(b, json_number_value(json_object_get(l, "rate_per_s")));
     eta(b, l);

@@ -70,6 +70,20 @@ Test(look, routine_crowds_out_nothing)
     cr_expect_eq(strlen(got[n - 1]->text), EVENT_TEXT_BYTES - 1, "a long one is cut");
 }
 
+/* Nor do tiers that change every few seconds; that another metric limits now is news. */
+Test(look, tiers_crowd_out_nothing)
+{
+    memset(&ev, 0, sizeof(ev));
+    events_add(&ev, 1, LOG_WARN, "warn mng event=node_down node=a");
+    events_add(&ev, 1, LOG_INFO, "info pop event=limit queue=q by=cpu2 allowed_per_s=9 was_by=cpu was_per_s=3");
+    for (int i = 0; i < 2 * EVENTS_KEPT; i++)
+        events_add(&ev, 2, LOG_INFO,
+                   "info pop event=limit queue=q by=cpu allowed_per_s=9 was_by=cpu was_per_s=3");
+    cr_assert_eq(events_since(&ev, 0, got, ALL), EVENTS_KEPT + 2);
+    cr_expect_str_eq(got[0]->text, "event=node_down node=a");
+    cr_expect(strstr(got[1]->text, "by=cpu2 ") != NULL);
+}
+
 /* The log gives them, whatever it is told to write itself. */
 static void on_line(void *ctx, enum log_level level, const char *line)
 {

@@ -197,6 +197,48 @@ Test(mng_rebuild, what_nobody_has_room_for_is_not_gone)
     mr_free(r);
 }
 
+static void on_lane(void *ctx, const void *view)
+{
+    *(struct mng_lane_view *)ctx = *(const struct mng_lane_view *)view;
+}
+
+static void expect_missing(struct mr *r, uint64_t people, size_t away)
+{
+    struct mng_lane_view v = { 0 };
+
+    mng_each_lane(r->m, 0, on_lane, &v);
+    cr_expect_eq(v.missing, people, "%lu are missing", (unsigned long)v.missing);
+    cr_expect_eq(v.n_away, away, "%zu segments are away", v.n_away);
+}
+
+/* An operator is not told that all is well while some have not come back. */
+Test(mng_rebuild, who_is_not_back_is_counted)
+{
+    struct mr *r = crowd(QUEUE("20", "100"), 30);
+    struct place_ans a;
+
+    expect_missing(r, 0, 0);
+    for (int i = 0; i < MR_NODES; i++) {
+        r->refuses[i] = true;
+        mr_lose(r, i);
+    }
+    mr_run(r, 2000);
+    expect_missing(r, 30, 2);
+    for (int i = 0; i < MR_NODES; i++)
+        r->refuses[i] = false;
+    for (int i = 0; i < 60 && !mr_poll(r, &r->ticket[0], &a); i++)
+        mr_run(r, 500);
+    mr_run(r, 1500);
+    expect_missing(r, 29, 2);
+    for (uint32_t k = 1; k < 12; k++)
+        cr_assert(mr_poll(r, &r->ticket[k], &a));
+    mr_run(r, 1500);
+    expect_missing(r, 18, 2);
+    mr_run(r, 60000); /* the others do not come */
+    expect_missing(r, 0, 0);
+    mr_free(r);
+}
+
 /* ---- what was merged ----------------------------------------------------------------- */
 
 static void see_lane(void *ctx, const void *view)

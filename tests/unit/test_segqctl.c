@@ -230,7 +230,7 @@ Test(segqctl, status_shows_everything)
 Test(segqctl, what_is_not_known_is_not_zero)
 {
     json_t *c = js("{\"queues\":[{\"queue\":\"q\",\"lanes\":[{\"eta_last_s\":null,"
-                   "\"eta_reason\":\"paused\",\"waiting\":1,\"segments\":["
+                   "\"eta_reason\":\"paused\",\"waiting\":1,\"missing\":1200,\"segments\":["
                    "{\"segment\":1,\"state\":\"sealed\"},"
                    "{\"segment\":2,\"state\":\"rebuilding\"},"
                    "{\"segment\":3,\"state\":\"open\"}]}]}]}");
@@ -240,6 +240,8 @@ Test(segqctl, what_is_not_known_is_not_zero)
                              "    0  -\n") != NULL, "%s", text());
     cr_expect(strstr(text(), "3  -     open        [....................]        0       0   0  "
                              "    ?  -\n") != NULL, "%s", text());
+    cr_expect(strstr(text(), ", 1 200 of lost segments not back yet, 0 released") != NULL, "%s",
+              text());
     cr_expect(strstr(text(), "0/s; the last in line waits ? (paused)\n") != NULL, "%s", text());
     json_decref(c);
 }

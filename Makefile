@@ -39,7 +39,7 @@ PROGRAMS := router segment queuemng rt_cluster seg_cluster mng_cluster segqctl
 o = $(patsubst %.c,$(B)/obj/%.o,$(1))
 link = $(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
 
-bins: $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm $(B)/bench/fill $(B)/bench/load $(B)/chaos/shim.so $(B)/deploy/yaml2json
+bins: $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm $(B)/bench/fill $(B)/bench/load $(B)/chaos/shim.so $(B)/dates/wall.so $(B)/deploy/yaml2json
 
 $(B)/gen/proto/%.pb-c.c $(B)/gen/proto/%.pb-c.h: proto/%.proto
 	@mkdir -p $(B)/gen
@@ -126,7 +126,7 @@ $(B)/guard/trace: $(call o,$(wildcard tests/guard/trace*.c)) $(B)/libcores.a $(B
 $(B)/guard/count.so: tests/guard/count.c tests/guard/count.h
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(CC) -std=gnu11 $(WARN) -O2 -g -fPIC -I. -shared -o $@ $<
-$(B)/chaos/shim.so: tests/chaos/shim.c
+$(B)/chaos/shim.so $(B)/dates/wall.so: $(B)/%.so: tests/%.c
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(CC) -std=gnu11 $(WARN) -O2 -g -fPIC -shared -o $@ $<
 $(B)/deploy/yaml2json: $(call o,tests/deploy/yaml2json.c)
@@ -175,6 +175,9 @@ sim:
 chaos: deps-test
 	$(MAKE) -j$(JOBS) bins
 	tests/chaos/run.sh --bin $(B)/bin
+## make dates        the tests on other dates and in other time zones, some hours
+dates: deps-test
+	tests/dates.sh
 ## make mutants      plants every bug of tests/mutants/list.txt: do the tests notice?
 mutants: deps-test
 	tests/mutants/mutants.py
@@ -199,6 +202,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
-.PHONY: bins tests help run demo gate test test-asan check layers sim chaos mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
+.PHONY: bins tests help run demo gate test test-asan check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
 .SECONDARY:
 .DEFAULT_GOAL := help

@@ -27,7 +27,7 @@ void mng_look_end(struct mng_service *s)
 {
     if (s->op_log == NULL)
         return;
-    op_log_free(s->op_log);
+    op_log_free(s->op_log, ev_wall_ms(s->ev));
     s->op_log = NULL;
     log_set_tap(NULL, NULL);
     history_fini(&s->history);

@@ -15,6 +15,7 @@
 
 #define LOG_MODULE "oplog"
 #define TAIL_BYTES (512 << 10) /* read back at the start */
+#define DAY_CHARS  10          /* 2026-11-21 */
 
 struct op_log {
     char dir[440], path[460];
@@ -51,29 +52,39 @@ static void push(struct op_log *l, json_t *entry)
 
 /* ---- the file -------------------------------------------------------------------- */
 
-static void day_of(int64_t wall_ms, char out[11])
+static void day_of(int64_t wall_ms, char out[DAY_CHARS + 1])
 {
     time_t t = (time_t)(wall_ms / 1000);
     struct tm tm;
 
     gmtime_r(&t, &tm);
-    strftime(out, 11, "%Y-%m-%d", &tm);
+    strftime(out, DAY_CHARS + 1, "%Y-%m-%d", &tm);
+}
+
+/* The day of the last entry in the file, or NULL if that is not known. Not the file's own
+ * time: a copy has another one, and the clock may have been set meanwhile. */
+static const char *day_of_file(const struct op_log *l)
+{
+    const json_t *last = l->written > first(l) ? l->entry[(l->written - 1) % OP_LOG_KEPT] : NULL;
+    const char *at = json_string_value(json_object_get(last, "at"));
+
+    return at != NULL && strspn(at, "0123456789-") == DAY_CHARS ? at : NULL;
 }
 
 /* The file of another day gets that day's name. If it cannot, it is gone on with: rather a
  * file of two days than none. */
 static void rotate(const struct op_log *l, int64_t wall_ms)
 {
-    char today[11], day[11], old[480];
+    const char *day = day_of_file(l);
+    char today[DAY_CHARS + 1], old[480];
     struct stat st;
 
-    if (stat(l->path, &st) < 0 || st.st_size == 0)
-        return;
     day_of(wall_ms, today);
-    day_of((int64_t)st.st_mtime * 1000, day);
-    if (strcmp(today, day) == 0)
+    if (day == NULL || strncmp(today, day, DAY_CHARS) == 0)
         return;
-    snprintf(old, sizeof(old), "%s/audit-%s.jsonl", l->dir, day);
+    if (stat(l->path, &st) < 0 || st.st_size == 0) /* somebody has moved it away */
+        return;
+    snprintf(old, sizeof(old), "%s/audit-%.*s.jsonl", l->dir, DAY_CHARS, day);
     if (access(old, F_OK) == 0) /* clocks jump: nothing is written over */
         return;
     if (rename(l->path, old) < 0)
@@ -190,11 +201,11 @@ struct op_log *op_log_new(const char *dir)
     return l;
 }
 
-void op_log_free(struct op_log *l)
+void op_log_free(struct op_log *l, int64_t wall_ms)
 {
     if (l == NULL)
         return;
-    op_log_tick(l, (int64_t)time(NULL) * 1000);
+    op_log_tick(l, wall_ms);
     for (size_t i = 0; i < OP_LOG_KEPT; i++)
         json_decref(l->entry[i]);
     free(l);

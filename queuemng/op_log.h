@@ -3,7 +3,7 @@
  * DIR/audit.jsonl, one JSON object a line, written before the operator is answered and synced
  * within seconds (a script that makes ten thousand queues need not wait for as many syncs);
  * at the first entry of another day (UTC) the file becomes audit-YYYY-MM-DD.jsonl, named after
- * its last day. Nothing is ever deleted here: these are few.
+ * the day of its last entry. Nothing is ever deleted here: these are few.
  *
  * If it cannot be written (disk full), the change is done all the same: on a bad night a
  * full disk must not take the pause button away. It is said loudly (log, metric, dashboard;
@@ -24,7 +24,7 @@ struct op_log;
 /* NULL: no memory. A folder that cannot be used is not the end: see above. The youngest
  * entries that are there are read back. */
 struct op_log *op_log_new(const char *dir);
-void op_log_free(struct op_log *l); /* tries once more to write what is not written */
+void op_log_free(struct op_log *l, int64_t wall_ms); /* tries to write what is not written */
 /* Takes the entry (NULL: no memory, counted as not written); `at` is set in it. */
 void op_log_add(struct op_log *l, json_t *entry, int64_t wall_ms);
 /* Every few seconds: syncs, and tries again what failed; cheap if there is nothing to do. */

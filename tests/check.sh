@@ -127,7 +127,7 @@ rm -rf "$tmp"
 for p in mng_cluster queuemng rt_cluster router seg_cluster segment; do
     if out=$("$bin/$p" -t -c deploy/systemd/$p.yaml 2>&1); then ok; else no "$p -t -c deploy/systemd/$p.yaml: $out"; fi
 done
-for s in deploy/*.sh tests/*.sh tests/sys/*.sh tests/chaos/*.sh .ci/run; do
+for s in deploy/*.sh tests/*.sh tests/sys/*.sh tests/chaos/*.sh tests/dates/*.sh .ci/run; do
     if bash -n "$s"; then ok; else no "$s does not parse"; fi
 done
 echo "check: $passed passed, $failed failed"

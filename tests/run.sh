@@ -8,6 +8,8 @@
 #   SYS="story ..."    only these stories of tests/sys
 #   CHAOS="F11 ..."    these scenarios of tests/chaos, not its short set
 #   LIMIT=S            seconds after which a program hangs (900)
+#   TEST_DATE=D        each program begins at another date (dates/on.sh), but for those of
+#   TEST_ZONE=Z        guard and chaos; in another time zone
 # Output of each program: build/FLAVOUR/log/NAME.log; shown if it fails. The end of the run,
 # once more: build/FLAVOUR/log/summary (summary.NAME with RUN=NAME).
 set -u
@@ -103,9 +105,10 @@ counts_of_counted() { # log exit-status
 
 declare -A kind=() name=() since=() # of those that run, by pid
 begin() { # criterion|counted NAME command...
-    local k=$1 n=$2
+    local k=$1 n=$2 on=()
     shift 2
-    timeout "${LIMIT:-900}" "$@" >"$log/$n.log" 2>&1 &
+    [ -z "${TEST_DATE:-}${TEST_ZONE:-}" ] || on=(env WALL="$B/dates/wall.so" tests/dates/on.sh "${TEST_DATE:-}" "${TEST_ZONE:-}")
+    timeout "${LIMIT:-900}" "${on[@]+"${on[@]}"}" "$@" >"$log/$n.log" 2>&1 &
     kind[$!]=$k name[$!]=$n since[$!]=$SECONDS
 }
 end_one() {
@@ -184,8 +187,8 @@ if part check; then
 fi
 if part guard; then # counts of instructions and calls: of the build that is shipped
     build bins guards
-    counted instructions tests/guard/instructions.sh "$B/guard/trace"
-    counted hot tests/guard/hot.sh "$B/bin"
+    TEST_DATE= TEST_ZONE= counted instructions tests/guard/instructions.sh "$B/guard/trace"
+    TEST_DATE= TEST_ZONE= counted hot tests/guard/hot.sh "$B/bin"
     over guard
 fi
 if part sys; then
@@ -204,7 +207,7 @@ fi
 if part chaos; then # all of it: make chaos
     build bins
     # shellcheck disable=SC2086
-    counted chaos tests/chaos/run.sh --bin "$B/bin" ${CHAOS:-short}
+    TEST_DATE= TEST_ZONE= counted chaos tests/chaos/run.sh --bin "$B/bin" ${CHAOS:-short}
     grep -i '^skipped' "$log/chaos.log"
     over chaos
 fi

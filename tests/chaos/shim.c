@@ -2,7 +2,8 @@
  * is wrong, and a disk that fails or has a power cut coming. Files in the folder SEGQ_SHIM
  * decide, and are looked at in each call, so that all of it may change in a running process:
  *
- *   clock    seconds, added to the wall clock (the monotonic one never jumps)
+ *   clock    seconds, added to the wall clock (the monotonic one never jumps), and to those of
+ *            SEGQ_WALL_S (tests/dates)
  *   pwrite   EIO, ENOSPC: writes fail; short: they do less than asked; EINTR: every second fails
  *   sync     EIO: fsync and fdatasync fail, and nothing is known about what was written
  *   size.N   written here: how long the file with inode N was when it was last synced. What is
@@ -55,10 +56,11 @@ static void word_of(char out[WORD_BYTES], const char *name)
 
 static long offset_s(void)
 {
+    const char *all = getenv("SEGQ_WALL_S");
     char w[WORD_BYTES];
 
     word_of(w, "clock");
-    return strtol(w, NULL, 10);
+    return strtol(w, NULL, 10) + (all != NULL ? strtol(all, NULL, 10) : 0);
 }
 
 int clock_gettime(clockid_t clock, struct timespec *ts)

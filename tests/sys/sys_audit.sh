@@ -6,15 +6,17 @@
 shim=$(dirname "$BIN")/chaos/shim.so
 mkdir -p "$DIR/shim"
 trail=$DIR/trail
+was=${LD_PRELOAD:-} shimmed=
 if [ -f "$shim" ] && [[ $BIN != *asan* ]]; then # a sanitizer wants to be the first library
     export SEGQ_SHIM=$DIR/shim LD_PRELOAD=$shim
+    shimmed=yes
 fi
 up --set away=0 --capacity 20 --seg-nodes 2 --release-per-s 100 --set state=paused --set claim=10m --set grace=10m \
     --set pass_ttl=1h --set idle.browser=10m --set idle.game=10m --set idle.mobile=2s \
     --set poll_min=500ms --set poll_max=1s \
     --set segment.audit_dir="$trail" --set segment.audit_subject=plain --set segment.audit_keep_days=9
-shimmed=${LD_PRELOAD:-}
 unset LD_PRELOAD SEGQ_SHIM
+[ -z "$was" ] || export LD_PRELOAD=$was
 
 lines() { cat "$trail"/*/*.jsonl 2>/dev/null; }
 events() { lines | jq -r --arg e "$1" 'select(.event == $e) | .ticket'; }  # event -> tickets

@@ -3,6 +3,7 @@
 # cluster with two managers (found through /v1/admin/targets) and a real node exporter; a
 # PromQL query drives the queue. Every name in deploy/prometheus and deploy/grafana exists.
 # Then Prometheus is killed.
+unset LD_PRELOAD SEGQ_WALL_S # prometheus asks the kernel, not libc: it is always today
 . "$(dirname "$0")/lib.sh"
 . "$(dirname "$0")/managers.sh"
 

@@ -4,7 +4,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define OUTBOX_FIRST 16u
+#define OUTBOX_FIRST      16u
+#define OUTBOX_KEEP_BYTES (1u << 20) /* a rare huge step does not keep its memory */
 
 void outbox_init(struct outbox *o)
 {
@@ -24,6 +25,11 @@ void outbox_reset(struct outbox *o)
     arena_reset(&o->mem);
     o->n = 0;
     o->failed = false;
+    if (o->cap * sizeof(*o->v) > OUTBOX_KEEP_BYTES) {
+        free(o->v);
+        o->v = NULL;
+        o->cap = 0;
+    }
 }
 
 static bool grow(struct outbox *o)

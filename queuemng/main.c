@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/giveback.h"
 #include "common/log.h"
 #include "common/prog.h"
 #include "queuemng/mng_service.h"
@@ -14,6 +15,7 @@ struct program {
     struct prog prog;
     struct mng_cfg cfg;
     struct ev *ev;
+    struct giveback *memory;
     struct mng_service *service;
     struct ev_timer *end;
 };
@@ -60,6 +62,8 @@ static int start(struct program *p, struct err *e)
         rc = log_open(p->cfg.log_file[0] != 0 ? p->cfg.log_file : NULL, e);
     if (rc == 0)
         rc = ev_new(&p->ev, e);
+    if (rc == 0)
+        rc = giveback_new(&p->memory, p->ev, e);
     if (rc == 0 && (p->end = ev_timer_new(p->ev, on_end, p)) == NULL)
         rc = err_set(e, SQ_ENOMEM, "out of memory");
     if (rc == 0)
@@ -99,6 +103,7 @@ int main(int argc, char **argv)
     mng_service_free(p.service);
     if (p.end != NULL)
         ev_timer_free(p.end);
+    giveback_free(p.memory);
     if (p.ev != NULL)
         ev_free(p.ev);
     cfg_clear(&p.cfg, mng_keys);

@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+#include "common/giveback.h"
 #include "common/log.h"
 #include "common/prog.h"
 #include "router/router_service.h"
@@ -19,6 +20,7 @@ struct process {
     struct ev *ev;
     struct router *router;
     struct ev_timer *ready, *drain_limit;
+    struct giveback *memory;
     msec_t started;
     bool draining;
 };
@@ -96,6 +98,8 @@ static int start(struct process *p, struct err *e)
     if (rc == 0)
         rc = ev_new(&p->ev, e);
     if (rc == 0)
+        rc = giveback_new(&p->memory, p->ev, e);
+    if (rc == 0)
         rc = router_new(&p->router, p->ev, &p->cfg, e);
     if (rc < 0)
         return rc;
@@ -119,6 +123,7 @@ static void end(struct process *p)
         ev_timer_free(p->ready);
     if (p->drain_limit != NULL)
         ev_timer_free(p->drain_limit);
+    giveback_free(p->memory);
     ev_free(p->ev);
     cfg_clear(&p->cfg, router_keys);
     free(p->prog.sets);

@@ -151,7 +151,7 @@ struct jout { /* a file being written */
     uint64_t seq, written, synced, allocated;
     struct jkey key;
     uint8_t *buf; /* owned: room for a group's head, then its records */
-    size_t len, cap;
+    size_t len, cap, first_cap;
     uint32_t count;
 };
 

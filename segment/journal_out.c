@@ -5,13 +5,14 @@
 #include <stdlib.h>
 #include <time.h>
 
-#define ROOM_STEP (1u << 20)
+#define ROOM_STEP  (1u << 20)
+#define KEEP_BYTES (4u << 20) /* beyond what it began with */
 
 int jout_init(struct jout *o, size_t longest)
 {
     memset(o, 0, sizeof(*o));
     o->h = -1;
-    o->cap = JGROUP_BYTES + JRECORD_BYTES + longest;
+    o->cap = o->first_cap = JGROUP_BYTES + JRECORD_BYTES + longest;
     o->buf = malloc(o->cap);
     if (o->buf == NULL)
         return SQ_ENOMEM;
@@ -33,10 +34,23 @@ void jout_fini(struct jout *o, struct disk *d)
     o->buf = NULL;
 }
 
+/* The group of a rare huge turn is written: it does not keep its memory. */
+static void shrink(struct jout *o)
+{
+    uint8_t *buf = realloc(o->buf, o->first_cap);
+
+    if (buf == NULL)
+        return;
+    o->buf = buf;
+    o->cap = o->first_cap;
+}
+
 void jout_drop(struct jout *o)
 {
     o->len = JGROUP_BYTES;
     o->count = 0;
+    if (o->cap > o->first_cap + KEEP_BYTES)
+        shrink(o);
 }
 
 static bool grow(struct jout *o, size_t n)

@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include "common/ev.h"
+#include "common/giveback.h"
 #include "common/keys.h"
 #include "common/log.h"
 #include "common/prog.h"
@@ -19,6 +20,7 @@ struct segment {
     struct cluster_keys secret;
     struct pass_key pass;
     struct ev *ev;
+    struct giveback *memory;
     struct seg_service *service;
 };
 
@@ -84,6 +86,8 @@ static int start(struct segment *m, struct err *e)
     if (rc == 0)
         rc = ev_new(&m->ev, e);
     if (rc == 0)
+        rc = giveback_new(&m->memory, m->ev, e);
+    if (rc == 0)
         rc = ev_signal(m->ev, SIGTERM, on_term, m);
     if (rc == 0)
         rc = ev_signal(m->ev, SIGINT, on_term, m);
@@ -126,6 +130,7 @@ int main(int argc, char **argv)
             log_error("cannot start: %s", e.text);
     }
     seg_service_free(m.service);
+    giveback_free(m.memory);
     ev_free(m.ev);
     keys_wipe(&m.secret, sizeof(m.secret));
     keys_wipe(&m.pass, sizeof(m.pass));

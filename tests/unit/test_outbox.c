@@ -33,6 +33,23 @@ Test(outbox, keeps_order_over_growth_and_reset)
     outbox_fini(&o);
 }
 
+Test(outbox, a_rare_huge_step_does_not_keep_its_memory)
+{
+    struct outbox o;
+
+    outbox_init(&o);
+    for (unsigned i = 0; i < 1000; i++)
+        (void)outbox_add(&o, i, MSG_SEG_POP);
+    outbox_reset(&o);
+    cr_expect_geq(o.cap, 1000, "a usual one does");
+    for (unsigned i = 0; i < 100000; i++)
+        (void)outbox_add(&o, i, MSG_SEG_POP);
+    outbox_reset(&o);
+    cr_expect_eq(o.cap, 0);
+    cr_expect_eq(outbox_add(&o, 1, MSG_PLACE)->type, MSG_PLACE);
+    outbox_fini(&o);
+}
+
 Test(outbox, without_room_there_is_a_scratch_message)
 {
     struct outbox o;

@@ -126,7 +126,7 @@ void node_flush_ahead(struct mng *m, struct mnode *n)
 
 /* ---- registration and reports ---------------------------------------------------- */
 
-static void map_nodes_changed(struct mng *m)
+void map_nodes_changed(struct mng *m)
 {
     m->nodes_version = ++m->map_version;
 }
@@ -344,6 +344,19 @@ void on_seg_status(struct mng *m, struct mnode *n, const struct msg_seg_status *
 
 /* ---- time ------------------------------------------------------------------------ */
 
+void node_lost(struct mng *m, struct mnode *n)
+{
+    log_error("event=node_lost node=%s silent_ms=%lld segments=%zu", n->name,
+              (long long)(m->now_ms - n->down_ms), n->segs.n);
+    n->gave_up = true;
+    list_each(&n->segs, it) {
+        struct mseg *s = container_of(it, struct mseg, on_node);
+
+        if (!s->lost)
+            seg_lost(m, s);
+    }
+}
+
 static void node_down_tick(struct mng *m, struct mnode *n)
 {
     msec_t down = m->now_ms - n->down_ms;
@@ -351,15 +364,7 @@ static void node_down_tick(struct mng *m, struct mnode *n)
     if (n->gave_up)
         return;
     if (down >= m->opts.lost_after_ms) {
-        log_error("event=node_lost node=%s silent_ms=%lld segments=%zu", n->name,
-                  (long long)down, n->segs.n);
-        n->gave_up = true;
-        list_each(&n->segs, it) {
-            struct mseg *s = container_of(it, struct mseg, on_node);
-
-            if (!s->lost)
-                seg_lost(m, s);
-        }
+        node_lost(m, n);
         return;
     }
     list_each(&n->segs, it) {
@@ -385,6 +390,8 @@ void members_tick(struct mng *m)
             node_down_tick(m, n);
         else if (n->draining && n->registered && n->segs.n != 0)
             moves_drain(m, n);
+        if (n->draining || n->retired)
+            node_retire_tick(m, n);
     }
     (void)members_look(m);
 }

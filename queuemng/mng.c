@@ -23,6 +23,10 @@ struct mng *mng_new(const struct mng_opts *o)
         m->opts.lost_after_ms = 30000;
     if (m->opts.skip_after_ms == 0)
         m->opts.skip_after_ms = 5000;
+    if (m->opts.forget_after_ms == 0)
+        m->opts.forget_after_ms = 300000;
+    if (m->opts.undo_ms == 0)
+        m->opts.undo_ms = 600000;
     strncpy(m->issuer, o->issuer != NULL ? o->issuer : "segq", sizeof(m->issuer) - 1);
     m->opts.issuer = m->issuer;
     rng_seed(&m->rng, o->seed);
@@ -44,7 +48,7 @@ struct mng *mng_new(const struct mng_opts *o)
     return m;
 }
 
-static void node_free(struct mnode *n)
+void node_free(struct mnode *n)
 {
     free(n->ahead);
     free(n->pace);
@@ -261,6 +265,7 @@ static bool any_deaf(const struct mng *m)
 static void second(struct mng *m)
 {
     m->deaf = any_deaf(m);
+    deletes_tick(m);
     m->tier_notes = 0;
     list_each(&m->active, it) {
         struct mqueue *q = container_of(it, struct mqueue, in_active);

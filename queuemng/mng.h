@@ -19,6 +19,8 @@ struct mng_opts {
     uint32_t tick_ms;        /* of the release controller; 0 = 100 */
     uint32_t lost_after_ms;  /* a silent node's segments are given up; 0 = 30 s */
     uint32_t skip_after_ms;  /* releases skip an unreachable head; 0 = 5 s */
+    uint32_t forget_after_ms; /* a drained node that is gone is forgotten; 0 = 5 min */
+    uint32_t undo_ms;        /* a deleted queue can be restored; 0 = 10 min */
     const char *issuer;      /* "iss" of passes; NULL = "segq" */
     uint64_t seed;
     uint8_t secret[DRAW_SEED]; /* random; seeds of draws are made from it */
@@ -73,8 +75,18 @@ void mng_reading_failed(struct mng *m, msec_t now_ms, const char *metric, const 
 /* ---- orders of operators: 0, or SQ_EUNKNOWN, SQ_ECONFLICT, SQ_EINVAL with a sentence. */
 SQ_CHECK int mng_queue_put(struct mng *m, msec_t now_ms, const struct queue_def *d,
                            struct mng_out *out, struct err *e); /* create or replace */
-SQ_CHECK int mng_queue_delete(struct mng *m, msec_t now_ms, const char *name,
-                              struct mng_out *out, struct err *e);
+struct mng_deleted_view {
+    const char *name;
+    int64_t until_ms;         /* wall clock: until then it can be restored; 0: no more */
+    uint64_t waiting, inside; /* people */
+};
+/* Not final: nobody joins or is let in, everybody keeps what he has, and it can be restored
+ * for undo_ms. Final: everybody is gone, also of one that was deleted before. */
+SQ_CHECK int mng_queue_delete(struct mng *m, msec_t now_ms, const char *name, bool final,
+                              struct mng_deleted_view *v, struct mng_out *out,
+                              struct err *e);
+SQ_CHECK int mng_queue_restore(struct mng *m, msec_t now_ms, const char *name,
+                               struct mng_out *out, struct err *e);
 /* NULL: unknown. version: of the definition, for ETags. */
 const struct queue_def *mng_queue_get(const struct mng *m, const char *name,
                                       uint64_t *version);
@@ -93,6 +105,15 @@ SQ_CHECK int mng_release(struct mng *m, msec_t now_ms, const char *queue, uint64
                          struct mng_out *out, struct err *e);
 SQ_CHECK int mng_drain(struct mng *m, msec_t now_ms, const char *node, bool on,
                        struct mng_out *out, struct err *e);
+
+/* A node that will not come back. SQ_ECONFLICT: it is up, or (not by force) its segments
+ * are not opened elsewhere yet. By force they are given up at once. */
+struct mng_forget_end {
+    bool forgotten;
+    uint32_t segments; /* else: so many wait for a node with room; it is forgotten after */
+};
+SQ_CHECK int mng_forget(struct mng *m, msec_t now_ms, const char *node, bool force,
+                        struct mng_forget_end *end, struct mng_out *out, struct err *e);
 
 /* One ticket to the last place of another lane (mng_ticket.c): begins it. 0 and *order, to
  * be asked about after each step until it has ended; or as above, or SQ_EBUSY. The ticket
@@ -152,8 +173,9 @@ struct mng_node_view {
     node_no no;
     const char *name, *addr, *admin;
     uint64_t incarnation;
-    bool up, draining;
+    bool up, draining, retired; /* retired: drained and gone */
     msec_t silent_ms;
+    msec_t forget_in_ms;        /* by itself; -1: it is not */
     uint64_t tickets, max_tickets;
     uint32_t segments, max_segments;
 };
@@ -183,6 +205,7 @@ bool mng_place(const struct mng *m, seg_id seg, struct mng_place_view *v); /* fa
 /* A view and its words are good for the time of the call. */
 typedef void (*mng_each_fn)(void *ctx, const void *view);
 void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx);
+void mng_each_deleted(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_lane(const struct mng *m, queue_id q, mng_each_fn fn, void *ctx); /* 0 = all */
 void mng_each_seg(const struct mng *m, queue_id q, unsigned lane, mng_each_fn fn, void *ctx);
 void mng_each_node(const struct mng *m, mng_each_fn fn, void *ctx);

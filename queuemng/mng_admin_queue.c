@@ -3,6 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 #include "queuemng/mng_admin.h"
 
@@ -145,16 +146,53 @@ static void put(struct admin_call *c, const struct queue_def *old, bool patch)
     admin_kept(c);
 }
 
+/* "2026-11-22T03:10:00Z" */
+static void time_text(int64_t ms, char out[32])
+{
+    time_t t = (time_t)(ms / 1000);
+    struct tm tm;
+
+    if (gmtime_r(&t, &tm) == NULL || strftime(out, 32, "%FT%TZ", &tm) == 0)
+        out[0] = '\0';
+}
+
+/* What happens now, to how many, and until when it can be undone. */
+static void deleted_text(const struct mng_deleted_view *v, char *out, size_t cap)
+{
+    unsigned long long waiting = v->waiting, inside = v->inside;
+    char until[32];
+
+    time_text(v->until_ms, until);
+    if (v->until_ms == 0)
+        snprintf(out, cap, "It is gone for good: %llu people who waited are told that their "
+                 "place is gone, %llu inside keep their passes until they end.", waiting,
+                 inside);
+    else
+        snprintf(out, cap, "Nobody joins and nobody is let in any more. %llu people who wait "
+                 "keep their places, and %llu inside their passes, until %s: until then it "
+                 "can be restored. After that those who wait are told that their place is "
+                 "gone.", waiting, inside, until);
+}
+
 static void delete(struct admin_call *c)
 {
+    struct mng_deleted_view v;
     struct err e = { 0 };
+    char text[400], word[8] = "";
+    bool final = admin_query(c->q->query, "final", word, sizeof(word)) &&
+                 strcmp(word, "true") == 0;
 
-    if (mng_queue_delete(c->s->mng, ev_now(c->s->ev), c->name, mng_service_step(c->s), &e) <
-        0) {
+    if (mng_queue_delete(c->s->mng, ev_now(c->s->ev), c->name, final, &v,
+                         mng_service_step(c->s), &e) < 0) {
         admin_err(c->a, &e);
         return;
     }
-    c->a->status = 204;
+    deleted_text(&v, text, sizeof(text));
+    admin_json(c->a, 200,
+               json_pack("{s:s,s:b,s:I,s:I,s:o,s:s}", "queue", c->name, "final", final,
+                         "waiting", (json_int_t)v.waiting, "inside", (json_int_t)v.inside,
+                         "restore_until_ms", final ? json_null() : json_integer(v.until_ms),
+                         "detail", text));
     admin_kept(c);
 }
 
@@ -171,6 +209,10 @@ void admin_queue(struct admin_call *c)
     }
     if (!is_put && strcmp(m, "PATCH") != 0 && strcmp(m, "DELETE") != 0) {
         admin_not_allowed(c->a, "GET, HEAD, PUT, PATCH, DELETE");
+        return;
+    }
+    if (old == NULL && m[0] == 'D' && c->q->if_match[0] == 0) {
+        delete(c); /* of one that is deleted, for good; or it is not there */
         return;
     }
     if (old == NULL && !is_put) {
@@ -217,19 +259,34 @@ static void release(struct admin_call *c)
     admin_kept(c);
 }
 
-static void order(struct admin_call *c, enum mng_order o)
+static void answer_state(struct admin_call *c)
 {
-    const struct queue_def *d;
-    struct err e = { 0 };
+    const struct queue_def *d = mng_queue_get(c->s->mng, c->name, NULL);
 
-    if (mng_order(c->s->mng, ev_now(c->s->ev), c->name, o, mng_service_step(c->s), &e) < 0) {
-        admin_err(c->a, &e);
-        return;
-    }
-    d = mng_queue_get(c->s->mng, c->name, NULL);
     admin_json(c->a, 200, json_pack("{s:s,s:s}", "queue", c->name, "state",
                                     d != NULL ? def_state_names[d->state] : "?"));
     admin_kept(c);
+}
+
+static void order(struct admin_call *c, enum mng_order o)
+{
+    struct err e = { 0 };
+
+    if (mng_order(c->s->mng, ev_now(c->s->ev), c->name, o, mng_service_step(c->s), &e) < 0)
+        admin_err(c->a, &e);
+    else
+        answer_state(c);
+}
+
+static void restore(struct admin_call *c)
+{
+    struct err e = { 0 };
+
+    if (mng_queue_restore(c->s->mng, ev_now(c->s->ev), c->name, mng_service_step(c->s), &e) <
+        0)
+        admin_err(c->a, &e);
+    else
+        answer_state(c);
 }
 
 void admin_order(struct admin_call *c, const char *verb)
@@ -238,16 +295,19 @@ void admin_order(struct admin_call *c, const char *verb)
                                          [MNG_CLOSE] = "close", [MNG_OPEN] = "open",
                                          [MNG_PASSTHROUGH] = "passthrough",
                                          [MNG_REJECT] = "reject", [MNG_FLUSH] = "flush" };
+    bool other = strcmp(verb, "release") == 0 || strcmp(verb, "restore") == 0;
     size_t o = 0;
 
     while (o < ARRAY_LEN(verbs) && strcmp(verbs[o], verb) != 0)
         o++;
-    if (o == ARRAY_LEN(verbs) && strcmp(verb, "release") != 0)
+    if (o == ARRAY_LEN(verbs) && !other)
         admin_problem(c->a, 404, "not_found", "no such path");
     else if (strcmp(c->q->method, "POST") != 0)
         admin_not_allowed(c->a, "POST");
     else if (o < ARRAY_LEN(verbs))
         order(c, (enum mng_order)o);
+    else if (strcmp(verb, "restore") == 0)
+        restore(c);
     else
         release(c);
 }

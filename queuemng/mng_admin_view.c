@@ -41,12 +41,15 @@ static void add_node(void *ctx, const void *view)
     struct view *v = ctx;
 
     (void)!map_set_ptr(&v->node, n->no, (void *)(uintptr_t)n->name);
-    add(v->list, json_pack("{s:s,s:I,s:s,s:s,s:b,s:b,s:I,s:I,s:I,s:I,s:I,s:I}", "name",
+    add(v->list, json_pack("{s:s,s:I,s:s,s:s,s:b,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:b,s:o}", "name",
                            n->name, "no", INT(n->no), "addr", n->addr, "admin", n->admin,
                            "up", n->up, "draining", n->draining, "silent_ms",
                            INT(n->silent_ms), "segments", INT(n->segments), "max_segments",
                            INT(n->max_segments), "tickets", INT(n->tickets), "max_tickets",
-                           INT(n->max_tickets), "incarnation", INT(n->incarnation)));
+                           INT(n->max_tickets), "incarnation", INT(n->incarnation),
+                           "retired", n->retired, "forget_in_ms",
+                           n->forget_in_ms >= 0 ? json_integer(n->forget_in_ms)
+                                                : json_null()));
 }
 
 static void add_router(void *ctx, const void *view)
@@ -123,6 +126,16 @@ static void add_lane(void *ctx, const void *view)
     add(json_object_get(q, "lanes"), lane_json(l, segs.list));
 }
 
+static void add_deleted(void *ctx, const void *view)
+{
+    const struct mng_deleted_view *d = view;
+    struct view *v = ctx;
+
+    add(v->list, json_pack("{s:s,s:I,s:I,s:I}", "queue", d->name, "restore_until_ms",
+                           INT(d->until_ms), "waiting", INT(d->waiting), "inside",
+                           INT(d->inside)));
+}
+
 static void add_move(void *ctx, const void *view)
 {
     const struct mng_move_view *m = view;
@@ -172,6 +185,11 @@ static void each_move(struct view *v)
     mng_each_move(v->s->mng, add_move, v);
 }
 
+static void each_deleted(struct view *v)
+{
+    mng_each_deleted(v->s->mng, add_deleted, v);
+}
+
 static void each_metric(struct view *v)
 {
     mng_each_metric(v->s->mng, ev_now(v->s->ev), add_metric, v);
@@ -196,6 +214,7 @@ void admin_cluster(struct admin_call *c)
     fill(&v, j, "queues", each_queue);
     fill(&v, j, "moves", each_move);
     fill(&v, j, "metrics", each_metric);
+    fill(&v, j, "deleted", each_deleted);
     map_fini(&v.node);
     admin_json(c->a, 200, j);
 }
@@ -209,6 +228,7 @@ void admin_cluster_parts(struct admin_call *c, json_t *j)
     fill(&v, j, "routers", each_router);
     fill(&v, j, "moves", each_move);
     fill(&v, j, "metrics", each_metric);
+    fill(&v, j, "deleted", each_deleted);
     map_fini(&v.node);
 }
 
@@ -225,7 +245,8 @@ static void node_target(void *ctx, const void *view)
 {
     const struct mng_node_view *n = view;
 
-    target(ctx, n->admin, "segment", n->name);
+    if (!n->retired)
+        target(ctx, n->admin, "segment", n->name);
 }
 
 static void router_target(void *ctx, const void *view)

@@ -87,6 +87,8 @@ const struct cfg_key mng_keys[] = {
       .help = "one turn of the release controller" },
     { K(lost_after, lost_after_ms), .type = CFG_MS, .def = "30s", .min = 1000, .max = 3.6e6,
       .help = "a node silent for so long is given up" },
+    { K(forget_after, forget_after_ms), .type = CFG_MS, .def = "5m", .min = 1000,
+      .max = 3.6e6, .help = "a drained node that is gone is forgotten after so long" },
     { K(skip_after, skip_after_ms), .type = CFG_MS, .def = "5s", .min = 100, .max = 3.6e6,
       .help = "releases go past an unreachable head segment after so long" },
     { K(heartbeat, heartbeat_ms), .type = CFG_MS, .def = "1s", .min = 50, .max = 60000,

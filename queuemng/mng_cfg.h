@@ -30,7 +30,7 @@ struct mng_cfg {
     char *secret_file, *admin_token_file, *data_dir;
     bool create_keys;
     char *issuer;
-    int64_t tick_ms, lost_after_ms, skip_after_ms, heartbeat_ms;
+    int64_t tick_ms, lost_after_ms, forget_after_ms, skip_after_ms, heartbeat_ms;
     struct cfg_list redis, redis_sentinels; /* of char *; both empty: the local file */
     char *redis_master_name, *redis_user, *redis_password_file, *redis_prefix;
     int64_t redis_db, redis_timeout_ms, redis_wait_replicas, lease_ms;

@@ -44,6 +44,7 @@ struct mnode { /* a segment node, for ever known by its name */
     bool foreign;       /* it obeys managers that have another store */
     bool gave_up;       /* silent for so long that its segments were given up */
     bool draining;
+    bool retired;       /* drained and gone; mng_forget.c */
     bool can_directory; /* its release can; mng_members.c */
     bool member;        /* it does */
     bool draws;         /* it can have segments of early ones */
@@ -187,6 +188,8 @@ struct mqueue {
     uint64_t flushed;     /* so many were inside when the queue was flushed, until then */
     int64_t flushed_until_ms; /* wall clock */
     msec_t flushed_since_ms;  /* our own; 0: before our time */
+    int64_t deleted_until_ms; /* wall clock; 0: it is not deleted; mng_delete.c */
+    int deleted_state;        /* its state before */
     bool put_def, put_chain, put_marks, put_sched; /* to be stored at the end of this step */
     bool active;          /* in mng.active: somebody waits */
     bool stats_dirty;
@@ -251,6 +254,7 @@ struct mng {
     uint64_t store; /* names what is kept: whoever has it not is another cluster's */
     uint64_t epoch, next_seg, seg_reserved, next_move, pop_counter;
     queue_id next_queue;
+    uint32_t n_deleted;  /* of the queues */
     node_no next_node;
     bool put_meta;
     struct mnode **node; /* by no - 1; owned */
@@ -302,13 +306,28 @@ void queue_keep(struct mng *m, struct mqueue *q, bool def); /* store its chain (
 void queue_put_later(struct mng *m, struct mqueue *q); /* what put_... say */
 void queue_rules_to(struct mng *m, const struct mqueue *q, struct mnode *n);
 /* A stored definition, at start. */
-SQ_CHECK int queue_restore(struct mng *m, queue_id id, uint64_t version,
-                           const struct queue_def *d, struct err *e);
+struct queue_undo { /* until_ms 0: it is not deleted */
+    int64_t until_ms;
+    int state;
+};
+SQ_CHECK int queue_load(struct mng *m, queue_id id, uint64_t version,
+                        const struct queue_def *d, const struct queue_undo *undo,
+                        struct err *e);
+SQ_CHECK int queue_name(struct mng *m, const struct mqueue *q); /* may be found by it */
+void queue_unname(struct mng *m, const struct mqueue *q);
+void segs_forget(struct mng *m, struct mlane *l); /* everybody in the lane is gone */
 bool queue_takes_joins(const struct mqueue *q);
 bool queue_wants_room(const struct mqueue *q); /* its lanes have a tail */
 uint8_t queue_map_state(const struct mqueue *q);
 struct map_phase queue_map_phase(const struct mqueue *q);
 const char *queue_public_state(const struct mqueue *q); /* as routers say it */
+
+/* ---- mng_delete.c */
+struct mqueue *queue_deleted(const struct mng *m, const char *name);
+void queue_gone(struct mng *m, struct mqueue *q); /* for good; frees it */
+/* A new queue gets this name: SQ_ECONFLICT if a deleted one has people in it. */
+SQ_CHECK int queue_make_way(struct mng *m, const char *name, struct err *e);
+void deletes_tick(struct mng *m);
 
 /* ---- mseg.c: one segment */
 struct mseg *seg_find(const struct mng *m, seg_id id);
@@ -414,6 +433,15 @@ void node_pace(struct mng *m, struct mnode *n, const struct pace_entry *p);
 void node_kept(struct mnode *n, seg_id seg, uint64_t tick);
 void node_flush_ahead(struct mng *m, struct mnode *n);
 void members_tick(struct mng *m);
+void node_lost(struct mng *m, struct mnode *n); /* its segments are given up */
+void map_nodes_changed(struct mng *m);
+void node_free(struct mnode *n);
+
+/* ---- mng_forget.c */
+void node_retire_tick(struct mng *m, struct mnode *n); /* n may be gone after it */
+msec_t node_forget_in_ms(const struct mng *m, const struct mnode *n); /* -1: not by itself */
+
+/* ---- member.c, messages */
 void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g);
 void tell_stranger(struct mng *m, peer_no router); /* it is to listen to another manager */
 void on_seg_status(struct mng *m, struct mnode *n, const struct msg_seg_status *g);

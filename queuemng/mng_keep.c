@@ -2,7 +2,8 @@
  *
  *   meta          format, epoch, and the next free ids (segments: an upper bound)
  *   node/NAME     number, draining; addresses and pass key, for routers that come first
- *   queue/NAME    id, version, definition
+ *   queue/NAME    id, version, definition; deleted [until when it can be restored, its
+ *                 state before]
  *   chain/ID      per lane: segments in order [id, node, state, capacity, kind, mark, of
  *                 early ones, how many drew places, the seed of their draw],
  *                 aliases [from, to, capacity, mark], the longest told interval;
@@ -74,6 +75,13 @@ void node_put(struct mng *m, const struct mnode *n)
                        n->admin, "pass_key", hex, "other_keys", others));
 }
 
+static json_t *deleted_json(const struct mqueue *q)
+{
+    return q->deleted_until_ms == 0 ? NULL
+                                    : json_pack("[I,i]", (json_int_t)q->deleted_until_ms,
+                                                q->deleted_state);
+}
+
 static void put_def(struct mng *m, const struct mqueue *q)
 {
     struct buf b;
@@ -87,8 +95,9 @@ static void put_def(struct mng *m, const struct mqueue *q)
     snprintf(key, sizeof(key), "queue/%s", q->def.name);
     keep_put_json(m, key,
              def == NULL ? NULL
-                         : json_pack("{s:I,s:I,s:o}", "id", (json_int_t)q->id, "version",
-                                     (json_int_t)q->version, "def", def));
+                         : json_pack("{s:I,s:I,s:o,s:o*}", "id", (json_int_t)q->id,
+                                     "version", (json_int_t)q->version, "def", def,
+                                     "deleted", deleted_json(q)));
 }
 
 static json_t *seg_json(const struct mseg *s)
@@ -245,13 +254,17 @@ static int load_queue(struct mng *m, const char *key, json_t *j, struct err *e)
 {
     struct cfg_node *doc = NULL;
     struct queue_def def = { 0 };
-    json_int_t id, version;
+    struct queue_undo undo = { 0 };
+    json_int_t id, version, until = 0;
     json_t *d;
     char *text;
     int rc;
 
-    if (json_unpack(j, "{s:I,s:I,s:o}", "id", &id, "version", &version, "def", &d) < 0)
+    if (json_unpack(j, "{s:I,s:I,s:o,s?[I,i]}", "id", &id, "version", &version, "def", &d,
+                    "deleted", &until, &undo.state) < 0 ||
+        undo.state < DEF_OPEN || undo.state > DEF_REJECT)
         return bad(key, e);
+    undo.until_ms = until;
     text = json_dumps(d, JSON_COMPACT);
     if (text == NULL)
         return err_set(e, SQ_ENOMEM, "stored record %s: out of memory", key);
@@ -261,7 +274,7 @@ static int load_queue(struct mng *m, const char *key, json_t *j, struct err *e)
         rc = cfg_bind_stored(&def, sizeof(def), queue_def_keys, doc, key, e);
     cfg_node_free(doc);
     if (rc == 0)
-        rc = queue_restore(m, (queue_id)id, (uint64_t)version, &def, e);
+        rc = queue_load(m, (queue_id)id, (uint64_t)version, &def, &undo, e);
     cfg_clear(&def, queue_def_keys);
     return rc;
 }

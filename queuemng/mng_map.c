@@ -140,7 +140,7 @@ static bool add_nodes(const struct mng *m, struct arena *a, struct msg_map *g)
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         const struct mnode *n = m->node[i];
 
-        if (n == NULL || n->addr[0] == '\0')
+        if (n == NULL || n->addr[0] == '\0' || n->retired)
             continue;
         g->nodes[g->n_nodes].no = n->no;
         g->nodes[g->n_nodes].name = arena_strdup(a, n->name);

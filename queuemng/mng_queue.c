@@ -59,6 +59,16 @@ static int name_set(struct mng *m, const char *name, queue_id old, queue_id id)
     }
 }
 
+int queue_name(struct mng *m, const struct mqueue *q)
+{
+    return name_set(m, q->def.name, 0, q->id);
+}
+
+void queue_unname(struct mng *m, const struct mqueue *q)
+{
+    (void)name_set(m, q->def.name, q->id, 0); /* overwrites: cannot fail */
+}
+
 bool queue_wants_room(const struct mqueue *q)
 {
     bool now = q->sched.phase == SCHED_PLAIN || q->sched.phase == SCHED_PREQUEUE;
@@ -168,8 +178,10 @@ void queue_free(struct mng *m, struct mqueue *q)
         list_remove(&m->hurry, &q->in_hurry);
     list_remove(&m->queues, &q->in_all);
     map_del(&m->queue_by_id, q->id);
-    if (q->def.name != NULL)
-        (void)name_set(m, q->def.name, q->id, 0); /* overwrites: cannot fail */
+    if (q->deleted_until_ms != 0)
+        m->n_deleted--;
+    else if (q->def.name != NULL)
+        queue_unname(m, q);
     cfg_clear(&q->def, queue_def_keys);
     free(q);
 }
@@ -264,7 +276,7 @@ static int queue_create(struct mng *m, const struct queue_def *d, struct mqueue 
     if (q == NULL)
         return err_set(e, SQ_ENOMEM, "queue %s: out of memory", d->name);
     if (cfg_copy(&q->def, sizeof(q->def), queue_def_keys, d) < 0 ||
-        name_set(m, d->name, 0, q->id) < 0) {
+        queue_name(m, q) < 0) {
         queue_free(m, q);
         return err_set(e, SQ_ENOMEM, "queue %s: out of memory", d->name);
     }
@@ -274,16 +286,19 @@ static int queue_create(struct mng *m, const struct queue_def *d, struct mqueue 
     return 0;
 }
 
-int queue_restore(struct mng *m, queue_id id, uint64_t version, const struct queue_def *d,
-                  struct err *e)
+int queue_load(struct mng *m, queue_id id, uint64_t version, const struct queue_def *d,
+               const struct queue_undo *undo, struct err *e)
 {
     struct mqueue *q = queue_by_id(m, id);
 
     if (q == NULL)
         q = queue_new(m, id);
     if (q == NULL || cfg_copy(&q->def, sizeof(q->def), queue_def_keys, d) < 0 ||
-        name_set(m, d->name, 0, id) < 0)
+        (undo->until_ms == 0 && queue_name(m, q) < 0))
         return err_set(e, SQ_ENOMEM, "stored queue %s: out of memory", d->name);
+    q->deleted_until_ms = undo->until_ms;
+    q->deleted_state = undo->state;
+    m->n_deleted += undo->until_ms != 0;
     q->version = version;
     m->next_queue = (queue_id)u64_max(m->next_queue, (uint64_t)id + 1);
     return 0;
@@ -297,7 +312,9 @@ static int queue_put(struct mng *m, const struct queue_def *d, struct err *e)
     if (rc < 0)
         return rc;
     if (q == NULL) {
-        rc = queue_create(m, d, &q, e);
+        rc = queue_make_way(m, d->name, e);
+        if (rc == 0)
+            rc = queue_create(m, d, &q, e);
         if (rc < 0)
             return rc;
         log_info("event=queue_created queue=%s id=%u", d->name, q->id);
@@ -336,21 +353,9 @@ int mng_queue_put(struct mng *m, msec_t now_ms, const struct queue_def *d,
     return rc;
 }
 
-static void tomb_add(struct mng *m, queue_id id)
-{
-    if (m->n_tombs == MNG_TOMBSTONES) { /* who is older than this gets everything */
-        uint32_t half = MNG_TOMBSTONES / 2;
-
-        m->tomb_floor = m->tomb[half - 1].version;
-        memmove(m->tomb, m->tomb + half, (MNG_TOMBSTONES - half) * sizeof(m->tomb[0]));
-        m->n_tombs -= half;
-    }
-    m->tomb[m->n_tombs++] = (struct tombstone){ .id = id, .version = ++m->map_version };
-}
-
 /* Nodes forget the segments of a queue that is deleted or flushed; one that cannot be
  * reached now is told when it reports a segment that nobody knows. */
-static void segs_forget(struct mng *m, struct mlane *l)
+void segs_forget(struct mng *m, struct mlane *l)
 {
     list_each(&l->segs, it) {
         struct mseg *s = container_of(it, struct mseg, in_lane);
@@ -369,30 +374,6 @@ static void segs_forget(struct mng *m, struct mlane *l)
     marks_forget(m, l, true);
     l->pop.busy = false;
     l->manual = 0;
-}
-
-int mng_queue_delete(struct mng *m, msec_t now_ms, const char *name, struct mng_out *out,
-                     struct err *e)
-{
-    struct mqueue *q = queue_find(m, name);
-    char key[96];
-
-    if (q == NULL)
-        return err_set(e, SQ_EUNKNOWN, "no queue %s", name);
-    mng_begin(m, now_ms, out);
-    log_info("event=queue_deleted queue=%s id=%u", name, q->id);
-    for (unsigned i = 0; i < q->n_lanes; i++)
-        segs_forget(m, &q->lane[i]);
-    tomb_add(m, q->id);
-    snprintf(key, sizeof(key), "queue/%s", q->def.name);
-    keep_del(m, key);
-    snprintf(key, sizeof(key), "chain/%u", q->id);
-    keep_del(m, key);
-    snprintf(key, sizeof(key), "sched/%u", q->id);
-    keep_del(m, key);
-    queue_free(m, q);
-    mng_end(m);
-    return 0;
 }
 
 const struct queue_def *mng_queue_get(const struct mng *m, const char *name,

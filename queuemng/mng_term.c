@@ -20,6 +20,7 @@ int mng_core_new(struct mng_service *s, struct err *e)
 {
     struct mng_opts o = { .tick_ms = (uint32_t)s->cfg->tick_ms,
                           .lost_after_ms = (uint32_t)s->cfg->lost_after_ms,
+                          .forget_after_ms = (uint32_t)s->cfg->forget_after_ms,
                           .skip_after_ms = (uint32_t)s->cfg->skip_after_ms,
                           .issuer = s->cfg->issuer };
     struct mng *m;

@@ -28,6 +28,8 @@ void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx)
                                     .boost = queue_boost(q) };
         struct release copy;
 
+        if (q->deleted_until_ms != 0)
+            continue;
         if (v.inside_flushed != 0)
             v.flushed_until_ms = q->flushed_until_ms;
         if (!q->active) {
@@ -78,8 +80,12 @@ void mng_each_lane(const struct mng *m, queue_id q, mng_each_fn fn, void *ctx)
         lanes_view(one, fn, ctx);
     if (q != 0)
         return;
-    list_each(&m->queues, it)
-        lanes_view(list_entry(it, struct mqueue, in_all), fn, ctx);
+    list_each(&m->queues, it) {
+        const struct mqueue *x = list_entry(it, struct mqueue, in_all);
+
+        if (x->deleted_until_ms == 0)
+            lanes_view(x, fn, ctx);
+    }
 }
 
 void mng_each_seg(const struct mng *m, queue_id q, unsigned lane, mng_each_fn fn, void *ctx)
@@ -120,6 +126,8 @@ void mng_each_node(const struct mng *m, mng_each_fn fn, void *ctx)
                                     .incarnation = n->incarnation,
                                     .up = n->registered,
                                     .draining = n->draining,
+                                    .retired = n->retired,
+                                    .forget_in_ms = node_forget_in_ms(m, n),
                                     .silent_ms = n->peer != 0 ? 0 : m->now_ms - n->down_ms,
                                     .tickets = n->tickets,
                                     .max_tickets = n->max_tickets,
@@ -181,7 +189,7 @@ void mng_count(const struct mng *m, struct mng_counts *c)
     *c = m->count;
     c->epoch = m->epoch;
     c->map_version = m->map_version;
-    c->queues = m->queues.n;
+    c->queues = m->queues.n - m->n_deleted;
     c->segments = m->seg_by_id.n;
     c->nodes_up = c->nodes_foreign = c->routers_up = 0;
     for (uint32_t i = 0; i < m->n_nodes; i++) {

@@ -265,6 +265,7 @@ Test(mng, delete_pause_close_full)
 {
     struct world *w = world_new(1);
     struct err e = { 0 };
+    struct mng_deleted_view gone;
 
     router_join(w);
     put_queue(w, "{\"name\":\"q\",\"release_per_s\":1000,\"max_waiting\":60," SMALL "}");
@@ -295,11 +296,11 @@ Test(mng, delete_pause_close_full)
     tick(w, 3);
     cr_assert_eq(w->popped, 70, "all of them, %llu", (unsigned long long)w->popped);
     cr_assert_eq(w->queue_state, QUEUE_OPEN);
-    cr_assert_eq(mng_queue_delete(w->m, w->now, "q", &w->out, &e), 0);
+    cr_assert_eq(mng_queue_delete(w->m, w->now, "q", true, &gone, &w->out, &e), 0);
     run(w);
     tick(w, 2);
     cr_assert_eq(w->node[0].n, 0);
-    cr_assert_eq(mng_queue_delete(w->m, w->now, "q", &w->out, &e), SQ_EUNKNOWN);
+    cr_assert_eq(mng_queue_delete(w->m, w->now, "q", true, &gone, &w->out, &e), SQ_EUNKNOWN);
     mng_free(w->m);
     manager_start(w);
     cr_assert_null(mng_queue_get(w->m, "q", NULL));

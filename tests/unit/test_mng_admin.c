@@ -143,11 +143,44 @@ Test(admin, definitions)
     g.if_none_match = NULL;
     cr_expect_eq(ask(&g, "GET", Q "new", ""), 200);
     cr_expect_eq(json_number_value(json_object_get(g.j, "release_per_s")), 6);
-    cr_expect_eq(ask(&g, "DELETE", Q "newer", ""), 204);
-    cr_expect_eq(ask(&g, "DELETE", Q "new", ""), 204);
+    cr_expect_eq(ask(&g, "DELETE", Q "newer", ""), 200);
+    cr_expect_eq(ask(&g, "DELETE", Q "new", ""), 200);
     cr_expect_eq(ask(&g, "GET", Q "new", ""), 404);
     cr_expect_eq(ask(&g, "DELETE", Q "new", ""), 404);
     cr_expect_eq(ask(&g, "PATCH", Q "new", "{}"), 404);
+    end(&g);
+}
+
+/* The answer says what happens and until when it can be undone; the picture lists it; it is
+ * undone after a restart, too. */
+Test(admin, a_deleted_queue_can_be_restored)
+{
+    const json_t *x;
+    struct rig g;
+
+    begin(&g, "[{name: login}]");
+    cr_expect_eq(ask(&g, "PUT", Q "shop", "{\"release_per_s\":6,\"state\":\"paused\"}"), 201);
+    cr_expect_eq(ask(&g, "DELETE", Q "shop", ""), 200);
+    cr_expect_eq(json_integer_value(json_object_get(g.j, "waiting")), 0);
+    cr_expect_gt(json_integer_value(json_object_get(g.j, "restore_until_ms")),
+                 ev_wall_ms(g.ev) + 500000);
+    cr_expect_not_null(strstr(text(&g, "detail"), "keep their places"));
+    cr_expect_eq(ask(&g, "GET", Q "shop", ""), 404);
+    cr_expect_eq(ask(&g, "DELETE", Q "shop", ""), 404, "once is enough");
+    stop(&g);
+    start(&g, "[{name: login}]");
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/cluster", ""), 200);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "queues")), 1);
+    x = json_array_get(json_object_get(g.j, "deleted"), 0);
+    cr_expect_str_eq(json_string_value(json_object_get(x, "queue")), "shop");
+    cr_expect_eq(ask(&g, "POST", Q "shop/restore", ""), 200);
+    cr_expect_str_eq(text(&g, "state"), "paused");
+    cr_expect_eq(ask(&g, "GET", Q "shop", ""), 200);
+    cr_expect_eq(json_number_value(json_object_get(g.j, "release_per_s")), 6);
+    cr_expect_eq(ask(&g, "DELETE", Q "shop", ""), 200);
+    cr_expect_eq(ask_as(&g, true, "DELETE", Q "shop", "final=true", "", ""), 200);
+    cr_expect(json_is_null(json_object_get(g.j, "restore_until_ms")));
+    cr_expect_eq(ask(&g, "POST", Q "shop/restore", ""), 404);
     end(&g);
 }
 
@@ -191,7 +224,11 @@ Test(admin, orders_and_wrong_ways)
         { "POST", Q "login", "", 405 },            { "POST", Q "login/dance", "", 404 },
         { "POST", "/v1/admin/cluster", "", 405 },  { "GET", "/v1/admin/cluster/", "", 404 },
         { "GET", "/v1/admin/queues/", "", 404 },   { "POST", "/v1/admin/nodes/x/drain", "", 404 },
-        { "GET", "/v1/admin/nodes/x/drain", "", 405 }, { "GET", "/v1/admin/targets", "", 200 },
+        { "GET", "/v1/admin/nodes/x/drain", "", 405 },
+        { "POST", "/v1/admin/nodes/x/forget", "", 404 },
+        { "GET", "/v1/admin/nodes/x/forget", "", 405 },
+        { "POST", Q "login/restore", "", 409 },    { "POST", Q "nope/restore", "", 404 },
+        { "GET", Q "login/restore", "", 405 }, { "GET", "/v1/admin/targets", "", 200 },
         { "GET", "/v1/admin/cluster", "", 200 },
     };
     struct rig g;
@@ -215,7 +252,7 @@ Test(admin, what_is_kept_and_what_the_yaml_overrules)
     begin(&g, "[{name: login, claim: 10s}, {name: other}]");
     cr_expect_eq(ask(&g, "PATCH", Q "login", "{\"claim\":\"20s\"}"), 200);
     cr_expect_eq(ask(&g, "POST", Q "login/pause", ""), 200);
-    cr_expect_eq(ask(&g, "DELETE", Q "other", ""), 204);
+    cr_expect_eq(ask(&g, "DELETE", Q "other", ""), 200);
     stop(&g);
     start(&g, "[{name: login, claim: 10s}, {name: other}]"); /* the same YAML */
     cr_expect_eq(ask(&g, "GET", Q "login", ""), 200);
@@ -472,7 +509,7 @@ Test(audit, only_what_was_done)
     cr_expect_eq(ask(&g, "GET", "/v1/admin/audit", ""), 200);
     cr_expect_eq(json_array_size(json_object_get(g.j, "entries")), 0);
     cr_expect_eq(ask(&g, "PUT", Q "new", "{}"), 201);
-    cr_expect_eq(ask(&g, "DELETE", Q "new", ""), 204);
+    cr_expect_eq(ask(&g, "DELETE", Q "new", ""), 200);
     cr_expect_eq(ask(&g, "GET", "/v1/admin/audit", ""), 200);
     cr_expect_eq(json_array_size(json_object_get(g.j, "entries")), 2);
     cr_expect_str_eq(member(part(&g, "entries", 0), "method"), "DELETE");

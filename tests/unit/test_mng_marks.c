@@ -104,10 +104,11 @@ Test(mng_marks, go_with_their_queue)
 {
     struct mr *r = crowd(60, QUEUE("20", "10m"));
     struct err e = { 0 };
+    struct mng_deleted_view gone;
 
     mr_play(r, 2000);
     cr_assert_gt(records(r, "mark/"), 0);
-    cr_assert_eq(mng_queue_delete(r->m, r->now, "q", &r->out, &e), 0, "%s", e.text);
+    cr_assert_eq(mng_queue_delete(r->m, r->now, "q", true, &gone, &r->out, &e), 0, "%s", e.text);
     mr_flush_mng(r);
     cr_assert_eq(records(r, "mark/"), 0);
     mr_free(r);

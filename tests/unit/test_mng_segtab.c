@@ -67,11 +67,12 @@ static void flush(struct mr *r, int cut)
 static void delete_queue(struct mr *r, int cut)
 {
     struct err e = { 0 };
+    struct mng_deleted_view gone;
 
     r->may_lose = true;
     if (cut >= 0)
         mr_link_down(r, &r->link[cut], 1500);
-    cr_assert_eq(mng_queue_delete(r->m, r->now, "q", &r->out, &e), 0, "%s", e.text);
+    cr_assert_eq(mng_queue_delete(r->m, r->now, "q", true, &gone, &r->out, &e), 0, "%s", e.text);
     mr_flush_mng(r);
 }
 

@@ -83,6 +83,7 @@ static bool fill_queue(Segq__MapQueue *p, const struct map_queue *s, struct aren
     p->state = s->state;
     p->pass_ttl_s = s->pass_ttl_s;
     p->session_max_s = s->session_max_s;
+    p->session_idle_s = s->session_idle_s;
     p->position_cap = s->position_cap;
     p->n_lanes = s->n_lanes;
     p->lanes = codec_subs(&segq__map_lane__descriptor, s->n_lanes, a);
@@ -107,6 +108,7 @@ static bool take_queue(struct map_queue *s, const Segq__MapQueue *p, struct aren
     s->state = (uint8_t)p->state;
     s->pass_ttl_s = p->pass_ttl_s;
     s->session_max_s = p->session_max_s;
+    s->session_idle_s = p->session_idle_s;
     s->position_cap = p->position_cap;
     s->n_lanes = p->n_lanes;
     ROWS_GET(s->lanes, s->n_lanes);

@@ -84,12 +84,16 @@ static const struct column session_cols[] = {
     NUM(sess_req, number, UINT32_MAX),
     BYTE(sess_req, command, SESS_NCOMMANDS),
     NUM(sess_req, until_s, UINT64_MAX),
+    BYTE(sess_req, renews, 2),
 };
 
 static const struct column session_ans_cols[] = {
     BYTE(sess_ans, state, SESS_NSTATES),
     NUM(sess_ans, moved_to, UINT64_MAX),
     NUM(sess_ans, until_s, UINT64_MAX),
+    { .kind = COL_TEXT, .off = offsetof(struct sess_ans, pass),
+      .off_len = offsetof(struct sess_ans, pass_len), .width = WIDTH(sess_ans, pass_len),
+      .max = MSG_PASS_MAX },
 };
 
 /* by type - MSG_PLACE */

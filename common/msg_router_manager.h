@@ -81,6 +81,8 @@ struct map_queue {
     const char *gate;       /* gate_def.h, as JSON; NULL or "": all go through the room */
     uint32_t pass_ttl_s;    /* 0: not told (an older manager) */
     uint32_t session_max_s; /* 0: sessions are not extended */
+    uint32_t session_idle_s; /* renewed, a session lasts so long without a request; 0: passes
+                              * are not renewed (or an older manager) */
     uint64_t position_cap;  /* places further back are not told; 0: all are */
 };
 

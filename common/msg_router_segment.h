@@ -107,6 +107,7 @@ struct sess_req {
     seg_id seg;
     uint32_t number;
     uint8_t command; /* enum sess_command */
+    uint8_t renews;  /* EXTEND: 1: for a request of the bearer's; the answer has the pass */
     int64_t until_s; /* EXTEND: Unix seconds, the router has looked at session_max */
 };
 
@@ -120,8 +121,10 @@ enum sess_state {
 };
 struct sess_ans {
     uint8_t state; /* enum sess_state */
+    uint16_t pass_len;
     seg_id moved_to;
-    int64_t until_s; /* extend: how long it lasts now */
+    int64_t until_s;  /* extend: how long it lasts now */
+    const char *pass; /* pass_len 0: none (not asked for; an older node) */
 };
 
 struct msg_place {

@@ -10,6 +10,7 @@
 const char *const def_state_names[] = { "open", "paused", "closed", "passthrough", "reject",
                                        NULL };
 const char *const def_mode_names[] = { "rate", "slots", "both", NULL };
+static const char *const renews[] = { "off", "on", NULL };
 static const char *const sharings[] = { "weight", "strict", NULL };
 
 #define LANE(f) offsetof(struct def_lane, f)
@@ -106,8 +107,14 @@ const struct cfg_key queue_def_keys[] = {
       "after that: time to come back, to the front", 0, 0, 0 },
     { "pass_ttl", CFG_MS, AT(pass_ttl_ms), "5m", 1000, DAY_MS, true,
       "life of a pass, from the release", 0, 0, 0 },
-    { "session_max", CFG_MS, AT(session_max_ms), "0", 0, 30 * DAY_MS, true,
-      "the backend may extend a session until so long after its release; 0 = not", 0, 0, 0 },
+    { "renew", CFG_ENUM, AT(renew), "on", 0, 0, true,
+      "on: each request that a gate asks about keeps its visitor inside; off: pass_ttl ends it",
+      renews, 0, 0 },
+    { "session_idle", CFG_MS, AT(session_idle_ms), "0", 0, DAY_MS, true,
+      "renew: without a request for so long a session ends; 0 = pass_ttl", 0, 0, 0 },
+    { "session_max", CFG_MS, AT(session_max_ms), "1h", 0, 30 * DAY_MS, true,
+      "the most that a session can last, from the release; pass_ttl or less = as pass_ttl "
+      "says", 0, 0, 0 },
     { "poll_min", CFG_MS, AT(poll_min_ms), "1s", 50, 600000, true,
       "the first in line are told to poll so often", 0, 0, 0 },
     { "poll_max", CFG_MS, AT(poll_max_ms), "30s", 50, 3600000, true,
@@ -196,8 +203,7 @@ int queue_def_check(const struct queue_def *d, struct err *e)
     if (rc == 0 && d->claim_ms > d->pass_ttl_ms)
         rc = err_set(e, SQ_EINVAL, "claim is longer than pass_ttl: the pass would be over "
                      "before it is collected");
-    if (rc == 0 && d->session_max_ms != 0 && d->session_max_ms < d->pass_ttl_ms)
-        rc = err_set(e, SQ_EINVAL, "session_max is below pass_ttl: a session could only "
-                     "become shorter");
+    if (rc == 0 && d->session_idle_ms != 0 && d->session_idle_ms < 1000)
+        rc = err_set(e, SQ_EINVAL, "session_idle is below 1s: passes count in seconds");
     return rc < 0 && d->name != NULL ? err_wrap(e, "queue %s", d->name) : rc;
 }

@@ -18,6 +18,7 @@ extern const char *const def_state_names[]; /* ends with NULL */
 extern const char *const def_mode_names[];
 
 enum def_mode { MODE_RATE, MODE_SLOTS, MODE_BOTH };            /* rate slots both */
+enum def_renew { RENEW_OFF, RENEW_ON };                       /* off on */
 enum def_sharing { SHARE_WEIGHT, SHARE_STRICT };              /* weight strict */
 
 struct def_lane {
@@ -64,7 +65,9 @@ struct queue_def {
 
     struct def_idle idle;
     int64_t claim_ms, grace_ms, pass_ttl_ms;
-    int64_t session_max_ms; /* X-Segq-Command: extend, at most so long after the release */
+    int renew;                              /* enum def_renew */
+    int64_t session_idle_ms;                /* 0: pass_ttl; see queue_idle_ms() */
+    int64_t session_max_ms; /* renewed or extended: at most so long after the release */
     int64_t poll_min_ms, poll_max_ms;
     int64_t poll_budget_per_s;
     int64_t away_ms;      /* called, with a poll so late: passed over; 0 = never */
@@ -80,7 +83,15 @@ extern const struct cfg_key queue_def_keys[];
  * pass, ...). 0 or SQ_EINVAL with a sentence. */
 SQ_CHECK int queue_def_check(const struct queue_def *d, struct err *e);
 
-/* How long a session can be: session_max may be 0, or was lowered under pass_ttl. */
+/* Renewed, a session lasts so long without a request; 0: it is not renewed. */
+static inline int64_t queue_idle_ms(const struct queue_def *d)
+{
+    if (d->renew == RENEW_OFF || d->session_max_ms <= d->pass_ttl_ms)
+        return 0;
+    return d->session_idle_ms != 0 ? d->session_idle_ms : d->pass_ttl_ms;
+}
+
+/* How long a session can be. */
 static inline int64_t queue_session_ms(const struct queue_def *d)
 {
     return d->session_max_ms > d->pass_ttl_ms ? d->session_max_ms : d->pass_ttl_ms;

@@ -10,7 +10,8 @@
  *   the node does not know the segment, or says it moved: a newer map, or ask the target
  *   the segment's queue is gone, or it was unlinked: 410 finished (a leave: 204)
  *   the segment is lost              410 segment_lost (a leave: 204)
- *   anything, while a join is held   its ticket: it has one */
+ *   anything, while a join is held   its ticket: it has one
+ *   anything, in a renewal           503 at once: nobody waits for it */
 #include "router/flow.h"
 
 #include "common/err.h"
@@ -28,7 +29,7 @@ static void done(struct flow *f, enum flow_result result)
 /* When the time is over there is an answer at once; `late` says which. */
 static void pause_until(struct flow *f, msec_t wake_ms, msec_t now_ms, enum flow_result late)
 {
-    if (now_ms >= f->deadline_ms) {
+    if (now_ms >= f->deadline_ms || f->renews) {
         done(f, late);
         return;
     }
@@ -174,14 +175,30 @@ void flow_leave(struct flow *f, struct routes *r, const struct token *t, msec_t 
     next_poll(f, r, now_ms);
 }
 
-void flow_session(struct flow *f, struct routes *r, const struct token *t,
-                  enum sess_command command, int64_t until_s, msec_t now_ms)
+static void session(struct flow *f, struct routes *r, const struct token *t,
+                    const struct flow *what, msec_t now_ms)
 {
     f->token = *t;
     start(f, FLOW_SESSION, now_ms);
-    f->command = (uint8_t)command;
-    f->until_s = until_s;
+    f->command = what->command;
+    f->until_s = what->until_s;
+    f->renews = what->renews;
     next_poll(f, r, now_ms);
+}
+
+void flow_session(struct flow *f, struct routes *r, const struct token *t,
+                  enum sess_command command, int64_t until_s, msec_t now_ms)
+{
+    session(f, r, t, &(struct flow){ .command = (uint8_t)command, .until_s = until_s },
+            now_ms);
+}
+
+void flow_renew(struct flow *f, struct routes *r, const struct token *t, int64_t until_s,
+                msec_t now_ms)
+{
+    session(f, r, t,
+            &(struct flow){ .command = SESS_EXTEND, .until_s = until_s, .renews = true },
+            now_ms);
 }
 
 /* The node that had the ticket names the segment that has it now. Asked there at once if

@@ -11,6 +11,7 @@
  *   poll:  owner of the token's segment -> ask -> answer | busy, moved or unknown: wait for
  *                                                          a newer map, ask again
  *   leave, session: like poll
+ *   renewal: a session that never waits: whoever asked is let in without it, too
  *   Direct entry: a join that comes to so near a place that it may be let in at once
  *   (stats.entry of its queue) is held: its place is asked for now and then, for
  *   FLOW_HOLD_MS at most. If it is admitted, the join's answer has the pass already.
@@ -69,6 +70,7 @@ struct flow {
     /* session: seg and number of the token are the ticket's */
     uint8_t command; /* enum sess_command */
     int64_t until_s; /* extend: as long; then: as long it lasts */
+    bool renews;     /* extend, with a pass in the answer; what would have to wait ends it */
     /* the answer, when result is FLOW_OK or FLOW_EXISTING or FLOW_GONE */
     bool admitted;
     uint8_t reason;           /* enum gone_reason */
@@ -86,6 +88,10 @@ void flow_leave(struct flow *f, struct routes *r, const struct token *t, msec_t 
 
 void flow_session(struct flow *f, struct routes *r, const struct token *t,
                   enum sess_command command, int64_t until_s, msec_t now_ms);
+
+/* A session that is extended because its bearer is at work: FLOW_SESSION, SESS_EXTEND. */
+void flow_renew(struct flow *f, struct routes *r, const struct token *t, int64_t until_s,
+                msec_t now_ms);
 
 void flow_place_ans(struct flow *f, struct routes *r, const struct place_ans *a, msec_t now_ms);
 void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *a, msec_t now_ms);

@@ -35,7 +35,7 @@ void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
 static void begin(struct router *r, struct httpd_req *req, const struct route_queue *q,
                   const struct join_body *b, unsigned lane)
 {
-    struct rflow *rf = rflow_new(r, req);
+    struct rflow *rf = rflow_new(r, req, NULL);
 
     if (rf == NULL) {
         router_problem(r, req, API_QUEUE_UNAVAILABLE,

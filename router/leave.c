@@ -11,7 +11,7 @@ void leave_start(struct router *r, struct httpd_req *req, struct slice text)
         router_forged(r, req);
         return;
     }
-    rf = rflow_new(r, req);
+    rf = rflow_new(r, req, NULL);
     if (rf == NULL) {
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "too much to do; ask again");
         return;

@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "router/phase.h"
+#include "router/presented.h"
 
 #define RETRY_MS      5000
 #define FULL_MS       15000
@@ -42,18 +43,17 @@ void page_ticket_cookie(struct router *r, const struct page_ask *a, const char *
     put_cookie_end(b, "/q/", a->name, a->https);
 }
 
-/* At least a second, so that a clock that is a little off does not undo an admission. */
+/* As long as the pass is good, or its session may be renewed: a gate that does not hand the
+ * renewed pass on throws nobody out by that. */
 static void pass_cookie(struct router *r, const struct page_ask *a,
-                        const struct api_ticket *t)
+                        const struct route_queue *q, const struct api_ticket *t)
 {
-    struct buf *b = &r->ans.headers;
-    int64_t left = t->pass_expires_s - ev_wall_ms(r->ev) / 1000;
+    int64_t end_s = t->pass_expires_s;
 
-    buf_str(b, "Set-Cookie: segq_pass=");
-    buf_append(b, t->pass, t->pass_len);
-    buf_str(b, "; Max-Age=");
-    buf_i64(b, left > 0 ? left : 1);
-    put_cookie_end(b, "/", "", a->https);
+    if (q->session_idle_s != 0 && t->released_at_ms / 1000 + q->session_max_s > end_s)
+        end_s = t->released_at_ms / 1000 + q->session_max_s;
+    presented_put_cookie(&r->ans.headers, t->pass, t->pass_len,
+                         end_s - ev_wall_ms(r->ev) / 1000, a->https);
 }
 
 static struct buf *see_other(struct router *r)
@@ -185,12 +185,13 @@ static void waiting(struct router *r, struct rflow *rf, const struct api_ticket 
         page_show(r, &v);
 }
 
-static void admitted(struct router *r, struct rflow *rf, const struct api_ticket *t)
+static void admitted(struct router *r, struct rflow *rf, const struct route_queue *q,
+                     const struct api_ticket *t)
 {
     const struct page_ask *a = rf->page;
 
     r->counts.page_enters++;
-    pass_cookie(r, a, t);
+    pass_cookie(r, a, q, t);
     if (a->act == ACT_ENTER || a->joins)
         page_ticket_cookie(r, a, t->token, a->start);
     page_send_to(r, a->target);
@@ -229,7 +230,7 @@ static void compose(struct router *r, struct rflow *rf)
         if (strcmp(t.queue, a->name) != 0) /* another queue's: it is none here */
             page_send_back(r, a, "?r=1");
         else if (t.admitted)
-            admitted(r, rf, &t);
+            admitted(r, rf, q, &t);
         else
             waiting(r, rf, &t, q);
     } else {

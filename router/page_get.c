@@ -137,7 +137,7 @@ static bool may_pass(struct router *r, struct httpd_req *req, struct asked *x,
 /* Takes x->a over. */
 static void begin(struct router *r, struct httpd_req *req, struct asked *x)
 {
-    struct rflow *rf = rflow_new(r, req);
+    struct rflow *rf = rflow_new(r, req, NULL);
 
     if (rf == NULL) {
         show(r, req, x, PAGE_UNAVAILABLE, RETRY_MS);
@@ -310,13 +310,6 @@ static void dispatch(struct router *r, struct httpd_req *req, struct asked *x,
         get(r, req, x);
 }
 
-static bool is_https(const struct router *r, const struct httpd_req *req,
-                     const struct http_req *q)
-{
-    return r->cfg->page_https == HTTPS_ALWAYS ||
-           (r->cfg->page_https == HTTPS_AUTO && gate_is_https(httpd_tag(req), q));
-}
-
 void page_start(struct router *r, struct httpd_req *req, const struct http_req *q,
                 const struct api_req *a)
 {
@@ -334,7 +327,7 @@ void page_start(struct router *r, struct httpd_req *req, const struct http_req *
         return;
     }
     x.a->lang = page_lang_for(page_room_page(r), q->accept_language);
-    x.a->https = is_https(r, req, q);
+    x.a->https = router_is_https(r, req, q);
     if (a->call == API_FORM)
         x.form = q->body.p != NULL ? q->body : (struct slice) { (char *)"", 0 };
     x.queue = routes_queue(r->routes, a->arg.p, a->arg.n);

@@ -15,7 +15,7 @@
 
 /* ---- what is presented --------------------------------------------------------------- */
 
-static struct slice bearer(const struct http_req *q)
+struct slice presented_bearer(const struct http_req *q)
 {
     static const char scheme[] = "bearer ";
     struct slice s = q->authorization;
@@ -116,7 +116,8 @@ static const struct verdict *verdict_of(struct router *r, struct slice pass)
     r->counts.pass_checks++;
     if (pass_check(&v, pass.p, pass.n, keys, n) < 0 || !fill(&x, &v))
         return NULL;
-    verdicts_put(r->verdicts, &x, router_wall_s());
+    if (presented_until_s(r, &x) > router_wall_s()) /* what is over is nobody's for long */
+        verdicts_put(r->verdicts, &x);
     r->verdict = x; /* it may not have been taken */
     return &r->verdict;
 }
@@ -174,7 +175,7 @@ const struct verdict *presented(struct router *r, const struct http_req *q,
 {
     struct pick p = { .state = SHOWN_NONE };
     struct cookies c = { 0 };
-    struct slice pass = bearer(q);
+    struct slice pass = presented_bearer(q);
     bool good = try_pass(r, pass, queue, &p);
 
     while (!good && cookie_next(&c, q, "segq_pass", &pass))
@@ -182,6 +183,16 @@ const struct verdict *presented(struct router *r, const struct http_req *q,
     if (state != NULL)
         *state = p.state;
     return p.x;
+}
+
+void presented_put_cookie(struct buf *b, const char *pass, size_t n, int64_t age_s, bool https)
+{
+    buf_str(b, "Set-Cookie: segq_pass=");
+    buf_append(b, pass, n);
+    buf_str(b, "; Max-Age=");
+    buf_i64(b, age_s > 0 ? age_s : 1);
+    buf_str(b, "; Path=/; HttpOnly; SameSite=Lax");
+    buf_str(b, https ? "; Secure\r\n" : "\r\n");
 }
 
 /* A key that is not published any more vouches for nothing. */

@@ -22,6 +22,11 @@ enum shown_state {
  * until the next call. */
 const struct verdict *presented(struct router *r, const struct http_req *q,
                                 struct slice queue, enum shown_state *state);
+/* The bearer's pass; n 0: there is none. */
+struct slice presented_bearer(const struct http_req *q);
+/* The cookie that a browser presents it in. At least a second, so that a clock that is a
+ * little off does not undo an admission. */
+void presented_put_cookie(struct buf *b, const char *pass, size_t n, int64_t age_s, bool https);
 /* When it is over: as it says, or later if its session was extended. */
 int64_t presented_until_s(const struct router *r, const struct verdict *x);
 

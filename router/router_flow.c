@@ -1,12 +1,13 @@
 /* router_flow.c: does what flow.c decides: ask, wait, answer.
- * Every flow is in `flows` from its start to its answer; all have the same time limit, so
- * the first one is due first. The few that wait for a newer map (20 ms in a fence, else
+ * Every flow is in `flows` from its start to its answer (a renewal in `renewals`: it has less
+ * time); all of a list have the same time limit, so the first one is due first. The few that wait for a newer map (20 ms in a fence, else
  * 100 ms at most) are in `waiting` as well. One timer serves both lists. */
 #include "router/router_flow.h"
 
 #include <stdlib.h>
 
 #include "router/page_room.h"
+#include "router/renew.h"
 #include "router/seg_link.h"
 
 #define FLOWS_MAX      262144 /* under way; more get 503 at once */
@@ -20,25 +21,31 @@ static void arm(struct router *r, msec_t when)
     }
 }
 
-struct rflow *rflow_new(struct router *r, struct httpd_req *req)
+static struct list *list_of(struct router *r, const struct rflow *rf)
+{
+    return rf->renewal != NULL ? &r->renewals : &r->flows;
+}
+
+struct rflow *rflow_new(struct router *r, struct httpd_req *req, struct renewal *renewal)
 {
     struct rflow *rf = list_entry(list_first(&r->free_flows), struct rflow, in_all);
 
     if (rf != NULL)
         list_remove(&r->free_flows, &rf->in_all);
-    else if (r->flows.n < FLOWS_MAX)
+    else if (r->flows.n + r->renewals.n < FLOWS_MAX)
         rf = malloc(sizeof(*rf));
     if (rf == NULL)
         return NULL;
     rf->req = req;
     rf->slot = NULL;
     rf->page = NULL;
+    rf->renewal = renewal;
     rf->pass = NULL;
     rf->pass_len = 0;
     rf->subject_len = 0;
     rf->in_waiting = (struct list_node) { NULL, NULL };
     rf->started_us = ev_now_us(r->ev);
-    list_push_back(&r->flows, &rf->in_all);
+    list_push_back(list_of(r, rf), &rf->in_all);
     httpd_set_user(req, rf);
     return rf;
 }
@@ -49,7 +56,9 @@ static void rflow_free(struct router *r, struct rflow *rf)
         *rf->slot = NULL;
     if (list_linked(&rf->in_waiting))
         list_remove(&r->waiting, &rf->in_waiting);
-    list_remove(&r->flows, &rf->in_all);
+    list_remove(list_of(r, rf), &rf->in_all);
+    free(rf->renewal);
+    rf->renewal = NULL;
     if (r->free_flows.n >= FREE_FLOWS_MAX)
         free(rf);
     else
@@ -65,7 +74,7 @@ static void finish(struct router *r, struct rflow *rf)
 {
     uint64_t us = (uint64_t)(ev_now_us(r->ev) - rf->started_us);
 
-    r->counts.unavailable += rf->flow.result == FLOW_UNAVAIL;
+    r->counts.unavailable += rf->flow.result == FLOW_UNAVAIL && rf->renewal == NULL;
     r->counts.full += rf->flow.result == FLOW_FULL;
     switch (rf->flow.kind) {
     case FLOW_JOIN:
@@ -83,7 +92,10 @@ static void finish(struct router *r, struct rflow *rf)
         leave_done(r, rf);
         break;
     case FLOW_SESSION:
-        session_done(r, rf);
+        if (rf->renewal != NULL)
+            renew_done(r, rf);
+        else
+            session_done(r, rf);
         break;
     }
     if (rf->req != NULL)
@@ -122,6 +134,8 @@ void rflow_begin(struct router *r, struct rflow *rf)
     struct flow *f = &rf->flow;
 
     f->deadline_ms = ev_now(r->ev) + r->cfg->request_timeout;
+    if (rf->renewal != NULL)
+        f->deadline_ms = ms_min(f->deadline_ms, ev_now(r->ev) + RENEW_WAIT_MS);
     if (f->todo != FLOW_DONE)
         f->wake_ms = ms_min(f->wake_ms, f->deadline_ms);
     rflow_step(r, rf);
@@ -165,30 +179,37 @@ static msec_t wake_due(struct router *r, msec_t now)
     return next;
 }
 
-static void on_timer(void *arg)
+/* Ends those that are due; when the next one is. */
+static msec_t deadlines_due(struct router *r, struct list *of, msec_t now)
 {
-    struct router *r = arg;
-    msec_t now = ev_now(r->ev), next;
     struct list_node *it;
 
-    r->flow_timer_at = MSEC_NEVER;
-    next = wake_due(r, now);
-    while ((it = list_first(&r->flows)) != NULL) {
+    while ((it = list_first(of)) != NULL) {
         struct rflow *rf = container_of(it, struct rflow, in_all);
 
-        if (rf->flow.deadline_ms > now) {
-            next = ms_min(next, rf->flow.deadline_ms);
-            break;
-        }
-        r->counts.overdue++;
+        if (rf->flow.deadline_ms > now)
+            return rf->flow.deadline_ms;
+        r->counts.overdue += rf->renewal == NULL;
         if (rf->slot != NULL) { /* its answer will find nobody */
             *rf->slot = NULL;
             rf->slot = NULL;
         }
         retry(r, rf);
-        if (rf == list_entry(list_first(&r->flows), struct rflow, in_all))
+        if (rf == list_entry(list_first(of), struct rflow, in_all))
             break; /* cannot be: at its deadline a flow ends */
     }
+    return MSEC_NEVER;
+}
+
+static void on_timer(void *arg)
+{
+    struct router *r = arg;
+    msec_t now = ev_now(r->ev), next;
+
+    r->flow_timer_at = MSEC_NEVER;
+    next = wake_due(r, now);
+    next = ms_min(next, deadlines_due(r, &r->flows, now));
+    next = ms_min(next, deadlines_due(r, &r->renewals, now));
     if (next != MSEC_NEVER)
         arm(r, next);
 }
@@ -196,6 +217,7 @@ static void on_timer(void *arg)
 int rflow_init(struct router *r)
 {
     list_init(&r->flows);
+    list_init(&r->renewals);
     list_init(&r->waiting);
     list_init(&r->free_flows);
     r->flow_timer_at = MSEC_NEVER;
@@ -205,17 +227,18 @@ int rflow_init(struct router *r)
 
 void rflow_fini(struct router *r)
 {
-    struct list *both[] = { &r->flows, &r->free_flows };
+    struct list *all[] = { &r->free_flows, &r->flows, &r->renewals };
 
-    for (size_t i = 0; i < ARRAY_LEN(both); i++) {
-        if (both[i]->head.next == NULL)
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        if (all[i]->head.next == NULL)
             continue;
-        list_each (both[i], it) {
+        list_each (all[i], it) {
             struct rflow *rf = container_of(it, struct rflow, in_all);
 
-            list_remove(both[i], it);
-            if (i == 0)
+            list_remove(all[i], it);
+            if (i > 0)
                 page_ask_free(rf->page);
+            free(i > 0 ? rf->renewal : NULL);
             free(rf);
         }
     }

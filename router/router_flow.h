@@ -12,6 +12,7 @@ struct rflow { /* pooled: a poll allocates nothing */
     struct rflow **slot;   /* where a batch refers to it; NULL: in none */
     int64_t started_us;
     struct page_ask *page; /* owned; NULL: not of a page */
+    struct renewal *renewal; /* owned; NULL: it is none. Then it is in r->renewals */
     const char *pass; /* ref, during the answer's call only */
     uint16_t pass_len;
     int64_t pass_until_s; /* FLOW_SESSION: how long the pass is good that was shown */
@@ -22,8 +23,8 @@ struct rflow { /* pooled: a poll allocates nothing */
 
 SQ_CHECK int rflow_init(struct router *r);
 void rflow_fini(struct router *r);
-/* NULL: too many under way, or no memory. */
-struct rflow *rflow_new(struct router *r, struct httpd_req *req);
+/* NULL: too many under way, or no memory. renewal: taken over; NULL: it is none. */
+struct rflow *rflow_new(struct router *r, struct httpd_req *req, struct renewal *renewal);
 /* After flow_join(), flow_poll() or flow_leave(). May end it. */
 void rflow_begin(struct router *r, struct rflow *rf);
 /* After each answer. May end it. */

@@ -69,6 +69,13 @@ bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *
     return true;
 }
 
+bool router_is_https(const struct router *r, const struct httpd_req *req,
+                     const struct http_req *q)
+{
+    return r->cfg->page_https == HTTPS_ALWAYS ||
+           (r->cfg->page_https == HTTPS_AUTO && gate_is_https(httpd_tag(req), q));
+}
+
 int64_t router_wall_s(void)
 {
     struct timespec t;

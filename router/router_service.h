@@ -40,6 +40,7 @@ struct router_counts {             /* ever */
     uint64_t claims, claims_refused;
     uint64_t bypassed[BYPASS_NREASONS]; /* let past by GET /v1/verify, without a pass */
     uint64_t extended, sessions_ended, sessions_refused; /* POST /v1/session */
+    uint64_t renewed, renew_failed, renew_late; /* passes, while they are verified */
     uint64_t held, entered; /* joins that waited for their admission, and had it */
     uint64_t pages, page_enters;   /* pages shown; people sent on with a pass */
 };
@@ -71,6 +72,7 @@ struct router {
     uint64_t request_id;
     /* flows under way, router_flow.c */
     struct list flows;   /* oldest first = next deadline first */
+    struct list renewals; /* likewise: those that renew a pass have less time */
     struct list waiting; /* those that wait for a moment or for a map */
     struct list free_flows;
     struct ev_timer *flow_timer;
@@ -92,8 +94,12 @@ void router_reload(struct router *r);
 void router_map_changed(struct router *r);
 
 int64_t router_wall_s(void); /* Unix seconds */
+/* The page's cookies, and those of verdicts, are for https only. */
+bool router_is_https(const struct router *r, const struct httpd_req *req,
+                     const struct http_req *q);
 /* verify.c: GET /v1/verify */
 void verify(struct router *r, struct httpd_req *req, const struct http_req *q);
+void verify_let_in(struct router *r, const struct verdict *x); /* into r->ans */
 void verify_keys_changed(struct router *r); /* perhaps; presented.c */
 /* session.c: POST /v1/session */
 void session_start(struct router *r, struct httpd_req *req, const struct http_req *q);

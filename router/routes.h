@@ -44,6 +44,7 @@ struct route_queue { /* borrowed until the next routes_apply */
     const struct bypass *bypass; /* NULL: all go through the room */
     uint32_t pass_ttl_s;         /* 0: not known */
     uint32_t session_max_s;      /* 0: sessions are not extended */
+    uint32_t session_idle_s;     /* 0: passes are not renewed */
     uint64_t position_cap;       /* places further back are not told; 0: all are */
     struct queue_stats stats; /* zero until known */
 };

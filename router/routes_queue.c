@@ -120,6 +120,7 @@ static void read_gate(struct rt_queue *q, const struct map_queue *m)
 
     q->pub.pass_ttl_s = m->pass_ttl_s;
     q->pub.session_max_s = m->session_max_s;
+    q->pub.session_idle_s = m->session_max_s != 0 ? m->session_idle_s : 0;
     q->pub.position_cap = m->position_cap;
     if (m->gate == NULL || *m->gate == '\0')
         return;

@@ -77,8 +77,11 @@ static void fill(struct seg_links *s, enum flow_kind kind, struct batch *b, stru
         else if (kind == FLOW_LEAVE)
             s->req.drop[i] = (struct drop_req) { rf->flow.seg, rf->flow.at_number };
         else if (kind == FLOW_SESSION)
-            s->req.session[i] = (struct sess_req) { rf->flow.seg, rf->flow.at_number,
-                                                    rf->flow.command, rf->flow.until_s };
+            s->req.session[i] = (struct sess_req) { .seg = rf->flow.seg,
+                                                    .number = rf->flow.at_number,
+                                                    .command = rf->flow.command,
+                                                    .renews = rf->flow.renews,
+                                                    .until_s = rf->flow.until_s };
         else
             s->req.append[i] = (struct append_req) {
                 .seg = rf->flow.seg,
@@ -275,6 +278,8 @@ static void answer_sessions(struct router *r, struct batch *b,
 
         if (rf == NULL)
             continue;
+        rf->pass = m->ans[i].pass;
+        rf->pass_len = m->ans[i].pass_len;
         flow_session_ans(&rf->flow, r->routes, &m->ans[i], ev_now(r->ev));
         rflow_step(r, rf);
     }

@@ -42,7 +42,7 @@ static int64_t extend_until(const struct router *r, const struct verdict *x,
 static void begin(struct router *r, struct httpd_req *req, const struct verdict *x,
                   const struct session_cmd *c, int64_t until_s)
 {
-    struct rflow *rf = rflow_new(r, req);
+    struct rflow *rf = rflow_new(r, req, NULL);
     struct token t = { .seg = x->seg, .number = x->number };
 
     if (rf == NULL) {

@@ -62,12 +62,19 @@ const struct verdict *verdicts_find(const struct verdicts *v, const uint64_t has
     return NULL;
 }
 
-void verdicts_put(struct verdicts *v, const struct verdict *x, int64_t now_s)
+void verdicts_again(struct verdicts *v, const uint64_t hash[2], msec_t ms)
+{
+    struct verdict *x = set_of(v, hash);
+
+    for (int i = 0; i < WAYS; i++)
+        if (x[i].hash[0] == hash[0] && x[i].hash[1] == hash[1])
+            x[i].again_ms = ms;
+}
+
+void verdicts_put(struct verdicts *v, const struct verdict *x)
 {
     struct verdict *set = set_of(v, x->hash), *to = set;
 
-    if (x->exp_s <= now_s)
-        return;
     for (int i = 1; i < WAYS; i++) /* an empty one expired in 1970 */
         if (set[i].exp_s < to->exp_s)
             to = &set[i];

@@ -17,6 +17,7 @@
 struct verdict {
     uint64_t hash[2];           /* 0, 0: empty */
     int64_t nbf_s, exp_s;
+    msec_t again_ms;            /* it is not renewed before */
     seg_id seg;                 /* the ticket: "jti" */
     uint32_t number;
     uint16_t len;               /* of text */
@@ -33,7 +34,8 @@ void verdicts_free(struct verdicts *v);
 void verdicts_hash(const struct verdicts *v, const char *pass, size_t n, uint64_t hash[2]);
 /* NULL: not here. Borrowed until the next call. */
 const struct verdict *verdicts_find(const struct verdicts *v, const uint64_t hash[2]);
-void verdicts_put(struct verdicts *v, const struct verdict *x, int64_t now_s);
+void verdicts_put(struct verdicts *v, const struct verdict *x);
+void verdicts_again(struct verdicts *v, const uint64_t hash[2], msec_t ms); /* if it is here */
 void verdicts_clear(struct verdicts *v); /* the keys have changed */
 
 #endif

@@ -2,7 +2,7 @@
  * of the protected service (nginx auth_request and its like). Answered from memory: the
  * keys are in the map, good signatures are remembered (verdicts.h), revoked passes and
  * extended sessions are known (revoked.h), so are the rules by which people need no pass
- * (bypass.h). Nobody is asked.
+ * (bypass.h). Nobody is asked, but now and then to renew a good pass (renew.h).
  *
  *   204 and X-Segq-... lines | 401 no good pass | 403 revoked, or of another queue
  *   redirect=1: 303 to the waiting page instead of 401 and 403, if the queue is known and a
@@ -22,6 +22,7 @@
 #include "router/bypass.h"
 #include "router/phase.h"
 #include "router/presented.h"
+#include "router/renew.h"
 #include "router/verdicts.h"
 #include "router/visit.h"
 
@@ -193,7 +194,7 @@ static void refuse(struct router *r, const struct asked *a, enum api_problem p,
     buf_str(&ans->headers, "\r\n");
 }
 
-static void let_in(struct router *r, const struct verdict *x)
+void verify_let_in(struct router *r, const struct verdict *x)
 {
     r->counts.verified++;
     r->ans.status = 204;
@@ -239,7 +240,19 @@ static const struct {
     [SHOWN_REVOKED] = { API_PASS_REVOKED, "the pass was given back or revoked" },
 };
 
-static void judge(struct router *r, const struct asked *a)
+/* True: it is being renewed, and answered then. */
+static bool renews(struct router *r, struct httpd_req *req, const struct asked *a,
+                   const struct verdict *x)
+{
+    const struct route_queue *of = a->known;
+
+    if (of == NULL)
+        of = routes_queue(r->routes, x->queue, strlen(x->queue));
+    return of != NULL && renew_start(r, req, a->q, of, x);
+}
+
+/* False: the answer comes later. */
+static bool judge(struct router *r, struct httpd_req *req, const struct asked *a)
 {
     enum shown_state state;
     const struct verdict *x = presented(r, a->q, a->queue, &state);
@@ -247,12 +260,15 @@ static void judge(struct router *r, const struct asked *a)
 
     if (x != NULL && own.n == 0)
         own = (struct slice){ (char *)(uintptr_t)x->queue, strlen(x->queue) };
+    if (state == SHOWN_GOOD && renews(r, req, a, x))
+        return false;
     if (state == SHOWN_GOOD)
-        let_in(r, x);
+        verify_let_in(r, x);
     else if (phase_is_free(a->known))
         phase_let_by(r, a->known);
     else if (!let_past(r, a))
         refuse(r, a, faults[state].problem, faults[state].why, own);
+    return true;
 }
 
 void verify(struct router *r, struct httpd_req *req, const struct http_req *q)
@@ -266,7 +282,7 @@ void verify(struct router *r, struct httpd_req *req, const struct http_req *q)
     if (!read_asked(r, req, &a))
         refuse(r, &a, API_PASS_INVALID, "queue= is not the name of a queue",
                (struct slice){ 0 });
-    else
-        judge(r, &a);
+    else if (!judge(r, req, &a))
+        return;
     router_answer(r, req);
 }

@@ -101,7 +101,8 @@ static bool batch(struct seg_service *s, struct rpc_chan *ch, const struct msg *
         a.type = MSG_SESSION_ANS;
         a.session_ans.n = q->session.n;
         a.session_ans.ans = s->ans.session;
-        segtab_session(s->tab, now, q->session.req, q->session.n, s->ans.session);
+        segtab_session(s->tab, now, q->session.req, q->session.n, s->ans.session,
+                       &s->mem);
         break;
     default:
         return false;

@@ -71,7 +71,7 @@ void segtab_drop(struct segtab *t, struct seg_now now, const struct drop_req *re
                  uint32_t n, struct drop_ans *ans);
 
 void segtab_session(struct segtab *t, struct seg_now now, const struct sess_req *req,
-                    uint32_t n, struct sess_ans *ans);
+                    uint32_t n, struct sess_ans *ans, struct arena *mem);
 
 /* ---- everything else ------------------------------------------------------------- */
 enum segtab_kind {

@@ -147,8 +147,8 @@ static void place_gone(struct place_ans *a, unsigned reason)
     a->reason = (uint8_t)reason;
 }
 
-static void make_pass(struct segtab *t, const struct seg *g, const struct session *x,
-                      struct place_ans *a, struct arena *mem)
+int segtab_make_pass(struct segtab *t, const struct seg *g, const struct session *x,
+                     struct arena *mem, const char **out)
 {
     const struct subject *sub = subjects_by_ticket(&g->b.subjects, x->id);
     struct ticket_id id = segtab_outside(t, x->id);
@@ -166,16 +166,24 @@ static void make_pass(struct segtab *t, const struct seg *g, const struct sessio
     char *text = arena_alloc(mem, MSG_PASS_MAX);
     int n = text != NULL ? t->o.make_pass(t->o.ctx, &p, text) : -1;
 
+    *out = text;
+    t->n.passes_made += n >= 0;
+    return n;
+}
+
+static void place_pass(struct segtab *t, const struct seg *g, const struct session *x,
+                       struct place_ans *a, struct arena *mem)
+{
+    int n = segtab_make_pass(t, g, x, mem, &a->pass);
+
     if (n < 0) { /* no memory, or an impossible name: ask again */
         a->state = PLACE_BUSY;
         return;
     }
-    t->n.passes_made++;
     a->state = PLACE_ADMITTED;
-    a->pass = text;
     a->pass_len = (uint16_t)n;
-    a->released_at_ms = p.released_at_ms;
-    a->pass_expires_s = p.expires_s;
+    a->released_at_ms = x->released_at_ms;
+    a->pass_expires_s = segtab_until_s(g, x);
 }
 
 static void place_returning(struct segtab *t, struct seg *g, struct session *x,
@@ -229,7 +237,7 @@ static void place_released(struct segtab *t, struct seg *g, struct session *x,
             place_gone(a, GONE_FINISHED);
             return;
         }
-        make_pass(t, g, x, a, mem);
+        place_pass(t, g, x, a, mem);
         if (x->state == SESSION_READY && a->state == PLACE_ADMITTED) {
             segtab_audit_session(t, g, x, AUDIT_ADMITTED, NULL);
             session_set(&g->b.released, x, SESSION_ADMITTED, x->expires_ms);

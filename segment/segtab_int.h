@@ -224,8 +224,13 @@ void segtab_died(struct seg *g, uint32_t slot);
 void segtab_over(struct segtab *t, struct seg *g, struct session *x, int reason);
 /* segtab_passes.c: an admitted one is over while its pass is not, or lasts longer */
 void segtab_revoke(struct segtab *t, struct seg *g, struct session *x, int reason);
-void segtab_extend(struct segtab *t, struct seg *g, struct session *x, int64_t until_s);
+/* told: also in the audit trail (a renewal is not: there is one every few minutes). */
+void segtab_extend(struct segtab *t, struct seg *g, struct session *x, int64_t until_s,
+                   bool told);
 int64_t segtab_until_s(const struct seg *g, const struct session *x); /* as its pass says */
+/* Its length, in mem; negative: no memory, or an impossible name. segtab_hot.c */
+int segtab_make_pass(struct segtab *t, const struct seg *g, const struct session *x,
+                     struct arena *mem, const char **out);
 uint32_t segtab_ttl_s(const struct queue *q, int64_t released_at_ms); /* segtab_rules.c */
 void segtab_rules_replayed(struct segtab *t);
 void segtab_passes_all(struct segtab *t, peer_no to, struct outbox *out);

@@ -82,14 +82,16 @@ static struct sess_req longer_of(const struct segtab *t, const struct seg *g,
                                .until_s = segtab_until_s(g, x) };
 }
 
-void segtab_extend(struct segtab *t, struct seg *g, struct session *x, int64_t until_s)
+void segtab_extend(struct segtab *t, struct seg *g, struct session *x, int64_t until_s,
+                   bool told)
 {
     enum session_state was = (enum session_state)x->state;
 
     if (until_s > segtab_until_s(g, x)) {
         x->until_s = until_s;
         x->expires_ms = segtab_session_end(t, g, x);
-        segtab_audit_session(t, g, x, AUDIT_EXTENDED, NULL);
+        if (told)
+            segtab_audit_session(t, g, x, AUDIT_EXTENDED, NULL);
         segtab_log_extend(t, g, x->id, until_s);
         note_longer(t, longer_of(t, g, x));
     }

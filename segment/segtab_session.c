@@ -3,7 +3,8 @@
  *
  * Who asks shows a pass: it was collected, even if its record says otherwise (the record
  * that it was admitted may be lost in a crash). So it is revoked from every state in which
- * the pass is good, and extended from READY, too. */
+ * the pass is good, and extended from READY, too. A renewal (a router's, of its own accord,
+ * because the bearer is at work) is an extension whose answer has the pass, made anew. */
 #include "segment/segtab_int.h"
 
 #include <string.h>
@@ -25,8 +26,17 @@ static void end(struct segtab *t, const struct spot *s, const struct sess_req *r
         segtab_leave(t, s);
 }
 
+/* Without memory for it the session lasts longer all the same: routers are told so. */
+static void add_pass(struct segtab *t, const struct spot *s, const struct session *x,
+                     struct sess_ans *a, struct arena *mem)
+{
+    int n = segtab_make_pass(t, s->seg, x, mem, &a->pass);
+
+    a->pass_len = n > 0 ? (uint16_t)n : 0;
+}
+
 static void extend(struct segtab *t, const struct spot *s, const struct sess_req *r,
-                   struct sess_ans *a)
+                   struct sess_ans *a, struct arena *mem)
 {
     struct session *x = sessions_find(&s->seg->b.released, s->id);
 
@@ -35,12 +45,15 @@ static void extend(struct segtab *t, const struct spot *s, const struct sess_req
     } else if (t->hold) { /* it could not be written down */
         a->state = SESS_BUSY;
     } else {
-        segtab_extend(t, s->seg, x, r->until_s);
+        segtab_extend(t, s->seg, x, r->until_s, !r->renews);
         a->until_s = segtab_until_s(s->seg, x);
+        if (r->renews)
+            add_pass(t, s, x, a, mem);
     }
 }
 
-static void one(struct segtab *t, const struct sess_req *r, struct sess_ans *a)
+static void one(struct segtab *t, const struct sess_req *r, struct sess_ans *a,
+                struct arena *mem)
 {
     struct spot s = { 0 };
     enum spot_kind k = segtab_find(t, r->seg, r->number, &s);
@@ -58,17 +71,17 @@ static void one(struct segtab *t, const struct sess_req *r, struct sess_ans *a)
         a->state = SESS_BUSY;
         t->n.busy++;
     } else if (r->command == SESS_EXTEND) {
-        extend(t, &s, r, a);
+        extend(t, &s, r, a, mem);
     } else {
         end(t, &s, r);
     }
 }
 
 void segtab_session(struct segtab *t, struct seg_now now, const struct sess_req *req,
-                    uint32_t n, struct sess_ans *ans)
+                    uint32_t n, struct sess_ans *ans, struct arena *mem)
 {
     segtab_clock(t, now);
     for (uint32_t i = 0; i < n; i++)
-        one(t, &req[i], &ans[i]);
+        one(t, &req[i], &ans[i], mem);
     t->n.sessions += n;
 }

@@ -53,7 +53,7 @@ class Traefik(unittest.TestCase):
     def test_the_site_is_behind_the_gate_and_stripped_before(self):
         self.assertEqual(self.routers["site"]["middlewares"], ["segq-strip", "segq-gate"])
         strip = self.http["middlewares"]["segq-strip"]["headers"]
-        for name in TOLD + ["Command", "Gate-Secret"]:
+        for name in TOLD + ["Command", "Gate-Secret", "Pass"]:
             self.assertEqual(strip["customRequestHeaders"]["X-Segq-" + name], "")
         self.assertEqual(strip["customResponseHeaders"], {"X-Segq-Command": ""})
 
@@ -63,6 +63,7 @@ class Traefik(unittest.TestCase):
         self.assertEqual(auth["authRequestHeaders"],
                          ["Cookie", "Authorization", "Accept", "Sec-Fetch-Mode", "Referer"])
         self.assertEqual(auth["authResponseHeaders"], ["X-Segq-" + n for n in TOLD])
+        self.assertEqual(auth["addAuthCookiesToResponse"], ["segq_pass"], "renewed passes")
         self.assertTrue(auth["address"].endswith("/v1/verify?queue=login&redirect=1"))
 
     def test_verdicts_and_commands_are_closed_to_visitors(self):
@@ -103,6 +104,12 @@ class Envoy(unittest.TestCase):
         self.assertIs(authz["failure_mode_allow"], False)
         told = authz["http_service"]["authorization_response"]
         self.assertEqual(told["allowed_upstream_headers"]["patterns"][0]["prefix"], "x-segq-")
+
+    def test_renewed_passes_go_to_the_visitor(self):
+        authz = self.filters(self.site)["envoy.filters.http.ext_authz"]
+        told = authz["http_service"]["authorization_response"]
+        self.assertEqual([p["exact"] for p in told["allowed_client_headers_on_success"]["patterns"]],
+                         ["set-cookie", "x-segq-pass"])
 
     def test_only_the_room_is_open(self):
         (hosts,) = walk(self.site, "virtual_hosts")

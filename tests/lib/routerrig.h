@@ -44,7 +44,9 @@ struct world {
     struct map_phase when; /* ... of its phase */
     bool short_answers; /* the node answers joins with one answer too few */
     const char *gate;        /* of the queue in the map, as JSON */
-    uint32_t session_max_s;
+    uint32_t session_max_s, session_idle_s;
+    const char *renewed;     /* the pass that renewals are answered with; NULL: none */
+    bool sess_silent;        /* they are not answered */
     struct sess_req sess;    /* the last one that was asked */
     unsigned n_sess;
     uint8_t sess_state;      /* what is answered */
@@ -81,7 +83,8 @@ static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_n
                            .n_lanes = claim_secret != NULL ? 2 : 1, .lanes = lane,
                            .page = w.page, .message = w.message, .when = w.when,
                            .gate = w.gate, .pass_ttl_s = 300,
-                           .session_max_s = w.session_max_s };
+                           .session_max_s = w.session_max_s,
+                           .session_idle_s = w.session_idle_s };
     struct msg m = { .type = MSG_MAP };
 
     m.map = (struct msg_map) { .format = w.map_format,
@@ -208,6 +211,13 @@ static void seg_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
         w.n_sess += m.session.n;
         for (uint32_t i = 0; i < m.session.n; i++)
             sa[i] = (struct sess_ans) { .state = w.sess_state, .until_s = w.sess.until_s };
+        for (uint32_t i = 0; i < m.session.n && w.renewed != NULL; i++)
+            if (m.session.req[i].renews) {
+                sa[i].pass = w.renewed;
+                sa[i].pass_len = (uint16_t)strlen(w.renewed);
+            }
+        if (w.sess_silent)
+            return;
         out.type = MSG_SESSION_ANS;
         out.session_ans = (struct msg_session_ans) { m.session.n, sa };
     } else {
@@ -300,7 +310,7 @@ static inline int call(const char *method, const char *path, const char *text)
     return call_with(method, path, "", text);
 }
 
-static const char *str(const char *key)
+static inline const char *str(const char *key)
 {
     const char *s = json_string_value(json_object_get(js, key));
     return s != NULL ? s : "";

@@ -378,10 +378,23 @@ static inline struct sess_ans rig_session(struct rig *r, int node, seg_id seg,
                                           uint32_t number, enum sess_command c,
                                           int64_t until_s)
 {
-    struct sess_req q = { seg, number, (uint8_t)c, until_s };
+    struct sess_req q = { .seg = seg, .number = number, .command = (uint8_t)c,
+                          .until_s = until_s };
     struct sess_ans a;
 
-    segtab_session(r->t[node], r->now, &q, 1, &a);
+    segtab_session(r->t[node], r->now, &q, 1, &a, &r->mem);
+    return a;
+}
+
+/* The pass lives in r->mem. */
+static inline struct sess_ans rig_renew(struct rig *r, int node, seg_id seg, uint32_t number,
+                                        int64_t until_s)
+{
+    struct sess_req q = { .seg = seg, .number = number, .command = SESS_EXTEND, .renews = 1,
+                          .until_s = until_s };
+    struct sess_ans a;
+
+    segtab_session(r->t[node], r->now, &q, 1, &a, &r->mem);
     return a;
 }
 

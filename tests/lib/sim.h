@@ -117,7 +117,7 @@ struct sim_counts {
     uint64_t waiting; /* players that wait, as they know it */
     uint64_t relaxed; /* joins whose order a broken link made uncertain (PROTOCOL.md) */
     uint64_t released, unavailable, found, links_broken, restarts, crashes, nulls, terms, jumps;
-    uint64_t extended, draws, moved;
+    uint64_t extended, renewed, draws, moved; /* renewed: those of extended whose bearer was at work */
     uint64_t inside_max; /* of queues with slots */
 };
 struct sim_counts sim_count(const struct sim *s);

@@ -246,7 +246,7 @@ static void end_by_pass(struct proc *p, const struct drop_req *q, struct drop_an
     struct sess_req r = { .seg = q->seg, .number = q->number, .command = SESS_RELEASE };
     struct sess_ans got;
 
-    segtab_session(p->segtab, clock_now(p), &r, 1, &got);
+    segtab_session(p->segtab, clock_now(p), &r, 1, &got, &p->sim->ans_arena);
     *a = (struct drop_ans) { .state = state[got.state], .moved_to = got.moved_to };
 }
 
@@ -299,7 +299,8 @@ static void on_session(struct sim *s, struct proc *p, peer_no peer, uint64_t rid
     arena_reset(&s->ans_arena);
     ans.session_ans.n = g->n;
     ans.session_ans.ans = arena_array(&s->ans_arena, g->n, sizeof(*ans.session_ans.ans));
-    segtab_session(p->segtab, clock_now(p), g->req, g->n, ans.session_ans.ans);
+    segtab_session(p->segtab, clock_now(p), g->req, g->n, ans.session_ans.ans,
+                   &s->ans_arena);
     t = turn_over(s, p);
     for (uint32_t i = 0; i < g->n; i++) {
         struct ticket *x = check_ticket(s, g->req[i].seg, g->req[i].number);

@@ -154,7 +154,11 @@ static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct s
             .subject = x->subject,
         };
     else if (kind == KIND_SESSION)
-        m->session.req[i] = (struct sess_req){ f->seg, f->token.number, f->command, f->until_s };
+        m->session.req[i] = (struct sess_req){ .seg = f->seg,
+                                               .number = f->token.number,
+                                               .command = f->command,
+                                               .renews = f->renews,
+                                               .until_s = f->until_s };
     else
         m->drop.req[i] = (struct drop_req){ .seg = f->seg, .number = f->at_number };
 }
@@ -306,6 +310,11 @@ static void session(struct sim *s, struct srouter *r, struct sflow *f)
     const char *name = s->queue[q->queue].name;
     const struct route_queue *rq = routes_queue(r->r, name, strlen(name));
 
+    if (rq != NULL && q->command == SESS_EXTEND && rq->session_idle_s != 0 &&
+        rng_chance(&s->rng, 0.5)) { /* his gate asks about him */
+        flow_renew(&f->f, r->r, &q->token, session_until_s(s, rq, q), sim_ms(s));
+        return;
+    }
     if (rq != NULL && (q->command != SESS_EXTEND || rq->session_max_s != 0)) {
         flow_session(&f->f, r->r, &q->token, q->command, session_until_s(s, rq, q), sim_ms(s));
         return;

@@ -55,6 +55,20 @@ void session_ended(struct sim *s, struct ticket *t)
     t->told_since = 0;
 }
 
+/* A renewed pass is the same ticket's, until its session ends now. */
+static void check_renewed(struct sim *s, const struct sess_req *q, const struct sess_ans *a)
+{
+    char name[40], until[30], pass[200];
+    size_t n = (size_t)snprintf(pass, sizeof(pass), "%.*s", (int)a->pass_len,
+                                a->pass_len > 0 ? a->pass : "");
+    size_t end = (size_t)snprintf(until, sizeof(until), ".%lld", (long long)a->until_s);
+
+    snprintf(name, sizeof(name), ".%llu-%u.", (unsigned long long)q->seg, q->number);
+    s->count.renewed++;
+    if (n < end || strcmp(pass + n - end, until) != 0 || strstr(pass, name) == NULL)
+        sim_fail(s, "I2: %s until %s is renewed with %s", name, until, pass);
+}
+
 void session_done(struct sim *s, const struct sess_req *q, const struct sess_ans *a)
 {
     struct ticket *t = check_ticket(s, q->seg, q->number);
@@ -66,6 +80,8 @@ void session_done(struct sim *s, const struct sess_req *q, const struct sess_ans
         return;
     }
     s->count.extended++;
+    if (q->renews)
+        check_renewed(s, q, a);
     if (t->ended != 0 && !t->rebuilt)
         sim_fail(s, "I10: the session of %llu-%u was given back, and is extended",
                  (unsigned long long)t->seg, t->number);

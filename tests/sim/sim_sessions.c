@@ -13,34 +13,38 @@ static struct sim_opts sessions(uint64_t seed)
                               .session_leave_share = 1 };
 }
 
-static uint64_t play(struct sim_opts o, unsigned players)
+static struct sim_counts play(struct sim_opts o, unsigned players)
 {
     struct sim *s = sim_new(&o);
-    uint64_t extended;
+    struct sim_counts n;
 
     sim_join(s, 0, 0, players, 10000);
     sim_run(s, 40000);
     sim_heal(s, 50);
     cr_expect(sim_run_until_quiet(s, 300000));
-    extended = sim_count(s).extended;
+    n = sim_count(s);
     sim_finish(s, ME);
-    return extended;
+    return n;
 }
 
 /* A router that was cut off from the node where somebody left, and hears of nothing but that
  * his segment was moved, has to learn it from the node that has the segment now. */
 Test(sessions, who_has_a_link_to_the_present_node_knows)
 {
-    uint64_t extended = 0;
+    uint64_t extended = 0, renewed = 0;
 
     for (uint64_t seed = 1; seed <= 20; seed++) {
         struct sim_opts o = sessions(seed);
+        struct sim_counts n;
 
         o.faults.link_cut = 40;
         o.faults.drain = 30;
-        extended += play(o, 60);
+        n = play(o, 60);
+        extended += n.extended;
+        renewed += n.renewed;
     }
     cr_expect_gt(extended, 200);
+    cr_expect_gt(renewed, 80);
 }
 
 Test(sessions, nodes_that_die_and_come_back_forget_none_of_it)

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """shop.py PORT LOG: the demo shop behind the gates of sys_gate. It knows nothing of segq
 but one thing that a site may do: it answers X-Segq-Command when its address says so
-(/cart?command=release). To everything else it answers 200 with what it was asked, as JSON:
+(/cart?command=release). It sets a cookie of its own where it is asked to (?cookie=basket). To everything else it answers 200 with what it was asked, as JSON:
 method, path, headers, how many bytes of body. LOG gets a line per request.
 """
 
@@ -46,6 +46,8 @@ class Shop(http.server.BaseHTTPRequestHandler):
         self.send_response(int(query.get("status", ["200"])[0]))
         for command in query.get("command", []):
             self.send_header("X-Segq-Command", command)
+        for cookie in query.get("cookie", []):
+            self.send_header("Set-Cookie", cookie + "=1")
         self.send_header("Content-Type", "application/json")
         self.send_header("Content-Length", str(len(said)))
         self.end_headers()

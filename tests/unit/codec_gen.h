@@ -137,8 +137,8 @@ static inline void *g_words(struct gen *g, size_t n)
 #define L39(N, T)                                                                        \
     N(epoch) N(order) N(step) N(state) N(seg) N(number) N(to) N(to_number) N(client)     \
     N(issued_s) N(subject_hash) T(subject, 128)
-#define L40(N, T) N(seg) N(number) N(command) N(until_s)
-#define L41(N, T) N(state) N(moved_to) N(until_s)
+#define L40(N, T) N(seg) N(number) N(command) N(until_s) N(renews)
+#define L41(N, T) N(state) N(moved_to) N(until_s) N(pass_len)
 #define L70(N, T) N(ask) N(seg) N(number) N(client)
 #define L71(N, T)                                                                        \
     N(ask) N(more) N(lines_only) N(state) N(reason) N(unkept) N(fenced) N(segment)       \
@@ -244,12 +244,15 @@ static inline void g_batch(struct gen *g, struct msg *m)
         {
             gen_sess_req(g, s);
             s->command = g_in(g, 0, SESS_NCOMMANDS - 1);
+            s->renews = g_in(g, 0, 1);
         }
     } else if (m->type == MSG_SESSION_ANS) {
         G_ROWS(m->session_ans.ans, n)
         {
             gen_sess_ans(g, s);
             s->state = g_in(g, 0, SESS_NSTATES - 1);
+            s->pass_len = (uint16_t)rng_below(&g->r, MSG_PASS_MAX + 1);
+            s->pass = g_bytes(g, s->pass_len, 0);
         }
     } else {
         G_ROWS(m->drop_ans.ans, n)
@@ -296,6 +299,7 @@ static inline void g_map(struct gen *g, struct msg_map *m)
         s->gate = g_text(g, 3000);
         s->pass_ttl_s = (uint32_t)g_any(g);
         s->session_max_s = (uint32_t)g_any(g);
+        s->session_idle_s = (uint32_t)g_any(g);
         s->position_cap = g_any(g);
         s->state = g_in(g, QUEUE_OPEN, QUEUE_FULL);
         s->n_lanes = g_in(g, 1, LANES_MAX);

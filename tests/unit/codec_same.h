@@ -29,6 +29,11 @@ static inline bool same_append(const struct append_req *x, const struct append_r
     return same_append_req(x, y) && same_bytes(x->subject, y->subject, x->subject_len);
 }
 
+static inline bool same_session(const struct sess_ans *x, const struct sess_ans *y)
+{
+    return same_sess_ans(x, y) && same_bytes(x->pass, y->pass, x->pass_len);
+}
+
 static inline bool same_batch(const struct msg *x, const struct msg *y)
 {
     switch (x->type) {
@@ -54,7 +59,7 @@ static inline bool same_batch(const struct msg *x, const struct msg *y)
         SAME_ROWS(&x->session, &y->session, n, req, same_sess_req);
         return true;
     case MSG_SESSION_ANS:
-        SAME_ROWS(&x->session_ans, &y->session_ans, n, ans, same_sess_ans);
+        SAME_ROWS(&x->session_ans, &y->session_ans, n, ans, same_session);
         return true;
     default:
         SAME_ROWS(&x->drop_ans, &y->drop_ans, n, ans, same_drop_ans);
@@ -88,7 +93,7 @@ static inline bool same_queue(const struct map_queue *x, const struct map_queue 
            x->when.opens_ms == y->when.opens_ms && x->when.closes_ms == y->when.closes_ms &&
            strcmp(x->when.draw, y->when.draw) == 0 && strcmp(x->gate, y->gate) == 0 &&
            x->pass_ttl_s == y->pass_ttl_s && x->session_max_s == y->session_max_s &&
-           x->position_cap == y->position_cap;
+           x->session_idle_s == y->session_idle_s && x->position_cap == y->position_cap;
 }
 
 static inline bool same_map(const struct msg_map *x, const struct msg_map *y)

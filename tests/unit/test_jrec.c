@@ -170,9 +170,10 @@ static void op_session(struct fuzz *f)
 
         if (q.command >= SESS_NCOMMANDS)
             q.command = SESS_EXTEND;
+        q.renews = q.command == SESS_EXTEND && q.number % 2 == 0;
         if (q.command == SESS_EXTEND)
             (void)rig_poll(f->r, node, id, q.number);
-        segtab_session(f->r->t[node], f->r->now, &q, 1, &a);
+        segtab_session(f->r->t[node], f->r->now, &q, 1, &a, &f->r->mem);
         f->extended += a.state == SESS_OK && q.command == SESS_EXTEND;
     }
     arena_reset(&f->r->mem);

@@ -138,3 +138,34 @@ Test(segtab_session, it_moves_with_its_extension_and_is_found_by_the_old_name)
     cr_assert_eq(rig_session(r, 1, 1, 0, SESS_REVOKE, 0).state, SESS_OK);
     cr_expect_eq(active(1), 0);
 }
+
+/* What a router asks for when the bearer of a pass is at work. */
+Test(segtab_session, a_renewal_is_answered_with_the_same_ticket_s_pass_until_later)
+{
+    struct place_ans first = rig_poll(r, 0, 1, 0);
+    struct sess_ans a = rig_renew(r, 0, 1, 0, t0 + 15);
+    char *was = strndup(first.pass, first.pass_len), until[30];
+
+    cr_assert_eq(a.state, SESS_OK);
+    cr_expect_eq(a.until_s, t0 + 15);
+    cr_assert_gt(a.pass_len, 0);
+    snprintf(until, sizeof(until), "/%lld", (long long)t0 + 15);
+    cr_expect(memcmp(was, a.pass, first.pass_len - strlen(until)) == 0, "the same ticket");
+    cr_expect(memcmp(a.pass + a.pass_len - strlen(until), until, strlen(until)) == 0);
+    cr_expect_eq(pass_until(0, 0), t0 + 15, "asked again it is this one");
+    cr_expect_eq(rig_session(r, 0, 1, 0, SESS_EXTEND, t0 + 20).pass_len, 0, "nobody asked");
+    free(was);
+}
+
+Test(segtab_session, what_is_over_is_not_renewed)
+{
+    cr_assert_eq(pass_until(0, 0), t0 + 10);
+    cr_assert_eq(rig_session(r, 0, 1, 0, SESS_REVOKE, 0).state, SESS_OK);
+    cr_expect_eq(rig_renew(r, 0, 1, 0, t0 + 15).state, SESS_GONE);
+    cr_expect_eq(rig_renew(r, 0, 1, 0, t0 + 15).pass_len, 0);
+    cr_expect_eq(active(0), 0);
+    cr_assert_eq(pass_until(0, 1), t0 + 10);
+    rig_run(r, 11000);
+    cr_expect_eq(rig_renew(r, 0, 1, 1, t0 + 25).state, SESS_GONE);
+    cr_expect_eq(active(0), 0);
+}

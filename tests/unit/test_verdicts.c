@@ -22,12 +22,13 @@ Test(verdicts, what_was_put_is_found_and_nothing_else)
     struct verdict a = of(v, 1, 100), b = of(v, 2, 100);
 
     cr_assert_null(verdicts_find(v, a.hash));
-    verdicts_put(v, &a, 50);
+    verdicts_put(v, &a);
     cr_assert_not_null(verdicts_find(v, a.hash));
     cr_assert_eq(verdicts_find(v, a.hash)->seg, 1);
     cr_assert_null(verdicts_find(v, b.hash));
-    verdicts_put(v, &b, 100); /* over: not worth a place */
-    cr_assert_null(verdicts_find(v, b.hash));
+    verdicts_again(v, b.hash, 7); /* it is not here */
+    verdicts_again(v, a.hash, 9);
+    cr_assert_eq(verdicts_find(v, a.hash)->again_ms, 9);
     verdicts_clear(v);
     cr_assert_null(verdicts_find(v, a.hash));
     verdicts_free(v);
@@ -40,10 +41,10 @@ Test(verdicts, a_newcomer_takes_the_place_of_the_soonest_to_expire)
 
     for (unsigned i = 0; i < 4; i++) {
         x = of(v, i, 100 + i);
-        verdicts_put(v, &x, 0);
+        verdicts_put(v, &x);
     }
     x = of(v, 9, 200);
-    verdicts_put(v, &x, 0);
+    verdicts_put(v, &x);
     cr_assert_not_null(verdicts_find(v, x.hash));
     for (unsigned i = 0; i < 4; i++) {
         x = of(v, i, 0);

@@ -6,7 +6,7 @@
     "{\"name\": \"q\", \"state\": \"open\", \"release_per_s\": " rate ", "               \
     "\"segment_capacity\": 40, \"claim\": \"15s\", \"grace\": \"60s\", "                 \
     "\"idle\": {\"game\": \"12s\", \"mobile\": \"12s\", \"browser\": \"12s\"}, "         \
-    "\"poll_max\": \"4s\", \"pass_ttl\": \"" ttl "\"}"
+    "\"poll_max\": \"4s\", \"pass_ttl\": \"" ttl "\", \"session_max\": \"0\"}"
 
 static struct mr *crowd(uint32_t n, const char *queue)
 {

@@ -12,7 +12,7 @@
     ", \"lanes\": [{\"name\": \"a\"}, {\"name\": \"b\"}], \"segment_capacity\": 40, "    \
     "\"claim\": \"3s\", \"grace\": \"" grace "\", "                                      \
     "\"idle\": {\"game\": \"12s\", \"mobile\": \"12s\", \"browser\": \"12s\"}, "         \
-    "\"poll_max\": \"4s\", \"pass_ttl\": \"" ttl "\"}"
+    "\"poll_max\": \"4s\", \"pass_ttl\": \"" ttl "\", \"session_max\": \"0\"}"
 
 /* Who has a pass that is good, and has not gone. */
 static unsigned inside(const struct mr *r)

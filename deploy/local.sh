@@ -6,8 +6,9 @@
 #            [--segments-per-node N] [--capacity N] [--release-per-s N]
 #            [--set KEY=VALUE]... [--bin DIR] [--wait S] [--managers N] [--redis PORT]
 #
-# up      writes D/config, starts queuemng, routers and segment nodes under their
-#         supervisors, waits until a queue answers, writes D/cluster.json
+# up      writes D/config and checks it, looks whether the ports are free, starts queuemng,
+#         routers and segment nodes under their supervisors, waits until a queue answers,
+#         writes D/cluster.json. If anything of it fails: one line, and nothing runs
 # status  prints a table and refreshes the pids in D/cluster.json
 # config  writes D/config and nothing else
 # down    ends every process of D by its pid, and waits for it
@@ -25,6 +26,7 @@
 #   P+10+i  router i, public HTTP     P+70+i  segment i, admin     P+7..P+9 are free)
 #   P+2, P+3  the second queuemng, P+4, P+5 the third; P+6 Redis
 # D holds config/ logs/ state/ secrets/ and cluster.json.
+# PORT_HINT is what run.sh says when a port is taken, with a base port that is free in it.
 set -u
 
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
@@ -111,17 +113,23 @@ signal() { # signal pid...
 
 quote() { printf "'%s'" "${1//\'/\'\'}"; } # YAML
 
-set_list() { # prefix: the --set values for that program, as a YAML list
+sets_of() { # program: sets `own` to the --set values for it
     local s
-    echo "set:"
+    own=()
     for s in "${sets[@]+"${sets[@]}"}"; do
         case $s in
-        "$1".*) echo "  - $(quote "${s#"$1".}")" ;;
+        "$1".*) own+=("${s#"$1".}") ;;
         router.* | segment.* | queuemng.*) ;;
-        *) [ "$1" = queuemng ] && echo "  - $(quote "queues.login.$s")" ;;
+        *) [ "$1" != queuemng ] || own+=("queues.login.$s") ;;
         esac
     done
-    return 0
+}
+
+set_list() { # program: its --set values as a YAML list
+    local own s
+    sets_of "$1"
+    echo "set:"
+    for s in "${own[@]+"${own[@]}"}"; do echo "  - $(quote "$s")"; done
 }
 
 write_queuemng() {
@@ -244,6 +252,61 @@ write_config() {
         "$redis" >"$dir/config/local.env"
 }
 
+# The programs themselves say what is wrong in their files, and in --set.
+check_config() {
+    local p s own args said
+    for p in queuemng router segment; do
+        args=()
+        sets_of "$p"
+        for s in "${own[@]+"${own[@]}"}"; do args+=(--set "$s"); done
+        said=$("$bin/$p" -t -c "$dir/config/$p.yaml" "${args[@]+"${args[@]}"}" 2>&1 >/dev/null) ||
+            die "$(tail -n 1 <<<"$said")"
+    done
+    for p in $(clusters); do
+        said=$("$bin/$(program_of "$p")" -t -c "$dir/config/$(boss_of "$p").yaml" 2>&1 >/dev/null) ||
+            die "$(tail -n 1 <<<"$said")"
+    done
+}
+
+# ---- ports --------------------------------------------------------------------------
+
+ports_of() { # base port: all that the processes will listen on, the players' first
+    local i
+    for ((i = 0; i < routers; i++)); do echo $(($1 + 10 + i)); done
+    for ((i = 0; i < 2 * managers; i++)); do echo $(($1 + i)); done
+    for ((i = 0; i < routers; i++)); do echo $(($1 + 30 + i)); done
+    for ((i = 0; i < nodes; i++)); do echo $(($1 + 50 + i)) $(($1 + 70 + i)); done
+    [ -z "$redis" ] || echo $((redis - port + $1))
+}
+
+# "port inode" of each socket that others listen on, where 127.0.0.1 would meet it.
+listening() {
+    cat /proc/net/tcp /proc/net/tcp6 2>/dev/null |
+        awk '$4 == "0A" { n = split($2, a, ":"); if (a[1] ~ /^0+$|0100007F$/) print a[n], $10 }' |
+        while read -r p inode; do echo $((16#$p)) "$inode"; done
+}
+
+owner_of() { # inode -> " (by NAME, pid N)", if we may know
+    local pid
+    pid=$(find /proc/[0-9]*/fd -lname "socket:\[$1\]" -print -quit 2>/dev/null | cut -d / -f 3)
+    [ -z "$pid" ] || echo " (by $(cat "/proc/$pid/comm"), pid $pid)"
+}
+
+first_taken() { # base port -> "port inode", or nothing
+    awk 'NR == FNR { inode[$1] = $2; next } { for (i = 1; i <= NF; i++)
+        if ($i in inode) { print $i, inode[$i]; exit } }' <(listening) <(ports_of "$1")
+}
+
+check_ports() {
+    local taken inode other
+    read -r taken inode < <(first_taken "$port")
+    [ -n "$taken" ] || return 0
+    for ((other = port + 1000; other <= 64000; other += 1000)); do
+        [ -n "$(first_taken $other)" ] || break
+    done
+    die "port $taken is in use$(owner_of "$inode"): $(printf "${PORT_HINT:-try --base-port %d}" $other)"
+}
+
 # ---- cluster.json -------------------------------------------------------------------
 
 json() { printf '"%s"' "$(printf '%s' "$1" | sed 's/[\\"]/\\&/g')"; }
@@ -280,6 +343,7 @@ start() { # name
     prog=$(program_of "$1")
     setsid "$bin/$prog" -c "$dir/config/$(boss_of "$1").yaml" </dev/null \
         >>"$dir/logs/$(boss_of "$1").log" 2>&1 &
+    bosses+=($!)
 }
 
 http_ok() { curl -sf -o /dev/null --max-time 2 "$1" 2>/dev/null; }
@@ -297,6 +361,50 @@ all_up() {
     done
 }
 
+said() { # log file -> what stands in it since we began
+    tail -c +$((${log_was[$1]:-0} + 1)) "$1"
+}
+
+# "NAME: why it cannot start" of the first process that said so, or nothing.
+why_not() {
+    local log why
+    for log in "$dir"/logs/*.log; do
+        why=$(said "$log" | sed -nE \
+            '/^[0-9TZ:.-]+ error [a-z_]+ (cannot start: |event=cannot_start why=)/{s///p;q}')
+        [ -z "$why" ] || { echo "$(basename "$log" .log): $why"; return; }
+    done
+}
+
+# The last line above info in any log, where closed connections are news of no worth.
+last_complaint() {
+    local log
+    for log in "$dir"/logs/*.log; do said "$log"; done |
+        grep -aE '^[^ ]+ (warn|error) ' | grep -av ' rpc closed ' | sort | tail -n 1
+}
+
+supervisors_live() {
+    local p
+    for p in "${bosses[@]}"; do kill -0 "$p" 2>/dev/null || return 1; done
+}
+
+failed() { # sentence
+    signal TERM "${bosses[@]}" # also those that could not write who they are
+    wait_gone 12 "${bosses[@]}"
+    down >/dev/null 2>&1
+    die "$1 (logs: $dir/logs)"
+}
+
+wait_until_up() {
+    local why end=$(($(now_ms) + wait_s * 1000))
+    until all_up; do
+        why=$(why_not)
+        [ -z "$why" ] || failed "$why"
+        supervisors_live || failed "a supervisor has ended: $(last_complaint)"
+        [ "$(now_ms)" -lt "$end" ] || failed "not ready after $wait_s s: $(last_complaint)"
+        sleep 0.1
+    done
+}
+
 check_options() {
     [ -n "$port" ] || die "$verb needs --base-port P"
     [ "$routers" -le 20 ] && [ "$nodes" -le 20 ] || die "at most 20 routers and 20 nodes"
@@ -310,7 +418,9 @@ config() {
 }
 
 up() {
-    local end p n c
+    local p n c log
+    local -A log_was=() # bytes
+    local bosses=()     # pids
     check_options
     [ -z "$redis" ] || command -v redis-server >/dev/null || die "redis-server is not installed"
     for p in queuemng router segment mng_cluster rt_cluster seg_cluster; do
@@ -320,18 +430,14 @@ up() {
         alive "$p" && die "$dir: $n (pid $p) is running; local.sh down --dir $dir"
     done < <(pids)
     write_config
+    check_config
+    check_ports
+    for log in "$dir"/logs/*.log; do
+        [ ! -f "$log" ] || log_was[$log]=$(stat -c %s "$log")
+    done
     [ -z "$redis" ] || redis-server "$dir/secrets/redis.conf" || die "redis-server does not start"
     for c in $(clusters); do start "$c"; done
-    end=$(($(now_ms) + wait_s * 1000))
-    until all_up; do
-        if [ "$(now_ms)" -ge "$end" ]; then
-            echo "local.sh: not ready after $wait_s s; the ends of the logs:" >&2
-            tail -n 5 "$dir"/logs/*.log >&2
-            down
-            exit 1
-        fi
-        sleep 0.1
-    done
+    wait_until_up
     write_json
     echo "up: $(sed -n 's/^{"router": //p' "$dir/cluster.json" | tr -d '[]",')" \
         "admin http://127.0.0.1:$((port + 1)), $dir/cluster.json"

@@ -26,7 +26,7 @@ mkdir -p -m 700 "$dir" "$secrets"
 for s in gate.secret claim.key; do
     [ -f "$secrets/$s" ] || (umask 077 && head -c 24 /dev/urandom | base64 >"$secrets/$s")
 done
-deploy/local.sh up --dir "$dir" --base-port "$port" --bin "$bin" --wait "${WAIT_S:-60}" --routers 2 --seg-nodes 2 \
+PORT_HINT='BASE_PORT=%d make run' deploy/local.sh up --dir "$dir" --base-port "$port" --bin "$bin" --wait "${WAIT_S:-60}" --routers 2 --seg-nodes 2 \
     --set router.trusted_proxies=127.0.0.1/32 --set "router.gate_secret_file=$secrets/gate.secret" \
     --set "router.claim_keys=[{kid: shop, alg: HS256, secret_file: $(quote "$secrets/claim.key")}]" \
     --set "segment.audit_dir=${secrets%/secrets}/audit" || exit 1

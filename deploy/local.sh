@@ -176,6 +176,7 @@ write_child() { # router|segment
         # All players of a local cluster have the address 127.0.0.1: the limits per address
         # would be limits of the whole crowd. --set router.join_limit_per_s=5 ... tries them.
         printf '%s: 0\n' join_limit_per_s poll_limit_per_s bad_limit_per_s conns_per_addr
+        echo "rooms: [login]" # at / of the routers
     fi
     if [ "$1" = segment ]; then
         echo "pass_key_file: $(quote "$dir/secrets/pass.key")"

@@ -109,8 +109,10 @@ static void page(const struct http_req *q, struct api_req *out, struct slice res
         only_read(q, out, API_WORDS);
     } else if (IS(part, "join") || IS(part, "enter") || IS(part, "leave")) {
         out->form = part.p[0];
-        out->allow = "POST";
-        out->call = q->method == HTTP_POST ? API_FORM : API_BAD_METHOD;
+        out->allow = "GET, HEAD, POST";
+        out->call = q->method == HTTP_POST      ? API_FORM
+                    : (M(q->method) & READ) != 0 ? API_UNFORM
+                                                 : API_BAD_METHOD;
     }
 }
 
@@ -136,6 +138,8 @@ void api_route(const struct http_req *q, struct api_req *out)
         only_post(q, out, API_SESSION);
     else if (BEGINS(&p, "/q/"))
         page(q, out, p);
+    else if (IS(p, "/"))
+        only_read(q, out, API_START);
     else if (IS(p, "/healthz"))
         only_read(q, out, API_HEALTH);
     else if (IS(p, "/readyz"))

@@ -18,6 +18,8 @@ enum api_call {
     API_PAGE,  /* GET /q/{queue} */
     API_WORDS, /* GET /q/{queue}/words */
     API_FORM,  /* POST /q/{queue}/join, enter, leave */
+    API_UNFORM, /* GET of these: a form's address was typed in, or loaded again */
+    API_START, /* GET / */
     API_HEALTH,
     API_READY,
     API_BAD_METHOD, /* 405 and Allow */

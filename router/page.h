@@ -33,6 +33,7 @@ const char *page_lang_tag(const struct page *p, size_t lang);
 
 enum page_state {
     PAGE_WAITING,
+    PAGE_DOOR, /* no place yet, and nobody who is known to look: the form joins */
     PAGE_TURN, /* admitted: seen only by those whom no redirect took away */
     PAGE_EXPIRED,
     PAGE_NO_SHOW,
@@ -46,6 +47,8 @@ enum page_state {
     PAGE_TOO_FAST,
     PAGE_NO_QUEUE,
     PAGE_REFUSED, /* its claim is not good */
+    PAGE_START,   /* of a router that stands alone, at "/" */
+    PAGE_IN,      /* there, with a good pass */
     PAGE_COOKIES, /* it came back without what we gave it */
     PAGE_NSTATES,
 };
@@ -60,6 +63,11 @@ struct page_view {
     const char *target;         /* checked: where to go afterwards */
     const char *nonce;          /* of this answer */
     const char *token;          /* TOKEN_TEXT_LEN characters; NULL: none */
+    const char *claim;          /* PAGE_DOOR: to join with; n bytes */
+    size_t claim_len;
+    char *const *rooms;         /* PAGE_START: queues that it links to */
+    size_t n_rooms;
+    int64_t good_for_s;         /* PAGE_IN: the pass */
     uint64_t position, total;   /* position 0: not known */
     bool capped;                /* it is further back than that */
     uint64_t start;             /* the first position that was told; 0: not known */

@@ -179,7 +179,7 @@ static void waiting(struct router *r, struct rflow *rf, const struct api_ticket 
         v.eta_s = api_eta_s(t->position, t->stats);
     if (a->act == ACT_ENTER || a->joins || start != a->start)
         page_ticket_cookie(r, a, t->token, start);
-    if (a->act == ACT_ENTER || a->claimed)
+    if (a->act == ACT_ENTER || a->claimed || a->posted)
         page_send_back(r, a, "?r=1");
     else
         page_show(r, &v);

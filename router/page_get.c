@@ -1,10 +1,13 @@
 /* page_get.c: requests of the waiting page: who asks, with which ticket, for what.
  *
- *   GET without a ticket       joins; the ticket goes into a cookie
+ *   GET without a ticket       joins if a browser goes there itself (visit.h); the ticket
+ *                              goes into a cookie. All others (previews of links, crawlers,
+ *                              browsers that do not say so) get the door: a page whose
+ *                              script, or button, sends the form join
  *   GET with one               polls
  *   GET r=1 without one        the cookie did not come back: says so, never joins again
  *   HEAD, fetched ahead        joins nobody
- *   POST join                  forgets the ticket, back to GET; with a claim: joins
+ *   POST join                  joins anew; from the door: unless there is a ticket by now
  *   POST enter, leave          polls, leaves; only for requests of our own page */
 #include "router/page_room.h"
 #include "router/phase.h"
@@ -113,6 +116,8 @@ static void show(struct router *r, struct httpd_req *req, struct asked *x,
         v.def = page_room_def(r, x->queue);
         v.message = x->queue->message;
         v.version = x->queue->page_version;
+        v.claim = state == PAGE_DOOR ? x->join.claim : NULL;
+        v.claim_len = state == PAGE_DOOR ? x->join.claim_len : 0;
         v.opens_ms = state == PAGE_EARLY ? x->queue->when.opens_ms : 0;
         v.wall_ms = ev_wall_ms(r->ev);
     }
@@ -208,14 +213,10 @@ static void show_closed(struct router *r, struct httpd_req *req, struct asked *x
 static void get(struct router *r, struct httpd_req *req, struct asked *x)
 {
     bool claim = read_claim(x) > 0;
+    bool looks = visit_is_looked_at(x->q);
 
-    if (phase_is_free(x->queue)) { /* whoever waits has nothing to wait for any more */
-        page_send_to(r, x->a->target);
-        router_answer(r, req);
-        return;
-    }
     read_ticket(r, x, false);
-    if (!may_pass(r, req, x, x->has_token && !claim ? LIMIT_POLL : LIMIT_JOIN))
+    if (!may_pass(r, req, x, looks && (claim || !x->has_token) ? LIMIT_JOIN : LIMIT_POLL))
         return;
     if (claim && !use_claim(r, req, x))
         return;
@@ -227,6 +228,27 @@ static void get(struct router *r, struct httpd_req *req, struct asked *x)
     else if (has_flag(x->q->query, "r"))
         show(r, req, x, PAGE_COOKIES, 0);
     else if (x->queue->state == QUEUE_CLOSED)
+        show_closed(r, req, x);
+    else if (!looks)
+        show(r, req, x, PAGE_DOOR, 0);
+    else
+        begin(r, req, x);
+}
+
+/* The button was pressed, or the script was: it wants a place. The door asks who has none;
+ * another tab may have got one since. */
+static void post_join(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    if (x->has_token && has_flag(x->form, "door")) {
+        page_send_back(r, x->a, "");
+        router_answer(r, req);
+        return;
+    }
+    x->has_token = false;
+    if (read_claim(x) > 0 && !use_claim(r, req, x))
+        return;
+    x->a->joins = x->a->posted = true;
+    if (x->queue->state == QUEUE_CLOSED)
         show_closed(r, req, x);
     else
         begin(r, req, x);
@@ -243,15 +265,8 @@ static void post(struct router *r, struct httpd_req *req, struct asked *x, char 
     read_ticket(r, x, same > 0);
     if (!may_pass(r, req, x, form == 'j' ? LIMIT_JOIN : LIMIT_POLL))
         return;
-    if (form == 'j' && read_claim(x) > 0) {
-        x->has_token = false;
-        x->a->joins = true;
-        if (use_claim(r, req, x))
-            begin(r, req, x);
-    } else if (form == 'j') {
-        page_ticket_cookie(r, x->a, "", 0);
-        page_send_back(r, x->a, "");
-        router_answer(r, req);
+    if (form == 'j') {
+        post_join(r, req, x);
     } else if (!x->has_token) {
         page_send_back(r, x->a, form == 'l' ? "?left=1" : "?r=1");
         router_answer(r, req);
@@ -294,16 +309,33 @@ static bool nobody_looks(struct router *r, struct httpd_req *req, const struct h
     return true;
 }
 
+static void send_back(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    page_send_back(r, x->a, "");
+    router_answer(r, req);
+}
+
+/* Whoever waits has nothing to wait for any more. */
+static void send_on(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    page_send_to(r, x->a->target);
+    router_answer(r, req);
+}
+
 static void dispatch(struct router *r, struct httpd_req *req, struct asked *x,
                      const struct api_req *a)
 {
     read_target(r, x);
     if (a->call == API_WORDS)
         words(r, req, x);
+    else if (a->call == API_UNFORM)
+        send_back(r, req, x);
     else if (routes_version(r->routes) == 0)
         show(r, req, x, PAGE_UNAVAILABLE, RETRY_MS);
     else if (x->queue == NULL)
         show(r, req, x, PAGE_NO_QUEUE, 0);
+    else if (phase_is_free(x->queue) && (a->call != API_FORM || a->form == 'j'))
+        send_on(r, req, x);
     else if (a->call == API_FORM)
         post(r, req, x, a->form);
     else

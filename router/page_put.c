@@ -17,6 +17,7 @@ static const struct {
     bool join, retry, enter, leave; /* what one may do */
 } states[PAGE_NSTATES] = {
     [PAGE_WAITING] = { "waiting", PT_waiting, PT_keep, .leave = true },
+    [PAGE_DOOR] = { "door", PT_door, PT_door_say, .join = true },
     [PAGE_TURN] = { "turn", PT_turn, PT_turn_say, .enter = true },
     [PAGE_EXPIRED] = { "expired", PT_expired, PT_expired_say, .join = true },
     [PAGE_NO_SHOW] = { "no_show", PT_no_show, PT_no_show_say, .join = true },
@@ -30,6 +31,8 @@ static const struct {
     [PAGE_TOO_FAST] = { "too_fast", PT_too_fast, PT_too_fast_say, .retry = true },
     [PAGE_NO_QUEUE] = { "no_queue", PT_no_queue, PT_no_queue_say, .join = false },
     [PAGE_REFUSED] = { "refused", PT_refused, PT_refused_say, .join = true },
+    [PAGE_START] = { "start", PT_start, PT_start_say, .join = false },
+    [PAGE_IN] = { "in", PT_in, PT_in_say, .join = false },
     [PAGE_COOKIES] = { "cookies", PT_cookies, PT_cookies_say, .join = true },
 };
 
@@ -332,8 +335,25 @@ static void set_draw(struct values *x, const struct page_view *v)
     end(x, PS_ticket);
 }
 
+/* What only the page at "/" has. */
+static void set_front(const struct page *p, struct values *x, const struct page_view *v)
+{
+    if (v->state == PAGE_IN) {
+        begin(x, PS_good_for);
+        page_put_eta(&p->lang[v->lang], &x->mem, v->good_for_s);
+        end(x, PS_good_for);
+    }
+    begin(x, PS_rooms);
+    for (size_t i = 0; i < v->n_rooms; i++)
+        buf_printf(&x->mem, "<li><a href=\"/q/%s\">%s</a></li>", v->rooms[i], v->rooms[i]);
+    end(x, PS_rooms);
+}
+
 static void set_acts(struct values *x, const struct page_view *v)
 {
+    if (v->state != PAGE_START && v->state != PAGE_IN && !states[v->state].leave &&
+        !states[v->state].enter)
+        x->v[PS_back] = str(v->target);
     if (v->queue[0] == '\0')
         return;
     begin(x, PS_path);
@@ -362,6 +382,8 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
     x->v[PS_style] = (struct page_str) { (const char *)p->style.data, p->style.len };
     x->v[PS_script] = (struct page_str) { (const char *)p->script.data, p->script.len };
     x->v[PS_target] = str(v->target);
+    x->v[PS_door] = str(v->state == PAGE_DOOR ? "1" : "");
+    x->v[PS_claim] = (struct page_str) { v->claim, v->claim_len };
     if (v->token != NULL)
         x->v[PS_token] = (struct page_str) { v->token, TOKEN_TEXT_LEN };
     if (v->state == PAGE_WAITING)
@@ -371,6 +393,7 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
     set_refresh(p, x, v);
     set_words(p, x, v);
     set_acts(x, v);
+    set_front(p, x, v);
     begin(x, PS_data);
     put_data(p, &x->mem, v);
     end(x, PS_data);

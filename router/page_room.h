@@ -18,6 +18,7 @@ struct page_ask { /* one request of a page, while its flow is under way */
     bool https;
     bool joins;          /* it has no ticket yet */
     bool claimed;        /* by a claim, which must not stay in the address */
+    bool posted;         /* by a form: a page that is loaded again must not send it again */
     uint64_t start;      /* the first position that it was told; 0: not known */
     queue_id queue;
     char name[NAME_MAX_LEN + 1];
@@ -29,9 +30,13 @@ SQ_CHECK int page_room_new(struct page_room **out, const struct router_cfg *cfg,
                            struct err *e);
 void page_room_free(struct page_room *p); /* NULL is fine */
 
-/* API_PAGE, API_WORDS, API_FORM. Answers, or begins a flow that will. */
+/* API_PAGE, API_WORDS, API_FORM, API_UNFORM. Answers, or begins a flow that will. */
 void page_start(struct router *r, struct httpd_req *req, const struct http_req *q,
                 const struct api_req *a);
+/* API_START: the page at "/". */
+void page_front(struct router *r, struct httpd_req *req, const struct http_req *q);
+/* API_NO_PATH: a page for people who look; false: nobody does, not answered. */
+SQ_CHECK bool page_nothing(struct router *r, struct httpd_req *req, const struct http_req *q);
 /* Its flow is over: composes r->ans. */
 void page_done(struct router *r, struct rflow *rf);
 void page_ask_free(struct page_ask *a); /* NULL is fine */

@@ -83,6 +83,8 @@ const struct cfg_key router_keys[] = {
       .help = "who knows this secret may extend and revoke sessions; \"\" = nobody" },
     { K(page_dir), .type = CFG_STR, .def = "", .max = 4000,
       .help = "files in place of the waiting page's own, read at the start; \"\" = none" },
+    { K(rooms), .type = CFG_STRS, .def = "", .min = 0, .max = 64,
+      .help = "queues whose rooms the page at / of a router links to, for anybody to see" },
     { K(page_https), .type = CFG_ENUM, .def = "auto", .words = https_words,
       .help = "cookies are for https only: auto = if a trusted proxy says so" },
     { K(max_pipelined), .type = CFG_INT, .def = "64", .min = 1, .max = 10000,
@@ -152,6 +154,16 @@ static bool is_field_name(const char *s)
     return true;
 }
 
+static int check_rooms(const struct cfg_list *rooms, struct err *e)
+{
+    char *const *name = rooms->v;
+
+    for (size_t i = 0; i < rooms->n; i++)
+        if (!api_is_name(name[i], strlen(name[i])))
+            return err_set(e, SQ_EINVAL, "rooms: \"%.64s\" is no name of a queue", name[i]);
+    return 0;
+}
+
 int router_cfg_check(const void *cfg, struct err *e)
 {
     const struct router_cfg *c = cfg;
@@ -164,6 +176,8 @@ int router_cfg_check(const void *cfg, struct err *e)
         rc = check_refill("bad", c->bad_limit_per_s, c->bad_burst, e);
     if (rc == 0)
         rc = check_claim_keys(&c->claim_keys, e);
+    if (rc == 0)
+        rc = check_rooms(&c->rooms, e);
     if (rc == 0 && !is_field_name(c->gate_subject_header))
         rc = err_set(e, SQ_EINVAL, "gate_subject_header: \"%.64s\" is no name of a header",
                      c->gate_subject_header);

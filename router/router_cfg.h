@@ -28,6 +28,7 @@ struct router_cfg {
     bool subject_needs_claim;
     int64_t claim_max_ttl;
     struct cfg_list allow_origins; /* of char * */
+    struct cfg_list rooms;         /* of char * */
     char *gate_secret_file, *gate_subject_header;
     int gate_uri_header; /* enum gate_uri */
     char *page_dir;

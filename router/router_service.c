@@ -129,7 +129,8 @@ static const uint8_t budget_of[] = {
     [API_JWKS] = LIMIT_POLL,         [API_VERIFY] = LIMIT_NKINDS,
     [API_SESSION] = LIMIT_NKINDS, /* session.c looks who asks */
     [API_PAGE] = LIMIT_NKINDS,       [API_WORDS] = LIMIT_POLL,
-    [API_FORM] = LIMIT_NKINDS,       [API_HEALTH] = LIMIT_NKINDS,
+    [API_FORM] = LIMIT_NKINDS,       [API_UNFORM] = LIMIT_POLL,
+    [API_START] = LIMIT_POLL,        [API_HEALTH] = LIMIT_NKINDS,
     [API_READY] = LIMIT_NKINDS,      [API_BAD_METHOD] = LIMIT_BAD,
     [API_BAD_PATH] = LIMIT_BAD,      [API_NO_PATH] = LIMIT_BAD,
 };
@@ -180,8 +181,14 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
     case API_PAGE:
     case API_FORM:
     case API_WORDS:
+    case API_UNFORM:
         page_start(r, req, q, a);
         return true;
+    case API_START:
+        page_front(r, req, q);
+        return true;
+    case API_NO_PATH:
+        return page_nothing(r, req, q);
     default:
         return false;
     }

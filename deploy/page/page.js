@@ -44,6 +44,10 @@
       () => setTimeout(tryAgain, spread(d.after)));
   }
 
+  /* ---- no place yet: a script is somebody who looks ---- */
+
+  if (d.state === 'door') return document.querySelector('form[action$="/join"]').submit();
+
   if (d.state !== 'waiting') {
     if (!d.after) try { localStorage.removeItem('segq:' + d.queue); } catch (e) { /* none */ }
     else setTimeout(tryAgain, spread(d.after));

@@ -282,6 +282,65 @@ async function beforeTheHour() {
   await c.close();
 }
 
+// Who looks at a link for others, and browsers that do not say what they do.
+async function atTheDoor() {
+  await k.joinMany(1);
+  const c = await k.visitor({ viewport: { width: 390, height: 844 } });
+  for (let i = 0; i < 3; i++) await c.request.get(k.pageUrl(TARGET));
+  const page = await c.newPage();
+  await page.goto(k.pageUrl(TARGET).replace(k.ROUTER, k.PLAIN));
+  await claimUntil('a browser that does not say so joins by the page\'s script', async () => await place(page) === '2');
+  await page.reload();
+  claim('once', await place(page) === '2' && page.url().startsWith(k.PLAIN));
+  const wrong = c.wrong.filter(w => !w.includes('Cross-Origin-Opener-Policy')); // is for https
+  claim('without an error', wrong.length === 0, wrong.join('; '));
+  await claimUntil('previews took no place', async () => (await k.queue()).waiting === 2);
+  await c.close();
+  const quiet = await k.visitor({ javaScriptEnabled: false, viewport: { width: 390, height: 844 } });
+  const still = await quiet.newPage();
+  await still.goto(k.pageUrl(TARGET).replace(k.ROUTER, k.PLAIN));
+  claim('without scripts there is a button', (await still.locator('h1').innerText()) === 'There is a line here');
+  await k.shot(still, 'door');
+  await still.getByRole('button', { name: 'Join the line' }).click();
+  claim('which joins', (await still.locator('#position').textContent()).trim() === '3');
+  await quiet.close();
+  const seen = await k.visitor({ javaScriptEnabled: true, viewport: { width: 320, height: 568 }, colorScheme: 'dark', locale: 'zh-CN' });
+  const door = await seen.newPage();
+  await seen.route('**/q/login/join', r => r.fulfill({ status: 204 })); // it stays where it is
+  await door.goto(k.pageUrl(TARGET).replace(k.ROUTER, k.PLAIN), { waitUntil: 'commit' });
+  await door.locator('h1').waitFor();
+  await k.accessible(door, 'door');
+  await k.fits(door, 'door');
+  await k.shot(door, 'door-dark-chinese');
+  await seen.close();
+}
+
+// A router that stands alone, as in `make run`: the way through it ends in no JSON.
+async function frontDoor() {
+  const c = await k.visitor({ viewport: { width: 390, height: 844 } });
+  const page = await c.newPage();
+  const heading = () => page.locator('h1').innerText();
+  await page.goto(k.ROUTER + '/');
+  claim('at / it says what it is', await heading() === 'This is a waiting room');
+  await k.accessible(page, 'start');
+  await k.shot(page, 'start');
+  await page.getByRole('link', { name: 'login' }).click();
+  claim('its link leads into the line', await place(page) === '1');
+  await page.goto(k.ROUTER + '/q/nosuch');
+  await page.getByRole('link', { name: 'Back to the site' }).click();
+  claim('"Back to the site" leads to it', await heading() === 'This is a waiting room');
+  await page.goto(k.ROUTER + '/q/login/');
+  claim('nothing is said to people in JSON', await heading() === 'There is no line here');
+  await page.goto(k.ROUTER + '/q/login');
+  await k.release(1);
+  await claimUntil('who is let in without an address is told', async () => await heading() === 'You are in');
+  claim('and for how long', /^about \d+ minutes$/.test(await page.locator('#good').innerText()), await page.locator('#good').innerText());
+  await k.accessible(page, 'in');
+  await k.shot(page, 'in');
+  claim('no errors, no policy broken', c.wrong.every(w => w.includes('404')), c.wrong.join('; '));
+  await c.close();
+}
+
 // A game on the web: its page comes from elsewhere.
 async function anotherOrigin() {
   const segq = require('fs').readFileSync(__dirname + '/../../deploy/client/segq.js');
@@ -325,4 +384,4 @@ async function routerDies() {
 }
 
 k.main([waitingToAdmitted, withoutScripts, severalTabs, lostCookie, offlineAndSleep, phoneAndDark, otherStates, beforeTheHour,
-  whatTheOperatorSays, hostileReturns, anotherOrigin, routerDies]);
+  atTheDoor, frontDoor, whatTheOperatorSays, hostileReturns, anotherOrigin, routerDies]);

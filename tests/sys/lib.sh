@@ -174,6 +174,7 @@ trap 'exit 130' INT TERM
 # ---- HTTP ---------------------------------------------------------------------------
 
 http() { curl -s --max-time 20 "$@"; }
+LOOKS=(-H 'Sec-Fetch-Mode: navigate' -H 'Sec-Fetch-Dest: document') # a browser that goes to a page
 status_of() { http -o /dev/null -w '%{http_code}' "$@"; }
 has_status() { [ "$(status_of "${@:2}")" = "$1" ]; } # 200 URL...
 

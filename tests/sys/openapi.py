@@ -212,6 +212,7 @@ def sessions(a, token, good):
 def pages(a):
     a.ask("GET", "/q/login?return=/", want=200)
     a.ask("GET", "/q/nothing", want=404)
+    a.ask("GET", "/q/login/join", want=303)
     a.ask("GET", "/q/login/words", want=200)
     a.ask("GET", "/q/nothing/words", want=404)
     form = {"Content-Type": "application/x-www-form-urlencoded"}

@@ -44,7 +44,6 @@ start_haproxy() { # name plain tls closed|open
 }
 
 ACCEPT='Accept: text/html,application/xhtml+xml,*/*;q=0.8'
-LOOKS=(-H 'Sec-Fetch-Mode: navigate' -H 'Sec-Fetch-Dest: document')
 
 # ---- visitors ---------------------------------------------------------------------------
 

@@ -37,7 +37,7 @@ check "with a pass that the router's key verifies" eval \
 check_eq "asked again it is the same pass" "$(poll "$(token_in <"$DIR/entered")" | field pass)" "$(cat "$DIR/pass")"
 check_eq "the gate lets it in" "$(status_of -H "Authorization: Bearer $(cat "$DIR/pass")" "$R/v1/verify")" 204
 page_goes_on() {
-    http -o /dev/null -w '%{http_code} %{redirect_url}' "$R/q/login?return=/shop" | grep -q "^303 .*/shop$"
+    http "${LOOKS[@]}" -o /dev/null -w '%{http_code} %{redirect_url}' "$R/q/login?return=/shop" | grep -q "^303 .*/shop$"
 }
 wait_for 60 "the page goes right on" page_goes_on
 check "it is counted" test "$(metric 30 segq_router_joins_admitted_total)" -ge 2

@@ -35,7 +35,7 @@ nobody_has_a_place() {
 }
 check "nobody has a place yet" nobody_has_a_place
 check "the page says when it opens" grep -q 'You are here early.*about 30 minutes' \
-    <(http "$R/q/login?return=/" | tr '\n' ' ')
+    <(http "${LOOKS[@]}" "$R/q/login?return=/" | tr '\n' ' ')
 check "nobody is let in by hand" eval '! ctl release login 5 2>/dev/null'
 check_eq "the promise is the same" "$(queue_field draw.commitment)" "$commitment"
 check_eq "the seed is a secret" "$(queue_field draw.seed)" null

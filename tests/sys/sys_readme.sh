@@ -52,9 +52,7 @@ check_eq "come in, and the slot is free" "$(grep -c '^HTTP/1.1 204' "$DIR/out")"
 env RUN_DIR="$C" TLS_PORT=$TLS HTTP_PORT=$((PORT + 91)) SITE_PORT=$((PORT + 92)) "$root/deploy/gate.sh" >"$DIR/gate.log" 2>&1 &
 gate=$!
 helpers+=("$gate")
-ask() { # as a browser that goes to a page
-    http -k -b "$DIR/jar" -c "$DIR/jar" -H 'Sec-Fetch-Mode: navigate' -H 'Sec-Fetch-Dest: document' "$@"
-}
+ask() { http -k -b "$DIR/jar" -c "$DIR/jar" "${LOOKS[@]}" "$@"; }
 serves() { [ "$(ask -o /dev/null -w '%{http_code}' "$U/shop.html")" = 302 ]; }
 wait_for 20 "the gate stands" serves
 type_in "paused, asked, resumed" 'Open `https://localhost:8443/shop.html`'

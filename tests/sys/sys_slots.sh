@@ -29,7 +29,7 @@ check_eq "the next thousand get in, and no more" "$(crowd fill 1000 300)" 1000
 late=$(join_queue)
 check_eq "who is behind the cap is told the cap" "$(field position <<<"$late")" 50
 check_eq "and that it is one" "$(field position_capped <<<"$late")" true
-check_eq "the page says so" "$(http "$R/q/login" | grep -c '>50+<')" 1
+check_eq "the page says so" "$(http "${LOOKS[@]}" "$R/q/login" | grep -c '>50+<')" 1
 
 # ---- whoever dies -----------------------------------------------------------------------
 

@@ -55,13 +55,14 @@ players() { # name: join and poll over HTTP/2, addresses, paths, headers
     tls -o /dev/null -D "$DIR/head" "/v1/tickets/$t"
     check "$1: the answer is not for referrers" grep -qi '^referrer-policy: no-referrer' "$DIR/head"
     check_eq "$1: and leaves" "$(code -X DELETE "/v1/tickets/$t")" 204
-    tls -o "$DIR/page" -D "$DIR/head" --interface 127.0.1.1 '/q/login?return=/shop'
+    tls "${LOOKS[@]}" -o "$DIR/page" -D "$DIR/head" --interface 127.0.1.1 '/q/login?return=/shop'
     check "$1: the waiting page gets through" grep -q 'You are in line' "$DIR/page"
     check "$1: its cookie is for https only" grep -qi '^set-cookie: segq_ticket=.*; secure' "$DIR/head"
-    for path in /v1/admin/cluster /v1/admin/queues /metrics /healthz /readyz / /v1//admin/cluster \
+    for path in /v1/admin/cluster /v1/admin/queues /metrics /healthz /readyz /shop /v1//admin/cluster \
         /v1/queues/../admin/cluster; do
         check_eq "$1: nothing at $path" "$(code --path-as-is "$path")" 404
     done
+    check "$1: the front door" grep -q 'This is a waiting room' <(tls /)
     # One address spends its budget; another has its own; what the client says does not count.
     tls_flood "$2" 120 >/dev/null
     spent=$(code --interface "$2" -X POST -H 'X-Forwarded-For: 198.51.100.9' \

@@ -124,10 +124,15 @@ static const char *header(const char *name)
     return v;
 }
 
+/* As a browser that goes there. */
 static int visit(const char *method, const char *path, const char *fields,
                  const char *form)
 {
-    return call_with(method, path, fields, form);
+    char all[600];
+
+    snprintf(all, sizeof(all), "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n%s",
+             fields);
+    return call_with(method, path, all, form);
 }
 
 static const char *cookie(uint32_t number, seg_id seg)
@@ -153,6 +158,19 @@ Test(claim_http, the_page_takes_it_and_goes_on_without_it)
     cr_expect_eq(visit("GET", path, cookie(9, 1), ""), 303, "it was in another");
     cr_expect_eq(w.appends, 2);
     cr_expect_eq(w.last_append.seg, 3);
+}
+
+/* A link with a claim is sent by mail and chat, which look at it before anybody does. */
+Test(claim_http, a_preview_of_its_link_joins_nobody)
+{
+    char path[3000], field[3000];
+
+    snprintf(path, sizeof(path), "/q/login?claim=%s&return=/shop", claim("vip", ""));
+    cr_assert_eq(call_with("GET", path, "", ""), 200);
+    cr_expect_eq(w.appends, 0);
+    snprintf(field, sizeof(field), "name=\"claim\" value=\"%s\"", claim("vip", ""));
+    cr_expect(strstr(got, field) != NULL, "the button has it");
+    cr_expect_eq(call_with("GET", "/q/login?claim=x.y.z", "", ""), 403);
 }
 
 Test(claim_http, the_page_and_a_bad_claim)

@@ -2,10 +2,29 @@
  * forms, redirects, headers, what an operator changes. */
 #include "tests/lib/routerrig.h"
 
-TestSuite(page_http, .init = setup_all, .fini = teardown, .timeout = 60);
+#include <sodium.h>
+
+#include "common/pass.h"
+
+static struct pass_key signer;
+
+static void set_up(void)
+{
+    static uint8_t public[1][32];
+
+    cr_assert_geq(sodium_init(), 0);
+    crypto_sign_keypair(signer.public, signer.secret);
+    memcpy(public[0], signer.public, 32);
+    map_keys = (const uint8_t(*)[32])public;
+    setup_all();
+}
+
+TestSuite(page_http, .init = set_up, .fini = teardown, .timeout = 60);
+
+#define LOOKS "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n"
 
 /* Asks, waits for the answer, returns its status. */
-static int visit(const char *method, const char *path, const char *fields,
+static int fetch_page(const char *method, const char *path, const char *fields,
                  const char *form)
 {
     n_got = 0;
@@ -13,6 +32,16 @@ static int visit(const char *method, const char *path, const char *fields,
     say_with(method, path, fields, form);
     UNTIL((more(), method[0] == 'H' ? strstr(got, "\r\n\r\n") != NULL : whole(got) > 0));
     return atoi(got + 9);
+}
+
+/* As a browser that goes there. */
+static int visit(const char *method, const char *path, const char *fields,
+                 const char *form)
+{
+    char all[1000];
+
+    snprintf(all, sizeof(all), LOOKS "%s", fields);
+    return fetch_page(method, path, all, form);
 }
 
 static const char *header(const char *name)
@@ -76,7 +105,7 @@ Test(page_http, who_does_not_look_does_not_join)
 {
     cr_expect_eq(visit("HEAD", "/q/login", "", ""), 200);
     cr_expect_eq(visit("GET", "/q/login", "Sec-Purpose: prefetch\r\n", ""), 503);
-    cr_expect_eq(visit("GET", "/q/login", "Sec-Fetch-Dest: image\r\n", ""), 503);
+    cr_expect_eq(fetch_page("GET", "/q/login", "Sec-Purpose: prefetch\r\n", ""), 503);
     cr_expect_eq(visit("GET", "/q/login?r=1", "", ""), 200);
     cr_expect(strstr(got, "allow cookies"));
     cr_expect_eq(visit("GET", "/q/login?left=1", "", ""), 200);
@@ -86,12 +115,121 @@ Test(page_http, who_does_not_look_does_not_join)
     cr_expect_eq(visit("GET", "/q/UPPER%22%3E", "", ""), 404);
     cr_expect(strstr(got, "UPPER") == NULL, "nothing is repeated");
     cr_expect_eq(visit("DELETE", "/q/login", "", ""), 405);
-    cr_expect_eq(visit("GET", "/q/login/leave", "", ""), 405);
     cr_expect_eq(visit("GET", "/q/login/none", "", ""), 404);
     cr_expect_eq(visit("GET", "/q/", "", ""), 404);
     cr_expect_eq(w.appends, 0);
     cr_expect_eq(visit("GET", "/q/login", "Cookie: segq_ticket=forged\r\n", ""), 200);
     cr_expect_eq(w.appends, 1, "what is not ours is no ticket");
+}
+
+static bool is_door(void)
+{
+    return strstr(got, "There is a line here") != NULL &&
+           strstr(got, "action=\"/q/login/join\"") != NULL &&
+           strstr(got, "name=\"door\" value=\"1\"") != NULL;
+}
+
+/* Previews of links, crawlers, pictures, frames; and browsers that do not say what they do. */
+Test(page_http, only_a_browsers_own_visit_takes_a_place)
+{
+    static const char *const others[] = {
+        "", "User-Agent: Slackbot-LinkExpanding 1.0\r\nAccept: */*\r\n",
+        "User-Agent: Mozilla/5.0 (compatible; Googlebot/2.1)\r\nAccept: text/html\r\n",
+        "Sec-Fetch-Mode: cors\r\nSec-Fetch-Dest: empty\r\n",
+        "Sec-Fetch-Mode: no-cors\r\nSec-Fetch-Dest: image\r\n",
+        "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: iframe\r\n",
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(others); i++) {
+        cr_expect_eq(fetch_page("GET", "/q/login?return=/shop", others[i], ""), 200);
+        cr_expect(is_door(), "%s", others[i]);
+        cr_expect_str_eq(header("Set-Cookie"), "");
+    }
+    cr_expect(strstr(got, "<meta name=\"robots\" content=\"noindex\">") != NULL);
+    cr_expect_eq(w.appends, 0);
+    cr_expect_eq(fetch_page("GET", "/q/login", ticket(5, ""), ""), 200);
+    cr_expect(strstr(got, "<b id=\"position\">5</b>") != NULL, "a ticket is shown to any");
+}
+
+/* What the door's script or button sends. */
+Test(page_http, the_door_joins_by_its_form)
+{
+    char line[200];
+
+    cr_assert_eq(fetch_page("POST", "/q/login/join", "", "return=%2Fshop&door=1"), 303);
+    cr_expect_eq(w.appends, 1);
+    cr_expect_str_eq(header("Location"), "/q/login?r=1&return=%2Fshop");
+    cr_expect(strstr(header("Set-Cookie"), "segq_ticket=E") == header("Set-Cookie"));
+    snprintf(line, sizeof(line), "Cookie: %.*s\r\n",
+             (int)strcspn(header("Set-Cookie"), ";"), header("Set-Cookie"));
+    cr_assert_eq(fetch_page("POST", "/q/login/join", line, "return=%2Fshop&door=1"), 303);
+    cr_expect_eq(w.appends, 1, "another tab was at the door, too");
+    cr_expect_str_eq(header("Location"), "/q/login?return=%2Fshop");
+    w.when = (struct map_phase){ .phase = PHASE_PASSTHROUGH };
+    send_map(5, 6, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 6);
+    cr_expect_eq(fetch_page("POST", "/q/login/join", "", "return=%2Fshop&door=1"), 303);
+    cr_expect_str_eq(header("Location"), "/shop");
+    cr_expect_eq(w.appends, 1);
+}
+
+/* A form that was answered with a page stands in the address line: people press Enter there. */
+Test(page_http, a_forms_address_leads_back_to_the_page)
+{
+    cr_expect_eq(visit("GET", "/q/login/join", "", ""), 303);
+    cr_expect_str_eq(header("Location"), "/q/login?return=%2F");
+    cr_expect_eq(visit("GET", "/q/login/leave", ticket(5, ""), ""), 303);
+    cr_expect_eq(visit("DELETE", "/q/login/leave", ticket(5, ""), ""), 405);
+    cr_expect_eq(w.appends + w.drops, 0);
+}
+
+/* "Back to the site", and the end of a wait without `return`, at a router that stands alone. */
+Test(page_http, a_router_alone_has_a_front_door)
+{
+    char line[2000];
+    struct pass_claims c = { .iss = "segq", .aud = "login", .lane = "default", .seg = 17,
+                             .number = 5 };
+    int n;
+
+    cr_expect_eq(visit("GET", "/", "", ""), 200);
+    cr_expect(strstr(got, "This is a waiting room") != NULL);
+    cr_expect(strstr(got, "/q/login") == NULL, "which queues there are is nobody's business");
+    cr_expect_eq(visit("HEAD", "/", "", ""), 200);
+    cr_expect_eq(visit("GET", "/", "Cookie: segq_pass=a.b.c\r\n", ""), 200);
+    cr_expect(strstr(got, "This is a waiting room") != NULL);
+    c.iat_s = router_wall_s();
+    c.exp_s = c.iat_s + 300;
+    n = snprintf(line, sizeof(line), "Cookie: segq_pass=");
+    n += pass_make(&c, &signer, line + n, sizeof(line) - (size_t)n - 3);
+    strcpy(line + n, "\r\n");
+    cr_expect_eq(fetch_page("GET", "/", line, ""), 200);
+    cr_expect(strstr(got, "You are in") != NULL, "%s", got);
+    cr_expect(strstr(got, "<b id=\"good\">about 5 minutes</b>") != NULL);
+    cr_expect(strstr(got, ">Back to the site<") == NULL, "there is none");
+    cr_expect_str_eq(header("Cache-Control"), "no-store");
+}
+
+Test(page_http, the_front_door_links_to_the_rooms_that_are_named)
+{
+    static char *names[] = { (char *)"login", (char *)"sale" };
+
+    w.cfg.rooms = (struct cfg_list){ .v = names, .n = 2 };
+    cr_expect_eq(visit("GET", "/", "", ""), 200);
+    cr_expect(strstr(got, "<a href=\"/q/login\">login</a>") != NULL);
+    cr_expect(strstr(got, "<a href=\"/q/sale\">sale</a>") != NULL);
+    w.cfg.rooms = (struct cfg_list){ 0 };
+}
+
+Test(page_http, people_are_not_answered_in_json)
+{
+    static const char *const paths[] = { "/q/", "/q", "/q/login/", "/index.html", "/shop" };
+
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++) {
+        cr_expect_eq(visit("GET", paths[i], "", ""), 404);
+        cr_expect(strstr(got, "There is no line here") != NULL, "%s", paths[i]);
+        cr_expect_eq(fetch_page("GET", paths[i], "Accept: application/json\r\n", ""), 404);
+        cr_expect_str_eq(header("Content-Type"), "application/problem+json");
+    }
 }
 
 Test(page_http, places_and_progress)
@@ -263,8 +401,9 @@ Test(page_http, forms)
     cr_expect(strstr(header("Set-Cookie"), "segq_ticket=; Max-Age=0"));
     cr_expect_eq(w.drops, 1);
     cr_expect_eq(visit("POST", "/q/login/join", both, "return=%2Fx"), 303);
-    cr_expect_str_eq(header("Location"), "/q/login?return=%2Fx");
-    cr_expect(strstr(header("Set-Cookie"), "segq_ticket=; Max-Age=0"));
+    cr_expect_str_eq(header("Location"), "/q/login?r=1&return=%2Fx", "a new place");
+    cr_expect_eq(w.appends, 1);
+    cr_expect(strstr(header("Set-Cookie"), "segq_ticket=E") == header("Set-Cookie"));
     cr_expect_eq(visit("POST", "/q/login/enter", both, "return=%2Fx"), 303);
     cr_expect_str_eq(header("Location"), "/q/login?r=1&return=%2Fx", "it waits still");
     snprintf(form, sizeof(form), "token=%s&return=%%2Fx", ticket_path(N_ADMITTED, 1) + 12);
@@ -274,7 +413,7 @@ Test(page_http, forms)
     cr_expect(strstr(got, "\r\nSet-Cookie: segq_ticket=E"));
     cr_expect_eq(visit("POST", "/q/login/enter", OURS, "return=%2Fx"), 303);
     cr_expect_str_eq(header("Location"), "/q/login?r=1&return=%2Fx", "no ticket at all");
-    cr_expect_eq(w.appends, 0);
+    cr_expect_eq(w.appends, 1);
 }
 
 Test(page_http, forms_of_other_sites_do_nothing)
@@ -401,7 +540,7 @@ Test(page_http, the_word_of_the_moment)
 Test(page_http, visitors_who_go_away)
 {
     w.hold = true;
-    say_with("GET", "/q/login", "", "");
+    say_with("GET", "/q/login", LOOKS, "");
     UNTIL(w.append_frames == 1);
     close(w.fd);
     dial();

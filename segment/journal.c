@@ -13,6 +13,7 @@
 #define SNAP_AFTER_BYTES (64u << 20)
 #define SNAP_AFTER_LOGS  64u /* restarts, each of which begins a log */
 #define SYNC_MS          1000u
+#define ROOM_AGAIN       (1u << 20) /* so much room, and a full disk counts as mended */
 
 /* ---- opening ----------------------------------------------------------------------- */
 static int take_opts(struct journal *j, const struct journal_opts *o, struct err *e)
@@ -79,7 +80,10 @@ static int open_on(struct journal *j, const struct journal_opts *o,
 
     if (rc == 0)
         rc = journal_recover(j, r, o->allow_damage, &log.seq, e);
-    return rc < 0 ? rc : jout_create(j, &j->log, &log, e);
+    if (rc == 0)
+        rc = jout_create(j, &j->log, &log, e);
+    j->kept = j->log.written;
+    return rc;
 }
 
 static void destroy(struct journal *j)
@@ -198,7 +202,7 @@ static int write_group(struct journal *j, struct err *e)
     if (rc == SQ_EFULL) {
         if (!j->full)
             log_error("dir=%s no room, nothing new is acknowledged: %s", j->where, e->text);
-        j->full = true;
+        j->full = j->starved = true;
         j->c.full++;
     } else if (rc < 0) {
         journal_fail(j, e->text);
@@ -219,6 +223,14 @@ static int sync_log(struct journal *j, struct err *e)
     return rc;
 }
 
+/* What had no room was given up. An empty group says whether the next one has. */
+static int try_room(struct journal *j, struct err *e)
+{
+    if (j->starved || !jout_room(j, &j->log, j->log.written + ROOM_AGAIN))
+        return err_set(e, SQ_EFULL, "no room for %u bytes", ROOM_AGAIN);
+    return write_group(j, e);
+}
+
 int journal_flush(struct journal *j, struct err *e)
 {
     struct err own = { 0 };
@@ -230,13 +242,28 @@ int journal_flush(struct journal *j, struct err *e)
         jout_drop(&j->log);
     else if (j->log.count > 0)
         rc = write_group(j, e);
+    else if (j->full)
+        rc = try_room(j, e);
     if (rc < 0)
         return rc;
     if (j->failed)
         return err_set(e, SQ_ESYS, "the journal has failed; a snapshot will cure it");
     if (j->mode == JOURNAL_FSYNC && j->log.synced < j->log.written)
-        return sync_log(j, e);
-    return 0;
+        rc = sync_log(j, e);
+    if (rc == 0)
+        j->kept = j->log.written;
+    return rc;
+}
+
+int journal_again(struct journal *j, const struct journal_replay *r, struct err *e)
+{
+    int rc;
+
+    if (j->snap_running)
+        journal_snap_abort(j);
+    jout_drop(&j->log);
+    rc = journal_reread(j, r, e);
+    return rc < 0 ? err_wrap(e, "journal %s", j->where) : 0;
 }
 
 int journal_tick(struct journal *j, msec_t now_ms, struct err *e)

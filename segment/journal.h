@@ -14,7 +14,8 @@
  * power cut costs what came after the last sync, at most sync_ms and the time of one sync).
  *
  * Failures. No room (SQ_EFULL): the group is kept and tried again by the next flush;
- * nothing that it holds may be told meanwhile. Any other failed write, and every failed
+ * nothing that it holds may be told meanwhile. Or it is given up (journal_again), and a
+ * later flush answers 0 when there is room. Any other failed write, and every failed
  * sync, is final for that log file (a kernel that failed to write a page calls it clean
  * afterwards, so a second sync that succeeds proves nothing): flush() answers SQ_ESYS from
  * then on, reserve() false, snap_due() becomes true. The cure is a whole snapshot: begin
@@ -92,6 +93,10 @@ void journal_give_back(struct journal *j, uint64_t n);
 /* Before the answers of the turn go out. 0: all that was appended may be told. SQ_EFULL,
  * SQ_ESYS: see above. Costs nothing in a turn without records. */
 SQ_CHECK int journal_flush(struct journal *j, struct err *e);
+/* After a flush that failed: gives up what was not written, and replays what a restart would
+ * find: the state as of the last flush that answered 0. Writes nothing; a snapshot that was
+ * under way is given up. < 0: it cannot be read. */
+SQ_CHECK int journal_again(struct journal *j, const struct journal_replay *r, struct err *e);
 /* At least every 100 ms; syncs in mode `os`. 0 or SQ_ESYS. */
 SQ_CHECK int journal_tick(struct journal *j, msec_t now_ms, struct err *e);
 

@@ -162,6 +162,7 @@ struct journal {
     char node[NAME_MAX_LEN + 1];
     enum journal_mode mode;
     uint64_t reserve, snap_after, promised, boot;
+    uint64_t kept; /* of the log: its end as of the last flush that answered 0 */
     uint32_t sync_ms;
     bool failed; /* the log cannot be believed any more */
     bool curing; /* failed, and a fresh log and its snapshot are being written */
@@ -222,5 +223,7 @@ void journal_fail(struct journal *j, const char *what); /* journal.c */
 /* Replays, closes what it read, removes what is void. *next: the log to create. */
 SQ_CHECK int journal_recover(struct journal *j, const struct journal_replay *r,
                              bool allow_damage, uint64_t *next, struct err *e);
+/* The snapshot and the logs behind it, up to j->kept in the newest; writes nothing. */
+SQ_CHECK int journal_reread(struct journal *j, const struct journal_replay *r, struct err *e);
 
 #endif

@@ -520,6 +520,48 @@ static int recover(struct recovery *r, struct err *e)
     return rc < 0 ? rc : replay_logs(r, e);
 }
 
+/* ---- again, in service --------------------------------------------------------------- */
+/* Its groups up to `end`; nothing is cut off or closed. */
+static int reread_log(struct recovery *r, uint64_t seq, uint64_t end, struct err *e)
+{
+    struct walk w = { .f.h = -1 };
+    char name[JNAME_MAX];
+    struct jgroup g;
+    int rc;
+
+    jname_text(name, JNAME_LOG, seq);
+    rc = walk_open(r, &w, name, JLOG, seq, e);
+    while (rc == 0 && w.at < end && (rc = jreader_group(&w.f, &w.key, w.at, &g, e)) == 1)
+        rc = walk_group(r, &w, &g, e);
+    if (rc == 0 && end != UINT64_MAX && w.at != end)
+        rc = err_set(e, SQ_EPROTO, "%s ends at offset %" PRIu64 " of %" PRIu64, name, w.at,
+                     end);
+    if (w.f.d != NULL)
+        jreader_close(&w.f);
+    return rc;
+}
+
+int journal_reread(struct journal *j, const struct journal_replay *to, struct err *e)
+{
+    struct recovery r = { .j = j, .to = to };
+    uint64_t t0 = wall_us();
+    int rc = jdir_read(&r.dir, j->disk, e);
+
+    find_base(&r);
+    j->c.replay_chunks = j->c.replay_records = j->c.replay_bytes = 0;
+    if (rc == 0)
+        rc = replay_snap(&r, e);
+    for (size_t i = 0; rc == 0 && i < r.dir.n; i++) {
+        const struct jname *f = &r.dir.v[i];
+
+        if (f->kind == JNAME_LOG && f->seq >= r.base && f->seq <= j->log.seq)
+            rc = reread_log(&r, f->seq, f->seq == j->log.seq ? j->kept : UINT64_MAX, e);
+    }
+    j->c.replay_ms = (wall_us() - t0) / 1000;
+    jdir_fini(&r.dir);
+    return rc;
+}
+
 int journal_recover(struct journal *j, const struct journal_replay *to, bool allow_damage,
                     uint64_t *next, struct err *e)
 {

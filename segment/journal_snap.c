@@ -49,7 +49,7 @@ static void switch_log(struct journal *j, const struct jout *fresh)
     j->older_logs++;
     log->h = fresh->h;
     log->seq = fresh->seq;
-    log->written = fresh->written;
+    log->written = j->kept = fresh->written;
     log->synced = fresh->synced;
     log->allocated = fresh->allocated;
     log->key = fresh->key;

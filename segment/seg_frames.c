@@ -65,11 +65,8 @@ static void join(struct seg_service *s, const struct msg *q, struct seg_now now)
 {
     bool ok = seg_journal_reserve(s->journal, q->append.n);
 
-    if (!ok)
-        segtab_hold(s->tab, true);
+    segtab_full(s->tab, !ok);
     segtab_append(s->tab, now, q->append.req, q->append.n, s->ans.append);
-    if (!ok)
-        segtab_hold(s->tab, seg_journal_is_holding(s->journal));
 }
 
 /* False: it is none. */

@@ -55,6 +55,10 @@ struct seg_service {
     struct seg_journal *journal;  /* NULL: switched off */
     struct audit *audit;          /* NULL: none */
     struct seg_passes *passes;
+    uint64_t max_tickets;         /* as the table is made, and made anew */
+    uint32_t max_segments;
+    uint8_t pass_pub[32];
+    struct pass_others pass_others;
     struct ev_timer *tick, *gone;
     struct rpc_link *manager[SEG_MANAGERS];
     size_t n_managers;
@@ -93,7 +97,7 @@ SQ_CHECK int seg_peers_dial(struct seg_service *s, const struct cfg_list *manage
 void seg_peers_look(struct seg_service *s);
 void seg_peers_free(struct seg_service *s);
 void seg_peers_send(struct seg_service *s);
-/* What was said in this turn is not sent: those links end. */
+/* Nothing that was said in this turn is sent: all links end, and nobody is connected. */
 void seg_peers_take_back(struct seg_service *s);
 void seg_peers_error(struct seg_service *s, struct seg_peer *p, const struct frame *f, int code);
 /* p stands by; text: address and name of who leads, or "". */

@@ -42,7 +42,7 @@ struct seg_journal {
     int snap_rc; /* of what was put into it */
     struct err snap_err;
     bool holding;
-    bool failed; /* the last flush: nothing that must be kept was said since */
+    bool failed; /* the last flush: since then the table holds, and nothing changes */
     uint64_t promised; /* tickets */
     msec_t promised_ms;
     uint64_t refused, taken_back, recovered;
@@ -204,13 +204,12 @@ int seg_journal_recover(struct seg_journal *j, struct segtab *t, struct seg_now 
                               .mode = j->mode,
                               .snap_after_bytes = j->snap_after,
                               .boot = j->boot };
-    struct journal_replay r = { on_chunk, on_record, j };
     struct segtab_counts n;
     msec_t begun = clock_ms();
     int rc;
 
     j->tab = t;
-    rc = journal_open(&j->j, &o, &r, e);
+    rc = journal_open(&j->j, &o, &(struct journal_replay) { on_chunk, on_record, j }, e);
     if (rc < 0)
         return rc;
     if (segtab_replayed(t, now) < 0)
@@ -251,11 +250,6 @@ static void hold(struct seg_journal *j, bool on, const char *why)
         log_info("going on: what was said is written down again");
 }
 
-bool seg_journal_is_holding(const struct seg_journal *j)
-{
-    return j != NULL && j->holding;
-}
-
 bool seg_journal_flush(struct seg_journal *j)
 {
     struct err e = { 0 };
@@ -274,6 +268,20 @@ bool seg_journal_flush(struct seg_journal *j)
         return true;
     j->taken_back++;
     return false;
+}
+
+int seg_journal_again(struct seg_journal *j, struct segtab *t, struct seg_now now,
+                      struct err *e)
+{
+    int rc;
+
+    j->tab = t;
+    j->snapping = false;
+    rc = journal_again(j->j, &(struct journal_replay) { on_chunk, on_record, j }, e);
+    if (rc == 0 && segtab_replayed(t, now) < 0)
+        rc = err_set(e, SQ_ENOMEM, "journal %s", j->dir);
+    segtab_hold(t, true);
+    return rc;
 }
 
 /* ---- snapshots ------------------------------------------------------------------- */

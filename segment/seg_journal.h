@@ -5,9 +5,10 @@
  *   tick: promises, sync, a slice of the snapshot that is being written
  *
  * When a flush fails, what was said in that turn is taken back (the links are closed, the
- * peers ask again), and segtab holds: nobody new, nobody released, no move goes on; polls
- * and leaves do. As soon as a flush works again, or a whole snapshot is on the disk, all
- * goes on as before. */
+ * peers ask again), and the table is made anew of what the journal has, so that it is again
+ * what a restart would find. Then segtab holds (segtab_hold.c): polls are answered, nothing
+ * else is done. As soon as a flush works again, or a whole snapshot is on the disk, all goes
+ * on as before. */
 #ifndef SEGQ_SEG_JOURNAL_H
 #define SEGQ_SEG_JOURNAL_H
 
@@ -45,9 +46,13 @@ SQ_CHECK int seg_journal_recover(struct seg_journal *j, struct segtab *t,
 
 /* Room for n new tickets; false: join nobody. */
 SQ_CHECK bool seg_journal_reserve(struct seg_journal *j, uint64_t n);
-/* Before the answers of the turn go out. false: they must not. */
+/* Before the answers of the turn go out. false: they must not, and what the turn has changed
+ * must go: seg_journal_again() next. */
 SQ_CHECK bool seg_journal_flush(struct seg_journal *j);
-bool seg_journal_is_holding(const struct seg_journal *j);
+/* What is written down, into a new table, which holds. < 0: it cannot be read, and nothing
+ * is known for sure: the process must end. */
+SQ_CHECK int seg_journal_again(struct seg_journal *j, struct segtab *t, struct seg_now now,
+                               struct err *e);
 void seg_journal_tick(struct seg_journal *j, msec_t now_ms);
 void seg_journal_count(const struct seg_journal *j, struct seg_journal_counts *n);
 

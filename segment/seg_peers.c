@@ -106,9 +106,14 @@ void seg_peers_take_back(struct seg_service *s)
     list_each(&s->peers, it) {
         struct seg_peer *p = list_entry(it, struct seg_peer, node);
 
-        if (rpc_chan_pending(p->ch) > 0)
-            rpc_chan_drop(p->ch, "what was answered cannot be kept");
+        rpc_chan_set_data(p->ch, NULL);
+        rpc_chan_drop(p->ch, "what was answered cannot be kept");
+        list_remove(&s->peers, &p->node);
+        free(p);
     }
+    outbox_reset(&s->out);
+    s->n_wanted = SIZE_MAX;
+    s->look_at_wanted = true;
 }
 
 void seg_peers_error(struct seg_service *s, struct seg_peer *p, const struct frame *f, int code)

@@ -4,6 +4,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "common/log.h"
 #include "segment/seg_int.h"
@@ -68,13 +69,49 @@ static void on_turn_end(void *arg)
     }
 }
 
+static struct segtab *new_tab(struct seg_service *s)
+{
+    struct segtab_opts to = {
+        .max_tickets = s->max_tickets,
+        .max_segments = s->max_segments,
+        .addr = s->advertise,
+        .admin = admin_addr(s->admin),
+        .make_pass = seg_passes_make,
+        .ctx = s->passes,
+        .log = s->journal != NULL ? seg_journal_log : NULL,
+        .log_ctx = s->journal,
+        .audit = s->audit != NULL ? audit_put : NULL,
+        .audit_ctx = s->audit,
+    };
+
+    memcpy(to.pass_pub, s->pass_pub, sizeof(to.pass_pub));
+    to.pass_others = s->pass_others;
+    return segtab_new(&to);
+}
+
+/* The turn was not written down, so it has not happened: nobody hears of it, and the table
+ * is what a restart would find. Without memory, or with a journal that cannot be read, a
+ * restart is all that is left: nothing that is known here may be told. */
+static void undo_turn(struct seg_service *s)
+{
+    struct err e = { 0 };
+
+    seg_peers_take_back(s);
+    segtab_free(s->tab);
+    s->tab = new_tab(s);
+    if (s->tab != NULL && seg_journal_again(s->journal, s->tab, seg_now(s), &e) == 0)
+        return;
+    log_error("ends, to be started again: %s", s->tab != NULL ? e.text : "no memory");
+    _exit(EXIT_FAILURE);
+}
+
 /* After everything that could still be said in this turn, before it is sent. */
 static void on_flush(void *arg)
 {
     struct seg_service *s = arg;
 
     if (!seg_journal_flush(s->journal))
-        seg_peers_take_back(s);
+        undo_turn(s);
 }
 
 static bool is_healthy(void *ctx, struct buf *why)
@@ -125,24 +162,13 @@ static int open_links(struct seg_service *s, const struct seg_service_opts *o, s
 
 static int make_tab(struct seg_service *s, const struct seg_service_opts *o, struct err *e)
 {
-    struct segtab_opts to = {
-        .max_tickets = (uint64_t)o->cfg->max_tickets,
-        .max_segments = (uint32_t)o->cfg->max_segments,
-        .addr = s->advertise,
-        .admin = admin_addr(s->admin),
-        .make_pass = seg_passes_make,
-        .log = s->journal != NULL ? seg_journal_log : NULL,
-        .log_ctx = s->journal,
-        .audit = s->audit != NULL ? audit_put : NULL,
-        .audit_ctx = s->audit,
-    };
-
-    memcpy(to.pass_pub, o->pass->public, sizeof(to.pass_pub));
-    to.pass_others = o->pass->others;
+    s->max_tickets = (uint64_t)o->cfg->max_tickets;
+    s->max_segments = (uint32_t)o->cfg->max_segments;
+    memcpy(s->pass_pub, o->pass->public, sizeof(s->pass_pub));
+    s->pass_others = o->pass->others;
     s->passes = seg_passes_new(o->pass);
-    to.ctx = s->passes;
     if (s->passes != NULL)
-        s->tab = segtab_new(&to);
+        s->tab = new_tab(s);
     s->tick = ev_timer_new(s->ev, on_tick, s);
     s->gone = ev_timer_new(s->ev, on_gone_timer, s);
     if (s->tab == NULL || s->tick == NULL || s->gone == NULL)

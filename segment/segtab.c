@@ -103,7 +103,7 @@ void segtab_clock(struct segtab *t, struct seg_now now)
     if (d <= 0)
         return;
     t->clock_at_ms = now.now_ms;
-    if (t->clock_runs)
+    if (t->clock_runs && !t->hold)
         t->service_ms += ms_min(d, SEGTAB_MAX_STEP_MS);
 }
 
@@ -209,6 +209,7 @@ struct seg *segtab_seg_new(struct segtab *t, const struct msg_seg_open *m,
     g->lane = m->lane;
     g->capacity = m->capacity;
     g->ahead = m->ahead;
+    g->ahead_due = AHEAD_UNKNOWN;
     g->snap_no = t->snap_no;
     if (m->kind == OPEN_TARGET)
         segq_seal(&g->b.q);
@@ -389,7 +390,8 @@ static void settle_dirty(struct segtab *t)
 
 static void tick(struct segtab *t, struct outbox *out)
 {
-    tick_active(t);
+    if (!t->hold)
+        tick_active(t);
     settle_dirty(t);
     segtab_dir_tick(t);
     segtab_moves_tick(t, out);

@@ -127,8 +127,11 @@ bool segtab_snapshot(struct segtab *t, bool begin, uint64_t n_blocks,
                      void (*put)(void *ctx, const struct jrec *r), void *ctx);
 /* Of everything that a replay brings back: equal tables, equal digests. */
 uint64_t segtab_digest(const struct segtab *t);
-/* No new tickets and no releases for now: what would be said could not be kept. */
+/* What would change now could not be kept: nothing does (segtab_hold.c). The table must be
+ * what the journal has: after a turn that was not written it is made anew. */
 void segtab_hold(struct segtab *t, bool hold);
+/* Nobody joins; everything else goes on. */
+void segtab_full(struct segtab *t, bool full);
 
 struct segtab_counts {
     uint64_t segments, rebuilding, waiting, ready, active, returning; /* now */

@@ -193,6 +193,10 @@ static void place_returning(struct segtab *t, struct seg *g, struct session *x,
     msec_t until = t->service_ms + idle_ms(g, client) + retry;
     bool comes = x->state != SESSION_RETURNING;
 
+    if (comes && t->hold) {
+        a->state = PLACE_BUSY;
+        return;
+    }
     if (comes) {
         t->n.returned++;
         segtab_audit_session(t, g, x, AUDIT_RETURNED, NULL);
@@ -470,7 +474,7 @@ static bool may_append(struct segtab *t, const struct append_req *r, struct appe
     enum claim_word w = CLAIM_OURS;
     struct dir_row has;
 
-    if (t->hold) {
+    if (t->hold || t->full) {
         a->state = APPEND_BUSY;
         return false;
     }
@@ -572,7 +576,7 @@ static void drop_one(struct segtab *t, enum spot_kind k, const struct spot *s,
         a->state = DROP_MOVED;
         a->moved_to = s->moved_to;
         t->n.moved++;
-    } else if (seg_is_fenced(s->seg)) {
+    } else if (t->hold || seg_is_fenced(s->seg)) {
         a->state = DROP_BUSY;
         t->n.busy++;
     } else {

@@ -14,6 +14,7 @@
  *   segtab_dir.c     its part in the directory of subjects; with segtab_dir_say.c,
  *                    segtab_dir_ask.c, segtab_claim.c
  *   segtab_log.c     what is written down about all this
+ *   segtab_hold.c    and when nothing can be
  *   segtab_replay.c  and read again; with segtab_stage.c
  *   segtab_snap.c    all of it at once
  *   segtab_why.c     what is known of one ticket
@@ -82,6 +83,7 @@ struct seg { /* one hosted segment */
     uint32_t capacity;
     seg_id next;
     uint64_t ahead;
+    uint64_t ahead_due; /* said while nothing could be written; AHEAD_UNKNOWN: nothing was */
     uint32_t unit_ms;
     double per_unit;      /* 1 / unit_ms */
     uint32_t told_max_ms; /* idle time and told interval must fit into the horizon */
@@ -188,7 +190,8 @@ struct segtab {
     unsigned loop_in;      /* which one is being filled */
     struct segtab_counts n;
     struct jrec joins;       /* a run of joins that is not in the log yet; n == 0: none */
-    bool hold;               /* nothing new: it could not be written down */
+    bool hold;               /* nothing changes: it could not be written down */
+    bool full;               /* nobody joins: for a new ticket's records there is no room */
     bool replaying, snap_read;
     bool partial; /* replaying what was said while a snapshot was taken */
     uint32_t snap_no;
@@ -336,6 +339,13 @@ void segtab_log_reloc(struct segtab *t, const struct seg *g, const struct reloc 
 void segtab_log_final(struct segtab *t, const struct seg *g, uint64_t move, seg_id to);
 /* What the commit of `x` has just given to g; its tables have no host yet. */
 void segtab_log_absorbed(struct segtab *t, const struct seg *g, const struct xfer_in *x);
+
+/* ---- segtab_hold.c --------------------------------------------------------------- */
+/* The order would change what cannot be written now: true, and it is answered. */
+bool segtab_puts_off(struct segtab *t, peer_no from, const struct msg *m,
+                     struct outbox *out);
+/* It only falls; at once, or when it can be written down. */
+void segtab_set_ahead(struct segtab *t, struct seg *g, uint64_t ahead);
 
 /* ---- segtab_stage.c -------------------------------------------------------------- */
 void segtab_stage_free(struct segtab *t);

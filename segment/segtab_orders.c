@@ -202,10 +202,8 @@ static void seg_ahead(struct segtab *t, const struct msg_seg_ahead *m)
     for (uint32_t i = 0; i < m->n; i++) {
         struct seg *g = segtab_seg(t, m->v[i].seg);
 
-        if (g == NULL || g->ahead <= m->v[i].ahead)
-            continue;
-        g->ahead = m->v[i].ahead;
-        segtab_log_set(t, JREC_AHEAD, g->b.id, g->ahead);
+        if (g != NULL)
+            segtab_set_ahead(t, g, m->v[i].ahead);
     }
     for (uint32_t i = 0; i < m->n_kept; i++)
         segtab_kept(t, &m->kept[i]);
@@ -284,7 +282,7 @@ void segtab_order(struct segtab *t, peer_no from, const struct msg *m, struct ou
     }
     if (m->type == MSG_NODE_OK)
         segtab_peer(t, from)->store = m->node_ok.store;
-    if (!obey(t, from, epoch, m->type, out))
+    if (!obey(t, from, epoch, m->type, out) || segtab_puts_off(t, from, m, out))
         return;
     switch (m->type) {
     case MSG_RULES:

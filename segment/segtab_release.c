@@ -215,8 +215,8 @@ void segtab_kept(struct segtab *t, const struct kept_entry *k)
 {
     struct seg *g = segtab_seg(t, k->seg);
 
-    if (g == NULL || g->unkept.n == 0 || k->tick != g->last_tick)
-        return; /* of an earlier one: what came since is said again */
+    if (g == NULL || g->unkept.n == 0 || k->tick != g->last_tick || t->hold)
+        return; /* of an earlier one, or it cannot be written: what is here is said again */
     if (t->service_ms - g->unkept_ms > LATE_MS)
         claim_anew(t, g);
     marks_clear(&g->unkept);

@@ -121,8 +121,3 @@ int segtab_set_rules(struct segtab *t, const struct msg_rules *m, bool *changed)
         segtab_fit_unit(t, container_of(it, struct seg, queued));
     return 0;
 }
-
-void segtab_hold(struct segtab *t, bool hold)
-{
-    t->hold = hold;
-}

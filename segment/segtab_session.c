@@ -42,8 +42,6 @@ static void extend(struct segtab *t, const struct spot *s, const struct sess_req
 
     if (!is_inside(t, x) || (x->state != SESSION_READY && x->state != SESSION_ADMITTED)) {
         a->state = SESS_GONE;
-    } else if (t->hold) { /* it could not be written down */
-        a->state = SESS_BUSY;
     } else {
         segtab_extend(t, s->seg, x, r->until_s, !r->renews);
         a->until_s = segtab_until_s(s->seg, x);
@@ -67,7 +65,7 @@ static void one(struct segtab *t, const struct sess_req *r, struct sess_ans *a,
         a->state = SESS_MOVED;
         a->moved_to = s.moved_to;
         t->n.moved++;
-    } else if (seg_is_fenced(s.seg)) {
+    } else if (t->hold || seg_is_fenced(s.seg)) {
         a->state = SESS_BUSY;
         t->n.busy++;
     } else if (r->command == SESS_EXTEND) {

@@ -1,7 +1,8 @@
 #!/bin/bash
 # F20: the disk of the journals is full, amid a crowd; then somebody frees it. Meanwhile nobody
 # new joins (503), the others are answered and may leave; one line in the log says so, not
-# thousands; and afterwards it goes on by itself. What was answered survives a kill.
+# thousands; and afterwards it goes on by itself. What was answered survives a kill, also one
+# while nothing can be written.
 . "$(dirname "$0")/lib.sh"
 . "$chaos/procs.sh"
 
@@ -9,7 +10,7 @@ machines "m0 s0 r0 r1"
 mkdir -p "$C/state/journal"
 mount -t tmpfs -o size=16m none "$C/state/journal" || give_up "no tmpfs"
 cluster_up --capacity 200 --release-per-s 10 --set queuemng.skip_after=60s
-observe
+observe --leave-share 0.3
 wait_for 60 "people are answered" answered poll 200 300
 refuses() { [ "$(status_of -X POST "$R/v1/queues/login/tickets")" = 503 ]; }
 grow() { dd if=/dev/zero of="$C/state/journal/$1" bs=4k count="${2:-1000000}" oflag=append conv=notrunc 2>/dev/null; }
@@ -33,6 +34,9 @@ hold 4
 wait_for 60 "people are put off who want to join" answered join 503 10
 lines=$(full_lines)
 check "the logs say so in some lines, not for each: $lines" test "$lines" -le 200
+
+kill9 s0.0
+hold 1
 
 phase freed
 rm "$C/state/journal/fill"

@@ -8,7 +8,7 @@
 machines "m0 s0 s1 r0 r1"
 shim s0 s1
 cluster_up --capacity 200 --release-per-s 10 --set segment.journal=fsync --set queuemng.skip_after=60s
-observe
+observe --leave-share 0.3
 wait_for 60 "people are answered" answered poll 200 300
 refuses() { [ "$(status_of -X POST "$R/v1/queues/login/tickets")" = 503 ]; }
 joins() { [ "$(status_of -X POST "$R/v1/queues/login/tickets")" = 201 ]; }
@@ -51,11 +51,27 @@ wait_for 60 "they start when the disk works" registered s0.0 $((n + 1))
 wait_for 60 "routers reach all segment nodes" ready r0 r1
 settle "everybody hears what is ahead of them"
 
+forgets() { # what how: people leave, and are put off; then the nodes die
+    local n
+    phase "forgets$2"
+    both "$1" "$2"
+    wait_for 60 "$1 $2: joins are refused" refuses
+    wait_for 60 "$1 $2: leaves are put off" answered leave 503 5
+    n=$(registrations s0.0)
+    for s in s0 s1; do kill9 $s.0; done
+    both "$1" ""
+    wait_for 60 "killed amid it: they start" registered s0.0 $((n + 1))
+    wait_for 60 "routers reach all segment nodes" ready r0 r1
+    settle "everybody hears what is ahead of them"
+}
+forgets pwrite EIO
+forgets pwrite ENOSPC
+
 phase healed
 wait_for 60 "people are answered" answered poll 200 300
 wait_for 60 "people join" answered join 201 10
 for s in s0 s1; do
     check "the journal of $s reads well" "$BIN/segment" --check-journal "$C/state/journal/$s.0" >/dev/null
 done
-observe_end --rate 10 --apart-s 1 --stale syncs --stale writes --stale killed --stale settling \
+observe_end --rate 10 --apart-s 1 --stale syncs --stale writes --stale killed --stale forgetsEIO --stale forgetsENOSPC --stale settling \
     --served syncs:100 --served writes:100 --served healed:300

@@ -40,7 +40,7 @@ class Ticket:
 
     def __init__(self, token):
         self.token, self.joins, self.heard = token, [], []
-        self.leave_sent = None
+        self.leave_sent = self.left_by = None  # left_by: then it was answered
         self.lane = "default"
 
     def short(self):
@@ -100,6 +100,8 @@ def tickets_of(events):
             t.joins.append(e)
         if e["op"] == "leave":
             t.leave_sent = min(e["t0"], t.leave_sent or e["t0"])
+            if e["status"] in GOOD["leave"]:
+                t.left_by = min(e["t1"], t.left_by or e["t1"])
         elif e["status"]:
             t.heard.append(e)
     return {k: t for k, t in tickets.items() if t.joins}
@@ -139,6 +141,18 @@ def check_kept(tickets, opts):
                 c.broken("%s: 404 at %.3f" % (t.short(), e["t1"]))
             elif e["status"] == 410 and not may_be_gone(t, e, opts):
                 c.broken("%s: gone (%s) at %.3f" % (t.short(), e.get("reason"), e["t1"]))
+    return c
+
+
+def check_left(tickets, _opts):
+    """I1, too: a leave that was answered is kept."""
+    c = Claim("I1 who has left has left")
+    for t in tickets.values():
+        for e in t.heard if t.left_by else ():
+            c.seen += 1
+            if e["t0"] > t.left_by and e.get("state") in ("waiting", "admitted"):
+                c.broken("%s: left at %.3f, %s at %.3f" % (
+                    t.short(), t.left_by, e["state"], e["t1"]))
     return c
 
 
@@ -492,7 +506,7 @@ def judge(events, marks, opts):
     tickets = tickets_of(remembered(events, marks, opts)) if opts.power else everything
     claims = [check_enough(tickets, opts), check_documented(events, opts)]
     order = check_order_seen if opts.no_stamps else check_order
-    for check in (check_kept, check_one_state, check_passes, check_asker, order, check_falls,
+    for check in (check_kept, check_left, check_one_state, check_passes, check_asker, order, check_falls,
                   check_positions, check_unique):
         claims.append(check(tickets, opts))
     if opts.power:

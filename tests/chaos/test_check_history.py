@@ -98,6 +98,10 @@ def others_answer(ev):
     of(ev, 30)[4]["token"] = token(31)
 
 
+def leave_forgotten(ev):
+    ev.append(line("leave", 59, 4.5, asked=token(59), status=204))
+
+
 def overtaken(ev):
     for e in of(ev, 3) + of(ev, 3, "last"):
         if e["state"] == "admitted":
@@ -140,7 +144,8 @@ def no_retry_after(ev):
     of(ev, 5)[2].update(status=503, state=None, code="queue_unavailable")
 
 
-PLANTED = {"I1": [lost_404, lost_410, never_answered, waiting_again], "I3": [overtaken],
+PLANTED = {"I1": [lost_404, lost_410, never_answered, waiting_again,
+                   leave_forgotten], "I3": [overtaken],
            "I2": [second_pass, others_pass, no_pass, others_answer], "I4": [position_grows],
            "I5": [positions_contradict], "I6": [token_of_two, subject_twice], "I7": [burst],
            "I9": [undocumented, no_retry_after]}

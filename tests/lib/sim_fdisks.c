@@ -1,7 +1,7 @@
-/* sim_fdisks.c: faults of a segment node's disk. A full one: the node holds (segtab.h), as
- * its journal tells it to; what else changes meanwhile is written down later, and no process
- * with a full disk dies (what would be lost then: test_journal_faults, chaos F20). A slow
- * one: who writes waits, since a turn's answers go out when it is safe. */
+/* sim_fdisks.c: faults of a segment node's disk. A full one: the first turn that has something
+ * to write has not happened (seg_journal.h), and from then on the node holds (segtab.h); it
+ * may be killed then, too. A slow one: who writes waits, since a turn's answers go out when it
+ * is safe. */
 #include "tests/lib/sim_int.h"
 
 static struct proc *any_node(struct sim *s)
@@ -19,7 +19,6 @@ void fault_disk_full(struct sim *s)
         return;
     sim_note(s, "the disk of process %lu is full", p->idx, 0, 0, 0, 0);
     p->disk_full = true;
-    segtab_hold(p->segtab, true);
     faults_mend_later(s, MEND_DISK, p->idx, sim_rand(s, 200, 6000));
 }
 
@@ -28,9 +27,16 @@ void fault_disk_mended(struct sim *s, struct proc *p)
     if (!p->disk_full)
         return;
     sim_note(s, "the disk of process %lu has room", p->idx, 0, 0, 0, 0);
-    p->disk_full = false;
-    if (p->alive)
-        segtab_hold(p->segtab, false);
+    p->disk_full = p->disk_holds = false;
+    if (!p->alive)
+        return;
+    tape_flush(p);
+    segtab_hold(p->segtab, false);
+}
+
+bool disk_refuses(const struct proc *p)
+{
+    return p->disk_full && !p->disk_holds && p->tape.log.len > p->tape.flushed;
 }
 
 void fault_disk_slow(struct sim *s)

@@ -129,7 +129,7 @@ struct proc {
     struct tape tape;
     usec_t slow_until, busy_until; /* each turn takes long; the one at hand */
     usec_t disk_slow_until;
-    bool disk_full;
+    bool disk_full, disk_holds; /* it is noticed by the first turn that writes something */
     bool dies_in_turn; /* after the next turn's work, before anything of it is sent */
     struct outbox box;
     struct srouter *router;
@@ -402,6 +402,7 @@ void net_want(struct sim *s, struct proc *from, struct proc *to); /* dial if nee
 void net_drop(struct sim *s, struct conn *c); /* closed by its dialler, in order */
 void net_break(struct sim *s, struct conn *c, double max_ms);
 void net_proc_died(struct sim *s, struct proc *p);
+void net_proc_hangs_up(struct sim *s, struct proc *p); /* all its links; it lives on */
 void net_event(struct sim *s, const struct event *e);
 struct conn *net_conn(struct sim *s, const struct proc *p, peer_no peer);
 peer_no net_peer(const struct conn *c, unsigned side);
@@ -588,6 +589,7 @@ SIM_FAULTS(X)
 #undef X
 enum mend { MEND_UNDRAIN, MEND_OPEN, MEND_ALL, MEND_SAY_AGAIN, MEND_ONEWAY, MEND_DISK };
 void fault_disk_mended(struct sim *s, struct proc *p);
+bool disk_refuses(const struct proc *p); /* what the turn at hand has logged */
 void disk_turn(struct sim *s, struct proc *p, size_t bytes); /* so much was written */
 void faults_mend_later(struct sim *s, enum mend what, uint32_t whom, double ms);
 void faults_start(struct sim *s);

@@ -160,6 +160,20 @@ void net_proc_died(struct sim *s, struct proc *p)
     }
 }
 
+void net_proc_hangs_up(struct sim *s, struct proc *p)
+{
+    for (uint32_t i = 0; i < s->n_conns; i++) {
+        struct conn *c = s->conn[i];
+
+        for (unsigned side = 0; side < 2; side++) {
+            if (c->end[side] != p->idx || c->inc[side] != p->incarnation)
+                continue;
+            net_break(s, c, 100);
+            c->told[side] = false;
+        }
+    }
+}
+
 /* The next connection of the pair may be up at the acceptor before it has noticed that
  * this one is dead: half-open links are like that. */
 static void on_down(struct sim *s, struct conn *c, unsigned side)

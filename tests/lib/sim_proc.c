@@ -61,16 +61,21 @@ static struct segtab_opts segtab_opts(const struct sim *s, struct proc *p)
                                   .log_ctx = p };
 }
 
-static void start_segtab(struct sim *s, struct proc *p)
+static void make_segtab(struct sim *s, struct proc *p)
 {
     struct segtab_opts o = segtab_opts(s, p);
 
     p->segtab = segtab_new(&o);
-    p->dies_in_turn = p->disk_full = false;
     outbox_init(&p->box);
     tape_replay(p, p->segtab);
     if (segtab_replayed(p->segtab, clock_now(p)) < 0)
         sim_fail(s, "out of memory");
+}
+
+static void start_segtab(struct sim *s, struct proc *p)
+{
+    p->dies_in_turn = p->disk_full = p->disk_holds = false;
+    make_segtab(s, p);
     tape_flush(p);
 }
 
@@ -143,17 +148,25 @@ static void dial_wanted(struct sim *s, struct proc *p)
     }
 }
 
-/* What was done is kept, or lost as a whole; the process may die in either case. */
-enum turn { TURN_SAID, TURN_KEPT, TURN_LOST };
+/* What was done is kept, or lost as a whole; the process may die in either case, or live on
+ * without what was lost. */
+enum turn { TURN_SAID, TURN_KEPT, TURN_LOST, TURN_UNDONE };
+
+static bool is_done(enum turn t)
+{
+    return t == TURN_SAID || t == TURN_KEPT;
+}
 
 static enum turn turn_over(struct sim *s, struct proc *p)
 {
     bool kept = !p->dies_in_turn || rng_chance(&s->rng, 0.5);
 
-    if (kept)
+    if (p->disk_full)
+        kept = p->tape.flushed == p->tape.log.len;
+    else if (kept)
         tape_flush(p);
     if (!p->dies_in_turn)
-        return TURN_SAID;
+        return disk_refuses(p) ? TURN_UNDONE : TURN_SAID;
     sim_note(s, "process %lu dies in its turn, kept %lu", p->idx, kept, 0, 0, 0);
     return kept ? TURN_KEPT : TURN_LOST;
 }
@@ -166,17 +179,38 @@ static void turn_dies(struct sim *s, struct proc *p)
     sim_after_ms(s, sim_rand(s, 50, 3000), e);
 }
 
+/* The table is what is written down, and holds. */
+static void turn_undone(struct sim *s, struct proc *p)
+{
+    sim_note(s, "process %lu cannot write its turn down", p->idx, 0, 0, 0, 0);
+    net_proc_hangs_up(s, p);
+    tape_lose(p);
+    outbox_fini(&p->box);
+    segtab_free(p->segtab);
+    make_segtab(s, p);
+    segtab_hold(p->segtab, true);
+    p->disk_holds = true;
+}
+
+static void turn_ends(struct sim *s, struct proc *p, enum turn t)
+{
+    if (t == TURN_UNDONE)
+        turn_undone(s, p);
+    else
+        turn_dies(s, p);
+}
+
 static void seg_step(struct sim *s, struct proc *p, struct segtab_in in)
 {
     enum turn t;
 
     in.now = clock_now(p);
     segtab_step(p->segtab, &in, &p->box);
-    if (in.kind == SEGTAB_TICK && rng_chance(&s->rng, 0.1))
+    if (in.kind == SEGTAB_TICK && rng_chance(&s->rng, 0.1) && !p->disk_full)
         tape_snap(p);
     t = turn_over(s, p);
-    if (t == TURN_LOST) {
-        turn_dies(s, p);
+    if (!is_done(t)) {
+        turn_ends(s, p, t);
         return;
     }
     for (uint32_t i = 0; i < p->box.n; i++)
@@ -203,12 +237,12 @@ static void on_place(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
     ans.place_ans.ans = arena_array(&s->ans_arena, g->n, sizeof(*ans.place_ans.ans));
     segtab_place(p->segtab, clock_now(p), g->req, g->n, ans.place_ans.ans, &s->ans_arena);
     t = turn_over(s, p);
-    for (uint32_t i = 0; i < g->n && t != TURN_LOST; i++)
+    for (uint32_t i = 0; i < g->n && is_done(t); i++)
         check_placed(s, p, &g->req[i], &ans.place_ans.ans[i]);
     if (t == TURN_SAID)
         net_send(s, p, peer, &ans, rid);
     else
-        turn_dies(s, p);
+        turn_ends(s, p, t);
 }
 
 static void on_append(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
@@ -222,10 +256,10 @@ static void on_append(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
     ans.append_ans.ans = arena_array(&s->ans_arena, g->n, sizeof(*ans.append_ans.ans));
     segtab_append(p->segtab, clock_now(p), g->req, g->n, ans.append_ans.ans);
     t = turn_over(s, p);
-    for (uint32_t i = 0; i < g->n && t != TURN_LOST; i++)
+    for (uint32_t i = 0; i < g->n && is_done(t); i++)
         check_appended(s, p, &g->req[i], &ans.append_ans.ans[i]);
     if (t != TURN_SAID) {
-        turn_dies(s, p);
+        turn_ends(s, p, t);
         return;
     }
     net_send(s, p, peer, &ans, rid);
@@ -255,7 +289,7 @@ static void drops_done(struct sim *s, struct proc *p, peer_no peer, uint64_t rid
 {
     enum turn t = turn_over(s, p);
 
-    for (uint32_t i = 0; i < g->n && t != TURN_LOST; i++) {
+    for (uint32_t i = 0; i < g->n && is_done(t); i++) {
         struct ticket *x = check_ticket(s, g->req[i].seg, g->req[i].number);
 
         if (x != NULL && ans->drop_ans.ans[i].state == DROP_OK)
@@ -264,7 +298,7 @@ static void drops_done(struct sim *s, struct proc *p, peer_no peer, uint64_t rid
     if (t == TURN_SAID)
         net_send(s, p, peer, ans, rid);
     else
-        turn_dies(s, p);
+        turn_ends(s, p, t);
 }
 
 static void on_drop(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
@@ -307,13 +341,13 @@ static void on_session(struct sim *s, struct proc *p, peer_no peer, uint64_t rid
 
         if (x != NULL && g->req[i].command != SESS_EXTEND)
             x->leaving = true;
-        if (t != TURN_LOST)
+        if (is_done(t))
             session_done(s, &g->req[i], &ans.session_ans.ans[i]);
     }
     if (t == TURN_SAID)
         net_send(s, p, peer, &ans, rid);
     else
-        turn_dies(s, p);
+        turn_ends(s, p, t);
 }
 
 static void seg_msg(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,

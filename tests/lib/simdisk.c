@@ -41,7 +41,8 @@ struct simdisk {
     struct inode *handle[HANDLES];
     uint64_t calls, fail_at, die_at, room;
     int error;
-    double short_chance;
+    double short_chance, broken_chance;
+    int broken_error;
     bool dead, locked;
 };
 
@@ -282,6 +283,16 @@ static int begin_call(struct simdisk *s)
     return s->calls == s->fail_at ? -s->error : 0;
 }
 
+/* The same for what writes. */
+static int begin_write(struct simdisk *s)
+{
+    int rc = begin_call(s);
+
+    if (rc == 0 && s->broken_chance > 0 && rng_chance(&s->rng, s->broken_chance))
+        return -s->broken_error;
+    return rc;
+}
+
 static bool cut_short(struct simdisk *s)
 {
     return s->short_chance > 0 && rng_chance(&s->rng, s->short_chance);
@@ -348,7 +359,7 @@ static ssize_t sim_pwrite(struct disk *d, int h, const void *p, size_t n, uint64
     struct simdisk *s = sim_of(d);
     struct inode *f = file_of(s, h);
     uint64_t end = reach(s, f);
-    int rc = begin_call(s);
+    int rc = begin_write(s);
 
     if (rc < 0) { /* some of it may have got there */
         if (!s->dead && at < end)
@@ -376,7 +387,7 @@ static int64_t sim_size(struct disk *d, int h)
 static int sim_sync(struct disk *d, int h)
 {
     struct inode *f = file_of(sim_of(d), h);
-    int rc = begin_call(sim_of(d));
+    int rc = begin_write(sim_of(d));
 
     if (rc < 0 && rc != -EINTR && !sim_of(d)->dead && f->cap > 0)
         memset(f->dirty, 0, f->cap); /* "clean" */
@@ -556,6 +567,12 @@ bool simdisk_is_dead(const struct simdisk *s)
 void simdisk_set_room(struct simdisk *s, uint64_t bytes)
 {
     s->room = bytes;
+}
+
+void simdisk_break(struct simdisk *s, double chance, int error)
+{
+    s->broken_chance = chance;
+    s->broken_error = error;
 }
 
 void simdisk_set_short(struct simdisk *s, double chance)

@@ -29,6 +29,7 @@ uint64_t simdisk_calls(const struct simdisk *s);
 bool simdisk_is_dead(const struct simdisk *s);
 void simdisk_set_room(struct simdisk *s, uint64_t bytes); /* of all files; UINT64_MAX */
 uint64_t simdisk_used(const struct simdisk *s);
+void simdisk_break(struct simdisk *s, double chance, int error); /* writes and syncs; 0: mended */
 void simdisk_set_short(struct simdisk *s, double chance); /* short and interrupted calls */
 
 /* Files as the kernel shows them. NULL: no such file. The bytes may be changed in place. */

@@ -75,6 +75,13 @@ Test(faults, disks_are_full_or_slow)
     storms((struct sim_faults){ .disk_full = 12, .disk_slow = 12, .drain = 6 }, false, FEW);
 }
 
+/* What the turn that could not be written had changed is gone, and nothing changes after it:
+ * so a kill takes nothing that somebody was told. */
+Test(faults, nodes_are_killed_while_their_disks_are_full)
+{
+    storms((struct sim_faults){ .disk_full = 30, .seg_kill = 30, .drain = 12 }, false, MANY);
+}
+
 Test(faults, definitions_change_in_flight)
 {
     storms((struct sim_faults){ .queue_passthrough = 3, .queue_reject = 4, .queue_patch = 12,

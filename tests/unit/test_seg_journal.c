@@ -239,6 +239,20 @@ Test(seg_journal, nobody_leaves_while_there_is_no_room)
     cannot_leave(ENOSPC);
 }
 
+/* What was written and not synced is there for the kernel only. */
+Test(seg_journal, a_leave_that_was_not_synced_has_not_happened)
+{
+    n.cfg.journal = JOURNAL_FSYNC;
+    restart();
+    rig_join(&n.r, 0, 1, 100);
+    cr_assert(turn());
+    cr_assert_eq(rig_leave(&n.r, 0, 1, 10).state, DROP_OK);
+    simdisk_fail_at(n.sd, 2, EIO); /* write, sync */
+    cr_assert_not(flush());
+    cr_assert_eq(rig_poll(&n.r, 0, 1, 10).state, PLACE_WAITING);
+    cr_assert_eq(rig_poll(&n.r, 0, 1, 90).position, 91);
+}
+
 /* The time in which nothing could be written does not count, and what was said of the place
  * ahead is taken when it can be written. */
 Test(seg_journal, nobody_expires_and_no_position_falls_while_nothing_can_be_written)

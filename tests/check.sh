@@ -130,5 +130,10 @@ done
 for s in deploy/*.sh tests/*.sh tests/sys/*.sh tests/chaos/*.sh tests/dates/*.sh .ci/run; do
     if bash -n "$s"; then ok; else no "$s does not parse"; fi
 done
+# Each event that queuemng logs is a sentence on the dashboard.
+for e in $(cat queuemng/*.c | tr -d '\n' | grep -oE 'log_(error|warn|info)\( *"event=[a-z_]+' | sed 's/.*event=//' | sort -u); do
+    case $e in queue_ | cannot_start | stopped | peer_up | node_up) continue ;; esac # queue_(not_)full; not shown
+    if grep -qE "^  $e: " deploy/dashboard/events.js; then ok; else no "event=$e has no sentence in deploy/dashboard/events.js"; fi
+done
 echo "check: $passed passed, $failed failed"
 [ "$failed" -eq 0 ]

@@ -2,7 +2,7 @@
 // in words that say what, of which queue, and from what to what.
 import { $, el, put, list, number, rate } from './dom.js';
 import { change, enc, Refused } from './api.js';
-import { stateOf } from './words.js';
+import { people, stateOf } from './words.js';
 
 let queue = null;   // as in the last answer
 let words = { states: [], modes: [] };
@@ -14,6 +14,7 @@ export function begin(onChanged) {
   $('f-rate').addEventListener('submit', ordered(askRate));
   $('f-max').addEventListener('submit', ordered(askMax));
   $('f-message').addEventListener('submit', ordered(askMessage));
+  $('rate-limits').addEventListener('click', () => queue && askLimits());
   $('edit-tiers').addEventListener('click', () => askTiers());
   for (const id of ['rate-n', 'max-n', 'mode', 'message'])
     $(id).addEventListener('input', () => { $(id).dataset.touched = queue ? queue.queue : ''; });
@@ -34,14 +35,23 @@ function say(text) {
   said = setTimeout(() => put($('done'), ''), 6000);
 }
 
-// body: elements below the question; todo(): the change, or throws what is wrong with it.
-function ask(question, yes, body, todo, done) {
+// What takes places away or stops a line: its name has to be typed.
+function typed(name) {
+  const field = el('input', { id: 'ask-name', autocomplete: 'off', spellcheck: 'false', on: { input: () => { $('ask-yes').disabled = field.value !== name; } } });
+  return el('label', {}, `Type ${name} to go on `, field);
+}
+
+// body: elements below the question; todo(): the change, or throws what is wrong with it;
+// name: to be typed first.
+function ask(question, yes, body, todo, done, name) {
   const d = $('ask'), form = $('ask-form');
+  if (name) body = [...body, typed(name)];
   put($('ask-head'), question);
   put($('ask-yes'), yes);
   put($('ask-why'), '');
   $('ask-body').replaceChildren(...body);
-  $('ask-yes').disabled = false;
+  $('ask-yes').disabled = Boolean(name);
+  $('ask-yes').classList.toggle('danger', Boolean(name));
   form.onsubmit = async e => {
     e.preventDefault();
     $('ask-yes').disabled = true;
@@ -59,13 +69,13 @@ function ask(question, yes, body, todo, done) {
   };
   $('ask-no').onclick = () => d.close();
   d.showModal();
-  $('ask-no').focus(); // Enter on a fresh question changes nothing
+  (name ? $('ask-name') : $('ask-no')).focus(); // Enter on a fresh question changes nothing
 }
 
 const p = text => el('p', {}, text);
 const path = q => 'queues/' + enc(q);
-const patch = (q, what, question, yes, body, done) =>
-  ask(question, yes, body, () => change('PATCH', path(q), what), done);
+const patch = (q, what, question, yes, body, done, name) =>
+  ask(question, yes, body, () => change('PATCH', path(q), what), done, name);
 
 /* ---- queues ---- */
 
@@ -77,14 +87,24 @@ function askRelease() {
     () => change('POST', `${path(q)}/release?n=${n}`), `${number(n)} released from ${q}.`);
 }
 
+const rateWords = n => n > 0 ? `a fixed ${rate(n)} a second` : 'by the limits';
+
 function askRate() {
-  const q = queue.queue, to = Number($('rate-n').value), from = queue.def.release_per_s;
-  if ($('rate-n').value.trim() === '' || !(to >= 0)) return say('A rate is a number, 0 or more.');
+  const q = queue.queue, text = $('rate-n').value.trim(), to = Number(text);
+  if (text === '' || !(to >= 0)) return say('A rate is a number above 0.');
+  if (to === 0) return say('A rate of 0 can mean two things: “Pause” lets nobody in, “By the limits” lets the metrics decide.');
   delete $('rate-n').dataset.touched;
-  patch(q, { release_per_s: to },
-    to === 0 ? `Let people into ${q} by its limits again?` : `Let people into ${q} at a fixed ${rate(to)} a second?`,
-    'Change the rate', [p(`Fixed rate: ${rate(from)} → ${rate(to)}`),
-      p(to === 0 ? 'The metrics and their tiers say how many go in.' : 'The metrics are NOT looked at while a rate is fixed.')],
+  patch(q, { release_per_s: to }, `Let people into ${q} at a fixed ${rate(to)} a second?`, 'Change the rate',
+    [p(`${rateWords(queue.def.release_per_s)} → ${rateWords(to)}`), p('The metrics are NOT looked at while a rate is fixed.')],
+    `Rate of ${q} changed.`);
+}
+
+function askLimits() {
+  const q = queue.queue, by = queue.def.limits.map(l => l.metric).join(', ');
+  delete $('rate-n').dataset.touched;
+  patch(q, { release_per_s: 0 }, `Let people into ${q} by its limits again?`, 'Change the rate',
+    [p(`${rateWords(queue.def.release_per_s)} → ${rateWords(0)}`),
+      p(by ? `Tiers say how many go in: ${by}.` : `No metric limits ${q}: ${rate(queue.def.fallback_per_s)} a second go in (fallback_per_s).`)],
     `Rate of ${q} changed.`);
 }
 
@@ -107,10 +127,10 @@ function askMessage() {
 }
 
 function askState(state) {
-  const q = queue.queue, [word, , means] = stateOf(state);
-  patch(q, { state }, `${word}: ${q}?`, `Make it ${word}`,
-    [p(`${stateOf(queue.state)[0]} → ${word}: ${means}.`), p(`${number(queue.waiting + queue.returning)} are waiting.`)],
-    `${q} is ${word}.`);
+  const q = queue.queue, [word, , means, order] = stateOf(state), n = queue.waiting + queue.returning;
+  patch(q, { state }, `${order}: ${q}?`, order,
+    [p(`${stateOf(queue.state)[0]} → ${word}: ${means}.`), p(n ? `${people(n)} in line.` : 'Nobody is in line.')],
+    `${q} is ${word}.`, state === 'reject' ? q : '');
 }
 
 /* ---- tiers ---- */
@@ -158,8 +178,18 @@ function askTiers() {
 export function askDrain(node) {
   const on = !node.draining;
   ask(on ? `Drain node ${node.name}?` : `Use node ${node.name} again?`, on ? 'Drain it' : 'Use it again',
-    [p(on ? `Its ${node.segments} segments move to other nodes; nobody loses a place.` : 'New segments are put there again.')],
+    [p(!on ? 'New segments are put there again.' : node.up ? `Its ${node.segments} segments move to other nodes; nobody loses a place.`
+      : 'It is down: nothing moves before it is back. If it is gone for good, forget it.')],
     () => change('POST', `nodes/${enc(node.name)}/${on ? 'drain' : 'undrain'}`), on ? `${node.name} is being drained.` : `${node.name} is used again.`);
+}
+
+// Whoever is in its segments has to come back by polling: then its name is typed.
+export function askForget(node) {
+  const n = node.segments;
+  ask(`Forget node ${node.name}?`, 'Forget it',
+    [p(n ? `${n === 1 ? '1 segment is' : number(n) + ' segments are'} there. The people in ${n === 1 ? 'it' : 'them'} get their places back on other nodes only if they go on polling.` : 'Nobody is on it.'),
+      p(n ? 'If the node can come back, start it again instead.' : 'It goes from this page, from alerts and from the routers’ maps. If it comes back it registers anew.')],
+    () => change('POST', `nodes/${enc(node.name)}/forget`), `${node.name} is forgotten.`, n ? node.name : '');
 }
 
 /* ---- keeping the fields up to date ---- */
@@ -179,13 +209,14 @@ export function show(q, live) {
   $('edit-tiers').hidden = !q || !q.def.limits.length;
   if (!q) return;
   list($('states'), words.states, s => s,
-    s => el('button', { type: 'button', on: { click: () => askState(s) } }, stateOf(s)[0]),
+    s => el('button', { type: 'button', class: s === 'reject' ? 'danger' : '', on: { click: () => askState(s) } }, stateOf(s)[3]),
     (e, s) => {
       e.setAttribute('aria-pressed', String(s === q.state));
       e.disabled = s === q.state;
     });
   list($('mode'), words.modes, m => m, m => el('option', { value: m }, m), () => {});
-  fill('rate-n', q.def.release_per_s);
+  fill('rate-n', q.def.release_per_s || '');
+  $('rate-limits').disabled = !q.def.release_per_s;
   fill('max-n', q.def.max_active);
   fill('mode', q.def.mode);
   fill('message', q.message);

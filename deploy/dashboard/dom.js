@@ -56,7 +56,8 @@ export const rate = n => n >= 100 || n === Math.round(n) ? number(n) : n >= 1 ? 
 export function span(ms) {
   const s = Math.round(ms / 1000);
   if (s < 120) return s + ' s';
-  return s < 7200 ? Math.round(s / 60) + ' min' : Math.round(s / 3600) + ' h';
+  if (s < 7200) return Math.round(s / 60) + ' min';
+  return s < 172800 ? Math.round(s / 3600) + ' h' : Math.round(s / 86400) + ' days';
 }
 
 export function clock(ms) {

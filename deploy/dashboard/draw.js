@@ -1,5 +1,5 @@
 // draw.js: sparklines, gauges with their tiers, chains of segments.
-import { readEvent } from './words.js';
+import { readEvent } from './events.js';
 import { el, svg, put, list, mark, number, rate } from './dom.js';
 
 /* ---- sparklines ---- */
@@ -28,13 +28,34 @@ function gauge() {
   return e;
 }
 
-function gauge_show(e, limit, metric) {
+// [the tier by the reading, the tier in force]: a rate falls at once, and rises only when the
+// metric is clearly below the border (hysteresis). Of what does not limit now the second is not
+// known: the same.
+function tiersNow(limit, value, q) {
+  const found = limit.tiers.findIndex(t => value < t.below), read = found < 0 ? limit.tiers.length : found;
+  if (q.limited_by !== limit.metric) return [read, read];
+  const held = [...limit.tiers, { rate_per_s: 0 }].findIndex((t, k) => k >= read && t.rate_per_s === q.allowed_per_s);
+  return [read, held < 0 ? read : held];
+}
+
+const short = v => String(Number(v.toPrecision(4)));
+const atMost = (tiers, k) => k < tiers.length ? `at most ${rate(tiers[k].rate_per_s)} a second` : 'nobody is let in';
+
+function readingWords(limit, metric, q) {
+  const { tiers } = limit, h = q.def.hysteresis;
+  if (!metric || !metric.ok) return `No reading of ${limit.metric}: ${metric ? metric.why : 'nobody measures it'}`;
+  const [read, held] = tiersNow(limit, metric.value, q), is = `${limit.metric} is ${short(metric.value)}`;
+  if (held > read)
+    return `${is}: ${atMost(tiers, held)}, as it was above ${tiers[held - 1].below}; more are let in once it is below ${short(tiers[held - 1].below - h)} (hysteresis ${h})`;
+  return `${is}, ` + (read < tiers.length ? `below ${tiers[read].below}` : `not below ${tiers[tiers.length - 1].below}`) + `: ${atMost(tiers, read)}`;
+}
+
+function gauge_show(e, limit, metric, q) {
   const [name, bar, words, all] = e.children;
   const tiers = limit.tiers, last = tiers[tiers.length - 1].below;
   const good = metric && metric.ok;
   const end = Math.max(last * 1.25, good ? metric.value * 1.05 : 0, 1e-9);
-  const now = good ? tiers.findIndex(t => metric.value < t.below) : -2;
-  const nowAt = now === -1 ? tiers.length : now;
+  const inForce = good ? tiersNow(limit, metric.value, q)[1] : -1;
   const parts = [...tiers, null];
   put(name, limit.metric);
   list(bar, good ? [...parts.keys(), 'now'] : [...parts.keys()], k => k,
@@ -49,21 +70,17 @@ function gauge_show(e, limit, metric) {
       const from = k ? tiers[k - 1].below : 0, to = k < tiers.length ? tiers[k].below : end;
       const [below, per] = tierWords(parts[k], k, tiers);
       part.style.width = 100 * (to - from) / end + '%';
-      part.classList.toggle('now', k === nowAt);
+      part.classList.toggle('now', k === inForce);
       put(part.children[0], below);
       put(part.children[1], per);
     });
   put(all, tiers.map(t => `below ${t.below}: ${rate(t.rate_per_s)}/s`).join(' · ') + ' · above: nobody');
-  put(words, good
-    ? `${limit.metric} is ${Number(metric.value.toPrecision(4))}` +
-      (nowAt < tiers.length ? `, below ${tiers[nowAt].below}: at most ${rate(tiers[nowAt].rate_per_s)} a second`
-        : `, not below ${last}: nobody is let in`)
-    : `No reading of ${limit.metric}: ${metric ? metric.why : 'nobody measures it'}`);
+  put(words, readingWords(limit, metric, q));
 }
 
-export function gauges_show(parent, def, metrics) {
+export function gauges_show(parent, q, metrics) {
   const by = new Map(metrics.map(m => [m.name, m]));
-  list(parent, def.limits || [], l => l.metric, gauge, (e, l) => gauge_show(e, l, by.get(l.metric)));
+  list(parent, q.def.limits || [], l => l.metric, gauge, (e, l) => gauge_show(e, l, by.get(l.metric), q));
 }
 
 /* ---- merges ---- */

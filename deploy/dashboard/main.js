@@ -3,7 +3,8 @@ import { $, el, put, list, mark, number, rate, span, clock } from './dom.js';
 import * as api from './api.js';
 import * as controls from './controls.js';
 import { gauges_show, hearMoves, lanes_show, sparkline, sparkline_show } from './draw.js';
-import { knowMetrics, problemsOf, stateOf, wordOf, saysOf, limitWords, sentence, isRoutine, changeWords } from './words.js';
+import { fold, isRoutine } from './events.js';
+import { bySlots, changeWords, etaOf, knowMetrics, limitWords, nodeWord, problemsOf, saysOf, slotWords, stateOf, sumOf, wordOf } from './words.js';
 
 const EVERY_MS = 1000, OLD_MS = 4000, KEPT_EVENTS = 400, AUDIT_N = 50;
 let chosen = location.hash.startsWith('#queue=') ? decodeURIComponent(location.hash.slice(7)) : '';
@@ -68,6 +69,7 @@ async function showLeader() {
   answeredAt = Date.now();
   mark($('verdict'), 'class', 'warn');
   put($('word'), 'This manager is a standby');
+  put($('sum'), '');
   const to = m.leader ? m.leader.admin : '';
   list($('problems'), [to], x => x, () => el('li', {}, to
     ? el('a', { href: to + '/#token=' + api.enc(api.token()) + '&who=' + api.enc(api.who()) }, 'The leader’s dashboard: ' + to)
@@ -102,6 +104,7 @@ function stale() {
   if (!late) return;
   mark($('verdict'), 'class', 'bad');
   put($('word'), 'NO ANSWER from queuemng');
+  put($('sum'), `What is shown is from ${clock(answeredAt)}.`);
 }
 
 function choose(name) {
@@ -122,12 +125,13 @@ function show() {
   document.title = $('word').textContent + ' · segq';
 }
 
-const WORD = { good: 'ALL WELL', warn: 'LOOK AT THIS', bad: 'TROUBLE' };
+const WORD = { good: 'ALL WELL', warn: 'WARNING', bad: 'TROUBLE' };
 
 function showVerdict() {
   const v = problemsOf(live), level = v.length ? v[0][0] : 'good';
   mark($('verdict'), 'class', level);
   put($('word'), WORD[level]);
+  put($('sum'), live.queue ? sumOf(live.queue) : 'There is no queue.');
   list($('problems'), v.slice(0, 8), x => x[0] + x[1].replace(/\d[\d,.]*/g, '#'), () => el('li'), (e, x) => put(e, x[1]));
 }
 
@@ -164,18 +168,19 @@ function showQueue(q) {
   put($('q-says'), saysOf(q));
   showTiles();
   put($('limit-now'), q.state === 'open' ? `Now: ${limitWords(q.limited_by)}.` +
-    (q.mode === 'slots' || q.mode === 'both' ? ` Slots: ${number(q.active + q.ready)} of ${number(q.max_active)} taken.` : '') +
+    (bySlots(q) ? ` Slots: ${slotWords(q)}.` : '') +
     (q.def.release_per_s > 0 ? ` The rate is fixed at ${rate(q.def.release_per_s)} a second; the metrics are not looked at.` : '')
     : stateOf(q.state)[2] + '.');
-  gauges_show($('limits'), q.def, live.metrics);
+  gauges_show($('limits'), q, live.metrics);
   lanes_show($('lanes'), q.lanes, live.moves);
 }
 
 const TILES = [ // name, column of the history, the present figure, what is said below
   ['Waiting', 0, q => number(q.waiting + q.returning), () => 'in line now'],
+  ['Wait', null, q => etaOf(q)[0], q => etaOf(q)[1]],
   ['Arrivals', 2, (q, h) => h === null ? '–' : rate(h) + '/s', q => `${number(q.joined)} so far`],
-  ['Let in', 3, (q, h) => h === null ? '–' : rate(h) + '/s', q => `${number(q.released)} so far`],
-  ['Inside', 1, q => number(q.active + q.ready), q => q.mode === 'rate' ? `${number(q.ready)} have to collect the pass` : `of at most ${number(q.max_active)}`],
+  ['Let in', 3, q => rate(q.rate_per_s) + '/s', q => `${number(q.released)} so far`],
+  ['Inside', 1, q => number(q.inside), q => q.mode === 'rate' ? `${number(q.ready)} have to collect the pass` : `of at most ${number(q.max_active)}`],
   ['Did not come', 4, (q, h) => h === null ? '–' : rate(h) + '/s', q => `${number(q.no_shows)} so far`],
   ['Left the line', 5, (q, h) => h === null ? '–' : rate(h) + '/s', q => `${number(q.left + q.expired)} so far, ${number(q.expired)} fell silent`],
   ['May go in', 6, q => q.mode === 'slots' ? 'slots' : rate(q.allowed_per_s) + '/s', q => 'by ' + limitWords(q.limited_by)],
@@ -188,47 +193,46 @@ function showTiles() {
   list($('tiles'), TILES, t => t[0],
     t => el('li', {}, el('h3', {}, t[0]), el('b'), el('small'), sparkline()),
     (e, [, column, now, below]) => {
-      const values = points.map(x => x[column]);
+      const values = column === null ? [] : points.map(x => x[column]);
       put(e.children[1], now(q, values.length ? values[values.length - 1] : null));
       put(e.children[2], below(q));
       sparkline_show(e.children[3], values);
+      e.children[3].toggleAttribute('hidden', column === null);
       mark(e, 'title', values.length ? `last ten minutes: at most ${rate(Math.max(...values))}` : '');
     });
-}
-
-function nodeWord(n) {
-  if (!n.up) return n.segments > 0 ? ['DOWN for ' + span(n.silent_ms), 'bad'] : ['GONE for ' + span(n.silent_ms), 'warn'];
-  return n.draining ? ['DRAINING', 'warn'] : ['UP', 'good'];
 }
 
 function showNodes() {
   const routers = live.routers.map(r => Object.assign({ router: true, up: true }, r));
   list($('nodes'), [...live.nodes, ...routers], n => (n.router ? 'r/' : 's/') + n.name,
     n => el('li', {}, el('b'), el('div', {}, el('span')), n.router ? '' : el('div', { class: 'load', 'aria-hidden': 'true' }, el('i')),
-      el('small'), n.router ? '' : el('button', { type: 'button', on: { click: () => controls.askDrain(live.nodes.find(x => x.name === n.name)) } })),
+      el('small'), n.router ? '' : el('div', { class: 'row' },
+        el('button', { type: 'button', on: { click: () => controls.askDrain(live.nodes.find(x => x.name === n.name)) } }),
+        el('button', { type: 'button', on: { click: () => controls.askForget(live.nodes.find(x => x.name === n.name)) } }, 'Forget …'))),
     (e, n) => {
       const [word, level] = n.router ? ['UP', 'good'] : nodeWord(n), kids = e.children;
-      put(kids[0], (n.router ? 'Router ' : 'Segments ') + n.name);
+      put(kids[0], n.name);
       put(kids[1].firstChild, word);
       mark(kids[1].firstChild, 'class', 'word ' + level);
       mark(e, 'class', level === 'bad' ? 'down' : '');
       if (n.router) {
-        put(kids[2], `${n.http}, map ${n.map_version === live.map_version ? 'as it is' : 'behind'}`);
+        put(kids[2], `Router, ${n.http}, map ${n.map_version === live.map_version ? 'current' : 'behind'}`);
         return;
       }
       kids[2].firstChild.style.width = 100 * n.tickets / Math.max(1, n.max_tickets) + '%';
-      put(kids[3], `${number(n.tickets)} of ${number(n.max_tickets)} places, ${number(n.segments)} segment${n.segments === 1 ? '' : 's'}, ${n.addr}`);
-      put(kids[4], n.draining ? 'Use again …' : 'Drain …');
+      put(kids[3], `Segment node, ${n.addr}, ${number(n.segments)} segment${n.segments === 1 ? '' : 's'}, ${number(n.tickets)} of ${number(n.max_tickets)} places reserved`);
+      put(kids[4].children[0], n.draining ? 'Use again …' : 'Drain …');
+      kids[4].children[1].hidden = n.up;
     });
 }
 
-const line = () => el('li', {}, el('time'), el('b'));
+const line = () => el('li', {}, el('time'), el('span'));
 
 function showEvents() {
   const all = $('routine').checked;
-  list($('events'), events.filter(e => all || !isRoutine(e.text)).reverse(), e => e.seq, line, (e, x) => {
+  list($('events'), fold(events.filter(e => all || !isRoutine(e.text))), e => e.key, line, (e, x) => {
     put(e.children[0], clock(x.at_ms));
-    put(e.children[1], sentence(x.text));
+    put(e.children[1], x.said + (x.n > 1 ? ` (${number(x.n)} times since ${clock(x.since_ms)})` : ''));
     mark(e, 'class', x.level);
   });
 }

@@ -1,0 +1,139 @@
+// events.js: what happened, as sentences: queuemng's lines of log, of which each says event=NAME.
+// tests/check.sh looks whether each event that queuemng logs has its sentence here.
+import { number } from './dom.js';
+
+const s = (n, one, many) => `${number(Number(n) || 0)} ${Number(n) === 1 ? one : many}`;
+const segments = n => s(n, 'segment', 'segments');
+const people = n => s(n, 'person', 'people');
+
+const SENTENCES = {
+  node_down: e => `Segment node ${e.node} is away (${segments(e.segments)})`,
+  node_lost: e => `Segment node ${e.node} has been away for ${s(Math.round(e.silent_ms / 1000), 'second', 'seconds')}: its ${segments(e.segments)} open on other nodes, and the people in them bring their places back`,
+  node_registered: e => `Segment node ${e.node} is there (${segments(e.segments)})`,
+  node_forgotten: e => `Segment node ${e.node} is forgotten`,
+  foreign_node: e => `Segment node ${e.node} belongs to another cluster, or to a later state of this one: it is not used`,
+  foreign_segment: e => `#${e.seg} on ${e.node} belongs to no queue here: it is not used`,
+  fenced: e => `Segment node ${e.node} has a later manager (epoch ${e.seen}): this one gives it no orders`,
+  refused: e => `${e.node} refused an order: ${e.text}`,
+  unexpected: e => `${e.node} sent what is not expected: ${e.type}`,
+  not_sent: e => `An order could not be sent (${e.type}): ${e.why}`,
+  directory: e => `The list of segment nodes has changed: ${s(e.members, 'member', 'members')}`,
+  router_up: e => `Router ${e.router} is there`,
+  router_down: e => `Router ${e.router} is gone`,
+  monitor_bad: e => `Metric ${e.metric}: no usable reading (${e.why})`,
+  monitor_failed: e => `Metric ${e.metric}: no reading (${e.why})`,
+  monitor_ok: e => `Metric ${e.metric} is read again: ${e.value}`,
+  poll_failed: e => `Metric ${e.metric}: it could not be asked (${e.why})`,
+  no_monitor: e => `No metric can be read: ${e.why}`,
+  limit: e => `${e.queue}: ${e.allowed_per_s} a second by ${e.by}, was ${e.was_per_s} by ${e.was_by}`,
+  queue_created: e => `Queue ${e.queue} created`,
+  queue_restored: e => `Queue ${e.queue} restored`,
+  queue_changed: e => `Queue ${e.queue}: definition changed (version ${e.version})`,
+  queue_applied: e => `Queue ${e.queue} taken from queuemng.yaml`,
+  queue_not_applied: e => `Queue ${e.queue} of queuemng.yaml is NOT taken: ${e.why}`,
+  queue_state: e => `Queue ${e.queue}: ${e.state || 'another state'}`,
+  queue_deleted: e => `Queue ${e.queue} deleted`,
+  queue_flushed: e => `Queue ${e.queue} flushed: everybody in line lost the place`,
+  queue_full: e => `Queue ${e.queue} is FULL (${people(e.waiting)} in line)`,
+  queue_not_full: e => `Queue ${e.queue} has room again`,
+  schedule: e => `Queue ${e.queue}, by the clock: ${e.phase} (was ${e.was})`,
+  prequeue: e => `Queue ${e.queue}: the early ones may come`,
+  draw: e => `Queue ${e.queue}: the order of ${e.count} early ones in #${e.seg} is drawn`,
+  release_by_hand: e => `Queue ${e.queue}: ${e.n} released by hand`,
+  drain: e => `Node ${e.node}: drain ${e.on === '1' ? 'begun' : 'ended'}`,
+  changed: e => `${e.by} changed ${e.queue || e.node}: ${String(e.change).replace(/(^| )([\w.]+)=/g, '$1$2: ')}`,
+  operator: e => `${e.who}: ${e.did === 'POST' ? e.what.split('/').slice(-2).reverse().join(' ') : e.did + ' ' + e.what}`,
+  ticket_move: e => `Ticket ${e.ticket} moved to another lane: it is ${e.to} now`,
+  segment_opened: e => `#${e.seg} opened for ${e.queue} on ${e.node}`,
+  segment_sealed: e => `#${e.seg} of ${e.queue} is full and sealed (${e.joined} joined)`,
+  segment_removed: e => `#${e.seg} of ${e.queue} removed, nobody is in it`,
+  segment_dropped: e => `#${e.seg} dropped by ${e.node}`,
+  segment_lost: e => `#${e.seg} of ${e.queue} is LOST with ${e.node}: ${people(e.waiting)} waited in it`,
+  segment_rebuild: e => `#${e.seg} of ${e.queue} is RE-CREATED on ${e.node}, was on ${e.was}`,
+  segment_rebuilt: e => `#${e.seg} of ${e.queue} is whole again (${e.waiting} wait)`,
+  segment_back: e => `#${e.seg} is back on ${e.node}`,
+  source_lost: e => `A segment of ${e.queue} was lost while it was merged into #${e.into}`,
+  tail_unreachable: e => `The tail #${e.seg} cannot be reached (${e.node}); another one is opened`,
+  pop_skipped: e => `Releases go past #${e.seg}: it cannot be reached`,
+  move: e => `Merge ${e.move}: #${e.from} into #${e.to}, ${e.state}`,
+  move_aborted: e => `Merge ${e.move} given up: ${e.why}`,
+  move_undone: e => `Merge ${e.move} into #${e.to} was undone`,
+  term: e => `This manager leads (epoch ${e.epoch})`,
+  lease: e => `This manager has the lease (epoch ${e.epoch})`,
+  leader: e => `The leader is ${e.name}`,
+  step_down: e => `This manager leads no more: ${e.why}`,
+  cannot_lead: e => `This manager cannot lead: ${e.why}`,
+  ready: () => 'queuemng started',
+  stopping: () => 'queuemng stops',
+  reloaded: () => 'Configuration read again',
+  reload_refused: e => `The configuration is NOT read again, the old one stays: ${e.why}`,
+  no_memory: e => `queuemng has NO MEMORY for ${e.what}`,
+  store_failed: e => `The store CANNOT BE WRITTEN: ${e.why}`,
+  store_ok: () => 'The store is written again',
+  store_not_understood: e => `A record of the store is not understood (${e.key}): ${e.why}`,
+  store_rewritten: e => `The store's file was written anew: ${e.file}`,
+  store_went_back: () => 'Redis has LESS than it had: it has lost what it had taken',
+  torn_tail: e => `The end of ${e.file} was torn: ${e.cut_bytes} bytes were cut off`,
+  write_failed: e => `${e.file} CANNOT BE WRITTEN (error ${e.errno})`,
+  write_refused: e => `Redis refused a write of this manager: ${e.why}`,
+  write_stuck: e => `Redis has not answered a write for ${s(Math.round(e.ms / 1000), 'second', 'seconds')}`,
+  load_failed: e => `The store could not be read: ${e.why}`,
+  redis_ok: e => `Redis at ${e.addr} is used`,
+  redis_up: e => `Redis at ${e.addr} is connected`,
+  redis_down: e => `Redis at ${e.addr} is away: ${e.why}`,
+  redis_refuses: e => `Redis at ${e.addr} refuses: ${e.why}`,
+  audit_not_written: e => `The audit log CANNOT BE WRITTEN: ${e.why}`,
+  audit_not_rotated: e => `The audit log goes on in the old file: ${e.why}`,
+  audit_written: () => 'The audit log is written again',
+};
+const ROUTINE = /^(move|segment_(opened|sealed|removed|dropped))$/;
+
+// key=value, key="quoted \"value\""
+export function readEvent(text) {
+  const e = {};
+  for (const m of text.matchAll(/(\w+)=("((?:[^"\\]|\\.)*)"|\S*)/g))
+    e[m[1]] = m[3] !== undefined ? m[3].replace(/\\x([0-9a-f]{2})/g, (_, h) => String.fromCharCode(parseInt(h, 16))).replace(/\\(.)/g, '$1') : m[2];
+  return e;
+}
+
+// Of a later queuemng: its words, without the signs of a log.
+function unknown(e) {
+  const rest = Object.entries(e).filter(([k]) => k !== 'event').map(([k, v]) => `${k} ${v}`).join(', ');
+  const name = String(e.event).replace(/[_-]/g, ' ');
+  return name.charAt(0).toUpperCase() + name.slice(1) + (rest ? ': ' + rest : '');
+}
+
+export function sentence(text) {
+  const e = readEvent(text), say = SENTENCES[e.event];
+  return say ? say(e) : unknown(e);
+}
+
+export const isRoutine = text => ROUTINE.test(readEvent(text).event);
+
+/* ---- repeats ---- */
+
+const FOLD_MS = 600000; // what is older has a line of its own
+
+// A rate that goes up and down is one thing, whatever its figures.
+const foldKey = (text, said) => {
+  const e = readEvent(text);
+  return e.event === 'limit' ? 'limit ' + e.queue : said;
+};
+
+// The youngest first; what has happened before, and a short time ago, is counted with it:
+// [{ key, said, level, at_ms, n, since_ms }].
+export function fold(events) {
+  const lines = [], last = new Map();
+  for (const x of [...events].reverse()) {
+    const said = sentence(x.text), key = foldKey(x.text, said), line = last.get(key);
+    if (line && line.since_ms - x.at_ms < FOLD_MS) {
+      line.n++;
+      line.since_ms = x.at_ms;
+      continue;
+    }
+    const fresh = { key: x.seq, said, level: x.level, at_ms: x.at_ms, since_ms: x.at_ms, n: 1 };
+    last.set(key, fresh);
+    lines.push(fresh);
+  }
+  return lines;
+}

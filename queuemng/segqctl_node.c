@@ -68,20 +68,39 @@ int cmd_undrain(struct ctl *c, int argc, char **argv)
     return node_order(c, argv[0], "/undrain", view_done);
 }
 
-/* Asked only if there are people on it. */
-int cmd_forget(struct ctl *c, int argc, char **argv)
+/* It was refused: if people are concerned they are asked about, and then it is forced. */
+static int forget_by_force(struct ctl *c, const char *name, const struct ctl_answer *refusal)
 {
-    int rc = CTL_OK;
-    json_t *n = c->yes ? NULL : node_now(c, argv[0], &rc);
+    int rc;
+    json_t *n = node_now(c, name, &rc);
     struct buf what;
 
-    (void)argc;
-    buf_init(&what);
-    if (n != NULL && json_integer_value(json_object_get(n, "segments")) > 0) {
-        view_forget(&what, n);
-        rc = ctl_sure(c, &what, argv[0]);
+    if (n == NULL || json_is_true(json_object_get(n, "up"))) {
+        json_decref(n);
+        return rc == CTL_OK ? ctl_say_answer(c, refusal, NULL) : rc;
     }
+    buf_init(&what);
+    view_forget(&what, n);
+    rc = ctl_sure(c, &what, name);
     buf_fini(&what);
     json_decref(n);
-    return rc != CTL_OK ? rc : node_order(c, argv[0], "/forget", view_done);
+    return rc != CTL_OK ? rc : node_order(c, name, "/forget?force=true", view_detail);
+}
+
+int cmd_forget(struct ctl *c, int argc, char **argv)
+{
+    struct ctl_answer a = { 0 };
+    struct ctl_call call = { .method = "POST" };
+    char path[512];
+    int rc;
+
+    (void)argc;
+    if (!ctl_path_set(path, sizeof(path), "/v1/admin/nodes/", argv[0], "/forget"))
+        return ctl_too_long(argv[0]);
+    call.path = path;
+    rc = ctl_admin_ask(c, call, &a);
+    if (rc == CTL_OK)
+        rc = a.status == 409 ? forget_by_force(c, argv[0], &a) : ctl_say_answer(c, &a, view_detail);
+    buf_fini(&a.body);
+    return rc;
 }

@@ -34,18 +34,29 @@ void view_done(struct buf *b, const json_t *doc)
     buf_str(b, "ok");
 }
 
+void view_detail(struct buf *b, const json_t *doc)
+{
+    const char *s = json_string_value(json_object_get(doc, "detail"));
+
+    view_done(b, doc);
+    buf_str(b, s != NULL ? ": " : "");
+    ctl_clean(b, s != NULL ? s : "");
+}
+
 void view_risk(struct buf *b, enum risk risk, const json_t *q)
 {
     static const char *const what[] = {
         [RISK_FLUSH] = "Everyone in line loses the place, and there is no undo. Passes stay good.",
         [RISK_REJECT] = "Nobody is let in and joins are refused until you open it again. Places "
                         "are kept.",
-        [RISK_DELETE] = "Everyone in line loses the place for good. The definition can be restored "
-                        "for ten minutes.",
+        [RISK_DELETE] = "Nobody joins and nobody is let in any more. For ten minutes it can be "
+                        "restored as it is; then everyone in line loses the place.",
+        [RISK_FINAL] = "Everyone in line loses the place at once, and there is no undo.",
     };
     static const char *const verb[] = { [RISK_FLUSH] = "flush ",
                                         [RISK_REJECT] = "reject ",
-                                        [RISK_DELETE] = "queue delete " };
+                                        [RISK_DELETE] = "queue delete ",
+                                        [RISK_FINAL] = "queue delete " };
 
     buf_str(b, verb[risk]);
     put_name(b, q, "queue");
@@ -57,14 +68,21 @@ void view_risk(struct buf *b, enum risk risk, const json_t *q)
 
 void view_forget(struct buf *b, const json_t *n)
 {
+    uint64_t segs = u64(n, "segments");
+
     buf_str(b, "forget ");
     put_name(b, n, "name");
     buf_str(b, ": ");
-    ctl_count(b, u64(n, "segments"));
-    buf_str(b, u64(n, "segments") == 1 ? " segment is there; the people in it"
-                                       : " segments are there; the people in them");
-    buf_str(b, " get their places back on other nodes only if they go on polling. "
-               "If the node comes back, start it again instead.");
+    if (segs == 0) {
+        buf_str(b, "it alone has the key of passes that may still be good; they will be refused.");
+    } else {
+        ctl_count(b, segs);
+        buf_str(b, segs == 1 ? " segment is there. It opens on another node now, the people in it"
+                             : " segments are there. They open on other nodes now, the people in them");
+        buf_str(b, " bring their places back by polling, and passes that only this node has signed "
+                   "may be refused.");
+    }
+    buf_str(b, " If it can come back, start it again instead.");
 }
 
 void view_drain(struct buf *b, const json_t *n)

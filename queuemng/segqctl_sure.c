@@ -103,13 +103,18 @@ int cmd_reject(struct ctl *c, int argc, char **argv)
 
 int cmd_queue_delete(struct ctl *c, int argc, char **argv)
 {
-    int rc = is_sure(c, RISK_DELETE, argv[0]);
+    bool final = argc > 1;
+    int rc;
 
-    (void)argc;
+    if (final && strcmp(argv[1], "final") != 0) {
+        fprintf(stderr, "segqctl: 'final' or nothing is wanted behind the queue's name\n");
+        return CTL_USAGE;
+    }
+    rc = is_sure(c, final ? RISK_FINAL : RISK_DELETE, argv[0]);
     if (rc == CTL_OK)
-        rc = ctl_queue_do(c, "DELETE", argv[0], "", NULL, view_done);
-    if (rc == CTL_OK && !c->json)
-        printf("to undo it within ten minutes: segqctl queue restore %s\n", argv[0]);
+        rc = ctl_queue_do(c, "DELETE", argv[0], final ? "?final=true" : "", NULL, view_detail);
+    if (rc == CTL_OK && !final && !c->json)
+        printf("to undo it: segqctl queue restore %s\n", argv[0]);
     return rc;
 }
 

@@ -419,6 +419,19 @@ static void queues(struct buf *b, const json_t *list, bool all)
         buf_str(b, "\nno queues\n");
 }
 
+static void deleted(struct buf *b, const json_t *list)
+{
+    const json_t *q;
+    size_t i;
+
+    json_array_foreach(list, i, q) {
+        buf_str(b, "\nqueue ");
+        ctl_clean(b, str(q, "queue"));
+        count(b, " is deleted, with ", u64(q, "waiting"),
+              " waiting: segqctl queue restore brings it back\n");
+    }
+}
+
 bool view_cluster(struct buf *b, const json_t *c, const char *queue, bool all)
 {
     if (queue != NULL)
@@ -431,5 +444,6 @@ bool view_cluster(struct buf *b, const json_t *c, const char *queue, bool all)
     metrics(b, json_object_get(c, "metrics"));
     moves(b, json_object_get(c, "moves"));
     queues(b, json_object_get(c, "queues"), all);
+    deleted(b, json_object_get(c, "deleted"));
     return true;
 }

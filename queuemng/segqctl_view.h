@@ -27,10 +27,11 @@ void view_ticket(struct buf *b, const json_t *ticket);
 void view_why(struct buf *b, const json_t *doc);
 
 void view_done(struct buf *b, const json_t *doc); /* "ok" */
+void view_detail(struct buf *b, const json_t *doc); /* "ok: " and what the answer says */
 
 /* segqctl_risk.c: what an order will do to how many people. queue: an element of `queues` of
  * /v1/admin/live; node: of `nodes`. */
-enum risk { RISK_FLUSH, RISK_REJECT, RISK_DELETE };
+enum risk { RISK_FLUSH, RISK_REJECT, RISK_DELETE, RISK_FINAL };
 void view_risk(struct buf *b, enum risk risk, const json_t *queue);
 void view_forget(struct buf *b, const json_t *node);
 /* What an order to drain this node will come to. */

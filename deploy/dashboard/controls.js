@@ -187,9 +187,9 @@ export function askDrain(node) {
 export function askForget(node) {
   const n = node.segments;
   ask(`Forget node ${node.name}?`, 'Forget it',
-    [p(n ? `${n === 1 ? '1 segment is' : number(n) + ' segments are'} there. The people in ${n === 1 ? 'it' : 'them'} get their places back on other nodes only if they go on polling.` : 'Nobody is on it.'),
+    [p(n ? `${n === 1 ? '1 segment is' : number(n) + ' segments are'} there. The people in ${n === 1 ? 'it' : 'them'} bring their places back by polling, and passes that only this node has signed may be refused.` : 'Nobody is on it.'),
       p(n ? 'If the node can come back, start it again instead.' : 'It goes from this page, from alerts and from the routers’ maps. If it comes back it registers anew.')],
-    () => change('POST', `nodes/${enc(node.name)}/forget`), `${node.name} is forgotten.`, n ? node.name : '');
+    () => change('POST', `nodes/${enc(node.name)}/forget${n ? '?force=true' : ''}`), `${node.name} is forgotten.`, n ? node.name : '');
 }
 
 /* ---- keeping the fields up to date ---- */

@@ -107,9 +107,12 @@ function stateProblem(q) {
 function nodeProblem(n) {
   const segments = n.segments === 1 ? '1 segment is' : `${n.segments} segments are`;
   if (!n.up && n.segments > 0) return ['bad', `Node ${n.name} is DOWN for ${span(n.silent_ms)}; ${segments} there, whose people keep their places`];
+  if (!n.up && n.retired) return null; // drained and gone: it is forgotten soon
   if (!n.up) return ['warn', `Node ${n.name} is GONE for ${span(n.silent_ms)}, and nobody is on it: start it again, or forget it`];
   return n.draining && n.segments > 0 ? ['warn', `Node ${n.name} is being DRAINED: ${segments} left`] : null;
 }
+
+const deletedProblem = d => d.waiting ? ['warn', `${d.queue} is DELETED, ${wait(d.waiting)}: until ${clock(d.restore_until_ms)} segqctl queue restore ${d.queue} brings it back`] : null;
 
 export function problemsOf(live) {
   const v = [];
@@ -119,11 +122,12 @@ export function problemsOf(live) {
   if (!live.nodes.some(n => n.up)) v.push(['bad', 'No segment node is connected: nobody can join']);
   v.push(...live.nodes.map(nodeProblem), ...live.queues.map(lostProblem));
   for (const m of live.metrics) if (!m.ok) v.push(['warn', `No reading of ${m.name}: ${m.why}`]);
-  v.push(...live.queues.map(stateProblem));
+  v.push(...live.queues.map(stateProblem), ...(live.deleted || []).map(deletedProblem));
   return v.filter(Boolean).sort((a, b) => (a[0] === 'bad' ? 0 : 1) - (b[0] === 'bad' ? 0 : 1));
 }
 
 export function nodeWord(n) {
+  if (!n.up && n.retired) return ['GONE, drained' + (n.forget_in_ms === null ? '' : ': forgotten in ' + span(n.forget_in_ms)), 'warn'];
   if (!n.up) return n.segments > 0 ? ['DOWN for ' + span(n.silent_ms), 'bad'] : ['GONE for ' + span(n.silent_ms), 'warn'];
   return n.draining ? n.segments > 0 ? ['DRAINING', 'warn'] : ['DRAINED: it can be stopped', 'warn'] : ['UP', 'good'];
 }

@@ -110,10 +110,20 @@ wait_for 5 "queue delete asks, with how many wait" asks
 check_eq "  it is still there" "$(kept fresh segment_capacity)" 500
 check "queue delete --yes" runs_well queue delete fresh --yes
 check "  and how to undo it" says 'segqctl queue restore fresh'
-gone() { has_status 404 -X POST "$R/v1/queues/fresh/tickets"; }
-wait_for 5 "  it is gone" gone
+gone() { has_status 403 -X POST "$R/v1/queues/fresh/tickets"; }
+wait_for 5 "  nobody joins it" gone
 check "queue delete again" exits 1 "no queue 'fresh'" queue delete fresh
 check "  with --yes" exits 1 '404' queue delete fresh --yes
+check "status has it" runs_well status
+check "  as deleted" says '^queue fresh is deleted, with 1 waiting'
+check "queue restore" runs_well queue restore fresh
+check_eq "  it is as it was" "$(kept fresh segment_capacity)" 500
+check "queue restore again" exits 1 'conflict' queue restore fresh
+asks() { exits 2 "1 person waits\. .*no undo.*--yes" queue delete fresh final; }
+wait_for 5 "queue delete final asks" asks
+check "queue delete final" runs_well queue delete fresh final --yes
+check "  cannot be undone" exits 1 'queue_not_found' queue restore fresh
+check "queue delete: another word" exits 2 'final' queue delete login now
 
 # ---- tickets ----
 check "join" runs_well join login --client browser --subject ann
@@ -211,6 +221,23 @@ check "  says so" says '^ok: it is empty and can be stopped$'
 check "undrain" runs_well undrain segment.0
 used() { ctl status && says '^segment\.0 +up '; }
 wait_for 5 "  it may be used again" used
+check "forget: one that is up" exits 1 'is up.*conflict' forget segment.0
+check "forget: no such node" exits 1 'not_found' forget segment.9
+kill -STOP "$(pid_of segment.0)"
+down() { ctl status && says '^segment\.0 +down'; }
+wait_for 20 "a node is down" down
+had=$(awk '$1 == "segment.0" { print $3 }' "$DIR/out")
+check "drain of one that is down" runs_well drain segment.0
+if [ "$had" = 0 ]; then
+    check "  says so" says 'empty and can be stopped'
+else
+    check "  says so" says 'cannot move now: the node is down'
+    check "forget asks when segments are there" exits 2 '^segqctl: forget segment.0: .*by polling.*--yes' forget segment.0
+    check_eq "  its name typed: 0" "$(at_terminal segment.0 forget segment.0; echo $?)" 0
+    forgotten() { ctl status && ! says '^segment\.0 '; }
+    wait_for 60 "  it is forgotten" forgotten
+fi
+kill -CONT "$(pid_of segment.0)"
 check "drain: no such node" exits 1 'not_found' drain segment.9
 
 # ---- where the cluster is, and what may go wrong ----

@@ -296,8 +296,11 @@ Test(segqctl, what_an_order_does_to_how_many)
 
     risk_is("flush login: 1 204 people wait. Everyone in line loses the place, and there is no "
             "undo. Passes stay good.", RISK_FLUSH, three);
-    risk_is("queue delete login: 1 204 people wait. Everyone in line loses the place for good. The "
-            "definition can be restored for ten minutes.", RISK_DELETE, three);
+    risk_is("queue delete login: 1 204 people wait. Nobody joins and nobody is let in any more. For "
+            "ten minutes it can be restored as it is; then everyone in line loses the place.",
+            RISK_DELETE, three);
+    risk_is("queue delete login: 1 204 people wait. Everyone in line loses the place at once, and "
+            "there is no undo.", RISK_FINAL, three);
     risk_is("reject q: 1 person waits. Nobody is let in and joins are refused until you open it "
             "again. Places are kept.", RISK_REJECT, "{\"queue\":\"q\",\"waiting\":1}");
     risk_is("flush ?q: nobody waits. Everyone in line loses the place, and there is no undo. Passes "
@@ -322,6 +325,26 @@ Test(segqctl, a_drain_says_what_it_comes_to)
     drain_is("ok: 3 segments cannot move now: the node is down since 40 s. Start it again; if it "
              "is gone for good: segqctl forget s1",
              "{\"name\":\"s1\",\"up\":false,\"segments\":3,\"silent_ms\":40999}");
+}
+
+static void forget_is(const char *want, const char *node)
+{
+    json_t *n = js(node);
+
+    buf_reset(&b);
+    view_forget(&b, n);
+    cr_expect_str_eq(text(), want);
+    json_decref(n);
+}
+
+Test(segqctl, what_forgetting_a_node_does)
+{
+    forget_is("forget s1: 1 segment is there. It opens on another node now, the people in it bring "
+              "their places back by polling, and passes that only this node has signed may be "
+              "refused. If it can come back, start it again instead.",
+              "{\"name\":\"s1\",\"segments\":1}");
+    forget_is("forget s1: it alone has the key of passes that may still be good; they will be "
+              "refused. If it can come back, start it again instead.", "{\"name\":\"s1\"}");
 }
 
 static void limits_are(const char *want, const char *def)
@@ -363,6 +386,16 @@ Test(segqctl, status_by_slots)
               "%s", text());
     cr_expect(strstr(text(), "cpu     FAILED      -    -  no answer\n"), "%s", text());
     buf_reset(&b);
+    json_decref(c);
+}
+
+Test(segqctl, status_has_what_can_be_restored)
+{
+    json_t *c = js("{\"deleted\":[{\"queue\":\"a\",\"waiting\":1200}]}");
+
+    cr_expect(view_cluster(&b, c, NULL, false));
+    cr_expect(strstr(text(), "\nqueue a is deleted, with 1 200 waiting: segqctl queue restore "
+                             "brings it back\n"), "%s", text());
     json_decref(c);
 }
 

@@ -29,6 +29,7 @@ COMMON_C := $(wildcard common/*.c)
 ROUTER_C := $(filter-out router/main.c router/rt_cluster.c,$(wildcard router/*.c))
 SEGMENT_C := $(filter-out segment/main.c segment/seg_cluster.c,$(wildcard segment/*.c))
 CTL_C := $(wildcard queuemng/segqctl*.c)
+DEF_C := queuemng/queue_def.c queuemng/schedule.c
 QUEUEMNG_C := $(filter-out queuemng/main.c queuemng/mng_cluster.c $(CTL_C),$(wildcard queuemng/*.c))
 SWARM_C := $(wildcard tests/bench/swarm/*.c)
 PAGE_FILES := $(sort $(wildcard deploy/page/*.html deploy/page/*.css deploy/page/*.js deploy/page/*.json)) deploy/client/segq.js
@@ -70,7 +71,7 @@ $(B)/libcores.a: $(call o,$(ROUTER_C) $(SEGMENT_C) $(QUEUEMNG_C)) $(B)/obj/gen/p
 $(B)/bin/router: $(call o,router/main.c $(ROUTER_C)) $(B)/obj/gen/page_blob.o $(B)/libsegq.a
 $(B)/bin/segment: $(call o,segment/main.c $(SEGMENT_C)) $(B)/libsegq.a
 $(B)/bin/queuemng: $(call o,queuemng/main.c $(QUEUEMNG_C)) $(B)/obj/gen/dash_blob.o $(B)/libsegq.a
-$(B)/bin/segqctl: $(call o,$(CTL_C)) $(B)/libsegq.a
+$(B)/bin/segqctl: $(call o,$(CTL_C) $(DEF_C)) $(B)/libsegq.a
 $(B)/bin/rt_cluster: $(call o,router/rt_cluster.c) $(B)/libsegq.a
 $(B)/bin/seg_cluster: $(call o,segment/seg_cluster.c) $(B)/libsegq.a
 $(B)/bin/mng_cluster: $(call o,queuemng/mng_cluster.c) $(B)/libsegq.a
@@ -94,7 +95,7 @@ $(B)/unit/test_swarm%: $(B)/obj/tests/unit/test_swarm%.o $(SWARM_LIB) $(B)/libse
 $(B)/unit/test_load: $(B)/obj/tests/unit/test_load.o $(LOAD_LIB) $(B)/libsegq.a
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link) -lcriterion
-$(B)/unit/test_segqctl: $(B)/obj/tests/unit/test_segqctl.o $(call o,$(filter-out %/segqctl.c,$(CTL_C))) $(B)/libsegq.a
+$(B)/unit/test_segqctl: $(B)/obj/tests/unit/test_segqctl.o $(call o,$(filter-out %/segqctl.c,$(CTL_C)) $(DEF_C)) $(B)/libsegq.a
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link) -lcriterion
 # The k-th allocation, or call of the kernel, fails: our own code's, not the libraries'.

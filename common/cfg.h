@@ -93,6 +93,9 @@ void cfg_dump_json(struct buf *b, const void *src, const struct cfg_key *keys);
 void cfg_help(struct buf *b, const struct cfg_key *keys);   /* for -h */
 void cfg_sample(struct buf *b, const struct cfg_key *keys); /* every key, commented */
 
+bool cfg_addr_ok(const char *s); /* what CFG_ADDR takes */
+/* The key that a dotted name stands for ("idle.game"), through maps, not lists; or NULL. */
+const struct cfg_key *cfg_find(const struct cfg_key *keys, const char *dotted);
 /* One KEY=VALUE into a parsed document (a map): a.b=v; lists of texts as v,w; entries of
  * lists of maps by number or name (queues.login.merge=false); maps as YAML. */
 SQ_CHECK int cfg_set(struct cfg_node *doc, const struct cfg_key *keys, const char *set,

@@ -64,6 +64,17 @@ static void where(const struct binder *b, const struct cfg_node *at, char *out, 
         out[0] = 0;
 }
 
+/* In JSON a text is a string: 5 or true is none. YAML does not tell them apart, and what was
+ * stored is ours. */
+static bool is_no_string(const struct binder *b, const struct cfg_key *k,
+                         const struct cfg_node *n)
+{
+    bool text = k->type == CFG_STR || k->type == CFG_NAME || k->type == CFG_ADDR ||
+                k->type == CFG_ENUM || k->type == CFG_STRS;
+
+    return text && n->line == CFG_LINE_JSON && !n->quoted && !b->stored;
+}
+
 static int bad_value(struct binder *b, const struct cfg_key *k, const struct cfg_node *at)
 {
     static const char *const kinds[] = { "", "a list", "a map" };
@@ -73,6 +84,8 @@ static int bad_value(struct binder *b, const struct cfg_key *k, const struct cfg
     where(b, at, place, sizeof(place));
     buf_init(&allowed);
     cfg_allowed(&allowed, k);
+    if (is_no_string(b, k, at))
+        buf_str(&allowed, k->type == CFG_STRS ? " (JSON strings)" : " (a JSON string)");
     buf_byte(&allowed, 0);
     if (at->kind == CFG_NODE_SCALAR)
         shown(at->text, value);
@@ -127,7 +140,7 @@ static int bind_strs(struct binder *b, struct cfg_list *l, const struct cfg_key 
         int rc;
 
         if (kid->kind != CFG_NODE_SCALAR || kid->text[0] == 0 ||
-            strlen(kid->text) > CFG_MAX_CHARS)
+            strlen(kid->text) > CFG_MAX_CHARS || is_no_string(b, k, kid))
             return bad_value(b, k, kid);
         rc = rc_of(b, cfg_strs_add(l, kid->text, strlen(kid->text)), k, kid);
         if (rc < 0)
@@ -195,7 +208,7 @@ static int bind_one(struct binder *b, void *field, const struct cfg_key *k,
             return bind_list(b, field, k, n);
         return bad_value(b, k, n);
     default:
-        if (n->kind != CFG_NODE_SCALAR)
+        if (n->kind != CFG_NODE_SCALAR || is_no_string(b, k, n))
             return bad_value(b, k, n);
         return rc_of(b, cfg_text_set(field, k, n->text, n->quoted), k, n);
     }

@@ -1,4 +1,5 @@
-/* cfg_common.h: rows of configuration tables that several programs have. Pure.
+/* cfg_common.h: rows of configuration tables that several programs have, and what their
+ * values must be beyond a type. Pure.
  * T is the program's struct; its members carry the keys' names. */
 #ifndef SEGQ_CFG_COMMON_H
 #define SEGQ_CFG_COMMON_H
@@ -24,5 +25,14 @@ extern const char *const cfg_log_levels[];
     { .key = "managers", .offset = offsetof(T, managers), .type = CFG_STRS,              \
       .def = "127.0.0.1:7070", .min = 1, .max = 16,                                      \
       .help = "addresses of queuemng, all of them" }
+
+/* Each: 0, or SQ_EINVAL and a sentence that begins with the key. */
+SQ_CHECK int cfg_node_check(const char *name, struct err *e); /* the key `node` */
+/* An address that others can be told, or that we dial: a host, and a port that is not 0. */
+SQ_CHECK int cfg_dial_check(const char *key, const char *addr, struct err *e);
+SQ_CHECK int cfg_dials_check(const char *key, const struct cfg_list *l, struct err *e);
+/* One process cannot listen twice on one port. */
+SQ_CHECK int cfg_apart_check(const char *listen, const char *admin, struct err *e);
+bool cfg_addr_any(const char *addr); /* of a listener: all addresses of the machine */
 
 #endif

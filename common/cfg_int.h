@@ -13,6 +13,7 @@
 #define CFG_MAX_MEMBERS 1024 /* of one map: finding duplicates is quadratic */
 #define CFG_MAX_ITEMS   20000
 #define CFG_MAX_CHARS   4096 /* of a string without an upper bound */
+#define CFG_LINE_JSON   0    /* "line" of what came as JSON */
 #define CFG_LINE_SET    (-1) /* "line" of what came by --set */
 
 struct cfg_node *cfg_node_new(enum cfg_kind kind, int line); /* NULL: no memory */

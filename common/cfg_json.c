@@ -2,9 +2,10 @@
  * Refused: duplicate members, null, depth over 16, more than 1 MiB. */
 #include "common/cfg_int.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/json_in.h"
 
 static int convert(struct cfg_node **out, json_t *j, unsigned depth, struct err *e);
 
@@ -18,7 +19,7 @@ static int scalar(struct cfg_node **out, const char *text, size_t n, bool quoted
 {
     bool bad;
 
-    *out = cfg_node_text(text, n, 0, &bad);
+    *out = cfg_node_text(text, n, CFG_LINE_JSON, &bad);
     if (*out == NULL)
         return bad ? err_set(e, SQ_EINVAL, "a string with a NUL in it") : no_memory(e);
     (*out)->quoted = quoted;
@@ -106,7 +107,7 @@ static int convert(struct cfg_node **out, json_t *j, unsigned depth, struct err 
         return err_set(e, SQ_EINVAL, "null is not allowed");
     if (depth >= CFG_MAX_DEPTH)
         return err_set(e, SQ_EINVAL, "nested too deep");
-    *out = cfg_node_new(map ? CFG_NODE_MAP : CFG_NODE_LIST, 0);
+    *out = cfg_node_new(map ? CFG_NODE_MAP : CFG_NODE_LIST, CFG_LINE_JSON);
     if (*out == NULL)
         return no_memory(e);
     rc = map ? members(*out, j, depth + 1, e) : items(*out, j, depth + 1, e);
@@ -126,7 +127,7 @@ int cfg_parse_json(struct cfg_node **out, const char *text, size_t n, struct err
     *out = NULL;
     if (n > CFG_MAX_BYTES)
         return err_set(e, SQ_ETOOBIG, "more than 1 MiB");
-    j = json_loadb(text, n, JSON_REJECT_DUPLICATES, &je);
+    j = json_in(text, n, &je);
     if (j == NULL)
         return err_set(e, SQ_EINVAL, "line %d: %.150s", je.line, je.text);
     rc = convert(out, j, 0, e);

@@ -20,6 +20,16 @@ static const struct cfg_key *find_key(const struct cfg_key *keys, const char *na
     return NULL;
 }
 
+const struct cfg_key *cfg_find(const struct cfg_key *keys, const char *dotted)
+{
+    size_t n = strcspn(dotted, ".");
+    const struct cfg_key *k = find_key(keys, dotted, n);
+
+    if (k == NULL || dotted[n] == 0)
+        return k;
+    return k->type == CFG_OBJ ? cfg_find(k->sub, dotted + n + 1) : NULL;
+}
+
 /* The member, made if it is not there; NULL: no memory, or not a map. */
 static struct cfg_node *member(struct cfg_node *map, const struct cfg_key *k)
 {

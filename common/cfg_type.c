@@ -9,6 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/ip.h"
+
 struct unit {
     const char *name;
     int64_t factor;
@@ -78,15 +80,26 @@ static bool name_ok(const char *s)
            strspn(s, "abcdefghijklmnopqrstuvwxyz0123456789_-") == n;
 }
 
-static bool addr_ok(const char *s)
+/* "fe80::1%eth0": where the zone begins, or n. */
+static size_t zone_at(const char *s, size_t n)
+{
+    const char *zone = memchr(s, '%', n);
+
+    return zone != NULL && zone + 1 < s + n ? (size_t)(zone - s) : n;
+}
+
+bool cfg_addr_ok(const char *s)
 {
     const char *port;
     size_t host;
     int64_t v;
 
     if (s[0] == '[') {
-        host = strspn(s + 1, "0123456789abcdefABCDEF:.%");
-        if (host == 0 || s[host + 1] != ']' || s[host + 2] != ':')
+        struct ip ip;
+
+        host = strcspn(s + 1, "]");
+        if (s[host + 1] != ']' || s[host + 2] != ':' ||
+            !ip_parse(&ip, s + 1, zone_at(s + 1, host)))
             return false;
         port = s + host + 3;
     } else {
@@ -112,7 +125,7 @@ bool cfg_str_ok(const struct cfg_key *k, const char *s)
     if (k->type == CFG_NAME)
         return name_ok(s);
     if (k->type == CFG_ADDR)
-        return addr_ok(s);
+        return cfg_addr_ok(s);
     for (size_t i = 0; i < n; i++)
         chars += ((unsigned char)s[i] & 0xc0) != 0x80;
     return bounded(k) ? in_range(k, (double)chars) : chars <= CFG_MAX_CHARS;

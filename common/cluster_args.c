@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/cfg_common.h"
+
 #define MAX_FIXED_ARGS 16 /* program, -c FILE, node, listen, admin, managers, NULL */
 
 static const char *const *strs(const struct cfg_list *l)
@@ -169,5 +171,7 @@ int cluster_check(const struct cluster_kind *k, const struct cluster_cfg *c,
         if (eq == NULL || eq == s)
             return err_set(e, SQ_EINVAL, "set: \"%s\" is not KEY=VALUE", s);
     }
+    if (cfg_dials_check("managers", &c->managers, e) < 0)
+        return SQ_EINVAL;
     return check_ports(k, c, e);
 }

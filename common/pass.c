@@ -3,12 +3,12 @@
 #include "common/pass.h"
 
 #include <inttypes.h>
-#include <jansson.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/err.h"
+#include "common/json_in.h"
 
 #define PAYLOAD_MAX 1100
 #define HEADER_MAX  256
@@ -147,7 +147,7 @@ static int decode_part(uint8_t *out, size_t cap, const char *s, size_t n)
 
 static json_t *parse_object(const void *p, int n)
 {
-    json_t *o = n < 0 ? NULL : json_loadb(p, (size_t)n, JSON_REJECT_DUPLICATES, NULL);
+    json_t *o = n < 0 ? NULL : json_in(p, (size_t)n, NULL);
 
     if (o != NULL && !json_is_object(o)) {
         json_decref(o);

@@ -1,10 +1,10 @@
 /* mng_cfg.c: the table of queuemng's configuration. */
 #include "queuemng/mng_cfg.h"
 
-#include "common/cfg_common.h"
-#include "common/net.h"
-
 #include <string.h>
+
+#include "common/cfg_common.h"
+#include "queuemng/monitor.h"
 
 static const char *const kinds[] = { "proc", "prometheus", "page", NULL };
 static const char *const whats[] = { "cpu", "memory", NULL };
@@ -45,7 +45,7 @@ static const struct cfg_key metric_keys[] = {
 #define K(key_, field) .key = #key_, .offset = offsetof(struct mng_cfg, field)
 const struct cfg_key mng_keys[] = {
     { K(node, node), .type = CFG_STR, .def = "queuemng", .min = 1, .max = NAME_MAX_LEN,
-      .help = "name of this manager" },
+      .help = "name of this manager (letters, digits, . _ -)" },
     { K(listen, listen), .type = CFG_ADDR, .def = "127.0.0.1:7070",
       .help = "for routers and segment nodes" },
     { K(admin, admin), .type = CFG_ADDR, .def = "127.0.0.1:7071",
@@ -107,13 +107,13 @@ static int metric_check(const struct metric_def *m, struct err *e)
     if (m->kind == METRIC_PROC) {
         if (m->pid_file[0] != 0 && m->process[0] != 0)
             return err_set(e, SQ_EINVAL, "metric %s: pid_file or process, not both", m->name);
-        return 0;
+        return monitor_check(m, e);
     }
     if (strncmp(m->url, "http://", 7) != 0)
         return err_set(e, SQ_EINVAL, "metric %s: url must begin with http://", m->name);
     if (m->query[0] == 0)
         return err_set(e, SQ_EINVAL, "metric %s: query is missing", m->name);
-    return 0;
+    return monitor_check(m, e);
 }
 
 static int metrics_check(const struct mng_cfg *c, struct err *e)
@@ -151,19 +151,10 @@ static int limits_check(const struct mng_cfg *c, const struct queue_def *q, stru
     return 0;
 }
 
-static int addr_check(const char *what, const char *addr, bool path_ok, struct err *e)
+/* host:port, or the path of a socket. */
+static int redis_addr_check(const char *addr, struct err *e)
 {
-    char host[256];
-    uint16_t port;
-
-    if (path_ok && addr[0] == '/')
-        return 0;
-    if (net_split(addr, host, sizeof(host), &port, e) < 0)
-        return err_wrap(e, "%s", what);
-    if (host[0] == 0 || strcmp(host, "*") == 0 || port == 0)
-        return err_set(e, SQ_EINVAL, "%s: %s: an address to dial is wanted, host:port", what,
-                       addr);
-    return 0;
+    return addr[0] == '/' ? 0 : cfg_dial_check("redis", addr, e);
 }
 
 /* What others are told must be an address to dial. */
@@ -171,9 +162,8 @@ static int advertise_check(const char *what, const char *told, const char *bound
                            struct err *e)
 {
     if (told[0] != 0)
-        return addr_check(what, told, false, e);
-    if (bound[0] == '*' || bound[0] == ':' || strncmp(bound, "0.0.0.0:", 8) == 0 ||
-        strncmp(bound, "[::]:", 5) == 0)
+        return cfg_dial_check(what, told, e);
+    if (cfg_addr_any(bound))
         return err_set(e, SQ_EINVAL, "%s: with redis, others are told where we are: %s is "
                        "no address to dial", what, bound);
     return 0;
@@ -181,15 +171,15 @@ static int advertise_check(const char *what, const char *told, const char *bound
 
 static int redis_check(const struct mng_cfg *c, struct err *e)
 {
-    char *const *addr = c->redis.v, *const *sentinel = c->redis_sentinels.v;
+    char *const *addr = c->redis.v;
     int rc = 0;
 
     if (c->redis.n != 0 && c->redis_sentinels.n != 0)
         return err_set(e, SQ_EINVAL, "redis or redis_sentinels, not both");
     for (size_t i = 0; rc == 0 && i < c->redis.n; i++)
-        rc = addr_check("redis", addr[i], true, e);
-    for (size_t i = 0; rc == 0 && i < c->redis_sentinels.n; i++)
-        rc = addr_check("redis_sentinels", sentinel[i], false, e);
+        rc = redis_addr_check(addr[i], e);
+    if (rc == 0)
+        rc = cfg_dials_check("redis_sentinels", &c->redis_sentinels, e);
     if (rc == 0 && mng_cfg_has_redis(c))
         rc = advertise_check("advertise", c->advertise, c->listen, e);
     if (rc == 0 && mng_cfg_has_redis(c))
@@ -205,11 +195,14 @@ int mng_cfg_check(const void *cfg, struct err *e)
 {
     const struct mng_cfg *c = cfg;
     const struct queue_def *q = c->queues.v;
-    int rc = redis_check(c, e);
+    int rc = cfg_node_check(c->node, e);
 
     if (rc == 0)
+        rc = cfg_apart_check(c->listen, c->admin, e);
+    if (rc == 0)
+        rc = redis_check(c, e);
+    if (rc == 0)
         rc = metrics_check(c, e);
-
     for (size_t i = 0; rc == 0 && i < c->queues.n; i++) {
         rc = queue_def_check(&q[i], e);
         if (rc == 0)

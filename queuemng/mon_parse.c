@@ -3,10 +3,11 @@
 #include "queuemng/mon_parse.h"
 
 #include <errno.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/json_in.h"
 
 /* [ <unix seconds>, "<value>" ] */
 static int pair(struct mon_sample *out, const json_t *v, struct err *e)
@@ -63,7 +64,7 @@ static int status(struct mon_sample *out, const json_t *j, struct err *e)
 int mon_parse_api(struct mon_sample *out, const char *text, size_t n, struct err *e)
 {
     json_error_t je;
-    json_t *j = json_loadb(text, n, JSON_REJECT_DUPLICATES, &je);
+    json_t *j = json_in(text, n, &je);
     int rc;
 
     if (j == NULL)

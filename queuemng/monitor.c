@@ -272,25 +272,51 @@ static int parse_url(struct poller *p, struct err *e)
     return 0;
 }
 
+/* What the definition says, in the form that is used. */
+static int read_def(struct poller *p, struct err *e)
+{
+    int n;
+
+    p->labels_text = strdup(p->d->labels);
+    if (p->labels_text == NULL)
+        return err_set(e, SQ_ENOMEM, "metric %s: out of memory", p->d->name);
+    n = mon_labels(p->labels_text, p->labels, LABELS_MAX, e);
+    if (n < 0)
+        return err_wrap(e, "metric %s", p->d->name);
+    p->n_labels = (size_t)n;
+    return p->d->kind != METRIC_PROC ? parse_url(p, e) : 0;
+}
+
+static void forget_def(struct poller *p)
+{
+    free(p->host);
+    free(p->target);
+    free(p->labels_text);
+}
+
+int monitor_check(const struct metric_def *d, struct err *e)
+{
+    struct poller p = { .d = d };
+    int rc = read_def(&p, e);
+
+    forget_def(&p);
+    return rc;
+}
+
 static int poller_init(struct poller *p, struct monitor *m, const struct metric_def *d,
                        struct err *e)
 {
-    int n = 0;
+    int rc;
 
     p->m = m;
     p->d = d;
-    p->labels_text = strdup(d->labels);
     p->timer = ev_timer_new(m->ev, on_time, p);
     p->deadline = ev_timer_new(m->ev, on_deadline, p);
-    if (p->labels_text == NULL || p->timer == NULL || p->deadline == NULL)
+    if (p->timer == NULL || p->deadline == NULL)
         return err_set(e, SQ_ENOMEM, "metric %s: out of memory", d->name);
-    n = mon_labels(p->labels_text, p->labels, LABELS_MAX, e);
-    if (n >= 0)
-        p->n_labels = (size_t)n;
-    if (n >= 0 && d->kind != METRIC_PROC)
-        n = parse_url(p, e);
-    if (n < 0)
-        return n;
+    rc = read_def(p, e);
+    if (rc < 0)
+        return rc;
     p->due_ms = ev_now(m->ev);
     ev_timer_at(p->timer, p->due_ms);
     return 0;
@@ -342,9 +368,7 @@ void monitor_free(struct monitor *m)
         if (p->deadline != NULL)
             ev_timer_free(p->deadline);
         mon_proc_fini(&p->proc);
-        free(p->host);
-        free(p->target);
-        free(p->labels_text);
+        forget_def(p);
     }
     m->dead = m->n_done > 0;
     if (!m->dead)

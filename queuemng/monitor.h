@@ -18,6 +18,8 @@ struct monitor_calls {
     void (*on_failed)(void *ctx, const char *metric, const char *why);
 };
 
+/* SQ_EINVAL: monitor_new() would not take it. */
+SQ_CHECK int monitor_check(const struct metric_def *d, struct err *e);
 /* defs are referred to until monitor_free() begins. */
 SQ_CHECK int monitor_new(struct monitor **out, struct ev *ev, const struct metric_def *defs,
                          size_t n, const struct monitor_calls *calls, void *ctx,

@@ -8,6 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "queuemng/queue_def.h"
 #include "queuemng/segqctl_text.h"
 #include "queuemng/segqctl_view.h"
 
@@ -113,7 +114,7 @@ static int cmd_queue_show(struct ctl *c, int argc, char **argv)
 static int queue_write(struct ctl *c, const char *method, int argc, char **argv)
 {
     struct err e = { 0 };
-    json_t *doc = ctl_pairs(argv + 1, (size_t)argc - 1, &e);
+    json_t *doc = ctl_pairs(argv + 1, (size_t)argc - 1, queue_def_keys, &e);
     char *body = doc != NULL ? json_dumps(doc, JSON_COMPACT) : NULL;
     int rc;
 

@@ -10,9 +10,11 @@
 /* ---- KEY=VALUE ---- */
 
 /* What a value stands for; NULL if it opens a bracket or a quote and is not JSON. */
-static json_t *value_of(const char *s)
+static json_t *value_of(const char *s, const struct cfg_key *k)
 {
-    json_t *v = json_loads(s, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+    bool text = k != NULL && (k->type == CFG_STR || k->type == CFG_NAME ||
+                              k->type == CFG_ADDR || k->type == CFG_ENUM);
+    json_t *v = text && *s != '"' ? json_string(s) : json_loads(s, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
 
     if (v != NULL && !json_is_null(v))
         return v;
@@ -48,9 +50,10 @@ static json_t *parent_of(json_t *doc, char *key, char **last)
     return *part != '\0' ? doc : NULL;
 }
 
-static int pair_add(json_t *doc, const char *word, struct err *e)
+static int pair_add(json_t *doc, const char *word, const struct cfg_key *keys, struct err *e)
 {
     const char *eq = strchr(word, '=');
+    const struct cfg_key *k;
     char key[256], *last;
     json_t *parent, *v;
 
@@ -58,6 +61,7 @@ static int pair_add(json_t *doc, const char *word, struct err *e)
         return err_set(e, SQ_EINVAL, "'%.80s' is not KEY=VALUE", word);
     memcpy(key, word, (size_t)(eq - word));
     key[eq - word] = '\0';
+    k = cfg_find(keys, key);
     parent = parent_of(doc, key, &last);
     if (parent == NULL)
         return err_set(e, SQ_EINVAL,
@@ -66,7 +70,7 @@ static int pair_add(json_t *doc, const char *word, struct err *e)
                        word);
     if (json_object_get(parent, last) != NULL)
         return err_set(e, SQ_EINVAL, "'%.200s': the key has a value already", word);
-    v = value_of(eq + 1);
+    v = value_of(eq + 1, k);
     if (v == NULL)
         return err_set(e, SQ_EINVAL,
                        "'%.200s': the value looks like JSON and is not, or is not "
@@ -77,12 +81,12 @@ static int pair_add(json_t *doc, const char *word, struct err *e)
     return 0;
 }
 
-json_t *ctl_pairs(char *const *words, size_t n, struct err *e)
+json_t *ctl_pairs(char *const *words, size_t n, const struct cfg_key *keys, struct err *e)
 {
     json_t *doc = json_object();
 
     for (size_t i = 0; i < n; i++) {
-        if (pair_add(doc, words[i], e) < 0) {
+        if (pair_add(doc, words[i], keys, e) < 0) {
             json_decref(doc);
             return NULL;
         }

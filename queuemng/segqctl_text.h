@@ -7,13 +7,15 @@
 #include <jansson.h>
 
 #include "common/buf.h"
+#include "common/cfg.h"
 #include "common/err.h"
 
 /* KEY=VALUE words into one JSON object, dotted keys into nested ones: idle.game=3s is
  * {"idle":{"game":"3s"}}. Numbers, true, false, "..", [..] and {..} are taken as JSON,
- * everything else is a string. NULL and a sentence if a word is no KEY=VALUE, says a key
- * twice, or opens a bracket and is not JSON. New reference. */
-json_t *ctl_pairs(char *const *words, size_t n, struct err *e);
+ * everything else is a string; so is what stands for a key of `keys` that is a text
+ * (message=2027). NULL and a sentence if a word is no KEY=VALUE, says a key twice, or opens a
+ * bracket and is not JSON. New reference. */
+json_t *ctl_pairs(char *const *words, size_t n, const struct cfg_key *keys, struct err *e);
 
 /* "50:2000" "70:500": while below 50 at most 2000 a second ... as the JSON of tiers. NULL and
  * a sentence if a word is something else, or there is none. New reference. */

@@ -3,8 +3,9 @@
  * instructions as everything else together. The fuzz target holds the two together. */
 #include "router/body.h"
 
-#include <jansson.h>
 #include <string.h>
+
+#include "common/json_in.h"
 
 /* Counted before jansson sees it, which would recurse. Strings are skipped. */
 static bool too_deep(const char *p, size_t n)
@@ -206,7 +207,7 @@ int body_join_any(struct join_body *b, const char *p, size_t n, const char **why
     *why = "";
     if (too_deep(p, n))
         return refuse(why, "the JSON is nested too deeply");
-    o = json_loadb(p, n, JSON_REJECT_DUPLICATES, &e);
+    o = json_in(p, n, &e);
     if (o == NULL) {
         if (json_error_code(&e) == json_error_out_of_memory)
             return SQ_ENOMEM;

@@ -1,10 +1,11 @@
 /* claim.c: checks a claim: form, key, signature, then what it says. */
 #include "router/claim.h"
 
-#include <jansson.h>
 #include <sodium.h>
 #include <string.h>
 #include <strings.h>
+
+#include "common/json_in.h"
 
 #define B64       sodium_base64_VARIANT_URLSAFE_NO_PADDING
 #define PART_MAX  1536 /* decoded: all that CLAIM_MAX_LEN can carry */
@@ -54,7 +55,7 @@ static int read_object(json_t **out, const char *s, size_t n)
 
     if (sodium_base642bin(raw, sizeof(raw), s, n, NULL, &len, NULL, B64) != 0)
         return SQ_EINVAL;
-    *out = json_loadb((const char *)raw, len, JSON_REJECT_DUPLICATES, &e);
+    *out = json_in((const char *)raw, len, &e);
     if (*out == NULL)
         return json_error_code(&e) == json_error_out_of_memory ? SQ_ENOMEM : SQ_EINVAL;
     if (json_is_object(*out))

@@ -1,9 +1,10 @@
 /* page_text.c: one language's texts. Pure. */
 #include "router/page_text.h"
 
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/json_in.h"
 
 #define NAME(name) [PT_##name] = #name,
 const char *const page_text_names[PT_COUNT] = { PAGE_TEXTS(NAME, NAME) };
@@ -47,7 +48,7 @@ int page_lang_read(struct page_lang *l, const char *tag, const char *json, size_
                    struct err *e)
 {
     json_error_t je;
-    json_t *o = json_loadb(json, n, JSON_REJECT_DUPLICATES, &je);
+    json_t *o = json_in(json, n, &je);
     int rc;
 
     memset(l, 0, sizeof(*l));

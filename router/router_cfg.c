@@ -33,7 +33,7 @@ static const struct cfg_key claim_key_keys[] = {
 
 const struct cfg_key router_keys[] = {
     { K(node), .type = CFG_STR, .def = "router", .min = 1, .max = NAME_MAX_LEN,
-      .help = "name of this router; each one has its own" },
+      .help = "name of this router (letters, digits, . _ -); each one has its own" },
     { K(listen), .type = CFG_ADDR, .def = "0.0.0.0:8080",
       .help = "public HTTP; several routers may share one port" },
     { K(admin), .type = CFG_ADDR, .def = "127.0.0.1:7100",
@@ -168,8 +168,14 @@ int router_cfg_check(const void *cfg, struct err *e)
 {
     const struct router_cfg *c = cfg;
     char **text = c->trusted_proxies.v, **origin = c->allow_origins.v;
-    int rc = check_refill("join", c->join_limit_per_s, c->join_burst, e);
+    int rc = cfg_node_check(c->node, e);
 
+    if (rc == 0)
+        rc = cfg_apart_check(c->listen, c->admin, e);
+    if (rc == 0)
+        rc = cfg_dials_check("managers", &c->managers, e);
+    if (rc == 0)
+        rc = check_refill("join", c->join_limit_per_s, c->join_burst, e);
     if (rc == 0)
         rc = check_refill("poll", c->poll_limit_per_s, c->poll_burst, e);
     if (rc == 0)

@@ -1,10 +1,10 @@
 /* session_in.c: see session_in.h. */
 #include "router/session_in.h"
 
-#include <jansson.h>
 #include <sodium.h>
 #include <string.h>
 
+#include "common/json_in.h"
 #include "common/keys.h"
 
 #define SECRET_MIN 16
@@ -51,7 +51,7 @@ static int refuse(const char **why, const char *text)
 
 static int of_json(struct session_cmd *c, struct slice body, const char **why)
 {
-    json_t *js = json_loadb(body.p, body.n, JSON_REJECT_DUPLICATES, NULL);
+    json_t *js = json_in(body.p, body.n, NULL);
     const json_t *v = json_object_get(js, "command");
     bool ok = json_is_string(v) &&
               session_cmd_read(c, json_string_value(v), json_string_length(v));

@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "common/cfg_common.h"
-#include "common/net.h"
 
 #define K(name) .key = #name, .offset = offsetof(struct seg_cfg, name)
 
@@ -13,7 +12,7 @@ static const char *const journal_modes[] = { "off", "os", "fsync", NULL };
 
 const struct cfg_key seg_cfg_keys[] = {
     { K(node), .type = CFG_STR, .def = "segment", .min = 1, .max = NAME_MAX_LEN,
-      .help = "name of this node; each one has its own, and keeps it" },
+      .help = "name of this node (letters, digits, . _ -); each one has its own, and keeps it" },
     { K(listen), .type = CFG_ADDR, .def = "127.0.0.1:7200",
       .help = "routers and other segment nodes come here" },
     { K(advertise), .type = CFG_ADDR, .def = "",
@@ -54,35 +53,19 @@ const struct cfg_key seg_cfg_keys[] = {
     { .key = NULL },
 };
 
-static bool is_any_host(const char *addr)
-{
-    return strncmp(addr, "0.0.0.0:", 8) == 0 || strncmp(addr, "[::]:", 5) == 0;
-}
-
-static int check_managers(const struct seg_cfg *c, struct err *e)
-{
-    char *const *addr = c->managers.v;
-
-    for (size_t i = 0; i < c->managers.n; i++) {
-        struct net_addr a;
-        int rc = net_parse(&a, addr[i], e);
-
-        if (rc < 0 && rc != SQ_EUNKNOWN) /* unknown: a name, resolved when it is dialled */
-            return err_wrap(e, "managers");
-    }
-    return 0;
-}
-
 int seg_cfg_check(const void *cfg, struct err *e)
 {
     const struct seg_cfg *c = cfg;
+    int rc = cfg_node_check(c->node, e);
 
-    if (is_any_host(c->listen) && c->advertise[0] == 0)
-        return err_set(e, SQ_EINVAL, "advertise: others cannot dial \"%s\", say how they can",
-                       c->listen);
-    if (is_any_host(c->advertise))
-        return err_set(e, SQ_EINVAL, "advertise: others cannot dial \"%s\"", c->advertise);
-    if (strlen(c->advertise) > 63 || strlen(c->listen) > 63)
-        return err_set(e, SQ_EINVAL, "listen, advertise: at most 63 characters");
-    return check_managers(c, e);
+    if (rc == 0)
+        rc = cfg_apart_check(c->listen, c->admin, e);
+    if (rc == 0 && c->advertise[0] != 0)
+        rc = cfg_dial_check("advertise", c->advertise, e);
+    else if (rc == 0 && cfg_addr_any(c->listen))
+        rc = err_set(e, SQ_EINVAL, "advertise: others cannot dial \"%s\", say how they can",
+                     c->listen);
+    if (rc == 0 && (strlen(c->advertise) > 63 || strlen(c->listen) > 63))
+        rc = err_set(e, SQ_EINVAL, "listen, advertise: at most 63 characters");
+    return rc < 0 ? rc : cfg_dials_check("managers", &c->managers, e);
 }

@@ -351,6 +351,11 @@ Test(api_ans, all_problems_are_sound)
     api_problem(&ans, API_TOO_FAST, "d", 7);
     cr_expect(strstr(api_headers(&ans), "Retry-After: "));
     api_ans_reset(&ans);
+    api_problem(&ans, API_BAD_REQUEST, "{\"a\\\": \n\x1b\xff\xc3\xa9", 7);
+    json_t *quoted = body();
+    cr_expect_str_eq(str(quoted, "detail"), "{\"a\\\": ?????");
+    json_decref(quoted);
+    api_ans_reset(&ans);
     api_bad_method(&ans, "POST", 1);
     cr_expect_str_eq(api_headers(&ans), "Allow: POST\r\n");
     api_ans_reset(&ans);
@@ -530,6 +535,24 @@ Test(body, refuses)
     cr_expect_eq(join(&b, t), 0);
     snprintf(t, sizeof(t), "{\"subject\":\"%0129d\"}", 1);
     cr_expect_eq(join(&b, t), SQ_EINVAL);
+}
+
+/* jansson passes over a NUL behind a number. */
+Test(body, a_nul_is_no_json)
+{
+    static const char *const v[] = { "{\"a\":5@}", "{\"a\":5}@", "@{}", "{\"a\":[1@,2]}",
+                                     "{\"client\":\"game\"}@", "{\"client\":\"game@\"}" };
+    struct join_body b;
+    const char *why = NULL;
+
+    for (size_t i = 0; i < ARRAY_LEN(v); i++) {
+        char t[100];
+        size_t n = strlen(v[i]);
+
+        memcpy(t, v[i], n);
+        *(char *)memchr(t, '@', n) = '\0';
+        cr_expect_eq(body_join(&b, t, n, &why), SQ_EINVAL, "%s", v[i]);
+    }
 }
 
 static int nested(unsigned depth)

@@ -177,7 +177,7 @@ Test(cfg, json_goes_through_the_same_table)
 {
     static const char *const bad[] = {
         "{\"node\":\"a\",\"node\":\"b\"}", "{\"node\":null}", "{\"node\":\"a\\u0000\"}",
-        "[1", "{\"node\":\"a\",\"count\":\"5\"}", "{\"node\":\"a\",\"on\":1}",
+        "[1", "{\"node\":5}", "{\"node\":true}", "{\"node\":\"a\",\"count\":\"5\"}", "{\"node\":\"a\",\"on\":1}",
         "{\"node\":\"a\",\"ratio\":1e999}",
     };
     const char *good = "{\"node\":\"a\",\"count\":5,\"inner\":{\"wait\":\"3s\",\"size\":9},"

@@ -190,11 +190,15 @@ Test(admin, what_is_refused_changes_nothing)
         "", "[]", "{", "{\"claims\":1}", "{\"claim\":\"soon\"}", "{\"claim\":-1}",
         "{\"name\":\"other\"}", "{\"claim\":null}", "{\"claim\":\"2h\"}",
         "{\"claim\":\"1s\",\"claim\":\"2s\"}", "{\"open_next_at\":2}",
-        "{\"limits\":[{\"metric\":\"a\",\"tiers\":[]}]}",
+        "{\"limits\":[{\"metric\":\"a\",\"tiers\":[]}]}", "{\"message\":5}",
+        "{\"state\":true}", "{\"page\":{\"title\":1.5}}", "{\"page\":{\"return\":[1]}}",
     };
     struct rig g;
 
     begin(&g, "[{name: login}]");
+    cr_expect_eq(ask(&g, "PATCH", Q "login", "{\"message\":5}"), 400);
+    cr_expect_str_eq(text(&g, "detail"), "message: 5 is not allowed here; allowed: a text "
+                                         "from 0 to 1000 characters (a JSON string)");
     for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         cr_expect_eq(ask(&g, "PATCH", Q "login", bad[i]), 400, "%s: %d", bad[i], g.a.status);
         cr_expect_str_eq(text(&g, "code"), "bad_request");

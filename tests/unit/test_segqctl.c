@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "queuemng/queue_def.h"
 #include "queuemng/segqctl_text.h"
 #include "queuemng/segqctl_view.h"
 
@@ -41,7 +42,7 @@ static json_t *js(const char *s)
 static void pairs_are(const char *want, char *const *words, size_t n)
 {
     struct err e = { 0 };
-    json_t *got = ctl_pairs(words, n, &e), *exp = js(want);
+    json_t *got = ctl_pairs(words, n, queue_def_keys, &e), *exp = js(want);
 
     cr_assert_not_null(got, "%s", e.text);
     cr_expect(json_equal(got, exp), "not %s", want);
@@ -57,6 +58,17 @@ Test(segqctl, words_become_json)
     pairs_are("{}", NULL, 0);
     pairs_are("{\"a\":1,\"b\":1.5,\"c\":true,\"d\":\"open\",\"e\":\"3s\",\"f\":\"\","
               "\"g\":\"x=y\",\"h\":\"12\",\"i\":\"null\"}",
+              w, ARRAY_LEN(w));
+}
+
+/* What is a text stays one: the manager takes no number for it. */
+Test(segqctl, texts_may_look_like_numbers)
+{
+    char *w[] = { "message=2027", "page.title=true", "state=null", "max_active=5",
+                  "page.accent=\"#fff\"", "idle.game=3000" };
+
+    pairs_are("{\"message\":\"2027\",\"page\":{\"title\":\"true\",\"accent\":\"#fff\"},"
+              "\"state\":\"null\",\"max_active\":5,\"idle\":{\"game\":3000}}",
               w, ARRAY_LEN(w));
 }
 
@@ -84,7 +96,7 @@ static void refused(const char *a, const char *second, const char *why)
     char *w[2] = { (char *)(uintptr_t)a, (char *)(uintptr_t)second };
     struct err e = { 0 };
 
-    cr_expect_null(ctl_pairs(w, second != NULL ? 2 : 1, &e), "%s", a);
+    cr_expect_null(ctl_pairs(w, second != NULL ? 2 : 1, queue_def_keys, &e), "%s", a);
     cr_expect_not_null(strstr(e.text, why), "%s: %s", a, e.text);
 }
 

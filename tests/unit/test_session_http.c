@@ -167,8 +167,10 @@ Test(session_http, what_is_no_command)
     };
     struct pass_claims c = claims();
 
-    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
         cr_expect_eq(tell(pass_of(&c), SECRET, bad[i]), 400, "%s", bad[i]);
+        cr_expect_str_eq(str("code"), "bad_request", "and it is JSON");
+    }
     cr_expect_eq(tell("a.b.c", SECRET, "command=release"), 401);
     cr_expect_str_eq(str("code"), "pass_invalid");
     cr_expect_eq(call("GET", "/v1/session", ""), 405);

@@ -1,0 +1,142 @@
+/* test_cfg_start.c: what -t lets pass is what the start takes: names of nodes, addresses to
+ * dial, ports that two servers of one process want, metrics. Of every program. */
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/cfg_common.h"
+#include "common/cluster_keys.h"
+#include "queuemng/mng_cfg.h"
+#include "router/router_cfg.h"
+#include "segment/seg_cfg.h"
+
+static const struct cfg_key rt_keys[] = {
+    CLUSTER_KEYS("router", "0.0.0.0:8080", "0", "127.0.0.1:7100", "127.0.0.1:7070", "auto")
+};
+static const struct cluster_kind rt = { .child = "router", .shares_port = true };
+
+static int rt_check(const void *cfg, struct err *e)
+{
+    return cluster_check(&rt, cfg, e);
+}
+
+static const struct program {
+    const char *name;
+    const struct cfg_key *keys;
+    size_t size;
+    int (*check)(const void *cfg, struct err *e);
+} programs[] = {
+    { "router", router_keys, sizeof(struct router_cfg), router_cfg_check },
+    { "segment", seg_cfg_keys, sizeof(struct seg_cfg), seg_cfg_check },
+    { "queuemng", mng_keys, sizeof(struct mng_cfg), mng_cfg_check },
+    { "rt_cluster", rt_keys, sizeof(struct cluster_cfg), rt_check },
+};
+
+/* 0: good; else *e says why not. */
+static int load(const char *program, const char *set, struct err *e)
+{
+    _Alignas(16) char cfg[4096] = { 0 };
+    const struct program *p = programs;
+    int rc;
+
+    while (strcmp(p->name, program) != 0)
+        p++;
+    cr_assert_leq(p->size, sizeof(cfg));
+    rc = cfg_load(cfg, p->size, p->keys, NULL, &set, set[0] != '\0', e);
+    if (rc == 0)
+        rc = p->check(cfg, e);
+    cfg_clear(cfg, p->keys);
+    return rc;
+}
+
+static void good(const char *program, const char *set)
+{
+    struct err e = { 0 };
+
+    cr_expect_eq(load(program, set, &e), 0, "%s %s: %s", program, set, e.text);
+}
+
+static void bad(const char *program, const char *set)
+{
+    size_t n = strcspn(set, "=");
+    struct err e = { 0 };
+    char key[40];
+
+    n -= set[n - 1] == 's'; /* one of the metrics is a metric */
+    snprintf(key, sizeof(key), "%.*s", (int)n, set);
+    cr_expect_lt(load(program, set, &e), 0, "%s %s", program, set);
+    cr_expect_neq(strstr(e.text, key), NULL, "%s is named: %s", key, e.text);
+}
+
+Test(cfg_start, names_of_nodes)
+{
+    static const char *const no[] = { "node=a b", "node=a/b", "node=-a", "node=.a", "node=",
+                                      "node=\xc3\xa9", "node=a\tb", "node=a\"b" };
+    static const char *const yes[] = { "node=a", "node=R-1.example_x", "node=0" };
+
+    for (size_t p = 0; p < 3; p++) {
+        good(programs[p].name, "");
+        for (size_t i = 0; i < ARRAY_LEN(no); i++)
+            bad(programs[p].name, no[i]);
+        for (size_t i = 0; i < ARRAY_LEN(yes); i++)
+            good(programs[p].name, yes[i]);
+    }
+}
+
+Test(cfg_start, managers_are_addresses_to_dial)
+{
+    static const char *const no[] = { "managers=1,2", "managers=a", "managers=a:", "managers=:7",
+                                      "managers=*:7", "managers=a:0", "managers=0.0.0.0:7",
+                                      "managers=a b:7", "managers=::1:7", "managers=[::]:7",
+                                      "managers=a:70000", "managers=[xyz]:7",
+                                      "managers=a:7,b" };
+    static const char *const of[] = { "router", "segment", "rt_cluster" };
+
+    for (size_t p = 0; p < ARRAY_LEN(of); p++) {
+        for (size_t i = 0; i < ARRAY_LEN(no); i++)
+            bad(of[p], no[i]);
+        good(of[p], "managers=a.example:7,[::1]:7,[fe80::1%eth0]:7,10.0.0.1:65535");
+    }
+}
+
+Test(cfg_start, addresses_told_to_others)
+{
+    bad("segment", "advertise=*:7");
+    bad("segment", "advertise=a:0");
+    good("segment", "advertise=a:7");
+    bad("queuemng", "redis=a b:6379");
+    bad("queuemng", "redis=:6379");
+    bad("queuemng", "redis_sentinels=/socket");
+    good("queuemng", "redis=/run/redis.sock,a:6379");
+}
+
+Test(cfg_start, a_listener_of_all_addresses_must_say_how_it_is_dialled)
+{
+    struct err e = { 0 };
+
+    for (size_t i = 0; i < 4; i++) {
+        static const char *const any[] = { "listen=*:7200", "listen=:7200",
+                                           "listen=0.0.0.0:7200", "listen=[::]:7200" };
+
+        cr_expect_lt(load("segment", any[i], &e), 0, "%s", any[i]);
+        cr_expect_neq(strstr(e.text, "advertise"), NULL, "%s", e.text);
+    }
+}
+
+Test(cfg_start, two_servers_want_two_ports)
+{
+    bad("router", "admin=127.0.0.1:8080");
+    bad("segment", "admin=127.0.0.1:7200");
+    bad("queuemng", "admin=:7070");
+    good("segment", "admin=127.0.0.2:7200");
+    good("segment", "admin=127.0.0.1:0");
+}
+
+Test(cfg_start, metrics_that_the_monitor_takes)
+{
+    bad("queuemng", "metrics=[{name: a, kind: prometheus, url: 'http://', query: x}]");
+    bad("queuemng", "metrics=[{name: a, kind: page, url: 'http://a b/', query: x}]");
+    bad("queuemng", "metrics=[{name: a, kind: page, url: 'http://a/', query: x, labels: 'x'}]");
+    good("queuemng", "metrics=[{name: a, kind: page, url: 'http://[::1]:9/m?x=1', query: x, "
+                     "labels: 'a=b'}]");
+}

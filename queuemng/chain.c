@@ -25,7 +25,7 @@ static void lane_sum(struct mlane *l)
 
     l->waiting = l->returning = l->ready = l->active = l->room = 0;
     l->joined = l->left = l->expired = l->no_shows = 0;
-    l->has_lost = false;
+    l->has_lost = l->has_lacks = false;
     l->missing = l->n_away = 0;
     list_each(&l->segs, it) {
         const struct mseg *s = list_seg(it);
@@ -35,6 +35,7 @@ static void lane_sum(struct mlane *l)
         l->expired += s->st.expired;
         l->no_shows += s->st.no_shows;
         l->has_lost |= s->lost;
+        l->has_lacks |= s->lacks;
         l->n_away += seg_is_away(s);
         l->missing += seg_missing(s);
         l->waiting += s->st.waiting;
@@ -203,6 +204,13 @@ static void lane_open(struct mng *m, struct mlane *l)
         return;
     while (l->room < want && open < MNG_OPEN_MAX && open_one(m, l))
         open++;
+}
+
+bool lane_is_short(const struct mlane *l)
+{
+    bool no_tail = l->no < l->q->n_lanes && l->room == 0 && queue_wants_room(l->q);
+
+    return no_tail || l->has_lost || l->has_lacks || end_is_drained(l);
 }
 
 static bool seg_over(const struct mseg *s)

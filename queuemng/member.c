@@ -256,13 +256,13 @@ static void seg_removed(struct mng *m, struct mseg *s)
 }
 
 /* Lanes that had nowhere to go may have now. */
-static void lanes_look(struct mng *m)
+void lanes_look(struct mng *m)
 {
     list_each(&m->queues, it) {
         struct mqueue *q = container_of(it, struct mqueue, in_all);
 
         for (unsigned i = 0; i < q->n_lanes; i++)
-            if (q->lane[i].room == 0 || q->lane[i].has_lost)
+            if (lane_is_short(&q->lane[i]))
                 lane_touch(m, &q->lane[i]);
     }
 }

@@ -150,6 +150,7 @@ struct mlane {
     uint64_t next_chunk;
     bool recovering; /* the last look for somebody to release ended at a rebuild */
     bool has_lost;   /* some segment waits for a node */
+    bool has_lacks;  /* or for what it absorbed */
     struct mpop pop;
     bool dirty;
     struct list_node in_dirty;
@@ -393,6 +394,9 @@ const struct mark_row *marks_of(const struct mlane *l, seg_id seg, struct arena 
 
 /* ---- chain.c: the plan of a lane */
 void lane_plan(struct mng *m, struct mlane *l); /* sums, aheads, opening, removal */
+/* It waits for something that may come without a word about this lane: room on some node,
+ * time. Looked at every second. */
+bool lane_is_short(const struct mlane *l);
 void lane_pace(struct mng *m, struct mlane *l);
 /* The longest that anybody is told, if the budget allows poll_max. */
 uint32_t poll_max_longest(const struct mqueue *q);
@@ -434,6 +438,7 @@ void node_kept(struct mnode *n, seg_id seg, uint64_t tick);
 void node_flush_ahead(struct mng *m, struct mnode *n);
 void members_tick(struct mng *m);
 void node_lost(struct mng *m, struct mnode *n); /* its segments are given up */
+void lanes_look(struct mng *m); /* some node has room again */
 void map_nodes_changed(struct mng *m);
 void node_free(struct mnode *n);
 

@@ -465,6 +465,8 @@ int mng_drain(struct mng *m, msec_t now_ms, const char *node, bool on, struct mn
     }
     list_each(&n->segs, it)
         lane_touch(m, container_of(it, struct mseg, on_node)->lane);
+    if (!on)
+        lanes_look(m);
     mng_end(m);
     return 0;
 }

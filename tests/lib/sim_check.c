@@ -7,6 +7,7 @@
  *                      I7 no more are inside than max_active (sim_slots.c)
  *   at every map       I11 versions grow, a segment keeps its owner, sealed stays sealed
  *                      I6 one live ticket for a subject (sim_subjects.c)
+ *   at every tick      I1 a lane has a tail if there is room (sim_room.c)
  *   in every sweep     I1 each ticket waits in one place; I3 order inside each segment,
  *                      and nobody waits in front of somebody who is inside
  *   at the end         I3 release stamps follow the order of joins; I7 rates

@@ -11,6 +11,19 @@ void fault_drain(struct sim *s)
     faults_mend_later(s, MEND_UNDRAIN, no, sim_rand(s, 3000, 25000));
 }
 
+/* An operator's slip: nobody has room, until he takes it back; and a queue is made, or
+ * flushed, meanwhile. */
+void fault_drain_all(struct sim *s)
+{
+    double ms = sim_rand(s, 5000, 40000);
+
+    for (unsigned i = 0; i < s->o.segs; i++) {
+        sim_drain(s, i, true);
+        faults_mend_later(s, MEND_UNDRAIN, i, ms);
+    }
+    ops_side_queue(s);
+}
+
 void fault_queue_pause(struct sim *s)
 {
     unsigned q = (unsigned)rng_below(&s->rng, s->o.queues);

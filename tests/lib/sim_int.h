@@ -110,6 +110,7 @@ struct smng { /* a manager */
     peer_no seg_peer[SIM_SEGS_MAX]; /* the latest link from each */
     usec_t lost_seg[SIM_SEGS_MAX];  /* since when there is none; 0 = there is one */
     uint32_t term;
+    usec_t no_tail[SIM_LANES]; /* since when a lane has none, though there is room; 0: it has */
     struct slead *lead; /* NULL: it is alone */
 };
 
@@ -504,6 +505,7 @@ uint64_t check_hash(const char *p, size_t n);
 struct ticket *check_ticket(struct sim *s, seg_id seg, uint32_t number);
 struct sseg *check_seg(struct sim *s, seg_id id);
 struct sseg *check_host(struct sim *s, seg_id id); /* who has its tickets */
+void check_room(struct sim *s, struct proc *mng);
 void check_given_up(struct sim *s, const struct proc *mng); /* nodes that it takes for lost */
 
 /* ---- sim_subjects.c */
@@ -538,6 +540,7 @@ void slots_check(struct sim *s, unsigned queue, int64_t ordered_ms); /* after a 
 
 /* ---- sim_ops.c */
 void ops_queue_put(struct sim *s, unsigned q);
+void ops_side_queue(struct sim *s);
 struct spatch ops_unpatched(const struct sim *s);
 void ops_kept(struct sim *s, const struct proc *p); /* its store has more */
 void ops_new_leader(struct sim *s);
@@ -583,7 +586,8 @@ void moved_look(struct sim *s);
     X(disk_slow)                                                                         \
     X(queue_passthrough)                                                                 \
     X(queue_reject)                                                                      \
-    X(queue_patch)
+    X(queue_patch)                                                                       \
+    X(drain_all)
 #define X(name) void fault_##name(struct sim *s);
 SIM_FAULTS(X)
 #undef X

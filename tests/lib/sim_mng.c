@@ -272,6 +272,7 @@ void smng_tick(struct sim *s, struct proc *p)
         return;
     check_given_up(s, p);
     mng_tick(p->mng->core, sim_ms(s), clock_wall(p), p->mng->out);
+    check_room(s, p);
     smng_done(s, p);
 }
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#define SIDE "side"
+
 /* Is there a manager to talk to that will live through the order? */
 static struct mng *manager(struct sim *s, struct proc **who)
 {
@@ -126,6 +128,33 @@ static void learn_id(void *ctx, const void *view)
         if (strcmp(v->def->name, s->queue[q].name) == 0 &&
             map_set(&s->queue_of, v->id, q) < 0)
             sim_fail(s, "out of memory");
+    if (strcmp(v->def->name, SIDE) == 0 && map_set(&s->queue_of, v->id, SIM_QUEUES_MAX - 1) < 0)
+        sim_fail(s, "out of memory");
+}
+
+/* A queue that nobody visits: made, or flushed, now. */
+void ops_side_queue(struct sim *s)
+{
+    struct proc *p;
+    struct mng *m = manager(s, &p);
+    struct queue_def def = { 0 };
+    struct cfg_node *doc = NULL;
+    struct err e = { 0 };
+    static const char text[] = "{\"name\":\"" SIDE "\",\"poll_max\":\"2s\",\"idle\":{"
+                               "\"game\":\"9s\",\"mobile\":\"9s\",\"browser\":\"9s\"}}";
+
+    if (m == NULL || s->o.queues == SIM_QUEUES_MAX)
+        return;
+    if (cfg_parse_json(&doc, text, strlen(text), &e) < 0 ||
+        cfg_bind(&def, sizeof(def), queue_def_keys, doc, "sim", &e) < 0 ||
+        mng_queue_put(m, sim_ms(s), &def, p->mng->out, &e) < 0)
+        sim_fail(s, "queue %s is refused: %s", SIDE, e.text);
+    cfg_node_free(doc);
+    cfg_clear(&def, queue_def_keys);
+    mng_each_queue(m, learn_id, s);
+    if (mng_order(m, sim_ms(s), SIDE, MNG_FLUSH, p->mng->out, &e) < 0)
+        sim_fail(s, "flush of %s is refused: %s", SIDE, e.text);
+    smng_done(s, p);
 }
 
 void ops_queue_put(struct sim *s, unsigned q)

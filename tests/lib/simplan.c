@@ -22,7 +22,7 @@ const struct knob plan_knobs[] = {
     FAULT(release_by_hand), FAULT(add_node), FAULT(store_away), FAULT(store_slow),
     FAULT(store_forget), FAULT(store_failover), FAULT(clock_jump), FAULT(move_ticket),
     FAULT(link_oneway), FAULT(slow_proc), FAULT(storm), FAULT(disk_full), FAULT(disk_slow),
-    FAULT(queue_passthrough), FAULT(queue_reject), FAULT(queue_patch),
+    FAULT(queue_passthrough), FAULT(queue_reject), FAULT(queue_patch), FAULT(drain_all),
     SHARE(leave_share), SHARE(vanish_share), SHARE(late_share), SHARE(session_leave_share),
     OPT(opens_ms, KNOB_MS), OPT(prequeue_ms, KNOB_MS), OPT(prequeue_capacity, KNOB_U32),
     SHARE(command_share), OPT(session_max_ms, KNOB_MS),
@@ -204,6 +204,19 @@ static void draw_losses(uint64_t seed, struct sim_opts *o)
     o->late_share = 0; /* who was given up already may come back then, and is in the way */
 }
 
+/* In some all nodes are drained at once, for a while: tails fill up, and nobody has room. */
+static void draw_drains(uint64_t seed, struct sim_opts *o)
+{
+    struct rng r;
+
+    rng_seed(&r, seed * 48271u + 5);
+    if (seed % 13 != 1)
+        return;
+    o->faults.drain_all = 2 + 3 * rng_unit(&r);
+    o->capacity = 3 + (uint32_t)rng_below(&r, 10);
+    o->release_per_s *= 3; /* and the line runs dry meanwhile */
+}
+
 /* Some have several managers, whose store has its own days. One that forgets while the only
  * manager with an exact copy is away has forgotten: those two do not meet. */
 static void draw_managers(uint64_t seed, struct sim_opts *o)
@@ -352,6 +365,7 @@ void plan_draw(struct sim_plan *p, uint64_t seed)
     p->o = draw(&r, seed);
     p->o.faults.seg_kill = draw_kills(seed);
     draw_losses(seed, &p->o);
+    draw_drains(seed, &p->o);
     draw_managers(seed, &p->o);
     draw_clocks(seed, &p->o.faults);
     draw_slots(seed, &p->o);

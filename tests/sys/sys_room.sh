@@ -1,0 +1,30 @@
+#!/bin/bash
+# A slip: all nodes are drained, and the queue is flushed, and another one is made meanwhile.
+# Joins are put off; when a drain is taken back people can join, without any other order.
+. "$(dirname "$0")/lib.sh"
+
+up --capacity 50 --seg-nodes 2 --release-per-s 1 --set idle.game=15m
+check_eq "people can join" "$(status_of -X POST "$R/v1/queues/login/tickets")" 201
+for n in segment.0 segment.1; do
+    admin POST "/v1/admin/nodes/$n/drain" >/dev/null
+done
+admin POST /v1/admin/queues/login/flush >/dev/null
+admin PUT /v1/admin/queues/late '{"release_per_s": 1}' >/dev/null
+joins() { [ "$(status_of -X POST "$R/v1/queues/$1/tickets")" = "$2" ]; }
+wait_for 10 "there is no room" joins login 503
+wait_for 10 "nor for a new queue" joins late 503
+admin POST /v1/admin/nodes/segment.1/undrain >/dev/null
+wait_for 3 "people can join again" joins login 201
+wait_for 3 "the new queue as well" joins late 201
+
+# And another slip is undone: nobody has lost anything.
+t=$(join_queue "$R" late | token_in)
+admin POST /v1/admin/queues/late/pause >/dev/null
+admin DELETE /v1/admin/queues/late >"$DIR/deleted"
+check_eq "the answer says how many wait" "$(jq .waiting "$DIR/deleted")" \
+    "$(admin GET /v1/admin/cluster | jq '.deleted[0].waiting')"
+wait_for 5 "nobody can join a deleted queue" joins late 403
+check_eq "its people keep their places" "$(poll "$t" | field state)" waiting
+admin POST /v1/admin/queues/late/restore >/dev/null
+wait_for 5 "it is back" joins late 201
+check_eq "with its people" "$(poll "$t" | field state)" waiting

@@ -59,6 +59,7 @@ static const struct column append_ans_cols[] = {
     NUM(append_ans, poll_after_ms, UINT32_MAX),
     NUM(append_ans, position, UINT64_MAX), /* and next, the same member */
     NUM(append_ans, seg, UINT64_MAX),
+    BYTE(append_ans, no_place, NO_PLACE_N),
 };
 
 static const struct column drop_cols[] = {

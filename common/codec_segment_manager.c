@@ -5,7 +5,7 @@
 #include "proto/segment_manager.pb-c.h"
 
 #define NODE_OK_FIELDS(N, T, W)  N(epoch) N(no) N(store) N(directory)
-#define SEG_NEXT_FIELDS(N, T, W) N(epoch) N(seg) N(next)
+#define SEG_NEXT_FIELDS(N, T, W) N(epoch) N(seg) N(next) N(closes_ms)
 #define SEG_POP_FIELDS(N, T, W)  N(epoch) N(seg) N(tick) N(n) N(released_at_ms) N(keeps) \
     N(away_ms)
 #define SEG_REMOVE_FIELDS(N, T, W) N(epoch) N(seg) N(force)
@@ -111,7 +111,7 @@ static bool take_seg_seal(const void *pb, struct arena *a, struct msg *m)
 
 #define SEG_OPEN_FIELDS(N)                                                               \
     N(epoch) N(seg) N(queue) N(lane) N(kind) N(capacity) N(ahead) N(for_ms) N(mark_end)  \
-    N(early)
+    N(early) N(closes_ms)
 
 static bool fill_seg_open(const struct msg *m, void *pb, struct arena *a)
 {
@@ -152,7 +152,7 @@ static bool take_seg_open(const void *pb, struct arena *a, struct msg *m)
 
 #define NODE_REG_FIELDS(N, T)                                                            \
     T(addr, CODEC_ADDR_MAX) T(admin, CODEC_ADDR_MAX) N(max_tickets) N(max_segments)      \
-    N(epoch_seen) N(store) N(directory) N(draws)
+    N(epoch_seen) N(store) N(directory) N(draws) N(closes)
 
 static bool fill_node_reg(const struct msg *m, void *pb, struct arena *a)
 {
@@ -254,7 +254,7 @@ static bool take_seg_ahead(const void *pb, struct arena *a, struct msg *m)
     N(seg) N(queue) N(lane) N(state) N(capacity) N(joined) N(waiting) N(returning)       \
     N(ready) N(active) N(records) N(popped) N(last_tick) N(no_shows) N(expired) N(left)  \
     N(next) N(n_absorbed) N(move) N(rebuild) N(claimed) N(drawn) N(away)          \
-    N(polls)
+    N(polls) N(closed) N(closes_ms)
 
 static bool fill_state(Segq__SegState *p, const struct seg_status *s, struct arena *a)
 {

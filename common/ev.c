@@ -79,6 +79,11 @@ int64_t ev_read_us(void)
     return read_us(CLOCK_MONOTONIC);
 }
 
+int64_t ev_read_wall_ms(void)
+{
+    return read_us(CLOCK_REALTIME) / 1000;
+}
+
 /* The questions take a const ev: that an answer is remembered is nobody's business. */
 static void refresh(const struct ev *cev)
 {

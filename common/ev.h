@@ -27,6 +27,7 @@ void ev_coalesce(struct ev *ev, uint32_t gap_us);
 
 msec_t ev_now(const struct ev *ev);        /* monotonic, of this turn */
 int64_t ev_wall_ms(const struct ev *ev);   /* Unix time, of this turn */
+int64_t ev_read_wall_ms(void);             /* Unix time, of this very moment */
 int64_t ev_now_us(const struct ev *ev);    /* monotonic, of this turn */
 struct event_base *ev_base(struct ev *ev); /* for httpd, and evhttp's client */
 

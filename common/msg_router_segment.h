@@ -33,9 +33,17 @@ enum gone_reason {
     GONE_NREASONS
 };
 
+enum no_place {     /* why somebody who waits has no position */
+    NO_PLACE_UNSAID, /* an older node */
+    NO_PLACE_EARLY,  /* its line is to be drawn: it draws, too */
+    NO_PLACE_NOW,    /* for any other reason */
+    NO_PLACE_N
+};
+
 struct place_ans {
     uint8_t state;          /* enum place_state */
-    uint8_t reason;         /* enum gone_reason, if PLACE_GONE */
+    uint8_t reason;         /* enum gone_reason, if PLACE_GONE; enum no_place, if
+                             * PLACE_WAITING without a position */
     uint16_t pass_len;      /* if PLACE_ADMITTED */
     uint32_t poll_after_ms; /* if PLACE_WAITING; if PLACE_MOVED: 0, or its new number + 1:
                              * it was moved to another lane (enum ticket_step) */
@@ -68,6 +76,7 @@ enum append_state {
 struct append_ans {
     uint8_t state;
     uint8_t client;
+    uint8_t no_place; /* enum no_place, if APPEND_OK without a position */
     uint32_t number;
     uint32_t issued_s; /* Unix seconds; goes into the token */
     uint32_t poll_after_ms;

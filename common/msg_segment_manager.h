@@ -24,6 +24,7 @@ struct msg_node_reg { /* followed by SEG_STATUS frames with `full`, the last wit
     struct pass_others other_keys; /* also to be published */
     bool directory; /* it can keep a share of the directory of subjects */
     bool draws;            /* it knows of early ones, and of draws */
+    bool closes;           /* and seals their segments by its clock */
 };
 
 struct msg_node_ok {
@@ -58,6 +59,8 @@ struct msg_seg_open {
     uint32_t capacity;
     uint64_t ahead; /* AHEAD_UNKNOWN: comes later; until then nobody is shown a position */
     bool early;     /* who joins it has no position before the draw */
+    int64_t closes_ms; /* an early one: sealed by its node at this time of the node's wall
+                        * clock, whoever is silent then; 0: by order alone */
     struct seg_draw draw; /* OPEN_REBUILD: which was before its node was lost */
     /* OPEN_REBUILD: */
     uint32_t for_ms;   /* who has not come back after this has no place any more */
@@ -77,6 +80,7 @@ struct msg_seg_next { /* who follows when this one fills */
     uint64_t epoch;
     seg_id seg;
     seg_id next;
+    int64_t closes_ms; /* as in msg_seg_open; 0: as it was */
 };
 
 struct ahead_entry {
@@ -139,6 +143,8 @@ struct seg_status {
     uint64_t move; /* move under way that this segment is a part of; 0 = none */
     bool rebuild;  /* its tickets are still coming back */
     bool drawn;    /* an early one: its people have places */
+    bool closed;   /* an early one: sealed by the node's clock, since the node started */
+    int64_t closes_ms; /* an early one that is not drawn: as it was told */
     uint32_t n_marks; /* releases that nobody has said are stored */
     const struct mark_row *marks;
 };

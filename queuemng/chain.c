@@ -153,7 +153,8 @@ seg_id seg_id_take(struct mng *m)
 static bool open_one(struct mng *m, struct mlane *l)
 {
     struct mseg *last = list_seg(list_last(&l->segs));
-    struct mnode *n = place_pick(m, last, NULL, lane_is_early(l));
+    bool by_order;
+    struct mnode *n = lots_place(m, l, last, &by_order);
     struct mseg *s;
 
     if (n == NULL)
@@ -162,6 +163,7 @@ static bool open_one(struct mng *m, struct mlane *l)
     if (s == NULL)
         return false;
     s->lots.early = lane_is_early(l);
+    s->lots.by_order = by_order;
     if (last != NULL)
         s->ahead = last->ahead == AHEAD_UNKNOWN || seg_is_away(last)
                        ? AHEAD_UNKNOWN

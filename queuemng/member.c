@@ -196,6 +196,8 @@ void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
     n->max_tickets = g->max_tickets;
     n->max_segments = g->max_segments;
     n->draws = g->draws;
+    n->closes = g->closes;
+    n->past_ms = 0; /* its clock may have been set since */
     n->registered = false;
     node_put(m, n);
     list_each(&n->segs, it)

@@ -48,6 +48,8 @@ struct mnode { /* a segment node, for ever known by its name */
     bool can_directory; /* its release can; mng_members.c */
     bool member;        /* it does */
     bool draws;         /* it can have segments of early ones */
+    bool closes;        /* and seals them by its clock */
+    int64_t past_ms;    /* its clock was past this opening when ours was not; 0: not seen */
     msec_t down_ms;     /* since when there is no link */
     msec_t refused_ms;  /* when it refused to open a segment; 0 = does not */
     uint64_t tickets, max_tickets;
@@ -77,6 +79,7 @@ struct mrouter {
 
 struct mlots { /* of a segment that early ones join; lots.c */
     bool early;
+    bool by_order; /* its node's clock is wrong: it is sealed by order alone */
     uint32_t n; /* so many numbers draw places; stored; 0: not counted yet */
     uint8_t seed[DRAW_SEED];
 };
@@ -408,6 +411,13 @@ uint64_t lane_capacity(const struct mlane *l); /* of its next tail */
 bool lots_fit(const struct mseg *s);     /* such segments are joined in this phase */
 bool lots_pending(const struct mseg *s); /* its people have no places yet */
 bool lots_order(const struct mseg *s);   /* its node is to be told to draw */
+/* Its node is to seal it at this time of the node's wall clock; 0: by order alone. */
+int64_t lots_closes_ms(const struct mseg *s);
+bool lots_clock_order(const struct mseg *s); /* its node is to be told another such time */
+void lots_sealed(struct mng *m, struct mseg *s); /* it is open for us, and its node sealed it */
+/* The node for the next tail of the lane; NULL: no room. */
+struct mnode *lots_place(struct mng *m, const struct mlane *l, const struct mseg *near,
+                         bool *by_order);
 void lots_plan(struct mng *m, struct mlane *l);
 void lots_ready(struct mng *m, struct mqueue *q);
 
@@ -421,10 +431,10 @@ void sched_put(struct mng *m, const struct mqueue *q);
 SQ_CHECK bool sched_load(struct mqueue *q, const struct json_t *record);
 
 /* ---- place.c */
-/* The node for a segment next to `near` (NULL ok), not `except`; draws: one for early ones.
- * NULL: no room anywhere. */
+/* The node for a segment next to `near` (NULL ok), not `except`; draws: one for early ones;
+ * opens_ms: whose clock is not past this; 0: any. NULL: no room anywhere. */
 struct mnode *place_pick(struct mng *m, const struct mseg *near, const struct mnode *except,
-                         bool draws);
+                         bool draws, int64_t opens_ms);
 
 /* ---- member.c */
 struct mnode *node_by_name(const struct mng *m, const char *name);

@@ -356,6 +356,7 @@ void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st)
     }
     if (st->state == SEG_SEALED && s->state == SEG_OPEN) {
         s->state = SEG_SEALED;
+        lots_sealed(m, s);
         queue_mapped(m, q);
         log_info("event=segment_sealed seg=%llu queue=%s joined=%u",
                  (unsigned long long)s->id, q->def.name, st->joined);
@@ -456,6 +457,7 @@ static void order_open(struct mng *m, struct mseg *s)
     o->capacity = s->capacity;
     o->ahead = s->ahead;
     o->early = s->lots.early;
+    o->closes_ms = lots_closes_ms(s);
     o->draw = draw_of(s);
     if (s->kind == OPEN_REBUILD)
         order_rebuild(m, s, o);
@@ -479,7 +481,8 @@ static void order_next(struct mng *m, const struct mseg *s)
 
     o->epoch = m->epoch;
     o->seg = s->id;
-    o->next = s->want_next;
+    o->next = s->want_next != 0 ? s->want_next : s->st.next;
+    o->closes_ms = lots_closes_ms(s);
 }
 
 static void order_remove(struct mng *m, const struct mseg *s)
@@ -509,7 +512,7 @@ void seg_reconcile(struct mng *m, struct mseg *s)
         order_seal(m, s); /* "sealed" may be said again, with the successor */
     else if (lots_order(s))
         order_seal(m, s); /* ... or with the draw */
-    else if (next)
+    else if (next || lots_clock_order(s))
         order_next(m, s);
     else
         list_remove(&m->todo, &s->in_todo);

@@ -23,14 +23,15 @@ static bool may_host(const struct mnode *n)
 }
 
 struct mnode *place_pick(struct mng *m, const struct mseg *near, const struct mnode *except,
-                         bool draws)
+                         bool draws, int64_t opens_ms)
 {
     struct mnode *best = NULL;
 
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         struct mnode *n = m->node[i];
 
-        if (n == NULL || n == except || !may_host(n) || (draws && !n->draws))
+        if (n == NULL || n == except || !may_host(n) || (draws && !n->draws) ||
+            (opens_ms != 0 && n->past_ms >= opens_ms))
             continue;
         if (best == NULL || score(n, near) < score(best, near))
             best = n;

@@ -20,6 +20,13 @@
 
 #define list_seg(it) list_entry(it, struct mseg, in_lane)
 
+/* So long is waited for what cannot be reached. Whose lots are not drawn yet are all before
+ * whoever comes behind them: they are waited for until they could have been brought back. */
+static msec_t patience_ms(const struct mng *m, const struct mseg *s)
+{
+    return m->opts.skip_after_ms + (lots_pending(s) ? m->opts.lost_after_ms : 0);
+}
+
 /* Past what cannot be reached for long, past what is dry; NULL: nobody to release. */
 static struct mseg *pop_head(const struct mng *m, struct mlane *l, bool *wait)
 {
@@ -31,7 +38,7 @@ static struct mseg *pop_head(const struct mng *m, struct mlane *l, bool *wait)
 
         if (seg_dry(s) || (!s->confirmed && s->kind != OPEN_REBUILD))
             continue;
-        if (s->lost && m->now_ms - s->lost_ms > m->opts.skip_after_ms)
+        if (s->lost && m->now_ms - s->lost_ms > patience_ms(m, s))
             continue; /* no node has room for it */
         l->recovering = seg_is_away(s);
         if (l->recovering && (s->lost || !s->confirmed)) {
@@ -39,8 +46,7 @@ static struct mseg *pop_head(const struct mng *m, struct mlane *l, bool *wait)
             return NULL;
         }
         if (!seg_reachable(s)) {
-            if (s->node->peer == 0 &&
-                m->now_ms - s->node->down_ms > m->opts.skip_after_ms)
+            if (s->node->peer == 0 && m->now_ms - s->node->down_ms > patience_ms(m, s))
                 continue;
             *wait = true;
             return NULL;

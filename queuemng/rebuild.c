@@ -125,7 +125,8 @@ static bool find_place(struct mng *m, struct mlane *l, struct mseg *s)
 
     if (!s->lost || s->move != NULL)
         return false;
-    n = place_pick(m, list_seg(list_prev(&l->segs, &s->in_lane)), NULL, s->lots.early);
+    n = place_pick(m, list_seg(list_prev(&l->segs, &s->in_lane)), NULL, s->lots.early,
+                   0);
     if (n == NULL)
         return false;
     seg_unmerge(m, s, false);

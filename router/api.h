@@ -103,7 +103,8 @@ struct api_ticket {
     const struct lane_stats *stats;
     seg_id of;       /* the ticket's own name: segment and number, as in its token */
     uint32_t number;
-    int64_t early_until_ms; /* it waits for the draw at that time; 0: it does not */
+    bool early;             /* it waits for the draw, at opens_ms */
+    int64_t opens_ms;       /* 0: not known */
     uint32_t poll_after_ms;
     seg_id segment;
     const char *pass; /* admitted */

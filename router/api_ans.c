@@ -261,9 +261,9 @@ static void waiting(struct buf *b, const struct api_ticket *t)
     }
     ADD(b, ",\"poll_after_ms\":");
     buf_u64(b, t->poll_after_ms);
-    if (t->early_until_ms != 0) {
+    if (t->early) {
         ADD(b, ",\"prequeue\":true");
-        put_moment(b, "opens_at", t->early_until_ms);
+        put_moment(b, "opens_at", t->opens_ms);
     }
 }
 

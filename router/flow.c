@@ -2,6 +2,7 @@
  *
  * What can go wrong, and the answer:
  *   the map has no open segment      wait for a newer one; at the deadline 503 queue_full
+ *   ... and the queue is about to open   the same; 503 queue_unavailable
  *   the map is older than the token  wait for a newer one; at the deadline 503
  *   a subject's ticket was found     its owner is asked; gone meanwhile: joined again
  *   nobody is sure whether it has one   ask again in a moment; at the deadline 503
@@ -94,8 +95,8 @@ static void next_join(struct flow *f, struct routes *r, msec_t now_ms)
 
     if (rc == 0)
         ask(f, t.seg, t.seg, t.node, now_ms);
-    else if (rc == SQ_EFULL)
-        pause_until(f, f->deadline_ms, now_ms, FLOW_FULL);
+    else if (rc == SQ_EFULL || rc == SQ_EUNAVAIL)
+        pause_until(f, f->deadline_ms, now_ms, rc == SQ_EFULL ? FLOW_FULL : FLOW_UNAVAIL);
     else if (routes_version(r) > 0)
         done(f, FLOW_NO_QUEUE); /* deleted while we waited */
     else
@@ -287,6 +288,7 @@ void flow_place_ans(struct flow *f, struct routes *r, const struct place_ans *a,
     switch ((enum place_state)a->state) {
     case PLACE_WAITING:
         f->position = a->position;
+        f->no_place = a->reason;
         f->poll_after_ms = a->poll_after_ms;
         done(f, f->kind == FLOW_JOIN ? FLOW_EXISTING : FLOW_OK);
         break;
@@ -320,6 +322,7 @@ static void joined(struct flow *f, const struct append_ans *a)
     f->token.issued_s = a->issued_s;
     f->token.client = a->client;
     f->position = a->position;
+    f->no_place = a->no_place;
     f->poll_after_ms = a->poll_after_ms;
 }
 

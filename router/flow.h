@@ -75,6 +75,7 @@ struct flow {
     bool admitted;
     uint8_t reason;           /* enum gone_reason */
     uint64_t position;
+    uint8_t no_place;         /* enum no_place, where position is 0 */
     uint32_t poll_after_ms;
     int64_t released_at_ms, pass_expires_s;
     seg_id serving;           /* segment that answered */

@@ -165,8 +165,7 @@ static void waiting(struct router *r, struct rflow *rf, const struct api_ticket 
                            .start = start,
                            .eta_s = -1,
                            .poll_after_ms = t->poll_after_ms,
-                           .opens_ms =
-                               q->when.phase == PHASE_PREQUEUE ? q->when.opens_ms : 0,
+                           .opens_ms = t->opens_ms,
                            .wall_ms = ev_wall_ms(r->ev),
                            .paused = (q->state == QUEUE_PAUSED && /* so is who is early */
                                       q->when.phase != PHASE_PREQUEUE) ||

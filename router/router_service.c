@@ -37,6 +37,16 @@ void router_problem(struct router *r, struct httpd_req *req, enum api_problem p,
     router_answer(r, req);
 }
 
+/* Its node says whether it takes part in the draw, for it has the ticket: our map, and our
+ * clock, may be another's. */
+static bool draws(const struct flow *f, const struct route_queue *q)
+{
+    if (f->admitted || f->position != 0)
+        return false;
+    return f->no_place == NO_PLACE_UNSAID ? q->when.phase == PHASE_PREQUEUE
+                                          : f->no_place == NO_PLACE_EARLY;
+}
+
 bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *t)
 {
     const struct flow *f = &rf->flow;
@@ -59,9 +69,8 @@ bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *
     t->segment = f->serving;
     t->of = f->token.seg;
     t->number = f->token.number;
-    t->early_until_ms = o.queue->when.phase == PHASE_PREQUEUE && f->position == 0
-                            ? o.queue->when.opens_ms
-                            : 0;
+    t->early = draws(f, o.queue);
+    t->opens_ms = t->early ? o.queue->when.opens_ms : 0;
     t->pass = rf->pass;
     t->pass_len = rf->pass_len;
     t->released_at_ms = f->released_at_ms;

@@ -127,8 +127,8 @@ int routes_tail(const struct routes *r, queue_id id, unsigned lane, struct route
     if (q == NULL || lane >= q->pub.n_lanes)
         return SQ_EUNKNOWN;
     l = &q->lane[lane];
-    if (l->tail >= l->n_segs)
-        return SQ_EFULL;
+    if (l->tail >= l->n_segs) /* the early ones' is closed, and what follows comes soon */
+        return q->pub.when.phase == PHASE_PREQUEUE ? SQ_EUNAVAIL : SQ_EFULL;
     t->seg = l->segs[l->tail].id;
     t->node = l->segs[l->tail].node;
     return 0;

@@ -60,7 +60,8 @@ enum jrec_kind {
     JREC_STORE = 33,    /* set: of the managers that are obeyed (msg_node_ok) */
     JREC_EXTEND = 34,   /* extend: of a session that is there */
     JREC_FORWARD = 35,  /* forward: it was waiting at `slot` */
-    JREC_EARLY = 40,    /* set: its people have no places before the draw */
+    JREC_EARLY = 40,    /* set: its people have no places before the draw; nobody joins from
+                         * this time of the wall clock on; 0: until it is sealed by order */
     JREC_DRAW = 41,     /* draw: now they have; n 0: as they came. In a snapshot, and of a
                          * hollow one: it was before */
     JREC_NKINDS /* one more than the last: kinds stand in rising order */

@@ -100,6 +100,8 @@ void segtab_clock(struct segtab *t, struct seg_now now)
     msec_t d = now.now_ms - t->clock_at_ms;
 
     t->now = now;
+    if (SQ_UNLIKELY(t->close_ms != 0 && now.wall_ms >= t->close_ms))
+        segtab_close_due(t);
     if (d <= 0)
         return;
     t->clock_at_ms = now.now_ms;

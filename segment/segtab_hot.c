@@ -115,6 +115,11 @@ uint64_t segtab_position(const struct seg *g, uint32_t slot)
     return g->ahead + segq_rank(&g->b.q, slot) + g->unkept.held + 1;
 }
 
+static enum no_place no_place(const struct seg *g)
+{
+    return g->early ? NO_PLACE_EARLY : NO_PLACE_NOW;
+}
+
 /* What the interval follows where the position is unknown: not more people can be before
  * it in a hollow segment; of those before it in others one segment's worth is assumed. */
 static uint64_t far_position(const struct seg *g, uint32_t slot)
@@ -131,6 +136,8 @@ static void place_waiting(struct segtab *t, const struct spot *s, unsigned clien
 
     a->state = PLACE_WAITING;
     a->position = segtab_position(g, s->slot);
+    if (SQ_UNLIKELY(a->position == 0))
+        a->reason = no_place(g);
     a->poll_after_ms =
         told_ms(t, g, a->position != 0 ? a->position : far_position(g, s->slot),
                 s->id.number);
@@ -214,6 +221,7 @@ static void place_returning(struct segtab *t, struct seg *g, struct session *x,
 static void place_unkept(const struct segtab *t, struct place_ans *a)
 {
     a->state = t->manager != 0 ? PLACE_BUSY : PLACE_WAITING;
+    a->reason = NO_PLACE_NOW;
     a->poll_after_ms = t->o.retry_ms;
 }
 
@@ -441,6 +449,8 @@ static void append_new(struct segtab *t, struct seg *g, const struct append_req 
     a->client = r->client;
     a->seg = g->b.id;
     a->position = segtab_position(g, a->number);
+    if (SQ_UNLIKELY(a->position == 0))
+        a->no_place = no_place(g);
     a->poll_after_ms =
         told_ms(t, g, a->position != 0 ? a->position : far_position(g, a->number),
                 a->number);

@@ -90,6 +90,8 @@ struct seg { /* one hosted segment */
     uint32_t sweep_block;
     uint8_t swept_unit; /* the unit of the last whole sweep */
     bool early;         /* its people wait for the draw, and have no positions */
+    bool closed;        /* sealed by our clock, since the node started */
+    int64_t closes_ms;  /* early: sealed then, by our wall clock; 0: by order alone */
     struct draw *draw;  /* owned; NULL: there was none. See segtab_draw.c */
     uint32_t snap_no;   /* of the last snapshot that it is in */
     bool known;         /* replaying: what is said before its MARK is in it already */
@@ -176,6 +178,7 @@ struct segtab {
     uint64_t told_epoch; /* under which, and to whom, everything was last reported */
     peer_no told_to;
     struct seg_now now; /* of the present call */
+    int64_t close_ms;   /* no early segment closes before this; 0: none does */
     msec_t clock_at_ms; /* when the service clock was last advanced */
     bool clock_runs;
     msec_t service_ms;
@@ -381,6 +384,9 @@ SQ_CHECK int segtab_draw_now(struct seg *g, const struct seg_draw *d);
 /* A ticket as tokens, passes and other processes name it; see struct spot. */
 struct ticket_id segtab_outside(const struct segtab *t, struct ticket_id id);
 void segtab_log_draw(struct segtab *t, const struct seg *g);
+/* An early one closes by itself at this time of our wall clock; 0: by order alone. */
+void segtab_close_at(struct segtab *t, struct seg *g, int64_t closes_ms);
+void segtab_close_due(struct segtab *t); /* those whose time has come: nobody joins any more */
 
 /* ---- segtab_rebuild.c -------------------------------------------------------------- */
 #define SEGTAB_HOLLOW_MAX (1u << 24) /* numbers of a segment that is to be rebuilt */

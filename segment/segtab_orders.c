@@ -132,6 +132,12 @@ static bool may_open(const struct segtab *t, const struct msg_seg_open *m)
     return home == MAP_NONE || (m->kind == OPEN_REBUILD && (home & 3) == HOME_MOVED);
 }
 
+static void early_until(struct segtab *t, struct seg *g, int64_t closes_ms)
+{
+    segtab_close_at(t, g, closes_ms);
+    segtab_log_set(t, JREC_EARLY, g->b.id, (uint64_t)closes_ms);
+}
+
 static void seg_open(struct segtab *t, peer_no from, const struct msg_seg_open *m,
                      struct outbox *out)
 {
@@ -150,7 +156,7 @@ static void seg_open(struct segtab *t, peer_no from, const struct msg_seg_open *
     g = segtab_seg_new(t, m, segtab_queue(t, m->queue, false));
     if (g != NULL && m->early && m->draw.n == 0) {
         g->early = true;
-        segtab_log_set(t, JREC_EARLY, m->seg, 0);
+        early_until(t, g, m->closes_ms);
     }
     if (g != NULL && m->kind == OPEN_REBUILD &&
         (segtab_draw_was(t, g, &m->draw) < 0 || segtab_rebuild_begin(t, g, m) < 0)) {
@@ -194,6 +200,8 @@ static void seg_next(struct segtab *t, peer_no from, const struct msg_seg_next *
         g->next = m->next;
         segtab_log_set(t, JREC_NEXT, m->seg, m->next);
     }
+    if (g != NULL && g->early && m->closes_ms != 0 && g->closes_ms != m->closes_ms)
+        early_until(t, g, m->closes_ms);
     segtab_report_one(t, m->seg, from, out);
 }
 

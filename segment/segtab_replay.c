@@ -96,6 +96,12 @@ int replay_hollow(struct seg *g, const struct jrec_hollow *h)
     return 0;
 }
 
+void replay_early(struct segtab *t, struct seg *g, uint64_t closes_ms)
+{
+    g->early = true;
+    segtab_close_at(t, g, (int64_t)closes_ms);
+}
+
 int replay_draw(struct segtab *t, struct seg *g, const struct jrec_draw *r, bool now)
 {
     struct seg_draw d = { .n = r->n };
@@ -304,7 +310,7 @@ static int on_seg(struct segtab *t, struct seg *g, const struct jrec *r)
     case JREC_SOLID:
         return on_hollow(t, g, r);
     case JREC_EARLY:
-        g->early = true;
+        replay_early(t, g, r->set.n);
         return 0;
     case JREC_DRAW:
         return replay_draw(t, g, &r->draw, !g->b.q.hollow);

@@ -24,6 +24,7 @@ SQ_CHECK int replay_on_stage(struct segtab *t, const struct jrec *r);
 /* ---- segtab_replay.c -------------------------------------------------------------- */
 SQ_CHECK int replay_hollow(struct seg *g, const struct jrec_hollow *h);
 /* now: its people get their places; else they have them already. */
+void replay_early(struct segtab *t, struct seg *g, uint64_t closes_ms);
 SQ_CHECK int replay_draw(struct segtab *t, struct seg *g, const struct jrec_draw *r, bool now);
 /* ---- segtab_stage.c -------------------------------------------------------------- */
 /* The first record of a snapshot's segment. */

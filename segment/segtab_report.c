@@ -34,6 +34,8 @@ void segtab_status(const struct seg *g, struct seg_status *s)
                                 : 0,
         .rebuild = g->b.q.hollow,
         .drawn = !g->early,
+        .closed = g->closed,
+        .closes_ms = g->early ? g->closes_ms : 0,
     };
 }
 
@@ -117,7 +119,7 @@ void segtab_register(struct segtab *t, peer_no manager, struct outbox *out)
     r->store = t->store;
     memcpy(r->pass_key, t->o.pass_pub, sizeof(r->pass_key));
     r->other_keys = t->o.pass_others;
-    r->draws = true;
+    r->draws = r->closes = true;
     if (r->addr == NULL || r->admin == NULL)
         out->failed = true;
     segtab_report_all(t, manager, out);

@@ -276,7 +276,7 @@ static uint64_t digest_seg(const struct seg *g)
 
     for (size_t i = 0; i < ARRAY_LEN(v); i++)
         h = mix(h, v[i]);
-    h = mix(h, g->early);
+    h = mix(mix(h, g->early), g->early ? (uint64_t)g->closes_ms : 0);
     if (g->draw != NULL)
         h = mix_text(h, (const char *)g->draw->seed, DRAW_SEED) + g->draw->count;
     return mix(mix(h, digest_marks(g)), digest_relocs(g));

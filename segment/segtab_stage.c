@@ -420,7 +420,7 @@ int replay_on_stage(struct segtab *t, const struct jrec *r)
         return g != NULL ? replay_hollow(g, &r->hollow) : SQ_EPROTO;
     case JREC_EARLY:
         if (g != NULL)
-            g->early = true;
+            replay_early(t, g, r->set.n);
         return g != NULL ? 0 : SQ_EPROTO;
     case JREC_DRAW:
         return g != NULL ? replay_draw(t, g, &r->draw, false) : SQ_EPROTO;

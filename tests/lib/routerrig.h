@@ -39,6 +39,7 @@ struct world {
     uint64_t last_reg_version;
     bool hold; /* the node does what it is asked, but never answers */
     bool sealed;
+    enum no_place no_place; /* nobody has a position, and that is why */
     const char *page;   /* what the maps to come say of the queue's page, as JSON */
     const char *message;  /* the operator's, in the next map */
     struct map_phase when; /* ... of its phase */
@@ -137,7 +138,8 @@ static void place(const struct place_req *q, struct place_ans *a)
 {
     w.places++;
     a->state = PLACE_WAITING;
-    a->position = q->number;
+    a->position = w.no_place == NO_PLACE_UNSAID ? q->number : 0;
+    a->reason = (uint8_t)w.no_place;
     a->poll_after_ms = 3000;
     if (q->number == N_GONE) {
         a->state = PLACE_GONE;
@@ -163,7 +165,8 @@ static void append(const struct append_req *q, struct append_ans *a)
                                .number = w.appends,
                                .issued_s = 1700000000,
                                .poll_after_ms = 1000,
-                               .position = w.appends + 1 };
+                               .no_place = (uint8_t)w.no_place,
+                               .position = w.no_place == NO_PLACE_UNSAID ? w.appends + 1 : 0 };
     w.appends++;
     w.last_append = *q;
     snprintf(w.last_subject, sizeof(w.last_subject), "%.*s", (int)q->subject_len,

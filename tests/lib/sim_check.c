@@ -91,6 +91,10 @@ void check_opened(struct sim *s, const struct proc *p, const struct msg_seg_open
         g->node = p->idx;
         g->lane = (uint16_t)(q * LANES_MAX + o->lane);
         g->early = o->early;
+        g->by_order = o->closes_ms == 0;
+        if (g->early && g->by_order && o->kind == OPEN_TAIL && s->count.jumps == 0)
+            sim_fail(s, "segment %llu is for early ones, and does not know until when",
+                     llu(o->seg));
         if (map_set_ptr(&s->seg_by_id, o->seg, g) < 0)
             sim_fail(s, "out of memory");
     }

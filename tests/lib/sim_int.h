@@ -180,6 +180,7 @@ struct sseg { /* a segment that was ever opened */
     uint8_t node; /* process */
     bool relaxed;
     bool gone;          /* lost, and what it had absorbed was opened again */
+    bool by_order;      /* early, and not closed by the clock of its node, which is wrong */
     bool early, drawn;  /* who is in it draws lots; has drawn, durably, */
     bool drawn_there;   /* and its node has heard */
     uint32_t waiting_there;
@@ -519,6 +520,8 @@ void subject_waits(struct sim *s, struct ticket *t);
 void opening_json(const struct sim *s, char *out, size_t cap); /* part of a definition */
 void opening_map(struct sim *s, const struct map_queue *m);
 void opening_stored(struct sim *s, const char *key, const char *val); /* sched/ID */
+/* What the answer to a join says of the draw. */
+void opening_told(struct sim *s, const struct flow *f);
 void opening_joined(struct sim *s, const struct sseg *g, uint64_t position);
 void opening_popped(struct sim *s, const struct sseg *g, int64_t ordered_ms);
 void opening_look(struct sim *s);

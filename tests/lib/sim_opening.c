@@ -6,7 +6,9 @@
  *   when the draw is stored
  *                   it is of that seed, and of everybody who came; from here on the order of
  *                   the line is the drawn one (I3, I5 go by it)
- *   at every join   none into a segment that has drawn; at every place: none before the draw
+ *   at every join   none into a segment that has drawn; none into one of early ones after the
+ *                   opening by its node's clock; who is told that he draws does, and no other
+ *   at every place  none before the draw
  *   at every pop    not before the opening; not from a segment that has not drawn, nor from
  *                   behind one in which somebody waits */
 #include "tests/lib/sim_int.h"
@@ -212,9 +214,22 @@ void opening_joined(struct sim *s, const struct sseg *g, uint64_t position)
         !s->queue[g->lane / LANES_MAX].was_free)
         sim_fail(s, "somebody joins segment %llu before the opening, and draws no lot",
                  llu(g->id));
+    if (g->early && !g->by_order && is_open(s, clock_wall(&s->proc[g->node])))
+        sim_fail(s, "somebody joins segment %llu after the opening, and draws with the early ones",
+                 llu(g->id));
     if (g->early && position != 0)
         sim_fail(s, "somebody has position %llu in a line that has not been drawn",
                  llu(position));
+}
+
+void opening_told(struct sim *s, const struct flow *f)
+{
+    const struct sseg *g = check_seg(s, f->token.seg);
+    bool told = f->position == 0 && f->no_place == NO_PLACE_EARLY;
+
+    if (g != NULL && f->result == FLOW_OK && told != g->early)
+        sim_fail(s, "whoever joins segment %llu is told prequeue %d, and it is %d", llu(g->id),
+                 told, g->early);
 }
 
 bool opening_is_waiting_for(const struct sim *s, seg_id seg)
@@ -276,7 +291,7 @@ void opening_popped(struct sim *s, const struct sseg *g, int64_t ordered_ms)
         const struct sseg *x = (const struct sseg *)(uintptr_t)val;
 
         if (x->lane == g->lane && x->id < g->id && x->early && !x->drawn &&
-            x->waiting_there > 0 && s->proc[x->node].alive)
+            x->waiting_there > 0)
             sim_fail(s, "segment %llu lets in somebody while %u wait in %llu for their lots",
                      llu(g->id), x->waiting_there, llu(x->id));
     }

@@ -168,6 +168,7 @@ static void on_joined(struct sim *s, uint32_t i, const struct sans *a)
     if (a->flow.admitted && a->pass != t->pass)
         sim_fail(s, "I2: ticket %llu-%u was shown another pass at its join",
                  (unsigned long long)t->seg, t->number);
+    opening_told(s, &a->flow);
     s->count.entered += a->flow.admitted;
     t->player = i;
     p->ticket = (uint32_t)(t - s->ticket);

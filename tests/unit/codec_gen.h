@@ -91,24 +91,27 @@ static inline void *g_words(struct gen *g, size_t n)
 #define L2(N, T)  N(seg) N(number) N(client)
 #define L3(N, T)  N(seg) N(client) N(subject_len) N(subject_hash)
 #define L4(N, T)                                                                         \
-    N(state) N(client) N(number) N(issued_s) N(poll_after_ms) N(position) N(seg)
+    N(state) N(client) N(number) N(issued_s) N(poll_after_ms) N(position) N(seg)         \
+    N(no_place)
 #define L5(N, T)  N(seg) N(number)
 #define L6(N, T)  N(state) N(moved_to) N(moved_number)
 #define L7(N, T)  N(map_version) N(map_epoch) T(http, 63) T(admin, 63)
 #define L8(N, T)  N(no) T(name, 64) T(addr, 63)
 #define L9(N, T)  N(id) N(ready) N(active) N(rate_milli_per_s) T(limited_by, 64) N(entry)
 #define L10(N, T)                                                                        \
-    T(addr, 63) T(admin, 63) N(max_tickets) N(max_segments) N(epoch_seen) N(directory) N(draws)
+    T(addr, 63) T(admin, 63) N(max_tickets) N(max_segments) N(epoch_seen) N(directory) N(draws) \
+    N(closes)
 #define L11(N, T) N(epoch) N(no) N(directory)
 #define L12(N, T) N(epoch) N(seg) N(queue) N(lane) N(kind) N(capacity) N(ahead) N(for_ms) \
-    N(early)
-#define L13(N, T) N(epoch) N(seg) N(next)
+    N(early) N(closes_ms)
+#define L13(N, T) N(epoch) N(seg) N(next) N(closes_ms)
 #define L14(N, T) N(queue) N(lane) N(min_ms) N(max_ms) N(us_per_place)
 #define L15(N, T) N(epoch) N(seg) N(tick) N(n) N(released_at_ms) N(keeps) N(away_ms)
 #define L16(N, T)                                                                        \
     N(seg) N(queue) N(lane) N(state) N(capacity) N(joined) N(waiting) N(returning)       \
     N(ready) N(active) N(records) N(popped) N(last_tick) N(no_shows) N(expired) N(left)  \
-    N(next) N(move) N(rebuild) N(claimed) N(drawn) N(away) N(polls)
+    N(next) N(move) N(rebuild) N(claimed) N(drawn) N(away) N(polls) \
+    N(closed) N(closes_ms)
 #define L17(N, T) N(epoch) N(seg) N(tick) N(n) N(busy)
 #define L18(N, T) N(epoch) N(seg) N(force)
 #define L19(N, T) N(epoch) N(full) N(more) N(tickets) N(max_tickets)
@@ -229,6 +232,7 @@ static inline void g_batch(struct gen *g, struct msg *m)
             gen_append_ans(g, s);
             s->state = g_in(g, 0, APPEND_NSTATES - 1);
             s->client = g_in(g, 0, 2);
+            s->no_place = g_in(g, 0, NO_PLACE_N - 1);
         }
     } else if (m->type == MSG_DROP) {
         G_ROWS(m->drop.req, n)

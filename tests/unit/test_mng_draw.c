@@ -370,3 +370,27 @@ Test(mng_draw, an_opening_is_put_off)
     places(r);
     mr_free(r);
 }
+
+/* By a second, amid the pre-queue: the nodes close at the new time, and not at the old. */
+Test(mng_draw, another_opening_closes_the_early_ones_then)
+{
+    struct mr *r = story("another time");
+    char later[sizeof(QUEUE("paused", "2"))];
+    struct route_tail before, after;
+
+    memcpy(later, QUEUE("paused", "2"), sizeof(later));
+    memcpy(strstr(later, "23:13:40"), "23:13:41", 8);
+    cr_assert_eq(routes_tail(r->routes, mr_queue(r), 0, &before), 0);
+    mr_put_queue(r, later);
+    mr_run(r, 300);
+    cr_assert_eq(queue_of(r)->when.phase, PHASE_PREQUEUE);
+    while (r->wall < OPENS_MS + 500)
+        mr_play(r, 100);
+    cr_assert_eq(routes_tail(r->routes, mr_queue(r), 0, &after), 0);
+    cr_assert_eq(after.seg, before.seg, "it is joined on");
+    while (queue_of(r)->when.phase == PHASE_PREQUEUE)
+        mr_play(r, 100);
+    cr_assert_geq(r->wall, OPENS_MS + 1000);
+    to_the_end(r);
+    mr_free(r);
+}

@@ -27,6 +27,52 @@ Test(router, join_poll_leave)
     cr_expect_eq(w.drops, 1);
 }
 
+static bool told_early(const char *method, const char *path, int status)
+{
+    cr_expect_eq(call(method, path, ""), status);
+    cr_expect(strstr(got, "\"position\":null") != NULL);
+    if (strstr(got, "\"prequeue\":true") == NULL)
+        return false;
+    cr_expect_eq(num("opens_at"), w.when.opens_ms / 1000);
+    return true;
+}
+
+/* Whether somebody draws is what the node says: the map may be of before or after the
+ * opening, and the router's clock may be wrong. */
+Test(router, the_node_says_who_draws)
+{
+    static const char join[] = "/v1/queues/login/tickets";
+
+    w.when = (struct map_phase){ .phase = PHASE_PREQUEUE, .opens_ms = 1700000900000 };
+    send_map(5, 6, QUEUE_PAUSED, false);
+    UNTIL(routes_version(w.r->routes) == 6);
+    w.no_place = NO_PLACE_NOW;
+    cr_expect_not(told_early("POST", join, 201), "it came too late for the draw");
+    cr_expect_not(told_early("GET", ticket_path(42, 1), 200));
+    w.no_place = NO_PLACE_EARLY;
+    cr_expect(told_early("POST", join, 201));
+    w.when.phase = PHASE_PLAIN;
+    send_map(6, 7, QUEUE_OPEN, false);
+    UNTIL(routes_version(w.r->routes) == 7);
+    cr_expect(told_early("GET", ticket_path(42, 1), 200), "it is not drawn yet");
+    cr_expect(told_early("POST", join, 201));
+    w.no_place = NO_PLACE_NOW;
+    cr_expect_not(told_early("POST", join, 201));
+}
+
+/* The room of the early ones is closed by its node, and the manager is late, or away. */
+Test(router, at_the_opening_it_is_not_full_but_soon_open)
+{
+    w.when = (struct map_phase){ .phase = PHASE_PREQUEUE, .opens_ms = 1700000900000 };
+    send_map(5, 6, QUEUE_PAUSED, false);
+    UNTIL(routes_version(w.r->routes) == 6);
+    routes_sealed(w.r->routes, 1);
+    routes_sealed(w.r->routes, 2);
+    cr_expect_eq(call("POST", "/v1/queues/login/tickets", ""), 503);
+    cr_expect_str_eq(str("code"), "queue_unavailable");
+    cr_expect(strstr(got, "\r\nRetry-After: "));
+}
+
 /* One address: its joins, polls and bad requests each have a budget; a refusal names when
  * to come, the place is kept, and what machines ask is never refused. */
 Test(router, too_fast_is_429_and_keeps_the_place)

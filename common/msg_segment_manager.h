@@ -186,6 +186,7 @@ struct msg_rules { /* one queue's rules; comes before the first SEG_OPEN that ne
     uint32_t claim_ms; /* from release until a ready ticket is a no-show */
     uint32_t grace_ms; /* after that: may still come back, to the front */
     uint32_t pass_ttl_s;
+    uint32_t session_hold_s; /* without a manager sessions are not extended beyond; 0: they are */
     uint32_t n_lanes;
     const char *lanes[LANES_MAX]; /* names */
 };

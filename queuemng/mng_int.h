@@ -112,8 +112,15 @@ struct mseg {
     bool ahead_known;    /* every segment before has been heard of */
     msec_t ordered_ms;   /* last order to reconcile; 0 = none yet */
     msec_t lost_ms;
+    uint64_t lost_inside; /* of mqueue.lost: were inside of it then */
     struct mmove *move;  /* ref; as source or target */
     struct list_node in_lane, on_node, in_todo;
+};
+
+struct munseen { /* people of whom nobody tells us, and who may be inside for a while */
+    uint64_t n;
+    int64_t until_ms; /* wall clock */
+    msec_t since_ms;  /* our own; 0: before our time */
 };
 
 struct mpop { /* the release under way in a lane: one SEG_POP at a time */
@@ -189,9 +196,7 @@ struct mqueue {
     uint64_t map_version; /* when its map record last changed */
     struct schedule sched;
     bool early_ready;     /* routers may send early ones */
-    uint64_t flushed;     /* so many were inside when the queue was flushed, until then */
-    int64_t flushed_until_ms; /* wall clock */
-    msec_t flushed_since_ms;  /* our own; 0: before our time */
+    struct munseen flushed, lost; /* when the queue was flushed, segments were lost: slots.c */
     int64_t deleted_until_ms; /* wall clock; 0: it is not deleted; mng_delete.c */
     int deleted_state;        /* its state before */
     bool put_def, put_chain, put_marks, put_sched; /* to be stored at the end of this step */
@@ -489,6 +494,8 @@ uint64_t slots_inside(const struct mng *m, const struct mqueue *q); /* at least 
 uint64_t slots_free(const struct mng *m, const struct mqueue *q);
 /* Of those inside, released before the last flush: nobody knows who of them leaves. */
 uint64_t slots_flushed(const struct mng *m, const struct mqueue *q);
+void slots_lost(const struct mng *m, struct mseg *s);  /* before s->lost is set */
+void slots_found(const struct mng *m, struct mseg *s); /* its node has it after all */
 void slots_flush(const struct mng *m, struct mqueue *q); /* before its segments go */
 
 /* ---- pop.c */

@@ -7,7 +7,7 @@
  *   chain/ID      per lane: segments in order [id, node, state, capacity, kind, mark, of
  *                 early ones, how many drew places, the seed of their draw],
  *                 aliases [from, to, capacity, mark], the longest told interval;
- *                 flushed [how many were inside then, until when]
+ *                 flushed, lost [how many were inside then, until when]
  *   directory     who keeps the directory of subjects (mng_members.c), and the version of that
  *   sched/ID      which of its opening and closing times have come, the seed of its draw
  *   mark/ID/LANE/N  releases [segment, from, end, wall clock, again]
@@ -144,8 +144,9 @@ void put_chain(struct mng *m, const struct mqueue *q)
         json_array_append_new(lanes, lane_json(&q->lane[i]));
     snprintf(key, sizeof(key), "chain/%u", q->id);
     keep_put_json(m, key,
-                  json_pack("{s:o,s:[I,I]}", "lanes", lanes, "flushed",
-                            (json_int_t)q->flushed, (json_int_t)q->flushed_until_ms));
+                  json_pack("{s:o,s:[I,I],s:[I,I]}", "lanes", lanes, "flushed",
+                            (json_int_t)q->flushed.n, (json_int_t)q->flushed.until_ms, "lost",
+                            (json_int_t)q->lost.n, (json_int_t)q->lost.until_ms));
 }
 
 void keep_flush(struct mng *m)
@@ -362,18 +363,26 @@ static int load_lane(struct mng *m, struct mlane *l, json_t *j)
     return 0;
 }
 
+/* In an older one: none. */
+static void load_unseen(json_t *j, const char *key, struct munseen *u)
+{
+    json_int_t n = 0, until_ms = 0;
+
+    (void)json_unpack(j, "{s:[I,I]}", key, &n, &until_ms);
+    u->n = (uint64_t)n;
+    u->until_ms = until_ms;
+}
+
 static int load_chain(struct mng *m, const char *key, json_t *j, struct err *e)
 {
     struct mqueue *q = queue_at(m, (queue_id)strtoul(key + strlen("chain/"), NULL, 10));
-    json_int_t flushed = 0, until_ms = 0;
     json_t *lane;
     size_t i;
 
     if (q == NULL)
         return err_set(e, SQ_ENOMEM, "stored record %s: out of memory", key);
-    (void)json_unpack(j, "{s:[I,I]}", "flushed", &flushed, &until_ms); /* an older one: none */
-    q->flushed = (uint64_t)flushed;
-    q->flushed_until_ms = until_ms;
+    load_unseen(j, "flushed", &q->flushed);
+    load_unseen(j, "lost", &q->lost);
     json_array_foreach(json_object_get(j, "lanes"), i, lane) {
         int rc = i < LANES_MAX ? load_lane(m, &q->lane[i], lane) : SQ_EPROTO;
 

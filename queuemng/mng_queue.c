@@ -233,6 +233,7 @@ void queue_rules_to(struct mng *m, const struct mqueue *q, struct mnode *n)
     r->claim_ms = clamp_u32(q->def.claim_ms);
     r->grace_ms = clamp_u32(q->def.grace_ms);
     r->pass_ttl_s = clamp_u32((q->def.pass_ttl_ms + 999) / 1000);
+    r->session_hold_s = clamp_u32(queue_hold_ms(&q->def) / 1000);
     r->n_lanes = q->n_lanes;
     for (unsigned i = 0; i < q->n_lanes; i++)
         r->lanes[i] = arena_strdup(a, def_lane_name(&q->def, i));

@@ -31,7 +31,7 @@ void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx)
         if (q->deleted_until_ms != 0)
             continue;
         if (v.inside_flushed != 0)
-            v.flushed_until_ms = q->flushed_until_ms;
+            v.flushed_until_ms = q->flushed.until_ms;
         if (!q->active) {
             v.allowed_per_s = pops_peek(m, q, &copy);
             v.limited_by = copy.limited_by;

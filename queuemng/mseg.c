@@ -410,6 +410,7 @@ void seg_lost(struct mng *m, struct mseg *s)
               (unsigned long long)s->id, s->node->name, l->q->def.name, s->st.waiting);
     m->count.lost_segments++;
     pop_seg_gone(m, s);
+    slots_lost(m, s);
     if (!s->rebuild) /* else those of before are awaited still */
         s->was_waiting = s->st.waiting + s->st.returning;
     s->lost = true;

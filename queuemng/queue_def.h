@@ -97,4 +97,24 @@ static inline int64_t queue_session_ms(const struct queue_def *d)
     return d->session_max_ms > d->pass_ttl_ms ? d->session_max_ms : d->pass_ttl_ms;
 }
 
+/* So long after a node has last heard of a manager may a session there last (0: for ever),
+ * so that the slots of a node that is lost come back. */
+static inline int64_t queue_hold_ms(const struct queue_def *d)
+{
+    int64_t idle = queue_idle_ms(d), hold;
+
+    if (d->mode == MODE_RATE || idle == 0)
+        return 0;
+    hold = 2 * (idle > d->pass_ttl_ms ? idle : d->pass_ttl_ms);
+    return hold < d->session_max_ms ? hold : d->session_max_ms;
+}
+
+/* When what nobody tells us of is over, from the moment in which it was lost. */
+static inline int64_t queue_unseen_ms(const struct queue_def *d)
+{
+    int64_t hold = queue_hold_ms(d);
+
+    return hold != 0 ? hold : queue_session_ms(d);
+}
+
 #endif

@@ -63,6 +63,8 @@ static struct mseg *unmerge_one(struct mng *m, struct mseg *s, const struct mali
         return behind; /* its alias stays, and the next plan tries again */
     y->mark_end = a->mark_end;
     seg_lost(m, y);
+    if (s->lost) /* with it all who were inside of y were counted */
+        slots_found(m, y);
     return y;
 }
 
@@ -166,6 +168,8 @@ bool seg_take_back(struct mng *m, struct mseg *s, const struct seg_status *st, b
     log_info("event=segment_back seg=%llu node=%s", (unsigned long long)s->id,
              s->node->name);
     s->lost = false;
+    slots_found(m, s);
+    queue_keep(m, s->lane->q, false);
     lane_touch(m, s->lane);
     return true;
 }

@@ -7,11 +7,15 @@
  *                         reported yet are still inside
  *   a pop under way       all of it
  *   a pop given up        all of it, until its node reports again
- *   lost, or its absorbed tickets are missing
+ *   its absorbed tickets are missing
  *                         every stored release (mng_marks.c) that is younger than a session
  *                         can be: others nobody was told of
- *   the queue was flushed  all who were inside then, until any session of that time is over:
- *                         their passes are good, and nobody knows who leaves
+ *   lost                  every stored release whose pass may be good, since whoever had left
+ *                         is brought back by a poll; and, until any session of that time is
+ *                         over (queue_unseen_ms()), all who were inside by its last report:
+ *                         theirs may have been renewed. Both, also when it is opened elsewhere
+ *   the queue was flushed  all who were inside then, as long: their passes are good, and
+ *                         nobody knows who leaves
  *   not heard of by this manager
  *                         an earlier one may have released there, to be stored when it is
  *                         back: nothing is free until it is, or is lost
@@ -29,6 +33,7 @@ static bool is_certain(const struct mseg *s)
 /* Stored releases of the segment, and of what was moved into it, that may be inside. */
 static uint64_t by_marks(const struct mng *m, const struct mlane *l, const struct mseg *s)
 {
+    int64_t life = s->lost ? l->q->def.pass_ttl_ms : queue_session_ms(&l->q->def);
     uint64_t n = 0;
 
     for (uint32_t i = 0; i < l->n_chunks; i++)
@@ -36,7 +41,7 @@ static uint64_t by_marks(const struct mng *m, const struct mlane *l, const struc
             const struct mark_row *r = &l->chunk[i]->v[k];
 
             if ((r->seg == s->id || alias_of(l, r->seg) == s->id) &&
-                r->at_ms + queue_session_ms(&l->q->def) >= m->wall_ms)
+                r->at_ms + life >= m->wall_ms)
                 n += r->end - r->from;
         }
     return n;
@@ -54,24 +59,55 @@ static uint64_t seg_inside(const struct mng *m, const struct mseg *s)
 }
 
 /* By both clocks, as for marks: the wall clock may have leapt. */
+static uint64_t unseen_n(const struct mng *m, const struct mqueue *q, const struct munseen *u)
+{
+    bool over = m->wall_ms > u->until_ms &&
+                m->now_ms - u->since_ms > queue_unseen_ms(&q->def);
+
+    return over ? 0 : u->n;
+}
+
+static void unseen_set(const struct mng *m, const struct mqueue *q, struct munseen *u,
+                       uint64_t n)
+{
+    u->n = n;
+    u->until_ms = m->wall_ms + queue_unseen_ms(&q->def);
+    u->since_ms = m->now_ms;
+}
+
 uint64_t slots_flushed(const struct mng *m, const struct mqueue *q)
 {
-    bool over = m->wall_ms > q->flushed_until_ms &&
-                m->now_ms - q->flushed_since_ms > queue_session_ms(&q->def);
-
-    return over ? 0 : q->flushed;
+    return unseen_n(m, q, &q->flushed);
 }
 
 void slots_flush(const struct mng *m, struct mqueue *q)
 {
-    q->flushed = slots_inside(m, q);
-    q->flushed_until_ms = m->wall_ms + queue_session_ms(&q->def);
-    q->flushed_since_ms = m->now_ms;
+    unseen_set(m, q, &q->flushed, slots_inside(m, q));
+    q->lost.n = 0;
+}
+
+void slots_lost(const struct mng *m, struct mseg *s)
+{
+    struct mqueue *q = s->lane->q;
+
+    s->lost_inside = seg_inside(m, s);
+    if (q->def.mode != MODE_RATE && s->lost_inside > 0)
+        unseen_set(m, q, &q->lost, unseen_n(m, q, &q->lost) + s->lost_inside);
+}
+
+/* What was counted of it may be over, and be counted with what was lost since: then it stays. */
+void slots_found(const struct mng *m, struct mseg *s)
+{
+    struct mqueue *q = s->lane->q;
+
+    if (q->lost.n >= s->lost_inside && m->now_ms - s->lost_ms <= queue_unseen_ms(&q->def))
+        q->lost.n -= s->lost_inside;
+    s->lost_inside = 0;
 }
 
 uint64_t slots_inside(const struct mng *m, const struct mqueue *q)
 {
-    uint64_t n = slots_flushed(m, q);
+    uint64_t n = slots_flushed(m, q) + unseen_n(m, q, &q->lost);
 
     for (unsigned i = 0; i < q->n_lanes; i++) {
         const struct mlane *l = &q->lane[i];

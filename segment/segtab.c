@@ -478,8 +478,10 @@ static void peer_down(struct segtab *t, peer_no no, struct outbox *out)
         t->clock_runs = --t->n_routers > 0;
     else if (gone.role == SEGTAB_ROLE_SEGMENT)
         segment_down(t, &gone, out);
-    if (t->manager == no)
-        t->manager = 0;
+    if (t->manager != no)
+        return;
+    t->manager = 0;
+    t->word_ms = t->now.now_ms;
 }
 
 /* ---- in -------------------------------------------------------------------------- */

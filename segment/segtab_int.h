@@ -57,6 +57,7 @@ struct queue { /* the rules of one queue; owned by segtab, freed with its last s
     uint32_t idle_was_ms[CLIENT_NCLASSES]; /* the shortest that deadlines may be made by */
     msec_t idle_was_until_ms;              /* service clock; then they are of idle_ms */
     uint32_t claim_ms, grace_ms, pass_ttl_s;
+    uint32_t hold_s;      /* so long after a manager's last word sessions may last; 0: longer */
     uint32_t ttl_was_s;   /* longer than pass_ttl_s, and what passes say that were released */
     int64_t ttl_until_ms; /* before this (wall clock); 0: it was never lowered */
     struct pace pace[LANES_MAX];
@@ -172,6 +173,7 @@ struct segtab {
     struct peer *peers;  /* owned */
     uint32_t n_peers, cap_peers, n_routers;
     peer_no manager; /* 0: none */
+    msec_t word_ms;  /* manager 0: when there last was one */
     char manager_name[NAME_MAX_LEN + 1];
     uint64_t epoch;      /* the highest seen */
     uint64_t store;      /* whose managers are obeyed (msg_node_ok); 0: any */

@@ -115,6 +115,7 @@ int segtab_set_rules(struct segtab *t, const struct msg_rules *m, bool *changed)
     q->n_lanes = m->n_lanes;
     q->claim_ms = m->claim_ms;
     q->grace_ms = m->grace_ms;
+    q->hold_s = m->session_hold_s;
     keep_ttl(t, q, m->pass_ttl_s);
     q->pass_ttl_s = m->pass_ttl_s;
     list_each (&q->segs, it)

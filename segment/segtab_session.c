@@ -26,6 +26,15 @@ static void end(struct segtab *t, const struct spot *s, const struct sess_req *r
         segtab_leave(t, s);
 }
 
+/* Not beyond what a manager counts with that gives us up: its word is not older than ours. */
+static int64_t within_hold(const struct segtab *t, const struct queue *q, int64_t until_s)
+{
+    msec_t silent = t->manager != 0 ? 0 : t->now.now_ms - t->word_ms;
+    int64_t most = (t->now.wall_ms - silent) / 1000 + q->hold_s;
+
+    return q->hold_s == 0 || until_s < most ? until_s : most;
+}
+
 /* Without memory for it the session lasts longer all the same: routers are told so. */
 static void add_pass(struct segtab *t, const struct spot *s, const struct session *x,
                      struct sess_ans *a, struct arena *mem)
@@ -43,7 +52,7 @@ static void extend(struct segtab *t, const struct spot *s, const struct sess_req
     if (!is_inside(t, x) || (x->state != SESSION_READY && x->state != SESSION_ADMITTED)) {
         a->state = SESS_GONE;
     } else {
-        segtab_extend(t, s->seg, x, r->until_s, !r->renews);
+        segtab_extend(t, s->seg, x, within_hold(t, s->seg->queue, r->until_s), !r->renews);
         a->until_s = segtab_until_s(s->seg, x);
         if (r->renews)
             add_pass(t, s, x, a, mem);

@@ -33,6 +33,7 @@ struct rig {
     uint32_t lose_at, cut_at; /* which of them is lost, or breaks the link; 0 = none */
     uint64_t epoch;
     uint32_t ttl_s; /* of a pass; 0: 10 */
+    uint32_t hold_s; /* of sessions without a manager */
     /* what the manager heard */
     struct seg_status status[64]; /* by segment id */
     bool gone[64];
@@ -244,6 +245,7 @@ static inline struct msg_rules rig_rules(const struct rig *r)
                                 .claim_ms = 2000,
                                 .grace_ms = 3000,
                                 .pass_ttl_s = r->ttl_s != 0 ? r->ttl_s : 10,
+                                .session_hold_s = r->hold_s,
                                 .n_lanes = 2,
                                 .lanes = { "default", "vip" } };
 }

@@ -85,7 +85,7 @@ void session_done(struct sim *s, const struct sess_req *q, const struct sess_ans
     if (t->ended != 0 && !t->rebuilt)
         sim_fail(s, "I10: the session of %llu-%u was given back, and is extended",
                  (unsigned long long)t->seg, t->number);
-    if (a->until_s < q->until_s && !t->rebuilt)
+    if (a->until_s < q->until_s && !t->rebuilt && s->o.max_active == 0) /* session_hold */
         sim_fail(s, "a session is to last until %lld, and lasts until %lld",
                  (long long)q->until_s, (long long)a->until_s);
     if (a->until_s <= t->until_s)

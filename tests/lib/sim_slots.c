@@ -43,7 +43,7 @@ static bool has_pass(const struct sim *s, const struct ticket *t)
     /* what the pass says, in whole seconds; on the clock of whoever let him in */
     return t->fate == T_ADMITTED && !t->leaving && !t->forgot &&
            (sim_wall(s) < from_ms - t->released_ms % 1000 + s->o.pass_ttl_ms ||
-            (!t->rebuilt && sim_wall(s) < t->until_s * 1000));
+            sim_wall(s) < t->until_s * 1000);
 }
 
 uint32_t sim_inside(struct sim *s, unsigned queue)

@@ -58,6 +58,32 @@ Test(sessions, nodes_that_die_and_come_back_forget_none_of_it)
     }
 }
 
+/* Nodes lose everything: whose session was renewed has a pass that is good, and nobody knows of
+ * it. He has a slot until it is over (I7 is looked at all the time); then it comes back. */
+Test(sessions, renewed_ones_have_their_slots_when_their_node_is_lost)
+{
+    uint64_t renewed = 0;
+
+    for (uint64_t seed = 70; seed <= 90; seed++) {
+        struct sim_opts o = sessions(seed);
+        struct sim_counts n;
+
+        o.max_active = 4 + (uint32_t)seed % 5;
+        o.slots_only = 1;
+        o.pass_ttl_ms = 8000;
+        o.claim_ms = 4000;
+        o.grace_ms = 3000;
+        o.session_max_ms = 300000;
+        o.command_share = 0.9;
+        o.lost_after_ms = 2000;
+        o.faults.seg_lose = 4;
+        o.faults.link_cut = 10;
+        n = play(o, 60);
+        renewed += n.renewed;
+    }
+    cr_expect_gt(renewed, 200);
+}
+
 /* An extended session keeps its slot as long. */
 Test(sessions, extended_ones_keep_their_slots)
 {

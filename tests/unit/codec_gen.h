@@ -117,7 +117,7 @@ static inline void *g_words(struct gen *g, size_t n)
 #define L19(N, T) N(epoch) N(full) N(more) N(tickets) N(max_tickets)
 #define L20(N, T)                                                                        \
     N(epoch) N(queue) T(name, 64) T(issuer, 255) N(idle_ms[0]) N(idle_ms[1])             \
-    N(idle_ms[2]) N(claim_ms) N(grace_ms) N(pass_ttl_s)
+    N(idle_ms[2]) N(claim_ms) N(grace_ms) N(pass_ttl_s) N(session_hold_s)
 #define L21(N, T) N(epoch) N(move) N(from) N(to) N(expect)
 #define L22(N, T) N(epoch) N(move) N(from) N(to) T(peer_name, 64) T(peer_addr, 63)
 #define L23(N, T) N(epoch) N(move) N(from) N(to) N(commit)

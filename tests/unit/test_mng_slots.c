@@ -7,12 +7,14 @@
 #define QUEUE(max) QUEUE_GRACE(max, "2s")
 #define QUEUE_PASS(ttl) QUEUE_DEF(20, "2s", ttl)
 #define QUEUE_GRACE(max, grace) QUEUE_DEF(max, grace, "10m")
-#define QUEUE_DEF(max, grace, ttl)                                                          \
+#define QUEUE_DEF(max, grace, ttl)  QUEUE_MAX(max, grace, ttl, "0")
+#define QUEUE_RENEWED(ttl) QUEUE_MAX(20, "2s", ttl, "1h")
+#define QUEUE_MAX(max, grace, ttl, session_max)                                             \
     "{\"name\": \"q\", \"mode\": \"slots\", \"max_active\": " #max                       \
     ", \"lanes\": [{\"name\": \"a\"}, {\"name\": \"b\"}], \"segment_capacity\": 40, "    \
     "\"claim\": \"3s\", \"grace\": \"" grace "\", "                                      \
     "\"idle\": {\"game\": \"12s\", \"mobile\": \"12s\", \"browser\": \"12s\"}, "         \
-    "\"poll_max\": \"4s\", \"pass_ttl\": \"" ttl "\", \"session_max\": \"0\"}"
+    "\"poll_max\": \"4s\", \"pass_ttl\": \"" ttl "\", \"session_max\": \"" session_max "\"}"
 
 /* Who has a pass that is good, and has not gone. */
 static unsigned inside(const struct mr *r)
@@ -337,6 +339,65 @@ Test(mng_slots, never_more_when_a_node_loses_everything)
 {
     for (int no = 0; no < MR_NODES; no++)
         everywhere("lost:", node_lost, no);
+}
+
+/* Sessions that are renewed may last an hour; but not of a node that is gone. */
+static void lose_all(bool restart)
+{
+    struct mr *r = mr_new("all are lost");
+
+    r->crowd = true;
+    mr_put_queue(r, QUEUE_RENEWED("10s"));
+    mr_run(r, 500);
+    mr_join(r, 70);
+    play(r, 4, MAX);
+    cr_assert_eq(inside(r), MAX);
+    for (uint32_t i = 0; i < r->n_tickets; i++) /* inside, and renewed until they are lost */
+        r->ticket[i].left = r->ticket[i].admitted;
+    for (int no = 0; no < MR_NODES; no++)
+        node_lost(r, no);
+    mr_run(r, 1000);
+    if (restart)
+        mr_restart_manager(r);
+    play(r, 36, 0);
+    play(r, 14, MAX); /* less than the life of a pass */
+    cr_expect_eq(inside(r), MAX, "%u inside", inside(r));
+    mr_free(r);
+}
+
+Test(mng_slots, those_of_a_lost_node_come_back_after_two_idle_times)
+{
+    lose_all(false);
+    lose_all(true);
+}
+
+/* It was only away: nobody is counted twice. */
+Test(mng_slots, a_node_that_comes_back_after_all_has_its_slots)
+{
+    struct mr *r = mr_new("given up, and back");
+    struct mng_queue_view v;
+
+    r->crowd = true;
+    mr_put_queue(r, QUEUE_RENEWED("10m"));
+    mr_run(r, 500);
+    mr_join(r, 70);
+    play(r, 4, MAX);
+    for (int i = 0; i < MR_NODES; i++) {
+        r->refuses[i] = true;
+        mr_link_down(r, &r->link[i], 40000);
+    }
+    play(r, 70, MAX);
+    mng_each_queue(r->m, on_view, &v);
+    cr_expect_geq(v.inside, MAX);
+    for (int i = 0; i < MR_NODES; i++)
+        r->refuses[i] = false;
+    play(r, 30, MAX);
+    mng_each_queue(r->m, on_view, &v);
+    cr_expect_eq(v.inside, inside(r), "%lu, %u", (unsigned long)v.inside, inside(r));
+    leave(r, 5);
+    play(r, 4, MAX);
+    cr_expect_eq(inside(r), MAX);
+    mr_free(r);
 }
 
 /* And no other node takes its segments for now: who was inside there still is. */

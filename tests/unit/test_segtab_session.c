@@ -169,3 +169,28 @@ Test(segtab_session, what_is_over_is_not_renewed)
     cr_expect_eq(rig_renew(r, 0, 1, 1, t0 + 25).state, SESS_GONE);
     cr_expect_eq(active(0), 0);
 }
+
+/* A manager that has given the node up counts on it. */
+Test(segtab_session, without_a_manager_sessions_last_no_longer_than_it_counts_with)
+{
+    int64_t word;
+
+    cr_assert_eq(pass_until(0, 0), t0 + 10);
+    cr_assert_eq(pass_until(0, 1), t0 + 10);
+    rig_down(r, 0, RIG_MNG);
+    rig_run(r, 4000);
+    cr_expect_eq(rig_renew(r, 0, 1, 1, t0 + 900).until_s, t0 + 900, "no slots are counted");
+    r->hold_s = 15;
+    rig_start(r, 0);
+    rig_run(r, 1000);
+    cr_expect_eq(rig_renew(r, 0, 1, 0, t0 + 15).until_s, t0 + 15);
+    word = r->now.wall_ms / 1000;
+    cr_expect_eq(rig_session(r, 0, 1, 0, SESS_EXTEND, t0 + 900).until_s, word + 15,
+                 "nor is it extended further at once");
+    rig_down(r, 0, RIG_MNG);
+    rig_run(r, 7000);
+    cr_expect_eq(rig_renew(r, 0, 1, 0, word + 30).until_s, word + 15);
+    rig_run(r, 9000);
+    cr_expect_eq(rig_renew(r, 0, 1, 0, word + 40).state, SESS_GONE);
+    cr_expect_eq(rig_renew(r, 0, 1, 1, word + 40).until_s, t0 + 900, "nothing is made shorter");
+}

@@ -154,7 +154,8 @@ void out_flush(struct conn *c)
 
 static char *put(char *w, const char *s, size_t n)
 {
-    memcpy(w, s, n);
+    if (n > 0) /* of an empty body there is not even an address */
+        memcpy(w, s, n);
     return w + n;
 }
 

@@ -8,16 +8,30 @@
 
 #include "segq.h"
 
+static void say_place(const struct segq_ticket *t)
+{
+    if (t->position > 0)
+        fprintf(stderr, "%lld of %lld, ", t->position, t->total);
+    else
+        fprintf(stderr, "place not known at the moment, ");
+    if (t->eta_s >= 0)
+        fprintf(stderr, "about %lld s", t->eta_s);
+    else
+        fprintf(stderr, "time not known yet");
+    fprintf(stderr, ", token %s\n", t->token);
+}
+
 static void say(void *ctx, const struct segq *s, enum segq_state state)
 {
     const struct segq_ticket *t = segq_ticket(s);
 
     (void)ctx;
-    if (t->trouble)
+    if (t->trouble && t->token[0] == '\0')
+        fprintf(stderr, "busy or away; no place yet, trying again\n");
+    else if (t->trouble)
         fprintf(stderr, "busy or away; the place is kept\n");
     else if (state == SEGQ_WAITING)
-        fprintf(stderr, "%lld of %lld, %lld s, token %s\n", t->position, t->total, t->eta_s,
-                t->token);
+        say_place(t);
 }
 
 int main(int argc, char **argv)

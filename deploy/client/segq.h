@@ -60,7 +60,8 @@ struct segq_ticket { /* as last heard; valid until the next segq_poll() */
     long long pass_expires_at; /* Unix seconds */
     const char *why;     /* SEGQ_GONE: expired, no_show, left, finished, segment_lost, unknown;
                             SEGQ_REFUSED: queue_closed, queue_not_found ...; else "" */
-    int trouble;         /* 1: we are not answered, or told to wait; the place is kept */
+    int trouble;         /* 1: we are not answered, or told to wait. With a token the place
+                            is kept; without one there is none yet, and we go on trying */
 };
 
 /* Copies what it is given. NULL: no memory, or no router or queue in the options. */

@@ -29,12 +29,19 @@ everybody_in() { release 1000; waiting_is 0; }
 token_of() { sed -n 's/.*token //p' "$DIR/$1.said" | tail -1; }
 good() { node "$root/tests/e2e/verify.js" "$R/.well-known/jwks.json" login <"$1" >"$1.claims"; }
 
+# Nobody has answered yet: there is no place that could be kept.
+start c none login "$NOBODY"
+wait_for 60 "c: without a router it says that it has no place yet" said none 'no place yet'
+check "  and not that one is kept" eval '! said none kept'
+end_pid "$L"
+
 for k in c js; do
     # One router of the three does not exist, one will be killed.
     join_many 5 "$DIR/before.$k"
     start $k one login "$NOBODY" "$R" "$R2"
     one=$L
     wait_for 60 "$k: it waits behind five" said one '^6 of 6'
+    check "$k: a time that is not known is no time" eval '! said one " -1 s"'
     kill -9 "$(pid_of router.0)"
     release 3
     wait_for 60 "$k: a router's death does not stop it" said one '^3 of 3'

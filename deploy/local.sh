@@ -41,7 +41,7 @@ alive() { # pid: it runs, and it is one of ours (its command line names our fold
     local stat cmd
     stat=$(cat "/proc/$1/stat" 2>/dev/null) || return 1
     case ${stat##*) } in [ZX]*) return 1 ;; esac
-    cmd=$(tr '\0' ' ' <"/proc/$1/cmdline" 2>/dev/null) || return 1
+    cmd=$(tr '\0' ' ' 2>/dev/null <"/proc/$1/cmdline") || return 1
     case $cmd in *"$dir/"*) return 0 ;; esac
     return 1
 }
@@ -363,7 +363,7 @@ all_up() {
 }
 
 said() { # log file -> what stands in it since we began
-    tail -c +$((${log_was[$1]:-0} + 1)) "$1"
+    [ ! -f "$1" ] || tail -c +$((${log_was[$1]:-0} + 1)) "$1"
 }
 
 # "NAME: why it cannot start" of the first process that said so, or nothing.

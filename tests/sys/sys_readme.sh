@@ -37,6 +37,24 @@ said "a place in the line" '"state":"waiting","position":1,"total":1,'
 said "its story" '^because '
 said "the queue's figures" '^\{"queue":"login","state":"open","waiting":[01],'
 
+# ---- make demo, smaller
+demo=(env PLAYERS=4000 ARRIVE_S=2 RUN_DIR="$C" BIN="$BIN")
+definition() { "$BIN/segqctl" --dir "$C" --json queue show login | jq -cS 'del(.version)'; }
+before=$(definition)
+check "the demo keeps all promises" eval '"${demo[@]}" RATE=500 "$root/deploy/demo.sh" >"$DIR/out" 2>&1'
+said "where to watch it is said first" "^Watch it: http://127.0.0.1:$((PORT + 1))/#token="
+said "its report" '^order violations 0, positions that grew 0, double admissions 0, lost tickets 0$'
+check_eq "all of them got in" "$(jq .admitted "$C/demo.json")" 4000
+check "there was a line: $(jq .most_waiting "$C/demo.json")" jq -e '.most_waiting >= 1500' "$C/demo.json"
+check_eq "the queue is as it was" "$(definition)" "$before"
+helper "${demo[@]}" RATE=1 "$root/deploy/demo.sh"
+rate_is() { "$BIN/segqctl" --dir "$C" --json queue show login | jq -e ".release_per_s == $1" >/dev/null; }
+wait_for 20 "another one, slow" rate_is 1
+kill -TERM "$H"
+wait_for 20 "is broken off" is_gone "$H"
+check_eq "the queue is as it was" "$(definition)" "$before"
+"$BIN/segqctl" --dir "$C" flush login --yes >"$DIR/out" 2>&1
+
 # ---- in a game
 type_in "the client is compiled and waits" "A game in C or C++"
 said "it has its pass" '^eyJ[A-Za-z0-9_.-]+$'
@@ -88,6 +106,26 @@ check "the queue that it shows is taken" eval "'$BIN/queuemng' -t -c '$DIR/queue
 block '*A claim*' >"$DIR/claim"
 claims() { (cd "$DIR" && bash -eu claim >out 2>&1) && grep -q '"lane":"vip"' "$DIR/out"; }
 wait_for 20 "a claim opens its lane, as soon as routers know of it" claims
+
+# ---- growing: another router and another segment node
+mkdir -p "$DIR/grow"
+cp -p "$C/secrets/cluster.secret" "$C/secrets/pass.key" "$DIR/grow"
+grow() { # program admin port listen port
+    block 'Everything a new machine' | sed -n "s|^$1 *-c conf/|exec '$BIN/$1' -c '$root/conf/|p" | sed "s|\.yaml .*|.yaml' \
+        --set name=grown_$1 --set listen=127.0.0.1:$3 --set admin=127.0.0.1:$2 --set managers=127.0.0.1:$PORT|" >"$DIR/grow/$1"
+    [ -s "$DIR/grow/$1" ] || give_up "README.md does not say how $1 is started"
+    helper sh -c "cd '$DIR/grow' && . ./$1"
+}
+grow rt_cluster $((PORT + 93)) $((PORT + 94))
+grow seg_cluster $((PORT + 95)) $((PORT + 96))
+wait_for 30 "growing: the new router knows the queue" has_status 200 "http://127.0.0.1:$((PORT + 94))/v1/queues/login"
+has_node() { "$BIN/segqctl" --dir "$C" status | grep -q 'grown_seg_cluster'; }
+wait_for 30 "  the new segment node is there" has_node
+
+# ---- as a service: what stands at the end of the install
+typed=$(grep '^segqctl ' "$root/deploy/systemd/README.md" | sed "s|http://127.0.0.1:7071|$A|; s|/etc/segq/|$C/|")
+check "systemd: ${typed%% /*} ..." eval "(cd '$DIR' && '$BIN'/$typed >out 2>&1)"
+said "  says who is there" 'router\.0'
 
 # ---- what the texts call metrics (cookies and functions are none; Redis' are there with Redis only)
 for p in 1 30 70; do http "http://127.0.0.1:$((PORT + p))/metrics"; done | sed -n 's/^# HELP \([a-z_]*\) .*/\1/p' >"$DIR/metrics"

@@ -75,6 +75,7 @@ void players_set(struct players *p, uint32_t who, enum player_state to)
     p->in_state[p->v[who].state]--;
     p->in_state[to]++;
     p->v[who].state = (uint8_t)to;
+    p->most_waiting = u64_max(p->most_waiting, p->in_state[PLAYER_WAITING]);
 }
 
 size_t players_admitted(const struct players *p, struct check_rec *v)

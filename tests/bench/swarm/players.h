@@ -58,6 +58,7 @@ struct players {
     struct player *v; /* owned */
     uint32_t n;
     uint64_t in_state[PLAYER_NSTATES];
+    uint64_t most_waiting; /* at any moment */
 };
 
 SQ_CHECK int players_init(struct players *p, const struct opts *o, struct rng *r);

@@ -58,8 +58,8 @@ static void lat_text(struct buf *b, const char *name, const struct lat_pair *p)
     const struct lat *c = &p->corrected;
 
     buf_printf(b,
-               "  %-6s p50 %.2f ms  p99 %.2f ms  p99.9 %.2f ms  max %.0f ms"
-               "  (from sending: p50 %.2f  p99 %.2f  p99.9 %.2f)\n",
+               "  %-11s p50 %.2f ms, p99 %.2f ms, p99.9 %.2f ms, max %.0f ms from the planned"
+               " time (from sending: %.2f, %.2f, %.2f)\n",
                name, ms(c, 0.5), ms(c, 0.99), ms(c, 0.999), ms(c, 1), ms(&p->raw, 0.5),
                ms(&p->raw, 0.99), ms(&p->raw, 0.999));
 }
@@ -67,8 +67,8 @@ static void lat_text(struct buf *b, const char *name, const struct lat_pair *p)
 static void violations_text(struct buf *b, const struct report *r, const struct tally *t)
 {
     buf_printf(b,
-               "order violations %llu  positions that grew %llu  double admissions %llu"
-               "  lost tickets %llu\n",
+               "order violations %llu, positions that grew %llu, double admissions %llu,"
+               " lost tickets %llu\n",
                (unsigned long long)r->order, (unsigned long long)r->grew,
                (unsigned long long)r->doubled, (unsigned long long)r->lost);
     if (r->order != 0)
@@ -77,53 +77,72 @@ static void violations_text(struct buf *b, const struct report *r, const struct 
     for (unsigned i = 0; i < ARRAY_LEN(t->example); i++)
         if (t->example[i][0] != '\0')
             buf_printf(b, "  %s: %s\n",
-                       (const char *const[]){ "grew", "double", "lost", "odd" }[i],
+                       (const char *const[]){ "grew", "double", "lost", "not documented" }[i],
                        t->example[i]);
+}
+
+static void people_text(struct buf *b, const struct report *r, const struct play *p)
+{
+    const uint64_t *in = p->players.in_state;
+    const struct tally *t = &p->t;
+
+    buf_printf(b, "\n%u players, %u routers, %u %s connections, %.1f s\n", p->o->players,
+               p->o->n_routers, p->o->conns, p->o->short_conns ? "short" : "keep-alive",
+               r->seconds);
+    buf_printf(b, "  people      joined %llu, waiting at most %llu, let in %llu, still waiting"
+                  " %llu\n",
+               (unsigned long long)t->joins, (unsigned long long)p->players.most_waiting,
+               (unsigned long long)r->admitted,
+               (unsigned long long)(in[PLAYER_WAITING] + in[PLAYER_JOINING]));
+    buf_printf(b, "              place lost %llu, left %llu, vanished %llu, refused %llu\n",
+               (unsigned long long)in[PLAYER_GONE], (unsigned long long)in[PLAYER_LEFT],
+               (unsigned long long)in[PLAYER_VANISHED],
+               (unsigned long long)in[PLAYER_REFUSED]);
+}
+
+static void answers_text(struct buf *b, const struct report *r, const struct tally *t)
+{
+    buf_printf(b, "  answers     %.0f joins/s, %.0f polls/s; too fast (429) %llu, not now (503)"
+                  " %llu, none %llu, not documented %llu\n",
+               per_s(t->joins, span_s(t->first_join_us, t->last_join_us)),
+               per_s(t->polls, r->seconds), (unsigned long long)t->status[429],
+               (unsigned long long)t->status[503], (unsigned long long)t->fails,
+               (unsigned long long)t->odd);
+    buf_printf(b, "              positions not known for a moment %llu, players who were"
+                  " answered very late %llu\n",
+               (unsigned long long)t->null_positions, (unsigned long long)t->strayed);
+    lat_text(b, "joins", &t->join_lat);
+    lat_text(b, "polls", &t->poll_lat);
+}
+
+static void releases_text(struct buf *b, const struct report *r, const struct tally *t,
+                          const struct rate_view *v)
+{
+    buf_printf(b, "  releases    %.1f/s, best second %llu", per_s(r->admitted, r->released_s),
+               (unsigned long long)r->peak_1s);
+    if (v->known)
+        buf_printf(b, "; allowed %.1f/s on average, at most %.1f (by %s)",
+                   v->seconds > 0 ? v->allowed / v->seconds : v->per_s, v->max_per_s,
+                   v->source);
+    else
+        buf_str(b, "; allowed: not known");
+    if (v->granted >= 0)
+        buf_printf(b, ", %lld in all", (long long)v->granted);
+    buf_byte(b, '\n');
+    if (t->notice.n != 0)
+        buf_printf(b, "  told of it  after %.0f ms (half of them), %.0f ms (99 %%), %.0f ms"
+                      " (the last); at most %.2f poll intervals\n",
+                   ms(&t->notice, 0.5), ms(&t->notice, 0.99), ms(&t->notice, 1),
+                   ms(&t->notice_told, 1));
 }
 
 void report_text(struct buf *b, const struct report *r, const struct play *p,
                  const struct rate_view *v)
 {
-    const struct tally *t = &p->t;
-    const uint64_t *in = p->players.in_state;
-
-    buf_printf(b, "\n%u players, %u routers, %u %s connections, %.1f s\n", p->o->players,
-               p->o->n_routers, p->o->conns, p->o->short_conns ? "short" : "keep-alive",
-               r->seconds);
-    buf_printf(b, "joined %llu  admitted %llu  gone %llu  left %llu  vanished %llu"
-                  "  refused %llu  still waiting %llu\n",
-               (unsigned long long)t->joins, (unsigned long long)r->admitted,
-               (unsigned long long)in[PLAYER_GONE], (unsigned long long)in[PLAYER_LEFT],
-               (unsigned long long)in[PLAYER_VANISHED],
-               (unsigned long long)in[PLAYER_REFUSED],
-               (unsigned long long)(in[PLAYER_WAITING] + in[PLAYER_JOINING]));
-    buf_printf(b, "joins/s %.0f  polls/s %.0f  answers 429 %llu  503 %llu  no answer %llu"
-                  "  odd %llu  positions unknown %llu  served late %llu\n",
-               per_s(t->joins, span_s(t->first_join_us, t->last_join_us)),
-               per_s(t->polls, r->seconds), (unsigned long long)t->status[429],
-               (unsigned long long)t->status[503], (unsigned long long)t->fails,
-               (unsigned long long)t->odd, (unsigned long long)t->null_positions,
-               (unsigned long long)t->strayed);
-    buf_str(b, "latency, counted from the planned time:\n");
-    lat_text(b, "joins", &t->join_lat);
-    lat_text(b, "polls", &t->poll_lat);
-    buf_printf(b, "admissions/s %.1f (best second %llu)", per_s(r->admitted, r->released_s),
-               (unsigned long long)r->peak_1s);
-    if (v->known)
-        buf_printf(b, "  allowed %.1f/s on average, %.1f at most (%s)",
-                   v->seconds > 0 ? v->allowed / v->seconds : v->per_s, v->max_per_s,
-                   v->source);
-    else
-        buf_str(b, "  allowed: not known");
-    if (v->granted >= 0)
-        buf_printf(b, "  granted %lld", (long long)v->granted);
-    buf_byte(b, '\n');
-    if (t->notice.n != 0)
-        buf_printf(b, "told of the release after: p50 %.0f ms  p99 %.0f ms  max %.0f ms;"
-                      " at most %.2f of what they were told to wait\n",
-                   ms(&t->notice, 0.5), ms(&t->notice, 0.99), ms(&t->notice, 1),
-                   ms(&t->notice_told, 1));
-    violations_text(b, r, t);
+    people_text(b, r, p);
+    answers_text(b, r, &p->t);
+    releases_text(b, r, &p->t, v);
+    violations_text(b, r, &p->t);
 }
 
 static void lat_json(struct buf *b, const char *name, const struct lat *l)
@@ -188,11 +207,12 @@ void report_json(struct buf *b, const struct report *r, const struct play *p,
                p->o->players, p->o->n_routers, p->o->conns,
                p->o->short_conns ? "true" : "false", (unsigned long long)p->o->seed,
                r->seconds, r->complete ? "true" : "false");
-    buf_printf(b, "\"joined\":%llu,\"admitted\":%llu,\"gone\":%llu,\"joins\":%llu,"
-                  "\"polls\":%llu,\"leaves\":%llu,\"joins_per_s\":%.1f,\"polls_per_s\":%.1f,"
+    buf_printf(b, "\"joined\":%llu,\"most_waiting\":%llu,\"admitted\":%llu,\"gone\":%llu,"
+                  "\"joins\":%llu,\"polls\":%llu,\"leaves\":%llu,\"joins_per_s\":%.1f,\"polls_per_s\":%.1f,"
                   "\"no_answer\":%llu,\"odd\":%llu,\"null_positions\":%llu,"
                   "\"served_late\":%llu,\"states\":{",
-               (unsigned long long)t->joins, (unsigned long long)r->admitted,
+               (unsigned long long)t->joins,
+               (unsigned long long)p->players.most_waiting, (unsigned long long)r->admitted,
                (unsigned long long)p->players.in_state[PLAYER_GONE],
                (unsigned long long)t->joins, (unsigned long long)t->polls,
                (unsigned long long)t->leaves,

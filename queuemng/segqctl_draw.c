@@ -120,12 +120,12 @@ static int say_draw(const json_t *doc, const char *noted, int n, char **ticket)
     }
     printf("seed       %s\n", text_of(draw, "seed"));
     if (!is_promised(draw, text_of(doc, "queue"), seed)) {
-        fprintf(stderr, "segqctl: this is not the seed that was promised\n");
+        fprintf(stderr, "segqctl: the seed does not fit this commitment\n");
         return CTL_REFUSED;
     }
     puts(noted != NULL ? "           as promised"
-                       : "           fits it; was that the commitment before the opening? "
-                         "(segqctl draw QUEUE COMMITMENT)");
+                       : "           fits the commitment that is shown now. To prove the draw, give "
+                         "the one that you noted before the opening: segqctl draw QUEUE COMMITMENT");
     return say_tickets(draw, seed, n, ticket);
 }
 

@@ -29,6 +29,7 @@ struct world {
     unsigned n_held, n_gone, n_bad, n_requests;
     unsigned conns, max_conns; /* what on_conn lets in; 0 = all */
     uint64_t next_tag, tags_open, tag_seen;
+    uint64_t most_out; /* bytes of answers, when one more was asked for */
     bool drained;
     char big[200000];
 };
@@ -42,6 +43,7 @@ static inline void on_request(void *ctx, struct httpd_req *r, const struct http_
     (void)ctx;
     w.n_requests++;
     w.tag_seen = httpd_tag(r);
+    w.most_out = u64_max(w.most_out, httpd_counts(w.h)->out_now);
     if (q->path.n == 6 && memcmp(q->path.p, "/later", 6) == 0) {
         httpd_set_user(r, &w);
         w.held[w.n_held++] = r;

@@ -80,6 +80,31 @@ Test(httpd_limits, output_above_its_limit_ends_the_connection)
     stop();
 }
 
+/* 60 requests in one piece: their answers are never all in memory at the same time. */
+Test(httpd_limits, large_answers_are_made_as_they_are_written)
+{
+    start((struct httpd_opts) { .max_output_bytes = 64u << 20 });
+    int fd = dial();
+    char all[60 * sizeof(GET("/big"))] = "";
+    static char part[65536];
+    size_t total = 0, want = 60 * sizeof(w.big);
+    for (int i = 0; i < 60; i++)
+        strcat(all, GET("/big"));
+    say(fd, all);
+    for (int64_t end = now_ms() + 60000; total < want && now_ms() < end;) {
+        ssize_t n;
+        ev_turn(w.ev, false);
+        while ((n = recv(fd, part, sizeof(part), 0)) > 0)
+            for (ssize_t i = 0; i < n; i++)
+                total += part[i] == 'b';
+    }
+    cr_expect_eq(total, want);
+    cr_expect_lt(w.most_out, 2 * sizeof(w.big));
+    UNTIL(httpd_counts(w.h)->out_now == 0);
+    close(fd);
+    stop();
+}
+
 Test(httpd_limits, pipelining_is_bounded_and_goes_on)
 {
     start((struct httpd_opts) { .max_pipelined = 4 });

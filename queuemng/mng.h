@@ -70,6 +70,11 @@ void mng_tick(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out
 /* A reading of a monitor: queuemng/release.h validates it. */
 void mng_reading(struct mng *m, msec_t now_ms, const char *metric, double value,
                  msec_t taken_ms);
+/* The monitors that there are (at most MNG_METRICS_MAX; without this call: any). From now on
+ * no definition may begin to name another one; one that a queue names already is said to be
+ * missing, one that nobody names is forgotten. */
+#define MNG_METRICS_MAX 32
+void mng_metrics_set(struct mng *m, msec_t now_ms, const char *const *names, size_t n);
 void mng_reading_failed(struct mng *m, msec_t now_ms, const char *metric, const char *why);
 
 /* ---- orders of operators: 0, or SQ_EUNKNOWN, SQ_ECONFLICT, SQ_EINVAL with a sentence. */

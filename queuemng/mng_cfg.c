@@ -93,7 +93,7 @@ const struct cfg_key mng_keys[] = {
       .help = "releases go past an unreachable head segment after so long" },
     { K(heartbeat, heartbeat_ms), .type = CFG_MS, .def = "1s", .min = 50, .max = 60000,
       .help = "on internal links; silent for three of them = gone" },
-    { K(metrics, metrics), .type = CFG_OBJS, .def = "", .min = 0, .max = 32, .reload = true,
+    { K(metrics, metrics), .type = CFG_OBJS, .def = "", .min = 0, .max = MNG_CFG_METRICS, .reload = true,
       .sub = metric_keys, .size = sizeof(struct metric_def), .help = "what to watch" },
     { K(queues, queues), .type = CFG_OBJS, .def = "", .min = 0, .max = 20000, .reload = true,
       .sub = queue_def_keys, .size = sizeof(struct queue_def),
@@ -132,23 +132,14 @@ static int metrics_check(const struct mng_cfg *c, struct err *e)
     return 0;
 }
 
-/* A limit whose metric nobody measures would sit on its fallback for ever. */
-static int limits_check(const struct mng_cfg *c, const struct queue_def *q, struct err *e)
+size_t mng_cfg_metrics(const struct mng_cfg *c, const char *names[MNG_CFG_METRICS])
 {
-    const struct def_limit *l = q->limits.v;
     const struct metric_def *m = c->metrics.v;
+    size_t n = 0;
 
-    for (size_t i = 0; i < q->limits.n; i++) {
-        size_t k = 0;
-
-        while (k < c->metrics.n && strcmp(m[k].name, l[i].metric) != 0)
-            k++;
-        if (k == c->metrics.n)
-            return err_set(e, SQ_EINVAL,
-                           "queue %s: limits.%zu: no metric %s in metrics of this file",
-                           q->name, i, l[i].metric);
-    }
-    return 0;
+    for (; n < c->metrics.n && n < MNG_CFG_METRICS; n++)
+        names[n] = m[n].name;
+    return n;
 }
 
 /* host:port, or the path of a socket. */
@@ -195,6 +186,8 @@ int mng_cfg_check(const void *cfg, struct err *e)
 {
     const struct mng_cfg *c = cfg;
     const struct queue_def *q = c->queues.v;
+    const char *names[MNG_CFG_METRICS];
+    size_t n = mng_cfg_metrics(c, names);
     int rc = cfg_node_check(c->node, e);
 
     if (rc == 0)
@@ -206,7 +199,7 @@ int mng_cfg_check(const void *cfg, struct err *e)
     for (size_t i = 0; rc == 0 && i < c->queues.n; i++) {
         rc = queue_def_check(&q[i], e);
         if (rc == 0)
-            rc = limits_check(c, &q[i], e);
+            rc = queue_def_metrics(&q[i], NULL, names, n, e);
         for (size_t k = 0; rc == 0 && c->queues.n < 2000 && k < i; k++)
             if (strcmp(q[i].name, q[k].name) == 0)
                 rc = err_set(e, SQ_EINVAL, "queue %s is there twice", q[i].name);

@@ -45,6 +45,9 @@ static inline bool mng_cfg_has_redis(const struct mng_cfg *c)
 {
     return c->redis.n + c->redis_sentinels.n != 0;
 }
+#define MNG_CFG_METRICS 32
+/* Their names, refs into c; how many. */
+size_t mng_cfg_metrics(const struct mng_cfg *c, const char *names[MNG_CFG_METRICS]);
 /* What the table cannot say; for struct prog. */
 int mng_cfg_check(const void *cfg, struct err *e);
 

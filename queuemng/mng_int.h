@@ -19,7 +19,6 @@
 #include "queuemng/hearing.h"
 #include "queuemng/release.h"
 
-#define MNG_METRICS_MAX   32
 #define MNG_AGAIN_MS      1000  /* an order without visible effect is given again */
 #define MNG_TAIL_AFTER_MS 2000  /* an unreachable tail is taken for sealed */
 #define MNG_MOVE_IDLE_MS  20000 /* a move without progress is aborted */
@@ -288,6 +287,9 @@ struct mng {
     uint64_t tomb_floor;     /* routers older than this get everything */
     struct metric metric[MNG_METRICS_MAX];
     unsigned n_metrics;
+    char known[MNG_METRICS_MAX][NAME_MAX_LEN + 1]; /* monitors of the configuration */
+    size_t n_known;
+    bool knows;              /* them */
     bool stats_now;          /* routers get figures with this step */
     uint32_t tier_notes;     /* logged in this second */
     msec_t second_ms;        /* when the once-a-second work is due */
@@ -337,6 +339,11 @@ void queue_gone(struct mng *m, struct mqueue *q); /* for good; frees it */
 /* A new queue gets this name: SQ_ECONFLICT if a deleted one has people in it. */
 SQ_CHECK int queue_make_way(struct mng *m, const char *name, struct err *e);
 void deletes_tick(struct mng *m);
+
+/* ---- mng_monitors.c */
+/* Does it name only metrics that there are? As queue_def_metrics(). */
+SQ_CHECK int metrics_check(const struct mng *m, const struct queue_def *d,
+                           const struct queue_def *old, struct err *e);
 
 /* ---- mseg.c: one segment */
 struct mseg *seg_find(const struct mng *m, seg_id id);

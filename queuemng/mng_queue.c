@@ -310,6 +310,8 @@ static int queue_put(struct mng *m, const struct queue_def *d, struct err *e)
     struct mqueue *q = queue_find(m, d->name);
     int rc = queue_def_check(d, e);
 
+    if (rc == 0)
+        rc = metrics_check(m, d, q != NULL ? &q->def : NULL, e);
     if (rc < 0)
         return rc;
     if (q == NULL) {

@@ -259,6 +259,7 @@ void mng_service_reload(struct mng_service *s)
     s->monitor = NULL;
     if (start_monitor(s, &e) < 0)
         log_error("event=no_monitor why=%s", log_q(e.text, strlen(e.text)));
+    mng_term_metrics(s);
     if (s->leads)
         mng_yaml_apply(s);
 }

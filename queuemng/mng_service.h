@@ -92,6 +92,7 @@ bool mng_service_stop(struct mng_service *s);
 
 /* ---- mng_term.c */
 SQ_CHECK int mng_core_new(struct mng_service *s, struct err *e);
+void mng_term_metrics(struct mng_service *s); /* the core hears which there are */
 SQ_CHECK int mng_term_begin(struct mng_service *s, uint64_t epoch, struct err *e);
 /* The core could not note down what it has decided (no memory): with a lease it is given
  * up, alone another core begins at once from what is stored. */

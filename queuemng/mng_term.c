@@ -35,6 +35,14 @@ int mng_core_new(struct mng_service *s, struct err *e)
     return 0;
 }
 
+void mng_term_metrics(struct mng_service *s)
+{
+    const char *names[MNG_CFG_METRICS];
+    size_t n = mng_cfg_metrics(s->cfg, names);
+
+    mng_metrics_set(s->mng, ev_now(s->ev), names, n);
+}
+
 static int load_pair(void *ctx, const char *key, const char *val)
 {
     struct mng_service *s = ctx;
@@ -68,6 +76,7 @@ int mng_term_begin(struct mng_service *s, uint64_t epoch, struct err *e)
         mng_set_epoch(s->mng, epoch);
     s->leads = true;
     mng_start(s->mng, ev_now(s->ev), ev_wall_ms(s->ev), mng_service_step(s));
+    mng_term_metrics(s);
     mng_yaml_apply(s);
     /* a new epoch that is not durable must not command */
     if (mng_service_flush(s, &need) == MNG_NOT_KEPT)

@@ -1,6 +1,7 @@
 /* queue_def.c: the table of a queue's definition, and what a table cannot say. Pure. */
 #include "queuemng/queue_def.h"
 
+#include <stdio.h>
 #include <string.h>
 
 #include "common/msg_router_manager.h"
@@ -206,4 +207,51 @@ int queue_def_check(const struct queue_def *d, struct err *e)
     if (rc == 0 && d->session_idle_ms != 0 && d->session_idle_ms < 1000)
         rc = err_set(e, SQ_EINVAL, "session_idle is below 1s: passes count in seconds");
     return rc < 0 && d->name != NULL ? err_wrap(e, "queue %s", d->name) : rc;
+}
+
+bool queue_def_names(const struct queue_def *d, const char *metric)
+{
+    const struct def_limit *l = d->limits.v;
+
+    for (size_t i = 0; i < d->limits.n; i++)
+        if (strcmp(l[i].metric, metric) == 0)
+            return true;
+    return false;
+}
+
+static bool is_among(const char *const *names, size_t n, const char *name)
+{
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(names[i], name) == 0)
+            return true;
+    return false;
+}
+
+/* "cpu, memory", as many as there is room for. */
+static void list_names(const char *const *names, size_t n, char *out, size_t cap)
+{
+    size_t len = 0;
+
+    snprintf(out, cap, "none");
+    for (size_t i = 0; i < n && len + NAME_MAX_LEN + 3 < cap; i++)
+        len += (size_t)snprintf(out + len, cap - len, "%s%s", i > 0 ? ", " : "", names[i]);
+}
+
+int queue_def_metrics(const struct queue_def *d, const struct queue_def *old,
+                      const char *const *names, size_t n, struct err *e)
+{
+    const struct def_limit *l = d->limits.v;
+    char there[200];
+
+    for (size_t i = 0; i < d->limits.n; i++) {
+        const char *metric = l[i].metric;
+
+        if (is_among(names, n, metric) || (old != NULL && queue_def_names(old, metric)))
+            continue;
+        list_names(names, n, there, sizeof(there));
+        return err_set(e, SQ_EINVAL,
+                       "queue %s: limits.%zu: no metric %s in metrics of queuemng's "
+                       "configuration; there are: %s", d->name, i, metric, there);
+    }
+    return 0;
 }

@@ -83,6 +83,13 @@ extern const struct cfg_key queue_def_keys[];
  * pass, ...). 0 or SQ_EINVAL with a sentence. */
 SQ_CHECK int queue_def_check(const struct queue_def *d, struct err *e);
 
+/* A limit whose metric nobody measures would sit on its fallback for ever: SQ_EINVAL, with
+ * those that there are. What `old` (NULL ok) names already is let be: it may have gone from the
+ * configuration, and everything else of the queue can still be changed. */
+SQ_CHECK int queue_def_metrics(const struct queue_def *d, const struct queue_def *old,
+                               const char *const *names, size_t n, struct err *e);
+bool queue_def_names(const struct queue_def *d, const char *metric); /* some limit does */
+
 /* Renewed, a session lasts so long without a request; 0: it is not renewed. */
 static inline int64_t queue_idle_ms(const struct queue_def *d)
 {

@@ -22,10 +22,12 @@ struct rig {
     const char *operator_name;
 };
 
+static const char *g_metrics = "[]"; /* of the next start */
+
 static void start(struct rig *g, const char *queues)
 {
-    char set[4][200];
-    const char *sets[] = { set[0], set[1], set[2], set[3], "create_keys=true",
+    char set[5][200];
+    const char *sets[] = { set[0], set[1], set[2], set[3], set[4], "create_keys=true",
                            "listen=127.0.0.1:0", "admin=127.0.0.1:0" };
     struct err e = { 0 };
 
@@ -35,6 +37,7 @@ static void start(struct rig *g, const char *queues)
     snprintf(set[1], sizeof(set[1]), "admin_token_file=%s/t", g->dir);
     snprintf(set[2], sizeof(set[2]), "data_dir=%s/data", g->dir);
     snprintf(set[3], sizeof(set[3]), "queues=%s", queues);
+    snprintf(set[4], sizeof(set[4]), "metrics=%s", g_metrics);
     cr_assert_eq(cfg_load(&g->cfg, sizeof(g->cfg), mng_keys, NULL, sets, ARRAY_LEN(sets), &e),
                  0, "%s", e.text);
     cr_assert_eq(ev_new(&g->ev, &e), 0);
@@ -182,6 +185,45 @@ Test(admin, a_deleted_queue_can_be_restored)
     cr_expect(json_is_null(json_object_get(g.j, "restore_until_ms")));
     cr_expect_eq(ask(&g, "POST", Q "shop/restore", ""), 404);
     end(&g);
+}
+
+/* As in the file: a metric that nobody measures is a slip of the pen, and is refused; the
+ * queue goes on by what it had. */
+Test(admin, limits_name_metrics_that_there_are)
+{
+    static const char cup[] =
+        "{\"limits\":[{\"metric\":\"cup\",\"tiers\":[{\"below\":50,\"rate_per_s\":9}]}]}";
+    static const char cpu[] =
+        "{\"limits\":[{\"metric\":\"cpu\",\"tiers\":[{\"below\":50,\"rate_per_s\":9}]}]}";
+    const json_t *x;
+    struct rig g;
+
+    g_metrics = "[{name: cpu}, {name: load, what: memory}]";
+    begin(&g, "[{name: login}]");
+    cr_expect_eq(ask(&g, "PATCH", Q "login", cup), 400);
+    cr_expect_not_null(strstr(text(&g, "detail"), "no metric cup"), "%s", text(&g, "detail"));
+    cr_expect_not_null(strstr(text(&g, "detail"), "there are: cpu, load"));
+    cr_expect_eq(ask(&g, "PUT", Q "other", cup), 400);
+    cr_expect_eq(ask(&g, "GET", Q "login", ""), 200);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "limits")), 0);
+    cr_expect_eq(ask(&g, "PATCH", Q "login", cpu), 200);
+    stop(&g);
+    g_metrics = "[{name: load, what: memory}]"; /* somebody takes it out of the file */
+    start(&g, "[{name: login}]");
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/cluster", ""), 200);
+    x = json_array_get(json_object_get(g.j, "metrics"), 0);
+    cr_expect_str_eq(json_string_value(json_object_get(x, "name")), "cpu");
+    cr_expect_not_null(strstr(json_string_value(json_object_get(x, "why")), "queuemng.yaml"));
+    cr_expect_eq(ask(&g, "PATCH", Q "login", "{\"message\":\"Sorry.\"}"), 200,
+                 "the rest can be changed");
+    cr_expect_eq(ask(&g, "PATCH", Q "login", "{\"limits\":[]}"), 200);
+    cr_expect_eq(ask(&g, "PATCH", Q "login", cpu), 400);
+    mng_service_reload(g.s);
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/cluster", ""), 200);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "metrics")), 0,
+                 "nobody asks for it any more");
+    end(&g);
+    g_metrics = "[]";
 }
 
 Test(admin, what_is_refused_changes_nothing)

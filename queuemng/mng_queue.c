@@ -257,16 +257,50 @@ static void rules_everywhere(struct mng *m, const struct mqueue *q)
     }
 }
 
-/* Lanes keep their numbers for ever: one may be added at the end, none renamed. */
+/* Certainly nobody is in it: nobody loses a place, or a slot that he has. */
+static bool lane_is_empty(const struct mlane *l)
+{
+    if (l->waiting + l->returning + l->ready + l->active != 0 || l->pop.busy)
+        return false;
+    list_each(&l->segs, it) {
+        const struct mseg *s = list_entry(it, struct mseg, in_lane);
+
+        if (!s->known || s->lost || s->move != NULL || !seg_reachable(s))
+            return false;
+    }
+    return true;
+}
+
+static int lanes_may_go(const struct mqueue *q, unsigned from, struct err *e)
+{
+    for (unsigned i = from; i < q->n_lanes; i++) {
+        const struct mlane *l = &q->lane[i];
+
+        if (!lane_is_empty(l))
+            return err_set(e, SQ_ECONFLICT,
+                           "queue %s: lane %s is removed when nobody is in it: %llu wait, "
+                           "%llu are inside. Give no more claims for it; who waits can be "
+                           "moved to another lane (.../tickets/{ticket}/move), or sent away "
+                           "(flush)",
+                           q->def.name, def_lane_name(&q->def, i),
+                           (unsigned long long)(l->waiting + l->returning),
+                           (unsigned long long)(l->ready + l->active));
+    }
+    return 0;
+}
+
+/* Lanes keep their numbers for ever: some may be added or removed at the end, none renamed
+ * (but the first, when the queue is made plain: it is "default" then). */
 static int lanes_fit(const struct mqueue *q, const struct queue_def *d, struct err *e)
 {
-    if (def_lane_count(d) < q->n_lanes)
-        return err_set(e, SQ_ECONFLICT, "queue %s: a lane cannot be removed", d->name);
-    for (unsigned i = 0; i < q->n_lanes; i++)
+    unsigned n = def_lane_count(d);
+
+    for (unsigned i = 0; i < q->n_lanes && i < n && d->lanes.n != 0; i++)
         if (strcmp(def_lane_name(d, i), def_lane_name(&q->def, i)) != 0)
-            return err_set(e, SQ_ECONFLICT, "queue %s: lane %s cannot be renamed or moved",
-                           d->name, def_lane_name(&q->def, i));
-    return 0;
+            return err_set(e, SQ_ECONFLICT,
+                           "queue %s: lane %s cannot be renamed or moved; lanes are added and "
+                           "removed at the end", d->name, def_lane_name(&q->def, i));
+    return lanes_may_go(q, n, e);
 }
 
 static int queue_create(struct mng *m, const struct queue_def *d, struct mqueue **out,
@@ -330,6 +364,8 @@ static int queue_put(struct mng *m, const struct queue_def *d, struct err *e)
         rc = cfg_copy(&q->def, sizeof(q->def), queue_def_keys, d);
         if (rc < 0)
             return err_set(e, rc, "queue %s: %s", d->name, sq_strerror(rc));
+        for (unsigned i = def_lane_count(d); i < q->n_lanes; i++)
+            segs_forget(m, &q->lane[i]);
         log_info("event=queue_changed queue=%s version=%llu", d->name,
                  (unsigned long long)q->version + 1);
     }
@@ -337,6 +373,8 @@ static int queue_put(struct mng *m, const struct queue_def *d, struct err *e)
     q->stats_dirty = true;
     sched_set(m, q);
     queue_keep(m, q, true);
+    if (def_lane_count(d) < q->n_lanes)
+        queue_keep(m, q, false);
     queue_fit_lanes(m, q);
     rules_everywhere(m, q);
     queue_mapped(m, q);

@@ -67,13 +67,14 @@ static uint32_t count(const struct mng *m)
 
 static void tell(struct mng *m, const struct mnode *to)
 {
+    struct arena *a = &m->out->box.mem; /* a node may be forgotten before this is sent */
     uint32_t n = count(m);
     struct member_row *v;
     struct msg_members *g;
 
     if (m->members_version == 0 || to->peer == 0 || to->foreign || !to->can_directory)
         return;
-    v = arena_array(&m->out->box.mem, n, sizeof(*v));
+    v = arena_array(a, n, sizeof(*v));
     g = &mng_to(m, to->peer, MSG_MEMBERS)->members;
     g->epoch = m->epoch;
     g->version = m->members_version;
@@ -83,7 +84,8 @@ static void tell(struct mng *m, const struct mnode *to)
         const struct mnode *x = m->node[i];
 
         if (x != NULL && x->member)
-            v[g->n++] = (struct member_row){ x->no, x->name, x->addr };
+            v[g->n++] = (struct member_row){ x->no, arena_strdup(a, x->name),
+                                             arena_strdup(a, x->addr) };
     }
 }
 

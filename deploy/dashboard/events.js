@@ -22,6 +22,7 @@ const SENTENCES = {
   router_down: e => `Router ${e.router} is gone`,
   monitor_bad: e => `Metric ${e.metric}: no usable reading (${e.why})`,
   monitor_failed: e => `Metric ${e.metric}: no reading (${e.why})`,
+  metric_missing: e => `Queue ${e.queue} is limited by the metric ${e.metric}, which is not in queuemng.yaml any more`,
   monitor_ok: e => `Metric ${e.metric} is read again: ${e.value}`,
   poll_failed: e => `Metric ${e.metric}: it could not be asked (${e.why})`,
   no_monitor: e => `No metric can be read: ${e.why}`,

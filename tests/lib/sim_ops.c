@@ -152,6 +152,9 @@ void ops_side_queue(struct sim *s)
     cfg_node_free(doc);
     cfg_clear(&def, queue_def_keys);
     mng_each_queue(m, learn_id, s);
+    smng_done(s, p);
+    if (manager(s, NULL) != m)
+        return; /* it died of it */
     if (mng_order(m, sim_ms(s), SIDE, MNG_FLUSH, p->mng->out, &e) < 0)
         sim_fail(s, "flush of %s is refused: %s", SIDE, e.text);
     smng_done(s, p);

@@ -254,7 +254,7 @@ static bool take_seg_ahead(const void *pb, struct arena *a, struct msg *m)
     N(seg) N(queue) N(lane) N(state) N(capacity) N(joined) N(waiting) N(returning)       \
     N(ready) N(active) N(records) N(popped) N(last_tick) N(no_shows) N(expired) N(left)  \
     N(next) N(n_absorbed) N(move) N(rebuild) N(claimed) N(drawn) N(away)          \
-    N(polls) N(closed) N(closes_ms)
+    N(polls) N(closed) N(closes_ms) N(ahead)
 
 static bool fill_state(Segq__SegState *p, const struct seg_status *s, struct arena *a)
 {

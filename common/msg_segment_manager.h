@@ -145,6 +145,7 @@ struct seg_status {
     bool drawn;    /* an early one: its people have places */
     bool closed;   /* an early one: sealed by the node's clock, since the node started */
     int64_t closes_ms; /* an early one that is not drawn: as it was told */
+    uint64_t ahead; /* as it was told: positions that are shown count from there */
     uint32_t n_marks; /* releases that nobody has said are stored */
     const struct mark_row *marks;
 };

@@ -49,6 +49,24 @@ static void lane_sum(struct mlane *l)
         l->q->stats_dirty = true;
 }
 
+/* Who is shown positions in a segment that we do not reach now is shown them by what its
+ * node heard last: those behind are not told less meanwhile, or they would seem to be before
+ * them. (A node that is silent is perhaps cut off, or stopped, and we have not seen it yet.) */
+static uint64_t shown_ahead(const struct mng *m, const struct mseg *s)
+{
+    bool reached = seg_reachable(s) && m->now_ms - s->node->heard_ms <= MNG_SILENT_MS;
+
+    if (reached || s->st.waiting == 0 || s->st.ahead == AHEAD_UNKNOWN)
+        return s->ahead;
+    return u64_max(s->ahead, s->st.ahead);
+}
+
+/* Nobody is shown a position in it; in the target of a move somebody will be, at once. */
+static bool nobody_is_shown(const struct mseg *s)
+{
+    return s->st.state == SEG_SEALED && s->st.waiting == 0 && s->move == NULL;
+}
+
 /* PROTOCOL.md section 5: bounds only fall, so what is sent only falls. */
 static void lane_aheads(struct mng *m, struct mlane *l)
 {
@@ -63,13 +81,14 @@ static void lane_aheads(struct mng *m, struct mlane *l)
         s->ahead_known =
             known && run != AHEAD_UNKNOWN && (sure || s->kind != OPEN_REBUILD);
         if (s->ahead_known && s->confirmed && s->ahead != s->ahead_sent && seg_reachable(s) &&
-            !(s->st.state == SEG_SEALED && s->st.waiting == 0)) {
+            !nobody_is_shown(s)) {
             node_ahead(m, s->node, s->id, s->ahead);
             s->ahead_sent = s->ahead;
         }
         /* What is behind one that is being rebuilt keeps what it was told before: nobody
          * comes back who was not counted then. */
-        run = run == AHEAD_UNKNOWN || seg_is_away(s) ? AHEAD_UNKNOWN : run + seg_bound(s);
+        run = run == AHEAD_UNKNOWN || seg_is_away(s) ? AHEAD_UNKNOWN
+                                                     : shown_ahead(m, s) + seg_bound(s);
         if (!s->known && s->confirmed)
             known = false;
         if (seg_is_unsure(s))

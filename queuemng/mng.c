@@ -425,6 +425,7 @@ static void node_msg(struct mng *m, struct mnode *n, const struct msg *g)
 {
     if (n->foreign && g->type != MSG_NODE_REG)
         return;
+    n->heard_ms = m->now_ms;
     switch (g->type) {
     case MSG_NODE_REG:
         on_node_reg(m, n, &g->node_reg);

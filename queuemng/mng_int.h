@@ -20,6 +20,7 @@
 #include "queuemng/release.h"
 
 #define MNG_AGAIN_MS      1000  /* an order without visible effect is given again */
+#define MNG_SILENT_MS     1500  /* a node in which somebody waits reports every second */
 #define MNG_TAIL_AFTER_MS 2000  /* an unreachable tail is taken for sealed */
 #define MNG_MOVE_IDLE_MS  20000 /* a move without progress is aborted */
 #define MNG_REFUSED_MS    10000 /* a node that refused a segment is not asked again for */
@@ -50,6 +51,7 @@ struct mnode { /* a segment node, for ever known by its name */
     bool closes;        /* and seals them by its clock */
     int64_t past_ms;    /* its clock was past this opening when ours was not; 0: not seen */
     msec_t down_ms;     /* since when there is no link */
+    msec_t heard_ms;    /* when it last said something */
     msec_t refused_ms;  /* when it refused to open a segment; 0 = does not */
     uint64_t tickets, max_tickets;
     uint32_t max_segments;

@@ -36,6 +36,7 @@ void segtab_status(const struct seg *g, struct seg_status *s)
         .drawn = !g->early,
         .closed = g->closed,
         .closes_ms = g->early ? g->closes_ms : 0,
+        .ahead = g->ahead,
     };
 }
 

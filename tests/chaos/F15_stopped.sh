@@ -46,7 +46,7 @@ phase after
 wait_for 60 "people are answered" answered poll 200 300
 wait_for 60 "people join" answered join 201 20
 hold 3
-observe_end --rate 10 --idle-s $IDLE --apart-s 1 --stale segment --stale manager --stale settling \
+observe_end --rate 10 --idle-s $IDLE --apart-s 1 --stale segment --stale settling \
     --slowest segment:8000 --slowest manager:8000 \
     --gap segment:40 --gap router:25 --gap manager:25 --served segment:200 --served router:300 \
     --served manager:300 --served after:300

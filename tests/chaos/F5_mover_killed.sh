@@ -14,6 +14,18 @@ has_people() { segments | awk -v n="$1.0" '$4 == n && $3 > 0 { k++ } END { exit 
 committed() { metric m0 segq_manager_moves_committed_total; }
 committed_more() { [ "$(committed)" -gt "$1" ] 2>/dev/null; }
 
+# Nobody dies: a drain is no cut, and positions agree all the time.
+phase emptied
+for s in s0 s1; do
+    wait_for 60 "people wait in two segments of $s" has_people $s
+    was=$(committed)
+    admin POST /v1/admin/nodes/$s.0/drain >/dev/null
+    wait_for 60 "$s is emptied" committed_more "$was"
+    nobody_there() { ! has_people "$s"; }
+    wait_for 60 "its people are elsewhere" nobody_there
+    admin POST /v1/admin/nodes/$s.0/undrain >/dev/null
+done
+
 phase moving
 for i in 1 2 3; do
     for s in s0 s1; do

@@ -71,6 +71,7 @@ struct sim_opts {
     double session_leave_share; /* admitted ones that end their session themselves */
     double command_share;  /* sessions about which backends say something, now and then */
     msec_t session_max_ms; /* 0: they are not extended */
+    bool told;             /* positions that two people are told are compared; sim_told.c */
     struct sim_faults faults;
 };
 

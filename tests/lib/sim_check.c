@@ -5,6 +5,7 @@
  *   at every answer    I4 positions never grow; nobody waits again after it was admitted
  *   at every pop       a tick is executed once, and gives no more than it was told;
  *                      I7 no more are inside than max_active (sim_slots.c)
+ *   at every place     I5 positions of two people agree with their order (sim_told.c)
  *   at every map       I11 versions grow, a segment keeps its owner, sealed stays sealed
  *                      I6 one live ticket for a subject (sim_subjects.c)
  *   at every tick      I1 a lane has a tail if there is room (sim_room.c)
@@ -389,6 +390,8 @@ void check_placed(struct sim *s, const struct proc *p, const struct place_req *q
         t->told_ms = a->poll_after_ms;
         t->node = p->idx;
         t->stopped = p->stopped;
+        if (a->position != 0)
+            told_position(s, t, a->position);
     } else if (a->state == PLACE_ADMITTED) {
         check_admitted(s, t, a);
     } else if (a->state == PLACE_GONE) {

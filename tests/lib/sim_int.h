@@ -14,6 +14,7 @@
  *   sim_subjects.c names, and one ticket for each
  *   sim_slots.c    who is inside: never more than max_active
  *   sim_opening.c  opening by the clock, lots of the early ones
+ *   sim_told.c     positions of two people, as they were told
  *   sim_sessions.c extend, revoke, release; what routers know of passes
  *   sim_ops.c      operators: queue definitions, pause, drain ...
  *   sim_faults.c   faults at random, and mending all of it; the families:
@@ -172,6 +173,8 @@ struct ticket {
     uint8_t told_by;
     uint32_t sweep;  /* number of the sweep that saw it last */
     seg_id host;     /* in that sweep */
+    usec_t told_at;  /* a position, the last time */
+    uint64_t told_position; /* 0: none yet */
 };
 
 struct sseg { /* a segment that was ever opened */
@@ -515,6 +518,9 @@ uint32_t subject_draw(struct sim *s, unsigned queue);
 void subject_given(struct sim *s, struct ticket *t, const struct append_req *q);
 void subject_found(struct sim *s, const struct append_req *q, const struct append_ans *a);
 void subject_waits(struct sim *s, struct ticket *t);
+
+/* ---- sim_told.c */
+void told_position(struct sim *s, struct ticket *t, uint64_t position);
 
 /* ---- sim_opening.c */
 void opening_json(const struct sim *s, char *out, size_t cap); /* part of a definition */

@@ -111,7 +111,7 @@ static inline void *g_words(struct gen *g, size_t n)
     N(seg) N(queue) N(lane) N(state) N(capacity) N(joined) N(waiting) N(returning)       \
     N(ready) N(active) N(records) N(popped) N(last_tick) N(no_shows) N(expired) N(left)  \
     N(next) N(move) N(rebuild) N(claimed) N(drawn) N(away) N(polls) \
-    N(closed) N(closes_ms)
+    N(closed) N(closes_ms) N(ahead)
 #define L17(N, T) N(epoch) N(seg) N(tick) N(n) N(busy)
 #define L18(N, T) N(epoch) N(seg) N(force)
 #define L19(N, T) N(epoch) N(full) N(more) N(tickets) N(max_tickets)

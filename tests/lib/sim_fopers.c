@@ -68,6 +68,8 @@ void fault_queue_patch(struct sim *s)
         x.weight[l] = 1 + (uint32_t)rng_below(&s->rng, 20);
     x.boost = sim_rand(s, 1, s->o.no_show_boost);
     x.claim_ms += (msec_t)rng_below(&s->rng, (uint64_t)x.claim_ms);
+    if (x.claim_ms > s->o.pass_ttl_ms) /* that is refused */
+        x.claim_ms = s->o.pass_ttl_ms;
     x.grace_ms += (msec_t)rng_below(&s->rng, 5000);
     x.idle_ms += (msec_t)rng_below(&s->rng, (uint64_t)x.idle_ms / 2);
     x.poll_max_ms += (msec_t)rng_below(&s->rng, 2000);

@@ -200,6 +200,7 @@ if part sys; then
 fi
 if part e2e; then # the waiting page and the dashboard in a real browser
     build bins
+    counted e2e_openapi tests/e2e/e2e_openapi.sh "$B/bin"
     counted e2e_page tests/e2e/e2e_page.sh "$B/bin"
     counted e2e_dashboard tests/e2e/e2e_dashboard.sh "$B/bin"
     over e2e

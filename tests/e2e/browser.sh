@@ -12,14 +12,20 @@ browser_install() {
     cp "$e2e/package-lock.json" "$work/installed.json"
 }
 
-# FILE.js [SCENARIO...]: each line "ok ..." or "FAIL ..." of it is a claim.
+# FILE.js [SCENARIO...]: a script of a browser, with the cluster's addresses.
 browser_run() {
-    local word what code='' file=$1
-    shift
-    export E2E_MODULES=$work/node_modules E2E_SHOTS=$work/shots ROUTER=$R ADMIN=$A
+    export E2E_SHOTS=$work/shots ROUTER=$R ADMIN=$A
     ADMIN_TOKEN=$(admin_token)
     ROUTER_PID=$(pid_of router.0)
     export ADMIN_TOKEN ROUTER_PID
+    node_run "$@"
+}
+
+# FILE.js [ARGUMENT...]: each line "ok ..." or "FAIL ..." of it is a claim.
+node_run() {
+    local word what code='' file=$1
+    shift
+    export E2E_MODULES=$work/node_modules
     while read -r word what; do
         case $word in
         ok) ok "$what" ;;

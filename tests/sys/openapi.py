@@ -1,4 +1,4 @@
-#!/usr/bin/env python3
+#!/usr/bin/python3
 """openapi.py SPEC.json ROUTER ADMIN TOKEN-FILE: asks a running cluster everything that
 proto/openapi.yaml (as JSON) describes, well and badly, and compares the answers: the status is
 one of those, the type too, the body has the members that must be there and no others.
@@ -7,75 +7,14 @@ Every operation must be asked, and be answered with each status of WANTED. A lin
 disagreement; the last line says how many answers were compared. Queue `login` must be open.
 """
 import json
-import re
 import sys
 import time
 import urllib.error
 import urllib.request
 
-PROBLEM = "application/problem+json"
+from openapi_spec import Spec
+
 EVERYWHERE = {404, 405}  # said once, in `info`: unknown path, wrong method
-
-
-class Spec:
-    def __init__(self, doc):
-        self.doc = doc
-
-    def at(self, node):
-        """What a $ref leads to, else itself."""
-        while isinstance(node, dict) and "$ref" in node:
-            ref, node = node["$ref"], self.doc
-            for part in ref.lstrip("#/").split("/"):
-                node = node[part]
-        return node
-
-    def operations(self):
-        for path, item in self.doc["paths"].items():
-            for method in ("get", "post", "put", "patch", "delete"):
-                if method in item:
-                    yield path, method.upper(), item[method]
-
-    def find(self, method, path):
-        """The operation that a path of a request is; the literal one before the pattern."""
-        hits = [(p, op) for p, m, op in self.operations() if m == method and
-                re.fullmatch(re.sub(r"\\\{\w+\\\}", "[^/]+", re.escape(p)), path)]
-        return min(hits, key=lambda h: h[0].count("{")) if hits else (None, None)
-
-    def faults(self, schema, value, where):
-        """What of a value is not as its schema says."""
-        schema = self.at(schema)
-        if value is None:
-            return [] if schema.get("nullable") or not schema.get("type") else [f"{where}: null"]
-        for part in schema.get("allOf", []):
-            schema = {**self.at(part), **schema}
-        if "oneOf" in schema:
-            each = [self.faults(s, value, where) for s in schema["oneOf"]]
-            return [] if [] in each else each[0]
-        kind = schema.get("type")
-        types = {"object": dict, "array": list, "string": str, "boolean": bool, "integer": int,
-                 "number": (int, float)}
-        if kind and (not isinstance(value, types[kind]) or
-                     (kind in ("integer", "number") and isinstance(value, bool))):
-            return [f"{where}: {value!r} is no {kind}"]
-        if "enum" in schema and value not in schema["enum"]:
-            return [f"{where}: {value!r} is none of {schema['enum']}"]
-        if "pattern" in schema and not re.search(schema["pattern"], value):
-            return [f"{where}: {value!r} does not match {schema['pattern']}"]
-        if isinstance(value, list):
-            return [f for v in value for f in self.faults(schema.get("items", {}), v, where + "[]")]
-        if isinstance(value, dict):
-            return self.members(schema, value, where)
-        return []
-
-    def members(self, schema, value, where):
-        known = schema.get("properties", {})
-        out = [f"{where}: no {k}" for k in schema.get("required", []) if k not in value]
-        for k, v in value.items():
-            if k in known:
-                out += self.faults(known[k], v, f"{where}.{k}")
-            elif known:
-                out.append(f"{where}: {k} is not described")
-        return out
 
 
 class Asker:
@@ -121,16 +60,8 @@ class Asker:
                 self.bad.append(f"{what}: no such operation")
             return
         self.seen.setdefault((name, method), set()).add(status)
-        if str(status) not in op["responses"]:
-            self.bad.append(f"{what}: a status that is not described")
-            return
-        said = self.spec.at(op["responses"][str(status)])
-        kind = (headers.get("Content-Type") or "").split(";")[0]
-        if body and kind not in said.get("content", {kind: {}} if kind == "text/html" else {}):
-            self.bad.append(f"{what}: {kind} is not described")
-        elif body and "json" in kind:
-            self.bad += [f"{what}: {f}" for f in
-                         self.spec.faults(said["content"][kind]["schema"], json.loads(body), "")]
+        self.bad += [f"{what}: {f}" for f in
+                     self.spec.answer_faults(op, status, headers, body)]
 
     def heads(self, what, status, headers):
         """What every answer has."""
@@ -322,8 +253,7 @@ def until(a, method, url, status):
 
 def main():
     spec_file, router, admin, token_file = sys.argv[1:]
-    with open(spec_file, encoding="utf-8") as f:
-        spec = Spec(json.load(f)[0])  # a list of YAML documents
+    spec = Spec(spec_file)
     with open(token_file, encoding="utf-8") as f:
         a = Asker(spec, router, admin, f.read().strip())
     a.ask("POST", "/v1/admin/queues/login/pause", want=200)

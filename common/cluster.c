@@ -366,8 +366,11 @@ int cluster_main(const struct cluster_kind *k, int argc, char **argv)
         .check = check_cfg,
     };
     rc = prog_start(&cl.prog, argc, argv, &cl.cfg);
-    if (rc >= 0)
+    if (rc >= 0) {
+        cfg_clear(&cl.cfg, cl.prog.keys);
+        free(cl.prog.sets);
         return rc;
+    }
     log_set_level((enum log_level)cl.cfg.log_level);
     if (find_program(&cl, &e) < 0)
         return fail(&cl, &e);

@@ -29,12 +29,19 @@ done
 PORT_HINT='BASE_PORT=%d make run' deploy/local.sh up --dir "$dir" --base-port "$port" --bin "$bin" --wait "${WAIT_S:-60}" --routers 2 --seg-nodes 2 \
     --set router.trusted_proxies=127.0.0.1/32 --set "router.gate_secret_file=$secrets/gate.secret" \
     --set "router.claim_keys=[{kid: shop, alg: HS256, secret_file: $(quote "$secrets/claim.key")}]" \
-    --set "segment.audit_dir=${secrets%/secrets}/audit" || exit 1
+    --set router.rooms=login --set "segment.audit_dir=${secrets%/secrets}/audit" || exit 1
 url=http://127.0.0.1:$((port + 10))
 admin=http://127.0.0.1:$((port + 1))
 cat <<EOT
 
 segq is running. Two routers: $url and http://127.0.0.1:$((port + 11))
+
+  start page      $url/
+  waiting room    $url/q/login    (an empty line lets you in at once; to see it, pause it first, and resume later:
+                  $bin/segqctl --dir $dir pause login)
+  the dashboard   $admin/#token=$(cat "$dir/secrets/admin.token")
+  a crowd         make demo       (in a second shell)
+  before a site   make gate
 
   stand in line   curl -s -X POST $url/v1/queues/login/tickets
   ask again       curl -s $url/v1/tickets/TOKEN
@@ -42,9 +49,6 @@ segq is running. Two routers: $url and http://127.0.0.1:$((port + 11))
   the queue       curl -s $url/v1/queues/login
   in one go       t=\$(curl -s -X POST $url/v1/queues/login/tickets | sed 's/.*"token": *"\([^"]*\)".*/\1/'); curl -s $url/v1/tickets/\$t
 
-  waiting room    $url/q/login    (an empty line lets you in at once: pause it first, and resume:
-                  $bin/segqctl --dir $dir pause login)
-  the dashboard   $admin/#token=$(cat "$dir/secrets/admin.token")
   the cluster     $bin/segqctl --dir $dir status
   operators' API  curl -s -H "Authorization: Bearer \$(cat $dir/secrets/admin.token)" $admin/v1/admin/cluster
   metrics         curl -s $admin/metrics

@@ -141,8 +141,11 @@ int main(int argc, char **argv)
     struct err e = { 0 };
     int rc = prog_start(&p.prog, argc, argv, &p.cfg);
 
-    if (rc >= 0)
+    if (rc >= 0) {
+        cfg_clear(&p.cfg, router_keys);
+        free(p.prog.sets);
         return rc;
+    }
     signal(SIGPIPE, SIG_IGN);
     rc = start(&p, &e);
     if (rc < 0) {

@@ -31,6 +31,11 @@ run=$!
 helpers+=("$run")
 wait_for 60 "make run says what to type" grep -q 'Ctrl-C ends it' "$DIR/run.log"
 
+page_of() { sed -n "s/^  $1  *\(http[^ ]*\).*/\1/p" "$DIR/run.log"; }
+for p in 'start page' 'waiting room' 'the dashboard'; do
+    check_eq "$p: is there" "$(status_of -L -H 'Accept: text/html' "$(page_of "$p")")" 200
+done
+
 # ---- by hand
 type_in "the commands by hand" "By hand ("
 said "a place in the line" '"state":"waiting","position":1,"total":1,'

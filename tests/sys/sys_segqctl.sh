@@ -193,6 +193,8 @@ check "tiers of the same metric again" runs_well tiers login load 60:100
 check_eq "  take the old ones' place" "$(kept login 'limits[-1].tiers | tojson')" '[{"below":60,"rate_per_s":100}]'
 check "tiers of a second metric" runs_well tiers login cpu 50:200
 check "  the first is not forgotten" says '^load still limits it, too: below 60: 100/s, from 60 on nobody$'
+check "tiers: no such metric" exits 1 'no metric cup.*there are: .*cpu' tiers login cup 50:200
+check_eq "  changes nothing" "$(kept login 'limits | map(.metric) | sort | tojson')" '["cpu","load"]'
 check "tiers none" runs_well tiers login load none
 check_eq "  it limits no more" "$(kept login 'limits | map(.metric) | tojson')" '["cpu"]'
 check "tiers none of one that has none" exits 1 "'load' does not limit login" tiers login load none

@@ -29,13 +29,13 @@ haproxy_go "$DIR/haproxy" segq_gate.cfg
 
 # ---- visitors ---------------------------------------------------------------------------
 
-via() { # port, curl-arguments..., and the path last
-    curl -s --max-time 60 --cacert "$DIR/cert.pem" --resolve "$HOST:$1:127.0.0.1" "${@:2:$#-2}" "https://$HOST:$1${!#}"
+via() { # port, curl-arguments..., and the path last: as a browser
+    curl -s --max-time 60 -H 'Accept: text/html,*/*;q=0.8' --cacert "$DIR/cert.pem" --resolve "$HOST:$1:127.0.0.1" "${@:2:$#-2}" "https://$HOST:$1${!#}"
 }
 v() { via "$2" -b "$DIR/jar.$1" -c "$DIR/jar.$1" "${@:3}"; } # visitor, port, ...: with his cookies
 vcode() { v "$1" "$2" -o /dev/null -w '%{http_code}' "${@:3}"; }
 cookie() { awk -v n="$2" '$6 == n { print $7 }' "$DIR/jar.$1"; }
-comes() { v "$1" "$2" -o /dev/null '/q/login?return=/shop'; }
+comes() { v "$1" "$2" "${LOOKS[@]}" -o /dev/null '/q/login?return=/shop'; }
 enters() { # visitor, port
     [ "$(vcode "$1" "$2" -X POST -H 'Sec-Fetch-Site: same-origin' --data 'return=/shop' /q/login/enter)" = 303 ] &&
         [ -n "$(cookie "$1" segq_pass)" ] && [ "$(vcode "$1" "$2" /shop)" = 200 ]

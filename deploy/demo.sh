@@ -25,7 +25,7 @@ key() { # name -> its value in the queue's definition
 }
 restore() {
     trap '' INT TERM
-    [ -z "$swarm" ] || { kill -INT "$swarm" 2>/dev/null; wait "$swarm"; }
+    [ -z "$swarm" ] || { kill -TERM "$swarm" 2>/dev/null; wait "$swarm"; }
     if [ "$was" = 0 ]; then set -- rate login limits; else set -- rate login "$was"; fi
     ctl "$@" >/dev/null || echo "demo: the queue keeps the demo's rate: $bin/segqctl --dir $dir $*" >&2
 }

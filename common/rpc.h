@@ -93,6 +93,8 @@ SQ_CHECK int rpc_end(struct rpc_chan *ch, uint16_t type, uint64_t rid);
 const struct rpc_peer *rpc_chan_peer(const struct rpc_chan *ch);
 void rpc_chan_set_data(struct rpc_chan *ch, void *data); /* the user's own */
 void *rpc_chan_data(const struct rpc_chan *ch);
+/* When its peer was heard last. */
+msec_t rpc_chan_heard_ms(const struct rpc_chan *ch);
 size_t rpc_chan_pending(const struct rpc_chan *ch); /* bytes not yet written */
 /* Closes at the end of the turn, after one try to write what is waiting; on_down follows
  * with this reason. No frame is delivered any more. */

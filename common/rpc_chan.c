@@ -416,6 +416,11 @@ void *rpc_chan_data(const struct rpc_chan *ch)
     return ch->data;
 }
 
+msec_t rpc_chan_heard_ms(const struct rpc_chan *ch)
+{
+    return ch->last_in;
+}
+
 size_t rpc_chan_pending(const struct rpc_chan *ch)
 {
     return ch->out.len - ch->out_done;

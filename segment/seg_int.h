@@ -96,6 +96,8 @@ SQ_CHECK int seg_peers_dial(struct seg_service *s, const struct cfg_list *manage
 /* Dials what segtab wants, drops what it does not want any more. */
 void seg_peers_look(struct seg_service *s);
 void seg_peers_free(struct seg_service *s);
+/* How long ago a router was heard last; now_ms: there is none. */
+msec_t seg_peers_silent_ms(const struct seg_service *s, msec_t now_ms);
 void seg_peers_send(struct seg_service *s);
 /* Nothing that was said in this turn is sent: all links end, and nobody is connected. */
 void seg_peers_take_back(struct seg_service *s);

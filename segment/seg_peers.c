@@ -66,6 +66,19 @@ static struct seg_peer *find_peer(const struct seg_service *s, peer_no no)
     return NULL;
 }
 
+msec_t seg_peers_silent_ms(const struct seg_service *s, msec_t now_ms)
+{
+    msec_t least = now_ms;
+
+    list_each(&s->peers, it) {
+        struct seg_peer *p = list_entry(it, struct seg_peer, node);
+
+        if (p->role == RPC_ROUTER)
+            least = ms_min(least, now_ms - rpc_chan_heard_ms(p->ch));
+    }
+    return least > 0 ? least : 0;
+}
+
 /* ---- sending --------------------------------------------------------------------- */
 
 static void send_to(struct seg_service *s, struct seg_peer *p, const struct msg *m, uint64_t rid)

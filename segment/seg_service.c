@@ -44,7 +44,8 @@ static void on_tick(void *arg)
     if (now - s->ticked_ms > LATE_MS)
         s->n.late_ticks++;
     s->ticked_ms = now;
-    seg_step(s, (struct segtab_in){ .kind = SEGTAB_TICK });
+    seg_step(s, (struct segtab_in){ .kind = SEGTAB_TICK,
+                                    .silent_ms = seg_peers_silent_ms(s, now) });
     seg_journal_tick(s->journal, now);
     audit_tick(s->audit, ev_wall_ms(s->ev));
     seg_why_tick(s);

@@ -94,19 +94,42 @@ void segtab_free(struct segtab *t)
 /* ---- clock ----------------------------------------------------------------------- */
 
 /* Advanced by every call, not by the tick alone, so that a poll just before a late tick
- * is not dated back; and never by more than a step for time in which nobody called. */
+ * is not dated back; and never by more than a step for time in which nobody called. A router
+ * that is not heard may be dead: its silence counts when it says something. */
 void segtab_clock(struct segtab *t, struct seg_now now)
 {
-    msec_t d = now.now_ms - t->clock_at_ms;
+    msec_t to = ms_min(now.now_ms, t->heard_ms), d = to - t->clock_at_ms;
 
     t->now = now;
     if (SQ_UNLIKELY(t->close_ms != 0 && now.wall_ms >= t->close_ms))
         segtab_close_due(t);
     if (d <= 0)
         return;
-    t->clock_at_ms = now.now_ms;
-    if (t->clock_runs && !t->hold)
+    t->clock_at_ms = to;
+    if (t->clock_runs && !t->hold && to >= t->rest_until_ms)
         t->service_ms += ms_min(d, SEGTAB_MAX_STEP_MS);
+}
+
+void segtab_heard(struct segtab *t, struct seg_now now)
+{
+    t->heard_ms = now.now_ms;
+    segtab_clock(t, now);
+}
+
+/* Nobody could poll, and now they come one after the other: those routers, too, that are back
+ * a little later. */
+static void rest(struct segtab *t)
+{
+    msec_t now = t->now.now_ms;
+
+    if (t->n_routers == 0 && t->heard_ms != 0) {
+        t->back_ms = now;
+        t->away_ms = ms_min(now - t->heard_ms, SEGTAB_REST_MS);
+        t->rest_until_ms = now + t->away_ms;
+    } else if (now < t->rest_until_ms) {
+        t->rest_until_ms = ms_min(now + t->away_ms, t->back_ms + 2 * SEGTAB_REST_MS);
+    }
+    t->heard_ms = t->clock_at_ms = now;
 }
 
 uint8_t segtab_unit(const struct segtab *t, const struct seg *g)
@@ -424,6 +447,7 @@ const struct peer *segtab_peer_named(const struct segtab *t, const char *name,
 
 static void router_up(struct segtab *t, peer_no no, struct outbox *out)
 {
+    rest(t);
     t->clock_runs = ++t->n_routers > 0;
     segtab_passes_all(t, no, out);
 }
@@ -533,6 +557,8 @@ struct outbox *segtab_to(struct segtab *t, peer_no peer, struct outbox *out)
 
 void segtab_step(struct segtab *t, const struct segtab_in *in, struct outbox *out)
 {
+    if (in->kind == SEGTAB_TICK && t->n_routers > 0)
+        t->heard_ms = ms_max(t->heard_ms, in->now.now_ms - in->silent_ms);
     segtab_clock(t, in->now);
     switch (in->kind) {
     case SEGTAB_TICK:

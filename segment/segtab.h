@@ -10,14 +10,17 @@
  *
  * Two clocks arrive with every call: now_ms (monotonic) and wall_ms (only for what is
  * said in passes and tokens). Idle time-outs run on the node's *service clock*, which
- * advances with now_ms, but by at most SEGTAB_MAX_STEP_MS per tick and not at all while no
- * router is connected: time in which we were stopped or cut off expires nobody. */
+ * advances with now_ms, but by at most SEGTAB_MAX_STEP_MS per tick, and only up to when a
+ * router was heard last: time in which we were stopped or cut off expires nobody. When routers
+ * come back after all were gone, it stands for as long again as they were away (at most
+ * SEGTAB_REST_MS): who failed to reach them comes that late. */
 #ifndef SEGQ_SEGTAB_H
 #define SEGQ_SEGTAB_H
 
 #include "common/outbox.h"
 
 #define SEGTAB_MAX_STEP_MS 1000
+#define SEGTAB_REST_MS     30000 /* clients back off to that: deploy/client/segq.js */
 
 struct segtab;
 struct jrec;
@@ -90,6 +93,7 @@ struct segtab_in {
     uint8_t role;     /* UP, DOWN: enum rpc_role */
     const char *name; /* UP: node name of the peer; DIAL_FAIL */
     const struct msg *msg;
+    msec_t silent_ms; /* TICK: so long ago a router was heard last; 0: now */
 };
 /* Fills `out` with messages. When a move needs a link to another segment node, it is
  * named in segtab_wanted() until the move is over; the shell dials and reports UP. */

@@ -329,7 +329,7 @@ void segtab_place(struct segtab *t, struct seg_now now, const struct place_req *
 {
     struct ahead h;
 
-    segtab_clock(t, now);
+    segtab_heard(t, now);
     for (uint32_t from = 0, k; from < n; from += k) {
         k = n - from < LOOK_AHEAD ? n - from : LOOK_AHEAD;
         for (uint32_t i = 0; i < k; i++)
@@ -529,7 +529,7 @@ void segtab_append(struct segtab *t, struct seg_now now, const struct append_req
 {
     uint64_t home = MAP_NONE;
 
-    segtab_clock(t, now);
+    segtab_heard(t, now);
     for (uint32_t i = 0; i < n; i++) {
         if (i == 0 || req[i].seg != req[i - 1].seg) /* mostly one lane's tail */
             home = map_get(&t->homes, req[i].seg);
@@ -610,7 +610,7 @@ void segtab_drop(struct segtab *t, struct seg_now now, const struct drop_req *re
 {
     struct ahead h;
 
-    segtab_clock(t, now);
+    segtab_heard(t, now);
     for (uint32_t from = 0, k; from < n; from += k) {
         k = n - from < LOOK_AHEAD ? n - from : LOOK_AHEAD;
         for (uint32_t i = 0; i < k; i++)

@@ -181,8 +181,11 @@ struct segtab {
     peer_no told_to;
     struct seg_now now; /* of the present call */
     int64_t close_ms;   /* no early segment closes before this; 0: none does */
-    msec_t clock_at_ms; /* when the service clock was last advanced */
+    msec_t clock_at_ms; /* up to when the service clock was advanced */
     bool clock_runs;
+    msec_t heard_ms;    /* when a router was heard last; 0: never */
+    msec_t back_ms, away_ms;      /* the first came back then, after so long without any */
+    msec_t rest_until_ms;         /* until then the clock stands: their clients come back */
     msec_t service_ms;
     msec_t report_ms, beat_ms;
     struct pass_row *ended; /* owned; passes that routers have not been told of yet */
@@ -211,6 +214,7 @@ struct segtab {
 
 /* ---- segtab.c -------------------------------------------------------------------- */
 void segtab_clock(struct segtab *t, struct seg_now now);
+void segtab_heard(struct segtab *t, struct seg_now now); /* and a router says something */
 uint8_t segtab_unit(const struct segtab *t, const struct seg *g); /* now, modulo 256 */
 void segtab_fit_unit(struct segtab *t, struct seg *g);  /* after rules or pace changed */
 uint64_t segtab_max_blocks(const struct segtab_opts *o); /* what max_tickets is in blocks */

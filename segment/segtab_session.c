@@ -87,7 +87,7 @@ static void one(struct segtab *t, const struct sess_req *r, struct sess_ans *a,
 void segtab_session(struct segtab *t, struct seg_now now, const struct sess_req *req,
                     uint32_t n, struct sess_ans *ans, struct arena *mem)
 {
-    segtab_clock(t, now);
+    segtab_heard(t, now);
     for (uint32_t i = 0; i < n; i++)
         one(t, &req[i], &ans[i], mem);
     t->n.sessions += n;

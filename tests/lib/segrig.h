@@ -217,6 +217,18 @@ static inline void rig_order(struct rig *r, int node, struct msg m)
     rig_pump(r, UINT32_MAX);
 }
 
+/* The same while no router is heard. */
+static inline void rig_run_silent(struct rig *r, msec_t ms)
+{
+    for (msec_t silent = 100; silent <= ms; silent += 100) {
+        r->now.now_ms += 100;
+        r->now.wall_ms += 100;
+        for (int i = 0; i < r->n; i++)
+            rig_step(r, i, (struct segtab_in) { .kind = SEGTAB_TICK, .silent_ms = silent });
+        rig_pump(r, UINT32_MAX);
+    }
+}
+
 /* Ticks every 100 ms; the wire is emptied after each. */
 static inline void rig_run(struct rig *r, msec_t ms)
 {

@@ -25,7 +25,7 @@ struct sim_faults {
     double link_cut;     /* the same, for up to 8 s */
     double slow_link;    /* up to a second of extra delay */
     double pause;        /* SIGSTOP, up to 6 s */
-    double router_restart;
+    double router_restart, routers_gone; /* one; all at once, for up to 20 s */
     double mng_restart;  /* half of them between a stored pair and what follows it */
     double seg_lose;     /* one loses memory and journal; needs lost_after_ms */
     double seg_kill;     /* one restarts with its journal; half of them within a turn */

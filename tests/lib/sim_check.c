@@ -75,7 +75,7 @@ static void check_rebuild(struct sim *s, const struct proc *p, struct sseg *g)
         t->forgot |= t->leaving;
         t->touch = s->now;
         t->node = p->idx;
-        t->stopped = p->stopped;
+        t->stopped = proc_stopped_us(s, p);
         t->told_ms = 0;
     }
     sim_note(s, "segment %lu is rebuilt at process %lu", g->id, p->idx, 0, 0, 0);
@@ -223,7 +223,7 @@ static struct ticket *ticket_new(struct sim *s, const struct proc *p,
                           .touch = s->now,
                           .said = s->now,
                           .node = p->idx,
-                          .stopped = p->stopped,
+                          .stopped = proc_stopped_us(s, p),
                           .told_ms = a->poll_after_ms };
     return t;
 }
@@ -273,7 +273,7 @@ static msec_t silence_ms(struct sim *s, const struct ticket *t)
 {
     const struct sseg *g = check_host(s, t->seg);
     bool stayed = g != NULL && g->node == t->node;
-    usec_t stopped = stayed ? s->proc[t->node].stopped - t->stopped : 0;
+    usec_t stopped = stayed ? proc_stopped_us(s, &s->proc[t->node]) - t->stopped : 0;
 
     return (s->now - t->touch - stopped) / 1000;
 }
@@ -389,7 +389,7 @@ void check_placed(struct sim *s, const struct proc *p, const struct place_req *q
         t->touch = t->said = s->now;
         t->told_ms = a->poll_after_ms;
         t->node = p->idx;
-        t->stopped = p->stopped;
+        t->stopped = proc_stopped_us(s, p);
         if (a->position != 0)
             told_position(s, t, a->position);
     } else if (a->state == PLACE_ADMITTED) {

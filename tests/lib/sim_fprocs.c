@@ -9,7 +9,7 @@ static void pause_proc(struct sim *s, struct proc *p, double ms)
     sim_note(s, "process %lu is stopped for %lu ms", p->idx, (uint64_t)ms, 0, 0, 0);
     p->paused_until = s->now + (usec_t)(ms * 1000);
     if (ms > SEGTAB_MAX_STEP_MS + 200)
-        p->stopped += (usec_t)((ms - SEGTAB_MAX_STEP_MS - 200) * 1000);
+        proc_stopped(p, s->now + (SEGTAB_MAX_STEP_MS + 200) * 1000, p->paused_until);
     if (ms < 3000)
         return;
     for (unsigned i = 0; i < s->n_procs; i++) {
@@ -52,6 +52,15 @@ void fault_router_restart(struct sim *s)
 {
     restart(s, proc_of(s, SIM_ROUTER, (unsigned)rng_below(&s->rng, s->o.routers)),
             sim_rand(s, 50, 2000));
+}
+
+/* They come back one after the other. */
+void fault_routers_gone(struct sim *s)
+{
+    double ms = sim_rand(s, 500, 20000);
+
+    for (unsigned i = 0; i < s->o.routers; i++)
+        restart(s, proc_of(s, SIM_ROUTER, i), ms + sim_rand(s, 0, ms));
 }
 
 /* One that is alone may die between what it stores and what it says; of several the one

@@ -125,6 +125,9 @@ struct proc {
     uint32_t incarnation;
     usec_t paused_until;
     usec_t stopped; /* sum of what its clock must not count as anybody's silence */
+    unsigned routers;     /* a segment node: so many are linked; */
+    usec_t dark_from;     /* none since then */
+    usec_t rest_until;    /* counted in `stopped` already up to then */
     int64_t wall_off_ms; /* its wall clock is so far ahead of the true one */
     struct smng *mng;
     struct segtab *segtab;
@@ -407,6 +410,8 @@ void net_want(struct sim *s, struct proc *from, struct proc *to); /* dial if nee
 void net_drop(struct sim *s, struct conn *c); /* closed by its dialler, in order */
 void net_break(struct sim *s, struct conn *c, double max_ms);
 void net_proc_died(struct sim *s, struct proc *p);
+usec_t proc_stopped_us(const struct sim *s, const struct proc *p); /* so far */
+void proc_stopped(struct proc *p, usec_t from, usec_t to); /* counts as nobody's silence */
 void net_proc_hangs_up(struct sim *s, struct proc *p); /* all its links; it lives on */
 void net_event(struct sim *s, const struct event *e);
 struct conn *net_conn(struct sim *s, const struct proc *p, peer_no peer);
@@ -596,7 +601,8 @@ void moved_look(struct sim *s);
     X(queue_passthrough)                                                                 \
     X(queue_reject)                                                                      \
     X(queue_patch)                                                                       \
-    X(drain_all)
+    X(drain_all)                                                                         \
+    X(routers_gone)
 #define X(name) void fault_##name(struct sim *s);
 SIM_FAULTS(X)
 #undef X

@@ -66,6 +66,8 @@ static void make_segtab(struct sim *s, struct proc *p)
     struct segtab_opts o = segtab_opts(s, p);
 
     p->segtab = segtab_new(&o);
+    p->routers = 0;
+    p->dark_from = p->rest_until = 0;
     outbox_init(&p->box);
     tape_replay(p, p->segtab);
     if (segtab_replayed(p->segtab, clock_now(p)) < 0)
@@ -379,6 +381,38 @@ static uint8_t role_of(const struct proc *p)
     return p->kind == SIM_MNG ? ROLE_MANAGER : p->kind == SIM_SEG ? ROLE_SEGMENT : ROLE_ROUTER;
 }
 
+usec_t proc_stopped_us(const struct sim *s, const struct proc *p)
+{
+    return p->stopped - (p->rest_until > s->now ? p->rest_until - s->now : 0);
+}
+
+void proc_stopped(struct proc *p, usec_t from, usec_t to)
+{
+    if (from < p->rest_until)
+        from = p->rest_until; /* that is counted */
+    if (from < to)
+        p->stopped += to - from;
+    if (p->rest_until < to)
+        p->rest_until = to;
+}
+
+/* While no router can be reached nobody can poll; then they come as late as they tried. */
+static void router_there(struct sim *s, struct proc *p, bool up)
+{
+    usec_t dark = s->now - p->dark_from;
+
+    if (up && p->routers++ == 0 && p->dark_from > 0) {
+        dark = dark < SEGTAB_REST_MS * 1000 ? dark : SEGTAB_REST_MS * 1000;
+        proc_stopped(p, p->dark_from, s->now + dark);
+    } else if (!up && --p->routers == 0) {
+        p->dark_from = s->now;
+        if (p->rest_until > s->now) { /* begins again when they are back */
+            p->stopped -= p->rest_until - s->now;
+            p->rest_until = s->now;
+        }
+    }
+}
+
 void proc_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *other)
 {
     struct segtab_in in = {
@@ -386,6 +420,8 @@ void proc_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *oth
     };
 
     sim_note(s, "up %lu<>%lu peer %lu", p->idx, other->idx, peer, 0, 0);
+    if (p->kind == SIM_SEG && other->kind == SIM_ROUTER)
+        router_there(s, p, true);
     if (p->kind == SIM_MNG)
         smng_up(s, p, peer, other);
     else if (p->kind == SIM_SEG)
@@ -401,6 +437,8 @@ void proc_down(struct sim *s, struct proc *p, peer_no peer, const struct proc *o
     };
 
     sim_note(s, "down %lu<>%lu peer %lu", p->idx, other->idx, peer, 0, 0);
+    if (p->kind == SIM_SEG && other->kind == SIM_ROUTER)
+        router_there(s, p, false);
     if (p->kind == SIM_MNG)
         smng_down(s, p, peer, other);
     else if (p->kind == SIM_SEG)

@@ -23,6 +23,7 @@ const struct knob plan_knobs[] = {
     FAULT(store_forget), FAULT(store_failover), FAULT(clock_jump), FAULT(move_ticket),
     FAULT(link_oneway), FAULT(slow_proc), FAULT(storm), FAULT(disk_full), FAULT(disk_slow),
     FAULT(queue_passthrough), FAULT(queue_reject), FAULT(queue_patch), FAULT(drain_all),
+    FAULT(routers_gone),
     SHARE(leave_share), SHARE(vanish_share), SHARE(late_share), SHARE(session_leave_share),
     OPT(opens_ms, KNOB_MS), OPT(prequeue_ms, KNOB_MS), OPT(prequeue_capacity, KNOB_U32),
     SHARE(command_share), OPT(session_max_ms, KNOB_MS),
@@ -354,6 +355,7 @@ static void draw_news(uint64_t seed, struct sim_faults *f)
     f->queue_passthrough = often(&r, 0.15, 2);
     f->queue_reject = often(&r, 0.15, 2);
     f->queue_patch = often(&r, 0.3, 6);
+    f->routers_gone = often(&r, 0.2, 3);
 }
 
 void plan_draw(struct sim_plan *p, uint64_t seed)

@@ -70,6 +70,11 @@ Test(faults, restarts_come_in_storms)
     storms((struct sim_faults){ .storm = 8, .drain = 6 }, false, FEW);
 }
 
+Test(faults, all_routers_are_gone_for_a_while)
+{
+    storms((struct sim_faults){ .routers_gone = 12, .drain = 6, .seg_kill = 4 }, false, FEW);
+}
+
 Test(faults, disks_are_full_or_slow)
 {
     storms((struct sim_faults){ .disk_full = 12, .disk_slow = 12, .drain = 6 }, false, FEW);

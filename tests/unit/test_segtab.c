@@ -230,9 +230,49 @@ Test(segtab, a_pause_of_ours_expires_nobody)
     rig_up(r, 0, RIG_ROUTER, ROLE_ROUTER, "rt");
     rig_run(r, 1000);
     cr_assert_eq(counts().expired, 0);
-    rig_run(r, 20000);
+    rig_run(r, 30000 + 20000);
     cr_assert_eq(counts().expired, 49);
     cr_assert_eq(counts().no_shows, 1);
+}
+
+/* Who found no router comes as late as they are back: that time does not count either, nor
+ * that in which a router was dead and its link was not yet known to be. */
+Test(segtab, a_time_without_routers_expires_nobody_who_comes_back)
+{
+    rig_join(r, 0, 1, 50);
+    rig_poll_all(r, 0, 1, 50);
+    rig_run(r, 1000);
+    rig_run_silent(r, 3000); /* three heartbeats: then the link is closed */
+    rig_down(r, 0, RIG_ROUTER);
+    rig_run(r, 12000);
+    rig_up(r, 0, RIG_ROUTER, ROLE_ROUTER, "rt");
+    rig_run(r, 14000);
+    rig_up(r, 0, RIG_MNG2, ROLE_ROUTER, "rt2"); /* the other one comes a little later */
+    rig_run(r, 14000);
+    cr_assert_eq(counts().expired, 0);
+    rig_poll_all(r, 0, 1, 20);
+    rig_run(r, 2000);
+    cr_assert_eq(counts().expired, 0);
+    for (int i = 0; i < 60; i++) {
+        rig_poll_all(r, 0, 1, 20);
+        rig_run(r, 1000);
+    }
+    cr_assert_eq(counts().expired, 30, "the others are gone, in the end");
+}
+
+/* A router that goes and comes while the others serve stops no time for long. */
+Test(segtab, a_router_that_flaps_keeps_nobody_for_ever)
+{
+    rig_join(r, 0, 1, 50);
+    rig_down(r, 0, RIG_ROUTER);
+    rig_run(r, 40000);
+    rig_up(r, 0, RIG_ROUTER, ROLE_ROUTER, "rt");
+    for (int i = 0; i < 20; i++) {
+        rig_up(r, 0, RIG_MNG2, ROLE_ROUTER, "rt2");
+        rig_run(r, 5000);
+        rig_down(r, 0, RIG_MNG2);
+    }
+    cr_assert_eq(counts().expired, 50);
 }
 
 Test(segtab, a_longer_told_interval_keeps_what_is_left)

@@ -311,7 +311,8 @@ static void queue_idle(struct mng *m, struct mqueue *q)
 void mng_tick(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out)
 {
     mng_begin(m, now_ms, out);
-    m->wall_ms = wall_ms;
+    m->said_ms = wall_ms;
+    m->wall_ms = wall_steady(&m->stamp_guard, now_ms, wall_ms);
     sched_tick(m, now_ms >= m->second_ms);
     members_tick(m);
     moves_tick(m);

@@ -253,7 +253,9 @@ struct mng {
     msec_t started_ms;
     bool deaf;            /* some node with segments does not hear what it is told */
     msec_t now_ms;
-    int64_t wall_ms;
+    int64_t said_ms; /* the wall clock; */
+    int64_t wall_ms; /* and that of releases, which does not leap: wall_steady() */
+    struct wall_guard stamp_guard;
     struct wall_guard wall_guard;
     int64_t sched_ms;     /* the wall clock as far as it is believed */
     bool schedules;       /* some queue has one */

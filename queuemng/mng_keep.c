@@ -500,7 +500,8 @@ static void told_load(const struct mng *m, struct mlane *l)
 void mng_start(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out)
 {
     mng_begin(m, now_ms, out);
-    m->wall_ms = wall_ms;
+    m->said_ms = wall_ms;
+    m->wall_ms = wall_steady(&m->stamp_guard, now_ms, wall_ms);
     m->epoch = m->given_epoch != 0 ? m->given_epoch : m->epoch + 1;
     m->started = true;
     m->started_ms = m->now_ms;

@@ -8,6 +8,7 @@
 
 #define LEAP_MS  5000  /* a clock that is set by more than this leaps */
 #define STAYS_MS 10000 /* and is believed after this */
+#define STEADY_MS 600000 /* for passes after this at most */
 
 /* ---- RFC 3339 ---------------------------------------------------------------------- */
 
@@ -249,10 +250,13 @@ void schedule_put_draw(const struct schedule *s, const char *queue, struct buf *
 
 /* ---- clocks ---------------------------------------------------------------------------- */
 
-int64_t wall_believed(struct wall_guard *g, msec_t now_ms, int64_t wall_ms)
+static int64_t believed_after(struct wall_guard *g, msec_t now_ms, int64_t wall_ms,
+                              msec_t stays_ms)
 {
     int64_t said = wall_ms - now_ms;
 
+    if (!g->known)
+        g->known_ms = now_ms;
     if (!g->known || llabs(said - g->offset_ms) <= LEAP_MS) {
         g->known = true;
         g->offset_ms = said;
@@ -260,9 +264,22 @@ int64_t wall_believed(struct wall_guard *g, msec_t now_ms, int64_t wall_ms)
     } else if (g->since_ms == 0 || llabs(said - g->other_ms) > LEAP_MS) {
         g->other_ms = said;
         g->since_ms = now_ms;
-    } else if (now_ms - g->since_ms >= STAYS_MS) {
+    } else if (now_ms - g->since_ms >= stays_ms) {
         g->offset_ms = said;
         g->since_ms = 0;
+        g->known_ms = now_ms;
     }
     return now_ms + g->offset_ms;
+}
+
+int64_t wall_believed(struct wall_guard *g, msec_t now_ms, int64_t wall_ms)
+{
+    return believed_after(g, now_ms, wall_ms, STAYS_MS);
+}
+
+int64_t wall_steady(struct wall_guard *g, msec_t now_ms, int64_t wall_ms)
+{
+    msec_t age = g->since_ms != 0 ? g->since_ms - g->known_ms : 0;
+
+    return believed_after(g, now_ms, wall_ms, ms_max(STAYS_MS, ms_min(age, STEADY_MS)));
 }

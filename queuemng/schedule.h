@@ -62,7 +62,12 @@ struct wall_guard { /* zero = new */
     int64_t offset_ms;           /* wall - monotonic, as believed */
     int64_t other_ms;            /* as it is said to be now */
     msec_t since_ms;             /* of other_ms; 0: there is none */
+    msec_t known_ms;             /* since when there has been no leap */
 };
 int64_t wall_believed(struct wall_guard *g, msec_t now_ms, int64_t wall_ms);
+/* The clock of passes: a leap is believed when it has stayed as long as the clock was right
+ * before, or ten minutes. So one that is set soon after the start is; and passes that are out
+ * there are good when a clock was wrong for a while. */
+int64_t wall_steady(struct wall_guard *g, msec_t now_ms, int64_t wall_ms);
 
 #endif

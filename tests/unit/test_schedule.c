@@ -114,6 +114,26 @@ Test(schedule, from_early_to_over)
 }
 
 /* One opening, one draw, one seed, whatever the clock says later. */
+/* Passes are out there: what is an hour wrong for a minute must not show in new ones. */
+Test(schedule, the_clock_of_passes_does_not_leap_with_the_wall_clock)
+{
+    struct wall_guard g = { 0 };
+    msec_t ms = 1000;
+
+    cr_expect_eq(wall_steady(&g, ms, T0 + ms), T0 + ms);
+    for (; ms < 11000; ms += 1000) /* set right soon after the start */
+        cr_expect_eq(wall_steady(&g, ms, T0 + 60 * MIN + ms), T0 + ms, "at %lld", (long long)ms);
+    for (; ms < 20 * MIN; ms += 1000)
+        cr_expect_eq(wall_steady(&g, ms, T0 + 60 * MIN + ms), T0 + 60 * MIN + ms);
+    for (; ms < 25 * MIN; ms += 1000) /* then it is wrong for five minutes */
+        cr_expect_eq(wall_steady(&g, ms, T0 + ms), T0 + 60 * MIN + ms);
+    for (; ms < 26 * MIN; ms += 1000)
+        cr_expect_eq(wall_steady(&g, ms, T0 + 60 * MIN + ms), T0 + 60 * MIN + ms);
+    for (; ms < 36 * MIN; ms += 1000) /* and for ever */
+        cr_expect_eq(wall_steady(&g, ms, T0 + ms), T0 + 60 * MIN + ms);
+    cr_expect_eq(wall_steady(&g, ms, T0 + ms), T0 + ms);
+}
+
 Test(schedule, a_clock_that_goes_back_undoes_nothing)
 {
     uint8_t seed[DRAW_SEED];

@@ -77,7 +77,8 @@ static void lane_aheads(struct mng *m, struct mlane *l)
         struct mseg *s = list_seg(it);
 
         s->ahead = run;
-        /* One that was rebuilt has forgotten what it was told: no bound must be too large. */
+        /* One that was rebuilt has forgotten what it was told: no bound must be too large,
+         * as one is by what a node shows that is not reached. */
         s->ahead_known =
             known && run != AHEAD_UNKNOWN && (sure || s->kind != OPEN_REBUILD);
         if (s->ahead_known && s->confirmed && s->ahead != s->ahead_sent && seg_reachable(s) &&
@@ -91,7 +92,7 @@ static void lane_aheads(struct mng *m, struct mlane *l)
                                                      : shown_ahead(m, s) + seg_bound(s);
         if (!s->known && s->confirmed)
             known = false;
-        if (seg_is_unsure(s))
+        if (seg_is_unsure(s) || shown_ahead(m, s) > s->ahead)
             sure = false;
     }
 }

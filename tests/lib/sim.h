@@ -41,6 +41,7 @@ struct sim_faults {
     double storm;        /* half of all processes restart within two seconds, some twice */
     double disk_full, disk_slow; /* of a segment node, up to 6 s */
     double queue_passthrough, queue_reject, queue_patch;
+    double forget;       /* a node is to be forgotten: only done if it is down and empty */
     double drain_all;    /* all nodes at once are to be emptied, for up to 40 s */
 };
 

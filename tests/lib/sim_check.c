@@ -348,6 +348,7 @@ static void check_admitted(struct sim *s, struct ticket *t, const struct place_a
 static void revive(struct sim *s, struct ticket *t)
 {
     t->fate = T_LIVE;
+    t->revived = true;
     s->lane[t->lane].revived = true;
 }
 
@@ -522,7 +523,7 @@ static void seen_waiting(void *ctx, seg_id host, seg_id seg, uint32_t number)
     h->sweep = s->sweep;
     h->last_ord = t->ord;
     l = &s->lane[t->lane];
-    if (t->ord < l->max_admitted_ord && s->o.skip_after_ms >= SIM_NEVER_MS)
+    if (t->ord < l->max_admitted_ord && !t->revived && s->o.skip_after_ms >= SIM_NEVER_MS)
         sim_fail(s, "I3: ticket %llu-%u (ord %llu, segment %llu) waits, a later one (%llu) "
                     "is inside",
                  llu(seg), number, llu(t->ord), llu(host), llu(l->max_admitted_ord));

@@ -49,7 +49,7 @@ static void end_order(struct sim *s)
     for (uint32_t i = 0; i < s->n_tickets; i++) {
         const struct ticket *t = &v[i];
 
-        if (t->pass == 0 || t->relaxed || t->returned)
+        if (t->pass == 0 || t->relaxed || t->returned || t->revived)
             continue;
         at_ms = clock_true(s, t->released_ms);
         if (last != NULL && last->lane == t->lane && at_ms < last_ms)

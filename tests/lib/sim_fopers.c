@@ -24,6 +24,12 @@ void fault_drain_all(struct sim *s)
     ops_side_queue(s);
 }
 
+void fault_forget(struct sim *s)
+{
+    for (unsigned i = 0; i < s->o.segs; i++)
+        sim_forget(s, i);
+}
+
 void fault_queue_pause(struct sim *s)
 {
     unsigned q = (unsigned)rng_below(&s->rng, s->o.queues);

@@ -155,6 +155,7 @@ struct ticket {
     bool lost;       /* its node has lost everything */
     bool rebuilt;    /* its segment was lost, and opened again */
     bool forgot;     /* and before that it had left: who would know? */
+    bool revived;    /* and so it waits again, or did: those behind it were rightly let in */
     bool leaving;    /* a leave has reached its segment */
     bool is_heir;    /* somebody was moved here from another lane */
     uint32_t heir;   /* index of the ticket that it was moved to, and 1; 0: it was not */
@@ -555,6 +556,7 @@ void slots_check(struct sim *s, unsigned queue, int64_t ordered_ms); /* after a 
 /* ---- sim_ops.c */
 void ops_queue_put(struct sim *s, unsigned q);
 void ops_side_queue(struct sim *s);
+void sim_forget(struct sim *s, unsigned seg_node);
 struct spatch ops_unpatched(const struct sim *s);
 void ops_kept(struct sim *s, const struct proc *p); /* its store has more */
 void ops_new_leader(struct sim *s);
@@ -602,7 +604,8 @@ void moved_look(struct sim *s);
     X(queue_reject)                                                                      \
     X(queue_patch)                                                                       \
     X(drain_all)                                                                         \
-    X(routers_gone)
+    X(routers_gone)                                                                      \
+    X(forget)
 #define X(name) void fault_##name(struct sim *s);
 SIM_FAULTS(X)
 #undef X

@@ -132,6 +132,23 @@ static void learn_id(void *ctx, const void *view)
         sim_fail(s, "out of memory");
 }
 
+/* It is flushed, or deleted by mistake. */
+static void side_slip(struct sim *s, struct mng *m, struct proc *p)
+{
+    bool flush = rng_chance(&s->rng, 0.7);
+    struct mng_deleted_view v;
+    struct err e = { 0 };
+    int rc = flush ? mng_order(m, sim_ms(s), SIDE, MNG_FLUSH, p->mng->out, &e)
+                   : mng_queue_delete(m, sim_ms(s), SIDE, false, &v, p->mng->out, &e);
+
+    smng_done(s, p);
+    if (rc == 0 && !flush && manager(s, NULL) == m)
+        rc = mng_queue_restore(m, sim_ms(s), SIDE, p->mng->out, &e);
+    smng_done(s, p);
+    if (rc < 0)
+        sim_fail(s, "what is done to %s is refused: %s", SIDE, e.text);
+}
+
 /* A queue that nobody visits: made, or flushed, now. */
 void ops_side_queue(struct sim *s)
 {
@@ -142,22 +159,24 @@ void ops_side_queue(struct sim *s)
     struct err e = { 0 };
     static const char text[] = "{\"name\":\"" SIDE "\",\"poll_max\":\"2s\",\"idle\":{"
                                "\"game\":\"9s\",\"mobile\":\"9s\",\"browser\":\"9s\"}}";
+    int rc;
 
     if (m == NULL || s->o.queues == SIM_QUEUES_MAX)
         return;
     if (cfg_parse_json(&doc, text, strlen(text), &e) < 0 ||
-        cfg_bind(&def, sizeof(def), queue_def_keys, doc, "sim", &e) < 0 ||
-        mng_queue_put(m, sim_ms(s), &def, p->mng->out, &e) < 0)
+        cfg_bind(&def, sizeof(def), queue_def_keys, doc, "sim", &e) < 0)
+        sim_fail(s, "%s: %s", SIDE, e.text);
+    rc = mng_queue_put(m, sim_ms(s), &def, p->mng->out, &e);
+    if (rc == SQ_ECONFLICT) /* its leader died before it could be restored */
+        rc = mng_queue_restore(m, sim_ms(s), SIDE, p->mng->out, &e);
+    if (rc < 0)
         sim_fail(s, "queue %s is refused: %s", SIDE, e.text);
     cfg_node_free(doc);
     cfg_clear(&def, queue_def_keys);
     mng_each_queue(m, learn_id, s);
     smng_done(s, p);
-    if (manager(s, NULL) != m)
-        return; /* it died of it */
-    if (mng_order(m, sim_ms(s), SIDE, MNG_FLUSH, p->mng->out, &e) < 0)
-        sim_fail(s, "flush of %s is refused: %s", SIDE, e.text);
-    smng_done(s, p);
+    if (manager(s, NULL) == m) /* it may have died of it */
+        side_slip(s, m, p);
 }
 
 void ops_queue_put(struct sim *s, unsigned q)
@@ -248,6 +267,22 @@ void sim_drain(struct sim *s, unsigned seg_node, bool on)
     s->drained[seg_node] = on;
     if (mng_drain(m, sim_ms(s), node->name, on, p->mng->out, &e) < 0)
         return; /* the manager has not met that node yet */
+    smng_done(s, p);
+}
+
+/* Refused while it is up or has somebody; if it comes back, it is a new one. */
+void sim_forget(struct sim *s, unsigned seg_node)
+{
+    struct proc *p;
+    struct mng *m = manager(s, &p);
+    const struct proc *node = proc_of(s, SIM_SEG, seg_node);
+    struct mng_forget_end end;
+    struct err e = { 0 };
+
+    if (m == NULL || node == NULL)
+        return;
+    if (mng_forget(m, sim_ms(s), node->name, false, &end, p->mng->out, &e) == 0)
+        sim_note(s, "process %lu is forgotten", node->idx, 0, 0, 0, 0);
     smng_done(s, p);
 }
 

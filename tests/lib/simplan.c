@@ -23,7 +23,7 @@ const struct knob plan_knobs[] = {
     FAULT(store_forget), FAULT(store_failover), FAULT(clock_jump), FAULT(move_ticket),
     FAULT(link_oneway), FAULT(slow_proc), FAULT(storm), FAULT(disk_full), FAULT(disk_slow),
     FAULT(queue_passthrough), FAULT(queue_reject), FAULT(queue_patch), FAULT(drain_all),
-    FAULT(routers_gone),
+    FAULT(routers_gone), FAULT(forget),
     SHARE(leave_share), SHARE(vanish_share), SHARE(late_share), SHARE(session_leave_share),
     OPT(opens_ms, KNOB_MS), OPT(prequeue_ms, KNOB_MS), OPT(prequeue_capacity, KNOB_U32),
     SHARE(command_share), OPT(session_max_ms, KNOB_MS),
@@ -216,6 +216,7 @@ static void draw_drains(uint64_t seed, struct sim_opts *o)
     o->faults.drain_all = 2 + 3 * rng_unit(&r);
     o->capacity = 3 + (uint32_t)rng_below(&r, 10);
     o->release_per_s *= 3; /* and the line runs dry meanwhile */
+    o->faults.forget = 30 * rng_unit(&r);
 }
 
 /* Some have several managers, whose store has its own days. One that forgets while the only

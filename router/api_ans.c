@@ -193,12 +193,12 @@ void api_failed(struct api_ans *a, const struct flow *f, uint64_t salt)
         api_problem(a, API_QUEUE_CLOSED, "the queue is closed, nobody may join", salt);
         break;
     case FLOW_FULL:
-        api_problem(a, API_QUEUE_FULL, "the queue has no room now", salt);
+        api_problem(a, API_QUEUE_FULL, "the line is full: there is no room for more people now", salt);
         break;
     default:
         api_problem(a, API_QUEUE_UNAVAILABLE,
-                    f->kind == FLOW_JOIN ? "not available now; nothing was promised"
-                                         : "not available now; the place is kept",
+                    f->kind == FLOW_JOIN ? "the line cannot be reached now; ask again"
+                                         : "the line cannot be reached now; the place is kept",
                     salt);
         break;
     }

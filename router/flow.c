@@ -2,7 +2,8 @@
  *
  * What can go wrong, and the answer:
  *   the map has no open segment      wait for a newer one; at the deadline 503 queue_full
- *   ... and the queue is about to open   the same; 503 queue_unavailable
+ *   ... and the queue is about to open, or its last one was lost   the same; 503
+ *                                    queue_unavailable
  *   the map is older than the token  wait for a newer one; at the deadline 503
  *   a subject's ticket was found     its owner is asked; gone meanwhile: joined again
  *   nobody is sure whether it has one   ask again in a moment; at the deadline 503

@@ -70,10 +70,24 @@ void rflow_client_gone(struct rflow *rf)
     rf->req = NULL; /* what was asked is done all the same: it may change the ticket */
 }
 
+/* "Full" is what the map says, in which nobody has room. If no node is reached that is not
+ * what is wrong. */
+static void judge_full(struct router *r, struct flow *f)
+{
+    size_t up, of;
+
+    if (f->result != FLOW_FULL)
+        return;
+    seg_links_count(r->segs, &up, &of);
+    if (up == 0)
+        f->result = FLOW_UNAVAIL;
+}
+
 static void finish(struct router *r, struct rflow *rf)
 {
     uint64_t us = (uint64_t)(ev_now_us(r->ev) - rf->started_us);
 
+    judge_full(r, &rf->flow);
     r->counts.unavailable += rf->flow.result == FLOW_UNAVAIL && rf->renewal == NULL;
     r->counts.full += rf->flow.result == FLOW_FULL;
     switch (rf->flow.kind) {

@@ -119,6 +119,11 @@ const struct route_queue *routes_queue(const struct routes *r, const char *name,
     return q != NULL ? &q->pub : NULL;
 }
 
+static bool lost_its_end(const struct rt_lane *l)
+{
+    return l->n_segs > 0 && l->segs[l->n_segs - 1].state == SEG_LOST;
+}
+
 int routes_tail(const struct routes *r, queue_id id, unsigned lane, struct route_tail *t)
 {
     const struct rt_queue *q = map_get_ptr(&r->queues, id);
@@ -128,7 +133,7 @@ int routes_tail(const struct routes *r, queue_id id, unsigned lane, struct route
         return SQ_EUNKNOWN;
     l = &q->lane[lane];
     if (l->tail >= l->n_segs) /* the early ones' is closed, and what follows comes soon */
-        return q->pub.when.phase == PHASE_PREQUEUE ? SQ_EUNAVAIL : SQ_EFULL;
+        return q->pub.when.phase == PHASE_PREQUEUE || lost_its_end(l) ? SQ_EUNAVAIL : SQ_EFULL;
     t->seg = l->segs[l->tail].id;
     t->node = l->segs[l->tail].node;
     return 0;

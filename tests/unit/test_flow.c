@@ -174,6 +174,23 @@ Test(flow, without_an_open_segment_a_join_waits_for_the_map)
     cr_expect(IS_DONE(late, FLOW_FULL));
 }
 
+/* Nobody is told that there are too many people because a machine is gone. */
+Test(flow, a_lost_tail_is_not_a_full_line)
+{
+    struct map_seg lost[] = { { 11, 1, SEG_SEALED }, { 12, 2, SEG_LOST } };
+    struct map_lane l = { "default", 2, 0, lost, NULL };
+    struct flow f;
+
+    apply(r, 2, QUEUE_OPEN, &l);
+    f = join(1000);
+    cr_expect_eq(f.todo, FLOW_WAIT_MAP);
+    flow_retry(&f, r, 1000 + FLOW_TIMEOUT_MS);
+    cr_expect(IS_DONE(f, FLOW_UNAVAIL));
+    apply(r, 3, QUEUE_OPEN, &lane);
+    f = join(5000);
+    cr_expect(ASKS(f, 2, 12));
+}
+
 Test(flow, queue_states_decide_joins)
 {
     struct flow f = { .kind = FLOW_POLL };

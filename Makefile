@@ -164,6 +164,9 @@ test-asan:
 check: layers
 	$(MAKE) -j$(JOBS) bins
 	tests/check.sh
+## make fallback     what gates show while no router answers, made of deploy/page anew
+fallback:
+	deploy/page/fallback.py deploy/nginx deploy/haproxy
 ## make layers       one-way dependencies; every header compiles alone
 layers: $(GEN_H)
 	tests/layers.sh
@@ -203,6 +206,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
-.PHONY: bins tests help run demo gate test test-asan check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
+.PHONY: fallback bins tests help run demo gate test test-asan check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
 .SECONDARY:
 .DEFAULT_GOAL := help

@@ -20,6 +20,16 @@ for p in router segment queuemng rt_cluster seg_cluster; do
     done
 done
 
+# What gates show while no router answers is made of the waiting page's words and style.
+fresh=$(mktemp -d)
+deploy/page/fallback.py "$fresh"
+for f in "$fresh"/*; do
+    for gate in nginx haproxy; do
+        if cmp -s "$f" "deploy/$gate/${f##*/}"; then ok; else no "deploy/$gate/${f##*/} is not what deploy/page makes: make fallback"; fi
+    done
+done
+rm -r "$fresh"
+
 # Routes and codes of the code are in the description (sys_readme asks them all, and compares).
 # "/v1/tickets/" is there as the beginning of a path.
 for path in $(sed -nE 's/.*(IS|BEGINS)\(.*"(\/[^"]*)".*/\2/p' router/api.c); do

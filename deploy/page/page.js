@@ -40,8 +40,8 @@
   /* ---- not in line: perhaps later, as soon as somebody answers ---- */
 
   function tryAgain() {
-    fetch('/v1/queues/' + d.queue).then(() => document.querySelector('form[method=get]').submit(),
-      () => setTimeout(tryAgain, spread(d.after)));
+    fetch('/v1/queues/' + d.queue).then(r => r.status < 500 ? document.querySelector('form[method=get]').submit() : Promise.reject(r))
+      .catch(() => setTimeout(tryAgain, spread(d.after))); /* who is not answered keeps this page, and not the gate's */
   }
 
   /* ---- no place yet: a script is somebody who looks ---- */

@@ -18,9 +18,11 @@ nginx_file() { # FILE of deploy/nginx, FOLDER, ports: PLAIN TLS; sed's own expre
 
 nginx_go() { # FOLDER, FILE in it; the http level around it is nginx's own sample, as short as it gets
     local d=$1
+    cp "$root"/deploy/nginx/segq_busy.*.html "$d"
     cat >"$d/nginx.conf" <<EOT
 pid $d/nginx.pid;
 daemon off;
+$([ "$(id -u)" -ne 0 ] || echo "user root;") # its folder need not be open to others
 worker_processes 1;
 events { worker_connections 1000; }
 http {
@@ -43,7 +45,7 @@ EOT
 haproxy_file() { # FILE of deploy/haproxy, FOLDER, ports: PLAIN TLS; sed's own expressions go first
     sed "${@:5}" -e "s|bind :80$|bind 127.0.0.1:$3|; s|bind :443 |bind 127.0.0.1:$4 |" \
         -e "s|127.0.0.1:8080|127.0.0.1:$((PORT + 10))|; s|127.0.0.1:8081|127.0.0.1:$((PORT + 11))|" \
-        -e "s|/etc/haproxy/segq.pem|$DIR/both.pem|; s|/etc/haproxy/\(segq_[a-z]*\.[a-z]*\)|$root/deploy/haproxy/\1|" \
+        -e "s|/etc/haproxy/segq.pem|$DIR/both.pem|; s|/etc/haproxy/\(segq_[a-z]*\.[a-z]*\)|$root/deploy/haproxy/\1|g" \
         -e "s|maxconn 100000|maxconn 1000|" "$root/deploy/haproxy/$1" >"$2/$1"
 }
 

@@ -39,7 +39,7 @@ start_haproxy() { # name plain tls closed|open
     haproxy_file segq_gate.cfg "$d" "$2" "$3" -e "s|127.0.0.1:8099|127.0.0.1:$(($3 + 1))|" \
         -e "s|127.0.0.1:9000|127.0.0.1:$SHOP|; s|/etc/haproxy/segq_gate_secret|$DIR/secret|" \
         -e 's|https://app.example.invalid|https://app.example.org|'
-    [ "$4" = closed ] || sed -i 's/^    http-request return status 503/    #&/' "$d/segq_gate.cfg"
+    [ "$4" = closed ] || sed -i '/str down/s/^    http-request return status 503/    #&/' "$d/segq_gate.cfg"
     haproxy_go "$d" segq_gate.cfg
 }
 
@@ -263,6 +263,15 @@ for gate in nginx haproxy; do
     wait_for 20 "$gate: without routers nobody comes in" closed
     ask -o /dev/null -D "$DIR/head" /secret-closed
     check "$gate: and is told when to ask again" grep -qi '^retry-after: [1-9]' "$DIR/head"
+    for path in /secret-closed '/q/login?return=/shop'; do
+        check_eq "$gate: $path in the page's words and looks" "$(ask "$path" | grep -cE '<h1>One moment, please</h1>|<style>:root')" 2
+        check "$gate: $path in the visitor's language" grep -q '暂时无法连接排队系统' <(ask -H 'Accept-Language: zh-CN,zh;q=0.9' "$path")
+    done
+    check_eq "$gate: a form, too" "$(code -X POST -d x=1 -H 'Sec-Fetch-Mode: navigate' /secret-closed) $(
+        ask -X POST -d x=1 /q/login/join | grep -c 'One moment, please</h1>')" "503 1"
+    check_eq "$gate: a program reads JSON" \
+        "$(ACCEPT='Accept: application/json' ask -w '%{http_code}' -o "$DIR/body" /secret-closed) $(jq -r .code "$DIR/body") $(
+            ACCEPT='Accept: */*' ask /v1/queues/login | jq -r .code)" "503 queue_unavailable queue_unavailable"
     each ${gate}_open
     open() { [ "$(code /open)" = 200 ]; }
     wait_for 20 "${gate}_open: everybody does" open

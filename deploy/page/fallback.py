@@ -1,0 +1,55 @@
+#!/usr/bin/env python3
+"""fallback.py FOLDER...: writes segq_busy.LANG.html into each: what a gate shows to people
+while no router answers. Made of the waiting page's own words and style, so that it looks the
+same; no script, nothing from elsewhere, tries again by itself. `make fallback` runs it for
+deploy/nginx and deploy/haproxy; the files are checked in, since who installs a gate need not
+build anything, and tests/check.sh looks whether they are as this makes them.
+"""
+import base64
+import hashlib
+import html
+import json
+import pathlib
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+PAGE = """<!doctype html>
+<html lang="{lang}" dir="{dir}">
+<head>
+<meta charset="utf-8">
+<meta http-equiv="Content-Security-Policy" content="default-src 'none'; style-src 'sha256-{hash}'; img-src data:">
+<meta name="viewport" content="width=device-width,initial-scale=1">
+<meta name="robots" content="noindex">
+<meta name="color-scheme" content="light dark">
+<meta http-equiv="refresh" content="5">
+<title>{unavailable} · {title}</title>
+<link rel="icon" href="data:,">
+<style>{style}</style>
+</head>
+<body>
+<main>
+<header><p id="title">{title}</p></header>
+<article class="unavailable">
+<h1>{unavailable}</h1>
+<p class="say">{unavailable_say}</p>
+<p class="say"><a href="">{again}</a></p>
+</article>
+</main>
+</body>
+</html>
+"""
+
+
+def page(lang):
+    """The page in one language."""
+    said = json.loads((HERE / f"{lang}.json").read_text(encoding="utf-8"))
+    style = (HERE / "page.css").read_text(encoding="utf-8")
+    mac = base64.b64encode(hashlib.sha256(style.encode()).digest()).decode()
+    words = {name: html.escape(text) for name, text in said.items()}
+    return PAGE.format(lang=lang, hash=mac, style=style, **words)
+
+
+for folder in sys.argv[1:]:
+    for texts in sorted(HERE.glob("*.json")):
+        to = pathlib.Path(folder) / f"segq_busy.{texts.stem}.html"
+        to.write_text(page(texts.stem), encoding="utf-8")

@@ -348,6 +348,8 @@ static void field(struct http_req *r, struct head *h, const struct http_field *f
             r->accept_language = f->value;
         else if (IS("x-forwarded-for"))
             on_via(&r->x_forwarded_for, f->value);
+        else if (IS("idempotency-key"))
+            once(h, &r->idempotency_key, f->value);
         break;
     case 17:
         if (IS("transfer-encoding"))

@@ -49,7 +49,7 @@ struct http_req {
     struct slice query; /* raw, without '?' */
     struct slice body;
     struct slice host, authorization, cookie, accept_language, if_none_match,
-        user_agent; /* p NULL: absent */
+        user_agent, idempotency_key; /* p NULL: absent */
     unsigned cookies;    /* lines of Cookie; `cookie` is the first: common/cookie.h */
     struct slice fields; /* all field lines, as they came: for http_find() */
     /* The last lines of X-Forwarded-For and of Forwarded, in their order: a proxy may

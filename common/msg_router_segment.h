@@ -56,6 +56,16 @@ struct place_ans {
     const char *pass;        /* if PLACE_ADMITTED; not 0-terminated */
 };
 
+/* A subject that begins with this byte, which no name has, is no name: it stands for the
+ * Idempotency-Key of a join, is in no pass, and is forgotten once its ticket is polled a
+ * while later. A node of an older release keeps it like a name, and passes say it. */
+#define SUBJECT_KEY_MARK '\x01'
+
+static inline bool subject_is_key(const char *s, size_t n)
+{
+    return n > 0 && s[0] == SUBJECT_KEY_MARK;
+}
+
 struct append_req { /* a join */
     seg_id seg;
     uint8_t client;

@@ -14,6 +14,7 @@ struct join_body {
     uint8_t client;                /* enum client_class */
     uint8_t subject_len, lane_len; /* 0: absent */
     uint16_t claim_len;            /* 0: absent */
+    bool keyed;                    /* the subject stands for an Idempotency-Key */
     char subject[SUBJECT_MAX_LEN];
     char lane[NAME_MAX_LEN];
     char claim[CLAIM_MAX_LEN];     /* not zeroed: only claim_len bytes are there */

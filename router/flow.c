@@ -6,7 +6,8 @@
  *                                    queue_unavailable
  *   the map is older than the token  wait for a newer one; at the deadline 503
  *   a subject's ticket was found     its owner is asked; gone meanwhile: joined again
- *   nobody is sure whether it has one   ask again in a moment; at the deadline 503
+ *   nobody is sure whether it has one   ask again in a moment; at the deadline 503; if it is
+ *                                    only a key: after a second without it
  *   link broke under a join          503: it may have been recorded, so it is not repeated
  *   link broke under poll or leave   ask again after a moment; at the deadline 503
  *   the node does not know the segment, or says it moved: a newer map, or ask the target
@@ -327,6 +328,15 @@ static void joined(struct flow *f, const struct append_ans *a)
     f->poll_after_ms = a->poll_after_ms;
 }
 
+/* A subject must not have two places; a key saves a second one where that can be had: who
+ * has come is not sent away for it while a member of the directory is gone. */
+static void join_bare(struct flow *f, struct routes *r, msec_t now_ms)
+{
+    f->bare = true;
+    f->todo = FLOW_WAIT_MAP; /* no more asks without a pause than for others */
+    next_join(f, r, now_ms);
+}
+
 void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *a,
                      msec_t now_ms)
 {
@@ -350,6 +360,8 @@ void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *
     case APPEND_BUSY:
         if (a->poll_after_ms == 0)
             done(f, FLOW_UNAVAIL);
+        else if (f->keyed && !f->bare && now_ms >= f->deadline_ms - FLOW_TIMEOUT_MS + FLOW_KEY_MS)
+            join_bare(f, r, now_ms);
         else
             pause_until(f, now_ms + a->poll_after_ms, now_ms, FLOW_UNAVAIL);
         break;

@@ -25,6 +25,7 @@
 
 #define FLOW_TIMEOUT_MS 2000
 #define FLOW_BUSY_MS    20
+#define FLOW_KEY_MS     1000 /* so long a join asks whether its key has a ticket */
 #define FLOW_HOLD_MS    300 /* from its ticket on: a join waits for its admission */
 
 enum flow_kind { FLOW_JOIN, FLOW_POLL, FLOW_LEAVE, FLOW_SESSION };
@@ -59,6 +60,8 @@ struct flow {
     seg_id seg;    /* FLOW_ASK: the segment to name in the request */
     /* join */
     queue_id queue;
+    bool keyed; /* set by the caller behind flow_join(): its subject is only a key */
+    bool bare;  /* it joins without it: whether that has a ticket could not be found out */
     uint8_t lane;
     uint8_t join_lane, join_client; /* as asked: a found ticket has its own */
     /* poll, leave: the token; join: filled from the answer */

@@ -19,6 +19,39 @@ int join_lane(struct router *r, const struct route_queue *q, struct join_body *b
     return rc;
 }
 
+bool join_key_ok(struct slice key)
+{
+    if (key.n < JOIN_KEY_MIN || key.n > JOIN_KEY_MAX)
+        return false;
+    for (size_t i = 0; i < key.n; i++)
+        if (key.p[i] <= 0x20 || key.p[i] >= 0x7f)
+            return false;
+    return true;
+}
+
+static char *put_hex(char *to, uint64_t v)
+{
+    for (int i = 60; i >= 0; i -= 4)
+        *to++ = "0123456789abcdef"[v >> i & 15];
+    return to;
+}
+
+/* The mark and 128 bits of keyed hashes: nobody's name, and the key itself stands nowhere. */
+void join_by_key(struct router *r, const struct route_queue *q, struct join_body *b,
+                 struct slice key)
+{
+    char text[JOIN_KEY_MAX + 1], *to = b->subject;
+
+    memcpy(text + 1, key.p, key.n);
+    *to++ = SUBJECT_KEY_MARK;
+    for (char half = 1; half <= 2; half++) {
+        text[0] = half;
+        to = put_hex(to, token_subject_hash(&r->keys.token, q->id, text, key.n + 1));
+    }
+    b->subject_len = (uint8_t)(to - b->subject);
+    b->keyed = true;
+}
+
 void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
                const struct join_body *b, unsigned lane)
 {
@@ -30,6 +63,7 @@ void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
         rf->flow.token.subject_hash =
             token_subject_hash(&r->keys.token, q->id, b->subject, b->subject_len);
     flow_join(&rf->flow, r->routes, q, lane, ev_now(r->ev));
+    rf->flow.keyed = b->keyed;
 }
 
 static void begin(struct router *r, struct httpd_req *req, const struct route_queue *q,
@@ -46,6 +80,15 @@ static void begin(struct router *r, struct httpd_req *req, const struct route_qu
     rflow_begin(r, rf);
 }
 
+/* A subject is one place anyway. */
+static void begin_by_key(struct router *r, struct httpd_req *req, const struct http_req *q,
+                         const struct route_queue *queue, struct join_body *b, unsigned lane)
+{
+    if (q->idempotency_key.p != NULL && b->subject_len == 0)
+        join_by_key(r, queue, b, q->idempotency_key);
+    begin(r, req, queue, b, lane);
+}
+
 void join_start(struct router *r, struct httpd_req *req, const struct http_req *q,
                 struct slice name)
 {
@@ -60,7 +103,10 @@ void join_start(struct router *r, struct httpd_req *req, const struct http_req *
         return;
     }
     rc = body_join(&b, q->body.p, q->body.n, &why);
-    if (rc == SQ_EINVAL)
+    if (q->idempotency_key.p != NULL && !join_key_ok(q->idempotency_key))
+        router_problem(r, req, API_BAD_REQUEST,
+                       "Idempotency-Key must be 16 to 128 visible ASCII characters");
+    else if (rc == SQ_EINVAL)
         router_problem(r, req, API_BAD_REQUEST, why);
     else if (rc < 0 || routes_version(r->routes) == 0)
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
@@ -73,7 +119,7 @@ void join_start(struct router *r, struct httpd_req *req, const struct http_req *
     else if (rc < 0)
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
     else
-        begin(r, req, queue, &b, lane);
+        begin_by_key(r, req, q, queue, &b, lane);
 }
 
 void join_done(struct router *r, struct rflow *rf)

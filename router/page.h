@@ -62,6 +62,7 @@ struct page_view {
     uint32_t version;           /* of both, for the script */
     const char *target;         /* checked: where to go afterwards */
     const char *nonce;          /* of this answer */
+    const char *key;            /* of its form join; likewise */
     const char *token;          /* TOKEN_TEXT_LEN characters; NULL: none */
     const char *claim;          /* PAGE_DOOR: to join with; n bytes */
     size_t claim_len;

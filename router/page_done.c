@@ -15,6 +15,7 @@
 #define RETRY_MS      5000
 #define FULL_MS       15000
 #define TICKET_AGE_S  86400
+#define RANDOM_LEN    sodium_base64_ENCODED_LEN(16, sodium_base64_VARIANT_ORIGINAL)
 
 static void put_cookie_end(struct buf *b, const char *path, const char *name, bool https)
 {
@@ -83,16 +84,24 @@ void page_send_back(struct router *r, const struct page_ask *a, const char *flag
     buf_str(b, "\r\n");
 }
 
+/* 128 random bits; URL-safe for a form's member. */
+static void put_random(char out[RANDOM_LEN], int variant)
+{
+    unsigned char seed[16];
+
+    randombytes_buf(seed, sizeof(seed));
+    sodium_bin2base64(out, RANDOM_LEN, seed, sizeof(seed), variant);
+}
+
 void page_show(struct router *r, struct page_view *v)
 {
     const struct page *p = page_room_page(r);
-    unsigned char seed[16];
-    char nonce[sodium_base64_ENCODED_LEN(sizeof(seed), sodium_base64_VARIANT_ORIGINAL)];
+    char nonce[RANDOM_LEN], key[RANDOM_LEN];
 
-    randombytes_buf(seed, sizeof(seed));
-    sodium_bin2base64(nonce, sizeof(nonce), seed, sizeof(seed),
-                      sodium_base64_VARIANT_ORIGINAL);
+    put_random(nonce, sodium_base64_VARIANT_ORIGINAL);
+    put_random(key, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
     v->nonce = nonce;
+    v->key = key;
     r->counts.pages++;
     r->ans.status = page_status(v->state);
     r->ans.type = "text/html; charset=utf-8";

@@ -239,6 +239,8 @@ static void get(struct router *r, struct httpd_req *req, struct asked *x)
  * another tab may have got one since. */
 static void post_join(struct router *r, struct httpd_req *req, struct asked *x)
 {
+    char key[JOIN_KEY_MAX + 1]; /* of this rendering of the page: pressed twice it is one */
+
     if (x->has_token && has_flag(x->form, "door")) {
         page_send_back(r, x->a, "");
         router_answer(r, req);
@@ -247,6 +249,9 @@ static void post_join(struct router *r, struct httpd_req *req, struct asked *x)
     x->has_token = false;
     if (read_claim(x) > 0 && !use_claim(r, req, x))
         return;
+    if (page_member(x->form, "key", key, sizeof(key)) > 0 && x->join.subject_len == 0 &&
+        join_key_ok((struct slice){ key, strlen(key) }))
+        join_by_key(r, x->queue, &x->join, (struct slice){ key, strlen(key) });
     x->a->joins = x->a->posted = true;
     if (x->queue->state == QUEUE_CLOSED)
         show_closed(r, req, x);

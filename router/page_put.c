@@ -383,6 +383,8 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
     x->v[PS_script] = (struct page_str) { (const char *)p->script.data, p->script.len };
     x->v[PS_target] = str(v->target);
     x->v[PS_door] = str(v->state == PAGE_DOOR ? "1" : "");
+    if (v->key != NULL && states[v->state].join)
+        x->v[PS_key] = str(v->key);
     x->v[PS_claim] = (struct page_str) { v->claim, v->claim_len };
     if (v->token != NULL)
         x->v[PS_token] = (struct page_str) { v->token, TOKEN_TEXT_LEN };

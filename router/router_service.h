@@ -15,6 +15,7 @@
 #include "common/metrics.h"
 #include "common/rpc.h"
 #include "router/api.h"
+#include "router/body.h"
 #include "router/claim_keys.h"
 #include "router/cors.h"
 #include "router/gate.h"
@@ -126,6 +127,13 @@ void join_done(struct router *r, struct rflow *rf);
 /* The first step of a join whose rules are kept. */
 void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
                const struct join_body *b, unsigned lane);
+/* An Idempotency-Key that may be one: long enough that nobody guesses it. */
+#define JOIN_KEY_MIN 16
+#define JOIN_KEY_MAX 128
+bool join_key_ok(struct slice key);
+/* The place of a join that has no subject is known by its key. */
+void join_by_key(struct router *r, const struct route_queue *q, struct join_body *b,
+                 struct slice key);
 /* claim_lane() with this router's keys and clock. */
 SQ_CHECK int join_lane(struct router *r, const struct route_queue *q, struct join_body *b,
                        unsigned *lane, const char **why);

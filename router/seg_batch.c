@@ -86,8 +86,8 @@ static void fill(struct seg_links *s, enum flow_kind kind, struct batch *b, stru
             s->req.append[i] = (struct append_req) {
                 .seg = rf->flow.seg,
                 .client = t->client,
-                .subject_len = rf->subject_len,
-                .subject_hash = rf->subject_len != 0 ? t->subject_hash : 0,
+                .subject_len = rf->flow.bare ? 0 : rf->subject_len,
+                .subject_hash = rf->flow.bare || rf->subject_len == 0 ? 0 : t->subject_hash,
                 .subject = rf->subject,
             };
     }

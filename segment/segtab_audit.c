@@ -32,7 +32,7 @@ static void put_ticket(const struct segtab *t, const struct seg *g, struct audit
         g->b.subjects.n > 0 ? subjects_by_ticket(&g->b.subjects, id) : NULL;
 
     e->id = segtab_outside(t, id);
-    if (s == NULL)
+    if (s == NULL || subject_is_key(s->text, s->len))
         return;
     e->subject = s->text;
     e->subject_len = s->len;
@@ -46,9 +46,11 @@ void segtab_audit_join_now(const struct segtab *t, const struct seg *g,
 
     e.id = (struct ticket_id) { g->b.id, number };
     e.client = client_name[r->client < CLIENT_NCLASSES ? r->client : CLIENT_GAME];
-    e.subject = r->subject;
-    e.subject_len = r->subject_len;
-    e.subject_hash = r->subject_hash;
+    if (!subject_is_key(r->subject, r->subject_len)) {
+        e.subject = r->subject;
+        e.subject_len = r->subject_len;
+        e.subject_hash = r->subject_hash;
+    }
     t->o.audit(t->o.audit_ctx, &e);
 }
 

@@ -158,13 +158,14 @@ int segtab_make_pass(struct segtab *t, const struct seg *g, const struct session
                      struct arena *mem, const char **out)
 {
     const struct subject *sub = subjects_by_ticket(&g->b.subjects, x->id);
+    bool named = sub != NULL && !subject_is_key(sub->text, sub->len);
     struct ticket_id id = segtab_outside(t, x->id);
     struct seg_pass p = {
         .queue = g->queue->name,
         .lane = g->queue->lanes[g->lane],
         .issuer = g->queue->issuer,
-        .subject = sub != NULL ? sub->text : NULL,
-        .subject_len = sub != NULL ? sub->len : 0,
+        .subject = named ? sub->text : NULL,
+        .subject_len = named ? sub->len : 0,
         .seg = id.seg,
         .number = id.number,
         .released_at_ms = x->released_at_ms,
@@ -294,6 +295,19 @@ unsigned segtab_reason(const struct spot *s)
     return s->slot < q->popped_end ? GONE_FINISHED : GONE_EXPIRED;
 }
 
+/* Who polls so long after the join has its answer: the key of it is not needed any more.
+ * (Earlier it may be the router that asks, for a join that it holds.) Not written down: a
+ * node that starts anew forgets it again. */
+static void forget_key(struct segtab *t, struct seg *g, uint32_t slot)
+{
+    struct ticket_id id = body_ticket(&g->b, slot);
+    const struct subject *x = subjects_by_ticket(&g->b.subjects, id);
+
+    if (x != NULL && subject_is_key(x->text, x->len) && g->out == NULL &&
+        t->now.wall_ms / 1000 - x->issued_s >= SEGTAB_KEY_S)
+        subjects_del(&g->b.subjects, id);
+}
+
 static void place_one(struct segtab *t, const struct place_req *r, enum spot_kind k,
                       const struct spot *s, struct place_ans *a, struct arena *mem)
 {
@@ -312,6 +326,8 @@ static void place_one(struct segtab *t, const struct place_req *r, enum spot_kin
         t->n.busy++;
     } else if (s->slot != SEGQ_NONE && segq_is_alive(&s->seg->b.q, s->slot)) {
         place_waiting(t, s, r->client, a);
+        if (SQ_UNLIKELY(s->seg->b.subjects.n > 0))
+            forget_key(t, s->seg, s->slot);
     } else if ((x = sessions_find(&s->seg->b.released, s->id)) != NULL) {
         place_released(t, s->seg, x, r->client, a, mem);
     } else if (SQ_UNLIKELY(s->seg->b.q.hollow) && segtab_rebuild_poll(t, s)) {

@@ -38,6 +38,7 @@
 #define SEGTAB_MOVED_MAX   4096  /* aliases remembered after a move away */
 #define SEGTAB_TOMB_MS     60000 /* how long the reason of a no-show is known */
 #define SEGTAB_REPORT_MS   100   /* reports come at most this often */
+#define SEGTAB_KEY_S       60    /* a join's key is kept so long, and until the next poll */
 #define SEGTAB_FIRST_MS    20    /* but that somebody is the first, after so long */
 #define SEGTAB_BEAT_MS     1000  /* and at least this often */
 #define SEGTAB_STALL_MS    5000  /* a copy that does not advance is aborted */

@@ -205,6 +205,29 @@ static char *join_body(const struct segq_options *o)
     return body;
 }
 
+/* A line that names this join, and that nobody guesses: if the answer is lost, the next try
+ * finds its place. Where there are no random bytes: none. */
+static int add_key(struct curl_slist **headers)
+{
+    char line[60] = "Idempotency-Key: ";
+    unsigned char seed[16];
+    FILE *f = fopen("/dev/urandom", "rb");
+    size_t n = f != NULL ? fread(seed, 1, sizeof(seed), f) : 0;
+    struct curl_slist *more;
+
+    if (f != NULL)
+        fclose(f);
+    if (n < sizeof(seed))
+        return 0;
+    for (size_t i = 0; i < n; i++)
+        sprintf(line + strlen(line), "%02x", seed[i]);
+    more = curl_slist_append(*headers, line);
+    if (more == NULL)
+        return -1;
+    *headers = more;
+    return 0;
+}
+
 /* ---- requests ---- */
 
 static size_t on_body(char *p, size_t size, size_t n, void *arg)
@@ -480,7 +503,7 @@ static int init(struct segq *s, const struct segq_options *o)
         s->state = s->token[0] != '\0' ? SEGQ_WAITING : SEGQ_JOINING;
     }
     if (s->multi == NULL || s->easy == NULL || s->headers == NULL || s->queue == NULL ||
-        s->body == NULL || copy_routers(s, o) < 0)
+        s->body == NULL || add_key(&s->headers) < 0 || copy_routers(s, o) < 0)
         return -1;
     /* not everybody begins at the same one */
     s->router = (size_t)(spread(s, 2000) - 2000) % s->n_routers;

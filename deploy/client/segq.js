@@ -23,6 +23,13 @@
   const TRY_MS = 10000, WORST_MS = 30000;
   const spread = ms => ms * (1 + Math.random() / 2);
 
+  /* Of one join, and nobody guesses it: if the answer is lost, the next try finds its place. */
+  function newKey() {
+    try {
+      return Array.from(root.crypto.getRandomValues(new Uint8Array(16)), b => b.toString(16).padStart(2, '0')).join('');
+    } catch (e) { return ''; }
+  }
+
   class Segq {
     constructor(options) {
       const o = this.options = Object.assign({ routers: [''], client: 'browser' }, options);
@@ -32,6 +39,7 @@
       this.listeners = {};
       this.fails = 0;
       this.why = '';
+      this.joinKey = newKey();
       this.heardAt = 0;
       this.now = () => Date.now();
       try { this.storage = 'storage' in o ? o.storage : root.localStorage; } catch (e) { this.storage = null; }
@@ -124,13 +132,14 @@
 
     /* ---- asking ---- */
 
-    async request(method, path, body) {
+    async request(method, path, body, key) {
       const stop = new AbortController();
       const timer = setTimeout(() => stop.abort(), TRY_MS);
       try {
         const init = { method, signal: stop.signal, cache: 'no-store', credentials: 'omit' };
         if (body) {
           init.headers = { 'Content-Type': 'application/json' };
+          if (key) init.headers['Idempotency-Key'] = key;
           init.body = JSON.stringify(body);
         }
         const r = await this.fetch(this.routers[0] + path, init);
@@ -147,7 +156,7 @@
       if (!this.token && old.token) this.token = old.token; /* another tab was faster */
       const token = this.token;
       const call = token ? this.request('GET', '/v1/tickets/' + token)
-        : this.request('POST', '/v1/queues/' + queue + '/tickets', { client, subject, lane, claim });
+        : this.request('POST', '/v1/queues/' + queue + '/tickets', { client, subject, lane, claim }, this.joinKey);
       return call.then(r => {
         if (this.running && this.token === token) this.answer(r);
         else if (this.left && !token && r.body.token) return this.request('DELETE', '/v1/tickets/' + r.body.token);
@@ -208,6 +217,7 @@
       if (this.load().token === this.token) this.save(null);
       this.stop();
       this.token = '';
+      this.joinKey = newKey();
       this.emit('gone', why);
     }
 

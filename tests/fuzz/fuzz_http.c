@@ -29,7 +29,8 @@ static uint64_t digest(const struct http_req *r, const char *buf, size_t n)
                                 &r->x_forwarded_for.line[0],
                                 &r->forwarded.line[HTTP_MAX_VIA - 1],
                                 &r->if_none_match,
-                                &r->user_agent };
+                                &r->user_agent,
+                                &r->idempotency_key };
     uint64_t h = (uint64_t)r->method * 1000003 + (uint64_t)r->minor * 7 + r->keep_alive +
                  2u * r->has_body + 4u * r->json + 8u * r->expect_continue;
 

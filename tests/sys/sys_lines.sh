@@ -79,4 +79,20 @@ for k in c js; do
     check "$k: a forged token is no success" eval "! wait $six"
     check "$k: it says so, too" said six unknown
     wait_for 60 "$k: the line is empty again" everybody_in
+
+    # The join's answer is lost: the place that was given is found again.
+    python3 "$here/swallow.py" $((PORT + 98)) "$R2" >"$DIR/swallow.$k" 2>&1 &
+    swallow=$!
+    helpers+=("$swallow")
+    swallows() { has_status 200 "http://127.0.0.1:$((PORT + 98))/readyz"; }
+    wait_for 20 "$k: a proxy that loses the answer to a join" swallows
+    start $k lost login "http://127.0.0.1:$((PORT + 98))"
+    lost=$L
+    wait_for 60 "$k: it waits all the same" said lost '^1 of 1'
+    check_eq "$k: the router had given a place" "$(cat "$DIR/swallow.$k")" "lost 201"
+    last=$(join_queue "$R2" | field position)
+    check_eq "$k: and that is its place, there is no other" "$last" 2
+    kill -9 "$lost"
+    end_pid "$swallow"
+    wait_for 60 "$k: the line is empty" everybody_in
 done

@@ -44,6 +44,32 @@ check_eq "a hundred joins of one person: one is new" "$(grep -c '^201' "$DIR/ali
 check_eq "the others find it" "$(grep -c '^200' "$DIR/alice.ans")" 99
 check_eq "all have the same token" "$(tickets <"$DIR/alice.ans" | token_in | sort -u | wc -l)" 1
 
+# ---- a join that is repeated with its key ------------------------------------------------
+
+keyed() { # ROUTER KEY...: "status answer"
+    http -X POST -H "Idempotency-Key: $2" -w '%{http_code}\n' -o - "$1/v1/queues/login/tickets"
+}
+again_if_busy() { # a machine that is busy may say 503: asked again, as it is told
+    local said
+    for _ in $(seq 100); do
+        said=$(keyed "$@")
+        case $said in *503) ;; *) echo "$said"; return ;; esac
+    done
+}
+key=8e03978e-40d5-43dd-bc93-6894a57f9324
+key_pids=()
+for i in $(seq 20); do
+    again_if_busy "$([ $((i % 2)) = 0 ] && echo "$R" || echo "$R2")" $key >"$DIR/key.$i" &
+    key_pids+=($!)
+done
+wait "${key_pids[@]}"
+check_eq "twenty joins with one key, over two routers: one is new" "$(cat "$DIR"/key.* | grep -c '201$')" 1
+check_eq "the others find it" "$(cat "$DIR"/key.* | grep -c '200$')" 19
+check_eq "all have the same token" "$(cat "$DIR"/key.* | grep -o '"token":"[^"]*"' | sort -u | wc -l)" 1
+check "another key is another place" grep -q '201$' <(again_if_busy "$R" another-key-of-a-join-1)
+check "and so is the key as a name" grep -q '^201' <(echo "POST $R/v1/queues/login/tickets {\"subject\":\"$key\"}" | at_once)
+check "a key that could be guessed is none" grep -q '400$' <(keyed "$R" 1)
+
 # ---- over the ends of tails -------------------------------------------------------------
 
 # 60 people, eight times each, among 150 who have no name: the line takes four segments.

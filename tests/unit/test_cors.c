@@ -42,7 +42,7 @@ Test(cors, a_preflight_is_answered_for_what_there_is)
 
     cr_expect_eq(call_with("OPTIONS", "/v1/queues/login/tickets", ask, ""), 204);
     cr_expect(told("\r\nAccess-Control-Allow-Methods: POST\r\n"));
-    cr_expect(told("\r\nAccess-Control-Allow-Headers: Content-Type\r\n"));
+    cr_expect(told("\r\nAccess-Control-Allow-Headers: Content-Type, Idempotency-Key\r\n"));
     cr_expect_eq(call_with("OPTIONS", ticket_path(42, 1), ask, ""), 204);
     cr_expect(told("\r\nAccess-Control-Allow-Methods: GET, HEAD, DELETE\r\n"));
     cr_expect_eq(call_with("OPTIONS", "/v1/queues/login/tickets", FROM_GAME, ""), 405);

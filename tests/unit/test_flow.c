@@ -143,6 +143,29 @@ Test(flow, a_join_that_waits_for_another_nodes_word_asks_again_until_its_deadlin
     cr_expect_gt(n, FLOW_TIMEOUT_MS / 10);
 }
 
+/* A key saves a second place where that can be had; nobody is sent away for it. */
+Test(flow, a_join_that_has_only_a_key_comes_in_without_it)
+{
+    struct flow f = join(0);
+    struct append_ans busy = { .state = APPEND_BUSY, .poll_after_ms = 5 };
+    struct append_ans ok = { .state = APPEND_OK, .seg = 12, .number = 3, .position = 4 };
+    msec_t now = 0;
+
+    f.keyed = true;
+    while (!f.bare && now < FLOW_TIMEOUT_MS) {
+        flow_retry(&f, r, now);
+        if (f.todo == FLOW_ASK)
+            flow_append_ans(&f, r, &busy, now);
+        if (!f.bare)
+            now = f.wake_ms;
+    }
+    cr_expect_geq(now, FLOW_KEY_MS);
+    cr_expect_lt(now, FLOW_KEY_MS + 200);
+    cr_assert(ASKS(f, 2, 12));
+    flow_append_ans(&f, r, &ok, now);
+    cr_expect(IS_DONE(f, FLOW_OK));
+}
+
 Test(flow, sealed_goes_to_the_successor_for_everybody)
 {
     struct flow f = join(0), g;

@@ -162,6 +162,10 @@ Test(page_http, the_door_joins_by_its_form)
     cr_expect(strstr(header("Set-Cookie"), "segq_ticket=E") == header("Set-Cookie"));
     snprintf(line, sizeof(line), "Cookie: %.*s\r\n",
              (int)strcspn(header("Set-Cookie"), ";"), header("Set-Cookie"));
+    cr_expect_str_eq(w.last_subject, "");
+    cr_assert_eq(fetch_page("POST", "/q/login/join", "", "door=1&key=AAAAAAAAAAAAAAAAAAAAAA"), 303);
+    cr_expect_eq(w.last_subject[0], SUBJECT_KEY_MARK, "pressed twice it is one place");
+    w.appends = 1;
     cr_assert_eq(fetch_page("POST", "/q/login/join", line, "return=%2Fshop&door=1"), 303);
     cr_expect_eq(w.appends, 1, "another tab was at the door, too");
     cr_expect_str_eq(header("Location"), "/q/login?return=%2Fshop");

@@ -125,6 +125,50 @@ Test(router, subjects_and_lanes)
     cr_expect_str_eq(str("code"), "bad_request");
 }
 
+static int join_with(const char *fields, const char *body)
+{
+    return call_with("POST", "/v1/queues/login/tickets", fields, body);
+}
+
+#define KEY "Idempotency-Key: 8e03978e-40d5-43dd-bc93-6894a57f9324\r\n"
+
+Test(router, a_join_with_a_key_is_known_by_it)
+{
+    char first[SUBJECT_MAX_LEN + 1];
+
+    cr_expect_eq(join_with(KEY, ""), 201);
+    snprintf(first, sizeof(first), "%s", w.last_subject);
+    cr_expect_eq(first[0], SUBJECT_KEY_MARK, "which no subject has");
+    cr_expect_eq(strlen(first), 33);
+    cr_expect_eq(join_with(KEY, "{\"client\":\"game\"}"), 201);
+    cr_expect_str_eq(w.last_subject, first, "the same again");
+    cr_expect_eq(join_with("Idempotency-Key: 8e03978e-40d5-43dd-bc93-6894a57f9325\r\n", ""), 201);
+    cr_expect_str_neq(w.last_subject, first);
+    cr_expect_eq(join_with(KEY, "{\"subject\":\"ann\"}"), 201);
+    cr_expect_str_eq(w.last_subject, "ann", "a name is one place anyway");
+    cr_expect_eq(join_with("", ""), 201);
+    cr_expect_str_eq(w.last_subject, "");
+}
+
+/* Who guesses a key gets its place. */
+Test(router, a_key_that_could_be_guessed_is_refused)
+{
+    static const char *const bad[] = {
+        "Idempotency-Key:\r\n", "Idempotency-Key: 1\r\n", "Idempotency-Key: 123456789012345\r\n",
+        "Idempotency-Key: 1234567890 123456\r\n", "Idempotency-Key: 1234567890\xc3\xa4" "123456\r\n",
+    };
+    char longer[200] = "Idempotency-Key: ";
+
+    for (size_t i = 0; i < ARRAY_LEN(bad); i++)
+        cr_expect_eq(join_with(bad[i], ""), 400, "%s", bad[i]);
+    memset(longer + 17, 'a', 129);
+    strcpy(longer + 17 + 129, "\r\n");
+    cr_expect_eq(join_with(longer, ""), 400);
+    strcpy(longer + 17 + 128, "\r\n");
+    cr_expect_eq(join_with(longer, ""), 201);
+    cr_expect_eq(w.appends, 1);
+}
+
 Test(router, what_a_segment_can_say_of_a_ticket)
 {
     cr_expect_eq(call("GET", ticket_path(N_GONE, 1), ""), 410);

@@ -420,6 +420,32 @@ Test(segtab, a_subject_has_one_ticket)
     cr_assert_eq(rig_join_as(r, 0, 2, "dan").state, APPEND_OK);
 }
 
+/* A key is nobody's name: it finds the ticket again, and passes do not say it. */
+Test(segtab, a_joins_key_finds_its_ticket_until_it_is_polled_a_while_later)
+{
+    struct append_ans a = rig_join_as(r, 0, 1, "\001key"), b;
+    struct place_ans p;
+    char pass[200];
+
+    rig_join_as(r, 0, 1, "\001other");
+    rig_join_as(r, 0, 1, "ann");
+    rig_poll(r, 0, 1, a.number); /* perhaps a router's, for a join that it holds */
+    b = rig_join_as(r, 0, 1, "\001key");
+    cr_assert_eq(b.state, APPEND_EXISTING);
+    cr_assert_eq(b.number, a.number);
+    r->now.wall_ms += 61000;
+    for (uint32_t i = 0; i < 3; i++)
+        rig_poll(r, 0, 1, i);
+    cr_assert_eq(rig_join_as(r, 0, 1, "ann").state, APPEND_EXISTING, "a name stays");
+    b = rig_join_as(r, 0, 1, "\001key");
+    cr_assert_eq(b.state, APPEND_OK, "who polled has the answer");
+    rig_pop(r, 0, 1, 1, 4);
+    p = rig_poll(r, 0, 1, b.number);
+    snprintf(pass, sizeof(pass), "%.*s", p.pass_len, p.pass);
+    cr_assert_null(strchr(pass, '\001'), "%s", pass);
+    cr_assert_eq(rig_join_as(r, 0, 1, "\001key").state, APPEND_EXISTING, "also with its pass");
+}
+
 Test(segtab, leaving_ends_a_session)
 {
     rig_join(r, 0, 1, 2);

@@ -92,7 +92,7 @@ for k in c js; do
     check_eq "$k: the router had given a place" "$(cat "$DIR/swallow.$k")" "lost 201"
     last=$(join_queue "$R2" | field position)
     check_eq "$k: and that is its place, there is no other" "$last" 2
-    kill -9 "$lost"
+    end_pid "$lost" # TERM: the time limit around it hands it on
     end_pid "$swallow"
     wait_for 60 "$k: the line is empty" everybody_in
 done

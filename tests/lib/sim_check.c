@@ -73,6 +73,7 @@ static void check_rebuild(struct sim *s, const struct proc *p, struct sseg *g)
             continue;
         t->rebuilt = true;
         t->forgot |= t->leaving;
+        t->given_up |= t->timed_out;
         t->touch = s->now;
         t->node = p->idx;
         t->stopped = proc_stopped_us(s, p);
@@ -278,12 +279,17 @@ static msec_t silence_ms(struct sim *s, const struct ticket *t)
     return (s->now - t->touch - stopped) / 1000;
 }
 
+static bool is_idle(struct sim *s, const struct ticket *t)
+{
+    return silence_ms(s, t) >= s->o.idle_ms + t->told_ms;
+}
+
 /* Is there a cause for this ticket to be over? The times are the least that rules allow;
  * broken links may only make them longer. */
 static const char *why_not_gone(struct sim *s, const struct ticket *t, unsigned reason)
 {
     msec_t silent = silence_ms(s, t);
-    bool idle = silent >= s->o.idle_ms + t->told_ms;
+    bool idle = is_idle(s, t);
     bool no_show = silent >= s->o.claim_ms + s->o.grace_ms;
     bool finished = t->fate == T_ADMITTED &&
                     sim_wall(s) + s->wall_ahead_ms >= session_last_s(t) * 1000;
@@ -293,7 +299,7 @@ static const char *why_not_gone(struct sim *s, const struct ticket *t, unsigned 
     if (t->rebuilt && reason == GONE_FINISHED &&
         (t->returned || s->now - t->said >= s->o.pass_ttl_ms * 1000))
         return NULL; /* was released before, and nobody came for the pass in its life */
-    if (t->leaving && reason != GONE_LOST)
+    if ((t->leaving || t->given_up) && reason != GONE_LOST)
         return NULL; /* what a segment was that was merged away, nobody keeps: any reason */
     switch ((enum gone_reason)reason) {
     case GONE_EXPIRED:
@@ -349,6 +355,7 @@ static void revive(struct sim *s, struct ticket *t)
 {
     t->fate = T_LIVE;
     t->revived = true;
+    t->given_up = t->timed_out = false;
     s->lane[t->lane].revived = true;
 }
 
@@ -381,7 +388,7 @@ void check_placed(struct sim *s, const struct proc *p, const struct place_req *q
         if (a->position != 0 && opening_is_waiting_for(s, t->seg))
             sim_fail(s, "ticket %llu-%u has position %llu before the draw", llu(t->seg),
                      t->number, llu(a->position));
-        if (t->rebuilt && (t->forgot || t->fate == T_GONE))
+        if (t->rebuilt && (t->forgot || t->given_up || t->fate == T_GONE))
             revive(s, t);
         if (t->fate != T_LIVE)
             sim_fail(s, "%s: ticket %llu-%u waits again at position %llu",
@@ -542,10 +549,12 @@ void check_sweep(struct sim *s)
             segtab_each_waiting(s->proc[i].segtab, seen_waiting, s);
         }
     for (uint32_t i = 0; i < s->n_tickets; i++) {
-        const struct ticket *t = &s->ticket[i];
+        struct ticket *t = &s->ticket[i];
 
-        if (t->sweep != 0 && t->sweep == s->sweep - 1)
-            sim_note(s, "ticket %lu-%lu waits no more in segment %lu", t->seg, t->number,
-                     t->host, 0, 0);
+        if (t->sweep == 0 || t->sweep != s->sweep - 1)
+            continue;
+        t->timed_out = is_idle(s, t);
+        sim_note(s, "ticket %lu-%lu waits no more in segment %lu", t->seg, t->number,
+                 t->host, 0, 0);
     }
 }

@@ -155,6 +155,8 @@ struct ticket {
     bool lost;       /* its node has lost everything */
     bool rebuilt;    /* its segment was lost, and opened again */
     bool forgot;     /* and before that it had left: who would know? */
+    bool timed_out;  /* was silent for too long, and waits no more */
+    bool given_up;   /* and that before its segment was lost */
     bool revived;    /* and so it waits again, or did: those behind it were rightly let in */
     bool leaving;    /* a leave has reached its segment */
     bool is_heir;    /* somebody was moved here from another lane */

@@ -111,6 +111,28 @@ Test(crowd, all_nodes_at_once)
     }
 }
 
+/* Silent for longer than the idle time-out, and so given up, before everything is lost; then
+ * back. Nobody knows that he was given up: he waits again, before people who were let in. */
+Test(crowd, somebody_who_had_timed_out_comes_back_after_the_loss)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim_opts o = opts(seed);
+        struct sim *s;
+
+        o.late_share = 0.5;
+        o.release_per_s = 6;
+        s = sim_new(&o);
+        sim_join(s, 0, 0, 300, 4000);
+        sim_run(s, 22000 + (msec_t)seed * 400);
+        for (unsigned i = 0; i < 3; i++)
+            sim_lose(s, i, 200);
+        sim_run(s, 40000);
+        sim_heal(s, 60);
+        cr_expect(sim_run_until_quiet(s, 120000));
+        sim_finish(s, ME);
+    }
+}
+
 /* While it is being rebuilt the new copy is lost, too; then its journal must do. */
 Test(crowd, lost_again_or_killed_meanwhile)
 {

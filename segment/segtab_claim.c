@@ -5,14 +5,20 @@
  *   none --join: DIR_CLAIM--> asked --GRANTED--> granted --the join comes back--> a ticket
  *                               |                   '--nobody comes: DIR_FREE--> none
  *                               |--EXISTS--> taken --the join comes back--> its old ticket
- *                               '--BUSY, no answer, link broken--> none */
+ *                               '--BUSY, link broken, all is said anew--> none
+ *
+ * A claim that was asked is never forgotten on its link, however late the answer is. Else the
+ * answer, of before a DIR_FREE, is taken for the answer to the next claim, after it: this
+ * node has a grant that the owner is about to give to somebody else. An answer that was lost
+ * (no memory at one end) is made up for by saying everything again: all that was answered
+ * before comes before the end of that, and nothing is claimed until then. */
 #include "segment/segtab_int.h"
 
 #include <stdlib.h>
 
 static struct claim *claim_of(const struct dirs *d, uint64_t hash)
 {
-    uint64_t i = d->claims.n > 0 ? map_get(&d->by_hash, hash) : MAP_NONE;
+    uint64_t i = d->asked.n + d->words.n > 0 ? map_get(&d->by_hash, hash) : MAP_NONE;
 
     return i != MAP_NONE ? &d->claim[i] : NULL;
 }
@@ -27,7 +33,7 @@ bool claims_has(const struct dirs *d, uint64_t hash)
 static void drop(struct dirs *d, struct claim *c)
 {
     map_del(&d->by_hash, c->hash);
-    list_remove(&d->claims, &c->in);
+    list_remove(c->state == CLAIM_ASKED ? &d->asked : &d->words, &c->in);
     list_push_front(&d->spare, &c->in);
 }
 
@@ -53,7 +59,7 @@ static void ask(struct segtab *t, uint16_t owner, uint64_t hash)
     if (map_set(&d->by_hash, hash, (uint64_t)(c - d->claim)) < 0)
         return;
     list_remove(&d->spare, &c->in);
-    list_push_back(&d->claims, &c->in);
+    list_push_back(&d->asked, &c->in);
     c->hash = hash;
     c->state = CLAIM_ASKED;
     c->since_ms = t->now.now_ms;
@@ -142,15 +148,13 @@ void claims_answer(struct segtab *t, uint16_t owner, const struct dir_row *r)
     c->state = r->what == DIR_GRANTED ? CLAIM_GRANTED : CLAIM_TAKEN;
     c->has = *r;
     c->since_ms = t->now.now_ms;
-    list_remove(&d->claims, &c->in);
-    list_push_back(&d->claims, &c->in);
+    list_remove(&d->asked, &c->in);
+    list_push_back(&d->words, &c->in);
 }
 
-void claims_drop(struct segtab *t, uint16_t owner)
+static void drop_of(struct dirs *d, struct list *l, uint16_t owner)
 {
-    struct dirs *d = &t->dir;
-
-    list_each (&d->claims, it) {
+    list_each (l, it) {
         struct claim *c = container_of(it, struct claim, in);
 
         if (c->owner == owner)
@@ -158,12 +162,18 @@ void claims_drop(struct segtab *t, uint16_t owner)
     }
 }
 
+void claims_drop(struct segtab *t, uint16_t owner)
+{
+    drop_of(&t->dir, &t->dir.asked, owner);
+    drop_of(&t->dir, &t->dir.words, owner);
+}
+
 void claims_tick(struct segtab *t)
 {
     struct dirs *d = &t->dir;
     struct list_node *it;
 
-    while ((it = list_first(&d->claims)) != NULL) {
+    while ((it = list_first(&d->words)) != NULL) {
         struct claim *c = container_of(it, struct claim, in);
 
         if (t->now.now_ms - c->since_ms < DIR_CLAIM_MS)
@@ -172,5 +182,12 @@ void claims_tick(struct segtab *t)
             segtab_unclaim(t, c->hash);
         else
             drop(d, c);
+    }
+    while ((it = list_first(&d->asked)) != NULL) {
+        const struct claim *c = container_of(it, struct claim, in);
+
+        if (t->now.now_ms - c->since_ms < DIR_ANSWER_MS)
+            break;
+        dir_say_begin(t, c->owner); /* drops all of that owner's */
     }
 }

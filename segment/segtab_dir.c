@@ -15,7 +15,8 @@ void dirs_init(struct dirs *d)
     memset(d, 0, sizeof(*d));
     directory_init(&d->own);
     map_init(&d->by_hash, 0); /* keyed hashes */
-    list_init(&d->claims);
+    list_init(&d->asked);
+    list_init(&d->words);
     list_init(&d->spare);
 }
 

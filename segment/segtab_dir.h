@@ -16,6 +16,7 @@
 
 #define DIR_CLAIMS_MAX 16384 /* of joins that wait for another member's word */
 #define DIR_CLAIM_MS   1000  /* a word that nobody has come back for is given back */
+#define DIR_ANSWER_MS  10000 /* a claim has no answer: it was lost, all is said anew */
 #define DIR_WAIT_MS    5     /* when to ask again for it */
 #define DIR_AGAIN_MS   1000  /* a member that does not answer is told everything again */
 #define DIR_CHUNK      2048  /* subjects said between two answers */
@@ -53,7 +54,7 @@ struct dir_member {
 enum claim_state { CLAIM_ASKED, CLAIM_GRANTED, CLAIM_TAKEN };
 
 struct claim {
-    struct list_node in; /* dirs.claims, oldest first, or dirs.spare */
+    struct list_node in; /* dirs.asked or dirs.words, oldest first, or dirs.spare */
     uint64_t hash;
     enum claim_state state;
     msec_t since_ms;
@@ -78,7 +79,9 @@ struct dirs {
     bool self_again;      /* our own share lacks some of ours: there was no memory */
     struct claim *claim;  /* owned; DIR_CLAIMS_MAX, taken at the first need */
     struct map by_hash;   /* -> index of claim */
-    struct list claims, spare;
+    struct list asked;     /* claims without an answer: CLAIM_ASKED */
+    struct list words;     /* the others */
+    struct list spare;
     struct dir_check check[DIR_CHECKS_MAX]; /* entries of others that may be old */
     unsigned n_check;
     uint64_t n_busy, n_exists; /* ever: joins that had to wait; that found an old place */

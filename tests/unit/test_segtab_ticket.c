@@ -1,7 +1,7 @@
 /* test_segtab_ticket.c: one ticket to another lane at its node: its old place leads to the
  * new one, once, through restarts and moves of its segment. */
 #include "segment/segtab_int.h"
-#include "tests/lib/segrig.h"
+#include "tests/lib/dirrig.h"
 
 static struct rig *r;
 
@@ -311,52 +311,14 @@ Test(segtab_ticket, nobody_leaves_a_lane_that_waits_for_its_draw)
 
 /* ---- the directory ---------------------------------------------------------------------- */
 
-static uint64_t hash_of(const char *name) /* as rig_join_as does */
-{
-    uint64_t h = 0;
-
-    for (; *name != 0; name++)
-        h = h * 31 + (uint8_t)*name + 1;
-    return h;
-}
-
-static const node_no both[] = { 1, 2 };
-
-/* A name whose share the other node keeps. */
-static const char *others_name(void)
-{
-    static char name[16];
-
-    for (int i = 0; i < 100; i++) {
-        snprintf(name, sizeof(name), "p%d", i);
-        if (directory_owner(hash_of(name), both, 2) == 1)
-            return name;
-    }
-    cr_assert(false);
-    return NULL;
-}
-
-static void members(void)
-{
-    struct member_row v[] = { { .no = 1, .name = "node0", .addr = "127.0.0.1:1" },
-                          { .no = 2, .name = "node1", .addr = "127.0.0.1:2" } };
-
-    for (int i = 0; i < 2; i++)
-        rig_order(r, i, (struct msg){ .type = MSG_MEMBERS,
-                                      .members = { .epoch = 1, .version = 5, .self = both[i],
-                                                   .n = 2, .v = v } });
-    rig_link(r);
-    rig_run(r, 500);
-}
-
 /* The old place forgets the subject only when the directory knows it at the new one: it
  * would be free in between. */
 Test(segtab_ticket, the_directory_hears_of_it_first)
 {
-    const char *name = others_name();
+    const char *name = dirrig_others_name();
 
     two_lanes();
-    members();
+    dirrig_members(r);
     cr_assert_eq(rig_join_as(r, 0, 2, name).state, APPEND_BUSY, "the other node is asked");
     rig_run(r, 100);
     cr_assert_eq(rig_join_as(r, 0, 2, name).number, 5);

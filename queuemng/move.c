@@ -363,12 +363,20 @@ static void report_in(struct mng *m, struct mmove *v, const struct msg_move_stat
     }
 }
 
+/* A target that aborted while it could not tell us has nothing of the move; its source may
+ * have sent all, and then waits for us alone. */
+static bool target_takes_part(const struct mmove *v)
+{
+    return v->to != NULL && v->to->st.move == v->id;
+}
+
 static void report_out(struct mng *m, struct mmove *v, const struct msg_move_status *g)
 {
     if (g->report == MOVE_COPYING) {
         if (v->state != MOVE_COPY)
             return; /* it has not heard how the move ended: said again when it is due */
-        v->progress_ms = m->now_ms;
+        if (target_takes_part(v))
+            v->progress_ms = m->now_ms;
         v->sent_ms = m->now_ms;
         v->tickets = g->tickets;
     } else if (g->report == MOVE_COMMITTED && v->state == MOVE_CLEARING) {

@@ -67,7 +67,7 @@ async function liveCluster() {
   await claimUntil('it moves by itself', async () => await tile(page, 'Waiting') === '57');
   await claimUntil('the events say what happened', async () => (await page.locator('#events').innerText()).includes('Router router.0 is there'));
   await page.locator('#routine').check();
-  await claimUntil('and what is routine, when wanted', async () => (await page.locator('#events').innerText()).includes('is full and sealed'));
+  await claimUntil('and what is routine, when wanted', async () => (await page.locator('#events').innerText()).includes('is sealed (20 joined)'));
   await k.accessible(page, 'dashboard');
   await k.fits(page, 'dashboard');
   await k.shot(page, 'dashboard');

@@ -316,8 +316,22 @@ static enum cmp_class why_refused(const char *t, size_t n, int status,
     return l.coding > 0 ? CMP_CHUNK : CMP_UNEXPLAINED;
 }
 
-static bool same_request(const struct http_req *r, int64_t used,
-                         const struct peer_seen *s)
+/* It believes a Connection in a trailer (or what looks so, in a chunk), which says nothing of
+ * the connection: RFC 9110 6.5.1. */
+static bool connection_behind_head(const char *t, size_t n)
+{
+    size_t hn = head_len(t, n);
+
+    if (look(t, hn).coding == 0)
+        return false;
+    for (size_t i = hn; i < n; i++)
+        if (t[i - 1] == '\n' && line_is(t + i, n - i, "connection"))
+            return true;
+    return false;
+}
+
+static bool same_request(const struct http_req *r, int64_t used, const struct peer_seen *s,
+                         const char *t, size_t n)
 {
     static const unsigned methods[] = {
         [HTTP_GET] = PEER_GET,         [HTTP_HEAD] = PEER_HEAD,
@@ -331,7 +345,8 @@ static bool same_request(const struct http_req *r, int64_t used,
         return false;
     if (r->body.n != s->body_n || memcmp(body, s->body, s->body_n) != 0)
         return false;
-    if (r->keep_alive && !s->keep_alive) /* it misses "close" behind empty list members */
+    /* It misses "close" behind empty list members. */
+    if (r->keep_alive && !s->keep_alive && !connection_behind_head(t, n))
         return false;
     /* It pauses at the message's last byte. */
     return s->used == (size_t)used || s->used + 1 == (size_t)used;
@@ -348,7 +363,7 @@ static enum cmp_class http_compare(char *t, size_t n, const char *original)
     bool theirs = peer_parse(original, n, &s, &err);
 
     if (theirs && used > 0)
-        return same_request(&r, used, &s) ? CMP_SAME : CMP_UNEXPLAINED;
+        return same_request(&r, used, &s, original, n) ? CMP_SAME : CMP_UNEXPLAINED;
     if (theirs && used < 0)
         return why_refused(original, n, (int)-used, &s);
     if (theirs) /* we want more: only where it ends lines, or chunks, by a bare LF */

@@ -66,5 +66,5 @@ check_eq "raised to 912" "$(patch '{"max_active": 912}' | field max_active)" 912
 n_new() { for i in 1 2 3 4 5; do poll "$(token_in <"$DIR/new.$i")" | field state; done | grep -c admitted; }
 two_are_in() { [ "$(n_new)" = 2 ]; }
 wait_for 30 "two more get in" two_are_in
-wait_for 30 "limited by slots" eval '[ "$(queue_field limited_by)" = slots ]'
+wait_for 30 "limited by those from before the flush" eval '[ "$(queue_field limited_by)" = flushed ]'
 check_eq "and no more" "$(n_new)" 2

@@ -23,7 +23,10 @@ static void start(void)
 {
     struct err e = { 0 };
 
-    cfg = (struct router_cfg) { .join_limit_per_s = 5,
+    cfg = (struct router_cfg) { .node = (char *)"router.0",
+                                .listen = (char *)"127.0.0.1:8080",
+                                .admin = (char *)"127.0.0.1:9070",
+                                .join_limit_per_s = 5,
                                 .join_burst = 2,
                                 .limit_table_entries = 1024,
                                 .conns_per_addr = 3,

@@ -36,6 +36,8 @@ Test(http_compare, each_class)
         T(CMP_SAME, "POST /a HTTP/1.1\r\n" H "Content-Length: 3\r\n\r\nabcGET"),
         T(CMP_SAME, "POST /a HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\n\r\n"
                     "3;x=y\r\nabc\r\n0\r\nT: 1\r\n\r\n"),
+        T(CMP_SAME, "POST /a HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\n\r\n"
+                    "0\r\nConnection: close\r\n\r\n"),
         T(CMP_SAME, "PATCH /a HTTP/1.1\r\n" H "Connection: close\r\n\r\n"),
         T(CMP_SAME,
           "GET /a HTTP/1.1\r\n" H "Content-Length: 3\r\nContent-Length: 3\r\n\r\nabc"),

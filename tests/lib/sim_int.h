@@ -338,6 +338,7 @@ struct store_data {
 struct sstore {
     struct store_data now, snap, replica;
     usec_t started, away_until, slow_until;
+    usec_t failed_over; /* the last time; 0: never */
 };
 
 struct sim {

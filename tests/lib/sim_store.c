@@ -245,6 +245,7 @@ void fault_store_failover(struct sim *s)
 {
     sim_note(s, "the store fails over", 0, 0, 0, 0, 0);
     data_copy(&s->store.now, &s->store.replica);
+    s->store.failed_over = s->now;
     s->store.away_until = s->now + (usec_t)sim_rand(s, 1e4, 2e6);
     drop_links(s);
 }

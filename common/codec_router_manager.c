@@ -219,6 +219,7 @@ static bool fill_stats(const struct msg *m, void *pb, struct arena *a)
     if (p->queues == NULL)
         return false;
     p->n_queues = s->n;
+    p->clock_ms = s->clock_ms;
     for (uint32_t i = 0; i < s->n; i++)
         if (!fill_stat(p->queues[i], &s->queues[i], a))
             return false;
@@ -231,6 +232,7 @@ static bool take_stats(const void *pb, struct arena *a, struct msg *m)
     struct msg_stats *s = &m->stats;
 
     s->n = p->n_queues;
+    s->clock_ms = p->clock_ms;
     ROWS_GET(s->queues, s->n);
     for (uint32_t i = 0; i < s->n; i++)
         if (!take_stat(&s->queues[i], p->queues[i], a))

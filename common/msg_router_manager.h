@@ -123,6 +123,7 @@ struct queue_stats {
 struct msg_stats {
     uint32_t n;
     struct queue_stats *queues; /* only those that changed since the last STATS */
+    int64_t clock_ms;           /* the clock of releases, Unix ms; 0: not told (an older manager) */
 };
 
 #endif

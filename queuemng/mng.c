@@ -308,11 +308,21 @@ static void queue_idle(struct mng *m, struct mqueue *q)
     q->stats_dirty = true;
 }
 
+/* Routers hear of a leap before they see a pass with a stamp of after it. */
+static void read_clock(struct mng *m, int64_t wall_ms)
+{
+    int64_t was_ms = m->stamp_guard.offset_ms;
+
+    m->said_ms = wall_ms;
+    m->wall_ms = wall_steady(&m->stamp_guard, m->now_ms, wall_ms);
+    if (llabs(m->stamp_guard.offset_ms - was_ms) > 1000)
+        m->stats_now = true;
+}
+
 void mng_tick(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out)
 {
     mng_begin(m, now_ms, out);
-    m->said_ms = wall_ms;
-    m->wall_ms = wall_steady(&m->stamp_guard, now_ms, wall_ms);
+    read_clock(m, wall_ms);
     sched_tick(m, now_ms >= m->second_ms);
     members_tick(m);
     moves_tick(m);
@@ -420,6 +430,7 @@ static void on_router_reg(struct mng *m, struct mrouter *r, const struct msg_rou
         m->outranked = u64_max(m->outranked, g->map_epoch);
     r->sent_version = g->map_epoch == m->epoch ? g->map_version : 0;
     r->stats_all = true;
+    m->stats_now = true; /* passes of its first second are judged by our clock */
 }
 
 static void node_msg(struct mng *m, struct mnode *n, const struct msg *g)

@@ -314,15 +314,18 @@ static void queue_figures(const struct mng *m, struct arena *a, const struct mqu
 static void stats_to(struct mng *m, struct mrouter *r, bool all)
 {
     struct arena *a = &m->out->box.mem;
-    struct msg_stats *g = NULL;
+    struct msg_stats *g = &mng_to(m, r->peer, MSG_STATS)->stats; /* each second, for its clock */
+
+    g->clock_ms = m->wall_ms;
 
     list_each(&m->queues, it) {
         const struct mqueue *q = list_queue(it);
 
         if (!all && !q->stats_dirty)
             continue;
-        if (g == NULL || g->n == STATS_CHUNK) {
+        if (g->n == STATS_CHUNK)
             g = &mng_to(m, r->peer, MSG_STATS)->stats;
+        if (g->n == 0) {
             g->queues = arena_array(a, STATS_CHUNK, sizeof(*g->queues));
             if (g->queues == NULL)
                 return;

@@ -49,12 +49,13 @@ void page_ticket_cookie(struct router *r, const struct page_ask *a, const char *
 static void pass_cookie(struct router *r, const struct page_ask *a,
                         const struct route_queue *q, const struct api_ticket *t)
 {
-    int64_t end_s = t->pass_expires_s;
+    int64_t from_s = t->released_at_ms / 1000, end_s = t->pass_expires_s;
+    int64_t now_s = pass_clock_s(&r->pass_clock, ev_now(r->ev), router_wall_s(), from_s, end_s);
 
-    if (q->session_idle_s != 0 && t->released_at_ms / 1000 + q->session_max_s > end_s)
-        end_s = t->released_at_ms / 1000 + q->session_max_s;
+    if (q->session_idle_s != 0 && from_s + q->session_max_s > end_s)
+        end_s = from_s + q->session_max_s;
     presented_put_cookie(&r->ans.headers, t->pass, t->pass_len,
-                         end_s - ev_wall_ms(r->ev) / 1000, a->https);
+                         end_s - now_s, a->https);
 }
 
 static struct buf *see_other(struct router *r)

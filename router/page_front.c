@@ -20,7 +20,7 @@ static bool has_pass(struct router *r, const struct http_req *q, struct page_vie
         return false;
     queue = routes_queue(r->routes, x->queue, strlen(x->queue));
     v->state = PAGE_IN;
-    v->good_for_s = presented_until_s(r, x) - router_wall_s();
+    v->good_for_s = presented_until_s(r, x) - presented_now_s(r, x);
     if (queue != NULL)
         v->def = page_room_def(r, queue);
     return true;

@@ -11,8 +11,6 @@
 #include "common/pass.h"
 #include "router/verdicts.h"
 
-#define NBF_LEEWAY_S 60 /* clocks of machines differ */
-
 /* ---- what is presented --------------------------------------------------------------- */
 
 struct slice presented_bearer(const struct http_req *q)
@@ -116,7 +114,7 @@ static const struct verdict *verdict_of(struct router *r, struct slice pass)
     r->counts.pass_checks++;
     if (pass_check(&v, pass.p, pass.n, keys, n) < 0 || !fill(&x, &v))
         return NULL;
-    if (presented_until_s(r, &x) > router_wall_s()) /* what is over is nobody's for long */
+    if (presented_until_s(r, &x) > router_least_s(r)) /* what is over is nobody's for long */
         verdicts_put(r->verdicts, &x);
     r->verdict = x; /* it may not have been taken */
     return &r->verdict;
@@ -129,15 +127,19 @@ int64_t presented_until_s(const struct router *r, const struct verdict *x)
     return more > x->exp_s ? more : x->exp_s;
 }
 
+int64_t presented_now_s(const struct router *r, const struct verdict *x)
+{
+    return pass_clock_s(&r->pass_clock, ev_now(r->ev), router_wall_s(), x->nbf_s,
+                        presented_until_s(r, x));
+}
+
 static enum shown_state state_of(const struct router *r, const struct verdict *x,
                                 struct slice queue)
 {
-    int64_t now = router_wall_s();
-
     if (queue.n > 0 &&
         (strlen(x->queue) != queue.n || memcmp(x->queue, queue.p, queue.n) != 0))
         return SHOWN_ELSEWHERE;
-    if (presented_until_s(r, x) <= now || x->nbf_s > now + NBF_LEEWAY_S)
+    if (!pass_clock_good(presented_now_s(r, x), x->nbf_s, presented_until_s(r, x)))
         return SHOWN_OVER;
     return revoked_has(&r->revoked, x->seg, x->number) ? SHOWN_REVOKED : SHOWN_GOOD;
 }

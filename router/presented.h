@@ -29,5 +29,7 @@ struct slice presented_bearer(const struct http_req *q);
 void presented_put_cookie(struct buf *b, const char *pass, size_t n, int64_t age_s, bool https);
 /* When it is over: as it says, or later if its session was extended. */
 int64_t presented_until_s(const struct router *r, const struct verdict *x);
+/* The time by its clock: pass_clock.h. */
+int64_t presented_now_s(const struct router *r, const struct verdict *x);
 
 #endif

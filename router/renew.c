@@ -34,7 +34,7 @@ bool renew_start(struct router *r, struct httpd_req *req, const struct http_req 
                  const struct route_queue *of, const struct verdict *x)
 {
     int64_t until_s = renew_until_s(x->nbf_s, x->exp_s, of->session_idle_s,
-                                    of->session_max_s, router_wall_s());
+                                    of->session_max_s, presented_now_s(r, x));
     struct renewal *n;
     struct rflow *rf;
 
@@ -55,14 +55,14 @@ bool renew_start(struct router *r, struct httpd_req *req, const struct http_req 
 }
 
 /* Whoever does not take the new pass over costs one renewal a third all the same. */
-static void renewed(struct router *r, const struct rflow *rf, int64_t now_s)
+static void renewed(struct router *r, const struct rflow *rf)
 {
     const struct renewal *n = rf->renewal;
     struct pass_row row = { .seg = n->x.seg, .number = n->x.number,
                             .until_s = rf->flow.until_s };
 
     r->counts.renewed++;
-    revoked_add(&r->extended, &row, now_s);
+    revoked_add(&r->extended, &row, router_least_s(r));
     verdicts_again(r->verdicts, n->x.hash, ev_now(r->ev) + n->idle_s * 1000ll / 3);
 }
 
@@ -97,10 +97,10 @@ static void put_pass(struct router *r, const struct rflow *rf, int64_t now_s)
 void renew_done(struct router *r, struct rflow *rf)
 {
     bool ok = rf->flow.result == FLOW_OK;
-    int64_t now_s = router_wall_s();
+    int64_t now_s = presented_now_s(r, &rf->renewal->x);
 
     if (ok)
-        renewed(r, rf, now_s);
+        renewed(r, rf);
     else
         failed(r, rf);
     verify_let_in(r, &rf->renewal->x);

@@ -93,6 +93,11 @@ int64_t router_wall_s(void)
     return t.tv_sec;
 }
 
+int64_t router_least_s(const struct router *r)
+{
+    return pass_clock_least_s(&r->pass_clock, ev_now(r->ev), router_wall_s());
+}
+
 /* ---- limits ---- */
 
 bool router_may_pass(struct router *r, struct httpd_req *req, enum limit_kind k)

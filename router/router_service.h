@@ -19,6 +19,7 @@
 #include "router/claim_keys.h"
 #include "router/cors.h"
 #include "router/gate.h"
+#include "router/pass_clock.h"
 #include "router/revoked.h"
 #include "router/router_cfg.h"
 #include "router/session_in.h"
@@ -63,6 +64,7 @@ struct router {
     struct verdict verdict;    /* the last one */
     struct verdict not_good;   /* of the passes that were presented together */
     uint64_t keys_hash;        /* of the keys that they were found good with */
+    struct pass_clock pass_clock;
     struct revoked revoked;    /* passes that are not good any more */
     struct revoked extended;   /* sessions that last longer than their pass said */
     char gate_subject[65];     /* gate_subject_header in small letters */
@@ -95,6 +97,7 @@ void router_reload(struct router *r);
 void router_map_changed(struct router *r);
 
 int64_t router_wall_s(void); /* Unix seconds */
+int64_t router_least_s(const struct router *r); /* what ended by then is over: pass_clock.h */
 /* The page's cookies, and those of verdicts, are for https only. */
 bool router_is_https(const struct router *r, const struct httpd_req *req,
                      const struct http_req *q);

@@ -25,7 +25,7 @@ static void on_error(struct seg_link *l, const struct msg_error *m, uint64_t rid
 
 static int on_passes(struct router *r, const struct msg_passes *m)
 {
-    int64_t now_s = router_wall_s();
+    int64_t now_s = router_least_s(r);
 
     for (uint32_t i = 0; i < m->n; i++)
         revoked_add(&r->revoked, &m->rows[i], now_s);
@@ -35,7 +35,7 @@ static int on_passes(struct router *r, const struct msg_passes *m)
 /* Sessions that were extended. */
 static int on_longer(struct router *r, const struct msg_session *m)
 {
-    int64_t now_s = router_wall_s();
+    int64_t now_s = router_least_s(r);
 
     for (uint32_t i = 0; i < m->n; i++) {
         const struct sess_req *x = &m->req[i];

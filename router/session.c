@@ -30,7 +30,7 @@ static int64_t extend_until(const struct router *r, const struct verdict *x,
                             const struct session_cmd *c)
 {
     const struct route_queue *q = routes_queue(r->routes, x->queue, strlen(x->queue));
-    int64_t most, until = router_wall_s();
+    int64_t most, until = presented_now_s(r, x);
 
     if (q == NULL || q->session_max_s == 0)
         return 0;
@@ -59,7 +59,7 @@ static void command(struct router *r, struct httpd_req *req, const struct verdic
 {
     int64_t until = c->command == SESS_EXTEND ? extend_until(r, x, c) : 0;
 
-    if (presented_until_s(r, x) <= router_wall_s()) {
+    if (presented_until_s(r, x) <= presented_now_s(r, x)) {
         refuse(r, req, API_PASS_INVALID, "the pass has expired");
     } else if (c->command == SESS_EXTEND && revoked_has(&r->revoked, x->seg, x->number)) {
         refuse(r, req, API_PASS_REVOKED, "the pass was given back or revoked");
@@ -108,7 +108,7 @@ static void take_note(struct router *r, const struct rflow *rf)
                             .number = f->token.number,
                             .until_s = longer ? f->until_s : rf->pass_until_s };
 
-    revoked_add(longer ? &r->extended : &r->revoked, &row, router_wall_s());
+    revoked_add(longer ? &r->extended : &r->revoked, &row, router_least_s(r));
     r->counts.extended += longer;
     r->counts.sessions_ended += !longer;
 }

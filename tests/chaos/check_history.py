@@ -10,7 +10,8 @@ import base64
 import json
 import sys
 
-GOOD = {"join": (200, 201), "poll": (200, 410), "last": (200, 410), "leave": (204,)}
+GOOD = {"join": (200, 201), "poll": (200, 410), "last": (200, 410), "leave": (204,), "verify": (204,)}
+REFUSED = (401, 403)  # what a gateway is told of a pass that is not good
 LATER = {429: ("too_fast",), 503: ("queue_unavailable", "queue_full")}
 CALM = "calm"  # the phase in which nothing is broken yet
 HEARD_LATE_S = 10  # so late may people hear of a release; a jump of a clock is far longer
@@ -191,6 +192,27 @@ def check_passes(tickets, _opts):
                 c.broken("%s: admitted without a pass" % t.short())
             elif owner.setdefault(jti, t.token) != t.token:
                 c.broken("%s: pass %s is somebody else's, too" % (t.short(), jti))
+    return c
+
+
+def check_accepted(events, tickets, opts):
+    """At every router, for the life of the pass as its holder sees it, from when it was told;
+    unless it was given back."""
+    c = Claim("I2 a genuine pass is accepted for its life (at least %d times)" % opts.accepted)
+    accepted = 0
+    for e in events:
+        t = tickets.get(e.get("of"))
+        if e["op"] != "verify" or t is None or not t.admissions():
+            continue
+        c.seen += 1
+        accepted += e["status"] in GOOD["verify"]
+        left = t.leave_sent is not None and t.leave_sent < e["t1"]
+        over = e["t1"] - t.admissions()[0]["t0"] >= opts.pass_ttl_s - 5
+        if e["status"] in REFUSED and not left and not over:
+            c.broken("%s: %d by router %d at %.3f (%s)" % (
+                t.short(), e["status"], e["router"], e["t1"], e.get("phase")))
+    if accepted < opts.accepted:
+        c.broken("%d times" % accepted)
     return c
 
 
@@ -391,13 +413,15 @@ def check_documented(events, _opts):
         status = e["status"]
         if status == 0 or status in GOOD[e["op"]] or (status == 404 and e["op"] != "join"):
             c.seen += status != 0  # a 404 is a violation of I1
+        elif e["op"] == "verify" and status in REFUSED:
+            c.seen += 1
         elif status not in LATER:
             c.broken("%s: %d at %.3f" % (e["op"], status, e["t1"]))
         else:
             c.seen += 1
             if not str(e.get("retry_after", "")).isdigit():
                 c.broken("%s: %d without Retry-After" % (e["op"], status))
-            if e.get("code") not in LATER[status]:
+            if e["op"] != "verify" and e.get("code") not in LATER[status]:
                 c.broken("%s: %d %s" % (e["op"], status, e.get("code")))
     return c
 
@@ -511,6 +535,8 @@ def judge(events, marks, opts):
         claims.append(check(tickets, opts))
     if opts.power:
         claims.append(check_numbers(everything, opts))
+    if opts.accepted:
+        claims.append(check_accepted(events, everything, opts))
     if opts.rate:
         claims.append(check_rate(tickets, opts))
     for what in ("slowest", "p99", "gap", "served"):
@@ -537,6 +563,8 @@ def options(argv):
     p.add_argument("--power", metavar="PHASE", help="phases that begin so begin with a power cut")
     p.add_argument("--forgets-s", type=float, default=5,
                    help="which takes what was told so shortly before: a second, and a late sync")
+    p.add_argument("--accepted", type=int, default=0,
+                   help="passes are shown at routers, and accepted so often; 0: not looked at")
     p.add_argument("--tickets", type=int, default=50)
     p.add_argument("--admitted", type=int, default=20)
     for what in ("slowest", "p99", "gap", "served"):

@@ -6,6 +6,9 @@ answer or says 503, and ask for their pass more than once. Every request is a li
   {"t0": sent, "t1": answered, "op": "join|poll|leave|last", "who": 7, "router": 0,
    "status": 200, ...what the answer said...}
 
+With --present, everybody with a pass also shows it at every router, after each poll (op "verify",
+"of": the ticket), as the gateway of the service does.
+
 status 0: no answer ("err" says why). Times are seconds of CLOCK_BOOTTIME, as in /proc/uptime.
 TERM: nobody comes any more; everybody who ever got a ticket is asked for it a last time."""
 import argparse
@@ -21,6 +24,8 @@ import urllib.parse
 
 KEPT = ("token", "state", "position", "segment", "lane", "released_at", "code", "reason")
 NOT_NOW = (0, 429, 503)  # the place is kept: ask again
+NO_ANSWER = (OSError, asyncio.TimeoutError, asyncio.IncompleteReadError,
+             asyncio.LimitOverrunError, ValueError, IndexError)
 
 
 def now():
@@ -44,11 +49,11 @@ class Router:
         self.host, self.port, self.timeout_s = host, port, timeout_s
         self.reader = self.writer = None
 
-    async def ask(self, method, path, body):
+    async def ask(self, method, path, body, bearer=None):
         """(status, headers, body); OSError and its like when there is no answer."""
-        return await asyncio.wait_for(self._ask(method, path, body), self.timeout_s)
+        return await asyncio.wait_for(self._ask(method, path, body, bearer), self.timeout_s)
 
-    async def _ask(self, method, path, body):
+    async def _ask(self, method, path, body, bearer):
         if self.writer is None:
             self.reader, self.writer = await asyncio.open_connection(self.host, self.port)
         data = json.dumps(body).encode() if body else b""
@@ -56,6 +61,8 @@ class Router:
             method, path, self.host, len(data))
         if data:
             head += "Content-Type: application/json\r\n"
+        if bearer:
+            head += "Authorization: Bearer %s\r\n" % bearer
         self.writer.write(head.encode() + b"\r\n" + data)
         return await self._answer()
 
@@ -116,8 +123,7 @@ class Person:
         try:
             status, headers, data = await router.ask(method, path, body)
             self.note(line, headers, data)
-        except (OSError, asyncio.TimeoutError, asyncio.IncompleteReadError,
-                asyncio.LimitOverrunError, ValueError, IndexError) as e:
+        except NO_ANSWER as e:
             line["err"] = type(e).__name__
             router.close()
         line["t1"], line["status"] = round(now(), 4), status
@@ -138,6 +144,25 @@ class Person:
         if "pass" in self.answer:
             line["pass"] = hashlib.sha256(self.answer["pass"].encode()).hexdigest()[:16]
             line["jti"] = jti_of(self.answer["pass"])
+
+    async def present(self):
+        """The pass that was told last, at every router."""
+        if not self.opts.present or "pass" not in self.answer:
+            return
+        shown = self.answer["pass"]
+        for i, router in enumerate(self.routers):
+            line = {"op": "verify", "who": self.who, "router": i, "of": self.token,
+                    "t0": round(now(), 4), "status": 0}
+            try:
+                line["status"], headers, _ = await router.ask(
+                    "GET", "/v1/verify?queue=" + self.opts.queue, None, shown)
+                if "retry-after" in headers:
+                    line["retry_after"] = headers["retry-after"]
+            except NO_ANSWER as e:
+                line["err"] = type(e).__name__
+                router.close()
+            line["t1"] = round(now(), 4)
+            self.history.write(line)
 
     async def pause(self, status, line):
         """As told; after no answer, or "not now", at most a second."""
@@ -179,6 +204,7 @@ class Person:
             if status in (404, 410):
                 return
             if line.get("state") == "admitted":
+                await self.present()
                 again -= 1
                 if again < 0:
                     return
@@ -198,6 +224,7 @@ class Person:
         while self.token and now() < end:
             status, line = await self.ask("last", "GET", "/v1/tickets/" + self.token)
             if status not in NOT_NOW:
+                await self.present()
                 break
             await self.pause(status, line)
         for r in self.routers:
@@ -257,6 +284,7 @@ def options(argv):
     p.add_argument("--leave-share", type=float, default=0.05)
     p.add_argument("--reconnect-share", type=float, default=0.1)
     p.add_argument("--again", type=int, default=3, help="more polls with the pass in hand")
+    p.add_argument("--present", action="store_true", help="passes are shown at every router")
     p.add_argument("--poll-max-ms", type=float, default=1000)
     p.add_argument("--timeout-s", type=float, default=10)
     p.add_argument("--last-s", type=float, default=90)

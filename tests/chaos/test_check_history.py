@@ -235,6 +235,19 @@ def main():
     for e in of(jumps, 3):
         e.update(state="waiting", position=None)
     claim("still waits, others are in", verdict(jumps, "--no-stamps"), ["I3"])
+    shown = clean()
+    for e in [e for e in shown if e.get("state") == "admitted" and e["op"] == "poll"]:
+        for router in (0, 1):
+            shown.append(line("verify", e["who"], e["t1"] + 0.01, status=204, of=e["token"]))
+            shown[-1]["router"] = router
+    claim("passes are accepted", verdict(shown, "--accepted", "500"), [])
+    claim("too few are accepted", verdict(shown, "--accepted", "50000"), ["I2"])
+    at = of(shown, 7, "verify")[3]
+    at.update(status=401)
+    claim("a good pass is refused", verdict(shown, "--accepted", "500"), ["I2"])
+    claim("it was over", verdict(shown, "--accepted", "500", "--pass-ttl-s", "6"), [])
+    shown.append(line("leave", 7, at["t0"] - 0.005, asked=token(7), status=0, err="TimeoutError"))
+    claim("it was given back", verdict(shown, "--accepted", "500"), [])
     cut = clean()  # of those who joined shortly before the power cut at 15 (in a wide sense)
     for e in of(cut, 50) + of(cut, 50, "last"):
         if e["t1"] > 12:

@@ -152,7 +152,7 @@ static void put_map(const char *addr)
 
     if (routes_apply(w.r->routes, &m) < 0)
         trace_die("the map is refused");
-    routes_stats(w.r->routes, &(struct msg_stats) { 1, &s });
+    routes_stats(w.r->routes, &(struct msg_stats) { .n = 1, .queues = &s });
     router_map_changed(w.r);
 }
 

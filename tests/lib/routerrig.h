@@ -50,6 +50,7 @@ struct world {
     bool sess_silent;        /* they are not answered */
     struct sess_req sess;    /* the last one that was asked */
     unsigned n_sess;
+    int64_t clock_ms;        /* of releases, as the manager tells it; 0: it does not */
     uint8_t sess_state;      /* what is answered */
     int fd;
 };
@@ -113,7 +114,7 @@ static void send_stats(void)
                              .lane = { { 500, 10000 } } };
     struct msg m = { .type = MSG_STATS };
 
-    m.stats = (struct msg_stats) { 1, &s };
+    m.stats = (struct msg_stats) { .n = 1, .queues = &s, .clock_ms = w.clock_ms };
     send_msg(w.mng_ch, &m, 0);
 }
 

@@ -70,6 +70,7 @@ struct sim_opts {
     double late_share;     /* stay away for a while, then poll again */
     double subject_share;  /* come under a name, half of them under one that is known */
     double session_leave_share; /* admitted ones that end their session themselves */
+    bool few_leaps; /* the managers' clock leaps at most once in the life of a pass */
     double command_share;  /* sessions about which backends say something, now and then */
     msec_t session_max_ms; /* 0: they are not extended */
     bool told;             /* positions that two people are told are compared; sim_told.c */
@@ -120,6 +121,7 @@ struct sim_counts {
     uint64_t waiting; /* players that wait, as they know it */
     uint64_t relaxed; /* joins whose order a broken link made uncertain (PROTOCOL.md) */
     uint64_t released, unavailable, found, links_broken, restarts, crashes, nulls, terms, jumps;
+    uint64_t accepted; /* looks at passes that every router accepts */
     uint64_t extended, renewed, draws, moved; /* renewed: those of extended whose bearer was at work */
     uint64_t inside_max; /* of queues with slots */
 };

@@ -495,6 +495,7 @@ void srouter_event(struct sim *s, struct proc *p, const struct event *e);
 bool srouter_wants(const struct srouter *r, const struct proc *to);
 struct revoked;
 const struct revoked *srouter_revoked(const struct srouter *r);
+const struct pass_clock *srouter_clock(const struct srouter *r, usec_t *told_at);
 const struct revoked *srouter_extended(const struct srouter *r);
 
 /* ---- sim_players.c */

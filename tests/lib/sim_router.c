@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "router/pass_clock.h"
 #include "router/revoked.h"
 
 #define BATCH 64
@@ -38,6 +39,8 @@ struct sflow {
 struct srouter {
     struct routes *r;
     struct revoked revoked, extended;
+    struct pass_clock pass_clock;
+    usec_t clock_at; /* it was told the last time */
     struct sflow *flow;
     size_t cap;
     uint32_t n;
@@ -66,6 +69,12 @@ struct srouter *srouter_new(void)
 const struct revoked *srouter_revoked(const struct srouter *r)
 {
     return &r->revoked;
+}
+
+const struct pass_clock *srouter_clock(const struct srouter *r, usec_t *told_at)
+{
+    *told_at = r->clock_at;
+    return &r->pass_clock;
 }
 
 const struct revoked *srouter_extended(const struct srouter *r)
@@ -258,16 +267,22 @@ static void ask(struct sim *s, struct proc *p, uint32_t i)
 
 /* ---- flows --------------------------------------------------------------------------- */
 
-/* This router need not wait for the node to tell everybody. */
-static void take_note(struct sim *s, struct srouter *r, const struct sflow *x)
+static int64_t least_s(const struct proc *p)
 {
+    return pass_clock_least_s(&p->router->pass_clock, sim_ms(p->sim), clock_wall(p) / 1000);
+}
+
+/* This router need not wait for the node to tell everybody. */
+static void take_note(const struct proc *p, const struct sflow *x)
+{
+    struct srouter *r = p->router;
     const struct flow *f = &x->f;
     bool longer = f->command == SESS_EXTEND;
     struct pass_row row = { .seg = f->token.seg,
                             .number = f->token.number,
                             .until_s = longer ? f->until_s : x->req.expires_s };
 
-    revoked_add(longer ? &r->extended : &r->revoked, &row, sim_wall(s) / 1000);
+    revoked_add(longer ? &r->extended : &r->revoked, &row, least_s(p));
 }
 
 /* A flow holds at most one timer; an ask has one, too: for its deadline. */
@@ -283,7 +298,7 @@ static void go(struct sim *s, struct proc *p, uint32_t i)
         if (f->f.result == FLOW_UNAVAIL)
             s->count.unavailable++;
         if (f->f.kind == FLOW_SESSION && f->f.result == FLOW_OK)
-            take_note(s, r, f);
+            take_note(p, f);
         answer(s, &f->req, &f->f, f->pass);
         f->used = false;
         f->wake_gen = 0;
@@ -492,14 +507,14 @@ static void on_answers(struct sim *s, struct proc *p, struct proc *node, unsigne
     flush(s, p, node, kind);
 }
 
-static void on_longer(struct sim *s, struct srouter *r, const struct msg_session *g)
+static void on_longer(const struct proc *p, const struct msg_session *g)
 {
     for (uint32_t i = 0; i < g->n; i++) {
         struct pass_row row = { .seg = g->req[i].seg,
                                 .number = g->req[i].number,
                                 .until_s = g->req[i].until_s };
 
-        revoked_add(&r->extended, &row, sim_wall(s) / 1000);
+        revoked_add(&p->router->extended, &row, least_s(p));
     }
 }
 
@@ -519,6 +534,8 @@ void srouter_msg(struct sim *s, struct proc *p, const struct proc *from, peer_no
         break;
     case MSG_STATS:
         routes_stats(p->router->r, &m->stats);
+        pass_clock_told(&p->router->pass_clock, sim_ms(s), m->stats.clock_ms);
+        p->router->clock_at = s->now;
         break;
     case MSG_PLACE_ANS:
         on_answers(s, p, node, KIND_PLACE, rid, m, m->place_ans.n);
@@ -533,11 +550,11 @@ void srouter_msg(struct sim *s, struct proc *p, const struct proc *from, peer_no
         on_answers(s, p, node, KIND_SESSION, rid, m, m->session_ans.n);
         break;
     case MSG_SESSION:
-        on_longer(s, p->router, &m->session);
+        on_longer(p, &m->session);
         break;
     case MSG_PASSES:
         for (uint32_t i = 0; i < m->passes.n; i++)
-            revoked_add(&p->router->revoked, &m->passes.rows[i], sim_wall(s) / 1000);
+            revoked_add(&p->router->revoked, &m->passes.rows[i], least_s(p));
         break;
     default:
         sim_fail(s, "%s got %s", p->name, msg_name(m->type));

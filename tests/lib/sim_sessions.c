@@ -7,13 +7,20 @@
  *                   pass is over, and knows how long what was extended lasts (I10)
  *
  * Exempt: a segment that the crowd has brought back knows neither (PROTOCOL.md section 20);
- * and clocks that leapt. */
+ * and clocks that leapt.
+ *
+ *   also then       a pass is accepted by every router that hears a manager, for its life by
+ *                   the true time, whatever clocks say (if they leap as seldom as few_leaps
+ *                   says); and not when it is over, where none leapt (F19) */
 #include "tests/lib/sim_int.h"
 
+#include "router/pass_clock.h"
 #include "router/revoked.h"
 
 #define VERIFY_MS 1500 /* a tick, and what a message takes; a stopped process has to wake up */
 #define EVERY_MS  500
+#define HEARS_MS  2500 /* STATS come each second */
+#define OVER_MS   (PASS_CLOCK_SLACK_MS + 2000) /* so late it is refused, and rounding */
 
 /* ---- what is wanted ------------------------------------------------------------------ */
 
@@ -162,6 +169,37 @@ static void look_longer(struct sim *s, const struct ticket *t, const struct proc
                  router->name, (unsigned long long)t->seg, t->number);
 }
 
+/* Its first pass, as it is written. */
+static bool accepts(const struct sim *s, const struct ticket *t, const struct proc *router)
+{
+    usec_t told_at;
+    const struct pass_clock *c = srouter_clock(router->router, &told_at);
+    int64_t from_s = t->released_ms / 1000, until_s = t->first_expires_s;
+
+    return pass_clock_good(
+        pass_clock_s(c, sim_ms(s), clock_wall(router) / 1000, from_s, until_s), from_s, until_s);
+}
+
+static void look_accepted(struct sim *s, const struct ticket *t, const struct proc *router)
+{
+    int64_t age_ms = sim_wall(s) - clock_true(s, t->released_ms), life_ms = s->o.pass_ttl_ms;
+    usec_t told_at;
+
+    (void)srouter_clock(router->router, &told_at);
+    if (t->rebuilt || t->ended != 0 || told_at + HEARS_MS * 1000 < s->now)
+        return;
+    if (age_ms > HEARS_MS && age_ms < life_ms - 1000) {
+        s->count.accepted++;
+        if (!accepts(s, t, router))
+            sim_fail(s, "I10: %s refuses the pass of %llu-%u, %lld ms old", router->name,
+                     (unsigned long long)t->seg, t->number, (long long)age_ms);
+    } else if (s->count.jumps == 0 && age_ms > life_ms + OVER_MS &&
+               accepts(s, t, router)) {
+        sim_fail(s, "I10: %s accepts the pass of %llu-%u, which is over", router->name,
+                 (unsigned long long)t->seg, t->number);
+    }
+}
+
 static void look(struct sim *s, struct ticket *t)
 {
     const struct sseg *host = check_host(s, t->seg);
@@ -184,15 +222,27 @@ static void look(struct sim *s, struct ticket *t)
     }
 }
 
+static void look_at_clocks(struct sim *s, const struct ticket *t)
+{
+    for (unsigned i = 0; i < s->o.routers && !s->failed; i++) {
+        const struct proc *router = proc_of(s, SIM_ROUTER, i);
+
+        if (router->alive && is_quiet(s, router))
+            look_accepted(s, t, router);
+    }
+}
+
 void sessions_sweep(struct sim *s)
 {
-    if (s->now < s->sessions_at || s->count.jumps > 0)
+    if (s->now < s->sessions_at)
         return;
     s->sessions_at = s->now + EVERY_MS * 1000;
     for (uint32_t i = 0; i < s->n_tickets && !s->failed; i++) {
         struct ticket *t = &s->ticket[i];
 
-        if (t->fate == T_ADMITTED && session_last_s(t) * 1000 > sim_wall(s) + 1000)
+        if (t->fate == T_ADMITTED && (s->count.jumps == 0 || s->o.few_leaps))
+            look_at_clocks(s, t);
+        if (s->count.jumps == 0 && t->fate == T_ADMITTED && session_last_s(t) * 1000 > sim_wall(s) + 1000)
             look(s, t);
     }
 }

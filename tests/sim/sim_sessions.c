@@ -1,6 +1,6 @@
 /* sim_sessions.c: what routers know of passes (GET /v1/verify asks nobody): sessions that are
  * extended, given back and revoked while links break, nodes are emptied, die and come back.
- * (The rules are looked at all the time, sim_sessions.c of tests/lib.) */
+ * Clocks leap, and passes are good. (The rules are looked at all the time, sim_sessions.c of tests/lib.) */
 #include "tests/lib/sim_test.h"
 
 #define ME "sim_sessions"
@@ -82,6 +82,36 @@ Test(sessions, renewed_ones_have_their_slots_when_their_node_is_lost)
         renewed += n.renewed;
     }
     cr_expect_gt(renewed, 200);
+}
+
+/* The manager's leaps by an hour or a day, is believed at last, and is wrong again when it is
+ * restarted; those of a router and a node leap meanwhile: FAULTS.md F19. */
+Test(sessions, passes_are_good_whatever_clocks_say)
+{
+    static const int64_t hour = 3600000, offs[] = { hour, -hour, 24 * hour, -24 * hour };
+
+    for (uint64_t seed = 100; seed < 116; seed++) {
+        struct sim_opts o = sessions(seed);
+        struct sim *s;
+
+        o.command_share = 0;
+        o.few_leaps = true;
+        s = sim_new(&o);
+        sim_join(s, 0, 0, 300, 100000);
+        sim_run(s, 15000);
+        sim_clock(s, SIM_MNG, 0, offs[seed % 4]);
+        sim_run(s, 5000);
+        sim_clock(s, SIM_ROUTER, 0, offs[seed / 4 % 4]);
+        sim_clock(s, SIM_SEG, 1, offs[(seed + 1) % 4]);
+        sim_run(s, 50000);
+        sim_clock(s, SIM_MNG, 0, offs[(seed + 1) % 4]);
+        sim_restart(s, SIM_MNG, 0, 1000);
+        sim_run(s, 40000);
+        sim_clock(s, SIM_ROUTER, 0, 0);
+        cr_expect(sim_run_until_quiet(s, 300000));
+        cr_expect_gt(sim_count(s).accepted, 5000);
+        sim_finish(s, ME);
+    }
 }
 
 /* An extended session keeps its slot as long. */

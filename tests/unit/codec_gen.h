@@ -320,6 +320,7 @@ static inline void g_map(struct gen *g, struct msg_map *m)
 
 static inline void g_stats(struct gen *g, struct msg_stats *m)
 {
+    m->clock_ms = (int64_t)g_any(g);
     m->n = g_rows(g, 30);
     G_ROWS(m->queues, m->n)
     {

@@ -114,7 +114,7 @@ static inline bool same_queue_stat(const struct queue_stats *x, const struct que
 static inline bool same_stats(const struct msg_stats *x, const struct msg_stats *y)
 {
     SAME_ROWS(x, y, n, queues, same_queue_stat);
-    return true;
+    return x->clock_ms == y->clock_ms;
 }
 
 static inline bool same_mark(const struct mark_row *x, const struct mark_row *y)

@@ -440,7 +440,7 @@ Test(flow, an_answer_after_the_deadline_is_not_taken)
 static void entry(uint64_t places)
 {
     struct queue_stats q = { .id = 7, .entry = places, .limited_by = "fixed", .n_lanes = 1 };
-    struct msg_stats st = { 1, &q };
+    struct msg_stats st = { .n = 1, .queues = &q };
 
     routes_stats(r, &st);
 }

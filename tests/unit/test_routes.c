@@ -270,7 +270,7 @@ Test(routes, keys_and_stats_are_copied_and_kept)
     struct queue_stats qs[] = { { .id = 7, .ready = 3, .rate_milli_per_s = 5000,
                                   .limited_by = why, .n_lanes = 2, .lane = { { 44, 5 } } },
                                 { .id = 70, .limited_by = "" } };
-    struct msg_stats s = { 2, qs };
+    struct msg_stats s = { .n = 2, .queues = qs };
     struct msg_map m = map_of(1, 2, &login, 1);
 
     m.n_keys = 1;

@@ -152,6 +152,37 @@ Test(verify, without_a_good_pass_it_is_401)
     cr_expect_eq(call("POST", "/v1/verify", ""), 405);
 }
 
+static void tell_stats(void)
+{
+    uint64_t n = w.r->counts.stats;
+
+    send_stats();
+    UNTIL(w.r->counts.stats > n);
+}
+
+/* The manager's clock is a day ahead, then right; ours is right. */
+Test(verify, passes_go_by_the_clock_that_stamped_them)
+{
+    struct pass_claims early = claims(), late, over;
+    int64_t now = early.iat_s, day = 86400;
+
+    late = over = early;
+    late.iat_s += day;
+    late.exp_s += day;
+    over.iat_s -= 301;
+    over.exp_s -= 301;
+    cr_expect_eq(ask("/v1/verify", BEARER, pass_of(&late)), 401);
+    w.clock_ms = (now + day) * 1000;
+    tell_stats();
+    cr_expect_eq(ask("/v1/verify", BEARER, pass_of(&late)), 204);
+    cr_expect_eq(ask("/v1/verify", BEARER, pass_of(&early)), 204);
+    w.clock_ms = now * 1000;
+    tell_stats();
+    cr_expect_eq(ask("/v1/verify", BEARER, pass_of(&late)), 204);
+    cr_expect_eq(ask("/v1/verify", BEARER, pass_of(&early)), 204);
+    cr_expect_eq(ask("/v1/verify", BEARER, pass_of(&over)), 401);
+}
+
 Test(verify, another_queues_pass_is_403)
 {
     struct pass_claims c = claims();

@@ -81,6 +81,7 @@ struct event {
 struct wire { /* one message in flight */
     uint16_t type;
     uint32_t len;
+    usec_t sent;
     uint8_t body[];
 };
 
@@ -131,6 +132,7 @@ struct proc {
     int64_t wall_off_ms; /* its wall clock is so far ahead of the true one */
     struct smng *mng;
     struct segtab *segtab;
+    usec_t missed; /* a segment node: since then an `ahead` is lost, unnoticed; 0: none */
     struct tape tape;
     usec_t slow_until, busy_until; /* each turn takes long; the one at hand */
     usec_t disk_slow_until;
@@ -531,6 +533,8 @@ void subject_waits(struct sim *s, struct ticket *t);
 
 /* ---- sim_told.c */
 void told_position(struct sim *s, struct ticket *t, uint64_t position);
+void told_lost(struct proc *to, unsigned type, usec_t sent);
+void told_arrives(struct proc *to, unsigned type);
 
 /* ---- sim_opening.c */
 void opening_json(const struct sim *s, char *out, size_t cap); /* part of a definition */

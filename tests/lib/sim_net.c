@@ -210,11 +210,14 @@ void net_send(struct sim *s, const struct proc *from, peer_no to, const struct m
         sim_fail(s, "%s of %s cannot be encoded", msg_name(m->type), from->name);
         return;
     }
-    if (c->broken || c->mute[1 - side])
+    if (c->broken || c->mute[1 - side]) {
+        told_lost(end_of(s, c, 1 - side), m->type, s->now);
         return;
+    }
     w = sim_alloc(sizeof(*w) + s->buf.len);
     w->type = (uint16_t)m->type;
     w->len = (uint32_t)s->buf.len;
+    w->sent = s->now;
     if (w->len > 0)
         memcpy(w->body, s->buf.data, w->len);
     at = s->now + 1 + (usec_t)(1000 * delay_ms(s, c->end[0], c->end[1]));
@@ -245,8 +248,12 @@ static void on_msg(struct sim *s, struct conn *c, const struct event *e)
     struct msg m;
     int rc;
 
-    if (!c->told[e->b])
+    if (!c->told[e->b] || (c->broken && !c->keeps[e->b])) {
+        told_lost(p, w->type, w->sent);
         return;
+    }
+    if (!c->broken)
+        told_arrives(p, w->type);
     arena_reset(&s->arena);
     rc = msg_decode(w->type, w->body, w->len, &s->arena, &m);
     if (rc < 0) {
@@ -270,9 +277,9 @@ void net_event(struct sim *s, const struct event *e)
     c = s->conn[e->a];
     if (e->kind == E_DOWN) {
         on_down(s, c, e->b);
-    } else if (c->broken && (e->kind == E_UP || !c->keeps[e->b])) {
-        return; /* lost */
     } else if (e->kind == E_UP) {
+        if (c->broken)
+            return; /* lost */
         c->told[e->b] = true;
         c->up_at = s->now;
         proc_up(s, p, net_peer(c, e->b), end_of(s, c, 1 - e->b));

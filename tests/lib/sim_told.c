@@ -3,10 +3,26 @@
  *
  * What cannot be: a node that is stopped, cut off or slow shows what it heard last, and nobody
  * knows for MNG_SILENT_MS that it does. So it is looked at only where no such fault is drawn
- * (sim_opts.told). A position may be a tick old: so many more as were released meanwhile. */
+ * (sim_opts.told). A link that breaks is such a cut, too, until the manager notices: an `ahead`
+ * that it sends meanwhile is lost, and its node is not compared with what others told since,
+ * until one arrives. A position may be a tick old: so many more as were released meanwhile. */
 #include "tests/lib/sim_int.h"
 
 #define OLD_MS 400 /* a position may be so old */
+
+/* The manager takes it for said. */
+void told_lost(struct proc *to, unsigned type, usec_t sent)
+{
+    if (type == MSG_SEG_AHEAD && to->missed == 0)
+        to->missed = sent;
+}
+
+/* Over a link that is whole: it is later than any that was lost. */
+void told_arrives(struct proc *to, unsigned type)
+{
+    if (type == MSG_SEG_AHEAD)
+        to->missed = 0;
+}
 
 static uint64_t released_lately(const struct sim *s)
 {
@@ -26,6 +42,7 @@ static bool counts(const struct sim *s, const struct ticket *t)
 
 void told_position(struct sim *s, struct ticket *t, uint64_t position)
 {
+    usec_t missed = s->proc[t->node].missed;
     uint64_t slack;
 
     t->told_at = s->now;
@@ -36,6 +53,8 @@ void told_position(struct sim *s, struct ticket *t, uint64_t position)
     for (uint32_t i = 0; i < s->n_tickets; i++) {
         const struct ticket *u = &s->ticket[i];
 
+        if (missed != 0 && u->told_at >= missed)
+            continue; /* told by an `ahead` that this node does not have */
         if (u->lane == t->lane && u->ord > t->ord && u->told_position != 0 &&
             u->told_at < s->now && u->told_position + slack <= position && counts(s, u))
             sim_fail(s, "I5: ticket %llu-%u (ord %llu) is told %llu by %s, and %llu-%u (ord "

@@ -84,6 +84,19 @@ Test(told, while_a_node_is_down)
     each(kill_a_node);
 }
 
+/* Both ends notice late; what the manager sent before it did is lost. */
+static void cut_a_node_off(struct sim *s, unsigned i)
+{
+    sim_cut(s, SIM_SEG, i % 3, SIM_MNG, 0, 300 + 500 * i);
+    sim_run(s, 4000);
+    sim_cut(s, SIM_SEG, (i + 1) % 3, SIM_MNG, 0, 300 + 500 * i);
+}
+
+Test(told, while_a_node_is_cut_off)
+{
+    each(cut_a_node_off);
+}
+
 static void many_leave(struct sim *s, unsigned i)
 {
     (void)i;

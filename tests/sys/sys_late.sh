@@ -11,9 +11,10 @@ judged() { timeout 120 python3 "$here/late.py" judge "$R" "$1" "$opens" "$DIR/$1
 processes() { pid_of queuemng; pid_of segment.0; pid_of segment.1; [ "$1" != all ] || pid_of router.0; }
 reached() { [ "$(now_ms)" -ge "$1" ]; }
 
-# opening QUEUE: it opens in some seconds, and people come from now on
+# opening QUEUE: it opens in some seconds (7 on a free machine: those who come need to start, and
+# have to come before it), and people come from now on
 opening() {
-    opens=$((($(date +%s) + 7) * 1000))
+    opens=$((($(date +%s) + 7 * $(slowness) / 10) * 1000))
     ctl queue add "$1" state=paused prequeue=60m opens_at="$(date -u -d @$((opens / 1000)) +%FT%TZ)" \
         >/dev/null || give_up "no queue $1"
     wait_for 5 "$1: people may come" state_is "$1" prequeue

@@ -127,7 +127,7 @@ $(B)/guard/trace: $(call o,$(wildcard tests/guard/trace*.c)) $(B)/libcores.a $(B
 $(B)/guard/count.so: tests/guard/count.c tests/guard/count.h
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(CC) -std=gnu11 $(WARN) -O2 -g -fPIC -I. -shared -o $@ $<
-$(B)/chaos/shim.so $(B)/dates/wall.so: $(B)/%.so: tests/%.c
+$(B)/chaos/shim.so $(B)/dates/wall.so: $(B)/%.so: tests/%.c tests/lib/wall_calls.h
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(CC) -std=gnu11 $(WARN) -O2 -g -fPIC -shared -o $@ $<
 $(B)/deploy/yaml2json: $(call o,tests/deploy/yaml2json.c)

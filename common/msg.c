@@ -1,4 +1,4 @@
-/* msg.c: names of message types, for logs. */
+/* msg.c: names: of message types, for logs; of queue states, for people. */
 #include "common/msg.h"
 
 const char *msg_name(enum msg_type t)
@@ -13,4 +13,28 @@ const char *msg_name(enum msg_type t)
         break;
     }
     return "?";
+}
+
+const char *queue_state_name(enum queue_phase phase, enum queue_state state)
+{
+    switch (phase) {
+    case PHASE_PREQUEUE:
+        return "prequeue";
+    case PHASE_PASSTHROUGH:
+        return "passthrough";
+    case PHASE_REJECT:
+        return "reject";
+    default:
+        break;
+    }
+    switch (state) {
+    case QUEUE_PAUSED:
+        return "paused";
+    case QUEUE_CLOSED:
+        return "closed";
+    case QUEUE_FULL:
+        return "full";
+    default:
+        return "open";
+    }
 }

@@ -69,6 +69,9 @@ struct map_phase {
 };
 #define MAP_DRAW_MAX 8192 /* bytes */
 
+/* The state as people are told it, in every answer: the phase's word if it has one. */
+const char *queue_state_name(enum queue_phase phase, enum queue_state state);
+
 struct map_queue {
     queue_id id;
     const char *name;

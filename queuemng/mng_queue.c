@@ -121,22 +121,9 @@ struct map_phase queue_map_phase(const struct mqueue *q)
                                .draw = "" };
 }
 
-/* router/api_ans.c makes the same of what the map says. */
 const char *queue_public_state(const struct mqueue *q)
 {
-    static const char *const names[] = { [QUEUE_OPEN] = "open", [QUEUE_PAUSED] = "paused",
-                                         [QUEUE_CLOSED] = "closed", [QUEUE_FULL] = "full" };
-
-    switch (queue_phase(q)) {
-    case PHASE_PREQUEUE:
-        return "prequeue";
-    case PHASE_PASSTHROUGH:
-        return "passthrough";
-    case PHASE_REJECT:
-        return "reject";
-    default:
-        return names[queue_map_state(q)];
-    }
+    return queue_state_name(queue_phase(q), queue_map_state(q));
 }
 
 struct mqueue *queue_new(struct mng *m, queue_id id)

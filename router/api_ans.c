@@ -316,30 +316,6 @@ void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool 
 
 /* ---- the rest ---- */
 
-static const char *state_name(const struct route_queue *q)
-{
-    switch ((enum queue_phase)q->when.phase) {
-    case PHASE_PREQUEUE:
-        return "prequeue";
-    case PHASE_PASSTHROUGH:
-        return "passthrough";
-    case PHASE_REJECT:
-        return "reject";
-    default:
-        break;
-    }
-    switch ((enum queue_state)q->state) {
-    case QUEUE_PAUSED:
-        return "paused";
-    case QUEUE_CLOSED:
-        return "closed";
-    case QUEUE_FULL:
-        return "full";
-    default:
-        return "open";
-    }
-}
-
 /* For somebody who joins now. Where nobody has waited yet no speed is known: that some are
  * let in is enough. */
 static int64_t join_eta_s(const struct queue_stats *q, const struct lane_stats *s)
@@ -384,7 +360,7 @@ void api_queue(struct api_ans *a, const struct route_queue *q)
     ADD(b, "{\"queue\":\"");
     buf_str(b, q->name);
     ADD(b, "\",\"state\":\"");
-    buf_str(b, state_name(q));
+    buf_str(b, queue_state_name((enum queue_phase)q->when.phase, (enum queue_state)q->state));
     ADD(b, "\"");
     schedule(b, &q->when);
     ADD(b, ",\"waiting\":");

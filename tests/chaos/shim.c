@@ -54,7 +54,7 @@ static void word_of(char out[WORD_BYTES], const char *name)
 
 /* ---- the wall clock ------------------------------------------------------------------ */
 
-static long offset_s(void)
+static time_t wall_ahead_s(void)
 {
     const char *all = getenv("SEGQ_WALL_S");
     char w[WORD_BYTES];
@@ -63,35 +63,7 @@ static long offset_s(void)
     return strtol(w, NULL, 10) + (all != NULL ? strtol(all, NULL, 10) : 0);
 }
 
-int clock_gettime(clockid_t clock, struct timespec *ts)
-{
-    int rc = (int)syscall(SYS_clock_gettime, clock, ts);
-
-    if (rc == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
-        ts->tv_sec += offset_s();
-    return rc;
-}
-
-time_t time(time_t *out)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_REALTIME, &ts);
-    if (out != NULL)
-        *out = ts.tv_sec;
-    return ts.tv_sec;
-}
-
-int gettimeofday(struct timeval *restrict tv, void *restrict zone)
-{
-    struct timespec ts;
-
-    (void)zone;
-    clock_gettime(CLOCK_REALTIME, &ts);
-    tv->tv_sec = ts.tv_sec;
-    tv->tv_usec = ts.tv_nsec / 1000;
-    return 0;
-}
+#include "../lib/wall_calls.h"
 
 /* ---- the disk ------------------------------------------------------------------------ */
 

@@ -16,7 +16,7 @@
 #include <time.h>
 #include <unistd.h>
 
-static time_t ahead_s(void)
+static time_t wall_ahead_s(void)
 {
     static time_t is;
     static int known;
@@ -32,44 +32,16 @@ static time_t ahead_s(void)
 
 /* ---- the clock ---------------------------------------------------------------------- */
 
-int clock_gettime(clockid_t clock, struct timespec *ts)
-{
-    int rc = (int)syscall(SYS_clock_gettime, clock, ts);
-
-    if (rc == 0 && (clock == CLOCK_REALTIME || clock == CLOCK_REALTIME_COARSE))
-        ts->tv_sec += ahead_s();
-    return rc;
-}
-
-time_t time(time_t *out)
-{
-    struct timespec ts;
-
-    clock_gettime(CLOCK_REALTIME, &ts);
-    if (out != NULL)
-        *out = ts.tv_sec;
-    return ts.tv_sec;
-}
-
-int gettimeofday(struct timeval *restrict tv, void *restrict zone)
-{
-    struct timespec ts;
-
-    (void)zone;
-    clock_gettime(CLOCK_REALTIME, &ts);
-    tv->tv_sec = ts.tv_sec;
-    tv->tv_usec = ts.tv_nsec / 1000;
-    return 0;
-}
+#include "../lib/wall_calls.h"
 
 /* ---- files: the kernel has written them by its own clock -------------------------------- */
 
 static int moved(int rc, struct stat *st)
 {
     if (rc == 0) {
-        st->st_atim.tv_sec += ahead_s();
-        st->st_mtim.tv_sec += ahead_s();
-        st->st_ctim.tv_sec += ahead_s();
+        st->st_atim.tv_sec += wall_ahead_s();
+        st->st_mtim.tv_sec += wall_ahead_s();
+        st->st_ctim.tv_sec += wall_ahead_s();
     }
     return rc;
 }
@@ -107,10 +79,10 @@ int statx(int at, const char *restrict path, int flags, unsigned mask,
     int rc = (int)syscall(SYS_statx, at, path, flags, mask, st);
 
     if (rc == 0) {
-        st->stx_atime.tv_sec += ahead_s();
-        st->stx_mtime.tv_sec += ahead_s();
-        st->stx_ctime.tv_sec += ahead_s();
-        st->stx_btime.tv_sec += ahead_s();
+        st->stx_atime.tv_sec += wall_ahead_s();
+        st->stx_mtime.tv_sec += wall_ahead_s();
+        st->stx_ctime.tv_sec += wall_ahead_s();
+        st->stx_btime.tv_sec += wall_ahead_s();
     }
     return rc;
 }
@@ -120,7 +92,7 @@ static struct timespec back(const struct timespec *t)
     struct timespec out = *t;
 
     if (t->tv_nsec != UTIME_NOW && t->tv_nsec != UTIME_OMIT)
-        out.tv_sec -= ahead_s();
+        out.tv_sec -= wall_ahead_s();
     return out;
 }
 

@@ -17,6 +17,7 @@ struct giveback {
     struct ev *ev; /* ref */
     struct ev_timer *timer;
     uint64_t low; /* see giveback_due() */
+    bool again;   /* the last look gave something back: the crowd may still be leaving */
 };
 
 bool giveback_due(uint64_t *low, uint64_t has)
@@ -52,12 +53,15 @@ static void look(void *arg)
     uint64_t has = own_bytes();
 
     ev_timer_at(g->timer, ev_now(g->ev) + GIVEBACK_LOOK_MS);
-    if (has == 0 || !giveback_due(&g->low, has) || mallinfo2().fordblks < GIVEBACK_LEAST)
+    if (has == 0)
+        return;
+    if (!g->again && (!giveback_due(&g->low, has) || mallinfo2().fordblks < GIVEBACK_LEAST))
         return;
     malloc_trim(GIVEBACK_LEAST / 8);
     g->low = own_bytes();
-    log_info("given back bytes=%" PRIu64 " left=%" PRIu64, has > g->low ? has - g->low : 0,
-             g->low);
+    g->again = has >= g->low + GIVEBACK_LEAST / 8;
+    if (g->again)
+        log_info("given back bytes=%" PRIu64 " left=%" PRIu64, has - g->low, g->low);
 }
 
 int giveback_new(struct giveback **out, struct ev *ev, struct err *e)

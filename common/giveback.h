@@ -6,6 +6,10 @@
  * of their buffers. Every five seconds we look how much memory the process has; if it has
  * grown by an eighth (8 MiB at least) since the last time, and as much is free inside, the
  * library is told to give free pages back (malloc_trim: 20 ms for those 5 000 buffers, once).
+ * A crowd may still be leaving at that moment: looks go on giving back until one finds less
+ * than 1 MiB.
+ * libevent keeps a small record for each descriptor that there ever was, so up to a page for
+ * each connection of the largest crowd stays.
  * Growth that is in use, and ups and downs below that, cost one look. */
 #ifndef SEGQ_GIVEBACK_H
 #define SEGQ_GIVEBACK_H

@@ -25,12 +25,12 @@ LIBS := $(shell pkg-config --libs $(PKGS) 2>/dev/null) -lm
 # ---- sources -----------------------------------------------------------------------
 PROTOS := $(wildcard proto/*.proto)
 GEN_H := $(PROTOS:proto/%.proto=$(B)/gen/proto/%.pb-c.h)
-COMMON_C := $(wildcard common/*.c)
-ROUTER_C := $(filter-out router/main.c router/rt_cluster.c,$(wildcard router/*.c))
-SEGMENT_C := $(filter-out segment/main.c segment/seg_cluster.c,$(wildcard segment/*.c))
-CTL_C := $(wildcard queuemng/segqctl*.c)
-DEF_C := queuemng/queue_def.c queuemng/schedule.c
-QUEUEMNG_C := $(filter-out queuemng/main.c queuemng/mng_cluster.c $(CTL_C),$(wildcard queuemng/*.c))
+COMMON_C := $(wildcard common/*/*.c)
+ROUTER_C := $(filter-out %/main.c,$(wildcard router/*/*.c))
+SEGMENT_C := $(filter-out %/main.c,$(wildcard segment/*/*.c))
+CTL_C := $(wildcard queuemng/ctl/*.c)
+DEF_C := queuemng/policy/queue_def.c queuemng/policy/schedule.c
+QUEUEMNG_C := $(filter-out %/main.c $(CTL_C),$(wildcard queuemng/*/*.c))
 SWARM_C := $(wildcard tests/bench/swarm/*.c)
 PAGE_FILES := $(sort $(wildcard deploy/page/*.html deploy/page/*.css deploy/page/*.js deploy/page/*.json)) deploy/client/segq.js
 DASH_FILES := $(sort $(wildcard deploy/dashboard/*.html deploy/dashboard/*.css deploy/dashboard/*.js))
@@ -51,11 +51,11 @@ $(B)/obj/gen/%.o: $(B)/gen/proto/%.pb-c.c $(GEN_H)
 # The waiting page is a part of the router: its files lie in the program.
 $(B)/gen/page_blob.c: deploy/page/embed.sh $(PAGE_FILES) deploy/page
 	@mkdir -p $(@D)
-	@deploy/page/embed.sh page router/page_blob.h $(PAGE_FILES) >$@
+	@deploy/page/embed.sh page router/page/page_blob.h $(PAGE_FILES) >$@
 # The dashboard is a part of queuemng.
 $(B)/gen/dash_blob.c: deploy/page/embed.sh $(DASH_FILES) deploy/dashboard
 	@mkdir -p $(@D)
-	@deploy/page/embed.sh dash queuemng/dash_blob.h $(DASH_FILES) >$@
+	@deploy/page/embed.sh dash queuemng/service/dash_blob.h $(DASH_FILES) >$@
 $(B)/obj/gen/%_blob.o: $(B)/gen/%_blob.c
 	@mkdir -p $(@D)
 	@$(CC) $(CFLAGS) -c -o $@ $<
@@ -68,9 +68,9 @@ $(B)/libcores.a: $(call o,$(ROUTER_C) $(SEGMENT_C) $(QUEUEMNG_C)) $(B)/obj/gen/p
 	@rm -f $@; ar rcs $@ $^
 
 # ---- programs ----------------------------------------------------------------------
-$(B)/bin/router: $(call o,router/main.c $(ROUTER_C)) $(B)/obj/gen/page_blob.o $(B)/libsegq.a
-$(B)/bin/segment: $(call o,segment/main.c $(SEGMENT_C)) $(B)/libsegq.a
-$(B)/bin/queuemng: $(call o,queuemng/main.c $(QUEUEMNG_C)) $(B)/obj/gen/dash_blob.o $(B)/libsegq.a
+$(B)/bin/router: $(call o,router/service/main.c $(ROUTER_C)) $(B)/obj/gen/page_blob.o $(B)/libsegq.a
+$(B)/bin/segment: $(call o,segment/service/main.c $(SEGMENT_C)) $(B)/libsegq.a
+$(B)/bin/queuemng: $(call o,queuemng/service/main.c $(QUEUEMNG_C)) $(B)/obj/gen/dash_blob.o $(B)/libsegq.a
 $(B)/bin/segqctl: $(call o,$(CTL_C) $(DEF_C)) $(B)/libsegq.a
 $(B)/bin/rt_cluster: $(call o,router/rt_cluster.c) $(B)/libsegq.a
 $(B)/bin/seg_cluster: $(call o,segment/seg_cluster.c) $(B)/libsegq.a
@@ -167,9 +167,9 @@ check: layers
 ## make fallback     what gates show while no router answers, made of deploy/page anew
 fallback:
 	deploy/page/fallback.py deploy/nginx deploy/haproxy
-## make layers       one-way dependencies; every header compiles alone
-layers: $(GEN_H)
-	tests/layers.sh
+## make layers       what each room uses; circles of files; every header compiles alone
+layers: bins
+	tests/layers.py $(B)/obj
 ## make sim SEEDS=N  the simulation, N seeds on all cores (FIRST=n to start elsewhere)
 SEEDS ?= 1000
 sim:

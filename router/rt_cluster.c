@@ -1,6 +1,6 @@
-/* rt_cluster.c: starts and watches the routers of this machine; common/cluster.h has the whole story. */
-#include "common/cluster.h"
-#include "common/cluster_keys.h"
+/* rt_cluster.c: starts and watches the routers of this machine; common/supervisor/cluster.h has the whole story. */
+#include "common/supervisor/cluster.h"
+#include "common/supervisor/cluster_keys.h"
 
 static const struct cfg_key keys[] = {
     CLUSTER_KEYS("router", "0.0.0.0:8080", "0", "127.0.0.1:7100", "127.0.0.1:7070", "auto"),

@@ -32,30 +32,30 @@ rm -r "$fresh"
 
 # Routes and codes of the code are in the description (sys_readme asks them all, and compares).
 # "/v1/tickets/" is there as the beginning of a path.
-for path in $(sed -nE 's/.*(IS|BEGINS)\(.*"(\/[^"]*)".*/\2/p' router/api.c); do
+for path in $(sed -nE 's/.*(IS|BEGINS)\(.*"(\/[^"]*)".*/\2/p' router/api/api.c); do
     if grep -qE "^  ${path//./\\.}[^ ]*:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe $path"; fi
 done
-for path in $(sed -nE 's/.*strn?cmp\(path, "([a-z]+\/?)".*/\1/p' queuemng/mng_admin.c); do
+for path in $(sed -nE 's/.*strn?cmp\(path, "([a-z]+\/?)".*/\1/p' queuemng/service/mng_admin.c); do
     if grep -qE "^  /v1/admin/$path[^ ]*:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe /v1/admin/$path"; fi
 done
-for verb in release $(sed -n '/verbs\[\] = {/,/};/p' queuemng/mng_admin_queue.c | grep -oE '"[a-z]+"' | tr -d '"'); do
+for verb in release $(sed -n '/verbs\[\] = {/,/};/p' queuemng/service/mng_admin_queue.c | grep -oE '"[a-z]+"' | tr -d '"'); do
     if grep -qF "/v1/admin/queues/{queue}/$verb:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe $verb"; fi
 done
-for code in $(sed -nE 's/^ +X\([A-Z_]+, [0-9]+, "([a-z_]+)"\).*/\1/p' router/api.h); do
+for code in $(sed -nE 's/^ +X\([A-Z_]+, [0-9]+, "([a-z_]+)"\).*/\1/p' router/api/api.h); do
     if grep -qE "^ +- $code\$" proto/openapi.yaml; then ok; else no "openapi.yaml does not name code $code"; fi
 done
-for key in $(sed -n 's/^    { "\([a-z_]*\)", CFG_.*/\1/p' queuemng/queue_def.c | sort -u); do
+for key in $(sed -n 's/^    { "\([a-z_]*\)", CFG_.*/\1/p' queuemng/policy/queue_def.c | sort -u); do
     if grep -qE "^ +$key:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe the key $key"; fi
     if grep -qE "\b$key:" conf/queuemng.yaml; then ok; else no "conf/queuemng.yaml does not show the key $key"; fi
 done
-for code in $(sed -n 's/.*admin_problem([^"]*"\([a-z_]*\)".*/\1/p' queuemng/*.c | sort -u); do
+for code in $(sed -n 's/.*admin_problem([^"]*"\([a-z_]*\)".*/\1/p' queuemng/*/*.c | sort -u); do
     if grep -qw "$code" proto/openapi.yaml; then ok; else no "openapi.yaml does not name code $code"; fi
 done
 if python3 -c 'import yaml' 2>/dev/null; then
     if python3 -c 'import yaml,sys; yaml.safe_load(open("proto/openapi.yaml"))'; then ok; else no "openapi.yaml is not YAML"; fi
 fi
-for type in $(sed -n 's/^ *X(\([A-Z_]*\), [0-9]*).*/\1/p' common/msg.h); do
-    if grep -q "$type" proto/PROTOCOL.md common/rpc.h; then ok; else no "PROTOCOL.md does not name $type"; fi
+for type in $(sed -n 's/^ *X(\([A-Z_]*\), [0-9]*).*/\1/p' common/wire/msg.h); do
+    if grep -q "$type" proto/PROTOCOL.md common/net/rpc.h; then ok; else no "PROTOCOL.md does not name $type"; fi
 done
 if out=$(python3 tests/bench/kit/sizing.py --check deploy/SIZING.md 2>&1); then ok; else no "$out"; fi
 
@@ -141,7 +141,7 @@ for s in deploy/*.sh tests/*.sh tests/sys/*.sh tests/chaos/*.sh tests/dates/*.sh
     if bash -n "$s"; then ok; else no "$s does not parse"; fi
 done
 # Each event that queuemng logs is a sentence on the dashboard.
-for e in $(cat queuemng/*.c | tr -d '\n' | grep -oE 'log_(error|warn|info)\( *"event=[a-z_]+' | sed 's/.*event=//' | sort -u); do
+for e in $(cat queuemng/*/*.c | tr -d '\n' | grep -oE 'log_(error|warn|info)\( *"event=[a-z_]+' | sed 's/.*event=//' | sort -u); do
     case $e in queue_ | cannot_start | stopped | peer_up | node_up) continue ;; esac # queue_(not_)full; not shown
     if grep -qE "^  $e: " deploy/dashboard/events.js; then ok; else no "event=$e has no sentence in deploy/dashboard/events.js"; fi
 done

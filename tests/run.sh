@@ -171,7 +171,7 @@ if part fuzz; then
 fi
 if part check; then
     build bins
-    beside counted layers tests/layers.sh
+    beside counted layers tests/layers.py "$B/obj"
     beside counted check tests/check.sh "$B/bin"
     beside counted test_prometheus tests/deploy/test_prometheus.py
     beside counted test_grafana tests/deploy/test_grafana.py

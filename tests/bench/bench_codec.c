@@ -3,7 +3,7 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/codec.h"
+#include "common/wire/codec.h"
 
 #define ROUNDS 2000000u /* polls per figure */
 

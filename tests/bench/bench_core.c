@@ -13,11 +13,11 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/log.h"
-#include "common/rng.h"
-#include "common/token.h"
-#include "segment/segq.h"
-#include "segment/segtab.h"
+#include "common/base/log.h"
+#include "common/base/rng.h"
+#include "common/ticket/token.h"
+#include "segment/line/segq.h"
+#include "segment/node/segtab.h"
 
 #define BATCH      64u
 #define RELEASE    1000u

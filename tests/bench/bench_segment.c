@@ -26,12 +26,12 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/codec.h"
-#include "common/ev.h"
-#include "common/keys.h"
-#include "common/log.h"
-#include "common/rng.h"
-#include "common/rpc.h"
+#include "common/wire/codec.h"
+#include "common/net/ev.h"
+#include "common/ticket/keys.h"
+#include "common/base/log.h"
+#include "common/base/rng.h"
+#include "common/net/rpc.h"
 
 #define BATCH_MAX   256u
 #define FLIGHT_MAX  64u

@@ -6,8 +6,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "router/bypass.h"
-#include "router/session_in.h"
+#include "router/gate/bypass.h"
+#include "router/api/session_in.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

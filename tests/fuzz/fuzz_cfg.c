@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/cfg.h"
+#include "common/config/cfg.h"
 
 struct part {
     char *name;

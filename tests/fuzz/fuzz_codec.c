@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/codec.h"
-#include "common/frame.h"
+#include "common/wire/codec.h"
+#include "common/wire/frame.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -4,9 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/buf.h"
-#include "common/cfg.h"
-#include "queuemng/queue_def.h"
+#include "common/base/buf.h"
+#include "common/config/cfg.h"
+#include "queuemng/policy/queue_def.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/err.h"
-#include "router/forwarded.h"
+#include "common/base/err.h"
+#include "router/api/forwarded.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/log.h"
-#include "segment/journal_int.h"
+#include "common/base/log.h"
+#include "segment/journal/journal_int.h"
 #include "tests/lib/simdisk.c" /* fuzz programs link no simulation */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -6,9 +6,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/log.h"
-#include "segment/jrec.h"
-#include "segment/segtab.h"
+#include "common/base/log.h"
+#include "segment/journal/jrec.h"
+#include "segment/node/segtab.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

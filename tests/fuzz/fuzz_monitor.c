@@ -3,7 +3,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "queuemng/mon_parse.h"
+#include "queuemng/monitor/mon_parse.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

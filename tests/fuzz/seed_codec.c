@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-#include "common/codec.h"
+#include "common/wire/codec.h"
 #include "tests/unit/codec_gen.h"
 
 static int write_one(const char *dir, const struct msg *m, const struct buf *b)

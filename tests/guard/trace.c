@@ -12,11 +12,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/codec.h"
-#include "common/log.h"
-#include "common/rng.h"
-#include "segment/segq.h"
-#include "segment/segtab.h"
+#include "common/wire/codec.h"
+#include "common/base/log.h"
+#include "common/base/rng.h"
+#include "segment/line/segq.h"
+#include "segment/node/segtab.h"
 
 #define WAITING 131072u /* a power of two: odd steps visit every one of them once */
 #define STEP    40503u
@@ -61,7 +61,7 @@ static void do_rank(struct work *w, uint32_t n)
             w->sink += segq_rank(w->q, w->v[i]);
 }
 
-/* A frame's way through the node, as segment/seg_frames.c goes it. */
+/* A frame's way through the node, as segment/service/seg_frames.c goes it. */
 static void do_frame(struct work *w, const struct buf *in, enum msg_type type)
 {
     struct seg_now now = { 1000, 1700000000000 };

@@ -16,9 +16,9 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/codec.h"
-#include "router/routes.h"
-#include "router/router_service.h"
+#include "common/wire/codec.h"
+#include "router/flow/routes.h"
+#include "router/service/router_service.h"
 
 #define WAITING 1000000u
 #define SEG     1

@@ -2,7 +2,7 @@
 #ifndef SEGQ_TESTS_DIRRIG_H
 #define SEGQ_TESTS_DIRRIG_H
 
-#include "segment/directory.h"
+#include "segment/line/directory.h"
 #include "tests/lib/segrig.h"
 
 static const node_no dirrig_nodes[] = { 1, 2 };

@@ -43,7 +43,7 @@
 #undef HTTP_OPTIONS
 #include <string.h>
 
-#include "common/http.h"
+#include "common/http/http.h"
 
 enum cmp_class {
     CMP_SAME,

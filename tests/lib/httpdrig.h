@@ -2,8 +2,8 @@
 #ifndef SEGQ_TESTS_HTTPDRIG_H
 #define SEGQ_TESTS_HTTPDRIG_H
 
-#include "common/httpd.h"
-#include "common/net.h"
+#include "common/http/httpd.h"
+#include "common/net/net.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>

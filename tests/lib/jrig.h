@@ -12,9 +12,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/log.h"
-#include "common/rng.h"
-#include "segment/journal.h"
+#include "common/base/log.h"
+#include "common/base/rng.h"
+#include "segment/journal/journal.h"
 #include "tests/lib/simdisk.h"
 
 #define JRIG_MAX 4096 /* records in one test */

@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/log.h"
-#include "queuemng/mng.h"
+#include "common/base/log.h"
+#include "queuemng/core/mng.h"
 
 #define SEGS 64
 #define KEYS 128

@@ -7,11 +7,11 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/codec.h"
-#include "common/log.h"
-#include "queuemng/mng.h"
-#include "router/routes.h"
-#include "segment/segtab.h"
+#include "common/wire/codec.h"
+#include "common/base/log.h"
+#include "queuemng/core/mng.h"
+#include "router/flow/routes.h"
+#include "segment/node/segtab.h"
 
 #define MR_NODES   3
 #define MR_LINKS   (MR_NODES + MR_NODES * MR_NODES + 1)

@@ -12,9 +12,9 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include "common/buf.h"
-#include "common/ev.h"
-#include "common/net.h"
+#include "common/base/buf.h"
+#include "common/net/ev.h"
+#include "common/net/net.h"
 
 #define RIG_WAIT_MS 60000 /* of a slow machine */
 

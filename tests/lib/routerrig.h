@@ -16,8 +16,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/codec.h"
-#include "router/router_service.h"
+#include "common/wire/codec.h"
+#include "router/service/router_service.h"
 
 enum { N_GONE = 1000, N_ADMITTED, N_BUSY, N_SILENT, N_MOVED, N_UNKNOWN, N_SPECIAL_END };
 

@@ -7,10 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/log.h"
-#include "common/msg.h"
-#include "common/net.h"
-#include "common/rpc.h"
+#include "common/base/log.h"
+#include "common/wire/msg.h"
+#include "common/net/net.h"
+#include "common/net/rpc.h"
 
 #define BEAT_MS 60
 #define ECHO    100 /* frame types of these tests */

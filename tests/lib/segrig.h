@@ -8,9 +8,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/codec.h"
-#include "common/log.h"
-#include "segment/segtab.h"
+#include "common/wire/codec.h"
+#include "common/base/log.h"
+#include "segment/node/segtab.h"
 
 enum { RIG_MNG = 1, RIG_ROUTER = 2, RIG_PEER = 3, RIG_MNG2 = 4 };
 enum { ROLE_ROUTER = 1, ROLE_SEGMENT = 2, ROLE_MANAGER = 3 };

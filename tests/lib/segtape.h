@@ -2,9 +2,9 @@
 #ifndef SEGQ_TESTS_SEGTAPE_H
 #define SEGQ_TESTS_SEGTAPE_H
 
-#include "common/buf.h"
-#include "segment/jrec.h"
-#include "segment/segtab_int.h"
+#include "common/base/buf.h"
+#include "segment/journal/jrec.h"
+#include "segment/node/segtab_int.h"
 #include "tests/lib/segrig.h"
 
 struct tape {

@@ -2,7 +2,7 @@
 #include "tests/lib/sim.h"
 #include "tests/lib/sim_int.h"
 
-#include "common/log.h"
+#include "common/base/log.h"
 
 #include <inttypes.h>
 #include <stdarg.h>
@@ -116,6 +116,12 @@ void sim_after_ms(struct sim *s, double ms, struct event e)
 
 /* ---- trace --------------------------------------------------------------------------- */
 
+static void mix(uint64_t *h, uint64_t v)
+{
+    *h = (*h ^ v) * 0x9e3779b97f4a7c15u;
+    *h ^= *h >> 29;
+}
+
 void sim_note(struct sim *s, const char *fmt, uint64_t a, uint64_t b, uint64_t c,
               uint64_t d, uint64_t e)
 {
@@ -128,6 +134,17 @@ void sim_note(struct sim *s, const char *fmt, uint64_t a, uint64_t b, uint64_t c
     t->v[2] = c;
     t->v[3] = d;
     t->v[4] = e;
+    mix(&s->digest, s->now);
+    for (int i = 0; i < 5; i++)
+        mix(&s->digest, t->v[i]);
+}
+
+uint64_t sim_digest(const struct sim *s)
+{
+    uint64_t h = s->digest;
+
+    mix(&h, s->count.steps);
+    return h;
 }
 
 static void on_log(void *ctx, enum log_level level, const char *line)

@@ -9,8 +9,8 @@
 #ifndef SEGQ_SIM_H
 #define SEGQ_SIM_H
 
-#include "common/base.h"
-#include "queuemng/mng.h"
+#include "common/base/base.h"
+#include "queuemng/core/mng.h"
 
 #include <stdio.h>
 
@@ -129,6 +129,7 @@ struct sim_counts sim_count(const struct sim *s);
 struct mng_counts sim_mng_count(const struct sim *s);
 unsigned sim_leader(const struct sim *s); /* its number; 0 if nobody leads */
 msec_t sim_now(const struct sim *s);
+uint64_t sim_digest(const struct sim *s); /* of what happened, and when: log lines apart */
 size_t sim_chain_len(const struct sim *s, unsigned queue, unsigned lane);
 bool sim_rebuilding(struct sim *s); /* some segment is lost, or not whole yet */
 /* Who holds a slot of the queue now, in truth. */

@@ -24,13 +24,13 @@
 #ifndef SEGQ_SIM_INT_H
 #define SEGQ_SIM_INT_H
 
-#include "common/arena.h"
-#include "common/buf.h"
-#include "common/map.h"
-#include "common/rng.h"
-#include "queuemng/pairs.h"
-#include "router/flow.h"
-#include "segment/segtab.h"
+#include "common/base/arena.h"
+#include "common/base/buf.h"
+#include "common/base/map.h"
+#include "common/base/rng.h"
+#include "queuemng/store/pairs.h"
+#include "router/flow/flow.h"
+#include "segment/node/segtab.h"
 #include "tests/lib/sim.h"
 
 typedef int64_t usec_t; /* virtual time */
@@ -395,6 +395,7 @@ struct sim {
     struct sim_counts count;
     struct trace trace[SIM_TRACE];
     uint64_t n_trace;
+    uint64_t digest; /* of all notes, and when: equal for equal runs */
     bool failed;
     char why[400];
 };

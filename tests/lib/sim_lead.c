@@ -3,7 +3,7 @@
  * without sockets. */
 #include "tests/lib/sim_int.h"
 
-#include "queuemng/lease.h"
+#include "queuemng/policy/lease.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  * what is put is kept at once. One of several has a lease: sim_lead.c. */
 #include "tests/lib/sim_int.h"
 
-#include "common/err.h"
+#include "common/base/err.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -10,7 +10,7 @@
  * A person goes on with the token that he has: moved_now() is where he really is. */
 #include "tests/lib/sim_int.h"
 
-#include "common/err.h"
+#include "common/base/err.h"
 
 #include <string.h>
 

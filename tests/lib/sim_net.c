@@ -3,8 +3,8 @@
  * some moment on. The two ends learn of that at different times. */
 #include "tests/lib/sim_int.h"
 
-#include "common/codec.h"
-#include "common/err.h"
+#include "common/wire/codec.h"
+#include "common/base/err.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -49,7 +49,7 @@ static bool is_open(const struct sim *s, int64_t wall_ms)
 
 /* ---- commitment and seed ------------------------------------------------------------- */
 
-/* As in the text of common/draw.h, not by its code. */
+/* As in the text of common/ticket/draw.h, not by its code. */
 static void commitment_of(const char *queue, const char *seed, char *out)
 {
     uint8_t hash[crypto_hash_sha256_BYTES];

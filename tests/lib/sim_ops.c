@@ -2,8 +2,8 @@
  * manager is not there for is not given (an operator sees the error and comes back). */
 #include "tests/lib/sim_int.h"
 
-#include "common/err.h"
-#include "queuemng/release.h"
+#include "common/base/err.h"
+#include "queuemng/policy/release.h"
 
 #include <stdlib.h>
 #include <string.h>

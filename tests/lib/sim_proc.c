@@ -3,7 +3,7 @@
  * in order, dials whom it wants. */
 #include "tests/lib/sim_int.h"
 
-#include "common/err.h"
+#include "common/base/err.h"
 
 #include <stdlib.h>
 #include <string.h>

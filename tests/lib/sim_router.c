@@ -3,13 +3,13 @@
  * real router does. */
 #include "tests/lib/sim_int.h"
 
-#include "common/err.h"
+#include "common/base/err.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "router/pass_clock.h"
-#include "router/revoked.h"
+#include "router/gate/pass_clock.h"
+#include "router/gate/revoked.h"
 
 #define BATCH 64
 

@@ -14,8 +14,8 @@
  *                   says); and not when it is over, where none leapt (F19) */
 #include "tests/lib/sim_int.h"
 
-#include "router/pass_clock.h"
-#include "router/revoked.h"
+#include "router/gate/pass_clock.h"
+#include "router/gate/revoked.h"
 
 #define VERIFY_MS 1500 /* a tick, and what a message takes; a stopped process has to wake up */
 #define EVERY_MS  500
@@ -42,7 +42,7 @@ bool session_is_extended(struct sim *s, struct player *p)
     return true;
 }
 
-/* As router/session.c does. */
+/* As router/service/session.c does. */
 int64_t session_until_s(const struct sim *s, const struct route_queue *q,
                         const struct sreq *r)
 {

@@ -68,6 +68,7 @@ static void add_counts(struct swarm_sum *x, const struct sim *s)
     x->unavailable += c.unavailable;
     x->moves += sim_mng_count(s).moves_committed;
     x->virtual_ms += (uint64_t)sim_now(s);
+    x->digest ^= sim_digest(s);
 }
 
 static void one(const struct swarm *w, uint64_t seed, struct swarm_sum *sum, unsigned *shown)
@@ -137,6 +138,7 @@ static void add(struct swarm_sum *to, const struct swarm_sum *x)
     to->unavailable += x->unavailable;
     to->moves += x->moves;
     to->virtual_ms += x->virtual_ms;
+    to->digest ^= x->digest;
     to->cpu_s += x->cpu_s;
 }
 

@@ -11,7 +11,7 @@
  * Under a sanitizer the crowd, its budget and its rates are a tenth: the same intervals. */
 #include "tests/lib/mngrig.h"
 
-#include "common/rng.h"
+#include "common/base/rng.h"
 #include "tests/bench/swarm/wheel.h"
 
 #if defined(__SANITIZE_ADDRESS__)

@@ -8,6 +8,7 @@
 #include "tests/lib/simfork.h"
 #include "tests/lib/simmin.h"
 
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -53,13 +54,14 @@ static void print_sum(const struct swarm_sum *x)
 
     printf("%llu steps, %llu messages, %llu joined, %llu admitted, %llu moves, %llu links "
            "broken, %llu restarts, %llu kills, %llu answers 503, %llu joins of uncertain "
-           "order\n%.1f virtual hours, %.1f s of CPU: %.2f s an hour\n",
+           "order\n%.1f virtual hours, %.1f s of CPU: %.2f s an hour\n"
+           "digest %016" PRIx64 " (a move of code leaves it as it is)\n",
            (unsigned long long)x->steps, (unsigned long long)x->messages,
            (unsigned long long)x->joined, (unsigned long long)x->admitted,
            (unsigned long long)x->moves, (unsigned long long)x->links_broken,
            (unsigned long long)x->restarts, (unsigned long long)x->crashes,
            (unsigned long long)x->unavailable, (unsigned long long)x->relaxed, hours,
-           x->cpu_s, hours > 0 ? x->cpu_s / hours : 0.0);
+           x->cpu_s, hours > 0 ? x->cpu_s / hours : 0.0, x->digest);
 }
 
 static bool known_knobs(const char *with)

@@ -1,5 +1,5 @@
 #!/bin/bash
-# Dies at each named point of the code once (common/failpoint.h; the table in
+# Dies at each named point of the code once (common/base/failpoint.h; the table in
 # tests/README.md says which points there are), while a crowd joins, polls, leaves and is
 # let in, segments fill up and are merged, and a node is drained: nobody loses a place, is
 # passed, or is let in twice. Only test builds (asan) have the points; the others must not.

@@ -6,9 +6,9 @@
 
 #include <string.h>
 
-#include "common/arena.h"
-#include "common/msg.h"
-#include "common/rng.h"
+#include "common/base/arena.h"
+#include "common/wire/msg.h"
+#include "common/base/rng.h"
 
 struct gen {
     struct rng r;

@@ -7,8 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/admin.h"
-#include "common/net.h"
+#include "common/http/admin.h"
+#include "common/net/net.h"
 
 static struct ev *ev;
 static struct admin *adm;

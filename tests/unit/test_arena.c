@@ -1,5 +1,5 @@
 /* test_arena.c: zeroed, aligned, disjoint; reset keeps one chunk. */
-#include "common/arena.h"
+#include "common/base/arena.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

@@ -13,9 +13,9 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/log.h"
-#include "segment/audit.h"
-#include "segment/audit_files.h"
+#include "common/base/log.h"
+#include "segment/audit/audit.h"
+#include "segment/audit/audit_files.h"
 
 #define DAY_MS   86400000ll
 #define NOON     (20000 * DAY_MS + DAY_MS / 2) /* 2024-10-04 */

@@ -6,8 +6,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/rng.h"
-#include "segment/audit_find.h"
+#include "common/base/rng.h"
+#include "segment/audit/audit_find.h"
 
 #define DAY_MS 86400000ll
 

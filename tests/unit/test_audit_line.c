@@ -5,8 +5,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/rng.h"
-#include "segment/audit_line.h"
+#include "common/base/rng.h"
+#include "segment/audit/audit_line.h"
 
 static char line[AUDIT_LINE_MAX + 1];
 

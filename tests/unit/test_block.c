@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-#include "common/rng.h"
-#include "segment/block.h"
+#include "common/base/rng.h"
+#include "segment/line/block.h"
 
 static struct block_pool pool;
 

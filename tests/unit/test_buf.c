@@ -1,5 +1,5 @@
 /* test_buf.c: appending, numbers, consuming, and the failure that sticks. */
-#include "common/buf.h"
+#include "common/base/buf.h"
 
 #include <criterion/criterion.h>
 #include <inttypes.h>

@@ -1,5 +1,5 @@
 /* test_bypass.c: who is let past the room, and above all who is not. */
-#include "router/bypass.h"
+#include "router/gate/bypass.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
 /* test_cfg.c: documents, tables, errors that help, and dump -> parse -> equal. */
-#include "common/cfg.h"
+#include "common/config/cfg.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/rng.h"
+#include "common/base/rng.h"
 
 struct part {
     char *name;

@@ -4,11 +4,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/cfg_common.h"
-#include "common/cluster_keys.h"
-#include "queuemng/mng_cfg.h"
-#include "router/router_cfg.h"
-#include "segment/seg_cfg.h"
+#include "common/config/cfg_common.h"
+#include "common/supervisor/cluster_keys.h"
+#include "queuemng/service/mng_cfg.h"
+#include "router/service/router_cfg.h"
+#include "segment/service/seg_cfg.h"
 
 static const struct cfg_key rt_keys[] = {
     CLUSTER_KEYS("router", "0.0.0.0:8080", "0", "127.0.0.1:7100", "127.0.0.1:7070", "auto")

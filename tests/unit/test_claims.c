@@ -4,7 +4,7 @@
 #define MR_TICKETS 4000
 #include "tests/lib/mngrig.h"
 
-#include "queuemng/claims.h"
+#include "queuemng/policy/claims.h"
 
 static void decided(struct claims *c, unsigned claimed, unsigned missed)
 {

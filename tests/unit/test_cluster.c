@@ -1,7 +1,7 @@
 /* test_cluster.c: a supervisor's command lines, checks and status file. The processes
  * themselves are in test_spawn.c, the decisions in test_supervise.c, the whole in
  * tests/sys/sys_child_restart.sh. */
-#include "common/cluster.h"
+#include "common/supervisor/cluster.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
@@ -9,7 +9,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/cluster_keys.h"
+#include "common/supervisor/cluster_keys.h"
 
 static const struct cfg_key keys[] = {
     CLUSTER_KEYS("router", "127.0.0.1:8080", "2", "[::1]:7100", "a:1,b:2", "auto"),

@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "codec_same.h"
-#include "common/codec.h"
-#include "common/frame.h"
+#include "common/wire/codec.h"
+#include "common/wire/frame.h"
 #include "proto/router_segment.pb-c.h"
 
 static const uint16_t types[] = {

@@ -1,11 +1,11 @@
 /* test_counters.c: counters at their edges (F33): ids, ticks, positions and clocks beyond
  * 32 bits, the last numbers of a segment, positions 0 and 1, a million in one segment. */
-#include "segment/segtab.h"
+#include "segment/node/segtab.h"
 
-#include "common/token.h"
-#include "queuemng/release.h"
-#include "router/routes.h"
-#include "segment/segq.h"
+#include "common/ticket/token.h"
+#include "queuemng/policy/release.h"
+#include "router/flow/routes.h"
+#include "segment/line/segq.h"
 #include "tests/lib/segrig.h"
 
 static const seg_id ids[] = { UINT32_MAX - 1ull, UINT32_MAX, 1ull << 32, (1ull << 32) + 1,

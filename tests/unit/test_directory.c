@@ -1,9 +1,9 @@
 /* test_directory.c: a share of the directory: who may have a ticket, and who has. */
-#include "segment/directory.h"
+#include "segment/line/directory.h"
 
 #include <criterion/criterion.h>
 
-#include "common/rng.h"
+#include "common/base/rng.h"
 
 static struct directory d;
 static struct dir_row has;

@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/draw.h"
-#include "segment/segq.h"
+#include "common/ticket/draw.h"
+#include "segment/line/segq.h"
 
 static const uint8_t seed[DRAW_SEED] = "an answer is worth a good seed!";
 

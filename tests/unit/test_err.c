@@ -1,5 +1,5 @@
 /* test_err.c: codes have texts; sentences are wrapped and stay one line. */
-#include "common/err.h"
+#include "common/base/err.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

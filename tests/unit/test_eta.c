@@ -6,8 +6,8 @@
 
 #include <math.h>
 
-#include "common/rng.h"
-#include "queuemng/eta_lane.h"
+#include "common/base/rng.h"
+#include "queuemng/policy/eta_lane.h"
 
 /* A line in which everybody was told something every second. */
 struct line {

@@ -5,7 +5,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "common/ev.h"
+#include "common/net/ev.h"
 
 static struct ev *ev;
 static char trace[64];

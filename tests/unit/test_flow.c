@@ -1,5 +1,5 @@
 /* test_flow.c: a request's way, answer by answer. */
-#include "router/flow.h"
+#include "router/flow/flow.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

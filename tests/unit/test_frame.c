@@ -3,7 +3,7 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "common/frame.h"
+#include "common/wire/frame.h"
 
 static size_t build(uint8_t *out, uint16_t type, uint64_t rid, const char *body)
 {

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/log.h"
-#include "router/gate.h"
+#include "common/base/log.h"
+#include "router/service/gate.h"
 
 #define NOW 1000000
 

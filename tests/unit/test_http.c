@@ -1,7 +1,7 @@
 /* test_http.c: what http.c accepts, what it refuses and with which status; every split
  * gives the same outcome; nothing outside the buffer is touched (it ends at a page that
  * may not be read). */
-#include "common/http.h"
+#include "common/http/http.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -3,7 +3,7 @@
 
 #include <unistd.h>
 
-#include "segment/journal_int.h"
+#include "segment/journal/journal_int.h"
 #include "tests/lib/simdisk.c" /* unit programs link no simulation */
 
 static const enum journal_mode modes[] = { JOURNAL_OS, JOURNAL_FSYNC };

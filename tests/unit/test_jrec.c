@@ -1,7 +1,7 @@
 /* test_jrec.c: what is written down is enough: random operations on two nodes, and at
  * random moments all records are replayed into a new table, which must be the same one;
  * then it takes the old one's place, as after a crash. Snapshots are taken in between. */
-#include "common/rng.h"
+#include "common/base/rng.h"
 #include "tests/lib/segtape.h"
 
 /* ---- one record ---------------------------------------------------------------------- */

@@ -1,5 +1,5 @@
 /* test_keys.c: creation, reading back, permissions, what is refused. */
-#include "common/keys.h"
+#include "common/ticket/keys.h"
 
 #include <criterion/criterion.h>
 #include <pthread.h>

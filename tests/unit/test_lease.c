@@ -1,6 +1,6 @@
 /* test_lease.c: one leader at a time, whatever is lost, late, out of order, stopped, or
  * measured on clocks that differ: each rule alone, then thousands of seeded worlds. */
-#include "queuemng/lease.h"
+#include "queuemng/policy/lease.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

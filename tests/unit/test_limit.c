@@ -5,10 +5,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/err.h"
-#include "common/rng.h"
-#include "router/forwarded.h"
-#include "router/limit.h"
+#include "common/base/err.h"
+#include "common/base/rng.h"
+#include "router/api/forwarded.h"
+#include "router/gate/limit.h"
 
 #define S(us) ((int64_t)(us)*1000000)
 

@@ -1,5 +1,5 @@
 /* test_log.c: levels, the captured line, quoting, the file and its reopening. */
-#include "common/log.h"
+#include "common/base/log.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

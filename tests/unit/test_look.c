@@ -8,10 +8,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/log.h"
-#include "queuemng/events.h"
-#include "queuemng/history.h"
-#include "queuemng/op_log.h"
+#include "common/base/log.h"
+#include "queuemng/service/events.h"
+#include "queuemng/service/history.h"
+#include "queuemng/service/op_log.h"
 
 #define ALL (2 * EVENTS_KEPT)
 

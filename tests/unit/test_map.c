@@ -1,10 +1,10 @@
 /* test_map.c: against a plain array as the model, with many collisions and removals. */
-#include "common/map.h"
+#include "common/base/map.h"
 
 #include <criterion/criterion.h>
 
-#include "common/err.h"
-#include "common/rng.h"
+#include "common/base/err.h"
+#include "common/base/rng.h"
 
 #define KEYS 2000
 

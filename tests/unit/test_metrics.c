@@ -1,5 +1,5 @@
 /* test_metrics.c: the exposition text, byte by byte. */
-#include "common/metrics.h"
+#include "common/base/metrics.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -8,8 +8,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/log.h"
-#include "queuemng/mng_service.h"
+#include "common/base/log.h"
+#include "queuemng/service/mng_service.h"
 
 struct rig {
     char dir[64];

@@ -7,7 +7,7 @@
 #include <jansson.h>
 #include <sodium.h>
 
-#include "common/draw.h"
+#include "common/ticket/draw.h"
 
 /* The rig's clock begins at 22:13:20Z. */
 #define QUEUE(state, rate)                                                               \

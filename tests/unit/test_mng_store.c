@@ -7,8 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "common/log.h"
-#include "queuemng/mng_store.h"
+#include "common/base/log.h"
+#include "queuemng/store/mng_store.h"
 
 static char dir[64], path[96];
 

@@ -1,13 +1,13 @@
 /* test_mng_term.c: the core under a lease: the epoch that it is given, and how it learns
  * that nodes obey somebody else. */
-#include "queuemng/mng.h"
+#include "queuemng/core/mng.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "common/log.h"
-#include "common/versions.h"
+#include "common/base/log.h"
+#include "common/base/versions.h"
 
 #define PEER 1
 

@@ -1,5 +1,5 @@
 /* test_mon_parse.c: what monitors say, and what they say when they are unwell. */
-#include "queuemng/mon_parse.h"
+#include "queuemng/monitor/mon_parse.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

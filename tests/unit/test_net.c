@@ -6,7 +6,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/net.h"
+#include "common/net/net.h"
 
 Test(net, parse_and_print)
 {

@@ -1,5 +1,5 @@
 /* test_pace.c: the plan keeps to the budget, spends it, and favours the front. */
-#include "common/pace.h"
+#include "common/ticket/pace.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -1,7 +1,7 @@
 /* test_page.c: the waiting page's pure parts: templates, languages, and documents that
  * hostile values cannot leave. */
 #define _GNU_SOURCE /* memmem */
-#include "router/page.h"
+#include "router/page/page.h"
 
 #include <criterion/criterion.h>
 #include <jansson.h>
@@ -9,7 +9,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "router/page_blob.h"
+#include "router/page/page_blob.h"
 
 static struct slice slice(const char *s)
 {

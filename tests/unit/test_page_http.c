@@ -4,7 +4,7 @@
 
 #include <sodium.h>
 
-#include "common/pass.h"
+#include "common/ticket/pass.h"
 
 static struct pass_key signer;
 

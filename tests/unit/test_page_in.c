@@ -1,12 +1,12 @@
 /* test_page_in.c: what browsers send to the waiting page, and where people may be sent. */
-#include "router/page_in.h"
+#include "router/page/page_in.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/page_def.h"
+#include "common/config/page_def.h"
 
 static struct slice slice(const char *s)
 {

@@ -1,12 +1,12 @@
 /* test_pass.c: a fixed key and fixed claims give a fixed JWT (made by another program);
  * what is not signed by us, or not JWT, is refused. */
-#include "common/pass.h"
+#include "common/ticket/pass.h"
 
 #include <criterion/criterion.h>
 #include <sodium.h>
 #include <string.h>
 
-#include "common/err.h"
+#include "common/base/err.h"
 
 static const char want[] =
     "eyJhbGciOiJFZERTQSIsInR5cCI6IkpXVCIsImtpZCI6IjF4Q0xRaThsekY0In0."

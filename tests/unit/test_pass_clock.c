@@ -1,5 +1,5 @@
 /* test_pass_clock.c: by which clock a pass is judged. */
-#include "router/pass_clock.h"
+#include "router/gate/pass_clock.h"
 
 #include <criterion/criterion.h>
 

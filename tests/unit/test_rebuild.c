@@ -2,7 +2,7 @@
  * it is stored; and the same after a restart with the journal. */
 #include "tests/lib/segrig.h"
 
-#include "segment/jrec.h"
+#include "segment/journal/jrec.h"
 
 #define CAP 1000
 

@@ -1,6 +1,6 @@
 /* test_redis_store.c: lease, epochs and fenced writes, with a real Redis: what an old
  * leader writes is refused, what Redis forgets is put back, what fails is sent again. */
-#include "queuemng/redis_store.h"
+#include "queuemng/store/redis_store.h"
 
 #include <inttypes.h>
 

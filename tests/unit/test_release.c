@@ -1,12 +1,12 @@
 /* test_release.c: the controller: exact, never above what the tiers allow, fair. */
-#include "queuemng/release.h"
+#include "queuemng/policy/release.h"
 
 #include <criterion/criterion.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/rng.h"
+#include "common/base/rng.h"
 
 static void def_set(struct queue_def *d, const char *yaml)
 {

@@ -2,9 +2,9 @@
 #include <criterion/criterion.h>
 #include <stdio.h>
 
-#include "common/rng.h"
-#include "segment/reloc.h"
-#include "segment/subject.h"
+#include "common/base/rng.h"
+#include "segment/line/reloc.h"
+#include "segment/line/subject.h"
 
 static uint64_t words[200];
 

@@ -4,8 +4,8 @@
 
 #include <sodium.h>
 
-#include "common/pass.h"
-#include "router/renew.h"
+#include "common/ticket/pass.h"
+#include "router/service/renew.h"
 
 #define IDLE_S 300
 #define MAX_S  3600

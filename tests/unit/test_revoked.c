@@ -1,5 +1,5 @@
 /* test_revoked.c: the set of passes that ended early. */
-#include "router/revoked.h"
+#include "router/gate/revoked.h"
 
 #include <criterion/criterion.h>
 

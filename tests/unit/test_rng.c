@@ -1,5 +1,5 @@
 /* test_rng.c: the same seed, the same numbers; uniform; the right means. */
-#include "common/rng.h"
+#include "common/base/rng.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

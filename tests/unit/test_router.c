@@ -1,6 +1,6 @@
 /* test_router.c: what a router says to its clients, its manager and its nodes, and what it
  * does when they are silent, gone or wrong. */
-#include "common/versions.h"
+#include "common/base/versions.h"
 #include "tests/lib/routerrig.h"
 
 TestSuite(router, .init = setup_all, .fini = teardown, .timeout = 200);

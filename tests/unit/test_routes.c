@@ -1,7 +1,7 @@
 /* test_routes.c: the router's chain map: whole maps, changes, chunks, look-ups. */
-#include "router/routes.h"
+#include "router/flow/routes.h"
 
-#include "common/err.h"
+#include "common/base/err.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -3,8 +3,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "common/log.h"
-#include "common/rpc.h"
+#include "common/base/log.h"
+#include "common/net/rpc.h"
 
 #define LINKS 4
 #define TRIES 6

@@ -7,7 +7,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "common/versions.h"
+#include "common/base/versions.h"
 #include "tests/lib/rpcrig.h"
 
 TestSuite(rpc_raw, .init = setup, .fini = teardown, .timeout = 200);

@@ -3,8 +3,8 @@
 #include <sodium.h>
 #include <string.h>
 
-#include "common/buf.h"
-#include "queuemng/schedule.h"
+#include "common/base/buf.h"
+#include "queuemng/policy/schedule.h"
 
 #define T0 1800000000000 /* 2027-01-15T08:00:00Z */
 #define MIN 60000ll

@@ -11,11 +11,11 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include "common/codec.h"
-#include "common/log.h"
-#include "common/rpc.h"
-#include "segment/seg_pass.h"
-#include "segment/seg_service.h"
+#include "common/wire/codec.h"
+#include "common/base/log.h"
+#include "common/net/rpc.h"
+#include "segment/service/seg_pass.h"
+#include "segment/service/seg_service.h"
 
 /* The other side of the node's links. */
 struct side {

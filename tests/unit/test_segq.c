@@ -3,8 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/rng.h"
-#include "segment/segq.h"
+#include "common/base/rng.h"
+#include "segment/line/segq.h"
 
 #define MAX 60000
 

@@ -3,9 +3,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/queue_def.h"
-#include "queuemng/segqctl_text.h"
-#include "queuemng/segqctl_view.h"
+#include "queuemng/policy/queue_def.h"
+#include "queuemng/ctl/segqctl_text.h"
+#include "queuemng/ctl/segqctl_view.h"
 
 static struct buf b;
 

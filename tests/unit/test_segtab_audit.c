@@ -1,9 +1,9 @@
 /* test_segtab_audit.c: what a node tells its audit trail: every change of every ticket, once,
  * in an order in which it can have happened, and as often as the counters say. */
-#include "segment/audit_line.h"
+#include "segment/audit/audit_line.h"
 #include "tests/lib/segrig.h"
 
-#include "common/rng.h"
+#include "common/base/rng.h"
 
 struct line { /* what is kept of an event */
     enum audit_kind kind;

@@ -1,6 +1,6 @@
 /* test_segtab_claim.c: joins that need another node's word: one place per person, also when
  * the word comes late or not at all. */
-#include "segment/segtab_int.h"
+#include "segment/node/segtab_int.h"
 #include "tests/lib/dirrig.h"
 
 static struct rig *r;

@@ -1,6 +1,6 @@
 /* test_segtab_ticket.c: one ticket to another lane at its node: its old place leads to the
  * new one, once, through restarts and moves of its segment. */
-#include "segment/segtab_int.h"
+#include "segment/node/segtab_int.h"
 #include "tests/lib/dirrig.h"
 
 static struct rig *r;

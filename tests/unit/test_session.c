@@ -2,8 +2,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "common/rng.h"
-#include "segment/session.h"
+#include "common/base/rng.h"
+#include "segment/line/session.h"
 
 #define N 3000
 

@@ -6,8 +6,8 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
-#include "common/rng.h"
-#include "common/slab.h"
+#include "common/base/rng.h"
+#include "common/base/slab.h"
 
 #define PIECE 576u
 

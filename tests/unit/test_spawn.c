@@ -1,5 +1,5 @@
 /* test_spawn.c: real processes (/bin/sh) started, watched, signalled, adopted. */
-#include "common/spawn.h"
+#include "common/supervisor/spawn.h"
 
 #include <criterion/criterion.h>
 #include <fcntl.h>

@@ -1,5 +1,5 @@
 /* test_supervise.c: every state x every event of the table, and its clock. */
-#include "common/supervise.h"
+#include "common/supervisor/supervise.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

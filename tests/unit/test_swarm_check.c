@@ -5,8 +5,8 @@
 #include <criterion/criterion.h>
 #include <string.h>
 
-#include "common/err.h"
-#include "common/rng.h"
+#include "common/base/err.h"
+#include "common/base/rng.h"
 #include "tests/bench/swarm/answer.h"
 #include "tests/bench/swarm/lat.h"
 #include "tests/bench/swarm/wheel.h"

@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/rng.h"
-#include "queuemng/ticket_name.h"
+#include "common/base/rng.h"
+#include "queuemng/service/ticket_name.h"
 
 static const struct token_key key = { .mac = { 1 } };
 static struct ticket_name n;

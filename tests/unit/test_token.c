@@ -1,14 +1,14 @@
 /* test_token.c: fixed answers (made by another program), round trips, and that nothing
  * but the one true text is accepted. */
-#include "common/token.h"
+#include "common/ticket/token.h"
 
 #include <criterion/criterion.h>
 #include <sodium.h>
 #include <string.h>
 #include <time.h>
 
-#include "common/err.h"
-#include "common/rng.h"
+#include "common/base/err.h"
+#include "common/base/rng.h"
 
 static struct token_key key_00_0f(void)
 {

@@ -11,13 +11,13 @@
 #include <unistd.h>
 
 #include "codec_same.h"
-#include "common/codec.h"
-#include "common/admin.h"
-#include "common/httpd.h"
-#include "common/log.h"
-#include "common/rpc.h"
-#include "queuemng/mng_cfg.h"
-#include "router/routes.h"
+#include "common/wire/codec.h"
+#include "common/http/admin.h"
+#include "common/http/httpd.h"
+#include "common/base/log.h"
+#include "common/net/rpc.h"
+#include "queuemng/service/mng_cfg.h"
+#include "router/flow/routes.h"
 #include "tests/lib/failing.h"
 
 static void quiet(void *ctx, enum log_level level, const char *line)

@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/log.h"
-#include "segment/segtab.h"
+#include "common/base/log.h"
+#include "segment/node/segtab.h"
 #include "tests/lib/failing.h"
 
 enum { MNG = 1, ROUTER = 2 };

@@ -1,5 +1,5 @@
 /* test_verdicts.c: the table of passes that were found good. */
-#include "router/verdicts.h"
+#include "router/gate/verdicts.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

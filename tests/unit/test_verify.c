@@ -3,7 +3,7 @@
 
 #include <sodium.h>
 
-#include "common/pass.h"
+#include "common/ticket/pass.h"
 
 static struct pass_key key;
 static char line[7000];

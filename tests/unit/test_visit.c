@@ -3,7 +3,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "router/visit.h"
+#include "router/gate/visit.h"
 
 static char text[2000];
 

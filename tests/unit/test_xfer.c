@@ -1,6 +1,6 @@
 /* test_xfer.c: moves between two nodes and within one, with the crowd going on meanwhile,
  * and with every message in turn lost or its link broken. */
-#include "common/rng.h"
+#include "common/base/rng.h"
 #include "tests/lib/segrig.h"
 
 #define N_X        300  /* waiting in the target, segment 1 on node 0 */

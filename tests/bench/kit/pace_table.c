@@ -1,11 +1,11 @@
-/* pace_table.c: what common/pace.c tells a line, for the table of deploy/SIZING.md.
+/* pace_table.c: what common/ticket/pace.c tells a line, for the table of deploy/SIZING.md.
  * Reads lines "waiting released_per_s budget_per_s min_ms max_ms", and answers each with
  * "told to place 1000, told to place 100000, told to the last, latest", in ms without jitter,
  * but `latest`: how long after its release the unluckiest asks again. sizing.py builds it. */
 #include <inttypes.h>
 #include <stdio.h>
 
-#include "common/pace.h"
+#include "common/ticket/pace.h"
 
 #define SALTS 64
 

@@ -74,7 +74,7 @@ def from_bench(result):
     return got
 
 
-# ---- intervals: common/pace.c itself is asked ---------------------------------------------
+# ---- intervals: common/ticket/pace.c itself is asked ---------------------------------------------
 
 
 def told(lines):
@@ -84,7 +84,7 @@ def told(lines):
         tool = os.path.join(tmp, "pace_table")
         subprocess.run(["cc", "-std=gnu11", "-Wall", "-Wextra", "-Werror", "-O2", "-I", ROOT,
                         "-o", tool, os.path.join(HERE, "pace_table.c"),
-                        os.path.join(ROOT, "common/pace.c"), "-lm"], check=True)
+                        os.path.join(ROOT, "common/ticket/pace.c"), "-lm"], check=True)
         asked = "\n".join(" ".join(str(x) for x in line) for line in lines)
         p = subprocess.run([tool], input=asked, stdout=subprocess.PIPE, text=True, check=True)
     return [tuple(float(x) / 1000 for x in line.split()) for line in p.stdout.splitlines()]

@@ -3,8 +3,8 @@
 #ifndef SEGQ_LOAD_ASKS_H
 #define SEGQ_LOAD_ASKS_H
 
-#include "common/err.h"
-#include "common/rng.h"
+#include "common/base/err.h"
+#include "common/base/rng.h"
 #include "tests/bench/load/opts.h"
 
 #define ASK_MAX 4096

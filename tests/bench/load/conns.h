@@ -6,8 +6,8 @@
 #ifndef SEGQ_LOAD_CONNS_H
 #define SEGQ_LOAD_CONNS_H
 
-#include "common/err.h"
-#include "common/net.h"
+#include "common/base/err.h"
+#include "common/net/net.h"
 #include "tests/bench/load/tally.h"
 
 #define CONNS_BATCH 256

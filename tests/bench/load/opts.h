@@ -2,7 +2,7 @@
 #ifndef SEGQ_LOAD_OPTS_H
 #define SEGQ_LOAD_OPTS_H
 
-#include "common/net.h"
+#include "common/net/net.h"
 
 struct opts {
     const char *host;      /* all texts are in argv */

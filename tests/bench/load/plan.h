@@ -6,7 +6,7 @@
 #ifndef SEGQ_LOAD_PLAN_H
 #define SEGQ_LOAD_PLAN_H
 
-#include "common/base.h"
+#include "common/base/base.h"
 
 struct plan {
     int64_t start_us, end_us; /* nothing is due at the end or later */

@@ -5,7 +5,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/err.h"
+#include "common/base/err.h"
 
 #define LENGTH_MAX (1u << 30)
 

@@ -5,7 +5,7 @@
 #ifndef SEGQ_LOAD_REPLY_H
 #define SEGQ_LOAD_REPLY_H
 
-#include "common/base.h"
+#include "common/base/base.h"
 
 #define REPLY_LINE     48    /* of a line cut in two that much is kept */
 #define REPLY_HEAD_MAX 16384u

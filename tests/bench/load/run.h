@@ -3,7 +3,7 @@
 #ifndef SEGQ_LOAD_RUN_H
 #define SEGQ_LOAD_RUN_H
 
-#include "common/err.h"
+#include "common/base/err.h"
 #include "tests/bench/load/opts.h"
 
 /* Prints the report on standard output. SQ_ECLOSED: could not connect; SQ_EINVAL. */

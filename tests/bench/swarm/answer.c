@@ -8,7 +8,7 @@
 #include <string.h>
 #include <strings.h>
 
-#include "common/err.h"
+#include "common/base/err.h"
 
 #define HEAD_MAX 8192u
 #define BODY_MAX (1u << 20)

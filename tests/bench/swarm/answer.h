@@ -3,7 +3,7 @@
 #ifndef SEGQ_SWARM_ANSWER_H
 #define SEGQ_SWARM_ANSWER_H
 
-#include "common/base.h"
+#include "common/base/base.h"
 
 struct answer {
     int status;

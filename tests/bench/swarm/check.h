@@ -2,7 +2,7 @@
 #ifndef SEGQ_SWARM_CHECK_H
 #define SEGQ_SWARM_CHECK_H
 
-#include "common/base.h"
+#include "common/base/base.h"
 
 struct check_rec { /* an admitted player */
     int64_t released_ms; /* as the ticket says */

@@ -14,7 +14,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "common/rng.h"
+#include "common/base/rng.h"
 #include "tests/bench/swarm/now.h"
 
 #define READ_CHUNK   4096u

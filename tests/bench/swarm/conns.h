@@ -7,9 +7,9 @@
 #ifndef SEGQ_SWARM_CONNS_H
 #define SEGQ_SWARM_CONNS_H
 
-#include "common/buf.h"
-#include "common/ev.h"
-#include "common/net.h"
+#include "common/base/buf.h"
+#include "common/net/ev.h"
+#include "common/net/net.h"
 #include "tests/bench/swarm/answer.h"
 
 struct conns;

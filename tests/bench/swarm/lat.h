@@ -7,7 +7,7 @@
 #ifndef SEGQ_SWARM_LAT_H
 #define SEGQ_SWARM_LAT_H
 
-#include "common/base.h"
+#include "common/base/base.h"
 
 #define LAT_BUCKETS 2048
 

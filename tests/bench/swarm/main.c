@@ -6,7 +6,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include "common/ev.h"
+#include "common/net/ev.h"
 #include "tests/bench/swarm/now.h"
 #include "tests/bench/swarm/opts.h"
 #include "tests/bench/swarm/play.h"

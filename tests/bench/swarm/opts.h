@@ -2,9 +2,9 @@
 #ifndef SEGQ_SWARM_OPTS_H
 #define SEGQ_SWARM_OPTS_H
 
-#include "common/base.h"
-#include "common/err.h"
-#include "common/net.h"
+#include "common/base/base.h"
+#include "common/base/err.h"
+#include "common/net/net.h"
 
 #define OPTS_ROUTERS_MAX 32
 

@@ -9,7 +9,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/ev.h"
+#include "common/net/ev.h"
 #include "tests/bench/swarm/now.h"
 
 #define SECOND 1000000

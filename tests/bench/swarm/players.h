@@ -3,7 +3,7 @@
 #ifndef SEGQ_SWARM_PLAYERS_H
 #define SEGQ_SWARM_PLAYERS_H
 
-#include "common/rng.h"
+#include "common/base/rng.h"
 #include "tests/bench/swarm/check.h"
 #include "tests/bench/swarm/opts.h"
 

@@ -4,7 +4,7 @@
 #ifndef SEGQ_SWARM_RATE_H
 #define SEGQ_SWARM_RATE_H
 
-#include "common/ev.h"
+#include "common/net/ev.h"
 #include "tests/bench/swarm/opts.h"
 
 struct rate;

@@ -2,7 +2,7 @@
 #ifndef SEGQ_SWARM_REPORT_H
 #define SEGQ_SWARM_REPORT_H
 
-#include "common/buf.h"
+#include "common/base/buf.h"
 #include "tests/bench/swarm/play.h"
 #include "tests/bench/swarm/rate.h"
 

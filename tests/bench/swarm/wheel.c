@@ -4,7 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/err.h"
+#include "common/base/err.h"
 
 int wheel_init(struct wheel *w, uint32_t players, int64_t now_ms)
 {

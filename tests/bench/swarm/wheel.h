@@ -3,7 +3,7 @@
 #ifndef SEGQ_SWARM_WHEEL_H
 #define SEGQ_SWARM_WHEEL_H
 
-#include "common/base.h"
+#include "common/base/base.h"
 
 #define WHEEL_SLOTS 65536u
 #define WHEEL_NONE  UINT32_MAX

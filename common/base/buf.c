@@ -1,0 +1,124 @@
+/* buf.c: growable bytes. Doubles; after a failure nothing is appended until a reset, so
+ * that a message is never sent with a hole in it. */
+#include "common/base/buf.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define BUF_FIRST 256u
+
+void buf_init(struct buf *b)
+{
+    memset(b, 0, sizeof(*b));
+}
+
+void buf_fini(struct buf *b)
+{
+    free(b->data);
+    memset(b, 0, sizeof(*b));
+}
+
+void buf_reset(struct buf *b)
+{
+    b->len = 0;
+    b->failed = false;
+}
+
+static bool grow(struct buf *b, size_t n)
+{
+    size_t need, cap = b->cap != 0 ? b->cap : BUF_FIRST;
+    uint8_t *p;
+
+    if (__builtin_add_overflow(b->len, n, &need) || need > SIZE_MAX / 2)
+        return false;
+    while (cap < need)
+        cap *= 2;
+    p = realloc(b->data, cap);
+    if (p == NULL)
+        return false;
+    b->data = p;
+    b->cap = cap;
+    return true;
+}
+
+uint8_t *buf_reserve(struct buf *b, size_t n)
+{
+    if (SQ_UNLIKELY(b->failed))
+        return NULL;
+    if (SQ_UNLIKELY(b->data == NULL || n > b->cap - b->len) && !grow(b, n)) {
+        b->failed = true;
+        return NULL;
+    }
+    return b->data + b->len;
+}
+
+static unsigned digits_of(uint64_t v)
+{
+    unsigned n = 1;
+
+    for (; v >= 10000; v /= 10000)
+        n += 4;
+    return n + (v >= 10) + (v >= 100) + (v >= 1000);
+}
+
+/* Two digits at a time, straight to where they belong. */
+void buf_u64(struct buf *b, uint64_t v)
+{
+    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
+                                "25262728293031323334353637383940414243444546474849"
+                                "50515253545556575859606162636465666768697071727374"
+                                "75767778798081828384858687888990919293949596979899";
+    unsigned n = v < 10 ? 1 : digits_of(v);
+    uint8_t *to = buf_room(b, n), *p;
+
+    if (SQ_UNLIKELY(to == NULL))
+        return;
+    b->len += n;
+    for (p = to + n; v >= 100; v /= 100)
+        memcpy(p -= 2, pairs + v % 100 * 2, 2);
+    if (v >= 10)
+        memcpy(p - 2, pairs + v * 2, 2);
+    else
+        p[-1] = (uint8_t)('0' + v);
+}
+
+void buf_i64(struct buf *b, int64_t v)
+{
+    if (v < 0)
+        buf_byte(b, '-');
+    buf_u64(b, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}
+
+void buf_printf(struct buf *b, const char *fmt, ...)
+{
+    va_list ap;
+    uint8_t *to;
+    int n;
+
+    va_start(ap, fmt);
+    n = vsnprintf(NULL, 0, fmt, ap);
+    va_end(ap);
+    if (n < 0) {
+        b->failed = true;
+        return;
+    }
+    to = buf_reserve(b, (size_t)n + 1);
+    if (to == NULL)
+        return;
+    va_start(ap, fmt);
+    vsnprintf((char *)to, (size_t)n + 1, fmt, ap);
+    va_end(ap);
+    b->len += (size_t)n;
+}
+
+void buf_consume(struct buf *b, size_t n)
+{
+    if (n >= b->len) {
+        b->len = 0;
+        return;
+    }
+    memmove(b->data, b->data + n, b->len - n);
+    b->len -= n;
+}

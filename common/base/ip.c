@@ -1,0 +1,148 @@
+/* ip.c: strict readers: one spelling per number, nothing octal, nothing left over. */
+#include "common/base/ip.h"
+
+#include <string.h>
+
+#define NO_GAP 99u
+
+static const uint8_t v4_prefix[12] = { [10] = 0xff, [11] = 0xff };
+
+static bool parse_v4(uint8_t out[4], const char *p, const char *end)
+{
+    for (unsigned i = 0; i < 4; i++) {
+        const char *from = p;
+        unsigned v = 0;
+
+        while (p < end && p - from < 3 && *p >= '0' && *p <= '9')
+            v = v * 10 + (unsigned)(*p++ - '0');
+        if (p == from || v > 255 || (*from == '0' && p - from > 1))
+            return false;
+        out[i] = (uint8_t)v;
+        if (i < 3 && (p == end || *p++ != '.'))
+            return false;
+    }
+    return p == end;
+}
+
+static int hex(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* The groups into b, without what "::" stands for. How many bytes; 0: malformed.
+ * *gap: the bytes before the "::". */
+static size_t groups(uint8_t b[16], const char *p, const char *end, size_t *gap)
+{
+    size_t at = 0;
+
+    while (p < end) {
+        const char *from = p;
+        unsigned v = 0;
+
+        while (p < end && p - from < 5 && hex(*p) >= 0)
+            v = v << 4 | (unsigned)hex(*p++);
+        if (p < end && *p == '.') /* the last four bytes may be written as IPv4 */
+            return at <= 12 && parse_v4(b + at, from, end) ? at + 4 : 0;
+        if (p == from || p - from > 4 || at > 14)
+            return 0;
+        b[at++] = (uint8_t)(v >> 8);
+        b[at++] = (uint8_t)v;
+        if (p == end)
+            return at;
+        if (*p++ != ':' || p == end)
+            return 0;
+        if (*p == ':') {
+            if (*gap != NO_GAP)
+                return 0;
+            *gap = at;
+            p++;
+        }
+    }
+    return at;
+}
+
+static bool parse_v6(uint8_t out[16], const char *p, const char *end)
+{
+    size_t gap = NO_GAP, n;
+    uint8_t b[16];
+
+    if (end - p >= 2 && p[0] == ':' && p[1] == ':') {
+        gap = 0;
+        p += 2;
+    }
+    if (p == end && gap == NO_GAP)
+        return false;
+    n = groups(b, p, end, &gap);
+    if (n == 0 && p != end)
+        return false;
+    if (gap == NO_GAP ? n != 16 : n > 14)
+        return false;
+    if (gap == NO_GAP)
+        gap = 16;
+    memset(out, 0, 16);
+    memcpy(out, b, gap < n ? gap : n);
+    if (gap < n)
+        memcpy(out + 16 - (n - gap), b + gap, n - gap);
+    return true;
+}
+
+bool ip_parse(struct ip *out, const char *p, size_t n)
+{
+    struct ip ip;
+
+    memcpy(ip.b, v4_prefix, sizeof(v4_prefix));
+    if (!parse_v4(ip.b + 12, p, p + n) && !parse_v6(ip.b, p, p + n))
+        return false;
+    *out = ip;
+    return true;
+}
+
+bool ip_is_v4(const struct ip *ip)
+{
+    return memcmp(ip->b, v4_prefix, sizeof(v4_prefix)) == 0;
+}
+
+/* The number behind the slash; false unless it is one, up to `most`. */
+static bool prefix_bits(const char *p, unsigned most, unsigned *out)
+{
+    unsigned v = 0;
+    size_t n = 0;
+
+    for (; p[n] >= '0' && p[n] <= '9' && n < 4; n++)
+        v = v * 10 + (unsigned)(p[n] - '0');
+    *out = v;
+    return n > 0 && p[n] == '\0' && v <= most;
+}
+
+bool ip_net_parse(struct ip_net *out, const char *text)
+{
+    const char *slash = strchr(text, '/');
+    size_t n = slash != NULL ? (size_t)(slash - text) : strlen(text);
+    struct ip_net net;
+    unsigned bits, most;
+
+    if (!ip_parse(&net.ip, text, n))
+        return false;
+    most = memchr(text, ':', n) != NULL ? 128 : 32;
+    bits = most;
+    if (slash != NULL && !prefix_bits(slash + 1, most, &bits))
+        return false;
+    net.bits = (uint8_t)(128 - most + bits);
+    for (unsigned i = net.bits; i < 128; i++)
+        if (net.ip.b[i / 8] & 0x80 >> i % 8)
+            return false;
+    *out = net;
+    return true;
+}
+
+bool ip_in(const struct ip_net *net, const struct ip *ip)
+{
+    unsigned whole = net->bits / 8, rest = net->bits % 8;
+
+    if (memcmp(net->ip.b, ip->b, whole) != 0)
+        return false;
+    return rest == 0 || (net->ip.b[whole] ^ ip->b[whole]) >> (8 - rest) == 0;
+}

@@ -1,0 +1,127 @@
+/* metrics.c: the text format that Prometheus scrapes. */
+#include "common/base/metrics.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const char *const kind_name[] = {
+    [METRIC_COUNTER] = "counter",
+    [METRIC_GAUGE] = "gauge",
+    [METRIC_HISTOGRAM] = "histogram",
+};
+
+/* Backslash and line feed are escaped everywhere, quotes in label values only. */
+static void escaped(struct buf *b, const char *s, bool quotes)
+{
+    for (; *s != '\0'; s++) {
+        if (*s == '\n') {
+            buf_str(b, "\\n");
+            continue;
+        }
+        if (*s == '\\' || (quotes && *s == '"'))
+            buf_byte(b, '\\');
+        buf_byte(b, (uint8_t)*s);
+    }
+}
+
+void metrics_head(struct buf *b, const char *name, enum metric_kind kind, const char *help)
+{
+    buf_str(b, "# HELP ");
+    buf_str(b, name);
+    buf_byte(b, ' ');
+    escaped(b, help, false);
+    buf_str(b, "\n# TYPE ");
+    buf_str(b, name);
+    buf_byte(b, ' ');
+    buf_str(b, kind_name[kind]);
+    buf_byte(b, '\n');
+}
+
+static void name_and_labels(struct buf *b, const char *name, const char *const *labels)
+{
+    buf_str(b, name);
+    if (labels != NULL && labels[0] != NULL) {
+        for (unsigned i = 0; labels[i] != NULL && labels[i + 1] != NULL; i += 2) {
+            buf_byte(b, i == 0 ? '{' : ',');
+            buf_str(b, labels[i]);
+            buf_str(b, "=\"");
+            escaped(b, labels[i + 1], true);
+            buf_byte(b, '"');
+        }
+        buf_byte(b, '}');
+    }
+    buf_byte(b, ' ');
+}
+
+/* The shortest of two spellings that reads back as the same number. */
+static void number(struct buf *b, double v)
+{
+    char s[32];
+
+    if (isnan(v)) {
+        buf_str(b, "NaN");
+    } else if (isinf(v)) {
+        buf_str(b, v > 0 ? "+Inf" : "-Inf");
+    } else {
+        snprintf(s, sizeof(s), "%.15g", v);
+        if (strtod(s, NULL) != v)
+            snprintf(s, sizeof(s), "%.17g", v);
+        buf_str(b, s);
+    }
+}
+
+void metrics_u64(struct buf *b, const char *name, const char *const *labels, uint64_t v)
+{
+    name_and_labels(b, name, labels);
+    buf_u64(b, v);
+    buf_byte(b, '\n');
+}
+
+void metrics_f64(struct buf *b, const char *name, const char *const *labels, double v)
+{
+    name_and_labels(b, name, labels);
+    number(b, v);
+    buf_byte(b, '\n');
+}
+
+void metrics_rows(struct buf *b, const struct metric_row *rows, size_t n, const void *base)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint64_t v;
+
+        memcpy(&v, (const char *)base + rows[i].offset, sizeof(v));
+        metrics_head(b, rows[i].name, rows[i].kind, rows[i].help);
+        metrics_u64(b, rows[i].name, NULL, v);
+    }
+}
+
+/* Bucket i counts times below 2^i us (they were cut to whole microseconds). */
+void metrics_histo(struct buf *b, const char *name, const char *help, const struct histo *h)
+{
+    uint64_t below = 0;
+
+    metrics_head(b, name, METRIC_HISTOGRAM, help);
+    for (unsigned i = 0; i + 1 < HISTO_BUCKETS; i++) {
+        below += h->count[i];
+        buf_str(b, name);
+        buf_str(b, "_bucket{le=\"");
+        number(b, (double)((uint64_t)1 << i) / 1e6);
+        buf_str(b, "\"} ");
+        buf_u64(b, below);
+        buf_byte(b, '\n');
+    }
+    buf_str(b, name);
+    buf_str(b, "_bucket{le=\"+Inf\"} ");
+    buf_u64(b, h->n);
+    buf_byte(b, '\n');
+    buf_str(b, name);
+    buf_str(b, "_sum ");
+    number(b, (double)h->sum_us / 1e6);
+    buf_byte(b, '\n');
+    buf_str(b, name);
+    buf_str(b, "_count ");
+    buf_u64(b, h->n);
+    buf_byte(b, '\n');
+}

@@ -1,0 +1,131 @@
+/* slab.c: a slab is its header, then pieces: below n_fresh those that were used at least
+ * once (the unused of them in a list), above it untouched memory. */
+#include "common/base/slab.h"
+
+#include <assert.h>
+#include <string.h>
+#include <sys/mman.h>
+
+#define KEEP_BYTES ((size_t)128 << 10) /* an empty slab with more goes without pages */
+
+struct slab {
+    struct list_node node; /* in pool.open or pool.full */
+    void *free;            /* given back: each begins with a pointer to the next */
+    uint32_t n_used, n_fresh;
+};
+
+_Static_assert(sizeof(struct slab) <= SLAB_LINE, "the header is one line");
+
+void slab_init(struct slab_pool *p, size_t piece)
+{
+    assert(piece >= sizeof(void *) && piece % sizeof(void *) == 0);
+    assert(piece <= SLAB_BYTES / 4);
+    memset(p, 0, sizeof(*p));
+    list_init(&p->open);
+    list_init(&p->full);
+    p->piece = piece;
+    p->per_slab = (uint32_t)((SLAB_BYTES - SLAB_LINE) / piece);
+}
+
+static void slab_free(struct slab_pool *p, struct list *l, struct slab *s)
+{
+    list_remove(l, &s->node);
+    p->n_bytes -= s->n_fresh * p->piece;
+    munmap(s, SLAB_BYTES);
+}
+
+void slab_fini(struct slab_pool *p)
+{
+    list_each (&p->open, it)
+        slab_free(p, &p->open, container_of(it, struct slab, node));
+    list_each (&p->full, it)
+        slab_free(p, &p->full, container_of(it, struct slab, node));
+}
+
+/* 2 MiB at a multiple of 2 MiB: out of twice as much, the rest goes back. */
+static void *map_aligned(void)
+{
+    char *p = mmap(NULL, 2 * SLAB_BYTES, PROT_READ | PROT_WRITE,
+                   MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    size_t before;
+
+    if (p == MAP_FAILED)
+        return NULL;
+    before = -(uintptr_t)p & (SLAB_BYTES - 1);
+    if (before > 0)
+        munmap(p, before);
+    munmap(p + before + SLAB_BYTES, SLAB_BYTES - before);
+    return p + before;
+}
+
+static struct slab *slab_new(struct slab_pool *p)
+{
+    struct slab *s = map_aligned();
+
+    if (s == NULL)
+        return NULL;
+    if (p->n_used > 0)
+        (void)madvise(s, SLAB_BYTES, MADV_HUGEPAGE); /* a hint */
+    list_push_front(&p->open, &s->node); /* the rest is zero */
+    p->n_empty++;
+    return s;
+}
+
+void *slab_take(struct slab_pool *p)
+{
+    struct slab *s = list_entry(list_first(&p->open), struct slab, node);
+    void *piece;
+
+    if (s == NULL)
+        s = slab_new(p);
+    if (s == NULL)
+        return NULL;
+    piece = s->free;
+    if (piece != NULL) {
+        memcpy(&s->free, piece, sizeof(s->free));
+    } else {
+        piece = (char *)s + SLAB_LINE + s->n_fresh++ * p->piece;
+        p->n_bytes += p->piece;
+    }
+    p->n_used++;
+    if (s->n_used++ == 0)
+        p->n_empty--;
+    if (s->n_used == p->per_slab) {
+        list_remove(&p->open, &s->node);
+        list_push_back(&p->full, &s->node);
+    }
+    return piece;
+}
+
+/* Nothing is in s any more. */
+static void retire(struct slab_pool *p, struct slab *s)
+{
+    if (p->n_empty > 0) {
+        slab_free(p, &p->open, s);
+        return;
+    }
+    p->n_empty++;
+    if (s->n_fresh * p->piece <= KEEP_BYTES)
+        return;
+    list_remove(&p->open, &s->node);
+    p->n_bytes -= s->n_fresh * p->piece;
+    if (madvise(s, SLAB_BYTES, MADV_DONTNEED) < 0) /* it cannot; else it is zero now */
+        memset(s, 0, sizeof(*s));
+    list_push_back(&p->open, &s->node);
+}
+
+void slab_give(struct slab_pool *p, void *piece)
+{
+    struct slab *s =
+        (struct slab *)(void *)((char *)piece - ((uintptr_t)piece & (SLAB_BYTES - 1)));
+
+    if (s->n_used == p->per_slab) {
+        list_remove(&p->full, &s->node);
+        list_push_front(&p->open, &s->node);
+    }
+    memcpy(piece, &s->free, sizeof(s->free));
+    s->free = piece;
+    p->n_used--;
+    if (--s->n_used == 0)
+        retire(p, s);
+}

@@ -1,0 +1,72 @@
+/* cfg_check.c: what several programs' checks have in common, beyond their tables. Pure.
+ * What passes here is what the start takes: -t and kill -HUP rely on it. */
+#include <ctype.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/config/cfg_common.h"
+#include "common/base/ip.h"
+
+int cfg_node_check(const char *name, struct err *e)
+{
+    size_t n = strlen(name);
+    bool good = n > 0 && n <= NAME_MAX_LEN && isalnum((unsigned char)name[0]);
+
+    for (size_t i = 0; good && i < n; i++)
+        good = isalnum((unsigned char)name[i]) || strchr("._-", name[i]) != NULL;
+    if (good)
+        return 0;
+    return err_set(e, SQ_EINVAL,
+                   "node: \"%.70s\" is no name of a node: letters, digits, and . _ - behind the "
+                   "first, at most %d", name, NAME_MAX_LEN);
+}
+
+bool cfg_addr_any(const char *addr)
+{
+    return addr[0] == ':' || strncmp(addr, "*:", 2) == 0 ||
+           strncmp(addr, "0.0.0.0:", 8) == 0 || strncmp(addr, "[::]:", 5) == 0;
+}
+
+static int port_of(const char *addr)
+{
+    const char *colon = strrchr(addr, ':');
+
+    return colon != NULL ? atoi(colon + 1) : 0;
+}
+
+int cfg_dial_check(const char *key, const char *addr, struct err *e)
+{
+    if (addr[0] == '\0' || !cfg_addr_ok(addr) || cfg_addr_any(addr) || port_of(addr) == 0)
+        return err_set(e, SQ_EINVAL, "%s: \"%.80s\" is no address to dial: host:port is wanted",
+                       key, addr);
+    return 0;
+}
+
+int cfg_dials_check(const char *key, const struct cfg_list *l, struct err *e)
+{
+    char *const *v = l->v;
+
+    for (size_t i = 0; i < l->n; i++) {
+        int rc = cfg_dial_check(key, v[i], e);
+
+        if (rc < 0)
+            return rc;
+    }
+    return 0;
+}
+
+static bool same_host(const char *a, const char *b)
+{
+    size_t n = (size_t)(strrchr(a, ':') - a);
+
+    return (size_t)(strrchr(b, ':') - b) == n && memcmp(a, b, n) == 0;
+}
+
+int cfg_apart_check(const char *listen, const char *admin, struct err *e)
+{
+    bool same = port_of(listen) != 0 && port_of(listen) == port_of(admin);
+
+    if (!same || (!cfg_addr_any(listen) && !cfg_addr_any(admin) && !same_host(listen, admin)))
+        return 0;
+    return err_set(e, SQ_EINVAL, "admin: %s is taken by listen (%s)", admin, listen);
+}

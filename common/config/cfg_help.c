@@ -1,0 +1,60 @@
+/* cfg_help.c: a table as text for people: -h, and a sample file. Pure. */
+#include "common/config/cfg_int.h"
+
+#include <string.h>
+
+static void traits(struct buf *b, const struct cfg_key *k)
+{
+    cfg_allowed(b, k);
+    if (k->type != CFG_OBJ && k->def == NULL)
+        buf_str(b, "; must be set");
+    else if (k->type != CFG_OBJ && k->def[0] != 0)
+        buf_printf(b, "; default %s", k->def);
+    if (k->reload)
+        buf_str(b, "; HUP");
+}
+
+static void help_keys(struct buf *b, const struct cfg_key *keys, unsigned depth)
+{
+    for (const struct cfg_key *k = keys; !cfg_is_end(k); k++) {
+        buf_printf(b, "%*s%-*s %s (", (int)(2 * depth), "", (int)(22 - 2 * depth), k->key,
+                   k->help);
+        traits(b, k);
+        buf_str(b, ")\n");
+        if (k->sub != NULL)
+            help_keys(b, k->sub, depth + 1);
+    }
+}
+
+void cfg_help(struct buf *b, const struct cfg_key *keys)
+{
+    help_keys(b, keys, 1);
+}
+
+static void sample_keys(struct buf *b, const struct cfg_key *keys, unsigned depth, bool item)
+{
+    for (const struct cfg_key *k = keys; !cfg_is_end(k); k++) {
+        buf_printf(b, "# %*s# %s (", (int)(2 * depth), "", k->help);
+        traits(b, k);
+        buf_printf(b, ")\n# %*s%s%s:", (int)(2 * depth) - (item && k == keys ? 2 : 0), "",
+                   item && k == keys ? "- " : "", k->key);
+        if (k->sub == NULL && k->def != NULL && k->def[0] != 0) {
+            buf_byte(b, ' ');
+            if (k->type == CFG_STRS)
+                buf_printf(b, "[%s]", k->def);
+            else if (cfg_is_text_type(k->type))
+                cfg_quote(b, k->def);
+            else
+                buf_str(b, k->def);
+        }
+        buf_byte(b, '\n');
+        if (k->sub != NULL)
+            sample_keys(b, k->sub, depth + (k->type == CFG_OBJS ? 2 : 1),
+                        k->type == CFG_OBJS);
+    }
+}
+
+void cfg_sample(struct buf *b, const struct cfg_key *keys)
+{
+    sample_keys(b, keys, 0, false);
+}

@@ -1,0 +1,233 @@
+/* gate_def.c: the table, and what a table cannot say. Pure. */
+#include "common/config/gate_def.h"
+
+#include <string.h>
+#include <strings.h>
+
+#include "common/base/ip.h"
+
+#define HEADER(f) offsetof(struct gate_header, f)
+static const struct cfg_key header_keys[] = {
+    { "name", CFG_STR, HEADER(name), NULL, 1, 64, true, "the field's name", 0, 0, 0 },
+    { "value", CFG_STR, HEADER(value), "", 0, 256, true,
+      "its value, a secret; \"\" = it is enough that it is there", 0, 0, 0 },
+    { 0 },
+};
+
+#define BYPASS(f) offsetof(struct gate_bypass, f)
+const struct cfg_key gate_bypass_keys[] = {
+    { "addresses", CFG_STRS, BYPASS(addresses), "", 0, GATE_ADDRESSES_MAX, true,
+      "addresses and networks: [10.0.0.0/8, 2001:db8::1]", 0, 0, 0 },
+    { "paths", CFG_STRS, BYPASS(paths), "", 0, GATE_PATHS_MAX, true,
+      "what lies under these paths: [/static, /health]", 0, 0, 0 },
+    { "headers", CFG_OBJS, BYPASS(headers), "", 0, GATE_HEADERS_MAX, true,
+      "requests with this header: [{name: X-Probe, value: SECRET}]", 0, header_keys,
+      sizeof(struct gate_header) },
+    { "subjects", CFG_STRS, BYPASS(subjects), "", 0, GATE_SUBJECTS_MAX, true,
+      "people whom the proxy in front names in X-Original-Subject", 0, 0, 0 },
+    { 0 },
+};
+
+static const struct cfg_key gate_def_keys[] = {
+    { "bypass", CFG_OBJ, offsetof(struct gate_def, bypass), "", 0, 0, true, "see above", 0,
+      gate_bypass_keys, 0 },
+    { "rollout", CFG_NUM, offsetof(struct gate_def, rollout), "100", 0, 100, true,
+      "percent", 0, 0, 0 },
+    { 0 },
+};
+
+/* ---- checks ---------------------------------------------------------------------------- */
+
+static bool is_dots(const char *s, size_t n)
+{
+    return (n == 1 && s[0] == '.') || (n == 2 && s[0] == '.' && s[1] == '.');
+}
+
+bool gate_path_ok(const char *s)
+{
+    size_t from = 1;
+
+    if (s[0] != '/' || s[1] == '\0')
+        return false;
+    for (size_t i = 1;; i++) {
+        unsigned char c = (unsigned char)s[i];
+
+        if (c == '/' || c == '\0') {
+            if ((c == '/' && i == from) || is_dots(s + from, i - from))
+                return false;
+            from = i + 1;
+        }
+        if (c == '\0')
+            return true;
+        if (c <= 0x20 || c == 0x7f || strchr("%\\?#;", c) != NULL)
+            return false;
+    }
+}
+
+static bool name_ok(const char *s)
+{
+    for (; *s != '\0'; s++) {
+        bool alnum = (*s >= 'a' && *s <= 'z') || (*s >= 'A' && *s <= 'Z') ||
+                     (*s >= '0' && *s <= '9');
+
+        if (!alnum && strchr("-_.", *s) == NULL)
+            return false;
+    }
+    return true;
+}
+
+/* These mean something else here, or to those in between. */
+static bool is_taken(const char *s)
+{
+    static const char *const begins[] = { "x-segq-", "x-original-", "x-forwarded-" };
+    static const char *const whole[] = { "authorization", "connection", "content-length",
+                                         "cookie", "forwarded", "host",
+                                         "transfer-encoding" };
+
+    for (size_t i = 0; i < ARRAY_LEN(begins); i++)
+        if (strncasecmp(s, begins[i], strlen(begins[i])) == 0)
+            return true;
+    for (size_t i = 0; i < ARRAY_LEN(whole); i++)
+        if (strcasecmp(s, whole[i]) == 0)
+            return true;
+    return false;
+}
+
+/* Visible, and no blanks at the ends: those a header's value does not have. */
+static bool value_ok(const char *s)
+{
+    size_t n = strlen(s);
+
+    if (n > 0 && (s[0] == ' ' || s[n - 1] == ' '))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (s[i] < 0x20 || s[i] > 0x7e)
+            return false;
+    return true;
+}
+
+static int addresses_check(const struct cfg_list *l, struct err *e)
+{
+    char *const *v = l->v;
+    struct ip_net net;
+
+    for (size_t i = 0; i < l->n; i++)
+        if (!ip_net_parse(&net, v[i]))
+            return err_set(e, SQ_EINVAL,
+                           "bypass: addresses: \"%.60s\" is no address and no network in "
+                           "CIDR notation", v[i]);
+    return 0;
+}
+
+static int paths_check(const struct cfg_list *l, struct err *e)
+{
+    char *const *v = l->v;
+
+    for (size_t i = 0; i < l->n; i++)
+        if (!gate_path_ok(v[i]) || strlen(v[i]) > 1000)
+            return err_set(e, SQ_EINVAL,
+                           "bypass: paths: \"%.60s\": write /part or /part/part, without "
+                           "escapes, dots, query (all of a site: rollout 0)", v[i]);
+    return 0;
+}
+
+static int headers_check(const struct cfg_list *l, struct err *e)
+{
+    const struct gate_header *v = l->v;
+
+    for (size_t i = 0; i < l->n; i++) {
+        if (!name_ok(v[i].name) || is_taken(v[i].name))
+            return err_set(e, SQ_EINVAL, "bypass: headers: \"%.60s\" cannot be used as a "
+                           "name", v[i].name);
+        if (!value_ok(v[i].value))
+            return err_set(e, SQ_EINVAL, "bypass: headers: the value of %.60s must be "
+                           "visible ASCII without blanks at its ends", v[i].name);
+    }
+    return 0;
+}
+
+static int subjects_check(const struct cfg_list *l, struct err *e)
+{
+    char *const *v = l->v;
+
+    for (size_t i = 0; i < l->n; i++) {
+        size_t n = strlen(v[i]);
+
+        if (n == 0 || n > SUBJECT_MAX_LEN)
+            return err_set(e, SQ_EINVAL, "bypass: subjects: 1 to %d bytes each",
+                           SUBJECT_MAX_LEN);
+    }
+    return 0;
+}
+
+/* Escaped as JSON it must fit into GATE_JSON_MAX, whatever is in it. */
+static int size_check(const struct gate_bypass *b, struct err *e)
+{
+    const struct cfg_list *texts[] = { &b->addresses, &b->paths, &b->subjects };
+    const struct gate_header *h = b->headers.v;
+    size_t n = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(texts); i++)
+        for (size_t k = 0; k < texts[i]->n; k++)
+            n += strlen(((char *const *)texts[i]->v)[k]);
+    for (size_t i = 0; i < b->headers.n; i++)
+        n += strlen(h[i].name) + strlen(h[i].value);
+    if (n > GATE_TEXT_MAX)
+        return err_set(e, SQ_EINVAL, "bypass: all texts together: at most %d bytes",
+                       GATE_TEXT_MAX);
+    return 0;
+}
+
+int gate_def_check(const struct gate_def *d, struct err *e)
+{
+    int rc = addresses_check(&d->bypass.addresses, e);
+
+    if (rc == 0)
+        rc = paths_check(&d->bypass.paths, e);
+    if (rc == 0)
+        rc = headers_check(&d->bypass.headers, e);
+    if (rc == 0)
+        rc = subjects_check(&d->bypass.subjects, e);
+    if (rc == 0)
+        rc = size_check(&d->bypass, e);
+    return rc;
+}
+
+/* ---- to routers ------------------------------------------------------------------------ */
+
+bool gate_def_is_empty(const struct gate_def *d)
+{
+    const struct gate_bypass *b = &d->bypass;
+
+    return b->addresses.n + b->paths.n + b->headers.n + b->subjects.n == 0 &&
+           d->rollout >= 100;
+}
+
+bool gate_def_write(struct buf *b, const struct gate_def *d)
+{
+    size_t from = b->len;
+
+    if (gate_def_is_empty(d))
+        return true;
+    cfg_dump_json(b, d, gate_def_keys);
+    return !b->failed && b->len - from <= GATE_JSON_MAX;
+}
+
+int gate_def_read(struct gate_def *d, const char *json, size_t n, struct err *e)
+{
+    struct cfg_node *doc = NULL;
+    int rc = n > GATE_JSON_MAX ? err_set(e, SQ_ETOOBIG, "bypass: too long")
+                               : cfg_parse_json(&doc, json, n, e);
+
+    if (rc == 0)
+        rc = cfg_bind_stored(d, sizeof(*d), gate_def_keys, doc, NULL, e);
+    if (rc == 0)
+        rc = gate_def_check(d, e);
+    cfg_node_free(doc);
+    return rc;
+}
+
+void gate_def_fini(struct gate_def *d)
+{
+    cfg_clear(d, gate_def_keys);
+}

@@ -1,0 +1,182 @@
+/* page_def.c: the table, and what a table cannot say. Pure. */
+#include "common/config/page_def.h"
+
+#include <string.h>
+
+#define TEXT(f) offsetof(struct page_text, f)
+static const struct cfg_key text_keys[] = {
+    { "lang", CFG_STR, TEXT(lang), NULL, 2, 16, true, "language tag: zh, pt-br", 0, 0, 0 },
+    { "title", CFG_STR, TEXT(title), "", 0, 120, true, "the title for its readers", 0, 0, 0 },
+    { "message", CFG_STR, TEXT(message), "", 0, 1000, true, "the message for them", 0, 0, 0 },
+    { 0 },
+};
+
+#define PAGE(f) offsetof(struct page_def, f)
+const struct cfg_key page_def_keys[] = {
+    { "title", CFG_STR, PAGE(title), "", 0, 120, true, "above the page; \"\" = its own", 0, 0,
+      0 },
+    { "message", CFG_STR, PAGE(message), "", 0, 1000, true,
+      "a word to those who wait; appears while they wait", 0, 0, 0 },
+    { "accent", CFG_STR, PAGE(accent), "", 0, 7, true, "colour #rrggbb", 0, 0, 0 },
+    { "logo", CFG_STR, PAGE(logo), "", 0, 12000, true,
+      "data:image/... or a path on this site", 0, 0, 0 },
+    { "return", CFG_STRS, PAGE(ret), "", 0, PAGE_RETURN_MAX, true,
+      "origins that people may be sent to (https://shop.example), besides this site", 0, 0,
+      0 },
+    { "texts", CFG_OBJS, PAGE(texts), "", 0, PAGE_TEXTS_MAX, true,
+      "title and message in other languages", 0, text_keys, sizeof(struct page_text) },
+    { 0 },
+};
+
+static bool is_hex(char c)
+{
+    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+bool page_accent_ok(const char *s)
+{
+    if (s[0] != '#' || strlen(s) != 7)
+        return false;
+    for (int i = 1; i < 7; i++)
+        if (!is_hex(s[i]))
+            return false;
+    return true;
+}
+
+static bool host_char(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '-' || c == '.';
+}
+
+static bool port_ok(const char *s)
+{
+    unsigned long v = 0;
+    size_t n = strlen(s);
+
+    if (n == 0 || n > 5 || s[0] == '0')
+        return false;
+    for (; *s != '\0'; s++) {
+        if (*s < '0' || *s > '9')
+            return false;
+        v = v * 10 + (unsigned long)(*s - '0');
+    }
+    return v <= 65535;
+}
+
+/* What stands in a CSP and before a path must not be able to be anything else. */
+bool page_origin_ok(const char *s)
+{
+    size_t at = strncmp(s, "https://", 8) == 0 ? 8 : strncmp(s, "http://", 7) == 0 ? 7 : 0;
+    size_t i = at;
+
+    if (at == 0 || strlen(s) > 255)
+        return false;
+    while (host_char(s[i]))
+        i++;
+    if (i == at || s[at] == '.' || s[at] == '-')
+        return false;
+    return s[i] == '\0' || (s[i] == ':' && port_ok(s + i + 1));
+}
+
+/* A path of this site, or a picture in the text itself. */
+static bool logo_ok(const char *s)
+{
+    if (strncmp(s, "data:image/", 11) == 0) {
+        for (s += 11; *s > ' ' && *s < 0x7f && strchr("\"'<>\\`", *s) == NULL; s++)
+            continue;
+        return *s == '\0';
+    }
+    if (s[0] != '/' || s[1] == '/')
+        return false;
+    for (; *s > ' ' && *s < 0x7f && strchr("\"'<>\\`", *s) == NULL; s++)
+        continue;
+    return *s == '\0';
+}
+
+static bool lang_ok(const char *s)
+{
+    for (size_t i = 0; s[i] != '\0'; i++) {
+        bool alnum = (s[i] >= 'a' && s[i] <= 'z') || (s[i] >= '0' && s[i] <= '9');
+
+        if (!alnum && (i == 0 || s[i] != '-'))
+            return false;
+    }
+    return s[0] != '\0';
+}
+
+/* Lines may end; other control characters have no business in a sentence. */
+bool page_text_ok(const char *s)
+{
+    for (; s != NULL && *s != '\0'; s++)
+        if (((unsigned char)*s < 0x20 && *s != '\n') || *s == 0x7f)
+            return false;
+    return true;
+}
+
+static int texts_check(const struct page_def *d, struct err *e)
+{
+    const struct page_text *t = d->texts.v;
+
+    for (size_t i = 0; i < d->texts.n; i++) {
+        if (!lang_ok(t[i].lang))
+            return err_set(e, SQ_EINVAL, "page: texts: lang must be like zh or pt-br");
+        if (!page_text_ok(t[i].title) || !page_text_ok(t[i].message))
+            return err_set(e, SQ_EINVAL, "page: texts: control characters are not allowed");
+    }
+    return 0;
+}
+
+static bool is_text(const char *s)
+{
+    return s != NULL && s[0] != '\0';
+}
+
+int page_def_check(const struct page_def *d, struct err *e)
+{
+    char *const *ret = d->ret.v;
+
+    if (!page_text_ok(d->title) || !page_text_ok(d->message))
+        return err_set(e, SQ_EINVAL, "page: control characters are not allowed");
+    if (is_text(d->accent) && !page_accent_ok(d->accent))
+        return err_set(e, SQ_EINVAL, "page: accent must be a colour like #0a58ca");
+    if (is_text(d->logo) && !logo_ok(d->logo))
+        return err_set(e, SQ_EINVAL,
+                       "page: logo must be data:image/... or a path on this site");
+    for (size_t i = 0; i < d->ret.n; i++)
+        if (!page_origin_ok(ret[i]))
+            return err_set(e, SQ_EINVAL,
+                           "page: return: \"%.60s\" is no origin; write https://host or "
+                           "https://host:port, nothing behind it",
+                           ret[i]);
+    return texts_check(d, e);
+}
+
+bool page_def_is_empty(const struct page_def *d)
+{
+    return !is_text(d->title) && !is_text(d->message) && !is_text(d->accent) &&
+           !is_text(d->logo) && d->ret.n == 0 && d->texts.n == 0;
+}
+
+bool page_def_write(struct buf *b, const struct page_def *d)
+{
+    size_t from = b->len;
+
+    if (page_def_is_empty(d))
+        return true;
+    cfg_dump_json(b, d, page_def_keys);
+    return !b->failed && b->len - from <= PAGE_JSON_MAX;
+}
+
+int page_def_read(struct page_def *d, const char *json, size_t n, struct err *e)
+{
+    struct cfg_node *doc = NULL;
+    int rc = n > PAGE_JSON_MAX ? err_set(e, SQ_ETOOBIG, "page: too long")
+                               : cfg_parse_json(&doc, json, n, e);
+
+    if (rc == 0)
+        rc = cfg_bind(d, sizeof(*d), page_def_keys, doc, NULL, e);
+    if (rc == 0)
+        rc = page_def_check(d, e);
+    cfg_node_free(doc);
+    return rc;
+}

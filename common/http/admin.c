@@ -1,0 +1,466 @@
+/* admin.c: the admin server: who asks, what is answered, which answers come later. The
+ * connections, their limits and the reading of requests are httpd's, as at the public port.
+ *
+ * A 401 is answered 200 ms late, without holding up anybody else; while too many of them
+ * wait, further ones are answered 503: guessing gets no faster by asking in parallel. Answers
+ * that are not read are bounded, too: of all connections together, as operators are few. */
+#include "common/http/admin.h"
+#include "common/http/admin_int.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/http/httpd.h"
+#include "common/base/list.h"
+#include "common/base/log.h"
+#include "common/net/net.h"
+#include "common/http/problem.h"
+
+#define LOG_MODULE     "admin"
+#define CONNS_MAX      256
+#define BODY_BYTES     (1u << 20)
+#define INPUT_BYTES    (16u << 20) /* of all connections */
+#define ANSWER_BYTES   (64u << 20) /* a view of ten thousand queues */
+#define UNREAD_BYTES   (96u << 20) /* answers of all connections */
+#define PIPELINED      16
+#define BODY_MS        30000 /* also: nothing of an answer is read */
+#define PENALTY_MS     200
+#define PENALTIES_MAX  64
+#define PATH_BYTES     1024
+/* The dashboard's files come from here, and nothing from elsewhere; no inline scripts or
+ * styles, and no text that a script could turn into markup. */
+#define POLICY                                                                           \
+    "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; "      \
+    "img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; "  \
+    "require-trusted-types-for 'script'; trusted-types 'none'"
+
+struct admin {
+    struct ev *ev; /* ref */
+    struct httpd *http;
+    bool guarded;       /* a token is wanted */
+    uint8_t bearer[32]; /* hash of it */
+    admin_metrics metrics;
+    admin_handler handler;
+    bool (*healthy)(void *ctx, struct buf *why);
+    void *ctx;
+    struct list penalties; /* 401s that leave late */
+    struct list held;      /* answers that their handlers keep back */
+    struct buf headers;    /* of the answer being sent */
+};
+
+struct admin_asked { /* a request whose handler runs */
+    struct admin *admin;
+    struct httpd_req *req;
+    struct admin_held *held; /* NULL: is answered now */
+};
+
+struct admin_held {
+    struct list_node node; /* admin.held or admin.penalties */
+    struct admin *admin;   /* ref */
+    struct httpd_req *req; /* httpd's; NULL: its client is gone */
+    struct ev_timer *late; /* of a penalty */
+    struct admin_ans ans;
+};
+
+struct asker { /* a connection's tag */
+    char addr[NET_TEXT_MAX];
+};
+
+/* ---- who asks ---- */
+
+/* Hashes are compared, so that the time says nothing of the token's length either. */
+static void hash(uint8_t out[32], const char *s, size_t n)
+{
+    crypto_generichash(out, 32, (const uint8_t *)s, n, NULL, 0);
+}
+
+static bool authorized(const struct admin *a, struct slice said)
+{
+    uint8_t theirs[32];
+
+    if (!a->guarded)
+        return true;
+    if (said.n < 7 || strncasecmp(said.p, "Bearer ", 7) != 0)
+        return false;
+    hash(theirs, said.p + 7, said.n - 7);
+    return sodium_memcmp(theirs, a->bearer, sizeof(theirs)) == 0;
+}
+
+static bool on_conn(void *ctx, const struct net_addr *peer, uint64_t *tag)
+{
+    struct asker *k = malloc(sizeof(*k));
+
+    (void)ctx;
+    if (k == NULL)
+        return false;
+    net_ip_text(peer, k->addr);
+    *tag = (uintptr_t)k;
+    return true;
+}
+
+static void on_conn_end(void *ctx, uint64_t tag)
+{
+    (void)ctx;
+    free((struct asker *)(uintptr_t)tag);
+}
+
+/* ---- answers ---- */
+
+static void line(struct buf *b, const char *name, const char *value)
+{
+    if (value != NULL)
+        buf_printf(b, "%s: %s\r\n", name, value);
+}
+
+/* NULL: no memory. */
+static const char *headers(struct admin *a, const struct admin_ans *ans)
+{
+    struct buf *b = &a->headers;
+
+    buf_reset(b);
+    line(b, "ETag", ans->etag);
+    line(b, "Allow", ans->allow);
+    line(b, "Location", ans->location);
+    line(b, "WWW-Authenticate", ans->status == 401 ? "Bearer" : NULL);
+    line(b, "Retry-After", ans->status == 429 || ans->status == 503 ? "1" : NULL);
+    line(b, "Referrer-Policy", "no-referrer");
+    line(b, "Content-Security-Policy", POLICY);
+    line(b, "X-Request-Id", ans->request_id);
+    buf_byte(b, '\0');
+    return b->failed ? NULL : (const char *)b->data;
+}
+
+static void send_now(struct admin *a, struct httpd_req *req, const struct admin_ans *ans)
+{
+    const char *lines = headers(a, ans);
+
+    if (lines == NULL || ans->body.failed) /* no memory to say more */
+        httpd_answer(req, 503, NULL, "Retry-After: 1\r\n", "", 0);
+    else
+        httpd_answer(req, ans->status, ans->content_type, lines,
+                     (const char *)ans->body.data, ans->body.len);
+}
+
+/* ---- answers that come later ---- */
+
+static struct admin_held *hold(struct admin *a, struct httpd_req *req, struct list *in)
+{
+    struct admin_held *h = calloc(1, sizeof(*h));
+
+    if (h == NULL)
+        return NULL;
+    h->admin = a;
+    h->req = req;
+    httpd_set_user(req, h);
+    list_push_back(in, &h->node);
+    return h;
+}
+
+static void held_free(struct admin_held *h)
+{
+    list_remove(h->late != NULL ? &h->admin->penalties : &h->admin->held, &h->node);
+    ev_timer_free(h->late);
+    buf_fini(&h->ans.body);
+    free(h);
+}
+
+/* The body is the held one's from now on. */
+static void held_take(struct admin_held *h, struct admin_ans *ans)
+{
+    h->ans = *ans;
+    h->ans.asked = NULL;
+    if (ans->etag == ans->etag_buf)
+        h->ans.etag = h->ans.etag_buf;
+    if (ans->location == ans->location_buf)
+        h->ans.location = h->ans.location_buf;
+    buf_init(&ans->body);
+}
+
+static void on_penalty_over(void *arg)
+{
+    struct admin_held *h = arg;
+
+    send_now(h->admin, h->req, &h->ans);
+    held_free(h);
+}
+
+/* False: no memory, it is answered at once. */
+static bool delay(struct admin *a, struct httpd_req *req, struct admin_ans *ans)
+{
+    struct admin_held *h = hold(a, req, &a->penalties);
+
+    if (h == NULL)
+        return false;
+    h->late = ev_timer_new(a->ev, on_penalty_over, h);
+    if (h->late == NULL) {
+        list_remove(&a->penalties, &h->node);
+        free(h);
+        return false;
+    }
+    held_take(h, ans);
+    ev_timer_at(h->late, ev_now(a->ev) + PENALTY_MS);
+    return true;
+}
+
+static void reply(struct admin *a, struct httpd_req *req, struct admin_ans *ans)
+{
+    if (ans->body.failed)
+        admin_problem(ans, 503, "queue_unavailable", "out of memory");
+    if (ans->body.len > ANSWER_BYTES)
+        admin_problem(ans, 503, "queue_unavailable", "the answer is too big");
+    if (ans->status == 401 && a->penalties.n >= PENALTIES_MAX)
+        admin_problem(ans, 503, "queue_unavailable", "too many wrong tokens at once");
+    if (ans->status != 401 || !delay(a, req, ans))
+        send_now(a, req, ans);
+}
+
+struct admin_held *admin_hold(struct admin_ans *a)
+{
+    struct admin_asked *k = a->asked;
+
+    k->held = hold(k->admin, k->req, &k->admin->held);
+    return k->held;
+}
+
+struct admin_ans *admin_held_ans(struct admin_held *h)
+{
+    return &h->ans;
+}
+
+void admin_send(struct admin_held *h)
+{
+    if (h->req != NULL)
+        reply(h->admin, h->req, &h->ans);
+    held_free(h);
+}
+
+static void on_gone(void *ctx, struct httpd_req *req, void *user)
+{
+    struct admin_held *h = user;
+
+    (void)ctx;
+    (void)req;
+    h->req = NULL;
+    if (h->late != NULL)
+        held_free(h); /* else its handler will send it */
+}
+
+/* ---- requests ---- */
+
+static const char *method_name(enum http_method m)
+{
+    static const char *const names[] = {
+        [HTTP_GET] = "GET",       [HTTP_HEAD] = "GET",         [HTTP_POST] = "POST",
+        [HTTP_PUT] = "PUT",       [HTTP_DELETE] = "DELETE",    [HTTP_PATCH] = "PATCH",
+        [HTTP_OPTIONS] = "OPTIONS", [HTTP_OTHER] = "OTHER",
+    };
+
+    return names[m];
+}
+
+static void answer_metrics(struct admin *a, struct admin_ans *ans)
+{
+    ans->status = 200;
+    ans->content_type = "text/plain; version=0.0.4; charset=utf-8";
+    if (a->metrics != NULL)
+        a->metrics(a->ctx, &ans->body);
+}
+
+static void answer_health(struct admin *a, struct admin_ans *ans)
+{
+    struct buf why;
+
+    buf_init(&why);
+    if (a->healthy == NULL || a->healthy(a->ctx, &why)) {
+        ans->status = 200;
+        ans->content_type = "application/json";
+        buf_str(&ans->body, "{\"status\":\"ok\"}\n");
+    } else {
+        admin_problem(ans, 503, "queue_unavailable", "%.*s", (int)why.len,
+                      why.len != 0 ? (const char *)why.data : "");
+    }
+    buf_fini(&why);
+}
+
+static void answer_other(struct admin *a, const struct admin_req *q,
+                         struct admin_ans *ans)
+{
+    ans->status = 0;
+    if (a->handler != NULL)
+        a->handler(a->ctx, q, ans);
+    if (ans->status == 0)
+        admin_problem(ans, 404, "not_found", "there is no %.200s", q->path);
+}
+
+static void route(struct admin *a, const struct admin_req *q, struct admin_ans *ans)
+{
+    bool metrics = strcmp(q->path, "/metrics") == 0,
+         health = strcmp(q->path, "/healthz") == 0;
+
+    if ((metrics || health) && strcmp(q->method, "GET") != 0) {
+        ans->allow = "GET, HEAD";
+        admin_problem(ans, 405, "method_not_allowed", "%s takes GET only", q->path);
+    } else if (metrics) {
+        answer_metrics(a, ans);
+    } else if (health) {
+        answer_health(a, ans);
+    } else {
+        answer_other(a, q, ans);
+    }
+}
+
+/* A field that may come once; "" if it does not. */
+static const char *field(const struct http_req *q, const char *lower, bool *twice)
+{
+    struct slice v = { 0 };
+    unsigned n = http_find(q, lower, &v);
+
+    *twice = *twice || n > 1;
+    if (n == 0)
+        return "";
+    v.p[v.n] = '\0'; /* at least a CR stands there */
+    return v.p;
+}
+
+/* What the head says; false: no handler could be asked that. Texts are ended in place: each
+ * is followed by a byte of the head that nobody needs any more. */
+static bool read_head(const struct http_req *h, struct admin_req *q, char path[PATH_BYTES],
+                      struct admin_ans *ans)
+{
+    bool twice = false;
+
+    q->if_match = field(h, "if-match", &twice);
+    q->if_none_match = field(h, "if-none-match", &twice);
+    q->operator_name = field(h, "x-segq-operator", &twice);
+    if (h->query.n > 0) {
+        q->query = h->query.p;
+        h->query.p[h->query.n] = '\0';
+    }
+    q->raw_path = h->path.p;
+    path[0] = '\0';
+    if (h->path.p[0] != '/' ||
+        !admin_unescape(h->path.p, h->path.n, false, path, PATH_BYTES))
+        admin_problem(ans, 400, "bad_request", "the path cannot be read");
+    else if (twice)
+        admin_problem(ans, 400, "bad_request", "a header comes twice that may come once");
+    else
+        h->path.p[h->path.n] = '\0';
+    return ans->status == 0;
+}
+
+static void new_id(struct admin_ans *ans)
+{
+    snprintf(ans->request_id, sizeof(ans->request_id), "%08x%08x", randombytes_random(),
+             randombytes_random());
+}
+
+static void on_request(void *ctx, struct httpd_req *req, const struct http_req *h)
+{
+    struct admin *a = ctx;
+    struct admin_asked asked = { .admin = a, .req = req };
+    struct admin_ans ans = { .asked = &asked };
+    const struct asker *k = (struct asker *)(uintptr_t)httpd_tag(req);
+    char path[PATH_BYTES];
+    struct admin_req q = { .method = method_name(h->method),
+                           .path = path,
+                           .query = "",
+                           .from = k->addr,
+                           .authorized = authorized(a, h->authorization),
+                           .body = (const uint8_t *)h->body.p,
+                           .body_len = h->body.n };
+
+    new_id(&ans);
+    if (httpd_counts(a->http)->out_now > UNREAD_BYTES)
+        admin_problem(&ans, 503, "queue_unavailable", "too many answers are not read");
+    else if (read_head(h, &q, path, &ans))
+        route(a, &q, &ans);
+    log_debug("request id=%s method=%s path=%s status=%d", ans.request_id, q.method,
+              log_q(path, strlen(path)), ans.status);
+    if (asked.held != NULL)
+        held_take(asked.held, &ans);
+    else
+        reply(a, req, &ans);
+    buf_fini(&ans.body);
+}
+
+static void on_bad(void *ctx, struct httpd_req *req, int status)
+{
+    struct admin *a = ctx;
+    struct admin_ans ans = { 0 };
+
+    new_id(&ans);
+    admin_problem(&ans, status, problem_code_of_http(status),
+                  "this is not a request that this server accepts");
+    send_now(a, req, &ans);
+    buf_fini(&ans.body);
+}
+
+/* ---- life ---- */
+
+const char *admin_addr(const struct admin *a)
+{
+    return httpd_addr(a->http);
+}
+
+static int open_http(struct admin *a, const char *addr, struct err *e)
+{
+    static const struct httpd_calls calls = { .on_request = on_request,
+                                              .on_gone = on_gone,
+                                              .on_bad = on_bad,
+                                              .on_conn = on_conn,
+                                              .on_conn_end = on_conn_end };
+    struct httpd_opts o = { .addr = addr,
+                            .port_alone = true,
+                            .max_conns = CONNS_MAX,
+                            .body_ms = BODY_MS,
+                            .max_pipelined = PIPELINED,
+                            .max_body = BODY_BYTES,
+                            .max_input_bytes = INPUT_BYTES,
+                            .max_output_bytes = ANSWER_BYTES + (1u << 20) };
+    int rc = httpd_new(&a->http, a->ev, &o, &calls, a, e);
+
+    return rc < 0 ? err_wrap(e, "admin") : 0;
+}
+
+int admin_new(struct admin **out, struct ev *ev, const struct admin_opts *o,
+              struct err *e)
+{
+    struct admin *a = sodium_init() < 0 ? NULL : calloc(1, sizeof(*a));
+    int rc;
+
+    if (a == NULL)
+        return err_set(e, SQ_ENOMEM, "admin: out of memory");
+    a->ev = ev;
+    a->metrics = o->metrics;
+    a->handler = o->handler;
+    a->healthy = o->healthy;
+    a->ctx = o->ctx;
+    a->guarded = o->bearer != NULL;
+    list_init(&a->penalties);
+    list_init(&a->held);
+    buf_init(&a->headers);
+    if (a->guarded)
+        hash(a->bearer, o->bearer, strlen(o->bearer));
+    rc = open_http(a, o->addr, e);
+    if (rc < 0) {
+        admin_free(a);
+        return rc;
+    }
+    *out = a;
+    return 0;
+}
+
+void admin_free(struct admin *a)
+{
+    if (a == NULL)
+        return;
+    httpd_free(a->http); /* who waits for a late 401 is gone with it */
+    list_each(&a->held, it)
+        held_free(container_of(it, struct admin_held, node));
+    buf_fini(&a->headers);
+    sodium_memzero(a->bearer, sizeof(a->bearer));
+    free(a);
+}

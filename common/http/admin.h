@@ -1,0 +1,74 @@
+/* admin.h: a process's own small HTTP server (httpd, loopback by default): /metrics,
+ * /healthz, and whatever routes its owner adds. Not for the public port. */
+#ifndef SEGQ_ADMIN_H
+#define SEGQ_ADMIN_H
+
+#include "common/base/buf.h"
+#include "common/net/ev.h"
+
+struct admin;
+
+struct admin_req {
+    const char *method;        /* "GET" ... */
+    const char *path;          /* decoded once, without the query; starts with '/' */
+    const char *raw_path;      /* as it came: what a Location may repeat */
+    const char *query;         /* raw, "" if none */
+    const char *if_match;      /* header, "" if none */
+    const char *if_none_match; /* header, "" if none */
+    const char *operator_name; /* header X-Segq-Operator: who says he asks; "" if none */
+    const char *from;          /* the address that asks, "" if not known */
+    bool authorized; /* the bearer token was right (compared in constant time) */
+    const uint8_t *body;
+    size_t body_len; /* at most 1 MiB */
+};
+
+struct admin_ans {
+    int status;
+    const char *content_type; /* static string */
+    const char *etag;         /* static or in etag_buf; NULL = none */
+    char etag_buf[40];
+    const char *allow;   /* with 405 */
+    const char *location; /* with 307; static, or in location_buf */
+    char location_buf[400];
+    struct buf body;     /* owned by the caller of the handler */
+    char request_id[20]; /* set before the handler is called; for admin_problem */
+    struct admin_asked *asked; /* admin.c's own */
+};
+
+/* HEAD comes as GET; the body is dropped. Security headers are added to every answer (CSP
+ * that allows our own scripts and styles, none inline), Retry-After to 429 and 503, and a 401
+ * leaves 200 ms late. An answer is Cache-Control: no-store.
+ * Called for everything but /metrics and /healthz. Unauthorized requests reach it too
+ * (static pages may be public): it must look at `authorized`. Fills *a; a status that
+ * stays 0 is 404. */
+typedef void (*admin_handler)(void *ctx, const struct admin_req *q, struct admin_ans *a);
+typedef void (*admin_metrics)(void *ctx, struct buf *b);
+
+struct admin_opts {
+    const char *addr;   /* "127.0.0.1:9070"; port 0 picks one */
+    const char *bearer; /* NULL: no token wanted for handler routes */
+    admin_metrics metrics;
+    admin_handler handler;                       /* may be NULL */
+    bool (*healthy)(void *ctx, struct buf *why); /* NULL: always */
+    void *ctx;
+};
+
+SQ_CHECK int admin_new(struct admin **out, struct ev *ev, const struct admin_opts *o,
+                       struct err *e);
+void admin_free(struct admin *a);
+const char *admin_addr(const struct admin *a); /* "host:port" actually bound */
+
+/* problem+json: {"title","status","code","detail","request_id"}; replaces the body */
+void admin_problem(struct admin_ans *a, int status, const char *code, const char *fmt,
+                   ...) SQ_PRINTF(4, 5);
+/* A handler that cannot answer yet keeps the answer back, and fills *a all the same: it is
+ * sent by admin_send(), as admin_held_ans() is then. NULL: no memory. */
+struct admin_held;
+struct admin_held *admin_hold(struct admin_ans *a);
+struct admin_ans *admin_held_ans(struct admin_held *h);
+void admin_send(struct admin_held *h); /* frees h */
+
+/* Value of ?name= decoded into out; false if absent or too long. */
+bool admin_query(const char *query, const char *name, char *out, size_t cap);
+
+#endif

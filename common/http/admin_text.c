@@ -1,0 +1,76 @@
+/* admin_text.c: texts of the admin server: problems, reasons, query strings. Pure. */
+#include "common/http/admin_int.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/http/problem.h"
+
+void admin_problem(struct admin_ans *a, int status, const char *code, const char *fmt,
+                   ...)
+{
+    char detail[400];
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(detail, sizeof(detail), fmt, ap);
+    va_end(ap);
+    a->status = status;
+    a->content_type = PROBLEM_TYPE;
+    buf_reset(&a->body);
+    problem_open(&a->body, status, code, detail, a->request_id);
+    buf_str(&a->body, "}\n");
+}
+
+static int hex(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    if (c >= 'a' && c <= 'f')
+        return c - 'a' + 10;
+    if (c >= 'A' && c <= 'F')
+        return c - 'A' + 10;
+    return -1;
+}
+
+bool admin_unescape(const char *s, size_t n, bool plus, char *out, size_t cap)
+{
+    size_t len = 0;
+
+    for (size_t i = 0; i < n; i++) {
+        int c = (unsigned char)s[i];
+
+        if (c == '%') {
+            int hi = n - i > 2 ? hex(s[i + 1]) : -1, lo = hi >= 0 ? hex(s[i + 2]) : -1;
+
+            if (lo < 0)
+                return false;
+            c = hi << 4 | lo;
+            i += 2;
+        } else if (c == '+' && plus) {
+            c = ' ';
+        }
+        if (c < ' ' || c == 0x7f || len + 1 >= cap)
+            return false;
+        out[len++] = (char)c;
+    }
+    if (cap == 0)
+        return false;
+    out[len] = '\0';
+    return true;
+}
+
+bool admin_query(const char *query, const char *name, char *out, size_t cap)
+{
+    size_t name_len = strlen(name);
+
+    while (*query != '\0') {
+        size_t n = strcspn(query, "&");
+
+        if (n > name_len && query[name_len] == '=' && memcmp(query, name, name_len) == 0)
+            return admin_unescape(query + name_len + 1, n - name_len - 1, true, out, cap);
+        query += n + (query[n] == '&');
+    }
+    return false;
+}

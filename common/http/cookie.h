@@ -1,0 +1,22 @@
+/* cookie.h: the cookies of a request (RFC 6265). Pure.
+ *
+ * A browser sends one Cookie line, HTTP/2 many, and what stands between them and us may hand
+ * them on as they came: all lines are read, in their order. One name may be there more than
+ * once (a cookie of another path or domain): which one is good only its reader can say. */
+#ifndef SEGQ_COOKIE_H
+#define SEGQ_COOKIE_H
+
+#include "common/http/http.h"
+
+struct cookies { /* zero it before the first call */
+    unsigned line;      /* of those of http_req */
+    struct slice rest;  /* of that line */
+    struct slice after; /* the field lines that were not looked at */
+};
+
+/* The next value of the cookie `name`, without blanks around it, as long as there is one.
+ * Points into the request. */
+bool cookie_next(struct cookies *c, const struct http_req *q, const char *name,
+                 struct slice *v);
+
+#endif

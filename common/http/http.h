@@ -1,0 +1,95 @@
+/* http.h: HTTP/1.1 requests, strictly, in place; and the head of an answer. Pure: knows
+ * no socket. RFC 9110, 9112; everything that 9112 calls ambiguous is an error after which
+ * the connection must be closed.
+ *
+ * http_parse() looks at a whole buffer that the caller owns. It is incremental in the
+ * sense that a partial request is parsed again when more bytes came; `st` remembers how
+ * far the end of the head was searched, so slow senders cost O(n). Slices point into the
+ * buffer. A chunked body is decoded in place. */
+#ifndef SEGQ_HTTP_H
+#define SEGQ_HTTP_H
+
+#include "common/base/buf.h"
+
+#define HTTP_MAX_LINE      8192  /* request line: 414 (target), 400 (method) */
+#define HTTP_MAX_HEAD      16384 /* request line and headers: 431 */
+#define HTTP_MAX_HEADERS   100   /* 431 */
+#define HTTP_MAX_BODY      16384 /* 413; unless http_state.max_body says otherwise */
+#define HTTP_MAX_CHUNKING  49152 /* chunk sizes and trailers, beside the body: 413 */
+#define HTTP_MAX_NAME      256   /* a field's name: 431 */
+#define HTTP_MAX_SIZE_LINE 256   /* a chunk's size and extensions: 400 */
+#define HTTP_MAX_VIA       4     /* lines of one of the two fields that are kept */
+/* No request whose body may have `body` bytes takes more than this. */
+#define HTTP_MAX_REQUEST(body) (HTTP_MAX_HEAD + HTTP_MAX_CHUNKING + (body))
+
+struct slice {
+    char *p;
+    size_t n;
+};
+
+enum http_method {
+    HTTP_GET,
+    HTTP_HEAD,
+    HTTP_POST,
+    HTTP_PUT,
+    HTTP_DELETE,
+    HTTP_PATCH,
+    HTTP_OPTIONS,
+    HTTP_OTHER
+};
+
+struct http_req {
+    enum http_method method;
+    int minor;       /* HTTP/1.minor: 0 or 1 */
+    bool keep_alive; /* what the client wants */
+    bool expect_continue;
+    bool has_body;      /* Content-Length > 0 or chunked */
+    bool json;          /* Content-Type is application/json, absent, or curl's default */
+    struct slice path;  /* raw, without query; absolute-form reduced to its path */
+    struct slice query; /* raw, without '?' */
+    struct slice body;
+    struct slice host, authorization, cookie, accept_language, if_none_match,
+        user_agent, idempotency_key; /* p NULL: absent */
+    unsigned cookies;    /* lines of Cookie; `cookie` is the first: common/http/cookie.h */
+    struct slice fields; /* all field lines, as they came: for http_find() */
+    /* The last lines of X-Forwarded-For and of Forwarded, in their order: a proxy may
+     * append a line of its own instead of a value. */
+    struct http_via {
+        size_t n;
+        struct slice line[HTTP_MAX_VIA];
+    } x_forwarded_for, forwarded;
+};
+
+struct http_state {     /* of the request being read; zero all but max_body between requests */
+    size_t max_body;    /* bytes; 0 = HTTP_MAX_BODY */
+    size_t scanned;     /* the head ends in a field value, good up to here; 0 = unknown */
+    size_t head_len;    /* 0 until the head is complete */
+    size_t need;        /* bytes of head and body, once Content-Length has told them */
+    size_t chunk_at;    /* where the next chunk's size line begins; 0 = not chunked */
+    size_t chunk_sum;   /* bytes of body in the chunks before */
+    bool want_continue; /* head is complete, no body yet, client waits for 100 */
+};
+
+/* > 0: bytes this request took, *r is filled; 0: more bytes needed (st->head_len tells
+ * whether the head is there); < 0: -(HTTP status) to answer before closing: 400, 413,
+ * 414, 417, 431, 501, 505. The result depends on the bytes only, not on how they were
+ * cut into calls; while the buffer grows it may move. */
+SQ_CHECK int64_t http_parse(struct http_state *st, struct http_req *r, char *buf,
+                            size_t n);
+
+/* A field that http_req has no member for: how many lines of that name there are; *v is
+ * the last one's value. lower: its name in small letters. Walks over all lines: for
+ * requests that are no hot path. */
+unsigned http_find(const struct http_req *r, const char *lower, struct slice *v);
+
+/* The next field of that name in `rest`, which goes behind it; false: there is none. Begin
+ * with a copy of http_req.fields. */
+bool http_next(struct slice *rest, const char *lower, struct slice *v);
+
+/* Decodes %XX once in place; returns the new length, or -1 for a bad escape, an encoded
+ * NUL, or an encoded slash. */
+SQ_CHECK int64_t http_unescape(char *p, size_t n);
+
+const char *http_reason(int status);
+
+#endif

@@ -1,0 +1,197 @@
+/* http_body.c: chunked bodies, decoded in place; escapes; reason phrases. Pure.
+ * The chunks are first walked (the state remembers how far, so that slow senders cost
+ * O(n)); only when the last one is there the data is moved together. */
+#include "common/http/http_scan.h"
+
+#include <string.h>
+
+static int hex_value(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c = (char)(c | 0x20);
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+/* chunk-size [ chunk-ext ] CRLF. No blanks before ';': servers disagree about them. */
+static int size_line(struct http_cur *c, size_t max, size_t *size)
+{
+    unsigned n = 0;
+
+    *size = 0;
+    for (; c->p < c->end && http_is(*c->p, HTTP_HEX); c->p++, n++) {
+        if (n == 16)
+            return -400;
+        *size = *size * 16 + (size_t)hex_value(*c->p);
+        if (*size > max)
+            return -413;
+    }
+    if (c->p == c->end)
+        return http_short(c);
+    if (n == 0 || (*c->p != ';' && *c->p != '\r'))
+        return -400;
+    c->p = http_plain_end(c->p, c->end); /* unknown extensions are ignored: 7.1.1 */
+    if (c->p == c->end)
+        return http_short(c);
+    return http_crlf(c);
+}
+
+/* Field lines after the last chunk: checked, counted, dropped. */
+static int trailers(struct http_cur *c)
+{
+    struct http_field f;
+    bool in_value;
+
+    for (unsigned i = 0;; i++) {
+        int rc = http_field(c, &f, &in_value);
+
+        if (rc <= 0 || f.name.n == 0)
+            return rc;
+        if (i == HTTP_MAX_HEADERS)
+            return -431;
+    }
+}
+
+/* One chunk from c->p; *last: it was the empty one. */
+static int one_chunk(struct http_cur *c, size_t max, size_t *size, bool *last)
+{
+    struct http_cur line = *c;
+    int rc;
+
+    http_limit(&line, c->p, HTTP_MAX_SIZE_LINE, c->end, 400);
+    if (line.over == 0)
+        line.over = c->over;
+    rc = size_line(&line, max, size);
+    if (rc <= 0)
+        return rc;
+    c->p = line.p;
+    *last = *size == 0;
+    if (*last)
+        return 1;
+    if ((size_t)(c->end - c->p) <= *size)
+        return http_short(c);
+    c->p += *size;
+    return http_crlf(c);
+}
+
+/* All chunks are known to be good. Returns the length of the data, now at `to`. */
+static size_t gather(char *to, char *end, size_t max)
+{
+    struct http_cur c = { .p = to, .end = end };
+    char *w = to;
+    size_t size;
+
+    while (size_line(&c, max, &size) == 1 && size != 0) {
+        memmove(w, c.p, size);
+        w += size;
+        c.p += size + 2;
+    }
+    return (size_t)(w - to);
+}
+
+int64_t http_chunked(struct http_state *st, struct http_req *r, char *buf, size_t n)
+{
+    char *from = buf + st->head_len;
+    size_t max = http_max_body(st);
+    struct http_cur c;
+    bool last = false;
+    int rc;
+
+    if (st->chunk_at == 0)
+        st->chunk_at = st->head_len;
+    st->want_continue = r->expect_continue && n == st->head_len;
+    http_limit(&c, from, max + HTTP_MAX_CHUNKING, buf + n, 413);
+    c.p = buf + st->chunk_at;
+    for (;;) {
+        size_t size;
+
+        rc = one_chunk(&c, max, &size, &last);
+        if (rc <= 0)
+            return rc;
+        if (last)
+            break;
+        st->chunk_sum += size;
+        if (st->chunk_sum > max)
+            return -413;
+        st->chunk_at = (size_t)(c.p - buf);
+    }
+    rc = trailers(&c);
+    if (rc <= 0)
+        return rc;
+    r->body = (struct slice) { from, gather(from, c.p, max) };
+    return c.p - buf;
+}
+
+int64_t http_unescape(char *p, size_t n)
+{
+    char *w = memchr(p, '%', n);
+    size_t i;
+
+    if (w == NULL)
+        return (int64_t)n;
+    for (i = (size_t)(w - p); i < n; i++) {
+        int hi, lo, c;
+
+        if (p[i] != '%') {
+            *w++ = p[i];
+            continue;
+        }
+        if (n - i < 3)
+            return -1;
+        hi = hex_value(p[i + 1]);
+        lo = hex_value(p[i + 2]);
+        c = hi * 16 + lo;
+        if (hi < 0 || lo < 0 || c == 0 || c == '/')
+            return -1;
+        *w++ = (char)c;
+        i += 2;
+    }
+    return w - p;
+}
+
+const char *http_reason(int status)
+{
+    static const struct {
+        int status;
+        const char *text;
+    } names[] = {
+        { 100, "Continue" },
+        { 200, "OK" },
+        { 201, "Created" },
+        { 202, "Accepted" },
+        { 204, "No Content" },
+        { 301, "Moved Permanently" },
+        { 302, "Found" },
+        { 303, "See Other" },
+        { 304, "Not Modified" },
+        { 307, "Temporary Redirect" },
+        { 400, "Bad Request" },
+        { 401, "Unauthorized" },
+        { 403, "Forbidden" },
+        { 404, "Not Found" },
+        { 405, "Method Not Allowed" },
+        { 408, "Request Timeout" },
+        { 409, "Conflict" },
+        { 410, "Gone" },
+        { 412, "Precondition Failed" },
+        { 413, "Content Too Large" },
+        { 414, "URI Too Long" },
+        { 415, "Unsupported Media Type" },
+        { 417, "Expectation Failed" },
+        { 422, "Unprocessable Content" },
+        { 428, "Precondition Required" },
+        { 429, "Too Many Requests" },
+        { 431, "Request Header Fields Too Large" },
+        { 500, "Internal Server Error" },
+        { 501, "Not Implemented" },
+        { 503, "Service Unavailable" },
+        { 504, "Gateway Timeout" },
+        { 505, "HTTP Version Not Supported" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
+        if (names[i].status == status)
+            return names[i].text;
+    }
+    return "Unknown";
+}

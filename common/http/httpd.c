@@ -1,0 +1,359 @@
+/* httpd.c: the server as a whole: listening, accepting, deadlines, the turn's end, drain.
+ *
+ * Failures and their answers:
+ *   no descriptors, no memory, too many connections -> accepting stops (the listener is
+ *     not watched: no busy loop) and goes on when one has closed, or after 100 ms
+ *   a deadline passes -> 408 if something had come, else the connection is closed */
+#include "common/http/httpd.h"
+#include "common/http/httpd_int.h"
+
+#include <inttypes.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "common/net/net.h"
+
+#define LOG_MODULE "httpd"
+#define HOOK_RANK  10
+#define SPARE_FDS  64 /* for links, logs, the admin port */
+
+void httpd_arm(struct httpd *h, msec_t when)
+{
+    if (when < h->timer_at) {
+        h->timer_at = when;
+        ev_timer_at(h->timer, when);
+    }
+}
+
+/* ---- accepting ---- */
+
+static void accept_pause(struct httpd *h, bool on)
+{
+    if (h->paused == on || h->listener == NULL)
+        return;
+    h->paused = on;
+    if (on)
+        h->counts.accept_paused++;
+    if (ev_io_set(h->listener, on ? 0 : EV_IO_READ) < 0)
+        log_error("cannot watch the listening socket");
+}
+
+/* No descriptors or no memory: for a while. */
+static void accept_starved(struct httpd *h, int why)
+{
+    if (!h->accept_warned)
+        log_warn("accepting paused: %s conns=%" PRIu64, sq_strerror(why),
+                 h->counts.conns_now);
+    h->accept_warned = true;
+    accept_pause(h, true);
+    h->accept_retry = ev_now(h->ev) + HTTPD_RETRY_ACCEPT_MS;
+    httpd_arm(h, h->accept_retry);
+}
+
+/* 0, or why it could not be taken. */
+static int take_conn(struct httpd *h, int fd, const struct net_addr *peer)
+{
+    uint64_t tag = 0;
+
+    if (h->calls.on_conn != NULL && !h->calls.on_conn(h->ctx, peer, &tag)) {
+        h->counts.refused++;
+        close(fd);
+        return 0;
+    }
+    if (conn_new(h, fd, tag) != NULL)
+        return 0;
+    if (h->calls.on_conn_end != NULL)
+        h->calls.on_conn_end(h->ctx, tag);
+    return SQ_ENOMEM;
+}
+
+static void on_acceptable(void *arg, unsigned what)
+{
+    struct httpd *h = arg;
+
+    (void)what;
+    for (int i = 0; i < HTTPD_TURN_ACCEPTS; i++) {
+        struct net_addr peer;
+        int fd, rc;
+
+        if (h->counts.conns_now >= h->opts.max_conns) {
+            h->accept_full = true;
+            accept_pause(h, true);
+            return;
+        }
+        fd = net_accept(h->listen_fd, &peer);
+        if (fd == SQ_EBUSY)
+            return;
+        rc = fd < 0 ? fd : take_conn(h, fd, &peer);
+        if (rc < 0) {
+            accept_starved(h, rc);
+            return;
+        }
+        h->accept_warned = false;
+    }
+}
+
+static void accept_again(struct httpd *h)
+{
+    h->accept_full = false;
+    h->accept_retry = MSEC_NEVER;
+    accept_pause(h, false);
+}
+
+/* ---- deadlines ---- */
+
+static void on_timer(void *arg)
+{
+    struct httpd *h = arg;
+    msec_t now = ev_now(h->ev), next = MSEC_NEVER;
+
+    h->timer_at = MSEC_NEVER;
+    for (int i = 0; i < WAIT_NLISTS; i++) {
+        list_each (&h->wait[i], it) {
+            struct conn *c = container_of(it, struct conn, in_wait);
+
+            if (c->deadline > now) {
+                next = ms_min(next, c->deadline);
+                break;
+            }
+            conn_overdue(c);
+        }
+    }
+    if (h->accept_retry <= now)
+        accept_again(h);
+    next = ms_min(next, h->accept_retry);
+    if (next != MSEC_NEVER)
+        httpd_arm(h, next);
+}
+
+/* ---- the turn's end ---- */
+
+static void go_on(void *arg)
+{
+    struct httpd *h = arg;
+    size_t n = h->n_again;
+
+    h->again_posted = false;
+    h->n_again = 0;
+    for (size_t i = 0; i < n; i++)
+        conn_go_on(h->again[i]);
+}
+
+static void on_turn_end(void *arg)
+{
+    struct httpd *h = arg;
+
+    while (h->dirty != NULL) {
+        struct conn *c = h->dirty;
+
+        h->dirty = c->next_dirty;
+        c->dirty = false;
+        conn_settle(c);
+    }
+    if (h->n_again > 0 && !h->again_posted) {
+        h->again_posted = true;
+        ev_post(h->ev, go_on, h);
+    }
+}
+
+static void tell_drained(void *arg)
+{
+    struct httpd *h = arg;
+    ev_fn fn = h->drained;
+
+    h->drained = NULL;
+    if (fn != NULL)
+        fn(h->drained_arg);
+}
+
+/* A connection is no more. */
+void httpd_conn_gone(struct httpd *h)
+{
+    h->counts.conns_now--;
+    if (h->paused && !h->draining && (h->accept_full || h->accept_retry != MSEC_NEVER))
+        accept_again(h);
+    if (h->draining && h->counts.conns_now == 0)
+        ev_post(h->ev, tell_drained, h);
+}
+
+/* ---- making and ending ---- */
+
+static uint32_t or_default(uint32_t v, uint32_t def)
+{
+    return v != 0 ? v : def;
+}
+
+/* No more connections than the descriptor limit (raised as far as allowed) can carry. */
+static uint32_t conns_possible(uint32_t want)
+{
+    struct rlimit rl;
+
+    if (getrlimit(RLIMIT_NOFILE, &rl) < 0)
+        return want;
+    if (rl.rlim_cur < rl.rlim_max && rl.rlim_cur < (rlim_t)want + SPARE_FDS) {
+        rl.rlim_cur = rl.rlim_max < (rlim_t)want + SPARE_FDS ? rl.rlim_max
+                                                             : (rlim_t)want + SPARE_FDS;
+        if (setrlimit(RLIMIT_NOFILE, &rl) < 0 && getrlimit(RLIMIT_NOFILE, &rl) < 0)
+            return want;
+    }
+    if (rl.rlim_cur >= (rlim_t)want + SPARE_FDS)
+        return want;
+    log_info("max_conns lowered by the descriptor limit limit=%llu wanted=%u",
+             (unsigned long long)rl.rlim_cur, want);
+    return rl.rlim_cur > 2 * SPARE_FDS ? (uint32_t)rl.rlim_cur - SPARE_FDS : SPARE_FDS;
+}
+
+static void set_opts(struct httpd *h, const struct httpd_opts *o)
+{
+    h->opts = *o;
+    h->opts.addr = NULL;
+    h->opts.head_ms = or_default(o->head_ms, 10000);
+    h->opts.body_ms = or_default(o->body_ms, 10000);
+    h->opts.idle_ms = or_default(o->idle_ms, 75000);
+    h->opts.max_pipelined = or_default(o->max_pipelined, 64);
+    h->opts.max_conns = conns_possible(or_default(o->max_conns, 65536));
+    if (o->max_input_bytes == 0)
+        h->opts.max_input_bytes = 256u << 20;
+    if (o->max_output_bytes == 0)
+        h->opts.max_output_bytes = 256 * 1024;
+    if (o->max_body == 0)
+        h->opts.max_body = HTTP_MAX_BODY;
+    h->in_max = HTTP_MAX_REQUEST(h->opts.max_body) + HTTPD_SCRATCH;
+    if (o->server != NULL && strlen(o->server) < sizeof(h->server))
+        strcpy(h->server, o->server);
+    h->opts.server = NULL;
+    h->wait_ms[WAIT_IDLE] = h->opts.idle_ms;
+    h->wait_ms[WAIT_HEAD] = h->opts.head_ms;
+    h->wait_ms[WAIT_BODY] = h->opts.body_ms;
+    h->wait_ms[WAIT_WRITE] = h->opts.body_ms;
+    h->wait_ms[WAIT_LINGER] = HTTPD_LINGER_MS;
+}
+
+static int start(struct httpd *h, const char *addr, struct err *e)
+{
+    h->listen_fd = net_listen(addr, !h->opts.port_alone, 4096, e);
+    if (h->listen_fd < 0)
+        return h->listen_fd;
+    net_defer_accept(h->listen_fd);
+    net_local_text(h->listen_fd, h->addr);
+    h->scratch = malloc(HTTPD_SCRATCH);
+    h->timer = ev_timer_new(h->ev, on_timer, h);
+    h->listener = ev_io_new(h->ev, h->listen_fd, on_acceptable, h);
+    if (h->scratch == NULL || h->timer == NULL || h->listener == NULL ||
+        ev_hook(h->ev, HOOK_RANK, on_turn_end, h) < 0)
+        return err_set(e, SQ_ENOMEM, "http server: out of memory");
+    if (ev_io_set(h->listener, EV_IO_READ) < 0)
+        return err_set(e, SQ_ESYS, "http server: cannot watch the listening socket");
+    return 0;
+}
+
+int httpd_new(struct httpd **out, struct ev *ev, const struct httpd_opts *o,
+              const struct httpd_calls *calls, void *ctx, struct err *e)
+{
+    struct httpd *h = calloc(1, sizeof(*h));
+    int rc;
+
+    if (h == NULL)
+        return err_set(e, SQ_ENOMEM, "http server: out of memory");
+    h->ev = ev;
+    h->calls = *calls;
+    h->ctx = ctx;
+    h->listen_fd = -1;
+    h->timer_at = h->accept_retry = MSEC_NEVER;
+    h->date_s = INT64_MIN;
+    for (int i = 0; i < WAIT_NLISTS; i++)
+        list_init(&h->wait[i]);
+    list_init(&h->waiting_us);
+    set_opts(h, o);
+    rc = start(h, o->addr, e);
+    if (rc < 0) {
+        httpd_free(h);
+        return rc;
+    }
+    *out = h;
+    return 0;
+}
+
+static void close_listener(struct httpd *h)
+{
+    ev_io_free(h->listener);
+    h->listener = NULL;
+    if (h->listen_fd >= 0)
+        close(h->listen_fd);
+    h->listen_fd = -1;
+}
+
+static void free_pools(struct httpd *h)
+{
+    while (h->free_busy != NULL) {
+        struct busy *b = h->free_busy;
+        h->free_busy = b->next_free;
+        free(b);
+    }
+    while (h->free_req != NULL) {
+        struct httpd_req *r = h->free_req;
+        h->free_req = r->next;
+        free(r);
+    }
+    while (h->n_free_out > 0)
+        free(h->free_out[--h->n_free_out]);
+}
+
+/* Every connection is in one of the lists. */
+static void free_conns(struct httpd *h)
+{
+    h->drained = NULL;
+    on_turn_end(h);
+    for (int i = 0; i < WAIT_NLISTS; i++) {
+        list_each (&h->wait[i], it)
+            conn_free(container_of(it, struct conn, in_wait));
+    }
+    list_each (&h->waiting_us, it)
+        conn_free(container_of(it, struct conn, in_wait));
+}
+
+void httpd_free(struct httpd *h)
+{
+    if (h == NULL)
+        return;
+    close_listener(h);
+    free_conns(h);
+    ev_unhook(h->ev, on_turn_end, h);
+    if (h->timer != NULL)
+        ev_timer_free(h->timer);
+    free_pools(h);
+    free(h->again);
+    free(h->scratch);
+    free(h);
+}
+
+void httpd_drain(struct httpd *h, ev_fn done, void *arg)
+{
+    h->drained = done;
+    h->drained_arg = arg;
+    if (h->draining)
+        return;
+    h->draining = true;
+    close_listener(h);
+    list_each (&h->wait[WAIT_IDLE], it)
+        conn_end(container_of(it, struct conn, in_wait), END_DONE);
+    list_each (&h->wait[WAIT_HEAD], it) {
+        if (container_of(it, struct conn, in_wait)->busy == NULL) /* nothing came yet */
+            conn_end(container_of(it, struct conn, in_wait), END_DONE);
+    }
+    if (h->counts.conns_now == 0)
+        ev_post(h->ev, tell_drained, h);
+}
+
+const char *httpd_addr(const struct httpd *h)
+{
+    return h->addr;
+}
+
+const struct httpd_counts *httpd_counts(const struct httpd *h)
+{
+    return &h->counts;
+}

@@ -1,0 +1,79 @@
+/* httpd.h: the HTTP server around http.c (public port, admin port): raw events, keep-alive, pipelining,
+ * limits, deadlines. Shell. Answers may come later and in any order; they leave in the
+ * order of the requests, all of a turn's answers for a connection in one write.
+ *
+ * Limits: total deadlines for the head and the body (not per read), idle time-out, a cap
+ * on connections (accepting pauses, no busy loop) and on unsent output (slow readers are
+ * dropped alone), pipelined requests in flight per connection, a budget of requests per
+ * connection and turn. Every closed connection has a reason (counted; logged at debug).
+ */
+#ifndef SEGQ_HTTPD_H
+#define SEGQ_HTTPD_H
+
+#include "common/base/err.h"
+#include "common/net/ev.h"
+#include "common/http/http.h"
+
+struct net_addr;
+struct httpd;
+struct httpd_req; /* one request being answered; owned by the server */
+
+struct httpd_opts {
+    const char *addr;   /* "0.0.0.0:8080"; port 0 picks one */
+    bool port_alone;    /* no SO_REUSEPORT: a port that somebody has is an error */
+    uint32_t max_conns; /* 0 = 65536 (and what the descriptor limit allows) */
+    uint32_t head_ms, body_ms, idle_ms; /* 0 = 10 s, 10 s, 75 s */
+    uint32_t max_pipelined;             /* 0 = 64 */
+    size_t max_body;                    /* of a request; 0 = HTTP_MAX_BODY */
+    size_t max_input_bytes;  /* that wait to be parsed, of all connections; 0 = 256 MiB */
+    size_t max_output_bytes; /* that a client leaves unread; 0 = 256 KiB */
+    const char *server;                 /* Server header; NULL = none */
+};
+
+/* Exactly one httpd_answer() must follow for each on_request, at once or later. `q` and
+ * its slices are valid during the call only. on_gone: the connection died before the
+ * answer; `req` must not be used any more. user is the pointer set by httpd_set_user.
+ * on_bad: what came is not a request that we take (400, 408, 413, 414, 417, 431, 501,
+ * 505); it must be answered during the call, the connection ends then. NULL: an answer
+ * without a body. */
+struct httpd_calls {
+    void (*on_request)(void *ctx, struct httpd_req *req, const struct http_req *q);
+    void (*on_gone)(void *ctx, struct httpd_req *req, void *user);
+    void (*on_bad)(void *ctx, struct httpd_req *req, int status);
+    /* Both or neither. on_conn: somebody connected; false: closed at once. What it puts
+     * into *tag stays with the connection; on_conn_end: that connection is gone. */
+    bool (*on_conn)(void *ctx, const struct net_addr *peer, uint64_t *tag);
+    void (*on_conn_end)(void *ctx, uint64_t tag);
+};
+
+SQ_CHECK int httpd_new(struct httpd **out, struct ev *ev, const struct httpd_opts *o,
+                       const struct httpd_calls *calls, void *ctx, struct err *e);
+void httpd_free(struct httpd *h);
+const char *httpd_addr(const struct httpd *h);
+/* TERM: stop accepting, answer what is in flight with "Connection: close", then `done`
+ * (posted; bounded by the deadlines and by how long answers take). */
+void httpd_drain(struct httpd *h, ev_fn done, void *arg);
+
+void httpd_set_user(struct httpd_req *req, void *user);
+/* More lines of its answer, each with CRLF; borrowed until it is answered. */
+void httpd_set_lines(struct httpd_req *req, const char *lines);
+uint64_t httpd_tag(const struct httpd_req *req); /* its connection's; 0 without on_conn */
+
+/* The hot answer: composed without printf into the connection's output. headers: extra
+ * header lines, each ending in CRLF ("" for none). Date, Content-Length, Cache-Control:
+ * no-store (unless headers bring one), X-Content-Type-Options and Connection are added.
+ * HEAD requests get no body. The body is copied. */
+void httpd_answer(struct httpd_req *req, int status, const char *content_type,
+                  const char *headers, const char *body, size_t body_len);
+
+struct httpd_counts {
+    uint64_t conns_now, in_now, out_now; /* out_now: bytes of answers, small blocks apart */
+    uint64_t accepted, refused, requests, answers, bad_requests, aborted;
+    uint64_t closed_idle, closed_head_deadline, closed_body_deadline, closed_slow_reader,
+        closed_peer, closed_error, accept_paused;
+    uint64_t status_2xx, status_3xx, status_4xx, status_5xx;
+    uint64_t bytes_in, bytes_out, reads, writes;
+};
+const struct httpd_counts *httpd_counts(const struct httpd *h);
+
+#endif

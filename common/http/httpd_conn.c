@@ -1,0 +1,292 @@
+/* httpd_conn.c: one connection: its events, what it waits for, how it ends. Its input is in
+ * httpd_in.c, its output in httpd_out.c.
+ *
+ *   HEAD --request--> US --answered--> IDLE --bytes--> HEAD | BODY --> US ...
+ *   any  --output that the client does not take--> WRITE --> as before
+ *   after the last answer: closed, or LINGER first if bytes were left unread (a close
+ *   would reset the connection and the client might never see the answer)
+ */
+#include "common/http/httpd_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+
+#define LOG_MODULE "httpd"
+
+static const char *const end_names[END_NREASONS] = {
+    [END_NOT] = "open",           [END_DONE] = "done",
+    [END_IDLE] = "idle",          [END_HEAD] = "head deadline",
+    [END_BODY] = "body deadline", [END_SLOW_READER] = "slow reader",
+    [END_PEER] = "peer",          [END_ERROR] = "error",
+};
+
+void conn_dirty(struct conn *c)
+{
+    if (c->dirty)
+        return;
+    c->dirty = true;
+    c->next_dirty = c->h->dirty;
+    c->h->dirty = c;
+}
+
+/* ---- events ---- */
+
+static void on_event(evutil_socket_t fd, short what, void *arg)
+{
+    struct conn *c = arg;
+
+    (void)fd;
+    if (c->end != END_NOT)
+        return;
+    if (what & EV_WRITE)
+        conn_dirty(c);
+    if ((what & EV_READ) == 0)
+        return;
+    if (c->lingering)
+        conn_linger_read(c);
+    else
+        conn_read(c);
+}
+
+static void too_late(struct conn *c, enum conn_end why, uint64_t *counter)
+{
+    if (c->busy == NULL || c->busy->in_len == 0) {
+        conn_end(c, why);
+        return;
+    }
+    ++*counter;
+    out_error(c, 408);
+    in_free(c);
+}
+
+void conn_overdue(struct conn *c)
+{
+    struct httpd_counts *n = &c->h->counts;
+
+    if (c->end != END_NOT || c->dirty) /* something has happened in this very turn */
+        return;
+    switch ((enum conn_wait)c->wait) {
+    case WAIT_IDLE:
+        conn_end(c, END_IDLE);
+        break;
+    case WAIT_HEAD:
+        too_late(c, END_HEAD, &n->closed_head_deadline);
+        break;
+    case WAIT_BODY:
+        too_late(c, END_BODY, &n->closed_body_deadline);
+        break;
+    case WAIT_WRITE:
+        conn_end(c, END_SLOW_READER);
+        break;
+    case WAIT_LINGER:
+    case WAIT_US:
+        conn_end(c, END_DONE);
+        break;
+    }
+}
+
+/* ---- the end of the turn ---- */
+
+static struct list *wait_list(struct conn *c)
+{
+    return c->wait == WAIT_US ? &c->h->waiting_us : &c->h->wait[c->wait];
+}
+
+/* fresh: the deadline begins anew even if it waits for the same as before. */
+static void wait_for(struct conn *c, enum conn_wait w, bool fresh)
+{
+    struct httpd *h = c->h;
+
+    if (list_linked(&c->in_wait)) {
+        if (c->wait == w && !fresh) {
+            if (w != WAIT_US)
+                httpd_arm(h, c->deadline);
+            return;
+        }
+        list_remove(wait_list(c), &c->in_wait);
+    }
+    c->wait = (uint8_t)w;
+    list_push_back(wait_list(c), &c->in_wait);
+    if (w == WAIT_US)
+        return;
+    c->deadline = ev_now(h->ev) + h->wait_ms[w];
+    httpd_arm(h, c->deadline);
+}
+
+static void want_again(struct conn *c)
+{
+    struct httpd *h = c->h;
+
+    if (h->n_again == h->cap_again) {
+        size_t cap = h->cap_again != 0 ? h->cap_again * 2 : 64;
+        struct conn **v = realloc(h->again, cap * sizeof(struct conn *));
+
+        if (v == NULL) {
+            c->end = END_ERROR;
+            return;
+        }
+        h->again = v;
+        h->cap_again = cap;
+    }
+    h->again[h->n_again++] = c;
+}
+
+/* All answers are out and no request will follow. */
+static void finish(struct conn *c)
+{
+    struct busy *b = c->busy;
+
+    if (c->lingering) {
+        wait_for(c, WAIT_LINGER, false);
+        return;
+    }
+    if (b == NULL || !b->unread || c->eof) {
+        c->end = c->no_more || c->h->draining ? END_DONE : END_PEER;
+        return;
+    }
+    shutdown(event_get_fd(&c->event), SHUT_WR);
+    c->lingering = true;
+    wait_for(c, WAIT_LINGER, true);
+}
+
+static void next_wait(struct conn *c)
+{
+    struct busy *b = c->busy;
+    bool fresh = b != NULL && b->fresh;
+
+    if (b != NULL && b->stalled && !out_pending(c) &&
+        b->n_reqs < c->h->opts.max_pipelined)
+        want_again(c);
+    if (out_pending(c)) {
+        wait_for(c, WAIT_WRITE, b->progress);
+    } else if (b != NULL && (b->n_reqs > 0 || b->stalled)) {
+        wait_for(c, WAIT_US, false);
+    } else if (c->no_more || c->eof) {
+        finish(c);
+    } else if (b != NULL && b->in_len > 0) {
+        wait_for(c, b->st.head_len != 0 ? WAIT_BODY : WAIT_HEAD, fresh);
+    } else if (c->h->draining) {
+        c->end = END_DONE;
+    } else {
+        busy_give(c);
+        wait_for(c, c->used ? WAIT_IDLE : WAIT_HEAD, fresh);
+    }
+    if (c->busy != NULL)
+        c->busy->fresh = c->busy->progress = false;
+}
+
+static void watch(struct conn *c)
+{
+    bool blocked = out_pending(c);
+    bool done = (c->no_more && !c->lingering) || c->eof;
+    uint8_t want = blocked ? EV_WRITE : 0;
+
+    if (!blocked && !done && (c->busy == NULL || !c->busy->stalled))
+        want |= EV_READ;
+    if (want == c->interest)
+        return;
+    event_del(&c->event);
+    c->interest = 0;
+    if (want == 0)
+        return;
+    if (event_assign(&c->event, ev_base(c->h->ev), event_get_fd(&c->event),
+                     (short)(want | EV_PERSIST), event_get_callback(&c->event), c) < 0 ||
+        event_add(&c->event, NULL) < 0)
+        c->end = END_ERROR;
+    c->interest = want;
+}
+
+void conn_settle(struct conn *c)
+{
+    if (c->end == END_NOT && c->busy != NULL)
+        out_flush(c);
+    if (c->end == END_NOT)
+        next_wait(c);
+    if (c->end == END_NOT)
+        watch(c);
+    if (c->end != END_NOT)
+        conn_free(c);
+}
+
+/* ---- beginning and end ---- */
+
+/* The first request is here already (TCP_DEFER_ACCEPT), so it is read at once; a
+ * connection for one request is then never watched at all: four system calls in its life.
+ */
+struct conn *conn_new(struct httpd *h, int fd, uint64_t tag)
+{
+    struct conn *c = calloc(1, sizeof(*c));
+
+    if (c == NULL) {
+        close(fd);
+        return NULL;
+    }
+    c->h = h;
+    c->tag = tag;
+    if (event_assign(&c->event, ev_base(h->ev), fd, EV_READ | EV_PERSIST, on_event, c) <
+        0) {
+        close(fd);
+        free(c);
+        return NULL;
+    }
+    h->counts.accepted++;
+    h->counts.conns_now++;
+    wait_for(c, WAIT_HEAD, true);
+    conn_dirty(c);
+    conn_read(c);
+    return c;
+}
+
+static void count_end(struct conn *c)
+{
+    struct httpd_counts *n = &c->h->counts;
+
+    n->closed_idle += c->end == END_IDLE;
+    n->closed_head_deadline += c->end == END_HEAD;
+    n->closed_body_deadline += c->end == END_BODY;
+    n->closed_slow_reader += c->end == END_SLOW_READER;
+    n->closed_peer += c->end == END_PEER;
+    n->closed_error += c->end == END_ERROR;
+    log_debug("closed fd=%d why=%s", (int)event_get_fd(&c->event), end_names[c->end]);
+}
+
+static void drop_requests(struct conn *c)
+{
+    struct httpd *h = c->h;
+
+    while (c->busy != NULL && c->busy->first != NULL) {
+        struct httpd_req *r = c->busy->first;
+
+        c->busy->first = r->next;
+        if (!r->answered) {
+            h->counts.aborted++;
+            h->calls.on_gone(h->ctx, r, r->user);
+        }
+        req_give(h, r);
+    }
+}
+
+void conn_free(struct conn *c)
+{
+    struct httpd *h = c->h;
+
+    count_end(c);
+    drop_requests(c);
+    for (size_t i = 0; i < h->n_again; i++) {
+        if (h->again[i] == c)
+            h->again[i--] = h->again[--h->n_again];
+    }
+    event_del(&c->event);
+    close(event_get_fd(&c->event));
+    if (list_linked(&c->in_wait))
+        list_remove(wait_list(c), &c->in_wait);
+    busy_give(c);
+    if (h->calls.on_conn_end != NULL)
+        h->calls.on_conn_end(h->ctx, c->tag);
+    free(c);
+    httpd_conn_gone(h);
+}

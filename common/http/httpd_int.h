@@ -1,0 +1,168 @@
+/* httpd_int.h: inside of httpd. Only httpd*.c include this.
+ *
+ * An idle connection is one struct conn. Everything else hangs on its struct busy, which
+ * comes from a pool with the first byte and goes back with the last answer, so memory
+ * follows what happens and not how many are connected.
+ *
+ * Life of a connection in a turn: events read and parse (conn_on_event), requests are
+ * answered now or later (httpd_answer); both only mark it dirty. At the turn's end
+ * conn_settle() writes once, decides what it waits for, which deadline it has, and
+ * whether it ends; only there a connection is freed. */
+#ifndef SEGQ_HTTPD_INT_H
+#define SEGQ_HTTPD_INT_H
+
+#include <event2/event.h>
+#include <event2/event_struct.h>
+
+#include "common/http/httpd.h"
+#include "common/base/list.h"
+
+#define HTTPD_SCRATCH         65536 /* one read takes at most this */
+#define HTTPD_IN_START        4096
+#define HTTPD_OUT_BLOCK       1024 /* an answer to a waiting ticket takes 400 */
+#define HTTPD_OUT_EXACT       65536 /* from here on output grows by what is needed */
+#define HTTPD_OUT_AHEAD       65536 /* while so much is unsent, no request is taken */
+#define HTTPD_POOL_MAX        512 /* unused blocks kept of each kind */
+#define HTTPD_TURN_REQUESTS   64  /* of one connection in one turn */
+#define HTTPD_TURN_ACCEPTS    64
+#define HTTPD_LINGER_MS       2000
+#define HTTPD_LINGER_BYTES    (256 * 1024)
+#define HTTPD_RETRY_ACCEPT_MS 100
+
+/* What a connection waits for = in which deadline list it is. Every list has one
+ * duration, so it is ordered by itself and its first one is due first. */
+enum conn_wait {
+    WAIT_IDLE,   /* next request */
+    WAIT_HEAD,   /* rest of the head; also a new connection */
+    WAIT_BODY,   /* rest of the body */
+    WAIT_WRITE,  /* the client must read */
+    WAIT_LINGER, /* we are done; the client may still be sending */
+    WAIT_NLISTS,
+    WAIT_US = WAIT_NLISTS /* our own answer: no deadline here */
+};
+
+/* Why it ended; counted. */
+enum conn_end {
+    END_NOT,
+    END_DONE,
+    END_IDLE,
+    END_HEAD,
+    END_BODY,
+    END_SLOW_READER,
+    END_PEER,
+    END_ERROR,
+    END_NREASONS
+};
+
+struct httpd_req {
+    struct httpd_req *next; /* order of arrival */
+    struct conn *conn;      /* ref */
+    void *user;
+    const char *lines; /* of the answer, the user's; NULL: none */
+    char *ans; /* owned: answered before its turn came */
+    size_t ans_len, ans_cap;
+    bool answered, head, keep_alive, http10;
+    bool own; /* an error answer of httpd itself */
+};
+
+struct busy {
+    struct http_state st;
+    char *in; /* owned: bytes that could not be parsed yet */
+    size_t in_len, in_cap;
+    char *out; /* owned; out_at..out_len is to be written */
+    size_t out_at, out_len, out_cap;
+    struct httpd_req *first, *last; /* owned: requests not yet answered, in order */
+    uint32_t n_reqs;
+    uint32_t lingered; /* bytes thrown away */
+    bool stalled;      /* `in` may hold a whole request: stopped at a limit */
+    bool fresh;     /* a request was taken since the last settle: deadlines begin anew */
+    bool continued; /* 100 was sent for the request being read */
+    bool unread;    /* input was thrown away: close gently */
+    bool progress;  /* the client took some output since the last settle */
+    struct busy *next_free;
+};
+
+struct conn {
+    struct event event;
+    struct httpd *h;   /* ref */
+    struct busy *busy; /* owned; NULL while nothing is under way */
+    struct list_node in_wait;
+    struct conn *next_dirty;
+    msec_t deadline;
+    uint64_t tag;     /* the user's */
+    uint8_t wait;     /* enum conn_wait */
+    uint8_t end;      /* enum conn_end: set = will be closed at the end of the turn */
+    uint8_t interest; /* EV_READ, EV_WRITE as armed */
+    bool no_more; /* requests are taken from it */
+    bool used;    /* it had a request */
+    bool dirty, eof, lingering;
+};
+
+struct httpd {
+    struct ev *ev; /* ref */
+    struct httpd_calls calls;
+    void *ctx;
+    struct httpd_opts opts;
+    struct httpd_counts counts;
+    int listen_fd;
+    struct ev_io *listener;
+    struct ev_timer *timer;
+    msec_t timer_at;
+    struct list wait[WAIT_NLISTS];
+    struct list waiting_us; /* connections in WAIT_US */
+    msec_t wait_ms[WAIT_NLISTS];
+    struct conn *dirty;
+    struct conn **again; /* stalled connections to go on with next turn */
+    size_t n_again, cap_again;
+    struct busy *free_busy;
+    struct httpd_req *free_req;
+    char *free_out[HTTPD_POOL_MAX];
+    size_t n_free_busy, n_free_req, n_free_out;
+    size_t in_max; /* pending input of one connection */
+    char *scratch;
+    bool paused, accept_full, accept_warned, draining, again_posted;
+    msec_t accept_retry;
+    ev_fn drained;
+    void *drained_arg;
+    int64_t date_s;
+    char common_head[160]; /* "\r\nDate: ... \r\n" and what else never changes */
+    size_t common_len;
+    char server[64];
+    char addr[64];
+};
+
+/* httpd.c */
+void httpd_arm(struct httpd *h, msec_t when);
+void httpd_conn_gone(struct httpd *h);
+
+/* httpd_conn.c */
+/* Takes fd, also on failure. NULL: no memory. */
+struct conn *conn_new(struct httpd *h, int fd, uint64_t tag);
+void conn_settle(struct conn *c);
+void conn_free(struct conn *c);
+void conn_overdue(struct conn *c);
+void conn_dirty(struct conn *c);
+static inline void conn_end(struct conn *c, enum conn_end why)
+{
+    if (c->end == END_NOT)
+        c->end = why;
+    conn_dirty(c);
+}
+
+/* httpd_in.c */
+void conn_read(struct conn *c);
+void conn_go_on(struct conn *c); /* with input that a limit has left */
+void conn_linger_read(struct conn *c); /* what still comes is thrown away */
+void in_free(struct conn *c);
+void busy_give(struct conn *c);
+
+/* httpd_out.c */
+bool out_pending(const struct conn *c);
+void out_flush(struct conn *c);
+void out_continue(struct conn *c);
+void out_error(struct conn *c, int status); /* queues it behind the answers before */
+struct httpd_req *req_new(struct conn *c);  /* queued; NULL: no memory */
+void req_give(struct httpd *h, struct httpd_req *r);
+void out_give(struct httpd *h, struct busy *b);
+
+#endif

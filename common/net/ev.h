@@ -1,0 +1,63 @@
+/* ev.h: the loop of a process: timers, signals, descriptors, things to do at the end of
+ * a turn. The only wrapper of libevent's core that the rest of the code uses.
+ *
+ * A turn: wait; run what is due; run what was posted; run the end-of-turn hooks in the
+ * order of their registration. The clock is read once per turn.
+ * Rule: a callback never frees what its caller may still touch: it posts. */
+#ifndef SEGQ_EV_H
+#define SEGQ_EV_H
+
+#include "common/base/base.h"
+#include "common/base/err.h"
+
+struct ev;
+struct ev_timer;
+struct ev_io;
+struct event_base;
+
+SQ_CHECK int ev_new(struct ev **out, struct err *e);
+void ev_free(struct ev *ev);
+/* Runs turns until ev_stop(). */
+void ev_run(struct ev *ev);
+void ev_stop(struct ev *ev);
+void ev_turn(struct ev *ev, bool wait); /* one turn, for tests */
+/* While turns come faster than one in two gaps, each begins at least gap_us after the one
+ * before: the same events in fewer wake-ups, for at most gap_us of latency. 0 = never. */
+void ev_coalesce(struct ev *ev, uint32_t gap_us);
+
+msec_t ev_now(const struct ev *ev);        /* monotonic, of this turn */
+int64_t ev_wall_ms(const struct ev *ev);   /* Unix time, of this turn */
+int64_t ev_read_wall_ms(void);             /* Unix time, of this very moment */
+int64_t ev_now_us(const struct ev *ev);    /* monotonic, of this turn */
+struct event_base *ev_base(struct ev *ev); /* for httpd, and evhttp's client */
+
+typedef void (*ev_fn)(void *arg);
+
+/* Once, at the end of this turn (before the hooks). Order is kept. What is posted by a
+ * posted function or a hook runs at the end of the next turn, which then does not wait.
+ */
+void ev_post(struct ev *ev, ev_fn fn, void *arg);
+/* At the end of every turn: "answers out, then requests out". Lower `rank` first. */
+SQ_CHECK int ev_hook(struct ev *ev, int rank, ev_fn fn, void *arg);
+void ev_unhook(struct ev *ev, ev_fn fn, void *arg);
+
+/* One-shot; armed by ev_timer_at. NULL: no memory. Never early; putting it off is nearly
+ * free (the kernel is asked again only when the old moment comes). Exact to about 5 ms; a
+ * wait below 2 ms asked for by ev_timer_in_us to some microseconds (a timerfd). */
+struct ev_timer *ev_timer_new(struct ev *ev, ev_fn fn, void *arg);
+void ev_timer_at(struct ev_timer *t, msec_t when); /* MSEC_NEVER disarms */
+void ev_timer_in_us(struct ev_timer *t, int64_t us);
+void ev_timer_free(struct ev_timer *t);
+
+#define EV_IO_READ  1u
+#define EV_IO_WRITE 2u
+typedef void (*ev_io_fn)(void *arg, unsigned what);
+/* Watches fd (not owned) for `what` (persistent, level triggered). */
+struct ev_io *ev_io_new(struct ev *ev, int fd, ev_io_fn fn, void *arg);
+SQ_CHECK int ev_io_set(struct ev_io *io,
+                       unsigned what); /* 0 = nothing; cheap if unchanged */
+void ev_io_free(struct ev_io *io);
+
+SQ_CHECK int ev_signal(struct ev *ev, int signo, ev_fn fn, void *arg);
+
+#endif

@@ -1,0 +1,49 @@
+/* ev_int.h: what ev.c and ev_timer.c share. Nobody else includes it. */
+#ifndef SEGQ_EV_INT_H
+#define SEGQ_EV_INT_H
+
+#include <assert.h>
+#include <event2/event.h>
+
+#include "common/net/ev.h"
+
+struct ev_call {
+    ev_fn fn;
+    void *arg;
+    int rank; /* of a hook */
+};
+
+struct ev_sig {
+    struct ev_sig *next;
+    struct event *event;
+    ev_fn fn;
+    void *arg;
+};
+
+struct ev_calm { /* ev_coalesce.c */
+    int64_t gap_us;    /* 0: off */
+    int64_t window_us; /* begin of the window in which `turns` are counted */
+    uint32_t turns;
+    bool fast;
+    uint64_t waits;
+};
+
+struct ev {
+    struct event_base *base;
+    int64_t mono_us, wall_ms; /* of this turn, if not stale */
+    msec_t mono_ms;
+    bool stale;
+    bool stop;
+    bool in_hooks;
+    struct ev_call *posts, *running; /* owned */
+    size_t n_posts, cap_posts, cap_running;
+    struct ev_call *hooks; /* owned, by rank */
+    size_t n_hooks;
+    struct ev_sig *signals; /* owned */
+    struct ev_calm calm;
+};
+
+int64_t ev_read_us(void);                          /* CLOCK_MONOTONIC, now */
+void ev_calm_down(struct ev *ev, int64_t now_us);  /* before the next turn's wait */
+
+#endif

@@ -1,0 +1,161 @@
+/* rpc_int.h: what the rpc*.c files share. Nobody else includes it.
+ *
+ *   rpc.c        all channels of a process: listening, heartbeats, the end of a turn
+ *   rpc_chan.c   one connection: bytes in, frames out, closing
+ *   rpc_hello.c  who is there: the hello's bodies, MACs and steps
+ *   rpc_link.c   a dialled peer: dial, wait, dial again
+ *   rpc_name.c   host names for rpc_link.c
+ *
+ * dialled:  CONNECTING -> CHALLENGE -> WELCOME -> UP -> CLOSING
+ * accepted: HELLO -> PROOF -> UP -> CLOSING;  everything may go to CLOSING
+ */
+#ifndef SEGQ_RPC_INT_H
+#define SEGQ_RPC_INT_H
+
+#include "common/base/list.h"
+#include "common/wire/msg.h"
+#include "common/net/net.h"
+#include "common/base/rng.h"
+#include "common/net/rpc.h"
+
+#define HELLO_NONCE_BYTES 32
+#define HELLO_MAC_BYTES   32
+#define HELLO_CARD_BYTES  52  /* of a card, without the name */
+#define HELLO_CARD_MAX    256 /* with it, and with what newer versions add behind it */
+#define HELLO_TIMEOUT_MS  3000
+#define HELLO_AT_ONCE     256 /* strangers whose hello is not complete */
+#define FRAMES_PER_TURN   256 /* of one channel */
+#define SILENT_INTERVALS  3
+#define HEARTBEAT_MAX_MS  60000 /* what a peer may announce */
+
+enum chan_state {
+    CHAN_CONNECTING, /* dialled: TCP is on its way */
+    CHAN_CHALLENGE,  /* dialled: HELLO is sent, CHALLENGE is awaited */
+    CHAN_WELCOME,    /* dialled: PROOF is sent, WELCOME is awaited */
+    CHAN_HELLO,      /* accepted: HELLO is awaited */
+    CHAN_PROOF,      /* accepted: CHALLENGE is sent, PROOF is awaited */
+    CHAN_UP,
+    CHAN_CLOSING /* closed; lives until the end of the turn */
+};
+
+struct hello { /* HELLO, and CHALLENGE without its MAC */
+    uint32_t version, oldest, heartbeat_ms;
+    uint8_t role;
+    uint64_t incarnation;
+    uint8_t nonce[HELLO_NONCE_BYTES];
+    char node[NAME_MAX_LEN + 1];
+    uint8_t card[HELLO_CARD_MAX]; /* as it was sent: what the MACs cover */
+    size_t card_len;
+};
+
+struct rpc_listener {
+    struct list_node node; /* rpc.listeners */
+    struct rpc *rpc;       /* ref */
+    int fd;
+    struct ev_io *io;
+    unsigned roles;
+    bool starved; /* the last accept found no descriptor: said once */
+    struct rpc_calls calls;
+    void *ctx;
+    char addr[NET_TEXT_MAX];
+};
+
+struct rpc_chan {
+    struct list_node node;    /* rpc.chans or, when CLOSING, rpc.closing */
+    struct list_node dirty;   /* rpc.dirty: has output that nobody tried to write */
+    struct list_node backlog; /* rpc.backlog: has whole frames that were not handled */
+    struct rpc *rpc;          /* ref */
+    struct rpc_link *link;    /* ref; NULL if accepted, or if the link was freed */
+    struct rpc_calls calls;
+    void *ctx, *data;
+    enum chan_state state;
+    bool told_up;   /* on_up was called, so on_down must be */
+    bool blocked;   /* the kernel takes no more: waiting until it does */
+    bool flush;     /* our own close: send what is waiting, if it goes at once */
+    bool accepted;  /* not dialled */
+    unsigned roles; /* whom we may talk to here, a bit set */
+    int fd;
+    struct ev_io *io;
+    struct buf in, out;
+    size_t in_done;  /* bytes of `in` that are handled */
+    size_t out_done; /* bytes of `out` that are written */
+    size_t frame_at; /* where in `out` the frame under construction starts */
+    size_t chunk;    /* how much to read at once; grows with the traffic */
+    msec_t last_in, next_ping, deadline; /* deadline: of the hello */
+    uint32_t silence_ms;                 /* this long without a byte: dead */
+    struct hello mine, theirs;
+    struct rpc_peer peer;
+    uint64_t frames_in, frames_out, bytes_in, bytes_out;
+    char why[96];
+};
+
+struct rpc_link {
+    struct list_node node; /* rpc.links */
+    struct rpc *rpc;       /* ref */
+    struct rpc_chan *chan; /* ref; also while it is not yet up */
+    struct rpc_name *name; /* owned: a question to the name server; NULL if none */
+    struct rpc_calls calls;
+    void *ctx;
+    enum rpc_role role;
+    struct ev_timer *timer; /* the next try */
+    msec_t up_since;
+    uint32_t backoff_ms;
+    unsigned failures; /* in a row */
+    char addr[256];
+};
+
+struct rpc {
+    struct ev *ev; /* ref */
+    enum rpc_role role;
+    char node[NAME_MAX_LEN + 1];
+    uint64_t incarnation;
+    uint8_t link_key[32], other_link_key[32];
+    bool has_other_key;
+    uint32_t heartbeat_ms;
+    size_t max_output_bytes;
+    struct rng rng;
+    struct ev_timer *beat;
+    msec_t last_beat;
+    bool accept_paused; /* no descriptors were left; tried again at the next beat */
+    struct list chans, closing, dirty, backlog, links, listeners;
+    unsigned n_hello; /* accepted, not yet up */
+    struct rpc_counts counts;
+    struct evdns_base *dns; /* made when the first name is dialled */
+};
+
+/* ---- rpc.c ---- */
+/* The next turn must not wait: there is something to do at its end. */
+void rpc_again(struct rpc *r);
+
+/* ---- rpc_chan.c ---- */
+/* Takes fd (also on failure). NULL: no memory. */
+struct rpc_chan *chan_new(struct rpc *r, int fd, enum chan_state state,
+                          const struct rpc_calls *calls, void *ctx);
+/* Closes: on_down and the memory follow at the end of the turn. */
+void chan_fail(struct rpc_chan *ch, const char *fmt, ...) SQ_PRINTF(2, 3);
+void chan_free(struct rpc_chan *ch); /* at once, silently */
+void chan_reap(struct rpc_chan *ch); /* says why, tells the user, frees */
+void chan_write(struct rpc_chan *ch);
+void chan_frames(struct rpc_chan *ch); /* handles what is in `in` */
+void chan_up(struct rpc_chan *ch);     /* the hello is complete */
+/* A whole frame of ours (hello, ping). */
+void chan_send(struct rpc_chan *ch, enum msg_type type, const void *body, size_t n);
+
+/* ---- rpc_hello.c ---- */
+void hello_start(struct rpc_chan *ch); /* the dialler speaks first */
+void hello_frame(struct rpc_chan *ch, const struct frame *f);
+
+/* ---- rpc_link.c ---- */
+/* Its channel is gone, or was not to be had. */
+void link_down(struct rpc_link *l, bool was_up, const char *why);
+bool link_is_news(const struct rpc_link *l); /* worth a line, not only a debug one */
+
+/* ---- rpc_name.c ---- */
+typedef void (*name_fn)(void *arg, const struct net_addr *a, const char *why);
+/* Asks for "host:port"; fn is called later, once, with an address or a reason. NULL: it
+ * cannot be asked. */
+struct rpc_name *name_ask(struct rpc *r, const char *addr, name_fn fn, void *arg);
+void name_drop(struct rpc_name *q); /* fn will not be called */
+void name_fini(struct rpc *r);
+
+#endif

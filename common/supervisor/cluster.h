@@ -1,0 +1,93 @@
+/* cluster.h: the supervisor that rt_cluster, seg_cluster and mng_cluster are. Shell
+ * around supervise.c and spawn.c; never in the data path.
+ *
+ * One configuration file; each child gets its node id (<name>.<i>), its addresses and
+ * everything under `set` on its command line. One supervisor per name and state_dir (a
+ * lock file). What runs is published in <state_dir>/<name>.status.json (written beside,
+ * renamed).
+ *
+ * When the supervisor dies, also by kill -9, its children go on serving. A new one reads
+ * the status file and takes every process over whose pid, start time and boot id are
+ * those written there; children whose arguments differ from what the configuration says now,
+ * or whose program's file is another one now, are then restarted, one after the other. After start-up the supervisor does not exit by
+ * itself.
+ *
+ * HUP: reads its configuration again (a broken one is refused, the old one stays), passes
+ * HUP to the children, starts and ends children when their number changed; restarts, one
+ * after the other, those whose arguments or program have changed: so that is an upgrade.
+ * TERM, INT: TERM to the children, waits, KILL after `grace`; then exits. */
+#ifndef SEGQ_CLUSTER_H
+#define SEGQ_CLUSTER_H
+
+#include "common/config/cfg.h"
+
+enum cluster_fork { CLUSTER_AUTO, CLUSTER_ALWAYS };
+
+struct cluster_cfg {
+    char *name;
+    int64_t children;
+    char *program;           /* "": `child` beside this program */
+    char *config;            /* YAML of the children; "": none */
+    char *listen, *admin;    /* of child 0 */
+    int64_t port_step;       /* child i listens on port + i * port_step */
+    struct cfg_list managers;
+    struct cfg_list set;     /* "KEY=VALUE" for every child */
+    char *state_dir, *log_dir;
+    int64_t grace_ms, ready_ms;
+    int fork;                /* enum cluster_fork */
+    int log_level;
+    char *log_file;
+};
+
+struct cluster_kind {
+    const char *program; /* "rt_cluster" */
+    const char *what;    /* one line for -h */
+    const char *child;   /* "router" */
+    const struct cfg_key *keys;
+    bool shares_port;    /* children may listen on one port (SO_REUSEPORT) */
+};
+
+/* All of main(). */
+int cluster_main(const struct cluster_kind *k, int argc, char **argv);
+
+/* ---- cluster_args.c: pure --------------------------------------------------------- */
+
+struct cluster_args { /* of one child */
+    char **v;            /* argv, NULL-ended; owned */
+    size_t n;
+    char *listen, *admin; /* owned; as told to the child */
+    uint64_t hash;       /* of all of argv */
+};
+/* path: of the program. NULL-safe to free after any result. */
+SQ_CHECK int cluster_args_make(struct cluster_args *a, const struct cluster_cfg *c,
+                               const char *path, unsigned i, struct err *e);
+void cluster_args_free(struct cluster_args *a);
+/* What a table cannot say: ports that collide or overflow, malformed `set`. */
+SQ_CHECK int cluster_check(const struct cluster_kind *k, const struct cluster_cfg *c,
+                           struct err *e);
+
+/* ---- cluster_status.c: the status file ---------------------------------------------- */
+
+struct cluster_entry { /* one child */
+    char name[NAME_MAX_LEN + 12];
+    char state[20];
+    int64_t pid;         /* 0: none */
+    uint64_t start_ticks;
+    uint64_t restarts;
+    uint64_t args_hash;  /* with the identity of the program's file */
+    int64_t since_s;     /* Unix time of the last change of state */
+    char listen[80], admin[80];
+};
+struct cluster_status {
+    char name[NAME_MAX_LEN + 1];
+    int64_t pid;         /* of the supervisor */
+    struct cluster_entry *v; /* owned */
+    size_t n;
+};
+SQ_CHECK int cluster_status_write(const char *path, const struct cluster_status *s,
+                                  struct err *e);
+/* A missing file, or one of an earlier boot, is an empty status. */
+SQ_CHECK int cluster_status_read(const char *path, struct cluster_status *s,
+                                 struct err *e);
+
+#endif

@@ -1,0 +1,47 @@
+/* keys.h: secrets: files created at first start (0600), and what is derived from them.
+ *
+ *   cluster.secret  32 random bytes, base64. The same on every machine. From it, by
+ *                   keyed BLAKE2b with a label each: the link key (rpc hello) and the
+ *                   token keys. Routers, segments and queuemng have it. A second line is
+ *                   accepted, too, and writes nothing.
+ *   pass.key        Ed25519 seed, base64. Only segment nodes have it, the same on all:
+ *                   a router can check passes, it cannot make one. The first line signs;
+ *                   the keys of up to three more are published beside it.
+ *   admin.token     what operators send. Only queuemng has it.
+ * A file with other permissions than owner-only is refused. A filled struct
+ * is locked in memory and kept out of dumps; keys_wipe() ends that. */
+#ifndef SEGQ_KEYS_H
+#define SEGQ_KEYS_H
+
+#include "common/base/err.h"
+#include "common/ticket/pass.h"
+#include "common/ticket/token.h"
+
+#define LINK_KEY_BYTES 32
+
+struct cluster_keys {
+    uint8_t link[LINK_KEY_BYTES];
+    uint8_t other_link[LINK_KEY_BYTES];
+    bool has_other_link;
+    struct token_key token;
+};
+
+/* For struct rpc_opts. */
+static inline const uint8_t *cluster_keys_other_link(const struct cluster_keys *k)
+{
+    return k->has_other_link ? k->other_link : NULL;
+}
+
+/* First thing in main: libsodium; no core dumps and no ptrace, unless SEGQ_DEBUG=1. */
+SQ_CHECK int keys_init(struct err *e);
+/* Reads the file; creates it if `create` and it is missing (safe when several start at
+ * once: link(2) decides who made it). */
+SQ_CHECK int keys_cluster(struct cluster_keys *k, const char *path, bool create, struct err *e);
+SQ_CHECK int keys_pass(struct pass_key *k, const char *path, bool create, struct err *e);
+SQ_CHECK int keys_admin_token(char *out, size_t cap, const char *path, bool create,
+                              struct err *e);
+/* A password that somebody else has set: the file is only read. */
+SQ_CHECK int keys_password(char *out, size_t cap, const char *path, struct err *e);
+void keys_wipe(void *p, size_t n); /* zeroes and unlocks a struct filled by the above */
+
+#endif

@@ -1,0 +1,266 @@
+/* pass.c: makes the JWT by hand (the bytes must always be the same), reads it with
+ * jansson (it may have been made by others). */
+#include "common/ticket/pass.h"
+
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/err.h"
+#include "common/base/json_in.h"
+
+#define PAYLOAD_MAX 1100
+#define HEADER_MAX  256
+#define SIG_BYTES   crypto_sign_BYTES
+#define SIG_TEXT    86 /* its base64 without padding */
+#define B64         sodium_base64_VARIANT_URLSAFE_NO_PADDING
+
+_Static_assert(SIG_TEXT == (SIG_BYTES * 8 + 5) / 6, "signature size");
+
+struct json_out { /* text being written; `full` sticks */
+    char text[PAYLOAD_MAX];
+    size_t len;
+    bool full;
+};
+
+void pass_kid(const uint8_t public[32], char out[12])
+{
+    uint8_t hash[crypto_generichash_BYTES_MIN];
+
+    /* 64 bits of a hash tell keys apart; they need not resist anybody */
+    crypto_generichash(hash, sizeof(hash), public, 32, NULL, 0);
+    sodium_bin2base64(out, 12, hash, 8, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+}
+
+static void put(struct json_out *o, const char *s, size_t n)
+{
+    if (o->full || n > sizeof(o->text) - o->len) {
+        o->full = true;
+        return;
+    }
+    memcpy(o->text + o->len, s, n);
+    o->len += n;
+}
+
+static void put_str(struct json_out *o, const char *s)
+{
+    put(o, s, strlen(s));
+}
+
+static void put_quoted(struct json_out *o, const char *s, size_t n)
+{
+    char esc[8];
+
+    put(o, "\"", 1);
+    for (size_t i = 0; i < n; i++) {
+        unsigned char c = (unsigned char)s[i];
+
+        if (c == '"' || c == '\\') {
+            put(o, "\\", 1);
+            put(o, s + i, 1);
+        } else if (c < 0x20 || c == 0x7f) {
+            snprintf(esc, sizeof(esc), "\\u%04x", c);
+            put(o, esc, 6);
+        } else {
+            put(o, s + i, 1);
+        }
+    }
+    put(o, "\"", 1);
+}
+
+static void put_num(struct json_out *o, const char *name, int64_t v)
+{
+    char s[64];
+
+    snprintf(s, sizeof(s), ",\"%s\":%" PRId64, name, v);
+    put_str(o, s);
+}
+
+static void payload(struct json_out *o, const struct pass_claims *c)
+{
+    char id[40];
+
+    snprintf(id, sizeof(id), "%" PRIu64 "-%" PRIu32, c->seg, c->number);
+    put_str(o, "{\"iss\":");
+    put_quoted(o, c->iss, strlen(c->iss));
+    put_str(o, ",\"aud\":");
+    put_quoted(o, c->aud, strlen(c->aud));
+    put_str(o, ",\"sub\":");
+    put_quoted(o, c->sub != NULL ? c->sub : id, c->sub != NULL ? c->sub_len : strlen(id));
+    put_str(o, ",\"jti\":");
+    put_quoted(o, id, strlen(id));
+    put_num(o, "iat", c->iat_s);
+    put_num(o, "nbf", c->iat_s);
+    put_num(o, "exp", c->exp_s);
+    put_str(o, ",\"lane\":");
+    put_quoted(o, c->lane, strlen(c->lane));
+    put_str(o, "}");
+}
+
+/* Appends n bytes as base64; false if it (and libsodium's final 0) does not fit. */
+static bool put_b64(char *out, size_t cap, size_t *len, const void *p, size_t n)
+{
+    size_t need = sodium_base64_encoded_len(n, B64); /* with the 0 */
+
+    if (need > cap - *len)
+        return false;
+    sodium_bin2base64(out + *len, need, p, n, B64);
+    *len += need - 1;
+    return true;
+}
+
+int pass_make(const struct pass_claims *c, const struct pass_key *k, char *out, size_t cap)
+{
+    struct json_out body = { .len = 0 };
+    char head[HEADER_MAX], kid[12], sig_text[SIG_TEXT + 1];
+    uint8_t sig[SIG_BYTES];
+    size_t len = 0;
+    int n;
+
+    payload(&body, c);
+    if (body.full)
+        return SQ_ETOOBIG;
+    pass_kid(k->public, kid);
+    n = snprintf(head, sizeof(head), "{\"alg\":\"EdDSA\",\"typ\":\"JWT\",\"kid\":\"%s\"}", kid);
+    if (!put_b64(out, cap, &len, head, (size_t)n) || len == cap)
+        return SQ_ETOOBIG;
+    out[len++] = '.';
+    if (!put_b64(out, cap, &len, body.text, body.len) || len + 1 + SIG_TEXT > cap)
+        return SQ_ETOOBIG;
+    crypto_sign_detached(sig, NULL, (const uint8_t *)out, len, k->secret);
+    out[len++] = '.';
+    sodium_bin2base64(sig_text, sizeof(sig_text), sig, sizeof(sig), B64);
+    memcpy(out + len, sig_text, SIG_TEXT); /* without the 0: cap may end here */
+    return (int)(len + SIG_TEXT);
+}
+
+/* One part, canonical base64 only. Length, or SQ_EINVAL. */
+static int decode_part(uint8_t *out, size_t cap, const char *s, size_t n)
+{
+    size_t len = 0;
+
+    if (sodium_base642bin(out, cap, s, n, NULL, &len, NULL, B64) != 0)
+        return SQ_EINVAL;
+    return (int)len;
+}
+
+static json_t *parse_object(const void *p, int n)
+{
+    json_t *o = n < 0 ? NULL : json_in(p, (size_t)n, NULL);
+
+    if (o != NULL && !json_is_object(o)) {
+        json_decref(o);
+        return NULL;
+    }
+    return o;
+}
+
+/* Only our algorithm: a header never chooses how it is checked. kid may be absent. */
+static int read_header(const char *s, size_t n, char *kid, size_t cap)
+{
+    uint8_t raw[HEADER_MAX];
+    json_t *o = parse_object(raw, decode_part(raw, sizeof(raw), s, n));
+    const char *alg = json_string_value(json_object_get(o, "alg"));
+    const char *id = json_string_value(json_object_get(o, "kid"));
+    int rc = SQ_EINVAL;
+
+    /* "crit": extensions that must be understood, and we understand none */
+    if (alg != NULL && strcmp(alg, "EdDSA") == 0 && json_object_get(o, "crit") == NULL)
+        rc = 0;
+    snprintf(kid, cap, "%s", id != NULL ? id : "");
+    json_decref(o);
+    return rc;
+}
+
+/* The key that kid names; if it names none of ours, each may have been meant. */
+static int check_signature(const char *jwt, size_t signed_len, const uint8_t *sig,
+                           const char *kid, const uint8_t (*keys)[32], size_t n_keys)
+{
+    bool named = false;
+    char id[12];
+
+    for (int pass = 0; pass < 2 && !named; pass++)
+        for (size_t i = 0; i < n_keys; i++) {
+            pass_kid(keys[i], id);
+            if (pass == 0 && strcmp(id, kid) != 0)
+                continue;
+            named = named || pass == 0;
+            if (crypto_sign_verify_detached(sig, (const uint8_t *)jwt, signed_len,
+                                            keys[i]) == 0)
+                return 0;
+        }
+    return SQ_EAUTH;
+}
+
+/* A string member, copied to the store; "" if absent; NULL if it is something else. */
+static const char *take_str(struct pass_view *v, size_t *used, json_t *o, const char *name)
+{
+    json_t *m = json_object_get(o, name);
+    const char *s = json_string_value(m);
+    size_t n = s != NULL ? strlen(s) : 0;
+    char *to = v->store + *used;
+
+    if ((m != NULL && s == NULL) || n + 1 > sizeof(v->store) - *used)
+        return NULL;
+    memcpy(to, s != NULL ? s : "", n + 1);
+    *used += n + 1;
+    return to;
+}
+
+/* A time: a number of seconds, perhaps with a fraction. False if it is anything else. */
+static bool take_time(json_t *o, const char *name, int64_t absent, int64_t *out)
+{
+    json_t *m = json_object_get(o, name);
+
+    if (m == NULL)
+        *out = absent;
+    else if (json_is_integer(m))
+        *out = json_integer_value(m);
+    else if (json_is_real(m) && json_real_value(m) > -1e15 && json_real_value(m) < 1e15)
+        *out = (int64_t)json_real_value(m);
+    else
+        return false;
+    return true;
+}
+
+static int read_claims(struct pass_view *v, const char *s, size_t n)
+{
+    uint8_t raw[PAYLOAD_MAX];
+    json_t *o = parse_object(raw, decode_part(raw, sizeof(raw), s, n));
+    size_t used = 0;
+    bool good;
+
+    if (o == NULL)
+        return SQ_EINVAL;
+    good = (v->iss = take_str(v, &used, o, "iss")) != NULL &&
+           (v->aud = take_str(v, &used, o, "aud")) != NULL &&
+           (v->sub = take_str(v, &used, o, "sub")) != NULL &&
+           (v->jti = take_str(v, &used, o, "jti")) != NULL &&
+           (v->lane = take_str(v, &used, o, "lane")) != NULL &&
+           take_time(o, "iat", 0, &v->iat_s) && take_time(o, "nbf", v->iat_s, &v->nbf_s) &&
+           take_time(o, "exp", 0, &v->exp_s); /* without one it has expired */
+    json_decref(o);
+    return good ? 0 : SQ_EINVAL;
+}
+
+int pass_check(struct pass_view *v, const char *jwt, size_t n, const uint8_t (*keys)[32],
+               size_t n_keys)
+{
+    const char *dot1 = memchr(jwt, '.', n), *dot2, *end = jwt + n;
+    uint8_t sig[SIG_BYTES];
+    char kid[64];
+    int rc;
+
+    memset(v, 0, sizeof(*v));
+    dot2 = dot1 == NULL ? NULL : memchr(dot1 + 1, '.', (size_t)(end - dot1 - 1));
+    if (dot2 == NULL || end - dot2 - 1 != SIG_TEXT)
+        return SQ_EINVAL;
+    if (decode_part(sig, sizeof(sig), dot2 + 1, SIG_TEXT) != (int)sizeof(sig) ||
+        read_header(jwt, (size_t)(dot1 - jwt), kid, sizeof(kid)) < 0)
+        return SQ_EINVAL;
+    rc = check_signature(jwt, (size_t)(dot2 - jwt), sig, kid, keys, n_keys);
+    if (rc < 0)
+        return rc;
+    return read_claims(v, dot1 + 1, (size_t)(dot2 - dot1 - 1));
+}

@@ -1,0 +1,132 @@
+/* msg_router_manager.h: a part of msg.h: what the manager tells routers: the chain map,
+ * and once a second the queues' figures. Pure. Memory: msg.h.
+ */
+#ifndef SEGQ_MSG_ROUTER_MANAGER_H
+#define SEGQ_MSG_ROUTER_MANAGER_H
+
+#include "common/base/base.h"
+
+struct msg_router_reg {
+    uint64_t map_version; /* what the router has; 0 = nothing */
+    uint64_t map_epoch;   /* under whose epoch; versions of other epochs are not comparable */
+    const char *http;     /* "host:port" of its public port, for people */
+    const char *admin;    /* "host:port" of its admin port, "" if none */
+};
+
+struct map_node {
+    node_no no;
+    const char *name;
+    const char *addr; /* "host:port" for routers and copying segments */
+};
+
+enum seg_state {
+    SEG_OPEN = 1,   /* joins are accepted (only the first such one of a lane is joined) */
+    SEG_SEALED = 2, /* for ever */
+    SEG_LOST = 3,   /* its node is gone with it */
+};
+
+struct map_seg {
+    seg_id id;
+    node_no node;
+    uint8_t state; /* enum seg_state */
+};
+
+struct map_alias { /* the tickets of `from` live in `to` now */
+    seg_id from, to;
+};
+
+struct map_lane {
+    const char *name;
+    uint32_t n_segs, n_aliases;
+    struct map_seg *segs; /* chain order, head first */
+    struct map_alias *aliases;
+};
+
+enum queue_state {
+    QUEUE_OPEN = 1,
+    QUEUE_PAUSED = 2, /* joins go on, nobody is released */
+    QUEUE_CLOSED = 3, /* no joins; releases go on */
+    QUEUE_FULL = 4,   /* max_waiting is reached: joins get 503 queue_full */
+};
+
+#define QUEUE_MESSAGE_MAX 1000 /* bytes */
+/* Why `state` is what it is: for people. What is to be done is in `state` alone, so a
+ * router that is too old to know of phases does it, too. */
+enum queue_phase {
+    PHASE_PLAIN = 0,
+    PHASE_EARLY = 1,       /* CLOSED: opens at opens_ms */
+    PHASE_PREQUEUE = 2,    /* PAUSED: who comes now draws lots at opens_ms */
+    PHASE_OVER = 3,        /* CLOSED: since closes_ms */
+    PHASE_PASSTHROUGH = 4, /* OPEN: nobody needs a pass */
+    PHASE_REJECT = 5,      /* CLOSED, and nobody is released */
+    PHASE_LAST = PHASE_REJECT,
+};
+
+struct map_phase {
+    uint8_t phase; /* enum queue_phase */
+    int64_t opens_ms, closes_ms; /* wall clock; 0: not said */
+    const char *draw;            /* JSON, shown as it is; NULL or "": there is none */
+};
+#define MAP_DRAW_MAX 8192 /* bytes */
+
+/* The state as people are told it, in every answer: the phase's word if it has one. */
+const char *queue_state_name(enum queue_phase phase, enum queue_state state);
+
+struct map_queue {
+    queue_id id;
+    const char *name;
+    uint8_t state; /* enum queue_state */
+    uint32_t n_lanes;
+    struct map_lane *lanes; /* [0] is the default lane */
+    const char *page;       /* page_def.h, as JSON; NULL or "": nothing is said */
+    const char *message;    /* the operator's word to who waits now; NULL or "": none */
+    struct map_phase when;
+    const char *gate;       /* gate_def.h, as JSON; NULL or "": all go through the room */
+    uint32_t pass_ttl_s;    /* 0: not told (an older manager) */
+    uint32_t session_max_s; /* 0: sessions are not extended */
+    uint32_t session_idle_s; /* renewed, a session lasts so long without a request; 0: passes
+                              * are not renewed (or an older manager) */
+    uint64_t position_cap;  /* places further back are not told; 0: all are */
+};
+
+/* Changes from one version to the next, in one or more frames; the router's version is
+ * `version` only after the frame without `more`. from_version 0: forget what you have.
+ * nodes: always all of them. queues: whole, replaces the one with the same id. */
+struct msg_map {
+    uint32_t format; /* the lowest MAP_FORMAT that can read it; 0 = 1 */
+    uint64_t epoch, from_version, version;
+    seg_id next_seg; /* ids below this one and not in the map are gone for good */
+    uint64_t store;  /* as in msg_node_ok */
+    bool more;
+    uint32_t n_nodes, n_queues, n_removed;
+    struct map_node *nodes;
+    struct map_queue *queues;
+    queue_id *removed;
+    uint32_t n_keys; /* public keys of passes, 32 bytes each, for JWKS; newest first */
+    const uint8_t (*keys)[32];
+};
+
+struct lane_stats {
+    uint64_t waiting;
+    uint64_t rate_milli_per_s; /* releases as people are told; 0: not known (common/ticket/eta.h) */
+    uint32_t leave_ppm;        /* of the waiting that give up, per second, in millionths */
+    uint8_t eta_reason;        /* enum eta_reason */
+};
+
+struct queue_stats {
+    queue_id id;
+    uint64_t ready, active;
+    uint64_t rate_milli_per_s; /* what the controller allows now */
+    uint64_t entry; /* places of a lane that are let in as soon as they are taken */
+    const char *limited_by;    /* "cpu", "fixed", "paused", "fallback" ... */
+    uint32_t n_lanes;
+    struct lane_stats lane[LANES_MAX];
+};
+
+struct msg_stats {
+    uint32_t n;
+    struct queue_stats *queues; /* only those that changed since the last STATS */
+    int64_t clock_ms;           /* the clock of releases, Unix ms; 0: not told (an older manager) */
+};
+
+#endif

@@ -1,0 +1,186 @@
+/* msg_router_segment.h: a part of msg.h: what routers and segment nodes say to one
+ * another: batches. The i-th answer belongs to the i-th request of the frame with the
+ * same request id. Pure. Memory: msg.h.
+ */
+#ifndef SEGQ_MSG_ROUTER_SEGMENT_H
+#define SEGQ_MSG_ROUTER_SEGMENT_H
+
+#include "common/base/base.h"
+#include "common/ticket/pass.h"
+
+struct place_req { /* a poll: what the token says */
+    seg_id seg;    /* the token's own segment, which may have been merged away */
+    uint32_t number;
+    uint8_t client; /* enum client_class */
+};
+
+enum place_state {
+    PLACE_WAITING,  /* position, poll_after_ms */
+    PLACE_ADMITTED, /* released; pass, released_at, pass_expires */
+    PLACE_GONE,     /* reason */
+    PLACE_BUSY,     /* being moved this very moment: ask again in some ms */
+    PLACE_MOVED,    /* moved_to: the segment that has absorbed it */
+    PLACE_UNKNOWN,  /* this node has no such segment: the asker's map is old */
+    PLACE_NSTATES
+};
+
+enum gone_reason {
+    GONE_EXPIRED,
+    GONE_LEFT,
+    GONE_NO_SHOW,
+    GONE_FINISHED,
+    GONE_LOST, /* "segment_lost" */
+    GONE_NREASONS
+};
+
+enum no_place {     /* why somebody who waits has no position */
+    NO_PLACE_UNSAID, /* an older node */
+    NO_PLACE_EARLY,  /* its line is to be drawn: it draws, too */
+    NO_PLACE_NOW,    /* for any other reason */
+    NO_PLACE_N
+};
+
+struct place_ans {
+    uint8_t state;          /* enum place_state */
+    uint8_t reason;         /* enum gone_reason, if PLACE_GONE; enum no_place, if
+                             * PLACE_WAITING without a position */
+    uint16_t pass_len;      /* if PLACE_ADMITTED */
+    uint32_t poll_after_ms; /* if PLACE_WAITING; if PLACE_MOVED: 0, or its new number + 1:
+                             * it was moved to another lane (enum ticket_step) */
+    union {
+        uint64_t position; /* 1-based, in the lane; if PLACE_WAITING */
+        seg_id moved_to;   /* if PLACE_MOVED */
+    };
+    int64_t released_at_ms;  /* wall clock; if PLACE_ADMITTED */
+    int64_t pass_expires_s;  /* Unix seconds; if PLACE_ADMITTED */
+    const char *pass;        /* if PLACE_ADMITTED; not 0-terminated */
+};
+
+/* A subject that begins with this byte, which no name has, is no name: it stands for the
+ * Idempotency-Key of a join, is in no pass, and is forgotten once its ticket is polled a
+ * while later. A node of an older release keeps it like a name, and passes say it. */
+#define SUBJECT_KEY_MARK '\x01'
+
+static inline bool subject_is_key(const char *s, size_t n)
+{
+    return n > 0 && s[0] == SUBJECT_KEY_MARK;
+}
+
+struct append_req { /* a join */
+    seg_id seg;
+    uint8_t client;
+    uint8_t subject_len; /* 0 = none */
+    uint64_t subject_hash;
+    const char *subject;
+};
+
+enum append_state {
+    APPEND_OK,       /* a new ticket */
+    APPEND_EXISTING, /* the subject's live ticket: number, issued_s, client are its own */
+    APPEND_SEALED,   /* next: the successor, 0 if there is none yet */
+    APPEND_BUSY,     /* no memory, or not serving: 503 */
+    APPEND_UNKNOWN,  /* this node has no such segment: the asker's map is old */
+    APPEND_NSTATES
+};
+
+struct append_ans {
+    uint8_t state;
+    uint8_t client;
+    uint8_t no_place; /* enum no_place, if APPEND_OK without a position */
+    uint32_t number;
+    uint32_t issued_s; /* Unix seconds; goes into the token */
+    uint32_t poll_after_ms;
+    union {
+        uint64_t position;
+        seg_id next;
+    };
+    seg_id seg; /* the token's segment (differs from the asked one if EXISTING and moved) */
+};
+
+struct drop_req {
+    seg_id seg;
+    uint32_t number;
+};
+
+enum drop_state { DROP_OK, DROP_BUSY, DROP_MOVED, DROP_UNKNOWN, DROP_NSTATES };
+
+struct drop_ans {
+    uint8_t state; /* OK also if it was gone already */
+    seg_id moved_to;
+    uint32_t moved_number; /* 0, or its new number + 1, as in struct place_ans */
+};
+
+/* Passes that are not what they say: from a node to every router, unasked. */
+enum pass_state { PASS_REVOKED = 0, PASS_NSTATES };
+struct pass_row {
+    seg_id seg; /* the ticket */
+    uint32_t number;
+    uint8_t state; /* enum pass_state */
+    int64_t until_s; /* Unix seconds: then the pass has expired by itself */
+};
+
+/* What a backend wants of the session of a ticket that was admitted. From a node to every
+ * router, unasked: sessions that were extended, with the time that they last now. */
+enum sess_command { SESS_RELEASE, SESS_REVOKE, SESS_EXTEND, SESS_NCOMMANDS };
+struct sess_req {
+    seg_id seg;
+    uint32_t number;
+    uint8_t command; /* enum sess_command */
+    uint8_t renews;  /* EXTEND: 1: for a request of the bearer's; the answer has the pass */
+    int64_t until_s; /* EXTEND: Unix seconds, the router has looked at session_max */
+};
+
+enum sess_state {
+    SESS_OK,   /* release, revoke: also if it was over already */
+    SESS_GONE, /* extend: it is over */
+    SESS_BUSY,
+    SESS_MOVED,
+    SESS_UNKNOWN,
+    SESS_NSTATES
+};
+struct sess_ans {
+    uint8_t state; /* enum sess_state */
+    uint16_t pass_len;
+    seg_id moved_to;
+    int64_t until_s;  /* extend: how long it lasts now */
+    const char *pass; /* pass_len 0: none (not asked for; an older node) */
+};
+
+struct msg_place {
+    uint32_t n;
+    struct place_req *req;
+};
+struct msg_place_ans {
+    uint32_t n;
+    struct place_ans *ans;
+};
+struct msg_append {
+    uint32_t n;
+    struct append_req *req;
+};
+struct msg_append_ans {
+    uint32_t n;
+    struct append_ans *ans;
+};
+struct msg_drop {
+    uint32_t n;
+    struct drop_req *req;
+};
+struct msg_drop_ans {
+    uint32_t n;
+    struct drop_ans *ans;
+};
+struct msg_passes {
+    uint32_t n;
+    struct pass_row *rows;
+};
+struct msg_session {
+    uint32_t n;
+    struct sess_req *req;
+};
+struct msg_session_ans {
+    uint32_t n;
+    struct sess_ans *ans;
+};
+
+#endif

@@ -1,0 +1,270 @@
+/* msg_segment_manager.h: a part of msg.h: the manager's orders to segment nodes, what
+ * these report, and moves (merge, migration, drain). Pure. Memory: msg.h.
+ */
+#ifndef SEGQ_MSG_SEGMENT_MANAGER_H
+#define SEGQ_MSG_SEGMENT_MANAGER_H
+
+#include "common/ticket/draw.h"
+#include "common/wire/msg_router_manager.h"
+#include "common/ticket/pass.h"
+
+struct seg_draw { /* common/ticket/draw.h; n 0: there is none */
+    uint32_t n;
+    uint8_t seed[DRAW_SEED];
+};
+
+struct msg_node_reg { /* followed by SEG_STATUS frames with `full`, the last without `more` */
+    const char *addr;  /* "host:port" for routers and peers */
+    const char *admin; /* "host:port" of its admin port, "" if none */
+    uint64_t max_tickets;
+    uint32_t max_segments;
+    uint64_t epoch_seen;   /* highest epoch that ever commanded this node */
+    uint64_t store;        /* whose managers it obeys (msg_node_ok); 0 = nobody's yet */
+    uint8_t pass_key[32];  /* public Ed25519 key of the passes it makes */
+    struct pass_others other_keys; /* also to be published */
+    bool directory; /* it can keep a share of the directory of subjects */
+    bool draws;            /* it knows of early ones, and of draws */
+    bool closes;           /* and seals their segments by its clock */
+};
+
+struct msg_node_ok {
+    uint64_t epoch;
+    node_no no;
+    uint64_t store; /* random, kept with the chains: managers that share them share it */
+    bool directory; /* MEMBERS will follow; false: an older manager */
+};
+
+enum open_kind {
+    OPEN_TAIL = 1,   /* joins will come */
+    OPEN_TARGET = 2, /* born sealed and empty, to receive a move */
+    OPEN_REBUILD = 3 /* its node is gone: its tickets come back with their polls */
+};
+
+/* Tickets of one segment (as their tokens name it) that were released at one moment. */
+struct mark_row {
+    seg_id seg;
+    uint32_t from, end; /* the first one, and one past the last */
+    bool again;         /* of one that was released before: a no-show that came back */
+    int64_t at_ms;      /* wall clock: what the passes say */
+};
+
+#define AHEAD_UNKNOWN UINT64_MAX
+
+struct msg_seg_open {
+    uint64_t epoch;
+    seg_id seg;
+    queue_id queue;
+    uint8_t lane;
+    uint8_t kind; /* enum open_kind */
+    uint32_t capacity;
+    uint64_t ahead; /* AHEAD_UNKNOWN: comes later; until then nobody is shown a position */
+    bool early;     /* who joins it has no position before the draw */
+    int64_t closes_ms; /* an early one: sealed by its node at this time of the node's wall
+                        * clock, whoever is silent then; 0: by order alone */
+    struct seg_draw draw; /* OPEN_REBUILD: which was before its node was lost */
+    /* OPEN_REBUILD: */
+    uint32_t for_ms;   /* who has not come back after this has no place any more */
+    uint32_t mark_end; /* numbers below were released, left or timed out */
+    uint32_t n_marks;
+    const struct mark_row *marks; /* those of them whose passes may still be good */
+};
+
+struct msg_seg_seal { /* also: set the successor of a sealed one */
+    uint64_t epoch;
+    seg_id seg;
+    seg_id next; /* 0 = none yet */
+    struct seg_draw draw; /* of an early one that is sealed: its people get their places */
+};
+
+struct msg_seg_next { /* who follows when this one fills */
+    uint64_t epoch;
+    seg_id seg;
+    seg_id next;
+    int64_t closes_ms; /* as in msg_seg_open; 0: as it was */
+};
+
+struct ahead_entry {
+    seg_id seg;
+    uint64_t ahead; /* waiting tickets in all segments before; it only falls */
+};
+
+struct pace_entry { /* how often waiters of one lane are told to poll; common/ticket/pace.h */
+    queue_id queue;
+    uint8_t lane;
+    uint32_t min_ms, max_ms;
+    uint32_t us_per_place; /* interval grows by this much per position, within min..max */
+};
+
+struct kept_entry {
+    seg_id seg;
+    uint64_t tick; /* its releases up to this pop are stored: they may be told */
+};
+
+struct msg_seg_ahead {
+    uint64_t epoch;
+    uint32_t n, n_pace, n_kept;
+    struct ahead_entry *v;
+    struct pace_entry *pace;
+    struct kept_entry *kept;
+};
+
+struct msg_seg_pop {
+    uint64_t epoch;
+    seg_id seg;
+    uint64_t tick; /* grows per segment; repeating the last one repeats its answer */
+    uint32_t n;
+    int64_t released_at_ms; /* wall clock: what the pass will say */
+    bool keeps; /* nobody is told of it before a kept_entry says that it is stored */
+    uint32_t away_ms; /* whose told poll is so late is passed over; 0: nobody is */
+};
+
+struct seg_status {
+    seg_id seg;
+    queue_id queue;
+    uint8_t lane;
+    uint8_t state; /* SEG_OPEN or SEG_SEALED */
+    uint32_t capacity;
+    uint32_t joined;   /* tickets ever appended here by joins: capacity - joined is its room */
+    uint32_t waiting;  /* in the line, not counting returning */
+    uint32_t returning; /* no-shows that came back inside the grace: they go first */
+    uint32_t ready;    /* released, pass not collected yet */
+    uint32_t active;   /* pass collected and still valid */
+    uint32_t records;  /* all records of released tickets (ready, active, in the grace,
+                        * returning): 0 and waiting 0 and sealed = may be removed */
+    uint64_t popped;   /* tickets released here, ever */
+    uint64_t last_tick;
+    uint64_t no_shows, expired, left; /* ever */
+    uint64_t away;    /* the same of no_shows that were passed over, since the node knows */
+    uint64_t polls;   /* by who waits here; likewise */
+    uint64_t claimed; /* passes collected here, since the node knows (it may begin anew) */
+    seg_id next;
+    uint32_t n_absorbed; /* segments whose tickets live here; only in a full status */
+    const seg_id *absorbed;
+    uint64_t move; /* move under way that this segment is a part of; 0 = none */
+    bool rebuild;  /* its tickets are still coming back */
+    bool drawn;    /* an early one: its people have places */
+    bool closed;   /* an early one: sealed by the node's clock, since the node started */
+    int64_t closes_ms; /* an early one that is not drawn: as it was told */
+    uint64_t ahead; /* as it was told: positions that are shown count from there */
+    uint32_t n_marks; /* releases that nobody has said are stored */
+    const struct mark_row *marks;
+};
+
+struct msg_seg_popped {
+    uint64_t epoch;
+    seg_id seg;
+    uint64_t tick;
+    uint32_t n;    /* how many were released */
+    bool busy;     /* fenced by a move: nothing was done, ask again */
+    struct seg_status status;
+};
+
+struct msg_seg_remove { /* of an empty sealed segment (nobody waiting, nobody's pass valid);
+                         * refused (the answer is its status) if it is not */
+    uint64_t epoch;
+    seg_id seg;
+    bool force; /* its queue was deleted or flushed: whoever is in it is gone */
+};
+
+struct msg_seg_status {
+    uint64_t epoch; /* under which the node reports: a manager ignores another's */
+    bool full;      /* part of the report after NODE_REG */
+    bool more;      /* full: further frames follow */
+    uint32_t n;
+    struct seg_status *v;
+    uint32_t n_gone; /* segments that were asked about and do not exist here (any more) */
+    seg_id *gone;
+    uint64_t tickets; /* held by the node now */
+    uint64_t max_tickets;
+};
+
+struct msg_rules { /* one queue's rules; comes before the first SEG_OPEN that needs it */
+    uint64_t epoch;
+    queue_id queue;
+    const char *name;
+    const char *issuer; /* "iss" of the pass */
+    uint32_t idle_ms[CLIENT_NCLASSES];
+    uint32_t claim_ms; /* from release until a ready ticket is a no-show */
+    uint32_t grace_ms; /* after that: may still come back, to the front */
+    uint32_t pass_ttl_s;
+    uint32_t session_hold_s; /* without a manager sessions are not extended beyond; 0: they are */
+    uint32_t n_lanes;
+    const char *lanes[LANES_MAX]; /* names */
+};
+
+/* ---- one ticket to another lane -------------------------------------------------- */
+
+enum ticket_step {
+    TICKET_LOOK = 1,    /* source's node: is it waiting? whose is it? */
+    TICKET_ADD = 2,     /* target's node: the last place of `to`, for it */
+    TICKET_FORWARD = 3, /* source's node: its place is given up, it is to_number of `to` now */
+    TICKET_UNDO = 4,    /* target's node: that place is not needed after all */
+    TICKET_NAME = 5,    /* source's node, unasked, to target's node: its subject */
+    TICKET_NAMED = 6,   /* back: it is known there, or it is not needed any more */
+};
+
+enum ticket_state {
+    TICKET_ASKED = 0,   /* in the order */
+    TICKET_WAITS = 1,   /* LOOK: client, if it is known */
+    TICKET_DONE = 2,    /* ADD: to, to_number; FORWARD, UNDO, NAME */
+    TICKET_AWAY = 3,    /* LOOK, FORWARD: it is to_number of `to` already */
+    TICKET_INSIDE = 4,  /* it was released: no line has it any more */
+    TICKET_GONE = 5,    /* NAME: also */
+    TICKET_SEALED = 6,  /* ADD: `to` is full */
+    TICKET_BUSY = 7,    /* not now: it is being moved, or nothing can be written down */
+    TICKET_EARLY = 8,   /* its line is to be drawn first */
+};
+
+struct msg_ticket { /* the order, and its answer, which repeats it */
+    uint64_t epoch, order;
+    uint8_t step, state;
+    seg_id seg;      /* the ticket, as its token names it */
+    uint32_t number;
+    seg_id to;
+    uint32_t to_number;
+    uint8_t client;
+    uint32_t issued_s;     /* NAME: as in its token */
+    uint64_t subject_hash; /* NAME */
+    const char *subject;   /* NAME; else "" */
+};
+
+/* ---- moves (merge, migration, drain) -------------------------------------------- */
+
+struct msg_move_in {
+    uint64_t epoch, move;
+    seg_id from, to;
+    uint32_t expect; /* tickets, about */
+};
+
+struct msg_move_out {
+    uint64_t epoch, move;
+    seg_id from, to;
+    const char *peer_name, *peer_addr; /* the target's node */
+};
+
+struct msg_move_end {
+    uint64_t epoch, move;
+    seg_id from, to;
+    bool commit; /* false: abort */
+};
+
+enum move_side { MOVE_SIDE_OUT = 1, MOVE_SIDE_IN = 2 };
+
+enum move_report {
+    MOVE_ACCEPTED = 1, /* in: ready to receive */
+    MOVE_COPYING = 2,  /* out: streaming (progress) */
+    MOVE_FENCED = 3,   /* in: has everything, source is frozen: may be committed */
+    MOVE_COMMITTED = 4,
+    MOVE_ABORTED = 5, /* nothing of it is left here */
+};
+
+struct msg_move_status {
+    uint64_t epoch, move;
+    seg_id from, to;
+    uint8_t side;   /* enum move_side */
+    uint8_t report; /* enum move_report */
+    uint32_t tickets;
+    const char *why; /* if ABORTED; else "" */
+};
+
+#endif

@@ -1,0 +1,97 @@
+/* msg_segment_segment.h: a part of msg.h: the copy of a segment on its way to another
+ * node. Numbers are the source's own slot numbers. Pure. Memory: msg.h.
+ */
+#ifndef SEGQ_MSG_SEGMENT_SEGMENT_H
+#define SEGQ_MSG_SEGMENT_SEGMENT_H
+
+#include "common/base/base.h"
+
+struct msg_copy_begin {
+    uint64_t move;
+    seg_id from, to;
+    uint32_t first; /* slots below are gone */
+    uint32_t end;   /* one past the last slot */
+    uint32_t joined;  /* its own tokens have numbers below this (end - joined: absorbed) */
+    uint32_t unit_ms; /* what an idle unit is in this copy */
+};
+
+struct copy_block {
+    uint32_t index;       /* slots index*512 .. index*512+511 */
+    uint64_t alive[8];    /* bitmap */
+    uint16_t n_left;      /* = popcount(alive) */
+    const uint8_t *left;  /* per alive slot: idle units until it times out (0..127) */
+};
+
+struct msg_copy_chunk {
+    uint64_t move;
+    uint32_t seq; /* 1, 2, ... over chunk, touch and extra; acknowledged one by one */
+    uint32_t n;
+    struct copy_block *v;
+};
+
+struct touch_entry { /* a copied ticket was polled, left or timed out meanwhile */
+    uint32_t number;
+    uint8_t alive;
+    uint8_t left; /* idle units */
+};
+
+struct msg_copy_touch {
+    uint64_t move;
+    uint32_t seq;
+    uint32_t n;
+    struct touch_entry *v;
+};
+
+struct session_rec { /* a released ticket; segment/line/session.h */
+    seg_id seg;      /* the token's */
+    uint32_t number;
+    uint8_t state; /* enum session_state */
+    uint8_t client;
+    uint8_t reason;         /* enum gone_reason, if REVOKED */
+    int64_t released_at_ms; /* wall */
+    int64_t left_ms;        /* until its present state ends */
+    int64_t until_s;        /* Unix seconds, if it was extended; 0: as the rules say */
+};
+
+struct reloc_rec { /* an earlier absorbed segment, relative to the source's alive tickets */
+    seg_id seg;
+    uint32_t base; /* how many of the source's frozen alive tickets are before its first */
+    uint32_t bits; /* slots */
+    uint32_t n_words;
+    const uint64_t *alive; /* (bits + 63) / 64 words */
+};
+
+struct subject_rec {
+    seg_id seg; /* the token's */
+    uint32_t number;
+    uint32_t issued_s;
+    uint8_t client;
+    uint8_t len;
+    uint64_t hash;
+    const char *text;
+};
+
+struct msg_copy_extra { /* after the fence: all that is not bitmap */
+    uint64_t move;
+    uint32_t seq;
+    uint32_t n_sessions, n_relocs, n_subjects;
+    struct session_rec *sessions;
+    struct reloc_rec *relocs;
+    struct subject_rec *subjects;
+};
+
+struct msg_copy_end {
+    uint64_t move;
+    uint32_t seq;
+    uint32_t waiting; /* alive tickets: the target counts its own and compares */
+    uint64_t ahead;   /* the source's: positions must not grow by the move */
+};
+
+struct msg_copy_ack {
+    uint64_t move;
+    uint32_t seq;
+    bool refused;
+    const char *why;
+};
+
+#endif

@@ -1,0 +1,144 @@
+/* slots.c: how many of a queue's max_active are free. Pure.
+ *
+ * Inside is who was released and whose pass, or whose time to collect it, is not over. Every
+ * uncertainty counts as inside, so that there are never more than max_active:
+ *
+ *   reported              ready and active, as of its node's last report; ends that were not
+ *                         reported yet are still inside
+ *   a pop under way       all of it
+ *   a pop given up        all of it, until its node reports again
+ *   its absorbed tickets are missing
+ *                         every stored release (mng_marks.c) that is younger than a session
+ *                         can be: others nobody was told of
+ *   lost                  every stored release whose pass may be good, since whoever had left
+ *                         is brought back by a poll; and, until any session of that time is
+ *                         over (queue_unseen_ms()), all who were inside by its last report:
+ *                         theirs may have been renewed. Both, also when it is opened elsewhere
+ *   the queue was flushed  all who were inside then, as long: their passes are good, and
+ *                         nobody knows who leaves
+ *   not heard of by this manager
+ *                         an earlier one may have released there, to be stored when it is
+ *                         back: nothing is free until it is, or is lost
+ *
+ * Who let the grace begin, or came back in it, is outside: he needs a slot like others. */
+#include "queuemng/core/mng_int.h"
+
+#define list_seg(it) list_entry(it, struct mseg, in_lane)
+
+static bool is_certain(const struct mseg *s)
+{
+    return s->known && !s->lost && !seg_is_unsure(s);
+}
+
+/* Stored releases of the segment, and of what was moved into it, that may be inside. */
+static uint64_t by_marks(const struct mng *m, const struct mlane *l, const struct mseg *s)
+{
+    int64_t life = s->lost ? l->q->def.pass_ttl_ms : queue_session_ms(&l->q->def);
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < l->n_chunks; i++)
+        for (uint32_t k = 0; k < l->chunk[i]->n; k++) {
+            const struct mark_row *r = &l->chunk[i]->v[k];
+
+            if ((r->seg == s->id || alias_of(l, r->seg) == s->id) &&
+                r->at_ms + life >= m->wall_ms)
+                n += r->end - r->from;
+        }
+    return n;
+}
+
+static uint64_t seg_inside(const struct mng *m, const struct mseg *s)
+{
+    uint64_t n = (uint64_t)s->st.ready + s->st.active + s->maybe_inside;
+    uint64_t marks;
+
+    if (is_certain(s))
+        return n;
+    marks = by_marks(m, s->lane, s);
+    return marks > n ? marks : n;
+}
+
+/* By both clocks, as for marks: the wall clock may have leapt. */
+static uint64_t unseen_n(const struct mng *m, const struct mqueue *q, const struct munseen *u)
+{
+    bool over = m->wall_ms > u->until_ms &&
+                m->now_ms - u->since_ms > queue_unseen_ms(&q->def);
+
+    return over ? 0 : u->n;
+}
+
+static void unseen_set(const struct mng *m, const struct mqueue *q, struct munseen *u,
+                       uint64_t n)
+{
+    u->n = n;
+    u->until_ms = m->wall_ms + queue_unseen_ms(&q->def);
+    u->since_ms = m->now_ms;
+}
+
+uint64_t slots_flushed(const struct mng *m, const struct mqueue *q)
+{
+    return unseen_n(m, q, &q->flushed);
+}
+
+void slots_flush(const struct mng *m, struct mqueue *q)
+{
+    unseen_set(m, q, &q->flushed, slots_inside(m, q));
+    q->lost.n = 0;
+}
+
+void slots_lost(const struct mng *m, struct mseg *s)
+{
+    struct mqueue *q = s->lane->q;
+
+    s->lost_inside = seg_inside(m, s);
+    if (q->def.mode != MODE_RATE && s->lost_inside > 0)
+        unseen_set(m, q, &q->lost, unseen_n(m, q, &q->lost) + s->lost_inside);
+}
+
+/* What was counted of it may be over, and be counted with what was lost since: then it stays. */
+void slots_found(const struct mng *m, struct mseg *s)
+{
+    struct mqueue *q = s->lane->q;
+
+    if (q->lost.n >= s->lost_inside && m->now_ms - s->lost_ms <= queue_unseen_ms(&q->def))
+        q->lost.n -= s->lost_inside;
+    s->lost_inside = 0;
+}
+
+uint64_t slots_inside(const struct mng *m, const struct mqueue *q)
+{
+    uint64_t n = slots_flushed(m, q) + unseen_n(m, q, &q->lost);
+
+    for (unsigned i = 0; i < q->n_lanes; i++) {
+        const struct mlane *l = &q->lane[i];
+
+        n += l->pop.busy ? l->pop.n : 0;
+        list_each(&l->segs, it)
+            n += seg_inside(m, list_seg(it));
+    }
+    return n;
+}
+
+static bool all_heard(const struct mqueue *q)
+{
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        list_each(&q->lane[i].segs, it) {
+            const struct mseg *s = list_seg(it);
+
+            if (s->confirmed && !s->known && !s->lost)
+                return false;
+        }
+    return true;
+}
+
+uint64_t slots_free(const struct mng *m, const struct mqueue *q)
+{
+    uint64_t inside, max = (uint64_t)q->def.max_active;
+
+    if (q->def.mode == MODE_RATE)
+        return UINT64_MAX;
+    if (!all_heard(q))
+        return 0;
+    inside = slots_inside(m, q);
+    return inside < max ? max - inside : 0;
+}

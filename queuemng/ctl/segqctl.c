@@ -1,0 +1,229 @@
+/* segqctl: the operator's command line. `segqctl -h` shows everything. */
+#include "queuemng/ctl/segqctl.h"
+
+#include <getopt.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/supervisor/prog.h"
+
+#define DEFAULT_DIR "./run" /* where `make run` keeps its cluster */
+
+struct given { /* options as written; refs into argv */
+    const char *dir, *token_file;
+    const char *router[CTL_ROUTERS_MAX], *admin[CTL_MANAGERS_MAX];
+    size_t n_routers, n_admins;
+    bool help, version;
+};
+
+enum {
+    OPT_DIR = 256,
+    OPT_ADMIN,
+    OPT_TOKEN,
+    OPT_ROUTER,
+    OPT_CLIENT,
+    OPT_SUBJECT,
+    OPT_JSON,
+    OPT_ALL,
+    OPT_YES,
+    OPT_CLAIM,
+    OPT_TIMEOUT
+};
+
+static const struct option options[] = {
+    { "dir", required_argument, NULL, OPT_DIR },
+    { "admin", required_argument, NULL, OPT_ADMIN },
+    { "token-file", required_argument, NULL, OPT_TOKEN },
+    { "router", required_argument, NULL, OPT_ROUTER },
+    { "client", required_argument, NULL, OPT_CLIENT },
+    { "subject", required_argument, NULL, OPT_SUBJECT },
+    { "claim", required_argument, NULL, OPT_CLAIM },
+    { "json", no_argument, NULL, OPT_JSON },
+    { "all", no_argument, NULL, OPT_ALL },
+    { "yes", no_argument, NULL, OPT_YES },
+    { "timeout", required_argument, NULL, OPT_TIMEOUT },
+    { "help", no_argument, NULL, 'h' },
+    { "version", no_argument, NULL, 'V' },
+    { 0 },
+};
+
+static int help(void)
+{
+    struct buf b;
+
+    buf_init(&b);
+    buf_str(&b, "usage: segqctl [OPTION]... COMMAND [ARGUMENT]...\n\n");
+    cmd_help(&b);
+    buf_str(
+        &b,
+        "\noptions, anywhere on the line (-- ends them):\n"
+        "  --dir D           the cluster that D/cluster.json tells of (default: ./run, "
+        "if it is there)\n"
+        "  --admin URL       queuemng's admin API; may be repeated, the leader is found\n"
+        "  --token-file F    holds the admin token\n"
+        "  --router URL      a router; may be repeated, any that answers is taken\n"
+        "  --client C        join: browser, mobile or game\n"
+        "  --subject S       join: who it is; joining again gives the same ticket\n"
+        "  --claim JWT       join: the right to another lane than the default one\n"
+        "  --all             status: every queue, every segment\n"
+        "  --yes             flush, reject, queue delete, forget: do not ask first\n"
+        "  --json            the answer as it came\n"
+        "  --timeout S       wait this long for an answer (default 5 seconds)\n"
+        "  -h, --help        this\n"
+        "  -V, --version\n"
+        "\nexit: 0 done, 1 the cluster refused or does not answer, 2 wrong usage\n");
+    if (!b.failed)
+        ctl_put_out(&b);
+    buf_fini(&b);
+    return CTL_OK;
+}
+
+static int version(void)
+{
+    puts("segqctl " SEGQ_VERSION);
+    ctl_put_end();
+    return CTL_OK;
+}
+
+static bool timeout_set(struct ctl *c, const char *s)
+{
+    char *end;
+    unsigned long v = strtoul(s, &end, 10);
+
+    if (*s < '0' || *s > '9' || *end != '\0' || v < 1 || v > 3600) {
+        fprintf(stderr, "segqctl: --timeout takes 1 to 3600 seconds, not '%s'\n", s);
+        return false;
+    }
+    c->timeout_s = (unsigned)v;
+    return true;
+}
+
+static bool option_set(struct ctl *c, struct given *g, int opt)
+{
+    switch (opt) {
+    case OPT_DIR:
+        g->dir = optarg;
+        return true;
+    case OPT_ADMIN:
+        if (g->n_admins < CTL_MANAGERS_MAX)
+            g->admin[g->n_admins++] = optarg;
+        return true;
+    case OPT_TOKEN:
+        g->token_file = optarg;
+        return true;
+    case OPT_ROUTER:
+        if (g->n_routers < CTL_ROUTERS_MAX)
+            g->router[g->n_routers++] = optarg;
+        return true;
+    case OPT_CLIENT:
+        c->client = optarg;
+        return true;
+    case OPT_SUBJECT:
+        c->subject = optarg;
+        return true;
+    case OPT_CLAIM:
+        c->claim = optarg;
+        return true;
+    case OPT_JSON:
+        return c->json = true;
+    case OPT_ALL:
+        return c->all = true;
+    case OPT_YES:
+        return c->yes = true;
+    case OPT_TIMEOUT:
+        return timeout_set(c, optarg);
+    case 'h':
+        return g->help = true;
+    case 'V':
+        return g->version = true;
+    default:
+        return false;
+    }
+}
+
+/* In its place: getopt names the letter alone, "invalid option -- '5'" for a rate of -5. */
+static int bad_option(int opt, char **argv)
+{
+    const char *word = argv[optind - 1];
+
+    if (optopt > 0 && optopt < 256 && (word[0] != '-' || strchr(word, optopt) == NULL))
+        word = argv[optind]; /* there are more letters in the word */
+    if (opt == ':')
+        fprintf(stderr, "segqctl: %s wants a value\n", word);
+    else if (word[0] == '-' && word[1] >= '0' && word[1] <= '9')
+        fprintf(stderr, "segqctl: '%.60s': no number here can be below 0\n", word);
+    else
+        fprintf(stderr, "segqctl: no option '%.60s'; segqctl -h lists them\n", word);
+    return CTL_USAGE;
+}
+
+/* The folder first; what was given on its own goes before what the folder says. */
+static int where(struct ctl *c, const struct given *g, struct err *e)
+{
+    const char *dir = g->dir;
+    int rc = 0;
+
+    if (dir == NULL && g->n_admins == 0 && g->n_routers == 0 &&
+        access(DEFAULT_DIR "/cluster.json", F_OK) == 0)
+        dir = DEFAULT_DIR;
+    if (dir != NULL)
+        rc = where_dir(c, dir, e);
+    if (rc == 0 && g->n_routers > 0) {
+        while (c->n_routers > 0) {
+            free(c->router[--c->n_routers]);
+            c->router[c->n_routers] = NULL;
+        }
+    }
+    for (size_t i = 0; i < g->n_routers && rc == 0; i++)
+        rc = where_router(c, g->router[i], e);
+    if (rc == 0 && g->n_admins > 0) {
+        while (c->n_admins > 0) {
+            free(c->admin[--c->n_admins]);
+            c->admin[c->n_admins] = NULL;
+        }
+    }
+    for (size_t i = 0; i < g->n_admins && rc == 0; i++)
+        rc = where_admin(c, g->admin[i], e);
+    if (rc == 0 && g->token_file != NULL)
+        rc = where_token_file(c, g->token_file, e);
+    return rc;
+}
+
+int main(int argc, char **argv)
+{
+    struct ctl c = { .timeout_s = 5 };
+    struct given g = { 0 };
+    struct err e = { 0 };
+    int opt, rc;
+
+    signal(SIGPIPE, SIG_IGN);
+    opterr = 0;
+    while ((opt = getopt_long(argc, argv, ":hV", options, NULL)) != -1) {
+        if (opt == '?' || opt == ':')
+            return bad_option(opt, argv);
+        if (!option_set(&c, &g, opt))
+            return CTL_USAGE;
+    }
+    if (g.help)
+        return help();
+    if (g.version)
+        return version();
+    if (optind == argc) {
+        fprintf(stderr,
+                "usage: segqctl [OPTION]... COMMAND [ARGUMENT]...; segqctl -h shows "
+                "everything\n");
+        return CTL_USAGE;
+    }
+    if (where(&c, &g, &e) < 0) {
+        fprintf(stderr, "segqctl: %s\n", e.text);
+        where_fini(&c);
+        return CTL_USAGE;
+    }
+    rc = cmd_run(&c, argc - optind, argv + optind);
+    where_fini(&c);
+    ctl_put_end();
+    return rc;
+}

@@ -1,0 +1,221 @@
+/* segqctl_ask.c: asking queuemng or a router, and saying what was answered: its view, its
+ * bytes (--json), or the refusal. */
+#include "queuemng/ctl/segqctl.h"
+
+#include <errno.h>
+#include <event2/http.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "queuemng/ctl/segqctl_text.h"
+#include "queuemng/ctl/segqctl_view.h"
+
+int ctl_say_err(const struct err *e, int code)
+{
+    struct buf b;
+
+    buf_init(&b);
+    ctl_clean(&b, e->text);
+    fprintf(stderr, "segqctl: %.*s\n", (int)b.len, b.data != NULL ? (char *)b.data : "");
+    buf_fini(&b);
+    return code;
+}
+
+int ctl_too_long(const char *name)
+{
+    fprintf(stderr, "segqctl: '%.60s...' is too long\n", name);
+    return CTL_USAGE;
+}
+
+void ctl_put_end(void)
+{
+    errno = 0;
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return;
+    if (errno == EPIPE) /* `| head` has what it wanted */
+        _exit(CTL_OK);
+    fprintf(stderr, "segqctl: standard output cannot be written: %s\n",
+            errno != 0 ? strerror(errno) : "an error before");
+    _exit(CTL_REFUSED);
+}
+
+void ctl_put_out(const struct buf *b)
+{
+    if (b->len > 0)
+        fwrite(b->data, 1, b->len, stdout);
+    ctl_put_end();
+}
+
+bool ctl_path_set(char *dst, size_t cap, const char *before, const char *name,
+                  const char *after)
+{
+    char *enc = evhttp_uriencode(name, -1, 0);
+    int n = enc != NULL ? snprintf(dst, cap, "%s%s%s", before, enc, after) : -1;
+
+    free(enc);
+    return n > 0 && (size_t)n < cap;
+}
+
+int ctl_say_answer(const struct ctl *c, const struct ctl_answer *a, view_fn view)
+{
+    json_t *doc =
+        json_loadb((const char *)a->body.data, a->body.len, JSON_DECODE_ANY, NULL);
+    bool good = a->status >= 200 && a->status < 300;
+    struct buf b;
+
+    buf_init(&b);
+    if (good && a->body.len == 0)
+        buf_str(&b, "ok"); /* 204 */
+    else if (good && doc != NULL && view != NULL && !c->json)
+        view(&b, doc);
+    else if (good)
+        buf_append(&b, a->body.data, a->body.len);
+    else
+        view_problem(&b, a->status, doc);
+    if (good && b.len > 0 && b.data[b.len - 1] != '\n')
+        buf_byte(&b, '\n');
+    if (good)
+        ctl_put_out(&b);
+    else
+        fprintf(stderr, "segqctl: %.*s\n", (int)b.len, (char *)b.data);
+    buf_fini(&b);
+    json_decref(doc);
+    return good ? CTL_OK : CTL_REFUSED;
+}
+
+/* Is this the answer of a manager that does not lead? *leader: where it sends us (owned),
+ * NULL: it knows nobody. */
+static bool does_not_lead(const struct ctl_answer *a, char **leader)
+{
+    json_t *doc = a->status == 200
+                      ? NULL
+                      : json_loadb((const char *)a->body.data, a->body.len, 0, NULL);
+    const char *code = json_string_value(json_object_get(doc, "code"));
+    const char *url = json_string_value(json_object_get(doc, "leader"));
+    bool no = code != NULL && strcmp(code, "not_leader") == 0;
+
+    *leader = no && url != NULL ? strdup(url) : NULL;
+    json_decref(doc);
+    return no;
+}
+
+/* One manager, and whom it names. SQ_EUNAVAIL: neither leads, or can be reached. */
+static int ask_one(const struct ctl *c, const char *url, const struct ctl_call *call,
+                   struct ctl_answer *a, struct err *e)
+{
+    int rc = ctl_http(url, call, c->timeout_s, a, e);
+    char *leader = NULL;
+
+    if (rc < 0 || !does_not_lead(a, &leader))
+        return rc;
+    if (leader == NULL)
+        return err_set(e, SQ_EUNAVAIL, "%s: no manager leads at present", url);
+    rc = ctl_http(leader, call, c->timeout_s, a, e);
+    free(leader);
+    if (rc == 0 && does_not_lead(a, &leader)) { /* the lead has just changed hands */
+        free(leader);
+        rc = err_set(e, SQ_EUNAVAIL, "%s: does not lead any more", url);
+    }
+    return rc;
+}
+
+/* Of the two that it takes to ask queuemng, the one that is not there. */
+static int nobody_to_ask(const struct ctl *c)
+{
+    fputs(c->n_admins == 0 && c->token == NULL
+              ? "segqctl: no cluster is given: --dir D, or --admin URL and --token-file F\n"
+          : c->token == NULL ? "segqctl: no admin token is given: --token-file F, or --dir D\n"
+                             : "segqctl: no address of queuemng is given: --admin URL, or --dir D\n",
+          stderr);
+    return CTL_USAGE;
+}
+
+int ctl_admin_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *a)
+{
+    bool order = strcmp(call.method, "GET") != 0;
+    struct err e = { 0 };
+    int rc = SQ_EUNAVAIL;
+
+    if (c->n_admins == 0 || c->token == NULL)
+        return nobody_to_ask(c);
+    call.bearer = c->token;
+    for (size_t i = 0; i < c->n_admins; i++) {
+        rc = ask_one(c, c->admin[i], &call, a, &e);
+        if (rc == 0)
+            return CTL_OK;
+        if (rc != SQ_EUNAVAIL && order)
+            break; /* perhaps it has been done */
+    }
+    return ctl_say_err(&e, CTL_REFUSED);
+}
+
+int ctl_admin_do(const struct ctl *c, struct ctl_call call, view_fn view)
+{
+    struct ctl_answer a = { 0 };
+    int rc = ctl_admin_ask(c, call, &a);
+
+    if (rc == CTL_OK)
+        rc = ctl_say_answer(c, &a, view);
+    buf_fini(&a.body);
+    return rc;
+}
+
+int ctl_router_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *a)
+{
+    struct err e = { 0 };
+    int rc = -1;
+
+    if (c->n_routers == 0) {
+        fprintf(stderr, "segqctl: no router is given: --router URL, or --dir D\n");
+        return CTL_USAGE;
+    }
+    for (size_t i = 0; i < c->n_routers && rc < 0; i++)
+        rc = ctl_http(c->router[i], &call, c->timeout_s, a, &e);
+    return rc < 0 ? ctl_say_err(&e, CTL_REFUSED) : CTL_OK;
+}
+
+/* Routers are asked in turn until one answers. That also holds for joins: if the first
+ * took it and died, nobody knows the token of that ticket, and it times out. */
+int ctl_router_do(const struct ctl *c, struct ctl_call call, view_fn view)
+{
+    struct ctl_answer a = { 0 };
+    int rc = ctl_router_ask(c, call, &a);
+
+    if (rc == CTL_OK)
+        rc = ctl_say_answer(c, &a, view);
+    buf_fini(&a.body);
+    return rc;
+}
+
+int ctl_queue_do(const struct ctl *c, const char *method, const char *name,
+                 const char *after, const char *body, view_fn view)
+{
+    struct ctl_call call = { .method = method, .body = body };
+    char path[512];
+
+    if (!ctl_path_set(path, sizeof(path), "/v1/admin/queues/", name, after))
+        return ctl_too_long(name);
+    call.path = path;
+    if (strcmp(method, "PUT") == 0)
+        call.if_none_match = "*"; /* add never replaces: that is `queue set` */
+    return ctl_admin_do(c, call, view);
+}
+
+json_t *ctl_admin_json(const struct ctl *c, const char *path, int *rc)
+{
+    struct ctl_answer a = { 0 };
+    struct ctl_call call = { .method = "GET", .path = path };
+    json_t *doc = NULL;
+
+    *rc = ctl_admin_ask(c, call, &a);
+    if (*rc == CTL_OK && a.status == 200)
+        doc = json_loadb((const char *)a.body.data, a.body.len, 0, NULL);
+    if (*rc == CTL_OK && doc == NULL) {
+        (void)ctl_say_answer(c, &a, NULL);
+        *rc = CTL_REFUSED;
+    }
+    buf_fini(&a.body);
+    return doc;
+}

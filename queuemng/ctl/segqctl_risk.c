@@ -1,0 +1,107 @@
+/* segqctl_risk.c: what an order does to how many people, in sentences. Pure. */
+#include "queuemng/ctl/segqctl_view.h"
+
+#include "queuemng/ctl/segqctl_text.h"
+
+static uint64_t u64(const json_t *o, const char *key)
+{
+    json_int_t i = json_integer_value(json_object_get(o, key));
+
+    return i > 0 ? (uint64_t)i : 0;
+}
+
+static void put_name(struct buf *b, const json_t *o, const char *key)
+{
+    const char *s = json_string_value(json_object_get(o, key));
+
+    ctl_clean(b, s != NULL ? s : "-");
+}
+
+/* "nobody waits", "1 person waits", "1 204 people wait" */
+static void put_waiters(struct buf *b, uint64_t n)
+{
+    if (n == 0) {
+        buf_str(b, "nobody waits");
+        return;
+    }
+    ctl_count(b, n);
+    buf_str(b, n == 1 ? " person waits" : " people wait");
+}
+
+void view_done(struct buf *b, const json_t *doc)
+{
+    (void)doc;
+    buf_str(b, "ok");
+}
+
+void view_detail(struct buf *b, const json_t *doc)
+{
+    const char *s = json_string_value(json_object_get(doc, "detail"));
+
+    view_done(b, doc);
+    buf_str(b, s != NULL ? ": " : "");
+    ctl_clean(b, s != NULL ? s : "");
+}
+
+void view_risk(struct buf *b, enum risk risk, const json_t *q)
+{
+    static const char *const what[] = {
+        [RISK_FLUSH] = "Everyone in line loses the place, and there is no undo. Passes stay good.",
+        [RISK_REJECT] = "Nobody is let in and joins are refused until you open it again. Places "
+                        "are kept.",
+        [RISK_DELETE] = "Nobody joins and nobody is let in any more. For ten minutes it can be "
+                        "restored as it is; then everyone in line loses the place.",
+        [RISK_FINAL] = "Everyone in line loses the place at once, and there is no undo.",
+    };
+    static const char *const verb[] = { [RISK_FLUSH] = "flush ",
+                                        [RISK_REJECT] = "reject ",
+                                        [RISK_DELETE] = "queue delete ",
+                                        [RISK_FINAL] = "queue delete " };
+
+    buf_str(b, verb[risk]);
+    put_name(b, q, "queue");
+    buf_str(b, ": ");
+    put_waiters(b, u64(q, "waiting") + u64(q, "returning"));
+    buf_str(b, ". ");
+    buf_str(b, what[risk]);
+}
+
+void view_forget(struct buf *b, const json_t *n)
+{
+    uint64_t segs = u64(n, "segments");
+
+    buf_str(b, "forget ");
+    put_name(b, n, "name");
+    buf_str(b, ": ");
+    if (segs == 0) {
+        buf_str(b, "it alone has the key of passes that may still be good; they will be refused.");
+    } else {
+        ctl_count(b, segs);
+        buf_str(b, segs == 1 ? " segment is there. It opens on another node now, the people in it"
+                             : " segments are there. They open on other nodes now, the people in them");
+        buf_str(b, " bring their places back by polling, and passes that only this node has signed "
+                   "may be refused.");
+    }
+    buf_str(b, " If it can come back, start it again instead.");
+}
+
+void view_drain(struct buf *b, const json_t *n)
+{
+    uint64_t segs = u64(n, "segments");
+
+    if (segs == 0) {
+        buf_str(b, "ok: it is empty and can be stopped");
+        return;
+    }
+    buf_str(b, "ok: ");
+    ctl_count(b, segs);
+    buf_str(b, segs == 1 ? " segment" : " segments");
+    if (json_is_true(json_object_get(n, "up"))) {
+        buf_str(b, " will move to other nodes; the node is empty when segqctl status says so");
+        return;
+    }
+    buf_str(b, " cannot move now: the node is down since ");
+    ctl_count(b, u64(n, "silent_ms") / 1000);
+    buf_str(b, " s. Start it again; if it is gone for good: segqctl forget ");
+    put_name(b, n, "name");
+}

@@ -1,0 +1,316 @@
+/* segqctl_text.c: KEY=VALUE words, bars, numbers and columns. Pure. */
+#include "queuemng/ctl/segqctl_text.h"
+
+#include <inttypes.h>
+#include <math.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- KEY=VALUE ---- */
+
+/* What a value stands for; NULL if it opens a bracket or a quote and is not JSON. */
+static json_t *value_of(const char *s, const struct cfg_key *k)
+{
+    bool text = k != NULL && (k->type == CFG_STR || k->type == CFG_NAME ||
+                              k->type == CFG_ADDR || k->type == CFG_ENUM);
+    json_t *v = text && *s != '"' ? json_string(s) : json_loads(s, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+
+    if (v != NULL && !json_is_null(v))
+        return v;
+    json_decref(v);
+    if (*s == '[' || *s == '{' || *s == '"')
+        return NULL;
+    return json_string(s);
+}
+
+/* The object that holds the last part of a dotted key; *last is that part. */
+static json_t *parent_of(json_t *doc, char *key, char **last)
+{
+    char *part = key, *dot;
+
+    while ((dot = strchr(part, '.')) != NULL) {
+        json_t *kid;
+
+        *dot = '\0';
+        if (*part == '\0')
+            return NULL;
+        kid = json_object_get(doc, part);
+        if (kid == NULL) {
+            kid = json_object();
+            if (json_object_set_new(doc, part, kid) < 0)
+                return NULL;
+        }
+        if (!json_is_object(kid))
+            return NULL;
+        doc = kid;
+        part = dot + 1;
+    }
+    *last = part;
+    return *part != '\0' ? doc : NULL;
+}
+
+static int pair_add(json_t *doc, const char *word, const struct cfg_key *keys, struct err *e)
+{
+    const char *eq = strchr(word, '=');
+    const struct cfg_key *k;
+    char key[256], *last;
+    json_t *parent, *v;
+
+    if (eq == NULL || eq == word || (size_t)(eq - word) >= sizeof(key))
+        return err_set(e, SQ_EINVAL, "'%.80s' is not KEY=VALUE", word);
+    memcpy(key, word, (size_t)(eq - word));
+    key[eq - word] = '\0';
+    k = cfg_find(keys, key);
+    parent = parent_of(doc, key, &last);
+    if (parent == NULL)
+        return err_set(e, SQ_EINVAL,
+                       "'%.200s': the key has an empty part, or a part of it has "
+                       "a value already",
+                       word);
+    if (json_object_get(parent, last) != NULL)
+        return err_set(e, SQ_EINVAL, "'%.200s': the key has a value already", word);
+    v = value_of(eq + 1, k);
+    if (v == NULL)
+        return err_set(e, SQ_EINVAL,
+                       "'%.200s': the value looks like JSON and is not, or is not "
+                       "UTF-8",
+                       word);
+    if (json_object_set_new(parent, last, v) < 0)
+        return err_set(e, SQ_EINVAL, "'%.200s': the key is not UTF-8", word);
+    return 0;
+}
+
+json_t *ctl_pairs(char *const *words, size_t n, const struct cfg_key *keys, struct err *e)
+{
+    json_t *doc = json_object();
+
+    for (size_t i = 0; i < n; i++) {
+        if (pair_add(doc, words[i], keys, e) < 0) {
+            json_decref(doc);
+            return NULL;
+        }
+    }
+    return doc;
+}
+
+/* ---- text, bars, numbers ---- */
+
+/* C0, DEL, and C1 as UTF-8 writes it (C2 80..9F): terminals obey all of them. */
+static size_t control_len(const unsigned char *s)
+{
+    if (s[0] < 0x20 || s[0] == 0x7f)
+        return 1;
+    return s[0] == 0xc2 && s[1] >= 0x80 && s[1] < 0xa0 ? 2 : 0;
+}
+
+bool ctl_number(const char *s, double *out)
+{
+    char *end;
+
+    if (*s < '0' || *s > '9')
+        return false;
+    *out = strtod(s, &end);
+    return *end == '\0' && *out >= 0 && *out <= 1e12;
+}
+
+static json_t *one_tier(const char *word)
+{
+    const char *colon = strchr(word, ':');
+    double below, rate;
+    char left[40];
+
+    if (colon == NULL || (size_t)(colon - word) >= sizeof(left))
+        return NULL;
+    memcpy(left, word, (size_t)(colon - word));
+    left[colon - word] = '\0';
+    if (!ctl_number(left, &below) || !ctl_number(colon + 1, &rate))
+        return NULL;
+    return json_pack("{s:f,s:f}", "below", below, "rate_per_s", rate);
+}
+
+json_t *ctl_tiers(char *const *words, size_t n, struct err *e)
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < n; i++) {
+        json_t *t = one_tier(words[i]);
+
+        if (t == NULL) {
+            json_decref(list);
+            (void)!err_set(e, SQ_EINVAL, "'%.60s' is no tier: BELOW:RATE is wanted, as 50:2000",
+                           words[i]);
+            return NULL;
+        }
+        json_array_append_new(list, t);
+    }
+    return list;
+}
+
+void ctl_clean(struct buf *b, const char *s)
+{
+    const unsigned char *p = (const unsigned char *)s;
+
+    while (*p != '\0') {
+        size_t n = control_len(p);
+
+        buf_byte(b, n > 0 ? '?' : *p);
+        p += n > 0 ? n : 1;
+    }
+}
+
+/* Cells for part/of, never 0 for something and never all for less than everything. */
+static size_t cells(uint64_t part, uint64_t of, size_t width)
+{
+    size_t n;
+
+    if (part == 0 || of == 0)
+        return 0;
+    if (part >= of)
+        return width;
+    n = (size_t)((double)part / (double)of * (double)width + 0.5);
+    if (n == 0)
+        n = 1;
+    return n >= width ? width - 1 : n;
+}
+
+void ctl_bar(struct buf *b, uint64_t held, uint64_t used, uint64_t of, size_t width)
+{
+    size_t h = cells(held, of, width);
+    size_t u = cells(used > held ? used : held, of, width);
+
+    buf_byte(b, '[');
+    for (size_t i = 0; i < width; i++)
+        buf_byte(b, i < h ? '#' : i < u ? '-' : '.');
+    buf_byte(b, ']');
+}
+
+void ctl_count(struct buf *b, uint64_t v)
+{
+    char s[24];
+    int n = snprintf(s, sizeof(s), "%" PRIu64, v);
+
+    for (int i = 0; i < n; i++) {
+        if (i > 0 && (n - i) % 3 == 0)
+            buf_byte(b, ' ');
+        buf_byte(b, (uint8_t)s[i]);
+    }
+}
+
+void ctl_rate(struct buf *b, double per_s)
+{
+    if (!isfinite(per_s) || per_s < 0)
+        buf_str(b, "?");
+    else if (per_s > 0 && per_s < 10)
+        buf_printf(b, "%.2g", per_s);
+    else if (per_s < 1e15)
+        ctl_count(b, (uint64_t)(per_s + 0.5));
+    else
+        buf_printf(b, "%g", per_s);
+    buf_str(b, "/s");
+}
+
+void ctl_span(struct buf *b, double s)
+{
+    if (!isfinite(s) || s < 0 || s > 1e9)
+        buf_str(b, "?");
+    else if (s < 120)
+        buf_printf(b, "%.0f s", s);
+    else if (s < 7200)
+        buf_printf(b, "%.0f min", s / 60);
+    else if (s < 172800)
+        buf_printf(b, "%.1f h", s / 3600);
+    else
+        buf_printf(b, "%.0f days", s / 86400);
+}
+
+/* ---- columns ---- */
+
+static void cell_end(struct table *t, size_t from)
+{
+    size_t col = t->n_cells % t->n_cols, len;
+
+    buf_byte(&t->text, 0);
+    if (t->text.failed)
+        return;
+    len = t->text.len - from - 1;
+    if (len > t->width[col])
+        t->width[col] = len;
+    t->n_cells++;
+}
+
+void table_init(struct table *t, const char *heads)
+{
+    memset(t, 0, sizeof(*t));
+    buf_init(&t->text);
+    for (const char *p = heads; *p != '\0'; p++)
+        t->n_cols += *p == ' ';
+    t->n_cols++;
+    for (size_t i = 0; i < t->n_cols && i < TABLE_COLS; i++) {
+        size_t len, from = t->text.len;
+
+        t->right[i] = *heads == '>';
+        heads += t->right[i];
+        len = strcspn(heads, " ");
+        buf_append(&t->text, heads, len);
+        cell_end(t, from);
+        heads += len + (heads[len] == ' ');
+    }
+}
+
+void table_fini(struct table *t)
+{
+    buf_fini(&t->text);
+}
+
+void table_cell(struct table *t, const char *fmt, ...)
+{
+    char s[512];
+    size_t from = t->text.len;
+    va_list ap;
+
+    va_start(ap, fmt);
+    vsnprintf(s, sizeof(s), fmt, ap);
+    va_end(ap);
+    ctl_clean(&t->text, s);
+    cell_end(t, from);
+}
+
+void table_u64(struct table *t, uint64_t v)
+{
+    size_t from = t->text.len;
+
+    ctl_count(&t->text, v);
+    cell_end(t, from);
+}
+
+size_t table_rows(const struct table *t)
+{
+    return t->n_cells / t->n_cols - 1;
+}
+
+static void pad(struct buf *b, size_t n)
+{
+    while (n-- > 0)
+        buf_byte(b, ' ');
+}
+
+void table_print(const struct table *t, struct buf *b, size_t indent)
+{
+    const char *s = (const char *)t->text.data;
+
+    for (size_t i = 0; i < t->n_cells; i++) {
+        size_t col = i % t->n_cols, len = strlen(s), gap = t->width[col] - len;
+        bool last = col == t->n_cols - 1;
+
+        pad(b, col == 0 ? indent : 2);
+        if (t->right[col])
+            pad(b, gap);
+        buf_append(b, s, len);
+        if (!t->right[col] && !last)
+            pad(b, gap);
+        if (last)
+            buf_byte(b, '\n');
+        s += len + 1;
+    }
+}

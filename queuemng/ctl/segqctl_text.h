@@ -1,0 +1,56 @@
+/* segqctl_text.h: what segqctl makes of words and prints as columns. Pure.
+ * Everything that came from the network is printed through here: bytes that could steer a
+ * terminal become '?'. */
+#ifndef SEGQ_SEGQCTL_TEXT_H
+#define SEGQ_SEGQCTL_TEXT_H
+
+#include <jansson.h>
+
+#include "common/base/buf.h"
+#include "common/config/cfg.h"
+#include "common/base/err.h"
+
+/* KEY=VALUE words into one JSON object, dotted keys into nested ones: idle.game=3s is
+ * {"idle":{"game":"3s"}}. Numbers, true, false, "..", [..] and {..} are taken as JSON,
+ * everything else is a string; so is what stands for a key of `keys` that is a text
+ * (message=2027). NULL and a sentence if a word is no KEY=VALUE, says a key twice, or opens a
+ * bracket and is not JSON. New reference. */
+json_t *ctl_pairs(char *const *words, size_t n, const struct cfg_key *keys, struct err *e);
+
+/* "50:2000" "70:500": while below 50 at most 2000 a second ... as the JSON of tiers. NULL and
+ * a sentence if a word is something else, or there is none. New reference. */
+json_t *ctl_tiers(char *const *words, size_t n, struct err *e);
+bool ctl_number(const char *s, double *out); /* 0 or more, nothing behind it */
+
+/* s with control characters replaced. */
+void ctl_clean(struct buf *b, const char *s);
+
+/* A bar of width characters out of `of` places: '#' held, '-' used up, '.' free. A held
+ * place is never rounded away, nor is a free one. of = 0: all free. */
+void ctl_bar(struct buf *b, uint64_t held, uint64_t used, uint64_t of, size_t width);
+
+void ctl_count(struct buf *b, uint64_t v); /* 1234567 as 1 234 567 */
+/* The same with "/s" behind, and 0.4 as 0.4/s. */
+void ctl_rate(struct buf *b, double per_s);
+void ctl_span(struct buf *b, double s); /* seconds as "40 s", "12 min", "3.5 h", "4 days" */
+
+#define TABLE_COLS 12
+
+struct table {
+    size_t n_cols, n_cells; /* cells of the header included */
+    bool right[TABLE_COLS]; /* right-aligned */
+    struct buf text;        /* all cells, each ended by 0; owned */
+    size_t width[TABLE_COLS];
+};
+
+/* Column heads, one blank between them; '>' before a head: its column is right-aligned.
+ */
+void table_init(struct table *t, const char *heads);
+void table_fini(struct table *t);
+void table_cell(struct table *t, const char *fmt, ...) SQ_PRINTF(2, 3);
+void table_u64(struct table *t, uint64_t v);
+size_t table_rows(const struct table *t); /* without the heads */
+/* Appends all rows, heads first, each behind `indent` blanks. */
+void table_print(const struct table *t, struct buf *b, size_t indent);
+
+#endif

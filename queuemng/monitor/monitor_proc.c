@@ -1,0 +1,177 @@
+/* monitor_proc.c: percentages of processor and memory, of the machine or of processes. */
+#include "queuemng/monitor/monitor_proc.h"
+
+#include <ctype.h>
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+static int slurp(const char *path, char *buf, size_t cap, struct err *e)
+{
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    ssize_t n, len = 0;
+
+    if (fd < 0)
+        return err_set(e, SQ_ESYS, "%.100s: %s", path, strerror(errno));
+    while ((size_t)len < cap && (n = read(fd, buf + len, cap - (size_t)len)) != 0) {
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n < 0) {
+            close(fd);
+            return err_set(e, SQ_ESYS, "%.100s: %s", path, strerror(errno));
+        }
+        len += n;
+    }
+    close(fd);
+    return (int)len;
+}
+
+static int machine(struct mon_proc_state *s, const struct metric_def *d, double *value,
+                   struct err *e)
+{
+    struct mon_cpu now, before = s->cpu;
+    bool known = s->known;
+    char text[8000];
+    int n;
+
+    n = slurp(d->what == METRIC_MEMORY ? "/proc/meminfo" : "/proc/stat", text, sizeof(text),
+              e);
+    if (n < 0)
+        return n;
+    if (d->what == METRIC_MEMORY)
+        return mon_parse_meminfo(value, text, (size_t)n, e);
+    n = mon_parse_stat(&now, text, (size_t)n, e);
+    if (n < 0)
+        return n;
+    *value = mon_cpu_percent(&before, &now);
+    if (known && *value < 0)
+        return SQ_EBUSY; /* no tick has passed: the next time */
+    s->cpu = now;
+    s->known = true;
+    return known ? 0 : SQ_EBUSY;
+}
+
+/* ---- processes ------------------------------------------------------------------- */
+
+struct found {
+    struct mon_known *v; /* owned */
+    size_t n;
+    uint64_t rss_pages;
+};
+
+static int add(struct found *f, int pid, const char *name, struct err *e)
+{
+    char path[64], text[1024];
+    struct mon_known *v;
+    struct mon_proc p;
+    int n;
+
+    snprintf(path, sizeof(path), "/proc/%d/stat", pid);
+    n = slurp(path, text, sizeof(text), e);
+    if (n < 0)
+        return n;
+    n = mon_parse_proc(&p, text, (size_t)n, e);
+    if (n < 0 || (name != NULL && strcmp(name, p.name) != 0))
+        return n;
+    if (f->n == MON_PROCS_MAX)
+        return 0;
+    v = realloc(f->v, (f->n + 1) * sizeof(*v));
+    if (v == NULL)
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    f->v = v;
+    v[f->n++] = (struct mon_known){ pid, p.start, p.ticks };
+    f->rss_pages += p.rss_pages;
+    return 0;
+}
+
+static int by_name(struct found *f, const char *name, struct err *e)
+{
+    DIR *dir = opendir("/proc");
+    const struct dirent *de;
+
+    if (dir == NULL)
+        return err_set(e, SQ_ESYS, "/proc: %s", strerror(errno));
+    while ((de = readdir(dir)) != NULL)
+        if (isdigit((unsigned char)de->d_name[0]))
+            (void)!add(f, atoi(de->d_name), name, e); /* it may be gone by now */
+    closedir(dir);
+    return f->n > 0 ? 0 : err_set(e, SQ_EUNKNOWN, "no process is named %s", name);
+}
+
+static int by_pid_file(struct found *f, const char *file, struct err *e)
+{
+    char text[32];
+    int n = slurp(file, text, sizeof(text) - 1, e);
+
+    if (n < 0)
+        return n;
+    text[n] = 0;
+    n = atoi(text);
+    if (n <= 0)
+        return err_set(e, SQ_EINVAL, "%.100s holds no pid", file);
+    return add(f, n, NULL, e);
+}
+
+/* Ticks spent since the last reading; a process that is new since then counts from its
+ * beginning (only its first reading ever is skipped, by the caller). */
+static uint64_t spent(const struct mon_proc_state *s, const struct found *f)
+{
+    uint64_t sum = 0;
+
+    for (size_t i = 0; i < f->n; i++) {
+        uint64_t before = 0;
+
+        for (size_t k = 0; k < s->n; k++)
+            if (s->v[k].pid == f->v[i].pid && s->v[k].start == f->v[i].start)
+                before = s->v[k].ticks;
+        if (f->v[i].ticks > before)
+            sum += f->v[i].ticks - before;
+    }
+    return sum;
+}
+
+static int processes(struct mon_proc_state *s, const struct metric_def *d, msec_t now_ms,
+                     double *value, struct err *e)
+{
+    struct found f = { 0 };
+    bool known = s->known && now_ms > s->at_ms;
+    int rc = d->pid_file[0] != 0 ? by_pid_file(&f, d->pid_file, e)
+                                 : by_name(&f, d->process, e);
+
+    if (rc < 0) {
+        free(f.v);
+        s->known = false;
+        return rc;
+    }
+    if (d->what == METRIC_MEMORY) {
+        *value = (double)f.rss_pages * 100.0 / (double)sysconf(_SC_PHYS_PAGES);
+        free(f.v);
+        return 0;
+    }
+    *value = (double)spent(s, &f) * 100000.0 /
+             ((double)sysconf(_SC_CLK_TCK) * (double)ms_max(1, now_ms - s->at_ms));
+    free(s->v);
+    s->v = f.v;
+    s->n = f.n;
+    s->at_ms = now_ms;
+    s->known = true;
+    return known ? 0 : SQ_EBUSY;
+}
+
+int mon_proc_read(struct mon_proc_state *s, const struct metric_def *d, msec_t now_ms,
+                  double *value, struct err *e)
+{
+    if (d->pid_file[0] == 0 && d->process[0] == 0)
+        return machine(s, d, value, e);
+    return processes(s, d, now_ms, value, e);
+}
+
+void mon_proc_fini(struct mon_proc_state *s)
+{
+    free(s->v);
+    *s = (struct mon_proc_state){ 0 };
+}

@@ -1,0 +1,127 @@
+/* queue_def.h: what an operator says about one queue; from queuemng.yaml (`queues:`) and
+ * from the admin API, through the same table. Pure. */
+#ifndef SEGQ_QUEUE_DEF_H
+#define SEGQ_QUEUE_DEF_H
+
+#include "common/config/gate_def.h"
+#include "common/config/page_def.h"
+#include "queuemng/policy/schedule.h"
+
+enum def_state { /* words: open paused closed passthrough reject */
+    DEF_OPEN,
+    DEF_PAUSED,      /* nobody is let in */
+    DEF_CLOSED,      /* nobody may join; who waits is let in */
+    DEF_PASSTHROUGH, /* nobody needs a pass; who waits is let in as fast as we can */
+    DEF_REJECT,      /* nobody may join, nobody is let in; places are kept */
+};
+extern const char *const def_state_names[]; /* ends with NULL */
+extern const char *const def_mode_names[];
+
+enum def_mode { MODE_RATE, MODE_SLOTS, MODE_BOTH };            /* rate slots both */
+enum def_renew { RENEW_OFF, RENEW_ON };                       /* off on */
+enum def_sharing { SHARE_WEIGHT, SHARE_STRICT };              /* weight strict */
+
+struct def_lane {
+    char *name;
+    int64_t weight; /* 1..1000; share of the releases while lanes have waiters */
+};
+
+struct def_tier { /* while the metric is below `below`, at most rate_per_s */
+    double below;
+    double rate_per_s;
+};
+
+struct def_limit { /* one metric and its tiers, ascending `below`; above the last: 0 */
+    char *metric;           /* name of a monitor in queuemng.yaml: "cpu" ... */
+    struct cfg_list tiers;  /* struct def_tier */
+};
+
+struct def_idle {
+    int64_t game_ms, mobile_ms, browser_ms;
+};
+
+struct queue_def {
+    char *name;
+    int state;              /* enum def_state */
+    struct schedule_def when;
+    struct cfg_list lanes;  /* struct def_lane; empty = one lane "default" */
+    int sharing;            /* enum def_sharing */
+
+    /* release */
+    int mode;               /* enum def_mode: by rate, by free slots, or whichever is less */
+    int64_t max_active;     /* slots: so many may be inside at once; 0 only if mode is rate */
+    double release_per_s;   /* > 0: fixed rate, limits are not looked at; 0: by limits */
+    struct cfg_list limits; /* struct def_limit; all are evaluated, the smallest wins */
+    double fallback_per_s;  /* while a metric of a limit is missing, stale or absurd */
+    double hysteresis;      /* in the metric's unit: how far below a border before rising */
+    double no_show_boost;   /* by rate: at most so many times as many, for those who do not come */
+    double max_rise_per_s;  /* slew: the rate may grow by this much per second; 0 = at once */
+
+    int64_t segment_capacity;
+    double open_next_at;    /* 0.1..1: the tail's fill at which the successor is opened */
+    bool merge;             /* merge sparse sealed neighbours */
+    bool direct_entry;      /* a join that can be let in at once is answered with its pass */
+    int64_t max_waiting;    /* 0 = no limit; above: 503 queue_full */
+
+    struct def_idle idle;
+    int64_t claim_ms, grace_ms, pass_ttl_ms;
+    int renew;                              /* enum def_renew */
+    int64_t session_idle_ms;                /* 0: pass_ttl; see queue_idle_ms() */
+    int64_t session_max_ms; /* renewed or extended: at most so long after the release */
+    int64_t poll_min_ms, poll_max_ms;
+    int64_t poll_budget_per_s;
+    int64_t away_ms;      /* called, with a poll so late: passed over; 0 = never */
+    int64_t position_cap; /* places further back are not told; 0 = all are */
+    struct page_def page; /* the waiting page's words and looks */
+    char *message; /* the operator's word of the moment to who waits: page and answers */
+    struct gate_def gate; /* who need not go through the room */
+};
+
+extern const struct cfg_key queue_def_keys[];
+
+/* After cfg_bind: what a table cannot say (lane names differ, tiers ascend, claim within
+ * pass, ...). 0 or SQ_EINVAL with a sentence. */
+SQ_CHECK int queue_def_check(const struct queue_def *d, struct err *e);
+
+/* A limit whose metric nobody measures would sit on its fallback for ever: SQ_EINVAL, with
+ * those that there are. What `old` (NULL ok) names already is let be: it may have gone from the
+ * configuration, and everything else of the queue can still be changed. */
+SQ_CHECK int queue_def_metrics(const struct queue_def *d, const struct queue_def *old,
+                               const char *const *names, size_t n, struct err *e);
+bool queue_def_names(const struct queue_def *d, const char *metric); /* some limit does */
+
+/* Renewed, a session lasts so long without a request; 0: it is not renewed. */
+static inline int64_t queue_idle_ms(const struct queue_def *d)
+{
+    if (d->renew == RENEW_OFF || d->session_max_ms <= d->pass_ttl_ms)
+        return 0;
+    return d->session_idle_ms != 0 ? d->session_idle_ms : d->pass_ttl_ms;
+}
+
+/* How long a session can be. */
+static inline int64_t queue_session_ms(const struct queue_def *d)
+{
+    return d->session_max_ms > d->pass_ttl_ms ? d->session_max_ms : d->pass_ttl_ms;
+}
+
+/* So long after a node has last heard of a manager may a session there last (0: for ever),
+ * so that the slots of a node that is lost come back. */
+static inline int64_t queue_hold_ms(const struct queue_def *d)
+{
+    int64_t idle = queue_idle_ms(d), hold;
+
+    if (d->mode == MODE_RATE || idle == 0)
+        return 0;
+    hold = 2 * (idle > d->pass_ttl_ms ? idle : d->pass_ttl_ms);
+    return hold < d->session_max_ms ? hold : d->session_max_ms;
+}
+
+/* When what nobody tells us of is over, from the moment in which it was lost. */
+static inline int64_t queue_unseen_ms(const struct queue_def *d)
+{
+    int64_t hold = queue_hold_ms(d);
+
+    return hold != 0 ? hold : queue_session_ms(d);
+}
+
+#endif

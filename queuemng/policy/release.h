@@ -1,0 +1,77 @@
+/* release.h: turns "what the backend can bear" into a number per lane and tick. Pure; no
+ * chain in it.
+ *
+ * Per queue: a metric reading per limit, tiers, hysteresis, slew, fallback; the smallest
+ * limit wins and is named. The rate becomes whole tickets with the fraction carried, so
+ * 0.4 a tick is exact over time. The budget starts empty, and what could not be used in a
+ * tick is not saved up beyond one tick (I7). Lanes share by weight (smooth weighted
+ * round robin over lanes that have waiters; what one lane cannot use goes to the others)
+ * or strictly (the first lane first).
+ * For those who will not come, more than the rate is released: release_in.boost, claims.h.
+ * By slots, what may be released is what is free now: nothing is earned or carried. */
+#ifndef SEGQ_RELEASE_H
+#define SEGQ_RELEASE_H
+
+#include "queuemng/policy/queue_def.h"
+
+/* How fast those who wait are let in while nobody needs a pass: what the chain gives
+ * without anybody being kept waiting by the work of a tick. */
+#define PASSTHROUGH_PER_S 100000.0
+
+#define METRIC_FRESH_MS 15000 /* an older reading counts as missing */
+
+struct metric { /* the last reading of one monitor */
+    char name[NAME_MAX_LEN + 1];
+    double value;
+    msec_t taken_ms;   /* monotonic; of the measurement, not of its arrival */
+    bool ok;
+    char why[120];     /* if not ok */
+};
+/* Refuses NaN, Inf, negative, above max_value, older than METRIC_FRESH_MS, from the
+ * future: ok = false and why. */
+void metric_set(struct metric *m, double value, double max_value, msec_t taken_ms,
+                msec_t now_ms);
+void metric_fail(struct metric *m, const char *why);
+bool metric_usable(const struct metric *m, msec_t now_ms);
+
+struct release { /* the controller of one queue; zero = new */
+    double rate_per_s;      /* now, after slew */
+    double carry;           /* fraction of a ticket not yet given */
+    uint32_t tier[16];      /* per limit: where we are (hysteresis) */
+    bool tier_known[16];
+    msec_t lost_ms[16];     /* since when its reading is unusable; 0 = it is usable */
+    msec_t last_ms;         /* 0 = never ticked */
+    int64_t lane_credit[LANES_MAX];
+    char limited_by[NAME_MAX_LEN + 1];
+    bool fallback;          /* some limit has no usable reading */
+    uint64_t granted;       /* tickets ever granted by rate */
+};
+
+struct release_in {
+    msec_t now_ms;
+    msec_t tick_ms;         /* how often it is called; 0 = 100 */
+    const struct queue_def *def;
+    const struct metric *const *metrics; /* per def->limits entry; NULL = unknown name */
+    unsigned n_lanes;
+    const int64_t *weights;
+    uint64_t waiting[LANES_MAX]; /* incl. returning: what could be released now */
+    double boost;           /* of what the rate earns; below 1 (0 = not set): 1 */
+    bool not_open;          /* by its schedule nobody is let in yet */
+    uint64_t slots;         /* mode slots or both: how many more may be inside now */
+    bool flushed;           /* more would be free but for those who were inside at a flush */
+};
+struct release_out {
+    uint64_t n[LANES_MAX]; /* to release now; n[i] <= waiting[i] */
+    double allowed_per_s;  /* what the limits say, before lack of waiters and boost */
+};
+void release_tick(struct release *r, const struct release_in *in, struct release_out *out);
+/* A new reading while there are no ticks, because nobody waits: the tier that it leads to is
+ * remembered as by a tick, or hysteresis would go by the last tick's. */
+void release_look(struct release *r, const struct release_in *in);
+/* Credits that could not be used (the head was busy): given back, bounded to one tick. */
+void release_refund(struct release *r, uint64_t n, double max_carry);
+/* Splits n among lanes as release_tick does (manual release). */
+void release_share(struct release *r, const struct release_in *in, uint64_t n,
+                   uint64_t out[LANES_MAX]);
+
+#endif

@@ -1,0 +1,138 @@
+/* redis_lease.c: asking for the lease, and scripts in general. */
+#include "queuemng/store/redis_store_int.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "queuemng/store/redis_scripts.h"
+
+/* ---- asking ---------------------------------------------------------------------- */
+
+void redis_arg_u64(struct command *c, uint64_t v)
+{
+    char *t = c->text[c->n_text++];
+
+    snprintf(t, sizeof(c->text[0]), "%" PRIu64, v);
+    redis_arg_str(&c->a, t);
+}
+
+void redis_eval(struct command *c, const struct redis_store *s, const char *script)
+{
+    memset(c, 0, sizeof(*c));
+    redis_arg_str(&c->a, "EVAL");
+    redis_arg_str(&c->a, script);
+    redis_arg_str(&c->a, "3");
+    redis_arg_str(&c->a, s->lease);
+    redis_arg_str(&c->a, s->head);
+    redis_arg_str(&c->a, s->kv);
+}
+
+int redis_run(struct redis_store *s, struct command *c, redis_fn fn)
+{
+    int rc = redis_send(s->link, &c->a, fn, s);
+
+    redis_args_fini(&c->a);
+    return rc;
+}
+
+bool redis_numbers(struct redis_store *s, const struct redis_ans *a, int64_t *v, size_t n)
+{
+    if (a->fault != REDIS_NONE) {
+        redis_link_fault(s->link, a->fault, a->text);
+        return false;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!redis_ans_int(a, i, &v[i]) || v[i] < 0) {
+            redis_link_fault(s->link, REDIS_TYPE, "an answer of another shape");
+            return false;
+        }
+    return true;
+}
+
+/* ---- lease ----------------------------------------------------------------------- */
+
+static void lease_answer(struct redis_store *s, const struct redis_ans *a,
+                         enum redis_lease_answer good)
+{
+    struct redis_lease r = { .is = REDIS_NO_ANSWER, .holder = "" };
+    int64_t v[4]; /* granted?, rev, epoch, time left */
+    const char *p;
+    size_t n;
+
+    r.serial = s->asked[s->first_asked]; /* answers come in the order of the questions */
+    s->first_asked = (s->first_asked + 1) % ASKED_MAX;
+    s->n_asked--;
+    if (redis_numbers(s, a, v, 4)) {
+        r.is = v[0] == 1 ? good : REDIS_HELD;
+        r.rev = (uint64_t)v[1];
+        r.epoch = (uint64_t)v[2];
+        r.left_ms = v[3];
+        if (redis_ans_text(a, 4, &p, &n) && strchr(p, ' ') != NULL)
+            r.holder = strchr(p, ' ') + 1;
+        if (v[0] == 1)
+            redis_link_fault(s->link, REDIS_NONE, NULL);
+    }
+    s->calls.on_lease(s->ctx, &r);
+}
+
+static void on_take(void *ctx, const struct redis_ans *a)
+{
+    lease_answer(ctx, a, REDIS_GRANTED);
+}
+
+static void on_renew(void *ctx, const struct redis_ans *a)
+{
+    lease_answer(ctx, a, REDIS_RENEWED);
+}
+
+static int ask(struct redis_store *s, struct command *c, uint64_t serial, redis_fn fn)
+{
+    int rc = s->n_asked < ASKED_MAX ? redis_send(s->link, &c->a, fn, s) : SQ_EBUSY;
+
+    redis_args_fini(&c->a);
+    if (rc < 0)
+        return rc;
+    s->asked[(s->first_asked + s->n_asked++) % ASKED_MAX] = serial;
+    return 0;
+}
+
+int redis_store_take(struct redis_store *s, uint64_t serial, uint64_t above)
+{
+    struct command c;
+
+    redis_eval(&c, s, REDIS_SCRIPT_TAKE);
+    redis_arg_str(&c.a, s->owner);
+    redis_arg_str(&c.a, s->info);
+    redis_arg_u64(&c, s->ttl_ms);
+    redis_arg_u64(&c, above);
+    return ask(s, &c, serial, on_take);
+}
+
+int redis_store_renew(struct redis_store *s, uint64_t serial, uint64_t epoch)
+{
+    struct command c;
+
+    redis_eval(&c, s, REDIS_SCRIPT_RENEW);
+    redis_arg_str(&c.a, s->owner);
+    redis_arg_u64(&c, s->ttl_ms);
+    redis_arg_u64(&c, epoch);
+    return ask(s, &c, serial, on_renew);
+}
+
+static void on_freed(void *ctx, const struct redis_ans *a)
+{
+    (void)ctx; /* if it was not heard, the lease ends by itself */
+    (void)a;
+}
+
+void redis_store_free_lease(struct redis_store *s)
+{
+    struct command c;
+
+    redis_eval(&c, s, REDIS_SCRIPT_FREE);
+    redis_arg_str(&c.a, s->owner);
+    if (redis_run(s, &c, on_freed) < 0)
+        redis_link_fault(s->link, REDIS_GONE, "the lease was not given back");
+}

@@ -1,0 +1,561 @@
+/* redis_link.c: see the header. hiredis frees a connection by itself when it breaks, and
+ * then calls back everybody who waits: the first such call ends our side of it (lost()),
+ * what comes after finds that nobody wants it any more. */
+#include "queuemng/store/redis_link.h"
+
+#include <hiredis/adapters/libevent.h>
+#include <hiredis/async.h>
+#include <hiredis/hiredis.h>
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/list.h"
+#include "common/base/log.h"
+#include "common/net/net.h"
+#include "common/base/rng.h"
+#include "queuemng/store/redis_int.h"
+
+#define LOG_MODULE     "redis"
+#define BACKOFF_MIN_MS 50u
+#define BACKOFF_MAX_MS 1000u
+#define STEADY_MS      500   /* up for so long: the next try comes soon again */
+#define BYTES_PER_MS   4096  /* a large command, or answer, may take longer */
+#define AGAIN_MS       60000 /* the same fault is told again */
+
+enum state {
+    WAIT,     /* no connection; the timer dials */
+    SENTINEL, /* connected, or connecting, to one */
+    HELLO,    /* connecting, or asking who it is */
+    UP,
+    FAILING /* up, found to be of no use: ends with the timer, at once */
+};
+
+struct call {             /* one command; freed by hiredis' callback */
+    struct redis_link *l; /* ref; NULL: nobody wants the answer */
+    redis_fn fn;
+    void *ctx;
+    msec_t deadline_ms;
+    struct list_node in; /* redis_link.calls */
+};
+
+struct redis_link {
+    struct ev *ev; /* ref */
+    struct redis_calls calls;
+    void *ctx;
+    struct texts addr, sentinel;
+    char master[NAME_MAX_LEN + 1], user[128], password[256];
+    int db;
+    uint32_t connect_ms, answer_ms;
+    struct rng rng;
+    enum state state;
+    redisAsyncContext *ac; /* hiredis'; NULL in WAIT */
+    struct ev_timer *timer;
+    struct list open; /* call.in, oldest first */
+    size_t at, sentinel_at;
+    char next[128]; /* where MOVED or a sentinel sends us; "" = nowhere */
+    char now[128];  /* address dialled last */
+    uint32_t backoff_ms;
+    msec_t up_ms;
+    int64_t uptime_ms;
+    msec_t said_ms[REDIS_NFAULTS]; /* when the log had it; 0: not since it was well */
+    char failing[200];
+    enum redis_fault failing_as;
+    struct redis_counts count;
+};
+
+static void dial(struct redis_link *l);
+
+/* ---- faults ---------------------------------------------------------------------- */
+
+/* Counts it; true: it is new, or old enough, to be told. */
+static bool note(struct redis_link *l, enum redis_fault f)
+{
+    msec_t now = ev_now(l->ev);
+
+    l->count.fault[f]++;
+    if (l->said_ms[f] != 0 && now - l->said_ms[f] < AGAIN_MS)
+        return false;
+    l->said_ms[f] = now;
+    return true;
+}
+
+static bool is_of_link(enum redis_fault f)
+{
+    /* AUTH: the hello was good, this one command is not allowed */
+    return redis_fault_fatal(f) && f != REDIS_AUTH;
+}
+
+/* The link is of no use: it ends with the timer, since its user is calling. */
+static void end_soon(struct redis_link *l, enum redis_fault f, const char *text)
+{
+    if (f == REDIS_MOVED)
+        redis_moved_to(text, l->next, sizeof(l->next));
+    l->at += f != REDIS_MOVED;
+    l->state = FAILING;
+    l->failing_as = f;
+    snprintf(l->failing, sizeof(l->failing), "%s", text);
+    ev_timer_at(l->timer, ev_now(l->ev));
+}
+
+static void is_well(struct redis_link *l)
+{
+    bool was_told = false;
+
+    for (unsigned f = 0; f < REDIS_NFAULTS; f++)
+        if (!is_of_link((enum redis_fault)f)) {
+            was_told |= l->said_ms[f] != 0;
+            l->said_ms[f] = 0;
+        }
+    if (was_told)
+        log_info("event=redis_ok addr=%s", log_q(l->now, strlen(l->now)));
+}
+
+void redis_link_fault(struct redis_link *l, enum redis_fault f, const char *text)
+{
+    if (f == REDIS_NONE)
+        is_well(l);
+    else if (!is_of_link(f) && note(l, f))
+        log_error("event=redis_refuses addr=%s kind=%s why=%s do=\"%s\"",
+                  log_q(l->now, strlen(l->now)), redis_fault_name(f),
+                  log_q(text, strnlen(text, 200)), redis_fault_hint(f));
+    else if (is_of_link(f) && f != REDIS_GONE && l->state == UP)
+        end_soon(l, f, text);
+}
+
+/* Everybody who waits is told, then the user. */
+static void answer_gone(struct redis_link *l)
+{
+    static const struct redis_ans gone = { .fault = REDIS_GONE,
+                                           .text = "the link broke" };
+    struct list_node *it;
+
+    while ((it = list_first(&l->open)) != NULL) {
+        struct call *c = container_of(it, struct call, in);
+
+        list_remove(&l->open, it);
+        c->l = NULL;
+        if (c->fn != NULL)
+            c->fn(c->ctx, &gone);
+    }
+}
+
+static void wait_and_dial(struct redis_link *l, enum redis_fault f)
+{
+    uint32_t half;
+
+    if (f == REDIS_AUTH)
+        l->backoff_ms = BACKOFF_MAX_MS;
+    half = l->backoff_ms / 2;
+    ev_timer_at(l->timer, ev_now(l->ev) + half + (msec_t)rng_below(&l->rng, half + 1));
+    l->backoff_ms =
+        l->backoff_ms * 2 < BACKOFF_MAX_MS ? l->backoff_ms * 2 : BACKOFF_MAX_MS;
+}
+
+/* The connection is over; by_us: hiredis does not know yet. */
+static void lost(struct redis_link *l, enum redis_fault f, const char *text, bool by_us)
+{
+    redisAsyncContext *ac = l->ac;
+    bool was_up = l->state == UP || l->state == FAILING;
+
+    if (note(l, f))
+        log_warn("event=redis_down addr=%s kind=%s why=%s do=\"%s\"",
+                 log_q(l->now, strlen(l->now)), redis_fault_name(f),
+                 log_q(text, strnlen(text, 200)), redis_fault_hint(f));
+    l->ac = NULL;
+    if (ac != NULL)
+        ac->data = NULL;
+    if (l->state == SENTINEL)
+        l->sentinel_at++;
+    else if (!was_up)
+        l->at++;
+    else if (ev_now(l->ev) - l->up_ms >= STEADY_MS)
+        l->backoff_ms = BACKOFF_MIN_MS;
+    l->state = WAIT;
+    wait_and_dial(l, f);
+    answer_gone(l);
+    if (ac != NULL && by_us)
+        redisAsyncFree(ac);
+    if (was_up)
+        l->calls.on_down(l->ctx);
+}
+
+static void fail(struct redis_link *l, enum redis_fault f, const char *text)
+{
+    lost(l, f, text, true);
+}
+
+static enum redis_fault fault_of_break(const redisAsyncContext *ac)
+{
+    return ac->err == REDIS_ERR_PROTOCOL ? REDIS_PROTOCOL : REDIS_GONE;
+}
+
+/* ---- commands -------------------------------------------------------------------- */
+
+static void arm(struct redis_link *l)
+{
+    struct list_node *it = list_first(&l->open);
+
+    if (l->state == UP)
+        ev_timer_at(l->timer, it != NULL ? container_of(it, struct call, in)->deadline_ms
+                                         : MSEC_NEVER);
+}
+
+/* It answers, one after the other: who stood behind a large one has its time yet. */
+static void next_has_time(struct redis_link *l)
+{
+    struct list_node *it = list_first(&l->open);
+
+    if (it != NULL) {
+        struct call *c = container_of(it, struct call, in);
+
+        c->deadline_ms = ms_max(c->deadline_ms, ev_now(l->ev) + l->answer_ms);
+    }
+    arm(l);
+}
+
+static uint64_t bytes_of(const struct redis_args *a)
+{
+    uint64_t n = a->answer_bytes;
+
+    for (size_t i = 0; i < a->n; i++)
+        n += a->len[i];
+    return n;
+}
+
+static void on_reply(redisAsyncContext *ac, void *reply, void *arg)
+{
+    struct call *c = arg;
+    struct redis_link *l = c->l;
+    struct redis_ans a;
+
+    if (l != NULL && reply == NULL) {
+        lost(l, fault_of_break(ac), ac->errstr != NULL ? ac->errstr : "closed", false);
+    } else if (l != NULL) {
+        list_remove(&l->open, &c->in);
+        next_has_time(l);
+        a = redis_ans_of(reply);
+        c->fn(c->ctx, &a);
+    }
+    free(c);
+}
+
+static int put(struct redis_link *l, const struct redis_args *a, redis_fn fn, void *ctx)
+{
+    struct call *c = a->failed ? NULL : calloc(1, sizeof(*c));
+
+    if (c == NULL)
+        return SQ_ENOMEM;
+    *c = (struct call) { .l = l, .fn = fn, .ctx = ctx };
+    c->deadline_ms = ev_now(l->ev) + l->answer_ms + (msec_t)(bytes_of(a) / BYTES_PER_MS);
+    list_push_back(&l->open, &c->in);
+    if (redisAsyncCommandArgv(l->ac, on_reply, c, (int)a->n, a->v, a->len) != REDIS_OK) {
+        list_remove(&l->open, &c->in);
+        free(c);
+        return SQ_EUNAVAIL;
+    }
+    l->count.commands++;
+    arm(l);
+    return 0;
+}
+
+int redis_send(struct redis_link *l, const struct redis_args *a, redis_fn fn, void *ctx)
+{
+    return l->state != UP ? SQ_EUNAVAIL : put(l, a, fn, ctx);
+}
+
+/* A command of our own, of words. */
+static void say(struct redis_link *l, redis_fn fn, const char *const *words)
+{
+    struct redis_args a = { 0 };
+
+    for (; *words != NULL; words++)
+        redis_arg_str(&a, *words);
+    if (put(l, &a, fn, l) < 0)
+        fail(l, REDIS_OTHER, "a command could not be sent");
+    redis_args_fini(&a);
+}
+
+/* ---- who is there? --------------------------------------------------------------- */
+
+static bool hello_ok(struct redis_link *l, const struct redis_ans *a)
+{
+    if (l->state != HELLO || a->fault == REDIS_GONE)
+        return false; /* it failed already */
+    if (a->fault == REDIS_NONE)
+        return true;
+    if (a->fault == REDIS_MOVED)
+        redis_moved_to(a->text, l->next, sizeof(l->next));
+    fail(l, a->fault, a->text);
+    return false;
+}
+
+static void on_auth(void *ctx, const struct redis_ans *a)
+{
+    (void)hello_ok(ctx, a);
+}
+
+static void on_role(void *ctx, const struct redis_ans *a)
+{
+    struct redis_link *l = ctx;
+    const char *p;
+    size_t n;
+
+    if (!hello_ok(l, a))
+        return;
+    if (!redis_ans_text(a, 0, &p, &n))
+        fail(l, REDIS_TYPE, "ROLE: an answer of another shape");
+    else if (n != 6 || memcmp(p, "master", 6) != 0)
+        fail(l, REDIS_MASTER, "it is not the master");
+}
+
+/* Not everybody may ask for it. */
+static void on_info(void *ctx, const struct redis_ans *a)
+{
+    static const char key[] = "\nuptime_in_seconds:";
+    struct redis_link *l = ctx;
+    const char *p, *at;
+    size_t n;
+
+    if (a->fault != REDIS_NONE || !redis_ans_text(a, 0, &p, &n))
+        return;
+    at = strstr(p, key); /* replies are 0-terminated */
+    if (at != NULL)
+        l->uptime_ms = strtoll(at + sizeof(key) - 1, NULL, 10) * 1000;
+}
+
+static void on_ping(void *ctx, const struct redis_ans *a)
+{
+    struct redis_link *l = ctx;
+
+    if (!hello_ok(l, a))
+        return;
+    l->state = UP;
+    l->up_ms = ev_now(l->ev);
+    for (unsigned f = 0; f < REDIS_NFAULTS; f++)
+        if (is_of_link((enum redis_fault)f))
+            l->said_ms[f] = 0;
+    l->said_ms[REDIS_AUTH] = 0;
+    l->count.connects++;
+    log_info("event=redis_up addr=%s uptime_ms=%lld", log_q(l->now, strlen(l->now)),
+             (long long)l->uptime_ms);
+    arm(l);
+    l->calls.on_up(l->ctx, l->uptime_ms);
+}
+
+static void hello(struct redis_link *l)
+{
+    char db[16];
+
+    l->uptime_ms = -1;
+    if (l->password[0] != 0 && l->user[0] != 0)
+        say(l, on_auth, (const char *[]) { "AUTH", l->user, l->password, NULL });
+    else if (l->password[0] != 0)
+        say(l, on_auth, (const char *[]) { "AUTH", l->password, NULL });
+    snprintf(db, sizeof(db), "%d", l->db);
+    if (l->state == HELLO && l->db != 0)
+        say(l, on_auth, (const char *[]) { "SELECT", db, NULL });
+    if (l->state == HELLO)
+        say(l, on_role, (const char *[]) { "ROLE", NULL });
+    if (l->state == HELLO)
+        say(l, on_info, (const char *[]) { "INFO", "server", NULL });
+    if (l->state == HELLO)
+        say(l, on_ping, (const char *[]) { "PING", NULL });
+}
+
+static void on_master(void *ctx, const struct redis_ans *a)
+{
+    struct redis_link *l = ctx;
+    redisAsyncContext *ac = l->ac;
+    const char *ip, *port;
+    size_t n, m;
+
+    if (l->state != SENTINEL || a->fault == REDIS_GONE)
+        return;
+    if (a->fault != REDIS_NONE) {
+        fail(l, a->fault, a->text);
+        return;
+    }
+    if (!redis_ans_text(a, 0, &ip, &n) || !redis_ans_text(a, 1, &port, &m) ||
+        n + m > 100) {
+        fail(l, REDIS_MASTER, "this sentinel does not know the master");
+        return;
+    }
+    snprintf(l->next, sizeof(l->next),
+             memchr(ip, ':', n) != NULL ? "[%.*s]:%.*s" : "%.*s:%.*s", (int)n, ip, (int)m,
+             port);
+    l->ac = NULL;
+    ac->data = NULL;
+    redisAsyncFree(ac);
+    dial(l);
+}
+
+/* ---- connections ----------------------------------------------------------------- */
+
+static void on_connect(const redisAsyncContext *ac, int status)
+{
+    struct redis_link *l = ac->data;
+
+    if (l == NULL)
+        return;
+    if (status != REDIS_OK)
+        lost(l, REDIS_CONNECT, ac->errstr != NULL ? ac->errstr : "refused", false);
+    else if (l->state == SENTINEL)
+        say(l, on_master,
+            (const char *[]) { "SENTINEL", "get-master-addr-by-name", l->master, NULL });
+    else
+        hello(l);
+}
+
+static void on_disconnect(const redisAsyncContext *ac, int status)
+{
+    struct redis_link *l = ac->data;
+
+    (void)status;
+    if (l != NULL)
+        lost(l, fault_of_break(ac), ac->errstr != NULL ? ac->errstr : "closed", false);
+}
+
+static redisAsyncContext *connect_to(const char *addr, struct err *e)
+{
+    char ip[NET_TEXT_MAX];
+    struct net_addr a;
+
+    if (addr[0] == '/')
+        return redisAsyncConnectUnix(addr);
+    if (net_parse(&a, addr, e) < 0 && net_resolve(&a, addr, e) < 0)
+        return NULL;
+    net_ip_text(&a, ip);
+    return redisAsyncConnect(ip, net_port(&a));
+}
+
+static const char *target(struct redis_link *l)
+{
+    if (l->next[0] != 0) {
+        snprintf(l->now, sizeof(l->now), "%s", l->next);
+        l->next[0] = 0;
+        l->state = HELLO;
+    } else if (l->sentinel.n != 0) {
+        snprintf(l->now, sizeof(l->now), "%s",
+                 l->sentinel.v[l->sentinel_at % l->sentinel.n]);
+        l->state = SENTINEL;
+    } else {
+        snprintf(l->now, sizeof(l->now), "%s", l->addr.v[l->at % l->addr.n]);
+        l->state = HELLO;
+    }
+    return l->now;
+}
+
+static void dial(struct redis_link *l)
+{
+    struct err e = { .text = "out of memory" };
+
+    l->ac = connect_to(target(l), &e);
+    if (l->ac == NULL) {
+        fail(l, REDIS_CONNECT, e.text);
+        return;
+    }
+    if (l->ac->err != 0) {
+        fail(l, REDIS_CONNECT, l->ac->errstr);
+        return;
+    }
+    l->ac->data = l;
+    redisLibeventAttach(l->ac, ev_base(l->ev));
+    redisAsyncSetConnectCallback(l->ac, on_connect);
+    redisAsyncSetDisconnectCallback(l->ac, on_disconnect);
+    ev_timer_at(l->timer, ev_now(l->ev) + l->connect_ms);
+}
+
+static void on_timer(void *arg)
+{
+    struct redis_link *l = arg;
+
+    switch (l->state) {
+    case WAIT:
+        dial(l);
+        break;
+    case FAILING:
+        fail(l, l->failing_as, l->failing);
+        break;
+    default:
+        fail(l, REDIS_TIMEOUT, l->state == UP ? "no answer in time" : "no hello in time");
+    }
+}
+
+/* ---- life ------------------------------------------------------------------------ */
+
+static int take_opts(struct redis_link *l, const struct redis_opts *o)
+{
+    l->db = o->db;
+    l->connect_ms = o->connect_ms;
+    l->answer_ms = o->answer_ms;
+    l->backoff_ms = BACKOFF_MIN_MS;
+    rng_seed(&l->rng, o->seed);
+    snprintf(l->master, sizeof(l->master), "%s", o->master != NULL ? o->master : "");
+    snprintf(l->user, sizeof(l->user), "%s", o->user != NULL ? o->user : "");
+    snprintf(l->password, sizeof(l->password), "%s",
+             o->password != NULL ? o->password : "");
+    if (texts_copy(&l->addr, o->addr, o->n_addrs) < 0)
+        return SQ_ENOMEM;
+    return texts_copy(&l->sentinel, o->sentinel, o->n_sentinels);
+}
+
+int redis_link_new(struct redis_link **out, struct ev *ev, const struct redis_opts *o,
+                   const struct redis_calls *calls, void *ctx, struct err *e)
+{
+    struct redis_link *l;
+
+    if (o->n_addrs + o->n_sentinels == 0)
+        return err_set(e, SQ_EINVAL, "redis: no address");
+    l = calloc(1, sizeof(*l));
+    if (l == NULL)
+        return err_set(e, SQ_ENOMEM, "redis: out of memory");
+    l->ev = ev;
+    l->calls = *calls;
+    l->ctx = ctx;
+    list_init(&l->open);
+    l->timer = ev_timer_new(ev, on_timer, l);
+    if (l->timer == NULL || take_opts(l, o) < 0) {
+        redis_link_free(l);
+        return err_set(e, SQ_ENOMEM, "redis: out of memory");
+    }
+    ev_timer_at(l->timer, ev_now(ev));
+    *out = l;
+    return 0;
+}
+
+void redis_link_free(struct redis_link *l)
+{
+    redisAsyncContext *ac;
+
+    if (l == NULL)
+        return;
+    ac = l->ac;
+    list_each (&l->open, it)
+        container_of(it, struct call, in)->l = NULL;
+    if (ac != NULL) {
+        ac->data = NULL;
+        redisAsyncFree(ac); /* frees the calls */
+    }
+    ev_timer_free(l->timer);
+    texts_free(&l->addr);
+    texts_free(&l->sentinel);
+    sodium_memzero(l->password, sizeof(l->password));
+    free(l);
+}
+
+bool redis_link_up(const struct redis_link *l)
+{
+    return l->state == UP;
+}
+
+const struct redis_counts *redis_link_counts(const struct redis_link *l)
+{
+    return &l->count;
+}
+
+const char *redis_link_addr(const struct redis_link *l)
+{
+    return l->now;
+}

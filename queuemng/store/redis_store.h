@@ -1,0 +1,82 @@
+/* redis_store.h: lease and kept pairs in one Redis, shared by all managers. Shell.
+ *
+ * Keys, with the prefix in braces, so that a cluster keeps them on one node:
+ *   {P}:lease  "OWNER name rpc-address admin-address", with a time to live
+ *   {P}:head   hash: epoch (the highest ever given), rev (grows with every batch of
+ *              writes), last (the name of the last batch)
+ *   {P}:kv     hash: what is kept
+ *
+ * Four scripts, each atomic: take (counts the epoch up), renew, free, write. A write
+ * names the epoch, the rev that it follows, and itself: a batch of an older epoch is
+ * refused; one that comes twice (its answer was lost, it was sent again) counts once; one
+ * that comes late, after a newer one, changes nothing. One batch is under way at a time;
+ * what is put meanwhile goes with the next.
+ *
+ * Every manager has a copy of the pairs (`mirror`), also the standbys. If Redis comes
+ * back with less than it has acknowledged (rev has gone back: it was restarted from an
+ * old snapshot, or empty), who leads next puts its copy back. */
+#ifndef SEGQ_REDIS_STORE_H
+#define SEGQ_REDIS_STORE_H
+
+#include "queuemng/store/redis_link.h"
+#include "queuemng/store/store.h"
+
+enum redis_lease_answer { REDIS_GRANTED, REDIS_RENEWED, REDIS_HELD, REDIS_NO_ANSWER };
+struct redis_lease {
+    enum redis_lease_answer is;
+    uint64_t serial; /* of the question */
+    uint64_t epoch;
+    uint64_t rev;
+    msec_t left_ms;     /* HELD */
+    const char *holder; /* HELD: "name rpc-address admin-address"; "" = nobody */
+};
+
+struct redis_store_calls { /* from the loop */
+    void (*on_link)(void *ctx, bool up, int64_t uptime_ms);
+    void (*on_lease)(void *ctx, const struct redis_lease *r);
+    void (*on_loaded)(void *ctx, int rc);
+    void (*on_done)(void *ctx);                     /* store_done() has grown */
+    void (*on_refused)(void *ctx, const char *why); /* our epoch writes no more */
+};
+
+struct redis_store_opts {
+    struct redis_opts link;
+    const char *prefix;
+    const char *owner; /* of this process, and of no other */
+    const char *info;  /* what a standby learns of the holder */
+    uint32_t ttl_ms;
+    uint32_t wait_replicas; /* that must have a write before it counts */
+};
+
+struct redis_store;
+SQ_CHECK int redis_store_new(struct redis_store **out, struct ev *ev,
+                             const struct redis_store_opts *o,
+                             const struct redis_store_calls *calls, void *ctx,
+                             struct err *e);
+/* As the kept pairs; closed by store_close(). */
+struct store *redis_store_base(struct redis_store *s);
+
+/* The lease. SQ_EUNAVAIL: no link; else on_lease follows. */
+SQ_CHECK int redis_store_take(struct redis_store *s, uint64_t serial, uint64_t above);
+SQ_CHECK int redis_store_renew(struct redis_store *s, uint64_t serial, uint64_t epoch);
+void redis_store_free_lease(struct redis_store *s);
+
+/* The pairs. A term begins: what is put from now on is written under this epoch. */
+void redis_store_begin(struct redis_store *s, uint64_t epoch);
+/* It is over: what was not acknowledged is dropped. */
+void redis_store_end(struct redis_store *s);
+/* What is there becomes the mirror; on_loaded follows. SQ_EUNAVAIL, SQ_ENOMEM. */
+SQ_CHECK int redis_store_load(struct redis_store *s);
+/* The mirror, whole, in place of what is there: the first write of a term. */
+SQ_CHECK int redis_store_restore(struct redis_store *s);
+/* Is the mirror what Redis has at this rev? WENT_BACK: Redis has less than it
+ * acknowledged. */
+enum redis_mirror { REDIS_SAME, REDIS_NEWER, REDIS_WENT_BACK };
+enum redis_mirror redis_store_compare(const struct redis_store *s, uint64_t rev);
+msec_t
+redis_store_stuck_ms(const struct redis_store *s); /* age of the oldest open write */
+
+const struct redis_link *redis_store_link(const struct redis_store *s);
+const struct histo *redis_store_latency(const struct redis_store *s);
+
+#endif

@@ -1,0 +1,190 @@
+/* redis_write.c: batches of writes: gathered, sent one at a time, sent again until they
+ * are acknowledged or their term is over. */
+#include "queuemng/store/redis_store_int.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "queuemng/store/redis_scripts.h"
+
+#define AGAIN_MS 100 /* a write that failed is sent again */
+
+/* ---- one batch ------------------------------------------------------------------- */
+
+bool write_is_open(const struct write *w)
+{
+    return w->n != 0 || w->whole;
+}
+
+void write_reset(struct write *w)
+{
+    buf_reset(&w->text);
+    w->n = w->n_puts = 0;
+    w->whole = false;
+    w->serial = 0; /* not handed over */
+}
+
+void write_fini(struct write *w)
+{
+    buf_fini(&w->text);
+    free(w->v);
+}
+
+int write_add(struct write *w, const char *key, const char *val)
+{
+    size_t at = w->text.len;
+
+    if (w->n == w->cap) {
+        size_t cap = w->cap != 0 ? w->cap * 2 : 64;
+        void *v = realloc(w->v, cap * sizeof(*w->v));
+
+        if (v == NULL)
+            return SQ_ENOMEM;
+        w->v = v;
+        w->cap = cap;
+    }
+    buf_append(&w->text, key, strlen(key) + 1);
+    if (val != NULL)
+        buf_append(&w->text, val, strlen(val) + 1);
+    if (w->text.failed) {
+        w->text.len = at;
+        w->text.failed = false;
+        return SQ_ENOMEM;
+    }
+    w->v[w->n].key = at;
+    w->v[w->n++].val = val != NULL ? at + strlen(key) + 1 : 0;
+    w->n_puts += val != NULL;
+    return 0;
+}
+
+/* ---- writes ---------------------------------------------------------------------- */
+
+static void try_again(struct redis_store *s)
+{
+    s->sent = false;
+    s->count.failures++;
+    ev_timer_at(s->again, ev_now(s->ev) + AGAIN_MS);
+}
+
+static void refused(struct redis_store *s, const char *why)
+{
+    s->sent = false;
+    s->epoch = 0; /* nothing of ours is taken any more */
+    s->calls.on_refused(s->ctx, why);
+}
+
+static bool is_stale(struct redis_store *s)
+{
+    if (s->n_stale == 0)
+        return false;
+    s->n_stale--;
+    return true;
+}
+
+static void way_done(struct redis_store *s)
+{
+    histo_add(&s->latency, (uint64_t)(ev_now_us(s->ev) - s->way.sent_us));
+    redis_link_fault(s->link, REDIS_NONE, NULL);
+    s->sent = false;
+    s->rev = s->way_rev;
+    s->has_rev = true;
+    s->done = s->way.serial;
+    s->dirty = write_is_open(&s->next);
+    s->count.syncs++;
+    write_reset(&s->way);
+    redis_write_go(s);
+    s->calls.on_done(s->ctx);
+}
+
+static void on_waited(void *ctx, const struct redis_ans *a)
+{
+    struct redis_store *s = ctx;
+    int64_t n;
+
+    if (is_stale(s))
+        return;
+    if (!redis_numbers(s, a, &n, 1)) {
+        try_again(s);
+    } else if (n < (int64_t)s->wait_replicas) {
+        redis_link_fault(s->link, REDIS_NOREPLICAS, "too few replicas have the write");
+        try_again(s);
+    } else {
+        way_done(s);
+    }
+}
+
+static void wait_replicas(struct redis_store *s)
+{
+    struct command c = { 0 };
+
+    redis_arg_str(&c.a, "WAIT");
+    redis_arg_u64(&c, s->wait_replicas);
+    redis_arg_u64(&c, s->answer_ms / 2);
+    if (redis_run(s, &c, on_waited) < 0)
+        try_again(s);
+}
+
+/* Result, and the rev that is there now. */
+static void on_written(void *ctx, const struct redis_ans *a)
+{
+    struct redis_store *s = ctx;
+    int64_t v[2];
+
+    if (is_stale(s))
+        return;
+    if (!redis_numbers(s, a, v, 2)) {
+        try_again(s);
+        return;
+    }
+    if (v[0] == REDIS_WRITE_STALE) {
+        refused(s, "a higher epoch was taken");
+    } else if (v[0] == REDIS_WRITE_GAP) {
+        refused(s, "the store does not have what it acknowledged");
+    } else {
+        s->way_rev = (uint64_t)v[1];
+        if (s->wait_replicas != 0)
+            wait_replicas(s);
+        else
+            way_done(s);
+    }
+}
+
+static void write_args(struct redis_store *s, struct command *c, const struct write *w)
+{
+    const char *text = (const char *)w->text.data;
+
+    redis_arg_u64(c, s->epoch);
+    redis_arg_u64(c, s->rev);
+    redis_arg_u64(c, w->serial);
+    redis_arg_str(&c->a, s->owner);
+    redis_arg_str(&c->a, w->whole ? "1" : "0");
+    for (size_t i = 0; i < w->n; i++) {
+        bool put = w->v[i].val != 0;
+
+        redis_arg_str(&c->a, put ? "put" : "del");
+        redis_arg_str(&c->a, text + w->v[i].key);
+        redis_arg_str(&c->a, put ? text + w->v[i].val : "");
+    }
+}
+
+void redis_write_go(struct redis_store *s)
+{
+    struct command c;
+
+    if (s->epoch == 0 || s->sent || !redis_link_up(s->link))
+        return; /* when the link is up, it is done again */
+    if (!write_is_open(&s->way)) {
+        struct write empty = s->way;
+
+        if (!write_is_open(&s->next) || s->next.serial == 0)
+            return;
+        s->way = s->next;
+        s->next = empty;
+    }
+    redis_eval(&c, s, REDIS_SCRIPT_WRITE);
+    write_args(s, &c, &s->way);
+    s->way.sent_us = ev_now_us(s->ev);
+    s->sent = true;
+    if (redis_run(s, &c, on_written) < 0)
+        try_again(s);
+}

@@ -1,0 +1,68 @@
+/* store.h: where queuemng keeps what it must not forget, as keys and values: a local file
+ * (store_file.c; one manager), or Redis (redis_store.c; several). Shell.
+ *
+ * What was put is noted; store_sync() hands it over and says under which number; it is
+ * kept when store_done() has reached that number: with the file at once, with Redis when
+ * it has answered. What depends on it is told to nobody before. */
+#ifndef SEGQ_STORE_H
+#define SEGQ_STORE_H
+
+#include "common/base/err.h"
+#include "queuemng/store/pairs.h"
+
+struct store_counts {
+    uint64_t keys, bytes;
+    uint64_t syncs, compactions, failures; /* ever */
+};
+
+struct store;
+struct store_ops {
+    int (*put)(struct store *s, const char *key, const char *val);
+    int (*del)(struct store *s, const char *key);
+    int (*sync)(struct store *s, uint64_t *serial, struct err *e);
+    uint64_t (*done)(const struct store *s);
+    int (*each)(const struct store *s, pair_fn fn, void *ctx);
+    void (*count)(const struct store *s, struct store_counts *c);
+    void (*close)(struct store *s);
+};
+struct store { /* first member of its implementations */
+    const struct store_ops *ops;
+};
+
+/* SQ_ENOMEM: nothing is changed. */
+static inline SQ_CHECK int store_put(struct store *s, const char *key, const char *val)
+{
+    return s->ops->put(s, key, val);
+}
+static inline SQ_CHECK int store_del(struct store *s, const char *key)
+{
+    return s->ops->del(s, key);
+}
+/* Cheap if nothing was put. < 0: nothing of it may be told; may be tried again. */
+static inline SQ_CHECK int store_sync(struct store *s, uint64_t *serial, struct err *e)
+{
+    return s->ops->sync(s, serial, e);
+}
+static inline uint64_t store_done(const struct store *s)
+{
+    return s->ops->done(s);
+}
+/* Every pair, in no order; stops at the first result < 0 and returns it. */
+static inline SQ_CHECK int store_each(const struct store *s, pair_fn fn, void *ctx)
+{
+    return s->ops->each(s, fn, ctx);
+}
+static inline void store_count(const struct store *s, struct store_counts *c)
+{
+    s->ops->count(s, c);
+}
+static inline void store_close(struct store *s) /* NULL is fine */
+{
+    if (s != NULL)
+        s->ops->close(s);
+}
+
+/* The file of mng_store.h. */
+SQ_CHECK int store_file_open(struct store **out, const char *dir, struct err *e);
+
+#endif

@@ -1,0 +1,80 @@
+/* routes.h: what a router knows of the cluster: the chain map and the queues' figures.
+ * Pure. Applied from MSG_MAP and MSG_STATS; asked by flow.c. Owns copies of everything. */
+#ifndef SEGQ_ROUTES_H
+#define SEGQ_ROUTES_H
+
+#include "common/wire/msg.h"
+#include "common/base/map.h"
+#include "router/gate/bypass.h"
+
+struct routes;
+
+struct route_node {
+    node_no no;
+    char name[NAME_MAX_LEN + 1], addr[64];
+    uint64_t generation; /* changes when the address does: the shell redials */
+};
+
+struct routes *routes_new(void); /* NULL: no memory */
+void routes_free(struct routes *r);
+
+/* 0 applied; SQ_ESTALE: does not follow what is here (ask for everything again: register
+ * with version 0); SQ_ENOMEM (same cure). A chunk with `more` is kept aside until the last. */
+SQ_CHECK int routes_apply(struct routes *r, const struct msg_map *m);
+void routes_stats(struct routes *r, const struct msg_stats *s);
+
+uint64_t routes_version(const struct routes *r); /* 0: no map yet */
+uint64_t routes_epoch(const struct routes *r);
+uint64_t routes_store(const struct routes *r); /* whose map it is: of no others is one taken */
+void routes_disown(struct routes *r); /* it goes on being used until any other comes */
+size_t routes_nodes(const struct routes *r, const struct route_node **v);
+size_t routes_keys(const struct routes *r, const uint8_t (**keys)[32]);
+
+struct route_queue { /* borrowed until the next routes_apply */
+    queue_id id;
+    const char *name;
+    uint8_t state; /* enum queue_state */
+    uint32_t n_lanes;
+    const char *lanes[LANES_MAX];
+    const char *page;      /* page_def.h, as JSON; "": nothing is said */
+    const char *message;   /* the operator's word to who waits now; "": none */
+    const char *said;      /* the same as `,"message":"..."` of an answer; "": none */
+    uint32_t page_version; /* a hash of both: the same at every router; 0: both "" */
+    struct map_phase when; /* draw: never NULL */
+    const struct bypass *bypass; /* NULL: all go through the room */
+    uint32_t pass_ttl_s;         /* 0: not known */
+    uint32_t session_max_s;      /* 0: sessions are not extended */
+    uint32_t session_idle_s;     /* 0: passes are not renewed */
+    uint64_t position_cap;       /* places further back are not told; 0: all are */
+    struct queue_stats stats; /* zero until known */
+};
+/* NULL: no such queue (only certain if routes_version() > 0). */
+const struct route_queue *routes_queue(const struct routes *r, const char *name, size_t n);
+
+struct route_tail { /* where a join goes */
+    seg_id seg;
+    node_no node;
+};
+/* 0; SQ_EUNKNOWN no such lane; SQ_EFULL: no segment of the lane is open; SQ_EUNAVAIL: as
+ * long as those who come early are closed out and the queue has not opened, or since its
+ * last one was lost with its node. */
+SQ_CHECK int routes_tail(const struct routes *r, queue_id q, unsigned lane,
+                         struct route_tail *t);
+/* Joins that come to this place or one before it may be let in at once (struct
+ * queue_stats); 0: none. */
+uint64_t routes_entry(const struct routes *r, queue_id q);
+/* A segment has answered "sealed": joins of its lane go past it from now on. */
+void routes_sealed(struct routes *r, seg_id seg);
+
+struct route_owner {
+    seg_id seg; /* the one that holds its tickets now */
+    node_no node;
+    const struct route_queue *queue;
+    unsigned lane;
+    bool lost;
+};
+/* 0; SQ_EGONE: was unlinked (all its tickets are over), or its queue was deleted;
+ * SQ_ESTALE: newer than the map here. */
+SQ_CHECK int routes_owner(const struct routes *r, seg_id token_seg, struct route_owner *o);
+
+#endif

@@ -1,0 +1,276 @@
+/* routes_queue.c: one queue's record: built from the map, put into the tables, taken out.
+ * Replacing one queue touches only its own segments and aliases. */
+#include "router/flow/routes_int.h"
+
+#include "common/base/buf.h"
+#include "common/base/err.h"
+#include "router/page/page_tmpl.h"
+#include "common/base/log.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define LOG_MODULE "routes"
+
+/* Names come from operators, so nobody outside can choose colliding ones; what comes from
+ * outside is only looked up. Eight bytes a step, multiply and fold. */
+uint64_t rt_name_hash(const char *name, size_t n)
+{
+    uint64_t h = 0x9e3779b97f4a7c15u ^ n;
+
+    while (n > 0) {
+        uint64_t w = 0;
+        size_t k = n < 8 ? n : 8;
+
+        memcpy(&w, name, k);
+        h = (h ^ w) * 0xbf58476d1ce4e5b9u;
+        h ^= h >> 29;
+        name += k;
+        n -= k;
+    }
+    return h;
+}
+
+static const char *page_of(const struct map_queue *m)
+{
+    return m->page != NULL ? m->page : "";
+}
+
+static const char *message_of(const struct map_queue *m)
+{
+    return m->message != NULL ? m->message : "";
+}
+
+static const char *draw_of(const struct map_queue *m)
+{
+    return m->when.draw != NULL ? m->when.draw : "";
+}
+
+/* Made once, here: polls copy it as it is. Ends with a 0. */
+static void put_said(struct buf *b, const char *message)
+{
+    if (*message != '\0') {
+        buf_str(b, ",\"message\":");
+        page_put_json(b, message, strlen(message));
+    }
+    buf_byte(b, 0);
+}
+
+static size_t record_size(const struct map_queue *m, const struct buf *said)
+{
+    size_t size = sizeof(struct rt_queue) + strlen(m->name) + strlen(page_of(m)) +
+                  strlen(message_of(m)) + strlen(draw_of(m)) + said->len + 4;
+
+    for (uint32_t i = 0; i < m->n_lanes; i++) {
+        const struct map_lane *l = &m->lanes[i];
+
+        size += l->n_segs * sizeof(struct rt_seg);
+        size += l->n_aliases * sizeof(struct map_alias);
+        size += strlen(l->name) + 1;
+    }
+    return size;
+}
+
+static char *copy_str(char **at, const char *s)
+{
+    size_t n = strlen(s) + 1;
+    char *p = memcpy(*at, s, n);
+
+    *at += n;
+    return p;
+}
+
+static void fill_lane(struct rt_queue *q, uint32_t no, const struct map_lane *m)
+{
+    struct rt_lane *l = &q->lane[no];
+
+    l->n_segs = m->n_segs;
+    for (uint32_t i = 0; i < m->n_segs; i++)
+        l->segs[i] = (struct rt_seg){ .id = m->segs[i].id,
+                                      .queue = q,
+                                      .node = m->segs[i].node,
+                                      .state = m->segs[i].state,
+                                      .lane = (uint8_t)no };
+    l->n_aliases = m->n_aliases;
+    if (m->n_aliases > 0)
+        memcpy(l->aliases, m->aliases, m->n_aliases * sizeof(*m->aliases));
+}
+
+static uint32_t fnv1a(uint32_t h, const char *s)
+{
+    for (; *s != '\0'; s++)
+        h = (h ^ (uint8_t)*s) * 0x01000193u;
+    return h;
+}
+
+/* Never 0 if anything is said. */
+static uint32_t page_version(const char *json, const char *message)
+{
+    uint32_t h = fnv1a(fnv1a(0x811c9dc5u, json), message);
+
+    if (*json == '\0' && *message == '\0')
+        return 0;
+    return h != 0 ? h : 1;
+}
+
+/* A router that cannot read the rules lets nobody past: they wait like others. */
+static void read_gate(struct rt_queue *q, const struct map_queue *m)
+{
+    struct err e = { 0 };
+
+    q->pub.pass_ttl_s = m->pass_ttl_s;
+    q->pub.session_max_s = m->session_max_s;
+    q->pub.session_idle_s = m->session_max_s != 0 ? m->session_idle_s : 0;
+    q->pub.position_cap = m->position_cap;
+    if (m->gate == NULL || *m->gate == '\0')
+        return;
+    q->bypass = bypass_new(m->gate, &e);
+    if (q->bypass == NULL)
+        log_error("queue=%s nobody bypasses the room: %s", m->name, e.text);
+    q->pub.bypass = q->bypass;
+}
+
+void rt_queue_free(struct rt_queue *q)
+{
+    bypass_free(q->bypass);
+    free(q);
+}
+
+static void fill_texts(struct rt_queue *q, const struct map_queue *m, const struct buf *said,
+                       char *at)
+{
+    q->pub.name = copy_str(&at, m->name);
+    for (uint32_t i = 0; i < m->n_lanes; i++)
+        q->pub.lanes[i] = copy_str(&at, m->lanes[i].name);
+    q->pub.page = copy_str(&at, page_of(m));
+    q->pub.message = copy_str(&at, message_of(m));
+    q->pub.said = copy_str(&at, (const char *)said->data);
+    q->pub.when = m->when;
+    q->pub.when.draw = copy_str(&at, draw_of(m));
+    q->pub.page_version = page_version(q->pub.page, q->pub.message);
+    q->hash = rt_name_hash(q->pub.name, strlen(q->pub.name));
+}
+
+static struct rt_queue *record_new(const struct map_queue *m, const struct buf *said)
+{
+    struct rt_queue *q = calloc(1, record_size(m, said));
+    char *at = (char *)(q + 1);
+
+    if (q == NULL)
+        return NULL;
+    q->pub.id = m->id;
+    q->pub.state = m->state;
+    q->pub.n_lanes = m->n_lanes;
+    for (uint32_t i = 0; i < m->n_lanes; i++) { /* aligned parts first */
+        q->lane[i].segs = (struct rt_seg *)(void *)at;
+        at += m->lanes[i].n_segs * sizeof(struct rt_seg);
+        q->lane[i].aliases = (struct map_alias *)(void *)at;
+        at += m->lanes[i].n_aliases * sizeof(struct map_alias);
+        fill_lane(q, i, &m->lanes[i]);
+    }
+    fill_texts(q, m, said, at);
+    read_gate(q, m);
+    q->pub.stats.id = q->pub.id;
+    q->pub.stats.limited_by = q->limited_by;
+    return q;
+}
+
+struct rt_queue *rt_queue_new(const struct map_queue *m)
+{
+    struct rt_queue *q = NULL;
+    struct buf said;
+
+    buf_init(&said);
+    put_said(&said, message_of(m));
+    if (!said.failed)
+        q = record_new(m, &said);
+    buf_fini(&said);
+    return q;
+}
+
+static void find_tail(struct rt_lane *l)
+{
+    l->tail = 0;
+    while (l->tail < l->n_segs && l->segs[l->tail].state != SEG_OPEN)
+        l->tail++;
+}
+
+void rt_queue_inherit(struct rt_queue *q, const struct routes *r)
+{
+    const struct rt_queue *old = map_get_ptr(&r->queues, q->pub.id);
+
+    if (old != NULL) {
+        q->pub.stats = old->pub.stats;
+        memcpy(q->limited_by, old->limited_by, sizeof(q->limited_by));
+        q->pub.stats.limited_by = q->limited_by;
+    }
+    for (uint32_t i = 0; i < q->pub.n_lanes; i++) {
+        struct rt_lane *l = &q->lane[i];
+
+        for (uint32_t k = 0; k < l->n_segs; k++) {
+            const struct rt_seg *was = map_get_ptr(&r->segs, l->segs[k].id);
+
+            if (was != NULL && was->state == SEG_SEALED && l->segs[k].state == SEG_OPEN)
+                l->segs[k].state = SEG_SEALED; /* sealed is for ever */
+        }
+        find_tail(l);
+    }
+}
+
+static int link_lane(struct routes *r, struct rt_lane *l)
+{
+    for (uint32_t k = 0; k < l->n_segs; k++)
+        if (map_set_ptr(&r->segs, l->segs[k].id, &l->segs[k]) < 0)
+            return SQ_ENOMEM;
+    for (uint32_t k = 0; k < l->n_aliases; k++)
+        if (map_set(&r->aliases, l->aliases[k].from, l->aliases[k].to) < 0)
+            return SQ_ENOMEM;
+    return 0;
+}
+
+int rt_queue_link(struct routes *r, struct rt_queue *q)
+{
+    struct rt_queue *same = map_get_ptr(&r->names, q->hash);
+
+    if (map_set_ptr(&r->queues, q->pub.id, q) < 0)
+        return SQ_ENOMEM;
+    q->same_hash = same;
+    if (map_set_ptr(&r->names, q->hash, q) < 0)
+        return SQ_ENOMEM;
+    for (uint32_t i = 0; i < q->pub.n_lanes; i++)
+        if (link_lane(r, &q->lane[i]) < 0)
+            return SQ_ENOMEM;
+    return 0;
+}
+
+static void unlink_name(struct routes *r, struct rt_queue *q)
+{
+    struct rt_queue *first = map_get_ptr(&r->names, q->hash);
+    struct rt_queue **p = &first;
+
+    while (*p != NULL && *p != q)
+        p = &(*p)->same_hash;
+    if (*p == NULL)
+        return; /* it was never linked: no memory */
+    *p = q->same_hash;
+    if (first == NULL)
+        (void)map_del(&r->names, q->hash);
+    else if (map_set_ptr(&r->names, q->hash, first) < 0)
+        (void)map_del(&r->names, q->hash); /* cannot be: the key is there already */
+}
+
+void rt_queue_unlink(struct routes *r, struct rt_queue *q)
+{
+    for (uint32_t i = 0; i < q->pub.n_lanes; i++) {
+        struct rt_lane *l = &q->lane[i];
+
+        for (uint32_t k = 0; k < l->n_segs; k++)
+            if (map_get_ptr(&r->segs, l->segs[k].id) == &l->segs[k])
+                (void)map_del(&r->segs, l->segs[k].id);
+        for (uint32_t k = 0; k < l->n_aliases; k++)
+            (void)map_del(&r->aliases, l->aliases[k].from);
+    }
+    unlink_name(r, q);
+    (void)map_del(&r->queues, q->pub.id);
+    rt_queue_free(q);
+}

@@ -1,0 +1,237 @@
+/* bypass.c: see bypass.h. */
+#include "router/gate/bypass.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define PATH_MAX_BYTES 4096
+#define PARTS          10000u /* of all people: a rollout is exact to 0.01 percent */
+
+struct bypass {
+    struct gate_def def; /* owned */
+    struct ip_net *nets; /* owned; of def.bypass.addresses */
+    char **names;        /* owned; of def.bypass.headers, in small letters */
+};
+
+/* ---- rules ----------------------------------------------------------------------------- */
+
+static bool read_nets(struct bypass *b)
+{
+    char *const *v = b->def.bypass.addresses.v;
+    size_t n = b->def.bypass.addresses.n;
+
+    b->nets = calloc(n + 1, sizeof(*b->nets));
+    for (size_t i = 0; b->nets != NULL && i < n; i++)
+        if (!ip_net_parse(&b->nets[i], v[i]))
+            return false; /* cannot be: it was checked */
+    return b->nets != NULL;
+}
+
+static bool read_names(struct bypass *b)
+{
+    const struct gate_header *v = b->def.bypass.headers.v;
+    size_t n = b->def.bypass.headers.n;
+
+    b->names = calloc(n + 1, sizeof(*b->names));
+    for (size_t i = 0; b->names != NULL && i < n; i++) {
+        b->names[i] = strdup(v[i].name);
+        if (b->names[i] == NULL)
+            return false;
+        for (char *p = b->names[i]; *p != '\0'; p++)
+            *p |= *p >= 'A' && *p <= 'Z' ? 0x20 : 0;
+    }
+    return b->names != NULL;
+}
+
+struct bypass *bypass_new(const char *json, struct err *e)
+{
+    struct bypass *b = calloc(1, sizeof(*b));
+
+    if (b == NULL || gate_def_read(&b->def, json, strlen(json), e) < 0 || !read_nets(b) ||
+        !read_names(b)) {
+        if (e != NULL && e->code == 0)
+            err_set(e, SQ_ENOMEM, "out of memory");
+        bypass_free(b);
+        return NULL;
+    }
+    return b;
+}
+
+void bypass_free(struct bypass *b)
+{
+    if (b == NULL)
+        return;
+    for (size_t i = 0; b->names != NULL && i < b->def.bypass.headers.n; i++)
+        free(b->names[i]);
+    free(b->names);
+    free(b->nets);
+    gate_def_fini(&b->def);
+    free(b);
+}
+
+const char *bypass_name(enum bypass_why why)
+{
+    static const char *const names[] = {
+#define X(name, text) [BYPASS_##name] = text,
+        BYPASS_REASONS(X)
+#undef X
+    };
+
+    return why > BYPASS_NONE && why < BYPASS_NREASONS ? names[why] : "";
+}
+
+/* ---- paths ----------------------------------------------------------------------------- */
+
+static int hex(char c)
+{
+    return c >= '0' && c <= '9'   ? c - '0'
+           : c >= 'a' && c <= 'f' ? c - 'a' + 10
+           : c >= 'A' && c <= 'F' ? c - 'A' + 10
+                                  : -1;
+}
+
+/* What an escape stands for, unless it is something that one server takes for the letter and
+ * the next one for more than that; -1. */
+static int unescaped(const char *p, const char *end)
+{
+    int hi = end - p >= 3 ? hex(p[1]) : -1, lo = hi >= 0 ? hex(p[2]) : -1;
+    int c = lo >= 0 ? hi * 16 + lo : -1;
+
+    if (c <= 0x20 || c == 0x7f || strchr("/\\.%?#;", c) != NULL)
+        return -1;
+    return c;
+}
+
+/* A longer form of a plain letter ("%c0%ae": a dot), which old decoders take for that letter. */
+static bool is_overlong(const char *s)
+{
+    const unsigned char *c = (const unsigned char *)s;
+
+    return c[0] == 0xc0 || c[0] == 0xc1 || (c[0] == 0xe0 && c[1] < 0xa0) ||
+           (c[0] == 0xf0 && c[1] < 0x90);
+}
+
+/* The path with its escapes undone, 0-terminated; false: not to be judged. */
+static bool read_path(struct slice uri, char *out)
+{
+    const char *p = uri.p, *end = uri.p + uri.n;
+    size_t n = 0;
+
+    while (p < end && *p != '?') {
+        int c = *p == '%' ? unescaped(p, end) : (unsigned char)*p;
+
+        if (c <= 0 || n == PATH_MAX_BYTES)
+            return false;
+        p += *p == '%' ? 3 : 1;
+        out[n++] = (char)c;
+    }
+    out[n] = '\0';
+    for (p = out; *p != '\0'; p++)
+        if (is_overlong(p))
+            return false;
+    return true;
+}
+
+/* No doubled slash, no part of dots, nothing that one server cuts off and another does not:
+ * the same for all of the path, or what begins as /static ends as /static/../checkout. */
+static bool is_plain(const char *s)
+{
+    return (s[0] == '/' && s[1] == '\0') || gate_path_ok(s);
+}
+
+bool bypass_path(const char *rule, struct slice uri)
+{
+    char path[PATH_MAX_BYTES + 1];
+    size_t n = strlen(rule);
+
+    if (uri.p == NULL || !read_path(uri, path) || !is_plain(path))
+        return false;
+    if (strncmp(path, rule, n) != 0)
+        return false;
+    return rule[n - 1] == '/' || path[n] == '\0' || path[n] == '/';
+}
+
+/* ---- the others ------------------------------------------------------------------------ */
+
+static bool by_address(const struct bypass *b, const struct bypass_ask *a)
+{
+    for (size_t i = 0; a->addr != NULL && i < b->def.bypass.addresses.n; i++)
+        if (ip_in(&b->nets[i], a->addr))
+            return true;
+    return false;
+}
+
+static bool by_path(const struct bypass *b, const struct bypass_ask *a)
+{
+    char *const *v = b->def.bypass.paths.v;
+
+    for (size_t i = 0; i < b->def.bypass.paths.n; i++)
+        if (bypass_path(v[i], a->uri))
+            return true;
+    return false;
+}
+
+/* Values are secrets: the time that a comparison takes does not tell where they differ. */
+static bool by_header(const struct bypass *b, const struct bypass_ask *a)
+{
+    const struct gate_header *v = b->def.bypass.headers.v;
+    struct slice got;
+
+    for (size_t i = 0; i < b->def.bypass.headers.n; i++) {
+        size_t n = strlen(v[i].value);
+
+        if (http_find(a->q, b->names[i], &got) != 1)
+            continue;
+        if (n == 0 || (got.n == n && sodium_memcmp(got.p, v[i].value, n) == 0))
+            return true;
+    }
+    return false;
+}
+
+static bool by_subject(const struct bypass *b, const struct bypass_ask *a)
+{
+    char *const *v = b->def.bypass.subjects.v;
+
+    for (size_t i = 0; a->subject.p != NULL && i < b->def.bypass.subjects.n; i++)
+        if (strlen(v[i]) == a->subject.n && memcmp(v[i], a->subject.p, a->subject.n) == 0)
+            return true;
+    return false;
+}
+
+/* A person is a subject, else an address (of IPv6 the /64 that a line has): all requests of
+ * one go the same way, at every router, before and after restarts. */
+bool bypass_in_rollout(const struct bypass_ask *a, double percent)
+{
+    uint8_t text[SUBJECT_MAX_LEN + 1];
+    size_t n;
+
+    if (a->subject.p != NULL && a->subject.n > 0 && a->subject.n <= SUBJECT_MAX_LEN) {
+        text[0] = 's';
+        n = a->subject.n;
+        memcpy(text + 1, a->subject.p, n);
+    } else if (a->addr != NULL) {
+        text[0] = 'a';
+        n = ip_is_v4(a->addr) ? 16 : 8;
+        memcpy(text + 1, a->addr->b, n);
+    } else {
+        return true; /* nobody knows who it is */
+    }
+    return token_subject_hash(a->key, a->queue, (const char *)text, n + 1) % PARTS <
+           (uint64_t)(percent * (PARTS / 100) + 0.5);
+}
+
+enum bypass_why bypass_of(const struct bypass *b, const struct bypass_ask *a)
+{
+    if (by_address(b, a))
+        return BYPASS_ADDRESS;
+    if (by_path(b, a))
+        return BYPASS_PATH;
+    if (by_header(b, a))
+        return BYPASS_HEADER;
+    if (by_subject(b, a))
+        return BYPASS_SUBJECT;
+    if (b->def.rollout < 100 && !bypass_in_rollout(a, b->def.rollout))
+        return BYPASS_ROLLOUT;
+    return BYPASS_NONE;
+}

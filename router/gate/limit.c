@@ -1,0 +1,238 @@
+/* limit.c: buckets as debts: what an address has taken and time has not given back yet,
+ * in microseconds. Full = no debt; empty = the debt is the burst. A bucket is brought up to
+ * date when it is looked at. */
+#include "router/gate/limit.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/map.h"
+
+#define WAYS   8
+#define LINE   64
+#define NO_WAY WAYS
+
+struct bucket {
+    int64_t at_us;               /* when the debts were right */
+    uint32_t debt[LIMIT_NKINDS]; /* us */
+    uint32_t told;               /* us: the line of those who were sent away */
+};
+
+struct set { /* the ids lie together: looking for one costs one line of the cache */
+    limit_id id[WAYS]; /* 0: free */
+    struct bucket b[WAYS];
+};
+
+_Static_assert(sizeof(struct set) == 4 * LINE, "a set is four lines of the cache");
+
+struct rule {
+    uint32_t cost_us; /* of one request; 0: not limited */
+    uint32_t cap_us;  /* a debt of this = empty */
+};
+
+struct limit {
+    struct set *set; /* in memory; aligned */
+    size_t n_sets;   /* power of two */
+    struct rule rule[LIMIT_NKINDS];
+    struct limit_counts n;
+    struct map conns; /* id -> how many; no more entries than connections */
+    uint8_t key[LIMIT_KEY_BYTES];
+    void *memory; /* owned */
+};
+
+_Static_assert(LIMIT_KEY_BYTES == crypto_shorthash_siphash24_KEYBYTES, "key");
+
+/* ---- making ---- */
+
+struct limit *limit_new(size_t entries, const uint8_t key[LIMIT_KEY_BYTES])
+{
+    struct limit *l = calloc(1, sizeof(*l));
+
+    if (l == NULL)
+        return NULL;
+    l->n_sets = 1;
+    while (l->n_sets * WAYS < entries)
+        l->n_sets *= 2;
+    l->memory = calloc(l->n_sets + 1, sizeof(struct set)); /* the kernel's own zeroes */
+    if (l->memory == NULL) {
+        free(l);
+        return NULL;
+    }
+    l->set = (struct set *)(((uintptr_t)l->memory + LINE - 1) & ~(uintptr_t)(LINE - 1));
+    memcpy(l->key, key, sizeof(l->key));
+    map_init(&l->conns, 0); /* its keys are hashes under our key already */
+    return l;
+}
+
+void limit_free(struct limit *l)
+{
+    if (l == NULL)
+        return;
+    map_fini(&l->conns);
+    free(l->memory);
+    free(l);
+}
+
+void limit_set(struct limit *l, enum limit_kind k, double per_s, uint32_t burst)
+{
+    const double most_us = LIMIT_MAX_REFILL_S * 1e6;
+    double cost = per_s > 0 ? 1e6 / per_s : 0, cap;
+
+    if (cost > 0 && cost < 1)
+        cost = 1; /* a million a second */
+    if (cost > most_us)
+        cost = most_us;
+    cap = cost * (burst > 0 ? burst : 1);
+    if (cap > most_us)
+        cap = most_us;
+    l->rule[k] = (struct rule) { (uint32_t)(cost + 0.5), (uint32_t)(cap + 0.5) };
+    if (l->rule[k].cap_us < l->rule[k].cost_us)
+        l->rule[k].cap_us = l->rule[k].cost_us;
+}
+
+const struct limit_counts *limit_counts(const struct limit *l)
+{
+    return &l->n;
+}
+
+limit_id limit_id_of(const struct limit *l, const struct ip *ip)
+{
+    bool v4 = ip_is_v4(ip);
+    uint8_t in[9] = { v4 }, out[crypto_shorthash_siphash24_BYTES];
+    limit_id id;
+
+    memcpy(in + 1, v4 ? ip->b + 12 : ip->b, v4 ? 4 : 8);
+    crypto_shorthash_siphash24(out, in, sizeof(in), l->key);
+    memcpy(&id, out, sizeof(id));
+    id &= ~(limit_id)1;
+    return id != 0 ? id : 2;
+}
+
+/* ---- buckets ---- */
+
+static inline uint32_t less(uint32_t v, uint32_t by)
+{
+    return v > by ? v - by : 0;
+}
+
+/* How long ago it was looked at, as far as that matters. A clock that went back: not. */
+static inline uint32_t since(const struct bucket *b, int64_t now_us)
+{
+    int64_t d = now_us - b->at_us;
+
+    return d <= 0 ? 0 : d < UINT32_MAX ? (uint32_t)d : UINT32_MAX;
+}
+
+static inline void bring_up(struct bucket *b, int64_t now_us)
+{
+    uint32_t d = since(b, now_us);
+
+    b->at_us = now_us;
+    for (unsigned k = 0; k < LIMIT_NKINDS; k++)
+        b->debt[k] = less(b->debt[k], d);
+    b->told = less(b->told, d);
+}
+
+/* How much is lost with it: the higher bit if it is at a limit, then its largest debt. */
+static uint64_t worth(const struct limit *l, const struct bucket *b, int64_t now_us)
+{
+    uint32_t d = since(b, now_us), most = 0;
+    bool at_limit = false;
+
+    for (unsigned k = 0; k < LIMIT_NKINDS; k++) {
+        uint32_t debt = less(b->debt[k], d);
+
+        most = debt > most ? debt : most;
+        at_limit |= debt > 0 && debt + l->rule[k].cost_us > l->rule[k].cap_us;
+    }
+    return (uint64_t)at_limit << 32 | most;
+}
+
+/* A place in the set for somebody who has none. */
+static __attribute__((noinline)) unsigned claim(struct limit *l, struct set *s,
+                                                limit_id id, int64_t now_us)
+{
+    uint64_t least = UINT64_MAX;
+    unsigned best = 0;
+
+    for (unsigned i = 0; i < WAYS; i++) {
+        uint64_t w = s->id[i] == 0 ? 0 : worth(l, &s->b[i], now_us) + 1;
+
+        if (w < least) {
+            least = w;
+            best = i;
+        }
+    }
+    l->n.addresses += least == 0;
+    l->n.forgotten += least > 1;
+    s->id[best] = id;
+    memset(&s->b[best], 0, sizeof(s->b[best]));
+    return best;
+}
+
+static inline unsigned find(const struct set *s, limit_id id)
+{
+    for (unsigned i = 0; i < WAYS; i++)
+        if (s->id[i] == id)
+            return i;
+    return NO_WAY;
+}
+
+static uint32_t send_away(struct limit *l, struct bucket *b, enum limit_kind k)
+{
+    const struct rule *r = &l->rule[k];
+    uint32_t most = LIMIT_MAX_TOLD_MS * 1000u;
+    uint64_t wait = (uint64_t)b->debt[k] + r->cost_us - r->cap_us + b->told;
+
+    l->n.refused[k]++;
+    b->told = r->cost_us < most - b->told ? b->told + r->cost_us : most;
+    return (uint32_t)((wait < most ? wait : most) / 1000) + 1;
+}
+
+uint32_t limit_take(struct limit *l, limit_id id, enum limit_kind k, int64_t now_us)
+{
+    const struct rule *r = &l->rule[k];
+    struct set *s;
+    struct bucket *b;
+    unsigned i;
+
+    if (r->cost_us == 0)
+        return 0;
+    s = &l->set[(id >> 8) & (l->n_sets - 1)];
+    i = find(s, id);
+    if (i == NO_WAY)
+        i = claim(l, s, id, now_us);
+    b = &s->b[i];
+    bring_up(b, now_us);
+    if (b->debt[k] > r->cap_us - r->cost_us)
+        return send_away(l, b, k);
+    b->debt[k] += r->cost_us;
+    return 0;
+}
+
+/* ---- connections ---- */
+
+bool limit_conn_open(struct limit *l, limit_id id, uint32_t max)
+{
+    uint64_t n = map_get(&l->conns, id);
+
+    n = n == MAP_NONE ? 0 : n;
+    if ((max != 0 && n >= max) || map_set(&l->conns, id, n + 1) < 0) {
+        l->n.conns_refused++;
+        return false;
+    }
+    return true;
+}
+
+void limit_conn_close(struct limit *l, limit_id id)
+{
+    uint64_t n = map_get(&l->conns, id);
+
+    if (n == MAP_NONE)
+        return;
+    if (n > 1)
+        (void)!map_set(&l->conns, id, n - 1); /* it is there: needs no room */
+    else
+        (void)map_del(&l->conns, id);
+}

@@ -1,0 +1,60 @@
+/* limit.h: how often one address may ask, and how often it may be connected. Pure (crypto
+ * only). Time arrives with each call.
+ *
+ * An address is an IPv4 address or the /64 of an IPv6 address: what one household or one
+ * rented server has. It is known by a keyed hash alone: nobody outside can aim at a place
+ * in the tables, and no table holds an address.
+ *
+ * A token bucket per address and kind, in fixed memory: sets of eight, the address's hash
+ * says which. A bucket that has filled up again says nothing and costs nothing to lose.
+ * If a set is full, the newcomer takes the place of the bucket that will be full soonest;
+ * that of an address at its limit only when all eight are. So with more addresses at once
+ * than the table has room for, some get a fresh burst too early (counted: forgotten). The
+ * limits then let too much through, they never refuse somebody who did nothing.
+ *
+ * Who is refused is told when to come: those sent away stand in a line of their own, at
+ * the rate of the limit, so the told time grows with the excess and they do not come back
+ * together. Being refused costs nothing else: an address that is shared by many keeps its
+ * rate, whatever one of them does. */
+#ifndef SEGQ_LIMIT_H
+#define SEGQ_LIMIT_H
+
+#include "common/base/base.h"
+#include "common/base/ip.h"
+
+struct limit;
+typedef uint64_t limit_id; /* never 0; the lowest bit is 0: the user's own */
+
+enum limit_kind { LIMIT_JOIN, LIMIT_POLL, LIMIT_BAD, LIMIT_NKINDS };
+
+#define LIMIT_KEY_BYTES    16
+#define LIMIT_MAX_TOLD_MS  60000
+#define LIMIT_MAX_REFILL_S 3600 /* burst / rate */
+
+struct limit_counts {
+    uint64_t refused[LIMIT_NKINDS];
+    uint64_t addresses;     /* buckets in use, also those that have filled up again */
+    uint64_t forgotten;     /* buckets lost to a newcomer before they were full again */
+    uint64_t conns_refused; /* too many of one address */
+};
+
+/* entries: rounded up to a power of two, 32 bytes each, touched as they are used.
+ * NULL: no memory. Nothing is limited before limit_set(). */
+struct limit *limit_new(size_t entries, const uint8_t key[LIMIT_KEY_BYTES]);
+void limit_free(struct limit *l);
+/* per_s 0: not limited. A refill longer than LIMIT_MAX_REFILL_S is cut to it. */
+void limit_set(struct limit *l, enum limit_kind k, double per_s, uint32_t burst);
+
+limit_id limit_id_of(const struct limit *l, const struct ip *ip);
+/* 0: go on; else it is too fast, and should come again in so many ms. */
+SQ_CHECK uint32_t limit_take(struct limit *l, limit_id id, enum limit_kind k,
+                             int64_t now_us);
+
+/* A connection came: false if the address has `max` already (0: any number), or if there
+ * is no memory to count it; then it must be closed. After each true comes one close. */
+SQ_CHECK bool limit_conn_open(struct limit *l, limit_id id, uint32_t max);
+void limit_conn_close(struct limit *l, limit_id id);
+
+const struct limit_counts *limit_counts(const struct limit *l);
+
+#endif

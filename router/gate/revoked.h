@@ -1,0 +1,36 @@
+/* revoked.h: passes that ended before their time, as segment nodes have told: a set of
+ * tickets, each until its pass has expired by itself. Pure. Another such set has the tickets
+ * whose sessions were extended, until when.
+ *
+ * Open addressing, 24 bytes an entry, grows and shrinks with what is in it; what has
+ * expired goes when the table is made anew. When there is no room with REVOKED_MAX of
+ * them, or no memory, a pass stays good until it expires: that is counted. */
+#ifndef SEGQ_REVOKED_H
+#define SEGQ_REVOKED_H
+
+#include "common/wire/msg.h"
+
+#define REVOKED_MAX (1u << 22) /* 400 MB: the table is a quarter full then */
+
+struct revoked_row {
+    seg_id seg; /* 0: free; no segment has that id */
+    uint32_t number;
+    int64_t until_s;
+};
+
+struct revoked {
+    struct revoked_row *v; /* owned */
+    uint32_t n, cap;       /* cap: 0 or a power of two */
+    uint32_t max;
+    int64_t full_s;        /* in this second it was looked through in vain */
+    uint64_t lost;         /* for want of memory, or above max */
+    uint64_t seed;         /* so that nobody outside knows the places */
+};
+
+void revoked_init(struct revoked *r, uint64_t seed);
+void revoked_fini(struct revoked *r);
+void revoked_add(struct revoked *r, const struct pass_row *row, int64_t now_s);
+bool revoked_has(const struct revoked *r, seg_id seg, uint32_t number);
+int64_t revoked_until_s(const struct revoked *r, seg_id seg, uint32_t number); /* 0: no row */
+
+#endif

@@ -1,0 +1,100 @@
+/* page.h: the waiting page: files and texts, read once; a view of a moment to HTML. Pure.
+ *
+ *   page.html (page_tmpl.h) + page.css + segq.js + page.js + one file of texts a language
+ * They are a part of the program; an operator's folder may replace any of them. */
+#ifndef SEGQ_ROUTER_PAGE_H
+#define SEGQ_ROUTER_PAGE_H
+
+#include "common/wire/msg.h"
+#include "common/config/page_def.h"
+#include "common/ticket/token.h"
+#include "router/page/page_in.h"
+#include "router/page/page_text.h"
+#include "router/page/page_tmpl.h"
+
+#define PAGE_FILE_MAX  (64 * 1024) /* bytes of one file */
+#define PAGE_FILES_MAX (PAGE_LANGS_MAX + 4)
+
+struct page_file {
+    const char *name; /* "page.html", "zh.json" */
+    const char *p;
+    size_t n;
+};
+
+struct page; /* the files, checked and ready */
+
+/* files: names as above; all of page.html, page.css, segq.js, page.js and en.json must be
+ * there. Nothing of them is kept. SQ_EINVAL names the file. */
+SQ_CHECK int page_new(struct page **out, const struct page_file *files, size_t n,
+                      struct err *e);
+void page_free(struct page *p);
+size_t page_lang_for(const struct page *p, struct slice accept_language);
+const char *page_lang_tag(const struct page *p, size_t lang);
+
+enum page_state {
+    PAGE_WAITING,
+    PAGE_DOOR, /* no place yet, and nobody who is known to look: the form joins */
+    PAGE_TURN, /* admitted: seen only by those whom no redirect took away */
+    PAGE_EXPIRED,
+    PAGE_NO_SHOW,
+    PAGE_LOST,
+    PAGE_LEFT,
+    PAGE_CLOSED,
+    PAGE_EARLY,  /* not open yet: opens_ms */
+    PAGE_REJECT, /* everybody is sent away for now */
+    PAGE_FULL,
+    PAGE_UNAVAILABLE,
+    PAGE_TOO_FAST,
+    PAGE_NO_QUEUE,
+    PAGE_REFUSED, /* its claim is not good */
+    PAGE_START,   /* of a router that stands alone, at "/" */
+    PAGE_IN,      /* there, with a good pass */
+    PAGE_COOKIES, /* it came back without what we gave it */
+    PAGE_NSTATES,
+};
+
+struct page_view {
+    enum page_state state;
+    size_t lang;
+    const char *queue;          /* its name; "" if there is none */
+    const struct page_def *def; /* NULL: nothing is said */
+    const char *message;        /* the operator's word of the moment; NULL or "": none */
+    uint32_t version;           /* of both, for the script */
+    const char *target;         /* checked: where to go afterwards */
+    const char *nonce;          /* of this answer */
+    const char *key;            /* of its form join; likewise */
+    const char *token;          /* TOKEN_TEXT_LEN characters; NULL: none */
+    const char *claim;          /* PAGE_DOOR: to join with; n bytes */
+    size_t claim_len;
+    char *const *rooms;         /* PAGE_START: queues that it links to */
+    size_t n_rooms;
+    int64_t good_for_s;         /* PAGE_IN: the pass */
+    uint64_t position, total;   /* position 0: not known */
+    bool capped;                /* it is further back than that */
+    uint64_t start;             /* the first position that was told; 0: not known */
+    int64_t eta_s;              /* -1: not known */
+    uint32_t poll_after_ms;     /* in other states: when to try again; 0: not by itself */
+    int64_t opens_ms; /* wall clock: PAGE_EARLY, or waiting in the pre-queue; else 0 */
+    int64_t wall_ms;  /* now, if opens_ms is not 0 */
+    const char *draw; /* JSON: what is published of the draw; NULL or "": there is none */
+    seg_id ticket_seg; /* the ticket's own name: segment and number */
+    uint32_t ticket_number;
+    bool paused;
+};
+
+int page_status(enum page_state s); /* of the answer */
+/* The whole document. */
+void page_put(const struct page *p, struct buf *b, const struct page_view *v);
+/* Its headers, each with CRLF: policy, language. */
+void page_put_headers(const struct page *p, struct buf *b, const struct page_view *v);
+/* What may change while people wait, as JSON: title and message in this language. */
+void page_put_words(const struct page *p, struct buf *b, size_t lang,
+                    const struct page_def *def, const char *message, uint32_t version);
+/* What the page says below all: the word of the moment, then the one that is always there. */
+void page_put_message(struct buf *b, const char *now, const char *always);
+/* "/q/login?r=1&return=..."; flag: "" or "?r=1" */
+void page_put_path(struct buf *b, const char *queue, const char *flag, const char *target);
+/* "about 5 minutes" */
+void page_put_eta(const struct page_lang *l, struct buf *b, int64_t eta_s);
+
+#endif

@@ -1,0 +1,16 @@
+/* queue_get.c: GET /v1/queues/{queue}: from what is here, nobody is asked. */
+#include "router/service/router_service.h"
+
+void queue_get(struct router *r, struct httpd_req *req, struct slice name)
+{
+    const struct route_queue *q = routes_queue(r->routes, name.p, name.n);
+
+    if (routes_version(r->routes) == 0) {
+        router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
+    } else if (q == NULL) {
+        router_problem(r, req, API_QUEUE_NOT_FOUND, "there is no such queue");
+    } else {
+        api_queue(&r->ans, q);
+        router_answer(r, req);
+    }
+}

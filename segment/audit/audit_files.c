@@ -1,0 +1,180 @@
+/* audit_files.c: appends lines to the file of their day. */
+#define _GNU_SOURCE /* memrchr */
+#include "segment/audit/audit_files.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define DAY_AT     9      /* of a line, behind `{"time":"` */
+#define LOOK_BACK  65536u /* for the end of the last whole line: no line is longer */
+#define PREFIX     "audit-"
+#define SUFFIX     ".jsonl"
+
+/* ---- the folder ------------------------------------------------------------------ */
+
+static int make_dir(const char *path, struct err *e)
+{
+    if (mkdir(path, 0750) == 0 || errno == EEXIST)
+        return 0;
+    return err_set(e, SQ_ESYS, "make %s: %s", path, strerror(errno));
+}
+
+int audit_files_init(struct audit_files *f, const char *dir, const char *node, struct err *e)
+{
+    char path[512];
+    int rc;
+
+    *f = (struct audit_files) { .dir = -1, .fd = -1 };
+    if (snprintf(path, sizeof(path), "%s/%s", dir, node) >= (int)sizeof(path))
+        return err_set(e, SQ_ETOOBIG, "audit_dir: too long");
+    rc = make_dir(dir, e);
+    if (rc == 0)
+        rc = make_dir(path, e);
+    if (rc < 0)
+        return rc;
+    f->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    if (f->dir < 0)
+        return err_set(e, SQ_ESYS, "open %s: %s", path, strerror(errno));
+    if (faccessat(f->dir, ".", W_OK | X_OK, AT_EACCESS) < 0)
+        return err_set(e, SQ_ESYS, "write to %s: %s", path, strerror(errno));
+    return 0;
+}
+
+static void close_file(struct audit_files *f)
+{
+    if (f->fd >= 0)
+        close(f->fd);
+    f->fd = -1;
+}
+
+void audit_files_fini(struct audit_files *f)
+{
+    close_file(f);
+    if (f->dir >= 0)
+        close(f->dir);
+    f->dir = -1;
+}
+
+int64_t audit_file_day(const char *name)
+{
+    size_t at = strlen(PREFIX);
+
+    if (strlen(name) != AUDIT_FILE_NAME_LEN || strncmp(name, PREFIX, at) != 0 ||
+        strcmp(name + at + AUDIT_DAY_LEN, SUFFIX) != 0)
+        return -1;
+    return audit_day_parse(name + at, AUDIT_DAY_LEN);
+}
+
+uint64_t audit_files_clean(struct audit_files *f, int64_t first)
+{
+    int fd = openat(f->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+    uint64_t n = 0;
+
+    if (d == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return 0;
+    }
+    while ((entry = readdir(d)) != NULL) {
+        int64_t day = audit_file_day(entry->d_name);
+
+        if (day >= 0 && day < first)
+            n += unlinkat(f->dir, entry->d_name, 0) == 0;
+    }
+    closedir(d);
+    return n;
+}
+
+/* ---- a file ---------------------------------------------------------------------- */
+
+/* Half a line at its end is nobody's. */
+static int cut_half_line(struct audit_files *f)
+{
+    char back[LOOK_BACK];
+    struct stat st;
+    ssize_t n;
+    size_t want;
+    const char *end;
+    off_t keep;
+
+    if (fstat(f->fd, &st) < 0)
+        return -errno;
+    if (!S_ISREG(st.st_mode) || st.st_size == 0)
+        return 0;
+    want = st.st_size < (off_t)sizeof(back) ? (size_t)st.st_size : sizeof(back);
+    n = pread(f->fd, back, want, st.st_size - (off_t)want);
+    if (n <= 0)
+        return n < 0 ? -errno : 0;
+    if (back[n - 1] == '\n')
+        return 0;
+    end = memrchr(back, '\n', (size_t)n);
+    keep = end == NULL ? st.st_size - (off_t)n : st.st_size - (off_t)(back + n - 1 - end);
+    if (ftruncate(f->fd, keep) < 0)
+        return -errno;
+    f->cut_bytes += (uint64_t)(st.st_size - keep);
+    return 0;
+}
+
+/* Somebody may have moved it away, or removed it. */
+static bool is_still_there(const struct audit_files *f, const char *name)
+{
+    struct stat ours, theirs;
+
+    return fstat(f->fd, &ours) == 0 && fstatat(f->dir, name, &theirs, 0) == 0 &&
+           ours.st_ino == theirs.st_ino && ours.st_dev == theirs.st_dev;
+}
+
+static int open_file(struct audit_files *f, const char *day)
+{
+    char name[AUDIT_FILE_NAME_LEN + 1];
+    int rc;
+
+    snprintf(name, sizeof(name), PREFIX "%.*s" SUFFIX, AUDIT_DAY_LEN, day);
+    if (f->fd >= 0 && memcmp(f->day, day, AUDIT_DAY_LEN) == 0 && is_still_there(f, name))
+        return 0;
+    close_file(f);
+    memcpy(f->day, day, AUDIT_DAY_LEN);
+    f->fd = openat(f->dir, name, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
+    if (f->fd < 0)
+        return -errno;
+    rc = cut_half_line(f);
+    if (rc < 0)
+        close_file(f);
+    return rc;
+}
+
+/* Bytes of whole lines among the first n. */
+static size_t whole(const char *p, size_t n)
+{
+    const char *end = n > 0 ? memrchr(p, '\n', n) : NULL;
+
+    return end == NULL ? 0 : (size_t)(end + 1 - p);
+}
+
+int audit_files_put(struct audit_files *f, const char *p, size_t n, size_t *done)
+{
+    size_t at = 0;
+    int rc = open_file(f, p + DAY_AT);
+
+    while (rc == 0 && at < n) {
+        ssize_t k = write(f->fd, p + at, n - at);
+
+        if (k > 0)
+            at += (size_t)k;
+        else if (k == 0 || errno != EINTR)
+            rc = k == 0 ? -EIO : -errno;
+    }
+    *done = whole(p, at);
+    if (rc < 0 && f->fd >= 0) {
+        (void)!cut_half_line(f); /* else when it is opened again */
+        close_file(f);
+    }
+    return rc;
+}

@@ -1,0 +1,189 @@
+/* audit_find.c: files are read from their end, window by window. */
+#define _GNU_SOURCE /* memmem, memrchr */
+#include "segment/audit/audit_find.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define WINDOW_BYTES (256u << 10) /* a line is much shorter */
+
+/* ---- the files ------------------------------------------------------------------- */
+
+static bool add_day(struct audit_find *f, int64_t day)
+{
+    int64_t *v = f->day;
+
+    if ((f->n & (f->n + 1)) == 0) /* 0, 1, 3, 7 ...: full */
+        v = realloc(f->day, (2 * (size_t)f->n + 1) * sizeof(*v));
+    if (v == NULL)
+        return false;
+    f->day = v;
+    v[f->n++] = day;
+    return true;
+}
+
+static int by_day(const void *a, const void *b)
+{
+    int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
+
+    return (x > y) - (x < y);
+}
+
+static bool list_days(struct audit_find *f)
+{
+    int fd = openat(f->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    struct dirent *entry;
+    bool ok = true;
+
+    if (d == NULL) {
+        if (fd >= 0)
+            close(fd);
+        return false;
+    }
+    while (ok && (entry = readdir(d)) != NULL) {
+        int64_t day = audit_file_day(entry->d_name);
+
+        if (day >= 0)
+            ok = add_day(f, day);
+    }
+    closedir(d);
+    if (f->n > 0)
+        qsort(f->day, f->n, sizeof(*f->day), by_day);
+    return ok;
+}
+
+bool audit_find_init(struct audit_find *f, int dir, struct ticket_id id, size_t max)
+{
+    *f = (struct audit_find) { .dir = dir, .fd = -1, .max = max, .whole = true };
+    buf_init(&f->lines);
+    snprintf(f->needle, sizeof(f->needle), "\"ticket\":\"%" PRIu64 "-%" PRIu32 "\"", id.seg,
+             id.number);
+    f->window = malloc(WINDOW_BYTES);
+    if (f->window != NULL && list_days(f))
+        return true;
+    audit_find_fini(f);
+    return false;
+}
+
+static void close_file(struct audit_find *f)
+{
+    if (f->fd >= 0)
+        close(f->fd);
+    f->fd = -1;
+}
+
+void audit_find_fini(struct audit_find *f)
+{
+    close_file(f);
+    free(f->day);
+    free(f->window);
+    buf_fini(&f->lines);
+    f->day = NULL;
+    f->window = NULL;
+    f->n = 0;
+}
+
+/* One that is gone meanwhile was too old. */
+static void open_file(struct audit_find *f)
+{
+    char day[AUDIT_DAY_LEN + 1], name[AUDIT_FILE_NAME_LEN + 1];
+    struct stat st;
+
+    audit_day(f->day[f->n - 1] * 86400000ll, day);
+    snprintf(name, sizeof(name), "audit-%s.jsonl", day);
+    f->fd = openat(f->dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    if (f->fd >= 0 && fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode)) {
+        f->end = (uint64_t)st.st_size;
+        return;
+    }
+    f->whole &= f->fd < 0 && errno == ENOENT;
+    close_file(f);
+    f->n--;
+}
+
+/* ---- lines ----------------------------------------------------------------------- */
+
+/* false: enough. */
+static bool take_line(struct audit_find *f, const char *p, size_t n)
+{
+    static const char begun[] = "\"event\":\"joined\"";
+
+    if (f->lines.len + n > f->max) {
+        f->whole = false;
+        return false;
+    }
+    buf_append(&f->lines, p, n);
+    f->whole &= !f->lines.failed;
+    return !f->lines.failed && memmem(p, n, begun, sizeof(begun) - 1) == NULL;
+}
+
+/* Lines of p .. p + n, whole ones, from the last to the first. */
+static bool take_lines(struct audit_find *f, const char *p, size_t n)
+{
+    while (n > 0 && memmem(p, n, f->needle, strlen(f->needle)) != NULL) {
+        const char *before = n > 1 ? memrchr(p, '\n', n - 1) : NULL;
+        const char *line = before == NULL ? p : before + 1;
+        size_t len = (size_t)(p + n - line);
+
+        if (memmem(line, len, f->needle, strlen(f->needle)) != NULL &&
+            !take_line(f, line, len))
+            return false;
+        n -= len;
+    }
+    return true;
+}
+
+/* The window that ends at f->end; what has no beginning in it is left for the next one. */
+static bool read_window(struct audit_find *f)
+{
+    size_t want = f->end < WINDOW_BYTES ? (size_t)f->end : WINDOW_BYTES;
+    ssize_t n = pread(f->fd, f->window, want, (off_t)(f->end - want));
+    const char *p = f->window, *first, *last;
+
+    if (n <= 0)
+        return false;
+    f->read += (uint64_t)n;
+    last = memrchr(p, '\n', (size_t)n); /* half a line at the end: being written */
+    first = f->end == want ? p - 1 : memchr(p, '\n', (size_t)n);
+    if (last == NULL || first == NULL || (first == last && f->end > want)) {
+        f->end -= want; /* of no line of ours */
+        return true;
+    }
+    f->end -= want;
+    f->end += (uint64_t)(first + 1 - p);
+    if (!take_lines(f, first + 1, (size_t)(last - first))) {
+        f->n = 0;
+        f->end = 0;
+    }
+    return true;
+}
+
+bool audit_find_step(struct audit_find *f)
+{
+    uint64_t until = f->read + AUDIT_SLICE_BYTES;
+
+    while (f->n > 0 && f->read < until) {
+        if (f->read >= AUDIT_FIND_BYTES) {
+            f->whole = false;
+            return false;
+        }
+        if (f->fd < 0)
+            open_file(f);
+        if (f->fd < 0)
+            continue;
+        if (f->end > 0 && read_window(f) && f->end > 0)
+            continue;
+        f->whole &= f->end == 0;
+        close_file(f);
+        f->n -= f->n > 0;
+    }
+    return f->n > 0;
+}

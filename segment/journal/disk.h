@@ -1,0 +1,49 @@
+/* disk.h: the few things the journal asks of a disk, so that tests may put a simulated one
+ * in its place (tests/lib/simdisk.h). A disk is one folder; names have no slash.
+ *
+ * Everything returns >= 0, or -errno. Nothing retries: -EINTR and short reads and writes
+ * are the caller's. A handle is like a descriptor: >= 0, closed by close. */
+#ifndef SEGQ_DISK_H
+#define SEGQ_DISK_H
+
+#include <sys/types.h>
+
+#include "common/base/err.h"
+
+struct disk;
+
+enum disk_how {
+    DISK_READ,   /* must be there; read only */
+    DISK_WRITE,  /* must be there; read and write */
+    DISK_CREATE, /* made if missing, emptied if there; read and write */
+};
+
+struct disk_ops {
+    int (*open)(struct disk *d, const char *name, enum disk_how how);
+    void (*close)(struct disk *d, int h);
+    ssize_t (*pread)(struct disk *d, int h, void *p, size_t n, uint64_t at);
+    ssize_t (*pwrite)(struct disk *d, int h, const void *p, size_t n, uint64_t at);
+    int64_t (*size)(struct disk *d, int h);
+    /* What was written is there after a power cut. After a failure nothing is known about
+     * the file's unsynced bytes, and a later success says nothing about them either. */
+    int (*sync)(struct disk *d, int h);
+    /* Room for bytes up to `end`: writes below it do not fail for want of space. May
+     * lengthen the file by zeros. */
+    int (*allocate)(struct disk *d, int h, uint64_t end);
+    int (*truncate)(struct disk *d, int h, uint64_t size); /* room behind `size` is free */
+    int (*rename)(struct disk *d, const char *from, const char *to);
+    int (*unlink)(struct disk *d, const char *name);
+    int (*sync_dir)(struct disk *d); /* names made, changed and removed are so for good */
+    int (*list)(struct disk *d, void (*on_name)(void *ctx, const char *name), void *ctx);
+    int (*lock)(struct disk *d); /* one process at a time; -EWOULDBLOCK; until free */
+    void (*free)(struct disk *d);
+};
+
+struct disk {
+    const struct disk_ops *ops;
+};
+
+/* The folder `dir` of this machine, made (one level) if `make`. 0 or SQ_ESYS, SQ_ENOMEM. */
+SQ_CHECK int disk_posix_open(struct disk **out, const char *dir, bool make, struct err *e);
+
+#endif

@@ -1,0 +1,27 @@
+/* body.c: the parts of a segment together. */
+#include "segment/line/body.h"
+
+void body_init(struct body *b, seg_id id, struct block_pool *pool)
+{
+    *b = (struct body){ .id = id };
+    segq_init(&b->q, pool);
+    sessions_init(&b->released);
+    subjects_init(&b->subjects);
+}
+
+void body_fini(struct body *b)
+{
+    segq_fini(&b->q);
+    sessions_fini(&b->released);
+    subjects_fini(&b->subjects);
+    reloc_list_fini(&b->relocs);
+}
+
+struct ticket_id body_ticket(const struct body *b, uint32_t slot)
+{
+    const struct reloc *r = slot < b->joined ? NULL : reloc_list_at(&b->relocs, slot);
+
+    if (r == NULL)
+        return (struct ticket_id){ b->id, slot };
+    return (struct ticket_id){ r->seg, reloc_number(r, slot - r->base) };
+}

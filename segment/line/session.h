@@ -1,0 +1,99 @@
+/* session.h: the records of one segment's released tickets. Pure.
+ *
+ *   READY --polled--> ADMITTED --pass expires--> (forgotten)
+ *     |
+ *     claim window over --> GRACE --polled--> RETURNING --popped--> READY
+ *                             |                   | idle
+ *                             grace over          v
+ *                             +-----------------> OVER (no-show) --> (forgotten)
+ *
+ * An admitted one that leaves is REVOKED until its pass would have expired: the pass may be
+ * anywhere.
+ *
+ * Who decides is the caller: this keeps the records, says which one is due, counts. Two
+ * clocks: ADMITTED and REVOKED end on the monotonic one (a pass runs out while we are stopped), all
+ * other states on the service clock (time in which we could not be asked does not count).
+ * OVER is only kept so that for a while the true reason can be told.
+ *
+ * Memory: records are found by (segment, number) of the token; the tables shrink as the
+ * records go (sessions_trim) and are freed with the last one. A pointer to a record is
+ * good until the next reserve, forget or trim. */
+#ifndef SEGQ_SESSION_H
+#define SEGQ_SESSION_H
+
+#include "segment/line/ticket_idx.h"
+
+enum session_state {
+    SESSION_FREE = 0,
+    SESSION_READY = 1,
+    SESSION_ADMITTED = 2,
+    SESSION_GRACE = 3,
+    SESSION_RETURNING = 4,
+    SESSION_OVER = 5,
+    SESSION_REVOKED = 6,
+    SESSION_FORWARD = 7, /* moved to another lane: kept as long as anybody asks for it; has a
+                          * subject until that is known at its new place */
+    SESSION_NSTATES
+};
+
+struct session {
+    struct ticket_id id;
+    uint8_t state;          /* enum session_state */
+    uint8_t client;         /* enum client_class, once it was polled */
+    uint8_t reason;         /* enum gone_reason, if OVER or REVOKED */
+    uint32_t heap_at;       /* position in its clock's heap */
+    uint32_t prev, next;    /* list of the returning, or of the free */
+    int64_t released_at_ms; /* wall clock, as recorded by the manager; FORWARD: the segment
+                             * of its new place */
+    int64_t until_s;        /* FORWARD: its number there, and 1; else Unix seconds, if it was extended; 0: as the rules say */
+    msec_t deadline_ms;     /* of the state: monotonic if ADMITTED or REVOKED, else service */
+    msec_t expires_ms;      /* of the pass, monotonic */
+};
+
+static inline bool session_is_monotonic(unsigned state)
+{
+    return state == SESSION_ADMITTED || state == SESSION_REVOKED;
+}
+
+struct session_heap {
+    uint32_t *v; /* owned; record indices, earliest deadline first */
+    uint32_t n;
+};
+
+struct sessions {
+    struct session *v;  /* owned */
+    uint32_t cap, free; /* free: first of the free list */
+    struct ticket_idx idx;
+    struct session_heap service, monotonic;
+    uint32_t first, last; /* the returning, in the order of their return */
+    uint32_t n[SESSION_NSTATES];
+};
+
+void sessions_init(struct sessions *s);
+void sessions_fini(struct sessions *s);
+/* Room for n more; SQ_ENOMEM: nothing has changed. */
+SQ_CHECK int sessions_reserve(struct sessions *s, uint32_t n);
+void sessions_trim(struct sessions *s);
+
+/* NULL: no record. */
+struct session *sessions_find(const struct sessions *s, struct ticket_id id);
+/* A new record; room must have been reserved and the id must be new. */
+struct session *sessions_add(struct sessions *s, struct ticket_id id,
+                             enum session_state state, msec_t deadline_ms);
+/* Every change of state or deadline. Into RETURNING: behind the others. */
+void session_set(struct sessions *s, struct session *x, enum session_state state,
+                 msec_t deadline_ms);
+void session_forget(struct sessions *s, struct session *x);
+struct session *sessions_first_returning(const struct sessions *s); /* or NULL */
+struct session *sessions_next_returning(const struct sessions *s,
+                                        const struct session *x);
+/* A record whose state's time is over (the caller changes or forgets it); NULL: none. */
+struct session *sessions_due(const struct sessions *s, msec_t service_ms, msec_t now_ms);
+/* Everything on the service clock ends ms later. */
+void sessions_shift(struct sessions *s, msec_t ms);
+/* READY, ADMITTED, GRACE, RETURNING, REVOKED and FORWARD: what a segment cannot be removed with. */
+uint32_t sessions_live(const struct sessions *s);
+/* for (i = 0; (x = sessions_next(s, &i)) != NULL;) in no order. */
+struct session *sessions_next(const struct sessions *s, uint32_t *i);
+
+#endif

@@ -1,0 +1,193 @@
+/* segtab_claim.c: a join with a subject needs the word of who keeps its share. That takes a
+ * round trip between nodes, and a batch of joins is answered at once; so the join is told
+ * to ask again in a moment, and the word waits here for it.
+ *
+ *   none --join: DIR_CLAIM--> asked --GRANTED--> granted --the join comes back--> a ticket
+ *                               |                   '--nobody comes: DIR_FREE--> none
+ *                               |--EXISTS--> taken --the join comes back--> its old ticket
+ *                               '--BUSY, link broken, all is said anew--> none
+ *
+ * A claim that was asked is never forgotten on its link, however late the answer is. Else the
+ * answer, of before a DIR_FREE, is taken for the answer to the next claim, after it: this
+ * node has a grant that the owner is about to give to somebody else. An answer that was lost
+ * (no memory at one end) is made up for by saying everything again: all that was answered
+ * before comes before the end of that, and nothing is claimed until then. */
+#include "segment/node/segtab_int.h"
+
+#include <stdlib.h>
+
+static struct claim *claim_of(const struct dirs *d, uint64_t hash)
+{
+    uint64_t i = d->asked.n + d->words.n > 0 ? map_get(&d->by_hash, hash) : MAP_NONE;
+
+    return i != MAP_NONE ? &d->claim[i] : NULL;
+}
+
+bool claims_has(const struct dirs *d, uint64_t hash)
+{
+    const struct claim *c = claim_of(d, hash);
+
+    return c != NULL && c->state != CLAIM_TAKEN;
+}
+
+static void drop(struct dirs *d, struct claim *c)
+{
+    map_del(&d->by_hash, c->hash);
+    list_remove(c->state == CLAIM_ASKED ? &d->asked : &d->words, &c->in);
+    list_push_front(&d->spare, &c->in);
+}
+
+static bool room(struct dirs *d)
+{
+    if (d->claim == NULL) {
+        d->claim = calloc(DIR_CLAIMS_MAX, sizeof(*d->claim));
+        for (uint32_t i = 0; d->claim != NULL && i < DIR_CLAIMS_MAX; i++)
+            list_push_back(&d->spare, &d->claim[i].in);
+    }
+    return d->spare.n > 0;
+}
+
+static void ask(struct segtab *t, uint16_t owner, uint64_t hash)
+{
+    struct dirs *d = &t->dir;
+    struct dir_row r = { .hash = hash };
+    struct claim *c;
+
+    if (!room(d))
+        return;
+    c = container_of(list_first(&d->spare), struct claim, in);
+    if (map_set(&d->by_hash, hash, (uint64_t)(c - d->claim)) < 0)
+        return;
+    list_remove(&d->spare, &c->in);
+    list_push_back(&d->asked, &c->in);
+    c->hash = hash;
+    c->state = CLAIM_ASKED;
+    c->since_ms = t->now.now_ms;
+    c->owner = owner;
+    d->asks = true;
+    dir_say(t, owner, DIR_CLAIM, &r);
+}
+
+static enum claim_word ask_self(struct segtab *t, uint64_t hash, struct dir_row *has)
+{
+    struct dirs *d = &t->dir;
+    uint16_t other;
+    enum dir_word w = directory_claim(&d->own, (uint16_t)d->self, hash, has, &other);
+
+    if (other != UINT16_MAX)
+        dir_check(t, other, hash);
+    return w == DIR_GRANTED ? CLAIM_OURS : w == DIR_EXISTS ? CLAIM_HAS : CLAIM_WAIT;
+}
+
+static enum claim_word ask_other(struct segtab *t, uint16_t owner, uint64_t hash,
+                                 struct dir_row *has)
+{
+    struct dirs *d = &t->dir;
+    struct claim *c = claim_of(d, hash);
+
+    if (d->m[owner].state != DIR_KNOWN)
+        return CLAIM_WAIT;
+    if (c == NULL) {
+        ask(t, owner, hash);
+        return CLAIM_WAIT;
+    }
+    if (c->state == CLAIM_ASKED)
+        return CLAIM_WAIT;
+    *has = c->has;
+    drop(d, c);
+    return c->state == CLAIM_GRANTED ? CLAIM_OURS : CLAIM_HAS;
+}
+
+enum claim_word segtab_claim(struct segtab *t, uint64_t hash, struct dir_row *has)
+{
+    struct dirs *d = &t->dir;
+    enum claim_word w = CLAIM_WAIT;
+    uint16_t owner;
+
+    if (d->mode == DIR_OFF)
+        return CLAIM_OURS;
+    if (d->mode == DIR_ON && d->version != 0 && d->self < d->n) {
+        owner = dir_owner(d, hash);
+        w = owner == d->self ? ask_self(t, hash, has) : ask_other(t, owner, hash, has);
+    }
+    d->n_busy += w == CLAIM_WAIT;
+    d->n_exists += w == CLAIM_HAS;
+    return w;
+}
+
+void segtab_unclaim(struct segtab *t, uint64_t hash)
+{
+    struct dirs *d = &t->dir;
+    struct claim *c = claim_of(d, hash);
+    struct dir_row r = { .hash = hash };
+
+    if (d->mode != DIR_ON || d->version == 0 || d->self == d->n)
+        return;
+    if (c != NULL && c->state == CLAIM_ASKED)
+        return; /* it is given back when the word comes and nobody asks for it */
+    if (c != NULL)
+        drop(d, c);
+    if (!dir_holds(t, hash))
+        dir_say(t, dir_owner(d, hash), DIR_FREE, &r);
+}
+
+void claims_answer(struct segtab *t, uint16_t owner, const struct dir_row *r)
+{
+    struct dirs *d = &t->dir;
+    struct claim *c = claim_of(d, r->hash);
+
+    if (c == NULL || c->owner != owner || c->state != CLAIM_ASKED) {
+        if (r->what == DIR_GRANTED && c == NULL)
+            segtab_unclaim(t, r->hash); /* nobody waits for it any more */
+        return;
+    }
+    if (r->what == DIR_BUSY) {
+        drop(d, c);
+        return;
+    }
+    c->state = r->what == DIR_GRANTED ? CLAIM_GRANTED : CLAIM_TAKEN;
+    c->has = *r;
+    c->since_ms = t->now.now_ms;
+    list_remove(&d->asked, &c->in);
+    list_push_back(&d->words, &c->in);
+}
+
+static void drop_of(struct dirs *d, struct list *l, uint16_t owner)
+{
+    list_each (l, it) {
+        struct claim *c = container_of(it, struct claim, in);
+
+        if (c->owner == owner)
+            drop(d, c);
+    }
+}
+
+void claims_drop(struct segtab *t, uint16_t owner)
+{
+    drop_of(&t->dir, &t->dir.asked, owner);
+    drop_of(&t->dir, &t->dir.words, owner);
+}
+
+void claims_tick(struct segtab *t)
+{
+    struct dirs *d = &t->dir;
+    struct list_node *it;
+
+    while ((it = list_first(&d->words)) != NULL) {
+        struct claim *c = container_of(it, struct claim, in);
+
+        if (t->now.now_ms - c->since_ms < DIR_CLAIM_MS)
+            break;
+        if (c->state == CLAIM_GRANTED)
+            segtab_unclaim(t, c->hash);
+        else
+            drop(d, c);
+    }
+    while ((it = list_first(&d->asked)) != NULL) {
+        const struct claim *c = container_of(it, struct claim, in);
+
+        if (t->now.now_ms - c->since_ms < DIR_ANSWER_MS)
+            break;
+        dir_say_begin(t, c->owner); /* drops all of that owner's */
+    }
+}

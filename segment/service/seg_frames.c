@@ -1,0 +1,174 @@
+/* seg_frames.c: what comes in: batches are answered at once, the rest is a step. */
+#include "segment/service/seg_int.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/wire/codec.h"
+#include "common/base/log.h"
+
+#define LOG_MODULE "segment"
+
+/* May a peer of this role say that to a segment node? proto/PROTOCOL.md section 8. */
+static bool is_allowed(enum rpc_role role, enum msg_type t)
+{
+    switch (t) {
+    case MSG_ERROR:
+        return true;
+    case MSG_PLACE:
+    case MSG_APPEND:
+    case MSG_DROP:
+    case MSG_SESSION:
+        return role == RPC_ROUTER;
+    case MSG_NODE_OK:
+    case MSG_SEG_OPEN:
+    case MSG_SEG_SEAL:
+    case MSG_SEG_NEXT:
+    case MSG_SEG_AHEAD:
+    case MSG_SEG_POP:
+    case MSG_SEG_REMOVE:
+    case MSG_RULES:
+    case MSG_MOVE_IN:
+    case MSG_MOVE_OUT:
+    case MSG_MOVE_END:
+    case MSG_WHY:
+    case MSG_MEMBERS:
+    case MSG_TICKET:
+        return role == RPC_MANAGER;
+    case MSG_COPY_BEGIN:
+    case MSG_COPY_CHUNK:
+    case MSG_COPY_TOUCH:
+    case MSG_COPY_EXTRA:
+    case MSG_COPY_END:
+    case MSG_COPY_ACK:
+    case MSG_DIR:
+    case MSG_DIR_ANS:
+        return role == RPC_SEGMENT;
+    default:
+        return false;
+    }
+}
+
+/* Answers go straight into the channel's output, under the question's id. */
+static void answer(struct rpc_chan *ch, const struct msg *m, uint64_t rid)
+{
+    struct buf *out = rpc_begin(ch);
+
+    if (msg_encode(m, out) < 0)
+        rpc_chan_close(ch, "cannot answer"); /* rpc_end() takes the frame back then */
+    if (rpc_end(ch, (uint16_t)m->type, rid) < 0)
+        rpc_chan_close(ch, "no memory to answer");
+}
+
+static void join(struct seg_service *s, const struct msg *q, struct seg_now now)
+{
+    bool ok = seg_journal_reserve(s->journal, q->append.n);
+
+    segtab_full(s->tab, !ok);
+    segtab_append(s->tab, now, q->append.req, q->append.n, s->ans.append);
+}
+
+/* False: it is none. */
+static bool batch(struct seg_service *s, struct rpc_chan *ch, const struct msg *q, uint64_t rid)
+{
+    struct seg_now now = seg_now(s);
+    struct msg a = { 0 };
+
+    switch (q->type) {
+    case MSG_PLACE:
+        a.type = MSG_PLACE_ANS;
+        a.place_ans.n = q->place.n;
+        a.place_ans.ans = s->ans.place;
+        segtab_place(s->tab, now, q->place.req, q->place.n, s->ans.place, &s->mem);
+        break;
+    case MSG_APPEND:
+        a.type = MSG_APPEND_ANS;
+        a.append_ans.n = q->append.n;
+        a.append_ans.ans = s->ans.append;
+        /* Later than they were sent, also if we were stopped in this turn: who was too late
+         * for the draw must not be in it. */
+        now.wall_ms = ev_read_wall_ms();
+        join(s, q, now);
+        break;
+    case MSG_DROP:
+        a.type = MSG_DROP_ANS;
+        a.drop_ans.n = q->drop.n;
+        a.drop_ans.ans = s->ans.drop;
+        segtab_drop(s->tab, now, q->drop.req, q->drop.n, s->ans.drop);
+        break;
+    case MSG_SESSION:
+        a.type = MSG_SESSION_ANS;
+        a.session_ans.n = q->session.n;
+        a.session_ans.ans = s->ans.session;
+        segtab_session(s->tab, now, q->session.req, q->session.n, s->ans.session,
+                       &s->mem);
+        break;
+    default:
+        return false;
+    }
+    s->n.batches++;
+    answer(ch, &a, rid);
+    return true;
+}
+
+static void refuse(struct seg_service *s, struct seg_peer *p, const struct frame *f,
+                   const char *what)
+{
+    char why[80];
+
+    s->n.bad_frames++;
+    snprintf(why, sizeof(why), "%s %s from a %s", what, msg_name(f->type),
+             rpc_role_name(p->role));
+    rpc_chan_close(p->ch, why);
+}
+
+static void handle(struct seg_service *s, struct seg_peer *p, const struct msg *m, uint64_t rid)
+{
+    if (batch(s, p->ch, m, rid))
+        return;
+    s->n.orders++;
+    if (m->type == MSG_WHY) {
+        seg_why(s, p, &m->why);
+        return;
+    }
+    if (m->type == MSG_ERROR && m->error.code == SQ_ENOTLEADER) {
+        seg_peers_follow(s, p, m->error.text);
+        return;
+    }
+    if (m->type == MSG_ERROR) {
+        log_warn("peer=%s says=%s about=%s text=%s", rpc_chan_peer(p->ch)->node,
+                 sq_strerror(m->error.code), msg_name(m->error.about),
+                 log_q(m->error.text, strlen(m->error.text)));
+        return;
+    }
+    seg_step(s, (struct segtab_in){ .kind = SEGTAB_MSG, .peer = p->no,
+                                    .role = (uint8_t)p->role, .msg = m });
+    if (m->type == MSG_NODE_OK)
+        seg_become_ready(s);
+}
+
+void seg_on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
+{
+    struct seg_service *s = ctx;
+    struct seg_peer *p = rpc_chan_data(ch);
+    struct msg m;
+    int rc;
+
+    if (p == NULL)
+        return; /* closing: there was no memory for it when it came up */
+    rc = msg_decode(f->type, f->body, f->len, &s->mem, &m);
+    if (rc == SQ_EUNKNOWN) {
+        s->n.unknown++;
+        seg_peers_error(s, p, f, rc);
+    } else if (rc == SQ_ENOMEM) {
+        seg_peers_error(s, p, f, rc);
+    } else if (rc < 0) {
+        refuse(s, p, f, "damaged");
+    } else if (!is_allowed(p->role, m.type)) {
+        refuse(s, p, f, "not allowed:");
+    } else {
+        handle(s, p, &m, f->rid);
+    }
+    arena_reset(&s->mem);
+}

@@ -1,0 +1,62 @@
+/* seg_journal.h: a segment node's journal: segtab's changes into journal.h's files, and
+ * back. Shell.
+ *
+ *   segtab --record--> journal --flush at the turn's end--> answers may go out
+ *   tick: promises, sync, a slice of the snapshot that is being written
+ *
+ * When a flush fails, what was said in that turn is taken back (the links are closed, the
+ * peers ask again), and the table is made anew of what the journal has, so that it is again
+ * what a restart would find. Then segtab holds (segtab_hold.c): polls are answered, nothing
+ * else is done. As soon as a flush works again, or a whole snapshot is on the disk, all goes
+ * on as before. */
+#ifndef SEGQ_SEG_JOURNAL_H
+#define SEGQ_SEG_JOURNAL_H
+
+#include <stdio.h>
+
+#include "segment/journal/journal.h"
+#include "segment/service/seg_cfg.h"
+#include "segment/node/segtab.h"
+
+struct seg_journal;
+
+struct seg_journal_counts {
+    struct journal_counts file;
+    uint64_t refused; /* joins for which there was no room */
+    uint64_t taken_back; /* turns whose answers were not sent */
+    uint64_t holding;    /* now */
+    uint64_t recovered;  /* tickets, at the start */
+    uint64_t room_bytes; /* free on its file system; 0: not known */
+};
+
+/* *out = NULL if it is switched off (refused if the folder holds one). c: read during
+ * the call only. disk: ref, for tests; NULL: the folder of this machine. */
+SQ_CHECK int seg_journal_new(struct seg_journal **out, const struct seg_cfg *c,
+                             struct disk *disk, struct err *e);
+/* Before the recovery, for tests that bring their disk: which start of the machine this is.
+ * After another one the last joins may be missing: segments that were open are sealed. */
+void seg_journal_set_boot(struct seg_journal *j, uint64_t boot);
+/* NULL is fine, here and below. Flushes; after segtab_free(). */
+void seg_journal_free(struct seg_journal *j);
+/* For segtab_opts. */
+void seg_journal_log(void *journal, const struct jrec *r);
+/* Opens it, replays everything into a new table and lets it begin. */
+SQ_CHECK int seg_journal_recover(struct seg_journal *j, struct segtab *t,
+                                 struct seg_now now, struct err *e);
+
+/* Room for n new tickets; false: join nobody. */
+SQ_CHECK bool seg_journal_reserve(struct seg_journal *j, uint64_t n);
+/* Before the answers of the turn go out. false: they must not, and what the turn has changed
+ * must go: seg_journal_again() next. */
+SQ_CHECK bool seg_journal_flush(struct seg_journal *j);
+/* What is written down, into a new table, which holds. < 0: it cannot be read, and nothing
+ * is known for sure: the process must end. */
+SQ_CHECK int seg_journal_again(struct seg_journal *j, struct segtab *t, struct seg_now now,
+                               struct err *e);
+void seg_journal_tick(struct seg_journal *j, msec_t now_ms);
+void seg_journal_count(const struct seg_journal *j, struct seg_journal_counts *n);
+
+/* segment --check-journal DIR; the exit code. */
+int seg_journal_check(const char *dir, FILE *out);
+
+#endif

@@ -1,0 +1,66 @@
+/* seg_why.c: an operator asks about a ticket (common/wire/msg_why.h).
+ *
+ *   WHY --> what is known now --> WHY_ANS (more)
+ *       --> the trail's thread looks through its files --a tick later--> WHY_ANS (lines)
+ *
+ * A manager that is gone by then gets nothing: it does not know the question any more. */
+#include "segment/service/seg_int.h"
+
+#include "common/wire/codec.h"
+#include "common/base/log.h"
+
+#define LOG_MODULE "segment"
+
+/* Of anything that can end a text early, a line has nothing; but it must end in a 0. */
+static void say(struct seg_peer *p, const struct msg_why_ans *a)
+{
+    struct msg m = { .type = MSG_WHY_ANS, .why_ans = *a };
+
+    if (msg_encode(&m, rpc_begin(p->ch)) < 0 || rpc_end(p->ch, MSG_WHY_ANS, 0) < 0)
+        rpc_chan_close(p->ch, "no memory to answer");
+}
+
+void seg_why(struct seg_service *s, struct seg_peer *p, const struct msg_why *q)
+{
+    struct audit_ask look = { .ask = q->ask,
+                              .peer = p->no,
+                              .id = { q->seg, q->number },
+                              .max = WHY_LINES_MAX };
+    struct msg_why_ans a;
+
+    segtab_why(s->tab, seg_now(s), q, &a);
+    a.trail = s->audit != NULL;
+    a.more = a.trail && audit_look(s->audit, &look, ev_wall_ms(s->ev));
+    say(p, &a);
+}
+
+static struct seg_peer *peer_of(const struct seg_service *s, peer_no no)
+{
+    list_each (&s->peers, it) {
+        struct seg_peer *p = list_entry(it, struct seg_peer, node);
+
+        if (p->no == no)
+            return p;
+    }
+    return NULL;
+}
+
+void seg_why_tick(struct seg_service *s)
+{
+    struct audit_found f;
+
+    while (audit_found(s->audit, &f)) {
+        struct seg_peer *p = peer_of(s, f.ask.peer);
+        struct msg_why_ans a = { .ask = f.ask.ask,
+                                 .lines_only = true,
+                                 .trail = true,
+                                 .trail_bytes = f.read };
+
+        buf_byte(&f.lines, 0);
+        a.trail_whole = f.whole && !f.lines.failed;
+        a.lines = f.lines.failed ? "" : (const char *)f.lines.data;
+        if (p != NULL)
+            say(p, &a);
+        buf_fini(&f.lines);
+    }
+}

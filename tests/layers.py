@@ -1,0 +1,337 @@
+#!/usr/bin/python3
+"""layers.py [OBJ]: the rooms of the product, and what each may use.
+
+A room is a folder. ROOMS says which other rooms it may include, and whether it is pure: no
+socket, file, clock, thread or randomness, in its includes and in what its objects call.
+Checked, over every .c and .h:
+  * a file includes only its own room, the rooms of its row, and the libraries of FOREIGN;
+  * a pure room includes no header and calls no function of the ban lists (SHELL: files that
+    are not pure in a room that is otherwise);
+  * every header compiles alone; every .c has a header of its own name and includes it first
+    (HEADERLESS: how many a room still has without; the number only falls);
+  * no circles: headers that include each other, files whose functions need each other
+    (CIRCLES: those that stay, each with its reason); no circle between rooms;
+  * no room has more than MOST_FILES files.
+OBJ: folder of objects of a whole build (build/rel/obj). Ends with "layers: N passed, N failed".
+"""
+import collections
+import concurrent.futures
+import glob
+import os
+import re
+import subprocess
+import sys
+
+MOST_FILES = 36  # the aim is 33
+C = "common/"
+PURE, MIXED = True, False
+COMMON = [C + r for r in ("base", "ticket", "config", "wire", "net", "http", "supervisor")]
+CALM = [C + r for r in ("base", "ticket", "wire")]  # what a pure core may use of common/
+# room: (pure, rooms it may use)
+ROOMS = {
+    "common/base": (PURE, []),
+    "common/ticket": (PURE, ["common/base"]),
+    "common/config": (PURE, ["common/base"]),
+    "common/wire": (PURE, ["common/base", "common/ticket", "common/config"]),
+    "common/net": (MIXED, ["common/base", "common/wire"]),
+    "common/http": (MIXED, ["common/base", "common/net"]),
+    "common/supervisor": (MIXED, ["common/base", "common/config", "common/net"]),
+    "router": (MIXED, ["common/supervisor", "common/config"]),
+    "router/gate": (PURE, CALM + ["common/config", "common/http"]),
+    "router/page": (PURE, CALM + ["common/config", "common/http"]),
+    "router/flow": (PURE, CALM + ["router/gate", "router/page"]),
+    "router/api": (PURE, CALM + ["common/http", "router/flow", "router/gate"]),
+    "router/service": (MIXED, COMMON + ["router/gate", "router/page", "router/flow", "router/api"]),
+    "segment": (MIXED, ["common/supervisor", "common/config"]),
+    "segment/line": (PURE, CALM),
+    "segment/copy": (PURE, CALM + ["segment/line"]),
+    "segment/journal": (MIXED, ["common/base", "common/ticket", "segment/line"]),
+    "segment/audit": (MIXED, ["common/base", "segment/line"]),
+    "segment/node": (PURE, CALM + ["segment/line", "segment/copy", "segment/journal", "segment/audit"]),
+    "segment/service": (MIXED, COMMON + ["segment/audit", "segment/journal", "segment/node"]),
+    "queuemng": (MIXED, ["common/supervisor", "common/config"]),
+    "queuemng/policy": (PURE, CALM + ["common/config"]),
+    "queuemng/core": (PURE, CALM + ["common/config", "queuemng/policy"]),
+    "queuemng/store": (MIXED, ["common/base", "common/net"]),
+    "queuemng/monitor": (MIXED, ["common/base", "common/net", "common/http", "queuemng/policy"]),
+    "queuemng/service": (MIXED, COMMON + ["queuemng/core", "queuemng/policy", "queuemng/store",
+                                          "queuemng/monitor"]),
+    "queuemng/ctl": (MIXED, ["common/base", "common/config", "common/ticket", "common/supervisor",
+                             "queuemng/policy"]),
+}
+# Files that are not pure in a room that is.
+SHELL = {
+    "common/base/file", "common/base/log", "common/base/failpoint", "common/base/rng",
+    "common/base/slab",
+    "common/ticket/keys",
+    "common/config/cfg_load", "common/config/cfg_node", "common/config/cfg_own", "common/config/cfg_yaml",
+}
+# Headers of libraries, and who may include them.
+FOREIGN = {
+    r"\.pb-c\.h": r"common/wire/codec_\w+\.[ch]",
+    r"yaml\.h": r"common/config/cfg_yaml\.c",
+    r"event2/": r"common/(net|http|supervisor)/\w+\.[ch]|queuemng/(monitor|ctl)/\w+\.[ch]",
+    r"hiredis": r"queuemng/store/redis_(link|ans)\.c",
+}
+BAN_INCLUDE = re.compile(
+    r"event2/|hiredis|sys/socket|netinet/|arpa/|netdb|sys/epoll|<time\.h>|sys/time\.h|<poll\.h>"
+    r"|<fcntl\.h>|sys/stat|dirent|pthread|semaphore|stdatomic|sys/random|sys/mman|<unistd\.h>|<signal\.h>")
+BAN_CALL = re.compile(
+    r"^(socket|connect|bind|listen|accept4?|recv\w*|send\w*|select|poll|epoll_\w+"  # sockets
+    r"|open(at)?(64)?|read|write|pread\w*|pwrite\w*|f?sync|fdatasync|unlink|rename\w*|mkdir|f(re)?open(64)?"
+    r"|fread|fwrite|opendir|stat(64)?|fstat(64)?|mmap(64)?"                          # files
+    r"|time|clock(_gettime|_nanosleep)?|gettimeofday|usleep|nanosleep|sleep|localtime(_r)?"  # clocks
+    r"|fork|execv\w*|kill|pthread_\w+|sem_\w+"                                        # threads
+    r"|rand(om)?(_r)?|srand\w*|getrandom|getentropy|randombytes_\w+)$")               # randomness
+
+# Circles of files that stay, each with its reason. The rest of the list is work to be done.
+CIRCLES = {
+    "common/wire/codec.c common/wire/codec_common.c common/wire/codec_directory.c "
+    "common/wire/codec_router_manager.c common/wire/codec_segment_manager.c "
+    "common/wire/codec_segment_segment.c common/wire/codec_why.c": "to be untied",
+    "common/net/rpc.c common/net/rpc_chan.c common/net/rpc_hello.c common/net/rpc_link.c": "to be untied",
+    "common/http/httpd.c common/http/httpd_conn.c common/http/httpd_in.c common/http/httpd_out.c": "to be untied",
+    "router/page/page.c router/page/page_put.c": "to be untied",
+    "router/flow/routes.c router/flow/routes_apply.c": "to be untied",
+    "router/service/join.c router/service/leave.c router/service/mng_link.c "
+    "router/service/page_done.c router/service/page_front.c router/service/page_get.c "
+    "router/service/phase.c router/service/poll.c router/service/presented.c "
+    "router/service/queue_get.c router/service/renew.c router/service/router_flow.c "
+    "router/service/router_metrics.c router/service/router_service.c router/service/seg_batch.c "
+    "router/service/seg_link.c router/service/session.c router/service/verify.c": "to be untied",
+    "segment/journal/journal.c segment/journal/journal_snap.c": "to be untied",
+    "segment/node/segtab.c segment/node/segtab_audit.c segment/node/segtab_away.c "
+    "segment/node/segtab_claim.c segment/node/segtab_commit.c segment/node/segtab_dir.c "
+    "segment/node/segtab_dir_ask.c segment/node/segtab_dir_say.c segment/node/segtab_draw.c "
+    "segment/node/segtab_hold.c segment/node/segtab_hot.c segment/node/segtab_move.c "
+    "segment/node/segtab_orders.c segment/node/segtab_passes.c segment/node/segtab_rebuild.c "
+    "segment/node/segtab_release.c segment/node/segtab_replay.c segment/node/segtab_report.c "
+    "segment/node/segtab_rules.c segment/node/segtab_stage.c segment/node/segtab_ticket.c": "to be untied",
+    "segment/service/seg_frames.c segment/service/seg_peers.c segment/service/seg_service.c "
+    "segment/service/seg_why.c": "to be untied",
+    "queuemng/core/chain.c queuemng/core/lots.c queuemng/core/member.c queuemng/core/mng.c "
+    "queuemng/core/mng_delete.c queuemng/core/mng_eta.c queuemng/core/mng_forget.c "
+    "queuemng/core/mng_keep.c queuemng/core/mng_map.c queuemng/core/mng_marks.c "
+    "queuemng/core/mng_members.c queuemng/core/mng_monitors.c queuemng/core/mng_queue.c "
+    "queuemng/core/mng_sched.c queuemng/core/mng_ticket.c queuemng/core/move.c queuemng/core/mseg.c "
+    "queuemng/core/pop.c queuemng/core/rebuild.c queuemng/core/slots.c": "to be untied",
+    "queuemng/service/mng_acts.c queuemng/service/mng_admin.c queuemng/service/mng_admin_audit.c "
+    "queuemng/service/mng_admin_live.c queuemng/service/mng_admin_page.c "
+    "queuemng/service/mng_admin_queue.c queuemng/service/mng_admin_ticket.c "
+    "queuemng/service/mng_admin_view.c queuemng/service/mng_term.c queuemng/service/mng_why.c "
+    "queuemng/service/mng_yaml.c": "to be untied",
+}
+# Files without a header of their own, by room.
+HEADERLESS = {
+    "common/config": 11,
+    "common/wire": 8,
+    "common/net": 6,
+    "common/http": 5,
+    "common/supervisor": 4,
+    "router/page": 1,
+    "router/flow": 2,
+    "router/api": 1,
+    "router/service": 11,
+    "segment/line": 1,
+    "segment/copy": 2,
+    "segment/journal": 7,
+    "segment/node": 21,
+    "segment/service": 4,
+    "queuemng/core": 21,
+    "queuemng/store": 4,
+    "queuemng/monitor": 2,
+    "queuemng/service": 13,
+    "queuemng/ctl": 12,
+}
+MAIN = re.compile(r"(main|rt_cluster|seg_cluster|mng_cluster|segqctl)\.c$")
+
+passed = failed = 0
+
+
+def claim(good, text):
+    global passed, failed
+    if good:
+        passed += 1
+    else:
+        failed += 1
+        print("FAIL", text)
+
+
+def sources():
+    out = []
+    for room in ROOMS:
+        out += sorted(glob.glob(room + "/*.[ch]"))
+    return out
+
+
+def includes(path):
+    return re.findall(r'^#include\s+(["<][^">]+[">])', open(path, encoding="utf-8").read(), re.M)
+
+
+def check_rooms(files):
+    known = set(ROOMS)
+    for top in ("common", "router", "segment", "queuemng"):
+        for d, _, names in os.walk(top):
+            if any(re.search(r"\.[ch]$", n) for n in names):
+                claim(d in known, f"{d} has no row in ROOMS")
+    for room in ROOMS:
+        n = len(glob.glob(room + "/*.[ch]"))
+        claim(n <= MOST_FILES, f"{room} has {n} files, more than {MOST_FILES}")
+    for f in files:
+        room, pure = os.path.dirname(f), ROOMS[os.path.dirname(f)][0]
+        pure = pure and os.path.splitext(f)[0] not in SHELL
+        for inc in includes(f):
+            name = inc[1:-1]
+            for pattern, where in FOREIGN.items():
+                if re.search(pattern, inc):
+                    claim(re.fullmatch(where, f), f"{f} includes {inc}, which belongs to {where}")
+            if inc[0] == '"' and os.path.exists(name):
+                to = os.path.dirname(name)
+                claim(to == room or to in ROOMS[room][1], f"{f}: {room} may not use {to} ({name})")
+            if pure:
+                claim(not BAN_INCLUDE.search(inc), f"{f} is in a pure room, yet includes {inc}")
+
+
+def check_alone(files):
+    flags = ["-std=gnu11", "-Wall", "-Wextra", "-Werror", "-I.", "-I" + gen_dir()]
+    flags += subprocess.run(["pkg-config", "--cflags", "libevent", "libprotobuf-c", "yaml-0.1", "jansson",
+                             "libsodium", "hiredis"], capture_output=True, text=True).stdout.split()
+
+    def one(h):
+        r = subprocess.run(["gcc", *flags, "-fsyntax-only", "-x", "c", h], capture_output=True, text=True)
+        return h, r.returncode, r.stderr
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for h, rc, err in pool.map(one, [f for f in files if f.endswith(".h")]):
+            claim(rc == 0, f"{h} does not compile alone\n" + "\n".join(err.splitlines()[:5]))
+
+
+def gen_dir():
+    found = sorted(glob.glob("build/*/gen"))
+    return found[0] if found else "build/rel/gen"
+
+
+def check_own_header(files):
+    without = collections.Counter()
+    for f in files:
+        if not f.endswith(".c") or MAIN.search(f):
+            continue
+        own = f[:-1] + "h"
+        if not os.path.exists(own):
+            without[os.path.dirname(f)] += 1
+            continue
+        first = [i[1:-1] for i in includes(f)][:1]
+        claim(first == [own], f"{f} does not include its own header first, but {first}")
+    for room in ROOMS:
+        n, most = without[room], HEADERLESS.get(room, 0)
+        claim(n <= most, f"{room}: {n} files without a header of their own, at most {most} are known")
+        claim(n >= most, f"{room}: only {n} files without a header of their own: HEADERLESS can say so")
+
+
+def circles(graph):
+    """Strongly connected components of more than one node (Tarjan, without recursion)."""
+    index, low, stack, on, out, n = {}, {}, [], set(), [], 0
+    for root in graph:
+        if root in index:
+            continue
+        work = [(root, iter(sorted(graph[root])))]
+        index[root] = low[root] = n = n + 1
+        stack.append(root)
+        on.add(root)
+        while work:
+            v, todo = work[-1]
+            for w in todo:
+                if w not in index:
+                    index[w] = low[w] = n = n + 1
+                    stack.append(w)
+                    on.add(w)
+                    work.append((w, iter(sorted(graph.get(w, ())))))
+                    break
+                if w in on:
+                    low[v] = min(low[v], index[w])
+            else:
+                work.pop()
+                if work:
+                    low[work[-1][0]] = min(low[work[-1][0]], low[v])
+                if low[v] == index[v]:
+                    comp = set()
+                    while v not in comp:
+                        comp.add(stack[-1])
+                        on.discard(stack.pop())
+                    if len(comp) > 1:
+                        out.append(sorted(comp))
+    return out
+
+
+def symbols(obj, files):
+    """file -> (defined, wanted) functions and data of its object."""
+    out = {}
+    for f in files:
+        o = f"{obj}/{f[:-2]}.o"
+        if not f.endswith(".c") or not os.path.exists(o):
+            continue
+        have, want = set(), set()
+        for line in subprocess.run(["nm", o], capture_output=True, text=True).stdout.splitlines():
+            kind, name = line[17:18], line[19:].strip()
+            if kind in "TDBRVW":
+                have.add(name)
+            elif kind == "U":
+                want.add(name.split("@")[0])
+        out[f] = (have, want)
+    return out
+
+
+def check_circles(files, syms):
+    headers = {f: {i[1:-1] for i in includes(f) if i[0] == '"'} for f in files if f.endswith(".h")}
+    for c in circles({h: {i for i in v if i in headers} for h, v in headers.items()}):
+        claim(False, "headers include each other: " + " ".join(c))
+    owner = {s: f for f, (have, _) in syms.items() for s in have}
+    calls = {f: {owner[s] for s in want if s in owner and owner[s] != f} for f, (_, want) in syms.items()}
+    seen = set()
+    for c in circles(calls):
+        key = frozenset(c)
+        known = next((k for k in CIRCLES if key <= frozenset(k.split())), None)
+        seen.add(known)
+        claim(known is not None, f"files need each other in a circle ({len(c)}): " + " ".join(c))
+    for k in CIRCLES:
+        claim(k in seen, f"CIRCLES lists what is no circle any more: {k}")
+    rooms = collections.defaultdict(set)
+    for f in files:
+        for i in includes(f):
+            to = os.path.dirname(i[1:-1])
+            if to in ROOMS and to != os.path.dirname(f):
+                rooms[os.path.dirname(f)].add(to)
+    for f, to in calls.items():
+        for t in to:
+            a, b = os.path.dirname(f), os.path.dirname(t)
+            if a != b:
+                rooms[a].add(b)
+                claim(b in ROOMS[a][1], f"{f} calls into {b} ({t}), which {a} may not use")
+    for c in circles({r: rooms[r] for r in ROOMS}):
+        claim(False, "rooms use each other: " + " ".join(c))
+
+
+def check_pure_calls(syms):
+    for f, (_, want) in syms.items():
+        if not ROOMS[os.path.dirname(f)][0] or f[:-2] in SHELL:
+            continue
+        bad = sorted(s for s in want if BAN_CALL.match(s))
+        claim(not bad, f"{f} is in a pure room, yet calls {' '.join(bad)}")
+
+
+def main():
+    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    obj = sys.argv[1] if len(sys.argv) > 1 else "build/rel/obj"
+    files = sources()
+    check_rooms(files)
+    check_own_header(files)
+    check_alone(files)
+    syms = symbols(obj, files)
+    want = sum(f.endswith(".c") for f in files)
+    claim(len(syms) == want, f"{len(syms)} objects of {want} files in {obj}: build first (make bins)")
+    check_pure_calls(syms)
+    check_circles(files, syms)
+    print(f"layers: {passed} passed, {failed} failed")
+    sys.exit(failed != 0)
+
+
+main()

@@ -59,7 +59,11 @@ $(B)/gen/dash_blob.c: deploy/page/embed.sh $(DASH_FILES) deploy/dashboard
 $(B)/obj/gen/%_blob.o: $(B)/gen/%_blob.c
 	@mkdir -p $(@D)
 	@$(CC) $(CFLAGS) -c -o $@ $<
-$(B)/obj/%.o: %.c | $(GEN_H)
+# The release: programs, metrics and packages say what VERSION says.
+$(B)/gen/version.h: VERSION
+	@mkdir -p $(@D)
+	@printf '#define SEGQ_VERSION "%s"\n' "$$(cat VERSION)" >$@
+$(B)/obj/%.o: %.c | $(GEN_H) $(B)/gen/version.h
 	@mkdir -p $(@D) && echo "  cc $<"
 	@$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/libsegq.a: $(call o,$(COMMON_C)) $(PROTOS:proto/%.proto=$(B)/obj/gen/%.o)
@@ -160,6 +164,9 @@ test:
 ## make test-asan    the same under AddressSanitizer and UBSan
 test-asan:
 	tests/all.sh asan
+## make check-quick  while you work: build, unit tests, layers, 100 seeds of the simulation (90 s)
+check-quick:
+	SIM_SEEDS=100 tests/run.sh unit layers seeds
 ## make check        layers, configuration samples, API description (no processes)
 check: layers
 	$(MAKE) -j$(JOBS) bins
@@ -206,6 +213,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
-.PHONY: fallback bins tests help run demo gate test test-asan check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
+.PHONY: check-quick fallback bins tests help run demo gate test test-asan check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
 .SECONDARY:
 .DEFAULT_GOAL := help

@@ -2,7 +2,8 @@
 # run.sh [unit] [sim] [fuzz] [check] [guard] [sys] [e2e] [chaos]: builds and runs the tests of
 # one build, part by part (all of them without arguments; tests/all.sh lets parts overlap),
 # one line per program, and ends with the seconds of each part, what failed (by name, with
-# the log to look into), and "N passed, N failed". bins, tests: only builds them.
+# the log to look into), and "N passed, N failed". bins, tests: only builds them. layers, seeds:
+# of check and of sim only the rooms, and the mixed simulation (make check-quick).
 #   FLAVOUR=rel|asan   which build is tested (fuzz corpora always run under ASan)
 #   SIM_SEEDS=N        seeds of the mixed simulation (1000; 100 under asan)
 #   SYS="story ..."    only these stories of tests/sys
@@ -163,6 +164,16 @@ if part sim; then
     end_all
     SEEDS=$seeds counted sim_mixed "$B/sim/sim_mixed"
     over sim
+fi
+if part seeds; then
+    build tests
+    SEEDS=$seeds counted sim_mixed "$B/sim/sim_mixed"
+    over seeds
+fi
+if part layers; then
+    build bins
+    counted layers tests/layers.py "$B/obj"
+    over layers
 fi
 if part fuzz; then
     make -s -j"$jobs" FLAVOUR=fuzz fuzz-bins >"$log/fuzz-build.log" 2>&1 || tail -30 "$log/fuzz-build.log"

@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 #include "common/supervisor/prog.h"
+#include "version.h"
 
 static void gauge(struct buf *b, const char *name, const char *help, double v)
 {

@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
+#include "version.h"
 
 #define LOG_MODULE "prog"
 

@@ -9,8 +9,6 @@
 #include "common/config/cfg.h"
 #include "common/net/ev.h"
 
-#define SEGQ_VERSION "0.1.0"
-
 struct prog {
     const char *name;           /* "router" */
     const char *what;           /* one line for -h */

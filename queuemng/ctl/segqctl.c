@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include "common/supervisor/prog.h"
+#include "version.h"
 
 #define DEFAULT_DIR "./run" /* where `make run` keeps its cluster */
 

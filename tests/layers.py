@@ -141,7 +141,6 @@ HEADERLESS = {
     "queuemng/store": 4,
     "queuemng/monitor": 2,
     "queuemng/service": 13,
-    "queuemng/ctl": 12,
 }
 MAIN = re.compile(r"(main|rt_cluster|seg_cluster|mng_cluster|segqctl)\.c$")
 

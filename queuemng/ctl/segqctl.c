@@ -1,6 +1,4 @@
 /* segqctl: the operator's command line. `segqctl -h` shows everything. */
-#include "queuemng/ctl/segqctl.h"
-
 #include <getopt.h>
 #include <signal.h>
 #include <stdio.h>
@@ -9,6 +7,9 @@
 #include <unistd.h>
 
 #include "common/supervisor/prog.h"
+#include "queuemng/ctl/ask.h"
+#include "queuemng/ctl/commands.h"
+#include "queuemng/ctl/where.h"
 #include "version.h"
 
 #define DEFAULT_DIR "./run" /* where `make run` keeps its cluster */

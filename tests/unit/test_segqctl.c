@@ -4,8 +4,12 @@
 #include <string.h>
 
 #include "queuemng/policy/queue_def.h"
-#include "queuemng/ctl/segqctl_text.h"
-#include "queuemng/ctl/segqctl_view.h"
+#include "queuemng/ctl/text.h"
+#include "queuemng/ctl/answer_view.h"
+#include "queuemng/ctl/log_view.h"
+#include "queuemng/ctl/risk_view.h"
+#include "queuemng/ctl/status_view.h"
+#include "queuemng/ctl/trace_view.h"
 
 static struct buf b;
 

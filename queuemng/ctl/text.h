@@ -1,8 +1,8 @@
-/* segqctl_text.h: what segqctl makes of words and prints as columns. Pure.
+/* text.h: what segqctl makes of words and prints as columns. Pure.
  * Everything that came from the network is printed through here: bytes that could steer a
  * terminal become '?'. */
-#ifndef SEGQ_SEGQCTL_TEXT_H
-#define SEGQ_SEGQCTL_TEXT_H
+#ifndef SEGQ_CTL_TEXT_H
+#define SEGQ_CTL_TEXT_H
 
 #include <jansson.h>
 

@@ -1,10 +1,10 @@
-/* segqctl_view_log.c: what happened, and who changed what, a line each. Pure. */
-#include "queuemng/ctl/segqctl_view.h"
+/* log_view.c: what happened, and who changed what, a line each. Pure. */
+#include "queuemng/ctl/log_view.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/ctl/segqctl_text.h"
+#include "queuemng/ctl/text.h"
 
 static const char *str(const json_t *j, const char *key)
 {

@@ -1,9 +1,12 @@
-/* segqctl_node.c: taking segment nodes away, and what that comes to. */
+/* nodes.c: taking segment nodes away, and what that comes to. */
+#include "queuemng/ctl/nodes.h"
+
 #include <stdio.h>
 #include <string.h>
 
-#include "queuemng/ctl/segqctl.h"
-#include "queuemng/ctl/segqctl_view.h"
+#include "queuemng/ctl/ask.h"
+#include "queuemng/ctl/confirm.h"
+#include "queuemng/ctl/risk_view.h"
 
 static int node_order(const struct ctl *c, const char *node, const char *after, view_fn view)
 {

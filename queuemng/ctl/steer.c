@@ -1,12 +1,16 @@
-/* segqctl_steer.c: what an operator turns on a launch night, each in one short line, and the
+/* steer.c: what an operator turns on a launch night, each in one short line, and the
  * logs of what happened and of who changed what. (`queue set` can change every key.) */
+#include "queuemng/ctl/steer.h"
+
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/ctl/segqctl.h"
-#include "queuemng/ctl/segqctl_text.h"
-#include "queuemng/ctl/segqctl_view.h"
+#include "queuemng/ctl/answer_view.h"
+#include "queuemng/ctl/ask.h"
+#include "queuemng/ctl/log_view.h"
+#include "queuemng/ctl/risk_view.h"
+#include "queuemng/ctl/text.h"
 
 /* PATCH of the queue; takes doc (NULL: no memory). if_match NULL: whatever version. */
 static int patch_ask(struct ctl *c, const char *queue, json_t *doc, const char *if_match,

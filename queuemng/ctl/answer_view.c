@@ -1,11 +1,11 @@
-/* segqctl_answer.c: single answers as text: queue definitions, a ticket, a refusal. Pure.
+/* answer_view.c: single answers as text: queue definitions, a ticket, a refusal. Pure.
  */
-#include "queuemng/ctl/segqctl_view.h"
+#include "queuemng/ctl/answer_view.h"
 
 #include <stdio.h>
 #include <string.h>
 
-#include "queuemng/ctl/segqctl_text.h"
+#include "queuemng/ctl/text.h"
 
 static void scalar(struct buf *b, const json_t *v)
 {

@@ -1,6 +1,6 @@
-/* segqctl_ask.c: asking queuemng or a router, and saying what was answered: its view, its
+/* ask.c: asking queuemng or a router, and saying what was answered: its view, its
  * bytes (--json), or the refusal. */
-#include "queuemng/ctl/segqctl.h"
+#include "queuemng/ctl/ask.h"
 
 #include <errno.h>
 #include <event2/http.h>
@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "queuemng/ctl/segqctl_text.h"
-#include "queuemng/ctl/segqctl_view.h"
+#include "queuemng/ctl/answer_view.h"
+#include "queuemng/ctl/text.h"
 
 int ctl_say_err(const struct err *e, int code)
 {

@@ -1,7 +1,9 @@
-/* segqctl_draw.c: `segqctl draw QUEUE [COMMITMENT] [TICKET]...`: is the draw what was promised
+/* draw.c: `segqctl draw QUEUE [COMMITMENT] [TICKET]...`: is the draw what was promised
  * before, and which place did a ticket get? Worked out here, from the published seed alone.
  * That seed and commitment of today fit each other proves little: they come in one answer. The
  * promise is the commitment that somebody has noted before the opening. */
+#include "queuemng/ctl/draw.h"
+
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -9,9 +11,7 @@
 #include <strings.h>
 
 #include "common/ticket/draw.h"
-#include "queuemng/ctl/segqctl.h"
-#include "queuemng/ctl/segqctl_text.h"
-#include "queuemng/ctl/segqctl_view.h"
+#include "queuemng/ctl/ask.h"
 
 static const char *text_of(const json_t *j, const char *name)
 {

@@ -1,7 +1,7 @@
-/* segqctl_risk.c: what an order does to how many people, in sentences. Pure. */
-#include "queuemng/ctl/segqctl_view.h"
+/* risk_view.c: what an order does to how many people, in sentences. Pure. */
+#include "queuemng/ctl/risk_view.h"
 
-#include "queuemng/ctl/segqctl_text.h"
+#include "queuemng/ctl/text.h"
 
 static uint64_t u64(const json_t *o, const char *key)
 {

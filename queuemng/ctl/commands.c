@@ -1,5 +1,5 @@
-/* segqctl_cmd.c: the commands, in one table: words, what they take, what they ask. */
-#include "queuemng/ctl/segqctl.h"
+/* commands.c: the commands, in one table: words, what they take, what they ask. */
+#include "queuemng/ctl/commands.h"
 
 #include <signal.h>
 #include <stdio.h>
@@ -8,9 +8,17 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "queuemng/ctl/answer_view.h"
+#include "queuemng/ctl/ask.h"
+#include "queuemng/ctl/confirm.h"
+#include "queuemng/ctl/draw.h"
+#include "queuemng/ctl/nodes.h"
+#include "queuemng/ctl/risk_view.h"
+#include "queuemng/ctl/status_view.h"
+#include "queuemng/ctl/steer.h"
+#include "queuemng/ctl/text.h"
+#include "queuemng/ctl/trace_view.h"
 #include "queuemng/policy/queue_def.h"
-#include "queuemng/ctl/segqctl_text.h"
-#include "queuemng/ctl/segqctl_view.h"
 
 /* What tokens, ids and names are made of. */
 #define CTL_PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"

@@ -1,5 +1,5 @@
-/* segqctl_text.c: KEY=VALUE words, bars, numbers and columns. Pure. */
-#include "queuemng/ctl/segqctl_text.h"
+/* text.c: KEY=VALUE words, bars, numbers and columns. Pure. */
+#include "queuemng/ctl/text.h"
 
 #include <inttypes.h>
 #include <math.h>

@@ -1,10 +1,11 @@
-/* segqctl_where.c: where the cluster is: from D/cluster.json (written by
+/* where.c: where the cluster is: from D/cluster.json (written by
  * deploy/local.sh), or from options; and the admin token, which is read from a file and
  * never from the command line, where every user of the machine could see it. */
-#include "queuemng/ctl/segqctl.h"
+#include "queuemng/ctl/where.h"
 
 #include <errno.h>
 #include <event2/http.h>
+#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

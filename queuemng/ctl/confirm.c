@@ -1,12 +1,14 @@
-/* segqctl_sure.c: orders that take something from people who wait. What will happen, and to how
+/* confirm.c: orders that take something from people who wait. What will happen, and to how
  * many, is said first; then the name has to be typed. In scripts --yes stands for that. */
+#include "queuemng/ctl/confirm.h"
+
 #include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
-#include "queuemng/ctl/segqctl.h"
-#include "queuemng/ctl/segqctl_text.h"
-#include "queuemng/ctl/segqctl_view.h"
+#include "queuemng/ctl/ask.h"
+#include "queuemng/ctl/risk_view.h"
+#include "queuemng/ctl/text.h"
 
 static bool is_typed(const char *name)
 {

@@ -1,4 +1,4 @@
-/* segqctl_view.c: nodes, chains, metrics and moves in columns. Pure.
+/* status_view.c: nodes, chains, metrics and moves in columns. Pure.
  *
  *   queue login (open): 2 000/s allowed, limited by cpu
  *     lane default: 81 230 waiting, ... , 1 990/s
@@ -6,13 +6,13 @@
  *            17  segment.0  sealed  [####----------------]   20 100       0  -
  *            18  segment.1  open    [############........]   61 130  20 100  -
  */
-#include "queuemng/ctl/segqctl_view.h"
+#include "queuemng/ctl/status_view.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/ctl/segqctl_text.h"
+#include "queuemng/ctl/text.h"
 
 #define BAR_WIDTH      20
 #define QUEUES_SHOWN   20 /* of a cluster with many */

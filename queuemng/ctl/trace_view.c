@@ -1,12 +1,12 @@
-/* segqctl_why.c: one ticket's story as text: what is known now, then its lines of the audit
+/* trace_view.c: one ticket's story as text: what is known now, then its lines of the audit
  * trail, oldest first. Pure. */
-#include "queuemng/ctl/segqctl_view.h"
+#include "queuemng/ctl/trace_view.h"
 
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
-#include "queuemng/ctl/segqctl_text.h"
+#include "queuemng/ctl/text.h"
 
 #define KEY_WIDTH 16
 

@@ -1,0 +1,24 @@
+/* answer_view.h: single answers as text: definitions, tickets, limits, refusals. Pure. */
+#ifndef SEGQ_CTL_ANSWER_VIEW_H
+#define SEGQ_CTL_ANSWER_VIEW_H
+
+#include <jansson.h>
+
+#include "common/base/buf.h"
+
+/* GET /v1/admin/queues */
+void view_queues(struct buf *b, const json_t *queues);
+
+/* A ticket, a line per member. */
+void view_ticket(struct buf *b, const json_t *ticket);
+
+/* The answer to a move, and the ticket as it is now (NULL: not known). */
+void view_moved(struct buf *b, const json_t *moved, const json_t *now);
+
+/* The limits of a definition after the tiers of `metric` were changed. */
+void view_limits(struct buf *b, const json_t *def, const char *metric);
+
+/* problem+json (NULL: the body was something else): what was wrong, on one line. */
+void view_problem(struct buf *b, int status, const json_t *problem);
+
+#endif

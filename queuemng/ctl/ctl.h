@@ -1,0 +1,28 @@
+/* ctl.h: the operator's command line: what one run was told.
+ *
+ * A run is one command: one HTTP request (or a few), one answer printed. Everything blocks,
+ * with a limit on the time of each request; the process then ends. */
+#ifndef SEGQ_CTL_CTL_H
+#define SEGQ_CTL_CTL_H
+
+#include "common/base/base.h"
+
+#define CTL_ROUTERS_MAX  32
+#define CTL_MANAGERS_MAX 16
+
+enum ctl_exit { CTL_OK = 0, CTL_REFUSED = 1, CTL_USAGE = 2 };
+
+struct ctl {
+    char *admin[CTL_MANAGERS_MAX]; /* owned: "http://host:port"; any of the managers */
+    size_t n_admins;
+    char *token;                   /* owned: the admin token; never from argv */
+    char *router[CTL_ROUTERS_MAX]; /* owned; asked in turn until one answers */
+    size_t n_routers;
+    const char *client, *subject, *claim; /* of join; NULL = not given */
+    bool json;                    /* print answers as they came */
+    bool all;                     /* status: leave nothing out */
+    bool yes;                     /* do not ask before what cannot be undone */
+    unsigned timeout_s;           /* of one request */
+};
+
+#endif

@@ -1,0 +1,25 @@
+/* http.h: one HTTP request and its answer. */
+#ifndef SEGQ_CTL_HTTP_H
+#define SEGQ_CTL_HTTP_H
+
+#include "common/base/buf.h"
+#include "common/base/err.h"
+
+struct ctl_call {
+    const char *method;        /* "GET", "POST", "PUT", "PATCH", "DELETE" */
+    const char *path;          /* encoded, with its query */
+    const char *bearer;        /* NULL = none */
+    const char *if_none_match, *if_match; /* NULL = none */
+    const char *body;          /* JSON; NULL = none */
+};
+struct ctl_answer {
+    int status;
+    struct buf body; /* owned by the caller, also after a failure */
+};
+
+/* 0, or SQ_EUNAVAIL (no connection: the request was not sent), SQ_ECLOSED, SQ_ETIMEOUT (the
+ * request may have been carried out), SQ_EINVAL with a sentence. */
+SQ_CHECK int ctl_http(const char *base, const struct ctl_call *call, unsigned timeout_s,
+                      struct ctl_answer *a, struct err *e);
+
+#endif

@@ -1,0 +1,16 @@
+/* status_view.h: the cluster as text. Pure.
+ * In all views: members that are missing or of another type print as "-" or 0, so that a newer
+ * or older queuemng is still shown. */
+#ifndef SEGQ_CTL_STATUS_VIEW_H
+#define SEGQ_CTL_STATUS_VIEW_H
+
+#include <jansson.h>
+
+#include "common/base/buf.h"
+
+/* GET /v1/admin/cluster. queue NULL: all of them, and if they are many the busiest, with
+ * the number of those left out (all: none is); else only that one. False: it has no such
+ * queue (nothing is appended). */
+bool view_cluster(struct buf *b, const json_t *cluster, const char *queue, bool all);
+
+#endif

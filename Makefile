@@ -85,31 +85,30 @@ $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm:
 	@$(link)
 
 # ---- tests: one program per file ---------------------------------------------------
-UNIT := $(patsubst tests/unit/%.c,$(B)/unit/%,$(wildcard tests/unit/test_*.c))
+UNIT_C := $(wildcard tests/unit/*/test_*.c)
+UNIT := $(addprefix $(B)/unit/,$(basename $(notdir $(UNIT_C))))
 SIM := $(patsubst tests/sim/%.c,$(B)/sim/%,$(wildcard tests/sim/sim_*.c))
 FUZZ := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c)) $(B)/bench/load
 SWARM_LIB := $(call o,$(filter-out %/main.c,$(SWARM_C)))
 LOAD_LIB := $(call o,$(filter-out %/main.c,$(LOAD_C)) tests/bench/swarm/lat.c)
-SIM_LIB := $(call o,$(wildcard tests/lib/sim*.c))
+SIM_LIB := $(call o,$(wildcard tests/lib/sim/*.c))
 tests: $(UNIT) $(SIM)
-$(B)/unit/test_swarm%: $(B)/obj/tests/unit/test_swarm%.o $(SWARM_LIB) $(B)/libsegq.a
-	@mkdir -p $(@D) && echo "  ld $@"
-	@$(link) -lcriterion
-$(B)/unit/test_load: $(B)/obj/tests/unit/test_load.o $(LOAD_LIB) $(B)/libsegq.a
-	@mkdir -p $(@D) && echo "  ld $@"
-	@$(link) -lcriterion
-$(B)/unit/test_segqctl: $(B)/obj/tests/unit/test_segqctl.o $(call o,$(filter-out %/segqctl.c,$(CTL_C)) $(DEF_C)) $(B)/libsegq.a
-	@mkdir -p $(@D) && echo "  ld $@"
-	@$(link) -lcriterion
+# What a unit test is linked with, besides its own object: all cores, if not said otherwise.
+CORES := $(B)/libcores.a $(B)/libsegq.a
 # The k-th allocation, or call of the kernel, fails: our own code's, not the libraries'.
 WRAP := $(foreach f,malloc calloc realloc reallocarray strdup mmap accept4 recv read send,-Wl,--wrap=$(f))
-$(B)/unit/test_torture%: $(B)/obj/tests/unit/test_torture%.o $(call o,tests/lib/failing.c) $(B)/libcores.a $(B)/libsegq.a
+unit_with = $(or $(UNIT_WITH.$(1)),$(if $(filter test_torture%,$(1)),$(call o,tests/lib/failing.c)) $(CORES))
+UNIT_WITH.test_swarm_check := $(SWARM_LIB) $(B)/libsegq.a
+UNIT_WITH.test_load := $(LOAD_LIB) $(B)/libsegq.a
+UNIT_WITH.test_segqctl := $(call o,$(filter-out %/segqctl.c,$(CTL_C)) $(DEF_C)) $(B)/libsegq.a
+define unit
+$(B)/unit/$(basename $(notdir $(1))): $(call o,$(1)) $(call unit_with,$(basename $(notdir $(1))))
+endef
+$(foreach c,$(UNIT_C),$(eval $(call unit,$(c))))
+$(UNIT):
 	@mkdir -p $(@D) && echo "  ld $@"
-	@$(link) $(WRAP) -lcriterion
-$(B)/unit/%: $(B)/obj/tests/unit/%.o $(B)/libcores.a $(B)/libsegq.a
-	@mkdir -p $(@D) && echo "  ld $@"
-	@$(link) -lhttp_parser -lcriterion
+	@$(link) $(if $(findstring /test_torture,$@),$(WRAP)) -lhttp_parser -lcriterion
 $(B)/sim/sim_budget: $(B)/obj/tests/sim/sim_budget.o $(call o,tests/bench/swarm/wheel.c) $(B)/libcores.a $(B)/libsegq.a
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link) -lcriterion

@@ -83,9 +83,9 @@ named_tests() { # "where" text: one claim per name, and at least one name
     for t in $(grep -oE '\b(test|sim|sys|fuzz)_[a-z_0-9]+(/[a-z_0-9]+)?|\bchaos/F[0-9]+\w*' <<<"$2" | sort -u); do
         n=$((n + 1))
         case $t in
-        test_*/*) grep -qE "Test\(\w+, ${t#*/}\b" "tests/unit/${t%/*}.c" 2>/dev/null ;;
+        test_*/*) grep -qE "Test\(\w+, ${t#*/}\b" tests/unit/*/"${t%/*}.c" 2>/dev/null ;;
         sim_*/*) grep -qE "Test\(\w+, ${t#*/}\b" "tests/sim/${t%/*}.c" 2>/dev/null ;;
-        test_*) [ -f "tests/unit/$t.c" ] ;;
+        test_*) ls tests/unit/*/"$t.c" >/dev/null 2>&1 ;;
         sim_*) [ -f "tests/sim/$t.c" ] ;;
         sys_*) [ -f "tests/sys/$t.sh" ] ;;
         fuzz_*) [ -f "tests/fuzz/$t.c" ] ;;

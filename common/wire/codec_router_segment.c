@@ -1,6 +1,6 @@
 /* codec_router_segment.c: proto/router_segment.proto: polls, joins and leaves. Pure.
  * The hot path: read and written by hand (columns.c), wire compatible with the .proto;
- * tests/unit/test_codec.c compares with generated code. */
+ * tests/unit/common/test_codec.c compares with generated code. */
 #include "common/wire/codec_int.h"
 #include "common/wire/columns.h"
 

@@ -9,7 +9,7 @@
 
 #include "common/base/log.h"
 #include "segment/journal/journal_int.h"
-#include "tests/lib/simdisk.c" /* fuzz programs link no simulation */
+#include "tests/lib/sim/simdisk.c" /* fuzz programs link no simulation */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -4,7 +4,7 @@
 #include <stdlib.h>
 
 #include "common/wire/codec.h"
-#include "tests/unit/codec_gen.h"
+#include "tests/unit/common/codec_gen.h"
 
 static int write_one(const char *dir, const struct msg *m, const struct buf *b)
 {

@@ -15,7 +15,7 @@
 #include "common/base/log.h"
 #include "common/base/rng.h"
 #include "segment/journal/journal.h"
-#include "tests/lib/simdisk.h"
+#include "tests/lib/sim/simdisk.h"
 
 #define JRIG_MAX 4096 /* records in one test */
 

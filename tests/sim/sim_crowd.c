@@ -1,7 +1,7 @@
 /* sim_crowd.c: the crowd as replica: segment nodes lose memory and journal, and the people
  * who poll bring back what was there: in order, nobody admitted twice, nobody lost who
  * comes within the idle time-out. sim_check.c looks at every answer. */
-#include "tests/lib/sim_test.h"
+#include "tests/lib/sim/sim_test.h"
 
 #define ME    "sim_crowd"
 #ifdef __SANITIZE_ADDRESS__ /* of gcc */

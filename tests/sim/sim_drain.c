@@ -1,5 +1,5 @@
 /* sim_drain.c: a node is emptied for maintenance while people wait in it. */
-#include "tests/lib/sim_test.h"
+#include "tests/lib/sim/sim_test.h"
 
 #define ME "sim_drain"
 

@@ -2,7 +2,7 @@
  * share; the store is away, slow, fails over; managers are stopped, killed, cut off. What
  * holds with one manager must hold with them (I2, I3, I7, I11), and somebody leads again
  * without anybody's help. */
-#include "tests/lib/sim_test.h"
+#include "tests/lib/sim/sim_test.h"
 
 #define ME    "sim_failover"
 #define SEEDS 12

@@ -1,6 +1,6 @@
 /* sim_faults.c: links, pauses, restarts: each kind by itself, often. What holds without
  * faults must hold with them. */
-#include "tests/lib/sim_test.h"
+#include "tests/lib/sim/sim_test.h"
 
 #define ME    "sim_faults"
 #define SEEDS 12

@@ -1,6 +1,6 @@
 /* sim_handover.c: a tail fills, seals itself, and the next segment goes on: nobody is
  * lost, nobody overtakes. */
-#include "tests/lib/sim_test.h"
+#include "tests/lib/sim/sim_test.h"
 
 #define ME "sim_handover"
 

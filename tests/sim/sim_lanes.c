@@ -1,7 +1,7 @@
 /* sim_lanes.c: lanes share a queue's releases by weight, whatever each of them has; and
  * tickets that staff moves between them are in line exactly once, with one place for each
  * name, whoever is killed meanwhile (sim_moved.c looks). */
-#include "tests/lib/sim_test.h"
+#include "tests/lib/sim/sim_test.h"
 
 #define ME "sim_lanes"
 #ifdef __SANITIZE_ADDRESS__ /* of gcc */

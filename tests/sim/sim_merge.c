@@ -1,5 +1,5 @@
 /* sim_merge.c: sparse sealed neighbours become one; nobody notices. */
-#include "tests/lib/sim_test.h"
+#include "tests/lib/sim/sim_test.h"
 
 #define ME "sim_merge"
 

@@ -1,7 +1,7 @@
 /* sim_opening.c: a queue that opens by the clock, whose early ones draw lots, while whatever
  * takes part in it dies, is emptied or is lost. (The rules of the draw are looked at all the
  * time, from what is published alone: sim_opening.c of tests/lib.) */
-#include "tests/lib/sim_test.h"
+#include "tests/lib/sim/sim_test.h"
 
 #define ME "sim_opening"
 

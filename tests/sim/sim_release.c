@@ -1,5 +1,5 @@
 /* sim_release.c: what the rate allows, no more; who does not come; who comes back. */
-#include "tests/lib/sim_test.h"
+#include "tests/lib/sim/sim_test.h"
 
 #define ME "sim_release"
 

@@ -1,7 +1,7 @@
 /* sim_sessions.c: what routers know of passes (GET /v1/verify asks nobody): sessions that are
  * extended, given back and revoked while links break, nodes are emptied, die and come back.
  * Clocks leap, and passes are good. (The rules are looked at all the time, sim_sessions.c of tests/lib.) */
-#include "tests/lib/sim_test.h"
+#include "tests/lib/sim/sim_test.h"
 
 #define ME "sim_sessions"
 

@@ -1,6 +1,6 @@
 /* sim_slots.c: by slots: exactly max_active while anybody waits, however they go, and
  * whatever is lost. (Never more: looked at after every pop, sim_slots.c of tests/lib.) */
-#include "tests/lib/sim_test.h"
+#include "tests/lib/sim/sim_test.h"
 
 #define ME "sim_slots"
 

@@ -1,7 +1,7 @@
 /* sim_subjects.c: one place per person: names come twice, through several routers, over
  * tails that fill up, while nodes merge, drain, are killed and come back. sim_check.c looks
  * for two live tickets of one subject. */
-#include "tests/lib/sim_test.h"
+#include "tests/lib/sim/sim_test.h"
 
 #define ME "sim_subjects"
 #ifdef __SANITIZE_ADDRESS__ /* of gcc */

@@ -1,6 +1,6 @@
 /* sim_told.c: positions of two people agree with their order in the line (I5), also while the
  * manager stands still or is killed, nodes are emptied or killed, and segments merge. */
-#include "tests/lib/sim_test.h"
+#include "tests/lib/sim/sim_test.h"
 
 #define ME   "sim_told"
 #define RUNS 12

@@ -1,0 +1,28 @@
+/* sim_test.h: how a criterion test ends a simulation: with the trace if something broke. */
+#ifndef SEGQ_SIM_TEST_H
+#define SEGQ_SIM_TEST_H
+
+#include "tests/lib/sim/sim.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+/* SEED=n in the environment replaces a test's own seed. */
+static inline uint64_t sim_seed(uint64_t seed)
+{
+    const char *text = getenv("SEED");
+
+    return text != NULL ? strtoull(text, NULL, 10) : seed;
+}
+
+static inline void sim_finish(struct sim *s, const char *program)
+{
+    bool ok = sim_ok(s);
+
+    if (!ok)
+        sim_report(s, stderr, program);
+    sim_free(s);
+    cr_assert(ok);
+}
+
+#endif

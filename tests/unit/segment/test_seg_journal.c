@@ -1,0 +1,466 @@
+/* test_seg_journal.c: a segment node's table and its journal together, on a disk that
+ * fills up and breaks: nothing that was acknowledged is ever missing after a restart. */
+#include <errno.h>
+
+#include "segment/service/seg_journal.h"
+#include "tests/lib/segrig.h"
+#include "tests/lib/sim/simdisk.c" /* unit programs link no simulation */
+
+struct node {
+    struct simdisk *sd;
+    struct seg_cfg cfg;
+    struct seg_journal *j;
+    uint64_t boot; /* of the machine */
+    struct rig r; /* one node of it; no wire */
+};
+
+static struct node n;
+
+/* What a service does whose turn was not written. */
+static void undo_turn(void)
+{
+    struct segtab_opts o = rig_opts(1u << 20);
+    struct err e = { 0 };
+
+    o.log = seg_journal_log;
+    o.log_ctx = n.j;
+    segtab_free(n.r.t[0]);
+    n.r.t[0] = segtab_new(&o);
+    cr_assert_eq(seg_journal_again(n.j, n.r.t[0], n.r.now, &e), 0, "%s", e.text);
+    rig_start(&n.r, 0);
+}
+
+/* What was said since the last flush may be sent? If not it was not. */
+static bool flush(void)
+{
+    if (seg_journal_flush(n.j))
+        return true;
+    undo_turn();
+    return false;
+}
+
+static bool turn(void)
+{
+    n.r.now.now_ms += 100;
+    n.r.now.wall_ms += 100;
+    rig_step(&n.r, 0, (struct segtab_in) { .kind = SEGTAB_TICK });
+    seg_journal_tick(n.j, n.r.now.now_ms);
+    return flush();
+}
+
+static void start(void)
+{
+    struct segtab_opts o = rig_opts(1u << 20);
+    struct err e = { 0 };
+
+    cr_assert_eq(seg_journal_new(&n.j, &n.cfg, simdisk_disk(n.sd), &e), 0, "%s", e.text);
+    seg_journal_set_boot(n.j, n.boot);
+    o.log = seg_journal_log;
+    o.log_ctx = n.j;
+    n.r.t[0] = segtab_new(&o);
+    cr_assert_eq(seg_journal_recover(n.j, n.r.t[0], n.r.now, &e), 0, "%s", e.text);
+    rig_start(&n.r, 0);
+}
+
+static void restart(void)
+{
+    simdisk_die_at(n.sd, 1); /* what is not flushed by now is gone */
+    segtab_free(n.r.t[0]);
+    seg_journal_free(n.j);
+    simdisk_kill(n.sd);
+    start();
+}
+
+static void setup(void)
+{
+    memset(&n, 0, sizeof(n));
+    log_set_level(LOG_ERROR);
+    n.sd = simdisk_new(3);
+    n.cfg.node = strdup("seg.0");
+    n.cfg.journal = JOURNAL_OS;
+    n.r.n = 1;
+    n.r.epoch = 1;
+    n.boot = 1;
+    n.r.now = (struct seg_now) { 1000000, 1700000000000 };
+    arena_init(&n.r.mem);
+    start();
+    rig_open(&n.r, 0, 1, OPEN_TAIL, 100000, 0);
+    cr_assert(turn());
+}
+
+static void teardown(void)
+{
+    for (uint32_t i = n.r.head; i != n.r.tail; i++)
+        buf_fini(&n.r.q[i % ARRAY_LEN(n.r.q)].body);
+    segtab_free(n.r.t[0]);
+    seg_journal_free(n.j);
+    simdisk_free(n.sd);
+    free(n.cfg.node);
+    arena_fini(&n.r.mem);
+}
+
+TestSuite(seg_journal, .init = setup, .fini = teardown);
+
+static struct seg_journal_counts counts(void)
+{
+    struct seg_journal_counts c;
+
+    seg_journal_count(n.j, &c);
+    return c;
+}
+
+static uint64_t waiting(void)
+{
+    struct segtab_counts c;
+
+    segtab_count(n.r.t[0], &c);
+    return c.waiting;
+}
+
+Test(seg_journal, a_turn_is_kept_as_soon_as_it_is_flushed)
+{
+    cr_assert(seg_journal_reserve(n.j, 10));
+    rig_join(&n.r, 0, 1, 10);
+    cr_assert(seg_journal_flush(n.j));
+    rig_join(&n.r, 0, 1, 5); /* nobody was told */
+    restart();
+    cr_assert_eq(waiting(), 10);
+    cr_assert_eq(counts().recovered, 10);
+    cr_assert_eq(rig_join_as(&n.r, 0, 1, NULL).number, 10);
+}
+
+static void power_cut(void)
+{
+    simdisk_die_at(n.sd, 1);
+    segtab_free(n.r.t[0]);
+    seg_journal_free(n.j);
+    simdisk_crash(n.sd);
+    n.boot++;
+    start();
+}
+
+/* With `os` the joins of the last second may be gone after a power cut. Their numbers are not:
+ * who joins next must not get the place, and the pass, of somebody who has it on his token. */
+Test(seg_journal, a_number_is_never_given_twice_after_a_power_cut)
+{
+    for (int i = 0; i < 12; i++)
+        cr_assert(turn()); /* synced so far */
+    rig_join(&n.r, 0, 1, 10);
+    cr_assert(seg_journal_flush(n.j), "they were told");
+    power_cut();
+    cr_assert_leq(waiting(), 10);
+    cr_assert_eq(rig_join_as(&n.r, 0, 1, NULL).state, APPEND_SEALED);
+    restart();
+    cr_assert_eq(rig_join_as(&n.r, 0, 1, NULL).state, APPEND_SEALED, "that is kept");
+    rig_open(&n.r, 0, 2, OPEN_TAIL, 100, 0);
+    cr_assert(turn());
+    restart();
+    cr_assert_eq(rig_join_as(&n.r, 0, 2, NULL).state, APPEND_OK, "a kill -9 seals nothing");
+}
+
+Test(seg_journal, a_full_disk_refuses_who_is_new_and_keeps_who_is_there)
+{
+    rig_join(&n.r, 0, 1, 1000);
+    cr_assert(turn());
+    simdisk_set_room(n.sd, simdisk_used(n.sd));
+    while (seg_journal_reserve(n.j, 10000)) /* what was set aside before runs out */
+        ;
+    cr_assert_gt(counts().refused, 0);
+    cr_assert_eq(rig_leave(&n.r, 0, 1, 3).state, DROP_OK);
+    cr_assert(turn(), "leaves have their room");
+    cr_assert_eq(counts().holding, 0);
+    simdisk_set_room(n.sd, UINT64_MAX);
+    for (int i = 0; i < 12; i++) /* promises that nobody took come back */
+        cr_assert(turn());
+    cr_assert(seg_journal_reserve(n.j, 10));
+    restart();
+    cr_assert_eq(waiting(), 999);
+    cr_assert_eq(rig_poll(&n.r, 0, 1, 3).reason, GONE_LEFT);
+}
+
+/* The turn in which a write fails is not told; from then on nothing new is promised, until
+ * a whole snapshot is on the disk. */
+Test(seg_journal, a_failed_write_takes_the_turn_back_and_is_cured_by_a_snapshot)
+{
+    rig_join(&n.r, 0, 1, 100);
+    cr_assert(turn());
+    rig_join(&n.r, 0, 1, 7);
+    simdisk_fail_at(n.sd, 1, EIO);
+    cr_assert_not(flush());
+    cr_assert_eq(counts().taken_back, 1);
+    cr_assert_eq(counts().holding, 1);
+    cr_assert_eq(waiting(), 100, "as if it had not been");
+    cr_assert_eq(rig_join_as(&n.r, 0, 1, NULL).state, APPEND_BUSY);
+    cr_assert_not(seg_journal_reserve(n.j, 1));
+    cr_assert_eq(rig_poll(&n.r, 0, 1, 50).position, 51, "polls go on");
+    for (int i = 0; i < 100 && counts().holding; i++)
+        (void)turn();
+    cr_assert_eq(counts().holding, 0);
+    cr_assert_eq(counts().file.snapshots, 1);
+    cr_assert_eq(rig_join_as(&n.r, 0, 1, NULL).state, APPEND_OK);
+    cr_assert(turn());
+    restart();
+    cr_assert_eq(waiting(), 101);
+}
+
+/* Whatever the disk cannot write has not happened: in its turn, and after it. */
+static void cannot_leave(int error)
+{
+    rig_join(&n.r, 0, 1, 100);
+    cr_assert(turn());
+    cr_assert_eq(rig_poll(&n.r, 0, 1, 90).position, 91);
+    simdisk_break(n.sd, 1, error);
+    cr_assert_eq(rig_leave(&n.r, 0, 1, 10).state, DROP_OK);
+    cr_assert_not(turn(), "so nobody hears of it");
+    for (int i = 0; i < 20; i++) {
+        cr_assert_eq(rig_leave(&n.r, 0, 1, 20 + i).state, DROP_BUSY);
+        cr_assert_eq(rig_session(&n.r, 0, 1, 20 + i, SESS_RELEASE, 0).state, SESS_BUSY);
+        cr_assert(turn());
+        cr_assert_eq(rig_poll(&n.r, 0, 1, 90).position, 91);
+        cr_assert_eq(rig_poll(&n.r, 0, 1, 10).state, PLACE_WAITING);
+    }
+    simdisk_break(n.sd, 0, 0);
+    restart();
+    cr_assert_eq(waiting(), 100);
+    cr_assert_eq(rig_leave(&n.r, 0, 1, 10).state, DROP_OK);
+    cr_assert(turn());
+    restart();
+    cr_assert_eq(rig_poll(&n.r, 0, 1, 10).reason, GONE_LEFT);
+    cr_assert_eq(rig_poll(&n.r, 0, 1, 90).position, 90);
+}
+
+Test(seg_journal, nobody_leaves_while_writes_fail)
+{
+    cannot_leave(EIO);
+}
+
+Test(seg_journal, nobody_leaves_while_there_is_no_room)
+{
+    cannot_leave(ENOSPC);
+}
+
+/* What was written and not synced is there for the kernel only. */
+Test(seg_journal, a_leave_that_was_not_synced_has_not_happened)
+{
+    n.cfg.journal = JOURNAL_FSYNC;
+    restart();
+    rig_join(&n.r, 0, 1, 100);
+    cr_assert(turn());
+    cr_assert_eq(rig_leave(&n.r, 0, 1, 10).state, DROP_OK);
+    simdisk_fail_at(n.sd, 2, EIO); /* write, sync */
+    cr_assert_not(flush());
+    cr_assert_eq(rig_poll(&n.r, 0, 1, 10).state, PLACE_WAITING);
+    cr_assert_eq(rig_poll(&n.r, 0, 1, 90).position, 91);
+}
+
+/* The time in which nothing could be written does not count, and what was said of the place
+ * ahead is taken when it can be written. */
+Test(seg_journal, nobody_expires_and_no_position_falls_while_nothing_can_be_written)
+{
+    rig_open(&n.r, 0, 2, OPEN_TAIL, 100, 500);
+    rig_join(&n.r, 0, 2, 10);
+    cr_assert(turn());
+    simdisk_break(n.sd, 1, ENOSPC);
+    rig_join(&n.r, 0, 1, 1);
+    cr_assert_not(turn());
+    for (int i = 0; i < 200; i++) {
+        struct ahead_entry v = { 2, 400 - (uint64_t)i };
+
+        rig_order(&n.r, 0, (struct msg) { .type = MSG_SEG_AHEAD,
+                                          .seg_ahead = { .epoch = 1, .v = &v, .n = 1 } });
+        (void)turn();
+        cr_assert_eq(rig_poll(&n.r, 0, 2, 9).position, 510);
+    }
+    cr_assert_eq(waiting(), 10, "20 s, and 3 would have been too long");
+    simdisk_break(n.sd, 0, 0);
+    for (int i = 0; i < 100 && counts().holding; i++)
+        (void)turn();
+    cr_assert_eq(counts().holding, 0);
+    cr_assert_eq(rig_poll(&n.r, 0, 2, 9).position, 211);
+    cr_assert(turn());
+    restart();
+    cr_assert_leq(rig_poll(&n.r, 0, 2, 9).position, 211);
+    for (int i = 0; i < 3000 && waiting() > 0; i++)
+        cr_assert(turn());
+    cr_assert_eq(waiting(), 0, "then time goes on");
+}
+
+/* ---- by chance: what was told is so after a kill ------------------------------------ */
+#define PEOPLE 400
+
+struct told { /* of a number of segment 1 */
+    bool joined, left, gone;
+    uint64_t position; /* the last */
+};
+
+struct world {
+    struct rng rng;
+    struct told sure[PEOPLE], now[PEOPLE]; /* what was sent; and said in this turn */
+    bool asked[PEOPLE]; /* to leave; perhaps without an answer, and then either may be so */
+    uint64_t tick;
+};
+
+static struct world w;
+
+static void hear(uint32_t i)
+{
+    struct place_ans a = rig_poll(&n.r, 0, 1, i);
+    struct told *x = &w.now[i];
+
+    if (a.state == PLACE_BUSY)
+        return;
+    cr_assert(!x->left || a.state == PLACE_GONE, "%u has left, and waits", i);
+    if (a.state != PLACE_GONE) {
+        cr_assert(!x->gone, "%u was gone, and is back", i);
+        cr_assert(x->position == 0 || a.state != PLACE_WAITING || a.position <= x->position,
+                  "%u was at %lu, and is at %lu", i, (unsigned long)x->position,
+                  (unsigned long)a.position);
+        x->position = a.state == PLACE_WAITING ? a.position : 1;
+        return;
+    }
+    cr_assert_neq(a.reason, GONE_LOST, "%u has joined, and is not known", i);
+    cr_assert(a.reason != GONE_LEFT || w.asked[i], "%u has not left", i);
+    x->gone = true;
+}
+
+static void join_or_leave(void)
+{
+    uint32_t i = (uint32_t)rng_below(&w.rng, PEOPLE);
+    struct append_ans a;
+
+    if (w.now[i].joined) {
+        if (rng_chance(&w.rng, 0.3)) {
+            w.asked[i] = true;
+            w.now[i].left |= rig_leave(&n.r, 0, 1, i).state == DROP_OK;
+        }
+        return;
+    }
+    if (!seg_journal_reserve(n.j, 1))
+        return;
+    a = rig_join_as(&n.r, 0, 1, NULL);
+    if (a.state == APPEND_OK && a.number < PEOPLE) {
+        cr_assert_not(w.now[a.number].joined, "number %u twice", a.number);
+        w.now[a.number].joined = true;
+        w.now[a.number].position = a.position;
+    }
+}
+
+static void act(void)
+{
+    uint64_t what = rng_below(&w.rng, 100);
+    uint32_t i = (uint32_t)rng_below(&w.rng, PEOPLE);
+
+    if (what < 50)
+        join_or_leave();
+    else if (what < 90 && w.now[i].joined)
+        hear(i);
+    else if (what < 95)
+        rig_pop(&n.r, 0, 1, ++w.tick, (uint32_t)rng_below(&w.rng, 4));
+    else
+        rig_jump(&n.r, (msec_t)rng_below(&w.rng, 900));
+}
+
+static void break_or_mend(void)
+{
+    switch (rng_below(&w.rng, 5)) {
+    case 0:
+        simdisk_break(n.sd, rng_chance(&w.rng, 0.5) ? 1 : 0.3, EIO);
+        break;
+    case 1:
+        simdisk_break(n.sd, rng_chance(&w.rng, 0.5) ? 1 : 0.3, ENOSPC);
+        break;
+    case 2:
+        simdisk_set_room(n.sd, simdisk_used(n.sd) + rng_below(&w.rng, 5000));
+        break;
+    default:
+        simdisk_break(n.sd, 0, 0);
+        simdisk_set_room(n.sd, UINT64_MAX / 4);
+    }
+}
+
+static void kill_it(void)
+{
+    simdisk_break(n.sd, 0, 0);
+    simdisk_set_room(n.sd, UINT64_MAX / 4);
+    restart();
+    memcpy(w.now, w.sure, sizeof(w.now));
+}
+
+static void live(uint64_t seed)
+{
+    memset(&w, 0, sizeof(w));
+    rng_seed(&w.rng, seed);
+    simdisk_set_short(n.sd, seed % 3 == 0 ? 0.2 : 0);
+    for (int i = 0; i < 400; i++) {
+        for (uint64_t k = rng_below(&w.rng, 6); k > 0; k--)
+            act();
+        arena_reset(&n.r.mem);
+        if (turn())
+            memcpy(w.sure, w.now, sizeof(w.sure));
+        else
+            memcpy(w.now, w.sure, sizeof(w.now));
+        if (rng_chance(&w.rng, 0.05))
+            break_or_mend();
+        if (rng_chance(&w.rng, 0.02))
+            kill_it();
+    }
+    kill_it();
+    for (uint32_t i = 0; i < PEOPLE; i++)
+        if (w.now[i].joined)
+            hear(i);
+}
+
+Test(seg_journal, what_was_told_is_so_after_a_kill_whatever_the_disk_does)
+{
+    const char *seeds = getenv("SEEDS"), *first = getenv("FIRST");
+    uint64_t at = first != NULL ? strtoull(first, NULL, 10) : 1;
+    uint64_t end = at + (seeds != NULL ? strtoull(seeds, NULL, 10) : 300);
+
+    log_set_level(LOG_ERROR);
+    for (; at < end; at++) {
+        teardown();
+        setup();
+        n.cfg.journal_snapshot = at % 2 == 0 ? 8192 : 0;
+        n.cfg.journal = at % 5 == 0 ? JOURNAL_FSYNC : JOURNAL_OS;
+        restart();
+        live(at);
+    }
+}
+
+/* The k-th call of the disk fails, for every k: whatever was told is there afterwards. */
+Test(seg_journal, whatever_fails_what_was_told_is_kept)
+{
+    for (uint64_t k = 1; k <= 60; k++) {
+        uint64_t told = 0;
+
+        simdisk_fail_at(n.sd, k, k % 2 == 0 ? EIO : ENOSPC);
+        for (int i = 0; i < 30; i++) {
+            bool joined = seg_journal_reserve(n.j, 1) &&
+                          rig_join_as(&n.r, 0, 1, NULL).state == APPEND_OK;
+            uint64_t now = waiting();
+
+            if (turn() && joined)
+                told = now;
+        }
+        simdisk_fail_at(n.sd, 0, 0);
+        restart();
+        cr_assert_geq(waiting(), told, "call %llu", (unsigned long long)k);
+    }
+    cr_assert_gt(waiting(), 60);
+}
+
+Test(seg_journal, off_is_off_unless_there_is_one)
+{
+    struct seg_journal *j;
+
+    n.cfg.journal = JOURNAL_OFF;
+    segtab_free(n.r.t[0]);
+    seg_journal_free(n.j);
+    n.r.t[0] = NULL;
+    n.j = NULL;
+    simdisk_kill(n.sd);
+    cr_assert_eq(seg_journal_new(&j, &n.cfg, simdisk_disk(n.sd), NULL), SQ_EPROTO);
+    cr_assert_null(j);
+    cr_assert(seg_journal_reserve(NULL, 1000));
+    cr_assert(seg_journal_flush(NULL));
+}

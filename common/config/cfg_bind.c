@@ -263,7 +263,7 @@ static int bind_map(struct binder *b, void *dst, const struct cfg_key *keys,
 
     if (map != NULL && map->kind != CFG_NODE_MAP && !is_nothing(map)) {
         where(b, map, place, sizeof(place));
-        return err_set(b->e, SQ_EINVAL, "%s%.*s: a map (key: value) is wanted here", place,
+        return err_set(b->e, SQ_EINVAL, "%s%.*s: must be a map (key: value)", place,
                        b->len > 0 ? (int)b->len - 1 : 8, b->len > 0 ? b->path : "document");
     }
     if (map != NULL && !b->stored)

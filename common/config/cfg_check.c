@@ -17,8 +17,8 @@ int cfg_node_check(const char *name, struct err *e)
     if (good)
         return 0;
     return err_set(e, SQ_EINVAL,
-                   "node: \"%.70s\" is no name of a node: letters, digits, and . _ - behind the "
-                   "first, at most %d", name, NAME_MAX_LEN);
+                   "node: \"%.70s\" is not a node name: letters, digits, and . _ - after "
+                   "the first, at most %d", name, NAME_MAX_LEN);
 }
 
 bool cfg_addr_any(const char *addr)
@@ -37,7 +37,8 @@ static int port_of(const char *addr)
 int cfg_dial_check(const char *key, const char *addr, struct err *e)
 {
     if (addr[0] == '\0' || !cfg_addr_ok(addr) || cfg_addr_any(addr) || port_of(addr) == 0)
-        return err_set(e, SQ_EINVAL, "%s: \"%.80s\" is no address to dial: host:port is wanted",
+        return err_set(e, SQ_EINVAL, "%s: \"%.80s\" is not an address to dial: write "
+                                     "host:port",
                        key, addr);
     return 0;
 }
@@ -68,5 +69,6 @@ int cfg_apart_check(const char *listen, const char *admin, struct err *e)
 
     if (!same || (!cfg_addr_any(listen) && !cfg_addr_any(admin) && !same_host(listen, admin)))
         return 0;
-    return err_set(e, SQ_EINVAL, "admin: %s is taken by listen (%s)", admin, listen);
+    return err_set(e, SQ_EINVAL, "admin: %s is already used by listen (%s)",
+                                 admin, listen);
 }

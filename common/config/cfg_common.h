@@ -14,12 +14,12 @@ extern const char *const cfg_log_levels[];
       .def = "info", .words = cfg_log_levels, .reload = true,                            \
       .help = "least important lines to write" },                                        \
     { .key = "log_file", .offset = offsetof(T, log_file), .type = CFG_STR, .def = "",    \
-      .max = 4000, .help = "\"\" = standard error; opened again at HUP" }
+      .max = 4000, .help = "path of the log; \"\" = standard error; opened again at HUP" }
 
 #define CFG_SECRET_KEY(T)                                                                \
     { .key = "secret_file", .offset = offsetof(T, secret_file), .type = CFG_STR,         \
       .def = "cluster.secret", .min = 1, .max = 4000,                                    \
-      .help = "the cluster's secret, the same on every machine" }
+      .help = "file with the cluster's secret, the same on every machine" }
 
 #define CFG_MANAGERS_KEY(T)                                                              \
     { .key = "managers", .offset = offsetof(T, managers), .type = CFG_STRS,              \

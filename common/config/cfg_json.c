@@ -21,7 +21,7 @@ static int scalar(struct cfg_node **out, const char *text, size_t n, bool quoted
 
     *out = cfg_node_text(text, n, CFG_LINE_JSON, &bad);
     if (*out == NULL)
-        return bad ? err_set(e, SQ_EINVAL, "a string with a NUL in it") : no_memory(e);
+        return bad ? err_set(e, SQ_EINVAL, "a string contains a NUL") : no_memory(e);
     (*out)->quoted = quoted;
     return 0;
 }

@@ -132,7 +132,7 @@ int cfg_set(struct cfg_node *doc, const struct cfg_key *keys, const char *set, s
     const char *p = set;
 
     if (eq == NULL)
-        return err_set(e, SQ_EINVAL, "--set %.80s: KEY=VALUE is wanted", set);
+        return err_set(e, SQ_EINVAL, "--set %.80s: write KEY=VALUE", set);
     for (;;) {
         size_t n = strcspn(p, ".=");
         const struct cfg_key *k = find_key(keys, p, n);
@@ -141,7 +141,8 @@ int cfg_set(struct cfg_node *doc, const struct cfg_key *keys, const char *set, s
             return err_set(e, SQ_EINVAL, "--set %.80s: unknown key \"%.*s\"", set,
                            n < 64 ? (int)n : 64, p);
         if (doc->kind != CFG_NODE_MAP)
-            return err_set(e, SQ_EINVAL, "--set %.80s: no map is there", set);
+            return err_set(e, SQ_EINVAL, "--set %.80s: the value there is not a map",
+                                         set);
         p += n;
         if (p == eq)
             return put(doc, k, eq + 1, e);
@@ -171,7 +172,7 @@ int cfg_load(void *dst, size_t size, const struct cfg_key *keys, const char *fil
     else if ((doc = cfg_node_new(CFG_NODE_MAP, 0)) == NULL)
         rc = err_set(e, SQ_ENOMEM, "out of memory");
     if (rc == 0 && doc->kind != CFG_NODE_MAP)
-        rc = err_set(e, SQ_EINVAL, "%s: a map (key: value) is wanted", file);
+        rc = err_set(e, SQ_EINVAL, "%s: must be a map (key: value)", file);
     for (size_t i = 0; rc == 0 && i < n_sets; i++)
         rc = cfg_set(doc, keys, sets[i], e);
     if (rc == 0)

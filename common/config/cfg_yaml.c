@@ -104,7 +104,7 @@ static int member(struct reader *r, unsigned depth, struct cfg_node *map, bool *
     if (rc < 0 || *end)
         return rc;
     if (cfg_node_get(map, key->text) != NULL)
-        rc = err_set(r->e, SQ_EINVAL, "%s:%d: key \"%.64s\" is there twice", r->file,
+        rc = err_set(r->e, SQ_EINVAL, "%s:%d: key \"%.64s\" appears twice", r->file,
                      key->line, key->text);
     if (rc == 0)
         rc = next(r, &ev);

@@ -8,23 +8,23 @@
 
 #define HEADER(f) offsetof(struct gate_header, f)
 static const struct cfg_key header_keys[] = {
-    { "name", CFG_STR, HEADER(name), NULL, 1, 64, true, "the field's name", 0, 0, 0 },
+    { "name", CFG_STR, HEADER(name), NULL, 1, 64, true, "name of the header", 0, 0, 0 },
     { "value", CFG_STR, HEADER(value), "", 0, 256, true,
-      "its value, a secret; \"\" = it is enough that it is there", 0, 0, 0 },
+      "its value, a secret; \"\" = any value", 0, 0, 0 },
     { 0 },
 };
 
 #define BYPASS(f) offsetof(struct gate_bypass, f)
 const struct cfg_key gate_bypass_keys[] = {
     { "addresses", CFG_STRS, BYPASS(addresses), "", 0, GATE_ADDRESSES_MAX, true,
-      "addresses and networks: [10.0.0.0/8, 2001:db8::1]", 0, 0, 0 },
+      "client addresses and networks: [10.0.0.0/8, 2001:db8::1]", 0, 0, 0 },
     { "paths", CFG_STRS, BYPASS(paths), "", 0, GATE_PATHS_MAX, true,
-      "what lies under these paths: [/static, /health]", 0, 0, 0 },
+      "paths, with everything below them: [/static, /health]", 0, 0, 0 },
     { "headers", CFG_OBJS, BYPASS(headers), "", 0, GATE_HEADERS_MAX, true,
       "requests with this header: [{name: X-Probe, value: SECRET}]", 0, header_keys,
       sizeof(struct gate_header) },
     { "subjects", CFG_STRS, BYPASS(subjects), "", 0, GATE_SUBJECTS_MAX, true,
-      "people whom the proxy in front names in X-Original-Subject", 0, 0, 0 },
+      "people, as the gate names them in the router's gate_subject_header", 0, 0, 0 },
     { 0 },
 };
 
@@ -114,8 +114,8 @@ static int addresses_check(const struct cfg_list *l, struct err *e)
     for (size_t i = 0; i < l->n; i++)
         if (!ip_net_parse(&net, v[i]))
             return err_set(e, SQ_EINVAL,
-                           "bypass: addresses: \"%.60s\" is no address and no network in "
-                           "CIDR notation", v[i]);
+                           "bypass: addresses: \"%.60s\" is neither an address nor a "
+                           "network in CIDR notation", v[i]);
     return 0;
 }
 
@@ -127,7 +127,8 @@ static int paths_check(const struct cfg_list *l, struct err *e)
         if (!gate_path_ok(v[i]) || strlen(v[i]) > 1000)
             return err_set(e, SQ_EINVAL,
                            "bypass: paths: \"%.60s\": write /part or /part/part, without "
-                           "escapes, dots, query (all of a site: rollout 0)", v[i]);
+                           "escapes, dots or a query (for the whole site: rollout 0)",
+                           v[i]);
     return 0;
 }
 
@@ -137,8 +138,8 @@ static int headers_check(const struct cfg_list *l, struct err *e)
 
     for (size_t i = 0; i < l->n; i++) {
         if (!name_ok(v[i].name) || is_taken(v[i].name))
-            return err_set(e, SQ_EINVAL, "bypass: headers: \"%.60s\" cannot be used as a "
-                           "name", v[i].name);
+            return err_set(e, SQ_EINVAL, "bypass: headers: \"%.60s\" is not a header "
+                                         "name that a rule may use", v[i].name);
         if (!value_ok(v[i].value))
             return err_set(e, SQ_EINVAL, "bypass: headers: the value of %.60s must be "
                            "visible ASCII without blanks at its ends", v[i].name);
@@ -154,7 +155,7 @@ static int subjects_check(const struct cfg_list *l, struct err *e)
         size_t n = strlen(v[i]);
 
         if (n == 0 || n > SUBJECT_MAX_LEN)
-            return err_set(e, SQ_EINVAL, "bypass: subjects: 1 to %d bytes each",
+            return err_set(e, SQ_EINVAL, "bypass: subjects: each must have 1 to %d bytes",
                            SUBJECT_MAX_LEN);
     }
     return 0;
@@ -173,7 +174,8 @@ static int size_check(const struct gate_bypass *b, struct err *e)
     for (size_t i = 0; i < b->headers.n; i++)
         n += strlen(h[i].name) + strlen(h[i].value);
     if (n > GATE_TEXT_MAX)
-        return err_set(e, SQ_EINVAL, "bypass: all texts together: at most %d bytes",
+        return err_set(e, SQ_EINVAL, "bypass: all texts together may have at most %d "
+                                     "bytes",
                        GATE_TEXT_MAX);
     return 0;
 }

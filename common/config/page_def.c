@@ -5,23 +5,29 @@
 
 #define TEXT(f) offsetof(struct page_text, f)
 static const struct cfg_key text_keys[] = {
-    { "lang", CFG_STR, TEXT(lang), NULL, 2, 16, true, "language tag: zh, pt-br", 0, 0, 0 },
-    { "title", CFG_STR, TEXT(title), "", 0, 120, true, "the title for its readers", 0, 0, 0 },
-    { "message", CFG_STR, TEXT(message), "", 0, 1000, true, "the message for them", 0, 0, 0 },
+    { "lang", CFG_STR, TEXT(lang), NULL, 2, 16, true,
+      "language of these texts: zh, pt-br", 0, 0, 0 },
+    { "title", CFG_STR, TEXT(title), "", 0, 120, true, "title in this language",
+                                                       0, 0, 0 },
+    { "message", CFG_STR, TEXT(message), "", 0, 1000, true, "message in this language",
+                                                            0, 0, 0 },
     { 0 },
 };
 
 #define PAGE(f) offsetof(struct page_def, f)
 const struct cfg_key page_def_keys[] = {
-    { "title", CFG_STR, PAGE(title), "", 0, 120, true, "above the page; \"\" = its own", 0, 0,
+    { "title", CFG_STR, PAGE(title), "", 0, 120, true,
+      "title of the page; \"\" = the built-in one", 0, 0,
       0 },
     { "message", CFG_STR, PAGE(message), "", 0, 1000, true,
-      "a word to those who wait; appears while they wait", 0, 0, 0 },
-    { "accent", CFG_STR, PAGE(accent), "", 0, 7, true, "colour #rrggbb", 0, 0, 0 },
+      "notice on the page; a change appears while people wait", 0, 0, 0 },
+    { "accent", CFG_STR, PAGE(accent), "", 0, 7, true,
+      "colour of buttons and progress, #rrggbb", 0, 0, 0 },
     { "logo", CFG_STR, PAGE(logo), "", 0, 12000, true,
-      "data:image/... or a path on this site", 0, 0, 0 },
+      "logo, as data:image/... or a path on this site", 0, 0, 0 },
     { "return", CFG_STRS, PAGE(ret), "", 0, PAGE_RETURN_MAX, true,
-      "origins that people may be sent to (https://shop.example), besides this site", 0, 0,
+      "origins besides this site to which `return` may lead: [https://shop.example]",
+      0, 0,
       0 },
     { "texts", CFG_OBJS, PAGE(texts), "", 0, PAGE_TEXTS_MAX, true,
       "title and message in other languages", 0, text_keys, sizeof(struct page_text) },
@@ -145,8 +151,8 @@ int page_def_check(const struct page_def *d, struct err *e)
     for (size_t i = 0; i < d->ret.n; i++)
         if (!page_origin_ok(ret[i]))
             return err_set(e, SQ_EINVAL,
-                           "page: return: \"%.60s\" is no origin; write https://host or "
-                           "https://host:port, nothing behind it",
+                           "page: return: \"%.60s\" is not an origin; write https://host "
+                           "or https://host:port, without a path",
                            ret[i]);
     return texts_check(d, e);
 }

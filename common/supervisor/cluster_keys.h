@@ -13,38 +13,41 @@ static const char *const cluster_fork_words[] __attribute__((unused)) = {
 /* clang-format off */
 #define CLUSTER_KEYS(NAME, LISTEN, STEP, ADMIN, MANAGERS, FORK)                          \
     { "name", CFG_NAME, CLUSTER_AT(name), .def = NAME,                                   \
-      .help = "child i is the node <name>.<i>" },                                        \
+      .help = "name of the cluster; child i is the node <name>.<i>" },                   \
     { "children", CFG_INT, CLUSTER_AT(children), .def = "1", .min = 1, .max = 256,       \
-      .reload = true, .help = "how many processes" },                                    \
+      .reload = true, .help = "number of processes" },                                   \
     { "program", CFG_STR, CLUSTER_AT(program), .def = "", .max = 4000, .reload = true,   \
-      .help = "path of the child program; empty: beside this program" },                 \
+      .help = "path of the child program; \"\" = the one beside this program" },         \
     { "config", CFG_STR, CLUSTER_AT(config), .def = "", .max = 4000, .reload = true,     \
-      .help = "YAML file of the children; empty: none" },                                \
+      .help = "configuration file of the children; \"\" = none" },                       \
     { "listen", CFG_ADDR, CLUSTER_AT(listen), .def = LISTEN, .reload = true,             \
       .help = "address of child 0" },                                                    \
     { "port_step", CFG_INT, CLUSTER_AT(port_step), .def = STEP, .min = 0, .max = 1000,   \
       .reload = true,                                                                    \
-      .help = "child i listens on port + i * port_step; 0: all share one port" },        \
+      .help = "child i listens on port + i * port_step; 0 = all share one port" },       \
     { "admin", CFG_ADDR, CLUSTER_AT(admin), .def = ADMIN, .reload = true,                \
       .help = "admin address of child 0; child i has port + i" },                        \
     { "managers", CFG_STRS, CLUSTER_AT(managers), .def = MANAGERS, .min = 0, .max = 16,  \
-      .reload = true, .help = "addresses of the queuemng" },                             \
+      .reload = true, .help = "addresses of queuemng, all of them" },                    \
     { "set", CFG_STRS, CLUSTER_AT(set), .def = "", .min = 0, .max = 100, .reload = true, \
-      .help = "list of KEY=VALUE given to every child" },                                \
+      .help = "list of KEY=VALUE for every child, over its configuration file" },        \
     { "state_dir", CFG_STR, CLUSTER_AT(state_dir), .def = "state", .min = 1,             \
-      .max = 4000, .help = "for the lock and status files" },                            \
+      .max = 4000, .help = "folder of the lock and status files" },                      \
     { "log_dir", CFG_STR, CLUSTER_AT(log_dir), .def = "", .max = 4000, .reload = true,   \
-      .help = "children log to <log_dir>/<node>.log; empty: to our stderr" },            \
+      .help = "children log to <log_dir>/<node>.log; \"\" = to the supervisor's "        \
+              "standard error" },                                                        \
     { "grace", CFG_MS, CLUSTER_AT(grace_ms), .def = "30s", .min = 100, .max = 3600000,   \
-      .reload = true, .help = "from TERM to KILL" },                                     \
+      .reload = true, .help = "time between TERM and KILL" },                            \
     { "ready_timeout", CFG_MS, CLUSTER_AT(ready_ms), .def = "30s", .min = 100,           \
-      .max = 3600000, .reload = true, .help = "a child not ready by then is restarted" },\
+      .max = 3600000, .reload = true,                                                    \
+      .help = "time after which a child that is not ready is restarted" },               \
     { "fork", CFG_ENUM, CLUSTER_AT(fork), .def = FORK, .words = cluster_fork_words,      \
-      .help = "auto: one child is executed in place; always: supervised" },              \
+      .help = "auto: a single child replaces the supervisor; always: children run under "\
+              "it" },                                                                    \
     { "log_level", CFG_ENUM, CLUSTER_AT(log_level), .def = "info", .reload = true,       \
-      .words = cfg_log_levels, .help = "error, warn, info or debug" },              \
+      .words = cfg_log_levels, .help = "least important lines to write" },               \
     { "log_file", CFG_STR, CLUSTER_AT(log_file), .def = "", .max = 4000,                 \
-      .help = "of the supervisor itself; empty: stderr" },                               \
+      .help = "log of the supervisor; \"\" = standard error" },                          \
     { .key = NULL }
 /* clang-format on */
 

@@ -16,18 +16,19 @@ static const char *const sharings[] = { "weight", "strict", NULL };
 
 #define LANE(f) offsetof(struct def_lane, f)
 static const struct cfg_key lane_keys[] = {
-    { "name", CFG_NAME, LANE(name), NULL, 0, 0, true, "the lane's name", 0, 0, 0 },
+    { "name", CFG_NAME, LANE(name), NULL, 0, 0, true, "name of the lane", 0, 0, 0 },
     { "weight", CFG_INT, LANE(weight), "1", 1, 1000, true,
-      "its share of the releases while lanes have waiters", 0, 0, 0 },
+      "the lane's share of the releases while several lanes have waiters", 0, 0, 0 },
     { 0 },
 };
 
 #define TIER(f) offsetof(struct def_tier, f)
 static const struct cfg_key tier_keys[] = {
-    { "below", CFG_NUM, TIER(below), NULL, 0, 1e12, true, "while the metric is below this",
+    { "below", CFG_NUM, TIER(below), NULL, 0, 1e12, true,
+      "the tier applies while the metric is below this value",
       0, 0, 0 },
     { "rate_per_s", CFG_NUM, TIER(rate_per_s), NULL, 0, 1e6, true,
-      "at most so many are let in per second", 0, 0, 0 },
+      "highest rate of this tier, in releases per second", 0, 0, 0 },
     { 0 },
 };
 
@@ -35,7 +36,7 @@ static const struct cfg_key tier_keys[] = {
 static const struct cfg_key limit_keys[] = {
     { "metric", CFG_NAME, LIMIT(metric), NULL, 0, 0, true, "a name from `metrics`", 0, 0, 0 },
     { "tiers", CFG_OBJS, LIMIT(tiers), NULL, 1, 32, true,
-      "ascending `below`; above the last one nobody is let in", 0, tier_keys,
+      "in ascending order of `below`; above the last tier nobody is let in", 0, tier_keys,
       sizeof(struct def_tier) },
     { 0 },
 };
@@ -50,90 +51,108 @@ static const struct cfg_key idle_keys[] = {
 
 #define AT(f) offsetof(struct queue_def, f)
 const struct cfg_key queue_def_keys[] = {
-    { "name", CFG_NAME, AT(name), NULL, 0, 0, true, "the queue's name", 0, 0, 0 },
+    { "name", CFG_NAME, AT(name), NULL, 0, 0, true, "name of the queue", 0, 0, 0 },
     { "state", CFG_ENUM, AT(state), "open", 0, 0, true,
-      "paused: nobody is let in; closed: nobody may join; passthrough: nobody needs a pass; "
-      "reject: nobody may join or is let in, places are kept",
+      "paused: nobody is let in; closed: nobody may join; passthrough: nobody needs a "
+      "pass; reject: nobody may join, nobody is let in, places are kept",
       def_state_names, 0, 0 },
     { "opens_at", CFG_STR, AT(when.opens_at), "", 0, 40, true,
-      "not open before, like 2027-01-31T20:00:00+01:00; none = open", 0, 0, 0 },
+      "time at which the queue opens, like 2027-01-31T20:00:00+01:00; none = open",
+      0, 0, 0 },
     { "closes_at", CFG_STR, AT(when.closes_at), "", 0, 40, true,
-      "nobody may join from then on; who waits is let in", 0, 0, 0 },
+      "time from which nobody may join; people in line are still let in", 0, 0, 0 },
     { "prequeue", CFG_MS, AT(when.prequeue_ms), "0", 0, 7 * DAY_MS, true,
-      "so long before opens_at people may come; their order is drawn at opens_at", 0, 0, 0 },
+      "how long before opens_at people may join; positions are drawn at opens_at",
+      0, 0, 0 },
     { "prequeue_capacity", CFG_INT, AT(when.prequeue_capacity), "1000000", 1, 10000000, true,
-      "so many draw together; who is early after that draws with others, behind them", 0, 0,
+      "people per draw; later arrivals form the next draw, behind it", 0, 0,
       0 },
     { "lanes", CFG_OBJS, AT(lanes), "", 0, LANES_MAX, true,
-      "lines inside the queue, the first is the default one; none = one named default", 0,
+      "lines inside the queue; the first is the default lane; none = one lane named "
+      "default", 0,
       lane_keys, sizeof(struct def_lane) },
     { "sharing", CFG_ENUM, AT(sharing), "weight", 0, 0, true,
-      "lanes share the releases by weight, or strictly the first lane first", sharings, 0,
+      "weight: lanes share the releases by weight; strict: the first lane goes first",
+      sharings, 0,
       0 },
     { "mode", CFG_ENUM, AT(mode), "rate", 0, 0, true,
-      "let in by rate, by slots (max_active inside at once), or by both, whichever is less",
+      "rate: limit the releases per second; slots: limit the people inside (max_active); "
+      "both: apply both limits",
       def_mode_names, 0, 0 },
     { "max_active", CFG_INT, AT(max_active), "0", 0, 1e9, true,
-      "slots: so many may be inside at once", 0, 0, 0 },
+      "modes slots and both: highest number of people inside at once", 0, 0, 0 },
     { "release_per_s", CFG_NUM, AT(release_per_s), "0", 0, 1e6, true,
-      "a fixed rate, limits are not looked at; 0: by limits", 0, 0, 0 },
+      "fixed releases per second, in place of limits; 0 = use limits", 0, 0, 0 },
     { "limits", CFG_OBJS, AT(limits), "", 0, 16, true,
-      "metrics with tiers; the smallest result wins", 0, limit_keys,
+      "metrics with tiers; the lowest resulting rate applies", 0, limit_keys,
       sizeof(struct def_limit) },
     { "fallback_per_s", CFG_NUM, AT(fallback_per_s), "10", 0, 1e6, true,
-      "while a metric of a limit is missing, stale or absurd", 0, 0, 0 },
+      "releases per second while a limit's metric is missing, stale or absurd", 0, 0, 0 },
     { "hysteresis", CFG_NUM, AT(hysteresis), "5", 0, 1e9, true,
-      "how far below a tier's border the metric must fall before the rate rises", 0, 0, 0 },
+      "distance below a tier's border to which the metric must fall before the rate "
+      "rises", 0, 0, 0 },
     { "max_rise_per_s", CFG_NUM, AT(max_rise_per_s), "0", 0, 1e9, true,
-      "the rate grows by at most this much per second; 0 = at once", 0, 0, 0 },
+      "highest growth of the rate, in releases per second each second; 0 = no limit",
+      0, 0, 0 },
     { "no_show_boost", CFG_NUM, AT(no_show_boost), "1.5", 1, 10, true,
-      "by rate: for those who do not come, at most so many times as many are released", 0, 0,
+      "mode rate: over-release to make up for no-shows, by at most this factor; 1 = off",
+      0, 0,
       0 },
     { "segment_capacity", CFG_INT, AT(segment_capacity), "100000", 1, 10000000, true,
-      "places in one segment (of those opened from now on)", 0, 0, 0 },
+      "places in one segment; a change applies to segments opened later", 0, 0, 0 },
     { "open_next_at", CFG_NUM, AT(open_next_at), "0.8", 0.1, 1, true,
-      "the tail's fill at which its successor is opened", 0, 0, 0 },
-    { "merge", CFG_BOOL, AT(merge), "true", 0, 0, true, "merge sparse sealed neighbours", 0,
+      "fill of the tail segment (0..1) at which its successor is opened", 0, 0, 0 },
+    { "merge", CFG_BOOL, AT(merge), "true", 0, 0, true,
+      "merge neighbouring sealed segments that are sparse", 0,
       0, 0 },
     { "direct_entry", CFG_BOOL, AT(direct_entry), "true", 0, 0, true,
-      "who can be let in at once has the pass in the answer to the join", 0, 0, 0 },
+      "return the pass in the answer to the join if the line is empty and there is "
+      "capacity", 0, 0, 0 },
     { "max_waiting", CFG_INT, AT(max_waiting), "0", 0, 1e12, true,
-      "above: joins get 503 queue_full; 0 = no limit", 0, 0, 0 },
+      "most people in line; beyond it joins get 503 queue_full; 0 = no limit", 0, 0, 0 },
     { "idle", CFG_OBJ, AT(idle), "", 0, 0, true,
-      "who is silent for so long (beyond the told interval) gives up the place", 0,
+      "silence beyond the told poll interval after which a place is given up", 0,
       idle_keys, 0 },
     { "claim", CFG_MS, AT(claim_ms), "60s", 100, DAY_MS, true,
-      "time to collect the pass after the release", 0, 0, 0 },
+      "time to collect the pass after the release; later it is a no-show", 0, 0, 0 },
     { "grace", CFG_MS, AT(grace_ms), "120s", 0, DAY_MS, true,
-      "after that: time to come back, to the front", 0, 0, 0 },
+      "time after `claim` in which a no-show may come back, to the front", 0, 0, 0 },
     { "pass_ttl", CFG_MS, AT(pass_ttl_ms), "5m", 1000, DAY_MS, true,
       "life of a pass, from the release", 0, 0, 0 },
     { "renew", CFG_ENUM, AT(renew), "on", 0, 0, true,
-      "on: requests that a gate verifies renew the pass; off: a session ends after pass_ttl",
+      "on: requests that a gate verifies renew the pass; off: a session ends after "
+      "pass_ttl",
       renews, 0, 0 },
     { "session_idle", CFG_MS, AT(session_idle_ms), "0", 0, DAY_MS, true,
-      "renew: a session without a request ends after this time; 0 = pass_ttl", 0, 0, 0 },
+      "renew on: a session without a request ends after this time; 0 = pass_ttl",
+      0, 0, 0 },
     { "session_max", CFG_MS, AT(session_max_ms), "1h", 0, 30 * DAY_MS, true,
-      "longest session, from the release; pass_ttl or less = sessions last pass_ttl", 0, 0, 0 },
+      "longest life of a renewed or extended session, from the release; pass_ttl or less "
+      "= sessions last pass_ttl", 0, 0, 0 },
     { "poll_min", CFG_MS, AT(poll_min_ms), "1s", 50, 600000, true,
-      "the first in line are told to poll so often", 0, 0, 0 },
+      "poll interval at the head of the line", 0, 0, 0 },
     { "poll_max", CFG_MS, AT(poll_max_ms), "30s", 50, 3600000, true,
-      "the last in line (longer if the budget is too small)", 0, 0, 0 },
+      "poll interval at the end of the line; longer if poll_budget_per_s requires it",
+      0, 0, 0 },
     { "poll_budget_per_s", CFG_INT, AT(poll_budget_per_s), "20000", 1, 1e8, true,
-      "polls per second that all waiters together are told to make", 0, 0, 0 },
+      "polls per second of all waiters together; intervals are chosen to stay within it",
+      0, 0, 0 },
     { "away", CFG_MS, AT(away_ms), "75s", 0, DAY_MS, true,
-      "whose told poll is so late when the turn comes is passed over; 0 = never", 0, 0, 0 },
+      "skip a ticket whose poll is overdue by more than this when its turn comes (it "
+      "goes first when it returns); 0 = never skip", 0, 0, 0 },
     { "position_cap", CFG_INT, AT(position_cap), "0", 0, 1e12, true,
-      "who is further back is told this place (\"5000+\"); 0 = no cap", 0, 0, 0 },
-    { "page", CFG_OBJ, AT(page), "", 0, 0, true, "what the waiting page says, and its looks",
+      "highest position shown; people further back see it with a plus (\"5000+\"); 0 = "
+      "no cap", 0, 0, 0 },
+    { "page", CFG_OBJ, AT(page), "", 0, 0, true, "words and looks of the waiting page",
       0, page_def_keys, 0 },
     { "message", CFG_STR, AT(message), "", 0, QUEUE_MESSAGE_MAX, true,
-      "a word of the moment to who waits: on the page, and in the answers to clients", 0, 0,
+      "notice to people in line, shown on the page and in answers to clients", 0, 0,
       0 },
     { "bypass", CFG_OBJ, AT(gate.bypass), "", 0, 0, true,
-      "who need not go through the room, as the gate sees them", 0, gate_bypass_keys, 0 },
+      "visitors and requests that need not wait, as the gate sees them",
+      0, gate_bypass_keys, 0 },
     { "rollout", CFG_NUM, AT(gate.rollout), "100", 0, 100, true,
-      "percent of people who go through the room; 100 = everybody", 0, 0, 0 },
+      "percent of visitors who go through the room; 100 = everybody", 0, 0, 0 },
     { 0 },
 };
 
@@ -146,7 +165,7 @@ static int lanes_check(const struct queue_def *d, struct err *e)
     for (size_t i = 0; i < d->lanes.n; i++)
         for (size_t k = 0; k < i; k++)
             if (strcmp(l[i].name, l[k].name) == 0)
-                return err_set(e, SQ_EINVAL, "lanes: \"%s\" is there twice", l[i].name);
+                return err_set(e, SQ_EINVAL, "lanes: \"%s\" is listed twice", l[i].name);
     return 0;
 }
 
@@ -159,8 +178,9 @@ static int tiers_check(const struct def_limit *l, struct err *e)
             return err_set(e, SQ_EINVAL, "limits: tiers of \"%s\" must ascend (below %g "
                            "comes after %g)", l->metric, t[i].below, t[i - 1].below);
         if (!(t[i].rate_per_s <= t[i - 1].rate_per_s))
-            return err_set(e, SQ_EINVAL, "limits: \"%s\" lets more in when it is worse "
-                           "(below %g: %g/s)", l->metric, t[i].below, t[i].rate_per_s);
+            return err_set(e, SQ_EINVAL, "limits: rates of \"%s\" must not rise from "
+                           "tier to tier (below %g: %g/s)",
+                           l->metric, t[i].below, t[i].rate_per_s);
     }
     return 0;
 }
@@ -176,7 +196,7 @@ static int limits_check(const struct queue_def *d, struct err *e)
             return rc;
         for (size_t k = 0; k < i; k++)
             if (strcmp(l[i].metric, l[k].metric) == 0)
-                return err_set(e, SQ_EINVAL, "limits: \"%s\" is there twice", l[i].metric);
+                return err_set(e, SQ_EINVAL, "limits: \"%s\" is listed twice", l[i].metric);
     }
     return 0;
 }
@@ -190,7 +210,8 @@ int queue_def_check(const struct queue_def *d, struct err *e)
     if (rc == 0)
         rc = schedule_check(&d->when, e);
     if (rc == 0 && d->mode != MODE_RATE && d->max_active == 0)
-        rc = err_set(e, SQ_EINVAL, "mode %s needs max_active: how many may be inside",
+        rc = err_set(e, SQ_EINVAL, "mode %s needs max_active, the highest number of "
+                     "people inside",
                      def_mode_names[d->mode]);
     if (rc == 0)
         rc = page_def_check(&d->page, e);
@@ -201,10 +222,11 @@ int queue_def_check(const struct queue_def *d, struct err *e)
     if (rc == 0 && d->poll_min_ms > d->poll_max_ms)
         rc = err_set(e, SQ_EINVAL, "poll_min is above poll_max");
     if (rc == 0 && d->claim_ms > d->pass_ttl_ms)
-        rc = err_set(e, SQ_EINVAL, "claim is longer than pass_ttl: the pass would be over "
+        rc = err_set(e, SQ_EINVAL, "claim is longer than pass_ttl: the pass would expire "
                      "before it is collected");
     if (rc == 0 && d->session_idle_ms != 0 && d->session_idle_ms < 1000)
-        rc = err_set(e, SQ_EINVAL, "session_idle is below 1s: passes count in seconds");
+        rc = err_set(e, SQ_EINVAL, "session_idle is below 1s, the unit of a pass's "
+                     "expiry");
     return rc < 0 && d->name != NULL ? err_wrap(e, "queue %s", d->name) : rc;
 }
 

@@ -148,7 +148,7 @@ Test(cfg, refuses_dangerous_yaml)
     refused("node: r1\ntext: *a", "f.yaml:2: aliases");
     refused("node: !!str r1", "tags");
     refused("node: r1\ninner: !x {wait: 1s}", "tags");
-    refused("node: r1\nnode: r2", "f.yaml:2: key \"node\" is there twice");
+    refused("node: r1\nnode: r2", "f.yaml:2: key \"node\" appears twice");
     refused("node: r1\n---\nnode: r2", "one document");
     refused("node: r1\n? [a, b]\n: c", "a key must be");
     refused("node: \"a\\0b\"", "NUL");

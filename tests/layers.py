@@ -107,8 +107,6 @@ CIRCLES = {
     "segment/node/segtab_orders.c segment/node/segtab_passes.c segment/node/segtab_rebuild.c "
     "segment/node/segtab_release.c segment/node/segtab_replay.c segment/node/segtab_report.c "
     "segment/node/segtab_rules.c segment/node/segtab_stage.c segment/node/segtab_ticket.c": "to be untied",
-    "segment/service/seg_frames.c segment/service/seg_peers.c segment/service/seg_service.c "
-    "segment/service/seg_why.c": "to be untied",
     "queuemng/core/chain.c queuemng/core/lots.c queuemng/core/member.c queuemng/core/mng.c "
     "queuemng/core/mng_delete.c queuemng/core/mng_eta.c queuemng/core/mng_forget.c "
     "queuemng/core/mng_keep.c queuemng/core/mng_map.c queuemng/core/mng_marks.c "
@@ -136,7 +134,6 @@ HEADERLESS = {
     "segment/copy": 2,
     "segment/journal": 7,
     "segment/node": 21,
-    "segment/service": 4,
     "queuemng/core": 21,
     "queuemng/store": 4,
     "queuemng/monitor": 2,

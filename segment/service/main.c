@@ -9,8 +9,8 @@
 #include "common/ticket/keys.h"
 #include "common/base/log.h"
 #include "common/supervisor/prog.h"
-#include "segment/service/seg_journal.h"
-#include "segment/service/seg_service.h"
+#include "segment/service/journal.h"
+#include "segment/service/service.h"
 
 #define LOG_MODULE "main"
 

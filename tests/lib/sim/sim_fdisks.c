@@ -1,5 +1,5 @@
 /* sim_fdisks.c: faults of a segment node's disk. A full one: the first turn that has something
- * to write has not happened (seg_journal.h), and from then on the node holds (segtab.h); it
+ * to write has not happened (segment/service/journal.h), and from then on the node holds (segtab.h); it
  * may be killed then, too. A slow one: who writes waits, since a turn's answers go out when it
  * is safe. */
 #include "tests/lib/sim/sim_int.h"

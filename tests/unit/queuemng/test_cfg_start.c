@@ -8,7 +8,7 @@
 #include "common/supervisor/cluster_keys.h"
 #include "queuemng/service/mng_cfg.h"
 #include "router/service/router_cfg.h"
-#include "segment/service/seg_cfg.h"
+#include "segment/service/config.h"
 
 static const struct cfg_key rt_keys[] = {
     CLUSTER_KEYS("router", "0.0.0.0:8080", "0", "127.0.0.1:7100", "127.0.0.1:7070", "auto")

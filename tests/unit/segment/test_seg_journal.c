@@ -2,7 +2,7 @@
  * fills up and breaks: nothing that was acknowledged is ever missing after a restart. */
 #include <errno.h>
 
-#include "segment/service/seg_journal.h"
+#include "segment/service/journal.h"
 #include "tests/lib/segrig.h"
 #include "tests/lib/sim/simdisk.c" /* unit programs link no simulation */
 

@@ -14,8 +14,8 @@
 #include "common/wire/codec.h"
 #include "common/base/log.h"
 #include "common/net/rpc.h"
-#include "segment/service/seg_pass.h"
-#include "segment/service/seg_service.h"
+#include "segment/service/passes.h"
+#include "segment/service/service.h"
 
 /* The other side of the node's links. */
 struct side {

@@ -1,4 +1,4 @@
-/* seg_cfg.h: what a segment node can be told. */
+/* config.h: what a segment node can be told. */
 #ifndef SEGQ_SEG_CFG_H
 #define SEGQ_SEG_CFG_H
 

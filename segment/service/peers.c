@@ -1,13 +1,15 @@
-/* seg_peers.c: who is connected, whom to dial, and sending. Channels of all kinds have the
- * same life: up -> SEGTAB_UP, frames, down -> SEGTAB_DOWN. */
-#include "segment/service/seg_int.h"
+/* peers.c: channels that come and go, and dialling. Channels of all kinds have the same life:
+ * up -> SEGTAB_UP, frames, down -> SEGTAB_DOWN. */
+#include "segment/service/peers.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/wire/codec.h"
 #include "common/base/log.h"
+#include "segment/service/frames.h"
+#include "segment/service/step.h"
 
 #define LOG_MODULE "segment"
 
@@ -52,19 +54,8 @@ static void on_down(void *ctx, struct rpc_chan *ch, const char *why)
         peer_gone(ctx, p);
 }
 
-const struct rpc_calls seg_calls = { .on_up = on_up, .on_frame = seg_on_frame,
+static const struct rpc_calls calls = { .on_up = on_up, .on_frame = seg_on_frame,
                                      .on_down = on_down };
-
-static struct seg_peer *find_peer(const struct seg_service *s, peer_no no)
-{
-    list_each(&s->peers, it) {
-        struct seg_peer *p = list_entry(it, struct seg_peer, node);
-
-        if (p->no == no)
-            return p;
-    }
-    return NULL;
-}
 
 msec_t seg_peers_silent_ms(const struct seg_service *s, msec_t now_ms)
 {
@@ -77,41 +68,6 @@ msec_t seg_peers_silent_ms(const struct seg_service *s, msec_t now_ms)
             least = ms_min(least, now_ms - rpc_chan_heard_ms(p->ch));
     }
     return least > 0 ? least : 0;
-}
-
-/* ---- sending --------------------------------------------------------------------- */
-
-static void send_to(struct seg_service *s, struct seg_peer *p, const struct msg *m, uint64_t rid)
-{
-    struct buf *out;
-    int rc;
-
-    buf_reset(&s->body); /* apart, so that a message that cannot be written leaves no trace */
-    rc = msg_encode(m, &s->body);
-    if (rc == 0) {
-        out = rpc_begin(p->ch);
-        buf_append(out, s->body.data, s->body.len);
-        rc = rpc_end(p->ch, (uint16_t)m->type, rid);
-    }
-    if (rc < 0) {
-        s->n.unsent++;
-        log_error("unsent type=%s peer=%u why=%s", msg_name(m->type), p->no, sq_strerror(rc));
-    }
-}
-
-void seg_peers_send(struct seg_service *s)
-{
-    for (uint32_t i = 0; i < s->out.n; i++) {
-        struct seg_peer *p = find_peer(s, s->out.v[i].to);
-
-        if (p != NULL)
-            send_to(s, p, &s->out.v[i].m, 0);
-        else
-            s->n.unsent++; /* it has just gone; segtab learns so */
-    }
-    if (s->out.failed)
-        log_error("outbox incomplete why=%s", sq_strerror(SQ_ENOMEM));
-    outbox_reset(&s->out);
 }
 
 void seg_peers_take_back(struct seg_service *s)
@@ -129,15 +85,12 @@ void seg_peers_take_back(struct seg_service *s)
     s->look_at_wanted = true;
 }
 
-void seg_peers_error(struct seg_service *s, struct seg_peer *p, const struct frame *f, int code)
-{
-    struct msg m = { .type = MSG_ERROR,
-                     .error = { .code = code, .about = f->type, .text = sq_strerror(code) } };
-
-    send_to(s, p, &m, f->rid);
-}
-
 /* ---- dialling -------------------------------------------------------------------- */
+
+int seg_peers_listen(struct seg_service *s, const char *addr, struct err *e)
+{
+    return rpc_listen(s->rpc, addr, 1u << RPC_ROUTER | 1u << RPC_SEGMENT, &calls, s, e);
+}
 
 int seg_peers_dial(struct seg_service *s, const struct cfg_list *managers, struct err *e)
 {
@@ -146,7 +99,7 @@ int seg_peers_dial(struct seg_service *s, const struct cfg_list *managers, struc
     if (managers->n > SEG_MANAGERS)
         return err_set(e, SQ_ETOOBIG, "managers: more than %d", SEG_MANAGERS);
     for (size_t i = 0; i < managers->n; i++) {
-        struct rpc_link *l = rpc_dial(s->rpc, addr[i], RPC_MANAGER, &seg_calls, s);
+        struct rpc_link *l = rpc_dial(s->rpc, addr[i], RPC_MANAGER, &calls, s);
 
         if (l == NULL)
             return err_set(e, SQ_ENOMEM, "manager %s", addr[i]);
@@ -167,22 +120,21 @@ static bool is_known(const struct seg_service *s, const char *name)
     return false;
 }
 
-/* A manager that stands by says who leads. We are registered with all that we know, so
- * there is something to do only if nobody has told us of that one. */
-void seg_peers_follow(struct seg_service *s, const struct seg_peer *p, const char *text)
+/* A standby manager has said which one leads. We are registered with all that we know, so
+ * there is something to do only if that one is not among them. */
+void seg_peers_follow(struct seg_service *s)
 {
-    char addr[64] = "", name[NAME_MAX_LEN + 1] = "";
     struct rpc_link *l;
 
-    (void)sscanf(text, "%63s %64s", addr, name);
-    log_info("manager=%s stands by, leader=%s", rpc_chan_peer(p->ch)->node,
-             addr[0] != 0 ? log_q(addr, strlen(addr)) : "none");
-    if (p->role != RPC_MANAGER || addr[0] == 0 || is_known(s, name) ||
-        s->n_managers == SEG_MANAGERS)
+    if (s->told_leader.addr[0] == 0)
         return;
-    l = rpc_dial(s->rpc, addr, RPC_MANAGER, &seg_calls, s);
-    if (l != NULL)
-        s->manager[s->n_managers++] = l;
+    assert(s->n_managers <= SEG_MANAGERS);
+    if (!is_known(s, s->told_leader.name) && s->n_managers < SEG_MANAGERS) {
+        l = rpc_dial(s->rpc, s->told_leader.addr, RPC_MANAGER, &calls, s);
+        if (l != NULL)
+            s->manager[s->n_managers++] = l;
+    }
+    s->told_leader.addr[0] = 0;
 }
 
 static void dial_failed(struct seg_dial *d)
@@ -225,16 +177,17 @@ static void no_memory(struct seg_service *s)
 
 static void dial_new(struct seg_service *s, const struct segtab_want *w)
 {
-    static const struct rpc_calls calls = { .on_up = on_dial_up, .on_frame = on_dial_frame,
-                                            .on_down = on_dial_down,
-                                            .on_fail = on_dial_fail };
+    static const struct rpc_calls dial_calls = { .on_up = on_dial_up,
+                                                 .on_frame = on_dial_frame,
+                                                 .on_down = on_dial_down,
+                                                 .on_fail = on_dial_fail };
     struct seg_dial *d = calloc(1, sizeof(*d));
 
     if (d == NULL)
         return no_memory(s);
     d->s = s;
     d->want = *w;
-    d->link = rpc_dial(s->rpc, w->addr, RPC_SEGMENT, &calls, d);
+    d->link = rpc_dial(s->rpc, w->addr, RPC_SEGMENT, &dial_calls, d);
     if (d->link == NULL) {
         free(d);
         return no_memory(s);

@@ -1,12 +1,15 @@
-/* seg_frames.c: what comes in: batches are answered at once, the rest is a step. */
-#include "segment/service/seg_int.h"
+/* frames.c: incoming messages: batches are answered at once, the rest is a step. */
+#include "segment/service/frames.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "common/wire/codec.h"
 #include "common/base/log.h"
+#include "common/wire/codec.h"
+#include "segment/service/send.h"
+#include "segment/service/step.h"
+#include "segment/service/trace.h"
 
 #define LOG_MODULE "segment"
 
@@ -123,17 +126,32 @@ static void refuse(struct seg_service *s, struct seg_peer *p, const struct frame
     rpc_chan_close(p->ch, why);
 }
 
+/* A standby manager says which one leads, as "ADDRESS NAME", or "". The link to that one is
+ * made at the end of the turn. */
+static void told_leader(struct seg_service *s, const struct seg_peer *p, const char *text)
+{
+    char addr[64] = "", name[NAME_MAX_LEN + 1] = "";
+
+    (void)sscanf(text, "%63s %64s", addr, name);
+    log_info("event=standby_manager manager=%s leader=%s", rpc_chan_peer(p->ch)->node,
+             addr[0] != 0 ? log_q(addr, strlen(addr)) : "-");
+    if (p->role != RPC_MANAGER || addr[0] == 0)
+        return;
+    memcpy(s->told_leader.addr, addr, sizeof(addr));
+    memcpy(s->told_leader.name, name, sizeof(name));
+}
+
 static void handle(struct seg_service *s, struct seg_peer *p, const struct msg *m, uint64_t rid)
 {
     if (batch(s, p->ch, m, rid))
         return;
     s->n.orders++;
     if (m->type == MSG_WHY) {
-        seg_why(s, p, &m->why);
+        seg_trace(s, p, &m->why);
         return;
     }
     if (m->type == MSG_ERROR && m->error.code == SQ_ENOTLEADER) {
-        seg_peers_follow(s, p, m->error.text);
+        told_leader(s, p, m->error.text);
         return;
     }
     if (m->type == MSG_ERROR) {
@@ -160,9 +178,9 @@ void seg_on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
     rc = msg_decode(f->type, f->body, f->len, &s->mem, &m);
     if (rc == SQ_EUNKNOWN) {
         s->n.unknown++;
-        seg_peers_error(s, p, f, rc);
+        seg_send_error(s, p, f, rc);
     } else if (rc == SQ_ENOMEM) {
-        seg_peers_error(s, p, f, rc);
+        seg_send_error(s, p, f, rc);
     } else if (rc < 0) {
         refuse(s, p, f, "damaged");
     } else if (!is_allowed(p->role, m.type)) {

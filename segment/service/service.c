@@ -1,5 +1,5 @@
-/* seg_service.c: life of a segment node: start, ticks, the end of a turn, stop. */
-#include "segment/service/seg_service.h"
+/* service.c: life of a segment node: start, ticks, the end of a turn, stop. */
+#include "segment/service/service.h"
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -7,34 +7,16 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
-#include "segment/service/seg_int.h"
+#include "segment/service/peers.h"
+#include "segment/service/metrics.h"
+#include "segment/service/state.h"
+#include "segment/service/step.h"
+#include "segment/service/trace.h"
 
 #define LOG_MODULE "segment"
 #define READY_ANYWAY_MS 5000 /* without a manager we still serve polls */
 #define LATE_MS         1000
 #define LAST_WORDS_MS   200  /* at stop: what is on its way to us is still answered */
-
-struct seg_now seg_now(const struct seg_service *s)
-{
-    return (struct seg_now){ .now_ms = ev_now(s->ev), .wall_ms = ev_wall_ms(s->ev) };
-}
-
-void seg_step(struct seg_service *s, struct segtab_in in)
-{
-    in.now = seg_now(s);
-    segtab_step(s->tab, &in, &s->out);
-    seg_peers_send(s);
-    s->look_at_wanted = true;
-}
-
-void seg_become_ready(struct seg_service *s)
-{
-    if (s->ready)
-        return;
-    s->ready = true;
-    if (s->on_ready != NULL)
-        s->on_ready(s->ctx);
-}
 
 static void on_tick(void *arg)
 {
@@ -48,7 +30,7 @@ static void on_tick(void *arg)
                                     .silent_ms = seg_peers_silent_ms(s, now) });
     seg_journal_tick(s->journal, now);
     audit_tick(s->audit, ev_wall_ms(s->ev));
-    seg_why_tick(s);
+    seg_trace_tick(s);
     if (now - s->started_ms >= READY_ANYWAY_MS)
         seg_become_ready(s);
     ev_timer_at(s->tick, now + SEG_TICK_MS);
@@ -68,6 +50,7 @@ static void on_turn_end(void *arg)
         s->look_at_wanted = false;
         seg_peers_look(s);
     }
+    seg_peers_follow(s);
 }
 
 static struct segtab *new_tab(struct seg_service *s)
@@ -150,8 +133,7 @@ static int open_links(struct seg_service *s, const struct seg_service_opts *o, s
     int rc = rpc_new(&s->rpc, s->ev, &ro, e);
 
     if (rc == 0)
-        rc = rpc_listen(s->rpc, c->listen, 1u << RPC_ROUTER | 1u << RPC_SEGMENT, &seg_calls, s,
-                        e);
+        rc = seg_peers_listen(s, c->listen, e);
     if (rc == 0)
         rc = admin_new(&s->admin, s->ev, &ao, e);
     if (rc < 0)

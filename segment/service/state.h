@@ -1,24 +1,28 @@
-/* seg_int.h: what the files of the segment node's shell share. Nobody else includes it.
+/* state.h: the state of the segment process: its channels, its table, what it counts. Data only.
  *
- *   seg_service.c  life: start, ticks, the end of a turn, stop
- *   seg_peers.c    whom to dial, sending
- *   seg_frames.c   what comes in
- *   seg_why.c      an operator asks about a ticket
- *   seg_journal.c  what must not be forgotten
- *   seg_metrics.c  the page for Prometheus */
-#ifndef SEGQ_SEG_INT_H
-#define SEGQ_SEG_INT_H
+ *   service.c  start, ticks, the end of a turn, stop
+ *   peers.c    channels that come and go, dialling
+ *   frames.c   incoming messages
+ *   step.c     one step of the table
+ *   send.c     outgoing messages
+ *   trace.c    an operator asks about a ticket
+ *   journal.c  what must not be forgotten
+ *   metrics.c  the page for Prometheus */
+#ifndef SEGQ_SEG_STATE_H
+#define SEGQ_SEG_STATE_H
 
-#include "common/http/admin.h"
+#include "common/base/arena.h"
+#include "common/base/buf.h"
 #include "common/base/list.h"
+#include "common/http/admin.h"
+#include "common/net/rpc.h"
+#include "common/ticket/pass.h"
 #include "common/wire/msg.h"
 #include "common/wire/outbox.h"
-#include "common/net/rpc.h"
 #include "segment/audit/audit.h"
-#include "segment/service/seg_journal.h"
-#include "segment/service/seg_pass.h"
-#include "segment/service/seg_service.h"
 #include "segment/node/segtab.h"
+#include "segment/service/journal.h"
+#include "segment/service/passes.h"
 
 #define SEG_TICK_MS    100
 #define SEG_MANAGERS   16
@@ -79,35 +83,13 @@ struct seg_service {
     msec_t started_ms, ticked_ms;
     bool ready, stopping;
     bool look_at_wanted;          /* segtab was stepped in this turn */
+    struct {                      /* by a standby manager, in this turn; "" = nothing */
+        char addr[64], name[NAME_MAX_LEN + 1];
+    } told_leader;
     char advertise[64];
     void (*on_ready)(void *ctx);
     void (*on_gone)(void *ctx);
     void *ctx;
 };
-
-struct seg_now seg_now(const struct seg_service *s);
-/* One step, and its outbox is sent. */
-void seg_step(struct seg_service *s, struct segtab_in in);
-void seg_become_ready(struct seg_service *s);
-
-extern const struct rpc_calls seg_calls; /* ctx: the service */
-SQ_CHECK int seg_peers_dial(struct seg_service *s, const struct cfg_list *managers,
-                            struct err *e);
-/* Dials what segtab wants, drops what it does not want any more. */
-void seg_peers_look(struct seg_service *s);
-void seg_peers_free(struct seg_service *s);
-/* How long ago a router was heard last; now_ms: there is none. */
-msec_t seg_peers_silent_ms(const struct seg_service *s, msec_t now_ms);
-void seg_peers_send(struct seg_service *s);
-/* Nothing that was said in this turn is sent: all links end, and nobody is connected. */
-void seg_peers_take_back(struct seg_service *s);
-void seg_peers_error(struct seg_service *s, struct seg_peer *p, const struct frame *f, int code);
-/* p stands by; text: address and name of who leads, or "". */
-void seg_peers_follow(struct seg_service *s, const struct seg_peer *p, const char *text);
-
-void seg_on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f);
-void seg_why(struct seg_service *s, struct seg_peer *p, const struct msg_why *q);
-void seg_why_tick(struct seg_service *s);
-void seg_metrics(void *ctx, struct buf *b);
 
 #endif

@@ -1,5 +1,5 @@
-/* seg_cfg.c: the table of a segment node's configuration. */
-#include "segment/service/seg_cfg.h"
+/* config.c: the table of a segment node's configuration. */
+#include "segment/service/config.h"
 
 #include <string.h>
 

@@ -1,17 +1,15 @@
-/* seg_why.c: an operator asks about a ticket (common/wire/msg_why.h).
+/* trace.c: an operator asks about a ticket (common/wire/msg_why.h).
  *
  *   WHY --> what is known now --> WHY_ANS (more)
  *       --> the trail's thread looks through its files --a tick later--> WHY_ANS (lines)
  *
  * A manager that is gone by then gets nothing: it does not know the question any more. */
-#include "segment/service/seg_int.h"
+#include "segment/service/trace.h"
 
 #include "common/wire/codec.h"
-#include "common/base/log.h"
+#include "segment/service/send.h"
+#include "segment/service/step.h"
 
-#define LOG_MODULE "segment"
-
-/* Of anything that can end a text early, a line has nothing; but it must end in a 0. */
 static void say(struct seg_peer *p, const struct msg_why_ans *a)
 {
     struct msg m = { .type = MSG_WHY_ANS, .why_ans = *a };
@@ -20,7 +18,7 @@ static void say(struct seg_peer *p, const struct msg_why_ans *a)
         rpc_chan_close(p->ch, "no memory to answer");
 }
 
-void seg_why(struct seg_service *s, struct seg_peer *p, const struct msg_why *q)
+void seg_trace(struct seg_service *s, struct seg_peer *p, const struct msg_why *q)
 {
     struct audit_ask look = { .ask = q->ask,
                               .peer = p->no,
@@ -34,23 +32,12 @@ void seg_why(struct seg_service *s, struct seg_peer *p, const struct msg_why *q)
     say(p, &a);
 }
 
-static struct seg_peer *peer_of(const struct seg_service *s, peer_no no)
-{
-    list_each (&s->peers, it) {
-        struct seg_peer *p = list_entry(it, struct seg_peer, node);
-
-        if (p->no == no)
-            return p;
-    }
-    return NULL;
-}
-
-void seg_why_tick(struct seg_service *s)
+void seg_trace_tick(struct seg_service *s)
 {
     struct audit_found f;
 
     while (audit_found(s->audit, &f)) {
-        struct seg_peer *p = peer_of(s, f.ask.peer);
+        struct seg_peer *p = seg_peer_find(s, f.ask.peer);
         struct msg_why_ans a = { .ask = f.ask.ask,
                                  .lines_only = true,
                                  .trail = true,

@@ -1,7 +1,7 @@
-/* seg_journal.c: records into the journal, the journal into records, snapshots in slices.
+/* journal.c: records into the journal, the journal into records, snapshots in slices.
  *
  * Every node has a folder of its own below journal_dir, named after it. */
-#include "segment/service/seg_journal.h"
+#include "segment/service/journal.h"
 
 #include <assert.h>
 #include <ctype.h>

@@ -1,4 +1,4 @@
-/* seg_service.h: a segment node: segtab (the brain) between its links. Shell.
+/* service.h: a segment node: segtab (the brain) between its links. Shell.
  *
  *   routers ---\                        /--- queuemng (dialled, all of them)
  *               >--- rpc --- segtab ---<
@@ -14,14 +14,14 @@
  *   no memory for an answer         the same: the peer asks again on the next link
  *   an outgoing message too large   logged and counted, not sent; the manager asks again
  *   all managers unreachable        polls, joins and leaves go on; nothing is released
- *   what was done cannot be kept    the turn's answers are not sent; seg_journal.h
+ *   what was done cannot be kept    the turn's answers are not sent; journal.h
  *   the journal cannot be read      the process does not start, and says why */
 #ifndef SEGQ_SEG_SERVICE_H
 #define SEGQ_SEG_SERVICE_H
 
 #include "common/net/ev.h"
 #include "common/ticket/keys.h"
-#include "segment/service/seg_cfg.h"
+#include "segment/service/config.h"
 
 struct seg_service;
 

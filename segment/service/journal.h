@@ -1,4 +1,4 @@
-/* seg_journal.h: a segment node's journal: segtab's changes into journal.h's files, and
+/* journal.h: a segment node's journal: segtab's changes into journal.h's files, and
  * back. Shell.
  *
  *   segtab --record--> journal --flush at the turn's end--> answers may go out
@@ -15,7 +15,7 @@
 #include <stdio.h>
 
 #include "segment/journal/journal.h"
-#include "segment/service/seg_cfg.h"
+#include "segment/service/config.h"
 #include "segment/node/segtab.h"
 
 struct seg_journal;

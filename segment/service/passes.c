@@ -1,5 +1,5 @@
-/* seg_pass.c: one entry per slot, the newest wins. */
-#include "segment/service/seg_pass.h"
+/* passes.c: one entry per slot, the newest wins. */
+#include "segment/service/passes.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,7 +1,8 @@
-/* seg_metrics.c: the node's figures for Prometheus. Cores count; this file names. */
-#include "segment/service/seg_int.h"
+/* metrics.c: the node's figures for Prometheus. Cores count; this file names. */
+#include "segment/service/metrics.h"
 
 #include "common/base/metrics.h"
+#include "segment/service/state.h"
 
 #define C METRIC_COUNTER
 #define G METRIC_GAUGE

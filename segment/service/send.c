@@ -1,0 +1,59 @@
+/* send.c: outgoing messages: what a step wants said, and errors. */
+#include "segment/service/send.h"
+
+#include "common/base/log.h"
+#include "common/wire/codec.h"
+
+#define LOG_MODULE "segment"
+
+struct seg_peer *seg_peer_find(const struct seg_service *s, peer_no no)
+{
+    list_each(&s->peers, it) {
+        struct seg_peer *p = list_entry(it, struct seg_peer, node);
+
+        if (p->no == no)
+            return p;
+    }
+    return NULL;
+}
+
+static void send_to(struct seg_service *s, struct seg_peer *p, const struct msg *m, uint64_t rid)
+{
+    struct buf *out;
+    int rc;
+
+    buf_reset(&s->body); /* apart, so that a message that cannot be written leaves no trace */
+    rc = msg_encode(m, &s->body);
+    if (rc == 0) {
+        out = rpc_begin(p->ch);
+        buf_append(out, s->body.data, s->body.len);
+        rc = rpc_end(p->ch, (uint16_t)m->type, rid);
+    }
+    if (rc < 0) {
+        s->n.unsent++;
+        log_error("unsent type=%s peer=%u why=%s", msg_name(m->type), p->no, sq_strerror(rc));
+    }
+}
+
+void seg_send(struct seg_service *s)
+{
+    for (uint32_t i = 0; i < s->out.n; i++) {
+        struct seg_peer *p = seg_peer_find(s, s->out.v[i].to);
+
+        if (p != NULL)
+            send_to(s, p, &s->out.v[i].m, 0);
+        else
+            s->n.unsent++; /* it has just gone; segtab learns so */
+    }
+    if (s->out.failed)
+        log_error("outbox incomplete why=%s", sq_strerror(SQ_ENOMEM));
+    outbox_reset(&s->out);
+}
+
+void seg_send_error(struct seg_service *s, struct seg_peer *p, const struct frame *f, int code)
+{
+    struct msg m = { .type = MSG_ERROR,
+                     .error = { .code = code, .about = f->type, .text = sq_strerror(code) } };
+
+    send_to(s, p, &m, f->rid);
+}

@@ -35,6 +35,7 @@ ROOMS = {
     "common/wire": (PURE, ["common/base", "common/ticket", "common/config"]),
     "common/net": (MIXED, ["common/base", "common/wire"]),
     "common/http": (MIXED, ["common/base", "common/net"]),
+    "common/journal": (MIXED, ["common/base"]),
     "common/supervisor": (MIXED, ["common/base", "common/config", "common/net"]),
     "router": (MIXED, ["common/supervisor", "common/config"]),
     "router/gate": (PURE, CALM + ["common/config", "common/http"]),
@@ -45,10 +46,10 @@ ROOMS = {
     "segment": (MIXED, ["common/supervisor", "common/config"]),
     "segment/line": (PURE, CALM),
     "segment/copy": (PURE, CALM + ["segment/line"]),
-    "segment/journal": (MIXED, ["common/base", "common/ticket", "segment/line"]),
+    "segment/records": (PURE, ["common/base", "common/ticket", "segment/line"]),
     "segment/audit": (MIXED, ["common/base", "segment/line"]),
-    "segment/node": (PURE, CALM + ["segment/line", "segment/copy", "segment/journal", "segment/audit"]),
-    "segment/service": (MIXED, COMMON + ["segment/audit", "segment/journal", "segment/node"]),
+    "segment/node": (PURE, CALM + ["segment/line", "segment/copy", "segment/records", "segment/audit"]),
+    "segment/service": (MIXED, COMMON + ["common/journal", "segment/audit", "segment/records", "segment/node"]),
     "queuemng": (MIXED, ["common/supervisor", "common/config"]),
     "queuemng/policy": (PURE, CALM + ["common/config"]),
     "queuemng/core": (PURE, CALM + ["common/config", "queuemng/policy"]),
@@ -99,7 +100,6 @@ CIRCLES = {
     "router/service/queue_get.c router/service/renew.c router/service/router_flow.c "
     "router/service/router_metrics.c router/service/router_service.c router/service/seg_batch.c "
     "router/service/seg_link.c router/service/session.c router/service/verify.c": "to be untied",
-    "segment/journal/journal.c segment/journal/journal_snap.c": "to be untied",
     "segment/node/segtab.c segment/node/segtab_audit.c segment/node/segtab_away.c "
     "segment/node/segtab_claim.c segment/node/segtab_commit.c segment/node/segtab_dir.c "
     "segment/node/segtab_dir_ask.c segment/node/segtab_dir_say.c segment/node/segtab_draw.c "
@@ -132,7 +132,6 @@ HEADERLESS = {
     "router/service": 11,
     "segment/line": 1,
     "segment/copy": 2,
-    "segment/journal": 7,
     "segment/node": 21,
     "queuemng/core": 21,
     "queuemng/store": 4,

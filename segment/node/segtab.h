@@ -114,7 +114,7 @@ struct segtab_want {
 /* Links to other segment nodes that are wanted now; returns how many (at most cap). */
 size_t segtab_wanted(const struct segtab *t, struct segtab_want *v, size_t cap);
 
-/* ---- the journal's side (segment/journal/jrec.h) ------------------------------------------ */
+/* ---- the journal's side (segment/records/jrec.h) ------------------------------------------ */
 /* Into a new table, record by record, and then the end of it: deadlines begin anew, and
  * the table may be used. 0, SQ_ENOMEM, or SQ_EPROTO: this record cannot follow those
  * before it; then the table is good for segtab_free() only. */

@@ -28,7 +28,7 @@
 #include "common/ticket/draw.h"
 #include "segment/audit/audit_line.h"
 #include "segment/line/body.h"
-#include "segment/journal/jrec.h"
+#include "segment/records/jrec.h"
 #include "segment/line/marks.h"
 #include "segment/node/segtab.h"
 #include "segment/node/segtab_dir.h"

@@ -16,7 +16,10 @@
 
 #include "common/base/failpoint.h"
 #include "common/base/log.h"
-#include "segment/journal/jrec.h"
+#include "common/journal/check.h"
+#include "common/journal/snapshot.h"
+#include "common/journal/turn.h"
+#include "segment/records/jrec.h"
 
 #define LOG_MODULE "journal"
 /* What a live ticket can still cost: it leaves, or is admitted and forgotten; as a rule

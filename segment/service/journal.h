@@ -14,7 +14,7 @@
 
 #include <stdio.h>
 
-#include "segment/journal/journal.h"
+#include "common/journal/journal.h"
 #include "segment/service/config.h"
 #include "segment/node/segtab.h"
 

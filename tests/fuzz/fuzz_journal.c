@@ -8,7 +8,8 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "segment/journal/journal_int.h"
+#include "common/journal/check.h"
+#include "common/journal/format.h"
 #include "tests/lib/sim/simdisk.c" /* fuzz programs link no simulation */
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -14,7 +14,8 @@
 
 #include "common/base/log.h"
 #include "common/base/rng.h"
-#include "segment/journal/journal.h"
+#include "common/journal/snapshot.h"
+#include "common/journal/turn.h"
 #include "tests/lib/sim/simdisk.h"
 
 #define JRIG_MAX 4096 /* records in one test */

@@ -3,7 +3,7 @@
 #define SEGQ_TESTS_SEGTAPE_H
 
 #include "common/base/buf.h"
-#include "segment/journal/jrec.h"
+#include "segment/records/jrec.h"
 #include "segment/node/segtab_int.h"
 #include "tests/lib/segrig.h"
 

@@ -1,9 +1,9 @@
-/* sim_tape.c: a segment node's journal in memory, as segment/journal/journal.h promises one: what
+/* sim_tape.c: a segment node's journal in memory, as common/journal/journal.h promises one: what
  * was flushed survives the process, the rest is lost as a whole; a snapshot counts when it
  * is whole. */
 #include "tests/lib/sim/sim_int.h"
 
-#include "segment/journal/jrec.h"
+#include "segment/records/jrec.h"
 
 static void put(struct sim *s, struct buf *b, const struct jrec *r)
 {

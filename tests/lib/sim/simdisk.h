@@ -1,4 +1,4 @@
-/* simdisk.h: a disk (segment/journal/disk.h) in memory that forgets, fills up and breaks, by seed.
+/* simdisk.h: a disk (common/journal/disk.h) in memory that forgets, fills up and breaks, by seed.
  *
  * Each file has what the kernel shows and what is on the disk. Between the two are written
  * sectors not yet synced, and the names made, changed and removed since the last sync of
@@ -8,7 +8,7 @@
 #ifndef SEGQ_TESTS_SIMDISK_H
 #define SEGQ_TESTS_SIMDISK_H
 
-#include "segment/journal/disk.h"
+#include "common/journal/disk.h"
 
 struct simdisk;
 

@@ -2,7 +2,7 @@
  * it is stored; and the same after a restart with the journal. */
 #include "tests/lib/segrig.h"
 
-#include "segment/journal/jrec.h"
+#include "segment/records/jrec.h"
 
 #define CAP 1000
 

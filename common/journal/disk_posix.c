@@ -1,6 +1,5 @@
-/* disk_posix.c: a folder of this machine. */
 #define _GNU_SOURCE /* fallocate */
-#include "segment/journal/disk.h"
+#include "common/journal/disk_posix.h"
 
 #include <dirent.h>
 #include <errno.h>

@@ -3,7 +3,9 @@
 
 #include <unistd.h>
 
-#include "segment/journal/journal_int.h"
+#include "common/journal/check.h"
+#include "common/journal/dir.h"
+#include "common/journal/format.h"
 #include "tests/lib/sim/simdisk.c" /* unit programs link no simulation */
 
 static const enum journal_mode modes[] = { JOURNAL_OS, JOURNAL_FSYNC };

@@ -2,7 +2,7 @@
  * promised is there afterwards, whole turns only, old or new, never neither. */
 #include "tests/lib/jrig.h"
 
-#include "segment/journal/journal_int.h"
+#include "common/journal/format.h"
 #include "tests/lib/sim/simdisk.c" /* unit programs link no simulation */
 
 static const enum journal_mode modes[] = { JOURNAL_OS, JOURNAL_FSYNC };

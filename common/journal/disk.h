@@ -43,7 +43,4 @@ struct disk {
     const struct disk_ops *ops;
 };
 
-/* The folder `dir` of this machine, made (one level) if `make`. 0 or SQ_ESYS, SQ_ENOMEM. */
-SQ_CHECK int disk_posix_open(struct disk **out, const char *dir, bool make, struct err *e);
-
 #endif

@@ -1,8 +1,11 @@
-/* journal_check.c: explains a journal to a human; changes nothing. */
-#include "segment/journal/journal_int.h"
+#include "common/journal/check.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
+
+#include "common/journal/dir.h"
+#include "common/journal/disk_posix.h"
+#include "common/journal/reader.h"
 
 struct check {
     struct disk *d; /* ref */

@@ -1,9 +1,11 @@
-/* journal_dir.c: the names of the journal's files. */
-#include "segment/journal/journal_int.h"
+#include "common/journal/dir.h"
 
+#include <assert.h>
+#include <errno.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 static const struct {
     const char *before, *after;
@@ -98,4 +100,14 @@ void jdir_fini(struct jdir *dir)
 {
     free(dir->v);
     dir->v = NULL;
+}
+
+int jdir_sync(struct disk *d, struct err *e)
+{
+    int rc;
+
+    do {
+        rc = d->ops->sync_dir(d);
+    } while (rc == -EINTR);
+    return rc < 0 ? err_set(e, SQ_ESYS, "sync of the folder: %s", strerror(-rc)) : 0;
 }

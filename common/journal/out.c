@@ -1,6 +1,6 @@
-/* journal_out.c: writing one of the journal's files, group by group. */
-#include "segment/journal/journal_int.h"
+#include "common/journal/out.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <time.h>
@@ -151,16 +151,6 @@ int jout_sync(struct journal *j, struct jout *o, struct err *e)
     return 0;
 }
 
-int jdisk_sync_dir(struct disk *d, struct err *e)
-{
-    int rc;
-
-    do {
-        rc = d->ops->sync_dir(d);
-    } while (rc == -EINTR);
-    return rc < 0 ? err_set(e, SQ_ESYS, "sync of the folder: %s", strerror(-rc)) : 0;
-}
-
 static int write_head(struct journal *j, struct jout *o, const struct jfile_new *n,
                       struct err *e)
 {
@@ -190,7 +180,7 @@ static int fill_new(struct journal *j, struct jout *o, const struct jfile_new *n
     if (rc < 0 || n->name != JNAME_LOG)
         return rc;
     rc = jout_sync(j, o, e);
-    return rc < 0 ? rc : jdisk_sync_dir(j->disk, e);
+    return rc < 0 ? rc : jdir_sync(j->disk, e);
 }
 
 int jout_create(struct journal *j, struct jout *o, const struct jfile_new *n, struct err *e)

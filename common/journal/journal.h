@@ -1,5 +1,18 @@
-/* journal.h: what a segment node must not forget, as bytes in files. Shell (disk.h).
+/* journal.h: an append-only log of records with snapshots: what a process must not forget,
+ * as files in one folder. Opening, closing, and the rules of the whole room. Shell (disk.h).
+ *
  * What the records mean is the caller's affair; here they are a type, a length and bytes.
+ * A user keeps its state in memory and brings three things: a record for each change
+ * (turn.h), a way to write the whole state as chunks (snapshot.h), and two callbacks that
+ * make the state from chunks and records again (struct journal_replay). Then it
+ *
+ *   opens     the journal, with its own name as `node`: replay makes the state
+ *   each turn puts the records of what it changed, flushes, and only then answers
+ *   by ticks  asks whether a snapshot is due, and puts one, at once or in slices
+ *   when full or failed (below) refuses work until a flush answers 0 again
+ *
+ * Each user has a folder, a name and record types of its own. segment/service/seg_journal.c
+ * is one with everything: snapshots in slices, promises of room, a turn that is given up.
  *
  * Files in one folder, numbered by a sequence that only grows (16 hex digits):
  *   snap-N    the whole state as it was when log-N began; complete or not there at all
@@ -28,10 +41,7 @@
 #ifndef SEGQ_JOURNAL_H
 #define SEGQ_JOURNAL_H
 
-#include <stdio.h>
-
-#include "common/base/versions.h"
-#include "segment/journal/disk.h"
+#include "common/journal/disk.h"
 
 /* The longest record, and the longest chunk of a snapshot. */
 #define JOURNAL_RECORD_MAX (256u * 1024)
@@ -79,53 +89,14 @@ SQ_CHECK int journal_open(struct journal **out, const struct journal_opts *o,
 /* Flushes and syncs, and marks the log as closed in order. NULL is fine. */
 void journal_close(struct journal *j);
 
-/* ---- one turn --------------------------------------------------------------------- */
-/* Room for n bytes in the turn's group, to be filled before the next call. Never fails:
- * without memory the journal fails as by a failed write. type: the caller's, 0..255. */
-void *journal_put(struct journal *j, uint8_t type, size_t n);
-void journal_append(struct journal *j, uint8_t type, const void *p, size_t n);
-/* Room on the disk for n more bytes (sum of JOURNAL_COST) beyond what is promised already;
- * then they are promised until given back. Records do not use up a promise: promise per
- * live ticket the most that it can still cost, give it back when the ticket is gone. False:
- * nothing is promised, refuse the work. OFF: always true. */
-SQ_CHECK bool journal_reserve(struct journal *j, uint64_t n);
-void journal_give_back(struct journal *j, uint64_t n);
-/* Before the answers of the turn go out. 0: all that was appended may be told. SQ_EFULL,
- * SQ_ESYS: see above. Costs nothing in a turn without records. */
-SQ_CHECK int journal_flush(struct journal *j, struct err *e);
 /* After a flush that failed: gives up what was not written, and replays what a restart would
  * find: the state as of the last flush that answered 0. Writes nothing; a snapshot that was
  * under way is given up. < 0: it cannot be read. */
 SQ_CHECK int journal_again(struct journal *j, const struct journal_replay *r, struct err *e);
-/* At least every 100 ms; syncs in mode `os`. 0 or SQ_ESYS. */
-SQ_CHECK int journal_tick(struct journal *j, msec_t now_ms, struct err *e);
-
-/* ---- snapshot --------------------------------------------------------------------- */
-/* Log grown, or failed; false while one is being written, and 5 s after one failed. */
-bool journal_snap_due(const struct journal *j);
-/* Flushes, then starts a new log: call it between turns. What is put until the commit
- * must describe the state at this very moment, or records after it must be harmless when
- * they meet a state that knows them already. < 0: no snapshot begun. */
-SQ_CHECK int journal_snap_begin(struct journal *j, struct err *e);
-/* n <= JOURNAL_RECORD_MAX; written when a quarter of a MiB has come together. < 0: abort. */
-SQ_CHECK int journal_snap_put(struct journal *j, const void *p, size_t n, struct err *e);
-/* Syncs, renames, then removes what it replaces. < 0: aborted already, the old files count. */
-SQ_CHECK int journal_snap_commit(struct journal *j, struct err *e);
-void journal_snap_abort(struct journal *j);
-bool journal_snap_running(const struct journal *j);
-
 /* The machine was started anew since the journal was last written: what was said after the
  * last sync may be missing at its end. True again after each opening until something has
  * been flushed. Never if `boot` is 0; one of an older segq, which kept none, counts as cut. */
 bool journal_was_cut(const struct journal *j);
-bool journal_ok(const struct journal *j); /* false: failed, see above */
 void journal_counts(const struct journal *j, struct journal_counts *out);
-
-/* ---- segment --check-journal DIR --------------------------------------------------- */
-/* Reads only, takes no lock. name: text of a record type, NULL if unknown. 0 fine (a torn
- * tail is), 1 damaged or unreadable. */
-int journal_check(const char *dir, const char *(*name)(uint8_t type), FILE *out);
-/* The same on any disk. */
-int journal_check_disk(struct disk *d, const char *(*name)(uint8_t type), FILE *out);
 
 #endif

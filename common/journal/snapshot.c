@@ -1,35 +1,34 @@
-/* journal_snap.c: a snapshot beside service, and the files that it replaces.
- *
- *   begin   end mark in log-N, log-N+1 with a synced head   crash: old snapshot, N, N+1
- *   put     snap-N+1.tmp grows                              crash: the same
- *   commit  sync, rename, sync the folder                   crash: the same, or the new one
- *           remove snap-N, log-N and older                  crash: the new one, and rubbish
- *                                                           that nobody reads
- * After a failed write or sync log-N is left as it is, and log-N+1 is marked FRESH: until
- * snap-N+1 is there nothing in it was acknowledged, so recovery throws it away. */
-#include "segment/journal/journal_int.h"
+#include "common/journal/snapshot.h"
 
 #include <errno.h>
+#include <string.h>
 
 #include "common/base/failpoint.h"
 #include "common/base/log.h"
+#include "common/journal/out.h"
+#include "common/journal/turn.h"
 
 #define LOG_MODULE "journal"
 
 #define PIECE_BYTES (256u * 1024)
 #define RETRY_MS    5000
+#define SNAP_AFTER_LOGS 64u /* restarts, each of which begins a log */
 #define TORN_KEPT   16u /* sequences for which a torn tail is kept */
+
+bool journal_snap_due(const struct journal *j)
+{
+    uint64_t grown = j->older_bytes + j->log.written;
+
+    if (j->mode == JOURNAL_OFF || j->snap_running || j->now_ms < j->retry_ms)
+        return false;
+    return j->failed || j->older_logs >= SNAP_AFTER_LOGS ||
+           grown > u64_max(j->snap_after, j->base_bytes);
+}
 
 static int close_old(struct journal *j, struct err *e)
 {
-    int rc = journal_flush(j, e);
+    int rc = journal_end_log(j, e);
 
-    if (rc == 0 && j->log.synced < j->log.written)
-        rc = jout_sync(j, &j->log, e);
-    if (rc == 0)
-        rc = jout_write(j, &j->log, JG_CLOSED, e);
-    if (rc == 0)
-        rc = jout_sync(j, &j->log, e);
     /* An end mark that found no room does no harm. One that may be there or not does not
      * either, but the file is not to be believed after a failed sync. */
     if (rc == SQ_ESYS && !j->failed)
@@ -184,7 +183,7 @@ static int publish(struct journal *j, struct err *e)
     FAILPOINT("snapshot.after_rename");
     if (rc < 0)
         return err_set(e, SQ_ESYS, "rename %s: %s", tmp, strerror(-rc));
-    return jdisk_sync_dir(j->disk, e);
+    return jdir_sync(j->disk, e);
 }
 
 /* What is not removed now is removed after the next snapshot, and never read. */

@@ -1,0 +1,16 @@
+/* check.h: explains a journal to a human (segment --check-journal DIR). Changes nothing and
+ * takes no lock. */
+#ifndef SEGQ_JOURNAL_CHECK_H
+#define SEGQ_JOURNAL_CHECK_H
+
+#include <stdio.h>
+
+#include "common/journal/disk.h"
+
+/* name: text of a record type, NULL if unknown. 0 fine (a torn
+ * tail is), 1 damaged or unreadable. */
+int journal_check(const char *dir, const char *(*name)(uint8_t type), FILE *out);
+/* The same on any disk. */
+int journal_check_disk(struct disk *d, const char *(*name)(uint8_t type), FILE *out);
+
+#endif

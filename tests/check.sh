@@ -67,6 +67,12 @@ for type in $(sed -n 's/^ *X(\([A-Z_]*\), [0-9]*).*/\1/p' common/wire/msg.h); do
 done
 if out=$(python3 tests/bench/kit/sizing.py --check deploy/SIZING.md 2>&1); then ok; else no "$out"; fi
 
+# Prose is wrapped (tests/prose.py --wrap FILE does it).
+for f in README.md README.zh-CN.md CHANGELOG.md CONTRIBUTING.md proto/*.md tests/README.md deploy/*.md deploy/*/README.md; do
+    [ -f "$f" ] || continue
+    if out=$(tests/prose.py "$f"); then ok; else no "longer than 100 columns, tests/prose.py --wrap: $out"; fi
+done
+
 # PROTOCOL.md, bounds and threats: each constant is in its file, each test exists.
 section() { sed -n "/^## [0-9]*\\. $1\$/,/^## /p" proto/PROTOCOL.md; }
 while IFS='|' read -r _ what bound where _; do

@@ -21,13 +21,6 @@
 #define MAX_OUTPUT_BYTES (64u << 20)
 #define ACCEPTS_PER_TURN 64
 
-const char *rpc_role_name(enum rpc_role r)
-{
-    static const char *const names[] = { "?", "router", "segment", "manager" };
-
-    return r < RPC_NROLES ? names[r] : "?";
-}
-
 /* ---- the turn's end ---- */
 
 static void nothing(void *arg)

@@ -17,9 +17,7 @@
 #include "common/base/err.h"
 #include "common/net/ev.h"
 #include "common/wire/frame.h"
-
-enum rpc_role { RPC_ROUTER = 1, RPC_SEGMENT = 2, RPC_MANAGER = 3, RPC_NROLES };
-const char *rpc_role_name(enum rpc_role r);
+#include "common/wire/role.h"
 
 struct rpc;      /* all channels of a process */
 struct rpc_chan; /* one connection, after a good hello */

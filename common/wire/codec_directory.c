@@ -51,10 +51,10 @@ static bool take_members(const void *pb, struct arena *a, struct msg *m)
 
 /* ---- DIR, DIR_ANS: the same shape, two types ---------------------------------------- */
 
-static bool are_rows(const struct msg_dir *s, unsigned n_whats)
+static bool are_rows(const struct dir_row *v, uint32_t n, unsigned n_whats)
 {
-    for (uint32_t i = 0; i < s->n; i++)
-        if (s->v[i].what >= n_whats || s->v[i].client >= CLIENT_NCLASSES)
+    for (uint32_t i = 0; i < n; i++)
+        if (v[i].what >= n_whats || v[i].client >= CLIENT_NCLASSES)
             return false;
     return true;
 }
@@ -62,7 +62,7 @@ static bool are_rows(const struct msg_dir *s, unsigned n_whats)
 #define DIR_CODEC(name, Pb, n_whats)                                                     \
     static bool fill_##name(const struct msg *m, void *pb, struct arena *a)              \
     {                                                                                    \
-        const struct msg_dir *s = &m->name;                                              \
+        const struct msg_##name *s = &m->name;                                           \
         Pb *p = pb;                                                                      \
                                                                                          \
         if (s->n > MSG_DIR_ROWS_MAX)                                                     \
@@ -79,7 +79,7 @@ static bool are_rows(const struct msg_dir *s, unsigned n_whats)
     static bool take_##name(const void *pb, struct arena *a, struct msg *m)              \
     {                                                                                    \
         const Pb *p = pb;                                                                \
-        struct msg_dir *s = &m->name;                                                    \
+        struct msg_##name *s = &m->name;                                                 \
                                                                                          \
         if (p->what.len > MSG_DIR_ROWS_MAX)                                              \
             return false;                                                                \
@@ -92,7 +92,7 @@ static bool are_rows(const struct msg_dir *s, unsigned n_whats)
         COL_GET(number, s->v, s->n, number);                                             \
         COL_GET(issued_s, s->v, s->n, issued_s);                                         \
         COL_GET_BYTES(client, s->v, s->n, client);                                       \
-        return are_rows(s, n_whats);                                                     \
+        return are_rows(s->v, s->n, n_whats);                                            \
     }
 
 DIR_CODEC(dir, Segq__Dir, DIR_NASKS)

@@ -1,10 +1,29 @@
 /* msg.c: names: of message types, for logs; of queue states, for people. */
 #include "common/wire/msg.h"
 
+#include <stddef.h>
+
+/* What is read through a member that many messages have in common. */
+#define X(name, number, member, ways)                                                    \
+    _Static_assert(offsetof(struct msg_##member, epoch) == 0, #name ": the epoch is first");
+MSG_ORDERS(X)
+MSG_REPORTS(X)
+#undef X
+#define X(name, number, member, ways)                                                    \
+    _Static_assert(offsetof(struct msg_##member, move) == 0, #name ": the move is first");
+MSG_COPIES(X)
+#undef X
+#define X(name, number, member, ways)                                                    \
+    _Static_assert(offsetof(struct msg_##member, n) == offsetof(struct msg_batch, n) &&  \
+                       sizeof(struct msg_##member) == sizeof(struct msg_batch),          \
+                   #name ": a count and a pointer to rows");
+MSG_BATCHES(X)
+#undef X
+
 const char *msg_name(enum msg_type t)
 {
     switch (t) {
-#define X(name, number)                                                                  \
+#define X(name, number, ...)                                                             \
     case MSG_##name:                                                                     \
         return #name;
         MSG_TYPES(X)
@@ -13,6 +32,18 @@ const char *msg_name(enum msg_type t)
         break;
     }
     return "?";
+}
+
+bool msg_may(enum rpc_role from, enum rpc_role to, enum msg_type t)
+{
+    static const uint32_t ways_of[] = {
+#define X(name, number, member, ways) [MSG_##name] = (ways),
+        MSG_BODIES(X)
+#undef X
+    };
+    _Static_assert(RPC_NROLES * RPC_NROLES <= 32, "a way is a bit");
+
+    return (unsigned)t < ARRAY_LEN(ways_of) && (ways_of[t] & MSG_WAY(from, to)) != 0;
 }
 
 const char *queue_state_name(enum queue_phase phase, enum queue_state state)

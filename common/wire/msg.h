@@ -19,6 +19,7 @@
 #include "common/wire/msg_segment_manager.h"
 #include "common/wire/msg_segment_segment.h"
 #include "common/wire/msg_why.h"
+#include "common/wire/role.h"
 
 #define MSG_BATCH_MAX        256  /* place, append and drop requests in one frame */
 #define MSG_STATUS_MAX       2048 /* segment statuses, aheads in one frame */
@@ -26,63 +27,102 @@
 #define MSG_MARKS_MAX        8192 /* releases in one status or SEG_OPEN */
 #define MSG_PASS_MAX         1400 /* bytes of a pass */
 
-/* name, number on the wire (never reused) */
-#define MSG_TYPES(X)                                                                     \
-    X(HELLO, 1)         /* the link itself: rpc.c */                                     \
+/* Who may say a message to whom: a set of ways, each from one role to one. */
+#define MSG_WAY(from, to) (1u << ((from) * RPC_NROLES + (to)))
+enum msg_ways {
+    R2S = MSG_WAY(RPC_ROUTER, RPC_SEGMENT),
+    S2R = MSG_WAY(RPC_SEGMENT, RPC_ROUTER),
+    R2M = MSG_WAY(RPC_ROUTER, RPC_MANAGER),
+    M2R = MSG_WAY(RPC_MANAGER, RPC_ROUTER),
+    S2M = MSG_WAY(RPC_SEGMENT, RPC_MANAGER),
+    M2S = MSG_WAY(RPC_MANAGER, RPC_SEGMENT),
+    S2S = MSG_WAY(RPC_SEGMENT, RPC_SEGMENT),
+    EACH_WAY = R2S | S2R | R2M | M2R | S2M | M2S | S2S,
+};
+
+/* The messages, by what reads them. Each row: name, number on the wire (never reused),
+ * member of struct msg (a struct msg_MEMBER), ways. Enum, union, tables of the codec and the
+ * dispatch of orders, copies and reports are made of these lists: what is added to one and has
+ * no struct, no codec or no handler does not compile. */
+
+/* The link itself: rpc.c writes them by hand, before anybody has a role. */
+#define MSG_HELLOS(X)                                                                    \
+    X(HELLO, 1)                                                                          \
     X(CHALLENGE, 2)                                                                      \
     X(PROOF, 3)                                                                          \
     X(WELCOME, 4)                                                                        \
     X(PING, 5)                                                                           \
-    X(PONG, 6)                                                                           \
-    X(ERROR, 7)                                                                          \
-    X(PLACE, 16)        /* router -> segment: polls */                                   \
-    X(PLACE_ANS, 17)                                                                     \
-    X(APPEND, 18)       /* router -> segment: joins */                                   \
-    X(APPEND_ANS, 19)                                                                    \
-    X(DROP, 20)         /* router -> segment: leaves */                                  \
-    X(DROP_ANS, 21)                                                                      \
-    X(PASSES, 22)                                                                        \
-    X(SESSION, 23)      /* router -> segment: a backend's commands; and see the struct */ \
-    X(SESSION_ANS, 24)                                                                   \
-    X(ROUTER_REG, 32)   /* router -> manager */                                          \
-    X(MAP, 33)          /* manager -> router: the chain map, or what changed in it */    \
-    X(STATS, 34)        /* manager -> router: figures of the queues, once a second */    \
-    X(NODE_REG, 48)     /* segment node -> manager, first message on a link */           \
-    X(NODE_OK, 49)      /* manager -> segment node: registered under this epoch */       \
-    X(SEG_OPEN, 50)                                                                      \
-    X(SEG_SEAL, 51)                                                                      \
-    X(SEG_NEXT, 52)                                                                      \
-    X(SEG_AHEAD, 53)                                                                     \
-    X(SEG_POP, 54)      /* manager -> segment: release n */                              \
-    X(SEG_POPPED, 55)                                                                    \
-    X(SEG_REMOVE, 56)                                                                    \
-    X(SEG_STATUS, 57)   /* segment -> manager */                                         \
-    X(RULES, 58)        /* manager -> segment: a queue's time-outs and texts */          \
-    X(MOVE_IN, 59)      /* manager -> target's node: prepare to receive */               \
-    X(MOVE_OUT, 60)     /* manager -> source's node: start copying */                    \
-    X(MOVE_END, 61)     /* manager -> both: commit or abort */                           \
-    X(MOVE_STATUS, 62)  /* both -> manager */                                            \
-    X(WHY, 70)          /* manager -> segment: about one ticket */                       \
-    X(WHY_ANS, 71)                                                                       \
-    X(TICKET, 63)       /* manager -> segment: one ticket to another lane; and back */   \
-    X(COPY_BEGIN, 80)   /* source's node -> target's node */                             \
-    X(COPY_CHUNK, 81)                                                                    \
-    X(COPY_TOUCH, 82)                                                                    \
-    X(COPY_EXTRA, 83)                                                                    \
-    X(COPY_END, 84)                                                                      \
-    X(COPY_ACK, 85)     /* target's node -> source's node */                             \
-    X(MEMBERS, 90)      /* manager -> segment: who keeps the directory of subjects */    \
-    X(DIR, 91)          /* segment -> segment: a holder of tickets to an owner */        \
-    X(DIR_ANS, 92)      /* and back */
+    X(PONG, 6)
+
+/* The hot path: a count and rows (struct msg_batch), packed in columns. */
+#define MSG_BATCHES(X)                                                                   \
+    X(PLACE, 16, place, R2S)             /* polls */                                     \
+    X(PLACE_ANS, 17, place_ans, S2R)                                                     \
+    X(APPEND, 18, append, R2S)           /* joins */                                     \
+    X(APPEND_ANS, 19, append_ans, S2R)                                                   \
+    X(DROP, 20, drop, R2S)               /* leaves */                                    \
+    X(DROP_ANS, 21, drop_ans, S2R)                                                       \
+    X(PASSES, 22, passes, S2R)           /* passes that are revoked */                   \
+    X(SESSION, 23, session, R2S | S2R)   /* a backend's commands; and see the struct */  \
+    X(SESSION_ANS, 24, session_ans, S2R)
+
+/* Orders: from a manager to a segment node. The first member is the manager's epoch. */
+#define MSG_ORDERS(X)                                                                    \
+    X(NODE_OK, 49, node_ok, M2S)         /* registered under this epoch */               \
+    X(SEG_OPEN, 50, seg_open, M2S)                                                       \
+    X(SEG_SEAL, 51, seg_seal, M2S)                                                       \
+    X(SEG_NEXT, 52, seg_next, M2S)                                                       \
+    X(SEG_AHEAD, 53, seg_ahead, M2S)                                                     \
+    X(SEG_POP, 54, seg_pop, M2S)         /* release n */                                 \
+    X(SEG_REMOVE, 56, seg_remove, M2S)                                                   \
+    X(RULES, 58, rules, M2S)             /* a queue's time-outs and texts */             \
+    X(MOVE_IN, 59, move_in, M2S)         /* target's node: prepare to receive */         \
+    X(MOVE_OUT, 60, move_out, M2S)       /* source's node: start copying */              \
+    X(MOVE_END, 61, move_end, M2S)       /* both: commit or abort */                     \
+    X(TICKET, 63, ticket, M2S | S2M)     /* one ticket to another lane; and back */      \
+    X(MEMBERS, 90, members, M2S)         /* which nodes keep the directory of subjects */
+
+/* Reports: from a segment node to its manager. The first member is the epoch. */
+#define MSG_REPORTS(X)                                                                   \
+    X(SEG_POPPED, 55, seg_popped, S2M)                                                   \
+    X(SEG_STATUS, 57, seg_status, S2M)                                                   \
+    X(MOVE_STATUS, 62, move_status, S2M)
+
+/* Copies: between the two nodes of a move. The first member is the move. */
+#define MSG_COPIES(X)                                                                    \
+    X(COPY_BEGIN, 80, copy_begin, S2S)                                                   \
+    X(COPY_CHUNK, 81, copy_chunk, S2S)                                                   \
+    X(COPY_TOUCH, 82, copy_touch, S2S)                                                   \
+    X(COPY_EXTRA, 83, copy_extra, S2S)                                                   \
+    X(COPY_END, 84, copy_end, S2S)                                                       \
+    X(COPY_ACK, 85, copy_ack, S2S)       /* target's node to source's node */
+
+#define MSG_OTHERS(X)                                                                    \
+    X(ERROR, 7, error, EACH_WAY)                                                         \
+    X(ROUTER_REG, 32, router_reg, R2M)   /* the first message on a link */               \
+    X(MAP, 33, map, M2R)                 /* the chain map, or what changed in it */      \
+    X(STATS, 34, stats, M2R)             /* figures of the queues, once a second */      \
+    X(NODE_REG, 48, node_reg, S2M)       /* the first message on a link */               \
+    X(WHY, 70, why, M2S)                 /* about one ticket */                          \
+    X(WHY_ANS, 71, why_ans, S2M)                                                         \
+    X(DIR, 91, dir, S2S)                 /* a holder of tickets to an owner */           \
+    X(DIR_ANS, 92, dir_ans, S2S)
+
+#define MSG_RECORDS(X) /* those that go through protobuf */                              \
+    MSG_ORDERS(X) MSG_REPORTS(X) MSG_COPIES(X) MSG_OTHERS(X)
+#define MSG_BODIES(X) MSG_BATCHES(X) MSG_RECORDS(X)
+#define MSG_TYPES(X)  MSG_HELLOS(X) MSG_BODIES(X) /* X(name, number, ...) */
 
 enum msg_type {
     MSG_NONE = 0,
-#define X(name, number) MSG_##name = number,
+#define X(name, number, ...) MSG_##name = number,
     MSG_TYPES(X)
 #undef X
 };
 
 const char *msg_name(enum msg_type t); /* "PLACE"; "?" for an unknown one */
+/* May one role say this to another? False for the hello's, and for unknown types. */
+bool msg_may(enum rpc_role from, enum rpc_role to, enum msg_type t);
 
 struct msg_error {
     int32_t code; /* enum sq_err */
@@ -90,49 +130,20 @@ struct msg_error {
     const char *text;
 };
 
+struct msg_batch { /* what the messages of MSG_BATCHES have in common */
+    uint32_t n;
+    void *rows;
+};
+
 struct msg {
     enum msg_type type;
     union {
-        struct msg_error error;
-        struct msg_place place;
-        struct msg_place_ans place_ans;
-        struct msg_append append;
-        struct msg_append_ans append_ans;
-        struct msg_drop drop;
-        struct msg_drop_ans drop_ans;
-        struct msg_passes passes;
-        struct msg_session session;
-        struct msg_session_ans session_ans;
-        struct msg_router_reg router_reg;
-        struct msg_map map;
-        struct msg_stats stats;
-        struct msg_node_reg node_reg;
-        struct msg_node_ok node_ok;
-        struct msg_seg_open seg_open;
-        struct msg_seg_seal seg_seal;
-        struct msg_seg_next seg_next;
-        struct msg_seg_ahead seg_ahead;
-        struct msg_seg_pop seg_pop;
-        struct msg_seg_popped seg_popped;
-        struct msg_seg_remove seg_remove;
-        struct msg_seg_status seg_status;
-        struct msg_rules rules;
-        struct msg_move_in move_in;
-        struct msg_move_out move_out;
-        struct msg_move_end move_end;
-        struct msg_move_status move_status;
-        struct msg_why why;
-        struct msg_why_ans why_ans;
-        struct msg_ticket ticket;
-        struct msg_copy_begin copy_begin;
-        struct msg_copy_chunk copy_chunk;
-        struct msg_copy_touch copy_touch;
-        struct msg_copy_extra copy_extra;
-        struct msg_copy_end copy_end;
-        struct msg_copy_ack copy_ack;
-        struct msg_members members;
-        struct msg_dir dir;
-        struct msg_dir dir_ans;
+        struct msg_batch batch; /* of MSG_BATCHES */
+        uint64_t epoch;         /* of MSG_ORDERS and MSG_REPORTS */
+        uint64_t move;          /* of MSG_COPIES */
+#define X(name, number, member, ways) struct msg_##member member;
+        MSG_BODIES(X)
+#undef X
     };
 };
 

@@ -53,8 +53,14 @@ struct dir_row {
     uint8_t client;
 };
 
-struct msg_dir { /* MSG_DIR and MSG_DIR_ANS */
+struct msg_dir {
     uint64_t version; /* of the members */
+    uint32_t n;
+    struct dir_row *v;
+};
+
+struct msg_dir_ans {
+    uint64_t version;
     uint32_t n;
     struct dir_row *v;
 };

@@ -387,7 +387,7 @@ void mng_peer_up(struct mng *m, msec_t now_ms, peer_no p, int role, const char *
                  uint64_t incarnation, struct mng_out *out)
 {
     mng_begin(m, now_ms, out);
-    if (role == 2 /* RPC_SEGMENT */)
+    if (role == RPC_SEGMENT)
         node_up(m, p, node, incarnation);
     else
         router_up(m, p, node, incarnation);
@@ -443,15 +443,12 @@ static void node_msg(struct mng *m, struct mnode *n, const struct msg *g)
     case MSG_NODE_REG:
         on_node_reg(m, n, &g->node_reg);
         break;
-    case MSG_SEG_STATUS:
-        on_seg_status(m, n, &g->seg_status);
+#define X(name, number, member, ways)                                                    \
+    case MSG_##name:                                                                     \
+        on_##member(m, n, &g->member);                                                   \
         break;
-    case MSG_SEG_POPPED:
-        on_popped(m, n, &g->seg_popped);
-        break;
-    case MSG_MOVE_STATUS:
-        on_move_status(m, n, &g->move_status);
-        break;
+        MSG_REPORTS(X)
+#undef X
     case MSG_TICKET:
         on_ticket(m, n, &g->ticket);
         break;

@@ -515,7 +515,7 @@ void pops_tick(struct mng *m, struct mqueue *q); /* one tick of one queue's rele
 void pops_by_hand(const struct mng *m, struct mqueue *q, uint64_t n);
 void pops_look(const struct mng *m, struct mqueue *q, msec_t now_ms);
 double pops_peek(const struct mng *m, const struct mqueue *q, struct release *copy);
-void on_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *g);
+void on_seg_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *g);
 msec_t pop_quiet_ms(const struct mqueue *q); /* for hearing.h */
 void pop_node_up(struct mng *m, struct mnode *n);
 void pop_seg_gone(struct mng *m, struct mseg *s);

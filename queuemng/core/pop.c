@@ -284,7 +284,7 @@ static uint64_t still_allowed(const struct mng *m, const struct mlane *l, uint64
     return u64_min(left, may + l->pop.by_hand);
 }
 
-void on_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *g)
+void on_seg_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *g)
 {
     struct mseg *s = seg_find(m, g->seg);
     struct mlane *l;

@@ -477,9 +477,9 @@ static void peer_up(struct segtab *t, const struct segtab_in *in, struct outbox 
     p = &t->peers[t->n_peers++];
     *p = (struct peer) { .no = in->peer, .role = in->role };
     copy_text(p->name, sizeof(p->name), in->name);
-    if (p->role == SEGTAB_ROLE_ROUTER)
+    if (p->role == RPC_ROUTER)
         router_up(t, p->no, out);
-    else if (p->role == SEGTAB_ROLE_MANAGER)
+    else if (p->role == RPC_MANAGER)
         segtab_register(t, p->no, out);
     else
         segment_up(t, p->no, out);
@@ -499,9 +499,9 @@ static void peer_down(struct segtab *t, peer_no no, struct outbox *out)
         return;
     gone = *p;
     *p = t->peers[--t->n_peers];
-    if (gone.role == SEGTAB_ROLE_ROUTER)
+    if (gone.role == RPC_ROUTER)
         t->clock_runs = --t->n_routers > 0;
-    else if (gone.role == SEGTAB_ROLE_SEGMENT)
+    else if (gone.role == RPC_SEGMENT)
         segment_down(t, &gone, out);
     if (t->manager != no)
         return;
@@ -511,29 +511,32 @@ static void peer_down(struct segtab *t, peer_no no, struct outbox *out)
 
 /* ---- in -------------------------------------------------------------------------- */
 
-static bool is_order(enum msg_type t)
-{
-    return (t >= MSG_NODE_OK && t <= MSG_MOVE_END) || t == MSG_MEMBERS || t == MSG_TICKET;
-}
-
 static void message(struct segtab *t, peer_no from, const struct msg *m,
                     struct outbox *out)
 {
     const struct peer *p = segtab_peer(t, from);
-    unsigned role = from == SEGTAB_SELF ? SEGTAB_ROLE_SEGMENT : p != NULL ? p->role : 0;
+    unsigned role = from == SEGTAB_SELF ? RPC_SEGMENT : p != NULL ? p->role : 0;
 
-    if (m->type >= MSG_COPY_BEGIN && m->type <= MSG_COPY_ACK &&
-        role == SEGTAB_ROLE_SEGMENT)
-        segtab_copy(t, from, m, out);
-    else if ((m->type == MSG_DIR || m->type == MSG_DIR_ANS) && role == SEGTAB_ROLE_SEGMENT)
-        segtab_dir_msg(t, from, m, out);
-    else if (is_order(m->type) && role == SEGTAB_ROLE_MANAGER)
+    switch (msg_may(role, RPC_SEGMENT, m->type) ? m->type : MSG_NONE) {
+#define X(name, ...) case MSG_##name:
+        MSG_ORDERS(X)
         segtab_order(t, from, m, out);
-    else if (m->type == MSG_ERROR)
+        break;
+        MSG_COPIES(X)
+        segtab_copy(t, from, m, out);
+        break;
+#undef X
+    case MSG_DIR:
+    case MSG_DIR_ANS:
+        segtab_dir_msg(t, from, m, out);
+        break;
+    case MSG_ERROR:
         log_warn("peer=%" PRIu32 " about=%s error=%s", from,
                  msg_name((enum msg_type)m->error.about), sq_strerror(m->error.code));
-    else
+        break;
+    default:
         segtab_error(out, from, SQ_EUNKNOWN, m->type, "not for a segment node");
+    }
 }
 
 /* What we sent to ourselves (a move within the node) is handled here, in order. Bounded:

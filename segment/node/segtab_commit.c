@@ -177,11 +177,13 @@ static bool is_meant(const struct move *v, const struct msg_move_end *m)
     return v == NULL || v->from == m->from;
 }
 
-void segtab_move_end(struct segtab *t, const struct msg_move_end *m, struct outbox *out)
+void order_move_end(struct segtab *t, peer_no from, const struct msg_move_end *m,
+                    struct outbox *out)
 {
     struct move *in = segtab_move_find(t, m->move, MOVE_SIDE_IN);
     struct move *v = segtab_move_find(t, m->move, MOVE_SIDE_OUT);
 
+    (void)from;
     if (m->commit) {
         if (is_meant(in, m) && is_meant(v, m))
             move_commit(t, m, out);

@@ -57,7 +57,7 @@ bool dirs_on(const struct dirs *d)
 static void link_member(struct segtab *t, uint16_t i)
 {
     struct dir_member *m = &t->dir.m[i];
-    const struct peer *p = segtab_peer_named(t, m->name, SEGTAB_ROLE_SEGMENT);
+    const struct peer *p = segtab_peer_named(t, m->name, RPC_SEGMENT);
 
     m->to = p != NULL ? p->no : 0;
     if (m->to != 0)
@@ -207,7 +207,7 @@ static void say_word(struct segtab *t, peer_no to, enum dir_word what, uint64_t 
                      struct outbox *out)
 {
     struct dir_row *r = arena_array(&out->mem, 1, sizeof(*r));
-    struct msg_dir *g = &outbox_add(out, to, MSG_DIR_ANS)->dir_ans;
+    struct msg_dir_ans *g = &outbox_add(out, to, MSG_DIR_ANS)->dir_ans;
 
     g->version = t->dir.version;
     g->v = r;

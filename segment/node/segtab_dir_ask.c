@@ -92,7 +92,7 @@ static void from_holder(struct segtab *t, const struct peer *p, const struct msg
 {
     uint16_t holder = dir_member_named(&t->dir, p->name);
     struct dir_row *a = arena_array(&out->mem, m->n + 1u, sizeof(*a));
-    struct msg_dir *g;
+    struct msg_dir_ans *g;
     uint32_t n = 0;
 
     if (a == NULL) {
@@ -121,7 +121,7 @@ static void checked(struct segtab *t, uint16_t i, uint64_t hash)
         dir_say(t, i, DIR_FREE, &r);
 }
 
-static void from_owner(struct segtab *t, const struct peer *p, const struct msg_dir *m)
+static void from_owner(struct segtab *t, const struct peer *p, const struct msg_dir_ans *m)
 {
     uint16_t i = dir_member_named(&t->dir, p->name);
 
@@ -147,7 +147,7 @@ void segtab_dir_msg(struct segtab *t, peer_no from, const struct msg *m, struct 
 {
     const struct peer *p = segtab_peer(t, from);
 
-    if (p == NULL || p->role != SEGTAB_ROLE_SEGMENT)
+    if (p == NULL || p->role != RPC_SEGMENT)
         return;
     if (m->type == MSG_DIR)
         from_holder(t, p, &m->dir, out);

@@ -44,10 +44,7 @@
 #define SEGTAB_STALL_MS    5000  /* a copy that does not advance is aborted */
 #define SEGTAB_IN_STALL_MS 30000 /* a target waits longer: its source gives up first */
 
-#define SEGTAB_SELF         UINT32_MAX /* the peer of a move within this node */
-#define SEGTAB_ROLE_ROUTER  1          /* enum rpc_role: that header is a shell's */
-#define SEGTAB_ROLE_SEGMENT 2
-#define SEGTAB_ROLE_MANAGER 3
+#define SEGTAB_SELF UINT32_MAX /* the peer of a move within this node */
 
 struct queue { /* the rules of one queue; owned by segtab, freed with its last segment */
     queue_id id;
@@ -293,8 +290,10 @@ void segtab_status(const struct seg *g, struct seg_status *s);
 void segtab_list_marks(const struct seg *g, struct seg_status *s, struct outbox *out);
 
 /* ---- segtab_move.c --------------------------------------------------------------- */
-void segtab_move_order(struct segtab *t, peer_no from, const struct msg *m,
-                       struct outbox *out);
+void order_move_in(struct segtab *t, peer_no from, const struct msg_move_in *m,
+                   struct outbox *out);
+void order_move_out(struct segtab *t, peer_no from, const struct msg_move_out *m,
+                    struct outbox *out);
 void segtab_copy(struct segtab *t, peer_no from, const struct msg *m, struct outbox *out);
 void segtab_moves_tick(struct segtab *t, struct outbox *out);
 void segtab_moves_peer(struct segtab *t, const struct peer *p, bool up,
@@ -320,7 +319,8 @@ struct xfer_time segtab_move_time(const struct segtab *t, const struct seg *g);
 bool segtab_has_absorbed(const struct segtab *t, seg_id from, seg_id to);
 
 /* ---- segtab_commit.c ------------------------------------------------------------- */
-void segtab_move_end(struct segtab *t, const struct msg_move_end *m, struct outbox *out);
+void order_move_end(struct segtab *t, peer_no from, const struct msg_move_end *m,
+                    struct outbox *out);
 
 /* ---- segtab_log.c: all of them do nothing without a log, or while replaying -------- */
 static inline bool segtab_logs(const struct segtab *t)
@@ -360,7 +360,7 @@ void segtab_set_ahead(struct segtab *t, struct seg *g, uint64_t ahead);
 /* ---- segtab_stage.c -------------------------------------------------------------- */
 void segtab_stage_free(struct segtab *t);
 /* ---- segtab_release.c ------------------------------------------------------------- */
-void segtab_pop(struct segtab *t, peer_no from, const struct msg_seg_pop *m,
+void order_seg_pop(struct segtab *t, peer_no from, const struct msg_seg_pop *m,
                 struct outbox *out);
 uint32_t segtab_pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms,
                               bool keeps);

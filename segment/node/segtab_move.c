@@ -243,7 +243,7 @@ static void start_out(struct segtab *t, struct move *v, const struct msg_move_ou
                       struct outbox *out)
 {
     const char *name = m->peer_name != NULL ? m->peer_name : "";
-    const struct peer *p = segtab_peer_named(t, name, SEGTAB_ROLE_SEGMENT);
+    const struct peer *p = segtab_peer_named(t, name, RPC_SEGMENT);
 
     strncpy(v->peer_name, name, sizeof(v->peer_name) - 1);
     strncpy(v->peer_addr, m->peer_addr != NULL ? m->peer_addr : "",
@@ -255,12 +255,14 @@ static void start_out(struct segtab *t, struct move *v, const struct msg_move_ou
         run(t, v, p->no, out);
 }
 
-static void move_out(struct segtab *t, const struct msg_move_out *m, struct outbox *out)
+void order_move_out(struct segtab *t, peer_no from, const struct msg_move_out *m,
+                    struct outbox *out)
 {
     struct move *v = segtab_move_find(t, m->move, MOVE_SIDE_OUT);
     struct spot s;
     const char *why;
 
+    (void)from; /* answers go to the manager that is obeyed */
     if (v != NULL) {
         tell_move(t, v, out);
         return;
@@ -326,11 +328,13 @@ bool segtab_has_absorbed(const struct segtab *t, seg_id from, seg_id to)
     return v != MAP_NONE && (v & 3) == HOME_RELOC && g != NULL && r->host == g;
 }
 
-static void move_in(struct segtab *t, const struct msg_move_in *m, struct outbox *out)
+void order_move_in(struct segtab *t, peer_no from, const struct msg_move_in *m,
+                   struct outbox *out)
 {
     struct move *v = segtab_move_find(t, m->move, MOVE_SIDE_IN);
     const char *why;
 
+    (void)from;
     if (v != NULL) {
         tell_move(t, v, out);
         return;
@@ -357,22 +361,6 @@ static void ack(struct segtab *t, peer_no to, uint64_t move, uint32_t seq,
 {
     outbox_add(segtab_to(t, to, out), to, MSG_COPY_ACK)->copy_ack =
         (struct msg_copy_ack) { move, seq, why != NULL, why != NULL ? why : "" };
-}
-
-static uint64_t move_of(const struct msg *m)
-{
-    switch (m->type) {
-    case MSG_COPY_BEGIN:
-        return m->copy_begin.move;
-    case MSG_COPY_CHUNK:
-        return m->copy_chunk.move;
-    case MSG_COPY_TOUCH:
-        return m->copy_touch.move;
-    case MSG_COPY_EXTRA:
-        return m->copy_extra.move;
-    default:
-        return m->copy_end.move;
-    }
 }
 
 /* Its copy is whole: as soon as the directory has heard of it. */
@@ -403,9 +391,9 @@ void segtab_copy(struct segtab *t, peer_no from, const struct msg *m, struct out
         copy_ack(t, from, &m->copy_ack, out);
         return;
     }
-    v = segtab_move_find(t, move_of(m), MOVE_SIDE_IN);
+    v = segtab_move_find(t, m->move, MOVE_SIDE_IN);
     if (v == NULL || (m->type == MSG_COPY_BEGIN ? v->peer != 0 : v->peer != from)) {
-        ack(t, from, move_of(m), 0, "no such move", out);
+        ack(t, from, m->move, 0, "no such move", out);
         return;
     }
     v->peer = from;
@@ -421,18 +409,6 @@ void segtab_copy(struct segtab *t, peer_no from, const struct msg *m, struct out
         else
             ready(t, v, out);
     }
-}
-
-void segtab_move_order(struct segtab *t, peer_no from, const struct msg *m,
-                       struct outbox *out)
-{
-    (void)from; /* obeyed already; answers go to the manager in charge */
-    if (m->type == MSG_MOVE_IN)
-        move_in(t, &m->move_in, out);
-    else if (m->type == MSG_MOVE_OUT)
-        move_out(t, &m->move_out, out);
-    else
-        segtab_move_end(t, &m->move_end, out);
 }
 
 /* ---- time, links ----------------------------------------------------------------- */

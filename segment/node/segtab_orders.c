@@ -2,6 +2,7 @@
  * status of the segment it is about. */
 #include "segment/node/segtab_audit.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -79,8 +80,8 @@ static bool obey(struct segtab *t, peer_no from, uint64_t epoch, uint32_t about,
 
 /* ---- rules ----------------------------------------------------------------------- */
 
-static void rules(struct segtab *t, peer_no from, const struct msg_rules *m,
-                  struct outbox *out)
+static void order_rules(struct segtab *t, peer_no from, const struct msg_rules *m,
+                        struct outbox *out)
 {
     bool changed;
 
@@ -138,8 +139,8 @@ static void early_until(struct segtab *t, struct seg *g, int64_t closes_ms)
     segtab_log_set(t, JREC_EARLY, g->b.id, (uint64_t)closes_ms);
 }
 
-static void seg_open(struct segtab *t, peer_no from, const struct msg_seg_open *m,
-                     struct outbox *out)
+static void order_seg_open(struct segtab *t, peer_no from, const struct msg_seg_open *m,
+                           struct outbox *out)
 {
     const char *why;
     struct seg *g;
@@ -173,8 +174,8 @@ static void seg_open(struct segtab *t, peer_no from, const struct msg_seg_open *
     segtab_report_one(t, m->seg, from, out);
 }
 
-static void seg_seal(struct segtab *t, peer_no from, const struct msg_seg_seal *m,
-                     struct outbox *out)
+static void order_seg_seal(struct segtab *t, peer_no from, const struct msg_seg_seal *m,
+                           struct outbox *out)
 {
     struct seg *g = segtab_seg(t, m->seg);
 
@@ -191,8 +192,8 @@ static void seg_seal(struct segtab *t, peer_no from, const struct msg_seg_seal *
     segtab_report_one(t, m->seg, from, out);
 }
 
-static void seg_next(struct segtab *t, peer_no from, const struct msg_seg_next *m,
-                     struct outbox *out)
+static void order_seg_next(struct segtab *t, peer_no from, const struct msg_seg_next *m,
+                           struct outbox *out)
 {
     struct seg *g = segtab_seg(t, m->seg);
 
@@ -205,8 +206,11 @@ static void seg_next(struct segtab *t, peer_no from, const struct msg_seg_next *
     segtab_report_one(t, m->seg, from, out);
 }
 
-static void seg_ahead(struct segtab *t, const struct msg_seg_ahead *m)
+static void order_seg_ahead(struct segtab *t, peer_no from, const struct msg_seg_ahead *m,
+                            struct outbox *out)
 {
+    (void)from; /* needs no answer */
+    (void)out;
     for (uint32_t i = 0; i < m->n; i++) {
         struct seg *g = segtab_seg(t, m->v[i].seg);
 
@@ -227,8 +231,8 @@ static void seg_ahead(struct segtab *t, const struct msg_seg_ahead *m)
     }
 }
 
-static void seg_remove(struct segtab *t, peer_no from, const struct msg_seg_remove *m,
-                       struct outbox *out)
+static void order_seg_remove(struct segtab *t, peer_no from, const struct msg_seg_remove *m,
+                             struct outbox *out)
 {
     struct seg *g = segtab_seg(t, m->seg);
     bool empty = g != NULL && g->b.q.sealed && !g->b.q.hollow && g->b.q.waiting == 0 &&
@@ -246,87 +250,48 @@ static void seg_remove(struct segtab *t, peer_no from, const struct msg_seg_remo
 
 /* ---- dispatch -------------------------------------------------------------------- */
 
-static uint64_t epoch_of(const struct msg *m)
+/* The rest of a registration was done by obey(). */
+static void order_node_ok(struct segtab *t, peer_no from, const struct msg_node_ok *m,
+                          struct outbox *out)
+{
+    (void)from;
+    (void)out;
+    segtab_dir_mode(t, m->directory);
+}
+
+static void order_members(struct segtab *t, peer_no from, const struct msg_members *m,
+                          struct outbox *out)
+{
+    (void)from;
+    (void)out;
+    segtab_dir_members(t, m);
+}
+
+#define order_ticket segtab_ticket
+
+/* Each message of MSG_ORDERS has its handler, order_MEMBER. */
+static void order(struct segtab *t, peer_no from, const struct msg *m, struct outbox *out)
 {
     switch (m->type) {
-    case MSG_NODE_OK:
-        return m->node_ok.epoch;
-    case MSG_RULES:
-        return m->rules.epoch;
-    case MSG_SEG_OPEN:
-        return m->seg_open.epoch;
-    case MSG_SEG_SEAL:
-        return m->seg_seal.epoch;
-    case MSG_SEG_NEXT:
-        return m->seg_next.epoch;
-    case MSG_SEG_AHEAD:
-        return m->seg_ahead.epoch;
-    case MSG_SEG_POP:
-        return m->seg_pop.epoch;
-    case MSG_SEG_REMOVE:
-        return m->seg_remove.epoch;
-    case MSG_MOVE_IN:
-        return m->move_in.epoch;
-    case MSG_MOVE_OUT:
-        return m->move_out.epoch;
-    case MSG_MOVE_END:
-        return m->move_end.epoch;
-    case MSG_MEMBERS:
-        return m->members.epoch;
-    case MSG_TICKET:
-        return m->ticket.epoch;
+#define X(name, number, member, ways)                                                    \
+    case MSG_##name:                                                                     \
+        order_##member(t, from, &m->member, out);                                        \
+        break;
+        MSG_ORDERS(X)
+#undef X
     default:
-        return 0; /* below any manager's */
+        assert(!"an order");
     }
 }
 
 void segtab_order(struct segtab *t, peer_no from, const struct msg *m, struct outbox *out)
 {
-    uint64_t epoch = epoch_of(m);
-
-    if (epoch == 0) {
+    if (m->epoch == 0) { /* below any manager's */
         segtab_error(out, from, SQ_EUNKNOWN, m->type, "not an order");
         return;
     }
     if (m->type == MSG_NODE_OK)
         segtab_peer(t, from)->store = m->node_ok.store;
-    if (!obey(t, from, epoch, m->type, out) || segtab_puts_off(t, from, m, out))
-        return;
-    switch (m->type) {
-    case MSG_RULES:
-        rules(t, from, &m->rules, out);
-        break;
-    case MSG_SEG_OPEN:
-        seg_open(t, from, &m->seg_open, out);
-        break;
-    case MSG_SEG_SEAL:
-        seg_seal(t, from, &m->seg_seal, out);
-        break;
-    case MSG_SEG_NEXT:
-        seg_next(t, from, &m->seg_next, out);
-        break;
-    case MSG_SEG_AHEAD:
-        seg_ahead(t, &m->seg_ahead);
-        break;
-    case MSG_SEG_POP:
-        segtab_pop(t, from, &m->seg_pop, out);
-        break;
-    case MSG_SEG_REMOVE:
-        seg_remove(t, from, &m->seg_remove, out);
-        break;
-    case MSG_TICKET:
-        segtab_ticket(t, from, &m->ticket, out);
-        break;
-    case MSG_MOVE_IN:
-    case MSG_MOVE_OUT:
-    case MSG_MOVE_END:
-        segtab_move_order(t, from, m, out);
-        break;
-    case MSG_MEMBERS:
-        segtab_dir_members(t, &m->members);
-        break;
-    default: /* NODE_OK: the rest was done by obey() */
-        segtab_dir_mode(t, m->node_ok.directory);
-        break;
-    }
+    if (obey(t, from, m->epoch, m->type, out) && !segtab_puts_off(t, from, m, out))
+        order(t, from, m, out);
 }

@@ -207,7 +207,7 @@ void segtab_passes_flush(struct segtab *t, struct outbox *out)
     if (t->n_ended == 0 && t->n_longer == 0 && !t->ended_all)
         return;
     for (uint32_t i = 0; i < t->n_peers; i++) {
-        if (t->peers[i].role != SEGTAB_ROLE_ROUTER)
+        if (t->peers[i].role != RPC_ROUTER)
             continue;
         if (t->ended_all)
             segtab_passes_all(t, t->peers[i].no, out);

@@ -176,7 +176,7 @@ static bool is_busy(struct segtab *t, struct seg *g)
 }
 
 /* A repeated tick is answered as it was; an older one with the last. */
-void segtab_pop(struct segtab *t, peer_no from, const struct msg_seg_pop *m,
+void order_seg_pop(struct segtab *t, peer_no from, const struct msg_seg_pop *m,
                 struct outbox *out)
 {
     struct seg *g = segtab_seg(t, m->seg);

@@ -13,46 +13,6 @@
 
 #define LOG_MODULE "segment"
 
-/* May a peer of this role say that to a segment node? proto/PROTOCOL.md section 8. */
-static bool is_allowed(enum rpc_role role, enum msg_type t)
-{
-    switch (t) {
-    case MSG_ERROR:
-        return true;
-    case MSG_PLACE:
-    case MSG_APPEND:
-    case MSG_DROP:
-    case MSG_SESSION:
-        return role == RPC_ROUTER;
-    case MSG_NODE_OK:
-    case MSG_SEG_OPEN:
-    case MSG_SEG_SEAL:
-    case MSG_SEG_NEXT:
-    case MSG_SEG_AHEAD:
-    case MSG_SEG_POP:
-    case MSG_SEG_REMOVE:
-    case MSG_RULES:
-    case MSG_MOVE_IN:
-    case MSG_MOVE_OUT:
-    case MSG_MOVE_END:
-    case MSG_WHY:
-    case MSG_MEMBERS:
-    case MSG_TICKET:
-        return role == RPC_MANAGER;
-    case MSG_COPY_BEGIN:
-    case MSG_COPY_CHUNK:
-    case MSG_COPY_TOUCH:
-    case MSG_COPY_EXTRA:
-    case MSG_COPY_END:
-    case MSG_COPY_ACK:
-    case MSG_DIR:
-    case MSG_DIR_ANS:
-        return role == RPC_SEGMENT;
-    default:
-        return false;
-    }
-}
-
 /* Answers go straight into the channel's output, under the question's id. */
 static void answer(struct rpc_chan *ch, const struct msg *m, uint64_t rid)
 {
@@ -183,7 +143,7 @@ void seg_on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
         seg_send_error(s, p, f, rc);
     } else if (rc < 0) {
         refuse(s, p, f, "damaged");
-    } else if (!is_allowed(p->role, m.type)) {
+    } else if (!msg_may(p->role, RPC_SEGMENT, m.type)) {
         refuse(s, p, f, "not allowed:");
     } else {
         handle(s, p, &m, f->rid);

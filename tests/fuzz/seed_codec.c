@@ -24,7 +24,7 @@ static int write_one(const char *dir, const struct msg *m, const struct buf *b)
 int main(int argc, char **argv)
 {
     static const uint16_t types[] = {
-#define X(name, number) number,
+#define X(name, number, ...) number,
         MSG_TYPES(X)
 #undef X
     };

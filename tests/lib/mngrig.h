@@ -134,7 +134,7 @@ static inline void mr_router_up(struct mr *r, int node)
 {
     mr_step(r, node,
             (struct segtab_in) {
-                .kind = SEGTAB_UP, .peer = 1, .role = MR_ROLE_ROUTER, .name = "rt-1" });
+                .kind = SEGTAB_UP, .peer = 1, .role = RPC_ROUTER, .name = "rt-1" });
 }
 
 static inline void mr_manager_new(struct mr *r)

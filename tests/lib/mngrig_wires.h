@@ -22,7 +22,6 @@
 #define MR_WIRES   4096
 
 enum { MR_MNG = -1, MR_ROUTER = -2 };
-enum { MR_ROLE_ROUTER = 1, MR_ROLE_SEGMENT = 2, MR_ROLE_MANAGER = 3 };
 
 struct mr_link {
     int a, b; /* MR_MNG, MR_ROUTER or a node */
@@ -192,7 +191,7 @@ static inline void mr_link_up(struct mr *r, struct mr_link *l)
     l->pa = r->next_peer++;
     l->pb = r->next_peer++;
     if (l->b == MR_MNG) {
-        int role = l->a == MR_ROUTER ? MR_ROLE_ROUTER : MR_ROLE_SEGMENT;
+        int role = l->a == MR_ROUTER ? RPC_ROUTER : RPC_SEGMENT;
 
         mr_in_mng(r, true);
         mng_peer_up(r->m, r->now, l->pb, role, l->a == MR_ROUTER ? "rt-1" : mr_name[l->a],
@@ -205,19 +204,19 @@ static inline void mr_link_up(struct mr *r, struct mr_link *l)
             mr_step(r, l->a,
                     (struct segtab_in) { .kind = SEGTAB_UP,
                                          .peer = l->pa,
-                                         .role = MR_ROLE_MANAGER,
+                                         .role = RPC_MANAGER,
                                          .name = "mng" });
         return;
     }
     mr_step(r, l->b,
             (struct segtab_in) { .kind = SEGTAB_UP,
                                  .peer = l->pb,
-                                 .role = MR_ROLE_SEGMENT,
+                                 .role = RPC_SEGMENT,
                                  .name = mr_name[l->a] });
     mr_step(r, l->a,
             (struct segtab_in) { .kind = SEGTAB_UP,
                                  .peer = l->pa,
-                                 .role = MR_ROLE_SEGMENT,
+                                 .role = RPC_SEGMENT,
                                  .name = mr_name[l->b] });
 }
 

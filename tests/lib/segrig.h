@@ -13,7 +13,6 @@
 #include "segment/node/segtab.h"
 
 enum { RIG_MNG = 1, RIG_ROUTER = 2, RIG_PEER = 3, RIG_MNG2 = 4 };
-enum { ROLE_ROUTER = 1, ROLE_SEGMENT = 2, ROLE_MANAGER = 3 };
 
 struct rig_wire {
     int from, to; /* nodes; to -1: the manager */
@@ -200,8 +199,8 @@ static inline void rig_down(struct rig *r, int node, peer_no p)
 static inline void rig_link(struct rig *r)
 {
     r->linked = true;
-    rig_up(r, 0, RIG_PEER, ROLE_SEGMENT, "node1");
-    rig_up(r, 1, RIG_PEER, ROLE_SEGMENT, "node0");
+    rig_up(r, 0, RIG_PEER, RPC_SEGMENT, "node1");
+    rig_up(r, 1, RIG_PEER, RPC_SEGMENT, "node0");
     rig_pump(r, UINT32_MAX);
 }
 
@@ -274,8 +273,8 @@ static inline struct segtab_opts rig_opts(uint64_t max_tickets)
 /* The manager and a router are there. */
 static inline void rig_start(struct rig *r, int node)
 {
-    rig_up(r, node, RIG_MNG, ROLE_MANAGER, "mng");
-    rig_up(r, node, RIG_ROUTER, ROLE_ROUTER, "rt");
+    rig_up(r, node, RIG_MNG, RPC_MANAGER, "mng");
+    rig_up(r, node, RIG_ROUTER, RPC_ROUTER, "rt");
     rig_order(r, node,
               (struct msg) { .type = MSG_NODE_OK, .node_ok = { r->epoch, 1 } });
     rig_order(r, node, (struct msg) { .type = MSG_RULES, .rules = rig_rules(r) });

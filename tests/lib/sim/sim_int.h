@@ -46,9 +46,6 @@ typedef int64_t usec_t; /* virtual time */
 #define SIM_TRACE   400
 #endif
 #define SIM_LANES   (SIM_QUEUES_MAX * LANES_MAX)
-#define ROLE_ROUTER  1 /* enum rpc_role, which a test without sockets does not include */
-#define ROLE_SEGMENT 2
-#define ROLE_MANAGER 3
 
 enum event_kind {
     E_TICK,      /* of a process */

@@ -225,7 +225,7 @@ void smng_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *oth
         p->mng->seg_peer[other->no] = peer;
         p->mng->lost_seg[other->no] = 0;
     }
-    mng_peer_up(p->mng->core, sim_ms(s), peer, seg ? ROLE_SEGMENT : ROLE_ROUTER,
+    mng_peer_up(p->mng->core, sim_ms(s), peer, seg ? RPC_SEGMENT : RPC_ROUTER,
                 other->name, other->incarnation, p->mng->out);
     smng_done(s, p);
 }

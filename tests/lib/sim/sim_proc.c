@@ -378,7 +378,7 @@ static void seg_msg(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
 
 static uint8_t role_of(const struct proc *p)
 {
-    return p->kind == SIM_MNG ? ROLE_MANAGER : p->kind == SIM_SEG ? ROLE_SEGMENT : ROLE_ROUTER;
+    return p->kind == SIM_MNG ? RPC_MANAGER : p->kind == SIM_SEG ? RPC_SEGMENT : RPC_ROUTER;
 }
 
 usec_t proc_stopped_us(const struct sim *s, const struct proc *p)

@@ -563,7 +563,7 @@ static inline void gen_msg(struct gen *g, enum msg_type t, struct msg *m)
     else if (t == MSG_DIR)
         g_dir(g, &m->dir, DIR_NASKS);
     else if (t == MSG_DIR_ANS)
-        g_dir(g, &m->dir_ans, DIR_NWORDS);
+        g_dir(g, &m->dir, DIR_NWORDS); /* dir_ans has the same members */
     else if (t == MSG_COPY_CHUNK)
         g_chunk(g, &m->copy_chunk);
     else if (t == MSG_COPY_EXTRA)

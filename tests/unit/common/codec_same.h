@@ -267,9 +267,8 @@ static inline bool same_msg(const struct msg *x, const struct msg *y)
     case MSG_MEMBERS:
         return same_members(&x->members, &y->members);
     case MSG_DIR:
+    case MSG_DIR_ANS: /* the same members */
         return same_dir(&x->dir, &y->dir);
-    case MSG_DIR_ANS:
-        return same_dir(&x->dir_ans, &y->dir_ans);
     case MSG_COPY_CHUNK:
         return same_chunk(&x->copy_chunk, &y->copy_chunk);
     case MSG_COPY_TOUCH:

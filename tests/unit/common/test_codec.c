@@ -10,7 +10,7 @@
 #include "proto/router_segment.pb-c.h"
 
 static const uint16_t types[] = {
-#define X(name, number) number,
+#define X(name, number, ...) number,
     MSG_TYPES(X)
 #undef X
 };

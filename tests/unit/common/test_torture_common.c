@@ -103,7 +103,7 @@ static bool encode_once(uint64_t k)
 Test(torture_common, messages)
 {
     static const uint16_t types[] = {
-#define X(name, number) number,
+#define X(name, number, ...) number,
         MSG_TYPES(X)
 #undef X
     };

@@ -59,7 +59,7 @@ static void node_up(struct rig *r, uint64_t epoch_seen)
     m.node_reg.admin = "127.0.0.1:2";
     m.node_reg.epoch_seen = epoch_seen;
     mng_out_reset(&r->out);
-    mng_peer_up(r->m, 1000, PEER, 2 /* RPC_SEGMENT */, "seg-a", 7, &r->out);
+    mng_peer_up(r->m, 1000, PEER, RPC_SEGMENT, "seg-a", 7, &r->out);
     node_says(r, &m);
 }
 
@@ -173,7 +173,7 @@ Test(mng_term, a_router_has_a_map_of_a_higher_epoch)
     rig_init(&r, META, 12);
     m.router_reg.map_epoch = 13;
     mng_out_reset(&r.out);
-    mng_peer_up(r.m, 1000, PEER, 1 /* RPC_ROUTER */, "router", 7, &r.out);
+    mng_peer_up(r.m, 1000, PEER, RPC_ROUTER, "router", 7, &r.out);
     node_says(&r, &m);
     cr_expect_eq(mng_outranked(r.m), 13);
     rig_fini(&r);
@@ -220,7 +220,7 @@ Test(mng_term, a_node_of_another_store_gets_no_orders)
     m.node_reg.admin = "127.0.0.1:2";
     m.node_reg.store = 5;
     mng_out_reset(&r.out);
-    mng_peer_up(r.m, 1000, PEER, 2 /* RPC_SEGMENT */, "seg-a", 7, &r.out);
+    mng_peer_up(r.m, 1000, PEER, RPC_SEGMENT, "seg-a", 7, &r.out);
     node_says(&r, &m);
     cr_expect_eq(orders_to(&r, PEER), 0);
     cr_expect(mng_is_stranger(r.m));

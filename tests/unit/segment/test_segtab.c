@@ -227,7 +227,7 @@ Test(segtab, a_pause_of_ours_expires_nobody)
     rig_down(r, 0, RIG_ROUTER); /* cut off from all routers */
     rig_run(r, 60000);
     cr_assert_eq(counts().expired, 0);
-    rig_up(r, 0, RIG_ROUTER, ROLE_ROUTER, "rt");
+    rig_up(r, 0, RIG_ROUTER, RPC_ROUTER, "rt");
     rig_run(r, 1000);
     cr_assert_eq(counts().expired, 0);
     rig_run(r, 30000 + 20000);
@@ -245,9 +245,9 @@ Test(segtab, a_time_without_routers_expires_nobody_who_comes_back)
     rig_run_silent(r, 3000); /* three heartbeats: then the link is closed */
     rig_down(r, 0, RIG_ROUTER);
     rig_run(r, 12000);
-    rig_up(r, 0, RIG_ROUTER, ROLE_ROUTER, "rt");
+    rig_up(r, 0, RIG_ROUTER, RPC_ROUTER, "rt");
     rig_run(r, 14000);
-    rig_up(r, 0, RIG_MNG2, ROLE_ROUTER, "rt2"); /* the other one comes a little later */
+    rig_up(r, 0, RIG_MNG2, RPC_ROUTER, "rt2"); /* the other one comes a little later */
     rig_run(r, 14000);
     cr_assert_eq(counts().expired, 0);
     rig_poll_all(r, 0, 1, 20);
@@ -266,9 +266,9 @@ Test(segtab, a_router_that_flaps_keeps_nobody_for_ever)
     rig_join(r, 0, 1, 50);
     rig_down(r, 0, RIG_ROUTER);
     rig_run(r, 40000);
-    rig_up(r, 0, RIG_ROUTER, ROLE_ROUTER, "rt");
+    rig_up(r, 0, RIG_ROUTER, RPC_ROUTER, "rt");
     for (int i = 0; i < 20; i++) {
-        rig_up(r, 0, RIG_MNG2, ROLE_ROUTER, "rt2");
+        rig_up(r, 0, RIG_MNG2, RPC_ROUTER, "rt2");
         rig_run(r, 5000);
         rig_down(r, 0, RIG_MNG2);
     }
@@ -298,7 +298,7 @@ Test(segtab, a_longer_told_interval_keeps_what_is_left)
 Test(segtab, lower_epochs_and_rivals_are_refused)
 {
     rig_join(r, 0, 1, 10);
-    rig_up(r, 0, RIG_MNG2, ROLE_MANAGER, "other");
+    rig_up(r, 0, RIG_MNG2, RPC_MANAGER, "other");
     rig_order_as(r, 0, RIG_MNG2,
                  (struct msg) { .type = MSG_NODE_OK, .node_ok = { 1, 1 } });
     rig_pump(r, UINT32_MAX);
@@ -326,7 +326,7 @@ Test(segtab, a_manager_of_another_store_is_refused_whatever_its_epoch)
 
     rig_order(r, 0, mine);
     rig_join(r, 0, 1, 10);
-    rig_up(r, 0, RIG_MNG2, ROLE_MANAGER, "other");
+    rig_up(r, 0, RIG_MNG2, RPC_MANAGER, "other");
     rig_order_as(r, 0, RIG_MNG2, other);
     rig_pump(r, UINT32_MAX);
     cr_assert_eq(r->error, SQ_ESTALE);
@@ -345,7 +345,7 @@ Test(segtab, a_manager_of_another_store_is_refused_whatever_its_epoch)
 
 Test(segtab, same_manager_may_come_back_on_another_link)
 {
-    rig_up(r, 0, RIG_MNG2, ROLE_MANAGER, "mng");
+    rig_up(r, 0, RIG_MNG2, RPC_MANAGER, "mng");
     rig_order_as(r, 0, RIG_MNG2,
                  (struct msg) { .type = MSG_NODE_OK, .node_ok = { 1, 1 } });
     rig_down(r, 0, RIG_MNG);
@@ -496,7 +496,7 @@ Test(segtab, a_new_link_is_told_everything_in_chunks)
         rig_open(r, 0, i, OPEN_TAIL, 10, 0);
     rig_down(r, 0, RIG_MNG);
     r->n_status = r->n_full = 0;
-    rig_up(r, 0, RIG_MNG, ROLE_MANAGER, "mng");
+    rig_up(r, 0, RIG_MNG, RPC_MANAGER, "mng");
     rig_pump(r, UINT32_MAX);
     cr_assert_eq(r->n_status, 5000);
     cr_assert_eq(r->n_full, 3);
@@ -590,7 +590,7 @@ Test(segtab, only_managers_give_orders)
     struct msg seal = { .type = MSG_SEG_SEAL, .seg_seal = { 9, 1, 0 } };
 
     rig_join(r, 0, 1, 3);
-    rig_up(r, 0, RIG_PEER, ROLE_SEGMENT, "node1");
+    rig_up(r, 0, RIG_PEER, RPC_SEGMENT, "node1");
     for (peer_no p = RIG_ROUTER; p <= RIG_PEER; p++) {
         r->error = 0;
         rig_order_as(r, 0, p, pop);

@@ -77,7 +77,7 @@ Test(segtab_session, who_ended_it_is_told_to_the_ticket_and_all_routers_hear_of_
     rig_run(r, 100);
     cr_expect_eq(r->n_ended, 2);
     rig_run(r, 20000); /* a new router hears it, too */
-    rig_up(r, 0, RIG_ROUTER + 10, ROLE_ROUTER, "rt2");
+    rig_up(r, 0, RIG_ROUTER + 10, RPC_ROUTER, "rt2");
     rig_pump(r, UINT32_MAX);
     cr_expect_eq(r->n_ended, 3);
 }

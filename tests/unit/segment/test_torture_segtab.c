@@ -12,7 +12,6 @@
 #include "tests/lib/failing.h"
 
 enum { MNG = 1, ROUTER = 2 };
-enum { ROLE_ROUTER = 1, ROLE_SEGMENT = 2, ROLE_MANAGER = 3 };
 
 #define CAPACITY 700u
 #define TICKETS  (2 * CAPACITY)
@@ -351,10 +350,10 @@ static void meet(struct world *w)
     for (unsigned i = 0; i < 2; i++) {
         step(w, (struct segtab_in) { .kind = SEGTAB_DOWN, .peer = MNG });
         step(w, (struct segtab_in) { .kind = SEGTAB_DOWN, .peer = ROUTER });
-        step(w, (struct segtab_in) { .kind = SEGTAB_UP, .peer = MNG, .role = ROLE_MANAGER,
+        step(w, (struct segtab_in) { .kind = SEGTAB_UP, .peer = MNG, .role = RPC_MANAGER,
                                      .name = "mng" });
         step(w, (struct segtab_in) { .kind = SEGTAB_UP, .peer = ROUTER,
-                                     .role = ROLE_ROUTER, .name = "rt" });
+                                     .role = RPC_ROUTER, .name = "rt" });
         order(w, (struct msg) { .type = MSG_NODE_OK, .node_ok = { 1, 1 } });
         segtab_count(w->t, &c);
         if (c.epoch == 1)

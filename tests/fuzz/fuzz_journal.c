@@ -11,19 +11,13 @@
 #include "common/journal/check.h"
 #include "common/journal/format.h"
 #include "tests/lib/sim/simdisk.c" /* fuzz programs link no simulation */
+#include "tests/lib/quiet.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 struct seen { /* a digest of what was replayed */
     uint64_t sum, n;
 };
-
-static void quiet(void *ctx, enum log_level level, const char *line)
-{
-    (void)ctx;
-    (void)level;
-    (void)line;
-}
 
 static int note(struct seen *s, uint8_t type, const uint8_t *p, size_t n)
 {
@@ -108,7 +102,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     struct journal *j;
     bool allow;
 
-    log_set_sink(quiet, NULL);
+    quiet_log();
     if (nowhere == NULL)
         nowhere = fopen("/dev/null", "w");
     allow = size > 0 && (data[0] & 64) != 0;

@@ -4,6 +4,7 @@
 
 #include "common/http/httpd.h"
 #include "common/net/net.h"
+#include "tests/lib/turn.h"
 
 #include <arpa/inet.h>
 #include <criterion/criterion.h>
@@ -140,22 +141,6 @@ static inline void say(int fd, const char *t)
 {
     cr_assert_eq(send(fd, t, strlen(t), MSG_NOSIGNAL), (ssize_t)strlen(t));
 }
-
-static inline int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-/* Turns until `expr` holds, or 50 s (a slow machine). */
-#define UNTIL(expr)                                                                      \
-    do {                                                                                 \
-        int64_t end_ = now_ms() + 50000;                                                 \
-        while (!(expr) && now_ms() < end_)                                               \
-            ev_turn(w.ev, false);                                                        \
-        cr_assert(expr, "waited in vain for " #expr);                                    \
-    } while (0)
 
 struct got {
     char t[300000];

@@ -11,6 +11,7 @@
 
 #include "common/base/log.h"
 #include "queuemng/core/mng.h"
+#include "tests/lib/quiet.h"
 
 #define SEGS 64
 #define KEYS 128
@@ -45,13 +46,6 @@ struct world {
     unsigned removed;
     uint64_t popped;
 };
-
-static void quiet(void *ctx, enum log_level level, const char *line)
-{
-    (void)ctx;
-    (void)level;
-    (void)line;
-}
 
 /* ---- the store ------------------------------------------------------------------- */
 
@@ -386,7 +380,7 @@ static struct world *world_new(unsigned nodes)
     static const char *const names[] = { "seg-a", "seg-b", "seg-c" };
     struct world *w = calloc(1, sizeof(*w));
 
-    log_set_sink(quiet, NULL);
+    quiet_log();
     mng_out_init(&w->out);
     w->now = 1000;
     manager_start(w);

@@ -216,14 +216,29 @@ static inline void mr_lose(struct mr *r, int no)
     mr_router_up(r, no);
 }
 
-static inline void mr_restart_manager(struct mr *r)
+/* Its nodes notice after ms. */
+static inline void mr_restart_manager_in(struct mr *r, int ms)
 {
     mng_free(r->m);
     r->m = NULL;
     for (int i = 0; i < MR_NODES; i++)
-        mr_link_down(r, &r->link[i], 0);
+        mr_link_down(r, &r->link[i], ms);
     mr_link_down(r, &r->link[MR_LINKS - 1], 0);
     mr_manager_new(r);
+}
+
+static inline void mr_restart_manager(struct mr *r)
+{
+    mr_restart_manager_in(r, 0);
+}
+
+static inline uint32_t mr_admitted(const struct mr *r)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < r->n_tickets; i++)
+        n += r->ticket[i].admitted;
+    return n;
 }
 
 static inline void mr_free(struct mr *r)

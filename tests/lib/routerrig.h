@@ -18,6 +18,7 @@
 
 #include "common/wire/codec.h"
 #include "router/service/router_service.h"
+#include "tests/lib/turn.h"
 
 enum { N_GONE = 1000, N_ADMITTED, N_BUSY, N_SILENT, N_MOVED, N_UNKNOWN, N_SPECIAL_END };
 
@@ -238,21 +239,6 @@ static void seg_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
 
 static char got[1 << 20];
 static size_t n_got;
-
-static int64_t now_ms(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000 + t.tv_nsec / 1000000;
-}
-
-#define UNTIL(expr)                                                                      \
-    do {                                                                                 \
-        int64_t end_ = now_ms() + 50000;                                                 \
-        while (!(expr) && now_ms() < end_)                                               \
-            ev_turn(w.ev, false);                                                        \
-        cr_assert(expr, "waited in vain for " #expr);                                    \
-    } while (0)
 
 static void more(void)
 {

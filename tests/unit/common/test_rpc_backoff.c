@@ -5,6 +5,7 @@
 
 #include "common/base/log.h"
 #include "common/net/rpc.h"
+#include "tests/lib/quiet.h"
 
 #define LINKS 4
 #define TRIES 6
@@ -16,13 +17,6 @@ struct link {
 
 static struct ev *ev;
 static struct link link[LINKS];
-
-static void quiet(void *ctx, enum log_level level, const char *line)
-{
-    (void)ctx;
-    (void)level;
-    (void)line;
-}
 
 static void on_fail(void *ctx, const char *why)
 {
@@ -50,7 +44,7 @@ Test(rpc_backoff, tries_become_rarer_and_fall_out_of_step, .timeout = 200)
     struct rpc_link *l[LINKS];
     struct rpc *r;
 
-    log_set_sink(quiet, NULL);
+    quiet_log();
     cr_assert_eq(ev_new(&ev, NULL), 0);
     cr_assert_eq(rpc_new(&r, ev, &o, NULL), 0);
     begun = ev_now(ev);

@@ -97,10 +97,9 @@ static void raw_proof(uint8_t out[32], const uint8_t *hello, size_t n,
 }
 
 /* HELLO out, CHALLENGE in; the answer to it in proof. */
-static int raw_challenged(uint8_t proof[32])
+static int raw_challenged_with(uint8_t *hello, size_t n, uint8_t proof[32])
 {
-    uint8_t hello[52 + NAME_MAX_LEN], in[FRAME_HEADER_BYTES + CHALLENGE_BYTES + 32];
-    size_t n = raw_hello(hello, RPC_ROUTER, "raw");
+    uint8_t in[FRAME_HEADER_BYTES + CHALLENGE_BYTES + 32];
     int fd = raw_connect();
 
     raw_send(fd, MSG_HELLO, hello, n);
@@ -108,6 +107,13 @@ static int raw_challenged(uint8_t proof[32])
     cr_assert_eq(in[6], MSG_CHALLENGE);
     raw_proof(proof, hello, n, in + FRAME_HEADER_BYTES);
     return fd;
+}
+
+static int raw_challenged(uint8_t proof[32])
+{
+    uint8_t hello[52 + NAME_MAX_LEN];
+
+    return raw_challenged_with(hello, raw_hello(hello, RPC_ROUTER, "raw"), proof);
 }
 
 Test(rpc_raw, the_documented_hello_works_and_cannot_be_replayed)
@@ -131,25 +137,13 @@ Test(rpc_raw, the_documented_hello_works_and_cannot_be_replayed)
     close(b);
 }
 
-static int raw_newer_challenged(uint8_t *hello, size_t n, uint8_t proof[32])
-{
-    uint8_t in[FRAME_HEADER_BYTES + CHALLENGE_BYTES + 32];
-    int fd = raw_connect();
-
-    raw_send(fd, MSG_HELLO, hello, n);
-    raw_read(fd, in, sizeof(in));
-    cr_assert_eq(in[6], MSG_CHALLENGE);
-    raw_proof(proof, hello, n, in + FRAME_HEADER_BYTES);
-    return fd;
-}
-
 Test(rpc_raw, a_newer_version_is_let_in_and_spoken_to_as_we_can)
 {
     uint8_t hello[52 + NAME_MAX_LEN], proof[32];
     int fd;
 
     serve(1u << RPC_ROUTER);
-    fd = raw_newer_challenged(hello, raw_newer(hello, PROTOCOL_VERSION), proof);
+    fd = raw_challenged_with(hello, raw_newer(hello, PROTOCOL_VERSION), proof);
     raw_send(fd, MSG_PROOF, proof, sizeof(proof));
     TURN_UNTIL(srv.ups == 1);
     cr_expect_eq(srv.peer.version, 9u);
@@ -184,7 +178,7 @@ Test(rpc_raw, without_a_common_version_both_learn_why)
     int fd;
 
     serve(1u << RPC_ROUTER);
-    fd = raw_newer_challenged(hello, raw_newer(hello, PROTOCOL_VERSION + 1), proof);
+    fd = raw_challenged_with(hello, raw_newer(hello, PROTOCOL_VERSION + 1), proof);
     TURN_UNTIL(raw_eof(fd)); /* it had our card, with our versions, before that */
     cr_expect_eq(srv.ups, 0u);
     cr_expect_neq(strstr(logged, "it speaks protocol 2 to 9, we 1 to 1"), NULL, "%s", logged);

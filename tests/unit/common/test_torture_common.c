@@ -19,17 +19,11 @@
 #include "queuemng/service/mng_cfg.h"
 #include "router/flow/routes.h"
 #include "tests/lib/failing.h"
-
-static void quiet(void *ctx, enum log_level level, const char *line)
-{
-    (void)ctx;
-    (void)level;
-    (void)line;
-}
+#include "tests/lib/quiet.h"
 
 static void setup(void)
 {
-    log_set_sink(quiet, NULL);
+    quiet_log();
 }
 
 TestSuite(torture_common, .init = setup, .timeout = 300);

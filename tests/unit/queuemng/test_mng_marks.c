@@ -28,22 +28,13 @@ static unsigned records(const struct mr *r, const char *prefix)
     return n;
 }
 
-static uint32_t admitted(const struct mr *r)
-{
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < r->n_tickets; i++)
-        n += r->ticket[i].admitted;
-    return n;
-}
-
 Test(mng_marks, stored_in_records_of_some_rows)
 {
     struct mr *r = crowd(200, QUEUE("20", "10m"));
     unsigned before = records(r, "mark/");
 
     mr_play(r, 4000);
-    cr_assert_gt(admitted(r), 40);
+    cr_assert_gt(mr_admitted(r), 40);
     cr_assert_gt(records(r, "mark/"), before);
     cr_assert_leq(records(r, "mark/"), 40 / 32 + 2);
     mr_free(r);
@@ -56,15 +47,15 @@ Test(mng_marks, all_nodes_lost_after_a_restart_of_the_manager)
     uint32_t inside;
 
     mr_play(r, 4000);
-    inside = admitted(r);
+    inside = mr_admitted(r);
     mr_restart_manager(r);
     mr_run(r, 300);
     for (int i = 0; i < MR_NODES; i++)
         mr_lose(r, i);
     mr_play(r, 30000);
-    cr_assert_gt(admitted(r), inside);
+    cr_assert_gt(mr_admitted(r), inside);
     mr_play(r, 20000);
-    cr_assert_eq(admitted(r), 200, "%u are inside", admitted(r));
+    cr_assert_eq(mr_admitted(r), 200, "%u are inside", mr_admitted(r));
     for (uint32_t i = 1; i < r->n_tickets; i++)
         cr_assert_geq(r->ticket[i].released_at_ms, r->ticket[i - 1].released_at_ms, "%u", i);
     mr_free(r);
@@ -78,11 +69,11 @@ Test(mng_marks, not_kept_longer_than_passes_live)
 
     mr_play(r, 2000);
     cr_assert_gt(records(r, "mark/"), 0);
-    cr_assert(admitted(r) > 5 && admitted(r) < 40, "some of the first segment");
+    cr_assert(mr_admitted(r) > 5 && mr_admitted(r) < 40, "some of the first segment");
     mr_order(r, MNG_PAUSE);
     for (int i = 0; i < 20; i++) {
         mr_run(r, 5000);
-        for (uint32_t k = admitted(r); k < r->n_tickets; k++)
+        for (uint32_t k = mr_admitted(r); k < r->n_tickets; k++)
             (void)mr_poll(r, &r->ticket[k], &a); /* the others still wait */
     }
     cr_assert_eq(records(r, "mark/"), 0);

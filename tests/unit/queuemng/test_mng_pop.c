@@ -7,6 +7,7 @@
 
 #include "common/base/log.h"
 #include "queuemng/core/mng.h"
+#include "tests/lib/quiet.h"
 
 #define SEGS 200
 #define QUEUE                                                                            \
@@ -36,13 +37,6 @@ struct world {
 };
 
 static struct world w;
-
-static void quiet(void *ctx, enum log_level level, const char *line)
-{
-    (void)ctx;
-    (void)level;
-    (void)line;
-}
 
 static void keep(const struct mng_act *a)
 {
@@ -193,7 +187,7 @@ static void put_queue(const char *json)
 /* Two nodes; the head, with 8 joined, and its successor, which is open already. */
 static void setup(void)
 {
-    log_set_sink(quiet, NULL);
+    quiet_log();
     memset(&w, 0, sizeof(w));
     w.now = 1000;
     w.m = mng_new(&(struct mng_opts){ .seed = 1 });

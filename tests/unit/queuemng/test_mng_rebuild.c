@@ -254,15 +254,6 @@ static size_t aliases(struct mr *r)
     return n;
 }
 
-static uint32_t admitted(const struct mr *r)
-{
-    uint32_t n = 0;
-
-    for (uint32_t i = 0; i < r->n_tickets; i++)
-        n += r->ticket[i].admitted;
-    return n;
-}
-
 static void expect_order(const struct mr *r)
 {
     int64_t last = 0;
@@ -331,7 +322,7 @@ static struct mr *merged(unsigned restarts, uint32_t inside, bool over)
     if (restarts & 1)
         mr_restart_manager(r);
     mr_order(r, MNG_RESUME);
-    while (admitted(r) < inside)
+    while (mr_admitted(r) < inside)
         mr_play(r, 500);
     mr_order(r, MNG_PAUSE);
     return r;

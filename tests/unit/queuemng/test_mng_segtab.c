@@ -16,20 +16,10 @@ enum { MERGE = 1, DRAIN = 2, RELEASE = 4 };
 
 /* ---- what can happen ------------------------------------------------------------- */
 
-static void manager_restart(struct mr *r, int ms)
-{
-    mng_free(r->m);
-    r->m = NULL;
-    for (int i = 0; i < MR_NODES; i++)
-        mr_link_down(r, &r->link[i], ms);
-    mr_link_down(r, &r->link[MR_LINKS - 1], 0);
-    mr_manager_new(r);
-}
-
 /* And once more, so many messages later. */
 static void restart_twice(struct mr *r, int gap)
 {
-    manager_restart(r, 0);
+    mr_restart_manager_in(r, 0);
     r->at += (uint32_t)gap;
     r->arg = 0;
     if (gap == 0)
@@ -307,8 +297,8 @@ static void all(const char *name, unsigned what, const struct fault *f, size_t n
 }
 
 static const struct fault restarts[] = {
-    { "manager restarts", manager_restart, 0, false, false },
-    { "manager restarts", manager_restart, 700, false, false },
+    { "manager restarts", mr_restart_manager_in, 0, false, false },
+    { "manager restarts", mr_restart_manager_in, 700, false, false },
 };
 static const struct fault twice[] = {
     { "manager restarts twice", restart_twice, 4, false, false },

@@ -256,16 +256,6 @@ Test(mng_slots, a_flush_sends_nobody_out_and_gives_no_slot_twice)
 
 /* ---- faults ------------------------------------------------------------------------- */
 
-static void manager_restart(struct mr *r, int ms)
-{
-    mng_free(r->m);
-    r->m = NULL;
-    for (int i = 0; i < MR_NODES; i++)
-        mr_link_down(r, &r->link[i], ms);
-    mr_link_down(r, &r->link[MR_LINKS - 1], 0);
-    mr_manager_new(r);
-}
-
 static void node_cut(struct mr *r, int arg)
 {
     mr_link_down(r, &r->link[arg % MR_NODES], arg / MR_NODES);
@@ -274,7 +264,7 @@ static void node_cut(struct mr *r, int arg)
 /* And one node is not there for so long that releases go past it. */
 static void restart_and_cut(struct mr *r, int no)
 {
-    manager_restart(r, 0);
+    mr_restart_manager_in(r, 0);
     mr_link_down(r, &r->link[no], 8000);
 }
 
@@ -327,8 +317,8 @@ static void everywhere(const char *name, void (*fault)(struct mr *, int), int ar
 
 Test(mng_slots, never_more_when_the_manager_restarts)
 {
-    everywhere("manager restarts:", manager_restart, 0);
-    everywhere("manager restarts, nodes come later:", manager_restart, 900);
+    everywhere("manager restarts:", mr_restart_manager_in, 0);
+    everywhere("manager restarts, nodes come later:", mr_restart_manager_in, 900);
     for (int no = 0; no < MR_NODES; no++)
         everywhere("manager restarts, a node stays away:", restart_and_cut, no);
 }

@@ -9,19 +9,13 @@
 
 #include "common/base/log.h"
 #include "queuemng/store/mng_store.h"
+#include "tests/lib/quiet.h"
 
 static char dir[64], path[96];
 
-static void quiet(void *ctx, enum log_level level, const char *line)
-{
-    (void)ctx;
-    (void)level;
-    (void)line;
-}
-
 static void setup(void)
 {
-    log_set_sink(quiet, NULL);
+    quiet_log();
     snprintf(dir, sizeof(dir), "/tmp/segq-store-XXXXXX");
     cr_assert_not_null(mkdtemp(dir));
     snprintf(path, sizeof(path), "%s/manager.store", dir);

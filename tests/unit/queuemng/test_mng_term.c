@@ -8,6 +8,7 @@
 
 #include "common/base/log.h"
 #include "common/base/versions.h"
+#include "tests/lib/quiet.h"
 
 #define PEER 1
 
@@ -16,19 +17,12 @@ struct rig {
     struct mng_out out;
 };
 
-static void quiet(void *ctx, enum log_level level, const char *line)
-{
-    (void)ctx;
-    (void)level;
-    (void)line;
-}
-
 static void rig_init(struct rig *r, const char *meta, uint64_t epoch)
 {
     const struct mng_opts o = { .seed = 1 };
     struct err e = { 0 };
 
-    log_set_sink(quiet, NULL);
+    quiet_log();
     r->m = mng_new(&o);
     cr_assert_not_null(r->m);
     mng_out_init(&r->out);

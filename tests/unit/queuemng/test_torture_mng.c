@@ -19,12 +19,7 @@ static void around(bool in)
 
 static void begin_anew(struct mr *r)
 {
-    mng_free(r->m);
-    r->m = NULL;
-    for (int i = 0; i < MR_NODES; i++)
-        mr_link_down(r, &r->link[i], 0);
-    mr_link_down(r, &r->link[MR_LINKS - 1], 0);
-    mr_manager_new(r);
+    mr_restart_manager(r);
     r->failed = false;
 }
 

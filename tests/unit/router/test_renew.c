@@ -1,8 +1,7 @@
 /* test_renew.c: passes that are renewed while a gate asks about them: when, by whom, how often,
  * and what happens if it does not come off. The rig's node answers with w.renewed. */
-#include "tests/lib/routerrig.h"
+#include "tests/lib/passrig.h"
 
-#include <sodium.h>
 
 #include "common/ticket/pass.h"
 #include "router/service/renew.h"
@@ -10,19 +9,12 @@
 #define IDLE_S 300
 #define MAX_S  3600
 
-static struct pass_key key;
 static char line[4000];
 static char *proxies[] = { (char *)"127.0.0.0/8" };
 
 static void set_up(void)
 {
-    static uint8_t public[1][32];
-
-    cr_assert_geq(sodium_init(), 0);
-    crypto_sign_keypair(key.public, key.secret);
-    memcpy(public[0], key.public, 32);
-    map_keys = (const uint8_t(*)[32])public;
-    setup_all();
+    pass_setup();
     w.session_max_s = MAX_S;
     w.session_idle_s = IDLE_S;
     w.renewed = "new.pass.text";
@@ -34,17 +26,13 @@ static void set_up(void)
 TestSuite(renew, .init = set_up, .fini = teardown, .timeout = 60);
 
 /* Of a pass that was released `ago` seconds ago and lives for `left` more. */
-static const char *pass_of(int64_t ago, int64_t left)
+static const char *pass_aged(int64_t ago, int64_t left)
 {
-    static char text[1500];
     int64_t now = router_wall_s();
     struct pass_claims c = { .iss = "segq", .aud = "login", .lane = "default", .seg = 1,
                              .number = 5, .iat_s = now - ago, .exp_s = now + left };
-    int n = pass_make(&c, &key, text, sizeof(text) - 1);
 
-    cr_assert_gt(n, 0);
-    text[n] = '\0';
-    return text;
+    return pass_of(&c);
 }
 
 static int by_cookie(const char *pass)
@@ -101,7 +89,7 @@ Test(renew, a_cookie_is_renewed_for_the_browser)
 {
     int64_t now = router_wall_s();
 
-    cr_assert_eq(by_cookie(pass_of(150, 150)), 204);
+    cr_assert_eq(by_cookie(pass_aged(150, 150)), 204);
     cr_expect_eq(w.sess.seg, 1);
     cr_expect_eq(w.sess.number, 5);
     cr_expect_eq(w.sess.command, SESS_EXTEND);
@@ -119,7 +107,7 @@ Test(renew, a_cookie_is_renewed_for_the_browser)
 
 Test(renew, the_cookie_is_for_https_where_the_visitor_is)
 {
-    const char *pass = pass_of(150, 150);
+    const char *pass = pass_aged(150, 150);
 
     cr_assert(ip_net_parse(&w.r->gate.proxies[0], proxies[0]));
     w.r->gate.n_proxies = 1;
@@ -132,14 +120,14 @@ Test(renew, the_cookie_is_for_https_where_the_visitor_is)
 
 Test(renew, a_bearer_gets_it_in_a_line_of_its_own)
 {
-    cr_assert_eq(by_bearer(pass_of(150, 150)), 204);
+    cr_assert_eq(by_bearer(pass_aged(150, 150)), 204);
     cr_expect(has("\r\nX-Segq-Pass: new.pass.text\r\n"));
     cr_expect_not(has("Set-Cookie"));
 }
 
 Test(renew, a_young_pass_costs_nothing)
 {
-    cr_assert_eq(by_cookie(pass_of(20, 280)), 204);
+    cr_assert_eq(by_cookie(pass_aged(20, 280)), 204);
     cr_expect_not(has("Set-Cookie"));
     cr_expect_eq(w.n_sess, 0);
 }
@@ -147,7 +135,7 @@ Test(renew, a_young_pass_costs_nothing)
 /* A gate that does not hand it on, a client that does not take it over. */
 Test(renew, the_old_pass_costs_one_renewal_a_third_of_the_idle_time)
 {
-    const char *pass = pass_of(150, 150);
+    const char *pass = pass_aged(150, 150);
 
     for (int i = 0; i < 5; i++)
         cr_expect_eq(by_cookie(pass), 204);
@@ -161,7 +149,7 @@ Test(renew, a_pass_that_ran_out_in_an_extended_session_is_renewed_and_remembered
     struct sess_req row = { .seg = 1, .number = 5, .command = SESS_EXTEND,
                             .until_s = router_wall_s() + 60 };
     struct msg m = { .type = MSG_SESSION, .session = { 1, &row } };
-    const char *pass = pass_of(310, -10);
+    const char *pass = pass_aged(310, -10);
 
     cr_expect_eq(by_cookie(pass), 401);
     send_msg(w.seg_ch, &m, 0);
@@ -175,11 +163,11 @@ Test(renew, a_pass_that_ran_out_in_an_extended_session_is_renewed_and_remembered
 
 Test(renew, up_to_session_max_and_no_further)
 {
-    const char *pass = pass_of(MAX_S - 50, 20);
+    const char *pass = pass_aged(MAX_S - 50, 20);
 
     cr_assert_eq(by_cookie(pass), 204);
     cr_expect_eq(w.sess.until_s - router_wall_s(), 50);
-    cr_expect_eq(by_cookie(pass_of(MAX_S - 20, 20)), 204);
+    cr_expect_eq(by_cookie(pass_aged(MAX_S - 20, 20)), 204);
     cr_expect_eq(w.n_sess, 1, "it has all there is");
 }
 
@@ -188,7 +176,7 @@ Test(renew, not_where_it_is_off)
     w.session_idle_s = 0;
     send_map(6, 7, QUEUE_OPEN, false);
     UNTIL(routes_version(w.r->routes) == 7);
-    cr_expect_eq(by_cookie(pass_of(150, 150)), 204);
+    cr_expect_eq(by_cookie(pass_aged(150, 150)), 204);
     cr_expect_eq(w.n_sess, 0);
 }
 
@@ -197,16 +185,16 @@ Test(renew, who_is_refused_is_not_renewed)
     struct pass_row row = { .seg = 1, .number = 5, .until_s = router_wall_s() + 900 };
     struct msg m = { .type = MSG_PASSES, .passes = { 1, &row } };
 
-    cr_expect_eq(by_cookie(pass_of(400, -1)), 401);
+    cr_expect_eq(by_cookie(pass_aged(400, -1)), 401);
     send_msg(w.seg_ch, &m, 0);
     UNTIL(w.r->revoked.n == 1);
-    cr_expect_eq(by_cookie(pass_of(150, 150)), 403);
+    cr_expect_eq(by_cookie(pass_aged(150, 150)), 403);
     cr_expect_eq(w.n_sess, 0);
 }
 
 Test(renew, a_node_that_does_not_answer_delays_one_request_and_turns_nobody_away)
 {
-    const char *pass = pass_of(150, 150);
+    const char *pass = pass_aged(150, 150);
     int64_t from = now_ms();
 
     w.sess_silent = true;
@@ -231,14 +219,14 @@ Test(renew, a_node_that_is_away_or_cannot_costs_no_time)
 
     for (size_t i = 0; i < ARRAY_LEN(states); i++) {
         w.sess_state = states[i];
-        cr_expect_eq(by_cookie(pass_of(150 + (int64_t)i, 150)), 204, "%zu", i);
+        cr_expect_eq(by_cookie(pass_aged(150 + (int64_t)i, 150)), 204, "%zu", i);
         cr_expect_not(has("Set-Cookie"));
     }
     rpc_free(w.seg);
     w.seg = NULL;
     cr_assert_eq(call("GET", ticket_path(42, 1), ""), 503);
     late = (int64_t)w.r->counts.renew_late;
-    cr_expect_eq(by_cookie(pass_of(170, 150)), 204);
+    cr_expect_eq(by_cookie(pass_aged(170, 150)), 204);
     cr_expect_eq((int64_t)w.r->counts.renew_late, late, "nobody waited");
     cr_expect_eq(w.r->counts.renew_failed, 5);
     cr_expect_eq(w.r->counts.verify_refused, 0);
@@ -248,14 +236,14 @@ Test(renew, a_node_that_is_away_or_cannot_costs_no_time)
 Test(renew, a_node_of_an_older_release_keeps_the_visitor_inside_all_the_same)
 {
     w.renewed = NULL;
-    cr_assert_eq(by_cookie(pass_of(150, 150)), 204);
+    cr_assert_eq(by_cookie(pass_aged(150, 150)), 204);
     cr_expect_not(has("Set-Cookie"));
     cr_expect_eq(expires(), w.sess.until_s);
 }
 
 Test(renew, a_visitor_who_has_gone_meanwhile)
 {
-    snprintf(line, sizeof(line), "Cookie: segq_pass=%s\r\n", pass_of(150, 150));
+    snprintf(line, sizeof(line), "Cookie: segq_pass=%s\r\n", pass_aged(150, 150));
     w.sess_silent = true;
     n_got = 0;
     say_with("GET", "/v1/verify?queue=login", line, "");

@@ -1,12 +1,10 @@
 /* test_session_http.c: POST /v1/session: who may say what of a session, and what a router
  * makes of it; and what gates tell of requests at GET /v1/verify. */
-#include "tests/lib/routerrig.h"
+#include "tests/lib/passrig.h"
 
-#include <sodium.h>
 
 #include "common/ticket/pass.h"
 
-static struct pass_key key;
 static char line[4000];
 static char *proxies[] = { (char *)"127.0.0.0/8" };
 
@@ -14,13 +12,7 @@ static char *proxies[] = { (char *)"127.0.0.0/8" };
 
 static void set_up(void)
 {
-    static uint8_t public[1][32];
-
-    cr_assert_geq(sodium_init(), 0);
-    crypto_sign_keypair(key.public, key.secret);
-    memcpy(public[0], key.public, 32);
-    map_keys = (const uint8_t(*)[32])public;
-    setup_all();
+    pass_setup();
     w.r->gate_secret.n = strlen(SECRET);
     strcpy(w.r->gate_secret.text, SECRET);
 }
@@ -35,16 +27,6 @@ static struct pass_claims claims(void)
     return (struct pass_claims){ .iss = "segq", .aud = "login", .lane = "default",
                                  .seg = 1, .number = 5, .iat_s = now - 10,
                                  .exp_s = now + 290 };
-}
-
-static const char *pass_of(const struct pass_claims *c)
-{
-    static char text[1500];
-    int n = pass_make(c, &key, text, sizeof(text) - 1);
-
-    cr_assert_gt(n, 0);
-    text[n] = '\0';
-    return text;
 }
 
 static bool has(const char *header)

@@ -1,25 +1,12 @@
 /* test_verify.c: GET /v1/verify: who is let in by a router that asks nobody. */
-#include "tests/lib/routerrig.h"
+#include "tests/lib/passrig.h"
 
-#include <sodium.h>
 
 #include "common/ticket/pass.h"
 
-static struct pass_key key;
 static char line[7000];
 
-static void set_up(void)
-{
-    static uint8_t public[1][32];
-
-    cr_assert_geq(sodium_init(), 0);
-    crypto_sign_keypair(key.public, key.secret);
-    memcpy(public[0], key.public, 32);
-    map_keys = (const uint8_t(*)[32])public;
-    setup_all();
-}
-
-TestSuite(verify, .init = set_up, .fini = teardown, .timeout = 60);
+TestSuite(verify, .init = pass_setup, .fini = teardown, .timeout = 60);
 
 static struct pass_claims claims(void)
 {
@@ -28,16 +15,6 @@ static struct pass_claims claims(void)
     return (struct pass_claims){ .iss = "segq", .aud = "login", .lane = "default",
                                  .seg = 17, .number = 5, .iat_s = now,
                                  .exp_s = now + 300 };
-}
-
-static const char *pass_of(const struct pass_claims *c)
-{
-    static char text[1500];
-    int n = pass_make(c, &key, text, sizeof(text) - 1);
-
-    cr_assert_gt(n, 0);
-    text[n] = '\0';
-    return text;
 }
 
 /* With a header line; its status. */

@@ -10,6 +10,7 @@
 #include "common/base/log.h"
 #include "segment/node/segtab.h"
 #include "tests/lib/failing.h"
+#include "tests/lib/quiet.h"
 
 enum { MNG = 1, ROUTER = 2 };
 
@@ -40,13 +41,6 @@ static int make_pass(void *ctx, const struct seg_pass *p, char *out)
 {
     (void)ctx;
     return snprintf(out, MSG_PASS_MAX, "%llu-%u", (unsigned long long)p->seg, p->number);
-}
-
-static void quiet(void *ctx, enum log_level level, const char *line)
-{
-    (void)ctx;
-    (void)level;
-    (void)line;
 }
 
 /* ---- talking to it ----------------------------------------------------------------- */
@@ -335,7 +329,7 @@ static struct world *world_new(uint64_t k)
     failing_pause(true);
     w = calloc(1, sizeof(*w));
     failing_pause(false);
-    log_set_sink(quiet, NULL);
+    quiet_log();
     w->k = k;
     w->now = (struct seg_now) { 1000000, 1700000000000 };
     w->t = segtab_new(&o);

@@ -52,11 +52,17 @@ ROOMS = {
     "segment/service": (MIXED, COMMON + ["common/journal", "segment/audit", "segment/records", "segment/node"]),
     "queuemng": (MIXED, ["common/supervisor", "common/config"]),
     "queuemng/policy": (PURE, CALM + ["common/config"]),
-    "queuemng/core": (PURE, CALM + ["common/config", "queuemng/policy"]),
+    "queuemng/state": (PURE, CALM + ["common/config", "queuemng/policy"]),
+    "queuemng/chain": (PURE, CALM + ["common/config", "queuemng/policy", "queuemng/state"]),
+    "queuemng/release": (PURE, CALM + ["queuemng/policy", "queuemng/state", "queuemng/chain"]),
+    "queuemng/nodes": (PURE, CALM + ["queuemng/policy", "queuemng/state", "queuemng/chain",
+                                     "queuemng/release"]),
+    "queuemng/core": (PURE, CALM + ["common/config", "queuemng/policy", "queuemng/state",
+                                    "queuemng/chain", "queuemng/release", "queuemng/nodes"]),
     "queuemng/store": (MIXED, ["common/base", "common/net"]),
     "queuemng/monitor": (MIXED, ["common/base", "common/net", "common/http", "queuemng/policy"]),
-    "queuemng/service": (MIXED, COMMON + ["queuemng/core", "queuemng/policy", "queuemng/store",
-                                          "queuemng/monitor"]),
+    "queuemng/service": (MIXED, COMMON + ["queuemng/core", "queuemng/policy", "queuemng/state",
+                                          "queuemng/store", "queuemng/monitor"]),
     "queuemng/ctl": (MIXED, ["common/base", "common/config", "common/ticket", "common/supervisor",
                              "queuemng/policy"]),
 }
@@ -107,12 +113,6 @@ CIRCLES = {
     "segment/node/segtab_orders.c segment/node/segtab_passes.c segment/node/segtab_rebuild.c "
     "segment/node/segtab_release.c segment/node/segtab_replay.c segment/node/segtab_report.c "
     "segment/node/segtab_rules.c segment/node/segtab_stage.c segment/node/segtab_ticket.c": "to be untied",
-    "queuemng/core/chain.c queuemng/core/lots.c queuemng/core/member.c queuemng/core/mng.c "
-    "queuemng/core/mng_delete.c queuemng/core/mng_eta.c queuemng/core/mng_forget.c "
-    "queuemng/core/mng_keep.c queuemng/core/mng_map.c queuemng/core/mng_marks.c "
-    "queuemng/core/mng_members.c queuemng/core/mng_monitors.c queuemng/core/mng_queue.c "
-    "queuemng/core/mng_sched.c queuemng/core/mng_ticket.c queuemng/core/move.c queuemng/core/mseg.c "
-    "queuemng/core/pop.c queuemng/core/rebuild.c queuemng/core/slots.c": "to be untied",
     "queuemng/service/mng_acts.c queuemng/service/mng_admin.c queuemng/service/mng_admin_audit.c "
     "queuemng/service/mng_admin_live.c queuemng/service/mng_admin_page.c "
     "queuemng/service/mng_admin_queue.c queuemng/service/mng_admin_ticket.c "
@@ -133,7 +133,6 @@ HEADERLESS = {
     "segment/line": 1,
     "segment/copy": 2,
     "segment/node": 21,
-    "queuemng/core": 21,
     "queuemng/store": 4,
     "queuemng/monitor": 2,
     "queuemng/service": 13,

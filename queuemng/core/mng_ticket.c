@@ -13,13 +13,19 @@
  *
  * Its subject follows (NAME, NAMED): until then the source keeps it, so whoever joins with
  * it finds the old ticket, and by it the new place. The source sees to that, not we. */
-#include "queuemng/core/mng_int.h"
+#include "queuemng/core/mng_ticket.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/err.h"
 #include "common/base/log.h"
+#include "queuemng/core/step.h"
+#include "queuemng/state/alias.h"
+#include "queuemng/state/out.h"
+#include "queuemng/state/queue.h"
+#include "queuemng/state/segment.h"
+#include "queuemng/state/state.h"
 
 #define LOG_MODULE "ticket"
 

@@ -1,0 +1,313 @@
+/* chain.c: plans a lane. */
+#include "queuemng/chain/chain.h"
+
+#include "common/base/log.h"
+#include "queuemng/chain/draws.h"
+#include "queuemng/chain/lifecycle.h"
+#include "queuemng/chain/move.h"
+#include "queuemng/chain/rebuild.h"
+#include "queuemng/chain/reconcile.h"
+#include "queuemng/state/batch.h"
+#include "queuemng/state/changed.h"
+#include "queuemng/state/prequeue.h"
+#include "queuemng/state/queue.h"
+#include "queuemng/state/segment.h"
+#include "queuemng/state/state.h"
+
+#define LOG_MODULE "chain"
+#define list_seg(it) list_entry(it, struct mseg, in_lane)
+
+/* Some of them will have left or been released meanwhile: not more than this. */
+static uint64_t seg_missing(const struct mseg *s)
+{
+    uint64_t back = s->lost ? 0 : s->st.waiting + s->st.returning;
+
+    return seg_is_away(s) && s->was_waiting > back ? s->was_waiting - back : 0;
+}
+
+static void lane_sum(struct mlane *l)
+{
+    const uint64_t active = l->active;
+
+    l->waiting = l->returning = l->ready = l->active = l->room = 0;
+    l->joined = l->left = l->expired = l->no_shows = 0;
+    l->has_lost = l->has_lacks = false;
+    l->missing = l->n_away = 0;
+    list_each(&l->segs, it) {
+        const struct mseg *s = list_seg(it);
+
+        l->joined += s->st.joined;
+        l->left += s->st.left;
+        l->expired += s->st.expired;
+        l->no_shows += s->st.no_shows;
+        l->has_lost |= s->lost;
+        l->has_lacks |= s->lacks;
+        l->n_away += seg_is_away(s);
+        l->missing += seg_missing(s);
+        l->waiting += s->st.waiting;
+        l->returning += s->st.returning;
+        l->ready += s->st.ready;
+        l->active += s->st.active;
+        if (s->state == SEG_OPEN && !s->want_seal && !s->node->draining && lots_fit(s))
+            l->room += s->capacity - s->st.joined;
+    }
+    if (l->active != active) /* also when nobody waits, and nothing else looks at it */
+        l->q->stats_dirty = true;
+}
+
+/* Who is shown positions in a segment that we do not reach now is shown them by what its
+ * node heard last: those behind are not told less meanwhile, or they would seem to be before
+ * them. (A node that is silent is perhaps cut off, or stopped, and we have not seen it yet.) */
+static uint64_t shown_ahead(const struct mng *m, const struct mseg *s)
+{
+    bool reached = seg_reachable(s) && m->now_ms - s->node->heard_ms <= MNG_SILENT_MS;
+
+    if (reached || s->st.waiting == 0 || s->st.ahead == AHEAD_UNKNOWN)
+        return s->ahead;
+    return u64_max(s->ahead, s->st.ahead);
+}
+
+/* Nobody is shown a position in it; in the target of a move somebody will be, at once. */
+static bool nobody_is_shown(const struct mseg *s)
+{
+    return s->st.state == SEG_SEALED && s->st.waiting == 0 && s->move == NULL;
+}
+
+/* PROTOCOL.md section 5: bounds only fall, so what is sent only falls. */
+static void lane_aheads(struct mng *m, struct mlane *l)
+{
+    uint64_t run = 0;
+    bool known = true, sure = true;
+
+    list_each(&l->segs, it) {
+        struct mseg *s = list_seg(it);
+
+        s->ahead = run;
+        /* One that was rebuilt has forgotten what it was told: no bound must be too large,
+         * as one is by what a node shows that is not reached. */
+        s->ahead_known =
+            known && run != AHEAD_UNKNOWN && (sure || s->kind != OPEN_REBUILD);
+        if (s->ahead_known && s->confirmed && s->ahead != s->ahead_sent && seg_reachable(s) &&
+            !nobody_is_shown(s)) {
+            node_ahead(m, s->node, s->id, s->ahead);
+            s->ahead_sent = s->ahead;
+        }
+        /* What is behind one that is being rebuilt keeps what it was told before: nobody
+         * comes back who was not counted then. */
+        run = run == AHEAD_UNKNOWN || seg_is_away(s) ? AHEAD_UNKNOWN
+                                                     : shown_ahead(m, s) + seg_bound(s);
+        if (!s->known && s->confirmed)
+            known = false;
+        if (seg_is_unsure(s) || shown_ahead(m, s) > s->ahead)
+            sure = false;
+    }
+}
+
+static struct mseg *next_open(const struct mlane *l, const struct mseg *s)
+{
+    for (struct list_node *it = list_next(&l->segs, &s->in_lane); it != NULL;
+         it = list_next(&l->segs, it)) {
+        struct mseg *x = list_seg(it);
+
+        if (x->kind == OPEN_TAIL && !x->confirmed)
+            return NULL; /* its turn comes first */
+        if (x->state == SEG_OPEN)
+            return x;
+    }
+    return NULL;
+}
+
+/* A tail that nobody reaches, or whose node is being emptied, or that is for early ones when
+ * the queue has opened (or the other way round), is not joined any more. */
+static void lane_seal(struct mng *m, struct mlane *l)
+{
+    list_each(&l->segs, it) {
+        struct mseg *s = list_seg(it);
+        msec_t down = s->node->peer != 0 ? 0 : m->now_ms - s->node->down_ms;
+
+        if (s->state != SEG_OPEN || s->lost)
+            continue;
+        if (down >= MNG_TAIL_AFTER_MS) {
+            if (!s->confirmed) {
+                seg_lost(m, s); /* nobody knows it: it may as well not be */
+                continue;
+            }
+            log_warn("event=tail_unreachable seg=%llu node=%s", (unsigned long long)s->id,
+                     s->node->name);
+            s->want_seal = true;
+            s->state = SEG_SEALED; /* st.state follows when the node says so */
+            seg_used(s);
+            seg_todo(m, s);
+            queue_mapped(m, l->q);
+            queue_keep(m, l->q, false); /* a later manager must not open it again (I3) */
+        } else if ((s->node->draining || !lots_fit(s)) && s->confirmed && !s->want_seal &&
+                   next_open(l, s) != NULL) {
+            s->want_seal = true;
+            s->want_next = next_open(l, s)->id;
+            seg_wish(m, s);
+        }
+    }
+}
+
+static void lane_nexts(struct mng *m, struct mlane *l)
+{
+    list_each(&l->segs, it) {
+        struct mseg *s = list_seg(it);
+        struct mseg *next;
+
+        if (!s->confirmed || !s->known || s->lost || s->st.next != 0 ||
+            s->want_next != 0)
+            continue;
+        next = next_open(l, s);
+        if (next == NULL)
+            continue;
+        s->want_next = next->id;
+        seg_wish(m, s);
+    }
+}
+
+static bool open_one(struct mng *m, struct mlane *l)
+{
+    struct mseg *last = list_seg(list_last(&l->segs));
+    bool by_order;
+    struct mnode *n = lots_place(m, l, last, &by_order);
+    struct mseg *s;
+
+    if (n == NULL)
+        return false;
+    s = seg_new(m, l, n, seg_id_take(m), (uint32_t)lane_capacity(l), OPEN_TAIL, NULL);
+    if (s == NULL)
+        return false;
+    s->lots.early = lane_is_early(l);
+    s->lots.by_order = by_order;
+    if (last != NULL)
+        s->ahead = last->ahead == AHEAD_UNKNOWN || seg_is_away(last)
+                       ? AHEAD_UNKNOWN
+                       : last->ahead + seg_bound(last);
+    l->room += s->capacity;
+    queue_keep(m, l->q, false);
+    m->count.opened++;
+    log_info("event=segment_opened seg=%llu queue=%s lane=%u node=%s",
+             (unsigned long long)s->id, l->q->def.name, l->no, n->name);
+    seg_wish(m, s);
+    return true;
+}
+
+/* The last one is sealed only when there is another behind it: an emptied node asks for that,
+ * however much room there is in front (and also while the queue is closed). */
+static bool end_is_drained(const struct mlane *l)
+{
+    const struct mseg *last = list_seg(list_last(&l->segs));
+
+    return last != NULL && last->state == SEG_OPEN && !last->lost && !last->want_seal &&
+           last->confirmed && last->node->draining;
+}
+
+/* Room for what will join until the next look, and never less than the threshold. */
+static void lane_open(struct mng *m, struct mlane *l)
+{
+    const struct queue_def *d = &l->q->def;
+    uint64_t capacity = lane_capacity(l);
+    uint64_t want = (uint64_t)((1.0 - d->open_next_at) * (double)capacity);
+    unsigned open = 0;
+
+    want = u64_max(u64_max(want, 1), (uint64_t)l->join_per_s);
+    if (!m->started)
+        return;
+    list_each(&l->segs, it)
+        open += list_seg(it)->state == SEG_OPEN;
+    if (end_is_drained(l) && open < MNG_OPEN_MAX && open_one(m, l))
+        open++;
+    if (!queue_wants_room(l->q))
+        return;
+    while (l->room < want && open < MNG_OPEN_MAX && open_one(m, l))
+        open++;
+}
+
+bool lane_is_short(const struct mlane *l)
+{
+    bool no_tail = l->no < l->q->n_lanes && l->room == 0 && queue_wants_room(l->q);
+
+    return no_tail || l->has_lost || l->has_lacks || end_is_drained(l);
+}
+
+static bool seg_over(const struct mseg *s)
+{
+    return s->known && s->st.state == SEG_SEALED && s->st.waiting == 0 &&
+           s->st.returning == 0 && s->st.records == 0 && s->move == NULL &&
+           s->st.move == 0 && s->state == SEG_SEALED && !s->lacks && !seg_is_away(s);
+}
+
+/* The source has not come back in all that time: as for a node, its people bring it back. */
+static void lane_unlack(struct mng *m, struct mseg *x)
+{
+    if (m->now_ms - m->started_ms < m->opts.lost_after_ms)
+        return;
+    log_error("event=source_lost into=%llu queue=%s", (unsigned long long)x->id,
+              x->lane->q->def.name);
+    seg_unmerge(m, x, true);
+}
+
+static void lane_remove(struct mng *m, struct mlane *l)
+{
+    list_each(&l->segs, it) {
+        struct mseg *s = list_seg(it);
+
+        if (s->lacks && s->move == NULL && !s->lost)
+            lane_unlack(m, s);
+        if (seg_over(s) && !s->want_remove) {
+            s->want_remove = true;
+            queue_keep(m, l->q, false); /* over, not lost, for a later manager, too */
+            seg_wish(m, s);
+        } else if (s->want_remove && !s->force && !seg_over(s)) {
+            s->want_remove = false; /* somebody came back inside the grace */
+            queue_keep(m, l->q, false);
+        }
+    }
+}
+
+static void queue_limit(struct mng *m, struct mqueue *q)
+{
+    uint64_t waiting = 0;
+    bool full;
+
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        waiting += q->lane[i].waiting;
+    full = q->def.max_waiting > 0 && waiting >= (uint64_t)q->def.max_waiting;
+    if (full == q->full)
+        return;
+    q->full = full;
+    log_info("event=queue_%s queue=%s waiting=%llu", full ? "full" : "not_full",
+             q->def.name, (unsigned long long)waiting);
+    queue_mapped(m, q);
+}
+
+void lane_plan(struct mng *m, struct mlane *l)
+{
+    lane_sum(l);
+    lane_seal(m, l);
+    lane_rebuild(m, l);
+    lane_sum(l); /* what was sealed has no room */
+    if (l->no < l->q->n_lanes)
+        lane_open(m, l);
+    lane_nexts(m, l);
+    lots_plan(m, l);
+    lane_remove(m, l);
+    moves_plan(m, l);
+    lane_sum(l);
+    lane_aheads(m, l);
+    queue_limit(m, l->q);
+    lots_ready(m, l->q);
+}
+
+/* Lanes that had nowhere to go may have now. */
+void lanes_look(struct mng *m)
+{
+    list_each(&m->queues, it) {
+        struct mqueue *q = container_of(it, struct mqueue, in_all);
+
+        for (unsigned i = 0; i < q->n_lanes; i++)
+            if (lane_is_short(&q->lane[i]))
+                lane_touch(m, &q->lane[i]);
+    }
+}

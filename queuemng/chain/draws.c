@@ -1,0 +1,94 @@
+/* draws.c: closes and draws the pre-queue. */
+#include "queuemng/chain/draws.h"
+
+#include <string.h>
+
+#include "common/base/log.h"
+#include "queuemng/chain/place.h"
+#include "queuemng/chain/reconcile.h"
+#include "queuemng/state/changed.h"
+#include "queuemng/state/prequeue.h"
+#include "queuemng/state/segment.h"
+#include "queuemng/state/state.h"
+
+#define LOG_MODULE "prequeue"
+#define list_seg(it) list_entry(it, struct mseg, in_lane)
+#define SKEW_MS 5000 /* a node's clock that is further ahead than this is wrong */
+
+/* Between the opening by a node's clock and by ours who comes has to wait, but not for long. */
+struct mnode *lots_place(struct mng *m, const struct mlane *l, const struct mseg *near,
+                         bool *by_order)
+{
+    bool early = lane_is_early(l);
+    int64_t opens_ms = early ? l->q->sched.opens_ms : 0;
+    struct mnode *n = place_pick(m, near, NULL, early, opens_ms);
+
+    *by_order = n == NULL && opens_ms - m->sched_ms > SKEW_MS;
+    return *by_order ? place_pick(m, near, NULL, early, 0) : n;
+}
+
+/* Everybody who is in it is known, and nobody comes any more. */
+static bool may_draw(const struct mseg *s)
+{
+    return s->lots.early && s->lots.n == 0 && s->confirmed && s->known && !seg_is_away(s) &&
+           s->st.state == SEG_SEALED && s->st.waiting != 0 && !s->st.drawn;
+}
+
+static void draw(struct mng *m, struct mseg *s)
+{
+    struct mqueue *q = s->lane->q;
+
+    /* a rebuilt one may have given any of its numbers */
+    s->lots.n = s->kind == OPEN_REBUILD ? s->capacity : s->st.joined;
+    memcpy(s->lots.seed, q->sched.seed, sizeof(s->lots.seed));
+    schedule_drawn(&q->sched, s->id, s->lots.n);
+    log_info("event=draw seg=%llu queue=%s lane=%u count=%u waiting=%u",
+             (unsigned long long)s->id, q->def.name, s->lane->no, s->lots.n, s->st.waiting);
+    q->put_sched = true;
+    queue_keep(m, q, false);
+    queue_mapped(m, q);
+    seg_wish(m, s); /* sent after the store has it */
+}
+
+void lots_plan(struct mng *m, struct mlane *l)
+{
+    const struct schedule *sched = &l->q->sched;
+
+    list_each(&l->segs, it)
+        if (lots_clock_order(list_seg(it)) && !list_linked(&list_seg(it)->in_todo))
+            seg_wish(m, list_seg(it));
+    if (!schedule_is_opened(sched) || sched->draw != DRAW_TOLD)
+        return;
+    list_each(&l->segs, it)
+        if (may_draw(list_seg(it)))
+            draw(m, list_seg(it));
+}
+
+/* The first that is joined is one for early ones, and no other can be any more. */
+static bool lane_is_ready(const struct mlane *l)
+{
+    bool any = false;
+
+    list_each(&l->segs, it) {
+        const struct mseg *s = list_seg(it);
+
+        if (s->state != SEG_OPEN)
+            continue;
+        if (!s->lots.early)
+            return false;
+        any |= s->confirmed;
+    }
+    return any;
+}
+
+void lots_ready(struct mng *m, struct mqueue *q)
+{
+    if (q->early_ready || q->sched.phase != SCHED_PREQUEUE)
+        return;
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        if (!lane_is_ready(&q->lane[i]))
+            return;
+    q->early_ready = true;
+    log_info("event=prequeue queue=%s", q->def.name);
+    queue_mapped(m, q);
+}

@@ -1,0 +1,34 @@
+/* draws.h: the draw of a pre-queue. Whoever comes before a queue opens joins a segment of the
+ * pre-queue (state/prequeue.h) and is shown no position; at the opening it is sealed, and its
+ * people draw their places (common/ticket/draw.h).
+ *
+ *   PREQUEUE: the lane's tail is a segment of the pre-queue --opening--> sealed, as soon as a
+ *   tail behind it is there --> its numbers are counted and stored with the seed (from here
+ *   on the order is fixed, whatever fails) --> its node is told (SEG_SEAL) --> draws, says so
+ *
+ * It also seals itself when its node's clock comes to the opening, whoever is away then: a
+ * person who is told late that he is in has not come late. Nobody else can join in the
+ * meantime.
+ *
+ * Until then nobody is released from it, nor from behind it; it is in no move. Afterwards it
+ * absorbs others like any segment, but stays where it is: its table of places is its node's.
+ * If one is lost before the draw, its people bring it back first (rebuild.h), and all numbers
+ * that it may have given are drawn; after it, the new node is told the draw at once. */
+#ifndef SEGQ_QUEUEMNG_CHAIN_DRAWS_H
+#define SEGQ_QUEUEMNG_CHAIN_DRAWS_H
+
+#include "common/base/base.h"
+
+struct mlane;
+struct mng;
+struct mnode;
+struct mqueue;
+struct mseg;
+
+/* The node for the next tail of the lane; NULL: no room. */
+struct mnode *lots_place(struct mng *m, const struct mlane *l, const struct mseg *near,
+                         bool *by_order);
+void lots_plan(struct mng *m, struct mlane *l);
+void lots_ready(struct mng *m, struct mqueue *q);
+
+#endif

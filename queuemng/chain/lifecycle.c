@@ -1,0 +1,200 @@
+/* lifecycle.c: a segment comes into its chain, is reported, is lost, goes. */
+#include "queuemng/chain/lifecycle.h"
+
+#include <stdlib.h>
+
+#include "common/base/log.h"
+#include "queuemng/state/alias.h"
+#include "queuemng/state/changed.h"
+#include "queuemng/state/marks.h"
+#include "queuemng/state/pop_state.h"
+#include "queuemng/state/prequeue.h"
+#include "queuemng/state/segment.h"
+#include "queuemng/state/slots.h"
+#include "queuemng/state/state.h"
+
+#define LOG_MODULE "chain"
+
+/* before NULL = at the end of the chain. Only the end may be joined (I3). */
+struct mseg *seg_new(struct mng *m, struct mlane *l, struct mnode *n, seg_id id,
+                     uint32_t capacity, uint8_t kind, struct mseg *before)
+{
+    struct mseg *s = calloc(1, sizeof(*s));
+
+    if (s == NULL || map_set_ptr(&m->seg_by_id, id, s) < 0) {
+        free(s);
+        return NULL;
+    }
+    s->id = id;
+    s->lane = l;
+    s->node = n;
+    s->capacity = s->st.capacity = capacity;
+    s->kind = kind;
+    s->state = s->st.state = kind == OPEN_TAIL ? SEG_OPEN : SEG_SEALED;
+    s->rebuild = kind == OPEN_REBUILD;
+    s->st.seg = id;
+    s->ahead_sent = UINT64_MAX;
+    if (before != NULL)
+        list_insert_after(&l->segs, before->in_lane.prev, &s->in_lane);
+    else
+        list_push_back(&l->segs, &s->in_lane);
+    list_push_back(&n->segs, &s->on_node);
+    seg_used(s);
+    return s;
+}
+
+void seg_unlink(struct mng *m, struct mseg *s)
+{
+    struct mlane *l = s->lane;
+
+    pop_seg_gone(m, s);
+    if (s->move != NULL) { /* a move without one of its ends is over */
+        if (s->move->from == s)
+            s->move->from = NULL;
+        else
+            s->move->to = NULL;
+    }
+    l->gone_joined += s->st.joined;
+    l->gone_left += s->st.left;
+    l->gone_expired += s->st.expired;
+    l->gone_no_shows += s->st.no_shows;
+    if (list_linked(&s->in_todo))
+        list_remove(&m->todo, &s->in_todo);
+    if (s->used)
+        s->node->used--;
+    list_remove(&s->node->segs, &s->on_node);
+    list_remove(&l->segs, &s->in_lane);
+    map_del(&m->seg_by_id, s->id);
+    free(s->absorbed);
+    /* aliases to it have nowhere to go */
+    for (uint32_t i = l->n_alias; i-- > 0;)
+        if (l->alias[i].to == s->id)
+            alias_drop(l, l->alias[i].from);
+    free(s);
+}
+
+/* Who has not come back by now has no place any more: from here on it is like any other. */
+static void seg_whole(struct mng *m, struct mseg *s)
+{
+    if (s->rebuild && !s->st.rebuild) {
+        log_info("event=segment_rebuilt seg=%llu queue=%s waiting=%u",
+                 (unsigned long long)s->id, s->lane->q->def.name, s->st.waiting);
+        m->count.rebuilt++;
+    }
+    s->rebuild = s->st.rebuild;
+}
+
+/* Both only grow; smaller than before: it counts anew. Of a new manager's first report
+ * nothing is new. */
+static uint64_t growth(const struct mseg *s, uint64_t before, uint64_t now)
+{
+    return s->known && now > before ? now - before : 0;
+}
+
+static void claims_take(struct mseg *s, const struct seg_status *st)
+{
+    struct claims *c = &s->lane->q->claims;
+    uint64_t missed;
+
+    c->claimed += growth(s, s->st.claimed, st->claimed);
+    missed = growth(s, s->st.no_shows, st->no_shows);
+    c->missed += missed - u64_min(missed, growth(s, s->st.away, st->away)); /* cost nothing */
+}
+
+void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st)
+{
+    struct mqueue *q = s->lane->q;
+    uint32_t joined = s->st.joined;
+
+    if (s->lost)
+        return; /* given up: what it holds is not ours any more */
+    marks_take(m, s, st);
+    claims_take(s, st);
+    if (growth(s, s->st.polls, st->polls) != 0)
+        hearing_poll(&q->hearing, m->now_ms, pop_quiet_ms(q));
+    s->maybe_inside = 0;
+    s->st = *st;
+    s->st.absorbed = NULL;
+    s->st.marks = NULL;
+    s->st.n_marks = 0;
+    if (s->kind == OPEN_REBUILD)
+        s->st.joined = joined; /* it takes all its numbers for given */
+    if (!s->known && s->confirmed)
+        s->lane->joined_before += s->st.joined; /* before our time: that is no rush */
+    s->known = true;
+    s->missing = false;
+    seg_whole(m, s);
+    if (!s->confirmed) {
+        s->confirmed = true;
+        if (s->move != NULL)
+            s->move->sent_ms = 0; /* it waits for its target: goes on at the next tick */
+        queue_mapped(m, q);
+    }
+    if (st->state == SEG_SEALED && s->state == SEG_OPEN) {
+        s->state = SEG_SEALED;
+        lots_sealed(m, s);
+        queue_mapped(m, q);
+        log_info("event=segment_sealed seg=%llu queue=%s joined=%u",
+                 (unsigned long long)s->id, q->def.name, st->joined);
+    }
+    if (st->state == SEG_OPEN && s->state == SEG_SEALED && !s->want_seal) {
+        s->want_seal = true; /* taken for sealed while nobody reached it, by this manager */
+        seg_todo(m, s);      /* or by an earlier one */
+    }
+    seg_used(s);
+    if (st->waiting + st->returning + st->ready != 0)
+        queue_wake(m, q);
+    lane_touch(m, s->lane);
+}
+
+/* Certainly nobody is in it. (A target is not joined, it has what was moved in.) */
+static bool seg_unused(const struct mseg *s)
+{
+    const struct mlane *l = s->lane;
+
+    if (s->want_remove)
+        return true; /* everybody in it is gone, and it is not stored any more */
+    if (s->kind == OPEN_REBUILD)
+        return false;
+    if (!s->confirmed)
+        return true;
+    if (s->kind != OPEN_TARGET)
+        return s->known && s->st.state == SEG_SEALED && s->st.joined == 0 &&
+               s->st.waiting == 0 && s->st.records == 0; /* an open one: perhaps since then */
+    for (uint32_t i = 0; i < l->n_alias; i++)
+        if (l->alias[i].to == s->id)
+            return false;
+    return true;
+}
+
+/* Its node came back without it, or has been silent for too long: the next plan of its
+ * lane opens it elsewhere (rebuild.c), unless the node is faster and has it after all. */
+void seg_lost(struct mng *m, struct mseg *s)
+{
+    struct mlane *l = s->lane;
+
+    lane_touch(m, l);
+    queue_keep(m, l->q, false);
+    queue_mapped(m, l->q);
+    if (seg_unused(s)) {
+        log_info("event=segment_dropped seg=%llu node=%s", (unsigned long long)s->id,
+                 s->node->name);
+        seg_unlink(m, s);
+        return;
+    }
+    log_error("event=segment_lost seg=%llu node=%s queue=%s waiting=%u",
+              (unsigned long long)s->id, s->node->name, l->q->def.name, s->st.waiting);
+    m->count.lost_segments++;
+    pop_seg_gone(m, s);
+    slots_lost(m, s);
+    if (!s->rebuild) /* else those of before are awaited still */
+        s->was_waiting = s->st.waiting + s->st.returning;
+    s->lost = true;
+    s->state = SEG_SEALED; /* nobody joins it */
+    s->lost_ms = m->now_ms;
+    s->st.returning = s->st.ready = s->st.active = s->st.records = 0;
+    s->st.move = 0;
+    if (list_linked(&s->in_todo))
+        list_remove(&m->todo, &s->in_todo);
+    seg_used(s);
+}

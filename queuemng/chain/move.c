@@ -1,0 +1,326 @@
+/* move.c: plans moves and takes their steps. */
+#include "queuemng/chain/move.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "queuemng/chain/lifecycle.h"
+#include "queuemng/chain/move_orphan.h"
+#include "queuemng/chain/move_state.h"
+#include "queuemng/chain/place.h"
+#include "queuemng/chain/reconcile.h"
+#include "queuemng/state/absorbed.h"
+#include "queuemng/state/alias.h"
+#include "queuemng/state/changed.h"
+#include "queuemng/state/prequeue.h"
+#include "queuemng/state/segment.h"
+#include "queuemng/state/state.h"
+
+#define LOG_MODULE "move"
+#define list_seg(it) list_entry(it, struct mseg, in_lane)
+#define list_move(it) list_entry(it, struct mmove, in)
+
+static struct mmove *move_start(struct mng *m, struct mseg *from, struct mseg *to)
+{
+    struct mmove *v = calloc(1, sizeof(*v));
+
+    if (v == NULL)
+        return NULL;
+    v->id = m->epoch << 32 | m->next_move++;
+    v->from = from;
+    v->to = to;
+    v->from_id = from->id;
+    v->to_id = to->id;
+    v->from_node = from->node;
+    v->to_node = to->node;
+    v->from_node->moves++;
+    v->to_node->moves++;
+    from->move = to->move = v;
+    v->progress_ms = m->now_ms;
+    list_push_back(&m->moves, &v->in);
+    m->count.moves_started++;
+    log_info("event=move move=%llu from=%llu to=%llu state=planned tickets=%u",
+             (unsigned long long)v->id, (unsigned long long)v->from_id,
+             (unsigned long long)v->to_id, from->st.waiting);
+    move_say(m, v);
+    return v;
+}
+
+/* Sealed, heard of, reachable, and in no other move. */
+static bool may_move(const struct mseg *s)
+{
+    return s->confirmed && s->known && s->state == SEG_SEALED &&
+           s->st.state == SEG_SEALED && s->move == NULL && s->st.move == 0 && !s->lacks &&
+           !s->rebuild &&
+           !s->want_remove && seg_reachable(s) && s->node->moves < MNG_NODE_MOVES;
+}
+
+static bool worth_merging(const struct mlane *l, const struct mseg *x, const struct mseg *y)
+{
+    uint64_t both = (uint64_t)x->st.waiting + y->st.waiting;
+
+    if (x->st.waiting == 0 || y->st.waiting == 0 || both > x->capacity)
+        return false;
+    /* released within seconds anyway: a copy would only be in the way */
+    return !x->node->draining &&
+           (double)y->ahead + y->st.waiting > 5.0 * l->release_per_s;
+}
+
+/* One pass over neighbours; a segment takes part in one move at a time. */
+void moves_plan(struct mng *m, struct mlane *l)
+{
+    if (!l->q->def.merge)
+        return;
+    list_each(&l->segs, it) {
+        struct mseg *x = list_seg(it);
+        struct mseg *y = list_seg(list_next(&l->segs, it));
+
+        if (y != NULL && may_move(x) && !lots_pending(x) && may_move(y) && !y->lots.early &&
+            worth_merging(l, x, y))
+            (void)move_start(m, y, x);
+    }
+}
+
+/* A fresh target directly before y, on another node. */
+static void migrate(struct mng *m, struct mseg *y)
+{
+    struct mnode *n = place_pick(m, y, y->node, false, 0);
+    struct mseg *x;
+
+    if (n == NULL || n->moves >= MNG_NODE_MOVES)
+        return;
+    x = seg_new(m, y->lane, n, seg_id_take(m), y->capacity, OPEN_TARGET, y);
+    if (x == NULL)
+        return;
+    x->ahead = y->ahead;
+    x->want_next = y->st.next;
+    queue_keep(m, y->lane->q, false);
+    m->count.opened++;
+    lane_touch(m, y->lane);
+    seg_todo(m, x);
+    seg_reconcile(m, x);
+    (void)move_start(m, y, x);
+}
+
+void moves_drain(struct mng *m, struct mnode *n)
+{
+    list_each(&n->segs, it) {
+        struct mseg *s = container_of(it, struct mseg, on_node);
+
+        if (s->state == SEG_OPEN && !s->want_seal) {
+            lane_touch(m, s->lane); /* its lane opens another and seals this one */
+        } else if (may_move(s) && !s->lots.early &&
+                   s->st.waiting + s->st.returning + s->st.records != 0) {
+            if (n->moves >= MNG_NODE_MOVES)
+                return;
+            migrate(m, s);
+        }
+    }
+}
+
+static void move_abort(struct mng *m, struct mmove *v, const char *why)
+{
+    log_warn("event=move_aborted move=%llu why=%s", (unsigned long long)v->id,
+             log_q(why, strlen(why)));
+    m->count.moves_aborted++;
+    if (v->state == MOVE_PLANNED)
+        v->from_done = true; /* has heard nothing of it */
+    move_set(m, v, MOVE_ABORTING);
+    move_say(m, v);
+}
+
+static void abort_over(struct mng *m, struct mmove *v)
+{
+    if (v->from_done && v->to_done)
+        move_free(m, v);
+}
+
+/* The source is frozen and the target has all of it: from here there is only forward. */
+static void move_commit(struct mng *m, struct mmove *v, uint32_t tickets)
+{
+    struct mlane *l = v->from->lane;
+
+    struct malias a = { .from = v->from_id,
+                        .to = v->to_id,
+                        .capacity = v->from->kind == OPEN_TARGET ? 0 : v->from->capacity,
+                        .mark_end = v->from->mark_end };
+
+    if (alias_add(l, a) < 0) {
+        move_abort(m, v, "out of memory");
+        return;
+    }
+    v->tickets = tickets;
+    move_set(m, v, MOVE_COMMITTING);
+    queue_keep(m, l->q, false);
+    move_say(m, v); /* sent after the store has it */
+}
+
+/* The target holds them: from now on they are counted, shown and released there. */
+static void move_committed(struct mng *m, struct mmove *v)
+{
+    struct mseg *y = v->from;
+    struct mlane *l = v->to->lane;
+
+    move_set(m, v, MOVE_CLEARING);
+    m->count.moves_committed++;
+    v->to->st.waiting += v->tickets; /* until its next report says it itself */
+    alias_fold(l, v->from_id, v->to_id);
+    seg_set_heard(m, v->to);
+    if (y != NULL) {
+        v->to->st.returning += y->st.returning;
+        v->to->st.ready += y->st.ready;
+        v->to->st.active += y->st.active;
+        v->to->st.records += y->st.records;
+        y->move = NULL;
+        v->from = NULL;
+        y->st.waiting = 0;
+        seg_unlink(m, y);
+    }
+    seg_used(v->to);
+    queue_mapped(m, l->q);
+    lane_touch(m, l);
+    move_say(m, v);
+}
+
+/* The target went, or was restarted, before it said that it has them, and nobody was sent
+ * there: the source still has them all. */
+static void move_uncommit(struct mng *m, struct mmove *v, const char *why)
+{
+    log_error("event=move_undone move=%llu to=%llu", (unsigned long long)v->id,
+              (unsigned long long)v->to_id);
+    if (v->from != NULL) {
+        alias_drop(v->from->lane, v->from_id);
+        if (v->to != NULL)
+            seg_look_absorbed(v->to);
+        queue_keep(m, v->from->lane->q, false);
+        queue_mapped(m, v->from->lane->q);
+        if (v->from->missing) /* then it was not merged within its node */
+            seg_lost(m, v->from);
+    }
+    v->to_done = true;
+    move_abort(m, v, why);
+}
+
+static void report_in(struct mng *m, struct mmove *v, const struct msg_move_status *g)
+{
+    if (g->report == MOVE_ACCEPTED && v->state == MOVE_PLANNED) {
+        move_set(m, v, MOVE_COPY);
+        move_say(m, v);
+    } else if (g->report == MOVE_FENCED && v->state == MOVE_COPY) {
+        if (v->from != NULL && v->to != NULL)
+            move_commit(m, v, g->tickets);
+        else
+            move_abort(m, v, "segment gone");
+    } else if (g->report == MOVE_COMMITTED && v->state == MOVE_COMMITTING) {
+        if (v->to != NULL)
+            move_committed(m, v);
+    } else if (g->report == MOVE_ABORTED) {
+        v->to_done = true;
+        if (v->state == MOVE_PLANNED || v->state == MOVE_COPY)
+            move_abort(m, v, g->why);
+        else if (v->state == MOVE_COMMITTING)
+            move_uncommit(m, v, g->why); /* it was restarted: the copy is gone */
+        if (v->state == MOVE_ABORTING)
+            abort_over(m, v);
+    }
+}
+
+/* A target that aborted while it could not tell us has nothing of the move; its source may
+ * have sent all, and then waits for us alone. */
+static bool target_takes_part(const struct mmove *v)
+{
+    return v->to != NULL && v->to->st.move == v->id;
+}
+
+static void report_out(struct mng *m, struct mmove *v, const struct msg_move_status *g)
+{
+    if (g->report == MOVE_COPYING) {
+        if (v->state != MOVE_COPY)
+            return; /* it has not heard how the move ended: said again when it is due */
+        if (target_takes_part(v))
+            v->progress_ms = m->now_ms;
+        v->sent_ms = m->now_ms;
+        v->tickets = g->tickets;
+    } else if (g->report == MOVE_COMMITTED && v->state == MOVE_CLEARING) {
+        move_free(m, v);
+    } else if (g->report == MOVE_ABORTED) {
+        v->from_done = true;
+        if (v->state == MOVE_COPY)
+            move_abort(m, v, g->why);
+        if (v->state == MOVE_ABORTING)
+            abort_over(m, v);
+    }
+}
+
+void on_move_status(struct mng *m, struct mnode *n, const struct msg_move_status *g)
+{
+    struct mmove *v = move_find(m, g->move);
+
+    if (g->epoch != m->epoch)
+        return;
+    if (v == NULL) { /* over for us: let it be over there */
+        if (g->report == MOVE_COMMITTED && g->side == MOVE_SIDE_IN &&
+            seg_find(m, g->to) != NULL)
+            seg_set_heard(m, seg_find(m, g->to));
+        if (g->report != MOVE_ABORTED && g->report != MOVE_COMMITTED)
+            end_unknown(m, n, g);
+        return;
+    }
+    if (g->side == MOVE_SIDE_IN && n == v->to_node)
+        report_in(m, v, g);
+    else if (g->side == MOVE_SIDE_OUT && n == v->from_node)
+        report_out(m, v, g);
+}
+
+/* A segment that is gone, or that its node has not opened yet, has nothing to forget. */
+static bool nothing_there(const struct mseg *s)
+{
+    return s == NULL || s->lost || !s->confirmed;
+}
+
+static void move_tick(struct mng *m, struct mmove *v)
+{
+    bool early = v->state == MOVE_PLANNED || v->state == MOVE_COPY;
+    bool ends = v->from != NULL && v->to != NULL;
+
+    if (early && (!ends || v->to->lost || v->from->lost)) {
+        move_abort(m, v, "segment gone");
+    } else if (early && m->now_ms - v->progress_ms > MNG_MOVE_IDLE_MS) {
+        move_abort(m, v, "no progress");
+    } else if (v->state == MOVE_COMMITTING &&
+               (v->to == NULL || v->to->lost)) {
+        move_uncommit(m, v, "the target is lost");
+    }
+    if (v->state == MOVE_ABORTING) {
+        v->from_done |= nothing_there(v->from) || v->from_node->gave_up;
+        v->to_done |= nothing_there(v->to) || v->to_node->gave_up;
+        if (v->from_done && v->to_done) {
+            move_free(m, v);
+            return;
+        }
+    }
+    if (v->state == MOVE_CLEARING && v->from_node->gave_up) {
+        move_free(m, v);
+        return;
+    }
+    if (m->now_ms - v->sent_ms >= MNG_AGAIN_MS)
+        move_say(m, v);
+}
+
+void moves_tick(struct mng *m)
+{
+    list_each(&m->moves, it)
+        move_tick(m, list_move(it));
+}
+
+void moves_node_down(struct mng *m, struct mnode *n)
+{
+    list_each(&m->moves, it) {
+        struct mmove *v = list_move(it);
+        bool in_it = v->from_node == n || v->to_node == n;
+
+        if (in_it && (v->state == MOVE_PLANNED || v->state == MOVE_COPY))
+            move_abort(m, v, "node down");
+    }
+}

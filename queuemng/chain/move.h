@@ -1,0 +1,26 @@
+/* move.h: merges, migrations and drains: the manager's side of PROTOCOL.md section 6.
+ *
+ * The commit is the moment in which the alias is stored. Before it everything aborts to
+ * "nothing happened"; after it everything goes forward, however long it takes. The source
+ * is told last, when the target is known to have the tickets; so if the target is lost
+ * before that, or its node came back without the copy, the alias is taken back and the
+ * source goes on as if nothing had been. */
+#ifndef SEGQ_QUEUEMNG_CHAIN_MOVE_H
+#define SEGQ_QUEUEMNG_CHAIN_MOVE_H
+
+#include "common/base/base.h"
+
+struct mlane;
+struct mng;
+struct mnode;
+struct msg_move_status;
+
+/* Merges. */
+void moves_plan(struct mng *m, struct mlane *l);
+/* Empties a node. */
+void moves_drain(struct mng *m, struct mnode *n);
+void moves_tick(struct mng *m);
+void moves_node_down(struct mng *m, struct mnode *n);
+void on_move_status(struct mng *m, struct mnode *n, const struct msg_move_status *g);
+
+#endif

@@ -1,0 +1,24 @@
+/* move_state.h: the states of a move of tickets between two segments, and the orders that each
+ * state repeats until it is answered. chain/move.c takes the steps.
+ *
+ *   PLANNED --accepted--> COPY --fenced--> COMMITTING --committed--> CLEARING --> over
+ *      |                    |    (alias durable)      (routers know)
+ *      '---- refused, timeout, a node gone ---> ABORTING --> over */
+#ifndef SEGQ_QUEUEMNG_CHAIN_MOVE_STATE_H
+#define SEGQ_QUEUEMNG_CHAIN_MOVE_STATE_H
+
+#include "queuemng/state/state.h"
+
+struct mmove;
+struct mng;
+struct mnode;
+
+const char *move_state_name(enum move_state s);
+void move_set(struct mng *m, struct mmove *v, enum move_state to);
+struct mmove *move_find(const struct mng *m, uint64_t id);
+void move_free(struct mng *m, struct mmove *v);
+void order_end(struct mng *m, const struct mnode *n, uint64_t id, seg_id from, seg_id to,
+               bool commit);
+void move_say(struct mng *m, struct mmove *v);
+
+#endif

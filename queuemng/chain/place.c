@@ -1,0 +1,39 @@
+/* place.c: picks a node for a segment. */
+#include "queuemng/chain/place.h"
+
+#include "queuemng/state/state.h"
+
+#define NEIGHBOUR_PERCENT 5
+#define FULL_PERCENT 97
+
+static uint64_t score(const struct mnode *n, const struct mseg *near)
+{
+    uint64_t percent = n->max_tickets != 0 ? n->tickets * 100 / n->max_tickets : 100;
+
+    if (near != NULL && near->node == n)
+        percent += NEIGHBOUR_PERCENT;
+    return percent << 32 | n->used;
+}
+
+static bool may_host(const struct mnode *n)
+{
+    return n->registered && !n->draining && n->refused_ms == 0 && n->used < n->max_segments &&
+           n->tickets * 100 < n->max_tickets * FULL_PERCENT;
+}
+
+struct mnode *place_pick(struct mng *m, const struct mseg *near, const struct mnode *except,
+                         bool draws, int64_t opens_ms)
+{
+    struct mnode *best = NULL;
+
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        struct mnode *n = m->node[i];
+
+        if (n == NULL || n == except || !may_host(n) || (draws && !n->draws) ||
+            (opens_ms != 0 && n->past_ms >= opens_ms))
+            continue;
+        if (best == NULL || score(n, near) < score(best, near))
+            best = n;
+    }
+    return best;
+}

@@ -1,0 +1,87 @@
+/* polling.c: the polling intervals of a lane. */
+#include "queuemng/chain/polling.h"
+
+#include "queuemng/state/batch.h"
+#include "queuemng/state/changed.h"
+#include "queuemng/state/queue.h"
+#include "queuemng/state/state.h"
+
+static bool pace_differs(const struct pace *a, const struct pace *b)
+{
+    uint32_t d = a->us_per_place > b->us_per_place ? a->us_per_place - b->us_per_place
+                                                   : b->us_per_place - a->us_per_place;
+
+    return a->min_ms != b->min_ms || a->max_ms != b->max_ms ||
+           (uint64_t)d * 20 > b->us_per_place;
+}
+
+static uint64_t coming(const struct mlane *l)
+{
+    return l->waiting + (uint64_t)(2 * l->join_per_s);
+}
+
+static uint32_t longest_at(const struct pace *p, uint64_t position)
+{
+    uint32_t ms = pace_interval_ms(p, position);
+    struct pace at = { ms, ms, 0 };
+
+    return pace_longest_ms(&at);
+}
+
+/* A later manager has to know it, too: roughly, so that it is seldom stored. */
+static void told_keep(struct mng *m, struct mlane *l)
+{
+    uint64_t left = (uint64_t)(l->told_ms - m->now_ms), keep = 1;
+
+    if (left <= l->kept_told_ms && left * 4 >= l->kept_told_ms)
+        return;
+    while (keep < left)
+        keep *= 2;
+    if (left <= poll_max_longest(l->q))
+        keep = 0; /* is taken for given */
+    if (keep == l->kept_told_ms)
+        return;
+    l->kept_told_ms = keep;
+    queue_keep(m, l->q, false);
+}
+
+/* A rebuild has to wait for whoever was told the longest interval: by a node that does not
+ * hear us perhaps one of an older pace. */
+static void lane_told(struct mng *m, struct mlane *l, const struct pace *p)
+{
+    uint64_t last = coming(l) + (uint64_t)l->q->def.segment_capacity;
+    uint32_t ms = longest_at(&l->pace, last), next = longest_at(p, last);
+
+    ms = ms > next ? ms : next;
+    l->most_ms = m->deaf && l->most_ms > ms ? l->most_ms : ms;
+    if (l->told_ms < m->now_ms + l->most_ms)
+        l->told_ms = m->now_ms + l->most_ms;
+    told_keep(m, l);
+}
+
+/* Lanes share the queue's budget as they share its waiters. The plan is for the second to
+ * come and its figures are up to one old, so it counts those who join in two: the first
+ * ones of a rush would be told the intervals of an empty queue else. */
+void lane_pace(struct mng *m, struct mlane *l)
+{
+    const struct queue_def *d = &l->q->def;
+    uint64_t all = 0;
+    uint32_t budget;
+    double share;
+    struct pace p;
+
+    for (unsigned i = 0; i < l->q->n_lanes; i++)
+        all += coming(&l->q->lane[i]);
+    share = all != 0 ? (double)coming(l) / (double)all : 1.0;
+    /* Never nothing: whoever joins an empty lane beside a full one would be told for ever. */
+    budget = (uint32_t)((double)d->poll_budget_per_s * share + 0.5);
+    p = pace_plan(coming(l), l->release_per_s, budget > 0 ? budget : 1,
+                  (uint32_t)d->poll_min_ms, (uint32_t)d->poll_max_ms);
+    lane_told(m, l, &p);
+    if (!pace_differs(&p, &l->pace))
+        return;
+    l->pace = p;
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (m->node[i] != NULL && m->node[i]->registered)
+            lane_pace_to(m, l, m->node[i]);
+}

@@ -1,0 +1,26 @@
+/* rebuild.h: segments whose node is gone with everything. Their ids are opened on another
+ * node, and the people who hold tokens bring them back (PROTOCOL.md section 15).
+ *
+ *   seg_lost --> lost --a node has room--> opened there, empty --time--> like any other
+ *                  '--its node is back, with it--> as if nothing had been
+ *
+ * What a lost segment had absorbed becomes segments of its own again: a token's number says
+ * nothing about the order among the numbers of another segment, but the aliases of a segment
+ * are kept in the order of its line. */
+#ifndef SEGQ_QUEUEMNG_CHAIN_REBUILD_H
+#define SEGQ_QUEUEMNG_CHAIN_REBUILD_H
+
+#include "common/base/base.h"
+
+struct mlane;
+struct mng;
+struct mseg;
+struct seg_status;
+
+void lane_rebuild(struct mng *m, struct mlane *l);
+/* These aliases to s become segments of their own again, behind it, to be rebuilt. */
+void seg_unmerge(struct mng *m, struct mseg *s, bool only_lacking);
+/* The node that was thought lost has it after all. */
+bool seg_take_back(struct mng *m, struct mseg *s, const struct seg_status *st, bool full);
+
+#endif

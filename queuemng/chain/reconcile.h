@@ -1,0 +1,21 @@
+/* reconcile.h: orders to the node of one segment, given again each second until its report
+ * shows their effect.
+ *
+ * What its node last said (s->st) is compared with what it should be (announced, want_seal,
+ * want_next, want_remove, its draw). While the two differ the segment is in mng.todo. */
+#ifndef SEGQ_QUEUEMNG_CHAIN_RECONCILE_H
+#define SEGQ_QUEUEMNG_CHAIN_RECONCILE_H
+
+#include "common/base/base.h"
+
+struct mng;
+struct mnode;
+struct mqueue;
+struct mseg;
+
+void queue_rules_to(struct mng *m, const struct mqueue *q, struct mnode *n);
+void seg_reconcile(struct mng *m, struct mseg *s);
+/* Note it down, and order at once. */
+void seg_wish(struct mng *m, struct mseg *s);
+
+#endif

@@ -1,0 +1,271 @@
+/* map.c: the chain map for routers: to each the changes since what it has. */
+#include "queuemng/core/map.h"
+
+#include <jansson.h>
+#include <string.h>
+
+#include "common/base/versions.h"
+#include "queuemng/state/node.h"
+#include "queuemng/state/out.h"
+#include "queuemng/state/queue.h"
+#include "queuemng/state/state.h"
+
+#define list_seg(it) list_entry(it, struct mseg, in_lane)
+#define CHUNK_BYTES (256 * 1024) /* of one MAP frame, about */
+#define KEYS_MAX 8
+#define list_queue(it) list_entry(it, struct mqueue, in_all)
+
+/* What stands behind an unconfirmed tail is not shown: its turn comes first (I3). */
+static uint32_t visible(const struct mlane *l, struct map_seg *v)
+{
+    uint32_t n = 0;
+
+    list_each(&l->segs, it) {
+        const struct mseg *s = list_seg(it);
+
+        if (!s->confirmed && s->kind == OPEN_TAIL)
+            break;
+        if (!s->confirmed && s->kind != OPEN_REBUILD)
+            continue; /* one that is rebuilt was shown before, and its people ask for it */
+        if (v != NULL)
+            v[n] = (struct map_seg){ .id = s->id, .node = s->node->no, .state = s->state };
+        n++;
+    }
+    return n;
+}
+
+static bool lane_record(struct arena *a, const struct mlane *l, struct map_lane *r)
+{
+    r->name = arena_strdup(a, def_lane_name(&l->q->def, l->no));
+    r->n_segs = visible(l, NULL);
+    r->segs = arena_array(a, r->n_segs, sizeof(*r->segs));
+    r->n_aliases = l->n_alias;
+    r->aliases = arena_array(a, l->n_alias, sizeof(*r->aliases));
+    if (r->name == NULL || r->segs == NULL || r->aliases == NULL)
+        return false;
+    for (uint32_t i = 0; i < l->n_alias; i++)
+        r->aliases[i] = (struct map_alias){ l->alias[i].from, l->alias[i].to };
+    visible(l, r->segs);
+    return true;
+}
+
+/* Takes b over; NULL: no memory. */
+static const char *json_record(struct arena *a, struct buf *b, bool written)
+{
+    const char *text = NULL;
+
+    if (written) {
+        buf_byte(b, 0);
+        text = b->failed ? NULL : arena_strdup(a, (const char *)b->data);
+    }
+    buf_fini(b);
+    return text;
+}
+
+/* What routers show of the definition, and whom they let past, as JSON; NULL: no memory. */
+static const char *page_record(struct arena *a, const struct queue_def *d)
+{
+    struct buf b;
+
+    if (page_def_is_empty(&d->page))
+        return "";
+    buf_init(&b);
+    return json_record(a, &b, page_def_write(&b, &d->page));
+}
+
+static const char *gate_record(struct arena *a, const struct queue_def *d)
+{
+    struct buf b;
+
+    if (gate_def_is_empty(&d->gate))
+        return "";
+    buf_init(&b);
+    return json_record(a, &b, gate_def_write(&b, &d->gate));
+}
+
+/* What may be known of the draw, as JSON; NULL: no memory. */
+static const char *draw_record(struct arena *a, const struct mqueue *q)
+{
+    const char *text;
+    struct buf b;
+
+    if (q->sched.draw == DRAW_NONE)
+        return "";
+    buf_init(&b);
+    schedule_put_draw(&q->sched, q->def.name, &b);
+    buf_byte(&b, 0);
+    text = b.failed ? NULL : arena_strdup(a, (const char *)b.data);
+    buf_fini(&b);
+    return text;
+}
+
+static bool queue_record(struct arena *a, const struct mqueue *q, struct map_queue *r,
+                         size_t *bytes)
+{
+    r->id = q->id;
+    r->name = arena_strdup(a, q->def.name);
+    r->state = queue_map_state(q);
+    r->n_lanes = q->n_lanes;
+    r->lanes = arena_array(a, q->n_lanes, sizeof(*r->lanes));
+    r->page = page_record(a, &q->def);
+    r->when = queue_map_phase(q);
+    r->when.draw = draw_record(a, q);
+    if (r->when.draw == NULL)
+        return false;
+    r->message = q->def.message != NULL ? arena_strdup(a, q->def.message) : "";
+    r->gate = gate_record(a, &q->def);
+    r->pass_ttl_s = (uint32_t)((q->def.pass_ttl_ms + 999) / 1000);
+    r->position_cap = (uint64_t)q->def.position_cap;
+    r->session_max_s = (uint32_t)(q->def.session_max_ms / 1000);
+    r->session_idle_s = (uint32_t)((queue_idle_ms(&q->def) + 999) / 1000);
+    if (r->name == NULL || r->lanes == NULL || r->page == NULL || r->gate == NULL ||
+        r->message == NULL)
+        return false;
+    *bytes += strlen(r->page) + strlen(r->gate) + strlen(r->message);
+    for (unsigned i = 0; i < q->n_lanes; i++) {
+        if (!lane_record(a, &q->lane[i], &r->lanes[i]))
+            return false;
+        *bytes += 80 + r->lanes[i].n_segs * 20u + r->lanes[i].n_aliases * 24u;
+    }
+    return true;
+}
+
+static bool add_nodes(const struct mng *m, struct arena *a, struct msg_map *g)
+{
+    g->nodes = arena_array(a, m->n_nodes, sizeof(*g->nodes));
+    if (g->nodes == NULL)
+        return false;
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const struct mnode *n = m->node[i];
+
+        if (n == NULL || n->addr[0] == '\0' || n->retired)
+            continue;
+        g->nodes[g->n_nodes].no = n->no;
+        g->nodes[g->n_nodes].name = arena_strdup(a, n->name);
+        g->nodes[g->n_nodes].addr = arena_strdup(a, n->addr);
+        g->n_nodes++;
+    }
+    return !a->failed;
+}
+
+static void add_key(struct msg_map *g, uint8_t (*keys)[32], const uint8_t key[32])
+{
+    for (uint32_t k = 0; k < g->n_keys; k++)
+        if (memcmp(keys[k], key, 32) == 0)
+            return;
+    if (g->n_keys < KEYS_MAX)
+        memcpy(keys[g->n_keys++], key, 32);
+}
+
+/* The nodes' public keys, each once; first those that sign. One is all there is, unless
+ * keys are being rotated. */
+static bool add_keys(const struct mng *m, struct arena *a, struct msg_map *g)
+{
+    uint8_t(*keys)[32] = arena_array(a, KEYS_MAX, 32);
+
+    if (keys == NULL)
+        return false;
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (m->node[i] != NULL && m->node[i]->addr[0] != '\0')
+            add_key(g, keys, m->node[i]->pass_key);
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const struct mnode *n = m->node[i];
+
+        for (uint32_t k = 0; n != NULL && k < n->other_keys.n; k++)
+            add_key(g, keys, n->other_keys.key[k]);
+    }
+    g->keys = (const uint8_t(*)[32])keys;
+    return true;
+}
+
+/* Ids below this that a router does not find in its map are gone. One that is given out
+ * but not shown yet may be shown to, and joined through, another router in a moment. */
+static seg_id next_shown(const struct mng *m)
+{
+    seg_id next = m->next_seg;
+
+    list_each(&m->todo, it) {
+        const struct mseg *s = list_entry(it, struct mseg, in_todo);
+
+        if (!s->confirmed && s->kind != OPEN_REBUILD && s->id < next)
+            next = s->id;
+    }
+    return next;
+}
+
+static struct msg_map *frame_begin(struct mng *m, const struct mrouter *r, uint64_t from,
+                                   uint32_t room)
+{
+    struct arena *a = &m->out->box.mem;
+    struct msg_map *g = &mng_to(m, r->peer, MSG_MAP)->map;
+
+    g->format = MAP_FORMAT;
+    g->epoch = m->epoch;
+    g->from_version = from;
+    g->version = m->map_version;
+    g->next_seg = next_shown(m);
+    g->store = m->store;
+    g->more = true;
+    g->queues = arena_array(a, room, sizeof(*g->queues));
+    if (g->queues == NULL || !add_nodes(m, a, g) || !add_keys(m, a, g))
+        return NULL;
+    return g;
+}
+
+static bool add_removed(struct mng *m, struct msg_map *g, uint64_t from)
+{
+    g->removed = arena_array(&m->out->box.mem, m->n_tombs, sizeof(*g->removed));
+    if (g->removed == NULL)
+        return false;
+    for (uint32_t i = 0; i < m->n_tombs; i++)
+        if (m->tomb[i].version > from)
+            g->removed[g->n_removed++] = m->tomb[i].id;
+    return true;
+}
+
+/* Queues are listed by the version of their last change: walk back to what it has. */
+static bool map_send(struct mng *m, const struct mrouter *r, uint64_t from)
+{
+    struct list_node *it = list_last(&m->queues);
+    uint32_t left = 0;
+    size_t bytes = 0;
+    struct msg_map *g;
+
+    for (; it != NULL && list_queue(it)->map_version > from; it = list_prev(&m->queues, it))
+        left++;
+    g = frame_begin(m, r, from, left);
+    if (g == NULL || (from != 0 && !add_removed(m, g, from)))
+        return false;
+    for (it = list_last(&m->queues); left > 0; it = list_prev(&m->queues, it), left--) {
+        if (bytes > CHUNK_BYTES) {
+            bytes = 0;
+            g = frame_begin(m, r, from, left);
+            if (g == NULL)
+                return false;
+        }
+        if (!queue_record(&m->out->box.mem, list_queue(it), &g->queues[g->n_queues], &bytes))
+            return false;
+        g->n_queues++;
+    }
+    g->more = false;
+    return true;
+}
+
+void maps_flush(struct mng *m)
+{
+    bool stranger = nodes_are_foreign(m);
+
+    list_each(&m->routers, it) {
+        struct mrouter *r = list_entry(it, struct mrouter, in);
+        uint64_t from = r->sent_version;
+
+        if (!r->registered || from == m->map_version || stranger)
+            continue;
+        if (from > m->map_version || from < m->tomb_floor)
+            from = 0;
+        if (!map_send(m, r, from))
+            continue; /* out of memory: with the next step */
+        r->sent_version = m->map_version;
+        m->count.maps_sent++;
+    }
+}

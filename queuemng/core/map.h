@@ -1,0 +1,12 @@
+/* map.h: the chain map that routers are sent: queues, lanes, segments, aliases, nodes and
+ * keys; to each router the changes since the version that it has. */
+#ifndef SEGQ_QUEUEMNG_CORE_MAP_H
+#define SEGQ_QUEUEMNG_CORE_MAP_H
+
+#include "common/base/base.h"
+
+struct mng;
+
+void maps_flush(struct mng *m);
+
+#endif

@@ -1,0 +1,132 @@
+/* monitors.c: keeps the last reading of each monitor. */
+#include "queuemng/core/monitors.h"
+
+#include <string.h>
+
+#include "common/base/log.h"
+#include "queuemng/release/pop.h"
+#include "queuemng/state/state.h"
+
+#define LOG_MODULE "mng"
+
+static struct metric *metric_named(struct mng *m, const char *name)
+{
+    struct metric *x;
+
+    for (unsigned i = 0; i < m->n_metrics; i++)
+        if (strcmp(m->metric[i].name, name) == 0)
+            return &m->metric[i];
+    if (m->n_metrics == MNG_METRICS_MAX)
+        return NULL;
+    x = &m->metric[m->n_metrics++];
+    strncpy(x->name, name, NAME_MAX_LEN);
+    return x;
+}
+
+void mng_reading(struct mng *m, msec_t now_ms, const char *metric, double value,
+                 msec_t taken_ms)
+{
+    struct metric *x = metric_named(m, metric);
+    bool was;
+
+    if (x == NULL)
+        return;
+    was = x->ok;
+    metric_set(x, value, 1e9, taken_ms, now_ms);
+    list_each(&m->queues, it) {
+        struct mqueue *q = container_of(it, struct mqueue, in_all);
+
+        if (!q->active && q->def.limits.n != 0)
+            pops_look(m, q, now_ms);
+    }
+    if (was && !x->ok) {
+        m->count.monitor_failures++;
+        log_error("event=monitor_bad metric=%s why=%s", metric,
+                  log_q(x->why, strnlen(x->why, sizeof(x->why))));
+    } else if (!was && x->ok) {
+        log_info("event=monitor_ok metric=%s value=%g", metric, value);
+    }
+}
+
+void mng_reading_failed(struct mng *m, msec_t now_ms, const char *metric, const char *why)
+{
+    struct metric *x = metric_named(m, metric);
+
+    (void)now_ms;
+    if (x == NULL)
+        return;
+    if (x->ok || strcmp(x->why, why) != 0)
+        log_error("event=monitor_failed metric=%s why=%s", metric, log_q(why, strlen(why)));
+    m->count.monitor_failures++;
+    metric_fail(x, why);
+}
+
+static size_t names_of(const struct mng *m, const char *names[MNG_METRICS_MAX])
+{
+    for (size_t i = 0; i < m->n_known; i++)
+        names[i] = m->known[i];
+    return m->n_known;
+}
+
+static bool is_known(const struct mng *m, const char *name)
+{
+    for (size_t i = 0; i < m->n_known; i++)
+        if (strcmp(m->known[i], name) == 0)
+            return true;
+    return false;
+}
+
+int metrics_check(const struct mng *m, const struct queue_def *d,
+                  const struct queue_def *old, struct err *e)
+{
+    const char *names[MNG_METRICS_MAX];
+    size_t n = names_of(m, names);
+
+    return m->knows ? queue_def_metrics(d, old, names, n, e) : 0;
+}
+
+static bool is_named(const struct mng *m, const char *metric)
+{
+    list_each(&m->queues, it)
+        if (queue_def_names(&list_entry(it, struct mqueue, in_all)->def, metric))
+            return true;
+    return false;
+}
+
+/* Nobody asks for it, and it is not measured any more: it would be stale for ever. */
+static void forget_unused(struct mng *m)
+{
+    unsigned n = 0;
+
+    for (unsigned i = 0; i < m->n_metrics; i++)
+        if (is_known(m, m->metric[i].name) || is_named(m, m->metric[i].name))
+            m->metric[n++] = m->metric[i];
+    m->n_metrics = n;
+}
+
+static void miss(struct mng *m, msec_t now_ms, const struct mqueue *q)
+{
+    const struct def_limit *l = q->def.limits.v;
+
+    for (size_t i = 0; i < q->def.limits.n; i++) {
+        if (is_known(m, l[i].metric))
+            continue;
+        log_error("event=metric_missing queue=%s metric=%s do=\"name it in metrics of "
+                  "queuemng.yaml, or change the queue's limits\"",
+                  q->def.name, l[i].metric);
+        mng_reading_failed(m, now_ms, l[i].metric, "not in metrics of queuemng.yaml");
+    }
+}
+
+void mng_metrics_set(struct mng *m, msec_t now_ms, const char *const *names, size_t n)
+{
+    m->knows = true;
+    m->n_known = n < MNG_METRICS_MAX ? n : MNG_METRICS_MAX;
+    for (size_t i = 0; i < m->n_known; i++) {
+        memset(m->known[i], 0, sizeof(m->known[i]));
+        strncpy(m->known[i], names[i], NAME_MAX_LEN);
+    }
+    forget_unused(m);
+    list_each(&m->queues, it)
+        miss(m, now_ms, list_entry(it, struct mqueue, in_all));
+}

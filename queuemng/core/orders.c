@@ -1,0 +1,255 @@
+/* orders.c: orders of operators about queues and nodes. */
+#include "queuemng/core/orders.h"
+
+#include <string.h>
+
+#include "common/base/log.h"
+#include "queuemng/chain/chain.h"
+#include "queuemng/chain/queue_life.h"
+#include "queuemng/chain/reconcile.h"
+#include "queuemng/core/deleted.h"
+#include "queuemng/core/monitors.h"
+#include "queuemng/core/step.h"
+#include "queuemng/release/figures.h"
+#include "queuemng/release/opening.h"
+#include "queuemng/release/pop.h"
+#include "queuemng/state/changed.h"
+#include "queuemng/state/node.h"
+#include "queuemng/state/out.h"
+#include "queuemng/state/queue.h"
+#include "queuemng/state/records.h"
+#include "queuemng/state/segment.h"
+#include "queuemng/state/slots.h"
+#include "queuemng/state/state.h"
+
+#define LOG_MODULE "queue"
+
+/* To every node that hosts something of the queue. */
+static void rules_everywhere(struct mng *m, const struct mqueue *q)
+{
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        struct mnode *n = m->node[i];
+
+        if (n == NULL || !n->registered)
+            continue;
+        list_each(&n->segs, it)
+            if (container_of(it, struct mseg, on_node)->lane->q == q) {
+                queue_rules_to(m, q, n);
+                break;
+            }
+    }
+}
+
+/* Certainly nobody is in it: nobody loses a place, or a slot that he has. */
+static bool lane_is_empty(const struct mlane *l)
+{
+    if (l->waiting + l->returning + l->ready + l->active != 0 || l->pop.busy)
+        return false;
+    list_each(&l->segs, it) {
+        const struct mseg *s = list_entry(it, struct mseg, in_lane);
+
+        if (!s->known || s->lost || s->move != NULL || !seg_reachable(s))
+            return false;
+    }
+    return true;
+}
+
+static int lanes_may_go(const struct mqueue *q, unsigned from, struct err *e)
+{
+    for (unsigned i = from; i < q->n_lanes; i++) {
+        const struct mlane *l = &q->lane[i];
+
+        if (!lane_is_empty(l))
+            return err_set(e, SQ_ECONFLICT,
+                           "queue %s: lane %s is removed when nobody is in it: %llu wait, "
+                           "%llu are inside. Give no more claims for it; who waits can be "
+                           "moved to another lane (.../tickets/{ticket}/move), or sent away "
+                           "(flush)",
+                           q->def.name, def_lane_name(&q->def, i),
+                           (unsigned long long)(l->waiting + l->returning),
+                           (unsigned long long)(l->ready + l->active));
+    }
+    return 0;
+}
+
+/* Lanes keep their numbers for ever: some may be added or removed at the end, none renamed
+ * (but the first, when the queue is made plain: it is "default" then). */
+static int lanes_fit(const struct mqueue *q, const struct queue_def *d, struct err *e)
+{
+    unsigned n = def_lane_count(d);
+
+    for (unsigned i = 0; i < q->n_lanes && i < n && d->lanes.n != 0; i++)
+        if (strcmp(def_lane_name(d, i), def_lane_name(&q->def, i)) != 0)
+            return err_set(e, SQ_ECONFLICT,
+                           "queue %s: lane %s cannot be renamed or moved; lanes are added and "
+                           "removed at the end", d->name, def_lane_name(&q->def, i));
+    return lanes_may_go(q, n, e);
+}
+
+static int queue_create(struct mng *m, const struct queue_def *d, struct mqueue **out,
+                        struct err *e)
+{
+    struct mqueue *q = queue_new(m, m->next_queue);
+
+    if (q == NULL)
+        return err_set(e, SQ_ENOMEM, "queue %s: out of memory", d->name);
+    if (cfg_copy(&q->def, sizeof(q->def), queue_def_keys, d) < 0 ||
+        queue_name(m, q) < 0) {
+        queue_free(m, q);
+        return err_set(e, SQ_ENOMEM, "queue %s: out of memory", d->name);
+    }
+    m->next_queue++;
+    m->put_meta = true;
+    *out = q;
+    return 0;
+}
+
+static int queue_put(struct mng *m, const struct queue_def *d, struct err *e)
+{
+    struct mqueue *q = queue_find(m, d->name);
+    int rc = queue_def_check(d, e);
+
+    if (rc == 0)
+        rc = metrics_check(m, d, q != NULL ? &q->def : NULL, e);
+    if (rc < 0)
+        return rc;
+    if (q == NULL) {
+        rc = queue_make_way(m, d->name, e);
+        if (rc == 0)
+            rc = queue_create(m, d, &q, e);
+        if (rc < 0)
+            return rc;
+        log_info("event=queue_created queue=%s id=%u", d->name, q->id);
+    } else {
+        rc = lanes_fit(q, d, e);
+        if (rc < 0)
+            return rc;
+        if (cfg_equal(&q->def, d, queue_def_keys))
+            return 0;
+        rc = cfg_copy(&q->def, sizeof(q->def), queue_def_keys, d);
+        if (rc < 0)
+            return err_set(e, rc, "queue %s: %s", d->name, sq_strerror(rc));
+        for (unsigned i = def_lane_count(d); i < q->n_lanes; i++)
+            segs_forget(m, &q->lane[i]);
+        log_info("event=queue_changed queue=%s version=%llu", d->name,
+                 (unsigned long long)q->version + 1);
+    }
+    q->version++;
+    q->stats_dirty = true;
+    sched_set(m, q);
+    queue_keep(m, q, true);
+    if (def_lane_count(d) < q->n_lanes)
+        queue_keep(m, q, false);
+    queue_fit_lanes(m, q);
+    rules_everywhere(m, q);
+    queue_mapped(m, q);
+    if (q->version > 1)
+        queue_figures_now(m, q);
+    return 0;
+}
+
+int mng_queue_put(struct mng *m, msec_t now_ms, const struct queue_def *d,
+                  struct mng_out *out, struct err *e)
+{
+    int rc;
+
+    mng_begin(m, now_ms, out);
+    rc = queue_put(m, d, e);
+    mng_end(m);
+    return rc;
+}
+
+const struct queue_def *mng_queue_get(const struct mng *m, const char *name,
+                                      uint64_t *version)
+{
+    const struct mqueue *q = queue_find(m, name);
+
+    if (q == NULL)
+        return NULL;
+    if (version != NULL)
+        *version = q->version;
+    return &q->def;
+}
+
+static void queue_flush(struct mng *m, struct mqueue *q)
+{
+    log_warn("event=queue_flushed queue=%s", q->def.name);
+    slots_flush(m, q);
+    for (unsigned i = 0; i < q->n_lanes; i++) {
+        segs_forget(m, &q->lane[i]);
+        lane_touch(m, &q->lane[i]);
+    }
+    queue_keep(m, q, false);
+}
+
+int mng_order(struct mng *m, msec_t now_ms, const char *queue, enum mng_order o,
+              struct mng_out *out, struct err *e)
+{
+    static const int state_of[] = {
+        [MNG_PAUSE] = DEF_PAUSED,
+        [MNG_RESUME] = DEF_OPEN,
+        [MNG_CLOSE] = DEF_CLOSED,
+        [MNG_OPEN] = DEF_OPEN,
+        [MNG_PASSTHROUGH] = DEF_PASSTHROUGH,
+        [MNG_REJECT] = DEF_REJECT,
+    };
+    struct mqueue *q = queue_find(m, queue);
+
+    if (q == NULL)
+        return err_set(e, SQ_EUNKNOWN, "no queue %s", queue);
+    mng_begin(m, now_ms, out);
+    if (o == MNG_FLUSH) {
+        queue_flush(m, q);
+    } else if (q->def.state != state_of[o]) {
+        q->def.state = state_of[o];
+        q->version++;
+        q->stats_dirty = true;
+        queue_keep(m, q, true);
+        log_info("event=queue_state queue=%s state=%s", queue,
+                 def_state_names[q->def.state]);
+        queue_fit_lanes(m, q); /* while it was closed nobody looked if it has a tail */
+    }
+    queue_mapped(m, q);
+    queue_figures_now(m, q);
+    mng_end(m);
+    return 0;
+}
+
+int mng_release(struct mng *m, msec_t now_ms, const char *queue, uint64_t n,
+                struct mng_out *out, struct err *e)
+{
+    struct mqueue *q = queue_find(m, queue);
+
+    if (q == NULL)
+        return err_set(e, SQ_EUNKNOWN, "no queue %s", queue);
+    if (sched_holds(q))
+        return err_set(e, SQ_ECONFLICT, "queue %s is not open yet: who is early has no place",
+                       queue);
+    mng_begin(m, now_ms, out);
+    pops_by_hand(m, q, n);
+    log_info("event=release_by_hand queue=%s n=%llu", queue, (unsigned long long)n);
+    pops_tick(m, q);
+    mng_end(m);
+    return 0;
+}
+
+int mng_drain(struct mng *m, msec_t now_ms, const char *node, bool on, struct mng_out *out,
+              struct err *e)
+{
+    struct mnode *n = node_by_name(m, node);
+
+    if (n == NULL)
+        return err_set(e, SQ_EUNKNOWN, "no node %s", node);
+    mng_begin(m, now_ms, out);
+    if (n->draining != on) {
+        n->draining = on;
+        node_put(m, n);
+        log_info("event=drain node=%s on=%d segments=%zu", node, on, n->segs.n);
+    }
+    list_each(&n->segs, it)
+        lane_touch(m, container_of(it, struct mseg, on_node)->lane);
+    if (!on)
+        lanes_look(m);
+    mng_end(m);
+    return 0;
+}

@@ -1,0 +1,36 @@
+/* orders.h: orders of operators about queues and nodes. They return 0, or SQ_EUNKNOWN,
+ * SQ_ECONFLICT or SQ_EINVAL with a sentence for the operator. */
+#ifndef SEGQ_QUEUEMNG_CORE_ORDERS_H
+#define SEGQ_QUEUEMNG_CORE_ORDERS_H
+
+#include "common/base/base.h"
+
+struct err;
+struct mng;
+struct mng_out;
+struct queue_def;
+
+enum mng_order {
+    MNG_PAUSE,
+    MNG_RESUME,
+    MNG_CLOSE,
+    MNG_OPEN,
+    MNG_PASSTHROUGH,
+    MNG_REJECT,
+    MNG_FLUSH
+};
+
+/* Create or replace. */
+SQ_CHECK int mng_queue_put(struct mng *m, msec_t now_ms, const struct queue_def *d,
+                           struct mng_out *out, struct err *e);
+/* NULL: unknown. version: of the definition, for ETags. */
+const struct queue_def *mng_queue_get(const struct mng *m, const char *name,
+                                      uint64_t *version);
+SQ_CHECK int mng_order(struct mng *m, msec_t now_ms, const char *queue, enum mng_order o,
+                       struct mng_out *out, struct err *e);
+SQ_CHECK int mng_release(struct mng *m, msec_t now_ms, const char *queue, uint64_t n,
+                         struct mng_out *out, struct err *e);
+SQ_CHECK int mng_drain(struct mng *m, msec_t now_ms, const char *node, bool on,
+                       struct mng_out *out, struct err *e);
+
+#endif

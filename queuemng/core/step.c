@@ -1,0 +1,68 @@
+/* step.c: the end of every step. */
+#include "queuemng/core/step.h"
+
+#include "common/base/log.h"
+#include "queuemng/chain/chain.h"
+#include "queuemng/core/map.h"
+#include "queuemng/core/stats.h"
+#include "queuemng/release/pop.h"
+#include "queuemng/state/batch.h"
+#include "queuemng/state/marks.h"
+#include "queuemng/state/out.h"
+#include "queuemng/state/records.h"
+#include "queuemng/state/state.h"
+
+#define LOG_MODULE "mng"
+
+static void keep_flush(struct mng *m)
+{
+    if (m->put_meta && m->started)
+        put_meta(m);
+    m->put_meta = m->put_meta && !m->started;
+    list_each(&m->puts, it) {
+        struct mqueue *q = list_entry(it, struct mqueue, in_puts);
+
+        if (q->put_def)
+            put_def(m, q);
+        if (q->put_chain)
+            put_chain(m, q);
+        for (unsigned i = 0; i < LANES_MAX && q->put_marks; i++)
+            marks_flush(m, &q->lane[i]);
+        if (q->put_sched)
+            sched_put(m, q);
+        q->put_def = q->put_chain = q->put_marks = q->put_sched = false;
+        list_remove(&m->puts, it);
+    }
+}
+
+void mng_end(struct mng *m)
+{
+    struct list_node *it;
+    bool nobody;
+
+    while ((it = list_first(&m->dirty_lanes)) != NULL) {
+        struct mlane *l = container_of(it, struct mlane, in_dirty);
+
+        list_remove(&m->dirty_lanes, it);
+        l->dirty = false;
+        nobody = l->waiting == 0;
+        lane_plan(m, l);
+        if (nobody && l->waiting != 0 && l->q->active && !list_linked(&l->q->in_hurry))
+            list_push_back(&m->hurry, &l->q->in_hurry);
+    }
+    while ((it = list_first(&m->hurry)) != NULL) { /* the first does not wait for a tick */
+        list_remove(&m->hurry, it);
+        pops_tick(m, container_of(it, struct mqueue, in_hurry));
+    }
+    keep_flush(m);
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (m->node[i] != NULL)
+            node_flush_ahead(m, m->node[i]);
+    maps_flush(m);
+    if (m->stats_now)
+        stats_flush(m);
+    m->stats_now = false;
+    out_sends(m);
+    if (m->out->box.failed)
+        log_error("event=no_memory what=step");
+}

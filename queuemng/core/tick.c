@@ -1,0 +1,132 @@
+/* tick.c: the manager by the clock: each tick, and each second. */
+#include "queuemng/core/tick.h"
+
+#include <stdlib.h>
+
+#include "queuemng/chain/chain.h"
+#include "queuemng/chain/move.h"
+#include "queuemng/chain/polling.h"
+#include "queuemng/chain/reconcile.h"
+#include "queuemng/core/deleted.h"
+#include "queuemng/core/stats.h"
+#include "queuemng/core/step.h"
+#include "queuemng/nodes/liveness.h"
+#include "queuemng/release/eta.h"
+#include "queuemng/release/figures.h"
+#include "queuemng/release/opening.h"
+#include "queuemng/release/pop.h"
+#include "queuemng/state/changed.h"
+#include "queuemng/state/marks.h"
+#include "queuemng/state/out.h"
+#include "queuemng/core/mng_ticket.h"
+#include "queuemng/state/state.h"
+
+static void reconcile_all(struct mng *m)
+{
+    list_each(&m->todo, it) {
+        struct mseg *s = container_of(it, struct mseg, in_todo);
+
+        if (s->ordered_ms == 0 || m->now_ms - s->ordered_ms >= MNG_AGAIN_MS)
+            seg_reconcile(m, s);
+    }
+}
+
+static void lane_rates(struct mlane *l)
+{
+    uint64_t joined = l->joined + l->gone_joined;
+    double j = joined > l->joined_before ? (double)(joined - l->joined_before) : 0;
+    double r = (double)(l->released - l->released_before);
+
+    l->join_per_s = j > l->join_per_s ? j : 0.7 * l->join_per_s + 0.3 * j;
+    l->release_per_s = l->release_per_s == 0 ? r : 0.8 * l->release_per_s + 0.2 * r;
+    if (l->release_per_s < 0.001)
+        l->release_per_s = 0;
+    l->joined_before = joined;
+    l->released_before = l->released;
+}
+
+static bool any_deaf(const struct mng *m)
+{
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (m->node[i] != NULL && !m->node[i]->registered && m->node[i]->segs.n != 0)
+            return true;
+    return false;
+}
+
+/* Queues in which nobody waits cost one look at their limits here, and nothing else. */
+static void second(struct mng *m)
+{
+    m->deaf = any_deaf(m);
+    deletes_tick(m);
+    m->tier_notes = 0;
+    list_each(&m->active, it) {
+        struct mqueue *q = container_of(it, struct mqueue, in_active);
+
+        for (unsigned i = 0; i < q->n_lanes; i++) {
+            lane_eta(m, &q->lane[i]);
+            lane_rates(&q->lane[i]);
+            lane_pace(m, &q->lane[i]);
+            lane_touch(m, &q->lane[i]);
+        }
+        claims_look(&q->claims);
+        q->stats_dirty = true;
+    }
+    list_each(&m->queues, it) {
+        struct mqueue *q = container_of(it, struct mqueue, in_all);
+
+        if (!q->active)
+            idle_figures(m, q);
+        for (unsigned i = 0; i < q->n_lanes; i++) {
+            marks_prune(m, &q->lane[i]);
+            if (lane_is_short(&q->lane[i]))
+                lane_touch(m, &q->lane[i]);
+        }
+    }
+    stats_flush(m);
+}
+
+static void queue_idle(struct mng *m, struct mqueue *q)
+{
+    for (unsigned i = 0; i < q->n_lanes; i++) {
+        struct mlane *l = &q->lane[i];
+
+        if (l->waiting + l->returning + l->ready != 0 || l->pop.busy)
+            return;
+    }
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        q->lane[i].join_per_s = q->lane[i].release_per_s = 0;
+    list_remove(&m->active, &q->in_active);
+    q->active = false;
+    q->stats_dirty = true;
+}
+
+/* Routers hear of a leap before they see a pass with a stamp of after it. */
+static void read_clock(struct mng *m, int64_t wall_ms)
+{
+    int64_t was_ms = m->stamp_guard.offset_ms;
+
+    m->said_ms = wall_ms;
+    m->wall_ms = wall_steady(&m->stamp_guard, m->now_ms, wall_ms);
+    if (llabs(m->stamp_guard.offset_ms - was_ms) > 1000)
+        m->stats_now = true;
+}
+
+void mng_tick(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out)
+{
+    mng_begin(m, now_ms, out);
+    read_clock(m, wall_ms);
+    sched_tick(m, now_ms >= m->second_ms);
+    members_tick(m);
+    moves_tick(m);
+    tickets_tick(m);
+    reconcile_all(m);
+    list_each(&m->active, it)
+        pops_tick(m, container_of(it, struct mqueue, in_active));
+    if (now_ms >= m->second_ms) {
+        m->second_ms = now_ms + 1000;
+        second(m);
+        list_each(&m->active, it)
+            queue_idle(m, container_of(it, struct mqueue, in_active));
+    }
+    mng_end(m);
+}

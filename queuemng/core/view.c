@@ -1,0 +1,225 @@
+/* view.c: fills the views. */
+#include "queuemng/core/view.h"
+
+#include "queuemng/chain/move_state.h"
+#include "queuemng/nodes/retire.h"
+#include "queuemng/release/eta.h"
+#include "queuemng/release/pop.h"
+#include "queuemng/state/alias.h"
+#include "queuemng/state/queue.h"
+#include "queuemng/state/segment.h"
+#include "queuemng/state/slots.h"
+#include "queuemng/state/state.h"
+
+#define list_seg(it) list_entry(it, struct mseg, in_lane)
+
+/* By slots it has no effect. */
+static double queue_boost(const struct mqueue *q)
+{
+    return q->def.mode == MODE_SLOTS ? 1 : claims_boost(&q->claims, q->def.no_show_boost);
+}
+
+void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx)
+{
+    list_each(&m->queues, it) {
+        const struct mqueue *q = list_entry(it, struct mqueue, in_all);
+        struct mng_queue_view v = { .id = q->id,
+                                    .def = &q->def,
+                                    .public_state = queue_public_state(q),
+                                    .version = q->version,
+                                    .allowed_per_s = q->allowed_per_s,
+                                    .limited_by = q->rel.limited_by,
+                                    .inside = slots_inside(m, q),
+                                    .inside_flushed = slots_flushed(m, q),
+                                    .granted = q->rel.granted,
+                                    .claim_rate = claims_rate(&q->claims),
+                                    .boost = queue_boost(q) };
+        struct release copy;
+
+        if (q->deleted_until_ms != 0)
+            continue;
+        if (v.inside_flushed != 0)
+            v.flushed_until_ms = q->flushed.until_ms;
+        if (!q->active) {
+            v.allowed_per_s = pops_peek(m, q, &copy);
+            v.limited_by = copy.limited_by;
+        }
+        fn(ctx, &v);
+    }
+}
+
+static void lane_view(const struct mlane *l, mng_each_fn fn, void *ctx)
+{
+    struct mng_lane_view v = { .queue = l->q->id,
+                               .queue_name = l->q->def.name,
+                               .lane = def_lane_name(&l->q->def, l->no),
+                               .lane_no = l->no,
+                               .waiting = l->waiting,
+                               .returning = l->returning,
+                               .ready = l->ready,
+                               .active = l->active,
+                               .released = l->released,
+                               .joined = l->joined + l->gone_joined,
+                               .left = l->left + l->gone_left,
+                               .expired = l->expired + l->gone_expired,
+                               .no_shows = l->no_shows + l->gone_no_shows,
+                               .rate_per_s = l->release_per_s,
+                               .eta_per_s = eta_told_rate(&l->eta),
+                               .n_segs = l->segs.n,
+                               .n_away = l->n_away,
+                               .missing = l->missing,
+                               .n_aliases = l->n_alias };
+
+    v.eta_last_s = lane_eta_last(l, &v.eta_reason);
+    fn(ctx, &v);
+}
+
+static void lanes_view(const struct mqueue *q, mng_each_fn fn, void *ctx)
+{
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        lane_view(&q->lane[i], fn, ctx);
+}
+
+void mng_each_lane(const struct mng *m, queue_id q, mng_each_fn fn, void *ctx)
+{
+    const struct mqueue *one = q != 0 ? queue_by_id(m, q) : NULL;
+
+    if (one != NULL)
+        lanes_view(one, fn, ctx);
+    if (q != 0)
+        return;
+    list_each(&m->queues, it) {
+        const struct mqueue *x = list_entry(it, struct mqueue, in_all);
+
+        if (x->deleted_until_ms == 0)
+            lanes_view(x, fn, ctx);
+    }
+}
+
+void mng_each_seg(const struct mng *m, queue_id q, unsigned lane, mng_each_fn fn, void *ctx)
+{
+    const struct mqueue *x = queue_by_id(m, q);
+
+    if (x == NULL || lane >= LANES_MAX)
+        return;
+    list_each(&x->lane[lane].segs, it) {
+        const struct mseg *s = list_seg(it);
+        struct mng_seg_view v = { .id = s->id,
+                                  .node = s->node->no,
+                                  .state = s->state,
+                                  .capacity = s->capacity,
+                                  .st = s->st,
+                                  .ahead = s->ahead,
+                                  .reachable = seg_reachable(s),
+                                  .lost = s->lost,
+                                  .rebuild = s->rebuild,
+                                  .move = s->move != NULL ? s->move->id : 0 };
+
+        fn(ctx, &v);
+    }
+}
+
+void mng_each_node(const struct mng *m, mng_each_fn fn, void *ctx)
+{
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        const struct mnode *n = m->node[i];
+        struct mng_node_view v;
+
+        if (n == NULL)
+            continue;
+        v = (struct mng_node_view){ .no = n->no,
+                                    .name = n->name,
+                                    .addr = n->addr,
+                                    .admin = n->admin,
+                                    .incarnation = n->incarnation,
+                                    .up = n->registered,
+                                    .draining = n->draining,
+                                    .retired = n->retired,
+                                    .forget_in_ms = node_forget_in_ms(m, n),
+                                    .silent_ms = n->peer != 0 ? 0 : m->now_ms - n->down_ms,
+                                    .tickets = n->tickets,
+                                    .max_tickets = n->max_tickets,
+                                    .segments = (uint32_t)n->segs.n,
+                                    .max_segments = n->max_segments };
+        fn(ctx, &v);
+    }
+}
+
+void mng_each_router(const struct mng *m, mng_each_fn fn, void *ctx)
+{
+    list_each(&m->routers, it) {
+        const struct mrouter *r = list_entry(it, struct mrouter, in);
+        struct mng_router_view v = { .name = r->name,
+                                     .http = r->http,
+                                     .admin = r->admin,
+                                     .incarnation = r->incarnation,
+                                     .map_version = r->sent_version };
+
+        fn(ctx, &v);
+    }
+}
+
+void mng_each_move(const struct mng *m, mng_each_fn fn, void *ctx)
+{
+    list_each(&m->moves, it) {
+        const struct mmove *x = list_entry(it, struct mmove, in);
+        struct mng_move_view v = { .id = x->id,
+                                   .from = x->from_id,
+                                   .to = x->to_id,
+                                   .state = move_state_name(x->state),
+                                   .tickets = x->tickets };
+
+        fn(ctx, &v);
+    }
+}
+
+void mng_each_metric(const struct mng *m, msec_t now_ms, mng_each_fn fn, void *ctx)
+{
+    for (unsigned i = 0; i < m->n_metrics; i++) {
+        const struct metric *x = &m->metric[i];
+        struct mng_metric_view v = { .name = x->name,
+                                     .ok = metric_usable(x, now_ms),
+                                     .value = x->value,
+                                     .age_ms = x->taken_ms > 0 ? now_ms - x->taken_ms : -1 };
+
+        v.why = v.ok ? "" : x->why[0] != '\0' ? x->why : "stale";
+        fn(ctx, &v);
+    }
+}
+
+const struct eta_errors *mng_eta_errors(const struct mng *m)
+{
+    return &m->eta_errors;
+}
+
+void mng_count(const struct mng *m, struct mng_counts *c)
+{
+    *c = m->count;
+    c->epoch = m->epoch;
+    c->map_version = m->map_version;
+    c->queues = m->queues.n - m->n_deleted;
+    c->segments = m->seg_by_id.n;
+    c->nodes_up = c->nodes_foreign = c->routers_up = 0;
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        c->nodes_up += m->node[i] != NULL && m->node[i]->registered;
+        c->nodes_foreign += m->node[i] != NULL && m->node[i]->foreign;
+    }
+    list_each(&m->routers, it)
+        c->routers_up += list_entry(it, struct mrouter, in)->registered;
+}
+
+bool mng_place(const struct mng *m, seg_id seg, struct mng_place_view *v)
+{
+    const struct mseg *s = home_of(m, seg);
+
+    if (s == NULL)
+        return false;
+    *v = (struct mng_place_view){ .queue = s->lane->q->def.name,
+                                  .lane = def_lane_name(&s->lane->q->def, s->lane->no),
+                                  .node = s->node->name,
+                                  .segment = s->id,
+                                  .reachable = seg_reachable(s),
+                                  .rebuild = s->rebuild,
+                                  .moving = s->move != NULL };
+    return true;
+}

@@ -1,0 +1,106 @@
+/* view.h: looking at the manager: for the admin API, metrics, the simulation. A view and its
+ * words are good for the time of the call. */
+#ifndef SEGQ_QUEUEMNG_CORE_VIEW_H
+#define SEGQ_QUEUEMNG_CORE_VIEW_H
+
+#include "common/wire/msg_segment_manager.h"
+#include "queuemng/state/opts.h"
+
+struct eta_errors;
+struct mng;
+struct mng_counts;
+
+struct mng_seg_view {
+    seg_id id;
+    node_no node;
+    int state;              /* enum seg_state */
+    uint32_t capacity;
+    struct seg_status st;   /* last report */
+    uint64_t ahead;
+    bool reachable, lost, rebuild;
+    uint64_t move;          /* 0 = none */
+};
+
+struct mng_lane_view {
+    queue_id queue;
+    const char *queue_name, *lane;
+    unsigned lane_no;
+    uint64_t waiting, returning, ready, active, released, joined, left, expired, no_shows;
+    double rate_per_s;      /* what this lane gets now, smoothed */
+    double eta_per_s;
+    double eta_last_s;      /* of the last in line; 0: nobody waits; -1: not known */
+    const char *eta_reason; /* why not; or why it is not as told before; NULL: as told */
+    size_t n_segs, n_aliases;
+    size_t n_away;          /* of n_segs: lost, or being rebuilt */
+    uint64_t missing;       /* people of those who are not back yet, at most */
+};
+
+struct mng_queue_view {
+    queue_id id;
+    const struct queue_def *def;
+    const char *public_state; /* what GET /v1/queues/{queue} says */
+    uint64_t version;
+    double allowed_per_s;
+    const char *limited_by;
+    uint64_t inside;        /* at most so many are */
+    uint64_t inside_flushed; /* of them, released before the last flush */
+    int64_t flushed_until_ms; /* wall clock: until then they count; 0: nobody does */
+    uint64_t granted;       /* releases ever allowed (credits) */
+    double claim_rate, boost; /* of the released, how many come; what is made of it */
+};
+
+struct mng_node_view {
+    node_no no;
+    const char *name, *addr, *admin;
+    uint64_t incarnation;
+    bool up, draining, retired; /* retired: drained and gone */
+    msec_t silent_ms;
+    msec_t forget_in_ms;        /* by itself; -1: it is not */
+    uint64_t tickets, max_tickets;
+    uint32_t segments, max_segments;
+};
+
+struct mng_router_view {
+    const char *name, *http, *admin;
+    uint64_t incarnation, map_version;
+};
+
+struct mng_move_view {
+    uint64_t id;
+    seg_id from, to;
+    const char *state;
+    uint32_t tickets;
+};
+
+struct mng_metric_view {
+    const char *name;
+    bool ok;
+    double value;
+    msec_t age_ms; /* -1: never read */
+    const char *why; /* if not ok */
+};
+
+struct mng_place_view { /* where a token's segment is */
+    const char *queue, *lane, *node;
+    seg_id segment; /* its own, or the one that has absorbed it */
+    bool reachable, rebuild, moving;
+};
+
+typedef void (*mng_each_fn)(void *ctx, const void *view);
+
+/* False: nowhere. */
+bool mng_place(const struct mng *m, seg_id seg, struct mng_place_view *v);
+void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx);
+/* 0 = all. */
+void mng_each_lane(const struct mng *m, queue_id q, mng_each_fn fn, void *ctx);
+void mng_each_seg(const struct mng *m, queue_id q, unsigned lane, mng_each_fn fn,
+                  void *ctx);
+void mng_each_node(const struct mng *m, mng_each_fn fn, void *ctx);
+void mng_each_router(const struct mng *m, mng_each_fn fn, void *ctx);
+void mng_each_move(const struct mng *m, mng_each_fn fn, void *ctx);
+void mng_each_metric(const struct mng *m, msec_t now_ms, mng_each_fn fn, void *ctx);
+/* Of what people were told. */
+const struct eta_errors *mng_eta_errors(const struct mng *m);
+void mng_count(const struct mng *m, struct mng_counts *c);
+
+#endif

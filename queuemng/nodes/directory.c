@@ -1,0 +1,133 @@
+/* directory.c: the members of the directory of subjects. */
+#include "queuemng/nodes/directory.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+
+#include "common/base/log.h"
+#include "queuemng/state/node.h"
+#include "queuemng/state/out.h"
+#include "queuemng/state/state.h"
+
+#define LOG_MODULE "directory"
+#define KEY "directory"
+
+static void put(struct mng *m)
+{
+    json_t *v = json_array(), *j;
+    char *text;
+
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (m->node[i] != NULL && m->node[i]->member)
+            json_array_append_new(v, json_integer(m->node[i]->no));
+    j = json_pack("{s:I,s:o}", "version", (json_int_t)m->members_version, "members", v);
+    text = j != NULL ? json_dumps(j, JSON_COMPACT) : NULL;
+    if (text != NULL)
+        keep_put(m, KEY, text);
+    else
+        m->out->box.failed = true;
+    free(text);
+    json_decref(j);
+}
+
+/* That they can is known of them: else they would not be members. */
+int members_load(struct mng *m, json_t *j)
+{
+    json_int_t version;
+    json_t *v, *no;
+    size_t i;
+
+    if (json_unpack(j, "{s:I,s:o}", "version", &version, "members", &v) < 0 || version <= 0)
+        return SQ_EPROTO;
+    m->members_version = (uint64_t)version;
+    json_array_foreach(v, i, no) {
+        json_int_t n = json_integer_value(no);
+        struct mnode *x = n > 0 && n <= 1000000 ? node_at(m, (node_no)n) : NULL;
+
+        if (x == NULL)
+            return n > 0 && n <= 1000000 ? SQ_ENOMEM : SQ_EPROTO;
+        x->member = x->can_directory = true;
+    }
+    return 0;
+}
+
+static uint32_t count(const struct mng *m)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        n += m->node[i] != NULL && m->node[i]->member;
+    return n;
+}
+
+static void tell(struct mng *m, const struct mnode *to)
+{
+    struct arena *a = &m->out->box.mem; /* a node may be forgotten before this is sent */
+    uint32_t n = count(m);
+    struct member_row *v;
+    struct msg_members *g;
+
+    if (m->members_version == 0 || to->peer == 0 || to->foreign || !to->can_directory)
+        return;
+    v = arena_array(a, n, sizeof(*v));
+    g = &mng_to(m, to->peer, MSG_MEMBERS)->members;
+    g->epoch = m->epoch;
+    g->version = m->members_version;
+    g->self = to->no;
+    g->v = v;
+    for (uint32_t i = 0; i < m->n_nodes && v != NULL; i++) {
+        const struct mnode *x = m->node[i];
+
+        if (x != NULL && x->member)
+            v[g->n++] = (struct member_row){ x->no, arena_strdup(a, x->name),
+                                             arena_strdup(a, x->addr) };
+    }
+}
+
+static void tell_all(struct mng *m)
+{
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (m->node[i] != NULL)
+            tell(m, m->node[i]);
+}
+
+static bool is_wanted(const struct mnode *n)
+{
+    return n->can_directory && !n->gave_up && !(n->draining && n->segs.n == 0);
+}
+
+bool members_look(struct mng *m)
+{
+    bool changed = false;
+
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        struct mnode *n = m->node[i];
+
+        if (n == NULL || n->member == is_wanted(n) ||
+            (!n->member && count(m) >= MSG_MEMBERS_MAX))
+            continue;
+        n->member = !n->member;
+        changed = true;
+    }
+    if (!changed)
+        return false;
+    m->members_version = u64_max(m->epoch << 24, m->members_version) + 1;
+    log_info("event=directory version=%llu members=%u",
+             (unsigned long long)m->members_version, count(m));
+    put(m);
+    tell_all(m);
+    return true;
+}
+
+/* After its NODE_OK. One that was given up becomes a member again when its report is whole:
+ * with the next tick. */
+void members_registered(struct mng *m, struct mnode *n, bool can, bool moved)
+{
+    n->can_directory = can;
+    if (members_look(m))
+        return;
+    if (moved)
+        tell_all(m); /* its address */
+    else
+        tell(m, n);
+}

@@ -1,0 +1,22 @@
+/* directory.h: which segment nodes keep the directory of subjects (PROTOCOL.md section 19):
+ * all that can, from their first registration until they are given up as lost, or are drained
+ * and empty.
+ *
+ * Every change has another version, is stored before anybody hears of it, and has all of them
+ * say anew what they hold: so a restart of the manager, and a node that comes back in time,
+ * change nothing. */
+#ifndef SEGQ_QUEUEMNG_NODES_DIRECTORY_H
+#define SEGQ_QUEUEMNG_NODES_DIRECTORY_H
+
+#include "common/base/base.h"
+
+struct json_t;
+struct mng;
+struct mnode;
+
+/* True: they have changed, and were told. */
+bool members_look(struct mng *m);
+void members_registered(struct mng *m, struct mnode *n, bool can, bool moved);
+SQ_CHECK int members_load(struct mng *m, struct json_t *j);
+
+#endif

@@ -1,0 +1,14 @@
+/* liveness.h: segment nodes by the clock: a silent one is given up, a draining one is emptied. */
+#ifndef SEGQ_QUEUEMNG_NODES_LIVENESS_H
+#define SEGQ_QUEUEMNG_NODES_LIVENESS_H
+
+#include "common/base/base.h"
+
+struct mng;
+struct mnode;
+
+/* Its segments are given up. */
+void node_lost(struct mng *m, struct mnode *n);
+void members_tick(struct mng *m);
+
+#endif

@@ -1,0 +1,21 @@
+/* registration.h: a segment node registers and reports its segments.
+ *
+ * A full report is the truth about what exists on the node; the chains are the truth about
+ * what should. Messages of one node come in the order in which it sent them. */
+#ifndef SEGQ_QUEUEMNG_NODES_REGISTRATION_H
+#define SEGQ_QUEUEMNG_NODES_REGISTRATION_H
+
+#include "common/base/base.h"
+
+struct mng;
+struct mnode;
+struct msg_node_reg;
+struct msg_seg_status;
+
+/* It is to listen to another manager. */
+void tell_stranger(struct mng *m, peer_no router);
+void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g);
+void on_seg_status(struct mng *m, struct mnode *n, const struct msg_seg_status *g);
+void on_open_refused(struct mng *m, struct mnode *n);
+
+#endif

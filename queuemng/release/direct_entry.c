@@ -1,0 +1,24 @@
+/* direct_entry.c: how near a place must be to be let in with its join. */
+#include "queuemng/release/direct_entry.h"
+
+#include "queuemng/state/queue.h"
+#include "queuemng/state/slots.h"
+#include "queuemng/state/state.h"
+
+#define ENTRY_S 0.2 /* of the 0.3 s that a router holds a join for (FLOW_HOLD_MS) */
+
+/* How near a place must be to be let in while its join is being answered: what is free; what
+ * the rate has left over, and earns in that time. */
+uint64_t entry(const struct mng *m, const struct mqueue *q)
+{
+    double earned = q->rel.carry + q->allowed_per_s * ENTRY_S;
+    uint64_t by_rate = q->allowed_per_s > 0 && earned > 0 ? (uint64_t)earned : 0;
+
+    if (!q->def.direct_entry)
+        return 0;
+    if (q->def.mode == MODE_RATE || q->def.state == DEF_PASSTHROUGH)
+        return by_rate;
+    if (q->def.state == DEF_PAUSED || q->def.state == DEF_REJECT || sched_holds(q))
+        return 0;
+    return q->def.mode == MODE_SLOTS ? slots_free(m, q) : u64_min(slots_free(m, q), by_rate);
+}

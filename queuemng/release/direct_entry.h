@@ -1,0 +1,14 @@
+/* direct_entry.h: direct entry: a join that is let in with its own answer. The manager says
+ * how near a place must be for that; routers hold such joins for a moment
+ * (router/flow/flow.h). */
+#ifndef SEGQ_QUEUEMNG_RELEASE_DIRECT_ENTRY_H
+#define SEGQ_QUEUEMNG_RELEASE_DIRECT_ENTRY_H
+
+#include "common/base/base.h"
+
+struct mng;
+struct mqueue;
+
+uint64_t entry(const struct mng *m, const struct mqueue *q);
+
+#endif

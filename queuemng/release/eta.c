@@ -1,0 +1,107 @@
+/* eta.c: feeds policy/eta_lane.h. */
+#include "queuemng/release/eta.h"
+
+#include <string.h>
+
+#include "queuemng/state/queue.h"
+#include "queuemng/state/state.h"
+
+#define list_seg(it) list_entry(it, struct mseg, in_lane)
+
+static uint64_t gone_of(const struct mlane *l)
+{
+    return l->left + l->gone_left + l->expired + l->gone_expired;
+}
+
+static bool has_waiters(const struct mlane *l)
+{
+    return l->waiting + l->returning != 0;
+}
+
+static double weight_of(const struct mlane *l)
+{
+    const struct def_lane *d = l->q->def.lanes.v;
+
+    return l->q->def.lanes.n != 0 ? (double)d[l->no].weight : 1;
+}
+
+/* Of what the limits allow the queue. 0: that says nothing about this lane. */
+static double allowed_of(const struct mlane *l)
+{
+    const struct mqueue *q = l->q;
+    double sum = 0;
+
+    if (q->def.mode == MODE_SLOTS || strcmp(q->rel.limited_by, "slots") == 0 ||
+        strcmp(q->rel.limited_by, "flushed") == 0)
+        return 0;
+    for (unsigned i = 0; i < q->n_lanes; i++) {
+        const struct mlane *x = &q->lane[i];
+
+        if (!has_waiters(x) && x != l)
+            continue;
+        if (q->def.sharing == SHARE_STRICT && x != l && i < l->no)
+            return 0; /* what those before it leave over is only known by measuring */
+        sum += q->def.sharing == SHARE_STRICT && x != l ? 0 : weight_of(x);
+    }
+    return q->allowed_per_s * claims_boost(&q->claims, q->def.no_show_boost) *
+           weight_of(l) / sum;
+}
+
+/* Sums jump while a new manager hears of its nodes: what falls or begins is nothing new. */
+static uint64_t growth(uint64_t *before, uint64_t now)
+{
+    uint64_t n = now > *before ? now - *before : 0;
+
+    *before = now;
+    return n;
+}
+
+static void probe(struct mlane *l, msec_t now_ms)
+{
+    const struct mseg *last = NULL;
+
+    list_each(&l->segs, it)
+        if (list_seg(it)->st.joined > 0)
+            last = list_seg(it);
+    if (last != NULL && l->waiting > 0)
+        eta_probe(&l->eta, now_ms, last->id, last->st.joined - 1, l->waiting);
+}
+
+void lane_eta(const struct mng *m, struct mlane *l)
+{
+    const struct mqueue *q = l->q;
+    bool first = l->eta.last_ms == 0;
+    struct eta_in in = { .now_ms = m->now_ms,
+                         .waiting = l->waiting,
+                         .released = growth(&l->eta_released, l->released),
+                         .gone = growth(&l->eta_gone, gone_of(l)),
+                         .allowed = allowed_of(l),
+                         .paused = q->def.state == DEF_PAUSED,
+                         .told_for_ms = poll_max_longest(q) };
+
+    in.stopped = !in.paused && (q->def.state == DEF_REJECT ||
+                                (q->def.mode != MODE_SLOTS && q->allowed_per_s <= 0));
+    if (first)
+        in.gone = in.released = 0;
+    eta_second(&l->eta, &in);
+    probe(l, m->now_ms);
+}
+
+/* As a router tells it to the last one: his place is the number of those who wait. */
+double lane_eta_last(const struct mlane *l, const char **reason)
+{
+    double s;
+
+    *reason = NULL;
+    if (!has_waiters(l))
+        return 0;
+    if (sched_holds(l->q) && l->q->def.state != DEF_PASSTHROUGH) {
+        *reason = "not_open";
+        return -1;
+    }
+    s = eta_seconds(eta_told_rate(&l->eta), l->eta.told_leave, u64_max(l->waiting, 1));
+    *reason = eta_reason_name(l->eta.reason);
+    if (s < 0 && *reason == NULL)
+        *reason = "measuring";
+    return s;
+}

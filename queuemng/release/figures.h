@@ -1,0 +1,14 @@
+/* figures.h: the allowed rate of a queue, and what limits it, brought up to date outside of
+ * its ticks: for pages and operators. */
+#ifndef SEGQ_QUEUEMNG_RELEASE_FIGURES_H
+#define SEGQ_QUEUEMNG_RELEASE_FIGURES_H
+
+#include "common/base/base.h"
+
+struct mng;
+struct mqueue;
+
+void idle_figures(struct mng *m, struct mqueue *q);
+void queue_figures_now(struct mng *m, struct mqueue *q);
+
+#endif

@@ -1,0 +1,299 @@
+/* pop.c: gives releases to the heads of the lanes. */
+#include "queuemng/release/pop.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "queuemng/chain/lifecycle.h"
+#include "queuemng/state/alias.h"
+#include "queuemng/state/out.h"
+#include "queuemng/state/pop_state.h"
+#include "queuemng/state/prequeue.h"
+#include "queuemng/state/queue.h"
+#include "queuemng/state/segment.h"
+#include "queuemng/state/slots.h"
+#include "queuemng/state/state.h"
+
+#define LOG_MODULE "release"
+#define list_seg(it) list_entry(it, struct mseg, in_lane)
+#define TIER_NOTES_MAX 10 /* lines in a second */
+
+/* So long is waited for what cannot be reached. Whose lots are not drawn yet are all before
+ * whoever comes behind them: they are waited for until they could have been brought back. */
+static msec_t patience_ms(const struct mng *m, const struct mseg *s)
+{
+    return m->opts.skip_after_ms + (lots_pending(s) ? m->opts.lost_after_ms : 0);
+}
+
+/* Past what cannot be reached for long, past what is dry; NULL: nobody to release. */
+static struct mseg *pop_head(const struct mng *m, struct mlane *l, bool *wait)
+{
+    struct mseg *first_open = NULL;
+
+    *wait = l->recovering = false;
+    list_each(&l->segs, it) {
+        struct mseg *s = list_seg(it);
+
+        if (seg_dry(s) || (!s->confirmed && s->kind != OPEN_REBUILD))
+            continue;
+        if (s->lost && m->now_ms - s->lost_ms > patience_ms(m, s))
+            continue; /* no node has room for it */
+        l->recovering = seg_is_away(s);
+        if (l->recovering && (s->lost || !s->confirmed)) {
+            *wait = true;
+            return NULL;
+        }
+        if (!seg_reachable(s)) {
+            if (s->node->peer == 0 && m->now_ms - s->node->down_ms > patience_ms(m, s))
+                continue;
+            *wait = true;
+            return NULL;
+        }
+        if (lots_pending(s)) {
+            *wait = true; /* whose turn it is, is not known yet */
+            return NULL;
+        }
+        if (s->rebuild || s->st.waiting + s->st.returning != 0)
+            return first_open != NULL ? first_open : s;
+        /* open and empty when it last reported: somebody may have joined since, and if
+         * there are people behind it, it must be asked first */
+        if (first_open == NULL)
+            first_open = s;
+    }
+    return NULL;
+}
+
+static void pop_send(struct mng *m, struct mlane *l, const struct mseg *s)
+{
+    struct msg_seg_pop *p = &mng_to(m, s->node->peer, MSG_SEG_POP)->seg_pop;
+
+    p->epoch = m->epoch;
+    p->seg = s->id;
+    p->tick = l->pop.tick;
+    p->n = l->pop.n;
+    p->released_at_ms = l->pop.wall_ms;
+    p->keeps = true;
+    p->away_ms = hearing_away_ms(&l->q->hearing, m->now_ms, pop_quiet_ms(l->q),
+                               l->q->def.away_ms);
+    l->pop.sent_ms = m->now_ms;
+    m->count.pops_sent++;
+}
+
+/* Gives pop.left from wherever the head is now. */
+static void pop_go(struct mng *m, struct mlane *l)
+{
+    bool wait;
+    struct mseg *s = pop_head(m, l, &wait);
+    uint64_t n = l->pop.left;
+
+    if (s == NULL || n == 0) {
+        pop_end(m, l, n, wait);
+        return;
+    }
+    l->pop.busy = true;
+    l->pop.seg = s->id;
+    l->pop.tick = m->epoch << 32 | ++m->pop_counter;
+    l->pop.n = (uint32_t)u64_min(n, UINT32_MAX);
+    l->pop.since_ms = m->now_ms;
+    l->pop.wall_ms = m->wall_ms;
+    pop_send(m, l, s);
+}
+
+/* The answer is late: ask again with the same tick, or give the release up for good (it
+ * may have happened: it stays counted as given). */
+static void pop_late(struct mng *m, struct mlane *l)
+{
+    struct mseg *s = seg_find(m, l->pop.seg);
+
+    if (s == NULL || (s->node->peer == 0 &&
+                      m->now_ms - s->node->down_ms > m->opts.skip_after_ms)) {
+        log_warn("event=pop_skipped seg=%llu n=%u", (unsigned long long)l->pop.seg,
+                 l->pop.n);
+        m->count.pops_skipped++;
+        if (s != NULL)
+            s->maybe_inside += l->pop.n;
+        pop_end(m, l, 0, false);
+    } else if (seg_reachable(s) && m->now_ms - l->pop.sent_ms >= MNG_AGAIN_MS) {
+        pop_send(m, l, s);
+    }
+}
+
+static void lane_release(struct mng *m, struct mlane *l, uint64_t by_rate)
+{
+    if (l->pop.busy) {
+        pop_late(m, l);
+        release_refund(&l->q->rel, by_rate, one_tick(m, l->q));
+        return;
+    }
+    if (l->manual > l->waiting + l->returning)
+        l->manual = l->waiting + l->returning; /* by hand does not save up either */
+    l->pop.left = by_rate + l->manual;
+    l->pop.by_hand = l->manual;
+    if (l->pop.left == 0)
+        return;
+    l->manual = 0;
+    pop_go(m, l);
+}
+
+struct pop_in { /* what the controller is asked, and what that points to */
+    struct release_in in;
+    const struct metric *metrics[16];
+    int64_t weights[LANES_MAX];
+};
+
+static void pop_ask(const struct mng *m, const struct mqueue *q, struct pop_in *p)
+{
+    const struct def_limit *limit = q->def.limits.v;
+    const struct def_lane *lane = q->def.lanes.v;
+
+    memset(p, 0, sizeof(*p));
+    p->in = (struct release_in){ .now_ms = m->now_ms,
+                                 .tick_ms = m->opts.tick_ms,
+                                 .def = &q->def,
+                                 .metrics = p->metrics,
+                                 .weights = p->weights,
+                                 .slots = slots_free(m, q),
+                                 .flushed = slots_flushed(m, q) != 0,
+                                 .boost = claims_boost(&q->claims, q->def.no_show_boost),
+                                 .not_open = sched_holds(q),
+                                 .n_lanes = q->n_lanes };
+    for (size_t i = 0; i < q->def.limits.n && i < ARRAY_LEN(p->metrics); i++)
+        for (unsigned k = 0; k < m->n_metrics; k++)
+            if (strcmp(m->metric[k].name, limit[i].metric) == 0)
+                p->metrics[i] = &m->metric[k];
+    for (unsigned i = 0; i < q->n_lanes; i++) {
+        p->weights[i] = q->def.lanes.n != 0 ? lane[i].weight : 1;
+        p->in.waiting[i] = q->lane[i].waiting + q->lane[i].returning;
+    }
+}
+
+/* Shared as the controller does it, among those who are not promised one by hand already. */
+void pops_by_hand(const struct mng *m, struct mqueue *q, uint64_t n)
+{
+    uint64_t share[LANES_MAX];
+    struct pop_in p;
+
+    pop_ask(m, q, &p);
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        p.in.waiting[i] -= u64_min(p.in.waiting[i], q->lane[i].manual);
+    release_share(&q->rel, &p.in, n, share);
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        q->lane[i].manual += share[i];
+}
+
+/* A reading has come, and the queue has no ticks. */
+void pops_look(const struct mng *m, struct mqueue *q, msec_t now_ms)
+{
+    struct pop_in p;
+
+    pop_ask(m, q, &p);
+    p.in.now_ms = now_ms;
+    release_look(&q->rel, &p.in);
+}
+
+/* What would be allowed now: of a queue in which nobody waits, which has no ticks. */
+double pops_peek(const struct mng *m, const struct mqueue *q, struct release *copy)
+{
+    struct release_out out = { 0 };
+    struct pop_in p;
+
+    *copy = q->rel;
+    pop_ask(m, q, &p);
+    release_tick(copy, &p.in, &out);
+    return out.allowed_per_s;
+}
+
+/* One line when a limit steps to another tier, or to the fallback: not for each of thousands
+ * of queues that go by the same metric. */
+static void note_tiers(struct mng *m, const struct mqueue *q, const struct release *was)
+{
+    const struct release *now = &q->rel;
+
+    if (was->last_ms == 0 || m->tier_notes >= TIER_NOTES_MAX ||
+        (was->fallback == now->fallback &&
+         memcmp(was->tier, now->tier, sizeof(was->tier)) == 0))
+        return;
+    m->tier_notes++;
+    log_info("event=limit queue=%s by=%s allowed_per_s=%g was_by=%s was_per_s=%g",
+             q->def.name, now->limited_by, q->allowed_per_s, was->limited_by,
+             was->rate_per_s);
+}
+
+void pops_tick(struct mng *m, struct mqueue *q)
+{
+    struct release_out out = { 0 };
+    struct release was = q->rel;
+    struct pop_in p;
+
+    pop_ask(m, q, &p);
+    release_tick(&q->rel, &p.in, &out);
+    q->allowed_per_s = out.allowed_per_s;
+    note_tiers(m, q, &was);
+    if (q->def.mode == MODE_SLOTS) { /* no rate says it: what has come of it */
+        q->allowed_per_s = 0;
+        for (unsigned i = 0; i < q->n_lanes; i++)
+            q->allowed_per_s += q->lane[i].release_per_s;
+    }
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        lane_release(m, &q->lane[i], out.n[i]);
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        if (q->lane[i].recovering && q->allowed_per_s > 0)
+            snprintf(q->rel.limited_by, sizeof(q->rel.limited_by), "recovery");
+}
+
+/* Of what a head could not give: an operator may have paused the queue since, or lowered
+ * max_active, or ended a passthrough that let in everybody, and the head may have been away
+ * for long. By rate no more than a tick is worth now, and what was carried. */
+static uint64_t still_allowed(const struct mng *m, const struct mlane *l, uint64_t left)
+{
+    int state = l->q->def.state;
+    uint64_t may = left;
+
+    if (state == DEF_PAUSED || state == DEF_REJECT)
+        may = 0;
+    else if (state != DEF_PASSTHROUGH)
+        may = u64_min(left, slots_free(m, l->q));
+    if (state != DEF_PASSTHROUGH && l->q->def.mode != MODE_SLOTS)
+        may = u64_min(may, (uint64_t)(2 * l->q->def.no_show_boost * one_tick(m, l->q)) + 2);
+    return u64_min(left, may + l->pop.by_hand);
+}
+
+void on_seg_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *g)
+{
+    struct mseg *s = seg_find(m, g->seg);
+    struct mlane *l;
+    uint64_t left;
+    bool away;
+
+    if (s == NULL || s->node != n || g->epoch != m->epoch)
+        return;
+    away = g->status.away > s->st.away; /* those in front were not there: on with it */
+    seg_status(m, s, &g->status);
+    l = s->lane;
+    if (!l->pop.busy || l->pop.seg != g->seg || l->pop.tick != g->tick)
+        return; /* the answer to a repetition */
+    l->released += g->n;
+    m->count.released += g->n;
+    left = l->pop.left > g->n ? l->pop.left - g->n : 0;
+    l->pop.left = left;
+    l->pop.by_hand -= u64_min(l->pop.by_hand, g->n);
+    if (g->busy || left == 0 || !seg_dry(s)) {
+        pop_end(m, l, left, g->busy || s->rebuild || away);
+    } else {
+        l->pop.busy = false; /* it ran dry: the next one, in the same tick */
+        l->pop.left = still_allowed(m, l, left);
+        pop_go(m, l);
+    }
+}
+
+/* Its link is back: what was asked before is asked again, with the same tick. */
+void pop_node_up(struct mng *m, struct mnode *n)
+{
+    list_each(&n->segs, it) {
+        struct mseg *s = container_of(it, struct mseg, on_node);
+
+        if (s->lane->pop.busy && s->lane->pop.seg == s->id)
+            pop_send(m, s->lane, s);
+    }
+}

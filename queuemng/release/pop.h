@@ -1,0 +1,30 @@
+/* pop.h: releasing: from "n tickets for this lane" to SEG_POPs, one at a time per lane.
+ *
+ *   grant --> first segment that may have somebody --SEG_POP--> its node
+ *             ^                                                   |
+ *             '--- the rest goes on to the next, if it is dry <---'
+ *
+ * A segment is passed over only if it is certainly dry (sealed, and reported empty since)
+ * or unreachable for skip_after_ms: that keeps the order (I3). A repeated pop carries the
+ * same tick and is answered the same (I2). */
+#ifndef SEGQ_QUEUEMNG_RELEASE_POP_H
+#define SEGQ_QUEUEMNG_RELEASE_POP_H
+
+#include "common/base/base.h"
+
+struct mng;
+struct mnode;
+struct mqueue;
+struct msg_seg_popped;
+struct release;
+
+/* One tick of one queue's release. */
+void pops_tick(struct mng *m, struct mqueue *q);
+/* n tickets more, whatever limits say: to be given with the next tick. */
+void pops_by_hand(const struct mng *m, struct mqueue *q, uint64_t n);
+void pops_look(const struct mng *m, struct mqueue *q, msec_t now_ms);
+double pops_peek(const struct mng *m, const struct mqueue *q, struct release *copy);
+void on_seg_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *g);
+void pop_node_up(struct mng *m, struct mnode *n);
+
+#endif

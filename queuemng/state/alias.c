@@ -1,0 +1,111 @@
+/* alias.c: the aliases of a lane, and where a ticket lives by them. */
+#include "queuemng/state/alias.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "queuemng/state/state.h"
+
+struct mseg *seg_find(const struct mng *m, seg_id id)
+{
+    return map_get_ptr(&m->seg_by_id, id);
+}
+
+seg_id alias_of(const struct mlane *l, seg_id from)
+{
+    for (uint32_t i = 0; i < l->n_alias; i++)
+        if (l->alias[i].from == from)
+            return l->alias[i].to;
+    return 0;
+}
+
+struct mlane *lane_of(const struct mng *m, seg_id seg)
+{
+    const struct mseg *s = seg_find(m, seg);
+
+    if (s != NULL)
+        return s->lane;
+    list_each(&m->queues, it) {
+        struct mqueue *q = container_of(it, struct mqueue, in_all);
+
+        for (unsigned i = 0; i < q->n_lanes; i++)
+            if (alias_of(&q->lane[i], seg) != 0)
+                return &q->lane[i];
+    }
+    return NULL;
+}
+
+struct mseg *home_of(const struct mng *m, seg_id seg)
+{
+    const struct mlane *l = lane_of(m, seg);
+    seg_id to = l != NULL ? alias_of(l, seg) : 0;
+
+    return seg_find(m, to != 0 ? to : seg);
+}
+
+int alias_add(struct mlane *l, struct malias a)
+{
+    if (l->n_alias == l->cap_alias) {
+        uint32_t cap = l->cap_alias != 0 ? l->cap_alias * 2 : 8;
+        struct malias *v = realloc(l->alias, cap * sizeof(*v));
+
+        if (v == NULL)
+            return SQ_ENOMEM;
+        l->alias = v;
+        l->cap_alias = cap;
+    }
+    l->alias[l->n_alias++] = a;
+    return 0;
+}
+
+static void alias_del(struct mlane *l, uint32_t i)
+{
+    memmove(l->alias + i, l->alias + i + 1, (l->n_alias - i - 1) * sizeof(*l->alias));
+    l->n_alias--;
+}
+
+void alias_drop(struct mlane *l, seg_id from)
+{
+    for (uint32_t i = 0; i < l->n_alias; i++)
+        if (l->alias[i].from == from) {
+            alias_del(l, i);
+            return;
+        }
+}
+
+/* The first that leads to `to`, if any. */
+static uint32_t alias_to(const struct mlane *l, seg_id to)
+{
+    uint32_t i = 0;
+
+    while (i < l->n_alias && l->alias[i].to != to)
+        i++;
+    return i;
+}
+
+static uint32_t alias_at(const struct mlane *l, seg_id from)
+{
+    uint32_t i = 0;
+
+    while (i < l->n_alias && l->alias[i].from != from)
+        i++;
+    return i;
+}
+
+void alias_fold(struct mlane *l, seg_id from, seg_id to)
+{
+    uint32_t i;
+
+    for (uint32_t k = 1; (i = alias_to(l, from)) < l->n_alias; k++) {
+        struct malias a = l->alias[i];
+        uint32_t at;
+
+        a.to = to;
+        alias_del(l, i);
+        at = alias_at(l, from) + k;
+        at = at < l->n_alias ? at : l->n_alias;
+        memmove(l->alias + at + 1, l->alias + at, (l->n_alias - at) * sizeof(*l->alias));
+        l->alias[at] = a;
+        l->n_alias++;
+    }
+}

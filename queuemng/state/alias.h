@@ -1,0 +1,29 @@
+/* alias.h: aliases: the tickets of one segment that live in another one since a move was
+ * committed.
+ *
+ * No alias points to an alias: alias_fold() sees to that. The aliases of one target stand in
+ * the order of its line. */
+#ifndef SEGQ_QUEUEMNG_STATE_ALIAS_H
+#define SEGQ_QUEUEMNG_STATE_ALIAS_H
+
+#include "queuemng/state/state.h"
+
+struct malias;
+struct mlane;
+struct mng;
+struct mseg;
+
+struct mseg *seg_find(const struct mng *m, seg_id id);
+/* 0 = none. */
+seg_id alias_of(const struct mlane *l, seg_id from);
+/* The lane of a segment, or of one that another has absorbed; NULL: of none. */
+struct mlane *lane_of(const struct mng *m, seg_id seg);
+/* Who has its tickets; NULL: nobody. */
+struct mseg *home_of(const struct mng *m, seg_id seg);
+SQ_CHECK int alias_add(struct mlane *l, struct malias a);
+void alias_drop(struct mlane *l, seg_id from);
+/* What led to `from` leads to `to` now, so that no alias points to an alias, and comes
+ * directly behind `from`, where its tickets are. */
+void alias_fold(struct mlane *l, seg_id from, seg_id to);
+
+#endif

@@ -1,0 +1,88 @@
+/* batch.c: what is collected for a node during a step, and sent as few messages. */
+#include "queuemng/state/batch.h"
+
+#include <stdlib.h>
+
+#include "queuemng/state/out.h"
+#include "queuemng/state/state.h"
+
+void node_ahead(struct mng *m, struct mnode *n, seg_id seg, uint64_t ahead)
+{
+    if (n->n_ahead == n->cap_ahead) {
+        uint32_t cap = n->cap_ahead != 0 ? n->cap_ahead * 2 : 64;
+        struct ahead_entry *v = realloc(n->ahead, cap * sizeof(*v));
+
+        if (v == NULL) {
+            m->out->box.failed = true;
+            return;
+        }
+        n->ahead = v;
+        n->cap_ahead = cap;
+    }
+    n->ahead[n->n_ahead++] = (struct ahead_entry){ .seg = seg, .ahead = ahead };
+}
+
+void node_pace(struct mng *m, struct mnode *n, const struct pace_entry *p)
+{
+    if (n->n_pace == n->cap_pace) {
+        uint32_t cap = n->cap_pace != 0 ? n->cap_pace * 2 : 16;
+        struct pace_entry *v = realloc(n->pace, cap * sizeof(*v));
+
+        if (v == NULL) {
+            m->out->box.failed = true;
+            return;
+        }
+        n->pace = v;
+        n->cap_pace = cap;
+    }
+    n->pace[n->n_pace++] = *p;
+}
+
+void node_kept(struct mnode *n, seg_id seg, uint64_t tick)
+{
+    if (n->n_kept == n->cap_kept) {
+        uint32_t cap = n->cap_kept != 0 ? n->cap_kept * 2 : 16;
+        struct kept_entry *v = realloc(n->kept, cap * sizeof(*v));
+
+        if (v == NULL)
+            return; /* it will say it again */
+        n->kept = v;
+        n->cap_kept = cap;
+    }
+    n->kept[n->n_kept++] = (struct kept_entry){ .seg = seg, .tick = tick };
+}
+
+void node_flush_ahead(struct mng *m, struct mnode *n)
+{
+    uint32_t a = 0, p = 0, k = 0;
+
+    while (n->registered && (a < n->n_ahead || p < n->n_pace || k < n->n_kept)) {
+        struct msg_seg_ahead *g = &mng_to(m, n->peer, MSG_SEG_AHEAD)->seg_ahead;
+        uint32_t na = (uint32_t)u64_min(n->n_ahead - a, MSG_STATUS_MAX);
+        uint32_t np = (uint32_t)u64_min(n->n_pace - p, MSG_STATUS_MAX);
+        uint32_t nk = (uint32_t)u64_min(n->n_kept - k, MSG_STATUS_MAX);
+
+        g->epoch = m->epoch;
+        g->v = arena_memdup(&m->out->box.mem, n->ahead + a, na * sizeof(*n->ahead));
+        g->pace = arena_memdup(&m->out->box.mem, n->pace + p, np * sizeof(*n->pace));
+        g->kept = arena_memdup(&m->out->box.mem, n->kept + k, nk * sizeof(*n->kept));
+        g->n_kept = g->kept != NULL ? nk : 0;
+        g->n = g->v != NULL ? na : 0;
+        g->n_pace = g->pace != NULL ? np : 0;
+        a += na;
+        p += np;
+        k += nk;
+    }
+    n->n_ahead = n->n_pace = n->n_kept = 0;
+}
+
+void lane_pace_to(struct mng *m, const struct mlane *l, struct mnode *n)
+{
+    const struct pace_entry e = { .queue = l->q->id,
+                                  .lane = (uint8_t)l->no,
+                                  .min_ms = l->pace.min_ms,
+                                  .max_ms = l->pace.max_ms,
+                                  .us_per_place = l->pace.us_per_place };
+
+    node_pace(m, n, &e);
+}

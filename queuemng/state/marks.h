@@ -1,0 +1,35 @@
+/* marks.h: which numbers of a segment were released when. A node tells nobody of a release
+ * before it is stored here; if the node is gone with everything, this tells who is inside
+ * (chain/rebuild.c).
+ *
+ * Releases of a lane are a log of rows, several stored together under mark/QUEUE/LANE/N, and
+ * dropped when no pass of them can be good any more: then only how far each segment was
+ * released is left, in its chain's record. */
+#ifndef SEGQ_QUEUEMNG_STATE_MARKS_H
+#define SEGQ_QUEUEMNG_STATE_MARKS_H
+
+#include "common/base/base.h"
+
+struct arena;
+struct mark_row;
+struct mlane;
+struct mng;
+struct mseg;
+struct seg_status;
+
+/* From a report: stores what is new, and tells the node that it is stored. */
+void marks_take(struct mng *m, struct mseg *s, const struct seg_status *st);
+/* Of one segment, oldest first, as many of the latest as a message takes; into mem. */
+const struct mark_row *marks_of(const struct mlane *l, seg_id seg, struct arena *mem,
+                                uint32_t *n);
+/* To the store. */
+void marks_flush(struct mng *m, struct mlane *l);
+SQ_CHECK int marks_load(struct mlane *l, uint64_t chunk, const struct mark_row *v,
+                        uint32_t n);
+/* Everything is loaded. */
+void marks_load_end(const struct mng *m, struct mlane *l);
+void marks_prune(struct mng *m, struct mlane *l);
+/* All of them. */
+void marks_forget(struct mng *m, struct mlane *l, bool stored);
+
+#endif

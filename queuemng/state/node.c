@@ -1,0 +1,76 @@
+/* node.c: the table of segment nodes. */
+#include "queuemng/state/node.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "queuemng/state/state.h"
+
+struct mnode *node_by_no(const struct mng *m, node_no no)
+{
+    return no != 0 && no <= m->n_nodes ? m->node[no - 1] : NULL;
+}
+
+struct mnode *node_by_name(const struct mng *m, const char *name)
+{
+    for (uint32_t i = 0; i < m->n_nodes; i++)
+        if (m->node[i] != NULL && strcmp(m->node[i]->name, name) == 0)
+            return m->node[i];
+    return NULL;
+}
+
+struct mnode *node_new(struct mng *m, node_no no, const char *name)
+{
+    struct mnode *n = calloc(1, sizeof(*n));
+
+    if (n == NULL)
+        return NULL;
+    if (no > m->n_nodes) {
+        struct mnode **v = realloc(m->node, no * sizeof(*v));
+
+        if (v == NULL) {
+            free(n);
+            return NULL;
+        }
+        memset(v + m->n_nodes, 0, (no - m->n_nodes) * sizeof(*v));
+        m->node = v;
+        m->n_nodes = no;
+    }
+    n->no = no;
+    n->down_ms = m->now_ms;
+    strncpy(n->name, name, NAME_MAX_LEN);
+    list_init(&n->segs);
+    m->node[no - 1] = n;
+    if (no >= m->next_node)
+        m->next_node = no + 1;
+    m->put_meta = true;
+    return n;
+}
+
+/* Records come in any order: one that names a node or queue not seen yet makes it. */
+struct mnode *node_at(struct mng *m, node_no no)
+{
+    struct mnode *n = node_by_no(m, no);
+
+    return n != NULL ? n : node_new(m, no, "");
+}
+
+void node_free(struct mnode *n)
+{
+    free(n->ahead);
+    free(n->pace);
+    free(n->kept);
+    free(n);
+}
+
+bool nodes_are_foreign(const struct mng *m)
+{
+    unsigned n_foreign = 0;
+
+    for (uint32_t i = 0; i < m->n_nodes; i++) {
+        if (m->node[i] != NULL && m->node[i]->registered)
+            return false;
+        n_foreign += m->node[i] != NULL && m->node[i]->foreign;
+    }
+    return n_foreign != 0;
+}

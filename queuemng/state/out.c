@@ -1,0 +1,105 @@
+/* out.c: the acts of one step: stores and deletes as they are decided, sends at its end. */
+#include "queuemng/state/out.h"
+
+#include <jansson.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "queuemng/state/state.h"
+
+void mng_out_init(struct mng_out *o)
+{
+    memset(o, 0, sizeof(*o));
+    outbox_init(&o->box);
+}
+
+void mng_out_fini(struct mng_out *o)
+{
+    outbox_fini(&o->box);
+    free(o->act);
+    memset(o, 0, sizeof(*o));
+}
+
+void mng_out_reset(struct mng_out *o)
+{
+    outbox_reset(&o->box);
+    o->n = 0;
+}
+
+void mng_begin(struct mng *m, msec_t now_ms, struct mng_out *out)
+{
+    m->now_ms = now_ms;
+    m->out = out;
+}
+
+struct msg *mng_to(struct mng *m, peer_no p, enum msg_type t)
+{
+    return outbox_add(&m->out->box, p, t);
+}
+
+static struct mng_act *act_add(struct mng_out *o)
+{
+    if (o->n == o->cap) {
+        uint32_t cap = o->cap != 0 ? o->cap * 2 : 64;
+        struct mng_act *v = realloc(o->act, cap * sizeof(*v));
+
+        if (v == NULL) {
+            o->box.failed = true;
+            return NULL;
+        }
+        o->act = v;
+        o->cap = cap;
+    }
+    memset(&o->act[o->n], 0, sizeof(o->act[0]));
+    return &o->act[o->n++];
+}
+
+static void keep(struct mng *m, enum mng_act_kind kind, const char *key, const char *val)
+{
+    struct arena *a = &m->out->box.mem;
+    struct mng_act *act = act_add(m->out);
+
+    if (act == NULL)
+        return;
+    act->kind = kind;
+    act->key = arena_strdup(a, key);
+    act->val = val != NULL ? arena_strdup(a, val) : NULL;
+    if (act->key == NULL || (val != NULL && act->val == NULL)) {
+        m->out->n--;
+        m->out->box.failed = true;
+    }
+}
+
+void keep_put(struct mng *m, const char *key, const char *json)
+{
+    keep(m, MNG_PUT, key, json);
+}
+
+void keep_put_json(struct mng *m, const char *key, json_t *j)
+{
+    char *text = j != NULL ? json_dumps(j, JSON_COMPACT) : NULL;
+
+    if (text != NULL)
+        keep_put(m, key, text);
+    else
+        m->out->box.failed = true;
+    free(text);
+    json_decref(j);
+}
+
+void keep_del(struct mng *m, const char *key)
+{
+    keep(m, MNG_DEL, key, NULL);
+}
+
+void out_sends(struct mng *m)
+{
+    for (uint32_t i = 0; i < m->out->box.n; i++) {
+        struct mng_act *a = act_add(m->out);
+
+        if (a == NULL)
+            break;
+        a->kind = MNG_SEND;
+        a->item = i;
+    }
+}

@@ -1,0 +1,146 @@
+/* queue.c: queues by name and number, and their state as others see it. */
+#include "queuemng/state/queue.h"
+
+#include <string.h>
+
+#include "queuemng/state/state.h"
+
+static uint64_t name_key(const char *name)
+{
+    uint64_t h = 0xcbf29ce484222325u; /* FNV-1a; map.h mixes it with its own seed */
+
+    for (; *name != '\0'; name++)
+        h = (h ^ (uint8_t)*name) * 0x100000001b3u;
+    return h;
+}
+
+unsigned def_lane_count(const struct queue_def *d)
+{
+    return d->lanes.n != 0 ? (unsigned)d->lanes.n : 1;
+}
+
+const char *def_lane_name(const struct queue_def *d, unsigned i)
+{
+    return d->lanes.n != 0 ? ((const struct def_lane *)d->lanes.v)[i].name : "default";
+}
+
+struct mqueue *queue_by_id(const struct mng *m, queue_id id)
+{
+    return map_get_ptr(&m->queue_by_id, id);
+}
+
+/* A name whose hash collides is kept under the next key: names are compared. */
+struct mqueue *queue_find(const struct mng *m, const char *name)
+{
+    for (uint64_t key = name_key(name);; key++) {
+        uint64_t id = map_get(&m->queue_by_name, key);
+        struct mqueue *q;
+
+        if (id == MAP_NONE)
+            return NULL;
+        q = queue_by_id(m, (queue_id)id);
+        if (q != NULL && strcmp(q->def.name, name) == 0)
+            return q;
+    }
+}
+
+struct mqueue *queue_deleted(const struct mng *m, const char *name)
+{
+    list_each(&m->queues, it) {
+        struct mqueue *q = container_of(it, struct mqueue, in_all);
+
+        if (q->deleted_until_ms != 0 && strcmp(q->def.name, name) == 0)
+            return q;
+    }
+    return NULL;
+}
+
+/* id 0 = a tombstone, so that the chain of colliding keys stays whole */
+static int name_set(struct mng *m, const char *name, queue_id old, queue_id id)
+{
+    for (uint64_t key = name_key(name);; key++) {
+        uint64_t v = map_get(&m->queue_by_name, key);
+
+        if (v == MAP_NONE || v == old)
+            return map_set(&m->queue_by_name, key, id);
+    }
+}
+
+int queue_name(struct mng *m, const struct mqueue *q)
+{
+    return name_set(m, q->def.name, 0, q->id);
+}
+
+void queue_unname(struct mng *m, const struct mqueue *q)
+{
+    (void)name_set(m, q->def.name, q->id, 0); /* overwrites: cannot fail */
+}
+
+bool sched_holds(const struct mqueue *q)
+{
+    return q->sched.phase == SCHED_EARLY || q->sched.phase == SCHED_PREQUEUE;
+}
+
+bool queue_wants_room(const struct mqueue *q)
+{
+    bool now = q->sched.phase == SCHED_PLAIN || q->sched.phase == SCHED_PREQUEUE;
+
+    return q->def.state != DEF_CLOSED && q->def.state != DEF_REJECT &&
+           (now || q->def.state == DEF_PASSTHROUGH);
+}
+
+bool queue_takes_joins(const struct mqueue *q)
+{
+    return queue_wants_room(q) && (q->sched.phase != SCHED_PREQUEUE || q->early_ready);
+}
+
+uint8_t queue_map_state(const struct mqueue *q)
+{
+    if (!queue_takes_joins(q))
+        return QUEUE_CLOSED;
+    if (q->full)
+        return QUEUE_FULL;
+    return q->def.state == DEF_PAUSED || q->sched.phase == SCHED_PREQUEUE ? QUEUE_PAUSED
+                                                                         : QUEUE_OPEN;
+}
+
+static uint8_t queue_phase(const struct mqueue *q)
+{
+    if (q->def.state == DEF_PASSTHROUGH)
+        return PHASE_PASSTHROUGH;
+    if (q->def.state == DEF_REJECT)
+        return PHASE_REJECT;
+    if (q->def.state == DEF_CLOSED)
+        return PHASE_PLAIN;
+    switch ((enum schedule_phase)q->sched.phase) {
+    case SCHED_EARLY:
+        return PHASE_EARLY;
+    case SCHED_PREQUEUE:
+        return q->early_ready ? PHASE_PREQUEUE : PHASE_EARLY;
+    case SCHED_OVER:
+        return PHASE_OVER;
+    case SCHED_PLAIN:
+        break;
+    }
+    return PHASE_PLAIN;
+}
+
+struct map_phase queue_map_phase(const struct mqueue *q)
+{
+    return (struct map_phase){ .phase = queue_phase(q),
+                               .opens_ms = q->sched.opens_ms,
+                               .closes_ms = q->sched.closes_ms,
+                               .draw = "" };
+}
+
+const char *queue_public_state(const struct mqueue *q)
+{
+    return queue_state_name(queue_phase(q), queue_map_state(q));
+}
+
+uint32_t poll_max_longest(const struct mqueue *q)
+{
+    const struct pace most = { .max_ms = (uint32_t)q->def.poll_max_ms };
+
+    return pace_longest_ms(&most);
+}

@@ -1,0 +1,126 @@
+/* slots.c: counts the people inside. */
+#include "queuemng/state/slots.h"
+
+#include "queuemng/state/alias.h"
+#include "queuemng/state/segment.h"
+#include "queuemng/state/state.h"
+
+#define list_seg(it) list_entry(it, struct mseg, in_lane)
+
+static bool is_certain(const struct mseg *s)
+{
+    return s->known && !s->lost && !seg_is_unsure(s);
+}
+
+/* Stored releases of the segment, and of what was moved into it, that may be inside. */
+static uint64_t by_marks(const struct mng *m, const struct mlane *l, const struct mseg *s)
+{
+    int64_t life = s->lost ? l->q->def.pass_ttl_ms : queue_session_ms(&l->q->def);
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < l->n_chunks; i++)
+        for (uint32_t k = 0; k < l->chunk[i]->n; k++) {
+            const struct mark_row *r = &l->chunk[i]->v[k];
+
+            if ((r->seg == s->id || alias_of(l, r->seg) == s->id) &&
+                r->at_ms + life >= m->wall_ms)
+                n += r->end - r->from;
+        }
+    return n;
+}
+
+static uint64_t seg_inside(const struct mng *m, const struct mseg *s)
+{
+    uint64_t n = (uint64_t)s->st.ready + s->st.active + s->maybe_inside;
+    uint64_t marks;
+
+    if (is_certain(s))
+        return n;
+    marks = by_marks(m, s->lane, s);
+    return marks > n ? marks : n;
+}
+
+/* By both clocks, as for marks: the wall clock may have leapt. */
+static uint64_t unseen_n(const struct mng *m, const struct mqueue *q, const struct munseen *u)
+{
+    bool over = m->wall_ms > u->until_ms &&
+                m->now_ms - u->since_ms > queue_unseen_ms(&q->def);
+
+    return over ? 0 : u->n;
+}
+
+static void unseen_set(const struct mng *m, const struct mqueue *q, struct munseen *u,
+                       uint64_t n)
+{
+    u->n = n;
+    u->until_ms = m->wall_ms + queue_unseen_ms(&q->def);
+    u->since_ms = m->now_ms;
+}
+
+uint64_t slots_flushed(const struct mng *m, const struct mqueue *q)
+{
+    return unseen_n(m, q, &q->flushed);
+}
+
+void slots_flush(const struct mng *m, struct mqueue *q)
+{
+    unseen_set(m, q, &q->flushed, slots_inside(m, q));
+    q->lost.n = 0;
+}
+
+void slots_lost(const struct mng *m, struct mseg *s)
+{
+    struct mqueue *q = s->lane->q;
+
+    s->lost_inside = seg_inside(m, s);
+    if (q->def.mode != MODE_RATE && s->lost_inside > 0)
+        unseen_set(m, q, &q->lost, unseen_n(m, q, &q->lost) + s->lost_inside);
+}
+
+/* What was counted of it may be over, and be counted with what was lost since: then it stays. */
+void slots_found(const struct mng *m, struct mseg *s)
+{
+    struct mqueue *q = s->lane->q;
+
+    if (q->lost.n >= s->lost_inside && m->now_ms - s->lost_ms <= queue_unseen_ms(&q->def))
+        q->lost.n -= s->lost_inside;
+    s->lost_inside = 0;
+}
+
+uint64_t slots_inside(const struct mng *m, const struct mqueue *q)
+{
+    uint64_t n = slots_flushed(m, q) + unseen_n(m, q, &q->lost);
+
+    for (unsigned i = 0; i < q->n_lanes; i++) {
+        const struct mlane *l = &q->lane[i];
+
+        n += l->pop.busy ? l->pop.n : 0;
+        list_each(&l->segs, it)
+            n += seg_inside(m, list_seg(it));
+    }
+    return n;
+}
+
+static bool all_heard(const struct mqueue *q)
+{
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        list_each(&q->lane[i].segs, it) {
+            const struct mseg *s = list_seg(it);
+
+            if (s->confirmed && !s->known && !s->lost)
+                return false;
+        }
+    return true;
+}
+
+uint64_t slots_free(const struct mng *m, const struct mqueue *q)
+{
+    uint64_t inside, max = (uint64_t)q->def.max_active;
+
+    if (q->def.mode == MODE_RATE)
+        return UINT64_MAX;
+    if (!all_heard(q))
+        return 0;
+    inside = slots_inside(m, q);
+    return inside < max ? max - inside : 0;
+}

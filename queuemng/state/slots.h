@@ -1,0 +1,45 @@
+/* slots.h: how many of a queue's max_active are free.
+ *
+ * Inside is who was released and whose pass, or whose time to collect it, is not over. Every
+ * uncertainty counts as inside, so that there are never more than max_active:
+ *
+ *   reported              ready and active, as of its node's last report; ends that were not
+ *                         reported yet are still inside
+ *   a pop under way       all of it
+ *   a pop given up        all of it, until its node reports again
+ *   its absorbed tickets are missing
+ *                         every stored release (marks.h) that is younger than a session
+ *                         can be: others nobody was told of
+ *   lost                  every stored release whose pass may be good, since whoever had left
+ *                         is brought back by a poll; and, until any session of that time is
+ *                         over (queue_unseen_ms()), all who were inside by its last report:
+ *                         theirs may have been renewed. Both, also when it is opened elsewhere
+ *   the queue was flushed  all who were inside then, as long: their passes are good, and
+ *                         nobody knows who leaves
+ *   not heard of by this manager
+ *                         an earlier one may have released there, to be stored when it is
+ *                         back: nothing is free until it is, or is lost
+ *
+ * Whoever left within the grace, or came back in it, is outside and needs a slot like others. */
+#ifndef SEGQ_QUEUEMNG_STATE_SLOTS_H
+#define SEGQ_QUEUEMNG_STATE_SLOTS_H
+
+#include "common/base/base.h"
+
+struct mng;
+struct mqueue;
+struct mseg;
+
+/* At least so many. */
+uint64_t slots_inside(const struct mng *m, const struct mqueue *q);
+uint64_t slots_free(const struct mng *m, const struct mqueue *q);
+/* Of those inside, released before the last flush: nobody knows who of them leaves. */
+uint64_t slots_flushed(const struct mng *m, const struct mqueue *q);
+/* Before s->lost is set. */
+void slots_lost(const struct mng *m, struct mseg *s);
+/* Its node has it after all. */
+void slots_found(const struct mng *m, struct mseg *s);
+/* Before its segments go. */
+void slots_flush(const struct mng *m, struct mqueue *q);
+
+#endif

@@ -1,0 +1,307 @@
+/* state.h: the manager's data: structures alone, no functions.
+ *
+ *   mng -> queues -> lanes -> segments (chain order)      nodes -> segments hosted
+ *       -> moves                                          routers
+ *
+ * Owner of every object is the mng; other pointers are refs. A segment is in its lane's
+ * chain and in its node's list at the same time, both for its whole life. */
+#ifndef SEGQ_QUEUEMNG_STATE_STATE_H
+#define SEGQ_QUEUEMNG_STATE_STATE_H
+
+#include "common/base/list.h"
+#include "common/base/map.h"
+#include "common/ticket/pace.h"
+#include "common/base/rng.h"
+#include "queuemng/policy/claims.h"
+#include "queuemng/policy/eta_lane.h"
+#include "queuemng/policy/hearing.h"
+#include "queuemng/policy/queue_def.h"
+#include "queuemng/policy/release.h"
+#include "queuemng/policy/schedule.h"
+#include "queuemng/state/opts.h"
+#include "queuemng/state/out.h"
+
+#define MNG_AGAIN_MS      1000  /* an order without visible effect is given again */
+#define MNG_SILENT_MS     1500  /* a node in which somebody waits reports every second */
+#define MNG_TAIL_AFTER_MS 2000  /* an unreachable tail is taken for sealed */
+#define MNG_MOVE_IDLE_MS  20000 /* a move without progress is aborted */
+#define MNG_REFUSED_MS    10000 /* a node that refused a segment is not asked again for */
+#define MNG_NODE_MOVES    4     /* at one node at a time */
+#define MNG_OPEN_MAX      64    /* segments of one lane open ahead of the joins */
+#define MNG_SEG_IDS       64    /* ids reserved in the store at a time */
+#define MNG_TOMBSTONES    1024
+#define MNG_MARK_ROWS     32    /* releases in one stored record */
+#define MNG_MARK_RECORDS  256   /* of one lane; older releases count as long over */
+
+struct mqueue;
+struct mlane;
+struct mmove;
+
+struct mnode { /* a segment node, for ever known by its name */
+    node_no no;
+    char name[NAME_MAX_LEN + 1], addr[64], admin[64];
+    uint64_t incarnation;
+    peer_no peer;       /* 0 = no link */
+    bool registered;    /* link is up and its full report is complete */
+    bool foreign;       /* it obeys managers that have another store */
+    bool gave_up;       /* silent for so long that its segments were given up */
+    bool draining;
+    bool retired;       /* drained and gone; mng_forget.c */
+    bool can_directory; /* its release can; mng_members.c */
+    bool member;        /* it does */
+    bool draws;         /* it can have segments of early ones */
+    bool closes;        /* and seals them by its clock */
+    int64_t past_ms;    /* its clock was past this opening when ours was not; 0: not seen */
+    msec_t down_ms;     /* since when there is no link */
+    msec_t heard_ms;    /* when it last said something */
+    msec_t refused_ms;  /* when it refused to open a segment; 0 = does not */
+    uint64_t tickets, max_tickets;
+    uint32_t max_segments;
+    uint8_t pass_key[32];
+    struct pass_others other_keys;
+    struct list segs;   /* mseg.on_node */
+    uint32_t used;      /* of them open or with somebody in line */
+    uint32_t moves;     /* it takes part in */
+    struct ahead_entry *ahead; /* to be sent at the end of this step; owned */
+    uint32_t n_ahead, cap_ahead;
+    struct pace_entry *pace;
+    uint32_t n_pace, cap_pace;
+    struct kept_entry *kept;
+    uint32_t n_kept, cap_kept;
+};
+
+struct mrouter {
+    peer_no peer;
+    char name[NAME_MAX_LEN + 1], http[64], admin[64];
+    uint64_t incarnation;
+    bool registered;
+    uint64_t sent_version; /* of the map */
+    bool stats_all;        /* has had no figures yet */
+    struct list_node in;
+};
+
+struct mlots { /* of a segment that early ones join; lots.c */
+    bool early;
+    bool by_order; /* its node's clock is wrong: it is sealed by order alone */
+    uint32_t n; /* so many numbers draw places; stored; 0: not counted yet */
+    uint8_t seed[DRAW_SEED];
+};
+
+struct mseg {
+    seg_id id;
+    struct mlane *lane;  /* ref */
+    struct mnode *node;  /* ref */
+    uint8_t state;       /* enum seg_state, as announced to routers */
+    uint8_t kind;        /* enum open_kind */
+    uint32_t capacity;
+    bool confirmed;      /* the node has reported it: routers may know it */
+    bool known;          /* st is a report of this manager's time */
+    bool seen;           /* in the full report being read */
+    bool want_seal, want_remove, force;
+    bool used;           /* counted in node->used */
+    bool lost;           /* its node is gone with it: to be opened elsewhere */
+    bool missing;        /* its node does not have it: merged within the node, or lost */
+    bool rebuild;        /* its tickets are still coming back */
+    uint32_t was_waiting; /* when it was lost: so many may come back */
+    uint32_t mark_end;   /* its numbers below were released, left or timed out */
+    uint64_t maybe_inside; /* of pops that were given up since its last report */
+    seg_id want_next;
+    struct seg_status st;
+    struct mlots lots;
+    seg_id *absorbed;    /* owned: whose tickets its node has said are in it */
+    uint32_t n_absorbed;
+    bool lacks;          /* an alias leads to it of which it has not said so */
+    uint64_t ahead, ahead_sent;
+    bool ahead_known;    /* every segment before has been heard of */
+    msec_t ordered_ms;   /* last order to reconcile; 0 = none yet */
+    msec_t lost_ms;
+    uint64_t lost_inside; /* of mqueue.lost: were inside of it then */
+    struct mmove *move;  /* ref; as source or target */
+    struct list_node in_lane, on_node, in_todo;
+};
+
+struct munseen { /* people of whom nobody tells us, and who may be inside for a while */
+    uint64_t n;
+    int64_t until_ms; /* wall clock */
+    msec_t since_ms;  /* our own; 0: before our time */
+};
+
+struct mpop { /* the release under way in a lane: one SEG_POP at a time */
+    bool busy;
+    seg_id seg;
+    uint64_t tick;
+    uint32_t n;
+    uint64_t left;      /* to give after this one, from the next segments */
+    uint64_t by_hand;   /* of that */
+    msec_t sent_ms, since_ms;
+    int64_t wall_ms;
+};
+
+struct malias { /* the tickets of `from` live in `to` now */
+    seg_id from, to;
+    uint32_t capacity; /* of `from`: 0: it never gave a number; MNG_CAPACITY_UNKNOWN */
+    uint32_t mark_end; /* see struct mseg */
+};
+#define MNG_CAPACITY_UNKNOWN UINT32_MAX
+
+struct mchunk { /* releases, as stored together */
+    uint64_t no;
+    uint32_t n;
+    bool dirty;
+    msec_t since_ms; /* its last row came: wall clocks jump */
+    struct mark_row v[MNG_MARK_ROWS];
+};
+
+struct mlane {
+    struct mqueue *q;   /* ref */
+    unsigned no;
+    struct list segs;
+    struct malias *alias; /* owned; those of one target in the order of its line */
+    uint32_t n_alias, cap_alias;
+    struct mchunk **chunk; /* owned; the latest releases, oldest first */
+    uint32_t n_chunks, cap_chunks;
+    uint64_t next_chunk;
+    bool recovering; /* the last look for somebody to release ended at a rebuild */
+    bool has_lost;   /* some segment waits for a node */
+    bool has_lacks;  /* or for what it absorbed */
+    struct mpop pop;
+    bool dirty;
+    struct list_node in_dirty;
+    /* sums over the chain, by lane_sum() */
+    uint64_t waiting, returning, ready, active, room;
+    uint64_t missing;   /* of lost segments: not back yet, at most */
+    uint32_t n_away;    /* segments that are lost, or being rebuilt */
+    uint64_t joined, left, expired, no_shows; /* of segments that are there */
+    uint64_t gone_joined, gone_left, gone_expired, gone_no_shows; /* of those removed */
+    uint64_t released;  /* ever, in this manager's time */
+    /* rates */
+    uint64_t joined_before, released_before;
+    double join_per_s, release_per_s;
+    struct eta_lane eta;
+    uint64_t eta_released, eta_gone; /* at its last look */
+    struct pace pace;   /* as last sent */
+    msec_t told_ms;     /* until then somebody may stay away, as he was told */
+    uint32_t most_ms;   /* the longest interval that some node may be telling now */
+    uint64_t kept_told_ms; /* stored: not less than told_ms is away; 0: poll_max will do */
+    uint64_t manual;    /* tickets an operator has released by hand, still to go */
+};
+
+struct mqueue {
+    queue_id id;
+    struct queue_def def; /* owned */
+    uint64_t version;     /* of the definition */
+    struct release rel;
+    struct claims claims;
+    struct hearing hearing;
+    unsigned n_lanes;
+    struct mlane lane[LANES_MAX];
+    bool full;            /* max_waiting reached */
+    uint64_t map_version; /* when its map record last changed */
+    struct schedule sched;
+    bool early_ready;     /* routers may send early ones */
+    struct munseen flushed, lost; /* when the queue was flushed, segments were lost: slots.c */
+    int64_t deleted_until_ms; /* wall clock; 0: it is not deleted; mng_delete.c */
+    int deleted_state;        /* its state before */
+    bool put_def, put_chain, put_marks, put_sched; /* to be stored at the end of this step */
+    bool active;          /* in mng.active: somebody waits */
+    bool stats_dirty;
+    double allowed_per_s;
+    struct list_node in_all, in_active, in_puts, in_hurry;
+};
+
+enum move_state {
+    MOVE_PLANNED,    /* MOVE_IN is to be accepted by the target's node */
+    MOVE_COPY,       /* source is copying */
+    MOVE_COMMITTING, /* alias is durable; target is told */
+    MOVE_CLEARING,   /* target has it, routers know; source is told */
+    MOVE_ABORTING,   /* both are told to forget */
+    MOVE_NSTATES
+};
+
+struct mmove {
+    uint64_t id;
+    struct mseg *from, *to;   /* refs; from is NULL from MOVE_CLEARING on */
+    seg_id from_id, to_id;
+    struct mnode *from_node, *to_node;
+    enum move_state state;
+    bool from_done, to_done;  /* aborted there */
+    uint32_t tickets;
+    msec_t progress_ms, sent_ms;
+    struct list_node in;
+};
+
+struct tombstone {
+    queue_id id;
+    uint64_t version;
+};
+
+struct mticket { /* one ticket on its way to another lane; mng_ticket.c */
+    uint64_t order;
+    queue_id queue;
+    unsigned lane;          /* the one it is to go to */
+    struct msg_ticket said; /* the last order */
+    peer_no peer;           /* whom it was given to */
+    unsigned tries;
+    msec_t began_ms, again_ms; /* again_ms: when it is to be given; 0: an answer is awaited */
+    bool ended;
+    struct mng_ticket_end end;
+    struct list_node in;
+};
+
+struct mng {
+    struct mng_opts opts;
+    char issuer[128];
+    bool started;
+    msec_t started_ms;
+    bool deaf;            /* some node with segments does not hear what it is told */
+    msec_t now_ms;
+    int64_t said_ms; /* the wall clock; */
+    int64_t wall_ms; /* and that of releases, which does not leap: wall_steady() */
+    struct wall_guard stamp_guard;
+    struct wall_guard wall_guard;
+    int64_t sched_ms;     /* the wall clock as far as it is believed */
+    bool schedules;       /* some queue has one */
+    uint64_t seeds;       /* of draws, ever made */
+    struct rng rng;
+    uint64_t given_epoch; /* of the term to come; 0 = the one after the stored one */
+    uint64_t outranked;
+    uint64_t store; /* names what is kept: whoever has it not is another cluster's */
+    uint64_t epoch, next_seg, seg_reserved, next_move, pop_counter;
+    queue_id next_queue;
+    uint32_t n_deleted;  /* of the queues */
+    node_no next_node;
+    bool put_meta;
+    struct mnode **node; /* by no - 1; owned */
+    uint32_t n_nodes;
+    uint64_t members_version; /* 0: the directory has never had a member */
+    bool nodes_changed;  /* the map's node list */
+    struct list routers; /* mrouter.in; owned */
+    struct list queues;  /* mqueue.in_all: by map_version, oldest first; owned */
+    struct map queue_by_id, seg_by_id, peer_node, peer_router;
+    struct map queue_by_name; /* hash of the name -> id; names are compared after */
+    struct list active;      /* mqueue.in_active */
+    struct list puts;        /* mqueue.in_puts: to be stored at the end of this step */
+    struct list dirty_lanes; /* mlane.in_dirty */
+    struct list hurry;       /* mqueue.in_hurry: somebody has come to an empty lane */
+    struct list todo;        /* mseg.in_todo: what should be differs from what is */
+    struct list moves;       /* mmove.in; owned */
+    struct list tickets;     /* mticket.in; owned */
+    uint64_t ticket_orders;
+    uint64_t map_version, nodes_version;
+    struct tombstone tomb[MNG_TOMBSTONES];
+    uint32_t n_tombs;
+    uint64_t tomb_floor;     /* routers older than this get everything */
+    struct metric metric[MNG_METRICS_MAX];
+    unsigned n_metrics;
+    char known[MNG_METRICS_MAX][NAME_MAX_LEN + 1]; /* monitors of the configuration */
+    size_t n_known;
+    bool knows;              /* them */
+    bool stats_now;          /* routers get figures with this step */
+    uint32_t tier_notes;     /* logged in this second */
+    msec_t second_ms;        /* when the once-a-second work is due */
+    struct mng_counts count;
+    struct eta_errors eta_errors;
+    struct mng_out *out;     /* of the step being done */
+};
+
+#endif

@@ -18,6 +18,7 @@ static const struct {
 
 void jname_text(char out[JNAME_MAX], enum jname_kind kind, uint64_t seq)
 {
+    assert(kind < ARRAY_LEN(forms));
     snprintf(out, JNAME_MAX, "%s%016" PRIx64 "%s", forms[kind].before, seq, forms[kind].after);
 }
 

@@ -1,5 +1,6 @@
 #include "common/journal/journal.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -86,6 +87,7 @@ static int open_on(struct journal *j, const struct journal_opts *o,
     if (rc == 0)
         rc = jout_create(j, &j->log, &log, e);
     j->kept = j->log.written;
+    assert(rc < 0 || (j->log.h >= 0 && j->log.seq > 0));
     return rc;
 }
 
@@ -133,7 +135,8 @@ void journal_close(struct journal *j)
         journal_snap_abort(j);
     if (j->log.h >= 0) {
         if (journal_end_log(j, &e) < 0)
-            log_error("dir=%s not closed in order: %s", j->where, e.text);
+            log_error("event=journal_not_closed dir=%s why=%s", j->where,
+                      log_q(e.text, strlen(e.text)));
         else
             j->disk->ops->truncate(j->disk, j->log.h, j->log.written); /* room goes back */
     }
@@ -144,6 +147,7 @@ int journal_again(struct journal *j, const struct journal_replay *r, struct err 
 {
     int rc;
 
+    assert(j->mode != JOURNAL_OFF);
     if (j->snap_running)
         journal_snap_abort(j);
     jout_drop(&j->log);

@@ -124,6 +124,7 @@ int jout_write(struct journal *j, struct jout *o, enum jgroup_kind kind, struct 
 {
     int rc;
 
+    assert(o->h >= 0 && o->len >= JGROUP_BYTES && o->len <= o->cap);
     jgroup_seal(o->buf, &o->key, o->written, o->synced, (uint32_t)(o->len - JGROUP_BYTES),
                 o->count, kind);
     (void)jout_room(j, o, o->written + o->len); /* without it the write may still succeed */
@@ -143,6 +144,7 @@ int jout_sync(struct journal *j, struct jout *o, struct err *e)
         j->c.syncs++;
         rc = j->disk->ops->sync(j->disk, o->h);
     } while (rc == -EINTR);
+    assert(o->synced <= o->written);
     if (rc < 0) {
         (void)disk_err(e, rc, "sync", o);
         return SQ_ESYS; /* even for want of space: what was written is not known any more */
@@ -188,6 +190,7 @@ int jout_create(struct journal *j, struct jout *o, const struct jfile_new *n, st
     char name[JNAME_MAX];
     int rc;
 
+    assert(o->h < 0 && n->seq > 0);
     jname_text(name, n->name, n->seq);
     o->seq = n->seq;
     o->written = o->synced = o->allocated = 0;

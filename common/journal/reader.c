@@ -56,6 +56,7 @@ int jreader_get(struct jreader *r, uint64_t at, size_t n, const uint8_t **p, str
 {
     int rc;
 
+    assert(n <= r->size && at <= r->size - n);
     if (at < r->win_at || at + n > r->win_at + r->win_len) {
         size_t want = u64_max(n, u64_min(WINDOW_BYTES, r->size - at));
 

@@ -1,5 +1,6 @@
 #include "common/journal/recover.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
@@ -63,6 +64,7 @@ static int look_at(struct recovery *r, struct chain_log *log, struct err *e)
     int rc;
 
     jname_text(name, JNAME_LOG, log->seq);
+    assert(log->seq >= r->base);
     rc = jreader_open(&f, r->to.j->disk, name, e);
     if (rc < 0)
         return rc;
@@ -123,7 +125,8 @@ static int drop_void(struct recovery *r, struct err *e)
             return jreplay_damage(&r->to, name, 0, "the file is missing", e);
         }
     for (size_t i = r->n; rc == 0 && i-- > first;) {
-        log_warn("dir=%s log=%016" PRIx64 " is void: its snapshot was not finished",
+        log_warn("event=journal_void dir=%s file=log-%016" PRIx64
+                 " why=\"its snapshot was not finished\"",
                  r->to.j->where, r->log[i].seq);
         rc = remove_log(r, r->log[i].seq, e);
     }
@@ -153,6 +156,7 @@ static int check_gaps(struct recovery *r, struct err *e)
     uint64_t want = r->base > 0 ? r->base : 1;
     int rc = r->n == 0 && r->base > 0 ? missing(r, want, e) : 0;
 
+    assert(r->n <= r->dir.n);
     for (size_t i = 0; rc == 0 && i < r->n; i++, want++) {
         if (i > 0 && is_void(r, &r->log[i]))
             break; /* some may have been removed already */

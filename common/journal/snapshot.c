@@ -1,5 +1,6 @@
 #include "common/journal/snapshot.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <string.h>
 
@@ -41,6 +42,7 @@ static void switch_log(struct journal *j, const struct jout *fresh)
 {
     struct jout *log = &j->log;
 
+    assert(fresh->seq == log->seq + 1 && fresh->synced == fresh->written);
     if (!j->failed)
         j->disk->ops->truncate(j->disk, log->h, log->written); /* its room goes back */
     jout_close(log, j->disk);
@@ -115,6 +117,7 @@ int journal_snap_begin(struct journal *j, struct err *e)
         give_up(j);
         return rc;
     }
+    assert(j->snap.seq == j->log.seq);
     j->snap_running = true;
     j->curing = j->failed;
     j->snap_chunks = 0;
@@ -136,6 +139,7 @@ int journal_snap_put(struct journal *j, const void *p, size_t n, struct err *e)
     int rc = running(j, e);
     void *to;
 
+    assert(n <= JOURNAL_RECORD_MAX);
     if (rc < 0)
         return rc;
     to = jout_put(&j->snap, 0, n);
@@ -176,6 +180,7 @@ static int publish(struct journal *j, struct err *e)
     char tmp[JNAME_MAX], name[JNAME_MAX];
     int rc;
 
+    assert(j->snap.synced == j->snap.written);
     jname_text(tmp, JNAME_TMP, j->snap.seq);
     jname_text(name, JNAME_SNAP, j->snap.seq);
     FAILPOINT("snapshot.before_rename");
@@ -193,7 +198,8 @@ static void remove_older(struct journal *j, uint64_t seq)
     struct err e;
 
     if (jdir_read(&dir, j->disk, &e) < 0)
-        log_warn("dir=%s old files stay: %s", j->where, e.text);
+        log_warn("event=journal_files_stay dir=%s why=%s", j->where,
+                 log_q(e.text, strlen(e.text)));
     for (size_t i = 0; i < dir.n; i++) {
         uint64_t kept = dir.v[i].kind == JNAME_TORN ? TORN_KEPT : 0;
         char name[JNAME_MAX];
@@ -209,7 +215,7 @@ static void remove_older(struct journal *j, uint64_t seq)
 static void count_commit(struct journal *j)
 {
     if (j->curing) { /* else the log failed since begin(): another one is due */
-        log_info("dir=%s works again, from file %016llx on", j->where,
+        log_info("event=journal_cured dir=%s file=log-%016llx", j->where,
                  (unsigned long long)j->log.seq);
         j->failed = false;
         j->full = false;

@@ -17,6 +17,7 @@ static void keep_torn(struct jreplay *r, struct jwalk *w, uint64_t seq)
     uint64_t at = w->at;
     int h;
 
+    assert(w->at < w->f.size);
     jname_text(name, JNAME_TORN, seq);
     h = d->ops->open(d, name, DISK_CREATE);
     while (h >= 0 && at < w->f.size) {
@@ -34,9 +35,8 @@ static void keep_torn(struct jreplay *r, struct jwalk *w, uint64_t seq)
     if (h >= 0)
         d->ops->close(d, h);
     r->j->c.torn_bytes += w->f.size - w->at;
-    log_warn("dir=%s log=%016" PRIx64 " offset=%" PRIu64 " torn tail of %" PRIu64
-             " bytes cut off, kept as %s",
-             r->j->where, seq, w->at, w->f.size - w->at, name);
+    log_warn("event=torn_tail dir=%s file=%s offset=%" PRIu64 " cut_bytes=%" PRIu64 " kept=%s",
+             r->j->where, w->name, w->at, w->f.size - w->at, name);
 }
 
 /* Is anything behind the last group, and may it be? 0: what is there may be cut off. */
@@ -75,6 +75,7 @@ static int write_again(struct jreplay *r, struct jwalk *w, struct jout *o, struc
 {
     uint64_t at = w->synced;
 
+    assert(w->synced <= w->at);
     while (at < w->at) {
         size_t n = u64_min(64 * 1024, w->at - at);
         const uint8_t *p;

@@ -13,9 +13,9 @@
 void journal_fail(struct journal *j, const char *what)
 {
     if (!j->failed)
-        log_error("dir=%s file=%016llx failed, nothing new is acknowledged until a snapshot "
-                  "is written: %s",
-                  j->where, (unsigned long long)j->log.seq, what);
+        log_error("event=journal_failed dir=%s file=log-%016llx why=%s "
+                  "until=\"a snapshot is written\"",
+                  j->where, (unsigned long long)j->log.seq, log_q(what, strlen(what)));
     j->failed = true;
     j->curing = false;
     j->full = false;
@@ -36,6 +36,7 @@ void *journal_put(struct journal *j, uint8_t type, size_t n)
 
 void journal_append(struct journal *j, uint8_t type, const void *p, size_t n)
 {
+    assert(n <= JOURNAL_RECORD_MAX);
     memcpy(journal_put(j, type, n), p, n);
 }
 
@@ -62,13 +63,14 @@ static int write_group(struct journal *j, struct err *e)
 
     if (rc == SQ_EFULL) {
         if (!j->full)
-            log_error("dir=%s no room, nothing new is acknowledged: %s", j->where, e->text);
+            log_error("event=journal_full dir=%s why=%s", j->where,
+                      log_q(e->text, strlen(e->text)));
         j->full = j->starved = true;
         j->c.full++;
     } else if (rc < 0) {
         journal_fail(j, e->text);
     } else if (j->full) {
-        log_info("dir=%s there is room again", j->where);
+        log_info("event=journal_has_room dir=%s", j->where);
         j->full = false;
     }
     return rc;
@@ -97,6 +99,7 @@ int journal_flush(struct journal *j, struct err *e)
     struct err own = { 0 };
     int rc = 0;
 
+    assert(j->kept <= j->log.written && j->log.synced <= j->log.written);
     if (e == NULL)
         e = &own;
     if (j->mode == JOURNAL_OFF || (j->failed && !j->curing))

@@ -13,8 +13,8 @@ int jreplay_damage(struct jreplay *r, const char *name, uint64_t at, const char 
 {
     if (!r->allow)
         return err_set(e, SQ_EPROTO, "%s at offset %" PRIu64 ": %s", name, at, what);
-    log_error("dir=%s file=%s offset=%" PRIu64 " damage skipped: %s", r->j->where, name, at,
-              what);
+    log_error("event=journal_damage_skipped dir=%s file=%s offset=%" PRIu64 " what=\"%s\"",
+              r->j->where, name, at, what);
     return 0;
 }
 
@@ -73,6 +73,7 @@ int jwalk_group(struct jreplay *r, struct jwalk *w, const struct jgroup *g, stru
 {
     uint64_t at = w->at;
 
+    assert(g->at == at && at >= JHEAD_BYTES && at + JGROUP_BYTES + g->len <= w->f.size);
     w->at += JGROUP_BYTES + g->len;
     w->synced = u64_max(w->synced, g->synced);
     w->ended = g->kind != JG_RECORDS;
@@ -104,6 +105,7 @@ int jwalk_skip(struct jreplay *r, struct jwalk *w, struct err *e)
     int rc = jreader_find(&w->f, &w->key, w->at + 1, &g, e);
     uint64_t to = rc == 1 ? g.at : w->f.size;
 
+    assert(r->allow);
     if (rc < 0)
         return rc;
     r->j->c.damaged_bytes += to - w->at;

@@ -41,7 +41,6 @@ struct seg_journal {
     struct segtab *tab; /* ref; from the recovery on */
     struct buf rec;     /* the record at hand */
     struct buf chunk;   /* of the snapshot that is being written */
-    bool snapping;
     int snap_rc; /* of what was put into it */
     struct err snap_err;
     bool holding;
@@ -222,7 +221,7 @@ int seg_journal_recover(struct seg_journal *j, struct segtab *t, struct seg_now 
     rc = journal_flush(j->j, e);
     segtab_count(t, &n);
     j->recovered = n.waiting + n.ready + n.active + n.returning;
-    log_info("recovered segments=%" PRIu64 " tickets=%" PRIu64 " seconds=%.3f dir=%s",
+    log_info("event=recovered segments=%" PRIu64 " tickets=%" PRIu64 " seconds=%.3f dir=%s",
              n.segments, j->recovered, (double)(clock_ms() - begun) / 1000, j->dir);
     return rc;
 }
@@ -248,9 +247,10 @@ static void hold(struct seg_journal *j, bool on, const char *why)
     j->holding = on;
     segtab_hold(j->tab, on);
     if (on)
-        log_error("holding: nobody joins, nobody is released: %s", why);
+        log_error("event=journal_holding why=%s effect=\"joins and releases are refused\"",
+                  log_q(why, strlen(why)));
     else
-        log_info("going on: what was said is written down again");
+        log_info("event=journal_resumed");
 }
 
 bool seg_journal_flush(struct seg_journal *j)
@@ -279,7 +279,6 @@ int seg_journal_again(struct seg_journal *j, struct segtab *t, struct seg_now no
     int rc;
 
     j->tab = t;
-    j->snapping = false;
     rc = journal_again(j->j, &(struct journal_replay) { on_chunk, on_record, j }, e);
     if (rc == 0 && segtab_replayed(t, now) < 0)
         rc = err_set(e, SQ_ENOMEM, "journal %s", j->dir);
@@ -319,14 +318,13 @@ static void slice(struct seg_journal *j, bool begin)
         j->snap_rc = journal_snap_commit(j->j, &j->snap_err);
     if (j->snap_rc < 0) {
         journal_snap_abort(j->j);
-        log_error("snapshot failed, the old one counts: %s", j->snap_err.text);
+        log_error("event=snapshot_failed why=%s", log_q(j->snap_err.text, strlen(j->snap_err.text)));
     }
-    j->snapping = more && j->snap_rc == 0;
 }
 
 static void snapshot(struct seg_journal *j)
 {
-    bool begin = !j->snapping;
+    bool begin = !journal_snap_running(j->j);
 
     if (begin && !journal_snap_due(j->j))
         return;
@@ -335,7 +333,8 @@ static void snapshot(struct seg_journal *j)
         memset(&j->snap_err, 0, sizeof(j->snap_err));
         j->snap_rc = journal_snap_begin(j->j, &j->snap_err);
         if (j->snap_rc < 0) {
-            log_error("no snapshot can be begun: %s", j->snap_err.text);
+            log_error("event=snapshot_not_begun why=%s",
+                      log_q(j->snap_err.text, strlen(j->snap_err.text)));
             return;
         }
     }

@@ -40,7 +40,7 @@ for what in noise zeros; do
     back "$n"
 done
 check "the torn tail is kept aside" test "$(ls "$J" | grep -c torn)" -ge 1
-check "and the log says so" grep -q 'torn tail of' "$C/logs/s0.0.log"
+check "and the log says so" grep -q event=torn_tail "$C/logs/s0.0.log"
 hold 5 # what was written is synced within a second
 
 # ---- what must not be: each on a copy, by a process that is nobody's child ---------------

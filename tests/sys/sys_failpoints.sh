@@ -49,11 +49,11 @@ for point in disk.write disk.sync store.write store.sync; do
     die_at $point error
     die_at $point 'after 3 error'
 done
-check "a failed write is not believed" grep -q 'holding: ' "$C"/logs/segment.?.log
+check "a failed write is not believed" grep -q event=journal_holding "$C"/logs/segment.?.log
 going_on() { # every node that held goes on
     local f
     for f in "$C"/logs/segment.?.log; do
-        case $(grep -oE 'holding: |going on: |recovered segments' "$f" | tail -1) in holding*) return 1 ;; esac
+        case $(grep -oE 'event=(journal_holding|journal_resumed|recovered)' "$f" | tail -1) in *holding) return 1 ;; esac
     done
 }
 wait_for 30 "and every node goes on by itself" going_on

@@ -13,7 +13,7 @@ LIMIT_MS=$([ "$san" -gt 0 ] && echo 10000 || echo 2000)
 up --set away=0 --routers 1 --seg-nodes 1 --release-per-s 50 --set queuemng.lost_after=5s \
     --set idle.game=30m --set claim=30m --set pass_ttl=30m
 serves() { [ "$(status_of --max-time 0.5 "$R/v1/tickets/$1")" = 200 ]; }
-logged() { grep -c 'recovered segments' "$C/logs/segment.0.log"; }
+logged() { grep -c 'event=recovered segments' "$C/logs/segment.0.log"; }
 
 # kill_segment TOKEN "when": until TOKEN is answered again
 kill_segment() {
@@ -55,7 +55,7 @@ wait_for 5 "$N wait" known "$N"
 check_eq "the pass is the same" "$(poll "$inside" | field pass)" "$pass"
 check_eq "who left has left" "$(poll "$left" | field reason)" left
 check_eq "who joins now stands behind all" "$(join_queue | field position)" $((N + 1))
-check "the log says how long it took" grep -q "recovered segments=.* tickets=$((N + 1)) seconds=" "$C/logs/segment.0.log"
+check "the log says how long it took" grep -q "event=recovered segments=.* tickets=$((N + 1)) seconds=" "$C/logs/segment.0.log"
 
 # ---- while everything moves -----------------------------------------------------------
 

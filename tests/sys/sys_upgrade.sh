@@ -19,7 +19,7 @@ t0=$(now_ms)
     give_up "the next release is not built"
 }
 ok "the next release is built (in $(($(now_ms) - t0)) ms)"
-format=$(sed -n 's/^#define JOURNAL_FORMAT \([0-9]*\).*/\1/p' "$root/common/versions.h")
+format=$(sed -n 's/^#define JOURNAL_FORMAT \([0-9]*\).*/\1/p' "$root/common/base/versions.h")
 mkdir -p "$NOW"
 install() { # FOLDER PROGRAM...: turns the links, each at once
     local from=$1 p

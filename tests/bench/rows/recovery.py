@@ -25,7 +25,7 @@ TICKETS = 10**6
 SAMPLE = 100
 ROUNDS = 3
 SNAPSHOT_AFTER = 512  # bytes: the least
-RECOVERED = re.compile(r"recovered segments=\d+ tickets=(\d+) seconds=([0-9.]+)")
+RECOVERED = re.compile(r"event=recovered segments=\d+ tickets=(\d+) seconds=([0-9.]+)")
 
 
 def place(cluster, token):

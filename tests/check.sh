@@ -20,6 +20,9 @@ for p in router segment queuemng rt_cluster seg_cluster; do
     done
 done
 
+# A test that stands outside of the rooms is not built.
+if ls tests/unit/*.[ch] >/dev/null 2>&1; then no "$(ls tests/unit/*.[ch] | tr '\n' ' ')belongs into a room of tests/unit"; else ok; fi
+
 # One number of the release: VERSION, the newest entry of CHANGELOG.md, images, programs.
 v=$(cat VERSION)
 if [ "$(sed -nE 's/^## ([0-9][0-9.]*).*/\1/p' CHANGELOG.md | head -1)" = "$v" ]; then ok; else no "CHANGELOG.md does not begin with $v"; fi

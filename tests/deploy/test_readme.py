@@ -71,6 +71,20 @@ class Exists(unittest.TestCase):
         self.assertEqual([n for n in sorted(names)
                           if "LANG" not in n and not os.path.exists(os.path.join(ROOT, n))], [])
 
+    def test_tree(self):
+        """A line for each room, and for none that is not there."""
+        tree = next(b for b in blocks(self.text) if b.startswith("```\ncommon/"))
+        parts, named = [p + "/" for p in ("common", "router", "segment", "queuemng")], set()
+        for line in tree.split("\n"):
+            m = re.match(r"( *)(\w+/) ", line)
+            if m and not m.group(1):
+                part = m.group(2)
+            elif m:
+                named.add(part + m.group(2))
+        rooms = {p + d + "/" for p in parts for d in os.listdir(os.path.join(ROOT, p))
+                 if os.path.isdir(os.path.join(ROOT, p, d))}
+        self.assertEqual(named ^ {r for r in rooms if os.listdir(os.path.join(ROOT, r))}, set())
+
     def test_targets_of_make(self):
         makefile = text_of("Makefile")
         for target in set(re.findall(r"(?:`|^)make ([a-z][\w-]*)", self.text, re.M)):

@@ -1,31 +1,48 @@
-/* codec.c: one table from message types to the codec_*.c files, and what is the same for
- * all of them: packing, unpacking, limits, memory. Pure. */
+/* codec.c: one table, made of the lists of msg.h, from message types to the codec_*.c files,
+ * and what is the same for all of them: packing, unpacking, limits, memory. */
 #include "common/wire/codec.h"
 
 #include <assert.h>
 #include <stdalign.h>
 #include <string.h>
 
-#include "common/wire/codec_int.h"
+#include "common/wire/codec_directory.h"
+#include "common/wire/codec_flat.h"
+#include "common/wire/codec_router_manager.h"
+#include "common/wire/codec_router_segment.h"
+#include "common/wire/codec_segment_manager.h"
+#include "common/wire/codec_segment_segment.h"
+#include "common/wire/columns.h"
+#include "common/wire/columns_read.h"
 #include "common/wire/frame.h"
 
 #define PB_MAX_BYTES 512 /* the largest generated struct; asserted */
 
+struct codec_row {
+    const struct columns *columns; /* one of MSG_BATCHES; else NULL, and: */
+    const ProtobufCMessageDescriptor *desc;
+    bool (*fill)(const struct msg *m, void *pb, struct arena *a);
+    bool (*take)(const void *pb, struct arena *a, struct msg *m);
+};
+
+static const struct codec_row rows[] = {
+#define X(name, number, member, ways) [MSG_##name] = { .columns = &codec_##member##_columns },
+    MSG_BATCHES(X)
+#undef X
+#define X(name, number, member, ways)                                                    \
+    [MSG_##name] = { .desc = &segq__##member##__descriptor,                              \
+                     .fill = codec_fill_##member,                                        \
+                     .take = codec_take_##member },
+    MSG_RECORDS(X)
+#undef X
+};
+
+/* NULL: not a type that we know, or one of the hello. */
 static const struct codec_row *row_of(unsigned type)
 {
-    static const struct codec_link *const links[] = {
-        &codec_common,
-        &codec_router_manager,
-        &codec_segment_manager,
-        &codec_segment_segment,
-        &codec_why,
-        &codec_directory,
-    };
+    const struct codec_row *row = type < ARRAY_LEN(rows) ? &rows[type] : NULL;
 
-    for (size_t i = 0; i < ARRAY_LEN(links); i++)
-        if (type >= links[i]->first && type - links[i]->first < links[i]->n)
-            return &links[i]->rows[type - links[i]->first];
-    return NULL;
+    return row != NULL && (row->columns != NULL || row->desc != NULL) ? row : NULL;
 }
 
 static int pack(const ProtobufCMessage *pb, struct buf *out)
@@ -49,11 +66,11 @@ int msg_encode(const struct msg *m, struct buf *out)
     struct arena tmp;
     int rc;
 
-    if (codec_is_batch(m->type))
-        return codec_batch_encode(m, out);
     row = row_of(m->type);
     if (row == NULL)
         return SQ_EUNKNOWN;
+    if (row->columns != NULL)
+        return columns_encode(row->columns, m->batch.rows, m->batch.n, out);
     assert(row->desc->sizeof_message <= sizeof(pb));
     arena_init(&tmp); /* takes memory only for messages with lists */
     protobuf_c_message_init(row->desc, pb);
@@ -87,51 +104,13 @@ int msg_decode(uint16_t type, const uint8_t *body, size_t len, struct arena *a,
     m->type = type;
     if (len > FRAME_MAX_BODY)
         return SQ_EPROTO;
-    if (codec_is_batch(type))
-        return codec_batch_decode(body, len, a, m);
     row = row_of(type);
     if (row == NULL)
         return SQ_EUNKNOWN;
+    if (row->columns != NULL)
+        return columns_decode(row->columns, body, len, a, &m->batch.rows, &m->batch.n);
     pb = protobuf_c_message_unpack(row->desc, &alloc, len, body);
     if (pb != NULL && row->take(pb, a, m))
         return 0;
     return a->failed ? SQ_ENOMEM : SQ_EPROTO;
-}
-
-bool codec_put_text(ProtobufCBinaryData *d, const char *s, size_t max)
-{
-    d->data = (uint8_t *)(uintptr_t)s; /* protobuf-c only reads it */
-    d->len = s != NULL ? strlen(s) : 0;
-    return d->len <= max;
-}
-
-bool codec_put_words(ProtobufCBinaryData *d, const char *s, size_t max)
-{
-    if (!codec_put_text(d, s, max))
-        d->len = max;
-    return true;
-}
-
-bool codec_get_text(const ProtobufCBinaryData *d, size_t max, struct arena *a,
-                    const char **out)
-{
-    if (d->len > max || (d->len > 0 && memchr(d->data, 0, d->len) != NULL))
-        return false;
-    *out = d->len > 0 ? arena_strndup(a, (const char *)d->data, d->len) : "";
-    return *out != NULL;
-}
-
-void *codec_subs(const ProtobufCMessageDescriptor *desc, size_t n, struct arena *a)
-{
-    ProtobufCMessage **v = arena_array(a, n, sizeof(*v));
-    size_t step = (desc->sizeof_message + 15) & ~(size_t)15;
-    char *mem = arena_array(a, n, step);
-
-    if (v == NULL || mem == NULL)
-        return NULL;
-    for (size_t i = 0; i < n; i++) {
-        v[i] = (ProtobufCMessage *)(mem + i * step);
-        protobuf_c_message_init(desc, v[i]);
-    }
-    return v;
 }

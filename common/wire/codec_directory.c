@@ -1,12 +1,13 @@
-/* codec_directory.c: proto/directory.proto: the directory of subjects. Pure. */
+/* codec_directory.c: proto/directory.proto: the directory of subjects. */
+#include "common/wire/codec_directory.h"
+
 #include <string.h>
 
-#include "common/wire/codec_int.h"
 #include "proto/directory.pb-c.h"
 
 /* ---- MEMBERS --------------------------------------------------------------------- */
 
-static bool fill_members(const struct msg *m, void *pb, struct arena *a)
+bool codec_fill_members(const struct msg *m, void *pb, struct arena *a)
 {
     const struct msg_members *s = &m->members;
     Segq__Members *p = pb;
@@ -29,7 +30,7 @@ static bool fill_members(const struct msg *m, void *pb, struct arena *a)
     return ok;
 }
 
-static bool take_members(const void *pb, struct arena *a, struct msg *m)
+bool codec_take_members(const void *pb, struct arena *a, struct msg *m)
 {
     const Segq__Members *p = pb;
     struct msg_members *s = &m->members;
@@ -60,7 +61,7 @@ static bool are_rows(const struct dir_row *v, uint32_t n, unsigned n_whats)
 }
 
 #define DIR_CODEC(name, Pb, n_whats)                                                     \
-    static bool fill_##name(const struct msg *m, void *pb, struct arena *a)              \
+    bool codec_fill_##name(const struct msg *m, void *pb, struct arena *a)               \
     {                                                                                    \
         const struct msg_##name *s = &m->name;                                           \
         Pb *p = pb;                                                                      \
@@ -76,7 +77,7 @@ static bool are_rows(const struct dir_row *v, uint32_t n, unsigned n_whats)
         COL_PUT_BYTES(client, s->v, s->n, client);                                       \
         return true;                                                                     \
     }                                                                                    \
-    static bool take_##name(const void *pb, struct arena *a, struct msg *m)              \
+    bool codec_take_##name(const void *pb, struct arena *a, struct msg *m)               \
     {                                                                                    \
         const Pb *p = pb;                                                                \
         struct msg_##name *s = &m->name;                                                 \
@@ -97,12 +98,3 @@ static bool are_rows(const struct dir_row *v, uint32_t n, unsigned n_whats)
 
 DIR_CODEC(dir, Segq__Dir, DIR_NASKS)
 DIR_CODEC(dir_ans, Segq__DirAns, DIR_NWORDS)
-
-#define FIRST MSG_MEMBERS
-static const struct codec_row rows[] = {
-    CODEC_ROW(FIRST, MEMBERS, members),
-    CODEC_ROW(FIRST, DIR, dir),
-    CODEC_ROW(FIRST, DIR_ANS, dir_ans),
-};
-
-const struct codec_link codec_directory = { FIRST, ARRAY_LEN(rows), rows };

@@ -1,15 +1,12 @@
-/* codec_router_manager.c: proto/router_manager.proto: the map and the figures. Pure. */
-#include "common/wire/codec_int.h"
+/* codec_router_manager.c: proto/router_manager.proto: the map and the figures. */
+#include "common/wire/codec_router_manager.h"
+
 #include "common/config/gate_def.h"
 #include "common/config/page_def.h"
 #include "proto/router_manager.pb-c.h"
 
 #define KEY_BYTES 32
 #define KEYS_MAX  16
-
-#define ROUTER_REG_FIELDS(N, T, W)                                                       \
-    N(map_version) N(map_epoch) T(http, CODEC_ADDR_MAX) T(admin, CODEC_ADDR_MAX)
-CODEC_FLAT(router_reg, Segq__RouterReg, ROUTER_REG_FIELDS, true)
 
 /* ---- MAP ------------------------------------------------------------------------- */
 
@@ -125,7 +122,7 @@ static bool take_queue(struct map_queue *s, const Segq__MapQueue *p, struct aren
 #define MAP_FIELDS(N)                                                                    \
     N(epoch) N(from_version) N(version) N(next_seg) N(more) N(format) N(store)
 
-static bool fill_map(const struct msg *m, void *pb, struct arena *a)
+bool codec_fill_map(const struct msg *m, void *pb, struct arena *a)
 {
     const struct msg_map *s = &m->map;
     Segq__Map *p = pb;
@@ -150,7 +147,7 @@ static bool fill_map(const struct msg *m, void *pb, struct arena *a)
     return true;
 }
 
-static bool take_map(const void *pb, struct arena *a, struct msg *m)
+bool codec_take_map(const void *pb, struct arena *a, struct msg *m)
 {
     const Segq__Map *p = pb;
     struct msg_map *s = &m->map;
@@ -210,7 +207,7 @@ static bool take_stat(struct queue_stats *s, const Segq__QueueStats *p, struct a
     return ok;
 }
 
-static bool fill_stats(const struct msg *m, void *pb, struct arena *a)
+bool codec_fill_stats(const struct msg *m, void *pb, struct arena *a)
 {
     const struct msg_stats *s = &m->stats;
     Segq__Stats *p = pb;
@@ -226,7 +223,7 @@ static bool fill_stats(const struct msg *m, void *pb, struct arena *a)
     return true;
 }
 
-static bool take_stats(const void *pb, struct arena *a, struct msg *m)
+bool codec_take_stats(const void *pb, struct arena *a, struct msg *m)
 {
     const Segq__Stats *p = pb;
     struct msg_stats *s = &m->stats;
@@ -239,11 +236,3 @@ static bool take_stats(const void *pb, struct arena *a, struct msg *m)
             return false;
     return true;
 }
-
-static const struct codec_row rows[] = {
-    CODEC_ROW(MSG_ROUTER_REG, ROUTER_REG, router_reg),
-    CODEC_ROW(MSG_ROUTER_REG, MAP, map),
-    CODEC_ROW(MSG_ROUTER_REG, STATS, stats),
-};
-
-const struct codec_link codec_router_manager = { MSG_ROUTER_REG, ARRAY_LEN(rows), rows };

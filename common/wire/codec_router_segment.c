@@ -1,8 +1,9 @@
-/* codec_router_segment.c: proto/router_segment.proto: polls, joins and leaves. Pure.
+/* codec_router_segment.c: proto/router_segment.proto: polls, joins and leaves.
  * The hot path: read and written by hand (columns.c), wire compatible with the .proto;
  * tests/unit/common/test_codec.c compares with generated code. */
-#include "common/wire/codec_int.h"
-#include "common/wire/columns.h"
+#include "common/wire/codec_router_segment.h"
+
+#include <stddef.h>
 
 #define WIDTH(row, f) ((uint8_t)sizeof(((struct row *)0)->f))
 #define NUM(row, f, most)                                                                \
@@ -19,10 +20,6 @@
     {                                                                                    \
         .kind = COL_BYTE, .off = offsetof(struct row, f), .width = 1, .max = (limit)-1   \
     }
-#define TABLE(row, cols)                                                                 \
-    .v = (cols), .n = ARRAY_LEN(cols), .row_bytes = sizeof(struct row),                  \
-    .max_rows = MSG_BATCH_MAX
-
 static const struct column place_cols[] = {
     NUM(place_req, seg, UINT64_MAX),
     NUM(place_req, number, UINT32_MAX),
@@ -97,108 +94,19 @@ static const struct column session_ans_cols[] = {
       .max = MSG_PASS_MAX },
 };
 
-/* by type - MSG_PLACE */
-static const struct columns tables[] = {
-    { TABLE(place_req, place_cols) },
-    { TABLE(place_ans, place_ans_cols), .some_off = offsetof(struct place_ans, state),
-      .some_value = PLACE_ADMITTED },
-    { TABLE(append_req, append_cols) },
-    { TABLE(append_ans, append_ans_cols) },
-    { TABLE(drop_req, drop_cols) },
-    { TABLE(drop_ans, drop_ans_cols) },
-    { TABLE(pass_row, passes_cols) },
-    { TABLE(sess_req, session_cols) },
-    { TABLE(sess_ans, session_ans_cols) },
-};
+#define COLUMNS(name, row, ...)                                                          \
+    const struct columns codec_##name##_columns = {                                      \
+        .v = name##_cols, .n = ARRAY_LEN(name##_cols), .row_bytes = sizeof(struct row),  \
+        .max_rows = MSG_BATCH_MAX, __VA_ARGS__                                           \
+    };
 
-/* The nine messages are the same shape: a count and a pointer to rows. */
-_Static_assert(offsetof(struct msg_place, n) == offsetof(struct msg_place_ans, n), "n");
-_Static_assert(offsetof(struct msg_place, n) == offsetof(struct msg_append, n), "n");
-_Static_assert(offsetof(struct msg_place, n) == offsetof(struct msg_append_ans, n), "n");
-_Static_assert(offsetof(struct msg_place, n) == offsetof(struct msg_drop, n), "n");
-_Static_assert(offsetof(struct msg_place, n) == offsetof(struct msg_drop_ans, n), "n");
-_Static_assert(offsetof(struct msg_place, n) == offsetof(struct msg_passes, n), "n");
-_Static_assert(offsetof(struct msg_place, n) == offsetof(struct msg_session, n), "n");
-_Static_assert(offsetof(struct msg_place, n) == offsetof(struct msg_session_ans, n), "n");
-
-bool codec_is_batch(unsigned type)
-{
-    return type >= MSG_PLACE && type <= MSG_SESSION_ANS;
-}
-
-static const void *batch_rows(const struct msg *m, uint32_t *n)
-{
-    *n = m->place.n;
-    switch (m->type) {
-    case MSG_PLACE:
-        return m->place.req;
-    case MSG_PLACE_ANS:
-        return m->place_ans.ans;
-    case MSG_APPEND:
-        return m->append.req;
-    case MSG_APPEND_ANS:
-        return m->append_ans.ans;
-    case MSG_DROP:
-        return m->drop.req;
-    case MSG_DROP_ANS:
-        return m->drop_ans.ans;
-    case MSG_SESSION:
-        return m->session.req;
-    case MSG_SESSION_ANS:
-        return m->session_ans.ans;
-    default:
-        return m->passes.rows;
-    }
-}
-
-int codec_batch_encode(const struct msg *m, struct buf *out)
-{
-    uint32_t n;
-    const void *rows = batch_rows(m, &n);
-
-    return columns_encode(&tables[m->type - MSG_PLACE], rows, n, out);
-}
-
-static void batch_set(struct msg *m, void *rows, uint32_t n)
-{
-    m->place.n = n;
-    switch (m->type) {
-    case MSG_PLACE:
-        m->place.req = rows;
-        break;
-    case MSG_PLACE_ANS:
-        m->place_ans.ans = rows;
-        break;
-    case MSG_APPEND:
-        m->append.req = rows;
-        break;
-    case MSG_APPEND_ANS:
-        m->append_ans.ans = rows;
-        break;
-    case MSG_DROP:
-        m->drop.req = rows;
-        break;
-    case MSG_DROP_ANS:
-        m->drop_ans.ans = rows;
-        break;
-    case MSG_SESSION:
-        m->session.req = rows;
-        break;
-    case MSG_SESSION_ANS:
-        m->session_ans.ans = rows;
-        break;
-    default:
-        m->passes.rows = rows;
-    }
-}
-
-int codec_batch_decode(const uint8_t *body, size_t len, struct arena *a, struct msg *m)
-{
-    void *rows = NULL;
-    uint32_t n = 0;
-    int rc = columns_decode(&tables[m->type - MSG_PLACE], body, len, a, &rows, &n);
-
-    if (rc == 0)
-        batch_set(m, rows, n);
-    return rc;
-}
+COLUMNS(place, place_req)
+COLUMNS(place_ans, place_ans, .some_off = offsetof(struct place_ans, state),
+        .some_value = PLACE_ADMITTED)
+COLUMNS(append, append_req)
+COLUMNS(append_ans, append_ans)
+COLUMNS(drop, drop_req)
+COLUMNS(drop_ans, drop_ans)
+COLUMNS(passes, pass_row)
+COLUMNS(session, sess_req)
+COLUMNS(session_ans, sess_ans)

@@ -1,38 +1,9 @@
-/* codec_segment_manager.c: proto/segment_manager.proto: orders and reports. Pure. */
+/* codec_segment_manager.c: proto/segment_manager.proto: orders and reports. */
+#include "common/wire/codec_segment_manager.h"
+
 #include <string.h>
 
-#include "common/wire/codec_int.h"
 #include "proto/segment_manager.pb-c.h"
-
-#define NODE_OK_FIELDS(N, T, W)  N(epoch) N(no) N(store) N(directory)
-#define SEG_NEXT_FIELDS(N, T, W) N(epoch) N(seg) N(next) N(closes_ms)
-#define SEG_POP_FIELDS(N, T, W)  N(epoch) N(seg) N(tick) N(n) N(released_at_ms) N(keeps) \
-    N(away_ms)
-#define SEG_REMOVE_FIELDS(N, T, W) N(epoch) N(seg) N(force)
-#define MOVE_IN_FIELDS(N, T, W)  N(epoch) N(move) N(from) N(to) N(expect)
-#define MOVE_OUT_FIELDS(N, T, W)                                                         \
-    N(epoch) N(move) N(from) N(to) T(peer_name, NAME_MAX_LEN) T(peer_addr, CODEC_ADDR_MAX)
-#define MOVE_END_FIELDS(N, T, W) N(epoch) N(move) N(from) N(to) N(commit)
-#define MOVE_STATUS_FIELDS(N, T, W)                                                      \
-    N(epoch) N(move) N(from) N(to) N(side) N(report) N(tickets) W(why, CODEC_WHY_MAX)
-
-CODEC_FLAT(node_ok, Segq__NodeOk, NODE_OK_FIELDS, true)
-CODEC_FLAT(seg_next, Segq__SegNext, SEG_NEXT_FIELDS, true)
-CODEC_FLAT(seg_pop, Segq__SegPop, SEG_POP_FIELDS, true)
-CODEC_FLAT(seg_remove, Segq__SegRemove, SEG_REMOVE_FIELDS, true)
-CODEC_FLAT(move_in, Segq__MoveIn, MOVE_IN_FIELDS, true)
-CODEC_FLAT(move_out, Segq__MoveOut, MOVE_OUT_FIELDS, true)
-CODEC_FLAT(move_end, Segq__MoveEnd, MOVE_END_FIELDS, true)
-CODEC_FLAT(move_status, Segq__MoveStatus, MOVE_STATUS_FIELDS,
-           s->side >= MOVE_SIDE_OUT && s->side <= MOVE_SIDE_IN &&
-               s->report >= MOVE_ACCEPTED && s->report <= MOVE_ABORTED)
-
-#define TICKET_FIELDS(N, T, W)                                                           \
-    N(epoch) N(order) N(step) N(state) N(seg) N(number) N(to) N(to_number) N(client)     \
-    N(issued_s) N(subject_hash) T(subject, SUBJECT_MAX_LEN)
-CODEC_FLAT(ticket, Segq__Ticket, TICKET_FIELDS,
-           s->step >= TICKET_LOOK && s->step <= TICKET_NAMED && s->state <= TICKET_EARLY &&
-               s->client < CLIENT_NCLASSES)
 
 /* ---- releases: in SEG_OPEN and in a segment's status ------------------------------- */
 
@@ -87,7 +58,7 @@ static bool take_draw(struct seg_draw *s, uint32_t n, const ProtobufCBinaryData 
 
 #define SEG_SEAL_FIELDS(N) N(epoch) N(seg) N(next)
 
-static bool fill_seg_seal(const struct msg *m, void *pb, struct arena *a)
+bool codec_fill_seg_seal(const struct msg *m, void *pb, struct arena *a)
 {
     const struct msg_seg_seal *s = &m->seg_seal;
     Segq__SegSeal *p = pb;
@@ -98,7 +69,7 @@ static bool fill_seg_seal(const struct msg *m, void *pb, struct arena *a)
     return true;
 }
 
-static bool take_seg_seal(const void *pb, struct arena *a, struct msg *m)
+bool codec_take_seg_seal(const void *pb, struct arena *a, struct msg *m)
 {
     const Segq__SegSeal *p = pb;
     struct msg_seg_seal *s = &m->seg_seal;
@@ -113,7 +84,7 @@ static bool take_seg_seal(const void *pb, struct arena *a, struct msg *m)
     N(epoch) N(seg) N(queue) N(lane) N(kind) N(capacity) N(ahead) N(for_ms) N(mark_end)  \
     N(early) N(closes_ms)
 
-static bool fill_seg_open(const struct msg *m, void *pb, struct arena *a)
+bool codec_fill_seg_open(const struct msg *m, void *pb, struct arena *a)
 {
     const struct msg_seg_open *s = &m->seg_open;
     Segq__SegOpen *p = pb;
@@ -124,7 +95,7 @@ static bool fill_seg_open(const struct msg *m, void *pb, struct arena *a)
     return true;
 }
 
-static bool take_seg_open(const void *pb, struct arena *a, struct msg *m)
+bool codec_take_seg_open(const void *pb, struct arena *a, struct msg *m)
 {
     const Segq__SegOpen *p = pb;
     struct msg_seg_open *s = &m->seg_open;
@@ -154,7 +125,7 @@ static bool take_seg_open(const void *pb, struct arena *a, struct msg *m)
     T(addr, CODEC_ADDR_MAX) T(admin, CODEC_ADDR_MAX) N(max_tickets) N(max_segments)      \
     N(epoch_seen) N(store) N(directory) N(draws) N(closes)
 
-static bool fill_node_reg(const struct msg *m, void *pb, struct arena *a)
+bool codec_fill_node_reg(const struct msg *m, void *pb, struct arena *a)
 {
     const struct msg_node_reg *s = &m->node_reg;
     Segq__NodeReg *p = pb;
@@ -178,7 +149,7 @@ static bool is_visible(const char *s)
     return true;
 }
 
-static bool take_node_reg(const void *pb, struct arena *a, struct msg *m)
+bool codec_take_node_reg(const void *pb, struct arena *a, struct msg *m)
 {
     const Segq__NodeReg *p = pb;
     struct msg_node_reg *s = &m->node_reg;
@@ -198,7 +169,7 @@ static bool take_node_reg(const void *pb, struct arena *a, struct msg *m)
 
 /* ---- SEG_AHEAD ------------------------------------------------------------------- */
 
-static bool fill_seg_ahead(const struct msg *m, void *pb, struct arena *a)
+bool codec_fill_seg_ahead(const struct msg *m, void *pb, struct arena *a)
 {
     const struct msg_seg_ahead *s = &m->seg_ahead;
     Segq__SegAhead *p = pb;
@@ -218,7 +189,7 @@ static bool fill_seg_ahead(const struct msg *m, void *pb, struct arena *a)
     return true;
 }
 
-static bool take_seg_ahead(const void *pb, struct arena *a, struct msg *m)
+bool codec_take_seg_ahead(const void *pb, struct arena *a, struct msg *m)
 {
     const Segq__SegAhead *p = pb;
     struct msg_seg_ahead *s = &m->seg_ahead;
@@ -286,7 +257,7 @@ static bool take_state(struct seg_status *s, const Segq__SegState *p, unsigned l
 
 #define POPPED_FIELDS(N) N(epoch) N(seg) N(tick) N(n) N(busy)
 
-static bool fill_seg_popped(const struct msg *m, void *pb, struct arena *a)
+bool codec_fill_seg_popped(const struct msg *m, void *pb, struct arena *a)
 {
     const struct msg_seg_popped *s = &m->seg_popped;
     Segq__SegPopped *p = pb;
@@ -299,7 +270,7 @@ static bool fill_seg_popped(const struct msg *m, void *pb, struct arena *a)
     return fill_state(p->status, &s->status, a);
 }
 
-static bool take_seg_popped(const void *pb, struct arena *a, struct msg *m)
+bool codec_take_seg_popped(const void *pb, struct arena *a, struct msg *m)
 {
     const Segq__SegPopped *p = pb;
     struct msg_seg_popped *s = &m->seg_popped;
@@ -312,7 +283,7 @@ static bool take_seg_popped(const void *pb, struct arena *a, struct msg *m)
 
 #define STATUS_FIELDS(N) N(epoch) N(full) N(more) N(n_gone) N(tickets) N(max_tickets)
 
-static bool fill_seg_status(const struct msg *m, void *pb, struct arena *a)
+bool codec_fill_seg_status(const struct msg *m, void *pb, struct arena *a)
 {
     const struct msg_seg_status *s = &m->seg_status;
     Segq__SegStatus *p = pb;
@@ -331,7 +302,7 @@ static bool fill_seg_status(const struct msg *m, void *pb, struct arena *a)
     return true;
 }
 
-static bool take_seg_status(const void *pb, struct arena *a, struct msg *m)
+bool codec_take_seg_status(const void *pb, struct arena *a, struct msg *m)
 {
     const Segq__SegStatus *p = pb;
     struct msg_seg_status *s = &m->seg_status;
@@ -355,7 +326,7 @@ static bool take_seg_status(const void *pb, struct arena *a, struct msg *m)
     N(epoch) N(queue) N(claim_ms) N(grace_ms) N(pass_ttl_s) N(session_hold_s)            \
     T(name, NAME_MAX_LEN) T(issuer, CODEC_URL_MAX)
 
-static bool fill_rules(const struct msg *m, void *pb, struct arena *a)
+bool codec_fill_rules(const struct msg *m, void *pb, struct arena *a)
 {
     const struct msg_rules *s = &m->rules;
     Segq__Rules *p = pb;
@@ -375,7 +346,7 @@ static bool fill_rules(const struct msg *m, void *pb, struct arena *a)
     return ok;
 }
 
-static bool take_rules(const void *pb, struct arena *a, struct msg *m)
+bool codec_take_rules(const void *pb, struct arena *a, struct msg *m)
 {
     const Segq__Rules *p = pb;
     struct msg_rules *s = &m->rules;
@@ -390,25 +361,3 @@ static bool take_rules(const void *pb, struct arena *a, struct msg *m)
         ok = codec_get_text(&p->lanes[i], NAME_MAX_LEN, a, &s->lanes[i]) && ok;
     return ok;
 }
-
-#define FIRST MSG_NODE_REG
-static const struct codec_row rows[] = {
-    CODEC_ROW(FIRST, NODE_REG, node_reg),
-    CODEC_ROW(FIRST, NODE_OK, node_ok),
-    CODEC_ROW(FIRST, SEG_OPEN, seg_open),
-    CODEC_ROW(FIRST, SEG_SEAL, seg_seal),
-    CODEC_ROW(FIRST, SEG_NEXT, seg_next),
-    CODEC_ROW(FIRST, SEG_AHEAD, seg_ahead),
-    CODEC_ROW(FIRST, SEG_POP, seg_pop),
-    CODEC_ROW(FIRST, SEG_POPPED, seg_popped),
-    CODEC_ROW(FIRST, SEG_REMOVE, seg_remove),
-    CODEC_ROW(FIRST, SEG_STATUS, seg_status),
-    CODEC_ROW(FIRST, RULES, rules),
-    CODEC_ROW(FIRST, MOVE_IN, move_in),
-    CODEC_ROW(FIRST, MOVE_OUT, move_out),
-    CODEC_ROW(FIRST, MOVE_END, move_end),
-    CODEC_ROW(FIRST, MOVE_STATUS, move_status),
-    CODEC_ROW(FIRST, TICKET, ticket),
-};
-
-const struct codec_link codec_segment_manager = { FIRST, ARRAY_LEN(rows), rows };

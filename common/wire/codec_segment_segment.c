@@ -1,19 +1,11 @@
-/* codec_segment_segment.c: proto/segment_segment.proto: the copy of a move. Pure. */
+/* codec_segment_segment.c: proto/segment_segment.proto: the copy of a move. */
+#include "common/wire/codec_segment_segment.h"
+
 #include <string.h>
 
-#include "common/wire/codec_int.h"
 #include "proto/segment_segment.pb-c.h"
 
 #define LEFT_MAX 127 /* idle units */
-
-#define COPY_BEGIN_FIELDS(N, T, W)                                                       \
-    N(move) N(from) N(to) N(first) N(end) N(joined) N(unit_ms)
-#define COPY_END_FIELDS(N, T, W)   N(move) N(seq) N(waiting) N(ahead)
-#define COPY_ACK_FIELDS(N, T, W)   N(move) N(seq) N(refused) W(why, CODEC_WHY_MAX)
-
-CODEC_FLAT(copy_begin, Segq__CopyBegin, COPY_BEGIN_FIELDS, s->first <= s->end)
-CODEC_FLAT(copy_end, Segq__CopyEnd, COPY_END_FIELDS, true)
-CODEC_FLAT(copy_ack, Segq__CopyAck, COPY_ACK_FIELDS, true)
 
 /* ---- COPY_CHUNK ------------------------------------------------------------------ */
 
@@ -48,7 +40,7 @@ static bool take_block(struct copy_block *s, const Segq__CopyBlock *p)
     return true;
 }
 
-static bool fill_copy_chunk(const struct msg *m, void *pb, struct arena *a)
+bool codec_fill_copy_chunk(const struct msg *m, void *pb, struct arena *a)
 {
     const struct msg_copy_chunk *s = &m->copy_chunk;
     Segq__CopyChunk *p = pb;
@@ -66,7 +58,7 @@ static bool fill_copy_chunk(const struct msg *m, void *pb, struct arena *a)
     return true;
 }
 
-static bool take_copy_chunk(const void *pb, struct arena *a, struct msg *m)
+bool codec_take_copy_chunk(const void *pb, struct arena *a, struct msg *m)
 {
     const Segq__CopyChunk *p = pb;
     struct msg_copy_chunk *s = &m->copy_chunk;
@@ -85,7 +77,7 @@ static bool take_copy_chunk(const void *pb, struct arena *a, struct msg *m)
 
 /* ---- COPY_TOUCH ------------------------------------------------------------------ */
 
-static bool fill_copy_touch(const struct msg *m, void *pb, struct arena *a)
+bool codec_fill_copy_touch(const struct msg *m, void *pb, struct arena *a)
 {
     const struct msg_copy_touch *s = &m->copy_touch;
     Segq__CopyTouch *p = pb;
@@ -98,7 +90,7 @@ static bool fill_copy_touch(const struct msg *m, void *pb, struct arena *a)
     return true;
 }
 
-static bool take_copy_touch(const void *pb, struct arena *a, struct msg *m)
+bool codec_take_copy_touch(const void *pb, struct arena *a, struct msg *m)
 {
     const Segq__CopyTouch *p = pb;
     struct msg_copy_touch *s = &m->copy_touch;
@@ -228,7 +220,7 @@ static bool take_subjects(const Segq__CopyExtra *p, struct arena *a, struct msg_
     return true;
 }
 
-static bool fill_copy_extra(const struct msg *m, void *pb, struct arena *a)
+bool codec_fill_copy_extra(const struct msg *m, void *pb, struct arena *a)
 {
     const struct msg_copy_extra *s = &m->copy_extra;
     Segq__CopyExtra *p = pb;
@@ -238,7 +230,7 @@ static bool fill_copy_extra(const struct msg *m, void *pb, struct arena *a)
     return fill_sessions(s, p, a) && fill_relocs(s, p, a) && fill_subjects(s, p, a);
 }
 
-static bool take_copy_extra(const void *pb, struct arena *a, struct msg *m)
+bool codec_take_copy_extra(const void *pb, struct arena *a, struct msg *m)
 {
     const Segq__CopyExtra *p = pb;
     struct msg_copy_extra *s = &m->copy_extra;
@@ -247,15 +239,3 @@ static bool take_copy_extra(const void *pb, struct arena *a, struct msg *m)
     s->seq = p->seq;
     return take_sessions(p, a, s) && take_relocs(p, a, s) && take_subjects(p, a, s);
 }
-
-#define FIRST MSG_COPY_BEGIN
-static const struct codec_row rows[] = {
-    CODEC_ROW(FIRST, COPY_BEGIN, copy_begin),
-    CODEC_ROW(FIRST, COPY_CHUNK, copy_chunk),
-    CODEC_ROW(FIRST, COPY_TOUCH, copy_touch),
-    CODEC_ROW(FIRST, COPY_EXTRA, copy_extra),
-    CODEC_ROW(FIRST, COPY_END, copy_end),
-    CODEC_ROW(FIRST, COPY_ACK, copy_ack),
-};
-
-const struct codec_link codec_segment_segment = { FIRST, ARRAY_LEN(rows), rows };

@@ -1,4 +1,4 @@
-/* columns.h: rows of structs <-> packed protobuf columns, by hand. Pure.
+/* columns.h: rows of structs to packed protobuf columns, by hand (back: columns_read.h). Pure.
  *
  * What generated code would do for a message whose fields are all repeated (or `bytes`
  * with a byte per row), ten times faster: one pass to count, one to fill. Fields are
@@ -7,7 +7,6 @@
 #ifndef SEGQ_COLUMNS_H
 #define SEGQ_COLUMNS_H
 
-#include "common/base/arena.h"
 #include "common/base/buf.h"
 #include "common/base/err.h"
 
@@ -42,8 +41,5 @@ struct columns {
 /* Appends. 0, SQ_ENOMEM, SQ_ETOOBIG (out unchanged). */
 SQ_CHECK int columns_encode(const struct columns *t, const void *rows, uint32_t n,
                             struct buf *out);
-/* 0, *rows (in a) and *n; SQ_EPROTO; SQ_ENOMEM. Texts point into body. */
-SQ_CHECK int columns_decode(const struct columns *t, const uint8_t *body, size_t len,
-                            struct arena *a, void **rows, uint32_t *n);
 
 #endif

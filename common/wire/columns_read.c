@@ -1,5 +1,7 @@
 /* columns_read.c: rows out of the wire: a first pass finds and counts the columns, a second
  * fills the rows. */
+#include "common/wire/columns_read.h"
+
 #include "common/wire/columns_int.h"
 
 struct in {

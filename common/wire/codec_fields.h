@@ -1,44 +1,28 @@
-/* codec_int.h: what the codec_*.c files share. Private to them.
+/* codec_fields.h: members of our structs <-> members of generated protobuf structs, for the
+ * codec_*.c files. Pure.
  *
- * A message type that goes through protobuf-c has a row: the generated descriptor, `fill`
- * (our struct -> generated struct) and `take` (back, checking everything). codec.c does
- * what is the same for all: packing, unpacking, limits, memory. The batches of the polls
- * have their own way, codec_columns.h. */
-#ifndef SEGQ_CODEC_INT_H
-#define SEGQ_CODEC_INT_H
+ * A message that goes through protobuf-c has a row: the generated descriptor, `fill` (our
+ * struct -> generated struct) and `take` (back, checking everything). codec.c does what is the
+ * same for all: packing, unpacking, limits, memory. */
+#ifndef SEGQ_CODEC_FIELDS_H
+#define SEGQ_CODEC_FIELDS_H
 
 #include <protobuf-c/protobuf-c.h>
 
-#include "common/wire/codec.h"
+#include "common/base/arena.h"
+#include "common/wire/msg.h"
 
 #define CODEC_ADDR_MAX 63  /* "host:port"; structs keep 64 bytes */
 #define CODEC_URL_MAX  255 /* issuer */
 #define CODEC_WHY_MAX  200 /* sentences for people: cut, not refused */
 
-struct codec_row {
-    const ProtobufCMessageDescriptor *desc;
-    /* p: an initialised generated message. Its parts come from `a`. False: a part is above
-     * its limit, or no memory (a->failed). */
-    bool (*fill)(const struct msg *m, void *pb, struct arena *a);
-    /* False: not valid, or no memory (a->failed). What *m points to is in `a`. */
-    bool (*take)(const void *pb, struct arena *a, struct msg *m);
-};
-
-struct codec_link { /* rows of types first .. first + n - 1 */
-    unsigned first, n;
-    const struct codec_row *rows;
-};
-extern const struct codec_link codec_common;
-extern const struct codec_link codec_router_manager;
-extern const struct codec_link codec_segment_manager;
-extern const struct codec_link codec_segment_segment;
-extern const struct codec_link codec_why;
-extern const struct codec_link codec_directory;
-
-/* codec_router_segment.c: MSG_PLACE .. MSG_PASSES */
-bool codec_is_batch(unsigned type);
-SQ_CHECK int codec_batch_encode(const struct msg *m, struct buf *out);
-SQ_CHECK int codec_batch_decode(const uint8_t *body, size_t len, struct arena *a, struct msg *m);
+/* fill: p is an initialised generated message; its parts come from `a`. False: a part is above
+ * its limit, or no memory (a->failed).
+ * take: false: not valid, or no memory (a->failed). What *m points to is in `a`. */
+#define CODEC_DECLARE(name)                                                              \
+    extern const ProtobufCMessageDescriptor segq__##name##__descriptor;                  \
+    bool codec_fill_##name(const struct msg *m, void *pb, struct arena *a);              \
+    bool codec_take_##name(const void *pb, struct arena *a, struct msg *m);
 
 /* ---- text ------------------------------------------------------------------------ */
 /* NULL counts as "". False if longer than max. Borrows s. */
@@ -48,45 +32,26 @@ bool codec_put_words(ProtobufCBinaryData *d, const char *s, size_t max);
 /* A 0-terminated copy. False if longer than max, or if there is a zero inside. */
 bool codec_get_text(const ProtobufCBinaryData *d, size_t max, struct arena *a,
                     const char **out);
+/* lo <= v <= hi */
+bool codec_in(uint64_t v, uint64_t lo, uint64_t hi);
 /* n initialised messages, for a repeated member; NULL: no memory. */
 void *codec_subs(const ProtobufCMessageDescriptor *desc, size_t n, struct arena *a);
 
 /* ---- plain members of the same name on both sides ---------------------------------
+ * A list FIELDS(N, E, T, W) names them once, for both ways (and for the tests):
+ *   N(number)   E(number, lowest, highest)   T(text, max)   W(words, max)
  * Used where `s` is our struct, `p` the generated one, `ok` a bool. Wire numbers are wider
  * than ours: GET also checks that the value survives. */
-#define CODEC_PUT(f)        p->f = s->f;
-#define CODEC_PUT_T(f, max) ok = codec_put_text(&p->f, s->f, max) && ok;
-#define CODEC_PUT_W(f, max) ok = codec_put_words(&p->f, s->f, max) && ok;
-#define CODEC_GET(f)        ok = (s->f = (__typeof__(s->f))p->f) == p->f && ok;
-#define CODEC_GET_T(f, max) ok = codec_get_text(&p->f, max, a, &s->f) && ok;
+#define CODEC_PUT(f)           p->f = s->f;
+#define CODEC_PUT_E(f, lo, hi) p->f = s->f;
+#define CODEC_PUT_T(f, max)    ok = codec_put_text(&p->f, s->f, max) && ok;
+#define CODEC_PUT_W(f, max)    ok = codec_put_words(&p->f, s->f, max) && ok;
+#define CODEC_GET(f)           ok = (s->f = (__typeof__(s->f))p->f) == p->f && ok;
+#define CODEC_GET_E(f, lo, hi) CODEC_GET(f) ok = codec_in(s->f, lo, hi) && ok;
+#define CODEC_GET_T(f, max)    ok = codec_get_text(&p->f, max, a, &s->f) && ok;
 
-/* fill_NAME and take_NAME of a message of only such members. FIELDS(N, T, W) lists them:
- * N(number) T(text, max) W(words, max). `valid`: an expression over *s. */
-#define CODEC_FLAT(name, Pb, FIELDS, valid)                                              \
-    static bool fill_##name(const struct msg *m, void *pb, struct arena *a)              \
-    {                                                                                    \
-        const struct msg_##name *s = &m->name;                                           \
-        Pb *p = pb;                                                                      \
-        bool ok = true;                                                                  \
-                                                                                         \
-        (void)a;                                                                         \
-        FIELDS(CODEC_PUT, CODEC_PUT_T, CODEC_PUT_W)                                      \
-        return ok;                                                                       \
-    }                                                                                    \
-    static bool take_##name(const void *pb, struct arena *a, struct msg *m)              \
-    {                                                                                    \
-        const Pb *p = pb;                                                                \
-        struct msg_##name *s = &m->name;                                                 \
-        bool ok = true;                                                                  \
-                                                                                         \
-        (void)a;                                                                         \
-        FIELDS(CODEC_GET, CODEC_GET_T, CODEC_GET_T)                                      \
-        return ok && (valid);                                                            \
-    }
-
-/* Row number `type - first` of a link's table. */
-#define CODEC_ROW(first, TYPE, name)                                                     \
-    [MSG_##TYPE - (first)] = { &segq__##name##__descriptor, fill_##name, take_##name }
+#define CODEC_PUT_ALL(FIELDS) FIELDS(CODEC_PUT, CODEC_PUT_E, CODEC_PUT_T, CODEC_PUT_W)
+#define CODEC_GET_ALL(FIELDS) FIELDS(CODEC_GET, CODEC_GET_E, CODEC_GET_T, CODEC_GET_T)
 
 /* ---- columns: packed member `col` of p <-> member `f` of rows[0 .. cnt-1] -----------
  * For use in functions returning bool with `p` and `a` in scope. An absent column reads as

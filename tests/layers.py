@@ -308,6 +308,25 @@ def check_pure_calls(syms):
         claim(not bad, f"{f} is in a pure room, yet calls {' '.join(bad)}")
 
 
+def print_table(files):
+    """Per room: files, files without a header, lines, asserts per thousand lines, longest file."""
+    print(f"{'room':22} {'':6} {'files':>5} {'lines':>6} {'asserts/1000':>12}  longest file")
+    sums = [0, 0, 0]
+    for room in ROOMS:
+        mine = [f for f in files if os.path.dirname(f) == room]
+        texts = {f: open(f, encoding="utf-8").read() for f in mine}
+        lines = {f: t.count("\n") for f, t in texts.items()}
+        n = sum(len(re.findall(r"\b(?:assert|SQ_\w*ASSERT)\(", t)) for t in texts.values())
+        all_lines = sum(lines.values())
+        longest = max(lines, key=lines.get)
+        print(f"{room:22} {'pure' if ROOMS[room][0] else '':6} {len(mine):5} {all_lines:6} "
+              f"{1000 * n / all_lines:12.1f}  {lines[longest]:4} {os.path.basename(longest)}")
+        sums = [sums[0] + len(mine), sums[1] + all_lines, sums[2] + n]
+    print(f"{'all':29} {sums[0]:5} {sums[1]:6} {1000 * sums[2] / sums[1]:12.1f}")
+    for c, why in CIRCLES.items():
+        print(f"circle ({len(c.split())}): {c}: {why}")
+
+
 def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     obj = sys.argv[1] if len(sys.argv) > 1 else "build/rel/obj"
@@ -320,6 +339,7 @@ def main():
     claim(len(syms) == want, f"{len(syms)} objects of {want} files in {obj}: build first (make bins)")
     check_pure_calls(syms)
     check_circles(files, syms)
+    print_table(files)
     print(f"layers: {passed} passed, {failed} failed")
     sys.exit(failed != 0)
 

@@ -59,7 +59,7 @@ ROOMS = {
                                      "queuemng/release"]),
     "queuemng/core": (PURE, CALM + ["common/config", "queuemng/policy", "queuemng/state",
                                     "queuemng/chain", "queuemng/release", "queuemng/nodes"]),
-    "queuemng/store": (MIXED, ["common/base", "common/net"]),
+    "queuemng/store": (MIXED, ["common/base", "common/journal", "common/net"]),
     "queuemng/monitor": (MIXED, ["common/base", "common/net", "common/http", "queuemng/policy"]),
     "queuemng/service": (MIXED, COMMON + ["queuemng/core", "queuemng/policy", "queuemng/state",
                                           "queuemng/store", "queuemng/monitor"]),
@@ -129,7 +129,7 @@ HEADERLESS = {
     "segment/line": 1,
     "segment/copy": 2,
     "segment/node": 21,
-    "queuemng/store": 4,
+    "queuemng/store": 3,
     "queuemng/monitor": 2,
     "queuemng/service": 13,
 }

@@ -5,7 +5,7 @@
  * whoever comes there first takes the file away and does what it says:
  *   kill        dies on the spot, as by kill -9
  *   pause N     stands still for N milliseconds
- *   error       the call that stands there fails (FAILPOINT_FAILS only)
+ *   error       the call that stands there fails (FAILPOINT_FAILS_AT only)
  *   after N ... lets N others pass before: what follows, the time after
  * So a running cluster can be led through one point after the other, each once. */
 #ifndef SEGQ_FAILPOINT_H
@@ -21,12 +21,12 @@ void failpoint_note(const char *what);
 /* ... now: a point for each that was noted. last: forgets them. */
 void failpoint_noted(const char *when, int last);
 #define FAILPOINT(what)             ((void)failpoint_here(what, (const char *)0))
-#define FAILPOINT_FAILS(what)       failpoint_here(what, (const char *)0)
+#define FAILPOINT_FAILS_AT(what, w) failpoint_here(what, w) /* the point what.w */
 #define FAILPOINT_NOTE(what)        failpoint_note(what)
 #define FAILPOINT_NOTED(when, last) failpoint_noted(when, last)
 #else
 #define FAILPOINT(what)             ((void)0)
-#define FAILPOINT_FAILS(what)       false
+#define FAILPOINT_FAILS_AT(what, w) false
 #define FAILPOINT_NOTE(what)        ((void)0)
 #define FAILPOINT_NOTED(when, last) ((void)0)
 #endif

@@ -9,6 +9,7 @@
 
 struct check {
     struct disk *d; /* ref */
+    uint32_t format;
     const char *(*name)(uint8_t type);
     FILE *out;
     struct jdir dir; /* owned */
@@ -39,7 +40,7 @@ static bool check_head(struct check *c, struct jreader *f, const char *name,
     struct err e = { 0 };
 
     if (f->size < JHEAD_BYTES || jreader_get(f, 0, JHEAD_BYTES, &p, &e) < 0 ||
-        jhead_parse(p, h) == JHEAD_BAD) {
+        !jhead_parse(p, h)) {
         fprintf(c->out, "%s: %" PRIu64 " bytes\n", name, f->size);
         if (n->kind == JNAME_LOG && n->seq > c->last)
             fprintf(c->out, "    made, but never used\n");
@@ -48,7 +49,7 @@ static bool check_head(struct check *c, struct jreader *f, const char *name,
         return false;
     }
     say_head(c, name, h, f->size);
-    if (h->version > JOURNAL_FORMAT)
+    if (h->version > c->format)
         say_bad(c, "written by a newer segq", "");
     else if (h->seq != n->seq || (h->kind == JLOG) != (n->kind == JNAME_LOG))
         say_bad(c, "another file under a wrong name", "");
@@ -168,7 +169,7 @@ static bool has_groups(struct check *c, uint64_t seq)
     if (jreader_open(&f, c->d, name, NULL) < 0)
         return false;
     found = f.size >= JHEAD_BYTES && jreader_get(&f, 0, JHEAD_BYTES, &p, NULL) == 0 &&
-            jhead_parse(p, &h) == JHEAD_OK;
+            jhead_parse(p, &h) && h.version <= c->format;
     if (found && (h.flags & JHEAD_FRESH) && seq != c->base) {
         found = false; /* void: the next start removes it */
     } else if (found) {
@@ -225,9 +226,10 @@ static void check_all(struct check *c)
     say_records(c);
 }
 
-int journal_check_disk(struct disk *d, const char *(*name)(uint8_t type), FILE *out)
+int journal_check_disk(struct disk *d, uint32_t format, const char *(*name)(uint8_t type),
+                       FILE *out)
 {
-    struct check c = { .d = d, .name = name, .out = out };
+    struct check c = { .d = d, .format = format, .name = name, .out = out };
     struct err e = { 0 };
 
     if (jdir_read(&c.dir, d, &e) < 0)
@@ -241,17 +243,17 @@ int journal_check_disk(struct disk *d, const char *(*name)(uint8_t type), FILE *
     return c.bad ? 1 : 0;
 }
 
-int journal_check(const char *dir, const char *(*name)(uint8_t type), FILE *out)
+int journal_check(const char *dir, uint32_t format, const char *(*name)(uint8_t type), FILE *out)
 {
     struct err e = { 0 };
     struct disk *d;
     int rc;
 
-    if (disk_posix_open(&d, dir, false, &e) < 0) {
+    if (disk_posix_open(&d, dir, "disk", false, &e) < 0) {
         fprintf(out, "%s\n", e.text);
         return 1;
     }
-    rc = journal_check_disk(d, name, out);
+    rc = journal_check_disk(d, format, name, out);
     d->ops->free(d);
     return rc;
 }

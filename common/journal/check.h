@@ -7,10 +7,12 @@
 
 #include "common/journal/disk.h"
 
-/* name: text of a record type, NULL if unknown. 0 fine (a torn
+/* format: files of a newer one
+ * are damage. name: text of a record type, NULL if unknown. 0 fine (a torn
  * tail is), 1 damaged or unreadable. */
-int journal_check(const char *dir, const char *(*name)(uint8_t type), FILE *out);
+int journal_check(const char *dir, uint32_t format, const char *(*name)(uint8_t type), FILE *out);
 /* The same on any disk. */
-int journal_check_disk(struct disk *d, const char *(*name)(uint8_t type), FILE *out);
+int journal_check_disk(struct disk *d, uint32_t format, const char *(*name)(uint8_t type),
+                       FILE *out);
 
 #endif

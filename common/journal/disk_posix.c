@@ -17,6 +17,7 @@ struct disk_posix {
     struct disk d;
     int dir;  /* owned */
     int lock; /* owned; -1 = not locked */
+    const char *points; /* ref: the name of its failpoints */
 };
 
 static struct disk_posix *posix_of(struct disk *d)
@@ -59,7 +60,7 @@ static ssize_t posix_pwrite(struct disk *d, int h, const void *p, size_t n, uint
     ssize_t k;
 
     (void)d;
-    if (FAILPOINT_FAILS("disk.write"))
+    if (FAILPOINT_FAILS_AT(posix_of(d)->points, "write"))
         return -EIO;
     k = pwrite(h, p, n, (off_t)at);
     return k < 0 ? -errno : k;
@@ -76,7 +77,7 @@ static int64_t posix_size(struct disk *d, int h)
 static int posix_sync(struct disk *d, int h)
 {
     (void)d;
-    return FAILPOINT_FAILS("disk.sync") ? -EIO : or_errno(fdatasync(h));
+    return FAILPOINT_FAILS_AT(posix_of(d)->points, "sync") ? -EIO : or_errno(fdatasync(h));
 }
 
 /* File systems without fallocate get zeros: what is written once need not be found again. */
@@ -197,7 +198,8 @@ static const struct disk_ops posix_ops = {
     .free = posix_free,
 };
 
-int disk_posix_open(struct disk **out, const char *dir, bool make, struct err *e)
+int disk_posix_open(struct disk **out, const char *dir, const char *points, bool make,
+                    struct err *e)
 {
     struct disk_posix *p;
 
@@ -208,6 +210,7 @@ int disk_posix_open(struct disk **out, const char *dir, bool make, struct err *e
         return err_set(e, SQ_ENOMEM, "%s: %s", dir, sq_strerror(SQ_ENOMEM));
     p->d.ops = &posix_ops;
     p->lock = -1;
+    p->points = points;
     p->dir = open(dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     if (p->dir < 0) {
         free(p);

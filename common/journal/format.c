@@ -33,11 +33,11 @@ void jhead_build(uint8_t out[JHEAD_BYTES], const struct jhead *h)
     le64_put(out + 8, sum_of(out + 16, JHEAD_BYTES - 16, fixed_key));
 }
 
-enum jhead_rc jhead_parse(const uint8_t in[JHEAD_BYTES], struct jhead *h)
+bool jhead_parse(const uint8_t in[JHEAD_BYTES], struct jhead *h)
 {
     if (memcmp(in, magic, sizeof(magic)) != 0 ||
         le64_get(in + 8) != sum_of(in + 16, JHEAD_BYTES - 16, fixed_key))
-        return JHEAD_BAD;
+        return false;
     h->version = le32_get(in + 16);
     h->kind = (enum jkind)le32_get(in + 20);
     h->seq = le64_get(in + 24);
@@ -46,7 +46,7 @@ enum jhead_rc jhead_parse(const uint8_t in[JHEAD_BYTES], struct jhead *h)
     memcpy(h->node, in + 48, NAME_MAX_LEN);
     h->node[NAME_MAX_LEN] = '\0';
     h->boot = le64_get(in + 112);
-    return h->version > JOURNAL_FORMAT ? JHEAD_NEWER : JHEAD_OK;
+    return true;
 }
 
 void jkey_make(struct jkey *k, const char *node, enum jkind kind, uint64_t seq)

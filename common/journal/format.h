@@ -23,7 +23,6 @@
 #include <string.h>
 
 #include "common/base/base.h"
-#include "common/base/versions.h"
 
 #define JHEAD_BYTES   128u
 #define JGROUP_BYTES  32u
@@ -93,8 +92,8 @@ static inline void le32_put(uint8_t *p, uint32_t v)
 }
 
 void jhead_build(uint8_t out[JHEAD_BYTES], const struct jhead *h);
-enum jhead_rc { JHEAD_OK, JHEAD_BAD, JHEAD_NEWER };
-enum jhead_rc jhead_parse(const uint8_t in[JHEAD_BYTES], struct jhead *h);
+/* False: no whole head. The version may be newer than what the caller reads. */
+bool jhead_parse(const uint8_t in[JHEAD_BYTES], struct jhead *h);
 void jkey_make(struct jkey *k, const char *node, enum jkind kind, uint64_t seq);
 /* Fills the first JGROUP_BYTES of a group of `len` bytes of records behind them. */
 void jgroup_seal(uint8_t *group, const struct jkey *k, uint64_t at, uint64_t synced,

@@ -22,11 +22,13 @@
 /* ---- opening ----------------------------------------------------------------------- */
 static int take_opts(struct journal *j, const struct journal_opts *o, struct err *e)
 {
+    assert(o->format > 0);
     j->mode = o->mode;
     j->disk = o->disk;
     j->reserve = o->reserve_bytes > 0 ? o->reserve_bytes : RESERVE_BYTES;
     j->snap_after = o->snap_after_bytes > 0 ? o->snap_after_bytes : SNAP_AFTER_BYTES;
     j->boot = o->boot;
+    j->format = o->format;
     j->sync_ms = o->sync_ms > 0 ? o->sync_ms : SYNC_MS;
     if (strlen(o->node) > NAME_MAX_LEN)
         return err_set(e, SQ_EINVAL, "a node's name has at most %d characters", NAME_MAX_LEN);
@@ -42,7 +44,7 @@ static int open_disk(struct journal *j, struct err *e)
     int rc;
 
     if (j->disk == NULL) {
-        rc = disk_posix_open(&j->disk, j->where, true, e);
+        rc = disk_posix_open(&j->disk, j->where, "disk", true, e);
         if (rc < 0)
             return rc;
         j->own_disk = true;
@@ -166,5 +168,6 @@ void journal_counts(const struct journal *j, struct journal_counts *out)
     *out = j->c;
     out->promised = j->promised;
     out->log_bytes = j->older_bytes + j->log.written;
+    out->snap_bytes = j->base_bytes;
     out->unsynced = j->log.written - j->log.synced;
 }

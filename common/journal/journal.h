@@ -11,8 +11,12 @@
  *   by ticks  asks whether a snapshot is due, and puts one, at once or in slices
  *   when full or failed (below) refuses work until a flush answers 0 again
  *
- * Each user has a folder, a name and record types of its own. segment/service/seg_journal.c
- * is one with everything: snapshots in slices, promises of room, a turn that is given up.
+ * Each user has a folder, a name, a format and record types of its own. Today there are two:
+ *   a segment node       segment/service/journal.c: snapshots in slices, promises of room,
+ *                        a turn that is given up (journal_again)
+ *   the manager's store  queuemng/store/store_file.c: one snapshot at once, mode `fsync`
+ * A third, a store of tasks, would put a record per change of a task, slice its snapshot
+ * as the node does, and reserve room per task; 300 lines of store_file.c show the least.
  *
  * Files in one folder, numbered by a sequence that only grows (16 hex digits):
  *   snap-N    the whole state as it was when log-N began; complete or not there at all
@@ -54,6 +58,8 @@ struct journal_opts {
     const char *dir;
     struct disk *disk; /* ref; NULL: `dir` on this machine, made if missing */
     const char *node;  /* a journal of another node is refused */
+    uint32_t format; /* of the caller's records, > 0; heads name it: older ones are read, newer
+                      * ones are refused */
     enum journal_mode mode; /* OFF: writes nothing; refused if the folder holds a journal,
                              * which would come to life again when switched on later */
     uint64_t reserve_bytes;    /* room kept beyond all promises; 0 = 1 MiB */
@@ -77,7 +83,7 @@ struct journal_counts {
     uint64_t snapshots, snap_failures;
     uint64_t replay_chunks, replay_records, replay_bytes, replay_ms;
     uint64_t torn_bytes, damaged_bytes; /* cut off, skipped (allow_damage) at open */
-    uint64_t promised, log_bytes, unsynced; /* now */
+    uint64_t promised, log_bytes, snap_bytes, unsynced; /* now */
 };
 
 struct journal;

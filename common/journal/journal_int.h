@@ -21,6 +21,7 @@ struct journal {
     char node[NAME_MAX_LEN + 1];
     enum journal_mode mode;
     uint64_t reserve, snap_after, promised, boot;
+    uint32_t format;
     uint64_t kept; /* of the log: its end as of the last flush that answered 0 */
     uint32_t sync_ms;
     bool failed; /* the log cannot be believed any more */

@@ -156,7 +156,7 @@ int jout_sync(struct journal *j, struct jout *o, struct err *e)
 static int write_head(struct journal *j, struct jout *o, const struct jfile_new *n,
                       struct err *e)
 {
-    struct jhead h = { .version = JOURNAL_FORMAT, .seq = n->seq, .flags = n->flags, .boot = j->boot,
+    struct jhead h = { .version = j->format, .seq = n->seq, .flags = n->flags, .boot = j->boot,
                        .kind = n->name == JNAME_LOG ? JLOG : JSNAP };
     uint8_t head[JHEAD_BYTES];
     struct timespec now;

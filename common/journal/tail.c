@@ -98,6 +98,7 @@ static int cut_and_end(struct jreplay *r, struct jwalk *w, struct jout *o, struc
 
     if (rc < 0)
         return err_set(e, SQ_ESYS, "cut %s: %s", w->name, strerror(-rc));
+    w->f.size = w->at; /* nothing behind it can be read ahead any more */
     rc = write_again(r, w, o, e);
     if (rc < 0 || w->ended)
         return rc;

@@ -30,17 +30,12 @@ int jreplay_head(struct jreplay *r, struct jreader *f, const char *name, enum jk
     rc = jreader_get(f, 0, JHEAD_BYTES, &p, e);
     if (rc < 0)
         return rc;
-    switch (jhead_parse(p, h)) {
-    case JHEAD_BAD:
+    if (!jhead_parse(p, h))
         return 0;
-    case JHEAD_NEWER:
+    if (h->version > r->j->format)
         return err_set(e, SQ_EPROTO,
-                       "%s was written by a newer segq (format %u, this one "
-                       "reads up to %u)",
-                       name, h->version, JOURNAL_FORMAT);
-    case JHEAD_OK:
-        break;
-    }
+                       "%s was written by a newer segq (format %u, this one reads up to %u)",
+                       name, h->version, r->j->format);
     if (h->kind != kind || h->seq != seq)
         return err_set(e, SQ_EPROTO, "%s is another file under a wrong name", name);
     if (strcmp(h->node, r->j->node) != 0)

@@ -1,5 +1,6 @@
 /* mng_service.c: the shell around the manager's core; the header has the picture. */
 #include "queuemng/service/mng_service.h"
+#include "queuemng/store/store_file.h"
 
 #include <sodium.h>
 #include <stdlib.h>
@@ -147,7 +148,7 @@ static int start_monitor(struct mng_service *s, struct err *e)
 /* Without Redis there is one manager, and it leads from the start. */
 static int start_alone(struct mng_service *s, struct err *e)
 {
-    int rc = store_file_open(&s->store, s->cfg->data_dir, e);
+    int rc = store_file_open(&s->store, s->cfg->data_dir, NULL, e);
 
     if (rc == 0)
         rc = mng_term_begin(s, 0, e);

@@ -32,7 +32,7 @@ static void on_again(void *arg)
 static int redis_put(struct store *base, const char *key, const char *val)
 {
     struct redis_store *s = of(base);
-    int rc = pairs_set(&s->mirror, key, val);
+    int rc = kv_set(&s->mirror, key, val);
 
     s->dirty = true;
     s->next.since_ms = write_is_open(&s->next) ? s->next.since_ms : ev_now(s->ev);
@@ -43,7 +43,7 @@ static int redis_del(struct store *base, const char *key)
 {
     struct redis_store *s = of(base);
 
-    pairs_drop(&s->mirror, key);
+    kv_del(&s->mirror, key);
     s->dirty = true;
     s->next.since_ms = write_is_open(&s->next) ? s->next.since_ms : ev_now(s->ev);
     return write_add(&s->next, key, NULL);
@@ -68,9 +68,9 @@ static uint64_t redis_done(const struct store *base)
     return of_const(base)->done;
 }
 
-static int redis_each(const struct store *base, pair_fn fn, void *ctx)
+static int redis_each(const struct store *base, kv_fn fn, void *ctx)
 {
-    return pairs_each(&of_const(base)->mirror, fn, ctx);
+    return kv_each(&of_const(base)->mirror, fn, ctx);
 }
 
 static void redis_count(const struct store *base, struct store_counts *c)
@@ -118,11 +118,11 @@ enum redis_mirror redis_store_compare(const struct redis_store *s, uint64_t rev)
 static int take_pairs(struct redis_store *s, const struct redis_ans *a)
 {
     size_t n = redis_ans_n(a), len;
-    struct pairs fresh;
+    struct kv fresh;
     int64_t rev;
     int rc = redis_numbers(s, a, &rev, 1) ? 0 : SQ_EUNAVAIL;
 
-    pairs_init(&fresh);
+    kv_init(&fresh);
     for (size_t i = 1; rc == 0 && i + 1 < n; i += 2) {
         const char *key, *val;
 
@@ -130,13 +130,13 @@ static int take_pairs(struct redis_store *s, const struct redis_ans *a)
             !redis_ans_text(a, i + 1, &val, &len) || strlen(val) != len)
             rc = SQ_EPROTO;
         else
-            rc = pairs_set(&fresh, key, val);
+            rc = kv_set(&fresh, key, val);
     }
     if (rc < 0) {
-        pairs_fini(&fresh);
+        kv_fini(&fresh);
         return rc;
     }
-    pairs_fini(&s->mirror);
+    kv_fini(&s->mirror);
     s->mirror = fresh;
     s->rev = (uint64_t)rev;
     s->has_rev = true;
@@ -167,7 +167,7 @@ static int add_all(void *ctx, const char *key, const char *val)
 
 int redis_store_restore(struct redis_store *s)
 {
-    int rc = pairs_each(&s->mirror, add_all, &s->next);
+    int rc = kv_each(&s->mirror, add_all, &s->next);
 
     log_error("event=store_went_back rev=%" PRIu64 " note=\"Redis has less than it "
               "acknowledged; what this manager knows is written back\"",
@@ -201,7 +201,7 @@ static void redis_close(struct store *base)
     redis_link_free(s->link);
     if (s->again != NULL)
         ev_timer_free(s->again);
-    pairs_fini(&s->mirror);
+    kv_fini(&s->mirror);
     write_fini(&s->next);
     write_fini(&s->way);
     free(s);
@@ -246,7 +246,7 @@ int redis_store_new(struct redis_store **out, struct ev *ev,
     snprintf(s->kv, sizeof(s->kv), "{%s}:kv", o->prefix);
     snprintf(s->owner, sizeof(s->owner), "%s", o->owner);
     snprintf(s->info, sizeof(s->info), "%s", o->info);
-    pairs_init(&s->mirror);
+    kv_init(&s->mirror);
     buf_init(&s->next.text);
     buf_init(&s->way.text);
     s->again = ev_timer_new(ev, on_again, s);

@@ -31,7 +31,7 @@ struct redis_store {
     uint32_t ttl_ms, wait_replicas, answer_ms;
     uint64_t asked[ASKED_MAX]; /* lease questions that are open, oldest first: a ring */
     unsigned first_asked, n_asked;
-    struct pairs mirror;
+    struct kv mirror;
     uint64_t rev;        /* of the last batch known to be kept, or loaded */
     bool has_rev, dirty; /* dirty: the mirror has more than was acknowledged */
     uint64_t epoch;      /* we write under; 0 = not */

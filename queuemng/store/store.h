@@ -8,7 +8,7 @@
 #define SEGQ_STORE_H
 
 #include "common/base/err.h"
-#include "queuemng/store/pairs.h"
+#include "queuemng/store/kv.h"
 
 struct store_counts {
     uint64_t keys, bytes;
@@ -21,7 +21,7 @@ struct store_ops {
     int (*del)(struct store *s, const char *key);
     int (*sync)(struct store *s, uint64_t *serial, struct err *e);
     uint64_t (*done)(const struct store *s);
-    int (*each)(const struct store *s, pair_fn fn, void *ctx);
+    int (*each)(const struct store *s, kv_fn fn, void *ctx);
     void (*count)(const struct store *s, struct store_counts *c);
     void (*close)(struct store *s);
 };
@@ -48,7 +48,7 @@ static inline uint64_t store_done(const struct store *s)
     return s->ops->done(s);
 }
 /* Every pair, in no order; stops at the first result < 0 and returns it. */
-static inline SQ_CHECK int store_each(const struct store *s, pair_fn fn, void *ctx)
+static inline SQ_CHECK int store_each(const struct store *s, kv_fn fn, void *ctx)
 {
     return s->ops->each(s, fn, ctx);
 }
@@ -61,8 +61,5 @@ static inline void store_close(struct store *s) /* NULL is fine */
     if (s != NULL)
         s->ops->close(s);
 }
-
-/* The file of mng_store.h. */
-SQ_CHECK int store_file_open(struct store **out, const char *dir, struct err *e);
 
 #endif

@@ -16,6 +16,7 @@
 
 #include "common/base/failpoint.h"
 #include "common/base/log.h"
+#include "common/base/versions.h"
 #include "common/journal/check.h"
 #include "common/journal/snapshot.h"
 #include "common/journal/turn.h"
@@ -63,7 +64,7 @@ static int make_dir(const struct seg_journal *j, const char *parent, struct err 
 static int refuse_old(const struct seg_journal *j, struct err *e)
 {
     struct journal_opts o = {
-        .dir = j->dir, .node = j->node, .disk = j->disk, .mode = JOURNAL_OFF
+        .dir = j->dir, .node = j->node, .format = JOURNAL_FORMAT, .disk = j->disk, .mode = JOURNAL_OFF
     };
     struct journal *old;
     int rc = journal_open(&old, &o, &(struct journal_replay) { 0 }, e);
@@ -201,7 +202,7 @@ int seg_journal_recover(struct seg_journal *j, struct segtab *t, struct seg_now 
                         struct err *e)
 {
     struct journal_opts o = { .dir = j->dir,
-                              .node = j->node,
+                              .node = j->node, .format = JOURNAL_FORMAT,
                               .disk = j->disk,
                               .mode = j->mode,
                               .snap_after_bytes = j->snap_after,
@@ -404,5 +405,5 @@ static const char *name_of(uint8_t type)
 
 int seg_journal_check(const char *dir, FILE *out)
 {
-    return journal_check(dir, name_of, out);
+    return journal_check(dir, JOURNAL_FORMAT, name_of, out);
 }

@@ -10,6 +10,6 @@ up --set away=0 --seg-nodes 2 --capacity 20 --set release_per_s=0.0001 --set mer
 [ $# -gt 0 ] && shift
 SEGMENT_PID=$(pid_of segment.1)
 SEG_CLUSTER_PID=$(pid_of seg_cluster)
-AUDIT_FILE=$(find "$C/state" -name manager.store -printf '%h/audit.jsonl\n' | head -1)
+AUDIT_FILE=$(find "$C/state" -type d -name store -printf '%h/audit.jsonl\n' | head -1)
 export SEGMENT_PID SEG_CLUSTER_PID AUDIT_FILE
 browser_run dashboard.js "$@"

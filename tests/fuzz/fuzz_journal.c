@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/base/versions.h"
 #include "common/journal/check.h"
 #include "common/journal/format.h"
 #include "tests/lib/sim/simdisk.c" /* fuzz programs link no simulation */
@@ -86,7 +87,7 @@ static size_t add_file(struct simdisk *s, const uint8_t *p, size_t n)
 
 static int open_once(struct simdisk *s, bool allow, struct seen *seen, struct journal **j)
 {
-    struct journal_opts o = { .dir = "fuzz", .disk = simdisk_disk(s), .node = "fuzz",
+    struct journal_opts o = { .dir = "fuzz", .disk = simdisk_disk(s), .node = "fuzz", .format = JOURNAL_FORMAT,
                               .mode = JOURNAL_FSYNC, .allow_damage = allow };
     struct journal_replay to = { on_chunk, on_record, seen };
     struct err e = { 0 };
@@ -112,7 +113,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
         data += n;
         size -= n;
     }
-    (void)journal_check_disk(simdisk_disk(s), NULL, nowhere);
+    (void)journal_check_disk(simdisk_disk(s), JOURNAL_FORMAT, NULL, nowhere);
     if (open_once(s, allow, &first, &j) == 0) {
         journal_append(j, 7, "more", 4);
         must(journal_flush(j, NULL) == 0, "a recovered journal writes");

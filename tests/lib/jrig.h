@@ -14,6 +14,7 @@
 
 #include "common/base/log.h"
 #include "common/base/rng.h"
+#include "common/base/versions.h"
 #include "common/journal/snapshot.h"
 #include "common/journal/turn.h"
 #include "tests/lib/sim/simdisk.h"
@@ -90,6 +91,7 @@ static inline int jrig_on_chunk(void *ctx, const uint8_t *p, size_t n, struct er
 static inline int jrig_try_open(struct jrig *r)
 {
     struct journal_opts o = { .dir = "sim", .disk = simdisk_disk(r->disk), .node = "seg-1",
+                              .format = JOURNAL_FORMAT,
                               .mode = r->mode, .reserve_bytes = r->reserve,
                               .snap_after_bytes = r->snap_after,
                               .allow_damage = r->allow_damage,

@@ -28,7 +28,7 @@
 #include "common/base/buf.h"
 #include "common/base/map.h"
 #include "common/base/rng.h"
-#include "queuemng/store/pairs.h"
+#include "queuemng/store/kv.h"
 #include "router/flow/flow.h"
 #include "segment/node/segtab.h"
 #include "tests/lib/sim/sim.h"
@@ -326,7 +326,7 @@ struct store_msg { /* a question, or its answer */
 };
 
 struct store_data {
-    struct pairs kv;
+    struct kv kv;
     uint64_t epoch, rev;
     uint64_t last_epoch, last_serial; /* the name of the last write */
     uint32_t last_inc, owner_inc;
@@ -469,7 +469,7 @@ uint64_t lead_needs(const struct proc *p); /* what the store must have to have a
 bool lead_has(const struct proc *p, uint64_t need);
 
 /* ---- sim_store.c */
-void store_pairs(const struct pairs *p, pair_fn fn, void *ctx);
+void store_pairs(const struct kv *p, kv_fn fn, void *ctx);
 void store_init(struct sim *s);
 void store_fini(struct sim *s);
 void store_asked(struct sim *s, const struct store_msg *q);

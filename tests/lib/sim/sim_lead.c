@@ -38,7 +38,7 @@ struct slead {
     usec_t out_last, in_last;
     uint64_t timer;         /* generation */
     /* the copy */
-    struct pairs mirror;
+    struct kv mirror;
     uint64_t rev, epoch;    /* epoch: written under; 0 = not */
     bool has_rev, dirty;
     struct batch next, way;
@@ -372,12 +372,12 @@ static void on_loaded(struct sim *s, struct proc *p, const struct store_msg *a)
     l->loaded = s->now;
     if (l->epoch != 0)
         return;
-    pairs_fini(&l->mirror);
-    pairs_init(&l->mirror);
+    kv_fini(&l->mirror);
+    kv_init(&l->mirror);
     for (const char *at = a->text; at < a->text + a->len;) {
         const char *key = at + 1, *val = key + strlen(key) + 1;
 
-        if (pairs_set(&l->mirror, key, val) < 0)
+        if (kv_set(&l->mirror, key, val) < 0)
             abort();
         at = val + strlen(val) + 1;
     }
@@ -567,8 +567,8 @@ static void put_step(struct sim *s, struct slead *l, const struct mng_out *out)
             continue;
         l->dirty = true;
         if (a->kind == MNG_DEL)
-            pairs_drop(&l->mirror, a->key);
-        else if (pairs_set(&l->mirror, a->key, a->val) < 0)
+            kv_del(&l->mirror, a->key);
+        else if (kv_set(&l->mirror, a->key, a->val) < 0)
             abort();
         batch_add(s, &l->next, a->key, a->kind == MNG_PUT ? a->val : NULL);
     }
@@ -602,7 +602,7 @@ void lead_start(struct sim *s, struct proc *p)
 
     p->mng->lead = l;
     lease_init(&l->lease, SIM_LEASE_MS, rng_u64(&s->rng), sim_ms(s));
-    pairs_init(&l->mirror);
+    kv_init(&l->mirror);
     buf_init(&l->next.text);
     buf_init(&l->way.text);
     dial(s, p, sim_rand(s, 1, 20));
@@ -616,7 +616,7 @@ void lead_stop(struct sim *s, struct proc *p)
     (void)s;
     drop_steps(l);
     free(l->step);
-    pairs_fini(&l->mirror);
+    kv_fini(&l->mirror);
     buf_fini(&l->next.text);
     buf_fini(&l->way.text);
     free(l);

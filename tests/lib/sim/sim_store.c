@@ -10,9 +10,9 @@
 
 #define TTL_US (SIM_LEASE_MS * 1000)
 
-void store_pairs(const struct pairs *p, pair_fn fn, void *ctx)
+void store_pairs(const struct kv *p, kv_fn fn, void *ctx)
 {
-    if (pairs_each(p, fn, ctx) < 0)
+    if (kv_each(p, fn, ctx) < 0)
         abort(); /* no memory */
 }
 
@@ -20,32 +20,32 @@ void store_pairs(const struct pairs *p, pair_fn fn, void *ctx)
 
 static int copy_pair(void *to, const char *key, const char *val)
 {
-    return pairs_set(to, key, val);
+    return kv_set(to, key, val);
 }
 
 static void data_copy(struct store_data *to, const struct store_data *from)
 {
-    struct pairs kv;
+    struct kv kv;
 
-    pairs_init(&kv);
+    kv_init(&kv);
     store_pairs(&from->kv, copy_pair, &kv);
-    pairs_fini(&to->kv);
+    kv_fini(&to->kv);
     *to = *from;
     to->kv = kv;
 }
 
 void store_init(struct sim *s)
 {
-    pairs_init(&s->store.now.kv);
-    pairs_init(&s->store.snap.kv);
-    pairs_init(&s->store.replica.kv);
+    kv_init(&s->store.now.kv);
+    kv_init(&s->store.snap.kv);
+    kv_init(&s->store.replica.kv);
 }
 
 void store_fini(struct sim *s)
 {
-    pairs_fini(&s->store.now.kv);
-    pairs_fini(&s->store.snap.kv);
-    pairs_fini(&s->store.replica.kv);
+    kv_fini(&s->store.now.kv);
+    kv_fini(&s->store.snap.kv);
+    kv_fini(&s->store.replica.kv);
 }
 
 /* ---- the scripts --------------------------------------------------------------------- */
@@ -109,17 +109,17 @@ static void do_renew(struct sim *s, const struct store_msg *q, struct store_msg 
 
 static void put_all(struct sim *s, const struct store_msg *q)
 {
-    struct pairs *kv = &s->store.now.kv;
+    struct kv *kv = &s->store.now.kv;
 
     for (const char *at = q->text; at < q->text + q->len;) {
         const char *key = at + 1, *val = key + strlen(key) + 1;
 
         if (*at == '+') {
-            if (pairs_set(kv, key, val) < 0)
+            if (kv_set(kv, key, val) < 0)
                 abort();
             check_stored(s, key, val);
         } else {
-            pairs_drop(kv, key);
+            kv_del(kv, key);
         }
         at = val + strlen(val) + 1;
     }
@@ -135,8 +135,8 @@ static int do_write(struct sim *s, const struct store_msg *q)
         d->last_proc == q->proc && d->last_inc == q->incarnation)
         return STORE_DONE;
     if (q->whole) {
-        pairs_fini(&d->kv);
-        pairs_init(&d->kv);
+        kv_fini(&d->kv);
+        kv_init(&d->kv);
         d->rev = u64_max(d->rev, q->rev);
     } else if (d->rev != q->rev) {
         return STORE_GAP;

@@ -1,19 +1,19 @@
-/* pairs.c: see the header. */
-#include "queuemng/store/pairs.h"
+#include "queuemng/store/kv.h"
 
+#include <assert.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/err.h"
 
-void pairs_init(struct pairs *p)
+void kv_init(struct kv *p)
 {
     memset(p, 0, sizeof(*p));
     map_init(&p->by_key, 0);
 }
 
-void pairs_fini(struct pairs *p)
+void kv_fini(struct kv *p)
 {
     for (size_t i = 0; i < p->n; i++) {
         free(p->v[i].key);
@@ -34,7 +34,7 @@ static uint64_t key_hash(const char *key)
 }
 
 /* Where the key is, or would be put: its slot in the map; *i its index or SIZE_MAX. */
-static uint64_t find(const struct pairs *p, const char *key, size_t *i)
+static uint64_t find(const struct kv *p, const char *key, size_t *i)
 {
     for (uint64_t h = key_hash(key);; h++) {
         uint64_t at = map_get(&p->by_key, h);
@@ -46,10 +46,10 @@ static uint64_t find(const struct pairs *p, const char *key, size_t *i)
     }
 }
 
-static bool grow(struct pairs *p)
+static bool grow(struct kv *p)
 {
     size_t cap = p->cap != 0 ? p->cap * 2 : 64;
-    struct pair *v = p->n < p->cap ? p->v : realloc(p->v, cap * sizeof(*v));
+    struct kv_pair *v = p->n < p->cap ? p->v : realloc(p->v, cap * sizeof(*v));
 
     if (v == NULL)
         return false;
@@ -58,22 +58,57 @@ static bool grow(struct pairs *p)
     return true;
 }
 
-static void value_drop(struct pairs *p, struct pair *x)
+static void value_drop(struct kv *p, struct kv_pair *x)
 {
     if (x->val == NULL)
         return;
+    assert(p->live > 0 && p->text_bytes >= strlen(x->key) + strlen(x->val));
     p->text_bytes -= strlen(x->key) + strlen(x->val);
     p->live--;
     free(x->val);
     x->val = NULL;
 }
 
-int pairs_set(struct pairs *p, const char *key, const char *val)
+/* The slots of deleted keys go, if there is memory for that. */
+static void squeeze(struct kv *p)
+{
+    struct kv fresh = *p;
+
+    fresh.v = malloc(p->cap * sizeof(*fresh.v));
+    fresh.n = 0;
+    map_init(&fresh.by_key, 0);
+    for (size_t i = 0; fresh.v != NULL && i < p->n; i++) {
+        size_t at;
+
+        if (p->v[i].val == NULL)
+            continue;
+        if (map_set(&fresh.by_key, find(&fresh, p->v[i].key, &at), fresh.n) < 0)
+            break;
+        fresh.v[fresh.n++] = p->v[i];
+    }
+    if (fresh.v == NULL || fresh.n < p->live) {
+        free(fresh.v);
+        map_fini(&fresh.by_key);
+        return;
+    }
+    for (size_t i = 0; i < p->n; i++)
+        if (p->v[i].val == NULL)
+            free(p->v[i].key);
+    free(p->v);
+    map_fini(&p->by_key);
+    *p = fresh;
+}
+
+int kv_set(struct kv *p, const char *key, const char *val)
 {
     size_t i;
-    uint64_t h = find(p, key, &i);
+    uint64_t h;
     char *copy = strdup(val);
 
+    if (p->n == p->cap && p->live < p->n / 2)
+        squeeze(p);
+    h = find(p, key, &i);
+    assert(p->live <= p->n && p->n <= p->cap);
     if (copy == NULL || (i == SIZE_MAX && !grow(p))) {
         free(copy);
         return SQ_ENOMEM;
@@ -87,7 +122,7 @@ int pairs_set(struct pairs *p, const char *key, const char *val)
             return SQ_ENOMEM;
         }
         i = p->n++;
-        p->v[i] = (struct pair) { .key = name };
+        p->v[i] = (struct kv_pair) { .key = name };
     }
     value_drop(p, &p->v[i]);
     p->v[i].val = copy;
@@ -96,7 +131,7 @@ int pairs_set(struct pairs *p, const char *key, const char *val)
     return 0;
 }
 
-void pairs_drop(struct pairs *p, const char *key)
+void kv_del(struct kv *p, const char *key)
 {
     size_t i;
 
@@ -105,7 +140,7 @@ void pairs_drop(struct pairs *p, const char *key)
         value_drop(p, &p->v[i]);
 }
 
-int pairs_each(const struct pairs *p, pair_fn fn, void *ctx)
+int kv_each(const struct kv *p, kv_fn fn, void *ctx)
 {
     for (size_t i = 0; i < p->n; i++) {
         int rc = p->v[i].val != NULL ? fn(ctx, p->v[i].key, p->v[i].val) : 0;

@@ -20,7 +20,7 @@
 /* Some of them will have left or been released meanwhile: not more than this. */
 static uint64_t seg_missing(const struct mseg *s)
 {
-    uint64_t back = s->lost ? 0 : s->st.waiting + s->st.returning;
+    uint64_t back = seg_is_lost(s) ? 0 : s->st.waiting + s->st.returning;
 
     return seg_is_away(s) && s->was_waiting > back ? s->was_waiting - back : 0;
 }
@@ -40,7 +40,7 @@ static void lane_sum(struct mlane *l)
         l->left += s->st.left;
         l->expired += s->st.expired;
         l->no_shows += s->st.no_shows;
-        l->has_lost |= s->lost;
+        l->has_lost |= seg_is_lost(s);
         l->has_lacks |= s->lacks;
         l->n_away += seg_is_away(s);
         l->missing += seg_missing(s);
@@ -77,7 +77,7 @@ static bool nobody_is_shown(const struct mseg *s)
 static void lane_aheads(struct mng *m, struct mlane *l)
 {
     uint64_t run = 0;
-    bool known = true, sure = true;
+    bool known = true, sure = true, bounded;
 
     list_each(&l->segs, it) {
         struct mseg *s = list_seg(it);
@@ -85,9 +85,9 @@ static void lane_aheads(struct mng *m, struct mlane *l)
         s->ahead = run;
         /* One that was rebuilt has forgotten what it was told: no bound must be too large,
          * as one is by what a node shows that is not reached. */
-        s->ahead_known =
+        bounded =
             known && run != AHEAD_UNKNOWN && (sure || s->kind != OPEN_REBUILD);
-        if (s->ahead_known && s->confirmed && s->ahead != s->ahead_sent && seg_reachable(s) &&
+        if (bounded && seg_is_announced(s) && s->ahead != s->ahead_sent && seg_reachable(s) &&
             !nobody_is_shown(s)) {
             node_ahead(m, s->node, s->id, s->ahead);
             s->ahead_sent = s->ahead;
@@ -96,7 +96,7 @@ static void lane_aheads(struct mng *m, struct mlane *l)
          * comes back who was not counted then. */
         run = run == AHEAD_UNKNOWN || seg_is_away(s) ? AHEAD_UNKNOWN
                                                      : shown_ahead(m, s) + seg_bound(s);
-        if (!s->known && s->confirmed)
+        if (s->phase == SEG_STORED)
             known = false;
         if (seg_is_unsure(s) || shown_ahead(m, s) > s->ahead)
             sure = false;
@@ -109,7 +109,7 @@ static struct mseg *next_open(const struct mlane *l, const struct mseg *s)
          it = list_next(&l->segs, it)) {
         struct mseg *x = list_seg(it);
 
-        if (x->kind == OPEN_TAIL && !x->confirmed)
+        if (x->kind == OPEN_TAIL && !seg_is_announced(x))
             return NULL; /* its turn comes first */
         if (x->state == SEG_OPEN)
             return x;
@@ -125,10 +125,10 @@ static void lane_seal(struct mng *m, struct mlane *l)
         struct mseg *s = list_seg(it);
         msec_t down = s->node->peer != 0 ? 0 : m->now_ms - s->node->down_ms;
 
-        if (s->state != SEG_OPEN || s->lost)
+        if (s->state != SEG_OPEN || seg_is_lost(s))
             continue;
         if (down >= MNG_TAIL_AFTER_MS) {
-            if (!s->confirmed) {
+            if (!seg_is_announced(s)) {
                 seg_lost(m, s); /* nobody knows it: it may as well not be */
                 continue;
             }
@@ -140,7 +140,7 @@ static void lane_seal(struct mng *m, struct mlane *l)
             seg_todo(m, s);
             queue_mapped(m, l->q);
             queue_keep(m, l->q, false); /* a later manager must not open it again (I3) */
-        } else if ((s->node->draining || !lots_fit(s)) && s->confirmed && !s->want_seal &&
+        } else if ((s->node->draining || !lots_fit(s)) && seg_is_announced(s) && !s->want_seal &&
                    next_open(l, s) != NULL) {
             s->want_seal = true;
             s->want_next = next_open(l, s)->id;
@@ -155,7 +155,7 @@ static void lane_nexts(struct mng *m, struct mlane *l)
         struct mseg *s = list_seg(it);
         struct mseg *next;
 
-        if (!s->confirmed || !s->known || s->lost || s->st.next != 0 ||
+        if (!seg_is_reported(s) || seg_is_lost(s) || s->st.next != 0 ||
             s->want_next != 0)
             continue;
         next = next_open(l, s);
@@ -199,8 +199,8 @@ static bool end_is_drained(const struct mlane *l)
 {
     const struct mseg *last = list_seg(list_last(&l->segs));
 
-    return last != NULL && last->state == SEG_OPEN && !last->lost && !last->want_seal &&
-           last->confirmed && last->node->draining;
+    return last != NULL && last->state == SEG_OPEN && !seg_is_lost(last) && !last->want_seal &&
+           seg_is_announced(last) && last->node->draining;
 }
 
 /* Room for what will join until the next look, and never less than the threshold. */
@@ -233,7 +233,7 @@ bool lane_is_short(const struct mlane *l)
 
 static bool seg_over(const struct mseg *s)
 {
-    return s->known && s->st.state == SEG_SEALED && s->st.waiting == 0 &&
+    return seg_is_reported(s) && s->st.state == SEG_SEALED && s->st.waiting == 0 &&
            s->st.returning == 0 && s->st.records == 0 && s->move == NULL &&
            s->st.move == 0 && s->state == SEG_SEALED && !s->lacks && !seg_is_away(s);
 }
@@ -253,13 +253,13 @@ static void lane_remove(struct mng *m, struct mlane *l)
     list_each(&l->segs, it) {
         struct mseg *s = list_seg(it);
 
-        if (s->lacks && s->move == NULL && !s->lost)
+        if (s->lacks && s->move == NULL && !seg_is_lost(s))
             lane_unlack(m, s);
         if (seg_over(s) && !s->want_remove) {
             s->want_remove = true;
             queue_keep(m, l->q, false); /* over, not lost, for a later manager, too */
             seg_wish(m, s);
-        } else if (s->want_remove && !s->force && !seg_over(s)) {
+        } else if (s->want_remove && !seg_over(s)) {
             s->want_remove = false; /* somebody came back inside the grace */
             queue_keep(m, l->q, false);
         }

@@ -30,7 +30,7 @@ struct mnode *lots_place(struct mng *m, const struct mlane *l, const struct mseg
 /* Everybody who is in it is known, and nobody comes any more. */
 static bool may_draw(const struct mseg *s)
 {
-    return s->lots.early && s->lots.n == 0 && s->confirmed && s->known && !seg_is_away(s) &&
+    return s->lots.early && s->lots.n == 0 && seg_is_reported(s) && !seg_is_away(s) &&
            s->st.state == SEG_SEALED && s->st.waiting != 0 && !s->st.drawn;
 }
 
@@ -76,7 +76,7 @@ static bool lane_is_ready(const struct mlane *l)
             continue;
         if (!s->lots.early)
             return false;
-        any |= s->confirmed;
+        any |= seg_is_announced(s);
     }
     return any;
 }

@@ -1,6 +1,7 @@
 /* lifecycle.c: a segment comes into its chain, is reported, is lost, goes. */
 #include "queuemng/chain/lifecycle.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "common/base/log.h"
@@ -31,7 +32,7 @@ struct mseg *seg_new(struct mng *m, struct mlane *l, struct mnode *n, seg_id id,
     s->capacity = s->st.capacity = capacity;
     s->kind = kind;
     s->state = s->st.state = kind == OPEN_TAIL ? SEG_OPEN : SEG_SEALED;
-    s->rebuild = kind == OPEN_REBUILD;
+    s->health = kind == OPEN_REBUILD ? SEG_REBUILDING : SEG_WHOLE;
     s->st.seg = id;
     s->ahead_sent = UINT64_MAX;
     if (before != NULL)
@@ -76,19 +77,19 @@ void seg_unlink(struct mng *m, struct mseg *s)
 /* Who has not come back by now has no place any more: from here on it is like any other. */
 static void seg_whole(struct mng *m, struct mseg *s)
 {
-    if (s->rebuild && !s->st.rebuild) {
+    if (seg_is_rebuilding(s) && !s->st.rebuild) {
         log_info("event=segment_rebuilt seg=%llu queue=%s waiting=%u",
                  (unsigned long long)s->id, s->lane->q->def.name, s->st.waiting);
         m->count.rebuilt++;
     }
-    s->rebuild = s->st.rebuild;
+    seg_set_health(s, s->st.rebuild ? SEG_REBUILDING : SEG_WHOLE);
 }
 
 /* Both only grow; smaller than before: it counts anew. Of a new manager's first report
  * nothing is new. */
 static uint64_t growth(const struct mseg *s, uint64_t before, uint64_t now)
 {
-    return s->known && now > before ? now - before : 0;
+    return seg_is_reported(s) && now > before ? now - before : 0;
 }
 
 static void claims_take(struct mseg *s, const struct seg_status *st)
@@ -101,49 +102,73 @@ static void claims_take(struct mseg *s, const struct seg_status *st)
     c->missed += missed - u64_min(missed, growth(s, s->st.away, st->away)); /* cost nothing */
 }
 
-void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st)
+/* What has come of its people since its last report. */
+static void take_people(struct mng *m, struct mseg *s, const struct seg_status *st)
 {
     struct mqueue *q = s->lane->q;
-    uint32_t joined = s->st.joined;
 
-    if (s->lost)
-        return; /* given up: what it holds is not ours any more */
     marks_take(m, s, st);
     claims_take(s, st);
     if (growth(s, s->st.polls, st->polls) != 0)
         hearing_poll(&q->hearing, m->now_ms, pop_quiet_ms(q));
     s->maybe_inside = 0;
+}
+
+static void take_figures(struct mseg *s, const struct seg_status *st)
+{
+    uint32_t joined = s->st.joined;
+
     s->st = *st;
-    s->st.absorbed = NULL;
+    s->st.absorbed = NULL; /* absorbed.h has them */
     s->st.marks = NULL;
     s->st.n_marks = 0;
     if (s->kind == OPEN_REBUILD)
         s->st.joined = joined; /* it takes all its numbers for given */
-    if (!s->known && s->confirmed)
+    if (s->phase == SEG_STORED)
         s->lane->joined_before += s->st.joined; /* before our time: that is no rush */
-    s->known = true;
-    s->missing = false;
-    seg_whole(m, s);
-    if (!s->confirmed) {
-        s->confirmed = true;
-        if (s->move != NULL)
-            s->move->sent_ms = 0; /* it waits for its target: goes on at the next tick */
-        queue_mapped(m, q);
-    }
-    if (st->state == SEG_SEALED && s->state == SEG_OPEN) {
+}
+
+static void take_phase(struct mng *m, struct mseg *s)
+{
+    bool first = !seg_is_announced(s);
+
+    seg_set_phase(s, SEG_REPORTED);
+    if (!first)
+        return;
+    if (s->move != NULL)
+        s->move->sent_ms = 0; /* it waits for its target: goes on at the next tick */
+    queue_mapped(m, s->lane->q);
+}
+
+static void take_seal(struct mng *m, struct mseg *s)
+{
+    if (s->st.state == SEG_SEALED && s->state == SEG_OPEN) {
         s->state = SEG_SEALED;
         lots_sealed(m, s);
-        queue_mapped(m, q);
+        queue_mapped(m, s->lane->q);
         log_info("event=segment_sealed seg=%llu queue=%s joined=%u",
-                 (unsigned long long)s->id, q->def.name, st->joined);
+                 (unsigned long long)s->id, s->lane->q->def.name, s->st.joined);
     }
-    if (st->state == SEG_OPEN && s->state == SEG_SEALED && !s->want_seal) {
+    if (s->st.state == SEG_OPEN && s->state == SEG_SEALED && !s->want_seal) {
         s->want_seal = true; /* taken for sealed while nobody reached it, by this manager */
         seg_todo(m, s);      /* or by an earlier one */
     }
+}
+
+void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st)
+{
+    assert(st->seg == s->id);
+    if (seg_is_lost(s))
+        return; /* given up: what it holds is not ours any more */
+    take_people(m, s, st);
+    take_figures(s, st);
+    s->missing = false;
+    seg_whole(m, s);
+    take_phase(m, s);
+    take_seal(m, s);
     seg_used(s);
     if (st->waiting + st->returning + st->ready != 0)
-        queue_wake(m, q);
+        queue_wake(m, s->lane->q);
     lane_touch(m, s->lane);
 }
 
@@ -156,10 +181,10 @@ static bool seg_unused(const struct mseg *s)
         return true; /* everybody in it is gone, and it is not stored any more */
     if (s->kind == OPEN_REBUILD)
         return false;
-    if (!s->confirmed)
+    if (!seg_is_announced(s))
         return true;
     if (s->kind != OPEN_TARGET)
-        return s->known && s->st.state == SEG_SEALED && s->st.joined == 0 &&
+        return seg_is_reported(s) && s->st.state == SEG_SEALED && s->st.joined == 0 &&
                s->st.waiting == 0 && s->st.records == 0; /* an open one: perhaps since then */
     for (uint32_t i = 0; i < l->n_alias; i++)
         if (l->alias[i].to == s->id)
@@ -173,6 +198,8 @@ void seg_lost(struct mng *m, struct mseg *s)
 {
     struct mlane *l = s->lane;
 
+    if (seg_is_lost(s))
+        return; /* known already */
     lane_touch(m, l);
     queue_keep(m, l->q, false);
     queue_mapped(m, l->q);
@@ -187,9 +214,9 @@ void seg_lost(struct mng *m, struct mseg *s)
     m->count.lost_segments++;
     pop_seg_gone(m, s);
     slots_lost(m, s);
-    if (!s->rebuild) /* else those of before are awaited still */
+    if (!seg_is_rebuilding(s)) /* else those of before are awaited still */
         s->was_waiting = s->st.waiting + s->st.returning;
-    s->lost = true;
+    seg_set_health(s, seg_is_rebuilding(s) ? SEG_GONE_AGAIN : SEG_GONE);
     s->state = SEG_SEALED; /* nobody joins it */
     s->lost_ms = m->now_ms;
     s->st.returning = s->st.ready = s->st.active = s->st.records = 0;

@@ -50,9 +50,9 @@ static struct mmove *move_start(struct mng *m, struct mseg *from, struct mseg *t
 /* Sealed, heard of, reachable, and in no other move. */
 static bool may_move(const struct mseg *s)
 {
-    return s->confirmed && s->known && s->state == SEG_SEALED &&
+    return seg_is_reported(s) && s->state == SEG_SEALED &&
            s->st.state == SEG_SEALED && s->move == NULL && s->st.move == 0 && !s->lacks &&
-           !s->rebuild &&
+           !seg_is_rebuilding(s) &&
            !s->want_remove && seg_reachable(s) && s->node->moves < MNG_NODE_MOVES;
 }
 
@@ -276,7 +276,7 @@ void on_move_status(struct mng *m, struct mnode *n, const struct msg_move_status
 /* A segment that is gone, or that its node has not opened yet, has nothing to forget. */
 static bool nothing_there(const struct mseg *s)
 {
-    return s == NULL || s->lost || !s->confirmed;
+    return s == NULL || seg_is_lost(s) || !seg_is_announced(s);
 }
 
 static void move_tick(struct mng *m, struct mmove *v)
@@ -284,12 +284,12 @@ static void move_tick(struct mng *m, struct mmove *v)
     bool early = v->state == MOVE_PLANNED || v->state == MOVE_COPY;
     bool ends = v->from != NULL && v->to != NULL;
 
-    if (early && (!ends || v->to->lost || v->from->lost)) {
+    if (early && (!ends || seg_is_lost(v->to) || seg_is_lost(v->from))) {
         move_abort(m, v, "segment gone");
     } else if (early && m->now_ms - v->progress_ms > MNG_MOVE_IDLE_MS) {
         move_abort(m, v, "no progress");
     } else if (v->state == MOVE_COMMITTING &&
-               (v->to == NULL || v->to->lost)) {
+               (v->to == NULL || seg_is_lost(v->to))) {
         move_uncommit(m, v, "the target is lost");
     }
     if (v->state == MOVE_ABORTING) {

@@ -31,9 +31,9 @@ static enum heard has_heard(const struct mng *m, const struct mlane *l, seg_id f
 {
     const struct mseg *x = seg_find(m, alias_of(l, from));
 
-    if (x == NULL || x->lost)
+    if (x == NULL || seg_is_lost(x))
         return HEARD;
-    if (!x->known || seg_is_orphan(x))
+    if (!seg_is_reported(x) || seg_is_orphan(x))
         return HEARD_NOT_YET;
     /* Its node was restarted with the copy, but before the commit: both say so. */
     return seg_has_absorbed(x, from) ? HEARD : HEARD_NEVER;
@@ -77,7 +77,8 @@ static void revive(struct mng *m, struct mnode *n, struct mlane *l,
     }
     seg_look_absorbed(x);
     y->state = SEG_SEALED;
-    y->confirmed = y->seen = true;
+    seg_set_phase(y, SEG_STORED);
+    y->seen = true;
     seg_status(m, y, st);
     queue_keep(m, l->q, false);
     queue_mapped(m, l->q);

@@ -8,6 +8,7 @@
 #include "queuemng/chain/lifecycle.h"
 #include "queuemng/state/changed.h"
 #include "queuemng/state/out.h"
+#include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
 
 #define LOG_MODULE "move"
@@ -51,7 +52,7 @@ struct mmove *move_find(const struct mng *m, uint64_t id)
  * If it is opened after all, it is nobody's and forgotten. */
 static void target_forget(struct mng *m, struct mseg *x)
 {
-    if (x->kind != OPEN_TARGET || x->confirmed)
+    if (x->kind != OPEN_TARGET || seg_is_announced(x))
         return;
     queue_keep(m, x->lane->q, false);
     seg_unlink(m, x);
@@ -117,7 +118,7 @@ void move_say(struct mng *m, struct mmove *v)
     v->sent_ms = m->now_ms;
     switch (v->state) {
     case MOVE_PLANNED:
-        if (to_up && v->to->confirmed)
+        if (to_up && seg_is_announced(v->to))
             order_in(m, v);
         break;
     case MOVE_COPY:

@@ -30,7 +30,7 @@ static struct mseg *unmerge_one(struct mng *m, struct mseg *s, const struct mali
         return behind; /* its alias stays, and the next plan tries again */
     y->mark_end = a->mark_end;
     seg_lost(m, y);
-    if (s->lost) /* with it all who were inside of y were counted */
+    if (seg_is_lost(s)) /* with it all who were inside of y were counted */
         slots_found(m, y);
     return y;
 }
@@ -75,8 +75,9 @@ static void reopen(struct mng *m, struct mseg *s, struct mnode *n)
     s->st.drawn = false;
     s->st.last_tick = 0;
     s->st.next = s->want_next = 0;
-    s->lost = s->confirmed = s->known = s->want_seal = s->want_remove = false;
-    s->rebuild = true;
+    seg_set_health(s, SEG_REBUILDING);
+    seg_set_phase(s, SEG_OPENING);
+    s->want_seal = s->want_remove = false;
     s->n_absorbed = 0;
     s->ahead_sent = UINT64_MAX;
     seg_used(s);
@@ -90,7 +91,7 @@ static bool find_place(struct mng *m, struct mlane *l, struct mseg *s)
 {
     struct mnode *n;
 
-    if (!s->lost || s->move != NULL)
+    if (!seg_is_lost(s) || s->move != NULL)
         return false;
     n = place_pick(m, list_seg(list_prev(&l->segs, &s->in_lane)), NULL, s->lots.early,
                    0);
@@ -130,7 +131,7 @@ bool seg_take_back(struct mng *m, struct mseg *s, const struct seg_status *st, b
             return false;
     log_info("event=segment_back seg=%llu node=%s", (unsigned long long)s->id,
              s->node->name);
-    s->lost = false;
+    seg_set_health(s, seg_is_rebuilding(s) ? SEG_REBUILDING : SEG_WHOLE);
     slots_found(m, s);
     queue_keep(m, s->lane->q, false);
     lane_touch(m, s->lane);

@@ -120,7 +120,6 @@ static void order_remove(struct mng *m, const struct mseg *s)
 
     o->epoch = m->epoch;
     o->seg = s->id;
-    o->force = s->force;
 }
 
 /* One order at a time; the report that shows its effect brings the next. */
@@ -131,7 +130,7 @@ void seg_reconcile(struct mng *m, struct mseg *s)
     if (!seg_reachable(s))
         return; /* stays in the list */
     s->ordered_ms = m->now_ms;
-    if (!s->confirmed)
+    if (!seg_is_announced(s))
         order_open(m, s);
     else if (s->want_remove)
         order_remove(m, s);

@@ -9,6 +9,7 @@
 #include "queuemng/state/out.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/slots.h"
+#include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
 
 #define LOG_MODULE "queue"
@@ -33,7 +34,7 @@ static bool is_empty(const struct mng *m, const struct mqueue *q)
         list_each(&q->lane[i].segs, it) {
             const struct mseg *s = list_entry(it, struct mseg, in_lane);
 
-            if (!s->known || s->lost)
+            if (!seg_is_reported(s) || seg_is_lost(s))
                 return false;
         }
     return v.waiting + v.inside == 0;

@@ -176,7 +176,7 @@ static int load_seg(struct mng *m, struct mlane *l, json_t *j)
     s->state = (uint8_t)(state == SEG_LOST ? SEG_SEALED : state); /* of an older version */
     s->mark_end = (uint32_t)json_integer_value(json_array_get(j, 5));
     load_lots(s, j);
-    s->confirmed = true; /* routers may have heard of it */
+    seg_set_phase(s, SEG_STORED); /* routers may have heard of it */
     s->lost_ms = 0;
     seg_used(s);
     m->next_seg = u64_max(m->next_seg, (uint64_t)id + 1);

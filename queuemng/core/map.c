@@ -8,6 +8,7 @@
 #include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/queue.h"
+#include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
 
 #define list_seg(it) list_entry(it, struct mseg, in_lane)
@@ -23,9 +24,9 @@ static uint32_t visible(const struct mlane *l, struct map_seg *v)
     list_each(&l->segs, it) {
         const struct mseg *s = list_seg(it);
 
-        if (!s->confirmed && s->kind == OPEN_TAIL)
+        if (!seg_is_announced(s) && s->kind == OPEN_TAIL)
             break;
-        if (!s->confirmed && s->kind != OPEN_REBUILD)
+        if (!seg_is_announced(s) && s->kind != OPEN_REBUILD)
             continue; /* one that is rebuilt was shown before, and its people ask for it */
         if (v != NULL)
             v[n] = (struct map_seg){ .id = s->id, .node = s->node->no, .state = s->state };
@@ -187,7 +188,7 @@ static seg_id next_shown(const struct mng *m)
     list_each(&m->todo, it) {
         const struct mseg *s = list_entry(it, struct mseg, in_todo);
 
-        if (!s->confirmed && s->kind != OPEN_REBUILD && s->id < next)
+        if (!seg_is_announced(s) && s->kind != OPEN_REBUILD && s->id < next)
             next = s->id;
     }
     return next;

@@ -58,10 +58,10 @@ static struct mseg *tail_of(const struct mlane *l)
     list_each(&l->segs, it) {
         struct mseg *s = list_entry(it, struct mseg, in_lane);
 
-        if (!s->confirmed && s->kind == OPEN_TAIL)
+        if (!seg_is_announced(s) && s->kind == OPEN_TAIL)
             return NULL;
         if (s->state == SEG_OPEN)
-            return s->lost ? NULL : s;
+            return seg_is_lost(s) ? NULL : s;
     }
     return NULL;
 }

@@ -48,7 +48,7 @@ static bool lane_is_empty(const struct mlane *l)
     list_each(&l->segs, it) {
         const struct mseg *s = list_entry(it, struct mseg, in_lane);
 
-        if (!s->known || s->lost || s->move != NULL || !seg_reachable(s))
+        if (!seg_is_reported(s) || seg_is_lost(s) || s->move != NULL || !seg_reachable(s))
             return false;
     }
     return true;

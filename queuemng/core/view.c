@@ -111,8 +111,8 @@ void mng_each_seg(const struct mng *m, queue_id q, unsigned lane, mng_each_fn fn
                                   .st = s->st,
                                   .ahead = s->ahead,
                                   .reachable = seg_reachable(s),
-                                  .lost = s->lost,
-                                  .rebuild = s->rebuild,
+                                  .lost = seg_is_lost(s),
+                                  .rebuild = seg_is_rebuilding(s),
                                   .move = s->move != NULL ? s->move->id : 0 };
 
         fn(ctx, &v);
@@ -219,7 +219,7 @@ bool mng_place(const struct mng *m, seg_id seg, struct mng_place_view *v)
                                   .node = s->node->name,
                                   .segment = s->id,
                                   .reachable = seg_reachable(s),
-                                  .rebuild = s->rebuild,
+                                  .rebuild = seg_is_rebuilding(s),
                                   .moving = s->move != NULL };
     return true;
 }

@@ -8,6 +8,7 @@
 #include "queuemng/nodes/directory.h"
 #include "queuemng/nodes/retire.h"
 #include "queuemng/state/changed.h"
+#include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
 
 #define LOG_MODULE "member"
@@ -20,7 +21,7 @@ void node_lost(struct mng *m, struct mnode *n)
     list_each(&n->segs, it) {
         struct mseg *s = container_of(it, struct mseg, on_node);
 
-        if (!s->lost)
+        if (!seg_is_lost(s))
             seg_lost(m, s);
     }
 }

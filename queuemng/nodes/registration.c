@@ -17,6 +17,7 @@
 #include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/records.h"
+#include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
 
 #define LOG_MODULE "member"
@@ -108,7 +109,7 @@ static void take_status(struct mng *m, struct mnode *n, const struct seg_status 
     struct mseg *s = seg_find(m, st->seg);
     bool ours = s != NULL && s->node == n;
 
-    if (ours && s->lost)
+    if (ours && seg_is_lost(s))
         ours = seg_take_back(m, s, st, full);
     if (st->move != 0 && (!ours || s->move == NULL || s->move->id != st->move))
         move_orphan(m, n, st);
@@ -143,7 +144,7 @@ void on_open_refused(struct mng *m, struct mnode *n)
     list_each(&n->segs, it) {
         struct mseg *s = container_of(it, struct mseg, on_node);
 
-        if (!s->confirmed)
+        if (!seg_is_announced(s))
             seg_lost(m, s);
     }
 }
@@ -156,16 +157,16 @@ static void node_registered(struct mng *m, struct mnode *n)
     list_each(&n->segs, it) {
         struct mseg *s = container_of(it, struct mseg, on_node);
 
-        if (s->lost)
+        if (seg_is_lost(s))
             continue;
         if (!s->seen && s->want_remove) {
             seg_removed(m, s); /* the link broke before it could say so */
             continue;
         }
-        s->missing = !s->seen && s->confirmed;
+        s->missing = !s->seen && seg_is_announced(s);
         if (!s->seen && alias_of(s->lane, s->id) != 0)
             continue; /* merged within the node, whose answer was lost: asked again */
-        if (!s->seen && s->confirmed) {
+        if (!s->seen && seg_is_announced(s)) {
             seg_lost(m, s);
             continue;
         }
@@ -185,11 +186,11 @@ static void take_gone(struct mng *m, struct mnode *n, seg_id id)
 {
     struct mseg *s = seg_find(m, id);
 
-    if (s == NULL || s->node != n || s->lost)
+    if (s == NULL || s->node != n || seg_is_lost(s))
         return;
     if (!s->want_remove) {
-        s->missing = s->confirmed;
-        if (s->confirmed && alias_of(s->lane, id) == 0)
+        s->missing = seg_is_announced(s);
+        if (seg_is_announced(s) && alias_of(s->lane, id) == 0)
             seg_lost(m, s);
         return;
     }

@@ -35,12 +35,12 @@ static struct mseg *pop_head(const struct mng *m, struct mlane *l, bool *wait)
     list_each(&l->segs, it) {
         struct mseg *s = list_seg(it);
 
-        if (seg_dry(s) || (!s->confirmed && s->kind != OPEN_REBUILD))
+        if (seg_dry(s) || (!seg_is_announced(s) && s->kind != OPEN_REBUILD))
             continue;
-        if (s->lost && m->now_ms - s->lost_ms > patience_ms(m, s))
+        if (seg_is_lost(s) && m->now_ms - s->lost_ms > patience_ms(m, s))
             continue; /* no node has room for it */
         l->recovering = seg_is_away(s);
-        if (l->recovering && (s->lost || !s->confirmed)) {
+        if (l->recovering && (seg_is_lost(s) || !seg_is_announced(s))) {
             *wait = true;
             return NULL;
         }
@@ -54,7 +54,7 @@ static struct mseg *pop_head(const struct mng *m, struct mlane *l, bool *wait)
             *wait = true; /* whose turn it is, is not known yet */
             return NULL;
         }
-        if (s->rebuild || s->st.waiting + s->st.returning != 0)
+        if (seg_is_rebuilding(s) || s->st.waiting + s->st.returning != 0)
             return first_open != NULL ? first_open : s;
         /* open and empty when it last reported: somebody may have joined since, and if
          * there are people behind it, it must be asked first */
@@ -279,7 +279,7 @@ void on_seg_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *
     l->pop.left = left;
     l->pop.by_hand -= u64_min(l->pop.by_hand, g->n);
     if (g->busy || left == 0 || !seg_dry(s)) {
-        pop_end(m, l, left, g->busy || s->rebuild || away);
+        pop_end(m, l, left, g->busy || seg_is_rebuilding(s) || away);
     } else {
         l->pop.busy = false; /* it ran dry: the next one, in the same tick */
         l->pop.left = still_allowed(m, l, left);

@@ -3,6 +3,7 @@
 
 #include <stdlib.h>
 
+#include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
 
 bool seg_has_absorbed(const struct mseg *s, seg_id id)

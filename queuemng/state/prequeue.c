@@ -40,7 +40,7 @@ bool lots_clock_order(const struct mseg *s)
 {
     int64_t at_ms = lots_closes_ms(s);
 
-    return at_ms != 0 && s->node->closes && s->confirmed && s->known && !s->want_seal &&
+    return at_ms != 0 && s->node->closes && seg_is_reported(s) && !s->want_seal &&
            s->st.state == SEG_OPEN && s->st.closes_ms != at_ms;
 }
 

@@ -1,11 +1,48 @@
-/* segment.c: questions about one segment. */
+/* segment.c: the allowed steps of a segment, and questions about it. */
 #include "queuemng/state/segment.h"
 
-#include "queuemng/state/state.h"
+#include <assert.h>
+
+#define TO(state) (1u << (state))
+
+static const unsigned phase_next[SEG_NPHASES] = {
+    [SEG_OPENING] = TO(SEG_STORED) | TO(SEG_REPORTED),
+    [SEG_STORED] = TO(SEG_OPENING) | TO(SEG_REPORTED),
+    [SEG_REPORTED] = TO(SEG_OPENING),
+};
+
+static const unsigned health_next[SEG_NHEALTHS] = {
+    [SEG_WHOLE] = TO(SEG_GONE) | TO(SEG_REBUILDING), /* REBUILDING: its node says so */
+    [SEG_REBUILDING] = TO(SEG_WHOLE) | TO(SEG_GONE_AGAIN),
+    [SEG_GONE] = TO(SEG_WHOLE) | TO(SEG_REBUILDING),
+    [SEG_GONE_AGAIN] = TO(SEG_REBUILDING),
+};
+
+/* One that was never opened has nobody to lose, unless it is opened for those of a lost one. */
+static bool is_possible(const struct mseg *s)
+{
+    return s->phase != SEG_OPENING || s->health != SEG_GONE;
+}
+
+void seg_set_phase(struct mseg *s, enum seg_phase to)
+{
+    assert(s->phase < SEG_NPHASES && to < SEG_NPHASES);
+    assert(to == s->phase || (phase_next[s->phase] & TO(to)) != 0);
+    s->phase = to;
+    assert(is_possible(s));
+}
+
+void seg_set_health(struct mseg *s, enum seg_health to)
+{
+    assert(s->health < SEG_NHEALTHS && to < SEG_NHEALTHS);
+    assert(to == s->health || (health_next[s->health] & TO(to)) != 0);
+    s->health = to;
+    assert(is_possible(s));
+}
 
 bool seg_reachable(const struct mseg *s)
 {
-    return !s->lost && s->node->registered;
+    return !seg_is_lost(s) && s->node->registered;
 }
 
 /* In a move of an earlier manager, or one that has just ended: perhaps a target that was
@@ -22,12 +59,12 @@ bool seg_is_unsure(const struct mseg *s)
 
 bool seg_is_away(const struct mseg *s)
 {
-    return s->lost || s->rebuild;
+    return seg_is_lost(s) || seg_is_rebuilding(s);
 }
 
 bool seg_dry(const struct mseg *s)
 {
-    return s->known && !seg_is_away(s) && !seg_is_unsure(s) &&
+    return seg_is_reported(s) && !seg_is_away(s) && !seg_is_unsure(s) &&
            s->st.state == SEG_SEALED && s->st.waiting == 0 && s->st.returning == 0;
 }
 
@@ -35,7 +72,7 @@ uint64_t seg_bound(const struct mseg *s)
 {
     if (seg_is_away(s))
         return s->st.waiting; /* nobody is told a position by it */
-    if (s->confirmed && (!s->known || seg_is_unsure(s)))
+    if (s->phase == SEG_STORED || (s->phase == SEG_REPORTED && seg_is_unsure(s)))
         return s->capacity; /* it cannot hold more */
     if (s->st.state == SEG_SEALED)
         return s->st.waiting;
@@ -46,9 +83,9 @@ uint64_t seg_bound(const struct mseg *s)
 void seg_used(struct mseg *s)
 {
     bool used =
-        s->state == SEG_OPEN || s->rebuild || s->st.waiting + s->st.returning != 0;
+        s->state == SEG_OPEN || seg_is_rebuilding(s) || s->st.waiting + s->st.returning != 0;
 
-    if (s->lost)
+    if (seg_is_lost(s))
         used = false;
     if (used != s->used)
         s->node->used += used ? 1 : -1;

@@ -9,13 +9,13 @@
 
 static bool is_certain(const struct mseg *s)
 {
-    return s->known && !s->lost && !seg_is_unsure(s);
+    return seg_is_reported(s) && !seg_is_lost(s) && !seg_is_unsure(s);
 }
 
 /* Stored releases of the segment, and of what was moved into it, that may be inside. */
 static uint64_t by_marks(const struct mng *m, const struct mlane *l, const struct mseg *s)
 {
-    int64_t life = s->lost ? l->q->def.pass_ttl_ms : queue_session_ms(&l->q->def);
+    int64_t life = seg_is_lost(s) ? l->q->def.pass_ttl_ms : queue_session_ms(&l->q->def);
     uint64_t n = 0;
 
     for (uint32_t i = 0; i < l->n_chunks; i++)
@@ -107,7 +107,7 @@ static bool all_heard(const struct mqueue *q)
         list_each(&q->lane[i].segs, it) {
             const struct mseg *s = list_seg(it);
 
-            if (s->confirmed && !s->known && !s->lost)
+            if (s->phase == SEG_STORED && !seg_is_lost(s))
                 return false;
         }
     return true;

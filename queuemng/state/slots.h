@@ -35,7 +35,7 @@ uint64_t slots_inside(const struct mng *m, const struct mqueue *q);
 uint64_t slots_free(const struct mng *m, const struct mqueue *q);
 /* Of those inside, released before the last flush: nobody knows who of them leaves. */
 uint64_t slots_flushed(const struct mng *m, const struct mqueue *q);
-/* Before s->lost is set. */
+/* Before it counts as lost. */
 void slots_lost(const struct mng *m, struct mseg *s);
 /* Its node has it after all. */
 void slots_found(const struct mng *m, struct mseg *s);

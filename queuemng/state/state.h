@@ -87,6 +87,28 @@ struct mlots { /* of a segment that early ones join; lots.c */
     uint8_t seed[DRAW_SEED];
 };
 
+/* What this manager has heard of a segment. seg_set_phase() has the allowed steps. */
+enum seg_phase {
+    SEG_OPENING,  /* its node was told to open it, and has not said so: routers do not know it */
+    SEG_STORED,   /* of the store: routers may know it, its node has not reported it to us yet */
+    SEG_REPORTED, /* st is its node's report to this manager */
+    SEG_NPHASES
+};
+
+/* Where its people are. seg_set_health() has the allowed steps. Apart from the phase, since a
+ * segment is lost, and found again, in any of them. */
+enum seg_health {
+    SEG_WHOLE,      /* all of them are in it */
+    SEG_REBUILDING, /* it was lost, was opened again, and they are coming back */
+    SEG_GONE,       /* its node is gone with it: to be opened elsewhere */
+    SEG_GONE_AGAIN, /* the same, while they were coming back */
+    SEG_NHEALTHS
+};
+
+/* The flags beside phase and health are no states of it: want_seal, want_remove and want_next
+ * are wishes that reconcile.h has its node fulfil; seen, used, missing and lacks are facts
+ * about something else (a report, its node's count, its node, the aliases), true or false in
+ * every phase. */
 struct mseg {
     seg_id id;
     struct mlane *lane;  /* ref */
@@ -94,14 +116,12 @@ struct mseg {
     uint8_t state;       /* enum seg_state, as announced to routers */
     uint8_t kind;        /* enum open_kind */
     uint32_t capacity;
-    bool confirmed;      /* the node has reported it: routers may know it */
-    bool known;          /* st is a report of this manager's time */
+    enum seg_phase phase;   /* set by seg_set_phase() alone */
+    enum seg_health health; /* set by seg_set_health() alone */
     bool seen;           /* in the full report being read */
-    bool want_seal, want_remove, force;
+    bool want_seal, want_remove;
     bool used;           /* counted in node->used */
-    bool lost;           /* its node is gone with it: to be opened elsewhere */
     bool missing;        /* its node does not have it: merged within the node, or lost */
-    bool rebuild;        /* its tickets are still coming back */
     uint32_t was_waiting; /* when it was lost: so many may come back */
     uint32_t mark_end;   /* its numbers below were released, left or timed out */
     uint64_t maybe_inside; /* of pops that were given up since its last report */
@@ -112,7 +132,6 @@ struct mseg {
     uint32_t n_absorbed;
     bool lacks;          /* an alias leads to it of which it has not said so */
     uint64_t ahead, ahead_sent;
-    bool ahead_known;    /* every segment before has been heard of */
     msec_t ordered_ms;   /* last order to reconcile; 0 = none yet */
     msec_t lost_ms;
     uint64_t lost_inside; /* of mqueue.lost: were inside of it then */

@@ -55,7 +55,7 @@ $(B)/gen/page_blob.c: deploy/page/embed.sh $(PAGE_FILES) deploy/page
 # The dashboard is a part of queuemng.
 $(B)/gen/dash_blob.c: deploy/page/embed.sh $(DASH_FILES) deploy/dashboard
 	@mkdir -p $(@D)
-	@deploy/page/embed.sh dash queuemng/service/dash_blob.h $(DASH_FILES) >$@
+	@deploy/page/embed.sh dash queuemng/admin/dash_blob.h $(DASH_FILES) >$@
 $(B)/obj/gen/%_blob.o: $(B)/gen/%_blob.c
 	@mkdir -p $(@D)
 	@$(CC) $(CFLAGS) -c -o $@ $<

@@ -46,10 +46,10 @@ rm -r "$fresh"
 for path in $(sed -nE 's/.*(IS|BEGINS)\(.*"(\/[^"]*)".*/\2/p' router/api/api.c); do
     if grep -qE "^  ${path//./\\.}[^ ]*:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe $path"; fi
 done
-for path in $(sed -nE 's/.*strn?cmp\(path, "([a-z]+\/?)".*/\1/p' queuemng/service/mng_admin.c); do
+for path in $(sed -nE 's/.*strn?cmp\(path, "([a-z]+\/?)".*/\1/p' queuemng/admin/api.c); do
     if grep -qE "^  /v1/admin/$path[^ ]*:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe /v1/admin/$path"; fi
 done
-for verb in release $(sed -n '/verbs\[\] = {/,/};/p' queuemng/service/mng_admin_queue.c | grep -oE '"[a-z]+"' | tr -d '"'); do
+for verb in release $(sed -n '/verbs\[\] = {/,/};/p' queuemng/admin/queues.c | grep -oE '"[a-z]+"' | tr -d '"'); do
     if grep -qF "/v1/admin/queues/{queue}/$verb:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe $verb"; fi
 done
 for code in $(sed -nE 's/^ +X\([A-Z_]+, [0-9]+, "([a-z_]+)"\).*/\1/p' router/api/api.h); do

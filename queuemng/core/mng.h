@@ -1,5 +1,5 @@
 /* mng.h: the manager's whole brain: its chains, moves, releases, nodes and routers. Pure.
- * The shell (service/mng_service.c) and the simulation feed it the same events.
+ * The shell (queuemng/service) and the simulation feed it the same events.
  *
  * What it must not forget (epoch, next ids, queue definitions, chains, aliases) leaves as
  * MNG_PUT / MNG_DEL acts; the messages that depend on them come after them in the same

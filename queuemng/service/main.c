@@ -6,7 +6,7 @@
 #include "common/supervisor/giveback.h"
 #include "common/base/log.h"
 #include "common/supervisor/prog.h"
-#include "queuemng/service/mng_service.h"
+#include "queuemng/service/service.h"
 
 #define LOG_MODULE    "queuemng"
 #define LAST_WORDS_MS 100 /* for giving the lease back */

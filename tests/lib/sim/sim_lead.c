@@ -1,5 +1,5 @@
 /* sim_lead.c: one of several managers: its lease (the real core), its copy of the store,
- * batches of writes, and what waits for them: mng_lead.c, redis_write.c and mng_acts.c
+ * batches of writes, and what waits for them: queuemng/lead/lead.c, redis_write.c and queuemng/lead/steps.c
  * without sockets. */
 #include "tests/lib/sim/sim_int.h"
 

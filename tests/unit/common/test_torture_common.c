@@ -16,7 +16,7 @@
 #include "common/http/httpd.h"
 #include "common/base/log.h"
 #include "common/net/rpc.h"
-#include "queuemng/service/mng_cfg.h"
+#include "queuemng/lead/config.h"
 #include "router/flow/routes.h"
 #include "tests/lib/failing.h"
 #include "tests/lib/quiet.h"

@@ -6,7 +6,7 @@
 
 #include "common/config/cfg_common.h"
 #include "common/supervisor/cluster_keys.h"
-#include "queuemng/service/mng_cfg.h"
+#include "queuemng/lead/config.h"
 #include "router/service/router_cfg.h"
 #include "segment/service/config.h"
 

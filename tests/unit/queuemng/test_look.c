@@ -9,9 +9,9 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
-#include "queuemng/service/events.h"
-#include "queuemng/service/history.h"
-#include "queuemng/service/op_log.h"
+#include "queuemng/logbook/events.h"
+#include "queuemng/logbook/history.h"
+#include "queuemng/logbook/op_log.h"
 
 #define ALL (2 * EVENTS_KEPT)
 

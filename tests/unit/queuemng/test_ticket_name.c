@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/rng.h"
-#include "queuemng/service/ticket_name.h"
+#include "queuemng/admin/ticket_name.h"
 
 static const struct token_key key = { .mac = { 1 } };
 static struct ticket_name n;

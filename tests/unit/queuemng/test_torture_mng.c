@@ -1,7 +1,7 @@
 /* test_torture_mng.c: the manager's core without memory, beside real nodes: two stories
  * (tails opened and filled, merged, a node drained, people released) in which the k-th
  * allocation of the core fails, for every k. A step that could not be noted down is cured
- * as mng_service.c does it: another core begins from what is stored. Everybody stays in
+ * as queuemng/service does it: another core begins from what is stored. Everybody stays in
  * line, and everything comes to rest. */
 #include "tests/lib/failing.h"
 #include "tests/lib/mngrig.h"

@@ -1,0 +1,251 @@
+/* changes.c: every change that an operator makes is noted down (op_log.h), whatever
+ * its path: what the call is about (a queue's definition, a node's drain) is looked at before
+ * and after it, and the difference is what it did. So a new kind of order is noted, too.
+ *
+ * One token, and a name that the asker gives himself (X-Segq-Operator): the token says that
+ * somebody may, the name only helps colleagues to find each other. It is no proof. */
+#include "queuemng/admin/changes.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/net/ev.h"
+#include "queuemng/admin/queues.h"
+#include "queuemng/admin/ticket_name.h"
+
+#define LOG_MODULE "audit"
+#define WHO_MAX      64
+#define PATH_MAX_LEN 300
+#define AUDIT_N      100 /* entries answered, if not told how many */
+
+/* ---- what a call is about -------------------------------------------------------- */
+
+struct node_ask {
+    const char *name;
+    json_t *j;
+};
+
+static void on_node(void *ctx, const void *view)
+{
+    const struct mng_node_view *n = view;
+    struct node_ask *a = ctx;
+
+    if (strcmp(n->name, a->name) == 0)
+        a->j = json_pack("{s:b}", "draining", n->draining);
+}
+
+/* The part of the path behind `prefix`, up to the next slash; false: it has none. */
+static bool name_in(const char *path, const char *prefix, char name[NAME_MAX_LEN + 1])
+{
+    size_t n = strlen(prefix), len;
+
+    if (strncmp(path, prefix, n) != 0)
+        return false;
+    len = strcspn(path + n, "/");
+    if (len == 0 || len > NAME_MAX_LEN)
+        return false;
+    memcpy(name, path + n, len);
+    name[len] = '\0';
+    return true;
+}
+
+/* NULL: about nothing that is there. */
+static json_t *subject(struct admin_change *x, struct mng_service *s)
+{
+    if (strcmp(x->kind, "queue") == 0) {
+        uint64_t version = 0;
+        const struct queue_def *d = mng_queue_get(s->mng, x->name, &version);
+
+        return d != NULL ? admin_def_json(d, 0) : NULL;
+    } else if (strcmp(x->kind, "node") == 0) {
+        struct node_ask a = { x->name, NULL };
+
+        mng_each_node(s->mng, on_node, &a);
+        return a.j;
+    }
+    return NULL;
+}
+
+void admin_change_begin(struct admin_change *x, struct admin_call *c, const char *path)
+{
+    *x = (struct admin_change){ .kind = "" };
+    if (strcmp(c->q->method, "GET") == 0)
+        return;
+    x->watched = true;
+    if (name_in(path, "queues/", x->name))
+        x->kind = "queue";
+    else if (name_in(path, "nodes/", x->name))
+        x->kind = "node";
+    x->before = subject(x, c->s);
+}
+
+/* ---- the difference -------------------------------------------------------------- */
+
+/* Their values are secrets: that they are others now is noted, and not what they are. */
+static void mask_headers(json_t *headers)
+{
+    json_t *h;
+    size_t i;
+
+    json_array_foreach(headers, i, h) {
+        if (json_string_length(json_object_get(h, "value")) > 0 &&
+            json_object_set_new(h, "value", json_string("(secret)")) < 0)
+            (void)json_object_del(h, "value");
+    }
+}
+
+static void add_change(json_t *list, const char *key, json_t *from, json_t *to)
+{
+    if (strcmp(key, "bypass.headers") == 0) {
+        mask_headers(from);
+        mask_headers(to);
+    }
+    (void)json_array_append_new(list, json_pack("{s:s,s:O?,s:O?}", "key", key, "from", from,
+                                                "to", to));
+}
+
+static void diff(json_t *list, const char *prefix, json_t *from, json_t *to)
+{
+    const char *k;
+    char key[160];
+    json_t *v;
+
+    json_object_foreach(to, k, v) {
+        json_t *old = json_object_get(from, k);
+
+        snprintf(key, sizeof(key), "%s%s", prefix, k);
+        if (json_is_object(v) && json_is_object(old)) {
+            char deeper[170];
+
+            snprintf(deeper, sizeof(deeper), "%s.", key);
+            diff(list, deeper, old, v);
+        } else if (old == NULL || !json_equal(old, v)) {
+            add_change(list, key, old, v);
+        }
+    }
+}
+
+/* ---- noting it down -------------------------------------------------------------- */
+
+/* Who says he is asking: what is not a plain character becomes '?'. */
+static void who_of(const struct admin_call *c, char who[WHO_MAX + 1])
+{
+    size_t n = 0;
+
+    for (const char *p = c->q->operator_name; p != NULL && *p != '\0' && n < WHO_MAX; p++)
+        who[n++] = *p >= 0x20 && *p < 0x7f ? *p : '?';
+    who[n] = '\0';
+    if (n == 0)
+        strcpy(who, "unnamed");
+}
+
+/* "state=paused", "message=..", at most as much as a line of the log likes. */
+static void changes_text(const json_t *changes, char *out, size_t cap)
+{
+    size_t i, n = 0;
+    json_t *x;
+
+    out[0] = '\0';
+    json_array_foreach(changes, i, x) {
+        char *to = json_dumps(json_object_get(x, "to"),
+                              JSON_COMPACT | JSON_ENCODE_ANY | JSON_ENSURE_ASCII);
+
+        if (n + 8 < cap)
+            n += (size_t)snprintf(out + n, cap - n, "%s%s=%.60s", n > 0 ? " " : "",
+                                  json_string_value(json_object_get(x, "key")),
+                                  to != NULL ? to : "?");
+        free(to);
+    }
+}
+
+static const char *from_of(const struct admin_call *c)
+{
+    return c->q->from != NULL && c->q->from[0] != '\0' ? c->q->from : "-";
+}
+
+/* A token in it is a bearer's: the ticket's id stands in its place, as in its pass. */
+static void path_of(const struct admin_call *c, char *out, size_t cap)
+{
+    static const char before[] = "/tickets/";
+    const char *path = c->q->path, *at = strstr(path, before);
+    char text[TOKEN_TEXT_LEN + 1] = "";
+    struct ticket_name n;
+    size_t len;
+
+    snprintf(out, cap, "%s", path);
+    if (at == NULL)
+        return;
+    at += sizeof(before) - 1;
+    len = strcspn(at, "/");
+    if (len != TOKEN_TEXT_LEN)
+        return;
+    memcpy(text, at, len);
+    if (ticket_name_read(&n, &c->s->keys.token, text) == 0)
+        snprintf(out, cap, "%.*s%llu-%u%s", (int)(at - path), path,
+                 (unsigned long long)n.seg, n.number, at + len);
+}
+
+static void note(struct admin_change *x, struct admin_call *c, json_t *changes)
+{
+    char who[WHO_MAX + 1], text[160], path[PATH_MAX_LEN];
+
+    path_of(c, path, sizeof(path));
+    who_of(c, who);
+    changes_text(changes, text, sizeof(text));
+    if (text[0] != '\0')
+        log_info("event=changed %s=%s by=%s from=%s change=%s", x->kind, x->name,
+                 log_q(who, strlen(who)), from_of(c), log_q(text, strlen(text)));
+    else
+        log_info("event=operator who=%s from=%s did=%s what=%s", log_q(who, strlen(who)),
+                 from_of(c), c->q->method, log_q(path, strlen(path)));
+    op_log_add(c->s->op_log,
+               json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:i,s:O,s:s}", "who", who, "from",
+                         c->q->from != NULL ? c->q->from : "", "method", c->q->method,
+                         "path", path, "query", c->q->query, "kind", x->kind, "name",
+                         x->name, "status", c->a->status, "changes", changes, "request_id",
+                         c->a->request_id),
+               ev_wall_ms(c->s->ev));
+}
+
+/* What was refused has changed nothing. 503: it may have happened. */
+void admin_change_end(struct admin_change *x, struct admin_call *c)
+{
+    bool done = x->watched && (c->a->status < 300 || c->a->status == 503);
+
+    if (done) {
+        json_t *after = subject(x, c->s), *changes = json_array();
+
+        if (x->before != NULL && after != NULL)
+            diff(changes, "", x->before, after);
+        note(x, c, changes);
+        json_decref(changes);
+        json_decref(after);
+    }
+    json_decref(x->before);
+}
+
+/* ---- GET /v1/admin/audit?n= ------------------------------------------------------ */
+
+void admin_changes(struct admin_call *c)
+{
+    char text[24];
+    unsigned long n = AUDIT_N;
+    struct op_log_counts k;
+
+    if (admin_query(c->q->query, "n", text, sizeof(text))) {
+        char *end;
+
+        n = text[0] >= '0' && text[0] <= '9' ? strtoul(text, &end, 10) : 0;
+        if (n == 0 || *end != '\0' || n > OP_LOG_KEPT) {
+            admin_problem(c->a, 400, "bad_request", "?n= must be a number from 1 to %d",
+                          OP_LOG_KEPT);
+            return;
+        }
+    }
+    op_log_count(c->s->op_log, &k);
+    admin_json(c->a, 200,
+               json_pack("{s:o,s:I}", "entries", op_log_last(c->s->op_log, n), "unwritten",
+                         (json_int_t)k.unwritten));
+}

@@ -1,0 +1,20 @@
+/* changes.h: the operators' log: around every call that may change something, what it did.
+ * op_log.h keeps the entries. */
+#ifndef SEGQ_MNG_CHANGES_H
+#define SEGQ_MNG_CHANGES_H
+
+#include "queuemng/admin/answers.h"
+
+struct admin_change {
+    bool watched;
+    const char *kind; /* "queue", "node" or "" */
+    char name[NAME_MAX_LEN + 1];
+    json_t *before;   /* owned; NULL: was not there */
+};
+/* path: behind /v1/admin/. Every begin needs its end. */
+void admin_change_begin(struct admin_change *x, struct admin_call *c, const char *path);
+void admin_change_end(struct admin_change *x, struct admin_call *c);
+/* GET /v1/admin/audit */
+void admin_changes(struct admin_call *c);
+
+#endif

@@ -1,0 +1,16 @@
+/* trace.h: GET /v1/admin/tickets/{token}: one ticket's story. Nodes are asked; the answer
+ * waits for them. */
+#ifndef SEGQ_MNG_TRACE_H
+#define SEGQ_MNG_TRACE_H
+
+#include "queuemng/admin/answers.h"
+
+/* text: a token, or "<segment>-<number>" */
+void admin_trace(struct admin_call *c, const char *text);
+/* What node says. */
+void mng_trace_answer(struct mng_service *s, const char *node, const struct msg_why_ans *a);
+void mng_trace_refused(struct mng_service *s, const char *node); /* an older node */
+void mng_trace_tick(struct mng_service *s); /* answers what has waited for too long */
+void mng_trace_end(struct mng_service *s);  /* answers all, with what is known */
+
+#endif

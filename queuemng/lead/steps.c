@@ -1,0 +1,186 @@
+/* steps.c: what the core has decided: stored, then told. The steps of a turn are
+ * gathered in s->out, in order; at its end their puts go to the store, and each step
+ * waits there until the store has what was put up to it. With a file that is at once;
+ * with Redis the messages of later turns wait behind those of earlier ones. */
+#include "queuemng/lead/steps.h"
+
+#include <stdlib.h>
+
+#include "common/base/failpoint.h"
+#include "common/base/log.h"
+#include "common/wire/codec.h"
+
+#define LOG_MODULE "manager"
+
+/* There is always room for one more step: a manager that cannot even note down what its
+ * core has decided would be a different one from the one that others know. */
+struct mng_out *mng_service_step(struct mng_service *s)
+{
+    if (s->n_out == s->cap_out) {
+        size_t cap = s->cap_out != 0 ? s->cap_out * 2 : 16;
+        struct mng_step *v = realloc(s->out, cap * sizeof(*v));
+
+        if (v == NULL)
+            goto fail;
+        s->out = v;
+        for (; s->cap_out < cap; s->cap_out++) {
+            v[s->cap_out].out = malloc(sizeof(*v->out));
+            if (v[s->cap_out].out == NULL)
+                goto fail;
+            mng_out_init(v[s->cap_out].out);
+        }
+    }
+    s->counts.steps++;
+    return s->out[s->n_out++].out;
+fail:
+    log_error("event=no_memory what=step");
+    abort();
+}
+
+static int put(struct mng_service *s, const struct mng_act *a)
+{
+    if (a->kind != MNG_SEND)
+        FAILPOINT_NOTE(a->key[0] == 'c' ? "chain" : a->key[0] == 'n' ? "node" : "meta");
+    if (a->kind == MNG_PUT)
+        return store_put(s->store, a->key, a->val);
+    return a->kind == MNG_DEL ? store_del(s->store, a->key) : 0;
+}
+
+static void store_told(struct mng_service *s, bool ok, const struct err *e)
+{
+    if (!ok)
+        s->counts.store_failures++;
+    if (!ok && s->store_ok)
+        log_error("event=store_failed why=%s", log_q(e->text, strlen(e->text)));
+    else if (ok && !s->store_ok)
+        log_info("event=store_ok");
+    s->store_ok = ok;
+}
+
+/* All puts of the new steps, then one sync. */
+static bool store_new(struct mng_service *s)
+{
+    struct err e = { 0 };
+    uint64_t need = 0;
+    int rc = 0;
+
+    for (size_t i = s->n_stored; i < s->n_out; i++)
+        for (uint32_t k = 0; k < s->out[i].out->n; k++) {
+            int r = put(s, &s->out[i].out->act[k]);
+
+            if (r < 0)
+                rc = err_set(&e, r, "%s", sq_strerror(r));
+        }
+    FAILPOINT_NOTED("before_store", 0);
+    if (rc == 0)
+        rc = store_sync(s->store, &need, &e);
+    FAILPOINT_NOTED("after_store", 1);
+    for (size_t i = s->n_stored; i < s->n_out; i++)
+        s->out[i].need = need;
+    s->n_stored = s->n_out;
+    store_told(s, rc == 0, &e);
+    return rc == 0;
+}
+
+static void send_one(struct mng_service *s, const struct out_item *it, bool stored)
+{
+    struct rpc_chan *ch = map_get_ptr(&s->peers, it->to);
+    int rc;
+
+    if (ch == NULL)
+        return; /* gone meanwhile */
+    if (!stored) {
+        rpc_chan_close(ch, "queuemng cannot store what it decided");
+        return;
+    }
+    rc = msg_encode(&it->m, rpc_begin(ch));
+    if (rc == 0)
+        rc = rpc_end(ch, (uint16_t)it->m.type, 0);
+    if (rc < 0) {
+        log_error("event=not_sent type=%s why=\"%s\"", msg_name(it->m.type),
+                  sq_strerror(rc));
+        rpc_chan_close(ch, "a message could not be built");
+    }
+}
+
+static void send_step(struct mng_service *s, struct mng_out *o, bool stored)
+{
+    for (uint32_t k = 0; k < o->n; k++)
+        if (o->act[k].kind == MNG_SEND)
+            send_one(s, &o->box.v[o->act[k].item], stored);
+    mng_out_reset(o);
+}
+
+/* The first n steps are done with: they become the last spares. */
+static void steps_done(struct mng_service *s, size_t n)
+{
+    struct mng_step done;
+
+    for (; n > 0; n--) {
+        done = s->out[0];
+        memmove(s->out, s->out + 1, (s->n_out - 1) * sizeof(*s->out));
+        s->out[--s->n_out] = done;
+        s->n_stored--;
+    }
+}
+
+/* Sends what the store has. */
+static void send_ready(struct mng_service *s, bool stored)
+{
+    uint64_t done = store_done(s->store);
+    size_t n = 0;
+
+    for (; n < s->n_stored && s->out[n].need <= done; n++)
+        send_step(s, s->out[n].out, stored);
+    steps_done(s, n);
+}
+
+static bool may_order(const struct mng_service *s)
+{
+    return s->leads && (s->lead == NULL || mng_lead_may_order(s->lead));
+}
+
+/* What was decided under a lease that is over is nobody's. */
+void mng_service_drop(struct mng_service *s)
+{
+    for (size_t i = 0; i < s->n_out; i++)
+        mng_out_reset(s->out[i].out);
+    s->n_out = s->n_stored = 0;
+}
+
+static bool is_whole(const struct mng_service *s)
+{
+    for (size_t i = s->n_stored; i < s->n_out; i++)
+        if (s->out[i].out->box.failed)
+            return false;
+    return true;
+}
+
+enum mng_kept mng_service_flush(struct mng_service *s, uint64_t *need)
+{
+    bool ok;
+
+    *need = 0;
+    if (!may_order(s)) {
+        mng_service_drop(s);
+        return MNG_NOT_KEPT;
+    }
+    s->broken = s->broken || !is_whole(s);
+    if (s->broken) {
+        mng_service_drop(s);
+        return MNG_NOT_KEPT;
+    }
+    ok = store_new(s);
+    if (s->n_out > 0)
+        *need = s->out[s->n_out - 1].need;
+    send_ready(s, ok);
+    return !ok ? MNG_NOT_KEPT : *need <= store_done(s->store) ? MNG_KEPT : MNG_KEPT_LATER;
+}
+
+void mng_service_kept(struct mng_service *s)
+{
+    if (may_order(s))
+        send_ready(s, true);
+    else
+        mng_service_drop(s);
+}

@@ -1,0 +1,28 @@
+/* steps.h: what the core has decided: stored, then sent.
+ *
+ * The acts of a turn are gathered. At its end: all puts into the store, one sync; when they
+ * are kept, all sends in order: so nothing is said that a restarted manager, or the next
+ * leader, would not know. If the file cannot be written, nothing is sent and the links of the
+ * peers concerned are closed: they come back, and are told when the store works again. If
+ * Redis does not answer, what waits for it goes with the lease.
+ *
+ * A step that the core could not note down (no memory) makes the core worthless: from then on
+ * nothing of it is stored or sent, and at the end of the turn another one begins from what is
+ * stored (s->broken, mng_term_anew()). */
+#ifndef SEGQ_MNG_STEPS_H
+#define SEGQ_MNG_STEPS_H
+
+#include "queuemng/lead/manager.h"
+
+/* For one step of the core: an argument of mng_...(), nothing else to do. Never NULL. */
+struct mng_out *mng_service_step(struct mng_service *s);
+
+enum mng_kept { MNG_KEPT, MNG_KEPT_LATER, MNG_NOT_KEPT };
+/* Stores what the steps so far want, and sends it when it is kept. Done by itself at the end
+ * of a turn; earlier before an answer that says "it is kept". LATER: when store_done() has
+ * reached *need. */
+enum mng_kept mng_service_flush(struct mng_service *s, uint64_t *need);
+void mng_service_kept(struct mng_service *s); /* the store has more than before */
+void mng_service_drop(struct mng_service *s); /* forgets the steps: they are void */
+
+#endif

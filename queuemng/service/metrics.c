@@ -1,0 +1,289 @@
+/* metrics.c: queuemng's /metrics page. */
+#include "queuemng/service/metrics.h"
+
+#include <stdio.h>
+
+#include "common/base/metrics.h"
+#include "queuemng/lead/manager.h"
+
+#define ROW(name_, kind_, field_, help_)                                                 \
+    { "segq_manager_" name_, METRIC_##kind_, help_, offsetof(struct mng_counts, field_) }
+static const struct metric_row rows[] = {
+    ROW("epoch", GAUGE, epoch, "Fencing number of this manager"),
+    ROW("map_version", GAUGE, map_version, "Version of the chain map"),
+    ROW("queues", GAUGE, queues, "Queues"),
+    ROW("segments", GAUGE, segments, "Segments in all chains"),
+    ROW("nodes_up", GAUGE, nodes_up, "Segment nodes that are registered"),
+    ROW("nodes_foreign", GAUGE, nodes_foreign,
+        "Segment nodes that obey managers of another store"),
+    ROW("routers_up", GAUGE, routers_up, "Routers that are registered"),
+    ROW("segments_opened_total", COUNTER, opened, "Segments opened"),
+    ROW("segments_removed_total", COUNTER, removed, "Empty segments unlinked"),
+    ROW("segments_lost_total", COUNTER, lost_segments, "Segments given up with their node"),
+    ROW("segments_rebuilt_total", COUNTER, rebuilt, "Of them, brought back by their people"),
+    ROW("moves_started_total", COUNTER, moves_started, "Moves (merge, drain) begun"),
+    ROW("moves_committed_total", COUNTER, moves_committed, "Moves done"),
+    ROW("moves_aborted_total", COUNTER, moves_aborted, "Moves given up"),
+    ROW("released_total", COUNTER, released, "Tickets released"),
+    ROW("pops_total", COUNTER, pops_sent, "Release orders sent"),
+    ROW("pops_skipped_total", COUNTER, pops_skipped, "Releases given up: head unreachable"),
+    ROW("monitor_failures_total", COUNTER, monitor_failures, "Readings that were no use"),
+    ROW("maps_sent_total", COUNTER, maps_sent, "Chain maps sent to routers"),
+};
+
+#define SHELL(name_, field_, help_)                                                      \
+    { "segq_manager_" name_, METRIC_COUNTER, help_,                                      \
+      offsetof(struct mng_shell_counts, field_) }
+static const struct metric_row shell_rows[] = {
+    SHELL("messages_total", messages, "Messages received"),
+    SHELL("undecodable_total", undecodable, "Messages that were not understood"),
+    SHELL("store_failures_total", store_failures, "Times the store could not be written"),
+    SHELL("steps_total", steps, "Steps of the core"),
+};
+
+/* One gauge or counter of all lanes or queues at a time, as the format wants it. */
+struct column {
+    const char *name;
+    enum metric_kind kind;
+    const char *help;
+    size_t offset; /* of a uint64_t in the view */
+};
+
+#define LANE(name_, kind_, field_, help_)                                                \
+    { "segq_lane_" name_, METRIC_##kind_, help_, offsetof(struct mng_lane_view, field_) }
+static const struct column lane_columns[] = {
+    LANE("waiting", GAUGE, waiting, "Tickets in line"),
+    LANE("returning", GAUGE, returning, "No-shows that came back in time"),
+    LANE("ready", GAUGE, ready, "Released, pass not collected yet"),
+    LANE("active", GAUGE, active, "Pass collected and still valid"),
+    LANE("joined_total", COUNTER, joined, "Tickets given"),
+    LANE("released_total", COUNTER, released, "Tickets released"),
+    LANE("left_total", COUNTER, left, "Tickets given back"),
+    LANE("expired_total", COUNTER, expired, "Tickets of people who fell silent"),
+    LANE("no_shows_total", COUNTER, no_shows, "Released and did not come in time, or not there when called"),
+};
+
+struct page {
+    struct buf *b;
+    const struct column *column;
+};
+
+static void lane_sample(void *ctx, const void *view)
+{
+    const struct page *p = ctx;
+    const struct mng_lane_view *v = view;
+    const char *labels[] = { "queue", v->queue_name, "lane", v->lane, NULL };
+    const uint64_t *n = (const void *)((const char *)v + p->column->offset);
+
+    metrics_u64(p->b, p->column->name, labels, *n);
+}
+
+static void lane_segments(void *ctx, const void *view)
+{
+    const struct mng_lane_view *v = view;
+    const char *labels[] = { "queue", v->queue_name, "lane", v->lane, NULL };
+
+    metrics_u64(ctx, "segq_lane_segments", labels, v->n_segs);
+}
+
+static void lane_wait(void *ctx, const void *view)
+{
+    const struct mng_lane_view *v = view;
+    const char *labels[] = { "queue", v->queue_name, "lane", v->lane, NULL };
+
+    if (v->eta_last_s >= 0)
+        metrics_f64(ctx, "segq_lane_wait_last_seconds", labels, v->eta_last_s);
+}
+
+static void queue_inside(void *ctx, const void *view)
+{
+    const struct mng_queue_view *v = view;
+    const char *labels[] = { "queue", v->def->name, NULL };
+
+    metrics_u64(ctx, "segq_queue_inside", labels, v->inside);
+}
+
+static void queue_rate(void *ctx, const void *view)
+{
+    const struct mng_queue_view *v = view;
+    const char *labels[] = { "queue", v->def->name, "limited_by", v->limited_by, NULL };
+
+    metrics_f64(ctx, "segq_queue_allowed_per_second", labels, v->allowed_per_s);
+}
+
+static void queue_granted(void *ctx, const void *view)
+{
+    const struct mng_queue_view *v = view;
+    const char *labels[] = { "queue", v->def->name, NULL };
+
+    metrics_u64(ctx, "segq_queue_granted_total", labels, v->granted);
+}
+
+static void queue_claims(void *ctx, const void *view)
+{
+    const struct mng_queue_view *v = view;
+    const char *labels[] = { "queue", v->def->name, NULL };
+
+    metrics_f64(ctx, "segq_queue_claim_ratio", labels, v->claim_rate);
+}
+
+static void queue_boost(void *ctx, const void *view)
+{
+    const struct mng_queue_view *v = view;
+    const char *labels[] = { "queue", v->def->name, NULL };
+
+    metrics_f64(ctx, "segq_queue_no_show_boost", labels, v->boost);
+}
+
+static void metric_value(void *ctx, const void *view)
+{
+    const struct mng_metric_view *v = view;
+    const char *labels[] = { "metric", v->name, NULL };
+
+    if (v->ok)
+        metrics_f64(ctx, "segq_monitor_value", labels, v->value);
+}
+
+static void metric_ok(void *ctx, const void *view)
+{
+    const struct mng_metric_view *v = view;
+    const char *labels[] = { "metric", v->name, NULL };
+
+    metrics_u64(ctx, "segq_monitor_ok", labels, v->ok);
+}
+
+static void one(struct buf *b, const char *name, enum metric_kind kind, const char *help,
+                uint64_t v)
+{
+    metrics_head(b, name, kind, help);
+    metrics_u64(b, name, NULL, v);
+}
+
+static void store_page(struct buf *b, const struct store *s)
+{
+    struct store_counts c;
+
+    store_count(s, &c);
+    one(b, "segq_store_keys", METRIC_GAUGE, "Records that are kept", c.keys);
+    one(b, "segq_store_bytes", METRIC_GAUGE, "Size of what is kept", c.bytes);
+    one(b, "segq_store_syncs_total", METRIC_COUNTER, "Times it was synced", c.syncs);
+    one(b, "segq_store_compactions_total", METRIC_COUNTER, "Times it was rewritten",
+        c.compactions);
+    one(b, "segq_store_failures_total", METRIC_COUNTER, "Writes that failed", c.failures);
+}
+
+/* How far from the truth people's waiting time was. */
+static void eta_page(struct buf *b, const struct eta_errors *e)
+{
+    static const char name[] = "segq_eta_error_seconds";
+    uint64_t n = 0;
+    char le[32];
+
+    metrics_head(b, name, METRIC_HISTOGRAM, "Waiting time told and real, difference; probes");
+    for (size_t i = 0; i < ARRAY_LEN(eta_bounds); i++) {
+        const char *labels[] = { "le", le, NULL };
+
+        n += e->le[i];
+        snprintf(le, sizeof(le), "%g", eta_bounds[i]);
+        metrics_u64(b, "segq_eta_error_seconds_bucket", labels, n);
+    }
+    metrics_u64(b, "segq_eta_error_seconds_bucket", (const char *[]){ "le", "+Inf", NULL },
+                e->n);
+    metrics_f64(b, "segq_eta_error_seconds_sum", NULL, e->sum_s);
+    metrics_u64(b, "segq_eta_error_seconds_count", NULL, e->n);
+    metrics_head(b, "segq_eta_promised_seconds_total", METRIC_COUNTER,
+                 "Of the same probes, the waiting time told: error / this is the relative one");
+    metrics_f64(b, "segq_eta_promised_seconds_total", NULL, e->promised_s);
+}
+
+static void redis_page(struct buf *b, const struct mng_lead_view *v)
+{
+    metrics_head(b, "segq_redis_errors_total", METRIC_COUNTER, "Faults of Redis, by kind");
+    for (unsigned i = REDIS_NONE + 1; i < REDIS_NFAULTS; i++) {
+        const char *labels[] = { "kind", redis_fault_name((enum redis_fault)i), NULL };
+
+        metrics_u64(b, "segq_redis_errors_total", labels, v->faults->fault[i]);
+    }
+    one(b, "segq_redis_up", METRIC_GAUGE, "Is the link to Redis up", v->reachable);
+    one(b, "segq_redis_connects_total", METRIC_COUNTER, "Times it came up",
+        v->faults->connects);
+    one(b, "segq_redis_commands_total", METRIC_COUNTER, "Commands sent", v->faults->commands);
+    metrics_histo(b, "segq_store_write_seconds", "From sending a write to its answer",
+                  v->latency);
+}
+
+static void lead_page(struct buf *b, const struct mng_service *s)
+{
+    struct mng_lead_view v = { 0 };
+
+    if (s->lead != NULL)
+        mng_lead_look(s->lead, &v);
+    one(b, "segq_manager_leader", METRIC_GAUGE, "Does this manager lead", s->leads);
+    one(b, "segq_manager_terms_total", METRIC_COUNTER, "Terms of leading begun", v.terms);
+    one(b, "segq_manager_lease_renewals_total", METRIC_COUNTER, "Renewals of the lease",
+        v.renewals);
+    one(b, "segq_manager_lease_failures_total", METRIC_COUNTER,
+        "Times it was asked for in vain: no answer", v.failures);
+    if (s->lead != NULL)
+        redis_page(b, &v);
+}
+
+static void audit_page(struct buf *b, const struct op_log *l)
+{
+    struct op_log_counts c;
+
+    op_log_count(l, &c);
+    one(b, "segq_manager_audit_entries_total", METRIC_COUNTER, "Changes by operators",
+        c.entries);
+    one(b, "segq_manager_audit_failures_total", METRIC_COUNTER,
+        "Times the log of operators' changes could not be written", c.failures);
+    one(b, "segq_manager_audit_unwritten", METRIC_GAUGE,
+        "Changes that are not in that log yet", c.unwritten);
+    one(b, "segq_manager_audit_lost_total", METRIC_COUNTER,
+        "Changes that never came into that log", c.lost);
+}
+
+void mng_metrics(void *ctx, struct buf *b)
+{
+    struct mng_service *s = ctx;
+    struct mng_counts c;
+
+    mng_count(s->mng, &c);
+    metrics_rows(b, rows, ARRAY_LEN(rows), &c);
+    metrics_rows(b, shell_rows, ARRAY_LEN(shell_rows), &s->counts);
+    for (size_t i = 0; i < ARRAY_LEN(lane_columns); i++) {
+        struct page p = { b, &lane_columns[i] };
+
+        metrics_head(b, p.column->name, p.column->kind, p.column->help);
+        mng_each_lane(s->mng, 0, lane_sample, &p);
+    }
+    metrics_head(b, "segq_lane_segments", METRIC_GAUGE, "Segments in the lane's chain");
+    mng_each_lane(s->mng, 0, lane_segments, b);
+    metrics_head(b, "segq_lane_wait_last_seconds", METRIC_GAUGE,
+                 "Estimated wait of the last in line; absent while it is not known");
+    mng_each_lane(s->mng, 0, lane_wait, b);
+    metrics_head(b, "segq_queue_inside", METRIC_GAUGE,
+                 "At most so many are inside: what slots count, with those of before a flush");
+    mng_each_queue(s->mng, queue_inside, b);
+    metrics_head(b, "segq_queue_allowed_per_second", METRIC_GAUGE,
+                 "What the limits allow now, and which one limits");
+    mng_each_queue(s->mng, queue_rate, b);
+    metrics_head(b, "segq_queue_granted_total", METRIC_COUNTER, "Tickets granted by rate");
+    mng_each_queue(s->mng, queue_granted, b);
+    metrics_head(b, "segq_queue_claim_ratio", METRIC_GAUGE,
+                 "Of the released, the share that collects the pass in time");
+    mng_each_queue(s->mng, queue_claims, b);
+    metrics_head(b, "segq_queue_no_show_boost", METRIC_GAUGE,
+                 "Releases per admission that the rate allows, for those who do not come");
+    mng_each_queue(s->mng, queue_boost, b);
+    eta_page(b, mng_eta_errors(s->mng));
+    metrics_head(b, "segq_monitor_value", METRIC_GAUGE, "Last usable reading");
+    mng_each_metric(s->mng, ev_now(s->ev), metric_value, b);
+    metrics_head(b, "segq_monitor_ok", METRIC_GAUGE, "Is there a usable reading");
+    mng_each_metric(s->mng, ev_now(s->ev), metric_ok, b);
+    if (s->store != NULL)
+        store_page(b, s->store);
+    lead_page(b, s);
+    audit_page(b, s->op_log);
+    metrics_process(b, "queuemng");
+}

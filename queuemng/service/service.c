@@ -1,0 +1,324 @@
+/* service.c: life of a queuemng: start, peers, ticks, the end of a turn, stop. */
+#include "queuemng/service/service.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/wire/codec.h"
+#include "queuemng/admin/api.h"
+#include "queuemng/admin/dashboard_feed.h"
+#include "queuemng/admin/move_ticket.h"
+#include "queuemng/admin/trace.h"
+#include "queuemng/lead/deferred_answers.h"
+#include "queuemng/lead/health.h"
+#include "queuemng/lead/steps.h"
+#include "queuemng/service/configured_queues.h"
+#include "queuemng/service/metrics.h"
+#include "queuemng/service/term.h"
+#include "queuemng/store/store_file.h"
+
+#define LOG_MODULE "manager"
+
+static void on_turn_end(void *arg)
+{
+    struct mng_service *s = arg;
+    uint64_t need;
+
+    mng_tickets_answer(s);
+    if (s->n_out > s->n_stored)
+        (void)mng_service_flush(s, &need);
+    if (s->broken)
+        mng_term_anew(s);
+    if (s->lead != NULL && s->leads && mng_outranked(s->mng) != 0)
+        mng_lead_outranked(s->lead, mng_outranked(s->mng));
+}
+
+/* ---- peers ----------------------------------------------------------------------- */
+
+static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)
+{
+    struct mng_service *s = ctx;
+    peer_no p = ++s->last_peer;
+
+    if (map_set_ptr(&s->peers, p, ch) < 0) {
+        rpc_chan_close(ch, "out of memory");
+        return;
+    }
+    rpc_chan_set_data(ch, (void *)(uintptr_t)p);
+    log_info("event=peer_up peer=%u role=%s node=%s addr=%s", p, rpc_role_name(peer->role),
+             log_q(peer->node, strlen(peer->node)), peer->addr);
+    if (s->leads)
+        mng_peer_up(s->mng, ev_now(s->ev), p, (int)peer->role, peer->node,
+                    peer->incarnation, mng_service_step(s));
+}
+
+static void on_down(void *ctx, struct rpc_chan *ch, const char *why)
+{
+    struct mng_service *s = ctx;
+    peer_no p = (peer_no)(uintptr_t)rpc_chan_data(ch);
+
+    (void)why; /* rpc.c has logged it */
+    if (p == 0)
+        return;
+    map_del(&s->peers, p);
+    if (s->leads)
+        mng_peer_down(s->mng, ev_now(s->ev), p, mng_service_step(s));
+}
+
+/* What concerns no chain: it does not reach the core. */
+static bool is_about_tickets(struct mng_service *s, struct rpc_chan *ch, const struct msg *m)
+{
+    const char *node = rpc_chan_peer(ch)->node;
+
+    if (m->type == MSG_WHY_ANS && rpc_chan_peer(ch)->role == RPC_SEGMENT)
+        mng_trace_answer(s, node, &m->why_ans);
+    else if (m->type == MSG_ERROR && m->error.about == MSG_WHY)
+        mng_trace_refused(s, node);
+    else
+        return false;
+    return true;
+}
+
+static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
+{
+    struct mng_service *s = ctx;
+    peer_no p = (peer_no)(uintptr_t)rpc_chan_data(ch);
+    struct msg m;
+    int rc;
+
+    if (p == 0)
+        return;
+    s->counts.messages++;
+    if (!s->leads) {
+        mng_standby_answer(s, ch, f);
+        return;
+    }
+    arena_reset(&s->arena);
+    rc = msg_decode(f->type, f->body, f->len, &s->arena, &m);
+    if (rc == 0 && is_about_tickets(s, ch, &m))
+        return;
+    if (rc == 0) {
+        mng_msg(s->mng, ev_now(s->ev), p, &m, mng_service_step(s));
+        return;
+    }
+    s->counts.undecodable++;
+    if (rc != SQ_EUNKNOWN) {
+        rpc_chan_close(ch, sq_strerror(rc));
+        return;
+    }
+    m = (struct msg){ .type = MSG_ERROR };
+    m.error.code = SQ_EUNKNOWN;
+    m.error.about = f->type;
+    m.error.text = "unknown message type";
+    if (msg_encode(&m, rpc_begin(ch)) < 0 || rpc_end(ch, MSG_ERROR, f->rid) < 0)
+        rpc_chan_close(ch, "out of memory");
+}
+
+/* ---- time and monitors ----------------------------------------------------------- */
+
+static void on_tick(void *arg)
+{
+    struct mng_service *s = arg;
+    msec_t now = ev_now(s->ev);
+
+    if (s->leads)
+        mng_tick(s->mng, now, ev_wall_ms(s->ev), mng_service_step(s));
+    dashboard_feed_tick(s);
+    mng_trace_tick(s);
+    s->tick_ms += s->cfg->tick_ms;
+    if (s->tick_ms <= now) /* we were late: do not run after the lost ones */
+        s->tick_ms = now + s->cfg->tick_ms;
+    ev_timer_at(s->tick, s->tick_ms);
+}
+
+static void on_reading(void *ctx, const char *metric, double value, msec_t taken_ms)
+{
+    struct mng_service *s = ctx;
+
+    mng_reading(s->mng, ev_now(s->ev), metric, value, taken_ms);
+}
+
+static void on_failed(void *ctx, const char *metric, const char *why)
+{
+    struct mng_service *s = ctx;
+
+    mng_reading_failed(s->mng, ev_now(s->ev), metric, why);
+}
+
+static int start_monitor(struct mng_service *s, struct err *e)
+{
+    static const struct monitor_calls calls = { on_reading, on_failed };
+
+    return monitor_new(&s->monitor, s->ev, s->cfg->metrics.v, s->cfg->metrics.n, &calls, s,
+                       e);
+}
+
+/* ---- start, reload, end ---------------------------------------------------------- */
+
+/* Without Redis there is one manager, and it leads from the start. */
+static int start_alone(struct mng_service *s, struct err *e)
+{
+    int rc = store_file_open(&s->store, s->cfg->data_dir, NULL, e);
+
+    if (rc == 0)
+        rc = mng_term_begin(s, 0, e);
+    return rc < 0 && s->store != NULL ? err_wrap(e, "%s", s->cfg->data_dir) : rc;
+}
+
+static int start_rpc(struct mng_service *s, struct err *e)
+{
+    static const struct rpc_calls calls = { .on_up = on_up,
+                                            .on_frame = on_frame,
+                                            .on_down = on_down };
+    struct rpc_opts o = { .role = RPC_MANAGER,
+                          .node = s->cfg->node,
+                          .link_key = s->keys.link,
+                          .other_link_key = cluster_keys_other_link(&s->keys),
+                          .heartbeat_ms = (uint32_t)s->cfg->heartbeat_ms };
+    int rc;
+
+    o.incarnation = (uint64_t)ev_wall_ms(s->ev);
+    randombytes_buf(&o.seed, sizeof(o.seed));
+    rc = rpc_new(&s->rpc, s->ev, &o, e);
+    if (rc < 0)
+        return rc;
+    return rpc_listen(s->rpc, s->cfg->listen, 1u << RPC_ROUTER | 1u << RPC_SEGMENT, &calls, s,
+                      e);
+}
+
+static int start_admin(struct mng_service *s, struct err *e)
+{
+    struct admin_opts o = { .addr = s->cfg->admin,
+                            .bearer = s->admin_token,
+                            .metrics = mng_metrics,
+                            .handler = admin_api,
+                            .healthy = mng_healthy,
+                            .ctx = s };
+
+    return admin_new(&s->admin, s->ev, &o, e);
+}
+
+static int start(struct mng_service *s, struct err *e)
+{
+    const struct mng_cfg *c = s->cfg;
+    bool alone = !mng_cfg_has_redis(c);
+    int rc = keys_cluster(&s->keys, c->secret_file, c->create_keys, e);
+
+    if (rc == 0)
+        rc = keys_admin_token(s->admin_token, sizeof(s->admin_token), c->admin_token_file,
+                              c->create_keys, e);
+    if (rc >= 0)
+        rc = dashboard_feed_start(s, e);
+    if (rc == 0)
+        rc = mng_core_new(s, e);
+    if (rc == 0 && alone)
+        rc = start_alone(s, e);
+    if (rc == 0)
+        rc = start_rpc(s, e);
+    if (rc == 0)
+        rc = start_admin(s, e);
+    if (rc == 0)
+        rc = start_monitor(s, e);
+    if (rc == 0 && !alone)
+        rc = mng_lead_start(s, e);
+    /* before rpc's own last hook: what is sent here leaves in this turn */
+    if (rc == 0)
+        rc = ev_hook(s->ev, 0, on_turn_end, s);
+    if (rc < 0)
+        return rc;
+    s->tick = ev_timer_new(s->ev, on_tick, s);
+    if (s->tick == NULL)
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    s->tick_ms = ev_now(s->ev) + c->tick_ms;
+    ev_timer_at(s->tick, s->tick_ms);
+    return 0;
+}
+
+int mng_service_new(struct mng_service **out, struct ev *ev, const struct mng_cfg *cfg,
+                    struct err *e)
+{
+    struct mng_service *s = calloc(1, sizeof(*s));
+    int rc;
+
+    if (s == NULL)
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    s->ev = ev;
+    s->cfg = cfg;
+    s->store_ok = true;
+    list_init(&s->held);
+    list_init(&s->traces);
+    list_init(&s->tickets);
+    map_init(&s->peers, 0);
+    map_init(&s->yaml, 0);
+    arena_init(&s->arena);
+    rc = start(s, e);
+    if (rc < 0) {
+        mng_service_free(s);
+        return rc;
+    }
+    log_info("event=ready node=%s listen=%s admin=%s", cfg->node, rpc_listen_addr(s->rpc),
+             admin_addr(s->admin));
+    *out = s;
+    return 0;
+}
+
+void mng_service_reload(struct mng_service *s)
+{
+    struct err e = { 0 };
+
+    monitor_free(s->monitor);
+    s->monitor = NULL;
+    if (start_monitor(s, &e) < 0)
+        log_error("event=no_monitor why=%s", log_q(e.text, strlen(e.text)));
+    mng_term_metrics(s);
+    if (s->leads)
+        mng_yaml_apply(s);
+}
+
+bool mng_service_stop(struct mng_service *s)
+{
+    if (s->lead != NULL)
+        mng_lead_resign(s->lead);
+    return s->lead != NULL;
+}
+
+void mng_service_free(struct mng_service *s)
+{
+    uint64_t need;
+
+    if (s == NULL)
+        return;
+    ev_unhook(s->ev, on_turn_end, s);
+    if (s->tick != NULL)
+        ev_timer_free(s->tick);
+    monitor_free(s->monitor);
+    if (s->n_out > 0 && s->store != NULL)
+        (void)mng_service_flush(s, &need);
+    mng_held_end(s);
+    mng_trace_end(s);
+    mng_tickets_end(s);
+    if (s->admin != NULL)
+        admin_free(s->admin);
+    if (s->rpc != NULL)
+        rpc_free(s->rpc);
+    if (s->lead != NULL)
+        mng_lead_free(s->lead); /* its store, too */
+    else
+        store_close(s->store);
+    mng_free(s->mng);
+    for (size_t i = 0; i < s->cap_out; i++)
+        if (s->out[i].out != NULL) {
+            mng_out_fini(s->out[i].out);
+            free(s->out[i].out);
+        }
+    free(s->out);
+    mng_yaml_free(s);
+    dashboard_feed_end(s);
+    map_fini(&s->peers);
+    arena_fini(&s->arena);
+    sodium_memzero(&s->keys, sizeof(s->keys));
+    sodium_memzero(s->admin_token, sizeof(s->admin_token));
+    free(s);
+}

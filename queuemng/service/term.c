@@ -1,0 +1,205 @@
+/* term.c: a term of leading. A manager alone has one, from start to end. One of
+ * several begins a term with the lease, from what the store has, with a core of its own;
+ * and when the lease is over, that core is thrown away: nothing of what it knows is
+ * certain any more. Peers are sent away at both ends, and come back, with jitter, to
+ * register (or to be told who leads). The core of a standby is empty; monitors feed it
+ * already. */
+#include "queuemng/service/term.h"
+
+#include <sodium.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/wire/codec.h"
+#include "queuemng/admin/move_ticket.h"
+#include "queuemng/lead/deferred_answers.h"
+#include "queuemng/lead/steps.h"
+#include "queuemng/service/configured_queues.h"
+
+#define LOG_MODULE "manager"
+
+int mng_core_new(struct mng_service *s, struct err *e)
+{
+    struct mng_opts o = { .tick_ms = (uint32_t)s->cfg->tick_ms,
+                          .lost_after_ms = (uint32_t)s->cfg->lost_after_ms,
+                          .forget_after_ms = (uint32_t)s->cfg->forget_after_ms,
+                          .skip_after_ms = (uint32_t)s->cfg->skip_after_ms,
+                          .issuer = s->cfg->issuer };
+    struct mng *m;
+
+    randombytes_buf(&o.seed, sizeof(o.seed));
+    randombytes_buf(o.secret, sizeof(o.secret));
+    m = mng_new(&o);
+    if (m == NULL)
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    mng_free(s->mng);
+    s->mng = m;
+    return 0;
+}
+
+void mng_term_metrics(struct mng_service *s)
+{
+    const char *names[MNG_CFG_METRICS];
+    size_t n = mng_cfg_metrics(s->cfg, names);
+
+    mng_metrics_set(s->mng, ev_now(s->ev), names, n);
+}
+
+static int load_pair(void *ctx, const char *key, const char *val)
+{
+    struct mng_service *s = ctx;
+    struct err e = { 0 };
+    int rc = mng_yaml_load(s, key, val);
+
+    if (rc == 0)
+        rc = mng_load(s->mng, key, val, &e);
+    if (rc < 0)
+        log_error("event=store_not_understood key=%s why=%s", log_q(key, strlen(key)),
+                  log_q(e.text, strlen(e.text)));
+    return rc;
+}
+
+/* First of all: another format is to be named so, and not met as unexpected content. */
+static int load_meta(void *ctx, const char *key, const char *val)
+{
+    return strcmp(key, "meta") == 0 ? load_pair(ctx, key, val) : 0;
+}
+
+int mng_term_begin(struct mng_service *s, uint64_t epoch, struct err *e)
+{
+    uint64_t need;
+    int rc = store_each(s->store, load_meta, s);
+
+    if (rc == 0)
+        rc = store_each(s->store, load_pair, s);
+    if (rc < 0)
+        return err_set(e, rc, "what is stored cannot be used");
+    if (epoch != 0)
+        mng_set_epoch(s->mng, epoch);
+    s->leads = true;
+    mng_start(s->mng, ev_now(s->ev), ev_wall_ms(s->ev), mng_service_step(s));
+    mng_term_metrics(s);
+    mng_yaml_apply(s);
+    /* a new epoch that is not durable must not command */
+    if (mng_service_flush(s, &need) == MNG_NOT_KEPT)
+        return err_set(e, SQ_ESYS, "the store cannot be written");
+    return 0;
+}
+
+static void send_away(struct mng_service *s, const char *why)
+{
+    uint64_t no, ch;
+
+    for (size_t i = 0; (i = map_next(&s->peers, i, &no, &ch)) != 0;)
+        rpc_chan_close((struct rpc_chan *)(uintptr_t)ch, why);
+}
+
+void mng_term_anew(struct mng_service *s)
+{
+    struct err e = { 0 };
+
+    log_error("event=no_memory what=core note=\"begun anew from the store\"");
+    if (s->lead != NULL) {
+        mng_lead_give_up(s->lead); /* on_stop() follows */
+        return;
+    }
+    s->leads = s->broken = false;
+    mng_yaml_forget(s);
+    if (mng_core_new(s, &e) < 0 || mng_term_begin(s, 0, &e) < 0) {
+        log_error("event=cannot_lead why=%s", log_q(e.text, strlen(e.text)));
+        abort(); /* the supervisor starts another */
+    }
+    send_away(s, "out of memory: register again");
+}
+
+/* ---- with a lease ---------------------------------------------------------------- */
+
+static void on_lead(void *ctx, uint64_t epoch)
+{
+    struct mng_service *s = ctx;
+    struct err e = { 0 };
+
+    if (mng_term_begin(s, epoch, &e) < 0) {
+        log_error("event=cannot_lead why=%s", log_q(e.text, strlen(e.text)));
+        mng_lead_give_up(s->lead);
+        return;
+    }
+    send_away(s, "this manager leads now: register with it");
+}
+
+static void on_stop(void *ctx, const char *why)
+{
+    struct mng_service *s = ctx;
+    struct err e = { 0 };
+
+    (void)why; /* lead.c has logged it */
+    s->leads = false;
+    s->broken = false;
+    s->store_ok = true; /* it is the next leader's to say */
+    mng_service_drop(s);
+    mng_held_end(s);
+    mng_tickets_end(s);
+    mng_yaml_forget(s);
+    if (mng_core_new(s, &e) < 0) {
+        log_error("event=no_memory what=core");
+        abort();
+    }
+    send_away(s, "this manager does not lead any more");
+}
+
+static void on_kept(void *ctx)
+{
+    struct mng_service *s = ctx;
+
+    mng_service_kept(s);
+    mng_held_answer(s);
+}
+
+/* "Not me; this one leads": its address and name, or nothing. */
+static void tell_leader(struct mng_service *s, struct rpc_chan *ch, uint32_t about)
+{
+    struct msg m = { .type = MSG_ERROR };
+    struct mng_lead_view v;
+    char text[160] = "";
+
+    mng_lead_look(s->lead, &v);
+    if (v.leader_addr[0] != 0)
+        snprintf(text, sizeof(text), "%s %s", v.leader_addr, v.leader);
+    m.error.code = SQ_ENOTLEADER;
+    m.error.about = about;
+    m.error.text = text;
+    if (msg_encode(&m, rpc_begin(ch)) < 0 || rpc_end(ch, MSG_ERROR, 0) < 0)
+        rpc_chan_close(ch, "out of memory");
+}
+
+static void on_leader(void *ctx)
+{
+    struct mng_service *s = ctx;
+    uint64_t no, ch;
+
+    for (size_t i = 0; (i = map_next(&s->peers, i, &no, &ch)) != 0;)
+        tell_leader(s, (struct rpc_chan *)(uintptr_t)ch, 0);
+}
+
+int mng_lead_start(struct mng_service *s, struct err *e)
+{
+    static const struct mng_lead_calls calls = { on_lead, on_stop, on_kept, on_leader };
+    const struct mng_cfg *c = s->cfg;
+    const char *addr = c->advertise[0] != 0 ? c->advertise : rpc_listen_addr(s->rpc);
+    const char *admin =
+        c->advertise_admin[0] != 0 ? c->advertise_admin : admin_addr(s->admin);
+    int rc = mng_lead_new(&s->lead, s->ev, c, addr, admin, &calls, s, e);
+
+    if (rc == 0)
+        s->store = mng_lead_store(s->lead);
+    return rc;
+}
+
+void mng_standby_answer(struct mng_service *s, struct rpc_chan *ch, const struct frame *f)
+{
+    if (f->type == MSG_ROUTER_REG || f->type == MSG_NODE_REG)
+        tell_leader(s, ch, f->type);
+    /* else it speaks to whom it takes for the leader: there is nothing to say */
+}

@@ -51,7 +51,7 @@ $(B)/obj/gen/%.o: $(B)/gen/proto/%.pb-c.c $(GEN_H)
 # The waiting page is a part of the router: its files lie in the program.
 $(B)/gen/page_blob.c: deploy/page/embed.sh $(PAGE_FILES) deploy/page
 	@mkdir -p $(@D)
-	@deploy/page/embed.sh page router/page/page_blob.h $(PAGE_FILES) >$@
+	@deploy/page/embed.sh page router/page/blob.h $(PAGE_FILES) >$@
 # The dashboard is a part of queuemng.
 $(B)/gen/dash_blob.c: deploy/page/embed.sh $(DASH_FILES) deploy/dashboard
 	@mkdir -p $(@D)

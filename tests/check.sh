@@ -43,7 +43,7 @@ rm -r "$fresh"
 
 # Routes and codes of the code are in the description (sys_readme asks them all, and compares).
 # "/v1/tickets/" is there as the beginning of a path.
-for path in $(sed -nE 's/.*(IS|BEGINS)\(.*"(\/[^"]*)".*/\2/p' router/api/api.c); do
+for path in $(sed -nE 's/.*(IS|BEGINS)\(.*"(\/[^"]*)".*/\2/p' router/api/request.c); do
     if grep -qE "^  ${path//./\\.}[^ ]*:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe $path"; fi
 done
 for path in $(sed -nE 's/.*strn?cmp\(path, "([a-z]+\/?)".*/\1/p' queuemng/admin/api.c); do
@@ -52,7 +52,7 @@ done
 for verb in release $(sed -n '/verbs\[\] = {/,/};/p' queuemng/admin/queues.c | grep -oE '"[a-z]+"' | tr -d '"'); do
     if grep -qF "/v1/admin/queues/{queue}/$verb:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe $verb"; fi
 done
-for code in $(sed -nE 's/^ +X\([A-Z_]+, [0-9]+, "([a-z_]+)"\).*/\1/p' router/api/api.h); do
+for code in $(sed -nE 's/^ +X\([A-Z_]+, [0-9]+, "([a-z_]+)"\).*/\1/p' router/api/response.h); do
     if grep -qE "^ +- $code\$" proto/openapi.yaml; then ok; else no "openapi.yaml does not name code $code"; fi
 done
 for key in $(sed -n 's/^    { "\([a-z_]*\)", CFG_.*/\1/p' queuemng/policy/queue_def.c | sort -u); do

@@ -42,7 +42,14 @@ ROOMS = {
     "router/page": (PURE, CALM + ["common/config", "common/http"]),
     "router/flow": (PURE, CALM + ["router/gate", "router/page"]),
     "router/api": (PURE, CALM + ["common/http", "router/flow", "router/gate"]),
-    "router/service": (MIXED, COMMON + ["router/gate", "router/page", "router/flow", "router/api"]),
+    "router/state": (MIXED, COMMON + ["router/gate", "router/flow", "router/api"]),
+    "router/links": (MIXED, COMMON + ["router/gate", "router/flow", "router/api", "router/state"]),
+    "router/calls": (MIXED, COMMON + ["router/gate", "router/flow", "router/api", "router/state",
+                                      "router/links"]),
+    "router/room": (MIXED, COMMON + ["router/gate", "router/page", "router/flow", "router/api",
+                                     "router/state", "router/links", "router/calls"]),
+    "router/service": (MIXED, COMMON + ["router/gate", "router/flow", "router/api", "router/state",
+                                        "router/links", "router/calls", "router/room"]),
     "segment": (MIXED, ["common/supervisor", "common/config"]),
     "segment/line": (PURE, CALM),
     "segment/copy": (PURE, CALM + ["segment/line"]),
@@ -101,14 +108,6 @@ BAN_CALL = re.compile(
 CIRCLES = {
     "common/net/rpc.c common/net/rpc_chan.c common/net/rpc_hello.c common/net/rpc_link.c": "to be untied",
     "common/http/httpd.c common/http/httpd_conn.c common/http/httpd_in.c common/http/httpd_out.c": "to be untied",
-    "router/page/page.c router/page/page_put.c": "to be untied",
-    "router/flow/routes.c router/flow/routes_apply.c": "to be untied",
-    "router/service/join.c router/service/leave.c router/service/mng_link.c "
-    "router/service/page_done.c router/service/page_front.c router/service/page_get.c "
-    "router/service/phase.c router/service/poll.c router/service/presented.c "
-    "router/service/queue_get.c router/service/renew.c router/service/router_flow.c "
-    "router/service/router_metrics.c router/service/router_service.c router/service/seg_batch.c "
-    "router/service/seg_link.c router/service/session.c router/service/verify.c": "to be untied",
     "segment/node/segtab.c segment/node/segtab_audit.c segment/node/segtab_away.c "
     "segment/node/segtab_claim.c segment/node/segtab_commit.c segment/node/segtab_dir.c "
     "segment/node/segtab_dir_ask.c segment/node/segtab_dir_say.c segment/node/segtab_draw.c "
@@ -123,10 +122,6 @@ HEADERLESS = {
     "common/net": 6,
     "common/http": 5,
     "common/supervisor": 4,
-    "router/page": 1,
-    "router/flow": 2,
-    "router/api": 1,
-    "router/service": 11,
     "segment/line": 1,
     "segment/copy": 2,
     "segment/node": 21,

@@ -59,7 +59,7 @@
   const number = n => String(n).replace(/\B(?=(\d{3})+$)/g, t.thousands);
   const fill = (text, n, h) => text.replace('{n}', n).replace('{h}', h);
 
-  /* The same steps as in page_put.c. */
+  /* The same steps as in render.c. */
   function eta(s) {
     const m = s > 0 ? Math.floor((s + 30) / 60) : 0;
     if (s == null || s < 0) return t.eta_unknown;

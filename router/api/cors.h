@@ -10,7 +10,7 @@
 
 #include "common/base/err.h"
 #include "common/http/http.h"
-#include "router/api/api.h"
+#include "router/api/request.h"
 
 struct cors; /* owned */
 

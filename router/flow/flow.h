@@ -24,6 +24,7 @@
 #include "router/flow/routes.h"
 
 #define FLOW_TIMEOUT_MS 2000
+#define FLOW_RENEW_MS   250 /* a renewal: the request that it goes with waits no longer */
 #define FLOW_BUSY_MS    20
 #define FLOW_KEY_MS     1000 /* so long a join asks whether its key has a ticket */
 #define FLOW_HOLD_MS    300 /* from its ticket on: a join waits for its admission */

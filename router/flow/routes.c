@@ -1,12 +1,14 @@
 /* routes.c: looking things up in the chain map. Every question is one or two table
  * look-ups. How maps get in: routes_apply.c. */
 #include "router/flow/routes.h"
-#include "router/flow/routes_int.h"
 
 #include "common/base/err.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "router/flow/routes_apply.h"
+#include "router/flow/routes_queue.h"
 
 #define ALIAS_HOPS 8 /* the manager keeps aliases final; more hops than this are a loop */
 
@@ -23,35 +25,11 @@ struct routes *routes_new(void)
     return r;
 }
 
-void rt_forget(struct routes *r)
-{
-    uint64_t key, val;
-
-    for (size_t i = 0; (i = map_next(&r->queues, i, &key, &val)) != 0;)
-        rt_queue_free((struct rt_queue *)(uintptr_t)val);
-    map_fini(&r->queues);
-    map_fini(&r->names);
-    map_fini(&r->segs);
-    map_fini(&r->aliases);
-    map_init(&r->queues, 0);
-    map_init(&r->names, 0);
-    map_init(&r->segs, 0);
-    map_init(&r->aliases, 0);
-    free(r->nodes);
-    free(r->keys);
-    r->nodes = NULL;
-    r->keys = NULL;
-    r->n_nodes = r->n_keys = 0;
-    r->version = 0; /* the epoch stays: an older manager is still refused */
-    r->next_seg = 0;
-}
-
 void routes_free(struct routes *r)
 {
     if (r == NULL)
         return;
-    rt_stage_clear(&r->stage);
-    rt_forget(r);
+    routes_forget(r);
     free(r);
 }
 
@@ -85,6 +63,11 @@ size_t routes_keys(const struct routes *r, const uint8_t (**keys)[32])
 {
     *keys = (const uint8_t(*)[32])r->keys;
     return r->n_keys;
+}
+
+uint64_t routes_keys_generation(const struct routes *r)
+{
+    return r->keys_generation;
 }
 
 void routes_stats(struct routes *r, const struct msg_stats *s)

@@ -18,9 +18,6 @@ struct route_node {
 struct routes *routes_new(void); /* NULL: no memory */
 void routes_free(struct routes *r);
 
-/* 0 applied; SQ_ESTALE: does not follow what is here (ask for everything again: register
- * with version 0); SQ_ENOMEM (same cure). A chunk with `more` is kept aside until the last. */
-SQ_CHECK int routes_apply(struct routes *r, const struct msg_map *m);
 void routes_stats(struct routes *r, const struct msg_stats *s);
 
 uint64_t routes_version(const struct routes *r); /* 0: no map yet */
@@ -29,6 +26,7 @@ uint64_t routes_store(const struct routes *r); /* whose map it is: of no others 
 void routes_disown(struct routes *r); /* it goes on being used until any other comes */
 size_t routes_nodes(const struct routes *r, const struct route_node **v);
 size_t routes_keys(const struct routes *r, const uint8_t (**keys)[32]);
+uint64_t routes_keys_generation(const struct routes *r); /* another number: other keys */
 
 struct route_queue { /* borrowed until the next routes_apply */
     queue_id id;

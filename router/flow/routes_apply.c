@@ -1,12 +1,12 @@
-/* routes_apply.c: a new map, frame by frame. Frames with `more` are staged; the last one
- * makes all of it valid at once. Without memory the router forgets everything and asks
- * anew: it never goes on with half a map. */
-#include "router/flow/routes_int.h"
+/* routes_apply.c: see routes_apply.h. */
+#include "router/flow/routes_apply.h"
 
 #include "common/base/err.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#include "router/flow/routes_queue.h"
 
 static void free_staged(struct rt_queue *q)
 {
@@ -18,13 +18,38 @@ static void free_staged(struct rt_queue *q)
     }
 }
 
-void rt_stage_clear(struct rt_stage *s)
+static void stage_clear(struct rt_stage *s)
 {
     free_staged(s->queues);
     free(s->removed);
     free(s->nodes);
     free(s->keys);
     *s = (struct rt_stage){ 0 };
+}
+
+void routes_forget(struct routes *r)
+{
+    uint64_t key, val;
+
+    stage_clear(&r->stage);
+    for (size_t i = 0; (i = map_next(&r->queues, i, &key, &val)) != 0;)
+        rt_queue_free((struct rt_queue *)(uintptr_t)val);
+    map_fini(&r->queues);
+    map_fini(&r->names);
+    map_fini(&r->segs);
+    map_fini(&r->aliases);
+    map_init(&r->queues, 0);
+    map_init(&r->names, 0);
+    map_init(&r->segs, 0);
+    map_init(&r->aliases, 0);
+    free(r->nodes);
+    free(r->keys);
+    r->nodes = NULL;
+    r->keys = NULL;
+    r->n_nodes = r->n_keys = 0;
+    r->keys_generation++;
+    r->version = 0; /* the epoch stays: an older manager is still refused */
+    r->next_seg = 0;
 }
 
 static int stage_nodes(struct rt_stage *s, const struct msg_map *m)
@@ -90,7 +115,7 @@ static int stage_add(struct rt_stage *s, const struct msg_map *m)
 
     if (s->active && (s->epoch != m->epoch || s->from_version != m->from_version ||
                       s->version != m->version))
-        rt_stage_clear(s); /* the link broke in the middle of that one */
+        stage_clear(s); /* the link broke in the middle of that one */
     s->active = true;
     s->epoch = m->epoch;
     s->from_version = m->from_version;
@@ -188,6 +213,16 @@ static void commit_nodes(struct routes *r, struct rt_stage *s)
     s->nodes = NULL;
 }
 
+static void commit_keys(struct routes *r, struct rt_stage *s)
+{
+    if (r->n_keys != s->n_keys || memcmp(r->keys, s->keys, s->n_keys * sizeof(*s->keys)) != 0)
+        r->keys_generation++;
+    free(r->keys);
+    r->keys = s->keys;
+    r->n_keys = s->n_keys;
+    s->keys = NULL;
+}
+
 static int commit(struct routes *r, struct rt_stage *s, const struct msg_map *m)
 {
     r->stamp++;
@@ -198,12 +233,8 @@ static int commit(struct routes *r, struct rt_stage *s, const struct msg_map *m)
     if (s->from_version == 0)
         drop_unstamped(r);
     commit_nodes(r, s);
-    if (s->keys != NULL) {
-        free(r->keys);
-        r->keys = s->keys;
-        r->n_keys = s->n_keys;
-        s->keys = NULL;
-    }
+    if (s->keys != NULL)
+        commit_keys(r, s);
     r->epoch = m->epoch;
     r->store = m->store;
     r->version = m->version;
@@ -227,19 +258,19 @@ int routes_apply(struct routes *r, const struct msg_map *m)
     int rc;
 
     if (!follows(r, m)) {
-        rt_stage_clear(&r->stage);
+        stage_clear(&r->stage);
         return SQ_ESTALE;
     }
     rc = stage_add(&r->stage, m);
     if (rc < 0) {
-        rt_stage_clear(&r->stage);
+        stage_clear(&r->stage);
         return rc;
     }
     if (m->more)
         return 0;
     rc = commit(r, &r->stage, m);
-    rt_stage_clear(&r->stage);
+    stage_clear(&r->stage);
     if (rc < 0)
-        rt_forget(r);
+        routes_forget(r);
     return rc;
 }

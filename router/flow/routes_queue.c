@@ -1,10 +1,9 @@
-/* routes_queue.c: one queue's record: built from the map, put into the tables, taken out.
- * Replacing one queue touches only its own segments and aliases. */
-#include "router/flow/routes_int.h"
+/* routes_queue.c: see routes_queue.h. */
+#include "router/flow/routes_queue.h"
 
 #include "common/base/buf.h"
 #include "common/base/err.h"
-#include "router/page/page_tmpl.h"
+#include "router/page/template.h"
 #include "common/base/log.h"
 
 #include <stdlib.h>

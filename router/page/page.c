@@ -1,10 +1,16 @@
 /* page.c: the page's files put together; the answer's status, headers and words. Pure. */
 #define _GNU_SOURCE /* memmem */
 #include "router/page/page.h"
-#include "router/page/page_int.h"
+#include "router/page/page_state.h"
 
 #include <stdlib.h>
 #include <string.h>
+
+#define VALUE(name) [PS_##name] = { #name, false },
+#define RAW(name) [PS_##name] = { #name, true },
+#define TEXT(name) [PS_t_##name] = { "t_" #name, false },
+static const struct page_slot slots[PS_COUNT] = { PAGE_SLOTS(VALUE, RAW)
+                                                    PAGE_TEXTS(TEXT, TEXT) };
 
 /* ---- files ---- */
 
@@ -90,7 +96,7 @@ static int read_all(struct page *p, const struct page_file *files, size_t n, str
     int rc = need(&html, files, n, "page.html", e);
 
     if (rc == 0) {
-        rc = page_tmpl_new(&p->tmpl, html->p, html->n, page_slots, PS_COUNT, e);
+        rc = page_tmpl_new(&p->tmpl, html->p, html->n, slots, PS_COUNT, e);
         if (rc < 0)
             return err_wrap(e, "page.html");
     }

@@ -1,6 +1,6 @@
 /* page.h: the waiting page: files and texts, read once; a view of a moment to HTML. Pure.
  *
- *   page.html (page_tmpl.h) + page.css + segq.js + page.js + one file of texts a language
+ *   page.html (template.h) + page.css + segq.js + page.js + one file of texts a language
  * They are a part of the program; an operator's folder may replace any of them. */
 #ifndef SEGQ_ROUTER_PAGE_H
 #define SEGQ_ROUTER_PAGE_H
@@ -8,9 +8,9 @@
 #include "common/wire/msg.h"
 #include "common/config/page_def.h"
 #include "common/ticket/token.h"
-#include "router/page/page_in.h"
-#include "router/page/page_text.h"
-#include "router/page/page_tmpl.h"
+#include "router/page/input.h"
+#include "router/page/texts.h"
+#include "router/page/template.h"
 
 #define PAGE_FILE_MAX  (64 * 1024) /* bytes of one file */
 #define PAGE_FILES_MAX (PAGE_LANGS_MAX + 4)
@@ -83,18 +83,12 @@ struct page_view {
 };
 
 int page_status(enum page_state s); /* of the answer */
-/* The whole document. */
-void page_put(const struct page *p, struct buf *b, const struct page_view *v);
-/* Its headers, each with CRLF: policy, language. */
+/* The document's headers, each with CRLF: policy, language. */
 void page_put_headers(const struct page *p, struct buf *b, const struct page_view *v);
 /* What may change while people wait, as JSON: title and message in this language. */
 void page_put_words(const struct page *p, struct buf *b, size_t lang,
                     const struct page_def *def, const char *message, uint32_t version);
 /* What the page says below all: the word of the moment, then the one that is always there. */
 void page_put_message(struct buf *b, const char *now, const char *always);
-/* "/q/login?r=1&return=..."; flag: "" or "?r=1" */
-void page_put_path(struct buf *b, const char *queue, const char *flag, const char *target);
-/* "about 5 minutes" */
-void page_put_eta(const struct page_lang *l, struct buf *b, int64_t eta_s);
 
 #endif

@@ -6,7 +6,8 @@
 #include "common/supervisor/giveback.h"
 #include "common/base/log.h"
 #include "common/supervisor/prog.h"
-#include "router/service/router_service.h"
+#include "router/service/dispatch.h"
+#include "router/service/service.h"
 
 #define LOG_MODULE "router"
 

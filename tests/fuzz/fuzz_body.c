@@ -3,7 +3,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "router/api/body.h"
+#include "router/api/json_body.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

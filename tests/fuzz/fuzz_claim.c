@@ -3,7 +3,7 @@
  * (behind a first byte 1) a payload that the target signs itself, to get past the key. */
 #include <stdlib.h>
 
-#include "router/gate/claim.h"
+#include "router/gate/lane_claim.h"
 #include "tests/lib/claimrig.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

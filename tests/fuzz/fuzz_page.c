@@ -5,8 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "router/page/page_in.h"
-#include "router/page/page_tmpl.h"
+#include "router/page/input.h"
+#include "router/page/template.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 

@@ -18,7 +18,10 @@
 
 #include "common/wire/codec.h"
 #include "router/flow/routes.h"
-#include "router/service/router_service.h"
+#include "router/flow/routes_apply.h"
+#include "router/links/seg_link.h"
+#include "router/service/dispatch.h"
+#include "router/service/service.h"
 
 #define WAITING 1000000u
 #define SEG     1
@@ -153,7 +156,7 @@ static void put_map(const char *addr)
     if (routes_apply(w.r->routes, &m) < 0)
         trace_die("the map is refused");
     routes_stats(w.r->routes, &(struct msg_stats) { .n = 1, .queues = &s });
-    router_map_changed(w.r);
+    seg_links_sync(w.r->segs);
 }
 
 static void start_router(void)

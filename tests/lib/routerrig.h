@@ -17,7 +17,10 @@
 #include <unistd.h>
 
 #include "common/wire/codec.h"
-#include "router/service/router_service.h"
+#include "router/service/dispatch.h"
+#include "router/service/metrics.h"
+#include "router/service/service.h"
+#include "router/state/pass_time.h"
 #include "tests/lib/turn.h"
 
 enum { N_GONE = 1000, N_ADMITTED, N_BUSY, N_SILENT, N_MOVED, N_UNKNOWN, N_SPECIAL_END };

@@ -7,7 +7,7 @@
 #include "common/config/cfg_common.h"
 #include "common/supervisor/cluster_keys.h"
 #include "queuemng/lead/config.h"
-#include "router/service/router_cfg.h"
+#include "router/state/cfg.h"
 #include "segment/service/config.h"
 
 static const struct cfg_key rt_keys[] = {

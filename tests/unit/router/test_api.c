@@ -1,13 +1,14 @@
 /* test_api.c: paths to calls; results to status, headers and JSON (parsed again with
  * jansson); the JSON body of a join. */
-#include "router/api/api.h"
+#include "router/api/request.h"
+#include "router/api/response.h"
 
 #include <criterion/criterion.h>
 #include <jansson.h>
 #include <stdio.h>
 #include <string.h>
 
-#include "router/api/body.h"
+#include "router/api/json_body.h"
 
 /* ---- routing ---- */
 

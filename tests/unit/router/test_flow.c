@@ -1,5 +1,6 @@
 /* test_flow.c: a request's way, answer by answer. */
 #include "router/flow/flow.h"
+#include "router/flow/routes_apply.h"
 
 #include <criterion/criterion.h>
 #include <string.h>

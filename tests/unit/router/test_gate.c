@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "router/service/gate.h"
+#include "router/state/client_gate.h"
 
 #define NOW 1000000
 

@@ -2,6 +2,7 @@
  * hostile values cannot leave. */
 #define _GNU_SOURCE /* memmem */
 #include "router/page/page.h"
+#include "router/page/render.h"
 
 #include <criterion/criterion.h>
 #include <jansson.h>
@@ -9,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "router/page/page_blob.h"
+#include "router/page/blob.h"
 
 static struct slice slice(const char *s)
 {

@@ -1,5 +1,5 @@
 /* test_page_in.c: what browsers send to the waiting page, and where people may be sent. */
-#include "router/page/page_in.h"
+#include "router/page/input.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -4,7 +4,7 @@
 
 
 #include "common/ticket/pass.h"
-#include "router/service/renew.h"
+#include "router/calls/renew.h"
 
 #define IDLE_S 300
 #define MAX_S  3600
@@ -206,7 +206,7 @@ Test(renew, a_node_that_does_not_answer_delays_one_request_and_turns_nobody_away
     cr_expect_eq(w.n_sess, 1, "the next request does not wait");
     cr_expect_eq(w.r->counts.unavailable, 0);
     w.sess_silent = false;
-    UNTIL(ev_now(w.ev) > from + RENEW_WAIT_MS + RENEW_PAUSE_MS);
+    UNTIL(ev_now(w.ev) > from + FLOW_RENEW_MS + RENEW_PAUSE_MS);
     cr_expect_eq(by_cookie(pass), 204);
     cr_expect_eq(w.n_sess, 2, "later it is tried again");
     cr_expect(has("Set-Cookie"));

@@ -1,0 +1,149 @@
+/* request.c: see request.h. */
+#include "router/api/request.h"
+
+#include <string.h>
+
+#define M(m) (1u << (m))
+#define READ (M(HTTP_GET) | M(HTTP_HEAD))
+
+bool api_is_name(const char *p, size_t n)
+{
+    if (n == 0 || n > NAME_MAX_LEN)
+        return false;
+    for (size_t i = 0; i < n; i++) {
+        char c = p[i];
+        bool alnum = (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+
+        if (!alnum && (i == 0 || (c != '_' && c != '-')))
+            return false;
+    }
+    return true;
+}
+
+static bool is(struct slice p, const char *t, size_t n)
+{
+    return p.n == n && memcmp(p.p, t, n) == 0;
+}
+
+static bool begins(struct slice *p, const char *t, size_t n)
+{
+    if (p->n < n || memcmp(p->p, t, n) != 0)
+        return false;
+    p->p += n;
+    p->n -= n;
+    return true;
+}
+
+#define IS(p, lit)     is(p, lit, sizeof(lit) - 1)
+#define BEGINS(p, lit) begins(p, lit, sizeof(lit) - 1)
+
+static bool one_part(struct slice p)
+{
+    return p.n > 0 && memchr(p.p, '/', p.n) == NULL;
+}
+
+/* Those that read: GET and HEAD. */
+static void only_read(const struct http_req *q, struct api_req *out, enum api_call call)
+{
+    out->call = call;
+    out->allow = "GET, HEAD";
+    if ((M(q->method) & READ) == 0)
+        out->call = API_BAD_METHOD;
+}
+
+static void only_post(const struct http_req *q, struct api_req *out, enum api_call call)
+{
+    out->call = q->method == HTTP_POST ? call : API_BAD_METHOD;
+    out->allow = "POST";
+}
+
+static void tickets(const struct http_req *q, struct api_req *out, struct slice rest)
+{
+    if (!one_part(rest))
+        return;
+    out->arg = rest;
+    out->open = true;
+    out->allow = "GET, HEAD, DELETE";
+    if (M(q->method) & READ)
+        out->call = API_POLL;
+    else
+        out->call = q->method == HTTP_DELETE ? API_LEAVE : API_BAD_METHOD;
+}
+
+static void queues(const struct http_req *q, struct api_req *out, struct slice rest)
+{
+    static const char tail[] = "/tickets";
+    const size_t tn = sizeof(tail) - 1;
+
+    out->open = true;
+    if (rest.n > tn && memcmp(rest.p + rest.n - tn, tail, tn) == 0) {
+        rest.n -= tn;
+        if (!one_part(rest))
+            return;
+        out->arg = rest;
+        out->allow = "POST";
+        out->call = q->method == HTTP_POST ? API_JOIN : API_BAD_METHOD;
+    } else if (one_part(rest)) {
+        out->arg = rest;
+        only_read(q, out, API_QUEUE);
+    }
+}
+
+/* "login", "login/words", "login/leave" ... */
+static void page(const struct http_req *q, struct api_req *out, struct slice rest)
+{
+    char *slash = memchr(rest.p, '/', rest.n);
+    struct slice part = { NULL, 0 };
+
+    out->arg = rest;
+    if (slash == NULL) {
+        if (rest.n > 0)
+            only_read(q, out, API_PAGE);
+        return;
+    }
+    out->arg.n = (size_t)(slash - rest.p);
+    part = (struct slice) { slash + 1, rest.n - out->arg.n - 1 };
+    if (out->arg.n == 0)
+        return;
+    if (IS(part, "words")) {
+        only_read(q, out, API_WORDS);
+    } else if (IS(part, "join") || IS(part, "enter") || IS(part, "leave")) {
+        out->form = part.p[0];
+        out->allow = "GET, HEAD, POST";
+        out->call = q->method == HTTP_POST      ? API_FORM
+                    : (M(q->method) & READ) != 0 ? API_UNFORM
+                                                 : API_BAD_METHOD;
+    }
+}
+
+void api_route(const struct http_req *q, struct api_req *out)
+{
+    struct slice p = q->path;
+    int64_t n = http_unescape(p.p, p.n);
+
+    memset(out, 0, sizeof(*out));
+    out->call = API_NO_PATH;
+    if (n < 0) {
+        out->call = API_BAD_PATH;
+        return;
+    }
+    p.n = (size_t)n;
+    if (BEGINS(&p, "/v1/tickets/"))
+        tickets(q, out, p);
+    else if (BEGINS(&p, "/v1/queues/"))
+        queues(q, out, p);
+    else if (IS(p, "/v1/verify"))
+        only_read(q, out, API_VERIFY);
+    else if (IS(p, "/v1/session"))
+        only_post(q, out, API_SESSION);
+    else if (BEGINS(&p, "/q/"))
+        page(q, out, p);
+    else if (IS(p, "/"))
+        only_read(q, out, API_START);
+    else if (IS(p, "/healthz"))
+        only_read(q, out, API_HEALTH);
+    else if (IS(p, "/readyz"))
+        only_read(q, out, API_READY);
+    else if (IS(p, "/.well-known/jwks.json"))
+        only_read(q, out, API_JWKS);
+}

@@ -1,0 +1,39 @@
+/* request.h: the public HTTP interface: a request's method and path to what is wanted. Pure. */
+#ifndef SEGQ_ROUTER_API_REQUEST_H
+#define SEGQ_ROUTER_API_REQUEST_H
+
+#include "common/http/http.h"
+
+enum api_call {
+    API_JOIN,  /* POST /v1/queues/{queue}/tickets */
+    API_POLL,  /* GET /v1/tickets/{token} */
+    API_LEAVE, /* DELETE /v1/tickets/{token} */
+    API_QUEUE, /* GET /v1/queues/{queue} */
+    API_JWKS,  /* GET /.well-known/jwks.json */
+    API_VERIFY, /* GET /v1/verify */
+    API_SESSION, /* POST /v1/session */
+    API_PAGE,  /* GET /q/{queue} */
+    API_WORDS, /* GET /q/{queue}/words */
+    API_FORM,  /* POST /q/{queue}/join, enter, leave */
+    API_UNFORM, /* GET of these: a form's address was typed in, or loaded again */
+    API_START, /* GET / */
+    API_HEALTH,
+    API_READY,
+    API_BAD_METHOD, /* 405 and Allow */
+    API_BAD_PATH,   /* 400: a bad escape */
+    API_NO_PATH,    /* 404 */
+};
+
+struct api_req {
+    enum api_call call;
+    struct slice arg;  /* the queue's name or the token, decoded */
+    const char *allow; /* API_BAD_METHOD */
+    char form;         /* API_FORM: 'j', 'e', 'l' */
+    bool open;         /* needs no cookie: pages of other origins may ask, cors.h */
+};
+
+/* Exact, after one decoding (in place): no dots, no doubled slashes, no case games. */
+void api_route(const struct http_req *q, struct api_req *out);
+bool api_is_name(const char *p, size_t n); /* [a-z0-9][a-z0-9_-]{0,63} */
+
+#endif

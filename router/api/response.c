@@ -1,0 +1,455 @@
+/* response.c: see response.h. Composed without printf. */
+#include "router/api/response.h"
+
+#include "common/ticket/eta.h"
+#include "common/ticket/pass.h"
+#include "common/http/problem.h"
+
+#include <math.h>
+
+#define JSON        "application/json"
+#define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
+
+/* After admission nobody has to poll; who does anyway shall not hurry. */
+#define POLL_ADMITTED_MS 30000
+
+/* A program that has no pass: it takes a visit of the room until it has one. */
+#define NO_PASS_RETRY_S 5
+
+void api_ans_init(struct api_ans *a)
+{
+    a->status = 0;
+    a->type = NULL;
+    buf_init(&a->headers);
+    buf_init(&a->body);
+}
+
+void api_ans_fini(struct api_ans *a)
+{
+    buf_fini(&a->headers);
+    buf_fini(&a->body);
+}
+
+void api_ans_reset(struct api_ans *a)
+{
+    a->status = 0;
+    a->type = NULL;
+    buf_reset(&a->headers);
+    buf_reset(&a->body);
+}
+
+const char *api_headers(struct api_ans *a)
+{
+    if (a->headers.len == 0 && !a->headers.failed)
+        return a->body.failed ? NULL : "";
+    buf_byte(&a->headers, 0);
+    return a->headers.failed || a->body.failed ? NULL : (const char *)a->headers.data;
+}
+
+/* ---- problems ---- */
+
+static const struct {
+    int status;
+    const char *code;
+} problems[] = {
+#define X(name, status, text) [API_##name] = { status, text },
+    API_PROBLEMS(X)
+#undef X
+};
+
+/* A request's id, as the log has it. */
+static const char *hex16(char t[17], uint64_t v)
+{
+    for (int i = 15; i >= 0; i--, v >>= 4)
+        t[i] = "0123456789abcdef"[v & 15];
+    t[16] = '\0';
+    return t;
+}
+
+/* Spread, so that those who were sent away together do not come back together. */
+static void put_retry_after(struct api_ans *a, uint64_t base, uint64_t spread, uint64_t salt)
+{
+    ADD(&a->headers, "Retry-After: ");
+    buf_u64(&a->headers, base + (salt ^ salt >> 17) % spread);
+    ADD(&a->headers, "\r\n");
+}
+
+static void retry_after(struct api_ans *a, enum api_problem p, uint64_t salt)
+{
+    if (a->status == 503 || a->status == 429)
+        put_retry_after(a, p == API_QUEUE_FULL ? 10 : 1, p == API_QUEUE_FULL ? 11 : 3, salt);
+}
+
+/* Without its last brace: members may follow. */
+static void begin(struct api_ans *a, int status, const char *code, const char *detail,
+                  uint64_t salt)
+{
+    char id[17];
+
+    a->status = status;
+    a->type = PROBLEM_TYPE;
+    problem_open(&a->body, status, code, detail, hex16(id, salt));
+}
+
+static void problem(struct api_ans *a, int status, const char *code, const char *detail,
+                    uint64_t salt)
+{
+    begin(a, status, code, detail, salt);
+    ADD(&a->body, "}");
+}
+
+void api_problem(struct api_ans *a, enum api_problem p, const char *detail, uint64_t salt)
+{
+    problem(a, problems[p].status, problems[p].code, detail, salt);
+    retry_after(a, p, salt);
+}
+
+void api_too_fast(struct api_ans *a, uint32_t wait_ms, bool place, uint64_t salt)
+{
+    uint64_t wait_s = wait_ms > 1000 ? (wait_ms + 999) / 1000 : 1;
+
+    begin(a, problems[API_TOO_FAST].status, problems[API_TOO_FAST].code,
+          place ? "too many requests from this address; the place is kept"
+                : "too many requests from this address",
+          salt);
+    ADD(&a->body, ",\"poll_after_ms\":");
+    buf_u64(&a->body, wait_ms > 1000 ? wait_ms : 1000);
+    ADD(&a->body, "}");
+    ADD(&a->headers, "Retry-After: ");
+    buf_u64(&a->headers, wait_s);
+    ADD(&a->headers, "\r\n");
+}
+
+void api_bad_http(struct api_ans *a, int status, uint64_t salt)
+{
+    problem(a, status, problem_code_of_http(status),
+            "this is not a request that this server accepts", salt);
+}
+
+/* Wall clock as Unix seconds, or nothing. */
+static void put_moment(struct buf *b, const char *name, int64_t ms)
+{
+    if (ms == 0)
+        return;
+    ADD(b, ",\"");
+    buf_str(b, name);
+    ADD(b, "\":");
+    buf_i64(b, ms / 1000);
+}
+
+void api_closed(struct api_ans *a, const struct route_queue *q, const char *detail,
+                uint64_t salt)
+{
+    begin(a, problems[API_QUEUE_CLOSED].status, problems[API_QUEUE_CLOSED].code, detail, salt);
+    if (q->when.phase == PHASE_EARLY)
+        put_moment(&a->body, "opens_at", q->when.opens_ms);
+    if (q->said != NULL)
+        buf_str(&a->body, q->said);
+    ADD(&a->body, "}");
+}
+
+void api_no_pass(struct api_ans *a, enum api_problem p, const char *detail,
+                 struct slice room, uint64_t salt)
+{
+    begin(a, problems[p].status, problems[p].code, detail, salt);
+    if (room.n > 0) {
+        ADD(&a->body, ",\"location\":");
+        json_ascii(&a->body, room.p, room.n);
+    }
+    ADD(&a->body, "}");
+    put_retry_after(a, NO_PASS_RETRY_S, NO_PASS_RETRY_S, salt);
+}
+
+void api_bad_method(struct api_ans *a, const char *allow, uint64_t salt)
+{
+    api_problem(a, API_METHOD_NOT_ALLOWED, "see Allow", salt);
+    ADD(&a->headers, "Allow: ");
+    buf_str(&a->headers, allow);
+    ADD(&a->headers, "\r\n");
+}
+
+static const char *const reasons[GONE_NREASONS] = {
+    [GONE_EXPIRED] = "expired",   [GONE_LEFT] = "left",
+    [GONE_NO_SHOW] = "no_show",   [GONE_FINISHED] = "finished",
+    [GONE_LOST] = "segment_lost",
+};
+
+void api_failed(struct api_ans *a, const struct flow *f, uint64_t salt)
+{
+    switch (f->result) {
+    case FLOW_GONE:
+        begin(a, 410, problems[API_TICKET_GONE].code, "this ticket is over", salt);
+        ADD(&a->body, ",\"reason\":\"");
+        buf_str(&a->body, reasons[f->reason < GONE_NREASONS ? f->reason : GONE_FINISHED]);
+        ADD(&a->body, "\"}");
+        break;
+    case FLOW_NO_QUEUE:
+        api_problem(a, API_QUEUE_NOT_FOUND, "there is no such queue", salt);
+        break;
+    case FLOW_CLOSED:
+        api_problem(a, API_QUEUE_CLOSED, "the queue is closed, nobody may join", salt);
+        break;
+    case FLOW_FULL:
+        api_problem(a, API_QUEUE_FULL, "the line is full: there is no room for more people now", salt);
+        break;
+    default:
+        api_problem(a, API_QUEUE_UNAVAILABLE,
+                    f->kind == FLOW_JOIN ? "the line cannot be reached now; ask again"
+                                         : "the line cannot be reached now; the place is kept",
+                    salt);
+        break;
+    }
+}
+
+/* ---- tickets ---- */
+
+int64_t api_eta_s(uint64_t position, const struct lane_stats *s)
+{
+    double eta = eta_seconds((double)s->rate_milli_per_s / 1000,
+                             (double)s->leave_ppm / ETA_PPM, position);
+
+    /* 62.00000000001 are 62 */
+    return eta < 0 || eta > (double)INT32_MAX ? -1 : (int64_t)ceil(eta - 1e-6);
+}
+
+static void or_null(struct buf *b, int64_t v)
+{
+    if (v < 0)
+        ADD(b, "null");
+    else
+        buf_i64(b, v);
+}
+
+static void millis(struct buf *b, uint64_t v)
+{
+    buf_u64(b, v / 1000);
+    buf_byte(b, '.');
+    buf_byte(b, (uint8_t)('0' + v / 100 % 10));
+    buf_byte(b, (uint8_t)('0' + v / 10 % 10));
+    buf_byte(b, (uint8_t)('0' + v % 10));
+}
+
+/* Where the place is not told, neither is how many there are. */
+static void place(struct buf *b, const struct api_ticket *t)
+{
+    bool capped = api_is_capped(t);
+    uint64_t position = capped ? t->position_cap : t->position;
+
+    ADD(b, ",\"position\":");
+    or_null(b, position != 0 ? (int64_t)position : -1);
+    if (capped)
+        ADD(b, ",\"position_capped\":true");
+    ADD(b, ",\"total\":");
+    buf_u64(b, capped ? position : u64_max(position, t->stats->waiting));
+}
+
+static void waiting(struct buf *b, const struct api_ticket *t)
+{
+    const char *reason = eta_reason_name(t->stats->eta_reason);
+
+    ADD(b, "\",\"state\":\"waiting\"");
+    place(b, t);
+    ADD(b, ",\"eta_s\":");
+    or_null(b, t->position != 0 ? api_eta_s(t->position, t->stats) : -1);
+    if (reason != NULL) {
+        ADD(b, ",\"eta_reason\":\"");
+        buf_str(b, reason);
+        ADD(b, "\"");
+    }
+    ADD(b, ",\"poll_after_ms\":");
+    buf_u64(b, t->poll_after_ms);
+    if (t->early) {
+        ADD(b, ",\"prequeue\":true");
+        put_moment(b, "opens_at", t->opens_ms);
+    }
+}
+
+static void admitted(struct buf *b, const struct api_ticket *t)
+{
+    ADD(b, "\",\"state\":\"admitted\",\"position\":0,\"total\":");
+    buf_u64(b, t->stats->waiting);
+    ADD(b, ",\"eta_s\":0,\"poll_after_ms\":");
+    buf_u64(b, POLL_ADMITTED_MS);
+    ADD(b, ",\"pass\":\"");
+    buf_append(b, t->pass, t->pass_len);
+    ADD(b, "\",\"pass_expires_at\":");
+    buf_i64(b, t->pass_expires_s);
+    ADD(b, ",\"released_at\":");
+    millis(b, t->released_at_ms > 0 ? (uint64_t)t->released_at_ms : 0);
+}
+
+void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool location)
+{
+    struct buf *b = &a->body;
+
+    a->status = status;
+    a->type = JSON;
+    ADD(b, "{\"token\":\"");
+    buf_append(b, t->token, TOKEN_TEXT_LEN);
+    ADD(b, "\",\"queue\":\"");
+    buf_str(b, t->queue);
+    ADD(b, "\",\"lane\":\"");
+    buf_str(b, t->lane);
+    if (t->admitted)
+        admitted(b, t);
+    else
+        waiting(b, t);
+    ADD(b, ",\"segment\":");
+    buf_u64(b, t->segment);
+    ADD(b, ",\"ticket\":\"");
+    buf_u64(b, t->of);
+    ADD(b, "-");
+    buf_u64(b, t->number);
+    ADD(b, "\"");
+    if (t->said != NULL)
+        buf_str(b, t->said);
+    ADD(b, "}");
+    if (location) {
+        ADD(&a->headers, "Location: /v1/tickets/");
+        buf_append(&a->headers, t->token, TOKEN_TEXT_LEN);
+        ADD(&a->headers, "\r\n");
+    }
+}
+
+/* ---- the rest ---- */
+
+/* For somebody who joins now. Where nobody has waited yet no speed is known: that some are
+ * let in is enough. */
+static int64_t join_eta_s(const struct queue_stats *q, const struct lane_stats *s)
+{
+    if (s->waiting == 0 && (q->rate_milli_per_s > 0 || q->entry > 0))
+        return 0;
+    return api_eta_s(s->waiting, s);
+}
+
+static void one_lane(struct buf *b, const char *name, const struct queue_stats *q,
+                     const struct lane_stats *s)
+{
+    ADD(b, "{\"name\":\"");
+    buf_str(b, name);
+    ADD(b, "\",\"waiting\":");
+    buf_u64(b, s->waiting);
+    ADD(b, ",\"eta_s\":");
+    or_null(b, join_eta_s(q, s));
+    ADD(b, "}");
+}
+
+static void schedule(struct buf *b, const struct map_phase *w)
+{
+    put_moment(b, "opens_at", w->opens_ms);
+    put_moment(b, "closes_at", w->closes_ms);
+    if (w->draw != NULL && w->draw[0] != '\0') {
+        ADD(b, ",\"draw\":");
+        buf_str(b, w->draw);
+    }
+}
+
+void api_queue(struct api_ans *a, const struct route_queue *q)
+{
+    const struct queue_stats *s = &q->stats;
+    struct buf *b = &a->body;
+    uint64_t n = 0;
+
+    a->status = 200;
+    a->type = JSON;
+    for (uint32_t i = 0; i < q->n_lanes; i++)
+        n += s->lane[i].waiting;
+    ADD(b, "{\"queue\":\"");
+    buf_str(b, q->name);
+    ADD(b, "\",\"state\":\"");
+    buf_str(b, queue_state_name((enum queue_phase)q->when.phase, (enum queue_state)q->state));
+    ADD(b, "\"");
+    schedule(b, &q->when);
+    ADD(b, ",\"waiting\":");
+    buf_u64(b, n);
+    ADD(b, ",\"ready\":");
+    buf_u64(b, s->ready);
+    ADD(b, ",\"active\":");
+    buf_u64(b, s->active);
+    ADD(b, ",\"release_per_s\":");
+    millis(b, s->rate_milli_per_s);
+    ADD(b, ",\"limited_by\":\"");
+    buf_str(b, s->limited_by != NULL ? s->limited_by : "");
+    ADD(b, "\",\"eta_s\":");
+    or_null(b, join_eta_s(s, &s->lane[0]));
+    ADD(b, ",\"lanes\":[");
+    for (uint32_t i = 0; i < q->n_lanes; i++) {
+        if (i > 0)
+            ADD(b, ",");
+        one_lane(b, q->lanes[i], s, &s->lane[i]);
+    }
+    ADD(b, "],\"page\":");
+    buf_u64(b, q->page_version);
+    if (q->said != NULL)
+        buf_str(b, q->said);
+    ADD(b, "}");
+    ADD(&a->headers, "Cache-Control: public, max-age=1\r\n");
+}
+
+static void base64url(struct buf *b, const uint8_t *p, size_t n)
+{
+    static const char abc[] =
+        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
+
+    for (size_t i = 0; i < n; i += 3) {
+        uint32_t v = (uint32_t)p[i] << 16;
+
+        v |= i + 1 < n ? (uint32_t)p[i + 1] << 8 : 0;
+        v |= i + 2 < n ? p[i + 2] : 0;
+        buf_byte(b, (uint8_t)abc[v >> 18]);
+        buf_byte(b, (uint8_t)abc[v >> 12 & 63]);
+        if (i + 1 < n)
+            buf_byte(b, (uint8_t)abc[v >> 6 & 63]);
+        if (i + 2 < n)
+            buf_byte(b, (uint8_t)abc[v & 63]);
+    }
+}
+
+void api_jwks(struct api_ans *a, const uint8_t (*keys)[32], size_t n)
+{
+    struct buf *b = &a->body;
+
+    a->status = 200;
+    a->type = JSON;
+    ADD(b, "{\"keys\":[");
+    for (size_t i = 0; i < n; i++) {
+        char kid[12];
+
+        pass_kid(keys[i], kid);
+        if (i > 0)
+            ADD(b, ",");
+        ADD(b, "{\"kty\":\"OKP\",\"crv\":\"Ed25519\",\"use\":\"sig\",\"alg\":\"EdDSA\","
+               "\"kid\":\"");
+        buf_str(b, kid);
+        ADD(b, "\",\"x\":\"");
+        base64url(b, keys[i], 32);
+        ADD(b, "\"}");
+    }
+    ADD(b, "]}");
+    ADD(&a->headers, "Cache-Control: public, max-age=60\r\n");
+}
+
+void api_health(struct api_ans *a)
+{
+    a->status = 200;
+    a->type = JSON;
+    ADD(&a->body, "{\"status\":\"ok\"}");
+}
+
+void api_ready(struct api_ans *a, bool ready, uint64_t map_version, size_t up, size_t of)
+{
+    struct buf *b = &a->body;
+
+    a->status = ready ? 200 : 503;
+    a->type = JSON;
+    if (!ready)
+        ADD(&a->headers, "Retry-After: 1\r\n");
+    buf_str(b, ready ? "{\"ready\":true" : "{\"ready\":false");
+    ADD(b, ",\"map_version\":");
+    buf_u64(b, map_version);
+    ADD(b, ",\"segment_nodes_up\":");
+    buf_u64(b, up);
+    ADD(b, ",\"segment_nodes\":");
+    buf_u64(b, of);
+    ADD(b, "}");
+}

@@ -1,0 +1,103 @@
+/* response.h: the public HTTP interface: a result to status, headers and JSON. Pure (crypto only
+ * for key ids). Only this module knows statuses and member names.
+ * Queue and lane names are [a-z0-9_-], passes and tokens base64url: they need no escaping (the
+ * operator's message was escaped by routes_queue.c; details of problems are, by problem.c); what
+ * came from a client is never repeated in an answer. */
+#ifndef SEGQ_ROUTER_API_RESPONSE_H
+#define SEGQ_ROUTER_API_RESPONSE_H
+
+#include "common/base/buf.h"
+#include "common/http/http.h"
+#include "router/flow/flow.h"
+
+/* code, status, text */
+#define API_PROBLEMS(X)                                                                  \
+    X(BAD_REQUEST, 400, "bad_request")                                                   \
+    X(QUEUE_NOT_FOUND, 404, "queue_not_found")                                           \
+    X(QUEUE_CLOSED, 403, "queue_closed")                                                 \
+    X(QUEUE_FULL, 503, "queue_full")                                                     \
+    X(QUEUE_UNAVAILABLE, 503, "queue_unavailable")                                       \
+    X(TICKET_UNKNOWN, 404, "ticket_unknown")                                             \
+    X(TICKET_GONE, 410, "ticket_gone")                                                   \
+    X(TOO_FAST, 429, "too_fast")                                                         \
+    X(NOT_ELIGIBLE, 403, "not_eligible")                                                 \
+    X(PASS_INVALID, 401, "pass_invalid")                                                 \
+    X(PASS_REVOKED, 403, "pass_revoked")                                                 \
+    X(PAYLOAD_TOO_LARGE, 413, "payload_too_large")                                       \
+    X(METHOD_NOT_ALLOWED, 405, "method_not_allowed")                                     \
+    X(UNAUTHORIZED, 401, "unauthorized")                                                 \
+    X(NOT_FOUND, 404, "not_found")                                                       \
+    X(UNSUPPORTED_MEDIA_TYPE, 415, "unsupported_media_type")
+
+enum api_problem {
+#define X(name, status, text) API_##name,
+    API_PROBLEMS(X)
+#undef X
+};
+
+struct api_ans { /* reused from request to request */
+    int status;
+    const char *type;   /* NULL: no body */
+    struct buf headers; /* extra lines, each with CRLF */
+    struct buf body;
+};
+
+void api_ans_init(struct api_ans *a);
+void api_ans_fini(struct api_ans *a);
+void api_ans_reset(struct api_ans *a);
+/* For what is given to the server: "" or the lines, 0-terminated; NULL: no memory. */
+const char *api_headers(struct api_ans *a);
+
+/* salt: spreads Retry-After; also the request_id. detail: ours. */
+void api_problem(struct api_ans *a, enum api_problem p, const char *detail,
+                 uint64_t salt);
+/* 429. place: the answer says that the place is kept, and when to poll next. */
+void api_too_fast(struct api_ans *a, uint32_t wait_ms, bool place, uint64_t salt);
+/* What http.c refused. */
+void api_bad_http(struct api_ans *a, int status, uint64_t salt);
+/* 403 queue_closed of a queue that has more to say: until when, the operator's message. */
+void api_closed(struct api_ans *a, const struct route_queue *q, const char *detail,
+                uint64_t salt);
+/* A pass is missing or not good. room: where one waits for one, with nothing special to
+ * JSON in it; n 0: it is not known which queue's. May lie in a->headers. */
+void api_no_pass(struct api_ans *a, enum api_problem p, const char *detail,
+                 struct slice room, uint64_t salt);
+void api_bad_method(struct api_ans *a, const char *allow, uint64_t salt);
+
+struct api_ticket {
+    char token[TOKEN_TEXT_LEN];
+    const char *queue, *lane;
+    const char *said; /* route_queue.said; NULL: nothing */
+    bool admitted;
+    uint64_t position; /* 0 while waiting: not known now (null) */
+    uint64_t position_cap; /* 0: none */
+    const struct lane_stats *stats;
+    seg_id of;       /* the ticket's own name: segment and number, as in its token */
+    uint32_t number;
+    bool early;             /* it waits for the draw, at opens_ms */
+    int64_t opens_ms;       /* 0: not known */
+    uint32_t poll_after_ms;
+    seg_id segment;
+    const char *pass; /* admitted */
+    size_t pass_len;
+    int64_t released_at_ms, pass_expires_s;
+};
+/* location: the answer to a join. */
+void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool location);
+/* A flow that ended with something else than a ticket. */
+void api_failed(struct api_ans *a, const struct flow *f, uint64_t salt);
+
+void api_queue(struct api_ans *a, const struct route_queue *q);
+void api_jwks(struct api_ans *a, const uint8_t (*keys)[32], size_t n);
+void api_ready(struct api_ans *a, bool ready, uint64_t map_version, size_t up, size_t of);
+void api_health(struct api_ans *a);
+
+/* Seconds, rounded up; -1: not known (rate 0). */
+int64_t api_eta_s(uint64_t position, const struct lane_stats *s);
+/* The place is further back than what is told. */
+static inline bool api_is_capped(const struct api_ticket *t)
+{
+    return t->position_cap != 0 && t->position > t->position_cap;
+}
+
+#endif

@@ -1,0 +1,136 @@
+/* join.c: see join.h. */
+#include "router/calls/join.h"
+
+#include <string.h>
+
+#include "router/calls/phase.h"
+#include "router/calls/ticket.h"
+#include "router/state/answer.h"
+#include "router/state/pass_time.h"
+
+int join_lane(struct router *r, const struct route_queue *q, struct join_body *b,
+              unsigned *lane, const char **why)
+{
+    int rc = claim_lane(&r->claims, r->cfg->claim_max_ttl / 1000, router_wall_s(), q, b,
+                        lane, why);
+
+    if (b->claim_len > 0) {
+        r->counts.claims += rc == 0;
+        r->counts.claims_refused += rc < 0;
+    }
+    return rc;
+}
+
+bool join_key_ok(struct slice key)
+{
+    if (key.n < JOIN_KEY_MIN || key.n > JOIN_KEY_MAX)
+        return false;
+    for (size_t i = 0; i < key.n; i++)
+        if (key.p[i] <= 0x20 || key.p[i] >= 0x7f)
+            return false;
+    return true;
+}
+
+static char *put_hex(char *to, uint64_t v)
+{
+    for (int i = 60; i >= 0; i -= 4)
+        *to++ = "0123456789abcdef"[v >> i & 15];
+    return to;
+}
+
+/* The mark and 128 bits of keyed hashes: nobody's name, and the key itself stands nowhere. */
+void join_by_key(struct router *r, const struct route_queue *q, struct join_body *b,
+                 struct slice key)
+{
+    char text[JOIN_KEY_MAX + 1], *to = b->subject;
+
+    memcpy(text + 1, key.p, key.n);
+    *to++ = SUBJECT_KEY_MARK;
+    for (char half = 1; half <= 2; half++) {
+        text[0] = half;
+        to = put_hex(to, token_subject_hash(&r->keys.token, q->id, text, key.n + 1));
+    }
+    b->subject_len = (uint8_t)(to - b->subject);
+    b->keyed = true;
+}
+
+void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
+               const struct join_body *b, unsigned lane)
+{
+    r->counts.joins++;
+    rf->subject_len = b->subject_len;
+    memcpy(rf->subject, b->subject, b->subject_len);
+    rf->flow.token = (struct token) { .client = b->client };
+    if (b->subject_len > 0)
+        rf->flow.token.subject_hash =
+            token_subject_hash(&r->keys.token, q->id, b->subject, b->subject_len);
+    flow_join(&rf->flow, r->routes, q, lane, ev_now(r->ev));
+    rf->flow.keyed = b->keyed;
+}
+
+static void done(struct router *r, struct rflow *rf)
+{
+    bool ok = rf->flow.result == FLOW_OK || rf->flow.result == FLOW_EXISTING;
+    struct api_ticket t;
+
+    if (ok && router_ticket(r, rf, &t))
+        api_ticket(&r->ans, rf->flow.result == FLOW_OK ? 201 : 200, &t, true);
+    else
+        api_failed(&r->ans, &rf->flow, router_request_id(r));
+}
+
+static void begin(struct router *r, struct httpd_req *req, const struct route_queue *q,
+                  const struct join_body *b, unsigned lane)
+{
+    struct rflow *rf = rflow_new(r, req, done, NULL);
+
+    if (rf == NULL) {
+        router_problem(r, req, API_QUEUE_UNAVAILABLE,
+                       "too much to do; nothing was promised");
+        return;
+    }
+    join_flow(r, rf, q, b, lane);
+    rflow_begin(r, rf);
+}
+
+/* A subject is one place anyway. */
+static void begin_by_key(struct router *r, struct httpd_req *req, const struct http_req *q,
+                         const struct route_queue *queue, struct join_body *b, unsigned lane)
+{
+    if (q->idempotency_key.p != NULL && b->subject_len == 0)
+        join_by_key(r, queue, b, q->idempotency_key);
+    begin(r, req, queue, b, lane);
+}
+
+void join_start(struct router *r, struct httpd_req *req, const struct http_req *q,
+                struct slice name)
+{
+    const struct route_queue *queue = routes_queue(r->routes, name.p, name.n);
+    struct join_body b;
+    const char *why;
+    unsigned lane;
+    int rc;
+
+    if (q->has_body && !q->json) {
+        router_problem(r, req, API_UNSUPPORTED_MEDIA_TYPE, "the body must be JSON");
+        return;
+    }
+    rc = body_join(&b, q->body.p, q->body.n, &why);
+    if (q->idempotency_key.p != NULL && !join_key_ok(q->idempotency_key))
+        router_problem(r, req, API_BAD_REQUEST,
+                       "Idempotency-Key must be 16 to 128 visible ASCII characters");
+    else if (rc == SQ_EINVAL)
+        router_problem(r, req, API_BAD_REQUEST, why);
+    else if (rc < 0 || routes_version(r->routes) == 0)
+        router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
+    else if (queue == NULL)
+        router_problem(r, req, API_QUEUE_NOT_FOUND, "there is no such queue");
+    else if (phase_refused(r, req, queue))
+        return;
+    else if ((rc = join_lane(r, queue, &b, &lane, &why)) == SQ_EAUTH)
+        router_problem(r, req, API_NOT_ELIGIBLE, why);
+    else if (rc < 0)
+        router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
+    else
+        begin_by_key(r, req, q, queue, &b, lane);
+}

@@ -1,0 +1,27 @@
+/* join.h: POST /v1/queues/{queue}/tickets, and what the waiting page shares of it. Shell. */
+#ifndef SEGQ_ROUTER_JOIN_H
+#define SEGQ_ROUTER_JOIN_H
+
+#include "router/api/json_body.h"
+#include "router/links/flows.h"
+
+/* An Idempotency-Key that may be one: long enough that nobody guesses it. */
+#define JOIN_KEY_MIN 16
+#define JOIN_KEY_MAX 128
+
+/* Answers, or begins a flow that will. */
+void join_start(struct router *r, struct httpd_req *req, const struct http_req *q,
+                struct slice queue);
+/* The first step of a join whose rules are kept: counts it and fills rf->flow. */
+void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
+               const struct join_body *b, unsigned lane);
+bool join_key_ok(struct slice key);
+/* The place of a join that has no subject is known by its key: written into b as its subject.
+ * key: join_key_ok(). */
+void join_by_key(struct router *r, const struct route_queue *q, struct join_body *b,
+                 struct slice key);
+/* claim_lane() with this router's keys and clock. */
+SQ_CHECK int join_lane(struct router *r, const struct route_queue *q, struct join_body *b,
+                       unsigned *lane, const char **why);
+
+#endif

@@ -1,0 +1,32 @@
+/* leave.c: see leave.h. */
+#include "router/calls/leave.h"
+
+#include "router/links/flows.h"
+#include "router/state/answer.h"
+
+static void done(struct router *r, struct rflow *rf)
+{
+    if (rf->flow.result == FLOW_OK)
+        r->ans.status = 204;
+    else
+        api_failed(&r->ans, &rf->flow, router_request_id(r));
+}
+
+void leave_start(struct router *r, struct httpd_req *req, struct slice text)
+{
+    struct token t;
+    struct rflow *rf;
+
+    if (token_read(&t, &r->keys.token, text.p, text.n) < 0) {
+        router_forged(r, req);
+        return;
+    }
+    rf = rflow_new(r, req, done, NULL);
+    if (rf == NULL) {
+        router_problem(r, req, API_QUEUE_UNAVAILABLE, "too much to do; ask again");
+        return;
+    }
+    r->counts.leaves++;
+    flow_leave(&rf->flow, r->routes, &t, ev_now(r->ev));
+    rflow_begin(r, rf);
+}

@@ -1,0 +1,42 @@
+/* phase.c: see phase.h. */
+#include "router/calls/phase.h"
+
+#include "router/state/answer.h"
+
+bool phase_is_free(const struct route_queue *q)
+{
+    return q != NULL && q->when.phase == PHASE_PASSTHROUGH;
+}
+
+static void refuse(struct router *r, struct httpd_req *req, const struct route_queue *q,
+                   const char *why)
+{
+    api_closed(&r->ans, q, why, router_request_id(r));
+    router_answer(r, req);
+}
+
+bool phase_refused(struct router *r, struct httpd_req *req, const struct route_queue *q)
+{
+    if (q->state != QUEUE_CLOSED)
+        return false;
+    if (q->when.phase == PHASE_REJECT)
+        refuse(r, req, q, "nobody is let in at present");
+    else if (q->when.phase == PHASE_EARLY)
+        refuse(r, req, q, "the queue is not open yet");
+    else if (q->when.phase == PHASE_OVER)
+        refuse(r, req, q, "the queue has closed");
+    else
+        return false;
+    return true;
+}
+
+void phase_let_by(struct router *r, const struct route_queue *q)
+{
+    struct buf *b = &r->ans.headers;
+
+    r->counts.verified++;
+    r->ans.status = 204;
+    buf_str(b, "X-Segq-Queue: ");
+    buf_str(b, q->name);
+    buf_str(b, "\r\nX-Segq-Bypass: passthrough\r\n");
+}

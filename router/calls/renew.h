@@ -1,0 +1,42 @@
+/* renew.h: passes that are renewed while they are verified, so that nobody who is at work
+ * inside is thrown out. Shell: a flow to the ticket's node, seldom; PROTOCOL.md section 20.
+ *
+ *   verify: good, a third of its idle time is gone --> flow_renew() --> node: EXTEND
+ *   204, and the renewed pass <-- its answer, or FLOW_RENEW_MS
+ *
+ * A renewal that fails turns nobody away: the pass is good until it expires, and the next
+ * request after RENEW_PAUSE_MS tries again. */
+#ifndef SEGQ_RENEW_H
+#define SEGQ_RENEW_H
+
+#include "router/state/router.h"
+
+#define RENEW_PAUSE_MS 1000 /* of one pass: between two tries; requests in it do not wait */
+
+struct renewal {      /* owned by its rflow */
+    struct verdict x; /* a copy: the table may forget it */
+    int64_t most_s;   /* its session's last end */
+    uint32_t idle_s;
+    bool bearer;      /* it came as a bearer's, else in the cookie */
+    bool https;
+};
+
+/* Until when (Unix seconds) the session of a pass is to last that is shown at now_s; 0: as it
+ * is, the pass lives for two thirds of idle_s, or it has all that max_s after its release
+ * allows. Pure. */
+static inline int64_t renew_until_s(int64_t nbf_s, int64_t exp_s, uint32_t idle_s,
+                                    uint32_t max_s, int64_t now_s)
+{
+    int64_t most = nbf_s + max_s;
+    int64_t until = now_s + idle_s < most ? now_s + idle_s : most;
+
+    if (idle_s == 0 || (exp_s - now_s) * 3 >= (int64_t)idle_s * 2 || until <= exp_s)
+        return 0;
+    return until;
+}
+
+/* x is good; q: its queue. True: it is being renewed, and answered then. */
+bool renew_start(struct router *r, struct httpd_req *req, const struct http_req *q,
+                 const struct route_queue *of, const struct verdict *x);
+
+#endif

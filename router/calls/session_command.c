@@ -1,0 +1,125 @@
+/* session_command.c: see session_command.h. */
+#include "router/calls/session_command.h"
+
+#include <string.h>
+
+#include "common/ticket/pass.h"
+#include "router/calls/bearer.h"
+#include "router/links/flows.h"
+#include "router/state/answer.h"
+#include "router/state/pass_time.h"
+
+static void refuse(struct router *r, struct httpd_req *req, enum api_problem p,
+                   const char *why)
+{
+    r->counts.sessions_refused++;
+    api_problem(&r->ans, p, why, router_request_id(r));
+    if (r->ans.status == 401)
+        buf_str(&r->ans.headers, "WWW-Authenticate: Bearer realm=\"segq\"\r\n");
+    router_answer(r, req);
+}
+
+/* Unix seconds; 0: sessions of this queue are not extended. */
+static int64_t extend_until(const struct router *r, const struct verdict *x,
+                            const struct session_cmd *c)
+{
+    const struct route_queue *q = routes_queue(r->routes, x->queue, strlen(x->queue));
+    int64_t most, until = presented_now_s(r, x);
+
+    if (q == NULL || q->session_max_s == 0)
+        return 0;
+    most = x->nbf_s + q->session_max_s; /* nbf: the release */
+    until += c->seconds != 0 ? c->seconds : q->pass_ttl_s;
+    return until < most ? until : most;
+}
+
+/* This router need not wait for the node to tell everybody. */
+static void take_note(struct router *r, const struct rflow *rf)
+{
+    const struct flow *f = &rf->flow;
+    bool longer = f->command == SESS_EXTEND;
+    struct pass_row row = { .seg = f->token.seg,
+                            .number = f->token.number,
+                            .until_s = longer ? f->until_s : rf->pass_until_s };
+
+    revoked_add(longer ? &r->extended : &r->revoked, &row, router_least_s(r));
+    r->counts.extended += longer;
+    r->counts.sessions_ended += !longer;
+}
+
+static void done(struct router *r, struct rflow *rf)
+{
+    const struct flow *f = &rf->flow;
+
+    if (f->result != FLOW_OK) {
+        api_failed(&r->ans, f, router_request_id(r));
+        return;
+    }
+    take_note(r, rf);
+    r->ans.status = 204;
+    if (f->command != SESS_EXTEND)
+        return;
+    buf_str(&r->ans.headers, "X-Segq-Expires: ");
+    buf_i64(&r->ans.headers, f->until_s);
+    buf_str(&r->ans.headers, "\r\n");
+}
+
+static void begin(struct router *r, struct httpd_req *req, const struct verdict *x,
+                  const struct session_cmd *c, int64_t until_s)
+{
+    struct rflow *rf = rflow_new(r, req, done, NULL);
+    struct token t = { .seg = x->seg, .number = x->number };
+
+    if (rf == NULL) {
+        router_problem(r, req, API_QUEUE_UNAVAILABLE, "too much to do; ask again");
+        return;
+    }
+    rf->pass_until_s = presented_until_s(r, x);
+    flow_session(&rf->flow, r->routes, &t, c->command, until_s, ev_now(r->ev));
+    rflow_begin(r, rf);
+}
+
+static void command(struct router *r, struct httpd_req *req, const struct verdict *x,
+                    const struct session_cmd *c)
+{
+    int64_t until = c->command == SESS_EXTEND ? extend_until(r, x, c) : 0;
+
+    if (presented_until_s(r, x) <= presented_now_s(r, x)) {
+        refuse(r, req, API_PASS_INVALID, "the pass has expired");
+    } else if (c->command == SESS_EXTEND && revoked_has(&r->revoked, x->seg, x->number)) {
+        refuse(r, req, API_PASS_REVOKED, "the pass was given back or revoked");
+    } else if (c->command == SESS_EXTEND && until == 0) {
+        refuse(r, req, API_NOT_ELIGIBLE, "session_max of the queue is 0: not extended");
+    } else {
+        begin(r, req, x, c, until);
+    }
+}
+
+void session_start(struct router *r, struct httpd_req *req, const struct http_req *q)
+{
+    struct slice said = { 0 };
+    bool ours = http_find(q, "x-segq-gate-secret", &said) == 1 &&
+                gate_secret_is(&r->gate_secret, said);
+    const struct verdict *x;
+    struct session_cmd c;
+    const char *why;
+
+    /* Machines of ours are not to be told "too fast"; a wrong secret is a guess. */
+    if (!ours && !router_may_pass(r, req, said.p != NULL ? LIMIT_BAD : LIMIT_POLL))
+        return;
+    if (routes_version(r->routes) == 0) {
+        router_problem(r, req, API_QUEUE_UNAVAILABLE, "keys are not known yet");
+        return;
+    }
+    if (session_body(&c, q->body, &why) < 0) {
+        refuse(r, req, API_BAD_REQUEST, why);
+        return;
+    }
+    x = presented(r, q, (struct slice){ 0 }, NULL);
+    if (c.command != SESS_RELEASE && !ours)
+        refuse(r, req, API_UNAUTHORIZED, "X-Segq-Gate-Secret is missing or wrong");
+    else if (x == NULL)
+        refuse(r, req, API_PASS_INVALID, "no pass, or none of ours");
+    else
+        command(r, req, x, &c);
+}

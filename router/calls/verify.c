@@ -1,0 +1,264 @@
+/* verify.c: see verify.h. */
+#include "router/calls/verify.h"
+
+#include <string.h>
+
+#include "common/ticket/pass.h"
+#include "router/gate/bypass.h"
+#include "router/calls/phase.h"
+#include "router/calls/bearer.h"
+#include "router/calls/renew.h"
+#include "router/gate/signature_cache.h"
+#include "router/gate/visit.h"
+#include "router/state/answer.h"
+
+#define RETURN_MAX   2000 /* bytes of an address that is come back to; longer: not */
+
+struct asked {
+    const struct http_req *q;
+    struct slice queue;              /* n 0: any */
+    const struct route_queue *known; /* NULL: none is named, or there is no such */
+    bool redirect;
+    bool trusted;     /* a trusted proxy asks; then, as far as it tells: */
+    struct slice uri; /* p NULL: not known */
+    struct slice method, host;
+    struct slice subject;
+    bool has_addr;
+    struct ip addr;
+};
+
+/* ---- what is asked --------------------------------------------------------------------- */
+
+/* The value of a member; false: it is not there. */
+static bool member(struct slice query, const char *key, struct slice *out)
+{
+    size_t n = strlen(key);
+
+    while (query.n > 0) {
+        const char *end = memchr(query.p, '&', query.n);
+        size_t len = end != NULL ? (size_t)(end - query.p) : query.n;
+
+        if (len >= n && memcmp(query.p, key, n) == 0) {
+            *out = (struct slice){ query.p + n, len - n };
+            return true;
+        }
+        len += len < query.n;
+        query.p += len;
+        query.n -= len;
+    }
+    return false;
+}
+
+/* A field that is there once; else nothing: two may be read in two ways. */
+static struct slice once(const struct http_req *q, const char *lower)
+{
+    struct slice v = { 0 };
+
+    return *lower != '\0' && http_find(q, lower, &v) == 1 ? v : (struct slice){ 0 };
+}
+
+static void read_proxy(struct router *r, const struct httpd_req *req, struct asked *a)
+{
+    static const char *const fields[] = { [URI_ORIGINAL] = "x-original-uri",
+                                          [URI_FORWARDED] = "x-forwarded-uri",
+                                          [URI_NONE] = "" };
+    static const char *const methods[] = { [URI_ORIGINAL] = "x-original-method",
+                                           [URI_FORWARDED] = "x-forwarded-method",
+                                           [URI_NONE] = "" };
+
+    a->trusted = gate_is_trusted(httpd_tag(req));
+    if (!a->trusted)
+        return;
+    a->has_addr = gate_client(&r->gate, a->q, &a->addr);
+    a->uri = once(a->q, fields[r->cfg->gate_uri_header]);
+    a->method = once(a->q, methods[r->cfg->gate_uri_header]);
+    if (r->cfg->gate_uri_header == URI_FORWARDED) /* Host is what Traefik calls us */
+        a->host = once(a->q, "x-forwarded-host");
+    a->subject = once(a->q, r->gate_subject);
+}
+
+/* False: queue= is there, and no name. */
+static bool read_asked(struct router *r, const struct httpd_req *req, struct asked *a)
+{
+    struct slice v;
+
+    if (member(a->q->query, "queue=", &a->queue)) {
+        if (!api_is_name(a->queue.p, a->queue.n)) {
+            a->queue = (struct slice){ 0 };
+            return false;
+        }
+        a->known = routes_queue(r->routes, a->queue.p, a->queue.n);
+    }
+    a->redirect = member(a->q->query, "redirect=", &v) && v.n == 1 && v.p[0] == '1';
+    read_proxy(r, req, a);
+    return true;
+}
+
+/* ---- answers --------------------------------------------------------------------------- */
+
+static void put_escaped(struct buf *b, struct slice s)
+{
+    static const char hex[] = "0123456789ABCDEF";
+
+    for (size_t i = 0; i < s.n; i++) {
+        uint8_t c = (uint8_t)s.p[i];
+        bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                     (c >= '0' && c <= '9') || (c != 0 && strchr("-_.~/", c) != NULL);
+
+        if (plain) {
+            buf_byte(b, c);
+            continue;
+        }
+        buf_byte(b, '%');
+        buf_byte(b, (uint8_t)hex[c >> 4]);
+        buf_byte(b, (uint8_t)hex[c & 15]);
+    }
+}
+
+/* Where to wait, and where to go then: "/q/login?return=/shop". The address, good until the
+ * next line of b. */
+static struct slice put_location(struct buf *b, const char *field, struct slice queue,
+                                 struct slice to)
+{
+    size_t at;
+
+    buf_str(b, field);
+    buf_str(b, ": ");
+    at = b->len;
+    buf_str(b, "/q/");
+    buf_append(b, queue.p, queue.n);
+    if (to.n > 0 && to.n <= RETURN_MAX) {
+        buf_str(b, "?return=");
+        put_escaped(b, to);
+    }
+    buf_str(b, "\r\n");
+    if (b->failed)
+        return (struct slice){ 0 };
+    return (struct slice){ (char *)b->data + at, b->len - at - 2 };
+}
+
+static const char *const visits[] = { [VISIT_PAGE] = "page",
+                                      [VISIT_FORM] = "form",
+                                      [VISIT_CALL] = "call" };
+
+/* Of a gate that tells the method every field of the visitor's is here, but for Traefik's,
+ * which tells it always. */
+static enum visit visit_by(const struct router *r, const struct asked *a)
+{
+    return visit_of(a->q, a->method,
+                    a->method.n > 0 && r->cfg->gate_uri_header == URI_ORIGINAL);
+}
+
+/* Back to the page that was asked for. What a form or a script asked for is no page, and its
+ * body is gone: back to the page that it was sent from. */
+static struct slice way_back(const struct asked *a, enum visit v)
+{
+    return v == VISIT_PAGE ? a->uri : visit_from(a->q, a->host);
+}
+
+static void refuse(struct router *r, const struct asked *a, enum api_problem p,
+                   const char *why, struct slice queue)
+{
+    struct api_ans *ans = &r->ans;
+    enum visit v = visit_by(r, a);
+    bool go = a->redirect && queue.n > 0 && v != VISIT_CALL;
+    struct slice room = { 0 };
+
+    r->counts.verify_refused++;
+    if (queue.n > 0)
+        room = put_location(&ans->headers, go ? "Location" : "X-Segq-Location", queue,
+                            way_back(a, v));
+    if (go) {
+        ans->status = 303;
+        return;
+    }
+    api_no_pass(ans, p, why, room, router_request_id(r));
+    if (ans->status == 401)
+        buf_str(&ans->headers, "WWW-Authenticate: Bearer realm=\"segq\"\r\n");
+    buf_str(&ans->headers, "X-Segq-Visit: ");
+    buf_str(&ans->headers, visits[v]);
+    buf_str(&ans->headers, "\r\n");
+}
+
+/* Without a pass; false: no rule says so. */
+static bool let_past(struct router *r, const struct asked *a)
+{
+    struct bypass_ask ask = { .q = a->q,
+                              .addr = a->has_addr ? &a->addr : NULL,
+                              .uri = a->uri,
+                              .subject = a->subject,
+                              .key = &r->keys.token };
+    enum bypass_why why;
+
+    if (!a->trusted || a->known == NULL || a->known->bypass == NULL)
+        return false;
+    ask.queue = a->known->id;
+    why = bypass_of(a->known->bypass, &ask);
+    if (why == BYPASS_NONE)
+        return false;
+    r->counts.bypassed[why]++;
+    r->ans.status = 204;
+    buf_str(&r->ans.headers, "X-Segq-Queue: ");
+    buf_str(&r->ans.headers, a->known->name);
+    buf_str(&r->ans.headers, "\r\nX-Segq-Bypass: ");
+    buf_str(&r->ans.headers, bypass_name(why));
+    buf_str(&r->ans.headers, "\r\n");
+    return true;
+}
+
+static const struct {
+    enum api_problem problem;
+    const char *why;
+} faults[] = {
+    [SHOWN_NONE] = { API_PASS_INVALID, "no pass, or none of ours" },
+    [SHOWN_ELSEWHERE] = { API_NOT_ELIGIBLE, "the pass is for another queue" },
+    [SHOWN_OVER] = { API_PASS_INVALID, "the pass is not valid at this time" },
+    [SHOWN_REVOKED] = { API_PASS_REVOKED, "the pass was given back or revoked" },
+};
+
+/* True: it is being renewed, and answered then. */
+static bool renews(struct router *r, struct httpd_req *req, const struct asked *a,
+                   const struct verdict *x)
+{
+    const struct route_queue *of = a->known;
+
+    if (of == NULL)
+        of = routes_queue(r->routes, x->queue, strlen(x->queue));
+    return of != NULL && renew_start(r, req, a->q, of, x);
+}
+
+/* False: the answer comes later. */
+static bool judge(struct router *r, struct httpd_req *req, const struct asked *a)
+{
+    enum shown_state state;
+    const struct verdict *x = presented(r, a->q, a->queue, &state);
+    struct slice own = a->queue;
+
+    if (x != NULL && own.n == 0)
+        own = (struct slice){ (char *)(uintptr_t)x->queue, strlen(x->queue) };
+    if (state == SHOWN_GOOD && renews(r, req, a, x))
+        return false;
+    if (state == SHOWN_GOOD)
+        bearer_let_in(r, x);
+    else if (phase_is_free(a->known))
+        phase_let_by(r, a->known);
+    else if (!let_past(r, a))
+        refuse(r, a, faults[state].problem, faults[state].why, own);
+    return true;
+}
+
+void verify(struct router *r, struct httpd_req *req, const struct http_req *q)
+{
+    struct asked a = { .q = q, .host = q->host };
+
+    if (routes_version(r->routes) == 0) {
+        router_problem(r, req, API_QUEUE_UNAVAILABLE, "keys are not known yet");
+        return;
+    }
+    if (!read_asked(r, req, &a))
+        refuse(r, &a, API_PASS_INVALID, "queue= is not the name of a queue",
+               (struct slice){ 0 });
+    else if (!judge(r, req, &a))
+        return;
+    router_answer(r, req);
+}

@@ -1,0 +1,25 @@
+/* verify.h: GET /v1/verify: may the bearer of this pass come in? For the gateway in front
+ * of the protected service (nginx auth_request and its like). Answered from memory: the
+ * keys are in the map, good signatures are remembered (verdicts.h), revoked passes and
+ * extended sessions are known (revoked.h), so are the rules by which people need no pass
+ * (bypass.h). Nobody is asked, but now and then to renew a good pass (renew.h).
+ *
+ *   204 and X-Segq-... lines | 401 no good pass | 403 revoked, or of another queue
+ *   redirect=1: 303 to the waiting page instead of 401 and 403, if the queue is known and a
+ *   browser goes to a page (visit.h); a program gets 401 and 403, which it can read
+ *
+ * Never anything else but 503 before the first map: gateways take other answers for an
+ * error, and an error must not let in.
+ *
+ * What a gateway tells of the request that it asks about (X-Original-URI, whose address it
+ * is) is believed of trusted proxies alone, and only such are told of a bypass: anybody
+ * could write these lines. */
+#ifndef SEGQ_ROUTER_VERIFY_H
+#define SEGQ_ROUTER_VERIFY_H
+
+#include "router/state/router.h"
+
+/* Answers, or begins a renewal that will. */
+void verify(struct router *r, struct httpd_req *req, const struct http_req *q);
+
+#endif

@@ -1,0 +1,257 @@
+/* flows.c: see flows.h. */
+#include "router/links/flows.h"
+
+#include <assert.h>
+#include <stdlib.h>
+
+#include "router/links/seg_ask.h"
+#include "router/state/answer.h"
+
+#define FLOWS_MAX      262144 /* under way; more get 503 at once */
+#define FREE_FLOWS_MAX 65536
+
+static void arm(struct router *r, msec_t when)
+{
+    if (when < r->flow_timer_at) {
+        r->flow_timer_at = when;
+        ev_timer_at(r->flow_timer, when);
+    }
+}
+
+static struct list *list_of(struct router *r, const struct rflow *rf)
+{
+    return rf->renewal != NULL ? &r->renewals : &r->flows;
+}
+
+struct rflow *rflow_new(struct router *r, struct httpd_req *req, rflow_done done,
+                        struct renewal *renewal)
+{
+    struct rflow *rf = list_entry(list_first(&r->free_flows), struct rflow, in_all);
+
+    if (rf != NULL)
+        list_remove(&r->free_flows, &rf->in_all);
+    else if (r->flows.n + r->renewals.n < FLOWS_MAX)
+        rf = malloc(sizeof(*rf));
+    if (rf == NULL)
+        return NULL;
+    rf->req = req;
+    rf->done = done;
+    rf->slot = NULL;
+    rf->page = NULL;
+    rf->renewal = renewal;
+    rf->pass = NULL;
+    rf->pass_len = 0;
+    rf->subject_len = 0;
+    rf->in_waiting = (struct list_node) { NULL, NULL };
+    rf->started_us = ev_now_us(r->ev);
+    list_push_back(list_of(r, rf), &rf->in_all);
+    httpd_set_user(req, rf);
+    return rf;
+}
+
+static void rflow_free(struct router *r, struct rflow *rf)
+{
+    if (rf->slot != NULL)
+        *rf->slot = NULL;
+    if (list_linked(&rf->in_waiting))
+        list_remove(&r->waiting, &rf->in_waiting);
+    list_remove(list_of(r, rf), &rf->in_all);
+    free(rf->page);
+    free(rf->renewal);
+    rf->page = NULL;
+    rf->renewal = NULL;
+    if (r->free_flows.n >= FREE_FLOWS_MAX)
+        free(rf);
+    else
+        list_push_front(&r->free_flows, &rf->in_all);
+}
+
+void rflow_client_gone(struct rflow *rf)
+{
+    rf->req = NULL; /* what was asked is done all the same: it may change the ticket */
+}
+
+/* "Full" is what the map says, in which nobody has room. If no node is reached that is not
+ * what is wrong. */
+static void judge_full(struct router *r, struct flow *f)
+{
+    size_t up, of;
+
+    if (f->result != FLOW_FULL)
+        return;
+    seg_links_count(r->segs, &up, &of);
+    if (up == 0)
+        f->result = FLOW_UNAVAIL;
+}
+
+static void count_end(struct router *r, const struct rflow *rf)
+{
+    const struct flow *f = &rf->flow;
+    uint64_t us = (uint64_t)(ev_now_us(r->ev) - rf->started_us);
+
+    r->counts.unavailable += f->result == FLOW_UNAVAIL && rf->renewal == NULL;
+    r->counts.full += f->result == FLOW_FULL;
+    if (f->kind == FLOW_JOIN) {
+        histo_add(&r->join_us, us);
+        r->counts.held += f->hold_ms != 0;
+        r->counts.entered += f->admitted;
+    } else if (f->kind == FLOW_POLL) {
+        histo_add(&r->poll_us, us);
+    } else if (f->kind == FLOW_LEAVE) {
+        histo_add(&r->leave_us, us);
+    }
+}
+
+static void finish(struct router *r, struct rflow *rf)
+{
+    judge_full(r, &rf->flow);
+    count_end(r, rf);
+    rf->done(r, rf);
+    if (rf->req != NULL)
+        router_answer(r, rf->req);
+    else
+        api_ans_reset(&r->ans);
+    rflow_free(r, rf);
+}
+
+void rflow_step(struct router *r, struct rflow *rf)
+{
+    for (;;) {
+        switch (rf->flow.todo) {
+        case FLOW_ASK:
+            if (seg_link_ask(r->segs, rf) == 0) {
+                arm(r, rf->flow.deadline_ms);
+                return;
+            }
+            r->counts.lost++;
+            flow_lost(&rf->flow, r->routes, ev_now(r->ev));
+            assert(rf->flow.todo != FLOW_ASK); /* so this loop ends */
+            break;
+        case FLOW_WAIT_MAP:
+            r->counts.retries++;
+            list_push_back(&r->waiting, &rf->in_waiting);
+            arm(r, rf->flow.wake_ms);
+            return;
+        case FLOW_DONE:
+            finish(r, rf);
+            return;
+        }
+    }
+}
+
+void rflow_begin(struct router *r, struct rflow *rf)
+{
+    struct flow *f = &rf->flow;
+
+    f->deadline_ms = ev_now(r->ev) + r->cfg->request_timeout;
+    if (rf->renewal != NULL)
+        f->deadline_ms = ms_min(f->deadline_ms, ev_now(r->ev) + FLOW_RENEW_MS);
+    if (f->todo != FLOW_DONE)
+        f->wake_ms = ms_min(f->wake_ms, f->deadline_ms);
+    rflow_step(r, rf);
+}
+
+static void retry(struct router *r, struct rflow *rf)
+{
+    if (list_linked(&rf->in_waiting))
+        list_remove(&r->waiting, &rf->in_waiting);
+    if (rf->req == NULL)
+        flow_let_go(&rf->flow);
+    flow_retry(&rf->flow, r->routes, ev_now(r->ev));
+    rflow_step(r, rf);
+}
+
+void rflow_map_changed(struct router *r)
+{
+    size_t n = r->waiting.n; /* those that must wait again go to the end */
+
+    for (size_t i = 0; i < n && r->waiting.n > 0; i++)
+        retry(r, container_of(list_first(&r->waiting), struct rflow, in_waiting));
+}
+
+static msec_t wake_due(struct router *r, msec_t now)
+{
+    msec_t next = MSEC_NEVER;
+    size_t n = r->waiting.n;
+
+    for (size_t i = 0; i < n && r->waiting.n > 0; i++) {
+        struct list_node *it = list_first(&r->waiting);
+        struct rflow *rf = container_of(it, struct rflow, in_waiting);
+
+        if (rf->flow.wake_ms <= now) {
+            retry(r, rf);
+            continue;
+        }
+        next = ms_min(next, rf->flow.wake_ms);
+        list_remove(&r->waiting, it);
+        list_push_back(&r->waiting, it);
+    }
+    return next;
+}
+
+/* Ends those that are due; when the next one is. */
+static msec_t deadlines_due(struct router *r, struct list *of, msec_t now)
+{
+    struct list_node *it;
+
+    while ((it = list_first(of)) != NULL) {
+        struct rflow *rf = container_of(it, struct rflow, in_all);
+
+        if (rf->flow.deadline_ms > now)
+            return rf->flow.deadline_ms;
+        r->counts.overdue += rf->renewal == NULL;
+        if (rf->slot != NULL) { /* its answer will find nobody */
+            *rf->slot = NULL;
+            rf->slot = NULL;
+        }
+        retry(r, rf);
+        if (rf == list_entry(list_first(of), struct rflow, in_all))
+            break; /* cannot be: at its deadline a flow ends */
+    }
+    return MSEC_NEVER;
+}
+
+static void on_timer(void *arg)
+{
+    struct router *r = arg;
+    msec_t now = ev_now(r->ev), next;
+
+    r->flow_timer_at = MSEC_NEVER;
+    next = wake_due(r, now);
+    next = ms_min(next, deadlines_due(r, &r->flows, now));
+    next = ms_min(next, deadlines_due(r, &r->renewals, now));
+    if (next != MSEC_NEVER)
+        arm(r, next);
+}
+
+int rflow_init(struct router *r)
+{
+    list_init(&r->flows);
+    list_init(&r->renewals);
+    list_init(&r->waiting);
+    list_init(&r->free_flows);
+    r->flow_timer_at = MSEC_NEVER;
+    r->flow_timer = ev_timer_new(r->ev, on_timer, r);
+    return r->flow_timer != NULL ? 0 : SQ_ENOMEM;
+}
+
+void rflow_fini(struct router *r)
+{
+    struct list *all[] = { &r->free_flows, &r->flows, &r->renewals };
+
+    for (size_t i = 0; i < ARRAY_LEN(all); i++) {
+        if (all[i]->head.next == NULL)
+            continue;
+        list_each (all[i], it) {
+            struct rflow *rf = container_of(it, struct rflow, in_all);
+
+            list_remove(all[i], it);
+            if (i > 0)
+                free(rf->page);
+            free(i > 0 ? rf->renewal : NULL);
+            free(rf);
+        }
+    }
+    if (r->flow_timer != NULL)
+        ev_timer_free(r->flow_timer);
+}

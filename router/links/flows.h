@@ -1,0 +1,51 @@
+/* flows.h: the flows under way: their memory, deadlines, waits. Shell: does what flow.h
+ * decides (ask, wait, answer).
+ * Every flow is in r->flows from its start to its answer (a renewal in r->renewals: it has
+ * less time); all of a list have the same time limit, so the first one is due first. The few
+ * that wait for a newer map (20 ms in a fence, else 100 ms at most) are in r->waiting as
+ * well. One timer serves all lists. */
+#ifndef SEGQ_ROUTER_FLOWS_H
+#define SEGQ_ROUTER_FLOWS_H
+
+#include "router/flow/flow.h"
+#include "router/state/router.h"
+
+struct page_ask;
+struct renewal;
+struct rflow;
+
+/* How a flow has ended becomes an answer, in r->ans. Set by whoever starts the flow. */
+typedef void (*rflow_done)(struct router *r, struct rflow *rf);
+
+struct rflow { /* pooled: a poll allocates nothing */
+    struct flow flow;
+    struct list_node in_all;
+    struct list_node in_waiting;
+    struct httpd_req *req; /* ref; NULL: the client has gone */
+    struct rflow **slot;   /* where a batch refers to it; NULL: in none */
+    rflow_done done;
+    int64_t started_us;
+    struct page_ask *page;   /* owned; NULL: not of a page */
+    struct renewal *renewal; /* owned; NULL: it is none. Else it is in r->renewals */
+    const char *pass; /* ref, during the answer's call only */
+    uint16_t pass_len;
+    int64_t pass_until_s; /* FLOW_SESSION: how long the pass is good that was shown */
+    char text[TOKEN_TEXT_LEN]; /* FLOW_POLL: the token as it came, for the answer */
+    uint8_t subject_len;
+    char subject[SUBJECT_MAX_LEN];
+};
+
+SQ_CHECK int rflow_init(struct router *r);
+void rflow_fini(struct router *r);
+/* NULL: too many under way, or no memory. renewal: taken over (malloc); NULL: it is none. */
+struct rflow *rflow_new(struct router *r, struct httpd_req *req, rflow_done done,
+                        struct renewal *renewal);
+/* After flow_join(), flow_poll() or flow_leave(). May end it. */
+void rflow_begin(struct router *r, struct rflow *rf);
+/* After each answer. May end it. */
+void rflow_step(struct router *r, struct rflow *rf);
+void rflow_client_gone(struct rflow *rf);
+/* Flows that wait for a newer map ask it. */
+void rflow_map_changed(struct router *r);
+
+#endif

@@ -1,0 +1,270 @@
+/* mng_link.c: see mng_link.h. */
+#include "router/links/mng_link.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/versions.h"
+#include "common/http/admin.h"
+#include "common/wire/codec.h"
+#include "router/flow/routes_apply.h"
+#include "router/links/flows.h"
+#include "router/links/seg_link.h"
+
+#define LOG_MODULE "mng_link"
+
+#define LINKS_MAX 16 /* configured, and learnt */
+
+struct mng_link {
+    struct mng_links *m; /* ref */
+    struct rpc_link *link;
+    char addr[256];
+    char node[NAME_MAX_LEN + 1]; /* who is there; "" = nobody yet */
+    bool up, failed;
+    bool stands_by; /* it has said so */
+    bool outdated;  /* its maps are of an earlier epoch, or of another store */
+    uint64_t store; /* of its last map that was taken */
+    bool asked_all; /* registered with version 0 and not answered yet */
+    bool too_new;   /* its maps are of a format that we cannot read */
+};
+
+struct mng_links {
+    struct router *r; /* ref */
+    size_t n;
+    struct mng_link v[LINKS_MAX];
+};
+
+static void reg(struct mng_link *l, struct rpc_chan *ch, bool all)
+{
+    struct router *r = l->m->r;
+    struct msg m = { .type = MSG_ROUTER_REG };
+    int rc;
+
+    if (!all) {
+        m.router_reg.map_version = routes_version(r->routes);
+        m.router_reg.map_epoch = routes_epoch(r->routes);
+    }
+    l->asked_all = all;
+    m.router_reg.http = httpd_addr(r->httpd);
+    m.router_reg.admin = admin_addr(r->admin);
+    rc = msg_encode(&m, rpc_begin(ch));
+    if (rc == 0)
+        rc = rpc_end(ch, m.type, 0);
+    if (rc < 0) {
+        log_error("cannot register: %s", sq_strerror(rc));
+        rpc_chan_close(ch, "cannot register");
+    }
+}
+
+static void on_new_format(struct mng_link *l, const struct msg_map *m)
+{
+    l->m->r->counts.maps_refused++;
+    if (!l->too_new)
+        log_error("manager=%s its map has format %" PRIu32 ", this router reads up to %d: "
+                  "upgrade the router", l->addr, m->format, MAP_FORMAT);
+    l->too_new = true;
+}
+
+static void on_map(struct mng_link *l, struct rpc_chan *ch, const struct msg_map *m)
+{
+    struct router *r = l->m->r;
+    uint64_t before = routes_version(r->routes), epoch = routes_epoch(r->routes);
+    int rc = routes_apply(r->routes, m);
+
+    if (rc < 0) {
+        r->counts.maps_refused++;
+        if (l->asked_all && m->from_version != 0)
+            return; /* on its way already */
+        /* of one who led before, or leads others: asking again brings the same */
+        if (m->epoch < epoch || (rc == SQ_ESTALE && m->from_version == 0)) {
+            if (!l->outdated)
+                log_warn("manager=%s map epoch=%" PRIu64 " here=%" PRIu64
+                         " refused: older, or another manager's",
+                         l->addr, m->epoch, epoch);
+            l->outdated = true;
+            return;
+        }
+        log_warn("map from=%" PRIu64 " version=%" PRIu64 " epoch=%" PRIu64
+                 " does not apply here=%" PRIu64 "/%" PRIu64 ": %s",
+                 m->from_version, m->version, m->epoch, before, epoch, sq_strerror(rc));
+        reg(l, ch, true);
+        return;
+    }
+    l->asked_all = l->asked_all && m->from_version != 0;
+    l->store = m->store;
+    r->counts.maps++;
+    if (m->more)
+        return;
+    if (before == 0)
+        log_info("first map version=%" PRIu64 " epoch=%" PRIu64, m->version, m->epoch);
+    seg_links_sync(r->segs);
+    rflow_map_changed(r);
+}
+
+/* ---- who leads ------------------------------------------------------------------- */
+
+static int link_dial(struct mng_links *m, const char *addr);
+
+/* Do we know where that one is? As long as one of our addresses is silent: perhaps. */
+static bool is_known(const struct mng_links *m, const char *addr, const char *node)
+{
+    for (size_t i = 0; i < m->n; i++)
+        if (!m->v[i].up || strcmp(m->v[i].addr, addr) == 0 ||
+            strcmp(m->v[i].node, node) == 0)
+            return true;
+    return false;
+}
+
+/* We have links to all that we know, so mostly there is nothing to do: the leader's link
+ * brings the map. One whom the configuration does not name is dialled, too. */
+static void on_standby(struct mng_link *l, const char *text)
+{
+    char addr[64] = "", node[NAME_MAX_LEN + 1] = "";
+
+    (void)sscanf(text, "%63s %64s", addr, node);
+    log_info("manager=%s stands by, leader=%s", l->addr,
+             addr[0] != 0 ? log_q(addr, strlen(addr)) : "none");
+    l->stands_by = true;
+    if (addr[0] == 0 || is_known(l->m, addr, node) || l->m->n == LINKS_MAX)
+        return;
+    if (link_dial(l->m, addr) < 0)
+        log_error("manager=%s cannot be dialled: no memory", log_q(addr, strlen(addr)));
+}
+
+/* The nodes do not obey it: if it is its map that we have, then any other is better. */
+static void on_stranger(struct mng_link *l)
+{
+    struct mng_links *m = l->m;
+
+    log_warn("manager=%s commands none of the segment nodes", l->addr);
+    if (l->store == 0 || l->store != routes_store(m->r->routes))
+        return;
+    routes_disown(m->r->routes);
+    for (size_t i = 0; i < m->n; i++) {
+        struct rpc_chan *ch = rpc_link_chan(m->v[i].link);
+
+        if (&m->v[i] != l && ch != NULL)
+            reg(&m->v[i], ch, true);
+    }
+}
+
+static void on_error(struct mng_link *l, const struct msg_error *m)
+{
+    if (m->code == SQ_ENOTLEADER)
+        on_standby(l, m->text != NULL ? m->text : "");
+    else if (m->code == SQ_ESTALE && m->about == MSG_ROUTER_REG)
+        on_stranger(l);
+    else
+        log_warn("manager=%s refuses: %s", l->addr, sq_strerror(m->code));
+}
+
+static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
+{
+    struct mng_link *l = ctx;
+    struct router *r = l->m->r;
+    struct msg m;
+    int rc = msg_decode(f->type, f->body, f->len, &r->arena, &m);
+
+    if (rc == 0 && m.type == MSG_MAP && m.map.format > MAP_FORMAT) {
+        on_new_format(l, &m.map);
+    } else if (rc == 0 && m.type == MSG_MAP) {
+        on_map(l, ch, &m.map);
+    } else if (rc == 0 && m.type == MSG_STATS) {
+        r->counts.stats++;
+        routes_stats(r->routes, &m.stats);
+        pass_clock_told(&r->pass_clock, ev_now(r->ev), m.stats.clock_ms);
+    } else if (rc == 0 && m.type == MSG_ERROR) {
+        on_error(l, &m.error);
+    } else if (rc == SQ_EUNKNOWN) { /* a newer manager: not for us */
+        log_debug("manager=%s unknown message type=%u", l->addr, f->type);
+    } else {
+        rpc_chan_close(ch, rc == SQ_ENOMEM ? "no memory for a message" : "bad message");
+    }
+    arena_reset(&r->arena);
+}
+
+static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)
+{
+    struct mng_link *l = ctx;
+
+    log_info("manager=%s node=%s up", l->addr, peer->node);
+    l->up = true;
+    l->failed = l->stands_by = l->outdated = l->too_new = false;
+    snprintf(l->node, sizeof(l->node), "%s", peer->node);
+    reg(l, ch, false);
+}
+
+static void on_down(void *ctx, struct rpc_chan *ch, const char *why)
+{
+    struct mng_link *l = ctx;
+
+    (void)ch;
+    log_warn("manager=%s down: %s", l->addr, why);
+    l->up = false;
+    l->asked_all = false;
+}
+
+static void on_fail(void *ctx, const char *why)
+{
+    struct mng_link *l = ctx;
+
+    if (!l->failed)
+        log_warn("manager=%s cannot be reached: %s", l->addr, why);
+    l->failed = true;
+}
+
+static int link_dial(struct mng_links *m, const char *addr)
+{
+    static const struct rpc_calls calls = {
+        .on_up = on_up,
+        .on_frame = on_frame,
+        .on_down = on_down,
+        .on_fail = on_fail,
+    };
+    struct mng_link *l = &m->v[m->n];
+
+    *l = (struct mng_link){ .m = m };
+    snprintf(l->addr, sizeof(l->addr), "%s", addr);
+    l->link = rpc_dial(m->r->rpc, l->addr, RPC_MANAGER, &calls, l);
+    if (l->link == NULL)
+        return SQ_ENOMEM;
+    m->n++;
+    return 0;
+}
+
+struct mng_links *mng_links_new(struct router *r)
+{
+    const struct cfg_list *addrs = &r->cfg->managers;
+    struct mng_links *m = calloc(1, sizeof(*m));
+
+    if (m == NULL)
+        return NULL;
+    m->r = r;
+    for (size_t i = 0; i < addrs->n && i < LINKS_MAX; i++)
+        if (link_dial(m, ((char **)addrs->v)[i]) < 0) {
+            mng_links_free(m);
+            return NULL;
+        }
+    return m;
+}
+
+void mng_links_free(struct mng_links *m)
+{
+    if (m == NULL)
+        return;
+    for (size_t i = 0; i < m->n; i++)
+        rpc_link_free(m->v[i].link);
+    free(m);
+}
+
+size_t mng_links_up(const struct mng_links *m)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < m->n; i++)
+        n += m->v[i].up;
+    return n;
+}

@@ -1,0 +1,297 @@
+/* seg_batch.c: see seg_batch.h. */
+#include "router/links/seg_batch.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/wire/codec.h"
+#include "router/links/seg_ask.h"
+
+#define LOG_MODULE "seg_link"
+
+#define BATCH_GO    64 /* this many do not wait for the answer before */
+#define BATCH_GO_US 250
+
+/* Tells every flow in it that no answer will come. */
+static void batch_lost(struct seg_links *s, struct batch *b)
+{
+    struct router *r = s->r;
+
+    for (uint32_t i = 0; i < b->n; i++) {
+        struct rflow *rf = b->v[i];
+
+        if (rf == NULL)
+            continue;
+        b->v[i] = NULL;
+        rf->slot = NULL;
+        r->counts.lost++;
+        flow_lost(&rf->flow, r->routes, ev_now(r->ev));
+        assert(rf->flow.todo != FLOW_ASK); /* what was lost is not asked again at once */
+        rflow_step(r, rf);
+    }
+    batch_free(s, b);
+}
+
+/* ---- kinds of requests --------------------------------------------------------------- */
+
+static void put_place(struct seg_links *s, uint32_t i, const struct rflow *rf)
+{
+    s->req.place[i] =
+        (struct place_req) { rf->flow.seg, rf->flow.at_number, rf->flow.token.client };
+}
+
+static void put_drop(struct seg_links *s, uint32_t i, const struct rflow *rf)
+{
+    s->req.drop[i] = (struct drop_req) { rf->flow.seg, rf->flow.at_number };
+}
+
+static void put_session(struct seg_links *s, uint32_t i, const struct rflow *rf)
+{
+    s->req.session[i] = (struct sess_req) { .seg = rf->flow.seg,
+                                            .number = rf->flow.at_number,
+                                            .command = rf->flow.command,
+                                            .renews = rf->flow.renews,
+                                            .until_s = rf->flow.until_s };
+}
+
+static void put_append(struct seg_links *s, uint32_t i, const struct rflow *rf)
+{
+    bool named = !rf->flow.bare && rf->subject_len > 0;
+
+    s->req.append[i] = (struct append_req) {
+        .seg = rf->flow.seg,
+        .client = rf->flow.token.client,
+        .subject_len = named ? rf->subject_len : 0,
+        .subject_hash = named ? rf->flow.token.subject_hash : 0,
+        .subject = rf->subject,
+    };
+}
+
+static void take_place(struct router *r, struct rflow *rf, const struct msg *m, uint32_t i)
+{
+    const struct place_ans *a = &m->place_ans.ans[i];
+
+    if (a->state == PLACE_ADMITTED) {
+        rf->pass = a->pass;
+        rf->pass_len = a->pass_len;
+    }
+    flow_place_ans(&rf->flow, r->routes, a, ev_now(r->ev));
+}
+
+static void take_append(struct router *r, struct rflow *rf, const struct msg *m, uint32_t i)
+{
+    flow_append_ans(&rf->flow, r->routes, &m->append_ans.ans[i], ev_now(r->ev));
+}
+
+static void take_drop(struct router *r, struct rflow *rf, const struct msg *m, uint32_t i)
+{
+    flow_drop_ans(&rf->flow, r->routes, &m->drop_ans.ans[i], ev_now(r->ev));
+}
+
+static void take_session(struct router *r, struct rflow *rf, const struct msg *m, uint32_t i)
+{
+    const struct sess_ans *a = &m->session_ans.ans[i];
+
+    rf->pass = a->pass;
+    rf->pass_len = a->pass_len;
+    flow_session_ans(&rf->flow, r->routes, a, ev_now(r->ev));
+}
+
+/* How a request gets into its frame, and an answer's row to its flow. */
+static const struct shape {
+    uint16_t asks, answers; /* enum msg_type */
+    void (*put)(struct seg_links *s, uint32_t i, const struct rflow *rf);
+    void (*take)(struct router *r, struct rflow *rf, const struct msg *m, uint32_t i);
+} shapes[SEG_KINDS] = {
+    [FLOW_POLL] = { MSG_PLACE, MSG_PLACE_ANS, put_place, take_place },
+    [FLOW_JOIN] = { MSG_APPEND, MSG_APPEND_ANS, put_append, take_append },
+    [FLOW_LEAVE] = { MSG_DROP, MSG_DROP_ANS, put_drop, take_drop },
+    [FLOW_SESSION] = { MSG_SESSION, MSG_SESSION_ANS, put_session, take_session },
+};
+
+/* All these messages have one shape, a number of rows and the rows: what is done with the
+ * first kind's members is done with all. */
+#define ONE_SHAPE(of, as, rows)                                                            \
+    _Static_assert(offsetof(struct msg, of.n) == offsetof(struct msg, as.n) &&             \
+                       offsetof(struct msg, of.rows) == offsetof(struct msg, as.rows),     \
+                   "the members lie in the same places")
+ONE_SHAPE(append, place, req);
+ONE_SHAPE(drop, place, req);
+ONE_SHAPE(session, place, req);
+ONE_SHAPE(append_ans, place_ans, ans);
+ONE_SHAPE(drop_ans, place_ans, ans);
+ONE_SHAPE(session_ans, place_ans, ans);
+
+/* ---- sending ------------------------------------------------------------------------- */
+
+/* Flows that have ended while they were collected leave no hole in the frame. */
+static void squeeze(struct batch *b)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < b->n; i++) {
+        if (b->v[i] == NULL)
+            continue;
+        b->v[n] = b->v[i];
+        b->v[n]->slot = &b->v[n];
+        n++;
+    }
+    b->n = n;
+}
+
+static int put_frame(struct seg_link *l, enum flow_kind kind, const struct batch *b)
+{
+    const struct shape *shape = &shapes[kind];
+    struct msg m;
+    int rc;
+
+    for (uint32_t i = 0; i < b->n; i++)
+        shape->put(l->s, i, b->v[i]);
+    memset(&m, 0, sizeof(m));
+    m.type = shape->asks;
+    m.place = (struct msg_place) { b->n, l->s->req.place };
+    rc = msg_encode(&m, rpc_begin(l->ch));
+    if (rc < 0) {
+        log_error("event=request_not_encoded node=%s type=%s why=\"%s\"", l->name,
+                  msg_name(m.type), sq_strerror(rc));
+        rpc_chan_close(l->ch, "a request could not be encoded");
+        return rc;
+    }
+    return rpc_end(l->ch, m.type, b->rid);
+}
+
+/* b is in no list. */
+static void send_batch(struct seg_link *l, enum flow_kind kind, struct batch *b)
+{
+    squeeze(b);
+    if (b->n == 0) {
+        batch_free(l->s, b);
+        return;
+    }
+    b->rid = ++l->s->next_rid;
+    if (put_frame(l, kind, b) < 0) {
+        batch_lost(l->s, b);
+        return;
+    }
+    list_push_back(&l->kind[kind].sent, &b->in_list);
+    l->s->r->counts.batches++;
+    l->s->r->counts.batched += b->n;
+}
+
+static bool is_due(const struct kind *k, const struct batch *b, int64_t now_us)
+{
+    return k->sent.n == 0 || b->n >= BATCH_GO || now_us - b->since_us >= BATCH_GO_US;
+}
+
+static void send_due(struct seg_link *l, int64_t now_us)
+{
+    for (int i = 0; i < SEG_KINDS; i++) {
+        struct kind *k = &l->kind[i];
+        struct batch *b;
+
+        while ((b = list_entry(list_first(&k->open), struct batch, in_list)) != NULL &&
+               is_due(k, b, now_us)) {
+            list_remove(&k->open, &b->in_list);
+            send_batch(l, (enum flow_kind)i, b);
+        }
+    }
+}
+
+void seg_batches_send(struct seg_links *s)
+{
+    uint64_t no, val;
+
+    for (size_t i = 0; (i = map_next(&s->by_no, i, &no, &val)) != 0;) {
+        struct seg_link *l = (struct seg_link *)(uintptr_t)val;
+
+        if (l->ch != NULL)
+            send_due(l, ev_now_us(s->r->ev));
+    }
+}
+
+/* ---- answers ------------------------------------------------------------------------- */
+
+static struct batch *take_sent(struct seg_link *l, enum flow_kind kind, uint64_t rid)
+{
+    struct list *sent = &l->kind[kind].sent;
+
+    list_each (sent, it) { /* nearly always the first */
+        struct batch *b = container_of(it, struct batch, in_list);
+
+        if (b->rid == rid) {
+            list_remove(sent, it);
+            return b;
+        }
+    }
+    return NULL;
+}
+
+static enum flow_kind kind_of_answer(const struct msg *m)
+{
+    int kind = 0;
+
+    while (kind < SEG_KINDS - 1 && shapes[kind].answers != m->type)
+        kind++;
+    assert(shapes[kind].answers == m->type);
+    return (enum flow_kind)kind;
+}
+
+int seg_batch_answer(struct seg_link *l, const struct msg *m, uint64_t rid)
+{
+    struct router *r = l->s->r;
+    enum flow_kind kind = kind_of_answer(m);
+    struct batch *b = take_sent(l, kind, rid);
+
+    if (b == NULL)
+        return SQ_EPROTO;
+    if (b->n != m->place_ans.n) {
+        batch_lost(l->s, b);
+        return SQ_EPROTO;
+    }
+    for (uint32_t i = 0; i < b->n; i++) {
+        struct rflow *rf = b->v[i];
+
+        if (rf == NULL)
+            continue;
+        b->v[i] = NULL;
+        rf->slot = NULL;
+        shapes[kind].take(r, rf, m, i);
+        rflow_step(r, rf);
+    }
+    batch_free(l->s, b);
+    return 0;
+}
+
+void seg_batch_refused(struct seg_link *l, uint64_t rid)
+{
+    for (int i = 0; i < SEG_KINDS; i++) {
+        struct batch *b = take_sent(l, (enum flow_kind)i, rid);
+
+        if (b != NULL)
+            batch_lost(l->s, b);
+    }
+}
+
+static void move_all(struct list *from, struct list *to)
+{
+    list_each (from, it) {
+        list_remove(from, it);
+        list_push_back(to, it);
+    }
+}
+
+void seg_batches_lost(struct seg_link *l)
+{
+    struct list all;
+
+    list_init(&all);
+    for (int i = 0; i < SEG_KINDS; i++) { /* first out of reach, then told: they may ask again */
+        move_all(&l->kind[i].sent, &all);
+        move_all(&l->kind[i].open, &all);
+    }
+    list_each (&all, it) {
+        list_remove(&all, it);
+        batch_lost(l->s, container_of(it, struct batch, in_list));
+    }
+}

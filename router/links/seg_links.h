@@ -1,0 +1,51 @@
+/* seg_links.h: the links to segment nodes and the batches on them: data only. Shell.
+ * Shared by seg_ask.c (collects requests), seg_batch.c (sends them, takes answers) and
+ * seg_link.c (dials); nobody else looks inside. */
+#ifndef SEGQ_SEG_LINKS_H
+#define SEGQ_SEG_LINKS_H
+
+#include "common/base/map.h"
+#include "common/wire/msg.h"
+#include "router/links/flows.h"
+
+struct batch {
+    struct list_node in_list; /* of its kind's open or sent ones, or of the free ones */
+    uint64_t rid;
+    int64_t since_us; /* when the first one came */
+    uint32_t n;
+    struct rflow *v[MSG_BATCH_MAX]; /* ref; NULL: the flow has ended */
+};
+
+#define SEG_KINDS (FLOW_SESSION + 1)
+
+struct kind {         /* one of place, append, drop, session */
+    struct list open; /* being collected, oldest first: all but the last one are full */
+    struct list sent; /* oldest first */
+};
+
+struct seg_link {
+    struct seg_links *s; /* ref */
+    struct rpc_link *link;
+    struct rpc_chan *ch; /* NULL: down */
+    node_no no;
+    uint64_t generation;
+    bool failed; /* since it was last up: do not let anybody wait for it */
+    bool stays;  /* in the newest map */
+    char name[NAME_MAX_LEN + 1];
+    struct kind kind[SEG_KINDS]; /* by enum flow_kind */
+};
+
+struct seg_links {
+    struct router *r; /* ref */
+    struct map by_no; /* node_no -> struct seg_link, owned */
+    uint64_t next_rid;
+    struct list free_batches;
+    union { /* requests of the frame being made */
+        struct place_req place[MSG_BATCH_MAX];
+        struct append_req append[MSG_BATCH_MAX];
+        struct drop_req drop[MSG_BATCH_MAX];
+        struct sess_req session[MSG_BATCH_MAX];
+    } req;
+};
+
+#endif

@@ -1,0 +1,269 @@
+/* input.c: forms, cookies, languages, targets. Pure. */
+#include "router/page/input.h"
+
+#include <string.h>
+
+/* ---- forms ---- */
+
+static int hex(char c)
+{
+    if (c >= '0' && c <= '9')
+        return c - '0';
+    c |= 0x20;
+    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
+}
+
+static int64_t decode(struct slice v, char *out, size_t cap)
+{
+    size_t n = 0;
+
+    for (size_t i = 0; i < v.n; i++) {
+        char c = v.p[i] == '+' ? ' ' : v.p[i];
+
+        if (c == '%') {
+            int hi = i + 2 < v.n ? hex(v.p[i + 1]) : -1;
+            int lo = hi >= 0 ? hex(v.p[i + 2]) : -1;
+
+            if (lo < 0)
+                return -1;
+            c = (char)(hi << 4 | lo);
+            i += 2;
+        }
+        if (c == '\0' || n + 1 >= cap)
+            return -1;
+        out[n++] = c;
+    }
+    out[n] = '\0';
+    return (int64_t)n;
+}
+
+int64_t page_member(struct slice form, const char *name, char *out, size_t cap)
+{
+    size_t len = strlen(name);
+    struct slice v = { NULL, 0 };
+
+    for (size_t i = 0; i < form.n; i++) {
+        size_t from = i;
+
+        while (i < form.n && form.p[i] != '&')
+            i++;
+        if (i - from <= len || memcmp(form.p + from, name, len) != 0 ||
+            form.p[from + len] != '=')
+            continue;
+        if (v.p != NULL)
+            return -1;
+        v = (struct slice) { form.p + from + len + 1, i - from - len - 1 };
+    }
+    return v.p != NULL ? decode(v, out, cap) : -1;
+}
+
+static bool is_bare(struct slice v)
+{
+    const char *colon = memchr(v.p, ':', v.n);
+
+    if (v.n > 0 && v.p[0] == '/')
+        return true;
+    return colon != NULL && v.p + v.n - colon > 2 && memcmp(colon, "://", 3) == 0;
+}
+
+/* The first return= and all that follows; n 0: there is none, or it is not bare. */
+static struct slice bare_return(struct slice query)
+{
+    for (size_t i = 0; i + 7 < query.n; i++) {
+        struct slice v = { query.p + i + 7, query.n - i - 7 };
+
+        if ((i == 0 || query.p[i - 1] == '&') && memcmp(query.p + i, "return=", 7) == 0)
+            return is_bare(v) ? v : (struct slice){ NULL, 0 };
+    }
+    return (struct slice){ NULL, 0 };
+}
+
+int64_t page_return(struct slice query, char *out, size_t cap)
+{
+    struct slice v = bare_return(query);
+
+    if (v.n == 0 || v.n >= cap)
+        return page_member(query, "return", out, cap);
+    memcpy(out, v.p, v.n);
+    out[v.n] = '\0';
+    return (int64_t)v.n;
+}
+
+int64_t page_claim(struct slice query, char *out, size_t cap)
+{
+    struct slice v = bare_return(query);
+
+    query.n -= v.n;
+    return page_member(query, "claim", out, cap);
+}
+
+/* ---- languages: RFC 9110 12.5.4, RFC 4647 3.4 ---- */
+
+/* ";q=0.8" -> 800; anything else it cannot read counts as not wanted. */
+static unsigned quality(struct slice s)
+{
+    unsigned q = 0, unit = 100;
+    size_t i = 0;
+
+    while (i < s.n && (s.p[i] == ' ' || s.p[i] == '\t'))
+        i++;
+    if (s.n - i < 3 || (s.p[i] | 0x20) != 'q' || s.p[i + 1] != '=')
+        return 0;
+    i += 2;
+    if (s.p[i] == '1')
+        return 1000;
+    if (s.p[i] != '0')
+        return 0;
+    if (++i < s.n && s.p[i] == '.')
+        for (i++; i < s.n && s.p[i] >= '0' && s.p[i] <= '9' && unit > 0; i++, unit /= 10)
+            q += (unsigned)(s.p[i] - '0') * unit;
+    return q;
+}
+
+static bool tag_eq(const char *p, const char *tag, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        char c = p[i] >= 'A' && p[i] <= 'Z' ? (char)(p[i] | 0x20) : p[i];
+
+        if (c != tag[i])
+            return false;
+    }
+    return true;
+}
+
+/* How well a wanted range fits a tag we have: 2 = the same, 1 = one is a more special form
+ * of the other (zh-Hans-CN wanted, zh there), 0 = not. */
+static unsigned fit(struct slice want, const char *tag)
+{
+    size_t n = strlen(tag), k = n < want.n ? n : want.n;
+
+    if (k == 0 || !tag_eq(want.p, tag, k))
+        return 0;
+    if (want.n == n)
+        return 2;
+    return (want.n > n ? want.p[k] : tag[k]) == '-' ? 1 : 0;
+}
+
+struct choice {
+    size_t at;
+    unsigned q, fit;
+};
+
+static void consider(struct choice *c, struct slice range, const char *const *tags, size_t n)
+{
+    char *semi = memchr(range.p, ';', range.n);
+    struct slice want = { range.p, semi != NULL ? (size_t)(semi - range.p) : range.n };
+    unsigned q = semi == NULL ? 1000
+                              : quality((struct slice) { semi + 1,
+                                                         range.n - want.n - 1 });
+
+    while (want.n > 0 && (want.p[0] == ' ' || want.p[0] == '\t')) {
+        want.p++;
+        want.n--;
+    }
+    while (want.n > 0 && (want.p[want.n - 1] == ' ' || want.p[want.n - 1] == '\t'))
+        want.n--;
+    for (size_t i = 0; i < n; i++) {
+        unsigned f = fit(want, tags[i]);
+
+        if (f > 0 && (q > c->q || (q == c->q && q > 0 && f > c->fit)))
+            *c = (struct choice) { i, q, f };
+    }
+}
+
+size_t page_language(struct slice accept, const char *const *tags, size_t n, size_t other)
+{
+    struct choice c = { .at = other };
+
+    for (size_t i = 0; i < accept.n; i++) {
+        size_t from = i;
+
+        while (i < accept.n && accept.p[i] != ',')
+            i++;
+        consider(&c, (struct slice) { accept.p + from, i - from }, tags, n);
+    }
+    return c.at;
+}
+
+/* ---- targets ---- */
+
+static bool has_origin(const char *to, size_t n, const char *origin)
+{
+    size_t k = strlen(origin);
+
+    if (n < k || memcmp(to, origin, k) != 0)
+        return false;
+    return n == k || to[k] == '/' || to[k] == '?' || to[k] == '#';
+}
+
+/* Browsers drop tabs and line ends, read a backslash as a slash, and take what follows two
+ * slashes for a host. A target with any of these is none. */
+bool page_target_ok(const char *to, size_t n, char *const *origins, size_t n_origins)
+{
+    if (n == 0 || n > PAGE_TARGET_MAX)
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if ((unsigned char)to[i] < 0x20 || to[i] == 0x7f || to[i] == '\\')
+            return false;
+    if (to[0] == '/')
+        return n == 1 || to[1] != '/';
+    for (size_t i = 0; i < n_origins; i++)
+        if (has_origin(to, n, origins[i]))
+            return true;
+    return false;
+}
+
+void page_put_target(struct buf *b, const char *to, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        uint8_t c = (uint8_t)to[i];
+
+        if (c > 0x20 && c < 0x7f && strchr("\"<>`{}|^\\", c) == NULL) {
+            buf_byte(b, c);
+        } else {
+            buf_byte(b, '%');
+            buf_byte(b, (uint8_t)"0123456789ABCDEF"[c >> 4]);
+            buf_byte(b, (uint8_t)"0123456789ABCDEF"[c & 15]);
+        }
+    }
+}
+
+size_t page_target_origin(const char *to)
+{
+    const char *host = strstr(to, "://");
+
+    if (to[0] == '/' || host == NULL)
+        return 0;
+    return (size_t)(host - to) + 3 + strcspn(host + 3, "/?#");
+}
+
+/* ---- who asks ---- */
+
+static bool is(struct slice v, const char *t)
+{
+    return v.n == strlen(t) && memcmp(v.p, t, v.n) == 0;
+}
+
+/* "https://host:port" against "host:port". */
+static bool is_host(struct slice origin, struct slice host)
+{
+    size_t at = origin.n > 8 && memcmp(origin.p, "https://", 8) == 0  ? 8
+                : origin.n > 7 && memcmp(origin.p, "http://", 7) == 0 ? 7
+                                                                      : 0;
+
+    return at > 0 && host.n > 0 && origin.n - at == host.n &&
+           memcmp(origin.p + at, host.p, host.n) == 0;
+}
+
+int page_same_site(const struct http_req *q)
+{
+    struct slice v;
+    unsigned n = http_find(q, "sec-fetch-site", &v);
+
+    if (n > 0)
+        return n == 1 && is(v, "same-origin") ? 1 : -1;
+    n = http_find(q, "origin", &v);
+    if (n == 0 || (n == 1 && is(v, "null"))) /* null: what our Referrer-Policy makes of it */
+        return 0;
+    return n == 1 && is_host(v, q->host) ? 1 : -1;
+}

@@ -1,0 +1,413 @@
+/* render.c: see render.h. */
+#include "router/page/render.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "router/page/page_state.h"
+
+/* Heading and what is said below it. */
+static const struct {
+    const char *name;
+    enum page_text_id heading, say;
+    bool join, retry, enter, leave; /* what one may do */
+} states[PAGE_NSTATES] = {
+    [PAGE_WAITING] = { "waiting", PT_waiting, PT_keep, .leave = true },
+    [PAGE_DOOR] = { "door", PT_door, PT_door_say, .join = true },
+    [PAGE_TURN] = { "turn", PT_turn, PT_turn_say, .enter = true },
+    [PAGE_EXPIRED] = { "expired", PT_expired, PT_expired_say, .join = true },
+    [PAGE_NO_SHOW] = { "no_show", PT_no_show, PT_no_show_say, .join = true },
+    [PAGE_LOST] = { "lost", PT_lost, PT_lost_say, .join = true },
+    [PAGE_LEFT] = { "left", PT_left, PT_left_say, .join = true },
+    [PAGE_EARLY] = { "early", PT_early, PT_early_say, .retry = true },
+    [PAGE_REJECT] = { "reject", PT_reject, PT_reject_say, .retry = true },
+    [PAGE_CLOSED] = { "closed", PT_closed, PT_closed_say, .retry = true },
+    [PAGE_FULL] = { "full", PT_full, PT_full_say, .retry = true },
+    [PAGE_UNAVAILABLE] = { "unavailable", PT_unavailable, PT_unavailable_say, .retry = true },
+    [PAGE_TOO_FAST] = { "too_fast", PT_too_fast, PT_too_fast_say, .retry = true },
+    [PAGE_NO_QUEUE] = { "no_queue", PT_no_queue, PT_no_queue_say, .join = false },
+    [PAGE_REFUSED] = { "refused", PT_refused, PT_refused_say, .join = true },
+    [PAGE_START] = { "start", PT_start, PT_start_say, .join = false },
+    [PAGE_IN] = { "in", PT_in, PT_in_say, .join = false },
+    [PAGE_COOKIES] = { "cookies", PT_cookies, PT_cookies_say, .join = true },
+};
+
+/* ---- numbers and times ---- */
+
+/* 1234567 -> 1,234,567, or what this language puts between. The same as in page.js. */
+static void put_number(const struct page_lang *l, struct buf *b, uint64_t v)
+{
+    char t[32];
+    int n = snprintf(t, sizeof(t), "%llu", (unsigned long long)v);
+
+    for (int i = 0; i < n; i++) {
+        if (i > 0 && (n - i) % 3 == 0)
+            buf_str(b, l->text[PT_thousands]);
+        buf_byte(b, (uint8_t)t[i]);
+    }
+}
+
+/* The text with {n} and {h} put in. */
+static void put_filled(const struct page_lang *l, struct buf *b, enum page_text_id id,
+                       uint64_t n, uint64_t h)
+{
+    const char *text = l->text[id];
+
+    while (*text != '\0') {
+        if (strncmp(text, "{n}", 3) == 0 || strncmp(text, "{h}", 3) == 0) {
+            put_number(l, b, text[1] == 'n' ? n : h);
+            text += 3;
+        } else {
+            buf_byte(b, (uint8_t)*text++);
+        }
+    }
+}
+
+/* The same steps as in page.js. */
+void page_put_eta(const struct page_lang *l, struct buf *b, int64_t eta_s)
+{
+    uint64_t minutes = eta_s > 0 ? ((uint64_t)eta_s + 30) / 60 : 0;
+
+    if (eta_s < 0)
+        put_filled(l, b, PT_eta_unknown, 0, 0);
+    else if (minutes == 0)
+        put_filled(l, b, PT_eta_soon, 0, 0);
+    else if (minutes == 1)
+        put_filled(l, b, PT_eta_minute, 1, 0);
+    else if (minutes < 60)
+        put_filled(l, b, PT_eta_minutes, minutes < 10 ? minutes : (minutes + 2) / 5 * 5, 0);
+    else if (minutes < 90)
+        put_filled(l, b, PT_eta_hour, 0, 1);
+    else
+        put_filled(l, b, PT_eta_hours, 0, (minutes + 30) / 60);
+}
+
+/* ---- what the script is told ---- */
+
+static void put_member(struct buf *b, const char *name, const char *v, size_t n)
+{
+    buf_str(b, ",\"");
+    buf_str(b, name);
+    buf_str(b, "\":");
+    page_put_json(b, v, n);
+}
+
+static void put_num_member(struct buf *b, const char *name, int64_t v)
+{
+    buf_str(b, ",\"");
+    buf_str(b, name);
+    buf_str(b, "\":");
+    buf_i64(b, v);
+}
+
+/* Until the opening, at least one; 0: that is not what it waits for. */
+static int64_t opens_s(const struct page_view *v)
+{
+    int64_t left_ms = v->opens_ms - v->wall_ms;
+
+    return v->opens_ms == 0 ? 0 : left_ms > 1000 ? (left_ms + 999) / 1000 : 1;
+}
+
+/* People who are early have no place yet. */
+static bool is_prequeue(const struct page_view *v)
+{
+    return v->state == PAGE_WAITING && v->opens_ms != 0 && v->position == 0;
+}
+
+static void put_data(const struct page *p, struct buf *b, const struct page_view *v)
+{
+    const struct page_lang *l = &p->lang[v->lang];
+
+    buf_str(b, "{\"state\":");
+    page_put_json(b, states[v->state].name, strlen(states[v->state].name));
+    put_member(b, "lang", l->tag, strlen(l->tag));
+    put_member(b, "queue", v->queue, strlen(v->queue));
+    if (v->token != NULL)
+        put_member(b, "token", v->token, TOKEN_TEXT_LEN);
+    put_num_member(b, "position", (int64_t)v->position);
+    put_num_member(b, "total", (int64_t)v->total);
+    put_num_member(b, "position_capped", v->capped);
+    put_num_member(b, "start", (int64_t)v->start);
+    put_num_member(b, "eta_s", v->eta_s);
+    put_num_member(b, "after", v->poll_after_ms);
+    put_num_member(b, "page", v->version);
+    put_num_member(b, "paused", v->paused);
+    put_num_member(b, "opens", opens_s(v));
+    put_num_member(b, "opens_at", v->opens_ms / 1000);
+    buf_str(b, ",\"t\":{\"\":0");
+    for (int i = 0; v->state == PAGE_WAITING && i < PT_COUNT; i++)
+        if (page_text_script[i])
+            put_member(b, page_text_names[i], l->text[i], strlen(l->text[i]));
+    buf_str(b, "}}");
+}
+
+/* ---- values ---- */
+
+/* Everything that is composed lies in one buffer; values point into it when it is whole. */
+struct values {
+    struct buf mem;
+    struct {
+        size_t at, n;
+    } made[PS_COUNT];
+    struct page_str v[PS_COUNT];
+};
+
+static struct page_str str(const char *s)
+{
+    return (struct page_str) { s, strlen(s) };
+}
+
+static void begin(struct values *x, enum page_slot_id s)
+{
+    x->made[s].at = x->mem.len;
+}
+
+static void end(struct values *x, enum page_slot_id s)
+{
+    x->made[s].n = x->mem.len - x->made[s].at;
+}
+
+static uint64_t percent(const struct page_view *v)
+{
+    if (v->start == 0 || v->position == 0 || v->position > v->start)
+        return 0;
+    return (v->start - v->position) * 100 / v->start;
+}
+
+static void put_position(const struct page_lang *l, struct buf *b, const struct page_view *v)
+{
+    put_number(l, b, v->position);
+    if (v->capped)
+        buf_str(b, "+");
+}
+
+static void set_place(const struct page *p, struct values *x, const struct page_view *v)
+{
+    const struct page_lang *l = &p->lang[v->lang];
+
+    x->v[PS_waiting] = str("1");
+    begin(x, PS_position);
+    if (v->position > 0)
+        put_position(l, &x->mem, v);
+    else
+        buf_str(&x->mem, l->text[is_prequeue(v) ? PT_drawn : PT_unknown]);
+    end(x, PS_position);
+    begin(x, PS_of);
+    if (v->position > 0 && !v->capped)
+        put_filled(l, &x->mem, PT_of, v->total, 0);
+    end(x, PS_of);
+    begin(x, PS_eta);
+    if (is_prequeue(v))
+        page_put_eta(l, &x->mem, opens_s(v));
+    else
+        page_put_eta(l, &x->mem, v->paused ? -1 : v->eta_s);
+    end(x, PS_eta);
+    x->v[PS_wait] = str(l->text[is_prequeue(v) ? PT_opens : PT_wait]);
+    begin(x, PS_percent);
+    buf_u64(&x->mem, percent(v));
+    end(x, PS_percent);
+    if (v->paused)
+        x->v[PS_paused] = str(l->text[PT_paused]);
+}
+
+static void put_query_value(struct buf *b, const char *s)
+{
+    for (; *s != '\0'; s++) {
+        uint8_t c = (uint8_t)*s;
+
+        if ((c >= '0' && c <= '9') || ((c | 0x20) >= 'a' && (c | 0x20) <= 'z') ||
+            strchr("-._~", c) != NULL)
+            buf_byte(b, c);
+        else
+            buf_printf(b, "%%%02X", c);
+    }
+}
+
+void page_put_path(struct buf *b, const char *queue, const char *flag, const char *target)
+{
+    buf_str(b, "/q/");
+    buf_str(b, queue);
+    buf_str(b, flag);
+    buf_str(b, flag[0] == '?' ? "&return=" : "?return=");
+    put_query_value(b, target);
+}
+
+/* For those without scripts. Who waits must bring the cookie; others may join. */
+static void set_refresh(const struct page *p, struct values *x, const struct page_view *v)
+{
+    uint32_t s = (v->poll_after_ms + 999) / 1000;
+
+    if (v->poll_after_ms == 0)
+        return;
+    if (s < 2)
+        s = 2;
+    begin(x, PS_refresh);
+    buf_u64(&x->mem, s);
+    buf_str(&x->mem, "; url=");
+    page_put_path(&x->mem, v->queue, v->state == PAGE_WAITING ? "?r=1" : "", v->target);
+    end(x, PS_refresh);
+    begin(x, PS_refresh_s);
+    put_filled(&p->lang[v->lang], &x->mem, PT_refresh, s, 0);
+    end(x, PS_refresh_s);
+}
+
+/* Black or white, whichever is easier to read on the accent. */
+static const char *on_colour(const char *accent)
+{
+    unsigned r, g, b;
+
+    if (sscanf(accent, "#%2x%2x%2x", &r, &g, &b) != 3)
+        return "#ffffff";
+    return 299 * r + 587 * g + 114 * b > 128000 ? "#111111" : "#ffffff";
+}
+
+static void set_words(const struct page *p, struct values *x, const struct page_view *v)
+{
+    const struct page_lang *l = &p->lang[v->lang];
+    struct page_words w = page_words_for(v->def, l->tag);
+    enum page_text_id heading = is_prequeue(v) ? PT_prequeue : states[v->state].heading;
+
+    x->v[PS_title] = str(w.title[0] != '\0' ? w.title : l->text[PT_title]);
+    begin(x, PS_message);
+    page_put_message(&x->mem, v->message, w.message);
+    end(x, PS_message);
+    x->v[PS_heading] = str(l->text[heading]);
+    x->v[PS_say] = str(l->text[is_prequeue(v) ? PT_prequeue_say : states[v->state].say]);
+    if (v->state == PAGE_EARLY && v->opens_ms != 0) {
+        begin(x, PS_opens);
+        page_put_eta(l, &x->mem, opens_s(v));
+        end(x, PS_opens);
+    }
+    begin(x, PS_tab);
+    if (v->state == PAGE_WAITING && v->position > 0) {
+        put_position(l, &x->mem, v);
+        buf_str(&x->mem, " · ");
+    } else if (v->state != PAGE_WAITING) {
+        buf_str(&x->mem, l->text[heading]);
+        buf_str(&x->mem, " · ");
+    }
+    buf_append(&x->mem, x->v[PS_title].p, x->v[PS_title].n);
+    end(x, PS_tab);
+    if (v->def == NULL)
+        return;
+    x->v[PS_logo] = str(v->def->logo);
+    if (page_accent_ok(v->def->accent)) {
+        x->v[PS_accent] = str(v->def->accent);
+        x->v[PS_on_accent] = str(on_colour(v->def->accent));
+    }
+}
+
+/* A member of the draw, as our managers write it; none: "". */
+static struct page_str draw_hex(const char *draw, const char *member)
+{
+    const char *at = draw != NULL ? strstr(draw, member) : NULL;
+
+    if (at == NULL)
+        return str("");
+    at += strlen(member);
+    return (struct page_str) { at, strspn(at, "0123456789abcdef") };
+}
+
+/* It will draw, or has drawn: who came after the opening has nothing to check. */
+static bool draws(const struct page_view *v)
+{
+    char segment[40];
+
+    if (is_prequeue(v))
+        return true;
+    snprintf(segment, sizeof(segment), "\"segment\":%llu,", (unsigned long long)v->ticket_seg);
+    return v->draw != NULL && strstr(v->draw, segment) != NULL;
+}
+
+/* So that whoever waits can check it later. */
+static void set_draw(struct values *x, const struct page_view *v)
+{
+    x->v[PS_commitment] = draw_hex(v->draw, "\"commitment\":\"");
+    x->v[PS_seed] = draw_hex(v->draw, "\"seed\":\"");
+    begin(x, PS_ticket);
+    buf_u64(&x->mem, v->ticket_seg);
+    buf_byte(&x->mem, '-');
+    buf_u64(&x->mem, v->ticket_number);
+    end(x, PS_ticket);
+}
+
+/* What only the page at "/" has. */
+static void set_front(const struct page *p, struct values *x, const struct page_view *v)
+{
+    if (v->state == PAGE_IN) {
+        begin(x, PS_good_for);
+        page_put_eta(&p->lang[v->lang], &x->mem, v->good_for_s);
+        end(x, PS_good_for);
+    }
+    begin(x, PS_rooms);
+    for (size_t i = 0; i < v->n_rooms; i++)
+        buf_printf(&x->mem, "<li><a href=\"/q/%s\">%s</a></li>", v->rooms[i], v->rooms[i]);
+    end(x, PS_rooms);
+}
+
+static void set_acts(struct values *x, const struct page_view *v)
+{
+    if (v->state != PAGE_START && v->state != PAGE_IN && !states[v->state].leave &&
+        !states[v->state].enter)
+        x->v[PS_back] = str(v->target);
+    if (v->queue[0] == '\0')
+        return;
+    begin(x, PS_path);
+    buf_str(&x->mem, "/q/");
+    buf_str(&x->mem, v->queue);
+    end(x, PS_path);
+    if (states[v->state].join)
+        x->v[PS_can_join] = str("1");
+    if (states[v->state].retry)
+        x->v[PS_can_retry] = str("1");
+    if (states[v->state].enter)
+        x->v[PS_can_enter] = str("1");
+    if (states[v->state].leave)
+        x->v[PS_can_leave] = str("1");
+}
+
+static void set_all(const struct page *p, struct values *x, const struct page_view *v)
+{
+    const struct page_lang *l = &p->lang[v->lang];
+
+    for (int i = 0; i < PT_COUNT; i++)
+        x->v[PS_COUNT - PT_COUNT + i] = str(l->text[i]);
+    x->v[PS_lang] = str(l->tag);
+    x->v[PS_state] = str(is_prequeue(v) ? "waiting early" : states[v->state].name);
+    x->v[PS_nonce] = str(v->nonce);
+    x->v[PS_style] = (struct page_str) { (const char *)p->style.data, p->style.len };
+    x->v[PS_script] = (struct page_str) { (const char *)p->script.data, p->script.len };
+    x->v[PS_target] = str(v->target);
+    x->v[PS_door] = str(v->state == PAGE_DOOR ? "1" : "");
+    if (v->key != NULL && states[v->state].join)
+        x->v[PS_key] = str(v->key);
+    x->v[PS_claim] = (struct page_str) { v->claim, v->claim_len };
+    if (v->token != NULL)
+        x->v[PS_token] = (struct page_str) { v->token, TOKEN_TEXT_LEN };
+    if (v->state == PAGE_WAITING)
+        set_place(p, x, v);
+    if (v->state == PAGE_WAITING && draws(v))
+        set_draw(x, v);
+    set_refresh(p, x, v);
+    set_words(p, x, v);
+    set_acts(x, v);
+    set_front(p, x, v);
+    begin(x, PS_data);
+    put_data(p, &x->mem, v);
+    end(x, PS_data);
+}
+
+void page_put(const struct page *p, struct buf *b, const struct page_view *v)
+{
+    struct values x = { 0 };
+
+    buf_init(&x.mem);
+    set_all(p, &x, v);
+    b->failed |= x.mem.failed;
+    for (int i = 0; !x.mem.failed && i < PS_COUNT; i++)
+        if (x.made[i].n > 0)
+            x.v[i] = (struct page_str) { (const char *)x.mem.data + x.made[i].at,
+                                         x.made[i].n };
+    page_tmpl_put(p->tmpl, b, x.v);
+    buf_fini(&x.mem);
+}

@@ -1,0 +1,249 @@
+/* template.c: a template becomes a list of steps; a section's step knows its end. Pure. */
+#define _GNU_SOURCE /* memmem */
+#include "router/page/template.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#define STEPS_MAX 400
+#define DEPTH_MAX 8
+
+enum step_kind { STEP_TEXT, STEP_VALUE, STEP_RAW, STEP_IF, STEP_UNLESS };
+
+struct step {
+    enum step_kind kind;
+    uint16_t slot; /* all but STEP_TEXT */
+    uint16_t end;  /* STEP_IF, STEP_UNLESS: the step behind the section */
+    const char *p; /* STEP_TEXT: in the template's copy */
+    size_t n;
+};
+
+struct page_tmpl {
+    char *text; /* owned */
+    size_t n;
+    struct step step[STEPS_MAX];
+};
+
+struct reader {
+    struct page_tmpl *t;
+    const char *p, *end;
+    const struct page_slot *slots;
+    size_t n_slots;
+    uint16_t open[DEPTH_MAX]; /* sections that are not closed yet */
+    size_t depth;
+    struct err *e;
+};
+
+static int complain(const struct reader *r, const char *what, const char *name, size_t n)
+{
+    int line = 1;
+
+    for (const char *p = r->t->text; p < r->p; p++)
+        line += *p == '\n';
+    return err_set(r->e, SQ_EINVAL, "line %d: %s \"%.*s\"", line, what,
+                   (int)(n < 40 ? n : 40), name);
+}
+
+static struct step *add(struct reader *r, enum step_kind kind, size_t slot)
+{
+    struct step *s = &r->t->step[r->t->n];
+
+    if (r->t->n == STEPS_MAX)
+        return NULL;
+    *s = (struct step) { .kind = kind, .slot = (uint16_t)slot };
+    r->t->n++;
+    return s;
+}
+
+static int close_section(struct reader *r, size_t slot, const char *name, size_t n)
+{
+    struct step *s;
+
+    if (r->depth == 0)
+        return complain(r, "closed, but not open:", name, n);
+    s = &r->t->step[r->open[--r->depth]];
+    if (s->slot != slot)
+        return complain(r, "another one is open:", name, n);
+    s->end = (uint16_t)r->t->n;
+    return 0;
+}
+
+static int open_section(struct reader *r, enum step_kind kind, size_t slot, const char *name,
+                        size_t n)
+{
+    if (r->depth == DEPTH_MAX || add(r, kind, slot) == NULL)
+        return complain(r, "too deep or too long:", name, n);
+    r->open[r->depth++] = (uint16_t)(r->t->n - 1);
+    return 0;
+}
+
+/* One tag; r->p stands behind its braces. */
+static int tag(struct reader *r, bool raw, const char *name, size_t n)
+{
+    char mark = n > 0 && strchr("#^/", name[0]) != NULL ? name[0] : 0;
+    size_t skip = mark != 0, slot = 0;
+
+    while (slot < r->n_slots && (strlen(r->slots[slot].name) != n - skip ||
+                                 memcmp(r->slots[slot].name, name + skip, n - skip) != 0))
+        slot++;
+    if (slot == r->n_slots || (raw && mark != 0))
+        return complain(r, "unknown name", name, n);
+    if (mark == '/')
+        return close_section(r, slot, name, n);
+    if (mark != 0)
+        return open_section(r, mark == '#' ? STEP_IF : STEP_UNLESS, slot, name, n);
+    if (raw != r->slots[slot].raw)
+        return complain(r, raw ? "must be escaped:" : "wants three braces:", name, n);
+    if (add(r, raw ? STEP_RAW : STEP_VALUE, slot) == NULL)
+        return complain(r, "too long:", name, n);
+    return 0;
+}
+
+static int next(struct reader *r)
+{
+    const char *at = memmem(r->p, (size_t)(r->end - r->p), "{{", 2), *close, *name;
+    struct step *s;
+    bool raw;
+
+    if (at != r->p) {
+        s = add(r, STEP_TEXT, 0);
+        if (s == NULL)
+            return complain(r, "too long", "", 0);
+        s->p = r->p;
+        s->n = (size_t)((at != NULL ? at : r->end) - r->p);
+        r->p += s->n;
+        return 0;
+    }
+    raw = r->end - at > 2 && at[2] == '{';
+    name = at + (raw ? 3 : 2);
+    close = memmem(name, (size_t)(r->end - name), raw ? "}}}" : "}}", raw ? 3 : 2);
+    if (close == NULL)
+        return complain(r, "is not closed:", name, (size_t)(r->end - name));
+    r->p = close + (raw ? 3 : 2);
+    return tag(r, raw, name, (size_t)(close - name));
+}
+
+int page_tmpl_new(struct page_tmpl **out, const char *text, size_t n,
+                  const struct page_slot *slots, size_t n_slots, struct err *e)
+{
+    struct page_tmpl *t = calloc(1, sizeof(*t));
+    struct reader r = { .t = t, .slots = slots, .n_slots = n_slots, .e = e };
+    int rc = 0;
+
+    if (t != NULL)
+        t->text = malloc(n + 1);
+    if (t == NULL || t->text == NULL) {
+        page_tmpl_free(t);
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    }
+    memcpy(t->text, text, n);
+    t->text[n] = '\0';
+    r.p = t->text;
+    r.end = t->text + n;
+    while (rc == 0 && r.p < r.end)
+        rc = next(&r);
+    if (rc == 0 && r.depth > 0)
+        rc = complain(&r, "a section is not closed", "", 0);
+    if (rc < 0) {
+        page_tmpl_free(t);
+        return rc;
+    }
+    *out = t;
+    return 0;
+}
+
+void page_tmpl_free(struct page_tmpl *t)
+{
+    if (t != NULL)
+        free(t->text);
+    free(t);
+}
+
+void page_tmpl_put(const struct page_tmpl *t, struct buf *b, const struct page_str *values)
+{
+    for (size_t i = 0; i < t->n;) {
+        const struct step *s = &t->step[i++];
+        const struct page_str *v = &values[s->slot];
+
+        switch (s->kind) {
+        case STEP_TEXT:
+            buf_append(b, s->p, s->n);
+            break;
+        case STEP_VALUE:
+            page_put_html(b, v->p, v->n);
+            break;
+        case STEP_RAW:
+            buf_append(b, v->p, v->n);
+            break;
+        case STEP_IF:
+        case STEP_UNLESS:
+            if ((v->n > 0) != (s->kind == STEP_IF))
+                i = s->end;
+            break;
+        }
+    }
+}
+
+/* ---- escaping ---- */
+
+static const char *entity(char c)
+{
+    switch (c) {
+    case '&':
+        return "&amp;";
+    case '<':
+        return "&lt;";
+    case '>':
+        return "&gt;";
+    case '"':
+        return "&quot;";
+    case '\'':
+        return "&#39;";
+    case '`':
+        return "&#96;";
+    default:
+        return (unsigned char)c < 0x20 || c == 0x7f ? " " : NULL;
+    }
+}
+
+void page_put_html(struct buf *b, const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        const char *t = entity(p[i]);
+
+        if (t != NULL)
+            buf_str(b, t);
+        else
+            buf_byte(b, (uint8_t)p[i]);
+    }
+}
+
+static void unicode(struct buf *b, unsigned v)
+{
+    char t[6] = { '\\', 'u', '0', '0', '0', '0' };
+
+    for (int i = 5; i > 1; i--, v >>= 4)
+        t[i] = "0123456789abcdef"[v & 15];
+    buf_append(b, t, sizeof(t));
+}
+
+/* U+2028 and U+2029 end a line in old scripts; "<" could end the element. */
+void page_put_json(struct buf *b, const char *p, size_t n)
+{
+    buf_byte(b, '"');
+    for (size_t i = 0; i < n; i++) {
+        uint8_t c = (uint8_t)p[i];
+        bool line = c == 0xe2 && i + 2 < n && (uint8_t)p[i + 1] == 0x80 &&
+                    ((uint8_t)p[i + 2] | 1) == 0xa9;
+
+        if (line) {
+            unicode(b, 0x2000u | ((uint8_t)p[i + 2] - 0x80u));
+            i += 2;
+        } else if (c < 0x20 || c == 0x7f || strchr("\"\\<>&'", c) != NULL) {
+            unicode(b, c);
+        } else {
+            buf_byte(b, c);
+        }
+    }
+    buf_byte(b, '"');
+}

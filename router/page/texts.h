@@ -1,0 +1,42 @@
+/* texts.h: what the page says, in each language: one JSON file of texts each, which
+ * must have all of them and no others. Pure (jansson). */
+#ifndef SEGQ_ROUTER_PAGE_TEXT_H
+#define SEGQ_ROUTER_PAGE_TEXT_H
+
+#include "common/base/base.h"
+#include "common/base/err.h"
+
+/* {n} and {h} in a text are numbers put in. Those marked J are said by the script, too. */
+#define PAGE_TEXTS(T, J)                                                                 \
+    T(title) J(waiting) J(keep) T(refresh) T(place) J(of) J(unknown) J(wait)             \
+    J(eta_soon) J(eta_minute) J(eta_minutes) J(eta_hour) J(eta_hours) J(eta_unknown)     \
+    T(progress) J(paused) T(leave) J(leave_ask) J(now) J(offline) J(busy) J(turn)        \
+    J(turn_say) T(enter) T(door) T(door_say) T(expired) T(expired_say) T(no_show) T(no_show_say) T(lost)     \
+    T(lost_say) T(left) T(left_say) T(closed) T(closed_say) T(early) T(early_say)        \
+    T(opens) T(prequeue) T(prequeue_say) J(drawn) T(draw) T(draw_say) T(draw_hash)         \
+    T(draw_seed) T(draw_ticket) T(reject) T(reject_say) T(full) T(full_say)              \
+    T(unavailable) T(unavailable_say) T(too_fast) T(too_fast_say) T(no_queue)            \
+    T(no_queue_say) T(refused) T(refused_say) T(cookies) T(cookies_say) T(join)          \
+    T(again) T(back) T(start) T(start_say)  \
+    T(rooms) T(in) T(in_say) T(good_for) J(thousands) T(dir)
+
+#define PAGE_TEXT_ID(name) PT_##name,
+enum page_text_id { PAGE_TEXTS(PAGE_TEXT_ID, PAGE_TEXT_ID) PT_COUNT };
+
+#define PAGE_TEXT_MAX 400 /* bytes of one */
+#define PAGE_LANGS_MAX 32
+
+struct page_lang {
+    char tag[17];
+    char *text[PT_COUNT]; /* owned */
+};
+
+extern const char *const page_text_names[PT_COUNT];
+extern const bool page_text_script[PT_COUNT]; /* those marked J */
+
+/* tag: as in the file's name. 0; SQ_EINVAL with a sentence; SQ_ENOMEM. */
+SQ_CHECK int page_lang_read(struct page_lang *l, const char *tag, const char *json, size_t n,
+                            struct err *e);
+void page_lang_fini(struct page_lang *l);
+
+#endif

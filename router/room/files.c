@@ -1,0 +1,177 @@
+/* files.c: see files.h. */
+#include "router/room/files.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/base/map.h"
+#include "router/page/blob.h"
+
+#define LOG_MODULE "page"
+
+struct kept_def {
+    uint32_t version; /* of the text that it was read from */
+    bool good;
+    struct page_def def;
+};
+
+struct page_room {
+    struct page *page;
+    struct map defs; /* queue_id -> kept_def, owned */
+};
+
+#define DEFS_MAX 4096 /* kept; then all are read again as they are wanted */
+
+/* ---- files ---- */
+
+struct files {
+    struct page_file v[PAGE_FILES_MAX];
+    char *own[PAGE_FILES_MAX]; /* what was read from a folder; owned */
+    size_t n;
+};
+
+static int read_file(const char *path, char **text, size_t *n, struct err *e)
+{
+    FILE *f = fopen(path, "re");
+
+    if (f == NULL)
+        return errno == ENOENT ? 0 : err_set(e, SQ_ESYS, "%s: %s", path, strerror(errno));
+    *text = malloc(PAGE_FILE_MAX + 1);
+    *n = *text != NULL ? fread(*text, 1, PAGE_FILE_MAX + 1, f) : 0;
+    if (*text == NULL || ferror(f) || *n > PAGE_FILE_MAX) {
+        int rc = *text == NULL ? SQ_ENOMEM : ferror(f) ? SQ_ESYS : SQ_ETOOBIG;
+
+        fclose(f);
+        return err_set(e, rc, "%s: %s", path, sq_strerror(rc));
+    }
+    fclose(f);
+    return 0;
+}
+
+/* The folder's file of this name, if there is one. */
+static int replace(struct files *f, size_t i, const char *dir, struct err *e)
+{
+    char path[4200];
+    size_t n = 0;
+    int rc;
+
+    snprintf(path, sizeof(path), "%s/%s", dir, f->v[i].name);
+    rc = read_file(path, &f->own[i], &n, e);
+    if (rc < 0 || f->own[i] == NULL)
+        return rc;
+    log_info("page file=%s", path);
+    f->v[i].p = f->own[i];
+    f->v[i].n = n;
+    return 0;
+}
+
+/* The names are those that the program has: no folder is listed, no path is joined from
+ * anything that came from outside. */
+static int collect(struct files *f, const char *dir, struct err *e)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < page_blobs_n && f->n < PAGE_FILES_MAX; i++) {
+        f->v[f->n] = (struct page_file) { page_blobs[i].name, page_blobs[i].begin,
+                                          (size_t)(page_blobs[i].end - page_blobs[i].begin) };
+        f->n++;
+        if (dir != NULL && dir[0] != '\0')
+            rc = replace(f, f->n - 1, dir, e);
+    }
+    return rc;
+}
+
+static void files_fini(struct files *f)
+{
+    for (size_t i = 0; i < f->n; i++)
+        free(f->own[i]);
+}
+
+int page_room_new(struct page_room **out, const struct router_cfg *cfg, struct err *e)
+{
+    struct page_room *p = calloc(1, sizeof(*p));
+    struct files f = { .n = 0 };
+    int rc;
+
+    if (p == NULL)
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    map_init(&p->defs, 0);
+    rc = collect(&f, cfg->page_dir, e);
+    if (rc == 0)
+        rc = page_new(&p->page, f.v, f.n, e);
+    files_fini(&f);
+    if (rc < 0) {
+        page_room_free(p);
+        return rc;
+    }
+    *out = p;
+    return 0;
+}
+
+/* ---- definitions ---- */
+
+static void defs_clear(struct page_room *p)
+{
+    uint64_t key, val;
+
+    for (size_t i = 0; (i = map_next(&p->defs, i, &key, &val)) != 0;) {
+        struct kept_def *k = (struct kept_def *)(uintptr_t)val;
+
+        cfg_clear(&k->def, page_def_keys);
+        free(k);
+    }
+    map_fini(&p->defs);
+    map_init(&p->defs, 0);
+}
+
+void page_room_free(struct page_room *p)
+{
+    if (p == NULL)
+        return;
+    defs_clear(p);
+    page_free(p->page);
+    free(p);
+}
+
+static struct kept_def *kept_for(struct page_room *p, queue_id id)
+{
+    struct kept_def *k = map_get_ptr(&p->defs, id);
+
+    if (k != NULL)
+        return k;
+    if (p->defs.n >= DEFS_MAX)
+        defs_clear(p);
+    k = calloc(1, sizeof(*k));
+    if (k == NULL || map_set_ptr(&p->defs, id, k) < 0) {
+        free(k);
+        return NULL;
+    }
+    return k;
+}
+
+const struct page_def *page_room_def(struct router *r, const struct route_queue *q)
+{
+    struct err e = { 0 };
+    struct kept_def *k;
+
+    if (q->page[0] == '\0')
+        return NULL;
+    k = kept_for(r->page, q->id);
+    if (k == NULL)
+        return NULL;
+    if (k->version != q->page_version) {
+        k->good = page_def_read(&k->def, q->page, strlen(q->page), &e) == 0;
+        k->version = q->page_version;
+        if (!k->good)
+            log_warn("queue=%s its page's definition is not used: %s", q->name, e.text);
+    }
+    return k->good ? &k->def : NULL;
+}
+
+const struct page *page_room_page(const struct router *r)
+{
+    return r->page->page;
+}

@@ -1,0 +1,374 @@
+/* request.c: see request.h. */
+#include "router/room/request.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/http/cookie.h"
+#include "router/calls/join.h"
+#include "router/calls/phase.h"
+#include "router/gate/visit.h"
+#include "router/room/files.h"
+#include "router/room/outcome.h"
+#include "router/room/show.h"
+#include "router/state/answer.h"
+
+#define RETRY_MS 5000
+
+struct asked { /* what one request says */
+    const struct http_req *q;
+    struct page_ask *a;
+    const struct route_queue *queue; /* NULL: there is none */
+    struct slice form;               /* of a POST */
+    bool has_token;
+    struct token token;
+    char text[TOKEN_TEXT_LEN];
+    struct join_body join; /* what it joins with */
+    unsigned lane;
+};
+
+/* ---- reading ---- */
+
+static void read_target(struct router *r, struct asked *x)
+{
+    const struct page_def *d = x->queue != NULL ? page_room_def(r, x->queue) : NULL;
+    char *const *origins = d != NULL ? d->ret.v : NULL;
+    size_t n_origins = d != NULL ? d->ret.n : 0;
+    char *to = x->a->target;
+    int64_t n = x->form.p != NULL ? page_member(x->form, "return", to, PAGE_TARGET_MAX + 1)
+                                  : page_return(x->q->query, to, PAGE_TARGET_MAX + 1);
+
+    if (n > 0 && page_target_ok(to, (size_t)n, origins, n_origins))
+        return;
+    to[0] = '\0';
+    if (n_origins > 0)
+        strcpy(to, origins[0]); /* at most 255, page_origin_ok() */
+    strcat(to, "/");
+}
+
+/* "TOKEN" or "TOKEN.1234" */
+static void read_start(struct page_ask *a, struct slice v)
+{
+    uint64_t n = 0;
+
+    if (v.n < TOKEN_TEXT_LEN + 2 || v.n > TOKEN_TEXT_LEN + 13 || v.p[TOKEN_TEXT_LEN] != '.')
+        return;
+    for (size_t i = TOKEN_TEXT_LEN + 1; i < v.n; i++) {
+        if (v.p[i] < '0' || v.p[i] > '9')
+            return;
+        n = n * 10 + (uint64_t)(v.p[i] - '0');
+    }
+    a->start = n;
+}
+
+/* A ticket of ours, and as far as the map can tell, of this queue. */
+static bool take_token(struct router *r, struct asked *x, const char *p, size_t n)
+{
+    struct route_owner o;
+
+    if (n < TOKEN_TEXT_LEN || token_read(&x->token, &r->keys.token, p, TOKEN_TEXT_LEN) < 0)
+        return false;
+    if (routes_owner(r->routes, x->token.seg, &o) == 0 && o.queue != x->queue)
+        return false;
+    memcpy(x->text, p, TOKEN_TEXT_LEN);
+    x->has_token = true;
+    return true;
+}
+
+static void read_ticket(struct router *r, struct asked *x, bool trust_form)
+{
+    char form[TOKEN_TEXT_LEN + 1];
+    struct cookies c = { 0 };
+    struct slice v;
+
+    if (trust_form && page_member(x->form, "token", form, sizeof(form)) == TOKEN_TEXT_LEN)
+        (void)take_token(r, x, form, TOKEN_TEXT_LEN);
+    while (!x->has_token && cookie_next(&c, x->q, "segq_ticket", &v))
+        if (take_token(r, x, v.p, v.n))
+            read_start(x->a, v);
+}
+
+static bool has_flag(struct slice query, const char *name)
+{
+    char v[4];
+
+    return page_member(query, name, v, sizeof(v)) == 1 && v[0] == '1';
+}
+
+/* ---- answers without a flow ---- */
+
+static void show(struct router *r, struct httpd_req *req, struct asked *x,
+                 enum page_state state, uint32_t retry_ms)
+{
+    struct page_view v = { .state = state,
+                           .lang = x->a->lang,
+                           .queue = x->a->name,
+                           .target = x->a->target,
+                           .eta_s = -1,
+                           .poll_after_ms = retry_ms };
+
+    if (x->queue != NULL) {
+        v.def = page_room_def(r, x->queue);
+        v.message = x->queue->message;
+        v.version = x->queue->page_version;
+        v.claim = state == PAGE_DOOR ? x->join.claim : NULL;
+        v.claim_len = state == PAGE_DOOR ? x->join.claim_len : 0;
+        v.opens_ms = state == PAGE_EARLY ? x->queue->when.opens_ms : 0;
+        v.wall_ms = ev_wall_ms(r->ev);
+    }
+    page_show(r, &v);
+    router_answer(r, req);
+}
+
+/* True: there is room in the address's budget; else it has been told so in words. */
+static bool may_pass(struct router *r, struct httpd_req *req, struct asked *x,
+                     enum limit_kind k)
+{
+    uint32_t wait_ms = gate_take(&r->gate, k, ev_now_us(r->ev));
+
+    if (wait_ms == 0)
+        return true;
+    show(r, req, x, PAGE_TOO_FAST, wait_ms > 1000 ? wait_ms : 1000);
+    return false;
+}
+
+/* ---- flows ---- */
+
+/* Takes x->a over. */
+static void begin(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    struct rflow *rf = rflow_new(r, req, page_done, NULL);
+
+    if (rf == NULL) {
+        show(r, req, x, PAGE_UNAVAILABLE, RETRY_MS);
+        return;
+    }
+    rf->page = x->a;
+    x->a = NULL;
+    if (rf->page->joins) {
+        join_flow(r, rf, x->queue, &x->join, x->lane);
+    } else if (rf->page->act == ACT_LEAVE) {
+        r->counts.leaves++;
+        flow_leave(&rf->flow, r->routes, &x->token, ev_now(r->ev));
+    } else {
+        r->counts.polls++;
+        memcpy(rf->text, x->text, TOKEN_TEXT_LEN);
+        flow_poll(&rf->flow, r->routes, &x->token, ev_now(r->ev));
+    }
+    rflow_begin(r, rf);
+}
+
+/* ---- claims ---- */
+
+static int64_t read_claim(struct asked *x)
+{
+    char *to = x->join.claim;
+    int64_t n = x->form.p != NULL ? page_member(x->form, "claim", to, CLAIM_MAX_LEN)
+                                  : page_claim(x->q->query, to, CLAIM_MAX_LEN);
+
+    if (n > 0)
+        x->join.claim_len = (uint16_t)n;
+    return n;
+}
+
+/* The ticket that it has is in another lane than the claim's. */
+static bool is_elsewhere(struct router *r, const struct asked *x)
+{
+    struct route_owner o;
+
+    return routes_owner(r->routes, x->token.seg, &o) == 0 && o.lane != x->lane;
+}
+
+/* With a good claim it joins that lane; who is in it already goes on waiting there. With a
+ * bad one a ticket goes on waiting where it is; who has none is told. False: answered. */
+static bool use_claim(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    const char *why;
+    int rc = join_lane(r, x->queue, &x->join, &x->lane, &why);
+
+    if (rc == 0) {
+        x->a->claimed = true;
+        x->has_token = x->has_token && !is_elsewhere(r, x);
+    } else if (!x->has_token) {
+        show(r, req, x, rc == SQ_EAUTH ? PAGE_REFUSED : PAGE_UNAVAILABLE,
+             rc == SQ_EAUTH ? 0 : RETRY_MS);
+        return false;
+    }
+    return true;
+}
+
+static void show_closed(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    uint32_t retry_ms;
+    enum page_state s = page_of_closed(x->queue, ev_wall_ms(r->ev), &retry_ms);
+
+    show(r, req, x, s, retry_ms);
+}
+
+static void get(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    bool claim = read_claim(x) > 0;
+    bool looks = visit_is_looked_at(x->q);
+
+    read_ticket(r, x, false);
+    if (!may_pass(r, req, x, looks && (claim || !x->has_token) ? LIMIT_JOIN : LIMIT_POLL))
+        return;
+    if (claim && !use_claim(r, req, x))
+        return;
+    x->a->joins = !x->has_token;
+    if (x->has_token)
+        begin(r, req, x);
+    else if (has_flag(x->q->query, "left"))
+        show(r, req, x, PAGE_LEFT, 0);
+    else if (has_flag(x->q->query, "r"))
+        show(r, req, x, PAGE_COOKIES, 0);
+    else if (x->queue->state == QUEUE_CLOSED)
+        show_closed(r, req, x);
+    else if (!looks)
+        show(r, req, x, PAGE_DOOR, 0);
+    else
+        begin(r, req, x);
+}
+
+/* The button was pressed, or the script was: it wants a place. The door asks who has none;
+ * another tab may have got one since. */
+static void post_join(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    char key[JOIN_KEY_MAX + 1]; /* of this rendering of the page: pressed twice it is one */
+
+    if (x->has_token && has_flag(x->form, "door")) {
+        page_send_back(r, x->a, "");
+        router_answer(r, req);
+        return;
+    }
+    x->has_token = false;
+    if (read_claim(x) > 0 && !use_claim(r, req, x))
+        return;
+    if (page_member(x->form, "key", key, sizeof(key)) > 0 && x->join.subject_len == 0 &&
+        join_key_ok((struct slice){ key, strlen(key) }))
+        join_by_key(r, x->queue, &x->join, (struct slice){ key, strlen(key) });
+    x->a->joins = x->a->posted = true;
+    if (x->queue->state == QUEUE_CLOSED)
+        show_closed(r, req, x);
+    else
+        begin(r, req, x);
+}
+
+static void post(struct router *r, struct httpd_req *req, struct asked *x, char form)
+{
+    int same = page_same_site(x->q);
+
+    if (same < 0) {
+        router_problem(r, req, API_NOT_ELIGIBLE, "this form was sent by another site");
+        return;
+    }
+    read_ticket(r, x, same > 0);
+    if (!may_pass(r, req, x, form == 'j' ? LIMIT_JOIN : LIMIT_POLL))
+        return;
+    if (form == 'j') {
+        post_join(r, req, x);
+    } else if (!x->has_token) {
+        page_send_back(r, x->a, form == 'l' ? "?left=1" : "?r=1");
+        router_answer(r, req);
+    } else {
+        x->a->act = form == 'l' ? ACT_LEAVE : ACT_ENTER;
+        begin(r, req, x);
+    }
+}
+
+/* ---- the request ---- */
+
+static void words(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    if (x->queue == NULL) {
+        router_problem(r, req, API_QUEUE_NOT_FOUND, "there is no such queue");
+        return;
+    }
+    page_put_words(page_room_page(r), &r->ans.body, x->a->lang, page_room_def(r, x->queue),
+                   x->queue->message, x->queue->page_version);
+    r->ans.status = 200;
+    r->ans.type = "application/json";
+    buf_str(&r->ans.headers,
+            "Cache-Control: public, max-age=1\r\nVary: Accept-Language\r\n");
+    router_answer(r, req);
+}
+
+/* HEAD says only that there is a page. Who fetches ahead is told to come when it is
+ * wanted. */
+static bool nobody_looks(struct router *r, struct httpd_req *req, const struct http_req *q)
+{
+    if (q->method == HTTP_HEAD) {
+        r->ans.status = 200;
+        r->ans.type = "text/html; charset=utf-8";
+        router_answer(r, req);
+        return true;
+    }
+    if (q->method != HTTP_GET || !visit_is_ahead(q))
+        return false;
+    router_problem(r, req, API_QUEUE_UNAVAILABLE, "a place in line is not fetched ahead");
+    return true;
+}
+
+static void send_back(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    page_send_back(r, x->a, "");
+    router_answer(r, req);
+}
+
+/* Whoever waits has nothing to wait for any more. */
+static void send_on(struct router *r, struct httpd_req *req, struct asked *x)
+{
+    page_send_to(r, x->a->target);
+    router_answer(r, req);
+}
+
+static void dispatch(struct router *r, struct httpd_req *req, struct asked *x,
+                     const struct api_req *a)
+{
+    read_target(r, x);
+    if (a->call == API_WORDS)
+        words(r, req, x);
+    else if (a->call == API_UNFORM)
+        send_back(r, req, x);
+    else if (routes_version(r->routes) == 0)
+        show(r, req, x, PAGE_UNAVAILABLE, RETRY_MS);
+    else if (x->queue == NULL)
+        show(r, req, x, PAGE_NO_QUEUE, 0);
+    else if (phase_is_free(x->queue) && (a->call != API_FORM || a->form == 'j'))
+        send_on(r, req, x);
+    else if (a->call == API_FORM)
+        post(r, req, x, a->form);
+    else
+        get(r, req, x);
+}
+
+void page_start(struct router *r, struct httpd_req *req, const struct http_req *q,
+                const struct api_req *a)
+{
+    struct asked x;
+
+    if (a->call == API_PAGE && nobody_looks(r, req, q))
+        return;
+    memset(&x, 0, offsetof(struct asked, join.claim)); /* all but the claim's bytes */
+    x.lane = 0;
+    x.q = q;
+    x.join.client = CLIENT_BROWSER;
+    x.a = calloc(1, sizeof(*x.a));
+    if (x.a == NULL) {
+        router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
+        return;
+    }
+    x.a->lang = page_lang_for(page_room_page(r), q->accept_language);
+    x.a->https = gate_is_secure(r->cfg, httpd_tag(req), q);
+    if (a->call == API_FORM)
+        x.form = q->body.p != NULL ? q->body : (struct slice) { (char *)"", 0 };
+    x.queue = routes_queue(r->routes, a->arg.p, a->arg.n);
+    if (x.queue != NULL) {
+        x.a->queue = x.queue->id;
+        strcpy(x.a->name, x.queue->name);
+    } else if (api_is_name(a->arg.p, a->arg.n)) {
+        memcpy(x.a->name, a->arg.p, a->arg.n);
+    }
+    dispatch(r, req, &x, a);
+    free(x.a);
+}

@@ -1,0 +1,25 @@
+/* request.h: requests of the waiting page: who asks, with which ticket, for what. Shell.
+ *
+ *   GET without a ticket       joins if a browser goes there itself (visit.h); the ticket
+ *                              goes into a cookie. All others (previews of links, crawlers,
+ *                              browsers that do not say so) get the door: a page whose
+ *                              script, or button, sends the form join
+ *   GET with one               polls
+ *   GET r=1 without one        the cookie did not come back: says so, never joins again
+ *   HEAD, fetched ahead        joins nobody
+ *   POST join                  joins anew; from the door: unless there is a ticket by now
+ *   POST enter, leave          polls, leaves; only for requests of our own page
+ *
+ * The ticket is in a cookie for /q/{queue} alone; whoever is admitted gets the pass in
+ * another, and is sent to where it wanted to go. */
+#ifndef SEGQ_ROUTER_ROOM_REQUEST_H
+#define SEGQ_ROUTER_ROOM_REQUEST_H
+
+#include "router/api/request.h"
+#include "router/state/router.h"
+
+/* API_PAGE, API_WORDS, API_FORM, API_UNFORM. Answers, or begins a flow that will. */
+void page_start(struct router *r, struct httpd_req *req, const struct http_req *q,
+                const struct api_req *a);
+
+#endif

@@ -1,0 +1,107 @@
+/* show.c: see show.h. */
+#include "router/room/show.h"
+
+#include <sodium.h>
+#include <string.h>
+
+#include "router/page/render.h"
+#include "router/room/files.h"
+
+#define CLOSED_MS    60000
+#define EARLY_MAX    60000 /* a page that waits for the opening looks again at least so often */
+#define TICKET_AGE_S 86400
+#define RANDOM_LEN   sodium_base64_ENCODED_LEN(16, sodium_base64_VARIANT_ORIGINAL)
+
+static void put_cookie_end(struct buf *b, const char *path, const char *name, bool https)
+{
+    buf_str(b, "; Path=");
+    buf_str(b, path);
+    buf_str(b, name);
+    buf_str(b, "; HttpOnly; SameSite=Lax");
+    buf_str(b, https ? "; Secure\r\n" : "\r\n");
+}
+
+void page_ticket_cookie(struct router *r, const struct page_ask *a, const char *token,
+                        uint64_t start)
+{
+    struct buf *b = &r->ans.headers;
+
+    buf_str(b, "Set-Cookie: segq_ticket=");
+    if (token[0] != '\0') {
+        buf_append(b, token, TOKEN_TEXT_LEN);
+        if (start > 0) {
+            buf_byte(b, '.');
+            buf_u64(b, start);
+        }
+    }
+    buf_str(b, "; Max-Age=");
+    buf_u64(b, token[0] != '\0' ? TICKET_AGE_S : 0);
+    put_cookie_end(b, "/q/", a->name, a->https);
+}
+
+static struct buf *see_other(struct router *r)
+{
+    struct api_ans *a = &r->ans;
+
+    a->status = 303;
+    a->type = NULL;
+    (void)buf_reserve(&a->body, 1); /* a body of no bytes is somewhere, too */
+    buf_str(&a->headers, "Referrer-Policy: no-referrer\r\nLocation: ");
+    return &a->headers;
+}
+
+void page_send_to(struct router *r, const char *target)
+{
+    struct buf *b = see_other(r);
+
+    page_put_target(b, target, strlen(target));
+    buf_str(b, "\r\n");
+}
+
+void page_send_back(struct router *r, const struct page_ask *a, const char *flag)
+{
+    struct buf *b = see_other(r);
+
+    page_put_path(b, a->name, flag, a->target);
+    buf_str(b, "\r\n");
+}
+
+/* 128 random bits; URL-safe for a form's member. */
+static void put_random(char out[RANDOM_LEN], int variant)
+{
+    unsigned char seed[16];
+
+    randombytes_buf(seed, sizeof(seed));
+    sodium_bin2base64(out, RANDOM_LEN, seed, sizeof(seed), variant);
+}
+
+void page_show(struct router *r, struct page_view *v)
+{
+    const struct page *p = page_room_page(r);
+    char nonce[RANDOM_LEN], key[RANDOM_LEN];
+
+    put_random(nonce, sodium_base64_VARIANT_ORIGINAL);
+    put_random(key, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    v->nonce = nonce;
+    v->key = key;
+    r->counts.pages++;
+    r->ans.status = page_status(v->state);
+    r->ans.type = "text/html; charset=utf-8";
+    page_put_headers(p, &r->ans.headers, v);
+    page_put(p, &r->ans.body, v);
+}
+
+enum page_state page_of_closed(const struct route_queue *q, int64_t wall_ms,
+                               uint32_t *retry_ms)
+{
+    int64_t left = q->when.opens_ms - wall_ms;
+
+    *retry_ms = CLOSED_MS;
+    if (q->when.phase == PHASE_REJECT)
+        return PAGE_REJECT;
+    if (q->when.phase != PHASE_EARLY)
+        return PAGE_CLOSED;
+    if (left < EARLY_MAX) /* people and pages spread themselves: see page.js */
+        *retry_ms = left > 2000 ? (uint32_t)left : 2000;
+    return PAGE_EARLY;
+}

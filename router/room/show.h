@@ -1,0 +1,35 @@
+/* show.h: the waiting page's answers: HTML, redirects, the ticket's cookie. Shell. */
+#ifndef SEGQ_ROUTER_ROOM_SHOW_H
+#define SEGQ_ROUTER_ROOM_SHOW_H
+
+#include "router/page/page.h"
+#include "router/state/router.h"
+
+enum page_act { ACT_SEE, ACT_ENTER, ACT_LEAVE };
+
+struct page_ask { /* one request of a page, while its flow is under way */
+    enum page_act act;
+    size_t lang;
+    bool https;
+    bool joins;          /* it has no ticket yet */
+    bool claimed;        /* by a claim, which must not stay in the address */
+    bool posted;         /* by a form: a page that is loaded again must not send it again */
+    uint64_t start;      /* the first position that it was told; 0: not known */
+    queue_id queue;
+    char name[NAME_MAX_LEN + 1];
+    char target[PAGE_TARGET_MAX + 1];
+};
+
+/* Into r->ans. v: all but nonce and key. */
+void page_show(struct router *r, struct page_view *v);
+/* 303. Cookies are in r->ans.headers already. */
+void page_send_to(struct router *r, const char *target);
+void page_send_back(struct router *r, const struct page_ask *a, const char *flag);
+/* Sets the ticket's cookie; token "": deletes it. */
+void page_ticket_cookie(struct router *r, const struct page_ask *a, const char *token,
+                        uint64_t start);
+/* The page of a queue that is closed: why, and when to look again. */
+enum page_state page_of_closed(const struct route_queue *q, int64_t wall_ms,
+                               uint32_t *retry_ms);
+
+#endif

@@ -1,0 +1,177 @@
+/* dispatch.c: see dispatch.h. */
+#include "router/service/dispatch.h"
+
+#include "router/api/request.h"
+#include "router/calls/join.h"
+#include "router/calls/leave.h"
+#include "router/calls/poll.h"
+#include "router/calls/queue_get.h"
+#include "router/calls/session_command.h"
+#include "router/calls/verify.h"
+#include "router/links/seg_ask.h"
+#include "router/room/front.h"
+#include "router/room/request.h"
+#include "router/state/answer.h"
+
+static bool on_conn(void *ctx, const struct net_addr *peer, uint64_t *tag)
+{
+    struct router *r = ctx;
+
+    return gate_conn(&r->gate, peer, ev_now(r->ev), tag);
+}
+
+static void on_conn_end(void *ctx, uint64_t tag)
+{
+    struct router *r = ctx;
+
+    gate_conn_end(&r->gate, tag);
+}
+
+/* Whose budget a request is taken from; LIMIT_NKINDS: nobody's (they who ask are machines
+ * of ours, and an answer "too fast" would take us out of service; or it is the page's, which
+ * says it in words). */
+static const uint8_t budget_of[] = {
+    [API_JOIN] = LIMIT_JOIN,         [API_POLL] = LIMIT_POLL,
+    [API_LEAVE] = LIMIT_POLL,        [API_QUEUE] = LIMIT_POLL,
+    [API_JWKS] = LIMIT_POLL,         [API_VERIFY] = LIMIT_NKINDS,
+    [API_SESSION] = LIMIT_NKINDS, /* session.c looks who asks */
+    [API_PAGE] = LIMIT_NKINDS,       [API_WORDS] = LIMIT_POLL,
+    [API_FORM] = LIMIT_NKINDS,       [API_UNFORM] = LIMIT_POLL,
+    [API_START] = LIMIT_POLL,        [API_HEALTH] = LIMIT_NKINDS,
+    [API_READY] = LIMIT_NKINDS,      [API_BAD_METHOD] = LIMIT_BAD,
+    [API_BAD_PATH] = LIMIT_BAD,      [API_NO_PATH] = LIMIT_BAD,
+};
+
+static void jwks(struct router *r)
+{
+    const uint8_t(*keys)[32];
+    size_t n = routes_keys(r->routes, &keys);
+
+    if (routes_version(r->routes) == 0)
+        api_problem(&r->ans, API_QUEUE_UNAVAILABLE, "keys are not known yet",
+                    router_request_id(r));
+    else
+        api_jwks(&r->ans, keys, n);
+}
+
+bool router_is_ready(const struct router *r)
+{
+    size_t up, of;
+
+    seg_links_count(r->segs, &up, &of);
+    return routes_version(r->routes) > 0 && up > 0;
+}
+
+static void ready(struct router *r)
+{
+    size_t up, of;
+
+    seg_links_count(r->segs, &up, &of);
+    api_ready(&r->ans, router_is_ready(r), routes_version(r->routes), up, of);
+}
+
+/* Calls that are answered later, or by others; false: it is none of these. */
+static bool start(struct router *r, struct httpd_req *req, const struct http_req *q,
+                  const struct api_req *a)
+{
+    switch (a->call) {
+    case API_POLL:
+        poll_start(r, req, a->arg);
+        return true;
+    case API_JOIN:
+        join_start(r, req, q, a->arg);
+        return true;
+    case API_LEAVE:
+        leave_start(r, req, a->arg);
+        return true;
+    case API_QUEUE:
+        queue_get(r, req, a->arg);
+        return true;
+    case API_VERIFY:
+        verify(r, req, q);
+        return true;
+    case API_SESSION:
+        session_start(r, req, q);
+        return true;
+    case API_PAGE:
+    case API_FORM:
+    case API_WORDS:
+    case API_UNFORM:
+        page_start(r, req, q, a);
+        return true;
+    case API_START:
+        page_front(r, req, q);
+        return true;
+    case API_NO_PATH:
+        return page_nothing(r, req, q);
+    default:
+        return false;
+    }
+}
+
+/* Calls whose answer this router knows by itself. */
+static void answer(struct router *r, struct httpd_req *req, const struct api_req *a)
+{
+    switch (a->call) {
+    case API_JWKS:
+        jwks(r);
+        break;
+    case API_HEALTH:
+        api_health(&r->ans);
+        break;
+    case API_READY:
+        ready(r);
+        break;
+    case API_BAD_METHOD:
+        api_bad_method(&r->ans, a->allow, router_request_id(r));
+        break;
+    case API_BAD_PATH:
+        api_problem(&r->ans, API_BAD_REQUEST, "the path has a bad escape",
+                    router_request_id(r));
+        break;
+    default: /* API_NO_PATH */
+        api_problem(&r->ans, API_NOT_FOUND, "there is nothing here",
+                    router_request_id(r));
+    }
+    router_answer(r, req);
+}
+
+static void on_request(void *ctx, struct httpd_req *req, const struct http_req *q)
+{
+    struct router *r = ctx;
+    enum limit_kind k;
+    const char *lines;
+    struct api_req a;
+
+    api_route(q, &a);
+    lines = cors_lines(r->cors, q, &a);
+    httpd_set_lines(req, lines);
+    gate_request(&r->gate, httpd_tag(req), q);
+    k = (enum limit_kind)budget_of[a.call];
+    if (k != LIMIT_NKINDS && !router_may_pass(r, req, k))
+        return;
+    if (a.call == API_BAD_METHOD && lines != NULL && cors_preflight(q, &a))
+        httpd_answer(req, 204, NULL, "", "", 0);
+    else if (!start(r, req, q, &a))
+        answer(r, req, &a);
+}
+
+static void on_gone(void *ctx, struct httpd_req *req, void *user)
+{
+    (void)ctx;
+    (void)req;
+    rflow_client_gone(user);
+}
+
+static void on_bad(void *ctx, struct httpd_req *req, int status)
+{
+    struct router *r = ctx;
+
+    gate_request(&r->gate, httpd_tag(req), NULL);
+    if (!router_may_pass(r, req, LIMIT_BAD))
+        return;
+    api_bad_http(&r->ans, status, router_request_id(r));
+    router_answer(r, req);
+}
+
+const struct httpd_calls dispatch_calls = { on_request, on_gone, on_bad, on_conn, on_conn_end };

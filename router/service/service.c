@@ -1,0 +1,178 @@
+/* service.c: see service.h. */
+#include "router/service/service.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/base/log.h"
+#include "common/http/admin.h"
+#include "router/links/flows.h"
+#include "router/links/mng_link.h"
+#include "router/links/seg_link.h"
+#include "router/room/files.h"
+#include "router/service/dispatch.h"
+#include "router/service/metrics.h"
+
+#define LOG_MODULE "router"
+
+void router_reload(struct router *r)
+{
+    struct err e = { 0 };
+
+    gate_reload(&r->gate, r->cfg);
+    if (claim_ring_load(&r->claims, r->cfg, &e) < 0)
+        log_error("claim_keys kept as they were: %s", e.text);
+}
+
+static bool healthy(void *ctx, struct buf *why)
+{
+    (void)ctx;
+    (void)why;
+    return true; /* it answers: it lives. Whether it is of use says /readyz. */
+}
+
+static int open_links(struct router *r, struct err *e)
+{
+    struct timespec t;
+    struct rpc_opts o = {
+        .role = RPC_ROUTER,
+        .node = r->cfg->node,
+        .link_key = r->keys.link,
+        .other_link_key = cluster_keys_other_link(&r->keys),
+        .heartbeat_ms = (uint32_t)r->cfg->heartbeat,
+    };
+
+    clock_gettime(CLOCK_REALTIME, &t);
+    o.incarnation = (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
+    o.seed = o.incarnation;
+    r->request_id = o.incarnation;
+    return rpc_new(&r->rpc, r->ev, &o, e);
+}
+
+static int open_http(struct router *r, struct err *e)
+{
+    const struct router_cfg *c = r->cfg;
+    struct httpd_opts ho = {
+        .addr = c->listen,
+        .max_conns = (uint32_t)c->max_conns,
+        .head_ms = (uint32_t)c->head_timeout,
+        .body_ms = (uint32_t)c->body_timeout,
+        .idle_ms = (uint32_t)c->idle_timeout,
+        .max_pipelined = (uint32_t)c->max_pipelined,
+    };
+    struct admin_opts ao = {
+        .addr = c->admin,
+        .metrics = router_metrics,
+        .healthy = healthy,
+        .ctx = r,
+    };
+    int rc = admin_new(&r->admin, r->ev, &ao, e);
+
+    return rc < 0 ? rc : httpd_new(&r->httpd, r->ev, &ho, &dispatch_calls, r, e);
+}
+
+static void lower_copy(char *to, const char *from)
+{
+    for (; from != NULL && *from != '\0'; from++)
+        *to++ = (char)(*from >= 'A' && *from <= 'Z' ? *from | 0x20 : *from);
+    *to = '\0';
+}
+
+static int open_all(struct router *r, struct err *e)
+{
+    const struct router_cfg *c = r->cfg;
+    uint8_t key[VERDICT_KEY_BYTES];
+    int rc = keys_cluster(&r->keys, c->secret_file, c->create_keys, e);
+
+    if (rc < 0)
+        return rc;
+    rc = gate_init(&r->gate, c, e);
+    if (rc == 0)
+        rc = claim_ring_load(&r->claims, c, e);
+    if (rc == 0)
+        rc = cors_new(&r->cors, c->allow_origins.v, c->allow_origins.n, e);
+    if (rc == 0)
+        rc = gate_secret_read(&r->gate_secret, c->gate_secret_file, e);
+    lower_copy(r->gate_subject, c->gate_subject_header);
+    if (rc == 0)
+        rc = page_room_new(&r->page, c, e);
+    if (rc < 0)
+        return rc;
+    r->routes = routes_new();
+    randombytes_buf(key, sizeof(key));
+    r->verdicts = verdicts_new((size_t)c->verify_cache, key);
+    if (r->routes == NULL || r->verdicts == NULL || rflow_init(r) < 0)
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    rc = open_links(r, e);
+    if (rc == 0)
+        rc = open_http(r, e);
+    if (rc < 0)
+        return rc;
+    r->segs = seg_links_new(r);
+    r->mngs = r->segs != NULL ? mng_links_new(r) : NULL;
+    if (r->mngs == NULL)
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    log_info("node=%s listens on %s admin=%s", c->node, httpd_addr(r->httpd),
+             admin_addr(r->admin));
+    return 0;
+}
+
+int router_new(struct router **out, struct ev *ev, const struct router_cfg *cfg,
+               struct err *e)
+{
+    struct router *r = calloc(1, sizeof(*r));
+    int rc;
+
+    if (r == NULL)
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    r->cfg = cfg;
+    r->ev = ev;
+    revoked_init(&r->revoked, randombytes_random());
+    revoked_init(&r->extended, randombytes_random());
+    arena_init(&r->arena);
+    api_ans_init(&r->ans);
+    rc = open_all(r, e);
+    if (rc < 0) {
+        router_free(r);
+        return rc;
+    }
+    *out = r;
+    return 0;
+}
+
+void router_free(struct router *r)
+{
+    if (r == NULL)
+        return;
+    /* First the clients go (their flows learn it), then what flows wait for. */
+    httpd_free(r->httpd);
+    r->httpd = NULL;
+    mng_links_free(r->mngs);
+    seg_links_free(r->segs);
+    rflow_fini(r);
+    if (r->admin != NULL)
+        admin_free(r->admin);
+    if (r->rpc != NULL)
+        rpc_free(r->rpc);
+    if (r->routes != NULL)
+        routes_free(r->routes);
+    gate_fini(&r->gate);
+    verdicts_free(r->verdicts);
+    revoked_fini(&r->revoked);
+    revoked_fini(&r->extended);
+    page_room_free(r->page);
+    claim_ring_fini(&r->claims);
+    cors_free(r->cors);
+    api_ans_fini(&r->ans);
+    arena_fini(&r->arena);
+    explicit_bzero(&r->keys, sizeof(r->keys));
+    explicit_bzero(&r->gate_secret, sizeof(r->gate_secret));
+    free(r);
+}
+
+void router_drain(struct router *r, ev_fn done, void *arg)
+{
+    httpd_drain(r->httpd, done, arg);
+}

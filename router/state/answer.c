@@ -1,0 +1,40 @@
+/* answer.c: see answer.h. */
+#include "router/state/answer.h"
+
+void router_answer(struct router *r, struct httpd_req *req)
+{
+    struct api_ans *a = &r->ans;
+    const char *headers = api_headers(a);
+
+    if (headers == NULL) /* no memory to say more */
+        httpd_answer(req, 503, NULL, "Retry-After: 1\r\n", "", 0);
+    else
+        httpd_answer(req, a->status, a->type, headers, (const char *)a->body.data,
+                     a->body.len);
+    api_ans_reset(a);
+}
+
+void router_problem(struct router *r, struct httpd_req *req, enum api_problem p,
+                    const char *detail)
+{
+    api_problem(&r->ans, p, detail, router_request_id(r));
+    router_answer(r, req);
+}
+
+bool router_may_pass(struct router *r, struct httpd_req *req, enum limit_kind k)
+{
+    uint32_t wait_ms = gate_take(&r->gate, k, ev_now_us(r->ev));
+
+    if (__builtin_expect(wait_ms == 0, 1))
+        return true;
+    api_too_fast(&r->ans, wait_ms, k == LIMIT_POLL, router_request_id(r));
+    router_answer(r, req);
+    return false;
+}
+
+void router_forged(struct router *r, struct httpd_req *req)
+{
+    r->counts.forged++;
+    if (router_may_pass(r, req, LIMIT_BAD))
+        router_problem(r, req, API_TICKET_UNKNOWN, "this is not a ticket of ours");
+}

@@ -1,0 +1,220 @@
+/* cfg.c: the table of a router's configuration. */
+#include "router/state/cfg.h"
+
+#include <ctype.h>
+#include <string.h>
+
+#include "common/config/cfg_common.h"
+#include "router/gate/lane_claim.h"
+#include "router/api/cors.h"
+#include "router/state/client_gate.h"
+
+#define K(name) .key = #name, .offset = offsetof(struct router_cfg, name)
+
+static const char *const proxy_headers[] = { "x-forwarded-for", "forwarded", NULL };
+
+static const char *const uri_headers[] = { "x-original-uri", "x-forwarded-uri", "none", NULL };
+static const char *const https_words[] = { "auto", "always", "never", NULL };
+
+static const char *const claim_algs[] = { "HS256", "EdDSA", NULL };
+
+#define CLAIM(name) .key = #name, .offset = offsetof(struct cfg_claim_key, name)
+static const struct cfg_key claim_key_keys[] = {
+    { CLAIM(kid), .type = CFG_STR, .min = 1, .max = NAME_MAX_LEN, .reload = true,
+      .help = "the key's name in a claim's header" },
+    { CLAIM(alg), .type = CFG_ENUM, .words = claim_algs, .reload = true,
+      .help = "the only algorithm that the key verifies" },
+    { CLAIM(secret_file), .type = CFG_STR, .def = "", .max = 4000, .reload = true,
+      .help = "HS256: file (mode 0600) with the secret, one line of 32 or more "
+              "characters" },
+    { CLAIM(public_key), .type = CFG_STR, .def = "", .max = 100, .reload = true,
+      .help = "EdDSA: the Ed25519 public key in base64, or the line of its PEM file" },
+    { .key = NULL },
+};
+
+const struct cfg_key router_keys[] = {
+    { K(node), .type = CFG_STR, .def = "router", .min = 1, .max = NAME_MAX_LEN,
+      .help = "name of this router (letters, digits, . _ -); each one has its own" },
+    { K(listen), .type = CFG_ADDR, .def = "0.0.0.0:8080",
+      .help = "address of public HTTP; several routers may share one port" },
+    { K(admin), .type = CFG_ADDR, .def = "127.0.0.1:7100",
+      .help = "address of /metrics and /healthz, for operators" },
+    CFG_MANAGERS_KEY(struct router_cfg),
+    CFG_SECRET_KEY(struct router_cfg),
+    { K(create_keys), .type = CFG_BOOL, .def = "false",
+      .help = "create secret_file if it is missing" },
+    { K(max_conns), .type = CFG_INT, .def = "65536", .min = 1, .max = 1000000,
+      .help = "public connections at the same time; further ones wait in the backlog" },
+    { K(conns_per_addr), .type = CFG_INT, .def = "1000", .min = 0, .max = 1000000,
+      .reload = true, .help = "connections of one address (IPv4 /32, IPv6 /64); 0 = no "
+                              "limit" },
+    { K(join_limit_per_s), .type = CFG_NUM, .def = "5", .min = 0, .max = 100000,
+      .reload = true, .help = "joins per second of one address; 0 = no limit" },
+    { K(join_burst), .type = CFG_INT, .def = "20", .min = 1, .max = 1000000,
+      .reload = true, .help = "joins that one address may send at once" },
+    { K(poll_limit_per_s), .type = CFG_NUM, .def = "50", .min = 0, .max = 100000,
+      .reload = true, .help = "polls, leaves and reads of queues per second of one "
+                              "address; 0 = no limit" },
+    { K(poll_burst), .type = CFG_INT, .def = "200", .min = 1, .max = 1000000,
+      .reload = true, .help = "requests of this kind that one address may send at once" },
+    { K(bad_limit_per_s), .type = CFG_NUM, .def = "5", .min = 0, .max = 100000,
+      .reload = true, .help = "forged tokens and malformed requests per second of one "
+                              "address; 0 = no limit" },
+    { K(bad_burst), .type = CFG_INT, .def = "50", .min = 1, .max = 1000000,
+      .reload = true, .help = "requests of this kind that one address may send at once" },
+    { K(limit_table_entries), .type = CFG_INT, .def = "65536", .min = 8, .max = 16777216,
+      .help = "addresses that the limits remember, 32 bytes each" },
+    { K(verify_cache), .type = CFG_INT, .def = "16384", .min = 4, .max = 16777216,
+      .help = "verified passes that are remembered, 540 bytes each" },
+    { K(claim_keys), .type = CFG_OBJS, .def = "", .max = 16, .reload = true,
+      .help = "keys that verify claims: JWTs that let a person join another lane than "
+              "the default", .sub = claim_key_keys,
+      .size = sizeof(struct cfg_claim_key) },
+    { K(claim_max_ttl), .type = CFG_MS, .def = "15m", .min = 1000, .max = 86400000,
+      .reload = true, .help = "longest validity of a claim; one that expires later is "
+                              "refused" },
+    { K(subject_needs_claim), .type = CFG_BOOL, .def = "false", .reload = true,
+      .help = "accept a subject only in a claim (sub); refuse one in the body of a join" },
+    { K(trusted_proxies), .type = CFG_STRS, .def = "", .min = 0, .max = GATE_MAX_PROXIES,
+      .help = "proxies (addresses, networks) whose client-address header is trusted" },
+    { K(proxy_header), .type = CFG_ENUM, .def = "x-forwarded-for", .words = proxy_headers,
+      .help = "the header in which trusted proxies name the client" },
+    { K(allow_origins), .type = CFG_STRS, .def = "", .min = 0, .max = 64,
+      .help = "origins whose pages may call the API from a browser; \"*\" = any" },
+    { K(gate_uri_header), .type = CFG_ENUM, .def = "x-original-uri", .words = uri_headers,
+      .help = "header in which a gate (a trusted proxy) names the path of the request" },
+    { K(gate_subject_header), .type = CFG_STR, .def = "", .max = 64,
+      .help = "header in which a gate names the logged-in person, for bypass.subjects; "
+              "\"\" = none" },
+    { K(gate_secret_file), .type = CFG_STR, .def = "", .max = 4000,
+      .help = "file with the secret that permits extend and revoke; \"\" = nobody may" },
+    { K(page_dir), .type = CFG_STR, .def = "", .max = 4000,
+      .help = "folder of files that replace those of the waiting page, read at the "
+              "start; \"\" = none" },
+    { K(rooms), .type = CFG_STRS, .def = "", .min = 0, .max = 64,
+      .help = "queues to which the public page at / links" },
+    { K(page_https), .type = CFG_ENUM, .def = "auto", .words = https_words,
+      .help = "restrict cookies to https; auto = when a trusted proxy says that the "
+              "browser uses it" },
+    { K(max_pipelined), .type = CFG_INT, .def = "64", .min = 1, .max = 10000,
+      .help = "requests of one connection in progress at the same time" },
+    { K(head_timeout), .type = CFG_MS, .def = "10s", .min = 10, .max = 600000,
+      .help = "longest time from the first byte of a request to the end of its head" },
+    { K(body_timeout), .type = CFG_MS, .def = "10s", .min = 10, .max = 600000,
+      .help = "longest time for a request's body, and for a client to read its answers" },
+    { K(idle_timeout), .type = CFG_MS, .def = "75s", .min = 10, .max = 86400000,
+      .help = "time after which a connection without a request is closed" },
+    { K(request_timeout), .type = CFG_MS, .def = "2s", .min = 50, .max = 60000,
+      .help = "time after which a request without an answer from the cluster gets 503" },
+    { K(coalesce_us), .type = CFG_INT, .def = "60", .min = 0, .max = 10000,
+      .help = "under load, least microseconds between two turns of the event loop; 0 = "
+              "no wait" },
+    { K(heartbeat), .type = CFG_MS, .def = "1s", .min = 50, .max = 60000,
+      .help = "interval of heartbeats on internal links; a peer silent for three of them "
+              "is gone" },
+    CFG_LOG_KEYS(struct router_cfg),
+    { .key = NULL },
+};
+
+static int check_refill(const char *name, double per_s, int64_t burst, struct err *e)
+{
+    if (per_s > 0 && (double)burst / per_s > LIMIT_MAX_REFILL_S)
+        return err_set(e, SQ_EINVAL,
+                       "%s_burst is more than %s_limit_per_s refills in an hour", name,
+                       name);
+    return 0;
+}
+
+static int check_claim_key(const struct cfg_claim_key *k, struct err *e)
+{
+    struct claim_key unused;
+
+    if (k->alg == CLAIM_HS256 && (k->secret_file[0] == '\0' || k->public_key[0] != '\0'))
+        return err_set(e, SQ_EINVAL, "claim_keys: HS256 key \"%s\" needs secret_file, "
+                                     "and no public_key", k->kid);
+    if (k->alg == CLAIM_EDDSA && (k->public_key[0] == '\0' || k->secret_file[0] != '\0'))
+        return err_set(e, SQ_EINVAL, "claim_keys: EdDSA key \"%s\" needs public_key, and "
+                                     "no secret_file", k->kid);
+    if (k->alg == CLAIM_EDDSA && claim_public_key(&unused, k->public_key) < 0)
+        return err_set(e, SQ_EINVAL, "claim_keys: public_key of \"%s\" is not an Ed25519 "
+                                     "key in base64", k->kid);
+    return 0;
+}
+
+static int check_claim_keys(const struct cfg_list *keys, struct err *e)
+{
+    const struct cfg_claim_key *k = keys->v;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < keys->n; i++) {
+        for (size_t j = 0; rc == 0 && j < i; j++)
+            if (strcmp(k[i].kid, k[j].kid) == 0)
+                rc = err_set(e, SQ_EINVAL, "claim_keys: kid \"%s\" is listed twice",
+                             k[i].kid);
+        if (rc == 0)
+            rc = check_claim_key(&k[i], e);
+    }
+    return rc;
+}
+
+static bool is_field_name(const char *s)
+{
+    for (; s != NULL && *s != '\0'; s++)
+        if (strchr("-_", *s) == NULL && !isalnum((unsigned char)*s))
+            return false;
+    return true;
+}
+
+static int check_rooms(const struct cfg_list *rooms, struct err *e)
+{
+    char *const *name = rooms->v;
+
+    for (size_t i = 0; i < rooms->n; i++)
+        if (!api_is_name(name[i], strlen(name[i])))
+            return err_set(e, SQ_EINVAL, "rooms: \"%.64s\" is not a valid queue name",
+                                         name[i]);
+    return 0;
+}
+
+int router_cfg_check(const void *cfg, struct err *e)
+{
+    const struct router_cfg *c = cfg;
+    char **text = c->trusted_proxies.v, **origin = c->allow_origins.v;
+    int rc = cfg_node_check(c->node, e);
+
+    if (rc == 0)
+        rc = cfg_apart_check(c->listen, c->admin, e);
+    if (rc == 0)
+        rc = cfg_dials_check("managers", &c->managers, e);
+    if (rc == 0)
+        rc = check_refill("join", c->join_limit_per_s, c->join_burst, e);
+    if (rc == 0)
+        rc = check_refill("poll", c->poll_limit_per_s, c->poll_burst, e);
+    if (rc == 0)
+        rc = check_refill("bad", c->bad_limit_per_s, c->bad_burst, e);
+    if (rc == 0)
+        rc = check_claim_keys(&c->claim_keys, e);
+    if (rc == 0)
+        rc = check_rooms(&c->rooms, e);
+    if (rc == 0 && !is_field_name(c->gate_subject_header))
+        rc = err_set(e, SQ_EINVAL, "gate_subject_header: \"%.64s\" is not a valid header "
+                                   "name",
+                     c->gate_subject_header);
+    for (size_t i = 0; rc == 0 && i < c->trusted_proxies.n; i++) {
+        struct ip_net net;
+
+        if (!ip_net_parse(&net, text[i]))
+            rc = err_set(e, SQ_EINVAL,
+                         "trusted_proxies: \"%.60s\" is neither an address nor a network "
+                         "in CIDR notation",
+                         text[i]);
+    }
+    for (size_t i = 0; rc == 0 && i < c->allow_origins.n; i++)
+        if (!cors_is_origin(origin[i]))
+            rc = err_set(e, SQ_EINVAL,
+                         "allow_origins: \"%.60s\" is not an origin: write "
+                         "\"https://name\" or \"http://name:port\" in lower case, "
+                         "without a path, or \"*\"",
+                         origin[i]);
+    return rc;
+}

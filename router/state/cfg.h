@@ -1,0 +1,44 @@
+/* cfg.h: what a router can be told. */
+#ifndef SEGQ_ROUTER_CFG_H
+#define SEGQ_ROUTER_CFG_H
+
+#include "common/config/cfg.h"
+
+enum gate_uri { URI_ORIGINAL, URI_FORWARDED, URI_NONE };
+enum page_https { HTTPS_AUTO, HTTPS_ALWAYS, HTTPS_NEVER };
+
+struct cfg_claim_key { /* one key that claims may be signed with */
+    char *kid;
+    int alg;           /* enum claim_alg */
+    char *secret_file; /* HS256 */
+    char *public_key;  /* EdDSA */
+};
+
+struct router_cfg {
+    char *node, *listen, *admin, *secret_file, *log_file;
+    struct cfg_list managers;        /* of char * */
+    struct cfg_list trusted_proxies; /* of char *, CIDRs */
+    bool create_keys;
+    int64_t max_conns, max_pipelined, coalesce_us;
+    int64_t head_timeout, body_timeout, idle_timeout, heartbeat, request_timeout;
+    double join_limit_per_s, poll_limit_per_s, bad_limit_per_s; /* 0: not limited */
+    int64_t join_burst, poll_burst, bad_burst, conns_per_addr, limit_table_entries;
+    int64_t verify_cache;
+    struct cfg_list claim_keys; /* struct cfg_claim_key */
+    bool subject_needs_claim;
+    int64_t claim_max_ttl;
+    struct cfg_list allow_origins; /* of char * */
+    struct cfg_list rooms;         /* of char * */
+    char *gate_secret_file, *gate_subject_header;
+    int gate_uri_header; /* enum gate_uri */
+    char *page_dir;
+    int page_https;   /* enum page_https */
+    int proxy_header; /* enum forwarded_form */
+    int log_level;    /* enum log_level */
+};
+
+extern const struct cfg_key router_keys[];
+/* What the table cannot say; for struct prog. */
+SQ_CHECK int router_cfg_check(const void *cfg, struct err *e);
+
+#endif

@@ -1,0 +1,136 @@
+/* claim_keys.c: keys of claims are read at the start and at HUP. A secret is the line of
+ * its file as it stands: what JWT libraries take when they are given a string. */
+#include "router/state/claim_keys.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/ticket/keys.h"
+
+static int read_secret(struct claim_key *to, const struct cfg_claim_key *k, struct err *e)
+{
+    char text[CLAIM_SECRET_MAX + 1];
+    size_t n;
+    int rc = keys_password(text, sizeof(text), k->secret_file, e);
+
+    if (rc < 0)
+        return err_wrap(e, "claim_keys: \"%s\"", k->kid);
+    n = strlen(text);
+    if (n < CLAIM_SECRET_MIN) {
+        rc = err_set(e, SQ_EINVAL, "claim_keys: %s: a secret needs %d characters or more",
+                     k->secret_file, CLAIM_SECRET_MIN);
+    } else {
+        memcpy(to->key, text, n);
+        to->len = (uint16_t)n;
+    }
+    sodium_memzero(text, sizeof(text));
+    return rc;
+}
+
+static int read_key(struct claim_key *to, const struct cfg_claim_key *k, struct err *e)
+{
+    strcpy(to->kid, k->kid); /* at most NAME_MAX_LEN, says the table */
+    to->alg = (enum claim_alg)k->alg;
+    if (to->alg == CLAIM_HS256)
+        return read_secret(to, k, e);
+    if (claim_public_key(to, k->public_key) < 0)
+        return err_set(e, SQ_EINVAL, "claim_keys: \"%s\" has no Ed25519 key", k->kid);
+    return 0;
+}
+
+int claim_ring_load(struct claim_ring *k, const struct router_cfg *cfg, struct err *e)
+{
+    const struct cfg_claim_key *from = cfg->claim_keys.v;
+    struct claim_ring fresh = { .names = cfg->subject_needs_claim };
+    int rc = 0;
+
+    fresh.key = calloc(cfg->claim_keys.n + 1, sizeof(*fresh.key));
+    if (fresh.key == NULL)
+        return err_set(e, SQ_ENOMEM, "out of memory");
+    for (; rc == 0 && fresh.n < cfg->claim_keys.n; fresh.n++)
+        rc = read_key(&fresh.key[fresh.n], &from[fresh.n], e);
+    if (rc < 0) {
+        claim_ring_fini(&fresh);
+        return rc;
+    }
+    claim_ring_fini(k);
+    *k = fresh;
+    return 0;
+}
+
+void claim_ring_fini(struct claim_ring *k)
+{
+    if (k->key != NULL)
+        sodium_memzero(k->key, k->n * sizeof(*k->key));
+    free(k->key);
+    *k = (struct claim_ring){ 0 };
+}
+
+/* ---- one join ------------------------------------------------------------------------- */
+
+static int refuse(const char **why, const char *text)
+{
+    *why = text;
+    return SQ_EAUTH;
+}
+
+static bool is_same(const char *name, const char *p, size_t n)
+{
+    return strlen(name) == n && memcmp(name, p, n) == 0;
+}
+
+/* Whoever says somebody's name gets that one's place: so where it matters, nobody's word is
+ * taken for it but the operator's own. */
+static int bare_name(const struct claim_ring *k, const struct join_body *b, const char **why)
+{
+    return k->names && b->subject_len > 0
+               ? refuse(why, "a subject needs a signed claim that names it (sub)")
+               : 0;
+}
+
+/* What the claim says against what the body says. */
+static int bind(const struct claim_ring *k, struct join_body *b, const struct claim *c,
+                const char **why)
+{
+    if (b->lane_len > 0 && !is_same(c->lane, b->lane, b->lane_len))
+        return refuse(why, "the claim is for another lane");
+    if (c->sub_len == 0)
+        return bare_name(k, b, why);
+    if (b->subject_len > 0 && (b->subject_len != c->sub_len ||
+                               memcmp(b->subject, c->sub, c->sub_len) != 0))
+        return refuse(why, "the claim is for another subject (sub)");
+    memcpy(b->subject, c->sub, c->sub_len);
+    b->subject_len = c->sub_len;
+    return 0;
+}
+
+static int find(const struct route_queue *q, const char *name, unsigned *lane,
+                const char **why)
+{
+    for (*lane = 0; *lane < q->n_lanes; (*lane)++)
+        if (strcmp(q->lanes[*lane], name) == 0)
+            return 0;
+    return refuse(why, "this queue does not have the claim's lane");
+}
+
+int claim_lane(const struct claim_ring *k, int64_t max_ttl_s, int64_t now_s,
+               const struct route_queue *q, struct join_body *b, unsigned *lane,
+               const char **why)
+{
+    struct claim c;
+    int rc;
+
+    *lane = 0;
+    *why = "";
+    if (b->claim_len == 0) {
+        if (b->lane_len == 0 || (q->n_lanes > 0 && is_same(q->lanes[0], b->lane, b->lane_len)))
+            return bare_name(k, b, why);
+        return refuse(why, "this lane needs a signed claim");
+    }
+    rc = claim_check(&c, b->claim, b->claim_len, k->key, k->n, q->name, max_ttl_s, now_s,
+                     why);
+    if (rc == 0)
+        rc = bind(k, b, &c, why);
+    return rc < 0 ? rc : find(q, c.lane, lane, why);
+}

@@ -1,0 +1,56 @@
+/* client_gate.h: whose request is it, and is there still room in its address's limits? Shell
+ * around limit.c and forwarded.c: knows the configuration, the connections and the clock.
+ *
+ * A connection's tag is the limit_id of its other end; the lowest bit says that a trusted
+ * proxy is there, so that each request has to be looked at. The limits hold for each
+ * router by itself: several of them let through as many times as much. */
+#ifndef SEGQ_GATE_H
+#define SEGQ_GATE_H
+
+#include "common/http/http.h"
+#include "common/net/net.h"
+#include "router/api/forwarded.h"
+#include "router/gate/limit.h"
+#include "router/state/cfg.h"
+
+#define GATE_MAX_PROXIES 64
+
+struct gate {
+    struct limit *limit; /* owned */
+    struct ip_net proxies[GATE_MAX_PROXIES];
+    size_t n_proxies;
+    enum forwarded_form form;
+    uint32_t conns_per_addr;
+    limit_id who; /* of the request being handled; 0: not to be limited */
+    int64_t said_ms; /* when a refused connection was last worth a line */
+    uint64_t forwarded_bad;  /* malformed headers of trusted proxies */
+    uint64_t forwarded_none; /* their requests without one, or with proxies only */
+};
+
+SQ_CHECK int gate_init(struct gate *g, const struct router_cfg *c, struct err *e);
+void gate_fini(struct gate *g);
+void gate_reload(struct gate *g, const struct router_cfg *c); /* what may change */
+
+/* A connection: false: it must be closed. */
+SQ_CHECK bool gate_conn(struct gate *g, const struct net_addr *peer, int64_t now_ms,
+                        uint64_t *tag);
+void gate_conn_end(struct gate *g, uint64_t tag);
+
+/* A request begins (q NULL: it could not be read): sets g->who. */
+void gate_request(struct gate *g, uint64_t tag, const struct http_req *q);
+/* Is the other end a trusted proxy? */
+bool gate_is_trusted(uint64_t tag);
+/* Of its request: for whom does it ask? False: it does not say, or not well. */
+bool gate_client(const struct gate *g, const struct http_req *q, struct ip *out);
+/* Did the browser come by https? As a trusted proxy says (X-Forwarded-Proto). */
+bool gate_is_https(uint64_t tag, const struct http_req *q);
+/* The same, unless the configuration says it (page_https): cookies are for https only. */
+bool gate_is_secure(const struct router_cfg *c, uint64_t tag, const struct http_req *q);
+/* 0: go on; else 429, to come again in so many ms. */
+static inline SQ_CHECK uint32_t gate_take(struct gate *g, enum limit_kind k,
+                                          int64_t now_us)
+{
+    return g->who == 0 ? 0 : limit_take(g->limit, g->who, k, now_us);
+}
+
+#endif

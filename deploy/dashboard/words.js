@@ -35,7 +35,7 @@ function early(def, left, waiting) {
   const ms = lasts(def.prequeue);
   if (!ms) return ' Until then nobody may join.';
   return left > ms ? ` People may come early from ${span(left - ms)} from now on.`
-    : ` ${number(waiting)} are here early: they draw their places then.`;
+    : ` ${number(waiting)} are here early: their places are drawn then.`;
 }
 
 function hours(def, waiting) {
@@ -56,7 +56,7 @@ export function saysOf(q) {
   if (offHours(q)) return hours(q.def, q.waiting);
   if (!isOpen(q)) return upper(stateOf(q.state)[2]) + '.';
   const what = [q.mode === 'slots' ? '' : `${rate(q.allowed_per_s)} a second may go in`, bySlots(q) ? slotWords(q) : ''];
-  return `${upper(what.filter(Boolean).join('; '))}; what limits it is ${limitWords(q.limited_by)}.`;
+  return `${upper(what.filter(Boolean).join('; '))}; limited by ${limitWords(q.limited_by)}.`;
 }
 
 const upper = s => s.charAt(0).toUpperCase() + s.slice(1);
@@ -77,7 +77,7 @@ export function sumOf(q) {
   const [eta] = etaOf(q), [, , , order] = stateOf(q.state);
   const goes = offHours(q) ? 'it is not open yet' : q.state === 'paused' || q.state === 'reject' ? `nobody is let in (${order.toLowerCase()})`
     : q.rate_per_s > 0 ? `${rate(q.rate_per_s)} a second go in, limited by ${limitWords(q.limited_by)}` : `nobody goes in now, limited by ${limitWords(q.limited_by)}`;
-  return `${upper(wait(n))} in ${q.queue}; ${goes}` + (q.eta_last_s === null ? '; how long the last in line waits is not known.'
+  return `${upper(wait(n))} in ${q.queue}; ${goes}` + (q.eta_last_s === null ? '; the wait of the last in line is not known.'
     : `; the last in line waits about ${eta}.`);
 }
 
@@ -100,7 +100,7 @@ function stateProblem(q) {
   if (q.limited_by === 'recovery') return ['warn', `${q.queue}: a segment is being recovered, ${waits}`];
   if (q.limited_by === 'flushed') return ['warn', `${q.queue}: ${slotWords(q)}, ${waits}`];
   if (q.mode !== 'slots' && q.allowed_per_s === 0) return ['warn', `${q.queue} lets NOBODY in (${limitWords(q.limited_by)}), ${waits}`];
-  if (q.limited_by === 'fallback') return ['warn', `${q.queue} goes by its FALLBACK rate: a metric is missing, ${waits}`];
+  if (q.limited_by === 'fallback') return ['warn', `${q.queue} uses its FALLBACK rate: a metric is missing, ${waits}`];
   return null;
 }
 
@@ -118,7 +118,7 @@ export function problemsOf(live) {
   const v = [];
   if (!live.healthy) v.push(['bad', 'queuemng: ' + live.why]);
   if (live.audit_unwritten) v.push(['bad', `${live.audit_unwritten} changes could not be written to the audit log (disk full?)`]);
-  if (!live.routers.length) v.push(['bad', 'No router is connected: nobody can join or ask']);
+  if (!live.routers.length) v.push(['bad', 'No router is connected: nobody can join or poll']);
   if (!live.nodes.some(n => n.up)) v.push(['bad', 'No segment node is connected: nobody can join']);
   v.push(...live.nodes.map(nodeProblem), ...live.queues.map(lostProblem));
   for (const m of live.metrics) if (!m.ok) v.push(['warn', `No reading of ${m.name}: ${m.why}`]);

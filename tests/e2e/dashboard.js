@@ -339,9 +339,9 @@ async function words() {
   });
   const is = (what, got, want) => claim(what, JSON.stringify(got) === JSON.stringify(want), JSON.stringify(got));
   is('the truth in one sentence', said.sum, '6 people wait in q; 98 a second go in, limited by the metric cpu; the last in line waits about 4 min.');
-  is('what is not known is said', said.sumUnknown, '6 people wait in q; 98 a second go in, limited by the metric cpu; how long the last in line waits is not known.');
+  is('what is not known is said', said.sumUnknown, '6 people wait in q; 98 a second go in, limited by the metric cpu; the wait of the last in line is not known.');
   is('an empty line', said.sumEmpty, 'Nobody waits in q.');
-  is('slots after a flush', said.flushed, '5 of 5 slots taken, 5 by passes from before the flush; what limits it is passes from before the flush.');
+  is('slots after a flush', said.flushed, '5 of 5 slots taken, 5 by passes from before the flush; limited by passes from before the flush.');
   is('and why nobody goes in', said.flushedProblem, [['warn', 'q: 5 of 5 slots taken, 5 by passes from before the flush, 6 people wait']]);
   is('a lost node stays red', said.lost, [['bad', 'q: up to 12,000 people of 2 lost segments are not back yet; whoever goes on polling keeps the place'],
     ['warn', 'Node a is GONE for 60 s, and nobody is on it: start it again, or forget it']]);

@@ -65,7 +65,7 @@ async function liveCluster() {
     (await page.locator('#tiles polyline').nth(0).getAttribute('points') || '').split(' ').length > 1);
   await k.joinMany(7);
   await claimUntil('it moves by itself', async () => await tile(page, 'Waiting') === '57');
-  await claimUntil('the events say what happened', async () => (await page.locator('#events').innerText()).includes('Router router.0 is there'));
+  await claimUntil('the events say what happened', async () => (await page.locator('#events').innerText()).includes('Router router.0 connected'));
   await page.locator('#routine').check();
   await claimUntil('and what is routine, when wanted', async () => (await page.locator('#events').innerText()).includes('is sealed (20 joined)'));
   await k.accessible(page, 'dashboard');
@@ -189,7 +189,7 @@ async function notOpenYet() {
     await k.admin('PATCH', '', { prequeue: '48h' });
     await claimUntil('who is early is counted', async () => {
       await k.joinMany(1);
-      return / [1-9]\d* are here early: they draw/.test(await page.locator('#q-says').innerText());
+      return / [1-9]\d* are here early: their places are drawn/.test(await page.locator('#q-says').innerText());
     });
   } finally {
     await k.admin('PATCH', '', { opens_at: '', prequeue: 0 });

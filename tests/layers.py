@@ -125,8 +125,6 @@ HEADERLESS = {
     "segment/line": 1,
     "segment/copy": 2,
     "segment/node": 21,
-    "queuemng/store": 3,
-    "queuemng/monitor": 2,
 }
 MAIN = re.compile(r"(main|rt_cluster|seg_cluster|mng_cluster|segqctl)\.c$")
 

@@ -18,7 +18,7 @@ static void not_sure(struct admin_ans *a)
     a->etag = NULL;
     admin_problem(
         a, 503, "queue_unavailable",
-        "the store did not say that it has the change: look whether it is there");
+        "the store did not confirm the change; read it back before you retry");
 }
 
 void mng_hold(struct mng_service *s, struct admin_ans *a, uint64_t need)

@@ -165,9 +165,8 @@ static void feed(struct mng_lead *l, struct lease_in in)
     }
 }
 
-/* Somebody else leads: what is there counts, also if it is less than it was. If it is
- * nothing, it was deleted: whoever leads is about to notice, and needs no second one
- * without a copy. */
+/* Another manager leads, so Redis is authoritative even if it holds less than our copy. If it
+ * is empty it was wiped: the leader will notice and restore it; we keep our copy. */
 static void follow(struct mng_lead *l)
 {
     struct store_counts n;

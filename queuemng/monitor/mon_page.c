@@ -1,12 +1,12 @@
-/* mon_page.c: a Prometheus text exposition page, line by line. Pure.
+/* A page, line by line:
  *   name{label="value",...} value [timestamp in ms]
  * Lines that are not about the wanted name are not looked into. */
+#include "queuemng/monitor/mon_page.h"
+
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "queuemng/monitor/mon_parse.h"
 
 #define LABELS_MAX 32
 
@@ -187,4 +187,25 @@ int mon_parse_page(struct mon_sample *out, const struct mon_want *w, const char 
     if (!isfinite(out->value))
         return err_set(e, SQ_EINVAL, "%.64s is %g", w->name, out->value);
     return 0;
+}
+
+int mon_labels(char *text, struct mon_label *v, size_t cap, struct err *e)
+{
+    size_t n = 0;
+
+    while (*text != 0) {
+        char *eq = strchr(text, '='), *comma;
+
+        if (eq == NULL || eq == text)
+            return err_set(e, SQ_EINVAL, "labels: name=value,name=value is wanted");
+        if (n == cap)
+            return err_set(e, SQ_EINVAL, "labels: at most %zu", cap);
+        *eq = 0;
+        comma = strchr(eq + 1, ',');
+        if (comma != NULL)
+            *comma = 0;
+        v[n++] = (struct mon_label){ text, eq + 1 };
+        text = comma != NULL ? comma + 1 : eq + 1 + strlen(eq + 1);
+    }
+    return (int)n;
 }

@@ -1,5 +1,3 @@
-/* mon_parse.c: the Prometheus HTTP API, rates, labels; pages are in mon_page.c, /proc in
- * mon_proc.c. Pure. */
 #include "queuemng/monitor/mon_parse.h"
 
 #include <errno.h>
@@ -86,25 +84,4 @@ int mon_rate_step(struct mon_rate *r, double counter, msec_t taken_ms, double *o
         return SQ_EBUSY;
     *out = grown * 1000.0 / (double)(taken_ms - old.last_ms);
     return 0;
-}
-
-int mon_labels(char *text, struct mon_label *v, size_t cap, struct err *e)
-{
-    size_t n = 0;
-
-    while (*text != 0) {
-        char *eq = strchr(text, '='), *comma;
-
-        if (eq == NULL || eq == text)
-            return err_set(e, SQ_EINVAL, "labels: name=value,name=value is wanted");
-        if (n == cap)
-            return err_set(e, SQ_EINVAL, "labels: at most %zu", cap);
-        *eq = 0;
-        comma = strchr(eq + 1, ',');
-        if (comma != NULL)
-            *comma = 0;
-        v[n++] = (struct mon_label){ text, eq + 1 };
-        text = comma != NULL ? comma + 1 : eq + 1 + strlen(eq + 1);
-    }
-    return (int)n;
 }

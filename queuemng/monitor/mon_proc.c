@@ -1,9 +1,8 @@
-/* mon_proc.c: /proc/stat, /proc/meminfo, /proc/<pid>/stat. Pure. */
+#include "queuemng/monitor/mon_proc.h"
+
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
-
-#include "queuemng/monitor/mon_parse.h"
 
 /* A copy with a final 0; false if it does not fit. */
 static bool copy(char *to, size_t cap, const char *text, size_t n)

@@ -11,6 +11,7 @@
 #define _GNU_SOURCE /* asprintf */
 #include "queuemng/monitor/monitor.h"
 
+#include <assert.h>
 #include <event2/buffer.h>
 #include <event2/dns.h>
 #include <event2/http.h>
@@ -20,7 +21,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "queuemng/monitor/mon_parse.h"
+#include "queuemng/monitor/mon_page.h"
 #include "queuemng/monitor/monitor_proc.h"
 
 #define LOG_MODULE "monitor"
@@ -109,6 +110,7 @@ static void hang_up(struct poller *p)
 {
     struct monitor *m = p->m;
 
+    assert(p->conn != NULL);
     ev_timer_at(p->deadline, MSEC_NEVER);
     if (m->n_done == 0)
         ev_post(m->ev, free_done, m);

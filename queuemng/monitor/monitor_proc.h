@@ -3,7 +3,7 @@
 #define SEGQ_MONITOR_PROC_H
 
 #include "queuemng/monitor/metric_def.h"
-#include "queuemng/monitor/mon_parse.h"
+#include "queuemng/monitor/mon_proc.h"
 
 #define MON_PROCS_MAX 1024 /* processes of one name that are looked at */
 

@@ -1,5 +1,4 @@
-/* redis_ans.c: reading what Redis answers, and building what it is asked. */
-#include "queuemng/store/redis_int.h"
+#include "queuemng/store/redis_ans.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -141,69 +140,4 @@ bool redis_ans_text(const struct redis_ans *a, size_t i, const char **p, size_t 
     *p = r->str;
     *n = (size_t)r->len;
     return true;
-}
-
-/* ---- commands -------------------------------------------------------------------- */
-
-void redis_args_fini(struct redis_args *a)
-{
-    free(a->v);
-    free(a->len);
-    memset(a, 0, sizeof(*a));
-}
-
-static bool args_grow(struct redis_args *a)
-{
-    size_t cap = a->cap != 0 ? a->cap * 2 : 16;
-    const char **v = realloc(a->v, cap * sizeof(*v));
-    size_t *len;
-
-    if (v == NULL)
-        return false;
-    a->v = v;
-    len = realloc(a->len, cap * sizeof(*len));
-    if (len == NULL)
-        return false;
-    a->len = len;
-    a->cap = cap;
-    return true;
-}
-
-void redis_arg(struct redis_args *a, const char *p, size_t n)
-{
-    if (a->failed || (a->n == a->cap && !args_grow(a))) {
-        a->failed = true;
-        return;
-    }
-    a->v[a->n] = p;
-    a->len[a->n++] = n;
-}
-
-void redis_arg_str(struct redis_args *a, const char *s)
-{
-    redis_arg(a, s, strlen(s));
-}
-
-/* ---- lists of texts -------------------------------------------------------------- */
-
-int texts_copy(struct texts *t, char *const *v, size_t n)
-{
-    t->v = n != 0 ? calloc(n, sizeof(*t->v)) : NULL;
-    if (n != 0 && t->v == NULL)
-        return SQ_ENOMEM;
-    for (; t->n < n; t->n++) {
-        t->v[t->n] = strdup(v[t->n]);
-        if (t->v[t->n] == NULL)
-            return SQ_ENOMEM;
-    }
-    return 0;
-}
-
-void texts_free(struct texts *t)
-{
-    for (size_t i = 0; i < t->n; i++)
-        free(t->v[i]);
-    free(t->v);
-    t->v = NULL;
-    t->n = 0;
 }

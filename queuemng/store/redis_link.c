@@ -1,8 +1,9 @@
-/* redis_link.c: see the header. hiredis frees a connection by itself when it breaks, and
+/* hiredis frees a connection by itself when it breaks, and
  * then calls back everybody who waits: the first such call ends our side of it (lost()),
  * what comes after finds that nobody wants it any more. */
 #include "queuemng/store/redis_link.h"
 
+#include <assert.h>
 #include <hiredis/adapters/libevent.h>
 #include <hiredis/async.h>
 #include <hiredis/hiredis.h>
@@ -15,7 +16,7 @@
 #include "common/base/log.h"
 #include "common/net/net.h"
 #include "common/base/rng.h"
-#include "queuemng/store/redis_int.h"
+#include "queuemng/store/texts.h"
 
 #define LOG_MODULE     "redis"
 #define BACKOFF_MIN_MS 50u
@@ -147,6 +148,7 @@ static void wait_and_dial(struct redis_link *l, enum redis_fault f)
 
     if (f == REDIS_AUTH)
         l->backoff_ms = BACKOFF_MAX_MS;
+    assert(l->state == WAIT);
     half = l->backoff_ms / 2;
     ev_timer_at(l->timer, ev_now(l->ev) + half + (msec_t)rng_below(&l->rng, half + 1));
     l->backoff_ms =
@@ -451,6 +453,7 @@ static void dial(struct redis_link *l)
 {
     struct err e = { .text = "out of memory" };
 
+    assert(l->ac == NULL);
     l->ac = connect_to(target(l), &e);
     if (l->ac == NULL) {
         fail(l, REDIS_CONNECT, e.text);

@@ -1,14 +1,16 @@
 /* redis_store.c: see the header. */
 #include "queuemng/store/redis_store.h"
-#include "queuemng/store/redis_store_int.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/log.h"
+#include "queuemng/store/redis_script.h"
 #include "queuemng/store/redis_scripts.h"
+#include "queuemng/store/redis_write.h"
 
 #define LOG_MODULE "redis"
 
@@ -59,6 +61,7 @@ static int redis_sync(struct store *base, uint64_t *serial, struct err *e)
         s->next.serial = ++s->issued;
         redis_write_go(s);
     }
+    assert(s->done <= s->issued);
     *serial = s->issued;
     return 0;
 }
@@ -93,6 +96,7 @@ msec_t redis_store_stuck_ms(const struct redis_store *s)
 
 void redis_store_begin(struct redis_store *s, uint64_t epoch)
 {
+    assert(epoch > 0 && !s->sent);
     s->epoch = epoch;
 }
 

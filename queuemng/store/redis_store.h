@@ -18,18 +18,9 @@
 #ifndef SEGQ_REDIS_STORE_H
 #define SEGQ_REDIS_STORE_H
 
+#include "queuemng/store/redis_lease.h"
 #include "queuemng/store/redis_link.h"
 #include "queuemng/store/store.h"
-
-enum redis_lease_answer { REDIS_GRANTED, REDIS_RENEWED, REDIS_HELD, REDIS_NO_ANSWER };
-struct redis_lease {
-    enum redis_lease_answer is;
-    uint64_t serial; /* of the question */
-    uint64_t epoch;
-    uint64_t rev;
-    msec_t left_ms;     /* HELD */
-    const char *holder; /* HELD: "name rpc-address admin-address"; "" = nobody */
-};
 
 struct redis_store_calls { /* from the loop */
     void (*on_link)(void *ctx, bool up, int64_t uptime_ms);
@@ -56,11 +47,6 @@ SQ_CHECK int redis_store_new(struct redis_store **out, struct ev *ev,
 /* As the kept pairs; closed by store_close(). */
 struct store *redis_store_base(struct redis_store *s);
 
-/* The lease. SQ_EUNAVAIL: no link; else on_lease follows. */
-SQ_CHECK int redis_store_take(struct redis_store *s, uint64_t serial, uint64_t above);
-SQ_CHECK int redis_store_renew(struct redis_store *s, uint64_t serial, uint64_t epoch);
-void redis_store_free_lease(struct redis_store *s);
-
 /* The pairs. A term begins: what is put from now on is written under this epoch. */
 void redis_store_begin(struct redis_store *s, uint64_t epoch);
 /* It is over: what was not acknowledged is dropped. */
@@ -73,8 +59,7 @@ SQ_CHECK int redis_store_restore(struct redis_store *s);
  * acknowledged. */
 enum redis_mirror { REDIS_SAME, REDIS_NEWER, REDIS_WENT_BACK };
 enum redis_mirror redis_store_compare(const struct redis_store *s, uint64_t rev);
-msec_t
-redis_store_stuck_ms(const struct redis_store *s); /* age of the oldest open write */
+msec_t redis_store_stuck_ms(const struct redis_store *s); /* age of the oldest open write */
 
 const struct redis_link *redis_store_link(const struct redis_store *s);
 const struct histo *redis_store_latency(const struct redis_store *s);

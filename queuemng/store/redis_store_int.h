@@ -1,4 +1,5 @@
-/* redis_store_int.h: what redis_store.c, redis_write.c, redis_lease.c share. */
+/* redis_store_int.h: the data structures of the store in Redis: private to redis_store.c,
+ * redis_script.c, redis_lease.c and redis_write.c. */
 #ifndef SEGQ_REDIS_STORE_INT_H
 #define SEGQ_REDIS_STORE_INT_H
 
@@ -44,27 +45,5 @@ struct redis_store {
     struct store_counts count;
     struct histo latency;
 };
-
-struct command { /* an EVAL being put together; numbers as text */
-    struct redis_args a;
-    char text[6][32];
-    unsigned n_text;
-};
-void redis_eval(struct command *c, const struct redis_store *s, const char *script);
-void redis_arg_u64(struct command *c, uint64_t v);
-/* Sends it, and frees its arguments. */
-SQ_CHECK int redis_run(struct redis_store *s, struct command *c, redis_fn fn);
-/* Numbers at the front of an answer; false: something else came, and it is told so. */
-bool redis_numbers(struct redis_store *s, const struct redis_ans *a, int64_t *v,
-                   size_t n);
-
-/* ---- redis_write.c */
-bool write_is_open(const struct write *w);
-void write_reset(struct write *w);
-void write_fini(struct write *w);
-SQ_CHECK int write_add(struct write *w, const char *key,
-                       const char *val); /* NULL: delete */
-/* Sends what is gathered, if nothing is under way. */
-void redis_write_go(struct redis_store *s);
 
 #endif

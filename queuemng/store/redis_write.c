@@ -1,10 +1,10 @@
-/* redis_write.c: batches of writes: gathered, sent one at a time, sent again until they
- * are acknowledged or their term is over. */
-#include "queuemng/store/redis_store_int.h"
+#include "queuemng/store/redis_write.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "queuemng/store/redis_script.h"
 #include "queuemng/store/redis_scripts.h"
 
 #define AGAIN_MS 100 /* a write that failed is sent again */
@@ -34,6 +34,7 @@ int write_add(struct write *w, const char *key, const char *val)
 {
     size_t at = w->text.len;
 
+    assert(key[0] != '\0');
     if (w->n == w->cap) {
         size_t cap = w->cap != 0 ? w->cap * 2 : 64;
         void *v = realloc(w->v, cap * sizeof(*w->v));
@@ -83,6 +84,7 @@ static bool is_stale(struct redis_store *s)
 
 static void way_done(struct redis_store *s)
 {
+    assert(s->sent && write_is_open(&s->way) && s->way.serial <= s->issued);
     histo_add(&s->latency, (uint64_t)(ev_now_us(s->ev) - s->way.sent_us));
     redis_link_fault(s->link, REDIS_NONE, NULL);
     s->sent = false;
@@ -181,6 +183,7 @@ void redis_write_go(struct redis_store *s)
         s->way = s->next;
         s->next = empty;
     }
+    assert(s->way.serial > 0);
     redis_eval(&c, s, REDIS_SCRIPT_WRITE);
     write_args(s, &c, &s->way);
     s->way.sent_us = ev_now_us(s->ev);

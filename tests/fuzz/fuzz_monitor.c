@@ -3,7 +3,8 @@
 #include <math.h>
 #include <stdlib.h>
 
-#include "queuemng/monitor/mon_parse.h"
+#include "queuemng/monitor/mon_page.h"
+#include "queuemng/monitor/mon_proc.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t n);
 

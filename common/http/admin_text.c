@@ -1,5 +1,5 @@
 /* admin_text.c: texts of the admin server: problems, reasons, query strings. Pure. */
-#include "common/http/admin_int.h"
+#include "common/http/admin_text.h"
 
 #include <stdarg.h>
 #include <stdio.h>

@@ -2,9 +2,11 @@
  * Order of work: an empty line (once), request line, field lines, what they mean together
  * (framing!), body. Whatever could be read in two ways by two servers is refused. */
 #include "common/http/http.h"
-#include "common/http/http_scan.h"
 
 #include <string.h>
+
+#include "common/http/http_body.h"
+#include "common/http/http_scan.h"
 
 struct head { /* what the field lines said, before it is judged */
     unsigned hosts, lengths, codings;

@@ -1,9 +1,11 @@
 /* http_body.c: chunked bodies, decoded in place; escapes; reason phrases. Pure.
  * The chunks are first walked (the state remembers how far, so that slow senders cost
  * O(n)); only when the last one is there the data is moved together. */
-#include "common/http/http_scan.h"
+#include "common/http/http_body.h"
 
 #include <string.h>
+
+#include "common/http/http_scan.h"
 
 static int hex_value(char c)
 {

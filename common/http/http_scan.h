@@ -62,8 +62,4 @@ static inline size_t http_max_body(const struct http_state *st)
     return st->max_body != 0 ? st->max_body : HTTP_MAX_BODY;
 }
 
-/* The body, once the head is complete: > 0 bytes of the whole request, else as
- * http_parse. */
-int64_t http_chunked(struct http_state *st, struct http_req *r, char *buf, size_t n);
-
 #endif

@@ -5,7 +5,6 @@
  *     not watched: no busy loop) and goes on when one has closed, or after 100 ms
  *   a deadline passes -> 408 if something had come, else the connection is closed */
 #include "common/http/httpd.h"
-#include "common/http/httpd_int.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
@@ -14,19 +13,14 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
+#include "common/http/httpd_conn.h"
+#include "common/http/httpd_in.h"
+#include "common/http/httpd_out.h"
 #include "common/net/net.h"
 
 #define LOG_MODULE "httpd"
 #define HOOK_RANK  10
 #define SPARE_FDS  64 /* for links, logs, the admin port */
-
-void httpd_arm(struct httpd *h, msec_t when)
-{
-    if (when < h->timer_at) {
-        h->timer_at = when;
-        ev_timer_at(h->timer, when);
-    }
-}
 
 /* ---- accepting ---- */
 
@@ -142,23 +136,6 @@ static void go_on(void *arg)
         conn_go_on(h->again[i]);
 }
 
-static void on_turn_end(void *arg)
-{
-    struct httpd *h = arg;
-
-    while (h->dirty != NULL) {
-        struct conn *c = h->dirty;
-
-        h->dirty = c->next_dirty;
-        c->dirty = false;
-        conn_settle(c);
-    }
-    if (h->n_again > 0 && !h->again_posted) {
-        h->again_posted = true;
-        ev_post(h->ev, go_on, h);
-    }
-}
-
 static void tell_drained(void *arg)
 {
     struct httpd *h = arg;
@@ -169,14 +146,34 @@ static void tell_drained(void *arg)
         fn(h->drained_arg);
 }
 
-/* A connection is no more. */
-void httpd_conn_gone(struct httpd *h)
+static void conn_gone(struct conn *c)
 {
+    struct httpd *h = c->h;
+
+    conn_free(c);
     h->counts.conns_now--;
     if (h->paused && !h->draining && (h->accept_full || h->accept_retry != MSEC_NEVER))
         accept_again(h);
     if (h->draining && h->counts.conns_now == 0)
         ev_post(h->ev, tell_drained, h);
+}
+
+static void on_turn_end(void *arg)
+{
+    struct httpd *h = arg;
+
+    while (h->dirty != NULL) {
+        struct conn *c = h->dirty;
+
+        h->dirty = c->next_dirty;
+        c->dirty = false;
+        if (!conn_settle(c))
+            conn_gone(c);
+    }
+    if (h->n_again > 0 && !h->again_posted) {
+        h->again_posted = true;
+        ev_post(h->ev, go_on, h);
+    }
 }
 
 /* ---- making and ending ---- */
@@ -309,10 +306,10 @@ static void free_conns(struct httpd *h)
     on_turn_end(h);
     for (int i = 0; i < WAIT_NLISTS; i++) {
         list_each (&h->wait[i], it)
-            conn_free(container_of(it, struct conn, in_wait));
+            conn_gone(container_of(it, struct conn, in_wait));
     }
     list_each (&h->waiting_us, it)
-        conn_free(container_of(it, struct conn, in_wait));
+        conn_gone(container_of(it, struct conn, in_wait));
 }
 
 void httpd_free(struct httpd *h)

@@ -6,7 +6,7 @@
  *   after the last answer: closed, or LINGER first if bytes were left unread (a close
  *   would reset the connection and the client might never see the answer)
  */
-#include "common/http/httpd_int.h"
+#include "common/http/httpd_conn.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -14,6 +14,8 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
+#include "common/http/httpd_in.h"
+#include "common/http/httpd_out.h"
 
 #define LOG_MODULE "httpd"
 
@@ -24,13 +26,12 @@ static const char *const end_names[END_NREASONS] = {
     [END_PEER] = "peer",          [END_ERROR] = "error",
 };
 
-void conn_dirty(struct conn *c)
+void httpd_arm(struct httpd *h, msec_t when)
 {
-    if (c->dirty)
-        return;
-    c->dirty = true;
-    c->next_dirty = c->h->dirty;
-    c->h->dirty = c;
+    if (when < h->timer_at) {
+        h->timer_at = when;
+        ev_timer_at(h->timer, when);
+    }
 }
 
 /* ---- events ---- */
@@ -200,7 +201,7 @@ static void watch(struct conn *c)
     c->interest = want;
 }
 
-void conn_settle(struct conn *c)
+bool conn_settle(struct conn *c)
 {
     if (c->end == END_NOT && c->busy != NULL)
         out_flush(c);
@@ -208,8 +209,7 @@ void conn_settle(struct conn *c)
         next_wait(c);
     if (c->end == END_NOT)
         watch(c);
-    if (c->end != END_NOT)
-        conn_free(c);
+    return c->end == END_NOT;
 }
 
 /* ---- beginning and end ---- */
@@ -288,5 +288,4 @@ void conn_free(struct conn *c)
     if (h->calls.on_conn_end != NULL)
         h->calls.on_conn_end(h->ctx, c->tag);
     free(c);
-    httpd_conn_gone(h);
 }

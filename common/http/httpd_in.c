@@ -2,12 +2,14 @@
  *
  * A read goes into one buffer that all connections share; most requests are whole there,
  * and nothing is copied. Only what is left over gets memory of its own. */
-#include "common/http/httpd_int.h"
+#include "common/http/httpd_in.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
+
+#include "common/http/httpd_out.h"
 
 /* ---- what hangs on a connection that is not idle ---- */
 

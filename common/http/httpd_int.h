@@ -1,4 +1,5 @@
-/* httpd_int.h: inside of httpd. Only httpd*.c include this.
+/* httpd_int.h: the data of the HTTP server. Only httpd*.c include it; each calls only those
+ * below it: httpd.c, httpd_conn.c, httpd_in.c, httpd_out.c.
  *
  * An idle connection is one struct conn. Everything else hangs on its struct busy, which
  * comes from a pool with the first byte and goes back with the last answer, so memory
@@ -7,7 +8,7 @@
  * Life of a connection in a turn: events read and parse (conn_on_event), requests are
  * answered now or later (httpd_answer); both only mark it dirty. At the turn's end
  * conn_settle() writes once, decides what it waits for, which deadline it has, and
- * whether it ends; only there a connection is freed. */
+ * whether it ends; only then is a connection freed. */
 #ifndef SEGQ_HTTPD_INT_H
 #define SEGQ_HTTPD_INT_H
 
@@ -130,39 +131,5 @@ struct httpd {
     char server[64];
     char addr[64];
 };
-
-/* httpd.c */
-void httpd_arm(struct httpd *h, msec_t when);
-void httpd_conn_gone(struct httpd *h);
-
-/* httpd_conn.c */
-/* Takes fd, also on failure. NULL: no memory. */
-struct conn *conn_new(struct httpd *h, int fd, uint64_t tag);
-void conn_settle(struct conn *c);
-void conn_free(struct conn *c);
-void conn_overdue(struct conn *c);
-void conn_dirty(struct conn *c);
-static inline void conn_end(struct conn *c, enum conn_end why)
-{
-    if (c->end == END_NOT)
-        c->end = why;
-    conn_dirty(c);
-}
-
-/* httpd_in.c */
-void conn_read(struct conn *c);
-void conn_go_on(struct conn *c); /* with input that a limit has left */
-void conn_linger_read(struct conn *c); /* what still comes is thrown away */
-void in_free(struct conn *c);
-void busy_give(struct conn *c);
-
-/* httpd_out.c */
-bool out_pending(const struct conn *c);
-void out_flush(struct conn *c);
-void out_continue(struct conn *c);
-void out_error(struct conn *c, int status); /* queues it behind the answers before */
-struct httpd_req *req_new(struct conn *c);  /* queued; NULL: no memory */
-void req_give(struct httpd *h, struct httpd_req *r);
-void out_give(struct httpd *h, struct busy *b);
 
 #endif

@@ -1,8 +1,9 @@
 /* httpd_out.c: answers: composed by hand into the connection's output, one write a turn.
  * An answer whose turn has not come is kept with its request until those before it are
  * out (the order of answers is the order of requests: RFC 9112 9.3.2). */
-#include "common/http/httpd_int.h"
+#include "common/http/httpd_out.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -11,6 +12,23 @@
 #include <time.h>
 
 #include "common/net/net.h"
+
+void conn_dirty(struct conn *c)
+{
+    if (c->dirty)
+        return;
+    c->dirty = true;
+    c->next_dirty = c->h->dirty;
+    c->h->dirty = c;
+}
+
+void conn_end(struct conn *c, enum conn_end why)
+{
+    assert(why != END_NOT && why < END_NREASONS);
+    if (c->end == END_NOT)
+        c->end = (uint8_t)why;
+    conn_dirty(c);
+}
 
 /* ---- requests ---- */
 

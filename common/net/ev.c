@@ -75,7 +75,7 @@ static int64_t read_us(clockid_t id)
     return (int64_t)ts.tv_sec * 1000000 + ts.tv_nsec / 1000;
 }
 
-int64_t ev_read_us(void)
+static int64_t now_us(void)
 {
     return read_us(CLOCK_MONOTONIC);
 }
@@ -207,7 +207,7 @@ void ev_turn(struct ev *ev, bool wait)
     if (!wait || ev->n_posts > 0)
         flags |= EVLOOP_NONBLOCK;
     else if (ev->calm.gap_us != 0)
-        ev_calm_down(ev, ev_read_us());
+        ev_calm_down(ev, now_us());
     ev->stale = true;
     if (event_base_loop(ev->base, flags) < 0)
         log_error("event loop failed errno=%d", errno);

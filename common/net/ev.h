@@ -9,9 +9,10 @@
 
 #include "common/base/base.h"
 #include "common/base/err.h"
+#include "common/net/ev_coalesce.h"
+#include "common/net/ev_timer.h"
 
 struct ev;
-struct ev_timer;
 struct ev_io;
 struct event_base;
 
@@ -21,9 +22,6 @@ void ev_free(struct ev *ev);
 void ev_run(struct ev *ev);
 void ev_stop(struct ev *ev);
 void ev_turn(struct ev *ev, bool wait); /* one turn, for tests */
-/* While turns come faster than one in two gaps, each begins at least gap_us after the one
- * before: the same events in fewer wake-ups, for at most gap_us of latency. 0 = never. */
-void ev_coalesce(struct ev *ev, uint32_t gap_us);
 
 msec_t ev_now(const struct ev *ev);        /* monotonic, of this turn */
 int64_t ev_wall_ms(const struct ev *ev);   /* Unix time, of this turn */
@@ -40,14 +38,6 @@ void ev_post(struct ev *ev, ev_fn fn, void *arg);
 /* At the end of every turn: "answers out, then requests out". Lower `rank` first. */
 SQ_CHECK int ev_hook(struct ev *ev, int rank, ev_fn fn, void *arg);
 void ev_unhook(struct ev *ev, ev_fn fn, void *arg);
-
-/* One-shot; armed by ev_timer_at. NULL: no memory. Never early; putting it off is nearly
- * free (the kernel is asked again only when the old moment comes). Exact to about 5 ms; a
- * wait below 2 ms asked for by ev_timer_in_us to some microseconds (a timerfd). */
-struct ev_timer *ev_timer_new(struct ev *ev, ev_fn fn, void *arg);
-void ev_timer_at(struct ev_timer *t, msec_t when); /* MSEC_NEVER disarms */
-void ev_timer_in_us(struct ev_timer *t, int64_t us);
-void ev_timer_free(struct ev_timer *t);
 
 #define EV_IO_READ  1u
 #define EV_IO_WRITE 2u

@@ -2,11 +2,13 @@
  * coalesces its interrupts (see ethtool's rx-usecs): at half load nearly every request
  * would wake the process for itself, and every hop would carry one request; the wake-ups
  * then cost more than the work. Under full load turns are long and this never waits. */
-#include "common/net/ev_int.h"
+#include "common/net/ev_coalesce.h"
 
 #include <errno.h>
 #include <sys/prctl.h>
 #include <time.h>
+
+#include "common/net/ev_int.h"
 
 #define WINDOW_GAPS 32      /* the rate of turns is looked at over so many gaps */
 #define SLACK_NS    1000UL  /* the kernel's 50 us would be half of the gap */

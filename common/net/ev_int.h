@@ -1,4 +1,4 @@
-/* ev_int.h: what ev.c and ev_timer.c share. Nobody else includes it. */
+/* ev_int.h: the data of a loop. Only ev*.c include it. */
 #ifndef SEGQ_EV_INT_H
 #define SEGQ_EV_INT_H
 
@@ -42,8 +42,5 @@ struct ev {
     struct ev_sig *signals; /* owned */
     struct ev_calm calm;
 };
-
-int64_t ev_read_us(void);                          /* CLOCK_MONOTONIC, now */
-void ev_calm_down(struct ev *ev, int64_t now_us);  /* before the next turn's wait */
 
 #endif

@@ -6,12 +6,14 @@
  * deadline. libevent's own clock is the coarse one (4 ms) and its waits are whole
  * milliseconds: hence the timerfd for short waits, instead of
  * EVENT_BASE_FLAG_PRECISE_TIMER, which pays a system call in every turn. */
-#include "common/net/ev_int.h"
+#include "common/net/ev_timer.h"
 
 #include <errno.h>
 #include <stdlib.h>
 #include <sys/timerfd.h>
 #include <unistd.h>
+
+#include "common/net/ev_int.h"
 
 #define SHORT_US 2000
 #define NEVER_US INT64_MAX

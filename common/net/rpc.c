@@ -1,37 +1,29 @@
-/* rpc.c: all channels of a process: listening, heartbeats, and the order at a turn's end.
+/* rpc.c: all channels of a process: heartbeats, the order at a turn's end, and the ends of
+ * channels.
  *
  * Start of the hooks (rank -100): frames that were too many for the last turn.
  * End of the hooks (rank +100): first the closed channels (on_down may still send to
  * others), then one write per channel that has something to say.
  * Whatever has to wait for the next turn makes it not wait (rpc_again). */
 #include "common/net/rpc.h"
-#include "common/net/rpc_int.h"
 
-#include <errno.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
+#include <sys/socket.h>
 
 #include "common/base/log.h"
+#include "common/net/rpc_chan.h"
+#include "common/net/rpc_in.h"
+#include "common/net/rpc_link.h"
+#include "common/net/rpc_listen.h"
+#include "common/net/rpc_name.h"
 
 #define LOG_MODULE       "rpc"
-#define BACKLOG          512
 #define MAX_OUTPUT_BYTES (64u << 20)
-#define ACCEPTS_PER_TURN 64
 
 /* ---- the turn's end ---- */
-
-static void nothing(void *arg)
-{
-    (void)arg;
-}
-
-void rpc_again(struct rpc *r)
-{
-    ev_post(r->ev, nothing, NULL); /* a turn with a post does not wait */
-}
 
 static void resume_backlog(void *arg)
 {
@@ -45,6 +37,41 @@ static void resume_backlog(void *arg)
         if (ch->state != CHAN_CLOSING)
             chan_frames(ch);
     }
+}
+
+/* A try to dial that failed like the one before it is not news. */
+static void say_closed(const struct rpc_chan *ch)
+{
+    enum log_level level = ch->told_up ? LOG_INFO : LOG_WARN;
+
+    if (!ch->told_up && ch->link != NULL && !link_is_news(ch->link))
+        level = LOG_DEBUG;
+    if (log_level_now() < level)
+        return;
+    log_line(
+        level, LOG_MODULE,
+        "closed peer=%s role=%s addr=%s dir=%s why=%s frames_in=%llu frames_out=%llu "
+        "bytes_in=%llu bytes_out=%llu",
+        ch->peer.node[0] != '\0' ? ch->peer.node : "?", rpc_role_name(ch->peer.role),
+        ch->peer.addr, ch->accepted ? "in" : "out", log_q(ch->why, strlen(ch->why)),
+        (unsigned long long)ch->frames_in, (unsigned long long)ch->frames_out,
+        (unsigned long long)ch->bytes_in, (unsigned long long)ch->bytes_out);
+}
+
+/* Says why, tells the user, frees. */
+static void chan_reap(struct rpc_chan *ch)
+{
+    bool was_up = ch->told_up;
+
+    if (ch->flush && !ch->blocked && ch->out.len > ch->out_done)
+        (void)!send(ch->fd, ch->out.data + ch->out_done, ch->out.len - ch->out_done,
+                    MSG_NOSIGNAL);
+    say_closed(ch);
+    if (ch->told_up && ch->calls.on_down != NULL)
+        ch->calls.on_down(ch->ctx, ch, ch->why);
+    if (ch->link != NULL) /* on_down may have freed it */
+        link_down(ch->link, was_up, ch->why);
+    chan_free(ch);
 }
 
 static void turn_end(void *arg)
@@ -95,17 +122,6 @@ static void forgive(struct rpc *r, msec_t now)
     }
 }
 
-static void resume_accepting(struct rpc *r)
-{
-    r->accept_paused = false;
-    list_each(&r->listeners, it) {
-        struct rpc_listener *ls = container_of(it, struct rpc_listener, node);
-
-        if (ev_io_set(ls->io, EV_IO_READ) < 0)
-            r->accept_paused = true;
-    }
-}
-
 static void on_beat(void *arg)
 {
     struct rpc *r = arg;
@@ -117,106 +133,8 @@ static void on_beat(void *arg)
     list_each(&r->chans, it)
         beat_chan(container_of(it, struct rpc_chan, node), now);
     if (r->accept_paused)
-        resume_accepting(r);
+        listen_resume(r);
     ev_timer_at(r->beat, now + ms_max(r->heartbeat_ms / 4, 5));
-}
-
-/* ---- listening ---- */
-
-static void accepted(struct rpc_listener *ls, int fd, const struct net_addr *from)
-{
-    struct rpc *r = ls->rpc;
-    char text[NET_TEXT_MAX];
-    struct rpc_chan *ch;
-
-    net_text(from, text);
-    if (r->n_hello >= HELLO_AT_ONCE) {
-        log_warn("refused addr=%s why=\"%u hellos are open\"", text, r->n_hello);
-        r->counts.refused++;
-        close(fd);
-        return;
-    }
-    ch = chan_new(r, fd, CHAN_HELLO, &ls->calls, ls->ctx);
-    if (ch == NULL) {
-        log_warn("refused addr=%s why=\"out of memory\"", text);
-        return;
-    }
-    ch->roles = ls->roles;
-    memcpy(ch->peer.addr, text, sizeof(text));
-}
-
-static void on_accept(void *arg, unsigned what)
-{
-    struct rpc_listener *ls = arg;
-
-    (void)what;
-    for (unsigned n = 0; n < ACCEPTS_PER_TURN; n++) {
-        struct net_addr from;
-        int fd = net_accept(ls->fd, &from);
-
-        if (fd == SQ_EBUSY)
-            return;
-        if (fd < 0) {
-            if (!ls->starved)
-                log_warn("accept paused addr=%s errno=%d", ls->addr, errno);
-            ls->starved = true;
-            (void)!ev_io_set(ls->io, 0);
-            ls->rpc->accept_paused = true;
-            return;
-        }
-        ls->starved = false;
-        accepted(ls, fd, &from);
-    }
-}
-
-static void listener_free(struct rpc_listener *ls)
-{
-    if (list_linked(&ls->node))
-        list_remove(&ls->rpc->listeners, &ls->node);
-    ev_io_free(ls->io);
-    if (ls->fd >= 0)
-        close(ls->fd);
-    free(ls);
-}
-
-int rpc_listen(struct rpc *r, const char *addr, unsigned roles,
-               const struct rpc_calls *calls, void *ctx, struct err *e)
-{
-    struct rpc_listener *ls = calloc(1, sizeof(*ls));
-    int fd;
-
-    if (ls == NULL)
-        return err_set(e, SQ_ENOMEM, "listen %s: out of memory", addr);
-    *ls = (struct rpc_listener){
-        .rpc = r, .fd = -1, .roles = roles, .calls = *calls, .ctx = ctx
-    };
-    fd = net_listen(addr, false, BACKLOG, e);
-    if (fd < 0) {
-        listener_free(ls);
-        return fd;
-    }
-    ls->fd = fd;
-    net_local_text(fd, ls->addr);
-    ls->io = ev_io_new(r->ev, fd, on_accept, ls);
-    if (ls->io == NULL || ev_io_set(ls->io, EV_IO_READ) < 0) {
-        listener_free(ls);
-        return err_set(e, SQ_ENOMEM, "listen %s: event loop", addr);
-    }
-    list_push_back(&r->listeners, &ls->node);
-    return 0;
-}
-
-const char *rpc_listen_addr(const struct rpc *r)
-{
-    struct list_node *last = list_last(&r->listeners);
-
-    return last == NULL ? "" : container_of(last, struct rpc_listener, node)->addr;
-}
-
-void rpc_unlisten(struct rpc *r)
-{
-    list_each(&r->listeners, it)
-        listener_free(container_of(it, struct rpc_listener, node));
 }
 
 /* ---- life ---- */

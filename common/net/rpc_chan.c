@@ -1,12 +1,10 @@
-/* rpc_chan.c: one connection: bytes to frames, frames to bytes, and its end.
+/* rpc_chan.c: one connection: its output, and its beginning and end as a channel.
  *
- * In:  read into one growing buffer, frames are handled where they lie. At most
- *      FRAMES_PER_TURN a turn; the rest waits in rpc.backlog, and the socket with it.
  * Out: frames are built in the output buffer; the turn's end writes it once. What the
  *      kernel does not take waits for writability; above the bound the peer is too slow.
- * End: chan_fail() at any depth only marks; chan_reap() at the turn's end says why, tells
- *      the user and frees, when no caller holds the channel any more. */
-#include "common/net/rpc_int.h"
+ * End: chan_fail() at any depth only marks; the turn's end (rpc.c) says why, tells the user
+ *      and frees, when no caller holds the channel any more. */
+#include "common/net/rpc_chan.h"
 
 #include <errno.h>
 #include <stdarg.h>
@@ -18,44 +16,17 @@
 #include "common/base/log.h"
 
 #define LOG_MODULE "rpc"
-#define NO_FRAME   SIZE_MAX
-#define READ_FIRST (16u << 10)
-#define READ_MOST  (256u << 10)
-#define KEEP_BYTES (1u << 20) /* an empty buffer above this is given back */
 
 /* ---- life ---- */
 
-static void on_io(void *arg, unsigned what);
-static void mark_dirty(struct rpc_chan *ch);
-
-struct rpc_chan *chan_new(struct rpc *r, int fd, enum chan_state state,
-                          const struct rpc_calls *calls, void *ctx)
+static void nothing(void *arg)
 {
-    struct rpc_chan *ch = calloc(1, sizeof(*ch));
+    (void)arg;
+}
 
-    if (ch == NULL) {
-        close(fd);
-        return NULL;
-    }
-    *ch = (struct rpc_chan){ .rpc = r,
-                             .fd = fd,
-                             .state = state,
-                             .calls = *calls,
-                             .ctx = ctx,
-                             .frame_at = NO_FRAME,
-                             .chunk = READ_FIRST };
-    ch->last_in = ev_now(r->ev);
-    ch->deadline = ch->last_in + HELLO_TIMEOUT_MS;
-    ch->accepted = state == CHAN_HELLO;
-    r->n_hello += ch->accepted;
-    list_push_back(&r->chans, &ch->node);
-    ch->io = ev_io_new(r->ev, fd, on_io, ch);
-    if (ch->io == NULL ||
-        ev_io_set(ch->io, state == CHAN_CONNECTING ? EV_IO_WRITE : EV_IO_READ) < 0) {
-        chan_free(ch);
-        return NULL;
-    }
-    return ch;
+void rpc_again(struct rpc *r)
+{
+    ev_post(r->ev, nothing, NULL); /* a turn with a post does not wait */
 }
 
 static bool in_hello(const struct rpc_chan *ch)
@@ -104,40 +75,6 @@ void chan_fail(struct rpc_chan *ch, const char *fmt, ...)
     rpc_again(r);
 }
 
-/* A try to dial that failed like the one before it is not news. */
-static void say_closed(const struct rpc_chan *ch)
-{
-    enum log_level level = ch->told_up ? LOG_INFO : LOG_WARN;
-
-    if (!ch->told_up && ch->link != NULL && !link_is_news(ch->link))
-        level = LOG_DEBUG;
-    if (log_level_now() < level)
-        return;
-    log_line(
-        level, LOG_MODULE,
-        "closed peer=%s role=%s addr=%s dir=%s why=%s frames_in=%llu frames_out=%llu "
-        "bytes_in=%llu bytes_out=%llu",
-        ch->peer.node[0] != '\0' ? ch->peer.node : "?", rpc_role_name(ch->peer.role),
-        ch->peer.addr, ch->accepted ? "in" : "out", log_q(ch->why, strlen(ch->why)),
-        (unsigned long long)ch->frames_in, (unsigned long long)ch->frames_out,
-        (unsigned long long)ch->bytes_in, (unsigned long long)ch->bytes_out);
-}
-
-void chan_reap(struct rpc_chan *ch)
-{
-    bool was_up = ch->told_up;
-
-    if (ch->flush && !ch->blocked && ch->out.len > ch->out_done)
-        (void)!send(ch->fd, ch->out.data + ch->out_done, ch->out.len - ch->out_done,
-                    MSG_NOSIGNAL);
-    say_closed(ch);
-    if (ch->told_up && ch->calls.on_down != NULL)
-        ch->calls.on_down(ch->ctx, ch, ch->why);
-    if (ch->link != NULL) /* on_down may have freed it */
-        link_down(ch->link, was_up, ch->why);
-    chan_free(ch);
-}
-
 void chan_up(struct rpc_chan *ch)
 {
     struct rpc *r = ch->rpc;
@@ -158,138 +95,9 @@ void chan_up(struct rpc_chan *ch)
         ch->calls.on_up(ch->ctx, ch, &ch->peer);
 }
 
-/* ---- in ---- */
-
-static void handle(struct rpc_chan *ch, const struct frame *f)
-{
-    ch->frames_in++;
-    ch->rpc->counts.frames_in++;
-    if (ch->state != CHAN_UP)
-        hello_frame(ch, f);
-    else if (f->type == MSG_PING || f->type == MSG_PONG)
-        return; /* that bytes came is all they say */
-    else if (f->type <= MSG_WELCOME)
-        chan_fail(ch, "frame of type %u after the hello", f->type);
-    else if (ch->calls.on_frame != NULL)
-        ch->calls.on_frame(ch->ctx, ch, f);
-}
-
-static void bad_frame(struct rpc_chan *ch, int64_t rc)
-{
-    const uint8_t *p = ch->in.data + ch->in_done;
-
-    if (rc == SQ_ETOOBIG)
-        chan_fail(ch, "frame of %zu bytes is above the limit",
-                  frame_need(p, 4) - FRAME_HEADER_BYTES);
-    else
-        chan_fail(ch, "not our frames (version byte %u)", p[4]);
-}
-
-static void forget_handled(struct rpc_chan *ch)
-{
-    buf_consume(&ch->in, ch->in_done);
-    ch->in_done = 0;
-    if (ch->in.len == 0 && ch->in.cap > KEEP_BYTES)
-        buf_fini(&ch->in);
-}
-
-void chan_frames(struct rpc_chan *ch)
-{
-    for (unsigned n = 0; n < FRAMES_PER_TURN; n++) {
-        size_t most = ch->state == CHAN_UP ? FRAME_MAX_BODY : FRAME_MAX_BODY_HELLO;
-        struct frame f;
-        int64_t used =
-            frame_parse(ch->in.data + ch->in_done, ch->in.len - ch->in_done, most, &f);
-
-        if (used < 0) {
-            bad_frame(ch, used);
-            return;
-        }
-        if (used == 0) {
-            forget_handled(ch);
-            return;
-        }
-        ch->in_done += (size_t)used;
-        handle(ch, &f);
-        if (ch->state == CHAN_CLOSING)
-            return;
-    }
-    if (ch->in.len == ch->in_done) {
-        forget_handled(ch);
-        return;
-    }
-    list_push_back(&ch->rpc->backlog, &ch->backlog);
-    rpc_again(ch->rpc);
-}
-
-/* Room for the frame that is on its way (its length was checked), or for a chunk. */
-static size_t room_wanted(const struct rpc_chan *ch)
-{
-    size_t need = 0;
-
-    if (ch->in.len > 0)
-        need = frame_need(ch->in.data, ch->in.len) - ch->in.len;
-    return need > ch->chunk ? need : ch->chunk;
-}
-
-static void chan_read(struct rpc_chan *ch)
-{
-    size_t room = room_wanted(ch);
-    uint8_t *p = buf_reserve(&ch->in, room);
-    ssize_t n;
-
-    if (p == NULL) {
-        chan_fail(ch, "no memory for %zu bytes of input", room);
-        return;
-    }
-    n = read(ch->fd, p, room);
-    if (n <= 0) {
-        if (n == 0)
-            chan_fail(ch, "closed by the peer%s", ch->told_up ? "" : " in the hello");
-        else if (errno != EAGAIN && errno != EINTR)
-            chan_fail(ch, "read failed: %s", strerror(errno));
-        return;
-    }
-    ch->in.len += (size_t)n;
-    ch->bytes_in += (uint64_t)n;
-    ch->rpc->counts.bytes_in += (uint64_t)n;
-    ch->last_in = ev_now(ch->rpc->ev);
-    if ((size_t)n == room && ch->chunk < READ_MOST && ch->state == CHAN_UP)
-        ch->chunk *= 2;
-    chan_frames(ch);
-}
-
-static void connected(struct rpc_chan *ch)
-{
-    int err = net_error(ch->fd);
-
-    if (err != 0)
-        chan_fail(ch, "connect: %s", strerror(err));
-    else if (ev_io_set(ch->io, EV_IO_READ) < 0)
-        chan_fail(ch, "event loop refused the descriptor");
-    else
-        hello_start(ch);
-}
-
-static void on_io(void *arg, unsigned what)
-{
-    struct rpc_chan *ch = arg;
-
-    if (ch->state == CHAN_CONNECTING) {
-        connected(ch);
-        return;
-    }
-    if (what & EV_IO_WRITE) {
-        ch->blocked = false;
-        mark_dirty(ch); /* at the turn's end, like all output: see RPC_HOOK_LAST */
-    }
-    if ((what & EV_IO_READ) && ch->state != CHAN_CLOSING && !list_linked(&ch->backlog))
-        chan_read(ch);
-}
-
 /* ---- out ---- */
 
-static void mark_dirty(struct rpc_chan *ch)
+void chan_dirty(struct rpc_chan *ch)
 {
     struct rpc *r = ch->rpc;
 
@@ -376,7 +184,7 @@ int rpc_end(struct rpc_chan *ch, uint16_t type, uint64_t rid)
     if (ch->out.len - ch->out_done > ch->rpc->max_output_bytes)
         chan_fail(ch, "peer too slow: %zu bytes are waiting", ch->out.len - ch->out_done);
     else
-        mark_dirty(ch);
+        chan_dirty(ch);
     return 0;
 }
 

@@ -13,12 +13,13 @@
  *
  * The MACs cover the cards as they were sent, also what we do not understand of them: so
  * a newer version may say more in its card. */
-#include "common/net/rpc_int.h"
+#include "common/net/rpc_hello.h"
 
 #include <sodium.h>
 #include <string.h>
 
 #include "common/base/versions.h"
+#include "common/net/rpc_chan.h"
 
 static uint8_t *put(uint8_t *p, uint64_t v, unsigned n)
 {

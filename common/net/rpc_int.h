@@ -1,10 +1,11 @@
-/* rpc_int.h: what the rpc*.c files share. Nobody else includes it.
+/* rpc_int.h: the data of all channels of a process. Only rpc*.c include it.
  *
- *   rpc.c        all channels of a process: listening, heartbeats, the end of a turn
- *   rpc_chan.c   one connection: bytes in, frames out, closing
- *   rpc_hello.c  who is there: the hello's bodies, MACs and steps
- *   rpc_link.c   a dialled peer: dial, wait, dial again
- *   rpc_name.c   host names for rpc_link.c
+ *   rpc.c         all channels: heartbeats, the end of a turn, the ends of channels
+ *   rpc_listen.c  accepts          rpc_link.c  dials, waits, dials again
+ *   rpc_in.c      bytes in         rpc_name.c  host names for rpc_link.c
+ *   rpc_hello.c   who is there: the hello's bodies, MACs and steps
+ *   rpc_chan.c    frames out; how a channel ends
+ * Each calls only those below it.
  *
  * dialled:  CONNECTING -> CHALLENGE -> WELCOME -> UP -> CLOSING
  * accepted: HELLO -> PROOF -> UP -> CLOSING;  everything may go to CLOSING
@@ -27,6 +28,8 @@
 #define FRAMES_PER_TURN   256 /* of one channel */
 #define SILENT_INTERVALS  3
 #define HEARTBEAT_MAX_MS  60000 /* what a peer may announce */
+#define KEEP_BYTES        (1u << 20) /* an empty buffer above this is given back */
+#define NO_FRAME          SIZE_MAX /* rpc_chan.frame_at: none is under construction */
 
 enum chan_state {
     CHAN_CONNECTING, /* dialled: TCP is on its way */
@@ -122,40 +125,5 @@ struct rpc {
     struct rpc_counts counts;
     struct evdns_base *dns; /* made when the first name is dialled */
 };
-
-/* ---- rpc.c ---- */
-/* The next turn must not wait: there is something to do at its end. */
-void rpc_again(struct rpc *r);
-
-/* ---- rpc_chan.c ---- */
-/* Takes fd (also on failure). NULL: no memory. */
-struct rpc_chan *chan_new(struct rpc *r, int fd, enum chan_state state,
-                          const struct rpc_calls *calls, void *ctx);
-/* Closes: on_down and the memory follow at the end of the turn. */
-void chan_fail(struct rpc_chan *ch, const char *fmt, ...) SQ_PRINTF(2, 3);
-void chan_free(struct rpc_chan *ch); /* at once, silently */
-void chan_reap(struct rpc_chan *ch); /* says why, tells the user, frees */
-void chan_write(struct rpc_chan *ch);
-void chan_frames(struct rpc_chan *ch); /* handles what is in `in` */
-void chan_up(struct rpc_chan *ch);     /* the hello is complete */
-/* A whole frame of ours (hello, ping). */
-void chan_send(struct rpc_chan *ch, enum msg_type type, const void *body, size_t n);
-
-/* ---- rpc_hello.c ---- */
-void hello_start(struct rpc_chan *ch); /* the dialler speaks first */
-void hello_frame(struct rpc_chan *ch, const struct frame *f);
-
-/* ---- rpc_link.c ---- */
-/* Its channel is gone, or was not to be had. */
-void link_down(struct rpc_link *l, bool was_up, const char *why);
-bool link_is_news(const struct rpc_link *l); /* worth a line, not only a debug one */
-
-/* ---- rpc_name.c ---- */
-typedef void (*name_fn)(void *arg, const struct net_addr *a, const char *why);
-/* Asks for "host:port"; fn is called later, once, with an address or a reason. NULL: it
- * cannot be asked. */
-struct rpc_name *name_ask(struct rpc *r, const char *addr, name_fn fn, void *arg);
-void name_drop(struct rpc_name *q); /* fn will not be called */
-void name_fini(struct rpc *r);
 
 #endif

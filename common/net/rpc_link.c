@@ -1,13 +1,15 @@
 /* rpc_link.c: dials until it is freed. A failed try, or a link that broke soon after it
  * came up, doubles the wait (50 ms .. 2 s); a random part of it keeps a crowd of
  * processes from dialling in step after a power cut. */
-#include "common/net/rpc_int.h"
+#include "common/net/rpc_link.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/log.h"
+#include "common/net/rpc_in.h"
+#include "common/net/rpc_name.h"
 
 #define LOG_MODULE     "rpc"
 #define BACKOFF_MIN_MS 50u

@@ -1,6 +1,6 @@
 /* rpc_name.c: asks for a host's address without stopping the loop (libevent's evdns:
  * hosts file, then the name servers). Numeric addresses never come here. */
-#include "common/net/rpc_int.h"
+#include "common/net/rpc_name.h"
 
 #include <event2/dns.h>
 #include <event2/util.h>

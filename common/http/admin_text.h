@@ -1,6 +1,6 @@
-/* admin_int.h: what admin.c and admin_text.c share. Nobody else includes it. */
-#ifndef SEGQ_ADMIN_INT_H
-#define SEGQ_ADMIN_INT_H
+/* admin_text.h: escaped text in a query string or path, for admin.c. Pure. */
+#ifndef SEGQ_ADMIN_TEXT_H
+#define SEGQ_ADMIN_TEXT_H
 
 #include "common/http/admin.h"
 

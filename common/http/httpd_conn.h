@@ -1,0 +1,15 @@
+/* httpd_conn.h: a connection of httpd.h: what it waits for, and how it ends. Shell. */
+#ifndef SEGQ_HTTPD_CONN_H
+#define SEGQ_HTTPD_CONN_H
+
+#include "common/http/httpd_int.h"
+
+/* Takes fd, also on failure. NULL: no memory. */
+struct conn *conn_new(struct httpd *h, int fd, uint64_t tag);
+/* At the end of a turn in which it was dirty. False: it has ended; the caller frees it. */
+SQ_CHECK bool conn_settle(struct conn *c);
+void conn_free(struct conn *c);
+void conn_overdue(struct conn *c); /* its deadline has passed */
+void httpd_arm(struct httpd *h, msec_t when); /* the timer of the deadlines goes by then */
+
+#endif

@@ -1,0 +1,18 @@
+/* httpd_out.h: answers of a connection of httpd.h, and their order. Shell. */
+#ifndef SEGQ_HTTPD_OUT_H
+#define SEGQ_HTTPD_OUT_H
+
+#include "common/http/httpd_int.h"
+
+void conn_dirty(struct conn *c); /* is settled at the end of the turn */
+void conn_end(struct conn *c, enum conn_end why); /* the first reason counts */
+
+bool out_pending(const struct conn *c);
+void out_flush(struct conn *c);
+void out_continue(struct conn *c);
+void out_error(struct conn *c, int status); /* queues it behind the answers before */
+struct httpd_req *req_new(struct conn *c);  /* queued; NULL: no memory */
+void req_give(struct httpd *h, struct httpd_req *r);
+void out_give(struct httpd *h, struct busy *b);
+
+#endif

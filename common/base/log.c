@@ -70,16 +70,6 @@ enum log_level log_level_now(void)
     return lg.level;
 }
 
-int log_level_parse(const char *name, enum log_level *out)
-{
-    for (unsigned i = 0; i < ARRAY_LEN(level_name); i++)
-        if (strcmp(name, level_name[i]) == 0) {
-            *out = (enum log_level)i;
-            return 0;
-        }
-    return SQ_EINVAL;
-}
-
 static int open_file(const char *path, struct err *e)
 {
     int fd = open(path, O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0640);
@@ -178,19 +168,5 @@ const char *log_q(const char *s, size_t n)
     }
     out[k++] = '"';
     out[k] = '\0';
-    return out;
-}
-
-const char *log_token(const char *token, size_t n)
-{
-    char *out = next_quote_buf();
-    size_t k = 0;
-
-    for (; k < n && k < 8; k++) {
-        unsigned char c = (unsigned char)token[k];
-
-        out[k] = c > 0x20 && c < 0x7f && c != '"' && c != '\\' ? (char)c : '?';
-    }
-    memcpy(out + k, "..", 3);
     return out;
 }

@@ -1,8 +1,8 @@
 /* log.h: one line = one event: `time level module key=value ...`.
  * error = a human must act; warn = we coped; info = state changed; debug = per request.
  * The sink is settable and stamps the time, so cores may log: simulations capture it.
- * Values from outside go through log_q() (escaped, bounded). Secrets and whole tokens are
- * never logged; log_token() shortens. */
+ * Values from outside go through log_q() (escaped, bounded). Secrets and tokens are never
+ * logged. */
 #ifndef SEGQ_LOG_H
 #define SEGQ_LOG_H
 
@@ -22,12 +22,10 @@ enum log_level log_level_now(void);
 /* To a file (append; reopened by log_reopen, for logrotate); NULL = stderr. */
 SQ_CHECK int log_open(const char *path, struct err *e);
 void log_reopen(void);
-SQ_CHECK int log_level_parse(const char *name, enum log_level *out);
 
 void log_line(enum log_level level, const char *module, const char *fmt, ...) SQ_PRINTF(3, 4);
 /* A quoted, escaped copy of an outside string in one of 4 rotating buffers. */
 const char *log_q(const char *s, size_t n);
-const char *log_token(const char *token, size_t n); /* first 8 characters and ".." */
 
 /* Each .c sets `#define LOG_MODULE "chain"` before use. */
 #define log_error(...) log_line(LOG_ERROR, LOG_MODULE, __VA_ARGS__)

@@ -38,7 +38,5 @@ static inline void histo_add(struct histo *h, uint64_t us)
     h->n++;
 }
 void metrics_histo(struct buf *b, const char *name, const char *help, const struct histo *h);
-/* What every process has: start time, resident memory, CPU seconds, open fds, build info. */
-void metrics_process(struct buf *b, const char *program);
 
 #endif

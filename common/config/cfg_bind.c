@@ -1,10 +1,15 @@
 /* cfg_bind.c: a parsed document into a struct, by its table. Pure.
  * Works on a copy, so that an error anywhere leaves the struct as it was. */
-#include "common/config/cfg_int.h"
+
+#include "common/config/cfg_bind.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/base/buf.h"
+#include "common/config/cfg_own.h"
+#include "common/config/cfg_type.h"
 
 struct binder {
     const char *file; /* ref; may be NULL */

@@ -4,8 +4,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/config/cfg_common.h"
+#include "common/config/cfg_check.h"
 #include "common/base/ip.h"
+#include "common/config/cfg_type.h"
 
 int cfg_node_check(const char *name, struct err *e)
 {

@@ -1,8 +1,11 @@
 /* cfg_dump.c: a struct as YAML or JSON, by its table. Pure. What is dumped reads back as
  * an equal struct. */
-#include "common/config/cfg_int.h"
+
+#include "common/config/cfg_dump.h"
 
 #include <string.h>
+
+#include "common/config/cfg_type.h"
 
 static void indent(struct buf *b, unsigned depth)
 {

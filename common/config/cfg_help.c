@@ -1,7 +1,11 @@
 /* cfg_help.c: a table as text for people: -h, and a sample file. Pure. */
-#include "common/config/cfg_int.h"
+
+#include "common/config/cfg_help.h"
 
 #include <string.h>
+
+#include "common/config/cfg_dump.h"
+#include "common/config/cfg_type.h"
 
 static void traits(struct buf *b, const struct cfg_key *k)
 {
@@ -29,32 +33,4 @@ static void help_keys(struct buf *b, const struct cfg_key *keys, unsigned depth)
 void cfg_help(struct buf *b, const struct cfg_key *keys)
 {
     help_keys(b, keys, 1);
-}
-
-static void sample_keys(struct buf *b, const struct cfg_key *keys, unsigned depth, bool item)
-{
-    for (const struct cfg_key *k = keys; !cfg_is_end(k); k++) {
-        buf_printf(b, "# %*s# %s (", (int)(2 * depth), "", k->help);
-        traits(b, k);
-        buf_printf(b, ")\n# %*s%s%s:", (int)(2 * depth) - (item && k == keys ? 2 : 0), "",
-                   item && k == keys ? "- " : "", k->key);
-        if (k->sub == NULL && k->def != NULL && k->def[0] != 0) {
-            buf_byte(b, ' ');
-            if (k->type == CFG_STRS)
-                buf_printf(b, "[%s]", k->def);
-            else if (cfg_is_text_type(k->type))
-                cfg_quote(b, k->def);
-            else
-                buf_str(b, k->def);
-        }
-        buf_byte(b, '\n');
-        if (k->sub != NULL)
-            sample_keys(b, k->sub, depth + (k->type == CFG_OBJS ? 2 : 1),
-                        k->type == CFG_OBJS);
-    }
-}
-
-void cfg_sample(struct buf *b, const struct cfg_key *keys)
-{
-    sample_keys(b, keys, 0, false);
 }

@@ -1,11 +1,13 @@
 /* cfg_json.c: JSON text to the same nodes as YAML, through jansson. Pure.
  * Refused: duplicate members, null, depth over 16, more than 1 MiB. */
-#include "common/config/cfg_int.h"
+
+#include "common/config/cfg_json.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/json_in.h"
+#include "common/base/buf.h"
 
 static int convert(struct cfg_node **out, json_t *j, unsigned depth, struct err *e);
 

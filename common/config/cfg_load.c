@@ -3,12 +3,15 @@
  *   managers=a:1,b:2      a list of texts  queues.0.merge=false  an entry by number
  *   queues.login.merge=false               ... or by its name
  *   limits=[{metric: cpu}] anything else: as YAML */
-#include "common/config/cfg_int.h"
+
+#include "common/config/cfg_load.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/config/cfg_common.h"
+#include "common/config/cfg_bind.h"
+#include "common/config/cfg_yaml.h"
+
 
 const char *const cfg_log_levels[] = { "error", "warn", "info", "debug", NULL };
 

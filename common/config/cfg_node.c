@@ -1,5 +1,6 @@
 /* cfg_node.c: the tree of a parsed document. Pure. */
-#include "common/config/cfg_int.h"
+
+#include "common/config/cfg_node.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -1,5 +1,6 @@
 /* cfg_own.c: what a table owns in a struct: free, copy, compare. Pure. */
-#include "common/config/cfg_int.h"
+
+#include "common/config/cfg_own.h"
 
 #include <stdlib.h>
 #include <string.h>

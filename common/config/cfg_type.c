@@ -1,5 +1,6 @@
 /* cfg_type.c: one value from its text and back, per type. Pure. */
-#include "common/config/cfg_int.h"
+
+#include "common/config/cfg_type.h"
 
 #include <ctype.h>
 #include <errno.h>
@@ -10,6 +11,8 @@
 #include <string.h>
 
 #include "common/base/ip.h"
+#include "common/config/cfg_node.h"
+#include "common/config/cfg_own.h"
 
 struct unit {
     const char *name;

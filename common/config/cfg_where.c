@@ -2,11 +2,16 @@
  * say (names that differ, a key that needs another) is looked at in the finished struct,
  * which knows no lines; but the sentence begins with the keys that lead there: "queue login:
  * page: accent ...", "limits.2: ...". They are followed as far as they go. */
-#include "common/config/cfg_int.h"
+
+#include "common/config/cfg_where.h"
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/config/cfg_load.h"
+#include "common/config/cfg_node.h"
+#include "common/config/cfg_yaml.h"
 
 #define LETTERS "abcdefghijklmnopqrstuvwxyz0123456789_-"
 

@@ -1,7 +1,8 @@
 /* cfg_yaml.c: YAML text to nodes; the only user of libyaml. Its event interface, since
  * that expands no aliases. Refused: aliases, anchors, tags, several documents, maps with
  * other than plain keys, duplicate keys, depth over 16, more than 1 MiB. */
-#include "common/config/cfg_int.h"
+
+#include "common/config/cfg_yaml.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -9,6 +10,8 @@
 #include <string.h>
 #include <unistd.h>
 #include <yaml.h>
+
+#include "common/base/buf.h"
 
 struct reader {
     yaml_parser_t parser;

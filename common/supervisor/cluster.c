@@ -20,7 +20,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/supervisor/cluster_args.h"
+#include "common/supervisor/cluster_child.h"
 #include "common/supervisor/cluster_int.h"
+#include "common/supervisor/cluster_status.h"
 
 #define LOG_MODULE "cluster"
 #include "common/base/log.h"

@@ -50,44 +50,4 @@ struct cluster_kind {
 /* All of main(). */
 int cluster_main(const struct cluster_kind *k, int argc, char **argv);
 
-/* ---- cluster_args.c: pure --------------------------------------------------------- */
-
-struct cluster_args { /* of one child */
-    char **v;            /* argv, NULL-ended; owned */
-    size_t n;
-    char *listen, *admin; /* owned; as told to the child */
-    uint64_t hash;       /* of all of argv */
-};
-/* path: of the program. NULL-safe to free after any result. */
-SQ_CHECK int cluster_args_make(struct cluster_args *a, const struct cluster_cfg *c,
-                               const char *path, unsigned i, struct err *e);
-void cluster_args_free(struct cluster_args *a);
-/* What a table cannot say: ports that collide or overflow, malformed `set`. */
-SQ_CHECK int cluster_check(const struct cluster_kind *k, const struct cluster_cfg *c,
-                           struct err *e);
-
-/* ---- cluster_status.c: the status file ---------------------------------------------- */
-
-struct cluster_entry { /* one child */
-    char name[NAME_MAX_LEN + 12];
-    char state[20];
-    int64_t pid;         /* 0: none */
-    uint64_t start_ticks;
-    uint64_t restarts;
-    uint64_t args_hash;  /* with the identity of the program's file */
-    int64_t since_s;     /* Unix time of the last change of state */
-    char listen[80], admin[80];
-};
-struct cluster_status {
-    char name[NAME_MAX_LEN + 1];
-    int64_t pid;         /* of the supervisor */
-    struct cluster_entry *v; /* owned */
-    size_t n;
-};
-SQ_CHECK int cluster_status_write(const char *path, const struct cluster_status *s,
-                                  struct err *e);
-/* A missing file, or one of an earlier boot, is an empty status. */
-SQ_CHECK int cluster_status_read(const char *path, struct cluster_status *s,
-                                 struct err *e);
-
 #endif

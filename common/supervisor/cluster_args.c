@@ -1,13 +1,13 @@
 /* cluster_args.c: from a cluster's configuration to one child's command line. Pure. */
 #define _GNU_SOURCE /* asprintf */
-#include "common/supervisor/cluster.h"
+#include "common/supervisor/cluster_args.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/config/cfg_common.h"
+#include "common/config/cfg_check.h"
 
 #define MAX_FIXED_ARGS 16 /* program, -c FILE, node, listen, admin, managers, NULL */
 

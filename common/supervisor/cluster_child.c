@@ -5,7 +5,7 @@
  *
  * Nothing here frees a child or feeds an event from inside an act: an exec that failed is
  * posted as an exit, ended children are swept at the end of the turn. */
-#include "common/supervisor/cluster_int.h"
+#include "common/supervisor/cluster_child.h"
 
 #include <errno.h>
 #include <inttypes.h>
@@ -17,6 +17,7 @@
 
 #define LOG_MODULE "cluster"
 #include "common/base/log.h"
+#include "common/supervisor/cluster_args.h"
 
 static void on_due(void *arg)
 {

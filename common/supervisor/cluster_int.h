@@ -1,4 +1,4 @@
-/* cluster_int.h: what the files of the supervisor share. Private to cluster*.c. */
+/* cluster_int.h: the data of a supervisor. Only cluster*.c include it. */
 #ifndef SEGQ_CLUSTER_INT_H
 #define SEGQ_CLUSTER_INT_H
 
@@ -39,17 +39,5 @@ struct cluster {
     bool write_failed;         /* said so already */
     bool ending, told_ready;
 };
-
-/* ---- cluster_child.c --------------------------------------------------------------- */
-
-struct child *child_new(struct cluster *cl, unsigned index); /* NULL: no memory */
-void child_free(struct child *c);
-/* One event into the table; performs the act. */
-void child_feed(struct child *c, enum sup_event ev);
-/* Takes a process of an earlier supervisor over; false: it is gone. */
-bool child_adopt(struct child *c, const struct cluster_entry *was);
-/* Notes what the configuration says now; the roll restarts it if that differs. */
-void child_want(struct child *c);
-void child_entry(const struct child *c, struct cluster_entry *out);
 
 #endif

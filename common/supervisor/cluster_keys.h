@@ -2,7 +2,7 @@
 #ifndef SEGQ_CLUSTER_KEYS_H
 #define SEGQ_CLUSTER_KEYS_H
 
-#include "common/config/cfg_common.h"
+#include "common/config/cfg_check.h"
 #include "common/supervisor/cluster.h"
 
 #define CLUSTER_AT(field) .offset = offsetof(struct cluster_cfg, field)

@@ -1,5 +1,5 @@
 /* cluster_status.c: what a supervisor publishes and what its successor reads. JSON. */
-#include "common/supervisor/cluster.h"
+#include "common/supervisor/cluster_status.h"
 
 #include <errno.h>
 #include <fcntl.h>

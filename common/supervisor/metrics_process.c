@@ -1,6 +1,6 @@
 /* metrics_process.c: what the kernel says about this process, under the names that
  * Prometheus' client libraries use. What cannot be read is left out. */
-#include "common/base/metrics.h"
+#include "common/supervisor/metrics_process.h"
 
 #include <dirent.h>
 #include <stdio.h>
@@ -9,6 +9,7 @@
 #include <sys/time.h>
 #include <unistd.h>
 
+#include "common/base/metrics.h"
 #include "common/supervisor/prog.h"
 #include "version.h"
 

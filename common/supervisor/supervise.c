@@ -220,10 +220,3 @@ const char *sup_event_name(enum sup_event e)
     };
     return e < SUP_NEVENTS ? names[e] : "?";
 }
-
-const char *sup_act_name(enum sup_act a)
-{
-    static const char *const names[] = { "none", "spawn", "term", "kill", "hup" };
-
-    return a < ARRAY_LEN(names) ? names[a] : "?";
-}

@@ -67,6 +67,5 @@ SQ_CHECK enum sup_act sup_step(struct sup_child *c, const struct sup_opts *o,
 bool sup_has_process(enum sup_state s);
 const char *sup_state_name(enum sup_state s);
 const char *sup_event_name(enum sup_event e);
-const char *sup_act_name(enum sup_act a);
 
 #endif

@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/config/cfg_common.h"
+#include "common/config/cfg_check.h"
 #include "queuemng/monitor/monitor.h"
 
 static const char *const kinds[] = { "proc", "prometheus", "page", NULL };

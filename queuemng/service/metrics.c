@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/base/metrics.h"
+#include "common/supervisor/metrics_process.h"
 #include "queuemng/lead/manager.h"
 
 #define ROW(name_, kind_, field_, help_)                                                 \

@@ -1,6 +1,7 @@
 /* metrics.c: see metrics.h. */
 #include "router/service/metrics.h"
 
+#include "common/supervisor/metrics_process.h"
 #include "router/links/mng_link.h"
 #include "router/links/seg_ask.h"
 

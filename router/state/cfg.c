@@ -4,7 +4,7 @@
 #include <ctype.h>
 #include <string.h>
 
-#include "common/config/cfg_common.h"
+#include "common/config/cfg_check.h"
 #include "router/gate/lane_claim.h"
 #include "router/api/cors.h"
 #include "router/state/client_gate.h"

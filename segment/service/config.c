@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "common/config/cfg_common.h"
+#include "common/config/cfg_check.h"
 
 #define K(name) .key = #name, .offset = offsetof(struct seg_cfg, name)
 

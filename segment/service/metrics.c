@@ -3,6 +3,7 @@
 
 #include "common/base/metrics.h"
 #include "segment/service/state.h"
+#include "common/supervisor/metrics_process.h"
 
 #define C METRIC_COUNTER
 #define G METRIC_GAUGE

@@ -1,7 +1,8 @@
 /* test_cluster.c: a supervisor's command lines, checks and status file. The processes
  * themselves are in test_spawn.c, the decisions in test_supervise.c, the whole in
  * tests/sys/sys_child_restart.sh. */
-#include "common/supervisor/cluster.h"
+#include "common/supervisor/cluster_args.h"
+#include "common/supervisor/cluster_status.h"
 
 #include <criterion/criterion.h>
 #include <stdio.h>

@@ -1,5 +1,6 @@
 /* test_metrics.c: the exposition text, byte by byte. */
 #include "common/base/metrics.h"
+#include "common/supervisor/metrics_process.h"
 
 #include <criterion/criterion.h>
 #include <math.h>

@@ -4,7 +4,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "common/config/cfg_common.h"
+#include "common/config/cfg_check.h"
+#include "common/supervisor/cluster_args.h"
 #include "common/supervisor/cluster_keys.h"
 #include "queuemng/lead/config.h"
 #include "router/state/cfg.h"

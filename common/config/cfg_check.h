@@ -1,10 +1,11 @@
-/* cfg_common.h: rows of configuration tables that several programs have, and what their
+/* cfg_check.h: rows of configuration tables that several programs have, and what their
  * values must be beyond a type. Pure.
  * T is the program's struct; its members carry the keys' names. */
-#ifndef SEGQ_CFG_COMMON_H
-#define SEGQ_CFG_COMMON_H
+#ifndef SEGQ_CFG_CHECK_H
+#define SEGQ_CFG_CHECK_H
 
-#include "common/config/cfg.h"
+#include "common/base/err.h"
+#include "common/config/cfg_key.h"
 
 /* enum log_level by its words, NULL-ended. */
 extern const char *const cfg_log_levels[];

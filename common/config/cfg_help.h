@@ -1,0 +1,10 @@
+/* cfg_help.h: the keys of a table, for -h. Pure. */
+#ifndef SEGQ_CFG_HELP_H
+#define SEGQ_CFG_HELP_H
+
+#include "common/base/buf.h"
+#include "common/config/cfg_key.h"
+
+void cfg_help(struct buf *b, const struct cfg_key *keys);   /* for -h */
+
+#endif

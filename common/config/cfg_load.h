@@ -1,0 +1,19 @@
+/* cfg_load.h: the usual start: a file, `--set`s, a table. It reads the file. Shell. */
+#ifndef SEGQ_CFG_LOAD_H
+#define SEGQ_CFG_LOAD_H
+
+#include "common/config/cfg_key.h"
+#include "common/config/cfg_node.h"
+
+/* The key that a dotted name stands for ("idle.game"), through maps, not lists; or NULL. */
+const struct cfg_key *cfg_find(const struct cfg_key *keys, const char *dotted);
+/* One KEY=VALUE into a parsed document (a map): a.b=v; lists of texts as v,w; entries of
+ * lists of maps by number or name (queues.login.merge=false); maps as YAML. */
+SQ_CHECK int cfg_set(struct cfg_node *doc, const struct cfg_key *keys, const char *set,
+                     struct err *e);
+/* Usual start: read `file` (NULL = defaults only), apply `--set KEY=VALUE`s (dotted keys),
+ * bind. */
+SQ_CHECK int cfg_load(void *dst, size_t size, const struct cfg_key *keys, const char *file,
+                      const char *const *sets, size_t n_sets, struct err *e);
+
+#endif

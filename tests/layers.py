@@ -89,7 +89,7 @@ SHELL = {
 # Headers of libraries, and who may include them.
 FOREIGN = {
     r"\.pb-c\.h": r"common/wire/codec_\w+\.[ch]",
-    r"yaml\.h": r"common/config/cfg_yaml\.c",
+    r"<yaml\.h": r"common/config/cfg_yaml\.c",
     r"event2/": r"common/(net|http|supervisor)/\w+\.[ch]|queuemng/(monitor|ctl)/\w+\.[ch]",
     r"hiredis": r"queuemng/store/redis_(link|ans)\.c",
 }

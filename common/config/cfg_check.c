@@ -1,10 +1,11 @@
 /* cfg_check.c: what several programs' checks have in common, beyond their tables. Pure.
  * What passes here is what the start takes: -t and kill -HUP rely on it. */
+#include "common/config/cfg_check.h"
+
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/config/cfg_check.h"
 #include "common/base/ip.h"
 #include "common/config/cfg_type.h"
 

@@ -1,4 +1,4 @@
-/* msg.c: names: of message types, for logs; of queue states, for people. */
+/* msg.c: the lists of messages against their structs; who may say what; names. */
 #include "common/wire/msg.h"
 
 #include <stddef.h>
@@ -19,6 +19,13 @@ MSG_COPIES(X)
                    #name ": a count and a pointer to rows");
 MSG_BATCHES(X)
 #undef X
+
+const char *rpc_role_name(enum rpc_role r)
+{
+    static const char *const names[] = { "?", "router", "segment", "manager" };
+
+    return r < RPC_NROLES ? names[r] : "?";
+}
 
 const char *msg_name(enum msg_type t)
 {

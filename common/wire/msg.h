@@ -18,7 +18,6 @@
 #include "common/wire/msg_router_segment.h"
 #include "common/wire/msg_segment_manager.h"
 #include "common/wire/msg_segment_segment.h"
-#include "common/wire/msg_why.h"
 #include "common/wire/role.h"
 
 #define MSG_BATCH_MAX        256  /* place, append and drop requests in one frame */

@@ -1,4 +1,4 @@
-/* trace.c: an operator asks about a ticket (common/wire/msg_why.h).
+/* trace.c: an operator asks about a ticket (common/wire/msg_segment_manager.h).
  *
  *   WHY --> what is known now --> WHY_ANS (more)
  *       --> the trail's thread looks through its files --a tick later--> WHY_ANS (lines)

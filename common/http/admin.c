@@ -377,7 +377,7 @@ static void on_request(void *ctx, struct httpd_req *req, const struct http_req *
         admin_problem(&ans, 503, "queue_unavailable", "too many answers are not read");
     else if (read_head(h, &q, path, &ans))
         route(a, &q, &ans);
-    log_debug("request id=%s method=%s path=%s status=%d", ans.request_id, q.method,
+    log_debug("event=request id=%s method=%s path=%s status=%d", ans.request_id, q.method,
               log_q(path, strlen(path)), ans.status);
     if (asked.held != NULL)
         held_take(asked.held, &ans);

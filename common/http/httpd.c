@@ -32,14 +32,14 @@ static void accept_pause(struct httpd *h, bool on)
     if (on)
         h->counts.accept_paused++;
     if (ev_io_set(h->listener, on ? 0 : EV_IO_READ) < 0)
-        log_error("cannot watch the listening socket");
+        log_error("event=not_watched what=listener");
 }
 
 /* No descriptors or no memory: for a while. */
 static void accept_starved(struct httpd *h, int why)
 {
     if (!h->accept_warned)
-        log_warn("accepting paused: %s conns=%" PRIu64, sq_strerror(why),
+        log_warn("event=accept_paused why=\"%s\" conns=%" PRIu64, sq_strerror(why),
                  h->counts.conns_now);
     h->accept_warned = true;
     accept_pause(h, true);
@@ -198,7 +198,7 @@ static uint32_t conns_possible(uint32_t want)
     }
     if (rl.rlim_cur >= (rlim_t)want + SPARE_FDS)
         return want;
-    log_info("max_conns lowered by the descriptor limit limit=%llu wanted=%u",
+    log_info("event=max_conns_lowered limit=%llu wanted=%u",
              (unsigned long long)rl.rlim_cur, want);
     return rl.rlim_cur > 2 * SPARE_FDS ? (uint32_t)rl.rlim_cur - SPARE_FDS : SPARE_FDS;
 }

@@ -127,7 +127,7 @@ void ev_post(struct ev *ev, ev_fn fn, void *arg)
         /* A post is a promise (a connection to be freed, a peer to be told): losing one
          * would leave the process in a state that nobody has thought of. */
         if (v == NULL) {
-            log_error("no memory for a posted call posts=%zu", ev->n_posts);
+            log_error("event=no_memory what=post posts=%zu", ev->n_posts);
             abort();
         }
         ev->posts = v;
@@ -210,7 +210,7 @@ void ev_turn(struct ev *ev, bool wait)
         ev_calm_down(ev, now_us());
     ev->stale = true;
     if (event_base_loop(ev->base, flags) < 0)
-        log_error("event loop failed errno=%d", errno);
+        log_error("event=loop_failed errno=%d", errno);
     run_posts(ev);
     run_hooks(ev);
 }

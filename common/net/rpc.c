@@ -50,7 +50,7 @@ static void say_closed(const struct rpc_chan *ch)
         return;
     log_line(
         level, LOG_MODULE,
-        "closed peer=%s role=%s addr=%s dir=%s why=%s frames_in=%llu frames_out=%llu "
+        "event=link_down peer=%s role=%s addr=%s dir=%s why=%s frames_in=%llu frames_out=%llu "
         "bytes_in=%llu bytes_out=%llu",
         ch->peer.node[0] != '\0' ? ch->peer.node : "?", rpc_role_name(ch->peer.role),
         ch->peer.addr, ch->accepted ? "in" : "out", log_q(ch->why, strlen(ch->why)),

@@ -87,7 +87,7 @@ void chan_up(struct rpc_chan *ch)
     ch->next_ping = ev_now(r->ev) + r->heartbeat_ms;
     if (ch->link != NULL)
         ch->link->up_since = ev_now(r->ev);
-    log_info("up peer=%s role=%s addr=%s dir=%s incarnation=%llu version=%u speaks=%u",
+    log_info("event=link_up peer=%s role=%s addr=%s dir=%s incarnation=%llu version=%u speaks=%u",
              ch->peer.node, rpc_role_name(ch->peer.role), ch->peer.addr,
              ch->accepted ? "in" : "out", (unsigned long long)ch->peer.incarnation,
              ch->peer.version, ch->peer.speaks);

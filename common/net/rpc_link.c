@@ -52,7 +52,7 @@ void link_down(struct rpc_link *l, bool was_up, const char *why)
 static void failed(struct rpc_link *l, const char *why)
 {
     if (link_is_news(l))
-        log_warn("cannot dial addr=%s why=%s", log_q(l->addr, strlen(l->addr)),
+        log_warn("event=dial_failed addr=%s why=%s", log_q(l->addr, strlen(l->addr)),
                  log_q(why, strlen(why)));
     link_down(l, false, why);
 }

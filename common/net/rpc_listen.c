@@ -32,14 +32,14 @@ static void accepted(struct rpc_listener *ls, int fd, const struct net_addr *fro
 
     net_text(from, text);
     if (r->n_hello >= HELLO_AT_ONCE) {
-        log_warn("refused addr=%s why=\"%u hellos are open\"", text, r->n_hello);
+        log_warn("event=link_refused addr=%s why=\"%u hellos are open\"", text, r->n_hello);
         r->counts.refused++;
         close(fd);
         return;
     }
     ch = chan_new(r, fd, CHAN_HELLO, &ls->calls, ls->ctx);
     if (ch == NULL) {
-        log_warn("refused addr=%s why=\"out of memory\"", text);
+        log_warn("event=link_refused addr=%s why=\"out of memory\"", text);
         return;
     }
     ch->roles = ls->roles;
@@ -59,7 +59,7 @@ static void on_accept(void *arg, unsigned what)
             return;
         if (fd < 0) {
             if (!ls->starved)
-                log_warn("accept paused addr=%s errno=%d", ls->addr, errno);
+                log_warn("event=accept_paused addr=%s errno=%d", ls->addr, errno);
             ls->starved = true;
             (void)!ev_io_set(ls->io, 0);
             ls->rpc->accept_paused = true;

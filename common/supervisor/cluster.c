@@ -59,7 +59,7 @@ static void publish_if_dirty(struct cluster *cl)
     cl->dirty = false;
     failed = publish(cl, &e) < 0;
     if (failed && !cl->write_failed)
-        log_error("event=status-not-written why=\"%s\"", e.text);
+        log_error("event=status_not_written why=\"%s\"", e.text);
     cl->write_failed = failed;
 }
 
@@ -101,7 +101,7 @@ static void roll(struct cluster *cl)
 
         if (c->args_hash == c->wanted_hash)
             continue;
-        log_info("child=%s event=restart why=\"its arguments or its program changed\"", c->name);
+        log_info("event=restart child=%s why=\"its arguments or its program changed\"", c->name);
         child_feed(c, SUP_EV_RESTART);
         return;
     }
@@ -148,7 +148,7 @@ static void apply(struct cluster *cl)
     cl->opts.ready_ms = (uint32_t)cl->cfg.ready_ms;
     while (cl->n < (size_t)cl->cfg.children)
         if (add_child(cl) < 0) {
-            log_error("event=child-not-added why=\"no memory\"");
+            log_error("event=child_not_added why=\"no memory\"");
             break;
         }
     for (size_t i = 0; i < cl->n; i++) {
@@ -185,12 +185,12 @@ static void on_hup(void *arg)
     if (cl->ending)
         return;
     if (prog_reload(&cl->prog, &cl->cfg, &e) < 0) {
-        log_error("event=reload-refused why=\"%s\"", e.text);
+        log_error("event=reload_refused why=\"%s\"", e.text);
         return;
     }
     log_set_level((enum log_level)cl->cfg.log_level);
     if (find_program(cl, &e) < 0)
-        log_error("event=program-not-found why=\"%s\"", e.text);
+        log_error("event=program_not_found why=\"%s\"", e.text);
     log_info("event=reloaded children=%" PRId64, cl->cfg.children);
     for (size_t i = 0; i < cl->n; i++)
         child_feed(cl->child[i], SUP_EV_RELOAD);
@@ -230,7 +230,7 @@ static int adopt(struct cluster *cl, struct err *e)
     int rc = cluster_status_read(cl->status_path, &s, e);
 
     if (rc < 0) { /* ours alone, written by rename: a broken one is somebody's edit */
-        log_error("event=status-not-read why=\"%s\"", e->text);
+        log_error("event=status_not_read why=\"%s\"", e->text);
         return 0;
     }
     for (size_t k = 0; k < s.n && rc == 0; k++) {

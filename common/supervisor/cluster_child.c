@@ -78,14 +78,14 @@ static void on_gone(void *arg)
 
     if (!spawn_ended(&c->proc, how, sizeof(how))) { /* woken for nothing */
         if (c->exit_io != NULL && ev_io_set(c->exit_io, EV_IO_READ) < 0)
-            log_error("child=%s event=unwatched pid=%ld", c->name, pid);
+            log_error("event=unwatched child=%s pid=%ld", c->name, pid);
         return;
     }
     unwatch(c);
     if (pid != 0)
         log_line(c->sup.state == SUP_ENDING || c->sup.state == SUP_BOUNCING ? LOG_INFO
                                                                             : LOG_WARN,
-                 LOG_MODULE, "child=%s pid=%ld event=ended how=\"%s\"", c->name, pid,
+                 LOG_MODULE, "event=ended child=%s pid=%ld how=\"%s\"", c->name, pid,
                  how);
     child_feed(c, SUP_EV_EXIT);
 }
@@ -96,7 +96,7 @@ static void on_exit_io(void *arg, unsigned what)
 
     (void)what;
     if (ev_io_set(c->exit_io, 0) < 0)
-        log_error("child=%s event=unwatched", c->name);
+        log_error("event=unwatched child=%s", c->name);
     ev_post(c->cl->ev, on_gone, c);
 }
 
@@ -109,7 +109,7 @@ static void on_ready_io(void *arg, unsigned what)
     if (rc == 0)
         return;
     if (ev_io_set(c->ready_io, 0) < 0)
-        log_error("child=%s event=unwatched", c->name);
+        log_error("event=unwatched child=%s", c->name);
     if (rc > 0)
         child_feed(c, SUP_EV_READY);
     /* Closed without a word: its end or the time-out decides. */
@@ -187,11 +187,11 @@ static void spawn(struct child *c)
         rc = start_process(c, &a, &e);
     cluster_args_free(&a);
     if (rc == 0) {
-        log_info("child=%s pid=%ld event=started try=%" PRIu32, c->name,
+        log_info("event=started child=%s pid=%ld try=%" PRIu32, c->name,
                  (long)c->proc.pid, c->sup.tries);
         return;
     }
-    log_error("child=%s event=start-failed why=\"%s\"", c->name, e.text);
+    log_error("event=start_failed child=%s why=\"%s\"", c->name, e.text);
     ev_post(c->cl->ev, on_gone, c);
 }
 
@@ -199,9 +199,9 @@ static void send_signal(struct child *c, int signo)
 {
     int rc = spawn_signal(&c->proc, signo);
 
-    log_debug("child=%s pid=%ld signal=%d", c->name, (long)c->proc.pid, signo);
+    log_debug("event=signal child=%s pid=%ld signal=%d", c->name, (long)c->proc.pid, signo);
     if (rc < 0 && rc != SQ_EGONE) /* gone: its end is on the way */
-        log_error("child=%s pid=%ld event=signal-failed signal=%d", c->name,
+        log_error("event=signal_failed child=%s pid=%ld signal=%d", c->name,
                   (long)c->proc.pid, signo);
 }
 
@@ -217,7 +217,7 @@ static void perform(struct child *c, enum sup_act act)
         send_signal(c, SIGTERM);
         break;
     case SUP_ACT_KILL:
-        log_warn("child=%s pid=%ld event=kill why=\"did not end in time\"", c->name,
+        log_warn("event=kill child=%s pid=%ld why=\"did not end in time\"", c->name,
                  (long)c->proc.pid);
         send_signal(c, SIGKILL);
         break;
@@ -236,10 +236,10 @@ void child_feed(struct child *c, enum sup_event ev)
     if (was != c->sup.state) {
         c->since_s = ev_wall_ms(c->cl->ev) / 1000;
         c->cl->dirty = true;
-        log_info("child=%s state=%s>%s event=%s", c->name, sup_state_name(was),
+        log_info("event=child_state child=%s state=%s>%s by=%s", c->name, sup_state_name(was),
                  sup_state_name(c->sup.state), sup_event_name(ev));
         if (ev == SUP_EV_DUE && was == SUP_STARTING)
-            log_warn("child=%s event=not-ready-in-time", c->name);
+            log_warn("event=not_ready_in_time child=%s", c->name);
     }
     ev_timer_at(c->timer, c->sup.due_ms);
     perform(c, act);
@@ -250,11 +250,11 @@ bool child_adopt(struct child *c, const struct cluster_entry *was)
     struct err e = { 0 };
 
     if (spawn_adopt(&c->proc, (pid_t)was->pid, was->start_ticks, &e) < 0) {
-        log_info("child=%s event=not-adopted why=\"%s\"", c->name, e.text);
+        log_info("event=not_adopted child=%s why=\"%s\"", c->name, e.text);
         return false;
     }
     if (watch(c) < 0) {
-        log_error("child=%s event=not-adopted why=\"no memory\"", c->name);
+        log_error("event=not_adopted child=%s why=\"no memory\"", c->name);
         unwatch(c);
         return false;
     }
@@ -262,7 +262,7 @@ bool child_adopt(struct child *c, const struct cluster_entry *was)
     c->admin = strdup(was->admin);
     c->args_hash = was->args_hash;
     c->sup.restarts = was->restarts;
-    log_info("child=%s pid=%ld event=adopted", c->name, (long)was->pid);
+    log_info("event=adopted child=%s pid=%ld", c->name, (long)was->pid);
     child_feed(c, SUP_EV_ADOPT);
     return true;
 }
@@ -274,13 +274,13 @@ void child_want(struct child *c)
     struct err e = { 0 };
 
     if (cluster_args_make(&a, &c->cl->cfg, c->cl->program_path, c->index, &e) < 0) {
-        log_error("child=%s why=\"%s\"", c->name, e.text);
+        log_error("event=arguments_failed child=%s why=\"%s\"", c->name, e.text);
         return;
     }
     if (program_id(c->cl->program_path, &id))
         c->wanted_hash = a.hash ^ id;
     else
-        log_error("child=%s why=\"there is no %s\"", c->name, c->cl->program_path);
+        log_error("event=program_not_found child=%s path=\"%s\"", c->name, c->cl->program_path);
     cluster_args_free(&a);
 }
 

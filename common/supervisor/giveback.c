@@ -61,7 +61,7 @@ static void look(void *arg)
     g->low = own_bytes();
     g->again = has >= g->low + GIVEBACK_LEAST / 8;
     if (g->again)
-        log_info("given back bytes=%" PRIu64 " left=%" PRIu64, has - g->low, g->low);
+        log_info("event=given_back bytes=%" PRIu64 " left=%" PRIu64, has - g->low, g->low);
 }
 
 int giveback_new(struct giveback **out, struct ev *ev, struct err *e)

@@ -32,7 +32,8 @@ static bool is_routine(const char *text)
 /* Said again, better, by another one. */
 static bool is_double(const char *text)
 {
-    return begins(text, "event=peer_up ") || begins(text, "event=node_up ");
+    return begins(text, "event=peer_up ") || begins(text, "event=node_up ") ||
+           begins(text, "event=link_");
 }
 
 void events_add(struct events *v, int64_t wall_ms, int level, const char *line)

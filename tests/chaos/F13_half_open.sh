@@ -13,10 +13,10 @@ observe
 wait_for 60 "people are answered" answered poll 200 300
 
 silences() { # node peer: for how long it had heard nothing when it closed, a line each
-    sed -n "s/.*rpc closed peer=$2 .*why=\"silent for \([0-9]*\) ms\".*/\1/p" "$C/logs/$1.log"
+    sed -n "s/.*rpc event=link_down peer=$2 .*why=\"silent for \([0-9]*\) ms\".*/\1/p" "$C/logs/$1.log"
 }
 count_silences() { silences "$1" "$2" | grep -c .; }
-ups() { grep -c "rpc up peer=$2 " "$C/logs/$1.log"; }
+ups() { grep -c "rpc event=link_up peer=$2 " "$C/logs/$1.log"; }
 more_silences() { [ "$(count_silences "$1" "$2")" -gt "$3" ]; }
 more_ups() { [ "$(ups "$1" "$2")" -gt "$3" ]; }
 

@@ -18,13 +18,13 @@ phase router
 helper_on o0 python3 "$chaos/hostile.py" idle "$(addr r0)" 8080 200
 crowd=$H
 prlimit --pid "$router" --nofile=$(($(fds "$router") + 4)):4096
-paused() { grep -q 'accepting paused' "$C/logs/r0.0.log"; }
+paused() { grep -q 'event=accept_paused' "$C/logs/r0.0.log"; }
 wait_for 60 "the router has no descriptors and says so" paused
 was=$(ticks "$router")
 hold 8
 used=$(($(ticks "$router") - was))
 check "it does not spin: $used ticks of 10 ms in 8 s" test "$used" -lt 400
-check "it says so seldom" test "$(grep -c 'accepting paused' "$C/logs/r0.0.log")" -le 20
+check "it says so seldom" test "$(grep -c 'event=accept_paused' "$C/logs/r0.0.log")" -le 20
 end_pid "$crowd"
 prlimit --pid "$router" --nofile=4096:4096
 back() { [ "$(status_of "$R/v1/queues/login")" = 200 ]; }

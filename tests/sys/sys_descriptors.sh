@@ -46,7 +46,7 @@ wait_for 10 "a first client is connected" says 'first 200' 1
 prlimit --pid "$router" --nofile=$(($(fds) + 12)):4096
 echo go >&9
 wait_for 10 "60 more connect" says crowd 1
-paused() { grep -q 'accepting paused' "$C/logs/router.0.log"; }
+paused() { grep -q 'event=accept_paused' "$C/logs/router.0.log"; }
 wait_for 10 "the router has no descriptors and says so" paused
 wait_for 10 "the first client is served all the same" says 'poll 200' 1
 curl -s --max-time 280 -o "$DIR/scrape" "http://127.0.0.1:$((PORT + 30))/metrics" & # waits, too
@@ -60,7 +60,7 @@ wait_for 10 "two seconds pass" over
 used=$(($(ticks) - b))
 passed_ms=$(($(now_ms) - t0))
 check "it does not spin: $used ticks of 10 ms in $passed_ms ms" test "$used" -lt $((passed_ms / 100))
-check "it says so once, not all the time" test "$(grep -c 'accepting paused' "$C/logs/router.0.log")" -le 3
+check "it says so once, not all the time" test "$(grep -c 'event=accept_paused' "$C/logs/router.0.log")" -le 3
 end_pid "$H"
 wait $scrape
 check "the scrape that waited is answered now" grep -q '^segq_router' "$DIR/scrape"

@@ -347,7 +347,7 @@ Test(rpc_raw, no_descriptors_left_pauses_accepting)
     low.rlim_cur = (rlim_t)spare;
     close(spare);
     cr_assert_eq(setrlimit(RLIMIT_NOFILE, &low), 0);
-    TURN_UNTIL(strstr(logged, "accept paused") != NULL);
+    TURN_UNTIL(strstr(logged, "event=accept_paused") != NULL);
     cr_assert_eq(setrlimit(RLIMIT_NOFILE, &was), 0);
     dial(RPC_ROUTER, "router-1", key);
     TURN_UNTIL(cli.ups == 1 && srv.ups == 1);

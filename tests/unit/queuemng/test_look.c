@@ -23,7 +23,7 @@ static const struct event *got[ALL];
 Test(look, events_in_their_order)
 {
     memset(&ev, 0, sizeof(ev));
-    events_add(&ev, 1, LOG_INFO, "info rpc closed peer=x");
+    events_add(&ev, 1, LOG_INFO, "info rpc event=link_down peer=x");
     events_add(&ev, 1, LOG_INFO, "info rpc preevent=x");
     events_add(&ev, 1, LOG_INFO, "info manager event=peer_up peer=1");
     cr_expect_eq(events_since(&ev, 0, got, ALL), 0, "these are no events");

@@ -1,6 +1,8 @@
 /* chain.c: plans a lane. */
 #include "queuemng/chain/chain.h"
 
+#include <assert.h>
+
 #include "common/base/log.h"
 #include "queuemng/chain/draws.h"
 #include "queuemng/chain/lifecycle.h"
@@ -22,7 +24,7 @@ static uint64_t seg_missing(const struct mseg *s)
 {
     uint64_t back = seg_is_lost(s) ? 0 : s->st.waiting + s->st.returning;
 
-    return seg_is_away(s) && s->was_waiting > back ? s->was_waiting - back : 0;
+    return seg_is_recovering(s) && s->was_waiting > back ? s->was_waiting - back : 0;
 }
 
 static void lane_sum(struct mlane *l)
@@ -42,13 +44,13 @@ static void lane_sum(struct mlane *l)
         l->no_shows += s->st.no_shows;
         l->has_lost |= seg_is_lost(s);
         l->has_lacks |= s->lacks;
-        l->n_away += seg_is_away(s);
+        l->n_away += seg_is_recovering(s);
         l->missing += seg_missing(s);
         l->waiting += s->st.waiting;
         l->returning += s->st.returning;
         l->ready += s->st.ready;
         l->active += s->st.active;
-        if (s->state == SEG_OPEN && !s->want_seal && !s->node->draining && lots_fit(s))
+        if (s->state == SEG_OPEN && !s->want_seal && !s->node->draining && prequeue_fits(s))
             l->room += s->capacity - s->st.joined;
     }
     if (l->active != active) /* also when nobody waits, and nothing else looks at it */
@@ -82,6 +84,7 @@ static void lane_aheads(struct mng *m, struct mlane *l)
     list_each(&l->segs, it) {
         struct mseg *s = list_seg(it);
 
+        assert(s->lane == l);
         s->ahead = run;
         /* One that was rebuilt has forgotten what it was told: no bound must be too large,
          * as one is by what a node shows that is not reached. */
@@ -89,12 +92,12 @@ static void lane_aheads(struct mng *m, struct mlane *l)
             known && run != AHEAD_UNKNOWN && (sure || s->kind != OPEN_REBUILD);
         if (bounded && seg_is_announced(s) && s->ahead != s->ahead_sent && seg_reachable(s) &&
             !nobody_is_shown(s)) {
-            node_ahead(m, s->node, s->id, s->ahead);
+            batch_ahead(m, s->node, s->id, s->ahead);
             s->ahead_sent = s->ahead;
         }
         /* What is behind one that is being rebuilt keeps what it was told before: nobody
          * comes back who was not counted then. */
-        run = run == AHEAD_UNKNOWN || seg_is_away(s) ? AHEAD_UNKNOWN
+        run = run == AHEAD_UNKNOWN || seg_is_recovering(s) ? AHEAD_UNKNOWN
                                                      : shown_ahead(m, s) + seg_bound(s);
         if (s->phase == SEG_STORED)
             known = false;
@@ -140,7 +143,7 @@ static void lane_seal(struct mng *m, struct mlane *l)
             seg_todo(m, s);
             queue_mapped(m, l->q);
             queue_keep(m, l->q, false); /* a later manager must not open it again (I3) */
-        } else if ((s->node->draining || !lots_fit(s)) && seg_is_announced(s) && !s->want_seal &&
+        } else if ((s->node->draining || !prequeue_fits(s)) && seg_is_announced(s) && !s->want_seal &&
                    next_open(l, s) != NULL) {
             s->want_seal = true;
             s->want_next = next_open(l, s)->id;
@@ -170,7 +173,7 @@ static bool open_one(struct mng *m, struct mlane *l)
 {
     struct mseg *last = list_seg(list_last(&l->segs));
     bool by_order;
-    struct mnode *n = lots_place(m, l, last, &by_order);
+    struct mnode *n = draws_place(m, l, last, &by_order);
     struct mseg *s;
 
     if (n == NULL)
@@ -178,10 +181,10 @@ static bool open_one(struct mng *m, struct mlane *l)
     s = seg_new(m, l, n, seg_id_take(m), (uint32_t)lane_capacity(l), OPEN_TAIL, NULL);
     if (s == NULL)
         return false;
-    s->lots.early = lane_is_early(l);
-    s->lots.by_order = by_order;
+    s->pre.early = lane_is_early(l);
+    s->pre.by_order = by_order;
     if (last != NULL)
-        s->ahead = last->ahead == AHEAD_UNKNOWN || seg_is_away(last)
+        s->ahead = last->ahead == AHEAD_UNKNOWN || seg_is_recovering(last)
                        ? AHEAD_UNKNOWN
                        : last->ahead + seg_bound(last);
     l->room += s->capacity;
@@ -235,7 +238,7 @@ static bool seg_over(const struct mseg *s)
 {
     return seg_is_reported(s) && s->st.state == SEG_SEALED && s->st.waiting == 0 &&
            s->st.returning == 0 && s->st.records == 0 && s->move == NULL &&
-           s->st.move == 0 && s->state == SEG_SEALED && !s->lacks && !seg_is_away(s);
+           s->st.move == 0 && s->state == SEG_SEALED && !s->lacks && !seg_is_recovering(s);
 }
 
 /* The source has not come back in all that time: as for a node, its people bring it back. */
@@ -284,6 +287,7 @@ static void queue_limit(struct mng *m, struct mqueue *q)
 
 void lane_plan(struct mng *m, struct mlane *l)
 {
+    assert(l == &l->q->lane[l->no]);
     lane_sum(l);
     lane_seal(m, l);
     lane_rebuild(m, l);
@@ -291,13 +295,13 @@ void lane_plan(struct mng *m, struct mlane *l)
     if (l->no < l->q->n_lanes)
         lane_open(m, l);
     lane_nexts(m, l);
-    lots_plan(m, l);
+    draws_plan(m, l);
     lane_remove(m, l);
     moves_plan(m, l);
     lane_sum(l);
     lane_aheads(m, l);
     queue_limit(m, l->q);
-    lots_ready(m, l->q);
+    draws_ready(m, l->q);
 }
 
 /* Lanes that had nowhere to go may have now. */

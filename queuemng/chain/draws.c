@@ -1,6 +1,7 @@
 /* draws.c: closes and draws the pre-queue. */
 #include "queuemng/chain/draws.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/base/log.h"
@@ -16,7 +17,7 @@
 #define SKEW_MS 5000 /* a node's clock that is further ahead than this is wrong */
 
 /* Between the opening by a node's clock and by ours who comes has to wait, but not for long. */
-struct mnode *lots_place(struct mng *m, const struct mlane *l, const struct mseg *near,
+struct mnode *draws_place(struct mng *m, const struct mlane *l, const struct mseg *near,
                          bool *by_order)
 {
     bool early = lane_is_early(l);
@@ -30,7 +31,7 @@ struct mnode *lots_place(struct mng *m, const struct mlane *l, const struct mseg
 /* Everybody who is in it is known, and nobody comes any more. */
 static bool may_draw(const struct mseg *s)
 {
-    return s->lots.early && s->lots.n == 0 && seg_is_reported(s) && !seg_is_away(s) &&
+    return s->pre.early && s->pre.n == 0 && seg_is_reported(s) && !seg_is_recovering(s) &&
            s->st.state == SEG_SEALED && s->st.waiting != 0 && !s->st.drawn;
 }
 
@@ -38,24 +39,25 @@ static void draw(struct mng *m, struct mseg *s)
 {
     struct mqueue *q = s->lane->q;
 
+    assert(s->pre.early && s->pre.n == 0);
     /* a rebuilt one may have given any of its numbers */
-    s->lots.n = s->kind == OPEN_REBUILD ? s->capacity : s->st.joined;
-    memcpy(s->lots.seed, q->sched.seed, sizeof(s->lots.seed));
-    schedule_drawn(&q->sched, s->id, s->lots.n);
+    s->pre.n = s->kind == OPEN_REBUILD ? s->capacity : s->st.joined;
+    memcpy(s->pre.seed, q->sched.seed, sizeof(s->pre.seed));
+    schedule_drawn(&q->sched, s->id, s->pre.n);
     log_info("event=draw seg=%llu queue=%s lane=%u count=%u waiting=%u",
-             (unsigned long long)s->id, q->def.name, s->lane->no, s->lots.n, s->st.waiting);
+             (unsigned long long)s->id, q->def.name, s->lane->no, s->pre.n, s->st.waiting);
     q->put_sched = true;
     queue_keep(m, q, false);
     queue_mapped(m, q);
     seg_wish(m, s); /* sent after the store has it */
 }
 
-void lots_plan(struct mng *m, struct mlane *l)
+void draws_plan(struct mng *m, struct mlane *l)
 {
     const struct schedule *sched = &l->q->sched;
 
     list_each(&l->segs, it)
-        if (lots_clock_order(list_seg(it)) && !list_linked(&list_seg(it)->in_todo))
+        if (prequeue_time_is_new(list_seg(it)) && !list_linked(&list_seg(it)->in_todo))
             seg_wish(m, list_seg(it));
     if (!schedule_is_opened(sched) || sched->draw != DRAW_TOLD)
         return;
@@ -74,14 +76,14 @@ static bool lane_is_ready(const struct mlane *l)
 
         if (s->state != SEG_OPEN)
             continue;
-        if (!s->lots.early)
+        if (!s->pre.early)
             return false;
         any |= seg_is_announced(s);
     }
     return any;
 }
 
-void lots_ready(struct mng *m, struct mqueue *q)
+void draws_ready(struct mng *m, struct mqueue *q)
 {
     if (q->early_ready || q->sched.phase != SCHED_PREQUEUE)
         return;

@@ -26,9 +26,9 @@ struct mqueue;
 struct mseg;
 
 /* The node for the next tail of the lane; NULL: no room. */
-struct mnode *lots_place(struct mng *m, const struct mlane *l, const struct mseg *near,
+struct mnode *draws_place(struct mng *m, const struct mlane *l, const struct mseg *near,
                          bool *by_order);
-void lots_plan(struct mng *m, struct mlane *l);
-void lots_ready(struct mng *m, struct mqueue *q);
+void draws_plan(struct mng *m, struct mlane *l);
+void draws_ready(struct mng *m, struct mqueue *q);
 
 #endif

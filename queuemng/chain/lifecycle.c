@@ -22,6 +22,7 @@ struct mseg *seg_new(struct mng *m, struct mlane *l, struct mnode *n, seg_id id,
 {
     struct mseg *s = calloc(1, sizeof(*s));
 
+    assert(seg_find(m, id) == NULL && (before == NULL || before->lane == l));
     if (s == NULL || map_set_ptr(&m->seg_by_id, id, s) < 0) {
         free(s);
         return NULL;
@@ -49,6 +50,7 @@ void seg_unlink(struct mng *m, struct mseg *s)
     struct mlane *l = s->lane;
 
     pop_seg_gone(m, s);
+    assert(s->move == NULL || s->move->from == s || s->move->to == s);
     if (s->move != NULL) { /* a move without one of its ends is over */
         if (s->move->from == s)
             s->move->from = NULL;
@@ -61,6 +63,7 @@ void seg_unlink(struct mng *m, struct mseg *s)
     l->gone_no_shows += s->st.no_shows;
     if (list_linked(&s->in_todo))
         list_remove(&m->todo, &s->in_todo);
+    assert(!s->used || s->node->used > 0);
     if (s->used)
         s->node->used--;
     list_remove(&s->node->segs, &s->on_node);
@@ -92,9 +95,9 @@ static uint64_t growth(const struct mseg *s, uint64_t before, uint64_t now)
     return seg_is_reported(s) && now > before ? now - before : 0;
 }
 
-static void claims_take(struct mseg *s, const struct seg_status *st)
+static void take_no_shows(struct mseg *s, const struct seg_status *st)
 {
-    struct claims *c = &s->lane->q->claims;
+    struct no_show *c = &s->lane->q->no_show;
     uint64_t missed;
 
     c->claimed += growth(s, s->st.claimed, st->claimed);
@@ -108,9 +111,9 @@ static void take_people(struct mng *m, struct mseg *s, const struct seg_status *
     struct mqueue *q = s->lane->q;
 
     marks_take(m, s, st);
-    claims_take(s, st);
+    take_no_shows(s, st);
     if (growth(s, s->st.polls, st->polls) != 0)
-        hearing_poll(&q->hearing, m->now_ms, pop_quiet_ms(q));
+        quiet_poll(&q->quiet, m->now_ms, pop_quiet_ms(q));
     s->maybe_inside = 0;
 }
 
@@ -144,7 +147,7 @@ static void take_seal(struct mng *m, struct mseg *s)
 {
     if (s->st.state == SEG_SEALED && s->state == SEG_OPEN) {
         s->state = SEG_SEALED;
-        lots_sealed(m, s);
+        prequeue_sealed(m, s);
         queue_mapped(m, s->lane->q);
         log_info("event=segment_sealed seg=%llu queue=%s joined=%u",
                  (unsigned long long)s->id, s->lane->q->def.name, s->st.joined);

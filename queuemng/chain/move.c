@@ -1,6 +1,7 @@
 /* move.c: plans moves and takes their steps. */
 #include "queuemng/chain/move.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,8 @@ static struct mmove *move_start(struct mng *m, struct mseg *from, struct mseg *t
 {
     struct mmove *v = calloc(1, sizeof(*v));
 
+    assert(from != to && from->lane == to->lane);
+    assert(from->move == NULL && to->move == NULL);
     if (v == NULL)
         return NULL;
     v->id = m->epoch << 32 | m->next_move++;
@@ -76,7 +79,7 @@ void moves_plan(struct mng *m, struct mlane *l)
         struct mseg *x = list_seg(it);
         struct mseg *y = list_seg(list_next(&l->segs, it));
 
-        if (y != NULL && may_move(x) && !lots_pending(x) && may_move(y) && !y->lots.early &&
+        if (y != NULL && may_move(x) && !seg_is_undrawn(x) && may_move(y) && !y->pre.early &&
             worth_merging(l, x, y))
             (void)move_start(m, y, x);
     }
@@ -110,7 +113,7 @@ void moves_drain(struct mng *m, struct mnode *n)
 
         if (s->state == SEG_OPEN && !s->want_seal) {
             lane_touch(m, s->lane); /* its lane opens another and seals this one */
-        } else if (may_move(s) && !s->lots.early &&
+        } else if (may_move(s) && !s->pre.early &&
                    s->st.waiting + s->st.returning + s->st.records != 0) {
             if (n->moves >= MNG_NODE_MOVES)
                 return;
@@ -146,6 +149,7 @@ static void move_commit(struct mng *m, struct mmove *v, uint32_t tickets)
                         .capacity = v->from->kind == OPEN_TARGET ? 0 : v->from->capacity,
                         .mark_end = v->from->mark_end };
 
+    assert(v->state == MOVE_COPY && v->to->lane == l);
     if (alias_add(l, a) < 0) {
         move_abort(m, v, "out of memory");
         return;
@@ -162,6 +166,7 @@ static void move_committed(struct mng *m, struct mmove *v)
     struct mseg *y = v->from;
     struct mlane *l = v->to->lane;
 
+    assert(alias_of(l, v->from_id) == v->to_id);
     move_set(m, v, MOVE_CLEARING);
     m->count.moves_committed++;
     v->to->st.waiting += v->tickets; /* until its next report says it itself */

@@ -1,6 +1,8 @@
 /* move_orphan.c: a move that this manager does not know, but a node still does. */
 #include "queuemng/chain/move_orphan.h"
 
+#include <assert.h>
+
 #include "common/base/log.h"
 #include "queuemng/chain/lifecycle.h"
 #include "queuemng/chain/move_state.h"
@@ -61,6 +63,7 @@ static void revive(struct mng *m, struct mnode *n, struct mlane *l,
     struct mseg *y = seg_new(m, l, n, st->seg, st->capacity, kind,
                              list_seg(list_next(&l->segs, &x->in_lane)));
 
+    assert(x != NULL && x->lane == l);
     if (y == NULL)
         return; /* it will say it again */
     for (uint32_t i = 0; i < l->n_alias; i++)

@@ -26,6 +26,7 @@ const char *move_state_name(enum move_state s)
     static const char *const names[] = { "planned", "copying", "committing", "clearing",
                                          "aborting" };
 
+    assert(s < MOVE_NSTATES);
     return names[s];
 }
 
@@ -69,6 +70,7 @@ void move_free(struct mng *m, struct mmove *v)
         lane_touch(m, v->to->lane);
         target_forget(m, v->to);
     }
+    assert(v->from_node->moves > 0 && v->to_node->moves > 0);
     v->from_node->moves--;
     v->to_node->moves--;
     list_remove(&m->moves, &v->in);
@@ -77,6 +79,7 @@ void move_free(struct mng *m, struct mmove *v)
 
 static void order_in(struct mng *m, const struct mmove *v)
 {
+    assert(v->state == MOVE_PLANNED && v->from != NULL);
     struct msg_move_in *o = &mng_to(m, v->to_node->peer, MSG_MOVE_IN)->move_in;
 
     o->epoch = m->epoch;

@@ -1,6 +1,8 @@
 /* place.c: picks a node for a segment. */
 #include "queuemng/chain/place.h"
 
+#include <assert.h>
+
 #include "queuemng/state/state.h"
 
 #define NEIGHBOUR_PERCENT 5
@@ -35,5 +37,6 @@ struct mnode *place_pick(struct mng *m, const struct mseg *near, const struct mn
         if (best == NULL || score(n, near) < score(best, near))
             best = n;
     }
+    assert(best == NULL || (best != except && best->registered));
     return best;
 }

@@ -1,6 +1,8 @@
 /* polling.c: the polling intervals of a lane. */
 #include "queuemng/chain/polling.h"
 
+#include <assert.h>
+
 #include "queuemng/state/batch.h"
 #include "queuemng/state/changed.h"
 #include "queuemng/state/queue.h"
@@ -53,7 +55,7 @@ static void lane_told(struct mng *m, struct mlane *l, const struct pace *p)
     uint32_t ms = longest_at(&l->pace, last), next = longest_at(p, last);
 
     ms = ms > next ? ms : next;
-    l->most_ms = m->deaf && l->most_ms > ms ? l->most_ms : ms;
+    l->most_ms = m->unreachable && l->most_ms > ms ? l->most_ms : ms;
     if (l->told_ms < m->now_ms + l->most_ms)
         l->told_ms = m->now_ms + l->most_ms;
     told_keep(m, l);
@@ -77,11 +79,12 @@ void lane_pace(struct mng *m, struct mlane *l)
     budget = (uint32_t)((double)d->poll_budget_per_s * share + 0.5);
     p = pace_plan(coming(l), l->release_per_s, budget > 0 ? budget : 1,
                   (uint32_t)d->poll_min_ms, (uint32_t)d->poll_max_ms);
+    assert(p.min_ms <= p.max_ms);
     lane_told(m, l, &p);
     if (!pace_differs(&p, &l->pace))
         return;
     l->pace = p;
     for (uint32_t i = 0; i < m->n_nodes; i++)
         if (m->node[i] != NULL && m->node[i]->registered)
-            lane_pace_to(m, l, m->node[i]);
+            batch_lane_pace(m, l, m->node[i]);
 }

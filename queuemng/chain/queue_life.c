@@ -1,6 +1,7 @@
 /* queue_life.c: queues made, emptied, freed. */
 #include "queuemng/chain/queue_life.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -18,6 +19,7 @@ struct mqueue *queue_new(struct mng *m, queue_id id)
 {
     struct mqueue *q = calloc(1, sizeof(*q));
 
+    assert(queue_by_id(m, id) == NULL);
     if (q == NULL || map_set_ptr(&m->queue_by_id, id, q) < 0) {
         free(q);
         return NULL;
@@ -42,6 +44,7 @@ void queue_free(struct mng *m, struct mqueue *q)
             seg_unlink(m, container_of(it, struct mseg, in_lane));
         if (list_linked(&l->in_dirty))
             list_remove(&m->dirty_lanes, &l->in_dirty);
+        assert(l->segs.n == 0);
         free(l->alias);
         marks_forget(m, l, false);
     }
@@ -93,6 +96,7 @@ static void tomb_add(struct mng *m, queue_id id)
         memmove(m->tomb, m->tomb + half, (MNG_TOMBSTONES - half) * sizeof(m->tomb[0]));
         m->n_tombs -= half;
     }
+    assert(m->n_tombs < MNG_TOMBSTONES);
     m->tomb[m->n_tombs++] = (struct tombstone){ .id = id, .version = ++m->map_version };
 }
 

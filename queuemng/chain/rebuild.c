@@ -1,6 +1,8 @@
 /* rebuild.c: opens lost segments elsewhere. */
 #include "queuemng/chain/rebuild.h"
 
+#include <assert.h>
+
 #include "common/base/log.h"
 #include "queuemng/chain/lifecycle.h"
 #include "queuemng/chain/place.h"
@@ -22,6 +24,7 @@ static struct mseg *unmerge_one(struct mng *m, struct mseg *s, const struct mali
     uint64_t capacity = a->capacity;
     struct mseg *y;
 
+    assert(a->to == s->id && a->capacity != 0);
     if (capacity == MNG_CAPACITY_UNKNOWN) /* of an older version's store */
         capacity = u64_max((uint64_t)l->q->def.segment_capacity, s->capacity);
     y = seg_new(m, l, s->node, a->from, (uint32_t)capacity, OPEN_REBUILD,
@@ -66,6 +69,7 @@ static void reopen(struct mng *m, struct mseg *s, struct mnode *n)
     log_warn("event=segment_rebuild seg=%llu queue=%s node=%s was=%s released=%u",
              (unsigned long long)s->id, s->lane->q->def.name, n->name, s->node->name,
              s->mark_end);
+    assert(seg_is_lost(s) && s->move == NULL && n->registered && !s->used);
     list_remove(&s->node->segs, &s->on_node);
     list_push_back(&n->segs, &s->on_node);
     s->node = n;
@@ -93,7 +97,7 @@ static bool find_place(struct mng *m, struct mlane *l, struct mseg *s)
 
     if (!seg_is_lost(s) || s->move != NULL)
         return false;
-    n = place_pick(m, list_seg(list_prev(&l->segs, &s->in_lane)), NULL, s->lots.early,
+    n = place_pick(m, list_seg(list_prev(&l->segs, &s->in_lane)), NULL, s->pre.early,
                    0);
     if (n == NULL)
         return false;
@@ -124,6 +128,7 @@ void lane_rebuild(struct mng *m, struct mlane *l)
  * it went is not in the chain, but its tickets would be in what it brings. */
 bool seg_take_back(struct mng *m, struct mseg *s, const struct seg_status *st, bool full)
 {
+    assert(seg_is_lost(s));
     if (!full && s->kind != OPEN_REBUILD)
         return false;
     for (uint32_t i = 0; i < st->n_absorbed; i++)

@@ -1,6 +1,7 @@
 /* reconcile.c: gives the orders about one segment. */
 #include "queuemng/chain/reconcile.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "queuemng/state/batch.h"
@@ -42,9 +43,9 @@ void queue_rules_to(struct mng *m, const struct mqueue *q, struct mnode *n)
 
 static struct seg_draw draw_of(const struct mseg *s)
 {
-    struct seg_draw d = { .n = s->lots.n };
+    struct seg_draw d = { .n = s->pre.n };
 
-    memcpy(d.seed, s->lots.seed, sizeof(d.seed));
+    memcpy(d.seed, s->pre.seed, sizeof(d.seed));
     return d;
 }
 
@@ -85,13 +86,13 @@ static void order_open(struct mng *m, struct mseg *s)
     o->kind = s->kind;
     o->capacity = s->capacity;
     o->ahead = s->ahead;
-    o->early = s->lots.early;
-    o->closes_ms = lots_closes_ms(s);
+    o->early = s->pre.early;
+    o->closes_ms = prequeue_closes_ms(s);
     o->draw = draw_of(s);
     if (s->kind == OPEN_REBUILD)
         order_rebuild(m, s, o);
     if (s->lane->pace.min_ms != 0)
-        lane_pace_to(m, s->lane, s->node);
+        batch_lane_pace(m, s->lane, s->node);
 }
 
 static void order_seal(struct mng *m, const struct mseg *s)
@@ -111,7 +112,7 @@ static void order_next(struct mng *m, const struct mseg *s)
     o->epoch = m->epoch;
     o->seg = s->id;
     o->next = s->want_next != 0 ? s->want_next : s->st.next;
-    o->closes_ms = lots_closes_ms(s);
+    o->closes_ms = prequeue_closes_ms(s);
 }
 
 static void order_remove(struct mng *m, const struct mseg *s)
@@ -127,6 +128,7 @@ void seg_reconcile(struct mng *m, struct mseg *s)
 {
     bool next = s->want_next != 0 && s->st.next != s->want_next;
 
+    assert(list_linked(&s->in_todo));
     if (!seg_reachable(s))
         return; /* stays in the list */
     s->ordered_ms = m->now_ms;
@@ -138,9 +140,9 @@ void seg_reconcile(struct mng *m, struct mseg *s)
         order_seal(m, s);
     else if (next && s->st.state == SEG_SEALED)
         order_seal(m, s); /* "sealed" may be said again, with the successor */
-    else if (lots_order(s))
+    else if (prequeue_draw_is_due(s))
         order_seal(m, s); /* ... or with the draw */
-    else if (next || lots_clock_order(s))
+    else if (next || prequeue_time_is_new(s))
         order_next(m, s);
     else
         list_remove(&m->todo, &s->in_todo);

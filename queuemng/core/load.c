@@ -1,6 +1,7 @@
 /* load.c: reads the stored records (state/records.h), and begins a term. */
 #include "queuemng/core/load.h"
 
+#include <assert.h>
 #include <jansson.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -149,14 +150,14 @@ static int load_queue(struct mng *m, const char *key, json_t *j, struct err *e)
     return rc;
 }
 
-static void load_lots(struct mseg *s, json_t *j)
+static void load_prequeue(struct mseg *s, json_t *j)
 {
     const char *hex = json_string_value(json_array_get(j, 8));
 
-    s->lots.early = json_integer_value(json_array_get(j, 6)) != 0;
-    s->lots.n = (uint32_t)json_integer_value(json_array_get(j, 7));
-    if (hex == NULL || from_hex(s->lots.seed, sizeof(s->lots.seed), hex) != DRAW_SEED)
-        s->lots.n = 0;
+    s->pre.early = json_integer_value(json_array_get(j, 6)) != 0;
+    s->pre.n = (uint32_t)json_integer_value(json_array_get(j, 7));
+    if (hex == NULL || from_hex(s->pre.seed, sizeof(s->pre.seed), hex) != DRAW_SEED)
+        s->pre.n = 0;
 }
 
 static int load_seg(struct mng *m, struct mlane *l, json_t *j)
@@ -166,7 +167,8 @@ static int load_seg(struct mng *m, struct mlane *l, json_t *j)
     struct mnode *n;
     struct mseg *s;
 
-    if (json_unpack(j, "[I,I,i,I,i]", &id, &no, &state, &capacity, &kind) < 0 || no <= 0)
+    if (json_unpack(j, "[I,I,i,I,i]", &id, &no, &state, &capacity, &kind) < 0 || no <= 0 ||
+        seg_find(m, (seg_id)id) != NULL)
         return SQ_EPROTO;
     n = node_at(m, (node_no)no);
     s = n == NULL ? NULL
@@ -175,7 +177,7 @@ static int load_seg(struct mng *m, struct mlane *l, json_t *j)
         return SQ_ENOMEM;
     s->state = (uint8_t)(state == SEG_LOST ? SEG_SEALED : state); /* of an older version */
     s->mark_end = (uint32_t)json_integer_value(json_array_get(j, 5));
-    load_lots(s, j);
+    load_prequeue(s, j);
     seg_set_phase(s, SEG_STORED); /* routers may have heard of it */
     s->lost_ms = 0;
     seg_used(s);
@@ -192,7 +194,8 @@ static int load_alias(struct mlane *l, json_t *j)
     if (json_array_size(j) >= 4 &&
         json_unpack(j, "[I,I,I,I]", &from, &to, &capacity, &mark) < 0)
         return SQ_EPROTO;
-    return from == to ? SQ_EPROTO
+    return from == to || alias_of(l, (seg_id)from) != 0
+               ? SQ_EPROTO
                       : alias_add(l, (struct malias){ .from = (seg_id)from,
                                                       .to = (seg_id)to,
                                                       .capacity = (uint32_t)capacity,
@@ -298,7 +301,7 @@ static int load_marks(struct mng *m, const char *key, json_t *j, struct err *e)
 
 static int load_directory(struct mng *m, const char *key, json_t *j, struct err *e)
 {
-    int rc = members_load(m, j);
+    int rc = directory_load(m, j);
 
     return rc == SQ_ENOMEM ? err_set(e, rc, "stored record %s: out of memory", key)
            : rc < 0        ? bad(key, e)
@@ -395,6 +398,7 @@ static void told_load(const struct mng *m, struct mlane *l)
 /* A new term: a higher epoch, and map versions above all earlier ones. */
 void mng_start(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out)
 {
+    assert(!m->started);
     mng_begin(m, now_ms, out);
     m->said_ms = wall_ms;
     m->wall_ms = wall_steady(&m->stamp_guard, now_ms, wall_ms);

@@ -1,6 +1,7 @@
 /* map.c: the chain map for routers: to each the changes since what it has. */
 #include "queuemng/core/map.h"
 
+#include <assert.h>
 #include <jansson.h>
 #include <string.h>
 
@@ -248,6 +249,7 @@ static bool map_send(struct mng *m, const struct mrouter *r, uint64_t from)
             return false;
         g->n_queues++;
     }
+    assert(left == 0);
     g->more = false;
     return true;
 }

@@ -1,6 +1,7 @@
 /* monitors.c: keeps the last reading of each monitor. */
 #include "queuemng/core/monitors.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/base/log.h"
@@ -101,6 +102,7 @@ static void forget_unused(struct mng *m)
     for (unsigned i = 0; i < m->n_metrics; i++)
         if (is_known(m, m->metric[i].name) || is_named(m, m->metric[i].name))
             m->metric[n++] = m->metric[i];
+    assert(n <= m->n_metrics);
     m->n_metrics = n;
 }
 

@@ -1,6 +1,8 @@
 /* stats.c: the queues' figures for routers. */
 #include "queuemng/core/stats.h"
 
+#include <assert.h>
+
 #include "queuemng/release/direct_entry.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
@@ -12,7 +14,7 @@ static void queue_figures(const struct mng *m, struct arena *a, const struct mqu
                           struct queue_stats *s)
 {
     s->id = q->id;
-    s->entry = entry(m, q);
+    s->entry = direct_entry_reach(m, q);
     s->rate_milli_per_s = (uint64_t)(q->allowed_per_s * 1000.0 + 0.5);
     s->limited_by = arena_strdup(a, q->rel.limited_by);
     s->n_lanes = q->n_lanes;
@@ -40,6 +42,7 @@ static void stats_to(struct mng *m, struct mrouter *r, bool all)
 
         if (!all && !q->stats_dirty)
             continue;
+        assert(g->n <= STATS_CHUNK);
         if (g->n == STATS_CHUNK)
             g = &mng_to(m, r->peer, MSG_STATS)->stats;
         if (g->n == 0) {

@@ -1,6 +1,8 @@
 /* step.c: the end of every step. */
 #include "queuemng/core/step.h"
 
+#include <assert.h>
+
 #include "common/base/log.h"
 #include "queuemng/chain/chain.h"
 #include "queuemng/core/map.h"
@@ -55,9 +57,10 @@ void mng_end(struct mng *m)
         pops_tick(m, container_of(it, struct mqueue, in_hurry));
     }
     keep_flush(m);
+    assert(m->puts.n == 0 && m->hurry.n == 0);
     for (uint32_t i = 0; i < m->n_nodes; i++)
         if (m->node[i] != NULL)
-            node_flush_ahead(m, m->node[i]);
+            batch_send(m, m->node[i]);
     maps_flush(m);
     if (m->stats_now)
         stats_flush(m);

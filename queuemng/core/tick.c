@@ -45,7 +45,7 @@ static void lane_rates(struct mlane *l)
     l->released_before = l->released;
 }
 
-static bool any_deaf(const struct mng *m)
+static bool any_unreachable(const struct mng *m)
 {
     for (uint32_t i = 0; i < m->n_nodes; i++)
         if (m->node[i] != NULL && !m->node[i]->registered && m->node[i]->segs.n != 0)
@@ -56,7 +56,7 @@ static bool any_deaf(const struct mng *m)
 /* Queues in which nobody waits cost one look at their limits here, and nothing else. */
 static void second(struct mng *m)
 {
-    m->deaf = any_deaf(m);
+    m->unreachable = any_unreachable(m);
     deletes_tick(m);
     m->tier_notes = 0;
     list_each(&m->active, it) {
@@ -68,7 +68,7 @@ static void second(struct mng *m)
             lane_pace(m, &q->lane[i]);
             lane_touch(m, &q->lane[i]);
         }
-        claims_look(&q->claims);
+        no_show_second(&q->no_show);
         q->stats_dirty = true;
     }
     list_each(&m->queues, it) {
@@ -116,7 +116,7 @@ void mng_tick(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out
     mng_begin(m, now_ms, out);
     read_clock(m, wall_ms);
     sched_tick(m, now_ms >= m->second_ms);
-    members_tick(m);
+    nodes_tick(m);
     moves_tick(m);
     tickets_tick(m);
     reconcile_all(m);

@@ -16,7 +16,7 @@
 /* By slots it has no effect. */
 static double queue_boost(const struct mqueue *q)
 {
-    return q->def.mode == MODE_SLOTS ? 1 : claims_boost(&q->claims, q->def.no_show_boost);
+    return q->def.mode == MODE_SLOTS ? 1 : no_show_boost(&q->no_show, q->def.no_show_boost);
 }
 
 void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx)
@@ -32,7 +32,7 @@ void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx)
                                     .inside = slots_inside(m, q),
                                     .inside_flushed = slots_flushed(m, q),
                                     .granted = q->rel.granted,
-                                    .claim_rate = claims_rate(&q->claims),
+                                    .claim_rate = no_show_share_come(&q->no_show),
                                     .boost = queue_boost(q) };
         struct release copy;
 

@@ -1,6 +1,7 @@
 /* directory.c: the members of the directory of subjects. */
 #include "queuemng/nodes/directory.h"
 
+#include <assert.h>
 #include <jansson.h>
 #include <stdlib.h>
 
@@ -31,7 +32,7 @@ static void put(struct mng *m)
 }
 
 /* That they can is known of them: else they would not be members. */
-int members_load(struct mng *m, json_t *j)
+int directory_load(struct mng *m, json_t *j)
 {
     json_int_t version;
     json_t *v, *no;
@@ -96,7 +97,7 @@ static bool is_wanted(const struct mnode *n)
     return n->can_directory && !n->gave_up && !(n->draining && n->segs.n == 0);
 }
 
-bool members_look(struct mng *m)
+bool directory_look(struct mng *m)
 {
     bool changed = false;
 
@@ -111,6 +112,7 @@ bool members_look(struct mng *m)
     }
     if (!changed)
         return false;
+    assert(count(m) <= MSG_MEMBERS_MAX);
     m->members_version = u64_max(m->epoch << 24, m->members_version) + 1;
     log_info("event=directory version=%llu members=%u",
              (unsigned long long)m->members_version, count(m));
@@ -121,10 +123,10 @@ bool members_look(struct mng *m)
 
 /* After its NODE_OK. One that was given up becomes a member again when its report is whole:
  * with the next tick. */
-void members_registered(struct mng *m, struct mnode *n, bool can, bool moved)
+void directory_registered(struct mng *m, struct mnode *n, bool can, bool moved)
 {
     n->can_directory = can;
-    if (members_look(m))
+    if (directory_look(m))
         return;
     if (moved)
         tell_all(m); /* its address */

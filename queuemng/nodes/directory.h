@@ -15,8 +15,8 @@ struct mng;
 struct mnode;
 
 /* True: they have changed, and were told. */
-bool members_look(struct mng *m);
-void members_registered(struct mng *m, struct mnode *n, bool can, bool moved);
-SQ_CHECK int members_load(struct mng *m, struct json_t *j);
+bool directory_look(struct mng *m);
+void directory_registered(struct mng *m, struct mnode *n, bool can, bool moved);
+SQ_CHECK int directory_load(struct mng *m, struct json_t *j);
 
 #endif

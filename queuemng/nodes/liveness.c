@@ -1,6 +1,8 @@
 /* liveness.c: silent nodes. */
 #include "queuemng/nodes/liveness.h"
 
+#include <assert.h>
+
 #include "common/base/log.h"
 #include "queuemng/chain/chain.h"
 #include "queuemng/chain/lifecycle.h"
@@ -11,7 +13,7 @@
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
 
-#define LOG_MODULE "member"
+#define LOG_MODULE "node"
 
 void node_lost(struct mng *m, struct mnode *n)
 {
@@ -30,6 +32,7 @@ static void node_down_tick(struct mng *m, struct mnode *n)
 {
     msec_t down = m->now_ms - n->down_ms;
 
+    assert(n->peer == 0 && !n->registered);
     if (n->gave_up)
         return;
     if (down >= m->opts.lost_after_ms) {
@@ -44,7 +47,7 @@ static void node_down_tick(struct mng *m, struct mnode *n)
     }
 }
 
-void members_tick(struct mng *m)
+void nodes_tick(struct mng *m)
 {
     for (uint32_t i = 0; i < m->n_nodes; i++) {
         struct mnode *n = m->node[i];
@@ -62,5 +65,5 @@ void members_tick(struct mng *m)
         if (n->draining || n->retired)
             node_retire_tick(m, n);
     }
-    (void)members_look(m);
+    (void)directory_look(m);
 }

@@ -9,6 +9,6 @@ struct mnode;
 
 /* Its segments are given up. */
 void node_lost(struct mng *m, struct mnode *n);
-void members_tick(struct mng *m);
+void nodes_tick(struct mng *m);
 
 #endif

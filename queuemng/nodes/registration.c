@@ -1,6 +1,7 @@
 /* registration.c: a node registers, and reports its segments. */
 #include "queuemng/nodes/registration.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/base/log.h"
@@ -20,7 +21,7 @@
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
 
-#define LOG_MODULE "member"
+#define LOG_MODULE "node"
 
 void tell_stranger(struct mng *m, peer_no router)
 {
@@ -86,7 +87,7 @@ void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
     ok->no = n->no;
     ok->store = m->store;
     ok->directory = true;
-    members_registered(m, n, g->directory, moved);
+    directory_registered(m, n, g->directory, moved);
 }
 
 static void order_forget(struct mng *m, struct mnode *n, seg_id id)
@@ -127,6 +128,7 @@ static void seg_removed(struct mng *m, struct mseg *s)
 {
     struct mlane *l = s->lane;
 
+    assert(s->want_remove && !seg_is_lost(s));
     log_info("event=segment_removed seg=%llu queue=%s node=%s", (unsigned long long)s->id,
              l->q->def.name, s->node->name);
     m->count.removed++;
@@ -152,6 +154,7 @@ void on_open_refused(struct mng *m, struct mnode *n)
 /* The report is complete: what is not in it is not there. */
 static void node_registered(struct mng *m, struct mnode *n)
 {
+    assert(!n->registered && n->peer != 0);
     n->registered = true;
     n->gave_up = false;
     list_each(&n->segs, it) {

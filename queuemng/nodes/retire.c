@@ -1,6 +1,7 @@
 /* retire.c: nodes that were drained and have gone. */
 #include "queuemng/nodes/retire.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -11,7 +12,7 @@
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 
-#define LOG_MODULE "member"
+#define LOG_MODULE "node"
 
 bool is_gone(const struct mnode *n)
 {
@@ -60,9 +61,10 @@ void node_forget(struct mng *m, struct mnode *n, const char *why)
 {
     char key[NAME_MAX_LEN + 8];
 
+    assert(is_gone(n) && m->node[n->no - 1] == n);
     log_info("event=node_forgotten node=%s no=%u why=%s", n->name, n->no, why);
     n->gave_up = true; /* so it is no member of the directory */
-    (void)members_look(m);
+    (void)directory_look(m);
     snprintf(key, sizeof(key), "node/%s", n->name);
     keep_del(m, key);
     m->node[n->no - 1] = NULL;

@@ -1,6 +1,7 @@
 /* eta_lane.c: measuring a lane's speed, telling it in steps, probing what was told. Pure. */
 #include "queuemng/policy/eta_lane.h"
 
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -196,6 +197,7 @@ static void error_add(struct eta_errors *sum, double error_s, double promised_s)
 
     while (i < ARRAY_LEN(eta_bounds) && error_s > eta_bounds[i])
         i++;
+    assert(i < ARRAY_LEN(sum->le));
     sum->le[i]++;
     sum->n++;
     sum->sum_s += error_s;

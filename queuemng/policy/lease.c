@@ -1,6 +1,7 @@
 /* lease.c: see the header. */
 #include "queuemng/policy/lease.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define MARGIN(ttl)     ((msec_t)(ttl) / 8)
@@ -58,6 +59,7 @@ static void on_granted(struct lease *l, const struct lease_in *in, struct lease_
         l->next_ms = in->now_ms + jitter(l);
         return;
     }
+    assert(l->state == LEASE_STANDBY && until <= l->sent_ms + l->ttl_ms);
     l->state = LEASE_LEADING;
     l->epoch = in->epoch;
     l->floor = u64_max(l->floor, in->epoch);
@@ -146,6 +148,7 @@ static void ask(struct lease *l, msec_t now_ms, struct lease_out *out)
 {
     if (l->asking || l->resigned || now_ms < l->next_ms)
         return;
+    assert(!l->asking && !l->resigned);
     l->serial++;
     l->asking = true;
     l->sent_ms = now_ms;
@@ -171,6 +174,7 @@ void lease_step(struct lease *l, const struct lease_in *in, struct lease_out *ou
     out->wake_ms = l->resigned ? MSEC_NEVER
                    : l->asking ? l->sent_ms + l->ttl_ms / 3
                                : l->next_ms;
+    assert(l->state != LEASE_LEADING || in->now_ms < l->safe_until_ms);
     if (l->state == LEASE_LEADING && l->safe_until_ms < out->wake_ms)
         out->wake_ms = l->safe_until_ms;
 }

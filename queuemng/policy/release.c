@@ -1,13 +1,13 @@
 /* release.c: from readings to whole tickets per lane. Pure.
  *
- * Money is counted in millionths of a millisecond's ticket (nano tickets: micro tickets
- * per second times milliseconds), whole numbers, so that nothing is lost or won by
- * rounding however long it runs.
+ * Credit is an integer in nano-tickets (micro-tickets per second times milliseconds), so
+ * rounding never gains or loses a ticket.
  * A gap between ticks is paid at the smaller of the rate before it and after it: a rate
  * that has just risen was not allowed for the time that has passed already. Of a gap of
  * more than two ticks (we slept, or nobody waited) the rest is not made up for: no burst. */
 #include "queuemng/policy/release.h"
 
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -244,6 +244,7 @@ static unsigned share_one(struct share *s, int64_t *credit)
         if (best == s->n || credit[i] > credit[best])
             best = i;
     }
+    assert(best < s->n); /* some lane has waiters */
     credit[best] -= s->sum;
     return best;
 }
@@ -331,6 +332,7 @@ void release_tick(struct release *r, const struct release_in *in, struct release
     }
     if (n > 0 && in->def->mode != MODE_SLOTS)
         r->carry = 1; /* one is kept: who comes to an empty line need not wait for it */
+    assert(r->carry >= 0 && r->rate_per_s >= 0);
     out->allowed_per_s = r->rate_per_s;
 }
 
@@ -338,6 +340,7 @@ void release_refund(struct release *r, uint64_t n, double max_carry)
 {
     double most = fmax(r->carry, 1 + (max_carry > 0 ? max_carry : 0));
 
+    assert(r->carry >= 0);
     r->granted -= u64_min(n, r->granted);
     r->carry = fmin(r->carry + (double)n, most);
 }

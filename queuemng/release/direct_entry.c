@@ -9,7 +9,7 @@
 
 /* How near a place must be to be let in while its join is being answered: what is free; what
  * the rate has left over, and earns in that time. */
-uint64_t entry(const struct mng *m, const struct mqueue *q)
+uint64_t direct_entry_reach(const struct mng *m, const struct mqueue *q)
 {
     double earned = q->rel.carry + q->allowed_per_s * ENTRY_S;
     uint64_t by_rate = q->allowed_per_s > 0 && earned > 0 ? (uint64_t)earned : 0;

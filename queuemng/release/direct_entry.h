@@ -9,6 +9,6 @@
 struct mng;
 struct mqueue;
 
-uint64_t entry(const struct mng *m, const struct mqueue *q);
+uint64_t direct_entry_reach(const struct mng *m, const struct mqueue *q);
 
 #endif

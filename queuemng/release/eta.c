@@ -43,7 +43,7 @@ static double allowed_of(const struct mlane *l)
             return 0; /* what those before it leave over is only known by measuring */
         sum += q->def.sharing == SHARE_STRICT && x != l ? 0 : weight_of(x);
     }
-    return q->allowed_per_s * claims_boost(&q->claims, q->def.no_show_boost) *
+    return q->allowed_per_s * no_show_boost(&q->no_show, q->def.no_show_boost) *
            weight_of(l) / sum;
 }
 

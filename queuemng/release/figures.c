@@ -1,6 +1,7 @@
 /* figures.c: the rate of a queue without ticks. */
 #include "queuemng/release/figures.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "queuemng/release/pop.h"
@@ -10,6 +11,7 @@
  * does not show the rate of an hour ago. Told to routers only if it changed. */
 void idle_figures(struct mng *m, struct mqueue *q)
 {
+    assert(!q->active);
     struct release copy;
     double allowed = pops_peek(m, q, &copy);
 

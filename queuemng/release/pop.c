@@ -1,6 +1,7 @@
 /* pop.c: gives releases to the heads of the lanes. */
 #include "queuemng/release/pop.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -19,11 +20,11 @@
 #define list_seg(it) list_entry(it, struct mseg, in_lane)
 #define TIER_NOTES_MAX 10 /* lines in a second */
 
-/* So long is waited for what cannot be reached. Whose lots are not drawn yet are all before
- * whoever comes behind them: they are waited for until they could have been brought back. */
+/* How long an unreachable segment is waited for. People whose places are not drawn yet all stand
+ * before those behind them: they are waited for until they could have been brought back. */
 static msec_t patience_ms(const struct mng *m, const struct mseg *s)
 {
-    return m->opts.skip_after_ms + (lots_pending(s) ? m->opts.lost_after_ms : 0);
+    return m->opts.skip_after_ms + (seg_is_undrawn(s) ? m->opts.lost_after_ms : 0);
 }
 
 /* Past what cannot be reached for long, past what is dry; NULL: nobody to release. */
@@ -39,7 +40,7 @@ static struct mseg *pop_head(const struct mng *m, struct mlane *l, bool *wait)
             continue;
         if (seg_is_lost(s) && m->now_ms - s->lost_ms > patience_ms(m, s))
             continue; /* no node has room for it */
-        l->recovering = seg_is_away(s);
+        l->recovering = seg_is_recovering(s);
         if (l->recovering && (seg_is_lost(s) || !seg_is_announced(s))) {
             *wait = true;
             return NULL;
@@ -50,7 +51,7 @@ static struct mseg *pop_head(const struct mng *m, struct mlane *l, bool *wait)
             *wait = true;
             return NULL;
         }
-        if (lots_pending(s)) {
+        if (seg_is_undrawn(s)) {
             *wait = true; /* whose turn it is, is not known yet */
             return NULL;
         }
@@ -68,13 +69,14 @@ static void pop_send(struct mng *m, struct mlane *l, const struct mseg *s)
 {
     struct msg_seg_pop *p = &mng_to(m, s->node->peer, MSG_SEG_POP)->seg_pop;
 
+    assert(l->pop.busy && l->pop.n > 0 && l->pop.seg == s->id);
     p->epoch = m->epoch;
     p->seg = s->id;
     p->tick = l->pop.tick;
     p->n = l->pop.n;
     p->released_at_ms = l->pop.wall_ms;
     p->keeps = true;
-    p->away_ms = hearing_away_ms(&l->q->hearing, m->now_ms, pop_quiet_ms(l->q),
+    p->away_ms = quiet_away_ms(&l->q->quiet, m->now_ms, pop_quiet_ms(l->q),
                                l->q->def.away_ms);
     l->pop.sent_ms = m->now_ms;
     m->count.pops_sent++;
@@ -91,6 +93,7 @@ static void pop_go(struct mng *m, struct mlane *l)
         pop_end(m, l, n, wait);
         return;
     }
+    assert(!l->pop.busy && s->lane == l);
     l->pop.busy = true;
     l->pop.seg = s->id;
     l->pop.tick = m->epoch << 32 | ++m->pop_counter;
@@ -155,7 +158,7 @@ static void pop_ask(const struct mng *m, const struct mqueue *q, struct pop_in *
                                  .weights = p->weights,
                                  .slots = slots_free(m, q),
                                  .flushed = slots_flushed(m, q) != 0,
-                                 .boost = claims_boost(&q->claims, q->def.no_show_boost),
+                                 .boost = no_show_boost(&q->no_show, q->def.no_show_boost),
                                  .not_open = sched_holds(q),
                                  .n_lanes = q->n_lanes };
     for (size_t i = 0; i < q->def.limits.n && i < ARRAY_LEN(p->metrics); i++)

@@ -1,6 +1,7 @@
 /* alias.c: the aliases of a lane, and where a ticket lives by them. */
 #include "queuemng/state/alias.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,7 @@ struct mseg *home_of(const struct mng *m, seg_id seg)
 
 int alias_add(struct mlane *l, struct malias a)
 {
+    assert(a.from != a.to && alias_of(l, a.from) == 0);
     if (l->n_alias == l->cap_alias) {
         uint32_t cap = l->cap_alias != 0 ? l->cap_alias * 2 : 8;
         struct malias *v = realloc(l->alias, cap * sizeof(*v));
@@ -60,6 +62,7 @@ int alias_add(struct mlane *l, struct malias a)
 
 static void alias_del(struct mlane *l, uint32_t i)
 {
+    assert(i < l->n_alias);
     memmove(l->alias + i, l->alias + i + 1, (l->n_alias - i - 1) * sizeof(*l->alias));
     l->n_alias--;
 }
@@ -96,6 +99,7 @@ void alias_fold(struct mlane *l, seg_id from, seg_id to)
 {
     uint32_t i;
 
+    assert(from != to);
     for (uint32_t k = 1; (i = alias_to(l, from)) < l->n_alias; k++) {
         struct malias a = l->alias[i];
         uint32_t at;

@@ -1,13 +1,15 @@
 /* batch.c: what is collected for a node during a step, and sent as few messages. */
 #include "queuemng/state/batch.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 
-void node_ahead(struct mng *m, struct mnode *n, seg_id seg, uint64_t ahead)
+void batch_ahead(struct mng *m, struct mnode *n, seg_id seg, uint64_t ahead)
 {
+    assert(n->n_ahead <= n->cap_ahead);
     if (n->n_ahead == n->cap_ahead) {
         uint32_t cap = n->cap_ahead != 0 ? n->cap_ahead * 2 : 64;
         struct ahead_entry *v = realloc(n->ahead, cap * sizeof(*v));
@@ -22,8 +24,9 @@ void node_ahead(struct mng *m, struct mnode *n, seg_id seg, uint64_t ahead)
     n->ahead[n->n_ahead++] = (struct ahead_entry){ .seg = seg, .ahead = ahead };
 }
 
-void node_pace(struct mng *m, struct mnode *n, const struct pace_entry *p)
+void batch_pace(struct mng *m, struct mnode *n, const struct pace_entry *p)
 {
+    assert(n->n_pace <= n->cap_pace);
     if (n->n_pace == n->cap_pace) {
         uint32_t cap = n->cap_pace != 0 ? n->cap_pace * 2 : 16;
         struct pace_entry *v = realloc(n->pace, cap * sizeof(*v));
@@ -38,8 +41,9 @@ void node_pace(struct mng *m, struct mnode *n, const struct pace_entry *p)
     n->pace[n->n_pace++] = *p;
 }
 
-void node_kept(struct mnode *n, seg_id seg, uint64_t tick)
+void batch_kept(struct mnode *n, seg_id seg, uint64_t tick)
 {
+    assert(n->n_kept <= n->cap_kept);
     if (n->n_kept == n->cap_kept) {
         uint32_t cap = n->cap_kept != 0 ? n->cap_kept * 2 : 16;
         struct kept_entry *v = realloc(n->kept, cap * sizeof(*v));
@@ -52,7 +56,7 @@ void node_kept(struct mnode *n, seg_id seg, uint64_t tick)
     n->kept[n->n_kept++] = (struct kept_entry){ .seg = seg, .tick = tick };
 }
 
-void node_flush_ahead(struct mng *m, struct mnode *n)
+void batch_send(struct mng *m, struct mnode *n)
 {
     uint32_t a = 0, p = 0, k = 0;
 
@@ -76,7 +80,7 @@ void node_flush_ahead(struct mng *m, struct mnode *n)
     n->n_ahead = n->n_pace = n->n_kept = 0;
 }
 
-void lane_pace_to(struct mng *m, const struct mlane *l, struct mnode *n)
+void batch_lane_pace(struct mng *m, const struct mlane *l, struct mnode *n)
 {
     const struct pace_entry e = { .queue = l->q->id,
                                   .lane = (uint8_t)l->no,
@@ -84,5 +88,5 @@ void lane_pace_to(struct mng *m, const struct mlane *l, struct mnode *n)
                                   .max_ms = l->pace.max_ms,
                                   .us_per_place = l->pace.us_per_place };
 
-    node_pace(m, n, &e);
+    batch_pace(m, n, &e);
 }

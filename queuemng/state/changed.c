@@ -1,6 +1,8 @@
 /* changed.c: notes what has changed, for the end of the step. */
 #include "queuemng/state/changed.h"
 
+#include <assert.h>
+
 #include "queuemng/state/queue.h"
 #include "queuemng/state/state.h"
 
@@ -33,6 +35,7 @@ void queue_wake(struct mng *m, struct mqueue *q)
 {
     if (q->active)
         return;
+    assert(!list_linked(&q->in_active));
     q->active = true;
     list_push_back(&m->active, &q->in_active);
 }
@@ -40,6 +43,7 @@ void queue_wake(struct mng *m, struct mqueue *q)
 void queue_fit_lanes(struct mng *m, struct mqueue *q)
 {
     q->n_lanes = def_lane_count(&q->def);
+    assert(q->n_lanes >= 1 && q->n_lanes <= LANES_MAX);
     for (unsigned i = 0; i < q->n_lanes; i++)
         lane_touch(m, &q->lane[i]);
 }
@@ -48,6 +52,7 @@ void lane_touch(struct mng *m, struct mlane *l)
 {
     if (l->dirty)
         return;
+    assert(!list_linked(&l->in_dirty));
     l->dirty = true;
     list_push_back(&m->dirty_lanes, &l->in_dirty);
 }

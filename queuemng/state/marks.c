@@ -1,6 +1,7 @@
 /* marks.c: the log of releases of a lane. */
 #include "queuemng/state/marks.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <jansson.h>
 #include <stdio.h>
@@ -61,6 +62,7 @@ static struct mchunk *chunk_insert(struct mlane *l, uint64_t no)
     }
     if (c == NULL)
         return NULL;
+    assert(l->n_chunks < l->cap_chunks);
     for (; i > 0 && l->chunk[i - 1]->no > no; i--)
         l->chunk[i] = l->chunk[i - 1];
     l->chunk[i] = c;
@@ -79,6 +81,7 @@ static bool row_add(const struct mng *m, struct mlane *l, const struct mark_row 
         c = chunk_insert(l, l->next_chunk);
     if (c == NULL)
         return false;
+    assert(c->n < MNG_MARK_ROWS);
     c->v[c->n++] = *r;
     c->dirty = true;
     c->since_ms = m->now_ms;
@@ -130,7 +133,7 @@ void marks_take(struct mng *m, struct mseg *s, const struct seg_status *st)
             eta_passed(&s->lane->eta, m->now_ms, r->seg, r->end, &m->eta_errors);
     }
     if (all)
-        node_kept(s->node, s->id, st->last_tick);
+        batch_kept(s->node, s->id, st->last_tick);
 }
 
 static uint32_t rows_of(const struct mlane *l, seg_id seg)
@@ -196,6 +199,7 @@ int marks_load(struct mlane *l, uint64_t chunk, const struct mark_row *v, uint32
 {
     struct mchunk *c = chunk_insert(l, chunk);
 
+    assert(n <= MNG_MARK_ROWS);
     if (c == NULL)
         return SQ_ENOMEM;
     c->n = n;
@@ -231,6 +235,7 @@ static void first_drop(struct mng *m, struct mlane *l, bool stored)
 {
     char key[96];
 
+    assert(l->n_chunks > 0);
     key_of(key, sizeof(key), l, l->chunk[0]->no);
     if (stored)
         keep_del(m, key);

@@ -1,6 +1,7 @@
 /* node.c: the table of segment nodes. */
 #include "queuemng/state/node.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -23,6 +24,7 @@ struct mnode *node_new(struct mng *m, node_no no, const char *name)
 {
     struct mnode *n = calloc(1, sizeof(*n));
 
+    assert(no != 0 && node_by_no(m, no) == NULL);
     if (n == NULL)
         return NULL;
     if (no > m->n_nodes) {
@@ -57,6 +59,7 @@ struct mnode *node_at(struct mng *m, node_no no)
 
 void node_free(struct mnode *n)
 {
+    assert(n->segs.n == 0);
     free(n->ahead);
     free(n->pace);
     free(n->kept);

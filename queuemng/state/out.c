@@ -1,6 +1,7 @@
 /* out.c: the acts of one step: stores and deletes as they are decided, sends at its end. */
 #include "queuemng/state/out.h"
 
+#include <assert.h>
 #include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
@@ -34,6 +35,7 @@ void mng_begin(struct mng *m, msec_t now_ms, struct mng_out *out)
 
 struct msg *mng_to(struct mng *m, peer_no p, enum msg_type t)
 {
+    assert(m->out != NULL && p != 0);
     return outbox_add(&m->out->box, p, t);
 }
 
@@ -59,6 +61,7 @@ static void keep(struct mng *m, enum mng_act_kind kind, const char *key, const c
     struct arena *a = &m->out->box.mem;
     struct mng_act *act = act_add(m->out);
 
+    assert(key[0] != '\0' && (val != NULL) == (kind == MNG_PUT));
     if (act == NULL)
         return;
     act->kind = kind;

@@ -1,12 +1,15 @@
 /* pop_state.c: the release under way in a lane: its end, and what it waits for. */
 #include "queuemng/state/pop_state.h"
 
+#include <assert.h>
+
 #include "queuemng/state/state.h"
 
-#define QUIET_MS 2000 /* so long after the longest told interval a poll is reported */
+#define QUIET_MS 2000 /* a poll is reported at most this long after it came */
 
 double one_tick(const struct mng *m, const struct mqueue *q)
 {
+    assert(m->opts.tick_ms > 0);
     return q->allowed_per_s * (double)m->opts.tick_ms / 1000.0;
 }
 
@@ -24,8 +27,8 @@ void pop_seg_gone(struct mng *m, struct mseg *s)
         pop_end(m, s->lane, 0, false);
 }
 
-/* Where one alone polls as told, it is no silence; nor where less than half of what a person
- * may be late has passed: who comes back within the other half is not yet away. */
+/* A gap counts as silence only above the longest told interval (a single client may poll that
+ * rarely) and above half of `away` (a person who returns in the other half is not overdue). */
 msec_t pop_quiet_ms(const struct mqueue *q)
 {
     msec_t ms = q->def.away_ms / 2;

@@ -13,7 +13,7 @@ struct mseg;
 double one_tick(const struct mng *m, const struct mqueue *q);
 void pop_end(struct mng *m, struct mlane *l, uint64_t unused, bool refund);
 void pop_seg_gone(struct mng *m, struct mseg *s);
-/* For hearing.h. */
+/* For quiet.h. */
 msec_t pop_quiet_ms(const struct mqueue *q);
 
 #endif

@@ -14,18 +14,18 @@ struct mseg;
 
 bool lane_is_early(const struct mlane *l);
 /* Such segments are joined in this phase. */
-bool lots_fit(const struct mseg *s);
+bool prequeue_fits(const struct mseg *s);
 /* Its people have no places yet. */
-bool lots_pending(const struct mseg *s);
+bool seg_is_undrawn(const struct mseg *s);
 /* Of its next tail. */
 uint64_t lane_capacity(const struct mlane *l);
 /* Its node is to seal it at this time of the node's wall clock; 0: by order alone. */
-int64_t lots_closes_ms(const struct mseg *s);
+int64_t prequeue_closes_ms(const struct mseg *s);
 /* Its node is to be told another such time. */
-bool lots_clock_order(const struct mseg *s);
+bool prequeue_time_is_new(const struct mseg *s);
 /* Its node is to be told to draw. */
-bool lots_order(const struct mseg *s);
+bool prequeue_draw_is_due(const struct mseg *s);
 /* It is open for us, and its node sealed it. */
-void lots_sealed(struct mng *m, struct mseg *s);
+void prequeue_sealed(struct mng *m, struct mseg *s);
 
 #endif

@@ -1,6 +1,7 @@
 /* queue.c: queues by name and number, and their state as others see it. */
 #include "queuemng/state/queue.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "queuemng/state/state.h"
@@ -21,6 +22,7 @@ unsigned def_lane_count(const struct queue_def *d)
 
 const char *def_lane_name(const struct queue_def *d, unsigned i)
 {
+    assert(i < def_lane_count(d));
     return d->lanes.n != 0 ? ((const struct def_lane *)d->lanes.v)[i].name : "default";
 }
 
@@ -68,6 +70,7 @@ static int name_set(struct mng *m, const char *name, queue_id old, queue_id id)
 
 int queue_name(struct mng *m, const struct mqueue *q)
 {
+    assert(q->def.name != NULL && q->id != 0);
     return name_set(m, q->def.name, 0, q->id);
 }
 

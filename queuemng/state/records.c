@@ -1,6 +1,7 @@
 /* records.c: writes the stored records. core/load.c reads them. */
 #include "queuemng/state/records.h"
 
+#include <assert.h>
 #include <jansson.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -73,11 +74,11 @@ static json_t *seg_json(const struct mseg *s)
 {
     char seed[DRAW_HEX + 1] = "";
 
-    if (s->lots.n != 0)
-        to_hex(seed, s->lots.seed, sizeof(s->lots.seed));
+    if (s->pre.n != 0)
+        to_hex(seed, s->pre.seed, sizeof(s->pre.seed));
     return json_pack("[I,I,i,I,i,I,i,I,s]", (json_int_t)s->id, (json_int_t)s->node->no, s->state,
-                     (json_int_t)s->capacity, s->kind, (json_int_t)s->mark_end, s->lots.early,
-                     (json_int_t)s->lots.n, seed);
+                     (json_int_t)s->capacity, s->kind, (json_int_t)s->mark_end, s->pre.early,
+                     (json_int_t)s->pre.n, seed);
 }
 
 static json_t *lane_json(const struct mlane *l)
@@ -109,6 +110,7 @@ void put_chain(struct mng *m, const struct mqueue *q)
     json_t *lanes = json_array();
     char key[96];
 
+    assert(q->n_lanes <= LANES_MAX);
     for (unsigned i = 0; i < q->n_lanes; i++)
         json_array_append_new(lanes, lane_json(&q->lane[i]));
     snprintf(key, sizeof(key), "chain/%u", q->id);

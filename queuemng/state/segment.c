@@ -57,20 +57,20 @@ bool seg_is_unsure(const struct mseg *s)
     return seg_is_orphan(s) || s->lacks;
 }
 
-bool seg_is_away(const struct mseg *s)
+bool seg_is_recovering(const struct mseg *s)
 {
     return seg_is_lost(s) || seg_is_rebuilding(s);
 }
 
 bool seg_dry(const struct mseg *s)
 {
-    return seg_is_reported(s) && !seg_is_away(s) && !seg_is_unsure(s) &&
+    return seg_is_reported(s) && !seg_is_recovering(s) && !seg_is_unsure(s) &&
            s->st.state == SEG_SEALED && s->st.waiting == 0 && s->st.returning == 0;
 }
 
 uint64_t seg_bound(const struct mseg *s)
 {
-    if (seg_is_away(s))
+    if (seg_is_recovering(s))
         return s->st.waiting; /* nobody is told a position by it */
     if (s->phase == SEG_STORED || (s->phase == SEG_REPORTED && seg_is_unsure(s)))
         return s->capacity; /* it cannot hold more */
@@ -90,6 +90,7 @@ void seg_used(struct mseg *s)
     if (used != s->used)
         s->node->used += used ? 1 : -1;
     s->used = used;
+    assert(s->node->used <= s->node->segs.n);
 }
 
 /* Ids are reserved in the store some at a time: one given out is never given again. */
@@ -99,5 +100,6 @@ seg_id seg_id_take(struct mng *m)
         m->seg_reserved = m->next_seg + MNG_SEG_IDS;
         m->put_meta = true;
     }
+    assert(m->next_seg != 0 && m->next_seg < m->seg_reserved);
     return m->next_seg++;
 }

@@ -51,7 +51,7 @@ bool seg_is_orphan(const struct mseg *s);
 /* What it holds is not certain: in a move that we do not know, or it lacks some. */
 bool seg_is_unsure(const struct mseg *s);
 /* Not all of its people are known to be in it: lost, or being rebuilt. */
-bool seg_is_away(const struct mseg *s);
+bool seg_is_recovering(const struct mseg *s);
 /* Certainly nobody in it will be popped any more. */
 bool seg_dry(const struct mseg *s);
 /* At most so many people stand in it: what is behind it is at least that near. */

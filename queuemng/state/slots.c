@@ -1,6 +1,8 @@
 /* slots.c: counts the people inside. */
 #include "queuemng/state/slots.h"
 
+#include <assert.h>
+
 #include "queuemng/state/alias.h"
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
@@ -72,6 +74,7 @@ void slots_lost(const struct mng *m, struct mseg *s)
 {
     struct mqueue *q = s->lane->q;
 
+    assert(!seg_is_lost(s)); /* else it counts by its stored releases already */
     s->lost_inside = seg_inside(m, s);
     if (q->def.mode != MODE_RATE && s->lost_inside > 0)
         unseen_set(m, q, &q->lost, unseen_n(m, q, &q->lost) + s->lost_inside);
@@ -117,6 +120,7 @@ uint64_t slots_free(const struct mng *m, const struct mqueue *q)
 {
     uint64_t inside, max = (uint64_t)q->def.max_active;
 
+    assert(q->def.max_active >= 0);
     if (q->def.mode == MODE_RATE)
         return UINT64_MAX;
     if (!all_heard(q))

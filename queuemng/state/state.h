@@ -12,9 +12,9 @@
 #include "common/base/map.h"
 #include "common/ticket/pace.h"
 #include "common/base/rng.h"
-#include "queuemng/policy/claims.h"
+#include "queuemng/policy/no_show.h"
 #include "queuemng/policy/eta_lane.h"
-#include "queuemng/policy/hearing.h"
+#include "queuemng/policy/quiet.h"
 #include "queuemng/policy/queue_def.h"
 #include "queuemng/policy/release.h"
 #include "queuemng/policy/schedule.h"
@@ -80,7 +80,7 @@ struct mrouter {
     struct list_node in;
 };
 
-struct mlots { /* of a segment that early ones join; lots.c */
+struct mprequeue { /* of a segment that early ones join; prequeue.h */
     bool early;
     bool by_order; /* its node's clock is wrong: it is sealed by order alone */
     uint32_t n; /* so many numbers draw places; stored; 0: not counted yet */
@@ -127,7 +127,7 @@ struct mseg {
     uint64_t maybe_inside; /* of pops that were given up since its last report */
     seg_id want_next;
     struct seg_status st;
-    struct mlots lots;
+    struct mprequeue pre;
     seg_id *absorbed;    /* owned: whose tickets its node has said are in it */
     uint32_t n_absorbed;
     bool lacks;          /* an alias leads to it of which it has not said so */
@@ -210,15 +210,15 @@ struct mqueue {
     struct queue_def def; /* owned */
     uint64_t version;     /* of the definition */
     struct release rel;
-    struct claims claims;
-    struct hearing hearing;
+    struct no_show no_show;
+    struct quiet quiet;
     unsigned n_lanes;
     struct mlane lane[LANES_MAX];
     bool full;            /* max_waiting reached */
     uint64_t map_version; /* when its map record last changed */
     struct schedule sched;
     bool early_ready;     /* routers may send early ones */
-    struct munseen flushed, lost; /* when the queue was flushed, segments were lost: slots.c */
+    struct munseen flushed, lost; /* when the queue was flushed, segments were lost: sprequeue.h */
     int64_t deleted_until_ms; /* wall clock; 0: it is not deleted; mng_delete.c */
     int deleted_state;        /* its state before */
     bool put_def, put_chain, put_marks, put_sched; /* to be stored at the end of this step */
@@ -272,7 +272,7 @@ struct mng {
     char issuer[128];
     bool started;
     msec_t started_ms;
-    bool deaf;            /* some node with segments does not hear what it is told */
+    bool unreachable;            /* some node with segments does not hear what it is told */
     msec_t now_ms;
     int64_t said_ms; /* the wall clock; */
     int64_t wall_ms; /* and that of releases, which does not leap: wall_steady() */

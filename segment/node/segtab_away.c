@@ -13,7 +13,7 @@
  * an ordinary no-show has, and never less than the idle time that he would have had in line.
  *
  * The order says how late is too late, or that nobody is to be passed over: it may be us who
- * cannot be reached (queuemng/policy/hearing.h).
+ * cannot be reached (queuemng/policy/quiet.h).
  *
  * Overdue: the poll that was told is late by that much. A slot keeps when it times out, and
  * not its class: of the classes that were ever seen in this segment the shortest idle time

@@ -1,6 +1,6 @@
 /* test_away.c: a line whose people have gone stalls nobody: with the manager core and three
  * node cores (mngrig.h). */
-#include "queuemng/policy/hearing.h"
+#include "queuemng/policy/quiet.h"
 
 #define MR_TICKETS 100100
 #include "tests/lib/mngrig.h"
@@ -134,18 +134,18 @@ Test(away, a_cut_that_hits_all_costs_nobody_the_turn)
 
 Test(away, silence_begins_anew)
 {
-    struct hearing h = { 0 };
+    struct quiet h = { 0 };
 
-    cr_expect_eq(hearing_away_ms(&h, 50000, 3000, 10000), 0, "nobody was heard");
+    cr_expect_eq(quiet_away_ms(&h, 50000, 3000, 10000), 0, "nobody was heard");
     for (msec_t at = 100000; at <= 112000; at += 2000)
-        hearing_poll(&h, at, 3000);
-    cr_expect_eq(hearing_away_ms(&h, 109999, 3000, 10000), 0);
-    cr_expect_eq(hearing_away_ms(&h, 112000, 3000, 10000), 10000);
-    cr_expect_eq(hearing_away_ms(&h, 115000, 3000, 10000), 10000);
-    cr_expect_eq(hearing_away_ms(&h, 115001, 3000, 10000), 0, "silent");
+        quiet_poll(&h, at, 3000);
+    cr_expect_eq(quiet_away_ms(&h, 109999, 3000, 10000), 0);
+    cr_expect_eq(quiet_away_ms(&h, 112000, 3000, 10000), 10000);
+    cr_expect_eq(quiet_away_ms(&h, 115000, 3000, 10000), 10000);
+    cr_expect_eq(quiet_away_ms(&h, 115001, 3000, 10000), 0, "silent");
     for (msec_t at = 116000; at <= 126000; at += 2000)
-        hearing_poll(&h, at, 3000);
-    cr_expect_eq(hearing_away_ms(&h, 125999, 3000, 10000), 0, "some are not back yet");
-    cr_expect_eq(hearing_away_ms(&h, 126000, 3000, 10000), 10000);
-    cr_expect_eq(hearing_away_ms(&h, 126000, 3000, 0), 0, "it is off");
+        quiet_poll(&h, at, 3000);
+    cr_expect_eq(quiet_away_ms(&h, 125999, 3000, 10000), 0, "some are not back yet");
+    cr_expect_eq(quiet_away_ms(&h, 126000, 3000, 10000), 10000);
+    cr_expect_eq(quiet_away_ms(&h, 126000, 3000, 0), 0, "it is off");
 }

@@ -1,66 +1,66 @@
-/* test_claims.c: the claim rate is learnt and forgotten with evidence; what is made of it is
+/* test_no_show.c: the claim rate is learnt and forgotten with evidence; what is made of it is
  * bounded; and with the manager core and three node cores (mngrig.h): as many come as the
  * rate says, though a quarter of those released never do. */
 #define MR_TICKETS 4000
 #include "tests/lib/mngrig.h"
 
-#include "queuemng/policy/claims.h"
+#include "queuemng/policy/no_show.h"
 
-static void decided(struct claims *c, unsigned claimed, unsigned missed)
+static void decided(struct no_show *c, unsigned claimed, unsigned missed)
 {
     c->claimed += claimed;
     c->missed += missed;
-    claims_look(c);
+    no_show_second(c);
 }
 
-Test(claims, little_evidence_is_none)
+Test(no_show, little_evidence_is_none)
 {
-    struct claims c = { 0 };
+    struct no_show c = { 0 };
 
-    cr_expect_eq(claims_rate(&c), 1);
-    decided(&c, 0, CLAIMS_FEW - 1);
-    cr_expect_eq(claims_rate(&c), 1);
-    cr_expect_eq(claims_boost(&c, 3), 1);
+    cr_expect_eq(no_show_share_come(&c), 1);
+    decided(&c, 0, NO_SHOW_FEW - 1);
+    cr_expect_eq(no_show_share_come(&c), 1);
+    cr_expect_eq(no_show_boost(&c, 3), 1);
     decided(&c, 0, 1);
-    cr_expect_eq(claims_rate(&c), 0);
+    cr_expect_eq(no_show_share_come(&c), 0);
 }
 
-Test(claims, the_rate_is_the_share_that_comes_however_it_is_counted)
+Test(no_show, rate_is_the_share_that_comes)
 {
     for (unsigned chunk = 1; chunk <= 1000; chunk *= 10) {
-        struct claims c = { 0 };
+        struct no_show c = { 0 };
 
         for (unsigned n = 0; n < 4000; n += 4 * chunk)
             decided(&c, 3 * chunk, chunk);
-        cr_expect_float_eq(claims_rate(&c), 0.75, 1e-9, "by %u: %g", chunk, c.rate);
-        cr_expect_float_eq(claims_boost(&c, 1.5), 4 / 3.0, 1e-9);
+        cr_expect_float_eq(no_show_share_come(&c), 0.75, 1e-9, "by %u: %g", chunk, c.rate);
+        cr_expect_float_eq(no_show_boost(&c, 1.5), 4 / 3.0, 1e-9);
     }
 }
 
-Test(claims, what_was_once_is_forgotten_with_evidence_not_with_time)
+Test(no_show, old_evidence_is_forgotten_by_new_not_by_time)
 {
-    struct claims c = { 0 };
+    struct no_show c = { 0 };
 
     for (unsigned n = 0; n < 10000; n++)
         decided(&c, 0, 10);
     for (unsigned n = 0; n < 100; n++)
         decided(&c, 0, 0);
-    cr_expect_eq(claims_rate(&c), 0);
+    cr_expect_eq(no_show_share_come(&c), 0);
     for (unsigned n = 0; n < 100; n++)
         decided(&c, 10, 0);
-    cr_expect_gt(claims_rate(&c), 0.98);
+    cr_expect_gt(no_show_share_come(&c), 0.98);
 }
 
-Test(claims, the_boost_is_bounded)
+Test(no_show, the_boost_is_bounded)
 {
-    struct claims c = { 0 };
+    struct no_show c = { 0 };
 
     decided(&c, 10, 990);
-    cr_expect_eq(claims_boost(&c, 1.5), 1.5);
-    cr_expect_eq(claims_boost(&c, 1), 1, "1: no-shows are not made up for");
-    cr_expect_eq(claims_boost(&c, 0), 1);
+    cr_expect_eq(no_show_boost(&c, 1.5), 1.5);
+    cr_expect_eq(no_show_boost(&c, 1), 1, "1: no-shows are not made up for");
+    cr_expect_eq(no_show_boost(&c, 0), 1);
     decided(&c, 100000, 0);
-    cr_expect_eq(claims_boost(&c, 1.5), 1);
+    cr_expect_eq(no_show_boost(&c, 1.5), 1);
 }
 
 /* ---- in a cluster ----------------------------------------------------------------------- */
@@ -103,7 +103,7 @@ static unsigned admitted_in(struct mr *r, msec_t ms)
     return admitted(r) - before;
 }
 
-Test(claims, as_many_come_as_the_rate_says)
+Test(no_show, as_many_come_as_the_rate_says)
 {
     struct mr *r = crowd("boosted", QUEUE(1.5));
     unsigned n = admitted_in(r, 20000);
@@ -112,7 +112,7 @@ Test(claims, as_many_come_as_the_rate_says)
     mr_free(r);
 }
 
-Test(claims, within_its_bound)
+Test(no_show, boost_stays_within_no_show_boost)
 {
     struct mr *r = crowd("bounded", QUEUE(1.1));
     unsigned n = admitted_in(r, 20000);
@@ -127,7 +127,7 @@ static void find_claim_rate(void *ctx, const void *view)
 }
 
 /* A new manager's first reports tell of all that ever was: that is no evidence of now. */
-Test(claims, a_new_manager_learns_anew)
+Test(no_show, a_new_manager_learns_anew)
 {
     struct mr *r = crowd("restarted", QUEUE(1.5));
     double rate = 0;

@@ -1,0 +1,34 @@
+/* no_show.h: the share of released people who do not come, and the over-release that makes up
+ * for them. Pure.
+ *
+ * A released ticket is claimed (its pass is collected) or missed (its claim window ran out).
+ * The share of the claimed follows the last NO_SHOW_MEMORY decided tickets, so that it moves
+ * with evidence and not with time: a quiet night does not forget. A miss is known one claim
+ * window later than a claim: in the first window of a rush the share is taken for too high,
+ * which lets in too few and never too many.
+ *
+ * In mode `rate` more tickets are released than the rate says, at most no_show_boost times as
+ * many, so that about the rate comes. In mode `slots` a slot is given back when the window is
+ * over, and none of this is needed. */
+#ifndef SEGQ_QUEUEMNG_POLICY_NO_SHOW_H
+#define SEGQ_QUEUEMNG_POLICY_NO_SHOW_H
+
+#include "common/base/base.h"
+
+#define NO_SHOW_MEMORY 200 /* decided tickets that the share is made of */
+#define NO_SHOW_FEW    50  /* with less evidence it is not acted on */
+
+struct no_show { /* of one queue; zero = new */
+    uint64_t claimed, missed; /* ever, in this manager's time */
+    uint64_t seen_claimed, seen_missed; /* of them, those that the share knows */
+    double rate;              /* of the decided, those who came: 0..1 */
+};
+
+/* What was decided since the last call goes into the share; once a second. */
+void no_show_second(struct no_show *c);
+/* The share of the released who come, 0..1; 1 while there is too little evidence. */
+double no_show_share_come(const struct no_show *c);
+/* How many times as many to release; 1 .. most. */
+double no_show_boost(const struct no_show *c, double most);
+
+#endif

@@ -141,10 +141,9 @@ void api_closed(struct api_ans *a, const struct route_queue *q, const char *deta
                 uint64_t salt)
 {
     begin(a, problems[API_QUEUE_CLOSED].status, problems[API_QUEUE_CLOSED].code, detail, salt);
-    if (q->when.phase == PHASE_EARLY)
-        put_moment(&a->body, "opens_at", q->when.opens_ms);
-    if (q->said != NULL)
-        buf_str(&a->body, q->said);
+    if (q->map.when.phase == PHASE_EARLY)
+        put_moment(&a->body, "opens_at", q->map.when.opens_ms);
+    buf_str(&a->body, q->said);
     ADD(&a->body, "}");
 }
 
@@ -233,24 +232,25 @@ static void millis(struct buf *b, uint64_t v)
 static void place(struct buf *b, const struct api_ticket *t)
 {
     bool capped = api_is_capped(t);
-    uint64_t position = capped ? t->position_cap : t->position;
+    uint64_t position = capped ? t->queue->map.position_cap : t->position;
 
     ADD(b, ",\"position\":");
     or_null(b, position != 0 ? (int64_t)position : -1);
     if (capped)
         ADD(b, ",\"position_capped\":true");
     ADD(b, ",\"total\":");
-    buf_u64(b, capped ? position : u64_max(position, t->stats->waiting));
+    buf_u64(b, capped ? position : u64_max(position, api_lane_stats(t)->waiting));
 }
 
 static void waiting(struct buf *b, const struct api_ticket *t)
 {
-    const char *reason = eta_reason_name(t->stats->eta_reason);
+    const struct lane_stats *s = api_lane_stats(t);
+    const char *reason = eta_reason_name(s->eta_reason);
 
     ADD(b, "\",\"state\":\"waiting\"");
     place(b, t);
     ADD(b, ",\"eta_s\":");
-    or_null(b, t->position != 0 ? api_eta_s(t->position, t->stats) : -1);
+    or_null(b, t->position != 0 ? api_eta_s(t->position, s) : -1);
     if (reason != NULL) {
         ADD(b, ",\"eta_reason\":\"");
         buf_str(b, reason);
@@ -260,14 +260,14 @@ static void waiting(struct buf *b, const struct api_ticket *t)
     buf_u64(b, t->poll_after_ms);
     if (t->early) {
         ADD(b, ",\"prequeue\":true");
-        put_moment(b, "opens_at", t->opens_ms);
+        put_moment(b, "opens_at", t->queue->map.when.opens_ms);
     }
 }
 
 static void admitted(struct buf *b, const struct api_ticket *t)
 {
     ADD(b, "\",\"state\":\"admitted\",\"position\":0,\"total\":");
-    buf_u64(b, t->stats->waiting);
+    buf_u64(b, api_lane_stats(t)->waiting);
     ADD(b, ",\"eta_s\":0,\"poll_after_ms\":");
     buf_u64(b, POLL_ADMITTED_MS);
     ADD(b, ",\"pass\":\"");
@@ -287,9 +287,9 @@ void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool 
     ADD(b, "{\"token\":\"");
     buf_append(b, t->token, TOKEN_TEXT_LEN);
     ADD(b, "\",\"queue\":\"");
-    buf_str(b, t->queue);
+    buf_str(b, t->queue->map.name);
     ADD(b, "\",\"lane\":\"");
-    buf_str(b, t->lane);
+    buf_str(b, t->queue->map.lanes[t->lane].name);
     if (t->admitted)
         admitted(b, t);
     else
@@ -301,8 +301,7 @@ void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool 
     ADD(b, "-");
     buf_u64(b, t->number);
     ADD(b, "\"");
-    if (t->said != NULL)
-        buf_str(b, t->said);
+    buf_str(b, t->queue->said);
     ADD(b, "}");
     if (location) {
         ADD(&a->headers, "Location: /v1/tickets/");
@@ -352,14 +351,14 @@ void api_queue(struct api_ans *a, const struct route_queue *q)
 
     a->status = 200;
     a->type = JSON;
-    for (uint32_t i = 0; i < q->n_lanes; i++)
+    for (uint32_t i = 0; i < q->map.n_lanes; i++)
         n += s->lane[i].waiting;
     ADD(b, "{\"queue\":\"");
-    buf_str(b, q->name);
+    buf_str(b, q->map.name);
     ADD(b, "\",\"state\":\"");
-    buf_str(b, queue_state_name((enum queue_phase)q->when.phase, (enum queue_state)q->state));
+    buf_str(b, queue_state_name((enum queue_phase)q->map.when.phase, (enum queue_state)q->map.state));
     ADD(b, "\"");
-    schedule(b, &q->when);
+    schedule(b, &q->map.when);
     ADD(b, ",\"waiting\":");
     buf_u64(b, n);
     ADD(b, ",\"ready\":");
@@ -373,15 +372,14 @@ void api_queue(struct api_ans *a, const struct route_queue *q)
     ADD(b, "\",\"eta_s\":");
     or_null(b, join_eta_s(s, &s->lane[0]));
     ADD(b, ",\"lanes\":[");
-    for (uint32_t i = 0; i < q->n_lanes; i++) {
+    for (uint32_t i = 0; i < q->map.n_lanes; i++) {
         if (i > 0)
             ADD(b, ",");
-        one_lane(b, q->lanes[i], s, &s->lane[i]);
+        one_lane(b, q->map.lanes[i].name, s, &s->lane[i]);
     }
     ADD(b, "],\"page\":");
     buf_u64(b, q->page_version);
-    if (q->said != NULL)
-        buf_str(b, q->said);
+    buf_str(b, q->said);
     ADD(b, "}");
     ADD(&a->headers, "Cache-Control: public, max-age=1\r\n");
 }

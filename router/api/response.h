@@ -66,16 +66,13 @@ void api_bad_method(struct api_ans *a, const char *allow, uint64_t salt);
 
 struct api_ticket {
     char token[TOKEN_TEXT_LEN];
-    const char *queue, *lane;
-    const char *said; /* route_queue.said; NULL: nothing */
+    const struct route_queue *queue; /* borrowed: its record in the map, its figures */
+    unsigned lane;
     bool admitted;
     uint64_t position; /* 0 while waiting: not known now (null) */
-    uint64_t position_cap; /* 0: none */
-    const struct lane_stats *stats;
     seg_id of;       /* the ticket's own name: segment and number, as in its token */
     uint32_t number;
-    bool early;             /* it waits for the draw, at opens_ms */
-    int64_t opens_ms;       /* 0: not known */
+    bool early;             /* it waits for the draw, when its queue opens */
     uint32_t poll_after_ms;
     seg_id segment;
     const char *pass; /* admitted */
@@ -97,7 +94,13 @@ int64_t api_eta_s(uint64_t position, const struct lane_stats *s);
 /* The place is further back than what is told. */
 static inline bool api_is_capped(const struct api_ticket *t)
 {
-    return t->position_cap != 0 && t->position > t->position_cap;
+    uint64_t cap = t->queue->map.position_cap;
+
+    return cap != 0 && t->position > cap;
+}
+static inline const struct lane_stats *api_lane_stats(const struct api_ticket *t)
+{
+    return &t->queue->stats.lane[t->lane];
 }
 
 #endif

@@ -9,9 +9,9 @@
 #include "common/ticket/pass.h"
 #include "router/state/pass_time.h"
 
-/* ---- what is presented --------------------------------------------------------------- */
+/* ---- where a pass is --------------------------------------------------------------------- */
 
-struct slice presented_bearer(const struct http_req *q)
+struct slice bearer_header(const struct http_req *q)
 {
     static const char scheme[] = "bearer ";
     struct slice s = q->authorization;
@@ -22,7 +22,7 @@ struct slice presented_bearer(const struct http_req *q)
     return (struct slice){ s.p + n, s.n - n };
 }
 
-/* ---- a pass to a verdict --------------------------------------------------------------- */
+/* ---- what a pass says -------------------------------------------------------------------- */
 
 /* "<seg>-<number>" */
 static bool read_jti(const char *s, seg_id *seg, uint32_t *number)
@@ -63,7 +63,7 @@ static bool put_value(char *to, size_t cap, size_t *len, const char *s)
     return true;
 }
 
-static bool put_line(struct verdict *x, size_t *len, const char *name, const char *value)
+static bool put_line(struct known_pass *x, size_t *len, const char *name, const char *value)
 {
     size_t n = strlen(name);
 
@@ -78,7 +78,7 @@ static bool put_line(struct verdict *x, size_t *len, const char *name, const cha
     return true;
 }
 
-static bool fill(struct verdict *x, const struct pass_view *v)
+static bool fill(struct known_pass *x, const struct pass_view *v)
 {
     size_t len = 0, n = strlen(v->aud);
 
@@ -102,91 +102,91 @@ static void forget_old_keys(struct router *r)
     uint64_t now = routes_keys_generation(r->routes);
 
     if (r->keys_generation != now)
-        verdicts_clear(r->verdicts);
+        sigcache_clear(r->sigcache);
     r->keys_generation = now;
 }
 
 /* NULL: it is none of ours. */
-static const struct verdict *verdict_of(struct router *r, struct slice pass)
+static const struct known_pass *known_pass_of(struct router *r, struct slice pass)
 {
     const uint8_t(*keys)[32];
     size_t n = routes_keys(r->routes, &keys);
-    const struct verdict *known;
-    struct verdict x = { 0 };
+    const struct known_pass *known;
+    struct known_pass x = { 0 };
     struct pass_view v;
 
     forget_old_keys(r);
-    verdicts_hash(r->verdicts, pass.p, pass.n, x.hash);
-    known = verdicts_find(r->verdicts, x.hash);
+    sigcache_hash(r->sigcache, pass.p, pass.n, x.hash);
+    known = sigcache_find(r->sigcache, x.hash);
     if (known != NULL)
         return known;
     r->counts.pass_checks++;
     if (pass_check(&v, pass.p, pass.n, keys, n) < 0 || !fill(&x, &v))
         return NULL;
-    if (presented_until_s(r, &x) > router_least_s(r)) /* what is over is nobody's for long */
-        verdicts_put(r->verdicts, &x);
-    r->verdict = x; /* it may not have been taken */
-    return &r->verdict;
+    if (bearer_until_s(r, &x) > router_least_s(r)) /* what is over is nobody's for long */
+        sigcache_put(r->sigcache, &x);
+    r->last_pass = x; /* it may not have been taken */
+    return &r->last_pass;
 }
 
-int64_t presented_until_s(const struct router *r, const struct verdict *x)
+int64_t bearer_until_s(const struct router *r, const struct known_pass *x)
 {
     int64_t more = revoked_until_s(&r->extended, x->seg, x->number);
 
     return more > x->exp_s ? more : x->exp_s;
 }
 
-int64_t presented_now_s(const struct router *r, const struct verdict *x)
+int64_t bearer_now_s(const struct router *r, const struct known_pass *x)
 {
     return pass_clock_s(&r->pass_clock, ev_now(r->ev), router_wall_s(), x->nbf_s,
-                        presented_until_s(r, x));
+                        bearer_until_s(r, x));
 }
 
-static enum shown_state state_of(const struct router *r, const struct verdict *x,
+static enum bearer_state state_of(const struct router *r, const struct known_pass *x,
                                 struct slice queue)
 {
     if (queue.n > 0 &&
         (strlen(x->queue) != queue.n || memcmp(x->queue, queue.p, queue.n) != 0))
-        return SHOWN_ELSEWHERE;
-    if (!pass_clock_good(presented_now_s(r, x), x->nbf_s, presented_until_s(r, x)))
-        return SHOWN_OVER;
-    return revoked_has(&r->revoked, x->seg, x->number) ? SHOWN_REVOKED : SHOWN_GOOD;
+        return BEARER_ELSEWHERE;
+    if (!pass_clock_good(bearer_now_s(r, x), x->nbf_s, bearer_until_s(r, x)))
+        return BEARER_OVER;
+    return revoked_has(&r->revoked, x->seg, x->number) ? BEARER_REVOKED : BEARER_GOOD;
 }
 
 struct pick { /* the best so far */
-    const struct verdict *x;
-    enum shown_state state;
+    const struct known_pass *x;
+    enum bearer_state state;
     unsigned tried;
 };
 
 /* True: it is good, look no further. */
 static bool try_pass(struct router *r, struct slice pass, struct slice queue, struct pick *p)
 {
-    const struct verdict *x = NULL;
-    enum shown_state s;
+    const struct known_pass *x = NULL;
+    enum bearer_state s;
 
     if (pass.n > 0 && p->tried++ < PASSES_MAX)
-        x = verdict_of(r, pass);
+        x = known_pass_of(r, pass);
     if (x == NULL)
         return false;
     s = state_of(r, x, queue);
-    if (s == SHOWN_GOOD) {
+    if (s == BEARER_GOOD) {
         *p = (struct pick){ x, s, p->tried };
         return true;
     }
-    if (p->x == NULL) { /* the next look may take its place in the memory of verdicts */
+    if (p->x == NULL) { /* the next look may take its place in r->last_pass */
         r->not_good = *x;
         *p = (struct pick){ &r->not_good, s, p->tried };
     }
     return false;
 }
 
-const struct verdict *presented(struct router *r, const struct http_req *q,
-                                struct slice queue, enum shown_state *state)
+const struct known_pass *bearer_pass(struct router *r, const struct http_req *q,
+                                struct slice queue, enum bearer_state *state)
 {
-    struct pick p = { .state = SHOWN_NONE };
+    struct pick p = { .state = BEARER_NONE };
     struct cookies c = { 0 };
-    struct slice pass = presented_bearer(q);
+    struct slice pass = bearer_header(q);
     bool good = try_pass(r, pass, queue, &p);
 
     while (!good && cookie_next(&c, q, "segq_pass", &pass))
@@ -196,7 +196,7 @@ const struct verdict *presented(struct router *r, const struct http_req *q,
     return p.x;
 }
 
-void presented_put_cookie(struct buf *b, const char *pass, size_t n, int64_t age_s, bool https)
+void bearer_put_cookie(struct buf *b, const char *pass, size_t n, int64_t age_s, bool https)
 {
     buf_str(b, "Set-Cookie: segq_pass=");
     buf_append(b, pass, n);
@@ -206,12 +206,12 @@ void presented_put_cookie(struct buf *b, const char *pass, size_t n, int64_t age
     buf_str(b, https ? "; Secure\r\n" : "\r\n");
 }
 
-void bearer_let_in(struct router *r, const struct verdict *x)
+void bearer_let_in(struct router *r, const struct known_pass *x)
 {
     r->counts.verified++;
     r->ans.status = 204;
     buf_append(&r->ans.headers, x->text, x->len);
     buf_str(&r->ans.headers, "X-Segq-Expires: ");
-    buf_i64(&r->ans.headers, presented_until_s(r, x));
+    buf_i64(&r->ans.headers, bearer_until_s(r, x));
     buf_str(&r->ans.headers, "\r\n");
 }

@@ -6,12 +6,12 @@
 
 #include "router/state/router.h"
 
-enum shown_state {
-    SHOWN_GOOD,
-    SHOWN_NONE,        /* there is none, or none of ours */
-    SHOWN_ELSEWHERE, /* it is good for another queue */
-    SHOWN_OVER,        /* or its time has not come */
-    SHOWN_REVOKED,
+enum bearer_state {
+    BEARER_GOOD,
+    BEARER_NONE,        /* there is none, or none of ours */
+    BEARER_ELSEWHERE, /* it is good for another queue */
+    BEARER_OVER,        /* or its time has not come */
+    BEARER_REVOKED,
 };
 
 #define PASSES_MAX 4 /* that are looked at in one request: each may cost a signature */
@@ -19,21 +19,21 @@ enum shown_state {
 /* Of Authorization (Bearer) and the cookies segq_pass the first that is good for `queue`
  * (n 0: for any); an application may use Authorization itself, and a browser may have
  * cookies of that name for other paths and domains. None is good: the first that is ours,
- * and *state (NULL: not asked for) says what is wrong with it; NULL: SHOWN_NONE. Borrowed
+ * and *state (NULL: not asked for) says what is wrong with it; NULL: BEARER_NONE. Borrowed
  * until the next call. */
-const struct verdict *presented(struct router *r, const struct http_req *q,
-                                struct slice queue, enum shown_state *state);
+const struct known_pass *bearer_pass(struct router *r, const struct http_req *q,
+                                struct slice queue, enum bearer_state *state);
 /* The bearer's pass; n 0: there is none. */
-struct slice presented_bearer(const struct http_req *q);
+struct slice bearer_header(const struct http_req *q);
 /* The cookie that a browser presents it in. At least a second, so that a clock that is a
  * little off does not undo an admission. */
-void presented_put_cookie(struct buf *b, const char *pass, size_t n, int64_t age_s, bool https);
+void bearer_put_cookie(struct buf *b, const char *pass, size_t n, int64_t age_s, bool https);
 /* When it is over: as it says, or later if its session was extended. */
-int64_t presented_until_s(const struct router *r, const struct verdict *x);
+int64_t bearer_until_s(const struct router *r, const struct known_pass *x);
 /* The time by its clock: pass_clock.h. */
-int64_t presented_now_s(const struct router *r, const struct verdict *x);
+int64_t bearer_now_s(const struct router *r, const struct known_pass *x);
 
 /* 204 and what the gate is told of the pass, into r->ans. */
-void bearer_let_in(struct router *r, const struct verdict *x);
+void bearer_let_in(struct router *r, const struct known_pass *x);
 
 #endif

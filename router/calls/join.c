@@ -48,7 +48,7 @@ void join_by_key(struct router *r, const struct route_queue *q, struct join_body
     *to++ = SUBJECT_KEY_MARK;
     for (char half = 1; half <= 2; half++) {
         text[0] = half;
-        to = put_hex(to, token_subject_hash(&r->keys.token, q->id, text, key.n + 1));
+        to = put_hex(to, token_subject_hash(&r->keys.token, q->map.id, text, key.n + 1));
     }
     b->subject_len = (uint8_t)(to - b->subject);
     b->keyed = true;
@@ -63,7 +63,7 @@ void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
     rf->flow.token = (struct token) { .client = b->client };
     if (b->subject_len > 0)
         rf->flow.token.subject_hash =
-            token_subject_hash(&r->keys.token, q->id, b->subject, b->subject_len);
+            token_subject_hash(&r->keys.token, q->map.id, b->subject, b->subject_len);
     flow_join(&rf->flow, r->routes, q, lane, ev_now(r->ev));
     rf->flow.keyed = b->keyed;
 }

@@ -5,7 +5,7 @@
 
 bool phase_is_free(const struct route_queue *q)
 {
-    return q != NULL && q->when.phase == PHASE_PASSTHROUGH;
+    return q != NULL && q->map.when.phase == PHASE_PASSTHROUGH;
 }
 
 static void refuse(struct router *r, struct httpd_req *req, const struct route_queue *q,
@@ -17,13 +17,13 @@ static void refuse(struct router *r, struct httpd_req *req, const struct route_q
 
 bool phase_refused(struct router *r, struct httpd_req *req, const struct route_queue *q)
 {
-    if (q->state != QUEUE_CLOSED)
+    if (q->map.state != QUEUE_CLOSED)
         return false;
-    if (q->when.phase == PHASE_REJECT)
+    if (q->map.when.phase == PHASE_REJECT)
         refuse(r, req, q, "nobody is let in at present");
-    else if (q->when.phase == PHASE_EARLY)
+    else if (q->map.when.phase == PHASE_EARLY)
         refuse(r, req, q, "the queue is not open yet");
-    else if (q->when.phase == PHASE_OVER)
+    else if (q->map.when.phase == PHASE_OVER)
         refuse(r, req, q, "the queue has closed");
     else
         return false;
@@ -37,6 +37,6 @@ void phase_let_by(struct router *r, const struct route_queue *q)
     r->counts.verified++;
     r->ans.status = 204;
     buf_str(b, "X-Segq-Queue: ");
-    buf_str(b, q->name);
+    buf_str(b, q->map.name);
     buf_str(b, "\r\nX-Segq-Bypass: passthrough\r\n");
 }

@@ -9,14 +9,14 @@
 #include "router/state/pass_time.h"
 
 /* Whoever sent it as a bearer keeps it somewhere else than in a browser. */
-static bool is_bearer(const struct router *r, const struct http_req *q, const struct verdict *x)
+static bool is_bearer(const struct router *r, const struct http_req *q, const struct known_pass *x)
 {
-    struct slice pass = presented_bearer(q);
+    struct slice pass = bearer_header(q);
     uint64_t hash[2];
 
     if (pass.n == 0)
         return false;
-    verdicts_hash(r->verdicts, pass.p, pass.n, hash);
+    sigcache_hash(r->sigcache, pass.p, pass.n, hash);
     return hash[0] == x->hash[0] && hash[1] == x->hash[1];
 }
 
@@ -29,7 +29,7 @@ static void renewed(struct router *r, const struct rflow *rf)
 
     r->counts.renewed++;
     revoked_add(&r->extended, &row, router_least_s(r));
-    verdicts_again(r->verdicts, n->x.hash, ev_now(r->ev) + n->idle_s * 1000ll / 3);
+    sigcache_again(r->sigcache, n->x.hash, ev_now(r->ev) + n->idle_s * 1000ll / 3);
 }
 
 static void failed(struct router *r, const struct rflow *rf)
@@ -42,7 +42,7 @@ static void failed(struct router *r, const struct rflow *rf)
     }
     r->counts.renew_failed++;
     if (f->result == FLOW_GONE) /* its node says that it is over: it stays so */
-        verdicts_again(r->verdicts, rf->renewal->x.hash,
+        sigcache_again(r->sigcache, rf->renewal->x.hash,
                        ev_now(r->ev) + rf->renewal->idle_s * 1000ll);
 }
 
@@ -52,7 +52,7 @@ static void put_pass(struct router *r, const struct rflow *rf, int64_t now_s)
     struct buf *b = &r->ans.headers;
 
     if (!n->bearer) {
-        presented_put_cookie(b, rf->pass, rf->pass_len, n->most_s - now_s, n->https);
+        bearer_put_cookie(b, rf->pass, rf->pass_len, n->most_s - now_s, n->https);
         return;
     }
     buf_str(b, "X-Segq-Pass: ");
@@ -63,7 +63,7 @@ static void put_pass(struct router *r, const struct rflow *rf, int64_t now_s)
 static void done(struct router *r, struct rflow *rf)
 {
     bool ok = rf->flow.result == FLOW_OK;
-    int64_t now_s = presented_now_s(r, &rf->renewal->x);
+    int64_t now_s = bearer_now_s(r, &rf->renewal->x);
 
     if (ok)
         renewed(r, rf);
@@ -76,28 +76,28 @@ static void done(struct router *r, struct rflow *rf)
 
 static void begin(struct router *r, struct rflow *rf, int64_t until_s)
 {
-    const struct verdict *x = &rf->renewal->x;
+    const struct known_pass *x = &rf->renewal->x;
     struct token t = { .seg = x->seg, .number = x->number };
 
     /* Other requests of the same page do not ask, too. */
-    verdicts_again(r->verdicts, x->hash, ev_now(r->ev) + RENEW_PAUSE_MS);
+    sigcache_again(r->sigcache, x->hash, ev_now(r->ev) + RENEW_PAUSE_MS);
     flow_renew(&rf->flow, r->routes, &t, until_s, ev_now(r->ev));
     rflow_begin(r, rf);
 }
 
 bool renew_start(struct router *r, struct httpd_req *req, const struct http_req *q,
-                 const struct route_queue *of, const struct verdict *x)
+                 const struct route_queue *of, const struct known_pass *x)
 {
-    int64_t until_s = renew_until_s(x->nbf_s, x->exp_s, of->session_idle_s,
-                                    of->session_max_s, presented_now_s(r, x));
+    int64_t until_s = renew_until_s(x->nbf_s, x->exp_s, of->map.session_idle_s,
+                                    of->map.session_max_s, bearer_now_s(r, x));
     struct renewal *n;
     struct rflow *rf;
 
     if (until_s == 0 || x->again_ms > ev_now(r->ev) || (n = malloc(sizeof(*n))) == NULL)
         return false;
     *n = (struct renewal){ .x = *x,
-                           .most_s = x->nbf_s + of->session_max_s,
-                           .idle_s = of->session_idle_s,
+                           .most_s = x->nbf_s + of->map.session_max_s,
+                           .idle_s = of->map.session_idle_s,
                            .bearer = is_bearer(r, q, x),
                            .https = gate_is_secure(r->cfg, httpd_tag(req), q) };
     rf = rflow_new(r, req, done, n);

@@ -14,7 +14,7 @@
 #define RENEW_PAUSE_MS 1000 /* of one pass: between two tries; requests in it do not wait */
 
 struct renewal {      /* owned by its rflow */
-    struct verdict x; /* a copy: the table may forget it */
+    struct known_pass x; /* a copy: the table may forget it */
     int64_t most_s;   /* its session's last end */
     uint32_t idle_s;
     bool bearer;      /* it came as a bearer's, else in the cookie */
@@ -37,6 +37,6 @@ static inline int64_t renew_until_s(int64_t nbf_s, int64_t exp_s, uint32_t idle_
 
 /* x is good; q: its queue. True: it is being renewed, and answered then. */
 bool renew_start(struct router *r, struct httpd_req *req, const struct http_req *q,
-                 const struct route_queue *of, const struct verdict *x);
+                 const struct route_queue *of, const struct known_pass *x);
 
 #endif

@@ -20,16 +20,16 @@ static void refuse(struct router *r, struct httpd_req *req, enum api_problem p,
 }
 
 /* Unix seconds; 0: sessions of this queue are not extended. */
-static int64_t extend_until(const struct router *r, const struct verdict *x,
+static int64_t extend_until(const struct router *r, const struct known_pass *x,
                             const struct session_cmd *c)
 {
     const struct route_queue *q = routes_queue(r->routes, x->queue, strlen(x->queue));
-    int64_t most, until = presented_now_s(r, x);
+    int64_t most, until = bearer_now_s(r, x);
 
-    if (q == NULL || q->session_max_s == 0)
+    if (q == NULL || q->map.session_max_s == 0)
         return 0;
-    most = x->nbf_s + q->session_max_s; /* nbf: the release */
-    until += c->seconds != 0 ? c->seconds : q->pass_ttl_s;
+    most = x->nbf_s + q->map.session_max_s; /* nbf: the release */
+    until += c->seconds != 0 ? c->seconds : q->map.pass_ttl_s;
     return until < most ? until : most;
 }
 
@@ -64,7 +64,7 @@ static void done(struct router *r, struct rflow *rf)
     buf_str(&r->ans.headers, "\r\n");
 }
 
-static void begin(struct router *r, struct httpd_req *req, const struct verdict *x,
+static void begin(struct router *r, struct httpd_req *req, const struct known_pass *x,
                   const struct session_cmd *c, int64_t until_s)
 {
     struct rflow *rf = rflow_new(r, req, done, NULL);
@@ -74,17 +74,17 @@ static void begin(struct router *r, struct httpd_req *req, const struct verdict 
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "too much to do; ask again");
         return;
     }
-    rf->pass_until_s = presented_until_s(r, x);
+    rf->pass_until_s = bearer_until_s(r, x);
     flow_session(&rf->flow, r->routes, &t, c->command, until_s, ev_now(r->ev));
     rflow_begin(r, rf);
 }
 
-static void command(struct router *r, struct httpd_req *req, const struct verdict *x,
+static void command(struct router *r, struct httpd_req *req, const struct known_pass *x,
                     const struct session_cmd *c)
 {
     int64_t until = c->command == SESS_EXTEND ? extend_until(r, x, c) : 0;
 
-    if (presented_until_s(r, x) <= presented_now_s(r, x)) {
+    if (bearer_until_s(r, x) <= bearer_now_s(r, x)) {
         refuse(r, req, API_PASS_INVALID, "the pass has expired");
     } else if (c->command == SESS_EXTEND && revoked_has(&r->revoked, x->seg, x->number)) {
         refuse(r, req, API_PASS_REVOKED, "the pass was given back or revoked");
@@ -100,7 +100,7 @@ void session_start(struct router *r, struct httpd_req *req, const struct http_re
     struct slice said = { 0 };
     bool ours = http_find(q, "x-segq-gate-secret", &said) == 1 &&
                 gate_secret_is(&r->gate_secret, said);
-    const struct verdict *x;
+    const struct known_pass *x;
     struct session_cmd c;
     const char *why;
 
@@ -115,7 +115,7 @@ void session_start(struct router *r, struct httpd_req *req, const struct http_re
         refuse(r, req, API_BAD_REQUEST, why);
         return;
     }
-    x = presented(r, q, (struct slice){ 0 }, NULL);
+    x = bearer_pass(r, q, (struct slice){ 0 }, NULL);
     if (c.command != SESS_RELEASE && !ours)
         refuse(r, req, API_UNAUTHORIZED, "X-Segq-Gate-Secret is missing or wrong");
     else if (x == NULL)

@@ -9,7 +9,7 @@ static bool draws(const struct flow *f, const struct route_queue *q)
 {
     if (f->admitted || f->position != 0)
         return false;
-    return f->no_place == NO_PLACE_UNSAID ? q->when.phase == PHASE_PREQUEUE
+    return f->no_place == NO_PLACE_UNSAID ? q->map.when.phase == PHASE_PREQUEUE
                                           : f->no_place == NO_PLACE_EARLY;
 }
 
@@ -24,19 +24,15 @@ bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *
         memcpy(t->token, rf->text, TOKEN_TEXT_LEN);
     else
         token_write(&f->token, &r->keys.token, t->token);
-    t->queue = o.queue->name;
-    t->lane = o.queue->lanes[o.lane];
-    t->said = o.queue->said;
-    t->stats = &o.queue->stats.lane[o.lane];
+    t->queue = o.queue;
+    t->lane = o.lane;
     t->admitted = f->admitted;
     t->position = f->position;
-    t->position_cap = o.queue->position_cap;
     t->poll_after_ms = f->poll_after_ms;
     t->segment = f->serving;
     t->of = f->token.seg;
     t->number = f->token.number;
     t->early = draws(f, o.queue);
-    t->opens_ms = t->early ? o.queue->when.opens_ms : 0;
     t->pass = rf->pass;
     t->pass_len = rf->pass_len;
     t->released_at_ms = f->released_at_ms;

@@ -192,14 +192,14 @@ static bool let_past(struct router *r, const struct asked *a)
 
     if (!a->trusted || a->known == NULL || a->known->bypass == NULL)
         return false;
-    ask.queue = a->known->id;
+    ask.queue = a->known->map.id;
     why = bypass_of(a->known->bypass, &ask);
     if (why == BYPASS_NONE)
         return false;
     r->counts.bypassed[why]++;
     r->ans.status = 204;
     buf_str(&r->ans.headers, "X-Segq-Queue: ");
-    buf_str(&r->ans.headers, a->known->name);
+    buf_str(&r->ans.headers, a->known->map.name);
     buf_str(&r->ans.headers, "\r\nX-Segq-Bypass: ");
     buf_str(&r->ans.headers, bypass_name(why));
     buf_str(&r->ans.headers, "\r\n");
@@ -210,15 +210,15 @@ static const struct {
     enum api_problem problem;
     const char *why;
 } faults[] = {
-    [SHOWN_NONE] = { API_PASS_INVALID, "no pass, or none of ours" },
-    [SHOWN_ELSEWHERE] = { API_NOT_ELIGIBLE, "the pass is for another queue" },
-    [SHOWN_OVER] = { API_PASS_INVALID, "the pass is not valid at this time" },
-    [SHOWN_REVOKED] = { API_PASS_REVOKED, "the pass was given back or revoked" },
+    [BEARER_NONE] = { API_PASS_INVALID, "no pass, or none of ours" },
+    [BEARER_ELSEWHERE] = { API_NOT_ELIGIBLE, "the pass is for another queue" },
+    [BEARER_OVER] = { API_PASS_INVALID, "the pass is not valid at this time" },
+    [BEARER_REVOKED] = { API_PASS_REVOKED, "the pass was given back or revoked" },
 };
 
 /* True: it is being renewed, and answered then. */
 static bool renews(struct router *r, struct httpd_req *req, const struct asked *a,
-                   const struct verdict *x)
+                   const struct known_pass *x)
 {
     const struct route_queue *of = a->known;
 
@@ -230,15 +230,15 @@ static bool renews(struct router *r, struct httpd_req *req, const struct asked *
 /* False: the answer comes later. */
 static bool judge(struct router *r, struct httpd_req *req, const struct asked *a)
 {
-    enum shown_state state;
-    const struct verdict *x = presented(r, a->q, a->queue, &state);
+    enum bearer_state state;
+    const struct known_pass *x = bearer_pass(r, a->q, a->queue, &state);
     struct slice own = a->queue;
 
     if (x != NULL && own.n == 0)
         own = (struct slice){ (char *)(uintptr_t)x->queue, strlen(x->queue) };
-    if (state == SHOWN_GOOD && renews(r, req, a, x))
+    if (state == BEARER_GOOD && renews(r, req, a, x))
         return false;
-    if (state == SHOWN_GOOD)
+    if (state == BEARER_GOOD)
         bearer_let_in(r, x);
     else if (phase_is_free(a->known))
         phase_let_by(r, a->known);

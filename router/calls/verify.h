@@ -1,6 +1,6 @@
 /* verify.h: GET /v1/verify: may the bearer of this pass come in? For the gateway in front
  * of the protected service (nginx auth_request and its like). Answered from memory: the
- * keys are in the map, good signatures are remembered (verdicts.h), revoked passes and
+ * keys are in the map, good signatures are remembered (signature_cache.h), revoked passes and
  * extended sessions are known (revoked.h), so are the rules by which people need no pass
  * (bypass.h). Nobody is asked, but now and then to renew a good pass (renew.h).
  *

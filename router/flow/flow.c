@@ -118,7 +118,7 @@ static void next_poll(struct flow *f, struct routes *r, msec_t now_ms)
         wait_map(f, now_ms);
         return;
     }
-    f->queue = o.queue->id;
+    f->queue = o.queue->map.id;
     f->lane = (uint8_t)o.lane;
     if (o.lost)
         gone(f, GONE_LOST, now_ms);
@@ -153,12 +153,12 @@ void flow_join(struct flow *f, struct routes *r, const struct route_queue *q, un
         done(f, routes_version(r) > 0 ? FLOW_NO_QUEUE : FLOW_UNAVAIL);
         return;
     }
-    f->queue = q->id;
+    f->queue = q->map.id;
     f->lane = f->join_lane = (uint8_t)lane;
     f->join_client = f->token.client;
-    if (q->state == QUEUE_CLOSED)
+    if (q->map.state == QUEUE_CLOSED)
         done(f, FLOW_CLOSED);
-    else if (q->state == QUEUE_FULL)
+    else if (q->map.state == QUEUE_FULL)
         done(f, FLOW_FULL);
     else
         next_join(f, r, now_ms);

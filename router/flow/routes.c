@@ -90,14 +90,14 @@ uint64_t routes_entry(const struct routes *r, queue_id id)
 {
     const struct rt_queue *q = map_get_ptr(&r->queues, id);
 
-    return q != NULL && q->pub.state == QUEUE_OPEN ? q->pub.stats.entry : 0;
+    return q != NULL && q->pub.map.state == QUEUE_OPEN ? q->pub.stats.entry : 0;
 }
 
 const struct route_queue *routes_queue(const struct routes *r, const char *name, size_t n)
 {
     const struct rt_queue *q = map_get_ptr(&r->names, rt_name_hash(name, n));
 
-    while (q != NULL && (strncmp(q->pub.name, name, n) != 0 || q->pub.name[n] != '\0'))
+    while (q != NULL && (strncmp(q->pub.map.name, name, n) != 0 || q->pub.map.name[n] != '\0'))
         q = q->same_hash;
     return q != NULL ? &q->pub : NULL;
 }
@@ -112,11 +112,11 @@ int routes_tail(const struct routes *r, queue_id id, unsigned lane, struct route
     const struct rt_queue *q = map_get_ptr(&r->queues, id);
     const struct rt_lane *l;
 
-    if (q == NULL || lane >= q->pub.n_lanes)
+    if (q == NULL || lane >= q->pub.map.n_lanes)
         return SQ_EUNKNOWN;
     l = &q->lane[lane];
     if (l->tail >= l->n_segs) /* the early ones' is closed, and what follows comes soon */
-        return q->pub.when.phase == PHASE_PREQUEUE || lost_its_end(l) ? SQ_EUNAVAIL : SQ_EFULL;
+        return q->pub.map.when.phase == PHASE_PREQUEUE || lost_its_end(l) ? SQ_EUNAVAIL : SQ_EFULL;
     t->seg = l->segs[l->tail].id;
     t->node = l->segs[l->tail].node;
     return 0;

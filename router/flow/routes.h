@@ -29,22 +29,12 @@ size_t routes_keys(const struct routes *r, const uint8_t (**keys)[32]);
 uint64_t routes_keys_generation(const struct routes *r); /* another number: other keys */
 
 struct route_queue { /* borrowed until the next routes_apply */
-    queue_id id;
-    const char *name;
-    uint8_t state; /* enum queue_state */
-    uint32_t n_lanes;
-    const char *lanes[LANES_MAX];
-    const char *page;      /* page_def.h, as JSON; "": nothing is said */
-    const char *message;   /* the operator's word to who waits now; "": none */
-    const char *said;      /* the same as `,"message":"..."` of an answer; "": none */
-    uint32_t page_version; /* a hash of both: the same at every router; 0: both "" */
-    struct map_phase when; /* draw: never NULL */
-    const struct bypass *bypass; /* NULL: all go through the room */
-    uint32_t pass_ttl_s;         /* 0: not known */
-    uint32_t session_max_s;      /* 0: sessions are not extended */
-    uint32_t session_idle_s;     /* 0: passes are not renewed */
-    uint64_t position_cap;       /* places further back are not told; 0: all are */
-    struct queue_stats stats; /* zero until known */
+    struct map_queue map; /* as the manager has sent it; texts are never NULL. Lanes without
+                           * their segments: routes_tail(), routes_owner() */
+    const char *said;     /* map.message as `,"message":"..."` of an answer; "": none */
+    uint32_t page_version; /* a hash of page and message: the same at every router; 0: both "" */
+    const struct bypass *bypass; /* map.gate, read; NULL: all go through the room */
+    struct queue_stats stats;    /* zero until known */
 };
 /* NULL: no such queue (only certain if routes_version() > 0). */
 const struct route_queue *routes_queue(const struct routes *r, const char *name, size_t n);

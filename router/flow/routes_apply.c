@@ -150,7 +150,7 @@ static int commit_queues(struct routes *r, struct rt_stage *s)
 
     s->queues = reversed(s->queues);
     while ((q = s->queues) != NULL) {
-        struct rt_queue *old = map_get_ptr(&r->queues, q->pub.id);
+        struct rt_queue *old = map_get_ptr(&r->queues, q->pub.map.id);
 
         s->queues = q->staged;
         q->staged = NULL;

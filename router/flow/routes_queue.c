@@ -30,19 +30,9 @@ uint64_t rt_name_hash(const char *name, size_t n)
     return h;
 }
 
-static const char *page_of(const struct map_queue *m)
+static const char *text(const char *s)
 {
-    return m->page != NULL ? m->page : "";
-}
-
-static const char *message_of(const struct map_queue *m)
-{
-    return m->message != NULL ? m->message : "";
-}
-
-static const char *draw_of(const struct map_queue *m)
-{
-    return m->when.draw != NULL ? m->when.draw : "";
+    return s != NULL ? s : "";
 }
 
 /* Made once, here: polls copy it as it is. Ends with a 0. */
@@ -55,11 +45,16 @@ static void put_said(struct buf *b, const char *message)
     buf_byte(b, 0);
 }
 
+/* Texts of the record that are copied behind it. */
+#define TEXTS(X) X(name) X(page) X(message) X(gate) X(when.draw)
+
 static size_t record_size(const struct map_queue *m, const struct buf *said)
 {
-    size_t size = sizeof(struct rt_queue) + strlen(m->name) + strlen(page_of(m)) +
-                  strlen(message_of(m)) + strlen(draw_of(m)) + said->len + 4;
+    size_t size = sizeof(struct rt_queue) + m->n_lanes * sizeof(struct map_lane) + said->len;
 
+#define X(member) size += strlen(text(m->member)) + 1;
+    TEXTS(X)
+#undef X
     for (uint32_t i = 0; i < m->n_lanes; i++) {
         const struct map_lane *l = &m->lanes[i];
 
@@ -113,19 +108,16 @@ static uint32_t page_version(const char *json, const char *message)
 }
 
 /* A router that cannot read the rules lets nobody past: they wait like others. */
-static void read_gate(struct rt_queue *q, const struct map_queue *m)
+static void read_gate(struct rt_queue *q)
 {
     struct err e = { 0 };
 
-    q->pub.pass_ttl_s = m->pass_ttl_s;
-    q->pub.session_max_s = m->session_max_s;
-    q->pub.session_idle_s = m->session_max_s != 0 ? m->session_idle_s : 0;
-    q->pub.position_cap = m->position_cap;
-    if (m->gate == NULL || *m->gate == '\0')
+    if (*q->pub.map.gate == '\0')
         return;
-    q->bypass = bypass_new(m->gate, &e);
+    q->bypass = bypass_new(q->pub.map.gate, &e);
     if (q->bypass == NULL)
-        log_error("queue=%s nobody bypasses the room: %s", m->name, e.text);
+        log_error("event=bypass_rules_refused queue=%s effect=\"nobody bypasses the room\" why=%s",
+                  q->pub.map.name, log_q(e.text, strlen(e.text)));
     q->pub.bypass = q->bypass;
 }
 
@@ -135,41 +127,46 @@ void rt_queue_free(struct rt_queue *q)
     free(q);
 }
 
-static void fill_texts(struct rt_queue *q, const struct map_queue *m, const struct buf *said,
-                       char *at)
+/* Everything that is text, behind what must be aligned. */
+static void fill_texts(struct rt_queue *q, const struct buf *said, char *at)
 {
-    q->pub.name = copy_str(&at, m->name);
+    struct map_queue *m = &q->pub.map;
+
+#define X(member) m->member = copy_str(&at, text(m->member));
+    TEXTS(X)
+#undef X
     for (uint32_t i = 0; i < m->n_lanes; i++)
-        q->pub.lanes[i] = copy_str(&at, m->lanes[i].name);
-    q->pub.page = copy_str(&at, page_of(m));
-    q->pub.message = copy_str(&at, message_of(m));
+        m->lanes[i].name = copy_str(&at, m->lanes[i].name);
     q->pub.said = copy_str(&at, (const char *)said->data);
-    q->pub.when = m->when;
-    q->pub.when.draw = copy_str(&at, draw_of(m));
-    q->pub.page_version = page_version(q->pub.page, q->pub.message);
-    q->hash = rt_name_hash(q->pub.name, strlen(q->pub.name));
+    q->pub.page_version = page_version(m->page, m->message);
+    q->hash = rt_name_hash(m->name, strlen(m->name));
 }
 
-static struct rt_queue *record_new(const struct map_queue *m, const struct buf *said)
+/* Memory behind the record, in this order: lanes, segments and aliases, texts. */
+static struct rt_queue *record_new(const struct map_queue *from, const struct buf *said)
 {
-    struct rt_queue *q = calloc(1, record_size(m, said));
+    size_t size = record_size(from, said);
+    struct rt_queue *q = calloc(1, size);
     char *at = (char *)(q + 1);
 
     if (q == NULL)
         return NULL;
-    q->pub.id = m->id;
-    q->pub.state = m->state;
-    q->pub.n_lanes = m->n_lanes;
-    for (uint32_t i = 0; i < m->n_lanes; i++) { /* aligned parts first */
+    q->pub.map = *from;
+    q->pub.map.lanes = (struct map_lane *)(void *)at;
+    at += from->n_lanes * sizeof(struct map_lane);
+    for (uint32_t i = 0; i < from->n_lanes; i++) {
+        q->pub.map.lanes[i] = (struct map_lane){ .name = from->lanes[i].name };
         q->lane[i].segs = (struct rt_seg *)(void *)at;
-        at += m->lanes[i].n_segs * sizeof(struct rt_seg);
+        at += from->lanes[i].n_segs * sizeof(struct rt_seg);
         q->lane[i].aliases = (struct map_alias *)(void *)at;
-        at += m->lanes[i].n_aliases * sizeof(struct map_alias);
-        fill_lane(q, i, &m->lanes[i]);
+        at += from->lanes[i].n_aliases * sizeof(struct map_alias);
+        fill_lane(q, i, &from->lanes[i]);
     }
-    fill_texts(q, m, said, at);
-    read_gate(q, m);
-    q->pub.stats.id = q->pub.id;
+    fill_texts(q, said, at);
+    if (from->session_max_s == 0) /* what is not extended is not renewed */
+        q->pub.map.session_idle_s = 0;
+    read_gate(q);
+    q->pub.stats.id = from->id;
     q->pub.stats.limited_by = q->limited_by;
     return q;
 }
@@ -180,7 +177,7 @@ struct rt_queue *rt_queue_new(const struct map_queue *m)
     struct buf said;
 
     buf_init(&said);
-    put_said(&said, message_of(m));
+    put_said(&said, text(m->message));
     if (!said.failed)
         q = record_new(m, &said);
     buf_fini(&said);
@@ -196,14 +193,14 @@ static void find_tail(struct rt_lane *l)
 
 void rt_queue_inherit(struct rt_queue *q, const struct routes *r)
 {
-    const struct rt_queue *old = map_get_ptr(&r->queues, q->pub.id);
+    const struct rt_queue *old = map_get_ptr(&r->queues, q->pub.map.id);
 
     if (old != NULL) {
         q->pub.stats = old->pub.stats;
         memcpy(q->limited_by, old->limited_by, sizeof(q->limited_by));
         q->pub.stats.limited_by = q->limited_by;
     }
-    for (uint32_t i = 0; i < q->pub.n_lanes; i++) {
+    for (uint32_t i = 0; i < q->pub.map.n_lanes; i++) {
         struct rt_lane *l = &q->lane[i];
 
         for (uint32_t k = 0; k < l->n_segs; k++) {
@@ -231,12 +228,12 @@ int rt_queue_link(struct routes *r, struct rt_queue *q)
 {
     struct rt_queue *same = map_get_ptr(&r->names, q->hash);
 
-    if (map_set_ptr(&r->queues, q->pub.id, q) < 0)
+    if (map_set_ptr(&r->queues, q->pub.map.id, q) < 0)
         return SQ_ENOMEM;
     q->same_hash = same;
     if (map_set_ptr(&r->names, q->hash, q) < 0)
         return SQ_ENOMEM;
-    for (uint32_t i = 0; i < q->pub.n_lanes; i++)
+    for (uint32_t i = 0; i < q->pub.map.n_lanes; i++)
         if (link_lane(r, &q->lane[i]) < 0)
             return SQ_ENOMEM;
     return 0;
@@ -260,7 +257,7 @@ static void unlink_name(struct routes *r, struct rt_queue *q)
 
 void rt_queue_unlink(struct routes *r, struct rt_queue *q)
 {
-    for (uint32_t i = 0; i < q->pub.n_lanes; i++) {
+    for (uint32_t i = 0; i < q->pub.map.n_lanes; i++) {
         struct rt_lane *l = &q->lane[i];
 
         for (uint32_t k = 0; k < l->n_segs; k++)
@@ -270,6 +267,6 @@ void rt_queue_unlink(struct routes *r, struct rt_queue *q)
             (void)map_del(&r->aliases, l->aliases[k].from);
     }
     unlink_name(r, q);
-    (void)map_del(&r->queues, q->pub.id);
+    (void)map_del(&r->queues, q->pub.map.id);
     rt_queue_free(q);
 }

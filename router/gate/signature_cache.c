@@ -7,16 +7,16 @@
 
 #define WAYS 4
 
-struct verdicts {
-    uint8_t key[VERDICT_KEY_BYTES];
+struct sigcache {
+    uint8_t key[SIGCACHE_KEY_BYTES];
     size_t mask; /* of sets */
     bool used; /* else nothing of it was touched */
-    struct verdict *v; /* owned; WAYS a set */
+    struct known_pass *v; /* owned; WAYS a set */
 };
 
-struct verdicts *verdicts_new(size_t entries, const uint8_t key[VERDICT_KEY_BYTES])
+struct sigcache *sigcache_new(size_t entries, const uint8_t key[SIGCACHE_KEY_BYTES])
 {
-    struct verdicts *v = calloc(1, sizeof(*v));
+    struct sigcache *v = calloc(1, sizeof(*v));
     size_t sets = 1;
 
     while (sets * WAYS < entries && sets < SIZE_MAX / 4 / WAYS / sizeof(*v->v))
@@ -33,7 +33,7 @@ struct verdicts *verdicts_new(size_t entries, const uint8_t key[VERDICT_KEY_BYTE
     return v;
 }
 
-void verdicts_free(struct verdicts *v)
+void sigcache_free(struct sigcache *v)
 {
     if (v == NULL)
         return;
@@ -41,20 +41,20 @@ void verdicts_free(struct verdicts *v)
     free(v);
 }
 
-void verdicts_hash(const struct verdicts *v, const char *pass, size_t n, uint64_t hash[2])
+void sigcache_hash(const struct sigcache *v, const char *pass, size_t n, uint64_t hash[2])
 {
     crypto_shorthash_siphashx24((uint8_t *)hash, (const uint8_t *)pass, n, v->key);
     hash[1] |= 1; /* never the empty one */
 }
 
-static struct verdict *set_of(const struct verdicts *v, const uint64_t hash[2])
+static struct known_pass *set_of(const struct sigcache *v, const uint64_t hash[2])
 {
     return &v->v[(hash[0] & v->mask) * WAYS];
 }
 
-const struct verdict *verdicts_find(const struct verdicts *v, const uint64_t hash[2])
+const struct known_pass *sigcache_find(const struct sigcache *v, const uint64_t hash[2])
 {
-    const struct verdict *x = set_of(v, hash);
+    const struct known_pass *x = set_of(v, hash);
 
     for (int i = 0; i < WAYS; i++)
         if (x[i].hash[0] == hash[0] && x[i].hash[1] == hash[1])
@@ -62,18 +62,18 @@ const struct verdict *verdicts_find(const struct verdicts *v, const uint64_t has
     return NULL;
 }
 
-void verdicts_again(struct verdicts *v, const uint64_t hash[2], msec_t ms)
+void sigcache_again(struct sigcache *v, const uint64_t hash[2], msec_t ms)
 {
-    struct verdict *x = set_of(v, hash);
+    struct known_pass *x = set_of(v, hash);
 
     for (int i = 0; i < WAYS; i++)
         if (x[i].hash[0] == hash[0] && x[i].hash[1] == hash[1])
             x[i].again_ms = ms;
 }
 
-void verdicts_put(struct verdicts *v, const struct verdict *x)
+void sigcache_put(struct sigcache *v, const struct known_pass *x)
 {
-    struct verdict *set = set_of(v, x->hash), *to = set;
+    struct known_pass *set = set_of(v, x->hash), *to = set;
 
     for (int i = 1; i < WAYS; i++) /* an empty one expired in 1970 */
         if (set[i].exp_s < to->exp_s)
@@ -82,7 +82,7 @@ void verdicts_put(struct verdicts *v, const struct verdict *x)
     v->used = true;
 }
 
-void verdicts_clear(struct verdicts *v)
+void sigcache_clear(struct sigcache *v)
 {
     if (v->used)
         memset(v->v, 0, (v->mask + 1) * WAYS * sizeof(*v->v));

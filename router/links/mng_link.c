@@ -54,7 +54,7 @@ static void reg(struct mng_link *l, struct rpc_chan *ch, bool all)
     if (rc == 0)
         rc = rpc_end(ch, m.type, 0);
     if (rc < 0) {
-        log_error("cannot register: %s", sq_strerror(rc));
+        log_error("event=not_registered manager=%s why=\"%s\"", l->addr, sq_strerror(rc));
         rpc_chan_close(ch, "cannot register");
     }
 }
@@ -63,8 +63,8 @@ static void on_new_format(struct mng_link *l, const struct msg_map *m)
 {
     l->m->r->counts.maps_refused++;
     if (!l->too_new)
-        log_error("manager=%s its map has format %" PRIu32 ", this router reads up to %d: "
-                  "upgrade the router", l->addr, m->format, MAP_FORMAT);
+        log_error("event=map_too_new manager=%s format=%" PRIu32 " newest=%d "
+                  "do=\"upgrade the router\"", l->addr, m->format, MAP_FORMAT);
     l->too_new = true;
 }
 
@@ -81,15 +81,16 @@ static void on_map(struct mng_link *l, struct rpc_chan *ch, const struct msg_map
         /* of one who led before, or leads others: asking again brings the same */
         if (m->epoch < epoch || (rc == SQ_ESTALE && m->from_version == 0)) {
             if (!l->outdated)
-                log_warn("manager=%s map epoch=%" PRIu64 " here=%" PRIu64
-                         " refused: older, or another manager's",
+                log_warn("event=map_refused manager=%s epoch=%" PRIu64 " here=%" PRIu64
+                         " why=\"older, or another manager's\"",
                          l->addr, m->epoch, epoch);
             l->outdated = true;
             return;
         }
-        log_warn("map from=%" PRIu64 " version=%" PRIu64 " epoch=%" PRIu64
-                 " does not apply here=%" PRIu64 "/%" PRIu64 ": %s",
-                 m->from_version, m->version, m->epoch, before, epoch, sq_strerror(rc));
+        log_warn("event=map_not_applied manager=%s from=%" PRIu64 " version=%" PRIu64
+                 " epoch=%" PRIu64 " here=%" PRIu64 " here_epoch=%" PRIu64 " why=\"%s\"",
+                 l->addr, m->from_version, m->version, m->epoch, before, epoch,
+                 sq_strerror(rc));
         reg(l, ch, true);
         return;
     }
@@ -99,7 +100,7 @@ static void on_map(struct mng_link *l, struct rpc_chan *ch, const struct msg_map
     if (m->more)
         return;
     if (before == 0)
-        log_info("first map version=%" PRIu64 " epoch=%" PRIu64, m->version, m->epoch);
+        log_info("event=first_map version=%" PRIu64 " epoch=%" PRIu64, m->version, m->epoch);
     seg_links_sync(r->segs);
     rflow_map_changed(r);
 }
@@ -125,13 +126,13 @@ static void on_standby(struct mng_link *l, const char *text)
     char addr[64] = "", node[NAME_MAX_LEN + 1] = "";
 
     (void)sscanf(text, "%63s %64s", addr, node);
-    log_info("manager=%s stands by, leader=%s", l->addr,
+    log_info("event=standby_manager manager=%s leader=%s", l->addr,
              addr[0] != 0 ? log_q(addr, strlen(addr)) : "none");
     l->stands_by = true;
     if (addr[0] == 0 || is_known(l->m, addr, node) || l->m->n == LINKS_MAX)
         return;
     if (link_dial(l->m, addr) < 0)
-        log_error("manager=%s cannot be dialled: no memory", log_q(addr, strlen(addr)));
+        log_error("event=no_memory what=link manager=%s", log_q(addr, strlen(addr)));
 }
 
 /* The nodes do not obey it: if it is its map that we have, then any other is better. */
@@ -139,7 +140,7 @@ static void on_stranger(struct mng_link *l)
 {
     struct mng_links *m = l->m;
 
-    log_warn("manager=%s commands none of the segment nodes", l->addr);
+    log_warn("event=manager_not_obeyed manager=%s why=\"no segment node is its\"", l->addr);
     if (l->store == 0 || l->store != routes_store(m->r->routes))
         return;
     routes_disown(m->r->routes);
@@ -158,7 +159,7 @@ static void on_error(struct mng_link *l, const struct msg_error *m)
     else if (m->code == SQ_ESTALE && m->about == MSG_ROUTER_REG)
         on_stranger(l);
     else
-        log_warn("manager=%s refuses: %s", l->addr, sq_strerror(m->code));
+        log_warn("event=refused manager=%s why=\"%s\"", l->addr, sq_strerror(m->code));
 }
 
 static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
@@ -179,7 +180,7 @@ static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
     } else if (rc == 0 && m.type == MSG_ERROR) {
         on_error(l, &m.error);
     } else if (rc == SQ_EUNKNOWN) { /* a newer manager: not for us */
-        log_debug("manager=%s unknown message type=%u", l->addr, f->type);
+        log_debug("event=unknown_message manager=%s type=%u", l->addr, f->type);
     } else {
         rpc_chan_close(ch, rc == SQ_ENOMEM ? "no memory for a message" : "bad message");
     }
@@ -190,7 +191,7 @@ static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)
 {
     struct mng_link *l = ctx;
 
-    log_info("manager=%s node=%s up", l->addr, peer->node);
+    log_info("event=manager_up manager=%s node=%s", l->addr, peer->node);
     l->up = true;
     l->failed = l->stands_by = l->outdated = l->too_new = false;
     snprintf(l->node, sizeof(l->node), "%s", peer->node);
@@ -202,7 +203,7 @@ static void on_down(void *ctx, struct rpc_chan *ch, const char *why)
     struct mng_link *l = ctx;
 
     (void)ch;
-    log_warn("manager=%s down: %s", l->addr, why);
+    log_warn("event=manager_down manager=%s why=%s", l->addr, log_q(why, strlen(why)));
     l->up = false;
     l->asked_all = false;
 }
@@ -212,7 +213,8 @@ static void on_fail(void *ctx, const char *why)
     struct mng_link *l = ctx;
 
     if (!l->failed)
-        log_warn("manager=%s cannot be reached: %s", l->addr, why);
+        log_warn("event=manager_unreachable manager=%s why=%s", l->addr,
+                 log_q(why, strlen(why)));
     l->failed = true;
 }
 

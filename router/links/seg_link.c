@@ -18,7 +18,7 @@ static void on_error(struct seg_link *l, const struct msg_error *m, uint64_t rid
 {
     const char *text = m->text != NULL ? m->text : "";
 
-    log_warn("node=%s refuses a request: %s %s", l->name, sq_strerror(m->code),
+    log_warn("event=refused node=%s why=\"%s\" text=%s", l->name, sq_strerror(m->code),
              log_q(text, strlen(text)));
     seg_batch_refused(l, rid);
 }
@@ -77,7 +77,7 @@ static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
         }
     }
     if (rc == SQ_EUNKNOWN) /* a newer node: not for us */
-        log_debug("node=%s sent an unknown message type=%u", l->name, f->type);
+        log_debug("event=unknown_message node=%s type=%u", l->name, f->type);
     else if (rc < 0)
         rpc_chan_close(ch, rc == SQ_ENOMEM ? "no memory for an answer" : "bad answer");
     arena_reset(&r->arena);
@@ -88,12 +88,13 @@ static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)
     struct seg_link *l = ctx;
 
     if (strcmp(peer->node, l->name) != 0) {
-        log_error("addr=%s is node %s, the map says %s", peer->addr, peer->node, l->name);
+        log_error("event=wrong_node addr=%s node=%s expected=%s", peer->addr, peer->node,
+                  l->name);
         l->failed = true;
         rpc_chan_close(ch, "another node than the map says");
         return;
     }
-    log_info("node=%s addr=%s up", l->name, peer->addr);
+    log_info("event=node_up node=%s addr=%s", l->name, peer->addr);
     l->ch = ch;
     l->failed = false;
 }
@@ -104,7 +105,7 @@ static void on_down(void *ctx, struct rpc_chan *ch, const char *why)
 
     (void)ch;
     if (l->ch != NULL)
-        log_warn("node=%s down: %s", l->name, why);
+        log_warn("event=node_down node=%s why=%s", l->name, log_q(why, strlen(why)));
     l->ch = NULL;
     l->failed = true;
     seg_batches_lost(l);
@@ -115,7 +116,7 @@ static void on_fail(void *ctx, const char *why)
     struct seg_link *l = ctx;
 
     if (!l->failed)
-        log_warn("node=%s cannot be reached: %s", l->name, why);
+        log_warn("event=node_unreachable node=%s why=%s", l->name, log_q(why, strlen(why)));
     l->failed = true;
     seg_batches_lost(l);
 }
@@ -144,7 +145,7 @@ static void link_add(struct seg_links *s, const struct route_node *n)
     struct seg_link *l = calloc(1, sizeof(*l));
 
     if (l == NULL) {
-        log_error("no memory for a link node=%s", n->name);
+        log_error("event=no_memory what=link node=%s", n->name);
         return;
     }
     l->s = s;
@@ -156,7 +157,7 @@ static void link_add(struct seg_links *s, const struct route_node *n)
         list_init(&l->kind[i].open), list_init(&l->kind[i].sent);
     if (map_set_ptr(&s->by_no, n->no, l) < 0 ||
         (l->link = rpc_dial(s->r->rpc, n->addr, RPC_SEGMENT, &calls, l)) == NULL) {
-        log_error("no memory for a link node=%s", n->name);
+        log_error("event=no_memory what=link node=%s", n->name);
         map_del(&s->by_no, n->no);
         free(l);
     }
@@ -172,7 +173,7 @@ static void drop_stale(struct seg_links *s)
         if (l->stays)
             continue;
         map_del(&s->by_no, no);
-        log_info("node=%s is not in the map any more", l->name);
+        log_info("event=node_removed node=%s", l->name);
         link_free(l);
         i = 0; /* the map has changed: from its beginning */
     }

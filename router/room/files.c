@@ -62,7 +62,7 @@ static int replace(struct files *f, size_t i, const char *dir, struct err *e)
     rc = read_file(path, &f->own[i], &n, e);
     if (rc < 0 || f->own[i] == NULL)
         return rc;
-    log_info("page file=%s", path);
+    log_info("event=page_file_replaced file=%s", path);
     f->v[i].p = f->own[i];
     f->v[i].n = n;
     return 0;
@@ -157,16 +157,17 @@ const struct page_def *page_room_def(struct router *r, const struct route_queue 
     struct err e = { 0 };
     struct kept_def *k;
 
-    if (q->page[0] == '\0')
+    if (q->map.page[0] == '\0')
         return NULL;
-    k = kept_for(r->page, q->id);
+    k = kept_for(r->page, q->map.id);
     if (k == NULL)
         return NULL;
     if (k->version != q->page_version) {
-        k->good = page_def_read(&k->def, q->page, strlen(q->page), &e) == 0;
+        k->good = page_def_read(&k->def, q->map.page, strlen(q->map.page), &e) == 0;
         k->version = q->page_version;
         if (!k->good)
-            log_warn("queue=%s its page's definition is not used: %s", q->name, e.text);
+            log_warn("event=page_definition_refused queue=%s why=%s", q->map.name,
+                     log_q(e.text, strlen(e.text)));
     }
     return k->good ? &k->def : NULL;
 }

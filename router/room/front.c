@@ -11,15 +11,15 @@
 
 static bool has_pass(struct router *r, const struct http_req *q, struct page_view *v)
 {
-    enum shown_state state;
-    const struct verdict *x = presented(r, q, (struct slice){ 0 }, &state);
+    enum bearer_state state;
+    const struct known_pass *x = bearer_pass(r, q, (struct slice){ 0 }, &state);
     const struct route_queue *queue;
 
-    if (state != SHOWN_GOOD)
+    if (state != BEARER_GOOD)
         return false;
     queue = routes_queue(r->routes, x->queue, strlen(x->queue));
     v->state = PAGE_IN;
-    v->good_for_s = presented_until_s(r, x) - presented_now_s(r, x);
+    v->good_for_s = bearer_until_s(r, x) - bearer_now_s(r, x);
     if (queue != NULL)
         v->def = page_room_def(r, queue);
     return true;

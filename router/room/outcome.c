@@ -20,9 +20,9 @@ static void pass_cookie(struct router *r, const struct page_ask *a,
     int64_t from_s = t->released_at_ms / 1000, end_s = t->pass_expires_s;
     int64_t now_s = pass_clock_s(&r->pass_clock, ev_now(r->ev), router_wall_s(), from_s, end_s);
 
-    if (q->session_idle_s != 0 && from_s + q->session_max_s > end_s)
-        end_s = from_s + q->session_max_s;
-    presented_put_cookie(&r->ans.headers, t->pass, t->pass_len,
+    if (q->map.session_idle_s != 0 && from_s + q->map.session_max_s > end_s)
+        end_s = from_s + q->map.session_max_s;
+    bearer_put_cookie(&r->ans.headers, t->pass, t->pass_len,
                          end_s - now_s, a->https);
 }
 
@@ -60,9 +60,9 @@ static void other(struct router *r, struct rflow *rf, const struct route_queue *
     v.wall_ms = ev_wall_ms(r->ev);
     v.state = state_of(&rf->flow, q, v.wall_ms, &v.poll_after_ms);
     if (q != NULL) {
-        v.opens_ms = v.state == PAGE_EARLY ? q->when.opens_ms : 0;
+        v.opens_ms = v.state == PAGE_EARLY ? q->map.when.opens_ms : 0;
         v.def = page_room_def(r, q);
-        v.message = q->message;
+        v.message = q->map.message;
         v.version = q->page_version;
     }
     page_show(r, &v);
@@ -73,33 +73,33 @@ static void waiting(struct router *r, struct rflow *rf, const struct api_ticket 
 {
     const struct page_ask *a = rf->page;
     bool capped = api_is_capped(t);
-    uint64_t position = capped ? t->position_cap : t->position;
+    uint64_t position = capped ? q->map.position_cap : t->position;
     uint64_t start = position > a->start ? position : a->start;
     struct page_view v = { .state = PAGE_WAITING,
                            .lang = a->lang,
                            .queue = a->name,
                            .def = page_room_def(r, q),
-                           .message = q->message,
+                           .message = q->map.message,
                            .version = q->page_version,
                            .target = a->target,
                            .token = t->token,
                            .position = position,
-                           .total = capped ? position : u64_max(position, t->stats->waiting),
+                           .total = capped ? position : u64_max(position, api_lane_stats(t)->waiting),
                            .capped = capped,
                            .start = start,
                            .eta_s = -1,
                            .poll_after_ms = t->poll_after_ms,
-                           .opens_ms = t->opens_ms,
+                           .opens_ms = t->early ? q->map.when.opens_ms : 0,
                            .wall_ms = ev_wall_ms(r->ev),
-                           .paused = (q->state == QUEUE_PAUSED && /* so is who is early */
-                                      q->when.phase != PHASE_PREQUEUE) ||
-                                     q->when.phase == PHASE_REJECT };
+                           .paused = (q->map.state == QUEUE_PAUSED && /* so is who is early */
+                                      q->map.when.phase != PHASE_PREQUEUE) ||
+                                     q->map.when.phase == PHASE_REJECT };
 
-    v.draw = q->when.draw;
+    v.draw = q->map.when.draw;
     v.ticket_seg = t->of;
     v.ticket_number = t->number;
     if (t->position > 0)
-        v.eta_s = api_eta_s(t->position, t->stats);
+        v.eta_s = api_eta_s(t->position, api_lane_stats(t));
     if (a->act == ACT_ENTER || a->joins || start != a->start)
         page_ticket_cookie(r, a, t->token, start);
     if (a->act == ACT_ENTER || a->claimed || a->posted)
@@ -150,7 +150,7 @@ void page_done(struct router *r, struct rflow *rf)
     } else if (f->result == FLOW_GONE) {
         gone(r, rf, q);
     } else if (ok && q != NULL && router_ticket(r, rf, &t)) {
-        if (strcmp(t.queue, a->name) != 0) /* another queue's: it is none here */
+        if (t.queue != q) /* another queue's: it is none here */
             page_send_back(r, a, "?r=1");
         else if (t.admitted)
             admitted(r, rf, q, &t);

@@ -109,11 +109,11 @@ static void show(struct router *r, struct httpd_req *req, struct asked *x,
 
     if (x->queue != NULL) {
         v.def = page_room_def(r, x->queue);
-        v.message = x->queue->message;
+        v.message = x->queue->map.message;
         v.version = x->queue->page_version;
         v.claim = state == PAGE_DOOR ? x->join.claim : NULL;
         v.claim_len = state == PAGE_DOOR ? x->join.claim_len : 0;
-        v.opens_ms = state == PAGE_EARLY ? x->queue->when.opens_ms : 0;
+        v.opens_ms = state == PAGE_EARLY ? x->queue->map.when.opens_ms : 0;
         v.wall_ms = ev_wall_ms(r->ev);
     }
     page_show(r, &v);
@@ -222,7 +222,7 @@ static void get(struct router *r, struct httpd_req *req, struct asked *x)
         show(r, req, x, PAGE_LEFT, 0);
     else if (has_flag(x->q->query, "r"))
         show(r, req, x, PAGE_COOKIES, 0);
-    else if (x->queue->state == QUEUE_CLOSED)
+    else if (x->queue->map.state == QUEUE_CLOSED)
         show_closed(r, req, x);
     else if (!looks)
         show(r, req, x, PAGE_DOOR, 0);
@@ -248,7 +248,7 @@ static void post_join(struct router *r, struct httpd_req *req, struct asked *x)
         join_key_ok((struct slice){ key, strlen(key) }))
         join_by_key(r, x->queue, &x->join, (struct slice){ key, strlen(key) });
     x->a->joins = x->a->posted = true;
-    if (x->queue->state == QUEUE_CLOSED)
+    if (x->queue->map.state == QUEUE_CLOSED)
         show_closed(r, req, x);
     else
         begin(r, req, x);
@@ -285,7 +285,7 @@ static void words(struct router *r, struct httpd_req *req, struct asked *x)
         return;
     }
     page_put_words(page_room_page(r), &r->ans.body, x->a->lang, page_room_def(r, x->queue),
-                   x->queue->message, x->queue->page_version);
+                   x->queue->map.message, x->queue->page_version);
     r->ans.status = 200;
     r->ans.type = "application/json";
     buf_str(&r->ans.headers,
@@ -364,8 +364,8 @@ void page_start(struct router *r, struct httpd_req *req, const struct http_req *
         x.form = q->body.p != NULL ? q->body : (struct slice) { (char *)"", 0 };
     x.queue = routes_queue(r->routes, a->arg.p, a->arg.n);
     if (x.queue != NULL) {
-        x.a->queue = x.queue->id;
-        strcpy(x.a->name, x.queue->name);
+        x.a->queue = x.queue->map.id;
+        strcpy(x.a->name, x.queue->map.name);
     } else if (api_is_name(a->arg.p, a->arg.n)) {
         memcpy(x.a->name, a->arg.p, a->arg.n);
     }

@@ -94,12 +94,12 @@ void page_show(struct router *r, struct page_view *v)
 enum page_state page_of_closed(const struct route_queue *q, int64_t wall_ms,
                                uint32_t *retry_ms)
 {
-    int64_t left = q->when.opens_ms - wall_ms;
+    int64_t left = q->map.when.opens_ms - wall_ms;
 
     *retry_ms = CLOSED_MS;
-    if (q->when.phase == PHASE_REJECT)
+    if (q->map.when.phase == PHASE_REJECT)
         return PAGE_REJECT;
-    if (q->when.phase != PHASE_EARLY)
+    if (q->map.when.phase != PHASE_EARLY)
         return PAGE_CLOSED;
     if (left < EARLY_MAX) /* people and pages spread themselves: see page.js */
         *retry_ms = left > 2000 ? (uint32_t)left : 2000;

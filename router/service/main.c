@@ -2,6 +2,7 @@
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "common/supervisor/giveback.h"
 #include "common/base/log.h"
@@ -44,12 +45,12 @@ static void on_hup(void *arg)
 
     log_reopen();
     if (prog_reload(&p->prog, &p->cfg, &e) < 0) {
-        log_error("configuration kept as it was: %s", e.text);
+        log_error("event=reload_refused why=%s", log_q(e.text, strlen(e.text)));
         return;
     }
     log_apply(&p->cfg);
     router_reload(p->router);
-    log_info("configuration read again");
+    log_info("event=reloaded");
 }
 
 static void on_drained(void *arg)
@@ -68,7 +69,7 @@ static void on_term(void *arg)
         return;
     }
     p->draining = true;
-    log_info("stopping");
+    log_info("event=stopping");
     ev_timer_at(p->drain_limit, ev_now(p->ev) + DRAIN_MAX_MS);
     router_drain(p->router, on_drained, p);
 }
@@ -80,10 +81,11 @@ static void on_ready_timer(void *arg)
     msec_t now = ev_now(p->ev);
 
     if (router_is_ready(p->router)) {
-        log_info("ready");
+        log_info("event=ready");
         prog_ready();
     } else if (now - p->started >= READY_MAX_MS) {
-        log_warn("no chain map or no segment node yet; answering 503 meanwhile");
+        log_warn("event=not_ready why=\"no chain map or no segment node yet\" "
+                 "effect=\"answers are 503\"");
         prog_ready();
     } else {
         ev_timer_at(p->ready, now + READY_POLL_MS);
@@ -150,12 +152,12 @@ int main(int argc, char **argv)
     signal(SIGPIPE, SIG_IGN);
     rc = start(&p, &e);
     if (rc < 0) {
-        log_error("cannot start: %s", e.text);
+        log_error("event=cannot_start why=%s", log_q(e.text, strlen(e.text)));
         end(&p);
         return 1;
     }
     ev_run(p.ev);
-    log_info("stopped");
+    log_info("event=stopped");
     end(&p);
     return 0;
 }

@@ -23,7 +23,7 @@ void router_reload(struct router *r)
 
     gate_reload(&r->gate, r->cfg);
     if (claim_ring_load(&r->claims, r->cfg, &e) < 0)
-        log_error("claim_keys kept as they were: %s", e.text);
+        log_error("event=reload_refused key=claim_keys why=%s", log_q(e.text, strlen(e.text)));
 }
 
 static bool healthy(void *ctx, struct buf *why)
@@ -83,7 +83,7 @@ static void lower_copy(char *to, const char *from)
 static int open_all(struct router *r, struct err *e)
 {
     const struct router_cfg *c = r->cfg;
-    uint8_t key[VERDICT_KEY_BYTES];
+    uint8_t key[SIGCACHE_KEY_BYTES];
     int rc = keys_cluster(&r->keys, c->secret_file, c->create_keys, e);
 
     if (rc < 0)
@@ -102,8 +102,8 @@ static int open_all(struct router *r, struct err *e)
         return rc;
     r->routes = routes_new();
     randombytes_buf(key, sizeof(key));
-    r->verdicts = verdicts_new((size_t)c->verify_cache, key);
-    if (r->routes == NULL || r->verdicts == NULL || rflow_init(r) < 0)
+    r->sigcache = sigcache_new((size_t)c->verify_cache, key);
+    if (r->routes == NULL || r->sigcache == NULL || rflow_init(r) < 0)
         return err_set(e, SQ_ENOMEM, "out of memory");
     rc = open_links(r, e);
     if (rc == 0)
@@ -114,7 +114,7 @@ static int open_all(struct router *r, struct err *e)
     r->mngs = r->segs != NULL ? mng_links_new(r) : NULL;
     if (r->mngs == NULL)
         return err_set(e, SQ_ENOMEM, "out of memory");
-    log_info("node=%s listens on %s admin=%s", c->node, httpd_addr(r->httpd),
+    log_info("event=listening node=%s listen=%s admin=%s", c->node, httpd_addr(r->httpd),
              admin_addr(r->admin));
     return 0;
 }
@@ -159,7 +159,7 @@ void router_free(struct router *r)
     if (r->routes != NULL)
         routes_free(r->routes);
     gate_fini(&r->gate);
-    verdicts_free(r->verdicts);
+    sigcache_free(r->sigcache);
     revoked_fini(&r->revoked);
     revoked_fini(&r->extended);
     page_room_free(r->page);

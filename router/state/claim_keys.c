@@ -108,8 +108,8 @@ static int bind(const struct claim_ring *k, struct join_body *b, const struct cl
 static int find(const struct route_queue *q, const char *name, unsigned *lane,
                 const char **why)
 {
-    for (*lane = 0; *lane < q->n_lanes; (*lane)++)
-        if (strcmp(q->lanes[*lane], name) == 0)
+    for (*lane = 0; *lane < q->map.n_lanes; (*lane)++)
+        if (strcmp(q->map.lanes[*lane].name, name) == 0)
             return 0;
     return refuse(why, "this queue does not have the claim's lane");
 }
@@ -124,11 +124,11 @@ int claim_lane(const struct claim_ring *k, int64_t max_ttl_s, int64_t now_s,
     *lane = 0;
     *why = "";
     if (b->claim_len == 0) {
-        if (b->lane_len == 0 || (q->n_lanes > 0 && is_same(q->lanes[0], b->lane, b->lane_len)))
+        if (b->lane_len == 0 || (q->map.n_lanes > 0 && is_same(q->map.lanes[0].name, b->lane, b->lane_len)))
             return bare_name(k, b, why);
         return refuse(why, "this lane needs a signed claim");
     }
-    rc = claim_check(&c, b->claim, b->claim_len, k->key, k->n, q->name, max_ttl_s, now_s,
+    rc = claim_check(&c, b->claim, b->claim_len, k->key, k->n, q->map.name, max_ttl_s, now_s,
                      why);
     if (rc == 0)
         rc = bind(k, b, &c, why);

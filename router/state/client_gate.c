@@ -62,7 +62,7 @@ static void say_refused(struct gate *g, const struct net_addr *peer, int64_t now
         return;
     g->said_ms = now_ms;
     net_ip_text(peer, text);
-    log_warn("refused addr=%s why=\"more than %u connections\" refused=%" PRIu64, text,
+    log_warn("event=connection_refused addr=%s most=%u refused=%" PRIu64, text,
              g->conns_per_addr, limit_counts(g->limit)->conns_refused);
 }
 

@@ -58,10 +58,10 @@ struct router {
     struct arena arena; /* of the frame being handled */
     struct api_ans ans; /* of the answer being composed */
     struct gate gate;   /* who asks, and how often */
-    struct verdicts *verdicts; /* passes that were found good */
-    struct verdict verdict;    /* the last one */
-    struct verdict not_good;   /* of the passes that were presented together */
-    uint64_t keys_generation;  /* of the keys that they were found good with */
+    struct sigcache *sigcache;   /* passes that were found good */
+    struct known_pass last_pass; /* the last one that was checked */
+    struct known_pass not_good;  /* the first pass of this request that is ours, but not good */
+    uint64_t keys_generation;    /* of the keys that they were found good with */
     struct pass_clock pass_clock;
     struct revoked revoked;    /* passes that are not good any more */
     struct revoked extended;   /* sessions that last longer than their pass said */
@@ -71,7 +71,7 @@ struct router {
     struct claim_ring claims;  /* keys that claims may be signed with */
     struct cors *cors; /* NULL: pages of other origins get nothing */
     uint64_t request_id;
-    /* flows under way, router_flow.c */
+    /* flows under way, flows.h */
     struct list flows;   /* oldest first = next deadline first */
     struct list renewals; /* likewise: those that renew a pass have less time */
     struct list waiting; /* those that wait for a moment or for a map */

@@ -278,7 +278,7 @@ static inline queue_id mr_queue(const struct mr *r)
     const struct route_queue *q = routes_queue(r->routes, "q", 1);
 
     cr_assert_not_null(q);
-    return q->id;
+    return q->map.id;
 }
 
 static inline void mr_join(struct mr *r, uint32_t n)

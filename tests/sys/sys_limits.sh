@@ -103,7 +103,7 @@ open(sys.argv[4]).read()
 EOT
 sed -i 's/^conns_per_addr: 0/conns_per_addr: 20/' "$C/config/router.yaml"
 kill -HUP "$(pid_of router.0)"
-read_again() { grep -q 'configuration read again' "$C/logs/router.0.log"; }
+read_again() { grep -q 'event=reloaded' "$C/logs/router.0.log"; }
 wait_for 5 "the router reads its configuration again" read_again
 mkfifo "$DIR/end"
 helper python3 "$DIR/hold.py" $((PORT + 10)) 127.0.0.21 30 "$DIR/end"

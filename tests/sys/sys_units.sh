@@ -39,7 +39,7 @@ wait_for 20 "a killed segment node is started again" other
 all_in() { some_in && [ "$(grep -o '"admitted"' "$DIR/polls" | wc -l)" -ge 290 ]; }
 wait_for 40 "all are let in" all_in
 for p in mng_cluster rt_cluster seg_cluster; do kill -HUP "$(pid_of $p)"; done
-read_again() { grep -q 'configuration read again' "$C/logs/router.0.log"; }
+read_again() { grep -q 'event=reloaded' "$C/logs/router.0.log"; }
 wait_for 20 "files are read again" read_again
 "$root/deploy/local.sh" down --dir "$C" --bin "$BIN" >"$DIR/down.log" 2>&1
 for p in mng rt seg; do

@@ -325,12 +325,12 @@ static void session(struct sim *s, struct srouter *r, struct sflow *f)
     const char *name = s->queue[q->queue].name;
     const struct route_queue *rq = routes_queue(r->r, name, strlen(name));
 
-    if (rq != NULL && q->command == SESS_EXTEND && rq->session_idle_s != 0 &&
+    if (rq != NULL && q->command == SESS_EXTEND && rq->map.session_idle_s != 0 &&
         rng_chance(&s->rng, 0.5)) { /* his gate asks about him */
         flow_renew(&f->f, r->r, &q->token, session_until_s(s, rq, q), sim_ms(s));
         return;
     }
-    if (rq != NULL && (q->command != SESS_EXTEND || rq->session_max_s != 0)) {
+    if (rq != NULL && (q->command != SESS_EXTEND || rq->map.session_max_s != 0)) {
         flow_session(&f->f, r->r, &q->token, q->command, session_until_s(s, rq, q), sim_ms(s));
         return;
     }

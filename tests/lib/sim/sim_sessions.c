@@ -46,8 +46,8 @@ bool session_is_extended(struct sim *s, struct player *p)
 int64_t session_until_s(const struct sim *s, const struct route_queue *q,
                         const struct sreq *r)
 {
-    int64_t most = r->released_s + q->session_max_s;
-    int64_t until = sim_wall(s) / 1000 + q->pass_ttl_s;
+    int64_t most = r->released_s + q->map.session_max_s;
+    int64_t until = sim_wall(s) / 1000 + q->map.pass_ttl_s;
 
     return until < most ? until : most;
 }

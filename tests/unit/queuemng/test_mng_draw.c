@@ -30,9 +30,9 @@ static const struct route_queue *queue_of(const struct mr *r)
 
 static json_t *draw_of(const struct mr *r)
 {
-    json_t *j = json_loads(queue_of(r)->when.draw, 0, NULL);
+    json_t *j = json_loads(queue_of(r)->map.when.draw, 0, NULL);
 
-    cr_assert_not_null(j, MR_SAY ": draw %s", MR_AT(r), queue_of(r)->when.draw);
+    cr_assert_not_null(j, MR_SAY ": draw %s", MR_AT(r), queue_of(r)->map.when.draw);
     return j;
 }
 
@@ -56,17 +56,17 @@ static struct mr *story(const char *name)
 
     mr_put_queue(r, QUEUE("paused", "2"));
     mr_run(r, 1000);
-    cr_assert_eq(queue_of(r)->state, QUEUE_CLOSED);
-    cr_assert_eq(queue_of(r)->when.phase, PHASE_EARLY);
-    cr_assert_eq(queue_of(r)->when.opens_ms, OPENS_MS);
+    cr_assert_eq(queue_of(r)->map.state, QUEUE_CLOSED);
+    cr_assert_eq(queue_of(r)->map.when.phase, PHASE_EARLY);
+    cr_assert_eq(queue_of(r)->map.when.opens_ms, OPENS_MS);
     j = draw_of(r);
     snprintf(commitment, sizeof(commitment), "%s", text_of(j, "commitment"));
     cr_assert_eq(strlen(commitment), DRAW_HEX);
     cr_assert_str_eq(text_of(j, "seed"), "", "nobody knows it yet");
     json_decref(j);
-    while (queue_of(r)->when.phase == PHASE_EARLY)
+    while (queue_of(r)->map.when.phase == PHASE_EARLY)
         mr_run(r, 100);
-    cr_assert_eq(queue_of(r)->when.phase, PHASE_PREQUEUE);
+    cr_assert_eq(queue_of(r)->map.when.phase, PHASE_PREQUEUE);
     cr_assert_leq(r->wall, OPENS_MS - 14000);
     cr_assert_eq(mng_release(r->m, r->now, "q", 5, &r->out, &e), SQ_ECONFLICT);
     mr_join(r, EARLY);
@@ -354,15 +354,15 @@ Test(mng_draw, an_opening_is_put_off)
     memcpy(strstr(later, "23:13:40"), "23:14:10", 8);
     mr_put_queue(r, later);
     mr_run(r, 200);
-    cr_assert_eq(queue_of(r)->when.phase, PHASE_EARLY);
-    cr_assert_eq(queue_of(r)->state, QUEUE_CLOSED);
-    while (queue_of(r)->when.phase != PHASE_PREQUEUE)
+    cr_assert_eq(queue_of(r)->map.when.phase, PHASE_EARLY);
+    cr_assert_eq(queue_of(r)->map.state, QUEUE_CLOSED);
+    while (queue_of(r)->map.when.phase != PHASE_PREQUEUE)
         mr_play(r, 100);
     cr_assert_geq(r->wall, OPENS_MS + 30000 - 15000);
     mr_join(r, 1);
     r->n_tickets--; /* one more, whom we forget: he expires */
     r->may_lose = true;
-    while (queue_of(r)->when.phase == PHASE_PREQUEUE)
+    while (queue_of(r)->map.when.phase == PHASE_PREQUEUE)
         mr_play(r, 100);
     cr_assert_geq(r->wall, OPENS_MS + 30000);
     wait_for_places(r);
@@ -383,12 +383,12 @@ Test(mng_draw, another_opening_closes_the_early_ones_then)
     cr_assert_eq(routes_tail(r->routes, mr_queue(r), 0, &before), 0);
     mr_put_queue(r, later);
     mr_run(r, 300);
-    cr_assert_eq(queue_of(r)->when.phase, PHASE_PREQUEUE);
+    cr_assert_eq(queue_of(r)->map.when.phase, PHASE_PREQUEUE);
     while (r->wall < OPENS_MS + 500)
         mr_play(r, 100);
     cr_assert_eq(routes_tail(r->routes, mr_queue(r), 0, &after), 0);
     cr_assert_eq(after.seg, before.seg, "it is joined on");
-    while (queue_of(r)->when.phase == PHASE_PREQUEUE)
+    while (queue_of(r)->map.when.phase == PHASE_PREQUEUE)
         mr_play(r, 100);
     cr_assert_geq(r->wall, OPENS_MS + 1000);
     to_the_end(r);

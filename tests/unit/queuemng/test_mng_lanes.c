@@ -79,7 +79,7 @@ Test(mng_lanes, made_plain_when_the_last_one_is_gone)
     cr_assert_eq(put(r, PLAIN, &e), 0, "%s", e.text);
     mr_run(r, 500);
     cr_expect_eq(lanes(r), 1);
-    cr_expect_str_eq(routes_queue(r->routes, "q", 1)->lanes[0], "default");
+    cr_expect_str_eq(routes_queue(r->routes, "q", 1)->map.lanes[0].name, "default");
     cr_expect_eq(routes_tail(r->routes, mr_queue(r), 1, &tail), SQ_EUNKNOWN);
     mr_restart_manager(r);
     mr_run(r, 1000);

@@ -22,7 +22,7 @@ static bool has_tail(const struct mr *r)
     const struct route_queue *q = routes_queue(r->routes, "q", 1);
     struct route_tail tail;
 
-    return q != NULL && routes_tail(r->routes, q->id, 0, &tail) == 0;
+    return q != NULL && routes_tail(r->routes, q->map.id, 0, &tail) == 0;
 }
 
 static bool gets_tail(struct mr *r)

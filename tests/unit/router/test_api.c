@@ -142,15 +142,19 @@ static json_int_t num(json_t *o, const char *key)
     return json_integer_value(json_object_get(o, key));
 }
 
+static struct route_queue queue; /* of ticket() */
+
 static struct api_ticket ticket(const struct lane_stats *s)
 {
-    struct api_ticket t = { .queue = "login",
-                            .lane = "default",
-                            .stats = s,
+    static struct map_lane lane = { .name = "default" };
+    struct api_ticket t = { .queue = &queue,
                             .position = 1234,
                             .poll_after_ms = 5000,
                             .segment = 17 };
 
+    queue = (struct route_queue) {
+        .map = { .name = "login", .n_lanes = 1, .lanes = &lane }, .said = "", .stats.lane = { *s }
+    };
     memset(t.token, 'T', sizeof(t.token));
     return t;
 }
@@ -275,7 +279,7 @@ Test(api_ans, a_place_beyond_the_cap)
     struct api_ticket t = ticket(&s);
     json_t *o;
 
-    t.position_cap = 1000;
+    queue.map.position_cap = 1000;
     api_ticket(&ans, 200, &t, false);
     o = body();
     cr_expect_eq(num(o, "position"), 1000);
@@ -284,7 +288,7 @@ Test(api_ans, a_place_beyond_the_cap)
     cr_expect_eq(num(o, "eta_s"), 1234, "his time is that of his place");
     json_decref(o);
     api_ans_reset(&ans);
-    t.position_cap = 1234;
+    queue.map.position_cap = 1234;
     api_ticket(&ans, 200, &t, false);
     o = body();
     cr_expect_eq(num(o, "position"), 1234);
@@ -369,10 +373,11 @@ Test(api_ans, all_problems_are_sound)
 
 Test(api_ans, a_queue)
 {
-    struct route_queue q = { .name = "login",
-                             .state = QUEUE_PAUSED,
-                             .n_lanes = 2,
-                             .lanes = { "default", "vip" } };
+    struct map_lane lanes[] = { { .name = "default" }, { .name = "vip" } };
+    struct route_queue q = {
+        .map = { .name = "login", .state = QUEUE_PAUSED, .n_lanes = 2, .lanes = lanes },
+        .said = "",
+    };
 
     q.stats.ready = 3;
     q.stats.active = 4;
@@ -401,7 +406,9 @@ Test(api_ans, a_queue)
 /* The time of who joins now: 0 if some are let in, though no speed was measured yet. */
 static void expect_eta_of_nobody(uint64_t milli_per_s, uint32_t entry, bool known)
 {
-    struct route_queue q = { .name = "login", .n_lanes = 1, .lanes = { "default" } };
+    struct map_lane lane = { .name = "default" };
+    struct route_queue q = { .map = { .name = "login", .n_lanes = 1, .lanes = &lane },
+                             .said = "" };
     json_t *o, *eta;
 
     q.stats.rate_milli_per_s = milli_per_s;

@@ -74,9 +74,9 @@ Test(routes, finds_queues_tails_and_owners)
     struct route_tail t;
 
     cr_assert_not_null(q);
-    cr_expect_eq(q->id, 7);
-    cr_expect_eq(q->n_lanes, 2);
-    cr_expect_str_eq(q->lanes[1], "vip");
+    cr_expect_eq(q->map.id, 7);
+    cr_expect_eq(q->map.n_lanes, 2);
+    cr_expect_str_eq(q->map.lanes[1].name, "vip");
     cr_expect_null(by_name(r, "login"));
     cr_expect_null(by_name(r, "login-eu2"));
     cr_expect_eq(routes_tail(r, 7, 0, &t), 0);
@@ -132,7 +132,7 @@ Test(routes, a_change_replaces_only_its_queue)
                             .n_lanes = 1, .lanes = &l };
     m = map_of(2, 3, &q, 1);
     cr_expect_eq(routes_apply(r, &m), 0);
-    cr_expect_eq(by_name(r, "login-eu")->state, QUEUE_CLOSED);
+    cr_expect_eq(by_name(r, "login-eu")->map.state, QUEUE_CLOSED);
     cr_expect_eq(routes_owner(r, 12, &o), 0);
     cr_expect(o.lost);
     cr_expect_eq(routes_owner(r, 11, &o), SQ_EGONE);
@@ -347,8 +347,8 @@ Test(routes, ten_thousand_queues_and_a_change_costs_one)
         struct route_tail t;
         struct route_owner o;
 
-        cr_assert(f != NULL && f->id == i + 1);
-        cr_assert(routes_tail(r, f->id, 0, &t) == 0 && t.seg == 10 * (i + 1) + 2);
+        cr_assert(f != NULL && f->map.id == i + 1);
+        cr_assert(routes_tail(r, f->map.id, 0, &t) == 0 && t.seg == 10 * (i + 1) + 2);
         cr_assert(routes_owner(r, 10 * (i + 1) + 1, &o) == 0 && o.queue == f);
     }
     t0 = now_us();

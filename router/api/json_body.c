@@ -3,6 +3,7 @@
  * instructions as everything else together. The fuzz target holds the two together. */
 #include "router/api/json_body.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/base/json_in.h"
@@ -77,6 +78,7 @@ static int take_subject(struct join_body *b, const struct text *t, const char **
             return refuse(why, "subject must not have control characters");
     }
     memcpy(b->subject, t->p, t->n);
+    assert(t->n <= sizeof(b->subject));
     b->subject_len = (uint8_t)t->n;
     return 0;
 }
@@ -95,6 +97,7 @@ static int take_claim(struct join_body *b, const struct text *t, const char **wh
     if (t->wrong || t->n == 0 || t->n > CLAIM_MAX_LEN)
         return refuse(why, "claim must be a string of 1 to 2048 characters");
     memcpy(b->claim, t->p, t->n);
+    assert(t->n <= sizeof(b->claim));
     b->claim_len = (uint16_t)t->n;
     return 0;
 }

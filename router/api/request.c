@@ -1,6 +1,7 @@
 /* request.c: see request.h. */
 #include "router/api/request.h"
 
+#include <assert.h>
 #include <string.h>
 
 #define M(m) (1u << (m))
@@ -127,6 +128,7 @@ void api_route(const struct http_req *q, struct api_req *out)
         out->call = API_BAD_PATH;
         return;
     }
+    assert((size_t)n <= p.n); /* unescaped in place */
     p.n = (size_t)n;
     if (BEGINS(&p, "/v1/tickets/"))
         tickets(q, out, p);

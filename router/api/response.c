@@ -5,6 +5,7 @@
 #include "common/ticket/pass.h"
 #include "common/http/problem.h"
 
+#include <assert.h>
 #include <math.h>
 
 #define JSON        "application/json"
@@ -86,6 +87,7 @@ static void begin(struct api_ans *a, int status, const char *code, const char *d
 {
     char id[17];
 
+    assert(a->body.len == 0 && status >= 400); /* one answer at a time */
     a->status = status;
     a->type = PROBLEM_TYPE;
     problem_open(&a->body, status, code, detail, hex16(id, salt));
@@ -108,6 +110,7 @@ void api_too_fast(struct api_ans *a, uint32_t wait_ms, bool place, uint64_t salt
 {
     uint64_t wait_s = wait_ms > 1000 ? (wait_ms + 999) / 1000 : 1;
 
+    assert(wait_ms > 0);
     begin(a, problems[API_TOO_FAST].status, problems[API_TOO_FAST].code,
           place ? "too many requests from this address; the place is kept"
                 : "too many requests from this address",
@@ -150,6 +153,7 @@ void api_closed(struct api_ans *a, const struct route_queue *q, const char *deta
 void api_no_pass(struct api_ans *a, enum api_problem p, const char *detail,
                  struct slice room, uint64_t salt)
 {
+    assert(problems[p].status == 401 || problems[p].status == 403);
     begin(a, problems[p].status, problems[p].code, detail, salt);
     if (room.n > 0) {
         ADD(&a->body, ",\"location\":");
@@ -282,6 +286,7 @@ void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool 
 {
     struct buf *b = &a->body;
 
+    assert(!t->admitted || t->pass != NULL);
     a->status = status;
     a->type = JSON;
     ADD(b, "{\"token\":\"");
@@ -438,6 +443,7 @@ void api_ready(struct api_ans *a, bool ready, uint64_t map_version, size_t up, s
 {
     struct buf *b = &a->body;
 
+    assert(up <= of);
     a->status = ready ? 200 : 503;
     a->type = JSON;
     if (!ready)

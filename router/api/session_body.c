@@ -1,6 +1,7 @@
 /* session_body.c: see session_in.h. */
 #include "router/api/session_body.h"
 
+#include <assert.h>
 #include <sodium.h>
 #include <string.h>
 
@@ -114,6 +115,7 @@ int gate_secret_read(struct gate_secret *s, const char *path, struct err *e)
     if (rc < 0)
         return rc;
     s->n = strlen(s->text);
+    assert(s->n < sizeof(s->text));
     if (s->n < SECRET_MIN)
         return err_set(e, SQ_EINVAL, "%s: a secret of %d characters at least", path,
                        SECRET_MIN);

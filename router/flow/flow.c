@@ -17,6 +17,8 @@
  *   anything, in a renewal           503 at once: nobody waits for it */
 #include "router/flow/flow.h"
 
+#include <assert.h>
+
 #include "common/base/err.h"
 
 #define FLOW_AGAIN_MS  100 /* between two asks of somebody who could not help */
@@ -38,6 +40,7 @@ static void pause_until(struct flow *f, msec_t wake_ms, msec_t now_ms, enum flow
     }
     f->todo = FLOW_WAIT_MAP;
     f->wake_ms = ms_min(wake_ms, f->deadline_ms);
+    assert(f->wake_ms <= f->deadline_ms); /* it never waits past its end */
 }
 
 static void wait_map(struct flow *f, msec_t now_ms)
@@ -56,6 +59,7 @@ static void wait_fence(struct flow *f, msec_t now_ms)
  * named it may not have heard. */
 static void found_gone(struct flow *f, msec_t now_ms)
 {
+    assert(f->kind == FLOW_JOIN && f->hold_ms == 0);
     f->asks = FLOW_JOIN;
     f->lane = f->join_lane;
     f->token.client = f->join_client;
@@ -237,6 +241,7 @@ static void hold(struct flow *f, msec_t now_ms)
     static const uint16_t gaps_ms[] = { 6, 12, 25, 50 };
     unsigned i = f->looks < ARRAY_LEN(gaps_ms) - 1 ? f->looks : ARRAY_LEN(gaps_ms) - 1;
 
+    assert(f->kind == FLOW_JOIN && f->hold_ms != 0 && f->position != 0);
     if (now_ms >= f->hold_ms || now_ms >= f->deadline_ms) {
         done(f, FLOW_OK);
         return;
@@ -332,6 +337,7 @@ static void joined(struct flow *f, const struct append_ans *a)
  * has come is not sent away for it while a member of the directory is gone. */
 static void join_bare(struct flow *f, struct routes *r, msec_t now_ms)
 {
+    assert(f->keyed && !f->bare); /* only a key may be left out, and once */
     f->bare = true;
     f->todo = FLOW_WAIT_MAP; /* no more asks without a pause than for others */
     next_join(f, r, now_ms);
@@ -342,6 +348,7 @@ void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *
 {
     if (f->todo != FLOW_ASK)
         return;
+    assert(f->asks == FLOW_JOIN);
     switch ((enum append_state)a->state) {
     case APPEND_OK:
         joined(f, a);
@@ -384,6 +391,7 @@ void flow_drop_ans(struct flow *f, struct routes *r, const struct drop_ans *a, m
 {
     if (f->todo != FLOW_ASK)
         return;
+    assert(f->asks == FLOW_LEAVE);
     switch ((enum drop_state)a->state) {
     case DROP_OK:
         done(f, FLOW_OK);
@@ -405,6 +413,7 @@ void flow_session_ans(struct flow *f, struct routes *r, const struct sess_ans *a
 {
     if (f->todo != FLOW_ASK)
         return;
+    assert(f->asks == FLOW_SESSION);
     switch ((enum sess_state)a->state) {
     case SESS_OK:
         f->until_s = a->until_s;

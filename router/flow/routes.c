@@ -4,6 +4,7 @@
 
 #include "common/base/err.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -117,6 +118,7 @@ int routes_tail(const struct routes *r, queue_id id, unsigned lane, struct route
     l = &q->lane[lane];
     if (l->tail >= l->n_segs) /* the early ones' is closed, and what follows comes soon */
         return q->pub.map.when.phase == PHASE_PREQUEUE || lost_its_end(l) ? SQ_EUNAVAIL : SQ_EFULL;
+    assert(l->segs[l->tail].state == SEG_OPEN);
     t->seg = l->segs[l->tail].id;
     t->node = l->segs[l->tail].node;
     return 0;
@@ -130,6 +132,7 @@ void routes_sealed(struct routes *r, seg_id seg)
     if (s == NULL || s->state != SEG_OPEN)
         return;
     s->state = SEG_SEALED;
+    assert(s->lane < s->queue->pub.map.n_lanes);
     l = &s->queue->lane[s->lane];
     while (l->tail < l->n_segs && l->segs[l->tail].state != SEG_OPEN)
         l->tail++;

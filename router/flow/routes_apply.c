@@ -3,6 +3,7 @@
 
 #include "common/base/err.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,6 +156,7 @@ static int commit_queues(struct routes *r, struct rt_stage *s)
         s->queues = q->staged;
         q->staged = NULL;
         q->stamp = r->stamp;
+        assert(old != q);
         rt_queue_inherit(q, r);
         if (old != NULL)
             rt_queue_unlink(r, old);
@@ -225,6 +227,7 @@ static void commit_keys(struct routes *r, struct rt_stage *s)
 
 static int commit(struct routes *r, struct rt_stage *s, const struct msg_map *m)
 {
+    assert(s->active && s->version == m->version);
     r->stamp++;
     if (commit_queues(r, s) < 0)
         return SQ_ENOMEM;

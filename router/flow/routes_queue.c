@@ -6,6 +6,7 @@
 #include "router/page/template.h"
 #include "common/base/log.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -128,7 +129,7 @@ void rt_queue_free(struct rt_queue *q)
 }
 
 /* Everything that is text, behind what must be aligned. */
-static void fill_texts(struct rt_queue *q, const struct buf *said, char *at)
+static void fill_texts(struct rt_queue *q, const struct buf *said, char *at, size_t size)
 {
     struct map_queue *m = &q->pub.map;
 
@@ -138,6 +139,7 @@ static void fill_texts(struct rt_queue *q, const struct buf *said, char *at)
     for (uint32_t i = 0; i < m->n_lanes; i++)
         m->lanes[i].name = copy_str(&at, m->lanes[i].name);
     q->pub.said = copy_str(&at, (const char *)said->data);
+    assert(at == (char *)q + size); /* what was measured is what was written */
     q->pub.page_version = page_version(m->page, m->message);
     q->hash = rt_name_hash(m->name, strlen(m->name));
 }
@@ -149,6 +151,7 @@ static struct rt_queue *record_new(const struct map_queue *from, const struct bu
     struct rt_queue *q = calloc(1, size);
     char *at = (char *)(q + 1);
 
+    assert(from->n_lanes <= LANES_MAX);
     if (q == NULL)
         return NULL;
     q->pub.map = *from;
@@ -162,7 +165,7 @@ static struct rt_queue *record_new(const struct map_queue *from, const struct bu
         at += from->lanes[i].n_aliases * sizeof(struct map_alias);
         fill_lane(q, i, &from->lanes[i]);
     }
-    fill_texts(q, said, at);
+    fill_texts(q, said, at, size);
     if (from->session_max_s == 0) /* what is not extended is not renewed */
         q->pub.map.session_idle_s = 0;
     read_gate(q);

@@ -3,6 +3,7 @@
  * date when it is looked at. */
 #include "router/gate/limit.h"
 
+#include <assert.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -89,6 +90,7 @@ void limit_set(struct limit *l, enum limit_kind k, double per_s, uint32_t burst)
     l->rule[k] = (struct rule) { (uint32_t)(cost + 0.5), (uint32_t)(cap + 0.5) };
     if (l->rule[k].cap_us < l->rule[k].cost_us)
         l->rule[k].cap_us = l->rule[k].cost_us;
+    assert(l->rule[k].cap_us <= most_us + 1);
 }
 
 const struct limit_counts *limit_counts(const struct limit *l)
@@ -164,6 +166,7 @@ static __attribute__((noinline)) unsigned claim(struct limit *l, struct set *s,
             best = i;
         }
     }
+    assert(id != 0 && best < WAYS);
     l->n.addresses += least == 0;
     l->n.forgotten += least > 1;
     s->id[best] = id;
@@ -217,6 +220,7 @@ bool limit_conn_open(struct limit *l, limit_id id, uint32_t max)
 {
     uint64_t n = map_get(&l->conns, id);
 
+    assert(n != 0); /* an address without connections is not in the table */
     n = n == MAP_NONE ? 0 : n;
     if ((max != 0 && n >= max) || map_set(&l->conns, id, n + 1) < 0) {
         l->n.conns_refused++;

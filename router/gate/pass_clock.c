@@ -1,6 +1,7 @@
 /* pass_clock.c: two clocks that were told, and the machine's own. */
 #include "router/gate/pass_clock.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 static bool is_same(const struct told_clock *t, int64_t ahead_ms)
@@ -35,6 +36,7 @@ void pass_clock_told(struct pass_clock *c, msec_t now_ms, int64_t stamp_ms)
     }
     c->now.ahead_ms = ahead_ms;
     c->now.to_s = stamp_ms / 1000 + PASS_CLOCK_NBF_S;
+    assert(c->now.known);
 }
 
 int64_t pass_clock_s(const struct pass_clock *c, msec_t now_ms, int64_t wall_s, int64_t nbf_s,

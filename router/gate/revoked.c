@@ -1,6 +1,7 @@
 /* revoked.c: linear probing; nothing is deleted but when the table is made anew. */
 #include "router/gate/revoked.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,7 @@ static struct revoked_row *entry_of(const struct revoked *r, seg_id seg, uint32_
 {
     uint32_t i = place_of(r, seg, number);
 
+    assert(r->n < r->cap); /* one is free: the search ends */
     while (r->v[i].seg != 0 && (r->v[i].seg != seg || r->v[i].number != number))
         i = (i + 1) & (r->cap - 1);
     return &r->v[i];
@@ -40,6 +42,7 @@ static bool anew(struct revoked *r, uint32_t cap, int64_t now_s)
 {
     struct revoked to = *r;
 
+    assert(cap > 0 && (cap & (cap - 1)) == 0);
     to.v = calloc(cap, sizeof(*to.v));
     if (to.v == NULL)
         return false;
@@ -51,6 +54,7 @@ static bool anew(struct revoked *r, uint32_t cap, int64_t now_s)
         *entry_of(&to, r->v[i].seg, r->v[i].number) = r->v[i];
         to.n++;
     }
+    assert(to.n <= cap / 2);
     free(r->v);
     *r = to;
     return true;

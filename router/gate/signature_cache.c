@@ -1,6 +1,7 @@
 /* signature_cache.c: a table of sets of four. */
 #include "router/gate/signature_cache.h"
 
+#include <assert.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -75,6 +76,7 @@ void sigcache_put(struct sigcache *v, const struct known_pass *x)
 {
     struct known_pass *set = set_of(v, x->hash), *to = set;
 
+    assert((x->hash[1] & 1) != 0 && x->len <= sizeof(x->text)); /* sigcache_hash() made it */
     for (int i = 1; i < WAYS; i++) /* an empty one expired in 1970 */
         if (set[i].exp_s < to->exp_s)
             to = &set[i];

@@ -1,6 +1,7 @@
 /* input.c: forms, cookies, languages, targets. Pure. */
 #include "router/page/input.h"
 
+#include <assert.h>
 #include <string.h>
 
 /* ---- forms ---- */
@@ -33,6 +34,7 @@ static int64_t decode(struct slice v, char *out, size_t cap)
             return -1;
         out[n++] = c;
     }
+    assert(n < cap);
     out[n] = '\0';
     return (int64_t)n;
 }
@@ -93,6 +95,7 @@ int64_t page_claim(struct slice query, char *out, size_t cap)
 {
     struct slice v = bare_return(query);
 
+    assert(v.n <= query.n);
     query.n -= v.n;
     return page_member(query, "claim", out, cap);
 }

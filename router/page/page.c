@@ -3,6 +3,7 @@
 #include "router/page/page.h"
 #include "router/page/page_state.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -131,6 +132,7 @@ void page_free(struct page *p)
 {
     if (p == NULL)
         return;
+    assert(p->n_langs <= PAGE_LANGS_MAX);
     for (size_t i = 0; i < p->n_langs; i++)
         page_lang_fini(&p->lang[i]);
     page_tmpl_free(p->tmpl);
@@ -248,6 +250,7 @@ void page_put_words(const struct page *p, struct buf *b, size_t lang,
     struct buf said;
     struct page_words w = page_words_for(def, p->lang[lang].tag);
 
+    assert(lang < p->n_langs);
     if (w.title[0] == '\0')
         w.title = p->lang[lang].text[PT_title];
     buf_str(b, "{\"page\":");

@@ -1,6 +1,7 @@
 /* render.c: see render.h. */
 #include "router/page/render.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -171,6 +172,7 @@ static uint64_t percent(const struct page_view *v)
 {
     if (v->start == 0 || v->position == 0 || v->position > v->start)
         return 0;
+    assert(v->start >= v->position);
     return (v->start - v->position) * 100 / v->start;
 }
 
@@ -401,6 +403,8 @@ void page_put(const struct page *p, struct buf *b, const struct page_view *v)
 {
     struct values x = { 0 };
 
+    assert(v->state < PAGE_NSTATES && v->lang < p->n_langs);
+    assert(v->nonce != NULL && v->target != NULL);
     buf_init(&x.mem);
     set_all(p, &x, v);
     b->failed |= x.mem.failed;

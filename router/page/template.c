@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* memmem */
 #include "router/page/template.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -62,6 +63,7 @@ static int close_section(struct reader *r, size_t slot, const char *name, size_t
     if (r->depth == 0)
         return complain(r, "closed, but not open:", name, n);
     s = &r->t->step[r->open[--r->depth]];
+    assert(s->kind == STEP_IF || s->kind == STEP_UNLESS);
     if (s->slot != slot)
         return complain(r, "another one is open:", name, n);
     s->end = (uint16_t)r->t->n;
@@ -142,6 +144,7 @@ int page_tmpl_new(struct page_tmpl **out, const char *text, size_t n,
     r.end = t->text + n;
     while (rc == 0 && r.p < r.end)
         rc = next(&r);
+    assert(r.p <= r.end && r.depth <= DEPTH_MAX);
     if (rc == 0 && r.depth > 0)
         rc = complain(&r, "a section is not closed", "", 0);
     if (rc < 0) {
@@ -177,6 +180,7 @@ void page_tmpl_put(const struct page_tmpl *t, struct buf *b, const struct page_s
             break;
         case STEP_IF:
         case STEP_UNLESS:
+            assert(s->end >= i && s->end <= t->n); /* it goes on behind, never back */
             if ((v->n > 0) != (s->kind == STEP_IF))
                 i = s->end;
             break;

@@ -15,8 +15,12 @@
  *   a segment node       segment/service/journal.c: snapshots in slices, promises of room,
  *                        a turn that is given up (journal_again)
  *   the manager's store  queuemng/store/store_file.c: one snapshot at once, mode `fsync`
- * A third, a store of tasks, would put a record per change of a task, slice its snapshot
- * as the node does, and reserve room per task; 300 lines of store_file.c show the least.
+ * A third one, a store of tasks, puts a record for each change of a task, writes its snapshot
+ * in slices as the node does, reserves room for each task, and splits what is longer than a
+ * record as store_file.c does (MORE). Nothing is ever read back in service (but for
+ * journal_again), and a snapshot writes the whole state: so bodies that do not fit into
+ * memory, or are too many to write again and again, belong into files of the user, and
+ * their names into records.
  *
  * Files in one folder, numbered by a sequence that only grows (16 hex digits):
  *   snap-N    the whole state as it was when log-N began; complete or not there at all
@@ -31,14 +35,14 @@
  * power cut costs what came after the last sync, at most sync_ms and the time of one sync).
  *
  * Failures. No room (SQ_EFULL): the group is kept and tried again by the next flush;
- * nothing that it holds may be told meanwhile. Or it is given up (journal_again), and a
- * later flush answers 0 when there is room. Any other failed write, and every failed
+ * nothing that it holds may be acknowledged meanwhile. Or it is given up (journal_again),
+ * and a later flush answers 0 when there is room. Any other failed write, and every failed
  * sync, is final for that log file (a kernel that failed to write a page calls it clean
  * afterwards, so a second sync that succeeds proves nothing): flush() answers SQ_ESYS from
  * then on, reserve() false, snap_due() becomes true. The cure is a whole snapshot: begin
  * (starts a fresh file), put, commit; then the journal works again, and the next flush()
- * that answers 0 covers everything. Until then nothing new may be told: a restart would
- * forget it.
+ * that answers 0 covers everything. Until then nothing new may be acknowledged: a restart
+ * would forget it.
  *
  * A torn tail of the newest log is cut off and kept as .torn; damage before bytes that are
  * known to have been synced is refused with file and offset, as is a newer version. */
@@ -57,7 +61,7 @@ enum journal_mode { JOURNAL_OFF, JOURNAL_OS, JOURNAL_FSYNC };
 struct journal_opts {
     const char *dir;
     struct disk *disk; /* ref; NULL: `dir` on this machine, made if missing */
-    const char *node;  /* a journal of another node is refused */
+    const char *node;  /* whose it is: a journal of another name is refused */
     uint32_t format; /* of the caller's records, > 0; heads name it: older ones are read, newer
                       * ones are refused */
     enum journal_mode mode; /* OFF: writes nothing; refused if the folder holds a journal,
@@ -99,9 +103,9 @@ void journal_close(struct journal *j);
  * find: the state as of the last flush that answered 0. Writes nothing; a snapshot that was
  * under way is given up. < 0: it cannot be read. */
 SQ_CHECK int journal_again(struct journal *j, const struct journal_replay *r, struct err *e);
-/* The machine was started anew since the journal was last written: what was said after the
- * last sync may be missing at its end. True again after each opening until something has
- * been flushed. Never if `boot` is 0; one of an older segq, which kept none, counts as cut. */
+/* The machine was restarted since the journal was last written: what was acknowledged after the
+ * last sync may be missing at its end. True after each opening until something has been
+ * flushed. Never if `boot` is 0; a journal of an older segq, which kept none, counts as cut. */
 bool journal_was_cut(const struct journal *j);
 void journal_counts(const struct journal *j, struct journal_counts *out);
 

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <time.h>
 
@@ -79,8 +80,8 @@ void *jout_put_slow(struct jout *o, uint8_t type, size_t n)
 static int disk_err(struct err *e, int rc, const char *what, const struct jout *o)
 {
     return err_set(e, rc == -ENOSPC || rc == -EDQUOT ? SQ_EFULL : SQ_ESYS,
-                   "%s file %016llx at %llu: %s", what, (unsigned long long)o->seq,
-                   (unsigned long long)o->written, strerror(-rc));
+                   "%s file %016" PRIx64 " at %" PRIu64 ": %s", what, o->seq, o->written,
+                   strerror(-rc));
 }
 
 int jout_bytes(struct journal *j, struct jout *o, const uint8_t *p, size_t n, struct err *e)
@@ -176,8 +177,7 @@ static int fill_new(struct journal *j, struct jout *o, const struct jfile_new *n
     int rc;
 
     if (!roomy && n->must)
-        return err_set(e, SQ_EFULL, "no room for %llu bytes of log",
-                       (unsigned long long)n->room);
+        return err_set(e, SQ_EFULL, "no room for %" PRIu64 " bytes of log", n->room);
     rc = write_head(j, o, n, e);
     if (rc < 0 || n->name != JNAME_LOG)
         return rc;

@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,7 +46,7 @@ static int window_fill(struct jreader *r, uint64_t at, size_t n, struct err *e)
         if (k == -EINTR)
             continue;
         if (k <= 0)
-            return err_set(e, SQ_ESYS, "read at %llu: %s", (unsigned long long)at,
+            return err_set(e, SQ_ESYS, "read at %" PRIu64 ": %s", at,
                            k == 0 ? "the file became shorter" : strerror((int)-k));
         r->win_len += (size_t)k;
     }

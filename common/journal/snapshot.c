@@ -2,6 +2,7 @@
 
 #include <assert.h>
 #include <errno.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "common/base/failpoint.h"
@@ -215,8 +216,8 @@ static void remove_older(struct journal *j, uint64_t seq)
 static void count_commit(struct journal *j)
 {
     if (j->curing) { /* else the log failed since begin(): another one is due */
-        log_info("event=journal_cured dir=%s file=log-%016llx", j->where,
-                 (unsigned long long)j->log.seq);
+        log_info("event=journal_cured dir=%s file=log-%016" PRIx64, j->where,
+                 j->log.seq);
         j->failed = false;
         j->full = false;
     }

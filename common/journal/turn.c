@@ -1,6 +1,7 @@
 #include "common/journal/turn.h"
 
 #include <assert.h>
+#include <inttypes.h>
 #include <string.h>
 
 #include "common/base/log.h"
@@ -13,9 +14,9 @@
 void journal_fail(struct journal *j, const char *what)
 {
     if (!j->failed)
-        log_error("event=journal_failed dir=%s file=log-%016llx why=%s "
+        log_error("event=journal_failed dir=%s file=log-%016" PRIx64 " why=%s "
                   "until=\"a snapshot is written\"",
-                  j->where, (unsigned long long)j->log.seq, log_q(what, strlen(what)));
+                  j->where, j->log.seq, log_q(what, strlen(what)));
     j->failed = true;
     j->curing = false;
     j->full = false;

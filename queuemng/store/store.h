@@ -1,9 +1,9 @@
-/* store.h: where queuemng keeps what it must not forget, as keys and values: a local file
- * (store_file.c; one manager), or Redis (redis_store.c; several). Shell.
+/* store.h: where queuemng keeps what it must not forget, as keys and values: files of its own
+ * machine (store_file.h; one manager), or Redis (redis_store.h; several). Shell.
  *
- * What was put is noted; store_sync() hands it over and says under which number; it is
- * kept when store_done() has reached that number: with the file at once, with Redis when
- * it has answered. What depends on it is told to nobody before. */
+ * A put is noted; store_sync() hands over what was noted and answers with a number; it is
+ * kept when store_done() has reached that number: with files at once, with Redis when Redis
+ * has answered. Nothing that depends on a put is sent before that. */
 #ifndef SEGQ_STORE_H
 #define SEGQ_STORE_H
 
@@ -38,7 +38,7 @@ static inline SQ_CHECK int store_del(struct store *s, const char *key)
 {
     return s->ops->del(s, key);
 }
-/* Cheap if nothing was put. < 0: nothing of it may be told; may be tried again. */
+/* Cheap if nothing was put. < 0: nothing that depends on it may be sent; try again. */
 static inline SQ_CHECK int store_sync(struct store *s, uint64_t *serial, struct err *e)
 {
     return s->ops->sync(s, serial, e);

@@ -112,13 +112,13 @@ CIRCLES = {
     "segment/node/segtab_hold.c segment/node/segtab_hot.c segment/node/segtab_move.c "
     "segment/node/segtab_orders.c segment/node/segtab_passes.c segment/node/segtab_rebuild.c "
     "segment/node/segtab_release.c segment/node/segtab_replay.c segment/node/segtab_report.c "
-    "segment/node/segtab_rules.c segment/node/segtab_stage.c segment/node/segtab_ticket.c": "to be untied",
+    "segment/node/segtab_rules.c segment/node/segtab_stage.c": "to be untied",
 }
 # Files without a header of their own, by room.
 HEADERLESS = {
     "segment/line": 1,
     "segment/copy": 2,
-    "segment/node": 21,
+    "segment/node": 20,
 }
 MAIN = re.compile(r"(main|rt_cluster|seg_cluster|mng_cluster|segqctl)\.c$")
 

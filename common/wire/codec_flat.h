@@ -18,7 +18,6 @@
     X(MOVE_OUT, move_out, MoveOut)                                                       \
     X(MOVE_END, move_end, MoveEnd)                                                       \
     X(MOVE_STATUS, move_status, MoveStatus)                                              \
-    X(TICKET, ticket, Ticket)                                                            \
     X(WHY, why, Why)                                                                     \
     X(WHY_ANS, why_ans, WhyAns)                                                          \
     X(COPY_BEGIN, copy_begin, CopyBegin)                                                 \
@@ -41,11 +40,6 @@
 #define MOVE_STATUS_FIELDS(N, E, T, W)                                                   \
     N(epoch) N(move) N(from) N(to) E(side, MOVE_SIDE_OUT, MOVE_SIDE_IN)                  \
     E(report, MOVE_ACCEPTED, MOVE_ABORTED) N(tickets) W(why, CODEC_WHY_MAX)
-#define TICKET_FIELDS(N, E, T, W)                                                        \
-    N(epoch) N(order) E(step, TICKET_LOOK, TICKET_NAMED)                                 \
-    E(state, TICKET_ASKED, TICKET_EARLY) N(seg) N(number) N(to) N(to_number)             \
-    E(client, 0, CLIENT_NCLASSES - 1) N(issued_s) N(subject_hash)                        \
-    T(subject, SUBJECT_MAX_LEN)
 #define WHY_FIELDS(N, E, T, W) N(ask) N(seg) N(number) N(client)
 /* A later node's states and reasons are not refused: they are shown as unknown. */
 #define WHY_ANS_FIELDS(N, E, T, W)                                                       \

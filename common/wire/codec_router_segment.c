@@ -67,7 +67,6 @@ static const struct column drop_cols[] = {
 static const struct column drop_ans_cols[] = {
     BYTE(drop_ans, state, DROP_NSTATES),
     NUM(drop_ans, moved_to, UINT64_MAX),
-    NUM(drop_ans, moved_number, UINT32_MAX),
 };
 
 static const struct column passes_cols[] = {

@@ -65,7 +65,8 @@ enum msg_ways {
     X(SESSION, 23, session, R2S | S2R)   /* a backend's commands; and see the struct */  \
     X(SESSION_ANS, 24, session_ans, S2R)
 
-/* Orders: from a manager to a segment node. The first member is the manager's epoch. */
+/* Orders: from a manager to a segment node. The first member is the manager's epoch.
+ * 63 was TICKET up to release 0.1: no other message gets that number. */
 #define MSG_ORDERS(X)                                                                    \
     X(NODE_OK, 49, node_ok, M2S)         /* registered under this epoch */               \
     X(SEG_OPEN, 50, seg_open, M2S)                                                       \
@@ -78,7 +79,6 @@ enum msg_ways {
     X(MOVE_IN, 59, move_in, M2S)         /* target's node: prepare to receive */         \
     X(MOVE_OUT, 60, move_out, M2S)       /* source's node: start copying */              \
     X(MOVE_END, 61, move_end, M2S)       /* both: commit or abort */                     \
-    X(TICKET, 63, ticket, M2S | S2M)     /* one ticket to another lane; and back */      \
     X(MEMBERS, 90, members, M2S)         /* which nodes keep the directory of subjects */
 
 /* Reports: from a segment node to its manager. The first member is the epoch. */

@@ -45,8 +45,7 @@ struct place_ans {
     uint8_t reason;         /* enum gone_reason, if PLACE_GONE; enum no_place, if
                              * PLACE_WAITING without a position */
     uint16_t pass_len;      /* if PLACE_ADMITTED */
-    uint32_t poll_after_ms; /* if PLACE_WAITING; if PLACE_MOVED: 0, or its new number + 1:
-                             * it was moved to another lane (enum ticket_step) */
+    uint32_t poll_after_ms; /* if PLACE_WAITING */
     union {
         uint64_t position; /* 1-based, in the lane; if PLACE_WAITING */
         seg_id moved_to;   /* if PLACE_MOVED */
@@ -107,7 +106,6 @@ enum drop_state { DROP_OK, DROP_BUSY, DROP_MOVED, DROP_UNKNOWN, DROP_NSTATES };
 struct drop_ans {
     uint8_t state; /* OK also if it was gone already */
     seg_id moved_to;
-    uint32_t moved_number; /* 0, or its new number + 1, as in struct place_ans */
 };
 
 /* Passes that are not what they say: from a node to every router, unasked. */

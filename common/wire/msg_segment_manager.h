@@ -192,42 +192,6 @@ struct msg_rules { /* one queue's rules; comes before the first SEG_OPEN that ne
     const char *lanes[LANES_MAX]; /* names */
 };
 
-/* ---- one ticket to another lane -------------------------------------------------- */
-
-enum ticket_step {
-    TICKET_LOOK = 1,    /* source's node: is it waiting? whose is it? */
-    TICKET_ADD = 2,     /* target's node: the last place of `to`, for it */
-    TICKET_FORWARD = 3, /* source's node: its place is given up, it is to_number of `to` now */
-    TICKET_UNDO = 4,    /* target's node: that place is not needed after all */
-    TICKET_NAME = 5,    /* source's node, unasked, to target's node: its subject */
-    TICKET_NAMED = 6,   /* back: it is known there, or it is not needed any more */
-};
-
-enum ticket_state {
-    TICKET_ASKED = 0,   /* in the order */
-    TICKET_WAITS = 1,   /* LOOK: client, if it is known */
-    TICKET_DONE = 2,    /* ADD: to, to_number; FORWARD, UNDO, NAME */
-    TICKET_AWAY = 3,    /* LOOK, FORWARD: it is to_number of `to` already */
-    TICKET_INSIDE = 4,  /* it was released: no line has it any more */
-    TICKET_GONE = 5,    /* NAME: also */
-    TICKET_SEALED = 6,  /* ADD: `to` is full */
-    TICKET_BUSY = 7,    /* not now: it is being moved, or nothing can be written down */
-    TICKET_EARLY = 8,   /* its line is to be drawn first */
-};
-
-struct msg_ticket { /* the order, and its answer, which repeats it */
-    uint64_t epoch, order;
-    uint8_t step, state;
-    seg_id seg;      /* the ticket, as its token names it */
-    uint32_t number;
-    seg_id to;
-    uint32_t to_number;
-    uint8_t client;
-    uint32_t issued_s;     /* NAME: as in its token */
-    uint64_t subject_hash; /* NAME */
-    const char *subject;   /* NAME; else "" */
-};
-
 /* ---- moves (merge, migration, drain) -------------------------------------------- */
 
 struct msg_move_in {

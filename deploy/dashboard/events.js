@@ -45,7 +45,6 @@ const SENTENCES = {
   drain: e => `Node ${e.node}: drain ${e.on === '1' ? 'begun' : 'ended'}`,
   changed: e => `${e.by} changed ${e.queue || e.node}: ${String(e.change).replace(/(^| )([\w.]+)=/g, '$1$2: ')}`,
   operator: e => `${e.who}: ${e.did === 'POST' ? e.what.split('/').slice(-2).reverse().join(' ') : e.did + ' ' + e.what}`,
-  ticket_move: e => `Ticket ${e.ticket} moved to another lane: it is ${e.to} now`,
   segment_opened: e => `#${e.seg} opened for ${e.queue} on ${e.node}`,
   segment_sealed: e => `#${e.seg} of ${e.queue} is sealed (${e.joined} joined)`,
   closed_early: e => `Queue ${e.queue}: the clock of node ${e.node} is ahead, it opens there ${e.by_ms} ms too soon; early people go to another node`,

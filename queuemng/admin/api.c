@@ -7,7 +7,6 @@
 #include "queuemng/admin/cluster.h"
 #include "queuemng/admin/leader.h"
 #include "queuemng/admin/live.h"
-#include "queuemng/admin/move_ticket.h"
 #include "queuemng/admin/nodes.h"
 #include "queuemng/admin/page.h"
 #include "queuemng/admin/queues.h"
@@ -62,8 +61,6 @@ static void route(struct admin_call *c, const char *path)
     } else if (strncmp(path, "queues/", 7) == 0 && (verb = split(c, path + 7)) != NULL) {
         if (verb[0] == 0)
             admin_queue(c);
-        else if (strncmp(verb, "tickets/", 8) == 0)
-            admin_move_ticket(c, verb + 8);
         else
             admin_order(c, verb);
     } else if (strncmp(path, "nodes/", 6) == 0 && (verb = split(c, path + 6)) != NULL) {

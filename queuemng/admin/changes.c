@@ -13,11 +13,9 @@
 #include "common/base/log.h"
 #include "common/net/ev.h"
 #include "queuemng/admin/queues.h"
-#include "queuemng/admin/ticket_name.h"
 
 #define LOG_MODULE "audit"
 #define WHO_MAX      64
-#define PATH_MAX_LEN 300
 #define AUDIT_N      100 /* entries answered, if not told how many */
 
 /* ---- what a call is about -------------------------------------------------------- */
@@ -165,33 +163,10 @@ static const char *from_of(const struct admin_call *c)
     return c->q->from != NULL && c->q->from[0] != '\0' ? c->q->from : "-";
 }
 
-/* A token in it is a bearer's: the ticket's id stands in its place, as in its pass. */
-static void path_of(const struct admin_call *c, char *out, size_t cap)
-{
-    static const char before[] = "/tickets/";
-    const char *path = c->q->path, *at = strstr(path, before);
-    char text[TOKEN_TEXT_LEN + 1] = "";
-    struct ticket_name n;
-    size_t len;
-
-    snprintf(out, cap, "%s", path);
-    if (at == NULL)
-        return;
-    at += sizeof(before) - 1;
-    len = strcspn(at, "/");
-    if (len != TOKEN_TEXT_LEN)
-        return;
-    memcpy(text, at, len);
-    if (ticket_name_read(&n, &c->s->keys.token, text) == 0)
-        snprintf(out, cap, "%.*s%llu-%u%s", (int)(at - path), path,
-                 (unsigned long long)n.seg, n.number, at + len);
-}
-
 static void note(struct admin_change *x, struct admin_call *c, json_t *changes)
 {
-    char who[WHO_MAX + 1], text[160], path[PATH_MAX_LEN];
+    char who[WHO_MAX + 1], text[160];
 
-    path_of(c, path, sizeof(path));
     who_of(c, who);
     changes_text(changes, text, sizeof(text));
     if (text[0] != '\0')
@@ -199,11 +174,11 @@ static void note(struct admin_change *x, struct admin_call *c, json_t *changes)
                  log_q(who, strlen(who)), from_of(c), log_q(text, strlen(text)));
     else
         log_info("event=operator who=%s from=%s did=%s what=%s", log_q(who, strlen(who)),
-                 from_of(c), c->q->method, log_q(path, strlen(path)));
+                 from_of(c), c->q->method, log_q(c->q->path, strlen(c->q->path)));
     op_log_add(c->s->op_log,
                json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:i,s:O,s:s}", "who", who, "from",
                          c->q->from != NULL ? c->q->from : "", "method", c->q->method,
-                         "path", path, "query", c->q->query, "kind", x->kind, "name",
+                         "path", c->q->path, "query", c->q->query, "kind", x->kind, "name",
                          x->name, "status", c->a->status, "changes", changes, "request_id",
                          c->a->request_id),
                ev_wall_ms(c->s->ev));

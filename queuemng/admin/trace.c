@@ -51,7 +51,6 @@ static const char *state_word(unsigned state)
         [WHY_NOT_HERE] = "unknown", [WHY_MOVED] = "unknown",     [WHY_AWAY] = "away",
         [WHY_WAITING] = "waiting",  [WHY_READY] = "ready",       [WHY_ADMITTED] = "admitted",
         [WHY_GRACE] = "grace",      [WHY_RETURNING] = "returning", [WHY_GONE] = "gone",
-        [WHY_ELSEWHERE] = "moved",
     };
 
     return state < WHY_NSTATES ? word[state] : "unknown";
@@ -117,9 +116,6 @@ static void because(const struct trace *w, char *out, size_t cap)
                            "timed out long ago, or the queue was flushed or deleted");
     else if (a->state == WHY_AWAY)
         snprintf(out, cap, "its node was lost; with its next poll it has its place again");
-    else if (a->state == WHY_ELSEWHERE)
-        snprintf(out, cap, "staff moved it to another lane: there it is ticket %llu-%llu",
-                 (unsigned long long)a->moved_to, (unsigned long long)a->position);
     else if (a->state == WHY_WAITING && a->position == 0)
         snprintf(out, cap, "it waits; its position is not known while a segment is rebuilt");
     else if (a->state == WHY_WAITING)
@@ -167,7 +163,7 @@ static void set_times(json_t *doc, const struct msg_why_ans *a)
         set_u64(doc, "poll_after_ms", a->told_ms);
         set_u64(doc, "silent_ms", a->silent_ms);
     }
-    if (a->state != WHY_GONE && a->state != WHY_AWAY && a->state != WHY_ELSEWHERE)
+    if (a->state != WHY_GONE && a->state != WHY_AWAY)
         set_u64(doc, "ends_in_ms", a->left_ms);
     if (a->released_at_ms > 0) {
         set(doc, "released_at", json_real((double)a->released_at_ms / 1000));

@@ -6,7 +6,6 @@
 
 #include "queuemng/chain/queue_life.h"
 #include "queuemng/state/node.h"
-#include "queuemng/core/mng_ticket.h"
 #include "queuemng/state/state.h"
 
 struct mng *mng_new(const struct mng_opts *o)
@@ -38,7 +37,6 @@ struct mng *mng_new(const struct mng_opts *o)
     list_init(&m->hurry);
     list_init(&m->todo);
     list_init(&m->moves);
-    list_init(&m->tickets);
     map_init(&m->queue_by_id, 0);
     map_init(&m->seg_by_id, 0);
     map_init(&m->peer_node, 0);
@@ -55,7 +53,6 @@ void mng_free(struct mng *m)
         queue_free(m, container_of(it, struct mqueue, in_all));
     list_each(&m->moves, it)
         free(container_of(it, struct mmove, in));
-    tickets_free(m);
     list_each(&m->routers, it)
         free(container_of(it, struct mrouter, in));
     for (uint32_t i = 0; i < m->n_nodes; i++)

@@ -18,7 +18,6 @@
 #include "queuemng/core/deleted.h"
 #include "queuemng/core/forget.h"
 #include "queuemng/core/load.h"
-#include "queuemng/core/mng_ticket.h"
 #include "queuemng/core/monitors.h"
 #include "queuemng/core/orders.h"
 #include "queuemng/core/peers.h"

@@ -11,7 +11,6 @@
 #include "queuemng/release/pop.h"
 #include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
-#include "queuemng/core/mng_ticket.h"
 #include "queuemng/state/state.h"
 
 #define LOG_MODULE "mng"
@@ -89,7 +88,6 @@ void mng_peer_down(struct mng *m, msec_t now_ms, peer_no p, struct mng_out *out)
         n->down_ms = now_ms;
         log_warn("event=node_down node=%s segments=%zu", n->name, n->segs.n);
         moves_node_down(m, n);
-        tickets_peer_down(m, p);
     }
     mng_end(m);
 }
@@ -123,9 +121,6 @@ static void node_msg(struct mng *m, struct mnode *n, const struct msg *g)
         break;
         MSG_REPORTS(X)
 #undef X
-    case MSG_TICKET:
-        on_ticket(m, n, &g->ticket);
-        break;
     case MSG_ERROR:
         log_warn("event=refused node=%s code=%d about=%s text=%s", n->name, g->error.code,
                  msg_name((enum msg_type)g->error.about),

@@ -18,7 +18,6 @@
 #include "queuemng/state/changed.h"
 #include "queuemng/state/marks.h"
 #include "queuemng/state/out.h"
-#include "queuemng/core/mng_ticket.h"
 #include "queuemng/state/state.h"
 
 static void reconcile_all(struct mng *m)
@@ -118,7 +117,6 @@ void mng_tick(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out
     sched_tick(m, now_ms >= m->second_ms);
     nodes_tick(m);
     moves_tick(m);
-    tickets_tick(m);
     reconcile_all(m);
     list_each(&m->active, it)
         pops_tick(m, container_of(it, struct mqueue, in_active));

@@ -201,21 +201,3 @@ void view_problem(struct buf *b, int status, const json_t *p)
     }
     buf_str(b, ")");
 }
-
-void view_moved(struct buf *b, const json_t *moved, const json_t *now)
-{
-    const char *id = text_of(moved, "ticket"), *lane = text_of(moved, "lane");
-    json_int_t place = json_integer_value(json_object_get(now, "position"));
-
-    buf_str(b, "ok: ");
-    ctl_clean(b, id != NULL ? id : "-");
-    if (place > 0) {
-        buf_str(b, " is number ");
-        ctl_count(b, (uint64_t)place);
-        buf_str(b, " of lane ");
-    } else {
-        buf_str(b, " is in lane ");
-    }
-    ctl_clean(b, lane != NULL ? lane : "-");
-    buf_str(b, json_is_false(json_object_get(moved, "moved")) ? ", as before\n" : "\n");
-}

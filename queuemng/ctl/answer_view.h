@@ -12,9 +12,6 @@ void view_queues(struct buf *b, const json_t *queues);
 /* A ticket, a line per member. */
 void view_ticket(struct buf *b, const json_t *ticket);
 
-/* The answer to a move, and the ticket as it is now (NULL: not known). */
-void view_moved(struct buf *b, const json_t *moved, const json_t *now);
-
 /* The limits of a definition after the tiers of `metric` were changed. */
 void view_limits(struct buf *b, const json_t *def, const char *metric);
 

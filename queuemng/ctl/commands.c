@@ -195,55 +195,6 @@ static int cmd_release(struct ctl *c, int argc, char **argv)
 
 /* ---- tickets ---- */
 
-/* "ok: 17-123 is number 4 of lane vip": the place as its node knows it a moment later. */
-static int say_moved(const struct ctl *c, const struct ctl_answer *a)
-{
-    json_t *doc = json_loadb((const char *)a->body.data, a->body.len, 0, NULL), *now;
-    const char *id = json_string_value(json_object_get(doc, "ticket"));
-    char path[512];
-    struct buf b;
-    int rc = CTL_OK;
-
-    if (a->status != 200 || c->json || id == NULL ||
-        !ctl_path_set(path, sizeof(path), "/v1/admin/tickets/", id, "")) {
-        json_decref(doc);
-        return ctl_say_answer(c, a, NULL);
-    }
-    now = ctl_admin_json(c, path, &rc);
-    buf_init(&b);
-    view_moved(&b, doc, now);
-    ctl_put_out(&b);
-    buf_fini(&b);
-    json_decref(now);
-    json_decref(doc);
-    return CTL_OK; /* it is done, whether or not its place could be asked */
-}
-
-/* Done once, however often it is asked. */
-static int cmd_move_ticket(struct ctl *c, int argc, char **argv)
-{
-    struct ctl_answer a = { 0 };
-    char after[512], path[512];
-    struct ctl_call call = { .method = "POST", .path = path };
-    int rc;
-
-    (void)argc;
-    if (strspn(argv[1], CTL_PLAIN) != strlen(argv[1]) ||
-        strspn(argv[2], CTL_PLAIN) != strlen(argv[2]) ||
-        strlen(argv[1]) + strlen(argv[2]) > 200) {
-        fprintf(stderr, "segqctl: a token or a ticket's id, and a lane's name are wanted\n");
-        return CTL_USAGE;
-    }
-    snprintf(after, sizeof(after), "/tickets/%s/move?lane=%s", argv[1], argv[2]);
-    if (!ctl_path_set(path, sizeof(path), "/v1/admin/queues/", argv[0], after))
-        return ctl_too_long(argv[0]);
-    rc = ctl_admin_ask(c, call, &a);
-    if (rc == CTL_OK)
-        rc = say_moved(c, &a);
-    buf_fini(&a.body);
-    return rc;
-}
-
 static int cmd_join(struct ctl *c, int argc, char **argv)
 {
     struct ctl_call call = { .method = "POST" };
@@ -361,8 +312,6 @@ static const struct cmd cmds[] = {
       "where the ticket is; its pass once admitted" },
     { "why", NULL, "TOKEN|SEGMENT-NUMBER", 1, 1, cmd_why,
       "a ticket's story: what it is now, what happened to it" },
-    { "move-ticket", NULL, "QUEUE TICKET LANE", 3, 3, cmd_move_ticket,
-      "to the last place of another lane; a token, or its id" },
     { "leave", NULL, "TOKEN", 1, 1, cmd_leave, "gives the place up" },
 };
 

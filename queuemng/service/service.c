@@ -9,7 +9,6 @@
 #include "common/wire/codec.h"
 #include "queuemng/admin/api.h"
 #include "queuemng/admin/dashboard_feed.h"
-#include "queuemng/admin/move_ticket.h"
 #include "queuemng/admin/trace.h"
 #include "queuemng/lead/deferred_answers.h"
 #include "queuemng/lead/health.h"
@@ -26,7 +25,6 @@ static void on_turn_end(void *arg)
     struct mng_service *s = arg;
     uint64_t need;
 
-    mng_tickets_answer(s);
     if (s->n_out > s->n_stored)
         (void)mng_service_flush(s, &need);
     if (s->broken)
@@ -249,7 +247,6 @@ int mng_service_new(struct mng_service **out, struct ev *ev, const struct mng_cf
     s->store_ok = true;
     list_init(&s->held);
     list_init(&s->traces);
-    list_init(&s->tickets);
     map_init(&s->peers, 0);
     map_init(&s->yaml, 0);
     arena_init(&s->arena);
@@ -298,7 +295,6 @@ void mng_service_free(struct mng_service *s)
         (void)mng_service_flush(s, &need);
     mng_held_end(s);
     mng_trace_end(s);
-    mng_tickets_end(s);
     if (s->admin != NULL)
         admin_free(s->admin);
     if (s->rpc != NULL)

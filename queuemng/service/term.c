@@ -13,7 +13,6 @@
 
 #include "common/base/log.h"
 #include "common/wire/codec.h"
-#include "queuemng/admin/move_ticket.h"
 #include "queuemng/lead/deferred_answers.h"
 #include "queuemng/lead/steps.h"
 #include "queuemng/service/configured_queues.h"
@@ -140,7 +139,6 @@ static void on_stop(void *ctx, const char *why)
     s->store_ok = true; /* it is the next leader's to say */
     mng_service_drop(s);
     mng_held_end(s);
-    mng_tickets_end(s);
     mng_yaml_forget(s);
     if (mng_core_new(s, &e) < 0) {
         log_error("event=no_memory what=core");

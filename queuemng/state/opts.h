@@ -25,13 +25,4 @@ struct mng_counts {
     uint64_t released, pops_sent, pops_skipped, monitor_failures, maps_sent;
 };
 
-struct mng_ticket_end {
-    int rc;          /* 0; SQ_EUNKNOWN: no such ticket (any more); SQ_ECONFLICT: it has been
-                      * let in already; SQ_EBUSY: its line is drawn first;
-                      * SQ_EUNAVAIL: could not be done now, nothing has changed; SQ_ETIMEOUT: not certain, to be asked again */
-    seg_id seg;      /* 0: where it is now */
-    uint32_t number;
-    bool was;        /* it was in that lane already */
-};
-
 #endif

@@ -254,19 +254,6 @@ struct tombstone {
     uint64_t version;
 };
 
-struct mticket { /* one ticket on its way to another lane; mng_ticket.c */
-    uint64_t order;
-    queue_id queue;
-    unsigned lane;          /* the one it is to go to */
-    struct msg_ticket said; /* the last order */
-    peer_no peer;           /* whom it was given to */
-    unsigned tries;
-    msec_t began_ms, again_ms; /* again_ms: when it is to be given; 0: an answer is awaited */
-    bool ended;
-    struct mng_ticket_end end;
-    struct list_node in;
-};
-
 struct mng {
     struct mng_opts opts;
     char issuer[128];
@@ -304,8 +291,6 @@ struct mng {
     struct list hurry;       /* mqueue.in_hurry: somebody has come to an empty lane */
     struct list todo;        /* mseg.in_todo: what should be differs from what is */
     struct list moves;       /* mmove.in; owned */
-    struct list tickets;     /* mticket.in; owned */
-    uint64_t ticket_orders;
     uint64_t map_version, nodes_version;
     struct tombstone tomb[MNG_TOMBSTONES];
     uint32_t n_tombs;

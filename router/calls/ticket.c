@@ -18,7 +18,7 @@ bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *
     const struct flow *f = &rf->flow;
     struct route_owner o;
 
-    if (routes_owner(r->routes, f->at_seg, &o) < 0 || o.queue == NULL)
+    if (routes_owner(r->routes, f->token.seg, &o) < 0 || o.queue == NULL)
         return false;
     if (f->kind == FLOW_POLL)
         memcpy(t->token, rf->text, TOKEN_TEXT_LEN);

@@ -112,7 +112,7 @@ static void next_join(struct flow *f, struct routes *r, msec_t now_ms)
 static void next_poll(struct flow *f, struct routes *r, msec_t now_ms)
 {
     struct route_owner o;
-    int rc = routes_owner(r, f->at_seg, &o);
+    int rc = routes_owner(r, f->token.seg, &o);
 
     if (rc == SQ_EGONE) {
         gone(f, GONE_FINISHED, now_ms);
@@ -127,7 +127,7 @@ static void next_poll(struct flow *f, struct routes *r, msec_t now_ms)
     if (o.lost)
         gone(f, GONE_LOST, now_ms);
     else
-        ask(f, o.seg, f->at_seg, o.node, now_ms);
+        ask(f, o.seg, f->token.seg, o.node, now_ms);
 }
 
 static void next(struct flow *f, struct routes *r, msec_t now_ms)
@@ -144,8 +144,6 @@ static void start(struct flow *f, enum flow_kind kind, msec_t now_ms)
                         .asks = kind,
                         .todo = FLOW_WAIT_MAP,
                         .token = f->token,
-                        .at_seg = f->token.seg,
-                        .at_number = f->token.number,
                         .deadline_ms = now_ms + FLOW_TIMEOUT_MS };
 }
 
@@ -215,22 +213,9 @@ static void follow(struct flow *f, struct routes *r, seg_id to, msec_t now_ms)
     struct route_owner o;
 
     if (to != f->serving && routes_owner(r, to, &o) == 0 && !o.lost)
-        ask(f, o.seg, f->at_seg, o.node, now_ms);
+        ask(f, o.seg, f->token.seg, o.node, now_ms);
     else
         wait_map(f, now_ms);
-}
-
-/* moved_to of an answer; number: 0, or, if the ticket was moved to another lane, its number
- * there and 1. The token stays the same: it is looked for by another name from here on. */
-static void moved(struct flow *f, struct routes *r, seg_id to, uint32_t number, msec_t now_ms)
-{
-    if (number == 0) {
-        follow(f, r, to, now_ms);
-        return;
-    }
-    f->at_seg = to;
-    f->at_number = number - 1;
-    next_poll(f, r, now_ms);
 }
 
 /* ---- direct entry ------------------------------------------------------------------------ */
@@ -256,12 +241,12 @@ static void look(struct flow *f, struct routes *r, msec_t now_ms)
     struct route_owner o;
 
     if (now_ms >= f->hold_ms || now_ms >= f->deadline_ms ||
-        routes_owner(r, f->at_seg, &o) < 0 || o.lost) {
+        routes_owner(r, f->token.seg, &o) < 0 || o.lost) {
         done(f, FLOW_OK);
         return;
     }
     f->asks = FLOW_POLL;
-    ask(f, o.seg, f->at_seg, o.node, now_ms);
+    ask(f, o.seg, f->token.seg, o.node, now_ms);
 }
 
 static void held_ans(struct flow *f, const struct place_ans *a, msec_t now_ms)
@@ -312,7 +297,7 @@ void flow_place_ans(struct flow *f, struct routes *r, const struct place_ans *a,
         wait_fence(f, now_ms);
         break;
     case PLACE_MOVED:
-        moved(f, r, a->moved_to, a->poll_after_ms, now_ms);
+        follow(f, r, a->moved_to, now_ms);
         break;
     default:
         wait_map(f, now_ms);
@@ -324,8 +309,6 @@ static void joined(struct flow *f, const struct append_ans *a)
 {
     f->token.seg = a->seg != 0 ? a->seg : f->seg;
     f->token.number = a->number;
-    f->at_seg = f->token.seg;
-    f->at_number = a->number;
     f->token.issued_s = a->issued_s;
     f->token.client = a->client;
     f->position = a->position;
@@ -400,7 +383,7 @@ void flow_drop_ans(struct flow *f, struct routes *r, const struct drop_ans *a, m
         wait_fence(f, now_ms);
         break;
     case DROP_MOVED:
-        moved(f, r, a->moved_to, a->moved_number, now_ms);
+        follow(f, r, a->moved_to, now_ms);
         break;
     default:
         wait_map(f, now_ms);

@@ -67,10 +67,6 @@ struct flow {
     uint8_t join_lane, join_client; /* as asked: a found ticket has its own */
     /* poll, leave: the token; join: filled from the answer */
     struct token token;
-    /* where its ticket is, as tokens name places: the token's own, or, once it was moved
-     * to another lane, where a node has said that it is */
-    seg_id at_seg;
-    uint32_t at_number;
     /* session: seg and number of the token are the ticket's */
     uint8_t command; /* enum sess_command */
     int64_t until_s; /* extend: as long; then: as long it lasts */

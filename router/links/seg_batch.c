@@ -38,18 +38,18 @@ static void batch_lost(struct seg_links *s, struct batch *b)
 static void put_place(struct seg_links *s, uint32_t i, const struct rflow *rf)
 {
     s->req.place[i] =
-        (struct place_req) { rf->flow.seg, rf->flow.at_number, rf->flow.token.client };
+        (struct place_req) { rf->flow.seg, rf->flow.token.number, rf->flow.token.client };
 }
 
 static void put_drop(struct seg_links *s, uint32_t i, const struct rflow *rf)
 {
-    s->req.drop[i] = (struct drop_req) { rf->flow.seg, rf->flow.at_number };
+    s->req.drop[i] = (struct drop_req) { rf->flow.seg, rf->flow.token.number };
 }
 
 static void put_session(struct seg_links *s, uint32_t i, const struct rflow *rf)
 {
     s->req.session[i] = (struct sess_req) { .seg = rf->flow.seg,
-                                            .number = rf->flow.at_number,
+                                            .number = rf->flow.token.number,
                                             .command = rf->flow.command,
                                             .renews = rf->flow.renews,
                                             .until_s = rf->flow.until_s };

@@ -238,11 +238,11 @@ static void put_moment(struct out *o, const char *key, int64_t wall_ms)
     *o->p++ = '"';
 }
 
-static void put_ticket(struct out *o, const char *key, struct ticket_id id)
+static void put_ticket(struct out *o, struct ticket_id id)
 {
     if (id.seg == 0)
         return;
-    name(o, key);
+    name(o, "ticket");
     *o->p++ = '"';
     digits_of(o, id.seg);
     *o->p++ = '-';
@@ -307,8 +307,7 @@ size_t audit_line(const struct audit_event *e, const char *node, enum audit_subj
     put_moment(&o, "time", e->wall_ms);
     put_str(&o, "event", audit_kind_name(e->kind));
     put_str(&o, "why", e->why != NULL ? e->why : kind_why(e->kind));
-    put_ticket(&o, "ticket", e->id);
-    put_ticket(&o, "to", e->to);
+    put_ticket(&o, e->id);
     put_str(&o, "queue", e->queue);
     put_str(&o, "lane", e->lane);
     if (e->segment != 0)

@@ -20,7 +20,6 @@
     X(RETURNED, "returned", NULL)       /* inside the grace: it goes first now */        \
     X(LAPSED, "lapsed", NULL)           /* a no-show that did not come back for good */  \
     X(EXPIRED, "expired", "silent")     /* in line, and did not poll */                  \
-    X(MOVED, "moved", "to_another_lane") /* and has a place there, with a line of its own */ \
     X(LEFT, "left", "asked")                                                             \
     X(EXTENDED, "extended", "backend")  /* its session lasts longer */                   \
     X(REVOKED, "revoked", "backend")                                                         \
@@ -54,7 +53,6 @@ struct audit_event { /* texts are borrowed; what is 0 or NULL is left out */
     int64_t wall_ms;
     const char *queue, *lane;
     struct ticket_id id; /* as in the token; seg 0: it is about no ticket */
-    struct ticket_id to; /* MOVED: what it is in the other lane */
     seg_id segment;      /* where it is */
     const char *state;   /* in which it was */
     const char *why;     /* NULL: the kind's own */

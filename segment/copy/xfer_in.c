@@ -103,7 +103,8 @@ static const char *take_sessions(struct xfer_in *x, const struct msg_copy_extra 
     for (uint32_t i = 0; i < m->n_sessions; i++) {
         if (m->sessions[i].state < SESSION_READY ||
             m->sessions[i].state == SESSION_OVER ||
-            m->sessions[i].state >= SESSION_NSTATES ||
+            (m->sessions[i].state >= SESSION_NSTATES &&
+             m->sessions[i].state != SESSION_WAS_MOVED) ||
             m->sessions[i].reason >= GONE_NREASONS)
             return "record damaged";
         x->rec[x->n_recs] = m->sessions[i];
@@ -261,6 +262,21 @@ const char *xfer_in_msg(struct xfer_in *x, const struct msg *m, struct body *b)
 
 /* ---- commit ---------------------------------------------------------------------- */
 
+/* Those that an older release moved to another lane have left: they need no record. */
+static void forget_moved(struct xfer_in *x)
+{
+    uint32_t n = 0;
+
+    for (uint32_t i = 0; i < x->n_recs; i++) {
+        if (x->rec[i].state == SESSION_WAS_MOVED)
+            subjects_del(&x->subjects,
+                         (struct ticket_id) { x->rec[i].seg, x->rec[i].number });
+        else
+            x->rec[n++] = x->rec[i];
+    }
+    x->n_recs = n;
+}
+
 static int reserve(struct xfer_in *x, struct body *b)
 {
     uint32_t i = 0;
@@ -338,6 +354,7 @@ int xfer_in_commit(struct xfer_in *x, struct body *b, const struct xfer_time *tm
 {
     uint32_t base;
 
+    forget_moved(x);
     if (reserve(x, b) < 0 || segq_reserve(&b->q, x->waiting) < 0)
         return SQ_ENOMEM;
     segq_settle(&b->q);

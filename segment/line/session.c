@@ -252,7 +252,7 @@ void sessions_shift(struct sessions *s, msec_t ms)
 uint32_t sessions_live(const struct sessions *s)
 {
     return s->n[SESSION_READY] + s->n[SESSION_ADMITTED] + s->n[SESSION_GRACE] +
-           s->n[SESSION_RETURNING] + s->n[SESSION_REVOKED] + s->n[SESSION_FORWARD];
+           s->n[SESSION_RETURNING] + s->n[SESSION_REVOKED];
 }
 
 struct session *sessions_next(const struct sessions *s, uint32_t *i)

@@ -31,10 +31,12 @@ enum session_state {
     SESSION_RETURNING = 4,
     SESSION_OVER = 5,
     SESSION_REVOKED = 6,
-    SESSION_FORWARD = 7, /* moved to another lane: kept as long as anybody asks for it; has a
-                          * subject until that is known at its new place */
     SESSION_NSTATES
 };
+
+/* What journals and copies of releases up to 0.1 call a ticket that was moved to another lane:
+ * read as one that has left. Never given to another state. */
+#define SESSION_WAS_MOVED 7
 
 struct session {
     struct ticket_id id;
@@ -43,9 +45,8 @@ struct session {
     uint8_t reason;         /* enum gone_reason, if OVER or REVOKED */
     uint32_t heap_at;       /* position in its clock's heap */
     uint32_t prev, next;    /* list of the returning, or of the free */
-    int64_t released_at_ms; /* wall clock, as recorded by the manager; FORWARD: the segment
-                             * of its new place */
-    int64_t until_s;        /* FORWARD: its number there, and 1; else Unix seconds, if it was extended; 0: as the rules say */
+    int64_t released_at_ms; /* wall clock, as recorded by the manager */
+    int64_t until_s;        /* Unix seconds, if it was extended; 0: as the rules say */
     msec_t deadline_ms;     /* of the state: monotonic if ADMITTED or REVOKED, else service */
     msec_t expires_ms;      /* of the pass, monotonic */
 };
@@ -91,7 +92,7 @@ struct session *sessions_next_returning(const struct sessions *s,
 struct session *sessions_due(const struct sessions *s, msec_t service_ms, msec_t now_ms);
 /* Everything on the service clock ends ms later. */
 void sessions_shift(struct sessions *s, msec_t ms);
-/* READY, ADMITTED, GRACE, RETURNING, REVOKED and FORWARD: what a segment cannot be removed with. */
+/* READY, ADMITTED, GRACE, RETURNING and REVOKED: what a segment cannot be removed with. */
 uint32_t sessions_live(const struct sessions *s);
 /* for (i = 0; (x = sessions_next(s, &i)) != NULL;) in no order. */
 struct session *sessions_next(const struct sessions *s, uint32_t *i);

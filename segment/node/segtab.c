@@ -421,7 +421,6 @@ static void tick(struct segtab *t, struct outbox *out)
     settle_dirty(t);
     segtab_dir_tick(t);
     segtab_moves_tick(t, out);
-    segtab_tickets_tick(t, out);
     segtab_passes_flush(t, out);
     if (t->now.now_ms - t->report_ms >= SEGTAB_REPORT_MS)
         segtab_report_changes(t, out);

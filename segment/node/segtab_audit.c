@@ -8,7 +8,6 @@ static const char *const state_name[SESSION_NSTATES] = {
     [SESSION_READY] = "ready",         [SESSION_ADMITTED] = "admitted",
     [SESSION_GRACE] = "grace",         [SESSION_RETURNING] = "returning",
     [SESSION_OVER] = "over",           [SESSION_REVOKED] = "revoked",
-    [SESSION_FORWARD] = "moved",
 };
 
 static const char *const client_name[CLIENT_NCLASSES] = {
@@ -60,17 +59,6 @@ void segtab_audit_ticket_now(const struct segtab *t, const struct seg *g,
     struct audit_event e = event(t, g, kind);
 
     e.state = kind == AUDIT_RESTORED ? NULL : "waiting";
-    put_ticket(t, g, &e, id);
-    t->o.audit(t->o.audit_ctx, &e);
-}
-
-void segtab_audit_moved_now(const struct segtab *t, const struct seg *g,
-                            struct ticket_id id, struct ticket_id to)
-{
-    struct audit_event e = event(t, g, AUDIT_MOVED);
-
-    e.state = "waiting";
-    e.to = to;
     put_ticket(t, g, &e, id);
     t->o.audit(t->o.audit_ctx, &e);
 }

@@ -10,8 +10,6 @@ void segtab_audit_join_now(const struct segtab *t, const struct seg *g,
                            const struct append_req *r, uint32_t number);
 void segtab_audit_ticket_now(const struct segtab *t, const struct seg *g,
                              struct ticket_id id, enum audit_kind kind);
-void segtab_audit_moved_now(const struct segtab *t, const struct seg *g,
-                            struct ticket_id id, struct ticket_id to);
 void segtab_audit_died_now(const struct segtab *t, const struct seg *g,
                            const uint32_t *slot, uint32_t n, enum audit_kind kind);
 void segtab_audit_session_now(const struct segtab *t, const struct seg *g,
@@ -40,14 +38,6 @@ static inline void segtab_audit_ticket(const struct segtab *t, const struct seg 
 {
     if (segtab_audits(t))
         segtab_audit_ticket_now(t, g, id, kind);
-}
-
-/* To another lane; before its place is given up. */
-static inline void segtab_audit_moved(const struct segtab *t, const struct seg *g,
-                                      struct ticket_id id, struct ticket_id to)
-{
-    if (segtab_audits(t))
-        segtab_audit_moved_now(t, g, id, to);
 }
 
 static inline void segtab_audit_died(const struct segtab *t, const struct seg *g,

@@ -63,7 +63,6 @@ static bool commit_in(struct segtab *t, struct move *v, struct outbox *out)
     segtab_log_absorbed(t, g, &v->in);
     adopt_relocs(t, g);
     segtab_passes_moved(t, g, &v->in);
-    t->all_named = false;
     /* The source's tickets must not be shown a larger position than before. (Of one whose
      * own is not known it would be too large for the target's.) */
     if (v->in.ahead != AHEAD_UNKNOWN && g->ahead != AHEAD_UNKNOWN)

@@ -264,12 +264,6 @@ static void place_released(struct segtab *t, struct seg *g, struct session *x,
     case SESSION_RETURNING:
         place_returning(t, g, x, client, a);
         return;
-    case SESSION_FORWARD:
-        session_set(&g->b.released, x, SESSION_FORWARD, t->service_ms + segtab_forward_ms(g));
-        a->state = PLACE_MOVED;
-        a->moved_to = segtab_forward_to(x).seg;
-        a->poll_after_ms = segtab_forward_to(x).number + 1;
-        return;
     default:
         place_gone(a, x->reason);
     }
@@ -576,8 +570,6 @@ static inline __attribute__((always_inline)) void drop_here(struct segtab *t,
         return;
     }
     x = sessions_find(&g->b.released, s->id);
-    if (x != NULL && x->state == SESSION_FORWARD)
-        return; /* it is elsewhere */
     if (x != NULL && x->state == SESSION_ADMITTED && x->expires_ms > t->now.now_ms)
         segtab_revoke(t, g, x, GONE_LEFT);
     else if (x != NULL && x->state != SESSION_OVER && x->state != SESSION_REVOKED)
@@ -606,17 +598,7 @@ static void drop_one(struct segtab *t, enum spot_kind k, const struct spot *s,
         a->state = DROP_BUSY;
         t->n.busy++;
     } else {
-        const struct sessions *v = &s->seg->b.released;
-        const struct session *x =
-            SQ_UNLIKELY(v->n[SESSION_FORWARD] > 0) ? sessions_find(v, s->id) : NULL;
-
         a->state = DROP_OK;
-        if (SQ_UNLIKELY(x != NULL && x->state == SESSION_FORWARD)) {
-            a->state = DROP_MOVED;
-            a->moved_to = segtab_forward_to(x).seg;
-            a->moved_number = segtab_forward_to(x).number + 1;
-            return;
-        }
         drop_here(t, s);
     }
 }

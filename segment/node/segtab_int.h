@@ -2,7 +2,6 @@
  *   segtab.c         life, peers, clock, the tick
  *   segtab_hot.c     polls, joins, leaves
  *   segtab_session.c what backends want of sessions
- *   segtab_ticket.c  one ticket to another lane
  *   segtab_orders.c  what the manager orders
  *   segtab_release.c releases, and which of them may be told
  *   segtab_away.c    and who is not there to be released
@@ -206,8 +205,6 @@ struct segtab {
     struct stage *stage; /* owned; segtab_stage.c */
     uint64_t popping;    /* the tick of the order at hand; 0: none, or it is replayed */
     struct dirs dir;
-    bool all_named;  /* the subjects of all moved tickets have followed them */
-    msec_t named_ms; /* when it was last looked */
 };
 
 /* ---- segtab.c -------------------------------------------------------------------- */
@@ -263,17 +260,6 @@ uint64_t segtab_position(const struct seg *g, uint32_t slot);
 unsigned segtab_reason(const struct spot *s);
 enum spot_kind segtab_find(const struct segtab *t, seg_id seg, uint32_t number,
                            struct spot *s);
-
-/* ---- segtab_ticket.c: one ticket to another lane --------------------------------------- */
-void segtab_ticket(struct segtab *t, peer_no from, const struct msg_ticket *m,
-                   struct outbox *out);
-/* Its place is given up; room for the record must have been reserved. */
-void segtab_forward(struct seg *g, struct ticket_id id, uint32_t slot, struct ticket_id to,
-                    msec_t deadline_ms);
-void segtab_tickets_tick(struct segtab *t, struct outbox *out);
-struct ticket_id segtab_forward_to(const struct session *x); /* where it is now */
-/* How long somebody may stay away who was moved to another lane. */
-msec_t segtab_forward_ms(const struct seg *g);
 
 /* ---- segtab_orders.c ------------------------------------------------------------- */
 void segtab_order(struct segtab *t, peer_no from, const struct msg *m,

@@ -267,8 +267,6 @@ static void order_members(struct segtab *t, peer_no from, const struct msg_membe
     segtab_dir_members(t, m);
 }
 
-#define order_ticket segtab_ticket
-
 /* Each message of MSG_ORDERS has its handler, order_MEMBER. */
 static void order(struct segtab *t, peer_no from, const struct msg *m, struct outbox *out)
 {

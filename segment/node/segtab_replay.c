@@ -147,6 +147,8 @@ static int session(struct seg *g, const struct jrec_session *s)
 {
     struct session *x = sessions_find(&g->b.released, s->id);
 
+    if (x != NULL && s->state == SESSION_WAS_MOVED) /* moved() did it */
+        return 0;
     if (x == NULL || s->state >= SESSION_NSTATES)
         return SQ_EPROTO;
     if (x->state == SESSION_READY &&
@@ -159,8 +161,6 @@ static int session(struct seg *g, const struct jrec_session *s)
         session_forget(&g->b.released, x);
         return 0;
     }
-    if (s->state == SESSION_FORWARD) /* its subject is at its new place */
-        subjects_del(&g->b.subjects, s->id);
     x->reason = s->reason;
     session_set(&g->b.released, x, (enum session_state)s->state, 0);
     return 0;
@@ -176,13 +176,20 @@ static int extend(struct seg *g, const struct jrec_extend *e)
     return 0;
 }
 
-static int forward(struct seg *g, const struct jrec_forward *f)
+/* An older release moved it to another lane: here it has left. */
+static int moved(struct seg *g, const struct jrec_moved *v)
 {
-    if (!segq_is_alive(&g->b.q, f->slot) || sessions_find(&g->b.released, f->id) != NULL)
+    struct session *x;
+
+    if (!segq_is_alive(&g->b.q, v->slot) || sessions_find(&g->b.released, v->id) != NULL)
         return SQ_EPROTO;
     if (sessions_reserve(&g->b.released, 1) < 0)
         return SQ_ENOMEM;
-    segtab_forward(g, f->id, f->slot, f->to, 0);
+    segq_drop(&g->b.q, v->slot, DEAD_LEFT);
+    subjects_del(&g->b.subjects, v->id);
+    x = sessions_add(&g->b.released, v->id, SESSION_OVER, 0);
+    x->reason = GONE_LEFT;
+    g->left++;
     return 0;
 }
 
@@ -294,8 +301,8 @@ static int on_seg(struct segtab *t, struct seg *g, const struct jrec *r)
         return session(g, &r->session);
     case JREC_EXTEND:
         return extend(g, &r->extend);
-    case JREC_FORWARD:
-        return forward(g, &r->forward);
+    case JREC_MOVED:
+        return moved(g, &r->moved);
     case JREC_SUBJECT:
         return subject(g, &r->subject);
     case JREC_FINAL:
@@ -390,8 +397,6 @@ static msec_t session_end(const struct segtab *t, const struct seg *g,
         return x->expires_ms;
     case SESSION_GRACE: /* perhaps one who was passed over: his claim window runs, too */
         return t->service_ms + g->queue->claim_ms + g->queue->grace_ms;
-    case SESSION_FORWARD:
-        return t->service_ms + segtab_forward_ms(g);
     case SESSION_RETURNING:
         return t->service_ms + (msec_t)idle;
     default:

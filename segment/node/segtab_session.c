@@ -12,7 +12,6 @@
 static bool is_inside(const struct segtab *t, const struct session *x)
 {
     return x != NULL && x->state != SESSION_OVER && x->state != SESSION_REVOKED &&
-           x->state != SESSION_FORWARD &&
            x->expires_ms > t->now.now_ms;
 }
 

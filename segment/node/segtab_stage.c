@@ -193,7 +193,7 @@ bool replay_is_known(const struct segtab *t, const struct seg *g)
 
 /* ---- what was staged ------------------------------------------------------------- */
 
-static int take_sessions(struct seg *g, const struct stage *s)
+static int take_sessions(struct seg *g, struct stage *s)
 {
     if (sessions_reserve(&g->b.released, s->n) < 0)
         return SQ_ENOMEM;
@@ -201,6 +201,10 @@ static int take_sessions(struct seg *g, const struct stage *s)
         const struct jrec_session *v = &s->v[i].s;
         struct session *x;
 
+        if (v->state == SESSION_WAS_MOVED) {
+            subjects_del(&s->subjects, v->id); /* here it has left */
+            continue;
+        }
         if (v->state >= SESSION_NSTATES)
             return SQ_EPROTO;
         if (sessions_find(&g->b.released, v->id) != NULL)

@@ -36,18 +36,10 @@ static void released(const struct segtab *t, const struct seg *g, const struct s
         [SESSION_READY] = WHY_READY,         [SESSION_ADMITTED] = WHY_ADMITTED,
         [SESSION_GRACE] = WHY_GRACE,         [SESSION_RETURNING] = WHY_RETURNING,
         [SESSION_OVER] = WHY_GONE,           [SESSION_REVOKED] = WHY_GONE,
-        [SESSION_FORWARD] = WHY_ELSEWHERE,
     };
 
     a->state = state[x->state];
     a->reason = x->reason;
-    if (a->state == WHY_ELSEWHERE) {
-        struct ticket_id to = segtab_forward_to(x);
-
-        a->moved_to = to.seg;
-        a->position = to.number;
-        return;
-    }
     a->released_at_ms = x->released_at_ms;
     a->pass_expires_s = segtab_until_s(g, x);
     if (a->state != WHY_GONE)

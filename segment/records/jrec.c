@@ -246,7 +246,7 @@ static void extend(struct jio *io, struct jrec_extend *v)
     NUM(io, v->until_s);
 }
 
-static void forward(struct jio *io, struct jrec_forward *v)
+static void moved(struct jio *io, struct jrec_moved *v)
 {
     NUM(io, v->id.seg);
     NUM(io, v->id.number);
@@ -321,8 +321,8 @@ static void members(struct jio *io, struct jrec *r)
     case JREC_EXTEND:
         extend(io, &r->extend);
         break;
-    case JREC_FORWARD:
-        forward(io, &r->forward);
+    case JREC_MOVED:
+        moved(io, &r->moved);
         break;
     default:
         of_segment(io, r);
@@ -370,7 +370,7 @@ const char *jrec_name(unsigned kind)
         [JREC_KEPT] = "kept",         [JREC_UNKEPT] = "unkept",
         [JREC_STORE] = "store",       [JREC_EXTEND] = "extend",
         [JREC_EARLY] = "early",       [JREC_DRAW] = "draw",
-        [JREC_FORWARD] = "forward",
+        [JREC_MOVED] = "moved",
     };
 
     _Static_assert(ARRAY_LEN(names) == JREC_NKINDS, "JREC_NKINDS is not behind the last");

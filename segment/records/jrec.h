@@ -59,7 +59,8 @@ enum jrec_kind {
     JREC_UNKEPT = 32,   /* mark: in snapshots only */
     JREC_STORE = 33,    /* set: of the managers that are obeyed (msg_node_ok) */
     JREC_EXTEND = 34,   /* extend: of a session that is there */
-    JREC_FORWARD = 35,  /* forward: it was waiting at `slot` */
+    JREC_MOVED = 35,    /* moved; of releases up to 0.1: read, not written, and its number is
+                         * never given to another kind. 36 to 39 were never used */
     JREC_EARLY = 40,    /* set: its people have no places before the draw; nobody joins from
                          * this time of the wall clock on; 0: until it is sealed by order */
     JREC_DRAW = 41,     /* draw: now they have; n 0: as they came. In a snapshot, and of a
@@ -125,9 +126,9 @@ struct jrec_extend {
     int64_t until_s;
 };
 
-struct jrec_forward { /* to another lane */
+struct jrec_moved { /* to another lane */
     struct ticket_id id, to;
-    uint32_t slot;
+    uint32_t slot; /* where it waited */
 };
 
 struct jrec_hollow {
@@ -191,7 +192,7 @@ struct jrec {
         struct jrec_pop pop;
         struct jrec_session session;
         struct jrec_extend extend;
-        struct jrec_forward forward;
+        struct jrec_moved moved;
         struct jrec_move move;
         struct jrec_reloc reloc;
         struct jrec_seg s;

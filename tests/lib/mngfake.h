@@ -1,5 +1,5 @@
 /* mngfake.h: the manager core, a store, a router's ear, and nodes that do as they are told (the
- * real ones: mngrig.h). For test_mng.c, test_mng_ticket.c. */
+ * real ones: mngrig.h). For test_mng.c. */
 #ifndef SEGQ_TESTS_MNGFAKE_H
 #define SEGQ_TESTS_MNGFAKE_H
 

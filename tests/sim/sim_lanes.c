@@ -1,14 +1,7 @@
-/* sim_lanes.c: lanes share a queue's releases by weight, whatever each of them has; and
- * tickets that staff moves between them are in line exactly once, with one place for each
- * name, whoever is killed meanwhile (sim_moved.c looks). */
+/* sim_lanes.c: lanes share a queue's releases by weight, whatever each of them has. */
 #include "tests/lib/sim/sim_test.h"
 
 #define ME "sim_lanes"
-#ifdef __SANITIZE_ADDRESS__ /* of gcc */
-#define SEEDS 4
-#else
-#define SEEDS 15
-#endif
 #define LANES 3 /* of weights 1, 2, 3 */
 
 static struct sim_opts opts(uint64_t seed)
@@ -79,48 +72,4 @@ Test(lanes, an_empty_lanes_share_goes_to_the_others)
     sim_heal(s, 200);
     cr_expect(sim_run_until_quiet(s, 120000));
     sim_finish(s, ME);
-}
-
-/* ---- tickets that change lanes ------------------------------------------------------------- */
-
-static void storm(struct sim_faults f, unsigned managers)
-{
-    uint64_t moved = 0;
-
-    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
-        struct sim_opts o = opts(seed);
-        struct sim *s;
-
-        f.move_ticket = 240;
-        o.faults = f;
-        o.managers = managers;
-        o.release_per_s = 5;
-        o.leave_share = 0.2;
-        o.subject_share = 0.6;
-        s = sim_new(&o);
-        for (unsigned l = 0; l < LANES; l++)
-            sim_join(s, 0, l, 60, 8000);
-        sim_run(s, 20000);
-        sim_check_positions(s);
-        moved += sim_count(s).moved;
-        sim_heal(s, 60);
-        cr_expect(sim_run_until_quiet(s, 150000));
-        sim_finish(s, ME);
-    }
-    cr_expect_gt(moved, 10 * SEEDS, "only %lu were moved", moved);
-}
-
-Test(lanes, tickets_move_on_a_calm_day)
-{
-    storm((struct sim_faults){ .drain = 5 }, 1);
-}
-
-Test(lanes, tickets_move_while_nodes_and_managers_die)
-{
-    storm((struct sim_faults){ .seg_kill = 20, .mng_restart = 20, .drain = 6 }, 1);
-}
-
-Test(lanes, tickets_move_while_links_break_and_managers_change)
-{
-    storm((struct sim_faults){ .link_break = 40, .link_cut = 10, .pause = 8, .mng_restart = 8 }, 3);
 }

@@ -222,25 +222,6 @@ def early(a):
     a.ask("DELETE", q, want=200)
 
 
-def moves(a):
-    """One who waits goes to another lane."""
-    q = "/v1/admin/queues/moves"
-    a.ask("PUT", q, {"state": "paused", "lanes": [{"name": "default"}, {"name": "vip"}]}, 201)
-    _, _, body = until(a, "POST", "/v1/queues/moves/tickets", 201)
-    token = json.loads(body)["token"]
-    a.ask("POST", f"{q}/tickets/{token}/move?lane=nowhere", want=400)
-    a.ask("POST", f"{q}/tickets/{token}/move", want=400)
-    a.ask("POST", f"{q}/tickets/nonsense/move?lane=vip", want=404)
-    a.ask("POST", f"/v1/admin/queues/nothing/tickets/{token}/move?lane=vip", want=404)
-    a.ask("GET", f"{q}/tickets/{token}/move?lane=vip", want=405)
-    a.ask("POST", f"{q}/tickets/{token}/move?lane=vip", want=200)
-    _, _, body = a.ask("GET", "/v1/tickets/" + token, want=200)
-    if json.loads(body)["lane"] != "vip":
-        a.bad.append(f"a ticket that was moved: {body!r}")
-    a.ask("DELETE", "/v1/tickets/" + token, want=204)
-    a.ask("DELETE", q, want=200)
-
-
 def until(a, method, url, status):
     """Asks until the routers have heard of it."""
     for _ in range(600):
@@ -265,7 +246,6 @@ def main():
     heads(a)
     orders(a)
     early(a)
-    moves(a)
     a.bad += a.unseen()
     print("\n".join(a.bad + [f"{a.n} answers, {len(a.bad)} disagree"]))
     return 1 if a.bad else 0

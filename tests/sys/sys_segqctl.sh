@@ -273,7 +273,7 @@ check "an option without its value" exits 2 '^segqctl: --timeout wants a value$'
 check_eq "-h: 0" "$(code_of -h)" 0
 missing=
 for word in status watch 'queue list' 'queue show' 'queue set' 'queue add' 'queue delete' 'queue restore' forget pause \
-    resume open close flush release rate tiers max message audit events drain undrain join poll leave passthrough reject draw why move-ticket --dir --admin --token-file \
+    resume open close flush release rate tiers max message audit events drain undrain join poll leave passthrough reject draw why --dir --admin --token-file \
     --router --client --subject --claim --json --all --yes --timeout; do
     says "^ +$word " || missing="$missing $word"
 done

@@ -32,7 +32,6 @@ struct sim_faults {
     double drain;        /* a node is emptied, and taken back later */
     double queue_pause, queue_close, queue_put, release_by_hand;
     double add_node;
-    double move_ticket;  /* to another lane, of somebody who waits */
     /* with several managers: their store */
     double store_away, store_slow, store_forget, store_failover;
     double clock_jump;   /* a wall clock leaps by a day or an hour, or runs 5 min beside */
@@ -122,7 +121,7 @@ struct sim_counts {
     uint64_t relaxed; /* joins whose order a broken link made uncertain (PROTOCOL.md) */
     uint64_t released, unavailable, found, links_broken, restarts, crashes, nulls, terms, jumps;
     uint64_t accepted; /* looks at passes that every router accepts */
-    uint64_t extended, renewed, draws, moved; /* renewed: those of extended whose bearer was at work */
+    uint64_t extended, renewed, draws; /* renewed: those of extended whose bearer was at work */
     uint64_t inside_max; /* of queues with slots */
 };
 struct sim_counts sim_count(const struct sim *s);

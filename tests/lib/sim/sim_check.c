@@ -388,7 +388,6 @@ void check_placed(struct sim *s, const struct proc *p, const struct place_req *q
         return;
     }
     sim_note(s, "place %lu-%lu: state %lu, %lu", t->seg, t->number, a->state, a->position, 0);
-    moved_placed(s, t, a);
     if ((a->state == PLACE_WAITING || a->state == PLACE_ADMITTED) &&
         s->now - t->said > gone_ms(s, t) * 1000)
         t->returned = true;
@@ -423,7 +422,6 @@ static void check_waiting_answer(struct sim *s, const struct player *p,
     uint64_t pos = a->flow.position;
 
     bool later = t->rebuilt && s->lane[t->lane].revived;
-    bool same = p->at_seg == a->flow.at_seg && p->at_number == a->flow.at_number;
 
     if (p->leave_acked && !t->forgot)
         sim_fail(s, "I1: ticket %llu-%u has left and waits", llu(t->seg), t->number);
@@ -433,14 +431,14 @@ static void check_waiting_answer(struct sim *s, const struct player *p,
         s->count.nulls++;
         return;
     }
-    if (p->position != 0 && same && pos > p->position && !later)
+    if (p->position != 0 && pos > p->position && !later)
         sim_fail(s, "I4: ticket %llu-%u (ord %llu) was at position %llu and is at %llu",
                  llu(t->seg), t->number, llu(t->ord), llu(p->position), llu(pos));
 }
 
 void check_answer(struct sim *s, struct player *p, const struct sans *a)
 {
-    struct ticket *t = p->ticket != NOBODY ? moved_now(s, &s->ticket[p->ticket]) : NULL;
+    struct ticket *t = p->ticket != NOBODY ? &s->ticket[p->ticket] : NULL;
 
     if (a->flow.result == FLOW_NO_QUEUE ||
         (a->flow.result == FLOW_EXISTING && (p->subject == 0 || a->kind != FLOW_JOIN)))
@@ -550,7 +548,6 @@ void check_sweep(struct sim *s)
 {
     sessions_sweep(s);
     opening_look(s);
-    moved_look(s);
     s->sweep++;
     s->count.sweeps++;
     for (unsigned i = 0; i < s->n_procs && !s->failed; i++)

@@ -142,7 +142,7 @@ struct proc {
 
 /* ---- what the simulation knows of the truth ---------------------------------------- */
 
-enum ticket_fate { T_LIVE, T_ADMITTED, T_LEFT, T_GONE, T_MOVED };
+enum ticket_fate { T_LIVE, T_ADMITTED, T_LEFT, T_GONE };
 
 struct ticket {
     seg_id seg;
@@ -159,8 +159,6 @@ struct ticket {
     bool given_up;   /* and that before its segment was lost */
     bool revived;    /* and so it waits again, or did: those behind it were rightly let in */
     bool leaving;    /* a leave has reached its segment */
-    bool is_heir;    /* somebody was moved here from another lane */
-    uint32_t heir;   /* index of the ticket that it was moved to, and 1; 0: it was not */
     uint64_t ord;    /* order of acknowledgement in its lane */
     usec_t touch;    /* when the segment last answered its poll with "waiting", or was opened
                       * again */
@@ -209,14 +207,6 @@ struct slane {
     seg_id last_joined; /* the furthest segment that anybody joined */
     uint64_t max_admitted_ord; /* of those whose order is certain */
     uint64_t let_in;
-};
-
-struct staff { /* who waits to be told that a ticket was moved */
-    struct proc *proc; /* by this manager, */
-    uint32_t term, incarnation;
-    uint64_t order;
-    uint32_t ticket; /* index */
-    unsigned lane;
 };
 
 struct released { /* one executed SEG_POP */
@@ -277,8 +267,6 @@ struct player {
     uint32_t gen;    /* of request and timer */
     uint32_t told_ms;
     uint64_t position; /* last shown; 0 = none */
-    seg_id at_seg;     /* and whose it was: the ticket may have been moved */
-    uint32_t at_number;
     usec_t leave_at, late_at; /* 0 = never */
     msec_t late_for_ms;
     unsigned polls_left; /* after admission */
@@ -365,8 +353,6 @@ struct sim {
     /* truth */
     struct squeue queue[SIM_QUEUES_MAX];
     struct slane lane[SIM_LANES];
-    struct staff staff[32];
-    unsigned n_staff;
     struct ticket *ticket;
     uint32_t n_tickets, cap_tickets;
     struct map ticket_by_key;
@@ -574,12 +560,6 @@ int64_t clock_wall(const struct proc *p); /* as this process sees it */
 struct seg_now clock_now(const struct proc *p);
 int64_t clock_true(const struct sim *s, int64_t stamp_ms); /* whosever clock said it */
 
-/* ---- sim_moved.c --------------------------------------------------------------------- */
-struct ticket *moved_now(struct sim *s, struct ticket *t); /* itself, or where it is now */
-void moved_said(struct sim *s, const struct proc *p, const struct msg_ticket *g);
-void moved_placed(struct sim *s, const struct ticket *t, const struct place_ans *a);
-void moved_look(struct sim *s);
-
 /* ---- sim_faults.c; the kinds, in the order in which their first moments are drawn */
 #define SIM_FAULTS(X)                                                                    \
     X(link_break)                                                                        \
@@ -601,7 +581,6 @@ void moved_look(struct sim *s);
     X(store_forget)                                                                      \
     X(store_failover)                                                                    \
     X(clock_jump)                                                                        \
-    X(move_ticket)                                                                       \
     X(link_oneway)                                                                       \
     X(slow_proc)                                                                         \
     X(storm)                                                                             \

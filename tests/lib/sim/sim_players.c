@@ -50,12 +50,11 @@ static void request(struct sim *s, uint32_t i, enum flow_kind kind)
     q->subject = p->subject;
     q->command = p->command;
     if (p->ticket != NOBODY) {
-        struct ticket *had = &s->ticket[p->ticket], *now = moved_now(s, had);
-        const struct ticket *t = kind == FLOW_SESSION ? now : had; /* by the pass */
+        const struct ticket *t = &s->ticket[p->ticket];
 
         q->token = (struct token){ .seg = t->seg, .number = t->number, .client = p->client };
-        q->released_s = now->released_ms / 1000;
-        q->expires_s = now->expires_s;
+        q->released_s = t->released_ms / 1000;
+        q->expires_s = t->expires_s;
     }
     p->in_air = true;
     sim_after_ms(s, sim_rand(s, 0.2, HTTP_MS_MAX), e);
@@ -174,8 +173,6 @@ static void on_joined(struct sim *s, uint32_t i, const struct sans *a)
     p->ticket = (uint32_t)(t - s->ticket);
     p->state = P_WAITING;
     p->position = a->flow.position;
-    p->at_seg = a->flow.at_seg;
-    p->at_number = a->flow.at_number;
     s->count.joined++;
     sim_note(s, "player %lu has %lu-%lu at position %lu", i, t->seg, t->number,
              p->position, 0);
@@ -222,10 +219,7 @@ static void on_poll_answer(struct sim *s, uint32_t i, const struct sans *a)
     } else if (a->flow.result != FLOW_OK) {
         again(s, i);
     } else if (!a->flow.admitted) {
-        p->position = a->flow.position != 0 || a->flow.at_seg != p->at_seg ? a->flow.position
-                                                                           : p->position;
-        p->at_seg = a->flow.at_seg;
-        p->at_number = a->flow.at_number;
+        p->position = a->flow.position != 0 ? a->flow.position : p->position;
         poll_later(s, i, a->flow.poll_after_ms);
     } else {
         on_admitted(s, i);

@@ -218,8 +218,6 @@ static void seg_step(struct sim *s, struct proc *p, struct segtab_in in)
     for (uint32_t i = 0; i < p->box.n; i++)
         if (p->box.v[i].m.type == MSG_SEG_POPPED)
             check_popped(s, &p->box.v[i].m.seg_popped, in.msg);
-        else if (p->box.v[i].m.type == MSG_TICKET)
-            moved_said(s, p, &p->box.v[i].m.ticket);
     if (t == TURN_KEPT) {
         turn_dies(s, p);
         return;

@@ -96,8 +96,7 @@ static unsigned players_left(const struct sim *s, int *state)
 
 bool sim_run_until_quiet(struct sim *s, msec_t max_ms)
 {
-    msec_t tail_ms = s->o.pass_ttl_ms + s->o.session_max_ms + s->o.claim_ms + s->o.grace_ms + 30000 +
-                     (s->count.moved > 0 ? s->o.idle_ms + 60000 : 0);
+    msec_t tail_ms = s->o.pass_ttl_ms + s->o.session_max_ms + s->o.claim_ms + s->o.grace_ms + 30000;
     struct figures f;
     int state = -1;
     unsigned left;

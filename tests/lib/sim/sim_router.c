@@ -152,7 +152,7 @@ static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct s
 
     if (kind == KIND_PLACE)
         m->place.req[i] = (struct place_req){ .seg = f->seg,
-                                              .number = f->at_number,
+                                              .number = f->token.number,
                                               .client = f->token.client };
     else if (kind == KIND_APPEND)
         m->append.req[i] = (struct append_req){
@@ -169,7 +169,7 @@ static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct s
                                                .renews = f->renews,
                                                .until_s = f->until_s };
     else
-        m->drop.req[i] = (struct drop_req){ .seg = f->seg, .number = f->at_number };
+        m->drop.req[i] = (struct drop_req){ .seg = f->seg, .number = f->token.number };
 }
 
 static void request_room(struct msg *m, unsigned kind, struct arena *a)

@@ -36,7 +36,7 @@ static uint64_t released_lately(const struct sim *s)
 /* Its order is the one in which it joined, and is not in doubt. */
 static bool counts(const struct sim *s, const struct ticket *t)
 {
-    return !t->relaxed && !t->returned && !t->rebuilt && !t->is_heir && t->heir == 0 &&
+    return !t->relaxed && !t->returned && !t->rebuilt &&
            !s->lane[t->lane].revived;
 }
 

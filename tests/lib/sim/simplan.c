@@ -20,7 +20,7 @@ const struct knob plan_knobs[] = {
     FAULT(router_restart), FAULT(mng_restart), FAULT(seg_lose), FAULT(seg_kill),
     FAULT(drain), FAULT(queue_pause), FAULT(queue_close), FAULT(queue_put),
     FAULT(release_by_hand), FAULT(add_node), FAULT(store_away), FAULT(store_slow),
-    FAULT(store_forget), FAULT(store_failover), FAULT(clock_jump), FAULT(move_ticket),
+    FAULT(store_forget), FAULT(store_failover), FAULT(clock_jump),
     FAULT(link_oneway), FAULT(slow_proc), FAULT(storm), FAULT(disk_full), FAULT(disk_slow),
     FAULT(queue_passthrough), FAULT(queue_reject), FAULT(queue_patch), FAULT(drain_all),
     FAULT(routers_gone), FAULT(forget),
@@ -323,22 +323,7 @@ static void draw_opening(uint64_t seed, struct sim_plan *p)
     o->faults.release_by_hand = 0; /* who is let in by hand may be let in before */
 }
 
-/* In some staff moves tickets to other lanes. Whose old segment is lost comes back to the
- * old place: not here. */
-#define MOVES 0x120840u
-
-static void draw_lane_moves(uint64_t seed, struct sim_opts *o)
-{
-    struct rng r;
-
-    rng_seed(&r, seed * 2246822519u + 31);
-    if (!(MOVES & (1u << seed % 23)) || o->faults.seg_lose > 0)
-        return;
-    o->lanes = 2 + (unsigned)rng_below(&r, 2);
-    o->faults.move_ticket = 10 + 200 * rng_unit(&r);
-}
-
-/* The latest kinds of faults; not where tickets are moved. */
+/* The latest kinds of faults. */
 #define NEWS 0x00083483u
 
 static void draw_news(uint64_t seed, struct sim_faults *f)
@@ -376,7 +361,6 @@ void plan_draw(struct sim_plan *p, uint64_t seed)
     p->o.no_show_boost = 1 + later(seed, 2, 0.6, 1);
     draw_subjects(seed, &p->o);
     draw_commands(seed, &p->o);
-    draw_lane_moves(seed, &p->o);
     p->players = 40 + (uint32_t)rng_below(&r, 160);
     if (CROWDS & (1u << seed % 16))
         p->players *= 6;

@@ -94,7 +94,7 @@ static inline void *g_words(struct gen *g, size_t n)
     N(state) N(client) N(number) N(issued_s) N(poll_after_ms) N(position) N(seg)         \
     N(no_place)
 #define L5(N, T)  N(seg) N(number)
-#define L6(N, T)  N(state) N(moved_to) N(moved_number)
+#define L6(N, T)  N(state) N(moved_to)
 #define L7(N, T)  N(map_version) N(map_epoch) T(http, 63) T(admin, 63)
 #define L8(N, T)  N(no) T(name, 64) T(addr, 63)
 #define L9(N, T)  N(id) N(ready) N(active) N(rate_milli_per_s) T(limited_by, 64) N(entry)
@@ -137,9 +137,6 @@ static inline void *g_words(struct gen *g, size_t n)
     N(pass_expires_s)
 #define L35(N, T) N(epoch) N(seg) N(next) N(draw.n)
 #define L34(N, T) N(seg) N(number) N(state) N(until_s)
-#define L39(N, T)                                                                        \
-    N(epoch) N(order) N(step) N(state) N(seg) N(number) N(to) N(to_number) N(client)     \
-    N(issued_s) N(subject_hash) T(subject, 128)
 #define L40(N, T) N(seg) N(number) N(command) N(until_s) N(renews)
 #define L41(N, T) N(state) N(moved_to) N(until_s) N(pass_len)
 #define L70(N, T) N(ask) N(seg) N(number) N(client)
@@ -187,7 +184,6 @@ PLAIN(session_rec, L27)
 PLAIN(subject_rec, L28)
 PLAIN(msg_copy_end, L29)
 PLAIN(msg_copy_ack, L30)
-PLAIN(msg_ticket, L39)
 
 /* `cnt` rows into `ptr`; in the block that follows, `s` is the row. */
 #define G_ROWS(ptr, cnt)                                                                 \
@@ -537,7 +533,7 @@ static inline bool g_flat(struct gen *g, struct msg *m)
     FLAT(ERROR, error) FLAT(ROUTER_REG, router_reg) FLAT(NODE_OK, node_ok)               \
     FLAT(SEG_SEAL, seg_seal) FLAT(SEG_NEXT, seg_next) FLAT(SEG_POP, seg_pop)             \
     FLAT(SEG_REMOVE, seg_remove) FLAT(MOVE_IN, move_in) FLAT(MOVE_OUT, move_out)         \
-    FLAT(MOVE_END, move_end) FLAT(MOVE_STATUS, move_status) FLAT(TICKET, ticket)         \
+    FLAT(MOVE_END, move_end) FLAT(MOVE_STATUS, move_status)                              \
     FLAT(WHY, why) FLAT(WHY_ANS, why_ans)                                                \
     FLAT(COPY_BEGIN, copy_begin) FLAT(COPY_END, copy_end) FLAT(COPY_ACK, copy_ack)
         FLATS
@@ -575,11 +571,6 @@ static inline void gen_msg(struct gen *g, enum msg_type t, struct msg *m)
     if (t == MSG_MOVE_STATUS) {
         m->move_status.side = g_in(g, MOVE_SIDE_OUT, MOVE_SIDE_IN);
         m->move_status.report = g_in(g, MOVE_ACCEPTED, MOVE_ABORTED);
-    }
-    if (t == MSG_TICKET) {
-        m->ticket.step = g_in(g, TICKET_LOOK, TICKET_NAMED);
-        m->ticket.state = g_in(g, TICKET_ASKED, TICKET_EARLY);
-        m->ticket.client = g_in(g, CLIENT_GAME, CLIENT_BROWSER);
     }
     if (t == MSG_COPY_BEGIN && m->copy_begin.end < m->copy_begin.first)
         m->copy_begin.end = m->copy_begin.first;

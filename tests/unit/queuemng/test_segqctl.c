@@ -532,28 +532,6 @@ Test(segqctl, tickets_and_refusals)
     json_decref(p);
 }
 
-static void moved_is(const char *want, const char *moved, const char *now)
-{
-    json_t *m = js(moved), *n = now != NULL ? js(now) : NULL;
-
-    buf_reset(&b);
-    view_moved(&b, m, n);
-    cr_expect_str_eq(text(), want);
-    json_decref(m);
-    json_decref(n);
-}
-
-Test(segqctl, a_move_says_the_new_place)
-{
-    static const char yes[] = "{\"ticket\":\"17-3\",\"lane\":\"vip\",\"moved\":true}";
-
-    moved_is("ok: 17-3 is number 1 204 of lane vip\n", yes, "{\"position\":1204}");
-    moved_is("ok: 17-3 is in lane vip\n", yes, "{\"position\":null}");
-    moved_is("ok: 17-3 is in lane vip\n", yes, NULL);
-    moved_is("ok: 17-3 is number 4 of lane vip, as before\n",
-             "{\"ticket\":\"17-3\",\"lane\":\"vip\",\"moved\":false}", "{\"position\":4}");
-}
-
 /* ---- steering, and the logs ---- */
 
 Test(segqctl, tiers_of_words)

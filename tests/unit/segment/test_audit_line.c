@@ -32,22 +32,6 @@ static const char *text(const json_t *j, const char *key)
     return s != NULL ? s : "(none)";
 }
 
-Test(audit_line, says_where_a_ticket_was_moved)
-{
-    struct audit_event e = { .kind = AUDIT_MOVED, .wall_ms = 1, .id = { 7, 3 }, .to = { 12, 40 } };
-    json_t *j = parsed(&e, AUDIT_SUBJECT_NONE);
-
-    cr_expect_str_eq(text(j, "event"), "moved");
-    cr_expect_str_eq(text(j, "why"), "to_another_lane");
-    cr_expect_str_eq(text(j, "ticket"), "7-3");
-    cr_expect_str_eq(text(j, "to"), "12-40");
-    json_decref(j);
-    e.to = (struct ticket_id){ 0 };
-    j = parsed(&e, AUDIT_SUBJECT_NONE);
-    cr_expect_str_eq(text(j, "to"), "(none)");
-    json_decref(j);
-}
-
 Test(audit_line, says_what_happened)
 {
     struct audit_event e = { .kind = AUDIT_JOINED,

@@ -9,7 +9,6 @@ struct line { /* what is kept of an event */
     enum audit_kind kind;
     struct ticket_id id;
     seg_id segment, from;
-    struct ticket_id to;
     char state[12], why[24], subject[24], lane[12];
     uint64_t tick, n, n_released;
     bool again;
@@ -32,7 +31,7 @@ static void on_event(void *ctx, const struct audit_event *e)
     cr_assert_lt(n_heard, ARRAY_LEN(heard));
     cr_expect_str_eq(e->queue, "login");
     *l = (struct line) { .kind = e->kind, .id = e->id, .segment = e->segment,
-                         .from = e->from, .to = e->to, .tick = e->tick, .n = e->n,
+                         .from = e->from, .tick = e->tick, .n = e->n,
                          .n_released = e->n_released, .again = e->again };
     copy(l->state, sizeof(l->state), e->state);
     copy(l->why, sizeof(l->why), e->why);
@@ -210,26 +209,6 @@ Test(segtab_audit_move, under_its_own_name, .fini = end)
     cr_expect_str_eq(last(AUDIT_EXPIRED)->subject, "bob");
     cr_expect_str_eq(story(2, 1), "joined expired/waiting");
     cr_expect_eq(times(AUDIT_JOINED), 3);
-}
-
-/* To another lane: two tickets, two stories, and the first says where it goes on. */
-Test(segtab_audit, a_moved_ticket_is_told_twice)
-{
-    struct msg_ticket add = { .epoch = 1, .step = TICKET_ADD, .to = 2, .subject = "" };
-    struct msg_ticket away = { .epoch = 1, .step = TICKET_FORWARD, .seg = 1, .to = 2,
-                               .subject = "" };
-
-    rig_open(r, 0, 2, OPEN_TAIL, 1000, 0);
-    rig_join_as(r, 0, 1, "ann");
-    rig_order(r, 0, (struct msg){ .type = MSG_TICKET, .ticket = add });
-    rig_order(r, 0, (struct msg){ .type = MSG_TICKET, .ticket = away });
-    rig_order(r, 0, (struct msg){ .type = MSG_TICKET, .ticket = away });
-    cr_expect_str_eq(story(1, 0), "joined moved/waiting");
-    cr_expect_str_eq(last(AUDIT_MOVED)->subject, "ann");
-    cr_expect(last(AUDIT_MOVED)->to.seg == 2 && last(AUDIT_MOVED)->to.number == 0);
-    cr_expect_str_eq(story(2, 0), "joined");
-    rig_leave(r, 0, 1, 0);
-    cr_expect_eq(times(AUDIT_LEFT), 0, "it is not there");
 }
 
 /* ---- a crowd ------------------------------------------------------------------------ */

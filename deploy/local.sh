@@ -371,7 +371,7 @@ why_not() {
     local log why
     for log in "$dir"/logs/*.log; do
         why=$(said "$log" | sed -nE \
-            '/^[0-9TZ:.-]+ error [a-z_]+ (cannot start: |event=cannot_start why=)/{s///p;q}')
+            '/^[0-9TZ:.-]+ error [a-z_]+ (cannot start: |event=cannot_start why=)/{s///;s/^"(.*)"$/\1/;p;q}')
         [ -z "$why" ] || { echo "$(basename "$log" .log): $why"; return; }
     done
 }

@@ -89,9 +89,9 @@ const SENTENCES = {
   redis_up: e => `Redis at ${e.addr} is connected`,
   redis_down: e => `Redis at ${e.addr} is away: ${e.why}`,
   redis_refuses: e => `Redis at ${e.addr} refuses: ${e.why}`,
-  audit_not_written: e => `The audit log CANNOT BE WRITTEN: ${e.why}`,
-  audit_not_rotated: e => `The audit log goes on in the old file: ${e.why}`,
-  audit_written: () => 'The audit log is written again',
+  op_log_not_written: e => `The operators' log CANNOT BE WRITTEN: ${e.why}`,
+  op_log_not_rotated: e => `The operators' log goes on in the old file: ${e.why}`,
+  op_log_written: () => 'The operators\' log is written again',
 };
 const ROUTINE = /^(move|segment_(opened|sealed|removed|dropped))$/;
 

@@ -117,7 +117,7 @@ const deletedProblem = d => d.waiting ? ['warn', `${d.queue} is DELETED, ${wait(
 export function problemsOf(live) {
   const v = [];
   if (!live.healthy) v.push(['bad', 'queuemng: ' + live.why]);
-  if (live.audit_unwritten) v.push(['bad', `${live.audit_unwritten} changes could not be written to the audit log (disk full?)`]);
+  if (live.audit_unwritten) v.push(['bad', `${live.audit_unwritten} changes could not be written to the operators' log (disk full?)`]);
   if (!live.routers.length) v.push(['bad', 'No router is connected: nobody can join or poll']);
   if (!live.nodes.some(n => n.up)) v.push(['bad', 'No segment node is connected: nobody can join']);
   v.push(...live.nodes.map(nodeProblem), ...live.queues.map(lostProblem));

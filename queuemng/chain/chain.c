@@ -280,8 +280,12 @@ static void queue_limit(struct mng *m, struct mqueue *q)
     if (full == q->full)
         return;
     q->full = full;
-    log_info("event=queue_%s queue=%s waiting=%llu", full ? "full" : "not_full",
-             q->def.name, (unsigned long long)waiting);
+    if (full)
+        log_info("event=queue_full queue=%s waiting=%llu", q->def.name,
+                 (unsigned long long)waiting);
+    else
+        log_info("event=queue_not_full queue=%s waiting=%llu", q->def.name,
+                 (unsigned long long)waiting);
     queue_mapped(m, q);
 }
 

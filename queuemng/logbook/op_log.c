@@ -88,7 +88,7 @@ static void rotate(const struct op_log *l, int64_t wall_ms)
     if (access(old, F_OK) == 0) /* clocks jump: nothing is written over */
         return;
     if (rename(l->path, old) < 0)
-        log_warn("event=audit_not_rotated file=%s why=\"%s\"", l->path, strerror(errno));
+        log_warn("event=op_log_not_rotated file=%s why=\"%s\"", l->path, strerror(errno));
 }
 
 /* A line that was written by half (disk full) is ended by the next one's new line: it is no
@@ -127,7 +127,7 @@ static void failed(struct op_log *l, int error)
 {
     l->counts.failures++;
     if (!l->broken)
-        log_error("event=audit_not_written file=%s unwritten=%llu why=\"%s\"", l->path,
+        log_error("event=op_log_not_written file=%s unwritten=%llu why=\"%s\"", l->path,
                   (unsigned long long)(l->n - l->written), strerror(error));
     l->broken = true;
 }
@@ -152,7 +152,7 @@ static void flush(struct op_log *l, int64_t wall_ms)
         l->unsynced = true;
     }
     if (l->broken)
-        log_info("event=audit_written file=%s", l->path);
+        log_info("event=op_log_written file=%s", l->path);
     l->broken = false;
 }
 

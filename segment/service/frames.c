@@ -115,7 +115,7 @@ static void handle(struct seg_service *s, struct seg_peer *p, const struct msg *
         return;
     }
     if (m->type == MSG_ERROR) {
-        log_warn("peer=%s says=%s about=%s text=%s", rpc_chan_peer(p->ch)->node,
+        log_warn("event=refused peer=%s error=\"%s\" about=%s text=%s", rpc_chan_peer(p->ch)->node,
                  sq_strerror(m->error.code), msg_name(m->error.about),
                  log_q(m->error.text, strlen(m->error.text)));
         return;

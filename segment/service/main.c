@@ -47,11 +47,11 @@ static void on_hup(void *arg)
 
     log_reopen();
     if (prog_reload(&m->prog, &m->cfg, &e) < 0) {
-        log_error("reload refused, going on as before: %s", e.text);
+        log_error("event=reload_refused why=%s", log_q(e.text, strlen(e.text)));
         return;
     }
     log_set_level((enum log_level)m->cfg.log_level);
-    log_info("reloaded");
+    log_info("event=reloaded");
 }
 
 /* Grows from start to start, as far as the wall clock does. */
@@ -127,7 +127,7 @@ int main(int argc, char **argv)
         if (rc == 0)
             ev_run(m.ev);
         else
-            log_error("cannot start: %s", e.text);
+            log_error("event=cannot_start why=%s", log_q(e.text, strlen(e.text)));
     }
     seg_service_free(m.service);
     giveback_free(m.memory);

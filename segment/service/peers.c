@@ -29,7 +29,7 @@ static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)
     p->role = peer->role;
     list_push_back(&s->peers, &p->node);
     rpc_chan_set_data(ch, p);
-    log_debug("up peer=%u role=%s node=%s addr=%s", p->no, rpc_role_name(p->role), peer->node,
+    log_debug("event=peer_up peer=%u role=%s node=%s addr=%s", p->no, rpc_role_name(p->role), peer->node,
              peer->addr);
     seg_step(s, (struct segtab_in){ .kind = SEGTAB_UP, .peer = p->no,
                                     .role = (uint8_t)p->role, .name = peer->node });
@@ -193,7 +193,7 @@ static void dial_new(struct seg_service *s, const struct segtab_want *w)
         return no_memory(s);
     }
     list_push_back(&s->dials, &d->node);
-    log_info("dial node=%s addr=%s", w->name, w->addr);
+    log_info("event=node_dialled node=%s addr=%s", w->name, w->addr);
 }
 
 static void dial_free(struct seg_service *s, struct seg_dial *d)

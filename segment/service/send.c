@@ -31,7 +31,8 @@ static void send_to(struct seg_service *s, struct seg_peer *p, const struct msg 
     }
     if (rc < 0) {
         s->n.unsent++;
-        log_error("unsent type=%s peer=%u why=%s", msg_name(m->type), p->no, sq_strerror(rc));
+        log_error("event=not_sent type=%s peer=%u why=\"%s\"", msg_name(m->type), p->no,
+                  sq_strerror(rc));
     }
 }
 
@@ -46,7 +47,7 @@ void seg_send(struct seg_service *s)
             s->n.unsent++; /* it has just gone; segtab learns so */
     }
     if (s->out.failed)
-        log_error("outbox incomplete why=%s", sq_strerror(SQ_ENOMEM));
+        log_error("event=no_memory what=outbox");
     outbox_reset(&s->out);
 }
 

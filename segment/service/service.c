@@ -85,7 +85,8 @@ static void undo_turn(struct seg_service *s)
     s->tab = new_tab(s);
     if (s->tab != NULL && seg_journal_again(s->journal, s->tab, seg_now(s), &e) == 0)
         return;
-    log_error("ends, to be started again: %s", s->tab != NULL ? e.text : "no memory");
+    log_error("event=cannot_recover why=%s do=\"it ends, and the supervisor starts it again\"",
+              s->tab != NULL ? log_q(e.text, strlen(e.text)) : "\"no memory\"");
     _exit(EXIT_FAILURE);
 }
 
@@ -216,7 +217,7 @@ int seg_service_new(struct seg_service **out, struct ev *ev, const struct seg_se
         seg_service_free(s);
         return rc;
     }
-    log_info("start node=%s listen=%s advertise=%s admin=%s", o->cfg->node,
+    log_info("event=ready node=%s listen=%s advertise=%s admin=%s", o->cfg->node,
              rpc_listen_addr(s->rpc), s->advertise, admin_addr(s->admin));
     *out = s;
     return 0;
@@ -250,7 +251,7 @@ void seg_service_stop(struct seg_service *s)
     if (s->stopping)
         return;
     s->stopping = true;
-    log_info("stopping");
+    log_info("event=stopping");
     rpc_unlisten(s->rpc);
     ev_timer_at(s->gone, ev_now(s->ev) + LAST_WORDS_MS);
 }

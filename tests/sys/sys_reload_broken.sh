@@ -37,7 +37,7 @@ check_eq "by the same process" "$(pid_of queuemng)" "$pid"
 cp "$C/config/rt_cluster.yaml" "$DIR/rt.yaml"
 echo 'children: many' >>"$C/config/rt_cluster.yaml"
 kill -HUP "$(pid_of rt_cluster)"
-refused_rt() { grep -q 'reload-refused.*rt_cluster.yaml' "$C/logs/rt_cluster.log"; }
+refused_rt() { grep -q 'reload_refused.*rt_cluster.yaml' "$C/logs/rt_cluster.log"; }
 wait_for 10 "rt_cluster refuses a broken file" refused_rt
 check_eq "its router goes on" "$(status_of "$R/healthz")" 200
 sed 's/^children: 1/children: 2/' "$DIR/rt.yaml" >"$C/config/rt_cluster.yaml"

@@ -1,0 +1,136 @@
+#!/usr/bin/python3
+"""events.py [--list]: proto/EVENTS.md and the log calls of all processes agree.
+
+Checked: each log call's text is a literal that begins with `event=name`, where the name is in
+lower case with underscores; each name is a row of the table, with the processes and the worst
+level at which the code logs it; each row is logged somewhere; rows are in order.
+--list: prints what the code logs, as rows without meaning. Ends with "events: N passed, N failed".
+"""
+import collections
+import glob
+import os
+import re
+import sys
+
+TABLE = "proto/EVENTS.md"
+LEVELS = ["error", "warn", "info", "debug"]
+CALL = re.compile(r"\blog_(error|warn|info|debug|line)\s*\(")
+# What a process is made of, beside common/ (which the table calls `all`, or names).
+PROCESS = {"router": "router", "segment": "segment", "queuemng": "queuemng"}
+SUPERVISORS = "common/supervisor/"
+# Rooms that are being converted: their events may be in the table. The list only shrinks.
+CONVERTING = re.compile(r"router/|segment/(?!service/)")
+# Not log calls: the log itself.
+EXCEPT = {"common/base/log.c", "common/base/log.h"}
+
+passed = failed = 0
+
+
+def claim(good, text):
+    global passed, failed
+    if good:
+        passed += 1
+    else:
+        failed += 1
+        print("FAIL", text)
+
+
+def arguments(text, at):
+    """The arguments of the call whose bracket opens at `at`."""
+    depth, quoted, begin, out = 0, False, at + 1, []
+    i = at
+    while i < len(text):
+        c = text[i]
+        if quoted:
+            if c == "\\":
+                i += 1
+            elif c == '"':
+                quoted = False
+        elif c == '"':
+            quoted = True
+        elif c in "([{":
+            depth += 1
+        elif c in ")]}":
+            depth -= 1
+            if depth == 0:
+                return out + [text[begin:i].strip()]
+        elif c == "," and depth == 1:
+            out.append(text[begin:i].strip())
+            begin = i + 1
+        i += 1
+    return out
+
+
+def without_comments(text):
+    return re.sub(r"/\*.*?\*/|(\"(?:\\.|[^\"\\])*\")",
+                  lambda m: m.group(1) or re.sub(r"[^\n]", " ", m.group(0)), text, flags=re.S)
+
+
+def calls():
+    """(file, line, levels, format) of each log call."""
+    for top in ("common", "router", "segment", "queuemng"):
+        for f in sorted(glob.glob(top + "/**/*.[ch]", recursive=True)):
+            if f in EXCEPT:
+                continue
+            text = without_comments(open(f, encoding="utf-8").read())
+            for m in CALL.finditer(text):
+                args = arguments(text, m.end() - 1)
+                level, fmt = [m.group(1)], args[0]
+                if m.group(1) == "line":
+                    level = [w.lower() for w in re.findall(r"LOG_([A-Z]+)", args[0])
+                             if w.lower() in LEVELS] or ["?"]
+                    fmt = args[2]
+                yield f, text.count("\n", 0, m.start()) + 1, level, fmt
+
+
+def processes(f):
+    if f.startswith(SUPERVISORS) and os.path.basename(f).startswith(("cluster", "spawn")):
+        return {"supervisors"}
+    return {PROCESS.get(f.split("/")[0], "all")}
+
+
+def logged(converting):
+    """name -> (processes, worst level)"""
+    seen = collections.defaultdict(lambda: (set(), "debug"))
+    for f, line, levels, fmt in calls():
+        if CONVERTING.match(f) and not converting:
+            continue
+        text = re.match(r'"((?:\\.|[^"\\])*)"', fmt)
+        m = re.match(r"event=([a-z]+(?:_[a-z]+)*)(?= |$)", text.group(1)) if text else None
+        claim(m is not None or CONVERTING.match(f), f"{f}:{line}: a log line is a literal that begins with "
+                             f'"event=lower_case_name ...", not {fmt[:50]}')
+        if m is None:
+            continue
+        where, worst = seen[m.group(1)]
+        worst = min([worst] + [x for x in levels if x in LEVELS], key=LEVELS.index)
+        seen[m.group(1)] = (where | processes(f), worst)
+    return {n: (" ".join(sorted({"all"} if "all" in w else w)), worst)
+            for n, (w, worst) in seen.items()}
+
+
+def main():
+    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
+    code, sure = logged(True), logged(False)
+    if "--list" in sys.argv:
+        for name, (where, level) in sorted(code.items()):
+            print(f"| `{name}` | {where} | {level} | |")
+        return
+    rows = re.findall(r"^\| `([a-z_]+)` \| ([a-z ]+) \| ([a-z]+) \| (.*) \|$",
+                      open(TABLE, encoding="utf-8").read(), re.M)
+    claim([r[0] for r in rows] == sorted({r[0] for r in rows}),
+          f"{TABLE}: rows are not sorted, or an event has two")
+    for name, where, level, text in rows:
+        claim(name in code, f"{TABLE}: nothing logs event={name}")
+        claim(len(text) > 10, f"{TABLE}: {name}: what it means, and what to do, is missing")
+        if name in code:
+            claim((where, level) in (code[name], sure.get(name)) or name not in sure,
+                  f"{TABLE}: {name} is logged by {code[name][0]}, {code[name][1]}; "
+                  f"the table says {where}, {level}")
+    for name in sorted(set(sure) - {r[0] for r in rows}):
+        claim(False, f"{TABLE} has no row for event={name}: "
+                     f"| `{name}` | {code[name][0]} | {code[name][1]} | ... |")
+    print(f"events: {passed} passed, {failed} failed")
+    sys.exit(failed != 0)
+
+
+main()

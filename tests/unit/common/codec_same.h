@@ -238,11 +238,11 @@ static inline bool same_msg(const struct msg *x, const struct msg *y)
     if (x->type != y->type)
         return false;
     switch (x->type) {
-#define FLAT(TYPE, name)                                                                 \
-    case MSG_##TYPE:                                                                     \
+#define X(NAME, name, Pb)                                                                \
+    case MSG_##NAME:                                                                     \
         return same_msg_##name(&x->name, &y->name);
-        FLATS
-#undef FLAT
+        MSG_FLATS(X)
+#undef X
     case MSG_SEG_OPEN:
         return same_open(&x->seg_open, &y->seg_open);
     case MSG_MAP:

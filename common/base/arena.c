@@ -1,6 +1,7 @@
 /* arena.c: bump allocation in chunks; only the newest chunk has room. */
 #include "common/base/arena.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -45,6 +46,7 @@ static bool add_chunk(struct arena *a, size_t need)
         cap = a->chunk->cap < ARENA_CHUNK_MAX / 2 ? a->chunk->cap * 2 : ARENA_CHUNK_MAX;
     if (cap < need)
         cap = need;
+    assert(cap >= need && need % ARENA_ALIGN == 0);
     c = malloc(sizeof(*c) + cap);
     if (c == NULL)
         return false;

@@ -2,6 +2,7 @@
  * that a message is never sent with a hole in it. */
 #include "common/base/buf.h"
 
+#include <assert.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -31,6 +32,7 @@ static bool grow(struct buf *b, size_t n)
     size_t need, cap = b->cap != 0 ? b->cap : BUF_FIRST;
     uint8_t *p;
 
+    assert(b->len <= b->cap);
     if (__builtin_add_overflow(b->len, n, &need) || need > SIZE_MAX / 2)
         return false;
     while (cap < need)
@@ -111,6 +113,7 @@ void buf_printf(struct buf *b, const char *fmt, ...)
     vsnprintf((char *)to, (size_t)n + 1, fmt, ap);
     va_end(ap);
     b->len += (size_t)n;
+    assert(b->len < b->cap); /* the 0 behind it */
 }
 
 void buf_consume(struct buf *b, size_t n)

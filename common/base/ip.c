@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "common/base/hex.h"
+
 #define NO_GAP 99u
 
 static const uint8_t v4_prefix[12] = { [10] = 0xff, [11] = 0xff };
@@ -24,14 +26,6 @@ static bool parse_v4(uint8_t out[4], const char *p, const char *end)
     return p == end;
 }
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
-
 /* The groups into b, without what "::" stands for. How many bytes; 0: malformed.
  * *gap: the bytes before the "::". */
 static size_t groups(uint8_t b[16], const char *p, const char *end, size_t *gap)
@@ -42,8 +36,8 @@ static size_t groups(uint8_t b[16], const char *p, const char *end, size_t *gap)
         const char *from = p;
         unsigned v = 0;
 
-        while (p < end && p - from < 5 && hex(*p) >= 0)
-            v = v << 4 | (unsigned)hex(*p++);
+        while (p < end && p - from < 5 && hex_value(*p) >= 0)
+            v = v << 4 | (unsigned)hex_value(*p++);
         if (p < end && *p == '.') /* the last four bytes may be written as IPv4 */
             return at <= 12 && parse_v4(b + at, from, end) ? at + 4 : 0;
         if (p == from || p - from > 4 || at > 14)

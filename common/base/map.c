@@ -2,6 +2,7 @@
  * no tombstones and a map that shrank is as fast as one that never grew. */
 #include "common/base/map.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -51,6 +52,7 @@ static int resize(struct map *m, size_t cap)
 {
     struct map old = *m;
 
+    assert((cap & (cap - 1)) == 0 && cap > m->n); /* home() masks; find() needs a free slot */
     m->slot = reallocarray(NULL, cap, sizeof(*m->slot));
     if (m->slot == NULL) {
         *m = old;

@@ -87,6 +87,7 @@ void *slab_take(struct slab_pool *p)
         piece = (char *)s + SLAB_LINE + s->n_fresh++ * p->piece;
         p->n_bytes += p->piece;
     }
+    assert(s->n_used < p->per_slab && s->n_fresh <= p->per_slab);
     p->n_used++;
     if (s->n_used++ == 0)
         p->n_empty--;
@@ -100,6 +101,7 @@ void *slab_take(struct slab_pool *p)
 /* Nothing is in s any more. */
 static void retire(struct slab_pool *p, struct slab *s)
 {
+    assert(s->n_used == 0);
     if (p->n_empty > 0) {
         slab_free(p, &p->open, s);
         return;
@@ -119,6 +121,7 @@ void slab_give(struct slab_pool *p, void *piece)
     struct slab *s =
         (struct slab *)(void *)((char *)piece - ((uintptr_t)piece & (SLAB_BYTES - 1)));
 
+    assert(s->n_used > 0 && p->n_used > 0); /* given back once only */
     if (s->n_used == p->per_slab) {
         list_remove(&p->full, &s->node);
         list_push_front(&p->open, &s->node);

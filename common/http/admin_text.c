@@ -5,6 +5,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "common/base/hex.h"
 #include "common/http/problem.h"
 
 void admin_problem(struct admin_ans *a, int status, const char *code, const char *fmt,
@@ -23,17 +24,6 @@ void admin_problem(struct admin_ans *a, int status, const char *code, const char
     buf_str(&a->body, "}\n");
 }
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    if (c >= 'a' && c <= 'f')
-        return c - 'a' + 10;
-    if (c >= 'A' && c <= 'F')
-        return c - 'A' + 10;
-    return -1;
-}
-
 bool admin_unescape(const char *s, size_t n, bool plus, char *out, size_t cap)
 {
     size_t len = 0;
@@ -42,7 +32,7 @@ bool admin_unescape(const char *s, size_t n, bool plus, char *out, size_t cap)
         int c = (unsigned char)s[i];
 
         if (c == '%') {
-            int hi = n - i > 2 ? hex(s[i + 1]) : -1, lo = hi >= 0 ? hex(s[i + 2]) : -1;
+            int hi = n - i > 2 ? hex_value(s[i + 1]) : -1, lo = hi >= 0 ? hex_value(s[i + 2]) : -1;
 
             if (lo < 0)
                 return false;

@@ -3,6 +3,7 @@
  * (framing!), body. Whatever could be read in two ways by two servers is refused. */
 #include "common/http/http.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/http/http_body.h"
@@ -300,6 +301,7 @@ static void on_via(struct http_via *v, struct slice value)
 {
     if (v->n == HTTP_MAX_VIA)
         memmove(v->line, v->line + 1, --v->n * sizeof(v->line[0]));
+    assert(v->n < HTTP_MAX_VIA);
     v->line[v->n++] = value;
 }
 
@@ -432,6 +434,7 @@ static int parse_head(struct http_state *st, struct http_req *r, struct head *h,
     if (rc <= 0)
         return rc;
     r->fields.n = (size_t)(c.p - r->fields.p);
+    assert(c.p > buf && c.p <= buf + n);
     st->head_len = (size_t)(c.p - buf);
     return judge(r, h);
 }
@@ -479,6 +482,7 @@ static bool still_in_value(struct http_state *st, char *buf, size_t n)
 static int64_t sized_body(struct http_state *st, struct http_req *r, char *buf, size_t n,
                           size_t length)
 {
+    assert(st->head_len > 0 && st->head_len <= n);
     st->need = st->head_len + length;
     if (n < st->need) {
         st->want_continue = r->expect_continue && n == st->head_len;

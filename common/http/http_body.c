@@ -3,17 +3,11 @@
  * O(n)); only when the last one is there the data is moved together. */
 #include "common/http/http_body.h"
 
+#include <assert.h>
 #include <string.h>
 
+#include "common/base/hex.h"
 #include "common/http/http_scan.h"
-
-static int hex_value(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c = (char)(c | 0x20);
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
 
 /* chunk-size [ chunk-ext ] CRLF. No blanks before ';': servers disagree about them. */
 static int size_line(struct http_cur *c, size_t max, size_t *size)
@@ -84,6 +78,7 @@ static size_t gather(char *to, char *end, size_t max)
     size_t size;
 
     while (size_line(&c, max, &size) == 1 && size != 0) {
+        assert(w <= c.p && size <= (size_t)(end - c.p));
         memmove(w, c.p, size);
         w += size;
         c.p += size + 2;
@@ -102,6 +97,7 @@ int64_t http_chunked(struct http_state *st, struct http_req *r, char *buf, size_
     if (st->chunk_at == 0)
         st->chunk_at = st->head_len;
     st->want_continue = r->expect_continue && n == st->head_len;
+    assert(st->chunk_at >= st->head_len && st->chunk_at <= n);
     http_limit(&c, from, max + HTTP_MAX_CHUNKING, buf + n, 413);
     c.p = buf + st->chunk_at;
     for (;;) {

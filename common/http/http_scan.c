@@ -115,7 +115,6 @@ static inline int field_name(struct http_cur *c, struct http_field *f)
 {
     char *p = c->p, *end = c->end;
     bool cut = (size_t)(end - p) > HTTP_MAX_NAME;
-
     if (cut)
         end = p + HTTP_MAX_NAME + 1;
     p = name_start(p, end);

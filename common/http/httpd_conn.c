@@ -13,6 +13,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include "common/base/grow.h"
 #include "common/base/log.h"
 #include "common/http/httpd_in.h"
 #include "common/http/httpd_out.h"
@@ -122,16 +123,9 @@ static void want_again(struct conn *c)
 {
     struct httpd *h = c->h;
 
-    if (h->n_again == h->cap_again) {
-        size_t cap = h->cap_again != 0 ? h->cap_again * 2 : 64;
-        struct conn **v = realloc(h->again, cap * sizeof(struct conn *));
-
-        if (v == NULL) {
-            c->end = END_ERROR;
-            return;
-        }
-        h->again = v;
-        h->cap_again = cap;
+    if (!GROW(h->again, h->n_again, h->cap_again, 64)) {
+        c->end = END_ERROR;
+        return;
     }
     h->again[h->n_again++] = c;
 }

@@ -4,6 +4,7 @@
  * and nothing is copied. Only what is left over gets memory of its own. */
 #include "common/http/httpd_in.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -80,6 +81,7 @@ static bool in_room(struct conn *c, size_t n)
     p = realloc(b->in, cap);
     if (p == NULL)
         return false;
+    assert(cap > b->in_cap && cap >= b->in_len + n);
     h->counts.in_now += cap - b->in_cap;
     b->in = p;
     b->in_cap = cap;

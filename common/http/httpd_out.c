@@ -338,6 +338,7 @@ static void answer_later(struct httpd_req *r, const struct answer *a, size_t max
     r->ans_cap = max;
     r->conn->h->counts.out_now += max;
     r->ans_len = compose(r->conn->h, a, r->ans);
+    assert(r->ans_len <= r->ans_cap);
 }
 
 void httpd_answer(struct httpd_req *r, int status, const char *content_type,

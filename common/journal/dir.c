@@ -7,6 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
+
 static const struct {
     const char *before, *after;
 } forms[] = {
@@ -59,16 +61,9 @@ static void add_name(void *ctx, const char *name)
 
     if (dir->failed || !jname_parse(name, &one))
         return;
-    if (dir->n == dir->cap) {
-        size_t cap = dir->cap > 0 ? dir->cap * 2 : 64;
-        struct jname *v = reallocarray(dir->v, cap, sizeof(*v));
-
-        if (v == NULL) {
-            dir->failed = true;
-            return;
-        }
-        dir->v = v;
-        dir->cap = cap;
+    if (!GROW(dir->v, dir->n, dir->cap, 64)) {
+        dir->failed = true;
+        return;
     }
     dir->v[dir->n++] = one;
 }

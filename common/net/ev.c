@@ -4,6 +4,7 @@
  * after everything that was due, and before we sleep again.
  * Clock: read when somebody first asks in a turn, then kept until the turn's end. */
 #include "common/net/ev.h"
+#include "common/base/grow.h"
 #include "common/net/ev_int.h"
 
 #include <errno.h>
@@ -120,18 +121,11 @@ int64_t ev_wall_ms(const struct ev *ev)
 
 void ev_post(struct ev *ev, ev_fn fn, void *arg)
 {
-    if (ev->n_posts == ev->cap_posts) {
-        size_t cap = ev->cap_posts * 2;
-        struct ev_call *v = realloc(ev->posts, cap * sizeof(*v));
-
-        /* A post is a promise (a connection to be freed, a peer to be told): losing one
-         * would leave the process in a state that nobody has thought of. */
-        if (v == NULL) {
-            log_error("event=no_memory what=post posts=%zu", ev->n_posts);
-            abort();
-        }
-        ev->posts = v;
-        ev->cap_posts = cap;
+    /* A post is a promise (a connection to be freed, a peer to be told): losing one would
+     * leave the process in a state that nobody has thought of. */
+    if (!GROW(ev->posts, ev->n_posts, ev->cap_posts, 64)) {
+        log_error("event=no_memory what=post posts=%zu", ev->n_posts);
+        abort();
     }
     ev->posts[ev->n_posts++] = (struct ev_call){ fn, arg, 0 };
 }

@@ -6,6 +6,7 @@
  *      and frees, when no caller holds the channel any more. */
 #include "common/net/rpc_chan.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -79,6 +80,7 @@ void chan_up(struct rpc_chan *ch)
 {
     struct rpc *r = ch->rpc;
 
+    assert(in_hello(ch) && (!ch->accepted || r->n_hello > 0));
     r->n_hello -= ch->accepted;
     r->counts.accepted += ch->accepted;
     r->counts.dialled += !ch->accepted;
@@ -170,6 +172,7 @@ int rpc_end(struct rpc_chan *ch, uint16_t type, uint64_t rid)
 {
     size_t at = ch->frame_at, body;
 
+    assert(at != NO_FRAME); /* rpc_begin() came before */
     if (ch->out.failed)
         return take_back(ch, SQ_ENOMEM);
     body = ch->out.len - at - FRAME_HEADER_BYTES;

@@ -15,6 +15,7 @@
  * a newer version may say more in its card. */
 #include "common/net/rpc_hello.h"
 
+#include <assert.h>
 #include <sodium.h>
 #include <string.h>
 
@@ -255,6 +256,7 @@ void hello_frame(struct rpc_chan *ch, const struct frame *f)
         [CHAN_PROOF] = MSG_PROOF,
     };
 
+    assert(ch->state < CHAN_UP);
     if (f->type != awaited[ch->state])
         chan_fail(ch, "unexpected frame of type %u in the hello", f->type);
     else if (f->type == MSG_HELLO)

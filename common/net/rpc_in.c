@@ -4,6 +4,7 @@
  * a turn; the rest waits in rpc.backlog, and the socket with it. */
 #include "common/net/rpc_in.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
@@ -105,6 +106,7 @@ static void chan_read(struct rpc_chan *ch)
             chan_fail(ch, "read failed: %s", strerror(errno));
         return;
     }
+    assert(ch->in.len + (size_t)n <= ch->in.cap);
     ch->in.len += (size_t)n;
     ch->bytes_in += (uint64_t)n;
     ch->rpc->counts.bytes_in += (uint64_t)n;

@@ -1,6 +1,7 @@
 /* draw.c: the shuffle. */
 #include "common/ticket/draw.h"
 
+#include <assert.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -48,6 +49,7 @@ static void shuffle(struct draw *d, uint64_t segment)
         uint32_t j = (uint32_t)((unsigned __int128)random_at(&s, i) * (i + 1ull) >> 64);
         uint32_t number = d->number[i];
 
+        assert(j <= i);
         d->number[i] = d->number[j];
         d->number[j] = number;
     }

@@ -1,12 +1,14 @@
 /* eta.c: from a place to seconds. Pure. */
 #include "common/ticket/eta.h"
 
+#include <assert.h>
 #include <math.h>
 
 double eta_seconds(double per_s, double leave, uint64_t position)
 {
     double p = (double)position;
 
+    assert(leave >= 0);
     if (!(per_s > 0))
         return -1;
     if (!(leave * p > 1e-6 * per_s)) /* nobody to speak of gives up */

@@ -8,6 +8,7 @@
  * ramp may take more, up to seven tenths, and the tail waits longer for it. */
 #include "common/ticket/pace.h"
 
+#include <assert.h>
 #include <math.h>
 
 #define FLAT_SHARE   0.8
@@ -85,6 +86,7 @@ static uint32_t find_max(struct pace p, const struct line *l)
 {
     uint32_t lo = p.min_ms, hi = p.max_ms;
 
+    assert(lo <= hi);
     while (lo < hi) {
         uint32_t mid = lo + (hi - lo) / 2;
 
@@ -148,6 +150,7 @@ struct pace pace_plan(uint64_t waiting, double release_per_s, uint32_t budget_pe
         p.us_per_place = (uint32_t)fmax(find_slope(p, &l), ceil(steepest));
     }
     p.max_ms = find_max(p, &l);
+    assert(p.min_ms >= 1 && p.max_ms >= p.min_ms);
     return p;
 }
 

@@ -2,6 +2,7 @@
  * jansson (it may have been made by others). */
 #include "common/ticket/pass.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -103,6 +104,7 @@ static bool put_b64(char *out, size_t cap, size_t *len, const void *p, size_t n)
 {
     size_t need = sodium_base64_encoded_len(n, B64); /* with the 0 */
 
+    assert(*len <= cap);
     if (need > cap - *len)
         return false;
     sodium_bin2base64(out + *len, need, p, n, B64);
@@ -123,6 +125,7 @@ int pass_make(const struct pass_claims *c, const struct pass_key *k, char *out, 
         return SQ_ETOOBIG;
     pass_kid(k->public, kid);
     n = snprintf(head, sizeof(head), "{\"alg\":\"EdDSA\",\"typ\":\"JWT\",\"kid\":\"%s\"}", kid);
+    assert(n > 0 && (size_t)n < sizeof(head));
     if (!put_b64(out, cap, &len, head, (size_t)n) || len == cap)
         return SQ_ETOOBIG;
     out[len++] = '.';
@@ -203,6 +206,7 @@ static const char *take_str(struct pass_view *v, size_t *used, json_t *o, const 
 
     if ((m != NULL && s == NULL) || n + 1 > sizeof(v->store) - *used)
         return NULL;
+    assert(*used <= sizeof(v->store));
     memcpy(to, s != NULL ? s : "", n + 1);
     *used += n + 1;
     return to;

@@ -56,6 +56,7 @@ static int pack(const ProtobufCMessage *pb, struct buf *out)
     if (at == NULL)
         return SQ_ENOMEM;
     out->len += protobuf_c_message_pack(pb, at);
+    assert(at + n == out->data + out->len);
     return 0;
 }
 

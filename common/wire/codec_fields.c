@@ -6,6 +6,7 @@
 
 bool codec_put_text(ProtobufCBinaryData *d, const char *s, size_t max)
 {
+    assert(max > 0);
     d->data = (uint8_t *)(uintptr_t)s; /* protobuf-c only reads it */
     d->len = s != NULL ? strlen(s) : 0;
     return d->len <= max;
@@ -38,6 +39,7 @@ void *codec_subs(const ProtobufCMessageDescriptor *desc, size_t n, struct arena 
     size_t step = (desc->sizeof_message + 15) & ~(size_t)15;
     char *mem = arena_array(a, n, step);
 
+    assert(step >= desc->sizeof_message);
     if (v == NULL || mem == NULL)
         return NULL;
     for (size_t i = 0; i < n; i++) {

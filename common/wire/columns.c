@@ -1,6 +1,8 @@
 /* columns.c: the wire by hand: writing. A field is a tag varint (number << 3 | wire type)
  * and a value: 0 = varint, 1 = eight bytes, 2 = length and bytes, 5 = four bytes. */
 #include "common/wire/columns.h"
+
+#include <assert.h>
 #include "common/wire/columns_int.h"
 
 INLINE size_t varint_size(uint64_t v)
@@ -114,6 +116,7 @@ static uint8_t *write_text(uint8_t *p, unsigned field, const struct column *c, c
     uint64_t len = load(row + c->off_len, c->width);
     const char *text;
 
+    assert(c->kind == COL_TEXT && len <= c->max); /* measure_some() has looked */
     memcpy(&text, row + c->off, sizeof(text));
     *p++ = (uint8_t)(field << 3 | WIRE_BYTES);
     p = varint_put(p, len);
@@ -185,6 +188,7 @@ int columns_encode(const struct columns *t, const void *rows, uint32_t n, struct
     size_t size[COLUMNS_MAX], total;
     uint8_t *at, *p;
 
+    assert(t->n > 0 && t->n <= COLUMNS_MAX);
     if (n > t->max_rows)
         return SQ_ETOOBIG;
     total = measure_columns(t, rows, n, size);

@@ -2,6 +2,8 @@
  * fills the rows. */
 #include "common/wire/columns_read.h"
 
+#include <assert.h>
+
 #include "common/wire/columns_int.h"
 
 struct in {
@@ -137,6 +139,7 @@ static bool fill_text(struct cursor *k, struct in v)
     char *row = next_row(k);
     size_t len = (size_t)(v.end - v.p);
 
+    assert(row < k->end);
     if (len > k->c->max)
         return false;
     store(row + k->c->off_len, k->c->width, len);
@@ -182,6 +185,7 @@ static bool fill(struct cursor *k, struct in v)
 
     switch (c->kind) {
     case COL_NUM: /* a loop per width: the compiler drops the switch inside */
+        assert(c->width == 8 || c->width == 4);
         return c->width == 8 ? fill_nums(k, v, 8) : fill_nums(k, v, 4);
     case COL_BYTE:
         for (; v.p < v.end; v.p++) {
@@ -191,6 +195,7 @@ static bool fill(struct cursor *k, struct in v)
         }
         return true;
     case COL_FIX64:
+        assert((v.end - v.p) % 8 == 0); /* note() has looked */
         for (; v.p < v.end; v.p += 8)
             memcpy(next_row(k) + c->off, v.p, 8);
         return true;
@@ -216,6 +221,7 @@ int columns_decode(const struct columns *t, const uint8_t *body, size_t len, str
     struct in in = { body, body + len };
     struct seen seen[COLUMNS_MAX] = { 0 };
 
+    assert(t->n > 0 && t->n <= COLUMNS_MAX);
     if (!scan(t, in, seen) || seen[0].values > t->max_rows)
         return SQ_EPROTO;
     *n = (uint32_t)seen[0].values;

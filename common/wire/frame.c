@@ -2,6 +2,8 @@
  * here, before anybody reserves memory for a body that a stranger announced. */
 #include "common/wire/frame.h"
 
+#include <assert.h>
+
 static uint64_t get_le(const uint8_t *p, unsigned n)
 {
     uint64_t v = 0;
@@ -21,6 +23,7 @@ int64_t frame_parse(const uint8_t *p, size_t n, size_t max_body, struct frame *f
 {
     size_t len;
 
+    assert(max_body <= FRAME_MAX_BODY);
     /* The version byte is looked at as soon as it is there: garbage is refused at once
      * and not after it has been waited for. */
     if (n >= 5 && p[4] != FRAME_VERSION)

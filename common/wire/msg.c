@@ -1,6 +1,7 @@
 /* msg.c: the lists of messages against their structs; who may say what; names. */
 #include "common/wire/msg.h"
 
+#include <assert.h>
 #include <stddef.h>
 
 /* What is read through a member that many messages have in common. */
@@ -50,6 +51,7 @@ bool msg_may(enum rpc_role from, enum rpc_role to, enum msg_type t)
     };
     _Static_assert(RPC_NROLES * RPC_NROLES <= 32, "a way is a bit");
 
+    assert(from < RPC_NROLES && to < RPC_NROLES);
     return (unsigned)t < ARRAY_LEN(ways_of) && (ways_of[t] & MSG_WAY(from, to)) != 0;
 }
 

@@ -1,8 +1,11 @@
 /* outbox.c: messages a core wants sent, kept in order until the shell takes them. */
 #include "common/wire/outbox.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/base/grow.h"
 
 #define OUTBOX_FIRST      16u
 #define OUTBOX_KEEP_BYTES (1u << 20) /* a rare huge step does not keep its memory */
@@ -32,26 +35,11 @@ void outbox_reset(struct outbox *o)
     }
 }
 
-static bool grow(struct outbox *o)
-{
-    uint32_t cap = o->cap != 0 ? o->cap * 2 : OUTBOX_FIRST;
-    struct out_item *v;
-
-    if (cap < o->cap)
-        return false;
-    v = reallocarray(o->v, cap, sizeof(*v));
-    if (v == NULL)
-        return false;
-    o->v = v;
-    o->cap = cap;
-    return true;
-}
-
 struct msg *outbox_add(struct outbox *o, peer_no to, enum msg_type t)
 {
     struct msg *m = &o->scratch;
 
-    if (o->n < o->cap || grow(o)) {
+    if (GROW(o->v, o->n, o->cap, OUTBOX_FIRST)) {
         o->v[o->n].to = to;
         m = &o->v[o->n].m;
         o->n++;
@@ -59,6 +47,7 @@ struct msg *outbox_add(struct outbox *o, peer_no to, enum msg_type t)
         o->failed = true;
     }
     memset(m, 0, sizeof(*m));
+    assert(t != MSG_NONE);
     m->type = t;
     return m;
 }

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
 #include "queuemng/state/state.h"
 
 struct mseg *seg_find(const struct mng *m, seg_id id)
@@ -47,15 +48,8 @@ struct mseg *home_of(const struct mng *m, seg_id seg)
 int alias_add(struct mlane *l, struct malias a)
 {
     assert(a.from != a.to && alias_of(l, a.from) == 0);
-    if (l->n_alias == l->cap_alias) {
-        uint32_t cap = l->cap_alias != 0 ? l->cap_alias * 2 : 8;
-        struct malias *v = realloc(l->alias, cap * sizeof(*v));
-
-        if (v == NULL)
-            return SQ_ENOMEM;
-        l->alias = v;
-        l->cap_alias = cap;
-    }
+    if (!GROW(l->alias, l->n_alias, l->cap_alias, 8))
+        return SQ_ENOMEM;
     l->alias[l->n_alias++] = a;
     return 0;
 }

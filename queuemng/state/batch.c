@@ -4,22 +4,16 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "common/base/grow.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 
 void batch_ahead(struct mng *m, struct mnode *n, seg_id seg, uint64_t ahead)
 {
     assert(n->n_ahead <= n->cap_ahead);
-    if (n->n_ahead == n->cap_ahead) {
-        uint32_t cap = n->cap_ahead != 0 ? n->cap_ahead * 2 : 64;
-        struct ahead_entry *v = realloc(n->ahead, cap * sizeof(*v));
-
-        if (v == NULL) {
-            m->out->box.failed = true;
-            return;
-        }
-        n->ahead = v;
-        n->cap_ahead = cap;
+    if (!GROW(n->ahead, n->n_ahead, n->cap_ahead, 64)) {
+        m->out->box.failed = true;
+        return;
     }
     n->ahead[n->n_ahead++] = (struct ahead_entry){ .seg = seg, .ahead = ahead };
 }
@@ -27,16 +21,9 @@ void batch_ahead(struct mng *m, struct mnode *n, seg_id seg, uint64_t ahead)
 void batch_pace(struct mng *m, struct mnode *n, const struct pace_entry *p)
 {
     assert(n->n_pace <= n->cap_pace);
-    if (n->n_pace == n->cap_pace) {
-        uint32_t cap = n->cap_pace != 0 ? n->cap_pace * 2 : 16;
-        struct pace_entry *v = realloc(n->pace, cap * sizeof(*v));
-
-        if (v == NULL) {
-            m->out->box.failed = true;
-            return;
-        }
-        n->pace = v;
-        n->cap_pace = cap;
+    if (!GROW(n->pace, n->n_pace, n->cap_pace, 16)) {
+        m->out->box.failed = true;
+        return;
     }
     n->pace[n->n_pace++] = *p;
 }
@@ -44,15 +31,8 @@ void batch_pace(struct mng *m, struct mnode *n, const struct pace_entry *p)
 void batch_kept(struct mnode *n, seg_id seg, uint64_t tick)
 {
     assert(n->n_kept <= n->cap_kept);
-    if (n->n_kept == n->cap_kept) {
-        uint32_t cap = n->cap_kept != 0 ? n->cap_kept * 2 : 16;
-        struct kept_entry *v = realloc(n->kept, cap * sizeof(*v));
-
-        if (v == NULL)
-            return; /* it will say it again */
-        n->kept = v;
-        n->cap_kept = cap;
-    }
+    if (!GROW(n->kept, n->n_kept, n->cap_kept, 16))
+        return; /* it will say it again */
     n->kept[n->n_kept++] = (struct kept_entry){ .seg = seg, .tick = tick };
 }
 

@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
 #include "queuemng/state/batch.h"
 #include "queuemng/state/changed.h"
 #include "queuemng/state/out.h"
@@ -49,19 +50,10 @@ static struct mchunk *chunk_insert(struct mlane *l, uint64_t no)
     struct mchunk *c = calloc(1, sizeof(*c));
     uint32_t i = l->n_chunks;
 
-    if (c != NULL && l->n_chunks == l->cap_chunks) {
-        uint32_t cap = l->cap_chunks != 0 ? l->cap_chunks * 2 : 4;
-        struct mchunk **v = realloc(l->chunk, cap * sizeof(struct mchunk *));
-
-        if (v == NULL) {
-            free(c);
-            return NULL;
-        }
-        l->chunk = v;
-        l->cap_chunks = cap;
-    }
-    if (c == NULL)
+    if (c == NULL || !GROW(l->chunk, l->n_chunks, l->cap_chunks, 4)) {
+        free(c);
         return NULL;
+    }
     assert(l->n_chunks < l->cap_chunks);
     for (; i > 0 && l->chunk[i - 1]->no > no; i--)
         l->chunk[i] = l->chunk[i - 1];

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
 #include "queuemng/state/state.h"
 
 void mng_out_init(struct mng_out *o)
@@ -41,16 +42,9 @@ struct msg *mng_to(struct mng *m, peer_no p, enum msg_type t)
 
 static struct mng_act *act_add(struct mng_out *o)
 {
-    if (o->n == o->cap) {
-        uint32_t cap = o->cap != 0 ? o->cap * 2 : 64;
-        struct mng_act *v = realloc(o->act, cap * sizeof(*v));
-
-        if (v == NULL) {
-            o->box.failed = true;
-            return NULL;
-        }
-        o->act = v;
-        o->cap = cap;
+    if (!GROW(o->act, o->n, o->cap, 64)) {
+        o->box.failed = true;
+        return NULL;
     }
     memset(&o->act[o->n], 0, sizeof(o->act[0]));
     return &o->act[o->n++];

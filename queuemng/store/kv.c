@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "common/base/err.h"
+#include "common/base/grow.h"
 
 void kv_init(struct kv *p)
 {
@@ -44,18 +45,6 @@ static uint64_t find(const struct kv *p, const char *key, size_t *i)
             return h;
         }
     }
-}
-
-static bool grow(struct kv *p)
-{
-    size_t cap = p->cap != 0 ? p->cap * 2 : 64;
-    struct kv_pair *v = p->n < p->cap ? p->v : realloc(p->v, cap * sizeof(*v));
-
-    if (v == NULL)
-        return false;
-    p->cap = p->n < p->cap ? p->cap : cap;
-    p->v = v;
-    return true;
 }
 
 static void value_drop(struct kv *p, struct kv_pair *x)
@@ -109,7 +98,7 @@ int kv_set(struct kv *p, const char *key, const char *val)
         squeeze(p);
     h = find(p, key, &i);
     assert(p->live <= p->n && p->n <= p->cap);
-    if (copy == NULL || (i == SIZE_MAX && !grow(p))) {
+    if (copy == NULL || (i == SIZE_MAX && !GROW(p->v, p->n, p->cap, 64))) {
         free(copy);
         return SQ_ENOMEM;
     }

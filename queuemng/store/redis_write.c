@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
 #include "queuemng/store/redis_script.h"
 #include "queuemng/store/redis_scripts.h"
 
@@ -35,15 +36,8 @@ int write_add(struct write *w, const char *key, const char *val)
     size_t at = w->text.len;
 
     assert(key[0] != '\0');
-    if (w->n == w->cap) {
-        size_t cap = w->cap != 0 ? w->cap * 2 : 64;
-        void *v = realloc(w->v, cap * sizeof(*w->v));
-
-        if (v == NULL)
-            return SQ_ENOMEM;
-        w->v = v;
-        w->cap = cap;
-    }
+    if (!GROW(w->v, w->n, w->cap, 64))
+        return SQ_ENOMEM;
     buf_append(&w->text, key, strlen(key) + 1);
     if (val != NULL)
         buf_append(&w->text, val, strlen(val) + 1);

@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/hex.h"
+
 #define PATH_MAX_BYTES 4096
 #define PARTS          10000u /* of all people: a rollout is exact to 0.01 percent */
 
@@ -83,19 +85,11 @@ const char *bypass_name(enum bypass_why why)
 
 /* ---- paths ----------------------------------------------------------------------------- */
 
-static int hex(char c)
-{
-    return c >= '0' && c <= '9'   ? c - '0'
-           : c >= 'a' && c <= 'f' ? c - 'a' + 10
-           : c >= 'A' && c <= 'F' ? c - 'A' + 10
-                                  : -1;
-}
-
 /* What an escape stands for, unless it is something that one server takes for the letter and
  * the next one for more than that; -1. */
 static int unescaped(const char *p, const char *end)
 {
-    int hi = end - p >= 3 ? hex(p[1]) : -1, lo = hi >= 0 ? hex(p[2]) : -1;
+    int hi = end - p >= 3 ? hex_value(p[1]) : -1, lo = hi >= 0 ? hex_value(p[2]) : -1;
     int c = lo >= 0 ? hi * 16 + lo : -1;
 
     if (c <= 0x20 || c == 0x7f || strchr("/\\.%?#;", c) != NULL)

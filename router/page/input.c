@@ -4,15 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
-/* ---- forms ---- */
+#include "common/base/hex.h"
 
-static int hex(char c)
-{
-    if (c >= '0' && c <= '9')
-        return c - '0';
-    c |= 0x20;
-    return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
-}
+/* ---- forms ---- */
 
 static int64_t decode(struct slice v, char *out, size_t cap)
 {
@@ -22,8 +16,8 @@ static int64_t decode(struct slice v, char *out, size_t cap)
         char c = v.p[i] == '+' ? ' ' : v.p[i];
 
         if (c == '%') {
-            int hi = i + 2 < v.n ? hex(v.p[i + 1]) : -1;
-            int lo = hi >= 0 ? hex(v.p[i + 2]) : -1;
+            int hi = i + 2 < v.n ? hex_value(v.p[i + 1]) : -1;
+            int lo = hi >= 0 ? hex_value(v.p[i + 2]) : -1;
 
             if (lo < 0)
                 return -1;

@@ -323,7 +323,7 @@ bool codec_take_seg_status(const void *pb, struct arena *a, struct msg *m)
 /* ---- RULES ----------------------------------------------------------------------- */
 
 #define RULES_FIELDS(N, T)                                                               \
-    N(epoch) N(queue) N(claim_ms) N(grace_ms) N(pass_ttl_s) N(session_hold_s)            \
+    N(epoch) N(queue) NODE_RULES(N) N(session_hold_s)                                    \
     T(name, NAME_MAX_LEN) T(issuer, CODEC_URL_MAX)
 
 bool codec_fill_rules(const struct msg *m, void *pb, struct arena *a)

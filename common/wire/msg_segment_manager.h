@@ -7,6 +7,7 @@
 #include "common/ticket/draw.h"
 #include "common/wire/msg_router_manager.h"
 #include "common/ticket/pass.h"
+#include "common/ticket/rules.h"
 
 struct seg_draw { /* common/ticket/draw.h; n 0: there is none */
     uint32_t n;
@@ -184,9 +185,7 @@ struct msg_rules { /* one queue's rules; comes before the first SEG_OPEN that ne
     const char *name;
     const char *issuer; /* "iss" of the pass */
     uint32_t idle_ms[CLIENT_NCLASSES];
-    uint32_t claim_ms; /* from release until a ready ticket is a no-show */
-    uint32_t grace_ms; /* after that: may still come back, to the front */
-    uint32_t pass_ttl_s;
+    NODE_RULES(NODE_RULES_MEMBER)
     uint32_t session_hold_s; /* without a manager sessions are not extended beyond; 0: they are */
     uint32_t n_lanes;
     const char *lanes[LANES_MAX]; /* names */

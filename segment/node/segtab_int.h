@@ -53,7 +53,7 @@ struct queue { /* the rules of one queue; owned by segtab, freed with its last s
     uint32_t idle_ms[CLIENT_NCLASSES];
     uint32_t idle_was_ms[CLIENT_NCLASSES]; /* the shortest that deadlines may be made by */
     msec_t idle_was_until_ms;              /* service clock; then they are of idle_ms */
-    uint32_t claim_ms, grace_ms, pass_ttl_s;
+    NODE_RULES(NODE_RULES_MEMBER)
     uint32_t hold_s;      /* so long after a manager's last word sessions may last; 0: longer */
     uint32_t ttl_was_s;   /* longer than pass_ttl_s, and what passes say that were released */
     int64_t ttl_until_ms; /* before this (wall clock); 0: it was never lowered */

@@ -51,8 +51,9 @@ static void log_rules(struct segtab *t, const struct queue *q, uint32_t pass_ttl
 
     v->queue = q->id;
     memcpy(v->idle_ms, q->idle_ms, sizeof(v->idle_ms));
-    v->claim_ms = q->claim_ms;
-    v->grace_ms = q->grace_ms;
+#define X(f) v->f = q->f;
+    NODE_RULES(X)
+#undef X
     v->pass_ttl_s = pass_ttl_s;
     v->n_lanes = q->n_lanes;
     v->name = text_of(q->name);

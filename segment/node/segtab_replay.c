@@ -210,9 +210,9 @@ static int rules(struct segtab *t, const struct jrec_rules *v)
     struct msg_rules m = { .queue = v->queue,
                            .name = name,
                            .issuer = issuer,
-                           .claim_ms = v->claim_ms,
-                           .grace_ms = v->grace_ms,
-                           .pass_ttl_s = v->pass_ttl_s,
+#define X(f) .f = v->f,
+                           NODE_RULES(X)
+#undef X
                            .n_lanes = v->n_lanes };
     bool changed;
 

@@ -107,17 +107,19 @@ int segtab_set_rules(struct segtab *t, const struct msg_rules *m, bool *changed)
         return SQ_ENOMEM;
     *changed = set_texts(q, m);
     *changed |= memcmp(q->idle_ms, m->idle_ms, sizeof(q->idle_ms)) != 0 ||
-                q->n_lanes != m->n_lanes || q->claim_ms != m->claim_ms ||
-                q->grace_ms != m->grace_ms || q->pass_ttl_s != m->pass_ttl_s;
+                q->n_lanes != m->n_lanes;
+#define X(f) *changed |= q->f != m->f;
+    NODE_RULES(X)
+#undef X
     if (q->n_lanes != 0 && memcmp(q->idle_ms, m->idle_ms, sizeof(q->idle_ms)) != 0)
         keep_idle(t, q, m);
     memcpy(q->idle_ms, m->idle_ms, sizeof(q->idle_ms));
     q->n_lanes = m->n_lanes;
-    q->claim_ms = m->claim_ms;
-    q->grace_ms = m->grace_ms;
     q->hold_s = m->session_hold_s;
     keep_ttl(t, q, m->pass_ttl_s);
-    q->pass_ttl_s = m->pass_ttl_s;
+#define X(f) q->f = m->f;
+    NODE_RULES(X)
+#undef X
     list_each (&q->segs, it)
         segtab_fit_unit(t, container_of(it, struct seg, queued));
     return 0;

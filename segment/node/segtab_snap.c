@@ -284,8 +284,11 @@ static uint64_t digest_seg(const struct seg *g)
 
 static uint64_t digest_queue(const struct queue *q)
 {
-    uint64_t h = mix(mix(mix(q->id, q->claim_ms), q->grace_ms), q->pass_ttl_s);
+    uint64_t h = q->id;
 
+#define X(f) h = mix(h, q->f);
+    NODE_RULES(X)
+#undef X
     for (unsigned i = 0; i < CLIENT_NCLASSES; i++)
         h = mix(h, q->idle_ms[i]);
     h = mix_text(mix_text(h, q->name, strlen(q->name)), q->issuer, strlen(q->issuer));

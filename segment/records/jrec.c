@@ -91,9 +91,9 @@ static void rules(struct jio *io, struct jrec_rules *r)
     NUM(io, r->queue);
     for (unsigned i = 0; i < CLIENT_NCLASSES; i++)
         NUM(io, r->idle_ms[i]);
-    NUM(io, r->claim_ms);
-    NUM(io, r->grace_ms);
-    NUM(io, r->pass_ttl_s);
+#define X(f) NUM(io, r->f);
+    NODE_RULES(X)
+#undef X
     NUM(io, r->n_lanes);
     text(io, &r->name);
     text(io, &r->issuer);

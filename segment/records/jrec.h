@@ -19,6 +19,7 @@
 
 #include "common/base/buf.h"
 #include "common/ticket/draw.h"
+#include "common/ticket/rules.h"
 #include "common/base/err.h"
 #include "segment/line/block.h"
 #include "segment/line/ticket_idx.h"
@@ -85,7 +86,8 @@ struct jrec_epoch {
 struct jrec_rules {
     queue_id queue;
     uint32_t idle_ms[CLIENT_NCLASSES];
-    uint32_t claim_ms, grace_ms, pass_ttl_s, n_lanes;
+    NODE_RULES(NODE_RULES_MEMBER)
+    uint32_t n_lanes;
     struct jrec_text name, issuer, lanes[LANES_MAX];
 };
 

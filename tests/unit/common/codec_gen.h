@@ -117,7 +117,7 @@ static inline void *g_words(struct gen *g, size_t n)
 #define MSG_SEG_STATUS_MEMBERS(N, T) N(epoch) N(full) N(more) N(tickets) N(max_tickets)
 #define RULES_MEMBERS(N, T)                                                              \
     N(epoch) N(queue) T(name, 64) T(issuer, 255) N(idle_ms[0]) N(idle_ms[1])             \
-    N(idle_ms[2]) N(claim_ms) N(grace_ms) N(pass_ttl_s) N(session_hold_s)
+    N(idle_ms[2]) NODE_RULES(N) N(session_hold_s)
 #define TOUCH_ENTRY_MEMBERS(N, T) N(number) N(alive) N(left)
 #define SESSION_REC_MEMBERS(N, T) N(seg) N(number) N(state) N(client) N(released_at_ms) N(left_ms) \
     N(until_s) N(reason)

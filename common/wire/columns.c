@@ -3,21 +3,12 @@
 #include "common/wire/columns.h"
 
 #include <assert.h>
+#include "common/base/varint.h"
 #include "common/wire/columns_int.h"
 
 INLINE size_t varint_size(uint64_t v)
 {
     return (70u - (unsigned)__builtin_clzll(v | 1)) / 7; /* ceil(bits / 7), at least 1 */
-}
-
-INLINE uint8_t *varint_put(uint8_t *p, uint64_t v)
-{
-    while (v >= 0x80) {
-        *p++ = (uint8_t)v | 0x80;
-        v >>= 7;
-    }
-    *p++ = (uint8_t)v;
-    return p;
 }
 
 #define SLACK 8 /* varint_put_fast() writes so far, whatever is needed */

@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <math.h>
+#include <sodium.h>
 
 #define JSON        "application/json"
 #define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
@@ -389,25 +390,6 @@ void api_queue(struct api_ans *a, const struct route_queue *q)
     ADD(&a->headers, "Cache-Control: public, max-age=1\r\n");
 }
 
-static void base64url(struct buf *b, const uint8_t *p, size_t n)
-{
-    static const char abc[] =
-        "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
-
-    for (size_t i = 0; i < n; i += 3) {
-        uint32_t v = (uint32_t)p[i] << 16;
-
-        v |= i + 1 < n ? (uint32_t)p[i + 1] << 8 : 0;
-        v |= i + 2 < n ? p[i + 2] : 0;
-        buf_byte(b, (uint8_t)abc[v >> 18]);
-        buf_byte(b, (uint8_t)abc[v >> 12 & 63]);
-        if (i + 1 < n)
-            buf_byte(b, (uint8_t)abc[v >> 6 & 63]);
-        if (i + 2 < n)
-            buf_byte(b, (uint8_t)abc[v & 63]);
-    }
-}
-
 void api_jwks(struct api_ans *a, const uint8_t (*keys)[32], size_t n)
 {
     struct buf *b = &a->body;
@@ -416,7 +398,7 @@ void api_jwks(struct api_ans *a, const uint8_t (*keys)[32], size_t n)
     a->type = JSON;
     ADD(b, "{\"keys\":[");
     for (size_t i = 0; i < n; i++) {
-        char kid[12];
+        char kid[12], x[48];
 
         pass_kid(keys[i], kid);
         if (i > 0)
@@ -425,7 +407,8 @@ void api_jwks(struct api_ans *a, const uint8_t (*keys)[32], size_t n)
                "\"kid\":\"");
         buf_str(b, kid);
         ADD(b, "\",\"x\":\"");
-        base64url(b, keys[i], 32);
+        sodium_bin2base64(x, sizeof(x), keys[i], 32, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+        buf_str(b, x);
         ADD(b, "\"}");
     }
     ADD(b, "]}");

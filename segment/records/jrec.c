@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "common/base/varint.h"
+
 struct jio {
     struct buf *out;         /* NULL: decoding */
     const uint8_t *p, *end;  /* decoding */
@@ -14,15 +16,10 @@ struct jio {
 
 static void put_num(struct buf *b, uint64_t v)
 {
-    uint8_t *p = buf_reserve(b, 10);
-    size_t n = 0;
+    uint8_t *p = buf_reserve(b, VARINT_MAX);
 
-    if (p == NULL)
-        return;
-    for (; v >= 0x80; v >>= 7)
-        p[n++] = (uint8_t)(v | 0x80);
-    p[n++] = (uint8_t)v;
-    b->len += n;
+    if (p != NULL)
+        b->len += (size_t)(varint_put(p, v) - p);
 }
 
 static uint64_t get_num(struct jio *io)

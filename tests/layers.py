@@ -22,7 +22,7 @@ import re
 import subprocess
 import sys
 
-MOST_FILES = 36  # the aim is 33
+MOST_FILES = 33
 C = "common/"
 PURE, MIXED = True, False
 COMMON = [C + r for r in ("base", "ticket", "config", "wire", "net", "http", "supervisor")]

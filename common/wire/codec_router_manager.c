@@ -78,10 +78,9 @@ static bool fill_queue(Segq__MapQueue *p, const struct map_queue *s, struct aren
 {
     p->id = s->id;
     p->state = s->state;
-    p->pass_ttl_s = s->pass_ttl_s;
-    p->session_max_s = s->session_max_s;
-    p->session_idle_s = s->session_idle_s;
-    p->position_cap = s->position_cap;
+#define X(type, name) p->name = s->name;
+    MAP_QUEUE_NUMBERS(X)
+#undef X
     p->n_lanes = s->n_lanes;
     p->lanes = codec_subs(&segq__map_lane__descriptor, s->n_lanes, a);
     if (p->lanes == NULL || s->n_lanes > LANES_MAX)
@@ -103,10 +102,9 @@ static bool take_queue(struct map_queue *s, const Segq__MapQueue *p, struct aren
         return false;
     s->id = p->id;
     s->state = (uint8_t)p->state;
-    s->pass_ttl_s = p->pass_ttl_s;
-    s->session_max_s = p->session_max_s;
-    s->session_idle_s = p->session_idle_s;
-    s->position_cap = p->position_cap;
+#define X(type, name) s->name = p->name;
+    MAP_QUEUE_NUMBERS(X)
+#undef X
     s->n_lanes = p->n_lanes;
     ROWS_GET(s->lanes, s->n_lanes);
     for (uint32_t i = 0; i < s->n_lanes; i++)

@@ -72,6 +72,16 @@ struct map_phase {
 /* The state as people are told it, in every answer: the phase's word if it has one. */
 const char *queue_state_name(enum queue_phase phase, enum queue_state state);
 
+/* Numbers of a queue's definition that routers need. A new one is listed here and in
+ * router_manager.proto: the message, its codec and the codec's tests have it then. 0 is what an
+ * older manager tells. */
+#define MAP_QUEUE_NUMBERS(X)                                                               \
+    X(uint32_t, pass_ttl_s)     /* 0: not told */                                          \
+    X(uint32_t, session_max_s)  /* 0: sessions are not extended */                         \
+    X(uint32_t, session_idle_s) /* life of a renewed session without a request; 0: passes  \
+                                 * are not renewed */                                      \
+    X(uint64_t, position_cap)   /* the highest position that is shown; 0: all are */
+
 struct map_queue {
     queue_id id;
     const char *name;
@@ -82,11 +92,9 @@ struct map_queue {
     const char *message;    /* the operator's word to who waits now; NULL or "": none */
     struct map_phase when;
     const char *gate;       /* gate_def.h, as JSON; NULL or "": all go through the room */
-    uint32_t pass_ttl_s;    /* 0: not told (an older manager) */
-    uint32_t session_max_s; /* 0: sessions are not extended */
-    uint32_t session_idle_s; /* renewed, a session lasts so long without a request; 0: passes
-                              * are not renewed (or an older manager) */
-    uint64_t position_cap;  /* places further back are not told; 0: all are */
+#define X(type, name) type name;
+    MAP_QUEUE_NUMBERS(X)
+#undef X
 };
 
 /* Changes from one version to the next, in one or more frames; the router's version is

@@ -12,7 +12,7 @@
 #define JSON        "application/json"
 #define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
 
-/* After admission nobody has to poll; who does anyway shall not hurry. */
+/* After admission no poll is needed; clients that poll all the same do it seldom. */
 #define POLL_ADMITTED_MS 30000
 
 /* A program that has no pass: it takes a visit of the room until it has one. */
@@ -194,7 +194,8 @@ void api_failed(struct api_ans *a, const struct flow *f, uint64_t salt)
         api_problem(a, API_QUEUE_CLOSED, "the queue is closed, nobody may join", salt);
         break;
     case FLOW_FULL:
-        api_problem(a, API_QUEUE_FULL, "the line is full: there is no room for more people now", salt);
+        api_problem(a, API_QUEUE_FULL, "the line is full: there is no room for more people now",
+                    salt);
         break;
     default:
         api_problem(a, API_QUEUE_UNAVAILABLE,
@@ -237,7 +238,7 @@ static void millis(struct buf *b, uint64_t v)
 static void place(struct buf *b, const struct api_ticket *t)
 {
     bool capped = api_is_capped(t);
-    uint64_t position = capped ? t->queue->map.position_cap : t->position;
+    uint64_t position = api_position(t);
 
     ADD(b, ",\"position\":");
     or_null(b, position != 0 ? (int64_t)position : -1);
@@ -318,7 +319,7 @@ void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool 
 
 /* ---- the rest ---- */
 
-/* For somebody who joins now. Where nobody has waited yet no speed is known: that some are
+/* For a join at this moment. Where nobody has waited yet no speed is known: that some are
  * let in is enough. */
 static int64_t join_eta_s(const struct queue_stats *q, const struct lane_stats *s)
 {
@@ -362,7 +363,8 @@ void api_queue(struct api_ans *a, const struct route_queue *q)
     ADD(b, "{\"queue\":\"");
     buf_str(b, q->map.name);
     ADD(b, "\",\"state\":\"");
-    buf_str(b, queue_state_name((enum queue_phase)q->map.when.phase, (enum queue_state)q->map.state));
+    buf_str(b, queue_state_name((enum queue_phase)q->map.when.phase,
+                                (enum queue_state)q->map.state));
     ADD(b, "\"");
     schedule(b, &q->map.when);
     ADD(b, ",\"waiting\":");

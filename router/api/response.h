@@ -98,6 +98,11 @@ static inline bool api_is_capped(const struct api_ticket *t)
 
     return cap != 0 && t->position > cap;
 }
+/* What is told of it: the cap instead of a place behind it. */
+static inline uint64_t api_position(const struct api_ticket *t)
+{
+    return api_is_capped(t) ? t->queue->map.position_cap : t->position;
+}
 static inline const struct lane_stats *api_lane_stats(const struct api_ticket *t)
 {
     return &t->queue->stats.lane[t->lane];

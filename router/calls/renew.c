@@ -8,7 +8,7 @@
 #include "router/links/flows.h"
 #include "router/state/pass_time.h"
 
-/* Whoever sent it as a bearer keeps it somewhere else than in a browser. */
+/* A client that sends its pass as a bearer does not keep it in a browser's cookie. */
 static bool is_bearer(const struct router *r, const struct http_req *q, const struct known_pass *x)
 {
     struct slice pass = bearer_header(q);
@@ -20,7 +20,7 @@ static bool is_bearer(const struct router *r, const struct http_req *q, const st
     return hash[0] == x->hash[0] && hash[1] == x->hash[1];
 }
 
-/* Whoever does not take the new pass over costs one renewal a third all the same. */
+/* A client that does not take the new pass over costs one renewal per third of idle_s, too. */
 static void renewed(struct router *r, const struct rflow *rf)
 {
     const struct renewal *n = rf->renewal;

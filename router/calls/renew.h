@@ -1,4 +1,4 @@
-/* renew.h: passes that are renewed while they are verified, so that nobody who is at work
+/* renew.h: passes that are renewed while they are verified, so that nobody who is active
  * inside is thrown out. Shell: a flow to the ticket's node, seldom; PROTOCOL.md section 20.
  *
  *   verify: good, a third of its idle time is gone --> flow_renew() --> node: EXTEND

@@ -2,7 +2,7 @@
  * whose request it has just answered (X-Segq-Command: release, revoke, extend). Shell.
  *
  *   the pass (Authorization, or the cookie) names the ticket
- *   release      whoever has the pass may do that
+ *   release      the holder of the pass may do that
  *   the others   X-Segq-Gate-Secret too, of the file gate_secret_file
  *   extend       to now + SECONDS (none: another pass_ttl), at most session_max after the
  *                release; 204 and X-Segq-Expires; 410 if it was over already

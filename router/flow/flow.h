@@ -1,17 +1,18 @@
 /* flow.h: one public request's way through the cluster, decision by decision. Pure.
  *
- * A flow is what a router keeps while a join, poll or leave is under way. flow_start()
- * and flow_answer() say what to do next; the shell (or the simulation) does it:
+ * A flow is what a router keeps while a join, poll or leave is under way. flow_join(),
+ * flow_poll() ... and flow_append_ans(), flow_place_ans() ... set what to do next (`todo`);
+ * the shell (or the simulation) does it:
  *
  *   join:  tail of the lane -> ask -> OK | sealed: the successor -> ask again
- *                                     | busy, for so long: the node asks another one whether
- *                                       this subject has a ticket: ask again
+ *                                     | busy, for a time that it names: the node asks another
+ *                                       one whether this subject has a ticket: ask again
  *                                     | existing: ask its owner, as for a poll; if it is
  *                                       gone meanwhile, join again
  *   poll:  owner of the token's segment -> ask -> answer | busy, moved or unknown: wait for
  *                                                          a newer map, ask again
  *   leave, session: like poll
- *   renewal: a session that never waits: whoever asked is let in without it, too
+ *   renewal: a session that never waits: the request is let in without it, too
  *   Direct entry: a join that comes to so near a place that it may be let in at once
  *   (stats.entry of its queue) is held: its place is asked for now and then, for
  *   FLOW_HOLD_MS at most. If it is admitted, the join's answer has the pass already.
@@ -26,7 +27,7 @@
 #define FLOW_TIMEOUT_MS 2000
 #define FLOW_RENEW_MS   250 /* a renewal: the request that it goes with waits no longer */
 #define FLOW_BUSY_MS    20
-#define FLOW_KEY_MS     1000 /* so long a join asks whether its key has a ticket */
+#define FLOW_KEY_MS     1000 /* longest time that a join asks whether its key has a ticket */
 #define FLOW_HOLD_MS    300 /* from its ticket on: a join waits for its admission */
 
 enum flow_kind { FLOW_JOIN, FLOW_POLL, FLOW_LEAVE, FLOW_SESSION };
@@ -101,7 +102,7 @@ void flow_session_ans(struct flow *f, struct routes *r, const struct sess_ans *a
 /* The node could not be asked, or its link broke before it answered. A join that may have
  * been recorded is not sent again: 503. Polls and leaves try again until the deadline. */
 void flow_lost(struct flow *f, struct routes *r, msec_t now_ms);
-/* Whoever joined has gone: a held join does not wait for a pass that nobody would take. */
+/* The client has gone: a held join does not wait for a pass that nobody would take. */
 void flow_let_go(struct flow *f);
 void flow_retry(struct flow *f, struct routes *r, msec_t now_ms);
 

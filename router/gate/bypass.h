@@ -47,7 +47,7 @@ const char *bypass_name(enum bypass_why why);
 
 /* Does what lies at `uri` lie under the rule's path, for everybody who may read it? */
 bool bypass_path(const char *rule, struct slice uri);
-/* Is this person among the first `percent`? Who is at 25 is at 50, too. */
+/* Is this person among the first `percent`? A person who is past at 25 is past at 50, too. */
 bool bypass_in_rollout(const struct bypass_ask *a, double percent);
 
 #endif

@@ -151,7 +151,7 @@ static uint64_t worth(const struct limit *l, const struct bucket *b, int64_t now
     return (uint64_t)at_limit << 32 | most;
 }
 
-/* A place in the set for somebody who has none. */
+/* A bucket of the set for an address that has none. */
 static __attribute__((noinline)) unsigned claim(struct limit *l, struct set *s,
                                                 limit_id id, int64_t now_us)
 {

@@ -12,7 +12,7 @@
  * than the table has room for, some get a fresh burst too early (counted: forgotten). The
  * limits then let too much through, they never refuse somebody who did nothing.
  *
- * Who is refused is told when to come: those sent away stand in a line of their own, at
+ * A refused request is told when to come: those sent away stand in a line of their own, at
  * the rate of the limit, so the told time grows with the excess and they do not come back
  * together. Being refused costs nothing else: an address that is shared by many keeps its
  * rate, whatever one of them does. */
@@ -46,7 +46,7 @@ void limit_free(struct limit *l);
 void limit_set(struct limit *l, enum limit_kind k, double per_s, uint32_t burst);
 
 limit_id limit_id_of(const struct limit *l, const struct ip *ip);
-/* 0: go on; else it is too fast, and should come again in so many ms. */
+/* 0: go on; else it is too fast: the ms after which it may come again. */
 SQ_CHECK uint32_t limit_take(struct limit *l, limit_id id, enum limit_kind k,
                              int64_t now_us);
 

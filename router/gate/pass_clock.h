@@ -15,7 +15,7 @@
 
 #include "common/base/base.h"
 
-#define PASS_CLOCK_SLACK_MS 5000 /* a word that is so late is of the same clock */
+#define PASS_CLOCK_SLACK_MS 5000 /* a stamp that is late by less is of the same clock */
 #define PASS_CLOCK_NBF_S    60   /* clocks of machines differ */
 
 struct told_clock {

@@ -22,7 +22,7 @@ struct mng_link {
     struct mng_links *m; /* ref */
     struct rpc_link *link;
     char addr[256];
-    char node[NAME_MAX_LEN + 1]; /* who is there; "" = nobody yet */
+    char node[NAME_MAX_LEN + 1]; /* the node's name; "" = not up yet */
     bool up, failed;
     bool stands_by; /* it has said so */
     bool outdated;  /* its maps are of an earlier epoch, or of another store */

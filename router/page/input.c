@@ -234,7 +234,7 @@ size_t page_target_origin(const char *to)
     return (size_t)(host - to) + 3 + strcspn(host + 3, "/?#");
 }
 
-/* ---- who asks ---- */
+/* ---- the site of a form ---- */
 
 static bool is(struct slice v, const char *t)
 {

@@ -33,7 +33,7 @@ const char *page_lang_tag(const struct page *p, size_t lang);
 
 enum page_state {
     PAGE_WAITING,
-    PAGE_DOOR, /* no place yet, and nobody who is known to look: the form joins */
+    PAGE_DOOR, /* no place yet, and perhaps no person behind the request: the form joins */
     PAGE_TURN, /* admitted: seen only by those whom no redirect took away */
     PAGE_EXPIRED,
     PAGE_NO_SHOW,

@@ -321,7 +321,7 @@ static bool draws(const struct page_view *v)
     return v->draw != NULL && strstr(v->draw, segment) != NULL;
 }
 
-/* So that whoever waits can check it later. */
+/* So that people can check the draw later. */
 static void set_draw(struct values *x, const struct page_view *v)
 {
     x->v[PS_commitment] = draw_hex(v->draw, "\"commitment\":\"");

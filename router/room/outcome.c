@@ -73,7 +73,7 @@ static void waiting(struct router *r, struct rflow *rf, const struct api_ticket 
 {
     const struct page_ask *a = rf->page;
     bool capped = api_is_capped(t);
-    uint64_t position = capped ? q->map.position_cap : t->position;
+    uint64_t position = api_position(t);
     uint64_t start = position > a->start ? position : a->start;
     struct page_view v = { .state = PAGE_WAITING,
                            .lang = a->lang,
@@ -84,14 +84,15 @@ static void waiting(struct router *r, struct rflow *rf, const struct api_ticket 
                            .target = a->target,
                            .token = t->token,
                            .position = position,
-                           .total = capped ? position : u64_max(position, api_lane_stats(t)->waiting),
+                           .total = capped ? position
+                                           : u64_max(position, api_lane_stats(t)->waiting),
                            .capped = capped,
                            .start = start,
                            .eta_s = -1,
                            .poll_after_ms = t->poll_after_ms,
                            .opens_ms = t->early ? q->map.when.opens_ms : 0,
                            .wall_ms = ev_wall_ms(r->ev),
-                           .paused = (q->map.state == QUEUE_PAUSED && /* so is who is early */
+                           .paused = (q->map.state == QUEUE_PAUSED && /* so is a pre-queue */
                                       q->map.when.phase != PHASE_PREQUEUE) ||
                                      q->map.when.phase == PHASE_REJECT };
 

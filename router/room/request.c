@@ -179,8 +179,8 @@ static bool is_elsewhere(struct router *r, const struct asked *x)
     return routes_owner(r->routes, x->token.seg, &o) == 0 && o.lane != x->lane;
 }
 
-/* With a good claim it joins that lane; who is in it already goes on waiting there. With a
- * bad one a ticket goes on waiting where it is; who has none is told. False: answered. */
+/* With a good claim it joins that lane, unless its ticket is in that lane already. With a bad
+ * one a ticket goes on waiting where it is; a visitor without one is told. False: answered. */
 static bool use_claim(struct router *r, struct httpd_req *req, struct asked *x)
 {
     const char *why;
@@ -230,7 +230,7 @@ static void get(struct router *r, struct httpd_req *req, struct asked *x)
         begin(r, req, x);
 }
 
-/* The button was pressed, or the script was: it wants a place. The door asks who has none;
+/* The button was pressed, or the script was: it wants a place. The door asks visitors without one;
  * another tab may have got one since. */
 static void post_join(struct router *r, struct httpd_req *req, struct asked *x)
 {
@@ -315,7 +315,7 @@ static void send_back(struct router *r, struct httpd_req *req, struct asked *x)
     router_answer(r, req);
 }
 
-/* Whoever waits has nothing to wait for any more. */
+/* There is nothing to wait for any more. */
 static void send_on(struct router *r, struct httpd_req *req, struct asked *x)
 {
     page_send_to(r, x->a->target);

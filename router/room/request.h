@@ -1,4 +1,4 @@
-/* request.h: requests of the waiting page: who asks, with which ticket, for what. Shell.
+/* request.h: requests of the waiting page: their ticket, and what they ask for. Shell.
  *
  *   GET without a ticket       joins if a browser goes there itself (visit.h); the ticket
  *                              goes into a cookie. All others (previews of links, crawlers,
@@ -10,7 +10,7 @@
  *   POST join                  joins anew; from the door: unless there is a ticket by now
  *   POST enter, leave          polls, leaves; only for requests of our own page
  *
- * The ticket is in a cookie for /q/{queue} alone; whoever is admitted gets the pass in
+ * The ticket is in a cookie for /q/{queue} alone; an admitted browser gets the pass in
  * another, and is sent to where it wanted to go. */
 #ifndef SEGQ_ROUTER_ROOM_REQUEST_H
 #define SEGQ_ROUTER_ROOM_REQUEST_H

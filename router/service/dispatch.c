@@ -34,7 +34,7 @@ static const uint8_t budget_of[] = {
     [API_JOIN] = LIMIT_JOIN,         [API_POLL] = LIMIT_POLL,
     [API_LEAVE] = LIMIT_POLL,        [API_QUEUE] = LIMIT_POLL,
     [API_JWKS] = LIMIT_POLL,         [API_VERIFY] = LIMIT_NKINDS,
-    [API_SESSION] = LIMIT_NKINDS, /* session.c looks who asks */
+    [API_SESSION] = LIMIT_NKINDS, /* session_command.c: by the secret */
     [API_PAGE] = LIMIT_NKINDS,       [API_WORDS] = LIMIT_POLL,
     [API_FORM] = LIMIT_NKINDS,       [API_UNFORM] = LIMIT_POLL,
     [API_START] = LIMIT_POLL,        [API_HEALTH] = LIMIT_NKINDS,

@@ -80,8 +80,8 @@ static bool is_same(const char *name, const char *p, size_t n)
     return strlen(name) == n && memcmp(name, p, n) == 0;
 }
 
-/* Whoever says somebody's name gets that one's place: so where it matters, nobody's word is
- * taken for it but the operator's own. */
+/* A subject's name is enough to get the subject's place: where that matters, only the
+ * operator's own word is taken for it. */
 static int bare_name(const struct claim_ring *k, const struct join_body *b, const char **why)
 {
     return k->names && b->subject_len > 0
@@ -124,7 +124,8 @@ int claim_lane(const struct claim_ring *k, int64_t max_ttl_s, int64_t now_s,
     *lane = 0;
     *why = "";
     if (b->claim_len == 0) {
-        if (b->lane_len == 0 || (q->map.n_lanes > 0 && is_same(q->map.lanes[0].name, b->lane, b->lane_len)))
+        if (b->lane_len == 0 ||
+            (q->map.n_lanes > 0 && is_same(q->map.lanes[0].name, b->lane, b->lane_len)))
             return bare_name(k, b, why);
         return refuse(why, "this lane needs a signed claim");
     }

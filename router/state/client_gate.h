@@ -46,7 +46,7 @@ bool gate_client(const struct gate *g, const struct http_req *q, struct ip *out)
 bool gate_is_https(uint64_t tag, const struct http_req *q);
 /* The same, unless the configuration says it (page_https): cookies are for https only. */
 bool gate_is_secure(const struct router_cfg *c, uint64_t tag, const struct http_req *q);
-/* 0: go on; else 429, to come again in so many ms. */
+/* 0: go on; else 429: the ms after which it may come again. */
 static inline SQ_CHECK uint32_t gate_take(struct gate *g, enum limit_kind k,
                                           int64_t now_us)
 {

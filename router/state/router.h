@@ -1,9 +1,9 @@
 /* router.h: what a router process has: the data that all its rooms share, no functions.
  * Shell; owned by service.c, which makes and frees it.
  *
- *   httpd --request--> dispatch.c --> join.c, poll.c, leave.c --> flow.c (decides) --> seg_ask.c --> node
- *   httpd <--answer--- flows.c <----- flow.c <------------------- seg_batch.c <---- node
- *   queuemng --MAP, STATS--> mng_link.c --> routes_apply.c (asked by flow.c through routes.c) */
+ *   httpd --request--> dispatch.c --> join.c ... --> flow.c (decides) --> seg_ask.c ----> node
+ *   httpd <--answer--- join.c ... <-- flows.c <----- flow.c <----------- seg_batch.c <-- node
+ *   queuemng --MAP, STATS--> mng_link.c --> routes_apply.c (flow.c asks it through routes.c) */
 #ifndef SEGQ_ROUTER_H
 #define SEGQ_ROUTER_H
 
@@ -57,7 +57,7 @@ struct router {
     struct mng_links *mngs;
     struct arena arena; /* of the frame being handled */
     struct api_ans ans; /* of the answer being composed */
-    struct gate gate;   /* who asks, and how often */
+    struct gate gate;   /* the client's address and its limits */
     struct sigcache *sigcache;   /* passes that were found good */
     struct known_pass last_pass; /* the last one that was checked */
     struct known_pass not_good;  /* the first pass of this request that is ours, but not good */

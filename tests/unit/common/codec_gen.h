@@ -285,10 +285,9 @@ static inline void g_map(struct gen *g, struct msg_map *m)
         s->when = (struct map_phase){ g_in(g, PHASE_PLAIN, PHASE_LAST), g_any(g) >> 2,
                                       g_any(g) >> 2, g_text(g, 900) };
         s->gate = g_text(g, 3000);
-        s->pass_ttl_s = (uint32_t)g_any(g);
-        s->session_max_s = (uint32_t)g_any(g);
-        s->session_idle_s = (uint32_t)g_any(g);
-        s->position_cap = g_any(g);
+#define X(type, name) s->name = (type)g_any(g);
+        MAP_QUEUE_NUMBERS(X)
+#undef X
         s->state = g_in(g, QUEUE_OPEN, QUEUE_FULL);
         s->n_lanes = g_in(g, 1, LANES_MAX);
         s->lanes = arena_array(&g->a, s->n_lanes, sizeof(*s->lanes));

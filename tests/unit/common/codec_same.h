@@ -91,9 +91,11 @@ static inline bool same_queue(const struct map_queue *x, const struct map_queue 
            strcmp(x->page, y->page) == 0 &&
            strcmp(x->message, y->message) == 0 && x->when.phase == y->when.phase &&
            x->when.opens_ms == y->when.opens_ms && x->when.closes_ms == y->when.closes_ms &&
-           strcmp(x->when.draw, y->when.draw) == 0 && strcmp(x->gate, y->gate) == 0 &&
-           x->pass_ttl_s == y->pass_ttl_s && x->session_max_s == y->session_max_s &&
-           x->session_idle_s == y->session_idle_s && x->position_cap == y->position_cap;
+           strcmp(x->when.draw, y->when.draw) == 0 && strcmp(x->gate, y->gate) == 0
+#define X(type, name) &&x->name == y->name
+           MAP_QUEUE_NUMBERS(X)
+#undef X
+        ;
 }
 
 static inline bool same_map(const struct msg_map *x, const struct msg_map *y)

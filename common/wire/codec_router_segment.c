@@ -46,6 +46,8 @@ static const struct column append_cols[] = {
     { .kind = COL_TEXT, .off = offsetof(struct append_req, subject),
       .off_len = offsetof(struct append_req, subject_len), .width = 1,
       .max = SUBJECT_MAX_LEN },
+    NUM(append_req, old_seg, UINT64_MAX),
+    NUM(append_req, old_number, UINT32_MAX),
 };
 
 static const struct column append_ans_cols[] = {
@@ -62,6 +64,8 @@ static const struct column append_ans_cols[] = {
 static const struct column drop_cols[] = {
     NUM(drop_req, seg, UINT64_MAX),
     NUM(drop_req, number, UINT32_MAX),
+    { .kind = COL_FIX64, .off = offsetof(struct drop_req, heir_hash), .width = 8,
+      .max = UINT64_MAX },
 };
 
 static const struct column drop_ans_cols[] = {

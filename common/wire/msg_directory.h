@@ -28,7 +28,7 @@ enum dir_ask { /* from who holds tickets (a holder) to who keeps the share (an o
     DIR_BEGIN, /* hash: a number of the holder's: all that it holds follows ... */
     DIR_PUT,   /* this subject has this ticket here */
     DIR_END,   /* ... and that was all. hash: as above; answered DIR_HEARD */
-    DIR_CLAIM, /* may this subject have a ticket here? */
+    DIR_CLAIM, /* may this subject have a ticket here? seg, number: in place of that one */
     DIR_FREE,  /* its ticket here is over, or is not wanted */
     DIR_ECHO,  /* hash: any number; answered DIR_HEARD: all before it was heard */
     DIR_NASKS

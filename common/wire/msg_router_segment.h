@@ -71,6 +71,8 @@ struct append_req { /* a join */
     uint8_t subject_len; /* 0 = none */
     uint64_t subject_hash;
     const char *subject;
+    seg_id old_seg; /* 0; else the ticket that it replaces, which may have its subject */
+    uint32_t old_number;
 };
 
 enum append_state {
@@ -99,9 +101,20 @@ struct append_ans {
 struct drop_req {
     seg_id seg;
     uint32_t number;
+    uint64_t heir_hash; /* 0; else it leaves only if it waits, because a ticket with this subject
+                         * replaces it; a name of its own must be the same */
 };
 
-enum drop_state { DROP_OK, DROP_BUSY, DROP_MOVED, DROP_UNKNOWN, DROP_NSTATES };
+enum drop_state {
+    DROP_OK,
+    DROP_BUSY,
+    DROP_MOVED,
+    DROP_UNKNOWN,
+    DROP_GONE,   /* heir_hash: it was over already, as these two */
+    DROP_INSIDE, /* it was released: nothing is done */
+    DROP_NAMED,  /* it has another subject: nothing is done */
+    DROP_NSTATES
+};
 
 struct drop_ans {
     uint8_t state; /* OK also if it was gone already */

@@ -15,6 +15,9 @@ struct join_body {
     uint8_t subject_len, lane_len; /* 0: absent */
     uint16_t claim_len;            /* 0: absent */
     bool keyed;                    /* the subject stands for an Idempotency-Key */
+    bool replaces;                 /* its claim names a ticket that it replaces: */
+    struct token old;
+    char old_text[TOKEN_TEXT_LEN];
     char subject[SUBJECT_MAX_LEN];
     char lane[NAME_MAX_LEN];
     char claim[CLAIM_MAX_LEN];     /* not zeroed: only claim_len bytes are there */

@@ -197,6 +197,17 @@ void api_failed(struct api_ans *a, const struct flow *f, uint64_t salt)
         api_problem(a, API_QUEUE_FULL, "the line is full: there is no room for more people now",
                     salt);
         break;
+    case FLOW_OTHER:
+        api_problem(a, API_TICKET_UNKNOWN, "the ticket to be replaced is another queue's", salt);
+        break;
+    case FLOW_INSIDE:
+        api_problem(a, API_CONFLICT, "the ticket to be replaced was let in already", salt);
+        break;
+    case FLOW_NAMED:
+        api_problem(a, API_NOT_ELIGIBLE,
+                    "the ticket to be replaced has a subject: the claim must name it (sub)",
+                    salt);
+        break;
     default:
         api_problem(a, API_QUEUE_UNAVAILABLE,
                     f->kind == FLOW_JOIN ? "the line cannot be reached now; ask again"

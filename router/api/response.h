@@ -21,6 +21,7 @@
     X(TICKET_GONE, 410, "ticket_gone")                                                   \
     X(TOO_FAST, 429, "too_fast")                                                         \
     X(NOT_ELIGIBLE, 403, "not_eligible")                                                 \
+    X(CONFLICT, 409, "conflict")                                                         \
     X(PASS_INVALID, 401, "pass_invalid")                                                 \
     X(PASS_REVOKED, 403, "pass_revoked")                                                 \
     X(PAYLOAD_TOO_LARGE, 413, "payload_too_large")                                       \

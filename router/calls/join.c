@@ -14,6 +14,11 @@ int join_lane(struct router *r, const struct route_queue *q, struct join_body *b
     int rc = claim_lane(&r->claims, r->cfg->claim_max_ttl / 1000, router_wall_s(), q, b,
                         lane, why);
 
+    if (rc == 0 && b->replaces &&
+        token_read(&b->old, &r->keys.token, b->old_text, TOKEN_TEXT_LEN) < 0) {
+        *why = "the claim's replaces is not a ticket of ours";
+        rc = SQ_EAUTH;
+    }
     if (b->claim_len > 0) {
         r->counts.claims += rc == 0;
         r->counts.claims_refused += rc < 0;
@@ -54,9 +59,19 @@ void join_by_key(struct router *r, const struct route_queue *q, struct join_body
     b->keyed = true;
 }
 
-void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
-               const struct join_body *b, unsigned lane)
+/* Whoever tries again has the place of the first try. A name does the same. */
+static void key_of_old(struct router *r, const struct route_queue *q, struct join_body *b)
 {
+    if (b->subject_len == 0 || b->keyed)
+        join_by_key(r, q, b, (struct slice){ b->old_text, TOKEN_TEXT_LEN });
+    b->keyed = false; /* no place without it: the old one would be left for a second one */
+}
+
+void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
+               struct join_body *b, unsigned lane)
+{
+    if (b->replaces)
+        key_of_old(r, q, b);
     r->counts.joins++;
     rf->subject_len = b->subject_len;
     memcpy(rf->subject, b->subject, b->subject_len);
@@ -64,7 +79,10 @@ void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
     if (b->subject_len > 0)
         rf->flow.token.subject_hash =
             token_subject_hash(&r->keys.token, q->map.id, b->subject, b->subject_len);
-    flow_join(&rf->flow, r->routes, q, lane, ev_now(r->ev));
+    if (b->replaces)
+        flow_replace(&rf->flow, r->routes, q, lane, &b->old, ev_now(r->ev));
+    else
+        flow_join(&rf->flow, r->routes, q, lane, ev_now(r->ev));
     rf->flow.keyed = b->keyed;
 }
 
@@ -80,7 +98,7 @@ static void done(struct router *r, struct rflow *rf)
 }
 
 static void begin(struct router *r, struct httpd_req *req, const struct route_queue *q,
-                  const struct join_body *b, unsigned lane)
+                  struct join_body *b, unsigned lane)
 {
     struct rflow *rf = rflow_new(r, req, done, NULL);
 

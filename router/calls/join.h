@@ -12,9 +12,10 @@
 /* Answers, or begins a flow that will. */
 void join_start(struct router *r, struct httpd_req *req, const struct http_req *q,
                 struct slice queue);
-/* The first step of a join whose rules are kept: counts it and fills rf->flow. */
+/* The first step of a join whose rules are kept: counts it and fills rf->flow. A join that
+ * replaces a ticket and has no subject gets a key in b. */
 void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
-               const struct join_body *b, unsigned lane);
+               struct join_body *b, unsigned lane);
 bool join_key_ok(struct slice key);
 /* The place of a join that has no subject is known by its key: written into b as its subject.
  * key: join_key_ok(). */

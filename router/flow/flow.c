@@ -14,7 +14,10 @@
  *   the segment's queue is gone, or it was unlinked: 410 finished (a leave: 204)
  *   the segment is lost              410 segment_lost (a leave: 204)
  *   anything, while a join is held   its ticket: it has one
- *   anything, in a renewal           503 at once: nobody waits for it */
+ *   anything, in a renewal           503 at once: nobody waits for it
+ *   anything, in a replacement       503: asked again it goes on where it was. The older ticket
+ *                                    waits, or the new place is found by its subject or key;
+ *                                    a place that nobody is told of times out */
 #include "router/flow/flow.h"
 
 #include <assert.h>
@@ -35,7 +38,7 @@ static void done(struct flow *f, enum flow_result result)
 static void pause_until(struct flow *f, msec_t wake_ms, msec_t now_ms, enum flow_result late)
 {
     if (now_ms >= f->deadline_ms || f->renews) {
-        done(f, late);
+        done(f, f->step == REPLACE_UNDO ? f->undone : late);
         return;
     }
     f->todo = FLOW_WAIT_MAP;
@@ -66,8 +69,14 @@ static void found_gone(struct flow *f, msec_t now_ms)
     wait_fence(f, now_ms);
 }
 
-static void gone(struct flow *f, enum gone_reason why, msec_t now_ms)
+static void old_is_gone(struct flow *f, struct routes *r, enum gone_reason why, msec_t now_ms);
+
+static void gone(struct flow *f, struct routes *r, enum gone_reason why, msec_t now_ms)
 {
+    if (f->step != REPLACE_NONE) {
+        old_is_gone(f, r, why, now_ms);
+        return;
+    }
     if (f->kind == FLOW_JOIN) {
         found_gone(f, now_ms);
         return;
@@ -111,23 +120,28 @@ static void next_join(struct flow *f, struct routes *r, msec_t now_ms)
 
 static void next_poll(struct flow *f, struct routes *r, msec_t now_ms)
 {
+    const struct token *t = flow_asked(f);
     struct route_owner o;
-    int rc = routes_owner(r, f->token.seg, &o);
+    int rc = routes_owner(r, t->seg, &o);
 
     if (rc == SQ_EGONE) {
-        gone(f, GONE_FINISHED, now_ms);
+        gone(f, r, GONE_FINISHED, now_ms);
         return;
     }
     if (rc < 0) {
         wait_map(f, now_ms);
         return;
     }
+    if (f->step != REPLACE_NONE && o.queue->map.id != f->queue) {
+        done(f, FLOW_OTHER);
+        return;
+    }
     f->queue = o.queue->map.id;
     f->lane = (uint8_t)o.lane;
     if (o.lost)
-        gone(f, GONE_LOST, now_ms);
+        gone(f, r, GONE_LOST, now_ms);
     else
-        ask(f, o.seg, f->token.seg, o.node, now_ms);
+        ask(f, o.seg, t->seg, o.node, now_ms);
 }
 
 static void next(struct flow *f, struct routes *r, msec_t now_ms)
@@ -147,13 +161,13 @@ static void start(struct flow *f, enum flow_kind kind, msec_t now_ms)
                         .deadline_ms = now_ms + FLOW_TIMEOUT_MS };
 }
 
-void flow_join(struct flow *f, struct routes *r, const struct route_queue *q, unsigned lane,
-               msec_t now_ms)
+/* False: it has ended. */
+static bool may_join(struct flow *f, struct routes *r, const struct route_queue *q,
+                     unsigned lane)
 {
-    start(f, FLOW_JOIN, now_ms);
     if (q == NULL) {
         done(f, routes_version(r) > 0 ? FLOW_NO_QUEUE : FLOW_UNAVAIL);
-        return;
+        return false;
     }
     f->queue = q->map.id;
     f->lane = f->join_lane = (uint8_t)lane;
@@ -162,7 +176,14 @@ void flow_join(struct flow *f, struct routes *r, const struct route_queue *q, un
         done(f, FLOW_CLOSED);
     else if (q->map.state == QUEUE_FULL)
         done(f, FLOW_FULL);
-    else
+    return f->todo != FLOW_DONE;
+}
+
+void flow_join(struct flow *f, struct routes *r, const struct route_queue *q, unsigned lane,
+               msec_t now_ms)
+{
+    start(f, FLOW_JOIN, now_ms);
+    if (may_join(f, r, q, lane))
         next_join(f, r, now_ms);
 }
 
@@ -213,9 +234,108 @@ static void follow(struct flow *f, struct routes *r, seg_id to, msec_t now_ms)
     struct route_owner o;
 
     if (to != f->serving && routes_owner(r, to, &o) == 0 && !o.lost)
-        ask(f, o.seg, f->token.seg, o.node, now_ms);
+        ask(f, o.seg, flow_asked(f)->seg, o.node, now_ms);
     else
         wait_map(f, now_ms);
+}
+
+/* ---- a join that replaces a ticket --------------------------------------------------------- */
+
+static void go(struct flow *f, struct routes *r, enum replace_step step, enum flow_kind asks,
+               msec_t now_ms)
+{
+    f->step = step;
+    f->asks = asks;
+    f->lane = f->join_lane;
+    f->todo = FLOW_WAIT_MAP; /* no more asks without a pause than for others */
+    next(f, r, now_ms);
+}
+
+void flow_replace(struct flow *f, struct routes *r, const struct route_queue *q, unsigned lane,
+                  const struct token *old, msec_t now_ms)
+{
+    struct route_owner o;
+
+    start(f, FLOW_JOIN, now_ms);
+    if (!may_join(f, r, q, lane))
+        return;
+    f->old = *old;
+    if (routes_owner(r, old->seg, &o) == 0 && o.queue == q && o.lane == lane) {
+        f->token = *old;
+        go(f, r, REPLACE_STAY, FLOW_POLL, now_ms);
+    } else {
+        go(f, r, REPLACE_LOOK, FLOW_POLL, now_ms);
+    }
+}
+
+/* A fresh place is given back; one of an earlier try is not ours alone, and times out. */
+static void undo(struct flow *f, struct routes *r, enum flow_result result, msec_t now_ms)
+{
+    f->undone = result;
+    if (f->fresh)
+        go(f, r, REPLACE_UNDO, FLOW_LEAVE, now_ms);
+    else
+        done(f, result);
+}
+
+/* There is a place. A place that was found is asked how it stands, when the old one is left. */
+static void replaced(struct flow *f, struct routes *r, msec_t now_ms)
+{
+    if (f->fresh)
+        done(f, FLOW_OK);
+    else
+        go(f, r, REPLACE_NONE, FLOW_POLL, now_ms);
+}
+
+/* What is asked of is over. */
+static void old_is_gone(struct flow *f, struct routes *r, enum gone_reason why, msec_t now_ms)
+{
+    switch (f->step) {
+    case REPLACE_LOOK:
+        f->old_gone = true;
+        f->reason = (uint8_t)why;
+        go(f, r, REPLACE_JOIN, FLOW_JOIN, now_ms);
+        break;
+    case REPLACE_LEAVE: /* another try has done it, or it has just left */
+        replaced(f, r, now_ms);
+        break;
+    case REPLACE_UNDO:
+        done(f, f->undone);
+        break;
+    default: /* REPLACE_STAY */
+        f->reason = (uint8_t)why;
+        done(f, FLOW_GONE);
+    }
+}
+
+static bool is_old(const struct flow *f)
+{
+    return f->token.seg == f->old.seg && f->token.number == f->old.number;
+}
+
+static void replacement_joined(struct flow *f, struct routes *r, msec_t now_ms)
+{
+    if (is_old(f)) /* found by a node of an older release, which knows no replacements */
+        pause_until(f, now_ms + FLOW_AGAIN_MS, now_ms, FLOW_UNAVAIL);
+    else if (!f->old_gone)
+        go(f, r, REPLACE_LEAVE, FLOW_LEAVE, now_ms);
+    else if (f->fresh)
+        undo(f, r, FLOW_GONE, now_ms);
+    else
+        replaced(f, r, now_ms);
+}
+
+static void replacement_dropped(struct flow *f, struct routes *r, const struct drop_ans *a,
+                                msec_t now_ms)
+{
+    if (f->step == REPLACE_UNDO)
+        done(f, f->undone);
+    else if (a->state == DROP_INSIDE)
+        undo(f, r, FLOW_INSIDE, now_ms);
+    else if (a->state == DROP_NAMED)
+        undo(f, r, FLOW_NAMED, now_ms);
+    else
+        replaced(f, r, now_ms);
 }
 
 /* ---- direct entry ------------------------------------------------------------------------ */
@@ -277,6 +397,14 @@ void flow_place_ans(struct flow *f, struct routes *r, const struct place_ans *a,
         held_ans(f, a, now_ms);
         return;
     }
+    if (f->step == REPLACE_LOOK && a->state == PLACE_WAITING) {
+        go(f, r, REPLACE_JOIN, FLOW_JOIN, now_ms);
+        return;
+    }
+    if (f->step == REPLACE_LOOK && a->state == PLACE_ADMITTED) {
+        done(f, FLOW_INSIDE);
+        return;
+    }
     switch ((enum place_state)a->state) {
     case PLACE_WAITING:
         f->position = a->position;
@@ -291,7 +419,7 @@ void flow_place_ans(struct flow *f, struct routes *r, const struct place_ans *a,
         done(f, f->kind == FLOW_JOIN ? FLOW_EXISTING : FLOW_OK);
         break;
     case PLACE_GONE:
-        gone(f, (enum gone_reason)a->reason, now_ms);
+        gone(f, r, (enum gone_reason)a->reason, now_ms);
         break;
     case PLACE_BUSY:
         wait_fence(f, now_ms);
@@ -335,6 +463,11 @@ void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *
     switch ((enum append_state)a->state) {
     case APPEND_OK:
         joined(f, a);
+        f->fresh = true;
+        if (f->step != REPLACE_NONE) {
+            replacement_joined(f, r, now_ms);
+            break;
+        }
         done(f, FLOW_OK);
         if (a->position != 0 && a->position <= routes_entry(r, f->queue)) {
             f->hold_ms = now_ms + FLOW_HOLD_MS;
@@ -343,6 +476,11 @@ void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *
         break;
     case APPEND_EXISTING: /* how it stands says who has it now */
         joined(f, a);
+        f->fresh = false;
+        if (f->step != REPLACE_NONE) {
+            replacement_joined(f, r, now_ms);
+            break;
+        }
         f->asks = FLOW_POLL;
         f->todo = FLOW_WAIT_MAP; /* no more asks without a pause than for others */
         next_poll(f, r, now_ms);
@@ -377,7 +515,13 @@ void flow_drop_ans(struct flow *f, struct routes *r, const struct drop_ans *a, m
     assert(f->asks == FLOW_LEAVE);
     switch ((enum drop_state)a->state) {
     case DROP_OK:
-        done(f, FLOW_OK);
+    case DROP_GONE:
+    case DROP_INSIDE:
+    case DROP_NAMED:
+        if (f->step != REPLACE_NONE)
+            replacement_dropped(f, r, a, now_ms);
+        else
+            done(f, FLOW_OK);
         break;
     case DROP_BUSY:
         wait_fence(f, now_ms);
@@ -403,7 +547,7 @@ void flow_session_ans(struct flow *f, struct routes *r, const struct sess_ans *a
         done(f, FLOW_OK);
         break;
     case SESS_GONE:
-        gone(f, GONE_FINISHED, now_ms);
+        gone(f, r, GONE_FINISHED, now_ms);
         break;
     case SESS_BUSY:
         wait_fence(f, now_ms);
@@ -451,7 +595,7 @@ void flow_retry(struct flow *f, struct routes *r, msec_t now_ms)
         return;
     }
     if (now_ms >= f->deadline_ms) /* an ask under way is cut off, too */
-        done(f, is_full(f, r) ? FLOW_FULL : FLOW_UNAVAIL);
+        done(f, f->step == REPLACE_UNDO ? f->undone : is_full(f, r) ? FLOW_FULL : FLOW_UNAVAIL);
     else if (f->todo != FLOW_ASK)
         next(f, r, now_ms);
 }

@@ -13,6 +13,8 @@
  *                                                          a newer map, ask again
  *   leave, session: like poll
  *   renewal: a session that never waits: the request is let in without it, too
+ *   replacement: a join that names an older ticket: look whether that waits, take the new
+ *   place, leave the old one (enum replace_step). The new place is told only then
  *   Direct entry: a join that comes to so near a place that it may be let in at once
  *   (stats.entry of its queue) is held: its place is asked for now and then, for
  *   FLOW_HOLD_MS at most. If it is admitted, the join's answer has the pass already.
@@ -46,6 +48,25 @@ enum flow_result {
     FLOW_CLOSED,     /* 403 queue_closed */
     FLOW_FULL,       /* 503 queue_full */
     FLOW_UNAVAIL,    /* 503 queue_unavailable */
+    /* of a replacement; the older ticket is what it was: */
+    FLOW_OTHER,      /* 404 ticket_unknown: it is another queue's */
+    FLOW_INSIDE,     /* 409 conflict: it was let in */
+    FLOW_NAMED,      /* 403 not_eligible: it has another subject than the join */
+};
+
+/*   LOOK --waits--> JOIN --a place--> LEAVE --left, or gone since--> the new place
+ *     |                                 '--let in, named--> UNDO: gives a fresh place back
+ *     '--gone--> JOIN --the place of an earlier try--> the new place
+ *                  '--a fresh place--> UNDO
+ * Whoever tries again finds the place of the first try: by the subject, or else by a key that
+ * the caller makes of the older ticket. */
+enum replace_step {
+    REPLACE_NONE,
+    REPLACE_STAY, /* the older ticket is in that lane: it is polled, and that is all */
+    REPLACE_LOOK,
+    REPLACE_JOIN,
+    REPLACE_LEAVE,
+    REPLACE_UNDO,
 };
 
 struct flow {
@@ -68,6 +89,11 @@ struct flow {
     uint8_t join_lane, join_client; /* as asked: a found ticket has its own */
     /* poll, leave: the token; join: filled from the answer */
     struct token token;
+    struct token old;       /* of a replacement: the older ticket */
+    enum replace_step step;
+    bool fresh;             /* the new place did not exist before */
+    bool old_gone;          /* with `reason` */
+    enum flow_result undone; /* UNDO: how it ends */
     /* session: seg and number of the token are the ticket's */
     uint8_t command; /* enum sess_command */
     int64_t until_s; /* extend: as long; then: as long it lasts */
@@ -85,6 +111,9 @@ struct flow {
 /* token.client and token.subject_hash are set by the caller before a join. */
 void flow_join(struct flow *f, struct routes *r, const struct route_queue *q, unsigned lane,
                msec_t now_ms);
+/* A join in place of an older ticket. */
+void flow_replace(struct flow *f, struct routes *r, const struct route_queue *q, unsigned lane,
+                  const struct token *old, msec_t now_ms);
 void flow_poll(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms);
 void flow_leave(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms);
 
@@ -94,6 +123,18 @@ void flow_session(struct flow *f, struct routes *r, const struct token *t,
 /* A session that is extended because its bearer is at work: FLOW_SESSION, SESS_EXTEND. */
 void flow_renew(struct flow *f, struct routes *r, const struct token *t, int64_t until_s,
                 msec_t now_ms);
+
+/* FLOW_ASK: the ticket that a place, drop or session request names. */
+static inline const struct token *flow_asked(const struct flow *f)
+{
+    return f->step == REPLACE_LOOK || f->step == REPLACE_LEAVE ? &f->old : &f->token;
+}
+
+/* FLOW_ASK: what a drop says of the ticket that replaces the one it names; 0: nothing. */
+static inline uint64_t flow_heir(const struct flow *f)
+{
+    return f->step == REPLACE_LEAVE ? f->token.subject_hash : 0;
+}
 
 void flow_place_ans(struct flow *f, struct routes *r, const struct place_ans *a, msec_t now_ms);
 void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *a, msec_t now_ms);

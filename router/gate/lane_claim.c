@@ -209,6 +209,19 @@ static int take_subject(struct claim *c, const json_t *o, const char **why)
     return 0;
 }
 
+static int take_replaces(struct claim *c, const json_t *o, const char **why)
+{
+    const json_t *m = json_object_get(o, "replaces");
+
+    if (m == NULL)
+        return 0;
+    if (json_string_length(m) != sizeof(c->old))
+        return refuse(why, "the claim's replaces is not a token");
+    c->replaces = true;
+    memcpy(c->old, json_string_value(m), sizeof(c->old));
+    return 0;
+}
+
 static int check_body(struct claim *c, const json_t *o, const char *queue,
                       int64_t max_ttl_s, int64_t now_s, const char **why)
 {
@@ -223,6 +236,8 @@ static int check_body(struct claim *c, const json_t *o, const char *queue,
         rc = take_lane(c, o, why);
     if (rc == 0)
         rc = take_subject(c, o, why);
+    if (rc == 0)
+        rc = take_replaces(c, o, why);
     return rc;
 }
 

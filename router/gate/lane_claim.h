@@ -3,7 +3,8 @@
  *
  *   header   alg (HS256 or EdDSA), kid (may be absent if there is one key only)
  *   payload  aud: the queue (or a list that has it); lane; exp: at most max_ttl_s away;
- *            sub: binds the subject; nbf, iat: not in the future; jti: looked at for form
+ *            sub: binds the subject; replaces: the token of a ticket that the join replaces;
+ *            nbf, iat: not in the future; jti: looked at for form
  * A key has one algorithm, which its configuration names: a header never chooses how it is
  * checked. Nothing is remembered: a claim may be used until it expires. `sub` keeps it to
  * one place. */
@@ -12,6 +13,7 @@
 
 #include "common/base/base.h"
 #include "common/base/err.h"
+#include "common/ticket/token.h"
 
 #define CLAIM_MAX_LEN    2048
 #define CLAIM_SECRET_MIN 32
@@ -31,6 +33,8 @@ struct claim {
     char lane[NAME_MAX_LEN + 1];
     uint8_t sub_len; /* 0: it does not bind the subject */
     char sub[SUBJECT_MAX_LEN];
+    bool replaces;
+    char old[TOKEN_TEXT_LEN]; /* replaces: as it stands there */
 };
 
 /* 0; SQ_EAUTH and *why: one sentence of ours, nothing of the claim's in it; SQ_ENOMEM. */

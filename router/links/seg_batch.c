@@ -37,13 +37,15 @@ static void batch_lost(struct seg_links *s, struct batch *b)
 
 static void put_place(struct seg_links *s, uint32_t i, const struct rflow *rf)
 {
-    s->req.place[i] =
-        (struct place_req) { rf->flow.seg, rf->flow.token.number, rf->flow.token.client };
+    const struct token *t = flow_asked(&rf->flow);
+
+    s->req.place[i] = (struct place_req) { rf->flow.seg, t->number, t->client };
 }
 
 static void put_drop(struct seg_links *s, uint32_t i, const struct rflow *rf)
 {
-    s->req.drop[i] = (struct drop_req) { rf->flow.seg, rf->flow.token.number };
+    s->req.drop[i] = (struct drop_req) { rf->flow.seg, flow_asked(&rf->flow)->number,
+                                         flow_heir(&rf->flow) };
 }
 
 static void put_session(struct seg_links *s, uint32_t i, const struct rflow *rf)
@@ -65,6 +67,8 @@ static void put_append(struct seg_links *s, uint32_t i, const struct rflow *rf)
         .subject_len = named ? rf->subject_len : 0,
         .subject_hash = named ? rf->flow.token.subject_hash : 0,
         .subject = rf->subject,
+        .old_seg = rf->flow.old.seg,
+        .old_number = rf->flow.old.number,
     };
 }
 

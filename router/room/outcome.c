@@ -38,6 +38,10 @@ static enum page_state state_of(const struct flow *f, const struct route_queue *
                                          : PAGE_EXPIRED;
     case FLOW_NO_QUEUE:
         return PAGE_NO_QUEUE;
+    case FLOW_OTHER:
+    case FLOW_INSIDE:
+    case FLOW_NAMED:
+        return PAGE_REFUSED;
     case FLOW_CLOSED:
         return q != NULL ? page_of_closed(q, wall_ms, retry_ms) : PAGE_CLOSED;
     case FLOW_FULL:
@@ -148,6 +152,8 @@ void page_done(struct router *r, struct rflow *rf)
     if (a->act == ACT_LEAVE && (ok || f->result == FLOW_GONE)) {
         page_ticket_cookie(r, a, "", 0);
         page_send_back(r, a, "?left=1");
+    } else if (f->result == FLOW_INSIDE && a->had) { /* then it goes in with what it has */
+        page_send_back(r, a, "?r=1");
     } else if (f->result == FLOW_GONE) {
         gone(r, rf, q);
     } else if (ok && q != NULL && router_ticket(r, rf, &t)) {

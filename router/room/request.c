@@ -188,6 +188,7 @@ static bool use_claim(struct router *r, struct httpd_req *req, struct asked *x)
 
     if (rc == 0) {
         x->a->claimed = true;
+        x->a->had = x->has_token;
         x->has_token = x->has_token && !is_elsewhere(r, x);
     } else if (!x->has_token) {
         show(r, req, x, rc == SQ_EAUTH ? PAGE_REFUSED : PAGE_UNAVAILABLE,

@@ -133,5 +133,9 @@ int claim_lane(const struct claim_ring *k, int64_t max_ttl_s, int64_t now_s,
                      why);
     if (rc == 0)
         rc = bind(k, b, &c, why);
+    if (rc == 0 && c.replaces) {
+        b->replaces = true;
+        memcpy(b->old_text, c.old, sizeof(b->old_text));
+    }
     return rc < 0 ? rc : find(q, c.lane, lane, why);
 }

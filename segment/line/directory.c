@@ -190,13 +190,15 @@ static enum dir_word grant(struct directory *d, uint16_t holder, uint64_t hash)
 }
 
 enum dir_word directory_claim(struct directory *d, uint16_t holder, uint64_t hash,
-                              struct dir_row *has, uint16_t *other)
+                              struct ticket_id old, struct dir_row *has,
+                              uint16_t *other)
 {
     *other = UINT16_MAX;
     if (!directory_is_complete(d))
         return DIR_BUSY;
     for (const struct dir_entry *e = first(d, hash); e != NULL; e = next(d, e)) {
-        if (e->holder == holder)
+        if (e->holder == holder ||
+            (old.seg != 0 && e->seg == old.seg && e->number == old.number))
             continue;
         *other = e->holder;
         *has = (struct dir_row){ .hash = hash,

@@ -17,6 +17,7 @@
 
 #include "common/base/map.h"
 #include "common/wire/msg.h"
+#include "segment/line/ticket_idx.h"
 
 struct dir_entry {
     uint64_t hash;
@@ -55,11 +56,13 @@ void directory_begin(struct directory *d, uint16_t holder);
 void directory_end(struct directory *d, uint16_t holder);
 SQ_CHECK int directory_put(struct directory *d, uint16_t holder, const struct dir_row *r);
 void directory_free(struct directory *d, uint16_t holder, uint64_t hash);
-/* May this holder give a ticket? DIR_GRANTED: it is noted; DIR_EXISTS: *has is another
+/* May this holder give a ticket? One that replaces the ticket old (seg 0: none) is not hindered
+ * by it. DIR_GRANTED: it is noted; DIR_EXISTS: *has is another
  * holder's ticket; DIR_BUSY: not certain, no memory, or another was granted it. *other:
  * whose entry it met, or UINT16_MAX. */
 enum dir_word directory_claim(struct directory *d, uint16_t holder, uint64_t hash,
-                              struct dir_row *has, uint16_t *other);
+                              struct ticket_id old, struct dir_row *has,
+                              uint16_t *other);
 
 /* Whose share is this subject in? Rendezvous: each member is weighed with the hash; a
  * member that comes or goes moves only its own share. */

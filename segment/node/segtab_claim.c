@@ -47,10 +47,10 @@ static bool room(struct dirs *d)
     return d->spare.n > 0;
 }
 
-static void ask(struct segtab *t, uint16_t owner, uint64_t hash)
+static void ask(struct segtab *t, uint16_t owner, uint64_t hash, struct ticket_id old)
 {
     struct dirs *d = &t->dir;
-    struct dir_row r = { .hash = hash };
+    struct dir_row r = { .hash = hash, .seg = old.seg, .number = old.number };
     struct claim *c;
 
     if (!room(d))
@@ -64,15 +64,18 @@ static void ask(struct segtab *t, uint16_t owner, uint64_t hash)
     c->state = CLAIM_ASKED;
     c->since_ms = t->now.now_ms;
     c->owner = owner;
+    c->old = old;
     d->asks = true;
     dir_say(t, owner, DIR_CLAIM, &r);
 }
 
-static enum claim_word ask_self(struct segtab *t, uint64_t hash, struct dir_row *has)
+static enum claim_word ask_self(struct segtab *t, uint64_t hash, struct ticket_id old,
+                                struct dir_row *has)
 {
     struct dirs *d = &t->dir;
     uint16_t other;
-    enum dir_word w = directory_claim(&d->own, (uint16_t)d->self, hash, has, &other);
+    enum dir_word w = directory_claim(&d->own, (uint16_t)d->self, hash, old, has,
+                                      &other);
 
     if (other != UINT16_MAX)
         dir_check(t, other, hash);
@@ -80,7 +83,7 @@ static enum claim_word ask_self(struct segtab *t, uint64_t hash, struct dir_row 
 }
 
 static enum claim_word ask_other(struct segtab *t, uint16_t owner, uint64_t hash,
-                                 struct dir_row *has)
+                                 struct ticket_id old, struct dir_row *has)
 {
     struct dirs *d = &t->dir;
     struct claim *c = claim_of(d, hash);
@@ -88,17 +91,18 @@ static enum claim_word ask_other(struct segtab *t, uint16_t owner, uint64_t hash
     if (d->m[owner].state != DIR_KNOWN)
         return CLAIM_WAIT;
     if (c == NULL) {
-        ask(t, owner, hash);
+        ask(t, owner, hash, old);
         return CLAIM_WAIT;
     }
-    if (c->state == CLAIM_ASKED)
+    if (c->state == CLAIM_ASKED || c->old.seg != old.seg || c->old.number != old.number)
         return CLAIM_WAIT;
     *has = c->has;
     drop(d, c);
     return c->state == CLAIM_GRANTED ? CLAIM_OURS : CLAIM_HAS;
 }
 
-enum claim_word segtab_claim(struct segtab *t, uint64_t hash, struct dir_row *has)
+enum claim_word segtab_claim(struct segtab *t, uint64_t hash, struct ticket_id old,
+                             struct dir_row *has)
 {
     struct dirs *d = &t->dir;
     enum claim_word w = CLAIM_WAIT;
@@ -108,7 +112,8 @@ enum claim_word segtab_claim(struct segtab *t, uint64_t hash, struct dir_row *ha
         return CLAIM_OURS;
     if (d->mode == DIR_ON && d->version != 0 && d->self < d->n) {
         owner = dir_owner(d, hash);
-        w = owner == d->self ? ask_self(t, hash, has) : ask_other(t, owner, hash, has);
+        w = owner == d->self ? ask_self(t, hash, old, has)
+                             : ask_other(t, owner, hash, old, has);
     }
     d->n_busy += w == CLAIM_WAIT;
     d->n_exists += w == CLAIM_HAS;

@@ -278,34 +278,6 @@ bool segtab_dir_tell(struct segtab *t, struct move *v)
     return true;
 }
 
-void segtab_dir_named(struct segtab *t, uint64_t hash)
-{
-    struct dirs *d = &t->dir;
-    struct dir_row r = { 0 };
-    uint16_t i;
-
-    if (!dirs_on(d))
-        return; /* everything is said when it is */
-    i = dir_owner(d, hash);
-    if (i == d->self || d->m[i].state == DIR_SILENT)
-        return;
-    r.hash = ++d->count;
-    dir_say(t, i, DIR_ECHO, &r);
-    d->m[i].named = r.hash;
-}
-
-bool segtab_dir_knows(const struct segtab *t, uint64_t hash)
-{
-    const struct dirs *d = &t->dir;
-    uint16_t i;
-
-    if (!dirs_on(d))
-        return d->mode == DIR_OFF;
-    i = dir_owner(d, hash);
-    return i == d->self ? !d->self_again
-                        : d->m[i].state == DIR_KNOWN && d->m[i].heard >= d->m[i].named;
-}
-
 bool segtab_dir_told(const struct segtab *t, const struct move *v)
 {
     const struct dirs *d = &t->dir;

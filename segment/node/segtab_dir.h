@@ -13,6 +13,7 @@
 
 #include "common/base/list.h"
 #include "segment/line/directory.h"
+#include "segment/line/ticket_idx.h"
 
 #define DIR_CLAIMS_MAX 16384 /* of joins that wait for another member's word */
 #define DIR_CLAIM_MS   1000  /* a word that nobody has come back for is given back */
@@ -43,7 +44,6 @@ struct dir_member {
     uint64_t echo;   /* what it has to answer before we go on saying; 0: nothing */
     bool ending;     /* and that is the end */
     uint64_t heard;  /* the last number that it has answered */
-    uint64_t named;  /* what it must have: it was said after a moved ticket's subject */
     msec_t said_ms;
     seg_id at;       /* how far we are: in this segment, */
     uint32_t at_i;   /* at this subject */
@@ -59,7 +59,8 @@ struct claim {
     enum claim_state state;
     msec_t since_ms;
     uint16_t owner;
-    struct dir_row has; /* CLAIM_TAKEN */
+    struct ticket_id old; /* whoever replaces it may use this claim's word */
+    struct dir_row has;   /* CLAIM_TAKEN */
 };
 
 struct dir_check {
@@ -114,9 +115,6 @@ bool segtab_dir_told(const struct segtab *t, const struct move *v);
 size_t segtab_dir_wanted(const struct segtab *t, struct segtab_want *v, size_t n, size_t cap);
 
 bool dirs_on(const struct dirs *d); /* we are one of the members */
-/* A moved ticket's subject was put here: its owner is asked whether it has heard of it. */
-void segtab_dir_named(struct segtab *t, uint64_t hash);
-bool segtab_dir_knows(const struct segtab *t, uint64_t hash); /* has it? */
 
 uint16_t dir_owner(const struct dirs *d, uint64_t hash);
 uint16_t dir_member_named(const struct dirs *d, const char *name); /* UINT16_MAX: none */
@@ -138,7 +136,9 @@ enum claim_word {
     CLAIM_WAIT, /* ask again in DIR_WAIT_MS */
     CLAIM_HAS,  /* another node has its ticket: *has */
 };
-enum claim_word segtab_claim(struct segtab *t, uint64_t hash, struct dir_row *has);
+/* old: the subject's ticket that the new one replaces; seg 0: there is none. */
+enum claim_word segtab_claim(struct segtab *t, uint64_t hash, struct ticket_id old,
+                             struct dir_row *has);
 void segtab_unclaim(struct segtab *t, uint64_t hash);
 void claims_answer(struct segtab *t, uint16_t owner, const struct dir_row *r);
 void claims_drop(struct segtab *t, uint16_t owner); /* what it has said is void */

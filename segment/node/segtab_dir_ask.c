@@ -22,11 +22,14 @@ void dir_check(struct segtab *t, uint16_t holder, uint64_t hash)
         d->check[d->n_check++] = (struct dir_check){ hash, holder };
 }
 
-static void claimed(struct segtab *t, uint16_t holder, uint64_t hash, struct dir_row *a)
+static void claimed(struct segtab *t, uint16_t holder, const struct dir_row *r,
+                    struct dir_row *a)
 {
+    const struct ticket_id old = { r->seg, r->number };
+    uint64_t hash = r->hash;
     uint16_t other;
 
-    a->what = (uint8_t)directory_claim(&t->dir.own, holder, hash, a, &other);
+    a->what = (uint8_t)directory_claim(&t->dir.own, holder, hash, old, a, &other);
     a->hash = hash;
     if (other != UINT16_MAX)
         dir_check(t, other, hash);
@@ -53,7 +56,7 @@ static bool asked(struct segtab *t, uint16_t holder, const struct dir_row *r,
         directory_free(own, holder, r->hash);
         return false;
     case DIR_CLAIM:
-        claimed(t, holder, r->hash, a);
+        claimed(t, holder, r, a);
         return true;
     case DIR_END:
         directory_end(own, holder);

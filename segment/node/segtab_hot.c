@@ -352,15 +352,24 @@ void segtab_place(struct segtab *t, struct seg_now now, const struct place_req *
 
 /* ---- joins ----------------------------------------------------------------------- */
 
-/* In any segment of the queue on this node. */
-static const struct subject *find_subject(const struct queue *q, const struct append_req *r)
+static bool is_replaced(const struct append_req *r, struct ticket_id id)
+{
+    return r->old_seg != 0 && id.seg == r->old_seg && id.number == r->old_number;
+}
+
+/* In any segment of the queue on this node; not that of the ticket that r replaces. */
+static const struct subject *find_subject(const struct segtab *t, const struct queue *q,
+                                          const struct append_req *r)
 {
     const struct subject *x = NULL;
 
     for (struct list_node *it = list_first(&q->segs); it != NULL && x == NULL;
-         it = list_next(&q->segs, it))
+         it = list_next(&q->segs, it)) {
         x = subjects_by_name(&container_of(it, struct seg, queued)->b.subjects,
                              r->subject_hash, r->subject, r->subject_len);
+        if (x != NULL && is_replaced(r, segtab_outside(t, x->id)))
+            x = NULL;
+    }
     return x;
 }
 
@@ -374,7 +383,7 @@ static void append_wait(struct append_ans *a)
 static bool append_existing(struct segtab *t, const struct seg *g,
                             const struct append_req *r, struct append_ans *a)
 {
-    const struct subject *x = find_subject(g->queue, r);
+    const struct subject *x = find_subject(t, g->queue, r);
     struct ticket_id id;
     struct spot s;
 
@@ -499,7 +508,10 @@ static bool may_append(struct segtab *t, const struct append_req *r, struct appe
         return false;
     }
     if (r->subject_len > 0)
-        w = segtab_claim(t, r->subject_hash, &has);
+        w = segtab_claim(t, r->subject_hash,
+                         (struct ticket_id) { r->old_seg, r->old_number }, &has);
+    if (w == CLAIM_HAS && is_replaced(r, (struct ticket_id) { has.seg, has.number }))
+        w = CLAIM_WAIT; /* its owner is of an older release */
     if (w == CLAIM_WAIT)
         append_wait(a);
     else if (w == CLAIM_HAS)
@@ -583,8 +595,26 @@ void segtab_leave(struct segtab *t, const struct spot *s)
     drop_here(t, s);
 }
 
+/* May it be replaced by a ticket with this subject? */
+static enum drop_state may_replace(const struct spot *s, uint64_t heir_hash)
+{
+    const struct body *b = &s->seg->b;
+    const struct subject *own = subjects_by_ticket(&b->subjects, s->id);
+    const struct session *x;
+
+    if (s->slot == SEGQ_NONE || !segq_is_alive(&b->q, s->slot)) {
+        x = sessions_find(&b->released, s->id);
+        if (x != NULL && x->state != SESSION_OVER && x->state != SESSION_REVOKED)
+            return DROP_INSIDE;
+        return x == NULL && b->q.hollow ? DROP_BUSY : DROP_GONE;
+    }
+    return own == NULL || subject_is_key(own->text, own->len) || own->hash == heir_hash
+               ? DROP_OK
+               : DROP_NAMED;
+}
+
 static void drop_one(struct segtab *t, enum spot_kind k, const struct spot *s,
-                     struct drop_ans *a)
+                     uint64_t heir_hash, struct drop_ans *a)
 {
     memset(a, 0, sizeof(*a));
     if (k == SPOT_UNKNOWN) {
@@ -598,8 +628,9 @@ static void drop_one(struct segtab *t, enum spot_kind k, const struct spot *s,
         a->state = DROP_BUSY;
         t->n.busy++;
     } else {
-        a->state = DROP_OK;
-        drop_here(t, s);
+        a->state = SQ_UNLIKELY(heir_hash != 0) ? may_replace(s, heir_hash) : DROP_OK;
+        if (SQ_LIKELY(a->state == DROP_OK))
+            drop_here(t, s);
     }
 }
 
@@ -614,7 +645,7 @@ void segtab_drop(struct segtab *t, struct seg_now now, const struct drop_req *re
         for (uint32_t i = 0; i < k; i++)
             look_ahead(t, &h, i, req[from + i].seg, req[from + i].number);
         for (uint32_t i = 0; i < k; i++)
-            drop_one(t, h.kind[i], &h.spot[i], &ans[from + i]);
+            drop_one(t, h.kind[i], &h.spot[i], req[from + i].heir_hash, &ans[from + i]);
     }
     t->n.drops += n;
 }

@@ -313,7 +313,7 @@ static double node_leave(struct segtab *t, uint32_t n)
         double at;
 
         for (uint32_t k = 0; k < BATCH; k++)
-            req[k] = (struct drop_req){ SEG, v[i + k] };
+            req[k] = (struct drop_req){ .seg = SEG, .number = v[i + k] };
         at = now_ns();
         segtab_drop(t, NOW, req, BATCH, ans);
         sum += now_ns() - at;

@@ -220,7 +220,7 @@ static void frame(struct buf *out, enum msg_type type, uint32_t first)
 
         p[i] = (struct place_req) { SEG, number, CLIENT_GAME };
         a[i] = (struct append_req) { .seg = SEG, .client = CLIENT_GAME };
-        d[i] = (struct drop_req) { SEG, number };
+        d[i] = (struct drop_req) { .seg = SEG, .number = number };
     }
     if (type == MSG_PLACE)
         m.place = (struct msg_place) { TRACE_BATCH, p };

@@ -152,8 +152,8 @@ static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct s
 
     if (kind == KIND_PLACE)
         m->place.req[i] = (struct place_req){ .seg = f->seg,
-                                              .number = f->token.number,
-                                              .client = f->token.client };
+                                              .number = flow_asked(f)->number,
+                                              .client = flow_asked(f)->client };
     else if (kind == KIND_APPEND)
         m->append.req[i] = (struct append_req){
             .seg = f->seg,
@@ -161,6 +161,8 @@ static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct s
             .subject_len = x->subject_hash != 0 ? (uint8_t)strlen(x->subject) : 0,
             .subject_hash = x->subject_hash,
             .subject = x->subject,
+            .old_seg = f->old.seg,
+            .old_number = f->old.number,
         };
     else if (kind == KIND_SESSION)
         m->session.req[i] = (struct sess_req){ .seg = f->seg,
@@ -169,7 +171,9 @@ static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct s
                                                .renews = f->renews,
                                                .until_s = f->until_s };
     else
-        m->drop.req[i] = (struct drop_req){ .seg = f->seg, .number = f->token.number };
+        m->drop.req[i] = (struct drop_req){ .seg = f->seg,
+                                            .number = flow_asked(f)->number,
+                                            .heir_hash = flow_heir(f) };
 }
 
 static void request_room(struct msg *m, unsigned kind, struct arena *a)

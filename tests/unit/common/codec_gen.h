@@ -92,11 +92,12 @@ static inline void *g_words(struct gen *g, size_t n)
     }
 
 #define PLACE_REQ_MEMBERS(N, T) N(seg) N(number) N(client)
-#define APPEND_REQ_MEMBERS(N, T) N(seg) N(client) N(subject_len) N(subject_hash)
+#define APPEND_REQ_MEMBERS(N, T)                                                         \
+    N(seg) N(client) N(subject_len) N(subject_hash) N(old_seg) N(old_number)
 #define APPEND_ANS_MEMBERS(N, T)                                                         \
     N(state) N(client) N(number) N(issued_s) N(poll_after_ms) N(position) N(seg)         \
     N(no_place)
-#define DROP_REQ_MEMBERS(N, T) N(seg) N(number)
+#define DROP_REQ_MEMBERS(N, T) N(seg) N(number) N(heir_hash)
 #define DROP_ANS_MEMBERS(N, T) N(state) N(moved_to)
 #define MAP_NODE_MEMBERS(N, T) N(no) T(name, 64) T(addr, 63)
 #define QUEUE_STATS_MEMBERS(N, T)                                                         \

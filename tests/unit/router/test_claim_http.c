@@ -67,6 +67,30 @@ Test(claim_http, refused_and_told_why)
     cr_expect_eq(w.r->counts.claims_refused, 4);
 }
 
+/* The fake node lets its tickets wait in both lanes. */
+Test(claim_http, it_replaces_a_ticket)
+{
+    char more[100], old[60];
+    unsigned drops;
+
+    cr_assert_eq(join(claim("default", ""), ""), 201, "%s", got);
+    snprintf(old, sizeof(old), "%s", str("token"));
+    snprintf(more, sizeof(more), ",\"replaces\":\"%s\"", old);
+    drops = w.drops;
+    cr_assert_eq(join(claim("vip", more), ""), 201, "%s", got);
+    cr_expect_str_eq(str("lane"), "vip");
+    cr_expect_eq(w.last_append.seg, 3);
+    cr_expect_eq(w.last_append.old_seg, 1);
+    cr_expect_eq(w.last_append.subject_len, 33, "a key, for those who try again");
+    cr_expect_eq(w.drops, drops + 1);
+    cr_expect_eq(join(claim("default", more), ""), 200, "it is there already");
+    cr_expect_str_eq(str("token"), old);
+    cr_expect_eq(w.drops, drops + 1);
+    more[20] ^= 1;
+    cr_expect_eq(join(claim("vip", more), ""), 403);
+    cr_expect_str_eq(str("detail"), "the claim's replaces is not a ticket of ours");
+}
+
 Test(claim_http, it_binds_the_subject)
 {
     cr_expect_eq(join(claim("vip", ",\"sub\":\"anna\""), ""), 201);

@@ -251,6 +251,10 @@ Test(claim, what_it_is_for)
     refused_body(
         "{\"aud\":\"sale\",\"lane\":\"vip\",\"exp\":1700000300,\"sub\":\"a\\nb\"}",
         bad_sub);
+    refused_body("{\"aud\":\"sale\",\"lane\":\"vip\",\"exp\":1700000300,\"replaces\":7}",
+                 "the claim's replaces is not a token");
+    refused_body("{\"aud\":\"sale\",\"lane\":\"vip\",\"exp\":1700000300,\"replaces\":\"1-2\"}",
+                 "the claim's replaces is not a token");
     memset(long_sub + strlen(long_sub), 'x', 129);
     strcat(long_sub, "\"}");
     refused_body(long_sub, bad_sub);

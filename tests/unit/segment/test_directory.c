@@ -28,7 +28,7 @@ TestSuite(directory, .init = setup, .fini = teardown);
 
 static enum dir_word claim(uint16_t holder, uint64_t hash)
 {
-    return directory_claim(&d, holder, hash, &has, &other);
+    return directory_claim(&d, holder, hash, (struct ticket_id){ 0 }, &has, &other);
 }
 
 static void put(uint16_t holder, uint64_t hash, seg_id seg, uint32_t number)

@@ -265,7 +265,7 @@ Test(seg_service, join_poll_release_pass_leave)
     again = poll_one(rtr.ch[0], 42, a.number);
     cr_assert(again.pass_len == p.pass_len && memcmp(again.pass, p.pass, p.pass_len) == 0);
 
-    d = (struct drop_req){ 42, a.number + 1 };
+    d = (struct drop_req){ .seg = 42, .number = a.number + 1 };
     say(rtr.ch[0], &(struct msg){ .type = MSG_DROP, .drop = { 1, &d } }, 5);
     WAIT(rtr.seen[MSG_DROP_ANS] == 1);
     cr_assert_eq(poll_one(rtr.ch[0], 42, a.number + 1).reason, GONE_LEFT);

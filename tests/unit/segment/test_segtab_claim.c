@@ -90,3 +90,107 @@ Test(segtab_claim, a_word_that_never_comes_is_asked_for_again)
     rig_run(r, 100);
     cr_expect_eq(join(1, 4), APPEND_EXISTING);
 }
+
+/* ---- a join that replaces a ticket ---------------------------------------------------------- */
+
+static uint64_t hash_of(const char *subject) /* as rig_join_as() */
+{
+    uint64_t h = 0;
+
+    for (const char *c = subject; *c != 0; c++)
+        h = h * 31 + (uint8_t)*c + 1;
+    return h;
+}
+
+static struct append_ans replace(int node, seg_id seg, seg_id old_seg, uint32_t old_number)
+{
+    struct append_req q = { .seg = seg, .client = CLIENT_GAME, .old_seg = old_seg,
+                            .old_number = old_number, .subject = name,
+                            .subject_len = (uint8_t)strlen(name) };
+    struct append_ans a;
+
+    q.subject_hash = hash_of(name);
+    segtab_append(r->t[node], r->now, &q, 1, &a);
+    return a;
+}
+
+static enum drop_state leave_for(int node, seg_id seg, uint32_t number, uint64_t heir_hash)
+{
+    struct drop_req q = { .seg = seg, .number = number, .heir_hash = heir_hash };
+    struct drop_ans a;
+
+    segtab_drop(r->t[node], r->now, &q, 1, &a);
+    return a.state;
+}
+
+static void first_place(void)
+{
+    (void)join(0, 2);
+    rig_run(r, 100);
+    cr_assert_eq(join(0, 2), APPEND_OK);
+    rig_run(r, 100);
+}
+
+/* The second node keeps the subject's share: it need not ask, the first one does. */
+Test(segtab_claim, a_replacement_may_have_the_old_tickets_subject)
+{
+    struct append_ans a = { .state = APPEND_BUSY };
+
+    cr_assert_eq(join(1, 4), APPEND_OK);
+    cr_assert_eq(join(0, 2), APPEND_BUSY);
+    rig_run(r, 100);
+    cr_assert_eq(join(0, 2), APPEND_EXISTING);
+    for (int i = 0; i < 20 && a.state == APPEND_BUSY; i++) {
+        a = replace(0, 2, 4, 0);
+        rig_run(r, 100);
+    }
+    cr_assert_eq(a.state, APPEND_OK);
+    a = replace(0, 3, 4, 0);
+    cr_expect(a.state == APPEND_EXISTING && a.seg == 2, "there is one, and no other");
+    cr_expect_eq(leave_for(1, 4, 0, hash_of(name)), DROP_OK);
+    rig_run(r, 100);
+    a = rig_join_as(r, 1, 4, name);
+    cr_expect(a.state == APPEND_EXISTING && a.seg == 2, "its owner knows where it is now");
+}
+
+Test(segtab_claim, the_owner_may_replace_it_too)
+{
+    struct append_ans a;
+
+    first_place();
+    a = replace(1, 4, 2, 0);
+    cr_assert_eq(a.state, APPEND_OK);
+    rig_run(r, 100);
+    a = replace(1, 4, 2, 0);
+    cr_expect(a.state == APPEND_EXISTING && a.seg == 4);
+    cr_expect_eq(leave_for(0, 2, 0, hash_of(name)), DROP_OK);
+}
+
+Test(segtab_claim, another_lane_of_the_same_node_may_have_it_too)
+{
+    struct append_ans a = { .state = APPEND_BUSY };
+
+    first_place();
+    for (int i = 0; i < 20 && a.state == APPEND_BUSY; i++) {
+        a = replace(0, 3, 2, 0);
+        rig_run(r, 100);
+    }
+    cr_expect_eq(a.state, APPEND_OK);
+    cr_expect_eq(leave_for(0, 2, 0, hash_of(name)), DROP_OK);
+    rig_run(r, 100);
+    a = rig_join_as(r, 1, 4, name);
+    cr_expect(a.state == APPEND_EXISTING && a.seg == 3, "the directory knows the new place");
+}
+
+Test(segtab_claim, only_what_waits_and_has_no_other_name_leaves_for_a_replacement)
+{
+    first_place();
+    rig_join(r, 0, 2, 2);
+    cr_expect_eq(leave_for(0, 2, 0, hash_of(name) + 1), DROP_NAMED);
+    cr_expect_eq(rig_poll(r, 0, 2, 0).state, PLACE_WAITING);
+    cr_expect_eq(rig_pop(r, 0, 2, 1, 1), 1);
+    cr_expect_eq(leave_for(0, 2, 0, hash_of(name)), DROP_INSIDE);
+    cr_expect_eq(rig_poll(r, 0, 2, 0).state, PLACE_ADMITTED, "and nothing is taken from it");
+    cr_expect_eq(leave_for(0, 2, 1, 5), DROP_OK, "it has no name");
+    cr_expect_eq(leave_for(0, 2, 1, 5), DROP_GONE);
+}

@@ -3,7 +3,7 @@
  *   polls:    | | |  | |       silence        | || | | | |
  *   people:   judged          nobody is judged             judged again after `away`
  *
- * A person who is called and has not polled for `away` is skipped (segment/node/segtab_away.c).
+ * A person who is called and has not polled for `away` is skipped (segment/tickets/away.c).
  * But when a load balancer restarts, an uplink is cut, or all routers are away, the whole line
  * falls silent, and everybody would lose his turn to whoever happens to be back first. So nobody
  * is skipped while no poll comes at all, nor after that until everybody has had the time to come

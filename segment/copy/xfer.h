@@ -1,5 +1,5 @@
 /* xfer.h: both ends of a move: what is sent when, and what is made of it. Pure.
- * proto/PROTOCOL.md section 6 has the sequence; segtab_move.c the orders around it.
+ * proto/PROTOCOL.md section 6 has the sequence; segment/transfer/move.c the orders around it.
  *
  * source: BEGUN -> BLOCKS -> TOUCHING -> (fence) -> REST -> SESSIONS -> RELOCS ->
  * SUBJECTS Up to the fence the segment serves everything; what is done to a ticket whose

@@ -118,4 +118,12 @@ uint32_t segq_next(const struct segq *q, uint32_t from);
 void segq_remark(struct segq *q, uint8_t (*fn)(void *ctx, uint8_t deadline), void *ctx);
 size_t segq_bytes(const struct segq *q); /* of its arrays and blocks */
 
+/* How many slots of block b were ever given; b is one of n_blocks. */
+static inline uint32_t segq_given(const struct segq *q, uint32_t b)
+{
+    uint64_t end = (uint64_t)(b + 1) << BLOCK_SHIFT;
+
+    return end <= q->end ? BLOCK_SLOTS : q->end - (b << BLOCK_SHIFT);
+}
+
 #endif

@@ -4,7 +4,7 @@
 
 #include "common/base/buf.h"
 #include "segment/records/jrec.h"
-#include "segment/node/segtab_int.h"
+#include "segment/table/state.h"
 #include "tests/lib/segrig.h"
 
 struct tape {

@@ -1,7 +1,8 @@
 /* test_segtab_claim.c: joins that need another node's word: one place per person, also when
  * the word comes late or not at all. */
-#include "segment/node/segtab_int.h"
+#include "segment/table/state.h"
 #include "tests/lib/dirrig.h"
+#include "segment/table/where.h"
 
 static struct rig *r;
 static const char *name; /* the second node keeps its share */
@@ -59,7 +60,7 @@ Test(segtab_claim, a_late_word_makes_no_second_ticket)
     tick(1);
     rig_pump(r, 1); /* asked, and granted: that word is on the wire */
     for (int i = 0; i < 3; i++)
-        tick(DIR_CLAIM_MS);
+        tick(DIR_PERMIT_MS);
     segtab_seg(r->t[0], 2)->b.q.sealed = true;
     cr_assert_eq(join(0, 2), APPEND_SEALED);
     tick(1);

@@ -1,0 +1,22 @@
+/* say.h: saying everything that this node holds: to a member of the directory, from the
+ * beginning, or to its own share. */
+#ifndef SEGQ_SEG_DIRECTORY_SAY_H
+#define SEGQ_SEG_DIRECTORY_SAY_H
+
+#include "segment/table/state.h"
+
+/* It knows nothing of what we hold, and what it has said to us is void. */
+void dir_silence(struct segtab *t, uint16_t i);
+/* From the beginning. */
+void dir_say_begin(struct segtab *t, uint16_t i);
+/* To our own share. */
+void dir_say_self_all(struct segtab *t);
+/* The answer to an echo. */
+void dir_heard(struct segtab *t, uint16_t i, uint64_t number);
+/* Of a move whose copy is whole: the members are told of its subjects, and must have heard
+ * of them before it may be committed: they are known to be here before they are not there
+ * any more. False: some member has no link. */
+bool segtab_dir_tell(struct segtab *t, struct move *v);
+bool segtab_dir_told(const struct segtab *t, const struct move *v);
+
+#endif

@@ -1,0 +1,64 @@
+/* node.c: a node's table: its beginning and its end. */
+#include "segment/node/node.h"
+
+#include <stdlib.h>
+
+#include "segment/directory/members.h"
+#include "segment/restore/stage.h"
+#include "segment/table/peers.h"
+#include "segment/table/rules.h"
+#include "segment/table/seg_life.h"
+#include "segment/table/state.h"
+#include "segment/transfer/move.h"
+
+struct segtab *segtab_new(const struct segtab_opts *o)
+{
+    struct segtab *t = calloc(1, sizeof(*t));
+
+    if (t == NULL)
+        return NULL;
+    t->o = *o;
+    copy_text(t->addr, sizeof(t->addr), o->addr);
+    copy_text(t->admin, sizeof(t->admin), o->admin);
+    t->o.retry_ms = o->retry_ms > 0 ? o->retry_ms : 1000;
+    t->o.sweep_blocks = o->sweep_blocks > 0 ? o->sweep_blocks : 4096;
+    block_pool_init(&t->pool, segtab_max_blocks(o));
+    map_init(&t->homes, 0);
+    map_init(&t->queues, 0);
+    list_init(&t->segs);
+    list_init(&t->dirty);
+    list_init(&t->active);
+    list_init(&t->moves);
+    dirs_init(&t->dir);
+    outbox_init(&t->loop[0]);
+    outbox_init(&t->loop[1]);
+    t->service_ms = SEGTAB_UNIT_MS * 1000;
+    return t;
+}
+
+void segtab_free(struct segtab *t)
+{
+    uint64_t key, val;
+
+    if (t == NULL)
+        return;
+    segtab_dir_mode(t, false); /* nobody is to be told of what ends now */
+    list_each (&t->moves, it)
+        segtab_move_free(t, container_of(it, struct move, node));
+    list_each (&t->segs, it)
+        segtab_seg_free(t, container_of(it, struct seg, node));
+    for (size_t i = 0; (i = map_next(&t->queues, i, &key, &val)) != 0;)
+        segtab_queue_free((struct queue *)(uintptr_t)val);
+    dirs_fini(&t->dir);
+    map_fini(&t->homes);
+    map_fini(&t->queues);
+    outbox_fini(&t->loop[0]);
+    outbox_fini(&t->loop[1]);
+    segtab_stage_free(t);
+    block_pool_fini(&t->pool);
+    free(t->moved);
+    free(t->peers);
+    free(t->ended);
+    free(t->longer);
+    free(t);
+}

@@ -1,0 +1,331 @@
+/* orders.c: the orders of the manager. Every order may come twice; its answer is the
+ * status of the segment it is about. */
+#include "segment/node/orders.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "segment/directory/members.h"
+#include "segment/directory/rows.h"
+#include "segment/node/hold.h"
+#include "segment/node/report.h"
+#include "segment/table/closing.h"
+#include "segment/table/log.h"
+#include "segment/table/peers.h"
+#include "segment/table/rules.h"
+#include "segment/table/seg_life.h"
+#include "segment/table/trail.h"
+#include "segment/table/unit.h"
+#include "segment/table/where.h"
+#include "segment/tickets/draw.h"
+#include "segment/tickets/rebuild.h"
+#include "segment/tickets/release.h"
+#include "segment/transfer/commit.h"
+#include "segment/transfer/move.h"
+#include "segment/transfer/source.h"
+#include "segment/transfer/target.h"
+
+#define LOG_MODULE "segtab"
+
+/* ---- which manager is obeyed ------------------------------------------------------ */
+
+static void adopt(struct segtab *t, const struct peer *p, uint64_t epoch,
+                  struct outbox *out)
+{
+    uint64_t store = p->store != 0 ? p->store : t->store;
+    bool changed = epoch != t->epoch || store != t->store ||
+                   strcmp(t->manager_name, p->name) != 0;
+
+    if (epoch != t->epoch)
+        log_info("manager=%s epoch=%" PRIu64 " was=%" PRIu64, p->name, epoch, t->epoch);
+    t->epoch = epoch;
+    t->store = store;
+    t->manager = p->no;
+    memcpy(t->manager_name, p->name, sizeof(t->manager_name));
+    if (changed)
+        segtab_log_epoch(t);
+    if (t->told_to != p->no || t->told_epoch != epoch)
+        segtab_report_all(t, p->no, out);
+    segtab_moves_tell(t, out);
+}
+
+/* One that has other chains than those this node is in would have it forget everybody. */
+static bool is_foreign(const struct segtab *t, const struct peer *p)
+{
+    return t->store != 0 && p->store != 0 && t->store != p->store;
+}
+
+static void refuse(struct segtab *t, struct peer *p, uint64_t epoch, uint32_t about,
+                   struct outbox *out)
+{
+    t->n.stale_orders++;
+    if (!p->refused)
+        log_warn("refused order=%s manager=%s epoch=%" PRIu64 " seen=%" PRIu64
+                 " obeys=%s foreign=%d",
+                 msg_name((enum msg_type)about), p->name, epoch, t->epoch,
+                 t->manager_name, is_foreign(t, p));
+    p->refused = true;
+    segtab_error(out, p->no, SQ_ESTALE, about,
+                 "a higher epoch, or another manager, commands this node");
+}
+
+/* The highest epoch is obeyed; of two managers under one epoch only the first; and none
+ * of another store, whatever its epoch. */
+static bool obey(struct segtab *t, peer_no from, uint64_t epoch, uint32_t about,
+                 struct outbox *out)
+{
+    struct peer *p = segtab_peer(t, from);
+    bool known = strcmp(t->manager_name, p->name) == 0;
+
+    if (epoch < t->epoch || (epoch == t->epoch && t->manager_name[0] != 0 && !known) ||
+        is_foreign(t, p)) {
+        refuse(t, p, epoch, about, out);
+        return false;
+    }
+    p->refused = false;
+    if (epoch > t->epoch || t->manager != from || (t->store == 0 && p->store != 0))
+        adopt(t, p, epoch, out);
+    return true;
+}
+
+/* ---- rules ------------------------------------------------------------------------ */
+
+static void order_rules(struct segtab *t, peer_no from, const struct msg_rules *m,
+                        struct outbox *out)
+{
+    bool changed;
+
+    if (segtab_set_rules(t, m, &changed) < 0)
+        segtab_error(out, from, SQ_ENOMEM, MSG_RULES, "no memory for the queue");
+    else if (changed)
+        segtab_log_rules(t, segtab_queue(t, m->queue, false));
+}
+
+/* ---- segments --------------------------------------------------------------------- */
+
+/* Segments that take room: joined, or with somebody in line. One whose people were all
+ * released has only their records left, and gives its room back at once. */
+static uint32_t in_use(struct segtab *t)
+{
+    uint32_t n = 0;
+
+    list_each (&t->segs, it) {
+        const struct seg *g = container_of(it, struct seg, node);
+
+        n += !g->b.q.sealed || g->b.q.hollow || g->b.q.waiting != 0;
+    }
+    return n;
+}
+
+static const char *refuse_open(struct segtab *t, const struct msg_seg_open *m)
+{
+    const struct queue *q = segtab_queue(t, m->queue, false);
+
+    if (t->hold)
+        return "the journal does not work";
+    if (q == NULL || q->name == NULL || q->issuer == NULL || m->lane >= LANES_MAX ||
+        q->lanes[m->lane] == NULL)
+        return "no rules for its queue yet";
+    if (m->seg == 0 || m->capacity == 0 || m->capacity >= SEGQ_NONE / 2)
+        return "impossible segment";
+    if (m->kind == OPEN_REBUILD && m->capacity > SEGTAB_HOLLOW_MAX)
+        return "too large to be rebuilt";
+    if (t->segs.n >= t->o.max_segments && in_use(t) >= t->o.max_segments)
+        return "too many segments";
+    return NULL;
+}
+
+/* One that was moved away and has been lost there may come back here. */
+static bool may_open(const struct segtab *t, const struct msg_seg_open *m)
+{
+    uint64_t home = map_get(&t->homes, m->seg);
+
+    return home == MAP_NONE || (m->kind == OPEN_REBUILD && (home & 3) == HOME_MOVED);
+}
+
+static void early_until(struct segtab *t, struct seg *g, int64_t closes_ms)
+{
+    segtab_close_at(t, g, closes_ms);
+    segtab_log_set(t, JREC_EARLY, g->b.id, (uint64_t)closes_ms);
+}
+
+static void order_seg_open(struct segtab *t, peer_no from, const struct msg_seg_open *m,
+                           struct outbox *out)
+{
+    const char *why;
+    struct seg *g;
+
+    if (!may_open(t, m)) { /* here already, or was */
+        segtab_report_one(t, m->seg, from, out);
+        return;
+    }
+    why = refuse_open(t, m);
+    if (why != NULL) {
+        segtab_error(out, from, SQ_EUNAVAIL, MSG_SEG_OPEN, why);
+        return;
+    }
+    g = segtab_seg_new(t, m, segtab_queue(t, m->queue, false));
+    if (g != NULL)
+        segtab_dir_watch(g);
+    if (g != NULL && m->early && m->draw.n == 0) {
+        g->early = true;
+        early_until(t, g, m->closes_ms);
+    }
+    if (g != NULL && m->kind == OPEN_REBUILD &&
+        (segtab_draw_was(t, g, &m->draw) < 0 || segtab_rebuild_begin(t, g, m) < 0)) {
+        segtab_log_set(t, JREC_REMOVE, m->seg, 0);
+        segtab_seg_free(t, g);
+        g = NULL;
+    }
+    if (g == NULL) {
+        segtab_error(out, from, SQ_ENOMEM, MSG_SEG_OPEN, "no memory");
+        return;
+    }
+    log_info("seg=%" PRIu64 " opened queue=%s lane=%u capacity=%" PRIu32, m->seg,
+             g->queue->name, m->lane, m->capacity);
+    segtab_report_one(t, m->seg, from, out);
+}
+
+static void order_seg_seal(struct segtab *t, peer_no from, const struct msg_seg_seal *m,
+                           struct outbox *out)
+{
+    struct seg *g = segtab_seg(t, m->seg);
+
+    if (g != NULL) {
+        if (!g->b.q.sealed || (m->next != 0 && g->next != m->next))
+            segtab_log_set(t, JREC_SEAL, m->seg, m->next);
+        if (!g->b.q.sealed)
+            segq_seal(&g->b.q);
+        if (m->next != 0)
+            g->next = m->next;
+        if (m->draw.n != 0 && g->early)
+            segtab_draw(t, g, &m->draw);
+    }
+    segtab_report_one(t, m->seg, from, out);
+}
+
+static void order_seg_next(struct segtab *t, peer_no from, const struct msg_seg_next *m,
+                           struct outbox *out)
+{
+    struct seg *g = segtab_seg(t, m->seg);
+
+    if (g != NULL && g->next != m->next) {
+        g->next = m->next;
+        segtab_log_set(t, JREC_NEXT, m->seg, m->next);
+    }
+    if (g != NULL && g->early && m->closes_ms != 0 && g->closes_ms != m->closes_ms)
+        early_until(t, g, m->closes_ms);
+    segtab_report_one(t, m->seg, from, out);
+}
+
+static void order_seg_ahead(struct segtab *t, peer_no from, const struct msg_seg_ahead *m,
+                            struct outbox *out)
+{
+    (void)from; /* needs no answer */
+    (void)out;
+    for (uint32_t i = 0; i < m->n; i++) {
+        struct seg *g = segtab_seg(t, m->v[i].seg);
+
+        if (g != NULL)
+            segtab_set_ahead(t, g, m->v[i].ahead);
+    }
+    for (uint32_t i = 0; i < m->n_kept; i++)
+        segtab_kept(t, &m->kept[i]);
+    for (uint32_t i = 0; i < m->n_pace; i++) {
+        const struct pace_entry *e = &m->pace[i];
+        struct queue *q = segtab_queue(t, e->queue, false);
+
+        if (q == NULL || e->lane >= LANES_MAX)
+            continue;
+        q->pace[e->lane] = (struct pace) { e->min_ms, e->max_ms, e->us_per_place };
+        list_each (&q->segs, it)
+            segtab_fit_unit(t, container_of(it, struct seg, queued));
+    }
+}
+
+static void order_seg_pop(struct segtab *t, peer_no from, const struct msg_seg_pop *m,
+                          struct outbox *out)
+{
+    struct seg *g = segtab_seg(t, m->seg);
+    struct msg_seg_popped *a;
+    bool busy;
+
+    if (g == NULL) {
+        segtab_report_one(t, m->seg, from, out);
+        return;
+    }
+    busy = !segtab_pop(t, g, m);
+    a = &outbox_add(out, from, MSG_SEG_POPPED)->seg_popped;
+    a->epoch = t->epoch;
+    a->seg = m->seg;
+    a->tick = busy ? m->tick : g->last_tick;
+    a->n = busy ? 0 : g->last_n;
+    a->busy = busy;
+    segtab_status(g, &a->status);
+    segtab_list_marks(g, &a->status, out);
+}
+
+static void order_seg_remove(struct segtab *t, peer_no from,
+                             const struct msg_seg_remove *m, struct outbox *out)
+{
+    struct seg *g = segtab_seg(t, m->seg);
+    bool empty = g != NULL && g->b.q.sealed && !g->b.q.hollow && g->b.q.waiting == 0 &&
+                 sessions_live(&g->b.released) == 0 && g->out == NULL && g->in == NULL;
+
+    if (g != NULL && (empty || m->force)) {
+        log_info("seg=%" PRIu64 " removed waiting=%" PRIu32, m->seg, g->b.q.waiting);
+        segtab_audit_seg(t, g, AUDIT_REMOVED, 0, g->b.q.waiting);
+        segtab_moves_drop(t, g, "the segment is removed", out);
+        segtab_log_set(t, JREC_REMOVE, m->seg, 0);
+        segtab_seg_free(t, g);
+    }
+    segtab_report_one(t, m->seg, from, out);
+}
+
+/* ---- dispatch --------------------------------------------------------------------- */
+
+/* The rest of a registration was done by obey(). */
+static void order_node_ok(struct segtab *t, peer_no from, const struct msg_node_ok *m,
+                          struct outbox *out)
+{
+    (void)from;
+    (void)out;
+    segtab_dir_mode(t, m->directory);
+}
+
+static void order_members(struct segtab *t, peer_no from, const struct msg_members *m,
+                          struct outbox *out)
+{
+    (void)from;
+    (void)out;
+    segtab_dir_members(t, m);
+}
+
+/* Each message of MSG_ORDERS has its handler, order_MEMBER. */
+static void order(struct segtab *t, peer_no from, const struct msg *m, struct outbox *out)
+{
+    switch (m->type) {
+#define X(name, number, member, ways)                                                    \
+    case MSG_##name:                                                                     \
+        order_##member(t, from, &m->member, out);                                        \
+        break;
+        MSG_ORDERS(X)
+#undef X
+    default:
+        assert(!"an order");
+    }
+}
+
+void segtab_order(struct segtab *t, peer_no from, const struct msg *m, struct outbox *out)
+{
+    if (m->epoch == 0) { /* below any manager's */
+        segtab_error(out, from, SQ_EUNKNOWN, m->type, "not an order");
+        return;
+    }
+    if (m->type == MSG_NODE_OK)
+        segtab_peer(t, from)->store = m->node_ok.store;
+    if (obey(t, from, m->epoch, m->type, out) && !segtab_puts_off(t, from, m, out))
+        order(t, from, m, out);
+}

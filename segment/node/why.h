@@ -1,0 +1,15 @@
+/* why.h: what this node knows about one ticket. */
+#ifndef SEGQ_SEG_NODE_WHY_H
+#define SEGQ_SEG_NODE_WHY_H
+
+#include "segment/table/opts.h"
+
+struct msg_why;
+struct msg_why_ans;
+struct segtab;
+
+/* What is known of one ticket; it is not kept alive by that. a->lines is "". */
+void segtab_why(struct segtab *t, struct seg_now now, const struct msg_why *q,
+                struct msg_why_ans *a);
+
+#endif

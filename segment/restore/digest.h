@@ -1,0 +1,12 @@
+/* digest.h: the whole state as one number. */
+#ifndef SEGQ_SEG_RESTORE_DIGEST_H
+#define SEGQ_SEG_RESTORE_DIGEST_H
+
+#include "segment/table/opts.h"
+
+struct segtab;
+
+/* Of everything that a replay brings back: equal tables, equal digests. */
+uint64_t segtab_digest(const struct segtab *t);
+
+#endif

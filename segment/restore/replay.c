@@ -1,0 +1,348 @@
+/* replay.c: records back into a table. Everything is looked at before it is
+ * believed: a record that cannot follow those before it is SQ_EPROTO. */
+#include "segment/restore/replay.h"
+
+#include <string.h>
+
+#include "segment/restore/apply.h"
+#include "segment/restore/stage.h"
+#include "segment/table/rules.h"
+#include "segment/table/where.h"
+#include "segment/tickets/rebuild.h"
+#include "segment/tickets/release.h"
+#include "segment/transfer/move.h"
+
+/* ---- tickets ---------------------------------------------------------------------- */
+
+static int join(struct seg *g, const struct jrec_run *r)
+{
+    int rc;
+
+    if (g->b.q.sealed || r->first != g->b.q.end || r->n > g->capacity - g->b.joined)
+        return SQ_EPROTO;
+    rc = replay_append(g, r->n);
+    g->b.joined = g->b.q.end;
+    if (g->b.joined >= g->capacity)
+        segq_seal(&g->b.q);
+    return rc;
+}
+
+static int drop(struct seg *g, const struct jrec_run *r)
+{
+    if (r->why != DEAD_LEFT && r->why != DEAD_EXPIRED)
+        return SQ_EPROTO;
+    for (uint32_t i = 0; i < r->n; i++) {
+        uint32_t slot = r->first + i;
+        struct ticket_id id;
+
+        if (segq_is_unknown(&g->b.q, slot)) { /* left before it had come back */
+            if (segq_kill(&g->b.q, slot, (enum dead)r->why) < 0)
+                return SQ_ENOMEM;
+            continue;
+        }
+        if (!segq_is_alive(&g->b.q, slot))
+            return SQ_EPROTO;
+        id = body_ticket(&g->b, slot);
+        segq_drop(&g->b.q, slot, (enum dead)r->why);
+        subjects_del(&g->b.subjects, id);
+    }
+    *(r->why == DEAD_LEFT ? &g->left : &g->expired) += r->n;
+    return 0;
+}
+
+/* An old journal does not say what was stored: the latest ones will do. */
+static void forget_marks(struct seg *g)
+{
+    if (g->unkept.n < SEGTAB_UNKEPT_MAX)
+        return;
+    g->unkept.held = 0;
+    g->unkept.n -= SEGTAB_UNKEPT_MAX / 2;
+    memmove(g->unkept.v, g->unkept.v + SEGTAB_UNKEPT_MAX / 2,
+            g->unkept.n * sizeof(*g->unkept.v));
+}
+
+static int pop(struct segtab *t, struct seg *g, const struct jrec_pop *p)
+{
+    uint32_t n, more;
+
+    if (p->tick <= g->last_tick || p->waiting > g->b.q.waiting ||
+        p->returning > g->b.released.n[SESSION_RETURNING])
+        return SQ_EPROTO;
+    forget_marks(g);
+    n = segtab_pop_returning(t, g, p->returning, p->at_ms, true);
+    do {
+        more = segtab_pop_waiting(t, g, p->returning + p->waiting - n, p->at_ms, true,
+                                  false);
+        n += more;
+    } while (more > 0);
+    if (n != p->returning + p->waiting)
+        return SQ_ENOMEM;
+    g->popped += n;
+    g->last_tick = p->tick;
+    g->last_n = p->n;
+    return 0;
+}
+
+static int back(struct seg *g, const struct jrec_run *r)
+{
+    for (uint32_t i = 0; i < r->n; i++) {
+        if (!segq_is_unknown(&g->b.q, r->first + i))
+            return SQ_EPROTO;
+        if (segq_back(&g->b.q, r->first + i, 0) < 0)
+            return SQ_ENOMEM;
+    }
+    return 0;
+}
+
+static int on_hollow(struct segtab *t, struct seg *g, const struct jrec *r)
+{
+    const struct jrec_released *x = &r->released;
+
+    if (r->kind == JREC_HOLLOW)
+        return replay_hollow(g, &r->hollow);
+    if (!g->b.q.hollow)
+        return SQ_EPROTO;
+    if (r->kind == JREC_BACK)
+        return back(g, &r->run);
+    if (r->kind == JREC_SOLID) {
+        segq_solid(&g->b.q, g->mark_end);
+        return 0;
+    }
+    if (x->first >= g->b.q.end || x->n > g->b.q.end - x->first)
+        return SQ_EPROTO;
+    return segtab_rebuild_released(t, g, x->first, x->n, x->at_ms);
+}
+
+/* Who was ready and was not asked for in time was a no-show. */
+static int session(struct seg *g, const struct jrec_session *s)
+{
+    struct session *x = sessions_find(&g->b.released, s->id);
+
+    if (x != NULL && s->state == SESSION_WAS_MOVED) /* moved() did it */
+        return 0;
+    if (x == NULL || s->state >= SESSION_NSTATES)
+        return SQ_EPROTO;
+    if (x->state == SESSION_READY &&
+        (s->state == SESSION_GRACE ||
+         (s->state == SESSION_OVER && s->reason == GONE_NO_SHOW)))
+        g->no_shows++;
+    if (s->state == SESSION_OVER || s->state == SESSION_REVOKED || s->state == SESSION_FREE)
+        subjects_del(&g->b.subjects, s->id);
+    if (s->state == SESSION_FREE) {
+        session_forget(&g->b.released, x);
+        return 0;
+    }
+    x->reason = s->reason;
+    session_set(&g->b.released, x, (enum session_state)s->state, 0);
+    return 0;
+}
+
+static int extend(struct seg *g, const struct jrec_extend *e)
+{
+    struct session *x = sessions_find(&g->b.released, e->id);
+
+    if (x == NULL)
+        return SQ_EPROTO;
+    x->until_s = e->until_s;
+    return 0;
+}
+
+/* An older release moved it to another lane: here it has left. */
+static int moved(struct seg *g, const struct jrec_moved *v)
+{
+    struct session *x;
+
+    if (!segq_is_alive(&g->b.q, v->slot) || sessions_find(&g->b.released, v->id) != NULL)
+        return SQ_EPROTO;
+    if (sessions_reserve(&g->b.released, 1) < 0)
+        return SQ_ENOMEM;
+    segq_drop(&g->b.q, v->slot, DEAD_LEFT);
+    subjects_del(&g->b.subjects, v->id);
+    x = sessions_add(&g->b.released, v->id, SESSION_OVER, 0);
+    x->reason = GONE_LEFT;
+    g->left++;
+    return 0;
+}
+
+static int subject(struct seg *g, const struct jrec_subject *s)
+{
+    struct subject x = replay_subject_of(s);
+
+    if (subjects_by_ticket(&g->b.subjects, x.id) != NULL)
+        return SQ_EPROTO;
+    return subjects_add(&g->b.subjects, &x);
+}
+
+/* ---- one record ------------------------------------------------------------------- */
+
+static int rules(struct segtab *t, const struct jrec_rules *v)
+{
+    char name[NAME_MAX_LEN * 16 + 1], issuer[4096], lane[LANES_MAX][NAME_MAX_LEN + 1];
+    struct msg_rules m = { .queue = v->queue,
+                           .name = name,
+                           .issuer = issuer,
+#define X(f) .f = v->f,
+                           NODE_RULES(X)
+#undef X
+                           .n_lanes = v->n_lanes };
+    bool changed;
+
+    if (v->name.n >= sizeof(name) || v->issuer.n >= sizeof(issuer))
+        return SQ_EPROTO;
+    memcpy(name, v->name.p, v->name.n);
+    name[v->name.n] = 0;
+    memcpy(issuer, v->issuer.p, v->issuer.n);
+    issuer[v->issuer.n] = 0;
+    memcpy(m.idle_ms, v->idle_ms, sizeof(m.idle_ms));
+    for (uint32_t i = 0; i < v->n_lanes; i++) {
+        if (v->lanes[i].n > NAME_MAX_LEN)
+            return SQ_EPROTO;
+        memcpy(lane[i], v->lanes[i].p, v->lanes[i].n);
+        lane[i][v->lanes[i].n] = 0;
+        m.lanes[i] = lane[i];
+    }
+    return segtab_set_rules(t, &m, &changed);
+}
+
+static int epoch(struct segtab *t, const struct jrec_epoch *e)
+{
+    if (e->epoch < t->epoch)
+        return SQ_EPROTO;
+    t->epoch = e->epoch;
+    memcpy(t->manager_name, e->manager.p, e->manager.n);
+    t->manager_name[e->manager.n] = 0;
+    return 0;
+}
+
+/* A snapshot knows of tables that the changes before their MARK move about: whoever has
+ * one at the end is its home. */
+static int rehome(struct segtab *t)
+{
+    list_each (&t->segs, it) {
+        struct seg *g = container_of(it, struct seg, node);
+
+        for (uint32_t i = 0; i < g->b.relocs.n; i++)
+            if (segtab_home_set(t, g->b.relocs.v[i]->seg, HOME_RELOC, g->b.relocs.v[i]) < 0)
+                return SQ_ENOMEM;
+    }
+    return 0;
+}
+
+/* The first one ends the snapshot itself, the second what was said while it was taken. */
+int replay_snap_end(struct segtab *t)
+{
+    if (!t->partial)
+        return 0; /* of one that was given up */
+    if (!t->snap_read) {
+        t->snap_read = true;
+        return 0;
+    }
+    t->partial = false;
+    list_each (&t->segs, it)
+        container_of(it, struct seg, node)->known = false;
+    return rehome(t);
+}
+
+/* Of a segment that is here. */
+static int on_seg(struct segtab *t, struct seg *g, const struct jrec *r)
+{
+    switch ((enum jrec_kind)r->kind) {
+    case JREC_UNIT:
+        replay_unit(g, r->set.n);
+        return 0;
+    case JREC_SEAL:
+    case JREC_NEXT:
+        if (r->kind == JREC_SEAL && !g->b.q.sealed)
+            segq_seal(&g->b.q);
+        g->next = r->kind == JREC_NEXT || r->set.n != 0 ? r->set.n : g->next;
+        return 0;
+    case JREC_AHEAD:
+        g->ahead = r->set.n;
+        return 0;
+    case JREC_REMOVE:
+        replay_remove(t, g);
+        return 0;
+    case JREC_JOIN:
+        return join(g, &r->run);
+    case JREC_DROP:
+        return drop(g, &r->run);
+    case JREC_POP:
+        return pop(t, g, &r->pop);
+    case JREC_SESSION:
+        return session(g, &r->session);
+    case JREC_EXTEND:
+        return extend(g, &r->extend);
+    case JREC_MOVED:
+        return moved(g, &r->moved);
+    case JREC_SUBJECT:
+        return subject(g, &r->subject);
+    case JREC_FINAL:
+        return g->out == NULL ? segtab_move_recover(t, g, r->move.move, r->move.to)
+                              : SQ_EPROTO;
+    case JREC_FREED:
+        replay_drop_moves(t, g);
+        return 0;
+    case JREC_HOLLOW:
+    case JREC_RELEASED:
+    case JREC_BACK:
+    case JREC_SOLID:
+        return on_hollow(t, g, r);
+    case JREC_EARLY:
+        replay_early(t, g, r->set.n);
+        return 0;
+    case JREC_DRAW:
+        return replay_draw(t, g, &r->draw, !g->b.q.hollow);
+    case JREC_KEPT:
+        if (r->set.n == g->last_tick)
+            marks_clear(&g->unkept);
+        return 0;
+    default:
+        return SQ_EPROTO;
+    }
+}
+
+static int on_any(struct segtab *t, const struct jrec *r)
+{
+    struct seg *g;
+
+    switch ((enum jrec_kind)r->kind) {
+    case JREC_EPOCH:
+        return epoch(t, &r->epoch);
+    case JREC_STORE:
+        t->store = r->set.n;
+        return 0;
+    case JREC_RULES:
+        return rules(t, &r->rules);
+    case JREC_OPEN:
+        return replay_new_seg(t, r->seg, &r->open, &g);
+    case JREC_ALIAS:
+        if (segtab_seg(t, r->seg) != NULL)
+            return SQ_EPROTO;
+        segtab_home_moved(t, r->seg, r->set.n);
+        return 0;
+    case JREC_ABSORB:
+        return replay_stage(t, r->seg);
+    case JREC_SNAP: /* the first thing at all */
+        t->partial = t->segs.n == 0;
+        return t->partial ? 0 : SQ_EPROTO;
+    case JREC_SNAP_END:
+        return replay_snap_end(t);
+    case JREC_MARK:
+        g = replay_seg(t, r->seg);
+        if (g != NULL)
+            g->known = false;
+        return 0;
+    case JREC_SEG:
+        return replay_seg_begin(t, r);
+    default:
+        g = replay_seg(t, r->seg);
+        return replay_is_known(t, g) ? 0 : g != NULL ? on_seg(t, g, r) : SQ_EPROTO;
+    }
+}
+
+int segtab_replay(struct segtab *t, const struct jrec *r)
+{
+    t->replaying = true;
+    t->pool.max_blocks = UINT64_MAX; /* who is there has a place, whatever the bound is now */
+    return replay_is_staged(t, r->seg) ? replay_on_stage(t, r) : on_any(t, r);
+}

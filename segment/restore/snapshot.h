@@ -1,0 +1,17 @@
+/* snapshot.h: the whole state as records, a few segments at a time. */
+#ifndef SEGQ_SEG_RESTORE_SNAPSHOT_H
+#define SEGQ_SEG_RESTORE_SNAPSHOT_H
+
+#include "segment/table/opts.h"
+
+struct jrec;
+struct segtab;
+
+/* The whole state as records, some segments (at least one, and about n blocks of them) per
+ * call; changes in between go to the log, as always. A replay takes the records of a whole
+ * snapshot first, and then what was logged since it was begun. begin: from the start, even
+ * if one is under way. true: there is more. */
+bool segtab_snapshot(struct segtab *t, bool begin, uint64_t n_blocks,
+                     void (*put)(void *ctx, const struct jrec *r), void *ctx);
+
+#endif

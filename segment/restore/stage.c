@@ -1,0 +1,365 @@
+/* stage.c: what is replayed only when it is there as a whole: what was absorbed, and
+ * the segments of a snapshot. */
+#include "segment/restore/stage.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "segment/restore/apply.h"
+#include "segment/table/where.h"
+#include "segment/tickets/release.h"
+#include "segment/transfer/move.h"
+
+struct staged {
+    struct jrec_session s;
+    int64_t until_s;
+};
+
+struct stage {
+    seg_id seg; /* 0: nothing is being staged */
+    struct staged *v; /* owned */
+    uint32_t n, cap;
+    struct reloc_list relocs; /* owned */
+    struct subjects subjects; /* owned */
+    struct jrec_seg s;        /* of a snapshot's segment */
+    uint64_t final, final_to;
+};
+
+/* ---- stage ------------------------------------------------------------------------ */
+
+static void stage_reset(struct stage *s)
+{
+    free(s->v);
+    reloc_list_fini(&s->relocs);
+    subjects_fini(&s->subjects);
+    memset(s, 0, sizeof(*s));
+    subjects_init(&s->subjects);
+}
+
+void segtab_stage_free(struct segtab *t)
+{
+    if (t->stage == NULL)
+        return;
+    stage_reset(t->stage);
+    free(t->stage);
+    t->stage = NULL;
+}
+
+int replay_stage(struct segtab *t, seg_id seg)
+{
+    if (t->stage == NULL) {
+        t->stage = calloc(1, sizeof(*t->stage));
+        if (t->stage == NULL)
+            return SQ_ENOMEM;
+    }
+    stage_reset(t->stage);
+    t->stage->seg = seg;
+    return 0;
+}
+
+bool replay_is_staged(const struct segtab *t, seg_id seg)
+{
+    return t->stage != NULL && t->stage->seg == seg && seg != 0;
+}
+
+static int stage_session(struct stage *s, const struct jrec_session *x)
+{
+    if (x->state == SESSION_FREE)
+        return SQ_EPROTO;
+    if (s->n == s->cap) {
+        uint32_t cap = s->cap * 2 + 64;
+        struct staged *v = realloc(s->v, cap * sizeof(*v));
+
+        if (v == NULL)
+            return SQ_ENOMEM;
+        s->v = v;
+        s->cap = cap;
+    }
+    s->v[s->n++] = (struct staged) { *x, 0 };
+    return 0;
+}
+
+/* It follows its session. */
+static int stage_extend(struct stage *s, const struct jrec_extend *x)
+{
+    struct staged *last = s->n > 0 ? &s->v[s->n - 1] : NULL;
+
+    if (last == NULL || last->s.id.seg != x->id.seg || last->s.id.number != x->id.number)
+        return SQ_EPROTO;
+    last->until_s = x->until_s;
+    return 0;
+}
+
+/* Tables come one after the other, the parts of each in order. */
+static int stage_reloc(struct stage *s, const struct jrec_reloc *x)
+{
+    uint32_t words = reloc_words(x->bits);
+    struct reloc *r = NULL;
+
+    if (x->at == 0) {
+        r = reloc_new(x->src, x->base, x->bits, NULL);
+        if (r == NULL || reloc_list_reserve(&s->relocs, 1) < 0) {
+            reloc_free(r);
+            return SQ_ENOMEM;
+        }
+        s->relocs.v[s->relocs.n++] = r; /* sorted when all are there */
+    } else if (s->relocs.n > 0) {
+        r = s->relocs.v[s->relocs.n - 1];
+    }
+    if (r == NULL || r->seg != x->src || r->bits != x->bits ||
+        x->n_words > words - x->at || x->at > words)
+        return SQ_EPROTO;
+    if (x->n_words > 0)
+        memcpy(r->alive + x->at, x->words, x->n_words * sizeof(uint64_t));
+    if (x->at + x->n_words == words)
+        reloc_count(r);
+    return 0;
+}
+
+/* ---- what was staged -------------------------------------------------------------- */
+
+static int take_sessions(struct seg *g, struct stage *s)
+{
+    if (sessions_reserve(&g->b.released, s->n) < 0)
+        return SQ_ENOMEM;
+    for (uint32_t i = 0; i < s->n; i++) {
+        const struct jrec_session *v = &s->v[i].s;
+        struct session *x;
+
+        if (v->state == SESSION_WAS_MOVED) {
+            subjects_del(&s->subjects, v->id); /* here it has left */
+            continue;
+        }
+        if (v->state >= SESSION_NSTATES)
+            return SQ_EPROTO;
+        if (sessions_find(&g->b.released, v->id) != NULL)
+            continue;
+        x = sessions_add(&g->b.released, v->id, (enum session_state)v->state, 0);
+        x->reason = v->reason;
+        x->released_at_ms = v->at_ms;
+        x->until_s = s->v[i].until_s;
+    }
+    return 0;
+}
+
+static int take_subjects(struct seg *g, const struct stage *s)
+{
+    const struct subject *x;
+
+    for (uint32_t i = 0; (x = subjects_next(&s->subjects, &i)) != NULL;)
+        if (subjects_by_ticket(&g->b.subjects, x->id) == NULL &&
+            subjects_add(&g->b.subjects, x) < 0)
+            return SQ_ENOMEM;
+    return 0;
+}
+
+static int take_relocs(struct segtab *t, struct seg *g, struct stage *s)
+{
+    if (reloc_list_reserve(&g->b.relocs, s->relocs.n) < 0)
+        return SQ_ENOMEM;
+    for (uint32_t i = 0; i < s->relocs.n; i++) {
+        struct reloc *r = s->relocs.v[i];
+
+        if ((uint64_t)r->base + r->count > g->b.q.end || r->seg == g->b.id) {
+            memmove(s->relocs.v, s->relocs.v + i, (s->relocs.n - i) * sizeof(r));
+            s->relocs.n -= i; /* the others have another owner now */
+            return SQ_EPROTO;
+        }
+        r->host = g;
+        reloc_list_add(&g->b.relocs, r);
+    }
+    s->relocs.n = 0;
+    for (uint32_t i = 0; i < g->b.relocs.n; i++)
+        if (segtab_home_set(t, g->b.relocs.v[i]->seg, HOME_RELOC, g->b.relocs.v[i]) < 0)
+            return SQ_ENOMEM;
+    return 0;
+}
+
+static int take_stage(struct segtab *t, struct seg *g)
+{
+    struct stage *s = t->stage;
+    int rc = take_sessions(g, s);
+
+    if (rc == 0)
+        rc = take_subjects(g, s);
+    if (rc == 0)
+        rc = take_relocs(t, g, s);
+    stage_reset(s);
+    return rc;
+}
+
+static int absorbed(struct segtab *t, struct seg *g, uint64_t n)
+{
+    int rc;
+
+    if (!g->b.q.sealed || n > SEGQ_NONE / 2)
+        return SQ_EPROTO;
+    segq_unseal(&g->b.q);
+    rc = replay_append(g, (uint32_t)n);
+    segq_seal(&g->b.q);
+    return rc < 0 ? rc : take_stage(t, g);
+}
+
+/* ---- a snapshot's segment --------------------------------------------------------- */
+
+int replay_seg_begin(struct segtab *t, const struct jrec *r)
+{
+    struct seg *g;
+    int rc = replay_stage(t, r->seg);
+
+    if (rc == 0)
+        rc = t->partial ? replay_new_seg(t, r->seg, &r->s.open, &g) : SQ_EPROTO;
+    if (rc < 0)
+        return rc;
+    t->stage->s = r->s;
+    g->known = true;
+    replay_unit(g, r->s.unit_ms);
+    g->next = r->s.next;
+    g->last_tick = r->s.last_tick;
+    g->last_n = r->s.last_n;
+    g->popped = r->s.popped;
+    g->no_shows = r->s.no_shows;
+    g->expired = r->s.expired;
+    g->left = r->s.left;
+    return 0;
+}
+
+static uint32_t slots_of(const struct stage *s, uint64_t block)
+{
+    uint64_t first = block << BLOCK_SHIFT;
+
+    return first >= s->s.end ? 0 : (uint32_t)u64_min(BLOCK_SLOTS, s->s.end - first);
+}
+
+/* Of a line that is not whole: only what is known of it. */
+static int hollow_block(struct segtab *t, struct seg *g, const struct jrec_block *b)
+{
+    uint32_t n = slots_of(t->stage, b->index), first = b->index << BLOCK_SHIFT;
+
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t bit = 1ull << (i % 64);
+        unsigned why = (b->why[0][i / 64] & bit ? 1 : 0) + (b->why[1][i / 64] & bit ? 2 : 0);
+        bool alive = b->alive[i / 64] & bit;
+
+        if (!alive && why == DEAD_UNSAID)
+            continue;
+        if (!segq_is_unknown(&g->b.q, first + i))
+            return SQ_EPROTO;
+        if ((alive ? segq_back(&g->b.q, first + i, 0)
+                   : segq_kill(&g->b.q, first + i, (enum dead)why)) < 0)
+            return SQ_ENOMEM;
+    }
+    return 0;
+}
+
+static int block(struct segtab *t, struct seg *g, const struct jrec_block *b)
+{
+    uint32_t n = slots_of(t->stage, b->index), first = b->index << BLOCK_SHIFT;
+
+    if (n == 0 || g->b.q.end != first)
+        return SQ_EPROTO;
+    if (replay_append(g, n) < 0)
+        return SQ_ENOMEM;
+    for (uint32_t i = 0; i < n; i++) {
+        uint64_t bit = 1ull << (i % 64);
+        unsigned why = (b->why[0][i / 64] & bit ? 1 : 0) + (b->why[1][i / 64] & bit ? 2 : 0);
+
+        if (!(b->alive[i / 64] & bit))
+            segq_drop(&g->b.q, first + i, (enum dead)why);
+    }
+    return 0;
+}
+
+static int buried(struct segtab *t, struct seg *g, const struct jrec_run *r)
+{
+    for (uint32_t i = 0; i < r->n; i++) {
+        struct jrec_block b = { .index = r->first + i };
+
+        memset(b.why[0], r->why & 1 ? 0xff : 0, sizeof(b.why[0]));
+        memset(b.why[1], r->why & 2 ? 0xff : 0, sizeof(b.why[1]));
+        if (block(t, g, &b) < 0)
+            return SQ_EPROTO;
+    }
+    return 0;
+}
+
+static int seg_end(struct segtab *t, struct seg *g)
+{
+    const struct jrec_seg *s = &t->stage->s;
+    uint64_t final = t->stage->final, to = t->stage->final_to;
+    int rc;
+
+    if (g->b.q.end != s->end || s->joined > s->end)
+        return SQ_EPROTO;
+    g->b.joined = s->joined;
+    g->b.q.popped_end = s->popped_end;
+    if (s->sealed)
+        segq_seal(&g->b.q);
+    rc = take_stage(t, g);
+    return rc < 0 || final == 0 ? rc : segtab_move_recover(t, g, final, to);
+}
+
+static int unkept(struct seg *g, const struct jrec_mark *m)
+{
+    struct mark_row r = { m->src, m->first, m->first + m->n, m->again != 0, m->at_ms };
+
+    if (m->n == 0 || m->n > UINT32_MAX - m->first || g->unkept.n > 2 * SEGTAB_UNKEPT_MAX)
+        return SQ_EPROTO;
+    if (marks_reserve(&g->unkept, 1) < 0)
+        return SQ_ENOMEM;
+    marks_put(&g->unkept, &r);
+    g->unkept.held += m->held;
+    return 0;
+}
+
+/* Between ABSORB and ABSORBED, SEG and SEG_END. */
+int replay_on_stage(struct segtab *t, const struct jrec *r)
+{
+    struct seg *g = replay_seg(t, r->seg);
+    struct subject x;
+    int rc;
+
+    switch ((enum jrec_kind)r->kind) {
+    case JREC_SESSION:
+        return stage_session(t->stage, &r->session);
+    case JREC_EXTEND:
+        return stage_extend(t->stage, &r->extend);
+    case JREC_SUBJECT:
+        x = replay_subject_of(&r->subject);
+        return subjects_by_ticket(&t->stage->subjects, x.id) == NULL
+                   ? subjects_add(&t->stage->subjects, &x)
+                   : SQ_EPROTO;
+    case JREC_RELOC:
+        return stage_reloc(t->stage, &r->reloc);
+    case JREC_ABSORBED:
+        rc = replay_is_known(t, g) ? 0 : g != NULL ? absorbed(t, g, r->set.n) : SQ_EPROTO;
+        stage_reset(t->stage);
+        return rc;
+    case JREC_FINAL:
+        t->stage->final = r->move.move;
+        t->stage->final_to = r->move.to;
+        return 0;
+    case JREC_BURIED:
+        return g == NULL ? SQ_EPROTO : g->b.q.hollow ? 0 : buried(t, g, &r->run);
+    case JREC_BLOCK:
+        return g == NULL          ? SQ_EPROTO
+               : g->b.q.hollow ? hollow_block(t, g, &r->block)
+                               : block(t, g, &r->block);
+    case JREC_HOLLOW:
+        return g != NULL ? replay_hollow(g, &r->hollow) : SQ_EPROTO;
+    case JREC_EARLY:
+        if (g != NULL)
+            replay_early(t, g, r->set.n);
+        return g != NULL ? 0 : SQ_EPROTO;
+    case JREC_DRAW:
+        return g != NULL ? replay_draw(t, g, &r->draw, false) : SQ_EPROTO;
+    case JREC_UNKEPT:
+        return g != NULL ? unkept(g, &r->mark) : SQ_EPROTO;
+    case JREC_SEG_END:
+        rc = g != NULL ? seg_end(t, g) : SQ_EPROTO;
+        stage_reset(t->stage);
+        return rc;
+    default:
+        return SQ_EPROTO;
+    }
+}

@@ -1,0 +1,70 @@
+/* opts.h: what a node's table of segments is given and asked for: its options, the
+ * time of a call, the links that it wants, its counters. Included by segtab.h. */
+#ifndef SEGQ_SEG_TABLE_OPTS_H
+#define SEGQ_SEG_TABLE_OPTS_H
+
+#include "common/wire/outbox.h"
+
+#define SEGTAB_MAX_STEP_MS 1000
+#define SEGTAB_REST_MS     30000 /* clients back off to that: deploy/client/segq.js */
+
+struct segtab;
+struct jrec;
+struct audit_event;
+struct seg_pass;
+
+struct segtab_opts {
+    uint64_t max_tickets;
+    uint32_t max_segments;
+    const char *addr, *admin; /* for NODE_REG; "host:port" */
+    uint8_t pass_pub[32];
+    struct pass_others pass_others;
+    uint32_t retry_ms;        /* poll_after of a ticket that must come back soon; 0 = 1000 */
+    uint32_t sweep_blocks;    /* blocks swept for time-outs per tick; 0 = 4096 */
+    /* Makes the pass of a released ticket into out (MSG_PASS_MAX); length, or < 0. Pure
+     * function of its arguments; the simulation passes a cheap one. */
+    int (*make_pass)(void *ctx, const struct seg_pass *p, char *out);
+    void *ctx;
+    /* NULL, or gets every change at the moment it is made; what it is given is only good
+     * during the call. It must be safe on disk before what the call answers is sent. */
+    void (*log)(void *log_ctx, const struct jrec *r);
+    void *log_ctx;
+    /* NULL, or gets what happens to each ticket, at the moment it does (audit_line.h); not
+     * what a replay repeats. */
+    void (*audit)(void *audit_ctx, const struct audit_event *e);
+    void *audit_ctx;
+};
+
+struct seg_pass { /* what a pass says */
+    const char *queue, *lane, *issuer;
+    const char *subject; /* NULL if none; not 0-terminated */
+    size_t subject_len;
+    seg_id seg;          /* the token's: "<seg>-<number>" is the ticket's id */
+    uint32_t number;
+    int64_t released_at_ms, expires_s;
+};
+
+struct seg_now {
+    msec_t now_ms;
+    int64_t wall_ms;
+};
+
+struct segtab_want {
+    char name[NAME_MAX_LEN + 1], addr[64];
+};
+
+struct segtab_counts {
+    uint64_t segments, rebuilding, waiting, ready, active, returning; /* now */
+    uint64_t tickets, max_tickets, blocks, core_bytes;    /* held now, at most */
+    uint64_t sessions; /* commands about sessions, ever */
+    uint64_t places, appends, drops;                      /* asked, ever */
+    uint64_t joined, popped, admitted, left, expired, no_shows, returned, came_back;
+    uint64_t busy, unknown, moved, sealed_answers, stale_orders;
+    uint64_t moves_in, moves_out, moves_aborted, passes_made;
+    uint64_t epoch, service_ms;
+    /* of the directory of subjects: entries of this node's share; whether every member has
+     * said what it holds; joins that had to ask again, and that found an old place */
+    uint64_t dir_members, dir_entries, dir_complete, dir_busy, dir_exists;
+};
+
+#endif

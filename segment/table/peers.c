@@ -1,0 +1,63 @@
+/* peers.c: links, and messages to them. */
+#include "segment/table/peers.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "segment/table/state.h"
+
+void copy_text(char *to, size_t cap, const char *from)
+{
+    size_t n = from != NULL ? strnlen(from, cap - 1) : 0;
+
+    if (n > 0)
+        memcpy(to, from, n);
+    to[n] = 0;
+}
+
+struct peer *segtab_peer(struct segtab *t, peer_no no)
+{
+    for (uint32_t i = 0; i < t->n_peers; i++)
+        if (t->peers[i].no == no)
+            return &t->peers[i];
+    return NULL;
+}
+
+const struct peer *segtab_peer_named(const struct segtab *t, const char *name,
+                                     uint8_t role)
+{
+    for (uint32_t i = 0; i < t->n_peers; i++)
+        if (t->peers[i].role == role && strcmp(t->peers[i].name, name) == 0)
+            return &t->peers[i];
+    return NULL;
+}
+
+struct peer *peer_add(struct segtab *t, peer_no no, uint8_t role, const char *name)
+{
+    struct peer *p;
+
+    if (t->n_peers == t->cap_peers) {
+        uint32_t cap = t->cap_peers * 2 + 16;
+
+        p = realloc(t->peers, cap * sizeof(*p));
+        if (p == NULL)
+            return NULL;
+        t->peers = p;
+        t->cap_peers = cap;
+    }
+    p = &t->peers[t->n_peers++];
+    *p = (struct peer) { .no = no, .role = role };
+    copy_text(p->name, sizeof(p->name), name);
+    return p;
+}
+
+struct outbox *segtab_to(struct segtab *t, peer_no peer, struct outbox *out)
+{
+    return peer == SEGTAB_SELF ? &t->loop[t->loop_in] : out;
+}
+
+void segtab_error(struct outbox *out, peer_no to, int code, uint32_t about,
+                  const char *text)
+{
+    outbox_add(out, to, MSG_ERROR)->error = (struct msg_error) { code, about, text };
+}

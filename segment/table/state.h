@@ -1,0 +1,182 @@
+/* state.h: the data of a segment node: its segments, the rules of their queues, moves, peers,
+ * and the table that has them all. Data only; segtab.h says which rooms work on it. */
+#ifndef SEGQ_SEG_TABLE_STATE_H
+#define SEGQ_SEG_TABLE_STATE_H
+
+#include "common/base/list.h"
+#include "common/base/map.h"
+#include "common/ticket/pace.h"
+#include "common/ticket/draw.h"
+#include "segment/audit/audit_line.h"
+#include "segment/line/body.h"
+#include "segment/records/jrec.h"
+#include "segment/line/marks.h"
+#include "segment/table/dirs.h"
+#include "segment/table/opts.h"
+#include "segment/copy/xfer.h"
+
+#define SEGTAB_UNIT_MS     100   /* the smallest idle unit */
+#define SEGTAB_MOVED_MAX   4096  /* aliases remembered after a move away */
+#define SEGTAB_TOMB_MS     60000 /* how long the reason of a no-show is known */
+#define SEGTAB_REPORT_MS   100   /* reports come at most this often */
+#define SEGTAB_KEY_S       60    /* a join's key is kept so long, and until the next poll */
+#define SEGTAB_FIRST_MS    20    /* but that somebody is the first, after so long */
+#define SEGTAB_BEAT_MS     1000  /* and at least this often */
+#define SEGTAB_STALL_MS    5000  /* a copy that does not advance is aborted */
+#define SEGTAB_IN_STALL_MS 30000 /* a target waits longer: its source gives up first */
+#define SEGTAB_SELF UINT32_MAX /* the peer of a move within this node */
+
+struct queue { /* the rules of one queue; owned by segtab, freed with its last segment */
+    queue_id id;
+    char *name, *issuer;
+    char *lanes[LANES_MAX];
+    uint32_t n_lanes;
+    uint32_t idle_ms[CLIENT_NCLASSES];
+    uint32_t idle_was_ms[CLIENT_NCLASSES]; /* the shortest that deadlines may be made by */
+    msec_t idle_was_until_ms;              /* service clock; then they are of idle_ms */
+    NODE_RULES(NODE_RULES_MEMBER)
+    uint32_t hold_s;      /* so long after a manager's last word sessions may last; 0: longer */
+    uint32_t ttl_was_s;   /* longer than pass_ttl_s, and what passes say that were released */
+    int64_t ttl_until_ms; /* before this (wall clock); 0: it was never lowered */
+    struct pace pace[LANES_MAX];
+    struct list segs; /* its segments on this node */
+};
+
+struct move;
+
+struct seg { /* one hosted segment */
+    struct body b;
+    struct segtab *tab;  /* ref */
+    struct queue *queue; /* ref */
+    uint8_t lane;
+    bool dirty_tags;
+    uint32_t capacity;
+    seg_id next;
+    uint64_t ahead;
+    uint64_t ahead_due; /* said while nothing could be written; AHEAD_UNKNOWN: nothing was */
+    uint32_t unit_ms;
+    double per_unit;      /* 1 / unit_ms */
+    uint32_t told_max_ms; /* idle time and told interval must fit into the horizon */
+    uint32_t sweep_block;
+    uint8_t swept_unit; /* the unit of the last whole sweep */
+    bool early;         /* its people wait for the draw, and have no positions */
+    bool closed;        /* sealed by our clock, since the node started */
+    int64_t closes_ms;  /* early: sealed then, by our wall clock; 0: by order alone */
+    struct draw *draw;  /* owned; NULL: there was none. See segment/tickets/draw.c */
+    uint32_t snap_no;   /* of the last snapshot that it is in */
+    bool known;         /* replaying: what is said before its MARK is in it already */
+    uint64_t last_tick;
+    uint32_t last_n; /* its answer */
+    uint64_t popped, no_shows, expired, left;
+    uint64_t away, polls; /* since the node started: passed over; by who waits */
+    uint8_t classes;  /* of clients that were seen in it, a bit each; 0: any */
+    uint64_t claimed; /* since the node started: for the claim rate, which looks at growth */
+    struct marks unkept; /* releases that the manager has not stored yet */
+    msec_t unkept_ms;    /* since when, on the service clock */
+    /* while it is hollow (b.q.hollow): */
+    uint32_t mark_end; /* numbers below were released before */
+    uint32_t certain;  /* every number below is back, or known to be dead */
+    uint32_t for_ms;   /* how long it is; 0: its beginning was not all written down */
+    msec_t looked_ms;  /* service clock: what came before counts already in spent_us */
+    int64_t spent_us;  /* of for_ms */
+    bool refused;      /* somebody could not be put back since */
+    struct move *out, *in;   /* ref; under way */
+    struct list_node node;   /* in segtab.segs */
+    struct list_node queued; /* in queue.segs */
+    struct list_node dirty;  /* in segtab.dirty: to be settled and reported */
+    struct list_node active; /* in segtab.active: somebody waits, or was released */
+};
+
+/* Of either side. */
+enum move_stage {
+    MOVE_DIALLING, /* out: no link to the target's node yet */
+    MOVE_RUNNING,  /* out: copying, perhaps fenced; in: receiving */
+    MOVE_READY,    /* in: has everything; only MOVE_END decides */
+};
+
+struct move {
+    struct list_node node; /* in segtab.moves */
+    uint64_t id;
+    seg_id from, to;
+    uint8_t side; /* enum move_side */
+    enum move_stage stage;
+    peer_no peer;    /* 0: none (any more) */
+    struct seg *seg; /* ref: the local segment */
+    char peer_name[NAME_MAX_LEN + 1], peer_addr[64];
+    msec_t progress_ms, told_ms;
+    msec_t fenced_ms; /* out: service clock when it was fenced */
+    uint8_t fenced_unit;
+    uint64_t told; /* in: what the members of the directory must have heard; 0: nothing */
+    msec_t whole_ms; /* in: since when the copy is whole */
+    union {
+        struct xfer_out out;
+        struct xfer_in in;
+    };
+};
+
+struct peer {
+    peer_no no;
+    uint8_t role;
+    bool refused;   /* a manager: it has been logged */
+    uint64_t store; /* a manager: what its NODE_OK said */
+    char name[NAME_MAX_LEN + 1];
+};
+
+struct moved { /* a ring: the oldest is forgotten */
+    seg_id id, to;
+};
+
+/* What a segment id in a token or request stands for: the low bits of a value in `homes`.
+ */
+enum home_kind { HOME_SEG = 0, HOME_RELOC = 1, HOME_MOVED = 2 };
+
+struct segtab {
+    struct segtab_opts o;
+    char addr[64], admin[64];
+    struct block_pool pool;
+    struct map homes;  /* seg_id -> struct seg *, struct reloc * or index of moved */
+    struct map queues; /* queue_id -> struct queue * */
+    struct list segs, dirty, active, moves;
+    struct moved *moved; /* owned ring, allocated at the first need */
+    uint32_t n_moved;    /* ever */
+    struct peer *peers;  /* owned */
+    uint32_t n_peers, cap_peers, n_routers;
+    peer_no manager; /* 0: none */
+    msec_t word_ms;  /* manager 0: when there last was one */
+    char manager_name[NAME_MAX_LEN + 1];
+    uint64_t epoch;      /* the highest seen */
+    uint64_t store;      /* whose managers are obeyed (msg_node_ok); 0: any */
+    uint64_t told_epoch; /* under which, and to whom, everything was last reported */
+    peer_no told_to;
+    struct seg_now now; /* of the present call */
+    int64_t close_ms;   /* no early segment closes before this; 0: none does */
+    msec_t clock_at_ms; /* up to when the service clock was advanced */
+    bool clock_runs;
+    msec_t heard_ms;    /* when a router was heard last; 0: never */
+    msec_t back_ms, away_ms;      /* the first came back then, after so long without any */
+    msec_t rest_until_ms;         /* until then the clock stands: their clients come back */
+    msec_t service_ms;
+    msec_t report_ms, beat_ms;
+    struct pass_row *ended; /* owned; passes that routers have not been told of yet */
+    uint32_t n_ended, cap_ended;
+    struct sess_req *longer; /* owned; likewise, sessions that were extended */
+    uint32_t n_longer, cap_longer;
+    bool ended_all; /* they must be told all of them */
+    bool urgent; /* do not wait for the tick to report */
+    struct outbox loop[2]; /* messages of this node to itself */
+    unsigned loop_in;      /* which one is being filled */
+    struct segtab_counts n;
+    struct jrec joins;       /* a run of joins that is not in the log yet; n == 0: none */
+    bool hold;               /* nothing changes: it could not be written down */
+    bool full;               /* nobody joins: for a new ticket's records there is no room */
+    bool replaying, snap_read;
+    bool partial; /* replaying what was said while a snapshot was taken */
+    uint32_t snap_no;
+    void (*snap)(void *ctx, const struct jrec *r); /* NULL, but while one is written */
+    void *snap_ctx;
+    struct stage *stage; /* owned; segment/restore/stage.c */
+    uint64_t popping;    /* the tick of the order at hand; 0: none, or it is replayed */
+    struct dirs dir;
+};
+
+#endif

@@ -1,0 +1,90 @@
+/* where.c: where a token's ticket is. */
+#include "segment/table/where.h"
+
+#include <stdlib.h>
+
+#include "segment/table/state.h"
+
+enum spot_kind segtab_find(const struct segtab *t, seg_id seg, uint32_t number,
+                           struct spot *s)
+{
+    return find_at(t, map_get(&t->homes, seg), seg, number, s);
+}
+
+/* Why a dead ticket without a record is dead, as far as that is still known. */
+unsigned segtab_reason(const struct spot *s)
+{
+    const struct segq *q = &s->seg->b.q;
+
+    if (s->slot == SEGQ_NONE)
+        return s->reason;
+    switch (segq_epitaph(q, s->slot)) {
+    case DEAD_LEFT:
+        return GONE_LEFT;
+    case DEAD_EXPIRED:
+        return GONE_EXPIRED;
+    case DEAD_POPPED:
+        return GONE_FINISHED;
+    case DEAD_UNSAID:
+        break;
+    }
+    return s->slot < q->popped_end ? GONE_FINISHED : GONE_EXPIRED;
+}
+
+struct ticket_id segtab_outside(const struct segtab *t, struct ticket_id id)
+{
+    const struct seg *g = segtab_seg(t, id.seg);
+
+    if (g != NULL && g->draw != NULL)
+        id.number = draw_number(g->draw, id.number);
+    return id;
+}
+
+/* ---- names of segments ------------------------------------------------------------ */
+
+int segtab_home_set(struct segtab *t, seg_id id, enum home_kind k, void *p)
+{
+    return map_set(&t->homes, id, (uint64_t)(uintptr_t)p | k);
+}
+
+/* The id must be in `homes`. */
+void segtab_home_moved(struct segtab *t, seg_id id, seg_id to)
+{
+    uint32_t i = t->n_moved % SEGTAB_MOVED_MAX;
+
+    if (t->moved == NULL)
+        t->moved = calloc(SEGTAB_MOVED_MAX, sizeof(*t->moved));
+    if (t->moved == NULL) {
+        map_del(&t->homes, id); /* "unknown" also makes the router look for a newer map */
+        return;
+    }
+    if (t->n_moved >= SEGTAB_MOVED_MAX &&
+        map_get(&t->homes, t->moved[i].id) == ((uint64_t)i << 2 | HOME_MOVED))
+        map_del(&t->homes, t->moved[i].id);
+    t->moved[i] = (struct moved) { id, to };
+    t->n_moved++;
+    if (map_set(&t->homes, id, (uint64_t)i << 2 | HOME_MOVED) < 0)
+        map_del(&t->homes, id);
+}
+
+struct seg *segtab_seg(const struct segtab *t, seg_id id)
+{
+    uint64_t v = map_get(&t->homes, id);
+
+    return v != MAP_NONE && (v & 3) == HOME_SEG ? (struct seg *)(uintptr_t)v : NULL;
+}
+
+void segtab_home_drop(struct segtab *t, seg_id id, const void *p, enum home_kind k)
+{
+    if (map_get(&t->homes, id) == ((uint64_t)(uintptr_t)p | k))
+        map_del(&t->homes, id);
+}
+
+bool segtab_has_absorbed(const struct segtab *t, seg_id from, seg_id to)
+{
+    uint64_t v = map_get(&t->homes, from);
+    const struct reloc *r = (const struct reloc *)(uintptr_t)(v & ~3ull);
+    const struct seg *g = segtab_seg(t, to);
+
+    return v != MAP_NONE && (v & 3) == HOME_RELOC && g != NULL && r->host == g;
+}

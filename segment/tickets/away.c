@@ -1,0 +1,90 @@
+/* away.c: who is called and has not polled for so long that nobody is there.
+ *
+ *   head: a a a p p ...     a: overdue, p: polled as told
+ *         |     '---pop---> READY (a slot, a share of the rate, the claim window)
+ *         '---pop---> GRACE at once: costs nobody anything; back in time: RETURNING, first
+ *
+ * Without this an abandoned line of 100 000 would use up every slot for one claim window
+ * after the other, until the idle time-outs have swept it: minutes in which nobody gets in.
+ * Why it is safe: it is popped like any other (I2: journal, marks, never again in the line;
+ * all records of one order are one group of the journal), nobody behind is released by more
+ * than was granted (I7), and whoever comes back goes before all who wait: order is exact
+ * among those who are there when they are called (I3). He has claim and grace for that, as
+ * an ordinary no-show has, and never less than the idle time that he would have had in line.
+ *
+ * The order says how late is too late, or that nobody is to be passed over: it may be us who
+ * cannot be reached (queuemng/policy/quiet.h).
+ *
+ * Overdue: the poll that was told is late by that much. A slot keeps when it times out, and
+ * not its class: of the classes that were ever seen in this segment the shortest idle time
+ * is taken, so that nobody is overdue too early; where all have come through a move, or a
+ * journal, of all classes. A deadline stays as it was made when the idle times change: for a
+ * while the shorter ones count. */
+#include "segment/tickets/away.h"
+
+#include "segment/table/log.h"
+#include "segment/table/rules.h"
+#include "segment/table/trail.h"
+#include "segment/table/unit.h"
+
+static uint32_t shortest_idle_ms(const struct segtab *t, const struct seg *g)
+{
+    const struct queue *q = g->queue;
+    const uint32_t *idle = t->service_ms < q->idle_was_until_ms ? q->idle_was_ms : q->idle_ms;
+    bool any = g->classes == 0 || g->b.relocs.n > 0;
+    uint32_t ms = UINT32_MAX;
+
+    for (unsigned i = 0; i < CLIENT_NCLASSES; i++)
+        if ((any || (g->classes >> i & 1)) && idle[i] < ms)
+            ms = idle[i];
+    return ms;
+}
+
+static bool is_away(const struct segtab *t, const struct seg *g, uint32_t slot,
+                    uint32_t idle_ms, uint32_t away_ms)
+{
+    const struct block *b = segq_block(&g->b.q, slot);
+    int8_t left = (int8_t)(uint8_t)(b->idle[slot & (BLOCK_SLOTS - 1)] - segtab_unit(t, g));
+
+    return (msec_t)left * g->unit_ms + away_ms < idle_ms;
+}
+
+uint32_t segtab_away_run(const struct segtab *t, const struct seg *g, uint32_t away_ms,
+                         uint32_t n, bool *away, struct ticket_id *ids)
+{
+    uint32_t idle_ms = shortest_idle_ms(t, g), got = 0;
+
+    *away = false;
+    for (uint32_t slot = segq_next(&g->b.q, 0); slot != SEGQ_NONE && got < n;
+         slot = segq_next(&g->b.q, slot + 1)) {
+        bool it_is = is_away(t, g, slot, idle_ms, away_ms);
+
+        if (got == 0)
+            *away = it_is;
+        if (it_is != *away)
+            break;
+        ids[got++] = body_ticket(&g->b, slot);
+    }
+    return got;
+}
+
+static msec_t back_until(const struct segtab *t, const struct queue *q)
+{
+    msec_t ms = (msec_t)q->claim_ms + q->grace_ms;
+
+    return t->service_ms + ms_max(ms, queue_longest_idle_ms(q));
+}
+
+void segtab_away(struct segtab *t, struct seg *g, const struct ticket_id *ids, uint32_t n)
+{
+    for (uint32_t i = 0; i < n; i++) {
+        struct session *x = sessions_find(&g->b.released, ids[i]);
+
+        g->no_shows++;
+        g->away++;
+        t->n.no_shows++;
+        segtab_audit_ticket(t, g, x->id, AUDIT_NO_SHOW);
+        session_set(&g->b.released, x, SESSION_GRACE, back_until(t, g->queue));
+        segtab_log_session(t, g, x);
+    }
+}

@@ -1,0 +1,112 @@
+/* draw.c: the draw of a segment of early ones (common/ticket/draw.h, queuemng/chain/draws.h).
+ *
+ *   number   in tokens, passes, and whatever else leaves this node: the order of arrival
+ *   place    the slot, and the number in everything that is in here (sessions, subjects,
+ *            marks, the journal): the order that was drawn
+ *
+ * So the line of such a segment is like any other's, as if its people had come in the order
+ * of their places. Numbers become places where a token comes in (segtab_find), and numbers
+ * again where a ticket's name goes out (segtab_outside). The table is made from seed and
+ * count, wherever it is needed. */
+#include "segment/tickets/draw.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "segment/table/changed.h"
+#include "segment/table/log.h"
+
+#define LOG_MODULE "draw"
+
+/* The subjects under their new names, or SQ_ENOMEM. */
+static int rename_subjects(const struct seg *g, const struct draw *d, struct subjects *out)
+{
+    const struct subject *x;
+    int rc = 0;
+
+    subjects_init(out);
+    for (uint32_t i = 0; rc == 0 && (x = subjects_next(&g->b.subjects, &i)) != NULL;) {
+        struct subject y = *x;
+
+        y.id.number = draw_place(d, y.id.number);
+        rc = subjects_add(out, &y);
+    }
+    if (rc < 0)
+        subjects_fini(out);
+    return rc;
+}
+
+int segtab_draw_now(struct seg *g, const struct seg_draw *d)
+{
+    struct draw *table = d->n > 0 ? draw_new(g->b.id, d->n, d->seed) : NULL;
+    struct subjects named;
+    int rc = d->n > 0 && table == NULL ? SQ_ENOMEM : 0;
+
+    if (rc == 0 && table != NULL)
+        rc = rename_subjects(g, table, &named);
+    if (rc == 0 && table != NULL) {
+        rc = segq_permute(&g->b.q, d->n, table->number);
+        if (rc < 0)
+            subjects_fini(&named);
+    }
+    if (rc < 0) {
+        draw_free(table);
+        return rc;
+    }
+    if (table != NULL) {
+        named.watch = g->b.subjects.watch;
+        g->b.subjects.watch = (struct subject_watch) { 0 }; /* nobody comes or goes */
+        subjects_fini(&g->b.subjects);
+        g->b.subjects = named;
+        g->b.joined = d->n;
+    }
+    g->draw = table;
+    g->early = false;
+    return 0;
+}
+
+int segtab_draw_was(struct segtab *t, struct seg *g, const struct seg_draw *d)
+{
+    if (d->n == 0)
+        return 0;
+    g->draw = draw_new(g->b.id, d->n, d->seed);
+    if (g->draw == NULL)
+        return SQ_ENOMEM;
+    g->early = false;
+    if (!t->replaying)
+        segtab_log_draw(t, g);
+    return 0;
+}
+
+/* An older manager, which knows of no draws, has let some of them in already. */
+static bool has_begun(const struct seg *g)
+{
+    return g->b.q.popped_end > 0 || g->b.released.idx.n > 0 || g->b.relocs.n > 0;
+}
+
+void segtab_draw(struct segtab *t, struct seg *g, const struct seg_draw *d)
+{
+    struct jrec r = { .kind = JREC_DRAW, .seg = g->b.id };
+    struct seg_draw use = *d;
+
+    if (t->hold || !g->b.q.sealed || g->b.q.hollow || g->out != NULL || g->in != NULL)
+        return; /* it will be said again */
+    if (has_begun(g) || d->n < g->b.q.end || d->n > g->capacity) {
+        log_error("seg=%" PRIu64 " queue=%s cannot draw: count=%" PRIu32 " joined=%" PRIu32
+                  " released=%" PRIu64 " note=\"they stay as they came\"",
+                  g->b.id, g->queue->name, d->n, g->b.q.end, g->popped);
+        use.n = 0;
+    }
+    if (segtab_draw_now(g, &use) < 0) {
+        log_error("seg=%" PRIu64 " queue=%s no memory to draw", g->b.id, g->queue->name);
+        return;
+    }
+    r.draw.n = use.n;
+    memcpy(r.draw.seed, use.seed, sizeof(r.draw.seed));
+    segtab_log(t, &r);
+    log_info("seg=%" PRIu64 " queue=%s event=drawn count=%" PRIu32 " waiting=%" PRIu32,
+             g->b.id, g->queue->name, use.n, g->b.q.waiting);
+    t->urgent = true;
+    segtab_touch(t, g);
+}

@@ -1,0 +1,224 @@
+/* join.c: joins. */
+#include "segment/tickets/join.h"
+
+#include <string.h>
+
+#include "segment/directory/permit.h"
+#include "segment/table/changed.h"
+#include "segment/table/clock.h"
+#include "segment/table/dirs.h"
+#include "segment/table/log.h"
+#include "segment/table/seg_life.h"
+#include "segment/table/state.h"
+#include "segment/table/trail.h"
+#include "segment/table/where.h"
+#include "segment/tickets/waiting.h"
+
+static bool is_replaced(const struct append_req *r, struct ticket_id id)
+{
+    return r->old_seg != 0 && id.seg == r->old_seg && id.number == r->old_number;
+}
+
+/* In any segment of the queue on this node; not that of the ticket that r replaces. */
+static const struct subject *find_subject(const struct segtab *t, const struct queue *q,
+                                          const struct append_req *r)
+{
+    const struct subject *x = NULL;
+
+    for (struct list_node *it = list_first(&q->segs); it != NULL && x == NULL;
+         it = list_next(&q->segs, it)) {
+        x = subjects_by_name(&container_of(it, struct seg, queued)->b.subjects,
+                             r->subject_hash, r->subject, r->subject_len);
+        if (x != NULL && is_replaced(r, segtab_outside(t, x->id)))
+            x = NULL;
+    }
+    return x;
+}
+
+static void append_wait(struct append_ans *a)
+{
+    a->state = APPEND_BUSY;
+    a->poll_after_ms = DIR_WAIT_MS;
+}
+
+/* false: this subject has no live ticket here. */
+static bool append_existing(struct segtab *t, const struct seg *g,
+                            const struct append_req *r, struct append_ans *a)
+{
+    const struct subject *x = find_subject(t, g->queue, r);
+    struct ticket_id id;
+    struct spot s;
+
+    if (x == NULL)
+        return false;
+    id = segtab_outside(t, x->id);
+    if (segtab_find(t, id.seg, id.number, &s) != SPOT_HERE)
+        return false;
+    a->state = APPEND_EXISTING;
+    a->seg = id.seg;
+    a->number = id.number;
+    a->issued_s = x->issued_s;
+    a->client = x->client;
+    a->position = 1; /* released or returning */
+    a->poll_after_ms = t->o.retry_ms;
+    if (s.slot != SEGQ_NONE && segq_is_alive(&s.seg->b.q, s.slot)) {
+        struct place_ans p;
+
+        if (seg_is_fenced(s.seg)) {
+            append_wait(a);
+            return true;
+        }
+        place_waiting(t, &s, x->client, &p);
+        a->position = p.position;
+        a->poll_after_ms = p.poll_after_ms;
+    }
+    return true;
+}
+
+static int remember(struct seg *g, const struct append_req *r, const struct append_ans *a)
+{
+    struct subject x = {
+        .id = { g->b.id, a->number },
+        .issued_s = a->issued_s,
+        .client = r->client,
+        .len = r->subject_len,
+        .hash = r->subject_hash,
+        .text = (char *)(uintptr_t)r->subject, /* only read */
+    };
+
+    return r->subject_len > 0 ? subjects_add(&g->b.subjects, &x) : 0;
+}
+
+/* Half full, nearly full, full: what the manager wants to know at once. */
+static bool is_filling(const struct seg *g)
+{
+    uint64_t n = g->b.joined;
+
+    return n == g->capacity / 2 || n == g->capacity - g->capacity / 8 || n == g->capacity;
+}
+
+/* Nobody waited: it may be let in at once, if the manager hears of it. Lines that are empty
+ * again after every join do not make a report of each. */
+static bool is_first(const struct segtab *t, const struct seg *g)
+{
+    return g->b.q.waiting == 1 && t->now.now_ms - t->report_ms >= SEGTAB_FIRST_MS;
+}
+
+static void append_new(struct segtab *t, struct seg *g, const struct append_req *r,
+                       struct append_ans *a)
+{
+    struct segq *q = &g->b.q;
+
+    a->state = APPEND_BUSY;
+    a->number = q->end;
+    a->issued_s = (uint32_t)(t->now.wall_ms / 1000);
+    if (remember(g, r, a) < 0) {
+        segtab_permit_return(t, r->subject_hash);
+        return;
+    }
+    if (segq_append(q, 0, &a->number) < 0) {
+        subjects_del(&g->b.subjects, (struct ticket_id) { g->b.id, a->number });
+        return;
+    }
+    g->b.joined = q->end;
+    segtab_log_join(t, g, a->number);
+    if (r->subject_len > 0)
+        segtab_log_subject(t, g, subjects_by_ticket(&g->b.subjects,
+                                                    (struct ticket_id) { g->b.id,
+                                                                         a->number }));
+    a->state = APPEND_OK;
+    a->client = r->client;
+    a->seg = g->b.id;
+    a->position = segtab_position(g, a->number);
+    if (SQ_UNLIKELY(a->position == 0))
+        a->no_place = no_place(g);
+    a->poll_after_ms =
+        told_ms(t, g, a->position != 0 ? a->position : far_position(g, a->number),
+                a->number);
+    segq_mark(q, a->number, deadline(t, g, idle_ms(g, r->client) + a->poll_after_ms));
+    g->classes |= class_bit(r->client);
+    if (g->b.joined >= g->capacity)
+        segq_seal(q);
+    t->urgent = t->urgent || is_filling(g) || is_first(t, g);
+    t->n.joined++;
+    segtab_audit_join(t, g, r, a->number);
+    segtab_wake(t, g);
+    segtab_touch(t, g);
+}
+
+/* Another node has its ticket: which one is said, and how it stands is for that node to say
+ * (the router asks it). */
+static void append_elsewhere(const struct segtab *t, const struct dir_row *has,
+                             struct append_ans *a)
+{
+    a->state = APPEND_EXISTING;
+    a->seg = has->seg;
+    a->number = has->number;
+    a->issued_s = has->issued_s;
+    a->client = has->client;
+    a->poll_after_ms = t->o.retry_ms;
+}
+
+/* May it have a ticket here? If not, *a says why. */
+static bool may_append(struct segtab *t, const struct append_req *r, struct append_ans *a)
+{
+    enum permit_word w = PERMIT_OURS;
+    struct dir_row has;
+
+    if (t->hold || t->full) {
+        a->state = APPEND_BUSY;
+        return false;
+    }
+    if (r->subject_len > 0)
+        w = segtab_permit(t, r->subject_hash,
+                         (struct ticket_id) { r->old_seg, r->old_number }, &has);
+    if (w == PERMIT_HAS && is_replaced(r, (struct ticket_id) { has.seg, has.number }))
+        w = PERMIT_WAIT; /* its owner is of an older release */
+    if (w == PERMIT_WAIT)
+        append_wait(a);
+    else if (w == PERMIT_HAS)
+        append_elsewhere(t, &has, a);
+    return w == PERMIT_OURS;
+}
+
+/* v: what `homes` has for its segment. */
+static void append_one(struct segtab *t, uint64_t v, const struct append_req *r,
+                       struct append_ans *a)
+{
+    struct seg *g = (struct seg *)(uintptr_t)v;
+
+    memset(a, 0, sizeof(*a));
+    if (v == MAP_NONE || (v & 3) != HOME_SEG) {
+        a->state = APPEND_UNKNOWN;
+        t->n.unknown++;
+        return;
+    }
+    if (r->subject_len > 0 && append_existing(t, g, r, a))
+        return;
+    if (g->b.q.sealed) {
+        a->state = APPEND_SEALED;
+        a->next = g->next;
+        t->n.sealed_answers++;
+        if (r->subject_len > 0)
+            segtab_permit_return(t, r->subject_hash);
+        return;
+    }
+    if (may_append(t, r, a))
+        append_new(t, g, r, a);
+    t->n.busy += a->state == APPEND_BUSY;
+}
+
+void segtab_append(struct segtab *t, struct seg_now now, const struct append_req *req,
+                   uint32_t n, struct append_ans *ans)
+{
+    uint64_t home = MAP_NONE;
+
+    segtab_heard(t, now);
+    for (uint32_t i = 0; i < n; i++) {
+        if (i == 0 || req[i].seg != req[i - 1].seg) /* mostly one lane's tail */
+            home = map_get(&t->homes, req[i].seg);
+        append_one(t, home, &req[i], &ans[i]);
+    }
+    segtab_log_joins(t);
+    t->n.appends += n;
+}

@@ -1,0 +1,14 @@
+/* join.h: joins: MSG_APPEND. */
+#ifndef SEGQ_SEG_TICKETS_JOIN_H
+#define SEGQ_SEG_TICKETS_JOIN_H
+
+#include "segment/table/opts.h"
+
+struct append_ans;
+struct append_req;
+struct segtab;
+
+void segtab_append(struct segtab *t, struct seg_now now, const struct append_req *req,
+                   uint32_t n, struct append_ans *ans);
+
+#endif

@@ -1,0 +1,119 @@
+/* lapse.c: what ends by time. */
+#include "segment/tickets/lapse.h"
+
+#include "segment/table/changed.h"
+#include "segment/table/log.h"
+#include "segment/table/seg_life.h"
+#include "segment/table/state.h"
+#include "segment/table/trail.h"
+#include "segment/table/unit.h"
+#include "segment/tickets/rebuild.h"
+
+void segtab_over(struct segtab *t, struct seg *g, struct session *x, int reason)
+{
+    if (reason == GONE_LEFT)
+        segtab_audit_session(t, g, x, AUDIT_LEFT, NULL);
+    else
+        segtab_audit_session(t, g, x, AUDIT_LAPSED,
+                             x->state == SESSION_RETURNING ? "silent" : "grace_over");
+    subjects_del(&g->b.subjects, x->id);
+    x->reason = (uint8_t)reason;
+    session_set(&g->b.released, x, SESSION_OVER, t->service_ms + SEGTAB_TOMB_MS);
+    segtab_log_session(t, g, x);
+    segtab_touch(t, g);
+}
+
+static void session_step(struct segtab *t, struct seg *g, struct session *x)
+{
+    switch ((enum session_state)x->state) {
+    case SESSION_READY:
+        if (marks_has(&g->unkept, x->id)) { /* nobody may tell it yet */
+            session_set(&g->b.released, x, SESSION_READY, t->service_ms + g->queue->claim_ms);
+            return;
+        }
+        g->no_shows++;
+        t->n.no_shows++;
+        segtab_audit_session(t, g, x, AUDIT_NO_SHOW, NULL);
+        if (g->queue->grace_ms == 0) {
+            segtab_over(t, g, x, GONE_NO_SHOW);
+            break;
+        }
+        session_set(&g->b.released, x, SESSION_GRACE, t->service_ms + g->queue->grace_ms);
+        segtab_log_session(t, g, x);
+        break;
+    case SESSION_GRACE:
+    case SESSION_RETURNING:
+        segtab_over(t, g, x, GONE_NO_SHOW);
+        break;
+    default: /* admitted, or over: nothing of it matters any more */
+        if (x->state == SESSION_ADMITTED)
+            segtab_audit_session(t, g, x, AUDIT_FINISHED, NULL);
+        subjects_del(&g->b.subjects, x->id);
+        segtab_log_forget(t, g, x->id);
+        session_forget(&g->b.released, x);
+    }
+    segtab_touch(t, g);
+}
+
+static void end_sessions(struct segtab *t, struct seg *g)
+{
+    struct session *x;
+
+    while ((x = sessions_due(&g->b.released, t->service_ms, t->now.now_ms)) != NULL)
+        session_step(t, g, x);
+    sessions_trim(&g->b.released);
+}
+
+/* true: swept to its end (or nothing to do); false: the budget is used up. */
+static bool sweep_seg(struct segtab *t, struct seg *g, uint32_t *budget)
+{
+    uint32_t gone[BLOCK_SLOTS], n;
+    uint8_t unit = segtab_unit(t, g);
+
+    if (g->b.q.waiting == 0 || (g->sweep_block == 0 && g->swept_unit == unit))
+        return true;
+    if (g->sweep_block == 0)
+        g->swept_unit = unit;
+    while (g->sweep_block < g->b.q.n_blocks) {
+        if (*budget == 0)
+            return false;
+        (*budget)--;
+        n = segq_sweep(&g->b.q, unit, &g->sweep_block, gone);
+        segtab_audit_died(t, g, gone, n, AUDIT_EXPIRED);
+        for (uint32_t i = 0; i < n; i++)
+            segtab_died(g, gone[i]);
+        segtab_log_drops(t, g, gone, n, DEAD_EXPIRED);
+        g->expired += n;
+        t->n.expired += n;
+        if (n > 0)
+            segtab_touch(t, g);
+    }
+    g->sweep_block = 0;
+    return true;
+}
+
+/* Sweeps in turn: whoever was not finished is the first of the next tick. */
+void segtab_lapse(struct segtab *t)
+{
+    uint32_t budget = t->o.sweep_blocks;
+    bool sweeping = true;
+
+    list_each (&t->active, it) {
+        struct seg *g = container_of(it, struct seg, active);
+
+        if (!seg_is_fenced(g))
+            end_sessions(t, g);
+        if (g->b.q.hollow)
+            segtab_rebuild_tick(t, g);
+    }
+    for (size_t n = t->active.n; n > 0 && sweeping; n--) {
+        struct seg *g = list_entry(list_first(&t->active), struct seg, active);
+
+        sweeping = seg_is_fenced(g) || sweep_seg(t, g, &budget);
+        if (!sweeping)
+            break;
+        list_remove(&t->active, &g->active);
+        if (g->b.q.waiting > 0 || g->b.released.idx.n > 0 || g->b.q.hollow)
+            list_push_back(&t->active, &g->active);
+    }
+}

@@ -1,0 +1,17 @@
+/* leave.h: leaves: MSG_DROP. */
+#ifndef SEGQ_SEG_TICKETS_LEAVE_H
+#define SEGQ_SEG_TICKETS_LEAVE_H
+
+#include "segment/table/opts.h"
+
+struct drop_ans;
+struct drop_req;
+struct segtab;
+struct spot;
+
+void segtab_drop(struct segtab *t, struct seg_now now, const struct drop_req *req,
+                 uint32_t n, struct drop_ans *ans);
+/* Of its own will; its place, its session, or what a rebuilt segment would bring back. */
+void segtab_leave(struct segtab *t, const struct spot *s);
+
+#endif

@@ -1,0 +1,11 @@
+/* pass.h: the pass of a released ticket. */
+#ifndef SEGQ_SEG_TICKETS_PASS_H
+#define SEGQ_SEG_TICKETS_PASS_H
+
+#include "segment/table/state.h"
+
+/* Its length, in mem; negative: no memory, or an impossible name. */
+int segtab_make_pass(struct segtab *t, const struct seg *g, const struct session *x,
+                     struct arena *mem, const char **out);
+
+#endif

@@ -1,0 +1,23 @@
+/* rebuild.h: a segment whose node is gone with everything comes back with its tickets' polls. */
+#ifndef SEGQ_SEG_TICKETS_REBUILD_H
+#define SEGQ_SEG_TICKETS_REBUILD_H
+
+#include "segment/table/state.h"
+#include "segment/table/where.h"
+
+#define SEGTAB_HOLLOW_MAX (1u << 24) /* numbers of a segment that is to be rebuilt */
+
+/* What the order says of its releases; SQ_ENOMEM: nothing can be said of it. */
+SQ_CHECK int segtab_rebuild_begin(struct segtab *t, struct seg *g,
+                                  const struct msg_seg_open *m);
+/* A poll of a ticket that is neither alive nor released. false: it is dead. */
+bool segtab_rebuild_poll(struct segtab *t, const struct spot *s);
+void segtab_rebuild_leave(struct segtab *t, const struct spot *s);
+void segtab_rebuild_tick(struct segtab *t, struct seg *g);
+/* How many may be released now: none behind somebody of whom nothing is known. */
+uint32_t segtab_rebuild_ready(struct seg *g);
+/* first .. first + n - 1 are inside, or were. */
+SQ_CHECK int segtab_rebuild_released(struct segtab *t, struct seg *g, uint32_t first,
+                                     uint32_t n, int64_t at_ms);
+
+#endif

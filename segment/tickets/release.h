@@ -1,0 +1,21 @@
+/* release.h: releases: SEG_POP, and which of them may be told. */
+#ifndef SEGQ_SEG_TICKETS_RELEASE_H
+#define SEGQ_SEG_TICKETS_RELEASE_H
+
+#include "segment/table/state.h"
+
+#define SEGTAB_UNKEPT_MAX 1024 /* rows of one segment; a pop waits, or an old one is forgotten */
+
+/* Does what the order says, once: a repeated tick, or an older one, changes nothing. false:
+ * it cannot be done now. */
+bool segtab_pop(struct segtab *t, struct seg *g, const struct msg_seg_pop *m);
+/* Releases up to n of those who came back too late, in their order; keeps: the manager stores it. */
+uint32_t segtab_pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms,
+                              bool keeps);
+/* away: they are not there, and are no-shows at once. */
+uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms,
+                            bool keeps, bool away);
+/* Its releases up to this pop are stored: they may be told. */
+void segtab_kept(struct segtab *t, const struct kept_entry *k);
+
+#endif

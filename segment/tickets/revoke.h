@@ -1,0 +1,20 @@
+/* revoke.h: passes that end before, or last longer than, what they say; routers are told. */
+#ifndef SEGQ_SEG_TICKETS_REVOKE_H
+#define SEGQ_SEG_TICKETS_REVOKE_H
+
+#include "segment/table/state.h"
+
+/* An admitted one is over while its pass is not: routers refuse the pass. */
+void segtab_revoke(struct segtab *t, struct seg *g, struct session *x, int reason);
+/* Its session lasts until then, if that is later. told: also in the audit trail (a renewal is
+ * not: there is one every few minutes). */
+void segtab_extend(struct segtab *t, struct seg *g, struct session *x, int64_t until_s,
+                   bool told);
+/* A router's link is up: all that are revoked or extended. */
+void segtab_passes_all(struct segtab *t, peer_no to, struct outbox *out);
+/* The same of a segment that was absorbed here: to all routers with the next flush. */
+void segtab_passes_moved(struct segtab *t, const struct seg *g, const struct xfer_in *in);
+/* What is new, to all routers. */
+void segtab_passes_flush(struct segtab *t, struct outbox *out);
+
+#endif

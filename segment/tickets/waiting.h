@@ -1,0 +1,78 @@
+/* waiting.h: what a waiting ticket is told: its position, when to poll again, and by when it
+ * must have. Inline: polls and joins need it a million times a second. */
+#ifndef SEGQ_SEG_TICKETS_WAITING_H
+#define SEGQ_SEG_TICKETS_WAITING_H
+
+#include "segment/table/state.h"
+#include "segment/table/unit.h"
+#include "segment/table/where.h"
+
+/* An idle deadline: not before idle time and told interval are over. */
+static inline uint8_t deadline(const struct segtab *t, const struct seg *g, uint32_t ms)
+{
+    uint32_t units = (uint32_t)(ms * g->per_unit) + 2;
+
+    return (uint8_t)(segtab_unit(t, g) + (units < BODY_HORIZON ? units : BODY_HORIZON));
+}
+
+static inline uint32_t idle_ms(const struct seg *g, unsigned client)
+{
+    return g->queue->idle_ms[client < CLIENT_NCLASSES ? client : CLIENT_GAME];
+}
+
+static inline uint8_t class_bit(unsigned client)
+{
+    return (uint8_t)(1u << (client < CLIENT_NCLASSES ? client : CLIENT_GAME));
+}
+
+static inline uint32_t told_ms(const struct segtab *t, const struct seg *g,
+                               uint64_t position, uint32_t number)
+{
+    uint32_t salt = number ^ (uint32_t)t->now.now_ms;
+    uint32_t ms = pace_jittered_ms(&g->queue->pace[g->lane], position, salt);
+
+    return ms < g->told_max_ms ? ms : g->told_max_ms;
+}
+
+/* 0: not known. What is released and not stored may yet wait again: it counts. */
+static inline uint64_t segtab_position(const struct seg *g, uint32_t slot)
+{
+    if (SQ_UNLIKELY(g->b.q.hollow || g->ahead == AHEAD_UNKNOWN || g->early))
+        return 0;
+    return g->ahead + segq_rank(&g->b.q, slot) + g->unkept.held + 1;
+}
+
+static inline enum no_place no_place(const struct seg *g)
+{
+    return g->early ? NO_PLACE_EARLY : NO_PLACE_NOW;
+}
+
+/* What the interval follows where the position is unknown: not more people can be before
+ * it in a hollow segment; of those before it in others one segment's worth is assumed. */
+static inline uint64_t far_position(const struct seg *g, uint32_t slot)
+{
+    if (g->b.q.hollow)
+        return slot >= g->mark_end ? slot - g->mark_end + 1ull : 1;
+    return (uint64_t)g->capacity + segq_rank(&g->b.q, slot) + 1;
+}
+
+static inline void place_waiting(struct segtab *t, const struct spot *s, unsigned client,
+                                 struct place_ans *a)
+{
+    struct seg *g = s->seg;
+
+    a->state = PLACE_WAITING;
+    a->position = segtab_position(g, s->slot);
+    if (SQ_UNLIKELY(a->position == 0))
+        a->reason = no_place(g);
+    a->poll_after_ms =
+        told_ms(t, g, a->position != 0 ? a->position : far_position(g, s->slot),
+                s->id.number);
+    segq_mark(&g->b.q, s->slot, deadline(t, g, idle_ms(g, client) + a->poll_after_ms));
+    g->classes |= class_bit(client);
+    g->polls++;
+    if (SQ_UNLIKELY(g->out != NULL))
+        xfer_out_touch(&g->out->out, s->slot);
+}
+
+#endif

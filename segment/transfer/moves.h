@@ -1,0 +1,18 @@
+/* moves.h: all moves of this node: orders, copies, links, time. */
+#ifndef SEGQ_SEG_TRANSFER_MOVES_H
+#define SEGQ_SEG_TRANSFER_MOVES_H
+
+#include "segment/table/state.h"
+
+void segtab_copy(struct segtab *t, peer_no from, const struct msg *m, struct outbox *out);
+/* Moves that do not advance are aborted, the others go on and are reported. */
+void segtab_moves_tick(struct segtab *t, struct outbox *out);
+/* A link to a node is up, or gone. */
+void segtab_moves_peer(struct segtab *t, const struct peer *p, bool up,
+                       struct outbox *out);
+/* The node could not be reached. */
+void segtab_moves_no_dial(struct segtab *t, const char *name, struct outbox *out);
+/* Links that moves want; returns how many (at most cap). */
+size_t segtab_moves_wanted(const struct segtab *t, struct segtab_want *v, size_t cap);
+
+#endif

@@ -1,0 +1,122 @@
+/* source.c: the source's side of a move. */
+#include "segment/transfer/source.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "segment/table/log.h"
+#include "segment/table/peers.h"
+#include "segment/table/state.h"
+#include "segment/table/where.h"
+#include "segment/transfer/move.h"
+
+#define LOG_MODULE "move"
+
+void source_pump(struct segtab *t, struct move *v, struct outbox *out)
+{
+    struct xfer_time tm = segtab_move_time(t, v->seg);
+    bool fenced = xfer_out_is_fenced(&v->out), final = xfer_out_is_final(&v->out);
+    const char *why;
+
+    if (t->hold)
+        return;
+    v->out.ahead = v->seg->ahead; /* it may have fallen since the copy began */
+    v->out.waits = v->seg->unkept.n > 0; /* the fence: what is released stays here till then */
+    why = xfer_out_pump(&v->out, &v->seg->b, &tm, segtab_to(t, v->peer, out), v->peer);
+    if (!final && xfer_out_is_final(&v->out))
+        segtab_log_final(t, v->seg, v->id, v->to);
+    if (!fenced && xfer_out_is_fenced(&v->out)) {
+        v->fenced_ms = t->service_ms;
+        v->fenced_unit = tm.unit_now;
+    }
+
+    if (why != NULL)
+        segtab_move_abort(t, v, why, out);
+}
+
+void source_run(struct segtab *t, struct move *v, peer_no peer, struct outbox *out)
+{
+    struct xfer_time tm = segtab_move_time(t, v->seg);
+
+    v->stage = MOVE_RUNNING;
+    v->peer = peer;
+    v->progress_ms = t->now.now_ms;
+    log_info("move=%" PRIu64 " seg=%" PRIu64 ">%" PRIu64 " copying=%" PRIu32, v->id,
+             v->from, v->to, v->seg->b.q.waiting);
+    xfer_out_begin(&v->out, &v->seg->b, &tm, segtab_to(t, peer, out), peer);
+}
+
+static const char *refuse_out(const struct segtab *t, const struct msg_move_out *m)
+{
+    const struct seg *g = segtab_seg(t, m->from);
+
+    if (g == NULL)
+        return "the source is not here";
+    if (!g->b.q.sealed)
+        return "the source is open";
+    if (g->b.q.hollow)
+        return "the source is not whole";
+    if (g->out != NULL || g->in != NULL)
+        return "the source is in another move";
+    return NULL;
+}
+
+static void start_out(struct segtab *t, struct move *v, const struct msg_move_out *m,
+                      struct outbox *out)
+{
+    const char *name = m->peer_name != NULL ? m->peer_name : "";
+    const struct peer *p = segtab_peer_named(t, name, RPC_SEGMENT);
+
+    strncpy(v->peer_name, name, sizeof(v->peer_name) - 1);
+    strncpy(v->peer_addr, m->peer_addr != NULL ? m->peer_addr : "",
+            sizeof(v->peer_addr) - 1);
+    segtab_move_report(t, v, out);
+    if (segtab_seg(t, m->to) != NULL)
+        source_run(t, v, SEGTAB_SELF, out);
+    else if (p != NULL)
+        source_run(t, v, p->no, out);
+}
+
+void order_move_out(struct segtab *t, peer_no from, const struct msg_move_out *m,
+                    struct outbox *out)
+{
+    struct move *v = segtab_move_find(t, m->move, MOVE_SIDE_OUT);
+    struct spot s;
+    const char *why;
+
+    (void)from; /* answers go to the manager that is obeyed */
+    if (v != NULL) {
+        segtab_move_report(t, v, out);
+        return;
+    }
+    why = refuse_out(t, m);
+    if (why == NULL) {
+        v = move_new(t, m->move, m->from, m->to, MOVE_SIDE_OUT, segtab_seg(t, m->from));
+        why = v == NULL ? "out of memory" : NULL;
+    }
+    if (v != NULL)
+        start_out(t, v, m, out);
+    else if (segtab_find(t, m->from, 0, &s) == SPOT_MOVED && s.moved_to == m->to)
+        segtab_move_tell(t, m->move, m->from, m->to, MOVE_SIDE_OUT, MOVE_COMMITTED, 0, "",
+                         out);
+    else
+        segtab_move_tell(t, m->move, m->from, m->to, MOVE_SIDE_OUT, MOVE_ABORTED, 0, why,
+                         out);
+}
+
+void source_ack(struct segtab *t, peer_no from, const struct msg_copy_ack *m,
+                struct outbox *out)
+{
+    struct move *v = segtab_move_find(t, m->move, MOVE_SIDE_OUT);
+    const char *why;
+
+    if (v == NULL || v->peer != from)
+        return; /* of a move that is over */
+    v->progress_ms = t->now.now_ms;
+    why = m->refused ? "the target refuses" : xfer_out_ack(&v->out, m->seq);
+    if (why == NULL)
+        source_pump(t, v, out);
+    else if (!xfer_out_is_final(&v->out))
+        segtab_move_abort(t, v, why, out);
+}

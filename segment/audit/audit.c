@@ -182,7 +182,7 @@ static void tell_gap(struct audit *a, struct chunk *c, int64_t wall_ms)
                                 .n = a->gap,
                                 .has_n = true,
                                 .since_ms = a->gap_since_ms });
-    log_warn("gap lines=%" PRIu64 ": the disk takes them again", a->gap);
+    log_warn("event=trail_gap lines=%" PRIu64, a->gap);
     a->gap = 0;
 }
 
@@ -200,7 +200,7 @@ void audit_put(void *audit, const struct audit_event *e)
     a->dropped++;
     if (a->gap++ == 0) {
         a->gap_since_ms = e->wall_ms;
-        log_warn("full: the disk is too slow, lines are left out and counted");
+        log_warn("event=trail_full note=\"the disk is too slow: lines are left out and counted\"");
     }
 }
 
@@ -213,9 +213,10 @@ static void tell_failing(struct audit *a)
     if (failing == a->told_failing)
         return;
     if (failing != 0)
-        log_error("cannot write: %s; lines are kept while there is room", strerror(failing));
+        log_error("event=trail_failed error=\"%s\" note=\"lines are kept while there is room\"",
+                  strerror(failing));
     else
-        log_info("written again");
+        log_info("event=trail_resumed");
     a->told_failing = failing;
 }
 
@@ -354,7 +355,7 @@ void audit_free(struct audit *a, int64_t wall_ms)
         pthread_join(a->thread, NULL);
         tell_failing(a);
         if (a->gap > 0 || atomic_load(&a->failing) != 0)
-            log_error("the end of the trail could not be written: left_out=%" PRIu64, a->gap);
+            log_error("event=trail_cut left_out=%" PRIu64 " note=\"its end was not written\"", a->gap);
     }
     audit_desk_fini(&a->desk);
     audit_files_fini(&a->files);

@@ -121,10 +121,11 @@ void segtab_dir_members(struct segtab *t, const struct msg_members *m)
     drop_permits(t);
     forget_members(d);
     if (m->n == 0 || !take_members(d, m)) {
-        log_error("version=%" PRIu64 " members=%" PRIu32 " not taken", m->version, m->n);
+        log_error("event=directory_not_taken version=%" PRIu64 " members=%" PRIu32, m->version,
+                  m->n);
         return; /* joins with a subject wait for the next ones */
     }
-    log_info("version=%" PRIu64 " members=%" PRIu32 " share=%d", d->version, d->n,
+    log_info("event=directory version=%" PRIu64 " members=%" PRIu32 " share=%d", d->version, d->n,
              d->self < d->n);
     if (d->self == d->n)
         return; /* given up as lost: what we hold is another's by now */

@@ -33,7 +33,7 @@ void peer_up(struct segtab *t, const struct segtab_in *in, struct outbox *out)
     const struct peer *p = peer_add(t, in->peer, in->role, in->name);
 
     if (p == NULL)
-        log_error("no memory for peer=%" PRIu32, in->peer); /* it is refused, and comes again */
+        log_error("event=no_memory what=peer peer=%" PRIu32, in->peer); /* it comes again */
     else if (p->role == RPC_ROUTER)
         router_up(t, p->no, out);
     else if (p->role == RPC_MANAGER)

@@ -39,7 +39,8 @@ static void adopt(struct segtab *t, const struct peer *p, uint64_t epoch,
                    strcmp(t->manager_name, p->name) != 0;
 
     if (epoch != t->epoch)
-        log_info("manager=%s epoch=%" PRIu64 " was=%" PRIu64, p->name, epoch, t->epoch);
+        log_info("event=manager_obeyed manager=%s epoch=%" PRIu64 " was=%" PRIu64, p->name, epoch,
+                 t->epoch);
     t->epoch = epoch;
     t->store = store;
     t->manager = p->no;
@@ -62,7 +63,7 @@ static void refuse(struct segtab *t, struct peer *p, uint64_t epoch, uint32_t ab
 {
     t->n.stale_orders++;
     if (!p->refused)
-        log_warn("refused order=%s manager=%s epoch=%" PRIu64 " seen=%" PRIu64
+        log_warn("event=order_refused order=%s manager=%s epoch=%" PRIu64 " seen=%" PRIu64
                  " obeys=%s foreign=%d",
                  msg_name((enum msg_type)about), p->name, epoch, t->epoch,
                  t->manager_name, is_foreign(t, p));
@@ -183,7 +184,7 @@ static void order_seg_open(struct segtab *t, peer_no from, const struct msg_seg_
         segtab_error(out, from, SQ_ENOMEM, MSG_SEG_OPEN, "no memory");
         return;
     }
-    log_info("seg=%" PRIu64 " opened queue=%s lane=%u capacity=%" PRIu32, m->seg,
+    log_info("event=segment_opened seg=%" PRIu64 " queue=%s lane=%u capacity=%" PRIu32, m->seg,
              g->queue->name, m->lane, m->capacity);
     segtab_report_one(t, m->seg, from, out);
 }
@@ -275,7 +276,8 @@ static void order_seg_remove(struct segtab *t, peer_no from,
                  sessions_live(&g->b.released) == 0 && g->out == NULL && g->in == NULL;
 
     if (g != NULL && (empty || m->force)) {
-        log_info("seg=%" PRIu64 " removed waiting=%" PRIu32, m->seg, g->b.q.waiting);
+        log_info("event=segment_removed seg=%" PRIu64 " queue=%s waiting=%" PRIu32, m->seg,
+                 g->queue->name, g->b.q.waiting);
         segtab_audit_seg(t, g, AUDIT_REMOVED, 0, g->b.q.waiting);
         segtab_moves_drop(t, g, "the segment is removed", out);
         segtab_log_set(t, JREC_REMOVE, m->seg, 0);

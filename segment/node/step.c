@@ -70,7 +70,7 @@ static void message(struct segtab *t, peer_no from, const struct msg *m,
         directory(t, from, m, out);
         break;
     case MSG_ERROR:
-        log_warn("peer=%" PRIu32 " about=%s error=%s", from,
+        log_warn("event=refused peer=%" PRIu32 " about=%s error=\"%s\"", from,
                  msg_name((enum msg_type)m->error.about), sq_strerror(m->error.code));
         break;
     default:

@@ -98,8 +98,9 @@ int segtab_replayed(struct segtab *t, struct seg_now now)
     t->replaying = false;
     t->pool.max_blocks = segtab_max_blocks(&t->o);
     if (t->pool.n_blocks > t->pool.max_blocks)
-        log_warn("more waiting than max_tickets=%" PRIu64 ": nobody new joins here until there is "
-                 "room", t->o.max_tickets);
+        log_warn("event=over_max_tickets max_tickets=%" PRIu64
+                 " note=\"joins are refused until there is room\"",
+                 t->o.max_tickets);
     if (unfinished) /* the end of the snapshot had not been written down */
         segtab_log_set(t, JREC_SNAP_END, 0, 0);
     segtab_rules_replayed(t);
@@ -111,7 +112,8 @@ int segtab_replayed(struct segtab *t, struct seg_now now)
             continue;
         }
         /* Absorbed by another one here; only its removal was not written down. */
-        log_info("seg=%" PRIu64 " is absorbed or half begun, and removed", g->b.id);
+        log_info("event=segment_removed seg=%" PRIu64 " queue=%s why=\"absorbed, or half begun\"",
+                 g->b.id, g->queue->name);
         segtab_log_set(t, JREC_REMOVE, g->b.id, 0);
         replay_remove(t, g);
     }
@@ -127,8 +129,9 @@ void segtab_seal_all(struct segtab *t)
 
         if (g->b.q.sealed || segtab_seg(t, g->b.id) != g)
             continue;
-        log_info("seg=%" PRIu64 " sealed at %u: its last joins may be missing", g->b.id,
-                 g->b.joined);
+        log_info("event=segment_sealed seg=%" PRIu64 " queue=%s joined=%" PRIu32
+                 " why=\"its last joins may be missing\"",
+                 g->b.id, g->queue->name, g->b.joined);
         segtab_log_set(t, JREC_SEAL, g->b.id, 0);
         segq_seal(&g->b.q);
         segtab_touch(t, g);

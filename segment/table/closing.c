@@ -26,8 +26,8 @@ static void close_now(struct segtab *t, struct seg *g)
     segq_seal(&g->b.q);
     g->closed = true;
     segtab_log_set(t, JREC_SEAL, g->b.id, g->next);
-    log_info("seg=%" PRIu64 " queue=%s event=closed joined=%" PRIu32, g->b.id, g->queue->name,
-             g->b.joined);
+    log_info("event=segment_closed seg=%" PRIu64 " queue=%s joined=%" PRIu32, g->b.id,
+             g->queue->name, g->b.joined);
     t->urgent = true;
     segtab_touch(t, g);
 }

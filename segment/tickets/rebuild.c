@@ -69,8 +69,8 @@ int segtab_rebuild_begin(struct segtab *t, struct seg *g, const struct msg_seg_o
         segtab_log_released(t, g, r);
     }
     segtab_log_hollow(t, g); /* the last: without it all of this is void after a crash */
-    log_warn("seg=%" PRIu64 " queue=%s event=rebuild released=%" PRIu32 " inside=%" PRIu32
-             " for_ms=%" PRIu32,
+    log_warn("event=segment_rebuild seg=%" PRIu64 " queue=%s released=%" PRIu32
+             " inside=%" PRIu32 " for_ms=%" PRIu32,
              g->b.id, g->queue->name, m->mark_end, g->b.released.idx.n, g->for_ms);
     segtab_audit_seg(t, g, AUDIT_REBUILDING, 0, 0);
     segtab_wake(t, g);
@@ -143,7 +143,7 @@ void segtab_rebuild_tick(struct segtab *t, struct seg *g)
     segq_solid(&g->b.q, g->mark_end);
     segtab_log_set(t, JREC_SOLID, g->b.id, 0);
     segtab_audit_seg(t, g, AUDIT_REBUILT, 0, g->b.q.waiting);
-    log_info("seg=%" PRIu64 " queue=%s event=rebuilt waiting=%" PRIu32, g->b.id,
+    log_info("event=segment_rebuilt seg=%" PRIu64 " queue=%s waiting=%" PRIu32, g->b.id,
              g->queue->name, g->b.q.waiting);
     segtab_touch(t, g);
 }

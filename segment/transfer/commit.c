@@ -47,7 +47,7 @@ static void adopt_relocs(struct segtab *t, struct seg *g)
             continue;
         r->host = g;
         if (segtab_home_set(t, r->seg, HOME_RELOC, r) < 0)
-            log_error("seg=%" PRIu64 " lost its name", r->seg); /* cannot be: reserved */
+            log_error("event=segment_name_lost seg=%" PRIu64, r->seg); /* cannot be: reserved */
     }
 }
 
@@ -64,7 +64,7 @@ static bool commit_in(struct segtab *t, struct move *v, struct outbox *out)
     if (reserve_homes(t, &v->in) < 0 ||
         xfer_in_commit(&v->in, &g->b, &tm, g->queue->pass_ttl_s) < 0) {
         unreserve_homes(t, &v->in);
-        log_warn("move=%" PRIu64 " commit waits for memory", v->id);
+        log_warn("event=no_memory what=commit move=%" PRIu64, v->id);
         return false;
     }
     segtab_log_absorbed(t, g, &v->in);
@@ -77,7 +77,8 @@ static bool commit_in(struct segtab *t, struct move *v, struct outbox *out)
     else if (before == 0) /* the same people in a new place: they keep what they were told */
         g->ahead = u64_min(g->ahead, v->in.ahead);
     segtab_log_set(t, JREC_AHEAD, g->b.id, g->ahead);
-    log_info("move=%" PRIu64 " seg=%" PRIu64 ">%" PRIu64 " side=in committed=%" PRIu32,
+    log_info("event=move_committed move=%" PRIu64 " from=%" PRIu64 " to=%" PRIu64
+             " side=in tickets=%" PRIu32,
              v->id, v->from, v->to, waiting);
     t->n.moves_in++;
     segtab_audit_seg(t, g, AUDIT_ABSORBED, v->from, waiting);
@@ -116,8 +117,9 @@ static void commit_out(struct segtab *t, struct move *v)
     struct seg *g = v->seg;
     seg_id to = v->to;
 
-    log_info("move=%" PRIu64 " seg=%" PRIu64 ">%" PRIu64 " side=out committed", v->id,
-             v->from, to);
+    log_info("event=move_committed move=%" PRIu64 " from=%" PRIu64 " to=%" PRIu64
+             " side=out",
+             v->id, v->from, to);
     t->n.moves_out++;
     segtab_move_free(t, v);
     drop_source(t, g, to);

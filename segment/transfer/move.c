@@ -162,8 +162,9 @@ void segtab_move_abort(struct segtab *t, struct move *v, const char *why,
         segtab_log_set(t, JREC_FREED, g->b.id, v->id);
     if (v->side == MOVE_SIDE_OUT && xfer_out_is_fenced(&v->out))
         thaw(t, v);
-    log_info("move=%" PRIu64 " seg=%" PRIu64 ">%" PRIu64 " side=%s aborted why=%s", v->id,
-             v->from, v->to, v->side == MOVE_SIDE_IN ? "in" : "out", why);
+    log_info("event=move_aborted move=%" PRIu64 " from=%" PRIu64 " to=%" PRIu64
+             " side=%s why=\"%s\"",
+             v->id, v->from, v->to, v->side == MOVE_SIDE_IN ? "in" : "out", why);
     segtab_move_tell(t, v->id, v->from, v->to, v->side, MOVE_ABORTED, 0, why, out);
     t->n.moves_aborted++;
     segtab_move_free(t, v);

@@ -42,8 +42,9 @@ void source_run(struct segtab *t, struct move *v, peer_no peer, struct outbox *o
     v->stage = MOVE_RUNNING;
     v->peer = peer;
     v->progress_ms = t->now.now_ms;
-    log_info("move=%" PRIu64 " seg=%" PRIu64 ">%" PRIu64 " copying=%" PRIu32, v->id,
-             v->from, v->to, v->seg->b.q.waiting);
+    log_info("event=move_copying move=%" PRIu64 " from=%" PRIu64 " to=%" PRIu64
+             " waiting=%" PRIu32,
+             v->id, v->from, v->to, v->seg->b.q.waiting);
     xfer_out_begin(&v->out, &v->seg->b, &tm, segtab_to(t, peer, out), peer);
 }
 

@@ -104,7 +104,7 @@ static void snap_seg(struct segtab *t, const struct seg *g)
     snap_people(t, g);
     for (uint32_t i = 0; i < g->b.relocs.n; i++)
         segtab_log_reloc(t, g, g->b.relocs.v[i]);
-    if (g->out != NULL && g->out->stage == MOVE_RUNNING &&
+    if (g->out != NULL && g->out->stage == STAGE_COPYING &&
         xfer_out_is_final(&g->out->out))
         segtab_log_final(t, g, g->out->id, g->out->to);
     segtab_log_set(t, JREC_SEG_END, g->b.id, 0);

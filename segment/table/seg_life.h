@@ -6,7 +6,7 @@
 
 static inline bool seg_is_fenced(const struct seg *g)
 {
-    return g->out != NULL && g->out->stage == MOVE_RUNNING &&
+    return g->out != NULL && g->out->stage == STAGE_COPYING &&
            xfer_out_is_fenced(&g->out->out);
 }
 

@@ -87,11 +87,14 @@ struct seg { /* one hosted segment */
     struct list_node active; /* in segtab.active: somebody waits, or was released */
 };
 
-/* Of either side. */
+/* How far a move is; transfer/move.c has the steps. */
 enum move_stage {
-    MOVE_DIALLING, /* out: no link to the target's node yet */
-    MOVE_RUNNING,  /* out: copying, perhaps fenced; in: receiving */
-    MOVE_READY,    /* in: has everything; only MOVE_END decides */
+    STAGE_DIALLING,  /* out: no link to the target's node yet */
+    STAGE_COPYING,   /* out: how far, perhaps fenced, is in out.phase */
+    STAGE_RECEIVING, /* in: the copy arrives */
+    STAGE_WHOLE,     /* in: all of it is here; the members of the directory are being told */
+    STAGE_READY,     /* in: only MOVE_END decides */
+    STAGE_N
 };
 
 struct move {
@@ -99,7 +102,7 @@ struct move {
     uint64_t id;
     seg_id from, to;
     uint8_t side; /* enum move_side */
-    enum move_stage stage;
+    enum move_stage stage; /* set by move_step() alone */
     peer_no peer;    /* 0: none (any more) */
     struct seg *seg; /* ref: the local segment */
     char peer_name[NAME_MAX_LEN + 1], peer_addr[64];

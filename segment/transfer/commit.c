@@ -153,7 +153,7 @@ static void move_commit(struct segtab *t, const struct msg_move_end *m,
     struct move *v = segtab_move_find(t, m->move, MOVE_SIDE_OUT);
     struct seg *left = segtab_seg(t, m->from);
 
-    if (in != NULL && in->stage != MOVE_READY) {
+    if (in != NULL && in->stage != STAGE_READY) {
         segtab_move_abort(t, in, "committed, but the copy is not complete", out);
         return;
     }

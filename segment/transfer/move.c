@@ -1,7 +1,9 @@
 /* move.c: moves, seen from a node: which are under way, and what ends them.
  *
- *   source:  DIALLING --link--> RUNNING (copying, then fenced) --MOVE_END--> gone
- *   target:  RUNNING (receiving) --everything is here--> READY --MOVE_END--> gone
+ *   source:  DIALLING --link--> COPYING (then fenced: xfer_out.h) --MOVE_END--> gone
+ *   target:  RECEIVING --all is here--> WHOLE --members told--> READY --MOVE_END--> gone
+ *
+ * Each is gone, too, when it is aborted.
  *
  * What can go wrong                       then
  *   the link breaks before COPY_END       both sides abort by themselves and say so
@@ -13,6 +15,7 @@
  * READY target decides by itself. (A fence without COPY_END is safe to lift.) */
 #include "segment/transfer/move.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 
@@ -23,6 +26,22 @@
 #include "segment/table/unit.h"
 
 #define LOG_MODULE "move"
+
+/* ---- stages ----------------------------------------------------------------------- */
+
+#define TO(stage) (1u << (stage))
+
+void move_step(struct move *v, enum move_stage to)
+{
+    static const uint8_t may[STAGE_N] = {
+        [STAGE_DIALLING] = TO(STAGE_COPYING),
+        [STAGE_RECEIVING] = TO(STAGE_WHOLE),
+        [STAGE_WHOLE] = TO(STAGE_READY),
+    };
+
+    assert(v->stage < STAGE_N && (may[v->stage] & TO(to)));
+    v->stage = to;
+}
 
 struct xfer_time segtab_move_time(const struct segtab *t, const struct seg *g)
 {
@@ -59,7 +78,7 @@ void segtab_move_report(struct segtab *t, struct move *v, struct outbox *out)
 {
     bool in = v->side == MOVE_SIDE_IN;
     uint8_t report =
-        in ? (v->stage == MOVE_READY ? MOVE_FENCED : MOVE_ACCEPTED) : MOVE_COPYING;
+        in ? (v->stage == STAGE_READY ? MOVE_FENCED : MOVE_ACCEPTED) : MOVE_COPYING;
     uint32_t tickets = in ? v->in.waiting : v->seg->b.q.waiting;
 
     v->told_ms = t->now.now_ms;
@@ -91,6 +110,8 @@ struct move *move_new(struct segtab *t, uint64_t id, seg_id from, seg_id to, uin
 {
     struct move *v = calloc(1, sizeof(*v));
 
+    assert(g->b.id == (side == MOVE_SIDE_IN ? to : from));
+    assert(g->in == NULL && g->out == NULL);
     if (v == NULL)
         return NULL;
     v->id = id;
@@ -102,12 +123,13 @@ struct move *move_new(struct segtab *t, uint64_t id, seg_id from, seg_id to, uin
     if (side == MOVE_SIDE_IN) {
         xfer_in_init(&v->in, id, from, to, &t->pool);
         segtab_dir_watch_move(v);
-        v->stage = MOVE_RUNNING;
+        v->stage = STAGE_RECEIVING;
         g->in = v;
     } else if (xfer_out_init(&v->out, &g->b, id, to, g->ahead) < 0) {
         free(v);
         return NULL;
     } else {
+        v->stage = STAGE_DIALLING;
         g->out = v;
     }
     list_push_back(&t->moves, &v->node);
@@ -116,6 +138,7 @@ struct move *move_new(struct segtab *t, uint64_t id, seg_id from, seg_id to, uin
 
 void segtab_move_free(struct segtab *t, struct move *v)
 {
+    assert(v == (v->side == MOVE_SIDE_IN ? v->seg->in : v->seg->out));
     list_remove(&t->moves, &v->node);
     segtab_touch(t, v->seg);
     if (v->side == MOVE_SIDE_IN) {
@@ -187,7 +210,7 @@ int segtab_move_recover(struct segtab *t, struct seg *g, uint64_t id, seg_id to)
 
     if (v == NULL)
         return SQ_ENOMEM;
-    v->stage = MOVE_RUNNING;
+    move_step(v, STAGE_COPYING);
     v->out.phase = XFER_SENT;
     return 0;
 }

@@ -4,9 +4,12 @@
 
 #include "segment/table/state.h"
 
-/* NULL: no memory. */
+/* In its first stage, DIALLING or RECEIVING; the segment g has no move of this side. NULL: no
+ * memory. */
 struct move *move_new(struct segtab *t, uint64_t id, seg_id from, seg_id to, uint8_t side,
                       struct seg *g);
+/* The one setter of v->stage after move_new(); asserts that the step is allowed. */
+void move_step(struct move *v, enum move_stage to);
 /* Forgets it; nothing is told. */
 void segtab_move_free(struct segtab *t, struct move *v);
 struct move *segtab_move_find(const struct segtab *t, uint64_t id, uint8_t side);
@@ -18,7 +21,7 @@ void segtab_moves_drop(struct segtab *t, struct seg *g, const char *why,
                        struct outbox *out);
 /* The source's end of a move whose copy was complete. SQ_ENOMEM, or 0. */
 SQ_CHECK int segtab_move_recover(struct segtab *t, struct seg *g, uint64_t id, seg_id to);
-/* To the manager, if there is one (the next is told everything). why is only borrowed if static. */
+/* To the manager, if there is one (the next is told everything). why: a constant. */
 void segtab_move_tell(struct segtab *t, uint64_t move, seg_id from, seg_id to,
                       uint8_t side, uint8_t report, uint32_t tickets, const char *why,
                       struct outbox *out);

@@ -23,13 +23,12 @@ static const char *stalled(const struct segtab *t, const struct move *v)
 {
     msec_t idle = t->now.now_ms - v->progress_ms;
 
-    if (v->side == MOVE_SIDE_IN && v->in.complete && v->stage == MOVE_RUNNING &&
-        t->now.now_ms - v->whole_ms > DIR_TELL_MS)
+    if (v->stage == STAGE_WHOLE && t->now.now_ms - v->whole_ms > DIR_TELL_MS)
         return "the directory does not answer";
     if (v->side == MOVE_SIDE_IN)
-        return v->stage != MOVE_READY && idle > SEGTAB_IN_STALL_MS ? "nothing came"
+        return v->stage != STAGE_READY && idle > SEGTAB_IN_STALL_MS ? "nothing came"
                                                                    : NULL;
-    if (v->stage == MOVE_RUNNING && xfer_out_is_final(&v->out))
+    if (v->stage == STAGE_COPYING && xfer_out_is_final(&v->out))
         return NULL;
     return idle > SEGTAB_STALL_MS ? "no answer from the target" : NULL;
 }
@@ -46,7 +45,7 @@ void segtab_moves_tick(struct segtab *t, struct outbox *out)
         }
         if (t->now.now_ms - v->told_ms >= SEGTAB_BEAT_MS)
             segtab_move_report(t, v, out);
-        if (v->side == MOVE_SIDE_OUT && v->stage == MOVE_RUNNING && v->peer != 0)
+        if (v->stage == STAGE_COPYING && v->peer != 0)
             source_pump(t, v, out);
     }
 }
@@ -54,7 +53,7 @@ void segtab_moves_tick(struct segtab *t, struct outbox *out)
 static void peer_lost(struct segtab *t, struct move *v, struct outbox *out)
 {
     v->peer = 0;
-    if (v->side == MOVE_SIDE_IN ? v->stage != MOVE_READY : !xfer_out_is_final(&v->out))
+    if (v->side == MOVE_SIDE_IN ? v->stage != STAGE_READY : !xfer_out_is_final(&v->out))
         segtab_move_abort(t, v, "the link broke", out);
 }
 
@@ -66,8 +65,7 @@ void segtab_moves_peer(struct segtab *t, const struct peer *p, bool up,
 
         if (!up && v->peer == p->no)
             peer_lost(t, v, out);
-        else if (up && v->side == MOVE_SIDE_OUT && v->stage == MOVE_DIALLING &&
-                 strcmp(v->peer_name, p->name) == 0)
+        else if (up && v->stage == STAGE_DIALLING && strcmp(v->peer_name, p->name) == 0)
             source_run(t, v, p->no, out);
     }
 }
@@ -77,8 +75,7 @@ void segtab_moves_no_dial(struct segtab *t, const char *name, struct outbox *out
     list_each (&t->moves, it) {
         struct move *v = container_of(it, struct move, node);
 
-        if (v->side == MOVE_SIDE_OUT && v->stage == MOVE_DIALLING &&
-            strcmp(v->peer_name, name) == 0)
+        if (v->stage == STAGE_DIALLING && strcmp(v->peer_name, name) == 0)
             segtab_move_abort(t, v, "the target's node cannot be reached", out);
     }
 }

@@ -39,7 +39,7 @@ void source_run(struct segtab *t, struct move *v, peer_no peer, struct outbox *o
 {
     struct xfer_time tm = segtab_move_time(t, v->seg);
 
-    v->stage = MOVE_RUNNING;
+    move_step(v, STAGE_COPYING);
     v->peer = peer;
     v->progress_ms = t->now.now_ms;
     log_info("event=move_copying move=%" PRIu64 " from=%" PRIu64 " to=%" PRIu64

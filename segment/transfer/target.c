@@ -65,7 +65,7 @@ static void ready(struct segtab *t, struct move *v, struct outbox *out)
 {
     if (!segtab_dir_told(t, v))
         return;
-    v->stage = MOVE_READY;
+    move_step(v, STAGE_READY);
     segtab_move_report(t, v, out);
 }
 
@@ -74,7 +74,7 @@ void segtab_moves_heard(struct segtab *t, struct outbox *out)
     list_each (&t->moves, it) {
         struct move *v = container_of(it, struct move, node);
 
-        if (v->side == MOVE_SIDE_IN && v->in.complete && v->stage == MOVE_RUNNING)
+        if (v->stage == STAGE_WHOLE)
             ready(t, v, out);
     }
 }
@@ -90,11 +90,13 @@ void target_copy(struct segtab *t, peer_no from, const struct msg *m, struct out
     }
     v->peer = from;
     v->progress_ms = t->now.now_ms;
-    why = v->stage == MOVE_READY ? NULL : xfer_in_msg(&v->in, m, &v->seg->b);
+    why = v->stage == STAGE_READY ? NULL : xfer_in_msg(&v->in, m, &v->seg->b);
     ack(t, from, v->id, v->in.seq, why, out);
     if (why != NULL) {
         segtab_move_abort(t, v, why, out);
-    } else if (v->in.complete && v->stage != MOVE_READY) {
+    } else if (v->in.complete && v->stage != STAGE_READY) {
+        if (v->stage == STAGE_RECEIVING)
+            move_step(v, STAGE_WHOLE);
         v->whole_ms = t->now.now_ms;
         if (!segtab_dir_tell(t, v))
             segtab_move_abort(t, v, "the directory cannot be told", out);

@@ -120,8 +120,6 @@ CIRCLES = {
 }
 # Files without a header of their own, by room.
 HEADERLESS = {
-    "segment/line": 1,
-    "segment/copy": 2,
 }
 MAIN = re.compile(r"(main|rt_cluster|seg_cluster|mng_cluster|segqctl)\.c$")
 

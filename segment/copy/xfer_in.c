@@ -1,5 +1,5 @@
 /* xfer_in.c: the target's end of a move. */
-#include "segment/copy/xfer.h"
+#include "segment/copy/xfer_in.h"
 
 #include <stdlib.h>
 #include <string.h>

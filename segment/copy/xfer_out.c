@@ -1,5 +1,5 @@
 /* xfer_out.c: the source's end of a move. */
-#include "segment/copy/xfer.h"
+#include "segment/copy/xfer_out.h"
 
 #include <stdlib.h>
 #include <string.h>

@@ -100,9 +100,6 @@ uint32_t segq_before(const struct segq *q, uint32_t number); /* living; counted,
 /* Whoever is unknown is dead: below `popped` it was released, else it has expired. */
 void segq_solid(struct segq *q, uint32_t popped);
 
-/* Of a sealed one that is not hollow: slot p gets what was in slot number[p], for all of its
- * slots, and those that are added to make n. Or SQ_ENOMEM, and nothing has changed. n > 0. */
-SQ_CHECK int segq_permute(struct segq *q, uint32_t n, const uint32_t *number);
 void segq_rebury(struct segq *q); /* after all blocks were written anew */
 
 /* Makes all tags exact. */

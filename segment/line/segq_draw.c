@@ -1,6 +1,6 @@
 /* segq_draw.c: the line of early ones gets its order: slot by slot to another place, dead
  * ones, too, so that what each of them died of is still known. */
-#include "segment/line/segq.h"
+#include "segment/line/segq_draw.h"
 
 #include <stdlib.h>
 #include <string.h>

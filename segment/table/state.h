@@ -13,7 +13,8 @@
 #include "segment/line/marks.h"
 #include "segment/table/dirs.h"
 #include "segment/table/opts.h"
-#include "segment/copy/xfer.h"
+#include "segment/copy/xfer_in.h"
+#include "segment/copy/xfer_out.h"
 
 #define SEGTAB_UNIT_MS     100   /* the smallest idle unit */
 #define SEGTAB_MOVED_MAX   4096  /* aliases remembered after a move away */

@@ -14,6 +14,7 @@
 #include <string.h>
 
 #include "common/base/log.h"
+#include "segment/line/segq_draw.h"
 #include "segment/table/changed.h"
 #include "segment/table/log.h"
 

@@ -1,7 +1,8 @@
 /* test_xfer_crowd.c: a copy that is long enough for the crowd to change what has been sent
  * already; a copy that is not what its end says; and a commit that comes too early, or for
  * a copy that is not there any more. */
-#include "segment/copy/xfer.h"
+#include "segment/copy/xfer_in.h"
+#include "segment/copy/xfer_out.h"
 #include "tests/lib/segrig.h"
 
 #define N    200000u /* more blocks than the window holds */

@@ -83,8 +83,10 @@ static void heap_add(struct sessions *s, struct session *x)
 static void heap_del(struct sessions *s, struct session *x)
 {
     struct session_heap *h = heap_of(s, x);
-    uint32_t at = x->heap_at, last = h->v[--h->n];
+    uint32_t at = x->heap_at, last;
 
+    assert(at < h->n && h->v[at] == (uint32_t)(x - s->v));
+    last = h->v[--h->n];
     if (at == h->n)
         return;
     heap_put(s, h, at, last);
@@ -127,6 +129,25 @@ struct session *sessions_first_returning(const struct sessions *s)
 struct session *sessions_next_returning(const struct sessions *s, const struct session *x)
 {
     return x->next != NONE ? &s->v[x->next] : NULL;
+}
+
+/* ---- states ---------------------------------------------------------------------- */
+
+#define TO(state) (1u << (state))
+
+/* The diagram of session.h. Whoever has left, or whose session was ended, goes from every state
+ * in which there still is something to end. */
+bool session_may(unsigned from, unsigned to)
+{
+    enum { END = TO(SESSION_OVER) | TO(SESSION_REVOKED) };
+    static const uint8_t may[SESSION_NSTATES] = {
+        [SESSION_READY] = TO(SESSION_ADMITTED) | TO(SESSION_GRACE) | TO(SESSION_RETURNING) | END,
+        [SESSION_ADMITTED] = END,
+        [SESSION_GRACE] = TO(SESSION_RETURNING) | END,
+        [SESSION_RETURNING] = TO(SESSION_READY) | END,
+    };
+
+    return from < SESSION_NSTATES && to < SESSION_NSTATES && (may[from] & TO(to));
 }
 
 /* ---- records --------------------------------------------------------------------- */
@@ -179,6 +200,7 @@ struct session *sessions_find(const struct sessions *s, struct ticket_id id)
 static void enter(struct sessions *s, struct session *x, enum session_state state,
                   msec_t deadline_ms)
 {
+    assert(state > SESSION_FREE && state < SESSION_NSTATES);
     x->state = (uint8_t)state;
     x->deadline_ms = deadline_ms;
     s->n[state]++;
@@ -189,6 +211,7 @@ static void enter(struct sessions *s, struct session *x, enum session_state stat
 
 static void leave(struct sessions *s, struct session *x)
 {
+    assert(x->state != SESSION_FREE && s->n[x->state] > 0);
     if (x->state == SESSION_RETURNING)
         line_del(s, x);
     heap_del(s, x);
@@ -210,8 +233,8 @@ struct session *sessions_add(struct sessions *s, struct ticket_id id,
     return x;
 }
 
-void session_set(struct sessions *s, struct session *x, enum session_state state,
-                 msec_t deadline_ms)
+void session_restore(struct sessions *s, struct session *x, enum session_state state,
+                     msec_t deadline_ms)
 {
     if (state == x->state) { /* only the deadline: keeps its place in the line */
         heap_del(s, x);
@@ -221,6 +244,13 @@ void session_set(struct sessions *s, struct session *x, enum session_state state
     }
     leave(s, x);
     enter(s, x, state, deadline_ms);
+}
+
+void session_set(struct sessions *s, struct session *x, enum session_state state,
+                 msec_t deadline_ms)
+{
+    assert(state == x->state || session_may(x->state, state));
+    session_restore(s, x, state, deadline_ms);
 }
 
 void session_forget(struct sessions *s, struct session *x)

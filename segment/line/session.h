@@ -81,9 +81,14 @@ struct session *sessions_find(const struct sessions *s, struct ticket_id id);
 /* A new record; room must have been reserved and the id must be new. */
 struct session *sessions_add(struct sessions *s, struct ticket_id id,
                              enum session_state state, msec_t deadline_ms);
-/* Every change of state or deadline. Into RETURNING: behind the others. */
+/* May a record go from one state to another? Each may keep its state, and be forgotten. */
+bool session_may(unsigned from, unsigned to);
+/* Every change of state (asserted: session_may) or deadline. Into RETURNING: behind the others. */
 void session_set(struct sessions *s, struct session *x, enum session_state state,
                  msec_t deadline_ms);
+/* The same as a journal, or the manager after a loss, says it: whatever it was before. */
+void session_restore(struct sessions *s, struct session *x, enum session_state state,
+                     msec_t deadline_ms);
 void session_forget(struct sessions *s, struct session *x);
 struct session *sessions_first_returning(const struct sessions *s); /* or NULL */
 struct session *sessions_next_returning(const struct sessions *s,

@@ -133,7 +133,7 @@ static int session(struct seg *g, const struct jrec_session *s)
         return 0;
     }
     x->reason = s->reason;
-    session_set(&g->b.released, x, (enum session_state)s->state, 0);
+    session_restore(&g->b.released, x, (enum session_state)s->state, 0);
     return 0;
 }
 

@@ -40,7 +40,7 @@ static void inside(struct segtab *t, struct seg *g, uint32_t number, int64_t at_
         x = sessions_add(&g->b.released, id, SESSION_ADMITTED, end);
     x->released_at_ms = at_ms; /* the last release counts */
     x->expires_ms = end;
-    session_set(&g->b.released, x, SESSION_ADMITTED, end);
+    session_restore(&g->b.released, x, SESSION_ADMITTED, end);
 }
 
 int segtab_rebuild_released(struct segtab *t, struct seg *g, uint32_t first, uint32_t n,

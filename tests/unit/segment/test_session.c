@@ -1,5 +1,6 @@
 /* test_session.c: records of the released against plain arrays. */
 #include <criterion/criterion.h>
+#include <signal.h>
 #include <string.h>
 
 #include "common/base/rng.h"
@@ -127,8 +128,10 @@ static void run(uint64_t seed)
 
         if (x == NULL)
             add(i % 3, i, st, at);
-        else
+        else if (st == x->state || session_may(x->state, st))
             session_set(&s, x, st, at);
+        else
+            session_restore(&s, x, st, at);
         m[i] = (struct mirror) { (uint8_t)st, at };
         if (now % 50 == 0) {
             expire(m, now);
@@ -150,4 +153,25 @@ Test(session, agrees_with_arrays_seed_1)
 Test(session, agrees_with_arrays_seed_2)
 {
     run(2);
+}
+
+Test(session, a_session_that_is_over_comes_back_in_no_way)
+{
+    for (unsigned to = 0; to < SESSION_NSTATES + 1; to++) {
+        cr_assert_not(session_may(SESSION_FREE, to));
+        cr_assert_not(session_may(SESSION_OVER, to));
+        cr_assert_not(session_may(SESSION_REVOKED, to));
+        cr_assert_not(session_may(SESSION_NSTATES, to));
+    }
+}
+
+Test(session, only_a_released_ticket_is_admitted)
+{
+    for (unsigned from = 0; from < SESSION_NSTATES; from++)
+        cr_assert_eq(session_may(from, SESSION_ADMITTED), from == SESSION_READY, "%u", from);
+}
+
+Test(session, a_step_that_the_table_does_not_know_is_a_fault, .signal = SIGABRT)
+{
+    session_set(&s, add(1, 1, SESSION_ADMITTED, 100), SESSION_GRACE, 100);
 }

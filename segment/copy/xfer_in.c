@@ -1,6 +1,7 @@
 /* xfer_in.c: the target's end of a move. */
 #include "segment/copy/xfer_in.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -355,6 +356,7 @@ int xfer_in_commit(struct xfer_in *x, struct body *b, const struct xfer_time *tm
     uint32_t base;
 
     forget_moved(x);
+    assert(x->complete && b->q.sealed && !b->q.hollow);
     if (reserve(x, b) < 0 || segq_reserve(&b->q, x->waiting) < 0)
         return SQ_ENOMEM;
     segq_settle(&b->q);
@@ -362,6 +364,7 @@ int xfer_in_commit(struct xfer_in *x, struct body *b, const struct xfer_time *tm
     base = b->q.end;
     if (append_all(x, b, tm) < 0)
         return SQ_ENOMEM;
+    assert(b->q.end - base == x->waiting);
     segq_seal(&b->q);
     segq_unreserve(&b->q);
     for (uint32_t i = 0; i < x->relocs.n; i++) {

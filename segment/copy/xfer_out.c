@@ -1,6 +1,7 @@
 /* xfer_out.c: the source's end of a move. */
 #include "segment/copy/xfer_out.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -44,6 +45,7 @@ void xfer_out_touch(struct xfer_out *x, uint32_t slot)
 {
     uint64_t bit = 1ull << (slot & 63);
 
+    assert(x->next_block <= x->n_blocks);
     if (slot >> BLOCK_SHIFT >= x->next_block || (x->touched[slot >> 6] & bit))
         return;
     x->touched[slot >> 6] |= bit;
@@ -56,6 +58,7 @@ const char *xfer_out_ack(struct xfer_out *x, uint32_t seq)
         x->phase = XFER_BLOCKS;
     if (seq <= x->acked)
         return NULL;
+    assert(x->acked <= x->seq);
     if (seq > x->seq)
         return "acknowledged what was not sent";
     x->acked = seq;
@@ -287,6 +290,7 @@ static const char *fence(struct xfer_out *x, const struct body *b)
     if (x->frozen == NULL)
         return "out of memory";
     x->returning = sessions_first_returning(&b->released);
+    assert(x->phase == XFER_TOUCHING && !x->waits);
     x->phase = XFER_REST;
     return NULL;
 }

@@ -3,6 +3,8 @@
  * owners have heard, or want to be checked. */
 #include "segment/directory/ask.h"
 
+#include <assert.h>
+
 #include "segment/directory/permit.h"
 #include "segment/directory/rows.h"
 #include "segment/directory/say.h"
@@ -29,6 +31,7 @@ static bool asked(struct segtab *t, uint16_t holder, const struct dir_row *r,
 {
     struct directory *own = &t->dir.own;
 
+    assert(holder < t->dir.n && holder != t->dir.self);
     *a = (struct dir_row){ .hash = r->hash, .what = DIR_HEARD };
     switch ((enum dir_ask)r->what) {
     case DIR_BEGIN:

@@ -2,6 +2,7 @@
  * step. Nothing is told while the journal does not work: what is over might not be over. */
 #include "segment/directory/members.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -53,6 +54,7 @@ static void link_member(struct segtab *t, uint16_t i)
     struct dir_member *m = &t->dir.m[i];
     const struct peer *p = segtab_peer_named(t, m->name, RPC_SEGMENT);
 
+    assert(i < t->dir.n && i != t->dir.self);
     m->to = p != NULL ? p->no : 0;
     if (m->to != 0)
         dir_say_begin(t, i);

@@ -14,6 +14,7 @@
  * before comes before the end of that, and nothing is claimed until then. */
 #include "segment/directory/permit.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "segment/directory/rows.h"
@@ -63,6 +64,7 @@ static void ask(struct segtab *t, uint16_t owner, uint64_t hash, struct ticket_i
         return;
     list_remove(&d->spare, &c->in);
     list_push_back(&d->asked, &c->in);
+    assert(owner < d->n && owner != d->self);
     c->hash = hash;
     c->state = PERMIT_ASKED;
     c->since_ms = t->now.now_ms;
@@ -99,6 +101,7 @@ static enum permit_word ask_other(struct segtab *t, uint16_t owner, uint64_t has
     }
     if (c->state == PERMIT_ASKED || c->old.seg != old.seg || c->old.number != old.number)
         return PERMIT_WAIT;
+    assert(c->owner == owner);
     *has = c->has;
     drop(d, c);
     return c->state == PERMIT_GRANTED ? PERMIT_OURS : PERMIT_HAS;
@@ -153,6 +156,7 @@ void permits_answer(struct segtab *t, uint16_t owner, const struct dir_row *r)
         drop(d, c);
         return;
     }
+    assert(r->what == DIR_GRANTED || r->what == DIR_EXISTS);
     c->state = r->what == DIR_GRANTED ? PERMIT_GRANTED : PERMIT_TAKEN;
     c->has = *r;
     c->since_ms = t->now.now_ms;

@@ -1,6 +1,7 @@
 /* rows.c: rows to the members of the directory, and what this node holds. */
 #include "segment/directory/rows.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -70,6 +71,7 @@ static void row_add(struct segtab *t, uint16_t i, const struct dir_row *r)
 {
     struct dir_member *m = &t->dir.m[i];
 
+    assert(i != t->dir.self);
     if (m->state == DIR_SILENT)
         return; /* it hears everything when there is a link */
     if (m->n == m->cap) {
@@ -101,6 +103,7 @@ void dir_say(struct segtab *t, uint16_t owner, enum dir_ask what, const struct d
 {
     struct dir_row row = *r;
 
+    assert(owner < t->dir.n);
     row.what = (uint8_t)what;
     if (owner == t->dir.self)
         say_self(t, what, &row);

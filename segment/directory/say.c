@@ -6,6 +6,8 @@
  * It begins anew when the link does, when the members change, and when no answer comes. */
 #include "segment/directory/say.h"
 
+#include <assert.h>
+
 #include "segment/directory/permit.h"
 #include "segment/directory/rows.h"
 #include "segment/table/dirs.h"
@@ -62,6 +64,7 @@ void dir_say_begin(struct segtab *t, uint16_t i)
 {
     struct dir_member *m = &t->dir.m[i];
 
+    assert(i < t->dir.n && i != t->dir.self);
     dir_silence(t, i);
     m->state = DIR_SAYING;
     m->at = 0;

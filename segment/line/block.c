@@ -1,6 +1,7 @@
 /* block.c: the pool of blocks, and what is done to a whole block at once. */
 #include "segment/line/block.h"
 
+#include <assert.h>
 #include <string.h>
 
 #ifdef __SSE2__
@@ -34,6 +35,7 @@ struct block *block_take(struct block_pool *p)
 
 void block_give(struct block_pool *p, struct block *b)
 {
+    assert(p->n_blocks > 0);
     slab_give(&p->slabs, b);
     p->n_blocks--;
 }

@@ -3,6 +3,7 @@
 
 #include "common/base/err.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -126,6 +127,7 @@ static void del(struct directory *d, struct dir_entry *e)
     unlink_entry(d, e);
     *e = (struct dir_entry){ .next = d->free };
     d->free = (uint32_t)(e - d->v) + 1;
+    assert(d->n > 0);
     d->n--;
 }
 
@@ -133,6 +135,7 @@ static void del(struct directory *d, struct dir_entry *e)
 
 void directory_begin(struct directory *d, uint16_t holder)
 {
+    assert(holder < d->n_holders);
     d->h[holder].saying = true;
     d->h[holder].turn++;
 }
@@ -141,6 +144,7 @@ void directory_end(struct directory *d, uint16_t holder)
 {
     struct dir_holder *h = &d->h[holder];
 
+    assert(holder < d->n_holders && d->n_heard <= d->n_holders);
     if (!h->saying)
         return;
     h->saying = false;
@@ -155,6 +159,7 @@ int directory_put(struct directory *d, uint16_t holder, const struct dir_row *r)
 {
     struct dir_entry *e = find(d, holder, r->hash);
 
+    assert(holder < d->n_holders);
     if (e == NULL)
         e = add(d, holder, r->hash);
     if (e == NULL)

@@ -1,6 +1,7 @@
 /* marks.c: a short list of runs. */
 #include "segment/line/marks.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,11 +36,13 @@ void marks_add(struct marks *m, struct ticket_id id, int64_t at_ms, bool again)
         last->end = id.number + 1;
         return;
     }
+    assert(m->n < m->cap); /* reserved */
     m->v[m->n++] = (struct mark_row) { id.seg, id.number, id.number + 1, again, at_ms };
 }
 
 void marks_put(struct marks *m, const struct mark_row *row)
 {
+    assert(m->n < m->cap && row->from < row->end);
     m->v[m->n++] = *row;
 }
 

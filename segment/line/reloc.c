@@ -1,6 +1,7 @@
 /* reloc.c: rank and select over a frozen bitmap. */
 #include "segment/line/reloc.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -163,8 +164,10 @@ int reloc_list_reserve(struct reloc_list *l, uint32_t n)
  * parts of one move may come in any order. */
 void reloc_list_add(struct reloc_list *l, struct reloc *take)
 {
-    uint32_t i = l->n++;
+    uint32_t i = l->n;
 
+    assert(l->n < l->cap); /* reserved */
+    l->n++;
     for (; i > 0 && l->v[i - 1]->base > take->base; i--)
         l->v[i] = l->v[i - 1];
     l->v[i] = take;

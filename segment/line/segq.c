@@ -117,14 +117,6 @@ static int add_block(struct segq *q)
     return 0;
 }
 
-/* How many slots of block b have been given out. */
-static uint32_t given(const struct segq *q, uint32_t b)
-{
-    uint64_t end = (uint64_t)(b + 1) << BLOCK_SHIFT;
-
-    return end <= q->end ? BLOCK_SLOTS : q->end - (b << BLOCK_SHIFT);
-}
-
 /* Frees block b if nothing can live in it any more. */
 static void bury(struct segq *q, uint32_t b)
 {
@@ -132,7 +124,7 @@ static void bury(struct segq *q, uint32_t b)
 
     if (q->count[b] > 0 || q->block[b] == NULL || q->hollow)
         return;
-    n = given(q, b);
+    n = segq_given(q, b);
     if (n < BLOCK_SLOTS && !q->sealed)
         return;
     q->tomb[b] = (uint8_t)block_epitaph(q->block[b], n);
@@ -268,6 +260,7 @@ static uint32_t pop_block(struct segq *q, uint32_t b, uint32_t n, uint32_t *out)
     q->sub[b] = block_subs(q->block[b]);
     if (got == 0)
         return 0;
+    assert(got <= q->count[b] && got <= q->waiting);
     q->count[b] = (uint16_t)(q->count[b] - got);
     q->waiting -= got;
     q->popped_end = out[got - 1] + 1;
@@ -409,6 +402,7 @@ int segq_back(struct segq *q, uint32_t number, uint8_t deadline)
 {
     uint32_t b = number >> BLOCK_SHIFT;
 
+    assert(q->hollow && number < q->end);
     if (known_block(q, number) == NULL)
         return SQ_ENOMEM;
     block_raise(q->block[b], &q->sub[b], number & (BLOCK_SLOTS - 1), deadline);
@@ -420,8 +414,10 @@ int segq_back(struct segq *q, uint32_t number, uint8_t deadline)
 
 int segq_kill(struct segq *q, uint32_t number, enum dead why)
 {
-    struct block *b = known_block(q, number);
+    struct block *b;
 
+    assert(q->hollow && number < q->end);
+    b = known_block(q, number);
     if (b == NULL)
         return SQ_ENOMEM;
     b->idle[number & (BLOCK_SLOTS - 1)] = (uint8_t)why;
@@ -448,7 +444,7 @@ uint32_t segq_before(const struct segq *q, uint32_t number)
 
 static void solid_block(struct segq *q, uint32_t b, uint32_t popped)
 {
-    uint32_t first = b << BLOCK_SHIFT, n = given(q, b);
+    uint32_t first = b << BLOCK_SHIFT, n = segq_given(q, b);
     struct block *k = q->block[b];
 
     if (k == NULL) { /* of both kinds: who asks is answered by popped_end */

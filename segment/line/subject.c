@@ -1,6 +1,7 @@
 /* subject.c: records in an array, found by ticket and by keyed hash. */
 #include "segment/line/subject.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -67,6 +68,7 @@ int subjects_add(struct subjects *s, const struct subject *x)
     text = malloc(x->len > 0 ? x->len : 1);
     if (text == NULL)
         return SQ_ENOMEM;
+    assert(s->free != 0 && s->free <= s->cap); /* reserved */
     i = s->free - 1;
     if (map_set(&s->by_hash, x->hash, i) < 0) {
         free(text);

@@ -8,6 +8,8 @@
  *   what is ahead             kept apart until it can be written: it comes only once */
 #include "segment/node/hold.h"
 
+#include <assert.h>
+
 #include "segment/node/report.h"
 #include "segment/table/log.h"
 
@@ -58,6 +60,7 @@ void segtab_set_ahead(struct segtab *t, struct seg *g, uint64_t ahead)
     }
     if (g->ahead <= ahead)
         return;
+    assert(!t->replaying);
     g->ahead = ahead;
     segtab_log_set(t, JREC_AHEAD, g->b.id, ahead);
 }

@@ -1,6 +1,7 @@
 /* links.c: links come and go. */
 #include "segment/node/links.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #include "common/base/log.h"
@@ -56,6 +57,7 @@ void peer_down(struct segtab *t, peer_no no, struct outbox *out)
         return;
     gone = *p;
     *p = t->peers[--t->n_peers];
+    assert(gone.role != RPC_ROUTER || t->n_routers > 0);
     if (gone.role == RPC_ROUTER)
         t->clock_runs = --t->n_routers > 0;
     else if (gone.role == RPC_SEGMENT)

@@ -1,6 +1,7 @@
 /* node.c: a node's table: its beginning and its end. */
 #include "segment/node/node.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "segment/directory/members.h"
@@ -17,6 +18,7 @@ struct segtab *segtab_new(const struct segtab_opts *o)
 
     if (t == NULL)
         return NULL;
+    assert(o->make_pass != NULL);
     t->o = *o;
     copy_text(t->addr, sizeof(t->addr), o->addr);
     copy_text(t->admin, sizeof(t->admin), o->admin);
@@ -42,6 +44,7 @@ void segtab_free(struct segtab *t)
 
     if (t == NULL)
         return;
+    assert(t->snap == NULL);
     segtab_dir_mode(t, false); /* nobody is to be told of what ends now */
     list_each (&t->moves, it)
         segtab_move_free(t, container_of(it, struct move, node));

@@ -80,6 +80,7 @@ static bool obey(struct segtab *t, peer_no from, uint64_t epoch, uint32_t about,
     struct peer *p = segtab_peer(t, from);
     bool known = strcmp(t->manager_name, p->name) == 0;
 
+    assert(p->role == RPC_MANAGER);
     if (epoch < t->epoch || (epoch == t->epoch && t->manager_name[0] != 0 && !known) ||
         is_foreign(t, p)) {
         refuse(t, p, epoch, about, out);

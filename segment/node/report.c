@@ -2,6 +2,7 @@
  * changed, and once a second all segments in which somebody waits. */
 #include "segment/node/report.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "segment/table/changed.h"
@@ -153,6 +154,7 @@ static void report_dirty(struct segtab *t, struct outbox *out)
     uint32_t n = t->dirty.n < MSG_STATUS_MAX ? (uint32_t)t->dirty.n : MSG_STATUS_MAX;
     struct msg_seg_status *m = new_frame(t, t->manager, &n, out);
 
+    assert(t->manager != 0);
     while (m->n < n) {
         struct seg *g = list_entry(list_first(&t->dirty), struct seg, dirty);
 

@@ -5,6 +5,7 @@
  * A tick visits only segments where somebody waits or was released, or that changed. */
 #include "segment/node/step.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #include "common/base/log.h"
@@ -86,6 +87,7 @@ static void run_loop(struct segtab *t, struct outbox *out)
         struct outbox *o = &t->loop[t->loop_in];
 
         t->loop_in ^= 1;
+        assert(t->loop[t->loop_in].n == 0); /* what is handled now is not written to */
         for (uint32_t i = 0; i < o->n; i++)
             message(t, SEGTAB_SELF, &o->v[i].m, out);
         n += o->n;
@@ -97,6 +99,7 @@ void segtab_step(struct segtab *t, const struct segtab_in *in, struct outbox *ou
 {
     if (in->kind == SEGTAB_TICK && t->n_routers > 0)
         t->heard_ms = ms_max(t->heard_ms, in->now.now_ms - in->silent_ms);
+    assert(!t->replaying && (in->kind != SEGTAB_MSG || in->msg != NULL));
     segtab_clock(t, in->now);
     switch (in->kind) {
     case SEGTAB_TICK:

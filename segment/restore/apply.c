@@ -1,6 +1,7 @@
 /* apply.c: what a record does to a segment. */
 #include "segment/restore/apply.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "segment/directory/rows.h"
@@ -58,6 +59,7 @@ void replay_drop_moves(struct segtab *t, struct seg *g)
 {
     if (g->out != NULL)
         segtab_move_free(t, g->out);
+    assert(g->out == NULL && g->in == NULL); /* a target's move is not in the journal */
 }
 
 void replay_remove(struct segtab *t, struct seg *g)

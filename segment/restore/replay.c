@@ -2,6 +2,7 @@
  * believed: a record that cannot follow those before it is SQ_EPROTO. */
 #include "segment/restore/replay.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "segment/restore/apply.h"
@@ -75,6 +76,7 @@ static int pop(struct segtab *t, struct seg *g, const struct jrec_pop *p)
                                   false);
         n += more;
     } while (more > 0);
+    assert(n <= p->returning + p->waiting);
     if (n != p->returning + p->waiting)
         return SQ_ENOMEM;
     g->popped += n;

@@ -4,6 +4,7 @@
  * front. One that is opened meanwhile has its OPEN record and is not in it. */
 #include "segment/restore/snapshot.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "segment/table/log.h"
@@ -148,6 +149,7 @@ static void put_seg(struct segtab *t, struct seg *g)
 {
     void (*put)(void *ctx, const struct jrec *r) = t->snap;
 
+    assert(g->snap_no != t->snap_no);
     snap_seg(t, g);
     g->snap_no = t->snap_no;
     list_remove(&t->segs, &g->node);
@@ -164,6 +166,7 @@ bool segtab_snapshot(struct segtab *t, bool begin, uint64_t n_blocks,
     struct seg *g;
     bool more;
 
+    assert(t->snap == NULL && !t->replaying && put != NULL);
     t->snap = put;
     t->snap_ctx = ctx;
     if (begin)

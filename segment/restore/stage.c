@@ -2,6 +2,7 @@
  * the segments of a snapshot. */
 #include "segment/restore/stage.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -180,6 +181,7 @@ static int take_stage(struct segtab *t, struct seg *g)
     struct stage *s = t->stage;
     int rc = take_sessions(g, s);
 
+    assert(s->seg == g->b.id);
     if (rc == 0)
         rc = take_subjects(g, s);
     if (rc == 0)
@@ -319,6 +321,7 @@ int replay_on_stage(struct segtab *t, const struct jrec *r)
     struct subject x;
     int rc;
 
+    assert(replay_is_staged(t, r->seg));
     switch ((enum jrec_kind)r->kind) {
     case JREC_SESSION:
         return stage_session(t->stage, &r->session);

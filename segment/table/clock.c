@@ -1,6 +1,8 @@
 /* clock.c: the service clock. */
 #include "segment/table/clock.h"
 
+#include <assert.h>
+
 #include "segment/table/closing.h"
 #include "segment/table/opts.h"
 
@@ -16,6 +18,7 @@ void segtab_clock(struct segtab *t, struct seg_now now)
         segtab_close_due(t);
     if (d <= 0)
         return;
+    assert(to <= now.now_ms);
     t->clock_at_ms = to;
     if (t->clock_runs && !t->hold && to >= t->rest_until_ms)
         t->service_ms += ms_min(d, SEGTAB_MAX_STEP_MS);

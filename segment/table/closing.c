@@ -1,6 +1,7 @@
 /* closing.c: a segment of early tickets closes at its time. */
 #include "segment/table/closing.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #include "common/base/log.h"
@@ -23,6 +24,7 @@ void segtab_close_at(struct segtab *t, struct seg *g, int64_t closes_ms)
 
 static void close_now(struct segtab *t, struct seg *g)
 {
+    assert(g->early && !t->replaying);
     segq_seal(&g->b.q);
     g->closed = true;
     segtab_log_set(t, JREC_SEAL, g->b.id, g->next);

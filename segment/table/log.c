@@ -1,6 +1,7 @@
 /* log.c: changes as records. */
 #include "segment/table/log.h"
 
+#include <assert.h>
 #include <string.h>
 
 void segtab_log_joins(struct segtab *t)
@@ -16,6 +17,7 @@ void segtab_log(struct segtab *t, const struct jrec *r)
     if (!segtab_logs(t))
         return;
     segtab_log_joins(t);
+    assert(r->kind != 0);
     if (t->snap != NULL)
         t->snap(t->snap_ctx, r);
     else

@@ -1,6 +1,7 @@
 /* peers.c: links, and messages to them. */
 #include "segment/table/peers.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -36,6 +37,7 @@ struct peer *peer_add(struct segtab *t, peer_no no, uint8_t role, const char *na
 {
     struct peer *p;
 
+    assert(no != 0 && no != SEGTAB_SELF);
     if (t->n_peers == t->cap_peers) {
         uint32_t cap = t->cap_peers * 2 + 16;
 

@@ -1,6 +1,7 @@
 /* rules.c: the rules of queues. */
 #include "segment/table/rules.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -30,6 +31,7 @@ struct queue *segtab_queue(struct segtab *t, queue_id id, bool make)
 
 void segtab_queue_free(struct queue *q)
 {
+    assert(q->segs.n == 0);
     free(q->name);
     free(q->issuer);
     for (uint32_t i = 0; i < LANES_MAX; i++)

@@ -1,6 +1,7 @@
 /* seg_life.c: a segment's beginning and end. */
 #include "segment/table/seg_life.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "segment/table/log.h"
@@ -18,6 +19,7 @@ struct seg *segtab_seg_new(struct segtab *t, const struct msg_seg_open *m,
 {
     struct seg *g = calloc(1, sizeof(*g));
 
+    assert(m->seg != 0 && q != NULL && m->lane < LANES_MAX);
     if (g == NULL)
         return NULL;
     g->tab = t;
@@ -51,6 +53,7 @@ void segtab_seg_free(struct segtab *t, struct seg *g)
 {
     struct queue *q = g->queue;
 
+    assert(g->out == NULL && g->in == NULL);
     segtab_home_drop(t, g->b.id, g, HOME_SEG);
     for (uint32_t i = 0; i < g->b.relocs.n; i++)
         segtab_home_drop(t, g->b.relocs.v[i]->seg, g->b.relocs.v[i], HOME_RELOC);

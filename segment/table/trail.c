@@ -2,6 +2,8 @@
  * The counters of segtab_counts are raised at the same places: their sums are equal. */
 #include "segment/table/trail.h"
 
+#include <assert.h>
+
 #include "segment/table/times.h"
 #include "segment/table/where.h"
 
@@ -18,6 +20,7 @@ static const char *const client_name[CLIENT_NCLASSES] = {
 static struct audit_event event(const struct segtab *t, const struct seg *g,
                                 enum audit_kind kind)
 {
+    assert(t->o.audit != NULL && !t->replaying);
     return (struct audit_event) { .kind = kind,
                                   .wall_ms = t->now.wall_ms,
                                   .queue = g->queue->name,

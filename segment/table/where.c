@@ -1,6 +1,7 @@
 /* where.c: where a token's ticket is. */
 #include "segment/table/where.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "segment/table/state.h"
@@ -44,6 +45,7 @@ struct ticket_id segtab_outside(const struct segtab *t, struct ticket_id id)
 
 int segtab_home_set(struct segtab *t, seg_id id, enum home_kind k, void *p)
 {
+    assert(id != 0 && p != NULL && ((uintptr_t)p & 3) == 0 && k != HOME_MOVED);
     return map_set(&t->homes, id, (uint64_t)(uintptr_t)p | k);
 }
 

@@ -22,6 +22,8 @@
  * while the shorter ones count. */
 #include "segment/tickets/away.h"
 
+#include <assert.h>
+
 #include "segment/table/log.h"
 #include "segment/table/rules.h"
 #include "segment/table/trail.h"
@@ -80,6 +82,7 @@ void segtab_away(struct segtab *t, struct seg *g, const struct ticket_id *ids, u
     for (uint32_t i = 0; i < n; i++) {
         struct session *x = sessions_find(&g->b.released, ids[i]);
 
+        assert(x != NULL && x->state == SESSION_READY); /* popped by this order */
         g->no_shows++;
         g->away++;
         t->n.no_shows++;

@@ -7,6 +7,7 @@
  * because the bearer is at work) is an extension whose answer has the pass, made anew. */
 #include "segment/tickets/commands.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "segment/table/clock.h"
@@ -27,6 +28,7 @@ static void end(struct segtab *t, const struct spot *s, const struct sess_req *r
 {
     struct session *x = sessions_find(&s->seg->b.released, s->id);
 
+    assert(!t->hold && !seg_is_fenced(s->seg));
     if (is_inside(t, x))
         segtab_revoke(t, s->seg, x, r->command == SESS_REVOKE ? GONE_FINISHED : GONE_LEFT);
     else

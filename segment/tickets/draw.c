@@ -10,6 +10,7 @@
  * count, wherever it is needed. */
 #include "segment/tickets/draw.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -44,6 +45,7 @@ int segtab_draw_now(struct seg *g, const struct seg_draw *d)
     struct subjects named;
     int rc = d->n > 0 && table == NULL ? SQ_ENOMEM : 0;
 
+    assert(g->draw == NULL && !g->b.q.hollow);
     if (rc == 0 && table != NULL)
         rc = rename_subjects(g, table, &named);
     if (rc == 0 && table != NULL) {

@@ -1,6 +1,7 @@
 /* join.c: joins. */
 #include "segment/tickets/join.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "segment/directory/permit.h"
@@ -109,6 +110,7 @@ static void append_new(struct segtab *t, struct seg *g, const struct append_req 
 {
     struct segq *q = &g->b.q;
 
+    assert(!q->sealed && !t->hold);
     a->state = APPEND_BUSY;
     a->number = q->end;
     a->issued_s = (uint32_t)(t->now.wall_ms / 1000);

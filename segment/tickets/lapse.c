@@ -1,6 +1,8 @@
 /* lapse.c: what ends by time. */
 #include "segment/tickets/lapse.h"
 
+#include <assert.h>
+
 #include "segment/table/changed.h"
 #include "segment/table/log.h"
 #include "segment/table/seg_life.h"
@@ -79,6 +81,7 @@ static bool sweep_seg(struct segtab *t, struct seg *g, uint32_t *budget)
             return false;
         (*budget)--;
         n = segq_sweep(&g->b.q, unit, &g->sweep_block, gone);
+        assert(n <= BLOCK_SLOTS);
         segtab_audit_died(t, g, gone, n, AUDIT_EXPIRED);
         for (uint32_t i = 0; i < n; i++)
             segtab_died(g, gone[i]);

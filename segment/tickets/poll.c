@@ -1,6 +1,7 @@
 /* poll.c: polls: what a segment answers a million times a second. */
 #include "segment/tickets/poll.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "segment/table/changed.h"
@@ -108,6 +109,7 @@ static void place_released(struct segtab *t, struct seg *g, struct session *x,
         place_returning(t, g, x, client, a);
         return;
     default:
+        assert(x->state == SESSION_OVER || x->state == SESSION_REVOKED);
         place_gone(a, x->reason);
     }
 }

@@ -14,6 +14,7 @@
  * have heard that it is here) and the journal works (else nobody can be put back). */
 #include "segment/tickets/rebuild.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #include "common/base/log.h"
@@ -133,6 +134,7 @@ void segtab_rebuild_tick(struct segtab *t, struct seg *g)
 {
     msec_t step = t->service_ms - g->looked_ms;
 
+    assert(g->b.q.hollow && step >= 0);
     g->looked_ms = t->service_ms;
     if (t->manager == 0 || t->hold)
         return;

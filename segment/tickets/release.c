@@ -8,6 +8,7 @@
  * waits without a position): what nobody was told of may be undone by a loss. */
 #include "segment/tickets/release.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "segment/table/changed.h"
@@ -63,6 +64,7 @@ uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t
     if (keeps && marks_reserve(&g->unkept, g->b.relocs.n + 1) < 0)
         return 0;
     got = segq_pop(&g->b.q, n, slot);
+    assert(got <= n);
     for (uint32_t i = 0; i < got; i++) {
         struct session *x =
             sessions_add(&g->b.released, body_ticket(&g->b, slot[i]), SESSION_READY,
@@ -125,6 +127,7 @@ static void pop(struct segtab *t, struct seg *g, const struct msg_seg_pop *m)
     while (x.got < m->n && pop_run(t, g, m, &x) > 0)
         ;
     got = x.got;
+    assert(back <= got && got <= m->n && x.n_away <= SEGTAB_AWAY_MAX);
     if (m->keeps && got + x.n_away > back)
         segq_settle(&g->b.q); /* now: else those held count twice before the other blocks */
     t->popping = 0;

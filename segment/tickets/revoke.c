@@ -10,6 +10,7 @@
  *                               link to the node that they came from */
 #include "segment/tickets/revoke.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "segment/table/changed.h"
@@ -53,6 +54,7 @@ static void note(struct segtab *t, struct pass_row row)
 void segtab_revoke(struct segtab *t, struct seg *g, struct session *x, int reason)
 {
     segtab_audit_session(t, g, x, reason == GONE_LEFT ? AUDIT_LEFT : AUDIT_REVOKED, NULL);
+    assert(reason != 0);
     subjects_del(&g->b.subjects, x->id);
     x->reason = (uint8_t)reason;
     session_set(&g->b.released, x, SESSION_REVOKED, x->expires_ms);

@@ -3,6 +3,7 @@
  * nothing is reported, and the manager gives MOVE_END again. */
 #include "segment/transfer/commit.h"
 
+#include <assert.h>
 #include <inttypes.h>
 
 #include "common/base/log.h"
@@ -59,6 +60,7 @@ static bool commit_in(struct segtab *t, struct move *v, struct outbox *out)
     uint32_t waiting = v->in.waiting;
     uint64_t before = g->b.q.waiting;
 
+    assert(v->stage == STAGE_READY && g->in == v);
     if (t->hold)
         return false;
     if (reserve_homes(t, &v->in) < 0 ||
@@ -117,6 +119,7 @@ static void commit_out(struct segtab *t, struct move *v)
     struct seg *g = v->seg;
     seg_id to = v->to;
 
+    assert(v->side == MOVE_SIDE_OUT && g->out == v);
     log_info("event=move_committed move=%" PRIu64 " from=%" PRIu64 " to=%" PRIu64
              " side=out",
              v->id, v->from, to);

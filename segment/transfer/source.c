@@ -1,6 +1,7 @@
 /* source.c: the source's side of a move. */
 #include "segment/transfer/source.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <string.h>
 
@@ -19,6 +20,7 @@ void source_pump(struct segtab *t, struct move *v, struct outbox *out)
     bool fenced = xfer_out_is_fenced(&v->out), final = xfer_out_is_final(&v->out);
     const char *why;
 
+    assert(v->stage == STAGE_COPYING && v->peer != 0);
     if (t->hold)
         return;
     v->out.ahead = v->seg->ahead; /* it may have fallen since the copy began */

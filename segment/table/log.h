@@ -1,5 +1,6 @@
 /* log.h: changes as records of the journal. All of them do nothing without a log, or
- * while replaying. A run of joins is held back until something else happens or the batch is over. */
+ * while replaying. A run of joins is held back until something else happens or the batch is
+ * over. */
 #ifndef SEGQ_SEG_TABLE_LOG_H
 #define SEGQ_SEG_TABLE_LOG_H
 

@@ -25,7 +25,8 @@ static uint8_t rescale(void *ctx, uint8_t deadline)
 void segtab_fit_unit(struct segtab *t, struct seg *g)
 {
     const struct queue *q = g->queue;
-    uint64_t idle = queue_longest_idle_ms(q), told = pace_longest_ms(&q->pace[g->lane]) + 1ull, need;
+    uint64_t idle = queue_longest_idle_ms(q);
+    uint64_t told = pace_longest_ms(&q->pace[g->lane]) + 1ull, need;
     struct rescale r = { .old_ms = g->unit_ms };
 
     need = u64_min(u64_max(told, t->o.retry_ms) + idle, UINT32_MAX / 2);

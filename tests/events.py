@@ -19,7 +19,7 @@ CALL = re.compile(r"\blog_(error|warn|info|debug|line)\s*\(")
 PROCESS = {"router": "router", "segment": "segment", "queuemng": "queuemng"}
 SUPERVISORS = "common/supervisor/"
 # Rooms that are being converted: their events may be in the table. The list only shrinks.
-CONVERTING = re.compile(r"router/|segment/(?!service/)")
+CONVERTING = re.compile(r"router/")
 # Not log calls: the log itself.
 EXCEPT = {"common/base/log.c", "common/base/log.h"}
 

@@ -1,0 +1,154 @@
+/* test_mng_chain.c: the plan of one lane: places ahead, sealing, opening, removing. */
+#include "tests/lib/mngmade.h"
+
+#include "queuemng/chain/chain.h"
+
+static struct made w;
+
+static void setup(void)
+{
+    made_new(&w, "\"merge\": false, \"segment_capacity\": 100, \"open_next_at\": 0.5");
+}
+
+static void teardown(void)
+{
+    made_free(&w);
+}
+
+TestSuite(mng_chain, .init = setup, .fini = teardown);
+
+static bool was_told(const struct mnode *n, const struct mseg *s, uint64_t ahead)
+{
+    for (uint32_t i = 0; i < n->n_ahead; i++)
+        if (n->ahead[i].seg == s->id)
+            return n->ahead[i].ahead == ahead;
+    return false;
+}
+
+Test(mng_chain, places_ahead_add_up_along_the_chain)
+{
+    struct mnode *n = made_node(&w, "a");
+    struct mseg *x = made_sealed(&w, n, 100, 10), *y = made_sealed(&w, n, 100, 5);
+    struct mseg *z = made_open(&w, n, 3, 3);
+
+    lane_plan(w.m, w.l);
+    cr_assert(was_told(n, x, 0) && was_told(n, y, 10) && was_told(n, z, 15));
+    cr_assert_eq(w.l->waiting, 18);
+    n->n_ahead = 0;
+    lane_plan(w.m, w.l);
+    cr_assert_eq(n->n_ahead, 0, "what was said is not said again");
+}
+
+Test(mng_chain, nobody_behind_a_segment_that_is_rebuilt_is_told_a_new_place)
+{
+    struct mnode *n = made_node(&w, "a");
+    struct mseg *x = made_sealed(&w, n, 100, 10), *y = made_sealed(&w, n, 100, 5);
+
+    seg_set_health(x, SEG_REBUILDING);
+    lane_plan(w.m, w.l);
+    cr_assert_eq(y->ahead, AHEAD_UNKNOWN);
+    cr_assert_not(was_told(n, y, 10));
+}
+
+Test(mng_chain, nobody_behind_an_unheard_segment_is_told_a_place)
+{
+    struct mnode *n = made_node(&w, "a");
+    struct mseg *x = made_sealed(&w, n, 100, 10), *y = made_sealed(&w, n, 100, 5);
+
+    x->phase = SEG_STORED;
+    lane_plan(w.m, w.l);
+    cr_assert_eq(y->ahead, 100, "counted with all that it may hold");
+    cr_assert_eq(y->ahead_sent, UINT64_MAX);
+    seg_set_phase(x, SEG_REPORTED);
+    lane_plan(w.m, w.l);
+    cr_assert(was_told(n, y, 10));
+}
+
+Test(mng_chain, an_unreachable_tail_is_sealed_after_two_seconds)
+{
+    struct mnode *n = made_node(&w, "a");
+    struct mseg *s = made_open(&w, n, 10, 10);
+
+    made_node_down(&w, n, MADE_NOW - MNG_TAIL_AFTER_MS + 1);
+    lane_plan(w.m, w.l);
+    cr_assert_eq(s->state, SEG_OPEN);
+    made_step(&w, MADE_NOW + 1);
+    w.q->put_chain = false;
+    lane_plan(w.m, w.l);
+    cr_assert_eq(s->state, SEG_SEALED);
+    cr_assert(s->want_seal && w.q->put_chain, "a later manager does not open it again");
+}
+
+Test(mng_chain, a_successor_is_opened_when_half_of_the_tail_is_taken)
+{
+    struct mnode *n = made_node(&w, "a");
+    struct mseg *s = made_open(&w, n, 50, 50);
+
+    w.q->def.state = DEF_OPEN;
+    lane_plan(w.m, w.l);
+    cr_assert_eq(w.l->segs.n, 1);
+    s->st.joined = s->st.waiting = 51;
+    lane_plan(w.m, w.l);
+    cr_assert_eq(w.l->segs.n, 2);
+    cr_assert_not_null(made_sent(&w, MSG_SEG_OPEN, NULL));
+    cr_assert_eq(w.l->room, 49 + 100);
+}
+
+Test(mng_chain, a_closed_queue_opens_no_tail)
+{
+    made_node(&w, "a");
+    lane_plan(w.m, w.l);
+    cr_assert_eq(w.l->segs.n, 0);
+}
+
+Test(mng_chain, a_sealed_segment_is_told_its_successor_once_routers_know_that)
+{
+    struct mnode *n = made_node(&w, "a");
+    struct mseg *x = made_sealed(&w, n, 100, 10), *y = made_open(&w, n, 0, 0);
+
+    y->phase = SEG_OPENING;
+    lane_plan(w.m, w.l);
+    cr_assert_eq(x->want_next, 0);
+    seg_set_phase(y, SEG_REPORTED);
+    lane_plan(w.m, w.l);
+    cr_assert_eq(x->want_next, y->id);
+    cr_assert_eq(made_sent(&w, MSG_SEG_SEAL, NULL)->seg_seal.next, y->id);
+}
+
+Test(mng_chain, a_segment_is_removed_when_nobody_needs_it)
+{
+    struct mnode *n = made_node(&w, "a");
+    struct mseg *s = made_sealed(&w, n, 100, 0);
+
+    s->st.records = 1; /* somebody who was released */
+    lane_plan(w.m, w.l);
+    cr_assert_not(s->want_remove);
+    s->st.records = 0;
+    lane_plan(w.m, w.l);
+    cr_assert(s->want_remove);
+    cr_assert_not(made_sent(&w, MSG_SEG_REMOVE, NULL)->seg_remove.force);
+}
+
+Test(mng_chain, a_removal_is_taken_back_when_a_no_show_returns)
+{
+    struct mnode *n = made_node(&w, "a");
+    struct mseg *s = made_sealed(&w, n, 100, 0);
+
+    lane_plan(w.m, w.l);
+    cr_assert(s->want_remove);
+    s->st.returning = s->st.records = 1;
+    lane_plan(w.m, w.l);
+    cr_assert_not(s->want_remove);
+}
+
+Test(mng_chain, a_queue_is_full_at_max_waiting)
+{
+    struct mseg *s = made_sealed(&w, made_node(&w, "a"), 100, 9);
+
+    w.q->def.max_waiting = 10;
+    lane_plan(w.m, w.l);
+    cr_assert_not(w.q->full);
+    s->st.waiting = 10;
+    lane_plan(w.m, w.l);
+    cr_assert(w.q->full);
+}

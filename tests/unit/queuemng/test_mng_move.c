@@ -1,0 +1,187 @@
+/* test_mng_move.c: the steps of a move between two segments, report by report. */
+#include "tests/lib/mngmade.h"
+
+#include "queuemng/chain/chain.h"
+#include "queuemng/chain/move.h"
+#include "queuemng/chain/move_state.h"
+#include "queuemng/state/alias.h"
+
+static struct made w;
+static struct mnode *a, *b;
+static struct mseg *x, *y; /* y is behind x, and may be merged into it */
+
+static void setup(void)
+{
+    made_new(&w, "\"merge\": true");
+    a = made_node(&w, "a");
+    b = made_node(&w, "b");
+    x = made_sealed(&w, a, 100, 10);
+    y = made_sealed(&w, b, 100, 5);
+}
+
+static void teardown(void)
+{
+    made_free(&w);
+}
+
+TestSuite(mng_move, .init = setup, .fini = teardown);
+
+static struct mmove *only(void)
+{
+    cr_assert_eq(w.m->moves.n, 1);
+    return container_of(list_first(&w.m->moves), struct mmove, in);
+}
+
+static void report(struct mnode *n, enum move_side side, enum move_report what)
+{
+    const struct mmove *v = container_of(list_first(&w.m->moves), struct mmove, in);
+    struct msg_move_status g = { .epoch = 1, .move = v->id, .from = v->from_id, .to = v->to_id,
+                                 .side = side, .report = what, .tickets = 5, .why = "test" };
+
+    on_move_status(w.m, n, &g);
+}
+
+static void go_to(enum move_state s)
+{
+    moves_plan(w.m, w.l);
+    if (s >= MOVE_COPY)
+        report(a, MOVE_SIDE_IN, MOVE_ACCEPTED);
+    if (s >= MOVE_COMMITTING)
+        report(a, MOVE_SIDE_IN, MOVE_FENCED);
+    if (s >= MOVE_CLEARING)
+        report(a, MOVE_SIDE_IN, MOVE_COMMITTED);
+    cr_assert_eq(only()->state, s);
+}
+
+Test(mng_move, a_segment_is_merged_into_the_one_before_it)
+{
+    peer_no to;
+
+    go_to(MOVE_PLANNED);
+    cr_assert(only()->from == y && only()->to == x);
+    cr_assert_eq(made_sent(&w, MSG_MOVE_IN, &to)->move_in.expect, 5);
+    cr_assert_eq(to, a->peer);
+    cr_assert(x->move == only() && y->move == only());
+}
+
+Test(mng_move, nothing_is_merged_that_would_not_fit)
+{
+    y->st.waiting = 91;
+    moves_plan(w.m, w.l);
+    cr_assert_eq(w.m->moves.n, 0);
+    y->st.waiting = 90;
+    moves_plan(w.m, w.l);
+    cr_assert_eq(w.m->moves.n, 1);
+}
+
+Test(mng_move, an_open_segment_is_not_moved)
+{
+    y->state = y->st.state = SEG_OPEN;
+    moves_plan(w.m, w.l);
+    cr_assert_eq(w.m->moves.n, 0);
+}
+
+Test(mng_move, nothing_is_moved_that_is_being_rebuilt)
+{
+    seg_set_health(x, SEG_REBUILDING);
+    moves_plan(w.m, w.l);
+    cr_assert_eq(w.m->moves.n, 0);
+}
+
+Test(mng_move, the_source_copies_once_the_target_has_accepted)
+{
+    peer_no to;
+
+    go_to(MOVE_COPY);
+    cr_assert_not_null(made_sent(&w, MSG_MOVE_OUT, &to));
+    cr_assert_eq(to, b->peer);
+}
+
+Test(mng_move, the_commit_is_the_alias_and_only_the_target_hears_of_it_first)
+{
+    peer_no to;
+
+    go_to(MOVE_COMMITTING);
+    cr_assert_eq(alias_of(w.l, y->id), x->id);
+    cr_assert(w.q->put_chain);
+    cr_assert(made_sent(&w, MSG_MOVE_END, &to)->move_end.commit);
+    cr_assert_eq(to, a->peer);
+}
+
+Test(mng_move, a_committed_source_leaves_the_chain_and_is_told_last)
+{
+    seg_id id = y->id;
+    peer_no to;
+
+    go_to(MOVE_CLEARING);
+    cr_assert_null(seg_find(w.m, id));
+    cr_assert_eq(home_of(w.m, id), x);
+    cr_assert_eq(x->st.waiting, 15);
+    cr_assert(made_sent(&w, MSG_MOVE_END, &to)->move_end.commit);
+    cr_assert_eq(to, b->peer);
+    report(b, MOVE_SIDE_OUT, MOVE_COMMITTED);
+    cr_assert_eq(w.m->moves.n, 0);
+    cr_assert(a->moves == 0 && b->moves == 0 && x->move == NULL);
+}
+
+Test(mng_move, a_commit_is_undone_when_the_target_is_lost_before_it_has_heard)
+{
+    go_to(MOVE_COMMITTING);
+    seg_lost(w.m, x);
+    moves_tick(w.m);
+    cr_assert_eq(alias_of(w.l, y->id), 0);
+    cr_assert_eq(only()->state, MOVE_ABORTING);
+    cr_assert_eq(y->st.waiting, 5, "the source goes on");
+}
+
+Test(mng_move, after_the_commit_time_does_not_end_it)
+{
+    go_to(MOVE_COMMITTING);
+    made_step(&w, MADE_NOW + MNG_MOVE_IDLE_MS + 1);
+    moves_tick(w.m);
+    cr_assert_eq(only()->state, MOVE_COMMITTING);
+    cr_assert_not_null(made_sent(&w, MSG_MOVE_END, NULL), "it is said again");
+}
+
+Test(mng_move, without_progress_it_is_aborted_at_both_ends)
+{
+    go_to(MOVE_COPY);
+    made_step(&w, MADE_NOW + MNG_MOVE_IDLE_MS + 1);
+    moves_tick(w.m);
+    cr_assert_eq(only()->state, MOVE_ABORTING);
+    cr_assert_not(made_sent(&w, MSG_MOVE_END, NULL)->move_end.commit);
+    report(a, MOVE_SIDE_IN, MOVE_ABORTED);
+    report(b, MOVE_SIDE_OUT, MOVE_ABORTED);
+    cr_assert_eq(w.m->moves.n, 0);
+    cr_assert(x->move == NULL && y->move == NULL);
+}
+
+Test(mng_move, a_node_that_goes_ends_an_early_move_only)
+{
+    go_to(MOVE_COMMITTING);
+    moves_node_down(w.m, b);
+    cr_assert_eq(only()->state, MOVE_COMMITTING);
+    only()->state = MOVE_COPY;
+    moves_node_down(w.m, b);
+    cr_assert_eq(only()->state, MOVE_ABORTING);
+}
+
+Test(mng_move, a_report_by_the_wrong_end_is_not_believed)
+{
+    go_to(MOVE_PLANNED);
+    report(b, MOVE_SIDE_IN, MOVE_ACCEPTED);
+    cr_assert_eq(only()->state, MOVE_PLANNED);
+}
+
+Test(mng_move, a_drain_moves_a_segment_to_another_node_directly_before_it)
+{
+    struct mseg *t;
+
+    b->draining = true;
+    moves_drain(w.m, b);
+    t = only()->to;
+    cr_assert_eq(only()->from, y);
+    cr_assert(t->kind == OPEN_TARGET && t->node == a);
+    cr_assert_eq(list_next(&w.l->segs, &t->in_lane), &y->in_lane);
+    cr_assert_null(made_sent(&w, MSG_MOVE_IN, NULL), "not before the target is open");
+}

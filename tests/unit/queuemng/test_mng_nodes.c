@@ -1,0 +1,159 @@
+/* test_mng_nodes.c: segment nodes register, report, fall silent, are forgotten. */
+#include "tests/lib/mngmade.h"
+
+#include "queuemng/chain/place.h"
+#include "queuemng/nodes/directory.h"
+#include "queuemng/nodes/liveness.h"
+#include "queuemng/nodes/registration.h"
+#include "queuemng/nodes/retire.h"
+#include "queuemng/state/alias.h"
+
+static struct made w;
+static struct mnode *a, *b;
+
+static void setup(void)
+{
+    made_new(&w, "\"merge\": false");
+    w.m->store = 77;
+    a = made_node(&w, "a");
+    b = made_node(&w, "b");
+}
+
+static void teardown(void)
+{
+    made_free(&w);
+}
+
+TestSuite(mng_nodes, .init = setup, .fini = teardown);
+
+static void say_hello(struct mnode *n, uint64_t store, uint64_t epoch)
+{
+    struct msg_node_reg g = { .addr = "1.2.3.4:5", .admin = "", .store = store,
+                              .epoch_seen = epoch, .max_tickets = 1000,
+                              .max_segments = 10, .directory = true };
+
+    on_node_reg(w.m, n, &g);
+}
+
+static void report_all(struct mnode *n, const struct seg_status *v, uint32_t count)
+{
+    struct msg_seg_status g = { .epoch = 1, .full = true, .n = count, .max_tickets = 1000 };
+
+    g.v = (struct seg_status *)(uintptr_t)v; /* only read */
+    on_seg_status(w.m, n, &g);
+}
+
+Test(mng_nodes, a_node_is_up_when_its_report_is_complete)
+{
+    peer_no to;
+
+    say_hello(a, 77, 0);
+    cr_assert_not(a->registered);
+    cr_assert_eq(made_sent(&w, MSG_NODE_OK, &to)->node_ok.no, a->no);
+    cr_assert_eq(to, a->peer);
+    report_all(a, NULL, 0);
+    cr_assert(a->registered);
+}
+
+Test(mng_nodes, a_segment_that_nobody_knows_is_to_be_forgotten)
+{
+    struct seg_status st = { .seg = 555, .queue = 1, .state = SEG_SEALED };
+
+    say_hello(a, 77, 0);
+    report_all(a, &st, 1);
+    cr_assert(made_sent(&w, MSG_SEG_REMOVE, NULL)->seg_remove.force);
+    cr_assert_gt(w.m->next_seg, 555, "its id is not given again");
+}
+
+Test(mng_nodes, a_segment_that_its_node_does_not_report_is_lost)
+{
+    struct mseg *s = made_sealed(&w, a, 100, 10);
+
+    say_hello(a, 77, 0);
+    report_all(a, NULL, 0);
+    cr_assert(seg_is_lost(s) && s->missing);
+}
+
+Test(mng_nodes, one_that_was_to_be_removed_and_is_not_reported_is_gone)
+{
+    struct mseg *s = made_sealed(&w, a, 100, 0);
+    seg_id id = s->id;
+
+    s->want_remove = true;
+    say_hello(a, 77, 0);
+    report_all(a, NULL, 0);
+    cr_assert_null(seg_find(w.m, id));
+    cr_assert_eq(w.m->count.removed, 1);
+}
+
+Test(mng_nodes, a_node_of_another_cluster_gets_no_orders)
+{
+    say_hello(a, 78, 0);
+    cr_assert(a->foreign);
+    cr_assert_null(made_sent(&w, MSG_NODE_OK, NULL));
+}
+
+Test(mng_nodes, a_node_that_has_seen_a_higher_epoch_fences_this_manager)
+{
+    say_hello(a, 77, 9);
+    cr_assert_eq(mng_outranked(w.m), 9);
+}
+
+Test(mng_nodes, a_refusal_drops_what_is_not_open_yet_and_spares_the_node_for_a_while)
+{
+    struct mseg *s = made_open(&w, a, 0, 0);
+    seg_id id = s->id;
+
+    s->phase = SEG_OPENING;
+    b->tickets = 900000;
+    on_open_refused(w.m, a);
+    cr_assert_null(seg_find(w.m, id));
+    cr_assert_eq(place_pick(w.m, NULL, NULL, false, 0), b);
+    made_step(&w, MADE_NOW + MNG_REFUSED_MS);
+    nodes_tick(w.m);
+    cr_assert_eq(place_pick(w.m, NULL, NULL, false, 0), a);
+}
+
+Test(mng_nodes, a_silent_node_is_given_up_after_lost_after)
+{
+    struct mseg *s = made_sealed(&w, a, 100, 10);
+
+    a->can_directory = true;
+    (void)directory_look(w.m);
+    cr_assert(a->member);
+    made_node_down(&w, a, MADE_NOW);
+    made_step(&w, MADE_NOW + w.m->opts.lost_after_ms - 1);
+    nodes_tick(w.m);
+    cr_assert_not(seg_is_lost(s));
+    made_step(&w, MADE_NOW + w.m->opts.lost_after_ms);
+    nodes_tick(w.m);
+    cr_assert(seg_is_lost(s) && a->gave_up);
+    cr_assert_not(a->member, "and it leaves the directory");
+}
+
+Test(mng_nodes, a_drained_node_is_forgotten_when_its_passes_are_over)
+{
+    msec_t session = queue_session_ms(&w.q->def);
+
+    w.m->opts.forget_after_ms = 1;
+    a->draining = true;
+    memset(a->pass_key, 1, 32); /* it alone has this key */
+    made_node_down(&w, a, MADE_NOW);
+    made_step(&w, MADE_NOW + session - 1);
+    nodes_tick(w.m);
+    cr_assert(a->retired);
+    cr_assert_eq(node_forget_in_ms(w.m, a), 1);
+    made_step(&w, MADE_NOW + session);
+    nodes_tick(w.m);
+    cr_assert_null(node_by_name(w.m, "a"));
+}
+
+Test(mng_nodes, a_change_of_the_directory_is_stored_and_told_to_all)
+{
+    a->can_directory = b->can_directory = true;
+    cr_assert(directory_look(w.m));
+    cr_assert_eq(made_sent(&w, MSG_MEMBERS, NULL)->members.n, 2);
+    cr_assert_eq(w.m->members_version, ((uint64_t)1 << 24) + 1);
+    cr_assert_str_eq(w.out.act[w.out.n - 1].key, "directory");
+    cr_assert_not(directory_look(w.m), "nothing has changed since");
+}

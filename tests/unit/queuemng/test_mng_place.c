@@ -1,0 +1,97 @@
+/* test_mng_place.c: which node gets a segment. */
+#include "tests/lib/mngmade.h"
+
+#include "queuemng/chain/place.h"
+
+static struct made w;
+static struct mnode *a, *b;
+
+static void setup(void)
+{
+    made_new(&w, "\"merge\": false");
+    a = made_node(&w, "a");
+    b = made_node(&w, "b");
+}
+
+static void teardown(void)
+{
+    made_free(&w);
+}
+
+TestSuite(mng_place, .init = setup, .fini = teardown);
+
+static const struct mnode *pick(const struct mseg *near)
+{
+    return place_pick(w.m, near, NULL, false, 0);
+}
+
+Test(mng_place, the_emptiest_node_by_memory)
+{
+    a->tickets = 20000; /* 2 percent */
+    b->tickets = 10000;
+    cr_assert_eq(pick(NULL), b);
+    a->used = 0;
+    b->used = 500;
+    cr_assert_eq(pick(NULL), b, "a percent counts more than any number of segments");
+}
+
+Test(mng_place, of_equal_ones_the_one_with_fewest_segments)
+{
+    a->used = 3;
+    b->used = 2;
+    cr_assert_eq(pick(NULL), b);
+    a->tickets = 9999; /* less than a percent */
+    b->used = 4;
+    cr_assert_eq(pick(NULL), a);
+}
+
+Test(mng_place, not_beside_its_neighbour_unless_others_are_clearly_fuller)
+{
+    struct mseg *near = made_sealed(&w, a, 10, 10);
+
+    b->tickets = 40000; /* 4 percent more */
+    cr_assert_eq(pick(near), b);
+    b->tickets = 60000;
+    cr_assert_eq(pick(near), a);
+}
+
+Test(mng_place, no_node_that_cannot_take_it)
+{
+    a->tickets = 500000;
+    b->draining = true;
+    cr_assert_eq(pick(NULL), a);
+    b->draining = false;
+    b->refused_ms = 1;
+    cr_assert_eq(pick(NULL), a);
+    b->refused_ms = 0;
+    b->registered = false;
+    cr_assert_eq(pick(NULL), a);
+    b->registered = true;
+    b->max_segments = b->used;
+    cr_assert_eq(pick(NULL), a);
+}
+
+Test(mng_place, nowhere_when_all_are_nearly_full)
+{
+    a->tickets = b->tickets = 970000;
+    cr_assert_null(pick(NULL));
+    b->tickets--;
+    cr_assert_eq(pick(NULL), b);
+}
+
+Test(mng_place, not_where_it_comes_from)
+{
+    b->tickets = 900000;
+    cr_assert_eq(place_pick(w.m, NULL, a, false, 0), b);
+}
+
+Test(mng_place, a_pre_queue_only_where_nodes_can_draw_and_whose_clock_is_not_past_the_opening)
+{
+    b->tickets = 900000;
+    a->draws = false;
+    cr_assert_eq(place_pick(w.m, NULL, NULL, true, 0), b);
+    a->draws = true;
+    a->past_ms = 5000;
+    cr_assert_eq(place_pick(w.m, NULL, NULL, true, 5000), b);
+    cr_assert_eq(place_pick(w.m, NULL, NULL, true, 5001), a);
+}

@@ -11,12 +11,12 @@
 struct mlane;
 struct mng;
 
-/* Sums, aheads, opening, removal. */
+/* Seals, opens, moves, removes, and tells nodes the places ahead: what is due now. */
 void lane_plan(struct mng *m, struct mlane *l);
 /* It waits for something that may come without a word about this lane: room on some node,
  * time. Looked at every second. */
 bool lane_is_short(const struct mlane *l);
-/* Some node has room again. */
+/* Room may be on some node: lanes that wait for it are planned again. */
 void lanes_look(struct mng *m);
 
 #endif

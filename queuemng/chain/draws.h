@@ -25,10 +25,12 @@ struct mnode;
 struct mqueue;
 struct mseg;
 
-/* The node for the next tail of the lane; NULL: no room. */
+/* The node for the next tail; *by_order: its clock is wrong, so it gets no time. NULL: no room. */
 struct mnode *draws_place(struct mng *m, const struct mlane *l, const struct mseg *near,
                          bool *by_order);
+/* Tells nodes a new opening time, draws what is complete. */
 void draws_plan(struct mng *m, struct mlane *l);
+/* Routers may send early people once every lane has a tail for them. */
 void draws_ready(struct mng *m, struct mqueue *q);
 
 #endif

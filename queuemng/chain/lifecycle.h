@@ -14,11 +14,16 @@ struct mnode;
 struct mseg;
 struct seg_status;
 
+/* In the chain before `before` (NULL: at its end, the only place that may be joined, I3).
+ * NULL: no memory. */
 struct mseg *seg_new(struct mng *m, struct mlane *l, struct mnode *n, seg_id id,
                      uint32_t capacity, uint8_t kind, struct mseg *before);
-/* Out of the chain, freed. */
+/* Takes it out of its chain, with the aliases to it, and frees it. */
 void seg_unlink(struct mng *m, struct mseg *s);
+/* Its node's report. Of a lost segment nothing is taken. */
 void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st);
+/* Its node does not have it, or was silent for too long: the plan of its lane opens it
+ * elsewhere. One in which certainly nobody is goes at once: s may be freed. */
 void seg_lost(struct mng *m, struct mseg *s);
 
 #endif

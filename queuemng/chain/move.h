@@ -15,12 +15,15 @@ struct mng;
 struct mnode;
 struct msg_move_status;
 
-/* Merges. */
+/* Begins merges of neighbours in the lane. */
 void moves_plan(struct mng *m, struct mlane *l);
-/* Empties a node. */
+/* Begins moves away from a node that is being emptied. */
 void moves_drain(struct mng *m, struct mnode *n);
+/* Repeats orders, ends what makes no progress. */
 void moves_tick(struct mng *m);
+/* Ends the early moves that the node takes part in. */
 void moves_node_down(struct mng *m, struct mnode *n);
+/* The report of one end. */
 void on_move_status(struct mng *m, struct mnode *n, const struct msg_move_status *g);
 
 #endif

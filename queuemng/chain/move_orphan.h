@@ -13,6 +13,7 @@ struct mnode;
 struct msg_move_status;
 struct seg_status;
 
+/* The answer to a MOVE_STATUS of such a move. */
 void end_unknown(struct mng *m, const struct mnode *n, const struct msg_move_status *g);
 /* A node reports a segment with a move that this manager does not know. */
 void move_orphan(struct mng *m, struct mnode *n, const struct seg_status *st);

@@ -14,11 +14,16 @@ struct mng;
 struct mnode;
 
 const char *move_state_name(enum move_state s);
+/* The step must be one of the drawing above. */
 void move_set(struct mng *m, struct mmove *v, enum move_state to);
+/* NULL: over, or never begun. */
 struct mmove *move_find(const struct mng *m, uint64_t id);
+/* Over: its ends may move again. */
 void move_free(struct mng *m, struct mmove *v);
+/* Commit or abort, for one node. */
 void order_end(struct mng *m, const struct mnode *n, uint64_t id, seg_id from, seg_id to,
                bool commit);
+/* Gives the orders of its state; repeated by chain/move.c until they are answered. */
 void move_say(struct mng *m, struct mmove *v);
 
 #endif

@@ -8,6 +8,7 @@
 struct mlane;
 struct mng;
 
+/* Once a second: the lane's share of the poll budget, told to nodes if it has changed. */
 void lane_pace(struct mng *m, struct mlane *l);
 
 #endif

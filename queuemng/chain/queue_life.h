@@ -9,11 +9,14 @@ struct mlane;
 struct mng;
 struct mqueue;
 
+/* Without name and definition. NULL: no memory. */
 struct mqueue *queue_new(struct mng *m, queue_id id);
+/* Nodes and the store were told already. */
 void queue_free(struct mng *m, struct mqueue *q);
-/* Everybody in the lane is gone. */
+/* Everybody in the lane is sent away; nodes that cannot be reached are told when they
+ * report the segments. */
 void segs_forget(struct mng *m, struct mlane *l);
-/* For good; frees it. */
+/* For good: nodes, store and routers are told, and it is freed. */
 void queue_gone(struct mng *m, struct mqueue *q);
 
 #endif

@@ -17,10 +17,12 @@ struct mng;
 struct mseg;
 struct seg_status;
 
+/* Opens its lost segments on nodes with room. */
 void lane_rebuild(struct mng *m, struct mlane *l);
-/* These aliases to s become segments of their own again, behind it, to be rebuilt. */
+/* What s has absorbed (only_lacking: and lacks) becomes segments of its own behind it, to be
+ * rebuilt. */
 void seg_unmerge(struct mng *m, struct mseg *s, bool only_lacking);
-/* The node that was thought lost has it after all. */
+/* The node of a lost segment reports it. false: the report does not fit the chain. */
 bool seg_take_back(struct mng *m, struct mseg *s, const struct seg_status *st, bool full);
 
 #endif

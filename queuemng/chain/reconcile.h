@@ -13,9 +13,11 @@ struct mnode;
 struct mqueue;
 struct mseg;
 
+/* The rules of a queue, before the first order about it. */
 void queue_rules_to(struct mng *m, const struct mqueue *q, struct mnode *n);
+/* Gives the one order that is due; takes it from mng.todo when none is. */
 void seg_reconcile(struct mng *m, struct mseg *s);
-/* Note it down, and order at once. */
+/* Into mng.todo, and ordered at once. */
 void seg_wish(struct mng *m, struct mseg *s);
 
 #endif

@@ -29,9 +29,12 @@ SQ_CHECK int queue_make_way(struct mng *m, const char *name, struct err *e);
 SQ_CHECK int mng_queue_delete(struct mng *m, msec_t now_ms, const char *name, bool final,
                               struct mng_deleted_view *v, struct mng_out *out,
                               struct err *e);
+/* SQ_ECONFLICT: it is there; SQ_EUNKNOWN: too late. */
 SQ_CHECK int mng_queue_restore(struct mng *m, msec_t now_ms, const char *name,
                                struct mng_out *out, struct err *e);
+/* Ends those whose time is over; once a second. */
 void deletes_tick(struct mng *m);
+/* Those that can be restored. */
 void mng_each_deleted(const struct mng *m, mng_each_fn fn, void *ctx);
 
 #endif

@@ -75,7 +75,7 @@ static int load_node(struct mng *m, const char *key, json_t *j, struct err *e)
     if (json_unpack(j, "{s:I,s:s,s:b,s?s,s?s,s?s,s?s}", "no", &no, "name", &name,
                     "draining", &draining, "addr", &addr, "admin", &admin, "pass_key",
                     &hex, "other_keys", &others) < 0 ||
-        no <= 0 || no > 1000000)
+        no <= 0 || no > MNG_NODE_NO_MAX)
         return bad(key, e);
     n = node_at(m, (node_no)no);
     if (n == NULL)

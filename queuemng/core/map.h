@@ -7,6 +7,7 @@
 
 struct mng;
 
+/* To each router what has changed since its version; without memory with the next step. */
 void maps_flush(struct mng *m);
 
 #endif

@@ -11,9 +11,10 @@ struct queue_def;
 /* A reading of a monitor: queuemng/policy/release.h validates it. */
 void mng_reading(struct mng *m, msec_t now_ms, const char *metric, double value,
                  msec_t taken_ms);
+/* No reading: why, for operators. */
 void mng_reading_failed(struct mng *m, msec_t now_ms, const char *metric, const char *why);
 void mng_metrics_set(struct mng *m, msec_t now_ms, const char *const *names, size_t n);
-/* Does it name only metrics that there are? As queue_def_metrics(). */
+/* SQ_EINVAL: d names a metric that no monitor measures, and `old` (NULL ok) did not. */
 SQ_CHECK int metrics_check(const struct mng *m, const struct queue_def *d,
                            const struct queue_def *old, struct err *e);
 

@@ -26,10 +26,13 @@ SQ_CHECK int mng_queue_put(struct mng *m, msec_t now_ms, const struct queue_def 
 /* NULL: unknown. version: of the definition, for ETags. */
 const struct queue_def *mng_queue_get(const struct mng *m, const char *name,
                                       uint64_t *version);
+/* A new state, or a flush. */
 SQ_CHECK int mng_order(struct mng *m, msec_t now_ms, const char *queue, enum mng_order o,
                        struct mng_out *out, struct err *e);
+/* n tickets, whatever limits say. */
 SQ_CHECK int mng_release(struct mng *m, msec_t now_ms, const char *queue, uint64_t n,
                          struct mng_out *out, struct err *e);
+/* on: the node is emptied; off: it takes segments again. */
 SQ_CHECK int mng_drain(struct mng *m, msec_t now_ms, const char *node, bool on,
                        struct mng_out *out, struct err *e);
 

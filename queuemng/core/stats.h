@@ -7,6 +7,7 @@
 
 struct mng;
 
+/* To all routers: queues whose figures have changed, and the clock. */
 void stats_flush(struct mng *m);
 
 #endif

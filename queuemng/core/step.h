@@ -8,7 +8,7 @@
 
 struct mng;
 
-/* Planning, stores, maps, aheads: the end of every step. */
+/* Once, as the last call of each entrance. */
 void mng_end(struct mng *m);
 
 #endif

@@ -43,10 +43,10 @@ int directory_load(struct mng *m, json_t *j)
     m->members_version = (uint64_t)version;
     json_array_foreach(v, i, no) {
         json_int_t n = json_integer_value(no);
-        struct mnode *x = n > 0 && n <= 1000000 ? node_at(m, (node_no)n) : NULL;
+        struct mnode *x = n > 0 && n <= MNG_NODE_NO_MAX ? node_at(m, (node_no)n) : NULL;
 
         if (x == NULL)
-            return n > 0 && n <= 1000000 ? SQ_ENOMEM : SQ_EPROTO;
+            return n > 0 && n <= MNG_NODE_NO_MAX ? SQ_ENOMEM : SQ_EPROTO;
         x->member = x->can_directory = true;
     }
     return 0;

@@ -7,8 +7,9 @@
 struct mng;
 struct mnode;
 
-/* Its segments are given up. */
+/* Its segments are opened elsewhere from now on. */
 void node_lost(struct mng *m, struct mnode *n);
+/* Every tick, each node. */
 void nodes_tick(struct mng *m);
 
 #endif

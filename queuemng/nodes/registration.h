@@ -12,10 +12,13 @@ struct mnode;
 struct msg_node_reg;
 struct msg_seg_status;
 
-/* It is to listen to another manager. */
+/* The router is to listen to another manager. */
 void tell_stranger(struct mng *m, peer_no router);
+/* The hello; the node is up when its full report is complete. */
 void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g);
+/* A report: full, or what has changed. */
 void on_seg_status(struct mng *m, struct mnode *n, const struct msg_seg_status *g);
+/* The node has no room: what it has not opened yet is opened elsewhere. */
 void on_open_refused(struct mng *m, struct mnode *n);
 
 #endif

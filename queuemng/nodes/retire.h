@@ -16,12 +16,15 @@
 struct mng;
 struct mnode;
 
+/* No link, no segments, no moves. */
 bool is_gone(const struct mnode *n);
+/* For this long passes may be good that only its key proves. */
 msec_t key_needed_ms(const struct mng *m, const struct mnode *n);
 /* -1: not by itself. */
 msec_t node_forget_in_ms(const struct mng *m, const struct mnode *n);
+/* n is freed. */
 void node_forget(struct mng *m, struct mnode *n, const char *why);
-/* N may be gone after it. */
+/* n may be freed. */
 void node_retire_tick(struct mng *m, struct mnode *n);
 
 #endif

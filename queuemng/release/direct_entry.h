@@ -9,6 +9,7 @@
 struct mng;
 struct mqueue;
 
+/* Places from the head whose people are let in with their join; 0: nobody is. */
 uint64_t direct_entry_reach(const struct mng *m, const struct mqueue *q);
 
 #endif

@@ -8,6 +8,7 @@
 struct mlane;
 struct mng;
 
+/* Once a second. */
 void lane_eta(const struct mng *m, struct mlane *l);
 /* Seconds that the last in line is told; see struct mng_lane_view. */
 double lane_eta_last(const struct mlane *l, const char **reason);

@@ -8,7 +8,9 @@
 struct mng;
 struct mqueue;
 
+/* Of a queue without ticks; routers are told only if it has changed. */
 void idle_figures(struct mng *m, struct mqueue *q);
+/* An operator or the clock has changed what it may do: routers are told with this step. */
 void queue_figures_now(struct mng *m, struct mqueue *q);
 
 #endif

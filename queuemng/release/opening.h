@@ -10,6 +10,7 @@ struct mqueue;
 
 /* Its definition is new. */
 void sched_set(struct mng *m, struct mqueue *q);
+/* second: look for schedules again. */
 void sched_tick(struct mng *m, bool second);
 
 #endif

@@ -22,9 +22,13 @@ struct release;
 void pops_tick(struct mng *m, struct mqueue *q);
 /* n tickets more, whatever limits say: to be given with the next tick. */
 void pops_by_hand(const struct mng *m, struct mqueue *q, uint64_t n);
+/* A monitor was read: the limits of a queue without ticks follow. */
 void pops_look(const struct mng *m, struct mqueue *q, msec_t now_ms);
+/* Tickets per second that would be allowed now; *copy: the controller that said so. */
 double pops_peek(const struct mng *m, const struct mqueue *q, struct release *copy);
+/* The answer to SEG_POP. */
 void on_seg_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *g);
+/* Its link is back: orders that it may have missed are repeated with the same tick. */
 void pop_node_up(struct mng *m, struct mnode *n);
 
 #endif

@@ -13,14 +13,17 @@ struct mlane;
 struct mng;
 struct mseg;
 
+/* NULL: no chain has it (any more). */
 struct mseg *seg_find(const struct mng *m, seg_id id);
-/* 0 = none. */
+/* The segment that has the tickets of `from`; 0: no alias. */
 seg_id alias_of(const struct mlane *l, seg_id from);
 /* The lane of a segment, or of one that another has absorbed; NULL: of none. */
 struct mlane *lane_of(const struct mng *m, seg_id seg);
-/* Who has its tickets; NULL: nobody. */
+/* The segment that has its tickets now; NULL: none. */
 struct mseg *home_of(const struct mng *m, seg_id seg);
+/* Must not be there yet. SQ_ENOMEM: nothing has changed. */
 SQ_CHECK int alias_add(struct mlane *l, struct malias a);
+/* Nothing happens if there is none. */
 void alias_drop(struct mlane *l, seg_id from);
 /* What led to `from` leads to `to` now, so that no alias points to an alias, and comes
  * directly behind `from`, where its tickets are. */

@@ -13,10 +13,16 @@ struct mng;
 struct mnode;
 struct pace_entry;
 
+/* `ahead` places stand before the segment. */
 void batch_ahead(struct mng *m, struct mnode *n, seg_id seg, uint64_t ahead);
+/* How often a lane's people are to poll. */
 void batch_pace(struct mng *m, struct mnode *n, const struct pace_entry *p);
+/* The releases of the segment up to this tick are stored. Lost without memory: the
+ * node says them again. */
 void batch_kept(struct mnode *n, seg_id seg, uint64_t tick);
+/* Sends and forgets what was collected for the node. */
 void batch_send(struct mng *m, struct mnode *n);
+/* A lane's polling interval, as it is now, for one node. */
 void batch_lane_pace(struct mng *m, const struct mlane *l, struct mnode *n);
 
 #endif

@@ -12,16 +12,21 @@ struct mng;
 struct mqueue;
 struct mseg;
 
-/* Its map record has changed. */
+/* Its map record has changed: every router is sent it at the end of the step. */
 void queue_mapped(struct mng *m, struct mqueue *q);
+/* The map's list of nodes, or of their keys, has changed. */
 void map_nodes_changed(struct mng *m);
-/* What put_... say. */
+/* Its put_... flags say what is stored at the end of the step. */
 void queue_put_later(struct mng *m, struct mqueue *q);
-/* Store its chain (or def.). */
+/* Its definition (def), or else its chain, is stored at the end of the step. */
 void queue_keep(struct mng *m, struct mqueue *q, bool def);
+/* People wait in it: it has ticks from now on. */
 void queue_wake(struct mng *m, struct mqueue *q);
+/* Its definition is new: so many lanes as that has, each planned in this step. */
 void queue_fit_lanes(struct mng *m, struct mqueue *q);
+/* The lane is planned at the end of the step. */
 void lane_touch(struct mng *m, struct mlane *l);
+/* The segment is to be reconciled with the next tick (chain/reconcile.h). */
 void seg_todo(struct mng *m, struct mseg *s);
 
 #endif

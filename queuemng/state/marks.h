@@ -22,14 +22,16 @@ void marks_take(struct mng *m, struct mseg *s, const struct seg_status *st);
 /* Of one segment, oldest first, as many of the latest as a message takes; into mem. */
 const struct mark_row *marks_of(const struct mlane *l, seg_id seg, struct arena *mem,
                                 uint32_t *n);
-/* To the store. */
+/* Stores what is new. */
 void marks_flush(struct mng *m, struct mlane *l);
+/* One stored record of at most MNG_MARK_ROWS rows. */
 SQ_CHECK int marks_load(struct mlane *l, uint64_t chunk, const struct mark_row *v,
                         uint32_t n);
-/* Everything is loaded. */
+/* All records are loaded: segments and aliases learn how far they were released. */
 void marks_load_end(const struct mng *m, struct mlane *l);
+/* Drops what no good pass can be of any more, once it is stored in the chain. */
 void marks_prune(struct mng *m, struct mlane *l);
-/* All of them. */
+/* All rows of the lane; stored: of the store, too. */
 void marks_forget(struct mng *m, struct mlane *l, bool stored);
 
 #endif

@@ -8,12 +8,17 @@
 struct mng;
 struct mnode;
 
+/* NULL: no such node (any more). */
 struct mnode *node_by_no(const struct mng *m, node_no no);
+/* NULL: no such node (any more). */
 struct mnode *node_by_name(const struct mng *m, const char *name);
+/* The number must be free. NULL: no memory. */
 struct mnode *node_new(struct mng *m, node_no no, const char *name);
-/* Of the store: made if need be. */
+/* For records of the store, which come in any order: made if need be. NULL: no memory. */
 struct mnode *node_at(struct mng *m, node_no no);
+/* Its segments are gone already. */
 void node_free(struct mnode *n);
+/* Nodes are there, and all of them obey managers of another cluster. */
 bool nodes_are_foreign(const struct mng *m);
 
 #endif

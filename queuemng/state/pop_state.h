@@ -10,10 +10,13 @@ struct mng;
 struct mqueue;
 struct mseg;
 
+/* Tickets that the allowed rate is worth in one tick. */
 double one_tick(const struct mng *m, const struct mqueue *q);
+/* The release of the lane is over; refund: the unused tickets may be given later. */
 void pop_end(struct mng *m, struct mlane *l, uint64_t unused, bool refund);
+/* A segment goes: a release from it is over. */
 void pop_seg_gone(struct mng *m, struct mseg *s);
-/* For quiet.h. */
+/* ms without a poll from which the whole queue counts as silent (policy/quiet.h). */
 msec_t pop_quiet_ms(const struct mqueue *q);
 
 #endif

@@ -12,20 +12,21 @@ struct mlane;
 struct mng;
 struct mseg;
 
+/* Joins of the lane go to the pre-queue now. */
 bool lane_is_early(const struct mlane *l);
-/* Such segments are joined in this phase. */
+/* It is joined in this phase: of the pre-queue before the opening, else not. */
 bool prequeue_fits(const struct mseg *s);
 /* Its people have no places yet. */
 bool seg_is_undrawn(const struct mseg *s);
-/* Of its next tail. */
+/* Numbers of its next tail. */
 uint64_t lane_capacity(const struct mlane *l);
-/* Its node is to seal it at this time of the node's wall clock; 0: by order alone. */
+/* Wall clock of its node at which that seals it; 0: by order alone. */
 int64_t prequeue_closes_ms(const struct mseg *s);
-/* Its node is to be told another such time. */
+/* Its node has not been told that time yet. */
 bool prequeue_time_is_new(const struct mseg *s);
-/* Its node is to be told to draw. */
+/* Its node has not been told its draw yet. */
 bool prequeue_draw_is_due(const struct mseg *s);
-/* It is open for us, and its node sealed it. */
+/* Its node has sealed it: by a clock ahead of ours, if the queue is not open yet. */
 void prequeue_sealed(struct mng *m, struct mseg *s);
 
 #endif

@@ -24,11 +24,15 @@ struct mng;
 struct mnode;
 struct mqueue;
 
+/* Epoch and next free ids. */
 void put_meta(struct mng *m);
+/* One node. */
 void node_put(struct mng *m, const struct mnode *n);
+/* The definition of a queue. */
 void put_def(struct mng *m, const struct mqueue *q);
+/* The chains of a queue. */
 void put_chain(struct mng *m, const struct mqueue *q);
-/* The record `sched/ID`, as JSON text. */
+/* The opening hours of a queue, as far as they have come. */
 void sched_put(struct mng *m, const struct mqueue *q);
 
 #endif

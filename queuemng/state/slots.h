@@ -30,16 +30,17 @@ struct mng;
 struct mqueue;
 struct mseg;
 
-/* At least so many. */
+/* People who may be inside: never less than there are. */
 uint64_t slots_inside(const struct mng *m, const struct mqueue *q);
+/* People who may be let in now; in mode `rate` UINT64_MAX. */
 uint64_t slots_free(const struct mng *m, const struct mqueue *q);
 /* Of those inside, released before the last flush: nobody knows who of them leaves. */
 uint64_t slots_flushed(const struct mng *m, const struct mqueue *q);
-/* Before it counts as lost. */
+/* Before the segment counts as lost. */
 void slots_lost(const struct mng *m, struct mseg *s);
-/* Its node has it after all. */
+/* Its node has the segment after all. */
 void slots_found(const struct mng *m, struct mseg *s);
-/* Before its segments go. */
+/* Before the segments of a flushed queue go. */
 void slots_flush(const struct mng *m, struct mqueue *q);
 
 #endif

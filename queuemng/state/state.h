@@ -29,7 +29,8 @@
 #define MNG_NODE_MOVES    4     /* at one node at a time */
 #define MNG_OPEN_MAX      64    /* segments of one lane open ahead of the joins */
 #define MNG_SEG_IDS       64    /* ids reserved in the store at a time */
-#define MNG_TOMBSTONES    1024
+#define MNG_TOMBSTONES    1024  /* deleted queues that routers are told of one by one */
+#define MNG_NODE_NO_MAX   1000000 /* in a stored record; more is nonsense */
 #define MNG_MARK_ROWS     32    /* releases in one stored record */
 #define MNG_MARK_RECORDS  256   /* of one lane; older releases count as long over */
 
@@ -44,12 +45,12 @@ struct mnode { /* a segment node, for ever known by its name */
     peer_no peer;       /* 0 = no link */
     bool registered;    /* link is up and its full report is complete */
     bool foreign;       /* it obeys managers that have another store */
-    bool gave_up;       /* silent for so long that its segments were given up */
+    bool gave_up;       /* silent for lost_after: its segments were given up */
     bool draining;
-    bool retired;       /* drained and gone; mng_forget.c */
-    bool can_directory; /* its release can; mng_members.c */
+    bool retired;       /* drained and gone; nodes/retire.h */
+    bool can_directory; /* its release can; nodes/directory.h */
     bool member;        /* it does */
-    bool draws;         /* it can have segments of early ones */
+    bool draws;         /* it can have segments of a pre-queue */
     bool closes;        /* and seals them by its clock */
     int64_t past_ms;    /* its clock was past this opening when ours was not; 0: not seen */
     msec_t down_ms;     /* since when there is no link */
@@ -80,10 +81,10 @@ struct mrouter {
     struct list_node in;
 };
 
-struct mprequeue { /* of a segment that early ones join; prequeue.h */
+struct mprequeue { /* of a segment of the pre-queue; prequeue.h */
     bool early;
     bool by_order; /* its node's clock is wrong: it is sealed by order alone */
-    uint32_t n; /* so many numbers draw places; stored; 0: not counted yet */
+    uint32_t n; /* numbers that draw places; stored; 0: not counted yet */
     uint8_t seed[DRAW_SEED];
 };
 
@@ -122,7 +123,7 @@ struct mseg {
     bool want_seal, want_remove;
     bool used;           /* counted in node->used */
     bool missing;        /* its node does not have it: merged within the node, or lost */
-    uint32_t was_waiting; /* when it was lost: so many may come back */
+    uint32_t was_waiting; /* people in it when it was lost: at most these come back */
     uint32_t mark_end;   /* its numbers below were released, left or timed out */
     uint64_t maybe_inside; /* of pops that were given up since its last report */
     seg_id want_next;
@@ -139,7 +140,7 @@ struct mseg {
     struct list_node in_lane, on_node, in_todo;
 };
 
-struct munseen { /* people of whom nobody tells us, and who may be inside for a while */
+struct munseen { /* people who may be inside for a while, though no node reports them */
     uint64_t n;
     int64_t until_ms; /* wall clock */
     msec_t since_ms;  /* our own; 0: before our time */
@@ -219,7 +220,7 @@ struct mqueue {
     struct schedule sched;
     bool early_ready;     /* routers may send early ones */
     struct munseen flushed, lost; /* when the queue was flushed, segments were lost: sprequeue.h */
-    int64_t deleted_until_ms; /* wall clock; 0: it is not deleted; mng_delete.c */
+    int64_t deleted_until_ms; /* wall clock; 0: it is not deleted; core/deleted.h */
     int deleted_state;        /* its state before */
     bool put_def, put_chain, put_marks, put_sched; /* to be stored at the end of this step */
     bool active;          /* in mng.active: somebody waits */

@@ -96,7 +96,7 @@ static void lane_aheads(struct mng *m, struct mlane *l)
             s->ahead_sent = s->ahead;
         }
         /* What is behind one that is being rebuilt keeps what it was told before: nobody
-         * comes back who was not counted then. */
+         * comes back beyond the people counted then. */
         run = run == AHEAD_UNKNOWN || seg_is_recovering(s) ? AHEAD_UNKNOWN
                                                      : shown_ahead(m, s) + seg_bound(s);
         if (s->phase == SEG_STORED)
@@ -120,7 +120,7 @@ static struct mseg *next_open(const struct mlane *l, const struct mseg *s)
     return NULL;
 }
 
-/* A tail that nobody reaches, or whose node is being emptied, or that is for early ones when
+/* A tail that nobody reaches, or whose node is being emptied, or that is a pre-queue when
  * the queue has opened (or the other way round), is not joined any more. */
 static void lane_seal(struct mng *m, struct mlane *l)
 {
@@ -143,8 +143,8 @@ static void lane_seal(struct mng *m, struct mlane *l)
             seg_todo(m, s);
             queue_mapped(m, l->q);
             queue_keep(m, l->q, false); /* a later manager must not open it again (I3) */
-        } else if ((s->node->draining || !prequeue_fits(s)) && seg_is_announced(s) && !s->want_seal &&
-                   next_open(l, s) != NULL) {
+        } else if ((s->node->draining || !prequeue_fits(s)) && seg_is_announced(s) &&
+                   !s->want_seal && next_open(l, s) != NULL) {
             s->want_seal = true;
             s->want_next = next_open(l, s)->id;
             seg_wish(m, s);

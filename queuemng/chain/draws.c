@@ -16,7 +16,7 @@
 #define list_seg(it) list_entry(it, struct mseg, in_lane)
 #define SKEW_MS 5000 /* a node's clock that is further ahead than this is wrong */
 
-/* Between the opening by a node's clock and by ours who comes has to wait, but not for long. */
+/* Between the opening by a node's clock and by ours people cannot join, but that is short. */
 struct mnode *draws_place(struct mng *m, const struct mlane *l, const struct mseg *near,
                          bool *by_order)
 {
@@ -66,7 +66,7 @@ void draws_plan(struct mng *m, struct mlane *l)
             draw(m, list_seg(it));
 }
 
-/* The first that is joined is one for early ones, and no other can be any more. */
+/* Its first open segment is one of the pre-queue, so people can join no other any more. */
 static bool lane_is_ready(const struct mlane *l)
 {
     bool any = false;

@@ -77,7 +77,8 @@ void seg_unlink(struct mng *m, struct mseg *s)
     free(s);
 }
 
-/* Who has not come back by now has no place any more: from here on it is like any other. */
+/* People who have not come back by now have no place any more: from here on the segment is like
+ * any other. */
 static void seg_whole(struct mng *m, struct mseg *s)
 {
     if (seg_is_rebuilding(s) && !s->st.rebuild) {

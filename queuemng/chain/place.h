@@ -12,7 +12,7 @@ struct mng;
 struct mnode;
 struct mseg;
 
-/* The node for a segment next to `near` (NULL ok), not `except`; draws: one for early ones;
+/* The node for a segment next to `near` (NULL ok), not `except`; draws: for a pre-queue;
  * opens_ms: whose clock is not past this; 0: any. NULL: no room anywhere. */
 struct mnode *place_pick(struct mng *m, const struct mseg *near,
                          const struct mnode *except, bool draws, int64_t opens_ms);

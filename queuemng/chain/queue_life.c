@@ -89,7 +89,7 @@ void segs_forget(struct mng *m, struct mlane *l)
 
 static void tomb_add(struct mng *m, queue_id id)
 {
-    if (m->n_tombs == MNG_TOMBSTONES) { /* who is older than this gets everything */
+    if (m->n_tombs == MNG_TOMBSTONES) { /* routers with an older map get all of it */
         uint32_t half = MNG_TOMBSTONES / 2;
 
         m->tomb_floor = m->tomb[half - 1].version;

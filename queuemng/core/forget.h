@@ -13,7 +13,7 @@ struct mng_out;
  * are not opened elsewhere yet. By force they are given up at once. */
 struct mng_forget_end {
     bool forgotten;
-    uint32_t segments; /* else: so many wait for a node with room; it is forgotten after */
+    uint32_t segments; /* else: they wait for a node with room; it is forgotten after that */
 };
 
 SQ_CHECK int mng_forget(struct mng *m, msec_t now_ms, const char *node, bool force,

@@ -223,8 +223,8 @@ int mng_release(struct mng *m, msec_t now_ms, const char *queue, uint64_t n,
     if (q == NULL)
         return err_set(e, SQ_EUNKNOWN, "no queue %s", queue);
     if (sched_holds(q))
-        return err_set(e, SQ_ECONFLICT, "queue %s is not open yet: who is early has no place",
-                       queue);
+        return err_set(e, SQ_ECONFLICT,
+                       "queue %s is not open yet: early people have no places", queue);
     mng_begin(m, now_ms, out);
     pops_by_hand(m, q, n);
     log_info("event=release_by_hand queue=%s n=%llu", queue, (unsigned long long)n);

@@ -42,7 +42,7 @@ struct mng_queue_view {
     uint64_t version;
     double allowed_per_s;
     const char *limited_by;
-    uint64_t inside;        /* at most so many are */
+    uint64_t inside;        /* people, at most */
     uint64_t inside_flushed; /* of them, released before the last flush */
     int64_t flushed_until_ms; /* wall clock: until then they count; 0: nobody does */
     uint64_t granted;       /* releases ever allowed (credits) */

@@ -26,7 +26,7 @@
 #define ETA_SURE_S   5
 #define ETA_PROBES   8
 #define ETA_PROBE_MS 5000  /* between two probes at first; twice as much each time it is full */
-#define ETA_STALE_MS 60000 /* without a look for so long: it begins anew */
+#define ETA_STALE_MS 60000 /* after this long without a look it begins anew */
 
 struct eta_probe {
     seg_id seg; /* 0 = free */
@@ -40,7 +40,7 @@ struct eta_lane { /* zero = new */
     uint32_t n;               /* seconds that said something */
     double told_rate, told_leave; /* rate 0: nothing is known yet */
     double allowed;           /* at the last look */
-    uint32_t off_s;           /* for so long it has been something else */
+    uint32_t off_s;           /* seconds for which it has been something else */
     uint8_t reason;           /* enum eta_reason */
     msec_t reason_until_ms, last_ms;
     struct eta_probe probe[ETA_PROBES];

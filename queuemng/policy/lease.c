@@ -6,7 +6,7 @@
 
 #define MARGIN(ttl)     ((msec_t)(ttl) / 8)
 #define PATIENCE_MAX_MS 30000
-#define STEADY_MS       60000 /* a term so long ends all suspicion */
+#define STEADY_MS       60000 /* a term of this length ends all suspicion */
 
 void lease_init(struct lease *l, uint32_t ttl_ms, uint64_t seed, msec_t now_ms)
 {

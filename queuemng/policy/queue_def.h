@@ -10,8 +10,8 @@
 enum def_state { /* words: open paused closed passthrough reject */
     DEF_OPEN,
     DEF_PAUSED,      /* nobody is let in */
-    DEF_CLOSED,      /* nobody may join; who waits is let in */
-    DEF_PASSTHROUGH, /* nobody needs a pass; who waits is let in as fast as we can */
+    DEF_CLOSED,      /* nobody may join; people who wait are let in */
+    DEF_PASSTHROUGH, /* nobody needs a pass; people who wait are let in as fast as possible */
     DEF_REJECT,      /* nobody may join, nobody is let in; places are kept */
 };
 extern const char *const def_state_names[]; /* ends with NULL */
@@ -49,12 +49,12 @@ struct queue_def {
 
     /* release */
     int mode;               /* enum def_mode: by rate, by free slots, or whichever is less */
-    int64_t max_active;     /* slots: so many may be inside at once; 0 only if mode is rate */
+    int64_t max_active;     /* slots: people inside at once, at most; 0 only if mode is rate */
     double release_per_s;   /* > 0: fixed rate, limits are not looked at; 0: by limits */
     struct cfg_list limits; /* struct def_limit; all are evaluated, the smallest wins */
     double fallback_per_s;  /* while a metric of a limit is missing, stale or absurd */
     double hysteresis;      /* in the metric's unit: how far below a border before rising */
-    double no_show_boost;   /* by rate: at most so many times as many, for those who do not come */
+    double no_show_boost;   /* by rate: over-release for no-shows, by at most this factor */
     double max_rise_per_s;  /* slew: the rate may grow by this much per second; 0 = at once */
 
     int64_t segment_capacity;
@@ -67,13 +67,13 @@ struct queue_def {
     int64_t claim_ms, grace_ms, pass_ttl_ms;
     int renew;                              /* enum def_renew */
     int64_t session_idle_ms;                /* 0: pass_ttl; see queue_idle_ms() */
-    int64_t session_max_ms; /* renewed or extended: at most so long after the release */
+    int64_t session_max_ms; /* longest life of a renewed or extended session, from the release */
     int64_t poll_min_ms, poll_max_ms;
     int64_t poll_budget_per_s;
-    int64_t away_ms;      /* called, with a poll so late: passed over; 0 = never */
+    int64_t away_ms;      /* a called person whose poll is this late is skipped; 0 = never */
     int64_t position_cap; /* places further back are not told; 0 = all are */
     struct page_def page; /* the waiting page's words and looks */
-    char *message; /* the operator's word of the moment to who waits: page and answers */
+    char *message; /* the operator's word of the moment to waiting people: page, answers */
     struct gate_def gate; /* who need not go through the room */
 };
 
@@ -90,7 +90,7 @@ SQ_CHECK int queue_def_metrics(const struct queue_def *d, const struct queue_def
                                const char *const *names, size_t n, struct err *e);
 bool queue_def_names(const struct queue_def *d, const char *metric); /* some limit does */
 
-/* Renewed, a session lasts so long without a request; 0: it is not renewed. */
+/* How long a renewed session lasts without a request; 0: it is not renewed. */
 static inline int64_t queue_idle_ms(const struct queue_def *d)
 {
     if (d->renew == RENEW_OFF || d->session_max_ms <= d->pass_ttl_ms)
@@ -104,7 +104,7 @@ static inline int64_t queue_session_ms(const struct queue_def *d)
     return d->session_max_ms > d->pass_ttl_ms ? d->session_max_ms : d->pass_ttl_ms;
 }
 
-/* So long after a node has last heard of a manager may a session there last (0: for ever),
+/* How long a session may last after its node last heard of a manager (0: for ever),
  * so that the slots of a node that is lost come back. */
 static inline int64_t queue_hold_ms(const struct queue_def *d)
 {

@@ -166,7 +166,7 @@ static double target_rate(struct release *r, const struct release_in *in)
                                                  : "not_open");
         return 0;
     }
-    if (is_free(in)) { /* who comes now passes by: those who wait are not to be worse off */
+    if (is_free(in)) { /* newcomers pass by: people who wait must not be worse off */
         limited_by(r, "passthrough");
         return PASSTHROUGH_PER_S;
     }
@@ -203,7 +203,7 @@ static uint64_t earn(struct release *r, double rate, msec_t gap_ms)
     return whole;
 }
 
-/* Who waits while everybody is let in is let in, too: nothing is to be made up for. */
+/* While everybody is let in there are no no-shows to make up for. */
 static double boost(const struct release_in *in)
 {
     return in->boost > 1 && !is_free(in) ? in->boost : 1;
@@ -253,7 +253,7 @@ static void share_weight(struct share *s, int64_t *credit, uint64_t n, uint64_t 
 {
     for (unsigned i = 0; i < s->n; i++)
         if (s->left[i] == 0)
-            credit[i] = 0; /* who was not there has not saved up */
+            credit[i] = 0; /* an empty lane does not save up */
     for (share_sum(s); n > 0 && s->sum > 0; share_sum(s)) {
         /* whole rounds at once: after each the credits are what they were before */
         uint64_t k = u64_min(n / (uint64_t)s->sum, s->rounds);
@@ -331,7 +331,7 @@ void release_tick(struct release *r, const struct release_in *in, struct release
         n -= out->n[i];
     }
     if (n > 0 && in->def->mode != MODE_SLOTS)
-        r->carry = 1; /* one is kept: who comes to an empty line need not wait for it */
+        r->carry = 1; /* one is kept: the next person to come to an empty line need not wait */
     assert(r->carry >= 0 && r->rate_per_s >= 0);
     out->allowed_per_s = r->rate_per_s;
 }

@@ -49,7 +49,7 @@ void schedule_set(struct schedule *s, const struct schedule_def *d);
 bool schedule_step(struct schedule *s, const struct schedule_def *d, int64_t wall_ms,
                    const uint8_t secret[DRAW_SEED]);
 bool schedule_is_opened(const struct schedule *s);
-/* A segment of early ones is drawn: for the list, which is in the order of the line. */
+/* A segment of the pre-queue is drawn: for the list, which is in the order of the line. */
 void schedule_drawn(struct schedule *s, uint64_t seg, uint32_t count);
 /* What everybody may know of the draw, as JSON; "" : there is none. */
 struct buf;

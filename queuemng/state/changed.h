@@ -22,7 +22,7 @@ void queue_put_later(struct mng *m, struct mqueue *q);
 void queue_keep(struct mng *m, struct mqueue *q, bool def);
 /* People wait in it: it has ticks from now on. */
 void queue_wake(struct mng *m, struct mqueue *q);
-/* Its definition is new: so many lanes as that has, each planned in this step. */
+/* Its definition is new: it gets the lanes of that, each planned in this step. */
 void queue_fit_lanes(struct mng *m, struct mqueue *q);
 /* The lane is planned at the end of the step. */
 void lane_touch(struct mng *m, struct mlane *l);

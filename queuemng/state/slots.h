@@ -1,6 +1,6 @@
 /* slots.h: how many of a queue's max_active are free.
  *
- * Inside is who was released and whose pass, or whose time to collect it, is not over. Every
+ * A person is inside from the release until the pass, or the time to collect it, is over. Every
  * uncertainty counts as inside, so that there are never more than max_active:
  *
  *   reported              ready and active, as of its node's last report; ends that were not

@@ -218,7 +218,7 @@ struct mqueue {
     bool full;            /* max_waiting reached */
     uint64_t map_version; /* when its map record last changed */
     struct schedule sched;
-    bool early_ready;     /* routers may send early ones */
+    bool early_ready;     /* routers may send people to the pre-queue */
     struct munseen flushed, lost; /* when the queue was flushed, segments were lost: sprequeue.h */
     int64_t deleted_until_ms; /* wall clock; 0: it is not deleted; core/deleted.h */
     int deleted_state;        /* its state before */

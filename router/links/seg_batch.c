@@ -35,41 +35,54 @@ static void batch_lost(struct seg_links *s, struct batch *b)
 
 /* ---- kinds of requests --------------------------------------------------------------- */
 
-static void put_place(struct seg_links *s, uint32_t i, const struct rflow *rf)
+static void put_places(struct seg_links *s, const struct batch *b)
 {
-    const struct token *t = flow_asked(&rf->flow);
+    for (uint32_t i = 0; i < b->n; i++) {
+        const struct flow *f = &b->v[i]->flow;
+        const struct token *t = flow_asked(f);
 
-    s->req.place[i] = (struct place_req) { rf->flow.seg, t->number, t->client };
+        s->req.place[i] = (struct place_req) { f->seg, t->number, t->client };
+    }
 }
 
-static void put_drop(struct seg_links *s, uint32_t i, const struct rflow *rf)
+static void put_drops(struct seg_links *s, const struct batch *b)
 {
-    s->req.drop[i] = (struct drop_req) { rf->flow.seg, flow_asked(&rf->flow)->number,
-                                         flow_heir(&rf->flow) };
+    for (uint32_t i = 0; i < b->n; i++) {
+        const struct flow *f = &b->v[i]->flow;
+
+        s->req.drop[i] = (struct drop_req) { f->seg, flow_asked(f)->number, flow_heir(f) };
+    }
 }
 
-static void put_session(struct seg_links *s, uint32_t i, const struct rflow *rf)
+static void put_sessions(struct seg_links *s, const struct batch *b)
 {
-    s->req.session[i] = (struct sess_req) { .seg = rf->flow.seg,
-                                            .number = rf->flow.token.number,
-                                            .command = rf->flow.command,
-                                            .renews = rf->flow.renews,
-                                            .until_s = rf->flow.until_s };
+    for (uint32_t i = 0; i < b->n; i++) {
+        const struct flow *f = &b->v[i]->flow;
+
+        s->req.session[i] = (struct sess_req) { .seg = f->seg,
+                                                .number = f->token.number,
+                                                .command = f->command,
+                                                .renews = f->renews,
+                                                .until_s = f->until_s };
+    }
 }
 
-static void put_append(struct seg_links *s, uint32_t i, const struct rflow *rf)
+static void put_appends(struct seg_links *s, const struct batch *b)
 {
-    bool named = !rf->flow.bare && rf->subject_len > 0;
+    for (uint32_t i = 0; i < b->n; i++) {
+        const struct rflow *rf = b->v[i];
+        bool named = !rf->flow.bare && rf->subject_len > 0;
 
-    s->req.append[i] = (struct append_req) {
-        .seg = rf->flow.seg,
-        .client = rf->flow.token.client,
-        .subject_len = named ? rf->subject_len : 0,
-        .subject_hash = named ? rf->flow.token.subject_hash : 0,
-        .subject = rf->subject,
-        .old_seg = rf->flow.old.seg,
-        .old_number = rf->flow.old.number,
-    };
+        s->req.append[i] = (struct append_req) {
+            .seg = rf->flow.seg,
+            .client = rf->flow.token.client,
+            .subject_len = named ? rf->subject_len : 0,
+            .subject_hash = named ? rf->flow.token.subject_hash : 0,
+            .subject = rf->subject,
+            .old_seg = rf->flow.old.seg,
+            .old_number = rf->flow.old.number,
+        };
+    }
 }
 
 static void take_place(struct router *r, struct rflow *rf, const struct msg *m, uint32_t i)
@@ -105,13 +118,13 @@ static void take_session(struct router *r, struct rflow *rf, const struct msg *m
 /* How a request gets into its frame, and an answer's row to its flow. */
 static const struct shape {
     uint16_t asks, answers; /* enum msg_type */
-    void (*put)(struct seg_links *s, uint32_t i, const struct rflow *rf);
+    void (*put)(struct seg_links *s, const struct batch *b); /* all rows */
     void (*take)(struct router *r, struct rflow *rf, const struct msg *m, uint32_t i);
 } shapes[SEG_KINDS] = {
-    [FLOW_POLL] = { MSG_PLACE, MSG_PLACE_ANS, put_place, take_place },
-    [FLOW_JOIN] = { MSG_APPEND, MSG_APPEND_ANS, put_append, take_append },
-    [FLOW_LEAVE] = { MSG_DROP, MSG_DROP_ANS, put_drop, take_drop },
-    [FLOW_SESSION] = { MSG_SESSION, MSG_SESSION_ANS, put_session, take_session },
+    [FLOW_POLL] = { MSG_PLACE, MSG_PLACE_ANS, put_places, take_place },
+    [FLOW_JOIN] = { MSG_APPEND, MSG_APPEND_ANS, put_appends, take_append },
+    [FLOW_LEAVE] = { MSG_DROP, MSG_DROP_ANS, put_drops, take_drop },
+    [FLOW_SESSION] = { MSG_SESSION, MSG_SESSION_ANS, put_sessions, take_session },
 };
 
 /* All these messages have one shape, a number of rows and the rows: what is done with the
@@ -137,8 +150,10 @@ static void squeeze(struct batch *b)
     for (uint32_t i = 0; i < b->n; i++) {
         if (b->v[i] == NULL)
             continue;
-        b->v[n] = b->v[i];
-        b->v[n]->slot = &b->v[n];
+        if (n != i) {
+            b->v[n] = b->v[i];
+            b->v[n]->slot = &b->v[n];
+        }
         n++;
     }
     b->n = n;
@@ -150,8 +165,7 @@ static int put_frame(struct seg_link *l, enum flow_kind kind, const struct batch
     struct msg m;
     int rc;
 
-    for (uint32_t i = 0; i < b->n; i++)
-        shape->put(l->s, i, b->v[i]);
+    shape->put(l->s, b);
     memset(&m, 0, sizeof(m));
     m.type = shape->asks;
     m.place = (struct msg_place) { b->n, l->s->req.place };

@@ -10,7 +10,10 @@
 #include "common/base/log.h"
 #include "common/base/versions.h"
 #include "common/journal/check.h"
+#include "common/journal/dir.h"
 #include "common/journal/format.h"
+#include "common/journal/snapshot.h"
+#include "common/journal/turn.h"
 #include "tests/lib/sim/simdisk.c" /* fuzz programs link no simulation */
 #include "tests/lib/quiet.h"
 
@@ -87,7 +90,8 @@ static size_t add_file(struct simdisk *s, const uint8_t *p, size_t n)
 
 static int open_once(struct simdisk *s, bool allow, struct seen *seen, struct journal **j)
 {
-    struct journal_opts o = { .dir = "fuzz", .disk = simdisk_disk(s), .node = "fuzz", .format = JOURNAL_FORMAT,
+    struct journal_opts o = { .dir = "fuzz", .disk = simdisk_disk(s), .node = "fuzz",
+                              .format = JOURNAL_FORMAT,
                               .mode = JOURNAL_FSYNC, .allow_damage = allow };
     struct journal_replay to = { on_chunk, on_record, seen };
     struct err e = { 0 };

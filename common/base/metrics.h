@@ -22,6 +22,9 @@ struct metric_row {
     const char *help;
     size_t offset; /* of a uint64_t */
 };
+/* One shape of table in all processes. help: a sentence without a full stop. */
+#define METRIC_ROW(name_, kind_, type_, member_, help_) \
+    { .name = name_, .kind = METRIC_##kind_, .help = help_, .offset = offsetof(type_, member_) }
 void metrics_rows(struct buf *b, const struct metric_row *rows, size_t n, const void *base);
 
 /* Latency histogram: powers of two of microseconds, 1 us .. 2^26 us. */

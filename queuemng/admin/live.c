@@ -360,7 +360,7 @@ void admin_history(struct admin_call *c)
     struct pick *p;
 
     if (!admin_query(c->q->query, "queue", name, sizeof(name))) {
-        admin_problem(c->a, 400, "bad_request", "?queue= is wanted");
+        admin_problem(c->a, 400, "bad_request", "?queue= must name a queue");
         return;
     }
     p = calloc(1, sizeof(*p));

@@ -92,7 +92,7 @@ static int fit_body(struct cfg_node *doc, const char *name, struct err *e)
     struct cfg_node *n = cfg_node_get(doc, "name");
 
     if (doc->kind != CFG_NODE_MAP)
-        return err_set(e, SQ_EINVAL, "a JSON object is wanted");
+        return err_set(e, SQ_EINVAL, "the body must be a JSON object");
     for (size_t i = 0; i < doc->n_kids; i++)
         if (strcmp(doc->kid[i]->key, "version") == 0) {
             cfg_node_free(doc->kid[i]);
@@ -227,7 +227,7 @@ void admin_queue(struct admin_call *c)
         return;
     }
     if (is_put && old != NULL && strcmp(c->q->if_none_match, "*") == 0) {
-        admin_problem(c->a, 412, "conflict", "there is a queue %s already", c->name);
+        admin_problem(c->a, 412, "conflict", "queue %s exists already", c->name);
         return;
     }
     if (m[0] == 'D')

@@ -112,7 +112,7 @@ static void because(const struct trace *w, char *out, size_t cap)
     if (!w->known && w->placed)
         snprintf(out, cap, "node %s, which has its segment, did not answer", w->host);
     else if (!w->known)
-        snprintf(out, cap, "its segment is gone: whoever was in it was released, left or "
+        snprintf(out, cap, "its segment is gone: all its tickets were released, left or "
                            "timed out long ago, or the queue was flushed or deleted");
     else if (a->state == WHY_AWAY)
         snprintf(out, cap, "its node was lost; with its next poll it has its place again");
@@ -430,7 +430,7 @@ void admin_trace(struct admin_call *c, const char *text)
         if (w != NULL)
             json_decref(w->events);
         free(w);
-        admin_problem(c->a, 503, "queue_unavailable", "too many questions at the same time");
+        admin_problem(c->a, 503, "queue_unavailable", "too many ticket traces at the same time; retry in some seconds");
         return;
     }
     list_push_back(&c->s->traces, &w->in);

@@ -30,7 +30,7 @@ int ctl_sure(const struct ctl *c, const struct buf *what, const char *name)
     if (c->yes)
         return CTL_OK;
     if (isatty(STDIN_FILENO) != 1) {
-        fprintf(stderr, "segqctl: %.*s Nobody can be asked here: --yes does it.\n", len, text);
+        fprintf(stderr, "segqctl: %.*s There is no terminal to confirm on; repeat with --yes.\n", len, text);
         return CTL_USAGE;
     }
     buf_init(&clean);
@@ -41,7 +41,7 @@ int ctl_sure(const struct ctl *c, const struct buf *what, const char *name)
     buf_fini(&clean);
     yes = is_typed(name);
     if (!yes)
-        fputs("segqctl: not confirmed: nothing has been done\n", stderr);
+        fputs("segqctl: not confirmed: nothing was changed\n", stderr);
     return yes ? CTL_OK : CTL_REFUSED;
 }
 
@@ -109,7 +109,7 @@ int cmd_queue_delete(struct ctl *c, int argc, char **argv)
     int rc;
 
     if (final && strcmp(argv[1], "final") != 0) {
-        fprintf(stderr, "segqctl: 'final' or nothing is wanted behind the queue's name\n");
+        fprintf(stderr, "segqctl: after the queue's name only 'final' is allowed\n");
         return CTL_USAGE;
     }
     rc = is_sure(c, final ? RISK_FINAL : RISK_DELETE, argv[0]);

@@ -106,16 +106,16 @@ static int say_draw(const json_t *doc, const char *noted, int n, char **ticket)
     uint8_t seed[DRAW_SEED];
 
     if (draw == NULL) {
-        fprintf(stderr, "segqctl: this queue draws no lots\n");
+        fprintf(stderr, "segqctl: this queue draws no positions\n");
         return CTL_REFUSED;
     }
     printf("commitment %s\n", text_of(draw, "commitment"));
     if (noted != NULL && strcasecmp(noted, text_of(draw, "commitment")) != 0) {
-        fprintf(stderr, "segqctl: this is not the commitment that you have noted\n");
+        fprintf(stderr, "segqctl: this is not the commitment that you noted\n");
         return CTL_REFUSED;
     }
     if (!read_seed(draw, seed)) {
-        puts("seed       is told when the queue opens");
+        puts("seed       is published when the queue opens");
         return n == 0 ? CTL_OK : CTL_REFUSED;
     }
     printf("seed       %s\n", text_of(draw, "seed"));

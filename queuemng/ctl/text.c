@@ -138,7 +138,7 @@ json_t *ctl_tiers(char *const *words, size_t n, struct err *e)
 
         if (t == NULL) {
             json_decref(list);
-            (void)!err_set(e, SQ_EINVAL, "'%.60s' is no tier: BELOW:RATE is wanted, as 50:2000",
+            (void)!err_set(e, SQ_EINVAL, "'%.60s' is no tier; a tier is BELOW:RATE, for example 50:2000",
                            words[i]);
             return NULL;
         }

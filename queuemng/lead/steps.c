@@ -4,6 +4,7 @@
  * with Redis the messages of later turns wait behind those of earlier ones. */
 #include "queuemng/lead/steps.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "common/base/failpoint.h"
@@ -105,6 +106,7 @@ static void send_one(struct mng_service *s, const struct out_item *it, bool stor
 
 static void send_step(struct mng_service *s, struct mng_out *o, bool stored)
 {
+    assert(!o->box.failed); /* a step that is not whole is dropped before */
     for (uint32_t k = 0; k < o->n; k++)
         if (o->act[k].kind == MNG_SEND)
             send_one(s, &o->box.v[o->act[k].item], stored);
@@ -116,6 +118,7 @@ static void steps_done(struct mng_service *s, size_t n)
 {
     struct mng_step done;
 
+    assert(n <= s->n_stored && s->n_stored <= s->n_out && s->n_out <= s->cap_out);
     for (; n > 0; n--) {
         done = s->out[0];
         memmove(s->out, s->out + 1, (s->n_out - 1) * sizeof(*s->out));

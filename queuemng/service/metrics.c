@@ -7,8 +7,8 @@
 #include "common/supervisor/metrics_process.h"
 #include "queuemng/lead/manager.h"
 
-#define ROW(name_, kind_, field_, help_)                                                 \
-    { "segq_manager_" name_, METRIC_##kind_, help_, offsetof(struct mng_counts, field_) }
+#define ROW(name, kind, member, help) \
+    METRIC_ROW("segq_manager_" name, kind, struct mng_counts, member, help)
 static const struct metric_row rows[] = {
     ROW("epoch", GAUGE, epoch, "Fencing number of this manager"),
     ROW("map_version", GAUGE, map_version, "Version of the chain map"),
@@ -28,31 +28,23 @@ static const struct metric_row rows[] = {
     ROW("released_total", COUNTER, released, "Tickets released"),
     ROW("pops_total", COUNTER, pops_sent, "Release orders sent"),
     ROW("pops_skipped_total", COUNTER, pops_skipped, "Releases given up: head unreachable"),
-    ROW("monitor_failures_total", COUNTER, monitor_failures, "Readings that were no use"),
+    ROW("monitor_failures_total", COUNTER, monitor_failures, "Monitor readings rejected or failed"),
     ROW("maps_sent_total", COUNTER, maps_sent, "Chain maps sent to routers"),
 };
 
-#define SHELL(name_, field_, help_)                                                      \
-    { "segq_manager_" name_, METRIC_COUNTER, help_,                                      \
-      offsetof(struct mng_shell_counts, field_) }
+#define SHELL(name, kind, member, help) \
+    METRIC_ROW("segq_manager_" name, kind, struct mng_shell_counts, member, help)
 static const struct metric_row shell_rows[] = {
-    SHELL("messages_total", messages, "Messages received"),
-    SHELL("undecodable_total", undecodable, "Messages that were not understood"),
-    SHELL("store_failures_total", store_failures, "Times the store could not be written"),
-    SHELL("steps_total", steps, "Steps of the core"),
+    SHELL("messages_total", COUNTER, messages, "Messages received"),
+    SHELL("undecodable_total", COUNTER, undecodable, "Messages that were not understood"),
+    SHELL("store_failures_total", COUNTER, store_failures, "Times the store could not be written"),
+    SHELL("steps_total", COUNTER, steps, "Steps of the core"),
 };
 
-/* One gauge or counter of all lanes or queues at a time, as the format wants it. */
-struct column {
-    const char *name;
-    enum metric_kind kind;
-    const char *help;
-    size_t offset; /* of a uint64_t in the view */
-};
-
-#define LANE(name_, kind_, field_, help_)                                                \
-    { "segq_lane_" name_, METRIC_##kind_, help_, offsetof(struct mng_lane_view, field_) }
-static const struct column lane_columns[] = {
+#define LANE(name, kind, member, help) \
+    METRIC_ROW("segq_lane_" name, kind, struct mng_lane_view, member, help)
+/* One of them for all lanes at a time, as the format wants it. */
+static const struct metric_row lane_columns[] = {
     LANE("waiting", GAUGE, waiting, "Tickets in line"),
     LANE("returning", GAUGE, returning, "No-shows that came back in time"),
     LANE("ready", GAUGE, ready, "Released, pass not collected yet"),
@@ -60,13 +52,14 @@ static const struct column lane_columns[] = {
     LANE("joined_total", COUNTER, joined, "Tickets given"),
     LANE("released_total", COUNTER, released, "Tickets released"),
     LANE("left_total", COUNTER, left, "Tickets given back"),
-    LANE("expired_total", COUNTER, expired, "Tickets of people who fell silent"),
-    LANE("no_shows_total", COUNTER, no_shows, "Released and did not come in time, or not there when called"),
+    LANE("expired_total", COUNTER, expired, "Tickets that timed out"),
+    LANE("no_shows_total", COUNTER, no_shows,
+        "Released tickets that did not collect their pass in time, or were absent when released"),
 };
 
 struct page {
     struct buf *b;
-    const struct column *column;
+    const struct metric_row *column;
 };
 
 static void lane_sample(void *ctx, const void *view)
@@ -180,7 +173,7 @@ static void eta_page(struct buf *b, const struct eta_errors *e)
     uint64_t n = 0;
     char le[32];
 
-    metrics_head(b, name, METRIC_HISTOGRAM, "Waiting time told and real, difference; probes");
+    metrics_head(b, name, METRIC_HISTOGRAM, "Difference between estimated and real waiting time, by probes");
     for (size_t i = 0; i < ARRAY_LEN(eta_bounds); i++) {
         const char *labels[] = { "le", le, NULL };
 
@@ -193,7 +186,7 @@ static void eta_page(struct buf *b, const struct eta_errors *e)
     metrics_f64(b, "segq_eta_error_seconds_sum", NULL, e->sum_s);
     metrics_u64(b, "segq_eta_error_seconds_count", NULL, e->n);
     metrics_head(b, "segq_eta_promised_seconds_total", METRIC_COUNTER,
-                 "Of the same probes, the waiting time told: error / this is the relative one");
+                 "Estimated waiting time of the same probes; error divided by this is the relative error");
     metrics_f64(b, "segq_eta_promised_seconds_total", NULL, e->promised_s);
 }
 
@@ -224,7 +217,7 @@ static void lead_page(struct buf *b, const struct mng_service *s)
     one(b, "segq_manager_lease_renewals_total", METRIC_COUNTER, "Renewals of the lease",
         v.renewals);
     one(b, "segq_manager_lease_failures_total", METRIC_COUNTER,
-        "Times it was asked for in vain: no answer", v.failures);
+        "Lease requests without an answer", v.failures);
     if (s->lead != NULL)
         redis_page(b, &v);
 }
@@ -264,7 +257,7 @@ void mng_metrics(void *ctx, struct buf *b)
                  "Estimated wait of the last in line; absent while it is not known");
     mng_each_lane(s->mng, 0, lane_wait, b);
     metrics_head(b, "segq_queue_inside", METRIC_GAUGE,
-                 "At most so many are inside: what slots count, with those of before a flush");
+                 "Upper bound of people inside, as counted against slots; includes those from before a flush");
     mng_each_queue(s->mng, queue_inside, b);
     metrics_head(b, "segq_queue_allowed_per_second", METRIC_GAUGE,
                  "What the limits allow now, and which one limits");
@@ -275,7 +268,7 @@ void mng_metrics(void *ctx, struct buf *b)
                  "Of the released, the share that collects the pass in time");
     mng_each_queue(s->mng, queue_claims, b);
     metrics_head(b, "segq_queue_no_show_boost", METRIC_GAUGE,
-                 "Releases per admission that the rate allows, for those who do not come");
+                 "Releases per admission, to make up for no-shows");
     mng_each_queue(s->mng, queue_boost, b);
     eta_page(b, mng_eta_errors(s->mng));
     metrics_head(b, "segq_monitor_value", METRIC_GAUGE, "Last usable reading");

@@ -5,124 +5,117 @@
 #include "segment/service/state.h"
 #include "common/supervisor/metrics_process.h"
 
-#define C METRIC_COUNTER
-#define G METRIC_GAUGE
+#define ROW(name, kind, member, help) METRIC_ROW("segq_segment_" name, kind, ROW_OF, member, help)
 
-/* member of struct segtab_counts, name after segq_segment_, kind, help */
-#define TAB_METRICS(X)                                                                   \
-    X(segments, "segments", G, "Segments held.")                                         \
-    X(waiting, "waiting", G, "Tickets in line.")                                         \
-    X(ready, "ready", G, "Released tickets that have not collected their pass.")         \
-    X(active, "active", G, "Tickets whose pass is collected and valid.")                 \
-    X(returning, "returning", G, "No-shows that came back inside the grace.")            \
-    X(tickets, "tickets", G, "Places taken by live blocks.")                             \
-    X(max_tickets, "max_tickets", G, "Places that it may hold.")                         \
-    X(blocks, "blocks", G, "Blocks of 512 places.")                                      \
-    X(core_bytes, "core_bytes", G, "Memory of blocks, tables and records.")              \
-    X(places, "polls_total", C, "Polls asked.")                                          \
-    X(appends, "join_requests_total", C, "Joins asked.")                                 \
-    X(drops, "leave_requests_total", C, "Leaves asked.")                                 \
-    X(sessions, "session_requests_total", C, "Backends' commands about sessions.")       \
-    X(joined, "joined_total", C, "Tickets made.")                                        \
-    X(popped, "released_total", C, "Tickets released.")                                  \
-    X(admitted, "admitted_total", C, "Tickets that collected their pass.")               \
-    X(left, "left_total", C, "Tickets whose owner left.")                                \
-    X(expired, "expired_total", C, "Tickets that timed out.")                            \
-    X(no_shows, "no_shows_total", C, "Called, and did not come in time.")                \
-    X(returned, "returned_total", C, "No-shows that came back.")                         \
-    X(rebuilding, "rebuilding", G, "Segments whose tickets come back with their polls.") \
-    X(came_back, "came_back_total", C, "Tickets that came back to such a segment.")      \
-    X(busy, "busy_answers_total", C, "Requests to ask again: a move, or no room.")       \
-    X(unknown, "unknown_segment_answers_total", C, "Requests for segments not here.")    \
-    X(moved, "moved_answers_total", C, "Requests for segments that moved away.")         \
-    X(sealed_answers, "sealed_answers_total", C, "Joins sent on to the successor.")      \
-    X(stale_orders, "stale_orders_total", C, "Orders refused for their epoch.")          \
-    X(moves_in, "moves_in_total", C, "Moves to this node that were committed.")          \
-    X(moves_out, "moves_out_total", C, "Moves from this node that were committed.")      \
-    X(moves_aborted, "moves_aborted_total", C, "Moves that were aborted.")               \
-    X(passes_made, "passes_total", C, "Passes handed out, again ones included.")         \
-    X(dir_members, "directory_members", G, "Nodes that keep the directory of subjects.") \
-    X(dir_entries, "directory_entries", G, "Subjects in this node's share of it.")       \
-    X(dir_complete, "directory_complete", G, "1 if all nodes have said what they hold.") \
-    X(dir_busy, "directory_busy_answers_total", C, "Joins that had to ask again for it.") \
-    X(dir_exists, "directory_found_total", C, "Joins whose place was on another node.")  \
-    X(epoch, "epoch", G, "Highest manager epoch seen.")
-
-#define SHELL_METRICS(X)                                                                 \
-    X(batches, "batches_total", C, "Frames of polls, joins and leaves.")                 \
-    X(orders, "order_frames_total", C, "Other frames.")                                  \
-    X(bad_frames, "bad_frames_total", C, "Frames for which a link was closed.")          \
-    X(unknown, "unknown_frames_total", C, "Frames of a type that this build lacks.")     \
-    X(unsent, "unsent_messages_total", C, "Messages dropped: peer gone, or too large.")  \
-    X(late_ticks, "late_ticks_total", C, "Ticks more than a second late.")
-
-#define RPC_METRICS(X)                                                                   \
-    X(frames_in, "link_frames_received_total", C, "Frames received.")                    \
-    X(frames_out, "link_frames_sent_total", C, "Frames sent.")                           \
-    X(bytes_in, "link_received_bytes_total", C, "Bytes received on internal links.")     \
-    X(bytes_out, "link_sent_bytes_total", C, "Bytes sent on internal links.")            \
-    X(writes, "link_writes_total", C, "System calls that sent them.")                    \
-    X(accepted, "links_accepted_total", C, "Links accepted.")                            \
-    X(dialled, "links_dialled_total", C, "Links made by us.")                            \
-    X(refused, "links_refused_total", C, "Connections whose hello was not good.")        \
-    X(closed, "links_closed_total", C, "Links closed.")
-
-#define PASS_METRICS(X)                                                                  \
-    X(signed_, "passes_signed_total", C, "Passes that had to be signed.")                \
-    X(kept, "passes_kept_total", C, "Passes answered from memory.")                      \
-    X(failed, "passes_failed_total", C, "Passes that could not be made.")
-
-#define JOURNAL_METRICS(X)                                                               \
-    X(file.records, "journal_records_total", C, "Records written.")                      \
-    X(file.bytes, "journal_bytes_total", C, "Bytes written, with heads.")                \
-    X(file.writes, "journal_writes_total", C, "System calls that wrote them.")           \
-    X(file.syncs, "journal_syncs_total", C, "Syncs to the disk.")                        \
-    X(file.failures, "journal_failures_total", C, "Writes and syncs that failed.")       \
-    X(file.full, "journal_full_total", C, "Writes refused for want of room.")            \
-    X(file.snapshots, "journal_snapshots_total", C, "Whole snapshots.")                  \
-    X(file.snap_failures, "journal_snapshot_failures_total", C, "Snapshots given up.")   \
-    X(file.log_bytes, "journal_log_bytes", G, "Bytes since the last snapshot.")          \
-    X(file.promised, "journal_promised_bytes", G, "Room kept for who is in line.")       \
-    X(file.torn_bytes, "journal_torn_bytes", G, "Cut off at the start.")                 \
-    X(file.replay_records, "journal_replayed_records", G, "Read at the start.")          \
-    X(refused, "journal_refused_joins_total", C, "Joins that had no room.")              \
-    X(taken_back, "journal_taken_back_turns_total", C, "Turns not answered.")            \
-    X(holding, "journal_holding", G, "1 while nothing new can be kept.")                 \
-    X(recovered, "journal_recovered_tickets", G, "Tickets found at the start.")          \
-    X(room_bytes, "journal_room_bytes", G, "Free on its file system; 0 without one.")
-
-#define AUDIT_METRICS(X)                                                                 \
-    X(lines, "audit_lines_total", C, "Lines of the audit trail.")                        \
-    X(dropped, "audit_dropped_lines_total", C, "Lines left out: no room for them.")      \
-    X(bytes, "audit_bytes_total", C, "Bytes of the trail written to files.")             \
-    X(failures, "audit_failures_total", C, "Writes of the trail that failed.")           \
-    X(failing, "audit_failing", G, "1 while the trail cannot be written.")               \
-    X(waiting_bytes, "audit_waiting_bytes", G, "Lines that wait for the disk.")          \
-    X(removed, "audit_removed_files_total", C, "Files of the trail that grew too old.")  \
-    X(cut_bytes, "audit_cut_bytes_total", C, "Half lines cut off the end of files.")
-
-#define ROW(member, name, kind, help)                                                    \
-    { "segq_segment_" name, kind, help, offsetof(struct ROW_OF, member) },
-
-#define ROW_OF segtab_counts
-static const struct metric_row tab_rows[] = { TAB_METRICS(ROW) };
-#undef ROW_OF
-#define ROW_OF seg_shell_counts
-static const struct metric_row shell_rows[] = { SHELL_METRICS(ROW) };
-#undef ROW_OF
-#define ROW_OF rpc_counts
-static const struct metric_row rpc_rows[] = { RPC_METRICS(ROW) };
-#undef ROW_OF
-#define ROW_OF seg_pass_counts
-static const struct metric_row pass_rows[] = { PASS_METRICS(ROW) };
+#define ROW_OF struct segtab_counts
+static const struct metric_row tab_rows[] = {
+    ROW("segments", GAUGE, segments, "Segments held"),
+    ROW("waiting", GAUGE, waiting, "Tickets in line"),
+    ROW("ready", GAUGE, ready, "Released tickets that have not collected their pass"),
+    ROW("active", GAUGE, active, "Tickets whose pass is collected and valid"),
+    ROW("returning", GAUGE, returning, "No-shows that came back inside the grace"),
+    ROW("tickets", GAUGE, tickets, "Places taken by live blocks"),
+    ROW("max_tickets", GAUGE, max_tickets, "Places that it may hold"),
+    ROW("blocks", GAUGE, blocks, "Blocks of 512 places"),
+    ROW("core_bytes", GAUGE, core_bytes, "Memory of blocks, tables and records"),
+    ROW("polls_total", COUNTER, places, "Polls received"),
+    ROW("join_requests_total", COUNTER, appends, "Joins received"),
+    ROW("leave_requests_total", COUNTER, drops, "Leaves received"),
+    ROW("session_requests_total", COUNTER, sessions, "Backends' commands about sessions"),
+    ROW("joined_total", COUNTER, joined, "Tickets made"),
+    ROW("released_total", COUNTER, popped, "Tickets released"),
+    ROW("admitted_total", COUNTER, admitted, "Tickets that collected their pass"),
+    ROW("left_total", COUNTER, left, "Tickets whose owner left"),
+    ROW("expired_total", COUNTER, expired, "Tickets that timed out"),
+    ROW("no_shows_total", COUNTER, no_shows,
+        "Released tickets that did not collect their pass in time"),
+    ROW("returned_total", COUNTER, returned, "No-shows that came back"),
+    ROW("rebuilding", GAUGE, rebuilding, "Segments whose tickets come back with their polls"),
+    ROW("came_back_total", COUNTER, came_back, "Tickets that came back to such a segment"),
+    ROW("busy_answers_total", COUNTER, busy, "Requests answered with busy: a move, or no room"),
+    ROW("unknown_segment_answers_total", COUNTER, unknown, "Requests for segments not here"),
+    ROW("moved_answers_total", COUNTER, moved, "Requests for segments that moved away"),
+    ROW("sealed_answers_total", COUNTER, sealed_answers, "Joins sent on to the successor"),
+    ROW("stale_orders_total", COUNTER, stale_orders, "Orders refused for their epoch"),
+    ROW("moves_in_total", COUNTER, moves_in, "Moves to this node that were committed"),
+    ROW("moves_out_total", COUNTER, moves_out, "Moves from this node that were committed"),
+    ROW("moves_aborted_total", COUNTER, moves_aborted, "Moves that were aborted"),
+    ROW("passes_total", COUNTER, passes_made, "Passes returned to clients, repeats included"),
+    ROW("directory_members", GAUGE, dir_members, "Nodes that keep the directory of subjects"),
+    ROW("directory_entries", GAUGE, dir_entries, "Subjects in this node's share of it"),
+    ROW("directory_complete", GAUGE, dir_complete, "1 if all nodes have said what they hold"),
+    ROW("directory_busy_answers_total", COUNTER, dir_busy, "Joins that had to ask again for it"),
+    ROW("directory_found_total", COUNTER, dir_exists, "Joins whose place was on another node"),
+    ROW("epoch", GAUGE, epoch, "Highest manager epoch seen"),
+};
 #undef ROW_OF
 
-#define ROW_OF seg_journal_counts
-static const struct metric_row journal_rows[] = { JOURNAL_METRICS(ROW) };
+#define ROW_OF struct seg_shell_counts
+static const struct metric_row shell_rows[] = {
+    ROW("batches_total", COUNTER, batches, "Frames of polls, joins and leaves"),
+    ROW("order_frames_total", COUNTER, orders, "Other frames"),
+    ROW("bad_frames_total", COUNTER, bad_frames, "Frames for which a link was closed"),
+    ROW("unknown_frames_total", COUNTER, unknown, "Frames of a type that this build lacks"),
+    ROW("unsent_messages_total", COUNTER, unsent, "Messages dropped: peer gone, or too large"),
+    ROW("late_ticks_total", COUNTER, late_ticks, "Ticks more than a second late"),
+};
 #undef ROW_OF
 
-#define ROW_OF audit_counts
-static const struct metric_row audit_rows[] = { AUDIT_METRICS(ROW) };
+#define ROW_OF struct rpc_counts
+static const struct metric_row rpc_rows[] = {
+    ROW("link_frames_received_total", COUNTER, frames_in, "Frames received"),
+    ROW("link_frames_sent_total", COUNTER, frames_out, "Frames sent"),
+    ROW("link_received_bytes_total", COUNTER, bytes_in, "Bytes received on internal links"),
+    ROW("link_sent_bytes_total", COUNTER, bytes_out, "Bytes sent on internal links"),
+    ROW("link_writes_total", COUNTER, writes, "System calls that sent them"),
+    ROW("links_accepted_total", COUNTER, accepted, "Links accepted"),
+    ROW("links_dialled_total", COUNTER, dialled, "Links made by us"),
+    ROW("links_refused_total", COUNTER, refused, "Connections whose hello was not good"),
+    ROW("links_closed_total", COUNTER, closed, "Links closed"),
+};
+#undef ROW_OF
+
+#define ROW_OF struct seg_pass_counts
+static const struct metric_row pass_rows[] = {
+    ROW("passes_signed_total", COUNTER, signed_, "Passes that had to be signed"),
+    ROW("passes_kept_total", COUNTER, kept, "Passes answered from the cache"),
+    ROW("passes_failed_total", COUNTER, failed, "Passes that could not be made"),
+};
+#undef ROW_OF
+
+#define ROW_OF struct seg_journal_counts
+static const struct metric_row journal_rows[] = {
+    ROW("journal_records_total", COUNTER, file.records, "Records written"),
+    ROW("journal_bytes_total", COUNTER, file.bytes, "Bytes written, with heads"),
+    ROW("journal_writes_total", COUNTER, file.writes, "System calls that wrote them"),
+    ROW("journal_syncs_total", COUNTER, file.syncs, "Syncs to the disk"),
+    ROW("journal_failures_total", COUNTER, file.failures, "Writes and syncs that failed"),
+    ROW("journal_full_total", COUNTER, file.full, "Writes refused for want of room"),
+    ROW("journal_snapshots_total", COUNTER, file.snapshots, "Whole snapshots"),
+    ROW("journal_snapshot_failures_total", COUNTER, file.snap_failures, "Snapshots given up"),
+    ROW("journal_log_bytes", GAUGE, file.log_bytes, "Bytes since the last snapshot"),
+    ROW("journal_promised_bytes", GAUGE, file.promised, "Room kept for who is in line"),
+    ROW("journal_torn_bytes", GAUGE, file.torn_bytes, "Cut off at the start"),
+    ROW("journal_replayed_records", GAUGE, file.replay_records, "Read at the start"),
+    ROW("journal_refused_joins_total", COUNTER, refused, "Joins that had no room"),
+    ROW("journal_taken_back_turns_total", COUNTER, taken_back, "Turns not answered"),
+    ROW("journal_holding", GAUGE, holding, "1 while nothing new can be kept"),
+    ROW("journal_recovered_tickets", GAUGE, recovered, "Tickets found at the start"),
+    ROW("journal_room_bytes", GAUGE, room_bytes, "Free on its file system; 0 without one"),
+};
+#undef ROW_OF
+
+#define ROW_OF struct audit_counts
+static const struct metric_row audit_rows[] = {
+    ROW("audit_lines_total", COUNTER, lines, "Lines of the audit trail"),
+    ROW("audit_dropped_lines_total", COUNTER, dropped, "Lines left out: no room for them"),
+    ROW("audit_bytes_total", COUNTER, bytes, "Bytes of the trail written to files"),
+    ROW("audit_failures_total", COUNTER, failures, "Writes of the trail that failed"),
+    ROW("audit_failing", GAUGE, failing, "1 while the trail cannot be written"),
+    ROW("audit_waiting_bytes", GAUGE, waiting_bytes, "Lines that wait for the disk"),
+    ROW("audit_removed_files_total", COUNTER, removed, "Files of the trail that grew too old"),
+    ROW("audit_cut_bytes_total", COUNTER, cut_bytes, "Half lines cut off the end of files"),
+};
 #undef ROW_OF
 
 static void put_links(const struct seg_service *s, struct buf *b)
@@ -132,7 +125,7 @@ static void put_links(const struct seg_service *s, struct buf *b)
 
     list_each(&s->peers, it)
         n[list_entry(it, struct seg_peer, node)->role]++;
-    metrics_head(b, name, G, "Links that are up, by who is at the other end.");
+    metrics_head(b, name, METRIC_GAUGE, "Links that are up, by who is at the other end");
     for (unsigned r = RPC_ROUTER; r < RPC_NROLES; r++) {
         const char *labels[] = { "role", rpc_role_name(r), NULL };
 
@@ -162,10 +155,10 @@ void seg_metrics(void *ctx, struct buf *b)
     metrics_rows(b, pass_rows, ARRAY_LEN(pass_rows), seg_passes_counts(s->passes));
     seg_journal_count(s->journal, &journal);
     metrics_rows(b, journal_rows, ARRAY_LEN(journal_rows), &journal);
-    seconds(b, "segq_segment_journal_replay_seconds", G, "What reading it took.",
+    seconds(b, "segq_segment_journal_replay_seconds", METRIC_GAUGE, "What reading it took",
             journal.file.replay_ms);
-    seconds(b, "segq_segment_service_seconds_total", C,
-            "The clock of idle time-outs; stands still without routers.", n.service_ms);
+    seconds(b, "segq_segment_service_seconds_total", METRIC_COUNTER,
+            "The clock of idle time-outs; stands still without routers", n.service_ms);
     audit_count(s->audit, &audit);
     metrics_rows(b, audit_rows, ARRAY_LEN(audit_rows), &audit);
     put_links(s, b);

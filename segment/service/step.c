@@ -1,6 +1,8 @@
 /* step.c: one step of the table; what it wants said is sent before anything else happens. */
 #include "segment/service/step.h"
 
+#include <assert.h>
+
 #include "segment/service/send.h"
 
 struct seg_now seg_now(const struct seg_service *s)
@@ -10,6 +12,7 @@ struct seg_now seg_now(const struct seg_service *s)
 
 void seg_step(struct seg_service *s, struct segtab_in in)
 {
+    assert(s->out.n == 0); /* what the step before said is sent */
     in.now = seg_now(s);
     segtab_step(s->tab, &in, &s->out);
     seg_send(s);

@@ -164,7 +164,7 @@ asks() { exits 2 '59 people wait\. .*no undo.*--yes' flush login; }
 wait_for 5 "flush asks, with how many wait" asks
 check_eq "another name typed: 1" "$(at_terminal logn flush login; echo $?)" 1
 check "  it asks for the name" says 'Type login to go on'
-check "  and nothing is done" says 'nothing has been done'
+check "  and nothing is done" says 'nothing was changed'
 check "  the line is as it was" ctl poll "$t2"
 check "reject asks" exits 2 '59 people wait\. .*Places are kept.*--yes' reject login
 check_eq "the right name typed: 0" "$(at_terminal login reject login; echo $?)" 0

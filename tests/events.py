@@ -18,8 +18,6 @@ CALL = re.compile(r"\blog_(error|warn|info|debug|line)\s*\(")
 # What a process is made of, beside common/ (which the table calls `all`, or names).
 PROCESS = {"router": "router", "segment": "segment", "queuemng": "queuemng"}
 SUPERVISORS = "common/supervisor/"
-# Rooms that are being converted: their events may be in the table. The list only shrinks.
-CONVERTING = re.compile(r"router/")
 # Not log calls: the log itself.
 EXCEPT = {"common/base/log.c", "common/base/log.h"}
 
@@ -89,15 +87,13 @@ def processes(f):
     return {PROCESS.get(f.split("/")[0], "all")}
 
 
-def logged(converting):
+def logged():
     """name -> (processes, worst level)"""
     seen = collections.defaultdict(lambda: (set(), "debug"))
     for f, line, levels, fmt in calls():
-        if CONVERTING.match(f) and not converting:
-            continue
         text = re.match(r'"((?:\\.|[^"\\])*)"', fmt)
         m = re.match(r"event=([a-z]+(?:_[a-z]+)*)(?= |$)", text.group(1)) if text else None
-        claim(m is not None or CONVERTING.match(f), f"{f}:{line}: a log line is a literal that begins with "
+        claim(m is not None, f"{f}:{line}: a log line is a literal that begins with "
                              f'"event=lower_case_name ...", not {fmt[:50]}')
         if m is None:
             continue
@@ -110,7 +106,7 @@ def logged(converting):
 
 def main():
     os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
-    code, sure = logged(True), logged(False)
+    code = logged()
     if "--list" in sys.argv:
         for name, (where, level) in sorted(code.items()):
             print(f"| `{name}` | {where} | {level} | |")
@@ -123,10 +119,10 @@ def main():
         claim(name in code, f"{TABLE}: nothing logs event={name}")
         claim(len(text) > 10, f"{TABLE}: {name}: what it means, and what to do, is missing")
         if name in code:
-            claim((where, level) in (code[name], sure.get(name)) or name not in sure,
+            claim((where, level) == code[name],
                   f"{TABLE}: {name} is logged by {code[name][0]}, {code[name][1]}; "
                   f"the table says {where}, {level}")
-    for name in sorted(set(sure) - {r[0] for r in rows}):
+    for name in sorted(set(code) - {r[0] for r in rows}):
         claim(False, f"{TABLE} has no row for event={name}: "
                      f"| `{name}` | {code[name][0]} | {code[name][1]} | ... |")
     print(f"events: {passed} passed, {failed} failed")

@@ -38,7 +38,7 @@ static void done(struct flow *f, enum flow_result result)
 static void pause_until(struct flow *f, msec_t wake_ms, msec_t now_ms, enum flow_result late)
 {
     if (now_ms >= f->deadline_ms || f->renews) {
-        done(f, f->step == REPLACE_UNDO ? f->undone : late);
+        done(f, f->step == REPLACE_UNDO ? (enum flow_result)f->undone : late);
         return;
     }
     f->todo = FLOW_WAIT_MAP;
@@ -118,12 +118,18 @@ static void next_join(struct flow *f, struct routes *r, msec_t now_ms)
         wait_map(f, now_ms);
 }
 
+static void next_old(struct flow *f, struct routes *r, msec_t now_ms);
+
 static void next_poll(struct flow *f, struct routes *r, msec_t now_ms)
 {
-    const struct token *t = flow_asked(f);
     struct route_owner o;
-    int rc = routes_owner(r, t->seg, &o);
+    int rc;
 
+    if (SQ_UNLIKELY(f->step != REPLACE_NONE)) {
+        next_old(f, r, now_ms);
+        return;
+    }
+    rc = routes_owner(r, f->token.seg, &o);
     if (rc == SQ_EGONE) {
         gone(f, r, GONE_FINISHED, now_ms);
         return;
@@ -132,16 +138,12 @@ static void next_poll(struct flow *f, struct routes *r, msec_t now_ms)
         wait_map(f, now_ms);
         return;
     }
-    if (f->step != REPLACE_NONE && o.queue->map.id != f->queue) {
-        done(f, FLOW_OTHER);
-        return;
-    }
     f->queue = o.queue->map.id;
     f->lane = (uint8_t)o.lane;
     if (o.lost)
         gone(f, r, GONE_LOST, now_ms);
     else
-        ask(f, o.seg, t->seg, o.node, now_ms);
+        ask(f, o.seg, f->token.seg, o.node, now_ms);
 }
 
 static void next(struct flow *f, struct routes *r, msec_t now_ms)
@@ -234,19 +236,40 @@ static void follow(struct flow *f, struct routes *r, seg_id to, msec_t now_ms)
     struct route_owner o;
 
     if (to != f->serving && routes_owner(r, to, &o) == 0 && !o.lost)
-        ask(f, o.seg, flow_asked(f)->seg, o.node, now_ms);
+        ask(f, o.seg, f->seg, o.node, now_ms);
     else
         wait_map(f, now_ms);
 }
 
 /* ---- a join that replaces a ticket --------------------------------------------------------- */
 
+/* As next_poll(), for a step of a replacement: its queue and lane are the join's. */
+static void next_old(struct flow *f, struct routes *r, msec_t now_ms)
+{
+    const struct token *t = f->step == REPLACE_LEAVE ? &f->old : &f->token;
+    struct route_owner o;
+    int rc = routes_owner(r, t->seg, &o);
+
+    if (rc == SQ_EGONE)
+        gone(f, r, GONE_FINISHED, now_ms);
+    else if (rc < 0)
+        wait_map(f, now_ms);
+    else if (o.queue->map.id != f->queue)
+        done(f, FLOW_OTHER);
+    else if (o.lost)
+        gone(f, r, GONE_LOST, now_ms);
+    else
+        ask(f, o.seg, t->seg, o.node, now_ms);
+}
+
 static void go(struct flow *f, struct routes *r, enum replace_step step, enum flow_kind asks,
                msec_t now_ms)
 {
-    f->step = step;
+    f->step = (uint8_t)step;
     f->asks = asks;
     f->lane = f->join_lane;
+    if (step == REPLACE_JOIN)
+        f->token.client = f->join_client;
     f->todo = FLOW_WAIT_MAP; /* no more asks without a pause than for others */
     next(f, r, now_ms);
 }
@@ -264,6 +287,9 @@ void flow_replace(struct flow *f, struct routes *r, const struct route_queue *q,
         f->token = *old;
         go(f, r, REPLACE_STAY, FLOW_POLL, now_ms);
     } else {
+        f->token.seg = old->seg; /* until there is a place of the join's own */
+        f->token.number = old->number;
+        f->token.client = old->client;
         go(f, r, REPLACE_LOOK, FLOW_POLL, now_ms);
     }
 }
@@ -271,7 +297,7 @@ void flow_replace(struct flow *f, struct routes *r, const struct route_queue *q,
 /* A fresh place is given back; one of an earlier try is not ours alone, and times out. */
 static void undo(struct flow *f, struct routes *r, enum flow_result result, msec_t now_ms)
 {
-    f->undone = result;
+    f->undone = (uint8_t)result;
     if (f->fresh)
         go(f, r, REPLACE_UNDO, FLOW_LEAVE, now_ms);
     else
@@ -290,7 +316,7 @@ static void replaced(struct flow *f, struct routes *r, msec_t now_ms)
 /* What is asked of is over. */
 static void old_is_gone(struct flow *f, struct routes *r, enum gone_reason why, msec_t now_ms)
 {
-    switch (f->step) {
+    switch ((enum replace_step)f->step) {
     case REPLACE_LOOK:
         f->old_gone = true;
         f->reason = (uint8_t)why;
@@ -300,12 +326,22 @@ static void old_is_gone(struct flow *f, struct routes *r, enum gone_reason why, 
         replaced(f, r, now_ms);
         break;
     case REPLACE_UNDO:
-        done(f, f->undone);
+        done(f, (enum flow_result)f->undone);
         break;
     default: /* REPLACE_STAY */
         f->reason = (uint8_t)why;
         done(f, FLOW_GONE);
     }
+}
+
+/* False: it neither waits nor was it let in. */
+static bool looked(struct flow *f, struct routes *r, const struct place_ans *a, msec_t now_ms)
+{
+    if (a->state == PLACE_WAITING)
+        go(f, r, REPLACE_JOIN, FLOW_JOIN, now_ms);
+    else if (a->state == PLACE_ADMITTED)
+        done(f, FLOW_INSIDE);
+    return a->state == PLACE_WAITING || a->state == PLACE_ADMITTED;
 }
 
 static bool is_old(const struct flow *f)
@@ -329,7 +365,7 @@ static void replacement_dropped(struct flow *f, struct routes *r, const struct d
                                 msec_t now_ms)
 {
     if (f->step == REPLACE_UNDO)
-        done(f, f->undone);
+        done(f, (enum flow_result)f->undone);
     else if (a->state == DROP_INSIDE)
         undo(f, r, FLOW_INSIDE, now_ms);
     else if (a->state == DROP_NAMED)
@@ -397,14 +433,8 @@ void flow_place_ans(struct flow *f, struct routes *r, const struct place_ans *a,
         held_ans(f, a, now_ms);
         return;
     }
-    if (f->step == REPLACE_LOOK && a->state == PLACE_WAITING) {
-        go(f, r, REPLACE_JOIN, FLOW_JOIN, now_ms);
+    if (SQ_UNLIKELY(f->step == REPLACE_LOOK) && looked(f, r, a, now_ms))
         return;
-    }
-    if (f->step == REPLACE_LOOK && a->state == PLACE_ADMITTED) {
-        done(f, FLOW_INSIDE);
-        return;
-    }
     switch ((enum place_state)a->state) {
     case PLACE_WAITING:
         f->position = a->position;
@@ -595,7 +625,7 @@ void flow_retry(struct flow *f, struct routes *r, msec_t now_ms)
         return;
     }
     if (now_ms >= f->deadline_ms) /* an ask under way is cut off, too */
-        done(f, f->step == REPLACE_UNDO ? f->undone : is_full(f, r) ? FLOW_FULL : FLOW_UNAVAIL);
+        done(f, f->step == REPLACE_UNDO ? (enum flow_result)f->undone : is_full(f, r) ? FLOW_FULL : FLOW_UNAVAIL);
     else if (f->todo != FLOW_ASK)
         next(f, r, now_ms);
 }

@@ -87,13 +87,14 @@ struct flow {
     bool bare;  /* it joins without it: whether that has a ticket could not be found out */
     uint8_t lane;
     uint8_t join_lane, join_client; /* as asked: a found ticket has its own */
-    /* poll, leave: the token; join: filled from the answer */
+    /* poll, leave: the token; join: filled from the answer; REPLACE_LOOK: the older ticket's
+     * place and client */
     struct token token;
     struct token old;       /* of a replacement: the older ticket */
-    enum replace_step step;
+    uint8_t step;           /* enum replace_step */
     bool fresh;             /* the new place did not exist before */
     bool old_gone;          /* with `reason` */
-    enum flow_result undone; /* UNDO: how it ends */
+    uint8_t undone;         /* enum flow_result: UNDO: how it ends */
     /* session: seg and number of the token are the ticket's */
     uint8_t command; /* enum sess_command */
     int64_t until_s; /* extend: as long; then: as long it lasts */
@@ -124,10 +125,10 @@ void flow_session(struct flow *f, struct routes *r, const struct token *t,
 void flow_renew(struct flow *f, struct routes *r, const struct token *t, int64_t until_s,
                 msec_t now_ms);
 
-/* FLOW_ASK: the ticket that a place, drop or session request names. */
-static inline const struct token *flow_asked(const struct flow *f)
+/* FLOW_ASK: the ticket that a drop names. All other requests name `token`. */
+static inline const struct token *flow_dropped(const struct flow *f)
 {
-    return f->step == REPLACE_LOOK || f->step == REPLACE_LEAVE ? &f->old : &f->token;
+    return f->step == REPLACE_LEAVE ? &f->old : &f->token;
 }
 
 /* FLOW_ASK: what a drop says of the ticket that replaces the one it names; 0: nothing. */

@@ -39,9 +39,8 @@ static void put_places(struct seg_links *s, const struct batch *b)
 {
     for (uint32_t i = 0; i < b->n; i++) {
         const struct flow *f = &b->v[i]->flow;
-        const struct token *t = flow_asked(f);
 
-        s->req.place[i] = (struct place_req) { f->seg, t->number, t->client };
+        s->req.place[i] = (struct place_req) { f->seg, f->token.number, f->token.client };
     }
 }
 
@@ -50,7 +49,7 @@ static void put_drops(struct seg_links *s, const struct batch *b)
     for (uint32_t i = 0; i < b->n; i++) {
         const struct flow *f = &b->v[i]->flow;
 
-        s->req.drop[i] = (struct drop_req) { f->seg, flow_asked(f)->number, flow_heir(f) };
+        s->req.drop[i] = (struct drop_req) { f->seg, flow_dropped(f)->number, flow_heir(f) };
     }
 }
 

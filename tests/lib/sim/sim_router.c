@@ -152,8 +152,8 @@ static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct s
 
     if (kind == KIND_PLACE)
         m->place.req[i] = (struct place_req){ .seg = f->seg,
-                                              .number = flow_asked(f)->number,
-                                              .client = flow_asked(f)->client };
+                                              .number = f->token.number,
+                                              .client = f->token.client };
     else if (kind == KIND_APPEND)
         m->append.req[i] = (struct append_req){
             .seg = f->seg,
@@ -172,7 +172,7 @@ static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct s
                                                .until_s = f->until_s };
     else
         m->drop.req[i] = (struct drop_req){ .seg = f->seg,
-                                            .number = flow_asked(f)->number,
+                                            .number = flow_dropped(f)->number,
                                             .heir_hash = flow_heir(f) };
 }
 

@@ -576,7 +576,7 @@ static struct flow leaving(const struct append_ans *a)
     cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_JOIN && f.seg == 12);
     flow_append_ans(&f, r, a, 2);
     cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_LEAVE && f.seg == 21);
-    cr_assert(flow_asked(&f)->number == 3 && flow_heir(&f) == 77);
+    cr_assert(flow_dropped(&f)->number == 3 && flow_heir(&f) == 77);
     return f;
 }
 
@@ -592,7 +592,7 @@ Test(flow, a_replacement_takes_the_new_place_and_leaves_the_old_one)
     struct flow f = replacement();
 
     cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_POLL && f.seg == 21 && f.node == 2);
-    cr_assert(flow_asked(&f)->number == 3 && flow_asked(&f)->client == CLIENT_GAME);
+    cr_assert(f.token.number == 3 && f.token.client == CLIENT_GAME);
     f = leaving(&fresh);
     dropped(&f, DROP_OK);
     cr_expect(IS_DONE(f, FLOW_OK) && f.token.seg == 12 && f.token.number == 5);
@@ -629,7 +629,7 @@ Test(flow, what_is_gone_is_not_replaced)
     flow_place_ans(&f, r, &is_gone, 1);
     flow_append_ans(&f, r, &fresh, 2);
     cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_LEAVE && f.seg == 12);
-    cr_assert(flow_asked(&f)->number == 5 && flow_heir(&f) == 0);
+    cr_assert(flow_dropped(&f)->number == 5 && flow_heir(&f) == 0);
     dropped(&f, DROP_OK);
     cr_expect(IS_DONE(f, FLOW_GONE) && f.reason == GONE_LEFT);
 }
@@ -643,7 +643,7 @@ Test(flow, whoever_is_let_in_or_has_another_name_is_not_replaced)
     cr_expect(IS_DONE(f, FLOW_INSIDE), "nothing was taken");
     f = leaving(&fresh);
     dropped(&f, DROP_INSIDE);
-    cr_assert(f.todo == FLOW_ASK && flow_asked(&f)->number == 5, "in this moment: given back");
+    cr_assert(f.todo == FLOW_ASK && flow_dropped(&f)->number == 5, "in this moment: given back");
     dropped(&f, DROP_OK);
     cr_expect(IS_DONE(f, FLOW_INSIDE));
     f = leaving(&fresh);

@@ -269,7 +269,7 @@ void on_seg_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *
     uint64_t left;
     bool away;
 
-    if (s == NULL || s->node != n || g->epoch != m->epoch)
+    if (s == NULL || s->node != n || g->epoch != m->epoch || g->status.seg != s->id)
         return;
     away = g->status.away > s->st.away; /* those in front were not there: on with it */
     seg_status(m, s, &g->status);

@@ -319,7 +319,8 @@ void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool 
     ADD(b, "-");
     buf_u64(b, t->number);
     ADD(b, "\"");
-    buf_str(b, t->queue->said);
+    if (t->queue->said[0] != '\0') /* seldom: a poll need not measure it */
+        buf_str(b, t->queue->said);
     ADD(b, "}");
     if (location) {
         ADD(&a->headers, "Location: /v1/tickets/");

@@ -43,7 +43,7 @@ struct rpc_opts {
     uint64_t seed;           /* of the jitter */
 };
 
-/* Called from the loop, never from inside rpc_send() or rpc_chan_close(): down is posted.
+/* Called from the loop, never from inside rpc_end() or rpc_chan_close(): down is posted.
  * After on_down the channel is gone. Each frame's body is valid during the call only. */
 struct rpc_calls {
     void (*on_up)(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer);

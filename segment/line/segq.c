@@ -372,11 +372,13 @@ int segq_hollow(struct segq *q, uint32_t end)
 
     if (grow(q, blocks) < 0)
         return SQ_ENOMEM;
-    memset(q->block, 0, blocks * sizeof(*q->block));
-    memset(q->sub, 0, blocks * sizeof(*q->sub));
-    memset(q->tag, 0, blocks * sizeof(*q->tag));
-    memset(q->count, 0, blocks * sizeof(*q->count));
-    memset(q->tomb, DEAD_UNSAID, blocks);
+    for (uint32_t b = 0; b < blocks; b++) {
+        q->block[b] = NULL;
+        q->sub[b] = 0;
+        q->tag[b] = 0;
+        q->count[b] = 0;
+        q->tomb[b] = DEAD_UNSAID;
+    }
     q->n_blocks = blocks;
     q->end = end;
     q->sealed = q->hollow = true;

@@ -282,3 +282,13 @@ Test(segq, remark_reaches_every_living_deadline)
     sweep(6);
     cr_assert_eq(m.waiting, 0);
 }
+
+Test(segq, an_unknown_segment_may_be_empty)
+{
+    segq_fini(&q);
+    segq_init(&q, &pool);
+    cr_assert_eq(segq_hollow(&q, 0), 0);
+    cr_expect(q.sealed);
+    cr_expect_eq(q.n_blocks, 0);
+    cr_expect_not(segq_is_unknown(&q, 0));
+}

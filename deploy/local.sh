@@ -380,7 +380,7 @@ why_not() {
 last_complaint() {
     local log
     for log in "$dir"/logs/*.log; do said "$log"; done |
-        grep -aE '^[^ ]+ (warn|error) ' | grep -av ' rpc closed ' | sort | tail -n 1
+        grep -aE '^[^ ]+ (warn|error) ' | grep -av ' event=link_down ' | sort | tail -n 1
 }
 
 supervisors_live() {

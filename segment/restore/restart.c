@@ -96,7 +96,7 @@ int segtab_replayed(struct segtab *t, struct seg_now now)
     segtab_stage_free(t);
     if (unfinished && replay_snap_end(t) < 0)
         return SQ_ENOMEM;
-    assert(t->stage == NULL && !t->partial);
+    assert(t->stage == NULL);
     t->replaying = false;
     t->pool.max_blocks = segtab_max_blocks(&t->o);
     if (t->pool.n_blocks > t->pool.max_blocks)

@@ -113,7 +113,7 @@ Test(crowd, all_nodes_at_once)
 
 /* Silent for longer than the idle time-out, and so given up, before everything is lost; then
  * back. Nobody knows that he was given up: he waits again, before people who were let in. */
-Test(crowd, somebody_who_had_timed_out_comes_back_after_the_loss)
+Test(crowd, an_expired_ticket_returns_after_a_loss)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct sim_opts o = opts(seed);
@@ -153,7 +153,7 @@ Test(crowd, lost_again_or_killed_meanwhile)
 
 /* At any moment of it the manager goes, for longer than people have to come back: routers
  * may not have heard where it is now. */
-Test(crowd, the_manager_is_away_amid_it)
+Test(crowd, the_manager_is_down_during_recovery)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct sim *s = waiting_crowd(seed);

@@ -211,7 +211,7 @@ Test(opening, nodes_are_emptied)
     storm((struct sim_faults){ .drain = 30, .queue_pause = 5, .queue_put = 5 }, 1, 0);
 }
 
-Test(opening, what_is_lost_draws_when_its_people_are_back)
+Test(opening, a_lost_segment_draws_when_rebuilt)
 {
     storm((struct sim_faults){ .seg_lose = 8, .router_restart = 5 }, 1, 9000);
 }

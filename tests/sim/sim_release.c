@@ -98,7 +98,7 @@ Test(release, an_unreachable_head_is_skipped_after_a_bounded_wait)
 }
 
 /* What a head that does not answer was to give while everybody was let in. */
-Test(release, the_rest_of_a_passthrough_ends_with_it)
+Test(release, passthrough_leaves_no_credit)
 {
     struct sim *s = sim_new(&(struct sim_opts){ .seed = sim_seed(11), .segs = 2,
                                                 .capacity = 10, .release_per_s = 1 });

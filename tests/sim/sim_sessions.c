@@ -29,7 +29,7 @@ static struct sim_counts play(struct sim_opts o, unsigned players)
 
 /* A router that was cut off from the node where somebody left, and hears of nothing but that
  * his segment was moved, has to learn it from the node that has the segment now. */
-Test(sessions, who_has_a_link_to_the_present_node_knows)
+Test(sessions, connected_routers_know_every_revocation)
 {
     uint64_t extended = 0, renewed = 0;
 
@@ -47,7 +47,7 @@ Test(sessions, who_has_a_link_to_the_present_node_knows)
     cr_expect_gt(renewed, 80);
 }
 
-Test(sessions, nodes_that_die_and_come_back_forget_none_of_it)
+Test(sessions, sessions_survive_node_restarts)
 {
     for (uint64_t seed = 30; seed <= 40; seed++) {
         struct sim_opts o = sessions(seed);

@@ -57,7 +57,7 @@ Test(slots, lowered_throws_nobody_out_and_lets_nobody_in_until_below)
 }
 
 /* The manager, then each node, die again and again: slots come back all the same. */
-Test(slots, they_come_back_whoever_dies)
+Test(slots, slots_return_after_any_crash)
 {
     for (uint64_t seed = 1; seed <= 12; seed++) {
         struct sim_opts o = slots(seed, 10);

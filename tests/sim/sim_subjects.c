@@ -45,7 +45,7 @@ static void end(struct sim *s)
     sim_finish(s, ME);
 }
 
-Test(subjects, names_that_come_twice)
+Test(subjects, one_place_per_subject)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {
         struct sim_opts o = opts(seed);

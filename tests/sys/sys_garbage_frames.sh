@@ -5,7 +5,7 @@
 
 up --release-per-s 50
 mng=$(pid_of queuemng) seg=$(pid_of segment.0)
-closed() { grep -c 'closed\|refused' "$C/logs/$1.log"; }
+closed() { grep -c 'event=link_down\|event=link_refused' "$C/logs/$1.log"; }
 
 throw() { # port: 60 connections of rubbish
     local i fd

@@ -68,7 +68,7 @@ check "no answer repeats what they said" bash -c "! grep -aq FORGED '$DIR/answer
 check_eq "none is 5xx" "$(grep -ac '^HTTP/1.1 5' "$DIR/answers")" 0
 log=$C/logs/router.0.log
 line='^[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9:.]{12}Z (error|warn|info|debug) [a-z_]+ [ -~]*$'
-check "there are log lines of these connections" test "$(grep -c 'debug httpd closed' "$log")" -ge 200
+check "there are log lines of these connections" test "$(grep -c 'debug httpd event=conn_closed' "$log")" -ge 200
 check "every log line is one of ours, in plain ASCII" bash -c "! LC_ALL=C grep -avE '$line' '$log' | grep -q ."
 http "http://127.0.0.1:$((PORT + 30))/metrics" >"$DIR/metrics"
 sample='^([a-zA-Z_][a-zA-Z0-9_]*)(\{([a-z_]+="([^"\\]|\\["\\n])*",?)*\})? [0-9.eE+-]+$'

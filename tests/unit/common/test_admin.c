@@ -242,7 +242,7 @@ Test(admin, handler_sees_the_request)
     cr_expect_eq(strncmp(seen, "PATCH", 5), 0);
 }
 
-Test(admin, nothing_there)
+Test(admin, unknown_paths_are_404)
 {
     ask("GET /nothing" TAIL AUTH "\r\n");
     HAS(" 404 ");
@@ -287,7 +287,7 @@ Test(admin, guessing_in_parallel_is_no_faster)
     cr_expect_gt(busy, 0);
 }
 
-Test(admin, asker_who_leaves_and_a_server_that_goes)
+Test(admin, client_disconnect_and_server_shutdown)
 {
     static const char req[] = "GET /v1/x HTTP/1.1\r\nHost: x\r\n\r\n";
     int a = open_conn(), b = open_conn();
@@ -368,7 +368,7 @@ Test(admin, a_body_of_a_mebibyte_comes_whole)
                    "\r\n0\r\n\r\n");
 }
 
-Test(admin, a_body_that_waits_for_continue)
+Test(admin, expect_100_continue_gets_its_body_read)
 {
     ask("PUT /v1/x" TAIL AUTH "Expect: 100-continue\r\nContent-Length: 2\r\n\r\nab");
     HAS("HTTP/1.1 200 ");
@@ -407,7 +407,7 @@ Test(admin, requests_of_a_connection_are_answered_in_order)
 }
 
 /* What one server could take for the end of a request, and another one not. */
-Test(admin, what_can_be_read_in_two_ways_is_refused)
+Test(admin, ambiguous_requests_are_refused)
 {
 #define SMUGGLED "GET /smuggled" TAIL "\r\n"
     static const char *const t[] = {

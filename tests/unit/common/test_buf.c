@@ -32,7 +32,7 @@ Test(buf, appends)
     buf_fini(&b);
 }
 
-Test(buf, grows_and_keeps_what_was_there)
+Test(buf, growing_keeps_the_content)
 {
     struct buf b;
 

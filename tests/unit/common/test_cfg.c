@@ -103,7 +103,7 @@ Test(cfg, defaults_and_values)
     cr_expect_null(c.node);
 }
 
-Test(cfg, errors_name_file_line_key_and_what_is_allowed)
+Test(cfg, errors_name_file_line_key_and_range)
 {
     refused("", "node is missing");
     refused("node: r1\ncount: 101", "f.yaml:2: count: 101 is not allowed");
@@ -202,7 +202,7 @@ Test(cfg, json_goes_through_the_same_table)
     cfg_clear(&c, keys);
 }
 
-Test(cfg, what_a_newer_version_has_stored_is_passed_over)
+Test(cfg, unknown_keys_of_a_newer_release_are_skipped)
 {
     const char *text = "{\"node\":\"a\",\"count\":5,\"new\":{\"x\":[1]},"
                        "\"inner\":{\"wait\":\"3s\",\"newer\":1},"
@@ -247,7 +247,7 @@ Test(cfg, swap_leaves_equal_values_in_place)
     cfg_clear(&fresh, keys);
 }
 
-Test(cfg, patch_changes_only_what_is_there)
+Test(cfg, patch_changes_only_named_keys)
 {
     const char *patch = "{\"inner\":{\"size\":1},\"parts\":[{\"name\":\"z\"}]}";
     struct conf c = { 0 }, before = { 0 };

@@ -88,7 +88,7 @@ static void refused(const struct cluster_kind *k, const char *set, int64_t child
     cfg_clear(&c, keys);
 }
 
-Test(cluster, what_the_table_cannot_say)
+Test(cluster, cross_key_rules_are_checked)
 {
     struct cluster_cfg c;
 
@@ -103,7 +103,7 @@ Test(cluster, what_the_table_cannot_say)
     cfg_clear(&c, keys);
 }
 
-Test(cluster, status_file_there_and_back)
+Test(cluster, status_file_round_trip)
 {
     char dir[] = "/tmp/segq-cluster-XXXXXX", path[100];
     struct cluster_entry v[2] = {

@@ -165,7 +165,7 @@ Test(codec, any_truncation_or_flip_is_survived)
     gen_free(g);
 }
 
-Test(codec, unknown_types_are_named_so)
+Test(codec, unknown_types_have_a_name)
 {
     struct arena a;
     struct buf b;

@@ -37,7 +37,7 @@ Test(cookie, by_its_whole_name)
     cr_expect_str_eq(found("X: segq_pass=x\r\n"), "");
 }
 
-Test(cookie, each_one_of_that_name_in_its_order)
+Test(cookie, all_cookies_of_a_name_in_order)
 {
     cr_expect_str_eq(found("Cookie: segq_pass=a; segq_pass=b;segq_pass=c\r\n"), "a|b|c|");
 }

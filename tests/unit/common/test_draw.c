@@ -41,7 +41,7 @@ Test(draw, everybody_has_one_place)
 
 /* The same for ever: a journal holds nothing but seed and count. The numbers are those of
  * the description in draw.h, worked out in Python's standard library. */
-Test(draw, as_it_is_described)
+Test(draw, draw_follows_the_published_algorithm)
 {
     static const uint32_t first[] = { 707, 171, 813, 770, 847, 300, 739, 180 };
     struct draw *d = draw_new(17, 1000, seed), *other = draw_new(18, 1000, seed);
@@ -88,7 +88,7 @@ Test(draw, all_orders_are_as_likely)
 }
 
 /* Each place of 64 for the first who came: 63 degrees of freedom. */
-Test(draw, who_comes_first_may_get_any_place)
+Test(draw, first_comer_may_draw_any_place)
 {
     uint32_t seen[64] = { 0 };
     double chi = 0;
@@ -160,7 +160,7 @@ Test(draw, a_line_is_put_into_the_drawn_order)
 }
 
 /* Numbers that a torn journal has lost have places, too, and nobody on them. */
-Test(draw, a_line_that_is_shorter_than_its_draw)
+Test(draw, draw_larger_than_the_line)
 {
     struct draw *d = draw_new(3, 2000, seed);
     uint32_t alive = 0;

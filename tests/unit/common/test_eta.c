@@ -86,7 +86,7 @@ static double told(const struct line *l)
     return eta_seconds(eta_told_rate(&l->e), l->e.told_leave, l->waiting);
 }
 
-Test(eta, what_is_allowed_is_told_from_the_first_second)
+Test(eta, allowed_rate_is_used_from_the_first_second)
 {
     static struct line l;
 
@@ -182,7 +182,7 @@ Test(eta, paused_is_unknown_and_then_as_before)
 }
 
 /* A line that is shorter than what comes in a second says how fast people come. */
-Test(eta, a_short_line_does_not_say_how_fast_it_could_go)
+Test(eta, a_short_line_tells_nothing_of_the_top_rate)
 {
     static struct line l;
 
@@ -197,7 +197,7 @@ Test(eta, a_short_line_does_not_say_how_fast_it_could_go)
     cr_expect_float_eq(told(&l), 99, 2, "%g", told(&l));
 }
 
-Test(eta, who_gives_up_shortens_it_within_bounds)
+Test(eta, leavers_shorten_it_within_bounds)
 {
     static struct line l;
     unsigned s = 0;
@@ -267,7 +267,7 @@ static void find_eta(void *ctx, const void *view)
     *(double *)ctx = ((const struct mng_lane_view *)view)->eta_per_s;
 }
 
-Test(eta, what_was_told_comes_true)
+Test(eta, predicted_waits_come_true)
 {
     struct mr *r = mr_new("eta");
     const struct eta_errors *e;
@@ -304,7 +304,7 @@ static struct mng_lane_view last_of(struct mr *r)
 }
 
 /* What the operator reads is what the last in line is told. */
-Test(eta, the_wait_of_the_last_in_line_or_why_it_is_not_known)
+Test(eta, wait_of_the_last_or_the_reason_it_is_unknown)
 {
     struct mr *r = mr_new("eta");
     struct mng_lane_view v;
@@ -328,7 +328,7 @@ Test(eta, the_wait_of_the_last_in_line_or_why_it_is_not_known)
 }
 
 /* A second later routers had said it anyway: until then page and status contradicted. */
-Test(eta, what_limits_is_told_with_the_order_that_changes_it)
+Test(eta, reason_changes_with_its_order)
 {
     struct mr *r = mr_new("figures");
 

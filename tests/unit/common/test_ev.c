@@ -63,7 +63,7 @@ static void post_more(void *arg)
     ev_post(ev, note, arg);
 }
 
-Test(ev, what_is_posted_meanwhile_runs_next_turn_without_waiting)
+Test(ev, posts_during_a_turn_run_in_the_next_turn)
 {
     ev_post(ev, post_more, "2");
     ev_turn(ev, true);
@@ -173,7 +173,7 @@ static void kill_doomed(void *arg)
     doomed = NULL;
 }
 
-Test(ev, a_timer_may_free_itself_or_another_that_is_due)
+Test(ev, a_timer_may_free_itself_or_a_due_one)
 {
     struct ev_timer *killer = ev_timer_new(ev, kill_doomed, NULL);
 
@@ -199,7 +199,7 @@ static void on_io(void *arg, unsigned what)
     seen |= what;
 }
 
-Test(ev, descriptors_report_what_was_asked)
+Test(ev, descriptors_report_requested_events)
 {
     int fd[2];
     struct ev_io *io;

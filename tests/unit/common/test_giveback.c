@@ -30,7 +30,7 @@ Test(giveback, big_processes_wait_for_an_eighth)
     cr_expect(giveback_due(&low, 900 * MIB));
 }
 
-Test(giveback, what_has_gone_by_itself_is_the_new_ground)
+Test(giveback, shrinking_lowers_the_baseline)
 {
     uint64_t low = 800 * MIB;
 

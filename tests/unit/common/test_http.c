@@ -238,7 +238,7 @@ static bool is(struct slice s, const char *t)
     return s.p != NULL && s.n == strlen(t) && memcmp(s.p, t, s.n) == 0;
 }
 
-Test(http, says_what_was_asked)
+Test(http, method_path_and_query_are_parsed)
 {
     static const char t[] = "DELETE /v1/tickets/abc?x=1?y HTTP/1.1\r\nHost: h:1\r\n"
                             "User-Agent: ua\r\nAccept-Language: de\r\nCookie: c=1\r\n"
@@ -276,7 +276,7 @@ Test(http, the_last_lines_of_proxies_are_kept_in_order)
     cr_expect(is(r.forwarded.line[0], "for=9") && is(r.forwarded.line[1], "for=8"));
 }
 
-Test(http, keep_alive_is_what_the_client_says)
+Test(http, keep_alive_follows_the_client)
 {
     struct http_req r;
 

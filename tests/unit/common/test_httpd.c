@@ -2,7 +2,7 @@
  * that close early. */
 #include "tests/lib/httpdrig.h"
 
-Test(httpd, an_answer_has_all_that_it_must)
+Test(httpd, answers_have_the_mandatory_headers)
 {
     start((struct httpd_opts) { .server = "segq" });
     int fd = dial();

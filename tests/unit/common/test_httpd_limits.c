@@ -49,7 +49,7 @@ Test(httpd_limits, a_slow_reader_falls_alone)
     stop();
 }
 
-Test(httpd_limits, a_slow_reader_who_reads_gets_everything)
+Test(httpd_limits, a_slow_reader_gets_everything)
 {
     start((struct httpd_opts) { .max_output_bytes = 64u << 20 });
     int fd = dial_rcv(4096);
@@ -81,7 +81,7 @@ Test(httpd_limits, output_above_its_limit_ends_the_connection)
 }
 
 /* 60 requests in one piece: their answers are never all in memory at the same time. */
-Test(httpd_limits, large_answers_are_made_as_they_are_written)
+Test(httpd_limits, large_answers_are_streamed)
 {
     start((struct httpd_opts) { .max_output_bytes = 64u << 20 });
     int fd = dial();
@@ -184,7 +184,7 @@ static void on_drained(void *arg)
     w.drained = true;
 }
 
-Test(httpd_limits, drain_answers_what_is_in_flight)
+Test(httpd_limits, drain_answers_requests_in_flight)
 {
     start((struct httpd_opts) { 0 });
     int busy = dial(), idle = dial(), half = dial();

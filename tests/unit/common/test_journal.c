@@ -13,7 +13,7 @@ static const enum journal_mode modes[] = { JOURNAL_OS, JOURNAL_FSYNC };
 #define LOG2 "log-0000000000000002"
 #define SNAP2 "snap-0000000000000002"
 
-Test(journal, gives_back_what_was_put)
+Test(journal, records_round_trip)
 {
     for (unsigned m = 0; m < ARRAY_LEN(modes); m++) {
         struct jrig *r = jrig_new(1, modes[m]);

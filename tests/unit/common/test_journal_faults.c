@@ -181,7 +181,7 @@ Test(journal_faults, a_failed_sync_is_not_believed_the_second_time)
     jrig_free(r);
 }
 
-Test(journal_faults, what_was_promised_has_room_on_a_full_disk)
+Test(journal_faults, reserved_space_suffices_on_a_full_disk)
 {
     struct jrig *r = jrig_new(5, JOURNAL_FSYNC);
     uint64_t promised = 0;
@@ -267,7 +267,7 @@ Test(journal_faults, a_turn_without_room_is_kept_and_goes_with_the_next)
 }
 
 /* A group has a largest size; beyond it the journal behaves as without memory. */
-Test(journal_faults, without_memory_it_fails_and_is_cured)
+Test(journal_faults, out_of_memory_fails_and_recovers)
 {
     struct jrig *r = jrig_new(9, JOURNAL_OS);
 

@@ -31,7 +31,7 @@ Test(net, parse_and_print)
     }
 }
 
-Test(net, what_is_not_an_address)
+Test(net, malformed_addresses_are_refused)
 {
     static const char *const bad[] = { "",       ":",       "127.0.0.1", "127.0.0.1:",
                                        "::1:80", "[::1]80", "a:65536",   "a:8x",

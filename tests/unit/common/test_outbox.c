@@ -50,7 +50,7 @@ Test(outbox, a_rare_huge_step_does_not_keep_its_memory)
     outbox_fini(&o);
 }
 
-Test(outbox, without_room_there_is_a_scratch_message)
+Test(outbox, out_of_memory_gives_a_scratch_message)
 {
     struct outbox o;
     struct msg *m;

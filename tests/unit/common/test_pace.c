@@ -140,7 +140,7 @@ Test(pace, nobody_is_told_more_than_max_unless_the_budget_demands)
 }
 
 /* The longest that is told at any place ends before its turn comes, but for the minimum. */
-Test(pace, who_is_released_is_not_asleep)
+Test(pace, a_released_ticket_is_not_called_asleep)
 {
     static const double rates[] = { 1, 50, 1000, 2500 };
 

@@ -87,7 +87,7 @@ Test(pass, checked_claims)
     cr_expect_eq(v.exp_s, 1700000300);
 }
 
-Test(pass, without_subject_it_is_the_ticket)
+Test(pass, the_ticket_is_the_default_subject)
 {
     struct pass_key k = rfc_8032_key();
     struct pass_claims c = claims();

@@ -76,7 +76,7 @@ Test(rpc_rotation, neighbours_in_time_understand_each_other)
     meets(b, a, a, NULL, false); /* a step was left out: it proves itself with b */
 }
 
-Test(rpc, role_that_is_not_allowed)
+Test(rpc, a_forbidden_role_is_refused)
 {
     serve(1u << RPC_SEGMENT);
     dial(RPC_ROUTER, "router-1", key);
@@ -252,7 +252,7 @@ static void send_on(void *ctx)
     send_n(ctx, 9, 1, 4);
 }
 
-Test(rpc, what_a_late_hook_sends_still_leaves)
+Test(rpc, messages_of_a_late_hook_are_sent)
 {
     both_up();
     cr_assert_eq(ev_hook(ev, RPC_HOOK_LAST + 1, send_on, cli.ch), 0);

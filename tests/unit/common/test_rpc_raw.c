@@ -152,7 +152,7 @@ Test(rpc_raw, a_newer_version_is_let_in_and_spoken_to_as_we_can)
     close(fd);
 }
 
-Test(rpc_raw, what_is_behind_the_name_is_proved_too)
+Test(rpc_raw, the_whole_hello_is_authenticated)
 {
     uint8_t hello[52 + NAME_MAX_LEN], in[FRAME_HEADER_BYTES + CHALLENGE_BYTES + 32];
     uint8_t proof[32];
@@ -275,7 +275,7 @@ Test(rpc_raw, silent_before_the_hello_is_given_up)
     close(fd);
 }
 
-Test(rpc_raw, acceptor_that_never_answers_is_given_up)
+Test(rpc_raw, a_silent_acceptor_times_out)
 {
     int lfd = net_listen("127.0.0.1:0", false, 4, NULL);
     char addr[NET_TEXT_MAX];

@@ -61,7 +61,7 @@ Test(slab, pieces_are_apart_and_on_lines)
     free(v);
 }
 
-Test(slab, what_was_given_is_taken_first)
+Test(slab, freed_slots_are_reused_first)
 {
     void *a = slab_take(&pool), *b = slab_take(&pool), *c = slab_take(&pool);
 

@@ -35,7 +35,7 @@ static void finish(struct spawn_proc *p, const char *expected)
     spawn_close(p);
 }
 
-Test(spawn, says_ready_and_how_it_ended)
+Test(spawn, reports_ready_and_exit)
 {
     struct spawn_proc p;
     char how[40];
@@ -113,7 +113,7 @@ Test(spawn, child_inherits_nothing_but_its_readiness_descriptor)
     unlink(log);
 }
 
-Test(spawn, adopts_a_process_that_is_not_its_child)
+Test(spawn, adopts_a_running_process)
 {
     struct spawn_proc p, q;
     char text[100];

@@ -148,7 +148,7 @@ Test(supervise, a_stable_minute_resets_the_backoff)
     cr_expect_eq(c.due_ms, 80200);
 }
 
-Test(supervise, a_stop_that_is_taken_back_starts_again)
+Test(supervise, a_cancelled_stop_restarts)
 {
     struct sup_child c;
 

@@ -133,7 +133,7 @@ Test(token, errors_say_malformed_or_forged)
     cr_expect_eq(token_read(&back, &k, text, TOKEN_TEXT_LEN), SQ_EINVAL);
 }
 
-Test(token, what_the_other_key_wrote_is_ours_too)
+Test(token, tokens_of_the_previous_key_are_accepted)
 {
     struct token_key was = key_00_0f(), next = was, both;
     struct token t = { .seg = 1, .number = 2 }, back;

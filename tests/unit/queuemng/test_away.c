@@ -57,7 +57,7 @@ static msec_t until_inside(uint32_t i, msec_t most)
     return ms;
 }
 
-Test(away, a_hundred_thousand_who_have_gone_cost_seconds)
+Test(away, skipping_100000_absent_takes_seconds)
 {
     abandoned("slots", QUEUE("\"mode\": \"slots\", \"max_active\": 5"), 100000);
     mr_join(r, 1);
@@ -67,7 +67,7 @@ Test(away, a_hundred_thousand_who_have_gone_cost_seconds)
     mr_free(r);
 }
 
-Test(away, nor_do_they_use_up_the_rate)
+Test(away, absent_tickets_use_no_rate)
 {
     abandoned("rate", QUEUE("\"release_per_s\": 1, \"no_show_boost\": 1"), 20000);
     mr_join(r, 3);
@@ -79,7 +79,7 @@ Test(away, nor_do_they_use_up_the_rate)
 }
 
 /* Called in vain, he has as long as any no-show, and then goes before all who wait. */
-Test(away, who_comes_back_is_the_next)
+Test(away, a_returning_ticket_is_next)
 {
     abandoned("back", QUEUE("\"mode\": \"slots\", \"max_active\": 5"), 100);
     mr_join(r, 10);
@@ -99,7 +99,7 @@ Test(away, who_comes_back_is_the_next)
 }
 
 /* As told, and a little late, is not away. */
-Test(away, who_polls_as_told_keeps_the_turn)
+Test(away, polling_as_told_keeps_the_turn)
 {
     abandoned("late", QUEUE("\"mode\": \"slots\", \"max_active\": 5"), 0);
     mr_join(r, 20);
@@ -113,7 +113,7 @@ Test(away, who_polls_as_told_keeps_the_turn)
 }
 
 /* Nobody is heard: that is us, and not them; nor is who is heard first the next. */
-Test(away, a_cut_that_hits_all_costs_nobody_the_turn)
+Test(away, a_cut_of_all_pollers_skips_nobody)
 {
     abandoned("cut", QUEUE("\"mode\": \"slots\", \"max_active\": 5"), 0);
     mr_join(r, 20);

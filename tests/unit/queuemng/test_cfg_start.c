@@ -111,7 +111,7 @@ Test(cfg_start, addresses_told_to_others)
     good("queuemng", "redis=/run/redis.sock,a:6379");
 }
 
-Test(cfg_start, a_listener_of_all_addresses_must_say_how_it_is_dialled)
+Test(cfg_start, a_wildcard_listener_needs_advertise)
 {
     struct err e = { 0 };
 
@@ -133,7 +133,7 @@ Test(cfg_start, two_servers_want_two_ports)
     good("segment", "admin=127.0.0.1:0");
 }
 
-Test(cfg_start, metrics_that_the_monitor_takes)
+Test(cfg_start, metric_definitions_are_checked)
 {
     bad("queuemng", "metrics=[{name: a, kind: prometheus, url: 'http://', query: x}]");
     bad("queuemng", "metrics=[{name: a, kind: page, url: 'http://a b/', query: x}]");

@@ -39,7 +39,7 @@ static void lead(struct lease *l)
     cr_assert_eq(l->epoch, 7);
 }
 
-Test(lease, counts_from_when_it_asked)
+Test(lease, the_lease_counts_from_the_request)
 {
     struct lease l;
 
@@ -48,7 +48,7 @@ Test(lease, counts_from_when_it_asked)
     cr_assert_not(lease_leads(&l, TTL - TTL / 8));
 }
 
-Test(lease, a_grant_that_comes_late_is_none)
+Test(lease, a_late_grant_is_ignored)
 {
     struct lease l;
     struct lease_out o;
@@ -120,7 +120,7 @@ Test(lease, a_pause_ends_the_term_also_if_an_answer_was_waiting)
     cr_assert_not(lease_leads(&l, 5667));
 }
 
-Test(lease, resigning_gives_it_back_and_never_asks_again)
+Test(lease, resigning_releases_the_lease_for_good)
 {
     struct lease l;
     struct lease_out o;
@@ -159,7 +159,7 @@ Test(lease, outranked_takes_a_higher_epoch_and_less_and_less_often)
     cr_assert_gt(second, first);
 }
 
-Test(lease, a_term_that_cannot_go_on_is_followed_by_another_one_soon)
+Test(lease, a_lost_term_is_followed_by_another_soon)
 {
     struct lease l;
     struct lease_out o;

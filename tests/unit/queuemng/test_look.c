@@ -271,7 +271,7 @@ Test(oplog, is_written_at_once_and_read_back)
 }
 
 /* A file stands where the folder should be: nothing can be written, nothing is lost. */
-Test(oplog, a_disk_that_fails_costs_no_entry)
+Test(oplog, a_failing_disk_loses_no_entry)
 {
     struct op_log_counts c;
     struct op_log *l;
@@ -297,7 +297,7 @@ Test(oplog, a_disk_that_fails_costs_no_entry)
 }
 
 /* While it stays broken the oldest leave the memory, and that is counted. */
-Test(oplog, what_is_lost_is_counted)
+Test(oplog, lost_entries_are_counted)
 {
     struct op_log_counts c;
     FILE *f = fopen(dir, "w");
@@ -377,7 +377,7 @@ Test(oplog, a_file_is_as_old_as_its_last_entry)
 }
 
 /* A line of somebody else has no day, and must not name a file. */
-Test(oplog, a_foreign_last_line_leaves_the_file_as_it_is)
+Test(oplog, an_unknown_last_line_is_left_alone)
 {
     struct op_log *l = op_log_new(dir);
     FILE *f;

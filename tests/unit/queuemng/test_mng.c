@@ -38,7 +38,7 @@ Test(mng, successor_is_open_before_the_tail_is_full)
     world_free(w);
 }
 
-Test(mng, releases_at_the_rate_in_order_and_removes_what_is_empty)
+Test(mng, releases_in_order_at_the_rate_and_removes_empty_segments)
 {
     struct world *w = world_new(2);
 
@@ -162,7 +162,7 @@ Test(mng, an_idle_queue_has_hysteresis)
 
 /* A rush has left several open segments. The last of them is on one of the two nodes: that
  * one is emptied, too, though there is room enough in the others. */
-Test(mng, drain_empties_a_node_that_has_the_last_of_many_open_ones)
+Test(mng, drain_empties_a_node_with_many_tails)
 {
     for (unsigned closed = 0; closed < 2; closed++)
         for (unsigned i = 0; i < 2; i++) {
@@ -188,7 +188,7 @@ Test(mng, drain_empties_a_node_that_has_the_last_of_many_open_ones)
         }
 }
 
-Test(mng, a_node_that_lost_its_memory_loses_its_segments_only)
+Test(mng, a_wiped_node_loses_only_its_segments)
 {
     struct world *w = world_new(2);
     uint64_t left;

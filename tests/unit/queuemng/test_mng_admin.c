@@ -192,7 +192,7 @@ Test(admin, a_deleted_queue_can_be_restored)
 
 /* As in the file: a metric that nobody measures is a slip of the pen, and is refused; the
  * queue goes on by what it had. */
-Test(admin, limits_name_metrics_that_there_are)
+Test(admin, limits_accept_only_known_metrics)
 {
     static const char cup[] =
         "{\"limits\":[{\"metric\":\"cup\",\"tiers\":[{\"below\":50,\"rate_per_s\":9}]}]}";
@@ -229,7 +229,7 @@ Test(admin, limits_name_metrics_that_there_are)
     g_metrics = "[]";
 }
 
-Test(admin, what_is_refused_changes_nothing)
+Test(admin, a_refused_change_changes_nothing)
 {
     static const char *const bad[] = {
         "", "[]", "{", "{\"claims\":1}", "{\"claim\":\"soon\"}", "{\"claim\":-1}",
@@ -294,7 +294,7 @@ Test(admin, orders_and_wrong_ways)
     end(&g);
 }
 
-Test(admin, what_is_kept_and_what_the_yaml_overrules)
+Test(admin, stored_changes_and_yaml_precedence)
 {
     struct rig g;
 
@@ -476,7 +476,7 @@ static void expect_change(const struct rig *g, size_t i, const char *key, const 
     cr_expect_str_eq(member(x, "to"), to);
 }
 
-Test(audit, says_from_what_to_what)
+Test(audit, records_old_and_new_values)
 {
     struct rig g;
 
@@ -545,7 +545,7 @@ Test(audit, no_secret_is_noted)
 }
 
 /* What is looked at, refused, or not there has changed nothing. */
-Test(audit, only_what_was_done)
+Test(audit, records_only_applied_changes)
 {
     struct rig g;
 

@@ -282,7 +282,7 @@ static void everywhere(const struct fault *f)
 
 TestSuite(mng_draw, .timeout = 120);
 
-Test(mng_draw, early_ones_draw_and_are_released_in_that_order)
+Test(mng_draw, the_prequeue_is_drawn_and_released_in_drawn_order)
 {
     struct mr *r = story("draw");
 

@@ -91,7 +91,7 @@ static void restart_without(struct mr *r, int no)
 }
 
 /* mr_play() fails for whoever loses a place. */
-Test(mng_forget, a_drained_node_that_is_gone_is_forgotten)
+Test(mng_forget, a_drained_absent_node_is_forgotten)
 {
     for (int restart = 0; restart <= 1; restart++) {
         struct mr *r = story();
@@ -121,7 +121,7 @@ Test(mng_forget, a_drained_node_that_is_gone_is_forgotten)
     }
 }
 
-Test(mng_forget, one_that_was_not_drained_is_missed)
+Test(mng_forget, an_undrained_node_stays_missing)
 {
     struct mr *r = story();
     struct mng_node_view v;
@@ -135,7 +135,7 @@ Test(mng_forget, one_that_was_not_drained_is_missed)
     mr_free(r);
 }
 
-Test(mng_forget, by_order_at_once_unless_it_is_up)
+Test(mng_forget, an_order_forgets_at_once_unless_the_node_is_up)
 {
     struct mng_forget_end end;
     struct mr *r = story();
@@ -163,7 +163,7 @@ static unsigned waiting(struct mr *r)
 
 /* Its people are not forgotten with it: others have its segments, and their polls bring them
  * back. */
-Test(mng_forget, with_people_only_by_force_and_they_come_back)
+Test(mng_forget, a_node_with_tickets_needs_force_and_they_return)
 {
     struct mng_forget_end end;
     struct mr *r = story();

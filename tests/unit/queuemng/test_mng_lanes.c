@@ -38,7 +38,7 @@ static unsigned lanes(const struct mr *r)
     return n;
 }
 
-Test(mng_lanes, with_people_in_it_a_lane_stays)
+Test(mng_lanes, a_lane_with_tickets_stays)
 {
     struct mr *r = mr_new("lanes");
     struct err e = { 0 };

@@ -243,7 +243,7 @@ static uint64_t skipped(void)
 }
 
 /* The head may have got two more, and sealed itself, since it last said that it is empty. */
-Test(mng_pop, an_open_head_is_asked_before_those_behind_it)
+Test(mng_pop, an_open_head_is_asked_first)
 {
     report(1, SEG_OPEN, 3, 3);
     tick(5);
@@ -292,7 +292,7 @@ Test(mng_pop, the_answer_to_another_tick_counts_for_nothing)
 }
 
 /* Nobody knows whether it happened: it stays counted as given (I7). */
-Test(mng_pop, a_release_that_is_given_up_stays_spent)
+Test(mng_pop, an_abandoned_release_stays_spent)
 {
     uint64_t before;
 
@@ -337,7 +337,7 @@ Test(mng_pop, a_paused_queue_releases_nobody_whatever_its_rate)
 /* ---- what it keeps ------------------------------------------------------------------ */
 
 /* take() compares each with what was stored before the order to open it. */
-Test(mng_pop, ids_of_segments_are_reserved_before_they_are_used)
+Test(mng_pop, segment_ids_are_reserved_before_use)
 {
     for (unsigned i = 0; i < SEGS - 20; i++) {
         report(i, SEG_SEALED, 10, 0);
@@ -346,7 +346,7 @@ Test(mng_pop, ids_of_segments_are_reserved_before_they_are_used)
     }
 }
 
-Test(mng_pop, a_tail_that_was_taken_for_sealed_is_kept_so)
+Test(mng_pop, an_assumed_sealed_tail_stays_sealed)
 {
     char sealed[64];
 
@@ -400,7 +400,7 @@ Test(mng_pop, an_undone_move_leaves_no_alias)
 }
 
 /* Taken for sealed while nobody reached it; but it says that it is open. */
-Test(mng_pop, what_is_still_open_is_not_moved)
+Test(mng_pop, open_segments_are_not_moved)
 {
     struct seg_status s = status(0, SEG_OPEN, 8, 3);
 
@@ -420,7 +420,7 @@ Test(mng_pop, what_is_still_open_is_not_moved)
 /* ---- what is lost -------------------------------------------------------------------- */
 
 /* It was over, and its record is not stored any more: there is nobody to wait for. */
-Test(mng_pop, a_segment_that_was_to_be_removed_is_not_lost_with_its_node)
+Test(mng_pop, a_segment_being_removed_is_not_lost_with_its_node)
 {
     report(0, SEG_SEALED, 10, 0);
     tick(1);
@@ -466,7 +466,7 @@ Test(mng_pop, of_too_many_releases_the_latest_are_told)
 
 /* The one before it may be in a move of which we know nothing, and counts as full till that
  * is clear. Who has forgotten what people were told must not hear such a bound (I4). */
-Test(mng_pop, a_rebuilt_segment_is_told_no_bound_that_is_too_large)
+Test(mng_pop, a_rebuilt_segment_gets_a_safe_bound)
 {
     struct seg_status s;
 

@@ -56,7 +56,7 @@ static void expect_waiting(struct mr *r, uint32_t who)
 }
 
 /* What a manager let people be told does not go with it. */
-Test(mng_rebuild, who_does_as_told_keeps_the_place_with_another_manager)
+Test(mng_rebuild, a_polling_ticket_keeps_its_place_across_managers)
 {
     struct mr *r = crowd(QUEUE("200", "3"), 200);
     msec_t told;
@@ -93,7 +93,7 @@ Test(mng_rebuild, also_with_the_third)
 }
 
 /* A node that the manager does not reach goes on telling what it was told last. */
-Test(mng_rebuild, who_was_told_by_a_node_that_was_cut_off_keeps_the_place)
+Test(mng_rebuild, tickets_told_by_a_cut_off_node_keep_their_place)
 {
     struct mr *r = crowd(QUEUE("40", "1"), 120);
     struct route_owner o;
@@ -124,7 +124,7 @@ Test(mng_rebuild, who_was_told_by_a_node_that_was_cut_off_keeps_the_place)
 }
 
 /* A clock that is a day ahead for a while makes nobody's pass over. */
-Test(mng_rebuild, a_clock_that_jumps_forgets_no_release)
+Test(mng_rebuild, a_clock_jump_forgets_no_release)
 {
     struct mr *r = mr_new("clock");
 
@@ -177,7 +177,7 @@ Test(mng_rebuild, a_new_manager_takes_no_crowd_for_a_rush)
 }
 
 /* While no node has opened it yet, it is not gone: people are told to come again. */
-Test(mng_rebuild, what_nobody_has_room_for_is_not_gone)
+Test(mng_rebuild, segments_without_room_stay_missing)
 {
     struct mr *r = crowd(QUEUE("20", "100"), 30);
     struct place_ans a;
@@ -212,7 +212,7 @@ static void expect_missing(struct mr *r, uint64_t people, size_t away)
 }
 
 /* An operator is not told that all is well while some have not come back. */
-Test(mng_rebuild, who_is_not_back_is_counted)
+Test(mng_rebuild, absent_tickets_are_counted)
 {
     struct mr *r = crowd(QUEUE("20", "100"), 30);
     struct place_ans a;
@@ -342,7 +342,7 @@ static void merged_and_lost(unsigned restarts, uint32_t inside)
     mr_free(r);
 }
 
-Test(mng_rebuild, what_was_merged_comes_back_in_its_order)
+Test(mng_rebuild, merged_tickets_return_in_order)
 {
     for (uint32_t inside = 11; inside < 45; inside += 3)
         for (unsigned restarts = 0; restarts < 8; restarts++)
@@ -379,7 +379,7 @@ static void merged_and_over(unsigned restarts, uint32_t inside)
     mr_free(r);
 }
 
-Test(mng_rebuild, who_was_inside_long_ago_does_not_wait_again)
+Test(mng_rebuild, long_released_tickets_do_not_wait_again)
 {
     for (uint32_t inside = 1; inside < 45; inside += 5)
         for (unsigned restarts = 0; restarts < 8; restarts++)

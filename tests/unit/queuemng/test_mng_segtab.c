@@ -358,7 +358,7 @@ Test(mng_segtab, without_a_fault)
 }
 
 /* Two of three have no room although the manager thinks so: the third gets the tail. */
-Test(mng_segtab, a_node_that_refuses_is_left_alone)
+Test(mng_segtab, a_refusing_node_is_not_asked_again)
 {
     struct mr *r = mr_new("refused");
     struct route_tail tail;

@@ -71,7 +71,7 @@ static struct mr *story(const char *name, uint32_t people)
     return r;
 }
 
-Test(mng_slots, a_slot_that_comes_back_is_given_to_the_next)
+Test(mng_slots, a_returned_slot_goes_to_the_next)
 {
     struct mr *r = story("leaving", 130);
 
@@ -84,7 +84,7 @@ Test(mng_slots, a_slot_that_comes_back_is_given_to_the_next)
 }
 
 /* Nobody waits, so nothing else of the queue is looked at. */
-Test(mng_slots, routers_are_told_of_everybody_who_goes)
+Test(mng_slots, routers_hear_of_every_ended_session)
 {
     struct mr *r = mr_new("figures");
     const struct route_queue *q;
@@ -150,7 +150,7 @@ static unsigned inside_of(const struct mr *r, uint32_t from, uint32_t to)
 }
 
 /* Who was called and not there, and comes back inside the grace, is the next to enter. */
-Test(mng_slots, who_comes_back_in_the_grace_enters_first)
+Test(mng_slots, a_return_within_grace_enters_first)
 {
     struct mr *r = mr_new("grace");
 
@@ -219,7 +219,7 @@ static void on_view(void *ctx, const void *view)
 
 /* 0 of 20 slots are taken by people that anybody can see, and yet nobody goes in: it is said
  * why, and for how long. */
-Test(mng_slots, after_a_flush_it_is_said_who_takes_the_slots)
+Test(mng_slots, after_a_flush_the_slot_holders_are_shown)
 {
     struct mr *r = story("said", 60);
     struct mng_queue_view v;
@@ -368,7 +368,7 @@ Test(mng_slots, those_of_a_lost_node_come_back_after_two_idle_times)
 }
 
 /* It was only away: nobody is counted twice. */
-Test(mng_slots, a_node_that_comes_back_after_all_has_its_slots)
+Test(mng_slots, a_returning_node_keeps_its_slots)
 {
     struct mr *r = mr_new("given up, and back");
     struct mng_queue_view v;

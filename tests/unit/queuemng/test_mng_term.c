@@ -75,7 +75,7 @@ static const char *put_of(const struct rig *r, const char *key)
 
 #define META "{\"epoch\":6,\"next_seg\":100,\"next_queue\":3,\"next_node\":2}"
 
-Test(mng_term, alone_it_counts_its_own_epoch_up)
+Test(mng_term, a_single_manager_raises_its_epoch)
 {
     struct rig r;
 

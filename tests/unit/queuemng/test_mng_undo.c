@@ -105,7 +105,7 @@ static unsigned gone(struct mr *r)
     return n;
 }
 
-Test(mng_undo, after_its_time_it_is_gone)
+Test(mng_undo, a_deleted_queue_expires)
 {
     struct mr *r = story();
 
@@ -139,7 +139,7 @@ Test(mng_undo, final_is_at_once_and_also_later)
 }
 
 /* Whoever makes it anew in a hurry does not throw those out who could be brought back. */
-Test(mng_undo, its_name_is_kept_while_somebody_is_in_it)
+Test(mng_undo, a_deleted_name_is_reserved_while_tickets_remain)
 {
     struct mr *r = story();
 

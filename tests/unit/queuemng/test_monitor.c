@@ -140,7 +140,7 @@ Test(monitor, reads_a_prometheus)
     done(&g);
 }
 
-Test(monitor, what_makes_no_sense_is_reported_at_once)
+Test(monitor, a_senseless_reading_is_reported_at_once)
 {
     struct rig g;
 
@@ -156,7 +156,7 @@ Test(monitor, what_makes_no_sense_is_reported_at_once)
     done(&g);
 }
 
-Test(monitor, what_does_not_answer_is_reported_when_stale)
+Test(monitor, a_silent_monitor_is_reported_when_stale)
 {
     static const char *const why[MODES] = { [HANG] = "in time", [REDIRECT] = "HTTP 302",
                                             [ERROR_500] = "HTTP 500", [BIG] = "too big" };
@@ -226,7 +226,7 @@ Test(monitor, proc_of_machine_and_processes)
     done(&g);
 }
 
-Test(monitor, refuses_what_cannot_work)
+Test(monitor, unusable_metrics_are_refused)
 {
     static const char *const bad[] = {
         "metrics=[{name: m, kind: page, url: 'https://a/', query: x}]",

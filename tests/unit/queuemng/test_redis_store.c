@@ -277,7 +277,7 @@ Test(redis_store, an_epoch_goes_above_the_kept_record)
 
 /* ---- what is kept ------------------------------------------------------------------ */
 
-Test(redis_store, what_one_writes_the_next_one_reads)
+Test(redis_store, the_next_leader_reads_all_writes)
 {
     struct rig r;
 
@@ -359,7 +359,7 @@ Test(redis_store, an_old_leader_writes_no_more)
     rig_fini(&r);
 }
 
-Test(redis_store, a_refused_leader_reads_what_there_is)
+Test(redis_store, a_refused_leader_reads_the_present_state)
 {
     struct rig r;
 
@@ -382,7 +382,7 @@ Test(redis_store, a_refused_leader_reads_what_there_is)
 /* ---- what fails ----------------------------------------------------------------------
  */
 
-Test(redis_store, a_redis_that_forgot_everything_is_told_again)
+Test(redis_store, an_emptied_redis_is_restored)
 {
     struct rig r;
     uint64_t epoch;
@@ -449,7 +449,7 @@ Test(redis_store, a_gap_is_noticed)
 }
 
 /* The pairs alone are gone (deleted, or evicted by a Redis that is used as a cache). */
-Test(redis_store, pairs_that_are_deleted_are_noticed_and_put_back)
+Test(redis_store, deleted_pairs_are_noticed_and_restored)
 {
     struct rig r;
 
@@ -524,7 +524,7 @@ Test(redis_store, a_write_whose_answer_is_lost_counts_once)
     rig_fini(&r);
 }
 
-Test(redis_store, a_write_that_too_few_replicas_have_is_not_kept)
+Test(redis_store, a_write_below_min_replicas_fails)
 {
     struct rig r;
     struct side c = { 0 };

@@ -104,7 +104,7 @@ Test(queue_def, defaults_and_refusals)
                          "{below: 6, rate_per_s: 2}]}]"), 0);
 }
 
-Test(metric, refuses_what_cannot_be)
+Test(metric, impossible_definitions_are_refused)
 {
     static const double bad[] = { NAN, INFINITY, -INFINITY, -0.001, 100.1, 1e308 };
     struct metric m = { 0 };
@@ -166,7 +166,7 @@ Test(release, starts_empty_and_does_not_make_up_for_sleep)
     done(&g);
 }
 
-Test(release, by_slots_what_is_free_and_nothing_saved_up)
+Test(release, slots_release_free_ones_without_credit)
 {
     struct rig g;
 
@@ -434,7 +434,7 @@ Test(release, lanes_share_by_weight_within_one_ticket)
     }
 }
 
-Test(release, lanes_give_away_what_they_cannot_use)
+Test(release, lanes_share_unused_rate)
 {
     uint64_t out[LANES_MAX];
     struct rig g;

@@ -36,7 +36,7 @@ static void reset(void)
 
 TestSuite(schedule, .init = reset, .timeout = 60);
 
-Test(schedule, dates_as_rfc_3339_has_them)
+Test(schedule, dates_follow_rfc_3339)
 {
     static const struct {
         const char *text;
@@ -89,7 +89,7 @@ Test(schedule, nonsense_is_refused_by_name)
     cr_expect_eq(schedule_check(&d, &e), 0);
 }
 
-Test(schedule, without_times_it_is_open)
+Test(schedule, no_times_means_open)
 {
     set("", "", 30 * MIN);
     cr_expect_eq(at(0), SCHED_PLAIN);
@@ -134,7 +134,7 @@ Test(schedule, the_clock_of_passes_does_not_leap_with_the_wall_clock)
     cr_expect_eq(wall_steady(&g, ms, T0 + ms), T0 + ms);
 }
 
-Test(schedule, a_clock_that_goes_back_undoes_nothing)
+Test(schedule, a_clock_set_back_undoes_nothing)
 {
     uint8_t seed[DRAW_SEED];
 
@@ -173,7 +173,7 @@ Test(schedule, a_later_opening_keeps_the_seed_and_the_next_has_its_own)
     cr_expect_eq(s.draw, DRAW_TOLD);
 }
 
-Test(schedule, who_was_away_opens_when_it_is_back)
+Test(schedule, a_returning_manager_opens_late)
 {
     set("2027-01-15T08:00:00Z", "2027-01-15T10:00:00Z", 30 * MIN);
     cr_expect_eq(at(-20 * MIN), SCHED_PREQUEUE);
@@ -216,7 +216,7 @@ Test(schedule, the_seed_is_told_after_the_opening_only)
 
 /* ---- clocks -------------------------------------------------------------------------- */
 
-Test(schedule, a_leap_is_believed_when_it_lasts)
+Test(schedule, a_lasting_clock_leap_is_believed)
 {
     struct wall_guard g = { 0 };
 

@@ -243,7 +243,7 @@ Test(segqctl, status_shows_everything)
 }
 
 /* Whoever stands behind a segment whose people are still coming back. */
-Test(segqctl, what_is_not_known_is_not_zero)
+Test(segqctl, unknown_values_are_not_zero)
 {
     json_t *c = js("{\"queues\":[{\"queue\":\"q\",\"lanes\":[{\"eta_last_s\":null,"
                    "\"eta_reason\":\"paused\",\"waiting\":1,\"missing\":1200,\"segments\":["
@@ -306,7 +306,7 @@ static void risk_is(const char *want, enum risk risk, const char *queue)
     json_decref(q);
 }
 
-Test(segqctl, what_an_order_does_to_how_many)
+Test(segqctl, risky_orders_tell_their_effect)
 {
     static const char three[] = "{\"queue\":\"login\",\"waiting\":1202,\"returning\":2}";
 
@@ -333,7 +333,7 @@ static void drain_is(const char *want, const char *node)
     json_decref(n);
 }
 
-Test(segqctl, a_drain_says_what_it_comes_to)
+Test(segqctl, drain_tells_its_effect)
 {
     drain_is("ok: it is empty and can be stopped", "{\"name\":\"s1\",\"up\":true,\"segments\":0}");
     drain_is("ok: 1 segment will move to other nodes; the node is empty when segqctl status says "
@@ -353,7 +353,7 @@ static void forget_is(const char *want, const char *node)
     json_decref(n);
 }
 
-Test(segqctl, what_forgetting_a_node_does)
+Test(segqctl, forget_tells_its_effect)
 {
     forget_is("forget s1: 1 segment is there. It opens on another node now, the people in it bring "
               "their places back by polling, and passes that only this node has signed may be "
@@ -373,7 +373,7 @@ static void limits_are(const char *want, const char *def)
     json_decref(d);
 }
 
-Test(segqctl, tiers_say_what_else_limits)
+Test(segqctl, tiers_names_the_other_limits)
 {
     limits_are("cpu: below 50: 2 000/s, below 70.5: 500/s, from 70.5 on nobody\n"
                "cup still limits it, too: below 1: 1/s, from 1 on nobody\n",
@@ -405,7 +405,7 @@ Test(segqctl, status_by_slots)
     json_decref(c);
 }
 
-Test(segqctl, status_has_what_can_be_restored)
+Test(segqctl, status_lists_restorable_queues)
 {
     json_t *c = js("{\"deleted\":[{\"queue\":\"a\",\"waiting\":1200}]}");
 
@@ -553,7 +553,7 @@ Test(segqctl, tiers_of_words)
     }
 }
 
-Test(segqctl, who_changed_what)
+Test(segqctl, the_operators_log_is_shown)
 {
     json_t *j = js("{\"unwritten\":1,\"entries\":[{\"at\":\"T2\",\"who\":\"an\\u001bna\","
                    "\"from\":\"::1\",\"name\":\"login\",\"method\":\"POST\","
@@ -574,7 +574,7 @@ Test(segqctl, who_changed_what)
     json_decref(j);
 }
 
-Test(segqctl, what_happened)
+Test(segqctl, events_are_shown_as_sentences)
 {
     json_t *j = js("{\"now_ms\":9000,\"events\":[{\"at_ms\":1000,\"level\":\"warn\","
                    "\"text\":\"event=node_down node=a\"},{\"at_ms\":8500,\"level\":\"info\","

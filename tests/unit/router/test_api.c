@@ -429,7 +429,7 @@ Test(api_ans, nobody_waits_and_some_are_let_in)
     expect_eta_of_nobody(1500, 0, true);
 }
 
-Test(api_ans, nobody_waits_and_there_is_a_slot)
+Test(api_ans, empty_line_with_a_free_slot)
 {
     expect_eta_of_nobody(0, 3, true);
 }
@@ -439,7 +439,7 @@ Test(api_ans, nobody_waits_and_nobody_is_let_in)
     expect_eta_of_nobody(0, 0, false);
 }
 
-Test(api_ans, keys_as_rfc_8037_shows_them)
+Test(api_ans, published_keys_follow_rfc_8037)
 {
     /* RFC 8037, appendix A.2 */
     static const uint8_t key[1][32] = {

@@ -60,7 +60,7 @@ Test(bypass, by_address)
     cr_expect_eq(why(json, &(struct bypass_ask) { 0 }), BYPASS_NONE, "nobody knows it");
 }
 
-Test(bypass, what_lies_under_a_path)
+Test(bypass, path_rules_cover_subpaths)
 {
     static const char *const in[] = { "/static", "/static/", "/static/a/b.css",
                                       "/static?x=../..", "/static/a-b_c.d~e",
@@ -179,7 +179,7 @@ Test(bypass, a_rollout_is_a_share_of_the_people_and_only_grows)
     cr_expect_eq(why("{\"rollout\":0}", &(struct bypass_ask) { 0 }), BYPASS_NONE);
 }
 
-Test(bypass, rules_that_are_not_understood_let_nobody_past)
+Test(bypass, unknown_rules_bypass_nobody)
 {
     static const char *const bad[] = {
         "", "[]", "{\"rollout\":101}", "{\"bypass\":{\"addresses\":[\"10.1.2.3/8\"]}}",
@@ -202,7 +202,7 @@ Test(bypass, rules_that_are_not_understood_let_nobody_past)
     bypass_free(rules("{\"bypass\":{\"of_a_newer_release\":1},\"rollout\":50,\"more\":[]}"));
 }
 
-Test(bypass, what_is_written_is_read_again)
+Test(bypass, rules_round_trip)
 {
     static const char json[] = "{\"bypass\":{\"addresses\":[\"10.0.0.0/8\"],\"paths\":[\"/a\"],"
                                "\"headers\":[{\"name\":\"X-A\",\"value\":\"\\\"b\"}],"

@@ -91,7 +91,7 @@ Test(claim_http, it_replaces_a_ticket)
     cr_expect_str_eq(str("detail"), "the claim's replaces is not a ticket of ours");
 }
 
-Test(claim_http, it_binds_the_subject)
+Test(claim_http, a_claim_binds_the_subject)
 {
     cr_expect_eq(join(claim("vip", ",\"sub\":\"anna\""), ""), 201);
     cr_expect_str_eq(w.last_subject, "anna");
@@ -101,7 +101,7 @@ Test(claim_http, it_binds_the_subject)
 }
 
 /* Else whoever knows anna's name would be given her place, and her pass. */
-Test(claim_http, where_it_matters_a_name_needs_one)
+Test(claim_http, subject_needs_claim_refuses_bare_subjects)
 {
     w.cfg.subject_needs_claim = true;
     router_reload(w.r);
@@ -168,7 +168,7 @@ static const char *cookie(uint32_t number, seg_id seg)
     return line;
 }
 
-Test(claim_http, the_page_takes_it_and_goes_on_without_it)
+Test(claim_http, the_page_accepts_a_claim_and_drops_it_from_the_url)
 {
     char path[3000];
 
@@ -210,7 +210,7 @@ Test(claim_http, the_page_and_a_bad_claim)
     cr_expect_eq(w.appends, 1);
 }
 
-Test(claim_http, the_form_join_takes_it)
+Test(claim_http, form_join_accepts_a_claim)
 {
     char form[3000];
 

@@ -35,7 +35,7 @@ Test(cors, an_allowed_origin_may_read_every_answer_about_its_ticket)
     cr_expect(told("\r\nAccess-Control-Allow-Origin: http://127.0.0.1:8000\r\n"));
 }
 
-Test(cors, a_preflight_is_answered_for_what_there_is)
+Test(cors, preflight_lists_the_route_methods)
 {
     const char *ask = FROM_GAME "Access-Control-Request-Method: POST\r\n"
                                 "Access-Control-Request-Headers: content-type\r\n";
@@ -66,7 +66,7 @@ Test(cors, nobody_else_is_told_anything)
     cr_expect_not(told("Access-Control"));
 }
 
-Test(cors, what_works_by_cookie_is_not_opened)
+Test(cors, cookie_routes_are_not_opened)
 {
     cr_expect_eq(call_with("GET", "/v1/verify", FROM_GAME, ""), 401);
     cr_expect_not(told("Access-Control"));
@@ -75,7 +75,7 @@ Test(cors, what_works_by_cookie_is_not_opened)
     cr_expect_not(told("Access-Control"));
 }
 
-Test(cors_origin, is_what_a_browser_sends)
+Test(cors_origin, accepts_only_browser_origins)
 {
     static const char *const good[] = { "*", "https://a", "http://a.example:8080",
                                         "https://[::1]:1" };

@@ -85,7 +85,7 @@ Test(flow, join_asks_the_first_open_segment_and_makes_the_token)
     cr_expect(f.position == 40 && f.poll_after_ms == 900 && f.serving == 12);
 }
 
-Test(flow, join_with_a_live_ticket_gets_that_one)
+Test(flow, join_with_a_live_ticket_returns_it)
 {
     struct flow f = join(0);
     struct append_ans a = { .state = APPEND_EXISTING, .seg = 9, .number = 1,
@@ -101,7 +101,7 @@ Test(flow, join_with_a_live_ticket_gets_that_one)
     cr_expect(f.position == 3 && f.poll_after_ms == 700);
 }
 
-Test(flow, a_ticket_that_was_found_and_is_over_is_joined_again)
+Test(flow, an_ended_ticket_is_joined_anew)
 {
     struct flow f = join(0);
     struct append_ans a = { .state = APPEND_EXISTING, .seg = 9, .client = CLIENT_GAME };
@@ -115,7 +115,7 @@ Test(flow, a_ticket_that_was_found_and_is_over_is_joined_again)
     cr_expect(f.token.client == CLIENT_MOBILE, "as who joins had said");
 }
 
-Test(flow, a_ticket_that_cannot_be_asked_is_no_new_one)
+Test(flow, an_unreachable_ticket_is_not_joined_anew)
 {
     struct flow f = join(0);
     struct append_ans a = { .state = APPEND_EXISTING, .seg = 9, .client = CLIENT_GAME };
@@ -129,7 +129,7 @@ Test(flow, a_ticket_that_cannot_be_asked_is_no_new_one)
     cr_expect(IS_DONE(f, FLOW_UNAVAIL));
 }
 
-Test(flow, a_join_that_waits_for_another_nodes_word_asks_again_until_its_deadline)
+Test(flow, a_pending_subject_check_is_retried_until_the_deadline)
 {
     struct flow f = join(0);
     struct append_ans busy = { .state = APPEND_BUSY, .poll_after_ms = 5 };
@@ -145,7 +145,7 @@ Test(flow, a_join_that_waits_for_another_nodes_word_asks_again_until_its_deadlin
 }
 
 /* A key saves a second place where that can be had; nobody is sent away for it. */
-Test(flow, a_join_that_has_only_a_key_comes_in_without_it)
+Test(flow, a_join_with_only_a_key_may_lose_it)
 {
     struct flow f = join(0);
     struct append_ans busy = { .state = APPEND_BUSY, .poll_after_ms = 5 };

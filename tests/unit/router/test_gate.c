@@ -97,7 +97,7 @@ Test(gate, only_trusted_proxies_are_believed)
     cr_expect_eq(g.who, id("1.2.3.4"));
 }
 
-Test(gate, the_other_header_if_the_proxies_write_that)
+Test(gate, a_configured_proxy_header_is_used)
 {
     struct err e = { 0 };
     uint64_t proxy;
@@ -130,7 +130,7 @@ Test(gate, connections_per_address_but_not_of_proxies)
         cr_expect(conn("1.2.3.4:99", &other));
 }
 
-Test(gate, takes_from_the_budget_of_who_asks)
+Test(gate, charges_the_budget_of_the_client)
 {
     uint64_t proxy;
 
@@ -147,7 +147,7 @@ Test(gate, takes_from_the_budget_of_who_asks)
     cr_expect_eq(gate_take(&g, LIMIT_JOIN, NOW), 0);
 }
 
-Test(gate, settings_that_cannot_be_are_refused)
+Test(gate, impossible_settings_are_refused)
 {
     char *bad[] = { (char[]) { "10.0.0.1/8" } };
     struct err e = { 0 };

@@ -103,7 +103,7 @@ Test(claim, known_answers)
     cr_expect_str_eq(why, "the claim's signature is wrong");
 }
 
-Test(claim, what_is_no_jwt)
+Test(claim, malformed_jwts_are_refused)
 {
     char big[CLAIM_MAX_LEN + 2];
 
@@ -217,7 +217,7 @@ Test(claim, times)
                  "the claim's nbf or iat is not a time");
 }
 
-Test(claim, what_it_is_for)
+Test(claim, issuer_audience_and_queue_are_checked)
 {
     char long_sub[300] =
         "{\"aud\":\"sale\",\"lane\":\"vip\",\"exp\":1700000300,\"sub\":\"";

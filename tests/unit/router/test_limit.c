@@ -35,7 +35,7 @@ static void compare(const char *text)
         cr_assert_arr_eq(ours.b, theirs.b, 16, "%s", text);
 }
 
-Test(ip, reads_what_the_library_reads)
+Test(ip, accepts_the_same_texts_as_inet_pton)
 {
     static const char *const v[] = {
         "0.0.0.0", "255.255.255.255", "1.2.3.4", "01.2.3.4", "1.2.3", "1.2.3.4.", "1.2.3.",
@@ -63,7 +63,7 @@ Test(ip, reads_what_the_library_reads)
 }
 
 /* Well-formed ones, and those one character away from it. */
-Test(ip, reads_back_what_the_library_writes)
+Test(ip, parses_inet_ntop_output)
 {
     struct rng r;
     char text[64];
@@ -255,7 +255,7 @@ Test(limit, an_address_is_a_32_or_a_64)
     limit_free(l);
 }
 
-Test(limit, the_key_decides_who_meets_whom)
+Test(limit, the_hash_key_decides_collisions)
 {
     static const uint8_t other[LIMIT_KEY_BYTES] = { 9 };
     struct limit *a = five_joins(64), *b = limit_new(64, other);
@@ -339,7 +339,7 @@ Test(limit, odd_settings_and_clocks)
 
 /* A million addresses, all within one refill: the table cannot know them all. Nobody who
  * did nothing is refused; those at their limit are kept as long as there are others. */
-Test(limit, a_million_addresses_refuse_nobody_who_did_nothing)
+Test(limit, a_million_addresses_refuse_no_idle_client)
 {
     struct limit *l = five_joins(65536);
     limit_id bad[100];

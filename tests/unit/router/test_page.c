@@ -53,7 +53,7 @@ Test(page, templates)
     cr_expect_str_eq(put("{{#a}}{{a}}{{/a}}", "v", ""), "v");
 }
 
-Test(page, templates_that_are_wrong)
+Test(page, wrong_templates_are_refused)
 {
     static const char *const bad[] = {
         "{{x}}",          "{{a",        "{{{raw}}",   "{{raw}}",       "{{{a}}}",
@@ -180,7 +180,7 @@ Test(page, every_state_in_every_language)
     page_free(p);
 }
 
-Test(page, what_a_waiter_sees)
+Test(page, a_waiting_visitor_sees_position_and_eta)
 {
     struct page *p = own_page();
     struct page_view v = view_of(PAGE_WAITING);
@@ -346,7 +346,7 @@ static int with_file(const char *name, const char *text, struct err *e)
     return rc;
 }
 
-Test(page, files_that_are_wrong)
+Test(page, wrong_files_are_refused)
 {
     static char big[PAGE_FILE_MAX + 2];
     struct err e = { 0 };
@@ -407,7 +407,7 @@ Test(page, definitions_travel_whole)
     page_free(p);
 }
 
-Test(page, definitions_that_are_wrong)
+Test(page, wrong_definitions_are_refused)
 {
     static const char *const bad[] = {
         "{\"accent\":\"red\"}",

@@ -101,7 +101,7 @@ Test(page_http, a_nonce_is_used_once)
     cr_expect_str_neq(header("Content-Security-Policy"), first);
 }
 
-Test(page_http, who_does_not_look_does_not_join)
+Test(page_http, only_a_navigation_joins)
 {
     cr_expect_eq(visit("HEAD", "/q/login", "", ""), 200);
     cr_expect_eq(visit("GET", "/q/login", "Sec-Purpose: prefetch\r\n", ""), 503);
@@ -213,7 +213,7 @@ Test(page_http, a_router_alone_has_a_front_door)
     cr_expect_str_eq(header("Cache-Control"), "no-store");
 }
 
-Test(page_http, the_front_door_links_to_the_rooms_that_are_named)
+Test(page_http, the_front_door_links_to_named_rooms)
 {
     static char *names[] = { (char *)"login", (char *)"sale" };
 
@@ -294,7 +294,7 @@ Test(page_http, the_ends_of_a_wait)
 }
 
 /* What the operator has said of the queue is told as far as anybody can use it. */
-Test(page_http, a_queue_that_rejects_or_is_not_open_yet)
+Test(page_http, rejecting_and_unopened_queues)
 {
     w.message = "Say \"hello\" at eight";
     w.when = (struct map_phase){ .phase = PHASE_REJECT };
@@ -329,7 +329,7 @@ Test(page_http, a_queue_that_rejects_or_is_not_open_yet)
     cr_expect_eq(w.appends, 0);
 }
 
-Test(page_http, who_is_early_sees_when_it_opens)
+Test(page_http, early_visitors_see_the_opening_time)
 {
     w.when = (struct map_phase){ .phase = PHASE_PREQUEUE,
                                  .opens_ms = (router_wall_s() + 7200) * 1000,
@@ -350,7 +350,7 @@ Test(page_http, who_is_early_sees_when_it_opens)
     cr_expect(strstr(got, "You are in line"));
 }
 
-Test(page_http, who_has_drawn_can_check_it)
+Test(page_http, drawn_visitors_get_the_draw_to_check)
 {
     w.when = (struct map_phase){ .draw = "{\"commitment\":\"ab\",\"seed\":\"cd\","
                                          "\"segments\":[{\"segment\":1,\"count\":3}]}" };
@@ -463,7 +463,7 @@ Test(page_http, https_as_configured)
     cr_expect(strstr(header("Set-Cookie"), "; Secure") == NULL, "nobody trusts this one");
 }
 
-Test(page_http, what_the_operator_says)
+Test(page_http, operator_message_is_shown)
 {
     uint32_t version;
 
@@ -541,7 +541,7 @@ Test(page_http, the_word_of_the_moment)
 }
 
 /* Who goes away while its flow is under way leaves nothing behind (the leak checker). */
-Test(page_http, visitors_who_go_away)
+Test(page_http, visitors_that_disconnect)
 {
     w.hold = true;
     say_with("GET", "/q/login", LOOKS, "");

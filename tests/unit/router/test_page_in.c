@@ -53,7 +53,7 @@ Test(page_in, members_of_forms)
     cr_expect_eq(page_member(slice("return=1234567"), "return", out, 8), 7);
 }
 
-Test(page_in, a_bare_return_is_taken_as_it_stands)
+Test(page_in, a_bare_return_url_is_unchanged)
 {
     char out[64];
 
@@ -68,7 +68,7 @@ Test(page_in, a_bare_return_is_taken_as_it_stands)
 
 /* ---- languages ---- */
 
-Test(page_in, the_language_that_is_liked_best)
+Test(page_in, the_preferred_language_is_chosen)
 {
     static const char *const tags[] = { "en", "zh", "pt-br" };
     static const struct {

@@ -39,7 +39,7 @@ Test(pass_clock, a_leap_of_ours_refuses_nothing)
 }
 
 /* Theirs leaps: those that were stamped before are good for their life, and no longer. */
-Test(pass_clock, a_pass_outlives_a_leap_of_the_clock_that_stamped_it)
+Test(pass_clock, a_clock_leap_does_not_end_passes)
 {
     for (int64_t leap = -DAY; leap <= DAY; leap += 2 * DAY) {
         struct pass_clock c = { 0 };

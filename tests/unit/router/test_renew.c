@@ -118,7 +118,7 @@ Test(renew, the_cookie_is_for_https_where_the_visitor_is)
     cr_expect(has("; SameSite=Lax; Secure\r\n"));
 }
 
-Test(renew, a_bearer_gets_it_in_a_line_of_its_own)
+Test(renew, bearers_get_a_header)
 {
     cr_assert_eq(by_bearer(pass_aged(150, 150)), 204);
     cr_expect(has("\r\nX-Segq-Pass: new.pass.text\r\n"));
@@ -144,7 +144,7 @@ Test(renew, the_old_pass_costs_one_renewal_a_third_of_the_idle_time)
     cr_expect_eq(expires(), w.sess.until_s, "its session is longer all the same");
 }
 
-Test(renew, a_pass_that_ran_out_in_an_extended_session_is_renewed_and_remembered)
+Test(renew, an_expired_pass_in_an_extended_session_is_renewed)
 {
     struct sess_req row = { .seg = 1, .number = 5, .command = SESS_EXTEND,
                             .until_s = router_wall_s() + 60 };
@@ -171,7 +171,7 @@ Test(renew, up_to_session_max_and_no_further)
     cr_expect_eq(w.n_sess, 1, "it has all there is");
 }
 
-Test(renew, not_where_it_is_off)
+Test(renew, renew_off_renews_nothing)
 {
     w.session_idle_s = 0;
     send_map(6, 7, QUEUE_OPEN, false);
@@ -180,7 +180,7 @@ Test(renew, not_where_it_is_off)
     cr_expect_eq(w.n_sess, 0);
 }
 
-Test(renew, who_is_refused_is_not_renewed)
+Test(renew, a_refused_pass_is_not_renewed)
 {
     struct pass_row row = { .seg = 1, .number = 5, .until_s = router_wall_s() + 900 };
     struct msg m = { .type = MSG_PASSES, .passes = { 1, &row } };
@@ -192,7 +192,7 @@ Test(renew, who_is_refused_is_not_renewed)
     cr_expect_eq(w.n_sess, 0);
 }
 
-Test(renew, a_node_that_does_not_answer_delays_one_request_and_turns_nobody_away)
+Test(renew, a_silent_node_delays_one_request_only)
 {
     const char *pass = pass_aged(150, 150);
     int64_t from = now_ms();
@@ -212,7 +212,7 @@ Test(renew, a_node_that_does_not_answer_delays_one_request_and_turns_nobody_away
     cr_expect(has("Set-Cookie"));
 }
 
-Test(renew, a_node_that_is_away_or_cannot_costs_no_time)
+Test(renew, an_unreachable_node_costs_no_time)
 {
     static const uint8_t states[] = { SESS_BUSY, SESS_MOVED, SESS_UNKNOWN, SESS_GONE };
     int64_t late;
@@ -241,7 +241,7 @@ Test(renew, a_node_of_an_older_release_keeps_the_visitor_inside_all_the_same)
     cr_expect_eq(expires(), w.sess.until_s);
 }
 
-Test(renew, a_visitor_who_has_gone_meanwhile)
+Test(renew, the_client_disconnects_during_renewal)
 {
     snprintf(line, sizeof(line), "Cookie: segq_pass=%s\r\n", pass_aged(150, 150));
     w.sess_silent = true;

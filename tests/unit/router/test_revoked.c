@@ -15,7 +15,7 @@ static void add(struct revoked *r, seg_id seg, uint32_t number, int64_t until, i
     revoked_add(r, &x, now);
 }
 
-Test(revoked, exactly_those_that_were_told)
+Test(revoked, revokes_exactly_the_listed_passes)
 {
     struct revoked r;
 
@@ -33,7 +33,7 @@ Test(revoked, exactly_those_that_were_told)
     revoked_fini(&r);
 }
 
-Test(revoked, what_has_expired_takes_no_room)
+Test(revoked, expired_entries_are_freed)
 {
     struct revoked r;
 
@@ -49,7 +49,7 @@ Test(revoked, what_has_expired_takes_no_room)
     revoked_fini(&r);
 }
 
-Test(revoked, above_its_limit_it_says_so)
+Test(revoked, overflow_is_reported)
 {
     struct revoked r;
 

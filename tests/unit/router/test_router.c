@@ -39,7 +39,7 @@ static bool told_early(const char *method, const char *path, int status)
 
 /* Whether somebody draws is what the node says: the map may be of before or after the
  * opening, and the router's clock may be wrong. */
-Test(router, the_node_says_who_draws)
+Test(router, the_node_decides_the_draw)
 {
     static const char join[] = "/v1/queues/login/tickets";
 
@@ -61,7 +61,7 @@ Test(router, the_node_says_who_draws)
 }
 
 /* The room of the early ones is closed by its node, and the manager is late, or away. */
-Test(router, at_the_opening_it_is_not_full_but_soon_open)
+Test(router, before_the_opening_it_is_not_full)
 {
     w.when = (struct map_phase){ .phase = PHASE_PREQUEUE, .opens_ms = 1700000900000 };
     send_map(5, 6, QUEUE_PAUSED, false);
@@ -132,7 +132,7 @@ static int join_with(const char *fields, const char *body)
 
 #define KEY "Idempotency-Key: 8e03978e-40d5-43dd-bc93-6894a57f9324\r\n"
 
-Test(router, a_join_with_a_key_is_known_by_it)
+Test(router, an_idempotency_key_finds_its_ticket)
 {
     char first[SUBJECT_MAX_LEN + 1];
 
@@ -151,7 +151,7 @@ Test(router, a_join_with_a_key_is_known_by_it)
 }
 
 /* Who guesses a key gets its place. */
-Test(router, a_key_that_could_be_guessed_is_refused)
+Test(router, a_guessable_key_is_refused)
 {
     static const char *const bad[] = {
         "Idempotency-Key:\r\n", "Idempotency-Key: 1\r\n", "Idempotency-Key: 123456789012345\r\n",
@@ -169,7 +169,7 @@ Test(router, a_key_that_could_be_guessed_is_refused)
     cr_expect_eq(w.appends, 1);
 }
 
-Test(router, what_a_segment_can_say_of_a_ticket)
+Test(router, every_answer_of_a_segment_about_a_ticket)
 {
     cr_expect_eq(call("GET", ticket_path(N_GONE, 1), ""), 410);
     cr_expect_str_eq(str("reason"), "no_show");
@@ -276,7 +276,7 @@ Test(router, a_silent_segment_costs_503_and_nothing_else)
     cr_expect_eq(call("POST", "/v1/queues/login/tickets", ""), 201);
 }
 
-Test(router, a_broken_link_is_dialled_again_and_polls_survive_it)
+Test(router, polls_survive_a_broken_link)
 {
     char addr[64];
 
@@ -333,7 +333,7 @@ Test(router, a_join_whose_link_broke_is_refused_and_not_sent_again)
     cr_expect_eq(w.r->counts.overdue, 0); /* told at once, not at its deadline */
 }
 
-Test(router, a_join_that_was_not_answered_well_is_not_sent_again)
+Test(router, a_failed_join_is_not_resent)
 {
     w.short_answers = true;
     cr_expect_eq(call("POST", "/v1/queues/login/tickets", ""), 503);
@@ -402,7 +402,7 @@ Test(router, a_map_of_a_newer_format_is_left_alone)
     cr_expect_eq(call("POST", "/v1/queues/login/tickets", ""), 201);
 }
 
-Test(router, a_client_that_leaves_early_hurts_nobody)
+Test(router, an_early_disconnect_hurts_nobody)
 {
     struct linger hard = { 1, 0 };
 

@@ -161,7 +161,7 @@ Test(routes, removed_queues_are_gone)
     routes_free(r);
 }
 
-Test(routes, what_does_not_follow_is_stale)
+Test(routes, a_map_with_a_gap_is_stale)
 {
     struct routes *r = with_login();
     struct msg_map gap = map_of(4, 5, NULL, 0), old = map_of(1, 2, NULL, 0);

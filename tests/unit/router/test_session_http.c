@@ -117,7 +117,7 @@ Test(session_http, extend_is_bounded_and_reaches_the_old_pass)
     cr_expect_str_eq(str("code"), "ticket_gone");
 }
 
-Test(session_http, a_pass_that_ran_out_is_good_while_its_session_is_extended)
+Test(session_http, an_expired_pass_is_good_in_an_extended_session)
 {
     struct pass_claims c = claims();
     struct sess_req rows[1] = { { .seg = 1, .number = 5, .command = SESS_EXTEND } };
@@ -137,7 +137,7 @@ Test(session_http, a_pass_that_ran_out_is_good_while_its_session_is_extended)
     cr_expect_eq(tell(pass_of(&c), SECRET, "command=extend"), 403);
 }
 
-Test(session_http, what_is_no_command)
+Test(session_http, unknown_commands_are_refused)
 {
     static const char *const bad[] = {
         "", "{}", "[]", "{\"command\":1}", "{\"command\":\"\"}", "{\"command\":\"Release\"}",
@@ -195,7 +195,7 @@ static int ask_for_redirect(const char *fields)
 }
 
 /* Nobody reads a page in the answer to a fetch, and a redirect loses the body of a POST. */
-Test(gate_http, a_program_is_answered_in_a_way_that_it_can_read)
+Test(gate_http, programs_get_problem_json)
 {
     static const char call[] = "X-Original-URI: /api\r\nX-Original-Method: POST\r\n"
                                "Referer: http://a/app?x=1\r\n";
@@ -240,7 +240,7 @@ Test(gate_http, a_form_goes_to_the_room_and_back_to_its_page)
     cr_expect(has("\r\nLocation: /q/login?return=/shop\r\n"));
 }
 
-Test(gate_http, rules_let_past_whom_a_proxy_names)
+Test(gate_http, bypass_uses_the_address_named_by_the_proxy)
 {
     static const char office[] = "X-Forwarded-For: 10.1.2.3\r\n";
 

@@ -32,7 +32,7 @@ static bool has(const char *header)
     return strstr(got, header) != NULL;
 }
 
-Test(verify, a_good_pass_and_what_it_says)
+Test(verify, a_good_pass_is_accepted_with_its_headers)
 {
     struct pass_claims c = claims();
     char expires[60];
@@ -95,7 +95,7 @@ Test(verify, the_good_one_of_several_passes_counts)
                  "no request costs more than four signatures");
 }
 
-Test(verify, without_a_good_pass_it_is_401)
+Test(verify, a_bad_or_missing_pass_is_401)
 {
     struct pass_claims c = claims();
     char bad[1500];
@@ -138,7 +138,7 @@ static void tell_stats(void)
 }
 
 /* The manager's clock is a day ahead, then right; ours is right. */
-Test(verify, passes_go_by_the_clock_that_stamped_them)
+Test(verify, passes_use_the_issuing_clock)
 {
     struct pass_claims early = claims(), late, over;
     int64_t now = early.iat_s, day = 86400;
@@ -169,7 +169,7 @@ Test(verify, another_queues_pass_is_403)
     cr_expect_str_eq(str("code"), "not_eligible");
 }
 
-Test(verify, a_revoked_pass_is_403_as_soon_as_the_node_has_said_so)
+Test(verify, a_revoked_pass_is_403)
 {
     struct pass_claims c = claims();
     struct pass_row rows[2] = { { .seg = 17, .number = 6, .until_s = c.exp_s },
@@ -212,7 +212,7 @@ Test(verify, passthrough_lets_everybody_by)
     cr_expect_eq(ask("/v1/verify?queue=login", BEARER, pass_of(&c)), 204, "who is inside stays");
 }
 
-Test(verify, a_key_that_is_withdrawn_vouches_for_nothing)
+Test(verify, a_withdrawn_key_verifies_nothing)
 {
     static const uint8_t other[1][32] = { { 9, 9 } };
     struct pass_claims c = claims();

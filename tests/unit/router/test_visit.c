@@ -32,7 +32,7 @@ static enum visit of(const char *method, const char *fields)
 
 #define HTML "Accept: text/html,application/xhtml+xml,*/*;q=0.8\r\n"
 
-Test(visit, what_browsers_say_of_themselves_counts)
+Test(visit, sec_fetch_headers_decide)
 {
     cr_expect_eq(of("GET", "Sec-Fetch-Mode: navigate\r\n"), VISIT_PAGE);
     cr_expect_eq(of("HEAD", "Sec-Fetch-Mode: navigate\r\nAccept: */*\r\n"), VISIT_PAGE);
@@ -43,7 +43,7 @@ Test(visit, what_browsers_say_of_themselves_counts)
     cr_expect_eq(of("POST", "Sec-Fetch-Mode: same-origin\r\n" HTML), VISIT_CALL);
 }
 
-Test(visit, of_others_the_method_and_what_they_accept_tell)
+Test(visit, method_and_accept_classify_programs)
 {
     struct http_req q = request("");
 
@@ -76,7 +76,7 @@ static bool ahead(const char *fields)
 
 #define GOES "Sec-Fetch-Mode: navigate\r\nSec-Fetch-Dest: document\r\n"
 
-Test(visit, only_a_browser_that_goes_there_itself_looks)
+Test(visit, only_a_navigation_is_a_visit)
 {
     cr_expect(looks(GOES));
     cr_expect(looks(GOES "Sec-Fetch-User: ?1\r\nSec-Fetch-Site: none\r\n"));
@@ -89,7 +89,7 @@ Test(visit, only_a_browser_that_goes_there_itself_looks)
     cr_expect_not(looks(""));
 }
 
-Test(visit, what_is_fetched_ahead)
+Test(visit, prefetch_is_no_visit)
 {
     cr_expect(ahead("Sec-Purpose: prefetch\r\n"));
     cr_expect(ahead("Sec-Purpose: prefetch;prerender\r\n"));
@@ -114,7 +114,7 @@ static const char *from(const char *referer, const char *host)
     return out;
 }
 
-Test(visit, the_page_that_it_came_from)
+Test(visit, the_referring_page_is_remembered)
 {
     struct http_req q = request("Referer: https://a.example/x\r\nReferer: https://a.example/y\r\n");
 

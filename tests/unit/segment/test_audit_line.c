@@ -32,7 +32,7 @@ static const char *text(const json_t *j, const char *key)
     return s != NULL ? s : "(none)";
 }
 
-Test(audit_line, says_what_happened)
+Test(audit_line, one_line_per_event_kind)
 {
     struct audit_event e = { .kind = AUDIT_JOINED,
                              .wall_ms = 1700000000123,
@@ -66,7 +66,7 @@ Test(audit_line, says_what_happened)
     json_decref(j);
 }
 
-Test(audit_line, says_what_a_release_was)
+Test(audit_line, a_release_line_has_its_kind)
 {
     struct audit_event e = { .kind = AUDIT_RELEASED,
                              .wall_ms = 1700000000999,
@@ -131,7 +131,7 @@ Test(audit_line, any_subject)
     cr_expect_not_null(strstr(line, "\"ticket\":\"1-2\""), "%s", line);
 }
 
-Test(audit_line, utf8_stays_what_it_is)
+Test(audit_line, utf8_is_unchanged)
 {
     const char *s = "Zo\xc3\xab \xe4\xb8\xad \xf0\x9f\x98\x80 \xff";
     json_t *j = parsed(&(struct audit_event) { .kind = AUDIT_JOINED, .subject = s,

@@ -45,7 +45,7 @@ Test(counters, a_token_carries_the_highest_ids_and_numbers)
     }
 }
 
-Test(counters, routes_tell_apart_what_differs_above_32_bits)
+Test(counters, routes_compare_all_64_bits)
 {
     static struct map_node node = { 1, "a", "h:1" };
     static struct map_seg segs[] = { { 5, 1, SEG_SEALED }, { (1ull << 32) + 5, 1, SEG_OPEN } };

@@ -75,7 +75,7 @@ Test(directory, a_moved_ticket_has_two_holders_for_a_while)
     cr_expect_eq(claim(2, 7), DIR_GRANTED);
 }
 
-Test(directory, nothing_is_granted_before_all_have_said_what_they_hold)
+Test(directory, no_grant_before_every_holder_reported)
 {
     cr_assert_eq(directory_reset(&d, 2), 0);
     directory_begin(&d, 0);
@@ -89,7 +89,7 @@ Test(directory, nothing_is_granted_before_all_have_said_what_they_hold)
     cr_expect_eq(claim(1, 7), DIR_EXISTS);
 }
 
-Test(directory, who_says_everything_again_is_believed_at_its_end)
+Test(directory, a_full_report_counts_when_complete)
 {
     put(0, 7, 41, 5);
     put(0, 8, 41, 6);
@@ -140,7 +140,7 @@ Test(directory, many_changes)
     cr_expect_leq(d.cap, 3 * HASHES, "what is free is used again");
 }
 
-Test(directory, a_member_that_goes_moves_only_its_own_share)
+Test(directory, removing_a_member_moves_only_its_share)
 {
     static const node_no four[] = { 3, 5, 9, 12 }, three[] = { 3, 5, 12 };
     unsigned n[4] = { 0 };

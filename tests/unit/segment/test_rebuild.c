@@ -112,7 +112,7 @@ static void restart(void)
 
 /* ---- what may be told ------------------------------------------------------------- */
 
-Test(rebuild, nobody_hears_of_a_release_before_it_is_stored)
+Test(rebuild, a_release_is_told_after_it_is_stored)
 {
     rig_open(r, 0, 1, OPEN_TAIL, CAP, 0);
     rig_join(r, 0, 1, 10);
@@ -131,7 +131,7 @@ Test(rebuild, nobody_hears_of_a_release_before_it_is_stored)
     expect_position(3, 1);
 }
 
-Test(rebuild, what_is_not_stored_is_said_again_after_a_restart)
+Test(rebuild, unstored_reports_are_repeated_after_a_restart)
 {
     rig_open(r, 0, 1, OPEN_TAIL, CAP, 0);
     rig_join(r, 0, 1, 10);
@@ -147,7 +147,7 @@ Test(rebuild, what_is_not_stored_is_said_again_after_a_restart)
 }
 
 /* A manager that is away, or slow, makes nobody a no-show. */
-Test(rebuild, the_claim_window_begins_when_it_may_be_told)
+Test(rebuild, the_claim_window_begins_when_stored)
 {
     rig_open(r, 0, 1, OPEN_TAIL, CAP, 0);
     rig_join(r, 0, 1, 1);
@@ -234,7 +234,7 @@ Test(rebuild, order_is_exact_and_positions_come_at_the_end)
     cr_assert_eq(pop_keeping(1, 5), 1);
 }
 
-Test(rebuild, who_leaves_stays_away)
+Test(rebuild, a_left_ticket_does_not_return)
 {
     reopen(1, 0, NULL, 0);
     cr_assert_eq(rig_leave(r, 0, 1, 4).state, DROP_OK);
@@ -259,7 +259,7 @@ Test(rebuild, joins_are_sent_on_and_moves_refused)
     cr_assert_eq(r->out_report, MOVE_ABORTED);
 }
 
-Test(rebuild, a_restart_in_the_midst_of_it_forgets_nothing)
+Test(rebuild, a_restart_during_rebuild_forgets_nothing)
 {
     struct mark_row row = { 1, 0, 3, false, r->now.wall_ms };
 
@@ -371,7 +371,7 @@ Test(rebuild, its_time_stands_still_while_nothing_can_be_written_down)
 }
 
 /* Who is refused for lack of memory has more time, but not for ever. */
-Test(rebuild, its_time_is_longer_while_there_is_no_memory)
+Test(rebuild, without_memory_the_rebuild_is_extended)
 {
     rig_free(r);
     r = rig_new(1, BLOCK_SLOTS); /* one block */

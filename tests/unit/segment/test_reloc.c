@@ -109,7 +109,7 @@ Test(reloc, compose_follows_the_second_move)
     block_pool_fini(&pool);
 }
 
-Test(reloc, list_knows_whose_slot_it_is)
+Test(reloc, a_slot_names_its_owner)
 {
     static const uint32_t base[] = { 300, 100, 200, 200 }, bits[] = { 10, 50, 0, 100 };
     struct reloc_list l = { 0 };

@@ -60,7 +60,7 @@ Test(restart, everybody_gets_a_whole_idle_time_out_after_a_restart)
     tape_fini(&tp);
 }
 
-Test(restart, more_than_there_may_be_now_keep_their_places)
+Test(restart, a_lowered_limit_keeps_places)
 {
     struct tape tp = { 0 };
     void *ctx[] = { &tp };
@@ -83,7 +83,7 @@ Test(restart, more_than_there_may_be_now_keep_their_places)
     tape_fini(&tp);
 }
 
-Test(restart, without_a_log_what_is_new_waits)
+Test(restart, new_tickets_wait_without_a_log)
 {
     struct rig *r = rig_new(1, 1u << 20);
 
@@ -104,7 +104,7 @@ Test(restart, without_a_log_what_is_new_waits)
 
 /* People have been told how long they are good for; routers refuse one that is taken back
  * for as long as it could be shown. */
-Test(restart, a_lowered_pass_ttl_makes_no_pass_shorter_that_is_out_there)
+Test(restart, a_lowered_pass_ttl_keeps_issued_passes)
 {
     struct tape tp = { 0 };
     void *ctx[] = { &tp };

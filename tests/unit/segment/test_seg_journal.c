@@ -117,7 +117,7 @@ static uint64_t waiting(void)
     return c.waiting;
 }
 
-Test(seg_journal, a_turn_is_kept_as_soon_as_it_is_flushed)
+Test(seg_journal, a_turn_is_durable_after_its_flush)
 {
     cr_assert(seg_journal_reserve(n.j, 10));
     rig_join(&n.r, 0, 1, 10);
@@ -158,7 +158,7 @@ Test(seg_journal, a_number_is_never_given_twice_after_a_power_cut)
     cr_assert_eq(rig_join_as(&n.r, 0, 2, NULL).state, APPEND_OK, "a kill -9 seals nothing");
 }
 
-Test(seg_journal, a_full_disk_refuses_who_is_new_and_keeps_who_is_there)
+Test(seg_journal, a_full_disk_refuses_joins_and_keeps_tickets)
 {
     rig_join(&n.r, 0, 1, 1000);
     cr_assert(turn());
@@ -234,13 +234,13 @@ Test(seg_journal, nobody_leaves_while_writes_fail)
     cannot_leave(EIO);
 }
 
-Test(seg_journal, nobody_leaves_while_there_is_no_room)
+Test(seg_journal, a_full_disk_refuses_leaves)
 {
     cannot_leave(ENOSPC);
 }
 
 /* What was written and not synced is there for the kernel only. */
-Test(seg_journal, a_leave_that_was_not_synced_has_not_happened)
+Test(seg_journal, an_unsynced_leave_is_undone)
 {
     n.cfg.journal = JOURNAL_FSYNC;
     restart();
@@ -410,7 +410,7 @@ static void live(uint64_t seed)
             hear(i);
 }
 
-Test(seg_journal, what_was_told_is_so_after_a_kill_whatever_the_disk_does)
+Test(seg_journal, answers_survive_a_kill_with_a_failing_disk)
 {
     const char *seeds = getenv("SEEDS"), *first = getenv("FIRST");
     uint64_t at = first != NULL ? strtoull(first, NULL, 10) : 1;
@@ -428,7 +428,7 @@ Test(seg_journal, what_was_told_is_so_after_a_kill_whatever_the_disk_does)
 }
 
 /* The k-th call of the disk fails, for every k: whatever was told is there afterwards. */
-Test(seg_journal, whatever_fails_what_was_told_is_kept)
+Test(seg_journal, answers_survive_every_failing_call)
 {
     for (uint64_t k = 1; k <= 60; k++) {
         uint64_t told = 0;
@@ -449,7 +449,7 @@ Test(seg_journal, whatever_fails_what_was_told_is_kept)
     cr_assert_gt(waiting(), 60);
 }
 
-Test(seg_journal, off_is_off_unless_there_is_one)
+Test(seg_journal, off_refuses_an_existing_journal)
 {
     struct seg_journal *j;
 

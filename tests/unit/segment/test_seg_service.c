@@ -295,7 +295,7 @@ Test(seg_service, unknown_type_is_answered_and_forgiven)
     cr_expect_eq(rtr.downs, 0);
 }
 
-Test(seg_service, damaged_body_closes_that_link_only)
+Test(seg_service, a_damaged_frame_closes_one_link)
 {
     buf_str(rpc_begin(rtr.ch[0]), "\x0a\x02\x01\x02\x12\x01\x05");
     cr_assert_eq(rpc_end(rtr.ch[0], MSG_PLACE, 12), 0);

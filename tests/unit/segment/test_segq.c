@@ -207,7 +207,7 @@ Test(segq, many_fill_the_blocks_exactly)
     cr_expect_eq(segq_append_many(&q, v, 1), SQ_ESEALED);
 }
 
-Test(segq, blocks_are_freed_wherever_they_die)
+Test(segq, empty_blocks_are_freed_anywhere)
 {
     for (unsigned i = 0; i < 10 * BLOCK_SLOTS; i++)
         join(100);

@@ -127,7 +127,7 @@ Test(segtab, full_seals_itself_and_names_the_successor)
     cr_assert_eq(rig_join_as(r, 0, 77, NULL).state, APPEND_UNKNOWN);
 }
 
-Test(segtab, released_gets_one_and_the_same_pass_until_it_expires)
+Test(segtab, a_released_ticket_gets_the_same_pass)
 {
     struct place_ans a;
     char first[200];
@@ -237,7 +237,7 @@ Test(segtab, a_pause_of_ours_expires_nobody)
 
 /* Who found no router comes as late as they are back: that time does not count either, nor
  * that in which a router was dead and its link was not yet known to be. */
-Test(segtab, a_time_without_routers_expires_nobody_who_comes_back)
+Test(segtab, a_router_outage_expires_no_returning_ticket)
 {
     rig_join(r, 0, 1, 50);
     rig_poll_all(r, 0, 1, 50);
@@ -261,7 +261,7 @@ Test(segtab, a_time_without_routers_expires_nobody_who_comes_back)
 }
 
 /* A router that goes and comes while the others serve stops no time for long. */
-Test(segtab, a_router_that_flaps_keeps_nobody_for_ever)
+Test(segtab, a_flapping_router_does_not_stop_expiry)
 {
     rig_join(r, 0, 1, 50);
     rig_down(r, 0, RIG_ROUTER);
@@ -275,7 +275,7 @@ Test(segtab, a_router_that_flaps_keeps_nobody_for_ever)
     cr_assert_eq(counts().expired, 50);
 }
 
-Test(segtab, a_longer_told_interval_keeps_what_is_left)
+Test(segtab, a_longer_interval_keeps_the_remaining_time)
 {
     struct pace_entry e = {
         .queue = 7, .min_ms = 60000, .max_ms = 600000, .us_per_place = 0
@@ -421,7 +421,7 @@ Test(segtab, a_subject_has_one_ticket)
 }
 
 /* A key is nobody's name: it finds the ticket again, and passes do not say it. */
-Test(segtab, a_joins_key_finds_its_ticket_until_it_is_polled_a_while_later)
+Test(segtab, an_idempotency_key_lives_until_a_later_poll)
 {
     struct append_ans a = rig_join_as(r, 0, 1, "\001key"), b;
     struct place_ans p;
@@ -547,7 +547,7 @@ Test(segtab, each_class_has_its_own_patience)
     cr_assert_eq(counts().expired, 3);
 }
 
-Test(segtab, remove_leaves_those_who_wait_alone)
+Test(segtab, remove_refuses_a_segment_with_tickets)
 {
     struct msg m = { .type = MSG_SEG_REMOVE, .seg_remove = { 1, 1, false } };
 

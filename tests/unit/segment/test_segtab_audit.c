@@ -102,7 +102,7 @@ static uint64_t times(enum audit_kind k)
     return n;
 }
 
-Test(segtab_audit, one_who_gets_in)
+Test(segtab_audit, records_an_admission)
 {
     cr_assert_eq(rig_join_as(r, 0, 1, "ann").state, APPEND_OK);
     rig_pop(r, 0, 1, 5, 1);
@@ -119,7 +119,7 @@ Test(segtab_audit, one_who_gets_in)
     }
 }
 
-Test(segtab_audit, one_who_comes_late)
+Test(segtab_audit, records_a_late_pickup)
 {
     rig_join(r, 0, 1, 1);
     rig_pop(r, 0, 1, 1, 1);
@@ -134,7 +134,7 @@ Test(segtab_audit, one_who_comes_late)
                                   "released+ admitted/ready left/admitted");
 }
 
-Test(segtab_audit, one_who_never_comes)
+Test(segtab_audit, records_a_no_show)
 {
     rig_join(r, 0, 1, 2);
     rig_pop(r, 0, 1, 1, 2);
@@ -147,7 +147,7 @@ Test(segtab_audit, one_who_never_comes)
     cr_expect_str_eq(last(AUDIT_LAPSED)->why, "silent");
 }
 
-Test(segtab_audit, those_who_go)
+Test(segtab_audit, records_leaves_and_expiries)
 {
     rig_join(r, 0, 1, 3);
     rig_leave(r, 0, 1, 1);
@@ -160,7 +160,7 @@ Test(segtab_audit, those_who_go)
     cr_expect_str_eq(story(1, 2), "joined expired/waiting");
 }
 
-Test(segtab_audit, a_segment_that_is_removed)
+Test(segtab_audit, records_a_removed_segment)
 {
     rig_join(r, 0, 1, 5);
     rig_pop(r, 0, 1, 1, 2);

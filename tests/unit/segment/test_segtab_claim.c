@@ -76,7 +76,7 @@ Test(segtab_claim, a_late_word_makes_no_second_ticket)
 }
 
 /* It was lost: one of the nodes had no memory for it. */
-Test(segtab_claim, a_word_that_never_comes_is_asked_for_again)
+Test(segtab_claim, an_unanswered_check_is_repeated)
 {
     msec_t waited = 0;
 

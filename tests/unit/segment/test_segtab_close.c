@@ -62,7 +62,7 @@ Test(segtab_close, nobody_joins_from_the_opening_on)
     cr_assert_not(r->status[SEG].drawn);
 }
 
-Test(segtab_close, the_tick_closes_what_nobody_joins)
+Test(segtab_close, the_tick_closes_an_idle_prequeue)
 {
     open_early(OPENS);
     rig_run(r, IN_MS - 100);
@@ -71,7 +71,7 @@ Test(segtab_close, the_tick_closes_what_nobody_joins)
     cr_assert_eq(r->status[SEG].state, SEG_SEALED);
 }
 
-Test(segtab_close, a_clock_that_goes_back_opens_nothing)
+Test(segtab_close, a_clock_set_back_reopens_nothing)
 {
     open_early(OPENS);
     cr_assert_eq(join_at(OPENS), APPEND_SEALED);
@@ -91,7 +91,7 @@ Test(segtab_close, the_opening_is_put_off_or_comes_sooner)
     cr_assert_eq(join_at(OPENS + 8999), APPEND_SEALED);
 }
 
-Test(segtab_close, without_a_time_it_is_sealed_by_order_alone)
+Test(segtab_close, without_a_time_only_an_order_seals)
 {
     open_early(0);
     cr_assert_eq(join_at(OPENS + 100000000), APPEND_OK);
@@ -123,7 +123,7 @@ Test(segtab_close, a_restarted_node_knows_the_time)
     cr_assert_eq(join_at(OPENS - 10), APPEND_SEALED, "it was written down");
 }
 
-Test(segtab_close, also_one_that_was_changed_and_is_in_a_snapshot)
+Test(segtab_close, a_changed_close_time_survives_a_snapshot)
 {
     open_early(OPENS);
     next(0, OPENS + 500);
@@ -135,7 +135,7 @@ Test(segtab_close, also_one_that_was_changed_and_is_in_a_snapshot)
     cr_assert_eq(join_at(OPENS + 500), APPEND_SEALED);
 }
 
-Test(segtab_close, answers_say_who_draws)
+Test(segtab_close, answers_name_the_draw)
 {
     struct append_ans a;
 

@@ -39,7 +39,7 @@ static uint64_t active(int node)
     return c.active;
 }
 
-Test(segtab_session, extended_it_lives_on_and_so_does_its_slot)
+Test(segtab_session, an_extended_session_keeps_its_slot)
 {
     cr_expect_eq(pass_until(0, 0), t0 + 10);
     cr_expect_eq(pass_until(0, 1), t0 + 10);
@@ -59,7 +59,7 @@ Test(segtab_session, extended_it_lives_on_and_so_does_its_slot)
     cr_expect_eq(rig_poll(r, 0, 1, 0).reason, GONE_FINISHED);
 }
 
-Test(segtab_session, who_ended_it_is_told_to_the_ticket_and_all_routers_hear_of_it)
+Test(segtab_session, revocation_reaches_the_ticket_and_all_routers)
 {
     cr_assert_eq(pass_until(0, 0), t0 + 10);
     cr_assert_eq(pass_until(0, 1), t0 + 10);
@@ -83,7 +83,7 @@ Test(segtab_session, who_ended_it_is_told_to_the_ticket_and_all_routers_hear_of_
 }
 
 /* The record that it was collected may be lost; who shows a pass has collected it. */
-Test(segtab_session, a_ready_one_whose_pass_is_out_there)
+Test(segtab_session, revoking_a_session_with_an_issued_pass)
 {
     cr_assert_eq(rig_session(r, 0, 1, 2, SESS_EXTEND, t0 + 30).state, SESS_OK);
     cr_assert_eq(rig_session(r, 0, 1, 3, SESS_RELEASE, 0).state, SESS_OK);
@@ -97,7 +97,7 @@ Test(segtab_session, a_ready_one_whose_pass_is_out_there)
     cr_expect_eq(r->ended.number, 4);
 }
 
-Test(segtab_session, where_it_is_not)
+Test(segtab_session, unknown_and_moved_sessions)
 {
     cr_expect_eq(rig_session(r, 0, 9, 0, SESS_EXTEND, t0 + 30).state, SESS_UNKNOWN);
     cr_expect_eq(rig_session(r, 0, 1, 50, SESS_EXTEND, t0 + 30).state, SESS_GONE, "it waits");
@@ -157,7 +157,7 @@ Test(segtab_session, a_renewal_is_answered_with_the_same_ticket_s_pass_until_lat
     free(was);
 }
 
-Test(segtab_session, what_is_over_is_not_renewed)
+Test(segtab_session, an_ended_session_is_not_renewed)
 {
     cr_assert_eq(pass_until(0, 0), t0 + 10);
     cr_assert_eq(rig_session(r, 0, 1, 0, SESS_REVOKE, 0).state, SESS_OK);
@@ -171,7 +171,7 @@ Test(segtab_session, what_is_over_is_not_renewed)
 }
 
 /* A manager that has given the node up counts on it. */
-Test(segtab_session, without_a_manager_sessions_last_no_longer_than_it_counts_with)
+Test(segtab_session, without_a_manager_sessions_keep_their_bound)
 {
     int64_t word;
 

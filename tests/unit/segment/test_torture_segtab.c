@@ -400,7 +400,7 @@ Test(torture_segtab, each_allocation_fails_once, .timeout = 300)
     every(1);
 }
 
-Test(torture_segtab, none_succeeds_from_there_on, .timeout = 300)
+Test(torture_segtab, all_later_allocations_fail, .timeout = 300)
 {
     every(FAILING_ALL);
 }

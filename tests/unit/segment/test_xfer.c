@@ -233,7 +233,7 @@ Test(xfer, pops_go_through_both_halves_in_order)
     cr_assert_eq(rig_poll(r, 0, 2, 10).reason, GONE_FINISHED);
 }
 
-Test(xfer, a_target_that_moves_on_takes_the_absorbed_along)
+Test(xfer, absorbed_segments_move_with_their_target)
 {
     scene(2);
     order_in();
@@ -349,7 +349,7 @@ Test(xfer, an_abort_ordered_at_any_moment_changes_nothing)
     }
 }
 
-Test(xfer, a_link_that_breaks_behind_the_fence_leaves_the_decision_to_the_manager)
+Test(xfer, a_link_lost_after_the_fence_leaves_it_to_the_manager)
 {
     scene(2);
     order_in();
@@ -412,7 +412,7 @@ Test(xfer, dialling_is_asked_for_and_its_failure_reported)
     check_line(1, false);
 }
 
-Test(xfer, what_cannot_be_moved_is_refused)
+Test(xfer, impossible_moves_are_refused)
 {
     scene(2);
     rig_open(r, 0, 9, OPEN_TAIL, 10, 0);

@@ -64,7 +64,7 @@ static void finish(void)
     cr_assert_eq(r->out_report, MOVE_COMMITTED);
 }
 
-Test(xfer_crowd, who_leaves_what_is_copied_already_is_not_there)
+Test(xfer_crowd, a_leave_after_the_copy_is_applied)
 {
     begin(N);
     until_copying();
@@ -83,7 +83,7 @@ Test(xfer_crowd, who_leaves_what_is_copied_already_is_not_there)
 
 /* Game: 8 s were theirs (rig_rules), and a moved ticket has 5 s at least: in between only
  * those are left who were seen during the copy, or late before it. */
-Test(xfer_crowd, when_they_were_seen_goes_along)
+Test(xfer_crowd, last_seen_times_are_copied)
 {
     struct place_req q = { .seg = 2, .client = CLIENT_BROWSER };
     struct place_ans a;
@@ -124,7 +124,7 @@ Test(xfer_crowd, commit_of_half_a_copy_is_an_abort)
 }
 
 /* The target's node was restarted before the commit, and its copy is gone. */
-Test(xfer_crowd, commit_of_a_copy_that_is_gone_is_an_abort)
+Test(xfer_crowd, commit_of_a_lost_copy_aborts)
 {
     begin(1000);
     rig_pump(r, UINT32_MAX);

@@ -112,7 +112,7 @@ static const char *const bad[] = {
     "hello\r\n",
 };
 
-Test(load, what_is_no_answer_is_refused_however_it_is_cut)
+Test(load, bad_answers_are_refused_at_every_split)
 {
     for (unsigned i = 0; i < ARRAY_LEN(bad); i++)
         for (size_t cut = 0, n = strlen(bad[i]); cut < n; cut++) {
@@ -163,7 +163,7 @@ Test(load, a_plan_keeps_its_rate_whatever_happens)
     cr_expect_not(plan_take(&p, INT64_MAX, &due));
 }
 
-Test(load, a_stopped_plan_has_what_was_due_before)
+Test(load, a_stopped_plan_keeps_due_requests)
 {
     struct plan p;
     int64_t due;
@@ -179,7 +179,7 @@ Test(load, a_stopped_plan_has_what_was_due_before)
 
 /* ---- counts ---- */
 
-Test(load, the_report_says_what_went_wrong)
+Test(load, the_report_counts_each_error)
 {
     static struct tally t;
     char text[400];
@@ -206,7 +206,7 @@ Test(load, the_report_says_what_went_wrong)
 
 /* ---- requests ---- */
 
-Test(load, requests_are_what_was_asked_for)
+Test(load, requests_match_the_options)
 {
     static struct asks a;
     struct opts o = { .join = "login", .seed = 1 };
@@ -412,7 +412,7 @@ Test(load, more_than_was_asked_for_is_an_error)
     rig_close(&r);
 }
 
-Test(load, who_does_not_answer_is_given_up)
+Test(load, a_silent_server_times_out)
 {
     struct rig r;
     int64_t from = -1;
@@ -446,7 +446,7 @@ Test(load, a_connection_for_each_request)
     rig_close(&r);
 }
 
-Test(load, nobody_there)
+Test(load, connection_refused_is_counted)
 {
     struct rig r;
     int64_t from;

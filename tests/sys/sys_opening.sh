@@ -108,7 +108,7 @@ check "segqctl says the same" grep -q "$someone: place $(jq -r --arg t "$someone
 check "against what was promised" grep -q '^ *as promised$' <(ctl draw login "$commitment" "$someone")
 refuses() { ! ctl draw login "$(tr 0-9a-f 1-9a-f0 <<<"$commitment")" >/dev/null 2>"$DIR/refused"; }
 check "and not against anything else" refuses
-check "which it says" grep -q 'not the commitment that you have noted' "$DIR/refused"
+check "which it says" grep -q 'not the commitment that you noted' "$DIR/refused"
 check "and does not know others" eval '! ctl draw login 1-4000000 >/dev/null 2>&1'
 
 first=$(jq -r 'select(.position <= 50) | .token' "$DIR/polls" | sort) # or 49, and the page

@@ -1,4 +1,4 @@
-/* directory.h: which segment nodes keep the directory of subjects (PROTOCOL.md section 19):
+/* directory.h: which segment nodes keep the directory of subjects (PROTOCOL.md section 22):
  * all that can, from their first registration until they are given up as lost, or are drained
  * and empty.
  *

@@ -160,7 +160,7 @@ static void key_of(char *key, size_t n, const struct mlane *l, uint64_t chunk)
 
 static void chunk_put(struct mng *m, const struct mlane *l, const struct mchunk *c)
 {
-    char key[96], *text;
+    char key[96];
     json_t *j = json_array();
 
     for (uint32_t i = 0; i < c->n; i++)
@@ -168,14 +168,8 @@ static void chunk_put(struct mng *m, const struct mlane *l, const struct mchunk 
                                            (json_int_t)c->v[i].from,
                                            (json_int_t)c->v[i].end,
                                            (json_int_t)c->v[i].at_ms, (int)c->v[i].again));
-    text = j != NULL ? json_dumps(j, JSON_COMPACT) : NULL;
     key_of(key, sizeof(key), l, c->no);
-    if (text != NULL)
-        keep_put(m, key, text);
-    else
-        m->out->box.failed = true;
-    free(text);
-    json_decref(j);
+    keep_put_json(m, key, j);
 }
 
 void marks_flush(struct mng *m, struct mlane *l)

@@ -4,10 +4,10 @@
  * What is freed between two blocks that live stays with the process: the C library gives
  * back only the end of its heap. So after 5 000 connections with long heads a router kept all
  * of their buffers. Every five seconds we look how much memory the process has; if it has
- * grown by an eighth (8 MiB at least) since the last time, and as much is free inside, the
+ * grown by an eighth (4 MiB at least) since the last time, and as much is free inside, the
  * library is told to give free pages back (malloc_trim: 20 ms for those 5 000 buffers, once).
  * A crowd may still be leaving at that moment: looks go on giving back until one finds less
- * than 1 MiB.
+ * than 512 KiB.
  * libevent keeps a small record for each descriptor that there ever was, so up to a page for
  * each connection of the largest crowd stays.
  * Growth that is in use, and ups and downs below that, cost one look. */
@@ -18,7 +18,7 @@
 #include "common/net/ev.h"
 
 #define GIVEBACK_LOOK_MS 5000
-#define GIVEBACK_LEAST   ((uint64_t)8 << 20) /* bytes that are worth it */
+#define GIVEBACK_LEAST   ((uint64_t)4 << 20) /* bytes that are worth it */
 
 struct giveback;
 SQ_CHECK int giveback_new(struct giveback **out, struct ev *ev, struct err *e);

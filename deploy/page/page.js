@@ -115,10 +115,10 @@
 
   let lookedAt = Date.now(), heard;
 
-  /* The word of the moment comes with every answer, and so does an estimate, unless nobody
-   * is let in: when these change there is news. */
+  /* The word of the moment comes with every answer, and so does an estimate, or that there
+   * is none because of a pause: when these change there is news. */
   function hear(k) {
-    const now = (k.eta_s == null) + (k.message || '');
+    const now = (k.eta_s == null) + (k.eta_reason === 'paused') + (k.message || '');
     news = news || (heard !== undefined && now !== heard);
     heard = now;
   }

@@ -13,12 +13,12 @@ Test(giveback, the_first_look_only_remembers)
     cr_expect_eq(low, 500 * MIB);
 }
 
-Test(giveback, small_processes_wait_for_eight_mebibytes)
+Test(giveback, small_processes_wait_for_four_mebibytes)
 {
     uint64_t low = 4 * MIB;
 
-    cr_expect_not(giveback_due(&low, 12 * MIB - 1));
-    cr_expect(giveback_due(&low, 12 * MIB));
+    cr_expect_not(giveback_due(&low, 8 * MIB - 1));
+    cr_expect(giveback_due(&low, 8 * MIB));
     cr_expect_eq(low, 4 * MIB, "until it was given back");
 }
 
@@ -35,7 +35,7 @@ Test(giveback, shrinking_lowers_the_baseline)
     uint64_t low = 800 * MIB;
 
     cr_expect_not(giveback_due(&low, 10 * MIB));
-    cr_expect(giveback_due(&low, 18 * MIB));
+    cr_expect(giveback_due(&low, 14 * MIB));
 }
 
 Test(giveback, starts_and_ends_with_its_loop)

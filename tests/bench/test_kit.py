@@ -315,9 +315,21 @@ class Machine(unittest.TestCase):
     def test_verdicts(self):
         lost = stats.summary([0.1])
         self.assertEqual(machine.verdict(0.02, lost, 0.0), "quiet")
-        self.assertEqual(machine.verdict(0.2, lost, 0.0), "uneasy")
+        self.assertEqual(machine.verdict(0.15, lost, 0.0), "quiet")
+        self.assertEqual(machine.verdict(0.16, lost, 0.0), "uneasy")
         self.assertEqual(machine.verdict(0.02, lost, 9.0), "noisy")
         self.assertEqual(machine.verdict(0.0, None, 0.0), "not measured")
+
+    def test_only_a_quiet_machine_may_stand_in_a_document(self):
+        result = some_result([])
+        self.assertIsNone(machine.refusal(result))
+        result["quick"] = True
+        self.assertIn("quick", machine.refusal(result))
+        result["quick"] = False
+        result["machine"]["noise"].update(verdict="noisy", probe_spread=1.57)
+        self.assertIn("157 % (at most 15)", machine.refusal(result))
+        result["machine"]["noise"].update(verdict="not measured", lost_pct=None)
+        self.assertIn("not measured", machine.refusal(result))
 
 
 class Sizing(unittest.TestCase):

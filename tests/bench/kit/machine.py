@@ -14,6 +14,7 @@ from kit import procs, stats
 
 LOOP_S = 0.02  # what one turn of the loop is calibrated to
 TURNS = 3      # per probe and core; the best of them is the machine's speed at that time
+QUIET_SPREAD = 0.15  # the most by which the loop's time may vary on a quiet machine
 
 VERSIONS = {"nginx": ["nginx", "-v"], "redis-server": ["redis-server", "--version"],
             "wrk": ["wrk", "-v"], "gcc": ["gcc", "-dumpfullversion"]}
@@ -142,6 +143,20 @@ def verdict(spread, lost, steal_pct):
         return "not measured"
     if spread > 0.30 or lost["median"] > 10 or steal_pct > 3:
         return "noisy"
-    if spread > 0.10 or lost["median"] > 2 or steal_pct > 0.5:
+    if spread > QUIET_SPREAD or lost["median"] > 2 or steal_pct > 0.5:
         return "uneasy"
     return "quiet"
+
+
+def refusal(result):
+    """Why the figures of a bench.json may not stand in a document; None: they may."""
+    if result["quick"]:
+        return "a quick run: its figures mean nothing"
+    noise = result["machine"]["noise"]
+    if noise["verdict"] == "quiet":
+        return None
+    lost = (noise["lost_pct"] or {}).get("median", 0)
+    return (f"the machine was {noise['verdict']}: a fixed loop varied by "
+            f"{noise['probe_spread'] * 100:.0f} % (at most {QUIET_SPREAD * 100:.0f}), something "
+            f"else had the core {lost:.1f} % of its time (at most 2), steal was "
+            f"{noise['steal_pct']:.2f} % (at most 0.5); measure again on a quiet machine")

@@ -4,8 +4,9 @@
   readme.py --write README.md --bench FILE
 
 Replaces what stands between "<!-- bench -->" and "<!-- end -->": the machine and how noisy it
-was, then the cases of every row that has an aim, figures as "median (min .. max)". Figures of
-a quick run are refused: they mean nothing.
+was, then the cases of every row that has an aim, figures as "median (min .. max)". Refuses the
+figures of a quick run, which mean nothing, and of a machine that was not quiet: neighbours slow a
+peer more than segq, and such a table flatters.
 """
 import argparse
 import json
@@ -15,6 +16,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+from kit import machine  # noqa: E402
 from kit.report import aim, figure, verdict  # noqa: E402
 
 BEGIN, END = "<!-- bench -->", "<!-- end -->"
@@ -60,8 +62,9 @@ def main():
     args = a.parse_args()
     with open(args.bench) as f:
         result = json.load(f)
-    if result["quick"]:
-        sys.exit("readme.py: a quick run's figures mean nothing")
+    why = machine.refusal(result)
+    if why:
+        sys.exit(f"readme.py: {args.bench}: {why}")
     with open(args.write) as f:
         text = f.read()
     new, n = re.subn(f"{BEGIN}.*?{END}", lambda _: f"{BEGIN}\n{block(result)}\n{END}", text,

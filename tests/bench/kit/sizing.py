@@ -16,6 +16,10 @@ import subprocess
 import sys
 import tempfile
 
+sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+
+from kit import machine  # noqa: E402
+
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(HERE)))
 
@@ -224,8 +228,9 @@ def main(argv):
     if args.bench:
         with open(args.bench, encoding="utf-8") as f:
             result = json.load(f)
-        if result["quick"]:
-            print(f"{args.bench}: a quick run, its figures mean nothing")
+        why = machine.refusal(result)
+        if why:
+            print(f"{args.bench}: {why}")
             return 1
         got = from_bench(result)
         new = with_constants(page, got, f"`make bench`, {result['started'][:10]}")

@@ -25,6 +25,7 @@ TICKETS = 10**6
 SAMPLE = 100
 ROUNDS = 3
 SNAPSHOT_AFTER = 512  # bytes: the least
+SNAPSHOT = "snap-" + "?" * 16  # its number has 16 hexadecimal digits; a growing one ends in .tmp
 RECOVERED = re.compile(r"event=recovered segments=\d+ tickets=(\d+) seconds=([0-9.]+)")
 
 
@@ -49,7 +50,7 @@ def all_or_none(cluster, tokens):
 
 def journal_bytes(cluster):
     """(changes since the snapshot, the last whole snapshot) on the disk."""
-    snaps = glob.glob(f"{cluster.dir}/state/journal/*/snap-*[0-9]")
+    snaps = glob.glob(f"{cluster.dir}/state/journal/*/{SNAPSHOT}")
     return (scene.segment_sum(cluster, "journal_log_bytes"),
             max((os.path.getsize(f) for f in snaps), default=0))
 

@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/decimal.h"
+
 #define BUF_FIRST 256u
 
 void buf_init(struct buf *b)
@@ -56,34 +58,12 @@ uint8_t *buf_reserve(struct buf *b, size_t n)
     return b->data + b->len;
 }
 
-static unsigned digits_of(uint64_t v)
-{
-    unsigned n = 1;
-
-    for (; v >= 10000; v /= 10000)
-        n += 4;
-    return n + (v >= 10) + (v >= 100) + (v >= 1000);
-}
-
-/* Two digits at a time, straight to where they belong. */
 void buf_u64(struct buf *b, uint64_t v)
 {
-    static const char pairs[] = "00010203040506070809101112131415161718192021222324"
-                                "25262728293031323334353637383940414243444546474849"
-                                "50515253545556575859606162636465666768697071727374"
-                                "75767778798081828384858687888990919293949596979899";
-    unsigned n = v < 10 ? 1 : digits_of(v);
-    uint8_t *to = buf_room(b, n), *p;
+    uint8_t *to = buf_room(b, DECIMAL_ROOM);
 
-    if (SQ_UNLIKELY(to == NULL))
-        return;
-    b->len += n;
-    for (p = to + n; v >= 100; v /= 100)
-        memcpy(p -= 2, pairs + v % 100 * 2, 2);
-    if (v >= 10)
-        memcpy(p - 2, pairs + v * 2, 2);
-    else
-        p[-1] = (uint8_t)('0' + v);
+    if (SQ_LIKELY(to != NULL))
+        b->len += (size_t)(decimal_put((char *)to, v) - (char *)to);
 }
 
 void buf_i64(struct buf *b, int64_t v)

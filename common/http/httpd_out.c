@@ -11,6 +11,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
+#include "common/base/decimal.h"
 #include "common/net/net.h"
 
 void conn_dirty(struct conn *c)
@@ -179,18 +180,6 @@ static char *put(char *w, const char *s, size_t n)
 
 #define PUT(w, lit) put(w, lit, sizeof(lit) - 1)
 
-static char *put_num(char *w, size_t v)
-{
-    char d[20];
-    size_t n = sizeof(d);
-
-    do {
-        d[--n] = (char)('0' + v % 10);
-        v /= 10;
-    } while (v != 0);
-    return put(w, d + n, sizeof(d) - n);
-}
-
 /* IMF-fixdate; the C library's names depend on the locale. */
 static void make_common(struct httpd *h, int64_t now_s)
 {
@@ -244,7 +233,7 @@ static size_t compose(struct httpd *h, const struct answer *a, char *out)
     bool sized = a->status >= 200 && a->status != 204 && a->status != 304;
     char *w = PUT(out, "HTTP/1.1 ");
 
-    w = put_num(w, (size_t)a->status);
+    w = decimal_put(w, (size_t)a->status);
     *w++ = ' ';
     w = put(w, reason, strlen(reason));
     w = PUT(w, "\r\n");
@@ -256,7 +245,7 @@ static size_t compose(struct httpd *h, const struct answer *a, char *out)
     }
     if (sized) {
         w = PUT(w, "Content-Length: ");
-        w = put_num(w, a->body_len);
+        w = decimal_put(w, a->body_len);
         w = PUT(w, "\r\n");
     }
     if (a->headers_len == 0 || !brings_cache_control(a->headers))

@@ -4,6 +4,8 @@
 
 #include <string.h>
 
+#include "common/base/decimal.h"
+
 #define DAY_MS 86400000ll
 
 struct out {
@@ -56,23 +58,16 @@ static int64_t days_of(int64_t y, int64_t m, int64_t d)
     return era * 146097 + yoe * 365 + yoe / 4 - yoe / 100 + doy - 719468;
 }
 
-static char *digits(char *p, unsigned width, unsigned v)
-{
-    for (unsigned i = width; i-- > 0; v /= 10)
-        p[i] = (char)('0' + v % 10);
-    return p + width;
-}
-
 static char *put_day(char *p, int64_t days)
 {
     int y, m, d;
 
     civil(days, &y, &m, &d);
-    p = digits(p, 4, (unsigned)(y < 0 ? 0 : y > 9999 ? 9999 : y));
+    p = decimal_padded(p, 4, (unsigned)(y < 0 ? 0 : y > 9999 ? 9999 : y));
     *p++ = '-';
-    p = digits(p, 2, (unsigned)m);
+    p = decimal_padded(p, 2, (unsigned)m);
     *p++ = '-';
-    return digits(p, 2, (unsigned)d);
+    return decimal_padded(p, 2, (unsigned)d);
 }
 
 /* A clock before 1970 is nobody's: what it says is told as its beginning. */
@@ -112,13 +107,13 @@ static char *put_time(char *p, int64_t wall_ms)
 
     p = put_day(p, at / DAY_MS);
     *p++ = 'T';
-    p = digits(p, 2, (unsigned)(ms / 3600000));
+    p = decimal_padded(p, 2, (unsigned)(ms / 3600000));
     *p++ = ':';
-    p = digits(p, 2, (unsigned)(ms / 60000 % 60));
+    p = decimal_padded(p, 2, (unsigned)(ms / 60000 % 60));
     *p++ = ':';
-    p = digits(p, 2, (unsigned)(ms / 1000 % 60));
+    p = decimal_padded(p, 2, (unsigned)(ms / 1000 % 60));
     *p++ = '.';
-    p = digits(p, 3, (unsigned)(ms % 1000));
+    p = decimal_padded(p, 3, (unsigned)(ms % 1000));
     *p++ = 'Z';
     return p;
 }
@@ -141,22 +136,10 @@ static inline __attribute__((always_inline)) void name(struct out *o, const char
     o->any = true;
 }
 
-static void digits_of(struct out *o, uint64_t v)
-{
-    char d[20];
-    unsigned n = 0;
-
-    do
-        d[n++] = (char)('0' + v % 10);
-    while ((v /= 10) != 0);
-    while (n > 0)
-        *o->p++ = d[--n];
-}
-
 static void put_u64(struct out *o, const char *key, uint64_t v)
 {
     name(o, key);
-    digits_of(o, v);
+    o->p = decimal_put(o->p, v);
 }
 
 /* Bytes of the character at s, 0 if it is none in UTF-8. */
@@ -244,9 +227,9 @@ static void put_ticket(struct out *o, struct ticket_id id)
         return;
     name(o, "ticket");
     *o->p++ = '"';
-    digits_of(o, id.seg);
+    o->p = decimal_put(o->p, id.seg);
     *o->p++ = '-';
-    digits_of(o, id.number);
+    o->p = decimal_put(o->p, id.number);
     *o->p++ = '"';
 }
 

@@ -70,7 +70,7 @@ struct audit_event { /* texts are borrowed; what is 0 or NULL is left out */
 };
 
 /* Six characters for each byte of a subject and of six names, and numbers. */
-#define AUDIT_LINE_MAX (6 * (255 + 6 * NAME_MAX_LEN) + 700)
+#define AUDIT_LINE_MAX (6 * (255 + 6 * NAME_MAX_LEN) + 724)
 #define AUDIT_DAY_LEN  10 /* "2026-11-21" */
 
 const char *audit_kind_name(enum audit_kind k);

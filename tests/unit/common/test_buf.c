@@ -3,6 +3,7 @@
 
 #include <criterion/criterion.h>
 #include <inttypes.h>
+#include <stdio.h>
 #include <string.h>
 
 static void expect(const struct buf *b, const char *want)
@@ -29,6 +30,30 @@ Test(buf, appends)
     buf_i64(&b, -1);
     buf_i64(&b, 12);
     expect(&b, "0-112");
+    buf_fini(&b);
+}
+
+/* Around each power of ten, and between them. */
+Test(buf, numbers_are_written_as_printf_writes_them)
+{
+    struct buf b;
+    char want[32];
+
+    buf_init(&b);
+    for (unsigned digits = 0; digits < 20; digits++) {
+        uint64_t power = 1;
+
+        for (unsigned i = 0; i < digits; i++)
+            power *= 10;
+        for (int64_t d = -300; d < 300; d++) {
+            uint64_t v = power + (uint64_t)(d * (d % 7 == 0 ? 1234567 : 1));
+
+            buf_reset(&b);
+            buf_u64(&b, v);
+            snprintf(want, sizeof(want), "%" PRIu64, v);
+            expect(&b, want);
+        }
+    }
     buf_fini(&b);
 }
 

@@ -52,12 +52,12 @@ void admin_kept(struct admin_call *c)
     uint64_t need;
 
     switch (mng_service_flush(c->s, &need)) {
-    case MNG_KEPT:
+    case MNG_STORED:
         break;
-    case MNG_KEPT_LATER:
-        mng_hold(c->s, c->a, need);
+    case MNG_STORED_LATER:
+        mng_defer(c->s, c->a, need);
         break;
-    case MNG_NOT_KEPT:
+    case MNG_NOT_STORED:
         c->a->etag = NULL;
         admin_problem(c->a, 503, "queue_unavailable",
                       "the store cannot be written: the change may be lost at a restart");

@@ -33,7 +33,7 @@ static void lane_sum(struct mlane *l)
 
     l->waiting = l->returning = l->ready = l->active = l->room = 0;
     l->joined = l->left = l->expired = l->no_shows = 0;
-    l->has_lost = l->has_lacks = false;
+    l->has_lost = l->has_missing_source = false;
     l->missing = l->n_away = 0;
     list_each(&l->segs, it) {
         const struct mseg *s = list_seg(it);
@@ -43,7 +43,7 @@ static void lane_sum(struct mlane *l)
         l->expired += s->st.expired;
         l->no_shows += s->st.no_shows;
         l->has_lost |= seg_is_lost(s);
-        l->has_lacks |= s->lacks;
+        l->has_missing_source |= s->missing_source;
         l->n_away += seg_is_recovering(s);
         l->missing += seg_missing(s);
         l->waiting += s->st.waiting;
@@ -101,7 +101,7 @@ static void lane_aheads(struct mng *m, struct mlane *l)
                                                      : shown_ahead(m, s) + seg_bound(s);
         if (s->phase == SEG_STORED)
             known = false;
-        if (seg_is_unsure(s) || shown_ahead(m, s) > s->ahead)
+        if (seg_is_uncertain(s) || shown_ahead(m, s) > s->ahead)
             sure = false;
     }
 }
@@ -142,7 +142,7 @@ static void lane_seal(struct mng *m, struct mlane *l)
             seg_used(s);
             seg_todo(m, s);
             queue_mapped(m, l->q);
-            queue_keep(m, l->q, false); /* a later manager must not open it again (I3) */
+            queue_chain_changed(m, l->q); /* a later manager must not open it again (I3) */
         } else if ((s->node->draining || !prequeue_fits(s)) && seg_is_announced(s) &&
                    !s->want_seal && next_open(l, s) != NULL) {
             s->want_seal = true;
@@ -188,7 +188,7 @@ static bool open_one(struct mng *m, struct mlane *l)
                        ? AHEAD_UNKNOWN
                        : last->ahead + seg_bound(last);
     l->room += s->capacity;
-    queue_keep(m, l->q, false);
+    queue_chain_changed(m, l->q);
     m->count.opened++;
     log_info("event=segment_opened seg=%llu queue=%s lane=%u node=%s",
              (unsigned long long)s->id, l->q->def.name, l->no, n->name);
@@ -231,18 +231,18 @@ bool lane_is_short(const struct mlane *l)
 {
     bool no_tail = l->no < l->q->n_lanes && l->room == 0 && queue_wants_room(l->q);
 
-    return no_tail || l->has_lost || l->has_lacks || end_is_drained(l);
+    return no_tail || l->has_lost || l->has_missing_source || end_is_drained(l);
 }
 
 static bool seg_over(const struct mseg *s)
 {
     return seg_is_reported(s) && s->st.state == SEG_SEALED && s->st.waiting == 0 &&
            s->st.returning == 0 && s->st.records == 0 && s->move == NULL &&
-           s->st.move == 0 && s->state == SEG_SEALED && !s->lacks && !seg_is_recovering(s);
+           s->st.move == 0 && s->state == SEG_SEALED && !s->missing_source && !seg_is_recovering(s);
 }
 
 /* The source has not come back in all that time: as for a node, its people bring it back. */
-static void lane_unlack(struct mng *m, struct mseg *x)
+static void lane_give_up_source(struct mng *m, struct mseg *x)
 {
     if (m->now_ms - m->started_ms < m->opts.lost_after_ms)
         return;
@@ -256,15 +256,15 @@ static void lane_remove(struct mng *m, struct mlane *l)
     list_each(&l->segs, it) {
         struct mseg *s = list_seg(it);
 
-        if (s->lacks && s->move == NULL && !seg_is_lost(s))
-            lane_unlack(m, s);
+        if (s->missing_source && s->move == NULL && !seg_is_lost(s))
+            lane_give_up_source(m, s);
         if (seg_over(s) && !s->want_remove) {
             s->want_remove = true;
-            queue_keep(m, l->q, false); /* over, not lost, for a later manager, too */
+            queue_chain_changed(m, l->q); /* over, not lost, for a later manager, too */
             seg_wish(m, s);
         } else if (s->want_remove && !seg_over(s)) {
             s->want_remove = false; /* somebody came back inside the grace */
-            queue_keep(m, l->q, false);
+            queue_chain_changed(m, l->q);
         }
     }
 }

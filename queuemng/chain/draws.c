@@ -43,11 +43,11 @@ static void draw(struct mng *m, struct mseg *s)
     /* a rebuilt one may have given any of its numbers */
     s->pre.n = s->kind == OPEN_REBUILD ? s->capacity : s->st.joined;
     memcpy(s->pre.seed, q->sched.seed, sizeof(s->pre.seed));
-    schedule_drawn(&q->sched, s->id, s->pre.n);
+    schedule_add_draw(&q->sched, s->id, s->pre.n);
     log_info("event=draw seg=%llu queue=%s lane=%u count=%u waiting=%u",
              (unsigned long long)s->id, q->def.name, s->lane->no, s->pre.n, s->st.waiting);
     q->put_sched = true;
-    queue_keep(m, q, false);
+    queue_chain_changed(m, q);
     queue_mapped(m, q);
     seg_wish(m, s); /* sent after the store has it */
 }

@@ -115,7 +115,7 @@ static void take_people(struct mng *m, struct mseg *s, const struct seg_status *
     take_no_shows(s, st);
     if (growth(s, s->st.polls, st->polls) != 0)
         quiet_poll(&q->quiet, m->now_ms, pop_quiet_ms(q));
-    s->maybe_inside = 0;
+    s->unconfirmed = 0;
 }
 
 static void take_figures(struct mseg *s, const struct seg_status *st)
@@ -166,7 +166,7 @@ void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st)
         return; /* given up: what it holds is not ours any more */
     take_people(m, s, st);
     take_figures(s, st);
-    s->missing = false;
+    s->absent = false;
     seg_whole(m, s);
     take_phase(m, s);
     take_seal(m, s);
@@ -205,7 +205,7 @@ void seg_lost(struct mng *m, struct mseg *s)
     if (seg_is_lost(s))
         return; /* known already */
     lane_touch(m, l);
-    queue_keep(m, l->q, false);
+    queue_chain_changed(m, l->q);
     queue_mapped(m, l->q);
     if (seg_unused(s)) {
         log_info("event=segment_dropped seg=%llu node=%s", (unsigned long long)s->id,

@@ -7,7 +7,7 @@
 
 #include "common/base/log.h"
 #include "queuemng/chain/lifecycle.h"
-#include "queuemng/chain/move_orphan.h"
+#include "queuemng/chain/move_unknown.h"
 #include "queuemng/chain/move_state.h"
 #include "queuemng/chain/place.h"
 #include "queuemng/chain/reconcile.h"
@@ -54,7 +54,7 @@ static struct mmove *move_start(struct mng *m, struct mseg *from, struct mseg *t
 static bool may_move(const struct mseg *s)
 {
     return seg_is_reported(s) && s->state == SEG_SEALED &&
-           s->st.state == SEG_SEALED && s->move == NULL && s->st.move == 0 && !s->lacks &&
+           s->st.state == SEG_SEALED && s->move == NULL && s->st.move == 0 && !s->missing_source &&
            !seg_is_rebuilding(s) &&
            !s->want_remove && seg_reachable(s) && s->node->moves < MNG_NODE_MOVES;
 }
@@ -98,7 +98,7 @@ static void migrate(struct mng *m, struct mseg *y)
         return;
     x->ahead = y->ahead;
     x->want_next = y->st.next;
-    queue_keep(m, y->lane->q, false);
+    queue_chain_changed(m, y->lane->q);
     m->count.opened++;
     lane_touch(m, y->lane);
     seg_todo(m, x);
@@ -156,7 +156,7 @@ static void move_commit(struct mng *m, struct mmove *v, uint32_t tickets)
     }
     v->tickets = tickets;
     move_set(m, v, MOVE_COMMITTING);
-    queue_keep(m, l->q, false);
+    queue_chain_changed(m, l->q);
     move_say(m, v); /* sent after the store has it */
 }
 
@@ -197,10 +197,10 @@ static void move_uncommit(struct mng *m, struct mmove *v, const char *why)
     if (v->from != NULL) {
         alias_drop(v->from->lane, v->from_id);
         if (v->to != NULL)
-            seg_look_absorbed(v->to);
-        queue_keep(m, v->from->lane->q, false);
+            seg_check_absorbed(v->to);
+        queue_chain_changed(m, v->from->lane->q);
         queue_mapped(m, v->from->lane->q);
-        if (v->from->missing) /* then it was not merged within its node */
+        if (v->from->absent) /* then it was not merged within its node */
             seg_lost(m, v->from);
     }
     v->to_done = true;
@@ -269,7 +269,7 @@ void on_move_status(struct mng *m, struct mnode *n, const struct msg_move_status
             seg_find(m, g->to) != NULL)
             seg_set_heard(m, seg_find(m, g->to));
         if (g->report != MOVE_ABORTED && g->report != MOVE_COMMITTED)
-            end_unknown(m, n, g);
+            move_unknown_end(m, n, g);
         return;
     }
     if (g->side == MOVE_SIDE_IN && n == v->to_node)
@@ -298,14 +298,14 @@ static void move_tick(struct mng *m, struct mmove *v)
         move_uncommit(m, v, "the target is lost");
     }
     if (v->state == MOVE_ABORTING) {
-        v->from_done |= nothing_there(v->from) || v->from_node->gave_up;
-        v->to_done |= nothing_there(v->to) || v->to_node->gave_up;
+        v->from_done |= nothing_there(v->from) || v->from_node->given_up;
+        v->to_done |= nothing_there(v->to) || v->to_node->given_up;
         if (v->from_done && v->to_done) {
             move_free(m, v);
             return;
         }
     }
-    if (v->state == MOVE_CLEARING && v->from_node->gave_up) {
+    if (v->state == MOVE_CLEARING && v->from_node->given_up) {
         move_free(m, v);
         return;
     }

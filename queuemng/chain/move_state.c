@@ -55,7 +55,7 @@ static void target_forget(struct mng *m, struct mseg *x)
 {
     if (x->kind != OPEN_TARGET || seg_is_announced(x))
         return;
-    queue_keep(m, x->lane->q, false);
+    queue_chain_changed(m, x->lane->q);
     seg_unlink(m, x);
 }
 

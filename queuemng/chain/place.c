@@ -32,7 +32,7 @@ struct mnode *place_pick(struct mng *m, const struct mseg *near, const struct mn
         struct mnode *n = m->node[i];
 
         if (n == NULL || n == except || !may_host(n) || (draws && !n->draws) ||
-            (opens_ms != 0 && n->past_ms >= opens_ms))
+            (opens_ms != 0 && n->past_opening_ms >= opens_ms))
             continue;
         if (best == NULL || score(n, near) < score(best, near))
             best = n;

@@ -30,21 +30,21 @@ static uint32_t longest_at(const struct pace *p, uint64_t position)
     return pace_longest_ms(&at);
 }
 
-/* A later manager has to know it, too: roughly, so that it is seldom stored. */
-static void told_keep(struct mng *m, struct mlane *l)
+/* A later manager has to know it, too: as a power of two, so that it is seldom stored. */
+static void told_store(struct mng *m, struct mlane *l)
 {
-    uint64_t left = (uint64_t)(l->told_ms - m->now_ms), keep = 1;
+    uint64_t left = (uint64_t)(l->told_ms - m->now_ms), rounded = 1;
 
-    if (left <= l->kept_told_ms && left * 4 >= l->kept_told_ms)
+    if (left <= l->stored_told_ms && left * 4 >= l->stored_told_ms)
         return;
-    while (keep < left)
-        keep *= 2;
+    while (rounded < left)
+        rounded *= 2;
     if (left <= poll_max_longest(l->q))
-        keep = 0; /* is taken for given */
-    if (keep == l->kept_told_ms)
+        rounded = 0; /* a later manager assumes it */
+    if (rounded == l->stored_told_ms)
         return;
-    l->kept_told_ms = keep;
-    queue_keep(m, l->q, false);
+    l->stored_told_ms = rounded;
+    queue_chain_changed(m, l->q);
 }
 
 /* A rebuild has to wait for whoever was told the longest interval: by a node that does not
@@ -58,7 +58,7 @@ static void lane_told(struct mng *m, struct mlane *l, const struct pace *p)
     l->most_ms = m->unreachable && l->most_ms > ms ? l->most_ms : ms;
     if (l->told_ms < m->now_ms + l->most_ms)
         l->told_ms = m->now_ms + l->most_ms;
-    told_keep(m, l);
+    told_store(m, l);
 }
 
 /* Lanes share the queue's budget as they share its waiters. The plan is for the second to

@@ -52,8 +52,8 @@ void queue_free(struct mng *m, struct mqueue *q)
         list_remove(&m->active, &q->in_active);
     if (list_linked(&q->in_puts))
         list_remove(&m->puts, &q->in_puts);
-    if (list_linked(&q->in_hurry))
-        list_remove(&m->hurry, &q->in_hurry);
+    if (list_linked(&q->in_urgent))
+        list_remove(&m->urgent, &q->in_urgent);
     list_remove(&m->queues, &q->in_all);
     map_del(&m->queue_by_id, q->id);
     if (q->deleted_until_ms != 0)
@@ -109,10 +109,10 @@ void queue_gone(struct mng *m, struct mqueue *q)
         segs_forget(m, &q->lane[i]);
     tomb_add(m, q->id);
     snprintf(key, sizeof(key), "queue/%s", q->def.name);
-    keep_del(m, key);
+    out_del(m, key);
     snprintf(key, sizeof(key), "chain/%u", q->id);
-    keep_del(m, key);
+    out_del(m, key);
     snprintf(key, sizeof(key), "sched/%u", q->id);
-    keep_del(m, key);
+    out_del(m, key);
     queue_free(m, q);
 }

@@ -38,7 +38,7 @@ static struct mseg *unmerge_one(struct mng *m, struct mseg *s, const struct mali
     return y;
 }
 
-void seg_unmerge(struct mng *m, struct mseg *s, bool only_lacking)
+void seg_unmerge(struct mng *m, struct mseg *s, bool only_missing)
 {
     struct mlane *l = s->lane;
     struct mseg *behind = s;
@@ -46,7 +46,7 @@ void seg_unmerge(struct mng *m, struct mseg *s, bool only_lacking)
     for (uint32_t i = 0; i < l->n_alias;) {
         struct malias a = l->alias[i];
 
-        if (a.to != s->id || (only_lacking && seg_has_absorbed(s, a.from))) {
+        if (a.to != s->id || (only_missing && seg_has_absorbed(s, a.from))) {
             i++;
             continue;
         }
@@ -59,8 +59,8 @@ void seg_unmerge(struct mng *m, struct mseg *s, bool only_lacking)
         }
         alias_drop(l, a.from);
     }
-    seg_look_absorbed(s);
-    queue_keep(m, l->q, false);
+    seg_check_absorbed(s);
+    queue_chain_changed(m, l->q);
     queue_mapped(m, l->q);
 }
 
@@ -85,7 +85,7 @@ static void reopen(struct mng *m, struct mseg *s, struct mnode *n)
     s->n_absorbed = 0;
     s->ahead_sent = UINT64_MAX;
     seg_used(s);
-    queue_keep(m, s->lane->q, false);
+    queue_chain_changed(m, s->lane->q);
     queue_mapped(m, s->lane->q);
     seg_wish(m, s);
 }
@@ -106,7 +106,7 @@ static bool find_place(struct mng *m, struct mlane *l, struct mseg *s)
         if (l->alias[i].to == s->id)
             return false; /* no memory */
     if (s->kind == OPEN_TARGET) { /* nobody ever joined it: it is what it had absorbed */
-        queue_keep(m, l->q, false);
+        queue_chain_changed(m, l->q);
         queue_mapped(m, l->q);
         seg_unlink(m, s);
     } else {
@@ -138,7 +138,7 @@ bool seg_take_back(struct mng *m, struct mseg *s, const struct seg_status *st, b
              s->node->name);
     seg_set_health(s, seg_is_rebuilding(s) ? SEG_REBUILDING : SEG_WHOLE);
     slots_found(m, s);
-    queue_keep(m, s->lane->q, false);
+    queue_chain_changed(m, s->lane->q);
     lane_touch(m, s->lane);
     return true;
 }

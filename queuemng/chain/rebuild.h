@@ -19,9 +19,9 @@ struct seg_status;
 
 /* Opens its lost segments on nodes with room. */
 void lane_rebuild(struct mng *m, struct mlane *l);
-/* What s has absorbed (only_lacking: and lacks) becomes segments of its own behind it, to be
- * rebuilt. */
-void seg_unmerge(struct mng *m, struct mseg *s, bool only_lacking);
+/* Makes the segments that s has absorbed segments of their own again, behind it, to be rebuilt;
+ * only_missing: only those that its node has not confirmed. */
+void seg_unmerge(struct mng *m, struct mseg *s, bool only_missing);
 /* The node of a lost segment reports it. false: the report does not fit the chain. */
 bool seg_take_back(struct mng *m, struct mseg *s, const struct seg_status *st, bool full);
 

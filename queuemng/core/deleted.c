@@ -63,7 +63,7 @@ static void set_state(struct mng *m, struct mqueue *q, int state)
 {
     q->def.state = state;
     q->version++;
-    queue_keep(m, q, true);
+    queue_def_changed(m, q);
     queue_fit_lanes(m, q);
     queue_mapped(m, q);
     queue_figures_now(m, q);

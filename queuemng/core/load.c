@@ -24,7 +24,7 @@
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
 
-#define LOG_MODULE "keep"
+#define LOG_MODULE "load"
 
 static int bad(const char *key, struct err *e)
 {
@@ -42,7 +42,7 @@ static int load_meta(struct mng *m, const char *key, json_t *j, struct err *e)
     if (json_unpack(j, "{s:I,s:I,s:I,s:I,s?I}", "epoch", &epoch, "next_seg", &seg,
                     "next_queue", &queue, "next_node", &node, "store", &store) < 0)
         return bad(key, e);
-    m->store = (uint64_t)store;
+    m->cluster_id = (uint64_t)store;
     m->epoch = (uint64_t)epoch;
     m->next_seg = u64_max(m->next_seg, (uint64_t)seg);
     m->next_queue = (queue_id)u64_max(m->next_queue, (uint64_t)queue);
@@ -216,7 +216,7 @@ static int load_lane(struct mng *m, struct mlane *l, json_t *j)
     size_t i;
     int rc;
 
-    l->kept_told_ms = (uint64_t)json_integer_value(json_object_get(j, "told"));
+    l->stored_told_ms = (uint64_t)json_integer_value(json_object_get(j, "told"));
     json_array_foreach(json_object_get(j, "segs"), i, v) {
         rc = load_seg(m, l, v);
         if (rc < 0)
@@ -236,7 +236,7 @@ static int load_lane(struct mng *m, struct mlane *l, json_t *j)
 }
 
 /* In an older one: none. */
-static void load_unseen(json_t *j, const char *key, struct munseen *u)
+static void load_unreported(json_t *j, const char *key, struct munreported *u)
 {
     json_int_t n = 0, until_ms = 0;
 
@@ -253,8 +253,8 @@ static int load_chain(struct mng *m, const char *key, json_t *j, struct err *e)
 
     if (q == NULL)
         return err_set(e, SQ_ENOMEM, "stored record %s: out of memory", key);
-    load_unseen(j, "flushed", &q->flushed);
-    load_unseen(j, "lost", &q->lost);
+    load_unreported(j, "flushed", &q->flushed);
+    load_unreported(j, "lost", &q->lost);
     json_array_foreach(json_object_get(j, "lanes"), i, lane) {
         int rc = i < LANES_MAX ? load_lane(m, &q->lane[i], lane) : SQ_EPROTO;
 
@@ -330,7 +330,7 @@ static bool sched_load(struct mqueue *q, const struct json_t *record)
     s->draw = (uint8_t)draw;
     s->n_draws = 0;
     json_array_foreach(draws, i, v)
-        schedule_drawn(s, (uint64_t)json_integer_value(json_array_get(v, 0)),
+        schedule_add_draw(s, (uint64_t)json_integer_value(json_array_get(v, 0)),
                        (uint32_t)json_integer_value(json_array_get(v, 1)));
     return true;
 }
@@ -390,7 +390,7 @@ void mng_set_epoch(struct mng *m, uint64_t epoch)
 /* What people were told before we came. */
 static void told_load(const struct mng *m, struct mlane *l)
 {
-    l->most_ms = (uint32_t)u64_min(u64_max(l->kept_told_ms, poll_max_longest(l->q)),
+    l->most_ms = (uint32_t)u64_min(u64_max(l->stored_told_ms, poll_max_longest(l->q)),
                                    UINT32_MAX / 2);
     l->told_ms = m->now_ms + l->most_ms;
 }
@@ -400,13 +400,13 @@ void mng_start(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *ou
 {
     assert(!m->started);
     mng_begin(m, now_ms, out);
-    m->said_ms = wall_ms;
+    m->wall_raw_ms = wall_ms;
     m->wall_ms = wall_steady(&m->stamp_guard, now_ms, wall_ms);
     m->epoch = m->given_epoch != 0 ? m->given_epoch : m->epoch + 1;
     m->started = true;
     m->started_ms = m->now_ms;
-    while (m->store == 0) /* a positive number in JSON */
-        m->store = rng_u64(&m->rng) >> 2;
+    while (m->cluster_id == 0) /* a positive number in JSON */
+        m->cluster_id = rng_u64(&m->rng) >> 2;
     m->put_meta = true;
     m->seg_reserved = m->next_seg + MNG_SEG_IDS;
     m->map_version = m->epoch << 32 | 1;

@@ -206,7 +206,7 @@ static struct msg_map *frame_begin(struct mng *m, const struct mrouter *r, uint6
     g->from_version = from;
     g->version = m->map_version;
     g->next_seg = next_shown(m);
-    g->store = m->store;
+    g->store = m->cluster_id;
     g->more = true;
     g->queues = arena_array(a, room, sizeof(*g->queues));
     if (g->queues == NULL || !add_nodes(m, a, g) || !add_keys(m, a, g))
@@ -256,13 +256,13 @@ static bool map_send(struct mng *m, const struct mrouter *r, uint64_t from)
 
 void maps_flush(struct mng *m)
 {
-    bool stranger = nodes_are_foreign(m);
+    bool foreign = nodes_are_foreign(m);
 
     list_each(&m->routers, it) {
         struct mrouter *r = list_entry(it, struct mrouter, in);
         uint64_t from = r->sent_version;
 
-        if (!r->registered || from == m->map_version || stranger)
+        if (!r->registered || from == m->map_version || foreign)
             continue;
         if (from > m->map_version || from < m->tomb_floor)
             from = 0;

@@ -34,7 +34,7 @@ struct mng *mng_new(const struct mng_opts *o)
     list_init(&m->active);
     list_init(&m->puts);
     list_init(&m->dirty_lanes);
-    list_init(&m->hurry);
+    list_init(&m->urgent);
     list_init(&m->todo);
     list_init(&m->moves);
     map_init(&m->queue_by_id, 0);
@@ -67,12 +67,12 @@ void mng_free(struct mng *m)
     free(m);
 }
 
-uint64_t mng_outranked(const struct mng *m)
+uint64_t mng_fenced_by(const struct mng *m)
 {
-    return m->outranked;
+    return m->fenced_by;
 }
 
-bool mng_is_stranger(const struct mng *m)
+bool mng_is_foreign(const struct mng *m)
 {
     return nodes_are_foreign(m);
 }

@@ -33,8 +33,8 @@ struct mng *mng_new(const struct mng_opts *o);
 void mng_free(struct mng *m);
 /* 0, or: nodes obey this epoch, or (if it is ours) another manager under it. A leader that
  * finds itself here has to take a higher one. */
-uint64_t mng_outranked(const struct mng *m);
+uint64_t mng_fenced_by(const struct mng *m);
 /* Nodes are there, and all of them obey managers that have another store. */
-bool mng_is_stranger(const struct mng *m);
+bool mng_is_foreign(const struct mng *m);
 
 #endif

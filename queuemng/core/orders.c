@@ -137,9 +137,9 @@ static int queue_put(struct mng *m, const struct queue_def *d, struct err *e)
     q->version++;
     q->stats_dirty = true;
     sched_set(m, q);
-    queue_keep(m, q, true);
+    queue_def_changed(m, q);
     if (def_lane_count(d) < q->n_lanes)
-        queue_keep(m, q, false);
+        queue_chain_changed(m, q);
     queue_fit_lanes(m, q);
     rules_everywhere(m, q);
     queue_mapped(m, q);
@@ -179,7 +179,7 @@ static void queue_flush(struct mng *m, struct mqueue *q)
         segs_forget(m, &q->lane[i]);
         lane_touch(m, &q->lane[i]);
     }
-    queue_keep(m, q, false);
+    queue_chain_changed(m, q);
 }
 
 int mng_order(struct mng *m, msec_t now_ms, const char *queue, enum mng_order o,
@@ -204,7 +204,7 @@ int mng_order(struct mng *m, msec_t now_ms, const char *queue, enum mng_order o,
         q->def.state = state_of[o];
         q->version++;
         q->stats_dirty = true;
-        queue_keep(m, q, true);
+        queue_def_changed(m, q);
         log_info("event=queue_state queue=%s state=%s", queue,
                  def_state_names[q->def.state]);
         queue_fit_lanes(m, q); /* while it was closed nobody looked if it has a tail */

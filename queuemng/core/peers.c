@@ -98,9 +98,9 @@ static void on_router_reg(struct mng *m, struct mrouter *r, const struct msg_rou
     strncpy(r->admin, g->admin != NULL ? g->admin : "", sizeof(r->admin) - 1);
     r->registered = true;
     if (nodes_are_foreign(m))
-        tell_stranger(m, r->peer);
+        tell_foreign(m, r->peer);
     if (g->map_epoch > m->epoch) /* it takes no map of ours */
-        m->outranked = u64_max(m->outranked, g->map_epoch);
+        m->fenced_by = u64_max(m->fenced_by, g->map_epoch);
     r->sent_version = g->map_epoch == m->epoch ? g->map_version : 0;
     r->stats_all = true;
     m->stats_now = true; /* passes of its first second are judged by our clock */
@@ -126,7 +126,7 @@ static void node_msg(struct mng *m, struct mnode *n, const struct msg *g)
                  msg_name((enum msg_type)g->error.about),
                  log_q(g->error.text, strnlen(g->error.text, 200)));
         if (g->error.code == SQ_ESTALE)
-            m->outranked = u64_max(m->outranked, m->epoch);
+            m->fenced_by = u64_max(m->fenced_by, m->epoch);
         else if (g->error.about == MSG_SEG_OPEN)
             on_open_refused(m, n);
         break;

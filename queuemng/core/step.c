@@ -16,7 +16,7 @@
 
 #define LOG_MODULE "mng"
 
-static void keep_flush(struct mng *m)
+static void records_flush(struct mng *m)
 {
     if (m->put_meta && m->started)
         put_meta(m);
@@ -49,15 +49,15 @@ void mng_end(struct mng *m)
         l->dirty = false;
         nobody = l->waiting == 0;
         lane_plan(m, l);
-        if (nobody && l->waiting != 0 && l->q->active && !list_linked(&l->q->in_hurry))
-            list_push_back(&m->hurry, &l->q->in_hurry);
+        if (nobody && l->waiting != 0 && l->q->active && !list_linked(&l->q->in_urgent))
+            list_push_back(&m->urgent, &l->q->in_urgent);
     }
-    while ((it = list_first(&m->hurry)) != NULL) { /* the first does not wait for a tick */
-        list_remove(&m->hurry, it);
-        pops_tick(m, container_of(it, struct mqueue, in_hurry));
+    while ((it = list_first(&m->urgent)) != NULL) { /* the first does not wait for a tick */
+        list_remove(&m->urgent, it);
+        pops_tick(m, container_of(it, struct mqueue, in_urgent));
     }
-    keep_flush(m);
-    assert(m->puts.n == 0 && m->hurry.n == 0);
+    records_flush(m);
+    assert(m->puts.n == 0 && m->urgent.n == 0);
     for (uint32_t i = 0; i < m->n_nodes; i++)
         if (m->node[i] != NULL)
             batch_send(m, m->node[i]);

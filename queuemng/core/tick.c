@@ -104,7 +104,7 @@ static void read_clock(struct mng *m, int64_t wall_ms)
 {
     int64_t was_ms = m->stamp_guard.offset_ms;
 
-    m->said_ms = wall_ms;
+    m->wall_raw_ms = wall_ms;
     m->wall_ms = wall_steady(&m->stamp_guard, m->now_ms, wall_ms);
     if (llabs(m->stamp_guard.offset_ms - was_ms) > 1000)
         m->stats_now = true;

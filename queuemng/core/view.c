@@ -210,7 +210,7 @@ void mng_count(const struct mng *m, struct mng_counts *c)
 
 bool mng_place(const struct mng *m, seg_id seg, struct mng_place_view *v)
 {
-    const struct mseg *s = home_of(m, seg);
+    const struct mseg *s = seg_resolve(m, seg);
 
     if (s == NULL)
         return false;

@@ -1,14 +1,12 @@
-/* deferred_answers.c: "it is done" is answered when what was done is kept. With a file that is
- * before the handler returns; with Redis the answer waits here for a moment. If the term
- * ends first, nobody knows whether the next leader will have it: 503. */
+/* deferred_answers.c: answers in the order in which their changes were made. */
 #include "queuemng/lead/deferred_answers.h"
 
 #include <stdlib.h>
 
-#define HELD_MAX 1000 /* operators are few */
+#define DEFERRED_MAX 1000 /* operators are few */
 
-struct held {
-    struct list_node in; /* mng_service.held */
+struct deferred {
+    struct list_node in; /* mng_service.deferred */
     struct admin_held *answer;
     uint64_t need;
 };
@@ -21,9 +19,9 @@ static void not_sure(struct admin_ans *a)
         "the store did not confirm the change; read it back before you retry");
 }
 
-void mng_hold(struct mng_service *s, struct admin_ans *a, uint64_t need)
+void mng_defer(struct mng_service *s, struct admin_ans *a, uint64_t need)
 {
-    struct held *h = s->held.n < HELD_MAX ? calloc(1, sizeof(*h)) : NULL;
+    struct deferred *h = s->deferred.n < DEFERRED_MAX ? calloc(1, sizeof(*h)) : NULL;
 
     if (h == NULL || (h->answer = admin_hold(a)) == NULL) {
         free(h);
@@ -31,32 +29,32 @@ void mng_hold(struct mng_service *s, struct admin_ans *a, uint64_t need)
         return;
     }
     h->need = need;
-    list_push_back(&s->held, &h->in);
+    list_push_back(&s->deferred, &h->in);
 }
 
-static void end(struct mng_service *s, struct held *h)
+static void end(struct mng_service *s, struct deferred *h)
 {
     struct admin_held *answer = h->answer;
 
-    list_remove(&s->held, &h->in);
+    list_remove(&s->deferred, &h->in);
     free(h);
     admin_send(answer);
 }
 
-void mng_held_answer(struct mng_service *s)
+void mng_deferred_send(struct mng_service *s)
 {
-    list_each (&s->held, it) {
-        struct held *h = container_of(it, struct held, in);
+    list_each (&s->deferred, it) {
+        struct deferred *h = container_of(it, struct deferred, in);
 
         if (h->need <= store_done(s->store))
             end(s, h);
     }
 }
 
-void mng_held_end(struct mng_service *s)
+void mng_deferred_fail(struct mng_service *s)
 {
-    list_each (&s->held, it) {
-        struct held *h = container_of(it, struct held, in);
+    list_each (&s->deferred, it) {
+        struct deferred *h = container_of(it, struct deferred, in);
 
         not_sure(admin_held_ans(h->answer));
         end(s, h);

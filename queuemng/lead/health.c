@@ -8,11 +8,11 @@ bool mng_healthy(void *ctx, struct buf *why)
 
     if (s->lead != NULL)
         mng_lead_look(s->lead, &v);
-    if (mng_is_stranger(s->mng))
+    if (mng_is_foreign(s->mng))
         buf_str(why, "the segment nodes obey managers of another store");
     else if (!v.reachable)
         buf_str(why, "Redis cannot be reached");
     else if (!s->store_ok)
         buf_str(why, "the store cannot be written");
-    return v.reachable && s->store_ok && !mng_is_stranger(s->mng);
+    return v.reachable && s->store_ok && !mng_is_foreign(s->mng);
 }

@@ -26,11 +26,11 @@ struct mng_lead {
     uint32_t ttl_ms;
     bool up;           /* the link to Redis */
     msec_t settled_ms; /* before that, this Redis is not asked for the lease */
-    bool latest;       /* nobody has led since us, as far as we know: our copy is exact */
+    bool exact;      /* nobody has led since us, as far as we know: our copy is exact */
     bool begun;        /* the term: on_lead was called */
     bool loading;
-    bool outranked, unfit; /* this term must end: the timer does it */
-    uint64_t above;
+    bool fenced, unusable; /* this term must end: the timer does it */
+    uint64_t fenced_by;
     uint64_t rev;              /* as last heard */
     msec_t loaded_ms, load_ms; /* when it was, when it will be tried again */
     char name[NAME_MAX_LEN + 1], addr[64], admin[64];
@@ -73,7 +73,7 @@ static void term_begin(struct mng_lead *l)
 
     if (!lease_leads(&l->lease, boot_ms()))
         return; /* over before it began; the next tick notes it */
-    l->begun = l->latest = true;
+    l->begun = l->exact = true;
     l->terms++;
     snprintf(self, sizeof(self), "%s %s %s", l->name, l->addr, l->admin);
     leader_is(l, self);
@@ -202,7 +202,7 @@ static void on_lease(void *ctx, const struct redis_lease *r)
         l->rev = r->rev;
     if (r->is == REDIS_HELD) {
         leader_is(l, r->holder);
-        l->latest = l->latest && r->holder[0] == 0;
+        l->exact = l->exact && r->holder[0] == 0;
     }
     feed(l, (struct lease_in) { .kind = kinds[r->is],
                                 .serial = r->serial,
@@ -225,13 +225,13 @@ static void on_timer(void *arg)
                   (long long)redis_store_stuck_ms(l->store));
         mng_lead_give_up(l);
     }
-    if (l->outranked)
-        in = (struct lease_in) { .kind = LEASE_OUTRANKED, .epoch = l->above };
-    else if (l->unfit)
-        in = (struct lease_in) { .kind = LEASE_UNFIT };
+    if (l->fenced)
+        in = (struct lease_in) { .kind = LEASE_FENCED, .epoch = l->fenced_by };
+    else if (l->unusable)
+        in = (struct lease_in) { .kind = LEASE_UNUSABLE };
     else if (!l->begun && l->lease.state == LEASE_LEADING && ev_now(l->ev) >= l->load_ms)
         load(l);
-    l->outranked = l->unfit = false;
+    l->fenced = l->unusable = false;
     feed(l, in);
 }
 
@@ -259,7 +259,7 @@ static void on_link(void *ctx, bool up, int64_t uptime_ms)
         return;
     /* whole seconds are told, rounded down; a replica that was made master runs long */
     l->settled_ms = uptime_ms < 0 ? now : now + (msec_t)l->ttl_ms - uptime_ms;
-    if (!l->latest && uptime_ms >= 0)
+    if (!l->exact && uptime_ms >= 0)
         l->settled_ms +=
             l->ttl_ms / 2; /* who knows all goes first: this one may be empty */
     ev_timer_at(l->timer, now);
@@ -270,7 +270,7 @@ static void on_done(void *ctx)
     struct mng_lead *l = ctx;
 
     if (l->begun)
-        l->calls.on_kept(l->ctx);
+        l->calls.on_stored(l->ctx);
 }
 
 /* ---- for the service ------------------------------------------------------------- */
@@ -280,16 +280,16 @@ bool mng_lead_may_order(const struct mng_lead *l)
     return l->begun && lease_leads(&l->lease, boot_ms());
 }
 
-void mng_lead_outranked(struct mng_lead *l, uint64_t epoch)
+void mng_lead_fenced(struct mng_lead *l, uint64_t epoch)
 {
-    l->outranked = true;
-    l->above = u64_max(l->above, epoch);
+    l->fenced = true;
+    l->fenced_by = u64_max(l->fenced_by, epoch);
     ev_timer_at(l->timer, ev_now(l->ev));
 }
 
 void mng_lead_give_up(struct mng_lead *l)
 {
-    l->unfit = true;
+    l->unusable = true;
     ev_timer_at(l->timer, ev_now(l->ev));
 }
 

@@ -2,7 +2,7 @@
  *
  *   GRANTED --> is our copy what Redis has? --no--> load (or write it back) --> on_lead
  *                                  '------yes-----------------------------------^
- *   lease lost, write refused, write stuck for a whole lease, outranked --> on_stop
+ *   lease lost, write refused, write stuck for a whole lease, fenced --> on_stop
  *
  * A Redis that has just been started is not asked for the lease before a whole lease has
  * passed: it may have forgotten one that somebody still holds.
@@ -18,7 +18,7 @@ struct mng_lead;
 struct mng_lead_calls { /* from the loop, never from inside a call of ours */
     void (*on_lead)(void *ctx, uint64_t epoch); /* a term begins: the store is loaded */
     void (*on_stop)(void *ctx, const char *why);
-    void (*on_kept)(void *ctx);   /* store_done() has grown */
+    void (*on_stored)(void *ctx);   /* store_done() has grown */
     void (*on_leader)(void *ctx); /* somebody else leads, or another one than before */
 };
 
@@ -35,7 +35,7 @@ struct store *mng_lead_store(struct mng_lead *l); /* ref */
 /* May an order leave at this very moment? Reads the clock. */
 bool mng_lead_may_order(const struct mng_lead *l);
 /* Nodes obey this epoch, or another manager under it. */
-void mng_lead_outranked(struct mng_lead *l, uint64_t epoch);
+void mng_lead_fenced(struct mng_lead *l, uint64_t epoch);
 /* This term cannot go on, for a reason of the caller's; on_stop follows. */
 void mng_lead_give_up(struct mng_lead *l);
 

@@ -53,7 +53,7 @@ struct mng_service {
     struct mng_step *out; /* in order; the rest are spares; owned */
     size_t n_out, cap_out;
     size_t n_stored;      /* the first ones are with the store already, and wait for it */
-    struct list held;     /* answers of the admin API that wait for the store; owned */
+    struct list deferred;    /* answers of the admin API that wait for the store; owned */
     struct list traces;   /* questions about tickets that nodes are asked; admin/trace.h */
     uint64_t last_trace;
     struct list tickets;  /* those that wait for a ticket on its way; owned */

@@ -159,28 +159,28 @@ static bool is_whole(const struct mng_service *s)
     return true;
 }
 
-enum mng_kept mng_service_flush(struct mng_service *s, uint64_t *need)
+enum mng_stored mng_service_flush(struct mng_service *s, uint64_t *need)
 {
     bool ok;
 
     *need = 0;
     if (!may_order(s)) {
         mng_service_drop(s);
-        return MNG_NOT_KEPT;
+        return MNG_NOT_STORED;
     }
     s->broken = s->broken || !is_whole(s);
     if (s->broken) {
         mng_service_drop(s);
-        return MNG_NOT_KEPT;
+        return MNG_NOT_STORED;
     }
     ok = store_new(s);
     if (s->n_out > 0)
         *need = s->out[s->n_out - 1].need;
     send_ready(s, ok);
-    return !ok ? MNG_NOT_KEPT : *need <= store_done(s->store) ? MNG_KEPT : MNG_KEPT_LATER;
+    return !ok ? MNG_NOT_STORED : *need <= store_done(s->store) ? MNG_STORED : MNG_STORED_LATER;
 }
 
-void mng_service_kept(struct mng_service *s)
+void mng_service_stored(struct mng_service *s)
 {
     if (may_order(s))
         send_ready(s, true);

@@ -17,12 +17,12 @@
 /* For one step of the core: an argument of mng_...(), nothing else to do. Never NULL. */
 struct mng_out *mng_service_step(struct mng_service *s);
 
-enum mng_kept { MNG_KEPT, MNG_KEPT_LATER, MNG_NOT_KEPT };
+enum mng_stored { MNG_STORED, MNG_STORED_LATER, MNG_NOT_STORED };
 /* Stores what the steps so far want, and sends it when it is kept. Done by itself at the end
  * of a turn; earlier before an answer that says "it is kept". LATER: when store_done() has
  * reached *need. */
-enum mng_kept mng_service_flush(struct mng_service *s, uint64_t *need);
-void mng_service_kept(struct mng_service *s); /* the store has more than before */
+enum mng_stored mng_service_flush(struct mng_service *s, uint64_t *need);
+void mng_service_stored(struct mng_service *s); /* the store has more than before */
 void mng_service_drop(struct mng_service *s); /* forgets the steps: they are void */
 
 #endif

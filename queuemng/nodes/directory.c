@@ -24,7 +24,7 @@ static void put(struct mng *m)
     j = json_pack("{s:I,s:o}", "version", (json_int_t)m->members_version, "members", v);
     text = j != NULL ? json_dumps(j, JSON_COMPACT) : NULL;
     if (text != NULL)
-        keep_put(m, KEY, text);
+        out_put(m, KEY, text);
     else
         m->out->box.failed = true;
     free(text);
@@ -94,7 +94,7 @@ static void tell_all(struct mng *m)
 
 static bool is_wanted(const struct mnode *n)
 {
-    return n->can_directory && !n->gave_up && !(n->draining && n->segs.n == 0);
+    return n->can_directory && !n->given_up && !(n->draining && n->segs.n == 0);
 }
 
 bool directory_look(struct mng *m)

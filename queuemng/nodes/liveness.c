@@ -19,7 +19,7 @@ void node_lost(struct mng *m, struct mnode *n)
 {
     log_error("event=node_lost node=%s silent_ms=%lld segments=%zu", n->name,
               (long long)(m->now_ms - n->down_ms), n->segs.n);
-    n->gave_up = true;
+    n->given_up = true;
     list_each(&n->segs, it) {
         struct mseg *s = container_of(it, struct mseg, on_node);
 
@@ -33,7 +33,7 @@ static void node_down_tick(struct mng *m, struct mnode *n)
     msec_t down = m->now_ms - n->down_ms;
 
     assert(n->peer == 0 && !n->registered);
-    if (n->gave_up)
+    if (n->given_up)
         return;
     if (down >= m->opts.lost_after_ms) {
         node_lost(m, n);

@@ -7,7 +7,7 @@
 #include "common/base/log.h"
 #include "queuemng/chain/chain.h"
 #include "queuemng/chain/lifecycle.h"
-#include "queuemng/chain/move_orphan.h"
+#include "queuemng/chain/move_unknown.h"
 #include "queuemng/chain/rebuild.h"
 #include "queuemng/chain/reconcile.h"
 #include "queuemng/nodes/directory.h"
@@ -23,7 +23,7 @@
 
 #define LOG_MODULE "node"
 
-void tell_stranger(struct mng *m, peer_no router)
+void tell_foreign(struct mng *m, peer_no router)
 {
     struct msg_error *r = &mng_to(m, router, MSG_ERROR)->error;
 
@@ -36,7 +36,7 @@ void tell_stranger(struct mng *m, peer_no router)
  * have the node forget everybody: it gets none, and routers get no map. */
 static bool is_foreign(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
 {
-    n->foreign = g->store != 0 && g->store != m->store;
+    n->foreign = g->store != 0 && g->store != m->cluster_id;
     if (!n->foreign)
         return false;
     log_error("event=foreign_node node=%s epoch=%llu seen=%llu do=\"its places belong to "
@@ -47,7 +47,7 @@ static bool is_foreign(struct mng *m, struct mnode *n, const struct msg_node_reg
         const struct mrouter *r = list_entry(it, struct mrouter, in);
 
         if (r->registered && nodes_are_foreign(m))
-            tell_stranger(m, r->peer);
+            tell_foreign(m, r->peer);
     }
     return true;
 }
@@ -60,7 +60,7 @@ void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
     if (is_foreign(m, n, g))
         return;
     if (g->epoch_seen > m->epoch) {
-        m->outranked = u64_max(m->outranked, g->epoch_seen);
+        m->fenced_by = u64_max(m->fenced_by, g->epoch_seen);
         log_error("event=fenced node=%s seen=%llu epoch=%llu "
                   "note=\"another manager commands this node\"",
                   n->name, (unsigned long long)g->epoch_seen, (unsigned long long)m->epoch);
@@ -77,7 +77,7 @@ void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
     n->max_segments = g->max_segments;
     n->draws = g->draws;
     n->closes = g->closes;
-    n->past_ms = 0; /* its clock may have been set since */
+    n->past_opening_ms = 0; /* its clock may have been set since */
     n->registered = false;
     node_put(m, n);
     list_each(&n->segs, it)
@@ -85,7 +85,7 @@ void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
     ok = &mng_to(m, n->peer, MSG_NODE_OK)->node_ok;
     ok->epoch = m->epoch;
     ok->no = n->no;
-    ok->store = m->store;
+    ok->store = m->cluster_id;
     ok->directory = true;
     directory_registered(m, n, g->directory, moved);
 }
@@ -113,7 +113,7 @@ static void take_status(struct mng *m, struct mnode *n, const struct seg_status 
     if (ours && seg_is_lost(s))
         ours = seg_take_back(m, s, st, full);
     if (st->move != 0 && (!ours || s->move == NULL || s->move->id != st->move))
-        move_orphan(m, n, st);
+        move_unknown(m, n, st);
     else if (!ours)
         order_forget(m, n, st->seg);
     if (!ours)
@@ -132,7 +132,7 @@ static void seg_removed(struct mng *m, struct mseg *s)
     log_info("event=segment_removed seg=%llu queue=%s node=%s", (unsigned long long)s->id,
              l->q->def.name, s->node->name);
     m->count.removed++;
-    queue_keep(m, l->q, false);
+    queue_chain_changed(m, l->q);
     queue_mapped(m, l->q);
     lane_touch(m, l);
     seg_unlink(m, s);
@@ -156,7 +156,7 @@ static void node_registered(struct mng *m, struct mnode *n)
 {
     assert(!n->registered && n->peer != 0);
     n->registered = true;
-    n->gave_up = false;
+    n->given_up = false;
     list_each(&n->segs, it) {
         struct mseg *s = container_of(it, struct mseg, on_node);
 
@@ -166,7 +166,7 @@ static void node_registered(struct mng *m, struct mnode *n)
             seg_removed(m, s); /* the link broke before it could say so */
             continue;
         }
-        s->missing = !s->seen && seg_is_announced(s);
+        s->absent = !s->seen && seg_is_announced(s);
         if (!s->seen && alias_of(s->lane, s->id) != 0)
             continue; /* merged within the node, whose answer was lost: asked again */
         if (!s->seen && seg_is_announced(s)) {
@@ -192,7 +192,7 @@ static void take_gone(struct mng *m, struct mnode *n, seg_id id)
     if (s == NULL || s->node != n || seg_is_lost(s))
         return;
     if (!s->want_remove) {
-        s->missing = seg_is_announced(s);
+        s->absent = seg_is_announced(s);
         if (seg_is_announced(s) && alias_of(s->lane, id) == 0)
             seg_lost(m, s);
         return;

@@ -13,7 +13,7 @@ struct msg_node_reg;
 struct msg_seg_status;
 
 /* The router is to listen to another manager. */
-void tell_stranger(struct mng *m, peer_no router);
+void tell_foreign(struct mng *m, peer_no router);
 /* The hello; the node is up when its full report is complete. */
 void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g);
 /* A report: full, or what has changed. */

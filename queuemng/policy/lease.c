@@ -89,7 +89,7 @@ static void on_held(struct lease *l, const struct lease_in *in, struct lease_out
 
 /* Outranked: taken again under a higher epoch, but not at once: if two managers with two
  * stores do this to each other, they do it seldom. */
-static void on_outranked(struct lease *l, const struct lease_in *in,
+static void on_fenced(struct lease *l, const struct lease_in *in,
                          struct lease_out *out)
 {
     l->floor = u64_max(l->floor, in->epoch);
@@ -101,7 +101,7 @@ static void on_outranked(struct lease *l, const struct lease_in *in,
 }
 
 /* Nobody is in our way: no longer a wait each time. */
-static void on_unfit(struct lease *l, msec_t now_ms, struct lease_out *out)
+static void on_unusable(struct lease *l, msec_t now_ms, struct lease_out *out)
 {
     if (l->state != LEASE_LEADING)
         return;
@@ -163,10 +163,10 @@ void lease_step(struct lease *l, const struct lease_in *in, struct lease_out *ou
         step_down(l, in->now_ms, "the lease could not be renewed in time", out);
     if (in->kind == LEASE_RESIGN)
         resign(l, in->now_ms, out);
-    else if (in->kind == LEASE_OUTRANKED)
-        on_outranked(l, in, out);
-    else if (in->kind == LEASE_UNFIT)
-        on_unfit(l, in->now_ms, out);
+    else if (in->kind == LEASE_FENCED)
+        on_fenced(l, in, out);
+    else if (in->kind == LEASE_UNUSABLE)
+        on_unusable(l, in->now_ms, out);
     else if (in->kind != LEASE_TICK)
         on_answer(l, in, out);
     give_up(l, in->now_ms);

@@ -31,8 +31,8 @@ enum lease_kind {
     LEASE_RENEWED,   /* answer to a renewal */
     LEASE_HELD,      /* answer to either: somebody else's, for left_ms more */
     LEASE_FAILED,    /* no answer to either, or one that is no use */
-    LEASE_OUTRANKED, /* nodes obey `epoch`, or another manager under it: go above */
-    LEASE_UNFIT,     /* this term cannot go on, through no other manager's doing */
+    LEASE_FENCED, /* nodes obey `epoch`, or another manager under it: go above */
+    LEASE_UNUSABLE,     /* this term cannot go on, through no other manager's doing */
     LEASE_RESIGN,    /* we are about to stop */
 };
 struct lease_in {
@@ -75,7 +75,7 @@ struct lease {
     msec_t safe_until_ms; /* LEADING */
     msec_t renewed_ms;    /* when the lease we hold was last asked for */
     msec_t term_ms;       /* when this term began */
-    msec_t patience_ms;   /* after being outranked; doubles */
+    msec_t patience_ms;   /* after being fenced; doubles */
 };
 
 void lease_init(struct lease *l, uint32_t ttl_ms, uint64_t seed, msec_t now_ms);

@@ -117,7 +117,7 @@ static inline int64_t queue_hold_ms(const struct queue_def *d)
 }
 
 /* When what nobody tells us of is over, from the moment in which it was lost. */
-static inline int64_t queue_unseen_ms(const struct queue_def *d)
+static inline int64_t queue_unreported_ms(const struct queue_def *d)
 {
     int64_t hold = queue_hold_ms(d);
 

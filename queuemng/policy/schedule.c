@@ -207,7 +207,7 @@ bool schedule_step(struct schedule *s, const struct schedule_def *d, int64_t wal
 
 /* ---- the draw -------------------------------------------------------------------------- */
 
-void schedule_drawn(struct schedule *s, uint64_t seg, uint32_t count)
+void schedule_add_draw(struct schedule *s, uint64_t seg, uint32_t count)
 {
     uint32_t i = s->n_draws;
 

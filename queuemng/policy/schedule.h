@@ -50,7 +50,7 @@ bool schedule_step(struct schedule *s, const struct schedule_def *d, int64_t wal
                    const uint8_t secret[DRAW_SEED]);
 bool schedule_is_opened(const struct schedule *s);
 /* A segment of the pre-queue is drawn: for the list, which is in the order of the line. */
-void schedule_drawn(struct schedule *s, uint64_t seg, uint32_t count);
+void schedule_add_draw(struct schedule *s, uint64_t seg, uint32_t count);
 /* What everybody may know of the draw, as JSON; "" : there is none. */
 struct buf;
 void schedule_put_draw(const struct schedule *s, const char *queue, struct buf *b);

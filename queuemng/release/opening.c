@@ -62,7 +62,7 @@ void sched_set(struct mng *m, struct mqueue *q)
 /* Queues without a schedule cost a look once a second: the flag says if there is any. */
 void sched_tick(struct mng *m, bool second)
 {
-    m->sched_ms = wall_believed(&m->wall_guard, m->now_ms, m->said_ms);
+    m->sched_ms = wall_believed(&m->wall_guard, m->now_ms, m->wall_raw_ms);
     if (!m->schedules && !second)
         return;
     m->schedules = false;

@@ -115,7 +115,7 @@ static void pop_late(struct mng *m, struct mlane *l)
                  l->pop.n);
         m->count.pops_skipped++;
         if (s != NULL)
-            s->maybe_inside += l->pop.n;
+            s->unconfirmed += l->pop.n;
         pop_end(m, l, 0, false);
     } else if (seg_reachable(s) && m->now_ms - l->pop.sent_ms >= MNG_AGAIN_MS) {
         pop_send(m, l, s);

@@ -29,8 +29,8 @@ static void on_turn_end(void *arg)
         (void)mng_service_flush(s, &need);
     if (s->broken)
         mng_term_anew(s);
-    if (s->lead != NULL && s->leads && mng_outranked(s->mng) != 0)
-        mng_lead_outranked(s->lead, mng_outranked(s->mng));
+    if (s->lead != NULL && s->leads && mng_fenced_by(s->mng) != 0)
+        mng_lead_fenced(s->lead, mng_fenced_by(s->mng));
 }
 
 /* ---- peers ----------------------------------------------------------------------- */
@@ -245,7 +245,7 @@ int mng_service_new(struct mng_service **out, struct ev *ev, const struct mng_cf
     s->ev = ev;
     s->cfg = cfg;
     s->store_ok = true;
-    list_init(&s->held);
+    list_init(&s->deferred);
     list_init(&s->traces);
     map_init(&s->peers, 0);
     map_init(&s->yaml, 0);
@@ -293,7 +293,7 @@ void mng_service_free(struct mng_service *s)
     monitor_free(s->monitor);
     if (s->n_out > 0 && s->store != NULL)
         (void)mng_service_flush(s, &need);
-    mng_held_end(s);
+    mng_deferred_fail(s);
     mng_trace_end(s);
     if (s->admin != NULL)
         admin_free(s->admin);

@@ -82,7 +82,7 @@ int mng_term_begin(struct mng_service *s, uint64_t epoch, struct err *e)
     mng_term_metrics(s);
     mng_yaml_apply(s);
     /* a new epoch that is not durable must not command */
-    if (mng_service_flush(s, &need) == MNG_NOT_KEPT)
+    if (mng_service_flush(s, &need) == MNG_NOT_STORED)
         return err_set(e, SQ_ESYS, "the store cannot be written");
     return 0;
 }
@@ -138,7 +138,7 @@ static void on_stop(void *ctx, const char *why)
     s->broken = false;
     s->store_ok = true; /* it is the next leader's to say */
     mng_service_drop(s);
-    mng_held_end(s);
+    mng_deferred_fail(s);
     mng_yaml_forget(s);
     if (mng_core_new(s, &e) < 0) {
         log_error("event=no_memory what=core");
@@ -147,12 +147,12 @@ static void on_stop(void *ctx, const char *why)
     send_away(s, "this manager does not lead any more");
 }
 
-static void on_kept(void *ctx)
+static void on_stored(void *ctx)
 {
     struct mng_service *s = ctx;
 
-    mng_service_kept(s);
-    mng_held_answer(s);
+    mng_service_stored(s);
+    mng_deferred_send(s);
 }
 
 /* "Not me; this one leads": its address and name, or nothing. */
@@ -183,7 +183,7 @@ static void on_leader(void *ctx)
 
 int mng_lead_start(struct mng_service *s, struct err *e)
 {
-    static const struct mng_lead_calls calls = { on_lead, on_stop, on_kept, on_leader };
+    static const struct mng_lead_calls calls = { on_lead, on_stop, on_stored, on_leader };
     const struct mng_cfg *c = s->cfg;
     const char *addr = c->advertise[0] != 0 ? c->advertise : rpc_listen_addr(s->rpc);
     const char *admin =

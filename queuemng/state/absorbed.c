@@ -14,13 +14,13 @@ bool seg_has_absorbed(const struct mseg *s, seg_id id)
     return false;
 }
 
-void seg_look_absorbed(struct mseg *s)
+void seg_check_absorbed(struct mseg *s)
 {
     const struct mlane *l = s->lane;
 
-    s->lacks = false;
+    s->missing_source = false;
     for (uint32_t i = 0; i < l->n_alias; i++)
-        s->lacks |= l->alias[i].to == s->id && !seg_has_absorbed(s, l->alias[i].from);
+        s->missing_source |= l->alias[i].to == s->id && !seg_has_absorbed(s, l->alias[i].from);
 }
 
 void seg_add_absorbed(struct mng *m, struct mseg *s, seg_id id)
@@ -30,13 +30,13 @@ void seg_add_absorbed(struct mng *m, struct mseg *s, seg_id id)
     if (seg_has_absorbed(s, id))
         return;
     v = realloc(s->absorbed, (s->n_absorbed + 1) * sizeof(*v));
-    if (v == NULL) { /* what it lacks is taken for lost one day */
+    if (v == NULL) { /* its source counts as missing, and is rebuilt one day */
         m->out->box.failed = true;
         return;
     }
     s->absorbed = v;
     v[s->n_absorbed++] = id;
-    seg_look_absorbed(s);
+    seg_check_absorbed(s);
 }
 
 void seg_set_absorbed(struct mng *m, struct mseg *s, const struct seg_status *st)
@@ -44,7 +44,7 @@ void seg_set_absorbed(struct mng *m, struct mseg *s, const struct seg_status *st
     s->n_absorbed = 0;
     for (uint32_t i = 0; i < st->n_absorbed; i++)
         seg_add_absorbed(m, s, st->absorbed[i]);
-    seg_look_absorbed(s);
+    seg_check_absorbed(s);
 }
 
 void seg_set_heard(struct mng *m, struct mseg *s)

@@ -37,7 +37,7 @@ struct mlane *lane_of(const struct mng *m, seg_id seg)
     return NULL;
 }
 
-struct mseg *home_of(const struct mng *m, seg_id seg)
+struct mseg *seg_resolve(const struct mng *m, seg_id seg)
 {
     const struct mlane *l = lane_of(m, seg);
     seg_id to = l != NULL ? alias_of(l, seg) : 0;

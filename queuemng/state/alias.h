@@ -20,7 +20,7 @@ seg_id alias_of(const struct mlane *l, seg_id from);
 /* The lane of a segment, or of one that another has absorbed; NULL: of none. */
 struct mlane *lane_of(const struct mng *m, seg_id seg);
 /* The segment that has its tickets now; NULL: none. */
-struct mseg *home_of(const struct mng *m, seg_id seg);
+struct mseg *seg_resolve(const struct mng *m, seg_id seg);
 /* Must not be there yet. SQ_ENOMEM: nothing has changed. */
 SQ_CHECK int alias_add(struct mlane *l, struct malias a);
 /* Nothing happens if there is none. */

@@ -28,28 +28,28 @@ void batch_pace(struct mng *m, struct mnode *n, const struct pace_entry *p)
     n->pace[n->n_pace++] = *p;
 }
 
-void batch_kept(struct mnode *n, seg_id seg, uint64_t tick)
+void batch_stored(struct mnode *n, seg_id seg, uint64_t tick)
 {
-    assert(n->n_kept <= n->cap_kept);
-    if (!GROW(n->kept, n->n_kept, n->cap_kept, 16))
+    assert(n->n_stored <= n->cap_stored);
+    if (!GROW(n->stored, n->n_stored, n->cap_stored, 16))
         return; /* it will say it again */
-    n->kept[n->n_kept++] = (struct kept_entry){ .seg = seg, .tick = tick };
+    n->stored[n->n_stored++] = (struct kept_entry){ .seg = seg, .tick = tick };
 }
 
 void batch_send(struct mng *m, struct mnode *n)
 {
     uint32_t a = 0, p = 0, k = 0;
 
-    while (n->registered && (a < n->n_ahead || p < n->n_pace || k < n->n_kept)) {
+    while (n->registered && (a < n->n_ahead || p < n->n_pace || k < n->n_stored)) {
         struct msg_seg_ahead *g = &mng_to(m, n->peer, MSG_SEG_AHEAD)->seg_ahead;
         uint32_t na = (uint32_t)u64_min(n->n_ahead - a, MSG_STATUS_MAX);
         uint32_t np = (uint32_t)u64_min(n->n_pace - p, MSG_STATUS_MAX);
-        uint32_t nk = (uint32_t)u64_min(n->n_kept - k, MSG_STATUS_MAX);
+        uint32_t nk = (uint32_t)u64_min(n->n_stored - k, MSG_STATUS_MAX);
 
         g->epoch = m->epoch;
         g->v = arena_memdup(&m->out->box.mem, n->ahead + a, na * sizeof(*n->ahead));
         g->pace = arena_memdup(&m->out->box.mem, n->pace + p, np * sizeof(*n->pace));
-        g->kept = arena_memdup(&m->out->box.mem, n->kept + k, nk * sizeof(*n->kept));
+        g->kept = arena_memdup(&m->out->box.mem, n->stored + k, nk * sizeof(*n->stored));
         g->n_kept = g->kept != NULL ? nk : 0;
         g->n = g->v != NULL ? na : 0;
         g->n_pace = g->pace != NULL ? np : 0;
@@ -57,7 +57,7 @@ void batch_send(struct mng *m, struct mnode *n)
         p += np;
         k += nk;
     }
-    n->n_ahead = n->n_pace = n->n_kept = 0;
+    n->n_ahead = n->n_pace = n->n_stored = 0;
 }
 
 void batch_lane_pace(struct mng *m, const struct mlane *l, struct mnode *n)

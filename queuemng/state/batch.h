@@ -19,7 +19,7 @@ void batch_ahead(struct mng *m, struct mnode *n, seg_id seg, uint64_t ahead);
 void batch_pace(struct mng *m, struct mnode *n, const struct pace_entry *p);
 /* The releases of the segment up to this tick are stored. Lost without memory: the
  * node says them again. */
-void batch_kept(struct mnode *n, seg_id seg, uint64_t tick);
+void batch_stored(struct mnode *n, seg_id seg, uint64_t tick);
 /* Sends and forgets what was collected for the node. */
 void batch_send(struct mng *m, struct mnode *n);
 /* A lane's polling interval, as it is now, for one node. */

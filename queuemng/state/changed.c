@@ -24,10 +24,15 @@ void queue_put_later(struct mng *m, struct mqueue *q)
         list_push_back(&m->puts, &q->in_puts);
 }
 
-void queue_keep(struct mng *m, struct mqueue *q, bool def)
+void queue_def_changed(struct mng *m, struct mqueue *q)
 {
-    q->put_def |= def;
-    q->put_chain |= !def;
+    q->put_def = true;
+    queue_put_later(m, q);
+}
+
+void queue_chain_changed(struct mng *m, struct mqueue *q)
+{
+    q->put_chain = true;
     queue_put_later(m, q);
 }
 

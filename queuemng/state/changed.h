@@ -18,8 +18,10 @@ void queue_mapped(struct mng *m, struct mqueue *q);
 void map_nodes_changed(struct mng *m);
 /* Its put_... flags say what is stored at the end of the step. */
 void queue_put_later(struct mng *m, struct mqueue *q);
-/* Its definition (def), or else its chain, is stored at the end of the step. */
-void queue_keep(struct mng *m, struct mqueue *q, bool def);
+/* Its definition is stored at the end of the step. */
+void queue_def_changed(struct mng *m, struct mqueue *q);
+/* Its chains are. */
+void queue_chain_changed(struct mng *m, struct mqueue *q);
 /* People wait in it: it has ticks from now on. */
 void queue_wake(struct mng *m, struct mqueue *q);
 /* Its definition is new: it gets the lanes of that, each planned in this step. */

@@ -125,7 +125,7 @@ void marks_take(struct mng *m, struct mseg *s, const struct seg_status *st)
             eta_passed(&s->lane->eta, m->now_ms, r->seg, r->end, &m->eta_errors);
     }
     if (all)
-        batch_kept(s->node, s->id, st->last_tick);
+        batch_stored(s->node, s->id, st->last_tick);
 }
 
 static uint32_t rows_of(const struct mlane *l, seg_id seg)
@@ -169,7 +169,7 @@ static void chunk_put(struct mng *m, const struct mlane *l, const struct mchunk 
                                            (json_int_t)c->v[i].end,
                                            (json_int_t)c->v[i].at_ms, (int)c->v[i].again));
     key_of(key, sizeof(key), l, c->no);
-    keep_put_json(m, key, j);
+    out_put_json(m, key, j);
 }
 
 void marks_flush(struct mng *m, struct mlane *l)
@@ -224,7 +224,7 @@ static void first_drop(struct mng *m, struct mlane *l, bool stored)
     assert(l->n_chunks > 0);
     key_of(key, sizeof(key), l, l->chunk[0]->no);
     if (stored)
-        keep_del(m, key);
+        out_del(m, key);
     free(l->chunk[0]);
     memmove(l->chunk, l->chunk + 1, --l->n_chunks * sizeof(struct mchunk *));
 }

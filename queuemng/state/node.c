@@ -62,7 +62,7 @@ void node_free(struct mnode *n)
     assert(n->segs.n == 0);
     free(n->ahead);
     free(n->pace);
-    free(n->kept);
+    free(n->stored);
     free(n);
 }
 

@@ -50,7 +50,7 @@ static struct mng_act *act_add(struct mng_out *o)
     return &o->act[o->n++];
 }
 
-static void keep(struct mng *m, enum mng_act_kind kind, const char *key, const char *val)
+static void act_store(struct mng *m, enum mng_act_kind kind, const char *key, const char *val)
 {
     struct arena *a = &m->out->box.mem;
     struct mng_act *act = act_add(m->out);
@@ -67,26 +67,26 @@ static void keep(struct mng *m, enum mng_act_kind kind, const char *key, const c
     }
 }
 
-void keep_put(struct mng *m, const char *key, const char *json)
+void out_put(struct mng *m, const char *key, const char *json)
 {
-    keep(m, MNG_PUT, key, json);
+    act_store(m, MNG_PUT, key, json);
 }
 
-void keep_put_json(struct mng *m, const char *key, json_t *j)
+void out_put_json(struct mng *m, const char *key, json_t *j)
 {
     char *text = j != NULL ? json_dumps(j, JSON_COMPACT) : NULL;
 
     if (text != NULL)
-        keep_put(m, key, text);
+        out_put(m, key, text);
     else
         m->out->box.failed = true;
     free(text);
     json_decref(j);
 }
 
-void keep_del(struct mng *m, const char *key)
+void out_del(struct mng *m, const char *key)
 {
-    keep(m, MNG_DEL, key, NULL);
+    act_store(m, MNG_DEL, key, NULL);
 }
 
 void out_sends(struct mng *m)

@@ -37,10 +37,10 @@ void mng_out_fini(struct mng_out *o);
 void mng_out_reset(struct mng_out *o);
 void mng_begin(struct mng *m, msec_t now_ms, struct mng_out *out);
 struct msg *mng_to(struct mng *m, peer_no p, enum msg_type t);
-void keep_put(struct mng *m, const char *key, const char *json);
+void out_put(struct mng *m, const char *key, const char *json);
 /* NULL: no memory. */
-void keep_put_json(struct mng *m, const char *key, struct json_t *j);
-void keep_del(struct mng *m, const char *key);
+void out_put_json(struct mng *m, const char *key, struct json_t *j);
+void out_del(struct mng *m, const char *key);
 void out_sends(struct mng *m);
 
 #endif

@@ -58,7 +58,7 @@ void prequeue_sealed(struct mng *m, struct mseg *s)
     assert(s->state == SEG_SEALED);
     if (!s->st.closed || !lane_is_early(s->lane))
         return;
-    s->node->past_ms = sched->opens_ms;
+    s->node->past_opening_ms = sched->opens_ms;
     log_info("event=closed_early seg=%llu node=%s queue=%s by_ms=%lld",
              (unsigned long long)s->id, s->node->name, s->lane->q->def.name,
              (long long)(sched->opens_ms - m->sched_ms));

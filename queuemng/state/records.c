@@ -15,11 +15,11 @@
 
 void put_meta(struct mng *m)
 {
-    keep_put_json(m, "meta",
+    out_put_json(m, "meta",
              json_pack("{s:i,s:I,s:I,s:I,s:I,s:I}", "format", STORE_FORMAT, "epoch",
                        (json_int_t)m->epoch, "next_seg", (json_int_t)m->seg_reserved,
                        "next_queue", (json_int_t)m->next_queue, "next_node",
-                       (json_int_t)m->next_node, "store", (json_int_t)m->store));
+                       (json_int_t)m->next_node, "store", (json_int_t)m->cluster_id));
 }
 
 static void to_hex(char *out, const uint8_t *p, size_t n)
@@ -39,7 +39,7 @@ void node_put(struct mng *m, const struct mnode *n)
     to_hex(hex, n->pass_key, sizeof(n->pass_key));
     to_hex(others, n->other_keys.key[0], n->other_keys.n * sizeof(n->pass_key));
     snprintf(key, sizeof(key), "node/%s", n->name);
-    keep_put_json(m, key,
+    out_put_json(m, key,
              json_pack("{s:I,s:s,s:b,s:s,s:s,s:s,s:s}", "no", (json_int_t)n->no, "name",
                        n->name, "draining", n->draining, "addr", n->addr, "admin",
                        n->admin, "pass_key", hex, "other_keys", others));
@@ -63,7 +63,7 @@ void put_def(struct mng *m, const struct mqueue *q)
     def = b.failed ? NULL : json_loadb((const char *)b.data, b.len, 0, NULL);
     buf_fini(&b);
     snprintf(key, sizeof(key), "queue/%s", q->def.name);
-    keep_put_json(m, key,
+    out_put_json(m, key,
              def == NULL ? NULL
                          : json_pack("{s:I,s:I,s:o,s:o*}", "id", (json_int_t)q->id,
                                      "version", (json_int_t)q->version, "def", def,
@@ -102,7 +102,7 @@ static json_t *lane_json(const struct mlane *l)
                                         (json_int_t)x->capacity, (json_int_t)x->mark_end));
     }
     return json_pack("{s:o,s:o,s:I}", "segs", segs, "aliases", aliases, "told",
-                     (json_int_t)l->kept_told_ms);
+                     (json_int_t)l->stored_told_ms);
 }
 
 void put_chain(struct mng *m, const struct mqueue *q)
@@ -114,7 +114,7 @@ void put_chain(struct mng *m, const struct mqueue *q)
     for (unsigned i = 0; i < q->n_lanes; i++)
         json_array_append_new(lanes, lane_json(&q->lane[i]));
     snprintf(key, sizeof(key), "chain/%u", q->id);
-    keep_put_json(m, key,
+    out_put_json(m, key,
                   json_pack("{s:o,s:[I,I],s:[I,I]}", "lanes", lanes, "flushed",
                             (json_int_t)q->flushed.n, (json_int_t)q->flushed.until_ms, "lost",
                             (json_int_t)q->lost.n, (json_int_t)q->lost.until_ms));
@@ -137,7 +137,7 @@ void sched_put(struct mng *m, const struct mqueue *q)
 
     sodium_bin2hex(hex, sizeof(hex), s->seed, sizeof(s->seed));
     snprintf(key, sizeof(key), "sched/%u", q->id);
-    keep_put_json(m, key,
+    out_put_json(m, key,
                   json_pack("{s:I,s:I,s:I,s:i,s:s,s:o}", "early", (json_int_t)s->early_for,
                             "opened", (json_int_t)s->opened_for, "closed",
                             (json_int_t)s->closed_for, "draw", s->draw, "seed", hex, "draws",

@@ -47,14 +47,14 @@ bool seg_reachable(const struct mseg *s)
 
 /* In a move of an earlier manager, or one that has just ended: perhaps a target that was
  * committed and has not heard of it, so that its report lacks what it will hold. */
-bool seg_is_orphan(const struct mseg *s)
+bool seg_in_unknown_move(const struct mseg *s)
 {
     return s->st.move != 0 && s->move == NULL;
 }
 
-bool seg_is_unsure(const struct mseg *s)
+bool seg_is_uncertain(const struct mseg *s)
 {
-    return seg_is_orphan(s) || s->lacks;
+    return seg_in_unknown_move(s) || s->missing_source;
 }
 
 bool seg_is_recovering(const struct mseg *s)
@@ -64,7 +64,7 @@ bool seg_is_recovering(const struct mseg *s)
 
 bool seg_dry(const struct mseg *s)
 {
-    return seg_is_reported(s) && !seg_is_recovering(s) && !seg_is_unsure(s) &&
+    return seg_is_reported(s) && !seg_is_recovering(s) && !seg_is_uncertain(s) &&
            s->st.state == SEG_SEALED && s->st.waiting == 0 && s->st.returning == 0;
 }
 
@@ -72,7 +72,7 @@ uint64_t seg_bound(const struct mseg *s)
 {
     if (seg_is_recovering(s))
         return s->st.waiting; /* nobody is told a position by it */
-    if (s->phase == SEG_STORED || (s->phase == SEG_REPORTED && seg_is_unsure(s)))
+    if (s->phase == SEG_STORED || (s->phase == SEG_REPORTED && seg_is_uncertain(s)))
         return s->capacity; /* it cannot hold more */
     if (s->st.state == SEG_SEALED)
         return s->st.waiting;

@@ -47,9 +47,9 @@ static inline bool seg_is_rebuilding(const struct mseg *s)
 
 bool seg_reachable(const struct mseg *s);
 /* In a move that we do not know. */
-bool seg_is_orphan(const struct mseg *s);
-/* What it holds is not certain: in a move that we do not know, or it lacks some. */
-bool seg_is_unsure(const struct mseg *s);
+bool seg_in_unknown_move(const struct mseg *s);
+/* Its contents are uncertain: in a move that we do not know, or with a missing source. */
+bool seg_is_uncertain(const struct mseg *s);
 /* Not all of its people are known to be in it: lost, or being rebuilt. */
 bool seg_is_recovering(const struct mseg *s);
 /* Certainly nobody in it will be popped any more. */

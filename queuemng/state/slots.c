@@ -11,7 +11,7 @@
 
 static bool is_certain(const struct mseg *s)
 {
-    return seg_is_reported(s) && !seg_is_lost(s) && !seg_is_unsure(s);
+    return seg_is_reported(s) && !seg_is_lost(s) && !seg_is_uncertain(s);
 }
 
 /* Stored releases of the segment, and of what was moved into it, that may be inside. */
@@ -33,7 +33,7 @@ static uint64_t by_marks(const struct mng *m, const struct mlane *l, const struc
 
 static uint64_t seg_inside(const struct mng *m, const struct mseg *s)
 {
-    uint64_t n = (uint64_t)s->st.ready + s->st.active + s->maybe_inside;
+    uint64_t n = (uint64_t)s->st.ready + s->st.active + s->unconfirmed;
     uint64_t marks;
 
     if (is_certain(s))
@@ -43,30 +43,30 @@ static uint64_t seg_inside(const struct mng *m, const struct mseg *s)
 }
 
 /* By both clocks, as for marks: the wall clock may have leapt. */
-static uint64_t unseen_n(const struct mng *m, const struct mqueue *q, const struct munseen *u)
+static uint64_t unreported_n(const struct mng *m, const struct mqueue *q, const struct munreported *u)
 {
     bool over = m->wall_ms > u->until_ms &&
-                m->now_ms - u->since_ms > queue_unseen_ms(&q->def);
+                m->now_ms - u->since_ms > queue_unreported_ms(&q->def);
 
     return over ? 0 : u->n;
 }
 
-static void unseen_set(const struct mng *m, const struct mqueue *q, struct munseen *u,
+static void unreported_set(const struct mng *m, const struct mqueue *q, struct munreported *u,
                        uint64_t n)
 {
     u->n = n;
-    u->until_ms = m->wall_ms + queue_unseen_ms(&q->def);
+    u->until_ms = m->wall_ms + queue_unreported_ms(&q->def);
     u->since_ms = m->now_ms;
 }
 
 uint64_t slots_flushed(const struct mng *m, const struct mqueue *q)
 {
-    return unseen_n(m, q, &q->flushed);
+    return unreported_n(m, q, &q->flushed);
 }
 
 void slots_flush(const struct mng *m, struct mqueue *q)
 {
-    unseen_set(m, q, &q->flushed, slots_inside(m, q));
+    unreported_set(m, q, &q->flushed, slots_inside(m, q));
     q->lost.n = 0;
 }
 
@@ -77,7 +77,7 @@ void slots_lost(const struct mng *m, struct mseg *s)
     assert(!seg_is_lost(s)); /* else it counts by its stored releases already */
     s->lost_inside = seg_inside(m, s);
     if (q->def.mode != MODE_RATE && s->lost_inside > 0)
-        unseen_set(m, q, &q->lost, unseen_n(m, q, &q->lost) + s->lost_inside);
+        unreported_set(m, q, &q->lost, unreported_n(m, q, &q->lost) + s->lost_inside);
 }
 
 /* What was counted of it may be over, and be counted with what was lost since: then it stays. */
@@ -85,14 +85,14 @@ void slots_found(const struct mng *m, struct mseg *s)
 {
     struct mqueue *q = s->lane->q;
 
-    if (q->lost.n >= s->lost_inside && m->now_ms - s->lost_ms <= queue_unseen_ms(&q->def))
+    if (q->lost.n >= s->lost_inside && m->now_ms - s->lost_ms <= queue_unreported_ms(&q->def))
         q->lost.n -= s->lost_inside;
     s->lost_inside = 0;
 }
 
 uint64_t slots_inside(const struct mng *m, const struct mqueue *q)
 {
-    uint64_t n = slots_flushed(m, q) + unseen_n(m, q, &q->lost);
+    uint64_t n = slots_flushed(m, q) + unreported_n(m, q, &q->lost);
 
     for (unsigned i = 0; i < q->n_lanes; i++) {
         const struct mlane *l = &q->lane[i];

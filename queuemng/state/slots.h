@@ -12,7 +12,7 @@
  *                         can be: others nobody was told of
  *   lost                  every stored release whose pass may be good, since whoever had left
  *                         is brought back by a poll; and, until any session of that time is
- *                         over (queue_unseen_ms()), all who were inside by its last report:
+ *                         over (queue_unreported_ms()), all who were inside by its last report:
  *                         theirs may have been renewed. Both, also when it is opened elsewhere
  *   the queue was flushed  all who were inside then, as long: their passes are good, and
  *                         nobody knows who leaves

@@ -45,14 +45,14 @@ struct mnode { /* a segment node, for ever known by its name */
     peer_no peer;       /* 0 = no link */
     bool registered;    /* link is up and its full report is complete */
     bool foreign;       /* it obeys managers that have another store */
-    bool gave_up;       /* silent for lost_after: its segments were given up */
+    bool given_up;      /* silent for lost_after: its segments were given up */
     bool draining;
     bool retired;       /* drained and gone; nodes/retire.h */
     bool can_directory; /* its release can; nodes/directory.h */
     bool member;        /* it does */
     bool draws;         /* it can have segments of a pre-queue */
     bool closes;        /* and seals them by its clock */
-    int64_t past_ms;    /* its clock was past this opening when ours was not; 0: not seen */
+    int64_t past_opening_ms;    /* its clock was past this opening when ours was not; 0: not seen */
     msec_t down_ms;     /* since when there is no link */
     msec_t heard_ms;    /* when it last said something */
     msec_t refused_ms;  /* when it refused to open a segment; 0 = does not */
@@ -67,8 +67,8 @@ struct mnode { /* a segment node, for ever known by its name */
     uint32_t n_ahead, cap_ahead;
     struct pace_entry *pace;
     uint32_t n_pace, cap_pace;
-    struct kept_entry *kept;
-    uint32_t n_kept, cap_kept;
+    struct kept_entry *stored;
+    uint32_t n_stored, cap_stored;
 };
 
 struct mrouter {
@@ -107,7 +107,7 @@ enum seg_health {
 };
 
 /* The flags beside phase and health are no states of it: want_seal, want_remove and want_next
- * are wishes that reconcile.h has its node fulfil; seen, used, missing and lacks are facts
+ * are wishes that reconcile.h has its node fulfil; seen, used, absent and missing_source are facts
  * about something else (a report, its node's count, its node, the aliases), true or false in
  * every phase. */
 struct mseg {
@@ -122,16 +122,16 @@ struct mseg {
     bool seen;           /* in the full report being read */
     bool want_seal, want_remove;
     bool used;           /* counted in node->used */
-    bool missing;        /* its node does not have it: merged within the node, or lost */
+    bool absent;         /* its node does not have it: merged within the node, or lost */
     uint32_t was_waiting; /* people in it when it was lost: at most these come back */
     uint32_t mark_end;   /* its numbers below were released, left or timed out */
-    uint64_t maybe_inside; /* of pops that were given up since its last report */
+    uint64_t unconfirmed; /* of pops that were given up since its last report */
     seg_id want_next;
     struct seg_status st;
     struct mprequeue pre;
     seg_id *absorbed;    /* owned: whose tickets its node has said are in it */
     uint32_t n_absorbed;
-    bool lacks;          /* an alias leads to it of which it has not said so */
+    bool missing_source; /* an alias leads to it of which it has not said so */
     uint64_t ahead, ahead_sent;
     msec_t ordered_ms;   /* last order to reconcile; 0 = none yet */
     msec_t lost_ms;
@@ -140,7 +140,7 @@ struct mseg {
     struct list_node in_lane, on_node, in_todo;
 };
 
-struct munseen { /* people who may be inside for a while, though no node reports them */
+struct munreported { /* people who may be inside for a while, though no node reports them */
     uint64_t n;
     int64_t until_ms; /* wall clock */
     msec_t since_ms;  /* our own; 0: before our time */
@@ -183,7 +183,7 @@ struct mlane {
     uint64_t next_chunk;
     bool recovering; /* the last look for somebody to release ended at a rebuild */
     bool has_lost;   /* some segment waits for a node */
-    bool has_lacks;  /* or for what it absorbed */
+    bool has_missing_source;  /* or for what it absorbed */
     struct mpop pop;
     bool dirty;
     struct list_node in_dirty;
@@ -202,7 +202,7 @@ struct mlane {
     struct pace pace;   /* as last sent */
     msec_t told_ms;     /* until then somebody may stay away, as he was told */
     uint32_t most_ms;   /* the longest interval that some node may be telling now */
-    uint64_t kept_told_ms; /* stored: not less than told_ms is away; 0: poll_max will do */
+    uint64_t stored_told_ms; /* stored: not less than told_ms is away; 0: poll_max will do */
     uint64_t manual;    /* tickets an operator has released by hand, still to go */
 };
 
@@ -219,14 +219,14 @@ struct mqueue {
     uint64_t map_version; /* when its map record last changed */
     struct schedule sched;
     bool early_ready;     /* routers may send people to the pre-queue */
-    struct munseen flushed, lost; /* when the queue was flushed, segments were lost: sprequeue.h */
+    struct munreported flushed, lost; /* when the queue was flushed, segments were lost: sprequeue.h */
     int64_t deleted_until_ms; /* wall clock; 0: it is not deleted; core/deleted.h */
     int deleted_state;        /* its state before */
     bool put_def, put_chain, put_marks, put_sched; /* to be stored at the end of this step */
     bool active;          /* in mng.active: somebody waits */
     bool stats_dirty;
     double allowed_per_s;
-    struct list_node in_all, in_active, in_puts, in_hurry;
+    struct list_node in_all, in_active, in_puts, in_urgent;
 };
 
 enum move_state {
@@ -262,7 +262,7 @@ struct mng {
     msec_t started_ms;
     bool unreachable;            /* some node with segments does not hear what it is told */
     msec_t now_ms;
-    int64_t said_ms; /* the wall clock; */
+    int64_t wall_raw_ms; /* the wall clock; */
     int64_t wall_ms; /* and that of releases, which does not leap: wall_steady() */
     struct wall_guard stamp_guard;
     struct wall_guard wall_guard;
@@ -271,8 +271,8 @@ struct mng {
     uint64_t seeds;       /* of draws, ever made */
     struct rng rng;
     uint64_t given_epoch; /* of the term to come; 0 = the one after the stored one */
-    uint64_t outranked;
-    uint64_t store; /* names what is kept: whoever has it not is another cluster's */
+    uint64_t fenced_by; /* a higher epoch that nodes obey, or ours under another manager; 0: none */
+    uint64_t cluster_id; /* random, stored; nodes of another one are foreign; 0: none yet */
     uint64_t epoch, next_seg, seg_reserved, next_move, pop_counter;
     queue_id next_queue;
     uint32_t n_deleted;  /* of the queues */
@@ -289,7 +289,7 @@ struct mng {
     struct list active;      /* mqueue.in_active */
     struct list puts;        /* mqueue.in_puts: to be stored at the end of this step */
     struct list dirty_lanes; /* mlane.in_dirty */
-    struct list hurry;       /* mqueue.in_hurry: somebody has come to an empty lane */
+    struct list urgent;      /* mqueue.in_urgent: somebody has come to an empty lane */
     struct list todo;        /* mseg.in_todo: what should be differs from what is */
     struct list moves;       /* mmove.in; owned */
     uint64_t map_version, nodes_version;

@@ -87,7 +87,7 @@ static void redis_count(const struct store *base, struct store_counts *c)
 
 msec_t redis_store_stuck_ms(const struct redis_store *s)
 {
-    const struct write *w = write_is_open(&s->way) ? &s->way : &s->next;
+    const struct write *w = write_is_open(&s->in_flight) ? &s->in_flight : &s->next;
 
     return write_is_open(w) ? ev_now(s->ev) - w->since_ms : 0;
 }
@@ -106,7 +106,7 @@ void redis_store_end(struct redis_store *s)
     s->n_stale += s->sent;
     s->sent = false;
     s->done = s->issued;
-    write_reset(&s->way);
+    write_reset(&s->in_flight);
     write_reset(&s->next);
     ev_timer_at(s->again, MSEC_NEVER);
 }
@@ -207,7 +207,7 @@ static void redis_close(struct store *base)
         ev_timer_free(s->again);
     kv_fini(&s->mirror);
     write_fini(&s->next);
-    write_fini(&s->way);
+    write_fini(&s->in_flight);
     free(s);
 }
 
@@ -252,7 +252,7 @@ int redis_store_new(struct redis_store **out, struct ev *ev,
     snprintf(s->info, sizeof(s->info), "%s", o->info);
     kv_init(&s->mirror);
     buf_init(&s->next.text);
-    buf_init(&s->way.text);
+    buf_init(&s->in_flight.text);
     s->again = ev_timer_new(ev, on_again, s);
     rc = s->again == NULL ? err_set(e, SQ_ENOMEM, "redis: out of memory")
                           : redis_link_new(&s->link, ev, &o->link, &link_calls, s, e);

@@ -38,8 +38,8 @@ struct redis_store {
     uint64_t epoch;      /* we write under; 0 = not */
     uint64_t issued, done;
     struct write next; /* being gathered */
-    struct write way;  /* under way; n == 0 and not whole: none */
-    uint64_t way_rev;  /* that it makes */
+    struct write in_flight; /* n == 0 and not whole: none */
+    uint64_t in_flight_rev;  /* that it makes */
     bool sent;         /* it is sent, and not answered */
     unsigned n_stale; /* answers still to come that are about writes of an earlier term */
     struct store_counts count;

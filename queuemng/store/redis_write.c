@@ -76,18 +76,18 @@ static bool is_stale(struct redis_store *s)
     return true;
 }
 
-static void way_done(struct redis_store *s)
+static void write_done(struct redis_store *s)
 {
-    assert(s->sent && write_is_open(&s->way) && s->way.serial <= s->issued);
-    histo_add(&s->latency, (uint64_t)(ev_now_us(s->ev) - s->way.sent_us));
+    assert(s->sent && write_is_open(&s->in_flight) && s->in_flight.serial <= s->issued);
+    histo_add(&s->latency, (uint64_t)(ev_now_us(s->ev) - s->in_flight.sent_us));
     redis_link_fault(s->link, REDIS_NONE, NULL);
     s->sent = false;
-    s->rev = s->way_rev;
+    s->rev = s->in_flight_rev;
     s->has_rev = true;
-    s->done = s->way.serial;
+    s->done = s->in_flight.serial;
     s->dirty = write_is_open(&s->next);
     s->count.syncs++;
-    write_reset(&s->way);
+    write_reset(&s->in_flight);
     redis_write_go(s);
     s->calls.on_done(s->ctx);
 }
@@ -105,7 +105,7 @@ static void on_waited(void *ctx, const struct redis_ans *a)
         redis_link_fault(s->link, REDIS_NOREPLICAS, "too few replicas have the write");
         try_again(s);
     } else {
-        way_done(s);
+        write_done(s);
     }
 }
 
@@ -137,11 +137,11 @@ static void on_written(void *ctx, const struct redis_ans *a)
     } else if (v[0] == REDIS_WRITE_GAP) {
         refused(s, "the store does not have what it acknowledged");
     } else {
-        s->way_rev = (uint64_t)v[1];
+        s->in_flight_rev = (uint64_t)v[1];
         if (s->wait_replicas != 0)
             wait_replicas(s);
         else
-            way_done(s);
+            write_done(s);
     }
 }
 
@@ -169,18 +169,18 @@ void redis_write_go(struct redis_store *s)
 
     if (s->epoch == 0 || s->sent || !redis_link_up(s->link))
         return; /* when the link is up, it is done again */
-    if (!write_is_open(&s->way)) {
-        struct write empty = s->way;
+    if (!write_is_open(&s->in_flight)) {
+        struct write empty = s->in_flight;
 
         if (!write_is_open(&s->next) || s->next.serial == 0)
             return;
-        s->way = s->next;
+        s->in_flight = s->next;
         s->next = empty;
     }
-    assert(s->way.serial > 0);
+    assert(s->in_flight.serial > 0);
     redis_eval(&c, s, REDIS_SCRIPT_WRITE);
-    write_args(s, &c, &s->way);
-    s->way.sent_us = ev_now_us(s->ev);
+    write_args(s, &c, &s->in_flight);
+    s->in_flight.sent_us = ev_now_us(s->ev);
     s->sent = true;
     if (redis_run(s, &c, on_written) < 0)
         try_again(s);

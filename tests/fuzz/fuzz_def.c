@@ -70,7 +70,7 @@ static void at_any_time(const struct schedule_def *w)
     schedule_set(&s, w);
     for (size_t i = 0; i < ARRAY_LEN(at); i++) {
         schedule_step(&s, w, at[i], secret);
-        schedule_drawn(&s, i + 1, 3);
+        schedule_add_draw(&s, i + 1, 3);
         schedule_put_draw(&s, "q", &b);
     }
     for (size_t i = ARRAY_LEN(at); i-- > 0;)

@@ -464,7 +464,7 @@ static void on_timer(struct sim *s, struct proc *p)
     if (l->begun && b->open && s->now - b->since > SIM_LEASE_MS * 1000)
         outranked(s, p, l->lease.epoch);
     if (l->outranked)
-        in = (struct lease_in){ .kind = LEASE_OUTRANKED, .epoch = l->above };
+        in = (struct lease_in){ .kind = LEASE_FENCED, .epoch = l->above };
     else if (!l->begun && l->lease.state == LEASE_LEADING && s->now >= l->load_at)
         load(s, p);
     l->outranked = false;
@@ -592,8 +592,8 @@ void lead_flush(struct sim *s, struct proc *p)
     l->step[l->n_steps++] = (struct step){ p->mng->out, l->issued };
     p->mng->out = smng_out_new();
     send_ready(s, p);
-    if (mng_outranked(p->mng->core) != 0)
-        outranked(s, p, mng_outranked(p->mng->core));
+    if (mng_fenced_by(p->mng->core) != 0)
+        outranked(s, p, mng_fenced_by(p->mng->core));
 }
 
 void lead_start(struct sim *s, struct proc *p)

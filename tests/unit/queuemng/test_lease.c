@@ -138,14 +138,14 @@ Test(lease, resigning_releases_the_lease_for_good)
     cr_assert_eq(o.wake_ms, MSEC_NEVER);
 }
 
-Test(lease, outranked_takes_a_higher_epoch_and_less_and_less_often)
+Test(lease, fenced_takes_a_higher_epoch_and_less_and_less_often)
 {
     struct lease l;
     struct lease_out o;
     msec_t first, second;
 
     lead(&l);
-    o = step(&l, (struct lease_in) { LEASE_OUTRANKED, .now_ms = 100, .epoch = 9 });
+    o = step(&l, (struct lease_in) { LEASE_FENCED, .now_ms = 100, .epoch = 9 });
     cr_assert(did(&o, LEASE_STEP_DOWN));
     first = o.wake_ms - 100;
     o = step(&l, (struct lease_in) { LEASE_TICK, .now_ms = o.wake_ms });
@@ -154,7 +154,7 @@ Test(lease, outranked_takes_a_higher_epoch_and_less_and_less_often)
     (void)step(&l, (struct lease_in) { LEASE_GRANTED, .now_ms = l.sent_ms,
                                        .serial = l.serial, .epoch = 10 });
     o = step(&l,
-             (struct lease_in) { LEASE_OUTRANKED, .now_ms = l.sent_ms + 1, .epoch = 11 });
+             (struct lease_in) { LEASE_FENCED, .now_ms = l.sent_ms + 1, .epoch = 11 });
     second = o.wake_ms - l.sent_ms - 1;
     cr_assert_gt(second, first);
 }
@@ -167,7 +167,7 @@ Test(lease, a_lost_term_is_followed_by_another_soon)
 
     lead(&l);
     for (unsigned i = 0; i < 8; i++) {
-        o = step(&l, (struct lease_in) { LEASE_UNFIT, .now_ms = at });
+        o = step(&l, (struct lease_in) { LEASE_UNUSABLE, .now_ms = at });
         cr_assert(did(&o, LEASE_STEP_DOWN));
         waited = ms_max(waited, o.wake_ms - at);
         o = step(&l, (struct lease_in) { LEASE_TICK, .now_ms = o.wake_ms });
@@ -374,7 +374,7 @@ static void tick(struct world *w, int i)
             return;
         }
         if (rng_chance(&w->rng, w->crash))
-            in = (struct lease_in) { .kind = LEASE_OUTRANKED, .epoch = w->epoch + 1 };
+            in = (struct lease_in) { .kind = LEASE_FENCED, .epoch = w->epoch + 1 };
     }
     feed(w, i, in);
 }

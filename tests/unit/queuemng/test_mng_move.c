@@ -115,7 +115,7 @@ Test(mng_move, a_committed_source_leaves_the_chain_and_is_told_last)
 
     go_to(MOVE_CLEARING);
     cr_assert_null(seg_find(w.m, id));
-    cr_assert_eq(home_of(w.m, id), x);
+    cr_assert_eq(seg_resolve(w.m, id), x);
     cr_assert_eq(x->st.waiting, 15);
     cr_assert(made_sent(&w, MSG_MOVE_END, &to)->move_end.commit);
     cr_assert_eq(to, b->peer);

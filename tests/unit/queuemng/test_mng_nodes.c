@@ -14,7 +14,7 @@ static struct mnode *a, *b;
 static void setup(void)
 {
     made_new(&w, "\"merge\": false");
-    w.m->store = 77;
+    w.m->cluster_id = 77;
     a = made_node(&w, "a");
     b = made_node(&w, "b");
 }
@@ -71,7 +71,7 @@ Test(mng_nodes, a_segment_that_its_node_does_not_report_is_lost)
 
     say_hello(a, 77, 0);
     report_all(a, NULL, 0);
-    cr_assert(seg_is_lost(s) && s->missing);
+    cr_assert(seg_is_lost(s) && s->absent);
 }
 
 Test(mng_nodes, one_that_was_to_be_removed_and_is_not_reported_is_gone)
@@ -96,7 +96,7 @@ Test(mng_nodes, a_node_of_another_cluster_gets_no_orders)
 Test(mng_nodes, a_node_that_has_seen_a_higher_epoch_fences_this_manager)
 {
     say_hello(a, 77, 9);
-    cr_assert_eq(mng_outranked(w.m), 9);
+    cr_assert_eq(mng_fenced_by(w.m), 9);
 }
 
 Test(mng_nodes, a_refusal_drops_what_is_not_open_yet_and_spares_the_node_for_a_while)
@@ -127,7 +127,7 @@ Test(mng_nodes, a_silent_node_is_given_up_after_lost_after)
     cr_assert_not(seg_is_lost(s));
     made_step(&w, MADE_NOW + w.m->opts.lost_after_ms);
     nodes_tick(w.m);
-    cr_assert(seg_is_lost(s) && a->gave_up);
+    cr_assert(seg_is_lost(s) && a->given_up);
     cr_assert_not(a->member, "and it leaves the directory");
 }
 

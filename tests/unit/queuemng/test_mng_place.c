@@ -91,7 +91,7 @@ Test(mng_place, a_pre_queue_only_where_nodes_can_draw_and_whose_clock_is_not_pas
     a->draws = false;
     cr_assert_eq(place_pick(w.m, NULL, NULL, true, 0), b);
     a->draws = true;
-    a->past_ms = 5000;
+    a->past_opening_ms = 5000;
     cr_assert_eq(place_pick(w.m, NULL, NULL, true, 5000), b);
     cr_assert_eq(place_pick(w.m, NULL, NULL, true, 5001), a);
 }

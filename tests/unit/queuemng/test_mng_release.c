@@ -165,5 +165,5 @@ Test(mng_release, a_release_that_was_given_up_counts_as_inside)
     made_step(&w, w.m->now_ms + w.m->opts.skip_after_ms + 1);
     pops_tick(w.m, w.q);
     cr_assert_not(w.l->pop.busy);
-    cr_assert_eq(x->maybe_inside, 3);
+    cr_assert_eq(x->unconfirmed, 3);
 }

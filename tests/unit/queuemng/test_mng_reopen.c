@@ -130,14 +130,14 @@ Test(mng_reopen, one_that_is_lost_again_still_awaits_all_of_its_people)
     cr_assert(x->health == SEG_GONE_AGAIN && x->was_waiting == 10);
 }
 
-Test(mng_reopen, only_sources_that_it_lacks_are_given_up)
+Test(mng_reopen, only_unconfirmed_sources_are_given_up)
 {
     merged_into_x(201, 50);
     merged_into_x(202, 60);
     seg_add_absorbed(w.m, x, 201);
-    cr_assert(x->lacks);
+    cr_assert(x->missing_source);
     seg_unmerge(w.m, x, true);
     cr_assert_eq(alias_of(w.l, 201), x->id);
     cr_assert(alias_of(w.l, 202) == 0 && seg_find(w.m, 202) != NULL);
-    cr_assert_not(x->lacks);
+    cr_assert_not(x->missing_source);
 }

@@ -61,9 +61,9 @@ Test(mng_segment, bound_is_the_capacity_until_it_is_certain)
     cr_assert_eq(seg_bound(&s), 100, "of the store: it may hold so many");
     seg_set_phase(&s, SEG_REPORTED);
     cr_assert_eq(seg_bound(&s), 7);
-    s.lacks = true;
+    s.missing_source = true;
     cr_assert_eq(seg_bound(&s), 100, "a source of it is missing");
-    s.lacks = false;
+    s.missing_source = false;
     s.st.state = SEG_OPEN;
     s.st.joined = 40;
     cr_assert_eq(seg_bound(&s), 67, "7 wait, 60 may yet join");

@@ -145,7 +145,7 @@ Test(mng_term, a_node_of_our_time_is_no_news)
 
     rig_init(&r, META, 12);
     node_up(&r, 12);
-    cr_expect_eq(mng_outranked(r.m), 0);
+    cr_expect_eq(mng_fenced_by(r.m), 0);
     rig_fini(&r);
 }
 
@@ -155,7 +155,7 @@ Test(mng_term, a_node_has_seen_a_higher_epoch)
 
     rig_init(&r, META, 12);
     node_up(&r, 15);
-    cr_expect_eq(mng_outranked(r.m), 15);
+    cr_expect_eq(mng_fenced_by(r.m), 15);
     rig_fini(&r);
 }
 
@@ -169,7 +169,7 @@ Test(mng_term, a_router_has_a_map_of_a_higher_epoch)
     mng_out_reset(&r.out);
     mng_peer_up(r.m, 1000, PEER, RPC_ROUTER, "router", 7, &r.out);
     node_says(&r, &m);
-    cr_expect_eq(mng_outranked(r.m), 13);
+    cr_expect_eq(mng_fenced_by(r.m), 13);
     rig_fini(&r);
 }
 
@@ -184,11 +184,11 @@ Test(mng_term, a_node_obeys_another_manager_under_our_epoch)
     m.error.about = MSG_SEG_OPEN;
     m.error.text = "no room";
     node_says(&r, &m);
-    cr_expect_eq(mng_outranked(r.m), 0, "another error");
+    cr_expect_eq(mng_fenced_by(r.m), 0, "another error");
     m.error.code = SQ_ESTALE;
     m.error.about = MSG_SEG_POP;
     node_says(&r, &m);
-    cr_expect_eq(mng_outranked(r.m), 12);
+    cr_expect_eq(mng_fenced_by(r.m), 12);
     rig_fini(&r);
 }
 
@@ -209,7 +209,7 @@ Test(mng_term, a_node_of_another_store_gets_no_orders)
 
     rig_init(&r, NULL, 0);
     cr_expect_not_null(strstr(put_of(&r, "meta"), "\"store\":"), "%s", put_of(&r, "meta"));
-    cr_expect_not(mng_is_stranger(r.m), "as long as there is no node");
+    cr_expect_not(mng_is_foreign(r.m), "as long as there is no node");
     m.node_reg.addr = "127.0.0.1:1";
     m.node_reg.admin = "127.0.0.1:2";
     m.node_reg.store = 5;
@@ -217,7 +217,7 @@ Test(mng_term, a_node_of_another_store_gets_no_orders)
     mng_peer_up(r.m, 1000, PEER, RPC_SEGMENT, "seg-a", 7, &r.out);
     node_says(&r, &m);
     cr_expect_eq(orders_to(&r, PEER), 0);
-    cr_expect(mng_is_stranger(r.m));
+    cr_expect(mng_is_foreign(r.m));
     mng_count(r.m, &c);
     cr_expect_eq(c.nodes_foreign, 1);
     m = (struct msg) { .type = MSG_SEG_STATUS };

@@ -163,7 +163,7 @@ Test(schedule, a_later_opening_keeps_the_seed_and_the_next_has_its_own)
     cr_expect_arr_eq(s.seed, seed, sizeof(seed), "nobody draws twice");
     cr_expect_eq(at(220 * MIN), SCHED_PREQUEUE);
     cr_expect_eq(at(240 * MIN), SCHED_PLAIN);
-    schedule_drawn(&s, 17, 200);
+    schedule_add_draw(&s, 17, 200);
     set("2027-01-16T08:00:00Z", "", 30 * MIN);
     cr_expect_eq(at(300 * MIN), SCHED_EARLY);
     cr_expect_arr_neq(s.seed, seed, sizeof(seed));
@@ -205,7 +205,7 @@ Test(schedule, the_seed_is_told_after_the_opening_only)
     cr_expect(strstr((char *)b.data, "seed") == NULL);
     buf_reset(&b);
     at(0);
-    schedule_drawn(&s, 17, 200);
+    schedule_add_draw(&s, 17, 200);
     schedule_put_draw(&s, "login", &b);
     buf_byte(&b, 0);
     cr_expect(strstr((char *)b.data, hash_hex));

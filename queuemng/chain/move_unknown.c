@@ -1,5 +1,5 @@
-/* move_orphan.c: a move that this manager does not know, but a node still does. */
-#include "queuemng/chain/move_orphan.h"
+/* move_unknown.c: a move that this manager does not know, but a node still does. */
+#include "queuemng/chain/move_unknown.h"
 
 #include <assert.h>
 
@@ -35,14 +35,14 @@ static enum heard has_heard(const struct mng *m, const struct mlane *l, seg_id f
 
     if (x == NULL || seg_is_lost(x))
         return HEARD;
-    if (!seg_is_reported(x) || seg_is_orphan(x))
+    if (!seg_is_reported(x) || seg_in_unknown_move(x))
         return HEARD_NOT_YET;
     /* Its node was restarted with the copy, but before the commit: both say so. */
     return seg_has_absorbed(x, from) ? HEARD : HEARD_NEVER;
 }
 
 /* A source says how far it is; its alias is not ours to end but by what it reports. */
-void end_unknown(struct mng *m, const struct mnode *n,
+void move_unknown_end(struct mng *m, const struct mnode *n,
                         const struct msg_move_status *g)
 {
     const struct mlane *to = lane_of(m, g->to), *l = to != NULL ? to : lane_of(m, g->from);
@@ -78,12 +78,12 @@ static void revive(struct mng *m, struct mnode *n, struct mlane *l,
         l->alias[i].to = y->id;
         seg_add_absorbed(m, y, l->alias[i].from);
     }
-    seg_look_absorbed(x);
+    seg_check_absorbed(x);
     y->state = SEG_SEALED;
     seg_set_phase(y, SEG_STORED);
     y->seen = true;
     seg_status(m, y, st);
-    queue_keep(m, l->q, false);
+    queue_chain_changed(m, l->q);
     queue_mapped(m, l->q);
     order_end(m, n, st->move, y->id, x->id, false);
 }
@@ -91,7 +91,7 @@ static void revive(struct mng *m, struct mnode *n, struct mlane *l,
 /* A segment takes part in a move of an earlier manager, or of one that was aborted while
  * its node was away. If it is the source of a committed one, an alias says so. All else
  * is decided by the MOVE_STATUS that its node repeats: only that names both ends. */
-void move_orphan(struct mng *m, struct mnode *n, const struct seg_status *st)
+void move_unknown(struct mng *m, struct mnode *n, const struct seg_status *st)
 {
     struct mqueue *q = queue_by_id(m, st->queue);
     enum heard h;

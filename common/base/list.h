@@ -80,4 +80,11 @@ static inline struct list_node *list_prev(const struct list *l, const struct lis
     for (struct list_node *it = (l)->head.next, *it##_next = it->next; it != &(l)->head; \
          it = it##_next, it##_next = it->next)
 
+/* The same over the objects: `var` points to each of them in turn. */
+#define list_each_of(l, type, member, var)                                               \
+    for (type *var = list_entry(list_first(l), type, member), *var##_next;               \
+         var != NULL &&                                                                  \
+         (var##_next = list_entry(list_next(l, &var->member), type, member), true);      \
+         var = var##_next)
+
 #endif

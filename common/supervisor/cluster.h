@@ -9,8 +9,8 @@
  * When the supervisor dies, also by kill -9, its children go on serving. A new one reads
  * the status file and takes every process over whose pid, start time and boot id are
  * those written there; children whose arguments differ from what the configuration says now,
- * or whose program's file is another one now, are then restarted, one after the other. After start-up the supervisor does not exit by
- * itself.
+ * or whose program's file is another one now, are then restarted, one after the other. After
+ * start-up the supervisor does not exit by itself.
  *
  * HUP: reads its configuration again (a broken one is refused, the old one stays), passes
  * HUP to the children, starts and ends children when their number changed; restarts, one

@@ -17,7 +17,6 @@
 #include "queuemng/state/state.h"
 
 #define LOG_MODULE "chain"
-#define list_seg(it) list_entry(it, struct mseg, in_lane)
 
 /* Some of them will have left or been released meanwhile: not more than this. */
 static uint64_t seg_missing(const struct mseg *s)
@@ -35,9 +34,7 @@ static void lane_sum(struct mlane *l)
     l->joined = l->left = l->expired = l->no_shows = 0;
     l->has_lost = l->has_missing_source = false;
     l->missing = l->n_away = 0;
-    list_each(&l->segs, it) {
-        const struct mseg *s = list_seg(it);
-
+    each_seg(l, s) {
         l->joined += s->st.joined;
         l->left += s->st.left;
         l->expired += s->st.expired;
@@ -81,9 +78,7 @@ static void lane_aheads(struct mng *m, struct mlane *l)
     uint64_t run = 0;
     bool known = true, sure = true, bounded;
 
-    list_each(&l->segs, it) {
-        struct mseg *s = list_seg(it);
-
+    each_seg(l, s) {
         assert(s->lane == l);
         s->ahead = run;
         /* One that was rebuilt has forgotten what it was told: no bound must be too large,
@@ -124,8 +119,7 @@ static struct mseg *next_open(const struct mlane *l, const struct mseg *s)
  * the queue has opened (or the other way round), is not joined any more. */
 static void lane_seal(struct mng *m, struct mlane *l)
 {
-    list_each(&l->segs, it) {
-        struct mseg *s = list_seg(it);
+    each_seg(l, s) {
         msec_t down = s->node->peer != 0 ? 0 : m->now_ms - s->node->down_ms;
 
         if (s->state != SEG_OPEN || seg_is_lost(s))
@@ -154,8 +148,7 @@ static void lane_seal(struct mng *m, struct mlane *l)
 
 static void lane_nexts(struct mng *m, struct mlane *l)
 {
-    list_each(&l->segs, it) {
-        struct mseg *s = list_seg(it);
+    each_seg(l, s) {
         struct mseg *next;
 
         if (!seg_is_reported(s) || seg_is_lost(s) || s->st.next != 0 ||
@@ -217,8 +210,8 @@ static void lane_open(struct mng *m, struct mlane *l)
     want = u64_max(u64_max(want, 1), (uint64_t)l->join_per_s);
     if (!m->started)
         return;
-    list_each(&l->segs, it)
-        open += list_seg(it)->state == SEG_OPEN;
+    each_seg(l, s)
+        open += s->state == SEG_OPEN;
     if (end_is_drained(l) && open < MNG_OPEN_MAX && open_one(m, l))
         open++;
     if (!queue_wants_room(l->q))
@@ -253,9 +246,7 @@ static void lane_give_up_source(struct mng *m, struct mseg *x)
 
 static void lane_remove(struct mng *m, struct mlane *l)
 {
-    list_each(&l->segs, it) {
-        struct mseg *s = list_seg(it);
-
+    each_seg(l, s) {
         if (s->missing_source && s->move == NULL && !seg_is_lost(s))
             lane_give_up_source(m, s);
         if (seg_over(s) && !s->want_remove) {
@@ -311,9 +302,7 @@ void lane_plan(struct mng *m, struct mlane *l)
 /* Lanes that had nowhere to go may have now. */
 void lanes_look(struct mng *m)
 {
-    list_each(&m->queues, it) {
-        struct mqueue *q = container_of(it, struct mqueue, in_all);
-
+    each_queue(m, q) {
         for (unsigned i = 0; i < q->n_lanes; i++)
             if (lane_is_short(&q->lane[i]))
                 lane_touch(m, &q->lane[i]);

@@ -13,7 +13,6 @@
 #include "queuemng/state/state.h"
 
 #define LOG_MODULE "prequeue"
-#define list_seg(it) list_entry(it, struct mseg, in_lane)
 #define SKEW_MS 5000 /* a node's clock that is further ahead than this is wrong */
 
 /* Between the opening by a node's clock and by ours people cannot join, but that is short. */
@@ -56,14 +55,14 @@ void draws_plan(struct mng *m, struct mlane *l)
 {
     const struct schedule *sched = &l->q->sched;
 
-    list_each(&l->segs, it)
-        if (prequeue_time_is_new(list_seg(it)) && !list_linked(&list_seg(it)->in_todo))
-            seg_wish(m, list_seg(it));
+    each_seg(l, s)
+        if (prequeue_time_is_new(s) && !list_linked(&s->in_todo))
+            seg_wish(m, s);
     if (!schedule_is_opened(sched) || sched->draw != DRAW_TOLD)
         return;
-    list_each(&l->segs, it)
-        if (may_draw(list_seg(it)))
-            draw(m, list_seg(it));
+    each_seg(l, s)
+        if (may_draw(s))
+            draw(m, s);
 }
 
 /* Its first open segment is one of the pre-queue, so people can join no other any more. */
@@ -71,9 +70,7 @@ static bool lane_is_ready(const struct mlane *l)
 {
     bool any = false;
 
-    list_each(&l->segs, it) {
-        const struct mseg *s = list_seg(it);
-
+    each_seg(l, s) {
         if (s->state != SEG_OPEN)
             continue;
         if (!s->pre.early)

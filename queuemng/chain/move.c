@@ -19,8 +19,6 @@
 #include "queuemng/state/state.h"
 
 #define LOG_MODULE "move"
-#define list_seg(it) list_entry(it, struct mseg, in_lane)
-#define list_move(it) list_entry(it, struct mmove, in)
 
 static struct mmove *move_start(struct mng *m, struct mseg *from, struct mseg *to)
 {
@@ -75,9 +73,8 @@ void moves_plan(struct mng *m, struct mlane *l)
 {
     if (!l->q->def.merge)
         return;
-    list_each(&l->segs, it) {
-        struct mseg *x = list_seg(it);
-        struct mseg *y = list_seg(list_next(&l->segs, it));
+    each_seg(l, x) {
+        struct mseg *y = list_seg(list_next(&l->segs, &x->in_lane));
 
         if (y != NULL && may_move(x) && !seg_is_undrawn(x) && may_move(y) && !y->pre.early &&
             worth_merging(l, x, y))
@@ -108,9 +105,7 @@ static void migrate(struct mng *m, struct mseg *y)
 
 void moves_drain(struct mng *m, struct mnode *n)
 {
-    list_each(&n->segs, it) {
-        struct mseg *s = container_of(it, struct mseg, on_node);
-
+    each_node_seg(n, s) {
         if (s->state == SEG_OPEN && !s->want_seal) {
             lane_touch(m, s->lane); /* its lane opens another and seals this one */
         } else if (may_move(s) && !s->pre.early &&
@@ -315,14 +310,13 @@ static void move_tick(struct mng *m, struct mmove *v)
 
 void moves_tick(struct mng *m)
 {
-    list_each(&m->moves, it)
-        move_tick(m, list_move(it));
+    each_move(m, v)
+        move_tick(m, v);
 }
 
 void moves_node_down(struct mng *m, struct mnode *n)
 {
-    list_each(&m->moves, it) {
-        struct mmove *v = list_move(it);
+    each_move(m, v) {
         bool in_it = v->from_node == n || v->to_node == n;
 
         if (in_it && (v->state == MOVE_PLANNED || v->state == MOVE_COPY))

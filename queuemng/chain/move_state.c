@@ -12,7 +12,6 @@
 #include "queuemng/state/state.h"
 
 #define LOG_MODULE "move"
-#define list_move(it) list_entry(it, struct mmove, in)
 #define TO(s) (1u << (s))
 
 static const unsigned move_next[MOVE_NSTATES] = {
@@ -43,9 +42,9 @@ void move_set(struct mng *m, struct mmove *v, enum move_state to)
 
 struct mmove *move_find(const struct mng *m, uint64_t id)
 {
-    list_each(&m->moves, it)
-        if (list_move(it)->id == id)
-            return list_move(it);
+    each_move(m, v)
+        if (v->id == id)
+            return v;
     return NULL;
 }
 

@@ -14,7 +14,6 @@
 #include "queuemng/state/state.h"
 
 #define LOG_MODULE "move"
-#define list_seg(it) list_entry(it, struct mseg, in_lane)
 
 /* The alias is the commit. The target may have moved on meanwhile; then both lead to the
  * same place. */

@@ -3,6 +3,7 @@
 
 #include <assert.h>
 
+#include "queuemng/state/node.h"
 #include "queuemng/state/state.h"
 
 #define NEIGHBOUR_PERCENT 5
@@ -28,10 +29,8 @@ struct mnode *place_pick(struct mng *m, const struct mseg *near, const struct mn
 {
     struct mnode *best = NULL;
 
-    for (uint32_t i = 0; i < m->n_nodes; i++) {
-        struct mnode *n = m->node[i];
-
-        if (n == NULL || n == except || !may_host(n) || (draws && !n->draws) ||
+    each_node(m, n) {
+        if (n == except || !may_host(n) || (draws && !n->draws) ||
             (opens_ms != 0 && n->past_opening_ms >= opens_ms))
             continue;
         if (best == NULL || score(n, near) < score(best, near))

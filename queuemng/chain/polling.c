@@ -5,6 +5,7 @@
 
 #include "queuemng/state/batch.h"
 #include "queuemng/state/changed.h"
+#include "queuemng/state/node.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/state.h"
 
@@ -84,7 +85,7 @@ void lane_pace(struct mng *m, struct mlane *l)
     if (!pace_differs(&p, &l->pace))
         return;
     l->pace = p;
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (m->node[i] != NULL && m->node[i]->registered)
-            batch_lane_pace(m, l, m->node[i]);
+    each_node(m, n)
+        if (n->registered)
+            batch_lane_pace(m, l, n);
 }

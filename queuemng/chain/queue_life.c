@@ -40,8 +40,8 @@ void queue_free(struct mng *m, struct mqueue *q)
     for (unsigned i = 0; i < LANES_MAX; i++) {
         struct mlane *l = &q->lane[i];
 
-        list_each(&l->segs, it)
-            seg_unlink(m, container_of(it, struct mseg, in_lane));
+        each_seg(l, s)
+            seg_unlink(m, s);
         if (list_linked(&l->in_dirty))
             list_remove(&m->dirty_lanes, &l->in_dirty);
         assert(l->segs.n == 0);
@@ -68,9 +68,7 @@ void queue_free(struct mng *m, struct mqueue *q)
  * reached now is told when it reports a segment that nobody knows. */
 void segs_forget(struct mng *m, struct mlane *l)
 {
-    list_each(&l->segs, it) {
-        struct mseg *s = container_of(it, struct mseg, in_lane);
-
+    each_seg(l, s) {
         if (s->node->registered) {
             struct msg_seg_remove *r =
                 &mng_to(m, s->node->peer, MSG_SEG_REMOVE)->seg_remove;

@@ -15,7 +15,6 @@
 #include "queuemng/state/state.h"
 
 #define LOG_MODULE "rebuild"
-#define list_seg(it) list_entry(it, struct mseg, in_lane)
 
 static struct mseg *unmerge_one(struct mng *m, struct mseg *s, const struct malias *a,
                                 struct mseg *behind)

@@ -31,12 +31,9 @@ static bool is_empty(const struct mng *m, const struct mqueue *q)
     struct mng_deleted_view v = look(m, q);
 
     for (unsigned i = 0; i < q->n_lanes; i++)
-        list_each(&q->lane[i].segs, it) {
-            const struct mseg *s = list_entry(it, struct mseg, in_lane);
-
+        each_seg(&q->lane[i], s)
             if (!seg_is_reported(s) || seg_is_lost(s))
                 return false;
-        }
     return v.waiting + v.inside == 0;
 }
 
@@ -132,9 +129,7 @@ void deletes_tick(struct mng *m)
 {
     if (m->n_deleted == 0)
         return;
-    list_each(&m->queues, it) {
-        struct mqueue *q = container_of(it, struct mqueue, in_all);
-
+    each_queue(m, q) {
         if (q->deleted_until_ms != 0 && m->sched_ms >= q->deleted_until_ms)
             queue_gone(m, q);
     }
@@ -142,9 +137,7 @@ void deletes_tick(struct mng *m)
 
 void mng_each_deleted(const struct mng *m, mng_each_fn fn, void *ctx)
 {
-    list_each(&m->queues, it) {
-        const struct mqueue *q = list_entry(it, struct mqueue, in_all);
-
+    each_queue(m, q) {
         if (q->deleted_until_ms != 0) {
             struct mng_deleted_view v = look(m, q);
 

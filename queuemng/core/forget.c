@@ -28,11 +28,9 @@ static int may_forget(const struct mng *m, const struct mnode *n, bool force, st
                        "empty", n->name);
     if (force)
         return 0;
-    list_each(&n->segs, it) {
-        const struct seg_status *st = &list_entry(it, struct mseg, on_node)->st;
-
-        waiting += (uint64_t)st->waiting + st->returning;
-        inside += (uint64_t)st->ready + st->active;
+    each_node_seg(n, s) {
+        waiting += (uint64_t)s->st.waiting + s->st.returning;
+        inside += (uint64_t)s->st.ready + s->st.active;
     }
     if (!is_gone(n))
         return err_set(e, SQ_ECONFLICT,

@@ -413,12 +413,9 @@ void mng_start(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *ou
     m->tomb_floor = m->map_version;
     m->second_ms = now_ms + 1000;
     m->sched_ms = wall_believed(&m->wall_guard, m->now_ms, wall_ms);
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (m->node[i] != NULL)
-            m->node[i]->down_ms = now_ms;
-    list_each(&m->queues, it) {
-        struct mqueue *q = list_entry(it, struct mqueue, in_all);
-
+    each_node(m, n)
+        n->down_ms = now_ms;
+    each_queue(m, q) {
         if (q->def.name == NULL) { /* its definition was deleted, its chain record not yet */
             queue_free(m, q);
             continue;

@@ -12,19 +12,15 @@
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
 
-#define list_seg(it) list_entry(it, struct mseg, in_lane)
 #define CHUNK_BYTES (256 * 1024) /* of one MAP frame, about */
 #define KEYS_MAX 8
-#define list_queue(it) list_entry(it, struct mqueue, in_all)
 
 /* What stands behind an unconfirmed tail is not shown: its turn comes first (I3). */
 static uint32_t visible(const struct mlane *l, struct map_seg *v)
 {
     uint32_t n = 0;
 
-    list_each(&l->segs, it) {
-        const struct mseg *s = list_seg(it);
-
+    each_seg(l, s) {
         if (!seg_is_announced(s) && s->kind == OPEN_TAIL)
             break;
         if (!seg_is_announced(s) && s->kind != OPEN_REBUILD)
@@ -137,10 +133,8 @@ static bool add_nodes(const struct mng *m, struct arena *a, struct msg_map *g)
     g->nodes = arena_array(a, m->n_nodes, sizeof(*g->nodes));
     if (g->nodes == NULL)
         return false;
-    for (uint32_t i = 0; i < m->n_nodes; i++) {
-        const struct mnode *n = m->node[i];
-
-        if (n == NULL || n->addr[0] == '\0' || n->retired)
+    each_node(m, n) {
+        if (n->addr[0] == '\0' || n->retired)
             continue;
         g->nodes[g->n_nodes].no = n->no;
         g->nodes[g->n_nodes].name = arena_strdup(a, n->name);
@@ -167,15 +161,12 @@ static bool add_keys(const struct mng *m, struct arena *a, struct msg_map *g)
 
     if (keys == NULL)
         return false;
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (m->node[i] != NULL && m->node[i]->addr[0] != '\0')
-            add_key(g, keys, m->node[i]->pass_key);
-    for (uint32_t i = 0; i < m->n_nodes; i++) {
-        const struct mnode *n = m->node[i];
-
-        for (uint32_t k = 0; n != NULL && k < n->other_keys.n; k++)
+    each_node(m, n)
+        if (n->addr[0] != '\0')
+            add_key(g, keys, n->pass_key);
+    each_node(m, n)
+        for (uint32_t k = 0; k < n->other_keys.n; k++)
             add_key(g, keys, n->other_keys.key[k]);
-    }
     g->keys = (const uint8_t(*)[32])keys;
     return true;
 }
@@ -186,9 +177,7 @@ static seg_id next_shown(const struct mng *m)
 {
     seg_id next = m->next_seg;
 
-    list_each(&m->todo, it) {
-        const struct mseg *s = list_entry(it, struct mseg, in_todo);
-
+    each_todo(m, s) {
         if (!seg_is_announced(s) && s->kind != OPEN_REBUILD && s->id < next)
             next = s->id;
     }
@@ -258,8 +247,7 @@ void maps_flush(struct mng *m)
 {
     bool foreign = nodes_are_foreign(m);
 
-    list_each(&m->routers, it) {
-        struct mrouter *r = list_entry(it, struct mrouter, in);
+    each_router(m, r) {
         uint64_t from = r->sent_version;
 
         if (!r->registered || from == m->map_version || foreign)

@@ -49,15 +49,14 @@ void mng_free(struct mng *m)
 {
     if (m == NULL)
         return;
-    list_each(&m->queues, it) /* segments still point to their moves */
-        queue_free(m, container_of(it, struct mqueue, in_all));
-    list_each(&m->moves, it)
-        free(container_of(it, struct mmove, in));
-    list_each(&m->routers, it)
-        free(container_of(it, struct mrouter, in));
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (m->node[i] != NULL)
-            node_free(m->node[i]);
+    each_queue(m, q) /* segments still point to their moves */
+        queue_free(m, q);
+    each_move(m, v)
+        free(v);
+    each_router(m, r)
+        free(r);
+    each_node(m, n)
+        node_free(n);
     free(m->node);
     map_fini(&m->queue_by_id);
     map_fini(&m->seg_by_id);

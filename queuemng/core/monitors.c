@@ -34,9 +34,7 @@ void mng_reading(struct mng *m, msec_t now_ms, const char *metric, double value,
         return;
     was = x->ok;
     metric_set(x, value, 1e9, taken_ms, now_ms);
-    list_each(&m->queues, it) {
-        struct mqueue *q = container_of(it, struct mqueue, in_all);
-
+    each_queue(m, q) {
         if (!q->active && q->def.limits.n != 0)
             pops_look(m, q, now_ms);
     }
@@ -88,8 +86,8 @@ int metrics_check(const struct mng *m, const struct queue_def *d,
 
 static bool is_named(const struct mng *m, const char *metric)
 {
-    list_each(&m->queues, it)
-        if (queue_def_names(&list_entry(it, struct mqueue, in_all)->def, metric))
+    each_queue(m, q)
+        if (queue_def_names(&q->def, metric))
             return true;
     return false;
 }
@@ -129,6 +127,6 @@ void mng_metrics_set(struct mng *m, msec_t now_ms, const char *const *names, siz
         strncpy(m->known[i], names[i], NAME_MAX_LEN);
     }
     forget_unused(m);
-    list_each(&m->queues, it)
-        miss(m, now_ms, list_entry(it, struct mqueue, in_all));
+    each_queue(m, q)
+        miss(m, now_ms, q);
 }

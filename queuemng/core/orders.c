@@ -24,20 +24,19 @@
 
 #define LOG_MODULE "queue"
 
-/* To every node that hosts something of the queue. */
+static bool hosts(const struct mnode *n, const struct mqueue *q)
+{
+    each_node_seg(n, s)
+        if (s->lane->q == q)
+            return true;
+    return false;
+}
+
 static void rules_everywhere(struct mng *m, const struct mqueue *q)
 {
-    for (uint32_t i = 0; i < m->n_nodes; i++) {
-        struct mnode *n = m->node[i];
-
-        if (n == NULL || !n->registered)
-            continue;
-        list_each(&n->segs, it)
-            if (container_of(it, struct mseg, on_node)->lane->q == q) {
-                queue_rules_to(m, q, n);
-                break;
-            }
-    }
+    each_node(m, n)
+        if (n->registered && hosts(n, q))
+            queue_rules_to(m, q, n);
 }
 
 /* Certainly nobody is in it: nobody loses a place, or a slot that he has. */
@@ -45,9 +44,7 @@ static bool lane_is_empty(const struct mlane *l)
 {
     if (l->waiting + l->returning + l->ready + l->active != 0 || l->pop.busy)
         return false;
-    list_each(&l->segs, it) {
-        const struct mseg *s = list_entry(it, struct mseg, in_lane);
-
+    each_seg(l, s) {
         if (!seg_is_reported(s) || seg_is_lost(s) || s->move != NULL || !seg_reachable(s))
             return false;
     }
@@ -246,8 +243,8 @@ int mng_drain(struct mng *m, msec_t now_ms, const char *node, bool on, struct mn
         node_put(m, n);
         log_info("event=drain node=%s on=%d segments=%zu", node, on, n->segs.n);
     }
-    list_each(&n->segs, it)
-        lane_touch(m, container_of(it, struct mseg, on_node)->lane);
+    each_node_seg(n, s)
+        lane_touch(m, s->lane);
     if (!on)
         lanes_look(m);
     mng_end(m);

@@ -8,7 +8,6 @@
 #include "queuemng/state/state.h"
 
 #define STATS_CHUNK 1024         /* queues in one STATS frame */
-#define list_queue(it) list_entry(it, struct mqueue, in_all)
 
 static void queue_figures(const struct mng *m, struct arena *a, const struct mqueue *q,
                           struct queue_stats *s)
@@ -37,9 +36,7 @@ static void stats_to(struct mng *m, struct mrouter *r, bool all)
 
     g->clock_ms = m->wall_ms;
 
-    list_each(&m->queues, it) {
-        const struct mqueue *q = list_queue(it);
-
+    each_queue(m, q) {
         if (!all && !q->stats_dirty)
             continue;
         assert(g->n <= STATS_CHUNK);
@@ -56,14 +53,12 @@ static void stats_to(struct mng *m, struct mrouter *r, bool all)
 
 void stats_flush(struct mng *m)
 {
-    list_each(&m->routers, it) {
-        struct mrouter *r = list_entry(it, struct mrouter, in);
-
+    each_router(m, r) {
         if (!r->registered)
             continue;
         stats_to(m, r, r->stats_all);
         r->stats_all = false;
     }
-    list_each(&m->queues, it)
-        list_queue(it)->stats_dirty = false;
+    each_queue(m, q)
+        q->stats_dirty = false;
 }

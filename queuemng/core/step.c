@@ -10,6 +10,7 @@
 #include "queuemng/release/pop.h"
 #include "queuemng/state/batch.h"
 #include "queuemng/state/marks.h"
+#include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/records.h"
 #include "queuemng/state/state.h"
@@ -21,9 +22,7 @@ static void records_flush(struct mng *m)
     if (m->put_meta && m->started)
         put_meta(m);
     m->put_meta = m->put_meta && !m->started;
-    list_each(&m->puts, it) {
-        struct mqueue *q = list_entry(it, struct mqueue, in_puts);
-
+    list_each_of(&m->puts, struct mqueue, in_puts, q) {
         if (q->put_def)
             put_def(m, q);
         if (q->put_chain)
@@ -33,7 +32,7 @@ static void records_flush(struct mng *m)
         if (q->put_sched)
             sched_put(m, q);
         q->put_def = q->put_chain = q->put_marks = q->put_sched = false;
-        list_remove(&m->puts, it);
+        list_remove(&m->puts, &q->in_puts);
     }
 }
 
@@ -58,9 +57,8 @@ void mng_end(struct mng *m)
     }
     records_flush(m);
     assert(m->puts.n == 0 && m->urgent.n == 0);
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (m->node[i] != NULL)
-            batch_send(m, m->node[i]);
+    each_node(m, n)
+        batch_send(m, n);
     maps_flush(m);
     if (m->stats_now)
         stats_flush(m);

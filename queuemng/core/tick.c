@@ -17,14 +17,13 @@
 #include "queuemng/release/pop.h"
 #include "queuemng/state/changed.h"
 #include "queuemng/state/marks.h"
+#include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 
 static void reconcile_all(struct mng *m)
 {
-    list_each(&m->todo, it) {
-        struct mseg *s = container_of(it, struct mseg, in_todo);
-
+    each_todo(m, s) {
         if (s->ordered_ms == 0 || m->now_ms - s->ordered_ms >= MNG_AGAIN_MS)
             seg_reconcile(m, s);
     }
@@ -46,8 +45,8 @@ static void lane_rates(struct mlane *l)
 
 static bool any_unreachable(const struct mng *m)
 {
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (m->node[i] != NULL && !m->node[i]->registered && m->node[i]->segs.n != 0)
+    each_node(m, n)
+        if (!n->registered && n->segs.n != 0)
             return true;
     return false;
 }
@@ -58,9 +57,7 @@ static void second(struct mng *m)
     m->unreachable = any_unreachable(m);
     deletes_tick(m);
     m->tier_notes = 0;
-    list_each(&m->active, it) {
-        struct mqueue *q = container_of(it, struct mqueue, in_active);
-
+    each_active(m, q) {
         for (unsigned i = 0; i < q->n_lanes; i++) {
             lane_eta(m, &q->lane[i]);
             lane_rates(&q->lane[i]);
@@ -70,9 +67,7 @@ static void second(struct mng *m)
         no_show_second(&q->no_show);
         q->stats_dirty = true;
     }
-    list_each(&m->queues, it) {
-        struct mqueue *q = container_of(it, struct mqueue, in_all);
-
+    each_queue(m, q) {
         if (!q->active)
             idle_figures(m, q);
         for (unsigned i = 0; i < q->n_lanes; i++) {
@@ -118,13 +113,13 @@ void mng_tick(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out
     nodes_tick(m);
     moves_tick(m);
     reconcile_all(m);
-    list_each(&m->active, it)
-        pops_tick(m, container_of(it, struct mqueue, in_active));
+    each_active(m, q)
+        pops_tick(m, q);
     if (now_ms >= m->second_ms) {
         m->second_ms = now_ms + 1000;
         second(m);
-        list_each(&m->active, it)
-            queue_idle(m, container_of(it, struct mqueue, in_active));
+        each_active(m, q)
+            queue_idle(m, q);
     }
     mng_end(m);
 }

@@ -6,12 +6,12 @@
 #include "queuemng/release/eta.h"
 #include "queuemng/release/pop.h"
 #include "queuemng/state/alias.h"
+#include "queuemng/state/node.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/segment.h"
 #include "queuemng/state/slots.h"
 #include "queuemng/state/state.h"
 
-#define list_seg(it) list_entry(it, struct mseg, in_lane)
 
 /* By slots it has no effect. */
 static double queue_boost(const struct mqueue *q)
@@ -21,8 +21,7 @@ static double queue_boost(const struct mqueue *q)
 
 void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx)
 {
-    list_each(&m->queues, it) {
-        const struct mqueue *q = list_entry(it, struct mqueue, in_all);
+    each_queue(m, q) {
         struct mng_queue_view v = { .id = q->id,
                                     .def = &q->def,
                                     .public_state = queue_public_state(q),
@@ -88,9 +87,7 @@ void mng_each_lane(const struct mng *m, queue_id q, mng_each_fn fn, void *ctx)
         lanes_view(one, fn, ctx);
     if (q != 0)
         return;
-    list_each(&m->queues, it) {
-        const struct mqueue *x = list_entry(it, struct mqueue, in_all);
-
+    each_queue(m, x) {
         if (x->deleted_until_ms == 0)
             lanes_view(x, fn, ctx);
     }
@@ -102,8 +99,7 @@ void mng_each_seg(const struct mng *m, queue_id q, unsigned lane, mng_each_fn fn
 
     if (x == NULL || lane >= LANES_MAX)
         return;
-    list_each(&x->lane[lane].segs, it) {
-        const struct mseg *s = list_seg(it);
+    each_seg(&x->lane[lane], s) {
         struct mng_seg_view v = { .id = s->id,
                                   .node = s->node->no,
                                   .state = s->state,
@@ -121,13 +117,8 @@ void mng_each_seg(const struct mng *m, queue_id q, unsigned lane, mng_each_fn fn
 
 void mng_each_node(const struct mng *m, mng_each_fn fn, void *ctx)
 {
-    for (uint32_t i = 0; i < m->n_nodes; i++) {
-        const struct mnode *n = m->node[i];
-        struct mng_node_view v;
-
-        if (n == NULL)
-            continue;
-        v = (struct mng_node_view){ .no = n->no,
+    each_node(m, n) {
+        struct mng_node_view v = { .no = n->no,
                                     .name = n->name,
                                     .addr = n->addr,
                                     .admin = n->admin,
@@ -147,8 +138,7 @@ void mng_each_node(const struct mng *m, mng_each_fn fn, void *ctx)
 
 void mng_each_router(const struct mng *m, mng_each_fn fn, void *ctx)
 {
-    list_each(&m->routers, it) {
-        const struct mrouter *r = list_entry(it, struct mrouter, in);
+    each_router(m, r) {
         struct mng_router_view v = { .name = r->name,
                                      .http = r->http,
                                      .admin = r->admin,
@@ -161,8 +151,7 @@ void mng_each_router(const struct mng *m, mng_each_fn fn, void *ctx)
 
 void mng_each_move(const struct mng *m, mng_each_fn fn, void *ctx)
 {
-    list_each(&m->moves, it) {
-        const struct mmove *x = list_entry(it, struct mmove, in);
+    each_move(m, x) {
         struct mng_move_view v = { .id = x->id,
                                    .from = x->from_id,
                                    .to = x->to_id,
@@ -200,12 +189,12 @@ void mng_count(const struct mng *m, struct mng_counts *c)
     c->queues = m->queues.n - m->n_deleted;
     c->segments = m->seg_by_id.n;
     c->nodes_up = c->nodes_foreign = c->routers_up = 0;
-    for (uint32_t i = 0; i < m->n_nodes; i++) {
-        c->nodes_up += m->node[i] != NULL && m->node[i]->registered;
-        c->nodes_foreign += m->node[i] != NULL && m->node[i]->foreign;
+    each_node(m, n) {
+        c->nodes_up += n->registered;
+        c->nodes_foreign += n->foreign;
     }
-    list_each(&m->routers, it)
-        c->routers_up += list_entry(it, struct mrouter, in)->registered;
+    each_router(m, r)
+        c->routers_up += r->registered;
 }
 
 bool mng_place(const struct mng *m, seg_id seg, struct mng_place_view *v)

@@ -101,10 +101,9 @@ const struct cfg_key mng_keys[] = {
     { K(heartbeat, heartbeat_ms), .type = CFG_MS, .def = "1s", .min = 50, .max = 60000,
       .help = "interval of heartbeats on internal links; a peer silent for three of them "
               "is gone" },
-    { K(metrics, metrics), .type = CFG_OBJS, .def = "", .min = 0, .max = MNG_CFG_METRICS, .reload = true,
-      .sub = metric_keys, .size = sizeof(struct metric_def), .help = "metrics to read, "
-                                                                     "for the limits of "
-                                                                     "queues" },
+    { K(metrics, metrics), .type = CFG_OBJS, .def = "", .min = 0, .max = MNG_CFG_METRICS,
+      .reload = true, .sub = metric_keys, .size = sizeof(struct metric_def),
+      .help = "metrics to read, for the limits of queues" },
     { K(queues, queues), .type = CFG_OBJS, .def = "", .min = 0, .max = 20000, .reload = true,
       .sub = queue_def_keys, .size = sizeof(struct queue_def),
       .help = "queues; an entry applies when it is new or changed here, else the admin "

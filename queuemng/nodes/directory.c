@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <jansson.h>
-#include <stdlib.h>
 
 #include "common/base/log.h"
 #include "queuemng/state/node.h"
@@ -11,24 +10,16 @@
 #include "queuemng/state/state.h"
 
 #define LOG_MODULE "directory"
-#define KEY "directory"
 
 static void put(struct mng *m)
 {
-    json_t *v = json_array(), *j;
-    char *text;
+    json_t *v = json_array();
 
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (m->node[i] != NULL && m->node[i]->member)
-            json_array_append_new(v, json_integer(m->node[i]->no));
-    j = json_pack("{s:I,s:o}", "version", (json_int_t)m->members_version, "members", v);
-    text = j != NULL ? json_dumps(j, JSON_COMPACT) : NULL;
-    if (text != NULL)
-        out_put(m, KEY, text);
-    else
-        m->out->box.failed = true;
-    free(text);
-    json_decref(j);
+    each_node(m, n)
+        if (n->member)
+            json_array_append_new(v, json_integer(n->no));
+    out_put_json(m, "directory", json_pack("{s:I,s:o}", "version",
+                                           (json_int_t)m->members_version, "members", v));
 }
 
 /* That they can is known of them: else they would not be members. */
@@ -54,11 +45,11 @@ int directory_load(struct mng *m, json_t *j)
 
 static uint32_t count(const struct mng *m)
 {
-    uint32_t n = 0;
+    uint32_t members = 0;
 
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        n += m->node[i] != NULL && m->node[i]->member;
-    return n;
+    each_node(m, n)
+        members += n->member;
+    return members;
 }
 
 static void tell(struct mng *m, const struct mnode *to)
@@ -76,20 +67,16 @@ static void tell(struct mng *m, const struct mnode *to)
     g->version = m->members_version;
     g->self = to->no;
     g->v = v;
-    for (uint32_t i = 0; i < m->n_nodes && v != NULL; i++) {
-        const struct mnode *x = m->node[i];
-
-        if (x != NULL && x->member)
+    each_node(m, x)
+        if (v != NULL && x->member)
             v[g->n++] = (struct member_row){ x->no, arena_strdup(a, x->name),
                                              arena_strdup(a, x->addr) };
-    }
 }
 
 static void tell_all(struct mng *m)
 {
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (m->node[i] != NULL)
-            tell(m, m->node[i]);
+    each_node(m, n)
+        tell(m, n);
 }
 
 static bool is_wanted(const struct mnode *n)
@@ -101,10 +88,8 @@ bool directory_look(struct mng *m)
 {
     bool changed = false;
 
-    for (uint32_t i = 0; i < m->n_nodes; i++) {
-        struct mnode *n = m->node[i];
-
-        if (n == NULL || n->member == is_wanted(n) ||
+    each_node(m, n) {
+        if (n->member == is_wanted(n) ||
             (!n->member && count(m) >= MSG_MEMBERS_MAX))
             continue;
         n->member = !n->member;

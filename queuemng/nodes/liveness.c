@@ -10,6 +10,7 @@
 #include "queuemng/nodes/directory.h"
 #include "queuemng/nodes/retire.h"
 #include "queuemng/state/changed.h"
+#include "queuemng/state/node.h"
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
 
@@ -20,9 +21,7 @@ void node_lost(struct mng *m, struct mnode *n)
     log_error("event=node_lost node=%s silent_ms=%lld segments=%zu", n->name,
               (long long)(m->now_ms - n->down_ms), n->segs.n);
     n->given_up = true;
-    list_each(&n->segs, it) {
-        struct mseg *s = container_of(it, struct mseg, on_node);
-
+    each_node_seg(n, s) {
         if (!seg_is_lost(s))
             seg_lost(m, s);
     }
@@ -39,9 +38,7 @@ static void node_down_tick(struct mng *m, struct mnode *n)
         node_lost(m, n);
         return;
     }
-    list_each(&n->segs, it) {
-        struct mseg *s = container_of(it, struct mseg, on_node);
-
+    each_node_seg(n, s) {
         if (s->state == SEG_OPEN && down >= MNG_TAIL_AFTER_MS)
             lane_touch(m, s->lane);
     }
@@ -49,11 +46,7 @@ static void node_down_tick(struct mng *m, struct mnode *n)
 
 void nodes_tick(struct mng *m)
 {
-    for (uint32_t i = 0; i < m->n_nodes; i++) {
-        struct mnode *n = m->node[i];
-
-        if (n == NULL)
-            continue;
+    each_node(m, n) {
         if (n->refused_ms != 0 && m->now_ms - n->refused_ms >= MNG_REFUSED_MS) {
             n->refused_ms = 0;
             lanes_look(m);

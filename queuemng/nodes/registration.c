@@ -43,9 +43,7 @@ static bool is_foreign(struct mng *m, struct mnode *n, const struct msg_node_reg
               "managers with another store: end this manager, give it theirs (redis, "
               "data_dir), or delete the node's journal\"",
               n->name, (unsigned long long)m->epoch, (unsigned long long)g->epoch_seen);
-    list_each(&m->routers, it) {
-        const struct mrouter *r = list_entry(it, struct mrouter, in);
-
+    each_router(m, r) {
         if (r->registered && nodes_are_foreign(m))
             tell_foreign(m, r->peer);
     }
@@ -80,8 +78,8 @@ void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
     n->past_opening_ms = 0; /* its clock may have been set since */
     n->registered = false;
     node_put(m, n);
-    list_each(&n->segs, it)
-        container_of(it, struct mseg, on_node)->seen = false;
+    each_node_seg(n, s)
+        s->seen = false;
     ok = &mng_to(m, n->peer, MSG_NODE_OK)->node_ok;
     ok->epoch = m->epoch;
     ok->no = n->no;
@@ -143,9 +141,7 @@ static void seg_removed(struct mng *m, struct mseg *s)
 void on_open_refused(struct mng *m, struct mnode *n)
 {
     n->refused_ms = m->now_ms;
-    list_each(&n->segs, it) {
-        struct mseg *s = container_of(it, struct mseg, on_node);
-
+    each_node_seg(n, s) {
         if (!seg_is_announced(s))
             seg_lost(m, s);
     }
@@ -157,9 +153,7 @@ static void node_registered(struct mng *m, struct mnode *n)
     assert(!n->registered && n->peer != 0);
     n->registered = true;
     n->given_up = false;
-    list_each(&n->segs, it) {
-        struct mseg *s = container_of(it, struct mseg, on_node);
-
+    each_node_seg(n, s) {
         if (seg_is_lost(s))
             continue;
         if (!s->seen && s->want_remove) {

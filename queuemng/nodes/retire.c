@@ -33,8 +33,8 @@ static msec_t longest_session_ms(const struct mng *m)
 {
     msec_t ms = 0;
 
-    list_each(&m->queues, it)
-        ms = ms_max(ms, queue_session_ms(&list_entry(it, struct mqueue, in_all)->def));
+    each_queue(m, q)
+        ms = ms_max(ms, queue_session_ms(&q->def));
     return ms;
 }
 
@@ -43,8 +43,8 @@ msec_t key_needed_ms(const struct mng *m, const struct mnode *n)
 {
     msec_t left = n->down_ms + longest_session_ms(m) - m->now_ms;
 
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (m->node[i] != NULL && m->node[i] != n && has_key(m->node[i], n->pass_key))
+    each_node(m, x)
+        if (x != n && has_key(x, n->pass_key))
             return 0;
     return ms_max(left, 0);
 }

@@ -6,7 +6,6 @@
 #include "queuemng/state/queue.h"
 #include "queuemng/state/state.h"
 
-#define list_seg(it) list_entry(it, struct mseg, in_lane)
 
 static uint64_t gone_of(const struct mlane *l)
 {
@@ -60,9 +59,9 @@ static void probe(struct mlane *l, msec_t now_ms)
 {
     const struct mseg *last = NULL;
 
-    list_each(&l->segs, it)
-        if (list_seg(it)->st.joined > 0)
-            last = list_seg(it);
+    each_seg(l, s)
+        if (s->st.joined > 0)
+            last = s;
     if (last != NULL && l->waiting > 0)
         eta_probe(&l->eta, now_ms, last->id, last->st.joined - 1, l->waiting);
 }

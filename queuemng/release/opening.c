@@ -66,9 +66,7 @@ void sched_tick(struct mng *m, bool second)
     if (!m->schedules && !second)
         return;
     m->schedules = false;
-    list_each(&m->queues, it) {
-        struct mqueue *q = list_entry(it, struct mqueue, in_all);
-
+    each_queue(m, q) {
         if (!has_schedule(q))
             continue;
         m->schedules = true;

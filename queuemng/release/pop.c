@@ -17,7 +17,6 @@
 #include "queuemng/state/state.h"
 
 #define LOG_MODULE "release"
-#define list_seg(it) list_entry(it, struct mseg, in_lane)
 #define TIER_NOTES_MAX 10 /* lines in a second */
 
 /* How long an unreachable segment is waited for. People whose places are not drawn yet all stand
@@ -33,9 +32,7 @@ static struct mseg *pop_head(const struct mng *m, struct mlane *l, bool *wait)
     struct mseg *first_open = NULL;
 
     *wait = l->recovering = false;
-    list_each(&l->segs, it) {
-        struct mseg *s = list_seg(it);
-
+    each_seg(l, s) {
         if (seg_dry(s) || (!seg_is_announced(s) && s->kind != OPEN_REBUILD))
             continue;
         if (seg_is_lost(s) && m->now_ms - s->lost_ms > patience_ms(m, s))
@@ -293,9 +290,7 @@ void on_seg_popped(struct mng *m, struct mnode *n, const struct msg_seg_popped *
 /* Its link is back: what was asked before is asked again, with the same tick. */
 void pop_node_up(struct mng *m, struct mnode *n)
 {
-    list_each(&n->segs, it) {
-        struct mseg *s = container_of(it, struct mseg, on_node);
-
+    each_node_seg(n, s) {
         if (s->lane->pop.busy && s->lane->pop.seg == s->id)
             pop_send(m, s->lane, s);
     }

@@ -21,10 +21,10 @@ static const struct metric_row rows[] = {
     ROW("segments_opened_total", COUNTER, opened, "Segments opened"),
     ROW("segments_removed_total", COUNTER, removed, "Empty segments unlinked"),
     ROW("segments_lost_total", COUNTER, lost_segments, "Segments given up with their node"),
-    ROW("segments_rebuilt_total", COUNTER, rebuilt, "Of them, brought back by their people"),
+    ROW("segments_rebuilt_total", COUNTER, rebuilt, "Lost segments whose people brought them back"),
     ROW("moves_started_total", COUNTER, moves_started, "Moves (merge, drain) begun"),
-    ROW("moves_committed_total", COUNTER, moves_committed, "Moves done"),
-    ROW("moves_aborted_total", COUNTER, moves_aborted, "Moves given up"),
+    ROW("moves_committed_total", COUNTER, moves_committed, "Moves committed"),
+    ROW("moves_aborted_total", COUNTER, moves_aborted, "Moves aborted"),
     ROW("released_total", COUNTER, released, "Tickets released"),
     ROW("pops_total", COUNTER, pops_sent, "Release orders sent"),
     ROW("pops_skipped_total", COUNTER, pops_skipped, "Releases given up: head unreachable"),
@@ -49,9 +49,9 @@ static const struct metric_row lane_columns[] = {
     LANE("returning", GAUGE, returning, "No-shows that came back in time"),
     LANE("ready", GAUGE, ready, "Released, pass not collected yet"),
     LANE("active", GAUGE, active, "Pass collected and still valid"),
-    LANE("joined_total", COUNTER, joined, "Tickets given"),
+    LANE("joined_total", COUNTER, joined, "Tickets issued"),
     LANE("released_total", COUNTER, released, "Tickets released"),
-    LANE("left_total", COUNTER, left, "Tickets given back"),
+    LANE("left_total", COUNTER, left, "Tickets given up by their people"),
     LANE("expired_total", COUNTER, expired, "Tickets that timed out"),
     LANE("no_shows_total", COUNTER, no_shows,
         "Released tickets that did not collect their pass in time, or were absent when released"),
@@ -158,10 +158,10 @@ static void store_page(struct buf *b, const struct store *s)
     struct store_counts c;
 
     store_count(s, &c);
-    one(b, "segq_store_keys", METRIC_GAUGE, "Records that are kept", c.keys);
-    one(b, "segq_store_bytes", METRIC_GAUGE, "Size of what is kept", c.bytes);
-    one(b, "segq_store_syncs_total", METRIC_COUNTER, "Times it was synced", c.syncs);
-    one(b, "segq_store_compactions_total", METRIC_COUNTER, "Times it was rewritten",
+    one(b, "segq_store_keys", METRIC_GAUGE, "Records in the store", c.keys);
+    one(b, "segq_store_bytes", METRIC_GAUGE, "Size of the store", c.bytes);
+    one(b, "segq_store_syncs_total", METRIC_COUNTER, "Syncs of the store", c.syncs);
+    one(b, "segq_store_compactions_total", METRIC_COUNTER, "Compactions of the store",
         c.compactions);
     one(b, "segq_store_failures_total", METRIC_COUNTER, "Writes that failed", c.failures);
 }
@@ -173,7 +173,8 @@ static void eta_page(struct buf *b, const struct eta_errors *e)
     uint64_t n = 0;
     char le[32];
 
-    metrics_head(b, name, METRIC_HISTOGRAM, "Difference between estimated and real waiting time, by probes");
+    metrics_head(b, name, METRIC_HISTOGRAM,
+                 "Difference between estimated and real waiting time, by probes");
     for (size_t i = 0; i < ARRAY_LEN(eta_bounds); i++) {
         const char *labels[] = { "le", le, NULL };
 
@@ -186,7 +187,8 @@ static void eta_page(struct buf *b, const struct eta_errors *e)
     metrics_f64(b, "segq_eta_error_seconds_sum", NULL, e->sum_s);
     metrics_u64(b, "segq_eta_error_seconds_count", NULL, e->n);
     metrics_head(b, "segq_eta_promised_seconds_total", METRIC_COUNTER,
-                 "Estimated waiting time of the same probes; error divided by this is the relative error");
+                 "Estimated waiting time of the same probes; error divided by this is the "
+                 "relative error");
     metrics_f64(b, "segq_eta_promised_seconds_total", NULL, e->promised_s);
 }
 
@@ -199,9 +201,9 @@ static void redis_page(struct buf *b, const struct mng_lead_view *v)
         metrics_u64(b, "segq_redis_errors_total", labels, v->faults->fault[i]);
     }
     one(b, "segq_redis_up", METRIC_GAUGE, "Is the link to Redis up", v->reachable);
-    one(b, "segq_redis_connects_total", METRIC_COUNTER, "Times it came up",
+    one(b, "segq_redis_connects_total", METRIC_COUNTER, "Times the link to Redis came up",
         v->faults->connects);
-    one(b, "segq_redis_commands_total", METRIC_COUNTER, "Commands sent", v->faults->commands);
+    one(b, "segq_redis_commands_total", METRIC_COUNTER, "Commands sent to Redis", v->faults->commands);
     metrics_histo(b, "segq_store_write_seconds", "From sending a write to its answer",
                   v->latency);
 }
@@ -257,7 +259,8 @@ void mng_metrics(void *ctx, struct buf *b)
                  "Estimated wait of the last in line; absent while it is not known");
     mng_each_lane(s->mng, 0, lane_wait, b);
     metrics_head(b, "segq_queue_inside", METRIC_GAUGE,
-                 "Upper bound of people inside, as counted against slots; includes those from before a flush");
+                 "Upper bound of people inside, as counted against slots; includes those from "
+                 "before a flush");
     mng_each_queue(s->mng, queue_inside, b);
     metrics_head(b, "segq_queue_allowed_per_second", METRIC_GAUGE,
                  "What the limits allow now, and which one limits");

@@ -27,9 +27,7 @@ struct mlane *lane_of(const struct mng *m, seg_id seg)
 
     if (s != NULL)
         return s->lane;
-    list_each(&m->queues, it) {
-        struct mqueue *q = container_of(it, struct mqueue, in_all);
-
+    each_queue(m, q) {
         for (unsigned i = 0; i < q->n_lanes; i++)
             if (alias_of(&q->lane[i], seg) != 0)
                 return &q->lane[i];

@@ -24,9 +24,7 @@ static bool mark_raise(struct mlane *l, seg_id seg, uint32_t end, uint32_t *was)
     bool found = false;
 
     *was = 0;
-    list_each(&l->segs, it) {
-        struct mseg *s = list_entry(it, struct mseg, in_lane);
-
+    each_seg(l, s) {
         if (s->id != seg)
             continue;
         found = true;

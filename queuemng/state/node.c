@@ -12,11 +12,19 @@ struct mnode *node_by_no(const struct mng *m, node_no no)
     return no != 0 && no <= m->n_nodes ? m->node[no - 1] : NULL;
 }
 
+struct mnode *node_after(const struct mng *m, node_no no)
+{
+    while (no < m->n_nodes)
+        if (m->node[no++] != NULL)
+            return m->node[no - 1];
+    return NULL;
+}
+
 struct mnode *node_by_name(const struct mng *m, const char *name)
 {
-    for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (m->node[i] != NULL && strcmp(m->node[i]->name, name) == 0)
-            return m->node[i];
+    each_node(m, n)
+        if (strcmp(n->name, name) == 0)
+            return n;
     return NULL;
 }
 
@@ -70,10 +78,10 @@ bool nodes_are_foreign(const struct mng *m)
 {
     unsigned n_foreign = 0;
 
-    for (uint32_t i = 0; i < m->n_nodes; i++) {
-        if (m->node[i] != NULL && m->node[i]->registered)
+    each_node(m, n) {
+        if (n->registered)
             return false;
-        n_foreign += m->node[i] != NULL && m->node[i]->foreign;
+        n_foreign += n->foreign;
     }
     return n_foreign != 0;
 }

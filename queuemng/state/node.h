@@ -12,6 +12,12 @@ struct mnode;
 struct mnode *node_by_no(const struct mng *m, node_no no);
 /* NULL: no such node (any more). */
 struct mnode *node_by_name(const struct mng *m, const char *name);
+/* The node with the next number above `no`; NULL: none. */
+struct mnode *node_after(const struct mng *m, node_no no);
+/* All nodes, by number; n may be freed in the body. */
+#define each_node(m, n)                                                                  \
+    for (struct mnode *n = node_after(m, 0), *n##_next;                                  \
+         n != NULL && (n##_next = node_after(m, n->no), true); n = n##_next)
 /* The number must be free. NULL: no memory. */
 struct mnode *node_new(struct mng *m, node_no no, const char *name);
 /* For records of the store, which come in any order: made if need be. NULL: no memory. */

@@ -48,9 +48,7 @@ struct mqueue *queue_find(const struct mng *m, const char *name)
 
 struct mqueue *queue_deleted(const struct mng *m, const char *name)
 {
-    list_each(&m->queues, it) {
-        struct mqueue *q = container_of(it, struct mqueue, in_all);
-
+    each_queue(m, q) {
         if (q->deleted_until_ms != 0 && strcmp(q->def.name, name) == 0)
             return q;
     }

@@ -11,7 +11,6 @@
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 
-#define list_seg(it) list_entry(it, struct mseg, in_lane)
 
 void put_meta(struct mng *m)
 {
@@ -85,9 +84,7 @@ static json_t *lane_json(const struct mlane *l)
 {
     json_t *segs = json_array(), *aliases = json_array();
 
-    list_each(&l->segs, it) {
-        const struct mseg *s = list_seg(it);
-
+    each_seg(l, s) {
         if (alias_of(l, s->id) != 0)
             continue; /* source of a committed move: its tickets are the target's */
         if (s->want_remove)

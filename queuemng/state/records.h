@@ -8,7 +8,8 @@
  *                 the pre-queue, how many drew places, the seed of their draw],
  *                 aliases [from, to, capacity, mark], the longest told interval;
  *                 flushed, lost [how many were inside then, until when]
- *   directory     the nodes that keep the directory of subjects (nodes/directory.c), and its version
+ *   directory     the nodes that keep the directory of subjects (nodes/directory.c), and its
+ *                 version
  *   sched/ID      which of its opening and closing times have come, the seed of its draw
  *   mark/ID/LANE/N  releases [segment, from, end, wall clock, again] (state/marks.c)
  *

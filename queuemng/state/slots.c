@@ -7,7 +7,6 @@
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
 
-#define list_seg(it) list_entry(it, struct mseg, in_lane)
 
 static bool is_certain(const struct mseg *s)
 {
@@ -43,7 +42,8 @@ static uint64_t seg_inside(const struct mng *m, const struct mseg *s)
 }
 
 /* By both clocks, as for marks: the wall clock may have leapt. */
-static uint64_t unreported_n(const struct mng *m, const struct mqueue *q, const struct munreported *u)
+static uint64_t unreported_n(const struct mng *m, const struct mqueue *q,
+                             const struct munreported *u)
 {
     bool over = m->wall_ms > u->until_ms &&
                 m->now_ms - u->since_ms > queue_unreported_ms(&q->def);
@@ -98,8 +98,8 @@ uint64_t slots_inside(const struct mng *m, const struct mqueue *q)
         const struct mlane *l = &q->lane[i];
 
         n += l->pop.busy ? l->pop.n : 0;
-        list_each(&l->segs, it)
-            n += seg_inside(m, list_seg(it));
+        each_seg(l, s)
+            n += seg_inside(m, s);
     }
     return n;
 }
@@ -107,12 +107,9 @@ uint64_t slots_inside(const struct mng *m, const struct mqueue *q)
 static bool all_heard(const struct mqueue *q)
 {
     for (unsigned i = 0; i < q->n_lanes; i++)
-        list_each(&q->lane[i].segs, it) {
-            const struct mseg *s = list_seg(it);
-
+        each_seg(&q->lane[i], s)
             if (s->phase == SEG_STORED && !seg_is_lost(s))
                 return false;
-        }
     return true;
 }
 

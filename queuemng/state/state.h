@@ -219,7 +219,7 @@ struct mqueue {
     uint64_t map_version; /* when its map record last changed */
     struct schedule sched;
     bool early_ready;     /* routers may send people to the pre-queue */
-    struct munreported flushed, lost; /* when the queue was flushed, segments were lost: sprequeue.h */
+    struct munreported flushed, lost; /* with the flush, with lost segments; slots.h */
     int64_t deleted_until_ms; /* wall clock; 0: it is not deleted; core/deleted.h */
     int deleted_state;        /* its state before */
     bool put_def, put_chain, put_marks, put_sched; /* to be stored at the end of this step */
@@ -308,5 +308,19 @@ struct mng {
     struct eta_errors eta_errors;
     struct mng_out *out;     /* of the step being done */
 };
+
+/* All of them, in order; the one at hand may be removed, or freed, in the body. node.h has
+ * each_node(). */
+#define each_queue(m, q)    list_each_of(&(m)->queues, struct mqueue, in_all, q)
+#define each_active(m, q)   list_each_of(&(m)->active, struct mqueue, in_active, q)
+#define each_router(m, r)   list_each_of(&(m)->routers, struct mrouter, in, r)
+#define each_move(m, v)     list_each_of(&(m)->moves, struct mmove, in, v)
+#define each_todo(m, s)     list_each_of(&(m)->todo, struct mseg, in_todo, s)
+#define each_seg(l, s)      list_each_of(&(l)->segs, struct mseg, in_lane, s)
+#define each_node_seg(n, s) list_each_of(&(n)->segs, struct mseg, on_node, s)
+
+/* NULL for NULL. */
+#define list_seg(it)   list_entry(it, struct mseg, in_lane)
+#define list_queue(it) list_entry(it, struct mqueue, in_all)
 
 #endif

@@ -29,9 +29,9 @@ struct step {
 
 struct slead {
     struct lease lease;
-    bool up, begun, loading, outranked;
-    bool latest; /* nobody has led since us, as far as we know */
-    uint64_t above, heard_rev;
+    bool up, begun, loading, fenced;
+    bool exact; /* nobody has led since us, as far as we know */
+    uint64_t fenced_by, heard_rev;
     usec_t settled, loaded, load_at;
     uint32_t link;          /* counts connections */
     uint64_t asked, answered;
@@ -41,8 +41,8 @@ struct slead {
     struct kv mirror;
     uint64_t rev, epoch;    /* epoch: written under; 0 = not */
     bool has_rev, dirty;
-    struct batch next, way;
-    uint64_t issued, done, write_no; /* write_no: of the write that is under way */
+    struct batch next, in_flight;
+    uint64_t issued, done, write_no; /* write_no: of the write that is in flight */
     bool sent;
     struct step *step;
     size_t n_steps, cap_steps;
@@ -172,20 +172,20 @@ static void write_go(struct sim *s, struct proc *p)
 
     if (l->epoch == 0 || l->sent || !l->up)
         return;
-    if (!l->way.open) {
-        struct batch empty = l->way;
+    if (!l->in_flight.open) {
+        struct batch empty = l->in_flight;
 
         if (!l->next.open || l->next.serial == 0)
             return;
-        l->way = l->next;
+        l->in_flight = l->next;
         l->next = empty;
     }
     q.epoch = l->epoch;
     q.rev = l->rev;
-    q.serial = l->way.serial;
-    q.whole = l->way.whole;
+    q.serial = l->in_flight.serial;
+    q.whole = l->in_flight.whole;
     q.write_no = ++l->write_no;
-    l->sent = ask(s, p, &q, &l->way.text);
+    l->sent = ask(s, p, &q, &l->in_flight.text);
 }
 
 static void write_again(struct sim *s, struct proc *p)
@@ -232,12 +232,12 @@ static void kept(struct sim *s, struct proc *p)
 }
 
 /* This term must end: the timer does it. */
-static void outranked(struct sim *s, struct proc *p, uint64_t epoch)
+static void fenced(struct sim *s, struct proc *p, uint64_t epoch)
 {
     struct slead *l = p->mng->lead;
 
-    l->outranked = true;
-    l->above = u64_max(l->above, epoch);
+    l->fenced = true;
+    l->fenced_by = u64_max(l->fenced_by, epoch);
     timer_at(s, p, s->now);
 }
 
@@ -252,14 +252,14 @@ static void on_written(struct sim *s, struct proc *p, const struct store_msg *a)
         sim_note(s, "process %lu: a write is refused (%lu)", p->idx, (uint64_t)a->result, 0,
                  0, 0);
         l->epoch = 0;
-        outranked(s, p, l->lease.epoch);
+        fenced(s, p, l->lease.epoch);
         return;
     }
     l->rev = a->rev;
     l->has_rev = true;
-    l->done = l->way.serial;
+    l->done = l->in_flight.serial;
     l->dirty = l->next.open;
-    batch_reset(&l->way);
+    batch_reset(&l->in_flight);
     write_go(s, p);
     kept(s, p);
 }
@@ -282,7 +282,7 @@ static void term_begin(struct sim *s, struct proc *p)
 
     if (!lease_leads(&l->lease, sim_ms(s)))
         return; /* over before it began */
-    l->begun = l->latest = true;
+    l->begun = l->exact = true;
     l->epoch = l->lease.epoch;
     p->mng->term++;
     s->count.terms++;
@@ -302,7 +302,7 @@ static void term_end(struct sim *s, struct proc *p)
     l->epoch = 0;
     l->sent = false;
     l->done = l->issued;
-    batch_reset(&l->way);
+    batch_reset(&l->in_flight);
     batch_reset(&l->next);
     if (!l->begun)
         return;
@@ -448,7 +448,7 @@ static void on_lease(struct sim *s, struct proc *p, const struct store_msg *a)
               : a->ask == ASK_TAKE ? LEASE_GRANTED
                                    : LEASE_RENEWED;
     l->heard_rev = a->rev;
-    l->latest = l->latest && (a->result != 0 || a->left_ms == 0);
+    l->exact = l->exact && (a->result != 0 || a->left_ms == 0);
     feed(s, p, in);
     if (a->result == 0 && a->left_ms > 0 && a->rev != 0 && compare(l) != MIRROR_SAME &&
         (l->loaded == 0 || s->now - l->loaded >= RELOAD_MS * 1000))
@@ -459,15 +459,15 @@ static void on_timer(struct sim *s, struct proc *p)
 {
     struct slead *l = p->mng->lead;
     struct lease_in in = { .kind = LEASE_TICK };
-    const struct batch *b = l->way.open ? &l->way : &l->next;
+    const struct batch *b = l->in_flight.open ? &l->in_flight : &l->next;
 
     if (l->begun && b->open && s->now - b->since > SIM_LEASE_MS * 1000)
-        outranked(s, p, l->lease.epoch);
-    if (l->outranked)
-        in = (struct lease_in){ .kind = LEASE_FENCED, .epoch = l->above };
+        fenced(s, p, l->lease.epoch);
+    if (l->fenced)
+        in = (struct lease_in){ .kind = LEASE_FENCED, .epoch = l->fenced_by };
     else if (!l->begun && l->lease.state == LEASE_LEADING && s->now >= l->load_at)
         load(s, p);
-    l->outranked = false;
+    l->fenced = false;
     feed(s, p, in);
 }
 
@@ -489,7 +489,7 @@ static void on_up(struct sim *s, struct proc *p)
     l->asked = l->answered = 0;
     l->out_last = l->in_last = s->now;
     l->settled = s->now + SIM_LEASE_MS * 1000 - age;
-    if (!l->latest)
+    if (!l->exact)
         l->settled += SIM_LEASE_MS * 500; /* who knows all goes first */
     timer_at(s, p, s->now);
     write_go(s, p);
@@ -593,7 +593,7 @@ void lead_flush(struct sim *s, struct proc *p)
     p->mng->out = smng_out_new();
     send_ready(s, p);
     if (mng_fenced_by(p->mng->core) != 0)
-        outranked(s, p, mng_fenced_by(p->mng->core));
+        fenced(s, p, mng_fenced_by(p->mng->core));
 }
 
 void lead_start(struct sim *s, struct proc *p)
@@ -604,7 +604,7 @@ void lead_start(struct sim *s, struct proc *p)
     lease_init(&l->lease, SIM_LEASE_MS, rng_u64(&s->rng), sim_ms(s));
     kv_init(&l->mirror);
     buf_init(&l->next.text);
-    buf_init(&l->way.text);
+    buf_init(&l->in_flight.text);
     dial(s, p, sim_rand(s, 1, 20));
     timer_at(s, p, s->now);
 }
@@ -618,7 +618,7 @@ void lead_stop(struct sim *s, struct proc *p)
     free(l->step);
     kv_fini(&l->mirror);
     buf_fini(&l->next.text);
-    buf_fini(&l->way.text);
+    buf_fini(&l->in_flight.text);
     free(l);
     p->mng->lead = NULL;
 }

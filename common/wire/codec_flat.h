@@ -43,7 +43,7 @@
 #define WHY_FIELDS(N, E, T, W) N(ask) N(seg) N(number) N(client)
 /* A later node's states and reasons are not refused: they are shown as unknown. */
 #define WHY_ANS_FIELDS(N, E, T, W)                                                       \
-    N(ask) N(more) N(lines_only) N(state) N(reason) N(unkept) N(fenced) N(segment)       \
+    N(ask) N(more) N(lines_only) N(state) N(reason) N(unstored) N(fenced) N(segment)       \
     N(moved_to) N(position) N(left_ms) N(told_ms) N(silent_ms) N(released_at_ms)         \
     N(pass_expires_s) N(trail) N(trail_whole) N(trail_bytes) T(lines, WHY_LINES_MAX)
 #define COPY_BEGIN_FIELDS(N, E, T, W)                                                    \

@@ -264,7 +264,7 @@ struct msg_why_ans {
     bool lines_only;
     uint8_t state;  /* enum why_state */
     uint8_t reason; /* enum gone_reason, if WHY_GONE */
-    bool unkept;    /* released, but it may not be told before the manager has stored it */
+    bool unstored;    /* released, but it may not be told before the manager has stored it */
     bool fenced;    /* its segment is being moved this very moment */
     seg_id segment; /* that it is in now */
     seg_id moved_to;

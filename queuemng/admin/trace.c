@@ -90,7 +90,7 @@ static const char *released_because(const struct msg_why_ans *a)
 {
     switch (a->state) {
     case WHY_READY:
-        return a->unkept ? "it is released, and told so as soon as the release is stored"
+        return a->unstored ? "it is released, and told so as soon as the release is stored"
                          : "it is released; with its next poll it collects its pass";
     case WHY_ADMITTED:
         return "it has collected its pass";

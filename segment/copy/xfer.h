@@ -14,7 +14,7 @@
 #define SEGQ_XFER_H
 
 #include "common/wire/outbox.h"
-#include "segment/line/body.h"
+#include "segment/line/contents.h"
 
 #define XFER_WINDOW      8    /* messages not yet acknowledged */
 #define XFER_TOUCH_MAX   2048 /* in one message */

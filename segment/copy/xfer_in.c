@@ -188,7 +188,7 @@ static bool is_consistent(const struct xfer_in *x)
     return n == x->waiting;
 }
 
-static const char *end(struct xfer_in *x, const struct msg_copy_end *m, struct body *b)
+static const char *end(struct xfer_in *x, const struct msg_copy_end *m, struct contents *b)
 {
     const char *why;
 
@@ -240,7 +240,7 @@ static uint32_t seq_of(const struct msg *m)
     }
 }
 
-const char *xfer_in_msg(struct xfer_in *x, const struct msg *m, struct body *b)
+const char *xfer_in_msg(struct xfer_in *x, const struct msg *m, struct contents *b)
 {
     const char *why = NULL;
 
@@ -278,7 +278,7 @@ static void forget_moved(struct xfer_in *x)
     x->n_recs = n;
 }
 
-static int reserve(struct xfer_in *x, struct body *b)
+static int reserve(struct xfer_in *x, struct contents *b)
 {
     uint32_t i = 0;
     const struct subject *s;
@@ -300,7 +300,7 @@ static uint8_t deadline(const struct xfer_in *x, const struct xfer_time *tm, uin
     uint64_t ms = u64_max((uint64_t)left * x->unit_ms, XFER_MIN_LEFT_MS);
     uint64_t units = ms / tm->unit_ms + 2;
 
-    return (uint8_t)(tm->unit_now + u64_min(units, BODY_HORIZON));
+    return (uint8_t)(tm->unit_now + u64_min(units, IDLE_HORIZON));
 }
 
 /* The deadlines of a block's living, one behind the other; how many. */
@@ -316,7 +316,7 @@ static uint32_t gather(const struct block *k, const uint8_t due[256],
 }
 
 /* Everybody waits for the end of this: half a million take a millisecond. */
-static int append_all(struct xfer_in *x, struct body *b, const struct xfer_time *tm)
+static int append_all(struct xfer_in *x, struct contents *b, const struct xfer_time *tm)
 {
     uint8_t due[256], v[BLOCK_SLOTS];
 
@@ -329,7 +329,7 @@ static int append_all(struct xfer_in *x, struct body *b, const struct xfer_time 
     return 0;
 }
 
-static void add_session(struct body *b, const struct session_rec *v,
+static void add_session(struct contents *b, const struct session_rec *v,
                         const struct xfer_time *tm, uint32_t pass_ttl_s)
 {
     struct ticket_id id = { v->seg, v->number };
@@ -350,13 +350,13 @@ static void add_session(struct body *b, const struct session_rec *v,
                              : tm->now_ms + (left_ms < ttl_ms ? left_ms : ttl_ms);
 }
 
-int xfer_in_commit(struct xfer_in *x, struct body *b, const struct xfer_time *tm,
+int xfer_in_commit(struct xfer_in *x, struct contents *b, const struct xfer_time *tm,
                    uint32_t pass_ttl_s)
 {
     uint32_t base;
 
     forget_moved(x);
-    assert(x->complete && b->q.sealed && !b->q.hollow);
+    assert(x->complete && b->q.sealed && !b->q.rebuilding);
     if (reserve(x, b) < 0 || segq_reserve(&b->q, x->waiting) < 0)
         return SQ_ENOMEM;
     segq_settle(&b->q);

@@ -26,10 +26,10 @@ void xfer_in_init(struct xfer_in *x, uint64_t move, seg_id from, seg_id to,
 void xfer_in_fini(struct xfer_in *x);
 /* NULL, or why the move is refused. Sets `complete` when everything is here, compared,
  * and room in `b` is reserved. */
-const char *xfer_in_msg(struct xfer_in *x, const struct msg *m, struct body *b);
+const char *xfer_in_msg(struct xfer_in *x, const struct msg *m, struct contents *b);
 /* 0: the tickets are b's; the tables are in b->relocs with host == NULL. SQ_ENOMEM:
  * nothing has changed; try again. */
-SQ_CHECK int xfer_in_commit(struct xfer_in *x, struct body *b, const struct xfer_time *tm,
+SQ_CHECK int xfer_in_commit(struct xfer_in *x, struct contents *b, const struct xfer_time *tm,
                             uint32_t pass_ttl_s);
 
 #endif

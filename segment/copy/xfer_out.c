@@ -8,7 +8,7 @@
 #define FENCE_AT   512u /* so few touches are left that the fence will be short */
 #define MAX_ROUNDS 8u   /* fence then, however busy the segment is */
 
-int xfer_out_init(struct xfer_out *x, const struct body *b, uint64_t move, seg_id to,
+int xfer_out_init(struct xfer_out *x, const struct contents *b, uint64_t move, seg_id to,
                   uint64_t ahead)
 {
     *x = (struct xfer_out) { .move = move, .from = b->id, .to = to, .ahead = ahead };
@@ -26,7 +26,7 @@ void xfer_out_fini(struct xfer_out *x)
     x->frozen = NULL;
 }
 
-void xfer_out_begin(const struct xfer_out *x, const struct body *b,
+void xfer_out_begin(const struct xfer_out *x, const struct contents *b,
                     const struct xfer_time *tm, struct outbox *out, peer_no peer)
 {
     outbox_add(out, peer, MSG_COPY_BEGIN)->copy_begin = (struct msg_copy_begin) {
@@ -82,10 +82,10 @@ static void fill_block(struct copy_block *v, uint32_t index, const struct block 
     for (unsigned w = 0; w < BLOCK_WORDS; w++)
         for (uint64_t m = k->alive[w]; m != 0; m &= m - 1)
             left[v->n_left++] =
-                body_left(k->idle[w * 64 + (unsigned)__builtin_ctzll(m)], now);
+                idle_left(k->idle[w * 64 + (unsigned)__builtin_ctzll(m)], now);
 }
 
-static bool send_blocks(struct xfer_out *x, const struct body *b, uint8_t now,
+static bool send_blocks(struct xfer_out *x, const struct contents *b, uint8_t now,
                         struct outbox *out, peer_no peer)
 {
     struct copy_block *v;
@@ -109,18 +109,18 @@ static bool send_blocks(struct xfer_out *x, const struct body *b, uint8_t now,
     return true;
 }
 
-static struct touch_entry touch(const struct body *b, uint32_t slot, uint8_t now)
+static struct touch_entry touch(const struct contents *b, uint32_t slot, uint8_t now)
 {
     struct touch_entry e = { .number = slot };
 
     if (segq_is_alive(&b->q, slot)) {
         e.alive = 1;
-        e.left = body_left(segq_block(&b->q, slot)->idle[slot & (BLOCK_SLOTS - 1)], now);
+        e.left = idle_left(segq_block(&b->q, slot)->idle[slot & (BLOCK_SLOTS - 1)], now);
     }
     return e;
 }
 
-static bool send_touches(struct xfer_out *x, const struct body *b, uint8_t now,
+static bool send_touches(struct xfer_out *x, const struct contents *b, uint8_t now,
                          struct outbox *out, peer_no peer)
 {
     uint32_t words = x->n_blocks * BLOCK_WORDS, n = 0;
@@ -158,7 +158,7 @@ static struct msg_copy_extra *new_extra(struct xfer_out *x, struct outbox *out,
 }
 
 /* The returning come first, in their order; then the others, in any. */
-static const struct session *next_session(struct xfer_out *x, const struct body *b)
+static const struct session *next_session(struct xfer_out *x, const struct contents *b)
 {
     const struct session *s = x->returning;
 
@@ -172,7 +172,7 @@ static const struct session *next_session(struct xfer_out *x, const struct body 
     return NULL;
 }
 
-static bool send_sessions(struct xfer_out *x, const struct body *b,
+static bool send_sessions(struct xfer_out *x, const struct contents *b,
                           const struct xfer_time *tm, struct outbox *out, peer_no peer)
 {
     struct session_rec *v = arena_array(&out->mem, XFER_SESSION_MAX, sizeof(*v));
@@ -205,7 +205,7 @@ static bool send_sessions(struct xfer_out *x, const struct body *b,
     return n == XFER_SESSION_MAX;
 }
 
-static bool send_reloc(struct xfer_out *x, const struct body *b, struct outbox *out,
+static bool send_reloc(struct xfer_out *x, const struct contents *b, struct outbox *out,
                        peer_no peer, const char **why)
 {
     struct msg_copy_extra *e;
@@ -232,7 +232,7 @@ static bool send_reloc(struct xfer_out *x, const struct body *b, struct outbox *
     return true;
 }
 
-static bool send_subjects(struct xfer_out *x, const struct body *b, struct outbox *out,
+static bool send_subjects(struct xfer_out *x, const struct contents *b, struct outbox *out,
                           peer_no peer)
 {
     struct subject_rec *v = arena_array(&out->mem, XFER_SUBJECT_MAX, sizeof(*v));
@@ -263,7 +263,7 @@ static bool send_subjects(struct xfer_out *x, const struct body *b, struct outbo
     return n == XFER_SUBJECT_MAX;
 }
 
-static void send_end(struct xfer_out *x, const struct body *b, struct outbox *out,
+static void send_end(struct xfer_out *x, const struct contents *b, struct outbox *out,
                      peer_no peer)
 {
     outbox_add(out, peer, MSG_COPY_END)->copy_end = (struct msg_copy_end) {
@@ -284,7 +284,7 @@ static bool may_fence(const struct xfer_out *x)
     return x->n_touched <= FENCE_AT || x->rounds >= MAX_ROUNDS * whole;
 }
 
-static const char *fence(struct xfer_out *x, const struct body *b)
+static const char *fence(struct xfer_out *x, const struct contents *b)
 {
     x->frozen = reloc_freeze(&b->q, b->id, b->q.end);
     if (x->frozen == NULL)
@@ -301,7 +301,7 @@ static void next_phase(struct xfer_out *x)
     x->cursor = 0;
 }
 
-const char *xfer_out_pump(struct xfer_out *x, struct body *b, const struct xfer_time *tm,
+const char *xfer_out_pump(struct xfer_out *x, struct contents *b, const struct xfer_time *tm,
                           struct outbox *out, peer_no peer)
 {
     const char *why = NULL;

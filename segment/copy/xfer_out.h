@@ -33,15 +33,15 @@ struct xfer_out {
 };
 
 /* 0 or SQ_ENOMEM. */
-SQ_CHECK int xfer_out_init(struct xfer_out *x, const struct body *b, uint64_t move,
+SQ_CHECK int xfer_out_init(struct xfer_out *x, const struct contents *b, uint64_t move,
                            seg_id to, uint64_t ahead);
 void xfer_out_fini(struct xfer_out *x);
-void xfer_out_begin(const struct xfer_out *x, const struct body *b,
+void xfer_out_begin(const struct xfer_out *x, const struct contents *b,
                     const struct xfer_time *tm, struct outbox *out, peer_no peer);
 /* The ticket at this slot was polled, popped, dropped or timed out. */
 void xfer_out_touch(struct xfer_out *x, uint32_t slot);
 /* Sends what the window allows. NULL, or why the move cannot go on. */
-const char *xfer_out_pump(struct xfer_out *x, struct body *b, const struct xfer_time *tm,
+const char *xfer_out_pump(struct xfer_out *x, struct contents *b, const struct xfer_time *tm,
                           struct outbox *out, peer_no peer);
 /* NULL, or why it is nonsense. */
 const char *xfer_out_ack(struct xfer_out *x, uint32_t seq);

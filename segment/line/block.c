@@ -81,10 +81,10 @@ uint64_t block_due(const struct block *b, unsigned w, uint8_t now)
     return due & b->alive[w];
 }
 
-enum dead block_epitaph(const struct block *b, unsigned n)
+enum dead block_death(const struct block *b, unsigned n)
 {
     for (unsigned i = 1; i < n; i++)
         if (b->idle[i] != b->idle[0])
-            return DEAD_UNSAID;
-    return n > 0 ? (enum dead)b->idle[0] : DEAD_UNSAID;
+            return DEAD_UNKNOWN;
+    return n > 0 ? (enum dead)b->idle[0] : DEAD_UNKNOWN;
 }

@@ -19,7 +19,7 @@
 #define BLOCK_WORDS 8
 
 enum dead {
-    DEAD_UNSAID = 0, /* a whole block's: its slots died of different things */
+    DEAD_UNKNOWN = 0, /* a whole block's: its slots died of different things */
     DEAD_LEFT,
     DEAD_EXPIRED,
     DEAD_POPPED,
@@ -105,6 +105,6 @@ uint64_t block_subs(const struct block *b);
 /* Living slots of word w whose deadline has come at unit `now`, as a bitmap. */
 uint64_t block_due(const struct block *b, unsigned w, uint8_t now);
 /* What the slots before n died of, if it is one and the same; all must be dead. */
-enum dead block_epitaph(const struct block *b, unsigned n);
+enum dead block_death(const struct block *b, unsigned n);
 
 #endif

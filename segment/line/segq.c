@@ -45,14 +45,14 @@ static int grow(struct segq *q, uint32_t want)
     n.sub = (uint64_t *)(n.block + cap);
     n.tag = (uint32_t *)(n.sub + cap);
     n.count = (uint16_t *)(n.tag + cap);
-    n.tomb = (uint8_t *)(n.count + cap);
+    n.died_of = (uint8_t *)(n.count + cap);
     n.cap_blocks = cap;
     if (q->n_blocks > 0) {
         memcpy(n.block, q->block, q->n_blocks * sizeof(*n.block));
         memcpy(n.sub, q->sub, q->n_blocks * sizeof(*n.sub));
         memcpy(n.tag, q->tag, q->n_blocks * sizeof(*n.tag));
         memcpy(n.count, q->count, q->n_blocks * sizeof(*n.count));
-        memcpy(n.tomb, q->tomb, q->n_blocks * sizeof(*n.tomb));
+        memcpy(n.died_of, q->died_of, q->n_blocks * sizeof(*n.died_of));
     }
     free(q->block);
     *q = n;
@@ -112,22 +112,22 @@ static int add_block(struct segq *q)
     q->sub[i] = 0;
     q->tag[i] = i > 0 ? q->tag[i - 1] + q->count[i - 1] : 0;
     q->count[i] = 0;
-    q->tomb[i] = DEAD_UNSAID;
+    q->died_of[i] = DEAD_UNKNOWN;
     q->n_blocks++;
     return 0;
 }
 
 /* Frees block b if nothing can live in it any more. */
-static void bury(struct segq *q, uint32_t b)
+static void free_dead(struct segq *q, uint32_t b)
 {
     uint32_t n;
 
-    if (q->count[b] > 0 || q->block[b] == NULL || q->hollow)
+    if (q->count[b] > 0 || q->block[b] == NULL || q->rebuilding)
         return;
     n = segq_given(q, b);
     if (n < BLOCK_SLOTS && !q->sealed)
         return;
-    q->tomb[b] = (uint8_t)block_epitaph(q->block[b], n);
+    q->died_of[b] = (uint8_t)block_death(q->block[b], n);
     block_give(q->pool, q->block[b]);
     q->block[b] = NULL;
     while (q->head < q->n_blocks && q->block[q->head] == NULL)
@@ -192,7 +192,7 @@ void segq_seal(struct segq *q)
 {
     q->sealed = true;
     if (q->n_blocks > 0)
-        bury(q, q->n_blocks - 1);
+        free_dead(q, q->n_blocks - 1);
 }
 
 /* The numbers left over in a block that was freed at the seal are never used. */
@@ -221,18 +221,18 @@ bool segq_drop(struct segq *q, uint32_t number, enum dead why)
     q->waiting--;
     grow_stale(q, b);
     if (--q->count[b] == 0)
-        bury(q, b);
+        free_dead(q, b);
     return true;
 }
 
-enum dead segq_epitaph(const struct segq *q, uint32_t number)
+enum dead segq_death(const struct segq *q, uint32_t number)
 {
     uint32_t b = number >> BLOCK_SHIFT;
 
     if (b >= q->n_blocks)
-        return DEAD_UNSAID;
+        return DEAD_UNKNOWN;
     if (q->block[b] == NULL)
-        return (enum dead)q->tomb[b];
+        return (enum dead)q->died_of[b];
     return (enum dead)q->block[b]->idle[number & (BLOCK_SLOTS - 1)];
 }
 
@@ -265,7 +265,7 @@ static uint32_t pop_block(struct segq *q, uint32_t b, uint32_t n, uint32_t *out)
     q->waiting -= got;
     q->popped_end = out[got - 1] + 1;
     grow_stale(q, b);
-    bury(q, b);
+    free_dead(q, b);
     return got;
 }
 
@@ -364,9 +364,9 @@ void segq_remark(struct segq *q, uint8_t (*fn)(void *ctx, uint8_t deadline), voi
     }
 }
 
-/* ---- hollow ---------------------------------------------------------------------- */
+/* ---- rebuild --------------------------------------------------------------------- */
 
-int segq_hollow(struct segq *q, uint32_t end)
+int segq_rebuild(struct segq *q, uint32_t end)
 {
     uint32_t blocks = (uint32_t)(((uint64_t)end + BLOCK_SLOTS - 1) >> BLOCK_SHIFT);
 
@@ -377,18 +377,18 @@ int segq_hollow(struct segq *q, uint32_t end)
         q->sub[b] = 0;
         q->tag[b] = 0;
         q->count[b] = 0;
-        q->tomb[b] = DEAD_UNSAID;
+        q->died_of[b] = DEAD_UNKNOWN;
     }
     q->n_blocks = blocks;
     q->end = end;
-    q->sealed = q->hollow = true;
+    q->sealed = q->rebuilding = true;
     return 0;
 }
 
 bool segq_is_unknown(const struct segq *q, uint32_t number)
 {
-    return q->hollow && number < q->end && !segq_is_alive(q, number) &&
-           segq_epitaph(q, number) == DEAD_UNSAID;
+    return q->rebuilding && number < q->end && !segq_is_alive(q, number) &&
+           segq_death(q, number) == DEAD_UNKNOWN;
 }
 
 static struct block *known_block(struct segq *q, uint32_t number)
@@ -396,15 +396,15 @@ static struct block *known_block(struct segq *q, uint32_t number)
     struct block **b = &q->block[number >> BLOCK_SHIFT];
 
     if (*b == NULL && (*b = block_take(q->pool)) != NULL)
-        memset((*b)->idle, DEAD_UNSAID, sizeof((*b)->idle));
+        memset((*b)->idle, DEAD_UNKNOWN, sizeof((*b)->idle));
     return *b;
 }
 
-int segq_back(struct segq *q, uint32_t number, uint8_t deadline)
+int segq_restore(struct segq *q, uint32_t number, uint8_t deadline)
 {
     uint32_t b = number >> BLOCK_SHIFT;
 
-    assert(q->hollow && number < q->end);
+    assert(q->rebuilding && number < q->end);
     if (known_block(q, number) == NULL)
         return SQ_ENOMEM;
     block_raise(q->block[b], &q->sub[b], number & (BLOCK_SLOTS - 1), deadline);
@@ -418,7 +418,7 @@ int segq_kill(struct segq *q, uint32_t number, enum dead why)
 {
     struct block *b;
 
-    assert(q->hollow && number < q->end);
+    assert(q->rebuilding && number < q->end);
     b = known_block(q, number);
     if (b == NULL)
         return SQ_ENOMEM;
@@ -444,30 +444,30 @@ uint32_t segq_before(const struct segq *q, uint32_t number)
     return n;
 }
 
-static void solid_block(struct segq *q, uint32_t b, uint32_t popped)
+static void complete_block(struct segq *q, uint32_t b, uint32_t popped)
 {
     uint32_t first = b << BLOCK_SHIFT, n = segq_given(q, b);
     struct block *k = q->block[b];
 
     if (k == NULL) { /* of both kinds: who asks is answered by popped_end */
-        q->tomb[b] = first >= popped       ? DEAD_EXPIRED
+        q->died_of[b] = first >= popped       ? DEAD_EXPIRED
                      : first + n <= popped ? DEAD_POPPED
-                                           : DEAD_UNSAID;
+                                           : DEAD_UNKNOWN;
         return;
     }
     for (uint32_t i = 0; i < n; i++)
-        if (!block_is_alive(k, i) && k->idle[i] == DEAD_UNSAID)
+        if (!block_is_alive(k, i) && k->idle[i] == DEAD_UNKNOWN)
             k->idle[i] = first + i < popped ? DEAD_POPPED : DEAD_EXPIRED;
 }
 
-void segq_solid(struct segq *q, uint32_t popped)
+void segq_rebuilt(struct segq *q, uint32_t popped)
 {
-    q->hollow = false;
+    q->rebuilding = false;
     if (q->popped_end < popped)
         q->popped_end = popped;
     for (uint32_t b = 0; b < q->n_blocks; b++) {
-        solid_block(q, b, popped);
-        bury(q, b);
+        complete_block(q, b, popped);
+        free_dead(q, b);
     }
     while (q->head < q->n_blocks && q->block[q->head] == NULL)
         q->head++;
@@ -475,10 +475,10 @@ void segq_solid(struct segq *q, uint32_t popped)
     segq_settle(q);
 }
 
-void segq_rebury(struct segq *q)
+void segq_free_dead(struct segq *q)
 {
     for (uint32_t b = 0; b < q->n_blocks; b++)
-        bury(q, b);
+        free_dead(q, b);
     q->stale = 0;
     segq_settle(q);
 }

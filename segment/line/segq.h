@@ -23,7 +23,7 @@ struct segq {
     uint64_t *sub;           /* its packed sub-counts; see block.h */
     uint32_t *tag;           /* living slots in the blocks before */
     uint16_t *count;         /* living slots in this block */
-    uint8_t *tomb;           /* enum dead of a freed block */
+    uint8_t *died_of;           /* enum dead of a freed block */
     uint32_t n_blocks, cap_blocks;
     struct block *reserve; /* owned: taken by segq_reserve(), used first */
     uint32_t n_reserve;
@@ -33,7 +33,7 @@ struct segq {
     uint32_t waiting;
     uint32_t stale; /* tags from this block on are old; SEGQ_NONE: none */
     bool sealed;
-    bool hollow; /* a number that is not alive and died of nothing is not known yet */
+    bool rebuilding; /* a number that is not alive and died of nothing is not known yet */
 };
 
 void segq_init(struct segq *q, struct block_pool *pool);
@@ -83,24 +83,24 @@ static inline void segq_mark(struct segq *q, uint32_t number, uint8_t deadline)
 /* false: it was dead already. */
 bool segq_drop(struct segq *q, uint32_t number, enum dead why);
 /* What a dead number died of, as far as that is still known. */
-enum dead segq_epitaph(const struct segq *q, uint32_t number);
+enum dead segq_death(const struct segq *q, uint32_t number);
 /* Takes up to n oldest into out; returns how many. */
 uint32_t segq_pop(struct segq *q, uint32_t n, uint32_t *out);
 
-/* ---- a line that is found again, ticket by ticket ----------------------------------
- * Hollow: sealed, all numbers below `end` were given out, and what became of each is
- * unknown until it comes back or is killed. No block is freed; ranks mean nothing. */
-SQ_CHECK int segq_hollow(struct segq *q, uint32_t end); /* a new one; or SQ_ENOMEM */
+/* ---- a line that is rebuilt, ticket by ticket --------------------------------------
+ * It is sealed, all numbers below `end` were given out, and each is unknown until it is
+ * restored or killed. No block is freed; ranks mean nothing. */
+SQ_CHECK int segq_rebuild(struct segq *q, uint32_t end); /* a new one; or SQ_ENOMEM */
 bool segq_is_unknown(const struct segq *q, uint32_t number);
 /* Of an unknown one: 0 or SQ_ENOMEM. */
-SQ_CHECK int segq_back(struct segq *q, uint32_t number, uint8_t deadline);
+SQ_CHECK int segq_restore(struct segq *q, uint32_t number, uint8_t deadline);
 SQ_CHECK int segq_kill(struct segq *q, uint32_t number, enum dead why);
 uint32_t segq_first_unknown(const struct segq *q, uint32_t from); /* `end`: none */
 uint32_t segq_before(const struct segq *q, uint32_t number); /* living; counted, not looked up */
-/* Whoever is unknown is dead: below `popped` it was released, else it has expired. */
-void segq_solid(struct segq *q, uint32_t popped);
+/* The unknown are dead: below `popped` released, else expired. */
+void segq_rebuilt(struct segq *q, uint32_t popped);
 
-void segq_rebury(struct segq *q); /* after all blocks were written anew */
+void segq_free_dead(struct segq *q); /* after all blocks were written anew */
 
 /* Makes all tags exact. */
 void segq_settle(struct segq *q);

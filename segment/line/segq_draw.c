@@ -17,7 +17,7 @@ static uint16_t *read_slots(const struct segq *q, uint32_t n)
         uint32_t slot = i & (BLOCK_SLOTS - 1);
 
         if (b == NULL)
-            v[i] = q->tomb[i >> BLOCK_SHIFT];
+            v[i] = q->died_of[i >> BLOCK_SHIFT];
         else
             v[i] = (uint16_t)(b->idle[slot] | (block_is_alive(b, slot) ? ALIVE : 0));
     }
@@ -58,7 +58,7 @@ static void write_block(struct segq *q, uint32_t b, uint32_t n, const uint16_t *
     }
     q->sub[b] = block_subs(k);
     q->count[b] = (uint16_t)block_count(k);
-    q->tomb[b] = DEAD_UNSAID;
+    q->died_of[b] = DEAD_UNKNOWN;
 }
 
 int segq_permute(struct segq *q, uint32_t n, const uint32_t *number)
@@ -74,6 +74,6 @@ int segq_permute(struct segq *q, uint32_t n, const uint32_t *number)
     for (uint32_t b = 0; b < q->n_blocks; b++)
         write_block(q, b, n, slots, number);
     free(slots);
-    segq_rebury(q);
+    segq_free_dead(q);
     return 0;
 }

@@ -4,7 +4,7 @@
 
 #include "segment/line/segq.h"
 
-/* Of a sealed one that is not hollow: slot p gets what was in slot number[p], for all of its
+/* Of a sealed one that is not being rebuilt: slot p gets what was in slot number[p], for all of its
  * slots, and those that are added to make n. Or SQ_ENOMEM, and nothing has changed. n > 0. */
 SQ_CHECK int segq_permute(struct segq *q, uint32_t n, const uint32_t *number);
 

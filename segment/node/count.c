@@ -31,7 +31,7 @@ void segtab_count(const struct segtab *t, struct segtab_counts *c)
         const struct seg *g = container_of(it, struct seg, node);
         const struct sessions *r = &g->b.released;
 
-        c->rebuilding += g->b.q.hollow;
+        c->rebuilding += g->b.q.rebuilding;
         c->waiting += g->b.q.waiting;
         c->ready += r->n[SESSION_READY];
         c->active += r->n[SESSION_ADMITTED];
@@ -45,11 +45,11 @@ void segtab_each_waiting(const struct segtab *t, void (*fn)(void *ctx, seg_id ho
 {
     for (struct list_node *it = list_first(&t->segs); it != NULL;
          it = list_next(&t->segs, it)) {
-        const struct body *b = &container_of(it, struct seg, node)->b;
+        const struct contents *b = &container_of(it, struct seg, node)->b;
 
         for (uint32_t n = segq_next(&b->q, 0); n != SEGQ_NONE;
              n = segq_next(&b->q, n + 1)) {
-            struct ticket_id id = segtab_outside(t, body_ticket(b, n));
+            struct ticket_id id = segtab_outside(t, contents_ticket(b, n));
 
             fn(ctx, b->id, id.seg, id.number);
         }

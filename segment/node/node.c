@@ -25,7 +25,7 @@ struct segtab *segtab_new(const struct segtab_opts *o)
     t->o.retry_ms = o->retry_ms > 0 ? o->retry_ms : 1000;
     t->o.sweep_blocks = o->sweep_blocks > 0 ? o->sweep_blocks : 4096;
     block_pool_init(&t->pool, segtab_max_blocks(o));
-    map_init(&t->homes, 0);
+    map_init(&t->locations, 0);
     map_init(&t->queues, 0);
     list_init(&t->segs);
     list_init(&t->dirty);
@@ -53,7 +53,7 @@ void segtab_free(struct segtab *t)
     for (size_t i = 0; (i = map_next(&t->queues, i, &key, &val)) != 0;)
         segtab_queue_free((struct queue *)(uintptr_t)val);
     dirs_fini(&t->dir);
-    map_fini(&t->homes);
+    map_fini(&t->locations);
     map_fini(&t->queues);
     outbox_fini(&t->loop[0]);
     outbox_fini(&t->loop[1]);

@@ -116,7 +116,7 @@ static uint32_t in_use(struct segtab *t)
     list_each (&t->segs, it) {
         const struct seg *g = container_of(it, struct seg, node);
 
-        n += !g->b.q.sealed || g->b.q.hollow || g->b.q.waiting != 0;
+        n += !g->b.q.sealed || g->b.q.rebuilding || g->b.q.waiting != 0;
     }
     return n;
 }
@@ -132,7 +132,7 @@ static const char *refuse_open(struct segtab *t, const struct msg_seg_open *m)
         return "no rules for its queue yet";
     if (m->seg == 0 || m->capacity == 0 || m->capacity >= SEGQ_NONE / 2)
         return "impossible segment";
-    if (m->kind == OPEN_REBUILD && m->capacity > SEGTAB_HOLLOW_MAX)
+    if (m->kind == OPEN_REBUILD && m->capacity > SEGTAB_REBUILD_MAX)
         return "too large to be rebuilt";
     if (t->segs.n >= t->o.max_segments && in_use(t) >= t->o.max_segments)
         return "too many segments";
@@ -142,9 +142,9 @@ static const char *refuse_open(struct segtab *t, const struct msg_seg_open *m)
 /* One that was moved away and has been lost there may come back here. */
 static bool may_open(const struct segtab *t, const struct msg_seg_open *m)
 {
-    uint64_t home = map_get(&t->homes, m->seg);
+    uint64_t entry = map_get(&t->locations, m->seg);
 
-    return home == MAP_NONE || (m->kind == OPEN_REBUILD && (home & 3) == HOME_MOVED);
+    return entry == MAP_NONE || (m->kind == OPEN_REBUILD && (entry & 3) == AT_MOVED);
 }
 
 static void early_until(struct segtab *t, struct seg *g, int64_t closes_ms)
@@ -234,7 +234,7 @@ static void order_seg_ahead(struct segtab *t, peer_no from, const struct msg_seg
             segtab_set_ahead(t, g, m->v[i].ahead);
     }
     for (uint32_t i = 0; i < m->n_kept; i++)
-        segtab_kept(t, &m->kept[i]);
+        segtab_stored(t, &m->kept[i]);
     for (uint32_t i = 0; i < m->n_pace; i++) {
         const struct pace_entry *e = &m->pace[i];
         struct queue *q = segtab_queue(t, e->queue, false);
@@ -273,7 +273,7 @@ static void order_seg_remove(struct segtab *t, peer_no from,
                              const struct msg_seg_remove *m, struct outbox *out)
 {
     struct seg *g = segtab_seg(t, m->seg);
-    bool empty = g != NULL && g->b.q.sealed && !g->b.q.hollow && g->b.q.waiting == 0 &&
+    bool empty = g != NULL && g->b.q.sealed && !g->b.q.rebuilding && g->b.q.waiting == 0 &&
                  sessions_live(&g->b.released) == 0 && g->out == NULL && g->in == NULL;
 
     if (g != NULL && (empty || m->force)) {

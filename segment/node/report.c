@@ -38,7 +38,7 @@ void segtab_status(const struct seg *g, struct seg_status *s)
         .move = g->out != NULL  ? g->out->id
                 : g->in != NULL ? g->in->id
                                 : 0,
-        .rebuild = g->b.q.hollow,
+        .rebuild = g->b.q.rebuilding,
         .drawn = !g->early,
         .closed = g->closed,
         .closes_ms = g->early ? g->closes_ms : 0,
@@ -49,7 +49,7 @@ void segtab_status(const struct seg *g, struct seg_status *s)
 /* Releases that are not stored yet: said again and again until they are. */
 void segtab_list_marks(const struct seg *g, struct seg_status *s, struct outbox *out)
 {
-    const struct marks *k = &g->unkept;
+    const struct marks *k = &g->unstored;
 
     s->marks = arena_memdup(&out->mem, k->v, k->n * sizeof(*k->v));
     s->n_marks = s->marks != NULL ? k->n : 0;

@@ -18,7 +18,7 @@ static uint64_t at_least_0(msec_t ms)
 
 /* The deadline is all that is kept: when it was last seen follows from that and from what
  * it is told now, to about a unit and the jitter. */
-static void waiting(const struct segtab *t, const struct spot *s, unsigned client,
+static void waiting(const struct segtab *t, const struct location *s, unsigned client,
                     struct msg_why_ans *a)
 {
     const struct seg *g = s->seg;
@@ -28,7 +28,7 @@ static void waiting(const struct segtab *t, const struct spot *s, unsigned clien
 
     a->state = WHY_WAITING;
     a->position = segtab_position(g, s->slot);
-    a->left_ms = (uint64_t)body_left(idle, segtab_unit(t, g)) * g->unit_ms;
+    a->left_ms = (uint64_t)idle_left(idle, segtab_unit(t, g)) * g->unit_ms;
     a->told_ms = pace_interval_ms(&g->queue->pace[g->lane], a->position);
     a->told_ms = a->told_ms < g->told_max_ms ? a->told_ms : g->told_max_ms;
     whole = (uint64_t)g->queue->idle_ms[client < CLIENT_NCLASSES ? client : CLIENT_GAME] +
@@ -53,10 +53,10 @@ static void released(const struct segtab *t, const struct seg *g, const struct s
         a->left_ms = at_least_0(x->deadline_ms - (session_is_monotonic(x->state)
                                                       ? t->now.now_ms
                                                       : t->service_ms));
-    a->unkept = x->state == SESSION_READY && marks_has(&g->unkept, x->id);
+    a->unstored = x->state == SESSION_READY && marks_has(&g->unstored, x->id);
 }
 
-static void here(const struct segtab *t, const struct spot *s, unsigned client,
+static void here(const struct segtab *t, const struct location *s, unsigned client,
                  struct msg_why_ans *a)
 {
     const struct seg *g = s->seg;
@@ -68,7 +68,7 @@ static void here(const struct segtab *t, const struct spot *s, unsigned client,
         waiting(t, s, client, a);
     } else if ((x = sessions_find(&g->b.released, s->id)) != NULL) {
         released(t, g, x, a);
-    } else if (g->b.q.hollow && s->slot != SEGQ_NONE && segq_is_unknown(&g->b.q, s->slot)) {
+    } else if (g->b.q.rebuilding && s->slot != SEGQ_NONE && segq_is_unknown(&g->b.q, s->slot)) {
         a->state = WHY_AWAY;
     } else {
         a->state = WHY_GONE;
@@ -79,21 +79,21 @@ static void here(const struct segtab *t, const struct spot *s, unsigned client,
 void segtab_why(struct segtab *t, struct seg_now now, const struct msg_why *q,
                 struct msg_why_ans *a)
 {
-    struct spot s;
+    struct location s;
 
     segtab_clock(t, now);
     memset(a, 0, sizeof(*a));
     a->ask = q->ask;
     a->lines = "";
     switch (segtab_find(t, q->seg, q->number, &s)) {
-    case SPOT_UNKNOWN:
+    case FOUND_NOWHERE:
         a->state = WHY_NOT_HERE;
         break;
-    case SPOT_MOVED:
+    case FOUND_MOVED:
         a->state = WHY_MOVED;
         a->moved_to = s.moved_to;
         break;
-    case SPOT_HERE:
+    case FOUND_HERE:
         here(t, &s, q->client, a);
         break;
     }

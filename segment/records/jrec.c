@@ -2,6 +2,7 @@
  * cannot disagree. */
 #include "segment/records/jrec.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/base/varint.h"
@@ -56,6 +57,7 @@ static uint64_t num(struct jio *io, uint64_t v)
 static const void *bytes(struct jio *io, const void *p, size_t n)
 {
     if (io->out != NULL) {
+        assert(p != NULL || n == 0);
         buf_append(io->out, p, n);
         return p;
     }
@@ -67,10 +69,11 @@ static const void *bytes(struct jio *io, const void *p, size_t n)
     return io->p - n;
 }
 
-static void text(struct jio *io, struct jrec_text *t)
+static void text(struct jio *io, struct jrec_text *t, uint32_t max)
 {
     NUM(io, t->n);
     t->p = bytes(io, t->p, t->n);
+    io->bad |= t->n > max;
 }
 
 static void bitmap(struct jio *io, uint64_t v[BLOCK_WORDS])
@@ -83,6 +86,35 @@ static void bitmap(struct jio *io, uint64_t v[BLOCK_WORDS])
 
 /* ---- records --------------------------------------------------------------------- */
 
+/* The walk over struct jrec_MEMBER: its members in the order of the journal. N: a number,
+ * T: a text with its longest. */
+#define N(x)      NUM(io, v->x);
+#define T(x, max) text(io, &v->x, max);
+#define WALK(member, members)                                                            \
+    static void member(struct jio *io, struct jrec_##member *v)                          \
+    {                                                                                    \
+        members                                                                          \
+    }
+WALK(set, N(n))
+WALK(epoch, N(epoch) T(manager, NAME_MAX_LEN))
+WALK(open, N(queue) N(lane) N(kind) N(capacity) N(ahead))
+WALK(run, N(first) N(n) N(why))
+WALK(subject, N(id.seg) N(id.number) N(issued_s) N(client) N(hash) T(text, SUBJECT_MAX_LEN))
+WALK(pop, N(tick) N(n) N(returning) N(waiting) N(at_ms))
+WALK(session, N(id.seg) N(id.number) N(state) N(reason) N(at_ms))
+WALK(extend, N(id.seg) N(id.number) N(until_s))
+WALK(moved, N(id.seg) N(id.number) N(to.seg) N(to.number) N(slot))
+WALK(move, N(move) N(to))
+WALK(rebuild, N(mark_end) N(for_ms))
+WALK(released, N(first) N(n) N(at_ms))
+WALK(mark, N(src) N(first) N(n) N(again) N(at_ms) N(held))
+WALK(segment, open(io, &v->open);
+     N(unit_ms) N(joined) N(end) N(popped_end) N(last_n) N(sealed) N(next) N(last_tick)
+     N(popped) N(no_shows) N(expired) N(left))
+#undef WALK
+#undef N
+#undef T
+
 static void rules(struct jio *io, struct jrec_rules *r)
 {
     NUM(io, r->queue);
@@ -92,57 +124,12 @@ static void rules(struct jio *io, struct jrec_rules *r)
     NODE_RULES(X)
 #undef X
     NUM(io, r->n_lanes);
-    text(io, &r->name);
-    text(io, &r->issuer);
+    text(io, &r->name, UINT32_MAX);
+    text(io, &r->issuer, UINT32_MAX);
     if (r->n_lanes > LANES_MAX)
         io->bad = true;
     for (unsigned i = 0; i < r->n_lanes && !io->bad; i++)
-        text(io, &r->lanes[i]);
-}
-
-static void open(struct jio *io, struct jrec_open *o)
-{
-    NUM(io, o->queue);
-    NUM(io, o->lane);
-    NUM(io, o->kind);
-    NUM(io, o->capacity);
-    NUM(io, o->ahead);
-}
-
-static void run(struct jio *io, struct jrec_run *r)
-{
-    NUM(io, r->first);
-    NUM(io, r->n);
-    NUM(io, r->why);
-}
-
-static void subject(struct jio *io, struct jrec_subject *s)
-{
-    NUM(io, s->id.seg);
-    NUM(io, s->id.number);
-    NUM(io, s->issued_s);
-    NUM(io, s->client);
-    NUM(io, s->hash);
-    text(io, &s->text);
-    io->bad |= s->text.n > SUBJECT_MAX_LEN;
-}
-
-static void pop(struct jio *io, struct jrec_pop *p)
-{
-    NUM(io, p->tick);
-    NUM(io, p->n);
-    NUM(io, p->returning);
-    NUM(io, p->waiting);
-    NUM(io, p->at_ms);
-}
-
-static void session(struct jio *io, struct jrec_session *s)
-{
-    NUM(io, s->id.seg);
-    NUM(io, s->id.number);
-    NUM(io, s->state);
-    NUM(io, s->reason);
-    NUM(io, s->at_ms);
+        text(io, &r->lanes[i], UINT32_MAX);
 }
 
 static void reloc(struct jio *io, struct jrec_reloc *r)
@@ -154,23 +141,6 @@ static void reloc(struct jio *io, struct jrec_reloc *r)
     NUM(io, r->n_words);
     io->bad |= r->n_words > JREC_WORDS;
     r->words = bytes(io, r->words, r->n_words * sizeof(uint64_t));
-}
-
-static void seg(struct jio *io, struct jrec_seg *s)
-{
-    open(io, &s->open);
-    NUM(io, s->unit_ms);
-    NUM(io, s->joined);
-    NUM(io, s->end);
-    NUM(io, s->popped_end);
-    NUM(io, s->last_n);
-    NUM(io, s->sealed);
-    NUM(io, s->next);
-    NUM(io, s->last_tick);
-    NUM(io, s->popped);
-    NUM(io, s->no_shows);
-    NUM(io, s->expired);
-    NUM(io, s->left);
 }
 
 static bool is_all(const uint64_t v[BLOCK_WORDS], uint64_t word)
@@ -202,23 +172,6 @@ static void block(struct jio *io, struct jrec_block *b)
     short_bitmap(io, b->why[1]);
 }
 
-static void released(struct jio *io, struct jrec_released *r)
-{
-    NUM(io, r->first);
-    NUM(io, r->n);
-    NUM(io, r->at_ms);
-}
-
-static void mark(struct jio *io, struct jrec_mark *m)
-{
-    NUM(io, m->src);
-    NUM(io, m->first);
-    NUM(io, m->n);
-    NUM(io, m->again);
-    NUM(io, m->at_ms);
-    NUM(io, m->held);
-}
-
 static void draw(struct jio *io, struct jrec_draw *d)
 {
     const void *p;
@@ -229,101 +182,31 @@ static void draw(struct jio *io, struct jrec_draw *d)
         memcpy(d->seed, p, DRAW_SEED);
 }
 
-static void epoch(struct jio *io, struct jrec_epoch *v)
-{
-    NUM(io, v->epoch);
-    text(io, &v->manager);
-    io->bad |= v->manager.n > NAME_MAX_LEN;
-}
-
-static void extend(struct jio *io, struct jrec_extend *v)
-{
-    NUM(io, v->id.seg);
-    NUM(io, v->id.number);
-    NUM(io, v->until_s);
-}
-
-static void moved(struct jio *io, struct jrec_moved *v)
-{
-    NUM(io, v->id.seg);
-    NUM(io, v->id.number);
-    NUM(io, v->to.seg);
-    NUM(io, v->to.number);
-    NUM(io, v->slot);
-}
-
-/* What snapshots, moves and rebuilt segments have. */
-static void of_segment(struct jio *io, struct jrec *r)
-{
-    switch ((enum jrec_kind)r->kind) {
-    case JREC_FINAL:
-        NUM(io, r->move.move);
-        NUM(io, r->move.to);
-        break;
-    case JREC_RELOC:
-        reloc(io, &r->reloc);
-        break;
-    case JREC_SEG:
-        seg(io, &r->s);
-        break;
-    case JREC_BLOCK:
-        block(io, &r->block);
-        break;
-    case JREC_HOLLOW:
-        NUM(io, r->hollow.mark_end);
-        NUM(io, r->hollow.for_ms);
-        break;
-    case JREC_RELEASED:
-        released(io, &r->released);
-        break;
-    case JREC_UNKEPT:
-        mark(io, &r->mark);
-        break;
-    case JREC_DRAW:
-        draw(io, &r->draw);
-        break;
-    default:
-        NUM(io, r->set.n);
-    }
-}
-
 static void members(struct jio *io, struct jrec *r)
 {
     NUM(io, r->seg);
     switch ((enum jrec_kind)r->kind) {
-    case JREC_EPOCH:
-        epoch(io, &r->epoch);
+#define X(NAME, number, word, member)                                                    \
+    case JREC_##NAME:                                                                    \
+        member(io, &r->member);                                                          \
         break;
-    case JREC_RULES:
-        rules(io, &r->rules);
-        break;
-    case JREC_OPEN:
-        open(io, &r->open);
-        break;
-    case JREC_JOIN:
-    case JREC_DROP:
-    case JREC_BURIED:
-    case JREC_BACK:
-        run(io, &r->run);
-        break;
-    case JREC_SUBJECT:
-        subject(io, &r->subject);
-        break;
-    case JREC_POP:
-        pop(io, &r->pop);
-        break;
-    case JREC_SESSION:
-        session(io, &r->session);
-        break;
-    case JREC_EXTEND:
-        extend(io, &r->extend);
-        break;
-    case JREC_MOVED:
-        moved(io, &r->moved);
-        break;
+        JREC_KINDS(X)
+#undef X
     default:
-        of_segment(io, r);
+        assert(!"a kind");
     }
+}
+
+/* NULL: no release has used this number. */
+static const char *word_of(unsigned kind)
+{
+    static const char *const word[JREC_NKINDS] = {
+#define X(NAME, number, word, member) [number] = word,
+        JREC_KINDS(X)
+#undef X
+    };
+
+    return kind < JREC_NKINDS ? word[kind] : NULL;
 }
 
 void jrec_encode(const struct jrec *r, struct buf *b)
@@ -332,44 +215,23 @@ void jrec_encode(const struct jrec *r, struct buf *b)
     struct jrec c = *r; /* the walk writes back what it has read */
 
     members(&io, &c);
+    assert(!io.bad); /* a record of our own can be read again */
 }
 
 int64_t jrec_decode(uint8_t kind, const uint8_t *p, size_t n, struct jrec *r)
 {
     struct jio io = { .p = p, .end = p + n };
 
-    if (kind == 0 || kind >= JREC_NKINDS)
+    if (word_of(kind) == NULL)
         return SQ_EUNKNOWN;
     memset(r, 0, sizeof(*r));
     r->kind = kind;
     members(&io, r);
+    assert(io.p <= io.end);
     return io.bad ? SQ_EPROTO : io.p - p;
 }
 
 const char *jrec_name(unsigned kind)
 {
-    static const char *const names[] = {
-        [JREC_EPOCH] = "epoch",       [JREC_RULES] = "rules",
-        [JREC_OPEN] = "open",         [JREC_UNIT] = "unit",
-        [JREC_SEAL] = "seal",         [JREC_NEXT] = "next",
-        [JREC_AHEAD] = "ahead",       [JREC_REMOVE] = "remove",
-        [JREC_JOIN] = "join",         [JREC_SUBJECT] = "subject",
-        [JREC_DROP] = "drop",         [JREC_POP] = "pop",
-        [JREC_SESSION] = "session",   [JREC_ALIAS] = "alias",
-        [JREC_FINAL] = "final",       [JREC_FREED] = "freed",
-        [JREC_ABSORB] = "absorb",     [JREC_RELOC] = "reloc",
-        [JREC_ABSORBED] = "absorbed", [JREC_SNAP] = "snap",
-        [JREC_SEG] = "seg",           [JREC_BURIED] = "buried",
-        [JREC_BLOCK] = "block",       [JREC_SEG_END] = "seg-end",
-        [JREC_SNAP_END] = "snap-end", [JREC_MARK] = "mark",
-        [JREC_HOLLOW] = "hollow",     [JREC_RELEASED] = "released",
-        [JREC_BACK] = "back",         [JREC_SOLID] = "solid",
-        [JREC_KEPT] = "kept",         [JREC_UNKEPT] = "unkept",
-        [JREC_STORE] = "store",       [JREC_EXTEND] = "extend",
-        [JREC_EARLY] = "early",       [JREC_DRAW] = "draw",
-        [JREC_MOVED] = "moved",
-    };
-
-    _Static_assert(ARRAY_LEN(names) == JREC_NKINDS, "JREC_NKINDS is not behind the last");
-    return kind < ARRAY_LEN(names) && names[kind] != NULL ? names[kind] : "unknown";
+    return word_of(kind) != NULL ? word_of(kind) : "unknown";
 }

@@ -24,49 +24,56 @@
 #include "segment/line/block.h"
 #include "segment/line/ticket_idx.h"
 
+/* name, number in the journal (never given to another), word for people, member of struct jrec:
+ * what it says. In rising order. */
+#define JREC_KINDS(X)                                                                    \
+    X(EPOCH, 1, "epoch", epoch)      /* the manager that is obeyed */                    \
+    X(RULES, 2, "rules", rules)                                                          \
+    X(OPEN, 3, "open", open)         /* a new segment */                                 \
+    X(UNIT, 4, "unit", set)          /* its idle unit, ms */                             \
+    X(SEAL, 5, "seal", set)          /* by order (a full one seals itself): successor, or 0 */ \
+    X(NEXT, 6, "next", set)          /* its successor */                                 \
+    X(AHEAD, 7, "ahead", set)                                                            \
+    X(REMOVE, 8, "remove", set)                                                          \
+    X(JOIN, 9, "join", run)          /* numbers that joined; the last may have filled it */ \
+    X(SUBJECT, 10, "subject", subject) /* of a ticket that is there */                   \
+    X(DROP, 11, "drop", run)         /* slots, all alive, that died of `why` */          \
+    X(POP, 12, "pop", pop)                                                               \
+    X(SESSION, 13, "session", session) /* its new state; FREE: forgotten */              \
+    X(ALIAS, 14, "alias", set)       /* its tickets are in segment n now */              \
+    X(FINAL, 15, "final", move)      /* its copy is complete, only MOVE_END decides */   \
+    X(ABORTED, 16, "aborted", set)   /* that move */                                     \
+    X(ABSORB, 17, "absorb", set)     /* what follows is absorbed: tables, sessions, subjects */ \
+    X(RELOC, 18, "reloc", reloc)                                                         \
+    X(ABSORBED, 19, "absorbed", set) /* with n tickets: from now on they are here */     \
+    X(SNAP, 20, "snap", set)         /* a snapshot of n segments */                      \
+    X(SEG, 21, "seg", segment)       /* instead of what is known of it */                \
+    X(FREED_BLOCKS, 22, "freed-blocks", run) /* of its blocks; why */                    \
+    X(BLOCK, 23, "block", block)                                                         \
+    X(SEG_END, 24, "seg-end", set)                                                       \
+    X(SNAP_END, 25, "snap-end", set) /* also among the changes, after the last MARK */   \
+    X(MARK, 26, "mark", set)                                                             \
+    X(REBUILD, 27, "rebuild", rebuild) /* after OPEN and all RELEASED, which are void without */ \
+    X(RELEASED, 28, "released", released) /* before its rebuild */                       \
+    X(RESTORED, 29, "restored", run) /* numbers, all unknown, that wait again */         \
+    X(REBUILT, 30, "rebuilt", set)   /* the numbers still unknown are dead */            \
+    X(STORED, 31, "stored", set)     /* its releases, by the manager */                  \
+    X(UNSTORED, 32, "unstored", mark) /* in snapshots only */                            \
+    X(CLUSTER, 33, "cluster", set)   /* of the managers that are obeyed (msg_node_ok.store) */ \
+    X(EXTEND, 34, "extend", extend)  /* of a session that is there */                    \
+    /* Of releases up to 0.1: read, not written. 36 to 39 were never used. */            \
+    X(MOVED, 35, "moved", moved)                                                         \
+    /* No places before the draw, and no joins from this time of the wall clock on (0:   \
+     * until it is sealed by order). */                                                  \
+    X(EARLY, 40, "early", set)                                                           \
+    /* The draw, n 0: as they came. In a snapshot, or under rebuild: it was before. */    \
+    X(DRAW, 41, "draw", draw)
+
 enum jrec_kind {
-    JREC_EPOCH = 1,    /* epoch: the manager that is obeyed */
-    JREC_RULES = 2,    /* rules */
-    JREC_OPEN = 3,     /* open: a new segment */
-    JREC_UNIT = 4,     /* set: its idle unit, ms */
-    JREC_SEAL = 5,     /* set: ordered (a full one seals itself); 0 or its successor */
-    JREC_NEXT = 6,     /* set: its successor */
-    JREC_AHEAD = 7,    /* set */
-    JREC_REMOVE = 8,   /* set */
-    JREC_JOIN = 9,     /* run: these numbers joined; the last may have filled it */
-    JREC_SUBJECT = 10, /* subject: of a ticket that is there */
-    JREC_DROP = 11,    /* run: these slots, all alive, died of `why` */
-    JREC_POP = 12,     /* pop */
-    JREC_SESSION = 13, /* session: its new state; FREE: forgotten */
-    JREC_ALIAS = 14,   /* set: its tickets are in segment n now */
-    JREC_FINAL = 15,   /* move: its copy is complete, only MOVE_END decides */
-    JREC_FREED = 16,   /* set: that move was aborted */
-    JREC_ABSORB = 17,  /* set: sessions, subjects and tables that follow are absorbed */
-    JREC_RELOC = 18,   /* reloc */
-    JREC_ABSORBED = 19, /* set: with n tickets, and from now on they are here */
-    JREC_SNAP = 20,     /* set: of n segments */
-    JREC_SEG = 21,      /* seg: instead of what is known of it */
-    JREC_BURIED = 22,   /* run: of its blocks, freed; why */
-    JREC_BLOCK = 23,    /* block */
-    JREC_SEG_END = 24,  /* set */
-    JREC_SNAP_END = 25, /* nothing; also among the changes, after the last MARK */
-    JREC_MARK = 26,     /* set */
-    JREC_HOLLOW = 27,   /* hollow: of one that was opened to be found again; after OPEN and
-                         * all RELEASED: without it they are void */
-    JREC_RELEASED = 28, /* released: of a hollow one, by those who had it before */
-    JREC_BACK = 29,     /* run: these numbers, all unknown, wait again */
-    JREC_SOLID = 30,    /* set: whoever is still unknown is dead */
-    JREC_KEPT = 31,     /* set: the manager has stored its releases */
-    JREC_UNKEPT = 32,   /* mark: in snapshots only */
-    JREC_STORE = 33,    /* set: of the managers that are obeyed (msg_node_ok) */
-    JREC_EXTEND = 34,   /* extend: of a session that is there */
-    JREC_MOVED = 35,    /* moved; of releases up to 0.1: read, not written, and its number is
-                         * never given to another kind. 36 to 39 were never used */
-    JREC_EARLY = 40,    /* set: its people have no places before the draw; nobody joins from
-                         * this time of the wall clock on; 0: until it is sealed by order */
-    JREC_DRAW = 41,     /* draw: now they have; n 0: as they came. In a snapshot, and of a
-                         * hollow one: it was before */
-    JREC_NKINDS /* one more than the last: kinds stand in rising order */
+#define X(NAME, number, word, member) JREC_##NAME = number,
+    JREC_KINDS(X)
+#undef X
+    JREC_NKINDS /* one more than the last */
 };
 
 struct jrec_text { /* borrowed, not 0-terminated */
@@ -133,7 +140,7 @@ struct jrec_moved { /* to another lane */
     uint32_t slot; /* where it waited */
 };
 
-struct jrec_hollow {
+struct jrec_rebuild {
     uint32_t mark_end, for_ms;
 };
 
@@ -167,7 +174,7 @@ struct jrec_reloc { /* a part of a table; `words` are borrowed and may be unalig
     const void *words;
 };
 
-struct jrec_seg {
+struct jrec_segment {
     struct jrec_open open;
     uint32_t unit_ms, joined, end, popped_end, last_n;
     uint8_t sealed;
@@ -197,9 +204,9 @@ struct jrec {
         struct jrec_moved moved;
         struct jrec_move move;
         struct jrec_reloc reloc;
-        struct jrec_seg s;
+        struct jrec_segment segment;
         struct jrec_block block;
-        struct jrec_hollow hollow;
+        struct jrec_rebuild rebuild;
         struct jrec_released released;
         struct jrec_mark mark;
         struct jrec_draw draw;

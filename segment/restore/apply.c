@@ -19,7 +19,7 @@ struct seg *replay_seg(struct segtab *t, seg_id id)
 {
     struct seg *g = segtab_seg(t, id);
 
-    if (g != NULL || map_get(&t->homes, id) == MAP_NONE)
+    if (g != NULL || map_get(&t->locations, id) == MAP_NONE)
         return g;
     list_each (&t->segs, it)
         if (container_of(it, struct seg, node)->b.id == id)
@@ -40,7 +40,7 @@ int replay_new_seg(struct segtab *t, seg_id id, const struct jrec_open *o,
 
     if (q == NULL || id == 0 || o->lane >= LANES_MAX || q->lanes[o->lane] == NULL ||
         o->capacity >= SEGQ_NONE / 2 ||
-        (o->kind == OPEN_REBUILD && o->capacity > SEGTAB_HOLLOW_MAX) || replay_seg(t, id) != NULL)
+        (o->kind == OPEN_REBUILD && o->capacity > SEGTAB_REBUILD_MAX) || replay_seg(t, id) != NULL)
         return SQ_EPROTO;
     *out = segtab_seg_new(t, &m, q);
     if (*out == NULL)
@@ -95,9 +95,9 @@ bool replay_is_known(const struct segtab *t, const struct seg *g)
     return t->partial && (g == NULL || g->known);
 }
 
-int replay_hollow(struct seg *g, const struct jrec_hollow *h)
+int replay_rebuild(struct seg *g, const struct jrec_rebuild *h)
 {
-    if (!g->b.q.hollow || h->mark_end > g->b.q.end || h->for_ms == 0)
+    if (!g->b.q.rebuilding || h->mark_end > g->b.q.end || h->for_ms == 0)
         return SQ_EPROTO;
     g->mark_end = g->certain = h->mark_end;
     if (g->b.q.popped_end < h->mark_end)

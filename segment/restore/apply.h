@@ -19,7 +19,7 @@ struct subject replay_subject_of(const struct jrec_subject *s); /* the text is b
 /* What is said of it now is in the snapshot already, or of no interest any more. */
 bool replay_is_known(const struct segtab *t, const struct seg *g);
 /* A segment that was being rebuilt. */
-SQ_CHECK int replay_hollow(struct seg *g, const struct jrec_hollow *h);
+SQ_CHECK int replay_rebuild(struct seg *g, const struct jrec_rebuild *h);
 /* A segment of early tickets. */
 void replay_early(struct segtab *t, struct seg *g, uint64_t closes_ms);
 /* What was drawn. now: its tickets get their places; else they have them already. */

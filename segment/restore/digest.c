@@ -28,7 +28,7 @@ static uint64_t digest_line(const struct segq *q)
     for (uint32_t b = 0; b < q->n_blocks; b++) {
         const struct block *k = q->block[b];
 
-        h = mix(h, k == NULL ? 100u + q->tomb[b] : 0);
+        h = mix(h, k == NULL ? 100u + q->died_of[b] : 0);
         for (uint32_t i = 0; k != NULL && i < segq_given(q, b); i++)
             h = mix(h, block_is_alive(k, i) ? 99 : k->idle[i]);
     }
@@ -72,10 +72,10 @@ static uint64_t digest_relocs(const struct seg *g)
 
 static uint64_t digest_marks(const struct seg *g)
 {
-    uint64_t h = mix(g->b.q.hollow ? mix(g->mark_end, g->for_ms) : 0, g->unkept.held);
+    uint64_t h = mix(g->b.q.rebuilding ? mix(g->mark_end, g->for_ms) : 0, g->unstored.held);
 
-    for (uint32_t i = 0; i < g->unkept.n; i++) {
-        const struct mark_row *r = &g->unkept.v[i];
+    for (uint32_t i = 0; i < g->unstored.n; i++) {
+        const struct mark_row *r = &g->unstored.v[i];
 
         h = mix(mix(mix(h, r->seg), r->from * 2ull + r->again), r->end);
         h = mix(h, (uint64_t)r->at_ms);
@@ -123,8 +123,8 @@ uint64_t segtab_digest(const struct segtab *t)
     uint64_t key, val, sum = 0;
     uint64_t h = mix_text(mix(t->epoch, t->store), t->manager_name, strlen(t->manager_name));
 
-    for (size_t i = 0; (i = map_next(&t->homes, i, &key, &val)) != 0;)
-        sum += mix(mix(key, val & 3), (val & 3) == HOME_MOVED ? t->moved[val >> 2].to : 0);
+    for (size_t i = 0; (i = map_next(&t->locations, i, &key, &val)) != 0;)
+        sum += mix(mix(key, val & 3), (val & 3) == AT_MOVED ? t->moved[val >> 2].to : 0);
     for (struct list_node *it = list_first(&t->segs); it != NULL;
          it = list_next(&t->segs, it)) {
         const struct seg *g = container_of(it, struct seg, node);

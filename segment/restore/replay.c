@@ -43,7 +43,7 @@ static int drop(struct seg *g, const struct jrec_run *r)
         }
         if (!segq_is_alive(&g->b.q, slot))
             return SQ_EPROTO;
-        id = body_ticket(&g->b, slot);
+        id = contents_ticket(&g->b, slot);
         segq_drop(&g->b.q, slot, (enum dead)r->why);
         subjects_del(&g->b.subjects, id);
     }
@@ -54,12 +54,12 @@ static int drop(struct seg *g, const struct jrec_run *r)
 /* An old journal does not say what was stored: the latest ones will do. */
 static void forget_marks(struct seg *g)
 {
-    if (g->unkept.n < SEGTAB_UNKEPT_MAX)
+    if (g->unstored.n < SEGTAB_UNSTORED_MAX)
         return;
-    g->unkept.held = 0;
-    g->unkept.n -= SEGTAB_UNKEPT_MAX / 2;
-    memmove(g->unkept.v, g->unkept.v + SEGTAB_UNKEPT_MAX / 2,
-            g->unkept.n * sizeof(*g->unkept.v));
+    g->unstored.held = 0;
+    g->unstored.n -= SEGTAB_UNSTORED_MAX / 2;
+    memmove(g->unstored.v, g->unstored.v + SEGTAB_UNSTORED_MAX / 2,
+            g->unstored.n * sizeof(*g->unstored.v));
 }
 
 static int pop(struct segtab *t, struct seg *g, const struct jrec_pop *p)
@@ -90,24 +90,24 @@ static int back(struct seg *g, const struct jrec_run *r)
     for (uint32_t i = 0; i < r->n; i++) {
         if (!segq_is_unknown(&g->b.q, r->first + i))
             return SQ_EPROTO;
-        if (segq_back(&g->b.q, r->first + i, 0) < 0)
+        if (segq_restore(&g->b.q, r->first + i, 0) < 0)
             return SQ_ENOMEM;
     }
     return 0;
 }
 
-static int on_hollow(struct segtab *t, struct seg *g, const struct jrec *r)
+static int on_rebuild(struct segtab *t, struct seg *g, const struct jrec *r)
 {
     const struct jrec_released *x = &r->released;
 
-    if (r->kind == JREC_HOLLOW)
-        return replay_hollow(g, &r->hollow);
-    if (!g->b.q.hollow)
+    if (r->kind == JREC_REBUILD)
+        return replay_rebuild(g, &r->rebuild);
+    if (!g->b.q.rebuilding)
         return SQ_EPROTO;
-    if (r->kind == JREC_BACK)
+    if (r->kind == JREC_RESTORED)
         return back(g, &r->run);
-    if (r->kind == JREC_SOLID) {
-        segq_solid(&g->b.q, g->mark_end);
+    if (r->kind == JREC_REBUILT) {
+        segq_rebuilt(&g->b.q, g->mark_end);
         return 0;
     }
     if (x->first >= g->b.q.end || x->n > g->b.q.end - x->first)
@@ -216,15 +216,15 @@ static int epoch(struct segtab *t, const struct jrec_epoch *e)
     return 0;
 }
 
-/* A snapshot knows of tables that the changes before their MARK move about: whoever has
- * one at the end is its home. */
-static int rehome(struct segtab *t)
+/* A snapshot has tables that the changes before their MARK move about: they are where the
+ * last change left them. */
+static int set_locations(struct segtab *t)
 {
     list_each (&t->segs, it) {
         struct seg *g = container_of(it, struct seg, node);
 
         for (uint32_t i = 0; i < g->b.relocs.n; i++)
-            if (segtab_home_set(t, g->b.relocs.v[i]->seg, HOME_RELOC, g->b.relocs.v[i]) < 0)
+            if (segtab_location_set(t, g->b.relocs.v[i]->seg, AT_RELOC, g->b.relocs.v[i]) < 0)
                 return SQ_ENOMEM;
     }
     return 0;
@@ -242,7 +242,7 @@ int replay_snap_end(struct segtab *t)
     t->partial = false;
     list_each (&t->segs, it)
         container_of(it, struct seg, node)->known = false;
-    return rehome(t);
+    return set_locations(t);
 }
 
 /* Of a segment that is here. */
@@ -281,22 +281,22 @@ static int on_seg(struct segtab *t, struct seg *g, const struct jrec *r)
     case JREC_FINAL:
         return g->out == NULL ? segtab_move_recover(t, g, r->move.move, r->move.to)
                               : SQ_EPROTO;
-    case JREC_FREED:
+    case JREC_ABORTED:
         replay_drop_moves(t, g);
         return 0;
-    case JREC_HOLLOW:
+    case JREC_REBUILD:
     case JREC_RELEASED:
-    case JREC_BACK:
-    case JREC_SOLID:
-        return on_hollow(t, g, r);
+    case JREC_RESTORED:
+    case JREC_REBUILT:
+        return on_rebuild(t, g, r);
     case JREC_EARLY:
         replay_early(t, g, r->set.n);
         return 0;
     case JREC_DRAW:
-        return replay_draw(t, g, &r->draw, !g->b.q.hollow);
-    case JREC_KEPT:
+        return replay_draw(t, g, &r->draw, !g->b.q.rebuilding);
+    case JREC_STORED:
         if (r->set.n == g->last_tick)
-            marks_clear(&g->unkept);
+            marks_clear(&g->unstored);
         return 0;
     default:
         return SQ_EPROTO;
@@ -310,7 +310,7 @@ static int on_any(struct segtab *t, const struct jrec *r)
     switch ((enum jrec_kind)r->kind) {
     case JREC_EPOCH:
         return epoch(t, &r->epoch);
-    case JREC_STORE:
+    case JREC_CLUSTER:
         t->store = r->set.n;
         return 0;
     case JREC_RULES:
@@ -320,7 +320,7 @@ static int on_any(struct segtab *t, const struct jrec *r)
     case JREC_ALIAS:
         if (segtab_seg(t, r->seg) != NULL)
             return SQ_EPROTO;
-        segtab_home_moved(t, r->seg, r->set.n);
+        segtab_location_moved(t, r->seg, r->set.n);
         return 0;
     case JREC_ABSORB:
         return replay_stage(t, r->seg);

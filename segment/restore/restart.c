@@ -43,7 +43,7 @@ static msec_t session_end(const struct segtab *t, const struct seg *g,
     case SESSION_RETURNING:
         return t->service_ms + (msec_t)idle;
     default:
-        return t->service_ms + SEGTAB_TOMB_MS;
+        return t->service_ms + SEGTAB_OVER_MS;
     }
 }
 
@@ -85,7 +85,7 @@ static void restart_seg(struct segtab *t, struct seg *g)
  * orders it again. */
 static bool is_half_begun(const struct seg *g)
 {
-    return g->b.q.hollow && g->for_ms == 0;
+    return g->b.q.rebuilding && g->for_ms == 0;
 }
 
 int segtab_replayed(struct segtab *t, struct seg_now now)

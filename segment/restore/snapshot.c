@@ -33,7 +33,7 @@ static void snap_block(struct segtab *t, const struct seg *g, uint32_t b)
 static void snap_line(struct segtab *t, const struct seg *g)
 {
     const struct segq *q = &g->b.q;
-    struct jrec r = { .kind = JREC_BURIED, .seg = g->b.id };
+    struct jrec r = { .kind = JREC_FREED_BLOCKS, .seg = g->b.id };
 
     for (uint32_t b = 0; b < q->n_blocks;) {
         uint32_t first = b;
@@ -42,9 +42,9 @@ static void snap_line(struct segtab *t, const struct seg *g)
             snap_block(t, g, b++);
             continue;
         }
-        while (b < q->n_blocks && q->block[b] == NULL && q->tomb[b] == q->tomb[first])
+        while (b < q->n_blocks && q->block[b] == NULL && q->died_of[b] == q->died_of[first])
             b++;
-        r.run = (struct jrec_run) { first, b - first, q->tomb[first] };
+        r.run = (struct jrec_run) { first, b - first, q->died_of[first] };
         segtab_log(t, &r);
     }
 }
@@ -80,8 +80,8 @@ static void snap_seg(struct segtab *t, const struct seg *g)
     struct jrec r = { .kind = JREC_SEG, .seg = g->b.id };
     const struct segq *q = &g->b.q;
 
-    r.s = (struct jrec_seg) {
-        .open = { g->queue->id, g->lane, q->hollow ? OPEN_REBUILD : OPEN_TAIL, g->capacity,
+    r.segment = (struct jrec_segment) {
+        .open = { g->queue->id, g->lane, q->rebuilding ? OPEN_REBUILD : OPEN_TAIL, g->capacity,
                   g->ahead },
         .unit_ms = g->unit_ms,
         .joined = g->b.joined,
@@ -98,9 +98,9 @@ static void snap_seg(struct segtab *t, const struct seg *g)
     };
     segtab_log(t, &r);
     segtab_log_draw(t, g);
-    if (q->hollow)
-        segtab_log_hollow(t, g);
-    segtab_log_unkept(t, g);
+    if (q->rebuilding)
+        segtab_log_rebuild(t, g);
+    segtab_log_unstored(t, g);
     snap_line(t, g);
     snap_people(t, g);
     for (uint32_t i = 0; i < g->b.relocs.n; i++)
@@ -116,7 +116,7 @@ static void snap_seg(struct segtab *t, const struct seg *g)
 /* Not if it is here again, or was and has been removed since: that alias is over. */
 static bool is_alias(const struct segtab *t, uint32_t i)
 {
-    return map_get(&t->homes, t->moved[i].id) == ((uint64_t)i << 2 | HOME_MOVED);
+    return map_get(&t->locations, t->moved[i].id) == ((uint64_t)i << 2 | AT_MOVED);
 }
 
 static void snap_begin(struct segtab *t)

@@ -22,7 +22,7 @@ struct stage {
     uint32_t n, cap;
     struct reloc_list relocs; /* owned */
     struct subjects subjects; /* owned */
-    struct jrec_seg s;        /* of a snapshot's segment */
+    struct jrec_segment s;        /* of a snapshot's segment */
     uint64_t final, final_to;
 };
 
@@ -171,7 +171,7 @@ static int take_relocs(struct segtab *t, struct seg *g, struct stage *s)
     }
     s->relocs.n = 0;
     for (uint32_t i = 0; i < g->b.relocs.n; i++)
-        if (segtab_home_set(t, g->b.relocs.v[i]->seg, HOME_RELOC, g->b.relocs.v[i]) < 0)
+        if (segtab_location_set(t, g->b.relocs.v[i]->seg, AT_RELOC, g->b.relocs.v[i]) < 0)
             return SQ_ENOMEM;
     return 0;
 }
@@ -210,19 +210,19 @@ int replay_seg_begin(struct segtab *t, const struct jrec *r)
     int rc = replay_stage(t, r->seg);
 
     if (rc == 0)
-        rc = t->partial ? replay_new_seg(t, r->seg, &r->s.open, &g) : SQ_EPROTO;
+        rc = t->partial ? replay_new_seg(t, r->seg, &r->segment.open, &g) : SQ_EPROTO;
     if (rc < 0)
         return rc;
-    t->stage->s = r->s;
+    t->stage->s = r->segment;
     g->known = true;
-    replay_unit(g, r->s.unit_ms);
-    g->next = r->s.next;
-    g->last_tick = r->s.last_tick;
-    g->last_n = r->s.last_n;
-    g->popped = r->s.popped;
-    g->no_shows = r->s.no_shows;
-    g->expired = r->s.expired;
-    g->left = r->s.left;
+    replay_unit(g, r->segment.unit_ms);
+    g->next = r->segment.next;
+    g->last_tick = r->segment.last_tick;
+    g->last_n = r->segment.last_n;
+    g->popped = r->segment.popped;
+    g->no_shows = r->segment.no_shows;
+    g->expired = r->segment.expired;
+    g->left = r->segment.left;
     return 0;
 }
 
@@ -234,7 +234,7 @@ static uint32_t slots_of(const struct stage *s, uint64_t block)
 }
 
 /* Of a line that is not whole: only what is known of it. */
-static int hollow_block(struct segtab *t, struct seg *g, const struct jrec_block *b)
+static int restored_block(struct segtab *t, struct seg *g, const struct jrec_block *b)
 {
     uint32_t n = slots_of(t->stage, b->index), first = b->index << BLOCK_SHIFT;
 
@@ -243,11 +243,11 @@ static int hollow_block(struct segtab *t, struct seg *g, const struct jrec_block
         unsigned why = (b->why[0][i / 64] & bit ? 1 : 0) + (b->why[1][i / 64] & bit ? 2 : 0);
         bool alive = b->alive[i / 64] & bit;
 
-        if (!alive && why == DEAD_UNSAID)
+        if (!alive && why == DEAD_UNKNOWN)
             continue;
         if (!segq_is_unknown(&g->b.q, first + i))
             return SQ_EPROTO;
-        if ((alive ? segq_back(&g->b.q, first + i, 0)
+        if ((alive ? segq_restore(&g->b.q, first + i, 0)
                    : segq_kill(&g->b.q, first + i, (enum dead)why)) < 0)
             return SQ_ENOMEM;
     }
@@ -272,7 +272,7 @@ static int block(struct segtab *t, struct seg *g, const struct jrec_block *b)
     return 0;
 }
 
-static int buried(struct segtab *t, struct seg *g, const struct jrec_run *r)
+static int freed_blocks(struct segtab *t, struct seg *g, const struct jrec_run *r)
 {
     for (uint32_t i = 0; i < r->n; i++) {
         struct jrec_block b = { .index = r->first + i };
@@ -287,7 +287,7 @@ static int buried(struct segtab *t, struct seg *g, const struct jrec_run *r)
 
 static int seg_end(struct segtab *t, struct seg *g)
 {
-    const struct jrec_seg *s = &t->stage->s;
+    const struct jrec_segment *s = &t->stage->s;
     uint64_t final = t->stage->final, to = t->stage->final_to;
     int rc;
 
@@ -301,16 +301,16 @@ static int seg_end(struct segtab *t, struct seg *g)
     return rc < 0 || final == 0 ? rc : segtab_move_recover(t, g, final, to);
 }
 
-static int unkept(struct seg *g, const struct jrec_mark *m)
+static int unstored(struct seg *g, const struct jrec_mark *m)
 {
     struct mark_row r = { m->src, m->first, m->first + m->n, m->again != 0, m->at_ms };
 
-    if (m->n == 0 || m->n > UINT32_MAX - m->first || g->unkept.n > 2 * SEGTAB_UNKEPT_MAX)
+    if (m->n == 0 || m->n > UINT32_MAX - m->first || g->unstored.n > 2 * SEGTAB_UNSTORED_MAX)
         return SQ_EPROTO;
-    if (marks_reserve(&g->unkept, 1) < 0)
+    if (marks_reserve(&g->unstored, 1) < 0)
         return SQ_ENOMEM;
-    marks_put(&g->unkept, &r);
-    g->unkept.held += m->held;
+    marks_put(&g->unstored, &r);
+    g->unstored.held += m->held;
     return 0;
 }
 
@@ -342,22 +342,22 @@ int replay_on_stage(struct segtab *t, const struct jrec *r)
         t->stage->final = r->move.move;
         t->stage->final_to = r->move.to;
         return 0;
-    case JREC_BURIED:
-        return g == NULL ? SQ_EPROTO : g->b.q.hollow ? 0 : buried(t, g, &r->run);
+    case JREC_FREED_BLOCKS:
+        return g == NULL ? SQ_EPROTO : g->b.q.rebuilding ? 0 : freed_blocks(t, g, &r->run);
     case JREC_BLOCK:
         return g == NULL          ? SQ_EPROTO
-               : g->b.q.hollow ? hollow_block(t, g, &r->block)
+               : g->b.q.rebuilding ? restored_block(t, g, &r->block)
                                : block(t, g, &r->block);
-    case JREC_HOLLOW:
-        return g != NULL ? replay_hollow(g, &r->hollow) : SQ_EPROTO;
+    case JREC_REBUILD:
+        return g != NULL ? replay_rebuild(g, &r->rebuild) : SQ_EPROTO;
     case JREC_EARLY:
         if (g != NULL)
             replay_early(t, g, r->set.n);
         return g != NULL ? 0 : SQ_EPROTO;
     case JREC_DRAW:
         return g != NULL ? replay_draw(t, g, &r->draw, false) : SQ_EPROTO;
-    case JREC_UNKEPT:
-        return g != NULL ? unkept(g, &r->mark) : SQ_EPROTO;
+    case JREC_UNSTORED:
+        return g != NULL ? unstored(g, &r->mark) : SQ_EPROTO;
     case JREC_SEG_END:
         rc = g != NULL ? seg_end(t, g) : SQ_EPROTO;
         stage_reset(t->stage);

@@ -18,5 +18,5 @@ void segtab_died(struct seg *g, uint32_t slot)
     if (g->out != NULL)
         xfer_out_touch(&g->out->out, slot);
     if (g->b.subjects.n > 0)
-        subjects_del(&g->b.subjects, body_ticket(&g->b, slot));
+        subjects_del(&g->b.subjects, contents_ticket(&g->b, slot));
 }

@@ -42,7 +42,7 @@ void segtab_log_epoch(struct segtab *t)
     r.epoch.manager = text_of(t->manager_name);
     segtab_log(t, &r);
     if (t->store != 0)
-        segtab_log_set(t, JREC_STORE, 0, t->store);
+        segtab_log_set(t, JREC_CLUSTER, 0, t->store);
 }
 
 static void log_rules(struct segtab *t, const struct queue *q, uint32_t pass_ttl_s)
@@ -167,22 +167,22 @@ void segtab_log_released(struct segtab *t, const struct seg *g, const struct mar
     segtab_log(t, &r);
 }
 
-void segtab_log_hollow(struct segtab *t, const struct seg *g)
+void segtab_log_rebuild(struct segtab *t, const struct seg *g)
 {
-    struct jrec r = { .kind = JREC_HOLLOW, .seg = g->b.id };
+    struct jrec r = { .kind = JREC_REBUILD, .seg = g->b.id };
 
-    r.hollow = (struct jrec_hollow) { g->mark_end, g->for_ms };
+    r.rebuild = (struct jrec_rebuild) { g->mark_end, g->for_ms };
     segtab_log(t, &r);
 }
 
-void segtab_log_unkept(struct segtab *t, const struct seg *g)
+void segtab_log_unstored(struct segtab *t, const struct seg *g)
 {
-    for (uint32_t i = 0; i < g->unkept.n; i++) {
-        const struct mark_row *m = &g->unkept.v[i];
-        struct jrec r = { .kind = JREC_UNKEPT, .seg = g->b.id };
+    for (uint32_t i = 0; i < g->unstored.n; i++) {
+        const struct mark_row *m = &g->unstored.v[i];
+        struct jrec r = { .kind = JREC_UNSTORED, .seg = g->b.id };
 
         r.mark = (struct jrec_mark) { m->seg,   m->from,  m->end - m->from,
-                                      m->again, m->at_ms, i == 0 ? g->unkept.held : 0 };
+                                      m->again, m->at_ms, i == 0 ? g->unstored.held : 0 };
         segtab_log(t, &r);
     }
 }

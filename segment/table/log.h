@@ -29,9 +29,9 @@ void segtab_log_session(struct segtab *t, const struct seg *g, const struct sess
 void segtab_log_extend(struct segtab *t, const struct seg *g, struct ticket_id id,
                        int64_t until_s);
 void segtab_log_released(struct segtab *t, const struct seg *g, const struct mark_row *r);
-void segtab_log_hollow(struct segtab *t, const struct seg *g);
+void segtab_log_rebuild(struct segtab *t, const struct seg *g);
 /* Its releases that the manager has not stored. */
-void segtab_log_unkept(struct segtab *t, const struct seg *g);
+void segtab_log_unstored(struct segtab *t, const struct seg *g);
 void segtab_log_forget(struct segtab *t, const struct seg *g, struct ticket_id id);
 void segtab_log_reloc(struct segtab *t, const struct seg *g, const struct reloc *r);
 void segtab_log_final(struct segtab *t, const struct seg *g, uint64_t move, seg_id to);

@@ -23,10 +23,10 @@ struct seg *segtab_seg_new(struct segtab *t, const struct msg_seg_open *m,
     if (g == NULL)
         return NULL;
     g->tab = t;
-    body_init(&g->b, m->seg, &t->pool);
-    if ((m->kind == OPEN_REBUILD && segq_hollow(&g->b.q, m->capacity) < 0) ||
-        segtab_home_set(t, m->seg, HOME_SEG, g) < 0) {
-        body_fini(&g->b);
+    contents_init(&g->b, m->seg, &t->pool);
+    if ((m->kind == OPEN_REBUILD && segq_rebuild(&g->b.q, m->capacity) < 0) ||
+        segtab_location_set(t, m->seg, AT_SEG, g) < 0) {
+        contents_fini(&g->b);
         free(g);
         return NULL;
     }
@@ -54,17 +54,17 @@ void segtab_seg_free(struct segtab *t, struct seg *g)
     struct queue *q = g->queue;
 
     assert(g->out == NULL && g->in == NULL);
-    segtab_home_drop(t, g->b.id, g, HOME_SEG);
+    segtab_location_drop(t, g->b.id, g, AT_SEG);
     for (uint32_t i = 0; i < g->b.relocs.n; i++)
-        segtab_home_drop(t, g->b.relocs.v[i]->seg, g->b.relocs.v[i], HOME_RELOC);
+        segtab_location_drop(t, g->b.relocs.v[i]->seg, g->b.relocs.v[i], AT_RELOC);
     list_remove(&t->segs, &g->node);
     list_remove(&q->segs, &g->queued);
     if (list_linked(&g->dirty))
         list_remove(&t->dirty, &g->dirty);
     if (list_linked(&g->active))
         list_remove(&t->active, &g->active);
-    body_fini(&g->b);
-    marks_fini(&g->unkept);
+    contents_fini(&g->b);
+    marks_fini(&g->unstored);
     draw_free(g->draw);
     free(g);
     if (q->segs.n == 0 && !t->partial) { /* else: some of them are not read yet */

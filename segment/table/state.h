@@ -8,7 +8,7 @@
 #include "common/ticket/pace.h"
 #include "common/ticket/draw.h"
 #include "segment/audit/audit_line.h"
-#include "segment/line/body.h"
+#include "segment/line/contents.h"
 #include "segment/records/jrec.h"
 #include "segment/line/marks.h"
 #include "segment/table/dirs.h"
@@ -18,7 +18,7 @@
 
 #define SEGTAB_UNIT_MS     100   /* the smallest idle unit */
 #define SEGTAB_MOVED_MAX   4096  /* aliases remembered after a move away */
-#define SEGTAB_TOMB_MS     60000 /* how long the reason of a no-show is known */
+#define SEGTAB_OVER_MS     60000 /* how long the reason of a no-show is known */
 #define SEGTAB_REPORT_MS   100   /* reports come at most this often */
 #define SEGTAB_KEY_S       60    /* a join's key is kept so long, and until the next poll */
 #define SEGTAB_FIRST_MS    20    /* but that somebody is the first, after so long */
@@ -46,7 +46,7 @@ struct queue { /* the rules of one queue; owned by segtab, freed with its last s
 struct move;
 
 struct seg { /* one hosted segment */
-    struct body b;
+    struct contents b;
     struct segtab *tab;  /* ref */
     struct queue *queue; /* ref */
     uint8_t lane;
@@ -72,9 +72,9 @@ struct seg { /* one hosted segment */
     uint64_t away, polls; /* since the node started: passed over; by who waits */
     uint8_t classes;  /* of clients that were seen in it, a bit each; 0: any */
     uint64_t claimed; /* since the node started: for the claim rate, which looks at growth */
-    struct marks unkept; /* releases that the manager has not stored yet */
-    msec_t unkept_ms;    /* since when, on the service clock */
-    /* while it is hollow (b.q.hollow): */
+    struct marks unstored; /* releases that the manager has not stored yet */
+    msec_t unstored_ms;    /* since when, on the service clock */
+    /* while it is rebuilt (b.q.rebuilding): */
     uint32_t mark_end; /* numbers below were released before */
     uint32_t certain;  /* every number below is back, or known to be dead */
     uint32_t for_ms;   /* how long it is; 0: its beginning was not all written down */
@@ -130,15 +130,15 @@ struct moved { /* a ring: the oldest is forgotten */
     seg_id id, to;
 };
 
-/* What a segment id in a token or request stands for: the low bits of a value in `homes`.
+/* What a segment id in a token or request stands for: the low bits of a value in `locations`.
  */
-enum home_kind { HOME_SEG = 0, HOME_RELOC = 1, HOME_MOVED = 2 };
+enum location_kind { AT_SEG = 0, AT_RELOC = 1, AT_MOVED = 2 };
 
 struct segtab {
     struct segtab_opts o;
     char addr[64], admin[64];
     struct block_pool pool;
-    struct map homes;  /* seg_id -> struct seg *, struct reloc * or index of moved */
+    struct map locations;  /* seg_id -> struct seg *, struct reloc * or index of moved */
     struct map queues; /* queue_id -> struct queue * */
     struct list segs, dirty, active, moves;
     struct moved *moved; /* owned ring, allocated at the first need */

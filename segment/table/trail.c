@@ -71,7 +71,7 @@ void segtab_audit_died_now(const struct segtab *t, const struct seg *g,
                            const uint32_t *slot, uint32_t n, enum audit_kind kind)
 {
     for (uint32_t i = 0; i < n; i++)
-        segtab_audit_ticket_now(t, g, body_ticket(&g->b, slot[i]), kind);
+        segtab_audit_ticket_now(t, g, contents_ticket(&g->b, slot[i]), kind);
 }
 
 static void tell_session(const struct segtab *t, const struct seg *g,

@@ -13,12 +13,12 @@ struct rescale {
 static uint8_t rescale(void *ctx, uint8_t deadline)
 {
     const struct rescale *r = ctx;
-    uint32_t left = body_left(deadline, r->old_now);
+    uint32_t left = idle_left(deadline, r->old_now);
     uint32_t units = (left * r->old_ms + r->new_ms - 1) / r->new_ms;
 
     if (left > 0)
         units++;
-    return (uint8_t)(r->new_now + (units < BODY_HORIZON ? units : BODY_HORIZON));
+    return (uint8_t)(r->new_now + (units < IDLE_HORIZON ? units : IDLE_HORIZON));
 }
 
 /* A unit only grows: a finer one could not hold what is left to those already told. */

@@ -6,7 +6,7 @@
 #include "segment/table/state.h"
 #include "segment/line/reloc.h"
 
-struct spot { /* where a token's ticket is */
+struct location { /* where a token's ticket is */
     struct seg *seg;
     struct ticket_id id; /* as it is called in here: after a draw the number is the place */
     uint32_t slot;  /* SEGQ_NONE: it was dead when its segment was absorbed */
@@ -14,56 +14,56 @@ struct spot { /* where a token's ticket is */
     seg_id moved_to;
 };
 
-enum spot_kind { SPOT_HERE, SPOT_MOVED, SPOT_UNKNOWN };
+enum found { FOUND_HERE, FOUND_MOVED, FOUND_NOWHERE };
 
-/* v: what `homes` has for seg. */
-static inline enum spot_kind find_at(const struct segtab *t, uint64_t v, seg_id seg,
-                                     uint32_t number, struct spot *s)
+/* v: what `locations` has for seg. */
+static inline enum found find_at(const struct segtab *t, uint64_t v, seg_id seg,
+                                     uint32_t number, struct location *s)
 {
     const struct reloc *r = (const struct reloc *)(uintptr_t)(v & ~3ull);
 
     if (v == MAP_NONE)
-        return SPOT_UNKNOWN;
+        return FOUND_NOWHERE;
     s->id = (struct ticket_id) { seg, number };
-    if (SQ_LIKELY((v & 3) == HOME_SEG)) {
+    if (SQ_LIKELY((v & 3) == AT_SEG)) {
         s->seg = (struct seg *)(uintptr_t)v;
         if (SQ_UNLIKELY(s->seg->draw != NULL))
             s->id.number = number = draw_place(s->seg->draw, number);
         s->slot = number < s->seg->b.joined ? number : SEGQ_NONE;
         s->reason = number >= s->seg->b.joined ? GONE_LOST : GONE_EXPIRED;
-        return SPOT_HERE;
+        return FOUND_HERE;
     }
-    if ((v & 3) == HOME_MOVED) {
+    if ((v & 3) == AT_MOVED) {
         s->moved_to = t->moved[v >> 2].to;
-        return SPOT_MOVED;
+        return FOUND_MOVED;
     }
     if (r->host == NULL) /* a commit that is not complete */
-        return SPOT_UNKNOWN;
+        return FOUND_NOWHERE;
     s->seg = r->host;
     s->slot = number < r->bits ? reloc_slot(r, number) : SEGQ_NONE;
     /* What was before the first that waited had been released, as far as we can know. */
     s->reason = number >= r->bits   ? GONE_LOST
                 : number < r->first ? GONE_FINISHED
                                     : GONE_EXPIRED;
-    return SPOT_HERE;
+    return FOUND_HERE;
 }
 
-/* Where the token's ticket is; *s is whole if it is SPOT_HERE, and has moved_to if SPOT_MOVED. */
-enum spot_kind segtab_find(const struct segtab *t, seg_id seg, uint32_t number,
-                           struct spot *s);
+/* Where the token's ticket is; *s is whole if it is FOUND_HERE, and has moved_to if FOUND_MOVED. */
+enum found segtab_find(const struct segtab *t, seg_id seg, uint32_t number,
+                           struct location *s);
 /* Why a dead ticket without a record is dead, as far as that is still known: enum gone_reason. */
-unsigned segtab_reason(const struct spot *s);
+unsigned segtab_reason(const struct location *s);
 /* A ticket as tokens, passes and other processes name it: after a draw the number in here
  * is the place, and the number outside is the order of arrival. */
 struct ticket_id segtab_outside(const struct segtab *t, struct ticket_id id);
 /* The segment that is hosted under this name, or NULL. */
 struct seg *segtab_seg(const struct segtab *t, seg_id id);
 /* The name leads to p: a struct seg or a struct reloc. SQ_ENOMEM, or 0. */
-SQ_CHECK int segtab_home_set(struct segtab *t, seg_id id, enum home_kind k, void *p);
+SQ_CHECK int segtab_location_set(struct segtab *t, seg_id id, enum location_kind k, void *p);
 /* The name, which must be known here, leads to another node's segment from now on. */
-void segtab_home_moved(struct segtab *t, seg_id id, seg_id to);
+void segtab_location_moved(struct segtab *t, seg_id id, seg_id to);
 /* Forgets the name, if it still leads to p. */
-void segtab_home_drop(struct segtab *t, seg_id id, const void *p, enum home_kind k);
+void segtab_location_drop(struct segtab *t, seg_id id, const void *p, enum location_kind k);
 /* The tickets of `from` are in the segment `to` of this node. */
 bool segtab_has_absorbed(const struct segtab *t, seg_id from, seg_id to);
 

@@ -65,7 +65,7 @@ uint32_t segtab_away_run(const struct segtab *t, const struct seg *g, uint32_t a
             *away = it_is;
         if (it_is != *away)
             break;
-        ids[got++] = body_ticket(&g->b, slot);
+        ids[got++] = contents_ticket(&g->b, slot);
     }
     return got;
 }

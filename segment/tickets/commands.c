@@ -24,7 +24,7 @@ static bool is_inside(const struct segtab *t, const struct session *x)
            x->expires_ms > t->now.now_ms;
 }
 
-static void end(struct segtab *t, const struct spot *s, const struct sess_req *r)
+static void end(struct segtab *t, const struct location *s, const struct sess_req *r)
 {
     struct session *x = sessions_find(&s->seg->b.released, s->id);
 
@@ -45,7 +45,7 @@ static int64_t within_hold(const struct segtab *t, const struct queue *q, int64_
 }
 
 /* Without memory for it the session lasts longer all the same: routers are told so. */
-static void add_pass(struct segtab *t, const struct spot *s, const struct session *x,
+static void add_pass(struct segtab *t, const struct location *s, const struct session *x,
                      struct sess_ans *a, struct arena *mem)
 {
     int n = segtab_make_pass(t, s->seg, x, mem, &a->pass);
@@ -53,7 +53,7 @@ static void add_pass(struct segtab *t, const struct spot *s, const struct sessio
     a->pass_len = n > 0 ? (uint16_t)n : 0;
 }
 
-static void extend(struct segtab *t, const struct spot *s, const struct sess_req *r,
+static void extend(struct segtab *t, const struct location *s, const struct sess_req *r,
                    struct sess_ans *a, struct arena *mem)
 {
     struct session *x = sessions_find(&s->seg->b.released, s->id);
@@ -71,15 +71,15 @@ static void extend(struct segtab *t, const struct spot *s, const struct sess_req
 static void one(struct segtab *t, const struct sess_req *r, struct sess_ans *a,
                 struct arena *mem)
 {
-    struct spot s = { 0 };
-    enum spot_kind k = segtab_find(t, r->seg, r->number, &s);
+    struct location s = { 0 };
+    enum found k = segtab_find(t, r->seg, r->number, &s);
 
     memset(a, 0, sizeof(*a));
     a->state = SESS_OK;
-    if (k == SPOT_UNKNOWN) {
+    if (k == FOUND_NOWHERE) {
         a->state = SESS_UNKNOWN;
         t->n.unknown++;
-    } else if (k == SPOT_MOVED) {
+    } else if (k == FOUND_MOVED) {
         a->state = SESS_MOVED;
         a->moved_to = s.moved_to;
         t->n.moved++;

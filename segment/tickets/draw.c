@@ -45,7 +45,7 @@ int segtab_draw_now(struct seg *g, const struct seg_draw *d)
     struct subjects named;
     int rc = d->n > 0 && table == NULL ? SQ_ENOMEM : 0;
 
-    assert(g->draw == NULL && !g->b.q.hollow);
+    assert(g->draw == NULL && !g->b.q.rebuilding);
     if (rc == 0 && table != NULL)
         rc = rename_subjects(g, table, &named);
     if (rc == 0 && table != NULL) {
@@ -93,7 +93,7 @@ void segtab_draw(struct segtab *t, struct seg *g, const struct seg_draw *d)
     struct jrec r = { .kind = JREC_DRAW, .seg = g->b.id };
     struct seg_draw use = *d;
 
-    if (t->hold || !g->b.q.sealed || g->b.q.hollow || g->out != NULL || g->in != NULL)
+    if (t->hold || !g->b.q.sealed || g->b.q.rebuilding || g->out != NULL || g->in != NULL)
         return; /* it will be said again */
     if (has_begun(g) || d->n < g->b.q.end || d->n > g->capacity) {
         log_error("event=not_drawn seg=%" PRIu64 " queue=%s count=%" PRIu32 " joined=%" PRIu32

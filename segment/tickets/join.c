@@ -48,12 +48,12 @@ static bool append_existing(struct segtab *t, const struct seg *g,
 {
     const struct subject *x = find_subject(t, g->queue, r);
     struct ticket_id id;
-    struct spot s;
+    struct location s;
 
     if (x == NULL)
         return false;
     id = segtab_outside(t, x->id);
-    if (segtab_find(t, id.seg, id.number, &s) != SPOT_HERE)
+    if (segtab_find(t, id.seg, id.number, &s) != FOUND_HERE)
         return false;
     a->state = APPEND_EXISTING;
     a->seg = id.seg;
@@ -183,14 +183,14 @@ static bool may_append(struct segtab *t, const struct append_req *r, struct appe
     return w == PERMIT_OURS;
 }
 
-/* v: what `homes` has for its segment. */
+/* v: what `locations` has for its segment. */
 static void append_one(struct segtab *t, uint64_t v, const struct append_req *r,
                        struct append_ans *a)
 {
     struct seg *g = (struct seg *)(uintptr_t)v;
 
     memset(a, 0, sizeof(*a));
-    if (v == MAP_NONE || (v & 3) != HOME_SEG) {
+    if (v == MAP_NONE || (v & 3) != AT_SEG) {
         a->state = APPEND_UNKNOWN;
         t->n.unknown++;
         return;
@@ -213,13 +213,13 @@ static void append_one(struct segtab *t, uint64_t v, const struct append_req *r,
 void segtab_append(struct segtab *t, struct seg_now now, const struct append_req *req,
                    uint32_t n, struct append_ans *ans)
 {
-    uint64_t home = MAP_NONE;
+    uint64_t entry = MAP_NONE;
 
     segtab_heard(t, now);
     for (uint32_t i = 0; i < n; i++) {
         if (i == 0 || req[i].seg != req[i - 1].seg) /* mostly one lane's tail */
-            home = map_get(&t->homes, req[i].seg);
-        append_one(t, home, &req[i], &ans[i]);
+            entry = map_get(&t->locations, req[i].seg);
+        append_one(t, entry, &req[i], &ans[i]);
     }
     segtab_log_joins(t);
     t->n.appends += n;

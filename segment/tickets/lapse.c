@@ -20,7 +20,7 @@ void segtab_over(struct segtab *t, struct seg *g, struct session *x, int reason)
                              x->state == SESSION_RETURNING ? "silent" : "grace_over");
     subjects_del(&g->b.subjects, x->id);
     x->reason = (uint8_t)reason;
-    session_set(&g->b.released, x, SESSION_OVER, t->service_ms + SEGTAB_TOMB_MS);
+    session_set(&g->b.released, x, SESSION_OVER, t->service_ms + SEGTAB_OVER_MS);
     segtab_log_session(t, g, x);
     segtab_touch(t, g);
 }
@@ -29,7 +29,7 @@ static void session_step(struct segtab *t, struct seg *g, struct session *x)
 {
     switch ((enum session_state)x->state) {
     case SESSION_READY:
-        if (marks_has(&g->unkept, x->id)) { /* nobody may tell it yet */
+        if (marks_has(&g->unstored, x->id)) { /* nobody may tell it yet */
             session_set(&g->b.released, x, SESSION_READY, t->service_ms + g->queue->claim_ms);
             return;
         }
@@ -106,7 +106,7 @@ void segtab_lapse(struct segtab *t)
 
         if (!seg_is_fenced(g))
             end_sessions(t, g);
-        if (g->b.q.hollow)
+        if (g->b.q.rebuilding)
             segtab_rebuild_tick(t, g);
     }
     for (size_t n = t->active.n; n > 0 && sweeping; n--) {
@@ -116,7 +116,7 @@ void segtab_lapse(struct segtab *t)
         if (!sweeping)
             break;
         list_remove(&t->active, &g->active);
-        if (g->b.q.waiting > 0 || g->b.released.idx.n > 0 || g->b.q.hollow)
+        if (g->b.q.waiting > 0 || g->b.released.idx.n > 0 || g->b.q.rebuilding)
             list_push_back(&t->active, &g->active);
     }
 }

@@ -4,7 +4,7 @@
 
 #include "segment/table/state.h"
 
-/* A released ticket has no place any more; the reason is known for SEGTAB_TOMB_MS. */
+/* A released ticket has no place any more; the reason is known for SEGTAB_OVER_MS. */
 void segtab_over(struct segtab *t, struct seg *g, struct session *x, int reason);
 /* Each segment where somebody waits or was released; sweeps take turns, a segment that was not
  * finished is the first of the next tick. */

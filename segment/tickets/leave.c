@@ -14,7 +14,7 @@
 #include "segment/tickets/revoke.h"
 
 static inline __attribute__((always_inline)) void drop_here(struct segtab *t,
-                            const struct spot *s)
+                            const struct location *s)
 {
     struct seg *g = s->seg;
     struct session *x;
@@ -36,19 +36,19 @@ static inline __attribute__((always_inline)) void drop_here(struct segtab *t,
         segtab_revoke(t, g, x, GONE_LEFT);
     else if (x != NULL && x->state != SESSION_OVER && x->state != SESSION_REVOKED)
         segtab_over(t, g, x, GONE_LEFT);
-    else if (x == NULL && g->b.q.hollow)
+    else if (x == NULL && g->b.q.rebuilding)
         segtab_rebuild_leave(t, s);
 }
 
-void segtab_leave(struct segtab *t, const struct spot *s)
+void segtab_leave(struct segtab *t, const struct location *s)
 {
     drop_here(t, s);
 }
 
 /* May it be replaced by a ticket with this subject? */
-static enum drop_state may_replace(const struct spot *s, uint64_t heir_hash)
+static enum drop_state may_replace(const struct location *s, uint64_t heir_hash)
 {
-    const struct body *b = &s->seg->b;
+    const struct contents *b = &s->seg->b;
     const struct subject *own = subjects_by_ticket(&b->subjects, s->id);
     const struct session *x;
 
@@ -56,21 +56,21 @@ static enum drop_state may_replace(const struct spot *s, uint64_t heir_hash)
         x = sessions_find(&b->released, s->id);
         if (x != NULL && x->state != SESSION_OVER && x->state != SESSION_REVOKED)
             return DROP_INSIDE;
-        return x == NULL && b->q.hollow ? DROP_BUSY : DROP_GONE;
+        return x == NULL && b->q.rebuilding ? DROP_BUSY : DROP_GONE;
     }
     return own == NULL || subject_is_key(own->text, own->len) || own->hash == heir_hash
                ? DROP_OK
                : DROP_NAMED;
 }
 
-static void drop_one(struct segtab *t, enum spot_kind k, const struct spot *s,
+static void drop_one(struct segtab *t, enum found k, const struct location *s,
                      uint64_t heir_hash, struct drop_ans *a)
 {
     memset(a, 0, sizeof(*a));
-    if (k == SPOT_UNKNOWN) {
+    if (k == FOUND_NOWHERE) {
         a->state = DROP_UNKNOWN;
         t->n.unknown++;
-    } else if (k == SPOT_MOVED) {
+    } else if (k == FOUND_MOVED) {
         a->state = DROP_MOVED;
         a->moved_to = s->moved_to;
         t->n.moved++;
@@ -95,7 +95,7 @@ void segtab_drop(struct segtab *t, struct seg_now now, const struct drop_req *re
         for (uint32_t i = 0; i < k; i++)
             look_ahead(t, &h, i, req[from + i].seg, req[from + i].number);
         for (uint32_t i = 0; i < k; i++)
-            drop_one(t, h.kind[i], &h.spot[i], req[from + i].heir_hash, &ans[from + i]);
+            drop_one(t, h.kind[i], &h.at[i], req[from + i].heir_hash, &ans[from + i]);
     }
     t->n.drops += n;
 }

@@ -7,28 +7,26 @@
 
 #define LOOK_AHEAD 64u /* tickets that are looked up before they are dealt with */
 
-/* Where the tickets of a batch are, found before any is dealt with: they are all over the
- * memory, and so the lines that they need are fetched side by side. Polls and leaves
- * change nobody's spot. */
+/* Polls and leaves move no ticket: what was found stays true during the batch. */
 struct ahead {
     seg_id seg; /* of the last: neighbours are mostly of one segment */
-    uint64_t home;
-    enum spot_kind kind[LOOK_AHEAD];
-    struct spot spot[LOOK_AHEAD];
+    uint64_t entry; /* of it, in segtab.locations */
+    enum found kind[LOOK_AHEAD];
+    struct location at[LOOK_AHEAD];
 };
 
 static inline void look_ahead(const struct segtab *t, struct ahead *h, uint32_t i,
                               seg_id seg, uint32_t number)
 {
-    struct spot *s = &h->spot[i];
+    struct location *s = &h->at[i];
     const struct block *b;
 
     if (i == 0 || seg != h->seg) {
         h->seg = seg;
-        h->home = map_get(&t->homes, seg);
+        h->entry = map_get(&t->locations, seg);
     }
-    h->kind[i] = find_at(t, h->home, seg, number, s);
-    if (h->kind[i] != SPOT_HERE || s->slot == SEGQ_NONE)
+    h->kind[i] = find_at(t, h->entry, seg, number, s);
+    if (h->kind[i] != FOUND_HERE || s->slot == SEGQ_NONE)
         return;
     b = segq_block(&s->seg->b.q, s->slot);
     if (b == NULL)

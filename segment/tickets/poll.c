@@ -63,7 +63,7 @@ static void place_returning(struct segtab *t, struct seg *g, struct session *x,
 }
 
 /* Released, but nobody may hear of it yet: in a moment, if the manager is there. */
-static void place_unkept(const struct segtab *t, struct place_ans *a)
+static void place_unstored(const struct segtab *t, struct place_ans *a)
 {
     a->state = t->manager != 0 ? PLACE_BUSY : PLACE_WAITING;
     a->reason = NO_PLACE_NOW;
@@ -80,8 +80,8 @@ static void place_released(struct segtab *t, struct seg *g, struct session *x,
             a->state = PLACE_BUSY;
             return;
         }
-        if (SQ_UNLIKELY(g->unkept.n > 0) && marks_has(&g->unkept, x->id)) {
-            place_unkept(t, a);
+        if (SQ_UNLIKELY(g->unstored.n > 0) && marks_has(&g->unstored, x->id)) {
+            place_unstored(t, a);
             return;
         }
         if (x->expires_ms <= t->now.now_ms) { /* we were away for a pass's whole life */
@@ -119,7 +119,7 @@ static void place_released(struct segtab *t, struct seg *g, struct session *x,
  * node that starts anew forgets it again. */
 static void forget_key(struct segtab *t, struct seg *g, uint32_t slot)
 {
-    struct ticket_id id = body_ticket(&g->b, slot);
+    struct ticket_id id = contents_ticket(&g->b, slot);
     const struct subject *x = subjects_by_ticket(&g->b.subjects, id);
 
     if (x != NULL && subject_is_key(x->text, x->len) && g->out == NULL &&
@@ -127,16 +127,16 @@ static void forget_key(struct segtab *t, struct seg *g, uint32_t slot)
         subjects_del(&g->b.subjects, id);
 }
 
-static void place_one(struct segtab *t, const struct place_req *r, enum spot_kind k,
-                      const struct spot *s, struct place_ans *a, struct arena *mem)
+static void place_one(struct segtab *t, const struct place_req *r, enum found k,
+                      const struct location *s, struct place_ans *a, struct arena *mem)
 {
     struct session *x;
 
     memset(a, 0, sizeof(*a));
-    if (SQ_UNLIKELY(k == SPOT_UNKNOWN)) {
+    if (SQ_UNLIKELY(k == FOUND_NOWHERE)) {
         a->state = PLACE_UNKNOWN;
         t->n.unknown++;
-    } else if (SQ_UNLIKELY(k == SPOT_MOVED)) {
+    } else if (SQ_UNLIKELY(k == FOUND_MOVED)) {
         a->state = PLACE_MOVED;
         a->moved_to = s->moved_to;
         t->n.moved++;
@@ -149,7 +149,7 @@ static void place_one(struct segtab *t, const struct place_req *r, enum spot_kin
             forget_key(t, s->seg, s->slot);
     } else if ((x = sessions_find(&s->seg->b.released, s->id)) != NULL) {
         place_released(t, s->seg, x, r->client, a, mem);
-    } else if (SQ_UNLIKELY(s->seg->b.q.hollow) && segtab_rebuild_poll(t, s)) {
+    } else if (SQ_UNLIKELY(s->seg->b.q.rebuilding) && segtab_rebuild_poll(t, s)) {
         if (segq_is_alive(&s->seg->b.q, s->slot))
             place_waiting(t, s, r->client, a);
         else
@@ -170,7 +170,7 @@ void segtab_place(struct segtab *t, struct seg_now now, const struct place_req *
         for (uint32_t i = 0; i < k; i++)
             look_ahead(t, &h, i, req[from + i].seg, req[from + i].number);
         for (uint32_t i = 0; i < k; i++)
-            place_one(t, &req[from + i], h.kind[i], &h.spot[i], &ans[from + i], mem);
+            place_one(t, &req[from + i], h.kind[i], &h.at[i], &ans[from + i], mem);
     }
     t->n.places += n;
 }

@@ -1,17 +1,17 @@
-/* rebuild.c: a segment whose node is gone with everything. All that is left of it is
+/* rebuild.c: a segment whose node was lost with its journal. All that is left of it is
  * what the manager has stored (which numbers were released when) and what its people hold:
- * a token says segment and number under a MAC. So it is opened hollow, and each poll puts
- * its ticket back at its own number.
+ * a token says segment and number under a MAC. So it is opened with all numbers unknown, and
+ * each poll restores its ticket at its own number.
  *
- *   number below mark_end   was released (or left, or timed out): who was released not
- *                           longer ago than a pass lives is inside and gets the same pass
- *   unknown                 a poll puts it back, a leave kills it, and it stays dead
- *   after for_ms            solid: who did not show up is gone
+ *   number below mark_end   was released (or left, or timed out): a release not longer ago
+ *                           than a pass lives counts as inside, and gets the same pass
+ *   unknown                 a poll restores it; a leave kills it, and it stays dead
+ *   after for_ms            rebuilt: numbers that are still unknown are dead
  *
- * Released are only those before whom nobody is unknown, so the order is exact. Positions
- * are not shown until it is solid. Its clock is the service clock (time in which nobody
- * could ask us does not count), and only while a manager is there (else routers may not
- * have heard that it is here) and the journal works (else nobody can be put back). */
+ * Only tickets with no unknown number before them are released, so the order is exact.
+ * Positions are not shown until it is rebuilt. Its clock is the service clock (time in which
+ * nobody could ask us does not count), and only while a manager is there (else routers may
+ * not have heard that it is here) and the journal works (else nothing can be restored). */
 #include "segment/tickets/rebuild.h"
 
 #include <assert.h>
@@ -69,7 +69,7 @@ int segtab_rebuild_begin(struct segtab *t, struct seg *g, const struct msg_seg_o
             return SQ_ENOMEM;
         segtab_log_released(t, g, r);
     }
-    segtab_log_hollow(t, g); /* the last: without it all of this is void after a crash */
+    segtab_log_rebuild(t, g); /* the last: without it all of this is void after a crash */
     log_warn("event=segment_rebuild seg=%" PRIu64 " queue=%s released=%" PRIu32
              " inside=%" PRIu32 " for_ms=%" PRIu32,
              g->b.id, g->queue->name, m->mark_end, g->b.released.idx.n, g->for_ms);
@@ -81,22 +81,22 @@ int segtab_rebuild_begin(struct segtab *t, struct seg *g, const struct msg_seg_o
 
 /* ---- people ----------------------------------------------------------------------- */
 
-static bool is_open(const struct spot *s)
+static bool is_open(const struct location *s)
 {
     return s->slot != SEGQ_NONE && s->slot >= s->seg->mark_end &&
            segq_is_unknown(&s->seg->b.q, s->slot);
 }
 
-bool segtab_rebuild_poll(struct segtab *t, const struct spot *s)
+bool segtab_rebuild_poll(struct segtab *t, const struct location *s)
 {
     struct seg *g = s->seg;
-    struct jrec r = { .kind = JREC_BACK, .seg = g->b.id, .run = { s->slot, 1, 0 } };
+    struct jrec r = { .kind = JREC_RESTORED, .seg = g->b.id, .run = { s->slot, 1, 0 } };
 
     if (!is_open(s))
         return false;
     if (t->hold)
         return true;
-    if (segq_back(&g->b.q, s->slot, segtab_unit(t, g)) < 0) {
+    if (segq_restore(&g->b.q, s->slot, segtab_unit(t, g)) < 0) {
         g->refused = true;
         return true;
     }
@@ -109,7 +109,7 @@ bool segtab_rebuild_poll(struct segtab *t, const struct spot *s)
 }
 
 /* A late poll of it must not bring it back. */
-void segtab_rebuild_leave(struct segtab *t, const struct spot *s)
+void segtab_rebuild_leave(struct segtab *t, const struct location *s)
 {
     struct seg *g = s->seg;
 
@@ -134,7 +134,7 @@ void segtab_rebuild_tick(struct segtab *t, struct seg *g)
 {
     msec_t step = t->service_ms - g->looked_ms;
 
-    assert(g->b.q.hollow && step >= 0);
+    assert(g->b.q.rebuilding && step >= 0);
     g->looked_ms = t->service_ms;
     if (t->manager == 0 || t->hold)
         return;
@@ -142,8 +142,8 @@ void segtab_rebuild_tick(struct segtab *t, struct seg *g)
     g->refused = false;
     if (g->spent_us < g->for_ms * 1000ll)
         return;
-    segq_solid(&g->b.q, g->mark_end);
-    segtab_log_set(t, JREC_SOLID, g->b.id, 0);
+    segq_rebuilt(&g->b.q, g->mark_end);
+    segtab_log_set(t, JREC_REBUILT, g->b.id, 0);
     segtab_audit_seg(t, g, AUDIT_REBUILT, 0, g->b.q.waiting);
     log_info("event=segment_rebuilt seg=%" PRIu64 " queue=%s waiting=%" PRIu32, g->b.id,
              g->queue->name, g->b.q.waiting);

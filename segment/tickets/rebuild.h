@@ -5,14 +5,14 @@
 #include "segment/table/state.h"
 #include "segment/table/where.h"
 
-#define SEGTAB_HOLLOW_MAX (1u << 24) /* numbers of a segment that is to be rebuilt */
+#define SEGTAB_REBUILD_MAX (1u << 24) /* numbers of a segment that is to be rebuilt */
 
 /* What the order says of its releases; SQ_ENOMEM: nothing can be said of it. */
 SQ_CHECK int segtab_rebuild_begin(struct segtab *t, struct seg *g,
                                   const struct msg_seg_open *m);
 /* A poll of a ticket that is neither alive nor released. false: it is dead. */
-bool segtab_rebuild_poll(struct segtab *t, const struct spot *s);
-void segtab_rebuild_leave(struct segtab *t, const struct spot *s);
+bool segtab_rebuild_poll(struct segtab *t, const struct location *s);
+void segtab_rebuild_leave(struct segtab *t, const struct location *s);
 void segtab_rebuild_tick(struct segtab *t, struct seg *g);
 /* How many may be released now: none behind somebody of whom nothing is known. */
 uint32_t segtab_rebuild_ready(struct seg *g);

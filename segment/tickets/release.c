@@ -1,6 +1,6 @@
 /* release.c: SEG_POP, and which releases may be told.
  *
- *   SEG_POP --> sessions, rows in `unkept` --status--> manager stores them
+ *   SEG_POP --> sessions, rows in `unstored` --status--> manager stores them
  *                                                        |
  *   polls get their passes <-- rows are cleared <--kept--'
  *
@@ -37,14 +37,14 @@ uint32_t segtab_pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64
 
     n = n < POP_CHUNK ? n : POP_CHUNK;
     n = n < g->b.released.n[SESSION_RETURNING] ? n : g->b.released.n[SESSION_RETURNING];
-    if (keeps && n > 0 && marks_reserve(&g->unkept, n) < 0)
+    if (keeps && n > 0 && marks_reserve(&g->unstored, n) < 0)
         return 0;
     for (; got < n && (x = sessions_first_returning(&g->b.released)) != NULL; got++) {
         session_set(&g->b.released, x, SESSION_READY, t->service_ms + g->queue->claim_ms);
         release(t, g, x, at_ms);
         segtab_audit_released(t, g, x, true);
         if (keeps)
-            marks_add(&g->unkept, x->id, at_ms, true);
+            marks_add(&g->unstored, x->id, at_ms, true);
     }
     return got;
 }
@@ -55,26 +55,26 @@ uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t
 {
     uint32_t slot[POP_CHUNK], got, most = g->b.q.waiting;
 
-    if (g->b.q.hollow)
+    if (g->b.q.rebuilding)
         most = segtab_rebuild_ready(g);
     n = n < POP_CHUNK ? n : POP_CHUNK;
     n = n < most ? n : most;
     if (n == 0 || sessions_reserve(&g->b.released, n) < 0)
         return 0;
-    if (keeps && marks_reserve(&g->unkept, g->b.relocs.n + 1) < 0)
+    if (keeps && marks_reserve(&g->unstored, g->b.relocs.n + 1) < 0)
         return 0;
     got = segq_pop(&g->b.q, n, slot);
     assert(got <= n);
     for (uint32_t i = 0; i < got; i++) {
         struct session *x =
-            sessions_add(&g->b.released, body_ticket(&g->b, slot[i]), SESSION_READY,
+            sessions_add(&g->b.released, contents_ticket(&g->b, slot[i]), SESSION_READY,
                          t->service_ms + g->queue->claim_ms);
 
         release(t, g, x, at_ms);
         if (!away)
             segtab_audit_released(t, g, x, false);
         if (keeps)
-            marks_add(&g->unkept, x->id, at_ms, false);
+            marks_add(&g->unstored, x->id, at_ms, false);
         if (g->out != NULL)
             xfer_out_touch(&g->out->out, slot[i]);
     }
@@ -95,7 +95,7 @@ static uint32_t pop_run(struct segtab *t, struct seg *g, const struct msg_seg_po
     uint32_t n, got;
     bool away;
 
-    if (m->away_ms == 0 || g->b.q.hollow) { /* hollow: whoever is known has just polled */
+    if (m->away_ms == 0 || g->b.q.rebuilding) { /* rebuilding: known ones have just polled */
         got = segtab_pop_waiting(t, g, m->n - x->got, m->released_at_ms, m->keeps, false);
         x->got += got;
         return got;
@@ -116,7 +116,7 @@ static uint32_t pop_run(struct segtab *t, struct seg *g, const struct msg_seg_po
 static void pop(struct segtab *t, struct seg *g, const struct msg_seg_pop *m)
 {
     struct jrec r = { .kind = JREC_POP, .seg = g->b.id };
-    msec_t since = g->unkept.n > 0 ? g->unkept_ms : t->service_ms;
+    msec_t since = g->unstored.n > 0 ? g->unstored_ms : t->service_ms;
     struct popped x;
     uint32_t back, got;
 
@@ -135,13 +135,13 @@ static void pop(struct segtab *t, struct seg *g, const struct msg_seg_pop *m)
     t->n.popped += got;
     g->last_n = got;
     g->last_tick = m->tick;
-    g->unkept_ms = since;
+    g->unstored_ms = since;
     r.pop = (struct jrec_pop) { m->tick, got, back, got - back + x.n_away,
                                 m->released_at_ms };
     segtab_log(t, &r);
     segtab_away(t, g, x.away, x.n_away);
     if (!m->keeps)
-        segtab_log_set(t, JREC_KEPT, g->b.id, m->tick); /* nobody will say so */
+        segtab_log_set(t, JREC_STORED, g->b.id, m->tick); /* nobody will say so */
     if (got + x.n_away > 0) {
         segtab_wake(t, g);
         segtab_touch(t, g);
@@ -152,8 +152,8 @@ static void pop(struct segtab *t, struct seg *g, const struct msg_seg_pop *m)
  * store what is released; or nobody is back whose turn it certainly is. */
 static bool is_busy(struct segtab *t, struct seg *g)
 {
-    return seg_is_fenced(g) || t->hold || g->unkept.n >= SEGTAB_UNKEPT_MAX ||
-           (g->b.q.hollow && g->b.released.n[SESSION_RETURNING] == 0 &&
+    return seg_is_fenced(g) || t->hold || g->unstored.n >= SEGTAB_UNSTORED_MAX ||
+           (g->b.q.rebuilding && g->b.released.n[SESSION_RETURNING] == 0 &&
             segtab_rebuild_ready(g) == 0);
 }
 
@@ -174,19 +174,19 @@ static void claim_anew(struct segtab *t, struct seg *g)
     struct session *x;
 
     for (uint32_t i = 0; (x = sessions_next(&g->b.released, &i)) != NULL;)
-        if (x->state == SESSION_READY && marks_has(&g->unkept, x->id))
+        if (x->state == SESSION_READY && marks_has(&g->unstored, x->id))
             session_set(&g->b.released, x, SESSION_READY,
                         t->service_ms + g->queue->claim_ms);
 }
 
-void segtab_kept(struct segtab *t, const struct kept_entry *k)
+void segtab_stored(struct segtab *t, const struct kept_entry *k)
 {
     struct seg *g = segtab_seg(t, k->seg);
 
-    if (g == NULL || g->unkept.n == 0 || k->tick != g->last_tick || t->hold)
+    if (g == NULL || g->unstored.n == 0 || k->tick != g->last_tick || t->hold)
         return; /* of an earlier one, or it cannot be written: what is here is said again */
-    if (t->service_ms - g->unkept_ms > LATE_MS)
+    if (t->service_ms - g->unstored_ms > LATE_MS)
         claim_anew(t, g);
-    marks_clear(&g->unkept);
-    segtab_log_set(t, JREC_KEPT, g->b.id, k->tick);
+    marks_clear(&g->unstored);
+    segtab_log_set(t, JREC_STORED, g->b.id, k->tick);
 }

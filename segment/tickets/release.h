@@ -4,7 +4,7 @@
 
 #include "segment/table/state.h"
 
-#define SEGTAB_UNKEPT_MAX 1024 /* rows of one segment; a pop waits, or an old one is forgotten */
+#define SEGTAB_UNSTORED_MAX 1024 /* rows of one segment; a pop waits, or an old one is forgotten */
 
 /* Does what the order says, once: a repeated tick, or an older one, changes nothing. false:
  * it cannot be done now. */
@@ -17,6 +17,6 @@ uint32_t segtab_pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64
 uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms,
                             bool keeps, bool away);
 /* Its releases up to this pop are stored: they may be told. */
-void segtab_kept(struct segtab *t, const struct kept_entry *k);
+void segtab_stored(struct segtab *t, const struct kept_entry *k);
 
 #endif

@@ -12,7 +12,7 @@ static inline uint8_t deadline(const struct segtab *t, const struct seg *g, uint
 {
     uint32_t units = (uint32_t)(ms * g->per_unit) + 2;
 
-    return (uint8_t)(segtab_unit(t, g) + (units < BODY_HORIZON ? units : BODY_HORIZON));
+    return (uint8_t)(segtab_unit(t, g) + (units < IDLE_HORIZON ? units : IDLE_HORIZON));
 }
 
 static inline uint32_t idle_ms(const struct seg *g, unsigned client)
@@ -37,9 +37,9 @@ static inline uint32_t told_ms(const struct segtab *t, const struct seg *g,
 /* 0: not known. What is released and not stored may yet wait again: it counts. */
 static inline uint64_t segtab_position(const struct seg *g, uint32_t slot)
 {
-    if (SQ_UNLIKELY(g->b.q.hollow || g->ahead == AHEAD_UNKNOWN || g->early))
+    if (SQ_UNLIKELY(g->b.q.rebuilding || g->ahead == AHEAD_UNKNOWN || g->early))
         return 0;
-    return g->ahead + segq_rank(&g->b.q, slot) + g->unkept.held + 1;
+    return g->ahead + segq_rank(&g->b.q, slot) + g->unstored.held + 1;
 }
 
 static inline enum no_place no_place(const struct seg *g)
@@ -47,16 +47,16 @@ static inline enum no_place no_place(const struct seg *g)
     return g->early ? NO_PLACE_EARLY : NO_PLACE_NOW;
 }
 
-/* What the interval follows where the position is unknown: not more people can be before
- * it in a hollow segment; of those before it in others one segment's worth is assumed. */
+/* What the interval follows where the position is unknown: in a segment under rebuild the most
+ * tickets that can be before it; else one segment's worth is assumed before this segment. */
 static inline uint64_t far_position(const struct seg *g, uint32_t slot)
 {
-    if (g->b.q.hollow)
+    if (g->b.q.rebuilding)
         return slot >= g->mark_end ? slot - g->mark_end + 1ull : 1;
     return (uint64_t)g->capacity + segq_rank(&g->b.q, slot) + 1;
 }
 
-static inline void place_waiting(struct segtab *t, const struct spot *s, unsigned client,
+static inline void place_waiting(struct segtab *t, const struct location *s, unsigned client,
                                  struct place_ans *a)
 {
     struct seg *g = s->seg;

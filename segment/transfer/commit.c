@@ -17,15 +17,15 @@
 
 #define LOG_MODULE "move"
 
-/* Names of the absorbed must be in `homes` before anything is changed; those of a move
+/* Names of the absorbed must be in `locations` before anything is changed; those of a move
  * within this node are there already. */
 static int reserve_homes(struct segtab *t, const struct xfer_in *x)
 {
     for (uint32_t i = 0; i < x->relocs.n; i++) {
         struct reloc *r = x->relocs.v[i];
 
-        if (map_get(&t->homes, r->seg) == MAP_NONE &&
-            segtab_home_set(t, r->seg, HOME_RELOC, r) < 0)
+        if (map_get(&t->locations, r->seg) == MAP_NONE &&
+            segtab_location_set(t, r->seg, AT_RELOC, r) < 0)
             return SQ_ENOMEM;
     }
     return 0;
@@ -34,9 +34,9 @@ static int reserve_homes(struct segtab *t, const struct xfer_in *x)
 static void unreserve_homes(struct segtab *t, const struct xfer_in *x)
 {
     for (uint32_t i = 0; i < x->relocs.n; i++)
-        if (map_get(&t->homes, x->relocs.v[i]->seg) ==
-            ((uint64_t)(uintptr_t)x->relocs.v[i] | HOME_RELOC))
-            map_del(&t->homes, x->relocs.v[i]->seg);
+        if (map_get(&t->locations, x->relocs.v[i]->seg) ==
+            ((uint64_t)(uintptr_t)x->relocs.v[i] | AT_RELOC))
+            map_del(&t->locations, x->relocs.v[i]->seg);
 }
 
 static void adopt_relocs(struct segtab *t, struct seg *g)
@@ -47,7 +47,7 @@ static void adopt_relocs(struct segtab *t, struct seg *g)
         if (r->host != NULL)
             continue;
         r->host = g;
-        if (segtab_home_set(t, r->seg, HOME_RELOC, r) < 0)
+        if (segtab_location_set(t, r->seg, AT_RELOC, r) < 0)
             log_error("event=segment_name_lost seg=%" PRIu64, r->seg); /* cannot be: reserved */
     }
 }
@@ -93,7 +93,7 @@ static bool commit_in(struct segtab *t, struct move *v, struct outbox *out)
 
 static void move_home(struct segtab *t, seg_id id, seg_id to)
 {
-    segtab_home_moved(t, id, to);
+    segtab_location_moved(t, id, to);
     segtab_log_set(t, JREC_ALIAS, id, to);
 }
 
@@ -106,7 +106,7 @@ static void drop_source(struct segtab *t, struct seg *g, seg_id to)
     for (uint32_t i = 0; i < n; i++) {
         struct reloc *r = g->b.relocs.v[i];
 
-        if (map_get(&t->homes, r->seg) == ((uint64_t)(uintptr_t)r | HOME_RELOC))
+        if (map_get(&t->locations, r->seg) == ((uint64_t)(uintptr_t)r | AT_RELOC))
             move_home(t, r->seg, to);
     }
     if (segtab_seg(t, g->b.id) == g)

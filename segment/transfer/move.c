@@ -159,7 +159,7 @@ struct thaw {
 static uint8_t thaw_one(void *ctx, uint8_t deadline)
 {
     const struct thaw *w = ctx;
-    uint8_t left = body_left(deadline, w->then);
+    uint8_t left = idle_left(deadline, w->then);
 
     return (uint8_t)(w->now + (left > w->min ? left : w->min));
 }
@@ -182,7 +182,7 @@ void segtab_move_abort(struct segtab *t, struct move *v, const char *why,
     struct seg *g = v->seg;
 
     if (v->side == MOVE_SIDE_OUT && xfer_out_is_final(&v->out))
-        segtab_log_set(t, JREC_FREED, g->b.id, v->id);
+        segtab_log_set(t, JREC_ABORTED, g->b.id, v->id);
     if (v->side == MOVE_SIDE_OUT && xfer_out_is_fenced(&v->out))
         thaw(t, v);
     log_info("event=move_aborted move=%" PRIu64 " from=%" PRIu64 " to=%" PRIu64

@@ -24,7 +24,7 @@ void source_pump(struct segtab *t, struct move *v, struct outbox *out)
     if (t->hold)
         return;
     v->out.ahead = v->seg->ahead; /* it may have fallen since the copy began */
-    v->out.waits = v->seg->unkept.n > 0; /* the fence: what is released stays here till then */
+    v->out.waits = v->seg->unstored.n > 0; /* the fence: what is released stays here till then */
     why = xfer_out_pump(&v->out, &v->seg->b, &tm, segtab_to(t, v->peer, out), v->peer);
     if (!final && xfer_out_is_final(&v->out))
         segtab_log_final(t, v->seg, v->id, v->to);
@@ -58,7 +58,7 @@ static const char *refuse_out(const struct segtab *t, const struct msg_move_out 
         return "the source is not here";
     if (!g->b.q.sealed)
         return "the source is open";
-    if (g->b.q.hollow)
+    if (g->b.q.rebuilding)
         return "the source is not whole";
     if (g->out != NULL || g->in != NULL)
         return "the source is in another move";
@@ -85,7 +85,7 @@ void order_move_out(struct segtab *t, peer_no from, const struct msg_move_out *m
                     struct outbox *out)
 {
     struct move *v = segtab_move_find(t, m->move, MOVE_SIDE_OUT);
-    struct spot s;
+    struct location s;
     const char *why;
 
     (void)from; /* answers go to the manager that is obeyed */
@@ -100,7 +100,7 @@ void order_move_out(struct segtab *t, peer_no from, const struct msg_move_out *m
     }
     if (v != NULL)
         start_out(t, v, m, out);
-    else if (segtab_find(t, m->from, 0, &s) == SPOT_MOVED && s.moved_to == m->to)
+    else if (segtab_find(t, m->from, 0, &s) == FOUND_MOVED && s.moved_to == m->to)
         segtab_move_tell(t, m->move, m->from, m->to, MOVE_SIDE_OUT, MOVE_COMMITTED, 0, "",
                          out);
     else

@@ -16,7 +16,7 @@ static const char *refuse_in(const struct segtab *t, const struct msg_move_in *m
         return "the target is not here";
     if (!g->b.q.sealed)
         return "the target is open";
-    if (g->b.q.hollow)
+    if (g->b.q.rebuilding)
         return "the target is not whole";
     if (g->out != NULL || g->in != NULL)
         return "the target is in another move";

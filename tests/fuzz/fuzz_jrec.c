@@ -44,14 +44,14 @@ static bool is_small(const struct jrec *r)
 {
     switch ((enum jrec_kind)r->kind) {
     case JREC_JOIN:
-    case JREC_BURIED:
+    case JREC_FREED_BLOCKS:
         return r->run.n <= 4096;
     case JREC_ABSORBED:
         return r->set.n <= 4096;
     case JREC_RELOC:
         return r->reloc.bits <= 1u << 16;
     case JREC_SEG:
-        return r->s.end <= 1u << 16;
+        return r->segment.end <= 1u << 16;
     default:
         return true;
     }

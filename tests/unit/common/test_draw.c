@@ -142,7 +142,7 @@ Test(draw, a_line_is_put_into_the_drawn_order)
 
         cr_assert_eq(segq_is_alive(&q, p), alive, "place %u", p);
         if (!alive) {
-            cr_assert_eq(segq_epitaph(&q, p), i >= 512 && i < 1024 ? DEAD_UNSAID
+            cr_assert_eq(segq_death(&q, p), i >= 512 && i < 1024 ? DEAD_UNKNOWN
                                               : i % 2              ? DEAD_LEFT
                                                                    : DEAD_EXPIRED);
             continue;

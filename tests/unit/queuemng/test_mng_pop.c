@@ -499,7 +499,7 @@ static void lose(unsigned i)
 }
 
 /* Nobody is back yet: those behind it wait. */
-Test(mng_pop, a_hollow_head_is_not_passed_over)
+Test(mng_pop, a_head_under_rebuild_is_not_skipped)
 {
     struct seg_status s;
     struct msg m = { .type = MSG_SEG_STATUS };

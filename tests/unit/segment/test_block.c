@@ -85,10 +85,10 @@ Test(block, epitaph_is_said_only_if_common)
         block_raise(b, &sub, i, 0);
         block_kill(b, &sub, i, DEAD_LEFT);
     }
-    cr_assert_eq(block_epitaph(b, 10), DEAD_LEFT);
+    cr_assert_eq(block_death(b, 10), DEAD_LEFT);
     b->idle[3] = DEAD_EXPIRED;
-    cr_assert_eq(block_epitaph(b, 10), DEAD_UNSAID);
-    cr_assert_eq(block_epitaph(b, 0), DEAD_UNSAID);
+    cr_assert_eq(block_death(b, 10), DEAD_UNKNOWN);
+    cr_assert_eq(block_death(b, 0), DEAD_UNKNOWN);
 }
 
 Test(block, pool_is_bounded_and_gives_memory_back)

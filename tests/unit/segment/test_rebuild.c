@@ -391,7 +391,7 @@ Test(rebuild, without_memory_the_rebuild_is_extended)
 }
 
 /* A snapshot instead of all the changes gives the same. */
-Test(rebuild, a_snapshot_of_a_hollow_segment)
+Test(rebuild, a_snapshot_of_a_segment_under_rebuild)
 {
     struct buf snap;
     size_t from;

@@ -118,8 +118,8 @@ static void compare(void)
     for (uint32_t n = 0; n < m.end; n++) {
         cr_assert_eq(segq_is_alive(&q, n), m.alive[n], "number %u", n);
         if (!m.alive[n]) {
-            enum dead e = segq_epitaph(&q, n);
-            cr_assert(e == m.why[n] || e == DEAD_UNSAID);
+            enum dead e = segq_death(&q, n);
+            cr_assert(e == m.why[n] || e == DEAD_UNKNOWN);
             continue;
         }
         cr_assert_eq(segq_rank(&q, n), rank);
@@ -215,7 +215,7 @@ Test(segq, empty_blocks_are_freed_anywhere)
     for (unsigned i = 3 * BLOCK_SLOTS; i < 5 * BLOCK_SLOTS; i++)
         leave(i);
     cr_assert_eq(pool.n_blocks, 8);
-    cr_assert_eq(segq_epitaph(&q, 4 * BLOCK_SLOTS), DEAD_LEFT, "the tomb remembers");
+    cr_assert_eq(segq_death(&q, 4 * BLOCK_SLOTS), DEAD_LEFT, "the tomb remembers");
     cr_assert_not(segq_is_alive(&q, 4 * BLOCK_SLOTS + 7));
     compare();
     pop(4 * BLOCK_SLOTS);
@@ -287,7 +287,7 @@ Test(segq, an_unknown_segment_may_be_empty)
 {
     segq_fini(&q);
     segq_init(&q, &pool);
-    cr_assert_eq(segq_hollow(&q, 0), 0);
+    cr_assert_eq(segq_rebuild(&q, 0), 0);
     cr_expect(q.sealed);
     cr_expect_eq(q.n_blocks, 0);
     cr_expect_not(segq_is_unknown(&q, 0));

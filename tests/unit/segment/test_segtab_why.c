@@ -59,7 +59,7 @@ Test(segtab_why, released)
     rig_join(r, 0, 1, 2);
     rig_pop(r, 0, 1, 1, 2);
     cr_assert_eq(ask(1, 0), WHY_READY);
-    cr_expect_not(a.unkept);
+    cr_expect_not(a.unstored);
     cr_expect_eq(a.left_ms, 2000);
     cr_expect_eq(a.released_at_ms, r->now.wall_ms);
     cr_expect_eq(a.pass_expires_s, r->now.wall_ms / 1000 + 10);
@@ -87,7 +87,7 @@ Test(segtab_why, released_but_not_stored)
                                           .released_at_ms = r->now.wall_ms,
                                           .keeps = true } });
     cr_assert_eq(ask(1, 0), WHY_READY);
-    cr_expect(a.unkept);
+    cr_expect(a.unstored);
 }
 
 Test(segtab_why, gone)

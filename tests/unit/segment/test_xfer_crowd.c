@@ -148,7 +148,7 @@ Test(xfer_crowd, commit_of_a_lost_copy_aborts)
 
 struct target {
     struct block_pool pool;
-    struct body b;
+    struct contents b;
     struct xfer_in x;
     struct copy_block block;
     uint8_t left[3];
@@ -161,7 +161,7 @@ static void target_init(struct target *t)
     struct msg chunk = { .type = MSG_COPY_CHUNK };
 
     block_pool_init(&t->pool, 100);
-    body_init(&t->b, 1, &t->pool);
+    contents_init(&t->b, 1, &t->pool);
     segq_seal(&t->b.q);
     xfer_in_init(&t->x, MOVE, 2, 1, &t->pool);
     begin.copy_begin.move = MOVE;
@@ -180,7 +180,7 @@ static void target_init(struct target *t)
 static void target_fini(struct target *t)
 {
     xfer_in_fini(&t->x);
-    body_fini(&t->b);
+    contents_fini(&t->b);
     block_pool_fini(&t->pool);
 }
 

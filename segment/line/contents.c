@@ -1,15 +1,15 @@
-/* body.c: the parts of a segment together. */
-#include "segment/line/body.h"
+/* contents.c: the parts of a segment together. */
+#include "segment/line/contents.h"
 
-void body_init(struct body *b, seg_id id, struct block_pool *pool)
+void contents_init(struct contents *b, seg_id id, struct block_pool *pool)
 {
-    *b = (struct body){ .id = id };
+    *b = (struct contents){ .id = id };
     segq_init(&b->q, pool);
     sessions_init(&b->released);
     subjects_init(&b->subjects);
 }
 
-void body_fini(struct body *b)
+void contents_fini(struct contents *b)
 {
     segq_fini(&b->q);
     sessions_fini(&b->released);
@@ -17,7 +17,7 @@ void body_fini(struct body *b)
     reloc_list_fini(&b->relocs);
 }
 
-struct ticket_id body_ticket(const struct body *b, uint32_t slot)
+struct ticket_id contents_ticket(const struct contents *b, uint32_t slot)
 {
     const struct reloc *r = slot < b->joined ? NULL : reloc_list_at(&b->relocs, slot);
 

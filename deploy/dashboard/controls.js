@@ -2,7 +2,7 @@
 // in words that say what, of which queue, and from what to what.
 import { $, el, put, list, number, rate } from './dom.js';
 import { change, enc, Refused } from './api.js';
-import { people, stateOf } from './words.js';
+import { inLine, people, stateOf } from './words.js';
 
 let queue = null;   // as in the last answer
 let words = { states: [], modes: [] };
@@ -83,7 +83,7 @@ function askRelease() {
   const q = queue.queue, n = Number($('release-n').value);
   if (!Number.isInteger(n) || n < 1) return say('Release how many? A whole number, please.');
   ask(`Release ${number(n)} people from ${q} now?`, `Release ${number(n)}`,
-    [p(`They go in beyond the rate. ${number(queue.waiting + queue.returning)} are waiting.`)],
+    [p(`They go in beyond the rate. ${number(inLine(queue))} are waiting.`)],
     () => change('POST', `${path(q)}/release?n=${n}`), `${number(n)} released from ${q}.`);
 }
 
@@ -127,7 +127,7 @@ function askMessage() {
 }
 
 function askState(state) {
-  const q = queue.queue, [word, , means, order] = stateOf(state), n = queue.waiting + queue.returning;
+  const q = queue.queue, [word, , means, order] = stateOf(state), n = inLine(queue);
   patch(q, { state }, `${order}: ${q}?`, order,
     [p(`${stateOf(queue.state)[0]} → ${word}: ${means}.`), p(n ? `${people(n)} in line.` : 'Nobody is in line.')],
     `${q} is ${word}.`, state === 'reject' ? q : '');

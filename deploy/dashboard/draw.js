@@ -1,6 +1,7 @@
 // draw.js: sparklines, gauges with their tiers, chains of segments.
 import { readEvent } from './events.js';
 import { el, svg, put, list, mark, number, rate } from './dom.js';
+import { inLine } from './words.js';
 
 /* ---- sparklines ---- */
 
@@ -131,11 +132,11 @@ function segment_show(e, s) {
   title.children[1].className = s.tag ? 'tag' : '';
   put(title.children[1], s.tag);
   // joined so far (light), of them the last ones still wait (dark)
-  const joined = percent(s.joined, s.capacity), waits = percent(s.waiting, s.capacity);
+  const joined = percent(s.joined, s.capacity), waits = percent(inLine(s), s.capacity);
   bar.children[0].style.width = joined + '%';
   bar.children[1].style.left = Math.max(0, joined - waits) + '%';
   bar.children[1].style.width = waits + '%';
-  put(words, `${number(s.waiting)} wait`);
+  put(words, `${number(inLine(s))} wait`);
   put(small, [s.reachable ? s.state : 'NOT REACHED, ' + s.state, Math.floor(joined) + ' % taken',
     s.node].join(' · ') + (s.moves ? ' · ' + s.moves : ''));
   e.className = sick ? 'sick' : s.moves ? 'moving' : '';
@@ -173,7 +174,7 @@ export function lanes_show(parent, lanes, moves) {
   list(parent, lanes, l => l.lane,
     () => el('div', { class: 'lane' }, el('h3'), el('ol', { class: 'chain' })),
     (e, l) => {
-      put(e.children[0], `Lane ${l.lane}: ${number(l.waiting)} waiting, ${number(l.ready + l.active)} inside, ` +
+      put(e.children[0], `Lane ${l.lane}: ${number(inLine(l))} waiting, ${number(l.ready + l.active)} inside, ` +
         `${rate(l.rate_per_s)}/s let in; ${l.segments_total} segment${l.segments_total === 1 ? '' : 's'}, the head first`);
       list(e.children[1], chainOf(l, moves), s => s.segment, segment, segment_show);
     });

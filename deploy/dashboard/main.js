@@ -4,7 +4,7 @@ import * as api from './api.js';
 import * as controls from './controls.js';
 import { gauges_show, hearMoves, lanes_show, sparkline, sparkline_show } from './draw.js';
 import { fold, isRoutine } from './events.js';
-import { bySlots, changeWords, etaOf, knowMetrics, limitWords, nodeWord, problemsOf, saysOf, slotWords, stateOf, sumOf, wordOf } from './words.js';
+import { bySlots, changeWords, etaOf, inLine, knowMetrics, limitWords, nodeWord, problemsOf, saysOf, slotWords, stateOf, sumOf, wordOf } from './words.js';
 
 const EVERY_MS = 1000, OLD_MS = 4000, KEPT_EVENTS = 400, AUDIT_N = 50;
 let chosen = location.hash.startsWith('#queue=') ? decodeURIComponent(location.hash.slice(7)) : '';
@@ -146,7 +146,7 @@ function showQueues() {
       const [word, level] = wordOf(q);
       put(state, word);
       mark(state, 'class', level);
-      put(small, `${number(q.waiting + q.returning)} wait, ${rate(q.rate_per_s)}/s go in`);
+      put(small, `${number(inLine(q))} wait, ${rate(q.rate_per_s)}/s go in`);
     });
   const more = live.queues_total - live.queues.length;
   put($('more'), more > 0 && !$('find').value ? `and ${number(more)} quieter ones: find them by name` : '');
@@ -176,7 +176,7 @@ function showQueue(q) {
 }
 
 const TILES = [ // name, column of the history, the present figure, what is said below
-  ['Waiting', 0, q => number(q.waiting + q.returning), () => 'in line now'],
+  ['Waiting', 0, q => number(inLine(q)), () => 'in line now'],
   ['Wait', null, q => etaOf(q)[0], q => etaOf(q)[1]],
   ['Arrivals', 2, (q, h) => h === null ? '–' : rate(h) + '/s', q => `${number(q.joined)} so far`],
   ['Let in', 3, q => rate(q.rate_per_s) + '/s', q => `${number(q.released)} so far`],

@@ -24,7 +24,7 @@ export const knowMetrics = v => { metrics = new Set(v.map(m => m.name)); };
 // A later queuemng may say what is not known here: said as it is.
 export const limitWords = by => LIMITS[by] || (metrics.has(by) ? 'the metric ' + by : STATES[by] ? 'its state' : `“${by}”`);
 
-const lines = q => q.waiting + q.returning;
+export const inLine = x => x.waiting + x.returning; // of a queue, a lane, a segment
 export const people = n => n === 0 ? 'nobody' : n === 1 ? '1 person' : number(n) + ' people';
 const wait = n => `${people(n)} ${n === 1 || n === 0 ? 'waits' : 'wait'}`;
 
@@ -66,13 +66,13 @@ const upper = s => s.charAt(0).toUpperCase() + s.slice(1);
 const UNKNOWN = {
   paused: 'it is paused', stopped: 'a limit lets nobody in', not_open: 'it is not open', measuring: 'it is being measured',
 };
-export const etaOf = q => !lines(q) ? ['–', 'nobody waits']
+export const etaOf = q => !inLine(q) ? ['–', 'nobody waits']
   : q.eta_last_s === null ? ['not known', UNKNOWN[q.eta_reason] || 'not measured yet']
     : [span(1000 * q.eta_last_s), 'for the last in line' + (q.eta_reason === 'slower' ? ', slower than told' : q.eta_reason === 'faster' ? ', faster than told' : '')];
 
 // The truth about one queue, in one sentence.
 export function sumOf(q) {
-  const n = lines(q);
+  const n = inLine(q);
   if (!n) return `Nobody waits in ${q.queue}.`;
   const [eta] = etaOf(q), [, , , order] = stateOf(q.state);
   const goes = offHours(q) ? 'it is not open yet' : q.state === 'paused' || q.state === 'reject' ? `nobody is let in (${order.toLowerCase()})`
@@ -93,7 +93,7 @@ function lostProblem(q) {
 }
 
 function stateProblem(q) {
-  const waits = wait(lines(q));
+  const waits = wait(inLine(q));
   if (q.state === 'closed' && !q.waiting) return null; // on purpose, and nobody is in it
   if (!isOpen(q)) return ['warn', `${q.queue} is ${stateOf(q.state)[0]}: ${stateOf(q.state)[2]}` + (q.waiting ? `; ${waits}` : '')];
   if (offHours(q) || !q.waiting) return null; // as planned, or nobody is kept waiting

@@ -1,5 +1,4 @@
-/* dashboard_feed.c: gathers what the dashboard is shown: events out of the log, and every five
- * seconds the queues' figures. */
+/* dashboard_feed.c: events out of the log, and every five seconds the queues' figures. */
 #include "queuemng/admin/dashboard_feed.h"
 
 #include <stdlib.h>
@@ -35,27 +34,20 @@ void dashboard_feed_end(struct mng_service *s)
 
 /* ---- figures --------------------------------------------------------------------- */
 
-static void add_lane(void *ctx, const void *view)
-{
-    const struct mng_lane_view *l = view;
-    struct history_sums *x = ctx;
-
-    x->waiting += l->waiting + l->returning;
-    x->active += l->ready + l->active;
-    x->joined += l->joined;
-    x->released += l->released;
-    x->no_shows += l->no_shows;
-    x->left += l->left + l->expired;
-}
-
 static void add_queue(void *ctx, const void *view)
 {
     const struct mng_queue_view *q = view;
     struct mng_service *s = ctx;
-    struct history_sums sums = { .allowed_per_s = q->allowed_per_s };
+    struct mng_lane_view l = mng_queue_sum(s->mng, q->id);
 
-    mng_each_lane(s->mng, q->id, add_lane, &sums);
-    history_add(&s->history, q->id, &sums);
+    history_add(&s->history, q->id,
+                &(struct history_sums){ .waiting = l.waiting + l.returning,
+                                        .active = l.ready + l.active,
+                                        .joined = l.joined,
+                                        .released = l.released,
+                                        .no_shows = l.no_shows,
+                                        .left = l.left + l.expired,
+                                        .allowed_per_s = q->allowed_per_s });
 }
 
 void dashboard_feed_tick(struct mng_service *s)

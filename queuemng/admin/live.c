@@ -1,14 +1,12 @@
-/* live.c: GET /v1/admin/live: what the dashboard looks at once a second: every
- * node, the busiest queues by their sums, one queue in full, and what has happened since
- * the last look. /v1/admin/cluster has every segment of every queue: too much for that.
- * GET /v1/admin/history: the last ten minutes of one queue. */
+/* live.c: GET /v1/admin/live: every node, the busiest queues by their sums, one queue in full, and
+ * what has happened since the last look. (/v1/admin/cluster has every segment of every queue: too
+ * much for once a second.) GET /v1/admin/history: the last ten minutes of one queue. */
 #include "queuemng/admin/live.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/admin/cluster.h"
+#include "queuemng/admin/objects.h"
 #include "queuemng/admin/queues.h"
 #include "queuemng/lead/health.h"
 
@@ -19,218 +17,83 @@
 
 #define INT(x) ((json_int_t)(x))
 
-static void add(json_t *list, json_t *j)
+/* ---- queues ---------------------------------------------------------------------- */
+
+static json_t *queue_json(const struct mng *m, const struct mng_queue_view *q)
 {
-    (void)json_array_append_new(list, j); /* NULL (no memory) is not added */
-}
+    const char *message = q->def->message;
+    struct mng_lane_view sum = mng_queue_sum(m, q->id);
+    json_t *j = admin_queue_json(q);
 
-/* The word that stands for a value in the table of definitions. */
-static const char *word_of(const char *key, int value)
-{
-    for (const struct cfg_key *k = queue_def_keys; k->key != NULL; k++)
-        if (strcmp(k->key, key) == 0)
-            return k->words[value];
-    return "?";
-}
-
-/* All of them: what a page may offer. */
-static json_t *words_json(const char *key)
-{
-    json_t *list = json_array();
-
-    for (const struct cfg_key *k = queue_def_keys; k->key != NULL; k++)
-        for (size_t i = 0; strcmp(k->key, key) == 0 && k->words[i] != NULL; i++)
-            add(list, json_string(k->words[i]));
-    return list;
-}
-
-/* ---- sums of a queue ------------------------------------------------------------- */
-
-struct sums {
-    uint64_t waiting, returning, ready, active, joined, released, left, expired, no_shows,
-        segments, rebuilding, missing;
-    double rate_per_s;
-    double eta_last_s;      /* of the slowest lane; -1: not known of some */
-    const char *eta_reason; /* static words: see struct mng_lane_view */
-};
-
-static void sum_eta(struct sums *s, const struct mng_lane_view *l)
-{
-    bool later = s->eta_last_s >= 0 && (l->eta_last_s < 0 || l->eta_last_s > s->eta_last_s);
-
-    if (!later)
-        return;
-    s->eta_last_s = l->eta_last_s;
-    s->eta_reason = l->eta_reason;
-}
-
-static void sum_lane(void *ctx, const void *view)
-{
-    const struct mng_lane_view *l = view;
-    struct sums *s = ctx;
-
-    s->waiting += l->waiting;
-    s->returning += l->returning;
-    s->ready += l->ready;
-    s->active += l->active;
-    s->joined += l->joined;
-    s->released += l->released;
-    s->left += l->left;
-    s->expired += l->expired;
-    s->no_shows += l->no_shows;
-    s->segments += l->n_segs;
-    s->rebuilding += l->n_away;
-    s->missing += l->missing;
-    s->rate_per_s += l->rate_per_s;
-    sum_eta(s, l);
-}
-
-static json_t *queue_json(struct mng_service *svc, const struct mng_queue_view *q)
-{
-    const struct queue_def *d = q->def;
-    struct sums s = { 0 };
-
-    mng_each_lane(svc->mng, q->id, sum_lane, &s);
-    return json_pack("{s:s,s:s,s:s,s:I,s:I,s:f,s:f,s:s,s:s,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,"
-                     "s:I,s:I,s:I,s:I,s:I,s:I,s:s,s:o,s:o}",
-                     "queue", d->name, "state", word_of("state", d->state), "mode",
-                     word_of("mode", d->mode), "max_active", INT(d->max_active), "version",
-                     INT(q->version), "allowed_per_s", q->allowed_per_s, "rate_per_s",
-                     s.rate_per_s, "limited_by", q->limited_by, "message",
-                     d->message != NULL ? d->message : "", "waiting", INT(s.waiting),
-                     "returning", INT(s.returning), "ready", INT(s.ready), "active",
-                     INT(s.active), "joined", INT(s.joined), "released", INT(s.released),
-                     "left", INT(s.left), "expired", INT(s.expired), "no_shows",
-                     INT(s.no_shows), "segments", INT(s.segments), "rebuilding",
-                     INT(s.rebuilding), "missing", INT(s.missing), "inside", INT(q->inside),
-                     "inside_flushed", INT(q->inside_flushed), "flushed_until_ms",
-                     INT(q->flushed_until_ms), "public_state", q->public_state, "eta_last_s", admin_eta(s.eta_last_s),
-                     "eta_reason", admin_text(s.eta_reason));
-}
-
-/* ---- the list of queues ---------------------------------------------------------- */
-
-/* A view is good for the time of the call that gives it: its words are kept beside it. */
-struct kept_view {
-    uint64_t weight;
-    struct mng_queue_view v;
-    char limited_by[NAME_MAX_LEN + 1];
-};
-
-static void keep(struct kept_view *k, const struct mng_queue_view *q, uint64_t weight)
-{
-    k->weight = weight;
-    k->v = *q;
-    snprintf(k->limited_by, sizeof(k->limited_by), "%s", q->limited_by);
-}
-
-static const struct mng_queue_view *kept(struct kept_view *k)
-{
-    k->v.limited_by = k->limited_by;
-    return &k->v;
+    (void)json_object_update_new(j, admin_figures_json(&sum));
+    (void)json_object_set_new(j, "segments", json_integer(INT(sum.n_segs)));
+    (void)json_object_set_new(j, "message", json_string(message != NULL ? message : ""));
+    return j;
 }
 
 struct pick { /* the busiest ones, most waiting first */
-    struct mng_service *s;
+    const struct mng *m;
     const char *find; /* a part of the name; "" = any */
-    const char *name; /* the one that is looked at, or NULL */
-    struct kept_view one;
-    bool has_one;
-    struct kept_view best[QUEUES_MAX];
+    const char *name; /* the one that is shown in full; "" = none */
+    json_t *full;     /* it; NULL: there is none; owned */
+    struct {
+        uint64_t people;
+        struct mng_queue_view v;
+    } best[QUEUES_MAX];
     size_t n, total;
 };
 
 /* An insertion into a short sorted list: most queues are less busy than its last one. */
+static void pick_queue(struct pick *p, const struct mng_queue_view *q)
+{
+    struct mng_lane_view sum = mng_queue_sum(p->m, q->id);
+    uint64_t people = sum.waiting + sum.returning + sum.ready + sum.active;
+    size_t i;
+
+    if (p->n == QUEUES_MAX && people <= p->best[QUEUES_MAX - 1].people)
+        return;
+    i = p->n < QUEUES_MAX ? p->n++ : QUEUES_MAX - 1;
+    for (; i > 0 && p->best[i - 1].people < people; i--)
+        p->best[i] = p->best[i - 1];
+    p->best[i].people = people;
+    p->best[i].v = *q;
+}
+
 static void on_queue(void *ctx, const void *view)
 {
     const struct mng_queue_view *q = view;
     struct pick *p = ctx;
-    struct sums s = { 0 };
-    uint64_t weight;
-    size_t i;
 
     p->total++;
-    if (p->name != NULL && strcmp(q->def->name, p->name) == 0) {
-        keep(&p->one, q, 0);
-        p->has_one = true;
+    if (strcmp(q->def->name, p->name) == 0) {
+        p->full = queue_json(p->m, q);
+        (void)json_object_set_new(p->full, "lanes", admin_lanes_json(p->m, q->id, SEGMENTS_MAX));
+        (void)json_object_set_new(p->full, "def", admin_def_json(q->def, q->version));
     }
-    if (p->find[0] != '\0' && strstr(q->def->name, p->find) == NULL)
-        return;
-    mng_each_lane(p->s->mng, q->id, sum_lane, &s);
-    weight = s.waiting + s.returning + s.ready + s.active;
-    if (p->n == QUEUES_MAX && weight <= p->best[QUEUES_MAX - 1].weight)
-        return;
-    i = p->n < QUEUES_MAX ? p->n++ : QUEUES_MAX - 1;
-    for (; i > 0 && p->best[i - 1].weight < weight; i--)
-        p->best[i] = p->best[i - 1];
-    keep(&p->best[i], q, weight);
+    if (strstr(q->def->name, p->find) != NULL)
+        pick_queue(p, q);
 }
 
-/* ---- one queue ------------------------------------------------------------------- */
-
-struct chain_ask {
-    struct mng_service *s;
-    struct map *node; /* node_no -> name */
-    json_t *list;
-    size_t n;         /* segments there are */
-};
-
-static void on_node_name(void *ctx, const void *view)
+/* Sets queues, queues_total, queue. False: no memory. */
+static bool set_queues(json_t *j, const struct mng *m, const char *name, const char *find)
 {
-    const struct mng_node_view *n = view;
+    struct pick *p = calloc(1, sizeof(*p));
+    json_t *list = json_array();
 
-    (void)!map_set_ptr(ctx, n->no, (void *)(uintptr_t)n->name);
-}
-
-static void on_seg(void *ctx, const void *view)
-{
-    const struct mng_seg_view *g = view;
-    struct chain_ask *x = ctx;
-    const char *node = map_get_ptr(x->node, g->node);
-
-    if (x->n++ < SEGMENTS_MAX)
-        add(x->list,
-            json_pack("{s:I,s:s,s:s,s:b,s:I,s:I,s:I,s:I,s:I}", "segment", INT(g->id), "node",
-                      node != NULL ? node : "?", "state",
-                      g->lost      ? "lost"
-                      : g->rebuild ? "rebuilding"
-                                   : admin_seg_state(g->state),
-                      "reachable", g->reachable, "capacity", INT(g->capacity), "joined",
-                      INT(g->st.joined), "waiting", INT(g->st.waiting + g->st.returning),
-                      "inside", INT(g->st.ready + g->st.active), "move", INT(g->move)));
-}
-
-static void on_lane(void *ctx, const void *view)
-{
-    const struct mng_lane_view *l = view;
-    struct chain_ask *x = ctx, segs = *x;
-
-    segs.list = json_array();
-    segs.n = 0;
-    mng_each_seg(x->s->mng, l->queue, l->lane_no, on_seg, &segs);
-    add(x->list,
-        json_pack("{s:s,s:I,s:I,s:I,s:f,s:o,s:o,s:I,s:o}", "lane", l->lane, "waiting",
-                  INT(l->waiting + l->returning), "ready", INT(l->ready), "active",
-                  INT(l->active), "rate_per_s", l->rate_per_s, "eta_last_s",
-                  admin_eta(l->eta_last_s), "eta_reason", admin_text(l->eta_reason),
-                  "segments_total",
-                  INT(segs.n), "segments", segs.list));
-}
-
-/* Its sums, its definition, its chains. */
-static json_t *detail(struct mng_service *s, const struct mng_queue_view *q)
-{
-    struct map node;
-    struct chain_ask x = { .s = s, .node = &node, .list = json_array() };
-    json_t *j = queue_json(s, q);
-
-    map_init(&node, 0);
-    mng_each_node(s->mng, on_node_name, &node);
-    mng_each_lane(s->mng, q->id, on_lane, &x);
-    map_fini(&node);
-    (void)json_object_set_new(j, "lanes", x.list);
-    (void)json_object_set_new(j, "def", admin_def_json(q->def, q->version));
-    return j;
+    if (p != NULL) {
+        p->m = m;
+        p->find = find;
+        p->name = name;
+        mng_each_queue(m, on_queue, p);
+        for (size_t i = 0; i < p->n; i++)
+            (void)json_array_append_new(list, queue_json(m, &p->best[i].v));
+        (void)json_object_update_new(j, json_pack("{s:O,s:I,s:o?}", "queues", list,
+                                                  "queues_total", INT(p->total), "queue",
+                                                  p->full));
+    }
+    json_decref(list);
+    free(p);
+    return p != NULL;
 }
 
 /* ---- events ---------------------------------------------------------------------- */
@@ -243,7 +106,8 @@ static json_t *events_json(const struct events *v, uint64_t since)
     json_t *list = json_array();
 
     for (size_t i = 0; i < n; i++)
-        add(list, json_pack("{s:I,s:I,s:s,s:s}", "seq", INT(e[i]->seq), "at_ms",
+        (void)json_array_append_new(
+            list, json_pack("{s:I,s:I,s:s,s:s}", "seq", INT(e[i]->seq), "at_ms",
                             INT(e[i]->wall_ms), "level", level[e[i]->level & 3], "text",
                             e[i]->text));
     return list;
@@ -274,61 +138,50 @@ static json_t *head(struct admin_call *c)
     return j;
 }
 
-static json_t *queues_json(struct admin_call *c, json_t *j, const char *name,
-                           const char *find)
+static json_t *words_json(const char *const *words)
 {
-    struct pick *p = calloc(1, sizeof(*p));
     json_t *list = json_array();
 
-    if (p == NULL) {
-        json_decref(list);
-        json_decref(j);
-        return NULL;
-    }
-    p->s = c->s;
-    p->find = find;
-    p->name = name;
-    mng_each_queue(c->s->mng, on_queue, p);
-    for (size_t i = 0; i < p->n; i++)
-        add(list, queue_json(c->s, kept(&p->best[i])));
-    (void)json_object_set_new(j, "queues", list);
-    (void)json_object_set_new(j, "queues_total", json_integer(INT(p->total)));
-    (void)json_object_set_new(j, "queue", p->has_one ? detail(c->s, kept(&p->one)) : json_null());
-    free(p);
-    return j;
+    for (size_t i = 0; words[i] != NULL; i++)
+        (void)json_array_append_new(list, json_string(words[i]));
+    return list;
 }
 
 void admin_live(struct admin_call *c)
 {
     char name[NAME_MAX_LEN + 1] = "", find[FIND_MAX + 1] = "", since[24] = "0";
+    const struct events *events = &c->s->events;
     json_t *j = head(c);
 
     (void)admin_query(c->q->query, "queue", name, sizeof(name));
     (void)admin_query(c->q->query, "find", find, sizeof(find));
     (void)admin_query(c->q->query, "since", since, sizeof(since));
-    j = queues_json(c, j, name[0] != '\0' ? name : NULL, find);
-    if (j != NULL) {
-        admin_cluster_parts(c, j);
-        (void)json_object_set_new(j, "states", words_json("state"));
-        (void)json_object_set_new(j, "modes", words_json("mode"));
-        (void)json_object_set_new(j, "events_last", json_integer(INT(c->s->events.last)));
-        (void)json_object_set_new(
-            j, "events", events_json(&c->s->events, strtoull(since, NULL, 10)));
+    admin_set_lists(j, c->s->mng, ev_now(c->s->ev));
+    (void)json_object_update_new(
+        j, json_pack("{s:o,s:o,s:I,s:o}", "states", words_json(def_state_names), "modes",
+                     words_json(def_mode_names), "events_last", INT(events->last), "events",
+                     events_json(events, strtoull(since, NULL, 10))));
+    if (!set_queues(j, c->s->mng, name, find)) {
+        json_decref(j);
+        j = NULL;
     }
     admin_json(c->a, 200, j);
 }
 
 /* ---- history --------------------------------------------------------------------- */
 
+struct named {
+    const char *name;
+    queue_id id; /* 0: there is none */
+};
+
 static void find_id(void *ctx, const void *view)
 {
     const struct mng_queue_view *q = view;
-    struct pick *p = ctx;
+    struct named *x = ctx;
 
-    if (strcmp(q->def->name, p->name) == 0) {
-        keep(&p->one, q, 0);
-        p->has_one = true;
-    }
+    if (strcmp(q->def->name, x->name) == 0)
+        x->id = q->id;
 }
 
 /* Two decimals: more say nothing, and take room. */
@@ -346,10 +199,11 @@ static json_t *points_json(const struct history_queue *h)
     for (size_t i = 0; h != NULL && i < history_n(h); i++) {
         const struct history_point *p = history_at(h, i);
 
-        add(list, json_pack("[o,o,o,o,o,o,o]", short_number(p->waiting),
-                            short_number(p->active), short_number(p->joined_per_s),
-                            short_number(p->released_per_s), short_number(p->no_shows_per_s),
-                            short_number(p->left_per_s), short_number(p->allowed_per_s)));
+        (void)json_array_append_new(
+            list, json_pack("[o,o,o,o,o,o,o]", short_number(p->waiting), short_number(p->active),
+                            short_number(p->joined_per_s), short_number(p->released_per_s),
+                            short_number(p->no_shows_per_s), short_number(p->left_per_s),
+                            short_number(p->allowed_per_s)));
     }
     return list;
 }
@@ -357,20 +211,14 @@ static json_t *points_json(const struct history_queue *h)
 void admin_history(struct admin_call *c)
 {
     char name[NAME_MAX_LEN + 1];
-    struct pick *p;
+    struct named x = { .name = name };
 
     if (!admin_query(c->q->query, "queue", name, sizeof(name))) {
         admin_problem(c->a, 400, "bad_request", "?queue= must name a queue");
         return;
     }
-    p = calloc(1, sizeof(*p));
-    if (p == NULL) {
-        admin_problem(c->a, 503, "queue_unavailable", "out of memory");
-        return;
-    }
-    p->name = name;
-    mng_each_queue(c->s->mng, find_id, p);
-    if (!p->has_one)
+    mng_each_queue(c->s->mng, find_id, &x);
+    if (x.id == 0)
         admin_problem(c->a, 404, "queue_not_found", "no queue %s", name);
     else
         admin_json(c->a, 200,
@@ -379,6 +227,5 @@ void admin_history(struct admin_call *c)
                              "columns", "waiting", "inside", "joined_per_s",
                              "released_per_s", "no_shows_per_s", "left_per_s",
                              "allowed_per_s", "points",
-                             points_json(history_of(&c->s->history, p->one.v.id))));
-    free(p);
+                             points_json(history_of(&c->s->history, x.id))));
 }

@@ -1,6 +1,9 @@
 /* view.c: fills the views. */
 #include "queuemng/core/view.h"
 
+#include <assert.h>
+#include <string.h>
+
 #include "queuemng/chain/move_state.h"
 #include "queuemng/nodes/retire.h"
 #include "queuemng/release/eta.h"
@@ -27,12 +30,12 @@ void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx)
                                     .public_state = queue_public_state(q),
                                     .version = q->version,
                                     .allowed_per_s = q->allowed_per_s,
-                                    .limited_by = q->rel.limited_by,
                                     .inside = slots_inside(m, q),
                                     .inside_flushed = slots_flushed(m, q),
                                     .granted = q->rel.granted,
                                     .claim_rate = no_show_share_come(&q->no_show),
                                     .boost = queue_boost(q) };
+        const struct release *rel = &q->rel;
         struct release copy;
 
         if (q->deleted_until_ms != 0)
@@ -41,8 +44,9 @@ void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx)
             v.flushed_until_ms = q->flushed.until_ms;
         if (!q->active) {
             v.allowed_per_s = pops_peek(m, q, &copy);
-            v.limited_by = copy.limited_by;
+            rel = &copy;
         }
+        memcpy(v.limited_by, rel->limited_by, sizeof(v.limited_by));
         fn(ctx, &v);
     }
 }
@@ -93,6 +97,40 @@ void mng_each_lane(const struct mng *m, queue_id q, mng_each_fn fn, void *ctx)
     }
 }
 
+static void sum_lane(void *ctx, const void *view)
+{
+    const struct mng_lane_view *l = view;
+    struct mng_lane_view *s = ctx;
+
+    s->waiting += l->waiting;
+    s->returning += l->returning;
+    s->ready += l->ready;
+    s->active += l->active;
+    s->released += l->released;
+    s->joined += l->joined;
+    s->left += l->left;
+    s->expired += l->expired;
+    s->no_shows += l->no_shows;
+    s->rate_per_s += l->rate_per_s;
+    s->n_segs += l->n_segs;
+    s->n_away += l->n_away;
+    s->missing += l->missing;
+    s->n_aliases += l->n_aliases;
+    if (s->eta_last_s >= 0 && (l->eta_last_s < 0 || l->eta_last_s > s->eta_last_s)) {
+        s->eta_last_s = l->eta_last_s;
+        s->eta_reason = l->eta_reason;
+    }
+}
+
+struct mng_lane_view mng_queue_sum(const struct mng *m, queue_id q)
+{
+    struct mng_lane_view sum = { .queue = q };
+
+    assert(q != 0); /* 0 would be the lanes of all queues */
+    mng_each_lane(m, q, sum_lane, &sum);
+    return sum;
+}
+
 void mng_each_seg(const struct mng *m, queue_id q, unsigned lane, mng_each_fn fn, void *ctx)
 {
     const struct mqueue *x = queue_by_id(m, q);
@@ -101,7 +139,7 @@ void mng_each_seg(const struct mng *m, queue_id q, unsigned lane, mng_each_fn fn
         return;
     each_seg(&x->lane[lane], s) {
         struct mng_seg_view v = { .id = s->id,
-                                  .node = s->node->no,
+                                  .node = s->node->name,
                                   .state = s->state,
                                   .capacity = s->capacity,
                                   .st = s->st,

@@ -1,5 +1,5 @@
-/* view.h: looking at the manager: for the admin API, metrics, the simulation. A view and its
- * words are good for the time of the call. */
+/* view.h: views of the manager's objects: for the admin API, metrics, the simulation. A view is
+ * good for the time of the call; a copy of it, until the manager takes its next step. */
 #ifndef SEGQ_QUEUEMNG_CORE_VIEW_H
 #define SEGQ_QUEUEMNG_CORE_VIEW_H
 
@@ -12,8 +12,8 @@ struct mng_counts;
 
 struct mng_seg_view {
     seg_id id;
-    node_no node;
-    int state;              /* enum seg_state */
+    const char *node;       /* its name */
+    int state;              /* SEG_OPEN or SEG_SEALED */
     uint32_t capacity;
     struct seg_status st;   /* last report */
     uint64_t ahead;
@@ -41,7 +41,7 @@ struct mng_queue_view {
     const char *public_state; /* what GET /v1/queues/{queue} says */
     uint64_t version;
     double allowed_per_s;
-    const char *limited_by;
+    char limited_by[NAME_MAX_LEN + 1];
     uint64_t inside;        /* people, at most */
     uint64_t inside_flushed; /* of them, released before the last flush */
     int64_t flushed_until_ms; /* wall clock: until then they count; 0: nobody does */
@@ -95,6 +95,8 @@ void mng_each_queue(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_lane(const struct mng *m, queue_id q, mng_each_fn fn, void *ctx);
 void mng_each_seg(const struct mng *m, queue_id q, unsigned lane, mng_each_fn fn,
                   void *ctx);
+/* The sum of a queue's lanes, with the estimate of the slowest one. */
+struct mng_lane_view mng_queue_sum(const struct mng *m, queue_id q);
 void mng_each_node(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_router(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_move(const struct mng *m, mng_each_fn fn, void *ctx);

@@ -46,7 +46,10 @@ class Spec:
         that are not described are faults; of a request, what is read-only is not looked at."""
         node = dict(self.at(node))
         for part in node.pop("allOf", []):
-            node = {**self.schema(part, answer), **node}
+            part = self.schema(part, answer)
+            both = {k: {**part[k], **node[k]} if k == "properties" else part[k] + node[k]
+                    for k in ("properties", "required") if k in part and k in node}
+            node = {**part, **node, **both}
         if "oneOf" in node:
             node["oneOf"] = [self.schema(s, answer) for s in node["oneOf"]]
         if "items" in node:

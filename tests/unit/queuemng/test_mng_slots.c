@@ -206,15 +206,9 @@ static void flush(bool restart)
     mr_free(r);
 }
 
-/* Its texts are there during the call only. */
 static void on_view(void *ctx, const void *view)
 {
-    static char limited_by[80];
-    struct mng_queue_view *v = ctx;
-
-    *v = *(const struct mng_queue_view *)view;
-    snprintf(limited_by, sizeof(limited_by), "%s", v->limited_by);
-    v->limited_by = limited_by;
+    *(struct mng_queue_view *)ctx = *(const struct mng_queue_view *)view;
 }
 
 /* 0 of 20 slots are taken by people that anybody can see, and yet nobody goes in: it is said

@@ -1,0 +1,159 @@
+/* objects.c: the cluster's objects as JSON. */
+#include "queuemng/admin/objects.h"
+
+#include <assert.h>
+
+#define INT(x) ((json_int_t)(x))
+
+static void add(json_t *list, json_t *j)
+{
+    (void)json_array_append_new(list, j); /* NULL (no memory) is not added */
+}
+
+/* ---- queues, lanes, segments ----------------------------------------------------- */
+
+json_t *admin_queue_json(const struct mng_queue_view *q)
+{
+    return json_pack("{s:s,s:I,s:s,s:s,s:I,s:I,s:f,s:s,s:s,s:I,s:I,s:I,s:I,s:f,s:f}", "queue",
+                     q->def->name, "id", INT(q->id), "state", def_state_names[q->def->state],
+                     "mode", def_mode_names[q->def->mode], "max_active",
+                     INT(q->def->max_active), "version", INT(q->version), "allowed_per_s",
+                     q->allowed_per_s, "limited_by", q->limited_by, "public_state",
+                     q->public_state, "inside", INT(q->inside), "inside_flushed",
+                     INT(q->inside_flushed), "flushed_until_ms", INT(q->flushed_until_ms),
+                     "granted", INT(q->granted), "claim_rate", q->claim_rate, "boost", q->boost);
+}
+
+/* One decimal is enough. */
+static json_t *eta_json(double s)
+{
+    return s < 0 ? json_null() : json_real((double)(int64_t)(s * 10 + 0.5) / 10);
+}
+
+json_t *admin_figures_json(const struct mng_lane_view *l)
+{
+    return json_pack("{s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:f,s:o,s:s?,s:I,s:I}", "waiting",
+                     INT(l->waiting), "returning", INT(l->returning), "ready", INT(l->ready),
+                     "active", INT(l->active), "joined", INT(l->joined), "released",
+                     INT(l->released), "left", INT(l->left), "expired", INT(l->expired),
+                     "no_shows", INT(l->no_shows), "rate_per_s", l->rate_per_s, "eta_last_s",
+                     eta_json(l->eta_last_s), "eta_reason", l->eta_reason, "rebuilding",
+                     INT(l->n_away), "missing", INT(l->missing));
+}
+
+static const char *seg_state(const struct mng_seg_view *g)
+{
+    return g->lost ? "lost" : g->rebuild ? "rebuilding" : g->state == SEG_OPEN ? "open" : "sealed";
+}
+
+struct lanes {
+    const struct mng *m;
+    json_t *lanes, *segments; /* refs */
+    size_t segments_max;
+};
+
+static void add_seg(void *ctx, const void *view)
+{
+    const struct mng_seg_view *g = view;
+    struct lanes *x = ctx;
+
+    if (json_array_size(x->segments) == x->segments_max)
+        return;
+    add(x->segments, json_pack("{s:I,s:s,s:s,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I,s:I}",
+                               "segment", INT(g->id), "node", g->node, "state", seg_state(g),
+                               "reachable", g->reachable, "capacity", INT(g->capacity), "joined",
+                               INT(g->st.joined), "waiting", INT(g->st.waiting), "returning",
+                               INT(g->st.returning), "ready", INT(g->st.ready), "active",
+                               INT(g->st.active), "ahead", INT(g->ahead), "popped",
+                               INT(g->st.popped), "move", INT(g->move)));
+}
+
+static void add_lane(void *ctx, const void *view)
+{
+    const struct mng_lane_view *l = view;
+    struct lanes *x = ctx;
+    json_t *j = admin_figures_json(l);
+
+    x->segments = json_array();
+    mng_each_seg(x->m, l->queue, l->lane_no, add_seg, x);
+    (void)json_object_update_new(j, json_pack("{s:s,s:I,s:I,s:o}", "lane", l->lane, "aliases",
+                                              INT(l->n_aliases), "segments_total",
+                                              INT(l->n_segs), "segments", x->segments));
+    add(x->lanes, j);
+}
+
+json_t *admin_lanes_json(const struct mng *m, queue_id q, size_t segments_max)
+{
+    struct lanes x = { .m = m, .lanes = json_array(), .segments_max = segments_max };
+
+    assert(q != 0); /* 0 would be the lanes of all queues */
+    mng_each_lane(m, q, add_lane, &x);
+    return x.lanes;
+}
+
+/* ---- lists of the cluster -------------------------------------------------------- */
+
+static void add_node(void *list, const void *view)
+{
+    const struct mng_node_view *n = view;
+
+    add(list, json_pack("{s:s,s:I,s:s,s:s,s:b,s:b,s:I,s:I,s:I,s:I,s:I,s:I,s:b,s:o}", "name",
+                        n->name, "no", INT(n->no), "addr", n->addr, "admin", n->admin, "up",
+                        n->up, "draining", n->draining, "silent_ms", INT(n->silent_ms),
+                        "segments", INT(n->segments), "max_segments", INT(n->max_segments),
+                        "tickets", INT(n->tickets), "max_tickets", INT(n->max_tickets),
+                        "incarnation", INT(n->incarnation), "retired", n->retired,
+                        "forget_in_ms", n->forget_in_ms >= 0 ? json_integer(n->forget_in_ms)
+                                                             : json_null()));
+}
+
+static void add_router(void *list, const void *view)
+{
+    const struct mng_router_view *r = view;
+
+    add(list, json_pack("{s:s,s:s,s:s,s:I,s:I}", "name", r->name, "http", r->http, "admin",
+                        r->admin, "incarnation", INT(r->incarnation), "map_version",
+                        INT(r->map_version)));
+}
+
+static void add_move(void *list, const void *view)
+{
+    const struct mng_move_view *m = view;
+
+    add(list, json_pack("{s:I,s:I,s:I,s:s,s:I}", "move", INT(m->id), "from", INT(m->from), "to",
+                        INT(m->to), "state", m->state, "tickets", INT(m->tickets)));
+}
+
+static void add_metric(void *list, const void *view)
+{
+    const struct mng_metric_view *m = view;
+
+    /* an unusable reading may be NaN, which JSON has no word for */
+    add(list, json_pack("{s:s,s:b,s:o,s:o,s:s}", "name", m->name, "ok", m->ok, "value",
+                        m->ok ? json_real(m->value) : json_null(), "age_ms",
+                        m->age_ms >= 0 ? json_integer(m->age_ms) : json_null(), "why", m->why));
+}
+
+static void add_deleted(void *list, const void *view)
+{
+    const struct mng_deleted_view *d = view;
+
+    add(list, json_pack("{s:s,s:I,s:I,s:I}", "queue", d->name, "restore_until_ms",
+                        INT(d->until_ms), "waiting", INT(d->waiting), "inside",
+                        INT(d->inside)));
+}
+
+void admin_set_lists(json_t *j, const struct mng *m, msec_t now_ms)
+{
+    json_t *nodes = json_array(), *routers = json_array(), *moves = json_array();
+    json_t *metrics = json_array(), *deleted = json_array();
+
+    mng_each_node(m, add_node, nodes);
+    mng_each_router(m, add_router, routers);
+    mng_each_move(m, add_move, moves);
+    mng_each_metric(m, now_ms, add_metric, metrics);
+    mng_each_deleted(m, add_deleted, deleted);
+    (void)json_object_update_new(j, json_pack("{s:o,s:o,s:o,s:o,s:o}", "nodes", nodes, "routers",
+                                              routers, "moves", moves, "metrics", metrics,
+                                              "deleted", deleted));
+}

@@ -18,4 +18,7 @@ void view_limits(struct buf *b, const json_t *def, const char *metric);
 /* problem+json (NULL: the body was something else): what was wrong, on one line. */
 void view_problem(struct buf *b, int status, const json_t *problem);
 
+/* Any JSON, indented. */
+void view_pretty(struct buf *b, const json_t *doc);
+
 #endif

@@ -1,7 +1,7 @@
-/* ask.c: asking queuemng or a router, and saying what was answered: its view, its
- * bytes (--json), or the refusal. */
+/* ask.c: one request and its answer, printed as its view, its bytes (--json), or the refusal. */
 #include "queuemng/ctl/ask.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <event2/http.h>
 #include <stdio.h>
@@ -16,17 +16,12 @@ int ctl_say_err(const struct err *e, int code)
 {
     struct buf b;
 
+    fflush(stdout); /* `watch` has cleared the screen for this */
     buf_init(&b);
     ctl_clean(&b, e->text);
     fprintf(stderr, "segqctl: %.*s\n", (int)b.len, b.data != NULL ? (char *)b.data : "");
     buf_fini(&b);
     return code;
-}
-
-int ctl_too_long(const char *name)
-{
-    fprintf(stderr, "segqctl: '%.60s...' is too long\n", name);
-    return CTL_USAGE;
 }
 
 void ctl_put_end(void)
@@ -48,14 +43,16 @@ void ctl_put_out(const struct buf *b)
     ctl_put_end();
 }
 
-bool ctl_path_set(char *dst, size_t cap, const char *before, const char *name,
-                  const char *after)
+void ctl_print(view_fn view, const json_t *doc)
 {
-    char *enc = evhttp_uriencode(name, -1, 0);
-    int n = enc != NULL ? snprintf(dst, cap, "%s%s%s", before, enc, after) : -1;
+    struct buf b;
 
-    free(enc);
-    return n > 0 && (size_t)n < cap;
+    buf_init(&b);
+    view(&b, doc);
+    if (b.len > 0 && b.data[b.len - 1] != '\n')
+        buf_byte(&b, '\n');
+    ctl_put_out(&b);
+    buf_fini(&b);
 }
 
 int ctl_say_answer(const struct ctl *c, const struct ctl_answer *a, view_fn view)
@@ -121,7 +118,7 @@ static int ask_one(const struct ctl *c, const char *url, const struct ctl_call *
     return rc;
 }
 
-/* Of the two that it takes to ask queuemng, the one that is not there. */
+/* An address and a token are needed: names the one that is missing. */
 static int nobody_to_ask(const struct ctl *c)
 {
     fputs(c->n_admins == 0 && c->token == NULL
@@ -132,7 +129,7 @@ static int nobody_to_ask(const struct ctl *c)
     return CTL_USAGE;
 }
 
-int ctl_admin_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *a)
+static int admin_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *a)
 {
     bool order = strcmp(call.method, "GET") != 0;
     struct err e = { 0 };
@@ -151,18 +148,9 @@ int ctl_admin_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *
     return ctl_say_err(&e, CTL_REFUSED);
 }
 
-int ctl_admin_do(const struct ctl *c, struct ctl_call call, view_fn view)
-{
-    struct ctl_answer a = { 0 };
-    int rc = ctl_admin_ask(c, call, &a);
-
-    if (rc == CTL_OK)
-        rc = ctl_say_answer(c, &a, view);
-    buf_fini(&a.body);
-    return rc;
-}
-
-int ctl_router_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *a)
+/* The first router that answers. That also holds for joins: if one took it and died, nobody
+ * knows the token of that ticket, and it times out. */
+static int router_ask(const struct ctl *c, const struct ctl_call *call, struct ctl_answer *a)
 {
     struct err e = { 0 };
     int rc = -1;
@@ -172,16 +160,42 @@ int ctl_router_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer 
         return CTL_USAGE;
     }
     for (size_t i = 0; i < c->n_routers && rc < 0; i++)
-        rc = ctl_http(c->router[i], &call, c->timeout_s, a, &e);
+        rc = ctl_http(c->router[i], call, c->timeout_s, a, &e);
     return rc < 0 ? ctl_say_err(&e, CTL_REFUSED) : CTL_OK;
 }
 
-/* Routers are asked in turn until one answers. That also holds for joins: if the first
- * took it and died, nobody knows the token of that ticket, and it times out. */
-int ctl_router_do(const struct ctl *c, struct ctl_call call, view_fn view)
+/* False: too long. */
+static bool path_set(char *dst, size_t cap, const struct ctl_call *call)
+{
+    const char *star = strchr(call->path, '*');
+    char *name = star != NULL ? evhttp_uriencode(call->name, -1, 0) : NULL;
+    int n = -1;
+
+    assert(star == NULL || call->name != NULL);
+    if (star == NULL)
+        n = snprintf(dst, cap, "%s", call->path);
+    else if (name != NULL)
+        n = snprintf(dst, cap, "%.*s%s%s", (int)(star - call->path), call->path, name, star + 1);
+    free(name);
+    return n > 0 && (size_t)n < cap;
+}
+
+int ctl_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *a)
+{
+    char path[512];
+
+    if (!path_set(path, sizeof(path), &call)) {
+        fprintf(stderr, "segqctl: '%.60s...' is too long\n", call.name);
+        return CTL_USAGE;
+    }
+    call.path = path;
+    return strncmp(path, "/v1/admin/", 10) == 0 ? admin_ask(c, call, a) : router_ask(c, &call, a);
+}
+
+int ctl_do(const struct ctl *c, struct ctl_call call, view_fn view)
 {
     struct ctl_answer a = { 0 };
-    int rc = ctl_router_ask(c, call, &a);
+    int rc = ctl_ask(c, call, &a);
 
     if (rc == CTL_OK)
         rc = ctl_say_answer(c, &a, view);
@@ -189,33 +203,28 @@ int ctl_router_do(const struct ctl *c, struct ctl_call call, view_fn view)
     return rc;
 }
 
-int ctl_queue_do(const struct ctl *c, const char *method, const char *name,
-                 const char *after, const char *body, view_fn view)
-{
-    struct ctl_call call = { .method = method, .body = body };
-    char path[512];
-
-    if (!ctl_path_set(path, sizeof(path), "/v1/admin/queues/", name, after))
-        return ctl_too_long(name);
-    call.path = path;
-    if (strcmp(method, "PUT") == 0)
-        call.if_none_match = "*"; /* add never replaces: that is `queue set` */
-    return ctl_admin_do(c, call, view);
-}
-
-json_t *ctl_admin_json(const struct ctl *c, const char *path, int *rc)
+json_t *ctl_fetch(const struct ctl *c, struct ctl_call call, int *rc)
 {
     struct ctl_answer a = { 0 };
-    struct ctl_call call = { .method = "GET", .path = path };
     json_t *doc = NULL;
 
-    *rc = ctl_admin_ask(c, call, &a);
-    if (*rc == CTL_OK && a.status == 200)
+    *rc = ctl_ask(c, call, &a);
+    if (*rc == CTL_OK && a.status == 200 && !c->json)
         doc = json_loadb((const char *)a.body.data, a.body.len, 0, NULL);
-    if (*rc == CTL_OK && doc == NULL) {
-        (void)ctl_say_answer(c, &a, NULL);
-        *rc = CTL_REFUSED;
-    }
+    if (*rc == CTL_OK && doc == NULL)
+        *rc = ctl_say_answer(c, &a, NULL);
     buf_fini(&a.body);
+    return doc;
+}
+
+json_t *ctl_get(const struct ctl *c, const char *path, const char *name, int *rc)
+{
+    struct ctl plain = *c;
+    json_t *doc;
+
+    plain.json = false;
+    doc = ctl_fetch(&plain, (struct ctl_call){ .method = "GET", .path = path, .name = name }, rc);
+    if (doc == NULL && *rc == CTL_OK) /* no JSON */
+        *rc = CTL_REFUSED;
     return doc;
 }

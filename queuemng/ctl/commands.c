@@ -1,9 +1,9 @@
-/* commands.c: the commands, in one table: words, what they take, what they ask. */
+/* commands.c: the commands, in one table: words, arguments, the request, the view of its answer. */
 #include "queuemng/ctl/commands.h"
 
+#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
@@ -12,6 +12,7 @@
 #include "queuemng/ctl/ask.h"
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl/draw.h"
+#include "queuemng/ctl/log_view.h"
 #include "queuemng/ctl/nodes.h"
 #include "queuemng/ctl/risk_view.h"
 #include "queuemng/ctl/status_view.h"
@@ -20,24 +21,22 @@
 #include "queuemng/ctl/trace_view.h"
 #include "queuemng/policy/queue_def.h"
 
-/* What tokens, ids and names are made of. */
-#define CTL_PLAIN "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_-"
+#define QUEUE  "/v1/admin/queues/*"
+#define NODE   "/v1/admin/nodes/*"
+#define TICKET "/v1/tickets/*"
 
 /* ---- status, watch ---- */
 
-static const struct ctl_call ask_cluster = { .method = "GET",
-                                             .path = "/v1/admin/cluster" };
-
-static int say_cluster(const struct ctl *c, const struct ctl_answer *a, const char *queue)
+static int cmd_status(struct ctl *c, int argc, char **argv)
 {
-    json_t *doc = json_loadb((const char *)a->body.data, a->body.len, 0, NULL);
-    int rc = CTL_OK;
+    const char *queue = argc > 0 ? argv[0] : NULL;
     struct buf b;
+    json_t *doc;
+    int rc;
 
-    if (a->status != 200 || c->json || doc == NULL) {
-        json_decref(doc);
-        return ctl_say_answer(c, a, NULL);
-    }
+    doc = ctl_fetch(c, (struct ctl_call){ .method = "GET", .path = "/v1/admin/cluster" }, &rc);
+    if (doc == NULL)
+        return rc;
     buf_init(&b);
     if (view_cluster(&b, doc, queue, c->all)) {
         ctl_put_out(&b);
@@ -47,17 +46,6 @@ static int say_cluster(const struct ctl *c, const struct ctl_answer *a, const ch
     }
     buf_fini(&b);
     json_decref(doc);
-    return rc;
-}
-
-static int cmd_status(struct ctl *c, int argc, char **argv)
-{
-    struct ctl_answer a = { 0 };
-    int rc = ctl_admin_ask(c, ask_cluster, &a);
-
-    if (rc == CTL_OK)
-        rc = say_cluster(c, &a, argc > 0 ? argv[0] : NULL);
-    buf_fini(&a.body);
     return rc;
 }
 
@@ -76,16 +64,10 @@ static int cmd_watch(struct ctl *c, int argc, char **argv)
     signal(SIGINT, on_stop);
     signal(SIGTERM, on_stop);
     for (;;) {
-        struct ctl_answer a = { 0 };
-        int rc = ctl_admin_ask(c, ask_cluster, &a);
-
-        if (rc == CTL_USAGE)
-            return rc;
         if (screen)
             fputs("\033[H\033[2J", stdout);
-        if (rc == CTL_OK)
-            rc = say_cluster(c, &a, argc > 0 ? argv[0] : NULL);
-        buf_fini(&a.body);
+        if (cmd_status(c, argc, argv) == CTL_USAGE)
+            return CTL_USAGE;
         if (!screen && !c->json)
             puts("");
         ctl_put_end();
@@ -93,239 +75,160 @@ static int cmd_watch(struct ctl *c, int argc, char **argv)
     }
 }
 
-/* ---- queues ---- */
+/* ---- queues, tickets ---- */
 
-static void view_pretty(struct buf *b, const json_t *doc)
-{
-    char *s = json_dumps(doc, JSON_INDENT(2) | JSON_REAL_PRECISION(15));
-
-    if (s != NULL)
-        buf_str(b, s); /* jansson escapes what would steer a terminal, but not C1 */
-    free(s);
-}
-
-static int cmd_queue_list(struct ctl *c, int argc, char **argv)
-{
-    struct ctl_call call = { .method = "GET", .path = "/v1/admin/queues" };
-
-    (void)argc;
-    (void)argv;
-    return ctl_admin_do(c, call, view_queues);
-}
-
-static int cmd_queue_show(struct ctl *c, int argc, char **argv)
-{
-    (void)argc;
-    return ctl_queue_do(c, "GET", argv[0], "", NULL, view_pretty);
-}
-
-static int queue_write(struct ctl *c, const char *method, int argc, char **argv)
+static int queue_write(struct ctl *c, struct ctl_call call, int argc, char **argv)
 {
     struct err e = { 0 };
     json_t *doc = ctl_pairs(argv + 1, (size_t)argc - 1, queue_def_keys, &e);
-    char *body = doc != NULL ? json_dumps(doc, JSON_COMPACT) : NULL;
     int rc;
 
-    json_decref(doc);
-    if (body == NULL)
+    if (doc == NULL)
         return ctl_say_err(&e, CTL_USAGE);
-    rc = ctl_queue_do(c, method, argv[0], "", body, view_pretty);
-    free(body);
+    call.path = QUEUE;
+    call.name = argv[0];
+    call.body = doc;
+    rc = ctl_do(c, call, view_pretty);
+    json_decref(doc);
     return rc;
 }
 
 static int cmd_queue_set(struct ctl *c, int argc, char **argv)
 {
-    return queue_write(c, "PATCH", argc, argv);
+    return queue_write(c, (struct ctl_call){ .method = "PATCH" }, argc, argv);
 }
 
+/* Never replaces one: that is `queue set`. */
 static int cmd_queue_add(struct ctl *c, int argc, char **argv)
 {
-    return queue_write(c, "PUT", argc, argv);
-}
-
-static int queue_order(struct ctl *c, const char *queue, const char *after)
-{
-    return ctl_queue_do(c, "POST", queue, after, NULL, view_done);
-}
-
-static int cmd_pause(struct ctl *c, int argc, char **argv)
-{
-    (void)argc;
-    return queue_order(c, argv[0], "/pause");
-}
-
-static int cmd_resume(struct ctl *c, int argc, char **argv)
-{
-    (void)argc;
-    return queue_order(c, argv[0], "/resume");
-}
-
-static int cmd_open(struct ctl *c, int argc, char **argv)
-{
-    (void)argc;
-    return queue_order(c, argv[0], "/open");
-}
-
-static int cmd_close(struct ctl *c, int argc, char **argv)
-{
-    (void)argc;
-    return queue_order(c, argv[0], "/close");
-}
-
-static int cmd_passthrough(struct ctl *c, int argc, char **argv)
-{
-    (void)argc;
-    return queue_order(c, argv[0], "/passthrough");
+    return queue_write(c, (struct ctl_call){ .method = "PUT", .if_none_match = "*" }, argc, argv);
 }
 
 static int cmd_release(struct ctl *c, int argc, char **argv)
 {
     size_t digits = strspn(argv[1], "0123456789");
-    char after[64];
+    char path[64];
 
     (void)argc;
     if (digits == 0 || digits > 12 || argv[1][digits] != '\0') {
         fprintf(stderr, "segqctl: '%s' is not a number of people\n", argv[1]);
         return CTL_USAGE;
     }
-    snprintf(after, sizeof(after), "/release?n=%s", argv[1]);
-    return queue_order(c, argv[0], after);
+    snprintf(path, sizeof(path), QUEUE "/release?n=%s", argv[1]);
+    return ctl_do(c, (struct ctl_call){ .method = "POST", .path = path, .name = argv[0] },
+                  view_done);
 }
-
-/* ---- tickets ---- */
 
 static int cmd_join(struct ctl *c, int argc, char **argv)
 {
-    struct ctl_call call = { .method = "POST" };
-    json_t *doc = json_object();
-    char path[512], *body;
+    json_t *body = json_pack("{s:s*,s:s*,s:s*}", "client", c->client, "subject", c->subject,
+                             "claim", c->claim);
+    struct ctl_call call = { .method = "POST", .path = "/v1/queues/*/tickets", .name = argv[0],
+                             .body = body };
     int rc;
 
     (void)argc;
-    if (c->client != NULL)
-        json_object_set_new(doc, "client", json_string(c->client));
-    if (c->subject != NULL)
-        json_object_set_new(doc, "subject", json_string(c->subject));
-    if (c->claim != NULL)
-        json_object_set_new(doc, "claim", json_string(c->claim));
-    body = json_dumps(doc, JSON_COMPACT);
-    json_decref(doc);
-    if (body == NULL ||
-        !ctl_path_set(path, sizeof(path), "/v1/queues/", argv[0], "/tickets")) {
-        free(body);
-        return ctl_too_long(argv[0]);
+    if (body == NULL) {
+        fputs("segqctl: --client, --subject and --claim must be UTF-8\n", stderr);
+        return CTL_USAGE;
     }
-    call.path = path;
-    call.body = body;
-    rc = ctl_router_do(c, call, view_ticket);
-    free(body);
+    rc = ctl_do(c, call, view_ticket);
+    json_decref(body);
     return rc;
-}
-
-static int ticket_call(struct ctl *c, const char *method, const char *token, view_fn view)
-{
-    struct ctl_call call = { .method = method };
-    char path[512];
-
-    if (!ctl_path_set(path, sizeof(path), "/v1/tickets/", token, ""))
-        return ctl_too_long(token);
-    call.path = path;
-    return ctl_router_do(c, call, view);
-}
-
-static int cmd_poll(struct ctl *c, int argc, char **argv)
-{
-    (void)argc;
-    return ticket_call(c, "GET", argv[0], view_ticket);
-}
-
-static int cmd_leave(struct ctl *c, int argc, char **argv)
-{
-    (void)argc;
-    return ticket_call(c, "DELETE", argv[0], view_done);
-}
-
-static int cmd_why(struct ctl *c, int argc, char **argv)
-{
-    struct ctl_call call = { .method = "GET" };
-    char path[512];
-
-    (void)argc;
-    if (!ctl_path_set(path, sizeof(path), "/v1/admin/tickets/", argv[0], ""))
-        return ctl_too_long(argv[0]);
-    call.path = path;
-    return ctl_admin_do(c, call, view_why);
 }
 
 /* ---- the table ---- */
 
 struct cmd {
-    const char *word, *second; /* second: of `queue`; NULL = one word */
-    const char *takes;         /* for the help */
+    const char *words, *takes; /* as typed; arguments, for the help */
     int min, max;              /* how many arguments behind the words; max -1: any */
-    int (*run)(struct ctl *c, int argc, char **argv);
     const char *help;
+    int (*run)(struct ctl *c, int argc, char **argv); /* NULL: it sends the request below */
+    const char *method, *path; /* the `*` in it: the first argument */
+    view_fn view;
+    enum risk risk;            /* if it has one, the operator confirms it first */
 };
 
+#define SENDS(a_method, a_path, a_view) .method = a_method, .path = a_path, .view = a_view
 static const struct cmd cmds[] = {
-    { "status", NULL, "[QUEUE] [--all]", 0, 1, cmd_status,
-      "nodes, routers, metrics, chains, rates and what limits them" },
-    { "watch", NULL, "[QUEUE]", 0, 1, cmd_watch, "status every second, until Ctrl-C" },
-    { "queue", "list", "", 0, 0, cmd_queue_list, "all queues" },
-    { "queue", "show", "QUEUE", 1, 1, cmd_queue_show, "all keys of its definition" },
-    { "queue", "set", "QUEUE KEY=VALUE...", 2, -1, cmd_queue_set,
-      "changes keys: release_per_s=500 idle.game=3s limits='[..]'" },
-    { "queue", "add", "QUEUE [KEY=VALUE]...", 1, -1, cmd_queue_add, "a new queue" },
-    { "queue", "delete", "QUEUE [final]", 1, 2, cmd_queue_delete,
-      "deletes it; it can be restored for ten minutes, but not after 'final'" },
-    { "queue", "restore", "QUEUE", 1, 1, cmd_queue_restore,
-      "undoes a delete; all places are kept" },
-    { "pause", NULL, "QUEUE", 1, 1, cmd_pause,
-      "nobody is let in; joins and polls go on" },
-    { "resume", NULL, "QUEUE", 1, 1, cmd_resume, "ends a pause" },
-    { "close", NULL, "QUEUE", 1, 1, cmd_close, "no new joins; the line is let in" },
-    { "open", NULL, "QUEUE", 1, 1, cmd_open, "ends a close, a reject, a passthrough" },
-    { "passthrough", NULL, "QUEUE", 1, 1, cmd_passthrough,
-      "nobody needs a pass; all waiting people are let in at once" },
-    { "reject", NULL, "QUEUE", 1, 1, cmd_reject,
-      "refuses joins and lets nobody in; waiting people keep their places" },
-    { "flush", NULL, "QUEUE", 1, 1, cmd_flush, "ends all waiting tickets; passes stay valid" },
-    { "release", NULL, "QUEUE N", 2, 2, cmd_release, "lets N in now, beyond the rate" },
-    { "rate", NULL, "QUEUE N|limits", 2, 2, cmd_rate,
-      "a fixed rate per second; or by the limits again" },
-    { "tiers", NULL, "QUEUE METRIC BELOW:RATE...|none", 3, -1, cmd_tiers,
-      "replaces the tiers of a metric: cpu 50:2000 70:500; none: it no longer limits" },
-    { "max", NULL, "QUEUE N [rate|slots|both]", 2, 3, cmd_max, "at most N inside at once" },
-    { "message", NULL, "QUEUE [TEXT]", 1, -1, cmd_message,
-      "shows TEXT to all waiting people; without TEXT: none" },
-    { "audit", NULL, "[N]", 0, 1, cmd_audit, "the last N (30) changes by operators" },
-    { "events", NULL, "", 0, 0, cmd_events, "the latest events of the cluster" },
-    { "drain", NULL, "NODE", 1, 1, cmd_drain, "moves all tickets of a segment node to other nodes" },
-    { "forget", NULL, "NODE", 1, 1, cmd_forget, "removes a segment node that is gone for good" },
-    { "undrain", NULL, "NODE", 1, 1, cmd_undrain, "ends the drain of a segment node" },
-    { "draw", NULL, "QUEUE [COMMITMENT] [TICKET]...", 1, -1, cmd_draw,
+    { "status", "[QUEUE] [--all]", 0, 1,
+      "nodes, routers, metrics, chains, rates and what limits them", .run = cmd_status },
+    { "watch", "[QUEUE]", 0, 1, "status every second, until Ctrl-C", .run = cmd_watch },
+    { "queue list", "", 0, 0, "all queues", SENDS("GET", "/v1/admin/queues", view_queues) },
+    { "queue show", "QUEUE", 1, 1, "all keys of its definition", SENDS("GET", QUEUE, view_pretty) },
+    { "queue set", "QUEUE KEY=VALUE...", 2, -1,
+      "changes keys: release_per_s=500 idle.game=3s limits='[..]'", .run = cmd_queue_set },
+    { "queue add", "QUEUE [KEY=VALUE]...", 1, -1, "a new queue", .run = cmd_queue_add },
+    { "queue delete", "QUEUE [final]", 1, 2,
+      "deletes it; it can be restored for ten minutes, but not after 'final'",
+      .run = cmd_queue_delete },
+    { "queue restore", "QUEUE", 1, 1, "undoes a delete; all places are kept",
+      SENDS("POST", QUEUE "/restore", view_done) },
+    { "pause", "QUEUE", 1, 1, "nobody is let in; joins and polls go on",
+      SENDS("POST", QUEUE "/pause", view_done) },
+    { "resume", "QUEUE", 1, 1, "ends a pause", SENDS("POST", QUEUE "/resume", view_done) },
+    { "close", "QUEUE", 1, 1, "no new joins; the line is let in",
+      SENDS("POST", QUEUE "/close", view_done) },
+    { "open", "QUEUE", 1, 1, "ends a close, a reject, a passthrough",
+      SENDS("POST", QUEUE "/open", view_done) },
+    { "passthrough", "QUEUE", 1, 1, "nobody needs a pass; all waiting people are let in at once",
+      SENDS("POST", QUEUE "/passthrough", view_done) },
+    { "reject", "QUEUE", 1, 1, "refuses joins and lets nobody in; waiting people keep their places",
+      SENDS("POST", QUEUE "/reject", view_done), .risk = RISK_REJECT },
+    { "flush", "QUEUE", 1, 1, "ends all waiting tickets; passes stay valid",
+      SENDS("POST", QUEUE "/flush", view_done), .risk = RISK_FLUSH },
+    { "release", "QUEUE N", 2, 2, "lets N in now, beyond the rate", .run = cmd_release },
+    { "rate", "QUEUE N|limits", 2, 2, "a fixed rate per second; or by the limits again",
+      .run = cmd_rate },
+    { "tiers", "QUEUE METRIC BELOW:RATE...|none", 3, -1,
+      "replaces the tiers of a metric: cpu 50:2000 70:500; none: it no longer limits",
+      .run = cmd_tiers },
+    { "max", "QUEUE N [rate|slots|both]", 2, 3, "at most N inside at once", .run = cmd_max },
+    { "message", "QUEUE [TEXT]", 1, -1, "shows TEXT to all waiting people; without TEXT: none",
+      .run = cmd_message },
+    { "audit", "[N]", 0, 1, "the last N (30) changes by operators", .run = cmd_audit },
+    { "events", "", 0, 0, "the latest events of the cluster",
+      SENDS("GET", "/v1/admin/live", view_events) },
+    { "drain", "NODE", 1, 1, "moves all tickets of a segment node to other nodes",
+      .run = cmd_drain },
+    { "forget", "NODE", 1, 1, "removes a segment node that is gone for good", .run = cmd_forget },
+    { "undrain", "NODE", 1, 1, "ends the drain of a segment node",
+      SENDS("POST", NODE "/undrain", view_done) },
+    { "draw", "QUEUE [COMMITMENT] [TICKET]...", 1, -1,
       "checks the draw of early arrivals against the commitment noted before it; prints the "
-      "place of a ticket (17-123) in it" },
-    { "join", NULL, "QUEUE", 1, 1, cmd_join, "takes a place; see --client, --subject, --claim" },
-    { "poll", NULL, "TOKEN", 1, 1, cmd_poll,
-      "the position of the ticket; its pass once admitted" },
-    { "why", NULL, "TOKEN|SEGMENT-NUMBER", 1, 1, cmd_why,
-      "a ticket's state now, and what happened to it" },
-    { "leave", NULL, "TOKEN", 1, 1, cmd_leave, "gives the place up" },
+      "place of a ticket (17-123) in it",
+      .run = cmd_draw },
+    { "join", "QUEUE", 1, 1, "takes a place; see --client, --subject, --claim", .run = cmd_join },
+    { "poll", "TOKEN", 1, 1, "the position of the ticket; its pass once admitted",
+      SENDS("GET", TICKET, view_ticket) },
+    { "why", "TOKEN|SEGMENT-NUMBER", 1, 1, "a ticket's state now, and what happened to it",
+      SENDS("GET", "/v1/admin/tickets/*", view_why) },
+    { "leave", "TOKEN", 1, 1, "gives the place up", SENDS("DELETE", TICKET, view_done) },
 };
 
 static const struct cmd *cmd_find(int argc, char **argv)
 {
-    for (size_t i = 0; i < ARRAY_LEN(cmds); i++) {
-        const struct cmd *d = &cmds[i];
+    char two[40];
 
-        if (strcmp(d->word, argv[0]) != 0)
-            continue;
-        if (d->second == NULL || (argc > 1 && strcmp(d->second, argv[1]) == 0))
-            return d;
-    }
+    snprintf(two, sizeof(two), "%s %s", argv[0], argc > 1 ? argv[1] : "");
+    for (size_t i = 0; i < ARRAY_LEN(cmds); i++)
+        if (strcmp(cmds[i].words, argv[0]) == 0 || strcmp(cmds[i].words, two) == 0)
+            return &cmds[i];
     return NULL;
+}
+
+static int cmd_do(struct ctl *c, const struct cmd *d, int argc, char **argv)
+{
+    const char *name = argc > 0 ? argv[0] : NULL;
+    int rc = CTL_OK;
+
+    assert(d->path != NULL && d->max <= 1);
+    if (d->risk != RISK_NONE)
+        rc = ctl_is_sure(c, d->risk, name);
+    if (rc != CTL_OK)
+        return rc;
+    return ctl_do(c, (struct ctl_call){ .method = d->method, .path = d->path, .name = name },
+                  d->view);
 }
 
 int cmd_run(struct ctl *c, int argc, char **argv)
@@ -339,25 +242,21 @@ int cmd_run(struct ctl *c, int argc, char **argv)
                                               : "");
         return CTL_USAGE;
     }
-    words = d->second != NULL ? 2 : 1;
+    words = strchr(d->words, ' ') != NULL ? 2 : 1;
     argc -= words;
     if (argc < d->min || (d->max >= 0 && argc > d->max)) {
-        fprintf(stderr, "usage: segqctl %s%s%s %s\n", d->word,
-                d->second != NULL ? " " : "", d->second != NULL ? d->second : "",
-                d->takes);
+        fprintf(stderr, "usage: segqctl %s %s\n", d->words, d->takes);
         return CTL_USAGE;
     }
-    return d->run(c, argc, argv + words);
+    return d->run != NULL ? d->run(c, argc, argv + words) : cmd_do(c, d, argc, argv + words);
 }
 
 void cmd_help(struct buf *b)
 {
     for (size_t i = 0; i < ARRAY_LEN(cmds); i++) {
-        const struct cmd *d = &cmds[i];
         char left[80];
 
-        snprintf(left, sizeof(left), "%s%s%s %s", d->word, d->second != NULL ? " " : "",
-                 d->second != NULL ? d->second : "", d->takes);
-        buf_printf(b, "  %-38s %s\n", left, d->help);
+        snprintf(left, sizeof(left), "%s %s", cmds[i].words, cmds[i].takes);
+        buf_printf(b, "  %-38s %s\n", left, cmds[i].help);
     }
 }

@@ -12,17 +12,11 @@
 
 #include "common/ticket/draw.h"
 #include "queuemng/ctl/ask.h"
-
-static const char *text_of(const json_t *j, const char *name)
-{
-    const char *s = json_string_value(json_object_get(j, name));
-
-    return s != NULL ? s : "";
-}
+#include "queuemng/ctl/text.h"
 
 static bool read_seed(const json_t *draw, uint8_t seed[DRAW_SEED])
 {
-    const char *hex = text_of(draw, "seed");
+    const char *hex = ctl_str(draw, "seed");
     size_t n = 0;
 
     return sodium_hex2bin(seed, DRAW_SEED, hex, strlen(hex), NULL, &n, NULL) == 0 &&
@@ -46,7 +40,7 @@ static bool is_promised(const json_t *draw, const char *queue, const uint8_t see
 
     draw_commitment(queue, seed, hash);
     sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash));
-    return strcmp(hex, text_of(draw, "commitment")) == 0;
+    return strcmp(hex, ctl_str(draw, "commitment")) == 0;
 }
 
 /* "17-123": its place in the draw, from 1; 0: it was not in it; -1: no ticket, no memory. */
@@ -109,8 +103,8 @@ static int say_draw(const json_t *doc, const char *noted, int n, char **ticket)
         fprintf(stderr, "segqctl: this queue draws no positions\n");
         return CTL_REFUSED;
     }
-    printf("commitment %s\n", text_of(draw, "commitment"));
-    if (noted != NULL && strcasecmp(noted, text_of(draw, "commitment")) != 0) {
+    printf("commitment %s\n", ctl_str(draw, "commitment"));
+    if (noted != NULL && strcasecmp(noted, ctl_str(draw, "commitment")) != 0) {
         fprintf(stderr, "segqctl: this is not the commitment that you noted\n");
         return CTL_REFUSED;
     }
@@ -118,8 +112,8 @@ static int say_draw(const json_t *doc, const char *noted, int n, char **ticket)
         puts("seed       is published when the queue opens");
         return n == 0 ? CTL_OK : CTL_REFUSED;
     }
-    printf("seed       %s\n", text_of(draw, "seed"));
-    if (!is_promised(draw, text_of(doc, "queue"), seed)) {
+    printf("seed       %s\n", ctl_str(draw, "seed"));
+    if (!is_promised(draw, ctl_str(doc, "queue"), seed)) {
         fprintf(stderr, "segqctl: the seed does not fit this commitment\n");
         return CTL_REFUSED;
     }
@@ -131,26 +125,13 @@ static int say_draw(const json_t *doc, const char *noted, int n, char **ticket)
 
 int cmd_draw(struct ctl *c, int argc, char **argv)
 {
-    struct ctl_call call = { .method = "GET" };
-    struct ctl_answer a = { 0 };
+    struct ctl_call call = { .method = "GET", .path = "/v1/queues/*", .name = argv[0] };
     const char *noted = argc > 1 && is_commitment(argv[1]) ? argv[1] : NULL;
-    int first = noted != NULL ? 2 : 1;
-    char path[512];
-    json_t *doc;
-    int rc;
+    int first = noted != NULL ? 2 : 1, rc;
+    json_t *doc = ctl_fetch(c, call, &rc);
 
-    if (!ctl_path_set(path, sizeof(path), "/v1/queues/", argv[0], "")) {
-        fprintf(stderr, "segqctl: '%.60s...' is too long\n", argv[0]);
-        return CTL_USAGE;
-    }
-    call.path = path;
-    rc = ctl_router_ask(c, call, &a);
-    doc = json_loadb((const char *)a.body.data, a.body.len, 0, NULL);
-    if (rc == CTL_OK && (a.status != 200 || doc == NULL || c->json))
-        rc = ctl_say_answer(c, &a, NULL);
-    else if (rc == CTL_OK)
+    if (doc != NULL)
         rc = say_draw(doc, noted, argc - first, argv + first);
     json_decref(doc);
-    buf_fini(&a.body);
     return rc;
 }

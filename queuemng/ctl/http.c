@@ -64,11 +64,26 @@ static const char *operator_name(void)
     return "segqctl";
 }
 
+static int body_add(struct evhttp_request *req, struct evkeyvalq *h, const json_t *body)
+{
+    char length[24], *text = json_dumps(body, JSON_COMPACT);
+    int rc = text != NULL ? 0 : -1;
+
+    if (text != NULL) { /* the length, since libevent 2.1 leaves it out for PATCH */
+        snprintf(length, sizeof(length), "%zu", strlen(text));
+        rc |= evhttp_add_header(h, "Content-Length", length);
+        rc |= evhttp_add_header(h, "Content-Type", "application/json");
+        rc |= evbuffer_add(evhttp_request_get_output_buffer(req), text, strlen(text));
+    }
+    free(text);
+    return rc;
+}
+
 static int headers_add(struct evhttp_request *req, const char *host,
                        const struct ctl_call *call)
 {
     struct evkeyvalq *h = evhttp_request_get_output_headers(req);
-    char bearer[512], length[24];
+    char bearer[512];
     int rc = evhttp_add_header(h, "Host", host);
 
     rc |= evhttp_add_header(h, "Connection", "close");
@@ -83,14 +98,8 @@ static int headers_add(struct evhttp_request *req, const char *host,
         rc |= evhttp_add_header(h, "If-Match", call->if_match);
     if (call->bearer != NULL && strcmp(call->method, "GET") != 0)
         rc |= evhttp_add_header(h, "X-Segq-Operator", operator_name());
-    if (call->body != NULL) {
-        /* said here, since libevent 2.1 leaves it out for PATCH */
-        snprintf(length, sizeof(length), "%zu", strlen(call->body));
-        rc |= evhttp_add_header(h, "Content-Length", length);
-        rc |= evhttp_add_header(h, "Content-Type", "application/json");
-        rc |= evbuffer_add(evhttp_request_get_output_buffer(req), call->body,
-                           strlen(call->body));
-    }
+    if (call->body != NULL)
+        rc |= body_add(req, h, call->body);
     return rc;
 }
 

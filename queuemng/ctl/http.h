@@ -2,16 +2,20 @@
 #ifndef SEGQ_CTL_HTTP_H
 #define SEGQ_CTL_HTTP_H
 
+#include <jansson.h>
+
 #include "common/base/buf.h"
 #include "common/base/err.h"
 
 struct ctl_call {
     const char *method;        /* "GET", "POST", "PUT", "PATCH", "DELETE" */
     const char *path;          /* encoded, with its query */
+    const char *name;          /* of the `*` in a path, not yet encoded: ctl_ask() puts it in */
     const char *bearer;        /* NULL = none */
     const char *if_none_match, *if_match; /* NULL = none */
-    const char *body;          /* JSON; NULL = none */
+    const json_t *body;        /* NULL = none */
 };
+
 struct ctl_answer {
     int status;
     struct buf body; /* owned by the caller, also after a failure */

@@ -1,17 +1,10 @@
-/* log_view.c: what happened, and who changed what, a line each. Pure. */
+/* log_view.c: events and changes by operators, a line each. Pure. */
 #include "queuemng/ctl/log_view.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #include "queuemng/ctl/text.h"
-
-static const char *str(const json_t *j, const char *key)
-{
-    const char *s = json_string_value(json_object_get(j, key));
-
-    return s != NULL ? s : "-";
-}
 
 static void put_value(struct buf *b, const json_t *v)
 {
@@ -25,12 +18,12 @@ static void put_value(struct buf *b, const json_t *v)
 static void put_done(struct buf *b, const json_t *e)
 {
     const json_t *changes = json_object_get(e, "changes"), *x;
-    const char *query = str(e, "query"), *path = str(e, "path");
+    const char *query = ctl_str(e, "query");
     size_t i;
 
     json_array_foreach(changes, i, x) {
         buf_str(b, i > 0 ? ", " : " ");
-        ctl_clean(b, str(x, "key"));
+        ctl_clean(b, ctl_str(x, "key"));
         buf_byte(b, ' ');
         put_value(b, json_object_get(x, "from"));
         buf_str(b, " -> ");
@@ -39,10 +32,10 @@ static void put_done(struct buf *b, const json_t *e)
     if (json_array_size(changes) > 0)
         return;
     buf_byte(b, ' ');
-    ctl_clean(b, str(e, "method"));
+    ctl_clean(b, ctl_str(e, "method"));
     buf_byte(b, ' ');
-    ctl_clean(b, path);
-    if (query[0] != '\0' && strcmp(query, "-") != 0) {
+    ctl_clean(b, ctl_str(e, "path"));
+    if (strcmp(query, "-") != 0) {
         buf_byte(b, '?');
         ctl_clean(b, query);
     }
@@ -56,13 +49,13 @@ void view_audit(struct buf *b, const json_t *doc)
     for (size_t i = json_array_size(list); i > 0; i--) { /* the youngest at the bottom */
         const json_t *e = json_array_get(list, i - 1);
 
-        ctl_clean(b, str(e, "at"));
+        ctl_clean(b, ctl_str(e, "at"));
         buf_byte(b, ' ');
-        ctl_clean(b, str(e, "who"));
+        ctl_clean(b, ctl_str(e, "who"));
         buf_str(b, " (");
-        ctl_clean(b, str(e, "from"));
+        ctl_clean(b, ctl_str(e, "from"));
         buf_str(b, ") ");
-        ctl_clean(b, str(e, "name"));
+        ctl_clean(b, ctl_str(e, "name"));
         buf_byte(b, ':');
         put_done(b, e);
         buf_byte(b, '\n');
@@ -73,7 +66,7 @@ void view_audit(struct buf *b, const json_t *doc)
         buf_printf(b, "%lld of them could NOT be written to audit.jsonl: is the disk full?\n",
                    (long long)unwritten);
     if (b->len > 0)
-        b->len--; /* who prints it ends the line */
+        b->len--; /* the end of the line is added when it is printed */
 }
 
 void view_events(struct buf *b, const json_t *doc)
@@ -86,8 +79,8 @@ void view_events(struct buf *b, const json_t *doc)
         json_int_t ago = now - json_integer_value(json_object_get(e, "at_ms"));
 
         buf_printf(b, "%s%7lld s ago %-5s ", i > 0 ? "\n" : "", (long long)(ago / 1000),
-                   str(e, "level"));
-        ctl_clean(b, str(e, "text"));
+                   ctl_str(e, "level"));
+        ctl_clean(b, ctl_str(e, "text"));
     }
     if (json_array_size(list) == 0)
         buf_str(b, "nothing has happened");

@@ -1,4 +1,4 @@
-/* nodes.c: taking segment nodes away, and what that comes to. */
+/* nodes.c: drain and forget of segment nodes. */
 #include "queuemng/ctl/nodes.h"
 
 #include <stdio.h>
@@ -7,73 +7,45 @@
 #include "queuemng/ctl/ask.h"
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl/risk_view.h"
+#include "queuemng/ctl/text.h"
 
-static int node_order(const struct ctl *c, const char *node, const char *after, view_fn view)
-{
-    struct ctl_call call = { .method = "POST" };
-    char path[512];
-
-    if (!ctl_path_set(path, sizeof(path), "/v1/admin/nodes/", node, after))
-        return ctl_too_long(node);
-    call.path = path;
-    return ctl_admin_do(c, call, view);
-}
+#define NODE "/v1/admin/nodes/*"
 
 /* New reference; NULL: not known (*rc CTL_OK), or not answered. */
 static json_t *node_now(const struct ctl *c, const char *name, int *rc)
 {
-    json_t *live = ctl_admin_json(c, "/v1/admin/live?since=9223372036854775807", rc);
+    json_t *live = ctl_get(c, "/v1/admin/live?since=9223372036854775807", NULL, rc);
     json_t *n, *found = NULL;
     size_t i;
 
-    json_array_foreach(json_object_get(live, "nodes"), i, n) {
-        const char *s = json_string_value(json_object_get(n, "name"));
-
-        if (s != NULL && strcmp(s, name) == 0)
+    json_array_foreach(json_object_get(live, "nodes"), i, n)
+        if (strcmp(ctl_str(n, "name"), name) == 0)
             found = json_incref(n);
-    }
     json_decref(live);
     return found;
 }
 
-static void no_view(struct buf *b, const json_t *doc)
-{
-    (void)b;
-    (void)doc;
-}
-
 int cmd_drain(struct ctl *c, int argc, char **argv)
 {
-    int rc = node_order(c, argv[0], "/drain", c->json ? NULL : no_view);
-    json_t *n = NULL;
-    struct buf b;
+    struct ctl_call call = { .method = "POST", .path = NODE "/drain", .name = argv[0] };
+    int rc;
+    json_t *done = ctl_fetch(c, call, &rc), *n;
 
     (void)argc;
-    if (rc != CTL_OK || c->json)
+    if (done == NULL)
         return rc;
+    json_decref(done);
     n = node_now(c, argv[0], &rc);
-    buf_init(&b);
-    if (n != NULL)
-        view_drain(&b, n);
-    else if (rc == CTL_OK) /* gone in between: it was empty */
-        view_done(&b, NULL);
     if (rc == CTL_OK)
-        buf_byte(&b, '\n');
-    ctl_put_out(&b);
-    buf_fini(&b);
+        ctl_print(view_drain, n);
     json_decref(n);
     return rc;
 }
 
-int cmd_undrain(struct ctl *c, int argc, char **argv)
-{
-    (void)argc;
-    return node_order(c, argv[0], "/undrain", view_done);
-}
-
-/* It was refused: if people are concerned they are asked about, and then it is forced. */
+/* It was refused: if people are concerned the operator confirms it, and then it is forced. */
 static int forget_by_force(struct ctl *c, const char *name, const struct ctl_answer *refusal)
 {
+    struct ctl_call call = { .method = "POST", .path = NODE "/forget?force=true", .name = name };
     int rc;
     json_t *n = node_now(c, name, &rc);
     struct buf what;
@@ -87,21 +59,16 @@ static int forget_by_force(struct ctl *c, const char *name, const struct ctl_ans
     rc = ctl_sure(c, &what, name);
     buf_fini(&what);
     json_decref(n);
-    return rc != CTL_OK ? rc : node_order(c, name, "/forget?force=true", view_detail);
+    return rc == CTL_OK ? ctl_do(c, call, view_detail) : rc;
 }
 
 int cmd_forget(struct ctl *c, int argc, char **argv)
 {
+    struct ctl_call call = { .method = "POST", .path = NODE "/forget", .name = argv[0] };
     struct ctl_answer a = { 0 };
-    struct ctl_call call = { .method = "POST" };
-    char path[512];
-    int rc;
+    int rc = ctl_ask(c, call, &a);
 
     (void)argc;
-    if (!ctl_path_set(path, sizeof(path), "/v1/admin/nodes/", argv[0], "/forget"))
-        return ctl_too_long(argv[0]);
-    call.path = path;
-    rc = ctl_admin_ask(c, call, &a);
     if (rc == CTL_OK)
         rc = a.status == 409 ? forget_by_force(c, argv[0], &a) : ctl_say_answer(c, &a, view_detail);
     buf_fini(&a.body);

@@ -1,21 +1,9 @@
 /* risk_view.c: what an order does to how many people, in sentences. Pure. */
 #include "queuemng/ctl/risk_view.h"
 
+#include <assert.h>
+
 #include "queuemng/ctl/text.h"
-
-static uint64_t u64(const json_t *o, const char *key)
-{
-    json_int_t i = json_integer_value(json_object_get(o, key));
-
-    return i > 0 ? (uint64_t)i : 0;
-}
-
-static void put_name(struct buf *b, const json_t *o, const char *key)
-{
-    const char *s = json_string_value(json_object_get(o, key));
-
-    ctl_clean(b, s != NULL ? s : "-");
-}
 
 /* "nobody waits", "1 person waits", "1 204 people wait" */
 static void put_waiters(struct buf *b, uint64_t n)
@@ -45,33 +33,34 @@ void view_detail(struct buf *b, const json_t *doc)
 
 void view_risk(struct buf *b, enum risk risk, const json_t *q)
 {
-    static const char *const what[] = {
-        [RISK_FLUSH] = "Everyone in line loses the place, and there is no undo. Passes stay good.",
-        [RISK_REJECT] = "Nobody is let in and joins are refused until you open it again. Places "
-                        "are kept.",
-        [RISK_DELETE] = "Nobody joins and nobody is let in any more. For ten minutes it can be "
-                        "restored as it is; then everyone in line loses the place.",
-        [RISK_FINAL] = "Everyone in line loses the place at once, and there is no undo.",
+    static const struct {
+        const char *verb, *what;
+    } risks[] = {
+        [RISK_FLUSH] = { "flush", "Everyone in line loses the place, and there is no undo. Passes "
+                                  "stay good." },
+        [RISK_REJECT] = { "reject", "Nobody is let in and joins are refused until you open it "
+                                    "again. Places are kept." },
+        [RISK_DELETE] = { "queue delete", "Nobody joins and nobody is let in any more. For ten "
+                                          "minutes it can be restored as it is; then everyone in "
+                                          "line loses the place." },
+        [RISK_FINAL] = { "queue delete", "Everyone in line loses the place at once, and there is "
+                                         "no undo." },
     };
-    static const char *const verb[] = { [RISK_FLUSH] = "flush ",
-                                        [RISK_REJECT] = "reject ",
-                                        [RISK_DELETE] = "queue delete ",
-                                        [RISK_FINAL] = "queue delete " };
 
-    buf_str(b, verb[risk]);
-    put_name(b, q, "queue");
+    assert(risk > RISK_NONE && risk < ARRAY_LEN(risks));
+    buf_printf(b, "%s ", risks[risk].verb);
+    ctl_clean(b, ctl_str(q, "queue"));
     buf_str(b, ": ");
-    put_waiters(b, u64(q, "waiting") + u64(q, "returning"));
-    buf_str(b, ". ");
-    buf_str(b, what[risk]);
+    put_waiters(b, ctl_u64(q, "waiting") + ctl_u64(q, "returning"));
+    buf_printf(b, ". %s", risks[risk].what);
 }
 
 void view_forget(struct buf *b, const json_t *n)
 {
-    uint64_t segs = u64(n, "segments");
+    uint64_t segs = ctl_u64(n, "segments");
 
     buf_str(b, "forget ");
-    put_name(b, n, "name");
+    ctl_clean(b, ctl_str(n, "name"));
     buf_str(b, ": ");
     if (segs == 0) {
         buf_str(b, "it alone has the key of passes that may still be good; they will be refused.");
@@ -87,7 +76,7 @@ void view_forget(struct buf *b, const json_t *n)
 
 void view_drain(struct buf *b, const json_t *n)
 {
-    uint64_t segs = u64(n, "segments");
+    uint64_t segs = ctl_u64(n, "segments");
 
     if (segs == 0) {
         buf_str(b, "ok: it is empty and can be stopped");
@@ -101,7 +90,7 @@ void view_drain(struct buf *b, const json_t *n)
         return;
     }
     buf_str(b, " cannot move now: the node is down since ");
-    ctl_count(b, u64(n, "silent_ms") / 1000);
+    ctl_count(b, ctl_u64(n, "silent_ms") / 1000);
     buf_str(b, " s. Start it again; if it is gone for good: segqctl forget ");
-    put_name(b, n, "name");
+    ctl_clean(b, ctl_str(n, "name"));
 }

@@ -20,23 +20,6 @@
 
 /* ---- members ---- */
 
-static const char *str(const json_t *o, const char *key)
-{
-    const char *s = json_string_value(json_object_get(o, key));
-
-    return s != NULL && *s != '\0' ? s : "-";
-}
-
-static uint64_t u64(const json_t *o, const char *key)
-{
-    const json_t *v = json_object_get(o, key);
-    json_int_t i = json_integer_value(v);
-
-    if (json_is_real(v))
-        i = (json_int_t)json_real_value(v);
-    return i > 0 ? (uint64_t)i : 0;
-}
-
 /* A name, a number, or nothing (null, 0, absent): "-". */
 static void id_cell(struct table *t, const json_t *o, const char *key)
 {
@@ -45,7 +28,7 @@ static void id_cell(struct table *t, const json_t *o, const char *key)
     if (json_integer_value(v) != 0)
         table_cell(t, "%" JSON_INTEGER_FORMAT, json_integer_value(v));
     else
-        table_cell(t, "%s", str(o, key));
+        table_cell(t, "%s", ctl_str(o, key));
 }
 
 static void count(struct buf *b, const char *before, uint64_t n, const char *after)
@@ -82,8 +65,8 @@ static uint64_t people_in(const json_t *segments, const char *node)
     size_t i;
 
     json_array_foreach(segments, i, s) {
-        if (strcmp(str(s, "node"), node) == 0)
-            n += u64(s, "waiting") + u64(s, "returning") + u64(s, "ready") + u64(s, "active");
+        if (strcmp(ctl_str(s, "node"), node) == 0)
+            n += ctl_u64(s, "waiting") + ctl_u64(s, "returning") + ctl_u64(s, "ready") + ctl_u64(s, "active");
     }
     return n;
 }
@@ -109,20 +92,19 @@ static void nodes(struct buf *b, const json_t *list, const json_t *queues)
     size_t i;
 
     table_init(&t, "NODE STATE >SEGMENTS >OF >PEOPLE PLACES >TAKEN >OF ADDRESS");
-    json_array_foreach(list, i, n)
-    {
+    json_array_foreach(list, i, n) {
         bool up = json_is_true(json_object_get(n, "up"));
 
-        table_cell(&t, "%s", str(n, "name"));
+        table_cell(&t, "%s", ctl_str(n, "name"));
         table_cell(&t, "%s%s", up ? "up" : "down",
                    json_is_true(json_object_get(n, "draining")) ? ",draining" : "");
-        table_u64(&t, u64(n, "segments"));
-        table_u64(&t, u64(n, "max_segments"));
-        table_u64(&t, people_on(queues, str(n, "name")));
-        bar_cell(&t, u64(n, "tickets"), 0, u64(n, "max_tickets"));
-        table_u64(&t, u64(n, "tickets"));
-        table_u64(&t, u64(n, "max_tickets"));
-        table_cell(&t, "%s", str(n, "addr"));
+        table_u64(&t, ctl_u64(n, "segments"));
+        table_u64(&t, ctl_u64(n, "max_segments"));
+        table_u64(&t, people_on(queues, ctl_str(n, "name")));
+        bar_cell(&t, ctl_u64(n, "tickets"), 0, ctl_u64(n, "max_tickets"));
+        table_u64(&t, ctl_u64(n, "tickets"));
+        table_u64(&t, ctl_u64(n, "max_tickets"));
+        table_cell(&t, "%s", ctl_str(n, "addr"));
     }
     if (table_rows(&t) == 0)
         buf_str(b, "no segment nodes\n");
@@ -136,11 +118,10 @@ static void routers(struct buf *b, const json_t *list)
     size_t i;
 
     table_init(&t, "ROUTER MAP HTTP");
-    json_array_foreach(list, i, r)
-    {
-        table_cell(&t, "%s", str(r, "name"));
-        table_cell(&t, "%" PRIu64, u64(r, "map_version"));
-        table_cell(&t, "%s", str(r, "http"));
+    json_array_foreach(list, i, r) {
+        table_cell(&t, "%s", ctl_str(r, "name"));
+        table_cell(&t, "%" PRIu64, ctl_u64(r, "map_version"));
+        table_cell(&t, "%s", ctl_str(r, "http"));
     }
     if (table_rows(&t) == 0)
         buf_str(b, "no routers\n");
@@ -154,13 +135,12 @@ static void moves(struct buf *b, const json_t *list)
     size_t i;
 
     table_init(&t, ">MOVE >FROM >TO STATE >TICKETS");
-    json_array_foreach(list, i, m)
-    {
+    json_array_foreach(list, i, m) {
         id_cell(&t, m, "move");
         id_cell(&t, m, "from");
         id_cell(&t, m, "to");
-        table_cell(&t, "%s", str(m, "state"));
-        table_u64(&t, u64(m, "tickets"));
+        table_cell(&t, "%s", ctl_str(m, "state"));
+        table_u64(&t, ctl_u64(m, "tickets"));
     }
     if (table_rows(&t) > 0)
         buf_byte(b, '\n');
@@ -174,21 +154,20 @@ static void metrics(struct buf *b, const json_t *list)
     size_t i;
 
     table_init(&t, "METRIC STATE >VALUE >AGE WHY");
-    json_array_foreach(list, i, m)
-    {
+    json_array_foreach(list, i, m) {
         bool ok = json_is_true(json_object_get(m, "ok"));
 
-        table_cell(&t, "%s", str(m, "name"));
+        table_cell(&t, "%s", ctl_str(m, "name"));
         table_cell(&t, "%s", ok ? "ok" : "FAILED");
         if (json_is_number(json_object_get(m, "value")))
-            table_cell(&t, "%.4g", json_number_value(json_object_get(m, "value")));
+            table_cell(&t, "%.4g", ctl_f64(m, "value"));
         else
             table_cell(&t, "-");
         if (json_is_integer(json_object_get(m, "age_ms")))
-            table_cell(&t, "%.1f s", (double)u64(m, "age_ms") / 1000);
+            table_cell(&t, "%.1f s", (double)ctl_u64(m, "age_ms") / 1000);
         else /* never read */
             table_cell(&t, "-");
-        table_cell(&t, "%s", str(m, "why"));
+        table_cell(&t, "%s", ctl_str(m, "why"));
     }
     if (table_rows(&t) > 0)
         buf_byte(b, '\n');
@@ -200,20 +179,20 @@ static void metrics(struct buf *b, const json_t *list)
 /* People of it are still to come back: how many are before the next ones is not known. */
 static bool is_away(const json_t *s)
 {
-    return strcmp(str(s, "state"), "lost") == 0 || strcmp(str(s, "state"), "rebuilding") == 0;
+    return strcmp(ctl_str(s, "state"), "lost") == 0 || strcmp(ctl_str(s, "state"), "rebuilding") == 0;
 }
 
 static void segment_row(struct table *t, const json_t *s, bool ahead_known)
 {
     id_cell(t, s, "segment");
     id_cell(t, s, "node");
-    table_cell(t, "%s", str(s, "state"));
-    bar_cell(t, u64(s, "waiting"), u64(s, "joined"), u64(s, "capacity"));
-    table_u64(t, u64(s, "waiting"));
-    table_u64(t, u64(s, "joined"));
-    table_u64(t, u64(s, "capacity"));
+    table_cell(t, "%s", ctl_str(s, "state"));
+    bar_cell(t, ctl_u64(s, "waiting"), ctl_u64(s, "joined"), ctl_u64(s, "capacity"));
+    table_u64(t, ctl_u64(s, "waiting"));
+    table_u64(t, ctl_u64(s, "joined"));
+    table_u64(t, ctl_u64(s, "capacity"));
     if (ahead_known)
-        table_u64(t, u64(s, "ahead"));
+        table_u64(t, ctl_u64(s, "ahead"));
     else
         table_cell(t, "?");
     id_cell(t, s, "move");
@@ -246,7 +225,7 @@ static void eta(struct buf *b, const json_t *l)
 {
     const json_t *s = json_object_get(l, "eta_last_s");
 
-    if (s == NULL || u64(l, "waiting") + u64(l, "returning") == 0)
+    if (s == NULL || ctl_u64(l, "waiting") + ctl_u64(l, "returning") == 0)
         return;
     buf_str(b, "; the last in line waits ");
     if (json_is_number(s)) {
@@ -255,22 +234,22 @@ static void eta(struct buf *b, const json_t *l)
         return;
     }
     buf_str(b, "? (");
-    ctl_clean(b, str(l, "eta_reason"));
+    ctl_clean(b, ctl_str(l, "eta_reason"));
     buf_byte(b, ')');
 }
 
 static void lane(struct buf *b, const json_t *l, bool all)
 {
     buf_str(b, "  lane ");
-    ctl_clean(b, str(l, "lane"));
-    count(b, ": ", u64(l, "waiting"), " waiting");
-    count(b, ", ", u64(l, "returning"), " returning");
-    count(b, ", ", u64(l, "ready"), " ready");
-    count(b, ", ", u64(l, "active"), " active");
-    if (u64(l, "missing") > 0)
-        count(b, ", ", u64(l, "missing"), " of lost segments not back yet");
-    count(b, ", ", u64(l, "released"), " released, now ");
-    ctl_rate(b, json_number_value(json_object_get(l, "rate_per_s")));
+    ctl_clean(b, ctl_str(l, "lane"));
+    count(b, ": ", ctl_u64(l, "waiting"), " waiting");
+    count(b, ", ", ctl_u64(l, "returning"), " returning");
+    count(b, ", ", ctl_u64(l, "ready"), " ready");
+    count(b, ", ", ctl_u64(l, "active"), " active");
+    if (ctl_u64(l, "missing") > 0)
+        count(b, ", ", ctl_u64(l, "missing"), " of lost segments not back yet");
+    count(b, ", ", ctl_u64(l, "released"), " released, now ");
+    ctl_rate(b, ctl_f64(l, "rate_per_s"));
     eta(b, l);
     buf_byte(b, '\n');
     segments(b, json_object_get(l, "segments"), all);
@@ -279,12 +258,12 @@ static void lane(struct buf *b, const json_t *l, bool all)
 /* Only where somebody stays away; an older manager does not say. */
 static void claims(struct buf *b, const json_t *q)
 {
-    double rate = json_number_value(json_object_get(q, "claim_rate"));
+    double rate = ctl_f64(q, "claim_rate");
 
     if (json_object_get(q, "claim_rate") == NULL || rate >= 1)
         return;
     buf_printf(b, ", %.0f %% of those let in come, so %.2f times as many are let in", 100 * rate,
-               json_number_value(json_object_get(q, "boost")));
+               ctl_f64(q, "boost"));
 }
 
 static uint64_t inside(const json_t *q)
@@ -294,42 +273,42 @@ static uint64_t inside(const json_t *q)
     size_t i;
 
     if (json_is_integer(json_object_get(q, "inside")))
-        return u64(q, "inside"); /* with those of before a flush */
+        return ctl_u64(q, "inside"); /* with those of before a flush */
     json_array_foreach(json_object_get(q, "lanes"), i, l) n +=
-        u64(l, "active") + u64(l, "ready");
+        ctl_u64(l, "active") + ctl_u64(l, "ready");
     return n;
 }
 
 /* "2 000/s allowed", "40 of 40 slots taken", or both. */
 static void allowed(struct buf *b, const json_t *q)
 {
-    bool slots = strcmp(str(q, "mode"), "slots") == 0;
+    bool slots = strcmp(ctl_str(q, "mode"), "slots") == 0;
 
     if (!slots) {
-        ctl_rate(b, json_number_value(json_object_get(q, "allowed_per_s")));
+        ctl_rate(b, ctl_f64(q, "allowed_per_s"));
         buf_str(b, " allowed");
     }
-    if (slots || strcmp(str(q, "mode"), "both") == 0) {
+    if (slots || strcmp(ctl_str(q, "mode"), "both") == 0) {
         buf_str(b, slots ? "" : ", ");
         ctl_count(b, inside(q));
         buf_str(b, " of ");
-        ctl_count(b, u64(q, "max_active"));
+        ctl_count(b, ctl_u64(q, "max_active"));
         buf_str(b, " slots taken");
-        if (u64(q, "inside_flushed") > 0)
-            count(b, " (", u64(q, "inside_flushed"), " by passes from before the flush)");
+        if (ctl_u64(q, "inside_flushed") > 0)
+            count(b, " (", ctl_u64(q, "inside_flushed"), " by passes from before the flush)");
     }
 }
 
 static void queue_view(struct buf *b, const json_t *q, bool all)
 {
-    const char *by = str(q, "limited_by");
+    const char *by = ctl_str(q, "limited_by");
     const json_t *l;
     size_t i;
 
     buf_str(b, "queue ");
-    ctl_clean(b, str(q, "queue"));
+    ctl_clean(b, ctl_str(q, "queue"));
     buf_str(b, " (");
-    ctl_clean(b, str(q, "state"));
+    ctl_clean(b, ctl_str(q, "state"));
     buf_str(b, "): ");
     allowed(b, q);
     if (strcmp(by, "-") != 0) {
@@ -348,7 +327,7 @@ static uint64_t waiting_of(const json_t *q)
     size_t i;
 
     json_array_foreach(json_object_get(q, "lanes"), i, l) n +=
-        u64(l, "waiting") + u64(l, "returning");
+        ctl_u64(l, "waiting") + ctl_u64(l, "returning");
     return n;
 }
 
@@ -391,9 +370,8 @@ static bool queue_named(struct buf *b, const json_t *list, const char *name)
     const json_t *q;
     size_t i;
 
-    json_array_foreach(list, i, q)
-    {
-        if (strcmp(str(q, "queue"), name) != 0)
+    json_array_foreach(list, i, q) {
+        if (strcmp(ctl_str(q, "queue"), name) != 0)
             continue;
         queue_view(b, q, true);
         return true;
@@ -410,8 +388,7 @@ static void queues(struct buf *b, const json_t *list, bool all)
         queues_busiest(b, list);
         return;
     }
-    json_array_foreach(list, i, q)
-    {
+    json_array_foreach(list, i, q) {
         buf_byte(b, '\n');
         queue_view(b, q, all);
     }
@@ -426,8 +403,8 @@ static void deleted(struct buf *b, const json_t *list)
 
     json_array_foreach(list, i, q) {
         buf_str(b, "\nqueue ");
-        ctl_clean(b, str(q, "queue"));
-        count(b, " is deleted, with ", u64(q, "waiting"),
+        ctl_clean(b, ctl_str(q, "queue"));
+        count(b, " is deleted, with ", ctl_u64(q, "waiting"),
               " waiting: segqctl queue restore brings it back\n");
     }
 }
@@ -436,8 +413,8 @@ bool view_cluster(struct buf *b, const json_t *c, const char *queue, bool all)
 {
     if (queue != NULL)
         return queue_named(b, json_object_get(c, "queues"), queue);
-    buf_printf(b, "epoch %" PRIu64 ", map %" PRIu64 "\n\n", u64(c, "epoch"),
-               u64(c, "map_version"));
+    buf_printf(b, "epoch %" PRIu64 ", map %" PRIu64 "\n\n", ctl_u64(c, "epoch"),
+               ctl_u64(c, "map_version"));
     nodes(b, json_object_get(c, "nodes"), json_object_get(c, "queues"));
     buf_byte(b, '\n');
     routers(b, json_object_get(c, "routers"));

@@ -1,9 +1,8 @@
-/* steer.c: what an operator turns on a launch night, each in one short line, and the
- * logs of what happened and of who changed what. (`queue set` can change every key.) */
+/* steer.c: the keys that an operator turns on a launch night, each with a command of its own
+ * (`queue set` can change every key), and the log of changes. */
 #include "queuemng/ctl/steer.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #include "queuemng/ctl/answer_view.h"
@@ -12,34 +11,19 @@
 #include "queuemng/ctl/risk_view.h"
 #include "queuemng/ctl/text.h"
 
-/* PATCH of the queue; takes doc (NULL: no memory). if_match NULL: whatever version. */
-static int patch_ask(struct ctl *c, const char *queue, json_t *doc, const char *if_match,
-                     struct ctl_answer *a)
-{
-    char path[512], *body = doc != NULL ? json_dumps(doc, JSON_COMPACT) : NULL;
-    struct ctl_call call = { .method = "PATCH", .path = path, .body = body,
-                             .if_match = if_match };
-    int rc = CTL_REFUSED;
+#define QUEUE "/v1/admin/queues/*"
 
-    json_decref(doc);
-    if (body == NULL)
-        fputs("segqctl: out of memory\n", stderr);
-    else if (!ctl_path_set(path, sizeof(path), "/v1/admin/queues/", queue, ""))
-        rc = ctl_too_long(queue);
-    else
-        rc = ctl_admin_ask(c, call, a);
-    free(body);
-    return rc;
-}
-
+/* Takes doc (NULL: no memory). */
 static int patch(struct ctl *c, const char *queue, json_t *doc)
 {
-    struct ctl_answer a = { 0 };
-    int rc = patch_ask(c, queue, doc, NULL, &a);
+    struct ctl_call call = { .method = "PATCH", .path = QUEUE, .name = queue, .body = doc };
+    int rc = CTL_REFUSED;
 
-    if (rc == CTL_OK)
-        rc = ctl_say_answer(c, &a, view_done);
-    buf_fini(&a.body);
+    if (doc == NULL)
+        fputs("segqctl: out of memory, or a text that is not UTF-8\n", stderr);
+    else
+        rc = ctl_do(c, call, view_done);
+    json_decref(doc);
     return rc;
 }
 
@@ -133,41 +117,31 @@ static json_t *with_tiers(const json_t *def, const char *metric, json_t *tiers)
     return limits;
 }
 
-static int say_limits(const struct ctl *c, const struct ctl_answer *a, const char *metric)
-{
-    json_t *def = json_loadb((const char *)a->body.data, a->body.len, 0, NULL);
-    struct buf b;
-
-    if (a->status != 200 || c->json || def == NULL) {
-        json_decref(def);
-        return ctl_say_answer(c, a, NULL);
-    }
-    buf_init(&b);
-    view_limits(&b, def, metric);
-    ctl_put_out(&b);
-    buf_fini(&b);
-    json_decref(def);
-    return CTL_OK;
-}
-
 /* Only if nobody has changed the definition since it was read. */
 static int tiers_put(struct ctl *c, char **argv, const json_t *def, json_t *tiers)
 {
-    json_t *limits = with_tiers(def, argv[1], tiers);
-    struct ctl_answer a = { 0 };
+    json_t *body = json_pack("{s:o}", "limits", with_tiers(def, argv[1], tiers)), *now;
     char tag[40];
+    struct ctl_call call = { .method = "PATCH", .path = QUEUE, .name = argv[0], .body = body,
+                             .if_match = tag };
+    struct buf b;
     int rc;
 
-    if (limits == NULL) {
+    if (body == NULL) {
         fprintf(stderr, "segqctl: '%.80s' does not limit %.80s\n", argv[1], argv[0]);
         return CTL_REFUSED;
     }
-    snprintf(tag, sizeof(tag), "\"%lld\"",
-             (long long)json_integer_value(json_object_get(def, "version")));
-    rc = patch_ask(c, argv[0], json_pack("{s:o}", "limits", limits), tag, &a);
-    if (rc == CTL_OK)
-        rc = say_limits(c, &a, argv[1]);
-    buf_fini(&a.body);
+    snprintf(tag, sizeof(tag), "\"%" JSON_INTEGER_FORMAT "\"",
+             json_integer_value(json_object_get(def, "version")));
+    now = ctl_fetch(c, call, &rc);
+    if (now != NULL) {
+        buf_init(&b);
+        view_limits(&b, now, argv[1]);
+        ctl_put_out(&b);
+        buf_fini(&b);
+    }
+    json_decref(now);
+    json_decref(body);
     return rc;
 }
 
@@ -176,16 +150,11 @@ int cmd_tiers(struct ctl *c, int argc, char **argv)
     bool none = argc == 3 && strcmp(argv[2], "none") == 0;
     struct err e = { 0 };
     json_t *tiers = none ? NULL : ctl_tiers(argv + 2, (size_t)argc - 2, &e), *def;
-    char path[512];
-    int rc = CTL_USAGE;
+    int rc;
 
     if (tiers == NULL && !none)
         return ctl_say_err(&e, CTL_USAGE);
-    if (!ctl_path_set(path, sizeof(path), "/v1/admin/queues/", argv[0], "")) {
-        json_decref(tiers);
-        return ctl_too_long(argv[0]);
-    }
-    def = ctl_admin_json(c, path, &rc);
+    def = ctl_get(c, QUEUE, argv[0], &rc);
     if (def != NULL)
         rc = tiers_put(c, argv, def, tiers);
     json_decref(def);
@@ -193,24 +162,14 @@ int cmd_tiers(struct ctl *c, int argc, char **argv)
     return rc;
 }
 
-/* ---- logs ------------------------------------------------------------------------ */
+/* ---- the log of changes ---------------------------------------------------------- */
 
 int cmd_audit(struct ctl *c, int argc, char **argv)
 {
-    char path[80];
-    struct ctl_call call = { .method = "GET", .path = path };
+    const char *n = argc > 0 ? argv[0] : "30";
 
-    if (argc > 0 && (strspn(argv[0], "0123456789") != strlen(argv[0]) || strlen(argv[0]) > 6))
-        return not_a_number(argv[0]);
-    snprintf(path, sizeof(path), "/v1/admin/audit?n=%s", argc > 0 ? argv[0] : "30");
-    return ctl_admin_do(c, call, view_audit);
-}
-
-int cmd_events(struct ctl *c, int argc, char **argv)
-{
-    struct ctl_call call = { .method = "GET", .path = "/v1/admin/live" };
-
-    (void)argc;
-    (void)argv;
-    return ctl_admin_do(c, call, view_events);
+    if (strspn(n, "0123456789") != strlen(n))
+        return not_a_number(n);
+    return ctl_do(c, (struct ctl_call){ .method = "GET", .path = "/v1/admin/audit?n=*", .name = n },
+                  view_audit);
 }

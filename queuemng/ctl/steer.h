@@ -1,4 +1,4 @@
-/* steer.h: short commands for a launch night: message, rate, limits, and the logs. See
+/* steer.h: short commands for a launch night: message, rate, limits, log of changes. See
  * commands.h. */
 #ifndef SEGQ_CTL_STEER_H
 #define SEGQ_CTL_STEER_H
@@ -10,6 +10,5 @@ int cmd_rate(struct ctl *c, int argc, char **argv);
 int cmd_max(struct ctl *c, int argc, char **argv);
 int cmd_tiers(struct ctl *c, int argc, char **argv);
 int cmd_audit(struct ctl *c, int argc, char **argv);
-int cmd_events(struct ctl *c, int argc, char **argv);
 
 #endif

@@ -1,6 +1,7 @@
 /* text.c: KEY=VALUE words, bars, numbers and columns. Pure. */
 #include "queuemng/ctl/text.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <math.h>
 #include <stdarg.h>
@@ -92,6 +93,28 @@ json_t *ctl_pairs(char *const *words, size_t n, const struct cfg_key *keys, stru
         }
     }
     return doc;
+}
+
+/* ---- members ---- */
+
+const char *ctl_str(const json_t *o, const char *key)
+{
+    const char *s = json_string_value(json_object_get(o, key));
+
+    return s != NULL && *s != '\0' ? s : "-";
+}
+
+uint64_t ctl_u64(const json_t *o, const char *key)
+{
+    double v = ctl_f64(o, key);
+    json_int_t i = json_integer_value(json_object_get(o, key));
+
+    return i > 0 ? (uint64_t)i : v >= 1 && v < 1e18 ? (uint64_t)v : 0;
+}
+
+double ctl_f64(const json_t *o, const char *key)
+{
+    return json_number_value(json_object_get(o, key));
 }
 
 /* ---- text, bars, numbers ---- */
@@ -230,6 +253,7 @@ static void cell_end(struct table *t, size_t from)
 {
     size_t col = t->n_cells % t->n_cols, len;
 
+    assert(from <= t->text.len);
     buf_byte(&t->text, 0);
     if (t->text.failed)
         return;
@@ -246,7 +270,8 @@ void table_init(struct table *t, const char *heads)
     for (const char *p = heads; *p != '\0'; p++)
         t->n_cols += *p == ' ';
     t->n_cols++;
-    for (size_t i = 0; i < t->n_cols && i < TABLE_COLS; i++) {
+    assert(t->n_cols <= TABLE_COLS);
+    for (size_t i = 0; i < t->n_cols; i++) {
         size_t len, from = t->text.len;
 
         t->right[i] = *heads == '>';
@@ -299,6 +324,7 @@ void table_print(const struct table *t, struct buf *b, size_t indent)
 {
     const char *s = (const char *)t->text.data;
 
+    assert(t->n_cells % t->n_cols == 0 || t->text.failed); /* whole rows */
     for (size_t i = 0; i < t->n_cells; i++) {
         size_t col = i % t->n_cols, len = strlen(s), gap = t->width[col] - len;
         bool last = col == t->n_cols - 1;

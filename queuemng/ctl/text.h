@@ -1,4 +1,4 @@
-/* text.h: what segqctl makes of words and prints as columns. Pure.
+/* text.h: segqctl's words as JSON, and JSON as numbers, bars and columns. Pure.
  * Everything that came from the network is printed through here: bytes that could steer a
  * terminal become '?'. */
 #ifndef SEGQ_CTL_TEXT_H
@@ -21,6 +21,12 @@ json_t *ctl_pairs(char *const *words, size_t n, const struct cfg_key *keys, stru
  * a sentence if a word is something else, or there is none. New reference. */
 json_t *ctl_tiers(char *const *words, size_t n, struct err *e);
 bool ctl_number(const char *s, double *out); /* 0 or more, nothing behind it */
+
+/* Members of an answer; absent or of another type: "-", 0, so that a newer or older queuemng is
+ * still shown. An empty text is "-", too; below 0 is 0. */
+const char *ctl_str(const json_t *o, const char *key);
+uint64_t ctl_u64(const json_t *o, const char *key);
+double ctl_f64(const json_t *o, const char *key);
 
 /* s with control characters replaced. */
 void ctl_clean(struct buf *b, const char *s);

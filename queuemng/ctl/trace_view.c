@@ -52,26 +52,18 @@ static bool is_told_first(const char *key)
     return strcmp(key, "time") == 0 || strcmp(key, "event") == 0 || strcmp(key, "ticket") == 0;
 }
 
-static const char *str(const json_t *o, const char *key)
-{
-    const char *s = json_string_value(json_object_get(o, key));
-
-    return s != NULL ? s : "-";
-}
-
 static void put_event(struct buf *b, const json_t *event)
 {
-    const char *key, *name = str(event, "event");
+    const char *key, *name = ctl_str(event, "event");
     json_t *v;
 
     buf_str(b, "  ");
-    ctl_clean(b, str(event, "time"));
+    ctl_clean(b, ctl_str(event, "time"));
     buf_str(b, "  ");
     ctl_clean(b, name);
     for (size_t n = strlen(name); n < 9; n++)
         buf_byte(b, ' ');
-    json_object_foreach((json_t *)event, key, v)
-    {
+    json_object_foreach((json_t *)event, key, v) {
         if (is_told_first(key))
             continue;
         buf_byte(b, ' ');
@@ -90,7 +82,7 @@ static void put_node(struct buf *b, const json_t *n)
     if (json_is_true(json_object_get(n, "whole")))
         return;
     buf_str(b, "  ");
-    ctl_clean(b, str(n, "node"));
+    ctl_clean(b, ctl_str(n, "node"));
     buf_str(b, !answered ? " did not answer"
                : !trail  ? " keeps no audit trail (audit_dir)"
                          : " did not look through all of its trail");
@@ -104,8 +96,7 @@ void view_why(struct buf *b, const json_t *doc)
     json_t *v;
     size_t i;
 
-    json_object_foreach((json_t *)doc, key, v)
-    {
+    json_object_foreach((json_t *)doc, key, v) {
         if (json_is_array(v) || strcmp(key, "trail_whole") == 0)
             continue;
         put_key(b, key);

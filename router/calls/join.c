@@ -98,26 +98,16 @@ static void done(struct router *r, struct rflow *rf)
 }
 
 static void begin(struct router *r, struct httpd_req *req, const struct route_queue *q,
-                  struct join_body *b, unsigned lane)
+                  struct join_body *b, struct slice key, unsigned lane)
 {
-    struct rflow *rf = rflow_new(r, req, done, NULL);
+    struct rflow *rf = rflow_call(r, req, done, "too much to do; nothing was promised");
 
-    if (rf == NULL) {
-        router_problem(r, req, API_QUEUE_UNAVAILABLE,
-                       "too much to do; nothing was promised");
+    if (rf == NULL)
         return;
-    }
+    if (key.p != NULL && b->subject_len == 0) /* a subject is one place anyway */
+        join_by_key(r, q, b, key);
     join_flow(r, rf, q, b, lane);
     rflow_begin(r, rf);
-}
-
-/* A subject is one place anyway. */
-static void begin_by_key(struct router *r, struct httpd_req *req, const struct http_req *q,
-                         const struct route_queue *queue, struct join_body *b, unsigned lane)
-{
-    if (q->idempotency_key.p != NULL && b->subject_len == 0)
-        join_by_key(r, queue, b, q->idempotency_key);
-    begin(r, req, queue, b, lane);
 }
 
 void join_start(struct router *r, struct httpd_req *req, const struct http_req *q,
@@ -150,5 +140,5 @@ void join_start(struct router *r, struct httpd_req *req, const struct http_req *
     else if (rc < 0)
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
     else
-        begin_by_key(r, req, q, queue, &b, lane);
+        begin(r, req, queue, &b, q->idempotency_key, lane);
 }

@@ -1,7 +1,7 @@
 /* leave.c: see leave.h. */
 #include "router/calls/leave.h"
 
-#include "router/links/flows.h"
+#include "router/calls/ticket.h"
 #include "router/state/answer.h"
 
 static void done(struct router *r, struct rflow *rf)
@@ -15,17 +15,10 @@ static void done(struct router *r, struct rflow *rf)
 void leave_start(struct router *r, struct httpd_req *req, struct slice text)
 {
     struct token t;
-    struct rflow *rf;
+    struct rflow *rf = ticket_call(r, req, text, done, "too much to do; ask again", &t);
 
-    if (token_read(&t, &r->keys.token, text.p, text.n) < 0) {
-        router_forged(r, req);
+    if (rf == NULL)
         return;
-    }
-    rf = rflow_new(r, req, done, NULL);
-    if (rf == NULL) {
-        router_problem(r, req, API_QUEUE_UNAVAILABLE, "too much to do; ask again");
-        return;
-    }
     r->counts.leaves++;
     flow_leave(&rf->flow, r->routes, &t, ev_now(r->ev));
     rflow_begin(r, rf);

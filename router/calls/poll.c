@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "router/calls/ticket.h"
-#include "router/links/flows.h"
 #include "router/state/answer.h"
 
 static void done(struct router *r, struct rflow *rf)
@@ -20,18 +19,10 @@ static void done(struct router *r, struct rflow *rf)
 void poll_start(struct router *r, struct httpd_req *req, struct slice text)
 {
     struct token t;
-    struct rflow *rf;
+    struct rflow *rf = ticket_call(r, req, text, done, "too much to do; the place is kept", &t);
 
-    if (token_read(&t, &r->keys.token, text.p, text.n) < 0) {
-        router_forged(r, req);
+    if (rf == NULL)
         return;
-    }
-    rf = rflow_new(r, req, done, NULL);
-    if (rf == NULL) {
-        router_problem(r, req, API_QUEUE_UNAVAILABLE,
-                       "too much to do; the place is kept");
-        return;
-    }
     r->counts.polls++;
     memcpy(rf->text, text.p, TOKEN_TEXT_LEN); /* there is one spelling, so also the answer's */
     flow_poll(&rf->flow, r->routes, &t, ev_now(r->ev));

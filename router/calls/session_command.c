@@ -67,13 +67,11 @@ static void done(struct router *r, struct rflow *rf)
 static void begin(struct router *r, struct httpd_req *req, const struct known_pass *x,
                   const struct session_cmd *c, int64_t until_s)
 {
-    struct rflow *rf = rflow_new(r, req, done, NULL);
+    struct rflow *rf = rflow_call(r, req, done, "too much to do; ask again");
     struct token t = { .seg = x->seg, .number = x->number };
 
-    if (rf == NULL) {
-        router_problem(r, req, API_QUEUE_UNAVAILABLE, "too much to do; ask again");
+    if (rf == NULL)
         return;
-    }
     rf->pass_until_s = bearer_until_s(r, x);
     flow_session(&rf->flow, r->routes, &t, c->command, until_s, ev_now(r->ev));
     rflow_begin(r, rf);

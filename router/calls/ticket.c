@@ -1,7 +1,19 @@
 /* ticket.c: see ticket.h. */
 #include "router/calls/ticket.h"
 
+#include <assert.h>
 #include <string.h>
+
+#include "router/state/answer.h"
+
+struct rflow *ticket_call(struct router *r, struct httpd_req *req, struct slice text,
+                          rflow_done done, const char *busy, struct token *t)
+{
+    if (token_read(t, &r->keys.token, text.p, text.n) == 0)
+        return rflow_call(r, req, done, busy);
+    router_forged(r, req);
+    return NULL;
+}
 
 /* Its node says whether it takes part in the draw, for it has the ticket: our map, and our
  * clock, may be another's. */

@@ -1,9 +1,14 @@
-/* ticket.h: the ticket that a flow ended with, for its answer. Shell. */
+/* ticket.h: the ticket of a call: read where a call names it, and for the answer of a flow that
+ * ended with one. Shell. */
 #ifndef SEGQ_ROUTER_TICKET_H
 #define SEGQ_ROUTER_TICKET_H
 
 #include "router/links/flows.h"
 
+/* The flow of a call about the ticket `text`, and *t: that ticket. NULL: it has been answered:
+ * the ticket is not ours, or there is too much to do (`busy`: that answer's detail). */
+struct rflow *ticket_call(struct router *r, struct httpd_req *req, struct slice text,
+                          rflow_done done, const char *busy, struct token *t);
 /* rf ended with FLOW_OK or FLOW_EXISTING. False: its queue went away in this moment. What t
  * points to is borrowed from the map and from rf. */
 SQ_CHECK bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *t);

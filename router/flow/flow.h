@@ -1,8 +1,8 @@
 /* flow.h: one public request's way through the cluster, decision by decision. Pure.
  *
- * A flow is what a router keeps while a join, poll or leave is under way. flow_join(),
- * flow_poll() ... and flow_append_ans(), flow_place_ans() ... set what to do next (`todo`);
- * the shell (or the simulation) does it:
+ * A flow is what a router keeps while a join, poll, leave or session command is under way.
+ * flow_join(), flow_poll() ... and flow_append_ans(), flow_place_ans() ... set what to do next
+ * (`todo`); the shell (or the simulation) does it:
  *
  *   join:  tail of the lane -> ask -> OK | sealed: the successor -> ask again
  *                                     | busy, for a time that it names: the node asks another
@@ -13,12 +13,9 @@
  *                                                          a newer map, ask again
  *   leave, session: like poll
  *   renewal: a session that never waits: the request is let in without it, too
- *   replacement: a join that names an older ticket: look whether that waits, take the new
- *   place, leave the old one (enum replace_step). The new place is told only then
- *   Direct entry: a join that comes to so near a place that it may be let in at once
- *   (stats.entry of its queue) is held: its place is asked for now and then, for
- *   FLOW_HOLD_MS at most. If it is admitted, the join's answer has the pass already.
- * A flow never hangs: at deadline_ms it ends with 503. Who cannot go on waits for a newer
+ *   replacement: a join that names an older ticket (replace.h)
+ *   direct entry: a join that waits a moment for its admission (direct_entry.h)
+ * A flow never hangs: at deadline_ms it ends with 503. One that cannot go on waits for a newer
  * map, but not long: what is missing may come without one. */
 #ifndef SEGQ_FLOW_H
 #define SEGQ_FLOW_H
@@ -54,15 +51,9 @@ enum flow_result {
     FLOW_NAMED,      /* 403 not_eligible: it has another subject than the join */
 };
 
-/*   LOOK --waits--> JOIN --a place--> LEAVE --left, or gone since--> the new place
- *     |                                 '--let in, named--> UNDO: gives a fresh place back
- *     '--gone--> JOIN --the place of an earlier try--> the new place
- *                  '--a fresh place--> UNDO
- * Whoever tries again finds the place of the first try: by the subject, or else by a key that
- * the caller makes of the older ticket. */
-enum replace_step {
+enum replace_step { /* replace.h draws them */
     REPLACE_NONE,
-    REPLACE_STAY, /* the older ticket is in that lane: it is polled, and that is all */
+    REPLACE_STAY,
     REPLACE_LOOK,
     REPLACE_JOIN,
     REPLACE_LEAVE,
@@ -71,12 +62,12 @@ enum replace_step {
 
 struct flow {
     enum flow_kind kind;
-    enum flow_kind asks; /* FLOW_ASK: what is sent: a join polls a ticket that it found, and
-                          * when it is held */
+    enum flow_kind asks; /* FLOW_ASK: the kind of the request: a join polls a ticket that it
+                          * found, or its own while it is held */
     enum flow_todo todo;
     enum flow_result result;
     uint8_t tries;
-    uint8_t looks;       /* of a held join: how often it has asked */
+    uint8_t looks;       /* of a held join: number of its polls */
     msec_t deadline_ms, wake_ms;
     msec_t hold_ms;      /* a held join is answered by then; 0: it is not held */
     node_no node;  /* FLOW_ASK */
@@ -84,21 +75,21 @@ struct flow {
     /* join */
     queue_id queue;
     bool keyed; /* set by the caller behind flow_join(): its subject is only a key */
-    bool bare;  /* it joins without it: whether that has a ticket could not be found out */
+    bool bare;  /* it joins without its key, since no node knew whether that has a ticket */
     uint8_t lane;
     uint8_t join_lane, join_client; /* as asked: a found ticket has its own */
-    /* poll, leave: the token; join: filled from the answer; REPLACE_LOOK: the older ticket's
-     * place and client */
+    /* poll, leave, session: the ticket; join: filled from the answer; REPLACE_LOOK: the older
+     * ticket's place and client */
     struct token token;
     struct token old;       /* of a replacement: the older ticket */
     uint8_t step;           /* enum replace_step */
     bool fresh;             /* the new place did not exist before */
     bool old_gone;          /* with `reason` */
-    uint8_t undone;         /* enum flow_result: UNDO: how it ends */
-    /* session: seg and number of the token are the ticket's */
+    uint8_t undone;         /* REPLACE_UNDO: enum flow_result: its end */
+    /* session */
     uint8_t command; /* enum sess_command */
-    int64_t until_s; /* extend: as long; then: as long it lasts */
-    bool renews;     /* extend, with a pass in the answer; what would have to wait ends it */
+    int64_t until_s; /* extend: the end that is asked for; then: the end of the session */
+    bool renews;     /* extend, with a pass in the answer; it ends where others would wait */
     /* the answer, when result is FLOW_OK or FLOW_EXISTING or FLOW_GONE */
     bool admitted;
     uint8_t reason;           /* enum gone_reason */
@@ -109,7 +100,8 @@ struct flow {
     seg_id serving;           /* segment that answered */
 };
 
-/* token.client and token.subject_hash are set by the caller before a join. */
+/* token.client and token.subject_hash are set by the caller before a join. q NULL: there is no
+ * such queue. */
 void flow_join(struct flow *f, struct routes *r, const struct route_queue *q, unsigned lane,
                msec_t now_ms);
 /* A join in place of an older ticket. */
@@ -125,25 +117,27 @@ void flow_session(struct flow *f, struct routes *r, const struct token *t,
 void flow_renew(struct flow *f, struct routes *r, const struct token *t, int64_t until_s,
                 msec_t now_ms);
 
-/* FLOW_ASK: the ticket that a drop names. All other requests name `token`. */
-static inline const struct token *flow_dropped(const struct flow *f)
+/* The ticket that a poll, drop or session command asks for. */
+static inline const struct token *flow_ticket(const struct flow *f)
 {
     return f->step == REPLACE_LEAVE ? &f->old : &f->token;
 }
 
-/* FLOW_ASK: what a drop says of the ticket that replaces the one it names; 0: nothing. */
+/* FLOW_ASK: the subject of the ticket that replaces the one that a drop names; 0: none does. */
 static inline uint64_t flow_heir(const struct flow *f)
 {
     return f->step == REPLACE_LEAVE ? f->token.subject_hash : 0;
 }
 
+/* Answers to the request of FLOW_ASK. One that comes after the flow has ended changes nothing. */
 void flow_place_ans(struct flow *f, struct routes *r, const struct place_ans *a, msec_t now_ms);
 void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *a, msec_t now_ms);
 void flow_drop_ans(struct flow *f, struct routes *r, const struct drop_ans *a, msec_t now_ms);
 void flow_session_ans(struct flow *f, struct routes *r, const struct sess_ans *a, msec_t now_ms);
 /* The node could not be asked, or its link broke before it answered. A join that may have
- * been recorded is not sent again: 503. Polls and leaves try again until the deadline. */
-void flow_lost(struct flow *f, struct routes *r, msec_t now_ms);
+ * been recorded is not sent again: 503. Polls and leaves try again until the deadline. Never
+ * leaves FLOW_ASK behind. */
+void flow_lost(struct flow *f, msec_t now_ms);
 /* The client has gone: a held join does not wait for a pass that nobody would take. */
 void flow_let_go(struct flow *f);
 void flow_retry(struct flow *f, struct routes *r, msec_t now_ms);

@@ -49,6 +49,16 @@ struct rflow *rflow_new(struct router *r, struct httpd_req *req, rflow_done done
     return rf;
 }
 
+struct rflow *rflow_call(struct router *r, struct httpd_req *req, rflow_done done,
+                         const char *detail)
+{
+    struct rflow *rf = rflow_new(r, req, done, NULL);
+
+    if (SQ_UNLIKELY(rf == NULL))
+        router_problem(r, req, API_QUEUE_UNAVAILABLE, detail);
+    return rf;
+}
+
 static void rflow_free(struct router *r, struct rflow *rf)
 {
     if (rf->slot != NULL)
@@ -124,7 +134,7 @@ void rflow_step(struct router *r, struct rflow *rf)
                 return;
             }
             r->counts.lost++;
-            flow_lost(&rf->flow, r->routes, ev_now(r->ev));
+            flow_lost(&rf->flow, ev_now(r->ev));
             assert(rf->flow.todo != FLOW_ASK); /* so this loop ends */
             break;
         case FLOW_WAIT_MAP:
@@ -142,10 +152,11 @@ void rflow_step(struct router *r, struct rflow *rf)
 void rflow_begin(struct router *r, struct rflow *rf)
 {
     struct flow *f = &rf->flow;
+    msec_t most_ms = r->cfg->request_timeout;
 
-    f->deadline_ms = ev_now(r->ev) + r->cfg->request_timeout;
     if (rf->renewal != NULL)
-        f->deadline_ms = ms_min(f->deadline_ms, ev_now(r->ev) + FLOW_RENEW_MS);
+        most_ms = ms_min(most_ms, FLOW_RENEW_MS);
+    f->deadline_ms = ev_now(r->ev) + most_ms;
     if (f->todo != FLOW_DONE)
         f->wake_ms = ms_min(f->wake_ms, f->deadline_ms);
     rflow_step(r, rf);

@@ -40,6 +40,9 @@ void rflow_fini(struct router *r);
 /* NULL: too many under way, or no memory. renewal: taken over (malloc); NULL: it is none. */
 struct rflow *rflow_new(struct router *r, struct httpd_req *req, rflow_done done,
                         struct renewal *renewal);
+/* The same for a call of the API. NULL: that has been answered: 503, `detail`. */
+struct rflow *rflow_call(struct router *r, struct httpd_req *req, rflow_done done,
+                         const char *detail);
 /* After flow_join(), flow_poll() or flow_leave(). May end it. */
 void rflow_begin(struct router *r, struct rflow *rf);
 /* After each answer. May end it. */

@@ -26,7 +26,7 @@ static void batch_lost(struct seg_links *s, struct batch *b)
         b->v[i] = NULL;
         rf->slot = NULL;
         r->counts.lost++;
-        flow_lost(&rf->flow, r->routes, ev_now(r->ev));
+        flow_lost(&rf->flow, ev_now(r->ev));
         assert(rf->flow.todo != FLOW_ASK); /* what was lost is not asked again at once */
         rflow_step(r, rf);
     }
@@ -49,7 +49,7 @@ static void put_drops(struct seg_links *s, const struct batch *b)
     for (uint32_t i = 0; i < b->n; i++) {
         const struct flow *f = &b->v[i]->flow;
 
-        s->req.drop[i] = (struct drop_req) { f->seg, flow_dropped(f)->number, flow_heir(f) };
+        s->req.drop[i] = (struct drop_req) { f->seg, flow_ticket(f)->number, flow_heir(f) };
     }
 }
 
@@ -84,46 +84,15 @@ static void put_appends(struct seg_links *s, const struct batch *b)
     }
 }
 
-static void take_place(struct router *r, struct rflow *rf, const struct msg *m, uint32_t i)
-{
-    const struct place_ans *a = &m->place_ans.ans[i];
-
-    if (a->state == PLACE_ADMITTED) {
-        rf->pass = a->pass;
-        rf->pass_len = a->pass_len;
-    }
-    flow_place_ans(&rf->flow, r->routes, a, ev_now(r->ev));
-}
-
-static void take_append(struct router *r, struct rflow *rf, const struct msg *m, uint32_t i)
-{
-    flow_append_ans(&rf->flow, r->routes, &m->append_ans.ans[i], ev_now(r->ev));
-}
-
-static void take_drop(struct router *r, struct rflow *rf, const struct msg *m, uint32_t i)
-{
-    flow_drop_ans(&rf->flow, r->routes, &m->drop_ans.ans[i], ev_now(r->ev));
-}
-
-static void take_session(struct router *r, struct rflow *rf, const struct msg *m, uint32_t i)
-{
-    const struct sess_ans *a = &m->session_ans.ans[i];
-
-    rf->pass = a->pass;
-    rf->pass_len = a->pass_len;
-    flow_session_ans(&rf->flow, r->routes, a, ev_now(r->ev));
-}
-
-/* How a request gets into its frame, and an answer's row to its flow. */
+/* How the requests of a batch get into its frame. */
 static const struct shape {
     uint16_t asks, answers; /* enum msg_type */
-    void (*put)(struct seg_links *s, const struct batch *b); /* all rows */
-    void (*take)(struct router *r, struct rflow *rf, const struct msg *m, uint32_t i);
+    void (*put)(struct seg_links *s, const struct batch *b);
 } shapes[SEG_KINDS] = {
-    [FLOW_POLL] = { MSG_PLACE, MSG_PLACE_ANS, put_places, take_place },
-    [FLOW_JOIN] = { MSG_APPEND, MSG_APPEND_ANS, put_appends, take_append },
-    [FLOW_LEAVE] = { MSG_DROP, MSG_DROP_ANS, put_drops, take_drop },
-    [FLOW_SESSION] = { MSG_SESSION, MSG_SESSION_ANS, put_sessions, take_session },
+    [FLOW_POLL] = { MSG_PLACE, MSG_PLACE_ANS, put_places },
+    [FLOW_JOIN] = { MSG_APPEND, MSG_APPEND_ANS, put_appends },
+    [FLOW_LEAVE] = { MSG_DROP, MSG_DROP_ANS, put_drops },
+    [FLOW_SESSION] = { MSG_SESSION, MSG_SESSION_ANS, put_sessions },
 };
 
 /* All these messages have one shape, a number of rows and the rows: what is done with the
@@ -254,11 +223,39 @@ static enum flow_kind kind_of_answer(const struct msg *m)
     return (enum flow_kind)kind;
 }
 
+/* Row i of the answer to its flow. */
+static void take(struct router *r, struct rflow *rf, const struct msg *m, uint32_t i,
+                 msec_t now_ms)
+{
+    struct flow *f = &rf->flow;
+
+    switch (f->asks) {
+    case FLOW_POLL:
+        if (m->place_ans.ans[i].state == PLACE_ADMITTED) {
+            rf->pass = m->place_ans.ans[i].pass;
+            rf->pass_len = m->place_ans.ans[i].pass_len;
+        }
+        flow_place_ans(f, r->routes, &m->place_ans.ans[i], now_ms);
+        break;
+    case FLOW_JOIN:
+        flow_append_ans(f, r->routes, &m->append_ans.ans[i], now_ms);
+        break;
+    case FLOW_LEAVE:
+        flow_drop_ans(f, r->routes, &m->drop_ans.ans[i], now_ms);
+        break;
+    case FLOW_SESSION:
+        rf->pass = m->session_ans.ans[i].pass;
+        rf->pass_len = m->session_ans.ans[i].pass_len;
+        flow_session_ans(f, r->routes, &m->session_ans.ans[i], now_ms);
+    }
+}
+
 int seg_batch_answer(struct seg_link *l, const struct msg *m, uint64_t rid)
 {
     struct router *r = l->s->r;
     enum flow_kind kind = kind_of_answer(m);
     struct batch *b = take_sent(l, kind, rid);
+    msec_t now_ms = ev_now(r->ev);
 
     if (b == NULL)
         return SQ_EPROTO;
@@ -273,7 +270,8 @@ int seg_batch_answer(struct seg_link *l, const struct msg *m, uint64_t rid)
             continue;
         b->v[i] = NULL;
         rf->slot = NULL;
-        shapes[kind].take(r, rf, m, i);
+        assert(rf->flow.todo == FLOW_ASK && rf->flow.asks == kind);
+        take(r, rf, m, i, now_ms);
         rflow_step(r, rf);
     }
     batch_free(l->s, b);

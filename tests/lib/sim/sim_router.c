@@ -172,7 +172,7 @@ static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct s
                                                .until_s = f->until_s };
     else
         m->drop.req[i] = (struct drop_req){ .seg = f->seg,
-                                            .number = flow_dropped(f)->number,
+                                            .number = flow_ticket(f)->number,
                                             .heir_hash = flow_heir(f) };
 }
 
@@ -256,7 +256,7 @@ static void ask(struct sim *s, struct proc *p, uint32_t i)
     unsigned kind = kind_of(&f->f);
 
     if (node == NULL || net_up(s, p, node) == NULL) {
-        flow_lost(&f->f, r->r, sim_ms(s));
+        flow_lost(&f->f, sim_ms(s));
         go(s, p, i);
         return;
     }
@@ -427,7 +427,7 @@ void srouter_down(struct sim *s, struct proc *p, const struct proc *other)
 
             if (f == NULL)
                 continue;
-            flow_lost(&f->f, r->r, sim_ms(s));
+            flow_lost(&f->f, sim_ms(s));
             go(s, p, x.flow);
         }
     }

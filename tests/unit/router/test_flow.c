@@ -1,53 +1,9 @@
 /* test_flow.c: a request's way, answer by answer. */
 #include "router/flow/flow.h"
-#include "router/flow/routes_apply.h"
 
-#include <criterion/criterion.h>
-#include <string.h>
-
-/* Queue 7: 11 sealed on node 1, 12 and 13 open on nodes 2 and 1, 14 lost; 9 lives in 11. */
-static struct map_node nodes[] = { { 1, "a", "h:1" }, { 2, "b", "h:2" } };
-static struct map_seg segs[] = { { 11, 1, SEG_SEALED },
-                                 { 14, 2, SEG_LOST },
-                                 { 12, 2, SEG_OPEN },
-                                 { 13, 1, SEG_OPEN } };
-static struct map_alias aliases[] = { { 9, 11 } };
-static struct map_lane lane = { "default", 4, 1, segs, aliases };
-
-static void apply(struct routes *r, uint64_t version, enum queue_state state,
-                  struct map_lane *l)
-{
-    struct map_queue q = { .id = 7, .name = "login", .state = (uint8_t)state,
-                           .n_lanes = 1, .lanes = l };
-    struct msg_map m = { .epoch = 1, .from_version = version - 1, .version = version,
-                         .next_seg = 100, .n_nodes = 2, .nodes = nodes, .n_queues = 1,
-                         .queues = &q };
-
-    cr_assert_eq(routes_apply(r, &m), 0);
-}
-
-static struct routes *r;
-
-static void setup(void)
-{
-    r = routes_new();
-    apply(r, 1, QUEUE_OPEN, &lane);
-}
-
-static void teardown(void)
-{
-    routes_free(r);
-}
+#include "tests/lib/flowrig.h"
 
 TestSuite(flow, .init = setup, .fini = teardown);
-
-static struct flow join(msec_t now_ms)
-{
-    struct flow f = { .token = { .client = CLIENT_MOBILE, .subject_hash = 77 } };
-
-    flow_join(&f, r, routes_queue(r, "login", 5), 0, now_ms);
-    return f;
-}
 
 static struct flow poll_of(seg_id seg, uint32_t number, msec_t now_ms)
 {
@@ -67,9 +23,6 @@ static struct flow leave_of(seg_id seg, msec_t now_ms)
     flow_leave(&f, r, &t, now_ms);
     return f;
 }
-
-#define IS_DONE(f, what) ((f).todo == FLOW_DONE && (f).result == (what))
-#define ASKS(f, n, s)    ((f).todo == FLOW_ASK && (f).node == (n) && (f).seg == (s))
 
 Test(flow, join_asks_the_first_open_segment_and_makes_the_token)
 {
@@ -123,7 +76,7 @@ Test(flow, an_unreachable_ticket_is_not_joined_anew)
     flow_append_ans(&f, r, &a, 1);
     while (f.todo != FLOW_DONE) {
         cr_assert_eq(f.asks, FLOW_POLL);
-        flow_lost(&f, r, f.wake_ms - 1);
+        flow_lost(&f, f.wake_ms - 1);
         flow_retry(&f, r, f.wake_ms);
     }
     cr_expect(IS_DONE(f, FLOW_UNAVAIL));
@@ -252,7 +205,7 @@ Test(flow, a_join_whose_link_broke_is_not_repeated)
     struct flow f = join(0);
     struct append_ans late = { .state = APPEND_OK, .seg = 12 };
 
-    flow_lost(&f, r, 1);
+    flow_lost(&f, 1);
     cr_expect(IS_DONE(f, FLOW_UNAVAIL));
     flow_append_ans(&f, r, &late, 2);
     cr_expect(IS_DONE(f, FLOW_UNAVAIL), "a late answer changes nothing");
@@ -376,7 +329,7 @@ Test(flow, a_poll_whose_link_broke_is_asked_again)
 {
     struct flow f = poll_of(12, 3, 0);
 
-    flow_lost(&f, r, 1);
+    flow_lost(&f, 1);
     cr_assert_eq(f.todo, FLOW_WAIT_MAP);
     cr_expect_lt(f.wake_ms, FLOW_TIMEOUT_MS);
     flow_retry(&f, r, f.wake_ms);
@@ -434,228 +387,4 @@ Test(flow, an_answer_after_the_deadline_is_not_taken)
     flow_retry(&f, r, FLOW_TIMEOUT_MS);
     flow_drop_ans(&f, r, &d, FLOW_TIMEOUT_MS + 1);
     cr_expect(f.todo == FLOW_DONE && f.result == FLOW_UNAVAIL);
-}
-
-/* ---- direct entry ------------------------------------------------------------------------ */
-
-static void entry(uint64_t places)
-{
-    struct queue_stats q = { .id = 7, .entry = places, .limited_by = "fixed", .n_lanes = 1 };
-    struct msg_stats st = { .n = 1, .queues = &q };
-
-    routes_stats(r, &st);
-}
-
-/* A join at t = 0 that has come to this position. */
-static struct flow joined_at(uint64_t position)
-{
-    struct append_ans a = { .state = APPEND_OK, .seg = 12, .number = 5, .issued_s = 99,
-                            .client = CLIENT_MOBILE, .position = position,
-                            .poll_after_ms = 900 };
-    struct flow f = join(0);
-
-    flow_append_ans(&f, r, &a, 0);
-    return f;
-}
-
-Test(flow, a_join_near_the_entry_is_held_and_admitted)
-{
-    struct place_ans waits = { .state = PLACE_WAITING, .position = 1 };
-    struct place_ans in = { .state = PLACE_ADMITTED, .released_at_ms = 7, .pass_expires_s = 8 };
-    struct flow f;
-
-    entry(3);
-    f = joined_at(4);
-    cr_expect(IS_DONE(f, FLOW_OK), "there is a line");
-    f = joined_at(0);
-    cr_expect(IS_DONE(f, FLOW_OK), "its place is not known");
-    f = joined_at(3);
-    cr_assert(f.todo == FLOW_WAIT_MAP && f.wake_ms > 0 && f.wake_ms <= 20);
-    flow_retry(&f, r, f.wake_ms);
-    cr_assert(ASKS(f, 2, 12) && f.asks == FLOW_POLL && f.kind == FLOW_JOIN);
-    flow_place_ans(&f, r, &waits, 10);
-    cr_assert(f.todo == FLOW_WAIT_MAP && f.wake_ms > 10);
-    flow_retry(&f, r, f.wake_ms);
-    flow_place_ans(&f, r, &in, 40);
-    cr_expect(IS_DONE(f, FLOW_OK) && f.admitted && f.released_at_ms == 7);
-    cr_expect(f.pass_expires_s == 8 && f.token.number == 5);
-}
-
-/* It never waits for longer than it is held, and asks some times only. */
-Test(flow, a_held_join_ends_with_its_ticket)
-{
-    struct place_ans waits = { .state = PLACE_WAITING, .position = 1 };
-    unsigned asks = 0;
-    struct flow f;
-
-    entry(1);
-    f = joined_at(1);
-    while (f.todo != FLOW_DONE) {
-        msec_t now = f.wake_ms;
-
-        cr_assert_leq(now, FLOW_HOLD_MS);
-        flow_retry(&f, r, now);
-        if (f.todo == FLOW_ASK) {
-            asks++;
-            flow_place_ans(&f, r, &waits, now + 1);
-        }
-    }
-    cr_expect(IS_DONE(f, FLOW_OK) && !f.admitted);
-    cr_expect(f.position == 1 && f.poll_after_ms == 900 && f.token.number == 5);
-    cr_expect(asks >= 3 && asks <= 9, "%u", asks);
-}
-
-Test(flow, whatever_happens_a_held_join_has_its_ticket)
-{
-    struct place_ans bad[] = { { .state = PLACE_GONE, .reason = GONE_EXPIRED },
-                               { .state = PLACE_MOVED, .moved_to = 13 },
-                               { .state = PLACE_UNKNOWN } };
-    struct flow f;
-
-    entry(1);
-    for (size_t i = 0; i < ARRAY_LEN(bad); i++) {
-        f = joined_at(1);
-        flow_retry(&f, r, f.wake_ms);
-        flow_place_ans(&f, r, &bad[i], 10);
-        cr_expect(IS_DONE(f, FLOW_OK) && !f.admitted && f.position == 1, "%zu", i);
-    }
-    f = joined_at(1);
-    flow_retry(&f, r, f.wake_ms);
-    flow_lost(&f, r, 10);
-    cr_expect(IS_DONE(f, FLOW_OK), "the node died");
-    f = joined_at(1);
-    flow_retry(&f, r, f.wake_ms);
-    flow_retry(&f, r, FLOW_TIMEOUT_MS);
-    cr_expect(IS_DONE(f, FLOW_OK), "the node says nothing");
-    f = joined_at(1);
-    flow_let_go(&f);
-    cr_expect(IS_DONE(f, FLOW_OK), "nobody is there any more");
-}
-
-Test(flow, a_closed_or_paused_queue_holds_nobody)
-{
-    struct flow f = join(0);
-    struct append_ans a = { .state = APPEND_OK, .seg = 12, .position = 1 };
-
-    entry(5);
-    apply(r, 2, QUEUE_PAUSED, &lane);
-    flow_append_ans(&f, r, &a, 1);
-    cr_expect(IS_DONE(f, FLOW_OK));
-}
-
-/* ---- a join that replaces a ticket ---------------------------------------------------------- */
-
-static const struct place_ans waits = { .state = PLACE_WAITING, .position = 3 };
-static const struct place_ans is_gone = { .state = PLACE_GONE, .reason = GONE_LEFT };
-static const struct append_ans fresh = { .state = APPEND_OK, .seg = 12, .number = 5 };
-static const struct append_ans found = { .state = APPEND_EXISTING, .seg = 12, .number = 5 };
-
-/* A queue with a second lane; the older ticket is number 3 of its only segment. */
-static struct flow replacement(void)
-{
-    static struct map_seg vips[] = { { 21, 2, SEG_OPEN } };
-    static struct map_lane lanes[] = { { "default", 4, 1, segs, aliases },
-                                       { "vip", 1, 0, vips, NULL } };
-    struct map_queue q = { .id = 7, .name = "login", .n_lanes = 2, .lanes = lanes };
-    struct msg_map m = { .epoch = 1, .from_version = 0, .version = 2, .next_seg = 100,
-                         .n_nodes = 2, .nodes = nodes, .n_queues = 1, .queues = &q };
-    struct token old = { .seg = 21, .number = 3, .client = CLIENT_GAME };
-    struct flow f = { .token = { .client = CLIENT_MOBILE, .subject_hash = 77 } };
-
-    cr_assert_eq(routes_apply(r, &m), 0);
-    flow_replace(&f, r, routes_queue(r, "login", 5), 0, &old, 0);
-    return f;
-}
-
-/* Up to the older ticket's leave. */
-static struct flow leaving(const struct append_ans *a)
-{
-    struct flow f = replacement();
-
-    flow_place_ans(&f, r, &waits, 1);
-    cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_JOIN && f.seg == 12);
-    flow_append_ans(&f, r, a, 2);
-    cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_LEAVE && f.seg == 21);
-    cr_assert(flow_dropped(&f)->number == 3 && flow_heir(&f) == 77);
-    return f;
-}
-
-static void dropped(struct flow *f, enum drop_state state)
-{
-    struct drop_ans a = { .state = (uint8_t)state };
-
-    flow_drop_ans(f, r, &a, 3);
-}
-
-Test(flow, a_replacement_takes_the_new_place_and_leaves_the_old_one)
-{
-    struct flow f = replacement();
-
-    cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_POLL && f.seg == 21 && f.node == 2);
-    cr_assert(f.token.number == 3 && f.token.client == CLIENT_GAME);
-    f = leaving(&fresh);
-    dropped(&f, DROP_OK);
-    cr_expect(IS_DONE(f, FLOW_OK) && f.token.seg == 12 && f.token.number == 5);
-    f = leaving(&fresh);
-    flow_lost(&f, r, 3);
-    cr_expect(f.todo == FLOW_WAIT_MAP, "it may have left: it is asked again");
-    flow_retry(&f, r, f.wake_ms);
-    dropped(&f, DROP_GONE);
-    cr_expect(IS_DONE(f, FLOW_OK));
-}
-
-/* The answer to a first try was lost, before or after the older ticket had left. */
-Test(flow, a_replacement_that_is_tried_again_has_the_same_place)
-{
-    struct flow f = leaving(&found);
-
-    dropped(&f, DROP_OK);
-    cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_POLL && f.seg == 12);
-    flow_place_ans(&f, r, &waits, 4);
-    cr_expect(IS_DONE(f, FLOW_EXISTING) && f.token.number == 5);
-    f = replacement();
-    flow_place_ans(&f, r, &is_gone, 1);
-    cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_JOIN);
-    flow_append_ans(&f, r, &found, 2);
-    flow_place_ans(&f, r, &waits, 3);
-    cr_expect(IS_DONE(f, FLOW_EXISTING) && f.token.number == 5);
-}
-
-/* A claim that is used again later: a fresh place is given back. */
-Test(flow, what_is_gone_is_not_replaced)
-{
-    struct flow f = replacement();
-
-    flow_place_ans(&f, r, &is_gone, 1);
-    flow_append_ans(&f, r, &fresh, 2);
-    cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_LEAVE && f.seg == 12);
-    cr_assert(flow_dropped(&f)->number == 5 && flow_heir(&f) == 0);
-    dropped(&f, DROP_OK);
-    cr_expect(IS_DONE(f, FLOW_GONE) && f.reason == GONE_LEFT);
-}
-
-Test(flow, whoever_is_let_in_or_has_another_name_is_not_replaced)
-{
-    struct place_ans in = { .state = PLACE_ADMITTED };
-    struct flow f = replacement();
-
-    flow_place_ans(&f, r, &in, 1);
-    cr_expect(IS_DONE(f, FLOW_INSIDE), "nothing was taken");
-    f = leaving(&fresh);
-    dropped(&f, DROP_INSIDE);
-    cr_assert(f.todo == FLOW_ASK && flow_dropped(&f)->number == 5, "in this moment: given back");
-    dropped(&f, DROP_OK);
-    cr_expect(IS_DONE(f, FLOW_INSIDE));
-    f = leaving(&fresh);
-    dropped(&f, DROP_NAMED);
-    flow_retry(&f, r, FLOW_TIMEOUT_MS);
-    cr_expect(IS_DONE(f, FLOW_NAMED), "its node is silent: the place times out");
-}
-
-Test(flow, without_the_old_tickets_node_nothing_is_told)
-{
-    struct flow f = leaving(&fresh);
-
-    flow_retry(&f, r, FLOW_TIMEOUT_MS);
-    cr_expect(IS_DONE(f, FLOW_UNAVAIL));
 }

@@ -1,0 +1,53 @@
+/* next.h: what a flow does next: it asks a node, waits for a newer map, or ends. Pure.
+ * The steps that all flows share; flow.c, replace.c and direct_entry.c choose among them. */
+#ifndef SEGQ_ROUTER_FLOW_NEXT_H
+#define SEGQ_ROUTER_FLOW_NEXT_H
+
+#include "router/flow/flow.h"
+
+#define FLOW_AGAIN_MS 100 /* between two asks of a node that could not help */
+
+/* A replacement that gives its place back ends as f->undone says. */
+static inline void flow_end(struct flow *f, enum flow_result result)
+{
+    f->todo = FLOW_DONE;
+    f->result = SQ_UNLIKELY(f->step == REPLACE_UNDO) ? (enum flow_result)f->undone : result;
+    f->wake_ms = MSEC_NEVER;
+}
+
+static inline void flow_admitted(struct flow *f, const struct place_ans *a)
+{
+    f->admitted = true;
+    f->released_at_ms = a->released_at_ms;
+    f->pass_expires_s = a->pass_expires_s;
+}
+
+/* Waits until wake_ms; where it may not wait any longer it ends at once, with `late`. */
+void flow_pause(struct flow *f, msec_t wake_ms, msec_t now_ms, enum flow_result late);
+static inline void flow_wait_map(struct flow *f, msec_t now_ms)
+{
+    flow_pause(f, now_ms + FLOW_AGAIN_MS, now_ms, FLOW_UNAVAIL);
+}
+/* The segment is being moved: the map that names the new place ends the wait; the next ask
+ * is for a move that was given up. */
+static inline void flow_wait_fence(struct flow *f, msec_t now_ms)
+{
+    flow_pause(f, now_ms + FLOW_BUSY_MS, now_ms, FLOW_UNAVAIL);
+}
+
+/* Asks `node`, which has the segment `serving`; the request names the segment `name`. */
+void flow_ask(struct flow *f, seg_id serving, seg_id name, node_no node, msec_t now_ms);
+/* A join: asks the tail of its lane. */
+void flow_ask_tail(struct flow *f, struct routes *r, msec_t now_ms);
+/* Asks the owner of a ticket's segment, or waits. GONE_NREASONS; else the map says that the
+ * ticket is over, and why: f has no next step yet. */
+SQ_CHECK enum gone_reason flow_ask_owner(struct flow *f, struct routes *r, seg_id of,
+                                         msec_t now_ms);
+/* The node that had the ticket names the segment that has it now: asked there at once if the
+ * map knows where that is. The token's own segment stays the name in the request. */
+void flow_follow(struct flow *f, struct routes *r, seg_id to, msec_t now_ms);
+/* The ticket that a join had found is over: it joins again, in a moment, since the node that
+ * named it may not have heard. */
+void flow_join_again(struct flow *f, msec_t now_ms);
+
+#endif

@@ -1,0 +1,126 @@
+/* replace.c: see replace.h. */
+#include "router/flow/replace.h"
+
+#include <assert.h>
+
+#include "router/flow/next.h"
+
+static void go(struct flow *f, struct routes *r, enum replace_step step, enum flow_kind asks,
+               msec_t now_ms)
+{
+    enum gone_reason why;
+
+    assert(f->kind == FLOW_JOIN && f->todo != FLOW_DONE && f->hold_ms == 0);
+    f->step = (uint8_t)step;
+    f->asks = asks;
+    f->lane = f->join_lane;
+    f->todo = FLOW_WAIT_MAP;
+    if (step == REPLACE_JOIN) {
+        f->token.client = f->join_client;
+        flow_ask_tail(f, r, now_ms);
+        return;
+    }
+    why = flow_ask_owner(f, r, flow_ticket(f)->seg, now_ms);
+    if (why != GONE_NREASONS)
+        replace_gone(f, r, why, now_ms);
+}
+
+void replace_begin(struct flow *f, struct routes *r, const struct token *old, msec_t now_ms)
+{
+    struct route_owner o;
+
+    f->old = *old;
+    if (routes_owner(r, old->seg, &o) == 0 && o.queue->map.id == f->queue &&
+        o.lane == f->join_lane) {
+        f->token = *old;
+        go(f, r, REPLACE_STAY, FLOW_POLL, now_ms);
+    } else {
+        f->token.seg = old->seg; /* until there is a place of the join's own */
+        f->token.number = old->number;
+        f->token.client = old->client;
+        go(f, r, REPLACE_LOOK, FLOW_POLL, now_ms);
+    }
+}
+
+/* A fresh place is given back; one of an earlier try is not ours alone, and times out. */
+static void undo(struct flow *f, struct routes *r, enum flow_result result, msec_t now_ms)
+{
+    f->undone = (uint8_t)result;
+    if (f->fresh)
+        go(f, r, REPLACE_UNDO, FLOW_LEAVE, now_ms);
+    else
+        flow_end(f, result);
+}
+
+/* The old place is left. A place that was found is asked how it stands. */
+static void replaced(struct flow *f, struct routes *r, msec_t now_ms)
+{
+    if (f->fresh)
+        flow_end(f, FLOW_OK);
+    else
+        go(f, r, REPLACE_NONE, FLOW_POLL, now_ms);
+}
+
+void replace_gone(struct flow *f, struct routes *r, enum gone_reason why, msec_t now_ms)
+{
+    switch ((enum replace_step)f->step) {
+    case REPLACE_LOOK:
+        f->old_gone = true;
+        f->reason = (uint8_t)why;
+        go(f, r, REPLACE_JOIN, FLOW_JOIN, now_ms);
+        break;
+    case REPLACE_LEAVE: /* another try has done it, or it has just left */
+        replaced(f, r, now_ms);
+        break;
+    case REPLACE_NONE: /* the place that was found */
+        flow_join_again(f, now_ms);
+        break;
+    case REPLACE_UNDO:
+        flow_end(f, FLOW_OK); /* that is, as it was undone */
+        break;
+    default: /* REPLACE_STAY */
+        f->reason = (uint8_t)why;
+        flow_end(f, FLOW_GONE);
+    }
+}
+
+bool replace_looked(struct flow *f, struct routes *r, const struct place_ans *a, msec_t now_ms)
+{
+    assert(f->step == REPLACE_LOOK);
+    if (a->state == PLACE_WAITING)
+        go(f, r, REPLACE_JOIN, FLOW_JOIN, now_ms);
+    else if (a->state == PLACE_ADMITTED)
+        flow_end(f, FLOW_INSIDE);
+    return a->state == PLACE_WAITING || a->state == PLACE_ADMITTED;
+}
+
+static bool is_old(const struct flow *f)
+{
+    return f->token.seg == f->old.seg && f->token.number == f->old.number;
+}
+
+void replace_joined(struct flow *f, struct routes *r, msec_t now_ms)
+{
+    assert(f->step == REPLACE_JOIN);
+    if (is_old(f)) /* found by a node of an older release, which knows no replacements */
+        flow_wait_map(f, now_ms);
+    else if (!f->old_gone)
+        go(f, r, REPLACE_LEAVE, FLOW_LEAVE, now_ms);
+    else if (f->fresh)
+        undo(f, r, FLOW_GONE, now_ms);
+    else
+        replaced(f, r, now_ms);
+}
+
+void replace_dropped(struct flow *f, struct routes *r, enum drop_state state, msec_t now_ms)
+{
+    assert(f->step == REPLACE_LEAVE || f->step == REPLACE_UNDO);
+    if (f->step == REPLACE_UNDO)
+        flow_end(f, FLOW_OK); /* that is, as it was undone */
+    else if (state == DROP_INSIDE)
+        undo(f, r, FLOW_INSIDE, now_ms);
+    else if (state == DROP_NAMED)
+        undo(f, r, FLOW_NAMED, now_ms);
+    else
+        replaced(f, r, now_ms);
+}

@@ -1,0 +1,121 @@
+/* test_replace.c: a join that replaces an older ticket. */
+#include "router/flow/replace.h"
+
+#include "tests/lib/flowrig.h"
+
+TestSuite(replace, .init = setup, .fini = teardown);
+
+static const struct place_ans waits = { .state = PLACE_WAITING, .position = 3 };
+static const struct place_ans is_gone = { .state = PLACE_GONE, .reason = GONE_LEFT };
+static const struct append_ans fresh = { .state = APPEND_OK, .seg = 12, .number = 5 };
+static const struct append_ans found = { .state = APPEND_EXISTING, .seg = 12, .number = 5 };
+
+/* A queue with a second lane; the older ticket is number 3 of its only segment. */
+static struct flow replacement(void)
+{
+    static struct map_seg vips[] = { { 21, 2, SEG_OPEN } };
+    static struct map_lane lanes[] = { { "default", 4, 1, segs, aliases },
+                                       { "vip", 1, 0, vips, NULL } };
+    struct map_queue q = { .id = 7, .name = "login", .n_lanes = 2, .lanes = lanes };
+    struct msg_map m = { .epoch = 1, .from_version = 0, .version = 2, .next_seg = 100,
+                         .n_nodes = 2, .nodes = nodes, .n_queues = 1, .queues = &q };
+    struct token old = { .seg = 21, .number = 3, .client = CLIENT_GAME };
+    struct flow f = { .token = { .client = CLIENT_MOBILE, .subject_hash = 77 } };
+
+    cr_assert_eq(routes_apply(r, &m), 0);
+    flow_replace(&f, r, routes_queue(r, "login", 5), 0, &old, 0);
+    return f;
+}
+
+/* Up to the older ticket's leave. */
+static struct flow leaving(const struct append_ans *a)
+{
+    struct flow f = replacement();
+
+    flow_place_ans(&f, r, &waits, 1);
+    cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_JOIN && f.seg == 12);
+    flow_append_ans(&f, r, a, 2);
+    cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_LEAVE && f.seg == 21);
+    cr_assert(flow_ticket(&f)->number == 3 && flow_heir(&f) == 77);
+    return f;
+}
+
+static void dropped(struct flow *f, enum drop_state state)
+{
+    struct drop_ans a = { .state = (uint8_t)state };
+
+    flow_drop_ans(f, r, &a, 3);
+}
+
+Test(replace, a_replacement_takes_the_new_place_and_leaves_the_old_one)
+{
+    struct flow f = replacement();
+
+    cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_POLL && f.seg == 21 && f.node == 2);
+    cr_assert(f.token.number == 3 && f.token.client == CLIENT_GAME);
+    f = leaving(&fresh);
+    dropped(&f, DROP_OK);
+    cr_expect(IS_DONE(f, FLOW_OK) && f.token.seg == 12 && f.token.number == 5);
+    f = leaving(&fresh);
+    flow_lost(&f, 3);
+    cr_expect(f.todo == FLOW_WAIT_MAP, "it may have left: it is asked again");
+    flow_retry(&f, r, f.wake_ms);
+    dropped(&f, DROP_GONE);
+    cr_expect(IS_DONE(f, FLOW_OK));
+}
+
+/* The answer to a first try was lost, before or after the older ticket had left. */
+Test(replace, a_replacement_that_is_tried_again_has_the_same_place)
+{
+    struct flow f = leaving(&found);
+
+    dropped(&f, DROP_OK);
+    cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_POLL && f.seg == 12);
+    flow_place_ans(&f, r, &waits, 4);
+    cr_expect(IS_DONE(f, FLOW_EXISTING) && f.token.number == 5);
+    f = replacement();
+    flow_place_ans(&f, r, &is_gone, 1);
+    cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_JOIN);
+    flow_append_ans(&f, r, &found, 2);
+    flow_place_ans(&f, r, &waits, 3);
+    cr_expect(IS_DONE(f, FLOW_EXISTING) && f.token.number == 5);
+}
+
+/* A claim that is used again later: a fresh place is given back. */
+Test(replace, what_is_gone_is_not_replaced)
+{
+    struct flow f = replacement();
+
+    flow_place_ans(&f, r, &is_gone, 1);
+    flow_append_ans(&f, r, &fresh, 2);
+    cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_LEAVE && f.seg == 12);
+    cr_assert(flow_ticket(&f)->number == 5 && flow_heir(&f) == 0);
+    dropped(&f, DROP_OK);
+    cr_expect(IS_DONE(f, FLOW_GONE) && f.reason == GONE_LEFT);
+}
+
+Test(replace, whoever_is_let_in_or_has_another_name_is_not_replaced)
+{
+    struct place_ans in = { .state = PLACE_ADMITTED };
+    struct flow f = replacement();
+
+    flow_place_ans(&f, r, &in, 1);
+    cr_expect(IS_DONE(f, FLOW_INSIDE), "nothing was taken");
+    f = leaving(&fresh);
+    dropped(&f, DROP_INSIDE);
+    cr_assert(f.todo == FLOW_ASK && flow_ticket(&f)->number == 5, "in this moment: given back");
+    dropped(&f, DROP_OK);
+    cr_expect(IS_DONE(f, FLOW_INSIDE));
+    f = leaving(&fresh);
+    dropped(&f, DROP_NAMED);
+    flow_retry(&f, r, FLOW_TIMEOUT_MS);
+    cr_expect(IS_DONE(f, FLOW_NAMED), "its node is silent: the place times out");
+}
+
+Test(replace, without_the_old_tickets_node_nothing_is_told)
+{
+    struct flow f = leaving(&fresh);
+
+    flow_retry(&f, r, FLOW_TIMEOUT_MS);
+    cr_expect(IS_DONE(f, FLOW_UNAVAIL));
+}

@@ -1,48 +1,42 @@
-/* codec.c: one table, made of the lists of msg.h, from message types to the codec_*.c files,
- * and what is the same for all of them: packing, unpacking, limits, memory. */
+/* codec.c: from message types to their tables; packing, unpacking, limits, memory. */
 #include "common/wire/codec.h"
 
 #include <assert.h>
 #include <stdalign.h>
 #include <string.h>
 
-#include "common/wire/codec_directory.h"
-#include "common/wire/codec_flat.h"
-#include "common/wire/codec_router_manager.h"
-#include "common/wire/codec_router_segment.h"
-#include "common/wire/codec_segment_manager.h"
-#include "common/wire/codec_segment_segment.h"
+#include "common/wire/codec_batches.h"
+#include "common/wire/codec_records.h"
 #include "common/wire/columns.h"
 #include "common/wire/columns_read.h"
 #include "common/wire/frame.h"
 
 #define PB_MAX_BYTES 512 /* the largest generated struct; asserted */
 
+/* One of the two: */
 struct codec_row {
-    const struct columns *columns; /* one of MSG_BATCHES; else NULL, and: */
-    const ProtobufCMessageDescriptor *desc;
-    bool (*fill)(const struct msg *m, void *pb, struct arena *a);
-    bool (*take)(const void *pb, struct arena *a, struct msg *m);
+    const struct columns *columns;        /* of MSG_BATCHES */
+    const struct fields *(*fields)(void); /* of MSG_RECORDS */
 };
 
 static const struct codec_row rows[] = {
 #define X(name, number, member, ways) [MSG_##name] = { .columns = &codec_##member##_columns },
     MSG_BATCHES(X)
 #undef X
-#define X(name, number, member, ways)                                                    \
-    [MSG_##name] = { .desc = &segq__##member##__descriptor,                              \
-                     .fill = codec_fill_##member,                                        \
-                     .take = codec_take_##member },
+#define X(name, number, member, ways) [MSG_##name] = { .fields = codec_##member##_fields },
     MSG_RECORDS(X)
 #undef X
 };
+
+/* Each struct msg_NAME in a message. */
+#define MEMBER_OF(m) ((char *)(m) + offsetof(struct msg, batch))
 
 /* NULL: not a type that we know, or one of the hello. */
 static const struct codec_row *row_of(unsigned type)
 {
     const struct codec_row *row = type < ARRAY_LEN(rows) ? &rows[type] : NULL;
 
-    return row != NULL && (row->columns != NULL || row->desc != NULL) ? row : NULL;
+    return row != NULL && (row->columns != NULL || row->fields != NULL) ? row : NULL;
 }
 
 static int pack(const ProtobufCMessage *pb, struct buf *out)
@@ -62,20 +56,21 @@ static int pack(const ProtobufCMessage *pb, struct buf *out)
 
 int msg_encode(const struct msg *m, struct buf *out)
 {
-    const struct codec_row *row;
+    const struct codec_row *row = row_of(m->type);
     alignas(max_align_t) char pb[PB_MAX_BYTES];
+    const struct fields *t;
     struct arena tmp;
     int rc;
 
-    row = row_of(m->type);
     if (row == NULL)
         return SQ_EUNKNOWN;
     if (row->columns != NULL)
         return columns_encode(row->columns, m->batch.rows, m->batch.n, out);
-    assert(row->desc->sizeof_message <= sizeof(pb));
+    t = row->fields();
+    assert(t->desc->sizeof_message <= sizeof(pb));
     arena_init(&tmp); /* takes memory only for messages with lists */
-    protobuf_c_message_init(row->desc, pb);
-    if (row->fill(m, pb, &tmp))
+    protobuf_c_message_init(t->desc, pb);
+    if (fields_fill(t, MEMBER_OF(m), pb, &tmp))
         rc = pack((const ProtobufCMessage *)pb, out);
     else
         rc = tmp.failed ? SQ_ENOMEM : SQ_ETOOBIG;
@@ -110,8 +105,8 @@ int msg_decode(uint16_t type, const uint8_t *body, size_t len, struct arena *a,
         return SQ_EUNKNOWN;
     if (row->columns != NULL)
         return columns_decode(row->columns, body, len, a, &m->batch.rows, &m->batch.n);
-    pb = protobuf_c_message_unpack(row->desc, &alloc, len, body);
-    if (pb != NULL && row->take(pb, a, m))
+    pb = protobuf_c_message_unpack(row->fields()->desc, &alloc, len, body);
+    if (pb != NULL && fields_take(row->fields(), pb, a, MEMBER_OF(m)))
         return 0;
     return a->failed ? SQ_ENOMEM : SQ_EPROTO;
 }

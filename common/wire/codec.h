@@ -1,6 +1,6 @@
-/* codec.h: messages to bytes and back. The only users of generated protobuf headers are
- * codec_*.c, one per link (codec_router_segment.c, codec_router_manager.c,
- * codec_segment_manager.c, codec_segment_segment.c), behind this one table. */
+/* codec.h: messages to bytes and back. Each message has one table of its members:
+ * polls, joins and leaves in codec_batches.c (written by hand, columns.h), all others in
+ * codec_records.c (through protobuf-c, fields.h). */
 #ifndef SEGQ_CODEC_H
 #define SEGQ_CODEC_H
 

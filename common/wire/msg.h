@@ -1,10 +1,9 @@
 /* msg.h: everything that processes say to one another, as plain structs. Pure.
  *
- * Cores read and write these; codec_*.c turns them into protobuf and back (the only
- * files that see generated headers). proto/PROTOCOL.md says what each message means and
- * what happens when it is lost. Every command is safe to repeat: it names its subject
- * (segment, tick, move) and carries the manager's epoch; the answer names them again, so
- * no answer can be taken for another's.
+ * Cores read and write these; codec.h turns them into protobuf and back. proto/PROTOCOL.md says
+ * what each message means and what happens when it is lost. Every command is safe to repeat: it
+ * names its subject (segment, tick, move) and carries the manager's epoch; the answer names them
+ * again, so no answer can be taken for another's.
  *
  * Memory: pointers in a message are borrowed. A decoded message points into the arena
  * given to msg_decode(); a message in an outbox points into the outbox's arena.

@@ -10,7 +10,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "codec_same.h"
+#include "codec_made.h"
 #include "common/wire/codec.h"
 #include "common/http/admin.h"
 #include "common/http/httpd.h"

@@ -1,7 +1,7 @@
-/* codec_router_segment.c: proto/router_segment.proto: polls, joins and leaves.
+/* codec_batches.c: proto/router_segment.proto: polls, joins and leaves.
  * The hot path: read and written by hand (columns.c), wire compatible with the .proto;
  * tests/unit/common/test_codec.c compares with generated code. */
-#include "common/wire/codec_router_segment.h"
+#include "common/wire/codec_batches.h"
 
 #include <stddef.h>
 

@@ -1,7 +1,7 @@
-/* codec_router_segment.h: the columns of each message of MSG_BATCHES: polls, joins, leaves,
+/* codec_batches.h: the columns of each message of MSG_BATCHES: polls, joins, leaves,
  * sessions: proto/router_segment.proto. Pure. */
-#ifndef SEGQ_CODEC_ROUTER_SEGMENT_H
-#define SEGQ_CODEC_ROUTER_SEGMENT_H
+#ifndef SEGQ_CODEC_BATCHES_H
+#define SEGQ_CODEC_BATCHES_H
 
 #include "common/wire/columns.h"
 #include "common/wire/msg.h"

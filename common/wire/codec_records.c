@@ -1,0 +1,278 @@
+/* codec_records.c: the members of each message that goes through protobuf-c, with their ranges,
+ * and what has to hold between them. By the order of the .proto files. */
+#include "common/wire/codec_records.h"
+
+#include <string.h>
+
+#include "common/config/gate_def.h"
+#include "common/config/page_def.h"
+#include "proto/common.pb-c.h"
+#include "proto/directory.pb-c.h"
+#include "proto/router_manager.pb-c.h"
+#include "proto/segment_manager.pb-c.h"
+#include "proto/segment_segment.pb-c.h"
+#include "proto/why.pb-c.h"
+
+#define ADDR_MAX 63         /* "host:port"; structs keep 64 bytes */
+#define URL_MAX  255        /* issuer */
+#define WHY_MAX  200        /* sentences for people: cut, not refused */
+#define KEYS_MAX 16         /* public keys of passes */
+#define LEFT_MAX 127        /* idle units */
+#define ANY      UINT32_MAX /* as many as fit into a frame */
+
+/* ---- common.proto -------------------------------------------------------------------- */
+
+MESSAGE(error, Error, NULL, NUM(code), NUM(about), WORDS(text, WHY_MAX))
+
+/* ---- router_manager.proto ------------------------------------------------------------- */
+
+MESSAGE(router_reg, RouterReg, NULL, NUM(map_version), NUM(map_epoch), TEXT(http, ADDR_MAX),
+        TEXT(admin, ADDR_MAX))
+
+PART(map_node, struct map_node, MapNode, NULL, NUM(no), TEXT(name, NAME_MAX_LEN),
+     TEXT(addr, ADDR_MAX))
+
+PART(map_lane, struct map_lane, MapLane, NULL, TEXT(name, NAME_MAX_LEN),
+     ROWS(segs, n_segs, n_seg, 0, ANY),
+     COL(segs, id, seg), COL(segs, node, seg_node),
+     COL_BYTE(segs, state, seg_state, SEG_OPEN, SEG_LOST),
+     ROWS(aliases, n_aliases, n_alias_from, 0, ANY),
+     COL(aliases, from, alias_from), COL(aliases, to, alias_to))
+
+/* A phase of a later version says nothing to us: `state` does. */
+#define QUEUE_NUMBER(type, f) NUM(f),
+PART(map_queue, struct map_queue, MapQueue, NULL, NUM(id), TEXT(name, NAME_MAX_LEN),
+     IN(state, QUEUE_OPEN, QUEUE_FULL), TEXT(page, PAGE_JSON_MAX),
+     TEXT(message, QUEUE_MESSAGE_MAX),
+     IN_AS(when.phase, phase, 0, PHASE_LAST, .later = true),
+     IN_AS(when.opens_ms, opens_ms, 0, INT64_MAX / 2),
+     IN_AS(when.closes_ms, closes_ms, 0, INT64_MAX / 2),
+     TEXT_AS(when.draw, draw, MAP_DRAW_MAX), TEXT(gate, GATE_JSON_MAX),
+     MAP_QUEUE_NUMBERS(QUEUE_NUMBER)
+     MSGS(lanes, n_lanes, lanes, map_lane, 1, LANES_MAX))
+
+MESSAGE(map, Map, NULL, NUM(epoch), NUM(from_version), NUM(version), NUM(next_seg), NUM(more),
+        NUM(format), NUM(store),
+        MSGS(nodes, n_nodes, nodes, map_node, 0, ANY),
+        MSGS(queues, n_queues, queues, map_queue, 0, ANY),
+        NUMS(removed, n_removed, removed, ANY), BYTES(keys, n_keys, keys, KEYS_MAX))
+
+PART(queue_stats, struct queue_stats, QueueStats, NULL, NUM(id), NUM(ready), NUM(active),
+     NUM(rate_milli_per_s), NUM(entry), WORDS(limited_by, NAME_MAX_LEN),
+     ROWS(lane, n_lanes, n_lane_waiting, 0, LANES_MAX),
+     COL(lane, waiting, lane_waiting), COL(lane, rate_milli_per_s, lane_rate_milli_per_s),
+     COL(lane, leave_ppm, lane_leave_ppm),
+     COL_BYTE(lane, eta_reason, lane_eta_reason, 0, UINT8_MAX))
+
+MESSAGE(stats, Stats, NULL, NUM(clock_ms), MSGS(queues, n, queues, queue_stats, 0, ANY))
+
+/* ---- segment_manager.proto ------------------------------------------------------------- */
+
+/* An address goes into maps, answers and logs as it is: nothing but visible ASCII. */
+static bool is_visible(const char *s)
+{
+    for (; *s != '\0'; s++)
+        if (*s <= ' ' || *s > '~' || *s == '"' || *s == '\\')
+            return false;
+    return true;
+}
+
+static bool end_node_reg(void *p)
+{
+    const struct msg_node_reg *s = p;
+
+    return is_visible(s->addr) && is_visible(s->admin);
+}
+
+MESSAGE(node_reg, NodeReg, end_node_reg, TEXT(addr, ADDR_MAX), TEXT(admin, ADDR_MAX),
+        NUM(max_tickets), NUM(max_segments), NUM(epoch_seen), NUM(store), NUM(directory),
+        NUM(draws), NUM(closes), FIXED(pass_key),
+        BYTES(other_keys.key, other_keys.n, other_keys, PASS_OTHERS_MAX))
+
+MESSAGE(node_ok, NodeOk, NULL, NUM(epoch), NUM(no), NUM(store), NUM(directory))
+
+/* Releases: rows of the member `marks`. */
+#define MARKS                                                                            \
+    ROWS(marks, n_marks, n_mark_stop, 0, MSG_MARKS_MAX), COL(marks, from, mark_from),    \
+        COL(marks, end, mark_stop), COL(marks, at_ms, mark_at),                          \
+        COL_BYTE(marks, again, mark_again, 0, 1)
+
+static bool are_runs(const struct mark_row *v, uint32_t n, uint32_t below)
+{
+    for (uint32_t i = 0; i < n; i++)
+        if (v[i].from >= v[i].end || v[i].end > below)
+            return false;
+    return true;
+}
+
+static bool end_seg_open(void *p)
+{
+    struct msg_seg_open *s = p;
+    struct mark_row *v = (struct mark_row *)(uintptr_t)s->marks; /* of this message */
+
+    for (uint32_t i = 0; i < s->n_marks; i++)
+        v[i].seg = s->seg;
+    return are_runs(v, s->n_marks, s->capacity) && s->mark_end <= s->capacity &&
+           s->draw.n <= s->capacity;
+}
+
+MESSAGE(seg_open, SegOpen, end_seg_open, NUM(epoch), NUM(seg), NUM(queue),
+        IN(lane, 0, LANES_MAX - 1), IN(kind, OPEN_TAIL, OPEN_REBUILD), NUM(capacity), NUM(ahead),
+        NUM(for_ms), NUM(mark_end), NUM(early), NUM(closes_ms), MARKS,
+        NUM_AS(draw.n, draw_n), SEED(draw.seed, draw.n, draw_seed))
+
+MESSAGE(seg_seal, SegSeal, NULL, NUM(epoch), NUM(seg), NUM(next),
+        NUM_AS(draw.n, draw_n), SEED(draw.seed, draw.n, draw_seed))
+
+MESSAGE(seg_next, SegNext, NULL, NUM(epoch), NUM(seg), NUM(next), NUM(closes_ms))
+
+MESSAGE(seg_ahead, SegAhead, NULL, NUM(epoch),
+        ROWS(v, n, n_seg, 0, MSG_STATUS_MAX), COL(v, seg, seg), COL(v, ahead, ahead),
+        ROWS(pace, n_pace, n_pace_queue, 0, MSG_STATUS_MAX), COL(pace, queue, pace_queue),
+        COL_BYTE(pace, lane, pace_lane, 0, LANES_MAX - 1), COL(pace, min_ms, pace_min_ms),
+        COL(pace, max_ms, pace_max_ms), COL(pace, us_per_place, pace_us_per_place),
+        ROWS(kept, n_kept, n_kept_seg, 0, MSG_STATUS_MAX), COL(kept, seg, kept_seg),
+        COL(kept, tick, kept_tick))
+
+MESSAGE(seg_pop, SegPop, NULL, NUM(epoch), NUM(seg), NUM(tick), NUM(n), NUM(released_at_ms),
+        NUM(keeps), NUM(away_ms))
+
+static bool end_seg_state(void *p)
+{
+    const struct seg_status *s = p;
+
+    return are_runs(s->marks, s->n_marks, UINT32_MAX);
+}
+
+/* State 0: a node that has nothing to tell of the segment. */
+PART(seg_state, struct seg_status, SegState, end_seg_state, NUM(seg), NUM(queue),
+     IN(lane, 0, LANES_MAX - 1), IN(state, 0, SEG_SEALED), NUM(capacity), NUM(joined),
+     NUM(waiting), NUM(returning), NUM(ready), NUM(active), NUM(records), NUM(popped),
+     NUM(last_tick), NUM(no_shows), NUM(expired), NUM(left), NUM(next), NUM(move),
+     NUM(rebuild), NUM(claimed), NUM(drawn), NUM(away), NUM(polls), NUM(closed),
+     NUM(closes_ms), NUM(ahead), NUMS(absorbed, n_absorbed, absorbed, ANY), MARKS,
+     COL(marks, seg, mark_seg))
+
+MESSAGE(seg_popped, SegPopped, NULL, NUM(epoch), NUM(seg), NUM(tick), NUM(n), NUM(busy),
+        MSG(status, seg_state))
+
+MESSAGE(seg_remove, SegRemove, NULL, NUM(epoch), NUM(seg), NUM(force))
+
+static bool end_seg_status(void *p)
+{
+    const struct msg_seg_status *s = p;
+
+    for (uint32_t i = 0; i < s->n; i++)
+        if (s->v[i].state < SEG_OPEN)
+            return false;
+    return true;
+}
+
+MESSAGE(seg_status, SegStatus, end_seg_status, NUM(epoch), NUM(full), NUM(more), NUM(tickets),
+        NUM(max_tickets), MSGS(v, n, v, seg_state, 0, MSG_STATUS_MAX),
+        NUMS(gone, n_gone, gone, MSG_STATUS_MAX))
+
+#define RULE(f) NUM(f),
+MESSAGE(rules, Rules, NULL, NUM(epoch), NUM(queue), TEXT(name, NAME_MAX_LEN),
+        TEXT(issuer, URL_MAX), NUMS_FIXED(idle_ms, idle_ms), NODE_RULES(RULE)
+        NUM(session_hold_s), TEXTS(lanes, n_lanes, lanes, 1, LANES_MAX, NAME_MAX_LEN))
+
+MESSAGE(move_in, MoveIn, NULL, NUM(epoch), NUM(move), NUM(from), NUM(to), NUM(expect))
+
+MESSAGE(move_out, MoveOut, NULL, NUM(epoch), NUM(move), NUM(from), NUM(to),
+        TEXT(peer_name, NAME_MAX_LEN), TEXT(peer_addr, ADDR_MAX))
+
+MESSAGE(move_end, MoveEnd, NULL, NUM(epoch), NUM(move), NUM(from), NUM(to), NUM(commit))
+
+MESSAGE(move_status, MoveStatus, NULL, NUM(epoch), NUM(move), NUM(from), NUM(to),
+        IN(side, MOVE_SIDE_OUT, MOVE_SIDE_IN), IN(report, MOVE_ACCEPTED, MOVE_ABORTED),
+        NUM(tickets), WORDS(why, WHY_MAX))
+
+/* ---- segment_segment.proto -------------------------------------------------------------- */
+
+static bool end_copy_begin(void *p)
+{
+    const struct msg_copy_begin *s = p;
+
+    return s->first <= s->end;
+}
+
+MESSAGE(copy_begin, CopyBegin, end_copy_begin, NUM(move), NUM(from), NUM(to), NUM(first),
+        NUM(end), NUM(joined), NUM(unit_ms))
+
+static bool end_copy_block(void *p)
+{
+    const struct copy_block *s = p;
+    unsigned alive = 0;
+
+    for (size_t i = 0; i < ARRAY_LEN(s->alive); i++)
+        alive += (unsigned)__builtin_popcountll(s->alive[i]);
+    for (size_t i = 0; i < s->n_left; i++)
+        if (s->left[i] > LEFT_MAX)
+            return false;
+    return s->n_left == alive;
+}
+
+PART(copy_block, struct copy_block, CopyBlock, end_copy_block, NUM(index),
+     NUMS_FIXED(alive, alive), BYTES(left, n_left, left, UINT16_MAX))
+
+MESSAGE(copy_chunk, CopyChunk, NULL, NUM(move), NUM(seq),
+        MSGS(v, n, v, copy_block, 0, MSG_COPY_BLOCKS))
+
+MESSAGE(copy_touch, CopyTouch, NULL, NUM(move), NUM(seq), ROWS(v, n, n_number, 0, ANY),
+        COL(v, number, number), COL_BYTE(v, alive, alive, 0, 1),
+        COL_BYTE(v, left, left, 0, LEFT_MAX))
+
+static bool end_copy_reloc(void *p)
+{
+    const struct reloc_rec *s = p;
+
+    return s->n_words == ((size_t)s->bits + 63) / 64;
+}
+
+PART(copy_reloc, struct reloc_rec, CopyReloc, end_copy_reloc, NUM(seg), NUM_AS(base, start),
+     NUM(bits), NUMS(alive, n_words, alive, ANY))
+
+MESSAGE(copy_extra, CopyExtra, NULL, NUM(move), NUM(seq),
+        ROWS(sessions, n_sessions, n_session_seg, 0, ANY), COL(sessions, seg, session_seg),
+        COL(sessions, number, session_number),
+        COL_BYTE(sessions, state, session_state, 0, UINT8_MAX),
+        COL_BYTE(sessions, client, session_client, 0, CLIENT_NCLASSES - 1),
+        COL(sessions, released_at_ms, session_released_at_ms),
+        COL(sessions, left_ms, session_left_ms),
+        COL_BYTE(sessions, reason, session_reason, 0, UINT8_MAX),
+        COL(sessions, until_s, session_until_s),
+        MSGS(relocs, n_relocs, relocs, copy_reloc, 0, ANY),
+        ROWS(subjects, n_subjects, n_subject_seg, 0, ANY), COL(subjects, seg, subject_seg),
+        COL(subjects, number, subject_number), COL(subjects, issued_s, subject_issued_s),
+        COL_BYTE(subjects, client, subject_client, 0, CLIENT_NCLASSES - 1),
+        COL(subjects, hash, subject_hash),
+        COL_BYTES(subjects, text, len, subject_text, SUBJECT_MAX_LEN))
+
+MESSAGE(copy_end, CopyEnd, NULL, NUM(move), NUM(seq), NUM(waiting), NUM(ahead))
+
+MESSAGE(copy_ack, CopyAck, NULL, NUM(move), NUM(seq), NUM(refused), WORDS(why, WHY_MAX))
+
+/* ---- why.proto --------------------------------------------------------------------------- */
+
+MESSAGE(why, Why, NULL, NUM(ask), NUM(seg), NUM(number), NUM(client))
+
+/* A later node's states and reasons are not refused: they are shown as unknown. */
+MESSAGE(why_ans, WhyAns, NULL, NUM(ask), NUM(more), NUM(lines_only), NUM(state), NUM(reason),
+        NUM(unstored), NUM(fenced), NUM(segment), NUM(moved_to), NUM(position), NUM(left_ms),
+        NUM(told_ms), NUM(silent_ms), NUM(released_at_ms), NUM(pass_expires_s), NUM(trail),
+        NUM(trail_whole), NUM(trail_bytes), TEXT(lines, WHY_LINES_MAX))
+
+/* ---- directory.proto --------------------------------------------------------------------- */
+
+MESSAGE(members, Members, NULL, NUM(epoch), NUM(version), NUM(self),
+        ROWS(v, n, n_no, 0, MSG_MEMBERS_MAX), COL(v, no, no), COL_TEXT(v, name, name, NAME_MAX_LEN),
+        COL_TEXT(v, addr, addr, ADDR_MAX))
+
+#define DIR_FIELDS(n_whats)                                                              \
+    NUM(version), ROWS(v, n, what.len, 0, MSG_DIR_ROWS_MAX),                             \
+        COL_BYTE(v, what, what, 0, (n_whats) - 1), COL(v, hash, hash), COL(v, seg, seg), \
+        COL(v, number, number), COL(v, issued_s, issued_s),                              \
+        COL_BYTE(v, client, client, 0, CLIENT_NCLASSES - 1)
+MESSAGE(dir, Dir, NULL, DIR_FIELDS(DIR_NASKS))
+MESSAGE(dir_ans, DirAns, NULL, DIR_FIELDS(DIR_NWORDS))

@@ -1,0 +1,12 @@
+/* codec_records.h: the table of each message that goes through protobuf-c (MSG_RECORDS). Pure. */
+#ifndef SEGQ_CODEC_RECORDS_H
+#define SEGQ_CODEC_RECORDS_H
+
+#include "common/wire/fields.h"
+#include "common/wire/msg.h"
+
+#define X(name, number, member, ways) const struct fields *codec_##member##_fields(void);
+MSG_RECORDS(X)
+#undef X
+
+#endif

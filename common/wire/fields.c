@@ -1,0 +1,333 @@
+/* fields.c: the walk of a table, from a struct and to it. */
+#include "common/wire/fields.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "common/wire/number.h"
+
+/* Where a walk is: the rows are those of the last F_ROWS. */
+struct walk {
+    struct arena *a;
+    char *rows;
+    size_t n;
+    uint32_t step;
+};
+
+static uint64_t number(const char *p, unsigned width, bool is_signed)
+{
+    uint64_t v = load(p, width);
+
+    assert(!is_signed || width >= 4);
+    return is_signed && width == 4 ? (uint64_t)(int64_t)(int32_t)(uint32_t)v : v;
+}
+
+static void *pointer(const char *p)
+{
+    void *v;
+
+    memcpy(&v, p, sizeof(v));
+    return v;
+}
+
+static void point(char *p, const void *to)
+{
+    memcpy(p, &to, sizeof(to));
+}
+
+static size_t *count_of(const struct field *f, const char *pb)
+{
+    return (size_t *)(void *)(uintptr_t)(pb + f->pb_n);
+}
+
+/* Our array: its elements, and how many they are. */
+static char *array_of(const struct field *f, const char *s)
+{
+    return f->in_place ? (char *)(uintptr_t)(s + f->off) : pointer(s + f->off);
+}
+
+static size_t elements(const struct field *f, const char *s)
+{
+    return f->n_width != 0 ? load(s + f->n, f->n_width) : f->most;
+}
+
+static char *row(const struct walk *w, size_t i)
+{
+    assert(i < w->n);
+    return w->rows + i * w->step;
+}
+
+/* n initialised messages, for a repeated member; NULL: no memory. */
+static ProtobufCMessage **messages(const ProtobufCMessageDescriptor *desc, size_t n,
+                                   struct arena *a)
+{
+    ProtobufCMessage **v = arena_array(a, n, sizeof(*v));
+    size_t step = (desc->sizeof_message + 15) & ~(size_t)15;
+    char *mem = arena_array(a, n, step);
+
+    assert(step >= desc->sizeof_message);
+    if (v == NULL || mem == NULL)
+        return NULL;
+    for (size_t i = 0; i < n; i++) {
+        v[i] = (ProtobufCMessage *)(mem + i * step);
+        protobuf_c_message_init(desc, v[i]);
+    }
+    return v;
+}
+
+/* ---- from a struct ------------------------------------------------------------------------ */
+
+/* at: where the pointer is, or the row that has it and its length */
+static bool fill_text(const struct field *f, const char *at, ProtobufCBinaryData *d)
+{
+    d->data = pointer(at + f->off); /* protobuf-c only reads it */
+    if (f->n_width != 0)
+        d->len = load(at + f->n, f->n_width);
+    else
+        d->len = d->data != NULL ? strlen((const char *)d->data) : 0;
+    if (f->kind == F_WORDS && d->len > f->most)
+        d->len = f->most;
+    return d->len <= f->most;
+}
+
+static bool fill_bytes(const struct field *f, const char *s, ProtobufCBinaryData *d)
+{
+    size_t n = elements(f, s);
+
+    if (f->kind == F_SEED)
+        n = n != 0;
+    else if (n > f->most)
+        return false;
+    d->len = n * f->step;
+    d->data = d->len > 0 ? (uint8_t *)array_of(f, s) : NULL;
+    return true;
+}
+
+static bool fill_messages(const struct field *f, const char *s, char *pb, struct arena *a)
+{
+    const struct fields *sub = f->sub();
+    size_t n = f->kind == F_MSG ? 1 : elements(f, s);
+    const char *from = f->kind == F_MSG ? s + f->off : array_of(f, s);
+    ProtobufCMessage **v = messages(sub->desc, n, a);
+
+    if (v == NULL || (f->kind == F_MSGS && n > f->most))
+        return false;
+    point(pb + f->pb, f->kind == F_MSG ? (void *)v[0] : v);
+    if (f->kind == F_MSGS)
+        *count_of(f, pb) = n;
+    for (size_t i = 0; i < n; i++, from += f->step)
+        if (!fields_fill(sub, from, v[i], a))
+            return false;
+    return true;
+}
+
+static bool fill_column(const struct field *f, const struct walk *w, char *pb)
+{
+    char *v = arena_array(w->a, w->n, f->pb_width);
+
+    point(pb + f->pb, v);
+    *count_of(f, pb) = w->n;
+    for (size_t i = 0; v != NULL && i < w->n; i++)
+        store(v + i * f->pb_width, f->pb_width,
+              number(row(w, i) + f->off, f->width, f->is_signed));
+    return v != NULL;
+}
+
+static bool fill_texts(const struct field *f, const struct walk *w, char *pb)
+{
+    ProtobufCBinaryData *d = arena_array(w->a, w->n, sizeof(*d));
+
+    point(pb + f->pb, d);
+    *count_of(f, pb) = w->n;
+    for (size_t i = 0; d != NULL && i < w->n; i++)
+        if (!fill_text(f, row(w, i), &d[i]))
+            return false;
+    return d != NULL;
+}
+
+static bool fill(const struct field *f, const char *s, char *pb, struct walk *w)
+{
+    switch (f->kind) {
+    case F_NUM:
+        store(pb + f->pb, f->pb_width, number(s + f->off, f->width, f->is_signed));
+        return true;
+    case F_TEXT:
+    case F_WORDS:
+        return fill_text(f, s, (ProtobufCBinaryData *)(void *)(pb + f->pb));
+    case F_BYTES:
+    case F_SEED:
+        return fill_bytes(f, s, (ProtobufCBinaryData *)(void *)(pb + f->pb));
+    case F_MSG:
+    case F_MSGS:
+        return fill_messages(f, s, pb, w->a);
+    case F_ROWS:
+        w->rows = array_of(f, s);
+        w->n = elements(f, s);
+        w->step = f->step;
+        assert(w->n == 0 || w->rows != NULL);
+        return w->n <= f->most;
+    case F_COL:
+        return fill_column(f, w, pb);
+    case F_COL_TEXT:
+        return fill_texts(f, w, pb);
+    }
+    assert(!"a kind of field");
+    return false;
+}
+
+bool fields_fill(const struct fields *t, const void *s, void *pb, struct arena *a)
+{
+    struct walk w = { .a = a };
+
+    assert(((const ProtobufCMessage *)pb)->descriptor == t->desc);
+    for (unsigned i = 0; i < t->n; i++)
+        if (!fill(&t->v[i], s, pb, &w))
+            return false;
+    return true;
+}
+
+/* ---- and to it ---------------------------------------------------------------------------- */
+
+/* Wire numbers are wider than ours: false also if it does not survive. */
+static bool take_number(const struct field *f, char *to, const char *from)
+{
+    uint64_t v = number(from, f->pb_width, f->pb_signed);
+
+    if (f->later && v > f->most)
+        v = 0;
+    store(to, f->width, v);
+    return v >= f->least && v <= f->most && number(to, f->width, f->is_signed) == v;
+}
+
+static bool take_text(const struct field *f, char *at, const ProtobufCBinaryData *d,
+                      struct arena *a)
+{
+    const char *text = d->len > 0 ? (const char *)d->data : "";
+
+    if (d->len > f->most)
+        return false;
+    if (f->n_width != 0)
+        store(at + f->n, f->n_width, d->len);
+    else if (memchr(text, 0, d->len) != NULL)
+        return false;
+    else if (d->len > 0)
+        text = arena_strndup(a, text, d->len);
+    point(at + f->off, text);
+    return text != NULL;
+}
+
+static bool take_bytes(const struct field *f, const ProtobufCBinaryData *d, char *s)
+{
+    size_t n = d->len / f->step;
+
+    if (f->kind == F_SEED && elements(f, s) == 0)
+        return true;
+    if (d->len % f->step != 0 || n > (f->kind == F_SEED ? 1 : f->most))
+        return false;
+    if (f->kind == F_BYTES && f->n_width != 0)
+        store(s + f->n, f->n_width, n);
+    else if (n != 1)
+        return false;
+    if (!f->in_place)
+        point(s + f->off, d->data);
+    else if (n > 0)
+        memcpy(s + f->off, d->data, d->len);
+    return true;
+}
+
+/* n zeroed elements of ours, and their count. */
+static bool take_array(const struct field *f, size_t n, char *s, struct arena *a)
+{
+    if (n < (f->n_width != 0 ? f->least : f->most) || n > f->most)
+        return false;
+    if (f->n_width != 0)
+        store(s + f->n, f->n_width, n);
+    if (!f->in_place)
+        point(s + f->off, arena_array(a, n, f->step));
+    return array_of(f, s) != NULL;
+}
+
+static bool take_messages(const struct field *f, const char *pb, struct arena *a, char *s)
+{
+    const struct fields *sub = f->sub();
+    ProtobufCMessage **v = pointer(pb + f->pb);
+    size_t n;
+    char *to;
+
+    if (f->kind == F_MSG)
+        return v != NULL && fields_take(sub, v, a, s + f->off);
+    n = *count_of(f, pb);
+    if (!take_array(f, n, s, a))
+        return false;
+    to = array_of(f, s);
+    for (size_t i = 0; i < n; i++, to += f->step)
+        if (!fields_take(sub, v[i], a, to))
+            return false;
+    return true;
+}
+
+static bool take_column(const struct field *f, const char *pb, const struct walk *w)
+{
+    const char *v = pointer(pb + f->pb);
+    size_t n = *count_of(f, pb);
+
+    if (n != w->n && (n != 0 || f->least > 0))
+        return false;
+    for (size_t i = 0; i < n; i++)
+        if (!take_number(f, row(w, i) + f->off, v + i * f->pb_width))
+            return false;
+    return true;
+}
+
+static bool take_texts(const struct field *f, const char *pb, const struct walk *w)
+{
+    const ProtobufCBinaryData *d = pointer(pb + f->pb);
+
+    if (*count_of(f, pb) != w->n)
+        return false;
+    for (size_t i = 0; i < w->n; i++)
+        if (!take_text(f, row(w, i), &d[i], w->a))
+            return false;
+    return true;
+}
+
+static bool take(const struct field *f, const char *pb, char *s, struct walk *w)
+{
+    switch (f->kind) {
+    case F_NUM:
+        return take_number(f, s + f->off, pb + f->pb);
+    case F_TEXT:
+    case F_WORDS:
+        return take_text(f, s, (const void *)(pb + f->pb), w->a);
+    case F_BYTES:
+    case F_SEED:
+        return take_bytes(f, (const void *)(pb + f->pb), s);
+    case F_MSG:
+    case F_MSGS:
+        return take_messages(f, pb, w->a, s);
+    case F_ROWS:
+        w->n = *count_of(f, pb);
+        w->step = f->step;
+        if (!take_array(f, w->n, s, w->a))
+            return false;
+        w->rows = array_of(f, s);
+        return true;
+    case F_COL:
+        return take_column(f, pb, w);
+    case F_COL_TEXT:
+        return take_texts(f, pb, w);
+    }
+    assert(!"a kind of field");
+    return false;
+}
+
+bool fields_take(const struct fields *t, const void *pb, struct arena *a, void *s)
+{
+    struct walk w = { .a = a };
+
+    assert(((const ProtobufCMessage *)pb)->descriptor == t->desc);
+    for (unsigned i = 0; i < t->n; i++)
+        if (!take(&t->v[i], pb, s, &w))
+            return false;
+    return t->finish == NULL || t->finish(s);
+}

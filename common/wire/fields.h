@@ -1,0 +1,139 @@
+/* fields.h: our structs to the ones that protobuf-c generates, and back, both ways by one table.
+ * Pure.
+ *
+ * A table names each member once, with its range: fields_fill() and fields_take() walk it, and
+ * the tests' generator and comparison, so none of them can forget what the others know. What
+ * the .proto lacks does not compile; what only the .proto has fails test_codec. */
+#ifndef SEGQ_FIELDS_H
+#define SEGQ_FIELDS_H
+
+#include <protobuf-c/protobuf-c.h>
+
+#include "common/base/arena.h"
+
+enum field_kind {
+    F_NUM,
+    F_TEXT,     /* const char *, NULL counts as ""; a longer one is not sent */
+    F_WORDS,    /* the same; a longer one is cut */
+    F_BYTES,    /* elements of `step` bytes, one behind the other */
+    F_SEED,     /* `step` bytes in place, present if the number at `n`, which is before, is not 0 */
+    F_MSG,      /* a struct in place; always present */
+    F_MSGS,     /* an array of structs */
+    F_ROWS,     /* an array of structs in columns: those that follow, up to the next F_ROWS */
+    F_COL,      /* a number of each row; absent: zeros */
+    F_COL_TEXT, /* a text of each row, or bytes (`n_width` of their length); never absent */
+};
+
+struct field {
+    enum field_kind kind;
+    uint8_t width;    /* of our number, 1, 2, 4, 8 bytes */
+    uint8_t pb_width; /* of the generated one: 4, 8; 1: a column in `bytes`, one a row */
+    uint8_t n_width;  /* of our count, at `n`; 0: there are `most`, always */
+    bool is_signed, pb_signed;
+    bool in_place; /* the elements are at `off`; else a pointer to them */
+    bool later;    /* a number above `most` is a later version's: it reads as 0 */
+    uint16_t off;  /* of our member; of a column: in the row, and so is `n` */
+    uint16_t n;
+    uint16_t pb, pb_n;    /* of the generated member, and of its count */
+    uint32_t step;        /* bytes of an element */
+    uint64_t least, most; /* of the number, length or count; `least` is for what comes */
+    const struct fields *(*sub)(void);
+};
+
+struct fields {
+    const struct field *v;
+    unsigned n;
+    const ProtobufCMessageDescriptor *desc;
+    bool (*finish)(void *s); /* NULL, or: looks at what has come, beyond ranges; false: refused */
+};
+
+/* pb is an initialised message of t->desc; its parts come from `a`, or are borrowed from s.
+ * False: a part is above its limit, or no memory (a->failed). */
+bool fields_fill(const struct fields *t, const void *s, void *pb, struct arena *a);
+/* *s is zeroed. False: not valid, or no memory (a->failed). What *s points to is in `a`, or is
+ * pb's. */
+bool fields_take(const struct fields *t, const void *pb, struct arena *a, void *s);
+
+/* ---- how tables are written ---------------------------------------------------------------
+ * PART: a static table of a struct; MESSAGE: of a struct msg_NAME. Members of the struct are
+ * named first, then those of the .proto where these differ. */
+#define TABLE(linkage, name, Struct, Pb, end, ...)                                        \
+    linkage const struct fields *codec_##name##_fields(void)                             \
+    {                                                                                    \
+        typedef Struct S;                                                                \
+        typedef Segq__##Pb P;                                                            \
+        static const struct field v[] = { __VA_ARGS__ };                                 \
+        static const struct fields t = { v, ARRAY_LEN(v), &segq__##name##__descriptor,   \
+                                         end };                                          \
+                                                                                         \
+        return &t;                                                                       \
+    }
+#define PART(name, Struct, Pb, end, ...) TABLE(static, name, Struct, Pb, end, __VA_ARGS__)
+#define MESSAGE(name, Pb, end, ...)      TABLE(, name, struct msg_##name, Pb, end, __VA_ARGS__)
+
+#define F_OF(T, f)     (((T *)0)->f)
+#define F_SIGNED(x)    _Generic((x), int: true, long: true, default: false)
+#define F_MOST(x)      _Generic((x), _Bool: 1, default: UINT64_MAX)
+#define F_IN_PLACE(x)  (!__builtin_types_compatible_p(__typeof__(x), __typeof__(&(x)[0])))
+#define F_OURS(x)      .width = sizeof(x), .is_signed = F_SIGNED(x)
+#define F_PB(f)        .pb = offsetof(P, f)
+#define F_PB_NUM(f, x) F_PB(f), .pb_width = sizeof(x), .pb_signed = F_SIGNED(x)
+#define F_PB_LIST(f)   F_PB(f), .pb_n = offsetof(P, n_##f)
+#define F_BOUND(lo, hi) .least = (lo), .most = (hi)
+#define F_ARRAY(f)                                                                       \
+    .off = offsetof(S, f), .in_place = F_IN_PLACE(F_OF(S, f)), .step = sizeof(F_OF(S, f)[0])
+#define F_COUNT(f)     .n = offsetof(S, f), .n_width = sizeof(F_OF(S, f))
+
+#define IN_AS(f, p, lo, hi, ...)                                                         \
+    { .kind = F_NUM, .off = offsetof(S, f), F_OURS(F_OF(S, f)), F_PB_NUM(p, F_OF(P, p)), \
+      F_BOUND(lo, hi), __VA_ARGS__ }
+#define IN(f, lo, hi)      IN_AS(f, f, lo, hi)
+#define NUM_AS(f, p)       IN_AS(f, p, 0, F_MOST(F_OF(S, f)))
+#define NUM(f)             NUM_AS(f, f)
+#define TEXT_AS(f, p, max) { .kind = F_TEXT, .off = offsetof(S, f), F_PB(p), .most = (max) }
+#define TEXT(f, max)       TEXT_AS(f, f, max)
+#define WORDS(f, max)      { .kind = F_WORDS, .off = offsetof(S, f), F_PB(f), .most = (max) }
+/* n: the member with the count; max: elements */
+#define BYTES(f, count, p, max)                                                          \
+    { .kind = F_BYTES, F_ARRAY(f), F_COUNT(count), F_PB(p), .most = (max) }
+#define FIXED(f)                                                                         \
+    { .kind = F_BYTES, .off = offsetof(S, f), .in_place = true, F_PB(f),                 \
+      .step = sizeof(F_OF(S, f)), .most = 1 }
+#define SEED(f, count, p)                                                                \
+    { .kind = F_SEED, .off = offsetof(S, f), .in_place = true, F_COUNT(count), F_PB(p),  \
+      .step = sizeof(F_OF(S, f)) }
+#define MSG(f, name)                                                                     \
+    { .kind = F_MSG, .off = offsetof(S, f), F_PB(f), .sub = codec_##name##_fields }
+#define MSGS(f, count, p, name, lo, hi)                                                  \
+    { .kind = F_MSGS, F_ARRAY(f), F_COUNT(count), F_PB_LIST(p), F_BOUND(lo, hi),         \
+      .sub = codec_##name##_fields }
+
+/* by: where the .proto's struct has the count (n_x of a repeated member, x.len of bytes) */
+#define ROWS(f, count, by, lo, hi)                                                       \
+    { .kind = F_ROWS, F_ARRAY(f), F_COUNT(count), .pb_n = offsetof(P, by), F_BOUND(lo, hi) }
+#define F_ROW(rows) __typeof__(F_OF(S, rows)[0])
+#define COL_IN(rows, f, p, lo, hi)                                                       \
+    { .kind = F_COL, .off = offsetof(F_ROW(rows), f), F_OURS(F_OF(S, rows)[0].f),        \
+      F_PB_LIST(p), .pb_width = sizeof(F_OF(P, p)[0]),                                   \
+      .pb_signed = F_SIGNED(F_OF(P, p)[0]), F_BOUND(lo, hi) }
+#define COL(rows, f, p) COL_IN(rows, f, p, 0, F_MOST(F_OF(S, rows)[0].f))
+#define COL_BYTE(rows, f, p, lo, hi)                                                     \
+    { .kind = F_COL, .off = offsetof(F_ROW(rows), f), .width = 1, .pb_width = 1,         \
+      .pb = offsetof(P, p.data), .pb_n = offsetof(P, p.len), F_BOUND(lo, hi) }
+#define COL_TEXT(rows, f, p, max)                                                        \
+    { .kind = F_COL_TEXT, .off = offsetof(F_ROW(rows), f), F_PB_LIST(p), .most = (max) }
+#define COL_BYTES(rows, f, len, p, max)                                                  \
+    { .kind = F_COL_TEXT, .off = offsetof(F_ROW(rows), f), .n = offsetof(F_ROW(rows), len), \
+      .n_width = sizeof(F_OF(S, rows)[0].len), F_PB_LIST(p), .most = (max) }
+/* Arrays of numbers and of texts: rows whose only column they are. */
+#define F_SELF(f, p)                                                                     \
+    { .kind = F_COL, F_OURS(F_OF(S, f)[0]), F_PB_LIST(p), .pb_width = sizeof(F_OF(P, p)[0]), \
+      .most = UINT64_MAX }
+#define NUMS(f, count, p, hi)    ROWS(f, count, n_##p, 0, hi), F_SELF(f, p)
+#define NUMS_FIXED(f, p)                                                                 \
+    { .kind = F_ROWS, F_ARRAY(f), .pb_n = offsetof(P, n_##p),                            \
+      .most = ARRAY_LEN(F_OF(S, f)) }, F_SELF(f, p)
+#define TEXTS(f, count, p, lo, hi, max)                                                  \
+    ROWS(f, count, n_##p, lo, hi), { .kind = F_COL_TEXT, F_PB_LIST(p), .most = (max) }
+
+#endif

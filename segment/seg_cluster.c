@@ -1,4 +1,5 @@
-/* seg_cluster.c: starts and watches the segment nodes of this machine; common/supervisor/cluster.h has the whole story. */
+/* seg_cluster.c: starts and watches the segment nodes of this machine
+ * (common/supervisor/cluster.h). */
 #include "common/supervisor/cluster.h"
 #include "common/supervisor/cluster_keys.h"
 

@@ -6,6 +6,7 @@
 #define _GNU_SOURCE /* sem_clockwait */
 #include "segment/audit/audit.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <pthread.h>
@@ -144,6 +145,7 @@ static void hand_over(struct audit *a)
     if (!a->open)
         return;
     a->open = false;
+    assert(a->chunk[atomic_load(&a->full) % a->n].len > 0); /* a chunk is opened for a line */
     atomic_fetch_add_explicit(&a->full, 1, memory_order_release);
     sem_post(&a->wake);
 }
@@ -159,6 +161,7 @@ static struct chunk *room(struct audit *a, int64_t wall_ms)
         return c;
     hand_over(a);
     full = atomic_load_explicit(&a->full, memory_order_relaxed);
+    assert(full - atomic_load(&a->done) <= a->n); /* the writer never overtakes, nor do we */
     if (full - atomic_load_explicit(&a->done, memory_order_acquire) >= a->n)
         return NULL;
     c = &a->chunk[full % a->n];
@@ -170,6 +173,7 @@ static struct chunk *room(struct audit *a, int64_t wall_ms)
 
 static void put(struct audit *a, struct chunk *c, const struct audit_event *e)
 {
+    assert(a->open && c->len + AUDIT_LINE_MAX <= AUDIT_CHUNK_BYTES);
     c->len += audit_line(e, a->node, a->subject, c->data + c->len);
     a->lines++;
 }
@@ -355,7 +359,8 @@ void audit_free(struct audit *a, int64_t wall_ms)
         pthread_join(a->thread, NULL);
         tell_failing(a);
         if (a->gap > 0 || atomic_load(&a->failing) != 0)
-            log_error("event=trail_cut left_out=%" PRIu64 " note=\"its end was not written\"", a->gap);
+            log_error("event=trail_cut left_out=%" PRIu64 " note=\"its end was not written\"",
+                      a->gap);
     }
     audit_desk_fini(&a->desk);
     audit_files_fini(&a->files);

@@ -1,6 +1,8 @@
 /* audit_desk.c: a few places; questions are rare, and those beyond are told so. */
 #include "segment/audit/audit_desk.h"
 
+#include <assert.h>
+
 enum { FREE, ASKED, DONE };
 
 static int state_of(const struct audit_desk *d, unsigned i)
@@ -50,6 +52,7 @@ static void finish(struct audit_desk *d)
 {
     struct audit_found *f = &d->place[d->who].f;
 
+    assert(d->working && state_of(d, d->who) == ASKED);
     f->lines = d->at_work.lines;
     f->whole = d->at_work.whole;
     f->read = d->at_work.read;

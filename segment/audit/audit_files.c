@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* memrchr */
 #include "segment/audit/audit_files.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -162,6 +163,8 @@ int audit_files_put(struct audit_files *f, const char *p, size_t n, size_t *done
 {
     size_t at = 0;
     int rc = open_file(f, p + DAY_AT);
+
+    assert(n > DAY_AT + AUDIT_DAY_LEN && p[n - 1] == '\n'); /* whole lines of our own */
 
     while (rc == 0 && at < n) {
         ssize_t k = write(f->fd, p + at, n - at);

@@ -23,7 +23,8 @@ struct audit_files {
 SQ_CHECK int audit_files_init(struct audit_files *f, const char *dir, const char *node,
                               struct err *e);
 void audit_files_fini(struct audit_files *f);
-/* Whole lines of audit_line(), at least one, all of the first one's day. 0 or -errno; *done: bytes of whole lines that are written. */
+/* p: whole lines of audit_line(), at least one, all of one day. 0 or -errno; *done: bytes of
+ * whole lines that are written. */
 SQ_CHECK int audit_files_put(struct audit_files *f, const char *p, size_t n, size_t *done);
 /* Removes the files of days before `first` (days since 1970); how many. */
 SQ_CHECK uint64_t audit_files_clean(struct audit_files *f, int64_t first);

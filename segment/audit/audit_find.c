@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* memmem, memrchr */
 #include "segment/audit/audit_find.h"
 
+#include <assert.h>
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
@@ -148,6 +149,7 @@ static bool read_window(struct audit_find *f)
     ssize_t n = pread(f->fd, f->window, want, (off_t)(f->end - want));
     const char *p = f->window, *first, *last;
 
+    assert(f->fd >= 0 && f->n > 0 && want > 0);
     if (n <= 0)
         return false;
     f->read += (uint64_t)n;

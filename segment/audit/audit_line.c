@@ -2,6 +2,7 @@
  * the thread that makes them has people to serve. */
 #include "segment/audit/audit_line.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/base/decimal.h"
@@ -302,5 +303,6 @@ size_t audit_line(const struct audit_event *e, const char *node, enum audit_subj
     put_release(&o, e);
     put_counts(&o, e);
     raw(&o, "}\n", 2);
+    assert(o.p - out <= AUDIT_LINE_MAX);
     return (size_t)(o.p - out);
 }

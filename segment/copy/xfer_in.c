@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
+
 #define MAX_RECS (1u << 24) /* a peer cannot make us hold more */
 
 void xfer_in_init(struct xfer_in *x, uint64_t move, seg_id from, seg_id to,
@@ -88,19 +90,10 @@ static const char *take_touch(struct xfer_in *x, const struct touch_entry *e)
 
 static const char *take_sessions(struct xfer_in *x, const struct msg_copy_extra *m)
 {
-    uint64_t n = (uint64_t)x->n_recs + m->n_sessions;
-
-    if (n > MAX_RECS)
+    if ((uint64_t)x->n_recs + m->n_sessions > MAX_RECS)
         return "too many records";
-    if (n > x->cap_recs) {
-        uint64_t cap = u64_max(n, x->cap_recs * 2ull);
-        struct session_rec *v = realloc(x->rec, cap * sizeof(*v));
-
-        if (v == NULL)
-            return "out of memory";
-        x->rec = v;
-        x->cap_recs = (uint32_t)cap;
-    }
+    if (!GROW_BY(x->rec, x->n_recs, m->n_sessions, x->cap_recs, 1))
+        return "out of memory";
     for (uint32_t i = 0; i < m->n_sessions; i++) {
         if (m->sessions[i].state < SESSION_READY ||
             m->sessions[i].state == SESSION_OVER ||

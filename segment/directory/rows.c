@@ -2,9 +2,9 @@
 #include "segment/directory/rows.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
 #include "segment/table/where.h"
 
 bool dirs_on(const struct dirs *d)
@@ -74,18 +74,10 @@ static void row_add(struct segtab *t, uint16_t i, const struct dir_row *r)
     assert(i != t->dir.self);
     if (m->state == DIR_SILENT)
         return; /* it hears everything when there is a link */
-    if (m->n == m->cap) {
-        uint32_t cap = m->cap != 0 ? m->cap * 2 : 64;
-        struct dir_row *v = realloc(m->row, cap * sizeof(*v));
-
-        if (v == NULL) {
-            dir_forget_said(m); /* the tick begins anew */
-            return;
-        }
-        m->row = v;
-        m->cap = cap;
-    }
-    m->row[m->n++] = *r;
+    if (GROW(m->row, m->n, m->cap, 64))
+        m->row[m->n++] = *r;
+    else
+        dir_forget_said(m); /* the tick begins anew */
 }
 
 static void say_self(struct segtab *t, enum dir_ask what, const struct dir_row *r)

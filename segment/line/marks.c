@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
+
 void marks_fini(struct marks *m)
 {
     free(m->v);
@@ -13,17 +15,7 @@ void marks_fini(struct marks *m)
 
 int marks_reserve(struct marks *m, uint32_t n)
 {
-    uint32_t want = m->n + n, cap = m->cap < 8 ? 8 : m->cap * 2;
-    struct mark_row *v;
-
-    if (want <= m->cap)
-        return 0;
-    v = realloc(m->v, (cap > want ? cap : want) * sizeof(*v));
-    if (v == NULL)
-        return SQ_ENOMEM;
-    m->v = v;
-    m->cap = cap > want ? cap : want;
-    return 0;
+    return GROW_BY(m->v, m->n, n, m->cap, 8) ? 0 : SQ_ENOMEM;
 }
 
 void marks_add(struct marks *m, struct ticket_id id, int64_t at_ms, bool again)

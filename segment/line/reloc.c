@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
+
 #define GROUP 8u /* words per prefix count */
 
 struct reloc *reloc_new(seg_id seg, uint32_t base, uint32_t bits, const uint64_t *alive)
@@ -147,17 +149,7 @@ struct reloc *reloc_compose(const struct reloc *r, const struct reloc *f)
 
 int reloc_list_reserve(struct reloc_list *l, uint32_t n)
 {
-    uint32_t cap = l->n + n;
-    struct reloc **v;
-
-    if (cap <= l->cap)
-        return 0;
-    v = realloc(l->v, cap * sizeof(*v));
-    if (v == NULL)
-        return SQ_ENOMEM;
-    l->v = v;
-    l->cap = cap;
-    return 0;
+    return GROW_BY(l->v, l->n, n, l->cap, 1) ? 0 : SQ_ENOMEM;
 }
 
 /* Absorbed tickets are put behind all others, so bases rise; kept by insertion since the

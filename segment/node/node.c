@@ -61,7 +61,6 @@ void segtab_free(struct segtab *t)
     block_pool_fini(&t->pool);
     free(t->moved);
     free(t->peers);
-    free(t->ended);
-    free(t->longer);
+    free(t->changed);
     free(t);
 }

@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
 #include "segment/restore/apply.h"
 #include "segment/table/where.h"
 #include "segment/tickets/release.h"
@@ -67,15 +68,8 @@ static int stage_session(struct stage *s, const struct jrec_session *x)
 {
     if (x->state == SESSION_FREE)
         return SQ_EPROTO;
-    if (s->n == s->cap) {
-        uint32_t cap = s->cap * 2 + 64;
-        struct staged *v = realloc(s->v, cap * sizeof(*v));
-
-        if (v == NULL)
-            return SQ_ENOMEM;
-        s->v = v;
-        s->cap = cap;
-    }
+    if (!GROW(s->v, s->n, s->cap, 64))
+        return SQ_ENOMEM;
     s->v[s->n++] = (struct staged) { *x, 0 };
     return 0;
 }

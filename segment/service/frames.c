@@ -1,6 +1,7 @@
 /* frames.c: incoming messages: batches are answered at once, the rest is a step. */
 #include "segment/service/frames.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,12 +41,14 @@ static bool batch(struct seg_service *s, struct rpc_chan *ch, const struct msg *
 
     switch (q->type) {
     case MSG_PLACE:
+        assert(q->place.n <= ARRAY_LEN(s->ans.place)); /* the codec refuses more */
         a.type = MSG_PLACE_ANS;
         a.place_ans.n = q->place.n;
         a.place_ans.ans = s->ans.place;
         segtab_place(s->tab, now, q->place.req, q->place.n, s->ans.place, &s->mem);
         break;
     case MSG_APPEND:
+        assert(q->append.n <= ARRAY_LEN(s->ans.append)); /* the codec refuses more */
         a.type = MSG_APPEND_ANS;
         a.append_ans.n = q->append.n;
         a.append_ans.ans = s->ans.append;
@@ -55,12 +58,14 @@ static bool batch(struct seg_service *s, struct rpc_chan *ch, const struct msg *
         join(s, q, now);
         break;
     case MSG_DROP:
+        assert(q->drop.n <= ARRAY_LEN(s->ans.drop)); /* the codec refuses more */
         a.type = MSG_DROP_ANS;
         a.drop_ans.n = q->drop.n;
         a.drop_ans.ans = s->ans.drop;
         segtab_drop(s->tab, now, q->drop.req, q->drop.n, s->ans.drop);
         break;
     case MSG_SESSION:
+        assert(q->session.n <= ARRAY_LEN(s->ans.session)); /* the codec refuses more */
         a.type = MSG_SESSION_ANS;
         a.session_ans.n = q->session.n;
         a.session_ans.ans = s->ans.session;

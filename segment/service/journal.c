@@ -64,7 +64,11 @@ static int make_dir(const struct seg_journal *j, const char *parent, struct err 
 static int refuse_old(const struct seg_journal *j, struct err *e)
 {
     struct journal_opts o = {
-        .dir = j->dir, .node = j->node, .format = JOURNAL_FORMAT, .disk = j->disk, .mode = JOURNAL_OFF
+        .dir = j->dir,
+        .node = j->node,
+        .format = JOURNAL_FORMAT,
+        .disk = j->disk,
+        .mode = JOURNAL_OFF,
     };
     struct journal *old;
     int rc = journal_open(&old, &o, &(struct journal_replay) { 0 }, e);
@@ -243,6 +247,7 @@ bool seg_journal_reserve(struct seg_journal *j, uint64_t n)
 
 static void hold(struct seg_journal *j, bool on, const char *why)
 {
+    assert(j->tab != NULL);
     if (j->holding == on)
         return;
     j->holding = on;
@@ -312,14 +317,14 @@ static void on_snap(void *ctx, const struct jrec *r)
 static void slice(struct seg_journal *j, bool begin)
 {
     bool more = segtab_snapshot(j->tab, begin, SLICE_BLOCKS, on_snap, j);
-
     if (!more)
         put_chunk(j);
     if (j->snap_rc == 0 && !more)
         j->snap_rc = journal_snap_commit(j->j, &j->snap_err);
     if (j->snap_rc < 0) {
         journal_snap_abort(j->j);
-        log_error("event=snapshot_failed why=%s", log_q(j->snap_err.text, strlen(j->snap_err.text)));
+        log_error("event=snapshot_failed why=%s",
+                  log_q(j->snap_err.text, strlen(j->snap_err.text)));
     }
 }
 

@@ -1,6 +1,7 @@
 /* passes.c: one entry per slot, the newest wins. */
 #include "segment/service/passes.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -83,6 +84,7 @@ int seg_passes_make(void *ctx, const struct seg_pass *p, char *out)
         return (int)x->len;
     }
     n = sign(s, p, out);
+    assert(n <= (int)sizeof(x->text));
     if (n > 0) {
         x->seg = p->seg;
         x->number = p->number;

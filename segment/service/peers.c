@@ -29,8 +29,8 @@ static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)
     p->role = peer->role;
     list_push_back(&s->peers, &p->node);
     rpc_chan_set_data(ch, p);
-    log_debug("event=peer_up peer=%u role=%s node=%s addr=%s", p->no, rpc_role_name(p->role), peer->node,
-             peer->addr);
+    log_debug("event=peer_up peer=%u role=%s node=%s addr=%s", p->no, rpc_role_name(p->role),
+              peer->node, peer->addr);
     seg_step(s, (struct segtab_in){ .kind = SEGTAB_UP, .peer = p->no,
                                     .role = (uint8_t)p->role, .name = peer->node });
 }
@@ -39,6 +39,7 @@ static void peer_gone(struct seg_service *s, struct seg_peer *p)
 {
     struct segtab_in in = { .kind = SEGTAB_DOWN, .peer = p->no, .role = (uint8_t)p->role };
 
+    assert(rpc_chan_data(p->ch) == p);
     rpc_chan_set_data(p->ch, NULL);
     list_remove(&s->peers, &p->node);
     free(p);
@@ -232,6 +233,7 @@ void seg_peers_look(struct seg_service *s)
     struct segtab_want *v = s->wanted + SEG_WANTED_MAX;
     size_t n = segtab_wanted(s->tab, v, SEG_WANTED_MAX);
 
+    assert(n <= SEG_WANTED_MAX);
     if (n == s->n_wanted && memcmp(v, s->wanted, n * sizeof(*v)) == 0)
         return;
     s->n_wanted = n;

@@ -2,9 +2,9 @@
 #include "segment/table/peers.h"
 
 #include <assert.h>
-#include <stdlib.h>
 #include <string.h>
 
+#include "common/base/grow.h"
 #include "segment/table/state.h"
 
 void copy_text(char *to, size_t cap, const char *from)
@@ -38,15 +38,8 @@ struct peer *peer_add(struct segtab *t, peer_no no, uint8_t role, const char *na
     struct peer *p;
 
     assert(no != 0 && no != SEGTAB_SELF);
-    if (t->n_peers == t->cap_peers) {
-        uint32_t cap = t->cap_peers * 2 + 16;
-
-        p = realloc(t->peers, cap * sizeof(*p));
-        if (p == NULL)
-            return NULL;
-        t->peers = p;
-        t->cap_peers = cap;
-    }
+    if (!GROW(t->peers, t->n_peers, t->cap_peers, 16))
+        return NULL;
     p = &t->peers[t->n_peers++];
     *p = (struct peer) { .no = no, .role = role };
     copy_text(p->name, sizeof(p->name), name);

@@ -126,6 +126,12 @@ struct peer {
     char name[NAME_MAX_LEN + 1];
 };
 
+struct pass_change { /* a pass that is revoked, or whose session lasts longer than it says */
+    struct ticket_id id; /* as tokens name it */
+    int64_t until_s;
+    bool revoked;
+};
+
 struct moved { /* a ring: the oldest is forgotten */
     seg_id id, to;
 };
@@ -161,11 +167,9 @@ struct segtab {
     msec_t rest_until_ms;         /* until then the clock stands: their clients come back */
     msec_t service_ms;
     msec_t report_ms, beat_ms;
-    struct pass_row *ended; /* owned; passes that routers have not been told of yet */
-    uint32_t n_ended, cap_ended;
-    struct sess_req *longer; /* owned; likewise, sessions that were extended */
-    uint32_t n_longer, cap_longer;
-    bool ended_all; /* they must be told all of them */
+    struct pass_change *changed; /* owned; what routers have not been told of yet */
+    uint32_t n_changed, cap_changed;
+    bool changed_all; /* they must be told all of them */
     bool urgent; /* do not wait for the tick to report */
     struct outbox loop[2]; /* messages of this node to itself */
     unsigned loop_in;      /* which one is being filled */

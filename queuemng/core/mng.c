@@ -1,12 +1,21 @@
-/* mng.c: the manager made and freed. */
+/* mng.c: a manager made, begun and freed. */
 #include "queuemng/core/mng.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/log.h"
 #include "queuemng/chain/queue_life.h"
+#include "queuemng/core/step.h"
+#include "queuemng/release/opening.h"
+#include "queuemng/state/changed.h"
+#include "queuemng/state/marks.h"
 #include "queuemng/state/node.h"
+#include "queuemng/state/queue.h"
 #include "queuemng/state/state.h"
+
+#define LOG_MODULE "mng"
 
 struct mng *mng_new(const struct mng_opts *o)
 {
@@ -64,6 +73,56 @@ void mng_free(struct mng *m)
     map_fini(&m->peer_router);
     map_fini(&m->queue_by_name);
     free(m);
+}
+
+void mng_set_epoch(struct mng *m, uint64_t epoch)
+{
+    m->given_epoch = epoch;
+}
+
+/* What people were told before we came. */
+static void told_load(const struct mng *m, struct mlane *l)
+{
+    l->most_ms = (uint32_t)u64_min(u64_max(l->stored_told_ms, poll_max_longest(l->q)),
+                                   UINT32_MAX / 2);
+    l->told_ms = m->now_ms + l->most_ms;
+}
+
+void mng_start(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out)
+{
+    assert(!m->started);
+    mng_begin(m, now_ms, out);
+    m->wall_raw_ms = wall_ms;
+    m->wall_ms = wall_steady(&m->stamp_guard, now_ms, wall_ms);
+    m->epoch = m->given_epoch != 0 ? m->given_epoch : m->epoch + 1;
+    m->started = true;
+    m->started_ms = m->now_ms;
+    while (m->cluster_id == 0) /* a positive number in JSON */
+        m->cluster_id = rng_u64(&m->rng) >> 2;
+    m->put_meta = true;
+    m->seg_reserved = m->next_seg + MNG_SEG_IDS;
+    m->map_version = m->epoch << 32 | 1;
+    m->tomb_floor = m->map_version;
+    m->second_ms = now_ms + 1000;
+    m->sched_ms = wall_believed(&m->wall_guard, m->now_ms, wall_ms);
+    each_node(m, n)
+        n->down_ms = now_ms;
+    each_queue(m, q) {
+        if (q->def.name == NULL) { /* its definition was deleted, its chain record not yet */
+            queue_free(m, q);
+            continue;
+        }
+        q->map_version = m->map_version;
+        sched_set(m, q);
+        queue_fit_lanes(m, q);
+        for (unsigned i = 0; i < LANES_MAX; i++) {
+            marks_load_end(m, &q->lane[i]);
+            told_load(m, &q->lane[i]);
+        }
+    }
+    log_info("event=term epoch=%llu queues=%zu nodes=%u", (unsigned long long)m->epoch,
+             m->queues.n, m->n_nodes);
+    mng_end(m);
 }
 
 uint64_t mng_fenced_by(const struct mng *m)

@@ -31,6 +31,11 @@
 /* Options are copied; NULL: no memory. */
 struct mng *mng_new(const struct mng_opts *o);
 void mng_free(struct mng *m);
+/* Before mng_start(): the epoch was given with the lease, in place of the next one. */
+void mng_set_epoch(struct mng *m, uint64_t epoch);
+/* Once, when all stored pairs are loaded: a term begins, with an epoch and map versions above
+ * all earlier ones. */
+void mng_start(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out);
 /* 0, or: nodes obey this epoch, or (if it is ours) another manager under it. A leader that
  * finds itself here has to take a higher one. */
 uint64_t mng_fenced_by(const struct mng *m);

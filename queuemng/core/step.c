@@ -20,13 +20,13 @@
 static void records_flush(struct mng *m)
 {
     if (m->put_meta && m->started)
-        put_meta(m);
+        meta_put(m);
     m->put_meta = m->put_meta && !m->started;
     list_each_of(&m->puts, struct mqueue, in_puts, q) {
         if (q->put_def)
-            put_def(m, q);
+            def_put(m, q);
         if (q->put_chain)
-            put_chain(m, q);
+            chain_put(m, q);
         for (unsigned i = 0; i < LANES_MAX && q->put_marks; i++)
             marks_flush(m, &q->lane[i]);
         if (q->put_sched)

@@ -23,6 +23,11 @@ enum schedule_phase { SCHED_PLAIN, SCHED_EARLY, SCHED_PREQUEUE, SCHED_OVER };
 
 enum draw_state { DRAW_NONE, DRAW_SECRET, DRAW_TOLD }; /* of the seed */
 
+struct schedule_draw { /* of one segment */
+    uint64_t seg;
+    uint32_t count; /* numbers that drew their places */
+};
+
 struct schedule { /* of one queue; zero = new */
     int64_t opens_ms, closes_ms; /* as defined; 0: not said */
     uint8_t phase;               /* enum schedule_phase */
@@ -31,10 +36,7 @@ struct schedule { /* of one queue; zero = new */
     uint8_t draw;                              /* enum draw_state */
     uint8_t seed[DRAW_SEED];
     uint32_t n_draws;
-    struct {
-        uint64_t seg;
-        uint32_t count;
-    } draws[SCHEDULE_DRAWS_MAX];
+    struct schedule_draw draws[SCHEDULE_DRAWS_MAX];
 };
 
 /* "2026-11-21T20:00:00+01:00"; Unix milliseconds. SQ_EINVAL: it is none. */

@@ -3,7 +3,6 @@
 
 #include <assert.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -159,15 +158,9 @@ static void key_of(char *key, size_t n, const struct mlane *l, uint64_t chunk)
 static void chunk_put(struct mng *m, const struct mlane *l, const struct mchunk *c)
 {
     char key[96];
-    json_t *j = json_array();
 
-    for (uint32_t i = 0; i < c->n; i++)
-        json_array_append_new(j, json_pack("[I,I,I,I,i]", (json_int_t)c->v[i].seg,
-                                           (json_int_t)c->v[i].from,
-                                           (json_int_t)c->v[i].end,
-                                           (json_int_t)c->v[i].at_ms, (int)c->v[i].again));
     key_of(key, sizeof(key), l, c->no);
-    out_put_json(m, key, j);
+    out_put_json(m, key, json_rows_write(&mark_row, c->v, c->n, sizeof(c->v[0])));
 }
 
 void marks_flush(struct mng *m, struct mlane *l)
@@ -233,7 +226,7 @@ void marks_prune(struct mng *m, struct mlane *l)
     if (l->n_chunks == 0 || l->q->put_marks ||
         (!is_over(m, l, l->chunk[0]) && l->n_chunks <= MNG_MARK_RECORDS))
         return;
-    put_chain(m, l->q);
+    chain_put(m, l->q);
     while (l->n_chunks > 0 &&
            (is_over(m, l, l->chunk[0]) || l->n_chunks > MNG_MARK_RECORDS))
         first_drop(m, l, true);

@@ -15,24 +15,61 @@
  *
  * The rest is rebuilt from what the nodes report. What a newer version adds to a record, or as
  * a record, is passed over (and gone when we write it anew); what we could not understand at
- * all has another STORE_FORMAT, and is refused. */
+ * all has another STORE_FORMAT, and is refused.
+ *
+ * One list of fields per row is written and read (json_row.h). */
 #ifndef SEGQ_QUEUEMNG_STATE_RECORDS_H
 #define SEGQ_QUEUEMNG_STATE_RECORDS_H
 
-#include "common/base/base.h"
+#include "common/ticket/draw.h"
+#include "queuemng/state/json_row.h"
 
 struct mng;
 struct mnode;
 struct mqueue;
 
-/* Epoch and next free ids. */
-void put_meta(struct mng *m);
-/* One node. */
+struct stored_meta {
+    uint32_t format; /* the first version stored none: 1 */
+    uint64_t epoch, next_seg;
+    queue_id next_queue;
+    node_no next_node;
+    uint64_t cluster_id; /* 0: an older version stored none */
+};
+
+struct stored_queue {
+    queue_id id;
+    uint64_t version;
+    int64_t deleted_until_ms; /* 0: it is not deleted */
+    uint32_t deleted_state;   /* enum def_state: before */
+};
+
+struct stored_seg {
+    seg_id id;
+    node_no node;
+    uint8_t state, kind;
+    uint32_t capacity, mark_end;
+    bool early;
+    uint32_t drawn;          /* numbers that drew their places; 0: not yet */
+    char seed[DRAW_HEX + 1]; /* ""; of the draw */
+};
+
+extern const struct json_row meta_row;  /* struct stored_meta */
+extern const struct json_row node_row;  /* struct mnode */
+extern const struct json_row queue_row, deleted_row; /* struct stored_queue, its two parts */
+extern const struct json_row seg_row;   /* struct stored_seg */
+extern const struct json_row alias_row; /* struct malias */
+extern const struct json_row unreported_row; /* struct munreported */
+extern const struct json_row mark_row;  /* struct mark_row */
+extern const struct json_row sched_row; /* struct schedule, but for its draws */
+extern const struct json_row draw_row;  /* struct schedule_draw */
+
+/* Into the store with the end of this step. Epoch and next free ids: */
+void meta_put(struct mng *m);
 void node_put(struct mng *m, const struct mnode *n);
 /* The definition of a queue. */
-void put_def(struct mng *m, const struct mqueue *q);
+void def_put(struct mng *m, const struct mqueue *q);
 /* The chains of a queue. */
-void put_chain(struct mng *m, const struct mqueue *q);
+void chain_put(struct mng *m, const struct mqueue *q);
 /* The opening hours of a queue, as far as they have come. */
 void sched_put(struct mng *m, const struct mqueue *q);
 

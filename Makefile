@@ -89,11 +89,14 @@ UNIT_C := $(wildcard tests/unit/*/test_*.c)
 UNIT := $(addprefix $(B)/unit/,$(basename $(notdir $(UNIT_C))))
 SIM := $(patsubst tests/sim/%.c,$(B)/sim/%,$(wildcard tests/sim/sim_*.c))
 FUZZ := $(patsubst tests/fuzz/%.c,$(B)/fuzz/%,$(wildcard tests/fuzz/fuzz_*.c))
+# Programs of their own only with FLAVOUR=fuzz; compiled with each `make tests` in rel, so that
+# a changed signature is noticed.
+FUZZ_OBJS.rel := $(FUZZ:$(B)/fuzz/%=$(B)/obj/tests/fuzz/%.o)
 BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c)) $(B)/bench/load
 SWARM_LIB := $(call o,$(filter-out %/main.c,$(SWARM_C)))
 LOAD_LIB := $(call o,$(filter-out %/main.c,$(LOAD_C)) tests/bench/swarm/lat.c)
 SIM_LIB := $(call o,$(wildcard tests/lib/sim/*.c))
-tests: $(UNIT) $(SIM)
+tests: $(UNIT) $(SIM) $(FUZZ_OBJS.$(FLAVOUR))
 # What a unit test is linked with, besides its own object: all cores, if not said otherwise.
 CORES := $(B)/libcores.a $(B)/libsegq.a
 # The k-th allocation, or call of the kernel, fails: our own code's, not the libraries'.
@@ -163,7 +166,7 @@ test:
 ## make test-asan    the same under AddressSanitizer and UBSan
 test-asan:
 	tests/all.sh asan
-## make check-quick  while you work: build, unit tests, layers, 100 seeds of the simulation (90 s)
+## make check-quick  while you work: build (fuzzers, too), unit tests, layers, 100 seeds (90 s)
 check-quick:
 	SIM_SEEDS=100 tests/run.sh unit layers seeds
 ## make check        layers, configuration samples, API description (no processes)

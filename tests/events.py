@@ -7,10 +7,11 @@ level at which the code logs it; each row is logged somewhere; rows are in order
 --list: prints what the code logs, as rows without meaning. Ends with "events: N passed, N failed".
 """
 import collections
-import glob
 import os
 import re
 import sys
+
+from tree import claim, finish, read, sources
 
 TABLE = "proto/EVENTS.md"
 LEVELS = ["error", "warn", "info", "debug"]
@@ -20,17 +21,6 @@ PROCESS = {"router": "router", "segment": "segment", "queuemng": "queuemng"}
 SUPERVISORS = "common/supervisor/"
 # Not log calls: the log itself.
 EXCEPT = {"common/base/log.c", "common/base/log.h"}
-
-passed = failed = 0
-
-
-def claim(good, text):
-    global passed, failed
-    if good:
-        passed += 1
-    else:
-        failed += 1
-        print("FAIL", text)
 
 
 def arguments(text, at):
@@ -66,19 +56,16 @@ def without_comments(text):
 
 def calls():
     """(file, line, levels, format) of each log call."""
-    for top in ("common", "router", "segment", "queuemng"):
-        for f in sorted(glob.glob(top + "/**/*.[ch]", recursive=True)):
-            if f in EXCEPT:
-                continue
-            text = without_comments(open(f, encoding="utf-8").read())
-            for m in CALL.finditer(text):
-                args = arguments(text, m.end() - 1)
-                level, fmt = [m.group(1)], args[0]
-                if m.group(1) == "line":
-                    level = [w.lower() for w in re.findall(r"LOG_([A-Z]+)", args[0])
-                             if w.lower() in LEVELS] or ["?"]
-                    fmt = args[2]
-                yield f, text.count("\n", 0, m.start()) + 1, level, fmt
+    for f in (f for f in sources() if f not in EXCEPT):
+        text = without_comments(read(f))
+        for m in CALL.finditer(text):
+            args = arguments(text, m.end() - 1)
+            level, fmt = [m.group(1)], args[0]
+            if m.group(1) == "line":
+                level = [w.lower() for w in re.findall(r"LOG_([A-Z]+)", args[0])
+                         if w.lower() in LEVELS] or ["?"]
+                fmt = args[2]
+            yield f, text.count("\n", 0, m.start()) + 1, level, fmt
 
 
 def processes(f):
@@ -105,14 +92,13 @@ def logged():
 
 
 def main():
-    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     code = logged()
     if "--list" in sys.argv:
         for name, (where, level) in sorted(code.items()):
             print(f"| `{name}` | {where} | {level} | |")
         return
     rows = re.findall(r"^\| `([a-z_]+)` \| ([a-z ]+) \| ([a-z]+) \| (.*) \|$",
-                      open(TABLE, encoding="utf-8").read(), re.M)
+                      read(TABLE), re.M)
     claim([r[0] for r in rows] == sorted({r[0] for r in rows}),
           f"{TABLE}: rows are not sorted, or an event has two")
     for name, where, level, text in rows:
@@ -125,8 +111,7 @@ def main():
     for name in sorted(set(code) - {r[0] for r in rows}):
         claim(False, f"{TABLE} has no row for event={name}: "
                      f"| `{name}` | {code[name][0]} | {code[name][1]} | ... |")
-    print(f"events: {passed} passed, {failed} failed")
-    sys.exit(failed != 0)
+    finish("events")
 
 
 main()

@@ -22,6 +22,8 @@ import re
 import subprocess
 import sys
 
+from tree import claim, finish, read, sources
+
 MOST_FILES = 33
 C = "common/"
 PURE, MIXED = True, False
@@ -123,39 +125,18 @@ HEADERLESS = {
 }
 MAIN = re.compile(r"(main|rt_cluster|seg_cluster|mng_cluster|segqctl)\.c$")
 
-passed = failed = 0
-
-
-def claim(good, text):
-    global passed, failed
-    if good:
-        passed += 1
-    else:
-        failed += 1
-        print("FAIL", text)
-
-
-def sources():
-    out = []
-    for room in ROOMS:
-        out += sorted(glob.glob(room + "/*.[ch]"))
-    return out
-
 
 def includes(path):
-    return re.findall(r'^#include\s+(["<][^">]+[">])', open(path, encoding="utf-8").read(), re.M)
+    return re.findall(r'^#include\s+(["<][^">]+[">])', read(path), re.M)
 
 
 def check_rooms(files):
-    known = set(ROOMS)
-    for top in ("common", "router", "segment", "queuemng"):
-        for d, _, names in os.walk(top):
-            if any(re.search(r"\.[ch]$", n) for n in names):
-                claim(d in known, f"{d} has no row in ROOMS")
-    for room in ROOMS:
-        n = len(glob.glob(room + "/*.[ch]"))
+    for room, n in collections.Counter(map(os.path.dirname, files)).items():
+        claim(room in ROOMS, f"{room} has no row in ROOMS")
         claim(n <= MOST_FILES, f"{room} has {n} files, more than {MOST_FILES}")
     for f in files:
+        if os.path.dirname(f) not in ROOMS:
+            continue
         room, pure = os.path.dirname(f), ROOMS[os.path.dirname(f)][0]
         pure = pure and os.path.splitext(f)[0] not in SHELL
         for inc in includes(f):
@@ -302,7 +283,7 @@ def print_table(files):
     sums = [0, 0, 0]
     for room in ROOMS:
         mine = [f for f in files if os.path.dirname(f) == room]
-        texts = {f: open(f, encoding="utf-8").read() for f in mine}
+        texts = {f: read(f) for f in mine}
         lines = {f: t.count("\n") for f, t in texts.items()}
         n = sum(len(re.findall(r"\b(?:assert|SQ_\w*ASSERT)\(", t)) for t in texts.values())
         all_lines = sum(lines.values())
@@ -316,10 +297,10 @@ def print_table(files):
 
 
 def main():
-    os.chdir(os.path.join(os.path.dirname(os.path.abspath(__file__)), ".."))
     obj = sys.argv[1] if len(sys.argv) > 1 else "build/rel/obj"
     files = sources()
     check_rooms(files)
+    files = [f for f in files if os.path.dirname(f) in ROOMS]
     check_own_header(files)
     check_alone(files)
     syms = symbols(obj, files)
@@ -328,8 +309,7 @@ def main():
     check_pure_calls(syms)
     check_circles(files, syms)
     print_table(files)
-    print(f"layers: {passed} passed, {failed} failed")
-    sys.exit(failed != 0)
+    finish("layers")
 
 
 main()

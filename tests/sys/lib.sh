@@ -10,7 +10,7 @@ set -u
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 root=$(cd "$here/../.." && pwd)
 BIN=${1:-$root/build/rel/bin}
-BIN=$(cd "$BIN" && pwd)
+BIN=$(cd "$BIN" && pwd -P) # as /proc says of a process
 NAME=$(basename "$0" .sh)
 TOP=${SEGQ_SYS_DIR:-$(mktemp -d /tmp/segq-sys.XXXXXX)}
 DIR=$TOP/$NAME
@@ -126,6 +126,17 @@ runs() { # pid: exists and is no zombie
     case ${s##*) } in [ZX]*) return 1 ;; esac
 }
 is_gone() { ! runs "$1"; }
+restarted() { # NAME OLD-PID: another process of that name runs
+    local p
+    p=$(pid_of "$1")
+    [ -n "$p" ] && [ "$p" != "$2" ] && runs "$p"
+}
+rss_kb() { # pid...: together
+    local p
+    for p in "$@"; do cat "/proc/$p/status"; done | awk '/^VmRSS:/ { n += $2 } END { print n }'
+}
+# A sanitizer's build is slower, and keeps freed memory.
+under_asan() { grep -aq __asan_init "$BIN/segment"; }
 
 end_pid() { # pid: TERM, then KILL
     local i
@@ -197,12 +208,72 @@ join_many() {
     curl -s -Z --parallel-max "${3:-100}" --max-time 300 -X POST \
         "$R/v1/queues/login/tickets?[1-$1]" -o "$2/#1" 2>/dev/null || true
 }
+all_join() { # N: $DIR/j has their tickets, $DIR/tokens their tokens
+    join_many "$1" "$DIR/j"
+    tokens_of "$DIR/j" >"$DIR/tokens"
+    check_eq "$1 join" "$(wc -l <"$DIR/tokens")" "$1"
+}
 # tokens_of FOLDER: one per line
 tokens_of() { cat "$1"/* | jq -r '.token // empty'; }
 # poll_many FILE-OF-TOKENS OUT: a JSON ticket per line, in any order
 poll_many() {
     sed "s|.*|url = \"$R/v1/tickets/&\"\nwrite-out = \"\\\\n\"|" "$1" >"$2.conf"
     curl -s -Z --parallel-max 50 --max-time 300 -K "$2.conf" >"$2" 2>/dev/null || true
+}
+leave_many() { # FILE-OF-TOKENS
+    sed "s|.*|url = \"$R/v1/tickets/&\"|" "$1" >"$1.conf"
+    curl -s -Z --parallel-max 20 --max-time 60 -X DELETE -K "$1.conf" >/dev/null
+}
+is_admitted() { [ "$(poll "$1" "${2:-$R}" | field state)" = admitted ]; } # token [router]
+waiting_is() { [ "$(queue_field waiting)" = "$1" ]; }
+
+# ---- what many were told ------------------------------------------------------------
+
+places_in() { jq -r '"\(.token) \(.position)"' "$@" | sort; } # FILE-OF-TICKETS...
+# Each of $DIR/tokens waits or is admitted ($DIR/polls); while a node comes back some are put
+# off, but nobody is ever told that the place is gone.
+nobody_lost() { # "when"
+    wait_for 20 "$1: everybody waits or is admitted" none_lost "$1"
+}
+none_lost() {
+    poll_many "$DIR/tokens" "$DIR/polls"
+    ! grep -E '"(gone|ticket_gone|ticket_unknown)"' "$DIR/polls" || give_up "$1: a place is gone"
+    [ "$(jq -r .state "$DIR/polls" | grep -cE '^(waiting|admitted)$')" = "$(wc -l <"$DIR/tokens")" ]
+}
+released_by_place() { # PLACES POLLS: "token place released_at" of those who are admitted
+    jq -r 'select(.state == "admitted") | "\(.token) \(.released_at)"' "$2" | sort |
+        join "$1" - | sort -n -k2
+}
+# The same: how many were released, and how many of them before somebody in front: "400 0"
+released_in_order() {
+    released_by_place "$@" | awk '$3 < last { bad++ } { last = $3 } END { print NR, bad + 0 }'
+}
+released_at() { jq -r 'select(.state == "admitted") | .released_at' "$1" | sort -n; } # POLLS
+fullest() { # SECONDS: the most times, of those on standard input, within that long
+    awk -v s="$1" '{ t[NR] = $1; while (t[NR] - t[first + 1] > s) first++
+        if (NR - first > most) most = NR - first } END { print most + 0 }'
+}
+
+# ---- a crowd that comes by and by ---------------------------------------------------
+
+crowd() { # options of swarm: in the background, its pid in $swarm
+    "${SWARM:-$BIN/swarm}" --router "$R" "$@" --quiet --json "$DIR/swarm.json" \
+        >"$DIR/swarm.out" 2>&1 &
+    swarm=$!
+    helpers+=("$swarm")
+}
+crowd_is_over() { ! runs "$swarm"; }
+end_crowd() { # "of what": it has seen enough
+    check "${1:+$1: }the crowd was there all the time" runs "$swarm"
+    kill -TERM "$swarm"
+    judge_crowd "$@"
+}
+judge_crowd() { # "of what": it has ended, and was promised nothing that was not kept
+    local rc
+    wait "$swarm"
+    rc=$?
+    [ $rc -eq 0 ] || tail -n 30 "$DIR/swarm.out"
+    check_eq "${1:+$1: }no violation: $(grep 'order violations' "$DIR/swarm.out")" $rc 0
 }
 
 admin_token() { jq -r .admin_token "$C/cluster.json"; }
@@ -223,6 +294,14 @@ metric() { # admin-port-offset name -> sum over its samples
 allowed() {
     admin GET /v1/admin/cluster |
         jq -r --arg q "${1:-login}" '.queues[] | select(.queue == $q) | .allowed_per_s | round'
+}
+# another_node: a segment node more.0 with a supervisor of its own, whose pid is $H
+another_node() {
+    mkdir -p "$DIR/more"
+    helper "$BIN/seg_cluster" --set name=more --set "listen=127.0.0.1:$((PORT + 60))" \
+        --set "admin=127.0.0.1:$((PORT + 80))" --set "state_dir=$DIR/more" \
+        --set "log_dir=$DIR/more" --set fork=always --set "managers=127.0.0.1:$PORT" --set \
+        "set=secret_file=$C/secrets/cluster.secret,pass_key_file=$C/secrets/pass.key,journal_dir=$DIR/more/journal"
 }
 rate_is() { [ "$(allowed "${2:-login}")" = "$1" ]; } # number [queue]
 # Segments of the queue's lanes, as queuemng sees them: "id state waiting node" per line

@@ -16,6 +16,7 @@ find_leader() { # sets L (admin port offset), LNAME, and the same of the other: 
 }
 somebody_leads() { find_leader; }
 nobody_leads() { ! leads 1 && ! leads 3; }
+grace_is() { find_leader && [ "$(admin GET /v1/admin/queues/login | jq -r .grace)" = "$1" ]; }
 epoch() { manager_at "$L" | jq .epoch; }
 
 redis_password() { cat "$C/secrets/redis.password"; }

@@ -4,12 +4,6 @@
 . "$(dirname "$0")/lib.sh"
 
 up --routers 2 --seg-nodes 2 --release-per-s 50 --set idle.game=15m
-restarted() { # name old-pid
-    local p
-    p=$(pid_of "$1")
-    [ -n "$p" ] && [ "$p" != 0 ] && [ "$p" != "$2" ] && runs "$p"
-}
-admitted() { [ "$(poll "$t" "${1:-$R}" | field state)" = admitted ]; }
 
 t=$(join_queue | token_in)
 old=$(pid_of router.0)
@@ -27,7 +21,7 @@ answers() { [ "$(admin GET /v1/admin/manager 2>/dev/null | field role)" = leader
 wait_for 30 "queuemng leads again" answers
 in_time "without Redis, soon after its death" $(($(now_ms) - t0)) 5000
 wait_for 10 "queuemng is started again" restarted queuemng "$old"
-wait_for 15 "and releases go on" admitted
+wait_for 15 "and releases go on" is_admitted "$t"
 
 admin POST /v1/admin/queues/login/pause >/dev/null
 t=$(join_queue | token_in)
@@ -40,7 +34,7 @@ for n in 0 1; do
 done
 wait_for 10 "and who waited still waits" waits
 admin POST /v1/admin/queues/login/resume >/dev/null
-wait_for 15 "and is let in" admitted
+wait_for 15 "and is let in" is_admitted "$t"
 joins() { [ "$(status_of -X POST "$R/v1/queues/login/tickets")" = 201 ]; }
 wait_for 20 "and people join" joins
 

@@ -4,7 +4,7 @@
 # back the memory that the crowd took.
 . "$(dirname "$0")/lib.sh"
 
-grep -aq __asan_init "$BIN/router" && { ok "not under AddressSanitizer: it keeps freed memory"; exit 0; }
+under_asan && { ok "not under AddressSanitizer: it keeps freed memory"; exit 0; }
 up
 own_kb() { awk '/^Private_Dirty/ { print $2 }' "/proc/$1/smaps_rollup"; }
 cat >"$DIR/crowd.py" <<'EOT'

@@ -6,8 +6,7 @@
 #   PLAYERS=N   how many (20000; 4000 in a sanitizer build)
 . "$(dirname "$0")/lib.sh"
 
-san=$(nm "$BIN/segment" | grep -c '__asan_init')
-N=${PLAYERS:-$([ "$san" -gt 0 ] && echo 4000 || echo 20000)}
+N=${PLAYERS:-$(under_asan && echo 4000 || echo 20000)}
 up --routers 2 --seg-nodes 2 --capacity $((N / 8)) --release-per-s $((N / 80)) \
     --set queuemng.lost_after=4s --set idle.game=15s --set idle.mobile=15s \
     --set idle.browser=15s --set claim=5m --set pass_ttl=30m --set poll_min=3s --set poll_max=4s --set poll_budget_per_s=20000
@@ -19,15 +18,11 @@ some_away() { [ "$(away)" -gt 0 ]; }
 none_away() { [ "$(away)" = 0 ]; }
 
 inside=$(join_queue | token_in)
-admitted() { [ "$(poll "$1" | field state)" = admitted ]; }
-wait_for 10 "the first one is let in" admitted "$inside"
+wait_for 10 "the first one is let in" is_admitted "$inside"
 pass=$(poll "$inside" | field pass)
 admin POST /v1/admin/queues/login/pause >/dev/null # until they are there, however slowly
 
-"$BIN/swarm" --router "$R" --router "$R2" --players "$N" --arrive-s 8 --until-admitted --max-s 840 \
-    --quiet --json "$DIR/swarm.json" >"$DIR/swarm.out" 2>&1 &
-swarm=$!
-helpers+=("$swarm")
+crowd --router "$R2" --players "$N" --arrive-s 8 --until-admitted --max-s 840
 : >"$DIR/mine" # some who only look now and then, in segments of both nodes
 for share in 2 3 4 5 6 7; do
     wait_for 40 "$((share * 10)) % of $N people wait" waits gt $((N * share / 10))
@@ -72,10 +67,8 @@ lose $((1 - head_node))
 wait_for 30 "its segments are given to the first" some_away
 wait_for 40 "and are whole" none_away
 kill -CONT "$(pid_of seg_cluster)"
-over() { ! runs "$swarm"; }
-wait_for 200 "everybody has been let in" over
-wait "$swarm"
-check_eq "no violation: $(grep -h 'order violations' "$DIR/swarm.out")" $? 0
+wait_for 200 "everybody has been let in" crowd_is_over
+judge_crowd
 check_eq "all of them, each once" "$(jq .admitted "$DIR/swarm.json")" "$N"
 check "places were not known meanwhile" test "$(jq .null_positions "$DIR/swarm.json")" -gt 0
 check_eq "nobody is gone" "$(jq '.lost_tickets' "$DIR/swarm.json")" 0

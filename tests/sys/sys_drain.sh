@@ -3,10 +3,8 @@
 . "$(dirname "$0")/lib.sh"
 
 up --capacity 50 --seg-nodes 2 --release-per-s 100 --set state=paused --set idle.game=15m
-join_many 400 "$DIR/j"
-tokens_of "$DIR/j" >"$DIR/tokens"
-check_eq "400 joined" "$(wc -l <"$DIR/tokens")" 400
-cat "$DIR"/j/* | jq -r '"\(.token) \(.position)"' | sort >"$DIR/then"
+all_join 400
+places_in "$DIR"/j/* >"$DIR/then"
 check "both nodes hold segments" test "$(segments | awk '{ print $4 }' | sort -u | wc -l)" -eq 2
 
 admin POST /v1/admin/nodes/segment.0/drain >/dev/null
@@ -22,7 +20,7 @@ done
 ok "segment.0 is empty"
 check_eq "every poll meanwhile said waiting" "$bad" 0
 poll_many "$DIR/tokens" "$DIR/polls"
-jq -r '"\(.token) \(.position)"' "$DIR/polls" | sort >"$DIR/now"
+places_in "$DIR/polls" >"$DIR/now"
 check "every place is as it was" cmp -s "$DIR/then" "$DIR/now"
 join_many 120 "$DIR/j2"
 check_eq "120 more join" "$(tokens_of "$DIR/j2" | wc -l)" 120

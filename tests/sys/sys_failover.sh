@@ -48,13 +48,8 @@ wait_for 5 "so does a segment node" late_node
 
 # ---- a crowd -------------------------------------------------------------------------
 
-join_many $N "$DIR/j"
-tokens_of "$DIR/j" >"$DIR/tokens"
-check_eq "$N wait" "$(wc -l <"$DIR/tokens")" $N
-"$BIN/swarm" --router "$R" --router "$R2" --players 400 --arrive-s 20 --wait-only --max-s 48 \
-    --leave-share 0.1 --quiet --json "$DIR/swarm.json" >"$DIR/swarm.out" 2>&1 &
-swarm=$!
-helpers+=("$swarm")
+all_join $N
+crowd --router "$R2" --players 400 --arrive-s 20 --wait-only --max-s 48 --leave-share 0.1
 check_eq "the definition is changed" "$(admin PATCH /v1/admin/queues/login '{"grace": "77s"}' |
     jq -r .grace)" 77s
 admin POST /v1/admin/queues/login/resume >/dev/null
@@ -98,13 +93,13 @@ kill -KILL "$(pid_of redis)"
 wait_for 5 "nobody leads without Redis" nobody_leads
 check_eq "people join all the same" "$(status_of -X POST "$R/v1/queues/login/tickets")" 201
 check_eq "and poll" "$(status_of "$R/v1/tickets/$(tail -1 "$DIR/tokens")")" 200
-check_eq "a manager says that it is not well" "$(status_of "http://127.0.0.1:$((PORT + 1))/healthz")" 503
+wait_for 5 "a manager says that it is not well" has_status 503 "http://127.0.0.1:$((PORT + 1))/healthz"
 rm -rf "$C"/state/redis/*
 redis-server "$C/secrets/redis.conf" || give_up "redis-server does not start again"
 wait_for 10 "Redis is back, with nothing in it; one leads" somebody_leads
 written_back() { grep -q 'event=store_went_back' "$C"/logs/queuemng*.log; }
 wait_for 5 "and has written back what was kept" written_back
-check_eq "the definition is as it was" "$(admin GET /v1/admin/queues/login | jq -r .grace)" 77s
+wait_for 5 "the definition is as it was" grace_is 77s
 wait_for 10 "releases go on by themselves" releases_more 20
 
 # ---- Redis is slow, then full -------------------------------------------------------------
@@ -148,7 +143,7 @@ kill -KILL "$(pid_of queuemng)" "$(pid_of queuemng2)"
 wait_for 10 "both killed, one leads again" somebody_leads
 all_there() { [ "$(chain)" = "$map_before" ] && [ "$(segments | grep -c lost)" = 0 ]; }
 wait_for 10 "the chain is as before" all_there
-check_eq "so is the definition" "$(admin GET /v1/admin/queues/login | jq -r .grace)" "$grace"
+wait_for 5 "so is the definition" grace_is "$grace"
 check_eq "and it is paused still" "$(admin GET /v1/admin/queues/login | jq -r .state)" paused
 admin POST /v1/admin/queues/login/resume >/dev/null
 wait_for 10 "releases go on" releases_more 20
@@ -165,24 +160,16 @@ admin POST /v1/admin/queues/login/pause >/dev/null
 
 # ---- what the crowd has seen ----------------------------------------------------------------
 
-over() { ! runs "$swarm"; }
-wait_for 60 "the other players have seen enough" over
-wait "$swarm"
-check_eq "no violation: $(grep -h 'order violations' "$DIR/swarm.out")" $? 0
-poll_many "$DIR/tokens" "$DIR/polls"
-check_eq "every one of $N is waiting or admitted" \
-    "$(jq -r .state "$DIR/polls" | grep -cE '^(waiting|admitted)$')" $N
-jq -r 'select(.state == "admitted") | "\(.token) \(.released_at)"' "$DIR/polls" | sort >"$DIR/rel"
-n=$(wc -l <"$DIR/rel")
+wait_for 60 "the other players have seen enough" crowd_is_over
+judge_crowd
+nobody_lost "at the end"
+released_at "$DIR/polls" >"$DIR/times"
+n=$(wc -l <"$DIR/times")
 check "$n were let in" test "$n" -gt $((RATE * 5))
-cat "$DIR"/j/* | jq -r '"\(.token) \(.position)"' | sort >"$DIR/then"
-check_eq "in the order of their places" "$(join "$DIR/then" "$DIR/rel" | sort -n -k2 |
-    awk '$3 < last { bad++ } { last = $3 } END { print NR, bad + 0 }')" "$n 0"
-check_eq "nobody behind them was" "$(join "$DIR/then" "$DIR/rel" | sort -n -k2 | tail -1 |
-    cut -d' ' -f2)" "$n"
+places_in "$DIR"/j/* >"$DIR/then"
+check_eq "in the order of their places" "$(released_in_order "$DIR/then" "$DIR/polls")" "$n 0"
+check_eq "nobody behind them was" "$(released_by_place "$DIR/then" "$DIR/polls" | tail -1 | cut -d' ' -f2)" "$n"
 # In any five seconds at most the rate, and a second's more: what a node that had no time
 # for a moment gives then is late, not too much. (Exactly, tick by tick: sim_release.)
-awk '{ print $2 }' "$DIR/rel" | sort -n >"$DIR/times"
-most=$(awk '{ t[NR] = $1; while (t[NR] - t[first + 1] > 5) first++
-    if (NR - first > most) most = NR - first } END { print most + 0 }' "$DIR/times")
+most=$(fullest 5 <"$DIR/times")
 check "never more than $RATE/s: $most in the fullest five seconds" test "$most" -le $((RATE * 6))

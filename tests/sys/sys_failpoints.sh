@@ -16,10 +16,7 @@ mkdir -p "$SEGQ_FAILPOINTS"
 up --routers 1 --seg-nodes 2 --capacity 60 --release-per-s 8 \
     --set segment.journal_snapshot=8k
 # It comes at the same pace until the last point is met, however long that takes.
-"$BIN/swarm" --router "$R" --players 34000 --arrive-s 1000 --max-s 1000 --leave-share 0.5 \
-    --wait-only --repeat 0.5 --quiet --json "$DIR/swarm.json" >"$DIR/swarm.out" 2>&1 &
-swarm=$!
-helpers+=("$swarm")
+crowd --players 34000 --arrive-s 1000 --max-s 1000 --leave-share 0.5 --wait-only --repeat 0.5
 
 fired() { [ ! -e "$SEGQ_FAILPOINTS/$1" ]; }
 serves() { [ "$(status_of --max-time 1 -X POST "$R/v1/queues/login/tickets")" = 201 ]; }
@@ -93,7 +90,4 @@ for point in chain.before_store chain.after_store; do
     wait_for 40 "$next is met" fired "$next"
     wait_for 40 "$next: people can join again" serves
 done
-check "the crowd was there all the time" runs "$swarm"
-kill -TERM "$swarm"
-wait "$swarm"
-check_eq "no violation: $(grep -h 'order violations' "$DIR/swarm.out")" $? 0
+end_crowd

@@ -30,5 +30,4 @@ http "$A/metrics" >"$DIR/metrics"
 sample='^([a-zA-Z_][a-zA-Z0-9_]*)(\{([a-z_]+="([^"\\]|\\["\\n])*",?)*\})? [0-9.eE+-]+(Inf|NaN)?$'
 check "every metric is well formed" bash -c "! grep -vE '$sample' '$DIR/metrics' | grep -v '^# ' | grep -q ."
 t=$(join_queue | token_in)
-admitted() { [ "$(poll "$t" | field state)" = admitted ]; }
-wait_for 10 "players are served meanwhile" admitted
+wait_for 10 "players are served meanwhile" is_admitted "$t"

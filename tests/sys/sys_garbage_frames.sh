@@ -34,8 +34,7 @@ exec 7<>/dev/tcp/127.0.0.1/"$PORT" 8<>/dev/tcp/127.0.0.1/$((PORT + 50))
 printf '\001\002' >&7
 t=$(join_queue | token_in)
 check "people join meanwhile" test -n "$t"
-admitted() { [ "$(poll "$t" | field state)" = admitted ]; }
-wait_for 10 "and are admitted" admitted
+wait_for 10 "and are admitted" is_admitted "$t"
 closed_by_peer() { read -r -t 0.01 -u "$1" -n 1; [ $? -eq 1 ]; }
 wait_for 10 "queuemng closes a connection that says no hello" closed_by_peer 7
 wait_for 10 "so does the segment node" closed_by_peer 8

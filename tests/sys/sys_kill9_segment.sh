@@ -7,9 +7,8 @@
 
 FILL=$BIN/../bench/fill
 [ -x "$FILL" ] || give_up "no $FILL (make bins builds it)"
-san=$(nm "$BIN/segment" | grep -c '__asan_init')
-N=${WAITING:-$([ "$san" -gt 0 ] && echo 20000 || echo 200000)}
-LIMIT_MS=$([ "$san" -gt 0 ] && echo 10000 || echo 2000)
+N=${WAITING:-$(under_asan && echo 20000 || echo 200000)}
+LIMIT_MS=$(under_asan && echo 10000 || echo 2000)
 up --set away=0 --routers 1 --seg-nodes 1 --release-per-s 50 --set queuemng.lost_after=5s \
     --set idle.game=30m --set claim=30m --set pass_ttl=30m
 serves() { [ "$(status_of --max-time 0.5 "$R/v1/tickets/$1")" = 200 ]; }
@@ -30,8 +29,7 @@ kill_segment() {
 # ---- at rest ------------------------------------------------------------------------
 
 inside=$(join_queue | token_in)
-admitted() { [ "$(poll "$1" | field state)" = admitted ]; }
-wait_for 10 "the first one is let in" admitted "$inside"
+wait_for 10 "the first one is let in" is_admitted "$inside"
 pass=$(poll "$inside" | field pass)
 admin POST /v1/admin/queues/login/pause >/dev/null
 paused() { [ "$(queue_field state)" = paused ]; }
@@ -45,7 +43,7 @@ known() { [ "$(segments | awk '{ s += $3 } END { print s + 0 }')" = "$1" ]; } # 
 wait_for 10 "$N wait" known "$N"
 moved_up() { [ "$(poll "$tail" | field position)" = "$N" ]; }
 wait_for 5 "and have moved up" moved_up
-places() { poll_many "$DIR/tokens" "$DIR/polls"; jq -r '"\(.token) \(.position)"' "$DIR/polls" | sort; }
+places() { poll_many "$DIR/tokens" "$DIR/polls"; places_in "$DIR/polls"; }
 places >"$DIR/before"
 check "some three hundred of them are asked for their places" test "$(wc -l <"$DIR/before")" -gt 250
 kill_segment "$(head -1 "$DIR/tokens")" "at rest"
@@ -66,24 +64,18 @@ admin POST "/v1/admin/queues/login/release?n=$((N + 1))" >/dev/null
 waits() { [ "$(queue_field waiting)" -"$1" "$2" ]; }
 wait_for 30 "they are all released" waits eq 0
 released=$(head -1 "$DIR/tokens")
-wait_for 5 "the first of them is let in" admitted "$released"
+wait_for 5 "the first of them is let in" is_admitted "$released"
 first=$(poll "$released" | field pass)
 admin POST /v1/admin/queues/login/resume >/dev/null
 
 # It comes at the same pace until it has seen enough, however long that takes.
-"$BIN/swarm" --router "$R" --players 75000 --arrive-s 300 --wait-only --max-s 300 --leave-share 0.1 \
-    --repeat 0.5 --quiet --json "$DIR/swarm.json" >"$DIR/swarm.out" 2>&1 &
-swarm=$!
-helpers+=("$swarm")
+crowd --players 75000 --arrive-s 300 --wait-only --max-s 300 --leave-share 0.1 --repeat 0.5
 wait_for 15 "people join meanwhile" waits gt 300
 last=$(join_queue | token_in)
 kill_segment "$last" "under load"
 wait_for 15 "and go on" waits gt 700
 kill_segment "$last" "again"
-check "the crowd was there all the time" runs "$swarm"
-kill -TERM "$swarm"
-wait "$swarm"
-check_eq "no violation: $(grep -h 'order violations' "$DIR/swarm.out")" $? 0
+end_crowd
 check "many of them were let in meanwhile" test "$(jq .admitted "$DIR/swarm.json")" -gt 100
 check_eq "the pass is still the same" "$(poll "$inside" | field pass)" "$pass"
 check_eq "and so is that of the first" "$(poll "$released" | field pass)" "$first"

@@ -23,7 +23,6 @@ start() { # c|js NAME arguments...: in the background, pid in $L
     helpers+=("$L")
 }
 said() { grep -q "$2" "$DIR/$1.said"; }
-waiting_is() { [ "$(queue_field waiting)" = "$1" ]; }
 release() { admin POST "/v1/admin/queues/login/release?n=$1" >/dev/null; }
 everybody_in() { release 1000; waiting_is 0; }
 token_of() { sed -n 's/.*token //p' "$DIR/$1.said" | tail -1; }
@@ -55,6 +54,7 @@ for k in c js; do
     two=$L
     wait_for 60 "$k: another one waits" said two '^1 of 1'
     kill -9 "$two"
+    wait_for 20 "$k: the router is started again" has_status 200 "$R/readyz"
     join_many 2 "$DIR/behind.$k"
     SEGQ_TOKEN=$(token_of two) start $k three login "$R2" "$R"
     three=$L

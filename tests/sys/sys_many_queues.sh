@@ -4,8 +4,7 @@
 #   MANY_QUEUES=N   how many (10000; 2000 in a sanitizer build)
 . "$(dirname "$0")/lib.sh"
 
-san=$(nm "$BIN/segment" | grep -c '__asan_init') # which is slow at small allocations
-N=${MANY_QUEUES:-$([ "$san" -gt 0 ] && echo 2000 || echo 10000)}
+N=${MANY_QUEUES:-$(under_asan && echo 2000 || echo 10000)} # it is slow at small allocations
 up --seg-nodes 2 --segments-per-node $((N + 100)) --release-per-s 50 \
     --set segment.max_tickets=20000000
 t0=$(now_ms)
@@ -51,7 +50,7 @@ wait_for 60 "the idle cluster with $((3 * N)) waiting takes under 30 % of a free
 echo "     it took $share %"
 old=$(pid_of queuemng)
 kill -KILL "$old"
-again() { local p; p=$(pid_of queuemng); [ -n "$p" ] && [ "$p" != "$old" ] && has_status 200 "$A/healthz"; }
+again() { restarted queuemng "$old" && has_status 200 "$A/healthz"; }
 wait_for 30 "queuemng is started again" again
 knows_all() { # it is asked while everything comes back
     [ "$(admin GET /v1/admin/queues | jq '[.. | .name? // empty | select(startswith("q"))] | length')" = "$N" ]

@@ -17,7 +17,6 @@ join_many 3000 "$DIR/j"
 check_eq "3000 wait" "$(tokens_of "$DIR/j" | wc -l)" 3000
 
 pid=$(pid_of queuemng)
-rss() { awk '$1 == "VmRSS:" { print $2 }' "/proc/$pid/status"; }
 sample() { # what is allowed, all the time
     while [ ! -e "$DIR/stop" ]; do
         admin GET /v1/admin/cluster | jq -r '.queues[0].allowed_per_s' >>"$DIR/allowed"
@@ -30,7 +29,7 @@ admin POST /v1/admin/queues/login/resume >/dev/null
 wait_for 20 "with a monitor: $TOP_RATE a second" rate_is $TOP_RATE
 sample &
 helpers+=($!)
-before=$(rss)
+before=$(rss_kb "$pid")
 for how in nan inf negative 1e308 overflow stale future empty two error 500 redirect json deep short \
     garbage nothing hang drip huge chunks heads line interim; do
     say $how
@@ -41,8 +40,8 @@ for how in nan inf negative 1e308 overflow stale future empty two error 500 redi
 done
 check_eq "it was never followed elsewhere" "$(grep -c '^/moved' "$DIR/asked")" 0
 check "nothing of its text is in the log as it was" bash -c "! grep -q $'\033' '$C/logs/queuemng.0.log'"
-grep -aq __asan_init "$BIN/queuemng" || # which keeps freed memory back
-    check "nor its bytes in memory: $before, now $(rss) kB" test "$(rss)" -lt $((before + 32768))
+under_asan || # which keeps freed memory back
+    check "nor its bytes in memory: $before, now $(rss_kb "$pid") kB" test "$(rss_kb "$pid")" -lt $((before + 32768))
 check_eq "the same process all the while" "$(pid_of queuemng)" "$pid"
 
 # ---- people are let in at the fallback rate, and while it flaps ----------------------------

@@ -137,8 +137,7 @@ check_eq "nobody needs a pass" "$(verify)" 204
 check "the gateway is told why" grep -qi '^X-Segq-Bypass: passthrough' \
     <(http -D - -o /dev/null "$R/v1/verify?queue=login")
 check_eq "the page sends straight on" "$(status_of "$R/q/login?return=/")" 303
-nobody_waits() { [ "$(queue_field waiting)" = 0 ]; }
-wait_for 20 "who waited is let in" nobody_waits
+wait_for 20 "who waited is let in" waiting_is 0
 check "and back" ctl open login
 wait_for 10 "it is open" state_is open
 check_eq "a pass is needed again" "$(verify)" 401

@@ -23,8 +23,7 @@ done | at_once >"$DIR/ann"
 check_eq "80 joins of one subject at once, over two routers: one new ticket, and this one again" \
     "$(statuses "$DIR/ann")" " 79 200 1 201 "
 check_eq "it is one" "$(tokens_in "$DIR/ann" | sort -u | wc -l)" 1
-one_waits() { [ "$(queue_field waiting)" = 1 ]; }
-wait_for 20 "one waits" one_waits
+wait_for 20 "one waits" waiting_is 1
 ann=$(tokens_in "$DIR/ann" | head -1)
 
 # ---- many polls of few while they are released ------------------------------------------------
@@ -83,8 +82,7 @@ check_eq "who has left is gone, whoever won" "$(statuses "$DIR/after")" " $((2 *
 # A block of which nobody is left forgets who died of what: then it is "expired".
 check_eq "because it has left, or was admitted and has finished" \
     "$(cut -d' ' -f4- "$DIR/after" | jq -r .reason | sort -u | grep -vcE '^(left|finished|expired)$')" 0
-empty() { [ "$(queue_field waiting)" = 0 ]; }
-wait_for 20 "nobody waits" empty
+wait_for 20 "nobody waits" waiting_is 0
 gone=$(($(metric 1 segq_manager_released_total) - released))
 check "none was released twice ($gone of $N were released)" test "$gone" -le $N
 check_eq "the others have what they had" "$(poll "$ann" | field state)" admitted

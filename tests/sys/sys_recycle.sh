@@ -15,8 +15,8 @@ for round in 1 2 3 4; do
     check_eq "round $round: no id comes again (the open tail goes on)" \
         "$(awk -v t="${oldest:-0}" '$1 < t' "$DIR/new" | wc -l)" 0
     cat "$DIR/new" >>"$DIR/ids"
-    tokens_of "$DIR/j" | sed "s|.*|url = \"$R/v1/tickets/&\"|" >"$DIR/leave.conf"
-    curl -s -Z --parallel-max 20 --max-time 60 -X DELETE -K "$DIR/leave.conf" >/dev/null
+    tokens_of "$DIR/j" >"$DIR/leave"
+    leave_many "$DIR/leave"
     wait_for 20 "round $round: all left, empty segments are unlinked" unlinked
 done
 check "more segments were used than there is room for" \

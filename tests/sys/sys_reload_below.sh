@@ -7,9 +7,7 @@
 up --set away=0 --capacity 2000 --release-per-s 1000 --set state=paused \
     --set idle.game=15m --set claim=10m --set pass_ttl=30m
 N=1500
-join_many $N "$DIR/j"
-tokens_of "$DIR/j" >"$DIR/tokens"
-check_eq "$N wait" "$(wc -l <"$DIR/tokens")" $N
+all_join $N
 places() { # file: "token position" of all who wait
     poll_many "$DIR/tokens" "$1.polls"
     jq -r 'select(.state == "waiting") | "\(.token) \(.position)"' "$1.polls" | sort >"$1"
@@ -58,8 +56,7 @@ old=$(pid_of segment.0)
 sed -i '/^max_tickets/d' "$C/config/segment.yaml"
 echo 'max_tickets: 512' >>"$C/config/segment.yaml"
 kill -TERM "$old" # its supervisor starts it again
-other() { [ -n "$(pid_of segment.0)" ] && [ "$(pid_of segment.0)" != "$old" ]; }
-wait_for 20 "the node is started again, with room for 512" other
+wait_for 20 "the node is started again, with room for 512" restarted segment.0 "$old"
 wait_for 20 "everybody has his place all the same" same
 join_many 600 "$DIR/j3" # into what is left of the last block of 512
 check "at most the rest of a block joins" test "$(tokens_of "$DIR/j3" | wc -l)" -lt 512
@@ -71,7 +68,5 @@ all_in() {
     [ "$(grep -o '"state":"admitted"' "$DIR/end" | wc -l)" = $((N + 600)) ]
 }
 wait_for 40 "all are let in" all_in
-jq -r '"\(.token) \(.released_at)"' "$DIR/end" | sort >"$DIR/rel"
-check_eq "in the order of their places" "$(join "$DIR/then" "$DIR/rel" | sort -n -k2 |
-    awk '$3 < last { bad++ } { last = $3 } END { print NR, bad + 0 }')" "$((N + 600)) 0"
+check_eq "in the order of their places" "$(released_in_order "$DIR/then" "$DIR/end")" "$((N + 600)) 0"
 wait_for 20 "now there is room: joins go on" joins_say 201

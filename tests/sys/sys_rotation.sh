@@ -37,7 +37,7 @@ restart() { # each process alone, the next one when players are served again
     for n in router.0 segment.0 segment.1 queuemng; do
         p=$(pid_of $n)
         kill -TERM "$p"
-        another() { still_waits "$t"; [ -n "$(pid_of $n)" ] && [ "$(pid_of $n)" != "$p" ]; }
+        another() { still_waits "$t"; restarted $n "$p"; }
         wait_for 20 "$1: $n is restarted" another
         wait_for 20 "$1: the player still waits" still_waits "$t"
     done

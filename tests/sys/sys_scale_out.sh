@@ -4,7 +4,6 @@
 . "$(dirname "$0")/lib.sh"
 
 up --capacity 50 --seg-nodes 1 --release-per-s 5 --set idle.game=10m
-mkdir -p "$DIR/more"
 
 traffic() { # joins and polls all the time; a line per answer
     local t n=0
@@ -21,24 +20,19 @@ helpers+=($!)
 busy() { [ "$(grep -c poll "$DIR/traffic" 2>/dev/null)" -ge "$1" ]; }
 wait_for 30 "people join and poll" busy 20
 
-shared=(--set "state_dir=$DIR/more" --set "log_dir=$DIR/more" --set fork=always
-    --set "managers=127.0.0.1:$PORT")
-keys="secret_file=$C/secrets/cluster.secret"
+another_node
 helper "$BIN/rt_cluster" --set name=router2 --set "listen=127.0.0.1:$((PORT + 20))" \
-    --set "admin=127.0.0.1:$((PORT + 40))" "${shared[@]}" --set "set=$keys"
-helper "$BIN/seg_cluster" --set name=more --set "listen=127.0.0.1:$((PORT + 60))" \
-    --set "admin=127.0.0.1:$((PORT + 80))" "${shared[@]}" \
-    --set "set=$keys,pass_key_file=$C/secrets/pass.key,journal_dir=$DIR/more/journal"
+    --set "admin=127.0.0.1:$((PORT + 40))" --set "state_dir=$DIR/more" --set "log_dir=$DIR/more" \
+    --set fork=always --set "managers=127.0.0.1:$PORT" --set "set=secret_file=$C/secrets/cluster.secret"
 N=http://127.0.0.1:$((PORT + 20))
 wait_for 20 "the new router is ready" has_status 200 "$N/readyz"
 t=$(join_queue "$N" | token_in)
 check_eq "a ticket from the new router is known to the old one" "$(status_of "$R/v1/tickets/$t")" 200
 t=$(join_queue | token_in)
 check_eq "and the other way round" "$(status_of "$N/v1/tickets/$t")" 200
-join_many 300 "$DIR/j"
+all_join 300
 on_new() { segments | awk '$4 == "more.0"' | grep -q .; }
 wait_for 20 "the new node gets segments" on_new
-tokens_of "$DIR/j" >"$DIR/tokens"
 poll_many "$DIR/tokens" "$DIR/polls"
 check_eq "all 300 poll well" "$(jq -r .state "$DIR/polls" | grep -cE 'waiting|admitted')" 300
 seen=$(grep -c poll "$DIR/traffic")

@@ -56,8 +56,7 @@ wait_for 30 "limited by slots" eval '[ "$(queue_field limited_by)" = slots ]'
 
 wait_for 30 "910 are inside" inside 910
 check_eq "everybody who waits is sent away" "$(admin POST $PATCH/flush | field state)" open
-nobody_waits() { [ "$(queue_field waiting)" = 0 ]; }
-wait_for 30 "nobody waits" nobody_waits
+wait_for 30 "nobody waits" waiting_is 0
 for i in 1 2 3 4 5; do
     joins() { join_queue >"$DIR/new.$i" && [ -n "$(token_in <"$DIR/new.$i")" ]; }
     wait_for 30 "somebody new joins" joins

@@ -8,8 +8,7 @@ export ASAN_OPTIONS=${ASAN_OPTIONS:+$ASAN_OPTIONS:}quarantine_size_mb=8
 up --release-per-s 1 --set state=paused
 t=$(join_queue | token_in)
 router=$(pid_of router.0)
-rss() { awk '/VmRSS/ { print $2 }' "/proc/$router/status"; }
-before=$(rss)
+before=$(rss_kb "$router")
 cat >"$DIR/slow.py" <<'EOT'
 """Opens N connections, sends polls as long as they are taken, reads nothing."""
 import socket
@@ -52,7 +51,7 @@ stalled() { [ "$(now_ms)" -gt "$patience" ]; }
 patience=$(($(now_ms) + 8000))
 wait_for 40 "twenty slow readers were dropped, or are held still" all_dropped
 in_time "the slowest poll of others took under a second" "$worst" 1000
-after=$(rss)
+after=$(rss_kb "$router")
 check "the router's memory grew by less than 32 MiB ($before -> $after KiB)" \
     test $((after - before)) -lt 32768
 check_eq "it is the same process" "$(pid_of router.0)" "$router"

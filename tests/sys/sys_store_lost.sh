@@ -6,10 +6,8 @@
 
 N=200
 up --set away=0 --release-per-s 100 --set state=paused --set idle.game=15m
-join_many $N "$DIR/j"
-tokens_of "$DIR/j" >"$DIR/tokens"
-known() { [ "$(queue_field waiting)" = "$1" ]; }
-wait_for 10 "$N wait" known $N
+all_join $N
+wait_for 10 "$N wait" waiting_is $N
 folder=$C/state/queuemng
 boss=$(pid_of mng_cluster)
 restart_with() { # command: while queuemng is dead
@@ -41,7 +39,7 @@ check_eq "all $N have their places, still" "$(places)" " $N waiting "
 restart_with "$(pid_of queuemng)" put_back
 well() { [ "$(status_of "$A/healthz")" = 200 ]; }
 wait_for 10 "a copy of its folder is put back: it is well" well
-wait_for 10 "all wait, and who joined meanwhile" known $((N + 1))
+wait_for 10 "all wait, and who joined meanwhile" waiting_is $((N + 1))
 check_eq "everybody has the place" "$(places)" " $N waiting "
 admin POST /v1/admin/queues/login/resume >/dev/null
 let_in() { [ "$(places)" = " $N admitted " ]; }

@@ -123,8 +123,7 @@ check_eq "one leaves" "$(status_of -X DELETE "$R2/v1/tickets/$one")" 204
 two=$(join_as "$R2" p1 | token_in)
 check "and has a new place" test -n "$two" -a "$two" != "$one"
 admin POST /v1/admin/queues/login/resume >/dev/null
-admitted() { [ "$(poll "$two" | field state)" = admitted ]; }
-wait_for 20 "is let in" admitted
+wait_for 20 "is let in" is_admitted "$two"
 pass=$(poll "$two" | field pass)
 check_eq "joins again, and has the same pass" \
     "$(join_as "$R" p1 | field pass)" "$pass"

@@ -14,9 +14,8 @@ limited() { [ "$(queue_field limited_by)" = load ] && [ "$(queue_field release_p
 wait_for 5 "the public page says 200, limited by load" limited
 
 # It is not only said: people are let in at that rate (and the budget is not saved up).
-admitted() { [ "$(poll "$t" | field state)" = admitted ]; }
 t=$(join_queue | token_in)
-wait_for 10 "somebody is admitted" admitted
+wait_for 10 "somebody is admitted" is_admitted "$t"
 show 60
 wait_for 10 "load 60: 20 a second" rate_is 20
 show 48
@@ -36,4 +35,4 @@ t=$(join_queue | token_in)
 not_admitted() { local i; for i in 1 2 3 4 5 6 7 8 9 10; do [ "$(poll "$t" | field state)" = waiting ] || return 1; done; }
 check "and nobody is let in" not_admitted
 show 10
-wait_for 10 "load 10 again: admitted" admitted
+wait_for 10 "load 10 again: admitted" is_admitted "$t"

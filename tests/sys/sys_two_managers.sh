@@ -11,9 +11,7 @@ N=1000 RATE=5 # so that somebody waits to the end, also on a slow machine
 both=127.0.0.1:$PORT,127.0.0.1:$((PORT + 2))
 up --set away=0 --routers 1 --seg-nodes 2 --capacity 200 --release-per-s $RATE --set state=paused --set idle.game=15m \
     --set claim=10m --set pass_ttl=20m --set "router.managers=$both" --set "segment.managers=$both"
-join_many $N "$DIR/j"
-tokens_of "$DIR/j" >"$DIR/tokens"
-check_eq "$N join" "$(wc -l <"$DIR/tokens")" $N # before anybody is let in: places are the order
+all_join $N # before anybody is let in: places are the order
 admin POST /v1/admin/queues/login/resume >/dev/null
 
 sed "s|state/queuemng|state/second|" "$C/config/queuemng.yaml" >"$C/config/second.yaml"
@@ -24,10 +22,8 @@ second() {
     second=$H
 }
 foreign() { [ "$(metric 3 segq_manager_nodes_foreign)" = "$1" ]; }
-nobody_lost() { # "when"
-    poll_many "$DIR/tokens" "$DIR/polls"
-    check_eq "$1: every one of $N is waiting or admitted" \
-        "$(jq -r .state "$DIR/polls" | grep -cE '^(waiting|admitted)$')" $N
+all_is_well() { # "when"
+    nobody_lost "$1"
     check_eq "$1: people join" "$(status_of -X POST "$R/v1/queues/login/tickets")" 201
 }
 still=0
@@ -49,7 +45,7 @@ done
 second
 wait_for 30 "the fourth time, too" foreign 2
 check "its epoch is above the first one's" test "$(metric 3 segq_manager_epoch)" -gt "$(metric 1 segq_manager_epoch)"
-nobody_lost "two managers"
+all_is_well "two managers"
 wait_for 30 "the first one goes on letting people in" goes_on
 check "the second says that it is not well" has_status 503 "http://127.0.0.1:$((PORT + 3))/healthz"
 check "and why" bash -c "curl -s 'http://127.0.0.1:$((PORT + 3))/healthz' | grep -q 'another store'"
@@ -64,7 +60,7 @@ kill -KILL "$(pid_of segment.0)" "$(pid_of segment.1)" "$(pid_of router.0)"
 serves() { [ "$(status_of "$R/v1/tickets/$(tail -1 "$DIR/tokens")")" = 200 ]; }
 wait_for 60 "all killed: the last one is served again" serves
 wait_for 60 "they know whose they are" foreign 2
-nobody_lost "after a restart"
+all_is_well "after a restart"
 still=0
 wait_for 60 "people are let in" goes_on
 
@@ -79,14 +75,12 @@ not_gone() { ! poll "$(tail -1 "$DIR/tokens")" | grep -q '"gone"\|ticket_unknown
 check "nobody is told that his place is gone" not_gone
 kill -CONT "$(pid_of mng_cluster)"
 wait_for 60 "the first one is back: the last one is served" serves
-nobody_lost "at the end"
+all_is_well "at the end"
 still=0
 wait_for 60 "and people are let in" goes_on
 poll_many "$DIR/tokens" "$DIR/polls"
-jq -r 'select(.state == "admitted") | "\(.token) \(.released_at)"' "$DIR/polls" | sort >"$DIR/rel"
-cat "$DIR"/j/* | jq -r '"\(.token) \(.position)"' | sort >"$DIR/then"
-check_eq "in order: how many, and how many not" "$(join "$DIR/then" "$DIR/rel" | sort -n -k2 |
-    awk '$3 < last { bad++ } { last = $3 } END { print NR, bad + 0 }')" "$(wc -l <"$DIR/rel") 0"
-most=$(awk '{ print $2 }' "$DIR/rel" | sort -n | awk '{ t[NR] = $1; while (t[NR] - t[first + 1] > 1) first++
-    if (NR - first > most) most = NR - first } END { print most + 0 }')
+released_at "$DIR/polls" >"$DIR/times"
+places_in "$DIR"/j/* >"$DIR/then"
+check_eq "in order: how many, and how many not" "$(released_in_order "$DIR/then" "$DIR/polls")" "$(wc -l <"$DIR/times") 0"
+most=$(fullest 1 <"$DIR/times")
 check "one stream: $most in the fullest second, at $RATE/s" test "$most" -le $((RATE + 3))

@@ -9,7 +9,7 @@
 #                    make and to run, has two of the six)
 . "$(dirname "$0")/lib.sh"
 
-OLD=$BIN
+OLD=$BIN SWARM=$BIN/swarm
 FLAVOUR=$(basename "$(dirname "$OLD")")
 NEXT=$DIR/next/build/$FLAVOUR/bin
 NOW=$DIR/now # what is installed: links to the one or the other
@@ -85,14 +85,6 @@ lines() { cat "$C"/logs/*.log | grep -c "$1"; }
 
 # ---- the steps --------------------------------------------------------------------------
 
-crowd() { # in the background; $swarm
-    "$OLD/swarm" --router "$R" --router "$R2" --players 15000 --arrive-s 600 \
-        --wait-only --max-s 600 --leave-share 0.3 --repeat 0.3 --reconnect 0.02 --conns 40 --quiet \
-        --json "$C.json" >"$C.out" 2>&1 &
-    swarm=$!
-    helpers+=("$swarm")
-}
-
 goes_on() { # "what": people join and poll, and are let in
     wait_for 60 "$1: people join and poll at both routers" served
     since=$(released)
@@ -111,13 +103,11 @@ roll() { # FOLDER ROLE "what"
 # Only what the documents name may have been answered, and nothing that was promised broken.
 judge() { # "order"
     local odd
-    kill -TERM "$swarm"
-    wait "$swarm"
-    check_eq "$1: no violation: $(grep -h 'order violations' "$C.out")" $? 0
-    odd=$(jq -r '.status | keys[] | select(test("^(200|201|204|410|503)$") | not)' "$C.json" | tr '\n' ' ')
-    check_eq "$1: no answer but good ones and 503" "$odd$(jq .odd "$C.json")" 0
-    check_eq "$1: no place is gone" "$(jq .gone "$C.json")" 0
-    check "$1: many were let in" test "$(jq .admitted "$C.json")" -ge 40
+    end_crowd "$1"
+    odd=$(jq -r '.status | keys[] | select(test("^(200|201|204|410|503)$") | not)' "$DIR/swarm.json" | tr '\n' ' ')
+    check_eq "$1: no answer but good ones and 503" "$odd$(jq .odd "$DIR/swarm.json")" 0
+    check_eq "$1: no place is gone" "$(jq .gone "$DIR/swarm.json")" 0
+    check "$1: many were let in" test "$(jq .admitted "$DIR/swarm.json")" -ge 40
     check_eq "$1: no link was closed for what was said on it" \
         "$(lines 'bad message\|bad answer\|damaged\|not allowed:\|bad hello\|link key\|speaks protocol')" 0
     check "$1: what an older one did not know it has said, and nobody minded" \
@@ -130,7 +120,8 @@ judge() { # "order"
 begin() { # options of local.sh
     install "$OLD" router segment queuemng
     up --routers 2 --seg-nodes 2 --capacity 60 --release-per-s 10 "$@"
-    crowd
+    crowd --router "$R2" --players 15000 --arrive-s 600 --wait-only --max-s 600 --leave-share 0.3 \
+        --repeat 0.3 --reconnect 0.02 --conns 40
     goes_on "$what, before"
     wait_for 20 "$what: the operator changes the queue" grace_is_77s PATCH '{"grace": "77s"}'
 }
@@ -152,7 +143,7 @@ move_all_from() { # NODE "what": as for maintenance
 TWO=
 n=0
 all="S R M,R S M,R M S,S M R,M R S,M S R"
-[ "$(nm "$OLD/segment" | grep -c '__asan_init')" = 0 ] || all="M R S,S R M"
+! under_asan || all="M R S,S R M"
 IFS=, read -ra orders <<<"${ORDERS:-$all}"
 for order in "${orders[@]}"; do
     what=${order// /}

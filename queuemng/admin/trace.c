@@ -73,7 +73,7 @@ static const char *gone_because(unsigned reason)
     case GONE_EXPIRED:
         return "it did not poll for longer than the idle time-out";
     case GONE_LEFT:
-        return "it left: its owner, or the backend, said so";
+        return "it left: its owner or the backend said so, or a claim replaced it";
     case GONE_NO_SHOW:
         return "it was released, did not collect its pass in time and did not come back "
                "inside the grace";

@@ -26,7 +26,8 @@ int ctl_say_err(const struct err *e, int code)
 
 void ctl_put_end(void)
 {
-    errno = 0;
+    if (ferror(stdout) == 0) /* else it is that of the write that failed */
+        errno = 0;
     if (fflush(stdout) == 0 && ferror(stdout) == 0)
         return;
     if (errno == EPIPE) /* `| head` has what it wanted */
@@ -159,8 +160,10 @@ static int router_ask(const struct ctl *c, const struct ctl_call *call, struct c
         fprintf(stderr, "segqctl: no router is given: --router URL, or --dir D\n");
         return CTL_USAGE;
     }
-    for (size_t i = 0; i < c->n_routers && rc < 0; i++)
-        rc = ctl_http(c->router[i], call, c->timeout_s, a, &e);
+    for (size_t i = 0; i < c->n_routers && rc < 0; i++) {
+        a->from = c->router[i];
+        rc = ctl_http(a->from, call, c->timeout_s, a, &e);
+    }
     return rc < 0 ? ctl_say_err(&e, CTL_REFUSED) : CTL_OK;
 }
 

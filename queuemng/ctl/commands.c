@@ -10,15 +10,15 @@
 
 #include "queuemng/ctl/answer_view.h"
 #include "queuemng/ctl/ask.h"
+#include "queuemng/ctl/claim.h"
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl/draw.h"
-#include "queuemng/ctl/log_view.h"
+#include "queuemng/ctl/history_view.h"
 #include "queuemng/ctl/nodes.h"
 #include "queuemng/ctl/risk_view.h"
 #include "queuemng/ctl/status_view.h"
 #include "queuemng/ctl/steer.h"
 #include "queuemng/ctl/text.h"
-#include "queuemng/ctl/trace_view.h"
 #include "queuemng/policy/queue_def.h"
 
 #define QUEUE  "/v1/admin/queues/*"
@@ -204,6 +204,11 @@ static const struct cmd cmds[] = {
     { "why", "TOKEN|SEGMENT-NUMBER", 1, 1, "a ticket's state now, and what happened to it",
       SENDS("GET", "/v1/admin/tickets/*", view_why) },
     { "leave", "TOKEN", 1, 1, "gives the place up", SENDS("DELETE", TICKET, view_done) },
+    { "move-ticket", "TOKEN LANE", 2, 2,
+      "gives a waiting ticket the last place of another lane; prints the link for the person",
+      .run = cmd_move_ticket },
+    { "claim", "QUEUE --lane L", 1, 1,
+      "prints a signed claim; see --key, --subject, --replaces, --ttl", .run = cmd_claim },
 };
 
 static const struct cmd *cmd_find(int argc, char **argv)

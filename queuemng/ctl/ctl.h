@@ -18,7 +18,10 @@ struct ctl {
     char *token;                   /* owned: the admin token; never from argv */
     char *router[CTL_ROUTERS_MAX]; /* owned; asked in turn until one answers */
     size_t n_routers;
+    char *key_file;                /* owned: signs claims; NULL = not given */
     const char *client, *subject, *claim; /* of join; NULL = not given */
+    const char *lane, *replaces, *kid;    /* of a claim; NULL = not given */
+    unsigned ttl_s;                       /* of a claim */
     bool json;                    /* print answers as they came */
     bool all;                     /* status: leave nothing out */
     bool yes;                     /* do not ask before what cannot be undone */

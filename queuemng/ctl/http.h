@@ -18,6 +18,7 @@ struct ctl_call {
 
 struct ctl_answer {
     int status;
+    const char *from; /* of ctl_router_ask(): the router that answered; ref */
     struct buf body; /* owned by the caller, also after a failure */
 };
 

@@ -15,7 +15,7 @@
 #define DEFAULT_DIR "./run" /* where `make run` keeps its cluster */
 
 struct given { /* options as written; refs into argv */
-    const char *dir, *token_file;
+    const char *dir, *token_file, *key_file;
     const char *router[CTL_ROUTERS_MAX], *admin[CTL_MANAGERS_MAX];
     size_t n_routers, n_admins;
     bool help, version;
@@ -32,6 +32,11 @@ enum {
     OPT_ALL,
     OPT_YES,
     OPT_CLAIM,
+    OPT_KEY,
+    OPT_KID,
+    OPT_LANE,
+    OPT_REPLACES,
+    OPT_TTL,
     OPT_TIMEOUT
 };
 
@@ -43,6 +48,11 @@ static const struct option options[] = {
     { "client", required_argument, NULL, OPT_CLIENT },
     { "subject", required_argument, NULL, OPT_SUBJECT },
     { "claim", required_argument, NULL, OPT_CLAIM },
+    { "key", required_argument, NULL, OPT_KEY },
+    { "kid", required_argument, NULL, OPT_KID },
+    { "lane", required_argument, NULL, OPT_LANE },
+    { "replaces", required_argument, NULL, OPT_REPLACES },
+    { "ttl", required_argument, NULL, OPT_TTL },
     { "json", no_argument, NULL, OPT_JSON },
     { "all", no_argument, NULL, OPT_ALL },
     { "yes", no_argument, NULL, OPT_YES },
@@ -67,9 +77,17 @@ static int help(void)
         "  --admin URL       queuemng's admin API; may be repeated, the leader is found\n"
         "  --token-file F    holds the admin token\n"
         "  --router URL      a router; may be repeated, any that answers is taken\n"
-        "  --client C        join: browser, mobile or game\n"
-        "  --subject S       join: the person's name; joining again gives the same ticket\n"
+        "  --client C        join, move-ticket: browser, mobile or game\n"
+        "  --subject S       join, claim, move-ticket: the person's name; joining again gives the "
+        "same ticket\n"
         "  --claim JWT       join: the signed claim for a lane other than the default\n"
+        "  --key F           claim, move-ticket: file with the key that signs: a secret of "
+        "claim_keys, or an\n"
+        "                    Ed25519 private key (PEM); default: DIR/secrets/claim.key\n"
+        "  --kid K           claim, move-ticket: the key's name, if routers have several\n"
+        "  --lane L          claim: the lane\n"
+        "  --replaces TOKEN  claim: the waiting ticket that its bearer gives up for the new place\n"
+        "  --ttl S           claim, move-ticket: it is good for this long (default 300 seconds)\n"
         "  --all             status: every queue, every segment\n"
         "  --yes             flush, reject, queue delete, forget: do not ask for confirmation\n"
         "  --json            the answer as JSON, unchanged\n"
@@ -90,44 +108,62 @@ static int version(void)
     return CTL_OK;
 }
 
-static bool timeout_set(struct ctl *c, const char *s)
+static bool seconds_set(unsigned *to, const char *name, unsigned max, const char *s)
 {
     char *end;
     unsigned long v = strtoul(s, &end, 10);
 
-    if (*s < '0' || *s > '9' || *end != '\0' || v < 1 || v > 3600) {
-        fprintf(stderr, "segqctl: --timeout takes 1 to 3600 seconds, not '%s'\n", s);
+    if (*s < '0' || *s > '9' || *end != '\0' || v < 1 || v > max) {
+        fprintf(stderr, "segqctl: --%s takes 1 to %u seconds, not '%s'\n", name, max, s);
         return false;
     }
-    c->timeout_s = (unsigned)v;
+    *to = (unsigned)v;
     return true;
+}
+
+/* Where the text of such an option goes; NULL: it is none. */
+static const char **text_option(struct ctl *c, struct given *g, int opt)
+{
+    switch (opt) {
+    case OPT_DIR:
+        return &g->dir;
+    case OPT_TOKEN:
+        return &g->token_file;
+    case OPT_KEY:
+        return &g->key_file;
+    case OPT_CLIENT:
+        return &c->client;
+    case OPT_SUBJECT:
+        return &c->subject;
+    case OPT_CLAIM:
+        return &c->claim;
+    case OPT_KID:
+        return &c->kid;
+    case OPT_LANE:
+        return &c->lane;
+    case OPT_REPLACES:
+        return &c->replaces;
+    default:
+        return NULL;
+    }
 }
 
 static bool option_set(struct ctl *c, struct given *g, int opt)
 {
-    switch (opt) {
-    case OPT_DIR:
-        g->dir = optarg;
+    const char **text = text_option(c, g, opt);
+
+    if (text != NULL) {
+        *text = optarg;
         return true;
+    }
+    switch (opt) {
     case OPT_ADMIN:
         if (g->n_admins < CTL_MANAGERS_MAX)
             g->admin[g->n_admins++] = optarg;
         return true;
-    case OPT_TOKEN:
-        g->token_file = optarg;
-        return true;
     case OPT_ROUTER:
         if (g->n_routers < CTL_ROUTERS_MAX)
             g->router[g->n_routers++] = optarg;
-        return true;
-    case OPT_CLIENT:
-        c->client = optarg;
-        return true;
-    case OPT_SUBJECT:
-        c->subject = optarg;
-        return true;
-    case OPT_CLAIM:
-        c->claim = optarg;
         return true;
     case OPT_JSON:
         return c->json = true;
@@ -135,8 +171,10 @@ static bool option_set(struct ctl *c, struct given *g, int opt)
         return c->all = true;
     case OPT_YES:
         return c->yes = true;
+    case OPT_TTL:
+        return seconds_set(&c->ttl_s, "ttl", 86400, optarg);
     case OPT_TIMEOUT:
-        return timeout_set(c, optarg);
+        return seconds_set(&c->timeout_s, "timeout", 3600, optarg);
     case 'h':
         return g->help = true;
     case 'V':
@@ -191,12 +229,14 @@ static int where(struct ctl *c, const struct given *g, struct err *e)
         rc = where_admin(c, g->admin[i], e);
     if (rc == 0 && g->token_file != NULL)
         rc = where_token_file(c, g->token_file, e);
+    if (rc == 0 && g->key_file != NULL)
+        rc = where_key_file(c, g->key_file, e);
     return rc;
 }
 
 int main(int argc, char **argv)
 {
-    struct ctl c = { .timeout_s = 5 };
+    struct ctl c = { .timeout_s = 5, .ttl_s = 300 };
     struct given g = { 0 };
     struct err e = { 0 };
     int opt, rc;

@@ -7,7 +7,7 @@
 
 #include "queuemng/ctl/answer_view.h"
 #include "queuemng/ctl/ask.h"
-#include "queuemng/ctl/log_view.h"
+#include "queuemng/ctl/history_view.h"
 #include "queuemng/ctl/risk_view.h"
 #include "queuemng/ctl/text.h"
 

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 
 /* ---- KEY=VALUE ---- */
 
@@ -231,6 +232,19 @@ void ctl_rate(struct buf *b, double per_s)
     else
         buf_printf(b, "%g", per_s);
     buf_str(b, "/s");
+}
+
+void ctl_moment(struct buf *b, double s)
+{
+    time_t at = (time_t)s;
+    char text[40];
+    struct tm tm;
+
+    if (s <= 0 || gmtime_r(&at, &tm) == NULL ||
+        strftime(text, sizeof(text), "%Y-%m-%d %H:%M:%S UTC", &tm) == 0)
+        buf_str(b, "-");
+    else
+        buf_str(b, text);
 }
 
 void ctl_span(struct buf *b, double s)

@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #define TOKEN_MAX 256
 
@@ -92,6 +93,13 @@ int where_token_file(struct ctl *c, const char *file, struct err *e)
     return token_take(c, s, n, file, e);
 }
 
+int where_key_file(struct ctl *c, const char *file, struct err *e)
+{
+    free(c->key_file);
+    c->key_file = strdup(file);
+    return c->key_file != NULL ? 0 : err_set(e, SQ_ENOMEM, "out of memory");
+}
+
 static int where_json(struct ctl *c, const json_t *doc, const char *file, struct err *e)
 {
     const char *admin = json_string_value(json_object_get(doc, "admin"));
@@ -130,7 +138,8 @@ int where_dir(struct ctl *c, const char *dir, struct err *e)
         return err_set(e, SQ_EINVAL, "%s: %s", file, bad.text);
     rc = where_json(c, doc, file, e);
     json_decref(doc);
-    return rc;
+    snprintf(file, sizeof(file), "%s/secrets/claim.key", dir); /* of `make run` */
+    return rc == 0 && access(file, F_OK) == 0 ? where_key_file(c, file, e) : rc;
 }
 
 void where_fini(struct ctl *c)
@@ -138,6 +147,7 @@ void where_fini(struct ctl *c)
     for (size_t i = 0; i < c->n_admins; i++)
         free(c->admin[i]);
     free(c->token);
+    free(c->key_file);
     for (size_t i = 0; i < c->n_routers; i++)
         free(c->router[i]);
 }

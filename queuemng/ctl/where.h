@@ -1,4 +1,4 @@
-/* where.h: the addresses and the admin token of the cluster: from a folder or from options.
+/* where.h: the addresses of the cluster, the admin token, the key for claims: from a folder or from options.
  * All return 0, or a negative sq_err with a sentence about what is missing. */
 #ifndef SEGQ_CTL_WHERE_H
 #define SEGQ_CTL_WHERE_H
@@ -8,6 +8,7 @@
 
 SQ_CHECK int where_dir(struct ctl *c, const char *dir, struct err *e); /* DIR/cluster.json */
 SQ_CHECK int where_token_file(struct ctl *c, const char *file, struct err *e);
+SQ_CHECK int where_key_file(struct ctl *c, const char *file, struct err *e); /* not read yet */
 SQ_CHECK int where_admin(struct ctl *c, const char *url, struct err *e);  /* one more */
 SQ_CHECK int where_router(struct ctl *c, const char *url, struct err *e); /* one more */
 void where_fini(struct ctl *c);

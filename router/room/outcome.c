@@ -125,7 +125,8 @@ static void admitted(struct router *r, struct rflow *rf, const struct route_queu
     page_send_to(r, a->target);
 }
 
-/* After "enter" the page must be that of this ticket, whatever the cookie knew. */
+/* After "enter" the page must be that of this ticket; but a place that another tab has taken since
+ * (by a claim, in exchange for this one) stays this browser's. */
 static void gone(struct router *r, struct rflow *rf, const struct route_queue *q)
 {
     const struct page_ask *a = rf->page;
@@ -134,7 +135,8 @@ static void gone(struct router *r, struct rflow *rf, const struct route_queue *q
         page_ticket_cookie(r, a, "", 0);
         page_send_back(r, a, "");
     } else if (a->act == ACT_ENTER) {
-        page_ticket_cookie(r, a, rf->text, 0);
+        if (!a->other)
+            page_ticket_cookie(r, a, rf->text, 0);
         page_send_back(r, a, "?r=1");
     } else {
         other(r, rf, q);

@@ -62,13 +62,19 @@ static void read_start(struct page_ask *a, struct slice v)
 }
 
 /* A ticket of ours, and as far as the map can tell, of this queue. */
-static bool take_token(struct router *r, struct asked *x, const char *p, size_t n)
+static bool is_ticket(struct router *r, const struct asked *x, const char *p, size_t n,
+                      struct token *t)
 {
     struct route_owner o;
 
-    if (n < TOKEN_TEXT_LEN || token_read(&x->token, &r->keys.token, p, TOKEN_TEXT_LEN) < 0)
+    if (n < TOKEN_TEXT_LEN || token_read(t, &r->keys.token, p, TOKEN_TEXT_LEN) < 0)
         return false;
-    if (routes_owner(r->routes, x->token.seg, &o) == 0 && o.queue != x->queue)
+    return routes_owner(r->routes, t->seg, &o) < 0 || o.queue == x->queue;
+}
+
+static bool take_token(struct router *r, struct asked *x, const char *p, size_t n)
+{
+    if (!is_ticket(r, x, p, n, &x->token))
         return false;
     memcpy(x->text, p, TOKEN_TEXT_LEN);
     x->has_token = true;
@@ -79,10 +85,16 @@ static void read_ticket(struct router *r, struct asked *x, bool trust_form)
 {
     char form[TOKEN_TEXT_LEN + 1];
     struct cookies c = { 0 };
+    struct token t;
     struct slice v;
 
-    if (trust_form && page_member(x->form, "token", form, sizeof(form)) == TOKEN_TEXT_LEN)
-        (void)take_token(r, x, form, TOKEN_TEXT_LEN);
+    if (trust_form && page_member(x->form, "token", form, sizeof(form)) == TOKEN_TEXT_LEN &&
+        take_token(r, x, form, TOKEN_TEXT_LEN)) {
+        while (!x->a->other && cookie_next(&c, x->q, "segq_ticket", &v))
+            x->a->other = is_ticket(r, x, v.p, v.n, &t) &&
+                          memcmp(v.p, x->text, TOKEN_TEXT_LEN) != 0;
+        return;
+    }
     while (!x->has_token && cookie_next(&c, x->q, "segq_ticket", &v))
         if (take_token(r, x, v.p, v.n))
             read_start(x->a, v);

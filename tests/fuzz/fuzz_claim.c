@@ -16,6 +16,9 @@ static void must(bool ok)
 
 static void sound(int rc, const struct claim *c, const char *why)
 {
+    static const struct token_key nobody;
+    struct token old;
+
     must(rc == 0 || rc == SQ_EAUTH || rc == SQ_ENOMEM);
     must(why != NULL && (rc == SQ_EAUTH) == (why[0] != '\0'));
     if (rc != 0)
@@ -24,6 +27,10 @@ static void sound(int rc, const struct claim *c, const char *why)
     must(c->sub_len <= SUBJECT_MAX_LEN);
     for (size_t i = 0; i < c->sub_len; i++)
         must((uint8_t)c->sub[i] >= 0x20 && c->sub[i] != 0x7f);
+    must(c->replaces == (c->old[0] != '\0'));
+    for (size_t i = 0; c->replaces && i < sizeof(c->old); i++)
+        must(c->old[i] != '\0');
+    must(token_read(&old, &nobody, c->old, sizeof(c->old)) < 0); /* it is none of ours */
 }
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)

@@ -1,12 +1,15 @@
 #!/usr/bin/python3
-"""openapi.py SPEC.json ROUTER ADMIN TOKEN-FILE: asks a running cluster everything that
+"""openapi.py SPEC.json ROUTER ADMIN TOKEN-FILE SEGQCTL: asks a running cluster everything that
 proto/openapi.yaml (as JSON) describes, well and badly, and compares the answers: the status is
 one of those, the type too, the body has the members that must be there and no others.
 
 Every operation must be asked, and be answered with each status of WANTED. A line per
-disagreement; the last line says how many answers were compared. Queue `login` must be open.
+disagreement; the last line says how many answers were compared. Queue `login` must be open, and
+have a lane `vip`; the key for its claims lies beside the token.
 """
 import json
+import os
+import subprocess
 import sys
 import time
 import urllib.error
@@ -18,8 +21,11 @@ EVERYWHERE = {404, 405}  # said once, in `info`: unknown path, wrong method
 
 
 class Asker:
-    def __init__(self, spec, router, admin, token):
-        self.spec, self.router, self.admin, self.token = spec, router, admin, token
+    def __init__(self, spec, router, admin, token_file, segqctl):
+        self.spec, self.router, self.admin = spec, router, admin
+        self.token_file, self.segqctl = token_file, segqctl
+        with open(token_file, encoding="utf-8") as f:
+            self.token = f.read().strip()
         self.bad, self.seen, self.n = [], {}, 0
 
     def ask(self, method, url, body=None, want=None, **headers):
@@ -70,6 +76,12 @@ class Asker:
         wanted += ["Allow"] if status == 405 else []
         self.bad += [f"{what}: no {h}" for h in wanted if h not in headers]
 
+    def claim(self, *options):
+        """Signed for lane vip of queue login."""
+        key = os.path.join(os.path.dirname(self.token_file), "claim.key")
+        return subprocess.run([self.segqctl, "claim", "login", "--lane", "vip", "--key", key, *options],
+                              check=True, capture_output=True, text=True).stdout.strip()
+
     def unseen(self):
         return [f"{m} {p}: not asked" for p, m, _ in self.spec.operations()
                 if (p, m) not in self.seen]
@@ -119,6 +131,11 @@ def let_in(a, token):
             return t["pass"]
         wait_a_tick(a)
     raise SystemExit("it was never let in")
+
+
+def replaces(a, token, want):
+    """A join with a claim for another lane, in place of that ticket."""
+    a.ask("POST", "/v1/queues/login/tickets", {"claim": a.claim("--replaces", token)}, want)
 
 
 def wait_a_tick(a):
@@ -233,15 +250,15 @@ def until(a, method, url, status):
 
 
 def main():
-    spec_file, router, admin, token_file = sys.argv[1:]
-    spec = Spec(spec_file)
-    with open(token_file, encoding="utf-8") as f:
-        a = Asker(spec, router, admin, f.read().strip())
+    a = Asker(Spec(sys.argv[1]), *sys.argv[2:])
     a.ask("POST", "/v1/admin/queues/login/pause", want=200)
     token = tickets(a)
     pages(a)
     a.ask("POST", "/v1/admin/queues/login/resume", want=200)
-    sessions(a, token, let_in(a, token))
+    good = let_in(a, token)
+    replaces(a, token, 409)
+    sessions(a, token, good)
+    replaces(a, token, 410)
     looks(a)
     heads(a)
     orders(a)

@@ -1,15 +1,18 @@
 #!/bin/bash
 # Lanes and direct entry in one cluster of two routers and two segment nodes: who comes to an
 # empty line has the pass in the answer to the join; with a line one waits; another lane than
-# the default one needs a claim; lanes share by weight.
+# the default one needs a claim; lanes share by weight; segqctl signs claims, and moves a ticket to
+# another lane by one.
 . "$(dirname "$0")/lib.sh"
 
 SECRET=0123456789abcdef0123456789abcdef
 umask 077
 echo "$SECRET" >"$DIR/claim.key"
+openssl genpkey -algorithm ed25519 -out "$DIR/ed.pem" 2>/dev/null
+openssl pkey -in "$DIR/ed.pem" -pubout -out "$DIR/ed.pub.pem"
 up --set away=0 --routers 2 --seg-nodes 2 --release-per-s 20 --set poll_min=200ms --set poll_max=500ms --set idle.game=10m \
     --set lanes='[{name: default, weight: 1}, {name: vip, weight: 3}]' \
-    --set router.claim_keys="[{kid: shop, alg: HS256, secret_file: $DIR/claim.key}]"
+    --set router.claim_keys="[{kid: shop, alg: HS256, secret_file: $DIR/claim.key}, {kid: desk, alg: EdDSA, public_key: \"$(sed -n 2p "$DIR/ed.pub.pem")\"}]"
 
 claim() { # lane [members, each with a comma before it] -> JWT, as a back end would make it
     python3 - "$SECRET" "$1" "${2:-}" <<'PY'
@@ -70,3 +73,73 @@ wait_for 60 "of 12 releases a weight of 3 has three times as many" both_are "$((
 released() { [ "$(poll "$(token_in <"$1")" | field state)" = admitted ]; }
 wait_for 60 "the ninth of the lane is in" released "$DIR/vip.9"
 check_eq "the tenth is its first now" "$(poll "$(token_in <"$DIR/vip.10")" | field position)" 1
+
+# ---- an operator signs a claim, and moves a ticket
+ctl() { "$BIN/segqctl" --dir "$C" "$@" >"$DIR/out" 2>"$DIR/err"; }
+says() { grep -qE -- "$1" "$DIR/out" || { sed 's/^/     /' "$DIR/out" "$DIR/err"; return 1; }; }
+exits() { # STATUS PATTERN segqctl-arguments...: refused with that status and these words
+    local want=$1 words=$2 rc
+    shift 2
+    ctl "$@"
+    rc=$?
+    [ "$rc" = "$want" ] && grep -qE -- "$words" "$DIR/err" && return
+    sed "s/^/     ($rc) /" "$DIR/err"
+    return 1
+}
+HS=(--key "$DIR/claim.key" --kid shop) ED=(--key "$DIR/ed.pem" --kid desk)
+moved_token() { awk '$1 == "token" { print $2 }' "$DIR/out"; }
+gone_left() { [ "$(poll "$1" | field reason)" = left ]; }
+
+check "segqctl signs a claim with a secret" ctl claim login --lane vip "${HS[@]}"
+check_eq "  it opens the lane" "$(join_with "$(cat "$DIR/out")" | field lane)" vip
+check "and with an Ed25519 key" ctl claim login --lane vip --subject eve "${ED[@]}"
+check_eq "  with the person's name" "$(join_with "$(cat "$DIR/out")" ',"subject":"bob"' | field detail)" \
+    "the claim is for another subject (sub)"
+
+OLD=$(join_queue "$R" login '{"client":"browser"}' | token_in)
+PLACE=$(poll "$OLD" | field position)
+check "segqctl moves a ticket to another lane" ctl move-ticket "$OLD" vip "${ED[@]}"
+check "  it names the old place" says "^old place +lane default, position $PLACE"
+check "  and the new one" says '^new place +lane vip, position [0-9]+'
+NEW=$(moved_token)
+check_eq "the new token waits in that lane" "$(poll "$NEW" | field 'lane + " " + .state')" "vip waiting"
+check_eq "the old token has left" "$(status_of "$R/v1/tickets/$OLD") $(poll "$OLD" | field reason)" "410 left"
+LINK=$(awk '$1 == "link" { print $2 }' "$DIR/out")
+page() { http "${LOOKS[@]}" -b "segq_ticket=$1" -D "$DIR/head" "$2"; }
+page "$OLD" "$LINK" >/dev/null
+check "the link gives the browser that ticket" grep -q "^Set-Cookie: segq_ticket=$NEW" "$DIR/head"
+check "the page of the old ticket names the link" grep -q "If you were given a link" <(page "$OLD" "$R/q/login")
+http "${LOOKS[@]}" -H 'Sec-Fetch-Site: same-origin' -b "segq_ticket=$NEW" -D "$DIR/head" -d "token=$OLD" "$R/q/login/enter" >/dev/null
+check "an old tab leaves the browser its new ticket" eval "! grep -q '^Set-Cookie' $DIR/head"
+check "and shows its place" grep -q "You are in line" <(page "$NEW" "$R/q/login")
+check "the same command again tells the same place" eval \
+    'ctl move-ticket "$OLD" vip "${ED[@]}" && [ "$(moved_token)" = "$NEW" ]'
+
+NAMED=$(join_queue "$R" login '{"subject":"carla"}' | token_in)
+check "a ticket with a subject wants its name" exits 1 'subject.*\(403, not_eligible\)' move-ticket "$NAMED" vip "${HS[@]}"
+check "  given it is moved" ctl move-ticket "$NAMED" vip --subject carla "${HS[@]}"
+check_eq "  and found by that name" "$(join_queue "$R" login '{"subject":"carla"}' | token_in)" "$(moved_token)"
+
+OLD=$(join_queue "$R" login | token_in)
+check "no key" exits 2 'no key to sign with.*--key' move-ticket "$OLD" vip
+check "a public key" exits 2 'a public key verifies.*private key' move-ticket "$OLD" vip --key "$DIR/ed.pub.pem"
+check "a key that routers do not have" exits 1 'not configured \(kid\).*not_eligible' move-ticket "$OLD" vip --key "$DIR/claim.key" --kid none
+check "  says with what it was signed" grep -q 'signed with .*HS256, kid none.*claim_keys' "$DIR/err"
+check "no such lane" exits 1 "does not have the claim's lane" move-ticket "$OLD" gold "${HS[@]}"
+check "its own lane" exits 1 "in lane 'default' already" move-ticket "$OLD" default "${HS[@]}"
+check "a ticket that is inside" exits 1 'let in already.*\(409, conflict\)' move-ticket "$(token_in <"$DIR/vip.9")" default "${HS[@]}"
+check "a forged token" exits 1 'ticket_unknown' move-ticket "${OLD%??}${OLD:0:2}" vip "${HS[@]}"
+check "no token" exits 2 'is not a token' move-ticket 17-4 vip "${HS[@]}"
+check_eq "none of these took the place" "$(poll "$OLD" | field 'lane + " " + .state')" "default waiting"
+
+# ---- its node stands still in between: nobody has two places, nobody has none
+check "why names its node" ctl why "$OLD"
+NODE=$(awk '$1 == "node" { print $2 }' "$DIR/out")
+kill -STOP "$(pid_of "$NODE")"
+check "a node that does not answer" exits 1 'finishes what this one began' move-ticket "$OLD" vip "${HS[@]}"
+kill -KILL "$(pid_of "$NODE")"
+again() { ctl move-ticket "$OLD" vip "${HS[@]}"; }
+wait_for 60 "killed and back: the same command moves the ticket" again
+wait_for 30 "the old token has left" gone_left "$OLD"
+is_vip() { [ "$(poll "$1" | field 'lane + " " + .state')" = "vip waiting" ]; }
+wait_for 30 "the new one waits" is_vip "$(moved_token)"

@@ -142,7 +142,7 @@ check_eq "and are there" "$(grep -vxFf "$DIR/metrics" "$DIR/named")" ""
 # ---- what proto/openapi.yaml says
 "$BIN/../deploy/yaml2json" "$root/proto/openapi.yaml" >"$DIR/openapi.json"
 check "the answers are as openapi.yaml says" eval \
-    "'$here/openapi.py' '$DIR/openapi.json' '$R' '$A' '$C/secrets/admin.token' >'$DIR/out' || ! cat '$DIR/out'"
+    "'$here/openapi.py' '$DIR/openapi.json' '$R' '$A' '$C/secrets/admin.token' '$BIN/segqctl' >'$DIR/out' || ! cat '$DIR/out'"
 said "all of it" '^[0-9]{2,} answers, 0 disagree'
 
 kill -TERM "$run"

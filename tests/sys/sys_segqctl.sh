@@ -132,6 +132,9 @@ check "  a ticket in line" says '^position +121$'
 check "join again, same subject" runs_well join --subject ann login
 check_eq "  the same ticket" "$(awk '$1 == "token" { print $2 }' "$DIR/out")" "$t"
 check "join: client that is none" exits 1 'bad_request' join login --client toaster
+check "claim: no lane" exits 2 '--lane L' claim login
+check "claim: no key" exits 2 'no key to sign with' claim login --lane vip
+check "claim: a time that is none" exits 2 '--ttl takes 1 to 86400 seconds' claim login --lane vip --ttl 5m
 check "join: claim that is none" exits 1 'not_eligible' join login --claim a.b.c
 check "poll" runs_well poll "$t"
 check "  waiting" says '^state +waiting$'
@@ -273,8 +276,8 @@ check "an option without its value" exits 2 '^segqctl: --timeout wants a value$'
 check_eq "-h: 0" "$(code_of -h)" 0
 missing=
 for word in status watch 'queue list' 'queue show' 'queue set' 'queue add' 'queue delete' 'queue restore' forget pause \
-    resume open close flush release rate tiers max message audit events drain undrain join poll leave passthrough reject draw why --dir --admin --token-file \
-    --router --client --subject --claim --json --all --yes --timeout; do
+    resume open close flush release rate tiers max message audit events drain undrain join poll leave passthrough reject draw why move-ticket claim --dir --admin --token-file \
+    --router --client --subject --claim --key --kid --lane --replaces --ttl --json --all --yes --timeout; do
     says "^ +$word " || missing="$missing $word"
 done
 check_eq "-h shows every command and option" "$missing" ""

@@ -6,10 +6,9 @@
 #include "queuemng/policy/queue_def.h"
 #include "queuemng/ctl/text.h"
 #include "queuemng/ctl/answer_view.h"
-#include "queuemng/ctl/log_view.h"
+#include "queuemng/ctl/history_view.h"
 #include "queuemng/ctl/risk_view.h"
 #include "queuemng/ctl/status_view.h"
-#include "queuemng/ctl/trace_view.h"
 
 static struct buf b;
 

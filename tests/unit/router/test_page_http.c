@@ -420,6 +420,21 @@ Test(page_http, forms)
     cr_expect_eq(w.appends, 1);
 }
 
+/* A claim gave the browser another place, in another tab, and this tab's ticket has left. */
+Test(page_http, a_tab_whose_ticket_is_over_keeps_the_other_tabs_cookie)
+{
+    char form[300], both[400];
+
+    snprintf(form, sizeof(form), "token=%s&return=%%2Fx", ticket_path(N_GONE, 1) + 12);
+    snprintf(both, sizeof(both), "%s" OURS, ticket(40, ""));
+    cr_expect_eq(visit("POST", "/q/login/enter", both, form), 303);
+    cr_expect_str_eq(header("Location"), "/q/login?r=1&return=%2Fx");
+    cr_expect_str_eq(header("Set-Cookie"), "");
+    cr_expect_eq(visit("POST", "/q/login/enter", OURS, form), 303, "without a cookie");
+    cr_expect(strstr(header("Set-Cookie"), ticket_path(N_GONE, 1) + 12) != NULL,
+              "the page that follows says why");
+}
+
 Test(page_http, forms_of_other_sites_do_nothing)
 {
     char form[300], both[400];

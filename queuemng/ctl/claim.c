@@ -1,0 +1,187 @@
+/* claim.c: `segqctl claim` and `segqctl move-ticket`. The key is read from a file, never from
+ * the command line, where every user of the machine could see it.
+ *
+ *   move-ticket:  queuemng: the ticket's queue, lane and client (no poll: it keeps no place)
+ *                 a router: a join with a claim that `replaces` the ticket (PROTOCOL 19)
+ * The command may be repeated: whatever an earlier one did not finish, the join finds. */
+#include "queuemng/ctl/claim.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#include "common/ticket/token.h"
+#include "queuemng/ctl/answer_view.h"
+#include "queuemng/ctl/ask.h"
+#include "queuemng/ctl/signer.h"
+#include "queuemng/ctl/text.h"
+
+/* The claim that the options ask for, without `lane` and `replaces`; CTL_OK: *jwt is owned. */
+static int sign(const struct ctl *c, struct claim_said *said, char **jwt, const char **alg)
+{
+    struct signer s;
+    struct err e = { 0 };
+
+    if (c->key_file == NULL) {
+        fputs("segqctl: no key to sign with is given: --key FILE, with the secret of claim_keys "
+              "(router.yaml), or the private key of its public_key\n", stderr);
+        return CTL_USAGE;
+    }
+    if (signer_load(&s, c->key_file, &e) < 0)
+        return ctl_say_err(&e, CTL_USAGE);
+    said->kid = c->kid;
+    said->subject = c->subject;
+    said->now_s = time(NULL);
+    said->expires_s = said->now_s + c->ttl_s;
+    *jwt = signer_claim(&s, said);
+    *alg = signer_alg(&s);
+    sodium_memzero(&s, sizeof(s));
+    if (*jwt != NULL)
+        return CTL_OK;
+    fputs("segqctl: no claim can be made of these names: they must be UTF-8\n", stderr);
+    return CTL_USAGE;
+}
+
+int cmd_claim(struct ctl *c, int argc, char **argv)
+{
+    struct claim_said said = { .queue = argv[0], .lane = c->lane, .replaces = c->replaces };
+    const char *alg;
+    char *jwt = NULL;
+    int rc;
+
+    (void)argc;
+    if (c->lane == NULL) {
+        fputs("segqctl: --lane L says for which lane the claim is\n", stderr);
+        return CTL_USAGE;
+    }
+    rc = sign(c, &said, &jwt, &alg);
+    if (rc == CTL_OK)
+        puts(jwt);
+    free(jwt);
+    return rc;
+}
+
+/* ---- a move ---- */
+
+static void put_place(struct buf *b, const char *head, const json_t *t)
+{
+    const json_t *position = json_object_get(t, "position"), *eta = json_object_get(t, "eta_s");
+
+    buf_str(b, head);
+    buf_str(b, "lane ");
+    ctl_clean(b, ctl_str(t, "lane"));
+    if (json_is_integer(position)) {
+        buf_str(b, ", position ");
+        ctl_count(b, (uint64_t)json_integer_value(position));
+    }
+    if (strcmp(ctl_str(t, "state"), "waiting") != 0) {
+        buf_str(b, ", ");
+        ctl_clean(b, ctl_str(t, "state"));
+    } else if (json_is_number(eta)) {
+        buf_str(b, ", about ");
+        ctl_span(b, json_number_value(eta));
+    }
+    buf_byte(b, '\n');
+}
+
+static void say_moved(const json_t *was, const json_t *now, const char *router,
+                      const struct claim_said *said, const char *jwt)
+{
+    struct buf b;
+
+    buf_init(&b);
+    put_place(&b, "old place       ", was);
+    put_place(&b, "new place       ", now);
+    buf_str(&b, "token           ");
+    ctl_clean(&b, ctl_str(now, "token"));
+    buf_printf(&b, "\nlink            %s%sq/%s?claim=%s\n", router,
+               router[strlen(router) - 1] == '/' ? "" : "/", said->queue, jwt);
+    buf_str(&b, "                good until ");
+    ctl_moment(&b, (double)said->expires_s);
+    buf_str(&b, "; under your site's name, if people come by one.\n"
+                "Hand on the link (a game: the token) now: a place for which nobody asks times "
+                "out.\n");
+    ctl_put_out(&b);
+    buf_fini(&b);
+}
+
+static int say_answer(const struct ctl *c, const struct ctl_answer *a, const json_t *was,
+                      const struct claim_said *said, const char *jwt, const char *alg)
+{
+    json_t *now = json_loadb((const char *)a->body.data, a->body.len, 0, NULL);
+    bool has_place = (a->status == 200 || a->status == 201) && now != NULL;
+    int rc = CTL_OK;
+
+    if (has_place && strcmp(ctl_str(now, "token"), said->replaces) == 0) {
+        fprintf(stderr, "segqctl: the ticket is in lane '%s' already; nothing was done\n",
+                said->lane);
+        rc = CTL_REFUSED;
+    } else if (has_place && !c->json) {
+        say_moved(was, now, a->from, said, jwt);
+    } else {
+        rc = ctl_say_answer(c, a, NULL);
+    }
+    if (a->status == 403)
+        fprintf(stderr, "segqctl: the claim was signed with %s (%s, %s%s); routers accept the keys "
+                        "of claim_keys (router.yaml)\n", c->key_file, alg,
+                said->kid != NULL ? "kid " : "no kid", said->kid != NULL ? said->kid : "");
+    json_decref(now);
+    return rc;
+}
+
+/* A join with the claim. Without a good answer it may be half done: the next one finishes it. */
+static int join(const struct ctl *c, const json_t *was, const struct claim_said *said,
+                const char *jwt, const char *alg)
+{
+    json_t *body = json_pack("{s:s,s:s}", "claim", jwt, "client",
+                             c->client != NULL ? c->client : ctl_str(was, "client"));
+    struct ctl_call call = { .method = "POST", .path = "/v1/queues/*/tickets",
+                             .name = said->queue, .body = body };
+    struct ctl_answer a = { 0 };
+    int rc;
+
+    if (body == NULL) {
+        fputs("segqctl: --client must be UTF-8\n", stderr);
+        return CTL_USAGE;
+    }
+    rc = ctl_ask(c, call, &a);
+    if (rc == CTL_OK)
+        rc = say_answer(c, &a, was, said, jwt, alg);
+    if (rc == CTL_REFUSED && (a.status == 0 || a.status == 503))
+        fputs("segqctl: the old place is kept until there is a new one; the same command again "
+              "finishes what this one began\n", stderr);
+    json_decref(body);
+    buf_fini(&a.body);
+    return rc;
+}
+
+int cmd_move_ticket(struct ctl *c, int argc, char **argv)
+{
+    struct claim_said said = { .lane = argv[1], .replaces = argv[0] };
+    const char *alg;
+    char *jwt = NULL;
+    json_t *was;
+    int rc;
+
+    (void)argc;
+    if (strlen(argv[0]) != TOKEN_TEXT_LEN) {
+        fprintf(stderr, "segqctl: '%.60s' is not a token: the text of %d characters that the "
+                        "person's client has\n", argv[0], TOKEN_TEXT_LEN);
+        return CTL_USAGE;
+    }
+    was = ctl_get(c, "/v1/admin/tickets/*", argv[0], &rc);
+    if (was == NULL)
+        return rc;
+    said.queue = json_string_value(json_object_get(was, "queue"));
+    rc = CTL_REFUSED;
+    if (said.queue == NULL)
+        fprintf(stderr, "segqctl: the ticket is over: %s\n", ctl_str(was, "because"));
+    else
+        rc = sign(c, &said, &jwt, &alg);
+    if (rc == CTL_OK)
+        rc = join(c, was, &said, jwt, alg);
+    free(jwt);
+    json_decref(was);
+    return rc;
+}

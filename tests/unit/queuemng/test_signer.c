@@ -1,0 +1,109 @@
+/* test_signer.c: what segqctl signs, as a router checks it; and files that are no key. */
+#include <criterion/criterion.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "queuemng/ctl/signer.h"
+#include "router/gate/lane_claim.h"
+
+#define NOW    1700000000
+#define SECRET "0123456789abcdef0123456789ABCDEF"
+#define OLD    "EAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA"
+#define PEM    "-----BEGIN PRIVATE KEY-----\n" \
+               "MC4CAQAwBQYDK2VwBCIEIJ1hsZ3v/VpguoRK9JLsLMREScVpezJpGXA7rAMcrn9g\n" \
+               "-----END PRIVATE KEY-----"
+#define PUBLIC "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=" /* RFC 8032, 7.1, test 1 */
+
+static struct claim checked(const struct signer *s, const struct claim_key *k,
+                            const struct claim_said *said)
+{
+    char *jwt = signer_claim(s, said);
+    const char *why = "";
+    struct claim c;
+
+    cr_assert_not_null(jwt);
+    cr_assert_eq(claim_check(&c, jwt, strlen(jwt), k, 1, "sale", 900, NOW, &why), 0, "%s: %s", why,
+                 jwt);
+    free(jwt);
+    return c;
+}
+
+static const struct claim_said said = { .queue = "sale",
+                                        .lane = "vip",
+                                        .kid = "desk",
+                                        .subject = "Zoë \"Z\"",
+                                        .replaces = OLD,
+                                        .now_s = NOW,
+                                        .expires_s = NOW + 300 };
+
+static void says_all(const struct claim *c)
+{
+    cr_expect_str_eq(c->lane, "vip");
+    cr_expect(c->sub_len == strlen(said.subject) && memcmp(c->sub, said.subject, c->sub_len) == 0);
+    cr_expect(c->replaces && memcmp(c->old, OLD, sizeof(c->old)) == 0);
+}
+
+Test(signer, routers_accept_what_a_secret_signs)
+{
+    struct claim_key k = { .kid = "desk", .alg = CLAIM_HS256, .len = sizeof(SECRET) - 1 };
+    struct claim_said bare = { .queue = "sale", .lane = "vip", .now_s = NOW, .expires_s = NOW + 1 };
+    struct err e = { 0 };
+    struct signer s;
+    struct claim c;
+
+    memcpy(k.key, SECRET, k.len);
+    cr_assert_eq(signer_read(&s, SECRET, "f", &e), 0, "%s", e.text);
+    cr_expect_str_eq(signer_alg(&s), "HS256");
+    c = checked(&s, &k, &said);
+    says_all(&c);
+    c = checked(&s, &k, &bare);
+    cr_expect(c.sub_len == 0 && !c.replaces, "it says no more than it was told");
+}
+
+Test(signer, routers_accept_what_an_ed25519_key_signs)
+{
+    struct claim_key k = { .kid = "desk", .alg = CLAIM_EDDSA };
+    struct err e = { 0 };
+    struct signer s;
+    struct claim c;
+
+    cr_assert_eq(claim_public_key(&k, PUBLIC), 0);
+    cr_assert_eq(signer_read(&s, PEM, "f", &e), 0, "%s", e.text);
+    cr_expect_str_eq(signer_alg(&s), "EdDSA");
+    c = checked(&s, &k, &said);
+    says_all(&c);
+}
+
+Test(signer, files_that_are_no_key_are_refused_and_not_shown)
+{
+    static const char *const rows[][2] = {
+        { "0123456789abcdef", "a secret has 32 to 255 characters" },
+        { "-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEA\n-----END PUBLIC KEY-----",
+          "a public key verifies claims" },
+        { "-----BEGIN PRIVATE KEY-----\nMC4CAQAwBQYDK2VwBCIEIJ1h\n-----END PRIVATE KEY-----",
+          "not an Ed25519 private key" },
+        { "-----BEGIN PRIVATE KEY-----", "not an Ed25519 private key" },
+        { "-----BEGIN RSA PRIVATE KEY-----\nMC4CAQAwBQYD\n", "not an Ed25519 private key" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        struct err e = { 0 };
+        struct signer s;
+
+        cr_expect_eq(signer_read(&s, rows[i][0], "desk.key", &e), SQ_EINVAL);
+        cr_expect_not_null(strstr(e.text, rows[i][1]), "%s", e.text);
+        cr_expect_eq(strncmp(e.text, "desk.key: ", 10), 0);
+        cr_expect_null(strstr(e.text, "MC4"));
+    }
+}
+
+Test(signer, names_that_are_not_utf8_sign_nothing)
+{
+    struct claim_said bad = said;
+    struct err e = { 0 };
+    struct signer s;
+
+    cr_assert_eq(signer_read(&s, SECRET, "f", &e), 0);
+    bad.subject = "\xff";
+    cr_expect_null(signer_claim(&s, &bad));
+}

@@ -79,7 +79,8 @@ static void say_at(struct check *c, uint64_t at, const char *what)
     say_bad(c, text, what);
 }
 
-/* What is behind the last group at `at`; the last log may be torn. True: groups follow. */
+/* Checks the bytes behind the last group, from `at`; the last log may be torn. True: groups
+ * follow. */
 static bool check_rest(struct check *c, struct jreader *f, const struct jkey *key,
                        enum jkind kind, bool last, bool ended, uint64_t at, struct jgroup *g)
 {

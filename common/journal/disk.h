@@ -24,7 +24,7 @@ struct disk_ops {
     ssize_t (*pread)(struct disk *d, int h, void *p, size_t n, uint64_t at);
     ssize_t (*pwrite)(struct disk *d, int h, const void *p, size_t n, uint64_t at);
     int64_t (*size)(struct disk *d, int h);
-    /* What was written is there after a power cut. After a failure nothing is known about
+    /* Bytes written before are there after a power cut. After a failure nothing is known about
      * the file's unsynced bytes, and a later success says nothing about them either. */
     int (*sync)(struct disk *d, int h);
     /* Room for bytes up to `end`: writes below it do not fail for want of space. May

@@ -7,7 +7,7 @@ _Static_assert(crypto_shorthash_BYTES == 8, "sums are 64 bits");
 _Static_assert(crypto_shorthash_KEYBYTES == sizeof(struct jkey), "keys are 128 bits");
 
 static const char magic[8] = { 's', 'e', 'g', 'q', 'j', 'r', 'n', '\n' };
-/* Of heads and of node names. A public constant: sums guard against accidents only. */
+/* For the sums of heads and node names. A public constant: they guard against accidents only. */
 static const uint8_t fixed_key[16] = "segq journal v*";
 
 static uint64_t sum_of(const void *p, size_t n, const uint8_t key[16])

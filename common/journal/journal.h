@@ -1,7 +1,7 @@
 /* journal.h: an append-only log of records with snapshots: what a process must not forget,
  * as files in one folder. Opening, closing, and the rules of the whole room. Shell (disk.h).
  *
- * What the records mean is the caller's affair; here they are a type, a length and bytes.
+ * The caller knows what the records mean; here they are a type, a length and bytes.
  * A user keeps its state in memory and brings three things: a record for each change
  * (turn.h), a way to write the whole state as chunks (snapshot.h), and two callbacks that
  * make the state from chunks and records again (struct journal_replay). Then it
@@ -31,7 +31,7 @@
  * A turn of the event loop appends records and flushes once: the records of one flush are
  * one *group*, written by one write under one checksum, and are replayed all or none.
  *
- * What flush()'s 0 means: `fsync`: on the disk. `os`: in the kernel (survives kill -9; a
+ * A flush() of 0 means: `fsync`: on the disk. `os`: in the kernel (survives kill -9; a
  * power cut costs what came after the last sync, at most sync_ms and the time of one sync).
  *
  * Failures. No room (SQ_EFULL): the group is kept and tried again by the next flush;
@@ -53,7 +53,7 @@
 
 /* The longest record, and the longest chunk of a snapshot. */
 #define JOURNAL_RECORD_MAX (256u * 1024)
-/* What a record of n bytes costs on the disk at most (alone in its group). */
+/* Bytes of the disk that a record of n bytes takes at most (alone in its group). */
 #define JOURNAL_COST(n) ((n) + 36u)
 
 enum journal_mode { JOURNAL_OFF, JOURNAL_OS, JOURNAL_FSYNC };

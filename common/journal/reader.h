@@ -28,7 +28,7 @@ SQ_CHECK int jreader_find(struct jreader *r, const struct jkey *k, uint64_t at,
 SQ_CHECK int jreader_is_zero(struct jreader *r, uint64_t at, struct err *e); /* to the end */
 
 enum jtail { JTAIL_ZEROS, JTAIL_TORN, JTAIL_DAMAGE };
-/* What [at, end) is, where no group begins at `at`. An enum jtail or < 0. */
+/* The kind of [at, end), where no group begins at `at`. An enum jtail or < 0. */
 SQ_CHECK int jreader_tail(struct jreader *r, const struct jkey *k, uint64_t at, struct err *e);
 
 #endif

@@ -192,7 +192,7 @@ static int publish(struct journal *j, struct err *e)
     return jdir_sync(j->disk, e);
 }
 
-/* What is not removed now is removed after the next snapshot, and never read. */
+/* A file that cannot be removed goes after the next snapshot, and is never read. */
 static void remove_older(struct journal *j, uint64_t seq)
 {
     struct jdir dir;

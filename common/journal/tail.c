@@ -9,7 +9,7 @@
 
 #define LOG_MODULE "journal"
 
-/* What was cut off, beside the log, for a human. That it cannot be kept stops nobody. */
+/* Keeps the bytes that were cut off beside the log, for a human. A failure is ignored. */
 static void keep_torn(struct jreplay *r, struct jwalk *w, uint64_t seq)
 {
     struct disk *d = r->j->disk;
@@ -105,7 +105,6 @@ static int cut_and_end(struct jreplay *r, struct jwalk *w, struct jout *o, struc
     return rc < 0 ? rc : jout_sync(j, o, e);
 }
 
-/* Cuts the log behind its last group, makes sure of the rest, and gives it its end mark. */
 int jtail_close(struct jreplay *r, uint64_t seq, struct jwalk *w, struct err *e)
 {
     struct disk *d = r->j->disk;

@@ -29,7 +29,7 @@ void *journal_put(struct journal *j, uint8_t type, size_t n)
 
     if (SQ_LIKELY(p != NULL))
         return p;
-    /* What the group held is in the caller's state, and in the snapshot that is due now. */
+    /* The group's records are in the caller's state, and in the snapshot that is due now. */
     journal_fail(j, "out of memory");
     jout_drop(&j->log);
     return jout_put(&j->log, type, n);
@@ -87,7 +87,7 @@ static int sync_log(struct journal *j, struct err *e)
     return rc;
 }
 
-/* What had no room was given up. An empty group says whether the next one has. */
+/* A group without room was given up. An empty one shows whether there is room again. */
 static int try_room(struct journal *j, struct err *e)
 {
     if (j->starved || !jout_room(j, &j->log, j->log.written + ROOM_AGAIN))

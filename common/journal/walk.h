@@ -6,7 +6,7 @@
 #include "common/journal/journal_int.h"
 #include "common/journal/reader.h"
 
-struct jreplay { /* into whom, and how */
+struct jreplay { /* the caller's part of a replay */
     struct journal *j;               /* ref: its counts are raised */
     const struct journal_replay *to; /* ref */
     bool allow;                      /* damage is skipped, not refused */

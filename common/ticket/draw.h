@@ -1,6 +1,6 @@
 /* draw.h: lots for the early ones of a queue. Pure (libsodium's SHA-256).
  *
- * Everybody who came before the opening has a number in the segment that he joined: 0, 1,
+ * Everybody who came before the opening has a number in the segment that they joined: 0, 1,
  * 2 ... in the order of arrival. At the opening these get places: a shuffle (Fisher-Yates)
  * whose random numbers come from a seed that was fixed before anybody came. So that it can
  * be checked with anything that has SHA-256:
@@ -13,7 +13,7 @@
  *                    j = random(i) * (i + 1) / 2^64, rounded down; swap list[i], list[j]
  *   place        list[p] is the number that has place p: the first place is 0
  *
- * Who left before the draw, or is silent, has a place like all: those behind move up. */
+ * A person who left before the draw, or is silent, has a place like all: those behind move up. */
 #ifndef SEGQ_DRAW_H
 #define SEGQ_DRAW_H
 

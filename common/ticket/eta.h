@@ -2,7 +2,7 @@
  *
  * People are let in at a rate, and each of those before one gives up with a probability per
  * second: p(t) falls by per_s + leave * p(t), so it is 0 after ln(1 + leave p / per_s) / leave.
- * Of two places the one further back never has the shorter time. */
+ * A place further back never has the shorter time. */
 #ifndef SEGQ_ETA_H
 #define SEGQ_ETA_H
 

@@ -125,7 +125,7 @@ static uint32_t meant_for(uint32_t bound_ms, uint32_t min_ms)
     return p.max_ms > min_ms ? p.max_ms : min_ms;
 }
 
-/* What max_ms must be for a flat tail to take `share` of the budget. */
+/* The max_ms with which a flat tail takes `share` of the budget. */
 static uint32_t tail_ms(const struct line *l, double share)
 {
     return (uint32_t)fmin(ceil((double)l->waiting * 1000 / l->budget / share),

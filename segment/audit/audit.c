@@ -118,8 +118,8 @@ static void write_all(struct audit *a)
     }
 }
 
-/* Nothing is handed over after `stop`: who has seen it before the last look at the chunks
- * has seen them all. (Its wake-up may have ended a wait for the disk.) */
+/* Nothing is handed over after `stop`: a look at the chunks that comes after seeing it sees
+ * them all. (Its wake-up may have ended a wait for the disk.) */
 static void *run(void *arg)
 {
     struct audit *a = arg;
@@ -253,7 +253,7 @@ static void mark(struct audit *a, enum audit_kind kind, int64_t wall_ms)
     audit_put(a, &(struct audit_event) { .kind = kind, .wall_ms = wall_ms });
 }
 
-/* What was handed over by now is written before it is looked for. */
+/* Lines that were handed over by now are written before the search. */
 bool audit_look(struct audit *a, const struct audit_ask *q, int64_t wall_ms)
 {
     audit_tick(a, wall_ms);

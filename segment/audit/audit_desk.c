@@ -50,16 +50,16 @@ bool audit_desk_take(struct audit_desk *d, struct audit_found *f)
 
 static void finish(struct audit_desk *d)
 {
-    struct audit_found *f = &d->place[d->who].f;
+    struct audit_found *f = &d->place[d->busy].f;
 
-    assert(d->working && state_of(d, d->who) == ASKED);
+    assert(d->working && state_of(d, d->busy) == ASKED);
     f->lines = d->at_work.lines;
     f->whole = d->at_work.whole;
     f->read = d->at_work.read;
     buf_init(&d->at_work.lines);
     audit_find_fini(&d->at_work);
     d->working = false;
-    set_state(d, d->who, DONE);
+    set_state(d, d->busy, DONE);
 }
 
 /* The next question; false: there is none. */
@@ -70,7 +70,7 @@ static bool begin(struct audit_desk *d, int dir)
 
         if (state_of(d, i) != ASKED)
             continue;
-        d->who = i;
+        d->busy = i;
         d->working = audit_find_init(&d->at_work, dir, f->ask.id, f->ask.max);
         if (!d->working)
             set_state(d, i, DONE); /* nothing, and not the whole of it */

@@ -32,8 +32,8 @@ struct audit_desk {
         atomic_int state;
         struct audit_found f;
     } place[AUDIT_DESK_PLACES];
-    struct audit_find at_work; /* of place[who] */
-    unsigned who;
+    struct audit_find at_work; /* of place[busy] */
+    unsigned busy;
     bool working;
 };
 

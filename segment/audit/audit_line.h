@@ -29,7 +29,7 @@
     X(ABSORBED, "absorbed", NULL)       /* n tickets of `from` wait in it from now on */ \
     X(REMOVED, "removed", NULL)         /* with n waiting and n released in it */        \
     X(REBUILDING, "rebuilding", NULL)   /* its node was lost: tickets come back */       \
-    X(REBUILT, "rebuilt", NULL)         /* who has not come back is gone */              \
+    X(REBUILT, "rebuilt", NULL)         /* its unpolled tickets are gone */              \
     /* of the trail itself */                                                            \
     X(STARTED, "started", NULL)                                                          \
     X(STOPPED, "stopped", NULL)                                                          \
@@ -44,7 +44,7 @@ enum audit_kind {
 
 enum audit_subject { /* how people are named */
     AUDIT_SUBJECT_NONE,
-    AUDIT_SUBJECT_HASH, /* keyed: the same person, but not who */
+    AUDIT_SUBJECT_HASH, /* keyed: tells persons apart, names none */
     AUDIT_SUBJECT_PLAIN,
 };
 

@@ -57,7 +57,7 @@ static bool asked(struct segtab *t, uint16_t holder, const struct dir_row *r,
     }
 }
 
-/* Of members that we do not know (yet): who waits for an answer is told to ask again. */
+/* The sender is no member that we know (yet): its claims are to be asked again. */
 static void not_for_us(const struct msg_dir *m, struct dir_row *a, uint32_t *n)
 {
     for (uint32_t i = 0; i < m->n; i++)

@@ -178,7 +178,7 @@ void segtab_dir_tick(struct segtab *t)
         dir_say_self_all(t);
 }
 
-/* Of two nodes the one with the lower number dials. */
+/* The node with the lower number dials. */
 size_t segtab_dir_wanted(const struct segtab *t, struct segtab_want *v, size_t n, size_t cap)
 {
     const struct dirs *d = &t->dir;

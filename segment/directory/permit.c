@@ -1,4 +1,4 @@
-/* permit.c: a join with a subject needs the word of who keeps its share. That takes a
+/* permit.c: a join with a subject needs the word of its share's owner. That takes a
  * round trip between nodes, and a batch of joins is answered at once; so the join is told
  * to ask again in a moment, and the word waits here for it.
  *

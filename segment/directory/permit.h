@@ -18,9 +18,9 @@ enum permit_word segtab_permit(struct segtab *t, uint64_t hash, struct ticket_id
 void segtab_permit_return(struct segtab *t, uint64_t hash);
 /* An owner's answer to a join that waits. */
 void permits_answer(struct segtab *t, uint16_t owner, const struct dir_row *r);
-/* What this owner has said is void, and what it was asked is asked again. */
+/* The owner's words are void; its open claims are asked again. */
 void permits_drop(struct segtab *t, uint16_t owner);
-/* Gives back what nobody has come back for. */
+/* Gives back permissions that no join has come back for. */
 void permits_tick(struct segtab *t);
 /* The owner of a share that has not answered for too long, or UINT16_MAX. */
 uint16_t permits_overdue(const struct segtab *t);

@@ -28,7 +28,7 @@ static void say_number(struct segtab *t, uint16_t i, enum dir_ask what)
     t->dir.asks = true;
 }
 
-/* Of one store of subjects, from *at on; false: enough for now. */
+/* Says the subjects of s, from *at on; false: enough for now. */
 static bool say_subjects(struct segtab *t, uint16_t i, const struct subjects *s,
                          uint32_t *at, uint32_t *left)
 {

@@ -13,9 +13,9 @@ void dir_say_begin(struct segtab *t, uint16_t i);
 void dir_say_self_all(struct segtab *t);
 /* The answer to an echo. */
 void dir_heard(struct segtab *t, uint16_t i, uint64_t number);
-/* Of a move whose copy is whole: the members are told of its subjects, and must have heard
- * of them before it may be committed: they are known to be here before they are not there
- * any more. False: some member has no link. */
+/* Tells the members of the subjects of a move whose copy is whole. They must have heard of them
+ * before the commit: each subject is known to be here before it has left the source. False:
+ * some member has no link. */
 bool segtab_dir_tell(struct segtab *t, struct move *v);
 bool segtab_dir_told(const struct segtab *t, const struct move *v);
 

@@ -5,7 +5,7 @@
  * slot is the idle unit (modulo 256) at which it times out; the byte of a dead one says
  * what it died of (enum dead). Packed sub-counts go with it: field w is how many slots
  * are alive in the words before word w, so the rank inside a block is one shift and one
- * popcount. They are kept by whoever has the block, close together for many blocks: a
+ * popcount. The owner of the block keeps them, close together for many blocks: a
  * rank then reads one line of the block, and a poll two.
  *
  * Memory: a pool owns all blocks of a node. A segq takes and gives single blocks. */
@@ -104,7 +104,7 @@ unsigned block_count(const struct block *b);
 uint64_t block_subs(const struct block *b);
 /* Living slots of word w whose deadline has come at unit `now`, as a bitmap. */
 uint64_t block_due(const struct block *b, unsigned w, uint8_t now);
-/* What the slots before n died of, if it is one and the same; all must be dead. */
+/* The cause of death of the slots before n, if all have the same; all must be dead. */
 enum dead block_death(const struct block *b, unsigned n);
 
 #endif

@@ -20,12 +20,12 @@ struct contents {
 
 void contents_init(struct contents *b, seg_id id, struct block_pool *pool);
 void contents_fini(struct contents *b);
-/* Whose token stands at this slot. */
+/* The ticket at this slot, as tokens name it. */
 struct ticket_id contents_ticket(const struct contents *b, uint32_t slot);
 
 /* Idle time in units. A deadline counts modulo 256; at most this far ahead. */
 #define IDLE_HORIZON 127
-/* What is left at unit `now`, 0 .. IDLE_HORIZON. */
+/* Units left at unit `now`, 0 .. IDLE_HORIZON. */
 static inline uint8_t idle_left(uint8_t deadline, uint8_t now)
 {
     int8_t left = (int8_t)(uint8_t)(deadline - now);

@@ -52,7 +52,7 @@ SQ_CHECK int directory_reset(struct directory *d, uint32_t n_holders);
 bool directory_is_complete(const struct directory *d);
 
 void directory_begin(struct directory *d, uint16_t holder);
-/* What it did not say this time it does not hold any more. */
+/* Entries that it did not say this time are gone. */
 void directory_end(struct directory *d, uint16_t holder);
 SQ_CHECK int directory_put(struct directory *d, uint16_t holder, const struct dir_row *r);
 void directory_free(struct directory *d, uint16_t holder, uint64_t hash);
@@ -64,7 +64,7 @@ enum dir_word directory_claim(struct directory *d, uint16_t holder, uint64_t has
                               struct ticket_id old, struct dir_row *has,
                               uint16_t *other);
 
-/* Whose share is this subject in? Rendezvous: each member is weighed with the hash; a
+/* The owner of this subject's share. Rendezvous: each member is weighed with the hash; a
  * member that comes or goes moves only its own share. */
 uint16_t directory_owner(uint64_t hash, const node_no *members, uint32_t n);
 

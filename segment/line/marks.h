@@ -1,7 +1,7 @@
 /* marks.h: which tickets were released when, until somebody says that it is stored. Pure.
  *
  * A release is told to nobody before the manager has stored it: were the node to vanish
- * with its journal, whoever was let in would wait again. So each pop leaves rows here, every
+ * with its journal, people who were let in would wait again. So each pop leaves rows here, every
  * status carries them, and they go when the manager says that it has them.
  *
  * Memory: owns its rows: one per pop and segment (as tokens name it), and one for each

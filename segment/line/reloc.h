@@ -56,7 +56,7 @@ struct reloc_list {
 SQ_CHECK int reloc_list_reserve(struct reloc_list *l, uint32_t n); /* n more */
 void reloc_list_add(struct reloc_list *l, struct reloc *take);     /* reserved */
 void reloc_list_fini(struct reloc_list *l);
-/* Whose ticket stands at this slot; NULL: one of the host's own. */
+/* The table with the ticket at this slot; NULL: one of the host's own. */
 const struct reloc *reloc_list_at(const struct reloc_list *l, uint32_t slot);
 
 #endif

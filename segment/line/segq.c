@@ -449,7 +449,7 @@ static void complete_block(struct segq *q, uint32_t b, uint32_t popped)
     uint32_t first = b << BLOCK_SHIFT, n = segq_given(q, b);
     struct block *k = q->block[b];
 
-    if (k == NULL) { /* of both kinds: who asks is answered by popped_end */
+    if (k == NULL) { /* of both kinds: segtab_reason() asks popped_end */
         q->died_of[b] = first >= popped       ? DEAD_EXPIRED
                      : first + n <= popped ? DEAD_POPPED
                                            : DEAD_UNKNOWN;

@@ -82,7 +82,7 @@ static inline void segq_mark(struct segq *q, uint32_t number, uint8_t deadline)
 
 /* false: it was dead already. */
 bool segq_drop(struct segq *q, uint32_t number, enum dead why);
-/* What a dead number died of, as far as that is still known. */
+/* The cause of death of a dead number, if it is still known. */
 enum dead segq_death(const struct segq *q, uint32_t number);
 /* Takes up to n oldest into out; returns how many. */
 uint32_t segq_pop(struct segq *q, uint32_t n, uint32_t *out);
@@ -92,7 +92,7 @@ uint32_t segq_pop(struct segq *q, uint32_t n, uint32_t *out);
  * restored or killed. No block is freed; ranks mean nothing. */
 SQ_CHECK int segq_rebuild(struct segq *q, uint32_t end); /* a new one; or SQ_ENOMEM */
 bool segq_is_unknown(const struct segq *q, uint32_t number);
-/* Of an unknown one: 0 or SQ_ENOMEM. */
+/* The number must be unknown. 0 or SQ_ENOMEM. */
 SQ_CHECK int segq_restore(struct segq *q, uint32_t number, uint8_t deadline);
 SQ_CHECK int segq_kill(struct segq *q, uint32_t number, enum dead why);
 uint32_t segq_first_unknown(const struct segq *q, uint32_t from); /* `end`: none */
@@ -115,7 +115,7 @@ uint32_t segq_next(const struct segq *q, uint32_t from);
 void segq_remark(struct segq *q, uint8_t (*fn)(void *ctx, uint8_t deadline), void *ctx);
 size_t segq_bytes(const struct segq *q); /* of its arrays and blocks */
 
-/* How many slots of block b were ever given; b is one of n_blocks. */
+/* Slots of block b that were ever given; b is one of n_blocks. */
 static inline uint32_t segq_given(const struct segq *q, uint32_t b)
 {
     uint64_t end = (uint64_t)(b + 1) << BLOCK_SHIFT;

@@ -7,7 +7,7 @@
 
 #define ALIVE 0x100u
 
-/* What is in each slot; slots that were never given died of nothing that is known. */
+/* The contents of each slot; slots that were never given are DEAD_UNKNOWN. */
 static uint16_t *read_slots(const struct segq *q, uint32_t n)
 {
     uint16_t *v = calloc(n, sizeof(*v));

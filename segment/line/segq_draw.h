@@ -4,8 +4,8 @@
 
 #include "segment/line/segq.h"
 
-/* Of a sealed one that is not being rebuilt: slot p gets what was in slot number[p], for all of its
- * slots, and those that are added to make n. Or SQ_ENOMEM, and nothing has changed. n > 0. */
+/* Slot p gets the contents of slot number[p], for all slots and those that are added to make n.
+ * The line is sealed and not under rebuild. Or SQ_ENOMEM, and nothing has changed. n > 0. */
 SQ_CHECK int segq_permute(struct segq *q, uint32_t n, const uint32_t *number);
 
 #endif

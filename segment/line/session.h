@@ -10,7 +10,7 @@
  * An admitted one that leaves is REVOKED until its pass would have expired: the pass may be
  * anywhere.
  *
- * Who decides is the caller: this keeps the records, says which one is due, counts. Two
+ * The caller decides: this keeps the records, says which one is due, counts. Two
  * clocks: ADMITTED and REVOKED end on the monotonic one (a pass runs out while we are stopped), all
  * other states on the service clock (time in which we could not be asked does not count).
  * OVER is only kept so that for a while the true reason can be told.
@@ -34,7 +34,7 @@ enum session_state {
     SESSION_NSTATES
 };
 
-/* What journals and copies of releases up to 0.1 call a ticket that was moved to another lane:
+/* The state of a ticket that was moved to another lane, in journals and copies up to 0.1:
  * read as one that has left. Never given to another state. */
 #define SESSION_WAS_MOVED 7
 

@@ -1,5 +1,5 @@
 /* subject.h: the subjects of one segment's live tickets. Pure.
- * Who joined under a name has one ticket: a second join finds the first. The name itself
+ * A name has one ticket: a second join finds the first. The name itself
  * is kept for the pass. A segment whose tickets have no subjects pays nothing.
  *
  * Memory: owns copies of the names; freed with the last one. A pointer to a subject is

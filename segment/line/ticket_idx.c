@@ -75,7 +75,7 @@ void ticket_idx_put(struct ticket_idx *x, const void *recs, uint32_t i)
     x->n++;
 }
 
-/* Closes the gap at s: whoever may move up to it without passing its home does. */
+/* Closes the gap at s: each entry that may move up to it without passing its home does. */
 static void close_gap(struct ticket_idx *x, const void *recs, uint32_t s)
 {
     uint32_t mask = x->cap - 1;

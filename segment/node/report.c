@@ -46,7 +46,6 @@ void segtab_status(const struct seg *g, struct seg_status *s)
     };
 }
 
-/* Releases that are not stored yet: said again and again until they are. */
 void segtab_list_marks(const struct seg *g, struct seg_status *s, struct outbox *out)
 {
     const struct marks *k = &g->unstored;
@@ -132,7 +131,6 @@ void segtab_register(struct segtab *t, peer_no manager, struct outbox *out)
     segtab_report_all(t, manager, out);
 }
 
-/* One segment, as the answer to an order; `gone` if it is not here. */
 void segtab_report_one(struct segtab *t, seg_id id, peer_no to, struct outbox *out)
 {
     const struct seg *g = segtab_seg(t, id);

@@ -13,7 +13,7 @@ struct segtab;
  * to wait for the manager to open the next one, so it should hear of it in this turn
  * (SEGTAB_REPORT) and not at the next tick. */
 bool segtab_urgent(const struct segtab *t);
-/* A manager's link is up: who we are, and everything that is here. */
+/* A manager's link is up: this node's name and bounds, and everything that is here. */
 void segtab_register(struct segtab *t, peer_no manager, struct outbox *out);
 /* Every segment, with what it has absorbed and what was not stored. */
 void segtab_report_all(struct segtab *t, peer_no manager, struct outbox *out);
@@ -21,7 +21,7 @@ void segtab_report_all(struct segtab *t, peer_no manager, struct outbox *out);
 void segtab_report_changes(struct segtab *t, struct outbox *out);
 /* One segment, as the answer to an order; `gone` if it is not here. */
 void segtab_report_one(struct segtab *t, seg_id id, peer_no to, struct outbox *out);
-/* How it stands; without its lists. */
+/* Its state, without its lists. */
 void segtab_status(const struct seg *g, struct seg_status *s);
 /* Its releases that are not stored yet: said again and again until they are. */
 void segtab_list_marks(const struct seg *g, struct seg_status *s, struct outbox *out);

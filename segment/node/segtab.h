@@ -20,7 +20,7 @@
  * advances with now_ms, but by at most SEGTAB_MAX_STEP_MS per tick, and only up to when a
  * router was heard last: time in which we were stopped or cut off expires nobody. When routers
  * come back after all were gone, it stands for as long again as they were away (at most
- * SEGTAB_REST_MS): who failed to reach them comes that late. */
+ * SEGTAB_REST_MS): clients that failed to reach them come that late. */
 #ifndef SEGQ_SEG_NODE_SEGTAB_H
 #define SEGQ_SEG_NODE_SEGTAB_H
 

@@ -43,7 +43,7 @@ static void tick(struct segtab *t, struct outbox *out)
         segtab_report_changes(t, out);
 }
 
-/* What the members have heard may be what a move waits for. */
+/* A move may wait for what members have heard. */
 static void directory(struct segtab *t, peer_no from, const struct msg *m, struct outbox *out)
 {
     segtab_dir_msg(t, from, m, out);
@@ -79,7 +79,7 @@ static void message(struct segtab *t, peer_no from, const struct msg *m,
     }
 }
 
-/* What we sent to ourselves (a move within the node) is handled here, in order. Bounded:
+/* Handles the messages of this node to itself (a move within the node), in order. Bounded:
  * the rest waits for the next call. */
 static void run_loop(struct segtab *t, struct outbox *out)
 {

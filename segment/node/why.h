@@ -8,7 +8,7 @@ struct msg_why;
 struct msg_why_ans;
 struct segtab;
 
-/* What is known of one ticket; it is not kept alive by that. a->lines is "". */
+/* State and times of one ticket; no poll: it times out as ever. a->lines is "". */
 void segtab_why(struct segtab *t, struct seg_now now, const struct msg_why *q,
                 struct msg_why_ans *a);
 

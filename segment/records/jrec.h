@@ -11,7 +11,7 @@
  * came: then MARK was written among the changes. What is said of a segment before its MARK
  * is in the snapshot already (or the segment was removed meanwhile, and is in neither).
  *
- * Encoded: the kind (by whoever stores it), then every number as a varint (7 bits a byte,
+ * Encoded: the kind (by the caller), then every number as a varint (7 bits a byte,
  * least first), every bitmap as it is in memory (little endian). Kinds and members are
  * never changed; what is new gets a new kind, and a kind that is not known is refused. */
 #ifndef SEGQ_JREC_H

@@ -13,8 +13,6 @@
 #include "segment/tickets/rebuild.h"
 #include "segment/transfer/move.h"
 
-/* Also one that was absorbed by another here and is not removed yet: its name leads to
- * the other. */
 struct seg *replay_seg(struct segtab *t, seg_id id)
 {
     struct seg *g = segtab_seg(t, id);

@@ -11,18 +11,18 @@ struct seg *replay_seg(struct segtab *t, seg_id id);
 SQ_CHECK int replay_new_seg(struct segtab *t, seg_id id, const struct jrec_open *o,
                             struct seg **out);
 void replay_unit(struct seg *g, uint64_t unit_ms);
-/* Of a source whose move was aborted, or that goes. */
+/* The segment's moves end: aborted, or it is removed. */
 void replay_drop_moves(struct segtab *t, struct seg *g);
 void replay_remove(struct segtab *t, struct seg *g);
 SQ_CHECK int replay_append(struct seg *g, uint32_t n);
 struct subject replay_subject_of(const struct jrec_subject *s); /* the text is borrowed */
-/* What is said of it now is in the snapshot already, or of no interest any more. */
+/* The record is in the snapshot already, or of no interest any more. */
 bool replay_is_known(const struct segtab *t, const struct seg *g);
 /* A segment that was being rebuilt. */
 SQ_CHECK int replay_rebuild(struct seg *g, const struct jrec_rebuild *h);
 /* A segment of early tickets. */
 void replay_early(struct segtab *t, struct seg *g, uint64_t closes_ms);
-/* What was drawn. now: its tickets get their places; else they have them already. */
+/* A draw. now: its tickets get their places; else they have them already. */
 SQ_CHECK int replay_draw(struct segtab *t, struct seg *g, const struct jrec_draw *r, bool now);
 
 #endif

@@ -6,7 +6,7 @@
 
 struct segtab;
 
-/* Of everything that a replay brings back: equal tables, equal digests. */
+/* A number over all that a replay restores: equal tables, equal digests. */
 uint64_t segtab_digest(const struct segtab *t);
 
 #endif

@@ -115,7 +115,7 @@ static int on_rebuild(struct segtab *t, struct seg *g, const struct jrec *r)
     return segtab_rebuild_released(t, g, x->first, x->n, x->at_ms);
 }
 
-/* Who was ready and was not asked for in time was a no-show. */
+/* A ready ticket that was not polled in time was a no-show. */
 static int session(struct seg *g, const struct jrec_session *s)
 {
     struct session *x = sessions_find(&g->b.released, s->id);
@@ -230,7 +230,6 @@ static int set_locations(struct segtab *t)
     return 0;
 }
 
-/* The first one ends the snapshot itself, the second what was said while it was taken. */
 int replay_snap_end(struct segtab *t)
 {
     if (!t->partial)
@@ -245,7 +244,7 @@ int replay_snap_end(struct segtab *t)
     return set_locations(t);
 }
 
-/* Of a segment that is here. */
+/* A record about a segment that is here. */
 static int on_seg(struct segtab *t, struct seg *g, const struct jrec *r)
 {
     switch ((enum jrec_kind)r->kind) {
@@ -345,6 +344,6 @@ static int on_any(struct segtab *t, const struct jrec *r)
 int segtab_replay(struct segtab *t, const struct jrec *r)
 {
     t->replaying = true;
-    t->pool.max_blocks = UINT64_MAX; /* who is there has a place, whatever the bound is now */
+    t->pool.max_blocks = UINT64_MAX; /* recorded tickets keep their places */
     return replay_is_staged(t, r->seg) ? replay_on_stage(t, r) : on_any(t, r);
 }

@@ -38,7 +38,7 @@ static msec_t session_end(const struct segtab *t, const struct seg *g,
     case SESSION_ADMITTED:
     case SESSION_REVOKED:
         return x->expires_ms;
-    case SESSION_GRACE: /* perhaps one who was passed over: his claim window runs, too */
+    case SESSION_GRACE: /* perhaps skipped as away: its claim window runs, too */
         return t->service_ms + g->queue->claim_ms + g->queue->grace_ms;
     case SESSION_RETURNING:
         return t->service_ms + (msec_t)idle;
@@ -81,8 +81,8 @@ static void restart_seg(struct segtab *t, struct seg *g)
     segtab_touch(t, g);
 }
 
-/* Who was released before it is not known: the manager was not told that it is here, and
- * orders it again. */
+/* Its earlier releases are not known: the manager was not told that it is here, and orders it
+ * again. */
 static bool is_half_begun(const struct seg *g)
 {
     return g->b.q.rebuilding && g->for_ms == 0;

@@ -227,7 +227,7 @@ static uint32_t slots_of(const struct stage *s, uint64_t block)
     return first >= s->s.end ? 0 : (uint32_t)u64_min(BLOCK_SLOTS, s->s.end - first);
 }
 
-/* Of a line that is not whole: only what is known of it. */
+/* A block of a line under rebuild: only its known slots. */
 static int restored_block(struct segtab *t, struct seg *g, const struct jrec_block *b)
 {
     uint32_t n = slots_of(t->stage, b->index), first = b->index << BLOCK_SHIFT;

@@ -19,7 +19,7 @@ struct seg_cfg {
 };
 
 extern const struct cfg_key seg_cfg_keys[];
-/* What the table cannot say. cfg: struct seg_cfg. */
+/* Checks between keys. cfg: struct seg_cfg. */
 SQ_CHECK int seg_cfg_check(const void *cfg, struct err *e);
 
 #endif

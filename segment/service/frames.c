@@ -52,8 +52,8 @@ static bool batch(struct seg_service *s, struct rpc_chan *ch, const struct msg *
         a.type = MSG_APPEND_ANS;
         a.append_ans.n = q->append.n;
         a.append_ans.ans = s->ans.append;
-        /* Later than they were sent, also if we were stopped in this turn: who was too late
-         * for the draw must not be in it. */
+        /* Later than they were sent, also if we were stopped in this turn: a join that was
+         * too late for the draw must not be in it. */
         now.wall_ms = ev_read_wall_ms();
         join(s, q, now);
         break;

@@ -23,7 +23,7 @@
 #include "segment/records/jrec.h"
 
 #define LOG_MODULE "journal"
-/* What a live ticket can still cost: it leaves, or is admitted and forgotten; as a rule
+/* Bytes that a live ticket can still cost: it leaves, or is admitted and forgotten; as a rule
  * among many others in one group. */
 #define TICKET_BYTES 24u
 #define CHUNK_BYTES  (128u << 10)
@@ -349,7 +349,7 @@ static void snapshot(struct seg_journal *j)
 
 /* ---- time ------------------------------------------------------------------------ */
 
-/* Who has gone needs no room any more. */
+/* Tickets that are gone need no room any more. */
 static void keep_promises(struct seg_journal *j)
 {
     struct segtab_counts n;
@@ -380,7 +380,7 @@ void seg_journal_tick(struct seg_journal *j, msec_t now_ms)
     snapshot(j);
 }
 
-/* What we may use of the file system: root's reserve is not ours. */
+/* Free room of the file system, without root's reserve. */
 static uint64_t room_bytes(const struct seg_journal *j)
 {
     struct statvfs v;

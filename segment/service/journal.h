@@ -49,7 +49,7 @@ SQ_CHECK bool seg_journal_reserve(struct seg_journal *j, uint64_t n);
 /* Before the answers of the turn go out. false: they must not, and what the turn has changed
  * must go: seg_journal_again() next. */
 SQ_CHECK bool seg_journal_flush(struct seg_journal *j);
-/* What is written down, into a new table, which holds. < 0: it cannot be read, and nothing
+/* Replays the journal into a new table, which holds. < 0: it cannot be read, and nothing
  * is known for sure: the process must end. */
 SQ_CHECK int seg_journal_again(struct seg_journal *j, struct segtab *t, struct seg_now now,
                                struct err *e);

@@ -94,7 +94,7 @@ static const struct metric_row journal_rows[] = {
     ROW("journal_snapshots_total", COUNTER, file.snapshots, "Whole snapshots"),
     ROW("journal_snapshot_failures_total", COUNTER, file.snap_failures, "Snapshots given up"),
     ROW("journal_log_bytes", GAUGE, file.log_bytes, "Bytes since the last snapshot"),
-    ROW("journal_promised_bytes", GAUGE, file.promised, "Room kept for who is in line"),
+    ROW("journal_promised_bytes", GAUGE, file.promised, "Room kept for tickets in line"),
     ROW("journal_torn_bytes", GAUGE, file.torn_bytes, "Cut off at the start"),
     ROW("journal_replayed_records", GAUGE, file.replay_records, "Read at the start"),
     ROW("journal_refused_joins_total", COUNTER, refused, "Joins that had no room"),
@@ -125,7 +125,7 @@ static void put_links(const struct seg_service *s, struct buf *b)
 
     list_each(&s->peers, it)
         n[list_entry(it, struct seg_peer, node)->role]++;
-    metrics_head(b, name, METRIC_GAUGE, "Links that are up, by who is at the other end");
+    metrics_head(b, name, METRIC_GAUGE, "Links that are up, by the role of the peer");
     for (unsigned r = RPC_ROUTER; r < RPC_NROLES; r++) {
         const char *labels[] = { "role", rpc_role_name(r), NULL };
 

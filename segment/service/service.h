@@ -7,7 +7,7 @@
  * Batches of routers are answered inside the turn that read them, in one write per router.
  * Everything else is one segtab_step(), whose outbox is sent before anything else happens.
  *
- * What goes wrong, and then:
+ * Failures, and what follows:
  *   unknown message type            MSG_ERROR SQ_EUNKNOWN, the link stays
  *   damaged body                    that link is closed, with the reason
  *   a type this peer may not send   the same

@@ -1,4 +1,4 @@
-/* closing.h: a segment of early tickets closes at its time: whoever comes later does not draw. */
+/* closing.h: a segment of early tickets closes at its time: later joins do not draw. */
 #ifndef SEGQ_SEG_TABLE_CLOSING_H
 #define SEGQ_SEG_TABLE_CLOSING_H
 

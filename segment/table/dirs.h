@@ -58,7 +58,7 @@ struct permit {
     enum permit_state state;
     msec_t since_ms;
     uint16_t owner;
-    struct ticket_id old; /* whoever replaces it may use this claim's word */
+    struct ticket_id old; /* a join that replaces it may use this claim's word */
     struct dir_row has;   /* PERMIT_TAKEN */
 };
 

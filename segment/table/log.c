@@ -64,7 +64,7 @@ static void log_rules(struct segtab *t, const struct queue *q, uint32_t pass_ttl
     segtab_log(t, &r);
 }
 
-/* What was longer before is said before: who reads it sees it lowered once more. */
+/* A longer earlier pass_ttl is written first: the replay sees it lowered once more. */
 void segtab_log_rules(struct segtab *t, const struct queue *q)
 {
     if (q->ttl_was_s > q->pass_ttl_s &&

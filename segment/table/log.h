@@ -35,9 +35,9 @@ void segtab_log_unstored(struct segtab *t, const struct seg *g);
 void segtab_log_forget(struct segtab *t, const struct seg *g, struct ticket_id id);
 void segtab_log_reloc(struct segtab *t, const struct seg *g, const struct reloc *r);
 void segtab_log_final(struct segtab *t, const struct seg *g, uint64_t move, seg_id to);
-/* What the commit of `x` has just given to g; its tables have no host yet. */
+/* All that the commit of `x` has just given to g; its tables have no host yet. */
 void segtab_log_absorbed(struct segtab *t, const struct seg *g, const struct xfer_in *x);
-/* That its tickets are early, or what was drawn; else nothing. */
+/* The closing time of early tickets, or the draw; else nothing. */
 void segtab_log_draw(struct segtab *t, const struct seg *g);
 
 #endif

@@ -11,7 +11,7 @@ const struct peer *segtab_peer_named(const struct segtab *t, const char *name,
 struct peer *peer_add(struct segtab *t, peer_no no, uint8_t role, const char *name);
 /* Where a message of this node goes: to `peer`, or round to ourselves. */
 struct outbox *segtab_to(struct segtab *t, peer_no peer, struct outbox *out);
-/* What cannot be done is answered with this; about: enum msg_type. */
+/* Answers that something cannot be done; about: enum msg_type. */
 void segtab_error(struct outbox *out, peer_no to, int code, uint32_t about,
                   const char *text);
 void copy_text(char *to, size_t cap, const char *from); /* cut to cap - 1; NULL: "" */

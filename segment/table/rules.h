@@ -13,7 +13,7 @@ static inline uint32_t queue_longest_idle_ms(const struct queue *q)
     return ms;
 }
 
-/* Of this id; make: with default rules if there is none. NULL: none, or no memory. */
+/* The queue of this id; make: with default rules if there is none. NULL: none, or no memory. */
 struct queue *segtab_queue(struct segtab *t, queue_id id, bool make);
 /* SQ_ENOMEM: no memory for the queue. Texts stay as they were if there is no memory for them. */
 int segtab_set_rules(struct segtab *t, const struct msg_rules *m, bool *changed);

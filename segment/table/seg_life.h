@@ -10,7 +10,7 @@ static inline bool seg_is_fenced(const struct seg *g)
            xfer_out_is_fenced(&g->out->out);
 }
 
-/* What max_tickets is in blocks. */
+/* max_tickets in blocks. */
 uint64_t segtab_max_blocks(const struct segtab_opts *o);
 /* The caller sets the watch of its subjects (segtab_dir_watch). NULL: no memory. */
 struct seg *segtab_seg_new(struct segtab *t, const struct msg_seg_open *m,

@@ -69,7 +69,7 @@ struct seg { /* one hosted segment */
     uint64_t last_tick;
     uint32_t last_n; /* its answer */
     uint64_t popped, no_shows, expired, left;
-    uint64_t away, polls; /* since the node started: passed over; by who waits */
+    uint64_t away, polls; /* since the node started: skipped tickets; polls of waiting ones */
     uint8_t classes;  /* of clients that were seen in it, a bit each; 0: any */
     uint64_t claimed; /* since the node started: for the claim rate, which looks at growth */
     struct marks unstored; /* releases that the manager has not stored yet */
@@ -88,7 +88,7 @@ struct seg { /* one hosted segment */
     struct list_node active; /* in segtab.active: somebody waits, or was released */
 };
 
-/* How far a move is; transfer/move.c has the steps. */
+/* The stage of a move; transfer/move.c has the steps. */
 enum move_stage {
     STAGE_DIALLING,  /* out: no link to the target's node yet */
     STAGE_COPYING,   /* out: how far, perhaps fenced, is in out.phase */
@@ -136,8 +136,7 @@ struct moved { /* a ring: the oldest is forgotten */
     seg_id id, to;
 };
 
-/* What a segment id in a token or request stands for: the low bits of a value in `locations`.
- */
+/* What the id of a segment leads to: the low bits of a value in `locations`. */
 enum location_kind { AT_SEG = 0, AT_RELOC = 1, AT_MOVED = 2 };
 
 struct segtab {

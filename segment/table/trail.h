@@ -32,7 +32,7 @@ static inline void segtab_audit_join(const struct segtab *t, const struct seg *g
         segtab_audit_join_now(t, g, r, number);
 }
 
-/* Of one in line; before its subject is forgotten. */
+/* A ticket in line; before its subject is forgotten. */
 static inline void segtab_audit_ticket(const struct segtab *t, const struct seg *g,
                                        struct ticket_id id, enum audit_kind kind)
 {
@@ -48,7 +48,7 @@ static inline void segtab_audit_died(const struct segtab *t, const struct seg *g
         segtab_audit_died_now(t, g, slot, n, kind);
 }
 
-/* Of one that was released; before its state changes. why: NULL, the kind's own. */
+/* A released ticket; before its state changes. why: NULL, the kind's own. */
 static inline void segtab_audit_session(const struct segtab *t, const struct seg *g,
                                         const struct session *x, enum audit_kind kind,
                                         const char *why)
@@ -64,7 +64,7 @@ static inline void segtab_audit_released(const struct segtab *t, const struct se
         segtab_audit_released_now(t, g, x, again);
 }
 
-/* Of a segment: what it was given, from where. */
+/* A segment, with n tickets, from the segment `from`. */
 static inline void segtab_audit_seg(const struct segtab *t, const struct seg *g,
                                     enum audit_kind kind, seg_id from, uint64_t n)
 {

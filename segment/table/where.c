@@ -12,7 +12,6 @@ enum found segtab_find(const struct segtab *t, seg_id seg, uint32_t number,
     return find_at(t, map_get(&t->locations, seg), seg, number, s);
 }
 
-/* Why a dead ticket without a record is dead, as far as that is still known. */
 unsigned segtab_reason(const struct location *s)
 {
     const struct segq *q = &s->seg->b.q;

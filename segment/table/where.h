@@ -41,7 +41,7 @@ static inline enum found find_at(const struct segtab *t, uint64_t v, seg_id seg,
         return FOUND_NOWHERE;
     s->seg = r->host;
     s->slot = number < r->bits ? reloc_slot(r, number) : SEGQ_NONE;
-    /* What was before the first that waited had been released, as far as we can know. */
+    /* Numbers before the first that waited had been released, as far as we can know. */
     s->reason = number >= r->bits   ? GONE_LOST
                 : number < r->first ? GONE_FINISHED
                                     : GONE_EXPIRED;

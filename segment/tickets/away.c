@@ -1,4 +1,4 @@
-/* away.c: who is called and has not polled for so long that nobody is there.
+/* away.c: tickets whose turn has come and whose poll is overdue: they are skipped.
  *
  *   head: a a a p p ...     a: overdue, p: polled as told
  *         |     '---pop---> READY (a slot, a share of the rate, the claim window)
@@ -6,20 +6,19 @@
  *
  * Without this an abandoned line of 100 000 would use up every slot for one claim window
  * after the other, until the idle time-outs have swept it: minutes in which nobody gets in.
- * Why it is safe: it is popped like any other (I2: journal, marks, never again in the line;
- * all records of one order are one group of the journal), nobody behind is released by more
- * than was granted (I7), and whoever comes back goes before all who wait: order is exact
- * among those who are there when they are called (I3). He has claim and grace for that, as
- * an ordinary no-show has, and never less than the idle time that he would have had in line.
+ * Why it is safe: an away ticket is popped like any other (I2: journal, marks, never again in
+ * the line; all records of one order are one group of the journal), nobody behind is released
+ * by more than was granted (I7), and a person who returns goes before all waiting ones: order
+ * is exact among those who are there at their turn (I3). The return has claim window and
+ * grace, as an ordinary no-show has, and never less than the idle time in line.
  *
- * The order says how late is too late, or that nobody is to be passed over: it may be us who
- * cannot be reached (queuemng/policy/quiet.h).
+ * The order gives the limit, or forbids to skip anybody: it may be this node that cannot be
+ * reached (queuemng/policy/quiet.h).
  *
- * Overdue: the poll that was told is late by that much. A slot keeps when it times out, and
- * not its class: of the classes that were ever seen in this segment the shortest idle time
- * is taken, so that nobody is overdue too early; where all have come through a move, or a
- * journal, of all classes. A deadline stays as it was made when the idle times change: for a
- * while the shorter ones count. */
+ * Overdue: later than the told interval by that limit. A slot keeps when it times out, and not
+ * its class. So the shortest idle time counts of the classes that this segment has seen
+ * (of all classes after a move or a replay): nobody is overdue too early. A deadline stays as
+ * it was made when the idle times change: for a while the shorter ones count. */
 #include "segment/tickets/away.h"
 
 #include <assert.h>

@@ -6,7 +6,7 @@
 
 #define SEGTAB_AWAY_MAX 4096 /* by one pop */
 
-/* The first of the line, at most n, who are all later than that or all not; into ids. */
+/* The first tickets of the line, at most n, all overdue by away_ms or all not; into ids. */
 uint32_t segtab_away_run(const struct segtab *t, const struct seg *g, uint32_t away_ms,
                          uint32_t n, bool *away, struct ticket_id *ids);
 /* Popped, logged, and not there. */

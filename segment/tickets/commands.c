@@ -1,7 +1,6 @@
-/* commands.c: what a backend wants of the session of somebody whom it has: that it
- * ends now (release, revoke), or that it lasts longer (extend).
+/* commands.c: a backend's session commands: end it now (release, revoke), or extend it.
  *
- * Who asks shows a pass: it was collected, even if its record says otherwise (the record
+ * The backend shows a pass: it was collected, even if its record says otherwise (the record
  * that it was admitted may be lost in a crash). So it is revoked from every state in which
  * the pass is good, and extended from READY, too. A renewal (a router's, of its own accord,
  * because the bearer is at work) is an extension whose answer has the pass, made anew. */

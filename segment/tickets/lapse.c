@@ -1,4 +1,4 @@
-/* lapse.c: what ends by time. */
+/* lapse.c: time-outs of places, claim windows, passes and records. */
 #include "segment/tickets/lapse.h"
 
 #include <assert.h>
@@ -95,7 +95,6 @@ static bool sweep_seg(struct segtab *t, struct seg *g, uint32_t *budget)
     return true;
 }
 
-/* Sweeps in turn: whoever was not finished is the first of the next tick. */
 void segtab_lapse(struct segtab *t)
 {
     uint32_t budget = t->o.sweep_blocks;

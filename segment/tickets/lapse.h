@@ -1,4 +1,4 @@
-/* lapse.h: what ends by time: places of people who do not poll, claim windows, passes, records. */
+/* lapse.h: places that are not polled, claim windows, passes and records end by time. */
 #ifndef SEGQ_SEG_TICKETS_LAPSE_H
 #define SEGQ_SEG_TICKETS_LAPSE_H
 

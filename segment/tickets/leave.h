@@ -11,7 +11,7 @@ struct location;
 
 void segtab_drop(struct segtab *t, struct seg_now now, const struct drop_req *req,
                  uint32_t n, struct drop_ans *ans);
-/* Of its own will; its place, its session, or what a rebuilt segment would bring back. */
+/* Ends the ticket's place, its session, or its return to a segment under rebuild. */
 void segtab_leave(struct segtab *t, const struct location *s);
 
 #endif

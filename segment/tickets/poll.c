@@ -114,9 +114,9 @@ static void place_released(struct segtab *t, struct seg *g, struct session *x,
     }
 }
 
-/* Who polls so long after the join has its answer: the key of it is not needed any more.
- * (Earlier it may be the router that asks, for a join that it holds.) Not written down: a
- * node that starts anew forgets it again. */
+/* A poll this long after the join shows that its answer has arrived: the idempotency key is
+ * not needed any more. (Earlier it may be the router that asks, for a join that it holds.)
+ * Not written down: a node that starts anew forgets it again. */
 static void forget_key(struct segtab *t, struct seg *g, uint32_t slot)
 {
     struct ticket_id id = contents_ticket(&g->b, slot);

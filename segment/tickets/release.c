@@ -4,8 +4,8 @@
  *                                                        |
  *   polls get their passes <-- rows are cleared <--kept--'
  *
- * Until then who polls is asked to come again at once (or, while no manager is there,
- * waits without a position): what nobody was told of may be undone by a loss. */
+ * Until then a poll is answered "come again at once" (or, while no manager is there, with no
+ * position): a release that nobody was told of may be undone by a loss. */
 #include "segment/tickets/release.h"
 
 #include <assert.h>
@@ -49,7 +49,7 @@ uint32_t segtab_pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64
     return got;
 }
 
-/* Room for the records is taken first: who is released can be told so. */
+/* Room for the records is taken first: every release can be told. */
 uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms,
                             bool keeps, bool away)
 {
@@ -82,8 +82,8 @@ uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t
 }
 
 struct popped { /* by one order */
-    uint32_t got;    /* for whom there is a slot, or a share of the rate */
-    uint32_t n_away; /* of those that nobody had to be released for */
+    uint32_t got;    /* they take a slot, or a share of the rate */
+    uint32_t n_away; /* skipped: they take none */
     struct ticket_id away[SEGTAB_AWAY_MAX];
 };
 

@@ -9,8 +9,7 @@
 /* Does what the order says, once: a repeated tick, or an older one, changes nothing. false:
  * it cannot be done now. */
 bool segtab_pop(struct segtab *t, struct seg *g, const struct msg_seg_pop *m);
-/* Releases up to n of those who came back too late, in their order; keeps: the manager stores
- * it. */
+/* Releases up to n returning tickets, in their order; keeps: the manager stores it. */
 uint32_t segtab_pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms,
                               bool keeps);
 /* away: they are not there, and are no-shows at once. */

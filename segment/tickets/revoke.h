@@ -14,7 +14,7 @@ void segtab_extend(struct segtab *t, struct seg *g, struct session *x, int64_t u
 void segtab_passes_all(struct segtab *t, peer_no to, struct outbox *out);
 /* The same of a segment that was absorbed here: to all routers with the next flush. */
 void segtab_passes_moved(struct segtab *t, const struct seg *g, const struct xfer_in *in);
-/* What is new, to all routers. */
+/* The changes since the last flush, to all routers. */
 void segtab_passes_flush(struct segtab *t, struct outbox *out);
 
 #endif

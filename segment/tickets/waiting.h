@@ -47,8 +47,8 @@ static inline enum no_place no_place(const struct seg *g)
     return g->early ? NO_PLACE_EARLY : NO_PLACE_NOW;
 }
 
-/* What the interval follows where the position is unknown: in a segment under rebuild the most
- * tickets that can be before it; else one segment's worth is assumed before this segment. */
+/* Stands for an unknown position when the interval is chosen: in a segment under rebuild the
+ * most tickets that can be before it; else one segment's worth before this segment. */
 static inline uint64_t far_position(const struct seg *g, uint32_t slot)
 {
     if (g->b.q.rebuilding)

@@ -175,7 +175,6 @@ static void thaw(struct segtab *t, const struct move *v)
     sessions_shift(&g->b.released, t->service_ms - v->fenced_ms);
 }
 
-/* Nothing of it is left here; the segment goes on as if it had not been. */
 void segtab_move_abort(struct segtab *t, struct move *v, const char *why,
                        struct outbox *out)
 {

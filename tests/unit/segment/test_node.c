@@ -1,4 +1,4 @@
-/* test_segtab.c: a segment node's orders, clocks and answers, without moves. */
+/* test_node.c: a segment node's orders, clocks and answers, without moves. */
 #include "tests/lib/segrig.h"
 
 static struct rig *r;
@@ -14,7 +14,7 @@ static void teardown(void)
     rig_free(r);
 }
 
-TestSuite(segtab, .init = setup, .fini = teardown);
+TestSuite(node, .init = setup, .fini = teardown);
 
 static struct segtab_counts counts(void)
 {
@@ -24,7 +24,7 @@ static struct segtab_counts counts(void)
     return c;
 }
 
-Test(segtab, positions_follow_joins_and_leaves)
+Test(node, positions_follow_joins_and_leaves)
 {
     for (uint64_t i = 0; i < 600; i++) {
         struct append_ans a = rig_join_as(r, 0, 1, NULL);
@@ -47,7 +47,7 @@ Test(segtab, positions_follow_joins_and_leaves)
     cr_assert_eq(rig_poll(r, 0, 99, 0).state, PLACE_UNKNOWN);
 }
 
-Test(segtab, ahead_only_falls)
+Test(node, ahead_only_falls)
 {
     struct ahead_entry e = { 1, 500 };
     struct msg m = { .type = MSG_SEG_AHEAD,
@@ -66,7 +66,7 @@ Test(segtab, ahead_only_falls)
 
 /* Who comes to an empty line may be let in at once. But a line that is empty again after
  * every join makes no report of each. */
-Test(segtab, the_first_one_is_reported_before_the_tick)
+Test(node, the_first_one_is_reported_before_the_tick)
 {
     rig_open(r, 0, 2, OPEN_TAIL, 1000, 0);
     rig_step(r, 0, (struct segtab_in) { .kind = SEGTAB_REPORT });
@@ -85,7 +85,7 @@ Test(segtab, the_first_one_is_reported_before_the_tick)
     cr_assert_not(segtab_urgent(r->t[0]));
 }
 
-Test(segtab, filling_up_is_reported_before_the_tick)
+Test(node, filling_up_is_reported_before_the_tick)
 {
     rig_open(r, 0, 2, OPEN_TAIL, 16, 0);
     rig_join(r, 0, 2, 1);
@@ -107,7 +107,7 @@ Test(segtab, filling_up_is_reported_before_the_tick)
     cr_assert_eq(r->status[2].waiting, 16);
 }
 
-Test(segtab, full_seals_itself_and_names_the_successor)
+Test(node, full_seals_itself_and_names_the_successor)
 {
     struct append_ans a;
 
@@ -127,7 +127,7 @@ Test(segtab, full_seals_itself_and_names_the_successor)
     cr_assert_eq(rig_join_as(r, 0, 77, NULL).state, APPEND_UNKNOWN);
 }
 
-Test(segtab, a_released_ticket_gets_the_same_pass)
+Test(node, a_released_ticket_gets_the_same_pass)
 {
     struct place_ans a;
     char first[200];
@@ -155,7 +155,7 @@ Test(segtab, a_released_ticket_gets_the_same_pass)
     cr_assert_eq(r->status[1].active, 0);
 }
 
-Test(segtab, a_repeated_tick_repeats_its_answer)
+Test(node, a_repeated_tick_repeats_its_answer)
 {
     rig_join(r, 0, 1, 100);
     cr_assert_eq(rig_pop(r, 0, 1, 5, 7), 7);
@@ -170,7 +170,7 @@ Test(segtab, a_repeated_tick_repeats_its_answer)
     cr_assert(r->gone[33]);
 }
 
-Test(segtab, no_show_may_come_back_to_the_front)
+Test(node, no_show_may_come_back_to_the_front)
 {
     rig_join(r, 0, 1, 5);
     rig_pop(r, 0, 1, 1, 2);
@@ -194,7 +194,7 @@ Test(segtab, no_show_may_come_back_to_the_front)
     cr_assert_eq(rig_poll(r, 0, 1, 0).reason, GONE_NO_SHOW);
 }
 
-Test(segtab, nobody_times_out_early_and_nobody_stays_for_ever)
+Test(node, nobody_times_out_early_and_nobody_stays_for_ever)
 {
     struct append_ans a = rig_join_as(r, 0, 1, NULL);
     struct place_ans p;
@@ -216,7 +216,7 @@ Test(segtab, nobody_times_out_early_and_nobody_stays_for_ever)
     cr_assert_eq(r->status[1].expired, 1);
 }
 
-Test(segtab, a_pause_of_ours_expires_nobody)
+Test(node, a_pause_of_ours_expires_nobody)
 {
     rig_join(r, 0, 1, 50);
     rig_pop(r, 0, 1, 1, 1);
@@ -237,7 +237,7 @@ Test(segtab, a_pause_of_ours_expires_nobody)
 
 /* Who found no router comes as late as they are back: that time does not count either, nor
  * that in which a router was dead and its link was not yet known to be. */
-Test(segtab, a_router_outage_expires_no_returning_ticket)
+Test(node, a_router_outage_expires_no_returning_ticket)
 {
     rig_join(r, 0, 1, 50);
     rig_poll_all(r, 0, 1, 50);
@@ -261,7 +261,7 @@ Test(segtab, a_router_outage_expires_no_returning_ticket)
 }
 
 /* A router that goes and comes while the others serve stops no time for long. */
-Test(segtab, a_flapping_router_does_not_stop_expiry)
+Test(node, a_flapping_router_does_not_stop_expiry)
 {
     rig_join(r, 0, 1, 50);
     rig_down(r, 0, RIG_ROUTER);
@@ -275,7 +275,7 @@ Test(segtab, a_flapping_router_does_not_stop_expiry)
     cr_assert_eq(counts().expired, 50);
 }
 
-Test(segtab, a_longer_interval_keeps_the_remaining_time)
+Test(node, a_longer_interval_keeps_the_remaining_time)
 {
     struct pace_entry e = {
         .queue = 7, .min_ms = 60000, .max_ms = 600000, .us_per_place = 0
@@ -295,7 +295,7 @@ Test(segtab, a_longer_interval_keeps_the_remaining_time)
     cr_assert_eq(rig_poll(r, 0, 1, 0).reason, GONE_EXPIRED);
 }
 
-Test(segtab, lower_epochs_and_rivals_are_refused)
+Test(node, lower_epochs_and_rivals_are_refused)
 {
     rig_join(r, 0, 1, 10);
     rig_up(r, 0, RIG_MNG2, RPC_MANAGER, "other");
@@ -318,7 +318,7 @@ Test(segtab, lower_epochs_and_rivals_are_refused)
     cr_assert_eq(counts().popped, 0, "the old one stays refused");
 }
 
-Test(segtab, a_manager_of_another_store_is_refused_whatever_its_epoch)
+Test(node, a_manager_of_another_store_is_refused_whatever_its_epoch)
 {
     const struct msg mine = { .type = MSG_NODE_OK, .node_ok = { 1, 1, 77 } };
     const struct msg other = { .type = MSG_NODE_OK, .node_ok = { 9, 1, 78 } };
@@ -343,7 +343,7 @@ Test(segtab, a_manager_of_another_store_is_refused_whatever_its_epoch)
     cr_assert_eq(r->error, 0, "one that has our store takes over");
 }
 
-Test(segtab, same_manager_may_come_back_on_another_link)
+Test(node, same_manager_may_come_back_on_another_link)
 {
     rig_up(r, 0, RIG_MNG2, RPC_MANAGER, "mng");
     rig_order_as(r, 0, RIG_MNG2,
@@ -356,7 +356,7 @@ Test(segtab, same_manager_may_come_back_on_another_link)
     cr_assert_eq(r->error, 0);
 }
 
-Test(segtab, remove_needs_an_empty_sealed_segment_or_force)
+Test(node, remove_needs_an_empty_sealed_segment_or_force)
 {
     struct msg m = { .type = MSG_SEG_REMOVE, .seg_remove = { 1, 1, false } };
 
@@ -390,7 +390,7 @@ Test(segtab, remove_needs_an_empty_sealed_segment_or_force)
     cr_assert_eq(r->error, SQ_EUNAVAIL, "its queue's rules went with the last segment");
 }
 
-Test(segtab, a_subject_has_one_ticket)
+Test(node, a_subject_has_one_ticket)
 {
     struct append_ans a = rig_join_as(r, 0, 1, "ann"), b;
     struct place_ans p;
@@ -421,7 +421,7 @@ Test(segtab, a_subject_has_one_ticket)
 }
 
 /* A key is nobody's name: it finds the ticket again, and passes do not say it. */
-Test(segtab, an_idempotency_key_lives_until_a_later_poll)
+Test(node, an_idempotency_key_lives_until_a_later_poll)
 {
     struct append_ans a = rig_join_as(r, 0, 1, "\001key"), b;
     struct place_ans p;
@@ -446,7 +446,7 @@ Test(segtab, an_idempotency_key_lives_until_a_later_poll)
     cr_assert_eq(rig_join_as(r, 0, 1, "\001key").state, APPEND_EXISTING, "also with its pass");
 }
 
-Test(segtab, leaving_ends_a_session)
+Test(node, leaving_ends_a_session)
 {
     rig_join(r, 0, 1, 2);
     rig_pop(r, 0, 1, 1, 2);
@@ -462,7 +462,7 @@ Test(segtab, leaving_ends_a_session)
     cr_assert_eq(r->status[1].records, 0);
 }
 
-Test(segtab, memory_is_bounded_by_blocks)
+Test(node, memory_is_bounded_by_blocks)
 {
     struct rig *s = rig_new(1, 1024);
 
@@ -475,7 +475,7 @@ Test(segtab, memory_is_bounded_by_blocks)
     rig_free(s);
 }
 
-Test(segtab, idle_queues_cost_no_messages_and_no_ticks)
+Test(node, idle_queues_cost_no_messages_and_no_ticks)
 {
     for (seg_id i = 100; i < 5100; i++)
         rig_open(r, 0, i, OPEN_TAIL, 10, 0);
@@ -490,7 +490,7 @@ Test(segtab, idle_queues_cost_no_messages_and_no_ticks)
     cr_assert_leq(r->n_status, 3);
 }
 
-Test(segtab, a_new_link_is_told_everything_in_chunks)
+Test(node, a_new_link_is_told_everything_in_chunks)
 {
     for (seg_id i = 100; i < 5099; i++)
         rig_open(r, 0, i, OPEN_TAIL, 10, 0);
@@ -502,7 +502,7 @@ Test(segtab, a_new_link_is_told_everything_in_chunks)
     cr_assert_eq(r->n_full, 3);
 }
 
-Test(segtab, orders_are_safe_to_repeat_and_nonsense_is_answered)
+Test(node, orders_are_safe_to_repeat_and_nonsense_is_answered)
 {
     rig_join(r, 0, 1, 4);
     rig_open(r, 0, 1, OPEN_TAIL, 77, 9);
@@ -523,7 +523,7 @@ Test(segtab, orders_are_safe_to_repeat_and_nonsense_is_answered)
 
 /* ---- what planted bugs showed to be untested (tests/mutants) ----------------------- */
 
-Test(segtab, each_class_has_its_own_patience)
+Test(node, each_class_has_its_own_patience)
 {
     static const uint8_t client[] = { CLIENT_GAME, CLIENT_MOBILE, CLIENT_BROWSER };
     static const msec_t idle[] = { 3000, 5000, 8000 };
@@ -547,7 +547,7 @@ Test(segtab, each_class_has_its_own_patience)
     cr_assert_eq(counts().expired, 3);
 }
 
-Test(segtab, remove_refuses_a_segment_with_tickets)
+Test(node, remove_refuses_a_segment_with_tickets)
 {
     struct msg m = { .type = MSG_SEG_REMOVE, .seg_remove = { 1, 1, false } };
 
@@ -558,7 +558,7 @@ Test(segtab, remove_refuses_a_segment_with_tickets)
     cr_assert_eq(rig_poll(r, 0, 1, 0).state, PLACE_WAITING);
 }
 
-Test(segtab, the_epoch_just_below_is_refused_too)
+Test(node, the_epoch_just_below_is_refused_too)
 {
     rig_order(r, 0, (struct msg) { .type = MSG_NODE_OK, .node_ok = { 5, 1 } });
     rig_join(r, 0, 1, 3);
@@ -571,7 +571,7 @@ Test(segtab, the_epoch_just_below_is_refused_too)
     cr_assert_eq(rig_pop(r, 0, 1, 1, 3), 3);
 }
 
-Test(segtab, a_pass_is_over_in_time_even_if_the_tick_is_late)
+Test(node, a_pass_is_over_in_time_even_if_the_tick_is_late)
 {
     rig_join(r, 0, 1, 2);
     rig_pop(r, 0, 1, 1, 1);
@@ -584,7 +584,7 @@ Test(segtab, a_pass_is_over_in_time_even_if_the_tick_is_late)
 }
 
 /* Not even under an epoch above all that were seen. */
-Test(segtab, only_managers_give_orders)
+Test(node, only_managers_give_orders)
 {
     struct msg pop = { .type = MSG_SEG_POP, .seg_pop = { 9, 1, 1, 3, r->now.wall_ms } };
     struct msg seal = { .type = MSG_SEG_SEAL, .seg_seal = { 9, 1, 0 } };
@@ -604,7 +604,7 @@ Test(segtab, only_managers_give_orders)
 
 /* Who was released and is not stored yet still counts before the others: once, also before
  * those whose block has not been told of the release. */
-Test(segtab, nobody_is_told_a_larger_place_by_a_release)
+Test(node, nobody_is_told_a_larger_place_by_a_release)
 {
     struct msg pop = { .type = MSG_SEG_POP };
 

@@ -1,4 +1,4 @@
-/* test_segtab_session.c: what backends want of sessions, at a segment node. A pass of the
+/* test_commands.c: what backends want of sessions, at a segment node. A pass of the
  * rig's rules lives 10 s, a released ticket is to be collected within 2 s. */
 #include "tests/lib/segrig.h"
 
@@ -20,7 +20,7 @@ static void teardown(void)
     rig_free(r);
 }
 
-TestSuite(segtab_session, .init = setup, .fini = teardown);
+TestSuite(commands, .init = setup, .fini = teardown);
 
 static int64_t pass_until(int node, uint32_t number)
 {
@@ -39,7 +39,7 @@ static uint64_t active(int node)
     return c.active;
 }
 
-Test(segtab_session, an_extended_session_keeps_its_slot)
+Test(commands, an_extended_session_keeps_its_slot)
 {
     cr_expect_eq(pass_until(0, 0), t0 + 10);
     cr_expect_eq(pass_until(0, 1), t0 + 10);
@@ -59,7 +59,7 @@ Test(segtab_session, an_extended_session_keeps_its_slot)
     cr_expect_eq(rig_poll(r, 0, 1, 0).reason, GONE_FINISHED);
 }
 
-Test(segtab_session, revocation_reaches_the_ticket_and_all_routers)
+Test(commands, revocation_reaches_the_ticket_and_all_routers)
 {
     cr_assert_eq(pass_until(0, 0), t0 + 10);
     cr_assert_eq(pass_until(0, 1), t0 + 10);
@@ -83,7 +83,7 @@ Test(segtab_session, revocation_reaches_the_ticket_and_all_routers)
 }
 
 /* The record that it was collected may be lost; who shows a pass has collected it. */
-Test(segtab_session, revoking_a_session_with_an_issued_pass)
+Test(commands, revoking_a_session_with_an_issued_pass)
 {
     cr_assert_eq(rig_session(r, 0, 1, 2, SESS_EXTEND, t0 + 30).state, SESS_OK);
     cr_assert_eq(rig_session(r, 0, 1, 3, SESS_RELEASE, 0).state, SESS_OK);
@@ -97,7 +97,7 @@ Test(segtab_session, revoking_a_session_with_an_issued_pass)
     cr_expect_eq(r->ended.number, 4);
 }
 
-Test(segtab_session, unknown_and_moved_sessions)
+Test(commands, unknown_and_moved_sessions)
 {
     cr_expect_eq(rig_session(r, 0, 9, 0, SESS_EXTEND, t0 + 30).state, SESS_UNKNOWN);
     cr_expect_eq(rig_session(r, 0, 1, 50, SESS_EXTEND, t0 + 30).state, SESS_GONE, "it waits");
@@ -109,7 +109,7 @@ Test(segtab_session, unknown_and_moved_sessions)
     segtab_hold(r->t[0], false);
 }
 
-Test(segtab_session, it_moves_with_its_extension_and_is_found_by_the_old_name)
+Test(commands, it_moves_with_its_extension_and_is_found_by_the_old_name)
 {
     const struct move_args { uint64_t move; seg_id from, to; } m = { 42, 1, 2 };
 
@@ -140,7 +140,7 @@ Test(segtab_session, it_moves_with_its_extension_and_is_found_by_the_old_name)
 }
 
 /* What a router asks for when the bearer of a pass is at work. */
-Test(segtab_session, a_renewal_is_answered_with_the_same_ticket_s_pass_until_later)
+Test(commands, a_renewal_is_answered_with_the_same_ticket_s_pass_until_later)
 {
     struct place_ans first = rig_poll(r, 0, 1, 0);
     struct sess_ans a = rig_renew(r, 0, 1, 0, t0 + 15);
@@ -157,7 +157,7 @@ Test(segtab_session, a_renewal_is_answered_with_the_same_ticket_s_pass_until_lat
     free(was);
 }
 
-Test(segtab_session, an_ended_session_is_not_renewed)
+Test(commands, an_ended_session_is_not_renewed)
 {
     cr_assert_eq(pass_until(0, 0), t0 + 10);
     cr_assert_eq(rig_session(r, 0, 1, 0, SESS_REVOKE, 0).state, SESS_OK);
@@ -171,7 +171,7 @@ Test(segtab_session, an_ended_session_is_not_renewed)
 }
 
 /* A manager that has given the node up counts on it. */
-Test(segtab_session, without_a_manager_sessions_keep_their_bound)
+Test(commands, without_a_manager_sessions_keep_their_bound)
 {
     int64_t word;
 

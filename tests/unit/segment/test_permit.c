@@ -1,4 +1,4 @@
-/* test_segtab_claim.c: joins that need another node's word: one place per person, also when
+/* test_permit.c: joins that need another node's word: one place per person, also when
  * the word comes late or not at all. */
 #include "segment/table/state.h"
 #include "tests/lib/dirrig.h"
@@ -22,7 +22,7 @@ static void teardown(void)
     rig_free(r);
 }
 
-TestSuite(segtab_claim, .init = setup, .fini = teardown, .timeout = 60);
+TestSuite(permit, .init = setup, .fini = teardown, .timeout = 60);
 
 static int join(int node, seg_id seg)
 {
@@ -41,7 +41,7 @@ static bool has_place(int state)
     return state == APPEND_OK || state == APPEND_EXISTING;
 }
 
-Test(segtab_claim, a_join_gets_its_place_when_the_word_is_here)
+Test(permit, a_join_gets_its_place_when_the_word_is_here)
 {
     cr_assert_eq(join(0, 2), APPEND_BUSY);
     rig_run(r, 100);
@@ -54,7 +54,7 @@ Test(segtab_claim, a_join_gets_its_place_when_the_word_is_here)
 /* The word to a first claim is late; meanwhile the tail is full, and who comes again comes to
  * the next one. The first word is not the answer to a second claim: between them the
  * subject was given back. */
-Test(segtab_claim, a_late_word_makes_no_second_ticket)
+Test(permit, a_late_word_makes_no_second_ticket)
 {
     cr_assert_eq(join(0, 2), APPEND_BUSY);
     tick(1);
@@ -76,7 +76,7 @@ Test(segtab_claim, a_late_word_makes_no_second_ticket)
 }
 
 /* It was lost: one of the nodes had no memory for it. */
-Test(segtab_claim, an_unanswered_check_is_repeated)
+Test(permit, an_unanswered_check_is_repeated)
 {
     msec_t waited = 0;
 
@@ -133,7 +133,7 @@ static void first_place(void)
 }
 
 /* The second node keeps the subject's share: it need not ask, the first one does. */
-Test(segtab_claim, a_replacement_may_have_the_old_tickets_subject)
+Test(permit, a_replacement_may_have_the_old_tickets_subject)
 {
     struct append_ans a = { .state = APPEND_BUSY };
 
@@ -154,7 +154,7 @@ Test(segtab_claim, a_replacement_may_have_the_old_tickets_subject)
     cr_expect(a.state == APPEND_EXISTING && a.seg == 2, "its owner knows where it is now");
 }
 
-Test(segtab_claim, the_owner_may_replace_it_too)
+Test(permit, the_owner_may_replace_it_too)
 {
     struct append_ans a;
 
@@ -167,7 +167,7 @@ Test(segtab_claim, the_owner_may_replace_it_too)
     cr_expect_eq(leave_for(0, 2, 0, hash_of(name)), DROP_OK);
 }
 
-Test(segtab_claim, another_lane_of_the_same_node_may_have_it_too)
+Test(permit, another_lane_of_the_same_node_may_have_it_too)
 {
     struct append_ans a = { .state = APPEND_BUSY };
 
@@ -183,7 +183,7 @@ Test(segtab_claim, another_lane_of_the_same_node_may_have_it_too)
     cr_expect(a.state == APPEND_EXISTING && a.seg == 3, "the directory knows the new place");
 }
 
-Test(segtab_claim, only_what_waits_and_has_no_other_name_leaves_for_a_replacement)
+Test(permit, only_what_waits_and_has_no_other_name_leaves_for_a_replacement)
 {
     first_place();
     rig_join(r, 0, 2, 2);

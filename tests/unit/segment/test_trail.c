@@ -1,4 +1,4 @@
-/* test_segtab_audit.c: what a node tells its audit trail: every change of every ticket, once,
+/* test_trail.c: what a node tells its audit trail: every change of every ticket, once,
  * in an order in which it can have happened, and as often as the counters say. */
 #include "segment/audit/audit_line.h"
 #include "tests/lib/segrig.h"
@@ -66,7 +66,7 @@ static void end(void)
     rig_free(r);
 }
 
-TestSuite(segtab_audit, .init = one_node, .fini = end);
+TestSuite(trail, .init = one_node, .fini = end);
 
 /* "joined released admitted finished" */
 static const char *story(seg_id seg, uint32_t number)
@@ -102,7 +102,7 @@ static uint64_t times(enum audit_kind k)
     return n;
 }
 
-Test(segtab_audit, records_an_admission)
+Test(trail, records_an_admission)
 {
     cr_assert_eq(rig_join_as(r, 0, 1, "ann").state, APPEND_OK);
     rig_pop(r, 0, 1, 5, 1);
@@ -119,7 +119,7 @@ Test(segtab_audit, records_an_admission)
     }
 }
 
-Test(segtab_audit, records_a_late_pickup)
+Test(trail, records_a_late_pickup)
 {
     rig_join(r, 0, 1, 1);
     rig_pop(r, 0, 1, 1, 1);
@@ -134,7 +134,7 @@ Test(segtab_audit, records_a_late_pickup)
                                   "released+ admitted/ready left/admitted");
 }
 
-Test(segtab_audit, records_a_no_show)
+Test(trail, records_a_no_show)
 {
     rig_join(r, 0, 1, 2);
     rig_pop(r, 0, 1, 1, 2);
@@ -147,7 +147,7 @@ Test(segtab_audit, records_a_no_show)
     cr_expect_str_eq(last(AUDIT_LAPSED)->why, "silent");
 }
 
-Test(segtab_audit, records_leaves_and_expiries)
+Test(trail, records_leaves_and_expiries)
 {
     rig_join(r, 0, 1, 3);
     rig_leave(r, 0, 1, 1);
@@ -160,7 +160,7 @@ Test(segtab_audit, records_leaves_and_expiries)
     cr_expect_str_eq(story(1, 2), "joined expired/waiting");
 }
 
-Test(segtab_audit, records_a_removed_segment)
+Test(trail, records_a_removed_segment)
 {
     rig_join(r, 0, 1, 5);
     rig_pop(r, 0, 1, 1, 2);
@@ -186,7 +186,7 @@ static void move(seg_id from, seg_id to)
 }
 
 /* It goes on under its own name, with the name of its person. */
-Test(segtab_audit_move, under_its_own_name, .fini = end)
+Test(trail_move, under_its_own_name, .fini = end)
 {
     start(2);
     rig_open(r, 0, 2, OPEN_TAIL, 1000, 0);
@@ -277,7 +277,7 @@ static uint64_t passed_over(void)
     return n;
 }
 
-Test(segtab_audit, a_crowd)
+Test(trail, a_crowd)
 {
     struct segtab_counts n;
     struct rng g;

@@ -1,4 +1,4 @@
-/* test_segtab_close.c: a segment of early ones closes by its node's clock: nobody who comes
+/* test_closing.c: a segment of early ones closes by its node's clock: nobody who comes
  * after the opening is in the draw, whether the manager says so or not. */
 #include "tests/lib/segrig.h"
 #include "tests/lib/segtape.h"
@@ -23,7 +23,7 @@ static void teardown(void)
     tape_fini(&tape);
 }
 
-TestSuite(segtab_close, .init = setup, .fini = teardown);
+TestSuite(closing, .init = setup, .fini = teardown);
 
 static void open_early(int64_t closes_ms)
 {
@@ -48,7 +48,7 @@ static enum append_state join_at(int64_t wall_ms)
     return (enum append_state)rig_join_as(r, 0, SEG, NULL).state;
 }
 
-Test(segtab_close, nobody_joins_from_the_opening_on)
+Test(closing, nobody_joins_from_the_opening_on)
 {
     open_early(OPENS);
     cr_assert_eq(r->status[SEG].closes_ms, OPENS);
@@ -62,7 +62,7 @@ Test(segtab_close, nobody_joins_from_the_opening_on)
     cr_assert_not(r->status[SEG].drawn);
 }
 
-Test(segtab_close, the_tick_closes_an_idle_prequeue)
+Test(closing, the_tick_closes_an_idle_prequeue)
 {
     open_early(OPENS);
     rig_run(r, IN_MS - 100);
@@ -71,14 +71,14 @@ Test(segtab_close, the_tick_closes_an_idle_prequeue)
     cr_assert_eq(r->status[SEG].state, SEG_SEALED);
 }
 
-Test(segtab_close, a_clock_set_back_reopens_nothing)
+Test(closing, a_clock_set_back_reopens_nothing)
 {
     open_early(OPENS);
     cr_assert_eq(join_at(OPENS), APPEND_SEALED);
     cr_assert_eq(join_at(OPENS - 4000), APPEND_SEALED);
 }
 
-Test(segtab_close, the_opening_is_put_off_or_comes_sooner)
+Test(closing, the_opening_is_put_off_or_comes_sooner)
 {
     open_early(OPENS);
     next(6, 0);
@@ -91,7 +91,7 @@ Test(segtab_close, the_opening_is_put_off_or_comes_sooner)
     cr_assert_eq(join_at(OPENS + 8999), APPEND_SEALED);
 }
 
-Test(segtab_close, without_a_time_only_an_order_seals)
+Test(closing, without_a_time_only_an_order_seals)
 {
     open_early(0);
     cr_assert_eq(join_at(OPENS + 100000000), APPEND_OK);
@@ -112,7 +112,7 @@ static void restart(void)
     cr_assert_eq(segtab_replayed(t, r->now), 0);
 }
 
-Test(segtab_close, a_restarted_node_knows_the_time)
+Test(closing, a_restarted_node_knows_the_time)
 {
     open_early(OPENS);
     restart();
@@ -123,7 +123,7 @@ Test(segtab_close, a_restarted_node_knows_the_time)
     cr_assert_eq(join_at(OPENS - 10), APPEND_SEALED, "it was written down");
 }
 
-Test(segtab_close, a_changed_close_time_survives_a_snapshot)
+Test(closing, a_changed_close_time_survives_a_snapshot)
 {
     open_early(OPENS);
     next(0, OPENS + 500);
@@ -135,7 +135,7 @@ Test(segtab_close, a_changed_close_time_survives_a_snapshot)
     cr_assert_eq(join_at(OPENS + 500), APPEND_SEALED);
 }
 
-Test(segtab_close, answers_name_the_draw)
+Test(closing, answers_name_the_draw)
 {
     struct append_ans a;
 

@@ -1,4 +1,4 @@
-/* test_torture_segtab.c: a segment node without memory. A fixed story (open, join, poll,
+/* test_torture_node.c: a segment node without memory. A fixed story (open, join, poll,
  * leave, release, a merge whose both ends are here) in which the k-th allocation fails,
  * for every k; and then all from the k-th on. What was refused is asked again when there is
  * memory; afterwards everything acknowledged must be there, once, in its order. */
@@ -379,7 +379,7 @@ static bool once(uint64_t k, uint64_t n)
     return failed;
 }
 
-Test(torture_segtab, without_a_fault)
+Test(torture_node, without_a_fault)
 {
     cr_assert_not(once(0, 0));
 }
@@ -395,12 +395,12 @@ static void every(uint64_t n)
     cr_assert_gt(k, 40, "only %llu allocations", (unsigned long long)k);
 }
 
-Test(torture_segtab, each_allocation_fails_once, .timeout = 300)
+Test(torture_node, each_allocation_fails_once, .timeout = 300)
 {
     every(1);
 }
 
-Test(torture_segtab, all_later_allocations_fail, .timeout = 300)
+Test(torture_node, all_later_allocations_fail, .timeout = 300)
 {
     every(FAILING_ALL);
 }

@@ -1,4 +1,4 @@
-/* test_segtab_why.c: what a node knows of a ticket in each of its states; asking changes
+/* test_node_why.c: what a node knows of a ticket in each of its states; asking changes
  * nothing. */
 #include "tests/lib/segrig.h"
 
@@ -16,7 +16,7 @@ static void teardown(void)
     rig_free(r);
 }
 
-TestSuite(segtab_why, .init = setup, .fini = teardown);
+TestSuite(node_why, .init = setup, .fini = teardown);
 
 static unsigned ask(seg_id seg, uint32_t number)
 {
@@ -28,7 +28,7 @@ static unsigned ask(seg_id seg, uint32_t number)
     return a.state;
 }
 
-Test(segtab_why, waiting)
+Test(node_why, waiting)
 {
     rig_join(r, 0, 1, 3);
     cr_assert_eq(ask(1, 2), WHY_WAITING);
@@ -43,7 +43,7 @@ Test(segtab_why, waiting)
 }
 
 /* It is no heartbeat. */
-Test(segtab_why, asking_keeps_nobodys_place)
+Test(node_why, asking_keeps_nobodys_place)
 {
     rig_join(r, 0, 1, 1);
     for (int i = 0; i < 300; i++) {
@@ -54,7 +54,7 @@ Test(segtab_why, asking_keeps_nobodys_place)
     cr_expect_eq(a.reason, GONE_EXPIRED);
 }
 
-Test(segtab_why, released)
+Test(node_why, released)
 {
     rig_join(r, 0, 1, 2);
     rig_pop(r, 0, 1, 1, 2);
@@ -78,7 +78,7 @@ Test(segtab_why, released)
 }
 
 /* What the manager has not stored may not be told yet. */
-Test(segtab_why, released_but_not_stored)
+Test(node_why, released_but_not_stored)
 {
     rig_join(r, 0, 1, 1);
     rig_order(r, 0,
@@ -90,7 +90,7 @@ Test(segtab_why, released_but_not_stored)
     cr_expect(a.unstored);
 }
 
-Test(segtab_why, gone)
+Test(node_why, gone)
 {
     rig_join(r, 0, 1, 2);
     rig_leave(r, 0, 1, 0);
@@ -101,7 +101,7 @@ Test(segtab_why, gone)
     cr_assert_eq(ask(2, 0), WHY_NOT_HERE);
 }
 
-Test(segtab_why, lost_with_its_node)
+Test(node_why, lost_with_its_node)
 {
     rig_order(r, 0,
               (struct msg) { .type = MSG_SEG_OPEN,

@@ -86,6 +86,21 @@ void metrics_f64(struct buf *b, const char *name, const char *const *labels, dou
     buf_byte(b, '\n');
 }
 
+void metrics_value(struct buf *b, const char *name, enum metric_kind kind, const char *help,
+                   double v)
+{
+    metrics_head(b, name, kind, help);
+    metrics_f64(b, name, NULL, v);
+}
+
+void metrics_by(struct buf *b, const char *name, const char *help, const char *label,
+                const char *const *values, const uint64_t *v, size_t n)
+{
+    metrics_head(b, name, METRIC_COUNTER, help);
+    for (size_t i = 0; i < n; i++)
+        metrics_u64(b, name, (const char *const[]){ label, values[i], NULL }, v[i]);
+}
+
 void metrics_rows(struct buf *b, const struct metric_row *rows, size_t n, const void *base)
 {
     for (size_t i = 0; i < n; i++) {

@@ -15,6 +15,13 @@ void metrics_head(struct buf *b, const char *name, enum metric_kind kind, const 
 void metrics_u64(struct buf *b, const char *name, const char *const *labels, uint64_t v);
 void metrics_f64(struct buf *b, const char *name, const char *const *labels, double v);
 
+/* Head and sample of a name that has one. */
+void metrics_value(struct buf *b, const char *name, enum metric_kind kind, const char *help,
+                   double v);
+/* Head of a counter, and a sample for each of n values of a label. */
+void metrics_by(struct buf *b, const char *name, const char *help, const char *label,
+                const char *const *values, const uint64_t *v, size_t n);
+
 /* A table of plain counters and gauges: one row per uint64_t inside a struct. */
 struct metric_row {
     const char *name;

@@ -13,12 +13,6 @@
 #include "common/supervisor/prog.h"
 #include "version.h"
 
-static void gauge(struct buf *b, const char *name, const char *help, double v)
-{
-    metrics_head(b, name, METRIC_GAUGE, help);
-    metrics_f64(b, name, NULL, v);
-}
-
 /* Seconds since the epoch when the machine started; 0 if not known. */
 static double boot_time_s(void)
 {
@@ -53,12 +47,12 @@ static void from_stat(struct buf *b)
                             " %*d %*d %*d %*d %llu %llu %ld",
                             &start, &vsize, &rss) != 3)
         return;
-    gauge(b, "process_resident_memory_bytes", "Resident memory size in bytes.",
+    metrics_value(b, "process_resident_memory_bytes", METRIC_GAUGE, "Resident memory size in bytes.",
           (double)rss * (double)sysconf(_SC_PAGESIZE));
-    gauge(b, "process_virtual_memory_bytes", "Virtual memory size in bytes.", (double)vsize);
+    metrics_value(b, "process_virtual_memory_bytes", METRIC_GAUGE, "Virtual memory size in bytes.", (double)vsize);
     boot = boot_time_s();
     if (boot > 0)
-        gauge(b, "process_start_time_seconds", "Start time since the epoch in seconds.",
+        metrics_value(b, "process_start_time_seconds", METRIC_GAUGE, "Start time since the epoch in seconds.",
               boot + (double)start / (double)sysconf(_SC_CLK_TCK));
 }
 
@@ -72,11 +66,11 @@ static void open_fds(struct buf *b)
         while (readdir(d) != NULL)
             n++;
         closedir(d);
-        gauge(b, "process_open_fds", "Number of open file descriptors.",
+        metrics_value(b, "process_open_fds", METRIC_GAUGE, "Number of open file descriptors.",
               n > 3 ? n - 3 : 0); /* ".", ".." and the one just closed */
     }
     if (getrlimit(RLIMIT_NOFILE, &lim) == 0)
-        gauge(b, "process_max_fds", "Maximum number of open file descriptors.",
+        metrics_value(b, "process_max_fds", METRIC_GAUGE, "Maximum number of open file descriptors.",
               (double)lim.rlim_cur);
 }
 

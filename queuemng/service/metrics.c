@@ -146,24 +146,17 @@ static void metric_ok(void *ctx, const void *view)
     metrics_u64(ctx, "segq_monitor_ok", labels, v->ok);
 }
 
-static void one(struct buf *b, const char *name, enum metric_kind kind, const char *help,
-                uint64_t v)
-{
-    metrics_head(b, name, kind, help);
-    metrics_u64(b, name, NULL, v);
-}
-
 static void store_page(struct buf *b, const struct store *s)
 {
     struct store_counts c;
 
     store_count(s, &c);
-    one(b, "segq_store_keys", METRIC_GAUGE, "Records in the store", c.keys);
-    one(b, "segq_store_bytes", METRIC_GAUGE, "Size of the store", c.bytes);
-    one(b, "segq_store_syncs_total", METRIC_COUNTER, "Syncs of the store", c.syncs);
-    one(b, "segq_store_compactions_total", METRIC_COUNTER, "Compactions of the store",
+    metrics_value(b, "segq_store_keys", METRIC_GAUGE, "Records in the store", c.keys);
+    metrics_value(b, "segq_store_bytes", METRIC_GAUGE, "Size of the store", c.bytes);
+    metrics_value(b, "segq_store_syncs_total", METRIC_COUNTER, "Syncs of the store", c.syncs);
+    metrics_value(b, "segq_store_compactions_total", METRIC_COUNTER, "Compactions of the store",
         c.compactions);
-    one(b, "segq_store_failures_total", METRIC_COUNTER, "Writes that failed", c.failures);
+    metrics_value(b, "segq_store_failures_total", METRIC_COUNTER, "Writes that failed", c.failures);
 }
 
 /* How far from the truth people's waiting time was. */
@@ -200,10 +193,11 @@ static void redis_page(struct buf *b, const struct mng_lead_view *v)
 
         metrics_u64(b, "segq_redis_errors_total", labels, v->faults->fault[i]);
     }
-    one(b, "segq_redis_up", METRIC_GAUGE, "Is the link to Redis up", v->reachable);
-    one(b, "segq_redis_connects_total", METRIC_COUNTER, "Times the link to Redis came up",
+    metrics_value(b, "segq_redis_up", METRIC_GAUGE, "Is the link to Redis up", v->reachable);
+    metrics_value(b, "segq_redis_connects_total", METRIC_COUNTER, "Times the link to Redis came up",
         v->faults->connects);
-    one(b, "segq_redis_commands_total", METRIC_COUNTER, "Commands sent to Redis", v->faults->commands);
+    metrics_value(b, "segq_redis_commands_total", METRIC_COUNTER, "Commands sent to Redis",
+                  v->faults->commands);
     metrics_histo(b, "segq_store_write_seconds", "From sending a write to its answer",
                   v->latency);
 }
@@ -214,11 +208,11 @@ static void lead_page(struct buf *b, const struct mng_service *s)
 
     if (s->lead != NULL)
         mng_lead_look(s->lead, &v);
-    one(b, "segq_manager_leader", METRIC_GAUGE, "Does this manager lead", s->leads);
-    one(b, "segq_manager_terms_total", METRIC_COUNTER, "Terms of leading begun", v.terms);
-    one(b, "segq_manager_lease_renewals_total", METRIC_COUNTER, "Renewals of the lease",
+    metrics_value(b, "segq_manager_leader", METRIC_GAUGE, "Does this manager lead", s->leads);
+    metrics_value(b, "segq_manager_terms_total", METRIC_COUNTER, "Terms of leading begun", v.terms);
+    metrics_value(b, "segq_manager_lease_renewals_total", METRIC_COUNTER, "Renewals of the lease",
         v.renewals);
-    one(b, "segq_manager_lease_failures_total", METRIC_COUNTER,
+    metrics_value(b, "segq_manager_lease_failures_total", METRIC_COUNTER,
         "Lease requests without an answer", v.failures);
     if (s->lead != NULL)
         redis_page(b, &v);
@@ -229,13 +223,13 @@ static void audit_page(struct buf *b, const struct op_log *l)
     struct op_log_counts c;
 
     op_log_count(l, &c);
-    one(b, "segq_manager_audit_entries_total", METRIC_COUNTER, "Changes by operators",
+    metrics_value(b, "segq_manager_audit_entries_total", METRIC_COUNTER, "Changes by operators",
         c.entries);
-    one(b, "segq_manager_audit_failures_total", METRIC_COUNTER,
+    metrics_value(b, "segq_manager_audit_failures_total", METRIC_COUNTER,
         "Times the log of operators' changes could not be written", c.failures);
-    one(b, "segq_manager_audit_unwritten", METRIC_GAUGE,
+    metrics_value(b, "segq_manager_audit_unwritten", METRIC_GAUGE,
         "Changes that are not in that log yet", c.unwritten);
-    one(b, "segq_manager_audit_lost_total", METRIC_COUNTER,
+    metrics_value(b, "segq_manager_audit_lost_total", METRIC_COUNTER,
         "Changes that never came into that log", c.lost);
 }
 

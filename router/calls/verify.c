@@ -201,7 +201,7 @@ static bool let_past(struct router *r, const struct asked *a)
     buf_str(&r->ans.headers, "X-Segq-Queue: ");
     buf_str(&r->ans.headers, a->known->map.name);
     buf_str(&r->ans.headers, "\r\nX-Segq-Bypass: ");
-    buf_str(&r->ans.headers, bypass_name(why));
+    buf_str(&r->ans.headers, bypass_names[why]);
     buf_str(&r->ans.headers, "\r\n");
     return true;
 }

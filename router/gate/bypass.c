@@ -72,16 +72,12 @@ void bypass_free(struct bypass *b)
     free(b);
 }
 
-const char *bypass_name(enum bypass_why why)
-{
-    static const char *const names[] = {
+const char *const bypass_names[BYPASS_NREASONS] = {
+    "",
 #define X(name, text) [BYPASS_##name] = text,
-        BYPASS_REASONS(X)
+    BYPASS_REASONS(X)
 #undef X
-    };
-
-    return why > BYPASS_NONE && why < BYPASS_NREASONS ? names[why] : "";
-}
+};
 
 /* ---- paths ----------------------------------------------------------------------------- */
 

@@ -43,7 +43,7 @@ struct bypass;
 struct bypass *bypass_new(const char *json, struct err *e);
 void bypass_free(struct bypass *b);
 enum bypass_why bypass_of(const struct bypass *b, const struct bypass_ask *a);
-const char *bypass_name(enum bypass_why why);
+extern const char *const bypass_names[BYPASS_NREASONS]; /* of BYPASS_NONE: "" */
 
 /* Does what lies at `uri` lie under the rule's path, for everybody who may read it? */
 bool bypass_path(const char *rule, struct slice uri);

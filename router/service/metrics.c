@@ -77,84 +77,63 @@ static const struct metric_row http[] = {
     HTTP("writes_total", COUNTER, writes, "Write calls"),
 };
 
+static const struct metric_row limit_rows[] = {
+    METRIC_ROW("segq_router_limit_addresses", GAUGE, struct limit_counts, addresses,
+               "Addresses that are remembered"),
+    METRIC_ROW("segq_router_limit_forgotten_total", COUNTER, struct limit_counts, forgotten,
+               "Addresses forgotten too early: limit_table_entries is small for this crowd"),
+};
+
+static const struct metric_row proxy_rows[] = {
+    METRIC_ROW("segq_router_forwarded_malformed_total", COUNTER, struct gate, forwarded_bad,
+               "Requests of trusted proxies whose header was malformed"),
+    METRIC_ROW("segq_router_forwarded_absent_total", COUNTER, struct gate, forwarded_none,
+               "Requests of trusted proxies that named no client"),
+};
+
 static void by_class(struct buf *b, const struct httpd_counts *n)
 {
-    static const char name[] = "segq_router_http_responses_total";
-    const struct {
-        const char *code;
-        uint64_t v;
-    } rows[] = { { "2xx", n->status_2xx },
-                 { "3xx", n->status_3xx },
-                 { "4xx", n->status_4xx },
-                 { "5xx", n->status_5xx } };
+    static const char *const codes[] = { "2xx", "3xx", "4xx", "5xx" };
+    const uint64_t v[] = { n->status_2xx, n->status_3xx, n->status_4xx, n->status_5xx };
 
-    metrics_head(b, name, METRIC_COUNTER, "Answers by class of status");
-    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
-        const char *labels[] = { "code", rows[i].code, NULL };
-        metrics_u64(b, name, labels, rows[i].v);
-    }
+    metrics_by(b, "segq_router_http_responses_total", "Answers by class of status", "code", codes,
+               v, ARRAY_LEN(v));
 }
 
 static void bypassed(struct buf *b, const struct router_counts *n)
 {
-    static const char name[] = "segq_router_bypassed_total";
-
-    metrics_head(b, name, METRIC_COUNTER,
-                 "Requests let past the room by /v1/verify without a pass, by rule");
-    for (int k = BYPASS_NONE + 1; k < BYPASS_NREASONS; k++) {
-        const char *labels[] = { "rule", bypass_name((enum bypass_why)k), NULL };
-        metrics_u64(b, name, labels, n->bypassed[k]);
-    }
+    metrics_by(b, "segq_router_bypassed_total",
+               "Requests let past the room by /v1/verify without a pass, by rule", "rule",
+               bypass_names + 1, n->bypassed + 1, BYPASS_NREASONS - 1);
 }
 
 static void limits(struct buf *b, const struct gate *g)
 {
-    static const char name[] = "segq_router_too_fast_total";
-    static const char *const kinds[LIMIT_NKINDS] = { [LIMIT_JOIN] = "join",
-                                                     [LIMIT_POLL] = "poll",
-                                                     [LIMIT_BAD] = "bad" };
+    static const char *const budgets[LIMIT_NKINDS] = { [LIMIT_JOIN] = "join",
+                                                       [LIMIT_POLL] = "poll",
+                                                       [LIMIT_BAD] = "bad" };
     const struct limit_counts *n = limit_counts(g->limit);
-    const struct metric_row rows[] = {
-        { "segq_router_limit_addresses", METRIC_GAUGE, "Addresses that are remembered",
-          offsetof(struct limit_counts, addresses) },
-        { "segq_router_limit_forgotten_total", METRIC_COUNTER,
-          "Addresses forgotten too early: limit_table_entries is small for this crowd",
-          offsetof(struct limit_counts, forgotten) },
-    };
-    const struct metric_row proxies[] = {
-        { "segq_router_forwarded_malformed_total", METRIC_COUNTER,
-          "Requests of trusted proxies whose header was malformed",
-          offsetof(struct gate, forwarded_bad) },
-        { "segq_router_forwarded_absent_total", METRIC_COUNTER,
-          "Requests of trusted proxies that named no client",
-          offsetof(struct gate, forwarded_none) },
-    };
 
-    metrics_head(b, name, METRIC_COUNTER, "Requests answered with 429, by budget");
-    for (size_t k = 0; k < LIMIT_NKINDS; k++) {
-        const char *labels[] = { "budget", kinds[k], NULL };
-        metrics_u64(b, name, labels, n->refused[k]);
-    }
-    metrics_rows(b, rows, ARRAY_LEN(rows), n);
-    metrics_rows(b, proxies, ARRAY_LEN(proxies), g);
+    metrics_by(b, "segq_router_too_fast_total", "Requests answered with 429, by budget", "budget",
+               budgets, n->refused, LIMIT_NKINDS);
+    metrics_rows(b, limit_rows, ARRAY_LEN(limit_rows), n);
+    metrics_rows(b, proxy_rows, ARRAY_LEN(proxy_rows), g);
 }
 
 /* Rows that found no room: such a pass is good until it expires by itself. */
 static void passes(struct buf *b, const struct router *r)
 {
-    static const char name[] = "segq_router_passes_forgotten_total";
-    const char *ended[] = { "what", "ended", NULL }, *longer[] = { "what", "extended", NULL };
+    static const char *const what[] = { "ended", "extended" };
+    const uint64_t v[] = { r->revoked.lost, r->extended.lost };
 
-    metrics_head(b, name, METRIC_COUNTER,
-                 "Ended or extended passes that this router has no room to know of");
-    metrics_u64(b, name, ended, r->revoked.lost);
-    metrics_u64(b, name, longer, r->extended.lost);
+    metrics_by(b, "segq_router_passes_forgotten_total",
+               "Ended or extended passes that this router has no room to know of", "what", what, v,
+               ARRAY_LEN(v));
 }
 
 static void gauge(struct buf *b, const char *name, const char *help, uint64_t v)
 {
-    metrics_head(b, name, METRIC_GAUGE, help);
-    metrics_u64(b, name, NULL, v);
+    metrics_value(b, name, METRIC_GAUGE, help, (double)v);
 }
 
 void router_metrics(void *router, struct buf *b)

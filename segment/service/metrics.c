@@ -137,8 +137,7 @@ static void put_links(const struct seg_service *s, struct buf *b)
 static void seconds(struct buf *b, const char *name, enum metric_kind kind, const char *help,
                     uint64_t ms)
 {
-    metrics_head(b, name, kind, help);
-    metrics_f64(b, name, NULL, (double)ms / 1000);
+    metrics_value(b, name, kind, help, (double)ms / 1000);
 }
 
 void seg_metrics(void *ctx, struct buf *b)

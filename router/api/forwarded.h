@@ -1,4 +1,4 @@
-/* forwarded.h: who a trusted proxy says it asks for. Pure.
+/* forwarded.h: the client that a trusted proxy says it asks for. Pure.
  *
  * Proxies append: the rightmost address was written by the one that is connected to us,
  * the one before it by the proxy that was connected to that one, and so on. So we read

@@ -68,7 +68,7 @@ static const char *hex16(char t[17], uint64_t v)
     return t;
 }
 
-/* Spread, so that those who were sent away together do not come back together. */
+/* Spread, so that clients that were sent away together do not come back together. */
 static void put_retry_after(struct api_ans *a, uint64_t base, uint64_t spread, uint64_t salt)
 {
     ADD(&a->headers, "Retry-After: ");

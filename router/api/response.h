@@ -54,7 +54,7 @@ void api_problem(struct api_ans *a, enum api_problem p, const char *detail,
                  uint64_t salt);
 /* 429. place: the answer says that the place is kept, and when to poll next. */
 void api_too_fast(struct api_ans *a, uint32_t wait_ms, bool place, uint64_t salt);
-/* What http.c refused. */
+/* A request that http.c refused. */
 void api_bad_http(struct api_ans *a, int status, uint64_t salt);
 /* 403 queue_closed of a queue that has more to say: until when, the operator's message. */
 void api_closed(struct api_ans *a, const struct route_queue *q, const char *detail,
@@ -99,7 +99,7 @@ static inline bool api_is_capped(const struct api_ticket *t)
 
     return cap != 0 && t->position > cap;
 }
-/* What is told of it: the cap instead of a place behind it. */
+/* The position that is told: the cap instead of one behind it. */
 static inline uint64_t api_position(const struct api_ticket *t)
 {
     return api_is_capped(t) ? t->queue->map.position_cap : t->position;

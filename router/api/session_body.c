@@ -1,4 +1,4 @@
-/* session_body.c: see session_in.h. */
+/* session_body.c: see session_body.h. */
 #include "router/api/session_body.h"
 
 #include <assert.h>

@@ -1,8 +1,8 @@
-/* session_body.h: what a backend says of a session: X-Segq-Command, carried to us in a body.
+/* session_body.h: a backend's command about a session: X-Segq-Command, carried to us in a body.
  *
  *   {"command": "release"}      {"command": "extend=600"}      command=revoke
  *
- * The value of the header as it came: who sits in front need not understand it. */
+ * The value of the header as it came: a gate in front need not understand it. */
 #ifndef SEGQ_SESSION_IN_H
 #define SEGQ_SESSION_IN_H
 

@@ -1,6 +1,7 @@
 /* bearer.c: see bearer.h. */
 #include "router/calls/bearer.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <strings.h>
@@ -41,7 +42,7 @@ static bool read_jti(const char *s, seg_id *seg, uint32_t *number)
     return *end == '\0' && b <= UINT32_MAX;
 }
 
-/* Visible ASCII as it is, all else (and %) as %XX: a subject is anybody's text. */
+/* Visible ASCII unchanged, all else (and %) as %XX: a subject may be any text. */
 static bool put_value(char *to, size_t cap, size_t *len, const char *s)
 {
     static const char hex[] = "0123456789ABCDEF";
@@ -174,6 +175,7 @@ static bool try_pass(struct router *r, struct slice pass, struct slice queue, st
         *p = (struct pick){ x, s, p->tried };
         return true;
     }
+    assert(s != BEARER_NONE);
     if (p->x == NULL) { /* the next look may take its place in r->last_pass */
         r->not_good = *x;
         *p = (struct pick){ &r->not_good, s, p->tried };
@@ -208,6 +210,7 @@ void bearer_put_cookie(struct buf *b, const char *pass, size_t n, int64_t age_s,
 
 void bearer_let_in(struct router *r, const struct known_pass *x)
 {
+    assert(x->len <= sizeof(x->text));
     r->counts.verified++;
     r->ans.status = 204;
     buf_append(&r->ans.headers, x->text, x->len);

@@ -1,6 +1,7 @@
 /* join.c: see join.h. */
 #include "router/calls/join.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "router/calls/phase.h"
@@ -43,12 +44,14 @@ static char *put_hex(char *to, uint64_t v)
     return to;
 }
 
-/* The mark and 128 bits of keyed hashes: nobody's name, and the key itself stands nowhere. */
+/* The mark and 128 bits of keyed hashes: no subject has that name, and the key itself stands
+ * nowhere. */
 void join_by_key(struct router *r, const struct route_queue *q, struct join_body *b,
                  struct slice key)
 {
     char text[JOIN_KEY_MAX + 1], *to = b->subject;
 
+    assert(key.n >= JOIN_KEY_MIN && key.n <= JOIN_KEY_MAX);
     memcpy(text + 1, key.p, key.n);
     *to++ = SUBJECT_KEY_MARK;
     for (char half = 1; half <= 2; half++) {
@@ -59,7 +62,7 @@ void join_by_key(struct router *r, const struct route_queue *q, struct join_body
     b->keyed = true;
 }
 
-/* Whoever tries again has the place of the first try. A name does the same. */
+/* A second try finds the place of the first. A subject does the same. */
 static void key_of_old(struct router *r, const struct route_queue *q, struct join_body *b)
 {
     if (b->subject_len == 0 || b->keyed)
@@ -70,6 +73,7 @@ static void key_of_old(struct router *r, const struct route_queue *q, struct joi
 void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
                struct join_body *b, unsigned lane)
 {
+    assert(q != NULL && b->subject_len <= sizeof(rf->subject));
     if (b->replaces)
         key_of_old(r, q, b);
     r->counts.joins++;

@@ -1,6 +1,7 @@
 /* renew.c: see renew.h. */
 #include "router/calls/renew.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -65,6 +66,7 @@ static void done(struct router *r, struct rflow *rf)
     bool ok = rf->flow.result == FLOW_OK;
     int64_t now_s = bearer_now_s(r, &rf->renewal->x);
 
+    assert(rf->flow.renews && rf->flow.command == SESS_EXTEND);
     if (ok)
         renewed(r, rf);
     else

@@ -21,9 +21,9 @@ struct renewal {      /* owned by its rflow */
     bool https;
 };
 
-/* Until when (Unix seconds) the session of a pass is to last that is shown at now_s; 0: as it
- * is, the pass lives for two thirds of idle_s, or it has all that max_s after its release
- * allows. Pure. */
+/* The end (Unix seconds) to which the session of a pass that is shown at now_s is extended; 0: it
+ * is not, since the pass lives for two thirds of idle_s, or has all that max_s after its
+ * release allows. Pure. */
 static inline int64_t renew_until_s(int64_t nbf_s, int64_t exp_s, uint32_t idle_s,
                                     uint32_t max_s, int64_t now_s)
 {

@@ -1,6 +1,7 @@
 /* session_command.c: see session_command.h. */
 #include "router/calls/session_command.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/ticket/pass.h"
@@ -51,6 +52,7 @@ static void done(struct router *r, struct rflow *rf)
 {
     const struct flow *f = &rf->flow;
 
+    assert(f->kind == FLOW_SESSION && !f->renews);
     if (f->result != FLOW_OK) {
         api_failed(&r->ans, f, router_request_id(r));
         return;
@@ -102,7 +104,7 @@ void session_start(struct router *r, struct httpd_req *req, const struct http_re
     struct session_cmd c;
     const char *why;
 
-    /* Machines of ours are not to be told "too fast"; a wrong secret is a guess. */
+    /* The operator's own machines are not limited; a wrong secret is a guess. */
     if (!ours && !router_may_pass(r, req, said.p != NULL ? LIMIT_BAD : LIMIT_POLL))
         return;
     if (routes_version(r->routes) == 0) {

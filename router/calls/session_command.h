@@ -1,5 +1,5 @@
-/* session_command.h: POST /v1/session: what a backend wants done with the session of the person
- * whose request it has just answered (X-Segq-Command: release, revoke, extend). Shell.
+/* session_command.h: POST /v1/session: a backend's command about the session of the person whose
+ * request it has just answered (X-Segq-Command: release, revoke, extend). Shell.
  *
  *   the pass (Authorization, or the cookie) names the ticket
  *   release      the holder of the pass may do that

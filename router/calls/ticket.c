@@ -15,8 +15,7 @@ struct rflow *ticket_call(struct router *r, struct httpd_req *req, struct slice 
     return NULL;
 }
 
-/* Its node says whether it takes part in the draw, for it has the ticket: our map, and our
- * clock, may be another's. */
+/* The ticket's node says whether it takes part in the draw: our map and clock may be behind. */
 static bool draws(const struct flow *f, const struct route_queue *q)
 {
     if (f->admitted || f->position != 0)
@@ -30,12 +29,14 @@ bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *
     const struct flow *f = &rf->flow;
     struct route_owner o;
 
+    assert(f->todo == FLOW_DONE && (f->result == FLOW_OK || f->result == FLOW_EXISTING));
     if (routes_owner(r->routes, f->token.seg, &o) < 0 || o.queue == NULL)
         return false;
     if (f->kind == FLOW_POLL)
         memcpy(t->token, rf->text, TOKEN_TEXT_LEN);
     else
         token_write(&f->token, &r->keys.token, t->token);
+    assert(o.lane < o.queue->map.n_lanes);
     t->queue = o.queue;
     t->lane = o.lane;
     t->admitted = f->admitted;

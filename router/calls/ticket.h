@@ -9,8 +9,8 @@
  * the ticket is not ours, or there is too much to do (`busy`: that answer's detail). */
 struct rflow *ticket_call(struct router *r, struct httpd_req *req, struct slice text,
                           rflow_done done, const char *busy, struct token *t);
-/* rf ended with FLOW_OK or FLOW_EXISTING. False: its queue went away in this moment. What t
- * points to is borrowed from the map and from rf. */
+/* rf ended with FLOW_OK or FLOW_EXISTING. False: its queue went away in this moment. The pointers
+ * of t are borrowed from the map and from rf. */
 SQ_CHECK bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *t);
 
 #endif

@@ -1,6 +1,7 @@
 /* verify.c: see verify.h. */
 #include "router/calls/verify.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/ticket/pass.h"
@@ -12,7 +13,7 @@
 #include "router/gate/visit.h"
 #include "router/state/answer.h"
 
-#define RETURN_MAX   2000 /* bytes of an address that is come back to; longer: not */
+#define RETURN_MAX 2000 /* bytes; a longer address is not returned to */
 
 struct asked {
     const struct http_req *q;
@@ -49,7 +50,7 @@ static bool member(struct slice query, const char *key, struct slice *out)
     return false;
 }
 
-/* A field that is there once; else nothing: two may be read in two ways. */
+/* A field that is there once; else nothing: another server may read the other of two. */
 static struct slice once(const struct http_req *q, const char *lower)
 {
     struct slice v = { 0 };
@@ -149,8 +150,8 @@ static enum visit visit_by(const struct router *r, const struct asked *a)
                     a->method.n > 0 && r->cfg->gate_uri_header == URI_ORIGINAL);
 }
 
-/* Back to the page that was asked for. What a form or a script asked for is no page, and its
- * body is gone: back to the page that it was sent from. */
+/* Back to the page that was asked for. A form or a script asked for no page, and its body is
+ * gone: back to the page that it was sent from. */
 static struct slice way_back(const struct asked *a, enum visit v)
 {
     return v == VISIT_PAGE ? a->uri : visit_from(a->q, a->host);
@@ -196,6 +197,7 @@ static bool let_past(struct router *r, const struct asked *a)
     why = bypass_of(a->known->bypass, &ask);
     if (why == BYPASS_NONE)
         return false;
+    assert(why < BYPASS_NREASONS);
     r->counts.bypassed[why]++;
     r->ans.status = 204;
     buf_str(&r->ans.headers, "X-Segq-Queue: ");

@@ -11,9 +11,9 @@
  * Never anything else but 503 before the first map: gateways take other answers for an
  * error, and an error must not let in.
  *
- * What a gateway tells of the request that it asks about (X-Original-URI, whose address it
- * is) is believed of trusted proxies alone, and only such are told of a bypass: anybody
- * could write these lines. */
+ * Only trusted proxies are believed what they tell of the request that they ask about
+ * (X-Original-URI, the client's address), and only they are told of a bypass: anybody could
+ * write these lines. */
 #ifndef SEGQ_ROUTER_VERIFY_H
 #define SEGQ_ROUTER_VERIFY_H
 

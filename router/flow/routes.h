@@ -44,7 +44,7 @@ struct route_tail { /* where a join goes */
     node_no node;
 };
 /* 0; SQ_EUNKNOWN no such lane; SQ_EFULL: no segment of the lane is open; SQ_EUNAVAIL: as
- * long as those who come early are closed out and the queue has not opened, or since its
+ * long as early joins are closed out and the queue has not opened, or since its
  * last one was lost with its node. */
 SQ_CHECK int routes_tail(const struct routes *r, queue_id q, unsigned lane,
                          struct route_tail *t);

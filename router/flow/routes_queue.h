@@ -7,7 +7,7 @@
 
 /* A queue's record made of a map's; NULL: no memory. */
 struct rt_queue *rt_queue_new(const struct map_queue *m);
-/* What the router learnt by itself outlives a new record: figures, "sealed" answers. */
+/* A new record keeps what the router learnt by itself: figures, "sealed" answers. */
 void rt_queue_inherit(struct rt_queue *q, const struct routes *r);
 /* 0 or SQ_ENOMEM: then it may be linked in part, and is to be unlinked. */
 SQ_CHECK int rt_queue_link(struct routes *r, struct rt_queue *q);

@@ -81,8 +81,8 @@ const char *const bypass_names[BYPASS_NREASONS] = {
 
 /* ---- paths ----------------------------------------------------------------------------- */
 
-/* What an escape stands for, unless it is something that one server takes for the letter and
- * the next one for more than that; -1. */
+/* The character that an escape stands for; -1: one server takes it for that character and the
+ * next one for more. */
 static int unescaped(const char *p, const char *end)
 {
     int hi = end - p >= 3 ? hex_value(p[1]) : -1, lo = hi >= 0 ? hex_value(p[2]) : -1;
@@ -205,7 +205,7 @@ bool bypass_in_rollout(const struct bypass_ask *a, double percent)
         n = ip_is_v4(a->addr) ? 16 : 8;
         memcpy(text + 1, a->addr->b, n);
     } else {
-        return true; /* nobody knows who it is */
+        return true; /* a person that nobody knows */
     }
     return token_subject_hash(a->key, a->queue, (const char *)text, n + 1) % PARTS <
            (uint64_t)(percent * (PARTS / 100) + 0.5);

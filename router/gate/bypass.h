@@ -1,9 +1,9 @@
-/* bypass.h: who need not go through a queue's room: the operator's rules (gate_def.h) held
- * against what a proxy says of a request. Pure.
+/* bypass.h: requests that need not go through a queue's room: the operator's rules (gate_def.h)
+ * held against what a proxy says of a request. Pure.
  *
  * A mistake here lets people past the room, so whatever can be read in two ways matches no
- * rule: an address that is not known, a header that is there twice, a path that somebody
- * behind us may read differently. */
+ * rule: an address that is not known, a header that is there twice, a path that a
+ * server behind us may read differently. */
 #ifndef SEGQ_BYPASS_H
 #define SEGQ_BYPASS_H
 
@@ -45,9 +45,9 @@ void bypass_free(struct bypass *b);
 enum bypass_why bypass_of(const struct bypass *b, const struct bypass_ask *a);
 extern const char *const bypass_names[BYPASS_NREASONS]; /* of BYPASS_NONE: "" */
 
-/* Does what lies at `uri` lie under the rule's path, for everybody who may read it? */
+/* Does `uri` lie under the rule's path, however a server reads it? */
 bool bypass_path(const char *rule, struct slice uri);
-/* Is this person among the first `percent`? A person who is past at 25 is past at 50, too. */
+/* Is this person among the first `percent`? Anybody let past at 25 is let past at 50, too. */
 bool bypass_in_rollout(const struct bypass_ask *a, double percent);
 
 #endif

@@ -17,7 +17,7 @@
 struct bucket {
     int64_t at_us;               /* when the debts were right */
     uint32_t debt[LIMIT_NKINDS]; /* us */
-    uint32_t told;               /* us: the line of those who were sent away */
+    uint32_t told;               /* us: the line of those that were sent away */
 };
 
 struct set { /* the ids lie together: looking for one costs one line of the cache */

@@ -10,7 +10,7 @@
  * If a set is full, the newcomer takes the place of the bucket that will be full soonest;
  * that of an address at its limit only when all eight are. So with more addresses at once
  * than the table has room for, some get a fresh burst too early (counted: forgotten). The
- * limits then let too much through, they never refuse somebody who did nothing.
+ * limits then let too much through; they never refuse a client that did nothing.
  *
  * A refused request is told when to come: those sent away stand in a line of their own, at
  * the rate of the limit, so the told time grows with the excess and they do not come back

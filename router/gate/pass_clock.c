@@ -14,7 +14,7 @@ static int64_t time_s(const struct told_clock *t, msec_t now_ms)
     return (now_ms + t->ahead_ms) / 1000;
 }
 
-/* The first clock has stamped what there is: who else could have? */
+/* The first clock has stamped what there is: there was no other. */
 static struct told_clock another(const struct pass_clock *c, int64_t ahead_ms, int64_t at_s)
 {
     return (struct told_clock){ .known = true,

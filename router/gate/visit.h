@@ -2,8 +2,8 @@
  * sends, or a program (fetch, XHR, an app) that reads the answer itself. Pure.
  *
  * Browsers say it themselves (Sec-Fetch-Mode; not over plain http, nor those of before
- * 2023); else the method and Accept tell. What is told wrongly harms nobody but the one who
- * tells it: how an answer looks depends on it, never what may be done. */
+ * 2023); else the method and Accept tell. A wrong word harms only the
+ * client that says it: the looks of an answer depend on it, never what may be done. */
 #ifndef SEGQ_ROUTER_VISIT_H
 #define SEGQ_ROUTER_VISIT_H
 

@@ -34,6 +34,7 @@ struct rflow *rflow_new(struct router *r, struct httpd_req *req, rflow_done done
         rf = malloc(sizeof(*rf));
     if (rf == NULL)
         return NULL;
+    assert(done != NULL);
     rf->req = req;
     rf->done = done;
     rf->slot = NULL;
@@ -61,10 +62,7 @@ struct rflow *rflow_call(struct router *r, struct httpd_req *req, rflow_done don
 
 static void rflow_free(struct router *r, struct rflow *rf)
 {
-    if (rf->slot != NULL)
-        *rf->slot = NULL;
-    if (list_linked(&rf->in_waiting))
-        list_remove(&r->waiting, &rf->in_waiting);
+    assert(rf->slot == NULL && !list_linked(&rf->in_waiting)); /* no answer, no retry finds it */
     list_remove(list_of(r, rf), &rf->in_all);
     free(rf->page);
     free(rf->renewal);
@@ -78,11 +76,11 @@ static void rflow_free(struct router *r, struct rflow *rf)
 
 void rflow_client_gone(struct rflow *rf)
 {
+    assert(rf->req != NULL);
     rf->req = NULL; /* what was asked is done all the same: it may change the ticket */
 }
 
-/* "Full" is what the map says, in which nobody has room. If no node is reached that is not
- * what is wrong. */
+/* The map says "full": no segment has room. If no node is reached, that is not the reason. */
 static void judge_full(struct router *r, struct flow *f)
 {
     size_t up, of;
@@ -114,6 +112,7 @@ static void count_end(struct router *r, const struct rflow *rf)
 
 static void finish(struct router *r, struct rflow *rf)
 {
+    assert(rf->flow.todo == FLOW_DONE);
     judge_full(r, &rf->flow);
     count_end(r, rf);
     rf->done(r, rf);
@@ -138,6 +137,7 @@ void rflow_step(struct router *r, struct rflow *rf)
             assert(rf->flow.todo != FLOW_ASK); /* so this loop ends */
             break;
         case FLOW_WAIT_MAP:
+            assert(!list_linked(&rf->in_waiting) && rf->flow.wake_ms <= rf->flow.deadline_ms);
             r->counts.retries++;
             list_push_back(&r->waiting, &rf->in_waiting);
             arm(r, rf->flow.wake_ms);

@@ -14,7 +14,7 @@ struct page_ask;
 struct renewal;
 struct rflow;
 
-/* How a flow has ended becomes an answer, in r->ans. Set by whoever starts the flow. */
+/* Makes the answer of how a flow has ended, in r->ans. Set by the caller that starts the flow. */
 typedef void (*rflow_done)(struct router *r, struct rflow *rf);
 
 struct rflow { /* pooled: a poll allocates nothing */

@@ -1,6 +1,7 @@
 /* mng_link.c: see mng_link.h. */
 #include "router/links/mng_link.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -78,7 +79,7 @@ static void on_map(struct mng_link *l, struct rpc_chan *ch, const struct msg_map
         r->counts.maps_refused++;
         if (l->asked_all && m->from_version != 0)
             return; /* on its way already */
-        /* of one who led before, or leads others: asking again brings the same */
+        /* of a former leader, or another cluster's: asking again brings the same */
         if (m->epoch < epoch || (rc == SQ_ESTALE && m->from_version == 0)) {
             if (!l->outdated)
                 log_warn("event=map_refused manager=%s epoch=%" PRIu64 " here=%" PRIu64
@@ -105,11 +106,11 @@ static void on_map(struct mng_link *l, struct rpc_chan *ch, const struct msg_map
     rflow_map_changed(r);
 }
 
-/* ---- who leads ------------------------------------------------------------------- */
+/* ---- the leader ------------------------------------------------------------------ */
 
 static int link_dial(struct mng_links *m, const char *addr);
 
-/* Do we know where that one is? As long as one of our addresses is silent: perhaps. */
+/* Is this manager one of ours? As long as one of our addresses is silent: perhaps. */
 static bool is_known(const struct mng_links *m, const char *addr, const char *node)
 {
     for (size_t i = 0; i < m->n; i++)
@@ -120,7 +121,7 @@ static bool is_known(const struct mng_links *m, const char *addr, const char *no
 }
 
 /* We have links to all that we know, so mostly there is nothing to do: the leader's link
- * brings the map. One whom the configuration does not name is dialled, too. */
+ * brings the map. One that the configuration does not name is dialled, too. */
 static void on_standby(struct mng_link *l, const char *text)
 {
     char addr[64] = "", node[NAME_MAX_LEN + 1] = "";
@@ -228,6 +229,7 @@ static int link_dial(struct mng_links *m, const char *addr)
     };
     struct mng_link *l = &m->v[m->n];
 
+    assert(m->n < LINKS_MAX);
     *l = (struct mng_link){ .m = m };
     snprintf(l->addr, sizeof(l->addr), "%s", addr);
     l->link = rpc_dial(m->r->rpc, l->addr, RPC_MANAGER, &calls, l);

@@ -4,7 +4,7 @@
  *   what fails                            what follows
  *   link breaks                           the last map goes on being used; registers again when
  *                                         the link is back
- *   the manager stands by                 it names the leader, who is dialled if no address of
+ *   the manager stands by                 it names the leader, which is dialled if no address of
  *                                         the configuration is its
  *   a map of a newer format               logged once; the map that is here goes on being used
  *   a change that does not follow what    registers with version 0 and gets everything; the old

@@ -11,8 +11,8 @@
  *
  *   what fails                                   what follows
  *   link breaks; node answers with an error      flow_lost() for all flows of its batches, also
- *     or with garbage                              of those still collected: flow.c says who
- *                                                  asks again
+ *     or with garbage                              of those still collected: flow.c says which
+ *                                                  of them ask again
  *   a flow ends before its answer (deadline)     its slot is emptied, the answer is dropped */
 #ifndef SEGQ_SEG_BATCH_H
 #define SEGQ_SEG_BATCH_H

@@ -1,6 +1,7 @@
 /* seg_link.c: see seg_link.h. */
 #include "router/links/seg_link.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,6 +96,7 @@ static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)
         return;
     }
     log_info("event=node_up node=%s addr=%s", l->name, peer->addr);
+    assert(l->ch == NULL); /* one link at a time */
     l->ch = ch;
     l->failed = false;
 }
@@ -137,6 +139,8 @@ static void link_free(struct seg_link *l)
     if (rl != NULL)
         rpc_link_free(rl);
     seg_batches_lost(l);
+    for (int i = 0; i < SEG_KINDS; i++)
+        assert(l->kind[i].open.n == 0 && l->kind[i].sent.n == 0); /* no flow refers to it */
     free(l);
 }
 

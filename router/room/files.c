@@ -1,6 +1,7 @@
 /* files.c: see files.h. */
 #include "router/room/files.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -144,6 +145,7 @@ static struct kept_def *kept_for(struct page_room *p, queue_id id)
         return k;
     if (p->defs.n >= DEFS_MAX)
         defs_clear(p);
+    assert(p->defs.n < DEFS_MAX);
     k = calloc(1, sizeof(*k));
     if (k == NULL || map_set_ptr(&p->defs, id, k) < 0) {
         free(k);

@@ -11,7 +11,7 @@
 
 /* API_START: the page at "/". */
 void page_front(struct router *r, struct httpd_req *req, const struct http_req *q);
-/* API_NO_PATH: a page for people who look; false: nobody does, not answered. */
+/* API_NO_PATH: a page for a browser that shows it; false: it is none, not answered. */
 SQ_CHECK bool page_nothing(struct router *r, struct httpd_req *req, const struct http_req *q);
 
 #endif

@@ -1,6 +1,7 @@
 /* outcome.c: see outcome.h. */
 #include "router/room/outcome.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "router/calls/bearer.h"
@@ -118,6 +119,7 @@ static void admitted(struct router *r, struct rflow *rf, const struct route_queu
 {
     const struct page_ask *a = rf->page;
 
+    assert(t->admitted && t->queue == q);
     r->counts.page_enters++;
     pass_cookie(r, a, q, t);
     if (a->act == ACT_ENTER || a->joins)
@@ -151,6 +153,7 @@ void page_done(struct router *r, struct rflow *rf)
     bool ok = f->result == FLOW_OK || f->result == FLOW_EXISTING;
     struct api_ticket t;
 
+    assert(a != NULL && f->todo == FLOW_DONE);
     if (a->act == ACT_LEAVE && (ok || f->result == FLOW_GONE)) {
         page_ticket_cookie(r, a, "", 0);
         page_send_back(r, a, "?left=1");

@@ -1,6 +1,7 @@
 /* request.c: see request.h. */
 #include "router/room/request.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -155,6 +156,7 @@ static void begin(struct router *r, struct httpd_req *req, struct asked *x)
         show(r, req, x, PAGE_UNAVAILABLE, RETRY_MS);
         return;
     }
+    assert(x->a != NULL && (x->a->joins || x->has_token));
     rf->page = x->a;
     x->a = NULL;
     if (rf->page->joins) {
@@ -306,8 +308,8 @@ static void words(struct router *r, struct httpd_req *req, struct asked *x)
     router_answer(r, req);
 }
 
-/* HEAD says only that there is a page. Who fetches ahead is told to come when it is
- * wanted. */
+/* HEAD says only that there is a page. A browser that fetches ahead is told to come when the page
+ * is wanted. */
 static bool nobody_looks(struct router *r, struct httpd_req *req, const struct http_req *q)
 {
     if (q->method == HTTP_HEAD) {

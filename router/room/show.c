@@ -1,6 +1,7 @@
 /* show.c: see show.h. */
 #include "router/room/show.h"
 
+#include <assert.h>
 #include <sodium.h>
 #include <string.h>
 
@@ -8,7 +9,7 @@
 #include "router/room/files.h"
 
 #define CLOSED_MS    60000
-#define EARLY_MAX    60000 /* a page that waits for the opening looks again at least so often */
+#define EARLY_MAX    60000 /* a page that waits for the opening looks again within this time */
 #define TICKET_AGE_S 86400
 #define RANDOM_LEN   sodium_base64_ENCODED_LEN(16, sodium_base64_VARIANT_ORIGINAL)
 
@@ -82,6 +83,7 @@ void page_show(struct router *r, struct page_view *v)
 
     put_random(nonce, sodium_base64_VARIANT_ORIGINAL);
     put_random(key, sodium_base64_VARIANT_URLSAFE_NO_PADDING);
+    assert(r->ans.body.len == 0 && v->target != NULL && v->queue != NULL);
     v->nonce = nonce;
     v->key = key;
     r->counts.pages++;

@@ -1,6 +1,8 @@
 /* dispatch.c: see dispatch.h. */
 #include "router/service/dispatch.h"
 
+#include <assert.h>
+
 #include "router/api/request.h"
 #include "router/calls/join.h"
 #include "router/calls/leave.h"
@@ -27,9 +29,8 @@ static void on_conn_end(void *ctx, uint64_t tag)
     gate_conn_end(&r->gate, tag);
 }
 
-/* Whose budget a request is taken from; LIMIT_NKINDS: nobody's (they who ask are machines
- * of ours, and an answer "too fast" would take us out of service; or it is the page's, which
- * says it in words). */
+/* The budget that a request is taken from; LIMIT_NKINDS: none here (the operator's own machines
+ * ask, and an answer "too fast" would take us out of service; or the page says it in words). */
 static const uint8_t budget_of[] = {
     [API_JOIN] = LIMIT_JOIN,         [API_POLL] = LIMIT_POLL,
     [API_LEAVE] = LIMIT_POLL,        [API_QUEUE] = LIMIT_POLL,
@@ -147,6 +148,7 @@ static void on_request(void *ctx, struct httpd_req *req, const struct http_req *
     lines = cors_lines(r->cors, q, &a);
     httpd_set_lines(req, lines);
     gate_request(&r->gate, httpd_tag(req), q);
+    assert(a.call < ARRAY_LEN(budget_of) && r->ans.status == 0);
     k = (enum limit_kind)budget_of[a.call];
     if (k != LIMIT_NKINDS && !router_may_pass(r, req, k))
         return;

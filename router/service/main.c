@@ -1,4 +1,5 @@
 /* main.c: the router process: start, signals, end. */
+#include <assert.h>
 #include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -57,6 +58,7 @@ static void on_drained(void *arg)
 {
     struct process *p = arg;
 
+    assert(p->draining);
     ev_stop(p->ev);
 }
 

@@ -1,6 +1,7 @@
 /* service.c: see service.h. */
 #include "router/service/service.h"
 
+#include <assert.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,8 @@ static int open_all(struct router *r, struct err *e)
         rc = cors_new(&r->cors, c->allow_origins.v, c->allow_origins.n, e);
     if (rc == 0)
         rc = gate_secret_read(&r->gate_secret, c->gate_secret_file, e);
+    assert(c->gate_subject_header == NULL ||
+           strlen(c->gate_subject_header) < sizeof(r->gate_subject)); /* its key says so */
     lower_copy(r->gate_subject, c->gate_subject_header);
     if (rc == 0)
         rc = page_room_new(&r->page, c, e);

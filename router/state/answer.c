@@ -1,11 +1,14 @@
 /* answer.c: see answer.h. */
 #include "router/state/answer.h"
 
+#include <assert.h>
+
 void router_answer(struct router *r, struct httpd_req *req)
 {
     struct api_ans *a = &r->ans;
     const char *headers = api_headers(a);
 
+    assert(a->status >= 200 && a->status < 600); /* something has been said */
     if (headers == NULL) /* no memory to say more */
         httpd_answer(req, 503, NULL, "Retry-After: 1\r\n", "", 0);
     else

@@ -38,7 +38,7 @@ struct router_cfg {
 };
 
 extern const struct cfg_key router_keys[];
-/* What the table cannot say; for struct prog. */
+/* The rules between keys, which the table cannot say; for struct prog. */
 SQ_CHECK int router_cfg_check(const void *cfg, struct err *e);
 
 #endif

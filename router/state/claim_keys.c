@@ -2,6 +2,7 @@
  * its file as it stands: what JWT libraries take when they are given a string. */
 #include "router/state/claim_keys.h"
 
+#include <assert.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,7 @@ int claim_ring_load(struct claim_ring *k, const struct router_cfg *cfg, struct e
         claim_ring_fini(&fresh);
         return rc;
     }
+    assert(fresh.n == cfg->claim_keys.n);
     claim_ring_fini(k);
     *k = fresh;
     return 0;
@@ -80,8 +82,8 @@ static bool is_same(const char *name, const char *p, size_t n)
     return strlen(name) == n && memcmp(name, p, n) == 0;
 }
 
-/* A subject's name is enough to get the subject's place: where that matters, only the
- * operator's own word is taken for it. */
+/* A subject's name is enough to get the subject's place: where that matters, it must be in a
+ * claim that the operator signed. */
 static int bare_name(const struct claim_ring *k, const struct join_body *b, const char **why)
 {
     return k->names && b->subject_len > 0
@@ -89,7 +91,7 @@ static int bare_name(const struct claim_ring *k, const struct join_body *b, cons
                : 0;
 }
 
-/* What the claim says against what the body says. */
+/* A claim and a body must not contradict each other. */
 static int bind(const struct claim_ring *k, struct join_body *b, const struct claim *c,
                 const char **why)
 {
@@ -100,6 +102,7 @@ static int bind(const struct claim_ring *k, struct join_body *b, const struct cl
     if (b->subject_len > 0 && (b->subject_len != c->sub_len ||
                                memcmp(b->subject, c->sub, c->sub_len) != 0))
         return refuse(why, "the claim is for another subject (sub)");
+    assert(c->sub_len <= sizeof(b->subject)); /* claim_check() has seen to it */
     memcpy(b->subject, c->sub, c->sub_len);
     b->subject_len = c->sub_len;
     return 0;

@@ -18,7 +18,7 @@ SQ_CHECK int claim_ring_load(struct claim_ring *k, const struct router_cfg *cfg,
                              struct err *e);
 void claim_ring_fini(struct claim_ring *k);
 
-/* Which lane of q the join goes into. What the claim binds is written into b. 0; SQ_EAUTH
+/* The lane of q that the join goes into. What the claim binds is written into b. 0; SQ_EAUTH
  * and *why; SQ_ENOMEM. */
 SQ_CHECK int claim_lane(const struct claim_ring *k, int64_t max_ttl_s, int64_t now_s,
                         const struct route_queue *q, struct join_body *b, unsigned *lane,

@@ -1,7 +1,8 @@
-/* client_gate.c: see gate.h. What a proxy says wrongly is counted and not believed: the request
- * then counts for the proxy's own address, which is limited like any other. */
+/* client_gate.c: see client_gate.h. A malformed header of a proxy is counted and not believed:
+ * the request then counts for the proxy's own address, which is limited like any other. */
 #include "router/state/client_gate.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <sodium.h>
 #include <string.h>
@@ -25,10 +26,11 @@ int gate_init(struct gate *g, const struct router_cfg *c, struct err *e)
     char **text = c->trusted_proxies.v;
     uint8_t key[LIMIT_KEY_BYTES];
 
+    assert(c->trusted_proxies.n <= GATE_MAX_PROXIES); /* their key says so */
     memset(g, 0, sizeof(*g));
     g->form = (enum forwarded_form)c->proxy_header;
     g->said_ms = -SAY_EVERY_MS;
-    for (size_t i = 0; i < c->trusted_proxies.n && i < GATE_MAX_PROXIES; i++)
+    for (size_t i = 0; i < c->trusted_proxies.n; i++)
         if (!ip_net_parse(&g->proxies[g->n_proxies++], text[i]))
             return err_set(e, SQ_EINVAL, "trusted_proxies: \"%.60s\"", text[i]);
     randombytes_buf(key, sizeof(key));
@@ -74,6 +76,7 @@ bool gate_conn(struct gate *g, const struct net_addr *peer, int64_t now_ms, uint
     if (!net_ip(peer, &ip))
         return true;
     *tag = limit_id_of(g->limit, &ip);
+    assert(*tag != 0 && (*tag & BEHIND) == 0);
     if (is_trusted(g, &ip)) {
         *tag |= BEHIND;
         return true;
@@ -122,9 +125,9 @@ static limit_id behind_proxy(struct gate *g, limit_id proxy, const struct http_r
 
 void gate_request(struct gate *g, uint64_t tag, const struct http_req *q)
 {
-    g->who = tag;
-    if ((tag & BEHIND) != 0) /* of a request that is not one, nobody else can be blamed */
-        g->who = q == NULL ? 0 : behind_proxy(g, tag & ~(uint64_t)BEHIND, q);
+    g->client = tag;
+    if ((tag & BEHIND) != 0) /* a request that could not be read names no client */
+        g->client = q == NULL ? 0 : behind_proxy(g, tag & ~(uint64_t)BEHIND, q);
 }
 
 bool gate_is_https(uint64_t tag, const struct http_req *q)

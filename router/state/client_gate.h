@@ -1,9 +1,9 @@
-/* client_gate.h: whose request is it, and is there still room in its address's limits? Shell
+/* client_gate.h: the client's address of a request, and the room in that address's limits. Shell
  * around limit.c and forwarded.c: knows the configuration, the connections and the clock.
  *
  * A connection's tag is the limit_id of its other end; the lowest bit says that a trusted
  * proxy is there, so that each request has to be looked at. The limits hold for each
- * router by itself: several of them let through as many times as much. */
+ * router by itself: n routers let n times as much through. */
 #ifndef SEGQ_GATE_H
 #define SEGQ_GATE_H
 
@@ -21,7 +21,7 @@ struct gate {
     size_t n_proxies;
     enum forwarded_form form;
     uint32_t conns_per_addr;
-    limit_id who; /* of the request being handled; 0: not to be limited */
+    limit_id client; /* of the request being handled; 0: not to be limited */
     int64_t said_ms; /* when a refused connection was last worth a line */
     uint64_t forwarded_bad;  /* malformed headers of trusted proxies */
     uint64_t forwarded_none; /* their requests without one, or with proxies only */
@@ -36,11 +36,11 @@ SQ_CHECK bool gate_conn(struct gate *g, const struct net_addr *peer, int64_t now
                         uint64_t *tag);
 void gate_conn_end(struct gate *g, uint64_t tag);
 
-/* A request begins (q NULL: it could not be read): sets g->who. */
+/* A request begins (q NULL: it could not be read): sets g->client. */
 void gate_request(struct gate *g, uint64_t tag, const struct http_req *q);
 /* Is the other end a trusted proxy? */
 bool gate_is_trusted(uint64_t tag);
-/* Of its request: for whom does it ask? False: it does not say, or not well. */
+/* The client for which a proxy asks. False: it names none, or malformed. */
 bool gate_client(const struct gate *g, const struct http_req *q, struct ip *out);
 /* Did the browser come by https? As a trusted proxy says (X-Forwarded-Proto). */
 bool gate_is_https(uint64_t tag, const struct http_req *q);
@@ -50,7 +50,7 @@ bool gate_is_secure(const struct router_cfg *c, uint64_t tag, const struct http_
 static inline SQ_CHECK uint32_t gate_take(struct gate *g, enum limit_kind k,
                                           int64_t now_us)
 {
-    return g->who == 0 ? 0 : limit_take(g->limit, g->who, k, now_us);
+    return g->client == 0 ? 0 : limit_take(g->limit, g->client, k, now_us);
 }
 
 #endif

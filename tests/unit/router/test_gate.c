@@ -53,7 +53,7 @@ static bool conn(const char *from, uint64_t *tag)
 }
 
 /* Who a request over this connection counts for, by the header lines it has. */
-static limit_id who(uint64_t tag, const char *lines)
+static limit_id client(uint64_t tag, const char *lines)
 {
     static char text[2000];
     struct http_state st = { 0 };
@@ -62,7 +62,7 @@ static limit_id who(uint64_t tag, const char *lines)
 
     cr_assert_eq(http_parse(&st, &q, text, (size_t)n), n);
     gate_request(&g, tag, &q);
-    return g.who;
+    return g.client;
 }
 
 static limit_id id(const char *text)
@@ -81,20 +81,20 @@ Test(gate, only_trusted_proxies_are_believed)
 
     cr_assert(conn("1.2.3.4:99", &stranger) && conn("10.1.2.3:99", &proxy));
     cr_assert(conn("[::1]:99", &v6));
-    cr_expect_eq(who(stranger, ""), id("1.2.3.4"));
-    cr_expect_eq(who(stranger, XFF "9.9.9.9\r\n"), id("1.2.3.4"));
-    cr_expect_eq(who(stranger, "Forwarded: for=9.9.9.9\r\n"), id("1.2.3.4"));
-    cr_expect_eq(who(proxy, XFF "9.9.9.9\r\n"), id("9.9.9.9"));
-    cr_expect_eq(who(v6, XFF "9.9.9.9, 10.3.3.3\r\n"), id("9.9.9.9"));
-    cr_expect_eq(who(proxy, XFF "8.8.8.8\r\n" XFF "9.9.9.9\r\n"), id("9.9.9.9"));
-    cr_expect_eq(who(proxy, "Forwarded: for=9.9.9.9\r\n"), id("10.1.2.3"));
+    cr_expect_eq(client(stranger, ""), id("1.2.3.4"));
+    cr_expect_eq(client(stranger, XFF "9.9.9.9\r\n"), id("1.2.3.4"));
+    cr_expect_eq(client(stranger, "Forwarded: for=9.9.9.9\r\n"), id("1.2.3.4"));
+    cr_expect_eq(client(proxy, XFF "9.9.9.9\r\n"), id("9.9.9.9"));
+    cr_expect_eq(client(v6, XFF "9.9.9.9, 10.3.3.3\r\n"), id("9.9.9.9"));
+    cr_expect_eq(client(proxy, XFF "8.8.8.8\r\n" XFF "9.9.9.9\r\n"), id("9.9.9.9"));
+    cr_expect_eq(client(proxy, "Forwarded: for=9.9.9.9\r\n"), id("10.1.2.3"));
     cr_expect_eq(g.forwarded_none, 1);
-    cr_expect_eq(who(proxy, XFF "9.9.9.9, <script>\r\n"), id("10.1.2.3"));
+    cr_expect_eq(client(proxy, XFF "9.9.9.9, <script>\r\n"), id("10.1.2.3"));
     cr_expect_eq(g.forwarded_bad, 1);
     gate_request(&g, proxy, NULL);
-    cr_expect_eq(g.who, 0);
+    cr_expect_eq(g.client, 0);
     gate_request(&g, stranger, NULL);
-    cr_expect_eq(g.who, id("1.2.3.4"));
+    cr_expect_eq(g.client, id("1.2.3.4"));
 }
 
 Test(gate, a_configured_proxy_header_is_used)
@@ -106,8 +106,8 @@ Test(gate, a_configured_proxy_header_is_used)
     cfg.proxy_header = FORWARDED_RFC_7239;
     cr_assert_eq(gate_init(&g, &cfg, &e), 0);
     cr_assert(conn("10.1.2.3:99", &proxy));
-    cr_expect_eq(who(proxy, "Forwarded: for=9.9.9.9;proto=https\r\n"), id("9.9.9.9"));
-    cr_expect_eq(who(proxy, XFF "9.9.9.9\r\n"), id("10.1.2.3"));
+    cr_expect_eq(client(proxy, "Forwarded: for=9.9.9.9;proto=https\r\n"), id("9.9.9.9"));
+    cr_expect_eq(client(proxy, XFF "9.9.9.9\r\n"), id("10.1.2.3"));
 }
 
 Test(gate, connections_per_address_but_not_of_proxies)
@@ -135,11 +135,11 @@ Test(gate, charges_the_budget_of_the_client)
     uint64_t proxy;
 
     cr_assert(conn("10.1.2.3:99", &proxy));
-    who(proxy, XFF "9.9.9.9\r\n");
+    client(proxy, XFF "9.9.9.9\r\n");
     cr_expect_eq(gate_take(&g, LIMIT_JOIN, NOW), 0);
     cr_expect_eq(gate_take(&g, LIMIT_JOIN, NOW), 0);
     cr_expect_gt(gate_take(&g, LIMIT_JOIN, NOW), 0);
-    who(proxy, XFF "9.9.9.8\r\n");
+    client(proxy, XFF "9.9.9.8\r\n");
     cr_expect_eq(gate_take(&g, LIMIT_JOIN, NOW), 0);
     cfg.join_burst = 10;
     gate_reload(&g, &cfg); /* HUP */

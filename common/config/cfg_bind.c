@@ -3,6 +3,7 @@
 
 #include "common/config/cfg_bind.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -41,6 +42,7 @@ static size_t descend(struct binder *b, const char *key, long index)
 
 static void ascend(struct binder *b, size_t old)
 {
+    assert(old <= b->len && b->len < sizeof(b->path));
     b->len = old;
     b->path[old] = 0;
 }
@@ -162,6 +164,7 @@ static int bind_objs(struct binder *b, struct cfg_list *l, const struct cfg_key 
 
     if (n->n_kids == 0)
         return 0;
+    assert(k->sub != NULL && k->size > 0 && l->n == 0);
     l->v = calloc(n->n_kids, k->size);
     if (l->v == NULL)
         return rc_of(b, SQ_ENOMEM, k, n);

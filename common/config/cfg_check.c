@@ -2,6 +2,7 @@
  * What passes here is what the start takes: -t and kill -HUP rely on it. */
 #include "common/config/cfg_check.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,8 +61,10 @@ int cfg_dials_check(const char *key, const struct cfg_list *l, struct err *e)
 
 static bool same_host(const char *a, const char *b)
 {
-    size_t n = (size_t)(strrchr(a, ':') - a);
+    const char *colon = strrchr(a, ':');
+    size_t n = (size_t)(colon - a);
 
+    assert(colon != NULL && strrchr(b, ':') != NULL); /* both have a port */
     return (size_t)(strrchr(b, ':') - b) == n && memcmp(a, b, n) == 0;
 }
 

@@ -3,12 +3,15 @@
 
 #include "common/config/cfg_dump.h"
 
+#include <assert.h>
 #include <string.h>
 
+#include "common/config/cfg_node.h"
 #include "common/config/cfg_type.h"
 
 static void indent(struct buf *b, unsigned depth)
 {
+    assert(depth <= CFG_MAX_DEPTH); /* tables contain no circle */
     for (unsigned i = 0; i < depth; i++)
         buf_str(b, "  ");
 }

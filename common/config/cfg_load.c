@@ -6,6 +6,7 @@
 
 #include "common/config/cfg_load.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -134,6 +135,7 @@ int cfg_set(struct cfg_node *doc, const struct cfg_key *keys, const char *set, s
     const char *eq = strchr(set, '=');
     const char *p = set;
 
+    assert(doc != NULL && keys != NULL);
     if (eq == NULL)
         return err_set(e, SQ_EINVAL, "--set %.80s: write KEY=VALUE", set);
     for (;;) {

@@ -2,8 +2,11 @@
 
 #include "common/config/cfg_node.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
+
+#include "common/base/grow.h"
 
 /* Length of the UTF-8 sequence at s (at most n bytes), 0 if it is not one. */
 static size_t utf8_len(const unsigned char *s, size_t n)
@@ -70,25 +73,16 @@ struct cfg_node *cfg_node_text(const char *text, size_t n, int line, bool *bad)
 int cfg_node_add(struct cfg_node *parent, struct cfg_node *kid)
 {
     size_t max = parent->kind == CFG_NODE_MAP ? CFG_MAX_MEMBERS : CFG_MAX_ITEMS;
-    int rc = SQ_ETOOBIG;
+    bool full = parent->n_kids >= max;
 
-    if (parent->n_kids >= max)
-        goto fail;
-    /* grows at powers of two */
-    if ((parent->n_kids & (parent->n_kids - 1)) == 0) {
-        size_t cap = parent->n_kids == 0 ? 1 : parent->n_kids * 2;
-        void *p = realloc(parent->kid, cap * sizeof(*parent->kid));
-
-        rc = SQ_ENOMEM;
-        if (p == NULL)
-            goto fail;
-        parent->kid = p;
+    assert(parent->kind != CFG_NODE_SCALAR && kid != NULL && kid != parent);
+    assert(parent->kind != CFG_NODE_MAP || kid->key != NULL);
+    if (full || !GROW(parent->kid, parent->n_kids, parent->cap_kids, 1)) {
+        cfg_node_free(kid);
+        return full ? SQ_ETOOBIG : SQ_ENOMEM;
     }
     parent->kid[parent->n_kids++] = kid;
     return 0;
-fail:
-    cfg_node_free(kid);
-    return rc;
 }
 
 void cfg_node_free(struct cfg_node *n)

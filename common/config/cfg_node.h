@@ -12,7 +12,6 @@
 #define CFG_LINE_JSON   0    /* "line" of what came as JSON */
 #define CFG_LINE_SET    (-1) /* "line" of what came by --set */
 
-
 enum cfg_kind { CFG_NODE_SCALAR, CFG_NODE_LIST, CFG_NODE_MAP };
 
 struct cfg_node { /* a parsed document */
@@ -22,12 +21,11 @@ struct cfg_node { /* a parsed document */
     char *text;            /* scalar, owned */
     char *key;             /* if a member of a map, owned */
     struct cfg_node **kid; /* list, map; owned */
-    size_t n_kids;
+    size_t n_kids, cap_kids;
 };
 
 void cfg_node_free(struct cfg_node *n);
 struct cfg_node *cfg_node_get(const struct cfg_node *map, const char *key); /* or NULL */
-
 
 /* ---- for those that build one: cfg_yaml.c, cfg_json.c, cfg_load.c ---- */
 struct cfg_node *cfg_node_new(enum cfg_kind kind, int line); /* NULL: no memory */

@@ -2,6 +2,7 @@
 
 #include "common/config/cfg_own.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -28,6 +29,7 @@ static size_t field_size(const struct cfg_key *k)
 
 static void *item(const struct cfg_list *l, const struct cfg_key *k, size_t i)
 {
+    assert(k->type == CFG_OBJS && k->size > 0 && l->v != NULL);
     return (char *)l->v + i * k->size;
 }
 
@@ -92,6 +94,7 @@ static int copy_list(struct cfg_list *dst, const struct cfg_list *src,
 {
     int rc = 0;
 
+    assert(dst->v == NULL && dst->n == 0);
     if (src->n == 0)
         return 0;
     if (k->type == CFG_OBJS) {
@@ -207,6 +210,7 @@ void cfg_swap_changed(void *dst, void *src, const struct cfg_key *keys)
         void *a = cfg_at(dst, k), *b = cfg_at(src, k);
         char tmp[sizeof(struct cfg_list)];
 
+        assert(k->type == CFG_OBJ || field_size(k) <= sizeof(tmp));
         if (k->type == CFG_OBJ) {
             cfg_swap_changed(a, b, k->sub);
         } else if (!field_equal(a, b, k)) {

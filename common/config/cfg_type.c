@@ -2,6 +2,7 @@
 
 #include "common/config/cfg_type.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -35,6 +36,7 @@ static bool in_range(const struct cfg_key *k, double v)
 
 size_t cfg_list_max(const struct cfg_key *k)
 {
+    assert((k->type == CFG_STRS || k->type == CFG_OBJS) && k->min >= 0);
     return bounded(k) ? (size_t)k->max : CFG_MAX_ITEMS;
 }
 
@@ -150,6 +152,7 @@ static int set_string(char **field, const struct cfg_key *k, const char *text)
 
 static int set_word(int *field, const struct cfg_key *k, const char *text)
 {
+    assert(k->words != NULL && k->words[0] != NULL);
     for (int i = 0; k->words[i] != NULL; i++)
         if (strcmp(k->words[i], text) == 0) {
             *field = i;
@@ -245,6 +248,7 @@ bool cfg_is_text_type(enum cfg_type t)
 
 static void put_unit(struct buf *b, const struct unit *u, int64_t v)
 {
+    assert(u->factor > 0); /* the last unit is 1 */
     while (u->factor != 1 && (v == 0 || v % u->factor != 0))
         u++;
     buf_i64(b, v / u->factor);

@@ -7,6 +7,7 @@
 #include "common/http/admin.h"
 #include "common/http/admin_text.h"
 
+#include <assert.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -170,6 +171,7 @@ static void held_free(struct admin_held *h)
 /* The body is the held one's from now on. */
 static void held_take(struct admin_held *h, struct admin_ans *ans)
 {
+    assert(h->ans.body.data == NULL);
     h->ans = *ans;
     h->ans.asked = NULL;
     if (ans->etag == ans->etag_buf)
@@ -183,6 +185,7 @@ static void on_penalty_over(void *arg)
 {
     struct admin_held *h = arg;
 
+    assert(h->req != NULL && h->ans.status == 401); /* on_gone() frees the others */
     send_now(h->admin, h->req, &h->ans);
     held_free(h);
 }
@@ -221,6 +224,7 @@ struct admin_held *admin_hold(struct admin_ans *a)
 {
     struct admin_asked *k = a->asked;
 
+    assert(k != NULL && k->held == NULL); /* once, from inside the handler */
     k->held = hold(k->admin, k->req, &k->admin->held);
     return k->held;
 }

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "common/http/http_body.h"
+#include "common/http/http_line.h"
 #include "common/http/http_scan.h"
 
 struct head { /* what the field lines said, before it is judged */
@@ -17,193 +18,10 @@ struct head { /* what the field lines said, before it is judged */
     bool twice; /* a field that may come once came again */
 };
 
-static enum http_method method_of(const char *p, size_t n)
-{
-    switch (n) {
-    case 3:
-        return memcmp(p, "GET", 3) == 0   ? HTTP_GET
-               : memcmp(p, "PUT", 3) == 0 ? HTTP_PUT
-                                          : HTTP_OTHER;
-    case 4:
-        return memcmp(p, "POST", 4) == 0   ? HTTP_POST
-               : memcmp(p, "HEAD", 4) == 0 ? HTTP_HEAD
-                                           : HTTP_OTHER;
-    case 5:
-        return memcmp(p, "PATCH", 5) == 0 ? HTTP_PATCH : HTTP_OTHER;
-    case 6:
-        return memcmp(p, "DELETE", 6) == 0 ? HTTP_DELETE : HTTP_OTHER;
-    case 7:
-        return memcmp(p, "OPTIONS", 7) == 0 ? HTTP_OPTIONS : HTTP_OTHER;
-    default:
-        return HTTP_OTHER;
-    }
-}
-
-static bool digits(const char *p, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if (p[i] < '0' || p[i] > '9')
-            return false;
-    }
-    return true;
-}
-
-/* uri-host [ ":" port ]; may be empty (RFC 9112 3.2). */
-static bool host_good(struct slice h)
-{
-    size_t i = 0;
-
-    if (h.n > 0 && h.p[0] == '[') {
-        i = 1;
-        while (i < h.n && (http_is(h.p[i], HTTP_HEX) || h.p[i] == ':' || h.p[i] == '.'))
-            i++;
-        if (i < 3 || i == h.n || h.p[i] != ']')
-            return false;
-        i++;
-    } else {
-        while (i < h.n && http_is(h.p[i], HTTP_HOST))
-            i++;
-    }
-    if (i == h.n)
-        return true;
-    return h.p[i] == ':' && digits(h.p + i + 1, h.n - i - 1);
-}
-
-/* "http://host[:port]" of an absolute-form target; leaves `t` at the path. RFC
- * 9112 3.2.2: it counts, and not the Host field. */
-static bool take_authority(struct http_req *r, struct slice *t)
-{
-    size_t at = 0, i;
-
-    if (t->n > 7 && http_ieq(t->p, "http", 4) && memcmp(t->p + 4, "://", 3) == 0)
-        at = 7;
-    else if (t->n > 8 && http_ieq(t->p, "https", 5) && memcmp(t->p + 5, "://", 3) == 0)
-        at = 8;
-    if (at == 0)
-        return false;
-    for (i = at; i < t->n && t->p[i] != '/' && t->p[i] != '?'; i++)
-        continue;
-    r->host = (struct slice) { t->p + at, i - at };
-    if (i == at || !host_good(r->host))
-        return false;
-    if (i == t->n || t->p[i] == '?') { /* no path: "/" stands in "://" already */
-        r->path = (struct slice) { t->p + at - 1, 1 };
-        if (i < t->n)
-            r->query = (struct slice) { t->p + i + 1, t->n - i - 1 };
-        t->n = 0;
-    }
-    t->p += t->n != 0 ? i : 0;
-    t->n -= t->n != 0 ? i : 0;
-    return true;
-}
-
-/* The usual form: "/path?query". Only looks: a wrong byte is found by the caller. */
-static void origin_form(struct http_cur *c, struct http_req *r)
-{
-    char *p = http_path_start(c->p, c->end), *end = c->end;
-
-    while (p < end && http_is(*p, HTTP_PATH))
-        p++;
-    r->path = (struct slice) { c->p, (size_t)(p - c->p) };
-    if (p < end && *p == '?') {
-        char *q = ++p;
-
-        while (p < end && http_is(*p, HTTP_QUERY))
-            p++;
-        r->query = (struct slice) { q, (size_t)(p - q) };
-    }
-    c->p = p;
-}
-
-/* "http://host/path?query", or "*" for OPTIONS. */
-static int other_form(struct http_req *r, struct slice t)
-{
-    struct http_cur c;
-
-    if (t.n == 1 && t.p[0] == '*' && r->method == HTTP_OPTIONS) {
-        r->path = t;
-        return 1;
-    }
-    if (!take_authority(r, &t))
-        return -400;
-    if (t.n == 0)
-        return 1;
-    c = (struct http_cur) { .p = t.p, .end = t.p + t.n };
-    origin_form(&c, r);
-    return c.p == c.end ? 1 : -400;
-}
-
-static int target(struct http_cur *c, struct http_req *r)
-{
-    struct slice t = { c->p, 0 };
-    bool origin = c->p < c->end && *c->p == '/';
-    int rc = 1;
-
-    if (origin) {
-        origin_form(c, r);
-    } else {
-        while (c->p < c->end && http_is(*c->p, HTTP_QUERY))
-            c->p++;
-    }
-    if (c->p == c->end)
-        return http_short(c);
-    t.n = (size_t)(c->p - t.p);
-    if (*c->p != ' ' || t.n == 0)
-        return -400;
-    if (!origin)
-        rc = other_form(r, t);
-    c->p++;
-    return rc;
-}
-
-static int version(struct http_cur *c, struct http_req *r)
-{
-    static const char want[] = "HTTP/1.";
-    size_t have = (size_t)(c->end - c->p);
-    char minor;
-
-    for (size_t i = 0; i < 8 && i < have; i++) {
-        char ch = c->p[i];
-
-        if (i == 5 || i == 7 ? ch < '0' || ch > '9' : ch != want[i])
-            return -400;
-    }
-    if (have < 8)
-        return http_short(c);
-    if (c->p[5] != '1')
-        return -505;
-    minor = c->p[7];
-    r->minor = minor == '0' ? 0 : 1;
-    c->p += 8;
-    if (c->p == c->end)
-        return http_short(c);
-    return http_crlf(c);
-}
-
-static int request_line(struct http_cur *c, struct http_req *r)
-{
-    struct slice m = { c->p, 0 };
-    int rc;
-
-    while (c->p < c->end && http_is(*c->p, HTTP_TOKEN))
-        c->p++;
-    if (c->p == c->end)
-        return c->over ? -400 : 0;
-    m.n = (size_t)(c->p - m.p);
-    if (*c->p != ' ' || m.n == 0)
-        return -400;
-    r->method = method_of(m.p, m.n);
-    if (m.n == 7 && memcmp(m.p, "CONNECT", 7) == 0)
-        return -501;
-    c->p++;
-    rc = target(c, r);
-    return rc <= 0 ? rc : version(c, r);
-}
-
 static void on_length(struct head *h, struct slice v)
 {
     h->lengths++;
-    if (v.n == 0 || !digits(v.p, v.n)) {
+    if (v.n == 0 || !http_digits(v.p, v.n)) {
         h->bad_length = true;
         return;
     }
@@ -277,7 +95,7 @@ static void on_host(struct http_req *r, struct head *h, struct slice v)
 {
     if (h->hosts++ == 0 && r->host.p == NULL)
         r->host = v;
-    if (!host_good(v))
+    if (!http_host_good(v))
         h->hosts = 2; /* as bad as two */
 }
 
@@ -425,7 +243,7 @@ static int parse_head(struct http_state *st, struct http_req *r, struct head *h,
         c.p += 2;
     }
     http_limit(&c, c.p, HTTP_MAX_LINE, buf + n, 414);
-    rc = request_line(&c, r);
+    rc = http_request_line(&c, r);
     if (rc <= 0)
         return rc;
     http_limit(&c, buf, HTTP_MAX_HEAD, buf + n, 431);

@@ -1,4 +1,4 @@
-/* http_body.c: chunked bodies, decoded in place; escapes; reason phrases. Pure.
+/* http_body.c: chunked bodies, decoded in place. Pure.
  * The chunks are first walked (the state remembers how far, so that slow senders cost
  * O(n)); only when the last one is there the data is moved together. */
 #include "common/http/http_body.h"
@@ -118,78 +118,4 @@ int64_t http_chunked(struct http_state *st, struct http_req *r, char *buf, size_
         return rc;
     r->body = (struct slice) { from, gather(from, c.p, max) };
     return c.p - buf;
-}
-
-int64_t http_unescape(char *p, size_t n)
-{
-    char *w = memchr(p, '%', n);
-    size_t i;
-
-    if (w == NULL)
-        return (int64_t)n;
-    for (i = (size_t)(w - p); i < n; i++) {
-        int hi, lo, c;
-
-        if (p[i] != '%') {
-            *w++ = p[i];
-            continue;
-        }
-        if (n - i < 3)
-            return -1;
-        hi = hex_value(p[i + 1]);
-        lo = hex_value(p[i + 2]);
-        c = hi * 16 + lo;
-        if (hi < 0 || lo < 0 || c == 0 || c == '/')
-            return -1;
-        *w++ = (char)c;
-        i += 2;
-    }
-    return w - p;
-}
-
-const char *http_reason(int status)
-{
-    static const struct {
-        int status;
-        const char *text;
-    } names[] = {
-        { 100, "Continue" },
-        { 200, "OK" },
-        { 201, "Created" },
-        { 202, "Accepted" },
-        { 204, "No Content" },
-        { 301, "Moved Permanently" },
-        { 302, "Found" },
-        { 303, "See Other" },
-        { 304, "Not Modified" },
-        { 307, "Temporary Redirect" },
-        { 400, "Bad Request" },
-        { 401, "Unauthorized" },
-        { 403, "Forbidden" },
-        { 404, "Not Found" },
-        { 405, "Method Not Allowed" },
-        { 408, "Request Timeout" },
-        { 409, "Conflict" },
-        { 410, "Gone" },
-        { 412, "Precondition Failed" },
-        { 413, "Content Too Large" },
-        { 414, "URI Too Long" },
-        { 415, "Unsupported Media Type" },
-        { 417, "Expectation Failed" },
-        { 422, "Unprocessable Content" },
-        { 428, "Precondition Required" },
-        { 429, "Too Many Requests" },
-        { 431, "Request Header Fields Too Large" },
-        { 500, "Internal Server Error" },
-        { 501, "Not Implemented" },
-        { 503, "Service Unavailable" },
-        { 504, "Gateway Timeout" },
-        { 505, "HTTP Version Not Supported" },
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(names); i++) {
-        if (names[i].status == status)
-            return names[i].text;
-    }
-    return "Unknown";
 }

@@ -171,3 +171,12 @@ bool http_ieq(const char *p, const char *lower, size_t n)
     }
     return true;
 }
+
+bool http_digits(const char *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++) {
+        if (p[i] < '0' || p[i] > '9')
+            return false;
+    }
+    return true;
+}

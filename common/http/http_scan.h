@@ -1,4 +1,4 @@
-/* http_scan.h: character classes and scanning for http.c and http_body.c. Pure. Private.
+/* http_scan.h: character classes and scanning, for the other http*.c. Pure. Private.
  *
  * A scan goes over bytes once, in order, and stops at the first one that decides; so the
  * outcome depends on the bytes alone, never on where the network cut them. Each step
@@ -56,6 +56,7 @@ struct http_field {
  * *in_value: the bytes ended inside a value, with nothing wrong so far. */
 int http_field(struct http_cur *c, struct http_field *f, bool *in_value);
 bool http_ieq(const char *p, const char *lower, size_t n);
+bool http_digits(const char *p, size_t n); /* nothing else; true of no byte */
 
 static inline size_t http_max_body(const struct http_state *st)
 {

@@ -6,6 +6,7 @@
  *   a deadline passes -> 408 if something had come, else the connection is closed */
 #include "common/http/httpd.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -109,6 +110,7 @@ static void on_timer(void *arg)
         list_each (&h->wait[i], it) {
             struct conn *c = container_of(it, struct conn, in_wait);
 
+            assert(c->wait == i && c->h == h);
             if (c->deadline > now) {
                 next = ms_min(next, c->deadline);
                 break;
@@ -150,6 +152,7 @@ static void conn_gone(struct conn *c)
 {
     struct httpd *h = c->h;
 
+    assert(h->counts.conns_now > 0);
     conn_free(c);
     h->counts.conns_now--;
     if (h->paused && !h->draining && (h->accept_full || h->accept_retry != MSEC_NEVER))
@@ -310,6 +313,7 @@ static void free_conns(struct httpd *h)
     }
     list_each (&h->waiting_us, it)
         conn_gone(container_of(it, struct conn, in_wait));
+    assert(h->counts.conns_now == 0 && h->dirty == NULL);
 }
 
 void httpd_free(struct httpd *h)

@@ -8,6 +8,7 @@
  */
 #include "common/http/httpd_conn.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
@@ -135,6 +136,7 @@ static void finish(struct conn *c)
 {
     struct busy *b = c->busy;
 
+    assert(c->no_more || c->eof);
     if (c->lingering) {
         wait_for(c, WAIT_LINGER, false);
         return;
@@ -268,6 +270,8 @@ void conn_free(struct conn *c)
 {
     struct httpd *h = c->h;
 
+    assert(c->end != END_NOT || h->listener == NULL); /* or the server itself ends */
+    assert(!c->dirty);
     count_end(c);
     drop_requests(c);
     for (size_t i = 0; i < h->n_again; i++) {

@@ -1,6 +1,8 @@
 /* problem.c: problem details. Pure. */
 #include "common/http/problem.h"
 
+#include <assert.h>
+
 #include "common/http/http.h"
 
 #define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
@@ -40,6 +42,7 @@ static void text(struct buf *b, const char *s)
 void problem_open(struct buf *b, int status, const char *code, const char *detail,
                   const char *request_id)
 {
+    assert(status >= 400 && status < 600 && code[0] != '\0');
     ADD(b, "{\"title\":");
     text(b, http_reason(status));
     ADD(b, ",\"status\":");

@@ -276,6 +276,7 @@ struct ev_io *ev_io_new(struct ev *ev, int fd, ev_io_fn fn, void *arg)
 {
     struct ev_io *io = calloc(1, sizeof(*io));
 
+    assert(fd >= 0 && fn != NULL);
     if (io == NULL)
         return NULL;
     *io = (struct ev_io){ .ev = ev, .fd = fd, .fn = fn, .arg = arg };
@@ -291,6 +292,7 @@ int ev_io_set(struct ev_io *io, unsigned what)
 {
     short w = EV_PERSIST;
 
+    assert((what & ~(unsigned)(EV_IO_READ | EV_IO_WRITE)) == 0);
     if (io->what == what)
         return 0;
     event_del(io->event);

@@ -141,6 +141,7 @@ static void wake(struct ev_timer *t)
         arm(t, now_us);
         return;
     }
+    assert(t->fn != NULL);
     t->due_us = NEVER_US;
     t->fn(t->arg); /* may free t */
 }

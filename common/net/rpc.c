@@ -7,6 +7,7 @@
  * Whatever has to wait for the next turn makes it not wait (rpc_again). */
 #include "common/net/rpc.h"
 
+#include <assert.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -63,6 +64,7 @@ static void chan_reap(struct rpc_chan *ch)
 {
     bool was_up = ch->told_up;
 
+    assert(ch->state == CHAN_CLOSING && (ch->link == NULL || ch->link->chan == ch));
     if (ch->flush && !ch->blocked && ch->out.len > ch->out_done)
         (void)!send(ch->fd, ch->out.data + ch->out_done, ch->out.len - ch->out_done,
                     MSG_NOSIGNAL);
@@ -78,6 +80,7 @@ static void turn_end(void *arg)
 {
     struct rpc *r = arg;
 
+    assert(r->n_hello <= r->chans.n);
     for (size_t n = r->closing.n; n > 0; n--)
         chan_reap(container_of(list_first(&r->closing), struct rpc_chan, node));
     while (r->dirty.n > 0) {

@@ -39,6 +39,7 @@ void chan_free(struct rpc_chan *ch)
 {
     struct rpc *r = ch->rpc;
 
+    assert(r->n_hello > 0 || !ch->accepted || !in_hello(ch));
     if (ch->accepted && in_hello(ch))
         r->n_hello--;
     if (list_linked(&ch->dirty))

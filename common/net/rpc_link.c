@@ -3,6 +3,7 @@
  * processes from dialling in step after a power cut. */
 #include "common/net/rpc_link.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -26,6 +27,7 @@ static void retry_later(struct rpc_link *l)
 {
     uint32_t half = l->backoff_ms / 2;
 
+    assert(l->backoff_ms >= BACKOFF_MIN_MS && l->backoff_ms <= BACKOFF_MAX_MS);
     ev_timer_at(l->timer,
                 ev_now(l->rpc->ev) + half + (msec_t)rng_below(&l->rpc->rng, half + 1));
     l->backoff_ms =
@@ -36,6 +38,7 @@ void link_down(struct rpc_link *l, bool was_up, const char *why)
 {
     void (*on_fail)(void *ctx, const char *why) = l->calls.on_fail;
 
+    assert(l->name == NULL); /* one try at a time */
     l->chan = NULL;
     if (was_up) {
         l->failures = 0;

@@ -2,6 +2,7 @@
  * hosts file, then the name servers). Numeric addresses never come here. */
 #include "common/net/rpc_name.h"
 
+#include <assert.h>
 #include <event2/dns.h>
 #include <event2/util.h>
 #include <stdio.h>
@@ -21,6 +22,7 @@ static void tell(void *arg)
 {
     struct rpc_name *q = arg;
 
+    assert(q->answered && !q->asking);
     if (q->fn != NULL)
         q->fn(q->arg, q->addr.len != 0 ? &q->addr : NULL, q->why);
     free(q);

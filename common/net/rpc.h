@@ -21,7 +21,8 @@
 
 struct rpc;      /* all channels of a process */
 struct rpc_chan; /* one connection, after a good hello */
-struct rpc_link; /* a dialled peer: reconnects */
+struct rpc_link;
+struct msg; /* a dialled peer: reconnects */
 
 struct rpc_peer { /* who is at the other end, as proved in the hello */
     enum rpc_role role;
@@ -87,6 +88,9 @@ void rpc_link_free(struct rpc_link *l); /* closes without calling on_down */
  * channel, until its on_down, frames are dropped: as if the link had broken later. */
 struct buf *rpc_begin(struct rpc_chan *ch);
 SQ_CHECK int rpc_end(struct rpc_chan *ch, uint16_t type, uint64_t rid);
+/* The whole of it: one message as a frame. 0, or as msg_encode() and rpc_end(): then nothing of
+ * it is sent. */
+SQ_CHECK int rpc_send(struct rpc_chan *ch, const struct msg *m, uint64_t rid);
 
 const struct rpc_peer *rpc_chan_peer(const struct rpc_chan *ch);
 void rpc_chan_set_data(struct rpc_chan *ch, void *data); /* the user's own */

@@ -15,6 +15,7 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
+#include "common/wire/codec.h"
 
 #define LOG_MODULE "rpc"
 
@@ -154,6 +155,7 @@ struct buf *rpc_begin(struct rpc_chan *ch)
 {
     uint8_t *p;
 
+    assert(ch->frame_at == NO_FRAME); /* one at a time */
     ch->frame_at = ch->out.len;
     p = buf_reserve(&ch->out, FRAME_HEADER_BYTES);
     if (p != NULL)
@@ -190,6 +192,13 @@ int rpc_end(struct rpc_chan *ch, uint16_t type, uint64_t rid)
     else
         chan_dirty(ch);
     return 0;
+}
+
+int rpc_send(struct rpc_chan *ch, const struct msg *m, uint64_t rid)
+{
+    int rc = msg_encode(m, rpc_begin(ch));
+
+    return rc < 0 ? take_back(ch, rc) : rpc_end(ch, (uint16_t)m->type, rid);
 }
 
 void chan_send(struct rpc_chan *ch, enum msg_type type, const void *body, size_t n)

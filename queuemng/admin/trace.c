@@ -11,7 +11,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/wire/codec.h"
 #include "queuemng/admin/ticket_name.h"
 
 #define WAIT_MS   4000 /* segqctl waits for longer */
@@ -278,7 +277,7 @@ static bool say(struct rpc_chan *ch, const struct trace *w)
     struct msg m = { .type = MSG_WHY };
 
     m.why = (struct msg_why){ w->ask, w->name.seg, w->name.number, w->name.client };
-    if (msg_encode(&m, rpc_begin(ch)) == 0 && rpc_end(ch, MSG_WHY, 0) == 0)
+    if (rpc_send(ch, &m, 0) == 0)
         return true;
     rpc_chan_close(ch, "out of memory");
     return false;

@@ -9,7 +9,6 @@
 
 #include "common/base/failpoint.h"
 #include "common/base/log.h"
-#include "common/wire/codec.h"
 
 #define LOG_MODULE "manager"
 
@@ -94,9 +93,7 @@ static void send_one(struct mng_service *s, const struct out_item *it, bool stor
         rpc_chan_close(ch, "queuemng cannot store what it decided");
         return;
     }
-    rc = msg_encode(&it->m, rpc_begin(ch));
-    if (rc == 0)
-        rc = rpc_end(ch, (uint16_t)it->m.type, 0);
+    rc = rpc_send(ch, &it->m, 0);
     if (rc < 0) {
         log_error("event=not_sent type=%s why=\"%s\"", msg_name(it->m.type),
                   sq_strerror(rc));

@@ -110,7 +110,7 @@ static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
     m.error.code = SQ_EUNKNOWN;
     m.error.about = f->type;
     m.error.text = "unknown message type";
-    if (msg_encode(&m, rpc_begin(ch)) < 0 || rpc_end(ch, MSG_ERROR, f->rid) < 0)
+    if (rpc_send(ch, &m, f->rid) < 0)
         rpc_chan_close(ch, "out of memory");
 }
 

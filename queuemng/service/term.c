@@ -12,7 +12,6 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/wire/codec.h"
 #include "queuemng/lead/deferred_answers.h"
 #include "queuemng/lead/steps.h"
 #include "queuemng/service/configured_queues.h"
@@ -168,7 +167,7 @@ static void tell_leader(struct mng_service *s, struct rpc_chan *ch, uint32_t abo
     m.error.code = SQ_ENOTLEADER;
     m.error.about = about;
     m.error.text = text;
-    if (msg_encode(&m, rpc_begin(ch)) < 0 || rpc_end(ch, MSG_ERROR, 0) < 0)
+    if (rpc_send(ch, &m, 0) < 0)
         rpc_chan_close(ch, "out of memory");
 }
 

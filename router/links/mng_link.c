@@ -51,9 +51,7 @@ static void reg(struct mng_link *l, struct rpc_chan *ch, bool all)
     l->asked_all = all;
     m.router_reg.http = httpd_addr(r->httpd);
     m.router_reg.admin = admin_addr(r->admin);
-    rc = msg_encode(&m, rpc_begin(ch));
-    if (rc == 0)
-        rc = rpc_end(ch, m.type, 0);
+    rc = rpc_send(ch, &m, 0);
     if (rc < 0) {
         log_error("event=not_registered manager=%s why=\"%s\"", l->addr, sq_strerror(rc));
         rpc_chan_close(ch, "cannot register");

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "common/wire/codec.h"
 #include "router/links/seg_ask.h"
 
 #define LOG_MODULE "seg_link"
@@ -137,14 +136,11 @@ static int put_frame(struct seg_link *l, enum flow_kind kind, const struct batch
     memset(&m, 0, sizeof(m));
     m.type = shape->asks;
     m.place = (struct msg_place) { b->n, l->s->req.place };
-    rc = msg_encode(&m, rpc_begin(l->ch));
-    if (rc < 0) {
-        log_error("event=request_not_encoded node=%s type=%s why=\"%s\"", l->name,
-                  msg_name(m.type), sq_strerror(rc));
-        rpc_chan_close(l->ch, "a request could not be encoded");
-        return rc;
-    }
-    return rpc_end(l->ch, m.type, b->rid);
+    rc = rpc_send(l->ch, &m, b->rid);
+    if (rc < 0)
+        log_error("event=not_sent type=%s peer=%s why=\"%s\"", msg_name(m.type), l->name,
+                  sq_strerror(rc));
+    return rc;
 }
 
 /* b is in no list. */

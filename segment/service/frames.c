@@ -17,11 +17,7 @@
 /* Answers go straight into the channel's output, under the question's id. */
 static void answer(struct rpc_chan *ch, const struct msg *m, uint64_t rid)
 {
-    struct buf *out = rpc_begin(ch);
-
-    if (msg_encode(m, out) < 0)
-        rpc_chan_close(ch, "cannot answer"); /* rpc_end() takes the frame back then */
-    if (rpc_end(ch, (uint16_t)m->type, rid) < 0)
+    if (rpc_send(ch, m, rid) < 0)
         rpc_chan_close(ch, "no memory to answer");
 }
 

@@ -2,7 +2,6 @@
 #include "segment/service/send.h"
 
 #include "common/base/log.h"
-#include "common/wire/codec.h"
 
 #define LOG_MODULE "segment"
 
@@ -19,16 +18,8 @@ struct seg_peer *seg_peer_find(const struct seg_service *s, peer_no no)
 
 static void send_to(struct seg_service *s, struct seg_peer *p, const struct msg *m, uint64_t rid)
 {
-    struct buf *out;
-    int rc;
+    int rc = rpc_send(p->ch, m, rid);
 
-    buf_reset(&s->body); /* apart, so that a message that cannot be written leaves no trace */
-    rc = msg_encode(m, &s->body);
-    if (rc == 0) {
-        out = rpc_begin(p->ch);
-        buf_append(out, s->body.data, s->body.len);
-        rc = rpc_end(p->ch, (uint16_t)m->type, rid);
-    }
     if (rc < 0) {
         s->n.unsent++;
         log_error("event=not_sent type=%s peer=%u why=\"%s\"", msg_name(m->type), p->no,

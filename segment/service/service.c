@@ -209,7 +209,6 @@ int seg_service_new(struct seg_service **out, struct ev *ev, const struct seg_se
     list_init(&s->dials);
     arena_init(&s->mem);
     outbox_init(&s->out);
-    buf_init(&s->body);
     s->wanted = calloc(2 * SEG_WANTED_MAX, sizeof(*s->wanted));
     rc = s->wanted != NULL ? start(s, o, e)
                            : err_set(e, SQ_ENOMEM, "segment node");
@@ -240,7 +239,6 @@ void seg_service_free(struct seg_service *s)
     audit_free(s->audit, ev_wall_ms(s->ev));
     seg_passes_free(s->passes);
     free(s->wanted);
-    buf_fini(&s->body);
     outbox_fini(&s->out);
     arena_fini(&s->mem);
     free(s);

@@ -72,7 +72,6 @@ struct seg_service {
     peer_no last_peer;
     struct arena mem;             /* of the frame at hand */
     struct outbox out;
-    struct buf body;              /* of the message being sent */
     union {                       /* answers to the batch at hand */
         struct place_ans place[MSG_BATCH_MAX];
         struct append_ans append[MSG_BATCH_MAX];

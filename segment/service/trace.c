@@ -6,7 +6,6 @@
  * A manager that is gone by then gets nothing: it does not know the question any more. */
 #include "segment/service/trace.h"
 
-#include "common/wire/codec.h"
 #include "segment/service/send.h"
 #include "segment/service/step.h"
 
@@ -14,7 +13,7 @@ static void say(struct seg_peer *p, const struct msg_why_ans *a)
 {
     struct msg m = { .type = MSG_WHY_ANS, .why_ans = *a };
 
-    if (msg_encode(&m, rpc_begin(p->ch)) < 0 || rpc_end(p->ch, MSG_WHY_ANS, 0) < 0)
+    if (rpc_send(p->ch, &m, 0) < 0)
         rpc_chan_close(p->ch, "no memory to answer");
 }
 

@@ -107,7 +107,7 @@ __attribute__((noinline)) void node_frame(void *ctx, struct rpc_chan *ch,
         answer_appends(&q, &a);
     else
         trace_die("a frame of another kind");
-    if (msg_encode(&a, rpc_begin(ch)) < 0 || rpc_end(ch, (uint16_t)a.type, f->rid) < 0)
+    if (rpc_send(ch, &a, f->rid) < 0)
         trace_die("no memory for an answer");
     arena_reset(&w.mem);
 }

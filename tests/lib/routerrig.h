@@ -67,8 +67,7 @@ static const char *claim_secret;      /* there is a lane "vip", and a key "shop"
 
 static void send_msg(struct rpc_chan *ch, const struct msg *m, uint64_t rid)
 {
-    cr_assert_eq(msg_encode(m, rpc_begin(ch)), 0);
-    cr_assert_eq(rpc_end(ch, m->type, rid), 0);
+    cr_assert_eq(rpc_send(ch, m, rid), 0);
 }
 
 /* ---- the manager ---- */

@@ -145,6 +145,22 @@ Test(rpc, largest_frame_and_one_byte_more)
     cr_expect_eq(srv.frames, 2u, "the oversized one was taken back");
 }
 
+Test(rpc, nothing_is_sent_of_a_message_that_cannot_be_encoded)
+{
+    static struct place_req many[MSG_BATCH_MAX + 1];
+    struct msg m = { .type = MSG_PLACE, .place = { MSG_BATCH_MAX + 1, many } };
+    size_t before;
+
+    both_up();
+    before = rpc_chan_pending(cli.ch);
+    cr_expect_eq(rpc_send(cli.ch, &m, 7), SQ_ETOOBIG);
+    cr_expect_eq(rpc_chan_pending(cli.ch), before, "not even a header");
+    srv.echo = true;
+    send_n(cli.ch, 1, 1, 5);
+    TURN_UNTIL(cli.frames == 1);
+    cr_expect_eq(srv.frames, 1u);
+}
+
 Test(rpc, reconnects_when_the_listener_comes_back)
 {
     struct rpc_link *l;

@@ -46,8 +46,7 @@ static int chan_index(const struct side *s, const struct rpc_chan *ch)
 
 static void say(struct rpc_chan *ch, const struct msg *m, uint64_t rid)
 {
-    cr_assert_eq(msg_encode(m, rpc_begin(ch)), 0);
-    cr_assert_eq(rpc_end(ch, (uint16_t)m->type, rid), 0);
+    cr_assert_eq(rpc_send(ch, m, rid), 0);
 }
 
 static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)

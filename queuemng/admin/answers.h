@@ -15,10 +15,16 @@ struct admin_call { /* one request */
 
 /* Takes j (NULL: no memory). */
 void admin_json(struct admin_ans *a, int status, json_t *j);
-/* By sq_err: 404, 409, 400, 503. */
-void admin_err(struct admin_ans *a, const struct err *e);
+/* By sq_err: 404 (with this code), 409, 400, 503. */
+void admin_err(struct admin_ans *a, const struct err *e, const char *unknown);
 void admin_not_allowed(struct admin_ans *a, const char *allow);
-/* What was changed must be on disk before we say so; if not: 503 in place of `a`. */
-void admin_kept(struct admin_call *c);
+/* 200 with j, for what was changed: it must be on disk before we say so; if not: 503. */
+void admin_changed(struct admin_call *c, json_t *j);
+void admin_kept(struct admin_call *c); /* the same for an answer that is there already */
+
+bool admin_is_true(const struct admin_call *c, const char *name); /* ?name=true */
+/* ?name=, a whole number from 1 to max; `absent` if the query does not have it. 0: it is none, and
+ * the answer is 400. */
+uint64_t admin_number(struct admin_call *c, const char *name, uint64_t max, uint64_t absent);
 
 #endif

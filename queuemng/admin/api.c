@@ -14,8 +14,6 @@
 
 #define PREFIX "/v1/admin/"
 
-/* ---- paths ----------------------------------------------------------------------- */
-
 /* "queues/NAME[/VERB]": the name into c->name, the verb (or "") returned; NULL: neither. */
 static const char *split(struct admin_call *c, const char *path)
 {
@@ -30,49 +28,50 @@ static const char *split(struct admin_call *c, const char *path)
     return path[n + 1] != 0 ? path + n + 1 : NULL;
 }
 
-static void get_only(struct admin_call *c, void (*fn)(struct admin_call *c))
+struct read { /* answered to GET */
+    const char *path;
+    void (*answer)(struct admin_call *c);
+};
+static const struct read of_each[] = { { "manager", admin_manager }, { "audit", admin_changes } };
+static const struct read of_leader[] = { { "cluster", admin_cluster }, { "live", admin_live },
+                                         { "history", admin_history },
+                                         { "targets", admin_targets },
+                                         { "queues", admin_queues } };
+
+/* True: it is one of them, and answered. */
+static bool read(struct admin_call *c, const char *path, const struct read *v, size_t n)
 {
-    if (strcmp(c->q->method, "GET") == 0)
-        fn(c);
-    else
+    while (n > 0 && strcmp(v->path, path) != 0) {
+        v++;
+        n--;
+    }
+    if (n > 0 && strcmp(c->q->method, "GET") == 0)
+        v->answer(c);
+    else if (n > 0)
         admin_not_allowed(c->a, "GET, HEAD");
+    return n > 0;
 }
 
 static void route(struct admin_call *c, const char *path)
 {
     const char *verb = NULL;
 
-    if (strcmp(path, "manager") == 0) {
-        get_only(c, admin_manager);
-    } else if (strcmp(path, "audit") == 0) {
-        get_only(c, admin_changes); /* each manager's own */
-    } else if (!c->s->leads) {
+    if (read(c, path, of_each, ARRAY_LEN(of_each)))
+        return;
+    if (!c->s->leads)
         admin_elsewhere(c);
-    } else if (strcmp(path, "cluster") == 0) {
-        get_only(c, admin_cluster);
-    } else if (strcmp(path, "live") == 0) {
-        get_only(c, admin_live);
-    } else if (strcmp(path, "history") == 0) {
-        get_only(c, admin_history);
-    } else if (strcmp(path, "targets") == 0) {
-        get_only(c, admin_targets);
-    } else if (strcmp(path, "queues") == 0) {
-        get_only(c, admin_queues);
-    } else if (strncmp(path, "queues/", 7) == 0 && (verb = split(c, path + 7)) != NULL) {
-        if (verb[0] == 0)
-            admin_queue(c);
-        else
-            admin_order(c, verb);
-    } else if (strncmp(path, "nodes/", 6) == 0 && (verb = split(c, path + 6)) != NULL) {
+    else if (read(c, path, of_leader, ARRAY_LEN(of_leader)))
+        return;
+    else if (strncmp(path, "queues/", 7) == 0 && (verb = split(c, path + 7)) != NULL)
+        verb[0] == '\0' ? admin_queue(c) : admin_order(c, verb);
+    else if (strncmp(path, "nodes/", 6) == 0 && (verb = split(c, path + 6)) != NULL)
         admin_node(c, verb);
-    } else if (strncmp(path, "tickets/", 8) == 0) {
-        if (strcmp(c->q->method, "GET") == 0)
-            admin_trace(c, path + 8);
-        else
-            admin_not_allowed(c->a, "GET, HEAD");
-    } else {
+    else if (strncmp(path, "tickets/", 8) == 0 && strcmp(c->q->method, "GET") == 0)
+        admin_trace(c, path + 8);
+    else if (strncmp(path, "tickets/", 8) == 0)
+        admin_not_allowed(c->a, "GET, HEAD");
+    else
         admin_problem(c->a, 404, "not_found", "no such path");
-    }
 }
 
 void admin_api(void *ctx, const struct admin_req *q, struct admin_ans *a)

@@ -127,7 +127,7 @@ static void diff(json_t *list, const char *prefix, json_t *from, json_t *to)
 
 /* ---- noting it down -------------------------------------------------------------- */
 
-/* Who says he is asking: what is not a plain character becomes '?'. */
+/* The name that the request gives itself: what is not a plain character becomes '?'. */
 static void who_of(const struct admin_call *c, char who[WHO_MAX + 1])
 {
     size_t n = 0;
@@ -205,20 +205,11 @@ void admin_change_end(struct admin_change *x, struct admin_call *c)
 
 void admin_changes(struct admin_call *c)
 {
-    char text[24];
-    unsigned long n = AUDIT_N;
+    size_t n = admin_number(c, "n", OP_LOG_KEPT, AUDIT_N);
     struct op_log_counts k;
 
-    if (admin_query(c->q->query, "n", text, sizeof(text))) {
-        char *end;
-
-        n = text[0] >= '0' && text[0] <= '9' ? strtoul(text, &end, 10) : 0;
-        if (n == 0 || *end != '\0' || n > OP_LOG_KEPT) {
-            admin_problem(c->a, 400, "bad_request", "?n= must be a number from 1 to %d",
-                          OP_LOG_KEPT);
-            return;
-        }
-    }
+    if (n == 0)
+        return;
     op_log_count(c->s->op_log, &k);
     admin_json(c->a, 200,
                json_pack("{s:o,s:I}", "entries", op_log_last(c->s->op_log, n), "unwritten",

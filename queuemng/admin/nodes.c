@@ -10,19 +10,10 @@ static void drain(struct admin_call *c, bool on)
 {
     struct err e = { 0 };
 
-    if (strcmp(c->q->method, "POST") != 0) {
-        admin_not_allowed(c->a, "POST");
-        return;
-    }
-    if (mng_drain(c->s->mng, ev_now(c->s->ev), c->name, on, mng_service_step(c->s), &e) < 0) {
-        if (e.code == SQ_EUNKNOWN)
-            admin_problem(c->a, 404, "not_found", "%s", e.text);
-        else
-            admin_err(c->a, &e);
-        return;
-    }
-    admin_json(c->a, 200, json_pack("{s:s,s:b}", "node", c->name, "draining", on));
-    admin_kept(c);
+    if (mng_drain(c->s->mng, ev_now(c->s->ev), c->name, on, mng_service_step(c->s), &e) < 0)
+        admin_err(c->a, &e, "not_found");
+    else
+        admin_changed(c, json_pack("{s:s,s:b}", "node", c->name, "draining", on));
 }
 
 static void forget_answer(struct admin_call *c, const struct mng_forget_end *end)
@@ -44,27 +35,24 @@ static void forget(struct admin_call *c)
 {
     struct mng_forget_end end;
     struct err e = { 0 };
-    char word[8] = "";
-    bool force = admin_query(c->q->query, "force", word, sizeof(word)) &&
-                 strcmp(word, "true") == 0;
 
-    if (strcmp(c->q->method, "POST") != 0)
-        admin_not_allowed(c->a, "POST");
-    else if (mng_forget(c->s->mng, ev_now(c->s->ev), c->name, force, &end,
-                        mng_service_step(c->s), &e) == 0)
+    if (mng_forget(c->s->mng, ev_now(c->s->ev), c->name, admin_is_true(c, "force"), &end,
+                   mng_service_step(c->s), &e) == 0)
         forget_answer(c, &end);
-    else if (e.code == SQ_EUNKNOWN)
-        admin_problem(c->a, 404, "not_found", "%s", e.text);
     else
-        admin_err(c->a, &e);
+        admin_err(c->a, &e, "not_found");
 }
 
 void admin_node(struct admin_call *c, const char *verb)
 {
-    if (strcmp(verb, "drain") == 0 || strcmp(verb, "undrain") == 0)
-        drain(c, verb[0] == 'd');
-    else if (strcmp(verb, "forget") == 0)
-        forget(c);
-    else
+    bool drains = strcmp(verb, "drain") == 0, undrains = strcmp(verb, "undrain") == 0;
+
+    if (!drains && !undrains && strcmp(verb, "forget") != 0)
         admin_problem(c->a, 404, "not_found", "no such path");
+    else if (strcmp(c->q->method, "POST") != 0)
+        admin_not_allowed(c->a, "POST");
+    else if (drains || undrains)
+        drain(c, drains);
+    else
+        forget(c);
 }

@@ -10,6 +10,7 @@
 #include "queuemng/lead/steps.h"
 
 #define RELEASE_MAX 1000000000u
+#define UNKNOWN     "queue_not_found"
 
 static void set_etag(struct admin_ans *a, uint64_t version)
 {
@@ -76,7 +77,7 @@ static void answer_def(struct admin_call *c, int status)
     const struct queue_def *d = mng_queue_get(c->s->mng, c->name, &version);
 
     if (d == NULL) {
-        admin_problem(c->a, 404, "queue_not_found", "no queue %s", c->name);
+        admin_problem(c->a, 404, UNKNOWN, "no queue %s", c->name);
         return;
     }
     admin_json(c->a, status, admin_def_json(d, version));
@@ -141,7 +142,7 @@ static void put(struct admin_call *c, const struct queue_def *old, bool patch)
     cfg_clear(&d, queue_def_keys);
     if (rc < 0) {
         e.code = rc;
-        admin_err(c->a, &e);
+        admin_err(c->a, &e, UNKNOWN);
         return;
     }
     answer_def(c, old != NULL ? 200 : 201);
@@ -180,22 +181,19 @@ static void delete(struct admin_call *c)
 {
     struct mng_deleted_view v;
     struct err e = { 0 };
-    char text[400], word[8] = "";
-    bool final = admin_query(c->q->query, "final", word, sizeof(word)) &&
-                 strcmp(word, "true") == 0;
+    char text[400];
+    bool final = admin_is_true(c, "final");
 
     if (mng_queue_delete(c->s->mng, ev_now(c->s->ev), c->name, final, &v,
                          mng_service_step(c->s), &e) < 0) {
-        admin_err(c->a, &e);
+        admin_err(c->a, &e, UNKNOWN);
         return;
     }
     deleted_text(&v, text, sizeof(text));
-    admin_json(c->a, 200,
-               json_pack("{s:s,s:b,s:I,s:I,s:o,s:s}", "queue", c->name, "final", final,
-                         "waiting", (json_int_t)v.waiting, "inside", (json_int_t)v.inside,
-                         "restore_until_ms", final ? json_null() : json_integer(v.until_ms),
-                         "detail", text));
-    admin_kept(c);
+    admin_changed(c, json_pack("{s:s,s:b,s:I,s:I,s:o,s:s}", "queue", c->name, "final", final,
+                               "waiting", (json_int_t)v.waiting, "inside", (json_int_t)v.inside,
+                               "restore_until_ms",
+                               final ? json_null() : json_integer(v.until_ms), "detail", text));
 }
 
 void admin_queue(struct admin_call *c)
@@ -218,7 +216,7 @@ void admin_queue(struct admin_call *c)
         return;
     }
     if (old == NULL && !is_put) {
-        admin_problem(c->a, 404, "queue_not_found", "no queue %s", c->name);
+        admin_problem(c->a, 404, UNKNOWN, "no queue %s", c->name);
         return;
     }
     if (c->q->if_match[0] != 0 && (old == NULL || !matches(c->q->if_match, version))) {
@@ -240,34 +238,23 @@ void admin_queue(struct admin_call *c)
 
 static void release(struct admin_call *c)
 {
-    char text[24], *end;
-    unsigned long n = 0;
+    uint64_t n = admin_number(c, "n", RELEASE_MAX, 0);
     struct err e = { 0 };
 
-    if (admin_query(c->q->query, "n", text, sizeof(text)) && text[0] >= '0' && text[0] <= '9') {
-        n = strtoul(text, &end, 10);
-        n = *end == 0 && n <= RELEASE_MAX ? n : 0;
-    }
-    if (n == 0) {
-        admin_problem(c->a, 400, "bad_request", "?n= must be a number from 1 to %u",
-                      RELEASE_MAX);
+    if (n == 0)
         return;
-    }
-    if (mng_release(c->s->mng, ev_now(c->s->ev), c->name, n, mng_service_step(c->s), &e) < 0) {
-        admin_err(c->a, &e);
-        return;
-    }
-    admin_json(c->a, 200, json_pack("{s:s,s:I}", "queue", c->name, "release", (json_int_t)n));
-    admin_kept(c);
+    if (mng_release(c->s->mng, ev_now(c->s->ev), c->name, n, mng_service_step(c->s), &e) < 0)
+        admin_err(c->a, &e, UNKNOWN);
+    else
+        admin_changed(c, json_pack("{s:s,s:I}", "queue", c->name, "release", (json_int_t)n));
 }
 
 static void answer_state(struct admin_call *c)
 {
     const struct queue_def *d = mng_queue_get(c->s->mng, c->name, NULL);
 
-    admin_json(c->a, 200, json_pack("{s:s,s:s}", "queue", c->name, "state",
-                                    d != NULL ? def_state_names[d->state] : "?"));
-    admin_kept(c);
+    admin_changed(c, json_pack("{s:s,s:s}", "queue", c->name, "state",
+                               d != NULL ? def_state_names[d->state] : "?"));
 }
 
 static void order(struct admin_call *c, enum mng_order o)
@@ -275,7 +262,7 @@ static void order(struct admin_call *c, enum mng_order o)
     struct err e = { 0 };
 
     if (mng_order(c->s->mng, ev_now(c->s->ev), c->name, o, mng_service_step(c->s), &e) < 0)
-        admin_err(c->a, &e);
+        admin_err(c->a, &e, UNKNOWN);
     else
         answer_state(c);
 }
@@ -286,7 +273,7 @@ static void restore(struct admin_call *c)
 
     if (mng_queue_restore(c->s->mng, ev_now(c->s->ev), c->name, mng_service_step(c->s), &e) <
         0)
-        admin_err(c->a, &e);
+        admin_err(c->a, &e, UNKNOWN);
     else
         answer_state(c);
 }

@@ -13,9 +13,9 @@
 
 #include "queuemng/admin/ticket_name.h"
 
-#define WAIT_MS   4000 /* segqctl waits for longer */
-#define TRACES_MAX  16   /* at the same time: operators are few */
-#define NODES_MAX 256
+#define WAIT_MS    4000 /* segqctl waits for longer */
+#define TRACES_MAX 16   /* at the same time: operators are few */
+#define NODES_MAX  256
 
 struct asked { /* a node */
     char name[NAME_MAX_LEN + 1];
@@ -125,16 +125,6 @@ static void because(const struct trace *w, char *out, size_t cap)
 
 /* ---- the answer -------------------------------------------------------------------- */
 
-static void set(json_t *doc, const char *key, json_t *v)
-{
-    (void)json_object_set_new(doc, key, v);
-}
-
-static void set_u64(json_t *doc, const char *key, uint64_t v)
-{
-    set(doc, key, json_integer((json_int_t)v));
-}
-
 static void set_name(json_t *doc, const struct trace *w)
 {
     static const char *const client[CLIENT_NCLASSES] = {
@@ -144,48 +134,49 @@ static void set_name(json_t *doc, const struct trace *w)
     char id[40];
 
     snprintf(id, sizeof(id), "%llu-%u", (unsigned long long)n->seg, n->number);
-    set(doc, "ticket", json_string(id));
-    if (n->has_token) {
-        set_u64(doc, "joined_at", n->issued_s);
-        set(doc, "client", json_string(client[n->client < CLIENT_NCLASSES ? n->client : 0]));
-        set(doc, "has_subject", json_boolean(n->has_subject));
-    }
-    set(doc, "queue", w->placed ? json_string(w->queue) : json_null());
-    set(doc, "lane", w->placed ? json_string(w->lane) : json_null());
+    (void)json_object_set_new(doc, "ticket", json_string(id));
+    if (n->has_token)
+        (void)json_object_update_new(
+            doc, json_pack("{s:I,s:s,s:b}", "joined_at", (json_int_t)n->issued_s, "client",
+                           client[n->client < CLIENT_NCLASSES ? n->client : 0], "has_subject",
+                           n->has_subject));
+    (void)json_object_update_new(doc, json_pack("{s:s?,s:s?}", "queue",
+                                                w->placed ? w->queue : NULL, "lane",
+                                                w->placed ? w->lane : NULL));
 }
 
 static void set_times(json_t *doc, const struct msg_why_ans *a)
 {
-    if (a->state == WHY_WAITING) {
-        set(doc, "position", a->position != 0 ? json_integer((json_int_t)a->position)
-                                              : json_null());
-        set_u64(doc, "poll_after_ms", a->told_ms);
-        set_u64(doc, "silent_ms", a->silent_ms);
-    }
+    if (a->state == WHY_WAITING)
+        (void)json_object_update_new(
+            doc, json_pack("{s:o,s:I,s:I}", "position",
+                           a->position != 0 ? json_integer((json_int_t)a->position)
+                                            : json_null(),
+                           "poll_after_ms", (json_int_t)a->told_ms, "silent_ms",
+                           (json_int_t)a->silent_ms));
     if (a->state != WHY_GONE && a->state != WHY_AWAY)
-        set_u64(doc, "ends_in_ms", a->left_ms);
-    if (a->released_at_ms > 0) {
-        set(doc, "released_at", json_real((double)a->released_at_ms / 1000));
-        set_u64(doc, "pass_expires_at", (uint64_t)a->pass_expires_s);
-    }
+        (void)json_object_set_new(doc, "ends_in_ms", json_integer((json_int_t)a->left_ms));
+    if (a->released_at_ms > 0)
+        (void)json_object_update_new(
+            doc, json_pack("{s:f,s:I}", "released_at", (double)a->released_at_ms / 1000,
+                           "pass_expires_at", (json_int_t)a->pass_expires_s));
 }
 
 static void set_now(json_t *doc, const struct trace *w)
 {
     const struct msg_why_ans *a = &w->now;
+    const char *node = w->known ? w->node : w->placed ? w->host : NULL;
+    seg_id seg = w->known ? a->segment : w->placed ? w->place.segment : 0;
     char text[200];
 
-    set(doc, "state", json_string(w->known ? state_word(a->state) : "unknown"));
-    if (w->known && a->state == WHY_GONE)
-        set(doc, "reason", json_string(reason_word(a->reason)));
     because(w, text, sizeof(text));
-    set(doc, "because", json_string(text));
-    set(doc, "segment", w->known    ? json_integer((json_int_t)a->segment)
-                        : w->placed ? json_integer((json_int_t)w->place.segment)
-                                    : json_null());
-    set(doc, "node", w->known ? json_string(w->node) : w->placed ? json_string(w->host)
-                                                                 : json_null());
-    set(doc, "moving", json_boolean(w->known && a->fenced));
+    (void)json_object_update_new(
+        doc, json_pack("{s:s,s:s*,s:s,s:o,s:s?,s:b}", "state",
+                       w->known ? state_word(a->state) : "unknown", "reason",
+                       w->known && a->state == WHY_GONE ? reason_word(a->reason) : NULL,
+                       "because", text, "segment",
+                       node != NULL ? json_integer((json_int_t)seg) : json_null(), "node", node,
+                       "moving", w->known && a->fenced));
     if (w->known)
         set_times(doc, a);
 }
@@ -247,14 +238,14 @@ static json_t *events_in_order(const json_t *events)
 
 static void fill(const struct trace *w, struct admin_ans *a)
 {
-    json_t *doc = json_object();
+    json_t *doc = json_object(), *nodes;
     bool whole;
 
     set_name(doc, w);
     set_now(doc, w);
-    set(doc, "nodes", nodes_json(w, &whole));
-    set(doc, "trail_whole", json_boolean(whole));
-    set(doc, "events", events_in_order(w->events));
+    nodes = nodes_json(w, &whole);
+    (void)json_object_update_new(doc, json_pack("{s:o,s:b,s:o}", "nodes", nodes, "trail_whole",
+                                                whole, "events", events_in_order(w->events)));
     buf_reset(&a->body);
     admin_json(a, 200, doc);
 }
@@ -429,7 +420,8 @@ void admin_trace(struct admin_call *c, const char *text)
         if (w != NULL)
             json_decref(w->events);
         free(w);
-        admin_problem(c->a, 503, "queue_unavailable", "too many ticket traces at the same time; retry in some seconds");
+        admin_problem(c->a, 503, "queue_unavailable", "too many ticket traces at the same time; retry in "
+                      "some seconds");
         return;
     }
     list_push_back(&c->s->traces, &w->in);

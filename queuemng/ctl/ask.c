@@ -122,7 +122,7 @@ static int ask_one(const struct ctl *c, const char *url, const struct ctl_call *
 /* An address and a token are needed: names the one that is missing. */
 static int nobody_to_ask(const struct ctl *c)
 {
-    fputs(c->n_admins == 0 && c->token == NULL
+    fputs(c->admins.n == 0 && c->token == NULL
               ? "segqctl: no cluster is given: --dir D, or --admin URL and --token-file F\n"
           : c->token == NULL ? "segqctl: no admin token is given: --token-file F, or --dir D\n"
                              : "segqctl: no address of queuemng is given: --admin URL, or --dir D\n",
@@ -136,11 +136,11 @@ static int admin_ask(const struct ctl *c, struct ctl_call call, struct ctl_answe
     struct err e = { 0 };
     int rc = SQ_EUNAVAIL;
 
-    if (c->n_admins == 0 || c->token == NULL)
+    if (c->admins.n == 0 || c->token == NULL)
         return nobody_to_ask(c);
     call.bearer = c->token;
-    for (size_t i = 0; i < c->n_admins; i++) {
-        rc = ask_one(c, c->admin[i], &call, a, &e);
+    for (size_t i = 0; i < c->admins.n; i++) {
+        rc = ask_one(c, c->admins.v[i], &call, a, &e);
         if (rc == 0)
             return CTL_OK;
         if (rc != SQ_EUNAVAIL && order)
@@ -156,12 +156,12 @@ static int router_ask(const struct ctl *c, const struct ctl_call *call, struct c
     struct err e = { 0 };
     int rc = -1;
 
-    if (c->n_routers == 0) {
+    if (c->routers.n == 0) {
         fprintf(stderr, "segqctl: no router is given: --router URL, or --dir D\n");
         return CTL_USAGE;
     }
-    for (size_t i = 0; i < c->n_routers && rc < 0; i++) {
-        a->from = c->router[i];
+    for (size_t i = 0; i < c->routers.n && rc < 0; i++) {
+        a->from = c->routers.v[i];
         rc = ctl_http(a->from, call, c->timeout_s, a, &e);
     }
     return rc < 0 ? ctl_say_err(&e, CTL_REFUSED) : CTL_OK;

@@ -7,18 +7,20 @@
 
 #include "common/base/base.h"
 
-#define CTL_ROUTERS_MAX  32
-#define CTL_MANAGERS_MAX 16
+#define CTL_URLS_MAX 32
 
 enum ctl_exit { CTL_OK = 0, CTL_REFUSED = 1, CTL_USAGE = 2 };
 
+struct urls {
+    char *v[CTL_URLS_MAX]; /* owned: "http://host:port" */
+    size_t n;
+};
+
 struct ctl {
-    char *admin[CTL_MANAGERS_MAX]; /* owned: "http://host:port"; any of the managers */
-    size_t n_admins;
-    char *token;                   /* owned: the admin token; never from argv */
-    char *router[CTL_ROUTERS_MAX]; /* owned; asked in turn until one answers */
-    size_t n_routers;
-    char *key_file;                /* owned: signs claims; NULL = not given */
+    struct urls admins;           /* any of the managers */
+    struct urls routers;          /* asked in turn until one answers */
+    char *token;                  /* owned: the admin token; never from argv */
+    char *key_file;               /* owned: signs claims; NULL = not given */
     const char *client, *subject, *claim; /* of join; NULL = not given */
     const char *lane, *replaces, *kid;    /* of a claim; NULL = not given */
     unsigned ttl_s;                       /* of a claim */

@@ -16,8 +16,6 @@
 
 struct given { /* options as written; refs into argv */
     const char *dir, *token_file, *key_file;
-    const char *router[CTL_ROUTERS_MAX], *admin[CTL_MANAGERS_MAX];
-    size_t n_routers, n_admins;
     bool help, version;
 };
 
@@ -148,6 +146,16 @@ static const char **text_option(struct ctl *c, struct given *g, int opt)
     }
 }
 
+static bool url_add(struct urls *list)
+{
+    struct err e = { 0 };
+
+    if (where_add(list, optarg, &e) == 0)
+        return true;
+    (void)ctl_say_err(&e, CTL_USAGE);
+    return false;
+}
+
 static bool option_set(struct ctl *c, struct given *g, int opt)
 {
     const char **text = text_option(c, g, opt);
@@ -158,13 +166,9 @@ static bool option_set(struct ctl *c, struct given *g, int opt)
     }
     switch (opt) {
     case OPT_ADMIN:
-        if (g->n_admins < CTL_MANAGERS_MAX)
-            g->admin[g->n_admins++] = optarg;
-        return true;
+        return url_add(&c->admins);
     case OPT_ROUTER:
-        if (g->n_routers < CTL_ROUTERS_MAX)
-            g->router[g->n_routers++] = optarg;
-        return true;
+        return url_add(&c->routers);
     case OPT_JSON:
         return c->json = true;
     case OPT_ALL:
@@ -200,53 +204,30 @@ static int bad_option(int opt, char **argv)
     return CTL_USAGE;
 }
 
-/* The folder first; what was given on its own goes before what the folder says. */
+/* What was given on its own goes before what the folder says. */
 static int where(struct ctl *c, const struct given *g, struct err *e)
 {
     const char *dir = g->dir;
-    int rc = 0;
+    int rc = g->token_file != NULL ? where_token_file(c, g->token_file, e) : 0;
 
-    if (dir == NULL && g->n_admins == 0 && g->n_routers == 0 &&
-        access(DEFAULT_DIR "/cluster.json", F_OK) == 0)
-        dir = DEFAULT_DIR;
-    if (dir != NULL)
-        rc = where_dir(c, dir, e);
-    if (rc == 0 && g->n_routers > 0) {
-        while (c->n_routers > 0) {
-            free(c->router[--c->n_routers]);
-            c->router[c->n_routers] = NULL;
-        }
-    }
-    for (size_t i = 0; i < g->n_routers && rc == 0; i++)
-        rc = where_router(c, g->router[i], e);
-    if (rc == 0 && g->n_admins > 0) {
-        while (c->n_admins > 0) {
-            free(c->admin[--c->n_admins]);
-            c->admin[c->n_admins] = NULL;
-        }
-    }
-    for (size_t i = 0; i < g->n_admins && rc == 0; i++)
-        rc = where_admin(c, g->admin[i], e);
-    if (rc == 0 && g->token_file != NULL)
-        rc = where_token_file(c, g->token_file, e);
     if (rc == 0 && g->key_file != NULL)
         rc = where_key_file(c, g->key_file, e);
-    return rc;
+    if (dir == NULL && c->admins.n == 0 && c->routers.n == 0 &&
+        access(DEFAULT_DIR "/cluster.json", F_OK) == 0)
+        dir = DEFAULT_DIR;
+    return rc == 0 && dir != NULL ? where_dir(c, dir, e) : rc;
 }
 
-int main(int argc, char **argv)
+static int run(struct ctl *c, int argc, char **argv)
 {
-    struct ctl c = { .timeout_s = 5, .ttl_s = 300 };
     struct given g = { 0 };
     struct err e = { 0 };
-    int opt, rc;
+    int opt;
 
-    signal(SIGPIPE, SIG_IGN);
-    opterr = 0;
     while ((opt = getopt_long(argc, argv, ":hV", options, NULL)) != -1) {
         if (opt == '?' || opt == ':')
             return bad_option(opt, argv);
-        if (!option_set(&c, &g, opt))
+        if (!option_set(c, &g, opt))
             return CTL_USAGE;
     }
     if (g.help)
@@ -254,17 +235,23 @@ int main(int argc, char **argv)
     if (g.version)
         return version();
     if (optind == argc) {
-        fprintf(stderr,
-                "usage: segqctl [OPTION]... COMMAND [ARGUMENT]...; segqctl -h shows "
-                "everything\n");
+        fputs("usage: segqctl [OPTION]... COMMAND [ARGUMENT]...; segqctl -h shows everything\n",
+              stderr);
         return CTL_USAGE;
     }
-    if (where(&c, &g, &e) < 0) {
-        fprintf(stderr, "segqctl: %s\n", e.text);
-        where_fini(&c);
-        return CTL_USAGE;
-    }
-    rc = cmd_run(&c, argc - optind, argv + optind);
+    if (where(c, &g, &e) < 0)
+        return ctl_say_err(&e, CTL_USAGE);
+    return cmd_run(c, argc - optind, argv + optind);
+}
+
+int main(int argc, char **argv)
+{
+    struct ctl c = { .timeout_s = 5, .ttl_s = 300 };
+    int rc;
+
+    signal(SIGPIPE, SIG_IGN);
+    opterr = 0;
+    rc = run(&c, argc, argv);
     where_fini(&c);
     ctl_put_end();
     return rc;

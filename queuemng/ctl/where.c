@@ -1,8 +1,9 @@
-/* where.c: where the cluster is: from D/cluster.json (written by
- * deploy/local.sh), or from options; and the admin token, which is read from a file and
- * never from the command line, where every user of the machine could see it. */
+/* where.c: where the cluster is: from options, or from D/cluster.json (written by
+ * deploy/local.sh); and the admin token, which is read from a file and never from the command
+ * line, where every user of the machine could see it. */
 #include "queuemng/ctl/where.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <event2/http.h>
 #include <jansson.h>
@@ -13,7 +14,7 @@
 
 #define TOKEN_MAX 256
 
-static int url_take(char **dst, const char *url, struct err *e)
+static bool is_url(const char *url)
 {
     struct evhttp_uri *u = evhttp_uri_parse(url);
     const char *scheme = u != NULL ? evhttp_uri_get_scheme(u) : NULL;
@@ -21,41 +22,23 @@ static int url_take(char **dst, const char *url, struct err *e)
     const char *path = u != NULL ? evhttp_uri_get_path(u) : NULL;
     bool ok = scheme != NULL && strcmp(scheme, "http") == 0 && host != NULL &&
               *host != '\0' && (*path == '\0' || strcmp(path, "/") == 0);
-    char *copy = ok ? strdup(url) : NULL;
 
     if (u != NULL)
         evhttp_uri_free(u);
-    if (!ok)
+    return ok;
+}
+
+int where_add(struct urls *list, const char *url, struct err *e)
+{
+    if (!is_url(url))
         return err_set(e, SQ_EINVAL, "'%s' is not http://HOST[:PORT]", url);
-    if (copy == NULL)
+    if (list->n == CTL_URLS_MAX)
+        return err_set(e, SQ_EFULL, "more than %d addresses of one kind", CTL_URLS_MAX);
+    list->v[list->n] = strdup(url);
+    if (list->v[list->n] == NULL)
         return err_set(e, SQ_ENOMEM, "out of memory");
-    free(*dst);
-    *dst = copy;
+    list->n++;
     return 0;
-}
-
-int where_admin(struct ctl *c, const char *url, struct err *e)
-{
-    int rc;
-
-    if (c->n_admins == CTL_MANAGERS_MAX)
-        return err_set(e, SQ_EFULL, "more than %d managers", CTL_MANAGERS_MAX);
-    rc = url_take(&c->admin[c->n_admins], url, e);
-    if (rc == 0)
-        c->n_admins++;
-    return rc;
-}
-
-int where_router(struct ctl *c, const char *url, struct err *e)
-{
-    int rc;
-
-    if (c->n_routers == CTL_ROUTERS_MAX)
-        return err_set(e, SQ_EFULL, "more than %d routers", CTL_ROUTERS_MAX);
-    rc = url_take(&c->router[c->n_routers], url, e);
-    if (rc == 0)
-        c->n_routers++;
-    return rc;
 }
 
 /* A token goes into a header line: printable, without blanks. */
@@ -75,7 +58,7 @@ static int token_take(struct ctl *c, const char *s, size_t n, const char *from,
     copy = strndup(s, n);
     if (copy == NULL)
         return err_set(e, SQ_ENOMEM, "out of memory");
-    free(c->token);
+    assert(c->token == NULL);
     c->token = copy;
     return 0;
 }
@@ -95,33 +78,38 @@ int where_token_file(struct ctl *c, const char *file, struct err *e)
 
 int where_key_file(struct ctl *c, const char *file, struct err *e)
 {
-    free(c->key_file);
+    assert(c->key_file == NULL);
     c->key_file = strdup(file);
     return c->key_file != NULL ? 0 : err_set(e, SQ_ENOMEM, "out of memory");
 }
 
+/* An array of URLs, or one of them. */
+static int add_all(struct urls *list, const json_t *urls, struct err *e)
+{
+    const json_t *u;
+    size_t i;
+    int rc = json_is_string(urls) ? where_add(list, json_string_value(urls), e) : 0;
+
+    json_array_foreach(urls, i, u)
+        if (rc == 0 && json_is_string(u))
+            rc = where_add(list, json_string_value(u), e);
+    return rc;
+}
+
 static int where_json(struct ctl *c, const json_t *doc, const char *file, struct err *e)
 {
-    const char *admin = json_string_value(json_object_get(doc, "admin"));
+    const json_t *admins = json_object_get(doc, "admins");
     const char *token = json_string_value(json_object_get(doc, "admin_token"));
-    const json_t *r, *all = json_object_get(doc, "admins");
-    size_t i;
     int rc = 0;
 
-    if (admin != NULL && json_array_size(all) == 0)
-        rc = where_admin(c, admin, e);
-    json_array_foreach(all, i, r)
-    {
-        if (rc == 0 && json_is_string(r))
-            rc = where_admin(c, json_string_value(r), e);
-    }
-    if (rc == 0 && token != NULL)
+    if (json_array_size(admins) == 0)
+        admins = json_object_get(doc, "admin");
+    if (c->admins.n == 0)
+        rc = add_all(&c->admins, admins, e);
+    if (rc == 0 && c->token == NULL && token != NULL)
         rc = token_take(c, token, strlen(token), "admin_token", e);
-    json_array_foreach(json_object_get(doc, "router"), i, r)
-    {
-        if (rc == 0 && json_is_string(r))
-            rc = where_router(c, json_string_value(r), e);
-    }
+    if (rc == 0 && c->routers.n == 0)
+        rc = add_all(&c->routers, json_object_get(doc, "router"), e);
     return rc < 0 ? err_wrap(e, "%s", file) : 0;
 }
 
@@ -139,15 +127,19 @@ int where_dir(struct ctl *c, const char *dir, struct err *e)
     rc = where_json(c, doc, file, e);
     json_decref(doc);
     snprintf(file, sizeof(file), "%s/secrets/claim.key", dir); /* of `make run` */
-    return rc == 0 && access(file, F_OK) == 0 ? where_key_file(c, file, e) : rc;
+    if (rc == 0 && c->key_file == NULL && access(file, F_OK) == 0)
+        rc = where_key_file(c, file, e);
+    return rc;
 }
 
 void where_fini(struct ctl *c)
 {
-    for (size_t i = 0; i < c->n_admins; i++)
-        free(c->admin[i]);
+    while (c->admins.n > 0)
+        free(c->admins.v[--c->admins.n]);
+    while (c->routers.n > 0)
+        free(c->routers.v[--c->routers.n]);
     free(c->token);
+    c->token = NULL;
     free(c->key_file);
-    for (size_t i = 0; i < c->n_routers; i++)
-        free(c->router[i]);
+    c->key_file = NULL;
 }

@@ -6,11 +6,11 @@
 #include "common/base/err.h"
 #include "queuemng/ctl/ctl.h"
 
-SQ_CHECK int where_dir(struct ctl *c, const char *dir, struct err *e); /* DIR/cluster.json */
-SQ_CHECK int where_token_file(struct ctl *c, const char *file, struct err *e);
-SQ_CHECK int where_key_file(struct ctl *c, const char *file, struct err *e); /* not read yet */
-SQ_CHECK int where_admin(struct ctl *c, const char *url, struct err *e);  /* one more */
-SQ_CHECK int where_router(struct ctl *c, const char *url, struct err *e); /* one more */
+SQ_CHECK int where_add(struct urls *list, const char *url, struct err *e);
+SQ_CHECK int where_token_file(struct ctl *c, const char *file, struct err *e); /* once */
+SQ_CHECK int where_key_file(struct ctl *c, const char *file, struct err *e); /* likewise */
+/* What was not given before, from DIR/cluster.json. */
+SQ_CHECK int where_dir(struct ctl *c, const char *dir, struct err *e);
 void where_fini(struct ctl *c);
 
 #endif

@@ -59,14 +59,12 @@
   const number = n => String(n).replace(/\B(?=(\d{3})+$)/g, t.thousands);
   const fill = (text, n, h) => text.replace('{n}', n).replace('{h}', h);
 
-  /* The same steps as in render.c. */
+  /* By the server's steps: [below (0: the rest), rounded to, text], in minutes. */
   function eta(s) {
-    const m = s > 0 ? Math.floor((s + 30) / 60) : 0;
     if (s == null || s < 0) return t.eta_unknown;
-    if (m === 0) return t.eta_soon;
-    if (m === 1) return t.eta_minute;
-    if (m < 60) return fill(t.eta_minutes, m < 10 ? m : Math.floor((m + 2) / 5) * 5);
-    return m < 90 ? t.eta_hour : fill(t.eta_hours, '', Math.floor((m + 30) / 60));
+    const m = Math.floor((s + 30) / 60), [, step, text] = d.eta_steps.find(([below]) => !below || m < below);
+    const n = Math.floor((m + step / 2) / step) * step;
+    return fill(t[text], n, n / 60);
   }
 
   /* ---- showing ---- */

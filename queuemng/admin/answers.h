@@ -1,4 +1,4 @@
-/* answers.h: one call of the admin API, and what the answers have in common. */
+/* answers.h: one call of the admin API: its parameters, status and body. */
 #ifndef SEGQ_MNG_ANSWERS_H
 #define SEGQ_MNG_ANSWERS_H
 

@@ -1,6 +1,6 @@
-/* changes.c: every change that an operator makes is noted down (op_log.h), whatever
- * its path: what the call is about (a queue's definition, a node's drain) is looked at before
- * and after it, and the difference is what it did. So a new kind of order is noted, too.
+/* changes.c: every change by an operator is logged (op_log.h), whatever its path: the call's
+ * subject (a queue's definition, a node's drain) is read before and after it, and the difference
+ * is logged. So a new kind of order is logged, too.
  *
  * One token, and a name that the asker gives himself (X-Segq-Operator): the token says that
  * somebody may, the name only helps colleagues to find each other. It is no proof. */
@@ -18,7 +18,7 @@
 #define WHO_MAX      64
 #define AUDIT_N      100 /* entries answered, if not told how many */
 
-/* ---- what a call is about -------------------------------------------------------- */
+/* ---- the subject of a call ------------------------------------------------------- */
 
 struct node_ask {
     const char *name;
@@ -81,7 +81,7 @@ void admin_change_begin(struct admin_change *x, struct admin_call *c, const char
 
 /* ---- the difference -------------------------------------------------------------- */
 
-/* Their values are secrets: that they are others now is noted, and not what they are. */
+/* Their values are secrets: the log has that they changed, and not the values. */
 static void mask_headers(json_t *headers)
 {
     json_t *h;
@@ -125,7 +125,7 @@ static void diff(json_t *list, const char *prefix, json_t *from, json_t *to)
     }
 }
 
-/* ---- noting it down -------------------------------------------------------------- */
+/* ---- the entry ------------------------------------------------------------------- */
 
 /* The name that the request gives itself: what is not a plain character becomes '?'. */
 static void who_of(const struct admin_call *c, char who[WHO_MAX + 1])

@@ -1,4 +1,4 @@
-/* live.h: what the dashboard asks for once a second. */
+/* live.h: the answers that the dashboard asks for once a second. */
 #ifndef SEGQ_MNG_LIVE_H
 #define SEGQ_MNG_LIVE_H
 

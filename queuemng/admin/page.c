@@ -1,5 +1,5 @@
-/* page.c: the dashboard: a page, a style and scripts that lie in the program. They
- * are public as they hold nothing: what they show they ask for with the operator's token. */
+/* page.c: the dashboard's files, which are a part of the program. They are public: the figures
+ * come from the API, with the operator's token. */
 #include "queuemng/admin/page.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* ticket_name.c: one spelling for each: no signs, no leading zeros. */
+/* ticket_name.c: a token, or SEGMENT-NUMBER in its one spelling: no signs, no leading zeros. */
 #include "queuemng/admin/ticket_name.h"
 
 #include <string.h>

@@ -1,5 +1,5 @@
 /* ask.h: asking queuemng or a router, and printing the answer. All functions with an int
- * return enum ctl_exit, and have printed what went wrong. */
+ * return enum ctl_exit, and have printed the error. */
 #ifndef SEGQ_CTL_ASK_H
 #define SEGQ_CTL_ASK_H
 
@@ -25,7 +25,7 @@ int ctl_do(const struct ctl *c, struct ctl_call call, view_fn view); /* asks, an
 /* The answer as JSON, new reference. NULL: *rc is the exit code; the answer is printed if it was
  * wanted as it came (--json), or is a refusal. */
 json_t *ctl_fetch(const struct ctl *c, struct ctl_call call, int *rc);
-/* GET, for what comes next: never printed but as a refusal. name: as in struct ctl_call. */
+/* GET for a further step: only a refusal is printed. name: as in struct ctl_call. */
 json_t *ctl_get(const struct ctl *c, const char *path, const char *name, int *rc);
 
 #endif

@@ -44,7 +44,7 @@ int ctl_sure(const struct ctl *c, const struct buf *what, const char *name)
     return yes ? CTL_OK : CTL_REFUSED;
 }
 
-/* One queue with its sums; NULL: it has been printed what went wrong. New reference. */
+/* One queue with its sums; NULL: the error has been printed. New reference. */
 static json_t *queue_now(const struct ctl *c, const char *name, int *rc)
 {
     json_t *live = ctl_get(c, "/v1/admin/live?since=9223372036854775807&queue=*", name, rc);

@@ -1,4 +1,4 @@
-/* ctl.h: the operator's command line: what one run was told.
+/* ctl.h: one run of segqctl: its addresses, token and options.
  *
  * A run is one command: one HTTP request (or a few), one answer printed. Everything blocks,
  * with a limit on the time of each request; the process then ends. */

@@ -1,4 +1,4 @@
-/* risk_view.c: what an order does to how many people, in sentences. Pure. */
+/* risk_view.c: the consequences of an order, in sentences. Pure. */
 #include "queuemng/ctl/risk_view.h"
 
 #include <assert.h>

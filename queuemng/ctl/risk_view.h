@@ -1,4 +1,4 @@
-/* risk_view.h: what an order does to how many people, in sentences. Pure. */
+/* risk_view.h: the consequences of an order for people, in sentences. Pure. */
 #ifndef SEGQ_CTL_RISK_VIEW_H
 #define SEGQ_CTL_RISK_VIEW_H
 

@@ -1,6 +1,7 @@
 /* events.c: two rings, read as one. Pure. */
 #include "queuemng/logbook/events.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -21,15 +22,16 @@ static bool is_tier_change(const char *text)
     return strncmp(by + 4, was + 8, n + 1) == 0;
 }
 
-/* What a manager's life consists of. */
+/* Normal work: many of them, and none needs an operator. */
 static bool is_routine(const char *text)
 {
-    return is_tier_change(text) || begins(text, "event=move ") || begins(text, "event=segment_opened ") ||
+    return is_tier_change(text) || begins(text, "event=move ") ||
+           begins(text, "event=segment_opened ") ||
            begins(text, "event=segment_sealed ") || begins(text, "event=segment_removed ") ||
            begins(text, "event=segment_dropped ");
 }
 
-/* Said again, better, by another one. */
+/* Another event says the same, and more. */
 static bool is_double(const char *text)
 {
     return begins(text, "event=peer_up ") || begins(text, "event=node_up ") ||
@@ -58,6 +60,7 @@ static const struct event *nth(const struct event *ring, uint64_t n_ever, size_t
     if (n >= n_ever || n >= EVENTS_KEPT)
         return NULL;
     e = &ring[(n_ever - 1 - n) % EVENTS_KEPT];
+    assert(e->seq != 0);
     return e->seq > since ? e : NULL;
 }
 

@@ -1,8 +1,8 @@
-/* events.h: the last things that happened, for the dashboard: the lines of the log that say
- * `event=...`, level info or worse (log_set_tap()). Pure.
+/* events.h: the latest events of the log, level info or worse (log_set_tap()), for the dashboard.
+ * Pure.
  *
- * Segments open, merge and go all the time; who looks at three in the morning wants to see
- * the node that died an hour ago. So these have a ring of their own, and crowd out nobody. */
+ * Segments open, merge and go all the time, and an operator looks for the node that died an hour
+ * ago. So routine events have a ring of their own, and push out no other. */
 #ifndef SEGQ_EVENTS_H
 #define SEGQ_EVENTS_H
 

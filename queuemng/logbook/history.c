@@ -1,6 +1,7 @@
 /* history.c: rings of points. Pure. */
 #include "queuemng/logbook/history.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -35,7 +36,7 @@ static bool is_busy(const struct history_sums *s, const struct history_sums *bef
            s->released != before->released;
 }
 
-/* Room for one more: whoever has been quiet longest goes, if anybody is quiet. */
+/* Room for one more: the queue that has been quiet longest goes, if one is quiet. */
 static bool make_room(struct history *h)
 {
     struct history_queue *quiet = NULL;
@@ -90,6 +91,7 @@ void history_add(struct history *h, uint32_t id, const struct history_sums *s)
         q = queue_new(h, id, s);
     if (q == NULL)
         return;
+    assert(h->round > 0 && q->seen < h->round); /* once a round */
     if (is_busy(s, &q->before) || q->n == 0)
         q->busy = h->round;
     p = &q->point[q->n++ % HISTORY_POINTS];
@@ -131,5 +133,6 @@ size_t history_n(const struct history_queue *q)
 
 const struct history_point *history_at(const struct history_queue *q, size_t i)
 {
+    assert(i < history_n(q));
     return &q->point[(q->n - history_n(q) + i) % HISTORY_POINTS];
 }

@@ -2,7 +2,7 @@
  * dashboard shows more than this moment. Pure.
  *
  * Kept of the queues in which something happens, at most HISTORY_QUEUES (3 KB each): beyond
- * that whoever has been quiet longest makes room. */
+ * that the one that has been quiet longest makes room. */
 #ifndef SEGQ_HISTORY_H
 #define SEGQ_HISTORY_H
 

@@ -1,6 +1,7 @@
 /* op_log.c: the file of operators' changes, and the last of them in memory. */
 #include "queuemng/logbook/op_log.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -42,6 +43,7 @@ static void push(struct op_log *l, json_t *entry)
 {
     json_t **at = slot(l, l->n++);
 
+    assert(json_is_object(entry));
     json_decref(*at);
     *at = entry;
     if (l->written < first(l)) {
@@ -92,7 +94,7 @@ static void rotate(const struct op_log *l, int64_t wall_ms)
 }
 
 /* A line that was written by half (disk full) is ended by the next one's new line: it is no
- * JSON, and who reads the file leaves it out. */
+ * JSON, and readers of the file leave it out. */
 static int append(const struct op_log *l, const char *text)
 {
     struct stat st;
@@ -138,6 +140,7 @@ static void flush(struct op_log *l, int64_t wall_ms)
         (void)mkdir(l->dir, 0750); /* there already, or open() says what is wrong */
         rotate(l, wall_ms);
     }
+    assert(l->written >= first(l)); /* what is to be written is still there */
     while (l->written < l->n) {
         char *text = json_dumps(*slot(l, l->written), JSON_COMPACT | JSON_ENSURE_ASCII);
         int rc = text != NULL ? append(l, text) : -1;

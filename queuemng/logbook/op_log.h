@@ -1,4 +1,4 @@
-/* op_log.h: what operators changed: who, when, from where, from what to what. Shell.
+/* op_log.h: the log of changes by operators: name, time, address, old and new value. Shell.
  *
  * DIR/audit.jsonl, one JSON object a line, written before the operator is answered and synced
  * within seconds (a script that makes ten thousand queues need not wait for as many syncs);

@@ -21,8 +21,8 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "queuemng/monitor/mon_page.h"
-#include "queuemng/monitor/monitor_proc.h"
+#include "queuemng/monitor/metrics_page.h"
+#include "queuemng/monitor/proc_read.h"
 
 #define LOG_MODULE "monitor"
 
@@ -112,6 +112,7 @@ static void hang_up(struct poller *p)
 
     assert(p->conn != NULL);
     ev_timer_at(p->deadline, MSEC_NEVER);
+    assert(m->n_done < ARRAY_LEN(m->done));
     if (m->n_done == 0)
         ev_post(m->ev, free_done, m);
     m->done[m->n_done++] = p->conn; /* at most one per poller and turn */
@@ -188,6 +189,7 @@ static void ask(struct poller *p)
     struct evhttp_request *req;
     char host[300];
 
+    assert(p->conn == NULL && p->host != NULL && p->target != NULL);
     p->conn = evhttp_connection_base_new(ev_base(p->m->ev), p->m->dns, p->host, p->port);
     req = p->conn != NULL ? evhttp_request_new(on_answer, p) : NULL;
     if (req == NULL) {
@@ -279,6 +281,7 @@ static int read_def(struct poller *p, struct err *e)
 {
     int n;
 
+    assert(p->labels_text == NULL && p->target == NULL);
     p->labels_text = strdup(p->d->labels);
     if (p->labels_text == NULL)
         return err_set(e, SQ_ENOMEM, "metric %s: out of memory", p->d->name);

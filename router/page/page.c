@@ -202,7 +202,7 @@ void page_put_headers(const struct page *p, struct buf *b, const struct page_vie
     }
 }
 
-/* ---- what the operator says ---- */
+/* ---- the operator's words ---- */
 
 /* The text of this very language, of its main language (zh for zh-tw), else the general. */
 struct page_words page_words_for(const struct page_def *d, const char *tag)

@@ -49,7 +49,7 @@ enum page_state {
     PAGE_REFUSED, /* its claim is not good */
     PAGE_START,   /* of a router that stands alone, at "/" */
     PAGE_IN,      /* there, with a good pass */
-    PAGE_COOKIES, /* it came back without what we gave it */
+    PAGE_COOKIES, /* it came back without our cookie */
     PAGE_NSTATES,
 };
 

@@ -1,4 +1,4 @@
-/* page_state.h: inside of the page: what page.c reads and render.c shows. Private. */
+/* page_state.h: a page that was read: its template and texts. Private to the room. */
 #ifndef SEGQ_ROUTER_PAGE_INT_H
 #define SEGQ_ROUTER_PAGE_INT_H
 

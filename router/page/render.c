@@ -1,4 +1,9 @@
-/* render.c: see render.h. */
+/* render.c: a view to the page's HTML.
+ *
+ * page.js shows the same figures as put_position(), set_place() and put_number() here, and has to:
+ * a poll answers with numbers alone (it is the hot path, and knows no language), while a page
+ * without scripts asks for the whole document. What has rules is here only, and told to the script
+ * in put_data(): the texts, the steps of an estimate, the thousands' separator. */
 #include "router/page/render.h"
 
 #include <assert.h>
@@ -11,31 +16,31 @@
 static const struct {
     const char *name;
     enum page_text_id heading, say;
-    bool join, retry, enter, leave; /* what one may do */
+    enum page_slot_id can; /* the form that it has; 0: none */
 } states[PAGE_NSTATES] = {
-    [PAGE_WAITING] = { "waiting", PT_waiting, PT_keep, .leave = true },
-    [PAGE_DOOR] = { "door", PT_door, PT_door_say, .join = true },
-    [PAGE_TURN] = { "turn", PT_turn, PT_turn_say, .enter = true },
-    [PAGE_EXPIRED] = { "expired", PT_expired, PT_expired_say, .join = true },
-    [PAGE_NO_SHOW] = { "no_show", PT_no_show, PT_no_show_say, .join = true },
-    [PAGE_LOST] = { "lost", PT_lost, PT_lost_say, .join = true },
-    [PAGE_LEFT] = { "left", PT_left, PT_left_say, .join = true },
-    [PAGE_EARLY] = { "early", PT_early, PT_early_say, .retry = true },
-    [PAGE_REJECT] = { "reject", PT_reject, PT_reject_say, .retry = true },
-    [PAGE_CLOSED] = { "closed", PT_closed, PT_closed_say, .retry = true },
-    [PAGE_FULL] = { "full", PT_full, PT_full_say, .retry = true },
-    [PAGE_UNAVAILABLE] = { "unavailable", PT_unavailable, PT_unavailable_say, .retry = true },
-    [PAGE_TOO_FAST] = { "too_fast", PT_too_fast, PT_too_fast_say, .retry = true },
-    [PAGE_NO_QUEUE] = { "no_queue", PT_no_queue, PT_no_queue_say, .join = false },
-    [PAGE_REFUSED] = { "refused", PT_refused, PT_refused_say, .join = true },
-    [PAGE_START] = { "start", PT_start, PT_start_say, .join = false },
-    [PAGE_IN] = { "in", PT_in, PT_in_say, .join = false },
-    [PAGE_COOKIES] = { "cookies", PT_cookies, PT_cookies_say, .join = true },
+    [PAGE_WAITING] = { "waiting", PT_waiting, PT_keep, PS_can_leave },
+    [PAGE_DOOR] = { "door", PT_door, PT_door_say, PS_can_join },
+    [PAGE_TURN] = { "turn", PT_turn, PT_turn_say, PS_can_enter },
+    [PAGE_EXPIRED] = { "expired", PT_expired, PT_expired_say, PS_can_join },
+    [PAGE_NO_SHOW] = { "no_show", PT_no_show, PT_no_show_say, PS_can_join },
+    [PAGE_LOST] = { "lost", PT_lost, PT_lost_say, PS_can_join },
+    [PAGE_LEFT] = { "left", PT_left, PT_left_say, PS_can_join },
+    [PAGE_EARLY] = { "early", PT_early, PT_early_say, PS_can_retry },
+    [PAGE_REJECT] = { "reject", PT_reject, PT_reject_say, PS_can_retry },
+    [PAGE_CLOSED] = { "closed", PT_closed, PT_closed_say, PS_can_retry },
+    [PAGE_FULL] = { "full", PT_full, PT_full_say, PS_can_retry },
+    [PAGE_UNAVAILABLE] = { "unavailable", PT_unavailable, PT_unavailable_say, PS_can_retry },
+    [PAGE_TOO_FAST] = { "too_fast", PT_too_fast, PT_too_fast_say, PS_can_retry },
+    [PAGE_NO_QUEUE] = { "no_queue", PT_no_queue, PT_no_queue_say, 0 },
+    [PAGE_REFUSED] = { "refused", PT_refused, PT_refused_say, PS_can_join },
+    [PAGE_START] = { "start", PT_start, PT_start_say, 0 },
+    [PAGE_IN] = { "in", PT_in, PT_in_say, 0 },
+    [PAGE_COOKIES] = { "cookies", PT_cookies, PT_cookies_say, PS_can_join },
 };
 
 /* ---- numbers and times ---- */
 
-/* 1234567 -> 1,234,567, or what this language puts between. The same as in page.js. */
+/* 1234567 -> 1,234,567, or what this language puts between. page.js has it, too. */
 static void put_number(const struct page_lang *l, struct buf *b, uint64_t v)
 {
     char t[32];
@@ -64,23 +69,28 @@ static void put_filled(const struct page_lang *l, struct buf *b, enum page_text_
     }
 }
 
-/* The same steps as in page.js. */
+/* The steps of an estimate, in minutes: below `below` (0: the rest), rounded to `step`. */
+static const struct {
+    unsigned below, step;
+    enum page_text_id text;
+} eta_steps[] = {
+    { 1, 1, PT_eta_soon },     { 2, 1, PT_eta_minute }, { 10, 1, PT_eta_minutes },
+    { 60, 5, PT_eta_minutes }, { 90, 60, PT_eta_hour }, { 0, 60, PT_eta_hours },
+};
+
 void page_put_eta(const struct page_lang *l, struct buf *b, int64_t eta_s)
 {
-    uint64_t minutes = eta_s > 0 ? ((uint64_t)eta_s + 30) / 60 : 0;
+    uint64_t minutes = eta_s > 0 ? ((uint64_t)eta_s + 30) / 60 : 0, n;
+    size_t i = 0;
 
-    if (eta_s < 0)
-        put_filled(l, b, PT_eta_unknown, 0, 0);
-    else if (minutes == 0)
-        put_filled(l, b, PT_eta_soon, 0, 0);
-    else if (minutes == 1)
-        put_filled(l, b, PT_eta_minute, 1, 0);
-    else if (minutes < 60)
-        put_filled(l, b, PT_eta_minutes, minutes < 10 ? minutes : (minutes + 2) / 5 * 5, 0);
-    else if (minutes < 90)
-        put_filled(l, b, PT_eta_hour, 0, 1);
-    else
-        put_filled(l, b, PT_eta_hours, 0, (minutes + 30) / 60);
+    if (eta_s < 0) {
+        buf_str(b, l->text[PT_eta_unknown]);
+        return;
+    }
+    while (eta_steps[i].below != 0 && minutes >= eta_steps[i].below)
+        i++;
+    n = (minutes + eta_steps[i].step / 2) / eta_steps[i].step * eta_steps[i].step;
+    put_filled(l, b, eta_steps[i].text, n, n / 60);
 }
 
 /* ---- what the script is told ---- */
@@ -135,7 +145,11 @@ static void put_data(const struct page *p, struct buf *b, const struct page_view
     put_num_member(b, "paused", v->paused);
     put_num_member(b, "opens", opens_s(v));
     put_num_member(b, "opens_at", v->opens_ms / 1000);
-    buf_str(b, ",\"t\":{\"\":0");
+    buf_str(b, ",\"eta_steps\":[");
+    for (size_t i = 0; v->state == PAGE_WAITING && i < ARRAY_LEN(eta_steps); i++)
+        buf_printf(b, "%s[%u,%u,\"%s\"]", i > 0 ? "," : "", eta_steps[i].below,
+                   eta_steps[i].step, page_text_names[eta_steps[i].text]);
+    buf_str(b, "],\"t\":{\"\":0");
     for (int i = 0; v->state == PAGE_WAITING && i < PT_COUNT; i++)
         if (page_text_script[i])
             put_member(b, page_text_names[i], l->text[i], strlen(l->text[i]));
@@ -147,6 +161,7 @@ static void put_data(const struct page *p, struct buf *b, const struct page_view
 /* Everything that is composed lies in one buffer; values point into it when it is whole. */
 struct values {
     struct buf mem;
+    size_t used; /* of mem: they are values */
     struct {
         size_t at, n;
     } made[PS_COUNT];
@@ -158,14 +173,13 @@ static struct page_str str(const char *s)
     return (struct page_str) { s, strlen(s) };
 }
 
-static void begin(struct values *x, enum page_slot_id s)
+/* What was appended since the last one is the value of s. */
+static void made(struct values *x, enum page_slot_id s)
 {
-    x->made[s].at = x->mem.len;
-}
-
-static void end(struct values *x, enum page_slot_id s)
-{
-    x->made[s].n = x->mem.len - x->made[s].at;
+    assert(x->made[s].n == 0);
+    x->made[s].at = x->used;
+    x->made[s].n = x->mem.len - x->used;
+    x->used = x->mem.len;
 }
 
 static uint64_t percent(const struct page_view *v)
@@ -188,26 +202,22 @@ static void set_place(const struct page *p, struct values *x, const struct page_
     const struct page_lang *l = &p->lang[v->lang];
 
     x->v[PS_waiting] = str("1");
-    begin(x, PS_position);
     if (v->position > 0)
         put_position(l, &x->mem, v);
     else
         buf_str(&x->mem, l->text[is_prequeue(v) ? PT_drawn : PT_unknown]);
-    end(x, PS_position);
-    begin(x, PS_of);
+    made(x, PS_position);
     if (v->position > 0 && !v->capped)
         put_filled(l, &x->mem, PT_of, v->total, 0);
-    end(x, PS_of);
-    begin(x, PS_eta);
+    made(x, PS_of);
     if (is_prequeue(v))
         page_put_eta(l, &x->mem, opens_s(v));
     else
         page_put_eta(l, &x->mem, v->paused ? -1 : v->eta_s);
-    end(x, PS_eta);
+    made(x, PS_eta);
     x->v[PS_wait] = str(l->text[is_prequeue(v) ? PT_opens : PT_wait]);
-    begin(x, PS_percent);
     buf_u64(&x->mem, percent(v));
-    end(x, PS_percent);
+    made(x, PS_percent);
     if (v->paused)
         x->v[PS_paused] = str(l->text[PT_paused]);
 }
@@ -243,14 +253,12 @@ static void set_refresh(const struct page *p, struct values *x, const struct pag
         return;
     if (s < 2)
         s = 2;
-    begin(x, PS_refresh);
     buf_u64(&x->mem, s);
     buf_str(&x->mem, "; url=");
     page_put_path(&x->mem, v->queue, v->state == PAGE_WAITING ? "?r=1" : "", v->target);
-    end(x, PS_refresh);
-    begin(x, PS_refresh_s);
+    made(x, PS_refresh);
     put_filled(&p->lang[v->lang], &x->mem, PT_refresh, s, 0);
-    end(x, PS_refresh_s);
+    made(x, PS_refresh_s);
 }
 
 /* Black or white, whichever is easier to read on the accent. */
@@ -270,17 +278,14 @@ static void set_words(const struct page *p, struct values *x, const struct page_
     enum page_text_id heading = is_prequeue(v) ? PT_prequeue : states[v->state].heading;
 
     x->v[PS_title] = str(w.title[0] != '\0' ? w.title : l->text[PT_title]);
-    begin(x, PS_message);
     page_put_message(&x->mem, v->message, w.message);
-    end(x, PS_message);
+    made(x, PS_message);
     x->v[PS_heading] = str(l->text[heading]);
     x->v[PS_say] = str(l->text[is_prequeue(v) ? PT_prequeue_say : states[v->state].say]);
     if (v->state == PAGE_EARLY && v->opens_ms != 0) {
-        begin(x, PS_opens);
         page_put_eta(l, &x->mem, opens_s(v));
-        end(x, PS_opens);
+        made(x, PS_opens);
     }
-    begin(x, PS_tab);
     if (v->state == PAGE_WAITING && v->position > 0) {
         put_position(l, &x->mem, v);
         buf_str(&x->mem, " · ");
@@ -289,7 +294,7 @@ static void set_words(const struct page *p, struct values *x, const struct page_
         buf_str(&x->mem, " · ");
     }
     buf_append(&x->mem, x->v[PS_title].p, x->v[PS_title].n);
-    end(x, PS_tab);
+    made(x, PS_tab);
     if (v->def == NULL)
         return;
     x->v[PS_logo] = str(v->def->logo);
@@ -326,46 +331,38 @@ static void set_draw(struct values *x, const struct page_view *v)
 {
     x->v[PS_commitment] = draw_hex(v->draw, "\"commitment\":\"");
     x->v[PS_seed] = draw_hex(v->draw, "\"seed\":\"");
-    begin(x, PS_ticket);
     buf_u64(&x->mem, v->ticket_seg);
     buf_byte(&x->mem, '-');
     buf_u64(&x->mem, v->ticket_number);
-    end(x, PS_ticket);
+    made(x, PS_ticket);
 }
 
 /* What only the page at "/" has. */
 static void set_front(const struct page *p, struct values *x, const struct page_view *v)
 {
     if (v->state == PAGE_IN) {
-        begin(x, PS_good_for);
         page_put_eta(&p->lang[v->lang], &x->mem, v->good_for_s);
-        end(x, PS_good_for);
+        made(x, PS_good_for);
     }
-    begin(x, PS_rooms);
     for (size_t i = 0; i < v->n_rooms; i++)
         buf_printf(&x->mem, "<li><a href=\"/q/%s\">%s</a></li>", v->rooms[i], v->rooms[i]);
-    end(x, PS_rooms);
+    made(x, PS_rooms);
 }
 
 static void set_acts(struct values *x, const struct page_view *v)
 {
-    if (v->state != PAGE_START && v->state != PAGE_IN && !states[v->state].leave &&
-        !states[v->state].enter)
+    enum page_slot_id can = states[v->state].can;
+
+    if (v->state != PAGE_START && v->state != PAGE_IN && can != PS_can_leave &&
+        can != PS_can_enter)
         x->v[PS_back] = str(v->target);
     if (v->queue[0] == '\0')
         return;
-    begin(x, PS_path);
     buf_str(&x->mem, "/q/");
     buf_str(&x->mem, v->queue);
-    end(x, PS_path);
-    if (states[v->state].join)
-        x->v[PS_can_join] = str("1");
-    if (states[v->state].retry)
-        x->v[PS_can_retry] = str("1");
-    if (states[v->state].enter)
-        x->v[PS_can_enter] = str("1");
-    if (states[v->state].leave)
-        x->v[PS_can_leave] = str("1");
+    made(x, PS_path);
+    if (can != 0)
+        x->v[can] = str("1");
 }
 
 static void set_all(const struct page *p, struct values *x, const struct page_view *v)
@@ -381,7 +378,7 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
     x->v[PS_script] = (struct page_str) { (const char *)p->script.data, p->script.len };
     x->v[PS_target] = str(v->target);
     x->v[PS_door] = str(v->state == PAGE_DOOR ? "1" : "");
-    if (v->key != NULL && states[v->state].join)
+    if (v->key != NULL && states[v->state].can == PS_can_join)
         x->v[PS_key] = str(v->key);
     x->v[PS_claim] = (struct page_str) { v->claim, v->claim_len };
     if (v->token != NULL)
@@ -394,9 +391,8 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
     set_words(p, x, v);
     set_acts(x, v);
     set_front(p, x, v);
-    begin(x, PS_data);
     put_data(p, &x->mem, v);
-    end(x, PS_data);
+    made(x, PS_data);
 }
 
 void page_put(const struct page *p, struct buf *b, const struct page_view *v)

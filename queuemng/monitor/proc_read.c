@@ -1,6 +1,7 @@
-/* monitor_proc.c: percentages of processor and memory, of the machine or of processes. */
-#include "queuemng/monitor/monitor_proc.h"
+/* proc_read.c: percentages of processor and memory, of the machine or of processes. */
+#include "queuemng/monitor/proc_read.h"
 
+#include <assert.h>
 #include <ctype.h>
 #include <dirent.h>
 #include <errno.h>
@@ -27,6 +28,7 @@ static int slurp(const char *path, char *buf, size_t cap, struct err *e)
         len += n;
     }
     close(fd);
+    assert(len >= 0 && (size_t)len <= cap);
     return (int)len;
 }
 
@@ -154,6 +156,7 @@ static int processes(struct mon_proc_state *s, const struct metric_def *d, msec_
     }
     *value = (double)spent(s, &f) * 100000.0 /
              ((double)sysconf(_SC_CLK_TCK) * (double)ms_max(1, now_ms - s->at_ms));
+    assert(f.n <= MON_PROCS_MAX);
     free(s->v);
     s->v = f.v;
     s->n = f.n;

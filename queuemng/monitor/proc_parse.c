@@ -1,4 +1,5 @@
-#include "queuemng/monitor/mon_proc.h"
+/* proc_parse.c: the fields of files in /proc. Pure. */
+#include "queuemng/monitor/proc_parse.h"
 
 #include <inttypes.h>
 #include <stdio.h>

@@ -1,9 +1,9 @@
-/* monitor_proc.h: readings from /proc. Shell; /proc does not block. */
-#ifndef SEGQ_MONITOR_PROC_H
-#define SEGQ_MONITOR_PROC_H
+/* proc_read.h: readings from /proc. Shell; /proc does not block. */
+#ifndef SEGQ_PROC_READ_H
+#define SEGQ_PROC_READ_H
 
 #include "queuemng/monitor/metric_def.h"
-#include "queuemng/monitor/mon_proc.h"
+#include "queuemng/monitor/proc_parse.h"
 
 #define MON_PROCS_MAX 1024 /* processes of one name that are looked at */
 

@@ -1,9 +1,9 @@
-/* mon_page.h: one value of a /metrics page (Prometheus text exposition), by name and labels.
+/* metrics_page.h: one value of a /metrics page (Prometheus text exposition), by name and labels.
  * Pure: text in, numbers out. Each failure is a sentence in *e: it is shown to operators. */
-#ifndef SEGQ_MON_PAGE_H
-#define SEGQ_MON_PAGE_H
+#ifndef SEGQ_METRICS_PAGE_H
+#define SEGQ_METRICS_PAGE_H
 
-#include "queuemng/monitor/mon_parse.h"
+#include "queuemng/monitor/prometheus_api.h"
 
 struct mon_label {
     const char *name, *value;

@@ -1,8 +1,8 @@
-/* mon_parse.h: one value of the Prometheus HTTP API (GET /api/v1/query: one vector sample or
+/* prometheus_api.h: one value of the Prometheus HTTP API (GET /api/v1/query: one vector sample or
  * scalar), and rates of counters. Pure: text in, numbers out.
  * Each failure is a sentence in *e: it is shown to operators. */
-#ifndef SEGQ_MON_PARSE_H
-#define SEGQ_MON_PARSE_H
+#ifndef SEGQ_PROMETHEUS_API_H
+#define SEGQ_PROMETHEUS_API_H
 
 #include "common/base/err.h"
 

@@ -1,14 +1,15 @@
-/* A page, line by line:
+/* metrics_page.c: a page, line by line. Pure.
  *   name{label="value",...} value [timestamp in ms]
  * Lines that are not about the wanted name are not looked into. */
-#include "queuemng/monitor/mon_page.h"
+#include "queuemng/monitor/metrics_page.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
-#define LABELS_MAX 32
+#define LABELS_MAX 32 /* bits of labels() */
 
 struct line {
     const char *p, *end;
@@ -72,8 +73,9 @@ static const struct mon_label *wanted(const struct mon_want *w, const char *p, s
 /* {a="b",...}: *match if all wanted labels are there with their values. */
 static bool labels(struct line *l, const struct mon_want *w, bool *match)
 {
-    uint32_t found = 0;
+    uint32_t found = 0; /* a bit per label */
 
+    assert(w->n_labels <= LABELS_MAX);
     for (blanks(l); !takes(l, '}'); blanks(l)) {
         const struct mon_label *want;
         const char *p = l->p;
@@ -207,5 +209,6 @@ int mon_labels(char *text, struct mon_label *v, size_t cap, struct err *e)
         v[n++] = (struct mon_label){ text, eq + 1 };
         text = comma != NULL ? comma + 1 : eq + 1 + strlen(eq + 1);
     }
+    assert(n <= cap);
     return (int)n;
 }

@@ -1,5 +1,7 @@
-#include "queuemng/monitor/mon_parse.h"
+/* prometheus_api.c: an answer of the Prometheus HTTP API. Pure. */
+#include "queuemng/monitor/prometheus_api.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <math.h>
 #include <stdlib.h>
@@ -82,6 +84,7 @@ int mon_rate_step(struct mon_rate *r, double counter, msec_t taken_ms, double *o
     *r = (struct mon_rate){ counter, taken_ms, true };
     if (!old.known)
         return SQ_EBUSY;
+    assert(taken_ms > old.last_ms);
     *out = grown * 1000.0 / (double)(taken_ms - old.last_ms);
     return 0;
 }

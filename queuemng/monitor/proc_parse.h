@@ -1,7 +1,7 @@
-/* mon_proc.h: /proc/stat, /proc/meminfo and /proc/<pid>/stat as numbers. Pure: text in,
+/* proc_parse.h: /proc/stat, /proc/meminfo and /proc/<pid>/stat as numbers. Pure: text in,
  * numbers out. Each failure is a sentence in *e: it is shown to operators. */
-#ifndef SEGQ_MON_PROC_H
-#define SEGQ_MON_PROC_H
+#ifndef SEGQ_PROC_PARSE_H
+#define SEGQ_PROC_PARSE_H
 
 #include "common/base/err.h"
 

@@ -183,7 +183,7 @@ export function askDrain(node) {
     () => change('POST', `nodes/${enc(node.name)}/${on ? 'drain' : 'undrain'}`), on ? `${node.name} is being drained.` : `${node.name} is used again.`);
 }
 
-// Whoever is in its segments has to come back by polling: then its name is typed.
+// People in its segments have to come back by polling: then its name is typed.
 export function askForget(node) {
   const n = node.segments;
   ask(`Forget node ${node.name}?`, 'Forget it',

@@ -1,5 +1,5 @@
-// dom.js: elements, and changing only what differs: who reads the page with a keyboard or a
-// screen reader is not thrown off it every second.
+// dom.js: elements, and changing only what differs: a keyboard or a screen reader does not lose its
+// place every second.
 const SVG = 'http://www.w3.org/2000/svg';
 export const $ = id => document.getElementById(id);
 
@@ -27,8 +27,8 @@ export function mark(e, name, value) {
   if (e.getAttribute(name) !== value) e.setAttribute(name, value);
 }
 
-// The children of `parent` become those of `items`, in their order; who is there already is
-// kept. make(item) -> element, show(element, item) brings it up to date.
+// The children of `parent` become those of `items`, in their order; elements that are
+// there stay. make(item) -> element, show(element, item) brings it up to date.
 export function list(parent, items, keyOf, make, show) {
   const have = new Map();
   for (const e of parent.children) have.set(e.dataset.key, e);

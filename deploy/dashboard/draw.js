@@ -86,10 +86,10 @@ export function gauges_show(parent, q, metrics) {
 
 /* ---- merges ---- */
 
-const MERGED_MS = 8000; // a merge takes milliseconds: so long it is shown
+const MERGED_MS = 8000; // a merge takes milliseconds; it is shown for longer
 let planned = new Map(), merged = [];
 
-// events: new ones. Whoever looks once a second would never see a segment move.
+// events: new ones. A look once a second would never see a segment move.
 export function hearMoves(events) {
   merged = merged.filter(m => Date.now() - m.at < MERGED_MS);
   for (const m of events.map(e => readEvent(e.text)).filter(e => e.event === 'move')) {

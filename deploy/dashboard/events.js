@@ -1,4 +1,4 @@
-// events.js: what happened, as sentences: queuemng's lines of log, of which each says event=NAME.
+// events.js: queuemng's events (lines of its log with event=NAME) as sentences.
 // tests/check.sh looks whether each event that queuemng logs has its sentence here.
 import { number } from './dom.js';
 

@@ -1,4 +1,4 @@
-// main.js: looks once a second while somebody looks at it, and shows what it was told.
+// main.js: asks once a second while the page is visible, and shows the answer.
 import { $, el, put, list, mark, number, rate, span, clock } from './dom.js';
 import * as api from './api.js';
 import * as controls from './controls.js';

@@ -21,7 +21,7 @@ const LIMITS = {
 };
 let metrics = new Set();
 export const knowMetrics = v => { metrics = new Set(v.map(m => m.name)); };
-// A later queuemng may say what is not known here: said as it is.
+// A later queuemng may have words that are not known here: they are shown as they are.
 export const limitWords = by => LIMITS[by] || (metrics.has(by) ? 'the metric ' + by : STATES[by] ? 'its state' : `“${by}”`);
 
 export const inLine = x => x.waiting + x.returning; // of a queue, a lane, a segment

@@ -14,7 +14,7 @@
 
   /* ---- until it opens ---- */
 
-  let opensAt = Date.now() + 1000 * d.opens; /* by the watch of who looks */
+  let opensAt = Date.now() + 1000 * d.opens; /* by this browser's clock */
   const two = n => String(n).padStart(2, '0');
   const days = new Intl.NumberFormat(d.lang, { style: 'unit', unit: 'day', unitDisplay: 'long' });
   const here = navigator.language || '', locale = here.startsWith(d.lang) ? here : d.lang; /* en-GB */
@@ -41,10 +41,10 @@
 
   function tryAgain() {
     fetch('/v1/queues/' + d.queue).then(r => r.status < 500 ? document.querySelector('form[method=get]').submit() : Promise.reject(r))
-      .catch(() => setTimeout(tryAgain, spread(d.after))); /* who is not answered keeps this page, and not the gate's */
+      .catch(() => setTimeout(tryAgain, spread(d.after))); /* without an answer this page stays, and not the gate's */
   }
 
-  /* ---- no place yet: a script is somebody who looks ---- */
+  /* ---- no place yet: a script joins, a crawler does not ---- */
 
   if (d.state === 'door') return document.querySelector('form[action$="/join"]').submit();
 

@@ -2,8 +2,8 @@
  * subject (a queue's definition, a node's drain) is read before and after it, and the difference
  * is logged. So a new kind of order is logged, too.
  *
- * One token, and a name that the asker gives himself (X-Segq-Operator): the token says that
- * somebody may, the name only helps colleagues to find each other. It is no proof. */
+ * All operators have one token. The name (X-Segq-Operator) is the request's own word: it helps
+ * colleagues to find each other, and proves nothing. */
 #include "queuemng/admin/changes.h"
 
 #include <stdio.h>
@@ -16,7 +16,7 @@
 
 #define LOG_MODULE "audit"
 #define WHO_MAX      64
-#define AUDIT_N      100 /* entries answered, if not told how many */
+#define AUDIT_N      100 /* entries answered without ?n= */
 
 /* ---- the subject of a call ------------------------------------------------------- */
 

@@ -1,6 +1,7 @@
 /* leader.c: several managers: which one leads, and where a standby sends requests. */
 #include "queuemng/admin/leader.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,14 +33,15 @@ void admin_manager(struct admin_call *c)
                                                             "admin", self)));
 }
 
-/* Sent on to the leader: a question by 307, an order by 409 with its address: whoever
- * gives it decides where. */
+/* To the leader: a question by 307; an order by 409 with the address, so that the operator
+ * decides where it is given. */
 void admin_elsewhere(struct admin_call *c)
 {
     struct mng_lead_view v;
     bool get = strcmp(c->q->method, "GET") == 0;
     char url[80];
 
+    assert(c->s->lead != NULL); /* without others, this one leads */
     mng_lead_look(c->s->lead, &v);
     if (v.leader_admin[0] == 0) {
         admin_problem(c->a, 503, "not_leader", "no manager leads at present");

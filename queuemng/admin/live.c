@@ -3,6 +3,7 @@
  * much for once a second.) GET /v1/admin/history: the last ten minutes of one queue. */
 #include "queuemng/admin/live.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -55,6 +56,7 @@ static void pick_queue(struct pick *p, const struct mng_queue_view *q)
     i = p->n < QUEUES_MAX ? p->n++ : QUEUES_MAX - 1;
     for (; i > 0 && p->best[i - 1].people < people; i--)
         p->best[i] = p->best[i - 1];
+    assert(i < p->n && p->n <= QUEUES_MAX);
     p->best[i].people = people;
     p->best[i].v = *q;
 }

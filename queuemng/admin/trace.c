@@ -7,6 +7,7 @@
  * Nothing of this goes through the core: a question changes nothing. */
 #include "queuemng/admin/trace.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -205,7 +206,7 @@ struct ranked {
     size_t at;
 };
 
-/* By time; at the same time, what a node said later is the earlier in its list. */
+/* By time; lines of the same time in a node's order (its lists begin with the newest). */
 static int by_time(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
@@ -254,6 +255,7 @@ static void finish(struct mng_service *s, struct trace *w)
 {
     struct admin_held *answer = w->answer;
 
+    assert(answer != NULL && w->n_asked <= NODES_MAX);
     fill(w, admin_held_ans(answer));
     list_remove(&s->traces, &w->in);
     json_decref(w->events);
@@ -304,7 +306,7 @@ static struct asked *asked_of(struct trace *w, const char *node)
     return NULL;
 }
 
-/* Another node may still have an old copy of its segment: whom the map names counts. */
+/* Another node may still have an old copy of its segment: the one that the map names counts. */
 static void take_state(struct trace *w, const char *node, const struct msg_why_ans *a)
 {
     bool named = w->placed && strcmp(node, w->host) == 0;

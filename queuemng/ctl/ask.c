@@ -99,7 +99,7 @@ static bool does_not_lead(const struct ctl_answer *a, char **leader)
     return no;
 }
 
-/* One manager, and whom it names. SQ_EUNAVAIL: neither leads, or can be reached. */
+/* One manager, then the leader that it names. SQ_EUNAVAIL: neither leads, or can be reached. */
 static int ask_one(const struct ctl *c, const char *url, const struct ctl_call *call,
                    struct ctl_answer *a, struct err *e)
 {

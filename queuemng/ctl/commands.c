@@ -55,7 +55,7 @@ static void on_stop(int sig)
     _exit(CTL_OK); /* what was shown is written: every picture is flushed */
 }
 
-/* Goes on when queuemng is away: then it says so, every second, until it is back. */
+/* Goes on when queuemng is away: it prints the error every second until it is back. */
 static int cmd_watch(struct ctl *c, int argc, char **argv)
 {
     const struct timespec second = { .tv_sec = 1 };

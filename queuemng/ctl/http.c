@@ -31,7 +31,7 @@ static void on_answer(struct evhttp_request *req, void *arg)
         uint8_t *p = buf_reserve(&x->answer->body, n + 1);
 
         if (p != NULL && evbuffer_remove(in, p, n) == (int)n) {
-            p[n] = '\0'; /* behind the end: for those who print it */
+            p[n] = '\0'; /* behind the end: it can be printed as a text */
             x->answer->body.len += n;
             x->answer->status = evhttp_request_get_response_code(req);
             x->done = true;

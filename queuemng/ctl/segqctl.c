@@ -204,7 +204,7 @@ static int bad_option(int opt, char **argv)
     return CTL_USAGE;
 }
 
-/* What was given on its own goes before what the folder says. */
+/* Addresses and tokens given on their own go before the folder's. */
 static int where(struct ctl *c, const struct given *g, struct err *e)
 {
     const char *dir = g->dir;

@@ -57,7 +57,7 @@ static void show(struct table *t, struct buf *b, size_t indent)
     table_fini(t);
 }
 
-/* Who waits or is inside, of the segments on this node. */
+/* People who wait or are inside, in the segments on this node. */
 static uint64_t people_in(const json_t *segments, const char *node)
 {
     const json_t *s;
@@ -220,7 +220,7 @@ static void segments(struct buf *b, const json_t *list, bool all)
         buf_printf(b, "    (%zu more between them: --all)\n", to - from);
 }
 
-/* Of the last in line: as that person is told. An older manager does not say. */
+/* The last person's estimate, as that person sees it. An older manager has none. */
 static void eta(struct buf *b, const json_t *l)
 {
     const json_t *s = json_object_get(l, "eta_last_s");
@@ -255,7 +255,7 @@ static void lane(struct buf *b, const json_t *l, bool all)
     segments(b, json_object_get(l, "segments"), all);
 }
 
-/* Only where somebody stays away; an older manager does not say. */
+/* Only with no-shows; an older manager does not have the rate. */
 static void claims(struct buf *b, const json_t *q)
 {
     double rate = ctl_f64(q, "claim_rate");

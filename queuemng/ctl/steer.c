@@ -29,7 +29,7 @@ static int patch(struct ctl *c, const char *queue, json_t *doc)
 
 /* ---- one key --------------------------------------------------------------------- */
 
-/* The words as one text; none: nothing is said any more. */
+/* The words as one text; none: it takes the message away. */
 int cmd_message(struct ctl *c, int argc, char **argv)
 {
     struct buf b;
@@ -53,7 +53,7 @@ static int not_a_number(const char *s)
     return CTL_USAGE;
 }
 
-/* 0 would be "by the limits" in the definition: whoever types it here may mean a stop. */
+/* 0 is "by the limits" in the definition; an operator may mean a stop. */
 static int zero_means_two_things(const char *queue)
 {
     fprintf(stderr,

@@ -13,7 +13,7 @@
 /* KEY=VALUE words into one JSON object, dotted keys into nested ones: idle.game=3s is
  * {"idle":{"game":"3s"}}. Numbers, true, false, "..", [..] and {..} are taken as JSON,
  * everything else is a string; so is what stands for a key of `keys` that is a text
- * (message=2027). NULL and a sentence if a word is no KEY=VALUE, says a key twice, or opens a
+ * (message=2027). NULL and a sentence if a word is no KEY=VALUE, repeats a key, or opens a
  * bracket and is not JSON. New reference. */
 json_t *ctl_pairs(char *const *words, size_t n, const struct cfg_key *keys, struct err *e);
 

@@ -22,7 +22,7 @@ struct op_log {
     char dir[440], path[460];
     json_t *entry[OP_LOG_KEPT]; /* a ring; owned */
     uint64_t n, written;        /* entries ever; of them, in the file */
-    bool broken;                /* the last try failed: said once */
+    bool broken;                /* the last try failed: logged once */
     bool unsynced;
     struct op_log_counts counts;
 };
@@ -137,7 +137,7 @@ static void failed(struct op_log *l, int error)
 static void flush(struct op_log *l, int64_t wall_ms)
 {
     if (l->written < l->n) {
-        (void)mkdir(l->dir, 0750); /* there already, or open() says what is wrong */
+        (void)mkdir(l->dir, 0750); /* it is there already, or open() fails, too */
         rotate(l, wall_ms);
     }
     assert(l->written >= first(l)); /* what is to be written is still there */

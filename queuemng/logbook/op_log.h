@@ -6,8 +6,8 @@
  * the day of its last entry. Nothing is ever deleted here: these are few.
  *
  * If it cannot be written (disk full), the change is done all the same: on a bad night a
- * full disk must not take the pause button away. It is said loudly (log, metric, dashboard;
- * not by /healthz, which may have us restarted), the entry stays in memory, and is written,
+ * full disk must not take the pause button away. Log, metric and dashboard show it (but not
+ * /healthz, which may have us restarted), the entry stays in memory, and is written,
  * in order, as soon as the disk takes it. */
 #ifndef SEGQ_OP_LOG_H
 #define SEGQ_OP_LOG_H

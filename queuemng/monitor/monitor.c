@@ -276,7 +276,7 @@ static int parse_url(struct poller *p, struct err *e)
     return 0;
 }
 
-/* What the definition says, in the form that is used. */
+/* The definition in the form that is used. */
 static int read_def(struct poller *p, struct err *e)
 {
     int n;

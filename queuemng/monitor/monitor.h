@@ -1,5 +1,5 @@
-/* monitor.h: reads what the configuration says to watch, each metric at its own pace:
- * /proc of this machine, or over HTTP. Shell; never blocks the loop.
+/* monitor.h: reads the metrics of the configuration, each at its own interval:
+ * from /proc of this machine, or over HTTP. Shell; never blocks the loop.
  *
  * A reading that fails (refused, late, not 200, a redirect, a body over 1 MiB) is tried
  * again at the next interval; only when none succeeded for `stale` is it reported. What

@@ -34,7 +34,7 @@ const char *page_lang_tag(const struct page *p, size_t lang);
 enum page_state {
     PAGE_WAITING,
     PAGE_DOOR, /* no place yet, and perhaps no person behind the request: the form joins */
-    PAGE_TURN, /* admitted: seen only by those whom no redirect took away */
+    PAGE_TURN, /* admitted, and no redirect was followed */
     PAGE_EXPIRED,
     PAGE_NO_SHOW,
     PAGE_LOST,
@@ -57,7 +57,7 @@ struct page_view {
     enum page_state state;
     size_t lang;
     const char *queue;          /* its name; "" if there is none */
-    const struct page_def *def; /* NULL: nothing is said */
+    const struct page_def *def; /* NULL: there is none */
     const char *message;        /* the operator's word of the moment; NULL or "": none */
     uint32_t version;           /* of both, for the script */
     const char *target;         /* checked: where to go afterwards */
@@ -71,7 +71,7 @@ struct page_view {
     int64_t good_for_s;         /* PAGE_IN: the pass */
     uint64_t position, total;   /* position 0: not known */
     bool capped;                /* it is further back than that */
-    uint64_t start;             /* the first position that was told; 0: not known */
+    uint64_t start;             /* the position at first; 0: not known */
     int64_t eta_s;              /* -1: not known */
     uint32_t poll_after_ms;     /* in other states: when to try again; 0: not by itself */
     int64_t opens_ms; /* wall clock: PAGE_EARLY, or waiting in the pre-queue; else 0 */
@@ -88,7 +88,7 @@ void page_put_headers(const struct page *p, struct buf *b, const struct page_vie
 /* What may change while people wait, as JSON: title and message in this language. */
 void page_put_words(const struct page *p, struct buf *b, size_t lang,
                     const struct page_def *def, const char *message, uint32_t version);
-/* What the page says below all: the word of the moment, then the one that is always there. */
+/* The operator's text below all: the message of the moment, then the page's own. */
 void page_put_message(struct buf *b, const char *now, const char *always);
 
 #endif

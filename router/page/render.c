@@ -2,8 +2,8 @@
  *
  * page.js shows the same figures as put_position(), set_place() and put_number() here, and has to:
  * a poll answers with numbers alone (it is the hot path, and knows no language), while a page
- * without scripts asks for the whole document. What has rules is here only, and told to the script
- * in put_data(): the texts, the steps of an estimate, the thousands' separator. */
+ * without scripts asks for the whole document. The rules are here only, and put_data() gives them to
+ * the script: the texts, the steps of an estimate, the thousands' separator. */
 #include "router/page/render.h"
 
 #include <assert.h>
@@ -12,7 +12,7 @@
 
 #include "router/page/page_state.h"
 
-/* Heading and what is said below it. */
+/* A heading and the sentence below it. */
 static const struct {
     const char *name;
     enum page_text_id heading, say;
@@ -93,7 +93,7 @@ void page_put_eta(const struct page_lang *l, struct buf *b, int64_t eta_s)
     put_filled(l, b, eta_steps[i].text, n, n / 60);
 }
 
-/* ---- what the script is told ---- */
+/* ---- the data of the script ---- */
 
 static void put_member(struct buf *b, const char *name, const char *v, size_t n)
 {
@@ -244,7 +244,7 @@ void page_put_path(struct buf *b, const char *queue, const char *flag, const cha
     put_query_value(b, target);
 }
 
-/* For those without scripts. Who waits must bring the cookie; others may join. */
+/* For browsers without scripts. A ticket comes with its cookie; without one the page may join. */
 static void set_refresh(const struct page *p, struct values *x, const struct page_view *v)
 {
     uint32_t s = (v->poll_after_ms + 999) / 1000;
@@ -315,7 +315,7 @@ static struct page_str draw_hex(const char *draw, const char *member)
     return (struct page_str) { at, strspn(at, "0123456789abcdef") };
 }
 
-/* It will draw, or has drawn: who came after the opening has nothing to check. */
+/* It will draw, or has drawn: a ticket from after the opening has no draw to check. */
 static bool draws(const struct page_view *v)
 {
     char segment[40];
@@ -326,7 +326,7 @@ static bool draws(const struct page_view *v)
     return v->draw != NULL && strstr(v->draw, segment) != NULL;
 }
 
-/* So that people can check the draw later. */
+/* For people who check the draw later. */
 static void set_draw(struct values *x, const struct page_view *v)
 {
     x->v[PS_commitment] = draw_hex(v->draw, "\"commitment\":\"");

@@ -1,12 +1,12 @@
-/* texts.h: what the page says, in each language: one JSON file of texts each, which
- * must have all of them and no others. Pure (jansson). */
+/* texts.h: the texts of the page: a JSON file for each language, which must have all of them
+ * and no others. Pure (jansson). */
 #ifndef SEGQ_ROUTER_PAGE_TEXT_H
 #define SEGQ_ROUTER_PAGE_TEXT_H
 
 #include "common/base/base.h"
 #include "common/base/err.h"
 
-/* {n} and {h} in a text are numbers put in. Those marked J are said by the script, too. */
+/* {n} and {h} in a text are numbers put in. Those marked J go to the script, too. */
 #define PAGE_TEXTS(T, J)                                                                 \
     T(title) J(waiting) J(keep) T(refresh) T(place) J(of) J(unknown) J(wait)             \
     J(eta_soon) J(eta_minute) J(eta_minutes) J(eta_hour) J(eta_hours) J(eta_unknown)     \

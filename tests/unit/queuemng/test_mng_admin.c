@@ -442,6 +442,21 @@ Test(dash, live)
     end(&g);
 }
 
+Test(dash, lanes_are_the_same_objects_as_in_the_cluster)
+{
+    json_t *lanes;
+    struct rig g;
+
+    begin(&g, "[{name: login}]");
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/cluster", ""), 200);
+    lanes = json_incref(json_object_get(part(&g, "queues", 0), "lanes"));
+    cr_expect_eq(json_array_size(lanes), 1);
+    cr_expect_eq(ask_as(&g, true, "GET", "/v1/admin/live", "queue=login", "", ""), 200);
+    cr_expect(json_equal(lanes, json_object_get(json_object_get(g.j, "queue"), "lanes")));
+    json_decref(lanes);
+    end(&g);
+}
+
 /* What an operator does shows among the events, whatever the log's level is. */
 Test(dash, events_since_the_last_look)
 {

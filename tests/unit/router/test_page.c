@@ -199,6 +199,7 @@ Test(page, a_waiting_visitor_sees_position_and_eta)
                         "content=\"5; url=/q/login?r=1&amp;return=%2Fshop\"></noscript>"));
     cr_expect(strstr(t, "action=\"/q/login/leave\""));
     cr_expect(strstr(t, "aria-live=\"polite\""));
+    cr_expect(strstr(t, "\"eta_steps\":[[1,1,\"eta_soon\"],"));
     buf_reset(&b);
     v.position = 0;
     v.paused = true;

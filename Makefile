@@ -108,7 +108,7 @@ UNIT_WITH.test_signer := $(call o,queuemng/ctl/signer.c router/gate/lane_claim.c
 UNIT_WITH.test_segqctl := $(call o,$(filter-out %/segqctl.c,$(CTL_C)) $(DEF_C)) $(B)/libsegq.a
 # Compiling the tests costs more than running them: they are not optimised, what they test is.
 $(B)/obj/tests/unit/%.o: CFLAGS += -O0 -U_FORTIFY_SOURCE
-$(B)/obj/tests/unit/queuemng/test_mng_segtab.o: CFLAGS += -O1 # it runs the longest
+$(B)/obj/tests/unit/queuemng/test_mng_segtab.o: CFLAGS += -O2 # it runs the longest
 define unit
 $(B)/unit/$(basename $(notdir $(1))): $(call o,$(1)) $(call unit_with,$(basename $(notdir $(1))))
 endef

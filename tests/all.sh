@@ -3,8 +3,9 @@
 # Ends with the seconds of each part, what failed by name, and "N passed, N failed".
 #
 # The parts that look at the clock, and mostly wait, come one after the other. What only
-# computes (the next build, the simulation, the corpora) goes on beside them, in the time that
-# nobody else wants (SCHED_IDLE: whoever wakes up has the processor at once).
+# computes (the next build, the simulation, checks, counts of instructions, corpora) goes on
+# beside them, in the time that nobody else wants (SCHED_IDLE: whoever wakes up has the
+# processor at once).
 #   build/log/PART.FLAVOUR   what each of the two has printed
 set -uo pipefail
 cd "$(dirname "$0")/.." || exit 2
@@ -32,7 +33,7 @@ computes() {
     for f in "$@"; do run tests "$f" tests; done
     for f in "$@"; do
         case $f in
-        rel) run computes rel sim fuzz ;;
+        rel) run computes rel sim fuzz check instructions ;;
         asan) run computes asan sim ;;
         esac
     done
@@ -45,7 +46,7 @@ waits() {
         [ "$f" != asan ] || export TEST_DATE=$date TEST_ZONE=$zone
         run stories "$f" sys
         case $f in
-        rel) run others rel unit check guard e2e chaos ;;
+        rel) run others rel unit hot e2e chaos ;;
         asan) run others asan unit chaos ;;
         esac
         unset TEST_DATE TEST_ZONE

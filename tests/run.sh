@@ -2,8 +2,8 @@
 # run.sh [unit] [sim] [fuzz] [check] [guard] [sys] [e2e] [chaos]: builds and runs the tests of
 # one build, part by part (all of them without arguments; tests/all.sh lets parts overlap),
 # one line per program, and ends with the seconds of each part, what failed (by name, with
-# the log to look into), and "N passed, N failed". bins, tests: only builds them. layers, seeds:
-# of check and of sim only the rooms, and the mixed simulation (make check-quick).
+# the log to look into), and "N passed, N failed". bins, tests: only builds them. layers, seeds,
+# instructions, hot: of check the rooms, of sim the mixed one, of guard the one or the other.
 #   FLAVOUR=rel|asan   which build is tested (fuzz corpora always run under ASan)
 #   SIM_SEEDS=N        seeds of the mixed simulation (1000; 100 under asan)
 #   SYS="story ..."    only these stories of tests/sys
@@ -23,6 +23,7 @@ mkdir -p "$log"
 parts=${*:-unit sim fuzz check guard sys e2e chaos}
 [ "$flavour" = asan ] && [ $# -eq 0 ] && parts="unit sim sys chaos"
 seeds=${SIM_SEEDS:-$([ "$flavour" = asan ] && echo 100 || echo 1000)}
+case " $parts " in *" guard "*) parts="$parts instructions hot" ;; esac
 passed=0
 failed=0
 failures=() # a line each
@@ -80,7 +81,7 @@ part() {
     has "$1" || return
     begun=$SECONDS built_then=$built
 }
-over() { times+=("$(printf '%-6s %4d' "$1" $((SECONDS - begun - built + built_then)))"); }
+over() { times+=("$(printf '%-12s %4d' "$1" $((SECONDS - begun - built + built_then)))"); }
 
 # ---- programs -----------------------------------------------------------------------
 
@@ -196,11 +197,15 @@ if part check; then
     end_all
     over check
 fi
-if part guard; then # counts of instructions and calls: of the build that is shipped
+if part instructions; then # counts, of the build that is shipped
     build bins guards
     TEST_DATE= TEST_ZONE= counted instructions tests/guard/instructions.sh "$B/guard/trace"
+    over instructions
+fi
+if part hot; then # calls
+    build bins guards
     TEST_DATE= TEST_ZONE= counted hot tests/guard/hot.sh "$B/bin"
-    over guard
+    over hot
 fi
 if part sys; then
     build "${programs[@]}"
@@ -211,17 +216,20 @@ if part sys; then
 fi
 if part e2e; then # the waiting page and the dashboard in a real browser
     build bins
-    counted e2e_openapi tests/e2e/e2e_openapi.sh "$B/bin"
-    counted e2e_page tests/e2e/e2e_page.sh "$B/bin"
-    counted e2e_dashboard tests/e2e/e2e_dashboard.sh "$B/bin"
+    counted e2e_openapi tests/e2e/e2e_openapi.sh "$B/bin" # installs what they need
+    beside counted e2e_page tests/e2e/e2e_page.sh "$B/bin"
+    beside counted e2e_dashboard tests/e2e/e2e_dashboard.sh "$B/bin"
+    end_all
     over e2e
 fi
 if part chaos; then # all of it: make chaos
     build bins
-    # shellcheck disable=SC2086
-    TEST_DATE= TEST_ZONE= counted chaos tests/chaos/run.sh --bin "$B/bin" ${CHAOS:-short}
-    grep -i '^skipped' "$log/chaos.log"
+    for f in ${CHAOS:-F11 F12}; do # the most telling ones
+        TEST_DATE= TEST_ZONE= beside counted "chaos_$f" tests/chaos/run.sh --bin "$B/bin" "$f"
+    done
+    end_all
+    grep -hi '^skipped' "$log"/chaos_*.log
     over chaos
 fi
-times=("$(printf '%-6s %4d' build "$built")" "${times[@]}" "$(printf '%-6s %4d' all "$SECONDS")")
+times=("$(printf '%-12s %4d' build "$built")" "${times[@]}" "$(printf '%-12s %4d' all "$SECONDS")")
 finish

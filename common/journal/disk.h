@@ -1,5 +1,5 @@
 /* disk.h: the few things the journal asks of a disk, so that tests may put a simulated one
- * in its place (tests/lib/sim/simdisk.h). A disk is one folder; names have no slash.
+ * in its place (tests/lib/sim/disk.h). A disk is one folder; names have no slash.
  *
  * Everything returns >= 0, or -errno. Nothing retries: -EINTR and short reads and writes
  * are the caller's. A handle is like a descriptor: >= 0, closed by close. */

@@ -14,7 +14,7 @@
 #include "common/journal/format.h"
 #include "common/journal/snapshot.h"
 #include "common/journal/turn.h"
-#include "tests/lib/sim/simdisk.c" /* fuzz programs link no simulation */
+#include "tests/lib/sim/disk.c" /* fuzz programs link no simulation */
 #include "tests/lib/quiet.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);

@@ -17,7 +17,7 @@
 #include "common/base/versions.h"
 #include "common/journal/snapshot.h"
 #include "common/journal/turn.h"
-#include "tests/lib/sim/simdisk.h"
+#include "tests/lib/sim/disk.h"
 
 #define JRIG_MAX 4096 /* records in one test */
 

@@ -5,8 +5,8 @@
  *   SEED=n MINIMISE=1 sim_mixed       a failing one, made as small as it gets
  *   JOBS=n                            processes; as many as there are cores
  * Last line: "sim_mixed: N seeds passed, M failed". */
-#include "tests/lib/sim/simfork.h"
-#include "tests/lib/sim/simmin.h"
+#include "tests/lib/sim/workers.h"
+#include "tests/lib/sim/minimise.h"
 
 #include <inttypes.h>
 #include <stdlib.h>

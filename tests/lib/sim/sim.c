@@ -1,6 +1,17 @@
 /* sim.c: the simulation's clock: a heap of events; options; trace and failing. */
 #include "tests/lib/sim/sim.h"
-#include "tests/lib/sim/sim_int.h"
+#include "tests/lib/sim/check.h"
+#include "tests/lib/sim/engine.h"
+#include "tests/lib/sim/faults.h"
+#include "tests/lib/sim/lead.h"
+#include "tests/lib/sim/mng.h"
+#include "tests/lib/sim/net.h"
+#include "tests/lib/sim/ops.h"
+#include "tests/lib/sim/players.h"
+#include "tests/lib/sim/proc.h"
+#include "tests/lib/sim/router.h"
+#include "tests/lib/sim/store.h"
+#include "tests/lib/sim/tape.h"
 
 #include "common/base/log.h"
 

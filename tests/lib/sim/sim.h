@@ -4,7 +4,7 @@
  *
  * Every message between cores goes through the codec. After every step the invariants of
  * proto/PROTOCOL.md are checked as far as that step could break them; a full sweep over all
- * waiting tickets comes every few dozen steps (sim_check.c says which is which). The
+ * waiting tickets comes every few dozen steps (check.c says which is which). The
  * first violation stops the run: sim_ok() is false, sim_report() prints seed and trace. */
 #ifndef SEGQ_SIM_H
 #define SEGQ_SIM_H
@@ -72,7 +72,7 @@ struct sim_opts {
     bool few_leaps; /* the managers' clock leaps at most once in the life of a pass */
     double command_share;  /* sessions about which backends say something, now and then */
     msec_t session_max_ms; /* 0: they are not extended */
-    bool told;             /* positions that two people are told are compared; sim_told.c */
+    bool told;             /* positions that two people are told are compared; told.c */
     struct sim_faults faults;
 };
 

@@ -6,7 +6,7 @@
 #include "common/journal/check.h"
 #include "common/journal/dir.h"
 #include "common/journal/format.h"
-#include "tests/lib/sim/simdisk.c" /* unit programs link no simulation */
+#include "tests/lib/sim/disk.c" /* unit programs link no simulation */
 
 static const enum journal_mode modes[] = { JOURNAL_OS, JOURNAL_FSYNC };
 #define LOG1 "log-0000000000000001"

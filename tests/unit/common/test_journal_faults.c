@@ -3,7 +3,7 @@
 #include "tests/lib/jrig.h"
 
 #include "common/journal/format.h"
-#include "tests/lib/sim/simdisk.c" /* unit programs link no simulation */
+#include "tests/lib/sim/disk.c" /* unit programs link no simulation */
 
 static const enum journal_mode modes[] = { JOURNAL_OS, JOURNAL_FSYNC };
 

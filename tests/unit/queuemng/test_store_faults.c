@@ -4,7 +4,7 @@
 
 #include <errno.h>
 
-#include "tests/lib/sim/simdisk.c" /* unit programs link no simulation */
+#include "tests/lib/sim/disk.c" /* unit programs link no simulation */
 
 #define STEPS 16
 

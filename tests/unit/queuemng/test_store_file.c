@@ -4,7 +4,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "tests/lib/sim/simdisk.c" /* unit programs link no simulation */
+#include "tests/lib/sim/disk.c" /* unit programs link no simulation */
 
 #define LOG1 "log-0000000000000001"
 

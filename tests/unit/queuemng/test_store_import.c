@@ -6,7 +6,7 @@
 #include <sys/file.h>
 #include <unistd.h>
 
-#include "tests/lib/sim/simdisk.c" /* unit programs link no simulation */
+#include "tests/lib/sim/disk.c" /* unit programs link no simulation */
 
 /* Written by release 0.1: put meta, put queue/a = one, (sync) put queue/a = two, put
  * queue/b = gone, put empty = "", delete queue/b. */

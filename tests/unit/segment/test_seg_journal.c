@@ -4,7 +4,7 @@
 
 #include "segment/service/journal.h"
 #include "tests/lib/segrig.h"
-#include "tests/lib/sim/simdisk.c" /* unit programs link no simulation */
+#include "tests/lib/sim/disk.c" /* unit programs link no simulation */
 
 struct node {
     struct simdisk *sd;

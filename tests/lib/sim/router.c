@@ -1,0 +1,576 @@
+/* router.c: a router around the real routes and flows. Requests to one segment node
+ * are collected per kind while a frame of that kind is under way (self-clocked), as the
+ * real router does. */
+#include "tests/lib/sim/router.h"
+
+#include "tests/lib/sim/check.h"
+#include "tests/lib/sim/engine.h"
+#include "tests/lib/sim/fault_clocks.h"
+#include "tests/lib/sim/faults.h"
+#include "tests/lib/sim/net.h"
+#include "tests/lib/sim/proc.h"
+#include "tests/lib/sim/sessions.h"
+#include "tests/lib/sim/subjects.h"
+
+#include "common/base/err.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "router/gate/pass_clock.h"
+#include "router/gate/revoked.h"
+
+#define BATCH 64
+
+enum { KIND_PLACE, KIND_APPEND, KIND_DROP, KIND_SESSION, N_KINDS };
+
+struct ref { /* a flow, if it is still that one */
+    uint32_t flow, gen;
+};
+
+struct lane_out { /* to one node, one kind */
+    struct ref pending[4096], flying[BATCH];
+    uint32_t n_pending, n_flying;
+    uint64_t rid;
+};
+
+struct sflow {
+    struct flow f;
+    struct sreq req;
+    uint32_t gen;      /* of the slot: counts its uses */
+    uint64_t wake_gen; /* a timer that carries another is old */
+    uint64_t pass;
+    uint64_t subject_hash;
+    char subject[SIM_SUBJECT_LEN];
+    bool used;
+};
+
+struct srouter {
+    struct routes *r;
+    struct revoked revoked, extended;
+    struct pass_clock pass_clock;
+    usec_t clock_at; /* it was told the last time */
+    struct sflow *flow;
+    size_t cap;
+    uint32_t n;
+    uint64_t next_rid, next_wake;
+    struct { /* a link to a manager */
+        peer_no peer;
+        bool asked_all; /* registered with version 0, and no map has come since */
+    } mng[SIM_MNGS_MAX];
+    struct lane_out *out[SIM_SEGS_MAX]; /* [node][kind] */
+};
+
+static void go(struct sim *s, struct proc *p, uint32_t i);
+
+struct srouter *srouter_new(void)
+{
+    struct srouter *r = sim_alloc(sizeof(*r));
+
+    r->r = routes_new();
+    revoked_init(&r->revoked, 7);
+    revoked_init(&r->extended, 11);
+    for (unsigned i = 0; i < SIM_SEGS_MAX; i++)
+        r->out[i] = sim_alloc(N_KINDS * sizeof(*r->out[i]));
+    return r;
+}
+
+const struct revoked *srouter_revoked(const struct srouter *r)
+{
+    return &r->revoked;
+}
+
+const struct pass_clock *srouter_clock(const struct srouter *r, usec_t *told_at)
+{
+    *told_at = r->clock_at;
+    return &r->pass_clock;
+}
+
+const struct revoked *srouter_extended(const struct srouter *r)
+{
+    return &r->extended;
+}
+
+bool srouter_wants(const struct srouter *r, const struct proc *to)
+{
+    const struct route_node *v;
+    size_t n = routes_nodes(r->r, &v);
+
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(v[i].name, to->name) == 0)
+            return true;
+    return false;
+}
+
+/* ---- answers to players -------------------------------------------------------------- */
+
+static void answer(struct sim *s, const struct sreq *q, const struct flow *f, uint64_t pass)
+{
+    struct sans *a = sim_alloc(sizeof(*a));
+    struct event e = { .kind = E_ANS, .proc = SIM_NOBODY, .data = a };
+
+    a->player = q->player;
+    a->gen = q->gen;
+    a->kind = q->kind;
+    a->reset = f == NULL;
+    if (f != NULL)
+        a->flow = *f;
+    a->pass = pass;
+    sim_after_ms(s, sim_rand(s, 0.2, 20), e);
+}
+
+void srouter_free(struct sim *s, struct proc *p)
+{
+    struct srouter *r = p->router;
+
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->flow[i].used)
+            answer(s, &r->flow[i].req, NULL, 0);
+    for (unsigned i = 0; i < SIM_SEGS_MAX; i++)
+        free(r->out[i]);
+    routes_free(r->r);
+    revoked_fini(&r->revoked);
+    revoked_fini(&r->extended);
+    free(r->flow);
+    free(r);
+    p->router = NULL;
+}
+
+/* ---- batches ------------------------------------------------------------------------- */
+
+static unsigned kind_of(const struct flow *f)
+{
+    static const uint8_t kinds[] = { [FLOW_JOIN] = KIND_APPEND,
+                                     [FLOW_POLL] = KIND_PLACE,
+                                     [FLOW_LEAVE] = KIND_DROP,
+                                     [FLOW_SESSION] = KIND_SESSION };
+
+    return kinds[f->asks];
+}
+
+static struct sflow *alive(const struct srouter *r, struct ref x)
+{
+    struct sflow *f = &r->flow[x.flow];
+
+    return f->used && f->gen == x.gen && f->f.todo == FLOW_ASK ? f : NULL;
+}
+
+static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct sflow *x)
+{
+    const struct flow *f = &x->f;
+
+    if (kind == KIND_PLACE)
+        m->place.req[i] = (struct place_req){ .seg = f->seg,
+                                              .number = f->token.number,
+                                              .client = f->token.client };
+    else if (kind == KIND_APPEND)
+        m->append.req[i] = (struct append_req){
+            .seg = f->seg,
+            .client = f->token.client,
+            .subject_len = x->subject_hash != 0 ? (uint8_t)strlen(x->subject) : 0,
+            .subject_hash = x->subject_hash,
+            .subject = x->subject,
+            .old_seg = f->old.seg,
+            .old_number = f->old.number,
+        };
+    else if (kind == KIND_SESSION)
+        m->session.req[i] = (struct sess_req){ .seg = f->seg,
+                                               .number = f->token.number,
+                                               .command = f->command,
+                                               .renews = f->renews,
+                                               .until_s = f->until_s };
+    else
+        m->drop.req[i] = (struct drop_req){ .seg = f->seg,
+                                            .number = flow_ticket(f)->number,
+                                            .heir_hash = flow_heir(f) };
+}
+
+static void request_room(struct msg *m, unsigned kind, struct arena *a)
+{
+    if (kind == KIND_PLACE) {
+        m->type = MSG_PLACE;
+        m->place.req = arena_array(a, BATCH, sizeof(*m->place.req));
+    } else if (kind == KIND_APPEND) {
+        m->type = MSG_APPEND;
+        m->append.req = arena_array(a, BATCH, sizeof(*m->append.req));
+    } else if (kind == KIND_SESSION) {
+        m->type = MSG_SESSION;
+        m->session.req = arena_array(a, BATCH, sizeof(*m->session.req));
+    } else {
+        m->type = MSG_DROP;
+        m->drop.req = arena_array(a, BATCH, sizeof(*m->drop.req));
+    }
+}
+
+static void set_n(struct msg *m, unsigned kind, uint32_t n)
+{
+    if (kind == KIND_PLACE)
+        m->place.n = n;
+    else if (kind == KIND_APPEND)
+        m->append.n = n;
+    else if (kind == KIND_SESSION)
+        m->session.n = n;
+    else
+        m->drop.n = n;
+}
+
+/* Sends what is collected if no frame of the kind is under way. */
+static void flush(struct sim *s, struct proc *p, struct proc *node, unsigned kind)
+{
+    struct srouter *r = p->router;
+    struct lane_out *o = &r->out[node->no][kind];
+    struct conn *c = net_up(s, p, node);
+    struct msg m = { 0 };
+    uint32_t taken = 0;
+
+    if (c == NULL || o->n_flying > 0 || o->n_pending == 0)
+        return;
+    arena_reset(&s->ans_arena);
+    request_room(&m, kind, &s->ans_arena);
+    while (taken < o->n_pending && o->n_flying < BATCH) {
+        struct ref x = o->pending[taken++];
+        struct sflow *f = alive(r, x);
+
+        if (f == NULL)
+            continue;
+        put_request(&m, kind, o->n_flying, f);
+        o->flying[o->n_flying++] = x;
+    }
+    o->n_pending -= taken;
+    memmove(o->pending, o->pending + taken, o->n_pending * sizeof(o->pending[0]));
+    if (o->n_flying == 0)
+        return;
+    set_n(&m, kind, o->n_flying);
+    o->rid = ++r->next_rid;
+    net_send(s, p, net_peer(c, 0), &m, o->rid);
+}
+
+static struct proc *node_proc(struct sim *s, const struct srouter *r, node_no no)
+{
+    const struct route_node *v;
+    size_t n = routes_nodes(r->r, &v);
+
+    for (size_t i = 0; i < n; i++)
+        if (v[i].no == no)
+            return proc_named(s, v[i].name);
+    return NULL;
+}
+
+static void ask(struct sim *s, struct proc *p, uint32_t i)
+{
+    struct srouter *r = p->router;
+    struct sflow *f = &r->flow[i];
+    struct proc *node = node_proc(s, r, f->f.node);
+    struct lane_out *o;
+    unsigned kind = kind_of(&f->f);
+
+    if (node == NULL || net_up(s, p, node) == NULL) {
+        flow_lost(&f->f, sim_ms(s));
+        go(s, p, i);
+        return;
+    }
+    o = &r->out[node->no][kind];
+    if (o->n_pending == ARRAY_LEN(o->pending)) {
+        sim_fail(s, "too many requests wait at %s", p->name);
+        return;
+    }
+    o->pending[o->n_pending++] = (struct ref){ i, f->gen };
+    flush(s, p, node, kind);
+}
+
+/* ---- flows --------------------------------------------------------------------------- */
+
+static int64_t least_s(const struct proc *p)
+{
+    return pass_clock_least_s(&p->router->pass_clock, sim_ms(p->sim), clock_wall(p) / 1000);
+}
+
+/* This router need not wait for the node to tell everybody. */
+static void take_note(const struct proc *p, const struct sflow *x)
+{
+    struct srouter *r = p->router;
+    const struct flow *f = &x->f;
+    bool longer = f->command == SESS_EXTEND;
+    struct pass_row row = { .seg = f->token.seg,
+                            .number = f->token.number,
+                            .until_s = longer ? f->until_s : x->req.expires_s };
+
+    revoked_add(longer ? &r->extended : &r->revoked, &row, least_s(p));
+}
+
+/* A flow holds at most one timer; an ask has one, too: for its deadline. */
+static void go(struct sim *s, struct proc *p, uint32_t i)
+{
+    struct srouter *r = p->router;
+    struct sflow *f = &r->flow[i];
+    struct event e = {
+        .kind = E_FLOW, .proc = p->idx, .incarnation = p->incarnation, .a = i
+    };
+
+    if (f->f.todo == FLOW_DONE) {
+        if (f->f.result == FLOW_UNAVAIL)
+            s->count.unavailable++;
+        if (f->f.kind == FLOW_SESSION && f->f.result == FLOW_OK)
+            take_note(p, f);
+        answer(s, &f->req, &f->f, f->pass);
+        f->used = false;
+        f->wake_gen = 0;
+        return;
+    }
+    f->wake_gen = e.c = ++r->next_wake;
+    sim_at(s, f->f.wake_ms * 1000, e);
+    if (f->f.todo == FLOW_ASK)
+        ask(s, p, i);
+}
+
+static uint32_t flow_slot(struct srouter *r)
+{
+    for (uint32_t i = 0; i < r->n; i++)
+        if (!r->flow[i].used)
+            return i;
+    r->flow = sim_grow(r->flow, &r->cap, r->n + 1u, sizeof(*r->flow));
+    return r->n++;
+}
+
+static void session(struct sim *s, struct srouter *r, struct sflow *f)
+{
+    const struct sreq *q = &f->req;
+    const char *name = s->queue[q->queue].name;
+    const struct route_queue *rq = routes_queue(r->r, name, strlen(name));
+
+    if (rq != NULL && q->command == SESS_EXTEND && rq->map.session_idle_s != 0 &&
+        rng_chance(&s->rng, 0.5)) { /* his gate asks about him */
+        flow_renew(&f->f, r->r, &q->token, session_until_s(s, rq, q), sim_ms(s));
+        return;
+    }
+    if (rq != NULL && (q->command != SESS_EXTEND || rq->map.session_max_s != 0)) {
+        flow_session(&f->f, r->r, &q->token, q->command, session_until_s(s, rq, q), sim_ms(s));
+        return;
+    }
+    f->f.kind = FLOW_SESSION;
+    f->f.todo = FLOW_DONE;
+    f->f.result = FLOW_UNAVAIL;
+}
+
+static void on_request(struct sim *s, struct proc *p, const struct sreq *q)
+{
+    struct srouter *r = p->router;
+    uint32_t i = flow_slot(r);
+    struct sflow *f = &r->flow[i];
+    const char *name = s->queue[q->queue].name;
+
+    f->used = true;
+    f->gen++;
+    f->req = *q;
+    f->pass = 0;
+    f->subject_hash = subject_of(q, f->subject);
+    f->f = (struct flow){ .token = { .client = q->client,
+                                     .subject_hash = f->subject_hash } };
+    if (q->kind == FLOW_JOIN)
+        flow_join(&f->f, r->r, routes_queue(r->r, name, strlen(name)), q->lane, sim_ms(s));
+    else if (q->kind == FLOW_POLL)
+        flow_poll(&f->f, r->r, &q->token, sim_ms(s));
+    else if (q->kind == FLOW_SESSION)
+        session(s, r, f);
+    else
+        flow_leave(&f->f, r->r, &q->token, sim_ms(s));
+    go(s, p, i);
+}
+
+void srouter_event(struct sim *s, struct proc *p, const struct event *e)
+{
+    struct srouter *r = p->router;
+
+    if (e->kind == E_REQ) {
+        if (p->alive)
+            on_request(s, p, e->data);
+        else
+            answer(s, e->data, NULL, 0);
+        return;
+    }
+    if (e->a < r->n && r->flow[e->a].used && r->flow[e->a].wake_gen == e->c) {
+        flow_retry(&r->flow[e->a].f, r->r, sim_ms(s));
+        if (r->flow[e->a].f.todo == FLOW_ASK && r->flow[e->a].f.wake_ms <= sim_ms(s))
+            sim_fail(s, "a flow at %s does not end at its deadline", p->name);
+        go(s, p, e->a);
+    }
+}
+
+/* ---- links --------------------------------------------------------------------------- */
+
+static void reg(struct sim *s, struct proc *p, unsigned mng, bool all)
+{
+    struct srouter *r = p->router;
+    struct msg m = { .type = MSG_ROUTER_REG };
+
+    m.router_reg.map_version = all ? 0 : routes_version(r->r);
+    m.router_reg.map_epoch = routes_epoch(r->r);
+    m.router_reg.http = p->addr;
+    m.router_reg.admin = "";
+    r->mng[mng].asked_all = all;
+    net_send(s, p, r->mng[mng].peer, &m, 0);
+}
+
+void srouter_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *other)
+{
+    if (other->kind != SIM_MNG)
+        return;
+    p->router->mng[other->no].peer = peer;
+    reg(s, p, other->no, false);
+}
+
+void srouter_down(struct sim *s, struct proc *p, const struct proc *other)
+{
+    struct srouter *r = p->router;
+
+    if (other->kind != SIM_SEG)
+        return;
+    for (unsigned kind = 0; kind < N_KINDS; kind++) {
+        struct lane_out *o = &r->out[other->no][kind], was = *o;
+
+        o->n_flying = o->n_pending = 0;
+        o->rid = 0;
+        for (uint32_t i = 0; i < was.n_flying + was.n_pending; i++) {
+            struct ref x = i < was.n_flying ? was.flying[i] : was.pending[i - was.n_flying];
+            struct sflow *f = alive(r, x);
+
+            if (f == NULL)
+                continue;
+            flow_lost(&f->f, sim_ms(s));
+            go(s, p, x.flow);
+        }
+    }
+}
+
+/* ---- messages ------------------------------------------------------------------------ */
+
+static void on_map(struct sim *s, struct proc *p, unsigned mng, const struct msg_map *g)
+{
+    struct srouter *r = p->router;
+    uint64_t epoch = routes_epoch(r->r), version = routes_version(r->r);
+    const struct route_node *v;
+    int rc = routes_apply(r->r, g);
+
+    if (rc == SQ_ESTALE && g->epoch < epoch && s->o.managers > 1)
+        return; /* of one who led before: asking again brings the same */
+    if (rc == SQ_ESTALE) {
+        if (!r->mng[mng].asked_all)
+            reg(s, p, mng, true);
+        return;
+    }
+    if (rc < 0)
+        sim_fail(s, "%s cannot apply a map: %s", p->name, sq_strerror(rc));
+    if (g->more)
+        return;
+    r->mng[mng].asked_all = false;
+    if (routes_epoch(r->r) < epoch ||
+        (routes_epoch(r->r) == epoch && routes_version(r->r) < version))
+        sim_fail(s, "I11: the map of %s went back", p->name);
+    for (size_t i = routes_nodes(r->r, &v); i-- > 0;)
+        if (proc_named(s, v[i].name) != NULL)
+            net_want(s, p, proc_named(s, v[i].name));
+    for (uint32_t i = 0; i < r->n; i++)
+        if (r->flow[i].used && r->flow[i].f.todo == FLOW_WAIT_MAP) {
+            flow_retry(&r->flow[i].f, r->r, sim_ms(s));
+            go(s, p, i);
+        }
+}
+
+static void give(struct sim *s, struct sflow *f, struct routes *r, unsigned kind,
+                 const struct msg *m, uint32_t i)
+{
+    if (kind == KIND_PLACE) {
+        const struct place_ans *a = &m->place_ans.ans[i];
+
+        if (a->state == PLACE_ADMITTED)
+            f->pass = check_hash(a->pass, a->pass_len);
+        flow_place_ans(&f->f, r, a, sim_ms(s));
+    } else if (kind == KIND_APPEND) {
+        flow_append_ans(&f->f, r, &m->append_ans.ans[i], sim_ms(s));
+    } else if (kind == KIND_SESSION) {
+        flow_session_ans(&f->f, r, &m->session_ans.ans[i], sim_ms(s));
+    } else {
+        flow_drop_ans(&f->f, r, &m->drop_ans.ans[i], sim_ms(s));
+    }
+}
+
+static void on_answers(struct sim *s, struct proc *p, struct proc *node, unsigned kind,
+                       uint64_t rid, const struct msg *m, uint32_t n)
+{
+    struct srouter *r = p->router;
+    struct lane_out *o = &r->out[node->no][kind];
+    struct ref was[BATCH];
+
+    if (o->n_flying == 0 || rid != o->rid)
+        return; /* of an earlier connection */
+    if (n != o->n_flying) {
+        sim_fail(s, "%s answered %u of %u requests", node->name, n, o->n_flying);
+        return;
+    }
+    memcpy(was, o->flying, n * sizeof(was[0]));
+    o->n_flying = 0;
+    for (uint32_t i = 0; i < n; i++) {
+        struct sflow *f = alive(r, was[i]);
+
+        if (f == NULL)
+            continue;
+        give(s, f, r->r, kind, m, i);
+        go(s, p, was[i].flow);
+    }
+    flush(s, p, node, kind);
+}
+
+static void on_longer(const struct proc *p, const struct msg_session *g)
+{
+    for (uint32_t i = 0; i < g->n; i++) {
+        struct pass_row row = { .seg = g->req[i].seg,
+                                .number = g->req[i].number,
+                                .until_s = g->req[i].until_s };
+
+        revoked_add(&p->router->extended, &row, least_s(p));
+    }
+}
+
+void srouter_msg(struct sim *s, struct proc *p, const struct proc *from, peer_no peer,
+                 uint64_t rid, const struct msg *m)
+{
+    struct proc *node = &s->proc[from->idx];
+
+    switch (m->type) {
+    case MSG_MAP:
+        if (peer == p->router->mng[from->no].peer)
+            on_map(s, p, from->no, &m->map);
+        break;
+    case MSG_ERROR:
+        if (m->error.code != SQ_ENOTLEADER)
+            sim_fail(s, "%s is refused: %d", p->name, m->error.code);
+        break;
+    case MSG_STATS:
+        routes_stats(p->router->r, &m->stats);
+        pass_clock_told(&p->router->pass_clock, sim_ms(s), m->stats.clock_ms);
+        p->router->clock_at = s->now;
+        break;
+    case MSG_PLACE_ANS:
+        on_answers(s, p, node, KIND_PLACE, rid, m, m->place_ans.n);
+        break;
+    case MSG_APPEND_ANS:
+        on_answers(s, p, node, KIND_APPEND, rid, m, m->append_ans.n);
+        break;
+    case MSG_DROP_ANS:
+        on_answers(s, p, node, KIND_DROP, rid, m, m->drop_ans.n);
+        break;
+    case MSG_SESSION_ANS:
+        on_answers(s, p, node, KIND_SESSION, rid, m, m->session_ans.n);
+        break;
+    case MSG_SESSION:
+        on_longer(p, &m->session);
+        break;
+    case MSG_PASSES:
+        for (uint32_t i = 0; i < m->passes.n; i++)
+            revoked_add(&p->router->revoked, &m->passes.rows[i], least_s(p));
+        break;
+    default:
+        sim_fail(s, "%s got %s", p->name, msg_name(m->type));
+        break;
+    }
+}

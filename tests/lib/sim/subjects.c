@@ -1,0 +1,84 @@
+/* subjects.c: who comes under a name, and I6: a subject has at most one live ticket.
+ *
+ *   in every sweep   no two tickets of one subject wait
+ *   at every append  nobody gets a second ticket whose first let him in with a pass that is
+ *                    still good
+ *
+ * Exempt (PROTOCOL.md, "One place per person"): tickets of a segment that was lost and opened again,
+ * which the directory does not know before they have polled. */
+#include "tests/lib/sim/subjects.h"
+
+#include "tests/lib/sim/check.h"
+#include "tests/lib/sim/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* The name itself, and the hash that a router makes of it. */
+uint64_t subject_of(const struct sreq *q, char text[SIM_SUBJECT_LEN])
+{
+    if (q->subject == 0)
+        return 0;
+    snprintf(text, SIM_SUBJECT_LEN, "p%u", q->subject);
+    return ((uint64_t)q->subject << 8 | (q->queue + 1u)) * 0x9e3779b97f4a7c15u;
+}
+
+/* Half of them are people who are here already. */
+uint32_t subject_draw(struct sim *s, unsigned queue)
+{
+    uint32_t n = s->n_subjects[queue];
+
+    if (s->o.subject_share <= 0 || !rng_chance(&s->rng, s->o.subject_share))
+        return 0;
+    if (n > 0 && rng_chance(&s->rng, 0.5))
+        return 1 + (uint32_t)rng_below(&s->rng, n);
+    return ++s->n_subjects[queue];
+}
+
+/* Whose node has lost everything is known again when he polls: until then his name is free.
+ * Passes say whole seconds, and clocks may differ: what ends in the next ones is nobody's
+ * second ticket. */
+static bool is_inside(struct sim *s, const struct ticket *t)
+{
+    return t->fate == T_ADMITTED && !t->leaving && !t->lost && !t->rebuilt &&
+           s->count.jumps == 0 &&
+           t->expires_s * 1000 > sim_wall(s) + s->wall_ahead_ms + 1000;
+}
+
+void subject_given(struct sim *s, struct ticket *t, const struct append_req *q)
+{
+    if (q->subject_len == 0)
+        return;
+    t->subject = q->subject_hash;
+    for (uint32_t i = 0; i < s->n_tickets; i++) {
+        const struct ticket *x = &s->ticket[i];
+
+        if (x != t && x->subject == t->subject && is_inside(s, x))
+            sim_fail(s, "I6: the subject of %llu-%u has a second ticket, %llu-%u, while the "
+                        "first is inside", (unsigned long long)x->seg, x->number,
+                     (unsigned long long)t->seg, t->number);
+    }
+}
+
+/* A join was told of an old ticket. */
+void subject_found(struct sim *s, const struct append_req *q, const struct append_ans *a)
+{
+    const struct ticket *t = check_ticket(s, a->seg, a->number);
+
+    if (t == NULL || q->subject_len == 0 || t->subject != q->subject_hash)
+        sim_fail(s, "I6: a join was told of another's ticket %llu-%u",
+                 (unsigned long long)a->seg, a->number);
+}
+
+/* Seen waiting in this sweep. */
+void subject_waits(struct sim *s, struct ticket *t)
+{
+    uint64_t i = map_get(&s->subject_at, t->subject);
+    const struct ticket *x = i != MAP_NONE ? &s->ticket[i] : NULL;
+
+    if (x != NULL && x != t && x->sweep == s->sweep && !x->rebuilt && !t->rebuilt)
+        sim_fail(s, "I6: tickets %llu-%u and %llu-%u of one subject wait",
+                 (unsigned long long)x->seg, x->number, (unsigned long long)t->seg, t->number);
+    if (map_set(&s->subject_at, t->subject, (uint64_t)(t - s->ticket)) < 0)
+        sim_fail(s, "out of memory");
+}

@@ -1,0 +1,13 @@
+/* subjects.h: names, and one ticket for each. */
+#ifndef SEGQ_SIM_SUBJECTS_H
+#define SEGQ_SIM_SUBJECTS_H
+
+#include "tests/lib/sim/state.h"
+
+uint64_t subject_of(const struct sreq *q, char text[SIM_SUBJECT_LEN]);
+uint32_t subject_draw(struct sim *s, unsigned queue);
+void subject_given(struct sim *s, struct ticket *t, const struct append_req *q);
+void subject_found(struct sim *s, const struct append_req *q, const struct append_ans *a);
+void subject_waits(struct sim *s, struct ticket *t);
+
+#endif

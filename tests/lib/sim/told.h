@@ -1,0 +1,11 @@
+/* told.h: positions of two people, as they were told. */
+#ifndef SEGQ_SIM_TOLD_H
+#define SEGQ_SIM_TOLD_H
+
+#include "tests/lib/sim/state.h"
+
+void told_position(struct sim *s, struct ticket *t, uint64_t position);
+void told_lost(struct proc *to, unsigned type, usec_t sent);
+void told_arrives(struct proc *to, unsigned type);
+
+#endif

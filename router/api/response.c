@@ -92,6 +92,8 @@ static void begin(struct api_ans *a, int status, const char *code, const char *d
     a->status = status;
     a->type = PROBLEM_TYPE;
     problem_open(&a->body, status, code, detail, hex16(id, salt));
+    if (status == 401)
+        ADD(&a->headers, "WWW-Authenticate: Bearer realm=\"segq\"\r\n");
 }
 
 static void problem(struct api_ans *a, int status, const char *code, const char *detail,
@@ -178,42 +180,34 @@ static const char *const reasons[GONE_NREASONS] = {
     [GONE_LOST] = "segment_lost",
 };
 
+/* How a flow can fail that has only one thing to say. */
+static const struct {
+    enum api_problem problem;
+    const char *detail; /* NULL: it is none of these */
+} failures[] = {
+    [FLOW_NO_QUEUE] = { API_QUEUE_NOT_FOUND, "there is no such queue" },
+    [FLOW_CLOSED] = { API_QUEUE_CLOSED, "the queue is closed, nobody may join" },
+    [FLOW_FULL] = { API_QUEUE_FULL, "the line is full: there is no room for more people now" },
+    [FLOW_OTHER] = { API_TICKET_UNKNOWN, "the ticket to be replaced is another queue's" },
+    [FLOW_INSIDE] = { API_CONFLICT, "the ticket to be replaced was let in already" },
+    [FLOW_NAMED] = { API_NOT_ELIGIBLE,
+                     "the ticket to be replaced has a subject: the claim must name it (sub)" },
+};
+
 void api_failed(struct api_ans *a, const struct flow *f, uint64_t salt)
 {
-    switch (f->result) {
-    case FLOW_GONE:
+    if (f->result == FLOW_GONE) {
         begin(a, 410, problems[API_TICKET_GONE].code, "this ticket is over", salt);
         ADD(&a->body, ",\"reason\":\"");
         buf_str(&a->body, reasons[f->reason < GONE_NREASONS ? f->reason : GONE_FINISHED]);
         ADD(&a->body, "\"}");
-        break;
-    case FLOW_NO_QUEUE:
-        api_problem(a, API_QUEUE_NOT_FOUND, "there is no such queue", salt);
-        break;
-    case FLOW_CLOSED:
-        api_problem(a, API_QUEUE_CLOSED, "the queue is closed, nobody may join", salt);
-        break;
-    case FLOW_FULL:
-        api_problem(a, API_QUEUE_FULL, "the line is full: there is no room for more people now",
-                    salt);
-        break;
-    case FLOW_OTHER:
-        api_problem(a, API_TICKET_UNKNOWN, "the ticket to be replaced is another queue's", salt);
-        break;
-    case FLOW_INSIDE:
-        api_problem(a, API_CONFLICT, "the ticket to be replaced was let in already", salt);
-        break;
-    case FLOW_NAMED:
-        api_problem(a, API_NOT_ELIGIBLE,
-                    "the ticket to be replaced has a subject: the claim must name it (sub)",
-                    salt);
-        break;
-    default:
+    } else if (f->result < ARRAY_LEN(failures) && failures[f->result].detail != NULL) {
+        api_problem(a, failures[f->result].problem, failures[f->result].detail, salt);
+    } else {
         api_problem(a, API_QUEUE_UNAVAILABLE,
                     f->kind == FLOW_JOIN ? "the line cannot be reached now; ask again"
                                          : "the line cannot be reached now; the place is kept",
                     salt);
-        break;
     }
 }
 

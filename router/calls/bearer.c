@@ -208,13 +208,18 @@ void bearer_put_cookie(struct buf *b, const char *pass, size_t n, int64_t age_s,
     buf_str(b, https ? "; Secure\r\n" : "\r\n");
 }
 
+void bearer_put_expires(struct buf *b, int64_t until_s)
+{
+    buf_str(b, "X-Segq-Expires: ");
+    buf_i64(b, until_s);
+    buf_str(b, "\r\n");
+}
+
 void bearer_let_in(struct router *r, const struct known_pass *x)
 {
     assert(x->len <= sizeof(x->text));
     r->counts.verified++;
     r->ans.status = 204;
     buf_append(&r->ans.headers, x->text, x->len);
-    buf_str(&r->ans.headers, "X-Segq-Expires: ");
-    buf_i64(&r->ans.headers, bearer_until_s(r, x));
-    buf_str(&r->ans.headers, "\r\n");
+    bearer_put_expires(&r->ans.headers, bearer_until_s(r, x));
 }

@@ -33,6 +33,8 @@ int64_t bearer_until_s(const struct router *r, const struct known_pass *x);
 /* The time by its clock: pass_clock.h. */
 int64_t bearer_now_s(const struct router *r, const struct known_pass *x);
 
+/* The header line that tells a gate the end of a session, in Unix seconds. */
+void bearer_put_expires(struct buf *b, int64_t until_s);
 /* 204 and what the gate is told of the pass, into r->ans. */
 void bearer_let_in(struct router *r, const struct known_pass *x);
 

@@ -29,14 +29,3 @@ bool phase_refused(struct router *r, struct httpd_req *req, const struct route_q
         return false;
     return true;
 }
-
-void phase_let_by(struct router *r, const struct route_queue *q)
-{
-    struct buf *b = &r->ans.headers;
-
-    r->counts.verified++;
-    r->ans.status = 204;
-    buf_str(b, "X-Segq-Queue: ");
-    buf_str(b, q->map.name);
-    buf_str(b, "\r\nX-Segq-Bypass: passthrough\r\n");
-}

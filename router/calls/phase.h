@@ -10,7 +10,5 @@ bool phase_is_free(const struct route_queue *q);
 /* A join that is refused with a reason better than "closed": answered, true. */
 SQ_CHECK bool phase_refused(struct router *r, struct httpd_req *req,
                             const struct route_queue *q);
-/* 204 for a request without a good pass. */
-void phase_let_by(struct router *r, const struct route_queue *q);
 
 #endif

@@ -14,10 +14,7 @@ static void refuse(struct router *r, struct httpd_req *req, enum api_problem p,
                    const char *why)
 {
     r->counts.sessions_refused++;
-    api_problem(&r->ans, p, why, router_request_id(r));
-    if (r->ans.status == 401)
-        buf_str(&r->ans.headers, "WWW-Authenticate: Bearer realm=\"segq\"\r\n");
-    router_answer(r, req);
+    router_problem(r, req, p, why);
 }
 
 /* Unix seconds; 0: sessions of this queue are not extended. */
@@ -59,11 +56,8 @@ static void done(struct router *r, struct rflow *rf)
     }
     take_note(r, rf);
     r->ans.status = 204;
-    if (f->command != SESS_EXTEND)
-        return;
-    buf_str(&r->ans.headers, "X-Segq-Expires: ");
-    buf_i64(&r->ans.headers, f->until_s);
-    buf_str(&r->ans.headers, "\r\n");
+    if (f->command == SESS_EXTEND)
+        bearer_put_expires(&r->ans.headers, f->until_s);
 }
 
 static void begin(struct router *r, struct httpd_req *req, const struct known_pass *x,

@@ -174,11 +174,22 @@ static void refuse(struct router *r, const struct asked *a, enum api_problem p,
         return;
     }
     api_no_pass(ans, p, why, room, router_request_id(r));
-    if (ans->status == 401)
-        buf_str(&ans->headers, "WWW-Authenticate: Bearer realm=\"segq\"\r\n");
     buf_str(&ans->headers, "X-Segq-Visit: ");
     buf_str(&ans->headers, visits[v]);
     buf_str(&ans->headers, "\r\n");
+}
+
+/* 204 without a pass. */
+static void let_by(struct router *r, const struct route_queue *q, const char *why)
+{
+    struct buf *b = &r->ans.headers;
+
+    r->ans.status = 204;
+    buf_str(b, "X-Segq-Queue: ");
+    buf_str(b, q->map.name);
+    buf_str(b, "\r\nX-Segq-Bypass: ");
+    buf_str(b, why);
+    buf_str(b, "\r\n");
 }
 
 /* Without a pass; false: no rule says so. */
@@ -191,6 +202,11 @@ static bool let_past(struct router *r, const struct asked *a)
                               .key = &r->keys.token };
     enum bypass_why why;
 
+    if (phase_is_free(a->known)) {
+        r->counts.verified++;
+        let_by(r, a->known, "passthrough");
+        return true;
+    }
     if (!a->trusted || a->known == NULL || a->known->bypass == NULL)
         return false;
     ask.queue = a->known->map.id;
@@ -199,12 +215,7 @@ static bool let_past(struct router *r, const struct asked *a)
         return false;
     assert(why < BYPASS_NREASONS);
     r->counts.bypassed[why]++;
-    r->ans.status = 204;
-    buf_str(&r->ans.headers, "X-Segq-Queue: ");
-    buf_str(&r->ans.headers, a->known->map.name);
-    buf_str(&r->ans.headers, "\r\nX-Segq-Bypass: ");
-    buf_str(&r->ans.headers, bypass_names[why]);
-    buf_str(&r->ans.headers, "\r\n");
+    let_by(r, a->known, bypass_names[why]);
     return true;
 }
 
@@ -242,8 +253,6 @@ static bool judge(struct router *r, struct httpd_req *req, const struct asked *a
         return false;
     if (state == BEARER_GOOD)
         bearer_let_in(r, x);
-    else if (phase_is_free(a->known))
-        phase_let_by(r, a->known);
     else if (!let_past(r, a))
         refuse(r, a, faults[state].problem, faults[state].why, own);
     return true;

@@ -29,7 +29,7 @@ static bool arg_is(const struct api_req *a, const char *t)
     return a->arg.n == strlen(t) && memcmp(a->arg.p, t, a->arg.n) == 0;
 }
 
-Test(api, routes)
+Test(api, each_path_and_method_has_its_call)
 {
     static const struct {
         enum http_method m;
@@ -90,7 +90,7 @@ Test(api, routes)
     cr_expect_str_eq(route(HTTP_PUT, "/v1/queues/a/tickets").allow, "POST");
 }
 
-Test(api, names)
+Test(api, queue_names_are_checked)
 {
     char longest[66];
 
@@ -159,7 +159,7 @@ static struct api_ticket ticket(const struct lane_stats *s)
     return t;
 }
 
-Test(api_ans, a_waiting_ticket)
+Test(api_ans, a_waiting_ticket_has_position_total_and_eta)
 {
     struct lane_stats s = { .waiting = 56789, .rate_milli_per_s = 20000 };
     struct api_ticket t = ticket(&s);
@@ -203,7 +203,7 @@ Test(api_ans, total_is_never_below_the_position_and_unknowns_are_null)
     json_decref(o);
 }
 
-Test(api_ans, an_admitted_ticket)
+Test(api_ans, an_admitted_ticket_has_its_pass)
 {
     struct lane_stats s = { .waiting = 5 };
     struct api_ticket t = ticket(&s);
@@ -233,7 +233,7 @@ static int64_t eta(uint64_t position, uint64_t rate_milli_per_s, uint32_t leave_
     return api_eta_s(position, &s);
 }
 
-Test(api_ans, eta)
+Test(api_ans, an_eta_is_rounded_up_or_unknown)
 {
     cr_expect_eq(eta(1, 0, 0), -1);
     cr_expect_eq(eta(0, 1000, 0), 0);
@@ -253,7 +253,7 @@ Test(api_ans, eta)
     }
 }
 
-Test(api_ans, why_the_time_is_another_one)
+Test(api_ans, an_eta_says_its_reason)
 {
     static const char *const names[] = { NULL, "slower", "faster", "paused", "stopped", NULL };
 
@@ -273,7 +273,7 @@ Test(api_ans, why_the_time_is_another_one)
     }
 }
 
-Test(api_ans, a_place_beyond_the_cap)
+Test(api_ans, a_position_beyond_the_cap_is_capped)
 {
     struct lane_stats s = { .waiting = 56789, .rate_milli_per_s = 1000 };
     struct api_ticket t = ticket(&s);
@@ -297,7 +297,7 @@ Test(api_ans, a_place_beyond_the_cap)
     json_decref(o);
 }
 
-Test(api_ans, every_end_of_a_flow)
+Test(api_ans, every_end_of_a_flow_has_status_and_code)
 {
     static const struct {
         enum flow_result result;
@@ -371,7 +371,7 @@ Test(api_ans, all_problems_are_sound)
     json_decref(o);
 }
 
-Test(api_ans, a_queue)
+Test(api_ans, a_queue_has_its_figures_and_lanes)
 {
     struct map_lane lanes[] = { { .name = "default" }, { .name = "vip" } };
     struct route_queue q = {
@@ -424,17 +424,17 @@ static void expect_eta_of_nobody(uint64_t milli_per_s, uint32_t entry, bool know
     json_decref(o);
 }
 
-Test(api_ans, nobody_waits_and_some_are_let_in)
+Test(api_ans, the_eta_of_an_empty_line_is_0)
 {
     expect_eta_of_nobody(1500, 0, true);
 }
 
-Test(api_ans, empty_line_with_a_free_slot)
+Test(api_ans, the_eta_of_a_free_slot_is_0)
 {
     expect_eta_of_nobody(0, 3, true);
 }
 
-Test(api_ans, nobody_waits_and_nobody_is_let_in)
+Test(api_ans, the_eta_without_releases_is_null)
 {
     expect_eta_of_nobody(0, 0, false);
 }
@@ -462,7 +462,7 @@ Test(api_ans, published_keys_follow_rfc_8037)
     json_decref(o);
 }
 
-Test(api_ans, health_and_readiness)
+Test(api_ans, readiness_is_200_or_503)
 {
     api_health(&ans);
     json_decref(body());
@@ -488,7 +488,7 @@ static int join(struct join_body *b, const char *t)
     return rc;
 }
 
-Test(body, accepts)
+Test(body, valid_bodies_are_accepted)
 {
     struct join_body b;
 
@@ -506,7 +506,7 @@ Test(body, accepts)
     cr_expect(b.client == CLIENT_MOBILE && b.claim_len > 0);
 }
 
-Test(body, refuses)
+Test(body, invalid_bodies_are_refused)
 {
     static const char *const v[] = {
         "{",
@@ -546,7 +546,7 @@ Test(body, refuses)
 }
 
 /* jansson passes over a NUL behind a number. */
-Test(body, a_nul_is_no_json)
+Test(body, a_nul_is_refused)
 {
     static const char *const v[] = { "{\"a\":5@}", "{\"a\":5}@", "@{}", "{\"a\":[1@,2]}",
                                      "{\"client\":\"game\"}@", "{\"client\":\"game@\"}" };
@@ -578,7 +578,7 @@ static int nested(unsigned depth)
     return join(&b, t);
 }
 
-Test(body, depth)
+Test(body, deep_nesting_is_refused)
 {
     struct join_body b;
 

@@ -41,7 +41,7 @@ static struct ip address(const char *s)
     return ip;
 }
 
-Test(bypass, by_address)
+Test(bypass, an_address_rule_matches_its_networks)
 {
     static const char json[] = "{\"bypass\":{\"addresses\":[\"10.1.0.0/16\",\"2001:db8::/32\"]}}";
     static const struct {
@@ -104,7 +104,7 @@ static enum bypass_why with_fields(const char *fields)
                &(struct bypass_ask) { .q = &q });
 }
 
-Test(bypass, by_header)
+Test(bypass, a_header_rule_matches_one_header_exactly)
 {
     cr_expect_eq(with_fields("X-Probe: s3cret 1\r\n"), BYPASS_HEADER);
     cr_expect_eq(with_fields("x-PROBE:   s3cret 1 \r\n"), BYPASS_HEADER);
@@ -121,7 +121,7 @@ Test(bypass, by_header)
                  "there twice: who knows which one counts");
 }
 
-Test(bypass, by_subject)
+Test(bypass, a_subject_rule_matches_the_whole_subject)
 {
     static const char json[] = "{\"bypass\":{\"subjects\":[\"anna\",\"J\xc3\xb6rg\"]}}";
 

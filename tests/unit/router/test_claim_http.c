@@ -43,7 +43,7 @@ Test(claim_http, a_good_claim_opens_its_lane)
     cr_expect_eq(w.r->counts.claims, 3);
 }
 
-Test(claim_http, refused_and_told_why)
+Test(claim_http, a_refused_claim_is_told_why)
 {
     static const struct {
         const char *lane, *more, *body, *why;
@@ -68,7 +68,7 @@ Test(claim_http, refused_and_told_why)
 }
 
 /* The fake node lets its tickets wait in both lanes. */
-Test(claim_http, it_replaces_a_ticket)
+Test(claim_http, a_claim_replaces_a_ticket)
 {
     char more[100], old[60];
     unsigned drops;
@@ -197,7 +197,7 @@ Test(claim_http, a_preview_of_its_link_joins_nobody)
     cr_expect_eq(call_with("GET", "/q/login?claim=x.y.z", "", ""), 403);
 }
 
-Test(claim_http, the_page_and_a_bad_claim)
+Test(claim_http, the_page_refuses_a_bad_claim)
 {
     cr_expect_eq(visit("GET", "/q/login?claim=x.y.z", "", ""), 403);
     cr_expect(strstr(got, "This invitation is not valid any more"), "%s", got);

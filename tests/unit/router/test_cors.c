@@ -48,7 +48,7 @@ Test(cors, preflight_lists_the_route_methods)
     cr_expect_eq(call_with("OPTIONS", "/v1/queues/login/tickets", FROM_GAME, ""), 405);
 }
 
-Test(cors, nobody_else_is_told_anything)
+Test(cors, other_origins_get_no_header)
 {
     static const char *const others[] = {
         "", "Origin: https://evil.example\r\n", "Origin: null\r\n",

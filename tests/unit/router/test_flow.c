@@ -65,7 +65,7 @@ Test(flow, an_ended_ticket_is_joined_anew)
     cr_assert_eq(f.todo, FLOW_WAIT_MAP);
     flow_retry(&f, r, f.wake_ms);
     cr_expect(ASKS(f, 2, 12) && f.asks == FLOW_JOIN);
-    cr_expect(f.token.client == CLIENT_MOBILE, "as who joins had said");
+    cr_expect(f.token.client == CLIENT_MOBILE, "as the join had said");
 }
 
 Test(flow, an_unreachable_ticket_is_not_joined_anew)
@@ -168,7 +168,7 @@ Test(flow, a_lost_tail_is_not_a_full_line)
     cr_expect(ASKS(f, 2, 12));
 }
 
-Test(flow, queue_states_decide_joins)
+Test(flow, closed_and_full_queues_refuse_joins)
 {
     struct flow f = { .kind = FLOW_POLL };
 
@@ -211,7 +211,7 @@ Test(flow, a_join_whose_link_broke_is_not_repeated)
     cr_expect(IS_DONE(f, FLOW_UNAVAIL), "a late answer changes nothing");
 }
 
-Test(flow, join_other_answers)
+Test(flow, a_busy_node_ends_a_join_and_an_unknown_segment_waits)
 {
     struct flow f = join(0), g = join(0);
     struct append_ans a = { .state = APPEND_BUSY };
@@ -224,7 +224,7 @@ Test(flow, join_other_answers)
     cr_expect_lt(g.wake_ms, FLOW_TIMEOUT_MS);
 }
 
-Test(flow, poll_waiting_and_admitted)
+Test(flow, a_poll_has_position_or_pass)
 {
     struct flow f = poll_of(12, 3, 0), g = poll_of(12, 3, 0);
     struct place_ans w = { .state = PLACE_WAITING, .position = 8, .poll_after_ms = 700 };
@@ -249,7 +249,7 @@ Test(flow, poll_of_a_merged_segment_asks_its_owner_by_its_own_name)
     cr_expect_eq(f.serving, 11);
 }
 
-Test(flow, poll_gone_by_answer_by_map_and_lost)
+Test(flow, a_poll_of_a_gone_ticket_says_why)
 {
     struct flow f = poll_of(12, 3, 0);
     struct place_ans g = { .state = PLACE_GONE, .reason = GONE_EXPIRED };
@@ -340,7 +340,7 @@ Test(flow, a_poll_whose_link_broke_is_asked_again)
     cr_expect(IS_DONE(f, FLOW_UNAVAIL));
 }
 
-Test(flow, leave_is_fine_with_gone)
+Test(flow, a_leave_of_a_gone_ticket_succeeds)
 {
     struct flow f = leave_of(12, 0), old = leave_of(3, 0), lost = leave_of(14, 0);
     struct drop_ans a = { .state = DROP_OK };
@@ -352,7 +352,7 @@ Test(flow, leave_is_fine_with_gone)
     cr_expect(IS_DONE(lost, FLOW_OK));
 }
 
-Test(flow, leave_follows_moves)
+Test(flow, a_leave_follows_a_move)
 {
     struct flow f = leave_of(12, 0), g = leave_of(12, 0), h = leave_of(12, 0);
     struct drop_ans a = { .state = DROP_MOVED, .moved_to = 13 };

@@ -52,7 +52,7 @@ static bool conn(const char *from, uint64_t *tag)
     return gate_conn(&g, &a, 0, tag);
 }
 
-/* Who a request over this connection counts for, by the header lines it has. */
+/* The client that a request over this connection counts for, by its header lines. */
 static limit_id client(uint64_t tag, const char *lines)
 {
     static char text[2000];

@@ -70,7 +70,7 @@ Test(claim, both_algorithms_are_taken)
 
 /* The examples of RFC 7515 A.1 and RFC 8037 A.4 pass the signature, and are then refused
  * for what they say. One changed character, and it is the signature. */
-Test(claim, known_answers)
+Test(claim, known_jwts_are_accepted)
 {
     char rfc7515[] =
         "eyJ0eXAiOiJKV1QiLA0KICJhbGciOiJIUzI1NiJ9.eyJpc3MiOiJqb2UiLA0KICJleHAiOjEz"
@@ -187,7 +187,7 @@ Test(claim, any_changed_character_is_refused)
     cr_expect_eq(check(t), 0);
 }
 
-Test(claim, times)
+Test(claim, expired_and_distant_claims_are_refused)
 {
     refused_body("{\"aud\":\"sale\",\"lane\":\"vip\"}",
                  "the claim does not expire (exp)");

@@ -91,7 +91,7 @@ static bool in(const char *net, const char *text)
     return ip_in(&n, &ip);
 }
 
-Test(ip, networks)
+Test(ip, addresses_match_their_networks)
 {
     static const char *const bad[] = { "10.0.0.0/33", "10.0.0.1/8",  "10.0.0.0/", "/8",
                                        "10.0.0.0/-1", "10.0.0.0/8 ", "::/129",    "x",
@@ -192,7 +192,7 @@ Test(forwarded, rightmost_stranger_counts)
                          rfc[i].lines);
 }
 
-Test(forwarded, of_a_long_list_the_end_counts)
+Test(forwarded, the_end_of_a_long_list_counts)
 {
     char text[1800] = "1.2.3.4";
 
@@ -321,7 +321,7 @@ Test(limit, the_told_wait_grows_with_the_excess_and_is_honest)
     limit_free(l);
 }
 
-Test(limit, odd_settings_and_clocks)
+Test(limit, odd_settings_and_clocks_are_bounded)
 {
     struct limit *l = limit_new(0, key);
     limit_id id = id_of(l, "::1");

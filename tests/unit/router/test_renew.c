@@ -66,7 +66,7 @@ static int64_t max_age(void)
     return at != NULL ? atoll(at + strlen("; Max-Age=")) : -1;
 }
 
-Test(renew_rule, when_a_third_of_the_idle_time_is_gone)
+Test(renew_rule, renews_when_a_third_of_the_idle_time_is_gone)
 {
     cr_expect_eq(renew_until_s(1000, 1300, 300, 3600, 1000), 0, "just released");
     cr_expect_eq(renew_until_s(1000, 1300, 300, 3600, 1100), 0);
@@ -78,7 +78,7 @@ Test(renew_rule, when_a_third_of_the_idle_time_is_gone)
     cr_expect_eq(renew_until_s(1000, 1300, 0, 3600, 1299), 0, "not renewed here");
 }
 
-Test(renew_rule, never_beyond_session_max)
+Test(renew_rule, never_renews_beyond_session_max)
 {
     cr_expect_eq(renew_until_s(1000, 4500, 300, 3600, 4400), 4600);
     cr_expect_eq(renew_until_s(1000, 4600, 300, 3600, 4590), 0, "it has all there is");
@@ -161,7 +161,7 @@ Test(renew, an_expired_pass_in_an_extended_session_is_renewed)
     cr_expect_eq(w.r->counts.pass_checks, 2, "its signature was looked at before, and once now");
 }
 
-Test(renew, up_to_session_max_and_no_further)
+Test(renew, a_renewal_ends_at_session_max)
 {
     const char *pass = pass_aged(MAX_S - 50, 20);
 

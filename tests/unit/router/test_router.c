@@ -5,7 +5,7 @@
 
 TestSuite(router, .init = setup_all, .fini = teardown, .timeout = 200);
 
-Test(router, join_poll_leave)
+Test(router, a_ticket_is_joined_polled_and_left)
 {
     char path[100];
 
@@ -111,7 +111,7 @@ Test(router, too_fast_is_429_and_keeps_the_place)
     cr_expect_eq(call("GET", path, ""), 200); /* it was kept indeed */
 }
 
-Test(router, subjects_and_lanes)
+Test(router, subjects_and_lanes_reach_the_node)
 {
     cr_expect_eq(call("POST", "/v1/queues/login/tickets", "{\"subject\":\"known\"}"),
                  200);
@@ -204,7 +204,7 @@ Test(router, forged_tokens_cost_no_segment_anything)
     cr_expect_eq(w.r->counts.forged, 3);
 }
 
-Test(router, the_rest_of_the_interface)
+Test(router, the_other_paths_answer)
 {
     cr_expect_eq(call("GET", "/v1/queues/login", ""), 200);
     cr_expect_eq(num("waiting"), 500);
@@ -341,7 +341,7 @@ Test(router, a_failed_join_is_not_resent)
     cr_expect_eq(w.r->counts.lost, 1);
 }
 
-Test(router, sealed_tails_and_new_maps)
+Test(router, a_join_waits_for_the_map_behind_a_sealed_tail)
 {
     w.sealed = true;
     say("POST", "/v1/queues/login/tickets", "");
@@ -354,7 +354,7 @@ Test(router, sealed_tails_and_new_maps)
     UNTIL(routes_version(w.r->routes) == 7);
     cr_expect_eq(call("POST", "/v1/queues/login/tickets", ""), 403);
     cr_expect_str_eq(str("code"), "queue_closed");
-    cr_expect_eq(call("GET", ticket_path(3, 1), ""), 200, "who waits goes on waiting");
+    cr_expect_eq(call("GET", ticket_path(3, 1), ""), 200, "a waiting ticket goes on waiting");
 }
 
 Test(router, a_gap_in_the_map_is_asked_for_again)

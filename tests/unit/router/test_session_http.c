@@ -174,7 +174,7 @@ static int ask(const char *fields)
     return call_with("GET", "/v1/verify?queue=login", fields, "");
 }
 
-Test(gate_http, an_address_to_come_back_to)
+Test(gate_http, the_room_gets_the_address_to_return_to)
 {
     cr_expect_eq(ask("X-Original-URI: /shop?a=1&b=/x\r\n"), 401);
     cr_expect(has("\r\nX-Segq-Location: /q/login\r\n"), "not of somebody whom we do not know");

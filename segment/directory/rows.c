@@ -29,10 +29,7 @@ uint16_t dir_member_named(const struct dirs *d, const char *name)
 
 static bool move_holds(const struct segtab *t, uint64_t hash)
 {
-    for (struct list_node *it = list_first(&t->moves); it != NULL;
-         it = list_next(&t->moves, it)) {
-        const struct move *v = container_of(it, struct move, node);
-
+    each_move (t, v) {
         if (v->side == MOVE_SIDE_IN && subjects_has(&v->in.subjects, hash))
             return true;
     }
@@ -41,9 +38,8 @@ static bool move_holds(const struct segtab *t, uint64_t hash)
 
 bool dir_holds(const struct segtab *t, uint64_t hash)
 {
-    for (struct list_node *it = list_first(&t->segs); it != NULL;
-         it = list_next(&t->segs, it))
-        if (subjects_has(&container_of(it, struct seg, node)->b.subjects, hash))
+    each_seg (t, g)
+        if (subjects_has(&g->b.subjects, hash))
             return true;
     return move_holds(t, hash);
 }
@@ -51,9 +47,8 @@ bool dir_holds(const struct segtab *t, uint64_t hash)
 /* The same for one whose queue is known: no other can have it. */
 static bool queue_holds(const struct segtab *t, const struct queue *q, uint64_t hash)
 {
-    for (struct list_node *it = list_first(&q->segs); it != NULL;
-         it = list_next(&q->segs, it))
-        if (subjects_has(&container_of(it, struct seg, queued)->b.subjects, hash))
+    each_queue_seg (q, g)
+        if (subjects_has(&g->b.subjects, hash))
             return true;
     return move_holds(t, hash);
 }

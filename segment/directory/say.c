@@ -49,8 +49,7 @@ static void say_moves(struct segtab *t, uint16_t i)
 {
     uint32_t left = UINT32_MAX;
 
-    list_each (&t->moves, it) {
-        const struct move *v = container_of(it, struct move, node);
+    each_move (t, v) {
         uint32_t at = 0;
 
         if (v->side == MOVE_SIDE_IN)
@@ -122,9 +121,9 @@ void dir_say_self_all(struct segtab *t)
 
     d->self_again = false;
     directory_begin(&d->own, (uint16_t)d->self);
-    list_each (&t->segs, it) {
+    each_seg (t, g) {
         (void)say_subjects(t, (uint16_t)d->self,
-                           &container_of(it, struct seg, node)->b.subjects, &at, &left);
+                           &g->b.subjects, &at, &left);
         at = 0;
     }
     say_moves(t, (uint16_t)d->self);

@@ -26,9 +26,7 @@ void segtab_count(const struct segtab *t, struct segtab_counts *c)
     c->service_ms = (uint64_t)t->service_ms;
     count_dir(&t->dir, c);
     c->waiting = c->ready = c->active = c->returning = c->rebuilding = 0;
-    for (struct list_node *it = list_first(&t->segs); it != NULL;
-         it = list_next(&t->segs, it)) {
-        const struct seg *g = container_of(it, struct seg, node);
+    each_seg (t, g) {
         const struct sessions *r = &g->b.released;
 
         c->rebuilding += g->b.q.rebuilding;
@@ -43,9 +41,8 @@ void segtab_count(const struct segtab *t, struct segtab_counts *c)
 void segtab_each_waiting(const struct segtab *t, void (*fn)(void *ctx, seg_id host,
                          seg_id seg, uint32_t number), void *ctx)
 {
-    for (struct list_node *it = list_first(&t->segs); it != NULL;
-         it = list_next(&t->segs, it)) {
-        const struct contents *b = &container_of(it, struct seg, node)->b;
+    each_seg (t, g) {
+        const struct contents *b = &g->b;
 
         for (uint32_t n = segq_next(&b->q, 0); n != SEGQ_NONE;
              n = segq_next(&b->q, n + 1)) {
@@ -59,11 +56,10 @@ void segtab_each_waiting(const struct segtab *t, void (*fn)(void *ctx, seg_id ho
 void segtab_each_seg(const struct segtab *t, void (*fn)(void *ctx,
                      const struct seg_status *s), void *ctx)
 {
-    for (struct list_node *it = list_first(&t->segs); it != NULL;
-         it = list_next(&t->segs, it)) {
+    each_seg (t, g) {
         struct seg_status s;
 
-        segtab_status(container_of(it, struct seg, node), &s);
+        segtab_status(g, &s);
         fn(ctx, &s);
     }
 }

@@ -70,9 +70,7 @@ void segtab_hold(struct segtab *t, bool hold)
     t->hold = hold;
     if (hold)
         return;
-    list_each (&t->segs, it) {
-        struct seg *g = container_of(it, struct seg, node);
-
+    each_seg (t, g) {
         segtab_set_ahead(t, g, g->ahead_due);
         g->ahead_due = AHEAD_UNKNOWN;
     }

@@ -46,10 +46,10 @@ void segtab_free(struct segtab *t)
         return;
     assert(t->snap == NULL);
     segtab_dir_mode(t, false); /* nobody is to be told of what ends now */
-    list_each (&t->moves, it)
-        segtab_move_free(t, container_of(it, struct move, node));
-    list_each (&t->segs, it)
-        segtab_seg_free(t, container_of(it, struct seg, node));
+    each_move (t, v)
+        segtab_move_free(t, v);
+    each_seg (t, g)
+        segtab_seg_free(t, g);
     for (size_t i = 0; (i = map_next(&t->queues, i, &key, &val)) != 0;)
         segtab_queue_free((struct queue *)(uintptr_t)val);
     dirs_fini(&t->dir);

@@ -113,9 +113,7 @@ static uint32_t in_use(struct segtab *t)
 {
     uint32_t n = 0;
 
-    list_each (&t->segs, it) {
-        const struct seg *g = container_of(it, struct seg, node);
-
+    each_seg (t, g) {
         n += !g->b.q.sealed || g->b.q.rebuilding || g->b.q.waiting != 0;
     }
     return n;
@@ -242,8 +240,8 @@ static void order_seg_ahead(struct segtab *t, peer_no from, const struct msg_seg
         if (q == NULL || e->lane >= LANES_MAX)
             continue;
         q->pace[e->lane] = (struct pace) { e->min_ms, e->max_ms, e->us_per_place };
-        list_each (&q->segs, it)
-            segtab_fit_unit(t, container_of(it, struct seg, queued));
+        each_queue_seg (q, g)
+            segtab_fit_unit(t, g);
     }
 }
 

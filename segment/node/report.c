@@ -172,14 +172,14 @@ void segtab_report_changes(struct segtab *t, struct outbox *out)
     t->urgent = false;
     if (beat) {
         t->beat_ms = t->now.now_ms;
-        list_each (&t->active, it)
-            segtab_touch(t, container_of(it, struct seg, active));
+        each_active (t, g)
+            segtab_touch(t, g);
     }
     if (t->manager == 0 && segtab_peer(t, t->told_to) != NULL)
         return;
     if (t->manager == 0) {
-        list_each (&t->dirty, it)
-            list_remove(&t->dirty, it);
+        each_dirty (t, g)
+            list_remove(&t->dirty, &g->dirty);
         return;
     }
     if (t->dirty.n == 0 && !beat)

@@ -27,8 +27,8 @@
 
 static void settle_dirty(struct segtab *t)
 {
-    list_each (&t->dirty, it)
-        segq_settle(&container_of(it, struct seg, dirty)->b.q);
+    each_dirty (t, g)
+        segq_settle(&g->b.q);
 }
 
 static void tick(struct segtab *t, struct outbox *out)

@@ -19,9 +19,9 @@ struct seg *replay_seg(struct segtab *t, seg_id id)
 
     if (g != NULL || map_get(&t->locations, id) == MAP_NONE)
         return g;
-    list_each (&t->segs, it)
-        if (container_of(it, struct seg, node)->b.id == id)
-            return container_of(it, struct seg, node);
+    each_seg (t, x)
+        if (x->b.id == id)
+            return x;
     return NULL;
 }
 

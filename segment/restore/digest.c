@@ -125,10 +125,7 @@ uint64_t segtab_digest(const struct segtab *t)
 
     for (size_t i = 0; (i = map_next(&t->locations, i, &key, &val)) != 0;)
         sum += mix(mix(key, val & 3), (val & 3) == AT_MOVED ? t->moved[val >> 2].to : 0);
-    for (struct list_node *it = list_first(&t->segs); it != NULL;
-         it = list_next(&t->segs, it)) {
-        const struct seg *g = container_of(it, struct seg, node);
-
+    each_seg (t, g) {
         sum += mix(digest_seg(g), digest_queue(g->queue));
     }
     return mix(h, sum);

@@ -220,9 +220,7 @@ static int epoch(struct segtab *t, const struct jrec_epoch *e)
  * last change left them. */
 static int set_locations(struct segtab *t)
 {
-    list_each (&t->segs, it) {
-        struct seg *g = container_of(it, struct seg, node);
-
+    each_seg (t, g) {
         for (uint32_t i = 0; i < g->b.relocs.n; i++)
             if (segtab_location_set(t, g->b.relocs.v[i]->seg, AT_RELOC, g->b.relocs.v[i]) < 0)
                 return SQ_ENOMEM;
@@ -239,8 +237,8 @@ int replay_snap_end(struct segtab *t)
         return 0;
     }
     t->partial = false;
-    list_each (&t->segs, it)
-        container_of(it, struct seg, node)->known = false;
+    each_seg (t, g)
+        g->known = false;
     return set_locations(t);
 }
 

@@ -106,9 +106,7 @@ int segtab_replayed(struct segtab *t, struct seg_now now)
     if (unfinished) /* the end of the snapshot had not been written down */
         segtab_log_set(t, JREC_SNAP_END, 0, 0);
     segtab_rules_replayed(t);
-    list_each (&t->segs, it) {
-        struct seg *g = container_of(it, struct seg, node);
-
+    each_seg (t, g) {
         if (segtab_seg(t, g->b.id) == g && !is_half_begun(g)) {
             restart_seg(t, g);
             continue;
@@ -126,9 +124,7 @@ int segtab_replayed(struct segtab *t, struct seg_now now)
 
 void segtab_seal_all(struct segtab *t)
 {
-    list_each (&t->segs, it) {
-        struct seg *g = container_of(it, struct seg, node);
-
+    each_seg (t, g) {
         if (g->b.q.sealed || segtab_seg(t, g->b.id) != g)
             continue;
         log_info("event=segment_sealed seg=%" PRIu64 " queue=%s joined=%" PRIu32

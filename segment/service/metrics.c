@@ -123,8 +123,8 @@ static void put_links(const struct seg_service *s, struct buf *b)
     static const char name[] = "segq_segment_links";
     uint64_t n[RPC_NROLES] = { 0 };
 
-    list_each(&s->peers, it)
-        n[list_entry(it, struct seg_peer, node)->role]++;
+    each_peer (s, p)
+        n[p->role]++;
     metrics_head(b, name, METRIC_GAUGE, "Links that are up, by the role of the peer");
     for (unsigned r = RPC_ROUTER; r < RPC_NROLES; r++) {
         const char *labels[] = { "role", rpc_role_name(r), NULL };

@@ -62,9 +62,7 @@ msec_t seg_peers_silent_ms(const struct seg_service *s, msec_t now_ms)
 {
     msec_t least = now_ms;
 
-    list_each(&s->peers, it) {
-        struct seg_peer *p = list_entry(it, struct seg_peer, node);
-
+    each_peer (s, p) {
         if (p->role == RPC_ROUTER)
             least = ms_min(least, now_ms - rpc_chan_heard_ms(p->ch));
     }
@@ -73,9 +71,7 @@ msec_t seg_peers_silent_ms(const struct seg_service *s, msec_t now_ms)
 
 void seg_peers_take_back(struct seg_service *s)
 {
-    list_each(&s->peers, it) {
-        struct seg_peer *p = list_entry(it, struct seg_peer, node);
-
+    each_peer (s, p) {
         rpc_chan_set_data(p->ch, NULL);
         rpc_chan_drop(p->ch, "what was answered cannot be kept");
         list_remove(&s->peers, &p->node);
@@ -219,9 +215,7 @@ static bool is_wanted(const struct segtab_want *v, size_t n, const struct segtab
 
 static bool is_dialled(const struct seg_service *s, const struct segtab_want *w)
 {
-    list_each(&s->dials, it) {
-        struct seg_dial *d = list_entry(it, struct seg_dial, node);
-
+    each_dial (s, d) {
         if (is_wanted(w, 1, &d->want))
             return true;
     }
@@ -238,9 +232,7 @@ void seg_peers_look(struct seg_service *s)
         return;
     s->n_wanted = n;
     memcpy(s->wanted, v, n * sizeof(*v));
-    list_each(&s->dials, it) {
-        struct seg_dial *d = list_entry(it, struct seg_dial, node);
-
+    each_dial (s, d) {
         if (!is_wanted(v, n, &d->want))
             dial_free(s, d);
     }
@@ -251,16 +243,14 @@ void seg_peers_look(struct seg_service *s)
 
 void seg_peers_free(struct seg_service *s)
 {
-    list_each(&s->dials, it) {
-        struct seg_dial *d = list_entry(it, struct seg_dial, node);
-
+    each_dial (s, d) {
         rpc_link_free(d->link);
         free(d);
     }
     for (size_t i = 0; i < s->n_managers; i++)
         rpc_link_free(s->manager[i]);
-    list_each(&s->peers, p)
-        free(list_entry(p, struct seg_peer, node));
+    each_peer (s, p)
+        free(p);
     list_init(&s->peers);
     list_init(&s->dials);
     s->n_managers = 0;

@@ -7,9 +7,7 @@
 
 struct seg_peer *seg_peer_find(const struct seg_service *s, peer_no no)
 {
-    list_each(&s->peers, it) {
-        struct seg_peer *p = list_entry(it, struct seg_peer, node);
-
+    each_peer (s, p) {
         if (p->no == no)
             return p;
     }

@@ -91,4 +91,8 @@ struct seg_service {
     void *ctx;
 };
 
+/* Loops; the current one may be removed and freed. */
+#define each_peer(s, p) list_each_of(&(s)->peers, struct seg_peer, node, p)
+#define each_dial(s, d) list_each_of(&(s)->dials, struct seg_dial, node, d)
+
 #endif

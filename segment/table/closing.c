@@ -39,9 +39,7 @@ void segtab_close_due(struct segtab *t)
     if (t->replaying)
         return;
     t->close_ms = 0;
-    list_each (&t->segs, it) {
-        struct seg *g = container_of(it, struct seg, node);
-
+    each_seg (t, g) {
         if (closes(g) && t->now.wall_ms >= g->closes_ms)
             close_now(t, g);
         else

@@ -126,7 +126,7 @@ int segtab_set_rules(struct segtab *t, const struct msg_rules *m, bool *changed)
 #define X(f) q->f = m->f;
     NODE_RULES(X)
 #undef X
-    list_each (&q->segs, it)
-        segtab_fit_unit(t, container_of(it, struct seg, queued));
+    each_queue_seg (q, g)
+        segtab_fit_unit(t, g);
     return 0;
 }

@@ -186,4 +186,11 @@ struct segtab {
     struct dirs dir;
 };
 
+/* Loops; the current one may be removed and freed. */
+#define each_seg(t, g)       list_each_of(&(t)->segs, struct seg, node, g)
+#define each_active(t, g)    list_each_of(&(t)->active, struct seg, active, g)
+#define each_dirty(t, g)     list_each_of(&(t)->dirty, struct seg, dirty, g)
+#define each_queue_seg(q, g) list_each_of(&(q)->segs, struct seg, queued, g)
+#define each_move(t, v)      list_each_of(&(t)->moves, struct move, node, v)
+
 #endif

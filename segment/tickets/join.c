@@ -24,16 +24,14 @@ static bool is_replaced(const struct append_req *r, struct ticket_id id)
 static const struct subject *find_subject(const struct segtab *t, const struct queue *q,
                                           const struct append_req *r)
 {
-    const struct subject *x = NULL;
+    each_queue_seg (q, g) {
+        const struct subject *x = subjects_by_name(&g->b.subjects, r->subject_hash,
+                                                   r->subject, r->subject_len);
 
-    for (struct list_node *it = list_first(&q->segs); it != NULL && x == NULL;
-         it = list_next(&q->segs, it)) {
-        x = subjects_by_name(&container_of(it, struct seg, queued)->b.subjects,
-                             r->subject_hash, r->subject, r->subject_len);
-        if (x != NULL && is_replaced(r, segtab_outside(t, x->id)))
-            x = NULL;
+        if (x != NULL && !is_replaced(r, segtab_outside(t, x->id)))
+            return x;
     }
-    return x;
+    return NULL;
 }
 
 static void append_wait(struct append_ans *a)

@@ -100,9 +100,7 @@ void segtab_lapse(struct segtab *t)
     uint32_t budget = t->o.sweep_blocks;
     bool sweeping = true;
 
-    list_each (&t->active, it) {
-        struct seg *g = container_of(it, struct seg, active);
-
+    each_active (t, g) {
         if (!seg_is_fenced(g))
             end_sessions(t, g);
         if (g->b.q.rebuilding)

@@ -161,10 +161,10 @@ void segtab_passes_all(struct segtab *t, peer_no to, struct outbox *out)
 {
     struct rows r = { .out = out, .to = to };
 
-    list_each (&t->segs, it) {
+    each_seg (t, g) {
         for (int revoked = 1; revoked >= 0; revoked--) {
             r.revoked = revoked != 0;
-            send_seg(t, container_of(it, struct seg, node), &r);
+            send_seg(t, g, &r);
         }
     }
 }

@@ -87,18 +87,15 @@ void segtab_move_report(struct segtab *t, struct move *v, struct outbox *out)
 
 void segtab_moves_tell(struct segtab *t, struct outbox *out)
 {
-    list_each (&t->moves, it)
-        segtab_move_report(t, container_of(it, struct move, node), out);
+    each_move (t, v)
+        segtab_move_report(t, v, out);
 }
 
 /* ---- life ------------------------------------------------------------------------- */
 
 struct move *segtab_move_find(const struct segtab *t, uint64_t id, uint8_t side)
 {
-    for (struct list_node *it = list_first(&t->moves); it != NULL;
-         it = list_next(&t->moves, it)) {
-        struct move *v = container_of(it, struct move, node);
-
+    each_move (t, v) {
         if (v->id == id && v->side == side)
             return v;
     }

@@ -35,8 +35,7 @@ static const char *stalled(const struct segtab *t, const struct move *v)
 
 void segtab_moves_tick(struct segtab *t, struct outbox *out)
 {
-    list_each (&t->moves, it) {
-        struct move *v = container_of(it, struct move, node);
+    each_move (t, v) {
         const char *why = stalled(t, v);
 
         if (why != NULL) {
@@ -60,9 +59,7 @@ static void peer_lost(struct segtab *t, struct move *v, struct outbox *out)
 void segtab_moves_peer(struct segtab *t, const struct peer *p, bool up,
                        struct outbox *out)
 {
-    list_each (&t->moves, it) {
-        struct move *v = container_of(it, struct move, node);
-
+    each_move (t, v) {
         if (!up && v->peer == p->no)
             peer_lost(t, v, out);
         else if (up && v->stage == STAGE_DIALLING && strcmp(v->peer_name, p->name) == 0)
@@ -72,9 +69,7 @@ void segtab_moves_peer(struct segtab *t, const struct peer *p, bool up,
 
 void segtab_moves_no_dial(struct segtab *t, const char *name, struct outbox *out)
 {
-    list_each (&t->moves, it) {
-        struct move *v = container_of(it, struct move, node);
-
+    each_move (t, v) {
         if (v->stage == STAGE_DIALLING && strcmp(v->peer_name, name) == 0)
             segtab_move_abort(t, v, "the target's node cannot be reached", out);
     }
@@ -84,10 +79,9 @@ size_t segtab_moves_wanted(const struct segtab *t, struct segtab_want *v, size_t
 {
     size_t n = 0;
 
-    for (struct list_node *it = list_first(&t->moves); it != NULL && n < cap;
-         it = list_next(&t->moves, it)) {
-        const struct move *m = container_of(it, struct move, node);
-
+    each_move (t, m) {
+        if (n == cap)
+            break;
         if (m->side != MOVE_SIDE_OUT || m->peer == SEGTAB_SELF || m->peer_name[0] == 0)
             continue;
         memcpy(v[n].name, m->peer_name, sizeof(v[n].name));

@@ -71,9 +71,7 @@ static void ready(struct segtab *t, struct move *v, struct outbox *out)
 
 void segtab_moves_heard(struct segtab *t, struct outbox *out)
 {
-    list_each (&t->moves, it) {
-        struct move *v = container_of(it, struct move, node);
-
+    each_move (t, v) {
         if (v->stage == STAGE_WHOLE)
             ready(t, v, out);
     }

@@ -3,9 +3,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <string.h>
+#include <sys/stat.h>
 #include <unistd.h>
-
-#include "common/base/err.h"
 
 int file_write_all(int fd, const void *p, size_t n)
 {
@@ -22,6 +22,13 @@ int file_write_all(int fd, const void *p, size_t n)
         n -= (size_t)w;
     }
     return 0;
+}
+
+int file_make_dir(const char *path, unsigned mode, struct err *e)
+{
+    if (mkdir(path, mode) == 0 || errno == EEXIST)
+        return 0;
+    return err_set(e, SQ_ESYS, "make %s: %s", path, strerror(errno));
 }
 
 int file_sync_dir(const char *dir)

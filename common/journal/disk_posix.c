@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "common/base/failpoint.h"
+#include "common/base/file.h"
 
 struct disk_posix {
     struct disk d;
@@ -203,8 +204,8 @@ int disk_posix_open(struct disk **out, const char *dir, const char *points, bool
 {
     struct disk_posix *p;
 
-    if (make && mkdir(dir, 0750) < 0 && errno != EEXIST)
-        return err_set(e, SQ_ESYS, "make %s: %s", dir, strerror(errno));
+    if (make && file_make_dir(dir, 0750, e) < 0)
+        return SQ_ESYS;
     p = calloc(1, sizeof(*p));
     if (p == NULL)
         return err_set(e, SQ_ENOMEM, "%s: %s", dir, sq_strerror(SQ_ENOMEM));

@@ -24,7 +24,7 @@ struct recovery {
     size_t n;
 };
 
-static uint64_t wall_us(void)
+static uint64_t clock_us(void)
 {
     struct timespec t;
 
@@ -242,7 +242,7 @@ static int reread_log(struct recovery *r, uint64_t seq, uint64_t end, struct err
 int journal_reread(struct journal *j, const struct journal_replay *to, struct err *e)
 {
     struct recovery r = { .to = { .j = j, .to = to } };
-    uint64_t t0 = wall_us();
+    uint64_t t0 = clock_us();
     int rc = jdir_read(&r.dir, j->disk, e);
 
     find_base(&r);
@@ -255,7 +255,7 @@ int journal_reread(struct journal *j, const struct journal_replay *to, struct er
         if (f->kind == JNAME_LOG && f->seq >= r.base && f->seq <= j->log.seq)
             rc = reread_log(&r, f->seq, f->seq == j->log.seq ? j->kept : UINT64_MAX, e);
     }
-    j->c.replay_ms = (wall_us() - t0) / 1000;
+    j->c.replay_ms = (clock_us() - t0) / 1000;
     jdir_fini(&r.dir);
     return rc;
 }
@@ -264,14 +264,14 @@ int journal_recover(struct journal *j, const struct journal_replay *to, bool all
                     uint64_t *next, struct err *e)
 {
     struct recovery r = { .to = { .j = j, .to = to, .allow = allow_damage } };
-    uint64_t t0 = wall_us();
+    uint64_t t0 = clock_us();
     int rc = recover(&r, e);
 
     if (r.n > 0)
         *next = r.log[r.n - 1].seq + 1;
     else
         *next = u64_max(r.base, 1);
-    j->c.replay_ms = (wall_us() - t0) / 1000;
+    j->c.replay_ms = (clock_us() - t0) / 1000;
     j->c.bytes = j->c.writes = j->c.syncs = 0; /* those of recovery are not told */
     free(r.log);
     jdir_fini(&r.dir);

@@ -17,7 +17,6 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/file.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include "common/supervisor/cluster_args.h"
@@ -26,6 +25,7 @@
 #include "common/supervisor/cluster_status.h"
 
 #define LOG_MODULE "cluster"
+#include "common/base/file.h"
 #include "common/base/log.h"
 
 /* ---- status ---------------------------------------------------------------------------
@@ -247,9 +247,7 @@ static int adopt(struct cluster *cl, struct err *e)
 
 static int make_dir(const char *path, struct err *e)
 {
-    if (path[0] != 0 && mkdir(path, 0750) < 0 && errno != EEXIST)
-        return err_set(e, SQ_ESYS, "mkdir %s: %s", path, strerror(errno));
-    return 0;
+    return path[0] != 0 ? file_make_dir(path, 0750, e) : 0;
 }
 
 static int lock(struct cluster *cl, struct err *e)

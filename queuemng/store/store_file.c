@@ -5,10 +5,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <time.h>
 
 #include "common/base/buf.h"
+#include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/base/versions.h"
 #include "common/journal/disk_posix.h"
@@ -271,14 +271,6 @@ static void file_close(struct store *s)
 }
 
 /* ---- opening ----------------------------------------------------------------------- */
-static int make_dir(const char *dir, struct err *e)
-{
-    /* Nobody else may read it: a draw's seed is a secret until the opening. */
-    if (mkdir(dir, 0700) == 0 || errno == EEXIST)
-        return 0;
-    return err_set(e, SQ_ESYS, "%s: %s", dir, strerror(errno));
-}
-
 static int open_journal(struct store_file *f, const char *dir, struct disk *disk,
                         struct err *e)
 {
@@ -294,9 +286,10 @@ static int open_journal(struct store_file *f, const char *dir, struct disk *disk
     if (snprintf(f->dir, sizeof(f->dir), "%s/store", dir) >= (int)sizeof(f->dir))
         return err_set(e, SQ_EINVAL, "store: the folder's name is too long");
     if (disk == NULL) {
-        rc = make_dir(dir, e);
+        /* Nobody else may read it: a draw's seed is a secret until the opening. */
+        rc = file_make_dir(dir, 0700, e);
         if (rc == 0)
-            rc = make_dir(f->dir, e);
+            rc = file_make_dir(f->dir, 0700, e);
         if (rc == 0)
             rc = disk_posix_open(&f->disk, f->dir, "store", false, e);
         o.disk = f->disk;

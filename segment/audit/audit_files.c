@@ -7,23 +7,21 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "common/base/file.h"
+#include "common/base/grow.h"
+
+#define DAY_MS     86400000ll
 #define DAY_AT     9      /* of a line, behind `{"time":"` */
 #define LOOK_BACK  65536u /* for the end of the last whole line: no line is longer */
 #define PREFIX     "audit-"
 #define SUFFIX     ".jsonl"
 
 /* ---- the folder ------------------------------------------------------------------ */
-
-static int make_dir(const char *path, struct err *e)
-{
-    if (mkdir(path, 0750) == 0 || errno == EEXIST)
-        return 0;
-    return err_set(e, SQ_ESYS, "make %s: %s", path, strerror(errno));
-}
 
 int audit_files_init(struct audit_files *f, const char *dir, const char *node, struct err *e)
 {
@@ -33,9 +31,9 @@ int audit_files_init(struct audit_files *f, const char *dir, const char *node, s
     *f = (struct audit_files) { .dir = -1, .fd = -1 };
     if (snprintf(path, sizeof(path), "%s/%s", dir, node) >= (int)sizeof(path))
         return err_set(e, SQ_ETOOBIG, "audit_dir: too long");
-    rc = make_dir(dir, e);
+    rc = file_make_dir(dir, 0750, e);
     if (rc == 0)
-        rc = make_dir(path, e);
+        rc = file_make_dir(path, 0750, e);
     if (rc < 0)
         return rc;
     f->dir = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
@@ -71,26 +69,55 @@ int64_t audit_file_day(const char *name)
     return audit_day_parse(name + at, AUDIT_DAY_LEN);
 }
 
-uint64_t audit_files_clean(struct audit_files *f, int64_t first)
+void audit_file_name(int64_t day, char *out)
 {
-    int fd = openat(f->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
+    char text[AUDIT_DAY_LEN + 1];
+
+    audit_day(day * DAY_MS, text);
+    snprintf(out, AUDIT_FILE_NAME_LEN + 1, PREFIX "%s" SUFFIX, text);
+}
+
+bool audit_files_days(int dir, int64_t **v, uint32_t *n)
+{
+    int fd = openat(dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
     DIR *d = fd < 0 ? NULL : fdopendir(fd);
     struct dirent *entry;
-    uint64_t n = 0;
+    uint32_t cap = 0;
+    bool ok = d != NULL;
 
-    if (d == NULL) {
-        if (fd >= 0)
-            close(fd);
-        return 0;
-    }
-    while ((entry = readdir(d)) != NULL) {
+    *v = NULL;
+    *n = 0;
+    if (d == NULL && fd >= 0)
+        close(fd);
+    while (ok && (entry = readdir(d)) != NULL) {
         int64_t day = audit_file_day(entry->d_name);
 
-        if (day >= 0 && day < first)
-            n += unlinkat(f->dir, entry->d_name, 0) == 0;
+        if (day < 0)
+            continue;
+        ok = GROW(*v, *n, cap, 32);
+        if (ok)
+            (*v)[(*n)++] = day;
     }
-    closedir(d);
-    return n;
+    if (d != NULL)
+        closedir(d);
+    return ok;
+}
+
+uint64_t audit_files_clean(struct audit_files *f, int64_t first)
+{
+    char name[AUDIT_FILE_NAME_LEN + 1];
+    uint64_t removed = 0;
+    int64_t *day;
+    uint32_t n;
+
+    (void)!audit_files_days(f->dir, &day, &n); /* those that are left out go tomorrow */
+    for (uint32_t i = 0; i < n; i++) {
+        audit_file_name(day[i], name);
+        if (day[i] < first)
+            removed += unlinkat(f->dir, name, 0) == 0;
+    }
+    free(day);
+    return removed;
 }
 
 /* ---- a file ---------------------------------------------------------------------- */

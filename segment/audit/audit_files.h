@@ -28,7 +28,12 @@ void audit_files_fini(struct audit_files *f);
 SQ_CHECK int audit_files_put(struct audit_files *f, const char *p, size_t n, size_t *done);
 /* Removes the files of days before `first` (days since 1970); how many. */
 SQ_CHECK uint64_t audit_files_clean(struct audit_files *f, int64_t first);
-/* The day of such a file; -1: it is none of ours. */
+/* The day of a file with this name; -1: it is none of ours. */
 SQ_CHECK int64_t audit_file_day(const char *name);
+/* Into out[AUDIT_FILE_NAME_LEN + 1]. */
+void audit_file_name(int64_t day, char *out);
+/* The days of the files in the folder, in no order; *v is the caller's. false: not all of them,
+ * the folder cannot be read or there is no memory. */
+SQ_CHECK bool audit_files_days(int dir, int64_t **v, uint32_t *n);
 
 #endif

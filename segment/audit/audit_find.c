@@ -3,7 +3,6 @@
 #include "segment/audit/audit_find.h"
 
 #include <assert.h>
-#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -17,48 +16,11 @@
 
 /* ---- the files ------------------------------------------------------------------- */
 
-static bool add_day(struct audit_find *f, int64_t day)
-{
-    int64_t *v = f->day;
-
-    if ((f->n & (f->n + 1)) == 0) /* 0, 1, 3, 7 ...: full */
-        v = realloc(f->day, (2 * (size_t)f->n + 1) * sizeof(*v));
-    if (v == NULL)
-        return false;
-    f->day = v;
-    v[f->n++] = day;
-    return true;
-}
-
 static int by_day(const void *a, const void *b)
 {
     int64_t x = *(const int64_t *)a, y = *(const int64_t *)b;
 
     return (x > y) - (x < y);
-}
-
-static bool list_days(struct audit_find *f)
-{
-    int fd = openat(f->dir, ".", O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-    DIR *d = fd < 0 ? NULL : fdopendir(fd);
-    struct dirent *entry;
-    bool ok = true;
-
-    if (d == NULL) {
-        if (fd >= 0)
-            close(fd);
-        return false;
-    }
-    while (ok && (entry = readdir(d)) != NULL) {
-        int64_t day = audit_file_day(entry->d_name);
-
-        if (day >= 0)
-            ok = add_day(f, day);
-    }
-    closedir(d);
-    if (f->n > 0)
-        qsort(f->day, f->n, sizeof(*f->day), by_day);
-    return ok;
 }
 
 bool audit_find_init(struct audit_find *f, int dir, struct ticket_id id, size_t max)
@@ -68,10 +30,13 @@ bool audit_find_init(struct audit_find *f, int dir, struct ticket_id id, size_t 
     snprintf(f->needle, sizeof(f->needle), "\"ticket\":\"%" PRIu64 "-%" PRIu32 "\"", id.seg,
              id.number);
     f->window = malloc(WINDOW_BYTES);
-    if (f->window != NULL && list_days(f))
-        return true;
-    audit_find_fini(f);
-    return false;
+    if (f->window == NULL || !audit_files_days(dir, &f->day, &f->n)) {
+        audit_find_fini(f);
+        return false;
+    }
+    if (f->n > 0)
+        qsort(f->day, f->n, sizeof(*f->day), by_day);
+    return true;
 }
 
 static void close_file(struct audit_find *f)
@@ -95,11 +60,10 @@ void audit_find_fini(struct audit_find *f)
 /* One that is gone meanwhile was too old. */
 static void open_file(struct audit_find *f)
 {
-    char day[AUDIT_DAY_LEN + 1], name[AUDIT_FILE_NAME_LEN + 1];
+    char name[AUDIT_FILE_NAME_LEN + 1];
     struct stat st;
 
-    audit_day(f->day[f->n - 1] * 86400000ll, day);
-    snprintf(name, sizeof(name), "audit-%s.jsonl", day);
+    audit_file_name(f->day[f->n - 1], name);
     f->fd = openat(f->dir, name, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
     if (f->fd >= 0 && fstat(f->fd, &st) == 0 && S_ISREG(st.st_mode)) {
         f->end = (uint64_t)st.st_size;

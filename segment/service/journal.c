@@ -10,11 +10,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
 #include <sys/statvfs.h>
-#include <time.h>
 
 #include "common/base/failpoint.h"
+#include "common/base/file.h"
 #include "common/base/log.h"
 #include "common/base/versions.h"
 #include "common/journal/check.h"
@@ -52,13 +51,6 @@ struct seg_journal {
 };
 
 /* ---- life ------------------------------------------------------------------------ */
-
-static int make_dir(const struct seg_journal *j, const char *parent, struct err *e)
-{
-    if (j->mode == JOURNAL_OFF || j->disk != NULL || mkdir(parent, 0750) == 0 || errno == EEXIST)
-        return 0;
-    return err_set(e, SQ_ESYS, "make %s: %s", parent, strerror(errno));
-}
 
 /* It would come to life again when it is switched on later. */
 static int refuse_old(const struct seg_journal *j, struct err *e)
@@ -114,7 +106,9 @@ int seg_journal_new(struct seg_journal **out, const struct seg_cfg *c, struct di
     if (snprintf(j->dir, sizeof(j->dir), "%s/%s", parent, c->node) >= (int)sizeof(j->dir))
         rc = err_set(e, SQ_ETOOBIG, "journal_dir: too long");
     if (rc == 0)
-        rc = j->mode == JOURNAL_OFF ? refuse_old(j, e) : make_dir(j, parent, e);
+        rc = j->mode == JOURNAL_OFF ? refuse_old(j, e)
+             : disk == NULL         ? file_make_dir(parent, 0750, e)
+                                    : 0;
     if (rc == 0 && buf_reserve(&j->rec, RECORD_ROOM) == NULL)
         rc = err_set(e, SQ_ENOMEM, "journal");
     if (rc < 0 || j->mode == JOURNAL_OFF) {
@@ -194,14 +188,6 @@ static int on_chunk(void *ctx, const uint8_t *p, size_t n, struct err *e)
     return 0;
 }
 
-static msec_t clock_ms(void)
-{
-    struct timespec t;
-
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return t.tv_sec * 1000ll + t.tv_nsec / 1000000;
-}
-
 int seg_journal_recover(struct seg_journal *j, struct segtab *t, struct seg_now now,
                         struct err *e)
 {
@@ -211,8 +197,8 @@ int seg_journal_recover(struct seg_journal *j, struct segtab *t, struct seg_now 
                               .mode = j->mode,
                               .snap_after_bytes = j->snap_after,
                               .boot = j->boot };
+    struct journal_counts c;
     struct segtab_counts n;
-    msec_t begun = clock_ms();
     int rc;
 
     j->tab = t;
@@ -225,9 +211,10 @@ int seg_journal_recover(struct seg_journal *j, struct segtab *t, struct seg_now 
         segtab_seal_all(t);
     rc = journal_flush(j->j, e);
     segtab_count(t, &n);
+    journal_counts(j->j, &c);
     j->recovered = n.waiting + n.ready + n.active + n.returning;
     log_info("event=recovered segments=%" PRIu64 " tickets=%" PRIu64 " seconds=%.3f dir=%s",
-             n.segments, j->recovered, (double)(clock_ms() - begun) / 1000, j->dir);
+             n.segments, j->recovered, (double)c.replay_ms / 1000, j->dir);
     return rc;
 }
 

@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "common/base/hex.h"
+
 #define TEXT(f) offsetof(struct page_text, f)
 static const struct cfg_key text_keys[] = {
     { "lang", CFG_STR, TEXT(lang), NULL, 2, 16, true,
@@ -34,17 +36,12 @@ const struct cfg_key page_def_keys[] = {
     { 0 },
 };
 
-static bool is_hex(char c)
-{
-    return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
-}
-
 bool page_accent_ok(const char *s)
 {
     if (s[0] != '#' || strlen(s) != 7)
         return false;
     for (int i = 1; i < 7; i++)
-        if (!is_hex(s[i]))
+        if (hex_value(s[i]) < 0)
             return false;
     return true;
 }

@@ -32,11 +32,9 @@ bool admin_unescape(const char *s, size_t n, bool plus, char *out, size_t cap)
         int c = (unsigned char)s[i];
 
         if (c == '%') {
-            int hi = n - i > 2 ? hex_value(s[i + 1]) : -1, lo = hi >= 0 ? hex_value(s[i + 2]) : -1;
-
-            if (lo < 0)
+            c = hex_byte(s + i + 1, s + n);
+            if (c < 0)
                 return false;
-            c = hi << 4 | lo;
             i += 2;
         } else if (c == '+' && plus) {
             c = ' ';

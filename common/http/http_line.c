@@ -187,18 +187,14 @@ int64_t http_unescape(char *p, size_t n)
     if (w == NULL)
         return (int64_t)n;
     for (i = (size_t)(w - p); i < n; i++) {
-        int hi, lo, c;
+        int c;
 
         if (p[i] != '%') {
             *w++ = p[i];
             continue;
         }
-        if (n - i < 3)
-            return -1;
-        hi = hex_value(p[i + 1]);
-        lo = hex_value(p[i + 2]);
-        c = hi * 16 + lo;
-        if (hi < 0 || lo < 0 || c == 0 || c == '/')
+        c = hex_byte(p + i + 1, p + n);
+        if (c <= 0 || c == '/')
             return -1;
         *w++ = (char)c;
         i += 2;

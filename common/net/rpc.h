@@ -21,8 +21,8 @@
 
 struct rpc;      /* all channels of a process */
 struct rpc_chan; /* one connection, after a good hello */
-struct rpc_link;
-struct msg; /* a dialled peer: reconnects */
+struct rpc_link; /* a dialled peer: reconnects */
+struct msg;
 
 struct rpc_peer { /* who is at the other end, as proved in the hello */
     enum rpc_role role;

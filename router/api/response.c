@@ -1,6 +1,7 @@
 /* response.c: see response.h. Composed without printf. */
 #include "router/api/response.h"
 
+#include "common/base/hex.h"
 #include "common/ticket/eta.h"
 #include "common/ticket/pass.h"
 #include "common/http/problem.h"
@@ -62,9 +63,7 @@ static const struct {
 /* A request's id, as the log has it. */
 static const char *hex16(char t[17], uint64_t v)
 {
-    for (int i = 15; i >= 0; i--, v >>= 4)
-        t[i] = "0123456789abcdef"[v & 15];
-    t[16] = '\0';
+    *hex_put(t, v) = '\0';
     return t;
 }
 

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/base/hex.h"
 #include "router/calls/phase.h"
 #include "router/calls/ticket.h"
 #include "router/state/answer.h"
@@ -37,13 +38,6 @@ bool join_key_ok(struct slice key)
     return true;
 }
 
-static char *put_hex(char *to, uint64_t v)
-{
-    for (int i = 60; i >= 0; i -= 4)
-        *to++ = "0123456789abcdef"[v >> i & 15];
-    return to;
-}
-
 /* The mark and 128 bits of keyed hashes: no subject has that name, and the key itself stands
  * nowhere. */
 void join_by_key(struct router *r, const struct route_queue *q, struct join_body *b,
@@ -56,7 +50,7 @@ void join_by_key(struct router *r, const struct route_queue *q, struct join_body
     *to++ = SUBJECT_KEY_MARK;
     for (char half = 1; half <= 2; half++) {
         text[0] = half;
-        to = put_hex(to, token_subject_hash(&r->keys.token, q->map.id, text, key.n + 1));
+        to = hex_put(to, token_subject_hash(&r->keys.token, q->map.id, text, key.n + 1));
     }
     b->subject_len = (uint8_t)(to - b->subject);
     b->keyed = true;

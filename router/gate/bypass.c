@@ -85,8 +85,7 @@ const char *const bypass_names[BYPASS_NREASONS] = {
  * next one for more. */
 static int unescaped(const char *p, const char *end)
 {
-    int hi = end - p >= 3 ? hex_value(p[1]) : -1, lo = hi >= 0 ? hex_value(p[2]) : -1;
-    int c = lo >= 0 ? hi * 16 + lo : -1;
+    int c = hex_byte(p + 1, end);
 
     if (c <= 0x20 || c == 0x7f || strchr("/\\.%?#;", c) != NULL)
         return -1;

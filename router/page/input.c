@@ -16,12 +16,11 @@ static int64_t decode(struct slice v, char *out, size_t cap)
         char c = v.p[i] == '+' ? ' ' : v.p[i];
 
         if (c == '%') {
-            int hi = i + 2 < v.n ? hex_value(v.p[i + 1]) : -1;
-            int lo = hi >= 0 ? hex_value(v.p[i + 2]) : -1;
+            int byte = hex_byte(v.p + i + 1, v.p + v.n);
 
-            if (lo < 0)
+            if (byte < 0)
                 return -1;
-            c = (char)(hi << 4 | lo);
+            c = (char)byte;
             i += 2;
         }
         if (c == '\0' || n + 1 >= cap)

@@ -5,6 +5,7 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/base/hex.h"
 #include "common/base/decimal.h"
 
 #define DAY_MS 86400000ll
@@ -236,12 +237,9 @@ static void put_ticket(struct out *o, struct ticket_id id)
 
 static void put_hash(struct out *o, uint64_t h)
 {
-    static const char hex[] = "0123456789abcdef";
-
     name(o, "subject_hash");
     *o->p++ = '"';
-    for (int shift = 60; shift >= 0; shift -= 4)
-        *o->p++ = hex[h >> shift & 15];
+    o->p = hex_put(o->p, h);
     *o->p++ = '"';
 }
 

@@ -2,6 +2,7 @@
  * table as queuemng.yaml. */
 #include "queuemng/admin/queues.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -249,33 +250,24 @@ static void release(struct admin_call *c)
         admin_changed(c, json_pack("{s:s,s:I}", "queue", c->name, "release", (json_int_t)n));
 }
 
-static void answer_state(struct admin_call *c)
+/* restore, or one of enum mng_order. */
+static void order(struct admin_call *c, bool is_restore, enum mng_order o)
 {
-    const struct queue_def *d = mng_queue_get(c->s->mng, c->name, NULL);
+    const struct queue_def *d;
+    msec_t now = ev_now(c->s->ev);
+    struct mng_out *step = mng_service_step(c->s);
+    struct err e = { 0 };
+    int rc = is_restore ? mng_queue_restore(c->s->mng, now, c->name, step, &e)
+                        : mng_order(c->s->mng, now, c->name, o, step, &e);
 
+    if (rc < 0) {
+        admin_err(c->a, &e, UNKNOWN);
+        return;
+    }
+    d = mng_queue_get(c->s->mng, c->name, NULL);
+    assert(d != NULL); /* the order was about it */
     admin_changed(c, json_pack("{s:s,s:s}", "queue", c->name, "state",
-                               d != NULL ? def_state_names[d->state] : "?"));
-}
-
-static void order(struct admin_call *c, enum mng_order o)
-{
-    struct err e = { 0 };
-
-    if (mng_order(c->s->mng, ev_now(c->s->ev), c->name, o, mng_service_step(c->s), &e) < 0)
-        admin_err(c->a, &e, UNKNOWN);
-    else
-        answer_state(c);
-}
-
-static void restore(struct admin_call *c)
-{
-    struct err e = { 0 };
-
-    if (mng_queue_restore(c->s->mng, ev_now(c->s->ev), c->name, mng_service_step(c->s), &e) <
-        0)
-        admin_err(c->a, &e, UNKNOWN);
-    else
-        answer_state(c);
+                               def_state_names[d->state]));
 }
 
 void admin_order(struct admin_call *c, const char *verb)
@@ -284,19 +276,17 @@ void admin_order(struct admin_call *c, const char *verb)
                                          [MNG_CLOSE] = "close", [MNG_OPEN] = "open",
                                          [MNG_PASSTHROUGH] = "passthrough",
                                          [MNG_REJECT] = "reject", [MNG_FLUSH] = "flush" };
-    bool other = strcmp(verb, "release") == 0 || strcmp(verb, "restore") == 0;
+    bool is_release = strcmp(verb, "release") == 0, is_restore = strcmp(verb, "restore") == 0;
     size_t o = 0;
 
     while (o < ARRAY_LEN(verbs) && strcmp(verbs[o], verb) != 0)
         o++;
-    if (o == ARRAY_LEN(verbs) && !other)
+    if (o == ARRAY_LEN(verbs) && !is_release && !is_restore)
         admin_problem(c->a, 404, "not_found", "no such path");
     else if (strcmp(c->q->method, "POST") != 0)
         admin_not_allowed(c->a, "POST");
-    else if (o < ARRAY_LEN(verbs))
-        order(c, (enum mng_order)o);
-    else if (strcmp(verb, "restore") == 0)
-        restore(c);
-    else
+    else if (is_release)
         release(c);
+    else
+        order(c, is_restore, (enum mng_order)o);
 }

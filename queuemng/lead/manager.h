@@ -56,7 +56,6 @@ struct mng_service {
     struct list deferred;    /* answers of the admin API that wait for the store; owned */
     struct list traces;   /* questions about tickets that nodes are asked; admin/trace.h */
     uint64_t last_trace;
-    struct list tickets;  /* those that wait for a ticket on its way; owned */
     bool store_ok;
     struct map yaml;      /* hash of a queue's name -> text applied from the YAML (owned) */
     struct mng_shell_counts counts;

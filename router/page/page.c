@@ -146,11 +146,6 @@ size_t page_lang_for(const struct page *p, struct slice accept)
     return page_language(accept, p->tags, p->n_langs, p->other);
 }
 
-const char *page_lang_tag(const struct page *p, size_t lang)
-{
-    return p->lang[lang].tag;
-}
-
 /* ---- status and headers ---- */
 
 int page_status(enum page_state s)

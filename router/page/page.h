@@ -29,7 +29,6 @@ SQ_CHECK int page_new(struct page **out, const struct page_file *files, size_t n
                       struct err *e);
 void page_free(struct page *p);
 size_t page_lang_for(const struct page *p, struct slice accept_language);
-const char *page_lang_tag(const struct page *p, size_t lang);
 
 enum page_state {
     PAGE_WAITING,

@@ -1,106 +1,14 @@
+/* redis_ans.c: looks into hiredis' replies. */
 #include "queuemng/store/redis_ans.h"
 
 #include <hiredis/hiredis.h>
-#include <stdio.h>
-#include <stdlib.h>
-#include <string.h>
-
-const char *redis_fault_name(enum redis_fault f)
-{
-    static const char *const names[] = {
-#define X(name, text, fatal, hint) text,
-        REDIS_FAULTS(X)
-#undef X
-    };
-
-    return (unsigned)f < REDIS_NFAULTS ? names[f] : "?";
-}
-
-bool redis_fault_fatal(enum redis_fault f)
-{
-    static const bool is[] = {
-#define X(name, text, fatal, hint) fatal,
-        REDIS_FAULTS(X)
-#undef X
-    };
-
-    return is[f];
-}
-
-const char *redis_fault_hint(enum redis_fault f)
-{
-    static const char *const hints[] = {
-#define X(name, text, fatal, hint) hint,
-        REDIS_FAULTS(X)
-#undef X
-    };
-
-    return hints[f];
-}
-
-static enum redis_fault fault_of_word(const char *text)
-{
-    static const struct {
-        const char *word;
-        enum redis_fault fault;
-    } words[] = {
-        { "NOAUTH", REDIS_AUTH },
-        { "WRONGPASS", REDIS_AUTH },
-        { "NOPERM", REDIS_AUTH },
-        { "ERR invalid password", REDIS_AUTH },
-        { "ERR Client sent AUTH", REDIS_AUTH },
-        { "LOADING", REDIS_LOADING },
-        { "READONLY", REDIS_READONLY },
-        { "MASTERDOWN", REDIS_MASTER },
-        { "MOVED", REDIS_MOVED },
-        { "ASK ", REDIS_ASK },
-        { "TRYAGAIN", REDIS_ASK },
-        { "CLUSTERDOWN", REDIS_BUSY },
-        { "BUSY", REDIS_BUSY },
-        { "MISCONF", REDIS_MISCONF },
-        { "OOM", REDIS_OOM },
-        { "NOREPLICAS", REDIS_NOREPLICAS },
-        { "NOSCRIPT", REDIS_NOSCRIPT },
-        { "WRONGTYPE", REDIS_TYPE },
-    };
-
-    for (size_t i = 0; i < ARRAY_LEN(words); i++)
-        if (strncmp(text, words[i].word, strlen(words[i].word)) == 0)
-            return words[i].fault;
-    return REDIS_OTHER;
-}
-
-/* Before version 7 what goes wrong inside a script is wrapped:
- * "ERR Error running script (call to f_1): @user_script:1: -READONLY You can't ..." */
-static enum redis_fault fault_of(const char *text)
-{
-    static const char wrap[] = "ERR Error running script";
-    enum redis_fault f = fault_of_word(text);
-
-    if (strncmp(text, wrap, sizeof(wrap) - 1) != 0)
-        return f;
-    while (f == REDIS_OTHER && (text = strstr(text, ": ")) != NULL) {
-        text += 2;
-        f = fault_of_word(text + (*text == '-'));
-    }
-    return f;
-}
-
 struct redis_ans redis_ans_of(const void *reply)
 {
     const redisReply *r = reply;
 
     if (r->type == REDIS_REPLY_ERROR)
-        return (struct redis_ans) { .fault = fault_of(r->str), .text = r->str };
+        return (struct redis_ans) { .fault = redis_fault_of(r->str), .text = r->str };
     return (struct redis_ans) { .reply = r, .text = "" };
-}
-
-void redis_moved_to(const char *text, char *out, size_t cap)
-{
-    const char *p = strchr(text, ' ');
-
-    p = p != NULL ? strchr(p + 1, ' ') : NULL;
-    snprintf(out, cap, "%s", p != NULL ? p + 1 : "");
 }
 
 size_t redis_ans_n(const struct redis_ans *a)

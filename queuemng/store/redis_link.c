@@ -1,6 +1,6 @@
-/* hiredis frees a connection by itself when it breaks, and
- * then calls back everybody who waits: the first such call ends our side of it (lost()),
- * what comes after finds that nobody wants it any more. */
+/* redis_link.c: dials, greets, asks. hiredis frees a connection by itself when it breaks, and then
+ * calls back everybody who waits: the first such call ends our side of it (lost()), later ones find
+ * that nobody wants their answer any more. */
 #include "queuemng/store/redis_link.h"
 
 #include <assert.h>
@@ -16,14 +16,13 @@
 #include "common/base/log.h"
 #include "common/net/net.h"
 #include "common/base/rng.h"
-#include "queuemng/store/texts.h"
+#include "queuemng/store/redis_addrs.h"
 
 #define LOG_MODULE     "redis"
 #define BACKOFF_MIN_MS 50u
 #define BACKOFF_MAX_MS 1000u
 #define STEADY_MS      500   /* up for so long: the next try comes soon again */
 #define BYTES_PER_MS   4096  /* a large command, or answer, may take longer */
-#define AGAIN_MS       60000 /* the same fault is told again */
 
 enum state {
     WAIT,     /* no connection; the timer dials */
@@ -45,7 +44,7 @@ struct redis_link {
     struct ev *ev; /* ref */
     struct redis_calls calls;
     void *ctx;
-    struct texts addr, sentinel;
+    struct redis_addrs addrs;
     char master[NAME_MAX_LEN + 1], user[128], password[256];
     int db;
     uint32_t connect_ms, answer_ms;
@@ -54,13 +53,10 @@ struct redis_link {
     redisAsyncContext *ac; /* hiredis'; NULL in WAIT */
     struct ev_timer *timer;
     struct list open; /* call.in, oldest first */
-    size_t at, sentinel_at;
-    char next[128]; /* where MOVED or a sentinel sends us; "" = nowhere */
-    char now[128];  /* address dialled last */
     uint32_t backoff_ms;
     msec_t up_ms;
     int64_t uptime_ms;
-    msec_t said_ms[REDIS_NFAULTS]; /* when the log had it; 0: not since it was well */
+    struct redis_faults faults;
     char failing[200];
     enum redis_fault failing_as;
     struct redis_counts count;
@@ -70,58 +66,39 @@ static void dial(struct redis_link *l);
 
 /* ---- faults ---------------------------------------------------------------------- */
 
-/* Counts it; true: it is new, or old enough, to be told. */
+/* Counts it; true: it is to be logged. */
 static bool note(struct redis_link *l, enum redis_fault f)
 {
-    msec_t now = ev_now(l->ev);
-
     l->count.fault[f]++;
-    if (l->said_ms[f] != 0 && now - l->said_ms[f] < AGAIN_MS)
-        return false;
-    l->said_ms[f] = now;
-    return true;
-}
-
-static bool is_of_link(enum redis_fault f)
-{
-    /* AUTH: the hello was good, this one command is not allowed */
-    return redis_fault_fatal(f) && f != REDIS_AUTH;
+    return redis_fault_note(&l->faults, f, ev_now(l->ev));
 }
 
 /* The link is of no use: it ends with the timer, since its user is calling. */
 static void end_soon(struct redis_link *l, enum redis_fault f, const char *text)
 {
     if (f == REDIS_MOVED)
-        redis_moved_to(text, l->next, sizeof(l->next));
-    l->at += f != REDIS_MOVED;
+        redis_addrs_moved(&l->addrs, text);
+    else
+        l->addrs.servers.at++;
     l->state = FAILING;
     l->failing_as = f;
     snprintf(l->failing, sizeof(l->failing), "%s", text);
     ev_timer_at(l->timer, ev_now(l->ev));
 }
 
-static void is_well(struct redis_link *l)
-{
-    bool was_told = false;
-
-    for (unsigned f = 0; f < REDIS_NFAULTS; f++)
-        if (!is_of_link((enum redis_fault)f)) {
-            was_told |= l->said_ms[f] != 0;
-            l->said_ms[f] = 0;
-        }
-    if (was_told)
-        log_info("event=redis_ok addr=%s", log_q(l->now, strlen(l->now)));
-}
-
 void redis_link_fault(struct redis_link *l, enum redis_fault f, const char *text)
 {
+    const char *addr = l->addrs.now;
+
+    if (f == REDIS_NONE && redis_faults_over(&l->faults, false))
+        log_info("event=redis_ok addr=%s", log_q(addr, strlen(addr)));
     if (f == REDIS_NONE)
-        is_well(l);
-    else if (!is_of_link(f) && note(l, f))
+        return;
+    if (!redis_fault_ends_link(f) && note(l, f))
         log_error("event=redis_refuses addr=%s kind=%s why=%s do=\"%s\"",
-                  log_q(l->now, strlen(l->now)), redis_fault_name(f),
+                  log_q(addr, strlen(addr)), redis_fault_name(f),
                   log_q(text, strnlen(text, 200)), redis_fault_hint(f));
-    else if (is_of_link(f) && f != REDIS_GONE && l->state == UP)
+    else if (redis_fault_ends_link(f) && f != REDIS_GONE && l->state == UP)
         end_soon(l, f, text);
 }
 
@@ -163,15 +140,15 @@ static void lost(struct redis_link *l, enum redis_fault f, const char *text, boo
 
     if (note(l, f))
         log_warn("event=redis_down addr=%s kind=%s why=%s do=\"%s\"",
-                 log_q(l->now, strlen(l->now)), redis_fault_name(f),
+                 log_q(l->addrs.now, strlen(l->addrs.now)), redis_fault_name(f),
                  log_q(text, strnlen(text, 200)), redis_fault_hint(f));
     l->ac = NULL;
     if (ac != NULL)
         ac->data = NULL;
     if (l->state == SENTINEL)
-        l->sentinel_at++;
+        l->addrs.sentinels.at++;
     else if (!was_up)
-        l->at++;
+        l->addrs.servers.at++;
     else if (ev_now(l->ev) - l->up_ms >= STEADY_MS)
         l->backoff_ms = BACKOFF_MIN_MS;
     l->state = WAIT;
@@ -279,7 +256,7 @@ static void say(struct redis_link *l, redis_fn fn, const char *const *words)
     redis_args_fini(&a);
 }
 
-/* ---- who is there? --------------------------------------------------------------- */
+/* ---- the hello --------------------------------------------------------------- */
 
 static bool hello_ok(struct redis_link *l, const struct redis_ans *a)
 {
@@ -288,7 +265,7 @@ static bool hello_ok(struct redis_link *l, const struct redis_ans *a)
     if (a->fault == REDIS_NONE)
         return true;
     if (a->fault == REDIS_MOVED)
-        redis_moved_to(a->text, l->next, sizeof(l->next));
+        redis_addrs_moved(&l->addrs, a->text);
     fail(l, a->fault, a->text);
     return false;
 }
@@ -335,12 +312,10 @@ static void on_ping(void *ctx, const struct redis_ans *a)
         return;
     l->state = UP;
     l->up_ms = ev_now(l->ev);
-    for (unsigned f = 0; f < REDIS_NFAULTS; f++)
-        if (is_of_link((enum redis_fault)f))
-            l->said_ms[f] = 0;
-    l->said_ms[REDIS_AUTH] = 0;
+    (void)redis_faults_over(&l->faults, true);
+    l->faults.logged_ms[REDIS_AUTH] = 0;
     l->count.connects++;
-    log_info("event=redis_up addr=%s uptime_ms=%lld", log_q(l->now, strlen(l->now)),
+    log_info("event=redis_up addr=%s uptime_ms=%lld", log_q(l->addrs.now, strlen(l->addrs.now)),
              (long long)l->uptime_ms);
     arm(l);
     l->calls.on_up(l->ctx, l->uptime_ms);
@@ -380,13 +355,10 @@ static void on_master(void *ctx, const struct redis_ans *a)
         return;
     }
     if (!redis_ans_text(a, 0, &ip, &n) || !redis_ans_text(a, 1, &port, &m) ||
-        n + m > 100) {
+        !redis_addrs_master(&l->addrs, ip, n, port, m)) {
         fail(l, REDIS_MASTER, "this sentinel does not know the master");
         return;
     }
-    snprintf(l->next, sizeof(l->next),
-             memchr(ip, ':', n) != NULL ? "[%.*s]:%.*s" : "%.*s:%.*s", (int)n, ip, (int)m,
-             port);
     l->ac = NULL;
     ac->data = NULL;
     redisAsyncFree(ac);
@@ -432,29 +404,13 @@ static redisAsyncContext *connect_to(const char *addr, struct err *e)
     return redisAsyncConnect(ip, net_port(&a));
 }
 
-static const char *target(struct redis_link *l)
-{
-    if (l->next[0] != 0) {
-        snprintf(l->now, sizeof(l->now), "%s", l->next);
-        l->next[0] = 0;
-        l->state = HELLO;
-    } else if (l->sentinel.n != 0) {
-        snprintf(l->now, sizeof(l->now), "%s",
-                 l->sentinel.v[l->sentinel_at % l->sentinel.n]);
-        l->state = SENTINEL;
-    } else {
-        snprintf(l->now, sizeof(l->now), "%s", l->addr.v[l->at % l->addr.n]);
-        l->state = HELLO;
-    }
-    return l->now;
-}
-
 static void dial(struct redis_link *l)
 {
     struct err e = { .text = "out of memory" };
 
     assert(l->ac == NULL);
-    l->ac = connect_to(target(l), &e);
+    l->state = redis_addrs_dial(&l->addrs) ? SENTINEL : HELLO;
+    l->ac = connect_to(l->addrs.now, &e);
     if (l->ac == NULL) {
         fail(l, REDIS_CONNECT, e.text);
         return;
@@ -499,9 +455,7 @@ static int take_opts(struct redis_link *l, const struct redis_opts *o)
     snprintf(l->user, sizeof(l->user), "%s", o->user != NULL ? o->user : "");
     snprintf(l->password, sizeof(l->password), "%s",
              o->password != NULL ? o->password : "");
-    if (texts_copy(&l->addr, o->addr, o->n_addrs) < 0)
-        return SQ_ENOMEM;
-    return texts_copy(&l->sentinel, o->sentinel, o->n_sentinels);
+    return redis_addrs_init(&l->addrs, o->addr, o->n_addrs, o->sentinel, o->n_sentinels);
 }
 
 int redis_link_new(struct redis_link **out, struct ev *ev, const struct redis_opts *o,
@@ -542,8 +496,7 @@ void redis_link_free(struct redis_link *l)
         redisAsyncFree(ac); /* frees the calls */
     }
     ev_timer_free(l->timer);
-    texts_free(&l->addr);
-    texts_free(&l->sentinel);
+    redis_addrs_free(&l->addrs);
     sodium_memzero(l->password, sizeof(l->password));
     free(l);
 }
@@ -560,5 +513,5 @@ const struct redis_counts *redis_link_counts(const struct redis_link *l)
 
 const char *redis_link_addr(const struct redis_link *l)
 {
-    return l->now;
+    return l->addrs.now;
 }

@@ -8,6 +8,7 @@
 #define _GNU_SOURCE
 #include "common/supervisor/cluster.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
@@ -77,6 +78,7 @@ static void drop_ended(struct cluster *cl)
     while (cl->n > 0) {
         struct child *c = cl->child[cl->n - 1];
 
+        assert(c->index == cl->n - 1);
         if (c->sup.state != SUP_DOWN || wanted(cl, c))
             return;
         child_free(c);

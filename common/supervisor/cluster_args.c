@@ -2,6 +2,7 @@
 #define _GNU_SOURCE /* asprintf */
 #include "common/supervisor/cluster_args.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -129,6 +130,7 @@ int cluster_args_make(struct cluster_args *a, const struct cluster_cfg *c,
         cluster_args_free(a);
         return err_set(e, SQ_ENOMEM, "arguments of %s.%u", c->name, i);
     }
+    assert(a->n < MAX_FIXED_ARGS + 2 * c->set.n && a->v[a->n] == NULL);
     a->hash = hash_args(a);
     return 0;
 }

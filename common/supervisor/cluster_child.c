@@ -7,6 +7,7 @@
  * posted as an exit, ended children are swept at the end of the turn. */
 #include "common/supervisor/cluster_child.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <signal.h>
@@ -182,6 +183,7 @@ static void spawn(struct child *c)
     struct err e = { 0 };
     int rc;
 
+    assert(c->proc.pid == 0 && c->exit_io == NULL && c->ready_io == NULL);
     rc = cluster_args_make(&a, &c->cl->cfg, c->cl->program_path, c->index, &e);
     if (rc == 0)
         rc = start_process(c, &a, &e);
@@ -249,6 +251,7 @@ bool child_adopt(struct child *c, const struct cluster_entry *was)
 {
     struct err e = { 0 };
 
+    assert(c->sup.state == SUP_DOWN && c->proc.pid == 0);
     if (spawn_adopt(&c->proc, (pid_t)was->pid, was->start_ticks, &e) < 0) {
         log_info("event=not_adopted child=%s why=\"%s\"", c->name, e.text);
         return false;

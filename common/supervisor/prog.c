@@ -1,6 +1,7 @@
 /* prog.c: the start of every program. */
 #include "common/supervisor/prog.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
@@ -140,6 +141,7 @@ int prog_start(struct prog *p, int argc, char **argv, void *cfg)
     rc = options(p, argc, argv, &test);
     if (rc >= 0)
         return rc;
+    assert(p->n_sets <= (size_t)argc);
     if (load(p, cfg, &e) < 0)
         return say(p, e.text);
     return test ? dump(p, cfg) : -1;

@@ -7,6 +7,7 @@
 #define _GNU_SOURCE
 #include "common/supervisor/spawn.h"
 
+#include <assert.h>
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -176,6 +177,7 @@ static int start_with(struct spawn_proc *p, struct fds *f, const char *const *ar
         waitpid(pid, NULL, 0);
         return err_set(e, SQ_ESYS, "pidfd_open: %s", strerror(code));
     }
+    assert(p->ready_fd < 0);
     p->pid = pid;
     p->start_ticks = spawn_start_ticks(pid);
     p->child = true;
@@ -264,6 +266,7 @@ bool spawn_ended(struct spawn_proc *p, char *how, size_t cap)
         snprintf(how, cap, "gone");
         return true;
     }
+    assert(p->pidfd >= 0);
     if (poll(&pf, 1, 0) != 1)
         return false;
     if (!p->child || waitpid(p->pid, &status, WNOHANG) != p->pid)

@@ -1,6 +1,8 @@
 /* deleted.c: deletes queues, and restores them. */
 #include "queuemng/core/deleted.h"
 
+#include <assert.h>
+
 #include "common/base/log.h"
 #include "queuemng/chain/queue_life.h"
 #include "queuemng/core/step.h"
@@ -68,6 +70,7 @@ static void set_state(struct mng *m, struct mqueue *q, int state)
 
 static void queue_delete(struct mng *m, struct mqueue *q, struct mng_deleted_view *v)
 {
+    assert(q->deleted_until_ms == 0);
     queue_unname(m, q);
     q->deleted_state = q->def.state;
     q->deleted_until_ms = m->sched_ms + (int64_t)m->opts.undo_ms;
@@ -116,6 +119,7 @@ int mng_queue_restore(struct mng *m, msec_t now_ms, const char *name, struct mng
         mng_end(m);
         return err_set(e, SQ_ENOMEM, "queue %s: out of memory", name);
     }
+    assert(q->deleted_until_ms != 0 && m->n_deleted > 0);
     q->deleted_until_ms = 0;
     m->n_deleted--;
     log_info("event=queue_restored queue=%s id=%u state=%s", name, q->id,

@@ -1,6 +1,8 @@
 /* forget.c: forgets a node by an operator's order. */
 #include "queuemng/core/forget.h"
 
+#include <assert.h>
+
 #include "queuemng/chain/chain.h"
 #include "queuemng/core/step.h"
 #include "queuemng/nodes/liveness.h"
@@ -14,6 +16,7 @@
  * leaves is waited for, and it is forgotten when nothing is left. */
 static void node_give_up(struct mng *m, struct mnode *n)
 {
+    assert(n->peer == 0 && !n->registered);
     n->draining = true;
     node_put(m, n);
     node_lost(m, n);

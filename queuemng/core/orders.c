@@ -1,6 +1,7 @@
 /* orders.c: orders of operators about queues and nodes. */
 #include "queuemng/core/orders.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "common/base/log.h"
@@ -138,6 +139,7 @@ static int queue_put(struct mng *m, const struct queue_def *d, struct err *e)
     if (def_lane_count(d) < q->n_lanes)
         queue_chain_changed(m, q);
     queue_fit_lanes(m, q);
+    assert(queue_find(m, d->name) == q && q->n_lanes == def_lane_count(d));
     rules_everywhere(m, q);
     queue_mapped(m, q);
     if (q->version > 1)
@@ -192,6 +194,7 @@ int mng_order(struct mng *m, msec_t now_ms, const char *queue, enum mng_order o,
     };
     struct mqueue *q = queue_find(m, queue);
 
+    assert(o <= MNG_FLUSH);
     if (q == NULL)
         return err_set(e, SQ_EUNKNOWN, "no queue %s", queue);
     mng_begin(m, now_ms, out);

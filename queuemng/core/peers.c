@@ -1,6 +1,7 @@
 /* peers.c: links to routers and nodes come up, carry messages, go down. */
 #include "queuemng/core/peers.h"
 
+#include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -59,6 +60,7 @@ static void node_up(struct mng *m, peer_no p, const char *name, uint64_t incarna
 void mng_peer_up(struct mng *m, msec_t now_ms, peer_no p, int role, const char *node,
                  uint64_t incarnation, struct mng_out *out)
 {
+    assert(p != 0 && (role == RPC_SEGMENT || role == RPC_ROUTER));
     mng_begin(m, now_ms, out);
     if (role == RPC_SEGMENT)
         node_up(m, p, node, incarnation);
@@ -82,6 +84,7 @@ void mng_peer_down(struct mng *m, msec_t now_ms, peer_no p, struct mng_out *out)
     if (no != MAP_NONE) {
         struct mnode *n = node_by_no(m, (node_no)no);
 
+        assert(n != NULL && n->peer == p);
         map_del(&m->peer_node, p);
         n->peer = 0;
         n->registered = n->foreign = false;
@@ -108,6 +111,7 @@ static void on_router_reg(struct mng *m, struct mrouter *r, const struct msg_rou
 
 static void node_msg(struct mng *m, struct mnode *n, const struct msg *g)
 {
+    assert(n->peer != 0);
     if (n->foreign && g->type != MSG_NODE_REG)
         return;
     n->heard_ms = m->now_ms;

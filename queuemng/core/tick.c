@@ -1,6 +1,7 @@
 /* tick.c: the manager by the clock: each tick, and each second. */
 #include "queuemng/core/tick.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #include "queuemng/chain/chain.h"
@@ -107,6 +108,7 @@ static void read_clock(struct mng *m, int64_t wall_ms)
 
 void mng_tick(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out)
 {
+    assert(m->started);
     mng_begin(m, now_ms, out);
     read_clock(m, wall_ms);
     sched_tick(m, now_ms >= m->second_ms);

@@ -1,6 +1,7 @@
 /* deferred_answers.c: answers in the order in which their changes were made. */
 #include "queuemng/lead/deferred_answers.h"
 
+#include <assert.h>
 #include <stdlib.h>
 
 #define DEFERRED_MAX 1000 /* operators are few */
@@ -36,6 +37,7 @@ static void end(struct mng_service *s, struct deferred *h)
 {
     struct admin_held *answer = h->answer;
 
+    assert(answer != NULL && list_linked(&h->in));
     list_remove(&s->deferred, &h->in);
     free(h);
     admin_send(answer);

@@ -1,6 +1,7 @@
 /* lead.c: see the header. */
 #include "queuemng/lead/lead.h"
 
+#include <assert.h>
 #include <inttypes.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -73,6 +74,7 @@ static void term_begin(struct mng_lead *l)
 
     if (!lease_leads(&l->lease, boot_ms()))
         return; /* over before it began; the next tick notes it */
+    assert(!l->begun);
     l->begun = l->exact = true;
     l->terms++;
     snprintf(self, sizeof(self), "%s %s %s", l->name, l->addr, l->admin);
@@ -83,6 +85,7 @@ static void term_begin(struct mng_lead *l)
 
 static void term_end(struct mng_lead *l, const char *why)
 {
+    assert(l->lease.state == LEASE_STANDBY);
     log_warn("event=step_down epoch=%" PRIu64 " why=\"%s\"", l->lease.epoch, why);
     redis_store_end(l->store);
     leader_is(l, "");
@@ -102,6 +105,7 @@ static void load(struct mng_lead *l)
 /* Granted: is what we know what Redis has? */
 static void prepare(struct mng_lead *l)
 {
+    assert(!l->begun && l->lease.state == LEASE_LEADING);
     log_info("event=lease epoch=%" PRIu64 " rev=%" PRIu64, l->lease.epoch, l->rev);
     switch (redis_store_compare(l->store, l->rev)) {
     case REDIS_SAME:

@@ -30,6 +30,7 @@ struct mng_out *mng_service_step(struct mng_service *s)
             mng_out_init(v[s->cap_out].out);
         }
     }
+    assert(s->n_out < s->cap_out && s->n_stored <= s->n_out);
     s->counts.steps++;
     return s->out[s->n_out++].out;
 fail:

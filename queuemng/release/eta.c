@@ -1,6 +1,7 @@
 /* eta.c: feeds policy/eta_lane.h. */
 #include "queuemng/release/eta.h"
 
+#include <assert.h>
 #include <string.h>
 
 #include "queuemng/state/queue.h"
@@ -42,6 +43,7 @@ static double allowed_of(const struct mlane *l)
             return 0; /* what those before it leave over is only known by measuring */
         sum += q->def.sharing == SHARE_STRICT && x != l ? 0 : weight_of(x);
     }
+    assert(sum > 0);
     return q->allowed_per_s * no_show_boost(&q->no_show, q->def.no_show_boost) *
            weight_of(l) / sum;
 }

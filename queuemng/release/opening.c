@@ -1,6 +1,7 @@
 /* opening.c: queues that open and close by the clock. */
 #include "queuemng/release/opening.h"
 
+#include <assert.h>
 #include <sodium.h>
 
 #include "common/base/log.h"
@@ -37,6 +38,7 @@ static void sched_look(struct mng *m, struct mqueue *q)
     next_seed(m, q, seed);
     if (!schedule_step(&q->sched, &q->def.when, m->sched_ms, seed))
         return;
+    assert(q->sched.phase < ARRAY_LEN(names));
     if (q->sched.phase != was)
         log_info("event=schedule queue=%s phase=%s was=%s", q->def.name, names[q->sched.phase],
                  names[was]);

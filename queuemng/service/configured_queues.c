@@ -3,6 +3,7 @@
  * it: what was ordered since by the admin API stays. */
 #include "queuemng/service/configured_queues.h"
 
+#include <assert.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -86,6 +87,7 @@ void mng_yaml_apply(struct mng_service *s)
     const struct queue_def *d = s->cfg->queues.v;
     struct buf b;
 
+    assert(s->leads);
     buf_init(&b);
     for (size_t i = 0; i < s->cfg->queues.n; i++) {
         buf_reset(&b);

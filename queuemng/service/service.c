@@ -1,6 +1,7 @@
 /* service.c: life of a queuemng: start, peers, ticks, the end of a turn, stop. */
 #include "queuemng/service/service.h"
 
+#include <assert.h>
 #include <sodium.h>
 #include <stdlib.h>
 #include <string.h>
@@ -40,6 +41,7 @@ static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)
     struct mng_service *s = ctx;
     peer_no p = ++s->last_peer;
 
+    assert(p != 0);
     if (map_set_ptr(&s->peers, p, ch) < 0) {
         rpc_chan_close(ch, "out of memory");
         return;
@@ -128,6 +130,7 @@ static void on_tick(void *arg)
     s->tick_ms += s->cfg->tick_ms;
     if (s->tick_ms <= now) /* we were late: do not run after the lost ones */
         s->tick_ms = now + s->cfg->tick_ms;
+    assert(s->tick_ms > now);
     ev_timer_at(s->tick, s->tick_ms);
 }
 

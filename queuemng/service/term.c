@@ -6,6 +6,7 @@
  * already. */
 #include "queuemng/service/term.h"
 
+#include <assert.h>
 #include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -29,6 +30,7 @@ int mng_core_new(struct mng_service *s, struct err *e)
 
     randombytes_buf(&o.seed, sizeof(o.seed));
     randombytes_buf(o.secret, sizeof(o.secret));
+    assert(s->n_out == 0); /* steps of the old core would outlive it */
     m = mng_new(&o);
     if (m == NULL)
         return err_set(e, SQ_ENOMEM, "out of memory");
@@ -68,8 +70,10 @@ static int load_meta(void *ctx, const char *key, const char *val)
 int mng_term_begin(struct mng_service *s, uint64_t epoch, struct err *e)
 {
     uint64_t need;
-    int rc = store_each(s->store, load_meta, s);
+    int rc;
 
+    assert(!s->leads && (epoch != 0) == (s->lead != NULL));
+    rc = store_each(s->store, load_meta, s);
     if (rc == 0)
         rc = store_each(s->store, load_pair, s);
     if (rc < 0)

@@ -30,6 +30,7 @@ void mng_out_reset(struct mng_out *o)
 
 void mng_begin(struct mng *m, msec_t now_ms, struct mng_out *out)
 {
+    assert(now_ms >= m->now_ms);
     m->now_ms = now_ms;
     m->out = out;
 }

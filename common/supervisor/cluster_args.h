@@ -15,7 +15,7 @@ struct cluster_args { /* of one child */
 SQ_CHECK int cluster_args_make(struct cluster_args *a, const struct cluster_cfg *c,
                                const char *path, unsigned i, struct err *e);
 void cluster_args_free(struct cluster_args *a);
-/* What a table cannot say: ports that collide or overflow, malformed `set`. */
+/* Checks beyond the table: ports that collide or overflow, malformed `set`. */
 SQ_CHECK int cluster_check(const struct cluster_kind *k, const struct cluster_cfg *c,
                            struct err *e);
 

@@ -134,8 +134,8 @@ static int watch(struct child *c)
 /* ---- the program's file ----------------------------------------------------------------
  */
 
-/* Which file the program's path leads to now: another one after an upgrade in place, or
- * after a link has been turned. False: none, it is just being replaced. */
+/* The identity of the file to which the program's path leads now: another one after an upgrade in
+ * place, or after a link has been turned. False: none, it is just being replaced. */
 static bool program_id(const char *path, uint64_t *id)
 {
     struct stat st;

@@ -1,7 +1,7 @@
 /* giveback.h: memory that a crowd has left behind goes back to the system. Shell, but for
  * giveback_due().
  *
- * What is freed between two blocks that live stays with the process: the C library gives
+ * Memory freed between two blocks that live stays with the process: the C library gives
  * back only the end of its heap. So after 5 000 connections with long heads a router kept all
  * of their buffers. Every five seconds we look how much memory the process has; if it has
  * grown by an eighth (4 MiB at least) since the last time, and as much is free inside, the

@@ -4,7 +4,7 @@
 
 #include "common/base/buf.h"
 
-/* What every process has: start time, resident memory, CPU seconds, open fds, build info. */
+/* Start time, resident memory, CPU seconds, open fds, build info. */
 void metrics_process(struct buf *b, const char *program);
 
 #endif

@@ -54,9 +54,9 @@ static void lane_sum(struct mlane *l)
         l->q->stats_dirty = true;
 }
 
-/* Who is shown positions in a segment that we do not reach now is shown them by what its
- * node heard last: those behind are not told less meanwhile, or they would seem to be before
- * them. (A node that is silent is perhaps cut off, or stopped, and we have not seen it yet.) */
+/* A node that we do not reach shows positions by the last `ahead` that it heard. Segments behind it
+ * are not told less meanwhile, or their people would seem to be before those. (A silent node may
+ * be cut off, or stopped, without our having seen it.) */
 static uint64_t shown_ahead(const struct mng *m, const struct mseg *s)
 {
     bool reached = seg_reachable(s) && m->now_ms - s->node->heard_ms <= MNG_SILENT_MS;
@@ -90,8 +90,8 @@ static void lane_aheads(struct mng *m, struct mlane *l)
             batch_ahead(m, s->node, s->id, s->ahead);
             s->ahead_sent = s->ahead;
         }
-        /* What is behind one that is being rebuilt keeps what it was told before: nobody
-         * comes back beyond the people counted then. */
+        /* Segments behind one that is being rebuilt keep their bounds: nobody comes back beyond
+         * the people counted then. */
         run = run == AHEAD_UNKNOWN || seg_is_recovering(s) ? AHEAD_UNKNOWN
                                                      : shown_ahead(m, s) + seg_bound(s);
         if (s->phase == SEG_STORED)

@@ -106,7 +106,7 @@ static void take_no_shows(struct mseg *s, const struct seg_status *st)
     c->missed += missed - u64_min(missed, growth(s, s->st.away, st->away)); /* cost nothing */
 }
 
-/* What has come of its people since its last report. */
+/* Releases, no-shows and polls since its last report. */
 static void take_people(struct mng *m, struct mseg *s, const struct seg_status *st)
 {
     struct mqueue *q = s->lane->q;

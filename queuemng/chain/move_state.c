@@ -112,7 +112,6 @@ void order_end(struct mng *m, const struct mnode *n, uint64_t id, seg_id from,
     o->commit = commit;
 }
 
-/* What this state wants to be heard, again and again until it is answered. */
 void move_say(struct mng *m, struct mmove *v)
 {
     bool to_up = v->to_node->registered, from_up = v->from_node->registered;

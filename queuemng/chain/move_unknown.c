@@ -24,8 +24,8 @@ static bool was_committed(const struct mlane *l, seg_id from, seg_id to)
     return a != 0 && (a == to || a == alias_of(l, to));
 }
 
-/* Of a committed move of an earlier manager: has the target heard of the commit? Until it
- * has, the source keeps what it has. */
+/* Has the target of a committed move of an earlier manager heard of the commit? Until it has,
+ * the source keeps its tickets. */
 enum heard { HEARD, HEARD_NOT_YET, HEARD_NEVER };
 
 static enum heard has_heard(const struct mng *m, const struct mlane *l, seg_id from)
@@ -52,8 +52,8 @@ void move_unknown_end(struct mng *m, const struct mnode *n,
     order_end(m, n, g->move, g->from, g->to, commit);
 }
 
-/* What leads to x, but is not there, came by way of this source: it is back in the chain,
- * behind x, where it has always been. */
+/* Segments whose aliases lead to x, and that x does not have, came by way of this source: it is
+ * back in the chain, behind x, where it has always been. */
 static void revive(struct mng *m, struct mnode *n, struct mlane *l,
                    const struct seg_status *st)
 {

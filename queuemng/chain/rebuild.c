@@ -123,8 +123,8 @@ void lane_rebuild(struct mng *m, struct mlane *l)
                                             : list_next(&l->segs, it);
 }
 
-/* What it says it has absorbed must be what the chain says: a commit that was undone when
- * it went is not in the chain, but its tickets would be in what it brings. */
+/* Its list of absorbed segments must agree with the chain: a commit that was undone when it went
+ * is not in the chain, but its tickets would be in the segment. */
 bool seg_take_back(struct mng *m, struct mseg *s, const struct seg_status *st, bool full)
 {
     assert(seg_is_lost(s));

@@ -4,7 +4,7 @@
  *   seg_lost --> lost --a node has room--> opened there, empty --time--> like any other
  *                  '--its node is back, with it--> as if nothing had been
  *
- * What a lost segment had absorbed becomes segments of its own again: a token's number says
+ * Segments that a lost one had absorbed become segments of their own again: a token's number says
  * nothing about the order among the numbers of another segment, but the aliases of a segment
  * are kept in the order of its line. */
 #ifndef SEGQ_QUEUEMNG_CHAIN_REBUILD_H

@@ -1,7 +1,7 @@
 /* reconcile.h: orders to the node of one segment, given again each second until its report
  * shows their effect.
  *
- * What its node last said (s->st) is compared with what it should be (announced, want_seal,
+ * The last report of its node (s->st) is compared with the wishes (announced, want_seal,
  * want_next, want_remove, its draw). While the two differ the segment is in mng.todo. */
 #ifndef SEGQ_QUEUEMNG_CHAIN_RECONCILE_H
 #define SEGQ_QUEUEMNG_CHAIN_RECONCILE_H

@@ -15,7 +15,7 @@
 #define CHUNK_BYTES (256 * 1024) /* of one MAP frame, about */
 #define KEYS_MAX 8
 
-/* What stands behind an unconfirmed tail is not shown: its turn comes first (I3). */
+/* Segments behind an unconfirmed tail are not shown: its turn comes first (I3). */
 static uint32_t visible(const struct mlane *l, struct map_seg *v)
 {
     uint32_t n = 0;
@@ -60,7 +60,7 @@ static const char *json_record(struct arena *a, struct buf *b, bool written)
     return text;
 }
 
-/* What routers show of the definition, and whom they let past, as JSON; NULL: no memory. */
+/* The words and looks of the waiting page, as JSON; NULL: no memory. */
 static const char *page_record(struct arena *a, const struct queue_def *d)
 {
     struct buf b;
@@ -81,7 +81,7 @@ static const char *gate_record(struct arena *a, const struct queue_def *d)
     return json_record(a, &b, gate_def_write(&b, &d->gate));
 }
 
-/* What may be known of the draw, as JSON; NULL: no memory. */
+/* The public part of the draw, as JSON; NULL: no memory. */
 static const char *draw_record(struct arena *a, const struct mqueue *q)
 {
     const char *text;

@@ -80,7 +80,7 @@ void mng_set_epoch(struct mng *m, uint64_t epoch)
     m->given_epoch = epoch;
 }
 
-/* What people were told before we came. */
+/* Polling intervals that people were told by an earlier manager. */
 static void told_load(const struct mng *m, struct mlane *l)
 {
     l->most_ms = (uint32_t)u64_min(u64_max(l->stored_told_ms, poll_max_longest(l->q)),

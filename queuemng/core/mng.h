@@ -1,7 +1,7 @@
 /* mng.h: the manager's whole brain: its chains, moves, releases, nodes and routers. Pure.
  * The shell (queuemng/service) and the simulation feed it the same events.
  *
- * What it must not forget (epoch, next ids, queue definitions, chains, aliases) leaves as
+ * The data that it must not forget (epoch, next ids, queue definitions, chains, aliases) leaves as
  * MNG_PUT / MNG_DEL acts; the messages that depend on them come after them in the same
  * list: the shell makes the puts durable before it sends anything that follows. A new
  * mng is fed the stored pairs by mng_load() before its first step. Everything else is

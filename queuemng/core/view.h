@@ -101,7 +101,7 @@ void mng_each_node(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_router(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_move(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_metric(const struct mng *m, msec_t now_ms, mng_each_fn fn, void *ctx);
-/* Of what people were told. */
+/* Of the waiting times that people were told. */
 const struct eta_errors *mng_eta_errors(const struct mng *m);
 void mng_count(const struct mng *m, struct mng_counts *c);
 

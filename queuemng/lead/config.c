@@ -158,7 +158,7 @@ static int redis_addr_check(const char *addr, struct err *e)
     return addr[0] == '/' ? 0 : cfg_dial_check("redis", addr, e);
 }
 
-/* What others are told must be an address to dial. */
+/* An address for others must be one to dial. */
 static int advertise_check(const char *what, const char *told, const char *bound,
                            struct err *e)
 {

@@ -1,4 +1,4 @@
-/* config.h: what a queuemng can be told. */
+/* config.h: the configuration of a queuemng. */
 #ifndef SEGQ_MNG_CFG_H
 #define SEGQ_MNG_CFG_H
 
@@ -29,7 +29,7 @@ static inline bool mng_cfg_has_redis(const struct mng_cfg *c)
 #define MNG_CFG_METRICS 32
 /* Their names, refs into c; how many. */
 size_t mng_cfg_metrics(const struct mng_cfg *c, const char *names[MNG_CFG_METRICS]);
-/* What the table cannot say; for struct prog. */
+/* Checks beyond the table; for struct prog. */
 int mng_cfg_check(const void *cfg, struct err *e);
 
 #endif

@@ -1,7 +1,5 @@
-/* steps.c: what the core has decided: stored, then told. The steps of a turn are
- * gathered in s->out, in order; at its end their puts go to the store, and each step
- * waits there until the store has what was put up to it. With a file that is at once;
- * with Redis the messages of later turns wait behind those of earlier ones. */
+/* steps.c: the steps in order, in s->out: first those that wait for the store, then the new ones,
+ * then spares. With Redis the messages of later turns wait behind those of earlier ones. */
 #include "queuemng/lead/steps.h"
 
 #include <assert.h>
@@ -141,7 +139,6 @@ static bool may_order(const struct mng_service *s)
     return s->leads && (s->lead == NULL || mng_lead_may_order(s->lead));
 }
 
-/* What was decided under a lease that is over is nobody's. */
 void mng_service_drop(struct mng_service *s)
 {
     for (size_t i = 0; i < s->n_out; i++)

@@ -1,7 +1,7 @@
-/* steps.h: what the core has decided: stored, then sent.
+/* steps.h: the decisions of the core: stored, then sent.
  *
  * The acts of a turn are gathered. At its end: all puts into the store, one sync; when they
- * are kept, all sends in order: so nothing is said that a restarted manager, or the next
+ * are stored, all sends in order: so nothing is said that a restarted manager, or the next
  * leader, would not know. If the file cannot be written, nothing is sent and the links of the
  * peers concerned are closed: they come back, and are told when the store works again. If
  * Redis does not answer, what waits for it goes with the lease.
@@ -18,11 +18,11 @@
 struct mng_out *mng_service_step(struct mng_service *s);
 
 enum mng_stored { MNG_STORED, MNG_STORED_LATER, MNG_NOT_STORED };
-/* Stores what the steps so far want, and sends it when it is kept. Done by itself at the end
- * of a turn; earlier before an answer that says "it is kept". LATER: when store_done() has
+/* Stores what the steps so far want, and sends it when that is done. Done by itself at the end
+ * of a turn; earlier before an answer that says "done". LATER: when store_done() has
  * reached *need. */
 enum mng_stored mng_service_flush(struct mng_service *s, uint64_t *need);
 void mng_service_stored(struct mng_service *s); /* the store has more than before */
-void mng_service_drop(struct mng_service *s); /* forgets the steps: they are void */
+void mng_service_drop(struct mng_service *s); /* forgets the steps: their lease is over */
 
 #endif

@@ -22,7 +22,7 @@ static void put(struct mng *m)
                                            (json_int_t)m->members_version, "members", v));
 }
 
-/* That they can is known of them: else they would not be members. */
+/* Members can keep the directory: else they would be none. */
 int directory_load(struct mng *m, json_t *j)
 {
     json_int_t version;

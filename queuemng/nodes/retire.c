@@ -38,7 +38,6 @@ static msec_t longest_session_ms(const struct mng *m)
     return ms;
 }
 
-/* How long passes may still be good that only this node's key proves. */
 msec_t key_needed_ms(const struct mng *m, const struct mnode *n)
 {
     msec_t left = n->down_ms + longest_session_ms(m) - m->now_ms;

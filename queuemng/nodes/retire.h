@@ -5,7 +5,7 @@
  *   draining, empty, no link = retired: routers and Prometheus are not told of it any more
  *   retired for forget_after, or by order = forgotten: as if it had never been
  *
- * What is left on its disk is nobody's: its segments were moved or opened elsewhere. Should it
+ * The rest on its disk is nobody's: its segments were moved or opened elsewhere. Should it
  * come back, it is a new node, and is told to forget them. The key with which it signed passes
  * stays in the map as long as such a pass can be good, unless another node has it, too. */
 #ifndef SEGQ_QUEUEMNG_NODES_RETIRE_H
@@ -18,7 +18,7 @@ struct mnode;
 
 /* No link, no segments, no moves. */
 bool is_gone(const struct mnode *n);
-/* For this long passes may be good that only its key proves. */
+/* The time for which passes may be good that only its key proves. */
 msec_t key_needed_ms(const struct mng *m, const struct mnode *n);
 /* -1: not by itself. */
 msec_t node_forget_in_ms(const struct mng *m, const struct mnode *n);

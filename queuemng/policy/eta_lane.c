@@ -57,7 +57,7 @@ static void say(struct eta_lane *e, const struct eta_in *in, double rate, double
     e->reason_until_ms = in->now_ms + ms_max(in->told_for_ms, 10000);
 }
 
-/* What people come and go by chance is no change: releases of a small rate come in ones. */
+/* Noise is no change: releases of a small rate come in ones. */
 static bool is_off(double told, double measured, double share, double seconds)
 {
     double noise = 3 * sqrt(told / (2 * seconds));

@@ -56,7 +56,7 @@ struct eta_in { /* one second of a lane */
     msec_t told_for_ms;        /* the longest that anybody stays away as told */
 };
 void eta_second(struct eta_lane *e, const struct eta_in *in);
-/* What is told now; 0: unknown. */
+/* The rate that is told now; 0: unknown. */
 double eta_told_rate(const struct eta_lane *e);
 
 /* ---- probes ---- */

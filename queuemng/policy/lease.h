@@ -1,5 +1,5 @@
-/* lease.h: who of several managers leads: one of them holds a lease in the store, for a
- * few seconds at a time, under an epoch that only grows. Pure: time arrives with each
+/* lease.h: the one leader among several managers holds a lease in the store, for a few seconds at
+ * a time, under an epoch that only grows. Pure: time arrives with each
  * event, what is to be asked of the store goes out as acts.
  *
  *            GRANTED             renew late, or lost

@@ -24,11 +24,11 @@ struct no_show { /* of one queue; zero = new */
     double rate;              /* of the decided, those who came: 0..1 */
 };
 
-/* What was decided since the last call goes into the share; once a second. */
+/* Tickets decided since the last call go into the share; once a second. */
 void no_show_second(struct no_show *c);
 /* The share of the released who come, 0..1; 1 while there is too little evidence. */
 double no_show_share_come(const struct no_show *c);
-/* How many times as many to release; 1 .. most. */
+/* The factor of over-release; 1 .. most. */
 double no_show_boost(const struct no_show *c, double most);
 
 #endif

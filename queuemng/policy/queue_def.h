@@ -90,7 +90,7 @@ SQ_CHECK int queue_def_metrics(const struct queue_def *d, const struct queue_def
                                const char *const *names, size_t n, struct err *e);
 bool queue_def_names(const struct queue_def *d, const char *metric); /* some limit does */
 
-/* How long a renewed session lasts without a request; 0: it is not renewed. */
+/* Time that a renewed session lasts without a request; 0: it is not renewed. */
 static inline int64_t queue_idle_ms(const struct queue_def *d)
 {
     if (d->renew == RENEW_OFF || d->session_max_ms <= d->pass_ttl_ms)
@@ -98,14 +98,14 @@ static inline int64_t queue_idle_ms(const struct queue_def *d)
     return d->session_idle_ms != 0 ? d->session_idle_ms : d->pass_ttl_ms;
 }
 
-/* How long a session can be. */
+/* The longest session. */
 static inline int64_t queue_session_ms(const struct queue_def *d)
 {
     return d->session_max_ms > d->pass_ttl_ms ? d->session_max_ms : d->pass_ttl_ms;
 }
 
-/* How long a session may last after its node last heard of a manager (0: for ever),
- * so that the slots of a node that is lost come back. */
+/* Time that a session may last after its node last heard of a manager (0: for ever), so that the
+ * slots of a lost node become free. */
 static inline int64_t queue_hold_ms(const struct queue_def *d)
 {
     int64_t idle = queue_idle_ms(d), hold;
@@ -116,7 +116,7 @@ static inline int64_t queue_hold_ms(const struct queue_def *d)
     return hold < d->session_max_ms ? hold : d->session_max_ms;
 }
 
-/* When what nobody tells us of is over, from the moment in which it was lost. */
+/* Time after which sessions of a lost or flushed segment are certainly over. */
 static inline int64_t queue_unreported_ms(const struct queue_def *d)
 {
     int64_t hold = queue_hold_ms(d);

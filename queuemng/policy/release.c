@@ -303,7 +303,7 @@ void release_share(struct release *r, const struct release_in *in, uint64_t n,
 
 /* ---- the tick -------------------------------------------------------------------- */
 
-/* What the rate has earned beyond the free slots is not saved up. */
+/* Credit beyond the free slots is not saved up. */
 static uint64_t within_slots(struct release *r, const struct release_in *in, uint64_t n)
 {
     if (in->def->mode == MODE_RATE || is_held(in) || is_free(in) ||

@@ -14,8 +14,7 @@
 
 #include "queuemng/policy/queue_def.h"
 
-/* How fast those who wait are let in while nobody needs a pass: what the chain gives
- * without anybody being kept waiting by the work of a tick. */
+/* The rate while nobody needs a pass: as much as a chain gives without a long tick. */
 #define PASSTHROUGH_PER_S 100000.0
 
 #define METRIC_FRESH_MS 15000 /* an older reading counts as missing */

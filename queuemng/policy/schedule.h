@@ -2,7 +2,7 @@
  *
  *   EARLY --opens_at - prequeue--> PREQUEUE --opens_at--> PLAIN --closes_at--> OVER
  *
- * What has happened is kept (and stored): a clock that goes back opens, draws or closes
+ * Phases that have come are stored: a clock that goes back opens, draws or closes
  * nothing again, and nothing that was closed opens of itself. A new opens_at is a new
  * opening. A manager that was away at the moment does it when it is back. */
 #ifndef SEGQ_SCHEDULE_H
@@ -53,7 +53,7 @@ bool schedule_step(struct schedule *s, const struct schedule_def *d, int64_t wal
 bool schedule_is_opened(const struct schedule *s);
 /* A segment of the pre-queue is drawn: for the list, which is in the order of the line. */
 void schedule_add_draw(struct schedule *s, uint64_t seg, uint32_t count);
-/* What everybody may know of the draw, as JSON; "" : there is none. */
+/* The public part of the draw, as JSON; nothing: there is none. */
 struct buf;
 void schedule_put_draw(const struct schedule *s, const char *queue, struct buf *b);
 

@@ -7,8 +7,7 @@
 
 #define ENTRY_S 0.2 /* of the 0.3 s that a router holds a join for (FLOW_HOLD_MS) */
 
-/* How near a place must be to be let in while its join is being answered: what is free; what
- * the rate has left over, and earns in that time. */
+/* The free slots; the credit that the rate has left over, and earns while a join is held. */
 uint64_t direct_entry_reach(const struct mng *m, const struct mqueue *q)
 {
     double earned = q->rel.carry + q->allowed_per_s * ENTRY_S;

@@ -25,7 +25,7 @@ static double weight_of(const struct mlane *l)
     return l->q->def.lanes.n != 0 ? (double)d[l->no].weight : 1;
 }
 
-/* Of what the limits allow the queue. 0: that says nothing about this lane. */
+/* The lane's share of the rate that the limits allow. 0: that says nothing about this lane. */
 static double allowed_of(const struct mlane *l)
 {
     const struct mqueue *q = l->q;

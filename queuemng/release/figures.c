@@ -7,8 +7,7 @@
 #include "queuemng/release/pop.h"
 #include "queuemng/state/state.h"
 
-/* A queue without waiters has no ticks: what it would allow is asked for, so that its page
- * does not show the rate of an hour ago. Told to routers only if it changed. */
+/* Else its page would show the rate of an hour ago. */
 void idle_figures(struct mng *m, struct mqueue *q)
 {
     assert(!q->active);
@@ -22,8 +21,6 @@ void idle_figures(struct mng *m, struct mqueue *q)
     q->stats_dirty = true;
 }
 
-/* An operator, or the clock, has just changed what it may do: people and operators read the
- * same of it at once, and not a second later. */
 void queue_figures_now(struct mng *m, struct mqueue *q)
 {
     struct release copy;

@@ -8,9 +8,10 @@
 struct mng;
 struct mqueue;
 
-/* Of a queue without ticks; routers are told only if it has changed. */
+/* The rate that a queue without ticks would allow; routers are told only if it has changed. */
 void idle_figures(struct mng *m, struct mqueue *q);
-/* An operator or the clock has changed what it may do: routers are told with this step. */
+/* An operator or the clock has just changed the queue: routers are told with this step, and not a
+ * second later. */
 void queue_figures_now(struct mng *m, struct mqueue *q);
 
 #endif

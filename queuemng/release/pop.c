@@ -19,8 +19,9 @@
 #define LOG_MODULE "release"
 #define TIER_NOTES_MAX 10 /* lines in a second */
 
-/* How long an unreachable segment is waited for. People whose places are not drawn yet all stand
- * before those behind them: they are waited for until they could have been brought back. */
+/* The time for which an unreachable segment is waited for. People whose places are not drawn yet
+ * all stand before those behind them: they are waited for until they could have been brought
+ * back. */
 static msec_t patience_ms(const struct mng *m, const struct mseg *s)
 {
     return m->opts.skip_after_ms + (seg_is_undrawn(s) ? m->opts.lost_after_ms : 0);
@@ -182,7 +183,6 @@ void pops_by_hand(const struct mng *m, struct mqueue *q, uint64_t n)
         q->lane[i].manual += share[i];
 }
 
-/* A reading has come, and the queue has no ticks. */
 void pops_look(const struct mng *m, struct mqueue *q, msec_t now_ms)
 {
     struct pop_in p;
@@ -192,7 +192,6 @@ void pops_look(const struct mng *m, struct mqueue *q, msec_t now_ms)
     release_look(&q->rel, &p.in);
 }
 
-/* What would be allowed now: of a queue in which nobody waits, which has no ticks. */
 double pops_peek(const struct mng *m, const struct mqueue *q, struct release *copy)
 {
     struct release_out out = { 0 };
@@ -242,7 +241,7 @@ void pops_tick(struct mng *m, struct mqueue *q)
             snprintf(q->rel.limited_by, sizeof(q->rel.limited_by), "recovery");
 }
 
-/* Of what a head could not give: an operator may have paused the queue since, or lowered
+/* The part of a head's rest that may still go on: an operator may have paused the queue, or lowered
  * max_active, or ended a passthrough that let in everybody, and the head may have been away
  * for long. By rate no more than a tick is worth now, and what was carried. */
 static uint64_t still_allowed(const struct mng *m, const struct mlane *l, uint64_t left)

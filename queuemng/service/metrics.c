@@ -159,7 +159,7 @@ static void store_page(struct buf *b, const struct store *s)
     metrics_value(b, "segq_store_failures_total", METRIC_COUNTER, "Writes that failed", c.failures);
 }
 
-/* How far from the truth people's waiting time was. */
+/* The error of the told waiting times. */
 static void eta_page(struct buf *b, const struct eta_errors *e)
 {
     static const char name[] = "segq_eta_error_seconds";

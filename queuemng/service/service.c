@@ -67,7 +67,7 @@ static void on_down(void *ctx, struct rpc_chan *ch, const char *why)
         mng_peer_down(s->mng, ev_now(s->ev), p, mng_service_step(s));
 }
 
-/* What concerns no chain: it does not reach the core. */
+/* Messages about single tickets concern no chain, and do not reach the core. */
 static bool is_about_tickets(struct mng_service *s, struct rpc_chan *ch, const struct msg *m)
 {
     const char *node = rpc_chan_peer(ch)->node;

@@ -25,8 +25,8 @@ struct mseg *seg_resolve(const struct mng *m, seg_id seg);
 SQ_CHECK int alias_add(struct mlane *l, struct malias a);
 /* Nothing happens if there is none. */
 void alias_drop(struct mlane *l, seg_id from);
-/* What led to `from` leads to `to` now, so that no alias points to an alias, and comes
- * directly behind `from`, where its tickets are. */
+/* Aliases to `from` lead to `to` from now on, so that no alias points to an alias, and stand
+ * directly behind `from`, where their tickets are. */
 void alias_fold(struct mlane *l, seg_id from, seg_id to);
 
 #endif

@@ -15,7 +15,7 @@ struct pace_entry;
 
 /* `ahead` places stand before the segment. */
 void batch_ahead(struct mng *m, struct mnode *n, seg_id seg, uint64_t ahead);
-/* How often a lane's people are to poll. */
+/* Polling intervals of one lane. */
 void batch_pace(struct mng *m, struct mnode *n, const struct pace_entry *p);
 /* The releases of the segment up to this tick are stored. Lost without memory: the
  * node says them again. */

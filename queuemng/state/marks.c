@@ -220,7 +220,7 @@ static void first_drop(struct mng *m, struct mlane *l, bool stored)
     memmove(l->chunk, l->chunk + 1, --l->n_chunks * sizeof(struct mchunk *));
 }
 
-/* How far it was released is put into the chain's record first. */
+/* The chain's record, stored first, keeps the number up to which each segment was released. */
 void marks_prune(struct mng *m, struct mlane *l)
 {
     if (l->n_chunks == 0 || l->q->put_marks ||

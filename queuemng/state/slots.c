@@ -80,7 +80,7 @@ void slots_lost(const struct mng *m, struct mseg *s)
         unreported_set(m, q, &q->lost, unreported_n(m, q, &q->lost) + s->lost_inside);
 }
 
-/* What was counted of it may be over, and be counted with what was lost since: then it stays. */
+/* The time of the lost may be over, or run on with what was lost since: then they stay counted. */
 void slots_found(const struct mng *m, struct mseg *s)
 {
     struct mqueue *q = s->lane->q;

@@ -34,7 +34,7 @@ struct mseg;
 uint64_t slots_inside(const struct mng *m, const struct mqueue *q);
 /* People who may be let in now; in mode `rate` UINT64_MAX. */
 uint64_t slots_free(const struct mng *m, const struct mqueue *q);
-/* Of those inside, released before the last flush: nobody knows who of them leaves. */
+/* The part of them that was released before the last flush; nobody tells when they leave. */
 uint64_t slots_flushed(const struct mng *m, const struct mqueue *q);
 /* Before the segment counts as lost. */
 void slots_lost(const struct mng *m, struct mseg *s);

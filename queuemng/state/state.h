@@ -88,7 +88,7 @@ struct mprequeue { /* of a segment of the pre-queue; prequeue.h */
     uint8_t seed[DRAW_SEED];
 };
 
-/* What this manager has heard of a segment. seg_set_phase() has the allowed steps. */
+/* The reports that this manager has had of a segment. seg_set_phase() has the allowed steps. */
 enum seg_phase {
     SEG_OPENING,  /* its node was told to open it, and has not said so: routers do not know it */
     SEG_STORED,   /* of the store: routers may know it, its node has not reported it to us yet */
@@ -96,8 +96,8 @@ enum seg_phase {
     SEG_NPHASES
 };
 
-/* Where its people are. seg_set_health() has the allowed steps. Apart from the phase, since a
- * segment is lost, and found again, in any of them. */
+/* The whereabouts of its people. seg_set_health() has the allowed steps. Apart from the phase,
+ * since a segment is lost, and found again, in any of them. */
 enum seg_health {
     SEG_WHOLE,      /* all of them are in it */
     SEG_REBUILDING, /* it was lost, was opened again, and they are coming back */

@@ -34,7 +34,7 @@ static uint64_t key_hash(const char *key)
     return h;
 }
 
-/* Where the key is, or would be put: its slot in the map; *i its index or SIZE_MAX. */
+/* The slot in the map in which the key is, or would be put; *i: its index or SIZE_MAX. */
 static uint64_t find(const struct kv *p, const char *key, size_t *i)
 {
     for (uint64_t h = key_hash(key);; h++) {

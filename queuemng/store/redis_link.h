@@ -59,7 +59,7 @@ bool redis_link_up(const struct redis_link *l);
 /* Sends it; fn is called once. SQ_EUNAVAIL: the link is not up; SQ_ENOMEM. */
 SQ_CHECK int redis_send(struct redis_link *l, const struct redis_args *a, redis_fn fn,
                         void *ctx);
-/* What the caller has found out about an answer: counted, logged if new. */
+/* The caller's judgement of an answer: counted, logged if new. */
 void redis_link_fault(struct redis_link *l, enum redis_fault f, const char *text);
 
 struct redis_counts {

@@ -1,10 +1,10 @@
-/* redis_store.h: lease and kept pairs in one Redis, shared by all managers. Shell.
+/* redis_store.h: lease and stored pairs in one Redis, shared by all managers. Shell.
  *
  * Keys, with the prefix in braces, so that a cluster keeps them on one node:
  *   {P}:lease  "OWNER name rpc-address admin-address", with a time to live
  *   {P}:head   hash: epoch (the highest ever given), rev (grows with every batch of
  *              writes), last (the name of the last batch)
- *   {P}:kv     hash: what is kept
+ *   {P}:kv     hash: the pairs
  *
  * Four scripts, each atomic: take (counts the epoch up), renew, free, write. A write
  * names the epoch, the rev that it follows, and itself: a batch of an older epoch is
@@ -44,14 +44,14 @@ SQ_CHECK int redis_store_new(struct redis_store **out, struct ev *ev,
                              const struct redis_store_opts *o,
                              const struct redis_store_calls *calls, void *ctx,
                              struct err *e);
-/* As the kept pairs; closed by store_close(). */
+/* As a store; closed by store_close(). */
 struct store *redis_store_base(struct redis_store *s);
 
 /* The pairs. A term begins: what is put from now on is written under this epoch. */
 void redis_store_begin(struct redis_store *s, uint64_t epoch);
 /* It is over: what was not acknowledged is dropped. */
 void redis_store_end(struct redis_store *s);
-/* What is there becomes the mirror; on_loaded follows. SQ_EUNAVAIL, SQ_ENOMEM. */
+/* The pairs in Redis become the mirror; on_loaded follows. SQ_EUNAVAIL, SQ_ENOMEM. */
 SQ_CHECK int redis_store_load(struct redis_store *s);
 /* The mirror, whole, in place of what is there: the first write of a term. */
 SQ_CHECK int redis_store_restore(struct redis_store *s);

@@ -127,4 +127,22 @@ static inline const struct msg *made_sent(const struct made *w, enum msg_type t,
     return NULL;
 }
 
+/* The suite of a file: each test has its manager `w` with the nodes `a` and `b`. keys: as in
+ * made_new(); behind them what else is to be done before each test. */
+#define MADE_SUITE(suite, keys, ...)                                                     \
+    static struct made w;                                                                \
+    static struct mnode *a, *b;                                                          \
+    static void setup(void)                                                              \
+    {                                                                                    \
+        made_new(&w, keys);                                                              \
+        a = made_node(&w, "a");                                                          \
+        b = made_node(&w, "b");                                                          \
+        __VA_ARGS__;                                                                     \
+    }                                                                                    \
+    static void teardown(void)                                                           \
+    {                                                                                    \
+        made_free(&w);                                                                   \
+    }                                                                                    \
+    TestSuite(suite, .init = setup, .fini = teardown)
+
 #endif

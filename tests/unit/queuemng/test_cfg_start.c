@@ -69,7 +69,7 @@ static void bad(const char *program, const char *set)
     cr_expect_neq(strstr(e.text, key), NULL, "%s is named: %s", key, e.text);
 }
 
-Test(cfg_start, names_of_nodes)
+Test(cfg_start, bad_node_names_are_refused)
 {
     static const char *const no[] = { "node=a b", "node=a/b", "node=-a", "node=.a", "node=",
                                       "node=\xc3\xa9", "node=a\tb", "node=a\"b" };
@@ -100,7 +100,7 @@ Test(cfg_start, managers_are_addresses_to_dial)
     }
 }
 
-Test(cfg_start, addresses_told_to_others)
+Test(cfg_start, advertised_addresses_must_be_dialable)
 {
     bad("segment", "advertise=*:7");
     bad("segment", "advertise=a:0");
@@ -124,7 +124,7 @@ Test(cfg_start, a_wildcard_listener_needs_advertise)
     }
 }
 
-Test(cfg_start, two_servers_want_two_ports)
+Test(cfg_start, listen_and_admin_need_different_ports)
 {
     bad("router", "admin=127.0.0.1:8080");
     bad("segment", "admin=127.0.0.1:7200");

@@ -107,7 +107,8 @@ Test(json_row, refuses_what_does_not_fit_its_field)
 
 Test(json_row, refuses_hex_of_another_length)
 {
-    const struct json_row of_hex = ROW_ARRAY(F(ROW_HEX, hex)), of_keys = ROW_ARRAY(F(ROW_KEYS, keys));
+    const struct json_row of_hex = ROW_ARRAY(F(ROW_HEX, hex));
+    const struct json_row of_keys = ROW_ARRAY(F(ROW_KEYS, keys));
     struct thing t;
 
     cr_expect_eq(read_text(&of_hex, "[\"000102\"]", &t), SQ_EPROTO);

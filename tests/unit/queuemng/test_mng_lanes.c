@@ -38,7 +38,7 @@ static unsigned lanes(const struct mr *r)
     return n;
 }
 
-Test(mng_lanes, a_lane_with_tickets_stays)
+Test(mng_lanes, a_lane_with_tickets_cannot_be_removed)
 {
     struct mr *r = mr_new("lanes");
     struct err e = { 0 };
@@ -59,7 +59,7 @@ Test(mng_lanes, a_lane_with_tickets_stays)
     mr_free(r);
 }
 
-Test(mng_lanes, made_plain_when_the_last_one_is_gone)
+Test(mng_lanes, a_queue_becomes_plain_when_its_last_lane_is_gone)
 {
     struct mr *r = mr_new("plain");
     struct err e = { 0 };

@@ -28,7 +28,7 @@ static unsigned records(const struct mr *r, const char *prefix)
     return n;
 }
 
-Test(mng_marks, stored_in_records_of_some_rows)
+Test(mng_marks, rows_are_stored_in_records_of_limited_size)
 {
     struct mr *r = crowd(200, QUEUE("20", "10m"));
     unsigned before = records(r, "mark/");
@@ -91,7 +91,7 @@ Test(mng_marks, not_kept_longer_than_passes_live)
     mr_free(r);
 }
 
-Test(mng_marks, go_with_their_queue)
+Test(mng_marks, a_deleted_queue_leaves_no_marks)
 {
     struct mr *r = crowd(60, QUEUE("20", "10m"));
     struct err e = { 0 };

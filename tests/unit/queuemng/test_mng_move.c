@@ -6,25 +6,9 @@
 #include "queuemng/chain/move_state.h"
 #include "queuemng/state/alias.h"
 
-static struct made w;
-static struct mnode *a, *b;
 static struct mseg *x, *y; /* y is behind x, and may be merged into it */
-
-static void setup(void)
-{
-    made_new(&w, "\"merge\": true");
-    a = made_node(&w, "a");
-    b = made_node(&w, "b");
-    x = made_sealed(&w, a, 100, 10);
-    y = made_sealed(&w, b, 100, 5);
-}
-
-static void teardown(void)
-{
-    made_free(&w);
-}
-
-TestSuite(mng_move, .init = setup, .fini = teardown);
+MADE_SUITE(mng_move, "\"merge\": true",
+           x = made_sealed(&w, a, 100, 10); y = made_sealed(&w, b, 100, 5));
 
 static struct mmove *only(void)
 {

@@ -8,23 +8,7 @@
 #include "queuemng/nodes/retire.h"
 #include "queuemng/state/alias.h"
 
-static struct made w;
-static struct mnode *a, *b;
-
-static void setup(void)
-{
-    made_new(&w, "\"merge\": false");
-    w.m->cluster_id = 77;
-    a = made_node(&w, "a");
-    b = made_node(&w, "b");
-}
-
-static void teardown(void)
-{
-    made_free(&w);
-}
-
-TestSuite(mng_nodes, .init = setup, .fini = teardown);
+MADE_SUITE(mng_nodes, "\"merge\": false", w.m->cluster_id = 77);
 
 static void say_hello(struct mnode *n, uint64_t store, uint64_t epoch)
 {

@@ -3,22 +3,7 @@
 
 #include "queuemng/chain/place.h"
 
-static struct made w;
-static struct mnode *a, *b;
-
-static void setup(void)
-{
-    made_new(&w, "\"merge\": false");
-    a = made_node(&w, "a");
-    b = made_node(&w, "b");
-}
-
-static void teardown(void)
-{
-    made_free(&w);
-}
-
-TestSuite(mng_place, .init = setup, .fini = teardown);
+MADE_SUITE(mng_place, "\"merge\": false", );
 
 static const struct mnode *pick(const struct mseg *near)
 {

@@ -72,7 +72,7 @@ Test(mng_rebuild, a_polling_ticket_keeps_its_place_across_managers)
 }
 
 /* ... also if it is restarted again and again, or the crowd has become small meanwhile. */
-Test(mng_rebuild, also_with_the_third)
+Test(mng_rebuild, a_place_outlives_two_restarts_and_a_shrunken_crowd)
 {
     struct mr *r = crowd(QUEUE("200", "3"), 200);
     msec_t told;

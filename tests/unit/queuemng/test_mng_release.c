@@ -3,22 +3,7 @@
 
 #include "queuemng/release/pop.h"
 
-static struct made w;
-static struct mnode *a, *b;
-
-static void setup(void)
-{
-    made_new(&w, "\"merge\": false");
-    a = made_node(&w, "a");
-    b = made_node(&w, "b");
-}
-
-static void teardown(void)
-{
-    made_free(&w);
-}
-
-TestSuite(mng_release, .init = setup, .fini = teardown);
+MADE_SUITE(mng_release, "\"merge\": false", );
 
 /* The segment that is asked for n people; 0: none. */
 static seg_id ask(uint64_t n)

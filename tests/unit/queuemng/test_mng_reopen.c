@@ -5,25 +5,9 @@
 #include "queuemng/state/absorbed.h"
 #include "queuemng/state/alias.h"
 
-static struct made w;
-static struct mnode *a, *b;
 static struct mseg *x;
-
-static void setup(void)
-{
-    made_new(&w, "\"merge\": false");
-    a = made_node(&w, "a");
-    b = made_node(&w, "b");
-    x = made_sealed(&w, a, 100, 10);
-    made_node_down(&w, a, 0);
-}
-
-static void teardown(void)
-{
-    made_free(&w);
-}
-
-TestSuite(mng_reopen, .init = setup, .fini = teardown);
+MADE_SUITE(mng_reopen, "\"merge\": false",
+           x = made_sealed(&w, a, 100, 10); made_node_down(&w, a, 0));
 
 static void rebuild(void)
 {

@@ -32,7 +32,7 @@ static bool gets_tail(struct mr *r)
     return has_tail(r);
 }
 
-Test(mng_room, made_while_all_nodes_drain)
+Test(mng_room, a_queue_made_while_all_nodes_drain_opens_a_tail_later)
 {
     struct mr *r = mr_new("made");
 
@@ -45,7 +45,7 @@ Test(mng_room, made_while_all_nodes_drain)
     mr_free(r);
 }
 
-Test(mng_room, flushed_while_all_nodes_drain)
+Test(mng_room, a_queue_flushed_while_all_nodes_drain_opens_a_tail_later)
 {
     struct mr *r = mr_new("flushed");
 
@@ -64,7 +64,7 @@ Test(mng_room, flushed_while_all_nodes_drain)
 }
 
 /* Another queue's segments took all there is; nothing tells of each that goes. */
-Test(mng_room, all_segments_were_taken)
+Test(mng_room, a_queue_opens_a_tail_when_segments_become_free)
 {
     struct mr *r = mr_new("taken");
     struct mng_deleted_view v;
@@ -87,7 +87,7 @@ Test(mng_room, all_segments_were_taken)
 }
 
 /* While it was closed nobody made a tail for it. */
-Test(mng_room, made_closed_and_opened)
+Test(mng_room, a_queue_made_closed_opens_a_tail_when_it_is_opened)
 {
     struct mr *r = mr_new("closed");
 

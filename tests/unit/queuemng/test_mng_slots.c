@@ -355,7 +355,7 @@ static void lose_all(bool restart)
     mr_free(r);
 }
 
-Test(mng_slots, those_of_a_lost_node_come_back_after_two_idle_times)
+Test(mng_slots, slots_of_a_lost_node_are_free_after_two_idle_times)
 {
     lose_all(false);
     lose_all(true);

@@ -111,7 +111,7 @@ Test(mng_term, the_store_of_a_newer_format_is_refused_by_name)
 }
 
 /* What a newer version of the same format has added is passed over. */
-Test(mng_term, new_keys_in_known_records_and_new_records)
+Test(mng_term, unknown_keys_and_records_are_passed_over)
 {
     static const char *const stored[][2] = {
         { "meta", "{\"format\":1,\"epoch\":6,\"next_seg\":100,\"next_queue\":3,"
@@ -139,7 +139,7 @@ Test(mng_term, new_keys_in_known_records_and_new_records)
     rig_fini(&r);
 }
 
-Test(mng_term, a_node_of_our_time_is_no_news)
+Test(mng_term, a_node_of_this_epoch_changes_nothing)
 {
     struct rig r;
 
@@ -149,7 +149,7 @@ Test(mng_term, a_node_of_our_time_is_no_news)
     rig_fini(&r);
 }
 
-Test(mng_term, a_node_has_seen_a_higher_epoch)
+Test(mng_term, a_node_that_has_seen_a_higher_epoch_fences_us)
 {
     struct rig r;
 
@@ -159,7 +159,7 @@ Test(mng_term, a_node_has_seen_a_higher_epoch)
     rig_fini(&r);
 }
 
-Test(mng_term, a_router_has_a_map_of_a_higher_epoch)
+Test(mng_term, a_router_with_a_map_of_a_higher_epoch_fences_us)
 {
     struct msg m = { .type = MSG_ROUTER_REG };
     struct rig r;
@@ -173,7 +173,7 @@ Test(mng_term, a_router_has_a_map_of_a_higher_epoch)
     rig_fini(&r);
 }
 
-Test(mng_term, a_node_obeys_another_manager_under_our_epoch)
+Test(mng_term, a_node_that_obeys_another_under_our_epoch_fences_us)
 {
     struct msg m = { .type = MSG_ERROR };
     struct rig r;

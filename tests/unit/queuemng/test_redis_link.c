@@ -104,7 +104,7 @@ static uint64_t faults(const struct rig *r, enum redis_fault f)
 
 /* ---- a real server --------------------------------------------------------------- */
 
-Test(redis_link, says_and_hears)
+Test(redis_link, commands_are_answered_in_order)
 {
     struct rig r;
 
@@ -124,7 +124,7 @@ Test(redis_link, says_and_hears)
     rig_fini(&r);
 }
 
-Test(redis_link, is_back_after_a_restart)
+Test(redis_link, connects_again_after_a_restart)
 {
     struct rig r;
 
@@ -142,7 +142,7 @@ Test(redis_link, is_back_after_a_restart)
     rig_fini(&r);
 }
 
-Test(redis_link, wants_the_password)
+Test(redis_link, a_wrong_password_is_reported)
 {
     struct rig r;
     char *v[1];
@@ -163,7 +163,7 @@ Test(redis_link, wants_the_password)
 
 /* ---- a server that says what we want ----------------------------------------------- */
 
-Test(redis_link, passes_by_a_replica)
+Test(redis_link, a_replica_is_skipped)
 {
     static const struct rig_rule replica[] = {
         { "ROLE", SLAVE }, { "INFO", INFO }, { "PING", "+PONG\r\n" }, { 0 }
@@ -247,7 +247,7 @@ Test(redis_link, tells_faults_apart)
         one_fault(&cases[i]);
 }
 
-Test(redis_link, goes_where_MOVED_says)
+Test(redis_link, follows_moved)
 {
     static const struct rig_rule master[] = { HELLO, { 0 } };
     char moved[100];
@@ -269,7 +269,7 @@ Test(redis_link, goes_where_MOVED_says)
     rig_fini(&r);
 }
 
-Test(redis_link, does_not_wait_for_ever)
+Test(redis_link, a_silent_server_times_out)
 {
     static const struct rig_rule rules[] = {
         { "ROLE", MASTER }, { "INFO", NULL }, { "PING", NULL }, { 0 }

@@ -185,7 +185,7 @@ Test(release, slots_release_free_ones_without_credit)
     done(&g);
 }
 
-Test(release, by_both_whichever_is_less)
+Test(release, both_gives_the_smaller_of_rate_and_slots)
 {
     struct rig g;
 
@@ -205,7 +205,7 @@ Test(release, by_both_whichever_is_less)
     done(&g);
 }
 
-Test(release, tiers_and_hysteresis)
+Test(release, a_tier_rises_only_clearly_below_its_border)
 {
     struct rig g;
     unsigned changes = 0;
@@ -246,7 +246,7 @@ Test(release, flapping_between_0_and_100_gives_at_most_the_good_half)
     done(&g);
 }
 
-Test(release, without_a_reading_the_fallback_and_never_upward)
+Test(release, without_a_reading_the_fallback_applies_and_never_raises)
 {
     struct rig g;
 
@@ -302,7 +302,7 @@ Test(release, smallest_limit_wins_and_pause_stops)
 }
 
 /* Whatever limits the queue otherwise; and back at once. */
-Test(release, passthrough_and_reject)
+Test(release, passthrough_lets_all_in_and_reject_nobody)
 {
     struct rig g;
 

@@ -89,14 +89,14 @@ Test(schedule, nonsense_is_refused_by_name)
     cr_expect_eq(schedule_check(&d, &e), 0);
 }
 
-Test(schedule, no_times_means_open)
+Test(schedule, without_times_a_queue_is_open)
 {
     set("", "", 30 * MIN);
     cr_expect_eq(at(0), SCHED_PLAIN);
     cr_expect_eq(s.draw, DRAW_NONE);
 }
 
-Test(schedule, from_early_to_over)
+Test(schedule, phases_follow_each_other_from_early_to_over)
 {
     set("2027-01-15T08:00:00Z", "2027-01-15T10:00:00Z", 30 * MIN);
     cr_expect_eq(at(-60 * MIN), SCHED_EARLY);

@@ -7,6 +7,7 @@
 #include "tests/lib/sim/fault_clocks.h"
 #include "tests/lib/sim/faults.h"
 #include "tests/lib/sim/lead.h"
+#include "tests/lib/sim/lead_store.h"
 #include "tests/lib/sim/net.h"
 #include "tests/lib/sim/proc.h"
 #include "tests/lib/sim/room.h"

@@ -4,7 +4,7 @@
 
 #include "tests/lib/sim/engine.h"
 #include "tests/lib/sim/faults.h"
-#include "tests/lib/sim/lead.h"
+#include "tests/lib/sim/lead_store.h"
 #include "tests/lib/sim/mng.h"
 #include "tests/lib/sim/opening.h"
 #include "tests/lib/sim/proc.h"

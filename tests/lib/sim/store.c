@@ -8,6 +8,7 @@
 #include "tests/lib/sim/engine.h"
 #include "tests/lib/sim/faults.h"
 #include "tests/lib/sim/lead.h"
+#include "tests/lib/sim/lead_store.h"
 
 #include <jansson.h>
 #include <stdlib.h>

@@ -9,6 +9,7 @@
 #include "proto/common.pb-c.h"
 #include "proto/directory.pb-c.h"
 #include "proto/router_manager.pb-c.h"
+#include "proto/router_segment.pb-c.h"
 #include "proto/segment_manager.pb-c.h"
 #include "proto/segment_segment.pb-c.h"
 #include "proto/why.pb-c.h"
@@ -65,6 +66,40 @@ PART(queue_stats, struct queue_stats, QueueStats, NULL, NUM(id), NUM(ready), NUM
      COL_BYTE(lane, eta_reason, lane_eta_reason, 0, UINT8_MAX))
 
 MESSAGE(stats, Stats, NULL, NUM(clock_ms), MSGS(queues, n, queues, queue_stats, 0, ANY))
+
+/* ---- router_segment.proto: what is no batch ------------------------------------------------ */
+
+/* Rows of the member `pace`. */
+#define PACE                                                                             \
+    ROWS(pace, n_pace, n_pace_queue, 0, MSG_STATUS_MAX), COL(pace, queue, pace_queue),   \
+        COL_BYTE(pace, lane, pace_lane, 0, LANES_MAX - 1), COL(pace, min_ms, pace_min_ms), \
+        COL(pace, max_ms, pace_max_ms), COL(pace, us_per_place, pace_us_per_place)
+
+/* Of the bytes only the length is looked at: whoever reads them refuses what makes no sense. */
+static bool end_replica(void *p)
+{
+    const struct msg_replica *s = p;
+
+    for (uint32_t i = 0; i < s->n; i++)
+        if (s->v[i].head > s->v[i].end)
+            return false;
+    return (s->flags & REPLICA_END) == 0 || s->stamp_ms != 0;
+}
+
+MESSAGE(replica, Replica, end_replica, IN(stamp_ms, 0, INT64_MAX / 2),
+        IN(echo_ms, 0, INT64_MAX / 2), NUM(seen), NUM(flags),
+        ROWS(v, n, n_name, 0, MSG_STATUS_MAX), COL(v, name, name), COL(v, host, host),
+        COL(v, queue, queue), COL_BYTE(v, lane, lane, 0, LANES_MAX - 1),
+        COL_BYTE(v, flags, row_flags, 0, UINT8_MAX), COL(v, end, end), COL(v, head, head),
+        COL(v, told_max_ms, told_max_ms), COL(v, before, before),
+        COL_BYTES(v, dead, n_dead, dead, REPLICA_BYTES_MAX),
+        COL_BYTES(v, lines, n_lines, lines, REPLICA_BYTES_MAX),
+        PACE, NUMS(gone, n_gone, gone, MSG_STATUS_MAX))
+
+MESSAGE(seen, Seen, NULL, IN(clock_ms, 0, INT64_MAX / 2), NUM(seq), NUM(flags),
+        ROWS(v, n, n_name, 0, MSG_STATUS_MAX), COL(v, name, name),
+        COL_BYTE(v, client, client, 0, CLIENT_NCLASSES - 1),
+        COL_BYTES(v, marks, n_marks, marks, REPLICA_BYTES_MAX))
 
 /* ---- segment_manager.proto ------------------------------------------------------------- */
 
@@ -128,9 +163,7 @@ MESSAGE(seg_next, SegNext, NULL, NUM(epoch), NUM(seg), NUM(next), NUM(closes_ms)
 
 MESSAGE(seg_ahead, SegAhead, NULL, NUM(epoch),
         ROWS(v, n, n_seg, 0, MSG_STATUS_MAX), COL(v, seg, seg), COL(v, ahead, ahead),
-        ROWS(pace, n_pace, n_pace_queue, 0, MSG_STATUS_MAX), COL(pace, queue, pace_queue),
-        COL_BYTE(pace, lane, pace_lane, 0, LANES_MAX - 1), COL(pace, min_ms, pace_min_ms),
-        COL(pace, max_ms, pace_max_ms), COL(pace, us_per_place, pace_us_per_place),
+        PACE,
         ROWS(kept, n_kept, n_kept_seg, 0, MSG_STATUS_MAX), COL(kept, seg, kept_seg),
         COL(kept, tick, kept_tick))
 

@@ -101,6 +101,8 @@ enum msg_ways {
     X(MAP, 33, map, M2R)                 /* the chain map, or what changed in it */      \
     X(STATS, 34, stats, M2R)             /* figures of the queues, once a second */      \
     X(NODE_REG, 48, node_reg, S2M)       /* the first message on a link */               \
+    X(REPLICA, 25, replica, S2R)         /* what answers polls of waiting tickets */     \
+    X(SEEN, 26, seen, R2S)               /* polls that were answered so */               \
     X(WHY, 70, why, M2S)                 /* about one ticket */                          \
     X(WHY_ANS, 71, why_ans, S2M)                                                         \
     X(DIR, 91, dir, S2S)                 /* a holder of tickets to an owner */           \

@@ -159,6 +159,20 @@ static inline void mend(struct gen *g, const char *name, void *s)
 
         st->state = (uint8_t)g_in(g, SEG_OPEN, SEG_SEALED);
         mend_marks((void *)(uintptr_t)st->marks, st->n_marks, UINT32_MAX);
+    } else if (strcmp(name, "Replica") == 0) {
+        struct msg_replica *r = s;
+
+        r->stamp_ms |= 1;
+        for (uint32_t i = 0; i < r->n; i++) {
+            r->v[i].end |= r->v[i].head;
+            r->v[i].n_dead %= 64; /* of 2048 rows: a frame has room for them */
+            r->v[i].n_lines %= 64;
+        }
+    } else if (strcmp(name, "Seen") == 0) {
+        struct msg_seen *m = s;
+
+        for (uint32_t i = 0; i < m->n; i++)
+            m->v[i].n_marks %= 64;
     } else if (strcmp(name, "CopyBegin") == 0) {
         ((struct msg_copy_begin *)s)->end |= ((struct msg_copy_begin *)s)->first;
     } else if (strcmp(name, "CopyBlock") == 0) {

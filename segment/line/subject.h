@@ -19,7 +19,7 @@ struct subject {
     char *text;    /* owned, not 0-terminated; NULL: a free record, hash = next free */
 };
 
-struct subject_watch { /* is told of every subject that comes or goes; fn NULL: nobody is */
+struct subject_watch { /* called for every subject that comes or goes; fn may be NULL */
     void (*fn)(void *ctx, const struct subject *x, bool here);
     void *ctx;
 };

@@ -1,4 +1,4 @@
-/* report.h: what the manager is told. */
+/* report.h: reports to the manager. */
 #ifndef SEGQ_SEG_NODE_REPORT_H
 #define SEGQ_SEG_NODE_REPORT_H
 

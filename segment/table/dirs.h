@@ -16,12 +16,12 @@
 
 #define DIR_PERMITS_MAX 16384 /* of joins that wait for another member's word */
 #define DIR_PERMIT_MS   1000  /* a word that nobody has come back for is given back */
-#define DIR_ANSWER_MS  10000 /* a claim has no answer: it was lost, all is said anew */
+#define DIR_ANSWER_MS  10000 /* a claim without an answer was lost: everything is said anew */
 #define DIR_WAIT_MS    5     /* when to ask again for it */
 #define DIR_AGAIN_MS   1000  /* a member that does not answer is told everything again */
 #define DIR_CHUNK      2048  /* subjects said between two answers */
 #define DIR_CHECKS_MAX 64    /* in a step */
-#define DIR_TELL_MS    3000  /* a move waits so long for all members to have heard of it */
+#define DIR_TELL_MS    3000  /* longest wait of a move for all members to have heard of it */
 
 enum dir_mode {
     DIR_OFF,     /* the manager keeps none: a subject has one ticket in each node */

@@ -16,7 +16,7 @@ void segtab_log(struct segtab *t, const struct jrec *r);
 /* A record whose contents are one number. */
 void segtab_log_set(struct segtab *t, enum jrec_kind k, seg_id seg, uint64_t n);
 void segtab_log_epoch(struct segtab *t);
-/* The rules of a queue; a longer pass_ttl that still counts is said before. */
+/* The rules of a queue, behind those with a longer pass_ttl that still counts. */
 void segtab_log_rules(struct segtab *t, const struct queue *q);
 void segtab_log_open(struct segtab *t, const struct seg *g, uint8_t kind);
 void segtab_log_join(struct segtab *t, const struct seg *g, uint32_t number);

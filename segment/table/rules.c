@@ -121,7 +121,7 @@ int segtab_set_rules(struct segtab *t, const struct msg_rules *m, bool *changed)
         keep_idle(t, q, m);
     memcpy(q->idle_ms, m->idle_ms, sizeof(q->idle_ms));
     q->n_lanes = m->n_lanes;
-    q->hold_s = m->session_hold_s;
+    q->session_hold_s = m->session_hold_s;
     keep_ttl(t, q, m->pass_ttl_s);
 #define X(f) q->f = m->f;
     NODE_RULES(X)

@@ -19,10 +19,10 @@
 #define SEGTAB_UNIT_MS     100   /* the smallest idle unit */
 #define SEGTAB_MOVED_MAX   4096  /* aliases remembered after a move away */
 #define SEGTAB_OVER_MS     60000 /* how long the reason of a no-show is known */
-#define SEGTAB_REPORT_MS   100   /* reports come at most this often */
-#define SEGTAB_KEY_S       60    /* a join's key is kept so long, and until the next poll */
-#define SEGTAB_FIRST_MS    20    /* but that somebody is the first, after so long */
-#define SEGTAB_BEAT_MS     1000  /* and at least this often */
+#define SEGTAB_REPORT_MS   100   /* shortest interval of reports */
+#define SEGTAB_FIRST_MS    20    /* but of one that the first ticket of an empty line causes */
+#define SEGTAB_KEY_S       60    /* life of an idempotency key; then until the next poll */
+#define SEGTAB_BEAT_MS     1000  /* longest interval of reports */
 #define SEGTAB_STALL_MS    5000  /* a copy that does not advance is aborted */
 #define SEGTAB_IN_STALL_MS 30000 /* a target waits longer: its source gives up first */
 #define SEGTAB_SELF UINT32_MAX /* the peer of a move within this node */
@@ -36,9 +36,9 @@ struct queue { /* the rules of one queue; owned by segtab, freed with its last s
     uint32_t idle_was_ms[CLIENT_NCLASSES]; /* the shortest that deadlines may be made by */
     msec_t idle_was_until_ms;              /* service clock; then they are of idle_ms */
     NODE_RULES(NODE_RULES_MEMBER)
-    uint32_t hold_s;      /* so long after a manager's last word sessions may last; 0: longer */
-    uint32_t ttl_was_s;   /* longer than pass_ttl_s, and what passes say that were released */
-    int64_t ttl_until_ms; /* before this (wall clock); 0: it was never lowered */
+    uint32_t session_hold_s; /* longest life of a session after a manager's last word; 0: any */
+    uint32_t ttl_was_s;   /* the longer pass_ttl_s of passes that were released ... */
+    int64_t ttl_until_ms; /* ... before this (wall clock); 0: it was never lowered */
     struct pace pace[LANES_MAX];
     struct list segs; /* its segments on this node */
 };
@@ -65,7 +65,7 @@ struct seg { /* one hosted segment */
     int64_t closes_ms;  /* early: sealed then, by our wall clock; 0: by order alone */
     struct draw *draw;  /* owned; NULL: there was none. See segment/tickets/draw.c */
     uint32_t snap_no;   /* of the last snapshot that it is in */
-    bool known;         /* replaying: what is said before its MARK is in it already */
+    bool known;         /* replaying: records before its MARK are in it already */
     uint64_t last_tick;
     uint32_t last_n; /* its answer */
     uint64_t popped, no_shows, expired, left;
@@ -76,11 +76,11 @@ struct seg { /* one hosted segment */
     msec_t unstored_ms;    /* since when, on the service clock */
     /* while it is rebuilt (b.q.rebuilding): */
     uint32_t mark_end; /* numbers below were released before */
-    uint32_t certain;  /* every number below is back, or known to be dead */
-    uint32_t for_ms;   /* how long it is; 0: its beginning was not all written down */
+    uint32_t certain;  /* every number below is restored, or known to be dead */
+    uint32_t for_ms;   /* time of the whole rebuild; 0: its beginning is not all in the journal */
     msec_t looked_ms;  /* service clock: what came before counts already in spent_us */
     int64_t spent_us;  /* of for_ms */
-    bool refused;      /* somebody could not be put back since */
+    bool refused;      /* a ticket could not be restored since, for lack of memory */
     struct move *out, *in;   /* ref; under way */
     struct list_node node;   /* in segtab.segs */
     struct list_node queued; /* in queue.segs */
@@ -162,8 +162,8 @@ struct segtab {
     msec_t clock_at_ms; /* up to when the service clock was advanced */
     bool clock_runs;
     msec_t heard_ms;    /* when a router was heard last; 0: never */
-    msec_t back_ms, away_ms;      /* the first came back then, after so long without any */
-    msec_t rest_until_ms;         /* until then the clock stands: their clients come back */
+    msec_t back_ms, away_ms;      /* when the first came back, and how long all were gone */
+    msec_t rest_until_ms;         /* the clock stands until then: their clients come back */
     msec_t service_ms;
     msec_t report_ms, beat_ms;
     struct pass_change *changed; /* owned; what routers have not been told of yet */

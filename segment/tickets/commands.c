@@ -38,9 +38,9 @@ static void end(struct segtab *t, const struct location *s, const struct sess_re
 static int64_t within_hold(const struct segtab *t, const struct queue *q, int64_t until_s)
 {
     msec_t silent = t->manager != 0 ? 0 : t->now.now_ms - t->word_ms;
-    int64_t most = (t->now.wall_ms - silent) / 1000 + q->hold_s;
+    int64_t most = (t->now.wall_ms - silent) / 1000 + q->session_hold_s;
 
-    return q->hold_s == 0 || until_s < most ? until_s : most;
+    return q->session_hold_s == 0 || until_s < most ? until_s : most;
 }
 
 /* Without memory for it the session lasts longer all the same: routers are told so. */

@@ -1,5 +1,5 @@
-/* waiting.h: what a waiting ticket is told: its position, when to poll again, and by when it
- * must have. Inline: polls and joins need it a million times a second. */
+/* waiting.h: the answer to a waiting ticket: its position, when to poll again, and its idle
+ * deadline. Inline: polls and joins need it a million times a second. */
 #ifndef SEGQ_SEG_TICKETS_WAITING_H
 #define SEGQ_SEG_TICKETS_WAITING_H
 

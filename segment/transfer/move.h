@@ -1,4 +1,4 @@
-/* move.h: a move under way, on either side: its life, and what the manager is told of it. */
+/* move.h: a move under way, on either side: its life, and its reports to the manager. */
 #ifndef SEGQ_SEG_TRANSFER_MOVE_H
 #define SEGQ_SEG_TRANSFER_MOVE_H
 

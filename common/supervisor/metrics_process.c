@@ -47,13 +47,14 @@ static void from_stat(struct buf *b)
                             " %*d %*d %*d %*d %llu %llu %ld",
                             &start, &vsize, &rss) != 3)
         return;
-    metrics_value(b, "process_resident_memory_bytes", METRIC_GAUGE, "Resident memory size in bytes.",
-          (double)rss * (double)sysconf(_SC_PAGESIZE));
-    metrics_value(b, "process_virtual_memory_bytes", METRIC_GAUGE, "Virtual memory size in bytes.", (double)vsize);
+    metrics_value(b, "process_resident_memory_bytes", METRIC_GAUGE,
+                  "Resident memory size in bytes.", (double)rss * (double)sysconf(_SC_PAGESIZE));
+    metrics_value(b, "process_virtual_memory_bytes", METRIC_GAUGE,
+                  "Virtual memory size in bytes.", (double)vsize);
     boot = boot_time_s();
     if (boot > 0)
-        metrics_value(b, "process_start_time_seconds", METRIC_GAUGE, "Start time since the epoch in seconds.",
-              boot + (double)start / (double)sysconf(_SC_CLK_TCK));
+        metrics_value(b, "process_start_time_seconds", METRIC_GAUGE,
+                      "Start time since the epoch in seconds.", boot + (double)start / (double)sysconf(_SC_CLK_TCK));
 }
 
 static void open_fds(struct buf *b)
@@ -66,12 +67,12 @@ static void open_fds(struct buf *b)
         while (readdir(d) != NULL)
             n++;
         closedir(d);
-        metrics_value(b, "process_open_fds", METRIC_GAUGE, "Number of open file descriptors.",
-              n > 3 ? n - 3 : 0); /* ".", ".." and the one just closed */
+        metrics_value(b, "process_open_fds", METRIC_GAUGE,
+                      "Number of open file descriptors.", n > 3 ? n - 3 : 0); /* ".", ".." and the one just closed */
     }
     if (getrlimit(RLIMIT_NOFILE, &lim) == 0)
-        metrics_value(b, "process_max_fds", METRIC_GAUGE, "Maximum number of open file descriptors.",
-              (double)lim.rlim_cur);
+        metrics_value(b, "process_max_fds", METRIC_GAUGE,
+                      "Maximum number of open file descriptors.", (double)lim.rlim_cur);
 }
 
 void metrics_process(struct buf *b, const char *program)

@@ -155,7 +155,7 @@ static void store_page(struct buf *b, const struct store *s)
     metrics_value(b, "segq_store_bytes", METRIC_GAUGE, "Size of the store", c.bytes);
     metrics_value(b, "segq_store_syncs_total", METRIC_COUNTER, "Syncs of the store", c.syncs);
     metrics_value(b, "segq_store_compactions_total", METRIC_COUNTER, "Compactions of the store",
-        c.compactions);
+                  c.compactions);
     metrics_value(b, "segq_store_failures_total", METRIC_COUNTER, "Writes that failed", c.failures);
 }
 
@@ -195,7 +195,7 @@ static void redis_page(struct buf *b, const struct mng_lead_view *v)
     }
     metrics_value(b, "segq_redis_up", METRIC_GAUGE, "Is the link to Redis up", v->reachable);
     metrics_value(b, "segq_redis_connects_total", METRIC_COUNTER, "Times the link to Redis came up",
-        v->faults->connects);
+                  v->faults->connects);
     metrics_value(b, "segq_redis_commands_total", METRIC_COUNTER, "Commands sent to Redis",
                   v->faults->commands);
     metrics_histo(b, "segq_store_write_seconds", "From sending a write to its answer",
@@ -211,9 +211,9 @@ static void lead_page(struct buf *b, const struct mng_service *s)
     metrics_value(b, "segq_manager_leader", METRIC_GAUGE, "Does this manager lead", s->leads);
     metrics_value(b, "segq_manager_terms_total", METRIC_COUNTER, "Terms of leading begun", v.terms);
     metrics_value(b, "segq_manager_lease_renewals_total", METRIC_COUNTER, "Renewals of the lease",
-        v.renewals);
+                  v.renewals);
     metrics_value(b, "segq_manager_lease_failures_total", METRIC_COUNTER,
-        "Lease requests without an answer", v.failures);
+                  "Lease requests without an answer", v.failures);
     if (s->lead != NULL)
         redis_page(b, &v);
 }
@@ -224,13 +224,13 @@ static void audit_page(struct buf *b, const struct op_log *l)
 
     op_log_count(l, &c);
     metrics_value(b, "segq_manager_audit_entries_total", METRIC_COUNTER, "Changes by operators",
-        c.entries);
+                  c.entries);
     metrics_value(b, "segq_manager_audit_failures_total", METRIC_COUNTER,
-        "Times the log of operators' changes could not be written", c.failures);
+                  "Times the log of operators' changes could not be written", c.failures);
     metrics_value(b, "segq_manager_audit_unwritten", METRIC_GAUGE,
-        "Changes that are not in that log yet", c.unwritten);
+                  "Changes that are not in that log yet", c.unwritten);
     metrics_value(b, "segq_manager_audit_lost_total", METRIC_COUNTER,
-        "Changes that never came into that log", c.lost);
+                  "Changes that never came into that log", c.lost);
 }
 
 void mng_metrics(void *ctx, struct buf *b)

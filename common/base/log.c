@@ -106,7 +106,8 @@ void log_reopen(void)
     struct err e;
 
     if (lg.path[0] != '\0' && open_file(lg.path, &e) < 0)
-        log_line(LOG_ERROR, "log", "event=reopen_failed why=\"%s; going on with the old file\"", e.text);
+        log_line(LOG_ERROR, "log", "event=reopen_failed why=\"%s; going on with the old file\"",
+                 e.text);
 }
 
 void log_line(enum log_level level, const char *module, const char *fmt, ...)

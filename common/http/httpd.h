@@ -1,5 +1,5 @@
-/* httpd.h: the HTTP server around http.c (public port, admin port): raw events, keep-alive, pipelining,
- * limits, deadlines. Shell. Answers may come later and in any order; they leave in the
+/* httpd.h: the HTTP server around http.c (public port, admin port): raw events, keep-alive,
+ * pipelining, limits, deadlines. Shell. Answers may come later and in any order; they leave in the
  * order of the requests, all of a turn's answers for a connection in one write.
  *
  * Limits: total deadlines for the head and the body (not per read), idle time-out, a cap

@@ -247,7 +247,8 @@ static void count_end(struct conn *c)
     n->closed_slow_reader += c->end == END_SLOW_READER;
     n->closed_peer += c->end == END_PEER;
     n->closed_error += c->end == END_ERROR;
-    log_debug("event=conn_closed fd=%d why=\"%s\"", (int)event_get_fd(&c->event), end_names[c->end]);
+    log_debug("event=conn_closed fd=%d why=\"%s\"", (int)event_get_fd(&c->event),
+              end_names[c->end]);
 }
 
 static void drop_requests(struct conn *c)

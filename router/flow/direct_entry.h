@@ -3,7 +3,7 @@
  * Its position is within the entry of its queue (queue_stats.entry), so its place is asked for
  * now and then, for FLOW_HOLD_MS at most. Admitted: the join's answer has the pass already.
  * Whatever else happens the answer is its ticket. Where the manager decides it:
- * queuemng/release/direct_entry.c. For flow.c: f->hold_ms is not 0. */
+ * queuemng/release/direct_entry.c. Used by flow.c: but for hold_begin(), f->hold_ms is not 0. */
 #ifndef SEGQ_ROUTER_FLOW_DIRECT_ENTRY_H
 #define SEGQ_ROUTER_FLOW_DIRECT_ENTRY_H
 

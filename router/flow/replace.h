@@ -7,8 +7,8 @@
  *   STAY: the older ticket is in that lane already: it is polled, and that is all
  *
  * The new place is told only when the old one is left. A second try finds the place of the
- * first: by the subject, or else by a key that the caller makes of the older ticket. For
- * flow.c: f->step is not REPLACE_NONE. */
+ * first: by the subject, or else by a key that the caller makes of the older ticket. Used by
+ * flow.c: but for replace_begin(), f->step is not REPLACE_NONE. */
 #ifndef SEGQ_ROUTER_FLOW_REPLACE_H
 #define SEGQ_ROUTER_FLOW_REPLACE_H
 

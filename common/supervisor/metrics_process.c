@@ -54,7 +54,8 @@ static void from_stat(struct buf *b)
     boot = boot_time_s();
     if (boot > 0)
         metrics_value(b, "process_start_time_seconds", METRIC_GAUGE,
-                      "Start time since the epoch in seconds.", boot + (double)start / (double)sysconf(_SC_CLK_TCK));
+                      "Start time since the epoch in seconds.",
+                      boot + (double)start / (double)sysconf(_SC_CLK_TCK));
 }
 
 static void open_fds(struct buf *b)
@@ -68,7 +69,8 @@ static void open_fds(struct buf *b)
             n++;
         closedir(d);
         metrics_value(b, "process_open_fds", METRIC_GAUGE,
-                      "Number of open file descriptors.", n > 3 ? n - 3 : 0); /* ".", ".." and the one just closed */
+                      "Number of open file descriptors.",
+                      n > 3 ? n - 3 : 0); /* ".", ".." and the one just closed */
     }
     if (getrlimit(RLIMIT_NOFILE, &lim) == 0)
         metrics_value(b, "process_max_fds", METRIC_GAUGE,

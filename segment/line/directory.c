@@ -160,6 +160,8 @@ int directory_put(struct directory *d, uint16_t holder, const struct dir_row *r)
     struct dir_entry *e = find(d, holder, r->hash);
 
     assert(holder < d->n_holders);
+    if (e != NULL && e->seg != 0 && e->turn == d->h[holder].turn && r->issued_s < e->issued_s)
+        return 0; /* it has two, for a while: the later one was given in place of this one */
     if (e == NULL)
         e = add(d, holder, r->hash);
     if (e == NULL)

@@ -54,6 +54,7 @@ bool directory_is_complete(const struct directory *d);
 void directory_begin(struct directory *d, uint16_t holder);
 /* Entries that it did not say this time are gone. */
 void directory_end(struct directory *d, uint16_t holder);
+/* Of two tickets of one subject there the later one counts: it replaces the other. */
 SQ_CHECK int directory_put(struct directory *d, uint16_t holder, const struct dir_row *r);
 void directory_free(struct directory *d, uint16_t holder, uint64_t hash);
 /* May this holder give a ticket? One that replaces the ticket old (seg 0: none) is not hindered

@@ -75,6 +75,27 @@ Test(directory, a_moved_ticket_has_two_holders_for_a_while)
     cr_expect_eq(claim(2, 7), DIR_GRANTED);
 }
 
+/* Moves brought both to one holder: the old ticket, and the one that was given in its place. */
+Test(directory, of_two_tickets_of_one_holder_the_later_one_counts)
+{
+    const struct ticket_id old = { 41, 5 };
+    struct dir_row late = { .hash = 7, .seg = 52, .number = 1, .issued_s = 20 };
+
+    put(0, 7, old.seg, old.number);
+    cr_assert_eq(directory_put(&d, 0, &late), 0);
+    for (int again = 0; again < 2; again++) {
+        put(0, 7, old.seg, old.number); /* a move, then all that it holds */
+        cr_expect_eq(directory_claim(&d, 1, 7, old, &has, &other), DIR_EXISTS, "no third one");
+        cr_expect(has.seg == 52 && has.number == 1);
+        directory_begin(&d, 0);
+        cr_assert_eq(directory_put(&d, 0, &late), 0);
+    }
+    directory_begin(&d, 0);
+    put(0, 7, old.seg, old.number);
+    directory_end(&d, 0);
+    cr_expect_eq(directory_claim(&d, 1, 7, old, &has, &other), DIR_GRANTED, "the later one is over");
+}
+
 Test(directory, no_grant_before_every_holder_reported)
 {
     cr_assert_eq(directory_reset(&d, 2), 0);

@@ -1,4 +1,5 @@
-/* sim_lanes.c: lanes share a queue's releases by weight, whatever each of them has. */
+/* sim_lanes.c: lanes share a queue's releases by weight, whatever each of them has; and people go
+ * from one to another by claims. SEEDS=n: so many clusters for these (20). */
 #include "tests/lib/sim/sim_test.h"
 
 #define ME "sim_lanes"
@@ -72,4 +73,52 @@ Test(lanes, an_empty_lanes_share_goes_to_the_others)
     sim_heal(s, 200);
     cr_expect(sim_run_until_quiet(s, 120000));
     sim_finish(s, ME);
+}
+
+/* ---- claims that replace a ticket ---------------------------------------------------------- */
+
+static void replace(uint64_t seed, double share, const struct sim_faults *faults)
+{
+    struct sim_opts o = opts(seed);
+    struct sim *s;
+
+    o.release_per_s = 4;
+    o.replace_share = share;
+    o.subject_share = o.seed % 3 == 0 ? 0.6 : 0;
+    o.leave_share = 0.1;
+    o.vanish_share = 0.1;
+    o.faults = *faults;
+    s = sim_new(&o);
+    for (unsigned l = 0; l < LANES; l++)
+        sim_join(s, 0, l, 60, 8000);
+    sim_run(s, 25000);
+    sim_heal(s, 60);
+    (void)sim_run_until_quiet(s, 120000);
+    cr_expect(!sim_ok(s) || sim_count(s).replaced > 10, "%llu were replaced",
+              (unsigned long long)sim_count(s).replaced);
+    sim_finish(s, ME);
+}
+
+static uint64_t seeds(void)
+{
+    const char *text = getenv("SEEDS");
+
+    return text != NULL ? strtoull(text, NULL, 10) : 20;
+}
+
+Test(lanes, a_replacing_join_exchanges_one_place_for_another)
+{
+    replace(3, 1, &(struct sim_faults){ 0 });
+}
+
+/* Nobody has two places after it, and nobody is left without one; what is looked at, and when:
+ * replace.c. */
+Test(lanes, a_crash_amid_a_replacing_join_leaves_one_place, .timeout = 3600)
+{
+    const struct sim_faults crashes = { .link_break = 20, .pause = 5, .router_restart = 10,
+                                        .mng_restart = 4, .seg_kill = 15, .drain = 6,
+                                        .slow_link = 10 };
+
+    for (uint64_t i = 0; i < seeds(); i++)
+        replace(100 + i, 0.7, &crashes);
 }

@@ -26,6 +26,7 @@
 #include "tests/lib/sim/net.h"
 #include "tests/lib/sim/opening.h"
 #include "tests/lib/sim/proc.h"
+#include "tests/lib/sim/replace.h"
 #include "tests/lib/sim/sessions.h"
 #include "tests/lib/sim/slots.h"
 #include "tests/lib/sim/subjects.h"
@@ -275,6 +276,8 @@ void check_appended(struct sim *s, const struct proc *p, const struct append_req
     t->lane = g->lane;
     t->ord = ++l->next_ord;
     t->relaxed = g->relaxed;
+    t->old_seg = q->old_seg;
+    t->old_number = q->old_number;
     subject_given(s, t, q);
     opening_joined(s, g, a->position);
     s->count.relaxed += g->relaxed;
@@ -452,7 +455,8 @@ void check_answer(struct sim *s, struct player *p, const struct sans *a)
     struct ticket *t = p->ticket != NOBODY ? &s->ticket[p->ticket] : NULL;
 
     if (a->flow.result == FLOW_NO_QUEUE ||
-        (a->flow.result == FLOW_EXISTING && (p->subject == 0 || a->kind != FLOW_JOIN)))
+        (a->flow.result == FLOW_EXISTING && p->state != P_REPLACING &&
+         (p->subject == 0 || a->kind != FLOW_JOIN)))
         sim_fail(s, "a player got the strange answer %u", a->flow.result);
     if (t == NULL || a->kind != FLOW_POLL)
         return;
@@ -531,6 +535,9 @@ static void seen_waiting(void *ctx, seg_id host, seg_id seg, uint32_t number)
         return; /* given to another node: this one is not asked any more */
     if (h->alias != 0)
         return; /* moved: what is still there is a copy, the truth is at the target */
+    if (t->replaced && !t->rebuilt)
+        sim_fail(s, "I6: ticket %llu-%u was replaced, and waits in segment %llu", llu(seg), number,
+                 llu(host));
     if (t->sweep == s->sweep)
         sim_fail(s, "I1: ticket %llu-%u waits in segments %llu and %llu", llu(seg), number,
                  llu(t->host), llu(host));

@@ -30,7 +30,7 @@ const struct knob plan_knobs[] = {
     OPT(queues, KNOB_U32), OPT(lanes, KNOB_U32), OPT(routers, KNOB_U32),
     OPT(segs, KNOB_U32), OPT(managers, KNOB_U32), OPT(capacity, KNOB_U32), OPT(open_next_at, KNOB_DOUBLE),
     OPT(release_per_s, KNOB_DOUBLE), OPT(max_active, KNOB_U32), OPT(slots_only, KNOB_U32),
-    OPT(no_show_boost, KNOB_DOUBLE), OPT(away_ms, KNOB_MS), SHARE(subject_share),
+    OPT(no_show_boost, KNOB_DOUBLE), OPT(away_ms, KNOB_MS), SHARE(subject_share), SHARE(replace_share),
     OPT(idle_ms, KNOB_MS), OPT(claim_ms, KNOB_MS),
     OPT(grace_ms, KNOB_MS), OPT(pass_ttl_ms, KNOB_MS), OPT(lost_after_ms, KNOB_MS),
     OPT(seed, KNOB_U64),
@@ -285,6 +285,20 @@ static void draw_subjects(uint64_t seed, struct sim_opts *o)
     o->subject_share = SUBJECTS & (1u << seed % 19) ? 0.3 + 0.7 * rng_unit(&r) : 0;
 }
 
+/* In some people take places in other lanes by claims. */
+#define CLAIMS 0x00103081u
+
+static void draw_claims(uint64_t seed, struct sim_opts *o)
+{
+    struct rng r;
+
+    rng_seed(&r, seed * 1181783497u + 37);
+    if (!(CLAIMS & (1u << seed % 23)))
+        return;
+    o->replace_share = 0.1 + 0.7 * rng_unit(&r);
+    o->lanes += 1 + (unsigned)rng_below(&r, 2);
+}
+
 /* In some backends extend, revoke and release. */
 #define COMMANDS 0x000003aau
 
@@ -360,6 +374,7 @@ void plan_draw(struct sim_plan *p, uint64_t seed)
     p->o.away_ms = later(seed, 3, 0.6, 1) > 0 ? 2000 : 0;
     p->o.no_show_boost = 1 + later(seed, 2, 0.6, 1);
     draw_subjects(seed, &p->o);
+    draw_claims(seed, &p->o);
     draw_commands(seed, &p->o);
     p->players = 40 + (uint32_t)rng_below(&r, 160);
     if (CROWDS & (1u << seed % 16))

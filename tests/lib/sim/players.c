@@ -6,6 +6,7 @@
 #include "tests/lib/sim/engine.h"
 #include "tests/lib/sim/opening.h"
 #include "tests/lib/sim/proc.h"
+#include "tests/lib/sim/replace.h"
 #include "tests/lib/sim/sessions.h"
 #include "tests/lib/sim/subjects.h"
 
@@ -52,7 +53,8 @@ static void request(struct sim *s, uint32_t i, enum flow_kind kind)
     q->gen = p->gen;
     q->kind = (uint8_t)kind;
     q->queue = p->queue;
-    q->lane = p->lane;
+    q->replaces = p->state == P_REPLACING;
+    q->lane = q->replaces ? p->next_lane : p->lane;
     q->client = p->client;
     q->subject = p->subject;
     q->command = p->command;
@@ -97,9 +99,16 @@ static void act(struct sim *s, uint32_t i)
         } else if (p->late_at != 0 && s->now >= p->late_at) {
             p->late_at = 0;
             timer(s, i, (double)p->late_for_ms);
+        } else if (p->replace_at != 0 && s->now >= p->replace_at && !s->calm) {
+            p->state = P_REPLACING;
+            request(s, i, FLOW_JOIN);
         } else {
             request(s, i, FLOW_POLL);
         }
+        break;
+    case P_REPLACING: /* its claim is good for long: it is used until there is an answer */
+        p->replace_tried = true;
+        request(s, i, FLOW_JOIN);
         break;
     case P_ADMITTED:
     case P_LEAVING:
@@ -216,6 +225,51 @@ static void on_join_answer(struct sim *s, uint32_t i, const struct sans *a)
         again(s, i);
 }
 
+/* He goes on with the old ticket. */
+static void stays(struct sim *s, struct player *p, usec_t replace_at)
+{
+    p->state = P_WAITING;
+    p->replace_at = replace_at;
+    request(s, (uint32_t)(p - s->player), FLOW_POLL);
+}
+
+static void on_other_place(struct sim *s, uint32_t i, const struct sans *a)
+{
+    struct ticket *old = &s->ticket[s->player[i].ticket];
+    const struct ticket *t = check_ticket(s, a->flow.token.seg, a->flow.token.number);
+
+    if (t != NULL && t->player != NOBODY && s->player[i].subject != 0) {
+        over(s, &s->player[i]); /* another tab has it */
+        return;
+    }
+    if (t != NULL)
+        replace_told(s, old, t);
+    s->player[i].lane = s->player[i].next_lane;
+    s->player[i].replace_at = 0;
+    on_joined(s, i, a);
+}
+
+static void on_replace_answer(struct sim *s, uint32_t i, const struct sans *a)
+{
+    struct player *p = &s->player[i];
+
+    if (a->flow.result == FLOW_OK || a->flow.result == FLOW_EXISTING) {
+        on_other_place(s, i, a);
+    } else if (a->flow.result == FLOW_GONE) {
+        replace_refused(s, &s->ticket[p->ticket]);
+        s->count.gone++;
+        over(s, p);
+    } else if (a->flow.result == FLOW_INSIDE) {
+        stays(s, p, 0);
+    } else if (a->flow.result == FLOW_CLOSED && !p->replace_tried) {
+        stays(s, p, s->now + 5000000);
+    } else if (a->flow.result == FLOW_NAMED || a->flow.result == FLOW_OTHER) {
+        sim_fail(s, "player %u may not replace his own ticket: %u", i, a->flow.result);
+    } else {
+        again(s, i);
+    }
+}
+
 static void on_poll_answer(struct sim *s, uint32_t i, const struct sans *a)
 {
     struct player *p = &s->player[i];
@@ -255,7 +309,9 @@ static void on_answer(struct sim *s, uint32_t i, const struct sans *a)
     check_answer(s, p, a);
     if (s->failed)
         return;
-    if (a->kind == FLOW_JOIN) {
+    if (a->kind == FLOW_JOIN && p->state == P_REPLACING) {
+        on_replace_answer(s, i, a);
+    } else if (a->kind == FLOW_JOIN) {
         on_join_answer(s, i, a);
     } else if (a->kind == FLOW_POLL) {
         on_poll_answer(s, i, a);
@@ -329,6 +385,7 @@ void sim_join(struct sim *s, unsigned queue, unsigned lane, unsigned n, msec_t o
                               .ticket = NOBODY };
         p->subject = subject_draw(s, queue);
         plan(s, p, s->now + (usec_t)(at_ms * 1000));
+        replace_plan(s, p, s->now + (usec_t)(at_ms * 1000));
         timer(s, i, at_ms);
     }
 }

@@ -10,6 +10,7 @@
 #include "tests/lib/sim/faults.h"
 #include "tests/lib/sim/mng.h"
 #include "tests/lib/sim/net.h"
+#include "tests/lib/sim/replace.h"
 #include "tests/lib/sim/router.h"
 #include "tests/lib/sim/sessions.h"
 #include "tests/lib/sim/tape.h"
@@ -303,8 +304,11 @@ static void drops_done(struct sim *s, struct proc *p, peer_no peer, uint64_t rid
     for (uint32_t i = 0; i < g->n && is_done(t); i++) {
         struct ticket *x = check_ticket(s, g->req[i].seg, g->req[i].number);
 
-        if (x != NULL && ans->drop_ans.ans[i].state == DROP_OK)
-            session_ended(s, x);
+        if (x == NULL || ans->drop_ans.ans[i].state != DROP_OK)
+            continue;
+        if (g->req[i].heir_hash != 0)
+            replace_left(s, x);
+        session_ended(s, x);
     }
     if (t == TURN_SAID)
         net_send(s, p, peer, ans, rid);
@@ -324,11 +328,11 @@ static void on_drop(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
         struct ticket *t = check_ticket(s, g->req[i].seg, g->req[i].number);
 
         if (t != NULL && t->fate == T_ADMITTED && s->o.command_share <= 0 &&
-            i % 2 == t->number % 2)
+            i % 2 == t->number % 2 && g->req[i].heir_hash == 0)
             end_by_pass(p, &g->req[i], &ans.drop_ans.ans[i]);
         else
             segtab_drop(p->segtab, clock_now(p), &g->req[i], 1, &ans.drop_ans.ans[i]);
-        if (t != NULL)
+        if (t != NULL && (g->req[i].heir_hash == 0 || ans.drop_ans.ans[i].state == DROP_OK))
             t->leaving = true;
     }
     drops_done(s, p, peer, rid, g, &ans);

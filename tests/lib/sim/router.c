@@ -366,7 +366,10 @@ static void on_request(struct sim *s, struct proc *p, const struct sreq *q)
     f->subject_hash = subject_of(q, f->subject);
     f->f = (struct flow){ .token = { .client = q->client,
                                      .subject_hash = f->subject_hash } };
-    if (q->kind == FLOW_JOIN)
+    if (q->kind == FLOW_JOIN && q->replaces)
+        flow_replace(&f->f, r->r, routes_queue(r->r, name, strlen(name)), q->lane, &q->token,
+                     sim_ms(s));
+    else if (q->kind == FLOW_JOIN)
         flow_join(&f->f, r->r, routes_queue(r->r, name, strlen(name)), q->lane, sim_ms(s));
     else if (q->kind == FLOW_POLL)
         flow_poll(&f->f, r->r, &q->token, sim_ms(s));

@@ -68,6 +68,7 @@ struct sim_opts {
     double vanish_share;   /* never come back */
     double late_share;     /* stay away for a while, then poll again */
     double subject_share;  /* come under a name, half of them under one that is known */
+    double replace_share;  /* take a place in another lane by a claim, while they wait */
     double session_leave_share; /* admitted ones that end their session themselves */
     bool few_leaps; /* the managers' clock leaps at most once in the life of a pass */
     double command_share;  /* sessions about which backends say something, now and then */
@@ -121,6 +122,7 @@ struct sim_counts {
     uint64_t relaxed; /* joins whose order a broken link made uncertain (PROTOCOL.md) */
     uint64_t released, unavailable, found, links_broken, restarts, crashes, nulls, terms, jumps;
     uint64_t accepted; /* looks at passes that every router accepts */
+    uint64_t replaced; /* tickets, by one in another lane */
     uint64_t extended, renewed, draws; /* renewed: those of extended whose bearer was at work */
     uint64_t inside_max; /* of queues with slots */
 };

@@ -145,6 +145,9 @@ struct ticket {
     uint8_t node;     /* who told */
     usec_t stopped;   /* of that node, then */
     uint64_t subject; /* its hash; 0: none */
+    seg_id old_seg;   /* 0; else it was given in place of this ticket: */
+    uint32_t old_number;
+    bool replaced;    /* another one is there in its place */
     uint64_t pass;   /* hash of the pass, once shown */
     int64_t released_ms, expires_s;
     /* of its session */
@@ -229,6 +232,7 @@ enum player_state {
     P_NEW,
     P_JOINING,
     P_WAITING,
+    P_REPLACING, /* waits, and asks for a place in another lane */
     P_ADMITTED,
     P_LEAVING,
     P_OVER,
@@ -245,7 +249,9 @@ struct player {
     uint32_t gen;    /* of request and timer */
     uint32_t told_ms;
     uint64_t position; /* last shown; 0 = none */
-    usec_t leave_at, late_at; /* 0 = never */
+    usec_t leave_at, late_at, replace_at; /* 0 = never */
+    uint8_t next_lane; /* of replace_at */
+    bool replace_tried; /* an earlier try may have got somewhere */
     msec_t late_for_ms;
     unsigned polls_left; /* after admission */
     usec_t over_at;
@@ -257,6 +263,7 @@ struct sreq { /* a player's request */
     uint8_t queue, lane, client;
     uint32_t subject; /* 0: none */
     uint8_t command;  /* FLOW_SESSION */
+    bool replaces;    /* FLOW_JOIN: in place of `token` */
     int64_t released_s, expires_s; /* of the pass that is shown */
     struct token token;
 };

@@ -40,7 +40,7 @@ const SENTENCES = {
   queue_not_full: e => `Queue ${e.queue} has room again`,
   schedule: e => `Queue ${e.queue}, by the clock: ${e.phase} (was ${e.was})`,
   prequeue: e => `Queue ${e.queue}: people may join early`,
-  draw: e => `Queue ${e.queue}: the positions of ${e.count} early people in #${e.seg} are drawn`,
+  draw_made: e => `Queue ${e.queue}: the positions of ${e.count} early people in #${e.seg} are drawn`,
   release_by_hand: e => `Queue ${e.queue}: ${e.n} released by hand`,
   drain: e => `Node ${e.node}: drain ${e.on === '1' ? 'begun' : 'ended'}`,
   changed: e => `${e.by} changed ${e.queue || e.node}: ${String(e.change).replace(/(^| )([\w.]+)=/g, '$1$2: ')}`,

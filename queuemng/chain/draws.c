@@ -43,7 +43,7 @@ static void draw(struct mng *m, struct mseg *s)
     s->pre.n = s->kind == OPEN_REBUILD ? s->capacity : s->st.joined;
     memcpy(s->pre.seed, q->sched.seed, sizeof(s->pre.seed));
     schedule_add_draw(&q->sched, s->id, s->pre.n);
-    log_info("event=draw seg=%llu queue=%s lane=%u count=%u waiting=%u",
+    log_info("event=draw_made seg=%llu queue=%s lane=%u count=%u waiting=%u",
              (unsigned long long)s->id, q->def.name, s->lane->no, s->pre.n, s->st.waiting);
     q->put_sched = true;
     queue_chain_changed(m, q);

@@ -96,7 +96,7 @@ void segtab_draw(struct segtab *t, struct seg *g, const struct seg_draw *d)
     if (t->hold || !g->b.q.sealed || g->b.q.rebuilding || g->out != NULL || g->in != NULL)
         return; /* it will be said again */
     if (has_begun(g) || d->n < g->b.q.end || d->n > g->capacity) {
-        log_error("event=not_drawn seg=%" PRIu64 " queue=%s count=%" PRIu32 " joined=%" PRIu32
+        log_error("event=draw_failed seg=%" PRIu64 " queue=%s count=%" PRIu32 " joined=%" PRIu32
                   " released=%" PRIu64 " note=\"its tickets keep the order of arrival\"",
                   g->b.id, g->queue->name, d->n, g->b.q.end, g->popped);
         use.n = 0;
@@ -108,7 +108,7 @@ void segtab_draw(struct segtab *t, struct seg *g, const struct seg_draw *d)
     r.draw.n = use.n;
     memcpy(r.draw.seed, use.seed, sizeof(r.draw.seed));
     segtab_log(t, &r);
-    log_info("event=drawn seg=%" PRIu64 " queue=%s count=%" PRIu32 " waiting=%" PRIu32,
+    log_info("event=draw_applied seg=%" PRIu64 " queue=%s count=%" PRIu32 " waiting=%" PRIu32,
              g->b.id, g->queue->name, use.n, g->b.q.waiting);
     t->urgent = true;
     segtab_touch(t, g);

@@ -43,6 +43,15 @@ static int sign(const struct ctl *c, struct claim_said *said, char **jwt, const 
     return CTL_USAGE;
 }
 
+static bool is_token(const char *text)
+{
+    if (strlen(text) == TOKEN_TEXT_LEN)
+        return true;
+    fprintf(stderr, "segqctl: '%.60s' is not a token: the text of %d characters that the person's "
+                    "client has\n", text, TOKEN_TEXT_LEN);
+    return false;
+}
+
 int cmd_claim(struct ctl *c, int argc, char **argv)
 {
     struct claim_said said = { .queue = argv[0], .lane = c->lane, .replaces = c->replaces };
@@ -55,6 +64,8 @@ int cmd_claim(struct ctl *c, int argc, char **argv)
         fputs("segqctl: --lane L says for which lane the claim is\n", stderr);
         return CTL_USAGE;
     }
+    if (c->replaces != NULL && !is_token(c->replaces))
+        return CTL_USAGE;
     rc = sign(c, &said, &jwt, &alg);
     if (rc == CTL_OK)
         puts(jwt);
@@ -123,9 +134,10 @@ static int say_answer(const struct ctl *c, const struct ctl_answer *a, const jso
         rc = ctl_say_answer(c, a, NULL);
     }
     if (a->status == 403)
-        fprintf(stderr, "segqctl: the claim was signed with %s (%s, %s%s); routers accept the keys "
-                        "of claim_keys (router.yaml)\n", c->key_file, alg,
-                said->kid != NULL ? "kid " : "no kid", said->kid != NULL ? said->kid : "");
+        fprintf(stderr, "segqctl: the claim was for lane '%s', signed with %s (%s, %s%s); compare "
+                        "the queue's lanes, and claim_keys (router.yaml)\n", said->lane,
+                c->key_file, alg, said->kid != NULL ? "kid " : "no kid",
+                said->kid != NULL ? said->kid : "");
     json_decref(now);
     return rc;
 }
@@ -165,11 +177,8 @@ int cmd_move_ticket(struct ctl *c, int argc, char **argv)
     int rc;
 
     (void)argc;
-    if (strlen(argv[0]) != TOKEN_TEXT_LEN) {
-        fprintf(stderr, "segqctl: '%.60s' is not a token: the text of %d characters that the "
-                        "person's client has\n", argv[0], TOKEN_TEXT_LEN);
+    if (!is_token(argv[0]))
         return CTL_USAGE;
-    }
     was = ctl_get(c, "/v1/admin/tickets/*", argv[0], &rc);
     if (was == NULL)
         return rc;

@@ -129,8 +129,8 @@ static bool field_read(const struct json_row_field *f, void *p, const json_t *j)
         *(bool *)p = json_is_true(j);
         return json_is_boolean(j);
     case ROW_TEXT:
-        snprintf(p, f->size, "%s", json_is_string(j) ? json_string_value(j) : "");
-        return json_is_string(j);
+        return json_is_string(j) &&
+               snprintf(p, f->size, "%s", json_string_value(j)) < (int)f->size;
     case ROW_HEX:
         return hex_read(p, f->size, j) == (ssize_t)f->size;
     case ROW_KEYS:

@@ -15,7 +15,7 @@ enum json_row_kind {
     ROW_TIME, /* int64_t */
     ROW_FLAG, /* bool, as 0 or 1 */
     ROW_BOOL, /* bool, as false or true */
-    ROW_TEXT, /* char[]; a longer text is cut */
+    ROW_TEXT, /* char[]; a longer text is refused */
     ROW_HEX,  /* uint8_t[] */
     ROW_KEYS, /* struct pass_others, as hex */
 };

@@ -133,6 +133,7 @@ check "join again, same subject" runs_well join --subject ann login
 check_eq "  the same ticket" "$(awk '$1 == "token" { print $2 }' "$DIR/out")" "$t"
 check "join: client that is none" exits 1 'bad_request' join login --client toaster
 check "claim: no lane" exits 2 '--lane L' claim login
+check "claim: replaces no token" exits 2 'is not a token' claim login --lane vip --replaces 17-4
 check "claim: no key" exits 2 'no key to sign with' claim login --lane vip
 check "claim: a time that is none" exits 2 '--ttl takes 1 to 86400 seconds' claim login --lane vip --ttl 5m
 check "join: claim that is none" exits 1 'not_eligible' join login --claim a.b.c

@@ -105,6 +105,15 @@ Test(json_row, refuses_what_does_not_fit_its_field)
     cr_expect_eq(read_text(&short_object, "[1]", &t), SQ_EPROTO);
 }
 
+Test(json_row, refuses_a_text_that_is_too_long)
+{
+    const struct json_row of_text = ROW_ARRAY(F(ROW_TEXT, text));
+    struct thing t;
+
+    cr_expect_eq(read_text(&of_text, "[\"1234567\"]", &t), 0);
+    cr_expect_eq(read_text(&of_text, "[\"12345678\"]", &t), SQ_EPROTO);
+}
+
 Test(json_row, refuses_hex_of_another_length)
 {
     const struct json_row of_hex = ROW_ARRAY(F(ROW_HEX, hex));

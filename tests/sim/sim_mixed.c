@@ -1,7 +1,7 @@
-/* sim_mixed.c: swarm testing: simplan.h says what a seed is. On all cores.
+/* sim_mixed.c: swarm testing: tests/lib/sim/plan.h says what a seed is. On all cores.
  *   FIRST=1 SEEDS=1000 sim_mixed      these seeds, after those of seeds.txt
  *   SEED=n sim_mixed                  one, with its trace if it fails
- *   SEED=n WITH="pause=0" sim_mixed   the same with other figures (any knob of simplan.c)
+ *   SEED=n WITH="pause=0" sim_mixed   the same with other figures (any knob of plan.c)
  *   SEED=n MINIMISE=1 sim_mixed       a failing one, made as small as it gets
  *   JOBS=n                            processes; as many as there are cores
  * Last line: "sim_mixed: N seeds passed, M failed". */

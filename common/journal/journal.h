@@ -39,7 +39,7 @@
  * and a later flush answers 0 when there is room. Any other failed write, and every failed
  * sync, is final for that log file (a kernel that failed to write a page calls it clean
  * afterwards, so a second sync that succeeds proves nothing): flush() answers SQ_ESYS from
- * then on, reserve() false, snap_due() becomes true. The cure is a whole snapshot: begin
+ * then on, reserve() false, journal_snap_due() becomes true. The cure is a whole snapshot: begin
  * (starts a fresh file), put, commit; then the journal works again, and the next flush()
  * that answers 0 covers everything. Until then nothing new may be acknowledged: a restart
  * would forget it.

@@ -18,7 +18,7 @@ struct ctl_call {
 
 struct ctl_answer {
     int status;
-    const char *from; /* of ctl_router_ask(): the router that answered; ref */
+    const char *from; /* the router that answered ctl_ask(); ref */
     struct buf body; /* owned by the caller, also after a failure */
 };
 

@@ -44,7 +44,6 @@ static inline bool seg_is_rebuilding(const struct mseg *s)
     return s->health == SEG_REBUILDING || s->health == SEG_GONE_AGAIN;
 }
 
-
 bool seg_reachable(const struct mseg *s);
 /* In a move that we do not know. */
 bool seg_in_unknown_move(const struct mseg *s);

@@ -55,7 +55,7 @@ void redis_store_end(struct redis_store *s);
 SQ_CHECK int redis_store_load(struct redis_store *s);
 /* The mirror, whole, in place of what is there: the first write of a term. */
 SQ_CHECK int redis_store_restore(struct redis_store *s);
-/* Is the mirror what Redis has at this rev? WENT_BACK: Redis has less than it
+/* Is the mirror what Redis has at this rev? REDIS_WENT_BACK: Redis has less than it
  * acknowledged. */
 enum redis_mirror { REDIS_SAME, REDIS_NEWER, REDIS_WENT_BACK };
 enum redis_mirror redis_store_compare(const struct redis_store *s, uint64_t rev);

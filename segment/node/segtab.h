@@ -1,6 +1,6 @@
 /* segtab.h: all segments hosted by one segment node, and the orders they obey. Pure.
  *
- * This is the node's whole brain: the shell (seg_service.c) and the simulation feed it
+ * This is the node's whole brain: the shell (segment/service/) and the simulation feed it
  * the same calls. Batches from routers are answered at once; everything else goes through
  * segtab_step() and an outbox. This header is the whole of what they may call:
  *

@@ -1,4 +1,4 @@
-/* fuzz_body.c: whatever is posted, body.c answers with a sound join_body or a reason, and
+/* fuzz_body.c: to whatever is posted json_body.c answers with a sound join_body or a reason, and
  * with the same one whether the bytes were read in place or by jansson. */
 #include <stdlib.h>
 #include <string.h>

@@ -1,6 +1,6 @@
 /* sim_crowd.c: the crowd as replica: segment nodes lose memory and journal, and the people
  * who poll bring back what was there: in order, nobody admitted twice, nobody lost who
- * comes within the idle time-out. sim_check.c looks at every answer. */
+ * comes within the idle time-out. tests/lib/sim/check.c looks at every answer. */
 #include "tests/lib/sim/sim_test.h"
 
 #define ME    "sim_crowd"

@@ -1,6 +1,6 @@
 /* sim_subjects.c: one place per person: names come twice, through several routers, over
- * tails that fill up, while nodes merge, drain, are killed and come back. sim_check.c looks
- * for two live tickets of one subject. */
+ * tails that fill up, while nodes merge, drain, are killed and come back.
+ * tests/lib/sim/check.c looks for two live tickets of one subject. */
 #include "tests/lib/sim/sim_test.h"
 
 #define ME "sim_subjects"

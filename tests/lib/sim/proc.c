@@ -1,5 +1,5 @@
 /* proc.c: processes; and the thinnest shell that can be around a segment node's core.
- * It does what seg_service.c does, without sockets: feeds the core, performs what it wants
+ * It does what segment/service/ does, without sockets: feeds the core, performs what it wants
  * in order, dials whom it wants. */
 #include "tests/lib/sim/proc.h"
 

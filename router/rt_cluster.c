@@ -1,4 +1,5 @@
-/* rt_cluster.c: starts and watches the routers of this machine; common/supervisor/cluster.h has the whole story. */
+/* rt_cluster.c: starts and watches the routers of this machine: see
+ * common/supervisor/cluster.h. */
 #include "common/supervisor/cluster.h"
 #include "common/supervisor/cluster_keys.h"
 

@@ -13,7 +13,6 @@
 #include "common/config/cfg_bind.h"
 #include "common/config/cfg_yaml.h"
 
-
 const char *const cfg_log_levels[] = { "error", "warn", "info", "debug", NULL };
 
 static const struct cfg_key *find_key(const struct cfg_key *keys, const char *name, size_t n)

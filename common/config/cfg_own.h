@@ -16,7 +16,6 @@ bool cfg_equal(const void *a, const void *b, const struct cfg_key *keys);
 bool cfg_fixed_changed(const void *a, const void *b, const struct cfg_key *keys,
                        char *name, size_t cap);
 
-
 void cfg_field_clear(void *field, const struct cfg_key *k);
 void cfg_forget(void *dst, const struct cfg_key *keys); /* zeroes the fields, frees nothing */
 SQ_CHECK int cfg_strs_add(struct cfg_list *l, const char *s, size_t n);

@@ -1,7 +1,7 @@
-/* gate_def.h: who need not go through a queue's waiting room although it stands in front of
- * the service (GET /v1/verify), and for whom a session may last longer than a pass. Pure. A
- * part of the queue's definition at queuemng; the rules travel to routers as the JSON of
- * this table, so both read and check them alike. */
+/* gate_def.h: exemptions from a queue's waiting room in front of the service (GET /v1/verify),
+ * and the sessions that may last longer than a pass. Pure. A part of the queue's definition at
+ * queuemng; the rules travel to routers as the JSON of this table, so both read and check them
+ * alike. */
 #ifndef SEGQ_GATE_DEF_H
 #define SEGQ_GATE_DEF_H
 

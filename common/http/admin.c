@@ -1,4 +1,4 @@
-/* admin.c: the admin server: who asks, what is answered, which answers come later. The
+/* admin.c: the admin server: the operator, the answer, answers that come later. The
  * connections, their limits and the reading of requests are httpd's, as at the public port.
  *
  * A 401 is answered 200 ms late, without holding up anybody else; while too many of them
@@ -70,7 +70,7 @@ struct asker { /* a connection's tag */
     char addr[NET_TEXT_MAX];
 };
 
-/* ---- who asks ---- */
+/* ---- the operator ---- */
 
 /* Hashes are compared, so that the time says nothing of the token's length either. */
 static void hash(uint8_t out[32], const char *s, size_t n)

@@ -15,7 +15,7 @@ struct admin_req {
     const char *query;         /* raw, "" if none */
     const char *if_match;      /* header, "" if none */
     const char *if_none_match; /* header, "" if none */
-    const char *operator_name; /* header X-Segq-Operator: who says he asks; "" if none */
+    const char *operator_name; /* header X-Segq-Operator, unproved; "" if none */
     const char *from;          /* the address that asks, "" if not known */
     bool authorized; /* the bearer token was right (compared in constant time) */
     const uint8_t *body;

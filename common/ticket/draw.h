@@ -1,4 +1,4 @@
-/* draw.h: lots for the early ones of a queue. Pure (libsodium's SHA-256).
+/* draw.h: the draw of the early tickets of a queue. Pure (libsodium's SHA-256).
  *
  * Everybody who came before the opening has a number in the segment that they joined: 0, 1,
  * 2 ... in the order of arrival. At the opening these get places: a shuffle (Fisher-Yates)

@@ -15,16 +15,16 @@ struct member_row {
     const char *name, *addr;
 };
 
-/* Manager to segment nodes: who they are. Each of them keeps a share of the directory. */
+/* Manager to segment nodes: their list. Each of them keeps a share of the directory. */
 struct msg_members {
     uint64_t epoch;
     uint64_t version; /* another one for every other set of members; kept with the chains */
-    node_no self;     /* whom this is said to */
+    node_no self;     /* the receiver */
     uint32_t n;
     struct member_row *v;
 };
 
-enum dir_ask { /* from who holds tickets (a holder) to who keeps the share (an owner) */
+enum dir_ask { /* from the node with the ticket (the holder) to that of the share (the owner) */
     DIR_BEGIN, /* hash: a number of the holder's: all that it holds follows ... */
     DIR_PUT,   /* this subject has this ticket here */
     DIR_END,   /* ... and that was all. hash: as above; answered DIR_HEARD */

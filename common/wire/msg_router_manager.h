@@ -55,7 +55,7 @@ enum queue_state {
 enum queue_phase {
     PHASE_PLAIN = 0,
     PHASE_EARLY = 1,       /* CLOSED: opens at opens_ms */
-    PHASE_PREQUEUE = 2,    /* PAUSED: who comes now draws lots at opens_ms */
+    PHASE_PREQUEUE = 2,    /* PAUSED: tickets joined now are drawn at opens_ms */
     PHASE_OVER = 3,        /* CLOSED: since closes_ms */
     PHASE_PASSTHROUGH = 4, /* OPEN: nobody needs a pass */
     PHASE_REJECT = 5,      /* CLOSED, and nobody is released */
@@ -89,7 +89,7 @@ struct map_queue {
     uint32_t n_lanes;
     struct map_lane *lanes; /* [0] is the default lane */
     const char *page;       /* page_def.h, as JSON; NULL or "": nothing is said */
-    const char *message;    /* the operator's word to who waits now; NULL or "": none */
+    const char *message;    /* the operator's notice to people in line; NULL or "": none */
     struct map_phase when;
     const char *gate;       /* gate_def.h, as JSON; NULL or "": all go through the room */
 #define X(type, name) type name;

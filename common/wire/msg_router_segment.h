@@ -35,7 +35,7 @@ enum gone_reason {
     GONE_NREASONS
 };
 
-enum no_place {     /* why somebody who waits has no position */
+enum no_place {     /* why a waiting ticket has no position */
     NO_PLACE_UNSAID, /* an older node */
     NO_PLACE_EARLY,  /* its line is to be drawn: it draws, too */
     NO_PLACE_NOW,    /* for any other reason */

@@ -59,12 +59,12 @@ struct msg_seg_open {
     uint8_t kind; /* enum open_kind */
     uint32_t capacity;
     uint64_t ahead; /* AHEAD_UNKNOWN: comes later; until then nobody is shown a position */
-    bool early;     /* who joins it has no position before the draw */
+    bool early;     /* its tickets have no position before the draw */
     int64_t closes_ms; /* an early one: sealed by its node at this time of the node's wall
-                        * clock, whoever is silent then; 0: by order alone */
+                        * clock, also without a manager; 0: by order alone */
     struct seg_draw draw; /* OPEN_REBUILD: which was before its node was lost */
     /* OPEN_REBUILD: */
-    uint32_t for_ms;   /* who has not come back after this has no place any more */
+    uint32_t for_ms;   /* the time of the rebuild: tickets that are not back then are over */
     uint32_t mark_end; /* numbers below were released, left or timed out */
     uint32_t n_marks;
     const struct mark_row *marks; /* those of them whose passes may still be good */
@@ -77,7 +77,7 @@ struct msg_seg_seal { /* also: set the successor of a sealed one */
     struct seg_draw draw; /* of an early one that is sealed: its people get their places */
 };
 
-struct msg_seg_next { /* who follows when this one fills */
+struct msg_seg_next { /* the successor when this one fills */
     uint64_t epoch;
     seg_id seg;
     seg_id next;
@@ -116,7 +116,7 @@ struct msg_seg_pop {
     uint32_t n;
     int64_t released_at_ms; /* wall clock: what the pass will say */
     bool keeps; /* nobody is told of it before a kept_entry says that it is stored */
-    uint32_t away_ms; /* whose told poll is so late is passed over; 0: nobody is */
+    uint32_t away_ms; /* a ticket whose told poll is later than this is skipped; 0: none */
 };
 
 struct seg_status {

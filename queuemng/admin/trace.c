@@ -422,8 +422,8 @@ void admin_trace(struct admin_call *c, const char *text)
         if (w != NULL)
             json_decref(w->events);
         free(w);
-        admin_problem(c->a, 503, "queue_unavailable", "too many ticket traces at the same time; retry in "
-                      "some seconds");
+        admin_problem(c->a, 503, "queue_unavailable",
+                      "too many ticket traces at the same time; retry in some seconds");
         return;
     }
     list_push_back(&c->s->traces, &w->in);

@@ -60,9 +60,8 @@ static int lanes_may_go(const struct mqueue *q, unsigned from, struct err *e)
         if (!lane_is_empty(l))
             return err_set(e, SQ_ECONFLICT,
                            "queue %s: lane %s is removed when nobody is in it: %llu wait, "
-                           "%llu are inside. Give no more claims for it; who waits can be "
-                           "moved to another lane (.../tickets/{ticket}/move), or sent away "
-                           "(flush)",
+                           "%llu are inside. Give no more claims for it; a waiting ticket "
+                           "moves by segqctl move-ticket, and flush ends all of them",
                            q->def.name, def_lane_name(&q->def, i),
                            (unsigned long long)(l->waiting + l->returning),
                            (unsigned long long)(l->ready + l->active));

@@ -15,7 +15,6 @@
 #include "queuemng/state/slots.h"
 #include "queuemng/state/state.h"
 
-
 /* By slots it has no effect. */
 static double queue_boost(const struct mqueue *q)
 {

@@ -125,7 +125,8 @@ static int nobody_to_ask(const struct ctl *c)
     fputs(c->admins.n == 0 && c->token == NULL
               ? "segqctl: no cluster is given: --dir D, or --admin URL and --token-file F\n"
           : c->token == NULL ? "segqctl: no admin token is given: --token-file F, or --dir D\n"
-                             : "segqctl: no address of queuemng is given: --admin URL, or --dir D\n",
+                             : "segqctl: no address of queuemng is given: --admin URL, or "
+                               "--dir D\n",
           stderr);
     return CTL_USAGE;
 }

@@ -29,7 +29,8 @@ int ctl_sure(const struct ctl *c, const struct buf *what, const char *name)
     if (c->yes)
         return CTL_OK;
     if (isatty(STDIN_FILENO) != 1) {
-        fprintf(stderr, "segqctl: %.*s There is no terminal to confirm on; repeat with --yes.\n", len, text);
+        fprintf(stderr, "segqctl: %.*s There is no terminal to confirm on; repeat with --yes.\n",
+                len, text);
         return CTL_USAGE;
     }
     buf_init(&clean);

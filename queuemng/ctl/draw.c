@@ -118,8 +118,9 @@ static int say_draw(const json_t *doc, const char *noted, int n, char **ticket)
         return CTL_REFUSED;
     }
     puts(noted != NULL ? "           as promised"
-                       : "           fits the commitment that is shown now. To prove the draw, give "
-                         "the one that you noted before the opening: segqctl draw QUEUE COMMITMENT");
+                       : "           fits the commitment that is shown now. To prove the draw, "
+                         "give the one that you noted before the opening: segqctl draw QUEUE "
+                         "COMMITMENT");
     return say_tickets(draw, seed, n, ticket);
 }
 

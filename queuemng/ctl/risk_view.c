@@ -67,7 +67,8 @@ void view_forget(struct buf *b, const json_t *n)
     } else {
         ctl_count(b, segs);
         buf_str(b, segs == 1 ? " segment is there. It opens on another node now, the people in it"
-                             : " segments are there. They open on other nodes now, the people in them");
+                             : " segments are there. They open on other nodes now, the people "
+                               "in them");
         buf_str(b, " bring their places back by polling, and passes that only this node has signed "
                    "may be refused.");
     }

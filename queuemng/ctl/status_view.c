@@ -66,7 +66,8 @@ static uint64_t people_in(const json_t *segments, const char *node)
 
     json_array_foreach(segments, i, s) {
         if (strcmp(ctl_str(s, "node"), node) == 0)
-            n += ctl_u64(s, "waiting") + ctl_u64(s, "returning") + ctl_u64(s, "ready") + ctl_u64(s, "active");
+            n += ctl_u64(s, "waiting") + ctl_u64(s, "returning") + ctl_u64(s, "ready") +
+                 ctl_u64(s, "active");
     }
     return n;
 }
@@ -179,7 +180,9 @@ static void metrics(struct buf *b, const json_t *list)
 /* People of it are still to come back: how many are before the next ones is not known. */
 static bool is_away(const json_t *s)
 {
-    return strcmp(ctl_str(s, "state"), "lost") == 0 || strcmp(ctl_str(s, "state"), "rebuilding") == 0;
+    const char *state = ctl_str(s, "state");
+
+    return strcmp(state, "lost") == 0 || strcmp(state, "rebuilding") == 0;
 }
 
 static void segment_row(struct table *t, const json_t *s, bool ahead_known)

@@ -16,7 +16,9 @@ static json_t *value_of(const char *s, const struct cfg_key *k)
 {
     bool text = k != NULL && (k->type == CFG_STR || k->type == CFG_NAME ||
                               k->type == CFG_ADDR || k->type == CFG_ENUM);
-    json_t *v = text && *s != '"' ? json_string(s) : json_loads(s, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
+    json_t *v = text && *s != '"'
+                    ? json_string(s)
+                    : json_loads(s, JSON_DECODE_ANY | JSON_REJECT_DUPLICATES, NULL);
 
     if (v != NULL && !json_is_null(v))
         return v;
@@ -162,7 +164,8 @@ json_t *ctl_tiers(char *const *words, size_t n, struct err *e)
 
         if (t == NULL) {
             json_decref(list);
-            (void)!err_set(e, SQ_EINVAL, "'%.60s' is no tier; a tier is BELOW:RATE, for example 50:2000",
+            (void)!err_set(e, SQ_EINVAL,
+                           "'%.60s' is no tier; a tier is BELOW:RATE, for example 50:2000",
                            words[i]);
             return NULL;
         }

@@ -1,5 +1,5 @@
-/* where.h: the addresses of the cluster, the admin token, the key for claims: from a folder or from options.
- * All return 0, or a negative sq_err with a sentence about what is missing. */
+/* where.h: the addresses of the cluster, the admin token, the key for claims: from a folder or
+ * from options. All return 0, or a negative sq_err with a sentence about what is missing. */
 #ifndef SEGQ_CTL_WHERE_H
 #define SEGQ_CTL_WHERE_H
 

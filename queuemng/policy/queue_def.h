@@ -74,7 +74,7 @@ struct queue_def {
     int64_t position_cap; /* places further back are not told; 0 = all are */
     struct page_def page; /* the waiting page's words and looks */
     char *message; /* the operator's word of the moment to waiting people: page, answers */
-    struct gate_def gate; /* who need not go through the room */
+    struct gate_def gate; /* exemptions from the room, the rollout, sliding sessions */
 };
 
 extern const struct cfg_key queue_def_keys[];

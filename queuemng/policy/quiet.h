@@ -5,7 +5,7 @@
  *
  * A person who is called and has not polled for `away` is skipped (segment/tickets/away.c).
  * But when a load balancer restarts, an uplink is cut, or all routers are away, the whole line
- * falls silent, and everybody would lose his turn to whoever happens to be back first. So nobody
+ * falls silent, and everybody would lose the turn to the first to be back. So nobody
  * is skipped while no poll comes at all, nor after that until everybody has had the time to come
  * back, which is as long as a person may be silent: `away`. */
 #ifndef SEGQ_QUEUEMNG_POLICY_QUIET_H

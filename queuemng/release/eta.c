@@ -7,7 +7,6 @@
 #include "queuemng/state/queue.h"
 #include "queuemng/state/state.h"
 
-
 static uint64_t gone_of(const struct mlane *l)
 {
     return l->left + l->gone_left + l->expired + l->gone_expired;

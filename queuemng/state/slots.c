@@ -7,7 +7,6 @@
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
 
-
 static bool is_certain(const struct mseg *s)
 {
     return seg_is_reported(s) && !seg_is_lost(s) && !seg_is_uncertain(s);

@@ -1,5 +1,5 @@
-/* renew.h: passes that are renewed while they are verified, so that nobody who is active
- * inside is thrown out. Shell: a flow to the ticket's node, seldom; PROTOCOL.md section 20.
+/* renew.h: passes that are renewed while they are verified, so that no active visitor
+ * is thrown out. Shell: a flow to the ticket's node, seldom; PROTOCOL.md section 20.
  *
  *   verify: good, a third of its idle time is gone --> flow_renew() --> node: EXTEND
  *   204, and the renewed pass <-- its answer, or FLOW_RENEW_MS

@@ -12,7 +12,7 @@ SQ_CHECK int seg_link_ask(struct seg_links *s, struct rflow *rf);
 /* Nodes that are reached, and nodes in the map. */
 void seg_links_count(const struct seg_links *s, size_t *up, size_t *of);
 
-/* Given back by whoever has sent a batch and has its answers. b is in no list. */
+/* Given back when a sent batch has its answers. b is in no list. */
 void batch_free(struct seg_links *s, struct batch *b);
 
 #endif

@@ -2,8 +2,8 @@
  *
  * page.js shows the same figures as put_position(), set_place() and put_number() here, and has to:
  * a poll answers with numbers alone (it is the hot path, and knows no language), while a page
- * without scripts asks for the whole document. The rules are here only, and put_data() gives them to
- * the script: the texts, the steps of an estimate, the thousands' separator. */
+ * without scripts asks for the whole document. The rules are here only, and put_data() gives them
+ * to the script: the texts, the steps of an estimate, the thousands' separator. */
 #include "router/page/render.h"
 
 #include <assert.h>

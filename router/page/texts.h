@@ -8,17 +8,17 @@
 
 /* {n} and {h} in a text are numbers put in. Those marked J go to the script, too. */
 #define PAGE_TEXTS(T, J)                                                                 \
-    T(title) J(waiting) J(keep) T(refresh) T(place) J(of) J(unknown) J(wait)             \
-    J(eta_soon) J(eta_minute) J(eta_minutes) J(eta_hour) J(eta_hours) J(eta_unknown)     \
-    T(progress) J(paused) T(leave) J(leave_ask) J(now) J(offline) J(busy) J(turn)        \
-    J(turn_say) T(enter) T(door) T(door_say) T(expired) T(expired_say) T(no_show) T(no_show_say) T(lost)     \
-    T(lost_say) T(left) T(left_say) T(closed) T(closed_say) T(early) T(early_say)        \
-    T(opens) T(prequeue) T(prequeue_say) J(drawn) T(draw) T(draw_say) T(draw_hash)         \
-    T(draw_seed) T(draw_ticket) T(reject) T(reject_say) T(full) T(full_say)              \
+    T(title) J(waiting) J(keep) T(refresh) T(place) J(of) J(unknown) J(wait) J(eta_soon) \
+    J(eta_minute) J(eta_minutes) J(eta_hour) J(eta_hours) J(eta_unknown) T(progress)     \
+    J(paused) T(leave) J(leave_ask) J(now) J(offline) J(busy) J(turn) J(turn_say)        \
+    T(enter) T(door) T(door_say) T(expired) T(expired_say) T(no_show) T(no_show_say)     \
+    T(lost) T(lost_say) T(left) T(left_say) T(closed) T(closed_say) T(early)             \
+    T(early_say) T(opens) T(prequeue) T(prequeue_say) J(drawn) T(draw) T(draw_say)       \
+    T(draw_hash) T(draw_seed) T(draw_ticket) T(reject) T(reject_say) T(full) T(full_say) \
     T(unavailable) T(unavailable_say) T(too_fast) T(too_fast_say) T(no_queue)            \
-    T(no_queue_say) T(refused) T(refused_say) T(cookies) T(cookies_say) T(join)          \
-    T(again) T(back) T(start) T(start_say)  \
-    T(rooms) T(in) T(in_say) T(good_for) J(thousands) T(dir)
+    T(no_queue_say) T(refused) T(refused_say) T(cookies) T(cookies_say) T(join) T(again) \
+    T(back) T(start) T(start_say) T(rooms) T(in) T(in_say) T(good_for) J(thousands)      \
+    T(dir)
 
 #define PAGE_TEXT_ID(name) PT_##name,
 enum page_text_id { PAGE_TEXTS(PAGE_TEXT_ID, PAGE_TEXT_ID) PT_COUNT };

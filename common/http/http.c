@@ -16,6 +16,7 @@ struct head { /* what the field lines said, before it is judged */
     bool bad_length, big_length, conn_close, conn_keep, chunked, refuse_coding;
     bool unknown_expect;
     bool twice; /* a field that may come once came again */
+    const char *end; /* of what may be read */
 };
 
 static void on_length(struct head *h, struct slice v)
@@ -95,7 +96,7 @@ static void on_host(struct http_req *r, struct head *h, struct slice v)
 {
     if (h->hosts++ == 0 && r->host.p == NULL)
         r->host = v;
-    if (!http_host_good(v))
+    if (!http_host_good(v, h->end))
         h->hosts = 2; /* as bad as two */
 }
 
@@ -248,6 +249,7 @@ static int parse_head(struct http_state *st, struct http_req *r, struct head *h,
         return rc;
     http_limit(&c, buf, HTTP_MAX_HEAD, buf + n, 431);
     r->fields.p = c.p;
+    h->end = c.end;
     rc = fields(st, &c, r, h, buf);
     if (rc <= 0)
         return rc;

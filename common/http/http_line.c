@@ -28,7 +28,7 @@ static enum http_method method_of(const char *p, size_t n)
     }
 }
 
-bool http_host_good(struct slice h)
+bool http_host_good(struct slice h, const char *end)
 {
     size_t i = 0;
 
@@ -40,6 +40,7 @@ bool http_host_good(struct slice h)
             return false;
         i++;
     } else {
+        i = (size_t)(http_usual(h.p, end, '0', '9', '.') - h.p);
         while (i < h.n && http_is(h.p[i], HTTP_HOST))
             i++;
     }
@@ -63,7 +64,7 @@ static bool take_authority(struct http_req *r, struct slice *t)
     for (i = at; i < t->n && t->p[i] != '/' && t->p[i] != '?'; i++)
         continue;
     r->host = (struct slice) { t->p + at, i - at };
-    if (i == at || !http_host_good(r->host))
+    if (i == at || !http_host_good(r->host, r->host.p + r->host.n))
         return false;
     if (i == t->n || t->p[i] == '?') { /* no path: "/" stands in "://" already */
         r->path = (struct slice) { t->p + at - 1, 1 };
@@ -79,7 +80,7 @@ static bool take_authority(struct http_req *r, struct slice *t)
 /* The usual form: "/path?query". Only looks: a wrong byte is found by the caller. */
 static void origin_form(struct http_cur *c, struct http_req *r)
 {
-    char *p = http_path_start(c->p, c->end), *end = c->end;
+    char *p = http_usual(c->p, c->end, '-', '9', '_'), *end = c->end;
 
     while (p < end && http_is(*p, HTTP_PATH))
         p++;
@@ -141,6 +142,11 @@ static int version(struct http_cur *c, struct http_req *r)
     size_t have = (size_t)(c->end - c->p);
     char minor;
 
+    if (SQ_LIKELY(have >= 10 && memcmp(c->p, "HTTP/1.1\r\n", 10) == 0)) {
+        r->minor = 1;
+        c->p += 10;
+        return 1;
+    }
     for (size_t i = 0; i < 8 && i < have; i++) {
         char ch = c->p[i];
 
@@ -164,6 +170,8 @@ int http_request_line(struct http_cur *c, struct http_req *r)
     struct slice m = { c->p, 0 };
     int rc;
 
+    if (SQ_LIKELY(c->end - c->p >= 4 && memcmp(c->p, "GET ", 4) == 0))
+        c->p += 3; /* behind the token */
     while (c->p < c->end && http_is(*c->p, HTTP_TOKEN))
         c->p++;
     if (c->p == c->end)

@@ -1,8 +1,6 @@
 /* http_scan.c: character classes and scanning. Pure. */
 #include "common/http/http_scan.h"
 
-#include <string.h>
-
 #define ALNUM (HTTP_TOKEN | HTTP_PATH | HTTP_QUERY | HTTP_HOST)
 #define HEX   (ALNUM | HTTP_HEX)
 #define URI   (HTTP_PATH | HTTP_QUERY)
@@ -25,59 +23,6 @@ const uint8_t http_class[256] = {
     ['#'] = HTTP_TOKEN,
 };
 
-typedef uint8_t chars16 __attribute__((vector_size(16)));
-
-static inline chars16 load16(const char *p)
-{
-    chars16 c;
-
-    memcpy(&c, p, 16);
-    return c;
-}
-
-static inline chars16 letters(chars16 c)
-{
-    return (chars16)(((c | 0x20) - 'a') < 26);
-}
-
-/* Index of the first byte that is not zero; 16: none. Little endian. */
-static inline unsigned first_of(chars16 hit)
-{
-    uint64_t w[2];
-
-    memcpy(w, &hit, 16);
-    if (w[0] != 0)
-        return (unsigned)__builtin_ctzll(w[0]) / 8;
-    return w[1] != 0 ? 8 + (unsigned)__builtin_ctzll(w[1]) / 8 : 16;
-}
-
-char *http_path_start(char *p, char *end)
-{
-    for (; end - p >= 16; p += 16) {
-        chars16 c = load16(p);
-        chars16 good = letters(c) | (chars16)((c - '-') <= '9' - '-') | (chars16)(c == '_');
-
-        if (first_of(~good) < 16)
-            break;
-    }
-    return p;
-}
-
-/* The same for letters, digits and '-' of a field's name, to the first other byte. */
-static inline char *name_start(char *p, char *end)
-{
-    while (end - p >= 16) {
-        chars16 c = load16(p);
-        chars16 good = letters(c) | (chars16)((c - '0') < 10) | (chars16)(c == '-');
-        unsigned n = first_of(~good);
-
-        p += n;
-        if (n < 16)
-            break;
-    }
-    return p;
-}
-
 static inline bool is_control(char c)
 {
     return ((uint8_t)c < 0x20 && c != '\t') || c == 0x7f;
@@ -86,13 +31,12 @@ static inline bool is_control(char c)
 char *http_plain_end(char *p, char *end)
 {
     while (end - p >= 16) {
-        chars16 c = load16(p);
-        unsigned n = first_of(((chars16)(c < 0x20) & (chars16)(c != '\t')) |
-                              (chars16)(c == 0x7f));
+        chars16 c = chars16_at(p);
+        unsigned n = chars16_first((chars16)(c < 0x20) | (chars16)(c == 0x7f));
 
         p += n;
-        if (n < 16)
-            return p;
+        if (n < 16 && *p++ != '\t')
+            return p - 1;
     }
     while (p < end && !is_control(*p))
         p++;
@@ -117,7 +61,7 @@ static inline int field_name(struct http_cur *c, struct http_field *f)
     bool cut = (size_t)(end - p) > HTTP_MAX_NAME;
     if (cut)
         end = p + HTTP_MAX_NAME + 1;
-    p = name_start(p, end);
+    p = http_usual(p, end, '0', '9', '-');
     while (p < end && http_is(*p, HTTP_TOKEN))
         p++;
     if (p == end)
@@ -160,16 +104,6 @@ int http_field(struct http_cur *c, struct http_field *f, bool *in_value)
         ve--;
     f->value = (struct slice) { v, (size_t)(ve - v) };
     return 1;
-}
-
-/* `lower` has letters and '-' only: no other byte of a value meets them by | 0x20. */
-bool http_ieq(const char *p, const char *lower, size_t n)
-{
-    for (size_t i = 0; i < n; i++) {
-        if ((p[i] | 0x20) != lower[i])
-            return false;
-    }
-    return true;
 }
 
 bool http_digits(const char *p, size_t n)

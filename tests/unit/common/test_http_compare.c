@@ -64,6 +64,23 @@ Test(http_compare, each_class)
     }
 }
 
+/* Scans go by blocks: what decides may lie at any place of one, or behind the last. */
+Test(http_compare, any_byte_at_any_place)
+{
+    static const char usual[] = "GET /v1/tickets/0123456789-abcdef_ABCDEF HTTP/1.1\r\n"
+                                "Host: waiting-room.example.com:8080\r\n"
+                                "Sec-Fetch-Mode-Of-The-Day: cors, with\tcredentials\r\n"
+                                "Connection: keep-alive\r\n\r\n";
+    char t[sizeof(usual)];
+
+    for (size_t i = 0; i < sizeof(usual) - 1; i++)
+        for (unsigned c = 0; c < 256; c++) {
+            memcpy(t, usual, sizeof(t));
+            t[i] = (char)c;
+            cr_expect_neq(compare(t, sizeof(t) - 1), CMP_UNEXPLAINED, "%u at %zu", c, i);
+        }
+}
+
 Test(http_compare, limits_are_ours)
 {
     static char t[40000];

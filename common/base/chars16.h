@@ -1,0 +1,55 @@
+/* chars16.h: sixteen characters at once, by the vectors that GNU C has on every machine. Pure.
+ * A comparison gives 0xff for each character that it is true of, 0 for the others. */
+#ifndef SEGQ_CHARS16_H
+#define SEGQ_CHARS16_H
+
+#include <string.h>
+
+#include "common/base/base.h"
+
+typedef uint8_t chars16 __attribute__((vector_size(16)));
+
+_Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first character is the lowest byte");
+
+static inline chars16 chars16_at(const char *p)
+{
+    chars16 c;
+
+    memcpy(&c, p, 16);
+    return c;
+}
+
+/* from <= c <= to */
+static inline chars16 chars16_range(chars16 c, uint8_t from, uint8_t to)
+{
+    return (chars16)(c - from <= (uint8_t)(to - from));
+}
+
+static inline chars16 chars16_letters(chars16 c)
+{
+    return chars16_range(c | 0x20, 'a', 'z');
+}
+
+/* Index of the first one that a comparison is true of; 16: none. */
+static inline unsigned chars16_first(chars16 hit)
+{
+#ifdef __SSE2__
+    typedef char signed16 __attribute__((vector_size(16)));
+
+    return (unsigned)__builtin_ctz((unsigned)__builtin_ia32_pmovmskb128((signed16)hit) | 1u << 16);
+#else
+    uint64_t w[2];
+
+    memcpy(w, &hit, 16);
+    if (w[0] != 0)
+        return (unsigned)__builtin_ctzll(w[0]) / 8;
+    return w[1] != 0 ? 8 + (unsigned)__builtin_ctzll(w[1]) / 8 : 16;
+#endif
+}
+
+static inline bool chars16_any(chars16 hit)
+{
+    return chars16_first(hit) < 16;
+}
+
+#endif

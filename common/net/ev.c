@@ -30,7 +30,7 @@ int ev_new(struct ev **out, struct err *e)
         ev->posts = calloc(POSTS_AT_START, sizeof(*ev->posts));
         ev->running = calloc(POSTS_AT_START, sizeof(*ev->running));
         ev->cap_posts = ev->cap_running = POSTS_AT_START;
-        ev->stale = true;
+        ev->clock.stale = true;
     }
     if (cfg != NULL)
         event_config_free(cfg);
@@ -87,34 +87,14 @@ int64_t ev_read_wall_ms(void)
 }
 
 /* The questions take a const ev: that an answer is remembered is nobody's business. */
-static void refresh(const struct ev *cev)
+void ev_read_clock(const struct ev *cev)
 {
     struct ev *ev = (struct ev *)(uintptr_t)cev;
 
-    if (SQ_LIKELY(!ev->stale))
-        return;
-    ev->mono_us = read_us(CLOCK_MONOTONIC);
-    ev->mono_ms = ev->mono_us / 1000;
-    ev->wall_ms = read_us(CLOCK_REALTIME) / 1000;
-    ev->stale = false;
-}
-
-int64_t ev_now_us(const struct ev *ev)
-{
-    refresh(ev);
-    return ev->mono_us;
-}
-
-msec_t ev_now(const struct ev *ev)
-{
-    refresh(ev);
-    return ev->mono_ms;
-}
-
-int64_t ev_wall_ms(const struct ev *ev)
-{
-    refresh(ev);
-    return ev->wall_ms;
+    ev->clock.mono_us = read_us(CLOCK_MONOTONIC);
+    ev->clock.mono_ms = ev->clock.mono_us / 1000;
+    ev->clock.wall_ms = read_us(CLOCK_REALTIME) / 1000;
+    ev->clock.stale = false;
 }
 
 /* ---- posts ---- */
@@ -202,7 +182,7 @@ void ev_turn(struct ev *ev, bool wait)
         flags |= EVLOOP_NONBLOCK;
     else if (ev->calm.gap_us != 0)
         ev_calm_down(ev, now_us());
-    ev->stale = true;
+    ev->clock.stale = true;
     if (event_base_loop(ev->base, flags) < 0)
         log_error("event=loop_failed errno=%d", errno);
     run_posts(ev);

@@ -23,10 +23,38 @@ void ev_run(struct ev *ev);
 void ev_stop(struct ev *ev);
 void ev_turn(struct ev *ev, bool wait); /* one turn, for tests */
 
-msec_t ev_now(const struct ev *ev);        /* monotonic, of this turn */
-int64_t ev_wall_ms(const struct ev *ev);   /* Unix time, of this turn */
+struct ev_clock { /* what a loop begins with */
+    int64_t mono_us, wall_ms; /* of this turn, if not stale */
+    msec_t mono_ms;
+    bool stale;
+};
+void ev_read_clock(const struct ev *ev);
+
+static inline const struct ev_clock *ev_clock(const struct ev *ev)
+{
+    const struct ev_clock *c = (const struct ev_clock *)(const void *)ev;
+
+    if (SQ_UNLIKELY(c->stale))
+        ev_read_clock(ev);
+    return c;
+}
+
+static inline msec_t ev_now(const struct ev *ev) /* monotonic, of this turn */
+{
+    return ev_clock(ev)->mono_ms;
+}
+
+static inline int64_t ev_now_us(const struct ev *ev) /* monotonic, of this turn */
+{
+    return ev_clock(ev)->mono_us;
+}
+
+static inline int64_t ev_wall_ms(const struct ev *ev) /* Unix time, of this turn */
+{
+    return ev_clock(ev)->wall_ms;
+}
+
 int64_t ev_read_wall_ms(void);             /* Unix time, of this very moment */
-int64_t ev_now_us(const struct ev *ev);    /* monotonic, of this turn */
 struct event_base *ev_base(struct ev *ev); /* for httpd, and evhttp's client */
 
 typedef void (*ev_fn)(void *arg);

@@ -35,10 +35,10 @@ static bool fast(struct ev_calm *c, int64_t now_us)
 void ev_calm_down(struct ev *ev, int64_t now_us)
 {
     struct ev_calm *c = &ev->calm;
-    int64_t until_us = ev->mono_us + c->gap_us; /* mono_us: this turn's begin */
+    int64_t until_us = ev->clock.mono_us + c->gap_us; /* this turn's begin */
     struct timespec ts = { .tv_nsec = (until_us - now_us) * 1000 };
 
-    if (!fast(c, now_us) || ev->stale || ts.tv_nsec <= 0)
+    if (!fast(c, now_us) || ev->clock.stale || ts.tv_nsec <= 0)
         return;
     c->waits++;
     if (clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL) == EINTR)

@@ -29,10 +29,8 @@ struct ev_calm { /* ev_coalesce.c */
 };
 
 struct ev {
+    struct ev_clock clock; /* first: ev.h reads it */
     struct event_base *base;
-    int64_t mono_us, wall_ms; /* of this turn, if not stale */
-    msec_t mono_ms;
-    bool stale;
     bool stop;
     bool in_hooks;
     struct ev_call *posts, *running; /* owned */
@@ -42,5 +40,7 @@ struct ev {
     struct ev_sig *signals; /* owned */
     struct ev_calm calm;
 };
+
+_Static_assert(offsetof(struct ev, clock) == 0, "a loop begins with its clock");
 
 #endif

@@ -68,9 +68,10 @@ void buf_u64(struct buf *b, uint64_t v)
 
 void buf_i64(struct buf *b, int64_t v)
 {
-    if (v < 0)
-        buf_byte(b, '-');
-    buf_u64(b, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+    uint8_t *to = buf_room(b, 1 + DECIMAL_ROOM);
+
+    if (SQ_LIKELY(to != NULL))
+        b->len += (size_t)(decimal_signed((char *)to, v) - (char *)to);
 }
 
 void buf_printf(struct buf *b, const char *fmt, ...)

@@ -61,6 +61,14 @@ static inline char *decimal_put(char *p, uint64_t v)
     return decimal_store(p, decimal_eight((uint32_t)(v % e8)));
 }
 
+/* The same of a number with a sign, which is one byte more. */
+static inline char *decimal_signed(char *p, int64_t v)
+{
+    if (v < 0)
+        *p++ = '-';
+    return decimal_put(p, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+}
+
 /* Writes the last `width` digits of v, with leading zeroes, and returns their end. */
 static inline char *decimal_padded(char *p, unsigned width, uint32_t v)
 {

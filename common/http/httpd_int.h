@@ -126,7 +126,7 @@ struct httpd {
     ev_fn drained;
     void *drained_arg;
     int64_t date_s;
-    char common_head[160]; /* "\r\nDate: ... \r\n" and what else never changes */
+    char common_head[192]; /* status line 200, date, and what else never changes */
     size_t common_len;
     char server[64];
     char addr[64];

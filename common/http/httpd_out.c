@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "common/base/decimal.h"
+#include "common/base/put.h"
 #include "common/net/net.h"
 
 void conn_dirty(struct conn *c)
@@ -171,14 +171,7 @@ void out_flush(struct conn *c)
 
 /* ---- composing ---- */
 
-static char *put(char *w, const char *s, size_t n)
-{
-    if (n > 0) /* of an empty body there is not even an address */
-        memcpy(w, s, n);
-    return w + n;
-}
-
-#define PUT(w, lit) put(w, lit, sizeof(lit) - 1)
+#define OK_LINE "HTTP/1.1 200 OK\r\n"
 
 /* IMF-fixdate; the C library's names depend on the locale. */
 static void make_common(struct httpd *h, int64_t now_s)
@@ -190,30 +183,29 @@ static void make_common(struct httpd *h, int64_t now_s)
     char *w = h->common_head;
 
     gmtime_r(&t, &tm);
-    w = PUT(w, "X-Content-Type-Options: nosniff\r\nDate: ");
-    w = put(w, days + 3 * tm.tm_wday, 3);
+    w = PUT(w, OK_LINE "X-Content-Type-Options: nosniff\r\nDate: ");
+    w = put_bytes(w, days + 3 * tm.tm_wday, 3);
     w += strftime(w, 16, ", %d ", &tm);
-    w = put(w, months + 3 * tm.tm_mon, 3);
+    w = put_bytes(w, months + 3 * tm.tm_mon, 3);
     w += strftime(w, 32, " %Y %H:%M:%S GMT\r\n", &tm);
     if (h->server[0] != '\0') {
         w = PUT(w, "Server: ");
-        w = put(w, h->server, strlen(h->server));
+        w = put_str(w, h->server);
         w = PUT(w, "\r\n");
     }
     h->common_len = (size_t)(w - h->common_head);
+    assert(h->common_len <= sizeof(h->common_head));
     h->date_s = now_s;
 }
 
-static bool brings_cache_control(const char *headers)
+static bool brings_cache_control(const char *p, size_t n)
 {
-    for (const char *p = headers; *p != '\0';) {
-        const char *end = strstr(p, "\r\n");
+    const char *end = p + n, *lf;
 
+    for (; p < end; p = lf != NULL ? lf + 1 : end) {
         if (strncasecmp(p, "cache-control:", 14) == 0)
             return true;
-        if (end == NULL)
-            return false;
-        p = end + 2;
+        lf = memchr(p, '\n', (size_t)(end - p));
     }
     return false;
 }
@@ -221,26 +213,34 @@ static bool brings_cache_control(const char *headers)
 struct answer {
     int status;
     const char *type, *headers, *lines, *body;
-    size_t headers_len, lines_len, body_len;
+    size_t type_len, headers_len, lines_len, body_len;
     bool close, keep_header, head;
 };
 
 #define ANSWER_HEAD_MAX 512 /* all but type, headers and body */
 
+static char *other_head(const struct httpd *h, int status, char *w)
+{
+    const size_t ok = sizeof(OK_LINE) - 1;
+
+    w = decimal_put(PUT(w, "HTTP/1.1 "), (unsigned)status);
+    *w++ = ' ';
+    w = PUT(put_str(w, http_reason(status)), "\r\n");
+    return put_bytes(w, h->common_head + ok, h->common_len - ok);
+}
+
 static size_t compose(struct httpd *h, const struct answer *a, char *out)
 {
-    const char *reason = http_reason(a->status);
     bool sized = a->status >= 200 && a->status != 204 && a->status != 304;
-    char *w = PUT(out, "HTTP/1.1 ");
+    char *w;
 
-    w = decimal_put(w, (size_t)a->status);
-    *w++ = ' ';
-    w = put(w, reason, strlen(reason));
-    w = PUT(w, "\r\n");
-    w = put(w, h->common_head, h->common_len);
+    if (SQ_LIKELY(a->status == 200))
+        w = put_bytes(out, h->common_head, h->common_len);
+    else
+        w = other_head(h, a->status, out);
     if (a->type != NULL) {
         w = PUT(w, "Content-Type: ");
-        w = put(w, a->type, strlen(a->type));
+        w = put_bytes(w, a->type, a->type_len);
         w = PUT(w, "\r\n");
     }
     if (sized) {
@@ -248,19 +248,17 @@ static size_t compose(struct httpd *h, const struct answer *a, char *out)
         w = decimal_put(w, a->body_len);
         w = PUT(w, "\r\n");
     }
-    if (a->headers_len == 0 || !brings_cache_control(a->headers))
+    if (!brings_cache_control(a->headers, a->headers_len))
         w = PUT(w, "Cache-Control: no-store\r\n");
-    if (a->headers_len > 0)
-        w = put(w, a->headers, a->headers_len);
-    if (a->lines_len > 0)
-        w = put(w, a->lines, a->lines_len);
+    w = put_bytes(w, a->headers, a->headers_len);
+    w = put_bytes(w, a->lines, a->lines_len);
     if (a->close)
         w = PUT(w, "Connection: close\r\n");
     else if (a->keep_header)
         w = PUT(w, "Connection: keep-alive\r\n");
     w = PUT(w, "\r\n");
     if (sized && !a->head)
-        w = put(w, a->body, a->body_len);
+        w = put_bytes(w, a->body, a->body_len);
     return (size_t)(w - out);
 }
 
@@ -348,15 +346,14 @@ void httpd_answer(struct httpd_req *r, int status, const char *content_type,
     if (now_s != h->date_s)
         make_common(h, now_s);
     count_answer(h, status);
-    a.headers_len = strlen(headers);
+    a.type_len = content_type != NULL ? strlen(content_type) : 0;
+    a.headers_len = *headers != '\0' ? strlen(headers) : 0; /* most have none */
     a.lines_len = a.lines != NULL ? strlen(a.lines) : 0;
     a.close = !r->keep_alive || (h->draining && r == c->busy->last);
     a.keep_header = r->http10;
     if (a.close)
         c->no_more = true;
-    max = ANSWER_HEAD_MAX + a.headers_len + a.lines_len + body_len;
-    if (content_type != NULL)
-        max += strlen(content_type);
+    max = ANSWER_HEAD_MAX + a.type_len + a.headers_len + a.lines_len + body_len;
     conn_dirty(c);
     if (c->busy->first == r)
         answer_first(c, &a, max);

@@ -1,6 +1,7 @@
 /* test_api.c: paths to calls; results to status, headers and JSON (parsed again with
  * jansson); the JSON body of a join. */
 #include "router/api/request.h"
+#include "common/ticket/eta.h"
 #include "router/api/response.h"
 
 #include <criterion/criterion.h>
@@ -294,6 +295,29 @@ Test(api_ans, a_position_beyond_the_cap_is_capped)
     cr_expect_eq(num(o, "position"), 1234);
     cr_expect_eq(num(o, "total"), 56789);
     cr_expect_eq(json_object_get(o, "position_capped"), NULL);
+    json_decref(o);
+}
+
+Test(api_ans, the_longest_ticket_is_whole)
+{
+    struct lane_stats s = { .waiting = UINT64_MAX, .eta_reason = ETA_STOPPED };
+    struct api_ticket t = ticket(&s);
+    static char name[NAME_MAX_LEN + 1];
+    json_t *o;
+
+    memset(name, 'n', NAME_MAX_LEN);
+    queue.map.name = queue.map.lanes[0].name = name;
+    queue.map.when.opens_ms = INT64_MIN;
+    queue.map.position_cap = INT64_MAX - 1;
+    t.position = INT64_MAX;
+    t.poll_after_ms = t.number = UINT32_MAX;
+    t.segment = t.of = UINT64_MAX;
+    t.early = true;
+    api_ticket(&ans, 200, &t, false);
+    cr_expect_lt(ans.body.len, 540);
+    o = json_loadb((const char *)ans.body.data, ans.body.len, JSON_DECODE_INT_AS_REAL, NULL);
+    cr_expect_str_eq(str(o, "lane"), name);
+    cr_expect_str_eq(str(o, "ticket"), "18446744073709551615-4294967295");
     json_decref(o);
 }
 

@@ -3,20 +3,18 @@
 #include "common/ticket/token.h"
 
 #include <sodium.h>
-#include <string.h>
 
+#include "common/base/chars16.h"
 #include "common/base/err.h"
 
 #define TOKEN_VERSION 1
 #define FIELD_BYTES   25
 #define MAC_BYTES     crypto_shorthash_siphashx24_BYTES
 #define RAW_BYTES     (FIELD_BYTES + MAC_BYTES)
+#define RAW_ROOM      48 /* three vectors */
 
 _Static_assert(RAW_BYTES == 41 && TOKEN_TEXT_LEN == (RAW_BYTES * 8 + 5) / 6, "token size");
 _Static_assert(TOKEN_KEY_BYTES == crypto_shorthash_siphashx24_KEYBYTES, "token key");
-
-static const char text_of[64] =
-    "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
 
 static inline void put64(uint8_t *p, uint64_t v)
 {
@@ -32,47 +30,16 @@ static inline uint64_t get64(const uint8_t *p)
     return __builtin_bswap64(v);
 }
 
-/* The bytes of a token as numbers: 25 bytes of fields, then the MAC. In registers,
- * because bytes written one by one and read back as words make the processor wait. */
-struct raw {
-    uint64_t w[3]; /* bytes 0..23, big endian */
-    uint8_t last;  /* byte 24 */
-    uint64_t m[2]; /* bytes 25..40 */
-};
+/* ---- sixteen characters and twelve bytes, in registers ---- */
 
-static inline void raw_fields(const struct raw *r, uint8_t out[FIELD_BYTES])
-{
-    put64(out, r->w[0]);
-    put64(out + 8, r->w[1]);
-    put64(out + 16, r->w[2]);
-    out[24] = r->last;
-}
+typedef uint16_t pairs8 __attribute__((vector_size(16)));
+typedef uint32_t groups4 __attribute__((vector_size(16)));
 
-/* 13 groups of 3 bytes, then 2 bytes as 3 characters. */
-static void encode(const uint8_t raw[RAW_BYTES], char *out)
-{
-    uint32_t w;
-
-    for (unsigned i = 0; i < 13; i++, raw += 3, out += 4) {
-        w = (uint32_t)raw[0] << 16 | (uint32_t)raw[1] << 8 | raw[2];
-        out[0] = text_of[w >> 18];
-        out[1] = text_of[w >> 12 & 63];
-        out[2] = text_of[w >> 6 & 63];
-        out[3] = text_of[w & 63];
-    }
-    w = (uint32_t)raw[0] << 16 | (uint32_t)raw[1] << 8;
-    out[0] = text_of[w >> 18];
-    out[1] = text_of[w >> 12 & 63];
-    out[2] = text_of[w >> 6 & 63];
-}
-
-/* Sixteen characters at once, by the vectors that GNU C has on every machine. */
-typedef uint8_t chars16 __attribute__((vector_size(16)));
-
+/* What each character stands for, 0..63. */
 static inline chars16 values(chars16 c, chars16 *bad)
 {
-    chars16 upper = (chars16)((c - 'A') < 26), lower = (chars16)((c - 'a') < 26);
-    chars16 digit = (chars16)((c - '0') < 10);
+    chars16 upper = chars16_range(c, 'A', 'Z'), lower = chars16_range(c, 'a', 'z');
+    chars16 digit = chars16_range(c, '0', '9');
     chars16 dash = (chars16)(c == '-'), line = (chars16)(c == '_');
 
     *bad |= ~(upper | lower | digit | dash | line);
@@ -80,84 +47,117 @@ static inline chars16 values(chars16 c, chars16 *bad)
            (dash & (62 - '-')) - (line & ('_' - 63));
 }
 
-/* Eight values of six bits, the first in the highest byte, moved together: 48 bits. */
-static inline uint64_t together(uint64_t x)
+static inline chars16 texts(chars16 v)
 {
-    x = (x >> 2 & 0x0fc00fc00fc00fc0) | (x & 0x003f003f003f003f);
-    x = (x >> 4 & 0x00fff00000fff000) | (x & 0x00000fff00000fff);
-    return (x >> 8 & 0x0000ffffff000000) | (x & 0x0000000000ffffff);
+    return v + 'A' + ((chars16)(v > 25) & ('a' - 26 - 'A')) -
+           ((chars16)(v > 51) & ('a' - 26 - '0' + 52)) - ((chars16)(v == 62) & ('0' + 10 - '-')) +
+           ((chars16)(v == 63) & ('_' - '0' - 11));
+}
+
+/* Sixteen values as twelve bytes; the last four are 0. */
+static inline chars16 bytes_of(chars16 v)
+{
+    pairs8 p = (pairs8)v;
+    groups4 g = (groups4)((p << 6 & 0xfc0) | p >> 8);
+
+    v = (chars16)((g << 12 & 0xfff000) | g >> 16);
+    return __builtin_shufflevector(v, v, 2, 1, 0, 6, 5, 4, 10, 9, 8, 14, 13, 12, 3, 7, 11, 15);
+}
+
+static inline chars16 values_of(chars16 b)
+{
+    const chars16 none = { 0 };
+    groups4 g = (groups4)__builtin_shufflevector(b, none, 2, 1, 0, 16, 5, 4, 3, 16, 8, 7, 6, 16,
+                                                 11, 10, 9, 16);
+
+    return (chars16)(g >> 18 | (g >> 4 & 0x3f00) | (g << 10 & 0x3f0000) | (g << 24 & 0x3f000000));
+}
+
+/* Of the last characters there are fifteen: the sixteenth is an 'A', a 0. */
+static inline chars16 last_of(const char *text)
+{
+    char t[16];
+
+    memcpy(t, text + 40, 15);
+    t[15] = 'A';
+    return chars16_at(t);
 }
 
 /* False if a character is not ours, or the two spare bits at the end are not zero (that
  * would be a second spelling of the same token). */
-static inline bool decode(const char *text, struct raw *r)
+static inline bool decode(const char *text, uint8_t raw[RAW_ROOM])
 {
-    static const uint8_t from[4] = { 0, 16, 32, TOKEN_TEXT_LEN - 16 }; /* overlaps */
     chars16 bad = { 0 };
-    uint8_t val[64];
-    uint64_t any[2], p[7];
+    chars16 a = bytes_of(values(chars16_at(text), &bad));
+    chars16 b = bytes_of(values(chars16_at(text + 16), &bad));
+    chars16 c = bytes_of(values(chars16_at(text + 32), &bad));
+    chars16 d = bytes_of(values(last_of(text), &bad)); /* bytes 30..41 */
 
-#pragma GCC unroll 4 /* and in registers, else half of the time goes into memory */
+    /* Together first: words that lie in two stores make the processor wait. */
+    a = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 17, 18, 19);
+    c = __builtin_shufflevector(b, c, 4, 5, 6, 7, 8, 9, 10, 11, 16, 17, 18, 19, 20, 21, 22, 23);
+    d = __builtin_shufflevector(d, d, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 12, 12, 12, 12, 12);
+    memcpy(raw, &a, 16);
+    memcpy(raw + 16, &c, 16);
+    memcpy(raw + 32, &d, 16);
+    return !chars16_any(bad) && raw[RAW_BYTES] == 0;
+}
+
+static inline void encode(const uint8_t raw[RAW_ROOM], char *out)
+{
+    static const uint8_t from[4] = { 0, 12, 24, 30 }; /* the last overlaps */
+
+#pragma GCC unroll 4
     for (unsigned i = 0; i < 4; i++) {
         chars16 c;
 
-        memcpy(&c, text + from[i], 16);
-        c = values(c, &bad);
-        memcpy(val + 16 * i, &c, 16);
+        memcpy(&c, raw + from[i], 16);
+        c = texts(values_of(c));
+        memcpy(out + from[i] / 3 * 4, &c, i < 3 ? 16 : 15);
     }
-#pragma GCC unroll 6
-    for (unsigned i = 0; i < 6; i++)
-        p[i] = together(get64(val + 8 * i));
-    p[6] = together(get64(val + 56) << 8); /* characters 48..54: 40 bits, 8 zeroes */
-    r->w[0] = p[0] << 16 | p[1] >> 32;
-    r->w[1] = p[1] << 32 | p[2] >> 16;
-    r->w[2] = p[2] << 48 | p[3];
-    r->last = (uint8_t)(p[4] >> 40);
-    r->m[0] = p[4] << 24 | p[5] >> 24;
-    r->m[1] = p[5] << 40 | p[6] >> 8;
-    memcpy(any, &bad, sizeof(any));
-    return (any[0] | any[1] | (p[6] & 0xff)) == 0;
 }
+
+/* ---- tokens ---- */
 
 void token_write(const struct token *t, const struct token_key *k, char *out)
 {
-    uint8_t raw[RAW_BYTES];
-    const struct raw r = {
-        .w = { (uint64_t)(TOKEN_VERSION << 4 | (t->client & 15)) << 56 | t->seg >> 8,
-               t->seg << 56 | (uint64_t)t->number << 24 | t->issued_s >> 8,
-               (uint64_t)t->issued_s << 56 | t->subject_hash >> 8 },
-        .last = (uint8_t)t->subject_hash,
-    };
+    uint8_t raw[RAW_ROOM] = { 0 };
 
-    raw_fields(&r, raw);
+    put64(raw, (uint64_t)(TOKEN_VERSION << 4 | (t->client & 15)) << 56 | t->seg >> 8);
+    put64(raw + 8, t->seg << 56 | (uint64_t)t->number << 24 | t->issued_s >> 8);
+    put64(raw + 16, (uint64_t)t->issued_s << 56 | t->subject_hash >> 8);
+    raw[24] = (uint8_t)t->subject_hash;
     crypto_shorthash_siphashx24(raw + FIELD_BYTES, raw, FIELD_BYTES, k->mac);
     encode(raw, out);
 }
 
-static inline bool mac_is_right(const struct raw *r, const uint8_t key[TOKEN_KEY_BYTES])
+static inline bool mac_is_right(const uint8_t raw[RAW_ROOM], const uint8_t key[TOKEN_KEY_BYTES])
 {
-    uint8_t fields[FIELD_BYTES], mac[MAC_BYTES];
+    const uint8_t *has = raw + FIELD_BYTES;
+    uint8_t mac[MAC_BYTES];
 
-    raw_fields(r, fields);
-    crypto_shorthash_siphashx24(mac, fields, FIELD_BYTES, key);
-    return ((get64(mac) ^ r->m[0]) | (get64(mac + 8) ^ r->m[1])) == 0; /* constant time */
+    crypto_shorthash_siphashx24(mac, raw, FIELD_BYTES, key);
+    return ((get64(mac) ^ get64(has)) | (get64(mac + 8) ^ get64(has + 8))) == 0; /* constant time */
 }
 
 int token_read(struct token *t, const struct token_key *k, const char *text, size_t len)
 {
-    struct raw r;
+    uint8_t raw[RAW_ROOM];
+    uint64_t w[3];
 
-    if (len != TOKEN_TEXT_LEN || !decode(text, &r))
+    if (len != TOKEN_TEXT_LEN || !decode(text, raw))
         return SQ_EINVAL;
-    if (r.w[0] >> 60 != TOKEN_VERSION || (r.w[0] >> 56 & 15) >= CLIENT_NCLASSES)
+    if (raw[0] >> 4 != TOKEN_VERSION || (raw[0] & 15) >= CLIENT_NCLASSES)
         return SQ_EINVAL;
-    if (!mac_is_right(&r, k->mac) && !(k->has_other && mac_is_right(&r, k->other_mac)))
+    if (!mac_is_right(raw, k->mac) && !(k->has_other && mac_is_right(raw, k->other_mac)))
         return SQ_EAUTH;
-    t->client = r.w[0] >> 56 & 15;
-    t->seg = r.w[0] << 8 | r.w[1] >> 56;
-    t->number = (uint32_t)(r.w[1] >> 24);
-    t->issued_s = (uint32_t)(r.w[1] << 8 | r.w[2] >> 56);
-    t->subject_hash = r.w[2] << 8 | r.last;
+    for (unsigned i = 0; i < 3; i++)
+        w[i] = get64(raw + 8 * i);
+    t->client = raw[0] & 15;
+    t->seg = w[0] << 8 | w[1] >> 56;
+    t->number = (uint32_t)(w[1] >> 24);
+    t->issued_s = (uint32_t)(w[1] << 8 | w[2] >> 56);
+    t->subject_hash = w[2] << 8 | raw[24];
     return 0;
 }
 

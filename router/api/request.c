@@ -4,6 +4,9 @@
 #include <assert.h>
 #include <string.h>
 
+#include "common/base/chars16.h"
+#include "common/ticket/token.h"
+
 #define M(m) (1u << (m))
 #define READ (M(HTTP_GET) | M(HTTP_HEAD))
 
@@ -58,10 +61,8 @@ static void only_post(const struct http_req *q, struct api_req *out, enum api_ca
     out->allow = "POST";
 }
 
-static void tickets(const struct http_req *q, struct api_req *out, struct slice rest)
+static void ticket(const struct http_req *q, struct api_req *out, struct slice rest)
 {
-    if (!one_part(rest))
-        return;
     out->arg = rest;
     out->open = true;
     out->allow = "GET, HEAD, DELETE";
@@ -69,6 +70,12 @@ static void tickets(const struct http_req *q, struct api_req *out, struct slice 
         out->call = API_POLL;
     else
         out->call = q->method == HTTP_DELETE ? API_LEAVE : API_BAD_METHOD;
+}
+
+static void tickets(const struct http_req *q, struct api_req *out, struct slice rest)
+{
+    if (one_part(rest))
+        ticket(q, out, rest);
 }
 
 static void queues(const struct http_req *q, struct api_req *out, struct slice rest)
@@ -117,20 +124,44 @@ static void page(const struct http_req *q, struct api_req *out, struct slice res
     }
 }
 
+#define TICKETS "/v1/tickets/"
+
+/* The path of a token's length with no escape and no further part in it: nearly all of them. */
+static bool is_plain_ticket(struct slice p)
+{
+    static const uint8_t at[4] = { 0, 16, 32, TOKEN_TEXT_LEN - 16 }; /* overlaps */
+    const size_t begin = sizeof(TICKETS) - 1;
+    chars16 bad = { 0 };
+
+    if (p.n != begin + TOKEN_TEXT_LEN || memcmp(p.p, TICKETS, begin) != 0)
+        return false;
+    for (unsigned i = 0; i < ARRAY_LEN(at); i++) {
+        chars16 c = chars16_at(p.p + begin + at[i]);
+
+        bad |= (chars16)(c == '%') | (chars16)(c == '/');
+    }
+    return !chars16_any(bad);
+}
+
 void api_route(const struct http_req *q, struct api_req *out)
 {
     struct slice p = q->path;
-    int64_t n = http_unescape(p.p, p.n);
+    int64_t n;
 
     memset(out, 0, sizeof(*out));
+    if (SQ_LIKELY(is_plain_ticket(p))) {
+        ticket(q, out, (struct slice) { p.p + p.n - TOKEN_TEXT_LEN, TOKEN_TEXT_LEN });
+        return;
+    }
     out->call = API_NO_PATH;
+    n = http_unescape(p.p, p.n);
     if (n < 0) {
         out->call = API_BAD_PATH;
         return;
     }
     assert((size_t)n <= p.n); /* unescaped in place */
     p.n = (size_t)n;
-    if (BEGINS(&p, "/v1/tickets/"))
+    if (BEGINS(&p, TICKETS))
         tickets(q, out, p);
     else if (BEGINS(&p, "/v1/queues/"))
         queues(q, out, p);

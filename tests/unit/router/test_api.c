@@ -1,6 +1,7 @@
 /* test_api.c: paths to calls; results to status, headers and JSON (parsed again with
  * jansson); the JSON body of a join. */
 #include "router/api/request.h"
+
 #include "common/ticket/eta.h"
 #include "router/api/response.h"
 
@@ -28,6 +29,26 @@ static struct api_req route(enum http_method m, const char *path)
 static bool arg_is(const struct api_req *a, const char *t)
 {
     return a->arg.n == strlen(t) && memcmp(a->arg.p, t, a->arg.n) == 0;
+}
+
+/* The usual path goes its own way, and comes to the same. */
+Test(api, a_path_with_a_token_is_like_any_other)
+{
+    char path[] = "/v1/tickets/TTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTTT";
+    char *token = path + strlen("/v1/tickets/");
+    struct api_req a = route(HTTP_GET, path);
+
+    cr_assert_eq(strlen(token), TOKEN_TEXT_LEN);
+    cr_expect(a.call == API_POLL && arg_is(&a, token) && a.open);
+    cr_expect_eq(route(HTTP_DELETE, path).call, API_LEAVE);
+    cr_expect_eq(route(HTTP_PUT, path).call, API_BAD_METHOD);
+    for (size_t i = 0; i < TOKEN_TEXT_LEN; i++) {
+        token[i] = '/';
+        cr_expect_eq(route(HTTP_GET, path).call, API_NO_PATH, "%zu", i);
+        token[i] = '%';
+        cr_expect_eq(route(HTTP_GET, path).call, API_BAD_PATH, "%zu", i);
+        token[i] = 'T';
+    }
 }
 
 Test(api, each_path_and_method_has_its_call)

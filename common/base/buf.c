@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/decimal.h"
+#include "common/base/text.h"
 
 #define BUF_FIRST 256u
 
@@ -63,7 +63,7 @@ void buf_u64(struct buf *b, uint64_t v)
     uint8_t *to = buf_room(b, DECIMAL_ROOM);
 
     if (SQ_LIKELY(to != NULL))
-        b->len += (size_t)(decimal_put((char *)to, v) - (char *)to);
+        b->len += (size_t)(text_u64((char *)to, v) - (char *)to);
 }
 
 void buf_i64(struct buf *b, int64_t v)
@@ -71,7 +71,7 @@ void buf_i64(struct buf *b, int64_t v)
     uint8_t *to = buf_room(b, 1 + DECIMAL_ROOM);
 
     if (SQ_LIKELY(to != NULL))
-        b->len += (size_t)(decimal_signed((char *)to, v) - (char *)to);
+        b->len += (size_t)(text_i64((char *)to, v) - (char *)to);
 }
 
 void buf_printf(struct buf *b, const char *fmt, ...)

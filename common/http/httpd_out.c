@@ -11,7 +11,7 @@
 #include <sys/socket.h>
 #include <time.h>
 
-#include "common/base/put.h"
+#include "common/base/text.h"
 #include "common/net/net.h"
 
 void conn_dirty(struct conn *c)
@@ -184,13 +184,13 @@ static void make_common(struct httpd *h, int64_t now_s)
 
     gmtime_r(&t, &tm);
     w = PUT(w, OK_LINE "X-Content-Type-Options: nosniff\r\nDate: ");
-    w = put_bytes(w, days + 3 * tm.tm_wday, 3);
+    w = text_put(w, days + 3 * tm.tm_wday, 3);
     w += strftime(w, 16, ", %d ", &tm);
-    w = put_bytes(w, months + 3 * tm.tm_mon, 3);
+    w = text_put(w, months + 3 * tm.tm_mon, 3);
     w += strftime(w, 32, " %Y %H:%M:%S GMT\r\n", &tm);
     if (h->server[0] != '\0') {
         w = PUT(w, "Server: ");
-        w = put_str(w, h->server);
+        w = text_str(w, h->server);
         w = PUT(w, "\r\n");
     }
     h->common_len = (size_t)(w - h->common_head);
@@ -223,10 +223,10 @@ static char *other_head(const struct httpd *h, int status, char *w)
 {
     const size_t ok = sizeof(OK_LINE) - 1;
 
-    w = decimal_put(PUT(w, "HTTP/1.1 "), (unsigned)status);
+    w = text_u64(PUT(w, "HTTP/1.1 "), (unsigned)status);
     *w++ = ' ';
-    w = PUT(put_str(w, http_reason(status)), "\r\n");
-    return put_bytes(w, h->common_head + ok, h->common_len - ok);
+    w = PUT(text_str(w, http_reason(status)), "\r\n");
+    return text_put(w, h->common_head + ok, h->common_len - ok);
 }
 
 static size_t compose(struct httpd *h, const struct answer *a, char *out)
@@ -235,30 +235,30 @@ static size_t compose(struct httpd *h, const struct answer *a, char *out)
     char *w;
 
     if (SQ_LIKELY(a->status == 200))
-        w = put_bytes(out, h->common_head, h->common_len);
+        w = text_put(out, h->common_head, h->common_len);
     else
         w = other_head(h, a->status, out);
     if (a->type != NULL) {
         w = PUT(w, "Content-Type: ");
-        w = put_bytes(w, a->type, a->type_len);
+        w = text_put(w, a->type, a->type_len);
         w = PUT(w, "\r\n");
     }
     if (sized) {
         w = PUT(w, "Content-Length: ");
-        w = decimal_put(w, a->body_len);
+        w = text_u64(w, a->body_len);
         w = PUT(w, "\r\n");
     }
     if (!brings_cache_control(a->headers, a->headers_len))
         w = PUT(w, "Cache-Control: no-store\r\n");
-    w = put_bytes(w, a->headers, a->headers_len);
-    w = put_bytes(w, a->lines, a->lines_len);
+    w = text_put(w, a->headers, a->headers_len);
+    w = text_put(w, a->lines, a->lines_len);
     if (a->close)
         w = PUT(w, "Connection: close\r\n");
     else if (a->keep_header)
         w = PUT(w, "Connection: keep-alive\r\n");
     w = PUT(w, "\r\n");
     if (sized && !a->head)
-        w = put_bytes(w, a->body, a->body_len);
+        w = text_put(w, a->body, a->body_len);
     return (size_t)(w - out);
 }
 

@@ -2,7 +2,7 @@
 #include "router/api/response.h"
 
 #include "common/base/hex.h"
-#include "common/base/put.h"
+#include "common/base/text.h"
 #include "common/ticket/eta.h"
 #include "common/ticket/pass.h"
 #include "common/http/problem.h"
@@ -18,7 +18,7 @@
 #define POLL_ADMITTED_MS 30000
 
 /* Most bytes of a ticket but its pass and the operator's message: 183 of token and names, 138 of
- * figures, 196 of ours, and what decimal_put may touch. */
+ * figures, 196 of ours, and what text_u64 may touch. */
 #define TICKET_MAX 600
 
 /* A program that has no pass: it takes a visit of the room until it has one. */
@@ -228,7 +228,7 @@ int64_t api_eta_s(uint64_t position, const struct lane_stats *s)
 
 static char *or_null(char *w, int64_t v)
 {
-    return v < 0 ? PUT(w, "null") : decimal_put(w, (uint64_t)v);
+    return v < 0 ? PUT(w, "null") : text_u64(w, (uint64_t)v);
 }
 
 static void add_or_null(struct buf *b, int64_t v)
@@ -240,9 +240,9 @@ static void add_or_null(struct buf *b, int64_t v)
 
 static char *millis(char *w, uint64_t v)
 {
-    w = decimal_put(w, v / 1000);
+    w = text_u64(w, v / 1000);
     *w++ = '.';
-    return decimal_padded(w, 3, (uint32_t)(v % 1000));
+    return text_padded(w, 3, (uint32_t)(v % 1000));
 }
 
 /* Where the place is not told, neither is how many there are. */
@@ -256,13 +256,13 @@ static char *place(char *w, const struct api_ticket *t)
     if (capped)
         w = PUT(w, ",\"position_capped\":true");
     w = PUT(w, ",\"total\":");
-    return decimal_put(w, capped ? position : u64_max(position, api_lane_stats(t)->waiting));
+    return text_u64(w, capped ? position : u64_max(position, api_lane_stats(t)->waiting));
 }
 
 static char *early(char *w, int64_t opens_ms)
 {
     w = PUT(w, ",\"prequeue\":true");
-    return opens_ms == 0 ? w : decimal_signed(PUT(w, ",\"opens_at\":"), opens_ms / 1000);
+    return opens_ms == 0 ? w : text_i64(PUT(w, ",\"opens_at\":"), opens_ms / 1000);
 }
 
 static char *waiting(char *w, const struct api_ticket *t)
@@ -275,24 +275,24 @@ static char *waiting(char *w, const struct api_ticket *t)
     w = PUT(w, ",\"eta_s\":");
     w = or_null(w, t->position != 0 ? api_eta_s(t->position, s) : -1);
     if (reason != NULL) {
-        w = put_str(PUT(w, ",\"eta_reason\":\""), reason);
+        w = text_str(PUT(w, ",\"eta_reason\":\""), reason);
         *w++ = '"';
     }
     w = PUT(w, ",\"poll_after_ms\":");
-    w = decimal_put(w, t->poll_after_ms);
+    w = text_u64(w, t->poll_after_ms);
     return t->early ? early(w, t->queue->map.when.opens_ms) : w;
 }
 
 static char *admitted(char *w, const struct api_ticket *t)
 {
     w = PUT(w, "\",\"state\":\"admitted\",\"position\":0,\"total\":");
-    w = decimal_put(w, api_lane_stats(t)->waiting);
+    w = text_u64(w, api_lane_stats(t)->waiting);
     w = PUT(w, ",\"eta_s\":0,\"poll_after_ms\":");
-    w = decimal_put(w, POLL_ADMITTED_MS);
+    w = text_u64(w, POLL_ADMITTED_MS);
     w = PUT(w, ",\"pass\":\"");
-    w = put_bytes(w, t->pass, t->pass_len);
+    w = text_put(w, t->pass, t->pass_len);
     w = PUT(w, "\",\"pass_expires_at\":");
-    w = decimal_signed(w, t->pass_expires_s);
+    w = text_i64(w, t->pass_expires_s);
     w = PUT(w, ",\"released_at\":");
     return millis(w, t->released_at_ms > 0 ? (uint64_t)t->released_at_ms : 0);
 }
@@ -302,25 +302,25 @@ static char *name(char *w, const char *s)
     size_t n = strlen(s);
 
     assert(n <= NAME_MAX_LEN); /* no map with a longer one is taken */
-    return put_bytes(w, s, n);
+    return text_put(w, s, n);
 }
 
 /* In one piece: this is the answer to a poll. */
 static char *ticket(char *w, const struct api_ticket *t)
 {
     w = PUT(w, "{\"token\":\"");
-    w = put_bytes(w, t->token, TOKEN_TEXT_LEN);
+    w = text_put(w, t->token, TOKEN_TEXT_LEN);
     w = PUT(w, "\",\"queue\":\"");
     w = name(w, t->queue->map.name);
     w = PUT(w, "\",\"lane\":\"");
     w = name(w, t->queue->map.lanes[t->lane].name);
     w = t->admitted ? admitted(w, t) : waiting(w, t);
     w = PUT(w, ",\"segment\":");
-    w = decimal_put(w, t->segment);
+    w = text_u64(w, t->segment);
     w = PUT(w, ",\"ticket\":\"");
-    w = decimal_put(w, t->of);
+    w = text_u64(w, t->of);
     *w++ = '-';
-    w = decimal_put(w, t->number);
+    w = text_u64(w, t->number);
     *w++ = '"';
     return w;
 }

@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "common/base/hex.h"
-#include "common/base/decimal.h"
+#include "common/base/text.h"
 
 #define DAY_MS 86400000ll
 
@@ -65,11 +65,11 @@ static char *put_day(char *p, int64_t days)
     int y, m, d;
 
     civil(days, &y, &m, &d);
-    p = decimal_padded(p, 4, (unsigned)(y < 0 ? 0 : y > 9999 ? 9999 : y));
+    p = text_padded(p, 4, (unsigned)(y < 0 ? 0 : y > 9999 ? 9999 : y));
     *p++ = '-';
-    p = decimal_padded(p, 2, (unsigned)m);
+    p = text_padded(p, 2, (unsigned)m);
     *p++ = '-';
-    return decimal_padded(p, 2, (unsigned)d);
+    return text_padded(p, 2, (unsigned)d);
 }
 
 /* A clock before 1970 is nobody's: what it says is told as its beginning. */
@@ -109,13 +109,13 @@ static char *put_time(char *p, int64_t wall_ms)
 
     p = put_day(p, at / DAY_MS);
     *p++ = 'T';
-    p = decimal_padded(p, 2, (unsigned)(ms / 3600000));
+    p = text_padded(p, 2, (unsigned)(ms / 3600000));
     *p++ = ':';
-    p = decimal_padded(p, 2, (unsigned)(ms / 60000 % 60));
+    p = text_padded(p, 2, (unsigned)(ms / 60000 % 60));
     *p++ = ':';
-    p = decimal_padded(p, 2, (unsigned)(ms / 1000 % 60));
+    p = text_padded(p, 2, (unsigned)(ms / 1000 % 60));
     *p++ = '.';
-    p = decimal_padded(p, 3, (unsigned)(ms % 1000));
+    p = text_padded(p, 3, (unsigned)(ms % 1000));
     *p++ = 'Z';
     return p;
 }
@@ -141,7 +141,7 @@ static inline __attribute__((always_inline)) void name(struct out *o, const char
 static void put_u64(struct out *o, const char *key, uint64_t v)
 {
     name(o, key);
-    o->p = decimal_put(o->p, v);
+    o->p = text_u64(o->p, v);
 }
 
 /* Bytes of the character at s, 0 if it is none in UTF-8. */
@@ -229,9 +229,9 @@ static void put_ticket(struct out *o, struct ticket_id id)
         return;
     name(o, "ticket");
     *o->p++ = '"';
-    o->p = decimal_put(o->p, id.seg);
+    o->p = text_u64(o->p, id.seg);
     *o->p++ = '-';
-    o->p = decimal_put(o->p, id.number);
+    o->p = text_u64(o->p, id.number);
     *o->p++ = '"';
 }
 

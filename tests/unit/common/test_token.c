@@ -12,7 +12,7 @@
 
 static struct token_key key_00_0f(void)
 {
-    struct token_key k;
+    struct token_key k = { 0 };
 
     for (unsigned i = 0; i < TOKEN_KEY_BYTES; i++) {
         k.mac[i] = (uint8_t)i;

@@ -1,15 +1,30 @@
-/* decimal.h: unsigned numbers as decimal digits. Pure.
+/* text.h: text composed at a pointer: bytes, and numbers as decimal digits. Pure.
+ * Each function writes there, and returns its end; the caller has made room for all before.
  *
  * Eight digits at once: a number below 10^8 is halved three times, by multiplication within one
  * word (P. Khuong, "How to print integers really fast", 2017); no division, no branch per digit. */
-#ifndef SEGQ_DECIMAL_H
-#define SEGQ_DECIMAL_H
+#ifndef SEGQ_TEXT_H
+#define SEGQ_TEXT_H
 
 #include <string.h>
 
 #include "common/base/base.h"
 
-#define DECIMAL_ROOM 24 /* bytes that decimal_put may touch; the longest number has 20 */
+static inline char *text_put(char *w, const void *p, size_t n)
+{
+    if (n > 0) /* of an empty text there may not even be an address */
+        memcpy(w, p, n);
+    return w + n;
+}
+
+static inline char *text_str(char *w, const char *s)
+{
+    return text_put(w, s, strlen(s));
+}
+
+#define PUT(w, lit) text_put(w, lit, sizeof(lit) - 1)
+
+#define DECIMAL_ROOM 24 /* bytes that text_u64 may touch; the longest number has 20 */
 
 _Static_assert(__BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__, "the first digit is in the lowest byte");
 
@@ -42,7 +57,7 @@ static inline char *decimal_short(char *p, uint32_t v)
 }
 
 /* Writes v, and returns its end; touches DECIMAL_ROOM bytes at most. */
-static inline char *decimal_put(char *p, uint64_t v)
+static inline char *text_u64(char *p, uint64_t v)
 {
     const uint64_t e8 = 100000000;
 
@@ -62,15 +77,15 @@ static inline char *decimal_put(char *p, uint64_t v)
 }
 
 /* The same of a number with a sign, which is one byte more. */
-static inline char *decimal_signed(char *p, int64_t v)
+static inline char *text_i64(char *p, int64_t v)
 {
     if (v < 0)
         *p++ = '-';
-    return decimal_put(p, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
+    return text_u64(p, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
 /* Writes the last `width` digits of v, with leading zeroes, and returns their end. */
-static inline char *decimal_padded(char *p, unsigned width, uint32_t v)
+static inline char *text_padded(char *p, unsigned width, uint32_t v)
 {
     for (unsigned i = width; i-- > 0; v /= 10)
         p[i] = (char)('0' + v % 10);

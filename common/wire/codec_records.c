@@ -6,6 +6,7 @@
 
 #include "common/config/gate_def.h"
 #include "common/config/page_def.h"
+#include "common/wire/replica_bytes.h"
 #include "proto/common.pb-c.h"
 #include "proto/directory.pb-c.h"
 #include "proto/router_manager.pb-c.h"
@@ -75,13 +76,32 @@ MESSAGE(stats, Stats, NULL, NUM(clock_ms), MSGS(queues, n, queues, queue_stats, 
         COL_BYTE(pace, lane, pace_lane, 0, LANES_MAX - 1), COL(pace, min_ms, pace_min_ms), \
         COL(pace, max_ms, pace_max_ms), COL(pace, us_per_place, pace_us_per_place)
 
-/* Of the bytes only the length is looked at: whoever reads them refuses what makes no sense. */
+/* The bytes of a row make sense; whoever reads them need not look again. */
+static bool is_row(const struct replica_row *r)
+{
+    struct bytes_in dead = { r->dead, r->dead + r->n_dead };
+    struct bytes_in lines = { r->lines, r->lines + r->n_lines };
+    uint32_t blocks = (uint32_t)(((uint64_t)r->end + BITS512_N - 1) >> BITS512_SHIFT);
+    uint32_t number, next = r->head, block = 0;
+    struct lines_run run;
+
+    if (r->head > r->end)
+        return false;
+    while (dead.p < dead.end)
+        if (!dead_get(&dead, &next, r->end, &number))
+            return false;
+    while (lines.p < lines.end)
+        if (!lines_get(&lines, &block, blocks, &run))
+            return false;
+    return true;
+}
+
 static bool end_replica(void *p)
 {
     const struct msg_replica *s = p;
 
     for (uint32_t i = 0; i < s->n; i++)
-        if (s->v[i].head > s->v[i].end)
+        if (!is_row(&s->v[i]))
             return false;
     return (s->flags & REPLICA_END) == 0 || s->stamp_ms != 0;
 }
@@ -96,7 +116,23 @@ MESSAGE(replica, Replica, end_replica, IN(stamp_ms, 0, INT64_MAX / 2),
         COL_BYTES(v, lines, n_lines, lines, REPLICA_BYTES_MAX),
         PACE, NUMS(gone, n_gone, gone, MSG_STATUS_MAX))
 
-MESSAGE(seen, Seen, NULL, IN(clock_ms, 0, INT64_MAX / 2), NUM(seq), NUM(flags),
+static bool end_seen(void *p)
+{
+    const struct msg_seen *s = p;
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        struct bytes_in in = { s->v[i].marks, s->v[i].marks + s->v[i].n_marks };
+        uint32_t number = 0;
+        uint8_t told;
+
+        while (in.p < in.end)
+            if (!mark_get(&in, &number, &told))
+                return false;
+    }
+    return true;
+}
+
+MESSAGE(seen, Seen, end_seen, IN(clock_ms, 0, INT64_MAX / 2), NUM(seq), NUM(flags),
         ROWS(v, n, n_name, 0, MSG_STATUS_MAX), COL(v, name, name),
         COL_BYTE(v, client, client, 0, CLIENT_NCLASSES - 1),
         COL_BYTES(v, marks, n_marks, marks, REPLICA_BYTES_MAX))

@@ -227,10 +227,13 @@ enum replica_row_flag { /* a flag that is not known means REPLICA_ASK */
 
 /* How a row changes the numbers of its name, in this order: those from the end that was said
  * before up to `end` are alive (of a new one they are dead); `lines`; `dead`; those below
- * `head` are dead. Nothing else brings a number to life. Bytes: common/wire/replica_bytes.h. */
+ * `head` are dead. Nothing else brings a number to life. A row of an unknown name that is not
+ * REPLICA_NEW is passed over: it is for those that have it already. Bytes:
+ * common/wire/replica_bytes.h; the codec refuses those that make no sense. */
 struct replica_row {
     seg_id name;
-    seg_id host;    /* the segment that has its tickets; itself, if it was not absorbed */
+    seg_id host;    /* the segment that has its tickets; itself, if it was not absorbed;
+                     * REPLICA_FENCED: the one that will have them */
     queue_id queue; /* whose pace, of `lane`, is told */
     uint8_t lane;
     uint8_t flags;  /* enum replica_row_flag */

@@ -75,6 +75,11 @@ static inline uint32_t segq_rank(const struct segq *q, uint32_t number)
 }
 
 /* When a living ticket times out. */
+static inline uint8_t segq_deadline(const struct segq *q, uint32_t number)
+{
+    return q->block[number >> BLOCK_SHIFT]->idle[number & (BLOCK_SLOTS - 1)];
+}
+
 static inline void segq_mark(struct segq *q, uint32_t number, uint8_t deadline)
 {
     q->block[number >> BLOCK_SHIFT]->idle[number & (BLOCK_SLOTS - 1)] = deadline;

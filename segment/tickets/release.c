@@ -75,8 +75,7 @@ uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t
             segtab_audit_released(t, g, x, false);
         if (keeps)
             marks_add(&g->unstored, x->id, at_ms, false);
-        if (g->out != NULL)
-            xfer_out_touch(&g->out->out, slot[i]);
+        segtab_died(g, slot[i]);
     }
     return got;
 }
@@ -140,8 +139,10 @@ static void pop(struct segtab *t, struct seg *g, const struct msg_seg_pop *m)
                                 m->released_at_ms };
     segtab_log(t, &r);
     segtab_away(t, g, x.away, x.n_away);
-    if (!m->keeps)
+    if (!m->keeps) {
         segtab_log_set(t, JREC_STORED, g->b.id, m->tick); /* nobody will say so */
+        t->replica.now = true;
+    }
     if (got + x.n_away > 0) {
         segtab_wake(t, g);
         segtab_touch(t, g);
@@ -188,5 +189,6 @@ void segtab_stored(struct segtab *t, const struct kept_entry *k)
     if (t->service_ms - g->unstored_ms > LATE_MS)
         claim_anew(t, g);
     marks_clear(&g->unstored);
+    t->replica.now = true;
     segtab_log_set(t, JREC_STORED, g->b.id, k->tick);
 }

@@ -147,12 +147,20 @@ static int load_seg(struct mng *m, struct mlane *l, json_t *j)
     return 0;
 }
 
+/* By the aliases so far: they end somewhere, since no circle was let in. */
+static bool is_reached(const struct mlane *l, seg_id from, seg_id to)
+{
+    while (from != to && from != 0)
+        from = alias_of(l, from);
+    return from == to;
+}
+
 static int load_alias(struct mlane *l, json_t *j)
 {
     struct malias a = { .capacity = MNG_CAPACITY_UNKNOWN }; /* an older version stored none */
 
-    if (json_row_read(&alias_row, j, &a) < 0 || a.from == 0 || a.to == 0 || a.from == a.to ||
-        alias_of(l, a.from) != 0)
+    if (json_row_read(&alias_row, j, &a) < 0 || a.from == 0 || a.to == 0 ||
+        alias_of(l, a.from) != 0 || is_reached(l, a.to, a.from))
         return SQ_EPROTO;
     return alias_add(l, a);
 }

@@ -110,6 +110,25 @@ Test(mng_term, the_store_of_a_newer_format_is_refused_by_name)
     mng_free(m);
 }
 
+Test(mng_term, aliases_in_a_circle_are_refused)
+{
+    static const char *const aliases[] = { "[3,3,50,0]", "[3,9,50,0],[9,3,50,0]",
+                                           "[3,9,50,0],[4,3,50,0],[9,4,50,0]" };
+
+    for (size_t i = 0; i < ARRAY_LEN(aliases); i++) {
+        const struct mng_opts o = { .seed = 1 };
+        struct mng *m = mng_new(&o);
+        struct err e = { 0 };
+        char chain[160];
+
+        snprintf(chain, sizeof(chain), "{\"lanes\":[{\"segs\":[],\"aliases\":[%s]}]}",
+                 aliases[i]);
+        cr_expect_eq(mng_load(m, "chain/1", chain, &e), SQ_EPROTO, "%s", aliases[i]);
+        cr_expect_not_null(strstr(e.text, "chain/1"), "%s", e.text);
+        mng_free(m);
+    }
+}
+
 /* What a newer version of the same format has added is passed over. */
 Test(mng_term, unknown_keys_and_records_are_passed_over)
 {

@@ -38,11 +38,14 @@ static inline void rname_lines(struct rname *x, const struct replica_row *v)
 
     while (in.p < in.end) {
         cr_assert(lines_get(&in, &next, blocks, &run));
-        for (uint32_t i = run.first * BITS512_N; i < next * BITS512_N && i < v->end; i++) {
+        for (uint32_t i = run.first * BITS512_N; i < next * BITS512_N; i++) {
             uint32_t at = i - (run.first + run.full) * BITS512_N;
+            bool full = i < (run.first + run.full) * BITS512_N;
 
-            x->alive[i] = i < (run.first + run.full) * BITS512_N ||
-                          (run.bits[at / 8] >> (at % 8) & 1);
+            if (i < v->end)
+                x->alive[i] = full || (run.bits[at / 8] >> (at % 8) & 1);
+            else
+                cr_assert(full || !(run.bits[at / 8] >> (at % 8) & 1), "behind the end");
         }
     }
 }

@@ -184,12 +184,17 @@ static void merge(int nodes)
     cr_expect_eq(same(y, 3), 1099);
     cr_expect_eq(x.m[y][0]->name[3].row.flags & REPLICA_FENCED, 0);
     move(y, 42, 3, 1, true);
+    rig_leave(r, 0, 1, 1050);
+    rig_up(r, 0, RIG_ROUTER2, RPC_ROUTER, "rt2");
+    asks(0, RIG_ROUTER2); /* its own and the absorbed share a block */
     rig_leave(r, 0, 2, 1099);
     rig_leave(r, 0, 3, 600);
     rig_pop(r, 0, 1, 1, 512);
     rig_pop(r, 0, 1, 2, 512);
     rig_pop(r, 0, 1, 3, 512);
-    cr_expect_eq(same(0, 1) + same(0, 2) + same(0, 3), 3298 - 2 - 3 * 512);
+    cr_expect_eq(same(0, 1) + same(0, 2) + same(0, 3), 3298 - 3 - 3 * 512);
+    for (seg_id s = 1; s <= 3; s++)
+        same_as_node(x.m[0][1], r->t[0], s);
     rig_order(r, 0, (struct msg) { .type = MSG_SEG_REMOVE,
                                    .seg_remove = { .epoch = 1, .seg = 1, .force = true } });
     for (seg_id s = 1; s <= 3; s++)

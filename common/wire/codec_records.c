@@ -157,7 +157,7 @@ static bool end_node_reg(void *p)
 
 MESSAGE(node_reg, NodeReg, end_node_reg, TEXT(addr, ADDR_MAX), TEXT(admin, ADDR_MAX),
         NUM(max_tickets), NUM(max_segments), NUM(epoch_seen), NUM(store), NUM(directory),
-        NUM(draws), NUM(closes), FIXED(pass_key),
+        NUM(draws), NUM(closes), NUM(credits), FIXED(pass_key),
         BYTES(other_keys.key, other_keys.n, other_keys, PASS_OTHERS_MAX))
 
 MESSAGE(node_ok, NodeOk, NULL, NUM(epoch), NUM(no), NUM(store), NUM(directory))
@@ -206,11 +206,22 @@ MESSAGE(seg_ahead, SegAhead, NULL, NUM(epoch),
 MESSAGE(seg_pop, SegPop, NULL, NUM(epoch), NUM(seg), NUM(tick), NUM(n), NUM(released_at_ms),
         NUM(keeps), NUM(away_ms))
 
+static bool end_seg_credit(void *p)
+{
+    const struct msg_seg_credit *c = p;
+
+    return c->from <= c->end && c->end < UINT32_MAX;
+}
+
+MESSAGE(seg_credit, SegCredit, end_seg_credit, NUM(epoch), NUM(seg), NUM(tick), NUM(from), NUM(end),
+        NUM(lease_ms), NUM(released_at_ms), NUM(aside))
+
 static bool end_seg_state(void *p)
 {
     const struct seg_status *s = p;
 
-    return are_runs(s->marks, s->n_marks, UINT32_MAX);
+    return are_runs(s->marks, s->n_marks, UINT32_MAX) && s->credit_at <= s->credit_end &&
+           s->unused <= s->joined;
 }
 
 /* State 0: a node that has nothing to tell of the segment. */
@@ -219,7 +230,8 @@ PART(seg_state, struct seg_status, SegState, end_seg_state, NUM(seg), NUM(queue)
      NUM(waiting), NUM(returning), NUM(ready), NUM(active), NUM(records), NUM(popped),
      NUM(last_tick), NUM(no_shows), NUM(expired), NUM(left), NUM(next), NUM(move),
      NUM(rebuild), NUM(claimed), NUM(drawn), NUM(away), NUM(polls), NUM(closed),
-     NUM(closes_ms), NUM(ahead), NUMS(absorbed, n_absorbed, absorbed, ANY), MARKS,
+     NUM(closes_ms), NUM(ahead), NUM(credit_tick), NUM(credit_at), NUM(credit_end),
+     NUM(aside_end), NUM(unused), NUM(entered), NUMS(absorbed, n_absorbed, absorbed, ANY), MARKS,
      COL(marks, seg, mark_seg))
 
 MESSAGE(seg_popped, SegPopped, NULL, NUM(epoch), NUM(seg), NUM(tick), NUM(n), NUM(busy),

@@ -75,6 +75,7 @@ enum msg_ways {
     X(SEG_POP, 54, seg_pop, M2S)         /* release n */                                 \
     X(SEG_REMOVE, 56, seg_remove, M2S)                                                   \
     X(RULES, 58, rules, M2S)             /* a queue's time-outs and texts */             \
+    X(SEG_CREDIT, 64, seg_credit, M2S)   /* let the next n joins in at once */           \
     X(MOVE_IN, 59, move_in, M2S)         /* target's node: prepare to receive */         \
     X(MOVE_OUT, 60, move_out, M2S)       /* source's node: start copying */              \
     X(MOVE_END, 61, move_end, M2S)       /* both: commit or abort */                     \

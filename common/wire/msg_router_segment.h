@@ -75,6 +75,7 @@ struct append_req { /* a join */
     const char *subject;
     seg_id old_seg; /* 0; else the ticket that it replaces, which may have its subject */
     uint32_t old_number;
+    uint8_t enters; /* 1: the asker understands APPEND_ENTERED */
 };
 
 enum append_state {
@@ -83,6 +84,7 @@ enum append_state {
     APPEND_SEALED,   /* next: the successor, 0 if there is none yet */
     APPEND_BUSY,     /* no memory, or not serving: 503 */
     APPEND_UNKNOWN,  /* this node has no such segment: the asker's map is old */
+    APPEND_ENTERED,  /* a new ticket that was let in at once: its pass is here */
     APPEND_NSTATES
 };
 
@@ -98,6 +100,9 @@ struct append_ans {
         seg_id next;
     };
     seg_id seg; /* the token's segment (differs from the asked one if EXISTING and moved) */
+    uint16_t pass_len; /* this and the rest: APPEND_ENTERED */
+    const char *pass;
+    int64_t released_at_ms, pass_expires_s;
 };
 
 struct drop_req {

@@ -152,7 +152,7 @@ void flow_place_ans(struct flow *f, struct routes *r, const struct place_ans *a,
         flow_end(f, f->kind == FLOW_JOIN ? FLOW_EXISTING : FLOW_OK);
         break;
     case PLACE_ADMITTED:
-        flow_admitted(f, a);
+        flow_admitted(f, a->released_at_ms, a->pass_expires_s);
         flow_end(f, f->kind == FLOW_JOIN ? FLOW_EXISTING : FLOW_OK);
         break;
     case PLACE_GONE:
@@ -199,12 +199,15 @@ void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *
     assert(f->asks == FLOW_JOIN);
     switch ((enum append_state)a->state) {
     case APPEND_OK:
+    case APPEND_ENTERED: /* also its pass is here */
         joined(f, a);
         f->fresh = true;
         if (f->step != REPLACE_NONE) {
             replace_joined(f, r, now_ms);
             break;
         }
+        if (a->state == APPEND_ENTERED)
+            flow_admitted(f, a->released_at_ms, a->pass_expires_s);
         flow_end(f, FLOW_OK);
         if (a->position != 0 && a->position <= routes_entry(r, f->queue))
             hold_begin(f, now_ms);

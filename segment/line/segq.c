@@ -178,6 +178,18 @@ int segq_append_many(struct segq *q, const uint8_t *deadline, uint32_t n)
     return 0;
 }
 
+uint32_t segq_set_aside(struct segq *q, uint32_t n)
+{
+    uint32_t i = 0, number;
+
+    assert(!q->sealed);
+    for (; i < n && segq_append(q, 0, &number) == 0; i++) {
+        segq_drop(q, number, DEAD_POPPED);
+        q->popped_end = number + 1;
+    }
+    return i;
+}
+
 void segq_seal(struct segq *q)
 {
     q->sealed = true;

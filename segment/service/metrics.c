@@ -25,6 +25,7 @@ static const struct metric_row tab_rows[] = {
     ROW("joined_total", COUNTER, joined, "Tickets made"),
     ROW("released_total", COUNTER, popped, "Tickets released"),
     ROW("admitted_total", COUNTER, admitted, "Tickets that collected their pass"),
+    ROW("entered_total", COUNTER, entered, "Tickets that were let in with their join"),
     ROW("left_total", COUNTER, left, "Tickets whose owner left"),
     ROW("expired_total", COUNTER, expired, "Tickets that timed out"),
     ROW("no_shows_total", COUNTER, no_shows,

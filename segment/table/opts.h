@@ -58,6 +58,7 @@ struct segtab_counts {
     uint64_t tickets, max_tickets, blocks, core_bytes;    /* held now, at most */
     uint64_t sessions; /* commands about sessions, ever */
     uint64_t places, appends, drops;                      /* asked, ever */
+    uint64_t entered; /* let in with their joins; they count as popped and admitted, too */
     uint64_t joined, popped, admitted, left, expired, no_shows, returned, came_back;
     uint64_t busy, unknown, moved, sealed_answers, stale_orders;
     uint64_t replica_rows, replica_whole; /* said to routers; whole pushes begun */

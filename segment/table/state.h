@@ -46,6 +46,15 @@ struct queue { /* the rules of one queue; owned by segtab, freed with its last s
 
 struct move;
 
+struct credit { /* joins that are let in at once; segment/tickets/credit.h */
+    uint64_t tick;      /* of its order; 0: there was none under this registration */
+    uint32_t at, end;   /* the numbers that they get */
+    uint32_t top;       /* numbers below were granted: those that are not used never will be */
+    uint32_t aside_end; /* numbers from `top` up to here are set aside */
+    int64_t at_ms;      /* wall clock: their release */
+    msec_t until_ms;    /* monotonic */
+};
+
 struct seg { /* one hosted segment */
     struct contents b;
     struct segtab *tab;  /* ref */
@@ -75,6 +84,9 @@ struct seg { /* one hosted segment */
     msec_t spared_until_ms; /* service clock: nobody in it times out before; tickets/spare.h */
     struct said_seg said;   /* to routers */
     uint64_t claimed; /* since the node started: for the claim rate, which looks at growth */
+    struct credit credit;
+    uint32_t unused;  /* numbers that were set aside, and that nobody has */
+    uint64_t entered; /* since the node started */
     struct marks unstored; /* releases that the manager has not stored yet */
     msec_t unstored_ms;    /* since when, on the service clock */
     /* while it is rebuilt (b.q.rebuilding): */

@@ -95,14 +95,8 @@ static void place_released(struct segtab *t, struct seg *g, struct session *x,
             return;
         }
         place_pass(t, g, x, a, mem);
-        if (x->state == SESSION_READY && a->state == PLACE_ADMITTED) {
-            segtab_audit_session(t, g, x, AUDIT_ADMITTED, NULL);
-            session_set(&g->b.released, x, SESSION_ADMITTED, x->expires_ms);
-            segtab_log_session(t, g, x);
-            t->n.admitted++;
-            g->claimed++;
-            segtab_touch(t, g);
-        }
+        if (x->state == SESSION_READY && a->state == PLACE_ADMITTED)
+            segtab_admit(t, g, x);
         return;
     case SESSION_GRACE:
     case SESSION_RETURNING:

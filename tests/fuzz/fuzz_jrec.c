@@ -101,7 +101,7 @@ static void use(struct segtab *t)
         struct drop_ans c;
 
         segtab_place(t, now, &q, 1, &a, &mem);
-        segtab_append(t, now, &join, 1, &b);
+        segtab_append(t, now, &join, 1, &b, NULL);
         segtab_drop(t, now, &drop, 1, &c);
     }
     segtab_step(t, &in, &out);

@@ -83,7 +83,7 @@ static void do_frame(struct work *w, const struct buf *in, enum msg_type type)
     } else if (type == MSG_APPEND) {
         a.type = MSG_APPEND_ANS;
         a.append_ans = (struct msg_append_ans) { q.append.n, w->ans.append };
-        segtab_append(w->t, now, q.append.req, q.append.n, w->ans.append);
+        segtab_append(w->t, now, q.append.req, q.append.n, w->ans.append, NULL);
         w->sink += w->ans.append[0].state == APPEND_OK;
     } else {
         a.type = MSG_DROP_ANS;
@@ -207,7 +207,7 @@ static void fill(struct segtab *t, uint32_t n)
         struct append_req q = { .seg = SEG };
         struct append_ans a;
 
-        segtab_append(t, (struct seg_now) { 1000, 1700000000000 }, &q, 1, &a);
+        segtab_append(t, (struct seg_now) { 1000, 1700000000000 }, &q, 1, &a, NULL);
         if (a.state != APPEND_OK)
             trace_die("a join is refused");
     }

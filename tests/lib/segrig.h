@@ -361,7 +361,7 @@ static inline struct append_ans rig_join_as(struct rig *r, int node, seg_id seg,
         for (const char *c = subject; *c != 0; c++)
             q.subject_hash = q.subject_hash * 31 + (uint8_t)*c + 1;
     }
-    segtab_append(r->t[node], r->now, &q, 1, &a);
+    segtab_append(r->t[node], r->now, &q, 1, &a, &r->mem);
     return a;
 }
 

@@ -251,6 +251,34 @@ static struct ticket *ticket_new(struct sim *s, const struct proc *p,
     return t;
 }
 
+static void check_admitted(struct sim *s, struct ticket *t, const struct place_ans *a);
+static void check_stopped(struct sim *s, const struct squeue *q, int64_t ordered_ms);
+
+/* By a credit that the manager gave before: a release of its moment, for the rules; for the rate,
+ * one of now. */
+static void check_entered(struct sim *s, const struct proc *p, const struct sseg *g,
+                          struct ticket *t, const struct append_ans *a)
+{
+    struct place_ans pass = { .state = PLACE_ADMITTED,
+                              .pass = a->pass,
+                              .pass_len = a->pass_len,
+                              .released_at_ms = a->released_at_ms,
+                              .pass_expires_s = a->pass_expires_s };
+    unsigned queue = g->lane / LANES_MAX;
+    int64_t at_ms = clock_true(s, a->released_at_ms);
+
+    check_admitted(s, t, &pass);
+    s->rel = sim_grow(s->rel, &s->cap_rel, s->n_rel + 1, sizeof(*s->rel));
+    s->rel[s->n_rel++] = (struct released){ .at_ms = sim_wall(s), .n = 1, .queue = queue };
+    s->count.released++;
+    s->count.credited++;
+    s->lane[g->lane].let_in++;
+    if (p->disk_full)
+        sim_fail(s, "%s lets in somebody and cannot write it down", p->name);
+    check_stopped(s, &s->queue[queue], at_ms);
+    slots_check(s, queue, at_ms);
+}
+
 void check_appended(struct sim *s, const struct proc *p, const struct append_req *q,
                     const struct append_ans *a)
 {
@@ -260,7 +288,7 @@ void check_appended(struct sim *s, const struct proc *p, const struct append_req
 
     if (a->state == APPEND_EXISTING)
         subject_found(s, q, a);
-    if (a->state != APPEND_OK)
+    if (a->state != APPEND_OK && a->state != APPEND_ENTERED)
         return;
     if (g == NULL || (g->node != p->idx && !g->relaxed) || a->seg != q->seg) {
         sim_fail(s, "%s put somebody into segment %llu, which it does not have", p->name,
@@ -288,6 +316,8 @@ void check_appended(struct sim *s, const struct proc *p, const struct append_req
         l->last_joined = g->id;
     sim_note(s, "ticket %lu-%lu: lane %lu ord %lu position %lu", t->seg, t->number, t->lane,
              t->ord, a->position);
+    if (a->state == APPEND_ENTERED)
+        check_entered(s, p, g, t, a);
 }
 
 /* ---- polls --------------------------------------------------------------------------- */

@@ -266,7 +266,7 @@ static void on_append(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
     arena_reset(&s->ans_arena);
     ans.append_ans.n = g->n;
     ans.append_ans.ans = arena_array(&s->ans_arena, g->n, sizeof(*ans.append_ans.ans));
-    segtab_append(p->segtab, clock_now(p), g->req, g->n, ans.append_ans.ans);
+    segtab_append(p->segtab, clock_now(p), g->req, g->n, ans.append_ans.ans, &s->ans_arena);
     t = turn_over(s, p);
     for (uint32_t i = 0; i < g->n && is_done(t); i++)
         check_appended(s, p, &g->req[i], &ans.append_ans.ans[i]);

@@ -172,6 +172,7 @@ static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct s
             .subject = x->subject,
             .old_seg = f->old.seg,
             .old_number = f->old.number,
+            .enters = f->step == REPLACE_NONE,
         };
     else if (kind == KIND_SESSION)
         m->session.req[i] = (struct sess_req){ .seg = f->seg,
@@ -489,7 +490,11 @@ static void give(struct sim *s, struct sflow *f, struct routes *r, unsigned kind
             f->pass = check_hash(a->pass, a->pass_len);
         flow_place_ans(&f->f, r, a, sim_ms(s));
     } else if (kind == KIND_APPEND) {
-        flow_append_ans(&f->f, r, &m->append_ans.ans[i], sim_ms(s));
+        const struct append_ans *a = &m->append_ans.ans[i];
+
+        if (a->state == APPEND_ENTERED)
+            f->pass = check_hash(a->pass, a->pass_len);
+        flow_append_ans(&f->f, r, a, sim_ms(s));
     } else if (kind == KIND_SESSION) {
         flow_session_ans(&f->f, r, &m->session_ans.ans[i], sim_ms(s));
     } else {

@@ -117,6 +117,7 @@ void sim_cut(struct sim *s, enum sim_who a, unsigned a_no, enum sim_who b, unsig
 
 /* ---- looking ----------------------------------------------------------------------- */
 struct sim_counts {
+    uint64_t credited; /* let in by their nodes with the join */
     uint64_t steps, messages, sweeps, joined, admitted, entered, gone, left, vanished;
     uint64_t waiting; /* players that wait, as they know it */
     uint64_t relaxed; /* joins whose order a broken link made uncertain (PROTOCOL.md) */

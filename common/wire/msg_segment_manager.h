@@ -163,8 +163,8 @@ struct seg_status {
     int64_t closes_ms; /* an early one that is not drawn: as it was told */
     uint64_t ahead; /* as it was told: positions that are shown count from there */
     uint64_t credit_tick; /* of the last SEG_CREDIT that this manager has given */
-    uint32_t credit_at, credit_end; /* the numbers that it still lets in; equal: it is over */
-    uint32_t aside_end; /* numbers from credit_end up to here are set aside */
+    uint32_t credit_at, credit_end; /* the numbers that it still lets in; equal: none */
+    uint32_t aside_end; /* numbers from there up to here are set aside, and not granted yet */
     uint32_t unused; /* of `joined`: numbers that were set aside and that nobody has */
     uint64_t entered; /* let in with their joins, since the node knows (it may begin anew) */
     uint32_t n_marks; /* releases that nobody has said are stored */

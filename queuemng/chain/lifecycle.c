@@ -133,7 +133,7 @@ static void take_credit(struct mng *m, struct mseg *s, const struct seg_status *
     m->count.entered += used;
     if (c->tick == st->credit_tick && c->open > left) {
         if (l->q->def.mode != MODE_SLOTS)
-            release_refund(&l->q->rel, c->open - left, one_tick(m, l->q));
+            release_refund(&l->q->rel, c->open - left, 0);
         c->open = left;
     }
     l->came += came;

@@ -38,10 +38,19 @@ static bool takes_credit(const struct mng *m, const struct mseg *s)
            !s->node->draining && m->now_ms - s->node->heard_ms <= MNG_SILENT_MS;
 }
 
+/* While somebody waits, in whichever lane, no capacity is free. */
+static bool nobody_waits(const struct mqueue *q)
+{
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        if (!is_empty(&q->lane[i]))
+            return false;
+    return true;
+}
+
 /* The first segment that is not dry is the one that joins come to. NULL: no credit. */
 static struct mseg *tail_of(const struct mng *m, const struct mlane *l)
 {
-    if (!m->started || !may_enter(l->q) || l->no >= l->q->n_lanes || !is_empty(l) ||
+    if (!m->started || !may_enter(l->q) || l->no >= l->q->n_lanes || !nobody_waits(l->q) ||
         l->came_ms == 0 || m->now_ms - l->came_ms > CREDIT_WARM_MS)
         return NULL;
     each_seg(l, s)
@@ -60,10 +69,16 @@ static bool is_old(const struct mng *m, const struct mseg *s)
     return s->st.credit_at == s->st.credit_end || m->now_ms - s->credit.since_ms >= CREDIT_AGE_MS;
 }
 
-/* Numbers below were released, or are never given. */
+/* Of the numbers set aside: those below were granted. */
 static uint32_t first_free(const struct mseg *s)
 {
-    return s->mark_end > s->st.credit_at ? s->mark_end : s->st.credit_at;
+    return s->credit.end > s->st.credit_at ? s->credit.end : s->st.credit_at;
+}
+
+/* So many that its node sets some more aside; 0: it has enough. */
+static uint32_t aside_wish(const struct mseg *s, uint64_t want)
+{
+    return s->st.aside_end < first_free(s) + want ? (uint32_t)(2 * want) : 0;
 }
 
 /* What is used in three ticks, and as much again; by rate not more than two ticks earn. */
@@ -94,7 +109,7 @@ uint64_t credit_wish(struct mng *m, struct mlane *l)
 
 /* ---- orders ----------------------------------------------------------------------- */
 
-static void order(struct mng *m, struct mseg *s, uint32_t from, uint32_t end, uint64_t aside)
+static void order(struct mng *m, struct mseg *s, uint32_t from, uint32_t end, uint32_t aside)
 {
     struct msg_seg_credit *o = &mng_to(m, s->node->peer, MSG_SEG_CREDIT)->seg_credit;
 
@@ -108,7 +123,7 @@ static void order(struct mng *m, struct mseg *s, uint32_t from, uint32_t end, ui
     o->end = end;
     o->lease_ms = CREDIT_LEASE_MS;
     o->released_at_ms = s->credit.at_ms;
-    o->aside = (uint32_t)aside;
+    o->aside = aside;
 }
 
 void credit_give(struct mng *m, struct mlane *l, uint64_t n)
@@ -137,7 +152,7 @@ void credit_give(struct mng *m, struct mlane *l, uint64_t n)
     c->end = r.end;
     c->open += n;
     m->count.credits += n;
-    order(m, s, c->from, c->end, 2 * target(m, l));
+    order(m, s, c->from, c->end, aside_wish(s, target(m, l)));
 }
 
 /* It may be used no more: what is left of it comes back with the answer. */
@@ -152,7 +167,7 @@ static void call_back(struct mng *m, struct mseg *s)
 static void go_on(struct mng *m, struct mseg *s)
 {
     const struct mcredit *c = &s->credit;
-    uint64_t want = target(m, s->lane);
+    uint32_t aside = aside_wish(s, target(m, s->lane));
     bool in_use = s->st.credit_at < s->st.credit_end;
 
     if (is_under_way(s)) {
@@ -161,9 +176,9 @@ static void go_on(struct mng *m, struct mseg *s)
     }
     if (in_use && m->now_ms - c->since_ms >= 2 * CREDIT_AGE_MS)
         call_back(m, s); /* no new one could be given instead */
-    else if ((in_use || s->st.aside_end < first_free(s) + want || c->open > 0) &&
-             m->now_ms - c->sent_ms >= CREDIT_LEASE_MS / 2)
-        order(m, s, in_use ? c->from : 0, in_use ? c->end : 0, 2 * want);
+    else if ((in_use || aside != 0 || c->open > 0) &&
+             (m->now_ms - c->sent_ms >= CREDIT_LEASE_MS / 2 || c->sent_ms == 0))
+        order(m, s, in_use ? c->from : 0, in_use ? c->end : 0, aside);
 }
 
 void credit_keep(struct mng *m, struct mlane *l)

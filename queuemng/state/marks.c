@@ -147,7 +147,6 @@ bool marks_grant(struct mng *m, struct mlane *l, const struct mark_row *r)
     if (!row_extend(m, l, r) && !row_add(m, l, r))
         return false;
     mark_raise(l, r->seg, r->end, &was);
-    assert(was <= r->from);
     l->q->put_marks = true;
     queue_put_later(m, l->q);
     return true;

@@ -14,6 +14,8 @@
 void segtab_status(const struct seg *g, struct seg_status *s)
 {
     const struct sessions *r = &g->b.released;
+    const struct credit *c = &g->credit;
+    uint32_t left = credit_left(g->tab, g);
 
     *s = (struct seg_status) {
         .seg = g->b.id,
@@ -44,10 +46,10 @@ void segtab_status(const struct seg *g, struct seg_status *s)
         .closed = g->closed,
         .closes_ms = g->early ? g->closes_ms : 0,
         .ahead = g->ahead,
-        .credit_tick = g->credit.tick,
-        .credit_at = g->credit.at,
-        .credit_end = g->credit.at + credit_left(g->tab, g),
-        .aside_end = g->credit.aside_end,
+        .credit_tick = c->tick,
+        .credit_at = left > 0 ? c->at : c->top,
+        .credit_end = left > 0 ? c->end : c->top,
+        .aside_end = c->aside_end,
         .unused = g->unused,
         .entered = g->entered,
     };

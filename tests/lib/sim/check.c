@@ -268,6 +268,8 @@ static void check_entered(struct sim *s, const struct proc *p, const struct sseg
     int64_t at_ms = clock_true(s, a->released_at_ms);
 
     check_admitted(s, t, &pass);
+    sim_note(s, "ticket %lu-%lu enters, released at %lu", t->seg, t->number,
+             (unsigned long)(at_ms - SIM_WALL_MS), 0, 0);
     s->rel = sim_grow(s->rel, &s->cap_rel, s->n_rel + 1, sizeof(*s->rel));
     s->rel[s->n_rel++] = (struct released){ .at_ms = sim_wall(s), .n = 1, .queue = queue };
     s->count.released++;

@@ -182,10 +182,17 @@ static inline void mend(struct gen *g, const char *name, void *s)
         mend_marks((void *)(uintptr_t)o->marks, o->n_marks, o->capacity);
     } else if (strcmp(name, "SegSeal") == 0) {
         mend_draw(&((struct msg_seg_seal *)s)->draw, UINT32_MAX);
+    } else if (strcmp(name, "SegCredit") == 0) {
+        struct msg_seg_credit *c = s;
+
+        c->end = (c->end | c->from) & INT32_MAX;
+        c->from &= c->end;
     } else if (strcmp(name, "SegState") == 0) {
         struct seg_status *st = s;
 
         st->state = (uint8_t)g_in(g, SEG_OPEN, SEG_SEALED);
+        st->credit_end |= st->credit_at;
+        st->joined |= st->unused;
         mend_marks((void *)(uintptr_t)st->marks, st->n_marks, UINT32_MAX);
     } else if (strcmp(name, "Replica") == 0) {
         struct msg_replica *r = s;

@@ -60,6 +60,8 @@ static void set_aside(struct segtab *t, struct seg *g, uint32_t n)
         c->at = c->end = c->top = g->b.q.end;
     segtab_log_joins(t);
     got = segq_set_aside(&g->b.q, n);
+    for (uint32_t i = 0; i < got; i++)
+        segtab_died(g, r.run.first + i);
     c->aside_end = g->b.joined = g->b.q.end;
     g->unused += got;
     r.run.n = got;

@@ -29,6 +29,7 @@
 #include "router/flow/direct_entry.h"
 #include "router/flow/next.h"
 #include "router/flow/replace.h"
+#include "router/replica/replicas.h"
 
 /* The ticket that is asked for is over. */
 static void gone(struct flow *f, struct routes *r, enum gone_reason why, msec_t now_ms)
@@ -97,10 +98,19 @@ void flow_replace(struct flow *f, struct routes *r, const struct route_queue *q,
         replace_begin(f, r, old, now_ms);
 }
 
-void flow_poll(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms)
+void flow_poll(struct flow *f, struct routes *r, struct replicas *known, const struct token *t,
+               msec_t now_ms)
 {
+    struct place_ans a;
+
     start(f, FLOW_POLL, *t, now_ms);
     next_poll(f, r, now_ms);
+    if (known != NULL && f->todo == FLOW_ASK &&
+        replicas_place(known, f->node, f->serving, t, now_ms, &a)) {
+        f->known = true;
+        flow_place_ans(f, r, &a, now_ms);
+        assert(f->todo == FLOW_DONE);
+    }
 }
 
 void flow_leave(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms)

@@ -111,7 +111,7 @@ void proc_start(struct sim *s, struct proc *p)
     else if (p->kind == SIM_SEG)
         start_segtab(s, p);
     else
-        p->router = srouter_new();
+        p->router = srouter_new(s);
     if (p->alive)
         tick_later(s, p, sim_rand(s, 0, TICK_MS));
     for (unsigned i = 0; p->kind != SIM_MNG && i < s->o.managers; i++)
@@ -491,7 +491,7 @@ void proc_tick(struct sim *s, struct proc *p)
     } else if (p->kind == SIM_SEG) {
         seg_step(s, p, in);
     } else {
-        return; /* routers act when something comes */
+        srouter_tick(s, p);
     }
     if (p->alive)
         tick_later(s, p, TICK_MS);

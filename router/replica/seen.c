@@ -10,6 +10,9 @@
 #include "common/wire/replica_bytes.h"
 
 #define GROUPS_MAX    MSG_STATUS_MAX
+#define NAMES_MAX     (4 * GROUPS_MAX) /* that are remembered, over frames */
+#define FRAME_STEP    16384u
+#define SPARES_MAX    4
 #define NEAR_SHIFT    12 /* numbers that differ below this bit stay as they came */
 #define NEAR_BUCKETS  2048u
 
@@ -21,18 +24,41 @@ void seen_init(struct seen *s)
     memset(s, 0, sizeof(*s));
     map_init(&s->by_group, 0);
     list_init(&s->frames);
+    list_init(&s->spares);
 }
 
-static void frame_free(struct seen *s, struct list_node *it)
+static void frame_give(struct seen *s, struct list_node *it)
 {
     list_remove(&s->frames, it);
-    free(container_of(it, struct seen_frame, in_list));
+    if (s->spares.n < SPARES_MAX)
+        list_push_back(&s->spares, it);
+    else
+        free(container_of(it, struct seen_frame, in_list));
+}
+
+/* NULL: no memory. */
+static struct seen_frame *frame_take(struct seen *s, size_t size)
+{
+    struct seen_frame *f = NULL;
+
+    list_each_of (&s->spares, struct seen_frame, in_list, spare) {
+        list_remove(&s->spares, &spare->in_list);
+        if (spare->size >= size)
+            return spare;
+        free(spare);
+    }
+    size = (size + FRAME_STEP - 1) / FRAME_STEP * FRAME_STEP;
+    if ((f = malloc(size)) != NULL)
+        f->size = size;
+    return f;
 }
 
 void seen_fini(struct seen *s)
 {
     while (list_first(&s->frames) != NULL)
-        frame_free(s, list_first(&s->frames));
+        frame_give(s, list_first(&s->frames));
+    list_each_of (&s->spares, struct seen_frame, in_list, spare)
+        free(spare);
     map_fini(&s->by_group);
     free(s->mark);
     free(s->group);
@@ -49,7 +75,7 @@ static bool has_memory(struct seen *s)
     return s->mark != NULL && s->group != NULL;
 }
 
-static bool is_group(const struct seen *s, uint32_t i, seg_id name, enum client_class client)
+static bool is_group(const struct seen *s, uint64_t i, seg_id name, enum client_class client)
 {
     return i < s->n_groups && s->group[i].name == name && s->group[i].client == client;
 }
@@ -59,7 +85,7 @@ static bool find_group(struct seen *s, seg_id name, enum client_class client)
 {
     uint64_t key = name * CLIENT_NCLASSES + client, at = map_get(&s->by_group, key);
 
-    if (at == MAP_NONE) {
+    if (!is_group(s, at, name, client)) {
         at = s->n_groups;
         if (at == GROUPS_MAX || map_set(&s->by_group, key, at) < 0)
             return false;
@@ -136,45 +162,31 @@ static void pack(const struct seen *s, struct seen_frame *f)
     assert(i == s->n_marks);
 }
 
-/* The bytes of all rows follow them. */
-static void point_at_marks(struct seen_frame *f)
-{
-    const uint8_t *p = (const uint8_t *)&f->row[f->n];
-
-    for (uint32_t g = 0; g < f->n; p += f->row[g++].n_marks)
-        f->row[g].marks = p;
-}
-
-static size_t frame_size(const struct seen_frame *f)
-{
-    const struct seen_row *last = &f->row[f->n - 1];
-
-    return (size_t)(last->marks + last->n_marks - (const uint8_t *)f);
-}
-
 bool seen_seal(struct seen *s)
 {
-    struct seen_frame *f, *fitting;
+    struct seen_frame *f;
+    size_t size;
 
     if (s->n_marks == 0)
         return true;
     if (s->frames.n == SEEN_FRAMES_MAX)
         return false;
-    f = malloc(sizeof(*f) + s->n_groups * sizeof(f->row[0]) + s->n_marks * MARK_BYTES_MAX);
-    if (f == NULL)
+    size = sizeof(*f) + s->n_groups * sizeof(f->row[0]) + s->n_marks * (size_t)MARK_BYTES_MAX;
+    if ((f = frame_take(s, size)) == NULL)
         return false;
     sort(s->mark + SEEN_MARKS_MAX, s->mark, s->n_marks, near);
     sort(s->mark, s->mark + SEEN_MARKS_MAX, s->n_marks, group);
-    *f = (struct seen_frame) { .seq = ++s->seq, .n = s->n_groups, .n_marks = s->n_marks };
+    f->seq = ++s->seq;
+    f->n = s->n_groups;
+    f->n_marks = s->n_marks;
     pack(s, f);
-    fitting = realloc(f, frame_size(f));
-    f = fitting != NULL ? fitting : f;
-    point_at_marks(f);
     list_push_back(&s->frames, &f->in_list);
     s->unsent = s->unsent != NULL ? s->unsent : &f->in_list;
     s->n_marks = s->n_groups = s->last = 0;
-    map_fini(&s->by_group);
-    map_init(&s->by_group, 0);
+    if (s->by_group.n > NAMES_MAX) {
+        map_fini(&s->by_group);
+        map_init(&s->by_group, 0);
+    }
     return true;
 }
 
@@ -212,7 +224,7 @@ int seen_acked(struct seen *s, uint64_t seq)
            container_of(it, struct seen_frame, in_list)->seq <= seq) {
         if (it == s->unsent)
             return SQ_EPROTO; /* it has not been sent on this link: the node cannot know */
-        frame_free(s, it);
+        frame_give(s, it);
     }
     return 0;
 }

@@ -32,6 +32,7 @@ struct seen_group { /* a row of the frame: marks of one name and class */
 
 struct seen_frame {
     struct list_node in_list;
+    size_t size; /* bytes that it has room for */
     uint64_t seq;
     uint32_t n, n_marks; /* rows; in all of them */
     struct seen_row row[];
@@ -40,9 +41,10 @@ struct seen_frame {
 struct seen {
     struct seen_mark *mark; /* owned; NULL: none yet */
     struct seen_group *group;
-    struct map by_group;    /* of name and class -> index */
+    struct map by_group;    /* of name and class -> index, which may be of an earlier frame */
     uint32_t n_marks, n_groups, last; /* last: the group of the last mark */
     struct list frames;     /* owned; by rising seq */
+    struct list spares;     /* owned: a few, for those to come */
     struct list_node *unsent; /* the first that was not sent on this link; NULL: none */
     uint64_t seq, acked;
 };

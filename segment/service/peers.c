@@ -144,6 +144,7 @@ static void on_dial_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *pe
     struct seg_dial *d = ctx;
 
     if (strcmp(peer->node, d->want.name) == 0) {
+        d->ch = ch;
         on_up(d->s, ch, peer);
         return;
     }
@@ -158,7 +159,10 @@ static void on_dial_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
 
 static void on_dial_down(void *ctx, struct rpc_chan *ch, const char *why)
 {
-    on_down(((struct seg_dial *)ctx)->s, ch, why);
+    struct seg_dial *d = ctx;
+
+    d->ch = NULL;
+    on_down(d->s, ch, why);
 }
 
 static void on_dial_fail(void *ctx, const char *why)
@@ -195,8 +199,7 @@ static void dial_new(struct seg_service *s, const struct segtab_want *w)
 
 static void dial_free(struct seg_service *s, struct seg_dial *d)
 {
-    struct rpc_chan *ch = rpc_link_chan(d->link);
-    struct seg_peer *p = ch != NULL ? rpc_chan_data(ch) : NULL;
+    struct seg_peer *p = d->ch != NULL ? rpc_chan_data(d->ch) : NULL;
 
     list_remove(&s->dials, &d->node);
     if (p != NULL)

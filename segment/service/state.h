@@ -39,6 +39,7 @@ struct seg_dial { /* a link to another segment node that segtab wants */
     struct list_node node; /* seg_service.dials */
     struct seg_service *s; /* ref */
     struct rpc_link *link; /* owned */
+    struct rpc_chan *ch;   /* ref; from its up to its down, also while it is closing */
     struct segtab_want want;
 };
 

@@ -16,6 +16,7 @@
 #include "common/net/rpc.h"
 #include "segment/service/passes.h"
 #include "segment/service/service.h"
+#include "segment/service/state.h"
 
 /* The other side of the node's links. */
 struct side {
@@ -347,8 +348,8 @@ static struct msg move_end(seg_id from, seg_id to)
     return (struct msg){ .type = MSG_MOVE_END, .move_end = { 5, 70, from, to, true } };
 }
 
-/* Ten tickets join 42 on the first node and are moved into 41 on the second. */
-Test(seg_service, a_move_dials_the_other_node)
+/* Ten tickets join 42 on the first node; their move into 41 on the second gets to its fence. */
+static struct append_ans move_to_the_fence(void)
 {
     struct append_ans last = { 0 };
 
@@ -367,6 +368,22 @@ Test(seg_service, a_move_dials_the_other_node)
     order(0, (struct msg){ .type = MSG_MOVE_OUT,
                            .move_out = { 5, 70, 42, 41, "seg.1", seg_service_addr(node[1]) } });
     WAIT(reported(MOVE_SIDE_IN, MOVE_FENCED));
+    return last;
+}
+
+static unsigned nodes_linked(const struct seg_service *s)
+{
+    unsigned n = 0;
+
+    each_peer (s, p)
+        n += p->role == RPC_SEGMENT;
+    return n;
+}
+
+Test(seg_service, a_move_dials_the_other_node)
+{
+    struct append_ans last = move_to_the_fence();
+
     cr_expect_eq(poll_one(rtr.ch[0], 42, last.number).state, PLACE_BUSY);
     order(1, move_end(42, 41));
     WAIT(reported(MOVE_SIDE_IN, MOVE_COMMITTED));
@@ -378,6 +395,24 @@ Test(seg_service, a_move_dials_the_other_node)
     rtr.link = rpc_dial(rtr.rpc, seg_service_addr(node[1]), RPC_SEGMENT, &calls, &rtr);
     WAIT(rtr.ch[0] != NULL);
     cr_expect_eq(poll_one(rtr.ch[0], 42, last.number).position, 10);
+}
+
+/* The link is closing, but not down yet, when it is not wanted any more: nobody is told of its
+ * end then. */
+Test(seg_service, a_link_that_ends_as_it_is_given_up_leaves_no_peer)
+{
+    struct msg end = move_end(42, 41);
+
+    (void)move_to_the_fence();
+    cr_assert_eq(nodes_linked(node[0]), 1);
+    end.move_end.commit = false;
+    each_peer (node[1], p) {
+        if (p->role == RPC_SEGMENT)
+            rpc_chan_drop(p->ch, "test");
+    }
+    order(0, end); /* both arrive in one turn */
+    WAIT(reported(MOVE_SIDE_OUT, MOVE_ABORTED));
+    cr_expect_eq(nodes_linked(node[0]), 0);
 }
 
 Test(seg_service, a_move_to_nobody_is_aborted)

@@ -114,10 +114,12 @@
   let lookedAt = Date.now(), heard;
 
   /* The word of the moment comes with every answer, and so does an estimate, or that there
-   * is none because of a pause: when these change there is news. */
+   * is none because of a pause: when these change there is news. So is a pause that began
+   * between this page and its first poll. */
   function hear(k) {
-    const now = (k.eta_s == null) + (k.eta_reason === 'paused') + (k.message || '');
-    news = news || (heard !== undefined && now !== heard);
+    const held = k.eta_s == null && k.eta_reason === 'paused';
+    const now = (k.eta_s == null) + held + (k.message || '');
+    news = news || (heard === undefined ? held && !paused : now !== heard);
     heard = now;
   }
 

@@ -94,19 +94,22 @@ check "a seventh waits" stays_out w $HAPROXY
 
 # ---- they shop --------------------------------------------------------------------------
 
-for who in n:$NGINX h:$HAPROXY; do
-    shops "${who%:*}" "${who#*:}" "" &
+first=$(cookie n segq_pass) was_h=$(cookie h segq_pass)
+at_n=$(claim "$first" nbf) at_h=$(claim "$was_h" nbf)
+for who in "n $NGINX $first" "h $HAPROXY $was_h"; do
+    read -r name port pass <<<"$who"
+    shops "$name" "$port" "" &
     helpers+=("$!")
-    shops "${who%:*}.tab" "${who#*:}" "$(cookie "${who%:*}" segq_pass)" & # an old copy, for ever
+    shops "$name.tab" "$port" "$pass" & # an old copy, for ever
     helpers+=("$!")
 done
-first=$(cookie n segq_pass)
-at_n=$(claim "$first" nbf) at_h=$(claim "$(cookie h segq_pass)" nbf)
-is_renewed() { [ -n "$(cookie "$1" segq_pass)" ] && [ "$(cookie "$1" segq_pass)" != "$2" ]; }
-was_h=$(cookie h segq_pass)
+is_renewed() { # visitor, pass before; sets pass; read once: curl empties the jar before it writes
+    pass=$(cookie "$1" segq_pass)
+    [ -n "$pass" ] && [ "$pass" != "$2" ]
+}
 wait_for $TTL "nginx hands a renewed pass on" is_renewed n "$first"
+new=$pass
 wait_for $TTL "so does HAProxy" is_renewed h "$was_h"
-new=$(cookie n segq_pass)
 check_eq "it is the same ticket's" "$(claim "$new" jti)" "$(claim "$first" jti)"
 check "with a later end" test "$(claim "$new" exp)" -gt "$(claim "$first" exp)"
 check "within session_max" test "$(claim "$new" exp)" -le $((at_n + MAX))

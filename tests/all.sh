@@ -75,8 +75,8 @@ cat $logs/computes.*
 echo
 echo "---- all of it: $SECONDS s"
 cat build/*/log/summary.*
-cat $logs/*.rel $logs/*.asan 2>/dev/null | grep 'it ended early$'
+cat $logs/*.* | grep 'it ended early$'
 for f in "$@"; do sed -n "s/^slowest:/slowest stories of $f:/p" "$logs/stories.$f"; done
-cat $logs/*.rel $logs/*.asan 2>/dev/null | grep -E "$COUNTS" |
+cat $logs/*.* | grep -E "$COUNTS" |
     awk '{ p += $1; f += $3 } END { printf "\n%d passed, %d failed\n", p, f; exit f > 0 || p == 0 }' || rc=1
 exit $rc

@@ -8,6 +8,7 @@
 #define SEGQ_AUDIT_LINE_H
 
 #include "common/base/base.h"
+#include "common/base/text.h"
 #include "segment/line/ticket_idx.h"
 
 /* enum, word, and why if it is the same for all of them */
@@ -69,8 +70,9 @@ struct audit_event { /* texts are borrowed; what is 0 or NULL is left out */
     int64_t since_ms; /* GAP */
 };
 
-/* Six characters for each byte of a subject and of six names, and numbers. */
-#define AUDIT_LINE_MAX (6 * (255 + 6 * NAME_MAX_LEN) + 724)
+/* Six characters for each byte of a subject and of six names, and numbers; the last of these may
+ * touch DECIMAL_ROOM bytes. */
+#define AUDIT_LINE_MAX (6 * (255 + 6 * NAME_MAX_LEN) + 700 + DECIMAL_ROOM)
 #define AUDIT_DAY_LEN  10 /* "2026-11-21" */
 
 const char *audit_kind_name(enum audit_kind k);

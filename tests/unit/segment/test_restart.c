@@ -180,6 +180,37 @@ Test(restart, tickets_that_an_older_release_moved_have_left)
     tape_fini(&tp);
 }
 
+/* A damaged journal calls it a segment of early arrivals again; the order to draw comes again. */
+Test(restart, a_drawn_segment_is_not_drawn_again)
+{
+    struct tape tp = { 0 };
+    void *ctx[] = { &tp };
+    struct rig *r = rig_new_logged(1, 1u << 20, on_log, ctx);
+    struct jrec early = { .kind = JREC_EARLY, .seg = 1 };
+    struct msg draw = { .type = MSG_SEG_SEAL,
+                        .seg_seal = { .epoch = 1, .seg = 1, .draw = { .n = 5, .seed = { 1 } } } };
+    uint64_t position[5];
+
+    rig_order(r, 0, (struct msg) { .type = MSG_SEG_OPEN,
+                                   .seg_open = { .epoch = 1, .seg = 1, .queue = 7,
+                                                 .kind = OPEN_TAIL, .capacity = 10,
+                                                 .early = true } });
+    rig_join(r, 0, 1, 5);
+    rig_order(r, 0, draw);
+    rig_run(r, 200);
+    cr_assert(r->status[1].drawn);
+    for (uint32_t i = 0; i < 5; i++)
+        position[i] = rig_poll(r, 0, 1, i).position;
+    on_log(&tp, &early);
+    restart(r, &tp);
+    rig_order(r, 0, draw);
+    rig_run(r, 200);
+    for (uint32_t i = 0; i < 5; i++)
+        cr_expect_eq(rig_poll(r, 0, 1, i).position, position[i], "number %u", i);
+    rig_free(r);
+    tape_fini(&tp);
+}
+
 /* Sessions that have ended become what an older release's snapshot has of moved tickets. */
 static void make_older(struct buf *b)
 {

@@ -13,7 +13,9 @@
 
 #include <assert.h>
 #include <event2/buffer.h>
+#include <event2/bufferevent.h>
 #include <event2/dns.h>
+#include <event2/event.h>
 #include <event2/http.h>
 #include <math.h>
 #include <stdio.h>
@@ -27,6 +29,7 @@
 #define LOG_MODULE "monitor"
 
 #define BODY_MAX   (1u << 20)
+#define HEAD_MAX   16384
 #define LABELS_MAX 16
 
 struct poller {
@@ -200,7 +203,11 @@ static void ask(struct poller *p)
         return;
     }
     evhttp_connection_set_max_body_size(p->conn, BODY_MAX);
-    evhttp_connection_set_max_headers_size(p->conn, 16384);
+    evhttp_connection_set_max_headers_size(p->conn, HEAD_MAX);
+    /* evhttp's bounds are per answer: of "100 Continue" without an end it takes one a turn,
+     * and reads 16 KB in the same turn. A body of known length waits here as a whole. */
+    bufferevent_setwatermark(evhttp_connection_get_bufferevent(p->conn), EV_READ, 0,
+                             BODY_MAX + 2 * HEAD_MAX);
     snprintf(host, sizeof(host), strchr(p->host, ':') != NULL ? "[%s]:%u" : "%s:%u", p->host,
              p->port);
     evhttp_add_header(evhttp_request_get_output_headers(req), "Host", host);

@@ -12,7 +12,9 @@
 #include <string.h>
 #include <unistd.h>
 
-enum mode { GOOD, NAN_VALUE, HANG, REDIRECT, ERROR_500, BIG, MODES };
+enum mode { GOOD, NAN_VALUE, LARGEST, HANG, REDIRECT, ERROR_500, BIG, MODES };
+
+#define BODY_MAX (1u << 20) /* of an answer that is read */
 
 struct rig {
     struct ev *ev;
@@ -29,7 +31,7 @@ struct rig {
 
 static void answer(struct evhttp_request *req, void *arg)
 {
-    static char big[(1 << 20) + 1000];
+    static char big[BODY_MAX + 1000], blanks[BODY_MAX];
     struct rig *g = arg;
     struct evbuffer *b = evbuffer_new();
 
@@ -43,6 +45,8 @@ static void answer(struct evhttp_request *req, void *arg)
         evbuffer_add_printf(b, "x_total{a=\"1\"} %u\nx_total{a=\"2\"} 9\n", 100 * g->asked);
     if (g->mode == BIG)
         evbuffer_add(b, big, sizeof(big));
+    if (g->mode == LARGEST)
+        evbuffer_add(b, memset(blanks, ' ', BODY_MAX), BODY_MAX - evbuffer_get_length(b));
     if (g->mode == REDIRECT)
         evhttp_add_header(evhttp_request_get_output_headers(req), "Location", "/other");
     if (g->mode != HANG)
@@ -153,6 +157,18 @@ Test(monitor, a_senseless_reading_is_reported_at_once)
     g.readings = 0;
     run(&g, WAIT_MS, &g.readings, 1);
     cr_expect_eq(g.readings, 1);
+    done(&g);
+}
+
+Test(monitor, the_largest_answer_is_read)
+{
+    struct rig g;
+
+    watch(&g, PROM);
+    g.mode = LARGEST;
+    run(&g, WAIT_MS, &g.readings, 2);
+    cr_expect_geq(g.readings, 2);
+    cr_expect_eq(g.failures, 0, "%s", g.why);
     done(&g);
 }
 

@@ -15,4 +15,21 @@ static inline uint8_t *varint_put(uint8_t *p, uint64_t v)
     return p;
 }
 
+/* The byte behind the number; NULL: it is cut short, or longer than VARINT_MAX. */
+static inline const uint8_t *varint_get(const uint8_t *p, const uint8_t *end, uint64_t *v)
+{
+    uint64_t x = 0;
+
+    for (unsigned shift = 0; shift < 7 * VARINT_MAX && p < end; shift += 7) {
+        uint8_t b = *p++;
+
+        x |= (uint64_t)(b & 0x7f) << shift;
+        if (b < 0x80) {
+            *v = x;
+            return p;
+        }
+    }
+    return NULL;
+}
+
 #endif

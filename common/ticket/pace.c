@@ -11,6 +11,9 @@
 #include <assert.h>
 #include <math.h>
 
+const uint32_t pace_class_top[8] = { 2147483648, 2341847523, 2553802833, 2784941737,
+                                     3037000499, 3311872529, 3611622602, 3938502375 };
+
 #define FLAT_SHARE   0.8
 #define FLAT_LEAST   0.3 /* while people are released */
 #define LONGEST      1.5 /* of an interval, by jitter */

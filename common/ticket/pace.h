@@ -38,4 +38,23 @@ uint32_t pace_jittered_ms(const struct pace *p, uint64_t position, uint32_t salt
 /* The longest that anybody is told. */
 uint32_t pace_longest_ms(const struct pace *p);
 
+/* An interval in one byte: a class is eight to the power of two, so it says at most 9.1 % more,
+ * and never less. From 2^31.875 ms on: UINT32_MAX. */
+extern const uint32_t pace_class_top[8]; /* 2^(k/8) * 2^31 */
+
+static inline uint8_t pace_class(uint32_t ms)
+{
+    unsigned e = 31 - (unsigned)__builtin_clz(ms | 1), k = 0;
+    uint32_t top = ms << (31 - e);
+
+    for (unsigned i = 0; i < 8; i++)
+        k += top > pace_class_top[i];
+    return (uint8_t)(8 * e + k < UINT8_MAX ? 8 * e + k : UINT8_MAX);
+}
+
+static inline uint32_t pace_class_ms(uint8_t class)
+{
+    return class < UINT8_MAX ? pace_class_top[class & 7] >> (31 - (class >> 3)) : UINT32_MAX;
+}
+
 #endif

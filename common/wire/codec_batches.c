@@ -48,6 +48,7 @@ static const struct column append_cols[] = {
       .max = SUBJECT_MAX_LEN },
     NUM(append_req, old_seg, UINT64_MAX),
     NUM(append_req, old_number, UINT32_MAX),
+    BYTE(append_req, enters, 2),
 };
 
 static const struct column append_ans_cols[] = {
@@ -59,6 +60,11 @@ static const struct column append_ans_cols[] = {
     NUM(append_ans, position, UINT64_MAX), /* and next, the same member */
     NUM(append_ans, seg, UINT64_MAX),
     BYTE(append_ans, no_place, NO_PLACE_N),
+    { .kind = COL_TEXT, .off = offsetof(struct append_ans, pass), .some = true, .must = true,
+      .off_len = offsetof(struct append_ans, pass_len), .width = WIDTH(append_ans, pass_len),
+      .max = MSG_PASS_MAX },
+    SOME_NUM(append_ans, released_at_ms, UINT64_MAX),
+    SOME_NUM(append_ans, pass_expires_s, UINT64_MAX),
 };
 
 static const struct column drop_cols[] = {
@@ -107,7 +113,8 @@ COLUMNS(place, place_req)
 COLUMNS(place_ans, place_ans, .some_off = offsetof(struct place_ans, state),
         .some_value = PLACE_ADMITTED)
 COLUMNS(append, append_req)
-COLUMNS(append_ans, append_ans)
+COLUMNS(append_ans, append_ans, .some_off = offsetof(struct append_ans, state),
+        .some_value = APPEND_ENTERED)
 COLUMNS(drop, drop_req)
 COLUMNS(drop_ans, drop_ans)
 COLUMNS(passes, pass_row)

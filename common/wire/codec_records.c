@@ -6,9 +6,11 @@
 
 #include "common/config/gate_def.h"
 #include "common/config/page_def.h"
+#include "common/wire/replica_bytes.h"
 #include "proto/common.pb-c.h"
 #include "proto/directory.pb-c.h"
 #include "proto/router_manager.pb-c.h"
+#include "proto/router_segment.pb-c.h"
 #include "proto/segment_manager.pb-c.h"
 #include "proto/segment_segment.pb-c.h"
 #include "proto/why.pb-c.h"
@@ -66,6 +68,75 @@ PART(queue_stats, struct queue_stats, QueueStats, NULL, NUM(id), NUM(ready), NUM
 
 MESSAGE(stats, Stats, NULL, NUM(clock_ms), MSGS(queues, n, queues, queue_stats, 0, ANY))
 
+/* ---- router_segment.proto: what is no batch ------------------------------------------------ */
+
+/* Rows of the member `pace`. */
+#define PACE                                                                             \
+    ROWS(pace, n_pace, n_pace_queue, 0, MSG_STATUS_MAX), COL(pace, queue, pace_queue),   \
+        COL_BYTE(pace, lane, pace_lane, 0, LANES_MAX - 1), COL(pace, min_ms, pace_min_ms), \
+        COL(pace, max_ms, pace_max_ms), COL(pace, us_per_place, pace_us_per_place)
+
+/* The bytes of a row make sense; whoever reads them need not look again. */
+static bool is_row(const struct replica_row *r)
+{
+    struct bytes_in dead = { r->dead, r->dead + r->n_dead };
+    struct bytes_in lines = { r->lines, r->lines + r->n_lines };
+    uint32_t blocks = (uint32_t)(((uint64_t)r->end + BITS512_N - 1) >> BITS512_SHIFT);
+    uint32_t number, next = r->head, block = 0;
+    struct lines_run run;
+
+    if (r->head > r->end)
+        return false;
+    while (dead.p < dead.end)
+        if (!dead_get(&dead, &next, r->end, &number))
+            return false;
+    while (lines.p < lines.end)
+        if (!lines_get(&lines, &block, blocks, &run))
+            return false;
+    return true;
+}
+
+static bool end_replica(void *p)
+{
+    const struct msg_replica *s = p;
+
+    for (uint32_t i = 0; i < s->n; i++)
+        if (!is_row(&s->v[i]))
+            return false;
+    return (s->flags & REPLICA_END) == 0 || s->stamp_ms != 0;
+}
+
+MESSAGE(replica, Replica, end_replica, IN(stamp_ms, 0, INT64_MAX / 2),
+        IN(echo_ms, 0, INT64_MAX / 2), NUM(seen), NUM(flags),
+        ROWS(v, n, n_name, 0, MSG_STATUS_MAX), COL(v, name, name), COL(v, host, host),
+        COL(v, queue, queue), COL_BYTE(v, lane, lane, 0, LANES_MAX - 1),
+        COL_BYTE(v, flags, row_flags, 0, UINT8_MAX), COL(v, end, end), COL(v, head, head),
+        COL(v, told_max_ms, told_max_ms), COL(v, before, before),
+        COL_BYTES(v, dead, n_dead, dead, REPLICA_BYTES_MAX),
+        COL_BYTES(v, lines, n_lines, lines, REPLICA_BYTES_MAX),
+        PACE, NUMS(gone, n_gone, gone, MSG_STATUS_MAX))
+
+static bool end_seen(void *p)
+{
+    const struct msg_seen *s = p;
+
+    for (uint32_t i = 0; i < s->n; i++) {
+        struct bytes_in in = { s->v[i].marks, s->v[i].marks + s->v[i].n_marks };
+        uint32_t number = 0;
+        uint8_t told;
+
+        while (in.p < in.end)
+            if (!mark_get(&in, &number, &told))
+                return false;
+    }
+    return true;
+}
+
+MESSAGE(seen, Seen, end_seen, IN(clock_ms, 0, INT64_MAX / 2), NUM(seq), NUM(flags),
+        ROWS(v, n, n_name, 0, MSG_STATUS_MAX), COL(v, name, name),
+        COL_BYTE(v, client, client, 0, CLIENT_NCLASSES - 1),
+        COL_BYTES(v, marks, n_marks, marks, REPLICA_BYTES_MAX))
+
 /* ---- segment_manager.proto ------------------------------------------------------------- */
 
 /* An address goes into maps, answers and logs as it is: nothing but visible ASCII. */
@@ -86,7 +157,7 @@ static bool end_node_reg(void *p)
 
 MESSAGE(node_reg, NodeReg, end_node_reg, TEXT(addr, ADDR_MAX), TEXT(admin, ADDR_MAX),
         NUM(max_tickets), NUM(max_segments), NUM(epoch_seen), NUM(store), NUM(directory),
-        NUM(draws), NUM(closes), FIXED(pass_key),
+        NUM(draws), NUM(closes), NUM(credits), FIXED(pass_key),
         BYTES(other_keys.key, other_keys.n, other_keys, PASS_OTHERS_MAX))
 
 MESSAGE(node_ok, NodeOk, NULL, NUM(epoch), NUM(no), NUM(store), NUM(directory))
@@ -128,20 +199,29 @@ MESSAGE(seg_next, SegNext, NULL, NUM(epoch), NUM(seg), NUM(next), NUM(closes_ms)
 
 MESSAGE(seg_ahead, SegAhead, NULL, NUM(epoch),
         ROWS(v, n, n_seg, 0, MSG_STATUS_MAX), COL(v, seg, seg), COL(v, ahead, ahead),
-        ROWS(pace, n_pace, n_pace_queue, 0, MSG_STATUS_MAX), COL(pace, queue, pace_queue),
-        COL_BYTE(pace, lane, pace_lane, 0, LANES_MAX - 1), COL(pace, min_ms, pace_min_ms),
-        COL(pace, max_ms, pace_max_ms), COL(pace, us_per_place, pace_us_per_place),
+        PACE,
         ROWS(kept, n_kept, n_kept_seg, 0, MSG_STATUS_MAX), COL(kept, seg, kept_seg),
         COL(kept, tick, kept_tick))
 
 MESSAGE(seg_pop, SegPop, NULL, NUM(epoch), NUM(seg), NUM(tick), NUM(n), NUM(released_at_ms),
         NUM(keeps), NUM(away_ms))
 
+static bool end_seg_credit(void *p)
+{
+    const struct msg_seg_credit *c = p;
+
+    return c->from <= c->end && c->end < UINT32_MAX;
+}
+
+MESSAGE(seg_credit, SegCredit, end_seg_credit, NUM(epoch), NUM(seg), NUM(tick), NUM(from), NUM(end),
+        NUM(lease_ms), NUM(released_at_ms), NUM(aside))
+
 static bool end_seg_state(void *p)
 {
     const struct seg_status *s = p;
 
-    return are_runs(s->marks, s->n_marks, UINT32_MAX);
+    return are_runs(s->marks, s->n_marks, UINT32_MAX) && s->credit_at <= s->credit_end &&
+           s->unused <= s->joined;
 }
 
 /* State 0: a node that has nothing to tell of the segment. */
@@ -150,7 +230,8 @@ PART(seg_state, struct seg_status, SegState, end_seg_state, NUM(seg), NUM(queue)
      NUM(waiting), NUM(returning), NUM(ready), NUM(active), NUM(records), NUM(popped),
      NUM(last_tick), NUM(no_shows), NUM(expired), NUM(left), NUM(next), NUM(move),
      NUM(rebuild), NUM(claimed), NUM(drawn), NUM(away), NUM(polls), NUM(closed),
-     NUM(closes_ms), NUM(ahead), NUMS(absorbed, n_absorbed, absorbed, ANY), MARKS,
+     NUM(closes_ms), NUM(ahead), NUM(credit_tick), NUM(credit_at), NUM(credit_end),
+     NUM(aside_end), NUM(unused), NUM(entered), NUMS(absorbed, n_absorbed, absorbed, ANY), MARKS,
      COL(marks, seg, mark_seg))
 
 MESSAGE(seg_popped, SegPopped, NULL, NUM(epoch), NUM(seg), NUM(tick), NUM(n), NUM(busy),

@@ -10,7 +10,7 @@
 #include "common/base/buf.h"
 #include "common/base/err.h"
 
-#define COLUMNS_MAX 8
+#define COLUMNS_MAX 12
 
 enum column_kind {
     COL_NUM,   /* repeated uint32, uint64, int64: packed varints */

@@ -4,29 +4,21 @@
 
 #include <assert.h>
 
+#include "common/base/varint.h"
 #include "common/wire/columns_int.h"
 
 struct in {
     const uint8_t *p, *end;
 };
 
-INLINE bool varint_get(struct in *in, uint64_t *v)
+INLINE bool get(struct in *in, uint64_t *v)
 {
-    uint64_t x = 0;
+    const uint8_t *p = varint_get(in->p, in->end, v);
 
-    for (unsigned shift = 0; shift < 70; shift += 7) {
-        uint8_t b;
-
-        if (in->p == in->end)
-            return false;
-        b = *in->p++;
-        x |= (uint64_t)(b & 0x7f) << shift;
-        if (b < 0x80) {
-            *v = x;
-            return true;
-        }
-    }
-    return false;
+    if (p == NULL)
+        return false;
+    in->p = p;
+    return true;
 }
 
 struct field {
@@ -39,18 +31,18 @@ static bool field_get(struct in *in, struct field *f)
 {
     uint64_t tag, n = 0;
 
-    if (!varint_get(in, &tag) || tag < 8)
+    if (!get(in, &tag) || tag < 8)
         return false;
     f->number = tag >> 3;
     f->wire = tag & 7;
     f->val.p = in->p;
     if (f->wire == WIRE_VARINT) {
-        if (!varint_get(in, &n))
+        if (!get(in, &n))
             return false;
         f->val.end = in->p;
         return true;
     }
-    if (f->wire == WIRE_BYTES && !varint_get(in, &n))
+    if (f->wire == WIRE_BYTES && !get(in, &n))
         return false;
     if (f->wire == WIRE_8 || f->wire == WIRE_4)
         n = f->wire == WIRE_8 ? 8 : 4;
@@ -154,11 +146,11 @@ INLINE bool varint_get_fast(struct in *in, uint64_t *v)
     unsigned n;
 
     if (__builtin_expect(in->end - in->p < (ptrdiff_t)sizeof(x), 0))
-        return varint_get(in, v);
+        return get(in, v);
     memcpy(&x, in->p, sizeof(x));
     ends = ~x & 0x80808080u;
     if (__builtin_expect(ends == 0, 0))
-        return varint_get(in, v);
+        return get(in, v);
     x &= ends ^ (ends - 1); /* up to the first byte that ends a value */
     n = (unsigned)__builtin_ctz(ends) / 8 + 1;
     *v = (x & 0x7f) | (x & 0x7f00) >> 1 | (x & 0x7f0000) >> 2 | (x & 0x7f000000) >> 3;

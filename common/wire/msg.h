@@ -75,6 +75,7 @@ enum msg_ways {
     X(SEG_POP, 54, seg_pop, M2S)         /* release n */                                 \
     X(SEG_REMOVE, 56, seg_remove, M2S)                                                   \
     X(RULES, 58, rules, M2S)             /* a queue's time-outs and texts */             \
+    X(SEG_CREDIT, 64, seg_credit, M2S)   /* let the next n joins in at once */           \
     X(MOVE_IN, 59, move_in, M2S)         /* target's node: prepare to receive */         \
     X(MOVE_OUT, 60, move_out, M2S)       /* source's node: start copying */              \
     X(MOVE_END, 61, move_end, M2S)       /* both: commit or abort */                     \
@@ -101,6 +102,8 @@ enum msg_ways {
     X(MAP, 33, map, M2R)                 /* the chain map, or what changed in it */      \
     X(STATS, 34, stats, M2R)             /* figures of the queues, once a second */      \
     X(NODE_REG, 48, node_reg, S2M)       /* the first message on a link */               \
+    X(REPLICA, 25, replica, S2R)         /* what answers polls of waiting tickets */     \
+    X(SEEN, 26, seen, R2S)               /* polls that were answered so */               \
     X(WHY, 70, why, M2S)                 /* about one ticket */                          \
     X(WHY_ANS, 71, why_ans, S2M)                                                         \
     X(DIR, 91, dir, S2S)                 /* a holder of tickets to an owner */           \

@@ -1,12 +1,14 @@
 /* msg_router_segment.h: a part of msg.h: what routers and segment nodes say to one
- * another: batches. The i-th answer belongs to the i-th request of the frame with the
- * same request id. Pure. Memory: msg.h.
+ * another: batches, where the i-th answer belongs to the i-th request of the frame with the
+ * same request id; and the replica of its lines that a node keeps at each router. Pure.
+ * Memory: msg.h.
  */
 #ifndef SEGQ_MSG_ROUTER_SEGMENT_H
 #define SEGQ_MSG_ROUTER_SEGMENT_H
 
 #include "common/base/base.h"
 #include "common/ticket/pass.h"
+#include "common/wire/msg_segment_manager.h"
 
 struct place_req { /* a poll: what the token says */
     seg_id seg;    /* the token's own segment, which may have been merged away */
@@ -73,6 +75,7 @@ struct append_req { /* a join */
     const char *subject;
     seg_id old_seg; /* 0; else the ticket that it replaces, which may have its subject */
     uint32_t old_number;
+    uint8_t enters; /* 1: the asker understands APPEND_ENTERED */
 };
 
 enum append_state {
@@ -81,6 +84,7 @@ enum append_state {
     APPEND_SEALED,   /* next: the successor, 0 if there is none yet */
     APPEND_BUSY,     /* no memory, or not serving: 503 */
     APPEND_UNKNOWN,  /* this node has no such segment: the asker's map is old */
+    APPEND_ENTERED,  /* a new ticket that was let in at once: its pass is here */
     APPEND_NSTATES
 };
 
@@ -96,6 +100,9 @@ struct append_ans {
         seg_id next;
     };
     seg_id seg; /* the token's segment (differs from the asked one if EXISTING and moved) */
+    uint16_t pass_len; /* this and the rest: APPEND_ENTERED */
+    const char *pass;
+    int64_t released_at_ms, pass_expires_s;
 };
 
 struct drop_req {
@@ -192,6 +199,90 @@ struct msg_session {
 struct msg_session_ans {
     uint32_t n;
     struct sess_ans *ans;
+};
+
+/* ---- the replica -------------------------------------------------------------------------
+ * A node pushes to a router what an answer to the poll of a waiting ticket is made of, by *name*:
+ * by the segment that tokens name, also after that was absorbed. A ticket waits if its bit is
+ * set; its position is before + set bits of lower numbers + 1. Whatever is not said in here is
+ * asked as before, with PLACE.
+ *
+ * A push is any number of frames without stamp_ms and one with it, which comes last. Rows of a
+ * push are of one moment, stamp_ms; each is whole, unless it says REPLICA_MORE. A router
+ * asks for pushes with its first SEEN on a link. It gets a whole push: frames from
+ * REPLICA_WHOLE to the next REPLICA_END, which replace all that it had from this node when the
+ * last of them is here; pushes of what changes meanwhile stand between them, and belong to the
+ * new. Later differences, and whole pushes again, if it reads too slowly. */
+#define REPLICA_BYTES_MAX 65536 /* of `dead`, of `lines`, of `marks` in one row */
+
+enum replica_flag {
+    REPLICA_WHOLE = 1, /* a whole push begins: before the rows of this frame */
+    REPLICA_END = 2,   /* and ends: behind the rows of this frame, which has a stamp */
+};
+
+enum replica_row_flag { /* a flag that is not known means REPLICA_ASK */
+    REPLICA_ASK = 1,    /* polls of this name are asked: nothing else in the row counts */
+    REPLICA_NEW = 2,    /* what was said of its numbers before is void: all are dead */
+    REPLICA_MORE = 4,   /* more rows of it follow in this push: ask until then */
+    REPLICA_FENCED = 8, /* on its way to `host`, a segment of any node: see PROTOCOL 24 */
+    REPLICA_EARLY = 16, /* without positions before the draw: NO_PLACE_EARLY */
+    REPLICA_NO_PLACE = 32, /* without positions: NO_PLACE_NOW. The sum only chooses the interval */
+    REPLICA_ROW_FLAGS = 63
+};
+
+/* How a row changes the numbers of its name, in this order: those from the end that was said
+ * before up to `end` are alive (of a new one they are dead); `lines`; `dead`; those below
+ * `head` are dead. Nothing else brings a number to life. A row of an unknown name that is not
+ * REPLICA_NEW is passed over: it is for those that have it already. Bytes:
+ * common/wire/replica_bytes.h; the codec refuses those that make no sense. */
+struct replica_row {
+    seg_id name;
+    seg_id host;    /* the segment that has its tickets; itself, if it was not absorbed;
+                     * REPLICA_FENCED: the one that will have them */
+    queue_id queue; /* whose pace, of `lane`, is told */
+    uint8_t lane;
+    uint8_t flags;  /* enum replica_row_flag */
+    uint32_t end;   /* numbers that it has given; never falls */
+    uint32_t head;  /* <= end; never falls, unless REPLICA_NEW */
+    uint32_t told_max_ms; /* the longest interval that is told here */
+    uint64_t before; /* the waiting tickets before its first */
+    uint32_t n_dead, n_lines;
+    const uint8_t *dead, *lines;
+};
+
+struct msg_replica {
+    msec_t stamp_ms;   /* the node's monotonic clock; 0: more frames of this push follow */
+    msec_t echo_ms;    /* with a stamp: the newest clock_ms of this router that was read before
+                        * it; 0: none */
+    uint64_t seen;     /* with a stamp: the newest SEEN.seq that counts */
+    uint8_t flags;     /* enum replica_flag */
+    uint32_t n, n_pace, n_gone;
+    struct replica_row *v;
+    struct pace_entry *pace; /* that are new, or have changed; before the rows */
+    seg_id *gone;      /* names that this node has no more; before the rows */
+};
+
+/* Polls that a router has answered from its replica. The first on a link asks for pushes; an
+ * older node answers ERROR SQ_EUNKNOWN, and gets no second one. */
+struct seen_row {
+    seg_id name;
+    uint8_t client;   /* enum client_class */
+    uint32_t n_marks; /* bytes */
+    const uint8_t *marks; /* common/wire/replica_bytes.h */
+};
+
+enum seen_flag {
+    SEEN_ECHO = 1, /* push a stamp at once */
+    SEEN_LAST = 2, /* the router ends, and has told nobody anything that is not in here */
+};
+
+struct msg_seen {
+    msec_t clock_ms; /* the router's monotonic clock */
+    uint64_t seq;    /* 1, 2, ... for this node, not for this link; one that is sent again keeps
+                      * its own. They come in order */
+    uint8_t flags;   /* enum seen_flag */
+    uint32_t n;
+    struct seen_row *v;
 };
 
 #endif

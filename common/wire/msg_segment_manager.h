@@ -26,6 +26,7 @@ struct msg_node_reg { /* followed by SEG_STATUS frames with `full`, the last wit
     bool directory; /* it can keep a share of the directory of subjects */
     bool draws;            /* it knows of early ones, and of draws */
     bool closes;           /* and seals their segments by its clock */
+    bool credits;          /* it lets joins in on credit (SEG_CREDIT) */
 };
 
 struct msg_node_ok {
@@ -119,6 +120,20 @@ struct msg_seg_pop {
     uint32_t away_ms; /* a ticket whose told poll is later than this is skipped; 0: none */
 };
 
+/* Joins that find nobody in line may be let in at once, with the numbers from .. end in this
+ * order; the manager has stored that these are released. It ends with the first join that has to
+ * wait. A new order replaces the one before, whose unused numbers are never given. */
+struct msg_seg_credit {
+    uint64_t epoch;
+    seg_id seg;
+    uint64_t tick; /* grows per segment; an older one, or the same again, changes nothing */
+    uint32_t from, end; /* of the numbers that were set aside; equal: no more credit */
+    uint32_t lease_ms;  /* from its arrival on */
+    int64_t released_at_ms; /* wall clock: what the passes will say */
+    uint32_t aside; /* so many numbers beyond `end` are to be set aside: joins that wait get
+                     * later ones */
+};
+
 struct seg_status {
     seg_id seg;
     queue_id queue;
@@ -147,6 +162,11 @@ struct seg_status {
     bool closed;   /* an early one: sealed by the node's clock, since the node started */
     int64_t closes_ms; /* an early one that is not drawn: as it was told */
     uint64_t ahead; /* as it was told: positions that are shown count from there */
+    uint64_t credit_tick; /* of the last SEG_CREDIT that this manager has given */
+    uint32_t credit_at, credit_end; /* the numbers that it still lets in; equal: none */
+    uint32_t aside_end; /* numbers from there up to here are set aside, and not granted yet */
+    uint32_t unused; /* of `joined`: numbers that were set aside and that nobody has */
+    uint64_t entered; /* let in with their joins, since the node knows (it may begin anew) */
     uint32_t n_marks; /* releases that nobody has said are stored */
     const struct mark_row *marks;
 };

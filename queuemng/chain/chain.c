@@ -35,7 +35,7 @@ static void lane_sum(struct mlane *l)
     l->has_lost = l->has_missing_source = false;
     l->missing = l->n_away = 0;
     each_seg(l, s) {
-        l->joined += s->st.joined;
+        l->joined += s->st.joined - s->st.unused;
         l->left += s->st.left;
         l->expired += s->st.expired;
         l->no_shows += s->st.no_shows;

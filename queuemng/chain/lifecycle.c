@@ -57,7 +57,7 @@ void seg_unlink(struct mng *m, struct mseg *s)
         else
             s->move->to = NULL;
     }
-    l->gone_joined += s->st.joined;
+    l->gone_joined += s->st.joined - s->st.unused;
     l->gone_left += s->st.left;
     l->gone_expired += s->st.expired;
     l->gone_no_shows += s->st.no_shows;
@@ -118,18 +118,50 @@ static void take_people(struct mng *m, struct mseg *s, const struct seg_status *
     s->unconfirmed = 0;
 }
 
+/* What was let in on credit; what will not be used is given back. Of a new link's report
+ * nothing is known: all may have been used. */
+static void take_credit(struct mng *m, struct mseg *s, const struct seg_status *st)
+{
+    struct mcredit *c = &s->credit;
+    struct mlane *l = s->lane;
+    uint64_t used = growth(s, s->st.entered, st->entered), left = st->credit_end - st->credit_at;
+    uint64_t came = growth(s, s->st.joined - s->st.unused, st->joined - st->unused);
+
+    c->open -= u64_min(c->open, used);
+    l->released += used;
+    m->count.released += used;
+    m->count.entered += used;
+    if (c->tick == st->credit_tick && c->open > left) {
+        if (l->q->def.mode != MODE_SLOTS)
+            release_refund(&l->q->rel, c->open - left, 0);
+        c->open = left;
+    }
+    l->came += came;
+    if (came > 0) {
+        l->came_ms = m->now_ms;
+        queue_wake(m, l->q);
+    }
+}
+
+void seg_credit_void(struct mseg *s)
+{
+    s->credit = (struct mcredit){ 0 };
+}
+
 static void take_figures(struct mseg *s, const struct seg_status *st)
 {
-    uint32_t joined = s->st.joined;
+    uint32_t joined = s->st.joined, unused = s->st.unused;
 
     s->st = *st;
     s->st.absorbed = NULL; /* absorbed.h has them */
     s->st.marks = NULL;
     s->st.n_marks = 0;
-    if (s->kind == OPEN_REBUILD)
-        s->st.joined = joined; /* it takes all its numbers for given */
+    if (s->kind == OPEN_REBUILD) { /* it takes all its numbers for given */
+        s->st.joined = joined;
+        s->st.unused = unused;
+    }
     if (s->phase == SEG_STORED)
-        s->lane->joined_before += s->st.joined; /* before our time: that is no rush */
+        s->lane->joined_before += s->st.joined - s->st.unused; /* before our time: that is no rush */
 }
 
 static void take_phase(struct mng *m, struct mseg *s)
@@ -165,6 +197,7 @@ void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st)
     if (seg_is_lost(s))
         return; /* given up: what it holds is not ours any more */
     take_people(m, s, st);
+    take_credit(m, s, st);
     take_figures(s, st);
     s->absent = false;
     seg_whole(m, s);
@@ -218,6 +251,7 @@ void seg_lost(struct mng *m, struct mseg *s)
     m->count.lost_segments++;
     pop_seg_gone(m, s);
     slots_lost(m, s);
+    seg_credit_void(s); /* its stored releases count now */
     if (!seg_is_rebuilding(s)) /* else those of before are awaited still */
         s->was_waiting = s->st.waiting + s->st.returning;
     seg_set_health(s, seg_is_rebuilding(s) ? SEG_GONE_AGAIN : SEG_GONE);

@@ -22,6 +22,8 @@ struct mseg *seg_new(struct mng *m, struct mlane *l, struct mnode *n, seg_id id,
 void seg_unlink(struct mng *m, struct mseg *s);
 /* Its node's report. Of a lost segment nothing is taken. */
 void seg_status(struct mng *m, struct mseg *s, const struct seg_status *st);
+/* Its node knows nothing of credit that was given before: what it used is in its report. */
+void seg_credit_void(struct mseg *s);
 /* Its node does not have it, or was silent for too long: the plan of its lane opens it
  * elsewhere. One in which certainly nobody is goes at once: s may be freed. */
 void seg_lost(struct mng *m, struct mseg *s);

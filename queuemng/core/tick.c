@@ -12,6 +12,7 @@
 #include "queuemng/core/stats.h"
 #include "queuemng/core/step.h"
 #include "queuemng/nodes/liveness.h"
+#include "queuemng/release/credit.h"
 #include "queuemng/release/eta.h"
 #include "queuemng/release/figures.h"
 #include "queuemng/release/opening.h"
@@ -85,7 +86,7 @@ static void queue_idle(struct mng *m, struct mqueue *q)
     for (unsigned i = 0; i < q->n_lanes; i++) {
         struct mlane *l = &q->lane[i];
 
-        if (l->waiting + l->returning + l->ready != 0 || l->pop.busy)
+        if (l->waiting + l->returning + l->ready != 0 || l->pop.busy || credit_is_warm(m, l))
             return;
     }
     for (unsigned i = 0; i < q->n_lanes; i++)

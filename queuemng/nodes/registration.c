@@ -75,6 +75,7 @@ void on_node_reg(struct mng *m, struct mnode *n, const struct msg_node_reg *g)
     n->max_segments = g->max_segments;
     n->draws = g->draws;
     n->closes = g->closes;
+    n->credits = g->credits;
     n->past_opening_ms = 0; /* its clock may have been set since */
     n->registered = false;
     node_put(m, n);
@@ -117,6 +118,8 @@ static void take_status(struct mng *m, struct mnode *n, const struct seg_status 
     if (!ours)
         return;
     s->seen = true;
+    if (full && !n->registered)
+        seg_credit_void(s);
     if (full)
         seg_set_absorbed(m, s, st);
     seg_status(m, s, st);

@@ -7,6 +7,7 @@
 
 #include "common/base/log.h"
 #include "queuemng/chain/lifecycle.h"
+#include "queuemng/release/credit.h"
 #include "queuemng/state/alias.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/pop_state.h"
@@ -223,9 +224,12 @@ void pops_tick(struct mng *m, struct mqueue *q)
 {
     struct release_out out = { 0 };
     struct release was = q->rel;
+    uint64_t wish[LANES_MAX];
     struct pop_in p;
 
     pop_ask(m, q, &p);
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        p.in.waiting[i] += wish[i] = credit_wish(m, &q->lane[i]);
     release_tick(&q->rel, &p.in, &out);
     q->allowed_per_s = out.allowed_per_s;
     note_tiers(m, q, &was);
@@ -234,8 +238,13 @@ void pops_tick(struct mng *m, struct mqueue *q)
         for (unsigned i = 0; i < q->n_lanes; i++)
             q->allowed_per_s += q->lane[i].release_per_s;
     }
-    for (unsigned i = 0; i < q->n_lanes; i++)
-        lane_release(m, &q->lane[i], out.n[i]);
+    for (unsigned i = 0; i < q->n_lanes; i++) {
+        if (wish[i] > 0)
+            credit_give(m, &q->lane[i], out.n[i]);
+        else
+            lane_release(m, &q->lane[i], out.n[i]);
+        credit_keep(m, &q->lane[i]);
+    }
     for (unsigned i = 0; i < q->n_lanes; i++)
         if (q->lane[i].recovering && q->allowed_per_s > 0)
             snprintf(q->rel.limited_by, sizeof(q->rel.limited_by), "recovery");

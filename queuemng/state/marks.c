@@ -125,6 +125,33 @@ void marks_take(struct mng *m, struct mseg *s, const struct seg_status *st)
         batch_stored(s->node, s->id, st->last_tick);
 }
 
+/* More of the last row's release? */
+static bool row_extend(const struct mng *m, struct mlane *l, const struct mark_row *r)
+{
+    struct mchunk *c = l->n_chunks > 0 ? l->chunk[l->n_chunks - 1] : NULL;
+    struct mark_row *x = c != NULL && c->n > 0 ? &c->v[c->n - 1] : NULL;
+
+    if (x == NULL || x->again || x->seg != r->seg || x->end != r->from || x->at_ms != r->at_ms)
+        return false;
+    x->end = r->end;
+    c->dirty = true;
+    c->since_ms = m->now_ms;
+    return true;
+}
+
+bool marks_grant(struct mng *m, struct mlane *l, const struct mark_row *r)
+{
+    uint32_t was;
+
+    assert(r->from < r->end && !r->again);
+    if (!row_extend(m, l, r) && !row_add(m, l, r))
+        return false;
+    mark_raise(l, r->seg, r->end, &was);
+    l->q->put_marks = true;
+    queue_put_later(m, l->q);
+    return true;
+}
+
 static uint32_t rows_of(const struct mlane *l, seg_id seg)
 {
     uint32_t n = 0;

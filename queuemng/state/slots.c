@@ -31,7 +31,7 @@ static uint64_t by_marks(const struct mng *m, const struct mlane *l, const struc
 
 static uint64_t seg_inside(const struct mng *m, const struct mseg *s)
 {
-    uint64_t n = (uint64_t)s->st.ready + s->st.active + s->unconfirmed;
+    uint64_t n = (uint64_t)s->st.ready + s->st.active + s->unconfirmed + s->credit.open;
     uint64_t marks;
 
     if (is_certain(s))

@@ -6,6 +6,7 @@
  *   reported              ready and active, as of its node's last report; ends that were not
  *                         reported yet are still inside
  *   a pop under way       all of it
+ *   credit of a tail      all of it that its node has not said is used, or never will be
  *   a pop given up        all of it, until its node reports again
  *   its absorbed tickets are missing
  *                         every stored release (marks.h) that is younger than a session

@@ -52,6 +52,7 @@ struct mnode { /* a segment node, for ever known by its name */
     bool member;        /* it does */
     bool draws;         /* it can have segments of a pre-queue */
     bool closes;        /* and seals them by its clock */
+    bool credits;       /* it lets joins in on credit */
     int64_t past_opening_ms;    /* its clock was past this opening when ours was not; 0: not seen */
     msec_t down_ms;     /* since when there is no link */
     msec_t heard_ms;    /* when it last said something */
@@ -106,6 +107,14 @@ enum seg_health {
     SEG_NHEALTHS
 };
 
+struct mcredit { /* release/credit.h */
+    uint64_t tick;      /* of the last order; 0: none since its node registered */
+    uint64_t open;      /* numbers that are not known to be used, or to be never used */
+    uint32_t from, end; /* of the present one */
+    int64_t at_ms;      /* its releases, wall clock */
+    msec_t since_ms, sent_ms;
+};
+
 /* The flags beside phase and health are no states of it: want_seal, want_remove and want_next
  * are wishes that reconcile.h has its node fulfil; seen, used, absent and missing_source are facts
  * about something else (a report, its node's count, its node, the aliases), true or false in
@@ -126,6 +135,7 @@ struct mseg {
     uint32_t was_waiting; /* people in it when it was lost: at most these come back */
     uint32_t mark_end;   /* its numbers below were released, left or timed out */
     uint64_t unconfirmed; /* of pops that were given up since its last report */
+    struct mcredit credit;
     seg_id want_next;
     struct seg_status st;
     struct mprequeue pre;
@@ -196,6 +206,9 @@ struct mlane {
     uint64_t released;  /* ever, in this manager's time */
     /* rates */
     uint64_t joined_before, released_before;
+    msec_t came_ms;   /* when somebody last joined; 0: not in this manager's time */
+    uint64_t came;    /* since the last tick */
+    double came_peak; /* in a tick, lately */
     double join_per_s, release_per_s;
     struct eta_lane eta;
     uint64_t eta_released, eta_gone; /* at its last look */

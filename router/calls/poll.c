@@ -25,6 +25,6 @@ void poll_start(struct router *r, struct httpd_req *req, struct slice text)
         return;
     r->counts.polls++;
     memcpy(rf->text, text.p, TOKEN_TEXT_LEN); /* there is one spelling, so also the answer's */
-    flow_poll(&rf->flow, r->routes, &t, ev_now(r->ev));
+    flow_poll(&rf->flow, r->routes, &r->replicas, &t, ev_now(r->ev));
     rflow_begin(r, rf);
 }

@@ -54,6 +54,6 @@ void hold_ans(struct flow *f, const struct place_ans *a, msec_t now_ms)
         return;
     }
     if (a->state == PLACE_ADMITTED)
-        flow_admitted(f, a);
+        flow_admitted(f, a->released_at_ms, a->pass_expires_s);
     flow_end(f, FLOW_OK); /* if it is none of these, its next poll says what has become of it */
 }

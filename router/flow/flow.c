@@ -29,6 +29,7 @@
 #include "router/flow/direct_entry.h"
 #include "router/flow/next.h"
 #include "router/flow/replace.h"
+#include "router/replica/replicas.h"
 
 /* The ticket that is asked for is over. */
 static void gone(struct flow *f, struct routes *r, enum gone_reason why, msec_t now_ms)
@@ -97,10 +98,19 @@ void flow_replace(struct flow *f, struct routes *r, const struct route_queue *q,
         replace_begin(f, r, old, now_ms);
 }
 
-void flow_poll(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms)
+void flow_poll(struct flow *f, struct routes *r, struct replicas *known, const struct token *t,
+               msec_t now_ms)
 {
+    struct place_ans a;
+
     start(f, FLOW_POLL, *t, now_ms);
     next_poll(f, r, now_ms);
+    if (known != NULL && f->todo == FLOW_ASK &&
+        replicas_place(known, f->node, f->serving, t, now_ms, &a)) {
+        f->known = true;
+        flow_place_ans(f, r, &a, now_ms);
+        assert(f->todo == FLOW_DONE);
+    }
 }
 
 void flow_leave(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms)
@@ -152,7 +162,7 @@ void flow_place_ans(struct flow *f, struct routes *r, const struct place_ans *a,
         flow_end(f, f->kind == FLOW_JOIN ? FLOW_EXISTING : FLOW_OK);
         break;
     case PLACE_ADMITTED:
-        flow_admitted(f, a);
+        flow_admitted(f, a->released_at_ms, a->pass_expires_s);
         flow_end(f, f->kind == FLOW_JOIN ? FLOW_EXISTING : FLOW_OK);
         break;
     case PLACE_GONE:
@@ -199,12 +209,15 @@ void flow_append_ans(struct flow *f, struct routes *r, const struct append_ans *
     assert(f->asks == FLOW_JOIN);
     switch ((enum append_state)a->state) {
     case APPEND_OK:
+    case APPEND_ENTERED: /* also its pass is here */
         joined(f, a);
         f->fresh = true;
         if (f->step != REPLACE_NONE) {
             replace_joined(f, r, now_ms);
             break;
         }
+        if (a->state == APPEND_ENTERED)
+            flow_admitted(f, a->released_at_ms, a->pass_expires_s);
         flow_end(f, FLOW_OK);
         if (a->position != 0 && a->position <= routes_entry(r, f->queue))
             hold_begin(f, now_ms);

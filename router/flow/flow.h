@@ -9,7 +9,8 @@
  *                                       one whether this subject has a ticket: ask again
  *                                     | existing: ask its owner, as for a poll; if it is
  *                                       gone meanwhile, join again
- *   poll:  owner of the token's segment -> ask -> answer | busy, moved or unknown: wait for
+ *   poll:  owner of the token's segment -> known here: answer
+ *                                       -> ask -> answer | busy, moved or unknown: wait for
  *                                                          a newer map, ask again
  *   leave, session: like poll
  *   renewal: a session that never waits: the request is let in without it, too
@@ -22,6 +23,8 @@
 
 #include "common/ticket/token.h"
 #include "router/flow/routes.h"
+
+struct replicas;
 
 #define FLOW_TIMEOUT_MS 2000
 #define FLOW_RENEW_MS   250 /* a renewal: the request that it goes with waits no longer */
@@ -98,6 +101,7 @@ struct flow {
     uint32_t poll_after_ms;
     int64_t released_at_ms, pass_expires_s;
     seg_id serving;           /* segment that answered */
+    bool known;               /* no node was asked: FLOW_OK, from the replica of `node` */
 };
 
 /* token.client and token.subject_hash are set by the caller before a join. q NULL: there is no
@@ -107,7 +111,9 @@ void flow_join(struct flow *f, struct routes *r, const struct route_queue *q, un
 /* A join in place of an older ticket. */
 void flow_replace(struct flow *f, struct routes *r, const struct route_queue *q, unsigned lane,
                   const struct token *old, msec_t now_ms);
-void flow_poll(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms);
+/* known: what may be told without asking the node; NULL: it is asked. */
+void flow_poll(struct flow *f, struct routes *r, struct replicas *known, const struct token *t,
+               msec_t now_ms);
 void flow_leave(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms);
 
 void flow_session(struct flow *f, struct routes *r, const struct token *t,
@@ -116,6 +122,13 @@ void flow_session(struct flow *f, struct routes *r, const struct token *t,
 /* A session that is extended because its bearer is at work: FLOW_SESSION, SESS_EXTEND. */
 void flow_renew(struct flow *f, struct routes *r, const struct token *t, int64_t until_s,
                 msec_t now_ms);
+
+/* A node has just said that the ticket does not wait (any more). */
+static inline bool flow_saw_the_end(const struct flow *f)
+{
+    return f->kind == FLOW_LEAVE ? f->result == FLOW_OK
+                                 : f->kind == FLOW_POLL && (f->admitted || f->result == FLOW_GONE);
+}
 
 /* The ticket that a poll, drop or session command asks for. */
 static inline const struct token *flow_ticket(const struct flow *f)

@@ -15,11 +15,11 @@ static inline void flow_end(struct flow *f, enum flow_result result)
     f->wake_ms = MSEC_NEVER;
 }
 
-static inline void flow_admitted(struct flow *f, const struct place_ans *a)
+static inline void flow_admitted(struct flow *f, int64_t released_at_ms, int64_t expires_s)
 {
     f->admitted = true;
-    f->released_at_ms = a->released_at_ms;
-    f->pass_expires_s = a->pass_expires_s;
+    f->released_at_ms = released_at_ms;
+    f->pass_expires_s = expires_s;
 }
 
 /* Waits until wake_ms; where it may not wait any longer it ends at once, with `late`. */

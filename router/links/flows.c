@@ -114,6 +114,8 @@ static void finish(struct router *r, struct rflow *rf)
 {
     assert(rf->flow.todo == FLOW_DONE);
     judge_full(r, &rf->flow);
+    if (flow_saw_the_end(&rf->flow))
+        replicas_over(&r->replicas, rf->flow.node, &rf->flow.token);
     count_end(r, rf);
     rf->done(r, rf);
     if (rf->req != NULL)

@@ -79,6 +79,7 @@ static void put_appends(struct seg_links *s, const struct batch *b)
             .subject = rf->subject,
             .old_seg = rf->flow.old.seg,
             .old_number = rf->flow.old.number,
+            .enters = rf->flow.step == REPLACE_NONE,
         };
     }
 }
@@ -234,6 +235,10 @@ static void take(struct router *r, struct rflow *rf, const struct msg *m, uint32
         flow_place_ans(f, r->routes, &m->place_ans.ans[i], now_ms);
         break;
     case FLOW_JOIN:
+        if (m->append_ans.ans[i].state == APPEND_ENTERED) {
+            rf->pass = m->append_ans.ans[i].pass;
+            rf->pass_len = m->append_ans.ans[i].pass_len;
+        }
         flow_append_ans(f, r->routes, &m->append_ans.ans[i], now_ms);
         break;
     case FLOW_LEAVE:

@@ -7,6 +7,7 @@
 
 #include "common/base/log.h"
 #include "common/wire/codec.h"
+#include "router/links/replica_feed.h"
 #include "router/links/seg_ask.h"
 #include "router/links/seg_batch.h"
 #include "router/state/pass_time.h"
@@ -19,6 +20,8 @@ static void on_error(struct seg_link *l, const struct msg_error *m, uint64_t rid
 {
     const char *text = m->text != NULL ? m->text : "";
 
+    if (m->code == SQ_EUNKNOWN && replica_feed_refused(l, rid))
+        return;
     log_warn("event=refused node=%s why=\"%s\" text=%s", l->name, sq_strerror(m->code),
              log_q(text, strlen(text)));
     seg_batch_refused(l, rid);
@@ -69,6 +72,9 @@ static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
         case MSG_SESSION:
             rc = on_longer(r, &m.session);
             break;
+        case MSG_REPLICA:
+            rc = replica_feed_in(l, &m.replica);
+            break;
         case MSG_ERROR:
             on_error(l, &m.error, f->rid);
             break;
@@ -99,6 +105,7 @@ static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)
     assert(l->ch == NULL); /* one link at a time */
     l->ch = ch;
     l->failed = false;
+    replica_feed_up(l);
 }
 
 static void on_down(void *ctx, struct rpc_chan *ch, const char *why)
@@ -108,6 +115,8 @@ static void on_down(void *ctx, struct rpc_chan *ch, const char *why)
     (void)ch;
     if (l->ch != NULL)
         log_warn("event=node_down node=%s why=%s", l->name, log_q(why, strlen(why)));
+    if (l->ch != NULL)
+        replica_feed_down(l);
     l->ch = NULL;
     l->failed = true;
     seg_batches_lost(l);
@@ -179,6 +188,7 @@ static void drop_stale(struct seg_links *s)
         map_del(&s->by_no, no);
         log_info("event=node_removed node=%s", l->name);
         link_free(l);
+        replicas_forget(&s->r->replicas, (node_no)no);
         i = 0; /* the map has changed: from its beginning */
     }
 }
@@ -218,7 +228,12 @@ struct seg_links *seg_links_new(struct router *r)
     s->r = r;
     map_init(&s->by_no, 0);
     list_init(&s->free_batches);
+    if (replica_feed_init(s) < 0) {
+        free(s);
+        return NULL;
+    }
     if (ev_hook(r->ev, HOOK_RANK, on_turn_end, s) < 0) {
+        replica_feed_fini(s);
         free(s);
         return NULL;
     }
@@ -232,6 +247,7 @@ void seg_links_free(struct seg_links *s)
     if (s == NULL)
         return;
     ev_unhook(s->r->ev, on_turn_end, s);
+    replica_feed_fini(s);
     for (size_t i = 0; (i = map_next(&s->by_no, i, &no, &val)) != 0; i = 0) {
         map_del(&s->by_no, no);
         link_free((struct seg_link *)(uintptr_t)val);

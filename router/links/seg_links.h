@@ -33,6 +33,7 @@ struct seg_link {
     bool stays;  /* in the newest map */
     char name[NAME_MAX_LEN + 1];
     struct kind kind[SEG_KINDS]; /* by enum flow_kind */
+    uint64_t seen_rid;           /* of the last MSG_SEEN */
 };
 
 struct seg_links {
@@ -40,6 +41,9 @@ struct seg_links {
     struct map by_no; /* node_no -> struct seg_link, owned */
     uint64_t next_rid;
     struct list free_batches;
+    struct ev_timer *seen_timer;
+    ev_fn farewell_done; /* NULL: the process does not end */
+    void *farewell_arg;
     union { /* requests of the frame being made */
         struct place_req place[MSG_BATCH_MAX];
         struct append_req append[MSG_BATCH_MAX];

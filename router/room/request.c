@@ -167,7 +167,7 @@ static void begin(struct router *r, struct httpd_req *req, struct asked *x)
     } else {
         r->counts.polls++;
         memcpy(rf->text, x->text, TOKEN_TEXT_LEN);
-        flow_poll(&rf->flow, r->routes, &x->token, ev_now(r->ev));
+        flow_poll(&rf->flow, r->routes, NULL, &x->token, ev_now(r->ev));
     }
     rflow_begin(r, rf);
 }

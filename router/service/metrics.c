@@ -131,6 +131,18 @@ static void passes(struct buf *b, const struct router *r)
                ARRAY_LEN(v));
 }
 
+static void polls(struct buf *b, const struct replicas *k)
+{
+    metrics_by(b, "segq_router_polls_by_total",
+               "Polls that the replica answered, or why the segment node was asked", "by",
+               replica_by_names, k->polls, REPLICA_NBY);
+    metrics_value(b, "segq_router_replica_bytes", METRIC_GAUGE,
+                  "Memory of the replica of segment nodes' lines", (double)k->pool.n_bytes);
+    metrics_value(b, "segq_router_replica_marks", METRIC_GAUGE,
+                  "Polls answered from the replica of which the node does not know yet",
+                  (double)replicas_marks(k));
+}
+
 static void gauge(struct buf *b, const char *name, const char *help, uint64_t v)
 {
     metrics_value(b, name, METRIC_GAUGE, help, (double)v);
@@ -147,6 +159,7 @@ void router_metrics(void *router, struct buf *b)
     bypassed(b, &r->counts);
     limits(b, &r->gate);
     passes(b, r);
+    polls(b, &r->replicas);
     gauge(b, "segq_router_passes_ended", "Ended passes that are refused until they expire",
           r->revoked.n);
     seg_links_count(r->segs, &up, &of);

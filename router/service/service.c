@@ -11,6 +11,7 @@
 #include "common/http/admin.h"
 #include "router/links/flows.h"
 #include "router/links/mng_link.h"
+#include "router/links/replica_feed.h"
 #include "router/links/seg_link.h"
 #include "router/room/files.h"
 #include "router/service/dispatch.h"
@@ -136,6 +137,7 @@ int router_new(struct router **out, struct ev *ev, const struct router_cfg *cfg,
     revoked_init(&r->extended, randombytes_random());
     arena_init(&r->arena);
     api_ans_init(&r->ans);
+    replicas_init(&r->replicas, cfg->replica_fresh);
     rc = open_all(r, e);
     if (rc < 0) {
         router_free(r);
@@ -155,6 +157,7 @@ void router_free(struct router *r)
     mng_links_free(r->mngs);
     seg_links_free(r->segs);
     rflow_fini(r);
+    replicas_fini(&r->replicas);
     if (r->admin != NULL)
         admin_free(r->admin);
     if (r->rpc != NULL)
@@ -175,7 +178,17 @@ void router_free(struct router *r)
     free(r);
 }
 
+/* Nobody waits for an answer. */
+static void on_answered(void *router)
+{
+    struct router *r = router;
+
+    replica_feed_farewell(r->segs, r->drained, r->drained_arg);
+}
+
 void router_drain(struct router *r, ev_fn done, void *arg)
 {
-    httpd_drain(r->httpd, done, arg);
+    r->drained = done;
+    r->drained_arg = arg;
+    httpd_drain(r->httpd, on_answered, r);
 }

@@ -106,6 +106,9 @@ const struct cfg_key router_keys[] = {
       .help = "time after which a connection without a request is closed" },
     { K(request_timeout), .type = CFG_MS, .def = "2s", .min = 50, .max = 60000,
       .help = "time after which a request without an answer from the cluster gets 503" },
+    { K(replica_fresh), .type = CFG_MS, .def = "250ms", .min = 0, .max = 1000,
+      .help = "answer polls of waiting tickets from what segment nodes have pushed, if it is no "
+              "older; 0 = ask the node always" },
     { K(coalesce_us), .type = CFG_INT, .def = "60", .min = 0, .max = 10000,
       .help = "under load, least microseconds between two turns of the event loop; 0 = "
               "no wait" },

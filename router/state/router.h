@@ -19,6 +19,7 @@
 #include "router/gate/pass_clock.h"
 #include "router/gate/revoked.h"
 #include "router/gate/signature_cache.h"
+#include "router/replica/replicas.h"
 #include "router/state/cfg.h"
 #include "router/state/claim_keys.h"
 #include "router/state/client_gate.h"
@@ -52,6 +53,7 @@ struct router {
     struct httpd *httpd;
     struct admin *admin;
     struct routes *routes;
+    struct replicas replicas; /* what answers polls without a node */
     struct cluster_keys keys;
     struct seg_links *segs;
     struct mng_links *mngs;
@@ -68,6 +70,8 @@ struct router {
     char gate_subject[65];     /* gate_subject_header in small letters */
     struct gate_secret gate_secret;
     struct page_room *page;
+    ev_fn drained; /* router_drain() */
+    void *drained_arg;
     struct claim_ring claims;  /* keys that claims may be signed with */
     struct cors *cors; /* NULL: pages of other origins get nothing */
     uint64_t request_id;

@@ -63,7 +63,7 @@ static const char *take_block(struct xfer_in *x, const struct copy_block *v)
         return "no room for the copy";
     x->stage[v->index] = k;
     memcpy(k->alive, v->alive, sizeof(k->alive));
-    if (block_count(k) != v->n_left)
+    if (bits512_count(k->alive) != v->n_left)
         return "block damaged";
     for (unsigned w = 0; w < BLOCK_WORDS; w++)
         for (uint64_t m = k->alive[w]; m != 0; m &= m - 1)

@@ -40,24 +40,6 @@ void block_give(struct block_pool *p, struct block *b)
     p->n_blocks--;
 }
 
-unsigned block_count(const struct block *b)
-{
-    unsigned n = 0;
-
-    for (unsigned w = 0; w < BLOCK_WORDS; w++)
-        n += bits64(b->alive[w]);
-    return n;
-}
-
-uint64_t block_subs(const struct block *b)
-{
-    uint64_t sub = 0;
-
-    for (unsigned w = 0; w < BLOCK_WORDS; w++)
-        sub += block_behind(w) * bits64(b->alive[w]);
-    return sub;
-}
-
 uint64_t block_due(const struct block *b, unsigned w, uint8_t now)
 {
     const uint8_t *p = b->idle + w * 64;

@@ -153,17 +153,6 @@ int segq_append(struct segq *q, uint8_t deadline, uint32_t *number)
     return 0;
 }
 
-/* Slots from..to of a block, all of them dead. */
-static void raise_run(struct block *b, unsigned from, unsigned to)
-{
-    for (unsigned w = from >> 6; w << 6 < to; w++) {
-        unsigned lo = w << 6 < from ? from & 63 : 0, end = to - (w << 6);
-        uint64_t below = end >= 64 ? UINT64_MAX : (1ull << end) - 1;
-
-        b->alive[w] |= below & ~((1ull << lo) - 1);
-    }
-}
-
 int segq_append_many(struct segq *q, const uint8_t *deadline, uint32_t n)
 {
     if (q->sealed)
@@ -176,9 +165,10 @@ int segq_append_many(struct segq *q, const uint8_t *deadline, uint32_t n)
 
         if (b == q->n_blocks && add_block(q) < 0)
             return SQ_ENOMEM;
-        raise_run(q->block[b], from, from + k);
+        for (unsigned w = from >> 6; w << 6 < from + k; w++)
+            q->block[b]->alive[w] |= bits512_run(w, from, from + k);
         memcpy(q->block[b]->idle + from, deadline, k);
-        q->sub[b] = block_subs(q->block[b]);
+        q->sub[b] = bits512_subs(q->block[b]->alive);
         q->count[b] += (uint16_t)k;
         q->waiting += k;
         q->end += k;
@@ -186,6 +176,18 @@ int segq_append_many(struct segq *q, const uint8_t *deadline, uint32_t n)
         n -= k;
     }
     return 0;
+}
+
+uint32_t segq_set_aside(struct segq *q, uint32_t n)
+{
+    uint32_t i = 0, number;
+
+    assert(!q->sealed);
+    for (; i < n && segq_append(q, 0, &number) == 0; i++) {
+        segq_drop(q, number, DEAD_POPPED);
+        q->popped_end = number + 1;
+    }
+    return i;
 }
 
 void segq_seal(struct segq *q)
@@ -257,7 +259,7 @@ static uint32_t pop_block(struct segq *q, uint32_t b, uint32_t n, uint32_t *out)
 
     for (unsigned w = 0; w < BLOCK_WORDS && got < n; w++)
         got += pop_word(q->block[b], w, b << BLOCK_SHIFT, n - got, out + got);
-    q->sub[b] = block_subs(q->block[b]);
+    q->sub[b] = bits512_subs(q->block[b]->alive);
     if (got == 0)
         return 0;
     assert(got <= q->count[b] && got <= q->waiting);

@@ -47,6 +47,9 @@ SQ_CHECK int segq_append_many(struct segq *q, const uint8_t *deadline, uint32_t 
 /* Takes memory for n more appends, which then cannot fail; SQ_ENOMEM: none taken. */
 SQ_CHECK int segq_reserve(struct segq *q, uint32_t n);
 void segq_unreserve(struct segq *q);
+/* The next numbers, up to n: dead, as if they had been popped. Returns how many, fewer without
+ * memory; not of a sealed line. */
+uint32_t segq_set_aside(struct segq *q, uint32_t n);
 /* No append from now on. (A move's target is opened again for the commit.) */
 void segq_seal(struct segq *q);
 void segq_unseal(struct segq *q);
@@ -75,6 +78,11 @@ static inline uint32_t segq_rank(const struct segq *q, uint32_t number)
 }
 
 /* When a living ticket times out. */
+static inline uint8_t segq_deadline(const struct segq *q, uint32_t number)
+{
+    return q->block[number >> BLOCK_SHIFT]->idle[number & (BLOCK_SLOTS - 1)];
+}
+
 static inline void segq_mark(struct segq *q, uint32_t number, uint8_t deadline)
 {
     q->block[number >> BLOCK_SHIFT]->idle[number & (BLOCK_SLOTS - 1)] = deadline;

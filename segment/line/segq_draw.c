@@ -56,8 +56,8 @@ static void write_block(struct segq *q, uint32_t b, uint32_t n, const uint16_t *
         if (slots[number[at]] & ALIVE)
             k->alive[i >> 6] |= 1ull << (i & 63);
     }
-    q->sub[b] = block_subs(k);
-    q->count[b] = (uint16_t)block_count(k);
+    q->sub[b] = bits512_subs(k->alive);
+    q->count[b] = (uint16_t)bits512_count(k->alive);
     q->died_of[b] = DEAD_UNKNOWN;
 }
 

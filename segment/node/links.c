@@ -8,6 +8,7 @@
 #include "segment/directory/members.h"
 #include "segment/node/report.h"
 #include "segment/node/step.h"
+#include "segment/replica/seen.h"
 #include "segment/table/clock.h"
 #include "segment/table/peers.h"
 #include "segment/table/state.h"
@@ -21,6 +22,12 @@ static void router_up(struct segtab *t, peer_no no, struct outbox *out)
     segtab_rest(t);
     t->clock_runs = ++t->n_routers > 0;
     segtab_passes_all(t, no, out);
+}
+
+static void router_down(struct segtab *t, const struct peer *gone)
+{
+    t->clock_runs = --t->n_routers > 0;
+    replica_gone(t, &gone->listener);
 }
 
 static void segment_up(struct segtab *t, peer_no no, struct outbox *out)
@@ -59,7 +66,7 @@ void peer_down(struct segtab *t, peer_no no, struct outbox *out)
     *p = t->peers[--t->n_peers];
     assert(gone.role != RPC_ROUTER || t->n_routers > 0);
     if (gone.role == RPC_ROUTER)
-        t->clock_runs = --t->n_routers > 0;
+        router_down(t, &gone);
     else if (gone.role == RPC_SEGMENT)
         segment_down(t, &gone, out);
     if (t->manager != no)

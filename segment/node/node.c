@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "segment/directory/members.h"
+#include "segment/replica/push.h"
 #include "segment/restore/stage.h"
 #include "segment/table/peers.h"
 #include "segment/table/rules.h"
@@ -31,6 +32,8 @@ struct segtab *segtab_new(const struct segtab_opts *o)
     list_init(&t->dirty);
     list_init(&t->active);
     list_init(&t->moves);
+    list_init(&t->replica.names);
+    map_init(&t->replica.by_name, 0);
     dirs_init(&t->dir);
     outbox_init(&t->loop[0]);
     outbox_init(&t->loop[1]);
@@ -48,6 +51,7 @@ void segtab_free(struct segtab *t)
     segtab_dir_mode(t, false); /* nobody is to be told of what ends now */
     each_move (t, v)
         segtab_move_free(t, v);
+    replica_fini(t);
     each_seg (t, g)
         segtab_seg_free(t, g);
     for (size_t i = 0; (i = map_next(&t->queues, i, &key, &val)) != 0;)

@@ -19,6 +19,7 @@
 #include "segment/table/trail.h"
 #include "segment/table/unit.h"
 #include "segment/table/where.h"
+#include "segment/tickets/credit.h"
 #include "segment/tickets/draw.h"
 #include "segment/tickets/rebuild.h"
 #include "segment/tickets/release.h"
@@ -265,6 +266,18 @@ static void order_seg_pop(struct segtab *t, peer_no from, const struct msg_seg_p
     a->busy = busy;
     segtab_status(g, &a->status);
     segtab_list_marks(g, &a->status, out);
+}
+
+/* Only on the link on which the manager was told everything since: it takes what it gave by
+ * another one for over. */
+static void order_seg_credit(struct segtab *t, peer_no from, const struct msg_seg_credit *m,
+                             struct outbox *out)
+{
+    struct seg *g = segtab_seg(t, m->seg);
+
+    if (g != NULL && from == t->told_to && t->epoch == t->told_epoch)
+        segtab_credit(t, g, m);
+    segtab_report_one(t, m->seg, from, out);
 }
 
 static void order_seg_remove(struct segtab *t, peer_no from,

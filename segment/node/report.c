@@ -9,10 +9,13 @@
 #include "segment/table/peers.h"
 #include "segment/table/state.h"
 #include "segment/table/where.h"
+#include "segment/tickets/credit.h"
 
 void segtab_status(const struct seg *g, struct seg_status *s)
 {
     const struct sessions *r = &g->b.released;
+    const struct credit *c = &g->credit;
+    uint32_t left = credit_left(g->tab, g);
 
     *s = (struct seg_status) {
         .seg = g->b.id,
@@ -43,6 +46,12 @@ void segtab_status(const struct seg *g, struct seg_status *s)
         .closed = g->closed,
         .closes_ms = g->early ? g->closes_ms : 0,
         .ahead = g->ahead,
+        .credit_tick = c->tick,
+        .credit_at = left > 0 ? c->at : c->top,
+        .credit_end = left > 0 ? c->end : c->top,
+        .aside_end = c->aside_end,
+        .unused = g->unused,
+        .entered = g->entered,
     };
 }
 
@@ -100,8 +109,10 @@ void segtab_report_all(struct segtab *t, peer_no manager, struct outbox *out)
         struct msg_seg_status *m = new_frame(t, manager, &n, out);
 
         for (; m->n < n; m->n++, it = list_next(&t->segs, it)) {
-            const struct seg *g = container_of(it, struct seg, node);
+            struct seg *g = container_of(it, struct seg, node);
 
+            credit_end(g); /* the manager takes what it gave before for over */
+            g->credit.tick = 0;
             segtab_status(g, &m->v[m->n]);
             segtab_list_marks(g, &m->v[m->n], out);
             list_absorbed(g, &m->v[m->n], out);
@@ -125,7 +136,7 @@ void segtab_register(struct segtab *t, peer_no manager, struct outbox *out)
     r->store = t->store;
     memcpy(r->pass_key, t->o.pass_pub, sizeof(r->pass_key));
     r->other_keys = t->o.pass_others;
-    r->draws = r->closes = true;
+    r->draws = r->closes = r->credits = true;
     if (r->addr == NULL || r->admin == NULL)
         out->failed = true;
     segtab_report_all(t, manager, out);

@@ -9,6 +9,7 @@
  *   segment/restore/    the journal's side: a snapshot, and records read again
  *   segment/transfer/   a segment moves to another node
  *   segment/directory/  one place per person over all nodes
+ *   segment/replica/    what routers need to answer polls of waiting tickets
  *   segment/table/      the data, and what all of them need: where a ticket is, clocks, records
  *
  * Peers: the shell numbers its live connections (peer_no). The manager in charge is the
@@ -31,6 +32,7 @@
 #include "segment/node/report.h"
 #include "segment/node/step.h"
 #include "segment/node/why.h"
+#include "segment/replica/seen.h"
 #include "segment/restore/digest.h"
 #include "segment/restore/replay.h"
 #include "segment/restore/restart.h"

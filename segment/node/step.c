@@ -1,7 +1,7 @@
 /* step.c: one step of a node.
  *
  *   tick: advance the service clock -> end what is over (claim windows, passes, graces)
- *         -> sweep for time-outs, bounded -> settle tags -> moves -> reports
+ *         -> sweep for time-outs, bounded -> settle tags -> moves -> reports -> routers' replica
  * A tick visits only segments where somebody waits or was released, or that changed. */
 #include "segment/node/step.h"
 
@@ -14,6 +14,8 @@
 #include "segment/node/links.h"
 #include "segment/node/orders.h"
 #include "segment/node/report.h"
+#include "segment/replica/push.h"
+#include "segment/replica/seen.h"
 #include "segment/table/clock.h"
 #include "segment/table/peers.h"
 #include "segment/table/state.h"
@@ -69,6 +71,9 @@ static void message(struct segtab *t, peer_no from, const struct msg *m,
     case MSG_DIR:
     case MSG_DIR_ANS:
         directory(t, from, m, out);
+        break;
+    case MSG_SEEN:
+        replica_seen(t, from, &m->seen);
         break;
     case MSG_ERROR:
         log_warn("event=refused peer=%" PRIu32 " about=%s error=\"%s\"", from,
@@ -126,6 +131,8 @@ void segtab_step(struct segtab *t, const struct segtab_in *in, struct outbox *ou
     }
     run_loop(t, out);
     segtab_dir_flush(t, out);
+    if (in->kind == SEGTAB_TICK || t->replica.now)
+        replica_push(t, out);
 }
 
 bool segtab_asks(const struct segtab *t)

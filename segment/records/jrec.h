@@ -67,7 +67,11 @@
      * until it is sealed by order). */                                                  \
     X(EARLY, 40, "early", set)                                                           \
     /* The draw, n 0: as they came. In a snapshot, or under rebuild: it was before. */    \
-    X(DRAW, 41, "draw", draw)
+    X(DRAW, 41, "draw", draw)                                                           \
+    /* The next numbers, that no waiting ticket gets. n 0, in a snapshot: so many (first) of \
+     * its numbers were set aside, and nobody has them. */                               \
+    X(ASIDE, 42, "aside", run)                                                           \
+    X(ENTERED, 43, "entered", released) /* joined with numbers of these, and released */
 
 enum jrec_kind {
 #define X(NAME, number, word, member) JREC_##NAME = number,

@@ -92,7 +92,7 @@ static uint64_t digest_seg(const struct seg *g)
     const uint64_t v[] = { g->b.id,     g->b.joined, g->queue->id, g->lane,
                            g->capacity, g->next,     g->ahead,     g->unit_ms,
                            g->last_tick, g->last_n,  g->popped,    g->no_shows,
-                           g->expired,  g->left,     final };
+                           g->expired,  g->left,     final,       g->unused };
     uint64_t h = mix(digest_line(&g->b.q), digest_people(g));
 
     for (size_t i = 0; i < ARRAY_LEN(v); i++)

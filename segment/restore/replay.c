@@ -9,6 +9,7 @@
 #include "segment/restore/stage.h"
 #include "segment/table/rules.h"
 #include "segment/table/where.h"
+#include "segment/tickets/credit.h"
 #include "segment/tickets/rebuild.h"
 #include "segment/tickets/release.h"
 #include "segment/transfer/move.h"
@@ -263,6 +264,10 @@ static int on_seg(struct segtab *t, struct seg *g, const struct jrec *r)
         return 0;
     case JREC_JOIN:
         return join(g, &r->run);
+    case JREC_ASIDE:
+        return segtab_aside_again(g, r->run.first, r->run.n);
+    case JREC_ENTERED:
+        return segtab_entered_again(t, g, r->released.first, r->released.n, r->released.at_ms);
     case JREC_DROP:
         return drop(g, &r->run);
     case JREC_POP:

@@ -101,6 +101,10 @@ static void snap_seg(struct segtab *t, const struct seg *g)
     if (q->rebuilding)
         segtab_log_rebuild(t, g);
     segtab_log_unstored(t, g);
+    if (g->unused != 0) {
+        r = (struct jrec) { .kind = JREC_ASIDE, .seg = g->b.id, .run = { g->unused, 0, 0 } };
+        segtab_log(t, &r);
+    }
     snap_line(t, g);
     snap_people(t, g);
     for (uint32_t i = 0; i < g->b.relocs.n; i++)

@@ -9,6 +9,7 @@
 #include "common/base/grow.h"
 #include "segment/restore/apply.h"
 #include "segment/table/where.h"
+#include "segment/tickets/credit.h"
 #include "segment/tickets/release.h"
 #include "segment/transfer/move.h"
 
@@ -285,7 +286,7 @@ static int seg_end(struct segtab *t, struct seg *g)
     uint64_t final = t->stage->final, to = t->stage->final_to;
     int rc;
 
-    if (g->b.q.end != s->end || s->joined > s->end)
+    if (g->b.q.end != s->end || s->joined > s->end || g->unused > s->joined)
         return SQ_EPROTO;
     g->b.joined = s->joined;
     g->b.q.popped_end = s->popped_end;
@@ -336,6 +337,8 @@ int replay_on_stage(struct segtab *t, const struct jrec *r)
         t->stage->final = r->move.move;
         t->stage->final_to = r->move.to;
         return 0;
+    case JREC_ASIDE:
+        return g != NULL && r->run.n == 0 ? segtab_aside_again(g, r->run.first, 0) : SQ_EPROTO;
     case JREC_FREED_BLOCKS:
         return g == NULL ? SQ_EPROTO : g->b.q.rebuilding ? 0 : freed_blocks(t, g, &r->run);
     case JREC_BLOCK:

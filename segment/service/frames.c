@@ -26,7 +26,7 @@ static void join(struct seg_service *s, const struct msg *q, struct seg_now now)
     bool ok = seg_journal_reserve(s->journal, q->append.n);
 
     segtab_full(s->tab, !ok);
-    segtab_append(s->tab, now, q->append.req, q->append.n, s->ans.append);
+    segtab_append(s->tab, now, q->append.req, q->append.n, s->ans.append, &s->mem);
 }
 
 /* False: it is none. */

@@ -26,6 +26,10 @@ static void on_tick(void *arg)
     if (now - s->ticked_ms > LATE_MS)
         s->n.late_ticks++;
     s->ticked_ms = now;
+    each_peer (s, p) {
+        if (p->role == RPC_ROUTER)
+            segtab_pending(s->tab, p->no, rpc_chan_pending(p->ch));
+    }
     seg_step(s, (struct segtab_in){ .kind = SEGTAB_TICK,
                                     .silent_ms = seg_peers_silent_ms(s, now) });
     seg_journal_tick(s->journal, now);
@@ -209,6 +213,7 @@ int seg_service_new(struct seg_service **out, struct ev *ev, const struct seg_se
     list_init(&s->dials);
     arena_init(&s->mem);
     outbox_init(&s->out);
+    buf_init(&s->body);
     s->wanted = calloc(2 * SEG_WANTED_MAX, sizeof(*s->wanted));
     rc = s->wanted != NULL ? start(s, o, e)
                            : err_set(e, SQ_ENOMEM, "segment node");
@@ -240,6 +245,7 @@ void seg_service_free(struct seg_service *s)
     seg_passes_free(s->passes);
     free(s->wanted);
     outbox_fini(&s->out);
+    buf_fini(&s->body);
     arena_fini(&s->mem);
     free(s);
 }

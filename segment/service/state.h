@@ -48,6 +48,7 @@ struct seg_shell_counts { /* ever; for metrics */
     uint64_t orders;       /* other frames */
     uint64_t bad_frames;   /* damaged, or not allowed from that peer */
     uint64_t unknown;      /* types */
+    uint64_t replica_bytes; /* pushed to routers, with heads of frames */
     uint64_t unsent;       /* outgoing messages that were dropped */
     uint64_t late_ticks;   /* more than a second after the one before */
 };
@@ -73,6 +74,8 @@ struct seg_service {
     peer_no last_peer;
     struct arena mem;             /* of the frame at hand */
     struct outbox out;
+    struct msg pushed;            /* the last frame in `out` for many routers, */
+    struct buf body;              /* and its bytes */
     union {                       /* answers to the batch at hand */
         struct place_ans place[MSG_BATCH_MAX];
         struct append_ans append[MSG_BATCH_MAX];

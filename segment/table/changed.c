@@ -1,6 +1,8 @@
 /* changed.c: what a change entails. */
 #include "segment/table/changed.h"
 
+#include "common/base/grow.h"
+
 void segtab_touch(struct segtab *t, struct seg *g)
 {
     if (!list_linked(&g->dirty))
@@ -13,10 +15,11 @@ void segtab_wake(struct segtab *t, struct seg *g)
         list_push_back(&t->active, &g->active);
 }
 
-void segtab_died(struct seg *g, uint32_t slot)
+void segtab_note_died(struct said_seg *s, uint32_t slot)
 {
-    if (g->out != NULL)
-        xfer_out_touch(&g->out->out, slot);
-    if (g->b.subjects.n > 0)
-        subjects_del(&g->b.subjects, contents_ticket(&g->b, slot));
+    if (s->lost)
+        return;
+    s->lost = s->n_died >= DIED_MAX || !GROW(s->died, s->n_died, s->cap_died, 64);
+    if (!s->lost)
+        s->died[s->n_died++] = slot;
 }

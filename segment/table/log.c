@@ -159,6 +159,14 @@ void segtab_log_extend(struct segtab *t, const struct seg *g, struct ticket_id i
         segtab_log(t, &r);
 }
 
+void segtab_log_entered(struct segtab *t, const struct seg *g, const struct session *x)
+{
+    struct jrec r = { .kind = JREC_ENTERED, .seg = g->b.id };
+
+    r.released = (struct jrec_released) { x->id.number, 1, x->released_at_ms };
+    segtab_log(t, &r);
+}
+
 void segtab_log_released(struct segtab *t, const struct seg *g, const struct mark_row *m)
 {
     struct jrec r = { .kind = JREC_RELEASED, .seg = g->b.id };

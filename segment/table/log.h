@@ -28,6 +28,7 @@ void segtab_log_drops(struct segtab *t, const struct seg *g, const uint32_t *slo
 void segtab_log_session(struct segtab *t, const struct seg *g, const struct session *x);
 void segtab_log_extend(struct segtab *t, const struct seg *g, struct ticket_id id,
                        int64_t until_s);
+void segtab_log_entered(struct segtab *t, const struct seg *g, const struct session *x);
 void segtab_log_released(struct segtab *t, const struct seg *g, const struct mark_row *r);
 void segtab_log_rebuild(struct segtab *t, const struct seg *g);
 /* Its releases that the manager has not stored. */

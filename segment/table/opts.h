@@ -58,8 +58,12 @@ struct segtab_counts {
     uint64_t tickets, max_tickets, blocks, core_bytes;    /* held now, at most */
     uint64_t sessions; /* commands about sessions, ever */
     uint64_t places, appends, drops;                      /* asked, ever */
+    uint64_t entered; /* let in with their joins; they count as popped and admitted, too */
     uint64_t joined, popped, admitted, left, expired, no_shows, returned, came_back;
     uint64_t busy, unknown, moved, sealed_answers, stale_orders;
+    uint64_t replica_rows, replica_whole; /* said to routers; whole pushes begun */
+    uint64_t seen_marks, seen_late; /* of routers; of them, for nobody in line here */
+    uint64_t spared; /* routers that ended without a farewell */
     uint64_t moves_in, moves_out, moves_aborted, passes_made;
     uint64_t epoch, service_ms;
     /* of the directory of subjects: entries of this node's share; whether every member has

@@ -66,6 +66,7 @@ void segtab_seg_free(struct segtab *t, struct seg *g)
     contents_fini(&g->b);
     marks_fini(&g->unstored);
     draw_free(g->draw);
+    free(g->said.died);
     free(g);
     if (q->segs.n == 0 && !t->partial) { /* else: some of them are not read yet */
         map_del(&t->queues, q->id);

@@ -13,6 +13,7 @@
 #include "segment/line/marks.h"
 #include "segment/table/dirs.h"
 #include "segment/table/opts.h"
+#include "segment/table/replica.h"
 #include "segment/copy/xfer_in.h"
 #include "segment/copy/xfer_out.h"
 
@@ -39,11 +40,20 @@ struct queue { /* the rules of one queue; owned by segtab, freed with its last s
     uint32_t session_hold_s; /* longest life of a session after a manager's last word; 0: any */
     uint32_t ttl_was_s;   /* the longer pass_ttl_s of passes that were released ... */
     int64_t ttl_until_ms; /* ... before this (wall clock); 0: it was never lowered */
-    struct pace pace[LANES_MAX];
+    struct pace pace[LANES_MAX], said_pace[LANES_MAX]; /* the latter: to routers */
     struct list segs; /* its segments on this node */
 };
 
 struct move;
+
+struct credit { /* joins that are let in at once; segment/tickets/credit.h */
+    uint64_t tick;      /* of its order; 0: there was none under this registration */
+    uint32_t at, end;   /* the numbers that they get */
+    uint32_t top;       /* numbers below were granted: those that are not used never will be */
+    uint32_t aside_end; /* numbers from `top` up to here are set aside */
+    int64_t at_ms;      /* wall clock: their release */
+    msec_t until_ms;    /* monotonic */
+};
 
 struct seg { /* one hosted segment */
     struct contents b;
@@ -71,7 +81,12 @@ struct seg { /* one hosted segment */
     uint64_t popped, no_shows, expired, left;
     uint64_t away, polls; /* since the node started: skipped tickets; polls of waiting ones */
     uint8_t classes;  /* of clients that were seen in it, a bit each; 0: any */
+    msec_t spared_until_ms; /* service clock: nobody in it times out before; tickets/spare.h */
+    struct said_seg said;   /* to routers */
     uint64_t claimed; /* since the node started: for the claim rate, which looks at growth */
+    struct credit credit;
+    uint32_t unused;  /* numbers that were set aside, and that nobody has */
+    uint64_t entered; /* since the node started */
     struct marks unstored; /* releases that the manager has not stored yet */
     msec_t unstored_ms;    /* since when, on the service clock */
     /* while it is rebuilt (b.q.rebuilding): */
@@ -124,6 +139,7 @@ struct peer {
     bool refused;   /* a manager: it has been logged */
     uint64_t store; /* a manager: what its NODE_OK said */
     char name[NAME_MAX_LEN + 1];
+    struct listener listener;
 };
 
 struct pass_change { /* a pass that is revoked, or whose session lasts longer than it says */
@@ -144,6 +160,7 @@ struct segtab {
     char addr[64], admin[64];
     struct block_pool pool;
     struct map locations;  /* seg_id -> struct seg *, struct reloc * or index of moved */
+    uint64_t names_version; /* grows with each change of `locations` */
     struct map queues; /* queue_id -> struct queue * */
     struct list segs, dirty, active, moves;
     struct moved *moved; /* owned ring, allocated at the first need */
@@ -184,6 +201,7 @@ struct segtab {
     struct stage *stage; /* owned; segment/restore/stage.c */
     uint64_t popping;    /* the tick of the order at hand; 0: none, or it is replayed */
     struct dirs dir;
+    struct replica replica;
 };
 
 /* Loops; the current one may be removed and freed. */

@@ -5,6 +5,8 @@
 #include "segment/table/rules.h"
 #include "segment/table/state.h"
 
+#define MARK_MORE 11 /* a mark says an eleventh more than was told, at most (pace_class()) */
+
 struct rescale {
     uint8_t old_now, new_now;
     uint32_t old_ms, new_ms;
@@ -29,7 +31,9 @@ void segtab_fit_unit(struct segtab *t, struct seg *g)
     uint64_t told = pace_longest_ms(&q->pace[g->lane]) + 1ull, need;
     struct rescale r = { .old_ms = g->unit_ms };
 
-    need = u64_min(u64_max(told, t->o.retry_ms) + idle, UINT32_MAX / 2);
+    told = u64_max(told, t->o.retry_ms);
+    told += told / MARK_MORE + 1 + SEEN_LATE_MS;
+    need = u64_min(told + idle, UINT32_MAX / 2);
     if ((g->unit_ms == 0 || need > 120ull * g->unit_ms) && g->out == NULL &&
         !t->replaying) {
         r.old_now = g->unit_ms > 0 ? segtab_unit(t, g) : 0;
@@ -43,6 +47,7 @@ void segtab_fit_unit(struct segtab *t, struct seg *g)
         segtab_log_set(t, JREC_UNIT, g->b.id, g->unit_ms);
     }
     need = 120ull * g->unit_ms;
-    g->told_max_ms =
-        (uint32_t)(need > idle + t->o.retry_ms ? need - idle : t->o.retry_ms);
+    idle += SEEN_LATE_MS;
+    told = need > idle ? (need - idle) / (MARK_MORE + 1) * MARK_MORE : 0;
+    g->told_max_ms = (uint32_t)u64_max(told, t->o.retry_ms);
 }

@@ -45,6 +45,8 @@ struct ticket_id segtab_outside(const struct segtab *t, struct ticket_id id)
 int segtab_location_set(struct segtab *t, seg_id id, enum location_kind k, void *p)
 {
     assert(id != 0 && p != NULL && ((uintptr_t)p & 3) == 0 && k != AT_MOVED);
+    t->names_version++;
+    t->replica.now = true;
     return map_set(&t->locations, id, (uint64_t)(uintptr_t)p | k);
 }
 
@@ -53,6 +55,8 @@ void segtab_location_moved(struct segtab *t, seg_id id, seg_id to)
 {
     uint32_t i = t->n_moved % SEGTAB_MOVED_MAX;
 
+    t->names_version++;
+    t->replica.now = true;
     if (t->moved == NULL)
         t->moved = calloc(SEGTAB_MOVED_MAX, sizeof(*t->moved));
     if (t->moved == NULL) {
@@ -77,6 +81,8 @@ struct seg *segtab_seg(const struct segtab *t, seg_id id)
 
 void segtab_location_drop(struct segtab *t, seg_id id, const void *p, enum location_kind k)
 {
+    t->names_version++;
+    t->replica.now = true;
     if (map_get(&t->locations, id) == ((uint64_t)(uintptr_t)p | k))
         map_del(&t->locations, id);
 }

@@ -27,6 +27,7 @@
 #include "segment/table/rules.h"
 #include "segment/table/trail.h"
 #include "segment/table/unit.h"
+#include "segment/tickets/spare.h"
 
 static uint32_t shortest_idle_ms(const struct segtab *t, const struct seg *g)
 {
@@ -54,11 +55,12 @@ uint32_t segtab_away_run(const struct segtab *t, const struct seg *g, uint32_t a
                          uint32_t n, bool *away, struct ticket_id *ids)
 {
     uint32_t idle_ms = shortest_idle_ms(t, g), got = 0;
+    bool spared = segtab_is_spared(t, g);
 
     *away = false;
     for (uint32_t slot = segq_next(&g->b.q, 0); slot != SEGQ_NONE && got < n;
          slot = segq_next(&g->b.q, slot + 1)) {
-        bool it_is = is_away(t, g, slot, idle_ms, away_ms);
+        bool it_is = !spared && is_away(t, g, slot, idle_ms, away_ms);
 
         if (got == 0)
             *away = it_is;

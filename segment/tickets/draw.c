@@ -111,5 +111,6 @@ void segtab_draw(struct segtab *t, struct seg *g, const struct seg_draw *d)
     log_info("event=draw_applied seg=%" PRIu64 " queue=%s count=%" PRIu32 " waiting=%" PRIu32,
              g->b.id, g->queue->name, use.n, g->b.q.waiting);
     t->urgent = true;
+    t->replica.now = true;
     segtab_touch(t, g);
 }

@@ -11,8 +11,11 @@
 #include "segment/table/log.h"
 #include "segment/table/seg_life.h"
 #include "segment/table/state.h"
+#include "segment/table/times.h"
 #include "segment/table/trail.h"
 #include "segment/table/where.h"
+#include "segment/tickets/credit.h"
+#include "segment/tickets/pass.h"
 #include "segment/tickets/waiting.h"
 
 static bool is_replaced(const struct append_req *r, struct ticket_id id)
@@ -103,12 +106,73 @@ static bool is_first(const struct segtab *t, const struct seg *g)
     return g->b.q.waiting == 1 && t->now.now_ms - t->report_ms >= SEGTAB_FIRST_MS;
 }
 
+static void log_subject(struct segtab *t, const struct seg *g, const struct append_req *r,
+                        uint32_t number)
+{
+    if (r->subject_len > 0)
+        segtab_log_subject(t, g, subjects_by_ticket(&g->b.subjects,
+                                                    (struct ticket_id) { g->b.id, number }));
+}
+
+/* Released, and told so if its pass can be made; else its first poll gets it. */
+static void answer_entered(struct segtab *t, struct seg *g, struct session *x,
+                           struct append_ans *a, struct arena *mem)
+{
+    int n = segtab_make_pass(t, g, x, mem, &a->pass);
+
+    if (n < 0) {
+        a->state = APPEND_OK;
+        a->position = 1;
+        a->poll_after_ms = t->o.retry_ms;
+        return;
+    }
+    a->state = APPEND_ENTERED;
+    a->pass_len = (uint16_t)n;
+    a->released_at_ms = x->released_at_ms;
+    a->pass_expires_s = segtab_until_s(g, x);
+    segtab_admit(t, g, x);
+}
+
+/* false: it must wait. */
+static bool append_entered(struct segtab *t, struct seg *g, const struct append_req *r,
+                           struct append_ans *a, struct arena *mem)
+{
+    struct session *x;
+
+    if (!r->enters || !credit_admits(t, g))
+        return false;
+    a->seg = g->b.id;
+    a->number = g->credit.at;
+    a->client = r->client;
+    a->issued_s = (uint32_t)(t->now.wall_ms / 1000);
+    if (remember(g, r, a) < 0)
+        return false;
+    x = credit_take(t, g);
+    if (x == NULL) {
+        subjects_del(&g->b.subjects, (struct ticket_id) { g->b.id, a->number });
+        return false;
+    }
+    x->client = r->client;
+    segtab_log_entered(t, g, x);
+    log_subject(t, g, r, a->number);
+    segtab_audit_join(t, g, r, a->number);
+    segtab_audit_released(t, g, x, false);
+    t->n.joined++;
+    t->n.popped++;
+    t->n.entered++;
+    answer_entered(t, g, x, a, mem);
+    segtab_wake(t, g);
+    segtab_touch(t, g);
+    return true;
+}
+
 static void append_new(struct segtab *t, struct seg *g, const struct append_req *r,
                        struct append_ans *a)
 {
     struct segq *q = &g->b.q;
 
     assert(!q->sealed && !t->hold);
+    credit_end(g);
     a->state = APPEND_BUSY;
     a->number = q->end;
     a->issued_s = (uint32_t)(t->now.wall_ms / 1000);
@@ -122,10 +186,7 @@ static void append_new(struct segtab *t, struct seg *g, const struct append_req 
     }
     g->b.joined = q->end;
     segtab_log_join(t, g, a->number);
-    if (r->subject_len > 0)
-        segtab_log_subject(t, g, subjects_by_ticket(&g->b.subjects,
-                                                    (struct ticket_id) { g->b.id,
-                                                                         a->number }));
+    log_subject(t, g, r, a->number);
     a->state = APPEND_OK;
     a->client = r->client;
     a->seg = g->b.id;
@@ -183,7 +244,7 @@ static bool may_append(struct segtab *t, const struct append_req *r, struct appe
 
 /* v: what `locations` has for its segment. */
 static void append_one(struct segtab *t, uint64_t v, const struct append_req *r,
-                       struct append_ans *a)
+                       struct append_ans *a, struct arena *mem)
 {
     struct seg *g = (struct seg *)(uintptr_t)v;
 
@@ -203,13 +264,13 @@ static void append_one(struct segtab *t, uint64_t v, const struct append_req *r,
             segtab_permit_return(t, r->subject_hash);
         return;
     }
-    if (may_append(t, r, a))
+    if (may_append(t, r, a) && !append_entered(t, g, r, a, mem))
         append_new(t, g, r, a);
     t->n.busy += a->state == APPEND_BUSY;
 }
 
 void segtab_append(struct segtab *t, struct seg_now now, const struct append_req *req,
-                   uint32_t n, struct append_ans *ans)
+                   uint32_t n, struct append_ans *ans, struct arena *mem)
 {
     uint64_t entry = MAP_NONE;
 
@@ -217,7 +278,7 @@ void segtab_append(struct segtab *t, struct seg_now now, const struct append_req
     for (uint32_t i = 0; i < n; i++) {
         if (i == 0 || req[i].seg != req[i - 1].seg) /* mostly one lane's tail */
             entry = map_get(&t->locations, req[i].seg);
-        append_one(t, entry, &req[i], &ans[i]);
+        append_one(t, entry, &req[i], &ans[i], mem);
     }
     segtab_log_joins(t);
     t->n.appends += n;

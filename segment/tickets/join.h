@@ -6,9 +6,11 @@
 
 struct append_ans;
 struct append_req;
+struct arena;
 struct segtab;
 
+/* Passes of those that are let in are put into mem. */
 void segtab_append(struct segtab *t, struct seg_now now, const struct append_req *req,
-                   uint32_t n, struct append_ans *ans);
+                   uint32_t n, struct append_ans *ans, struct arena *mem);
 
 #endif

@@ -10,6 +10,7 @@
 #include "segment/table/trail.h"
 #include "segment/table/unit.h"
 #include "segment/tickets/rebuild.h"
+#include "segment/tickets/spare.h"
 
 void segtab_over(struct segtab *t, struct seg *g, struct session *x, int reason)
 {
@@ -72,7 +73,8 @@ static bool sweep_seg(struct segtab *t, struct seg *g, uint32_t *budget)
     uint32_t gone[BLOCK_SLOTS], n;
     uint8_t unit = segtab_unit(t, g);
 
-    if (g->b.q.waiting == 0 || (g->sweep_block == 0 && g->swept_unit == unit))
+    if (g->b.q.waiting == 0 || (g->sweep_block == 0 && g->swept_unit == unit) ||
+        segtab_is_spared(t, g))
         return true;
     if (g->sweep_block == 0)
         g->swept_unit = unit;
@@ -83,8 +85,11 @@ static bool sweep_seg(struct segtab *t, struct seg *g, uint32_t *budget)
         n = segq_sweep(&g->b.q, unit, &g->sweep_block, gone);
         assert(n <= BLOCK_SLOTS);
         segtab_audit_died(t, g, gone, n, AUDIT_EXPIRED);
-        for (uint32_t i = 0; i < n; i++)
+        for (uint32_t i = 0; i < n; i++) {
             segtab_died(g, gone[i]);
+            if (g->b.subjects.n > 0)
+                subjects_del(&g->b.subjects, contents_ticket(&g->b, gone[i]));
+        }
         segtab_log_drops(t, g, gone, n, DEAD_EXPIRED);
         g->expired += n;
         t->n.expired += n;

@@ -1,7 +1,10 @@
 /* pass.c: the pass of a released ticket. */
 #include "segment/tickets/pass.h"
 
+#include "segment/table/changed.h"
+#include "segment/table/log.h"
 #include "segment/table/times.h"
+#include "segment/table/trail.h"
 #include "segment/table/where.h"
 
 int segtab_make_pass(struct segtab *t, const struct seg *g, const struct session *x,
@@ -27,4 +30,14 @@ int segtab_make_pass(struct segtab *t, const struct seg *g, const struct session
     *out = text;
     t->n.passes_made += n >= 0;
     return n;
+}
+
+void segtab_admit(struct segtab *t, struct seg *g, struct session *x)
+{
+    segtab_audit_session(t, g, x, AUDIT_ADMITTED, NULL);
+    session_set(&g->b.released, x, SESSION_ADMITTED, x->expires_ms);
+    segtab_log_session(t, g, x);
+    t->n.admitted++;
+    g->claimed++;
+    segtab_touch(t, g);
 }

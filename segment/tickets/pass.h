@@ -8,4 +8,7 @@
 int segtab_make_pass(struct segtab *t, const struct seg *g, const struct session *x,
                      struct arena *mem, const char **out);
 
+/* A ready ticket is told its pass: it is inside. */
+void segtab_admit(struct segtab *t, struct seg *g, struct session *x);
+
 #endif

@@ -95,14 +95,8 @@ static void place_released(struct segtab *t, struct seg *g, struct session *x,
             return;
         }
         place_pass(t, g, x, a, mem);
-        if (x->state == SESSION_READY && a->state == PLACE_ADMITTED) {
-            segtab_audit_session(t, g, x, AUDIT_ADMITTED, NULL);
-            session_set(&g->b.released, x, SESSION_ADMITTED, x->expires_ms);
-            segtab_log_session(t, g, x);
-            t->n.admitted++;
-            g->claimed++;
-            segtab_touch(t, g);
-        }
+        if (x->state == SESSION_READY && a->state == PLACE_ADMITTED)
+            segtab_admit(t, g, x);
         return;
     case SESSION_GRACE:
     case SESSION_RETURNING:
@@ -114,10 +108,7 @@ static void place_released(struct segtab *t, struct seg *g, struct session *x,
     }
 }
 
-/* A poll this long after the join shows that its answer has arrived: the idempotency key is
- * not needed any more. (Earlier it may be the router that asks, for a join that it holds.)
- * Not written down: a node that starts anew forgets it again. */
-static void forget_key(struct segtab *t, struct seg *g, uint32_t slot)
+void segtab_forget_key(struct segtab *t, struct seg *g, uint32_t slot)
 {
     struct ticket_id id = contents_ticket(&g->b, slot);
     const struct subject *x = subjects_by_ticket(&g->b.subjects, id);
@@ -146,7 +137,7 @@ static void place_one(struct segtab *t, const struct place_req *r, enum found k,
     } else if (s->slot != SEGQ_NONE && segq_is_alive(&s->seg->b.q, s->slot)) {
         place_waiting(t, s, r->client, a);
         if (SQ_UNLIKELY(s->seg->b.subjects.n > 0))
-            forget_key(t, s->seg, s->slot);
+            segtab_forget_key(t, s->seg, s->slot);
     } else if ((x = sessions_find(&s->seg->b.released, s->id)) != NULL) {
         place_released(t, s->seg, x, r->client, a, mem);
     } else if (SQ_UNLIKELY(s->seg->b.q.rebuilding) && segtab_rebuild_poll(t, s)) {

@@ -22,7 +22,7 @@
 #define POP_CHUNK 512u
 #define LATE_MS   500 /* what a store takes is less */
 
-static void release(struct segtab *t, struct seg *g, struct session *x, int64_t at_ms)
+void segtab_released(const struct segtab *t, const struct seg *g, struct session *x, int64_t at_ms)
 {
     x->released_at_ms = at_ms;
     x->until_s = 0;
@@ -41,7 +41,7 @@ uint32_t segtab_pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64
         return 0;
     for (; got < n && (x = sessions_first_returning(&g->b.released)) != NULL; got++) {
         session_set(&g->b.released, x, SESSION_READY, t->service_ms + g->queue->claim_ms);
-        release(t, g, x, at_ms);
+        segtab_released(t, g, x, at_ms);
         segtab_audit_released(t, g, x, true);
         if (keeps)
             marks_add(&g->unstored, x->id, at_ms, true);
@@ -70,13 +70,12 @@ uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t
             sessions_add(&g->b.released, contents_ticket(&g->b, slot[i]), SESSION_READY,
                          t->service_ms + g->queue->claim_ms);
 
-        release(t, g, x, at_ms);
+        segtab_released(t, g, x, at_ms);
         if (!away)
             segtab_audit_released(t, g, x, false);
         if (keeps)
             marks_add(&g->unstored, x->id, at_ms, false);
-        if (g->out != NULL)
-            xfer_out_touch(&g->out->out, slot[i]);
+        segtab_died(g, slot[i]);
     }
     return got;
 }
@@ -140,8 +139,10 @@ static void pop(struct segtab *t, struct seg *g, const struct msg_seg_pop *m)
                                 m->released_at_ms };
     segtab_log(t, &r);
     segtab_away(t, g, x.away, x.n_away);
-    if (!m->keeps)
+    if (!m->keeps) {
         segtab_log_set(t, JREC_STORED, g->b.id, m->tick); /* nobody will say so */
+        t->replica.now = true;
+    }
     if (got + x.n_away > 0) {
         segtab_wake(t, g);
         segtab_touch(t, g);
@@ -188,5 +189,6 @@ void segtab_stored(struct segtab *t, const struct kept_entry *k)
     if (t->service_ms - g->unstored_ms > LATE_MS)
         claim_anew(t, g);
     marks_clear(&g->unstored);
+    t->replica.now = true;
     segtab_log_set(t, JREC_STORED, g->b.id, k->tick);
 }

@@ -15,6 +15,9 @@ uint32_t segtab_pop_returning(struct segtab *t, struct seg *g, uint32_t n, int64
 /* away: they are not there, and are no-shows at once. */
 uint32_t segtab_pop_waiting(struct segtab *t, struct seg *g, uint32_t n, int64_t at_ms,
                             bool keeps, bool away);
+/* The record of a release: its pass begins at at_ms. */
+void segtab_released(const struct segtab *t, const struct seg *g, struct session *x,
+                     int64_t at_ms);
 /* Its releases up to this pop are stored: they may be told. */
 void segtab_stored(struct segtab *t, const struct kept_entry *k);
 

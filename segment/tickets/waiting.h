@@ -56,6 +56,23 @@ static inline uint64_t far_position(const struct seg *g, uint32_t slot)
     return (uint64_t)g->capacity + segq_rank(&g->b.q, slot) + 1;
 }
 
+/* A waiting ticket was polled, and told to come again after `told` ms. The later deadline
+ * counts: what routers say comes late, and not in order. */
+static inline void segtab_polled(struct segtab *t, const struct location *s, unsigned client,
+                                 uint32_t told)
+{
+    struct seg *g = s->seg;
+    uint8_t now = segtab_unit(t, g);
+    uint8_t until = deadline(t, g, idle_ms(g, client) + told);
+
+    if (idle_left(until, now) > idle_left(segq_deadline(&g->b.q, s->slot), now))
+        segq_mark(&g->b.q, s->slot, until);
+    g->classes |= class_bit(client);
+    g->polls++;
+    if (SQ_UNLIKELY(g->out != NULL))
+        xfer_out_touch(&g->out->out, s->slot);
+}
+
 static inline void place_waiting(struct segtab *t, const struct location *s, unsigned client,
                                  struct place_ans *a)
 {
@@ -68,11 +85,7 @@ static inline void place_waiting(struct segtab *t, const struct location *s, uns
     a->poll_after_ms =
         told_ms(t, g, a->position != 0 ? a->position : far_position(g, s->slot),
                 s->id.number);
-    segq_mark(&g->b.q, s->slot, deadline(t, g, idle_ms(g, client) + a->poll_after_ms));
-    g->classes |= class_bit(client);
-    g->polls++;
-    if (SQ_UNLIKELY(g->out != NULL))
-        xfer_out_touch(&g->out->out, s->slot);
+    segtab_polled(t, s, client, a->poll_after_ms);
 }
 
 #endif

@@ -24,6 +24,7 @@
 #include "segment/table/changed.h"
 #include "segment/table/log.h"
 #include "segment/table/unit.h"
+#include "segment/tickets/spare.h"
 
 #define LOG_MODULE "move"
 
@@ -137,6 +138,7 @@ void segtab_move_free(struct segtab *t, struct move *v)
 {
     assert(v == (v->side == MOVE_SIDE_IN ? v->seg->in : v->seg->out));
     list_remove(&t->moves, &v->node);
+    t->replica.now = true;
     segtab_touch(t, v->seg);
     if (v->side == MOVE_SIDE_IN) {
         xfer_in_fini(&v->in);
@@ -179,8 +181,11 @@ void segtab_move_abort(struct segtab *t, struct move *v, const char *why,
 
     if (v->side == MOVE_SIDE_OUT && xfer_out_is_final(&v->out))
         segtab_log_set(t, JREC_ABORTED, g->b.id, v->id);
-    if (v->side == MOVE_SIDE_OUT && xfer_out_is_fenced(&v->out))
+    if (v->side == MOVE_SIDE_OUT && xfer_out_is_fenced(&v->out)) {
         thaw(t, v);
+        if (t->replica.n_listeners > 0)
+            segtab_spare(t, g); /* marks of them were not taken */
+    }
     log_info("event=move_aborted move=%" PRIu64 " from=%" PRIu64 " to=%" PRIu64
              " side=%s why=\"%s\"",
              v->id, v->from, v->to, v->side == MOVE_SIDE_IN ? "in" : "out", why);

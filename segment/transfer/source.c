@@ -29,6 +29,7 @@ void source_pump(struct segtab *t, struct move *v, struct outbox *out)
     if (!final && xfer_out_is_final(&v->out))
         segtab_log_final(t, v->seg, v->id, v->to);
     if (!fenced && xfer_out_is_fenced(&v->out)) {
+        t->replica.now = true;
         v->fenced_ms = t->service_ms;
         v->fenced_unit = tm.unit_now;
     }

@@ -245,7 +245,7 @@ static double node_fill(struct segtab *t, uint32_t n)
         if (i <= n - timed)
             began = now_ns();
         k = n - i < BATCH ? n - i : BATCH;
-        segtab_append(t, NOW, req, k, ans);
+        segtab_append(t, NOW, req, k, ans, NULL);
         if (ans[k - 1].state != APPEND_OK)
             die("a join was refused");
     }

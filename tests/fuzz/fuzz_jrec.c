@@ -44,6 +44,7 @@ static bool is_small(const struct jrec *r)
 {
     switch ((enum jrec_kind)r->kind) {
     case JREC_JOIN:
+    case JREC_ASIDE:
     case JREC_FREED_BLOCKS:
         return r->run.n <= 4096;
     case JREC_ABSORBED:
@@ -94,14 +95,14 @@ static void use(struct segtab *t)
     arena_init(&mem);
     for (seg_id seg = 1; seg < 6; seg++) {
         struct place_req q = { .seg = seg, .number = (uint32_t)seg };
-        struct append_req join = { .seg = seg };
+        struct append_req join = { .seg = seg, .enters = 1 };
         struct drop_req drop = { .seg = seg, .number = 0 };
         struct place_ans a;
         struct append_ans b;
         struct drop_ans c;
 
         segtab_place(t, now, &q, 1, &a, &mem);
-        segtab_append(t, now, &join, 1, &b);
+        segtab_append(t, now, &join, 1, &b, &mem);
         segtab_drop(t, now, &drop, 1, &c);
     }
     segtab_step(t, &in, &out);

@@ -1,9 +1,10 @@
 /* trace.c: the hot paths on fixed traces with fixed seeds, for counting instructions.
  *
- *   trace rank|join|leave|poll|router|browser|router-join N
+ *   trace rank|join|leave|poll|seen|replica|router|browser|router-join N
  *
  * rank is the line alone. join, leave and poll are the segment node's core as its shell
- * runs it: a batch's frame decoded, done, the answer's frame encoded. router and browser
+ * runs it: a batch's frame decoded, done, the answer's frame encoded; seen is a router's frame of
+ * SEEN, by its marks; replica is the push to a router behind N leaves. router and browser
  * (the same with 680 bytes of headers) are polls through the real router, router-join is
  * joins. instructions.sh runs each under callgrind. */
 #include "tests/guard/trace.h"
@@ -15,12 +16,16 @@
 #include "common/wire/codec.h"
 #include "common/base/log.h"
 #include "common/base/rng.h"
+#include "common/ticket/pace.h"
+#include "common/wire/replica_bytes.h"
 #include "segment/line/segq.h"
 #include "segment/node/segtab.h"
 
 #define WAITING 131072u /* a power of two: odd steps visit every one of them once */
 #define STEP    40503u
 #define SEG     1
+#define ROUTER  2    /* peers; the manager is 1 */
+#define MARKS   4096 /* of a SEEN: of a tenth of a second */
 
 void trace_die(const char *what)
 {
@@ -78,7 +83,7 @@ static void do_frame(struct work *w, const struct buf *in, enum msg_type type)
     } else if (type == MSG_APPEND) {
         a.type = MSG_APPEND_ANS;
         a.append_ans = (struct msg_append_ans) { q.append.n, w->ans.append };
-        segtab_append(w->t, now, q.append.req, q.append.n, w->ans.append);
+        segtab_append(w->t, now, q.append.req, q.append.n, w->ans.append, NULL);
         w->sink += w->ans.append[0].state == APPEND_OK;
     } else {
         a.type = MSG_DROP_ANS;
@@ -157,7 +162,7 @@ static void step(struct segtab *t, struct segtab_in in)
     struct outbox out;
 
     in.now = (struct seg_now) { 1000, 1700000000000 };
-    in.peer = 1;
+    in.peer = in.peer != 0 ? in.peer : 1;
     outbox_init(&out);
     segtab_step(t, &in, &out);
     outbox_fini(&out);
@@ -202,7 +207,7 @@ static void fill(struct segtab *t, uint32_t n)
         struct append_req q = { .seg = SEG };
         struct append_ans a;
 
-        segtab_append(t, (struct seg_now) { 1000, 1700000000000 }, &q, 1, &a);
+        segtab_append(t, (struct seg_now) { 1000, 1700000000000 }, &q, 1, &a, NULL);
         if (a.state != APPEND_OK)
             trace_die("a join is refused");
     }
@@ -257,13 +262,94 @@ static void trace_node(enum msg_type type, uint32_t n)
     segtab_free(w.t);
 }
 
+/* ---- the replica ----------------------------------------------------------------------- */
+
+static void listen_to(struct segtab *t, struct msg_seen seen)
+{
+    struct msg m = { .type = MSG_SEEN, .seen = seen };
+
+    step(t, (struct segtab_in) { .kind = SEGTAB_MSG, .peer = ROUTER, .msg = &m });
+}
+
+static void do_seen(struct work *w, uint32_t n)
+{
+    for (uint32_t i = 0; i < n / MARKS; i++) {
+        struct msg m;
+
+        if (msg_decode(MSG_SEEN, w->frames[i].data, w->frames[i].len, &w->mem, &m) < 0)
+            trace_die("marks do not decode");
+        listen_to(w->t, m.seen);
+        arena_reset(&w->mem);
+    }
+}
+
+static void do_push(struct work *w, uint32_t n)
+{
+    struct segtab_in in = { .now = { 1000, 1700000000000 }, .kind = SEGTAB_TICK };
+    struct outbox out;
+
+    (void)n;
+    outbox_init(&out);
+    segtab_step(w->t, &in, &out);
+    for (uint32_t i = 0; i < out.n; i++)
+        if (msg_encode(&out.v[i].m, &w->out) < 0)
+            trace_die("a push does not encode");
+    w->sink = w->out.len;
+    outbox_fini(&out);
+}
+
+static void marks(struct buf *out, uint32_t first)
+{
+    static uint8_t bytes[MARKS * MARK_BYTES_MAX];
+    struct seen_row row = { .name = SEG, .marks = bytes };
+    struct msg m = { .type = MSG_SEEN, .seen = { .clock_ms = 1, .seq = 1, .n = 1, .v = &row } };
+    uint8_t *p = bytes;
+    uint32_t last = 0;
+
+    for (uint32_t i = 0; i < MARKS; i++)
+        p = mark_put(p, &last, (first + i) * 5 % WAITING, pace_class(5000 + i));
+    row.n_marks = (uint32_t)(p - bytes);
+    buf_init(out);
+    if (msg_encode(&m, out) < 0)
+        trace_die("marks do not encode");
+}
+
+static void trace_replica(bool push, uint32_t n)
+{
+    struct work w = { .t = node(), .n_frames = n / MARKS };
+
+    w.fn = push ? do_push : do_seen;
+    w.frames = calloc(w.n_frames + 1, sizeof(*w.frames));
+    if (w.frames == NULL)
+        trace_die("no memory");
+    arena_init(&w.mem);
+    buf_init(&w.out);
+    fill(w.t, WAITING);
+    step(w.t, (struct segtab_in) { .kind = SEGTAB_UP, .peer = ROUTER, .role = 1, .name = "r" });
+    listen_to(w.t, (struct msg_seen) { .clock_ms = 1, .seq = 1 });
+    for (uint32_t i = 0; i < w.n_frames; i++)
+        marks(&w.frames[i], i * MARKS);
+    for (uint32_t i = 0; push && i < n; i++)
+        segtab_drop(w.t, (struct seg_now) { 1000, 1700000000000 },
+                    &(struct drop_req) { .seg = SEG, .number = i * STEP % WAITING }, 1, w.ans.drop);
+    trace_counted(&w, n);
+    if (push && w.sink < n)
+        trace_die("not all that died was said");
+    for (uint32_t i = 0; i < w.n_frames; i++)
+        buf_fini(&w.frames[i]);
+    free(w.frames);
+    buf_fini(&w.out);
+    arena_fini(&w.mem);
+    segtab_free(w.t);
+}
+
 int main(int argc, char **argv)
 {
     const char *what = argc == 3 ? argv[1] : "";
     uint32_t n = argc == 3 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
 
     if (n < TRACE_BATCH || n % TRACE_BATCH != 0 || n > WAITING / 2) {
-        fprintf(stderr, "usage: trace rank|join|leave|poll|router|browser|router-join N\n"
+        fprintf(stderr, "usage: trace rank|join|leave|poll|seen|replica|router|browser|router-join N\n"
                         "N: a multiple of 64, at most 65536\n");
         return 2;
     }
@@ -276,6 +362,8 @@ int main(int argc, char **argv)
         trace_node(MSG_APPEND, n);
     else if (strcmp(what, "leave") == 0)
         trace_node(MSG_DROP, n);
+    else if (strcmp(what, "seen") == 0 || strcmp(what, "replica") == 0)
+        trace_replica(what[0] == 'r', n);
     else if (strcmp(what, "router") == 0)
         trace_router(TRACE_POLL, n);
     else if (strcmp(what, "browser") == 0)

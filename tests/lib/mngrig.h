@@ -291,7 +291,7 @@ static inline void mr_join(struct mr *r, uint32_t n)
         cr_assert_eq(routes_tail(r->routes, mr_queue(r), r->lane, &tail), 0);
         req.seg = tail.seg;
         segtab_append(r->t[mr_node_no(r, tail.node)],
-                      (struct seg_now) { r->now, r->wall }, &req, 1, &a);
+                      (struct seg_now) { r->now, r->wall }, &req, 1, &a, NULL);
         if (a.state == APPEND_SEALED) {
             routes_sealed(r->routes, tail.seg);
             mr_run(r, 300);

@@ -48,6 +48,8 @@ struct rig {
     struct pass_row ended;   /* the last one */
     struct sess_req longer;
     uint32_t n_ended, n_longer;
+    void (*hear)(void *ctx, const struct rig_wire *w, const struct msg *m); /* NULL, or also */
+    void *hear_ctx;
     struct arena mem;
 };
 
@@ -165,6 +167,8 @@ static inline void rig_deliver(struct rig *r, struct rig_wire *w)
     arena_reset(&r->mem);
     cr_assert_eq(msg_decode(w->type, w->body.data, w->body.len, &r->mem, &m), 0,
                  "decode %s", msg_name((enum msg_type)w->type));
+    if (w->to < 0 && r->hear != NULL)
+        r->hear(r->hear_ctx, w, &m);
     if (w->to < 0)
         rig_hear(r, &m);
     else
@@ -357,7 +361,7 @@ static inline struct append_ans rig_join_as(struct rig *r, int node, seg_id seg,
         for (const char *c = subject; *c != 0; c++)
             q.subject_hash = q.subject_hash * 31 + (uint8_t)*c + 1;
     }
-    segtab_append(r->t[node], r->now, &q, 1, &a);
+    segtab_append(r->t[node], r->now, &q, 1, &a, &r->mem);
     return a;
 }
 

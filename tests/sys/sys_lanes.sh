@@ -44,6 +44,10 @@ page_goes_on() {
 }
 wait_for 60 "the page goes right on" page_goes_on
 check "it is counted" test "$(metric 30 segq_router_joins_admitted_total)" -ge 2
+on_credit() { # by a node, in the turn of the join
+    enter && [ $(($(metric 70 segq_segment_entered_total) + $(metric 71 segq_segment_entered_total))) -ge 3 ]
+}
+wait_for 60 "then nobody waits for the manager" on_credit
 set_queue '{"direct_entry": false}'
 held_is() { [ "$(join_queue "$R" login | field state)" = "$1" ]; }
 wait_for 60 "it can be turned off" held_is waiting

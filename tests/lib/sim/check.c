@@ -251,6 +251,36 @@ static struct ticket *ticket_new(struct sim *s, const struct proc *p,
     return t;
 }
 
+static void check_admitted(struct sim *s, struct ticket *t, const struct place_ans *a);
+static void check_stopped(struct sim *s, const struct squeue *q, int64_t ordered_ms);
+
+/* By a credit that the manager gave before: a release of its moment, for the rules; for the rate,
+ * one of now. */
+static void check_entered(struct sim *s, const struct proc *p, const struct sseg *g,
+                          struct ticket *t, const struct append_ans *a)
+{
+    struct place_ans pass = { .state = PLACE_ADMITTED,
+                              .pass = a->pass,
+                              .pass_len = a->pass_len,
+                              .released_at_ms = a->released_at_ms,
+                              .pass_expires_s = a->pass_expires_s };
+    unsigned queue = g->lane / LANES_MAX;
+    int64_t at_ms = clock_true(s, a->released_at_ms);
+
+    check_admitted(s, t, &pass);
+    sim_note(s, "ticket %lu-%lu enters, released at %lu", t->seg, t->number,
+             (unsigned long)(at_ms - SIM_WALL_MS), 0, 0);
+    s->rel = sim_grow(s->rel, &s->cap_rel, s->n_rel + 1, sizeof(*s->rel));
+    s->rel[s->n_rel++] = (struct released){ .at_ms = sim_wall(s), .n = 1, .queue = queue };
+    s->count.released++;
+    s->count.credited++;
+    s->lane[g->lane].let_in++;
+    if (p->disk_full)
+        sim_fail(s, "%s lets in somebody and cannot write it down", p->name);
+    check_stopped(s, &s->queue[queue], at_ms);
+    slots_check(s, queue, at_ms);
+}
+
 void check_appended(struct sim *s, const struct proc *p, const struct append_req *q,
                     const struct append_ans *a)
 {
@@ -260,7 +290,7 @@ void check_appended(struct sim *s, const struct proc *p, const struct append_req
 
     if (a->state == APPEND_EXISTING)
         subject_found(s, q, a);
-    if (a->state != APPEND_OK)
+    if (a->state != APPEND_OK && a->state != APPEND_ENTERED)
         return;
     if (g == NULL || (g->node != p->idx && !g->relaxed) || a->seg != q->seg) {
         sim_fail(s, "%s put somebody into segment %llu, which it does not have", p->name,
@@ -288,6 +318,8 @@ void check_appended(struct sim *s, const struct proc *p, const struct append_req
         l->last_joined = g->id;
     sim_note(s, "ticket %lu-%lu: lane %lu ord %lu position %lu", t->seg, t->number, t->lane,
              t->ord, a->position);
+    if (a->state == APPEND_ENTERED)
+        check_entered(s, p, g, t, a);
 }
 
 /* ---- polls --------------------------------------------------------------------------- */
@@ -313,8 +345,8 @@ static bool is_idle(struct sim *s, const struct ticket *t)
 static const char *why_not_gone(struct sim *s, const struct ticket *t, unsigned reason)
 {
     msec_t silent = silence_ms(s, t);
-    bool idle = is_idle(s, t);
-    bool no_show = silent >= s->o.claim_ms + s->o.grace_ms;
+    bool idle = is_idle(s, t) || t->perhaps_over;
+    bool no_show = silent + t->stale_ms >= s->o.claim_ms + s->o.grace_ms;
     bool finished = t->fate == T_ADMITTED &&
                     sim_wall(s) + s->wall_ahead_ms >= session_last_s(t) * 1000;
 
@@ -341,6 +373,12 @@ static const char *why_not_gone(struct sim *s, const struct ticket *t, unsigned 
     }
 }
 
+static void set_fate(const struct sim *s, struct ticket *t, enum ticket_fate fate)
+{
+    t->fate_at = t->fate == fate ? t->fate_at : s->now;
+    t->fate = (uint8_t)fate;
+}
+
 static void check_gone(struct sim *s, struct ticket *t, unsigned reason)
 {
     const char *why = why_not_gone(s, t, reason);
@@ -349,7 +387,7 @@ static void check_gone(struct sim *s, struct ticket *t, unsigned reason)
         sim_fail(s, "I1: ticket %llu-%u is gone: %s (silent for %.3f s, told %u ms, fate %u)",
                  llu(t->seg), t->number, why, (double)(s->now - t->touch) / 1e6, t->told_ms,
                  t->fate);
-    t->fate = T_GONE;
+    set_fate(s, t, T_GONE);
 }
 
 static void check_admitted(struct sim *s, struct ticket *t, const struct place_ans *a)
@@ -364,7 +402,7 @@ static void check_admitted(struct sim *s, struct ticket *t, const struct place_a
                          !session_may_say(t, a->pass_expires_s)))
         sim_fail(s, "I2: ticket %llu-%u was admitted twice: %.*s", llu(t->seg), t->number,
                  a->pass_len, a->pass);
-    t->fate = T_ADMITTED;
+    set_fate(s, t, T_ADMITTED);
     t->pass = pass;
     t->released_ms = a->released_at_ms;
     t->expires_s = a->pass_expires_s;
@@ -377,7 +415,7 @@ static void check_admitted(struct sim *s, struct ticket *t, const struct place_a
 /* It was over, and nobody knows that any more. */
 static void revive(struct sim *s, struct ticket *t)
 {
-    t->fate = T_LIVE;
+    set_fate(s, t, T_LIVE);
     t->revived = true;
     t->given_up = t->timed_out = false;
     s->lane[t->lane].revived = true;
@@ -389,6 +427,48 @@ static msec_t gone_ms(const struct sim *s, const struct ticket *t)
     msec_t claim = s->o.claim_ms - 200, away = t->told_ms + s->o.away_ms - 500;
 
     return s->o.away_ms > 0 && away < claim ? away : claim;
+}
+
+/* as_of: the moment of the node's state that was told. */
+static void told_waiting(struct sim *s, struct ticket *t, const struct proc *node,
+                         uint64_t position, uint32_t told_ms, usec_t as_of)
+{
+    t->touch = s->now;
+    t->said = as_of;
+    t->stale_ms = (s->now - as_of) / 1000;
+    t->told_ms = told_ms;
+    t->node = node->idx;
+    t->stopped = proc_stopped_us(s, node);
+    if (position != 0)
+        told_position(s, t, position, as_of);
+}
+
+void check_known(struct sim *s, const struct proc *router, const struct proc *node,
+                 const struct token *q, const struct flow *f, usec_t as_of)
+{
+    struct ticket *t = check_ticket(s, q->seg, q->number);
+
+    s->count.known++;
+    sim_note(s, "known %lu-%lu at %lu, %lu us old", q->seg, q->number, f->position,
+             (uint64_t)(s->now - as_of), 0);
+    if (t == NULL || node == NULL || f->result != FLOW_OK || f->admitted) {
+        sim_fail(s, "%s answers by itself what nobody can know: %llu-%u", router->name,
+                 llu(q->seg), q->number);
+        return;
+    }
+    if (as_of > s->now || s->now - as_of > s->o.fresh_ms * 1000)
+        sim_fail(s, "I-R1: %s tells of %llu-%u what was so %.3f s ago", router->name, llu(t->seg),
+                 t->number, (double)(s->now - as_of) / 1e6);
+    if (t->fate != T_LIVE && t->fate_at < as_of)
+        sim_fail(s, "%s: ticket %llu-%u waits again, says %s", t->fate == T_ADMITTED ? "I2" : "I1",
+                 llu(t->seg), t->number, router->name);
+    if (f->position != 0 && opening_is_waiting_for(s, t->seg))
+        sim_fail(s, "ticket %llu-%u has position %llu before the draw, says %s", llu(t->seg),
+                 t->number, llu(f->position), router->name);
+    if (t->fate != T_LIVE)
+        return;
+    t->perhaps_over |= is_idle(s, t);
+    told_waiting(s, t, node, f->position, f->poll_after_ms, as_of);
 }
 
 void check_placed(struct sim *s, const struct proc *p, const struct place_req *q,
@@ -417,12 +497,8 @@ void check_placed(struct sim *s, const struct proc *p, const struct place_req *q
             sim_fail(s, "%s: ticket %llu-%u waits again at position %llu",
                      t->fate == T_ADMITTED ? "I2" : "I1", llu(t->seg), t->number,
                      llu(a->position));
-        t->touch = t->said = s->now;
-        t->told_ms = a->poll_after_ms;
-        t->node = p->idx;
-        t->stopped = proc_stopped_us(s, p);
-        if (a->position != 0)
-            told_position(s, t, a->position);
+        t->perhaps_over = false;
+        told_waiting(s, t, p, a->position, a->poll_after_ms, s->now);
     } else if (a->state == PLACE_ADMITTED) {
         check_admitted(s, t, a);
     } else if (a->state == PLACE_GONE) {
@@ -437,6 +513,8 @@ static void check_waiting_answer(struct sim *s, const struct player *p,
 
     bool later = t->rebuilt && s->lane[t->lane].revived;
 
+    if (p->ended_at != 0 && a->as_of <= p->ended_at)
+        return; /* what was so before: whoever does not wait as told may be told that */
     if (p->leave_acked && !t->forgot)
         sim_fail(s, "I1: ticket %llu-%u has left and waits", llu(t->seg), t->number);
     if (p->state == P_ADMITTED)

@@ -158,6 +158,7 @@ static void on_admitted(struct sim *s, uint32_t i)
 
     if (p->state == P_WAITING) {
         p->state = P_ADMITTED;
+        p->ended_at = s->now;
         s->count.admitted++;
         p->polls_left = (unsigned)rng_below(&s->rng, 4);
     }
@@ -319,6 +320,7 @@ static void on_answer(struct sim *s, uint32_t i, const struct sans *a)
         on_extended(s, i, a);
     } else if (a->flow.result == FLOW_OK) {
         p->leave_acked = true;
+        p->ended_at = s->now;
         s->count.left++;
         timer(s, i, sim_rand(s, 10, 2000));
     } else {

@@ -111,7 +111,7 @@ void proc_start(struct sim *s, struct proc *p)
     else if (p->kind == SIM_SEG)
         start_segtab(s, p);
     else
-        p->router = srouter_new();
+        p->router = srouter_new(s);
     if (p->alive)
         tick_later(s, p, sim_rand(s, 0, TICK_MS));
     for (unsigned i = 0; p->kind != SIM_MNG && i < s->o.managers; i++)
@@ -266,7 +266,7 @@ static void on_append(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
     arena_reset(&s->ans_arena);
     ans.append_ans.n = g->n;
     ans.append_ans.ans = arena_array(&s->ans_arena, g->n, sizeof(*ans.append_ans.ans));
-    segtab_append(p->segtab, clock_now(p), g->req, g->n, ans.append_ans.ans);
+    segtab_append(p->segtab, clock_now(p), g->req, g->n, ans.append_ans.ans, &s->ans_arena);
     t = turn_over(s, p);
     for (uint32_t i = 0; i < g->n && is_done(t); i++)
         check_appended(s, p, &g->req[i], &ans.append_ans.ans[i]);
@@ -491,7 +491,7 @@ void proc_tick(struct sim *s, struct proc *p)
     } else if (p->kind == SIM_SEG) {
         seg_step(s, p, in);
     } else {
-        return; /* routers act when something comes */
+        srouter_tick(s, p);
     }
     if (p->alive)
         tick_later(s, p, TICK_MS);

@@ -8,6 +8,7 @@
 #include "tests/lib/sim/mng.h"
 #include "tests/lib/sim/opening.h"
 #include "tests/lib/sim/players.h"
+#include "tests/lib/sim/router.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -224,6 +225,20 @@ static bool is_revived(struct sim *s, const struct place_at *p)
     return t != NULL && s->lane[t->lane].revived;
 }
 
+/* I-R4: nothing has moved for a while. */
+static void compare_known(struct sim *s, const struct place_at *p, uint64_t position)
+{
+    for (unsigned i = 0; i < s->n_procs; i++) {
+        uint64_t told;
+
+        if (s->proc[i].kind == SIM_ROUTER &&
+            srouter_tells(&s->proc[i], p->node, p->seg, p->number, &told) && told != position)
+            sim_fail(s, "I-R4: ticket %llu-%u is at %llu, and %s would tell %llu",
+                     (unsigned long long)p->seg, p->number, (unsigned long long)position,
+                     s->proc[i].name, (unsigned long long)told);
+    }
+}
+
 static void compare_one(struct sim *s, const struct place_at *p, uint64_t rank, bool exact,
                         bool known)
 {
@@ -245,6 +260,8 @@ static void compare_one(struct sim *s, const struct place_at *p, uint64_t rank, 
         sim_fail(s, "I5: ticket %llu-%u in segment %llu is shown position %llu and is at %llu",
                  (unsigned long long)p->seg, p->number, (unsigned long long)p->host,
                  (unsigned long long)a.position, (unsigned long long)rank);
+    if (exact && a.position != 0)
+        compare_known(s, p, a.position);
 }
 
 static void compare(struct sim *s, const struct rest *r, bool still)

@@ -19,8 +19,11 @@
 
 #include "router/gate/pass_clock.h"
 #include "router/gate/revoked.h"
+#include "router/replica/replicas.h"
 
 #define BATCH 64
+#define SKEW_SHIFT 40 /* a node's clock is so far ahead of ours: as much as nobody guesses, and
+                       * another amount on each link */
 
 enum { KIND_PLACE, KIND_APPEND, KIND_DROP, KIND_SESSION, N_KINDS };
 
@@ -47,6 +50,7 @@ struct sflow {
 
 struct srouter {
     struct routes *r;
+    struct replicas known;
     struct revoked revoked, extended;
     struct pass_clock pass_clock;
     usec_t clock_at; /* it was told the last time */
@@ -58,16 +62,21 @@ struct srouter {
         peer_no peer;
         bool asked_all; /* registered with version 0, and no map has come since */
     } mng[SIM_MNGS_MAX];
+    struct { /* the latest link to a segment node */
+        peer_no peer; /* 0: none */
+        node_no no;   /* by the map, when it came up; 0: the map has it no more */
+    } seg[SIM_SEGS_MAX];
     struct lane_out *out[SIM_SEGS_MAX]; /* [node][kind] */
 };
 
 static void go(struct sim *s, struct proc *p, uint32_t i);
 
-struct srouter *srouter_new(void)
+struct srouter *srouter_new(const struct sim *s)
 {
     struct srouter *r = sim_alloc(sizeof(*r));
 
     r->r = routes_new();
+    replicas_init(&r->known, s->o.fresh_ms > 0 ? s->o.fresh_ms : 0);
     revoked_init(&r->revoked, 7);
     revoked_init(&r->extended, 11);
     for (unsigned i = 0; i < SIM_SEGS_MAX; i++)
@@ -104,7 +113,9 @@ bool srouter_wants(const struct srouter *r, const struct proc *to)
 
 /* ---- answers to players -------------------------------------------------------------- */
 
-static void answer(struct sim *s, const struct sreq *q, const struct flow *f, uint64_t pass)
+/* as_of: the moment of the state that it tells. */
+static void answer(struct sim *s, const struct sreq *q, const struct flow *f, uint64_t pass,
+                   usec_t as_of)
 {
     struct sans *a = sim_alloc(sizeof(*a));
     struct event e = { .kind = E_ANS, .proc = SIM_NOBODY, .data = a };
@@ -116,6 +127,7 @@ static void answer(struct sim *s, const struct sreq *q, const struct flow *f, ui
     if (f != NULL)
         a->flow = *f;
     a->pass = pass;
+    a->as_of = as_of;
     sim_after_ms(s, sim_rand(s, 0.2, 20), e);
 }
 
@@ -125,10 +137,11 @@ void srouter_free(struct sim *s, struct proc *p)
 
     for (uint32_t i = 0; i < r->n; i++)
         if (r->flow[i].used)
-            answer(s, &r->flow[i].req, NULL, 0);
+            answer(s, &r->flow[i].req, NULL, 0, s->now);
     for (unsigned i = 0; i < SIM_SEGS_MAX; i++)
         free(r->out[i]);
     routes_free(r->r);
+    replicas_fini(&r->known);
     revoked_fini(&r->revoked);
     revoked_fini(&r->extended);
     free(r->flow);
@@ -172,6 +185,7 @@ static void put_request(struct msg *m, unsigned kind, uint32_t i, const struct s
             .subject = x->subject,
             .old_seg = f->old.seg,
             .old_number = f->old.number,
+            .enters = f->step == REPLACE_NONE,
         };
     else if (kind == KIND_SESSION)
         m->session.req[i] = (struct sess_req){ .seg = f->seg,
@@ -298,6 +312,14 @@ static void take_note(const struct proc *p, const struct sflow *x)
     revoked_add(longer ? &r->extended : &r->revoked, &row, least_s(p));
 }
 
+/* The true moment of the state from which this flow was answered. */
+static usec_t known_as_of(const struct proc *p, const struct sflow *x)
+{
+    const struct stream *st = replicas_stream(&p->router->known, x->f.node);
+
+    return (st->now.stamp_ms & ((1ll << SKEW_SHIFT) - 1)) * 1000;
+}
+
 /* A flow holds at most one timer; an ask has one, too: for its deadline. */
 static void go(struct sim *s, struct proc *p, uint32_t i)
 {
@@ -312,7 +334,9 @@ static void go(struct sim *s, struct proc *p, uint32_t i)
             s->count.unavailable++;
         if (f->f.kind == FLOW_SESSION && f->f.result == FLOW_OK)
             take_note(p, f);
-        answer(s, &f->req, &f->f, f->pass);
+        if (flow_saw_the_end(&f->f))
+            replicas_over(&r->known, f->f.node, &f->f.token);
+        answer(s, &f->req, &f->f, f->pass, f->f.known ? known_as_of(p, f) : s->now);
         f->used = false;
         f->wake_gen = 0;
         return;
@@ -352,6 +376,16 @@ static void session(struct sim *s, struct srouter *r, struct sflow *f)
     f->f.result = FLOW_UNAVAIL;
 }
 
+static void poll(struct sim *s, struct proc *p, struct sflow *f)
+{
+    struct srouter *r = p->router;
+
+    flow_poll(&f->f, r->r, &r->known, &f->req.token, sim_ms(s));
+    if (f->f.known)
+        check_known(s, p, node_proc(s, r, f->f.node), &f->req.token, &f->f,
+                    known_as_of(p, f));
+}
+
 static void on_request(struct sim *s, struct proc *p, const struct sreq *q)
 {
     struct srouter *r = p->router;
@@ -372,7 +406,7 @@ static void on_request(struct sim *s, struct proc *p, const struct sreq *q)
     else if (q->kind == FLOW_JOIN)
         flow_join(&f->f, r->r, routes_queue(r->r, name, strlen(name)), q->lane, sim_ms(s));
     else if (q->kind == FLOW_POLL)
-        flow_poll(&f->f, r->r, &q->token, sim_ms(s));
+        poll(s, p, f);
     else if (q->kind == FLOW_SESSION)
         session(s, r, f);
     else
@@ -388,7 +422,7 @@ void srouter_event(struct sim *s, struct proc *p, const struct event *e)
         if (p->alive)
             on_request(s, p, e->data);
         else
-            answer(s, e->data, NULL, 0);
+            answer(s, e->data, NULL, 0, s->now);
         return;
     }
     if (e->a < r->n && r->flow[e->a].used && r->flow[e->a].wake_gen == e->c) {
@@ -414,10 +448,114 @@ static void reg(struct sim *s, struct proc *p, unsigned mng, bool all)
     net_send(s, p, r->mng[mng].peer, &m, 0);
 }
 
+/* ---- the replica --------------------------------------------------------------------- */
+
+static node_no number_of(const struct srouter *r, const struct proc *node)
+{
+    const struct route_node *v;
+    size_t n = routes_nodes(r->r, &v);
+
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(v[i].name, node->name) == 0)
+            return v[i].no;
+    return 0;
+}
+
+/* NULL: nothing is said to it. */
+static struct stream *stream_of(struct srouter *r, const struct proc *node)
+{
+    node_no no = r->seg[node->no].no;
+
+    return r->known.fresh_ms > 0 && no != 0 ? replicas_stream(&r->known, no) : NULL;
+}
+
+static void say_seen(struct sim *s, struct proc *p, const struct proc *node)
+{
+    struct srouter *r = p->router;
+    struct stream *st = stream_of(r, node);
+    struct msg m = { .type = MSG_SEEN };
+
+    while (st != NULL && stream_seen(st, sim_ms(s), &m.seen))
+        net_send(s, p, r->seg[node->no].peer, &m, 0);
+}
+
+static void known_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *node)
+{
+    struct srouter *r = p->router;
+    struct stream *st;
+
+    r->seg[node->no].peer = peer;
+    r->seg[node->no].no = number_of(r, node);
+    st = stream_of(r, node);
+    if (st == NULL)
+        return;
+    stream_up(st, sim_ms(s));
+    say_seen(s, p, node);
+}
+
+static void known_down(struct srouter *r, const struct proc *node)
+{
+    struct stream *st = stream_of(r, node);
+
+    r->seg[node->no].peer = 0;
+    if (st != NULL)
+        stream_down(st);
+}
+
+/* Of a node that the map has no more. */
+static void known_forget(const struct sim *s, struct srouter *r)
+{
+    for (unsigned i = 0; i < s->n_procs; i++) {
+        const struct proc *node = &s->proc[i];
+
+        if (node->kind != SIM_SEG || r->seg[node->no].no == number_of(r, node))
+            continue;
+        replicas_forget(&r->known, r->seg[node->no].no);
+        r->seg[node->no].no = 0;
+    }
+}
+
+static void on_replica(struct sim *s, struct proc *p, const struct proc *node, peer_no peer,
+                       struct msg_replica m)
+{
+    struct stream *st = stream_of(p->router, node);
+    int rc;
+
+    if (m.stamp_ms != 0)
+        m.stamp_ms += (msec_t)peer << SKEW_SHIFT;
+    rc = st != NULL ? stream_apply(st, &m, sim_ms(s)) : 0;
+    if (rc < 0)
+        sim_fail(s, "%s cannot apply what %s says of its lines: %s", p->name, node->name,
+                 sq_strerror(rc));
+}
+
+bool srouter_tells(const struct proc *p, const struct proc *node, seg_id seg, uint32_t number,
+                   uint64_t *position)
+{
+    const struct stream *st = p->alive ? stream_of(p->router, node) : NULL;
+    const struct known_name *n = st != NULL ? stream_name(st, seg) : NULL;
+    uint32_t rank;
+
+    if (n == NULL || n->flags & ~REPLICA_NEW ||
+        stream_age_ms(st, sim_ms(p->sim)) > p->router->known.fresh_ms)
+        return false;
+    *position = line_rank(&n->line, number, &rank) ? n->before + rank + 1 : 0;
+    return true;
+}
+
+void srouter_tick(struct sim *s, struct proc *p)
+{
+    for (unsigned i = 0; i < s->n_procs; i++)
+        if (s->proc[i].kind == SIM_SEG && p->router->seg[s->proc[i].no].peer != 0)
+            say_seen(s, p, &s->proc[i]);
+}
+
 void srouter_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *other)
 {
-    if (other->kind != SIM_MNG)
+    if (other->kind == SIM_SEG) {
+        known_up(s, p, peer, other);
         return;
+    }
     p->router->mng[other->no].peer = peer;
     reg(s, p, other->no, false);
 }
@@ -428,6 +566,7 @@ void srouter_down(struct sim *s, struct proc *p, const struct proc *other)
 
     if (other->kind != SIM_SEG)
         return;
+    known_down(r, other);
     for (unsigned kind = 0; kind < N_KINDS; kind++) {
         struct lane_out *o = &r->out[other->no][kind], was = *o;
 
@@ -465,6 +604,7 @@ static void on_map(struct sim *s, struct proc *p, unsigned mng, const struct msg
         sim_fail(s, "%s cannot apply a map: %s", p->name, sq_strerror(rc));
     if (g->more)
         return;
+    known_forget(s, r);
     r->mng[mng].asked_all = false;
     if (routes_epoch(r->r) < epoch ||
         (routes_epoch(r->r) == epoch && routes_version(r->r) < version))
@@ -489,7 +629,11 @@ static void give(struct sim *s, struct sflow *f, struct routes *r, unsigned kind
             f->pass = check_hash(a->pass, a->pass_len);
         flow_place_ans(&f->f, r, a, sim_ms(s));
     } else if (kind == KIND_APPEND) {
-        flow_append_ans(&f->f, r, &m->append_ans.ans[i], sim_ms(s));
+        const struct append_ans *a = &m->append_ans.ans[i];
+
+        if (a->state == APPEND_ENTERED)
+            f->pass = check_hash(a->pass, a->pass_len);
+        flow_append_ans(&f->f, r, a, sim_ms(s));
     } else if (kind == KIND_SESSION) {
         flow_session_ans(&f->f, r, &m->session_ans.ans[i], sim_ms(s));
     } else {
@@ -567,6 +711,10 @@ void srouter_msg(struct sim *s, struct proc *p, const struct proc *from, peer_no
         break;
     case MSG_SESSION:
         on_longer(p, &m->session);
+        break;
+    case MSG_REPLICA:
+        if (peer == p->router->seg[node->no].peer)
+            on_replica(s, p, node, peer, m->replica);
         break;
     case MSG_PASSES:
         for (uint32_t i = 0; i < m->passes.n; i++)

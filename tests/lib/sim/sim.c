@@ -233,6 +233,7 @@ static void defaults(struct sim_opts *o)
     DEFAULT(grace_ms, 20000);
     DEFAULT(pass_ttl_ms, 60000);
     DEFAULT(poll_min_ms, 500);
+    DEFAULT(fresh_ms, 250);
     DEFAULT(poll_max_ms, 2000);
     DEFAULT(skip_after_ms, SIM_NEVER_MS);
     DEFAULT(lost_after_ms, SIM_NEVER_MS);

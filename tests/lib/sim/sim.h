@@ -73,6 +73,7 @@ struct sim_opts {
     bool few_leaps; /* the managers' clock leaps at most once in the life of a pass */
     double command_share;  /* sessions about which backends say something, now and then */
     msec_t session_max_ms; /* 0: they are not extended */
+    msec_t fresh_ms;       /* of routers: replica_fresh; 0 = 250; below 0: they ask always */
     bool told;             /* positions that two people are told are compared; told.c */
     struct sim_faults faults;
 };
@@ -117,9 +118,11 @@ void sim_cut(struct sim *s, enum sim_who a, unsigned a_no, enum sim_who b, unsig
 
 /* ---- looking ----------------------------------------------------------------------- */
 struct sim_counts {
+    uint64_t credited; /* let in by their nodes with the join */
     uint64_t steps, messages, sweeps, joined, admitted, entered, gone, left, vanished;
     uint64_t waiting; /* players that wait, as they know it */
     uint64_t relaxed; /* joins whose order a broken link made uncertain (PROTOCOL.md) */
+    uint64_t known; /* polls that routers answered by themselves */
     uint64_t released, unavailable, found, links_broken, restarts, crashes, nulls, terms, jumps;
     uint64_t accepted; /* looks at passes that every router accepts */
     uint64_t replaced; /* tickets, by one in another lane */

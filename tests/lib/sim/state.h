@@ -109,6 +109,7 @@ struct proc {
     struct smng *mng;
     struct segtab *segtab;
     usec_t missed; /* a segment node: since then an `ahead` is lost, unnoticed; 0: none */
+    usec_t was_missed, missed_until; /* the same of the last such time, and its end */
     struct tape tape;
     usec_t slow_until, busy_until; /* each turn takes long; the one at hand */
     usec_t disk_slow_until;
@@ -128,6 +129,7 @@ struct ticket {
     uint32_t player; /* UINT32_MAX: nobody got the answer (an orphan) */
     uint16_t lane;   /* index into sim.lane */
     uint8_t fate;
+    usec_t fate_at;
     bool relaxed;    /* its order is not certain: joined where a manager had given up */
     bool returned;   /* perhaps was a no-show: may be released later than its turn */
     bool lost;       /* its node has lost everything */
@@ -141,6 +143,8 @@ struct ticket {
     usec_t touch;    /* when the segment last answered its poll with "waiting", or was opened
                       * again */
     usec_t said;     /* the former */
+    msec_t stale_ms;  /* of the state that was told then */
+    bool perhaps_over; /* it was silent for too long before a router said that it waits */
     uint32_t told_ms; /* interval told then */
     uint8_t node;     /* who told */
     usec_t stopped;   /* of that node, then */
@@ -158,7 +162,7 @@ struct ticket {
     uint8_t told_by;
     uint32_t sweep;  /* number of the sweep that saw it last */
     seg_id host;     /* in that sweep */
-    usec_t told_at;  /* a position, the last time */
+    usec_t told_at;  /* a position, the last time: of when it was */
     uint64_t told_position; /* 0: none yet */
 };
 
@@ -255,6 +259,7 @@ struct player {
     msec_t late_for_ms;
     unsigned polls_left; /* after admission */
     usec_t over_at;
+    usec_t ended_at; /* was told that it is inside, or has left; 0: not */
 };
 
 struct sreq { /* a player's request */
@@ -274,6 +279,7 @@ struct sans { /* and its answer */
     uint8_t kind;
     struct flow flow;
     uint64_t pass; /* hash */
+    usec_t as_of;  /* what it tells was so then, or later */
 };
 
 struct trace {

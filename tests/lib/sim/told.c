@@ -5,7 +5,8 @@
  * knows for MNG_SILENT_MS that it does. So it is looked at only where no such fault is drawn
  * (sim_opts.told). A link that breaks is such a cut, too, until the manager notices: an `ahead`
  * that it sends meanwhile is lost, and its node is not compared with what others told since,
- * until one arrives. A position may be a tick old: so many more as were released meanwhile. */
+ * until one arrives. What routers tell by themselves counts as told when it was so: as_of. A
+ * position may be a tick old: so many more as were released meanwhile. */
 #include "tests/lib/sim/told.h"
 
 #include "tests/lib/sim/engine.h"
@@ -23,8 +24,17 @@ void told_lost(struct proc *to, unsigned type, usec_t sent)
 /* Over a link that is whole: it is later than any that was lost. */
 void told_arrives(struct proc *to, unsigned type)
 {
-    if (type == MSG_SEG_AHEAD)
-        to->missed = 0;
+    if (type != MSG_SEG_AHEAD || to->missed == 0)
+        return;
+    to->was_missed = to->missed;
+    to->missed_until = to->sim->now;
+    to->missed = 0;
+}
+
+/* Since when the node that told it had lost an `ahead`, by the state of as_of; 0: it had not. */
+static usec_t missed_since(const struct proc *node, usec_t as_of)
+{
+    return as_of <= node->missed_until ? node->was_missed : node->missed;
 }
 
 static uint64_t released_lately(const struct sim *s)
@@ -43,12 +53,12 @@ static bool counts(const struct sim *s, const struct ticket *t)
            !s->lane[t->lane].revived;
 }
 
-void told_position(struct sim *s, struct ticket *t, uint64_t position)
+void told_position(struct sim *s, struct ticket *t, uint64_t position, usec_t as_of)
 {
-    usec_t missed = s->proc[t->node].missed;
+    usec_t missed = missed_since(&s->proc[t->node], as_of);
     uint64_t slack;
 
-    t->told_at = s->now;
+    t->told_at = as_of;
     t->told_position = position;
     if (!s->o.told || !counts(s, t))
         return;
@@ -59,7 +69,7 @@ void told_position(struct sim *s, struct ticket *t, uint64_t position)
         if (missed != 0 && u->told_at >= missed)
             continue; /* told by an `ahead` that this node does not have */
         if (u->lane == t->lane && u->ord > t->ord && u->told_position != 0 &&
-            u->told_at < s->now && u->told_position + slack <= position && counts(s, u))
+            u->told_at < as_of && u->told_position + slack <= position && counts(s, u))
             sim_fail(s, "I5: ticket %llu-%u (ord %llu) is told %llu by %s, and %llu-%u (ord "
                      "%llu) behind it was told %llu by %s at %.3f s",
                      (unsigned long long)t->seg, t->number, (unsigned long long)t->ord,

@@ -4,7 +4,7 @@
 
 #include "tests/lib/sim/state.h"
 
-void told_position(struct sim *s, struct ticket *t, uint64_t position);
+void told_position(struct sim *s, struct ticket *t, uint64_t position, usec_t as_of);
 void told_lost(struct proc *to, unsigned type, usec_t sent);
 void told_arrives(struct proc *to, unsigned type);
 

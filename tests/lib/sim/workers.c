@@ -66,6 +66,7 @@ static void add_counts(struct swarm_sum *x, const struct sim *s)
     x->restarts += c.restarts;
     x->crashes += c.crashes;
     x->unavailable += c.unavailable;
+    x->known += c.known;
     x->moves += sim_mng_count(s).moves_committed;
     x->virtual_ms += (uint64_t)sim_now(s);
     x->digest ^= sim_digest(s);
@@ -136,6 +137,7 @@ static void add(struct swarm_sum *to, const struct swarm_sum *x)
     to->restarts += x->restarts;
     to->crashes += x->crashes;
     to->unavailable += x->unavailable;
+    to->known += x->known;
     to->moves += x->moves;
     to->virtual_ms += x->virtual_ms;
     to->digest ^= x->digest;

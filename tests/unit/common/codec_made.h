@@ -11,6 +11,7 @@
 #include "common/wire/codec_batches.h"
 #include "common/wire/codec_records.h"
 #include "common/wire/number.h"
+#include "common/wire/replica_bytes.h"
 
 #define PART_ROWS 40   /* of an array of messages, and inside one */
 #define TEXT_MOST 1000
@@ -139,6 +140,33 @@ static inline void mend_draw(struct seg_draw *d, uint32_t most)
         memset(d->seed, 0, sizeof(d->seed));
 }
 
+/* A few of each: of 2048 rows a frame has room for them. */
+static inline void gen_row(struct gen *g, struct replica_row *r)
+{
+    uint8_t *dead = (uint8_t *)g_bytes(g, 4 * DEAD_BYTES_MAX, 0, 255), *p = dead;
+    uint8_t *lines = (uint8_t *)g_bytes(g, 30 + BITS512_N / 8, 0, 255);
+    uint32_t next = r->head, block = 0, n = r->end >= BITS512_N;
+
+    for (unsigned i = 0; i < 4 && next < r->end; i++)
+        p = dead_put(p, &next, (uint32_t)g_in(g, next, r->end - 1));
+    r->dead = dead;
+    r->n_dead = (uint32_t)(p - dead);
+    p = lines_put(lines, &block, (uint32_t)g_in(g, 0, (r->end - n) >> BITS512_SHIFT), 0, n);
+    r->lines = lines;
+    r->n_lines = (uint32_t)(p - lines) + n * BITS512_N / 8;
+}
+
+static inline void gen_marks(struct gen *g, struct seen_row *r)
+{
+    uint8_t *marks = (uint8_t *)g_bytes(g, 8 * MARK_BYTES_MAX, 0, 255), *p = marks;
+    uint32_t last = 0;
+
+    for (uint64_t i = g_in(g, 0, 8); i > 0; i--)
+        p = mark_put(p, &last, (uint32_t)g_any(g), (uint8_t)g_any(g));
+    r->marks = marks;
+    r->n_marks = (uint32_t)(p - marks);
+}
+
 /* What has to hold between members; chance does not find it. */
 static inline void mend(struct gen *g, const char *name, void *s)
 {
@@ -154,11 +182,31 @@ static inline void mend(struct gen *g, const char *name, void *s)
         mend_marks((void *)(uintptr_t)o->marks, o->n_marks, o->capacity);
     } else if (strcmp(name, "SegSeal") == 0) {
         mend_draw(&((struct msg_seg_seal *)s)->draw, UINT32_MAX);
+    } else if (strcmp(name, "SegCredit") == 0) {
+        struct msg_seg_credit *c = s;
+
+        c->end = (c->end | c->from) & INT32_MAX;
+        c->from &= c->end;
     } else if (strcmp(name, "SegState") == 0) {
         struct seg_status *st = s;
 
         st->state = (uint8_t)g_in(g, SEG_OPEN, SEG_SEALED);
+        st->credit_end |= st->credit_at;
+        st->joined |= st->unused;
         mend_marks((void *)(uintptr_t)st->marks, st->n_marks, UINT32_MAX);
+    } else if (strcmp(name, "Replica") == 0) {
+        struct msg_replica *r = s;
+
+        r->stamp_ms |= 1;
+        for (uint32_t i = 0; i < r->n; i++) {
+            r->v[i].end |= r->v[i].head;
+            gen_row(g, &r->v[i]);
+        }
+    } else if (strcmp(name, "Seen") == 0) {
+        struct msg_seen *m = s;
+
+        for (uint32_t i = 0; i < m->n; i++)
+            gen_marks(g, &m->v[i]);
     } else if (strcmp(name, "CopyBegin") == 0) {
         ((struct msg_copy_begin *)s)->end |= ((struct msg_copy_begin *)s)->first;
     } else if (strcmp(name, "CopyBlock") == 0) {

@@ -244,6 +244,39 @@ static int decode_text(uint16_t type, const char *bytes, size_t n)
 }
 #define DECODE(type, lit) decode_text(type, lit, sizeof(lit) - 1)
 
+/* One row: name 7, end 9; head, and what comes before the rows. */
+#define REPLICA_7(frame, head)                                                           \
+    frame "\x2a\x01\x07\x52\x01\x09\x5a\x01" head "\x72\x00\x7a\x00"
+
+#define ROW_7 "\x2a\x01\x07\x52\x01\x09\x5a\x01\x00"
+#define DEAD_7(bytes)  ROW_7 "\x72" bytes "\x7a\x00"
+#define LINES_7(bytes) ROW_7 "\x72\x00\x7a" bytes
+
+Test(codec, rows_of_a_replica_make_sense)
+{
+    cr_expect_eq(DECODE(MSG_REPLICA, REPLICA_7("", "\x09")), 0);
+    cr_expect_eq(DECODE(MSG_REPLICA, REPLICA_7("", "\x0a")), SQ_EPROTO, "head above end");
+    cr_expect_eq(DECODE(MSG_REPLICA, REPLICA_7("\x08\x01\x20\x02", "\x00")), 0);
+    cr_expect_eq(DECODE(MSG_REPLICA, REPLICA_7("\x20\x02", "\x00")), SQ_EPROTO, "END, no stamp");
+    cr_expect_eq(DECODE(MSG_REPLICA, REPLICA_7("", "\x00") "\x42\x01\x08"), SQ_EPROTO, "lane");
+    cr_expect_eq(DECODE(MSG_REPLICA, REPLICA_7("", "\x00") "\x4a\x01\xff"), 0, "newer flags");
+    cr_expect_eq(DECODE(MSG_REPLICA, "\x2a\x01\x07\x72\x00"), SQ_EPROTO, "no lines");
+    cr_expect_eq(DECODE(MSG_REPLICA, DEAD_7("\x01\x08")), 0);
+    cr_expect_eq(DECODE(MSG_REPLICA, DEAD_7("\x01\x09")), SQ_EPROTO, "a dead one behind the end");
+    cr_expect_eq(DECODE(MSG_REPLICA, DEAD_7("\x01\x80")), SQ_EPROTO, "cut short");
+    cr_expect_eq(DECODE(MSG_REPLICA, LINES_7("\x03\x00\x01\x00")), 0, "all alive");
+    cr_expect_eq(DECODE(MSG_REPLICA, LINES_7("\x03\x01\x01\x00")), SQ_EPROTO, "a second block");
+    cr_expect_eq(DECODE(MSG_REPLICA, LINES_7("\x03\x00\x00\x01")), SQ_EPROTO, "without bits");
+    cr_expect_eq(DECODE(MSG_SEEN, "\x22\x01\x07\x2a\x01\x02\x32\x01\x04"), SQ_EPROTO, "no class");
+    cr_expect_eq(DECODE(MSG_SEEN, "\x22\x01\x07\x2a\x01\x02\x32\x02\x01\x04"), SQ_EPROTO, "below 0");
+    cr_expect_eq(DECODE(MSG_REPLICA, "\xf2\x01\x02\x05\x06"), 0, "gone");
+    cr_expect_eq(DECODE(MSG_SEEN, "\x08\x01\x22\x01\x07\x2a\x01\x02\x32\x02\x04\x05"), 0);
+    cr_expect_eq(DECODE(MSG_SEEN, "\x22\x01\x07\x2a\x01\x03\x32\x02\x04\x05"), SQ_EPROTO, "class");
+    cr_expect_eq(DECODE(MSG_SEEN, "\x22\x01\x07"), SQ_EPROTO, "no marks");
+    cr_expect_eq(DECODE(MSG_SEEN, "\x08\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"), SQ_EPROTO,
+                 "a clock before 0");
+}
+
 Test(codec, columns_must_agree)
 {
     cr_expect_eq(DECODE(MSG_PLACE, "\x0a\x02\x01\x02\x12\x02\x05\x06\x1a\x02\x01\x02"), 0);

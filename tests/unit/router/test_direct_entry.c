@@ -109,3 +109,16 @@ Test(direct_entry, a_closed_or_paused_queue_holds_nobody)
     flow_append_ans(&f, r, &a, 1);
     cr_expect(IS_DONE(f, FLOW_OK));
 }
+
+/* The node has let it in: nothing is held, whatever the entry. */
+Test(direct_entry, a_join_that_its_node_lets_in_has_the_pass_at_once)
+{
+    struct append_ans a = { .state = APPEND_ENTERED, .seg = 12, .number = 5, .issued_s = 99,
+                            .client = CLIENT_MOBILE, .released_at_ms = 7, .pass_expires_s = 8 };
+    struct flow f = join(0);
+
+    entry(3);
+    flow_append_ans(&f, r, &a, 0);
+    cr_expect(IS_DONE(f, FLOW_OK) && f.admitted && f.hold_ms == 0);
+    cr_expect(f.released_at_ms == 7 && f.pass_expires_s == 8 && f.token.number == 5);
+}

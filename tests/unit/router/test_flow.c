@@ -11,7 +11,7 @@ static struct flow poll_of(seg_id seg, uint32_t number, msec_t now_ms)
     struct token t = { .seg = seg, .number = number };
 
     memset(&f, 0xee, sizeof(f)); /* nothing of what was there may matter */
-    flow_poll(&f, r, &t, now_ms);
+    flow_poll(&f, r, NULL, &t, now_ms);
     return f;
 }
 
@@ -193,7 +193,7 @@ Test(flow, before_the_first_map_nothing_is_certain)
 
     flow_join(&f, empty, NULL, 0, 0);
     cr_expect(IS_DONE(f, FLOW_UNAVAIL));
-    flow_poll(&f, empty, &t, 0);
+    flow_poll(&f, empty, NULL, &t, 0);
     cr_expect_eq(f.todo, FLOW_WAIT_MAP);
     flow_retry(&f, empty, FLOW_TIMEOUT_MS);
     cr_expect(IS_DONE(f, FLOW_UNAVAIL));

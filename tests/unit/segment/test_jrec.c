@@ -70,7 +70,7 @@ Test(jrec, a_batch_of_joins_is_a_few_bytes)
     for (unsigned i = 0; i < ARRAY_LEN(q); i++)
         q[i].seg = 1;
     for (unsigned i = 0; i < 1000; i++)
-        segtab_append(r->t[0], r->now, q, ARRAY_LEN(q), a);
+        segtab_append(r->t[0], r->now, q, ARRAY_LEN(q), a, NULL);
     cr_assert_leq(tp.log.len - before, 9 * 1000);
     rig_free(r);
     tape_fini(&tp);
@@ -134,7 +134,7 @@ static void op_join(struct fuzz *f)
         q[i].subject_len =
             (uint8_t)snprintf(name[i], sizeof(name[i]), "u%u", (unsigned)q[i].subject_hash);
     }
-    segtab_append(f->r->t[f->at[id]], f->r->now, q, n, a);
+    segtab_append(f->r->t[f->at[id]], f->r->now, q, n, a, NULL);
     for (uint32_t i = 0; i < n; i++)
         f->joined[id] += a[i].state == APPEND_OK;
 }

@@ -111,7 +111,7 @@ static struct append_ans replace(int node, seg_id seg, seg_id old_seg, uint32_t 
     struct append_ans a;
 
     q.subject_hash = hash_of(name);
-    segtab_append(r->t[node], r->now, &q, 1, &a);
+    segtab_append(r->t[node], r->now, &q, 1, &a, NULL);
     return a;
 }
 

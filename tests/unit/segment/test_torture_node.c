@@ -130,7 +130,7 @@ static bool join(struct world *w, seg_id seg, bool named)
         q.subject_len = (uint8_t)n;
         q.subject_hash = 1000003u * (w->n_tickets + 1);
     }
-    segtab_append(w->t, w->now, &q, 1, &a);
+    segtab_append(w->t, w->now, &q, 1, &a, NULL);
     if (a.state != APPEND_OK)
         return false;
     cr_assert_lt(w->n_tickets, TICKETS);

@@ -1,0 +1,28 @@
+/* credit.h: entry without a wait: the tail of an empty lane may let the next joins in at once
+ * (SEG_CREDIT), ahead of time.
+ *
+ *   wish --> share of the controller --> stored as released --SEG_CREDIT--> node: joins enter
+ *            ^                                                                |
+ *            '--- not used: given back <----- status: used, left, over <------'
+ *
+ * What is given counts as released at once, and as inside, until a status says that it was
+ * not used. One order of a segment is under way at a time. Lanes that nobody has joined for
+ * CREDIT_WARM_MS have none. */
+#ifndef SEGQ_QUEUEMNG_RELEASE_CREDIT_H
+#define SEGQ_QUEUEMNG_RELEASE_CREDIT_H
+
+#include "common/base/base.h"
+
+struct mlane;
+struct mng;
+
+/* Tickets beyond those that wait, which the lane could be given now; 0: it gets none. */
+uint64_t credit_wish(struct mng *m, struct mlane *l);
+/* n of its wish. */
+void credit_give(struct mng *m, struct mlane *l, uint64_t n);
+/* Each tick: credit that is in use goes on, other credit is called back. */
+void credit_keep(struct mng *m, struct mlane *l);
+/* The lane has credit, or may soon have: its queue has ticks. */
+bool credit_is_warm(const struct mng *m, const struct mlane *l);
+
+#endif

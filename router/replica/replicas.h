@@ -1,0 +1,51 @@
+/* replicas.h: the answer to the poll of a waiting ticket, out of what segment nodes have told this
+ * router (PROTOCOL.md, section 24). Pure.
+ *
+ * A place is told only if what is known is younger than `fresh_ms`, and than the shortest
+ * interval that is told in the lane: then whoever polls as told, at whatever router, is
+ * never told an older state than before, and a place never grows. Everything else is asked.
+ *
+ * Memory: owns a stream for each node; all together are bounded by REPLICA_BYTES. */
+#ifndef SEGQ_ROUTER_REPLICAS_H
+#define SEGQ_ROUTER_REPLICAS_H
+
+#include "common/ticket/token.h"
+#include "router/replica/stream.h"
+
+#define REPLICA_BYTES ((size_t)1 << 30)
+
+enum replica_by { /* how a poll is answered */
+    BY_REPLICA,
+    BY_ASKING_NAME,   /* nothing is known of the segment that its token names */
+    BY_ASKING_TICKET, /* it does not wait there */
+    BY_ASKING_STALE,  /* what is known is too old, */
+    BY_ASKING_PACE,   /* or too old for so short intervals */
+    BY_ASKING_MARKS,  /* the node is too slow to be told of more polls */
+    REPLICA_NBY
+};
+extern const char *const replica_by_names[REPLICA_NBY];
+
+struct replicas {
+    struct line_pool pool;
+    struct map streams; /* node_no -> struct stream *, owned */
+    msec_t fresh_ms;    /* 0: everything is asked */
+    uint64_t polls[REPLICA_NBY];
+};
+
+void replicas_init(struct replicas *r, msec_t fresh_ms);
+void replicas_fini(struct replicas *r);
+/* NULL: no memory. */
+struct stream *replicas_stream(struct replicas *r, node_no node);
+/* Polls of which their nodes do not know yet. */
+uint64_t replicas_marks(const struct replicas *r);
+/* The map does not have the node any more. */
+void replicas_forget(struct replicas *r, node_no node);
+
+/* The place of a ticket whose segment `host`, on `node`, has by the map. False: the node is to be
+ * asked. True: it waits, *a says where, and the node will hear that it was told. */
+SQ_CHECK bool replicas_place(struct replicas *r, node_no node, seg_id host, const struct token *t,
+                            msec_t now_ms, struct place_ans *a);
+/* A node has said that the ticket waits no more. */
+void replicas_over(struct replicas *r, node_no node, const struct token *t);
+
+#endif

@@ -1,0 +1,98 @@
+/* stream.h: what one segment node has told this router of its lines, and of when that is. Pure.
+ *
+ *   link up --first SEEN--> WHOLE ... END --> differences --> link lost: what is here ages
+ *                           (a new set; at END it takes the place of the one that is there)
+ *
+ * Age. A push says its moment by the node's clock (stamp) and the newest of our clocks that the
+ * node had read before it (echo). So the stamp's moment is not before the echo's: the greatest
+ * echo - stamp of the last seconds is a lower bound of how far our clock is ahead, and makes of
+ * each stamp a moment of our clock that is surely not later than the true one. Arrival times are
+ * not looked at; clocks drift by less than DRIFT_MS meanwhile.
+ *
+ *   what fails                              what follows
+ *   a row that does not follow, a clock     SQ_EPROTO: the link is to be closed
+ *     or a count that was not said
+ *   no memory, or more than the pool has    the name is forgotten: its polls are asked
+ *   a row with a flag of a newer release    the same, until a row says it anew
+ *   the node is older than this message     it refuses the first SEEN, and gets no other one
+ *
+ * Memory: a stream owns its sets, and they their names and paces. */
+#ifndef SEGQ_ROUTER_STREAM_H
+#define SEGQ_ROUTER_STREAM_H
+
+#include "common/ticket/pace.h"
+#include "router/replica/line.h"
+#include "router/replica/seen.h"
+
+#define STREAM_SEEN_MS 100  /* so often stream_seen() is to be called */
+#define STREAM_ECHO_MS 1000 /* so often it asks for a stamp */
+
+struct told_pace { /* of a lane */
+    struct pace pace; /* min_ms 0: not known yet */
+    uint32_t was_min_ms; /* before low_until_ms: the shortest that was told lately */
+    msec_t low_until_ms;
+};
+
+/* The least min_ms that counts; 0: not known. */
+static inline uint32_t told_pace_low_ms(const struct told_pace *p, msec_t now_ms)
+{
+    return now_ms < p->low_until_ms && p->was_min_ms < p->pace.min_ms ? p->was_min_ms
+                                                                      : p->pace.min_ms;
+}
+
+struct known_name {
+    seg_id host;
+    uint64_t before;
+    uint32_t told_max_ms;
+    uint8_t flags; /* enum replica_row_flag */
+    struct told_pace *pace; /* ref */
+    struct line line;
+};
+
+struct known_set { /* of one whole push, and the differences since */
+    struct map names; /* seg_id -> struct known_name *, owned */
+    struct map paces; /* of queue and lane -> struct told_pace *, owned */
+    msec_t stamp_ms;  /* the node's clock */
+    msec_t as_of_ms;  /* our clock: not later than that; INT64_MIN: not known */
+};
+
+struct stream {
+    struct line_pool *pool; /* ref */
+    struct known_set now, next; /* next: of a whole push that is under way */
+    enum { STREAM_NOTHING, STREAM_WHOLE, STREAM_LIVE } state; /* of this link */
+    bool up;
+    bool refused;  /* by an older node: until the next link */
+    msec_t stamp_ms; /* the last one of this link */
+    msec_t clock_ms; /* of ours, as it was said last */
+    msec_t echo_at_ms; /* when a stamp is asked for next */
+    struct { /* of echo - stamp, of the last seconds and of those before */
+        int64_t best, was;
+        msec_t since_ms;
+    } offset;
+    struct seen seen;
+};
+
+void stream_init(struct stream *st, struct line_pool *pool);
+void stream_fini(struct stream *st);
+void stream_up(struct stream *st, msec_t now_ms);
+void stream_down(struct stream *st);
+/* The node does not know what our SEEN is. */
+void stream_refused(struct stream *st);
+SQ_CHECK int stream_apply(struct stream *st, const struct msg_replica *m, msec_t now_ms);
+/* The next message to the node; false: no more for now. It refers to st->seen. */
+bool stream_seen(struct stream *st, msec_t now_ms, struct msg_seen *m);
+/* The last one of this process, once nobody is answered any more. */
+void stream_farewell(struct stream *st, msec_t now_ms, struct msg_seen *m);
+
+static inline struct known_name *stream_name(const struct stream *st, seg_id name)
+{
+    return map_get_ptr(&st->now.names, name);
+}
+
+/* At least so old may be what is here; MSEC_NEVER: nobody knows. */
+static inline msec_t stream_age_ms(const struct stream *st, msec_t now_ms)
+{
+    return st->now.as_of_ms == INT64_MIN ? MSEC_NEVER : now_ms - st->now.as_of_ms;
+}
+
+#endif

@@ -1,0 +1,212 @@
+/* rows.c: from slots of a host to bits and numbers of a name. */
+#include "segment/replica/rows.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "common/wire/replica_bytes.h"
+
+#define LINE_BYTES 64
+#define RUN_BYTES  15 /* its three varints */
+#define AS_LINE    24 /* more deaths than that in a block: its bits are shorter */
+
+uint32_t name_slot(struct name_of n)
+{
+    return n.r != NULL ? n.r->base : 0;
+}
+
+uint32_t name_slot_end(struct name_of n)
+{
+    return n.r != NULL ? n.r->base + n.r->count : n.host->b.joined;
+}
+
+uint32_t name_end(struct name_of n)
+{
+    return n.r != NULL ? n.r->bits : n.host->b.joined;
+}
+
+static uint32_t number_at(struct name_of n, uint32_t slot)
+{
+    assert(slot >= name_slot(n) && slot < name_slot_end(n));
+    return n.r != NULL ? reloc_number(n.r, slot - n.r->base) : slot;
+}
+
+uint32_t name_head(struct name_of n)
+{
+    uint32_t slot = segq_next(&n.host->b.q, name_slot(n));
+
+    return slot < name_slot_end(n) ? number_at(n, slot) : name_end(n);
+}
+
+uint32_t name_rank(struct name_of n)
+{
+    const struct segq *q = &n.host->b.q;
+    uint32_t slot = name_slot(n), b = slot >> BLOCK_SHIFT;
+
+    assert(q->stale == SEGQ_NONE);
+    if (b < q->head)
+        return 0; /* tags there are old */
+    if (b >= q->n_blocks)
+        return q->waiting;
+    return q->block[b] != NULL ? segq_rank(q, slot) : q->tag[b];
+}
+
+/* ---- lines ------------------------------------------------------------------------------ */
+
+static void bits_of_host(const struct segq *q, uint32_t block, uint64_t bits[BITS512_WORDS])
+{
+    const struct block *k = block < q->n_blocks ? q->block[block] : NULL;
+
+    if (k != NULL)
+        memcpy(bits, k->alive, LINE_BYTES);
+    else
+        memset(bits, 0, LINE_BYTES);
+}
+
+static void bits_of_absorbed(struct name_of n, uint32_t block, uint64_t bits[BITS512_WORDS])
+{
+    uint32_t word = block * BITS512_WORDS, slot = n.r->base + reloc_rank(n.r, block << BLOCK_SHIFT);
+
+    memset(bits, 0, LINE_BYTES);
+    for (unsigned w = 0; w < BITS512_WORDS && word + w < reloc_words(n.r->bits); w++)
+        for (uint64_t m = n.r->alive[word + w]; m != 0; m &= m - 1, slot++)
+            if (segq_is_alive(&n.host->b.q, slot))
+                bits[w] |= m & -m;
+}
+
+enum line { LINE_DEAD, LINE_FULL, LINE_MIXED };
+
+static enum line line_of(struct name_of n, uint32_t end, uint32_t block,
+                         uint64_t bits[BITS512_WORDS])
+{
+    uint32_t first = block << BLOCK_SHIFT;
+    unsigned given = end - first < BITS512_N ? end - first : BITS512_N;
+    uint64_t any = 0, missing = 0;
+
+    if (n.r != NULL)
+        bits_of_absorbed(n, block, bits);
+    else
+        bits_of_host(&n.host->b.q, block, bits);
+    for (unsigned w = 0; w < BITS512_WORDS; w++) {
+        bits[w] &= bits512_below(w, given); /* slots above are of the absorbed */
+        any |= bits[w];
+        missing |= bits[w] ^ bits512_below(w, given);
+    }
+    return any == 0 ? LINE_DEAD : missing == 0 ? LINE_FULL : LINE_MIXED;
+}
+
+/* A run is put when it is known: its varints go before its bits. */
+struct runs {
+    uint8_t *p, *end;
+    uint32_t next, first, full, n;
+    uint64_t *bits; /* of the run at hand; room for all that fit */
+};
+
+static void runs_close(struct runs *x)
+{
+    if (x->full + x->n == 0)
+        return;
+    x->p = lines_put(x->p, &x->next, x->first, x->full, x->n);
+    memcpy(x->p, x->bits, (size_t)x->n * LINE_BYTES);
+    x->p += (size_t)x->n * LINE_BYTES;
+    x->full = x->n = 0;
+}
+
+static void runs_add(struct runs *x, uint32_t block, enum line kind,
+                     const uint64_t bits[BITS512_WORDS])
+{
+    if (block != x->first + x->full + x->n || (kind == LINE_FULL && x->n > 0))
+        runs_close(x);
+    if (x->full + x->n == 0)
+        x->first = block;
+    if (kind == LINE_FULL)
+        x->full++;
+    else
+        memcpy(x->bits + (size_t)x->n++ * BITS512_WORDS, bits, LINE_BYTES);
+}
+
+static bool runs_fit(const struct runs *x)
+{
+    return (size_t)(x->end - x->p) >= (size_t)(x->n + 1) * LINE_BYTES + 2 * RUN_BYTES;
+}
+
+static bool runs_begin(struct runs *x, size_t room, struct arena *mem)
+{
+    uint8_t *p = arena_alloc(mem, room);
+
+    *x = (struct runs) { .p = p, .end = p + room, .bits = arena_alloc(mem, room) };
+    return p != NULL && x->bits != NULL;
+}
+
+static void runs_end(struct runs *x, const uint8_t *from, struct replica_row *row)
+{
+    runs_close(x);
+    assert(x->p <= x->end);
+    row->lines = from;
+    row->n_lines = (uint32_t)(x->p - from);
+}
+
+uint32_t rows_lines(struct name_of n, struct replica_row *row, uint32_t block, size_t room,
+                    struct arena *mem)
+{
+    uint32_t blocks = (uint32_t)(((uint64_t)row->end + BITS512_N - 1) >> BITS512_SHIFT);
+    const uint8_t *from;
+    struct runs x;
+
+    if (row->head == row->end)
+        return blocks;
+    if (block < row->head >> BITS512_SHIFT)
+        block = row->head >> BITS512_SHIFT;
+    room = u64_min(room, (blocks - block) * (uint64_t)(LINE_BYTES + RUN_BYTES) + 2 * RUN_BYTES);
+    if (!runs_begin(&x, room, mem))
+        return UINT32_MAX;
+    from = x.p;
+    for (; block < blocks && runs_fit(&x); block++) {
+        uint64_t bits[BITS512_WORDS];
+        enum line kind = line_of(n, row->end, block, bits);
+
+        if (kind != LINE_DEAD)
+            runs_add(&x, block, kind, bits);
+    }
+    runs_end(&x, from, row);
+    return block;
+}
+
+/* ---- the dead --------------------------------------------------------------------------- */
+
+bool rows_died(struct name_of n, struct replica_row *row, const uint32_t *slot,
+               uint32_t n_slots, struct arena *mem)
+{
+    uint8_t *dead = arena_alloc(mem, (size_t)n_slots * DEAD_BYTES_MAX), *p = dead;
+    uint32_t *number = arena_array(mem, n_slots, sizeof(*number));
+    uint32_t next = row->head, k = 0;
+    const uint8_t *from;
+    struct runs x;
+
+    if (dead == NULL || number == NULL ||
+        !runs_begin(&x, (n_slots / AS_LINE + 1) * (size_t)(LINE_BYTES + 2 * RUN_BYTES), mem))
+        return false;
+    from = x.p;
+    for (uint32_t i = 0; i < n_slots; i++) {
+        number[k] = number_at(n, slot[i]);
+        assert(k == 0 || number[k] > number[k - 1]);
+        k += number[k] >= row->head;
+    }
+    for (uint32_t i = 0, j; i < k; i = j) {
+        uint32_t block = number[i] >> BITS512_SHIFT;
+        uint64_t bits[BITS512_WORDS];
+
+        for (j = i; j < k && number[j] >> BITS512_SHIFT == block; j++)
+            ;
+        if (j - i > AS_LINE && line_of(n, row->end, block, bits) != LINE_DEAD) {
+            runs_add(&x, block, LINE_MIXED, bits);
+            continue;
+        }
+        for (; i < j; i++)
+            p = dead_put(p, &next, number[i]);
+    }
+    runs_end(&x, from, row);
+    row->dead = dead;
+    row->n_dead = (uint32_t)(p - dead);
+    return true;
+}

@@ -1,0 +1,17 @@
+/* seen.h: what routers say of polls that they answered themselves (MSG_SEEN), and of themselves.
+ * Pure. */
+#ifndef SEGQ_REPLICA_SEEN_H
+#define SEGQ_REPLICA_SEEN_H
+
+#include "segment/table/state.h"
+
+/* The first of a router makes it a listener: its whole push begins with this step. Each mark
+ * counts as a poll; of those that nobody waits for any more nothing happens. */
+void replica_seen(struct segtab *t, peer_no from, const struct msg_seen *m);
+/* So many bytes wait for this router to read them; before a tick. */
+void segtab_pending(struct segtab *t, peer_no router, size_t bytes);
+/* The link of a router has ended: without its farewell it may have told people what nobody will
+ * say any more (tickets/spare.h). */
+void replica_gone(struct segtab *t, const struct listener *l);
+
+#endif

@@ -1,0 +1,164 @@
+/* credit.c: numbers set aside, and the joins that get them. */
+#include "segment/tickets/credit.h"
+
+#include <assert.h>
+
+#include "segment/table/changed.h"
+#include "segment/table/log.h"
+#include "segment/tickets/release.h"
+
+/* Nobody is in it who would be overtaken; and nothing of it may be undone by a loss. */
+static bool is_empty(const struct seg *g)
+{
+    return g->b.q.waiting == 0 && g->b.released.n[SESSION_RETURNING] == 0 && g->unstored.n == 0;
+}
+
+static bool takes_joins(const struct seg *g)
+{
+    return !g->b.q.sealed && !g->b.q.rebuilding && !g->early && g->out == NULL && g->in == NULL;
+}
+
+bool credit_admits(const struct segtab *t, const struct seg *g)
+{
+    const struct credit *c = &g->credit;
+
+    return c->at < c->end && t->now.now_ms < c->until_ms && t->manager != 0 && !t->hold &&
+           takes_joins(g) && is_empty(g);
+}
+
+void credit_end(struct seg *g)
+{
+    g->credit.end = g->credit.at;
+}
+
+/* Each of these is for good: time goes on, and no open segment was ever sealed. */
+uint32_t credit_left(const struct segtab *t, const struct seg *g)
+{
+    const struct credit *c = &g->credit;
+
+    assert(c->at <= c->end && c->end <= c->top && c->top <= c->aside_end);
+    assert(c->aside_end <= g->b.q.end);
+    return t->now.now_ms < c->until_ms && !g->b.q.sealed ? c->end - c->at : 0;
+}
+
+/* ---- the order -------------------------------------------------------------------- */
+
+/* Beyond the credit; numbers that others have got since are in between: begins anew. */
+static void set_aside(struct segtab *t, struct seg *g, uint32_t n)
+{
+    struct jrec r = { .kind = JREC_ASIDE, .seg = g->b.id };
+    struct credit *c = &g->credit;
+    uint32_t have = c->aside_end - c->top, room = g->capacity - g->b.joined, got;
+
+    if (have >= n || !takes_joins(g) || !is_empty(g) || room < 2)
+        return;
+    n = n - have < room - 1 ? n - have : room - 1;
+    r.run.first = g->b.q.end;
+    if (c->aside_end != g->b.q.end && c->at < c->end)
+        return; /* what it admits is in use */
+    if (c->aside_end != g->b.q.end)
+        c->at = c->end = c->top = g->b.q.end;
+    segtab_log_joins(t);
+    got = segq_set_aside(&g->b.q, n);
+    for (uint32_t i = 0; i < got; i++)
+        segtab_died(g, r.run.first + i);
+    c->aside_end = g->b.joined = g->b.q.end;
+    g->unused += got;
+    r.run.n = got;
+    if (got > 0)
+        segtab_log(t, &r);
+}
+
+/* More of the credit that is in use; else what is left of that is lost. */
+static bool is_longer(const struct segtab *t, const struct seg *g, const struct msg_seg_credit *m)
+{
+    const struct credit *c = &g->credit;
+
+    return m->released_at_ms == c->at_ms && m->from <= c->at && m->end >= c->end &&
+           credit_left(t, g) > 0;
+}
+
+static bool may_credit(const struct segtab *t, const struct seg *g, const struct msg_seg_credit *m)
+{
+    return m->from < m->end && m->end <= g->credit.aside_end && !t->hold && takes_joins(g) &&
+           is_empty(g);
+}
+
+void segtab_credit(struct segtab *t, struct seg *g, const struct msg_seg_credit *m)
+{
+    struct credit *c = &g->credit;
+    bool longer = is_longer(t, g, m);
+
+    if (m->tick <= c->tick)
+        return;
+    c->tick = m->tick;
+    if (may_credit(t, g, m) && (longer || m->end > c->top)) {
+        if (!longer)
+            c->at = m->from > c->top ? m->from : c->top;
+        c->end = m->end;
+        c->at_ms = m->released_at_ms;
+        c->until_ms = t->now.now_ms + m->lease_ms;
+    } else {
+        credit_end(g);
+    }
+    if (c->top < m->end && m->end <= c->aside_end)
+        c->top = m->end;
+    if (!t->hold)
+        set_aside(t, g, m->aside);
+}
+
+/* ---- a join ----------------------------------------------------------------------- */
+
+struct session *credit_take(struct segtab *t, struct seg *g)
+{
+    struct credit *c = &g->credit;
+    struct session *x;
+
+    assert(credit_admits(t, g) && g->unused > 0 && !segq_is_alive(&g->b.q, c->at));
+    if (sessions_reserve(&g->b.released, 1) < 0)
+        return NULL;
+    x = sessions_add(&g->b.released, (struct ticket_id) { g->b.id, c->at++ }, SESSION_READY,
+                     t->service_ms + g->queue->claim_ms);
+    segtab_released(t, g, x, c->at_ms);
+    g->unused--;
+    g->popped++;
+    g->entered++;
+    return x;
+}
+
+/* ---- replays ---------------------------------------------------------------------- */
+
+int segtab_aside_again(struct seg *g, uint32_t first, uint32_t n)
+{
+    if (n == 0) {
+        g->unused = first;
+        return 0;
+    }
+    if (g->b.q.sealed || first != g->b.q.end || n >= g->capacity - g->b.joined)
+        return SQ_EPROTO;
+    if (segq_set_aside(&g->b.q, n) != n)
+        return SQ_ENOMEM;
+    g->b.joined = g->b.q.end;
+    g->unused += n;
+    return 0;
+}
+
+int segtab_entered_again(struct segtab *t, struct seg *g, uint32_t first, uint32_t n,
+                         int64_t at_ms)
+{
+    if (n > g->unused || first >= g->b.joined || n > g->b.joined - first)
+        return SQ_EPROTO;
+    if (sessions_reserve(&g->b.released, n) < 0)
+        return SQ_ENOMEM;
+    for (uint32_t i = 0; i < n; i++) {
+        struct ticket_id id = { g->b.id, first + i };
+
+        if (segq_is_alive(&g->b.q, first + i) || sessions_find(&g->b.released, id) != NULL)
+            return SQ_EPROTO;
+        segtab_released(t, g, sessions_add(&g->b.released, id, SESSION_READY, t->service_ms),
+                        at_ms);
+    }
+    g->unused -= n;
+    g->popped += n;
+    return 0;
+}

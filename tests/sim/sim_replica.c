@@ -1,0 +1,186 @@
+/* sim_replica.c: routers answer polls of waiting tickets from what nodes have pushed, while links,
+ * nodes and routers fail. The rules are looked at at each such answer (check.c, told.c):
+ *   I-R1  what is told was so at most `fresh_ms` ago, by the true time
+ *   I-R2  nobody who polls as told expires, whoever answered (I1)
+ *   I4    nobody who polls as told is told a greater place, at whatever router
+ *   I-R4  when nothing moves, routers and nodes tell the same place (quiet.c) */
+#include "tests/lib/sim/sim_test.h"
+
+#define ME    "sim_replica"
+#define SEEDS 8
+
+static struct sim_opts crowd(uint64_t seed)
+{
+    return (struct sim_opts) { .seed = sim_seed(seed), .segs = 3, .routers = 3, .capacity = 40,
+                               .release_per_s = 3, .leave_share = 0.2, .poll_min_ms = 400,
+                               .poll_max_ms = 1500 };
+}
+
+/* How many polls routers answered by themselves. */
+static uint64_t play(struct sim_opts o, void (*fault)(struct sim *s, unsigned i))
+{
+    struct sim *s = sim_new(&o);
+    uint64_t known;
+
+    sim_join(s, 0, 0, 200, 8000);
+    for (unsigned i = 0; i < 6 && sim_ok(s); i++) {
+        sim_run(s, 5000);
+        if (fault != NULL)
+            fault(s, i);
+    }
+    sim_run(s, 10000);
+    sim_heal(s, 50);
+    sim_run(s, 8000);
+    sim_check_positions(s);
+    cr_expect(sim_run_until_quiet(s, 200000));
+    known = sim_count(s).known;
+    sim_finish(s, ME);
+    return known;
+}
+
+static void each(void (*fault)(struct sim *s, unsigned i))
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++)
+        cr_expect_gt(play(crowd(seed), fault), 500);
+}
+
+Test(replica, on_a_calm_day_routers_answer_nearly_all)
+{
+    each(NULL);
+}
+
+Test(replica, off_means_that_nodes_are_asked)
+{
+    struct sim_opts o = crowd(1);
+
+    o.fresh_ms = -1;
+    cr_expect_eq(play(o, NULL), 0);
+}
+
+static void cut(struct sim *s, unsigned i)
+{
+    sim_cut(s, SIM_ROUTER, i % 3, SIM_SEG, i / 2 % 3, 500 + 1000 * i);
+}
+
+Test(replica, links_are_cut)
+{
+    each(cut);
+}
+
+static void stop_router(struct sim *s, unsigned i)
+{
+    sim_pause(s, SIM_ROUTER, i % 3, i == 2 ? 60000 : 300 + 100 * i);
+}
+
+Test(replica, routers_are_stopped_one_for_a_minute)
+{
+    each(stop_router);
+}
+
+static void stop_node(struct sim *s, unsigned i)
+{
+    sim_pause(s, SIM_SEG, i % 3, 200 + 900 * i);
+}
+
+Test(replica, nodes_are_stopped)
+{
+    each(stop_node);
+}
+
+static void restart_node(struct sim *s, unsigned i)
+{
+    sim_restart(s, SIM_SEG, i % 3, 50 + 400 * i);
+}
+
+Test(replica, nodes_come_back_with_another_clock)
+{
+    each(restart_node);
+}
+
+static void empty_node(struct sim *s, unsigned i)
+{
+    sim_drain(s, (i + 2) % 3, false);
+    sim_drain(s, i % 3, true);
+    sim_cut(s, SIM_ROUTER, 0, SIM_SEG, (i + i / 3) % 3, 700); /* the source, then a target */
+    sim_cut(s, SIM_ROUTER, 1, SIM_MNG, 0, 1500);              /* an old map */
+}
+
+Test(replica, segments_move_and_merge_while_streams_and_maps_are_late)
+{
+    each(empty_node);
+}
+
+static void slow_links(struct sim *s, unsigned i)
+{
+    sim_leave_waiting(s, 0, 0.2);
+    empty_node(s, i);
+}
+
+Test(replica, everything_is_late_at_random)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim_opts o = crowd(seed);
+
+        o.faults = (struct sim_faults) { .slow_link = 60, .slow_proc = 10, .link_oneway = 4 };
+        play(o, slow_links);
+    }
+}
+
+/* People are told longer intervals than they may be silent: what a router has told, and did not
+ * live to say, expires nobody. */
+static void kill_router(struct sim *s, unsigned i)
+{
+    for (unsigned k = 0; k < 3; k++)
+        sim_restart(s, SIM_ROUTER, (i + k) % 3, 100 + 300 * k);
+}
+
+Test(replica, routers_are_killed_before_they_have_said_who_polled)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim_opts o = crowd(seed);
+
+        o.idle_ms = 3000;
+        o.poll_min_ms = 4000;
+        o.poll_max_ms = 6000;
+        play(o, kill_router);
+    }
+}
+
+Test(replica, intervals_are_shorter_than_states_are_old)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim_opts o = crowd(seed);
+
+        o.poll_min_ms = 60;
+        o.poll_max_ms = 200;
+        o.faults.link_break = 20;
+        play(o, NULL);
+    }
+}
+
+Test(replica, before_a_draw_nobody_has_a_place)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim_opts o = crowd(seed);
+
+        o.opens_ms = 15000;
+        o.prequeue_ms = 14000;
+        play(o, restart_node);
+    }
+}
+
+static void lose_node(struct sim *s, unsigned i)
+{
+    if (i % 3 == 0)
+        sim_lose(s, i % 2, 1000);
+}
+
+Test(replica, segments_are_lost_and_brought_back_by_their_people)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim_opts o = crowd(seed);
+
+        o.lost_after_ms = 9000;
+        play(o, lose_node);
+    }
+}

@@ -1,0 +1,167 @@
+/* test_mng_credit.c: which segment may let joins in at once, how many, what of that counts as
+ * inside, and what comes back. */
+#include "tests/lib/mngmade.h"
+
+#include "queuemng/release/credit.h"
+#include "queuemng/release/pop.h"
+#include "queuemng/state/slots.h"
+
+#define MAX 10
+
+static struct mseg *s; /* the open tail of an empty lane, which somebody has just joined */
+
+MADE_SUITE(mng_credit, "\"mode\": \"slots\", \"max_active\": 10, \"merge\": false",
+           w.q->def.state = DEF_OPEN, a->credits = true, s = made_open(&w, a, 5, 0),
+           w.l->came_ms = MADE_NOW);
+
+/* A tick later; NULL: no order. */
+static const struct msg_seg_credit *look(void)
+{
+    const struct msg *g;
+
+    made_step(&w, w.m->now_ms + 100);
+    a->heard_ms = w.m->now_ms;
+    w.m->wall_ms = w.m->now_ms;
+    pops_tick(w.m, w.q);
+    g = made_sent(&w, MSG_SEG_CREDIT, NULL);
+    return g != NULL ? &g->seg_credit : NULL;
+}
+
+/* Of the last order: the numbers that are left, and where those set aside end. */
+static void report(uint32_t at, uint32_t end, uint32_t aside_end, uint64_t entered, uint32_t active)
+{
+    struct seg_status st = s->st;
+
+    st.credit_tick = s->credit.tick;
+    st.credit_at = at;
+    st.credit_end = end;
+    st.aside_end = aside_end;
+    st.entered = entered;
+    st.active = active;
+    made_step(&w, w.m->now_ms);
+    seg_status(w.m, s, &st);
+}
+
+/* It has credit for four numbers, at first 5 .. 8. */
+static void with_credit(void)
+{
+    uint32_t from = s->credit.end > 0 ? s->credit.end : 5;
+    const struct msg_seg_credit *o;
+
+    s->credit.sent_ms = 0;
+    o = look();
+    cr_assert(o != NULL && o->from == o->end && o->aside > 0, "first some are set aside");
+    report(from, from, from + 8, 0, 0);
+    o = look();
+    cr_assert_not_null(o);
+    cr_assert(o->from == from && o->end == from + 4 && o->lease_ms > 0);
+    report(from, from + 4, from + 8, 0, 0);
+}
+
+Test(mng_credit, what_is_given_is_stored_and_counts_as_inside)
+{
+    const struct mark_row *r;
+
+    with_credit();
+    cr_assert_eq(w.l->n_chunks, 1);
+    r = &w.l->chunk[0]->v[0];
+    cr_expect(r->seg == s->id && r->from == 5 && r->end == 9 && r->at_ms != 0 && !r->again);
+    cr_expect(w.l->chunk[0]->dirty && w.q->put_marks);
+    cr_expect_eq(s->mark_end, 9);
+    cr_expect_eq(slots_free(w.m, w.q), MAX - 4);
+    report(7, 9, 20, 2, 2);
+    cr_expect_eq(slots_free(w.m, w.q), MAX - 4, "two are inside, two may come");
+    cr_expect_eq(w.l->released, 2);
+    report(9, 9, 20, 2, 2);
+    cr_expect_eq(slots_free(w.m, w.q), MAX - 2, "it is over: two were not used");
+}
+
+Test(mng_credit, until_its_node_has_answered_all_of_an_order_counts)
+{
+    struct seg_status st;
+
+    with_credit();
+    st = s->st;
+    st.credit_at = st.credit_end; /* as if it were over, but by an older order */
+    st.credit_tick = s->credit.tick - 1;
+    made_step(&w, w.m->now_ms);
+    seg_status(w.m, s, &st);
+    cr_expect_eq(slots_free(w.m, w.q), MAX - 4);
+}
+
+Test(mng_credit, a_lost_segment_keeps_it_counted)
+{
+    with_credit();
+    seg_lost(w.m, s);
+    cr_expect_leq(slots_free(w.m, w.q), MAX - 4);
+}
+
+Test(mng_credit, it_is_called_back_when_somebody_waits_or_the_queue_is_paused)
+{
+    const struct msg_seg_credit *o;
+
+    with_credit();
+    w.l->waiting = 1;
+    o = look();
+    cr_assert(o != NULL && o->from == o->end, "somebody waits");
+    w.l->waiting = 0;
+    report(9, 9, 9, 0, 0);
+    with_credit();
+    w.q->def.state = DEF_PAUSED;
+    o = look();
+    cr_assert(o != NULL && o->from == o->end);
+    report(13, 13, 17, 0, 0);
+    cr_expect_null(look());
+}
+
+static void expect_none(const char *why)
+{
+    for (int i = 0; i < 5; i++)
+        cr_expect_null(look(), "%s", why);
+}
+
+Test(mng_credit, only_a_tail_that_nobody_can_be_overtaken_in_gets_any)
+{
+    a->credits = false;
+    expect_none("an older node");
+    a->credits = true;
+    w.q->def.direct_entry = false;
+    expect_none("turned off");
+    w.q->def.direct_entry = true;
+    w.l->returning = 1;
+    expect_none("somebody has come back");
+    w.l->returning = 0;
+    w.l->pop.busy = true;
+    w.l->pop.seg = s->id;
+    w.l->pop.sent_ms = w.m->now_ms + 10000;
+    expect_none("a release is under way");
+    w.l->pop.busy = false;
+    a->draining = true;
+    expect_none("its node is emptied");
+    a->draining = false;
+    s->pre.early = true;
+    expect_none("the pre-queue");
+    s->pre.early = false;
+    w.l->came_ms = 0;
+    expect_none("nobody comes");
+    w.l->came_ms = w.m->now_ms;
+    cr_expect_not_null(look());
+}
+
+Test(mng_credit, it_lasts_while_it_is_in_use_and_no_longer)
+{
+    uint64_t tick;
+
+    with_credit();
+    tick = s->credit.tick;
+    for (int i = 0; i < 3 && s->credit.tick == tick; i++)
+        look();
+    cr_expect_neq(s->credit.tick, tick, "its lease is renewed");
+    cr_expect_eq(s->credit.end, 9, "with the same numbers");
+    report(5, 9, 20, 0, 0);
+    w.l->came_ms = w.m->now_ms - 60000;
+    cr_assert_not_null(look());
+    report(9, 9, 20, 0, 0);
+    cr_expect_not(credit_is_warm(w.m, w.l));
+    cr_expect_eq(slots_free(w.m, w.q), MAX);
+}

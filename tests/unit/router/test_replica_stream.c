@@ -1,0 +1,302 @@
+/* test_replica_stream.c: what a node has told this router, how old that is, and the place that is
+ * told from it. */
+#include "router/replica/replicas.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "common/wire/replica_bytes.h"
+
+#define NODE   3
+#define FRESH  250
+#define OURS   1000000 /* our clock when the node's is 0 */
+
+static struct replicas all;
+static struct stream *st;
+static uint8_t full[16];
+static struct place_ans ans;
+
+/* A whole push with stamp 5000, whose echo was read 10 ms before: 100 people wait in name 7, 50
+ * before them. */
+static struct pace_entry pace = { .queue = 2, .lane = 1, .min_ms = 1000, .max_ms = 30000 };
+static struct replica_row row;
+
+static void begin(void)
+{
+    uint32_t next = 0;
+
+    replicas_init(&all, FRESH);
+    st = replicas_stream(&all, NODE);
+    row = (struct replica_row) { .name = 7, .host = 7, .queue = 2, .lane = 1, .flags = REPLICA_NEW,
+                                 .end = 100, .told_max_ms = 60000, .before = 50, .lines = full };
+    row.n_lines = (uint32_t)(lines_put(full, &next, 0, 1, 0) - full);
+}
+
+static void end(void)
+{
+    replicas_fini(&all);
+}
+
+static struct msg_seen hear(msec_t node_ms)
+{
+    struct msg_seen m;
+
+    cr_assert(stream_seen(st, OURS + node_ms, &m));
+    return m;
+}
+
+/* Our clock was said 5 ms before. */
+static int apply(struct msg_replica m, msec_t node_ms)
+{
+    st->clock_ms = ms_max(st->clock_ms, OURS + node_ms - 5);
+    return stream_apply(st, &m, OURS + node_ms);
+}
+#define APPLY(node_ms, ...) apply((struct msg_replica) { __VA_ARGS__ }, (node_ms))
+#define STAMP(ms) .stamp_ms = (ms), .echo_ms = OURS + (ms) - 10
+
+static void said(void)
+{
+    stream_up(st, OURS + 4990);
+    hear(4990);
+    cr_assert_eq(APPLY(5005, STAMP(5000), .flags = REPLICA_WHOLE | REPLICA_END, .n = 1, .v = &row,
+                       .n_pace = 1, .pace = &pace), 0);
+}
+
+static bool place(seg_id name, uint32_t number, msec_t node_ms)
+{
+    struct token t = { .seg = name, .number = number, .client = CLIENT_MOBILE };
+
+    return replicas_place(&all, NODE, row.host, &t, OURS + node_ms, &ans);
+}
+
+static bool asks(enum replica_by by, uint32_t number, msec_t node_ms)
+{
+    uint64_t was = all.polls[by];
+
+    return !place(7, number, node_ms) && all.polls[by] == was + 1;
+}
+
+/* ---- places ----------------------------------------------------------------------------- */
+
+Test(replica_place, a_waiting_ticket_is_told_its_place_and_interval, .init = begin, .fini = end)
+{
+    said();
+    cr_assert(place(7, 3, 5010));
+    cr_expect_eq(ans.state, PLACE_WAITING);
+    cr_expect_eq(ans.position, 50 + 3 + 1);
+    cr_expect(ans.poll_after_ms >= 900 && ans.poll_after_ms <= 1100);
+    cr_expect_eq(all.polls[BY_REPLICA], 1);
+    cr_expect_eq(seen_waiting(&st->seen), 1);
+}
+
+Test(replica_place, what_the_node_did_not_say_is_asked, .init = begin, .fini = end)
+{
+    struct token t = { .seg = 7 };
+
+    cr_expect_not(replicas_place(&all, NODE, 7, &t, OURS, &ans), "before any link");
+    said();
+    cr_expect(asks(BY_ASKING_TICKET, 100, 5010), "behind the end");
+    cr_expect_not(place(8, 3, 5010));
+    cr_expect_not(replicas_place(&all, NODE + 1, 7, &t, OURS + 5010, &ans), "of another node");
+    cr_expect_not(replicas_place(&all, NODE, 9, &t, OURS + 5010, &ans), "the map has moved it");
+    cr_expect_eq(all.polls[BY_ASKING_NAME], 4);
+    all.fresh_ms = 0;
+    cr_expect_not(place(7, 3, 5010));
+}
+
+Test(replica_place, a_place_that_is_not_known_has_its_reason, .init = begin, .fini = end)
+{
+    row.flags |= REPLICA_EARLY;
+    pace.us_per_place = 100000;
+    said();
+    cr_assert(place(7, 3, 5010));
+    cr_expect(ans.position == 0 && ans.reason == NO_PLACE_EARLY);
+    cr_expect_gt(ans.poll_after_ms, 2500, "the sum chooses the interval");
+    row.flags = REPLICA_NO_PLACE;
+    cr_assert_eq(APPLY(5100, STAMP(5100), .n = 1, .v = &row), 0);
+    cr_assert(place(7, 3, 5110));
+    cr_expect(ans.position == 0 && ans.reason == NO_PLACE_NOW);
+}
+
+Test(replica_place, fenced_unfinished_and_refused_names_are_asked, .init = begin, .fini = end)
+{
+    static const uint8_t flags[] = { REPLICA_ASK, REPLICA_MORE, REPLICA_FENCED, 128 };
+
+    said();
+    for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+        row.flags = flags[i];
+        cr_assert_eq(APPLY(5010, STAMP(5010), .n = 1, .v = &row), 0);
+        cr_expect(asks(BY_ASKING_NAME, 3, 5020), "flag %u", flags[i]);
+    }
+    row.flags = 0; /* of what an unknown flag has made void nothing is known */
+    cr_assert_eq(APPLY(5010, STAMP(5010), .n = 1, .v = &row), 0);
+    cr_expect(asks(BY_ASKING_NAME, 3, 5020));
+    row.flags = REPLICA_NEW;
+    cr_assert_eq(APPLY(5010, STAMP(5010), .n = 1, .v = &row), 0);
+    cr_expect(place(7, 3, 5020));
+}
+
+Test(replica_place, the_longest_interval_of_the_node_holds, .init = begin, .fini = end)
+{
+    pace.us_per_place = 1000000;
+    row.told_max_ms = 700;
+    said();
+    cr_assert(place(7, 90, 5010));
+    cr_expect_eq(ans.poll_after_ms, 700);
+    row.flags = row.told_max_ms = 0;
+    cr_assert_eq(APPLY(5010, STAMP(5010), .n = 1, .v = &row), 0);
+    cr_expect(asks(BY_ASKING_NAME, 90, 5010), "nobody comes back after 0 ms");
+}
+
+Test(replica_place, a_ticket_that_is_over_here_is_asked, .init = begin, .fini = end)
+{
+    struct token t = { .seg = 7, .number = 3 };
+
+    said();
+    replicas_over(&all, NODE, &t);
+    replicas_over(&all, NODE + 1, &t);
+    cr_expect(asks(BY_ASKING_TICKET, 3, 5010));
+}
+
+/* ---- age -------------------------------------------------------------------------------- */
+
+Test(replica_stream, age_counts_from_the_stamp_and_not_from_the_arrival, .init = begin, .fini = end)
+{
+    said(); /* the echo is 10 ms older than the stamp; 2 ms for drift */
+    cr_expect_eq(stream_age_ms(st, OURS + 5005), 17);
+    cr_expect(place(7, 3, 5000 + FRESH - 12));
+    cr_expect(asks(BY_ASKING_STALE, 3, 5000 + FRESH - 11));
+    cr_assert_eq(APPLY(5400, STAMP(5100)), 0);
+    cr_expect(asks(BY_ASKING_STALE, 3, 5400), "it was 300 ms on its way");
+}
+
+Test(replica_stream, without_an_echo_nothing_is_fresh, .init = begin, .fini = end)
+{
+    stream_up(st, OURS);
+    hear(0);
+    cr_assert_eq(APPLY(5000, .stamp_ms = 5000, .flags = REPLICA_WHOLE | REPLICA_END, .n = 1,
+                       .v = &row, .n_pace = 1, .pace = &pace), 0);
+    cr_expect(asks(BY_ASKING_STALE, 3, 5000));
+}
+
+Test(replica_stream, the_quickest_echo_of_ten_seconds_counts, .init = begin, .fini = end)
+{
+    said();
+    for (msec_t ms = 5100; ms < 20000; ms += 100) {
+        cr_assert_eq(APPLY(ms + 5, .stamp_ms = ms, .echo_ms = OURS + ms - 90), 0);
+        if (ms < 9900)
+            cr_assert_eq(stream_age_ms(st, OURS + ms + 5), 17, "at %ld", (long)ms);
+    }
+    cr_expect_eq(stream_age_ms(st, OURS + 20000), 20000 - 19900 + 90 + 2);
+}
+
+Test(replica_stream, a_clock_that_leads_makes_nothing_young, .init = begin, .fini = end)
+{
+    said();
+    cr_assert_eq(APPLY(5100, STAMP(900000)), SQ_EPROTO, "an echo that was never said");
+    cr_assert_eq(APPLY(5100, .stamp_ms = 900000), 0);
+    cr_expect(stream_age_ms(st, OURS + 5100) >= 0);
+    cr_expect(asks(BY_ASKING_STALE, 3, 5100 + FRESH + 1));
+}
+
+Test(replica_stream, short_intervals_need_a_younger_state, .init = begin, .fini = end)
+{
+    pace.min_ms = 100;
+    said();
+    cr_expect(place(7, 3, 5000 + 90 - 12));
+    cr_expect(asks(BY_ASKING_PACE, 3, 5000 + 90 - 11));
+    pace.min_ms = 4000;
+    cr_assert_eq(APPLY(5100, STAMP(5100), .n_pace = 1, .pace = &pace), 0);
+    cr_expect(asks(BY_ASKING_PACE, 3, 5200), "who was told 90 ms comes now");
+    cr_assert_eq(APPLY(7101, STAMP(7101)), 0);
+    cr_expect(place(7, 3, 7300));
+}
+
+/* ---- pushes and links ------------------------------------------------------------------- */
+
+Test(replica_stream, a_whole_push_counts_when_its_end_is_here, .init = begin, .fini = end)
+{
+    said();
+    row.before = 20;
+    cr_assert_eq(APPLY(5100, .flags = REPLICA_WHOLE, .n = 1, .v = &row, .n_pace = 1, .pace = &pace),
+                 0);
+    cr_assert_eq(APPLY(5100, STAMP(5100)), 0);
+    cr_assert(place(7, 3, 5200));
+    cr_expect_eq(ans.position, 54, "as before");
+    cr_expect(asks(BY_ASKING_STALE, 3, 5000 + FRESH), "stamps are of the new one");
+    cr_assert_eq(APPLY(5300, STAMP(5300), .flags = REPLICA_END), 0);
+    cr_assert(place(7, 3, 5300));
+    cr_expect_eq(ans.position, 24);
+}
+
+Test(replica_stream, names_that_a_node_has_no_more_are_asked, .init = begin, .fini = end)
+{
+    seg_id gone = 7;
+
+    said();
+    cr_assert_eq(APPLY(5100, STAMP(5100), .n_gone = 1, .gone = &gone), 0);
+    cr_expect(asks(BY_ASKING_NAME, 3, 5100));
+    cr_assert_eq(APPLY(5100, STAMP(5100), .flags = REPLICA_WHOLE | REPLICA_END), 0);
+    cr_expect_eq(all.pool.n_bytes, 0);
+}
+
+Test(replica_stream, after_the_link_the_state_ages_and_is_replaced, .init = begin, .fini = end)
+{
+    said();
+    stream_down(st);
+    cr_expect(place(7, 3, 5200));
+    cr_expect(asks(BY_ASKING_STALE, 3, 5300));
+    stream_up(st, OURS + 6000);
+    cr_assert_eq(APPLY(6100, .stamp_ms = 10), 0, "its clock began anew");
+    cr_expect_eq(APPLY(6100, STAMP(6100), .n = 1, .v = &row), SQ_EPROTO, "no whole push");
+    cr_expect(asks(BY_ASKING_STALE, 3, 6100));
+}
+
+Test(replica_stream, frames_that_do_not_follow_are_refused, .init = begin, .fini = end)
+{
+    said();
+    cr_expect_eq(APPLY(5100, .stamp_ms = 4999), SQ_EPROTO, "the clock falls");
+    cr_expect_eq(APPLY(5100, .stamp_ms = 5100, .flags = REPLICA_END), SQ_EPROTO, "the end of what?");
+    cr_expect_eq(APPLY(5100, .stamp_ms = 5100, .seen = 99), SQ_EPROTO, "never said");
+    row.flags = 0;
+    row.end = 99;
+    cr_expect_eq(APPLY(5100, STAMP(5100), .n = 1, .v = &row), SQ_EPROTO, "its end falls");
+    row.end = 100;
+    row.flags = REPLICA_NEW;
+    row.before = UINT64_MAX - 5;
+    cr_expect_eq(APPLY(5100, STAMP(5100), .n = 1, .v = &row), SQ_EPROTO, "positions wrap");
+}
+
+Test(replica_stream, a_full_pool_makes_names_asked, .init = begin, .fini = end)
+{
+    all.pool.max_bytes = 100;
+    said();
+    cr_expect(asks(BY_ASKING_NAME, 3, 5010));
+    cr_expect_leq(all.pool.n_bytes, 100);
+}
+
+/* ---- what is said to the node ------------------------------------------------------------ */
+
+Test(replica_stream, marks_are_said_and_stamps_asked_for_each_second, .init = begin, .fini = end)
+{
+    struct msg_seen m;
+
+    cr_expect_not(stream_seen(st, OURS, &m), "no link");
+    stream_up(st, OURS);
+    m = hear(0);
+    cr_expect(m.seq == 1 && m.flags == SEEN_ECHO && m.n == 0 && m.clock_ms == OURS);
+    cr_expect_not(stream_seen(st, OURS + 900, &m));
+    cr_assert(seen_add(&st->seen, 7, CLIENT_GAME, 5, 1000));
+    m = hear(950);
+    cr_expect(m.seq == 2 && m.flags == 0 && m.n == 1 && m.v[0].name == 7);
+    m = hear(1000);
+    cr_expect(m.seq == 3 && m.flags == SEEN_ECHO && m.n == 0);
+    stream_down(st);
+    stream_up(st, OURS + 1200);
+    m = hear(1200);
+    cr_expect(m.seq == 2 && m.flags == SEEN_ECHO && m.n == 1, "again, and as the first");
+    stream_farewell(st, OURS + 1300, &m);
+    cr_expect(m.seq == 4 && m.flags == SEEN_LAST);
+    stream_refused(st);
+    cr_expect_not(stream_seen(st, OURS + 9000, &m), "an older node");
+}

@@ -48,10 +48,11 @@ void mng_end(struct mng *m)
         l->dirty = false;
         nobody = l->waiting == 0;
         lane_plan(m, l);
-        if (nobody && l->waiting != 0 && l->q->active && !list_linked(&l->q->in_urgent))
+        if (nobody != (l->waiting == 0) && l->q->active && !list_linked(&l->q->in_urgent))
             list_push_back(&m->urgent, &l->q->in_urgent);
     }
-    while ((it = list_first(&m->urgent)) != NULL) { /* the first does not wait for a tick */
+    /* The first does not wait for a tick; nor does credit when nobody waits any more. */
+    while ((it = list_first(&m->urgent)) != NULL) {
         list_remove(&m->urgent, it);
         pops_tick(m, container_of(it, struct mqueue, in_urgent));
     }

@@ -7,10 +7,10 @@
 #include "segment/table/log.h"
 #include "segment/tickets/release.h"
 
-/* Nobody is in it who would be overtaken; and nothing of it may be undone by a loss. */
+/* Nobody is in it who would be overtaken. */
 static bool is_empty(const struct seg *g)
 {
-    return g->b.q.waiting == 0 && g->b.released.n[SESSION_RETURNING] == 0 && g->unstored.n == 0;
+    return g->b.q.waiting == 0 && g->b.released.n[SESSION_RETURNING] == 0;
 }
 
 static bool takes_joins(const struct seg *g)
@@ -23,7 +23,7 @@ bool credit_admits(const struct segtab *t, const struct seg *g)
     const struct credit *c = &g->credit;
 
     return c->at < c->end && t->now.now_ms < c->until_ms && t->manager != 0 && !t->hold &&
-           takes_joins(g) && is_empty(g);
+           takes_joins(g) && is_empty(g) && g->unstored.n == 0; /* a loss may undo those */
 }
 
 void credit_end(struct seg *g)

@@ -43,7 +43,7 @@ Test(entry, by_slots_never_more_than_max_active)
         o.session_leave_share = 0.9;
         s = sim_new(&o);
         sim_join(s, 0, 0, 200, 60000);
-        cr_expect(sim_run_until_quiet(s, 300000));
+        cr_expect(sim_run_until_quiet(s, 900000));
         cr_expect_gt(sim_count(s).credited, 0);
         sim_finish(s, ME);
     }

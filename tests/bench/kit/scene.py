@@ -58,14 +58,24 @@ def metrics(port):
     return out
 
 
+def _sum(cluster, kind, port, name):
+    """A figure of all processes of a kind, whose metrics are at `port` and those after it."""
+    n = sum(1 for p in cluster.procs if p.startswith(kind + "."))
+    return sum(metrics(cluster.port + port + i)[f"segq_{kind}_{name}"] for i in range(n))
+
+
 def segment_sum(cluster, name):
     """A figure of all segment nodes together; `name` without segq_segment_."""
-    nodes = sum(1 for p in cluster.procs if p.startswith("segment."))
-    return sum(metrics(cluster.port + 70 + i)["segq_segment_" + name] for i in range(nodes))
+    return _sum(cluster, "segment", 70, name)
+
+
+def router_sum(cluster, name):
+    """A figure of all routers together; `name` without segq_router_."""
+    return _sum(cluster, "router", 30, name)
 
 
 def polls(cluster):
-    return segment_sum(cluster, "polls_total")
+    return router_sum(cluster, "polls_total")
 
 
 def wait_polls(cluster, n, timeout):

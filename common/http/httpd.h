@@ -2,6 +2,8 @@
  * pipelining, limits, deadlines. Shell. Answers may come later and in any order; they leave in the
  * order of the requests, all of a turn's answers for a connection in one write.
  *
+ * Answers may also stay open, and be sent in pieces (httpd_open()).
+ *
  * Limits: total deadlines for the head and the body (not per read), idle time-out, a cap
  * on connections (accepting pauses, no busy loop) and on unsent output (slow readers are
  * dropped alone), pipelined requests in flight per connection, a budget of requests per
@@ -30,7 +32,7 @@ struct httpd_opts {
     const char *server;                 /* Server header; NULL = none */
 };
 
-/* Exactly one httpd_answer() must follow for each on_request, at once or later. `q` and
+/* Exactly one httpd_answer(), or httpd_open(), must follow for each on_request, at once or later. `q` and
  * its slices are valid during the call only. on_gone: the connection died before the
  * answer; `req` must not be used any more. user is the pointer set by httpd_set_user.
  * on_bad: what came is not a request that we take (400, 408, 413, 414, 417, 431, 501,
@@ -65,6 +67,16 @@ uint64_t httpd_tag(const struct httpd_req *req); /* its connection's; 0 without 
  * HEAD requests get no body. The body is copied. */
 void httpd_answer(struct httpd_req *req, int status, const char *content_type,
                   const char *headers, const char *body, size_t body_len);
+
+/* An answer that stays open (200): its body comes in pieces, as long as it lasts; its connection
+ * takes no further request, and ends with it. Bytes that the client has not taken are kept, so
+ * send nothing while httpd_is_behind(). on_gone says that the client has gone, as ever. */
+bool httpd_may_open(const struct httpd_req *req); /* false: answer it otherwise */
+void httpd_open(struct httpd_req *req, const char *content_type, const char *headers);
+bool httpd_is_open(const struct httpd_req *req);
+bool httpd_is_behind(const struct httpd_req *req);
+void httpd_send(struct httpd_req *req, const char *piece, size_t n); /* 1 .. 65535 bytes */
+void httpd_end(struct httpd_req *req); /* the last piece was sent; req is the server's again */
 
 struct httpd_counts {
     uint64_t conns_now, in_now, out_now; /* out_now: bytes of answers, small blocks apart */

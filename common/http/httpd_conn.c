@@ -179,7 +179,8 @@ static void next_wait(struct conn *c)
 static void watch(struct conn *c)
 {
     bool blocked = out_pending(c);
-    bool done = (c->no_more && !c->lingering) || c->eof;
+    bool open = c->busy != NULL && c->busy->first != NULL && c->busy->first->open;
+    bool done = (c->no_more && !c->lingering && !open) || c->eof;
     uint8_t want = blocked ? EV_WRITE : 0;
 
     if (!blocked && !done && (c->busy == NULL || !c->busy->stalled))
@@ -260,7 +261,7 @@ static void drop_requests(struct conn *c)
 
         c->busy->first = r->next;
         if (!r->answered) {
-            h->counts.aborted++;
+            h->counts.aborted += !r->open;
             h->calls.on_gone(h->ctx, r, r->user);
         }
         req_give(h, r);

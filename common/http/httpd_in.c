@@ -204,6 +204,10 @@ static void on_read_end(struct conn *c, ssize_t n)
         c->end = END_PEER;
         return;
     }
+    if (c->busy != NULL && c->busy->first != NULL && c->busy->first->open) {
+        c->end = END_PEER; /* nobody reads the pieces to come */
+        return;
+    }
     c->eof = true; /* it may have closed one way only, and wait for its answers */
     if (c->busy != NULL) {
         c->busy->stalled = false;

@@ -63,6 +63,7 @@ struct httpd_req {
     char *ans; /* owned: answered before its turn came */
     size_t ans_len, ans_cap;
     bool answered, head, keep_alive, http10;
+    bool open; /* its answer comes in pieces: the head is out, and nothing follows it */
     bool own; /* an error answer of httpd itself */
 };
 

@@ -214,7 +214,7 @@ struct answer {
     int status;
     const char *type, *headers, *lines, *body;
     size_t type_len, headers_len, lines_len, body_len;
-    bool close, keep_header, head;
+    bool close, keep_header, head, open;
 };
 
 #define ANSWER_HEAD_MAX 512 /* all but type, headers and body */
@@ -243,7 +243,9 @@ static size_t compose(struct httpd *h, const struct answer *a, char *out)
         w = text_put(w, a->type, a->type_len);
         w = PUT(w, "\r\n");
     }
-    if (sized) {
+    if (a->open) {
+        w = PUT(w, "Transfer-Encoding: chunked\r\n");
+    } else if (sized) {
         w = PUT(w, "Content-Length: ");
         w = text_u64(w, a->body_len);
         w = PUT(w, "\r\n");
@@ -257,7 +259,7 @@ static size_t compose(struct httpd *h, const struct answer *a, char *out)
     else if (a->keep_header)
         w = PUT(w, "Connection: keep-alive\r\n");
     w = PUT(w, "\r\n");
-    if (sized && !a->head)
+    if (sized && !a->head && !a->open)
         w = text_put(w, a->body, a->body_len);
     return (size_t)(w - out);
 }
@@ -300,16 +302,24 @@ static void release_answered(struct conn *c)
     }
 }
 
-static void answer_first(struct conn *c, const struct answer *a, size_t max)
+/* Behind what is there; false: no memory, its connection ends. */
+static bool append(struct conn *c, const struct answer *a, size_t max)
 {
     char *w = out_room(c, max);
 
-    if (w == NULL) {
-        c->busy->first->answered = true; /* so that nobody is told "gone" now */
+    if (w == NULL)
         conn_end(c, END_ERROR);
+    else
+        c->busy->out_len += compose(c->h, a, w);
+    return w != NULL;
+}
+
+static void answer_first(struct conn *c, const struct answer *a, size_t max)
+{
+    if (!append(c, a, max)) {
+        c->busy->first->answered = true; /* so that nobody is told "gone" now */
         return;
     }
-    c->busy->out_len += compose(c->h, a, w);
     pop_first(c);
     release_answered(c);
 }
@@ -328,37 +338,106 @@ static void answer_later(struct httpd_req *r, const struct answer *a, size_t max
     assert(r->ans_len <= r->ans_cap);
 }
 
-void httpd_answer(struct httpd_req *r, int status, const char *content_type,
-                  const char *headers, const char *body, size_t body_len)
+/* What is equal for all answers to r; returns the bytes that it may take, without a body. */
+static inline size_t prepare(struct httpd_req *r, struct answer *a)
 {
     struct conn *c = r->conn;
     struct httpd *h = c->h;
     int64_t now_s = ev_wall_ms(h->ev) / 1000;
-    struct answer a = { .status = status,
-                        .type = content_type,
-                        .headers = headers,
-                        .lines = r->lines,
-                        .body = body,
-                        .body_len = body_len,
-                        .head = r->head };
-    size_t max;
 
     if (now_s != h->date_s)
         make_common(h, now_s);
-    count_answer(h, status);
-    a.type_len = content_type != NULL ? strlen(content_type) : 0;
-    a.headers_len = *headers != '\0' ? strlen(headers) : 0; /* most have none */
-    a.lines_len = a.lines != NULL ? strlen(a.lines) : 0;
-    a.close = !r->keep_alive || (h->draining && r == c->busy->last);
-    a.keep_header = r->http10;
-    if (a.close)
+    count_answer(h, a->status);
+    a->lines = r->lines;
+    a->head = r->head;
+    a->type_len = a->type != NULL ? strlen(a->type) : 0;
+    a->headers_len = *a->headers != '\0' ? strlen(a->headers) : 0; /* most have none */
+    a->lines_len = a->lines != NULL ? strlen(a->lines) : 0;
+    a->close = a->open || !r->keep_alive || (h->draining && r == c->busy->last);
+    a->keep_header = r->http10;
+    if (a->close)
         c->no_more = true;
-    max = ANSWER_HEAD_MAX + a.type_len + a.headers_len + a.lines_len + body_len;
     conn_dirty(c);
-    if (c->busy->first == r)
-        answer_first(c, &a, max);
+    return ANSWER_HEAD_MAX + a->type_len + a->headers_len + a->lines_len;
+}
+
+void httpd_answer(struct httpd_req *r, int status, const char *content_type,
+                  const char *headers, const char *body, size_t body_len)
+{
+    struct answer a = { .status = status,
+                        .type = content_type,
+                        .headers = headers,
+                        .body = body,
+                        .body_len = body_len };
+    size_t max = prepare(r, &a) + body_len;
+
+    if (r->conn->busy->first == r)
+        answer_first(r->conn, &a, max);
     else
         answer_later(r, &a, max);
+}
+
+/* ---- answers that stay open ---- */
+
+#define CHUNK_MAX 8 /* beside its bytes: four digits of their number, and line ends */
+
+bool httpd_may_open(const struct httpd_req *r)
+{
+    const struct conn *c = r->conn;
+
+    return c->busy->first == r && !r->head && !r->http10 && !c->h->draining;
+}
+
+void httpd_open(struct httpd_req *r, const char *content_type, const char *headers)
+{
+    struct answer a = { .status = 200, .type = content_type, .headers = headers, .open = true };
+
+    assert(httpd_may_open(r) && !r->open);
+    r->open = true;
+    (void)append(r->conn, &a, prepare(r, &a));
+}
+
+bool httpd_is_open(const struct httpd_req *r)
+{
+    return r->open;
+}
+
+bool httpd_is_behind(const struct httpd_req *r)
+{
+    return out_pending(r->conn);
+}
+
+void httpd_send(struct httpd_req *r, const char *piece, size_t n)
+{
+    struct conn *c = r->conn;
+    char *w = out_room(c, n + CHUNK_MAX), *begin = w;
+
+    assert(r->open && n > 0 && n <= UINT16_MAX); /* a chunk of no bytes would be the end */
+    conn_dirty(c);
+    if (w == NULL) {
+        conn_end(c, END_ERROR);
+        return;
+    }
+    for (int shift = 12; shift >= 0; shift -= 4)
+        *w++ = "0123456789abcdef"[n >> shift & 15];
+    w = PUT(w, "\r\n");
+    w = PUT(text_put(w, piece, n), "\r\n");
+    c->busy->out_len += (size_t)(w - begin);
+}
+
+void httpd_end(struct httpd_req *r)
+{
+    struct conn *c = r->conn;
+    static const char last[] = "0\r\n\r\n";
+    char *w = out_room(c, sizeof(last));
+
+    assert(r->open && c->busy->first == r);
+    conn_dirty(c);
+    if (w != NULL)
+        c->busy->out_len += (size_t)(text_put(w, last, sizeof(last) - 1) - w);
+    else
+        conn_end(c, END_ERROR);
+    pop_first(c);
 }
 
 void out_error(struct conn *c, int status)

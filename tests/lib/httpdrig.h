@@ -48,6 +48,10 @@ static inline void on_request(void *ctx, struct httpd_req *r, const struct http_
     if (q->path.n == 6 && memcmp(q->path.p, "/later", 6) == 0) {
         httpd_set_user(r, &w);
         w.held[w.n_held++] = r;
+    } else if (q->path.n == 5 && memcmp(q->path.p, "/open", 5) == 0 && httpd_may_open(r)) {
+        httpd_set_user(r, &w);
+        httpd_open(r, "text/plain", "X-A: 1\r\n");
+        w.held[w.n_held++] = r;
     } else if (q->path.n == 4 && memcmp(q->path.p, "/big", 4) == 0) {
         httpd_answer(r, 200, "text/plain", "", w.big, sizeof(w.big));
     } else if (q->path.n == 5 && memcmp(q->path.p, "/none", 5) == 0) {

@@ -1,0 +1,120 @@
+/* test_httpd_open.c: answers that stay open and are sent in pieces. */
+#include "tests/lib/httpdrig.h"
+
+static int open_one(void)
+{
+    int fd = dial();
+
+    say(fd, GET("/open"));
+    UNTIL(has(fd, &g, "\r\n\r\n"));
+    cr_assert_eq(w.n_held, 1);
+    return fd;
+}
+
+Test(httpd_open, pieces_arrive_when_they_are_sent)
+{
+    start((struct httpd_opts) { .idle_ms = 50, .body_ms = 50 });
+    int fd = open_one();
+    cr_expect(strstr(g.t, "HTTP/1.1 200 OK\r\n") && strstr(g.t, "Transfer-Encoding: chunked\r\n"));
+    cr_expect(strstr(g.t, "Connection: close\r\n") && strstr(g.t, "X-A: 1\r\n"));
+    cr_expect(!strstr(g.t, "Content-Length"));
+    cr_expect(httpd_is_open(w.held[0]) && !httpd_is_behind(w.held[0]));
+    httpd_send(w.held[0], "one", 3);
+    cr_expect(httpd_is_behind(w.held[0]), "it has not left yet");
+    UNTIL(has(fd, &g, "\r\n\r\n0003\r\none\r\n"));
+    int64_t until = now_ms() + 200; /* no deadline of ours ends it */
+    while (now_ms() < until)
+        ev_turn(w.ev, false);
+    cr_expect_eq(httpd_counts(w.h)->conns_now, 1);
+    httpd_send(w.held[0], w.big, 1000);
+    httpd_end(w.held[0]);
+    UNTIL(ended(fd, &g));
+    cr_expect(strstr(g.t, "one\r\n03e8\r\n####"));
+    cr_expect_str_eq(g.t + g.n - 8, "#\r\n0\r\n\r\n");
+    cr_expect_eq(w.n_gone, 0);
+    close(fd);
+    stop();
+}
+
+Test(httpd_open, a_client_that_goes_is_noticed)
+{
+    start((struct httpd_opts) { 0 });
+    int fd = open_one();
+    close(fd);
+    UNTIL(w.n_gone == 1);
+    cr_expect_eq(httpd_counts(w.h)->aborted, 0, "it had its answer");
+    int half = dial();
+    say(half, GET("/open"));
+    UNTIL(w.n_held == 2);
+    shutdown(half, SHUT_WR);
+    UNTIL(w.n_gone == 2);
+    close(half);
+    stop();
+}
+
+Test(httpd_open, what_follows_the_request_is_not_taken)
+{
+    start((struct httpd_opts) { 0 });
+    int fd = dial();
+    say(fd, GET("/open") GET("/x"));
+    UNTIL(w.n_held == 1);
+    say(fd, GET("/x"));
+    settle();
+    cr_expect_eq(w.n_requests, 1);
+    httpd_end(w.held[0]);
+    UNTIL(ended(fd, &g));
+    close(fd);
+    stop();
+}
+
+Test(httpd_open, only_where_the_whole_connection_is_free_for_it)
+{
+    start((struct httpd_opts) { 0 });
+    int behind = dial(), old = dial();
+    static struct got go;
+    say(behind, GET("/later") GET("/open"));
+    say(old, "GET /open HTTP/1.0\r\n\r\n");
+    UNTIL(w.n_requests == 3);
+    httpd_answer(w.held[0], 200, "text/plain", "", "x", 1);
+    UNTIL(has(behind, &g, "[/open|]") && has(old, &go, "[/open|]"));
+    say(behind, "HEAD /open HTTP/1.1\r\n" H "\r\n");
+    UNTIL(w.n_requests == 4);
+    cr_expect_eq(w.n_held, 1);
+    close(behind), close(old);
+    stop();
+}
+
+Test(httpd_open, a_client_that_does_not_read_is_dropped)
+{
+    start((struct httpd_opts) { .body_ms = 100 });
+    int fd = dial_rcv(4096);
+    say(fd, GET("/open"));
+    UNTIL(w.n_held == 1);
+    while (w.n_gone == 0) {
+        if (!httpd_is_behind(w.held[0]))
+            httpd_send(w.held[0], w.big, 60000);
+        ev_turn(w.ev, false);
+    }
+    cr_expect_eq(httpd_counts(w.h)->closed_slow_reader, 1);
+    cr_expect_lt(w.most_out, 100000);
+    close(fd);
+    stop();
+}
+
+static void on_drained(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+Test(httpd_open, a_drain_waits_for_the_end)
+{
+    start((struct httpd_opts) { 0 });
+    int fd = open_one();
+    httpd_drain(w.h, on_drained, &w.drained);
+    settle();
+    cr_expect(!w.drained);
+    httpd_end(w.held[0]);
+    UNTIL(w.drained && ended(fd, &g));
+    close(fd);
+    stop();
+}

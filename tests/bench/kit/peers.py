@@ -17,15 +17,16 @@ from kit.procs import Failed, spawn, tool, wait_for
 
 PEER = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "peer")
 # What nginx always sends; segq's other headers are added until there are as many.
-NGINX_OWN = 5  # Server, Date, Content-Type, Content-Length, Connection
+NGINX_OWN = 3  # Server, Date, Connection
+NGINX_BODY = 2  # Content-Type, Content-Length
 MODULES = ("/usr/lib/nginx/modules", "/usr/lib64/nginx/modules", "/usr/share/nginx/modules")
 
 
-def ask(port, path, method="GET"):
+def ask(port, path, method="GET", headers=()):
     """One request; (status, [(header, value)], body)."""
     c = http.client.HTTPConnection("127.0.0.1", port, timeout=10)
     try:
-        c.request(method, path)
+        c.request(method, path, headers=dict(headers))
         r = c.getresponse()
         return r.status, r.getheaders(), r.read().decode()
     finally:
@@ -81,29 +82,56 @@ def beside_load(ctx):
 
 
 class Nginx:
-    """nginx `return 200` with the body, and as many headers, as segq's answer has."""
+    """nginx `return` with the status, the body, and as many headers, as segq's answer has."""
 
-    def __init__(self, ctx, body, headers, keepalive=True):
+    def __init__(self, ctx, body, headers, keepalive=True, status=200):
         self.port = ctx.ports(1)
         folder = os.path.join(ctx.tmp, f"nginx{self.port}")
         os.mkdir(folder)
+        own = NGINX_OWN + (NGINX_BODY if body else 0)
         more = [(k, v) for k, v in headers
                 if k.lower() not in ("server", "date", "content-type", "content-length",
-                                     "connection")][:max(len(headers) - NGINX_OWN, 0)]
+                                     "connection")][:max(len(headers) - own, 0)]
         conf = write_conf(
             "nginx.conf", folder, PORT=self.port, KEEPALIVE="75s" if keepalive else "0",
             HEADERS=" ".join(f"add_header {k} '{v}';" for k, v in more),
-            BODY=body.replace("\\", "\\\\").replace("'", "\\'"))
+            STATUS=status, BODY=body.replace("\\", "\\\\").replace("'", "\\'"))
         self.proc = start_nginx(ctx, f"nginx.{self.port}", folder, conf, under_test(ctx))
         wait_port(ctx, self.proc, self.port)
-        self.check(body, headers)
+        self.check(status, body, headers)
 
-    def check(self, body, headers):
-        status, got, text = ask(self.port, "/v1/tickets/any")
-        if status != 200 or text != body or len(got) < len(headers):
-            raise Failed(f"nginx answers {status} {got} {text}")
+    def check(self, status, body, headers):
+        code, got, text = ask(self.port, "/v1/tickets/any")
+        if code != status or text != body or len(got) < len(headers):
+            raise Failed(f"nginx answers {code} {got} {text}")
 
         self.size = answer_size(got, text)
+
+    def procs(self):
+        return [self.proc]
+
+
+class Gate:
+    """nginx in front of a site, itself too: on `gate` it asks a router first (auth_request), on
+    `port` nobody."""
+
+    def __init__(self, ctx, router_port):
+        self.port = ctx.ports(3)
+        self.gate = self.port + 1
+        folder = os.path.join(ctx.tmp, f"gate{self.port}")
+        os.mkdir(folder)
+        conf = write_conf("gate.conf", folder, PORT=self.port, GATE=self.gate,
+                          SITE=self.port + 2, ROUTER=router_port)
+        self.proc = start_nginx(ctx, f"gate.{self.port}", folder, conf, under_test(ctx))
+        wait_port(ctx, self.proc, self.gate)
+
+    def check(self, header):
+        """With the pass the site, without it 401; without the gate the site always."""
+        name, value = header.split(": ")
+        got = [ask(self.gate, "/", headers={name: value})[0], ask(self.gate, "/")[0],
+               ask(self.port, "/")[0]]
+        if got != [200, 401, 200]:
+            raise Failed(f"a site behind the gate answers {got}")
 
     def procs(self):
         return [self.proc]

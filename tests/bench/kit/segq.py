@@ -93,10 +93,11 @@ def load_argv(ctx, port, conns, seconds, rate=None, **opts):
     if rate:
         argv += ["--rate", str(rate)]
     for key, value in opts.items():
+        option = "--" + key.replace("_", "-")
         if value is True:
-            argv += [f"--{key}"]
+            argv += [option]
         elif value not in (None, False):
-            argv += [f"--{key}", str(value)]
+            argv += [option, str(value)]
     return argv
 
 

@@ -99,9 +99,10 @@ static int compose(struct asks *a, const struct opts *o, struct err *e)
         head = snprintf(a->out, ASK_MAX, "POST /v1/queues/%s/tickets", o->join);
     else
         head = snprintf(a->out, ASK_MAX, "GET %s", o->path);
-    tail = snprintf(a->tail, ASK_MAX, " HTTP/1.1\r\nHost: bench\r\n%s%s%s\r\n",
+    tail = snprintf(a->tail, ASK_MAX, " HTTP/1.1\r\nHost: bench\r\n%s%s%s%s%s\r\n",
                     o->join != NULL ? "Content-Length: 0\r\n" : "",
-                    o->close ? "Connection: close\r\n" : "", more);
+                    o->close ? "Connection: close\r\n" : "", more,
+                    o->header != NULL ? o->header : "", o->header != NULL ? "\r\n" : "");
     if (head < 0 || head >= ASK_MAX || tail < 0 || tail >= ASK_MAX)
         return err_set(e, SQ_ETOOBIG, "the request is too long");
     a->head_len = (size_t)head;

@@ -21,6 +21,7 @@ static const char usage[] =
     "                         Without it each connection asks again when answered\n"
     "  --close                a new connection per request\n"
     "  --browser              with a browser's headers: about 680 bytes a request\n"
+    "  --header \"NAME: VALUE\" with this field\n"
     "  --timeout S            for an answer (5)\n"
     "  --seed N               of the choice of tokens (1)\n"
     "  --until-stdin-closes   instead of --seconds; a line of JSON per interval, with\n"
@@ -38,7 +39,8 @@ static const char usage[] =
 
 enum {
     O_PORT = 256, O_HOST, O_TOKENS, O_PATH, O_JOIN, O_CONNS, O_SECONDS, O_WARMUP, O_RATE,
-    O_CLOSE, O_BROWSER, O_TIMEOUT, O_SEED, O_UNTIL, O_INTERVAL, O_IDLE, O_HELP
+    O_CLOSE, O_BROWSER, O_TIMEOUT, O_SEED, O_UNTIL, O_INTERVAL, O_IDLE, O_HEADER,
+    O_HELP
 };
 
 static const struct option table[] = {
@@ -50,7 +52,8 @@ static const struct option table[] = {
     { "browser", 0, NULL, O_BROWSER },   { "timeout", 1, NULL, O_TIMEOUT },
     { "seed", 1, NULL, O_SEED },         { "until-stdin-closes", 0, NULL, O_UNTIL },
     { "interval", 1, NULL, O_INTERVAL }, { "idle", 1, NULL, O_IDLE },
-    { "help", 0, NULL, O_HELP },         { NULL, 0, NULL, 0 },
+    { "header", 1, NULL, O_HEADER },     { "help", 0, NULL, O_HELP },
+    { NULL, 0, NULL, 0 },
 };
 
 static bool number(const char *s, double min, double max, double *out)
@@ -71,12 +74,13 @@ static bool whole(const char *s, uint32_t max, uint32_t *out)
     return true;
 }
 
-/* What goes into a request line must not end it. */
-static bool text(const char *s, const char **out)
+/* What goes into a request must not end its line, and into the first one no part of it:
+ * characters from `least` on. */
+static bool text(const char *s, char least, const char **out)
 {
     *out = s;
     for (; *s != '\0'; s++)
-        if (*s <= ' ' || *s > '~')
+        if (*s < least || *s > '~')
             return false;
     return s != *out && s - *out <= 1024;
 }
@@ -117,14 +121,16 @@ static bool set_one(struct opts *o, int which, const char *arg)
     case O_UNTIL:
         return o->until_stdin_closes = true;
     case O_HOST:
-        return text(arg, &o->host);
+        return text(arg, '!', &o->host);
     case O_TOKENS:
         o->tokens = arg;
         return true;
     case O_PATH:
-        return text(arg, &o->path) && arg[0] == '/';
+        return text(arg, '!', &o->path) && arg[0] == '/';
     case O_JOIN:
-        return text(arg, &o->join);
+        return text(arg, '!', &o->join);
+    case O_HEADER:
+        return text(arg, ' ', &o->header) && strchr(arg, ':') != NULL;
     default:
         return set_number(o, which, arg);
     }

@@ -17,6 +17,7 @@ struct opts {
     double rate_per_s;     /* 0: closed loop */
     bool close;            /* a new connection per request */
     bool browser;
+    const char *header;    /* one more field, without its line's end; NULL: none */
     bool until_stdin_closes;
     uint64_t seed;
 };

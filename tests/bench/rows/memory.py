@@ -1,11 +1,14 @@
 """Memory per waiting ticket, 10^6 and 10^7 waiting, beside Redis' sorted set and heartbeat set.
 
 segq: a real cluster with one segment node; what its process grew by between start and full,
-and what the core says that it holds. Redis: used_memory and resident growth for the same count
+what the core says that it holds, and what the router's replica of the line says. Redis: used_memory and resident growth for the same count
 in two sorted sets, the line and when each was last seen.
 """
+import time
+
 from kit import scene, zset
 from kit.peers import Redis
+from kit.procs import wait_for
 from kit.row import case, row
 from kit.segq import Cluster
 from kit.stats import ratios, summary
@@ -27,8 +30,18 @@ class Grown:
                 (self.proc.rss() - self.rss) / count)
 
 
+def replica(cluster):
+    """Bytes of the router's replica, when it has the whole line: it does not grow any more."""
+    def still():
+        was = scene.router_sum(cluster, "replica_bytes")
+        time.sleep(0.5)
+        return was > 0 and was == scene.router_sum(cluster, "replica_bytes") and was
+
+    return wait_for("the router's replica", still, 60)
+
+
 def segq(ctx, sizes):
-    """{count: (core, private, resident)} bytes per ticket."""
+    """{count: (core, private, resident, replica)} bytes per ticket."""
     cluster = Cluster(ctx, capacity=min(sizes[-1], 10**7),
                       sets=["segment.max_tickets=20000000", "idle.game=1h"])
     node, out, have = Grown(cluster.proc("segment.0")), {}, 0
@@ -36,7 +49,8 @@ def segq(ctx, sizes):
         ctx.say(f"memory: {count} join")
         cluster.fill(count - have, 1)
         have = count
-        out[count] = (scene.segment_sum(cluster, "core_bytes") / count, *node.per(count))
+        out[count] = (scene.segment_sum(cluster, "core_bytes") / count, *node.per(count),
+                      replica(cluster) / count)
     return out
 
 
@@ -58,12 +72,14 @@ def redis(ctx, sizes):
 
 
 def cases(ours, theirs):
-    for n, (core, private, rss) in ours.items():
+    for n, (core, private, rss, router) in ours.items():
         used, resident = theirs.get(n, (None, None))
         yield case(f"core, {size_name(n)} waiting", "bytes", summary([core]), aim=2,
                    aim_op="<=", aim_on="segq")
         yield case(f"segment process, {size_name(n)} waiting", "bytes", summary([private]),
                    aim=4, aim_op="<=", aim_on="segq", resident_bytes=rss)
+        yield case(f"router's replica, {size_name(n)} waiting", "bytes", summary([router]),
+                   aim=0.2, aim_op="<=", aim_on="segq")
         if used is not None:
             yield case(f"segment process over Redis, {size_name(n)} waiting", "bytes",
                        summary([private]), summary([used]), "Redis, two sorted sets",

@@ -223,6 +223,10 @@ Test(load, requests_match_the_options)
     cr_expect_str_eq(asks_next(&a, &n),
                      "GET /x HTTP/1.1\r\nHost: bench\r\nConnection: close\r\n\r\n");
     asks_fini(&a);
+    o = (struct opts){ .path = "/x", .header = "A: b c" };
+    cr_assert_eq(asks_init(&a, &o, &e), 0);
+    cr_expect_str_eq(asks_next(&a, &n), "GET /x HTTP/1.1\r\nHost: bench\r\nA: b c\r\n\r\n");
+    asks_fini(&a);
     o = (struct opts){ .path = "/v1/tickets/EAAAAAAAAAAAAAAAAAAAAAAA", .browser = true };
     cr_assert_eq(asks_init(&a, &o, &e), 0);
     asks_next(&a, &n);

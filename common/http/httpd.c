@@ -240,9 +240,10 @@ static int start(struct httpd *h, const char *addr, struct err *e)
     net_defer_accept(h->listen_fd);
     net_local_text(h->listen_fd, h->addr);
     h->scratch = malloc(HTTPD_SCRATCH);
+    h->hand_out = malloc(HTTPD_OUT_BLOCK);
     h->timer = ev_timer_new(h->ev, on_timer, h);
     h->listener = ev_io_new(h->ev, h->listen_fd, on_acceptable, h);
-    if (h->scratch == NULL || h->timer == NULL || h->listener == NULL ||
+    if (h->scratch == NULL || h->hand_out == NULL || h->timer == NULL || h->listener == NULL ||
         ev_hook(h->ev, HOOK_RANK, on_turn_end, h) < 0)
         return err_set(e, SQ_ENOMEM, "http server: out of memory");
     if (ev_io_set(h->listener, EV_IO_READ) < 0)
@@ -327,6 +328,8 @@ void httpd_free(struct httpd *h)
         ev_timer_free(h->timer);
     free_pools(h);
     free(h->again);
+    free(h->hand);
+    free(h->hand_out);
     free(h->scratch);
     free(h);
 }

@@ -1,6 +1,8 @@
 /* httpd.h: the HTTP server around http.c (public port, admin port): raw events, keep-alive,
  * pipelining, limits, deadlines. Shell. Answers may come later and in any order; they leave in the
- * order of the requests, all of a turn's answers for a connection in one write.
+ * order of the requests, all of a turn's answers for a connection in one write. Where a connection
+ * has no other request under way, and this one is answered during its call, the answer leaves
+ * at once.
  *
  * Answers may also stay open, and be sent in pieces (httpd_open()).
  *
@@ -32,8 +34,8 @@ struct httpd_opts {
     const char *server;                 /* Server header; NULL = none */
 };
 
-/* Exactly one httpd_answer(), or httpd_open(), must follow for each on_request, at once or later. `q` and
- * its slices are valid during the call only. on_gone: the connection died before the
+/* Exactly one httpd_answer(), or httpd_open(), must follow for each on_request, at once or later.
+ * `q` and its slices are valid during the call only. on_gone: the connection died before the
  * answer; `req` must not be used any more. user is the pointer set by httpd_set_user.
  * on_bad: what came is not a request that we take (400, 408, 413, 414, 417, 431, 501,
  * 505); it must be answered during the call, the connection ends then. NULL: an answer
@@ -68,10 +70,18 @@ uint64_t httpd_tag(const struct httpd_req *req); /* its connection's; 0 without 
 void httpd_answer(struct httpd_req *req, int status, const char *content_type,
                   const char *headers, const char *body, size_t body_len);
 
+/* The same bytes as of httpd_answer(req, 200, type, "", ...), but the caller writes the body, of
+ * 100 to HTTPD_BODY_MAX bytes, to where it leaves from. NULL: httpd_answer() has to do it. type:
+ * a literal. end: behind the body's last byte. No other answer may come between the two; or
+ * httpd_answer() takes the place of the second one. */
+char *httpd_body(struct httpd_req *req, const char *type);
+void httpd_body_end(struct httpd_req *req, const char *end);
+#define HTTPD_BODY_MAX 600
+
 /* An answer that stays open (200): its body comes in pieces, as long as it lasts; its connection
  * takes no further request, and ends with it. Bytes that the client has not taken are kept, so
  * send nothing while httpd_is_behind(). on_gone says that the client has gone, as ever. */
-bool httpd_may_open(const struct httpd_req *req); /* false: answer it otherwise */
+bool httpd_may_open(struct httpd_req *req); /* ask before; false: answer it otherwise */
 void httpd_open(struct httpd_req *req, const char *content_type, const char *headers);
 bool httpd_is_open(const struct httpd_req *req);
 bool httpd_is_behind(const struct httpd_req *req);

@@ -16,6 +16,7 @@
 
 #include "common/base/grow.h"
 #include "common/base/log.h"
+#include "common/http/httpd_busy.h"
 #include "common/http/httpd_in.h"
 #include "common/http/httpd_out.h"
 
@@ -36,6 +37,34 @@ void httpd_arm(struct httpd *h, msec_t when)
     }
 }
 
+/* ---- deadlines ---- */
+
+static struct list *wait_list(struct conn *c)
+{
+    return c->wait == WAIT_US ? &c->h->waiting_us : &c->h->wait[c->wait];
+}
+
+/* fresh: the deadline begins anew even if it waits for the same as before. */
+static void wait_for(struct conn *c, enum conn_wait w, bool fresh)
+{
+    struct httpd *h = c->h;
+
+    if (list_linked(&c->in_wait)) {
+        if (c->wait == w && !fresh) {
+            if (w != WAIT_US)
+                httpd_arm(h, c->deadline);
+            return;
+        }
+        list_remove(wait_list(c), &c->in_wait);
+    }
+    c->wait = (uint8_t)w;
+    list_push_back(wait_list(c), &c->in_wait);
+    if (w == WAIT_US)
+        return;
+    c->deadline = ev_now(h->ev) + h->wait_ms[w];
+    httpd_arm(h, c->deadline);
+}
+
 /* ---- events ---- */
 
 static void on_event(evutil_socket_t fd, short what, void *arg)
@@ -51,8 +80,8 @@ static void on_event(evutil_socket_t fd, short what, void *arg)
         return;
     if (c->lingering)
         conn_linger_read(c);
-    else
-        conn_read(c);
+    else if (conn_read(c))
+        wait_for(c, WAIT_IDLE, true);
 }
 
 static void too_late(struct conn *c, enum conn_end why, uint64_t *counter)
@@ -93,32 +122,6 @@ void conn_overdue(struct conn *c)
 }
 
 /* ---- the end of the turn ---- */
-
-static struct list *wait_list(struct conn *c)
-{
-    return c->wait == WAIT_US ? &c->h->waiting_us : &c->h->wait[c->wait];
-}
-
-/* fresh: the deadline begins anew even if it waits for the same as before. */
-static void wait_for(struct conn *c, enum conn_wait w, bool fresh)
-{
-    struct httpd *h = c->h;
-
-    if (list_linked(&c->in_wait)) {
-        if (c->wait == w && !fresh) {
-            if (w != WAIT_US)
-                httpd_arm(h, c->deadline);
-            return;
-        }
-        list_remove(wait_list(c), &c->in_wait);
-    }
-    c->wait = (uint8_t)w;
-    list_push_back(wait_list(c), &c->in_wait);
-    if (w == WAIT_US)
-        return;
-    c->deadline = ev_now(h->ev) + h->wait_ms[w];
-    httpd_arm(h, c->deadline);
-}
 
 static void want_again(struct conn *c)
 {
@@ -234,7 +237,8 @@ struct conn *conn_new(struct httpd *h, int fd, uint64_t tag)
     h->counts.conns_now++;
     wait_for(c, WAIT_HEAD, true);
     conn_dirty(c);
-    conn_read(c);
+    if (conn_read(c))
+        wait_for(c, WAIT_IDLE, true);
     return c;
 }
 

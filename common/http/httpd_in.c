@@ -6,87 +6,13 @@
 
 #include <assert.h>
 #include <errno.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/socket.h>
 
+#include "common/http/httpd_busy.h"
 #include "common/http/httpd_out.h"
 
-/* ---- what hangs on a connection that is not idle ---- */
-
-static struct busy *busy_take(struct conn *c)
-{
-    struct httpd *h = c->h;
-    struct busy *b = h->free_busy;
-
-    if (c->busy != NULL)
-        return c->busy;
-    if (b != NULL) {
-        h->free_busy = b->next_free;
-        h->n_free_busy--;
-        memset(b, 0, sizeof(*b));
-    } else {
-        b = calloc(1, sizeof(*b));
-    }
-    if (b != NULL)
-        b->st.max_body = h->opts.max_body;
-    c->busy = b;
-    return b;
-}
-
-void in_free(struct conn *c)
-{
-    struct busy *b = c->busy;
-
-    c->h->counts.in_now -= b->in_cap;
-    free(b->in);
-    b->in = NULL;
-    b->in_len = b->in_cap = 0;
-}
-
-void busy_give(struct conn *c)
-{
-    struct httpd *h = c->h;
-    struct busy *b = c->busy;
-
-    if (b == NULL)
-        return;
-    in_free(c);
-    out_give(h, b);
-    c->busy = NULL;
-    if (h->n_free_busy >= HTTPD_POOL_MAX) {
-        free(b);
-        return;
-    }
-    b->next_free = h->free_busy;
-    h->free_busy = b;
-    h->n_free_busy++;
-}
-
-/* Room for n more bytes of pending input. */
-static bool in_room(struct conn *c, size_t n)
-{
-    struct httpd *h = c->h;
-    struct busy *b = c->busy;
-    size_t cap = b->in_cap != 0 ? b->in_cap : HTTPD_IN_START;
-    char *p;
-
-    if (b->in_cap - b->in_len >= n)
-        return true;
-    while (cap - b->in_len < n)
-        cap *= 2;
-    if (b->in_len + n > h->in_max ||
-        h->counts.in_now + cap - b->in_cap > h->opts.max_input_bytes)
-        return false;
-    p = realloc(b->in, cap);
-    if (p == NULL)
-        return false;
-    assert(cap > b->in_cap && cap >= b->in_len + n);
-    h->counts.in_now += cap - b->in_cap;
-    b->in = p;
-    b->in_cap = cap;
-    return true;
-}
+#define NOT_PARSED INT64_MIN
 
 /* ---- requests out of bytes ---- */
 
@@ -149,26 +75,22 @@ static bool may_take(const struct conn *c)
            b->n_reqs < c->h->opts.max_pipelined && b->out_len - b->out_at < HTTPD_OUT_AHEAD;
 }
 
-/* p is the shared buffer or the connection's own; all of its n bytes. */
-static void take(struct conn *c, char *p, size_t n)
+/* p is the shared buffer or the connection's own; all of its n bytes. used: what the parser, with
+ * b->st, has said of its begin, and *q the request there; or NOT_PARSED. */
+static void take(struct conn *c, char *p, size_t n, struct http_req *q, int64_t used)
 {
-    struct busy *b = busy_take(c);
+    struct busy *b = c->busy;
     unsigned budget = HTTPD_TURN_REQUESTS;
 
-    if (b == NULL) {
-        conn_end(c, END_ERROR);
-        return;
-    }
     b->stalled = false;
-    while (n > 0 && !c->no_more) {
-        struct http_req q;
-        int64_t used;
-
+    for (; n > 0 && !c->no_more; used = NOT_PARSED) {
         if (budget-- == 0 || !may_take(c)) {
+            assert(used == NOT_PARSED); /* of what is parsed nothing was taken before */
             b->stalled = true;
             break;
         }
-        used = http_parse(&b->st, &q, p, n);
+        if (used == NOT_PARSED)
+            used = http_parse(&b->st, q, p, n);
         if (used == 0)
             break;
         if (used < 0) {
@@ -177,7 +99,7 @@ static void take(struct conn *c, char *p, size_t n)
         }
         p += used;
         n -= (size_t)used;
-        if (!take_one(c, &q))
+        if (!take_one(c, q))
             break;
     }
     if (b->st.want_continue && !b->continued)
@@ -185,12 +107,62 @@ static void take(struct conn *c, char *p, size_t n)
     keep_rest(c, p, n);
 }
 
+/* True: it was answered, and that is written. */
+static bool take_at_hand(struct conn *c, const struct http_req *q)
+{
+    struct httpd *h = c->h;
+    struct httpd_req *r = req_at_hand(c);
+
+    if (r == NULL) {
+        conn_end(c, END_ERROR);
+        return false;
+    }
+    c->used = true;
+    r->head = q->method == HTTP_HEAD;
+    h->counts.requests++;
+    h->calls.on_request(h->ctx, r, q);
+    if (h->hand == r && r->answered)
+        return c->end == END_NOT && c->busy == NULL;
+    conn_dirty(c);
+    if (h->hand == r && !req_keep(r)) {
+        h->counts.aborted++;
+        h->calls.on_gone(h->ctx, r, r->user);
+        conn_end(c, END_ERROR);
+    }
+    return false;
+}
+
+/* The first bytes of a connection that is not busy. */
+static bool take_first(struct conn *c, char *p, size_t n)
+{
+    struct http_state st = { .max_body = c->h->opts.max_body };
+    struct http_req q;
+    int64_t used = http_parse(&st, &q, p, n);
+
+    if (SQ_LIKELY(used == (int64_t)n && q.keep_alive && q.minor == 1 && !c->h->draining))
+        return take_at_hand(c, &q);
+    conn_dirty(c);
+    if (busy_take(c) == NULL) {
+        conn_end(c, END_ERROR);
+        return false;
+    }
+    c->busy->st = st;
+    take(c, p, n, &q, used);
+    return false;
+}
+
+static void take_more(struct conn *c, char *p, size_t n)
+{
+    struct http_req q;
+
+    conn_dirty(c);
+    take(c, p, n, &q, NOT_PARSED);
+}
+
 void conn_go_on(struct conn *c)
 {
-    if (c->end != END_NOT || c->busy == NULL || c->busy->in_len == 0)
-        return;
-    conn_dirty(c);
-    take(c, c->busy->in, c->busy->in_len);
+    if (c->end == END_NOT && c->busy != NULL && c->busy->in_len > 0)
+        take_more(c, c->busy->in, c->busy->in_len);
 }
 
 /* ---- reading ---- */
@@ -228,7 +200,7 @@ void conn_linger_read(struct conn *c)
         conn_end(c, END_DONE);
 }
 
-void conn_read(struct conn *c)
+bool conn_read(struct conn *c)
 {
     struct httpd *h = c->h;
     struct busy *b = c->busy;
@@ -240,7 +212,7 @@ void conn_read(struct conn *c)
     if (own) {
         if (!in_room(c, HTTPD_IN_START)) {
             conn_end(c, END_ERROR);
-            return;
+            return false;
         }
         p = b->in + b->in_len;
         room = b->in_cap - b->in_len;
@@ -249,14 +221,16 @@ void conn_read(struct conn *c)
     h->counts.reads++;
     if (n <= 0) {
         on_read_end(c, n);
-        return;
+        return false;
     }
     h->counts.bytes_in += (uint64_t)n;
-    conn_dirty(c);
+    if (b == NULL)
+        return take_first(c, p, (size_t)n);
     if (own) {
         b->in_len += (size_t)n;
-        take(c, b->in, b->in_len);
+        take_more(c, b->in, b->in_len);
     } else {
-        take(c, p, (size_t)n);
+        take_more(c, p, (size_t)n);
     }
+    return false;
 }

@@ -4,10 +4,9 @@
 
 #include "common/http/httpd_int.h"
 
-void conn_read(struct conn *c);
+/* True: what came was one request, and it is answered: the connection is idle. */
+SQ_CHECK bool conn_read(struct conn *c);
 void conn_go_on(struct conn *c);       /* with input that a limit has left */
 void conn_linger_read(struct conn *c); /* what still comes is thrown away */
-void in_free(struct conn *c);
-void busy_give(struct conn *c);
 
 #endif

@@ -1,5 +1,5 @@
 /* httpd_int.h: the data of the HTTP server. Only httpd*.c include it; each calls only those
- * below it: httpd.c, httpd_conn.c, httpd_in.c, httpd_out.c.
+ * below it: httpd.c, httpd_conn.c, httpd_in.c, httpd_out.c, httpd_busy.c.
  *
  * An idle connection is one struct conn. Everything else hangs on its struct busy, which
  * comes from a pool with the first byte and goes back with the last answer, so memory
@@ -8,7 +8,10 @@
  * Life of a connection in a turn: events read and parse (conn_on_event), requests are
  * answered now or later (httpd_answer); both only mark it dirty. At the turn's end
  * conn_settle() writes once, decides what it waits for, which deadline it has, and
- * whether it ends; only then is a connection freed. */
+ * whether it ends; only then is a connection freed.
+ *
+ * A request is at hand if it is all that came, and nothing else is under way: an answer during its
+ * call is written at once, and the connection has never been busy. */
 #ifndef SEGQ_HTTPD_INT_H
 #define SEGQ_HTTPD_INT_H
 
@@ -63,6 +66,7 @@ struct httpd_req {
     char *ans; /* owned: answered before its turn came */
     size_t ans_len, ans_cap;
     bool answered, head, keep_alive, http10;
+    bool at_hand; /* not queued */
     bool open; /* its answer comes in pieces: the head is out, and nothing follows it */
     bool own; /* an error answer of httpd itself */
 };
@@ -100,6 +104,13 @@ struct conn {
     bool dirty, eof, lingering;
 };
 
+struct body_head { /* of an answer 200 of this type, in the second date_s */
+    const char *type; /* ref, and compared as such */
+    int64_t date_s;
+    size_t len, size_at;
+    char text[424];
+};
+
 struct httpd {
     struct ev *ev; /* ref */
     struct httpd_calls calls;
@@ -118,6 +129,8 @@ struct httpd {
     size_t n_again, cap_again;
     struct busy *free_busy;
     struct httpd_req *free_req;
+    struct httpd_req *hand; /* owned; NULL: none was at hand yet, or it was kept */
+    char *hand_out;         /* HTTPD_OUT_BLOCK bytes */
     char *free_out[HTTPD_POOL_MAX];
     size_t n_free_busy, n_free_req, n_free_out;
     size_t in_max; /* pending input of one connection */
@@ -129,6 +142,7 @@ struct httpd {
     int64_t date_s;
     char common_head[192]; /* status line 200, date, and what else never changes */
     size_t common_len;
+    struct body_head body_head;
     char server[64];
     char addr[64];
 };

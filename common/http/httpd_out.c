@@ -1,5 +1,5 @@
-/* httpd_out.c: answers: composed by hand into the connection's output, one write a turn.
- * An answer whose turn has not come is kept with its request until those before it are
+/* httpd_out.c: answers: composed by hand into the connection's output, one write a turn; that to a
+ * request at hand is written at once. An answer whose turn has not come is kept with its request until those before it are
  * out (the order of answers is the order of requests: RFC 9112 9.3.2). */
 #include "common/http/httpd_out.h"
 
@@ -12,6 +12,7 @@
 #include <time.h>
 
 #include "common/base/text.h"
+#include "common/http/httpd_busy.h"
 #include "common/net/net.h"
 
 void conn_dirty(struct conn *c)
@@ -31,46 +32,6 @@ void conn_end(struct conn *c, enum conn_end why)
     conn_dirty(c);
 }
 
-/* ---- requests ---- */
-
-struct httpd_req *req_new(struct conn *c)
-{
-    struct httpd *h = c->h;
-    struct busy *b = c->busy;
-    struct httpd_req *r = h->free_req;
-
-    if (r != NULL) {
-        h->free_req = r->next;
-        h->n_free_req--;
-        memset(r, 0, sizeof(*r));
-    } else {
-        r = calloc(1, sizeof(*r));
-    }
-    if (r == NULL)
-        return NULL;
-    r->conn = c;
-    if (b->first == NULL)
-        b->first = r;
-    else
-        b->last->next = r;
-    b->last = r;
-    b->n_reqs++;
-    return r;
-}
-
-void req_give(struct httpd *h, struct httpd_req *r)
-{
-    free(r->ans);
-    h->counts.out_now -= r->ans_cap;
-    if (h->n_free_req >= HTTPD_POOL_MAX) {
-        free(r);
-        return;
-    }
-    r->next = h->free_req;
-    h->free_req = r;
-    h->n_free_req++;
-}
-
 void httpd_set_user(struct httpd_req *req, void *user)
 {
     req->user = user;
@@ -86,82 +47,39 @@ uint64_t httpd_tag(const struct httpd_req *req)
     return req->conn->tag;
 }
 
-/* ---- output memory ---- */
-
-static void out_release(struct httpd *h, char *p, size_t cap)
-{
-    if (cap == HTTPD_OUT_BLOCK && h->n_free_out < HTTPD_POOL_MAX)
-        h->free_out[h->n_free_out++] = p;
-    else
-        free(p);
-}
-
-static void count_block(struct httpd *h, size_t was, size_t is)
-{
-    h->counts.out_now += (is > HTTPD_OUT_BLOCK ? is : 0) - (was > HTTPD_OUT_BLOCK ? was : 0);
-}
-
-void out_give(struct httpd *h, struct busy *b)
-{
-    if (b->out != NULL)
-        out_release(h, b->out, b->out_cap);
-    count_block(h, b->out_cap, 0);
-    b->out = NULL;
-    b->out_at = b->out_len = b->out_cap = 0;
-}
-
-/* Room for n bytes behind what is there; NULL: no memory. */
-static char *out_room(struct conn *c, size_t n)
-{
-    struct httpd *h = c->h;
-    struct busy *b = c->busy;
-    size_t cap = HTTPD_OUT_BLOCK;
-    char *p;
-
-    if (b->out_cap - b->out_len >= n)
-        return b->out + b->out_len;
-    while (cap < b->out_len + n && cap < HTTPD_OUT_EXACT)
-        cap *= 2;
-    cap = cap < b->out_len + n ? b->out_len + n : cap;
-    if (cap == HTTPD_OUT_BLOCK && h->n_free_out > 0)
-        p = h->free_out[--h->n_free_out];
-    else
-        p = malloc(cap);
-    if (p == NULL)
-        return NULL;
-    if (b->out != NULL) {
-        memcpy(p, b->out, b->out_len);
-        out_release(h, b->out, b->out_cap);
-    }
-    count_block(h, b->out_cap, cap);
-    b->out = p;
-    b->out_cap = cap;
-    return p + b->out_len;
-}
+/* ---- writing ---- */
 
 bool out_pending(const struct conn *c)
 {
     return c->busy != NULL && c->busy->out_len > c->busy->out_at;
 }
 
-void out_flush(struct conn *c)
+/* Number of bytes that went out; the connection may have ended. */
+static size_t put_out(struct conn *c, const char *p, size_t len)
 {
     struct httpd *h = c->h;
-    struct busy *b = c->busy;
-    ssize_t n;
+    ssize_t n = send(event_get_fd(&c->event), p, len, MSG_NOSIGNAL);
 
-    if (b->out_len == b->out_at)
-        return;
-    n = send(event_get_fd(&c->event), b->out + b->out_at, b->out_len - b->out_at,
-             MSG_NOSIGNAL);
     h->counts.writes++;
-    if (n < 0) {
+    if (SQ_UNLIKELY(n < 0)) {
         if (errno != EAGAIN && errno != EINTR)
             c->end = END_PEER;
         n = 0;
     }
     h->counts.bytes_out += (uint64_t)n;
-    b->out_at += (size_t)n;
+    return (size_t)n;
+}
+
+void out_flush(struct conn *c)
+{
+    struct httpd *h = c->h;
+    struct busy *b = c->busy;
+    size_t n;
+
+    if (b->out_len == b->out_at)
+        return;
+    n = put_out(c, b->out + b->out_at, b->out_len - b->out_at);
+    b->out_at += n;
     b->progress = n > 0;
     if (b->out_at == b->out_len)
         out_give(h, b);
@@ -218,6 +136,7 @@ struct answer {
 };
 
 #define ANSWER_HEAD_MAX 512 /* all but type, headers and body */
+#define BODY_MIN        100 /* of httpd_body() */
 
 static char *other_head(const struct httpd *h, int status, char *w)
 {
@@ -273,16 +192,6 @@ static void count_answer(struct httpd *h, int status)
     h->counts.status_5xx += status / 100 == 5;
 }
 
-static void pop_first(struct conn *c)
-{
-    struct busy *b = c->busy;
-    struct httpd_req *r = b->first;
-
-    b->first = r->next;
-    b->n_reqs--;
-    req_give(c->h, r);
-}
-
 /* The first one is out: those behind it that have been answered already follow. */
 static void release_answered(struct conn *c)
 {
@@ -298,7 +207,7 @@ static void release_answered(struct conn *c)
         }
         memcpy(w, r->ans, r->ans_len);
         b->out_len += r->ans_len;
-        pop_first(c);
+        req_pop(c);
     }
 }
 
@@ -314,56 +223,99 @@ static bool append(struct conn *c, const struct answer *a, size_t max)
     return w != NULL;
 }
 
+static void cannot_answer(struct httpd_req *r)
+{
+    r->answered = true; /* so that nobody is told "gone" now */
+    conn_end(r->conn, END_ERROR);
+}
+
 static void answer_first(struct conn *c, const struct answer *a, size_t max)
 {
     if (!append(c, a, max)) {
-        c->busy->first->answered = true; /* so that nobody is told "gone" now */
+        cannot_answer(c->busy->first);
         return;
     }
-    pop_first(c);
+    req_pop(c);
     release_answered(c);
+}
+
+/* What does not go out at once waits like any other output. */
+static void answer_at_hand(struct httpd_req *r, size_t n)
+{
+    struct conn *c = r->conn;
+    const char *p = c->h->hand_out;
+    size_t sent = put_out(c, p, n);
+    char *w;
+
+    assert(n <= HTTPD_OUT_BLOCK);
+    r->answered = true;
+    if (SQ_LIKELY(sent == n))
+        return;
+    conn_dirty(c);
+    if (c->end != END_NOT)
+        return;
+    w = busy_take(c) != NULL ? out_room(c, n - sent) : NULL;
+    if (w == NULL) {
+        conn_end(c, END_ERROR);
+        return;
+    }
+    memcpy(w, p + sent, n - sent);
+    c->busy->out_len += n - sent;
 }
 
 static void answer_later(struct httpd_req *r, const struct answer *a, size_t max)
 {
-    r->answered = true;
     r->ans = malloc(max);
     if (r->ans == NULL) {
-        conn_end(r->conn, END_ERROR);
+        cannot_answer(r);
         return;
     }
+    r->answered = true;
     r->ans_cap = max;
     r->conn->h->counts.out_now += max;
     r->ans_len = compose(r->conn->h, a, r->ans);
     assert(r->ans_len <= r->ans_cap);
 }
 
+/* The head of this second. */
+static inline void look_at_date(struct httpd *h)
+{
+    int64_t now_s = ev_wall_ms(h->ev) / 1000;
+
+    if (SQ_UNLIKELY(now_s != h->date_s))
+        make_common(h, now_s);
+}
+
+/* No request that is here already follows. */
+static bool is_last(const struct httpd_req *r)
+{
+    return r->at_hand || r == r->conn->busy->last;
+}
+
 /* What is equal for all answers to r; returns the bytes that it may take, without a body. */
 static inline size_t prepare(struct httpd_req *r, struct answer *a)
 {
     struct conn *c = r->conn;
-    struct httpd *h = c->h;
-    int64_t now_s = ev_wall_ms(h->ev) / 1000;
 
-    if (now_s != h->date_s)
-        make_common(h, now_s);
-    count_answer(h, a->status);
+    assert(!r->answered && !r->open);
+    look_at_date(c->h);
+    count_answer(c->h, a->status);
     a->lines = r->lines;
     a->head = r->head;
     a->type_len = a->type != NULL ? strlen(a->type) : 0;
     a->headers_len = *a->headers != '\0' ? strlen(a->headers) : 0; /* most have none */
     a->lines_len = a->lines != NULL ? strlen(a->lines) : 0;
-    a->close = a->open || !r->keep_alive || (h->draining && r == c->busy->last);
+    a->close = a->open || !r->keep_alive || (c->h->draining && is_last(r));
     a->keep_header = r->http10;
     if (a->close)
         c->no_more = true;
-    conn_dirty(c);
     return ANSWER_HEAD_MAX + a->type_len + a->headers_len + a->lines_len;
 }
 
 void httpd_answer(struct httpd_req *r, int status, const char *content_type,
                   const char *headers, const char *body, size_t body_len)
 {
+    struct conn *c = r->conn;
     struct answer a = { .status = status,
                         .type = content_type,
                         .headers = headers,
@@ -371,30 +323,103 @@ void httpd_answer(struct httpd_req *r, int status, const char *content_type,
                         .body_len = body_len };
     size_t max = prepare(r, &a) + body_len;
 
-    if (r->conn->busy->first == r)
-        answer_first(r->conn, &a, max);
+    if (r->at_hand && max <= HTTPD_OUT_BLOCK && !a.close) {
+        answer_at_hand(r, compose(c->h, &a, c->h->hand_out));
+        return;
+    }
+    conn_dirty(c);
+    if (r->at_hand && !req_keep(r))
+        cannot_answer(r);
+    else if (c->busy->first == r)
+        answer_first(c, &a, max);
     else
         answer_later(r, &a, max);
+}
+
+/* ---- a body in place ---- */
+
+/* Its length is three digits, at size_at. */
+static void make_body_head(struct httpd *h, const char *type)
+{
+    static const char size[] = "Content-Length: ";
+    const struct answer a = { .status = 200, .type = type, .type_len = strlen(type),
+                              .headers = "", .body_len = BODY_MIN, .head = true };
+    struct body_head *x = &h->body_head;
+
+    assert(a.type_len <= sizeof(x->text) - sizeof(h->common_head) - 128);
+    x->type = type;
+    x->date_s = h->date_s;
+    x->len = compose(h, &a, x->text);
+    assert(x->len <= sizeof(x->text));
+    x->size_at = (size_t)((char *)memmem(x->text, x->len, size, sizeof(size) - 1) - x->text) +
+                 sizeof(size) - 1;
+}
+
+char *httpd_body(struct httpd_req *r, const char *type)
+{
+    struct conn *c = r->conn;
+    struct httpd *h = c->h;
+    struct body_head *x = &h->body_head;
+    char *w = h->hand_out;
+
+    assert(!r->answered);
+    if (!r->keep_alive || h->draining || r->head || r->http10 || r->lines != NULL ||
+        (!r->at_hand && c->busy->first != r))
+        return NULL;
+    look_at_date(h);
+    if (SQ_UNLIKELY(x->type != type || x->date_s != h->date_s))
+        make_body_head(h, type);
+    if (!r->at_hand && (w = out_room(c, HTTPD_OUT_BLOCK)) == NULL)
+        return NULL;
+    memcpy(w, x->text, x->len);
+    return w + x->len;
+}
+
+void httpd_body_end(struct httpd_req *r, const char *end)
+{
+    struct conn *c = r->conn;
+    struct httpd *h = c->h;
+    const struct body_head *x = &h->body_head;
+    char *out = r->at_hand ? h->hand_out : c->busy->out + c->busy->out_len;
+    size_t n = (size_t)(end - out), len = n - x->len;
+
+    assert(n <= HTTPD_OUT_BLOCK && len >= BODY_MIN && len <= HTTPD_BODY_MAX);
+    text_padded(out + x->size_at, 3, (uint32_t)len);
+    h->counts.answers++;
+    h->counts.status_2xx++;
+    if (SQ_LIKELY(r->at_hand)) {
+        answer_at_hand(r, n);
+        return;
+    }
+    conn_dirty(c);
+    c->busy->out_len += n;
+    req_pop(c);
+    release_answered(c);
 }
 
 /* ---- answers that stay open ---- */
 
 #define CHUNK_MAX 8 /* beside its bytes: four digits of their number, and line ends */
 
-bool httpd_may_open(const struct httpd_req *r)
+bool httpd_may_open(struct httpd_req *r)
 {
     const struct conn *c = r->conn;
 
-    return c->busy->first == r && !r->head && !r->http10 && !c->h->draining;
+    if (r->head || r->http10 || c->h->draining || (r->at_hand && !req_keep(r)))
+        return false;
+    return c->busy->first == r;
 }
 
 void httpd_open(struct httpd_req *r, const char *content_type, const char *headers)
 {
     struct answer a = { .status = 200, .type = content_type, .headers = headers, .open = true };
 
-    assert(httpd_may_open(r) && !r->open);
+    size_t max = prepare(r, &a);
+
+    assert(!r->at_hand && r->conn->busy->first == r); /* httpd_may_open() has looked */
     r->open = true;
-    (void)append(r->conn, &a, prepare(r, &a));
+    conn_dirty(r->conn);
+    (void)append(r->conn, &a, max);
 }
 
 bool httpd_is_open(const struct httpd_req *r)
@@ -437,7 +462,7 @@ void httpd_end(struct httpd_req *r)
         c->busy->out_len += (size_t)(text_put(w, last, sizeof(last) - 1) - w);
     else
         conn_end(c, END_ERROR);
-    pop_first(c);
+    req_pop(c);
 }
 
 void out_error(struct conn *c, int status)

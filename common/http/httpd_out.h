@@ -11,8 +11,5 @@ bool out_pending(const struct conn *c);
 void out_flush(struct conn *c);
 void out_continue(struct conn *c);
 void out_error(struct conn *c, int status); /* queues it behind the answers before */
-struct httpd_req *req_new(struct conn *c);  /* queued; NULL: no memory */
-void req_give(struct httpd *h, struct httpd_req *r);
-void out_give(struct httpd *h, struct busy *b);
 
 #endif

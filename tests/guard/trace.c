@@ -1,12 +1,12 @@
 /* trace.c: the hot paths on fixed traces with fixed seeds, for counting instructions.
  *
- *   trace rank|join|leave|poll|seen|replica|router|browser|router-join N
+ *   trace rank|join|leave|poll|seen|replica|router|browser|known|known-browser|router-join N
  *
  * rank is the line alone. join, leave and poll are the segment node's core as its shell
  * runs it: a batch's frame decoded, done, the answer's frame encoded; seen is a router's frame of
  * SEEN, by its marks; replica is the push to a router behind N leaves. router and browser
- * (the same with 680 bytes of headers) are polls through the real router, router-join is
- * joins. instructions.sh runs each under callgrind. */
+ * (the same with 680 bytes of headers) are polls through the real router, known and
+ * known-browser those that it answers by itself, router-join is joins. instructions.sh runs each under callgrind. */
 #include "tests/guard/trace.h"
 
 #include <stdio.h>
@@ -349,7 +349,8 @@ int main(int argc, char **argv)
     uint32_t n = argc == 3 ? (uint32_t)strtoul(argv[2], NULL, 10) : 0;
 
     if (n < TRACE_BATCH || n % TRACE_BATCH != 0 || n > WAITING / 2) {
-        fprintf(stderr, "usage: trace rank|join|leave|poll|seen|replica|router|browser|router-join N\n"
+        fprintf(stderr, "usage: trace rank|join|leave|poll|seen|replica|router|browser|known|"
+                        "known-browser|router-join N\n"
                         "N: a multiple of 64, at most 65536\n");
         return 2;
     }
@@ -368,6 +369,10 @@ int main(int argc, char **argv)
         trace_router(TRACE_POLL, n);
     else if (strcmp(what, "browser") == 0)
         trace_router(TRACE_POLL_BROWSER, n);
+    else if (strcmp(what, "known") == 0)
+        trace_router(TRACE_KNOWN, n);
+    else if (strcmp(what, "known-browser") == 0)
+        trace_router(TRACE_KNOWN_BROWSER, n);
     else if (strcmp(what, "router-join") == 0)
         trace_router(TRACE_JOIN, n);
     else

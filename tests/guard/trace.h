@@ -12,7 +12,13 @@
 
 #define TRACE_BATCH 64u /* requests in a frame; connections of the router's clients */
 
-enum trace_request { TRACE_POLL, TRACE_POLL_BROWSER, TRACE_JOIN };
+enum trace_request {
+    TRACE_POLL, /* that the node answers */
+    TRACE_POLL_BROWSER,
+    TRACE_KNOWN, /* a poll that the router answers from what the node has pushed */
+    TRACE_KNOWN_BROWSER,
+    TRACE_JOIN
+};
 
 /* n is rounded up to whole batches. Ends the program when something is not as expected:
  * figures of a path that fails are worth nothing. */

@@ -68,6 +68,93 @@ Test(httpd, pipelined_answers_leave_in_order_of_requests)
     stop();
 }
 
+/* The answer to `request`, which asks for /body. */
+static const char *answer_to(const char *request, size_t n_body)
+{
+    int fd = dial();
+
+    w.n_body = n_body;
+    g.n = 0;
+    say(fd, request);
+    UNTIL(has(fd, &g, "\r\n\r\n") && strlen(strstr(g.t, "\r\n\r\n") + 4) == n_body);
+    close(fd);
+    return g.t;
+}
+
+Test(httpd, a_body_in_place_is_the_same_answer)
+{
+    static const char other[] = "GET /body HTTP/1.1\r\n" H "Connection: close\r\n\r\n";
+    const size_t sizes[] = { 100, 366, HTTPD_BODY_MAX };
+    char *at;
+
+    start((struct httpd_opts) { .server = "segq" });
+    for (unsigned i = 0; i < ARRAY_LEN(sizes); i++) {
+        char t[2000];
+
+        strcpy(t, answer_to(GET("/body"), sizes[i]));
+        cr_expect_eq(strspn(strchr(t, '+'), "+"), sizes[i]);
+        answer_to(other, sizes[i]);
+        at = strstr(g.t, "Connection: close\r\n");
+        cr_assert_not_null(at);
+        memmove(at, at + 19, strlen(at + 19) + 1);
+        while ((at = strchr(strstr(g.t, "\r\n\r\n"), '-')) != NULL)
+            *at = '+';
+        cr_expect_str_eq(g.t, t, "%zu bytes", sizes[i]);
+    }
+    stop();
+}
+
+Test(httpd, a_body_in_place_is_of_plain_answers_only)
+{
+    start((struct httpd_opts) { 0 });
+    w.n_body = 100;
+    int fd = dial();
+    say(fd, GET("/later") GET("/body") GET("/body"));
+    UNTIL(w.n_requests == 3);
+    httpd_answer(w.held[0], 200, "t/p", "", "first", 5);
+    UNTIL(has(fd, &g, "first") && httpd_counts(w.h)->answers == 3);
+    cr_expect(strchr(strstr(g.t, "first"), '-') && !strchr(strstr(g.t, "first"), '+'));
+    g.n = 0;
+    say(fd, GET("/body") GET("/body")); /* the first in line can have it */
+    UNTIL(has(fd, &g, "+") && httpd_counts(w.h)->answers == 5);
+    say(fd, "GET /body HTTP/1.0\r\n" H "Connection: keep-alive\r\n\r\n");
+    UNTIL(has(fd, &g, "Connection: keep-alive") && strchr(strstr(g.t, "keep-alive"), '-'));
+    g.n = 0;
+    say(fd, "HEAD /body HTTP/1.1\r\n" H "\r\n" GET("/z"));
+    UNTIL(has(fd, &g, "[/z|]"));
+    cr_expect(strstr(g.t, "Content-Length: 100") && !strchr(g.t, '+'));
+    close(fd);
+    stop();
+}
+
+Test(httpd, what_a_client_leaves_unread_waits)
+{
+    unsigned asked = 0, got = 0;
+    uint64_t before;
+
+    start((struct httpd_opts) { 0 });
+    int fd = dial_rcv(2000);
+    do { /* one request in each read, until the server takes no more */
+        before = httpd_counts(w.h)->requests;
+        say(fd, GET("/one"));
+        asked++;
+        settle();
+    } while (httpd_counts(w.h)->requests > before);
+    cr_expect_gt(asked, 10);
+    while (got < asked) {
+        UNTIL(has(fd, &g, "[/one|]"));
+        for (char *p = g.t; (p = strstr(p, "[/one|]")) != NULL; p += 7)
+            got++;
+        char *rest = strrchr(g.t, ']') + 1;
+        g.n = strlen(rest);
+        memmove(g.t, rest, g.n + 1);
+    }
+    cr_expect_eq(got, asked);
+    cr_expect_eq(httpd_counts(w.h)->answers, asked);
+    close(fd);
+    stop();
+}
+
 Test(httpd, every_byte_alone)
 {
     static const char t[] = "POST /x HTTP/1.1\r\n" H "Transfer-Encoding: chunked\r\n\r\n"

@@ -23,7 +23,7 @@ static bool mark(struct segtab *t, uint64_t v, const struct seen_row *r, uint32_
         s.slot == SEGQ_NONE || !segq_is_alive(&s.seg->b.q, s.slot))
         return false;
     ms = (uint32_t)u64_min(pace_class_ms(told), IDLE_HORIZON * (uint64_t)s.seg->unit_ms);
-    segtab_polled(t, &s, r->client, ms + SEEN_LATE_MS);
+    segtab_polled(t, &s, r->client, ms);
     if (SQ_UNLIKELY(s.seg->b.subjects.n > 0))
         segtab_forget_key(t, s.seg, s.slot);
     return true;

@@ -15,7 +15,8 @@
  * The order gives the limit, or forbids to skip anybody: it may be this node that cannot be
  * reached (queuemng/policy/quiet.h).
  *
- * Overdue: later than the told interval by that limit. A slot keeps when it times out, and not
+ * Overdue: later than the told interval by that limit, and by SEEN_LATE_MS: who polled at a router
+ * in time has been heard of by then. A slot keeps when it times out, and not
  * its class. So the shortest idle time counts of the classes that this segment has seen
  * (of all classes after a move or a replay): nobody is overdue too early. A deadline stays as
  * it was made when the idle times change: for a while the shorter ones count. */

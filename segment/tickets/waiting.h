@@ -7,10 +7,11 @@
 #include "segment/table/unit.h"
 #include "segment/table/where.h"
 
-/* An idle deadline: not before idle time and told interval are over. */
+/* An idle deadline: not before idle time and told interval are over (ms), and a router has said
+ * who polled until then. */
 static inline uint8_t deadline(const struct segtab *t, const struct seg *g, uint32_t ms)
 {
-    uint32_t units = (uint32_t)(ms * g->per_unit) + 2;
+    uint32_t units = (uint32_t)((ms + SEEN_LATE_MS) * g->per_unit) + 2;
 
     return (uint8_t)(segtab_unit(t, g) + (units < IDLE_HORIZON ? units : IDLE_HORIZON));
 }

@@ -146,6 +146,20 @@ Test(replica, routers_are_killed_before_they_have_said_who_polled)
     }
 }
 
+/* Who is back so late that his turn comes before his node has heard of it is passed over, and first
+ * when he polls again; nobody else is. */
+Test(replica, people_are_back_when_they_are_passed_over)
+{
+    for (uint64_t seed = 1; seed <= 4 * SEEDS; seed++) {
+        struct sim_opts o = crowd(seed);
+
+        o.idle_ms = 8000;
+        o.away_ms = 1000;
+        o.late_share = 0.5;
+        play(o, NULL);
+    }
+}
+
 Test(replica, intervals_are_shorter_than_states_are_old)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++) {

@@ -421,12 +421,14 @@ static void revive(struct sim *s, struct ticket *t)
     s->lane[t->lane].revived = true;
 }
 
-/* Silent for so long: perhaps it was called meanwhile, in vain. */
-static msec_t gone_ms(const struct sim *s, const struct ticket *t)
+/* Silent for so long: perhaps it was called meanwhile, in vain; or is, before its node has heard
+ * from a router that it is back. */
+static void note_return(const struct sim *s, struct ticket *t)
 {
-    msec_t claim = s->o.claim_ms - 200, away = t->told_ms + s->o.away_ms - 500;
+    msec_t claim = s->o.claim_ms - 200, away = t->told_ms + s->o.away_ms;
 
-    return s->o.away_ms > 0 && away < claim ? away : claim;
+    if (s->now - t->said > 1000 * (s->o.away_ms > 0 && away < claim ? away : claim))
+        t->returned = true;
 }
 
 /* as_of: the moment of the node's state that was told. */
@@ -468,6 +470,7 @@ void check_known(struct sim *s, const struct proc *router, const struct proc *no
     if (t->fate != T_LIVE)
         return;
     t->perhaps_over |= is_idle(s, t);
+    note_return(s, t);
     told_waiting(s, t, node, f->position, f->poll_after_ms, as_of);
 }
 
@@ -482,9 +485,8 @@ void check_placed(struct sim *s, const struct proc *p, const struct place_req *q
         return;
     }
     sim_note(s, "place %lu-%lu: state %lu, %lu", t->seg, t->number, a->state, a->position, 0);
-    if ((a->state == PLACE_WAITING || a->state == PLACE_ADMITTED) &&
-        s->now - t->said > gone_ms(s, t) * 1000)
-        t->returned = true;
+    if (a->state == PLACE_WAITING || a->state == PLACE_ADMITTED)
+        note_return(s, t);
     if (s->count.jumps > 0 && a->state == PLACE_WAITING && a->position == 1)
         t->returned = true; /* perhaps was released, and its pass is over by a wrong clock */
     if (a->state == PLACE_WAITING) {

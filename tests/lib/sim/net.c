@@ -14,8 +14,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define FAST_MS_MAX 3.0
-
 static struct proc *end_of(struct sim *s, const struct conn *c, unsigned side)
 {
     return &s->proc[c->end[side]];
@@ -48,7 +46,7 @@ struct conn *net_up(struct sim *s, const struct proc *from, const struct proc *t
 
 static double delay_ms(struct sim *s, unsigned a, unsigned b)
 {
-    double d = sim_rand(s, 0.1, FAST_MS_MAX);
+    double d = sim_rand(s, 0.1, NET_FAST_MS);
 
     if (s->slow_until[a][b] > s->now)
         d += sim_rand(s, 0, 1000);
@@ -146,7 +144,7 @@ void net_break(struct sim *s, struct conn *c, double max_ms)
 
 void net_drop(struct sim *s, struct conn *c)
 {
-    net_break(s, c, FAST_MS_MAX);
+    net_break(s, c, NET_FAST_MS);
 }
 
 /* Its own end is gone without a word; the others see it soon. */

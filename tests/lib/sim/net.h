@@ -4,6 +4,8 @@
 
 #include "tests/lib/sim/state.h"
 
+#define NET_FAST_MS 3.0 /* so long a message takes at most, on a link that is not slow */
+
 void net_want(struct sim *s, struct proc *from, struct proc *to); /* dial if need be */
 void net_drop(struct sim *s, struct conn *c); /* closed by its dialler, in order */
 void net_break(struct sim *s, struct conn *c, double max_ms);

@@ -7,12 +7,14 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
-/* SEED=n in the environment replaces a test's own seed. */
+/* SEED=n in the environment replaces a test's own seed; FIRST=n: its seeds begin with that. */
 static inline uint64_t sim_seed(uint64_t seed)
 {
-    const char *text = getenv("SEED");
+    const char *text = getenv("SEED"), *first = getenv("FIRST");
 
-    return text != NULL ? strtoull(text, NULL, 10) : seed;
+    if (text != NULL)
+        return strtoull(text, NULL, 10);
+    return first != NULL ? strtoull(first, NULL, 10) + seed - 1 : seed;
 }
 
 static inline void sim_finish(struct sim *s, const char *program)

@@ -6,13 +6,16 @@
  * (sim_opts.told). A link that breaks is such a cut, too, until the manager notices: an `ahead`
  * that it sends meanwhile is lost, and its node is not compared with what others told since,
  * until one arrives. What routers tell by themselves counts as told when it was so: as_of. A
- * position may be a tick old: so many more as were released meanwhile. */
+ * position may be a tick old: so many more as were released meanwhile. Nodes agree within the time
+ * of a message: what was told in that time is not compared. */
 #include "tests/lib/sim/told.h"
 
 #include "tests/lib/sim/engine.h"
 #include "tests/lib/sim/faults.h"
+#include "tests/lib/sim/net.h"
 
-#define OLD_MS 400 /* a position may be so old */
+#define OLD_MS   400 /* a position may be so old */
+#define AGREE_US ((usec_t)(NET_FAST_MS * 1000))
 
 /* The manager takes it for said. */
 void told_lost(struct proc *to, unsigned type, usec_t sent)
@@ -69,7 +72,7 @@ void told_position(struct sim *s, struct ticket *t, uint64_t position, usec_t as
         if (missed != 0 && u->told_at >= missed)
             continue; /* told by an `ahead` that this node does not have */
         if (u->lane == t->lane && u->ord > t->ord && u->told_position != 0 &&
-            u->told_at < as_of && u->told_position + slack <= position && counts(s, u))
+            u->told_at < as_of - AGREE_US && u->told_position + slack <= position && counts(s, u))
             sim_fail(s, "I5: ticket %llu-%u (ord %llu) is told %llu by %s, and %llu-%u (ord "
                      "%llu) behind it was told %llu by %s at %.3f s",
                      (unsigned long long)t->seg, t->number, (unsigned long long)t->ord,

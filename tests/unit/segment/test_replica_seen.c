@@ -108,6 +108,22 @@ Test(replica_seen, a_late_mark_is_no_deadline_before_its_time)
     }
 }
 
+/* Whoever answers, the next poll may be answered by a router. */
+Test(replica_seen, a_poll_here_leaves_time_for_a_mark_as_a_mark_does)
+{
+    struct place_ans a = rig_poll(r, 0, 1, 5);
+    const struct seg *g = segtab_seg(r->t[0], 1);
+
+    cr_expect_geq((uint8_t)(segq_deadline(&g->b.q, 5) - segtab_unit(r->t[0], g)) * g->unit_ms,
+                  3000 + a.poll_after_ms + SEEN_LATE_MS);
+    rig_run(r, 3000 + a.poll_after_ms);
+    cr_expect(waits(1, 5));
+    rig_run(r, SEEN_LATE_MS - 100);
+    says(RIG_ROUTER, 0, 1, CLIENT_GAME, 5, 1, 1000);
+    rig_run(r, 2000);
+    cr_expect(waits(1, 5) && waiting() == 1);
+}
+
 Test(replica_seen, a_deadline_is_never_brought_forward)
 {
     struct seg *g = segtab_seg(r->t[0], 1);

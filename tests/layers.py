@@ -108,8 +108,8 @@ SHELL = {
 FOREIGN = {
     r"\.pb-c\.h": r"common/wire/codec_\w+\.[ch]",
     r"<yaml\.h": r"common/config/cfg_yaml\.c",
-    r"event2/": r"common/(net|http|supervisor)/\w+\.[ch]|queuemng/(monitor|ctl)/\w+\.[ch]",
-    r"hiredis": r"queuemng/store/redis_(link|ans)\.c",
+    r"event2/": r"common/net/\w+\.[ch]|queuemng/(monitor|ctl)/\w+\.[ch]",
+    r"hiredis": r"queuemng/store/redis_(link|ans|io)\.[ch]",
 }
 BAN_INCLUDE = re.compile(
     r"event2/|hiredis|sys/socket|netinet/|arpa/|netdb|sys/epoll|<time\.h>|sys/time\.h|<poll\.h>"

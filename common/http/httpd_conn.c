@@ -67,16 +67,15 @@ static void wait_for(struct conn *c, enum conn_wait w, bool fresh)
 
 /* ---- events ---- */
 
-static void on_event(evutil_socket_t fd, short what, void *arg)
+static void on_event(void *arg, unsigned what)
 {
     struct conn *c = arg;
 
-    (void)fd;
     if (c->end != END_NOT)
         return;
-    if (what & EV_WRITE)
+    if (what & EV_IO_WRITE)
         conn_dirty(c);
-    if ((what & EV_READ) == 0)
+    if ((what & EV_IO_READ) == 0)
         return;
     if (c->lingering)
         conn_linger_read(c);
@@ -148,7 +147,7 @@ static void finish(struct conn *c)
         c->end = c->no_more || c->h->draining ? END_DONE : END_PEER;
         return;
     }
-    shutdown(event_get_fd(&c->event), SHUT_WR);
+    shutdown(c->io.fd, SHUT_WR);
     c->lingering = true;
     wait_for(c, WAIT_LINGER, true);
 }
@@ -184,21 +183,12 @@ static void watch(struct conn *c)
     bool blocked = out_pending(c);
     bool open = c->busy != NULL && c->busy->first != NULL && c->busy->first->open;
     bool done = (c->no_more && !c->lingering && !open) || c->eof;
-    uint8_t want = blocked ? EV_WRITE : 0;
+    unsigned want = blocked ? EV_IO_WRITE : 0;
 
     if (!blocked && !done && (c->busy == NULL || !c->busy->stalled))
-        want |= EV_READ;
-    if (want == c->interest)
-        return;
-    event_del(&c->event);
-    c->interest = 0;
-    if (want == 0)
-        return;
-    if (event_assign(&c->event, ev_base(c->h->ev), event_get_fd(&c->event),
-                     (short)(want | EV_PERSIST), event_get_callback(&c->event), c) < 0 ||
-        event_add(&c->event, NULL) < 0)
+        want |= EV_IO_READ;
+    if (ev_io_set(&c->io, want) < 0)
         c->end = END_ERROR;
-    c->interest = want;
 }
 
 bool conn_settle(struct conn *c)
@@ -227,12 +217,7 @@ struct conn *conn_new(struct httpd *h, int fd, uint64_t tag)
     }
     c->h = h;
     c->tag = tag;
-    if (event_assign(&c->event, ev_base(h->ev), fd, EV_READ | EV_PERSIST, on_event, c) <
-        0) {
-        close(fd);
-        free(c);
-        return NULL;
-    }
+    ev_io_init(&c->io, h->ev, fd, on_event, c);
     h->counts.accepted++;
     h->counts.conns_now++;
     wait_for(c, WAIT_HEAD, true);
@@ -252,8 +237,7 @@ static void count_end(struct conn *c)
     n->closed_slow_reader += c->end == END_SLOW_READER;
     n->closed_peer += c->end == END_PEER;
     n->closed_error += c->end == END_ERROR;
-    log_debug("event=conn_closed fd=%d why=\"%s\"", (int)event_get_fd(&c->event),
-              end_names[c->end]);
+    log_debug("event=conn_closed fd=%d why=\"%s\"", c->io.fd, end_names[c->end]);
 }
 
 static void drop_requests(struct conn *c)
@@ -284,8 +268,8 @@ void conn_free(struct conn *c)
         if (h->again[i] == c)
             h->again[i--] = h->again[--h->n_again];
     }
-    event_del(&c->event);
-    close(event_get_fd(&c->event));
+    ev_io_end(&c->io);
+    close(c->io.fd);
     if (list_linked(&c->in_wait))
         list_remove(wait_list(c), &c->in_wait);
     busy_give(c);

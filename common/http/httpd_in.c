@@ -71,7 +71,7 @@ static bool may_take(const struct conn *c)
 {
     const struct busy *b = c->busy;
 
-    return !c->no_more && c->end == END_NOT && (c->interest & EV_WRITE) == 0 &&
+    return !c->no_more && c->end == END_NOT && (c->io.what & EV_IO_WRITE) == 0 &&
            b->n_reqs < c->h->opts.max_pipelined && b->out_len - b->out_at < HTTPD_OUT_AHEAD;
 }
 
@@ -190,7 +190,7 @@ static void on_read_end(struct conn *c, ssize_t n)
 void conn_linger_read(struct conn *c)
 {
     struct busy *b = c->busy;
-    ssize_t n = recv(event_get_fd(&c->event), c->h->scratch, HTTPD_SCRATCH, 0);
+    ssize_t n = recv(c->io.fd, c->h->scratch, HTTPD_SCRATCH, 0);
 
     if (n < 0 && (errno == EAGAIN || errno == EINTR))
         return;
@@ -217,7 +217,7 @@ bool conn_read(struct conn *c)
         p = b->in + b->in_len;
         room = b->in_cap - b->in_len;
     }
-    n = recv(event_get_fd(&c->event), p, room, 0);
+    n = recv(c->io.fd, p, room, 0);
     h->counts.reads++;
     if (n <= 0) {
         on_read_end(c, n);

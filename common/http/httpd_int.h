@@ -15,9 +15,6 @@
 #ifndef SEGQ_HTTPD_INT_H
 #define SEGQ_HTTPD_INT_H
 
-#include <event2/event.h>
-#include <event2/event_struct.h>
-
 #include "common/http/httpd.h"
 #include "common/base/list.h"
 
@@ -89,7 +86,7 @@ struct busy {
 };
 
 struct conn {
-    struct event event;
+    struct ev_io io;
     struct httpd *h;   /* ref */
     struct busy *busy; /* owned; NULL while nothing is under way */
     struct list_node in_wait;
@@ -98,7 +95,6 @@ struct conn {
     uint64_t tag;     /* the user's */
     uint8_t wait;     /* enum conn_wait */
     uint8_t end;      /* enum conn_end: set = will be closed at the end of the turn */
-    uint8_t interest; /* EV_READ, EV_WRITE as armed */
     bool no_more; /* requests are taken from it */
     bool used;    /* it had a request */
     bool dirty, eof, lingering;

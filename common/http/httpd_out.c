@@ -58,7 +58,7 @@ bool out_pending(const struct conn *c)
 static size_t put_out(struct conn *c, const char *p, size_t len)
 {
     struct httpd *h = c->h;
-    ssize_t n = send(event_get_fd(&c->event), p, len, MSG_NOSIGNAL);
+    ssize_t n = send(c->io.fd, p, len, MSG_NOSIGNAL);
 
     h->counts.writes++;
     if (SQ_UNLIKELY(n < 0)) {

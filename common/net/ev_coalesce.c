@@ -4,7 +4,6 @@
  * then cost more than the work. Under full load turns are long and this never waits. */
 #include "common/net/ev_coalesce.h"
 
-#include <errno.h>
 #include <sys/prctl.h>
 #include <time.h>
 
@@ -32,15 +31,15 @@ static bool fast(struct ev_calm *c, int64_t now_us)
     return c->fast;
 }
 
-void ev_calm_down(struct ev *ev, int64_t now_us)
+int64_t ev_calm_down(struct ev *ev, int64_t now_us)
 {
     struct ev_calm *c = &ev->calm;
     int64_t until_us = ev->clock.mono_us + c->gap_us; /* this turn's begin */
     struct timespec ts = { .tv_nsec = (until_us - now_us) * 1000 };
 
     if (!fast(c, now_us) || ev->clock.stale || ts.tv_nsec <= 0)
-        return;
+        return now_us;
     c->waits++;
-    if (clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL) == EINTR)
-        return; /* a signal: the loop will see to it */
+    (void)clock_nanosleep(CLOCK_MONOTONIC, 0, &ts, NULL); /* a signal: the loop will see to it */
+    return until_us;
 }

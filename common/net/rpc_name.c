@@ -47,9 +47,11 @@ static void on_answer(int rc, struct evutil_addrinfo *found, void *arg)
 
 static bool have_dns(struct rpc *r)
 {
-    if (r->dns == NULL)
-        r->dns = evdns_base_new(ev_base(r->ev), EVDNS_BASE_INITIALIZE_NAMESERVERS |
-                                                    EVDNS_BASE_DISABLE_WHEN_INACTIVE);
+    struct event_base *base = ev_base(r->ev);
+
+    if (r->dns == NULL && base != NULL)
+        r->dns = evdns_base_new(base, EVDNS_BASE_INITIALIZE_NAMESERVERS |
+                                          EVDNS_BASE_DISABLE_WHEN_INACTIVE);
     return r->dns != NULL;
 }
 

@@ -8,8 +8,6 @@
  * library is told to give free pages back (malloc_trim: 20 ms for those 5 000 buffers, once).
  * A crowd may still be leaving at that moment: looks go on giving back until one finds less
  * than 512 KiB.
- * libevent keeps a small record for each descriptor that there ever was, so up to a page for
- * each connection of the largest crowd stays.
  * Growth that is in use, and ups and downs below that, cost one look. */
 #ifndef SEGQ_GIVEBACK_H
 #define SEGQ_GIVEBACK_H

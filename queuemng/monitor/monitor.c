@@ -350,7 +350,8 @@ int monitor_new(struct monitor **out, struct ev *ev, const struct metric_def *de
     m->ctx = ctx;
     m->v = calloc(n + 1, sizeof(*m->v));
     /* asks a name server without blocking; without one, numbers and /etc/hosts remain */
-    m->dns = evdns_base_new(ev_base(ev), EVDNS_BASE_DISABLE_WHEN_INACTIVE);
+    if (ev_base(ev) != NULL)
+        m->dns = evdns_base_new(ev_base(ev), EVDNS_BASE_DISABLE_WHEN_INACTIVE);
     if (m->v == NULL || m->dns == NULL)
         rc = err_set(e, SQ_ENOMEM, "monitor");
     else

@@ -4,8 +4,6 @@
 #include "queuemng/store/redis_link.h"
 
 #include <assert.h>
-#include <hiredis/adapters/libevent.h>
-#include <hiredis/async.h>
 #include <hiredis/hiredis.h>
 #include <sodium.h>
 #include <stdio.h>
@@ -17,6 +15,7 @@
 #include "common/net/net.h"
 #include "common/base/rng.h"
 #include "queuemng/store/redis_addrs.h"
+#include "queuemng/store/redis_io.h"
 
 #define LOG_MODULE     "redis"
 #define BACKOFF_MIN_MS 50u
@@ -420,7 +419,10 @@ static void dial(struct redis_link *l)
         return;
     }
     l->ac->data = l;
-    redisLibeventAttach(l->ac, ev_base(l->ev));
+    if (!redis_io_attach(l->ac, l->ev)) {
+        fail(l, REDIS_CONNECT, e.text);
+        return;
+    }
     redisAsyncSetConnectCallback(l->ac, on_connect);
     redisAsyncSetDisconnectCallback(l->ac, on_disconnect);
     ev_timer_at(l->timer, ev_now(l->ev) + l->connect_ms);

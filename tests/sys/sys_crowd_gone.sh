@@ -32,12 +32,6 @@ sys.stdin.readline()
 EOT
 crowd() { # NAME PID PORT N BYTES KIND WANTED_KB
     local before most
-    # libevent keeps a record of each descriptor that there ever was: they are there before we
-    # measure, not amid the buffers.
-    coproc python3 "$DIR/crowd.py" "$3" "$4" 2000 "$6"
-    read -r _ <&"${COPROC[0]}"
-    echo >&"${COPROC[1]}"
-    wait "$COPROC_PID"
     before=$(own_kb "$2")
     coproc python3 "$DIR/crowd.py" "$3" "$4" "$5" "$6"
     read -r _ <&"${COPROC[0]}"

@@ -1,5 +1,6 @@
 /* test_ev.c: order of timers, posts and hooks; freeing from inside callbacks. */
 #include <criterion/criterion.h>
+#include <event2/event.h>
 #include <signal.h>
 #include <string.h>
 #include <time.h>
@@ -191,6 +192,79 @@ Test(ev, a_timer_may_free_itself_or_a_due_one)
         ev_turn(ev, true);
 }
 
+static struct ev_timer *again;
+static unsigned agains;
+
+static void arm_again(void *arg)
+{
+    (void)arg;
+    agains++;
+    ev_timer_at(again, 0); /* long ago */
+}
+
+Test(ev, a_timer_that_arms_itself_for_the_past_runs_once_a_turn_behind_the_others)
+{
+    struct ev_timer *b = ev_timer_new(ev, note, "b");
+
+    again = ev_timer_new(ev, arm_again, NULL);
+    ev_timer_at(again, 0);
+    ev_timer_at(b, ev_now(ev));
+    ev_turn(ev, true);
+    cr_expect_eq(agains, 1u);
+    cr_expect_str_eq(trace, "b");
+    ev_turn(ev, true);
+    cr_expect_eq(agains, 2u);
+    ev_timer_free(again);
+    ev_timer_free(b);
+}
+
+static struct ev_io *pair[2];
+
+static void end_the_other(void *arg, unsigned what)
+{
+    unsigned other = 1 - *(const unsigned *)arg;
+
+    (void)what;
+    note("x");
+    ev_io_free(pair[other]);
+    pair[other] = NULL;
+}
+
+Test(ev, what_was_ended_in_this_turn_is_told_nothing)
+{
+    static unsigned index[2] = { 0, 1 };
+
+    for (unsigned i = 0; i < 2; i++) {
+        int fd[2];
+
+        cr_assert_eq(pipe(fd), 0);
+        cr_assert_eq(write(fd[1], "x", 1), 1);
+        pair[i] = ev_io_new(ev, fd[0], end_the_other, &index[i]);
+        cr_assert_eq(ev_io_set(pair[i], EV_IO_READ), 0);
+    }
+    ev_turn(ev, true);
+    cr_expect_str_eq(trace, "x");
+    for (unsigned i = 0; i < 2; i++)
+        ev_io_free(pair[i]);
+}
+
+static void on_guest(evutil_socket_t fd, short what, void *arg)
+{
+    (void)fd;
+    (void)what;
+    stop(arg);
+}
+
+Test(ev, what_waits_in_libevent_is_told)
+{
+    struct timeval soon = { .tv_usec = 20000 };
+    int64_t start = real_us();
+
+    cr_assert_eq(event_base_once(ev_base(ev), -1, EV_TIMEOUT, on_guest, NULL, &soon), 0);
+    ev_run(ev);
+    cr_expect_geq(real_us() - start, 10000);
+}
+
 static unsigned seen;
 
 static void on_io(void *arg, unsigned what)
@@ -249,4 +323,9 @@ Test(ev, signals_are_told_in_the_loop)
     raise(SIGTERM);
     ev_run(ev);
     cr_expect_str_eq(trace, "usr1");
+    ev_free(ev);
+    cr_assert_eq(ev_new(&ev, NULL), 0);
+    cr_assert_eq(ev_signal(ev, SIGUSR1, stop, NULL), 0, "the next loop has them");
+    raise(SIGUSR1);
+    ev_run(ev);
 }

@@ -178,7 +178,7 @@ void ev_turn(struct ev *ev, bool wait)
     ev->clock.stale = true;
     ev_ios_run(ev, us);
     ev_timers_run(ev);
-    if (guest_waits(ev) && event_base_loop(ev->guest, EVLOOP_NONBLOCK) < 0)
+    if (guest_waits(ev) && event_base_loop(ev->guest, EVLOOP_ONCE | EVLOOP_NONBLOCK) < 0)
         log_error("event=loop_failed errno=%d", errno);
     run_posts(ev);
     run_hooks(ev);

@@ -1,6 +1,7 @@
 /* httpd_out.c: answers: composed by hand into the connection's output, one write a turn; that to a
  * request at hand is written at once. An answer whose turn has not come is kept with its request until those before it are
  * out (the order of answers is the order of requests: RFC 9112 9.3.2). */
+#define _GNU_SOURCE 1 /* memmem */
 #include "common/http/httpd_out.h"
 
 #include <assert.h>

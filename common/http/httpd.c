@@ -357,6 +357,11 @@ const char *httpd_addr(const struct httpd *h)
     return h->addr;
 }
 
+uint32_t httpd_max_conns(const struct httpd *h)
+{
+    return h->opts.max_conns;
+}
+
 const struct httpd_counts *httpd_counts(const struct httpd *h)
 {
     return &h->counts;

@@ -54,6 +54,7 @@ SQ_CHECK int httpd_new(struct httpd **out, struct ev *ev, const struct httpd_opt
                        const struct httpd_calls *calls, void *ctx, struct err *e);
 void httpd_free(struct httpd *h);
 const char *httpd_addr(const struct httpd *h);
+uint32_t httpd_max_conns(const struct httpd *h); /* as far as descriptors allow */
 /* TERM: stop accepting, answer what is in flight with "Connection: close", then `done`
  * (posted; bounded by the deadlines and by how long answers take). */
 void httpd_drain(struct httpd *h, ev_fn done, void *arg);

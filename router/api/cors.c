@@ -8,7 +8,7 @@
     "Access-Control-Expose-Headers: Location, Retry-After\r\n"                           \
     "Vary: Origin\r\n"
 #define MAY                                                                              \
-    "Access-Control-Allow-Headers: Content-Type, Idempotency-Key\r\n"                    \
+    "Access-Control-Allow-Headers: Content-Type, Idempotency-Key, Last-Event-ID\r\n"     \
     "Access-Control-Max-Age: 7200\r\n"
 
 struct origin {

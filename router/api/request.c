@@ -72,20 +72,33 @@ static void ticket(const struct http_req *q, struct api_req *out, struct slice r
         out->call = q->method == HTTP_DELETE ? API_LEAVE : API_BAD_METHOD;
 }
 
+static bool cut_tail(struct slice *p, const char *t, size_t n)
+{
+    if (p->n <= n || memcmp(p->p + p->n - n, t, n) != 0)
+        return false;
+    p->n -= n;
+    return true;
+}
+
+#define CUT_TAIL(p, lit) cut_tail(p, lit, sizeof(lit) - 1)
+
 static void tickets(const struct http_req *q, struct api_req *out, struct slice rest)
 {
-    if (one_part(rest))
-        ticket(q, out, rest);
+    bool events = CUT_TAIL(&rest, "/events");
+
+    if (!one_part(rest))
+        return;
+    ticket(q, out, rest);
+    if (!events)
+        return;
+    out->allow = "GET";
+    out->call = q->method == HTTP_GET ? API_EVENTS : API_BAD_METHOD;
 }
 
 static void queues(const struct http_req *q, struct api_req *out, struct slice rest)
 {
-    static const char tail[] = "/tickets";
-    const size_t tn = sizeof(tail) - 1;
-
     out->open = true;
-    if (rest.n > tn && memcmp(rest.p + rest.n - tn, tail, tn) == 0) {
-        rest.n -= tn;
+    if (CUT_TAIL(&rest, "/tickets")) {
         if (!one_part(rest))
             return;
         out->arg = rest;

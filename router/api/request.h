@@ -7,6 +7,7 @@
 enum api_call {
     API_JOIN,  /* POST /v1/queues/{queue}/tickets */
     API_POLL,  /* GET /v1/tickets/{token} */
+    API_EVENTS, /* GET /v1/tickets/{token}/events */
     API_LEAVE, /* DELETE /v1/tickets/{token} */
     API_QUEUE, /* GET /v1/queues/{queue} */
     API_JWKS,  /* GET /.well-known/jwks.json */

@@ -24,6 +24,9 @@
 /* A program that has no pass: it takes a visit of the room until it has one. */
 #define NO_PASS_RETRY_S 5
 
+/* Who may not listen polls for so long. */
+#define NO_LISTENER_RETRY_S 30
+
 void api_ans_init(struct api_ans *a)
 {
     a->status = 0;
@@ -157,6 +160,12 @@ void api_closed(struct api_ans *a, const struct route_queue *q, const char *deta
     ADD(&a->body, "}");
 }
 
+void api_no_listener(struct api_ans *a, uint64_t salt)
+{
+    a->status = 204;
+    put_retry_after(a, NO_LISTENER_RETRY_S, NO_LISTENER_RETRY_S, salt);
+}
+
 void api_no_pass(struct api_ans *a, enum api_problem p, const char *detail,
                  struct slice room, uint64_t salt)
 {
@@ -281,6 +290,15 @@ static char *waiting(char *w, const struct api_ticket *t)
     w = PUT(w, ",\"poll_after_ms\":");
     w = text_u64(w, t->poll_after_ms);
     return t->early ? early(w, t->queue->map.when.opens_ms) : w;
+}
+
+uint32_t api_words(const struct api_ticket *t)
+{
+    const struct lane_stats *s = api_lane_stats(t);
+    bool eta = t->position != 0 && api_eta_s(t->position, s) >= 0;
+    uint32_t words = t->queue->page_version * 64 + s->eta_reason;
+
+    return words * 8 + 4 * eta + 2 * t->early + api_is_capped(t);
 }
 
 static char *admitted(char *w, const struct api_ticket *t)

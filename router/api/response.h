@@ -82,6 +82,10 @@ struct api_ticket {
 };
 /* location: the answer to a join. */
 void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool location);
+/* Equal for two tickets that wait, if what is told of them differs in figures only. */
+uint32_t api_words(const struct api_ticket *t);
+/* 204: this router takes no further listeners now. */
+void api_no_listener(struct api_ans *a, uint64_t salt);
 /* A flow that ended with something else than a ticket. */
 void api_failed(struct api_ans *a, const struct flow *f, uint64_t salt);
 

@@ -40,13 +40,15 @@ struct rflow *rflow_new(struct router *r, struct httpd_req *req, rflow_done done
     rf->slot = NULL;
     rf->page = NULL;
     rf->renewal = renewal;
+    rf->listening = NULL;
     rf->pass = NULL;
     rf->pass_len = 0;
     rf->subject_len = 0;
     rf->in_waiting = (struct list_node) { NULL, NULL };
     rf->started_us = ev_now_us(r->ev);
     list_push_back(list_of(r, rf), &rf->in_all);
-    httpd_set_user(req, rf);
+    if (req != NULL)
+        httpd_set_user(req, rf);
     return rf;
 }
 
@@ -97,6 +99,8 @@ static void count_end(struct router *r, const struct rflow *rf)
     const struct flow *f = &rf->flow;
     uint64_t us = (uint64_t)(ev_now_us(r->ev) - rf->started_us);
 
+    if (rf->listening != NULL)
+        return; /* no request */
     r->counts.unavailable += f->result == FLOW_UNAVAIL && rf->renewal == NULL;
     r->counts.full += f->result == FLOW_FULL;
     if (f->kind == FLOW_JOIN) {

@@ -11,6 +11,7 @@
 #include "router/state/router.h"
 
 struct page_ask;
+struct listening;
 struct renewal;
 struct rflow;
 
@@ -27,6 +28,8 @@ struct rflow { /* pooled: a poll allocates nothing */
     int64_t started_us;
     struct page_ask *page;   /* owned; NULL: not of a page */
     struct renewal *renewal; /* owned; NULL: it is none. Else it is in r->renewals */
+    struct listening *listening; /* ref; NULL: it is not the look of one */
+    uint64_t listen_id, last_told; /* of a request to listen: gate_listener(), its Last-Event-ID */
     const char *pass; /* ref, during the answer's call only */
     uint16_t pass_len;
     int64_t pass_until_s; /* FLOW_SESSION: how long the pass is good that was shown */
@@ -37,7 +40,7 @@ struct rflow { /* pooled: a poll allocates nothing */
 
 SQ_CHECK int rflow_init(struct router *r);
 void rflow_fini(struct router *r);
-/* NULL: too many under way, or no memory. renewal: taken over (malloc); NULL: it is none. */
+/* NULL: too many under way, or no memory. req NULL: nobody is answered. renewal: taken over (malloc); NULL: it is none. */
 struct rflow *rflow_new(struct router *r, struct httpd_req *req, rflow_done done,
                         struct renewal *renewal);
 /* The same for a call of the API. NULL: that has been answered: 503, `detail`. */

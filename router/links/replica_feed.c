@@ -122,6 +122,8 @@ int replica_feed_in(struct seg_link *l, const struct msg_replica *m)
                  (long long)m->stamp_ms, m->n);
     else if (s->farewell_done != NULL && all_confirmed(s))
         farewell_ends(s);
+    if (rc == 0 && listeners_pushed(&s->r->listeners, s->r->routes, known(s)))
+        ev_timer_at(s->r->listen_timer, ev_now(s->r->ev));
     return rc;
 }
 

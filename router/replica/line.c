@@ -13,7 +13,7 @@
 void line_pool_init(struct line_pool *p, size_t max_bytes)
 {
     slab_init(&p->slabs, sizeof(struct line_block));
-    p->n_bytes = 0;
+    p->n_bytes = p->n_changes = 0;
     p->max_bytes = max_bytes;
 }
 
@@ -192,8 +192,9 @@ void line_drop(struct line *l, uint32_t number)
 {
     uint32_t b = number >> BITS512_SHIFT, i = number & (BITS512_N - 1);
 
-    if (number >= l->end || l->block[b] == NULL || !bits512_has(l->block[b]->alive, i))
+    if (!line_has(l, number))
         return;
+    l->version = ++l->pool->n_changes;
     bits512_clear(l->block[b]->alive, &l->sub[b], i);
     if (living(l, b) == 0)
         give(l, b);
@@ -244,6 +245,7 @@ int line_apply(struct line *l, const struct replica_row *row)
     int rc;
 
     assert(row->head <= row->end && l->head <= l->end); /* the codec has looked */
+    l->version = ++l->pool->n_changes;
     if (is_new)
         forget_all(l);
     if (row->end < l->end || row->head < l->head)

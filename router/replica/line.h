@@ -21,6 +21,7 @@ struct line_block {
 struct line_pool {
     struct slab_pool slabs; /* of struct line_block */
     size_t n_bytes, max_bytes; /* of all lines, and what else their owner charges */
+    uint64_t n_changes; /* of all lines, ever */
 };
 
 struct line {
@@ -30,6 +31,7 @@ struct line {
     uint32_t *tag;           /* who waits in the blocks before */
     uint32_t cap;            /* blocks that the arrays have room for */
     uint32_t end, head;      /* struct replica_row */
+    uint64_t version;        /* another one when bits have changed; no two lines have the same */
     uint32_t stale;          /* tags behind this block are old: no rank is asked for */
 };
 
@@ -50,14 +52,23 @@ static inline uint32_t line_blocks(const struct line *l)
     return (uint32_t)(((uint64_t)l->end + BITS512_N - 1) >> BITS512_SHIFT);
 }
 
+static inline bool line_has(const struct line *l, uint32_t number)
+{
+    const struct line_block *k;
+
+    return number < l->end && (k = l->block[number >> BITS512_SHIFT]) != NULL &&
+           bits512_has(k->alive, number & (BITS512_N - 1));
+}
+
 /* Whether `number` waits, and how many before it. */
 static inline bool line_rank(const struct line *l, uint32_t number, uint32_t *rank)
 {
     uint32_t b = number >> BITS512_SHIFT, i = number & (BITS512_N - 1);
     const struct line_block *k;
 
-    if (number >= l->end || (k = l->block[b]) == NULL || !bits512_has(k->alive, i))
+    if (!line_has(l, number))
         return false;
+    k = l->block[b];
     *rank = l->tag[b] + bits512_rank(k->alive, l->sub[b], i);
     return true;
 }

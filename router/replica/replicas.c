@@ -68,15 +68,17 @@ static uint32_t shortest_ms(const struct known_name *n, msec_t now_ms)
     return ms < n->told_max_ms ? ms : n->told_max_ms;
 }
 
+/* Of these names bits are not known, or not all. */
+#define ASKS (REPLICA_ASK | REPLICA_MORE | REPLICA_FENCED)
+
 static enum replica_by find(const struct replicas *r, const struct stream *st,
                             const struct known_name *n, uint32_t number, msec_t now_ms,
                             uint32_t *rank)
 {
-    const unsigned asks = REPLICA_ASK | REPLICA_MORE | REPLICA_FENCED;
     msec_t age_ms = stream_age_ms(st, now_ms);
     uint32_t low_ms;
 
-    if ((n->flags & asks) != 0 || (low_ms = shortest_ms(n, now_ms)) == 0)
+    if ((n->flags & ASKS) != 0 || (low_ms = shortest_ms(n, now_ms)) == 0)
         return BY_ASKING_NAME;
     if (age_ms > r->fresh_ms)
         return BY_ASKING_STALE;
@@ -122,6 +124,14 @@ bool replicas_place(struct replicas *r, node_no node, seg_id host, const struct 
     }
     r->polls[by]++;
     return by == BY_REPLICA;
+}
+
+const struct line *replicas_line(const struct replicas *r, node_no node, seg_id host, seg_id name)
+{
+    const struct stream *st = map_get_ptr(&r->streams, node);
+    const struct known_name *n = st != NULL ? stream_name(st, name) : NULL;
+
+    return n != NULL && n->host == host && (n->flags & ASKS) == 0 ? &n->line : NULL;
 }
 
 void replicas_over(struct replicas *r, node_no node, const struct token *t)

@@ -278,6 +278,7 @@ static void swap_sets(struct stream *st, msec_t now_ms)
     }
     set_fini(st, &st->now);
     st->now = st->next;
+    st->pool->n_changes++; /* other lines than before */
     set_init(&st->next);
     st->state = STREAM_LIVE;
 }

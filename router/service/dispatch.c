@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "router/api/request.h"
+#include "router/calls/events.h"
 #include "router/calls/join.h"
 #include "router/calls/leave.h"
 #include "router/calls/poll.h"
@@ -33,6 +34,7 @@ static void on_conn_end(void *ctx, uint64_t tag)
  * ask, and an answer "too fast" would take us out of service; or the page says it in words). */
 static const uint8_t budget_of[] = {
     [API_JOIN] = LIMIT_JOIN,         [API_POLL] = LIMIT_POLL,
+    [API_EVENTS] = LIMIT_POLL,
     [API_LEAVE] = LIMIT_POLL,        [API_QUEUE] = LIMIT_POLL,
     [API_JWKS] = LIMIT_POLL,         [API_VERIFY] = LIMIT_NKINDS,
     [API_SESSION] = LIMIT_NKINDS, /* session_command.c: by the secret */
@@ -78,6 +80,9 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
     switch (a->call) {
     case API_POLL:
         poll_start(r, req, a->arg);
+        return true;
+    case API_EVENTS:
+        events_start(r, req, q, a->arg);
         return true;
     case API_JOIN:
         join_start(r, req, q, a->arg);
@@ -160,9 +165,10 @@ static void on_request(void *ctx, struct httpd_req *req, const struct http_req *
 
 static void on_gone(void *ctx, struct httpd_req *req, void *user)
 {
-    (void)ctx;
-    (void)req;
-    rflow_client_gone(user);
+    if (httpd_is_open(req))
+        events_gone(ctx, user);
+    else
+        rflow_client_gone(user);
 }
 
 static void on_bad(void *ctx, struct httpd_req *req, int status)

@@ -30,6 +30,9 @@ static const struct metric_row own[] = {
     ROW("maps_refused_total", COUNTER, maps_refused, "Chain map messages that did not apply"),
     ROW("joins_held_total", COUNTER, held, "Joins whose answer waited for a direct entry"),
     ROW("joins_admitted_total", COUNTER, entered, "Joins that were answered with the pass"),
+    ROW("events_total", COUNTER, events, "Events sent to listeners, who are told at once"),
+    ROW("listeners_refused_total", COUNTER, listeners_refused,
+        "Listeners answered 204, so that they poll: too many, or not over HTTP/1.1"),
     ROW("claims_total", COUNTER, claims, "Joins with a good claim"),
     ROW("claims_refused_total", COUNTER, claims_refused, "Joins refused because of their claim"),
     ROW("sessions_extended_total", COUNTER, extended,
@@ -169,6 +172,7 @@ void router_metrics(void *router, struct buf *b)
     gauge(b, "segq_router_map_version", "Version of the chain map",
           routes_version(r->routes));
     gauge(b, "segq_router_map_epoch", "Epoch of the chain map", routes_epoch(r->routes));
+    gauge(b, "segq_router_listeners", "Clients that are told at once", r->listeners.all.n);
     gauge(b, "segq_router_flows", "Requests being answered", r->flows.n);
     metrics_histo(b, "segq_router_join_seconds", "Time to answer a join", &r->join_us);
     metrics_histo(b, "segq_router_poll_seconds", "Time to answer a poll", &r->poll_us);

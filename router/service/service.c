@@ -9,6 +9,7 @@
 
 #include "common/base/log.h"
 #include "common/http/admin.h"
+#include "router/calls/events.h"
 #include "router/links/flows.h"
 #include "router/links/mng_link.h"
 #include "router/links/replica_feed.h"
@@ -107,7 +108,8 @@ static int open_all(struct router *r, struct err *e)
     r->routes = routes_new();
     randombytes_buf(key, sizeof(key));
     r->sigcache = sigcache_new((size_t)c->verify_cache, key);
-    if (r->routes == NULL || r->sigcache == NULL || rflow_init(r) < 0)
+    if (r->routes == NULL || r->sigcache == NULL || rflow_init(r) < 0 ||
+        events_init(r) < 0)
         return err_set(e, SQ_ENOMEM, "out of memory");
     rc = open_links(r, e);
     if (rc == 0)
@@ -157,6 +159,7 @@ void router_free(struct router *r)
     mng_links_free(r->mngs);
     seg_links_free(r->segs);
     rflow_fini(r);
+    events_fini(r);
     replicas_fini(&r->replicas);
     if (r->admin != NULL)
         admin_free(r->admin);
@@ -190,5 +193,6 @@ void router_drain(struct router *r, ev_fn done, void *arg)
 {
     r->drained = done;
     r->drained_arg = arg;
+    events_drain(r);
     httpd_drain(r->httpd, on_answered, r);
 }

@@ -45,6 +45,10 @@ const struct cfg_key router_keys[] = {
       .help = "create secret_file if it is missing" },
     { K(max_conns), .type = CFG_INT, .def = "65536", .min = 1, .max = 1000000,
       .help = "public connections at the same time; further ones wait in the backlog" },
+    { K(max_listeners), .type = CFG_INT, .def = "32768", .min = 0, .max = 1000000,
+      .reload = true,
+      .help = "clients told at once (GET .../events) at the same time, at most half of max_conns; "
+              "further ones poll; 0 = all poll" },
     { K(conns_per_addr), .type = CFG_INT, .def = "1000", .min = 0, .max = 1000000,
       .reload = true, .help = "connections of one address (IPv4 /32, IPv6 /64); 0 = no "
                               "limit" },

@@ -19,7 +19,7 @@ struct router_cfg {
     struct cfg_list managers;        /* of char * */
     struct cfg_list trusted_proxies; /* of char *, CIDRs */
     bool create_keys;
-    int64_t max_conns, max_pipelined, coalesce_us;
+    int64_t max_conns, max_listeners, max_pipelined, coalesce_us;
     int64_t head_timeout, body_timeout, idle_timeout, heartbeat, request_timeout, replica_fresh;
     double join_limit_per_s, poll_limit_per_s, bad_limit_per_s; /* 0: not limited */
     int64_t join_burst, poll_burst, bad_burst, conns_per_addr, limit_table_entries;

@@ -93,6 +93,23 @@ void gate_conn_end(struct gate *g, uint64_t tag)
         limit_conn_close(g->limit, tag);
 }
 
+/* Whose connections end at a proxy has none here to be counted by. */
+limit_id gate_listener(const struct gate *g, uint64_t tag)
+{
+    return (tag & BEHIND) != 0 ? g->client : 0;
+}
+
+bool gate_listen(struct gate *g, limit_id client)
+{
+    return client == 0 || limit_conn_open(g->limit, client, g->conns_per_addr);
+}
+
+void gate_listen_end(struct gate *g, limit_id client)
+{
+    if (client != 0)
+        limit_conn_close(g->limit, client);
+}
+
 static int client_of(const struct gate *g, const struct http_req *q, struct ip *out)
 {
     const struct http_via *v =

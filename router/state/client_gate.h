@@ -36,6 +36,12 @@ SQ_CHECK bool gate_conn(struct gate *g, const struct net_addr *peer, int64_t now
                         uint64_t *tag);
 void gate_conn_end(struct gate *g, uint64_t tag);
 
+/* Somebody listens, on a connection that lasts: false: that client has too many. client: of
+ * gate_listener(); 0: its own connection is counted, and no other. */
+limit_id gate_listener(const struct gate *g, uint64_t tag); /* of the request at hand */
+SQ_CHECK bool gate_listen(struct gate *g, limit_id client);
+void gate_listen_end(struct gate *g, limit_id client);
+
 /* A request begins (q NULL: it could not be read): sets g->client. */
 void gate_request(struct gate *g, uint64_t tag, const struct http_req *q);
 /* Is the other end a trusted proxy? */

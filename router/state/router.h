@@ -19,6 +19,7 @@
 #include "router/gate/pass_clock.h"
 #include "router/gate/revoked.h"
 #include "router/gate/signature_cache.h"
+#include "router/listen/listeners.h"
 #include "router/replica/replicas.h"
 #include "router/state/cfg.h"
 #include "router/state/claim_keys.h"
@@ -43,6 +44,7 @@ struct router_counts {             /* ever */
     uint64_t extended, sessions_ended, sessions_refused; /* POST /v1/session */
     uint64_t renewed, renew_failed, renew_late; /* passes, while they are verified */
     uint64_t held, entered; /* joins that waited for their admission, and had it */
+    uint64_t events, listeners_refused; /* GET .../events: told; sent away to poll */
     uint64_t pages, page_enters;   /* pages shown; people sent on with a pass */
 };
 
@@ -54,6 +56,8 @@ struct router {
     struct admin *admin;
     struct routes *routes;
     struct replicas replicas; /* what answers polls without a node */
+    struct listeners listeners; /* who is told at once, events.h */
+    struct ev_timer *listen_timer;
     struct cluster_keys keys;
     struct seg_links *segs;
     struct mng_links *mngs;

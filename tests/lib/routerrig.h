@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <jansson.h>
+#include <malloc.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,6 +44,9 @@ struct world {
     uint64_t last_reg_version;
     bool hold; /* the node does what it is asked, but never answers */
     bool sealed;
+    uint32_t poll_ms;  /* that is told; 0 = 3000 */
+    uint32_t moved;    /* so many before each have gone */
+    enum gone_reason ends; /* all are over; 0: none is */
     enum no_place no_place; /* nobody has a position, and that is why */
     const char *page;   /* what the maps to come say of the queue's page, as JSON */
     const char *message;  /* the operator's, in the next map */
@@ -142,12 +146,12 @@ static void place(const struct place_req *q, struct place_ans *a)
 {
     w.places++;
     a->state = PLACE_WAITING;
-    a->position = w.no_place == NO_PLACE_UNSAID ? q->number : 0;
+    a->position = w.no_place == NO_PLACE_UNSAID ? q->number - w.moved : 0;
     a->reason = (uint8_t)w.no_place;
-    a->poll_after_ms = 3000;
-    if (q->number == N_GONE) {
+    a->poll_after_ms = w.poll_ms != 0 ? w.poll_ms : 3000;
+    if (q->number == N_GONE || w.ends != 0) {
         a->state = PLACE_GONE;
-        a->reason = GONE_NO_SHOW;
+        a->reason = w.ends != 0 ? w.ends : GONE_NO_SHOW;
     } else if (q->number == N_ADMITTED) {
         *a = (struct place_ans) { .state = PLACE_ADMITTED,
                                   .pass = "a.b.c",
@@ -406,6 +410,7 @@ static void start_router(void)
                                   .managers = { w.managers, 1 },
                                   .allow_origins = allow_origins,
                                   .max_conns = 100,
+                                  .max_listeners = 1000,
                                   .request_timeout = 400,
                                   .heartbeat = 200,
                                   .log_level = 2 };

@@ -112,6 +112,7 @@ def tickets(a):
     a.ask("POST", "/v1/queues/login/tickets", "x", 415, **{"Content-Type": "text/plain"})
     a.ask("GET", "/v1/tickets/forged", want=404)
     a.ask("DELETE", "/v1/tickets/forged", want=404)
+    a.ask("GET", "/v1/tickets/forged/events", want=404)
     a.ask("GET", "/v1/verify?queue=login", want=401)
     a.ask("GET", "/v1/verify?queue=login&redirect=1", want=303)
     _, _, body = a.ask("POST", "/v1/queues/login/tickets", {"subject": "boris"}, 201)
@@ -128,6 +129,9 @@ def let_in(a, token):
         _, _, body = a.ask("GET", "/v1/tickets/" + token, want=200)
         t = json.loads(body)
         if t["state"] == "admitted":
+            _, _, events = a.ask("GET", f"/v1/tickets/{token}/events", want=200)
+            if t["pass"].encode() not in events:
+                raise SystemExit(f"who listens is told something else: {events!r}")
             return t["pass"]
         wait_a_tick(a)
     raise SystemExit("it was never let in")
@@ -153,6 +157,7 @@ def sessions(a, token, good):
     a.ask("POST", "/v1/session", {"command": "release"}, 204, **bearer)
     a.ask("GET", "/v1/verify?queue=login", want=403, **bearer)
     a.ask("GET", "/v1/tickets/" + token, want=410)
+    a.ask("GET", f"/v1/tickets/{token}/events", want=410)
     a.ask("DELETE", "/v1/tickets/" + token, want=204)
     a.ask("GET", "/v1/admin/tickets/" + token, want=200)
 

@@ -1,0 +1,32 @@
+/* event.h: server-sent events (WHATWG HTML, section 9.2), as GET /v1/tickets/{token}/events sends
+ * them. Pure.
+ *
+ *   id: PLACE                                      it waits there; 0: the place is not known
+ *   data: {"token":"...","state":"waiting",...}    a ticket, as a poll tells it
+ *
+ *   event: gone                                    the ticket is over
+ *   data: {"status":410,...}                       as a poll is answered
+ *
+ *   event: away                                    this router stops
+ *   data: {"poll_after_ms":2345}                   come back then
+ *
+ * The id is what a client says in Last-Event-ID when it comes again: it is never told a greater
+ * place than that at once. */
+#ifndef SEGQ_ROUTER_EVENT_H
+#define SEGQ_ROUTER_EVENT_H
+
+#include "common/base/buf.h"
+#include "common/http/http.h"
+
+#define EVENT_TYPE    "text/event-stream"
+#define EVENT_HEADERS "X-Accel-Buffering: no\r\n" /* nginx */
+#define EVENT_BEAT    ":\n\n" /* a comment */
+
+/* A Last-Event-ID of ours; 0: none, or not one of ours. */
+uint64_t event_last(const struct http_req *q);
+/* The lines before the data, which goes behind it without a line end. name NULL: a ticket.
+ * retry_ms 0: it stays as it was said. */
+void event_begin(struct buf *b, const char *name, uint64_t id, uint32_t retry_ms);
+void event_end(struct buf *b);
+
+#endif

@@ -1,0 +1,280 @@
+/* listeners.c: see listeners.h. */
+#include "router/listen/listeners.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/grow.h"
+#include "router/replica/replicas.h"
+
+#define NEWS_SHARE   64   /* a place that fell by one 64th is news */
+#define PUT_OFF_MS   1000 /* a look without an answer: again after one to two of these */
+#define RETURN_MS    500  /* nobody is told to come back before that */
+#define RETURN_PER_S 5000 /* so many are told to come back in a second */
+#define RETURN_MOST_MS 20000 /* but each within that: idle time-outs are longer */
+
+struct listen_bit {
+    struct listener *who; /* ref */
+    uint32_t number;
+    bool out; /* it does not wait any more, as far as is known here */
+};
+
+struct listen_name { /* of a segment, as tokens name it */
+    seg_id name;
+    uint64_t version; /* of the line that was looked at */
+    struct listen_bit *bit; /* owned */
+    uint32_t n, cap;
+};
+
+void listeners_init(struct listeners *l)
+{
+    memset(l, 0, sizeof(*l));
+    map_init(&l->names, 0);
+    list_init(&l->all);
+    list_init(&l->due);
+    for (unsigned i = 0; i < LISTEN_SLOTS; i++)
+        list_init(&l->slot[i]);
+}
+
+void listeners_fini(struct listeners *l)
+{
+    assert(l->all.n == 0 && l->names.n == 0);
+    map_fini(&l->names);
+}
+
+/* ---- wakes ------------------------------------------------------------------------------ */
+
+static msec_t wake_ms(const struct listener *x)
+{
+    return ms_min(x->look_ms, x->sent_ms + LISTEN_BEAT_MS);
+}
+
+static struct list *list_of(struct listeners *l, const struct listener *x)
+{
+    return x->slot == LISTEN_SLOTS ? &l->due : &l->slot[x->slot];
+}
+
+/* Due at once while look_ms is 0. A wake behind the last slot, which is known when this process
+ * was stopped, is looked at earlier, and waits again. */
+static void wait(struct listeners *l, struct listener *x)
+{
+    int64_t s = (wake_ms(x) + LISTEN_SLOT_MS - 1) / LISTEN_SLOT_MS; /* never early */
+
+    assert(!list_linked(&x->in_wakes) && !x->looking);
+    s = s > l->now_slot ? s : l->now_slot;
+    s = s < l->now_slot + LISTEN_SLOTS ? s : l->now_slot + LISTEN_SLOTS - 1;
+    x->slot = x->look_ms == 0 ? LISTEN_SLOTS : (uint16_t)(s % LISTEN_SLOTS);
+    list_push_back(list_of(l, x), &x->in_wakes);
+}
+
+static void wait_no_more(struct listeners *l, struct listener *x)
+{
+    if (list_linked(&x->in_wakes))
+        list_remove(list_of(l, x), &x->in_wakes);
+}
+
+static void at_once(struct listeners *l, struct listener *x)
+{
+    if (x->looking) {
+        x->again = true;
+        return;
+    }
+    wait_no_more(l, x);
+    x->look_ms = 0;
+    wait(l, x);
+}
+
+/* ---- names ------------------------------------------------------------------------------ */
+
+/* NULL: no memory. */
+static struct listen_name *name_for(struct listeners *l, seg_id name)
+{
+    struct listen_name *n = map_get_ptr(&l->names, name);
+
+    if (n != NULL || (n = calloc(1, sizeof(*n))) == NULL)
+        return n;
+    n->name = name;
+    if (map_set_ptr(&l->names, name, n) == 0)
+        return n;
+    free(n);
+    return NULL;
+}
+
+static void name_give(struct listeners *l, struct listen_name *n)
+{
+    if (n->n > 0)
+        return;
+    map_del(&l->names, n->name);
+    free(n->bit);
+    free(n);
+}
+
+bool listeners_add(struct listeners *l, struct listener *x, const struct token *t, msec_t now_ms)
+{
+    struct listen_name *n = name_for(l, t->seg);
+
+    if (n == NULL)
+        return false;
+    if (l->all.n == 0)
+        l->now_slot = now_ms / LISTEN_SLOT_MS;
+    if (!GROW(n->bit, n->n, n->cap, 4)) {
+        name_give(l, n);
+        return false;
+    }
+    *x = (struct listener) { .token = *t, .name = n, .at = n->n, .looking = true,
+                             .sent_ms = now_ms };
+    n->bit[n->n++] = (struct listen_bit) { .who = x, .number = t->number };
+    n->version = 0; /* its bit has not been looked at */
+    l->changes = 0;
+    list_push_back(&l->all, &x->in_all);
+    return true;
+}
+
+void listeners_remove(struct listeners *l, struct listener *x)
+{
+    struct listen_name *n = x->name;
+
+    assert(n->bit[x->at].who == x);
+    wait_no_more(l, x);
+    list_remove(&l->all, &x->in_all);
+    n->bit[x->at] = n->bit[--n->n];
+    n->bit[x->at].who->at = x->at;
+    name_give(l, n);
+}
+
+/* ---- bits ------------------------------------------------------------------------------- */
+
+/* A number that the line does not have yet has joined a moment ago. */
+static bool compare(struct listeners *l, struct listen_name *n, const struct line *line)
+{
+    bool any = false;
+
+    for (uint32_t i = 0; i < n->n; i++) {
+        struct listen_bit *b = &n->bit[i];
+        bool out = b->number < line->end && !line_has(line, b->number);
+
+        if (out && !b->out) {
+            at_once(l, b->who);
+            any = true;
+        }
+        b->out = out;
+    }
+    n->version = line->version;
+    return any;
+}
+
+bool listeners_pushed(struct listeners *l, const struct routes *r, const struct replicas *known)
+{
+    uint64_t name, val;
+    bool any = false;
+
+    if (l->all.n == 0 || l->changes == known->pool.n_changes)
+        return false;
+    l->changes = known->pool.n_changes;
+    for (size_t i = 0; (i = map_next(&l->names, i, &name, &val)) != 0;) {
+        struct listen_name *n = (struct listen_name *)(uintptr_t)val;
+        struct route_owner o;
+        const struct line *line;
+
+        if (routes_owner(r, name, &o) < 0)
+            continue;
+        line = replicas_line(known, o.node, o.seg, name);
+        if (line != NULL && line->version != n->version)
+            any |= compare(l, n, line);
+    }
+    return any;
+}
+
+/* ---- looks ------------------------------------------------------------------------------ */
+
+/* Slots before now_slot are empty. */
+static struct listener *next_wake(struct listeners *l, msec_t now_ms)
+{
+    struct list *slot = &l->due;
+
+    while (slot->n == 0) {
+        slot = &l->slot[l->now_slot % LISTEN_SLOTS];
+        if (slot->n > 0 || l->now_slot >= now_ms / LISTEN_SLOT_MS)
+            break;
+        l->now_slot++;
+        slot = &l->due;
+    }
+    return list_entry(list_first(slot), struct listener, in_wakes);
+}
+
+static bool is_due(const struct listener *x, msec_t now_ms)
+{
+    return x->look_ms == 0 || wake_ms(x) <= now_ms;
+}
+
+struct listener *listeners_due(struct listeners *l, msec_t now_ms, enum listen_todo *todo)
+{
+    struct listener *x;
+
+    assert(l->all.n == 0 || l->now_slot <= now_ms / LISTEN_SLOT_MS); /* the clock never falls */
+    while ((x = next_wake(l, now_ms)) != NULL && !is_due(x, now_ms)) {
+        wait_no_more(l, x);
+        wait(l, x);
+    }
+    if (x == NULL)
+        return NULL;
+    wait_no_more(l, x);
+    if (x->look_ms <= now_ms) {
+        *todo = LISTEN_LOOK;
+        x->looking = true;
+        x->again = false;
+    } else {
+        *todo = LISTEN_BEAT;
+        x->sent_ms = now_ms;
+        wait(l, x);
+    }
+    return x;
+}
+
+static void look_later(struct listeners *l, struct listener *x, msec_t look_ms)
+{
+    assert(x->looking);
+    x->looking = false;
+    x->look_ms = x->again ? 0 : look_ms;
+    wait(l, x);
+}
+
+static bool is_news(const struct listener *x, const struct flow *f, uint32_t words, msec_t now_ms)
+{
+    uint64_t was = x->position, is = f->position, moved = was > is ? was - is : is - was;
+
+    if (!x->told || x->words != words || now_ms - x->told_ms >= LISTEN_QUIET_MS)
+        return true;
+    return (was == 0) != (is == 0) || (moved > 0 && moved >= was / NEWS_SHARE);
+}
+
+bool listeners_heard(struct listeners *l, struct listener *x, const struct flow *f, uint32_t words,
+                     bool can_tell, msec_t now_ms)
+{
+    bool tell = can_tell && is_news(x, f, words, now_ms);
+
+    assert(f->todo == FLOW_DONE && !f->admitted);
+    if (tell) {
+        x->told = true;
+        x->position = f->position;
+        x->words = words;
+        x->told_ms = x->sent_ms = now_ms;
+    }
+    look_later(l, x, now_ms + (f->poll_after_ms > 0 ? f->poll_after_ms : PUT_OFF_MS));
+    return tell;
+}
+
+void listeners_put_off(struct listeners *l, struct listener *x, msec_t now_ms)
+{
+    look_later(l, x, now_ms + PUT_OFF_MS + x->token.number % PUT_OFF_MS);
+}
+
+uint32_t listen_return_ms(const struct listener *x, size_t n)
+{
+    uint64_t window = u64_min(u64_max(n * 1000 / RETURN_PER_S, 2000), RETURN_MOST_MS);
+    uint64_t salt = (x->token.seg ^ (uint64_t)x->token.number << 32 ^ x->token.number) *
+                    0x9e3779b97f4a7c15ull;
+
+    return RETURN_MS + (uint32_t)((salt >> 32) * window >> 32);
+}

@@ -1,0 +1,82 @@
+/* listeners.h: who listens to a ticket on an open connection: whose ticket is looked at when, and
+ * what of a look is told. Pure.
+ *
+ * A look is a poll that nobody sends: by the replica or by asking the node, with the same answer,
+ * and with its mark, so an open connection counts as polling.
+ *
+ *   add --> waits for its wake --due--> LOOK: looks --heard, put off--> waits for its wake
+ *             ^      | its bit has gone out: due at once                  (told pace)
+ *             '------'--> BEAT: silent for LISTEN_BEAT_MS
+ *
+ * Bits are compared by name, and only if rows of that name were applied: a number and a pointer
+ * a listener, one after the other. A look that is under way when the bit goes out may bring the
+ * state from before: another one follows it.
+ *
+ * Memory: listeners are the caller's, one each; of what is here a listener costs 16 bytes, its name
+ * 60 and more. */
+#ifndef SEGQ_ROUTER_LISTENERS_H
+#define SEGQ_ROUTER_LISTENERS_H
+
+#include <assert.h>
+
+#include "common/base/list.h"
+#include "common/base/map.h"
+#include "common/ticket/token.h"
+#include "router/flow/flow.h"
+
+#define LISTEN_BEAT_MS  15000 /* nothing was sent for so long: something is */
+#define LISTEN_QUIET_MS 45000 /* a place that does not change is told so often all the same */
+#define LISTEN_SLOT_MS  100   /* wakes are rounded up to it */
+#define LISTEN_SLOTS    256
+
+static_assert(LISTEN_SLOTS * LISTEN_SLOT_MS > LISTEN_BEAT_MS + LISTEN_SLOT_MS, "no wake is beyond");
+
+struct listen_name;
+
+struct listener {
+    struct token token;
+    struct list_node in_all, in_wakes;
+    struct listen_name *name;
+    uint64_t position;  /* told last; 0: none */
+    uint32_t words;     /* what else was told last, as the caller's hash */
+    uint32_t at;        /* in its name */
+    uint16_t slot;      /* while it waits; LISTEN_SLOTS: in `due` */
+    msec_t look_ms, told_ms, sent_ms; /* next look; last event; last byte */
+    bool looking, again, told; /* again: the look that is under way came too early */
+};
+
+struct listeners {
+    struct map names; /* seg_id -> struct listen_name *, owned */
+    struct list all, due; /* due: at once */
+    struct list slot[LISTEN_SLOTS]; /* by wake */
+    int64_t now_slot; /* slots before it are empty */
+    uint64_t changes; /* of the replica, that were looked at */
+};
+
+enum listen_todo { LISTEN_LOOK, LISTEN_BEAT };
+
+void listeners_init(struct listeners *l);
+void listeners_fini(struct listeners *l); /* all were removed */
+
+/* A listener whose ticket has just been looked at, by its node. False: no memory. */
+SQ_CHECK bool listeners_add(struct listeners *l, struct listener *x, const struct token *t,
+                            msec_t now_ms);
+void listeners_remove(struct listeners *l, struct listener *x);
+
+/* Rows of the replica were applied. True: some are due at once. */
+bool listeners_pushed(struct listeners *l, const struct routes *r, const struct replicas *known);
+/* The next one that is due, and what; NULL: none. LISTEN_LOOK: flow_poll(), and then one of the
+ * three below, or listeners_remove(). LISTEN_BEAT: something is to be sent. */
+struct listener *listeners_due(struct listeners *l, msec_t now_ms, enum listen_todo *todo);
+
+/* A look has ended: it waits, as f says. True: that is to be told. can_tell false: its client is
+ * slow; the newest ticket is told once it has read. */
+SQ_CHECK bool listeners_heard(struct listeners *l, struct listener *x, const struct flow *f,
+                              uint32_t words, bool can_tell, msec_t now_ms);
+/* A look has ended without an answer. */
+void listeners_put_off(struct listeners *l, struct listener *x, msec_t now_ms);
+
+/* When a client whose stream ends by us comes back, so that `n` of them do not come together. */
+uint32_t listen_return_ms(const struct listener *x, size_t n);
+
+#endif

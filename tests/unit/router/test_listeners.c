@@ -1,0 +1,262 @@
+/* test_listeners.c: whose ticket is looked at when, and what of a look is told. */
+#include "router/listen/listeners.h"
+
+#include <criterion/criterion.h>
+#include <string.h>
+
+#include "common/wire/replica_bytes.h"
+#include "router/flow/routes_apply.h"
+#include "router/replica/replicas.h"
+
+#define NODE 1
+#define NAME 11
+#define T0   1000000
+
+static struct listeners all;
+static struct routes *map;
+static struct replicas known;
+static struct stream *st;
+static struct listener one[200];
+
+static void begin(void)
+{
+    static struct map_node node = { NODE, "a", "10.0.0.1:7200" };
+    static struct map_seg seg = { NAME, NODE, SEG_OPEN };
+    static struct map_lane lane = { .name = "default", .n_segs = 1, .segs = &seg };
+    static struct map_queue q = { .id = 7, .name = "login", .n_lanes = 1, .lanes = &lane };
+    static struct msg_map m = { .epoch = 5, .version = 1, .next_seg = 100, .n_nodes = 1,
+                                .nodes = &node, .n_queues = 1, .queues = &q };
+
+    map = routes_new();
+    cr_assert_eq(routes_apply(map, &m), 0);
+    replicas_init(&known, 250);
+    st = replicas_stream(&known, NODE);
+    stream_up(st, T0);
+    listeners_init(&all);
+}
+
+static void end(void)
+{
+    struct list_node *it;
+
+    while ((it = list_first(&all.all)) != NULL)
+        listeners_remove(&all, container_of(it, struct listener, in_all));
+    listeners_fini(&all);
+    replicas_fini(&known);
+    routes_free(map);
+}
+
+TestSuite(listeners, .init = begin, .fini = end);
+
+/* The name's numbers below `head` are over, and `dead`, too, if it is one. */
+static bool push(uint32_t end_no, uint32_t head, uint32_t dead)
+{
+    static uint8_t lines[16], gone[16];
+    static msec_t stamp = 5000;
+    uint32_t next = 0, from = head;
+    bool first = stream_name(st, NAME) == NULL;
+    struct replica_row row = { .name = NAME, .host = NAME, .queue = 7, .end = end_no,
+                               .flags = first ? REPLICA_NEW : 0, .head = head,
+                               .told_max_ms = 60000, .lines = lines, .dead = gone };
+    struct msg_replica m = { .stamp_ms = ++stamp, .n = 1, .v = &row,
+                             .flags = first ? REPLICA_WHOLE | REPLICA_END : 0 };
+
+    if (first)
+        row.n_lines = (uint32_t)(lines_put(lines, &next, 0, 1, 0) - lines);
+    if (dead != 0)
+        row.n_dead = (uint32_t)(dead_put(gone, &from, dead) - gone);
+    cr_assert_eq(stream_apply(st, &m, T0), 0);
+    return listeners_pushed(&all, map, &known);
+}
+
+static struct flow waits(uint64_t position, uint32_t poll_ms)
+{
+    return (struct flow) { .todo = FLOW_DONE, .position = position, .poll_after_ms = poll_ms };
+}
+
+static bool heard(struct listener *x, uint64_t position, msec_t now)
+{
+    struct flow f = waits(position, 1000);
+
+    return listeners_heard(&all, x, &f, 0, true, now);
+}
+
+/* It listens, and was told its place. */
+static struct listener *add(uint32_t number, msec_t now)
+{
+    struct token t = { .seg = NAME, .number = number };
+
+    cr_assert(listeners_add(&all, &one[number], &t, now));
+    cr_assert(heard(&one[number], 100, now), "the first is told");
+    return &one[number];
+}
+
+static struct listener *due(msec_t now, enum listen_todo want)
+{
+    enum listen_todo todo;
+    struct listener *x = listeners_due(&all, now, &todo);
+
+    cr_expect(x == NULL || todo == want);
+    return x;
+}
+
+Test(listeners, a_ticket_is_looked_at_as_told)
+{
+    struct listener *x = add(3, T0);
+
+    cr_expect_null(due(T0, LISTEN_LOOK));
+    cr_expect_null(due(T0 + 999, LISTEN_LOOK), "never early");
+    cr_expect_eq(due(T0 + 1000, LISTEN_LOOK), x);
+    cr_expect_null(due(T0 + 9000, LISTEN_LOOK), "a look is under way");
+    listeners_put_off(&all, x, T0 + 9000);
+    cr_expect_null(due(T0 + 9999, LISTEN_LOOK));
+    cr_expect_eq(due(T0 + 11100, LISTEN_LOOK), x);
+}
+
+/* A look a second later. */
+static bool looked(uint64_t position, uint32_t words)
+{
+    static msec_t now = T0;
+    struct flow f = waits(position, 1000);
+
+    now += 1000;
+    cr_assert_eq(due(now, LISTEN_LOOK), &one[3]);
+    return listeners_heard(&all, &one[3], &f, words, true, now);
+}
+
+Test(listeners, only_news_are_told)
+{
+    add(3, T0);
+    cr_expect_not(looked(100, 0));
+    cr_expect(looked(99, 0), "a 64th");
+    cr_expect_not(looked(99, 0));
+    cr_expect(looked(99, 1), "words");
+    cr_expect(looked(0, 1), "it has no place now");
+    cr_expect_not(looked(0, 1));
+    cr_expect(looked(6400, 1));
+    cr_expect_not(looked(6301, 1));
+    cr_expect(looked(6300, 1));
+    for (msec_t ms = 1000; ms < LISTEN_QUIET_MS; ms += 1000)
+        cr_expect_not(looked(6300, 1));
+    cr_expect(looked(6300, 1), "once in a while");
+}
+
+Test(listeners, who_is_slow_is_told_the_newest_later)
+{
+    struct listener *x = add(3, T0);
+    struct flow f = waits(50, 1000);
+
+    cr_expect_eq(due(T0 + 1000, LISTEN_LOOK), x);
+    cr_expect_not(listeners_heard(&all, x, &f, 0, false, T0 + 1000));
+    cr_expect_eq(due(T0 + 2000, LISTEN_LOOK), x);
+    cr_expect(heard(x, 50, T0 + 2000));
+}
+
+Test(listeners, silence_is_broken)
+{
+    struct listener *x = add(3, T0);
+    struct flow f = waits(100, 60000);
+
+    due(T0 + 1000, LISTEN_LOOK);
+    cr_expect_not(listeners_heard(&all, x, &f, 0, true, T0 + 1000));
+    cr_expect_null(due(T0 + LISTEN_BEAT_MS - 100, LISTEN_BEAT));
+    cr_expect_eq(due(T0 + LISTEN_BEAT_MS, LISTEN_BEAT), x);
+    cr_expect_null(due(T0 + LISTEN_BEAT_MS, LISTEN_BEAT));
+    cr_expect_eq(due(T0 + 2 * LISTEN_BEAT_MS, LISTEN_BEAT), x);
+}
+
+Test(listeners, a_process_that_was_stopped_goes_on)
+{
+    struct listener *x = add(3, T0), *y;
+
+    y = add(4, T0 + 3600000);
+    cr_expect_eq(due(T0 + 3600000, LISTEN_LOOK), x);
+    cr_assert(x->looking);
+    cr_expect_null(due(T0 + 3600000, LISTEN_LOOK));
+    cr_expect_null(due(T0 + 3600999, LISTEN_LOOK), "waits again until it is time");
+    cr_expect_eq(due(T0 + 3601000, LISTEN_LOOK), y);
+}
+
+Test(listeners, a_bit_that_goes_out_is_looked_at_at_once)
+{
+    struct listener *x, *y;
+
+    cr_expect_not(push(100, 0, 0), "nobody listens");
+    x = add(3, T0);
+    y = add(50, T0);
+    cr_expect_not(push(100, 0, 0));
+    cr_expect_not(push(100, 3, 0));
+    cr_expect_null(due(T0, LISTEN_LOOK));
+    cr_expect(push(100, 4, 0), "all before 4 were released");
+    cr_expect_eq(due(T0, LISTEN_LOOK), x);
+    cr_expect_null(due(T0, LISTEN_LOOK));
+    cr_expect_not(heard(x, 100, T0));
+    cr_expect_not(push(100, 5, 0), "once");
+    cr_expect(push(100, 5, 50), "it left");
+    cr_expect_eq(due(T0, LISTEN_LOOK), y);
+    cr_expect_not(heard(y, 100, T0));
+}
+
+Test(listeners, a_look_from_before_is_followed_by_another)
+{
+    struct listener *x;
+
+    push(100, 0, 0);
+    x = add(3, T0);
+    cr_expect_eq(due(T0 + 1000, LISTEN_LOOK), x);
+    push(100, 4, 0);
+    cr_expect_not(heard(x, 100, T0 + 1000), "the node said so before");
+    cr_expect_eq(due(T0 + 1000, LISTEN_LOOK), x);
+}
+
+/* Its bit went out between its first look and the next push. */
+Test(listeners, who_comes_late_is_compared_at_once)
+{
+    struct listener *x;
+
+    push(100, 4, 0);
+    x = add(3, T0);
+    cr_expect(listeners_pushed(&all, map, &known));
+    cr_expect_eq(due(T0, LISTEN_LOOK), x);
+    cr_expect_not(heard(x, 100, T0));
+}
+
+Test(listeners, who_joined_a_moment_ago_is_not_over)
+{
+    push(100, 0, 0);
+    add(150, T0);
+    cr_expect_not(push(120, 0, 0));
+    cr_expect_not(push(151, 0, 0));
+    cr_expect(push(160, 151, 0));
+}
+
+Test(listeners, nothing_is_left_of_those_who_go)
+{
+    for (uint32_t i = 0; i < 100; i++)
+        add(i, T0);
+    for (uint32_t i = 0; i < 100; i += 3)
+        listeners_remove(&all, &one[i]);
+    for (uint32_t i = 1; i < 100; i += 3) {
+        push(100, 0, 0);
+        listeners_remove(&all, &one[i]);
+    }
+    cr_expect(push(100, 100, 0));
+    for (uint32_t i = 2; i < 100; i += 3)
+        cr_expect_not_null(due(T0, LISTEN_LOOK));
+    cr_expect_null(due(T0, LISTEN_LOOK));
+}
+
+Test(listeners, those_sent_away_come_back_one_after_the_other)
+{
+    unsigned in_s[30] = { 0 };
+
+    for (uint32_t i = 0; i < 100000; i++) {
+        struct listener x = { .token = { .seg = NAME, .number = i } };
+        uint32_t ms = listen_return_ms(&x, 100000);
+
+        cr_assert(ms >= 500 && ms < 21000);
+        in_s[ms / 1000]++;
+    }
+    for (unsigned s = 0; s < 30; s++)
+        cr_expect_leq(in_s[s], 6000, "%u in second %u", in_s[s], s);
+}

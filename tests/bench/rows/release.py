@@ -2,8 +2,9 @@
 
 Three times 10 000 players wait, are released by one order, in one tick, and learn of it by
 their next polls. Tickets carry the moment of the tick, by the manager's clock, which is the
-players' own here. Then a steady rate, for ten seconds: the same moments say how many were let
-in between the first tick and the last but one.
+players' own here. Then a steady rate, for ten seconds, of a line that is there when it begins (a
+tick that finds fewer people than the rate has earned saves nothing up): the same moments say how
+many were let in between the first tick and the last but one.
 """
 from kit import scene
 from kit.procs import Failed
@@ -30,11 +31,19 @@ def told(ctx, cluster, i):
     return swarm.report(70)
 
 
+def set_rate(cluster, per_s):
+    cluster.admin("/v1/admin/queues/login", "PATCH", {"release_per_s": per_s})
+
+
 def rate(ctx, cluster, i, seconds):
-    """Players come faster than they are let in; the rate that was kept."""
-    swarm = scene.Swarm(ctx, cluster, f"rate{i}", players=int(RATE_PER_S * (seconds + 1)),
-                        arrive_s=0.5, max_s=seconds + 30, until_admitted=True, repeat=0)
+    """The rate that is kept while all wait; none is kept before and after."""
+    n = int(RATE_PER_S * (seconds + 1))
+    swarm = scene.Swarm(ctx, cluster, f"rate{i}", players=n, arrive_s=0.5, max_s=seconds + 60,
+                        until_admitted=True, repeat=0)
+    scene.wait_waiting(cluster, n, 30)
+    set_rate(cluster, RATE_PER_S)
     even = swarm.report(seconds + 40)["releases"]
+    set_rate(cluster, 0)
     if not even["steady_ms"]:
         raise Failed("too few releases for a rate")
     kept = even["steady"] * 1000 / even["steady_ms"]
@@ -51,7 +60,6 @@ def run(ctx):
         ctx.say(f"release: the last of {r['admitted']} knew after "
                 f"{r['notice']['max_us'] / 1000:.0f} ms, {r['notice_of_told']['max']:.2f} of "
                 f"what it was told to wait")
-    cluster.admin("/v1/admin/queues/login", "PATCH", {"release_per_s": RATE_PER_S})
     for i in range(min(ctx.rounds, 2)):
         r = rate(ctx, cluster, i, 0.5 if ctx.quick else RATE_S)
         rates.append(r)

@@ -11,7 +11,7 @@ INLINE size_t varint_size(uint64_t v)
     return (70u - (unsigned)__builtin_clzll(v | 1)) / 7; /* ceil(bits / 7), at least 1 */
 }
 
-#define SLACK 8 /* varint_put_fast() writes so far, whatever is needed */
+#define SLACK 8 /* write_nums() writes so far, whatever is needed */
 
 /* A value's length is not known to the branch predictor: up to four bytes are written
  * without a branch. */
@@ -28,170 +28,192 @@ INLINE uint8_t *varint_put_fast(uint8_t *p, uint64_t v)
     return p + n;
 }
 
-/* Mostly a column is empty, or has something in its first row: the zeros at its beginning,
- * of a byte each, are only counted. */
-INLINE void measure_nums(const char *rows, size_t step, uint32_t n, unsigned width,
-                         uint64_t *any, size_t *sum)
+/* Mostly a column is empty, or has something in its first row, or the same in all of them:
+ * that is written once, and copied, up to eight bytes of it. */
+INLINE uint8_t *write_nums(uint8_t *p, const char *rows, size_t step, uint32_t n,
+                           unsigned width, uint64_t *any)
 {
-    uint32_t i = 0;
+    const char *end = rows + n * step;
+    uint64_t last = 0, text = 0;
+    size_t len = 1;
 
-    for (; i < n && load(rows, width) == 0; i++)
-        rows += step;
-    *sum += i;
-    for (; i < n; i++, rows += step) {
+    for (; rows < end; rows += step) {
         uint64_t v = load(rows, width);
 
-        *any |= v;
-        *sum += varint_size(v);
+        if (SQ_UNLIKELY(v >> 7 * sizeof(text) != 0)) {
+            *any |= v;
+            p = varint_put(p, v);
+            continue;
+        }
+        if (v != last) {
+            *any |= v;
+            last = v;
+            len = (size_t)(varint_put_fast(p, v) - p);
+            memcpy(&text, p, sizeof(text));
+        }
+        memcpy(p, &text, sizeof(text));
+        p += len;
     }
+    return p;
 }
 
-/* A column in which all rows take part. */
-static void measure_all(const struct columns *t, const struct column *c, const char *rows,
-                        uint32_t n, uint64_t *any, size_t *sum)
+/* Numbers of which not all rows take part, or of a width that is rare. */
+static uint8_t *write_some(uint8_t *p, const struct columns *t, const struct column *c,
+                           const char *rows, uint32_t n, uint64_t *any)
 {
-    rows += c->off;
-    if (c->kind == COL_NUM && c->width == 8) { /* a loop per width, without a switch */
-        measure_nums(rows, t->row_bytes, n, 8, any, sum);
-    } else if (c->kind == COL_NUM && c->width == 4) {
-        measure_nums(rows, t->row_bytes, n, 4, any, sum);
-    } else {
-        for (uint32_t i = 0; i < n; i++, rows += t->row_bytes)
-            *any |= load(rows, c->width);
-        *sum = (size_t)n * c->width;
-    }
-}
-
-/* One of some rows, or of texts. False: a text is too long. */
-static bool measure_some(const struct columns *t, const struct column *c,
-                         const char *rows, uint32_t n, uint64_t *any, size_t *sum)
-{
-    uint16_t off = c->kind == COL_TEXT ? c->off_len : c->off;
-
     for (uint32_t i = 0; i < n; i++, rows += t->row_bytes) {
         uint64_t v;
 
         if (!takes_part(t, c, rows))
             continue;
-        v = load(rows + off, c->width);
-        if (c->kind == COL_TEXT && v > c->max)
-            return false;
+        v = load(rows + c->off, c->width);
         *any |= v;
-        if (c->kind == COL_NUM || c->kind == COL_TEXT)
-            *sum += varint_size(v) + (c->kind == COL_TEXT ? 1 + v : 0); /* its own tag */
-        else
-            *sum += c->kind == COL_BYTE ? 1 : 8;
+        p = varint_put(p, v);
     }
-    return true;
-}
-
-/* Bytes of the column's values; 0: it is left out. False: a text is too long. */
-static bool measure(const struct columns *t, const struct column *c, const char *rows,
-                    uint32_t n, size_t *size)
-{
-    bool all = !c->some && c->kind != COL_TEXT &&
-               (c->kind != COL_NUM || c->width == 8 || c->width == 4);
-    uint64_t any = 0;
-    size_t sum = 0;
-
-    if (all)
-        measure_all(t, c, rows, n, &any, &sum);
-    else if (!measure_some(t, c, rows, n, &any, &sum))
-        return false;
-    *size = any != 0 || c->must || c == t->v ? sum : 0;
-    return true;
-}
-
-static uint8_t *write_text(uint8_t *p, unsigned field, const struct column *c, const char *row)
-{
-    uint64_t len = load(row + c->off_len, c->width);
-    const char *text;
-
-    assert(c->kind == COL_TEXT && len <= c->max); /* measure_some() has looked */
-    memcpy(&text, row + c->off, sizeof(text));
-    *p++ = (uint8_t)(field << 3 | WIRE_BYTES);
-    p = varint_put(p, len);
-    if (len != 0)
-        memcpy(p, text, len);
-    return p + len;
-}
-
-INLINE uint8_t *write_nums(uint8_t *p, const char *rows, size_t step, uint32_t n,
-                           unsigned width)
-{
-    for (uint32_t i = 0; i < n; i++, rows += step)
-        p = varint_put_fast(p, load(rows, width));
     return p;
 }
 
-static uint8_t *write_column(uint8_t *p, const struct columns *t, unsigned field,
-                             const char *rows, uint32_t n, size_t size)
+/* Each as wide as the member; little endian, as all machines of ours. */
+INLINE uint8_t *write_fixed(uint8_t *p, const char *rows, size_t step, uint32_t n,
+                            unsigned width, uint64_t *any)
+{
+    for (uint32_t i = 0; i < n; i++, rows += step, p += width) {
+        uint64_t v = load(rows, width);
+
+        *any |= v;
+        memcpy(p, &v, width);
+    }
+    return p;
+}
+
+/* The values of a column that is no text. any: gets bits if one is not 0. */
+static uint8_t *write_values(uint8_t *p, const struct columns *t, const struct column *c,
+                             const char *rows, uint32_t n, uint64_t *any)
+{
+    const char *first = rows + c->off;
+    size_t step = t->row_bytes;
+
+    assert(!c->some || c->kind == COL_NUM);
+    if (c->kind == COL_BYTE) /* a loop per width, without a switch */
+        return write_fixed(p, first, step, n, 1, any);
+    if (c->kind == COL_FIX64)
+        return write_fixed(p, first, step, n, 8, any);
+    if (!c->some && c->width == 8)
+        return write_nums(p, first, step, n, 8, any);
+    if (!c->some && c->width == 4)
+        return write_nums(p, first, step, n, 4, any);
+    return write_some(p, t, c, rows, n, any);
+}
+
+/* A field per row. Nothing is written if all are empty and it need not be there. */
+static uint8_t *write_texts(uint8_t *start, const struct columns *t, unsigned field,
+                            const char *rows, uint32_t n)
 {
     const struct column *c = &t->v[field - 1];
+    uint64_t any = c->must;
+    uint8_t *p = start;
 
-    if (c->kind != COL_TEXT) {
-        *p++ = (uint8_t)(field << 3 | WIRE_BYTES);
-        p = varint_put(p, size);
-    }
-    if (c->kind == COL_NUM && !c->some && c->width == 8)
-        return write_nums(p, rows + c->off, t->row_bytes, n, 8);
-    if (c->kind == COL_NUM && !c->some && c->width == 4)
-        return write_nums(p, rows + c->off, t->row_bytes, n, 4);
     for (uint32_t i = 0; i < n; i++, rows += t->row_bytes) {
+        uint64_t len;
+        const char *text;
+
         if (!takes_part(t, c, rows))
             continue;
-        if (c->kind == COL_NUM) {
-            p = varint_put(p, load(rows + c->off, c->width));
-        } else if (c->kind == COL_BYTE) {
-            *p++ = *(const uint8_t *)(rows + c->off);
-        } else if (c->kind == COL_FIX64) {
-            memcpy(p, rows + c->off, 8); /* little endian, as all machines of ours */
-            p += 8;
-        } else {
-            p = write_text(p, field, c, rows);
-        }
+        len = load(rows + c->off_len, c->width);
+        assert(len <= c->max); /* most_bytes() has looked */
+        memcpy(&text, rows + c->off, sizeof(text));
+        *p++ = (uint8_t)(field << 3 | WIRE_BYTES);
+        p = varint_put(p, len);
+        if (len != 0)
+            memcpy(p, text, len);
+        p += len;
+        any |= len;
     }
-    return p;
+    return any != 0 ? p : start;
 }
 
-/* Bytes of all columns at most; 0: too many. */
-static size_t measure_columns(const struct columns *t, const void *rows, uint32_t n,
-                              size_t size[COLUMNS_MAX])
+/* Bytes of the values of a column that is no text, at most. */
+static size_t most_values(const struct column *c, uint32_t n)
 {
-    uint32_t with = UINT32_MAX; /* rows that the columns for some are about */
-    size_t total = 1;
+    return (size_t)n * (c->kind == COL_NUM ? (c->width * 8u + 6) / 7 : c->width);
+}
+
+/* The length stands before the values: they are written where it ends if they are as long as
+ * they can be, and moved if it is shorter. */
+static uint8_t *write_packed(uint8_t *start, const struct columns *t, unsigned field,
+                             const char *rows, uint32_t n)
+{
+    const struct column *c = &t->v[field - 1];
+    uint8_t *values = start + 1 + varint_size(most_values(c, n)), *end, *p = start;
+    uint64_t any = c->must || field == 1;
+    size_t size;
+
+    end = write_values(values, t, c, rows, n, &any);
+    size = (size_t)(end - values);
+    if (any == 0 || size == 0)
+        return start;
+    *p++ = (uint8_t)(field << 3 | WIRE_BYTES);
+    p = varint_put(p, size);
+    assert(p <= values);
+    if (p != values)
+        memmove(p, values, size);
+    return p + size;
+}
+
+/* Bytes of a column with its tags and lengths, at most; 0: a text is too long. */
+static size_t most_bytes(const struct columns *t, const struct column *c, const char *rows,
+                         uint32_t n)
+{
+    size_t most = most_values(c, n);
+
+    if (c->kind != COL_TEXT)
+        return 1 + varint_size(most) + most;
+    most = 1;
+    for (uint32_t i = 0; i < n; i++, rows += t->row_bytes) {
+        uint64_t len = takes_part(t, c, rows) ? load(rows + c->off_len, c->width) : 0;
+
+        if (len > c->max)
+            return 0;
+        most += 1 + varint_size(len) + len;
+    }
+    return most;
+}
+
+/* Bytes of all columns at most; 0: a text is too long. nobody: none of the rows that some columns
+ * are about is there. */
+static size_t most_of_all(const struct columns *t, const char *rows, uint32_t n, bool nobody)
+{
+    size_t total = 0;
 
     for (unsigned i = 0; i < t->n; i++) {
-        size[i] = 0;
-        if (t->v[i].some && with == UINT32_MAX)
-            with = rows_with(t, rows, n);
-        if (t->v[i].some && with == 0)
-            continue;
-        if (!measure(t, &t->v[i], rows, n, &size[i]))
+        size_t most = 0;
+
+        if (!(nobody && t->v[i].some) && (most = most_bytes(t, &t->v[i], rows, n)) == 0)
             return 0;
-        total += size[i] + 1 + varint_size(size[i]);
+        total += most;
     }
-    return total <= FRAME_MAX_BODY ? total : 0;
+    return total;
 }
 
 int columns_encode(const struct columns *t, const void *rows, uint32_t n, struct buf *out)
 {
-    size_t size[COLUMNS_MAX], total;
+    bool nobody = t->some_value != 0 && rows_with(t, rows, n) == 0;
     uint8_t *at, *p;
+    size_t most;
 
     assert(t->n > 0 && t->n <= COLUMNS_MAX);
-    if (n > t->max_rows)
+    if (n > t->max_rows || (most = most_of_all(t, rows, n, nobody)) == 0)
         return SQ_ETOOBIG;
-    total = measure_columns(t, rows, n, size);
-    if (total == 0)
-        return SQ_ETOOBIG;
-    at = p = buf_reserve(out, total + SLACK);
+    at = p = buf_reserve(out, most + SLACK);
     if (p == NULL)
         return SQ_ENOMEM;
     for (unsigned i = 0; i < t->n; i++)
-        if (size[i] != 0)
-            p = write_column(p, t, i + 1, rows, n, size[i]);
-    assert((size_t)(p - at) <= total);
+        if (!(nobody && t->v[i].some))
+            p = t->v[i].kind == COL_TEXT ? write_texts(p, t, i + 1, rows, n) :
+                                           write_packed(p, t, i + 1, rows, n);
+    assert((size_t)(p - at) <= most);
+    if (p - at > FRAME_MAX_BODY)
+        return SQ_ETOOBIG;
     out->len += (size_t)(p - at);
     return 0;
 }

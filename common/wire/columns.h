@@ -1,8 +1,8 @@
 /* columns.h: rows of structs to packed protobuf columns, by hand (back: columns_read.h). Pure.
  *
- * What generated code would do for a message whose fields are all repeated (or `bytes`
- * with a byte per row), ten times faster: one pass to count, one to fill. Fields are
- * numbered 1, 2, ... in the order of the table. The first column says how many rows there
+ * What generated code would do for a message whose fields are all repeated (or `bytes` with a
+ * byte per row), ten times faster: written in one pass, into room for the longest values; read
+ * in two, to count and to fill. Fields are numbered 1, 2, ... in the order of the table. The first column says how many rows there
  * are; any other has as many values, or is absent: then all its values are zero. */
 #ifndef SEGQ_COLUMNS_H
 #define SEGQ_COLUMNS_H
@@ -32,7 +32,7 @@ struct column {
 struct columns {
     const struct column *v;
     uint8_t n;
-    uint8_t some_value;
+    uint8_t some_value; /* 0: no column is for some rows only */
     uint16_t some_off;
     uint16_t row_bytes;
     uint32_t max_rows;

@@ -8,10 +8,13 @@ import json
 import subprocess
 import threading
 
+from kit import stats
 from kit.procs import Failed, wait_for
+from kit.row import case
 from kit.segq import load_argv
 
 CONNS = 256
+REACHED = 0.98  # of the planned rate
 INTERVAL_S = 0.05
 
 
@@ -78,7 +81,24 @@ def figures(intervals, begin, end):
     before = [r for r in intervals if r["t"] <= begin]
     after = [r for r in intervals if r["from"] >= end]
     return {"polls": sum(r["ok"] for r in during),
+            "before_per_s": sum(r["ok"] for r in before) / (before[-1]["t"] - before[0]["from"]),
             "max_ms": max(r["lat_us"]["max"] for r in during) / 1000,
             "before_ms": quantile_us(before, 0.99) / 1000,
             "during_ms": quantile_us(during, 0.99) / 1000,
             "after_ms": quantile_us(after, 0.99) / 1000}
+
+
+def p99_case(name, rounds, rate_per_s, **extra):
+    """The case of figures() of all rounds; its name says if the machine was too slow for the rate,
+    since then the p99 is that of a growing backlog."""
+    def column(key):
+        return [r[key] for r in rounds]
+
+    slow = stats.summary(column("before_per_s"))["median"] < rate_per_s * REACHED
+    return case(name + (f" ({rate_per_s}/s not reached before it)" if slow else ""), "ms",
+                stats.summary(column("during_ms")), stats.summary(column("before_ms")),
+                "before it", stats.ratios(column("during_ms"), column("before_ms")), aim=1.3,
+                aim_op="<=", after_ms=stats.summary(column("after_ms")),
+                slowest_ms=stats.summary(column("max_ms")),
+                polls_during=stats.summary(column("polls")),
+                before_per_s=stats.summary(column("before_per_s")), **extra)

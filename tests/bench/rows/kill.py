@@ -9,7 +9,7 @@ import signal
 import time
 
 from kit import stats
-from kit.ongoing import INTERVAL_S, Polls, figures
+from kit.ongoing import INTERVAL_S, Polls, figures, p99_case
 from kit.polls import join, poll
 from kit.procs import Failed, wait_for
 from kit.row import case, row
@@ -81,12 +81,7 @@ def run(ctx):
 
     return [row(ID, "A segment node is killed under load", f"{n} wait in one segment node, which "
                 f"is killed while {RATE_PER_S} polls a second go on (open loop)", [
-                    case("p99 of polls while it is away", "ms", stats.summary(column("during_ms")),
-                         stats.summary(column("before_ms")), "before it",
-                         stats.ratios(column("during_ms"), column("before_ms")), aim=1.3,
-                         aim_op="<=", after_ms=stats.summary(column("after_ms")),
-                         slowest_ms=stats.summary(column("max_ms")),
-                         polls_during=stats.summary(column("polls"))),
+                    p99_case("p99 of polls while it is away", rounds, RATE_PER_S),
                     case("polls answered 503", "answers", stats.summary(column("refused")),
                          aim=0, aim_op="<=", aim_on="segq"),
                     case("until the node takes joins again", "ms",

@@ -12,7 +12,7 @@ import re
 import time
 
 from kit import scene, stats
-from kit.ongoing import INTERVAL_S, Polls, figures
+from kit.ongoing import INTERVAL_S, Polls, figures, p99_case
 from kit.polls import poll
 from kit.procs import Failed, wait_for
 from kit.row import case, row
@@ -134,17 +134,9 @@ def run(ctx):
         ctx.say(f"merge: {r['took_ms']:.0f} ms; p99 {r['during_ms']:.2f} ms, before "
                 f"{r['before_ms']:.2f} ms ({time.monotonic() - t0:.0f} s)")
 
-    def column(key):
-        return [r[key] for r in rounds]
-
-    p99 = case("p99 of polls during the merge", "ms", stats.summary(column("during_ms")),
-               stats.summary(column("before_ms")), "before it",
-               stats.ratios(column("during_ms"), column("before_ms")), aim=1.3, aim_op="<=",
-               after_ms=stats.summary(column("after_ms")),
-               slowest_ms=stats.summary(column("max_ms")),
-               polls_during=stats.summary(column("polls")))
-    took = case("the merge, from its plan to its commit", "ms", stats.summary(column("took_ms")),
-                tickets_moved=n)
+    p99 = p99_case("p99 of polls during the merge", rounds, RATE_PER_S)
+    took = case("the merge, from its plan to its commit", "ms",
+                stats.summary([r["took_ms"] for r in rounds]), tickets_moved=n)
     return [row(ID, "A merge under load", f"2 x {n} tickets on two nodes become one segment while "
                 f"{RATE_PER_S} polls a second of all of them go on (open loop)", [p99, took],
                 notes=[f"During: in {INTERVAL_S * 1000:.0f} ms intervals that touch the merge. "

@@ -381,6 +381,35 @@ Test(codec, frame_bound_holds_for_long_lists)
     free(v);
 }
 
+/* What stands in all rows is written once and copied, if it is not too long for that. */
+Test(codec, rows_with_equal_numbers_come_back_whatever_their_length)
+{
+    struct place_req req[7], *got;
+    struct msg m = { .type = MSG_PLACE, .place = { ARRAY_LEN(req), req } }, back;
+    struct arena a = { 0 };
+    struct buf b;
+
+    buf_init(&b);
+    for (unsigned bit = 0; bit <= 64; bit++) {
+        memset(req, 0, sizeof(req));
+        for (unsigned i = 1; i < ARRAY_LEN(req); i++) {
+            req[i].seg = i == 4 ? 5 : bit < 64 ? 1ull << bit : UINT64_MAX;
+            req[i].number = bit < 32 && i != 2 ? 1u << bit : UINT32_MAX;
+        }
+        buf_reset(&b);
+        cr_assert_eq(msg_encode(&m, &b), 0);
+        cr_assert_eq(msg_decode(MSG_PLACE, b.data, b.len, &a, &back), 0, "bit %u", bit);
+        cr_assert_eq(back.place.n, ARRAY_LEN(req));
+        got = back.place.req;
+        for (unsigned i = 0; i < ARRAY_LEN(req); i++)
+            cr_expect(got[i].seg == req[i].seg && got[i].number == req[i].number,
+                      "bit %u, row %u", bit, i);
+        arena_reset(&a);
+    }
+    arena_fini(&a);
+    buf_fini(&b);
+}
+
 /* ---- hand-written against generated ---------------------------------------------- */
 
 static const ProtobufCMessageDescriptor *batch_desc(uint16_t t)

@@ -51,7 +51,7 @@ ROOMS = {
     "router/links": (MIXED, COMMON + ["router/gate", "router/flow", "router/api", "router/replica",
                                       "router/listen", "router/state"]),
     "router/calls": (MIXED, COMMON + ["router/gate", "router/flow", "router/listen", "router/api",
-                                      "router/state", "router/links"]),
+                                      "router/replica", "router/state", "router/links"]),
     "router/room": (MIXED, COMMON + ["router/gate", "router/page", "router/flow", "router/api",
                                      "router/state", "router/links", "router/calls"]),
     "router/service": (MIXED, COMMON + ["router/gate", "router/replica", "router/flow", "router/api",

@@ -72,12 +72,13 @@ void httpd_answer(struct httpd_req *req, int status, const char *content_type,
                   const char *headers, const char *body, size_t body_len);
 
 /* The same bytes as of httpd_answer(req, 200, type, "", ...), but the caller writes the body, of
- * 100 to HTTPD_BODY_MAX bytes, to where it leaves from. NULL: httpd_answer() has to do it. type:
- * a literal. end: behind the body's last byte. No other answer may come between the two; or
- * httpd_answer() takes the place of the second one. */
+ * 100 to HTTPD_BODY_MAX bytes, to where it leaves from; what it writes to the HTTPD_BODY_TOUCH
+ * bytes behind is nothing. NULL: httpd_answer() has to do it. type: a literal. end: behind the
+ * body's last byte. No other answer may come between the two. */
 char *httpd_body(struct httpd_req *req, const char *type);
 void httpd_body_end(struct httpd_req *req, const char *end);
-#define HTTPD_BODY_MAX 600
+#define HTTPD_BODY_MAX   600
+#define HTTPD_BODY_TOUCH 64
 
 /* An answer that stays open (200): its body comes in pieces, as long as it lasts; its connection
  * takes no further request, and ends with it. Bytes that the client has not taken are kept, so

@@ -342,7 +342,7 @@ void httpd_answer(struct httpd_req *r, int status, const char *content_type,
 /* Its length is three digits, at size_at. */
 static void make_body_head(struct httpd *h, const char *type)
 {
-    static const char size[] = "Content-Length: ";
+    static const char size[] = "\r\nContent-Length: ";
     const struct answer a = { .status = 200, .type = type, .type_len = strlen(type),
                               .headers = "", .body_len = BODY_MIN, .head = true };
     struct body_head *x = &h->body_head;
@@ -351,9 +351,9 @@ static void make_body_head(struct httpd *h, const char *type)
     x->type = type;
     x->date_s = h->date_s;
     x->len = compose(h, &a, x->text);
-    assert(x->len <= sizeof(x->text));
-    x->size_at = (size_t)((char *)memmem(x->text, x->len, size, sizeof(size) - 1) - x->text) +
-                 sizeof(size) - 1;
+    assert(x->len < sizeof(x->text));
+    x->text[x->len] = '\0';
+    x->size_at = (size_t)(strstr(x->text, size) - x->text) + sizeof(size) - 1;
 }
 
 char *httpd_body(struct httpd_req *r, const char *type)
@@ -370,6 +370,8 @@ char *httpd_body(struct httpd_req *r, const char *type)
     look_at_date(h);
     if (SQ_UNLIKELY(x->type != type || x->date_s != h->date_s))
         make_body_head(h, type);
+    if (SQ_UNLIKELY(x->len > HTTPD_OUT_BLOCK - HTTPD_BODY_MAX - HTTPD_BODY_TOUCH))
+        return NULL;
     if (!r->at_hand && (w = out_room(c, HTTPD_OUT_BLOCK)) == NULL)
         return NULL;
     memcpy(w, x->text, x->len);

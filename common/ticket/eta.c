@@ -16,6 +16,18 @@ double eta_seconds(double per_s, double leave, uint64_t position)
     return log1p(leave * p / per_s) / leave;
 }
 
+int64_t eta_whole_s(double per_s, double leave, uint64_t position)
+{
+    double eta = eta_seconds(per_s, leave, position);
+    int64_t s;
+
+    if (eta < 0 || eta > (double)INT32_MAX)
+        return -1;
+    eta -= 1e-6; /* 62.0000001 are 62 */
+    s = (int64_t)eta;
+    return s + ((double)s < eta);
+}
+
 const char *eta_reason_name(unsigned reason)
 {
     static const char *const names[ETA_NREASONS] = {

@@ -12,6 +12,17 @@
 
 /* leave: share of the waiting that gives up, per second. -1: it does not end (per_s 0). */
 double eta_seconds(double per_s, double leave, uint64_t position);
+/* The same as it is told: rounded up; -1 also where it is more than 68 years. */
+int64_t eta_whole_s(double per_s, double leave, uint64_t position);
+/* What these are called with, from the figures of STATS. */
+static inline double eta_per_s(uint64_t milli_per_s)
+{
+    return (double)milli_per_s / 1000;
+}
+static inline double eta_leave(uint64_t ppm)
+{
+    return (double)ppm / ETA_PPM;
+}
 
 /* Why the time is another one than was told before, or is not known. */
 enum eta_reason {

@@ -8,10 +8,8 @@
 #include "common/http/problem.h"
 
 #include <assert.h>
-#include <math.h>
 #include <sodium.h>
 
-#define JSON        "application/json"
 #define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
 
 /* After admission no poll is needed; clients that poll all the same do it seldom. */
@@ -228,11 +226,7 @@ void api_failed(struct api_ans *a, const struct flow *f, uint64_t salt)
 
 int64_t api_eta_s(uint64_t position, const struct lane_stats *s)
 {
-    double eta = eta_seconds((double)s->rate_milli_per_s / 1000,
-                             (double)s->leave_ppm / ETA_PPM, position);
-
-    /* 62.00000000001 are 62 */
-    return eta < 0 || eta > (double)INT32_MAX ? -1 : (int64_t)ceil(eta - 1e-6);
+    return eta_whole_s(eta_per_s(s->rate_milli_per_s), eta_leave(s->leave_ppm), position);
 }
 
 static char *or_null(char *w, int64_t v)
@@ -351,7 +345,7 @@ void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool 
 
     assert(!t->admitted || t->pass != NULL);
     a->status = status;
-    a->type = JSON;
+    a->type = API_JSON;
     if (w != NULL) {
         size_t n = (size_t)(ticket(w, t) - w);
 
@@ -409,7 +403,7 @@ void api_queue(struct api_ans *a, const struct route_queue *q)
     uint64_t n = 0;
 
     a->status = 200;
-    a->type = JSON;
+    a->type = API_JSON;
     for (uint32_t i = 0; i < q->map.n_lanes; i++)
         n += s->lane[i].waiting;
     ADD(b, "{\"queue\":\"");
@@ -449,7 +443,7 @@ void api_jwks(struct api_ans *a, const uint8_t (*keys)[32], size_t n)
     struct buf *b = &a->body;
 
     a->status = 200;
-    a->type = JSON;
+    a->type = API_JSON;
     ADD(b, "{\"keys\":[");
     for (size_t i = 0; i < n; i++) {
         char kid[12], x[48];
@@ -472,7 +466,7 @@ void api_jwks(struct api_ans *a, const uint8_t (*keys)[32], size_t n)
 void api_health(struct api_ans *a)
 {
     a->status = 200;
-    a->type = JSON;
+    a->type = API_JSON;
     ADD(&a->body, "{\"status\":\"ok\"}");
 }
 
@@ -482,7 +476,7 @@ void api_ready(struct api_ans *a, bool ready, uint64_t map_version, size_t up, s
 
     assert(up <= of);
     a->status = ready ? 200 : 503;
-    a->type = JSON;
+    a->type = API_JSON;
     if (!ready)
         ADD(&a->headers, "Retry-After: 1\r\n");
     buf_str(b, ready ? "{\"ready\":true" : "{\"ready\":false");

@@ -10,6 +10,8 @@
 #include "common/http/http.h"
 #include "router/flow/flow.h"
 
+#define API_JSON "application/json"
+
 /* code, status, text */
 #define API_PROBLEMS(X)                                                                  \
     X(BAD_REQUEST, 400, "bad_request")                                                   \

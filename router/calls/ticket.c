@@ -15,13 +15,26 @@ struct rflow *ticket_call(struct router *r, struct httpd_req *req, struct slice 
     return NULL;
 }
 
-/* The ticket's node says whether it takes part in the draw: our map and clock may be behind. */
-static bool draws(const struct flow *f, const struct route_queue *q)
+/* Without a place; its node says whether it takes part in the draw: our map and clock may be
+ * behind. */
+static bool draws(unsigned no_place, const struct route_queue *q)
 {
-    if (f->admitted || f->position != 0)
-        return false;
-    return f->no_place == NO_PLACE_UNSAID ? q->map.when.phase == PHASE_PREQUEUE
-                                          : f->no_place == NO_PLACE_EARLY;
+    return no_place == NO_PLACE_UNSAID ? q->map.when.phase == PHASE_PREQUEUE
+                                       : no_place == NO_PLACE_EARLY;
+}
+
+void ticket_waiting(struct api_ticket *t, const struct route_owner *o, const struct token *of,
+                    const struct place_ans *a)
+{
+    assert(a->state == PLACE_WAITING && o->lane < o->queue->map.n_lanes);
+    *t = (struct api_ticket) { .queue = o->queue,
+                               .lane = o->lane,
+                               .position = a->position,
+                               .of = of->seg,
+                               .number = of->number,
+                               .early = a->position == 0 && draws(a->reason, o->queue),
+                               .poll_after_ms = a->poll_after_ms,
+                               .segment = o->seg };
 }
 
 bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *t)
@@ -45,7 +58,7 @@ bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *
     t->segment = f->serving;
     t->of = f->token.seg;
     t->number = f->token.number;
-    t->early = draws(f, o.queue);
+    t->early = !f->admitted && f->position == 0 && draws(f->no_place, o.queue);
     t->pass = rf->pass;
     t->pass_len = rf->pass_len;
     t->released_at_ms = f->released_at_ms;

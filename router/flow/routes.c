@@ -71,8 +71,14 @@ uint64_t routes_keys_generation(const struct routes *r)
     return r->keys_generation;
 }
 
+uint64_t routes_changes(const struct routes *r)
+{
+    return r->changes;
+}
+
 void routes_stats(struct routes *r, const struct msg_stats *s)
 {
+    r->changes++;
     for (uint32_t i = 0; i < s->n; i++) {
         const struct queue_stats *from = &s->queues[i];
         struct rt_queue *q = map_get_ptr(&r->queues, from->id);

@@ -21,6 +21,8 @@ void routes_free(struct routes *r);
 void routes_stats(struct routes *r, const struct msg_stats *s);
 
 uint64_t routes_version(const struct routes *r); /* 0: no map yet */
+uint64_t routes_changes(const struct routes *r); /* counts maps and STATS: what is borrowed from r
+                                                  * is good as long as it stays */
 uint64_t routes_epoch(const struct routes *r);
 uint64_t routes_store(const struct routes *r); /* whose map it is: of no others is one taken */
 void routes_disown(struct routes *r); /* it goes on being used until any other comes */

@@ -32,6 +32,7 @@ void routes_forget(struct routes *r)
 {
     uint64_t key, val;
 
+    r->changes++;
     stage_clear(&r->stage);
     for (size_t i = 0; (i = map_next(&r->queues, i, &key, &val)) != 0;)
         rt_queue_free((struct rt_queue *)(uintptr_t)val);
@@ -271,6 +272,7 @@ int routes_apply(struct routes *r, const struct msg_map *m)
     }
     if (m->more)
         return 0;
+    r->changes++;
     rc = commit(r, &r->stage, m);
     stage_clear(&r->stage);
     if (rc < 0)

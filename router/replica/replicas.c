@@ -102,16 +102,14 @@ static void tell(const struct known_name *n, uint32_t number, uint32_t rank, mse
         a->reason = (n->flags & REPLICA_EARLY) != 0 ? NO_PLACE_EARLY : NO_PLACE_NOW;
 }
 
-bool replicas_place(struct replicas *r, node_no node, seg_id host, const struct token *t,
-                   msec_t now_ms, struct place_ans *a)
+static enum replica_by place(struct replicas *r, node_no node, seg_id host, const struct token *t,
+                             msec_t now_ms, struct place_ans *a)
 {
     enum replica_by by = BY_ASKING_NAME;
     const struct known_name *n;
     struct stream *st;
     uint32_t rank;
 
-    if (r->fresh_ms == 0)
-        return false;
     st = map_get_ptr(&r->streams, node);
     if (st != NULL && (n = stream_name(st, t->seg)) != NULL && n->host == host)
         by = find(r, st, n, t->number, now_ms, &rank);
@@ -122,6 +120,17 @@ bool replicas_place(struct replicas *r, node_no node, seg_id host, const struct 
         if (!seen_add(&st->seen, t->seg, (enum client_class)client, t->number, a->poll_after_ms))
             by = BY_ASKING_MARKS;
     }
+    return by;
+}
+
+bool replicas_place(struct replicas *r, node_no node, seg_id host, const struct token *t,
+                    msec_t now_ms, struct place_ans *a)
+{
+    enum replica_by by;
+
+    if (r->fresh_ms == 0)
+        return false;
+    by = place(r, node, host, t, now_ms, a);
     r->polls[by]++;
     return by == BY_REPLICA;
 }
@@ -132,6 +141,15 @@ const struct line *replicas_line(const struct replicas *r, node_no node, seg_id 
     const struct known_name *n = st != NULL ? stream_name(st, name) : NULL;
 
     return n != NULL && n->host == host && (n->flags & ASKS) == 0 ? &n->line : NULL;
+}
+
+bool replicas_place_now(struct replicas *r, node_no node, seg_id host, const struct token *t,
+                        msec_t now_ms, struct place_ans *a)
+{
+    if (r->fresh_ms == 0 || place(r, node, host, t, now_ms, a) != BY_REPLICA)
+        return false;
+    r->polls[BY_REPLICA]++;
+    return true;
 }
 
 void replicas_over(struct replicas *r, node_no node, const struct token *t)

@@ -45,6 +45,10 @@ void replicas_forget(struct replicas *r, node_no node);
  * asked. True: it waits, *a says where, and the node will hear that it was told. */
 SQ_CHECK bool replicas_place(struct replicas *r, node_no node, seg_id host, const struct token *t,
                             msec_t now_ms, struct place_ans *a);
+/* The same, before there is a flow: only answers are counted, since replicas_place() is asked next
+ * where there is none. */
+SQ_CHECK bool replicas_place_now(struct replicas *r, node_no node, seg_id host,
+                                 const struct token *t, msec_t now_ms, struct place_ans *a);
 /* Who waits of a name whose segment `host`, on `node`, has by the map, as far as is known, of
  * whatever age; NULL: nothing is known. */
 const struct line *replicas_line(const struct replicas *r, node_no node, seg_id host, seg_id name);

@@ -140,7 +140,8 @@ int router_new(struct router **out, struct ev *ev, const struct router_cfg *cfg,
     arena_init(&r->arena);
     api_ans_init(&r->ans);
     replicas_init(&r->replicas, cfg->replica_fresh);
-    rc = open_all(r, e);
+    rc = waiting_texts_init(&r->waiting_texts);
+    rc = rc < 0 ? err_set(e, rc, "out of memory") : open_all(r, e);
     if (rc < 0) {
         router_free(r);
         return rc;
@@ -175,6 +176,7 @@ void router_free(struct router *r)
     claim_ring_fini(&r->claims);
     cors_free(r->cors);
     api_ans_fini(&r->ans);
+    waiting_texts_fini(&r->waiting_texts);
     arena_fini(&r->arena);
     explicit_bzero(&r->keys, sizeof(r->keys));
     explicit_bzero(&r->gate_secret, sizeof(r->gate_secret));

@@ -16,6 +16,7 @@
 #include "router/api/cors.h"
 #include "router/api/response.h"
 #include "router/api/session_body.h"
+#include "router/api/waiting_text.h"
 #include "router/gate/pass_clock.h"
 #include "router/gate/revoked.h"
 #include "router/gate/signature_cache.h"
@@ -63,6 +64,7 @@ struct router {
     struct mng_links *mngs;
     struct arena arena; /* of the frame being handled */
     struct api_ans ans; /* of the answer being composed */
+    struct waiting_texts waiting_texts;
     struct gate gate;   /* the client's address and its limits */
     struct sigcache *sigcache;   /* passes that were found good */
     struct known_pass last_pass; /* the last one that was checked */

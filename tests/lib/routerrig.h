@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "common/wire/codec.h"
+#include "common/wire/replica_bytes.h"
 #include "router/service/dispatch.h"
 #include "router/service/metrics.h"
 #include "router/service/service.h"
@@ -60,6 +61,7 @@ struct world {
     unsigned n_sess;
     int64_t clock_ms;        /* of releases, as the manager tells it; 0: it does not */
     uint8_t sess_state;      /* what is answered */
+    unsigned seen;           /* frames of SEEN with polls in them */
     int fd;
 };
 
@@ -67,6 +69,7 @@ static struct world w;
 static char claim_file[100];
 static struct cfg_list allow_origins;    /* of the router */
 static const uint8_t (*map_keys)[32]; /* one public key; NULL: a made-up one */
+static msec_t replica_fresh; /* not 0: the node pushes who waits: numbers 1 to 999 of segment 1 */
 static const char *claim_secret;      /* there is a lane "vip", and a key "shop"; NULL: not */
 
 static void send_msg(struct rpc_chan *ch, const struct msg *m, uint64_t rid)
@@ -185,6 +188,29 @@ static void append(const struct append_req *q, struct append_ans *a)
         *a = (struct append_ans) { .state = APPEND_SEALED, .next = 2 };
 }
 
+/* Places and intervals are those of place(). */
+static void push(struct rpc_chan *ch, const struct msg_seen *q)
+{
+    static struct pace_entry pace = { 7, 0, 60000, 600000, 0 };
+    static uint8_t lines[16];
+    struct replica_row row = { .name = 1, .host = 1, .queue = 7, .flags = REPLICA_NEW,
+                               .end = N_GONE, .head = 1, .told_max_ms = 3000, .lines = lines };
+    struct msg m = { .type = MSG_REPLICA };
+    uint32_t next = 0;
+
+    m.replica = (struct msg_replica) { .stamp_ms = q->clock_ms, .echo_ms = q->clock_ms,
+                                       .seen = q->seq };
+    if (w.seen == 0 && q->n == 0) { /* the first on this link */
+        row.n_lines = (uint32_t)(lines_put(lines, &next, 0, 2, 0) - lines);
+        m.replica.flags = REPLICA_WHOLE | REPLICA_END;
+        m.replica.n = m.replica.n_pace = 1;
+        m.replica.v = &row;
+        m.replica.pace = &pace;
+    }
+    w.seen += q->n > 0;
+    send_msg(ch, &m, 0);
+}
+
 static void seg_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
 {
     static struct place_ans pa[MSG_BATCH_MAX];
@@ -198,6 +224,11 @@ static void seg_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
     memset(pa, 0, sizeof(pa));
     memset(da, 0, sizeof(da));
     cr_assert_eq(msg_decode(f->type, f->body, f->len, &w.arena, &m), 0);
+    if (m.type == MSG_SEEN) {
+        push(ch, &m.seen);
+        arena_reset(&w.arena);
+        return;
+    }
     if (m.type == MSG_PLACE) {
         bool silent = w.hold;
         w.place_frames++;
@@ -413,6 +444,7 @@ static void start_router(void)
                                   .max_listeners = 1000,
                                   .request_timeout = 400,
                                   .heartbeat = 200,
+                                  .replica_fresh = replica_fresh,
                                   .log_level = 2 };
     if (claim_secret != NULL)
         with_claims();

@@ -41,7 +41,10 @@ SOURCES = (
     ("c_j", "joins", "journal os, beside both in one script, CPU", "extra.router_us"),
     ("s_j", "joins", "journal os, beside both in one script, CPU", "extra.segment_us"),
     ("m", "memory", "segment process, 10^7 waiting", "segq"),
+    ("s_d", "direct", "CPU of a join", "extra.entry_us"),
+    ("m_r", "memory", "router's replica, 10^7 waiting", "segq"),
     ("k_r", "idle", "memory per idle connection", "segq"),
+    ("k_l", "listeners", "memory per listener", "segq"),
 )
 
 CONSTANT = re.compile(r"^\| `(\w+)` \| ([^|]*) \| ([0-9.]+) \| ([^|]*) \| ([^|]*) \|$", re.M)
@@ -115,6 +118,7 @@ def size(k, players, arrive_s, budget):
             "segments": segments, "tails": math.ceil(joins * k["s_j"] / (k["u"] * 1e6)),
             "max_tickets": players / (segments - 1), "memory_bytes": players * k["m"],
             "socket_bytes": conns * (k["k_k"] + k["k_r"]),
+            "replica_bytes": players * k["m_r"],
             "net_bits": (joins + polls) * k["b"] * 8}
 
 
@@ -152,14 +156,14 @@ def table(head, rows):
 def crowd(k, budget_of):
     head = ["players `N`", "joins/s `J`", "budget `B`, polls/s", "mean interval", "`idle_timeout`",
             "open connections `C`", "routers `R`", "segment nodes `S`", "tails", "tickets",
-            "sockets", "network"]
+            "replica, each router", "sockets", "network"]
     rows = []
     for n in SIZES:
         s = size(k, n, ARRIVE_S, budget_of(n))
         rows.append([power(n), count(s["joins"]), count(s["polls"]), seconds(s["mean_s"]),
                      f"{s['idle_s']} s", count(s["connections"]), str(s["routers"]),
                      str(s["segments"]), str(s["tails"]), amount(s["memory_bytes"], "B"),
-                     amount(s["socket_bytes"], "B"), amount(s["net_bits"], "bit/s")])
+                     amount(s["replica_bytes"], "B"), amount(s["socket_bytes"], "B"), amount(s["net_bits"], "bit/s")])
     return table(head, rows)
 
 
@@ -193,7 +197,10 @@ def example(k):
         f"  / {count(k['Q'])} = {s['connections'] / k['Q']:.2f}\n"
         f"    R = {s['routers']},  S = {s['segments']},  "
         f"tickets {amount(s['memory_bytes'], 'B')},  "
-        f"sockets {amount(s['socket_bytes'], 'B')},  network {amount(s['net_bits'], 'bit/s')}\n")
+        f"replica {amount(s['replica_bytes'], 'B')},  "
+        f"sockets {amount(s['socket_bytes'], 'B')},  network {amount(s['net_bits'], 'bit/s')}\n"
+        f"    direct entries of a lane, at most = {k['u']:g} / {k['s_d']:g} us "
+        f"= {count(k['u'] * 1e6 / k['s_d'])} a second\n")
 
 
 BLOCKS = {"crowd_default": lambda k: crowd(k, lambda n: DEFAULT_BUDGET),

@@ -16,6 +16,7 @@ CONNS = 64
 SHORTER = 0.75  # of a turn: there are three in a round
 AIMS = {"p50": 600, "p99": 3000}
 AIM_PER_S = 15000
+ENTRIES = 0.95  # of the joins, for what an entry costs
 
 
 class Entries(Side):
@@ -45,6 +46,12 @@ def entered_per_s(r):
     return r["per_s"] * r["entered_share"]
 
 
+def entry_us(entries):
+    """The segment node's CPU of an entry; None: too few of the joins were entries."""
+    return stats.summary([r["cpu_us"]["segment.0"] for r in entries.turns[CONNS]
+                          if r["entered_share"] > ENTRIES])
+
+
 def cases(entries, waits):
     for p, aim in AIMS.items():
         yield case(f"one after the other, {p}", "us",
@@ -57,7 +64,7 @@ def cases(entries, waits):
                p99_us=stats.summary(entries.column(CONNS, polls.latency("p99"))))
     yield case(f"CPU of a join, {CONNS} connections", "us/join",
                stats.summary(entries.column(CONNS, polls.cpu_all)),
-               **polls.cpu_parts(CONNS, entries))
+               **polls.cpu_parts(CONNS, entries), entry_us=entry_us(entries))
 
 
 def run(ctx):

@@ -1,4 +1,5 @@
-/* segq.c: see segq.h. One curl handle, one request at a time, and the moment of the next. */
+/* segq.c: see segq.h. One curl handle, one request at a time, and the moment of the next. In place
+ * of a poll it listens: a request that stays open, whose body are events. */
 #if !defined(_WIN32) && !defined(_POSIX_C_SOURCE)
 #define _POSIX_C_SOURCE 200809L
 #endif
@@ -22,6 +23,9 @@
 #define WORST_MS    30000
 #define TIMEOUT_MS  10000
 #define LEAVE_TRIES 5
+#define FIRST_MS    5000  /* for the first event */
+#define SILENCE_S   40    /* a router says something every 15 s */
+#define DEAF_MS     60000 /* polls, before it tries to listen again */
 
 struct segq {
     CURLM *multi;
@@ -35,7 +39,9 @@ struct segq {
     long timeout_ms;
     enum segq_state state;
     int busy, news, tries; /* a request is under way; something was heard; failures */
-    int64_t due_ms;
+    int polls_only, listens, heard; /* the request is for events; one has come */
+    int64_t due_ms, deaf_ms, begun_ms; /* deaf: it polls until then */
+    int64_t told_ms;
     uint64_t random;
     struct segq_ticket ticket;
     char token[TOKEN_MAX], why[WHY_MAX], pass[PASS_MAX];
@@ -230,15 +236,21 @@ static int add_key(struct curl_slist **headers)
 
 /* ---- requests ---- */
 
+static void take_events(struct segq *s);
+
 static size_t on_body(char *p, size_t size, size_t n, void *arg)
 {
     struct segq *s = arg;
+    long status = 0;
 
     if (s->n_answer + size * n > BODY_MAX)
         return 0; /* more than segq ever says: this answer is none */
     memcpy(s->answer + s->n_answer, p, size * n);
     s->n_answer += size * n;
     s->answer[s->n_answer] = '\0';
+    curl_easy_getinfo(s->easy, CURLINFO_RESPONSE_CODE, &status);
+    if (s->listens && status == 200)
+        take_events(s);
     return size * n;
 }
 
@@ -272,7 +284,8 @@ static void set_target(struct segq *s)
         snprintf(url, sizeof(url), "%s/v1/queues/%s/tickets", s->routers[s->router],
                  s->queue);
     else
-        snprintf(url, sizeof(url), "%s/v1/tickets/%s", s->routers[s->router], s->token);
+        snprintf(url, sizeof(url), "%s/v1/tickets/%s%s", s->routers[s->router], s->token,
+                 s->listens ? "/events" : "");
     curl_easy_reset(s->easy);
     curl_easy_setopt(s->easy, CURLOPT_URL, url);
     if (joins) {
@@ -290,10 +303,18 @@ static void begin(struct segq *s)
         s->news = 1;
         return;
     }
+    s->listens = s->state == SEGQ_WAITING && !s->polls_only && now_ms() >= s->deaf_ms;
+    s->heard = 0;
+    s->begun_ms = now_ms();
     set_target(s);
     curl_easy_setopt(s->easy, CURLOPT_WRITEFUNCTION, on_body);
     curl_easy_setopt(s->easy, CURLOPT_WRITEDATA, s);
-    curl_easy_setopt(s->easy, CURLOPT_TIMEOUT_MS, s->timeout_ms);
+    if (s->listens) {
+        curl_easy_setopt(s->easy, CURLOPT_LOW_SPEED_LIMIT, 1L);
+        curl_easy_setopt(s->easy, CURLOPT_LOW_SPEED_TIME, (long)SILENCE_S);
+    } else {
+        curl_easy_setopt(s->easy, CURLOPT_TIMEOUT_MS, s->timeout_ms);
+    }
     curl_easy_setopt(s->easy, CURLOPT_NOSIGNAL, 1L);
     s->n_answer = 0;
     s->answer[0] = '\0';
@@ -312,38 +333,39 @@ static void end(struct segq *s, enum segq_state state, const char *why)
     s->ticket.trouble = 0;
 }
 
-static void on_ticket(struct segq *s)
+static void on_ticket(struct segq *s, const char *json)
 {
     char state[16];
 
-    text_of(s->answer, "token", s->token, sizeof(s->token));
+    text_of(json, "token", s->token, sizeof(s->token));
     if (s->state == SEGQ_LEAVING) { /* of a join: now there is something to give back */
         s->tries = 0;
         later(s, 0);
         return;
     }
-    text_of(s->answer, "state", state, sizeof(state));
-    s->ticket.position = number_of(s->answer, "position", 0);
-    s->ticket.total = number_of(s->answer, "total", 0);
-    s->ticket.eta_s = number_of(s->answer, "eta_s", -1);
+    text_of(json, "state", state, sizeof(state));
+    s->ticket.position = number_of(json, "position", 0);
+    s->ticket.total = number_of(json, "total", 0);
+    s->ticket.eta_s = number_of(json, "eta_s", -1);
     s->ticket.trouble = 0;
     s->tries = 0;
     if (strcmp(state, "admitted") == 0) {
-        text_of(s->answer, "pass", s->pass, sizeof(s->pass));
-        s->ticket.pass_expires_at = number_of(s->answer, "pass_expires_at", 0);
+        text_of(json, "pass", s->pass, sizeof(s->pass));
+        s->ticket.pass_expires_at = number_of(json, "pass_expires_at", 0);
         s->state = SEGQ_ADMITTED;
         return;
     }
     s->state = SEGQ_WAITING;
-    later(s, number_of(s->answer, "poll_after_ms", 1000));
+    s->told_ms = number_of(json, "poll_after_ms", 1000);
+    later(s, s->told_ms);
 }
 
-static void on_problem(struct segq *s, long status, int64_t wait_ms)
+static void on_problem(struct segq *s, const char *json, long status, int64_t wait_ms)
 {
     char code[WHY_MAX], reason[WHY_MAX];
 
-    text_of(s->answer, "code", code, sizeof(code));
-    text_of(s->answer, "reason", reason, sizeof(reason));
+    text_of(json, "code", code, sizeof(code));
+    text_of(json, "reason", reason, sizeof(reason));
     if (status == 429 || status >= 500 || code[0] == '\0')
         failed(s, wait_ms); /* without a code it is nobody of ours who answers */
     else if (strcmp(code, "ticket_gone") == 0)
@@ -354,6 +376,85 @@ static void on_problem(struct segq *s, long status, int64_t wait_ms)
         end(s, SEGQ_REFUSED, code);
 }
 
+/* ---- events ---- */
+
+/* A whole one, without its last line end. */
+static void on_event(struct segq *s, char *text)
+{
+    const char *name = "", *data = NULL;
+
+    for (char *line = text, *end; line != NULL; line = end) {
+        end = strchr(line, '\n');
+        if (end != NULL)
+            *end++ = '\0';
+        if (strncmp(line, "event: ", 7) == 0)
+            name = line + 7;
+        else if (strncmp(line, "data: ", 6) == 0)
+            data = line + 6;
+    }
+    if (data == NULL)
+        return;
+    s->heard = s->news = 1;
+    if (strcmp(name, "gone") == 0)
+        on_problem(s, data, 410, 0);
+    else if (strcmp(name, "away") == 0)
+        s->told_ms = -number_of(data, "poll_after_ms", 1000); /* no more, no less */
+    else if (name[0] == '\0' && member(data, "token") != NULL)
+        on_ticket(s, data);
+}
+
+static void take_events(struct segq *s)
+{
+    char *p = s->answer, *end;
+
+    while ((end = strstr(p, "\n\n")) != NULL && s->state == SEGQ_WAITING) {
+        *end = '\0';
+        on_event(s, p);
+        p = end + 2;
+    }
+    s->n_answer -= (size_t)(p - s->answer);
+    memmove(s->answer, p, s->n_answer + 1);
+}
+
+static void be_deaf(struct segq *s)
+{
+    s->deaf_ms = now_ms() + spread(s, DEAF_MS);
+    later(s, 0);
+}
+
+/* What stayed open has ended. Those who were told at once shall not come back at once. */
+static void deaf(struct segq *s, int broken)
+{
+    if (!s->heard) {
+        be_deaf(s);
+        return;
+    }
+    if (broken)
+        s->router = (s->router + 1) % s->n_routers;
+    if (s->told_ms < 0)
+        later(s, -s->told_ms);
+    else
+        later(s, spread(s, 2 * (s->told_ms > FIRST_MS ? s->told_ms : FIRST_MS)) -
+                     2 * (s->told_ms > FIRST_MS ? s->told_ms : FIRST_MS));
+}
+
+/* Nothing has come yet: something on the way keeps it. */
+static int is_kept(const struct segq *s)
+{
+    return s->busy && s->listens && !s->heard && now_ms() - s->begun_ms >= FIRST_MS;
+}
+
+static int is_over(const struct segq *s)
+{
+    return s->state >= SEGQ_ADMITTED;
+}
+
+static void cut(struct segq *s)
+{
+    curl_multi_remove_handle(s->multi, s->easy);
+    s->busy = 0;
+}
+
 /* As curl saw the end of it. */
 static void done(struct segq *s, CURLcode rc)
 {
@@ -362,15 +463,21 @@ static void done(struct segq *s, CURLcode rc)
 
     curl_easy_getinfo(s->easy, CURLINFO_RESPONSE_CODE, &status);
     curl_easy_getinfo(s->easy, CURLINFO_RETRY_AFTER, &retry_s);
+    if (is_over(s))
+        return;
+    if (s->listens && (rc != CURLE_OK || status == 200 || status == 204)) {
+        deaf(s, rc != CURLE_OK);
+        return;
+    }
     s->news = 1;
     if (rc != CURLE_OK)
         failed(s, 0);
     else if (s->state == SEGQ_LEAVING && (status == 204 || status == 404 || status == 410))
         end(s, SEGQ_LEFT, "");
     else if ((status == 200 || status == 201) && member(s->answer, "token") != NULL)
-        on_ticket(s);
+        on_ticket(s, s->answer);
     else
-        on_problem(s, status, (int64_t)retry_s * 1000);
+        on_problem(s, s->answer, status, (int64_t)retry_s * 1000);
 }
 
 /* ---- the loop ---- */
@@ -385,16 +492,10 @@ static void take_answer(struct segq *s)
 
         if (m->msg != CURLMSG_DONE)
             continue;
-        curl_multi_remove_handle(s->multi, s->easy);
-        s->busy = 0;
+        cut(s);
         done(s, rc);
         return;
     }
-}
-
-static int is_over(const struct segq *s)
-{
-    return s->state >= SEGQ_ADMITTED;
 }
 
 static void step(struct segq *s)
@@ -408,9 +509,14 @@ static void step(struct segq *s)
     if (curl_multi_perform(s->multi, &running) == CURLM_OK) {
         take_answer(s);
     } else {
-        curl_multi_remove_handle(s->multi, s->easy);
-        s->busy = 0;
+        cut(s);
         failed(s, 0);
+    }
+    if (is_kept(s)) {
+        cut(s);
+        be_deaf(s);
+    } else if (is_over(s) && s->busy) {
+        cut(s);
     }
 }
 
@@ -444,10 +550,8 @@ void segq_leave(struct segq *s)
     if (s->state == SEGQ_GONE || s->state == SEGQ_REFUSED || s->state == SEGQ_LEFT)
         return;
     /* A join under way is waited for: the place that it makes is given back then. */
-    if (s->busy && s->token[0] != '\0') {
-        curl_multi_remove_handle(s->multi, s->easy);
-        s->busy = 0;
-    }
+    if (s->busy && s->token[0] != '\0')
+        cut(s);
     s->state = SEGQ_LEAVING;
     s->tries = 0;
     if (!s->busy)
@@ -487,6 +591,7 @@ static int init(struct segq *s, const struct segq_options *o)
 {
     s->on_news = o->on_news;
     s->ctx = o->ctx;
+    s->polls_only = o->polls_only;
     s->timeout_ms = o->timeout_ms > 0 ? o->timeout_ms : TIMEOUT_MS;
     s->random = (uint64_t)now_ms() * 2654435761u ^ (uint64_t)(uintptr_t)s ^ 88172645463325252u;
     s->ticket = (struct segq_ticket) { s->token, 0, 0, -1, s->pass, 0, s->why, 0 };
@@ -529,7 +634,7 @@ void segq_free(struct segq *s)
     if (s == NULL)
         return;
     if (s->busy)
-        curl_multi_remove_handle(s->multi, s->easy);
+        cut(s);
     if (s->easy != NULL)
         curl_easy_cleanup(s->easy);
     if (s->multi != NULL)

@@ -1,8 +1,9 @@
 /* segq.h: waits in a segq line, for games. One header, one file, libcurl (7.66 or newer).
  *
  * No threads: call segq_poll() from your loop; with wait_ms 0 it never blocks, else it
- * returns as soon as there is news. It joins, polls when it was told to, backs off with
- * jitter while the service is busy, and goes on with another router when one is away.
+ * returns as soon as there is news. It joins, is told at once or polls when it was told to,
+ * backs off with jitter while the service is busy, and goes on with another router when one is
+ * away. It polls where it is not told: too many listen, or something on the way buffers.
  *
  *   const char *routers[] = { "https://q1.example", "https://q2.example" };
  *   struct segq_options o = { .routers = routers, .n_routers = 2, .queue = "login" };
@@ -49,6 +50,7 @@ struct segq_options {
      * ask, but must not free. */
     void (*on_news)(void *ctx, const struct segq *s, enum segq_state state);
     void *ctx;
+    int polls_only;      /* 1: it keeps no connection open */
 };
 
 struct segq_ticket { /* as last heard; valid until the next segq_poll() */

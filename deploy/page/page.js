@@ -1,4 +1,4 @@
-/* page.js: the waiting page with scripts: segq.js waits, this shows. What ends the waiting
+/* page.js: the waiting page with scripts: segq.js and segq_events.js wait, this shows. What ends the waiting
  * is shown by the server: the form "enter" goes on, or says why not. */
 (function () {
   'use strict';

@@ -1,4 +1,4 @@
-/* blob.h: the files of deploy/page and deploy/client/segq.js, inside the program.
+/* blob.h: the files of deploy/page and the scripts in deploy/client, inside the program.
  * Pure. The table is written by deploy/page/embed.sh when the program is built. */
 #ifndef SEGQ_ROUTER_PAGE_BLOB_H
 #define SEGQ_ROUTER_PAGE_BLOB_H

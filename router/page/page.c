@@ -106,6 +106,8 @@ static int read_all(struct page *p, const struct page_file *files, size_t n, str
     if (rc == 0)
         rc = read_inside(&p->script, files, n, "segq.js", "</script", e);
     if (rc == 0)
+        rc = read_inside(&p->script, files, n, "segq_events.js", "</script", e);
+    if (rc == 0)
         rc = read_inside(&p->script, files, n, "page.js", "</script", e);
     return rc < 0 ? rc : read_langs(p, files, n, e);
 }

@@ -1,6 +1,7 @@
 /* page.h: the waiting page: files and texts, read once; a view of a moment to HTML. Pure.
  *
- *   page.html (template.h) + page.css + segq.js + page.js + one file of texts a language
+ *   page.html (template.h) + page.css + segq.js + segq_events.js + page.js + a file of texts for
+ *   each language
  * They are a part of the program; an operator's folder may replace any of them. */
 #ifndef SEGQ_ROUTER_PAGE_H
 #define SEGQ_ROUTER_PAGE_H
@@ -23,8 +24,7 @@ struct page_file {
 
 struct page; /* the files, checked and ready */
 
-/* files: names as above; all of page.html, page.css, segq.js, page.js and en.json must be
- * there. Nothing of them is kept. SQ_EINVAL names the file. */
+/* files: names as above; all of them must be there, but of the texts only en.json. Nothing of them is kept. SQ_EINVAL names the file. */
 SQ_CHECK int page_new(struct page **out, const struct page_file *files, size_t n,
                       struct err *e);
 void page_free(struct page *p);

@@ -52,6 +52,9 @@ players() { # name: join and poll over HTTP/2, addresses, paths, headers
     t=$(tls --interface 127.0.1.1 -X POST $J | token_in)
     check "$1: a player joins" test -n "$t"
     check_eq "$1: and polls" "$(code --interface 127.0.1.1 "/v1/tickets/$t")" 200
+    tls -N --max-time 7 -o "$DIR/events" "/v1/tickets/$t/events"
+    check_eq "$1: who listens is not cut off" $? 28
+    check "$1: and is told at once" grep -q '^data: {.*"state":"waiting"' "$DIR/events"
     tls -o /dev/null -D "$DIR/head" "/v1/tickets/$t"
     check "$1: the answer is not for referrers" grep -qi '^referrer-policy: no-referrer' "$DIR/head"
     check_eq "$1: and leaves" "$(code -X DELETE "/v1/tickets/$t")" 204

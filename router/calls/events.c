@@ -16,7 +16,7 @@
 #define RETRY_LAST_MS  30000 /* after the last event there is nothing to come back for */
 
 struct listening {
-    struct listener l;
+    struct listen_ticket l;
     struct httpd_req *req; /* ref: the answer that is open */
     struct rflow *rf;      /* ref: the look that is under way; NULL: none */
     uint64_t client;       /* gate_listener() */
@@ -141,7 +141,7 @@ static void on_timer(void *arg)
     struct router *r = arg;
     msec_t now = ev_now(r->ev);
     enum listen_todo todo;
-    struct listener *l;
+    struct listen_ticket *l;
 
     while ((l = listeners_due(&r->listeners, now, &todo)) != NULL) {
         struct listening *x = container_of(l, struct listening, l);

@@ -15,7 +15,7 @@
 #define RETURN_MOST_MS 20000 /* but each within that: idle time-outs are longer */
 
 struct listen_bit {
-    struct listener *who; /* ref */
+    struct listen_ticket *who; /* ref */
     uint32_t number;
     bool out; /* it does not wait any more, as far as is known here */
 };
@@ -45,19 +45,19 @@ void listeners_fini(struct listeners *l)
 
 /* ---- wakes ------------------------------------------------------------------------------ */
 
-static msec_t wake_ms(const struct listener *x)
+static msec_t wake_ms(const struct listen_ticket *x)
 {
     return ms_min(x->look_ms, x->sent_ms + LISTEN_BEAT_MS);
 }
 
-static struct list *list_of(struct listeners *l, const struct listener *x)
+static struct list *list_of(struct listeners *l, const struct listen_ticket *x)
 {
     return x->slot == LISTEN_SLOTS ? &l->due : &l->slot[x->slot];
 }
 
 /* Due at once while look_ms is 0. A wake behind the last slot, which is known when this process
  * was stopped, is looked at earlier, and waits again. */
-static void wait(struct listeners *l, struct listener *x)
+static void wait(struct listeners *l, struct listen_ticket *x)
 {
     int64_t s = (wake_ms(x) + LISTEN_SLOT_MS - 1) / LISTEN_SLOT_MS; /* never early */
 
@@ -68,13 +68,13 @@ static void wait(struct listeners *l, struct listener *x)
     list_push_back(list_of(l, x), &x->in_wakes);
 }
 
-static void wait_no_more(struct listeners *l, struct listener *x)
+static void wait_no_more(struct listeners *l, struct listen_ticket *x)
 {
     if (list_linked(&x->in_wakes))
         list_remove(list_of(l, x), &x->in_wakes);
 }
 
-static void at_once(struct listeners *l, struct listener *x)
+static void at_once(struct listeners *l, struct listen_ticket *x)
 {
     if (x->looking) {
         x->again = true;
@@ -110,7 +110,7 @@ static void name_give(struct listeners *l, struct listen_name *n)
     free(n);
 }
 
-bool listeners_add(struct listeners *l, struct listener *x, const struct token *t, msec_t now_ms)
+bool listeners_add(struct listeners *l, struct listen_ticket *x, const struct token *t, msec_t now_ms)
 {
     struct listen_name *n = name_for(l, t->seg);
 
@@ -122,7 +122,7 @@ bool listeners_add(struct listeners *l, struct listener *x, const struct token *
         name_give(l, n);
         return false;
     }
-    *x = (struct listener) { .token = *t, .name = n, .at = n->n, .looking = true,
+    *x = (struct listen_ticket) { .token = *t, .name = n, .at = n->n, .looking = true,
                              .sent_ms = now_ms };
     n->bit[n->n++] = (struct listen_bit) { .who = x, .number = t->number };
     n->version = 0; /* its bit has not been looked at */
@@ -131,7 +131,7 @@ bool listeners_add(struct listeners *l, struct listener *x, const struct token *
     return true;
 }
 
-void listeners_remove(struct listeners *l, struct listener *x)
+void listeners_remove(struct listeners *l, struct listen_ticket *x)
 {
     struct listen_name *n = x->name;
 
@@ -189,7 +189,7 @@ bool listeners_pushed(struct listeners *l, const struct routes *r, const struct 
 /* ---- looks ------------------------------------------------------------------------------ */
 
 /* Slots before now_slot are empty. */
-static struct listener *next_wake(struct listeners *l, msec_t now_ms)
+static struct listen_ticket *next_wake(struct listeners *l, msec_t now_ms)
 {
     struct list *slot = &l->due;
 
@@ -200,17 +200,17 @@ static struct listener *next_wake(struct listeners *l, msec_t now_ms)
         l->now_slot++;
         slot = &l->due;
     }
-    return list_entry(list_first(slot), struct listener, in_wakes);
+    return list_entry(list_first(slot), struct listen_ticket, in_wakes);
 }
 
-static bool is_due(const struct listener *x, msec_t now_ms)
+static bool is_due(const struct listen_ticket *x, msec_t now_ms)
 {
     return x->look_ms == 0 || wake_ms(x) <= now_ms;
 }
 
-struct listener *listeners_due(struct listeners *l, msec_t now_ms, enum listen_todo *todo)
+struct listen_ticket *listeners_due(struct listeners *l, msec_t now_ms, enum listen_todo *todo)
 {
-    struct listener *x;
+    struct listen_ticket *x;
 
     assert(l->all.n == 0 || l->now_slot <= now_ms / LISTEN_SLOT_MS); /* the clock never falls */
     while ((x = next_wake(l, now_ms)) != NULL && !is_due(x, now_ms)) {
@@ -232,7 +232,7 @@ struct listener *listeners_due(struct listeners *l, msec_t now_ms, enum listen_t
     return x;
 }
 
-static void look_later(struct listeners *l, struct listener *x, msec_t look_ms)
+static void look_later(struct listeners *l, struct listen_ticket *x, msec_t look_ms)
 {
     assert(x->looking);
     x->looking = false;
@@ -240,7 +240,7 @@ static void look_later(struct listeners *l, struct listener *x, msec_t look_ms)
     wait(l, x);
 }
 
-static bool is_news(const struct listener *x, const struct flow *f, uint32_t words, msec_t now_ms)
+static bool is_news(const struct listen_ticket *x, const struct flow *f, uint32_t words, msec_t now_ms)
 {
     uint64_t was = x->position, is = f->position, moved = was > is ? was - is : is - was;
 
@@ -249,7 +249,7 @@ static bool is_news(const struct listener *x, const struct flow *f, uint32_t wor
     return (was == 0) != (is == 0) || (moved > 0 && moved >= was / NEWS_SHARE);
 }
 
-bool listeners_heard(struct listeners *l, struct listener *x, const struct flow *f, uint32_t words,
+bool listeners_heard(struct listeners *l, struct listen_ticket *x, const struct flow *f, uint32_t words,
                      bool can_tell, msec_t now_ms)
 {
     bool tell = can_tell && is_news(x, f, words, now_ms);
@@ -265,12 +265,12 @@ bool listeners_heard(struct listeners *l, struct listener *x, const struct flow 
     return tell;
 }
 
-void listeners_put_off(struct listeners *l, struct listener *x, msec_t now_ms)
+void listeners_put_off(struct listeners *l, struct listen_ticket *x, msec_t now_ms)
 {
     look_later(l, x, now_ms + PUT_OFF_MS + x->token.number % PUT_OFF_MS);
 }
 
-uint32_t listen_return_ms(const struct listener *x, size_t n)
+uint32_t listen_return_ms(const struct listen_ticket *x, size_t n)
 {
     uint64_t window = u64_min(u64_max(n * 1000 / RETURN_PER_S, 2000), RETURN_MOST_MS);
     uint64_t salt = (x->token.seg ^ (uint64_t)x->token.number << 32 ^ x->token.number) *

@@ -33,7 +33,7 @@ static_assert(LISTEN_SLOTS * LISTEN_SLOT_MS > LISTEN_BEAT_MS + LISTEN_SLOT_MS, "
 
 struct listen_name;
 
-struct listener {
+struct listen_ticket {
     struct token token;
     struct list_node in_all, in_wakes;
     struct listen_name *name;
@@ -59,24 +59,24 @@ void listeners_init(struct listeners *l);
 void listeners_fini(struct listeners *l); /* all were removed */
 
 /* A listener whose ticket has just been looked at, by its node. False: no memory. */
-SQ_CHECK bool listeners_add(struct listeners *l, struct listener *x, const struct token *t,
+SQ_CHECK bool listeners_add(struct listeners *l, struct listen_ticket *x, const struct token *t,
                             msec_t now_ms);
-void listeners_remove(struct listeners *l, struct listener *x);
+void listeners_remove(struct listeners *l, struct listen_ticket *x);
 
 /* Rows of the replica were applied. True: some are due at once. */
 bool listeners_pushed(struct listeners *l, const struct routes *r, const struct replicas *known);
 /* The next one that is due, and what; NULL: none. LISTEN_LOOK: flow_poll(), and then one of the
  * three below, or listeners_remove(). LISTEN_BEAT: something is to be sent. */
-struct listener *listeners_due(struct listeners *l, msec_t now_ms, enum listen_todo *todo);
+struct listen_ticket *listeners_due(struct listeners *l, msec_t now_ms, enum listen_todo *todo);
 
 /* A look has ended: it waits, as f says. True: that is to be told. can_tell false: its client is
  * slow; the newest ticket is told once it has read. */
-SQ_CHECK bool listeners_heard(struct listeners *l, struct listener *x, const struct flow *f,
+SQ_CHECK bool listeners_heard(struct listeners *l, struct listen_ticket *x, const struct flow *f,
                               uint32_t words, bool can_tell, msec_t now_ms);
 /* A look has ended without an answer. */
-void listeners_put_off(struct listeners *l, struct listener *x, msec_t now_ms);
+void listeners_put_off(struct listeners *l, struct listen_ticket *x, msec_t now_ms);
 
 /* When a client whose stream ends by us comes back, so that `n` of them do not come together. */
-uint32_t listen_return_ms(const struct listener *x, size_t n);
+uint32_t listen_return_ms(const struct listen_ticket *x, size_t n);
 
 #endif

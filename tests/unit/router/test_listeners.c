@@ -16,7 +16,7 @@ static struct listeners all;
 static struct routes *map;
 static struct replicas known;
 static struct stream *st;
-static struct listener one[200];
+static struct listen_ticket one[200];
 
 static void begin(void)
 {
@@ -40,7 +40,7 @@ static void end(void)
     struct list_node *it;
 
     while ((it = list_first(&all.all)) != NULL)
-        listeners_remove(&all, container_of(it, struct listener, in_all));
+        listeners_remove(&all, container_of(it, struct listen_ticket, in_all));
     listeners_fini(&all);
     replicas_fini(&known);
     routes_free(map);
@@ -74,7 +74,7 @@ static struct flow waits(uint64_t position, uint32_t poll_ms)
     return (struct flow) { .todo = FLOW_DONE, .position = position, .poll_after_ms = poll_ms };
 }
 
-static bool heard(struct listener *x, uint64_t position, msec_t now)
+static bool heard(struct listen_ticket *x, uint64_t position, msec_t now)
 {
     struct flow f = waits(position, 1000);
 
@@ -82,7 +82,7 @@ static bool heard(struct listener *x, uint64_t position, msec_t now)
 }
 
 /* It listens, and was told its place. */
-static struct listener *add(uint32_t number, msec_t now)
+static struct listen_ticket *add(uint32_t number, msec_t now)
 {
     struct token t = { .seg = NAME, .number = number };
 
@@ -91,10 +91,10 @@ static struct listener *add(uint32_t number, msec_t now)
     return &one[number];
 }
 
-static struct listener *due(msec_t now, enum listen_todo want)
+static struct listen_ticket *due(msec_t now, enum listen_todo want)
 {
     enum listen_todo todo;
-    struct listener *x = listeners_due(&all, now, &todo);
+    struct listen_ticket *x = listeners_due(&all, now, &todo);
 
     cr_expect(x == NULL || todo == want);
     return x;
@@ -102,7 +102,7 @@ static struct listener *due(msec_t now, enum listen_todo want)
 
 Test(listeners, a_ticket_is_looked_at_as_told)
 {
-    struct listener *x = add(3, T0);
+    struct listen_ticket *x = add(3, T0);
 
     cr_expect_null(due(T0, LISTEN_LOOK));
     cr_expect_null(due(T0 + 999, LISTEN_LOOK), "never early");
@@ -143,7 +143,7 @@ Test(listeners, only_news_are_told)
 
 Test(listeners, who_is_slow_is_told_the_newest_later)
 {
-    struct listener *x = add(3, T0);
+    struct listen_ticket *x = add(3, T0);
     struct flow f = waits(50, 1000);
 
     cr_expect_eq(due(T0 + 1000, LISTEN_LOOK), x);
@@ -154,7 +154,7 @@ Test(listeners, who_is_slow_is_told_the_newest_later)
 
 Test(listeners, silence_is_broken)
 {
-    struct listener *x = add(3, T0);
+    struct listen_ticket *x = add(3, T0);
     struct flow f = waits(100, 60000);
 
     due(T0 + 1000, LISTEN_LOOK);
@@ -167,7 +167,7 @@ Test(listeners, silence_is_broken)
 
 Test(listeners, a_process_that_was_stopped_goes_on)
 {
-    struct listener *x = add(3, T0), *y;
+    struct listen_ticket *x = add(3, T0), *y;
 
     y = add(4, T0 + 3600000);
     cr_expect_eq(due(T0 + 3600000, LISTEN_LOOK), x);
@@ -179,7 +179,7 @@ Test(listeners, a_process_that_was_stopped_goes_on)
 
 Test(listeners, a_bit_that_goes_out_is_looked_at_at_once)
 {
-    struct listener *x, *y;
+    struct listen_ticket *x, *y;
 
     cr_expect_not(push(100, 0, 0), "nobody listens");
     x = add(3, T0);
@@ -199,7 +199,7 @@ Test(listeners, a_bit_that_goes_out_is_looked_at_at_once)
 
 Test(listeners, a_look_from_before_is_followed_by_another)
 {
-    struct listener *x;
+    struct listen_ticket *x;
 
     push(100, 0, 0);
     x = add(3, T0);
@@ -212,7 +212,7 @@ Test(listeners, a_look_from_before_is_followed_by_another)
 /* Its bit went out between its first look and the next push. */
 Test(listeners, who_comes_late_is_compared_at_once)
 {
-    struct listener *x;
+    struct listen_ticket *x;
 
     push(100, 4, 0);
     x = add(3, T0);
@@ -251,7 +251,7 @@ Test(listeners, those_sent_away_come_back_one_after_the_other)
     unsigned in_s[30] = { 0 };
 
     for (uint32_t i = 0; i < 100000; i++) {
-        struct listener x = { .token = { .seg = NAME, .number = i } };
+        struct listen_ticket x = { .token = { .seg = NAME, .number = i } };
         uint32_t ms = listen_return_ms(&x, 100000);
 
         cr_assert(ms >= 500 && ms < 21000);

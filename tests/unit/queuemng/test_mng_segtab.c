@@ -372,7 +372,10 @@ Test(mng_segtab, a_refusing_node_is_not_asked_again)
     r->refuses[2] = true; /* nobody has room now: asked again after a while */
     r->refuses[0] = false;
     mr_join(r, 15);
-    mr_run(r, 12000);
+    for (int i = 0; i < 6; i++) {
+        mr_run(r, 2000);
+        mr_poll_all(r); /* within idle and what they were told, or they time out */
+    }
     mr_join(r, 30);
     mr_run(r, 2000);
     at_rest(r);

@@ -133,9 +133,11 @@ static void take_credit(struct mng *m, struct mseg *s, const struct seg_status *
     m->count.entered += used;
     if (c->tick == st->credit_tick && c->open > left) {
         if (l->q->def.mode != MODE_SLOTS)
-            release_refund(&l->q->rel, c->open - left, 0);
+            release_refund(&l->q->rel, c->open - left, one_tick(m, l->q));
         c->open = left;
     }
+    if (used > 0) /* as many may be given anew */
+        queue_urgent(m, l->q);
     l->came += came;
     if (came > 0) {
         l->came_ms = m->now_ms;

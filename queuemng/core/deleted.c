@@ -6,6 +6,7 @@
 #include "common/base/log.h"
 #include "queuemng/chain/queue_life.h"
 #include "queuemng/core/step.h"
+#include "queuemng/release/credit.h"
 #include "queuemng/release/figures.h"
 #include "queuemng/state/changed.h"
 #include "queuemng/state/out.h"
@@ -63,6 +64,7 @@ static void set_state(struct mng *m, struct mqueue *q, int state)
     q->def.state = state;
     q->version++;
     queue_def_changed(m, q);
+    credit_recall(m, q);
     queue_fit_lanes(m, q);
     queue_mapped(m, q);
     queue_figures_now(m, q);

@@ -11,6 +11,7 @@
 #include "queuemng/core/deleted.h"
 #include "queuemng/core/monitors.h"
 #include "queuemng/core/step.h"
+#include "queuemng/release/credit.h"
 #include "queuemng/release/figures.h"
 #include "queuemng/release/opening.h"
 #include "queuemng/release/pop.h"
@@ -135,6 +136,7 @@ static int queue_put(struct mng *m, const struct queue_def *d, struct err *e)
     q->stats_dirty = true;
     sched_set(m, q);
     queue_def_changed(m, q);
+    credit_recall(m, q);
     if (def_lane_count(d) < q->n_lanes)
         queue_chain_changed(m, q);
     queue_fit_lanes(m, q);
@@ -204,6 +206,7 @@ int mng_order(struct mng *m, msec_t now_ms, const char *queue, enum mng_order o,
         q->version++;
         q->stats_dirty = true;
         queue_def_changed(m, q);
+        credit_recall(m, q);
         log_info("event=queue_state queue=%s state=%s", queue,
                  def_state_names[q->def.state]);
         queue_fit_lanes(m, q); /* while it was closed nobody looked if it has a tail */

@@ -7,8 +7,10 @@
 #include "queuemng/chain/chain.h"
 #include "queuemng/core/map.h"
 #include "queuemng/core/stats.h"
+#include "queuemng/release/credit.h"
 #include "queuemng/release/pop.h"
 #include "queuemng/state/batch.h"
+#include "queuemng/state/changed.h"
 #include "queuemng/state/marks.h"
 #include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
@@ -48,8 +50,8 @@ void mng_end(struct mng *m)
         l->dirty = false;
         nobody = l->waiting == 0;
         lane_plan(m, l);
-        if (nobody != (l->waiting == 0) && l->q->active && !list_linked(&l->q->in_urgent))
-            list_push_back(&m->urgent, &l->q->in_urgent);
+        if (nobody != (l->waiting == 0) && (nobody || credit_is_due(l->q)))
+            queue_urgent(m, l->q);
     }
     /* The first does not wait for a tick; nor does credit when nobody waits any more. */
     while ((it = list_first(&m->urgent)) != NULL) {

@@ -313,6 +313,26 @@ static uint64_t within_slots(struct release *r, const struct release_in *in, uin
     return in->slots;
 }
 
+/* What was left over less than a tick ago: a tick that is split has not less to give. */
+static uint64_t take_spare(struct release *r, const struct release_in *in)
+{
+    uint64_t n = in->now_ms - r->spare_ms < in->tick_ms && r->rate_per_s > 0 ? r->spare : 0;
+
+    r->spare = 0;
+    return n;
+}
+
+/* One is kept: the next person to come to an empty line need not wait. */
+static void keep_spare(struct release *r, const struct release_in *in, uint64_t n)
+{
+    if (n == 0 || in->def->mode == MODE_SLOTS)
+        return;
+    r->carry = 1;
+    r->spare = u64_min(n - 1, in->keep);
+    if (in->now_ms - r->spare_ms >= in->tick_ms)
+        r->spare_ms = in->now_ms;
+}
+
 void release_tick(struct release *r, const struct release_in *in, struct release_out *out)
 {
     msec_t gap = r->last_ms == 0 ? 0 : in->now_ms - r->last_ms;
@@ -324,14 +344,14 @@ void release_tick(struct release *r, const struct release_in *in, struct release
     r->last_ms = in->now_ms;
     if (r->rate_per_s == 0)
         r->carry = 0;
-    n = within_slots(r, in, earn(r, fmin(before, r->rate_per_s) * boost(in), gap));
+    n = take_spare(r, in) + earn(r, fmin(before, r->rate_per_s) * boost(in), gap);
+    n = within_slots(r, in, n);
     release_share(r, in, n, out->n);
     for (unsigned i = 0; i < LANES_MAX; i++) {
         r->granted += out->n[i];
         n -= out->n[i];
     }
-    if (n > 0 && in->def->mode != MODE_SLOTS)
-        r->carry = 1; /* one is kept: the next person to come to an empty line need not wait */
+    keep_spare(r, in, n);
     assert(r->carry >= 0 && r->rate_per_s >= 0);
     out->allowed_per_s = r->rate_per_s;
 }

@@ -36,6 +36,8 @@ bool metric_usable(const struct metric *m, msec_t now_ms);
 struct release { /* the controller of one queue; zero = new */
     double rate_per_s;      /* now, after slew */
     double carry;           /* fraction of a ticket not yet given */
+    uint64_t spare;         /* tickets that nobody took, for the rest of the tick */
+    msec_t spare_ms;        /* since when */
     uint32_t tier[16];      /* per limit: where we are (hysteresis) */
     bool tier_known[16];
     msec_t lost_ms[16];     /* since when its reading is unusable; 0 = it is usable */
@@ -56,6 +58,7 @@ struct release_in {
     uint64_t waiting[LANES_MAX]; /* incl. returning: what could be released now */
     double boost;           /* of what the rate earns; below 1 (0 = not set): 1 */
     bool not_open;          /* by its schedule nobody is let in yet */
+    uint64_t keep;          /* at most so many that nobody takes now stay for the rest of a tick */
     uint64_t slots;         /* mode slots or both: how many more may be inside now */
     bool flushed;           /* more would be free but for those who were inside at a flush */
 };

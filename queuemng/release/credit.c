@@ -9,18 +9,19 @@
 #include "queuemng/state/pop_state.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/segment.h"
+#include "queuemng/state/slots.h"
 #include "queuemng/state/state.h"
 
 #define CREDIT_WARM_MS  10000
 #define CREDIT_LEASE_MS 300  /* on the node's clock, from the order's arrival on */
 #define CREDIT_AGE_MS   1000 /* then its passes would begin too long ago: new numbers */
 #define CREDIT_MAX      4096 /* numbers at a time */
-#define CREDIT_LEAST    4
+#define CREDIT_LEAST    16
 
 static bool may_enter(const struct mqueue *q)
 {
     return q->def.direct_entry && q->def.state == DEF_OPEN && q->deleted_until_ms == 0 &&
-           !sched_holds(q);
+           !sched_holds(q) && (q->def.mode == MODE_SLOTS || q->rel.rate_per_s > 0);
 }
 
 /* Certainly nobody is in it, or comes back to it, whom a join of the tail could overtake. */
@@ -39,7 +40,7 @@ static bool takes_credit(const struct mng *m, const struct mseg *s)
 }
 
 /* While somebody waits, in whichever lane, no capacity is free. */
-static bool nobody_waits(const struct mqueue *q)
+bool credit_is_due(const struct mqueue *q)
 {
     for (unsigned i = 0; i < q->n_lanes; i++)
         if (!is_empty(&q->lane[i]))
@@ -50,7 +51,7 @@ static bool nobody_waits(const struct mqueue *q)
 /* The first segment that is not dry is the one that joins come to. NULL: no credit. */
 static struct mseg *tail_of(const struct mng *m, const struct mlane *l)
 {
-    if (!m->started || !may_enter(l->q) || l->no >= l->q->n_lanes || !nobody_waits(l->q) ||
+    if (!m->started || !may_enter(l->q) || l->no >= l->q->n_lanes || !credit_is_due(l->q) ||
         l->came_ms == 0 || m->now_ms - l->came_ms > CREDIT_WARM_MS)
         return NULL;
     each_seg(l, s)
@@ -75,21 +76,54 @@ static uint32_t first_free(const struct mseg *s)
     return s->credit.end > s->st.credit_at ? s->credit.end : s->st.credit_at;
 }
 
-/* So many that its node sets some more aside; 0: it has enough. */
-static uint32_t aside_wish(const struct mseg *s, uint64_t want)
+static uint64_t given(const struct mqueue *q)
 {
-    return s->st.aside_end < first_free(s) + want ? (uint32_t)(2 * want) : 0;
+    uint64_t n = 0;
+
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        each_seg(&q->lane[i], s)
+            n += s->credit.open;
+    return n;
 }
 
-/* What is used in three ticks, and a bit; by rate not more than a tick earns: together with a
- * tick that comes late, what is carried and a pop of before that is what I7 allows. */
-static uint64_t target(const struct mng *m, const struct mlane *l)
+/* By rate all lanes together have at most what a tick earns, and one: with a tick that comes
+ * late, what is carried and a pop of before that is what I7 allows. */
+static uint64_t most(const struct mng *m, const struct mqueue *q, uint64_t n)
 {
-    uint64_t n = CREDIT_LEAST + 4 * (uint64_t)l->came_peak;
+    uint64_t all = 1 + (uint64_t)one_tick(m, q);
 
-    if (l->q->def.mode != MODE_SLOTS)
-        n = u64_min(n, 1 + (uint64_t)one_tick(m, l->q));
-    return u64_min(n, CREDIT_MAX);
+    return all > n ? all - n : 0;
+}
+
+uint64_t credit_spare(const struct mng *m, const struct mqueue *q)
+{
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        if (credit_is_warm(m, &q->lane[i]))
+            return most(m, q, given(q));
+    return 0;
+}
+
+/* What is used in two ticks, and a bit. */
+static uint64_t target(const struct mng *m, const struct mseg *s)
+{
+    const struct mlane *l = s->lane;
+    uint64_t came = u64_max(l->came, (uint64_t)l->came_peak);
+
+    uint64_t n = u64_min(CREDIT_LEAST + 2 * came, CREDIT_MAX);
+
+    if (l->q->def.mode == MODE_SLOTS)
+        return n;
+    return u64_min(n, most(m, l->q, given(l->q) - (is_old(m, s) ? 0 : s->credit.open)));
+}
+
+/* Of each tick, however often it is asked. */
+static void take_sample(const struct mng *m, struct mlane *l)
+{
+    if (m->now_ms - l->sampled_ms < m->opts.tick_ms)
+        return;
+    l->sampled_ms = m->now_ms;
+    l->came_peak = l->came > l->came_peak * 0.9 ? (double)l->came : l->came_peak * 0.9;
+    l->came = 0;
 }
 
 uint64_t credit_wish(struct mng *m, struct mlane *l)
@@ -97,15 +131,12 @@ uint64_t credit_wish(struct mng *m, struct mlane *l)
     const struct mseg *s = tail_of(m, l);
     uint64_t want, have;
 
-    l->came_peak = l->came > l->came_peak * 0.9 ? (double)l->came : l->came_peak * 0.9;
-    l->came = 0;
+    take_sample(m, l);
     if (s == NULL || is_under_way(s) || s->st.aside_end <= first_free(s))
         return 0;
-    want = target(m, l);
+    want = target(m, s);
     have = is_old(m, s) ? 0 : s->credit.open;
-    if (have > want / 2)
-        return 0;
-    return u64_min(want - have, s->st.aside_end - first_free(s));
+    return have < want ? u64_min(want - have, s->st.aside_end - first_free(s)) : 0;
 }
 
 /* ---- orders ----------------------------------------------------------------------- */
@@ -116,6 +147,7 @@ static void order(struct mng *m, struct mseg *s, uint32_t from, uint32_t end, ui
 
     assert(from <= end);
     s->credit.tick = m->epoch << 32 | ++m->pop_counter;
+    s->credit.ended = false;
     s->credit.sent_ms = m->now_ms;
     o->epoch = m->epoch;
     o->seg = s->id;
@@ -153,33 +185,55 @@ void credit_give(struct mng *m, struct mlane *l, uint64_t n)
     c->end = r.end;
     c->open += n;
     m->count.credits += n;
-    order(m, s, c->from, c->end, aside_wish(s, target(m, l)));
+    order(m, s, c->from, c->end, (uint32_t)target(m, s));
 }
 
-/* It may be used no more: what is left of it comes back with the answer. */
+/* It may be used no more: what is left of it comes back with the answer. Another order may be
+ * under way: this one is obeyed after it. */
 static void call_back(struct mng *m, struct mseg *s)
 {
     bool late = m->now_ms - s->credit.sent_ms >= MNG_AGAIN_MS;
 
-    if (s->credit.open != 0 && seg_reachable(s) && (!is_under_way(s) || late))
-        order(m, s, 0, 0, 0);
+    if (s->credit.open == 0 || !seg_reachable(s) || (s->credit.ended && !late))
+        return;
+    order(m, s, 0, 0, may_enter(s->lane->q) ? (uint32_t)target(m, s) : 0);
+    s->credit.ended = true;
+}
+
+/* More than could be given now: the rate fell, or max_active was lowered. */
+static bool is_too_much(const struct mng *m, const struct mseg *s)
+{
+    const struct mqueue *q = s->lane->q;
+
+    if (q->def.mode != MODE_SLOTS && s->credit.open > (uint64_t)(2 + 2 * one_tick(m, q)))
+        return true;
+    return q->def.mode != MODE_RATE && slots_inside(m, q) > (uint64_t)q->def.max_active;
+}
+
+void credit_recall(struct mng *m, struct mqueue *q)
+{
+    for (unsigned i = 0; i < q->n_lanes; i++)
+        each_seg(&q->lane[i], s)
+            if (!may_enter(q) || is_too_much(m, s))
+                call_back(m, s);
 }
 
 static void go_on(struct mng *m, struct mseg *s)
 {
     const struct mcredit *c = &s->credit;
-    uint32_t aside = aside_wish(s, target(m, s->lane));
+    uint32_t aside = (uint32_t)target(m, s);
     bool in_use = s->st.credit_at < s->st.credit_end;
+    bool needs = s->st.aside_end < first_free(s) + aside;
 
     if (is_under_way(s)) {
-        call_back(m, s); /* if it is late */
-        return;
-    }
-    if (in_use && m->now_ms - c->since_ms >= 2 * CREDIT_AGE_MS)
+        if (m->now_ms - c->sent_ms >= MNG_AGAIN_MS)
+            call_back(m, s);
+    } else if (in_use && m->now_ms - c->since_ms >= 2 * CREDIT_AGE_MS) {
         call_back(m, s); /* no new one could be given instead */
-    else if ((in_use || aside != 0 || c->open > 0) &&
-             (m->now_ms - c->sent_ms >= CREDIT_LEASE_MS / 2 || c->sent_ms == 0))
+    } else if ((in_use || needs || c->open > 0) &&
+               (m->now_ms - c->sent_ms >= CREDIT_LEASE_MS / 2 || c->sent_ms == 0)) {
         order(m, s, in_use ? c->from : 0, in_use ? c->end : 0, aside);
+    }
 }
 
 void credit_keep(struct mng *m, struct mlane *l)
@@ -187,7 +241,7 @@ void credit_keep(struct mng *m, struct mlane *l)
     struct mseg *tail = tail_of(m, l);
 
     each_seg(l, s) {
-        if (s == tail)
+        if (s == tail && !is_too_much(m, s))
             go_on(m, s);
         else
             call_back(m, s);

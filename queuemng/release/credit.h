@@ -14,14 +14,21 @@
 #include "common/base/base.h"
 
 struct mlane;
+struct mqueue;
 struct mng;
 
 /* Tickets beyond those that wait, which the lane could be given now; 0: it gets none. */
 uint64_t credit_wish(struct mng *m, struct mlane *l);
 /* n of its wish. */
 void credit_give(struct mng *m, struct mlane *l, uint64_t n);
+/* Nobody waits in the queue any more: it may be given. */
+bool credit_is_due(const struct mqueue *q);
+/* The definition has changed: what may not be used any more is called back. */
+void credit_recall(struct mng *m, struct mqueue *q);
 /* Each tick: credit that is in use goes on, other credit is called back. */
 void credit_keep(struct mng *m, struct mlane *l);
+/* Tickets that a queue by rate may save up for entry on credit, beside what is given. */
+uint64_t credit_spare(const struct mng *m, const struct mqueue *q);
 /* The lane has credit, or may soon have: its queue has ticks. */
 bool credit_is_warm(const struct mng *m, const struct mlane *l);
 

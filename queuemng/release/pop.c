@@ -157,6 +157,7 @@ static void pop_ask(const struct mng *m, const struct mqueue *q, struct pop_in *
                                  .weights = p->weights,
                                  .slots = slots_free(m, q),
                                  .flushed = slots_flushed(m, q) != 0,
+                                 .keep = credit_spare(m, q),
                                  .boost = no_show_boost(&q->no_show, q->def.no_show_boost),
                                  .not_open = sched_holds(q),
                                  .n_lanes = q->n_lanes };

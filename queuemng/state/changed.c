@@ -45,6 +45,12 @@ void queue_wake(struct mng *m, struct mqueue *q)
     list_push_back(&m->active, &q->in_active);
 }
 
+void queue_urgent(struct mng *m, struct mqueue *q)
+{
+    if (q->active && !list_linked(&q->in_urgent))
+        list_push_back(&m->urgent, &q->in_urgent);
+}
+
 void queue_fit_lanes(struct mng *m, struct mqueue *q)
 {
     q->n_lanes = def_lane_count(&q->def);

@@ -24,6 +24,8 @@ void queue_def_changed(struct mng *m, struct mqueue *q);
 void queue_chain_changed(struct mng *m, struct mqueue *q);
 /* People wait in it: it has ticks from now on. */
 void queue_wake(struct mng *m, struct mqueue *q);
+/* It is released from in this step, not only at the next tick, if it has ticks. */
+void queue_urgent(struct mng *m, struct mqueue *q);
 /* Its definition is new: it gets the lanes of that, each planned in this step. */
 void queue_fit_lanes(struct mng *m, struct mqueue *q);
 /* The lane is planned at the end of the step. */

@@ -113,6 +113,7 @@ struct mcredit { /* release/credit.h */
     uint32_t from, end; /* of the present one */
     int64_t at_ms;      /* its releases, wall clock */
     msec_t since_ms, sent_ms;
+    bool ended;         /* the last order called it back */
 };
 
 /* The flags beside phase and health are no states of it: want_seal, want_remove and want_next
@@ -207,8 +208,9 @@ struct mlane {
     /* rates */
     uint64_t joined_before, released_before;
     msec_t came_ms;   /* when somebody last joined; 0: not in this manager's time */
-    uint64_t came;    /* since the last tick */
+    uint64_t came;    /* since sampled_ms */
     double came_peak; /* in a tick, lately */
+    msec_t sampled_ms;
     double join_per_s, release_per_s;
     struct eta_lane eta;
     uint64_t eta_released, eta_gone; /* at its last look */
@@ -302,7 +304,7 @@ struct mng {
     struct list active;      /* mqueue.in_active */
     struct list puts;        /* mqueue.in_puts: to be stored at the end of this step */
     struct list dirty_lanes; /* mlane.in_dirty */
-    struct list urgent;      /* mqueue.in_urgent: somebody has come to an empty lane */
+    struct list urgent;      /* mqueue.in_urgent: not to wait for the tick */
     struct list todo;        /* mseg.in_todo: what should be differs from what is */
     struct list moves;       /* mmove.in; owned */
     uint64_t map_version, nodes_version;

@@ -258,6 +258,7 @@ static void order_seg_pop(struct segtab *t, peer_no from, const struct msg_seg_p
         return;
     }
     busy = !segtab_pop(t, g, m);
+    credit_set_aside(t, g); /* the last one who waited may be gone */
     a = &outbox_add(out, from, MSG_SEG_POPPED)->seg_popped;
     a->epoch = t->epoch;
     a->seg = m->seg;

@@ -112,7 +112,7 @@ void segtab_report_all(struct segtab *t, peer_no manager, struct outbox *out)
             struct seg *g = container_of(it, struct seg, node);
 
             credit_end(g); /* the manager takes what it gave before for over */
-            g->credit.tick = 0;
+            g->credit.tick = g->credit.aside = 0;
             segtab_status(g, &m->v[m->n]);
             segtab_list_marks(g, &m->v[m->n], out);
             list_absorbed(g, &m->v[m->n], out);

@@ -50,7 +50,9 @@ struct credit { /* joins that are let in at once; segment/tickets/credit.h */
     uint64_t tick;      /* of its order; 0: there was none under this registration */
     uint32_t at, end;   /* the numbers that they get */
     uint32_t top;       /* numbers below were granted: those that are not used never will be */
+    uint32_t half;      /* the half of it is used: more is asked for */
     uint32_t aside_end; /* numbers from `top` up to here are set aside */
+    uint32_t aside;     /* so many are to be, while nobody waits */
     int64_t at_ms;      /* wall clock: their release */
     msec_t until_ms;    /* monotonic */
 };

@@ -43,23 +43,25 @@ uint32_t credit_left(const struct segtab *t, const struct seg *g)
 
 /* ---- the order -------------------------------------------------------------------- */
 
-/* Beyond the credit; numbers that others have got since are in between: begins anew. */
-static void set_aside(struct segtab *t, struct seg *g, uint32_t n)
+/* Nobody has got a later number: only such are given. */
+static bool is_last(const struct seg *g)
+{
+    return g->credit.aside_end == g->b.q.end;
+}
+
+void credit_set_aside(struct segtab *t, struct seg *g)
 {
     struct jrec r = { .kind = JREC_ASIDE, .seg = g->b.id };
     struct credit *c = &g->credit;
-    uint32_t have = c->aside_end - c->top, room = g->capacity - g->b.joined, got;
+    uint32_t have = is_last(g) ? c->aside_end - c->top : 0, room = g->capacity - g->b.joined, got;
 
-    if (have >= n || !takes_joins(g) || !is_empty(g) || room < 2)
+    if (have >= c->aside || t->hold || !takes_joins(g) || !is_empty(g) || room < 2)
         return;
-    n = n - have < room - 1 ? n - have : room - 1;
-    r.run.first = g->b.q.end;
-    if (c->aside_end != g->b.q.end && c->at < c->end)
-        return; /* what it admits is in use */
-    if (c->aside_end != g->b.q.end)
+    if (!is_last(g))
         c->at = c->end = c->top = g->b.q.end;
+    r.run.first = g->b.q.end;
     segtab_log_joins(t);
-    got = segq_set_aside(&g->b.q, n);
+    got = segq_set_aside(&g->b.q, c->aside - have < room - 1 ? c->aside - have : room - 1);
     for (uint32_t i = 0; i < got; i++)
         segtab_died(g, r.run.first + i);
     c->aside_end = g->b.joined = g->b.q.end;
@@ -80,8 +82,8 @@ static bool is_longer(const struct segtab *t, const struct seg *g, const struct 
 
 static bool may_credit(const struct segtab *t, const struct seg *g, const struct msg_seg_credit *m)
 {
-    return m->from < m->end && m->end <= g->credit.aside_end && !t->hold && takes_joins(g) &&
-           is_empty(g);
+    return m->from < m->end && m->end <= g->credit.aside_end && is_last(g) && !t->hold &&
+           takes_joins(g) && is_empty(g);
 }
 
 void segtab_credit(struct segtab *t, struct seg *g, const struct msg_seg_credit *m)
@@ -98,13 +100,14 @@ void segtab_credit(struct segtab *t, struct seg *g, const struct msg_seg_credit 
         c->end = m->end;
         c->at_ms = m->released_at_ms;
         c->until_ms = t->now.now_ms + m->lease_ms;
+        c->half = c->at + (c->end - c->at) / 2;
     } else {
         credit_end(g);
     }
     if (c->top < m->end && m->end <= c->aside_end)
         c->top = m->end;
-    if (!t->hold)
-        set_aside(t, g, m->aside);
+    c->aside = m->aside;
+    credit_set_aside(t, g);
 }
 
 /* ---- a join ----------------------------------------------------------------------- */
@@ -120,6 +123,7 @@ struct session *credit_take(struct segtab *t, struct seg *g)
     x = sessions_add(&g->b.released, (struct ticket_id) { g->b.id, c->at++ }, SESSION_READY,
                      t->service_ms + g->queue->claim_ms);
     segtab_released(t, g, x, c->at_ms);
+    t->urgent = t->urgent || c->at == c->half || c->at == c->end; /* more is given at once */
     g->unused--;
     g->popped++;
     g->entered++;

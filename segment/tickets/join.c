@@ -100,10 +100,12 @@ static bool is_filling(const struct seg *g)
 }
 
 /* Nobody waited: it may be let in at once, if the manager hears of it. Lines that are empty
- * again after every join do not make a report of each. */
+ * again after every join do not make a report of each; those whose credit has run out do, since
+ * it begins anew with that. */
 static bool is_first(const struct segtab *t, const struct seg *g)
 {
-    return g->b.q.waiting == 1 && t->now.now_ms - t->report_ms >= SEGTAB_FIRST_MS;
+    return g->b.q.waiting == 1 &&
+           (t->now.now_ms - t->report_ms >= SEGTAB_FIRST_MS || g->credit.aside > 0);
 }
 
 static void log_subject(struct segtab *t, const struct seg *g, const struct append_req *r,

@@ -2,8 +2,10 @@
  * inside, and what comes back. */
 #include "tests/lib/mngmade.h"
 
+#include "queuemng/core/step.h"
 #include "queuemng/release/credit.h"
 #include "queuemng/release/pop.h"
+#include "queuemng/state/changed.h"
 #include "queuemng/state/slots.h"
 
 #define MAX 10
@@ -51,11 +53,19 @@ static void with_credit(void)
     s->credit.sent_ms = 0;
     o = look();
     cr_assert(o != NULL && o->from == o->end && o->aside > 0, "first some are set aside");
-    report(from, from, from + 8, 0, 0);
+    report(from, from, from + 4, 0, 0);
     o = look();
     cr_assert_not_null(o);
     cr_assert(o->from == from && o->end == from + 4 && o->lease_ms > 0);
-    report(from, from + 4, from + 8, 0, 0);
+    report(from, from + 4, from + 4, 0, 0);
+}
+
+/* By rate, with as many as that allows. */
+static void with_credit_by_rate(double per_s)
+{
+    w.q->def.mode = MODE_RATE;
+    w.q->def.release_per_s = w.q->rel.rate_per_s = w.q->allowed_per_s = per_s;
+    with_credit();
 }
 
 Test(mng_credit, what_is_given_is_stored_and_counts_as_inside)
@@ -112,6 +122,95 @@ Test(mng_credit, it_is_called_back_when_somebody_waits_or_the_queue_is_paused)
     cr_assert(o != NULL && o->from == o->end);
     report(13, 13, 17, 0, 0);
     cr_expect_null(look());
+}
+
+static bool is_called_back(void)
+{
+    const struct msg *g = made_sent(&w, MSG_SEG_CREDIT, NULL);
+
+    return g != NULL && g->seg_credit.from == g->seg_credit.end && g->seg_credit.tick != 0;
+}
+
+Test(mng_credit, a_pause_calls_it_back_in_its_own_step_and_after_an_order_that_is_under_way)
+{
+    struct err e = { 0 };
+
+    with_credit();
+    w.q->active = false;
+    queue_wake(w.m, w.q);
+    s->credit.tick++; /* as if it had not been answered */
+    mng_out_reset(&w.out);
+    cr_assert_eq(mng_order(w.m, w.m->now_ms, "q", MNG_PAUSE, &w.out, &e), 0, "%s", e.text);
+    cr_expect(is_called_back());
+    mng_out_reset(&w.out);
+    cr_assert_eq(mng_order(w.m, w.m->now_ms, "q", MNG_REJECT, &w.out, &e), 0, "%s", e.text);
+    cr_expect_not(is_called_back(), "once is enough");
+    cr_expect_eq(slots_free(w.m, w.q), MAX - 4, "until it is answered all of it counts");
+}
+
+Test(mng_credit, it_is_called_back_when_the_rate_falls_below_it_or_to_nothing)
+{
+    with_credit_by_rate(100);
+    w.q->def.release_per_s = 40;
+    cr_expect_null(look(), "as much as is allowed now");
+    w.q->def.release_per_s = 5;
+    look();
+    cr_expect(is_called_back());
+    report(9, 9, 9, 0, 0);
+    with_credit_by_rate(100);
+    w.q->def.release_per_s = w.q->def.fallback_per_s = 0;
+    look();
+    cr_expect(is_called_back());
+    report(13, 13, 13, 0, 0);
+    cr_expect_null(look());
+}
+
+Test(mng_credit, it_is_called_back_when_max_active_falls_below_those_inside)
+{
+    with_credit();
+    w.q->def.max_active = 4;
+    cr_expect_null(look());
+    w.q->def.max_active = 3;
+    look();
+    cr_expect(is_called_back());
+}
+
+Test(mng_credit, a_slow_rate_gives_the_one_that_is_saved_up)
+{
+    const struct msg_seg_credit *o;
+
+    w.q->def.mode = MODE_RATE;
+    w.q->def.release_per_s = 2;
+    for (int i = 0; i < 12; i++)
+        look();
+    report(5, 5, 9, 0, 0);
+    o = look();
+    cr_assert_not_null(o);
+    cr_expect_eq(o->end - o->from, 1);
+    report(6, 6, 9, 1, 1);
+    for (int i = 0; i < 3; i++)
+        cr_expect_null(look(), "it is earned in half a second");
+    while (w.m->now_ms - s->credit.since_ms < 600 && s->credit.end == 6)
+        look();
+    cr_expect_eq(s->credit.end, 7);
+}
+
+Test(mng_credit, what_is_used_is_given_anew_in_the_step_of_the_report)
+{
+    with_credit();
+    w.q->active = false;
+    queue_wake(w.m, w.q);
+    report(7, 9, 20, 2, 2);
+    mng_end(w.m);
+    cr_expect(made_sent(&w, MSG_SEG_CREDIT, NULL) != NULL && s->credit.end > 9);
+}
+
+Test(mng_credit, all_lanes_together_have_what_a_tick_earns_and_one)
+{
+    with_credit_by_rate(40);
+    cr_expect_eq(credit_spare(w.m, w.q), 1);
+    report(7, 9, 20, 2, 2);
+    cr_expect_eq(credit_spare(w.m, w.q), 3);
 }
 
 static void expect_none(const char *why)

@@ -26,6 +26,8 @@ static const struct metric_row rows[] = {
     ROW("moves_committed_total", COUNTER, moves_committed, "Moves committed"),
     ROW("moves_aborted_total", COUNTER, moves_aborted, "Moves aborted"),
     ROW("released_total", COUNTER, released, "Tickets released"),
+    ROW("entry_credit_total", COUNTER, credits, "Joins that nodes were allowed to let in at once"),
+    ROW("entered_total", COUNTER, entered, "Of these joins: used. The others were given back"),
     ROW("pops_total", COUNTER, pops_sent, "Release orders sent"),
     ROW("pops_skipped_total", COUNTER, pops_skipped, "Releases given up: head unreachable"),
     ROW("monitor_failures_total", COUNTER, monitor_failures, "Monitor readings rejected or failed"),

@@ -10,7 +10,7 @@
 #define PROTOCOL_OLDEST  1
 
 #define MAP_FORMAT     1 /* of the chain map that routers are sent */
-#define JOURNAL_FORMAT 2 /* of a segment node's journal; all older ones are read, too */
+#define JOURNAL_FORMAT 3 /* of a segment node's journal; all older ones are read, too */
 #define STORE_FORMAT   1 /* of what queuemng keeps; likewise */
 
 #endif

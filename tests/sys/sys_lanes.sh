@@ -48,6 +48,17 @@ on_credit() { # by a node, in the turn of the join
     enter && [ $(($(metric 70 segq_segment_entered_total) + $(metric 71 segq_segment_entered_total))) -ge 3 ]
 }
 wait_for 60 "then nobody waits for the manager" on_credit
+entered() { echo $(($(metric 70 segq_segment_entered_total) + $(metric 71 segq_segment_entered_total))); }
+row_of_joins() { # 40, one after the other: most of them without waiting for anything
+    local was i
+    was=$(entered)
+    for i in $(seq 40); do enter || return 1; done
+    [ $(($(entered) - was)) -ge 30 ]
+}
+set_queue '{"release_per_s": 2000}'
+wait_for 60 "and one after another they go on being let in at once" row_of_joins
+check "the manager says so, too" test "$(metric 1 segq_manager_entered_total)" -ge 30
+set_queue '{"release_per_s": 20}'
 set_queue '{"direct_entry": false}'
 held_is() { [ "$(join_queue "$R" login | field state)" = "$1" ]; }
 wait_for 60 "it can be turned off" held_is waiting

@@ -313,10 +313,15 @@ static uint64_t within_slots(struct release *r, const struct release_in *in, uin
     return in->slots;
 }
 
+static msec_t tick_ms(const struct release_in *in)
+{
+    return in->tick_ms > 0 ? in->tick_ms : 100;
+}
+
 /* What was left over less than a tick ago: a tick that is split has not less to give. */
 static uint64_t take_spare(struct release *r, const struct release_in *in)
 {
-    uint64_t n = in->now_ms - r->spare_ms < in->tick_ms && r->rate_per_s > 0 ? r->spare : 0;
+    uint64_t n = in->now_ms - r->spare_ms < tick_ms(in) && r->rate_per_s > 0 ? r->spare : 0;
 
     r->spare = 0;
     return n;
@@ -329,7 +334,7 @@ static void keep_spare(struct release *r, const struct release_in *in, uint64_t 
         return;
     r->carry = 1;
     r->spare = u64_min(n - 1, in->keep);
-    if (in->now_ms - r->spare_ms >= in->tick_ms)
+    if (in->now_ms - r->spare_ms >= tick_ms(in))
         r->spare_ms = in->now_ms;
 }
 
@@ -339,7 +344,7 @@ void release_tick(struct release *r, const struct release_in *in, struct release
     double before = r->rate_per_s;
     uint64_t n;
 
-    gap = ms_max(0, ms_min(gap, 2 * (in->tick_ms > 0 ? in->tick_ms : 100)));
+    gap = ms_max(0, ms_min(gap, 2 * tick_ms(in)));
     slew(r, in->def, target_rate(r, in), gap);
     r->last_ms = in->now_ms;
     if (r->rate_per_s == 0)

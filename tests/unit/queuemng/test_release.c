@@ -456,3 +456,22 @@ Test(release, lanes_share_unused_rate)
     cr_expect(out[0] == 5 && out[1] == 5 && out[2] == 0);
     done(&g);
 }
+
+Test(release, what_a_split_tick_has_left_over_stays_for_its_rest)
+{
+    struct rig g;
+
+    rig_set(&g, "name: q\nrelease_per_s: 1000\n");
+    step(&g, 100);
+    step(&g, 100);
+    g.in.keep = 30;
+    g.in.waiting[0] = 1;
+    cr_expect_eq(step(&g, 50), 1);
+    g.in.waiting[0] = 1000;
+    cr_expect_eq(step(&g, 2), 33, "30, what 2 ms have earned, and the one that is always kept");
+    g.in.waiting[0] = 1;
+    cr_expect_eq(step(&g, 98), 1);
+    g.in.waiting[0] = 1000;
+    cr_expect_eq(step(&g, 100), 101, "after the tick only the one");
+    done(&g);
+}

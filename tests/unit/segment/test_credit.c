@@ -98,6 +98,35 @@ Test(credit, a_join_that_waits_ends_it_and_gets_a_later_number)
     cr_expect_eq(join().number, 10, "it was refused while somebody waited");
 }
 
+Test(credit, numbers_are_set_aside_with_the_release_of_the_last_one_who_waits)
+{
+    cr_expect_eq(join().number, 0);
+    order(0, 0, 8);
+    expect_credit(0, 0, 0);
+    cr_expect_eq(rig_pop(r, 0, 1, 1, 1), 1);
+    rig_run(r, 100);
+    expect_credit(1, 1, 9);
+    order(1, 5, 0);
+    cr_expect_eq(join().number, 1);
+}
+
+Test(credit, when_half_of_it_is_used_and_when_all_is_the_node_reports_at_once)
+{
+    order(0, 0, 8);
+    order(0, 4, 0);
+    rig_run(r, 100);
+    join();
+    cr_expect_not(segtab_urgent(r->t[0]));
+    join();
+    cr_expect(segtab_urgent(r->t[0]));
+    rig_run(r, 100);
+    cr_expect_not(segtab_urgent(r->t[0]));
+    join();
+    cr_expect_not(segtab_urgent(r->t[0]));
+    join();
+    cr_expect(segtab_urgent(r->t[0]));
+}
+
 Test(credit, it_ends_with_its_lease)
 {
     order(0, 0, 8);

@@ -262,6 +262,8 @@ struct msg_replica {
     seg_id *gone;      /* names that this node has no more; before the rows */
 };
 
+#define SEEN_EVERY_MS 500 /* so often a router says SEEN, at least */
+
 /* Polls that a router has answered from its replica. The first on a link asks for pushes; an
  * older node answers ERROR SQ_EUNKNOWN, and gets no second one. */
 struct seen_row {

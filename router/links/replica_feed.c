@@ -91,9 +91,9 @@ void replica_feed_up(struct seg_link *l)
 
 void replica_feed_down(struct seg_link *l)
 {
-    struct stream *st = listener(l);
+    struct stream *st = replicas_stream(known(l->s), l->no);
 
-    if (st != NULL)
+    if (st != NULL && st->up)
         stream_down(st);
 }
 

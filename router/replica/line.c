@@ -9,6 +9,7 @@
 
 #define BLOCK_COST (sizeof(struct line_block *) + sizeof(uint64_t) + sizeof(uint32_t)) /* empty */
 #define SETTLED    UINT32_MAX
+#define OVER_MAX   256
 
 void line_pool_init(struct line_pool *p, size_t max_bytes)
 {
@@ -26,6 +27,7 @@ void line_pool_fini(struct line_pool *p)
 void line_init(struct line *l, struct line_pool *pool)
 {
     *l = (struct line) { .pool = pool, .stale = SETTLED };
+    map_init(&l->over, 0);
 }
 
 /* ---- memory ----------------------------------------------------------------------------- */
@@ -107,6 +109,7 @@ void line_fini(struct line *l)
     free(l->block);
     free(l->sub);
     free(l->tag);
+    map_fini(&l->over);
     line_init(l, l->pool);
 }
 
@@ -188,11 +191,29 @@ static int set_lines(struct line *l, const struct replica_row *row, uint32_t *lo
     return 0;
 }
 
-void line_drop(struct line *l, uint32_t number)
+void line_over(struct line *l, uint32_t number)
+{
+    if (line_has(l, number) && l->over.n < OVER_MAX && map_set(&l->over, number, true) == 0)
+        l->version = ++l->pool->n_changes;
+}
+
+/* What a row has said now. */
+static void forget_over(struct line *l)
+{
+    uint64_t number, val;
+
+    for (size_t i = 0; (i = map_next(&l->over, i, &number, &val)) != 0;)
+        if (!line_bit(l, (uint32_t)number)) {
+            map_del(&l->over, number);
+            i = 0; /* the map has changed: from its beginning */
+        }
+}
+
+static void die(struct line *l, uint32_t number)
 {
     uint32_t b = number >> BITS512_SHIFT, i = number & (BITS512_N - 1);
 
-    if (!line_has(l, number))
+    if (!line_bit(l, number))
         return;
     l->version = ++l->pool->n_changes;
     bits512_clear(l->block[b]->alive, &l->sub[b], i);
@@ -210,7 +231,7 @@ static int kill_dead(struct line *l, const struct replica_row *row)
     while (in.p < in.end) {
         if (!dead_get(&in, &next, row->end, &number))
             return SQ_EPROTO;
-        line_drop(l, number);
+        die(l, number);
     }
     return 0;
 }
@@ -271,6 +292,8 @@ void line_settle(struct line *l)
 {
     uint32_t b = l->stale, n = line_blocks(l), before;
 
+    if (l->over.n > 0)
+        forget_over(l);
     if (b >= n) {
         l->stale = SETTLED;
         return;

@@ -11,6 +11,7 @@
 
 #include "common/base/bits512.h"
 #include "common/base/err.h"
+#include "common/base/map.h"
 #include "common/base/slab.h"
 #include "common/wire/msg_router_segment.h"
 
@@ -33,6 +34,7 @@ struct line {
     uint32_t end, head;      /* struct replica_row */
     uint64_t version;        /* another one when bits have changed; no two lines have the same */
     uint32_t stale;          /* tags behind this block are old: no rank is asked for */
+    struct map over;         /* numbers that wait no more, until a row says so, too */
 };
 
 void line_pool_init(struct line_pool *p, size_t max_bytes);
@@ -52,12 +54,18 @@ static inline uint32_t line_blocks(const struct line *l)
     return (uint32_t)(((uint64_t)l->end + BITS512_N - 1) >> BITS512_SHIFT);
 }
 
-static inline bool line_has(const struct line *l, uint32_t number)
+static inline bool line_bit(const struct line *l, uint32_t number)
 {
     const struct line_block *k;
 
     return number < l->end && (k = l->block[number >> BITS512_SHIFT]) != NULL &&
            bits512_has(k->alive, number & (BITS512_N - 1));
+}
+
+static inline bool line_has(const struct line *l, uint32_t number)
+{
+    return line_bit(l, number) &&
+           (SQ_LIKELY(l->over.n == 0) || map_get(&l->over, number) == MAP_NONE);
 }
 
 /* Whether `number` waits, and how many before it. */
@@ -73,7 +81,9 @@ static inline bool line_rank(const struct line *l, uint32_t number, uint32_t *ra
     return true;
 }
 
-/* A number of which this router knows that it waits no more; may be any. */
-void line_drop(struct line *l, uint32_t number);
+/* A number of which this router knows that it waits no more; may be any. Its place goes with the
+ * next row and not before: a node may count it for a while (who was released, and has left before
+ * that was stored). Without memory, or room, it waits until then. */
+void line_over(struct line *l, uint32_t number);
 
 #endif

@@ -158,5 +158,5 @@ void replicas_over(struct replicas *r, node_no node, const struct token *t)
     struct known_name *n = st != NULL ? stream_name(st, t->seg) : NULL;
 
     if (n != NULL)
-        line_drop(&n->line, t->number);
+        line_over(&n->line, t->number);
 }

@@ -130,7 +130,7 @@ bool stream_seen(struct stream *st, msec_t now_ms, struct msg_seen *m)
         return false;
     fill(st, now_ms, m, f);
     if (echo)
-        st->echo_at_ms = now_ms + STREAM_ECHO_MS;
+        st->echo_at_ms = now_ms + SEEN_EVERY_MS;
     else
         m->flags = 0;
     return true;

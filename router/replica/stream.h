@@ -24,8 +24,7 @@
 #include "router/replica/line.h"
 #include "router/replica/seen.h"
 
-#define STREAM_SEEN_MS 100  /* so often stream_seen() is to be called */
-#define STREAM_ECHO_MS 1000 /* so often it asks for a stamp */
+#define STREAM_SEEN_MS 100 /* so often stream_seen() is to be called */
 
 struct told_pace { /* of a lane */
     struct pace pace; /* min_ms 0: not known yet */

@@ -35,6 +35,7 @@ static void settle_dirty(struct segtab *t)
 
 static void tick(struct segtab *t, struct outbox *out)
 {
+    replica_spare(t);
     if (!t->hold)
         segtab_lapse(t);
     settle_dirty(t);

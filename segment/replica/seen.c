@@ -12,6 +12,8 @@
 #include "segment/tickets/spare.h"
 #include "segment/tickets/waiting.h"
 
+#define SILENT_MS (2 * SEEN_EVERY_MS) /* then a router is not heard, or does not run */
+
 /* Of a fenced segment the copy is what goes on: its people are spared at the end of the move. */
 static bool mark(struct segtab *t, uint64_t v, const struct seen_row *r, uint32_t number,
                  uint8_t told)
@@ -58,6 +60,7 @@ void replica_seen(struct segtab *t, peer_no from, const struct msg_seen *m)
     for (uint32_t i = 0; i < m->n; i++)
         row_in(t, &m->v[i]);
     l->echo_ms = m->clock_ms;
+    l->heard_ms = t->now.now_ms;
     l->seen = u64_max(l->seen, m->seq);
     l->farewell = (m->flags & SEEN_LAST) != 0;
     l->echo = l->echo || (m->flags & SEEN_ECHO) != 0 || l->farewell;
@@ -72,6 +75,26 @@ void segtab_pending(struct segtab *t, peer_no router, size_t bytes)
         p->listener.pending = bytes;
 }
 
+static void spare_all(struct segtab *t)
+{
+    each_seg (t, g)
+        segtab_spare(t, g);
+}
+
+void replica_spare(struct segtab *t)
+{
+    bool silent = false;
+
+    for (uint32_t i = 0; i < t->n_peers; i++) {
+        const struct listener *l = &t->peers[i].listener;
+
+        silent = silent || (l->state != LISTENS_NOT && !l->farewell &&
+                            t->now.now_ms - l->heard_ms > SILENT_MS);
+    }
+    if (silent)
+        spare_all(t);
+}
+
 void replica_gone(struct segtab *t, const struct listener *l)
 {
     if (l->state == LISTENS_NOT)
@@ -81,6 +104,5 @@ void replica_gone(struct segtab *t, const struct listener *l)
     if (l->farewell)
         return;
     t->n.spared++;
-    each_seg (t, g)
-        segtab_spare(t, g);
+    spare_all(t);
 }

@@ -10,6 +10,9 @@
 void replica_seen(struct segtab *t, peer_no from, const struct msg_seen *m);
 /* So many bytes wait for this router to read them; before a tick. */
 void segtab_pending(struct segtab *t, peer_no router, size_t bytes);
+/* Before time-outs are looked at: nobody's comes while a router is silent that answers polls. Its
+ * people may be told to come again meanwhile, and their marks be late, or lost with the link. */
+void replica_spare(struct segtab *t);
 /* The link of a router has ended: without its farewell it may have told people what nobody will
  * say any more (tickets/spare.h). */
 void replica_gone(struct segtab *t, const struct listener *l);

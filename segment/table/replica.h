@@ -25,6 +25,7 @@ struct listener { /* a router, in struct peer */
     uint32_t block;
     uint64_t at;      /* said_name.no */
     msec_t echo_ms, stamp_ms; /* its clock, as it was read last; ours, as it was said last */
+    msec_t heard_ms;  /* ours, when it said something */
     uint64_t seen;
     size_t pending;   /* bytes that it has not read */
 };

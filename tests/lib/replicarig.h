@@ -138,6 +138,16 @@ static inline void rig_seen(struct rig *r, int node, peer_no router, struct msg_
     rig_pump(r, UINT32_MAX);
 }
 
+/* Time passes, and the router is there. */
+static inline void rig_heard(struct rig *r, int node, peer_no router, uint32_t ms)
+{
+    for (uint32_t step; ms > 0; ms -= step) {
+        step = ms < SEEN_EVERY_MS ? ms : SEEN_EVERY_MS;
+        rig_run(r, step);
+        rig_seen(r, node, router, (struct msg_seen) { .clock_ms = 1 });
+    }
+}
+
 /* Each ticket of this name as the replica has it, against the node; returns how many wait. */
 static inline uint32_t same_as_node(const struct rmodel *m, const struct segtab *t, seg_id name)
 {

@@ -146,6 +146,18 @@ Test(replica, routers_are_killed_before_they_have_said_who_polled)
     }
 }
 
+/* Nodes do not hear what routers tell, and routers do: for longer than people may be silent. */
+Test(replica, who_is_answered_over_a_cut_that_one_end_sees_does_not_expire)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim_opts o = crowd(seed);
+
+        o.idle_ms = 1000;
+        o.faults.link_oneway = 30;
+        play(o, NULL);
+    }
+}
+
 /* Who is back so late that his turn comes before his node has heard of it is passed over, and first
  * when he polls again; nobody else is. */
 Test(replica, people_are_back_when_they_are_passed_over)

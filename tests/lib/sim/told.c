@@ -5,9 +5,10 @@
  * knows for MNG_SILENT_MS that it does. So it is looked at only where no such fault is drawn
  * (sim_opts.told). A link that breaks is such a cut, too, until the manager notices: an `ahead`
  * that it sends meanwhile is lost, and its node is not compared with what others told since,
- * until one arrives. What routers tell by themselves counts as told when it was so: as_of. A
- * position may be a tick old: so many more as were released meanwhile. Nodes agree within the time
- * of a message: what was told in that time is not compared. */
+ * until one arrives. What a router tells by itself was so at as_of, or later (its stamp comes
+ * behind its rows): it is compared with what others had told before that. A position may be a tick
+ * old: so many more as were released meanwhile. Nodes agree within the time of a message: what was
+ * told in that time is not compared. */
 #include "tests/lib/sim/told.h"
 
 #include "tests/lib/sim/engine.h"
@@ -61,7 +62,7 @@ void told_position(struct sim *s, struct ticket *t, uint64_t position, usec_t as
     usec_t missed = missed_since(&s->proc[t->node], as_of);
     uint64_t slack;
 
-    t->told_at = as_of;
+    t->told_at = s->now;
     t->told_position = position;
     if (!s->o.told || !counts(s, t))
         return;

@@ -71,11 +71,11 @@ Test(replica_push, joins_leaves_releases_and_time_outs_are_told)
     for (uint32_t i = 1000; i < 3000; i++)
         if (i % 3 == 0)
             rig_poll(r, 0, 1, i);
-    rig_run(r, 5000);
+    rig_heard(r, 0, RIG_ROUTER, 5000);
     for (uint32_t i = 1000; i < 3000; i++)
         if (i % 3 == 0)
             rig_poll(r, 0, 1, i);
-    rig_run(r, 5000);
+    rig_heard(r, 0, RIG_ROUTER, 5000);
     cr_expect_lt(same(0, 1), 700);
 }
 

@@ -62,14 +62,14 @@ static struct segtab_counts counts(void)
 Test(replica_seen, a_mark_keeps_its_ticket_in_line)
 {
     for (int i = 0; i < 10; i++) {
-        rig_run(r, 2000);
+        rig_heard(r, 0, RIG_ROUTER, 2000);
         says(RIG_ROUTER, 0, 1, CLIENT_GAME, 100, 300, 1000);
     }
     cr_expect_eq(waiting(), 300);
     cr_expect(waits(1, 100) && waits(1, 399) && !waits(1, 400));
     cr_expect_eq(segtab_seg(r->t[0], 1)->polls, 3000);
     cr_expect_eq(counts().seen_marks, 3000);
-    rig_run(r, 6000);
+    rig_heard(r, 0, RIG_ROUTER, 6000);
     cr_expect_eq(waiting(), 0);
 }
 
@@ -78,11 +78,11 @@ Test(replica_seen, a_mark_counts_for_its_class_and_its_told_interval)
     says(RIG_ROUTER, 0, 1, CLIENT_BROWSER, 10, 1, 1000);
     says(RIG_ROUTER, 0, 1, CLIENT_GAME, 20, 1, 4000);
     cr_expect_eq(segtab_seg(r->t[0], 1)->classes & (1u << CLIENT_BROWSER), 1u << CLIENT_BROWSER);
-    rig_run(r, 6000);
+    rig_heard(r, 0, RIG_ROUTER, 6000);
     cr_expect(waits(1, 10) && waits(1, 20) && waiting() == 2);
-    rig_run(r, 2500);
+    rig_heard(r, 0, RIG_ROUTER, 2500);
     cr_expect(waits(1, 10) && !waits(1, 20));
-    rig_run(r, 3000);
+    rig_heard(r, 0, RIG_ROUTER, 3000);
     cr_expect(!waits(1, 10));
 }
 
@@ -120,7 +120,7 @@ Test(replica_seen, a_poll_here_leaves_time_for_a_mark_as_a_mark_does)
     cr_expect(waits(1, 5));
     rig_run(r, SEEN_LATE_MS - 100);
     says(RIG_ROUTER, 0, 1, CLIENT_GAME, 5, 1, 1000);
-    rig_run(r, 2000);
+    rig_heard(r, 0, RIG_ROUTER, 2000);
     cr_expect(waits(1, 5) && waiting() == 1);
 }
 
@@ -174,11 +174,30 @@ Test(replica_seen, nobody_times_out_soon_after_a_router_that_ended_without_farew
     rig_run(r, 2500);
     rig_down(r, 0, RIG_ROUTER);
     cr_expect_eq(counts().spared, 1);
-    rig_run(r, 9000);
+    rig_heard(r, 0, RIG_ROUTER2, 9000);
     cr_expect_eq(waiting(), 1000);
     for (int i = 0; i < 5; i++) {
         says(RIG_ROUTER2, 0, 1, CLIENT_GAME, 50, 1, 1000);
-        rig_run(r, 2000);
+        rig_heard(r, 0, RIG_ROUTER2, 2000);
+    }
+    cr_expect_eq(waiting(), 1);
+}
+
+/* It may tell people what this node hears late, or never: until it speaks, or its link ends. */
+Test(replica_seen, nobody_times_out_while_a_router_is_silent)
+{
+    struct pace_entry pace = { 7, 0, 1000, 1000, 0 };
+
+    rig_order(r, 0, (struct msg) { .type = MSG_SEG_AHEAD,
+                                   .seg_ahead = { .epoch = 1, .n_pace = 1, .pace = &pace } });
+    rig_up(r, 0, RIG_ROUTER2, RPC_ROUTER, "rt2");
+    says(RIG_ROUTER, 0, 1, CLIENT_GAME, 0, 0, 0);
+    says(RIG_ROUTER2, 0, 1, CLIENT_GAME, 0, 0, 0);
+    rig_heard(r, 0, RIG_ROUTER2, 20000); /* longer than anybody is told and may be silent */
+    cr_expect_eq(waiting(), 1000);
+    for (int i = 0; i < 10; i++) {
+        says(RIG_ROUTER, 0, 1, CLIENT_GAME, 50, 1, 1000);
+        rig_heard(r, 0, RIG_ROUTER2, 500);
     }
     cr_expect_eq(waiting(), 1);
 }

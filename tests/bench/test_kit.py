@@ -20,7 +20,7 @@ ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, HERE)
 
 import bench  # noqa: E402
-from kit import axis, chart, machine, procs, report, sizing, stats  # noqa: E402
+from kit import axis, chart, machine, procs, readme, report, sizing, stats  # noqa: E402
 from kit.row import case, row  # noqa: E402
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -330,6 +330,19 @@ class Machine(unittest.TestCase):
         self.assertIn("157 % (at most 15)", machine.refusal(result))
         result["machine"]["noise"].update(verdict="not measured", lost_pct=None)
         self.assertIn("not measured", machine.refusal(result))
+
+
+class Readme(unittest.TestCase):
+    def test_a_run_of_some_rows_is_refused(self):
+        result = some_result([{**some_row(), "from": "polls"}], {"joins": "no peer"})
+        self.assertIsNone(readme.refusal(result, ["polls", "joins"]))
+        self.assertIn("no rows idle", readme.refusal(result, ["polls", "joins", "idle"]))
+
+    def test_rate_and_cpu_of_a_row_are_both_in_the_table(self):
+        cases = [case("64 connections", "polls/s", 1), case("64 connections, CPU", "us/poll", 2)]
+        lines = list(readme.lines_of(row("joins", "Joins", "w", cases)))
+        self.assertEqual(len(lines), 2)
+        self.assertIn("CPU", lines[1])
 
 
 class Sizing(unittest.TestCase):

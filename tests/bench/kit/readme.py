@@ -5,8 +5,9 @@
 
 Replaces what stands between "<!-- bench -->" and "<!-- end -->": the machine and how noisy it
 was, then the cases of every row that has an aim, figures as "median (min .. max)". Refuses the
-figures of a quick run, which mean nothing, and of a machine that was not quiet: neighbours slow a
-peer more than segq, and such a table flatters.
+figures of a quick run, which mean nothing, of a machine that was not quiet: neighbours slow a
+peer more than segq, and such a table flatters; and of a run of some rows, since the others' lines
+would be gone.
 """
 import argparse
 import json
@@ -16,6 +17,7 @@ import sys
 
 sys.path.insert(0, os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 
+import bench  # noqa: E402
 from kit import machine  # noqa: E402
 from kit.report import aim, figure, verdict  # noqa: E402
 
@@ -56,6 +58,14 @@ def block(result):
     return "\n".join(out)
 
 
+def refusal(result, ids):
+    """Why the table may not be written, None: it may. ids: of all rows that there are."""
+    there = {r["from"] for r in result["rows"]} | set(result["failed"])
+    missing = [i for i in ids if i not in there]
+    return machine.refusal(result) or (
+        f"no rows {', '.join(missing)}: run all of them" if missing else None)
+
+
 def main():
     a = argparse.ArgumentParser(description=__doc__.split("\n")[0], allow_abbrev=False)
     a.add_argument("--write", required=True, metavar="README")
@@ -63,7 +73,7 @@ def main():
     args = a.parse_args()
     with open(args.bench) as f:
         result = json.load(f)
-    why = machine.refusal(result)
+    why = refusal(result, [m.ID for m in bench.find_rows(None)])
     if why:
         sys.exit(f"readme.py: {args.bench}: {why}")
     with open(args.write) as f:

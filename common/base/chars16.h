@@ -52,4 +52,22 @@ static inline bool chars16_any(chars16 hit)
     return chars16_first(hit) < 16;
 }
 
+/* table[i] for each of the sixteen i, which are below 16. */
+static inline chars16 chars16_look_up(chars16 table, chars16 i)
+{
+#ifdef __SSSE3__
+    typedef char signed16 __attribute__((vector_size(16)));
+
+    return (chars16)__builtin_ia32_pshufb128((signed16)table, (signed16)i);
+#elif defined(__clang__)
+    chars16 out;
+
+    for (unsigned k = 0; k < 16; k++)
+        out[k] = table[i[k]];
+    return out;
+#else
+    return __builtin_shuffle(table, i);
+#endif
+}
+
 #endif

@@ -35,16 +35,21 @@ static inline uint64_t get64(const uint8_t *p)
 typedef uint16_t pairs8 __attribute__((vector_size(16)));
 typedef uint32_t groups4 __attribute__((vector_size(16)));
 
+/* By the high half of a character: a bit of its own, and what is added to it. */
+static const chars16 high_bit = { 0, 0, 1, 2, 4, 8, 16, 32 };
+static const chars16 high_add = { 0, 0, 62 - '-', 52 - '0', 256 - 'A', 256 - 'A',
+                                  256 + 26 - 'a', 256 + 26 - 'a' };
+/* By the low half: the bits of those with which it is a character of ours. */
+static const chars16 low_bits = { 42, 62, 62, 62, 62, 62, 62, 62, 62, 62, 60, 20, 20, 21, 20, 28 };
+
 /* What each character stands for, 0..63. */
 static inline chars16 values(chars16 c, chars16 *bad)
 {
-    chars16 upper = chars16_range(c, 'A', 'Z'), lower = chars16_range(c, 'a', 'z');
-    chars16 digit = chars16_range(c, '0', '9');
-    chars16 dash = (chars16)(c == '-'), line = (chars16)(c == '_');
+    chars16 high = (chars16)((pairs8)c >> 4) & 15;
+    chars16 known = chars16_look_up(high_bit, high) & chars16_look_up(low_bits, c & 15);
 
-    *bad |= ~(upper | lower | digit | dash | line);
-    return c - (upper & 'A') - (lower & ('a' - 26)) + (digit & (52 - '0')) +
-           (dash & (62 - '-')) - (line & ('_' - 63));
+    *bad |= (chars16)(known == 0);
+    return c + chars16_look_up(high_add, high) + ((chars16)(c == '_') & (63 - '_' + 'A'));
 }
 
 static inline chars16 texts(chars16 v)

@@ -1,12 +1,14 @@
 /* trace.c: the hot paths on fixed traces with fixed seeds, for counting instructions.
  *
- *   trace rank|join|leave|poll|seen|replica|router|browser|known|known-browser|router-join N
+ *   trace rank|join|leave|poll|seen|replica|router|browser|known|known-browser|router-join|
+ *         router-entry N
  *
  * rank is the line alone. join, leave and poll are the segment node's core as its shell
  * runs it: a batch's frame decoded, done, the answer's frame encoded; seen is a router's frame of
  * SEEN, by its marks; replica is the push to a router behind N leaves. router and browser
  * (the same with 680 bytes of headers) are polls through the real router, known and
- * known-browser those that it answers by itself, router-join is joins. instructions.sh runs each under callgrind. */
+ * known-browser those that it answers by itself, router-join is joins, router-entry those that
+ * are let in at once. instructions.sh runs each under callgrind. */
 #include "tests/guard/trace.h"
 
 #include <stdio.h>
@@ -350,7 +352,7 @@ int main(int argc, char **argv)
 
     if (n < TRACE_BATCH || n % TRACE_BATCH != 0 || n > WAITING / 2) {
         fprintf(stderr, "usage: trace rank|join|leave|poll|seen|replica|router|browser|known|"
-                        "known-browser|router-join N\n"
+                        "known-browser|router-join|router-entry N\n"
                         "N: a multiple of 64, at most 65536\n");
         return 2;
     }
@@ -375,6 +377,8 @@ int main(int argc, char **argv)
         trace_router(TRACE_KNOWN_BROWSER, n);
     else if (strcmp(what, "router-join") == 0)
         trace_router(TRACE_JOIN, n);
+    else if (strcmp(what, "router-entry") == 0)
+        trace_router(TRACE_ENTRY, n);
     else
         return 2;
     return 0;

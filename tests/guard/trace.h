@@ -17,7 +17,8 @@ enum trace_request {
     TRACE_POLL_BROWSER,
     TRACE_KNOWN, /* a poll that the router answers from what the node has pushed */
     TRACE_KNOWN_BROWSER,
-    TRACE_JOIN
+    TRACE_JOIN,
+    TRACE_ENTRY /* a join that the node lets in at once: its answer has the pass */
 };
 
 /* n is rounded up to whole batches. Ends the program when something is not as expected:

@@ -29,6 +29,7 @@
 
 #define WAITING 1000000u
 #define SEG     1
+#define PASS_LEN 400 /* about that of a JWT */
 #define ROUND_NS 1600000
 
 struct client {
@@ -101,8 +102,15 @@ static void answer_places(const struct msg *q, struct msg *a)
                                               .poll_after_ms = 30000 };
 }
 
+static bool is_join(void)
+{
+    return w.kind == TRACE_JOIN || w.kind == TRACE_ENTRY;
+}
+
 static void answer_appends(const struct msg *q, struct msg *a)
 {
+    static const char pass[PASS_LEN + 1] = { [0 ... PASS_LEN - 1] = 'p' };
+
     a->type = MSG_APPEND_ANS;
     a->append_ans = (struct msg_append_ans) { q->append.n, w.ans.append };
     for (uint32_t i = 0; i < q->append.n; i++)
@@ -113,6 +121,18 @@ static void answer_appends(const struct msg *q, struct msg *a)
                                                 .poll_after_ms = 30000,
                                                 .position = WAITING / 2 + i + 1,
                                                 .seg = SEG };
+    for (uint32_t i = 0; i < q->append.n && w.kind == TRACE_ENTRY; i++) {
+        struct append_ans *x = &w.ans.append[i];
+
+        if (!q->append.req[i].enters)
+            trace_die("the join does not ask for entry");
+        x->state = APPEND_ENTERED;
+        x->position = x->poll_after_ms = 0;
+        x->released_at_ms = 1700000000000;
+        x->pass_expires_s = 1700000600;
+        x->pass = pass;
+        x->pass_len = PASS_LEN;
+    }
 }
 
 /* At first a million who wait, then only that marks have come. */
@@ -262,7 +282,7 @@ static int compose(char *out, size_t cap)
     struct token t = { .seg = SEG, .issued_s = 1700000000, .client = CLIENT_BROWSER };
     char text[TOKEN_TEXT_LEN];
 
-    if (w.kind == TRACE_JOIN)
+    if (is_join())
         return snprintf(out, cap,
                         "POST /v1/queues/login/tickets HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n"
                         "Content-Length: 20\r\n\r\n{\"client\":\"browser\"}");
@@ -301,8 +321,9 @@ static void hear(struct client *c)
     c->in[c->got] = '\0';
     if (c->in[c->got - 1] != '}') /* the answer's last byte */
         return;
-    if (strncmp(c->in, w.kind == TRACE_JOIN ? "HTTP/1.1 201" : "HTTP/1.1 200", 12) != 0 ||
-        strstr(c->in, "\"state\":\"waiting\"") == NULL)
+    if (strncmp(c->in, is_join() ? "HTTP/1.1 201" : "HTTP/1.1 200", 12) != 0 ||
+        strstr(c->in, w.kind == TRACE_ENTRY ? "\"state\":\"admitted\"" : "\"state\":\"waiting\"") ==
+            NULL)
         trace_die(c->in);
     c->waits = false;
     w.left--;

@@ -153,10 +153,13 @@ Test(credit, it_is_extended_and_what_was_not_used_of_one_that_is_over_is_never_g
     expect_credit(1, 4, 20);
     cr_expect_eq(join().number, 1);
     rig_run(r, 400);
-    order(4, 6, 0);
+    m.seg_credit.tick = ++tick; /* was sent before it was over */
+    m.seg_credit.end = 6;
+    rig_order(r, 0, m);
     expect_credit(4, 6, 20);
     cr_expect_eq(join().number, 4);
-    m.seg_credit.end = 20; /* an older order, late */
+    m.seg_credit.tick--; /* an older order, late */
+    m.seg_credit.end = 20;
     rig_order(r, 0, m);
     expect_credit(5, 6, 20);
     order(6, 21, 0);

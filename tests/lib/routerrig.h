@@ -62,6 +62,8 @@ struct world {
     int64_t clock_ms;        /* of releases, as the manager tells it; 0: it does not */
     uint8_t sess_state;      /* what is answered */
     unsigned seen;           /* frames of SEEN with polls in them */
+    unsigned n_seen, seen_flags; /* all frames of SEEN; what any of them said */
+    enum { SEEN_TAKEN, SEEN_REFUSED, SEEN_UNHEARD } does_with_seen;
     int fd;
 };
 
@@ -225,7 +227,13 @@ static void seg_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
     memset(da, 0, sizeof(da));
     cr_assert_eq(msg_decode(f->type, f->body, f->len, &w.arena, &m), 0);
     if (m.type == MSG_SEEN) {
-        push(ch, &m.seen);
+        w.n_seen++;
+        w.seen_flags |= m.seen.flags;
+        if (w.does_with_seen == SEEN_TAKEN)
+            push(ch, &m.seen);
+        if (w.does_with_seen == SEEN_REFUSED)
+            send_msg(ch, &(struct msg) { .type = MSG_ERROR, .error = { SQ_EUNKNOWN, MSG_SEEN, "" } },
+                     f->rid);
         arena_reset(&w.arena);
         return;
     }

@@ -1,0 +1,98 @@
+/* test_replica_feed.c: the link over which a node pushes its lines: older nodes, damage, the end. */
+#include "tests/lib/routerrig.h"
+
+#include "router/links/replica_feed.h"
+
+static struct stream *stream(void)
+{
+    return replicas_stream(&w.r->replicas, 1);
+}
+
+static bool has_replica(void)
+{
+    return stream()->state == STREAM_LIVE;
+}
+
+static void setup_feed(void)
+{
+    replica_fresh = 60000;
+    setup_all();
+    UNTIL(has_replica());
+}
+
+static void setup_old_node(void)
+{
+    replica_fresh = 60000;
+    setup();
+    w.does_with_seen = SEEN_REFUSED;
+    start_segment("127.0.0.1:0");
+    start_manager();
+    UNTIL(stream()->refused);
+}
+
+static void expect_asked(unsigned n)
+{
+    w.places = 0;
+    cr_expect_eq(call("GET", ticket_path(5, 1), ""), 200);
+    cr_expect_eq(w.places, n);
+}
+
+TestSuite(replica_feed, .fini = teardown, .timeout = 200);
+
+Test(replica_feed, an_older_node_is_told_once_and_asked_and_comes_back_as_a_newer_one,
+     .init = setup_old_node)
+{
+    expect_asked(1);
+    cr_expect_eq(w.n_seen, 1);
+    w.does_with_seen = SEEN_TAKEN;
+    rpc_chan_close(w.seg_ch, "upgraded");
+    UNTIL(has_replica());
+    expect_asked(0);
+}
+
+Test(replica_feed, damage_closes_the_link_and_the_next_one_begins_anew, .init = setup_feed)
+{
+    struct msg m = { .type = MSG_REPLICA };
+
+    m.replica = (struct msg_replica) { .stamp_ms = 1, .echo_ms = INT64_MAX / 2 };
+    send_msg(w.seg_ch, &m, 0);
+    UNTIL(!stream()->up);
+    UNTIL(stream()->up && has_replica());
+    expect_asked(0);
+}
+
+static void on_done(void *arg)
+{
+    *(bool *)arg = true;
+}
+
+Test(replica_feed, the_farewell_waits_until_all_polls_are_confirmed, .init = setup_feed)
+{
+    bool done = false;
+
+    expect_asked(0);
+    replica_feed_farewell(w.r->segs, on_done, &done);
+    cr_expect_not(done);
+    UNTIL(done);
+    cr_expect_eq(w.seen, 1);
+    cr_expect(w.seen_flags & SEEN_LAST);
+}
+
+Test(replica_feed, a_farewell_that_nobody_confirms_ends_soon, .init = setup_feed)
+{
+    int64_t from = now_ms();
+    bool done = false;
+
+    w.does_with_seen = SEEN_UNHEARD;
+    replica_feed_farewell(w.r->segs, on_done, &done);
+    UNTIL(done);
+    cr_expect_geq(now_ms() - from, 200);
+}
+
+Test(replica_feed, who_hears_no_node_says_farewell_at_once, .init = setup_old_node)
+{
+    bool done = false;
+
+    replica_feed_farewell(w.r->segs, on_done, &done);
+    cr_expect(done);
+}

@@ -4,12 +4,13 @@
 #include <assert.h>
 #include <string.h>
 
-uint64_t event_last(const struct http_req *q)
+#define EVENT_ID_DIGITS 18 /* more than any place has */
+
+uint64_t event_id(struct slice v)
 {
-    struct slice v;
     uint64_t id = 0;
 
-    if (http_find(q, "last-event-id", &v) != 1 || v.n == 0 || v.n > 18)
+    if (v.n > EVENT_ID_DIGITS)
         return 0;
     for (size_t i = 0; i < v.n; i++) {
         if (v.p[i] < '0' || v.p[i] > '9')
@@ -17,6 +18,13 @@ uint64_t event_last(const struct http_req *q)
         id = id * 10 + (uint64_t)(v.p[i] - '0');
     }
     return id;
+}
+
+uint64_t event_last(const struct http_req *q)
+{
+    struct slice v;
+
+    return http_find(q, "last-event-id", &v) == 1 ? event_id(v) : 0;
 }
 
 static void field(struct buf *b, const char *name, uint64_t v)

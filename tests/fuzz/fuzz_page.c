@@ -1,10 +1,11 @@
-/* fuzz_page.c: what browsers send with a page's request. Whatever comes: nothing breaks, a
+/* fuzz_page.c: what browsers send with a page's request, and who listens. Whatever comes: nothing breaks, a
  * target that is let through is a path or on an allowed origin, and what is put into a
  * document or a script stays where it is put. */
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "router/api/event.h"
 #include "router/page/input.h"
 #include "router/page/template.h"
 
@@ -52,6 +53,24 @@ static void escapes(const char *p, size_t n)
     buf_fini(&b);
 }
 
+/* Of a Last-Event-ID: what is read is what we have written. */
+static void last_event(struct slice s)
+{
+    uint64_t id = event_id(s);
+    struct buf b;
+
+    while (s.n > 1 && *s.p == '0') {
+        s.p++;
+        s.n--;
+    }
+    if (id == 0)
+        return;
+    buf_init(&b);
+    buf_u64(&b, id);
+    must(b.len == s.n && memcmp(b.data, s.p, s.n) == 0);
+    buf_fini(&b);
+}
+
 static void template(const char *p, size_t n)
 {
     static const struct page_slot slots[] = { { "a", false }, { "b", true } };
@@ -92,6 +111,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     must(page_language(s, tags, 3, 0) < 3);
     escapes(copy, size);
     template(copy, size);
+    last_event(s);
     free(copy);
     return 0;
 }

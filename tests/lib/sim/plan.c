@@ -31,7 +31,7 @@ const struct knob plan_knobs[] = {
     OPT(segs, KNOB_U32), OPT(managers, KNOB_U32), OPT(capacity, KNOB_U32), OPT(open_next_at, KNOB_DOUBLE),
     OPT(release_per_s, KNOB_DOUBLE), OPT(max_active, KNOB_U32), OPT(slots_only, KNOB_U32),
     OPT(no_show_boost, KNOB_DOUBLE), OPT(away_ms, KNOB_MS), SHARE(subject_share), SHARE(replace_share),
-    OPT(fresh_ms, KNOB_MS), OPT(idle_ms, KNOB_MS), OPT(claim_ms, KNOB_MS),
+    OPT(fresh_ms, KNOB_MS), SHARE(listen_share), OPT(idle_ms, KNOB_MS), OPT(claim_ms, KNOB_MS),
     OPT(grace_ms, KNOB_MS), OPT(pass_ttl_ms, KNOB_MS), OPT(lost_after_ms, KNOB_MS),
     OPT(seed, KNOB_U64),
     PLAN(players, KNOB_U32), PLAN(run_ms, KNOB_MS), PLAN(positions, KNOB_U32),
@@ -299,6 +299,18 @@ static void draw_claims(uint64_t seed, struct sim_opts *o)
     o->lanes += 1 + (unsigned)rng_below(&r, 2);
 }
 
+/* In some people listen in place of polling. */
+#define LISTENERS 0x00012489u
+
+static void draw_listeners(uint64_t seed, struct sim_opts *o)
+{
+    struct rng r;
+
+    rng_seed(&r, seed * 2246822519u + 41);
+    if (LISTENERS & (1u << seed % 17))
+        o->listen_share = 0.2 + 0.8 * rng_unit(&r);
+}
+
 /* In some backends extend, revoke and release. */
 #define COMMANDS 0x000003aau
 
@@ -376,6 +388,7 @@ void plan_draw(struct sim_plan *p, uint64_t seed)
     draw_subjects(seed, &p->o);
     draw_claims(seed, &p->o);
     draw_commands(seed, &p->o);
+    draw_listeners(seed, &p->o);
     p->players = 40 + (uint32_t)rng_below(&r, 160);
     if (CROWDS & (1u << seed % 16))
         p->players *= 6;

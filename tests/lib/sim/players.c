@@ -4,6 +4,7 @@
 
 #include "tests/lib/sim/check.h"
 #include "tests/lib/sim/engine.h"
+#include "tests/lib/sim/fault_clocks.h"
 #include "tests/lib/sim/opening.h"
 #include "tests/lib/sim/proc.h"
 #include "tests/lib/sim/replace.h"
@@ -16,11 +17,13 @@
 #define HTTP_MS_MAX    20.0
 #define GIVE_UP_MS     6000 /* no answer at all: the client asks another router */
 #define NOBODY         UINT32_MAX
+#define QUIET_MS       90000 /* who listens and hears nothing for so long asks again */
 
 static void timer(struct sim *s, uint32_t i, double ms)
 {
     struct event e = { .kind = E_PLAYER, .proc = SIM_NOBODY, .a = i };
 
+    s->player[i].listens_until = 0;
     e.c = ++s->player[i].gen;
     sim_after_ms(s, ms, e);
 }
@@ -56,6 +59,8 @@ static void request(struct sim *s, uint32_t i, enum flow_kind kind)
     q->replaces = p->state == P_REPLACING;
     q->lane = q->replaces ? p->next_lane : p->lane;
     q->client = p->client;
+    q->listens = kind == FLOW_POLL && p->state == P_WAITING && s->o.listen_share > 0 &&
+                 rng_chance(&s->rng, s->o.listen_share);
     q->subject = p->subject;
     q->command = p->command;
     if (p->ticket != NOBODY) {
@@ -141,6 +146,18 @@ static void act(struct sim *s, uint32_t i)
 static void poll_later(struct sim *s, uint32_t i, uint32_t told_ms)
 {
     timer(s, i, (double)told_ms * sim_rand(s, 1.0, 1.03));
+}
+
+/* It listens on, unless it has other plans by then. */
+static void listen_on(struct sim *s, uint32_t i)
+{
+    struct player *p = &s->player[i];
+    usec_t until = s->now + QUIET_MS * 1000;
+
+    until = p->leave_at != 0 && p->leave_at < until ? p->leave_at : until;
+    until = p->late_at != 0 && p->late_at < until ? p->late_at : until;
+    until = p->replace_at != 0 && p->replace_at < until ? p->replace_at : until;
+    p->listens_until = p->vanished ? s->now : until;
 }
 
 static void again(struct sim *s, uint32_t i)
@@ -271,19 +288,35 @@ static void on_replace_answer(struct sim *s, uint32_t i, const struct sans *a)
     }
 }
 
+static void count_told(struct sim *s, const struct sans *a)
+{
+    int64_t late_ms = sim_wall(s) - clock_true(s, a->flow.released_at_ms);
+
+    s->count.let_in_told++;
+    if (late_ms > (int64_t)s->count.told_late_ms)
+        s->count.told_late_ms = (uint64_t)late_ms;
+}
+
 static void on_poll_answer(struct sim *s, uint32_t i, const struct sans *a)
 {
     struct player *p = &s->player[i];
 
     if (a->flow.result == FLOW_GONE) {
+        if (a->open && a->flow.reason == GONE_EXPIRED)
+            sim_fail(s, "player %u listens, and its ticket has timed out", i);
         s->count.gone++;
         over(s, p);
     } else if (a->flow.result != FLOW_OK) {
         again(s, i);
     } else if (!a->flow.admitted) {
         p->position = a->flow.position != 0 ? a->flow.position : p->position;
-        poll_later(s, i, a->flow.poll_after_ms);
+        if (a->open)
+            listen_on(s, i);
+        else
+            poll_later(s, i, a->flow.poll_after_ms);
     } else {
+        if (a->open)
+            count_told(s, a);
         on_admitted(s, i);
     }
 }
@@ -334,6 +367,8 @@ void players_event(struct sim *s, const struct event *e)
 
     if (e->kind == E_ANS) {
         on_answer(s, a->player, a);
+    } else if (e->c == s->player[e->a].gen && s->now < s->player[e->a].listens_until) {
+        sim_at(s, s->player[e->a].listens_until, *e);
     } else if (e->c == s->player[e->a].gen) {
         s->player[e->a].in_air = false;
         if (s->player[e->a].state == P_NEW && s->calm)

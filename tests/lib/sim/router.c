@@ -19,6 +19,7 @@
 
 #include "router/gate/pass_clock.h"
 #include "router/gate/revoked.h"
+#include "router/listen/listeners.h"
 #include "router/replica/replicas.h"
 
 #define BATCH 64
@@ -37,8 +38,15 @@ struct lane_out { /* to one node, one kind */
     uint64_t rid;
 };
 
+struct slistener { /* a player whose connection stays open */
+    struct listen_ticket l;
+    struct sreq req;
+    usec_t sent_at; /* the last event arrives then */
+};
+
 struct sflow {
     struct flow f;
+    struct slistener *look; /* it is the look of that one; NULL: a request */
     struct sreq req;
     uint32_t gen;      /* of the slot: counts its uses */
     uint64_t wake_gen; /* a timer that carries another is old */
@@ -51,6 +59,7 @@ struct sflow {
 struct srouter {
     struct routes *r;
     struct replicas known;
+    struct listeners listeners;
     struct revoked revoked, extended;
     struct pass_clock pass_clock;
     usec_t clock_at; /* it was told the last time */
@@ -77,6 +86,7 @@ struct srouter *srouter_new(const struct sim *s)
 
     r->r = routes_new();
     replicas_init(&r->known, s->o.fresh_ms > 0 ? s->o.fresh_ms : 0);
+    listeners_init(&r->listeners);
     revoked_init(&r->revoked, 7);
     revoked_init(&r->extended, 11);
     for (unsigned i = 0; i < SIM_SEGS_MAX; i++)
@@ -113,9 +123,9 @@ bool srouter_wants(const struct srouter *r, const struct proc *to)
 
 /* ---- answers to players -------------------------------------------------------------- */
 
-/* as_of: the moment of the state that it tells. */
+/* as_of: the moment of the state that it tells. at: an event: when the one before arrives. */
 static void answer(struct sim *s, const struct sreq *q, const struct flow *f, uint64_t pass,
-                   usec_t as_of)
+                   usec_t as_of, usec_t *at)
 {
     struct sans *a = sim_alloc(sizeof(*a));
     struct event e = { .kind = E_ANS, .proc = SIM_NOBODY, .data = a };
@@ -128,16 +138,32 @@ static void answer(struct sim *s, const struct sreq *q, const struct flow *f, ui
         a->flow = *f;
     a->pass = pass;
     a->as_of = as_of;
-    sim_after_ms(s, sim_rand(s, 0.2, 20), e);
+    a->open = at != NULL;
+    if (at == NULL) {
+        sim_after_ms(s, sim_rand(s, 0.2, 20), e);
+        return;
+    }
+    *at = u64_max((uint64_t)*at, (uint64_t)(s->now + (usec_t)sim_rand(s, 200, 20000))) + 1;
+    sim_at(s, *at, e); /* events of a connection arrive in their order */
 }
 
 void srouter_free(struct sim *s, struct proc *p)
 {
     struct srouter *r = p->router;
 
+    struct list_node *it;
+
+    while ((it = list_first(&r->listeners.all)) != NULL) {
+        struct slistener *x = container_of(it, struct slistener, l.in_all);
+
+        answer(s, &x->req, NULL, 0, s->now, NULL);
+        listeners_remove(&r->listeners, &x->l);
+        free(x);
+    }
+    listeners_fini(&r->listeners);
     for (uint32_t i = 0; i < r->n; i++)
-        if (r->flow[i].used)
-            answer(s, &r->flow[i].req, NULL, 0, s->now);
+        if (r->flow[i].used && r->flow[i].look == NULL)
+            answer(s, &r->flow[i].req, NULL, 0, s->now, NULL);
     for (unsigned i = 0; i < SIM_SEGS_MAX; i++)
         free(r->out[i]);
     routes_free(r->r);
@@ -320,6 +346,55 @@ static usec_t known_as_of(const struct proc *p, const struct sflow *x)
     return (st->now.stamp_ms & ((1ll << SKEW_SHIFT) - 1)) * 1000;
 }
 
+/* ---- who listens ---------------------------------------------------------------------- */
+
+static void event(struct sim *s, struct slistener *x, const struct sflow *f, usec_t as_of)
+{
+    s->count.events++;
+    answer(s, &x->req, &f->f, f->pass, as_of, &x->sent_at);
+}
+
+static void forget(struct srouter *r, struct slistener *x)
+{
+    listeners_remove(&r->listeners, &x->l);
+    free(x);
+}
+
+/* NULL: it is not to be told any more. */
+static struct slistener *begins(struct sim *s, struct srouter *r, const struct sflow *f)
+{
+    struct slistener *x;
+
+    if (f->f.result != FLOW_OK || f->f.admitted)
+        return NULL;
+    x = sim_alloc(sizeof(*x));
+    if (!listeners_add(&r->listeners, &x->l, &f->req.token, sim_ms(s)))
+        sim_fail(s, "no memory");
+    x->req = f->req;
+    x->sent_at = s->now;
+    return x;
+}
+
+/* The look of somebody who listens has ended. False: it is a poll's. */
+static bool looked(struct sim *s, struct proc *p, const struct sflow *f, usec_t as_of)
+{
+    struct srouter *r = p->router;
+    struct slistener *x = f->look != NULL ? f->look : begins(s, r, f);
+
+    if (x == NULL)
+        return false;
+    if (f->f.result == FLOW_OK && !f->f.admitted) {
+        if (listeners_heard(&r->listeners, &x->l, &f->f, f->f.no_place, true, sim_ms(s)))
+            event(s, x, f, as_of);
+    } else if (f->f.result == FLOW_OK || f->f.result == FLOW_GONE) {
+        event(s, x, f, as_of);
+        forget(r, x);
+    } else {
+        listeners_put_off(&r->listeners, &x->l, sim_ms(s));
+    }
+    return true;
+}
+
 /* A flow holds at most one timer; an ask has one, too: for its deadline. */
 static void go(struct sim *s, struct proc *p, uint32_t i)
 {
@@ -328,6 +403,7 @@ static void go(struct sim *s, struct proc *p, uint32_t i)
     struct event e = {
         .kind = E_FLOW, .proc = p->idx, .incarnation = p->incarnation, .a = i
     };
+    usec_t as_of;
 
     if (f->f.todo == FLOW_DONE) {
         if (f->f.result == FLOW_UNAVAIL)
@@ -336,9 +412,11 @@ static void go(struct sim *s, struct proc *p, uint32_t i)
             take_note(p, f);
         if (flow_saw_the_end(&f->f))
             replicas_over(&r->known, f->f.node, &f->f.token);
-        answer(s, &f->req, &f->f, f->pass, f->f.known ? known_as_of(p, f) : s->now);
+        as_of = f->f.known ? known_as_of(p, f) : s->now;
         f->used = false;
         f->wake_gen = 0;
+        if (!f->req.listens || !looked(s, p, f, as_of))
+            answer(s, &f->req, &f->f, f->pass, as_of, NULL);
         return;
     }
     f->wake_gen = e.c = ++r->next_wake;
@@ -380,7 +458,9 @@ static void poll(struct sim *s, struct proc *p, struct sflow *f)
 {
     struct srouter *r = p->router;
 
-    flow_poll(&f->f, r->r, &r->known, &f->req.token, sim_ms(s));
+    bool first = f->req.listens && f->look == NULL; /* the node is asked */
+
+    flow_poll(&f->f, r->r, first ? NULL : &r->known, &f->req.token, sim_ms(s));
     if (f->f.known)
         check_known(s, p, node_proc(s, r, f->f.node), &f->req.token, &f->f,
                     known_as_of(p, f));
@@ -396,6 +476,7 @@ static void on_request(struct sim *s, struct proc *p, const struct sreq *q)
     f->used = true;
     f->gen++;
     f->req = *q;
+    f->look = NULL;
     f->pass = 0;
     f->subject_hash = subject_of(q, f->subject);
     f->f = (struct flow){ .token = { .client = q->client,
@@ -414,6 +495,44 @@ static void on_request(struct sim *s, struct proc *p, const struct sreq *q)
     go(s, p, i);
 }
 
+/* A player that asks, or rests, has closed its connection. */
+static bool is_closed(const struct sim *s, const struct slistener *x)
+{
+    return s->player[x->req.player].gen != x->req.gen;
+}
+
+static void look(struct sim *s, struct proc *p, struct slistener *x)
+{
+    struct srouter *r = p->router;
+    uint32_t i = flow_slot(r);
+    struct sflow *f = &r->flow[i];
+
+    f->used = true;
+    f->gen++;
+    f->req = x->req;
+    f->look = x;
+    f->pass = 0;
+    f->subject_hash = 0;
+    poll(s, p, f);
+    go(s, p, i);
+}
+
+static void listen_run(struct sim *s, struct proc *p)
+{
+    struct listeners *l = &p->router->listeners;
+    enum listen_todo todo;
+    struct listen_ticket *x;
+
+    while ((x = listeners_due(l, sim_ms(s), &todo)) != NULL) {
+        struct slistener *who = container_of(x, struct slistener, l);
+
+        if (is_closed(s, who))
+            forget(p->router, who);
+        else if (todo == LISTEN_LOOK)
+            look(s, p, who);
+    }
+}
+
 void srouter_event(struct sim *s, struct proc *p, const struct event *e)
 {
     struct srouter *r = p->router;
@@ -422,7 +541,7 @@ void srouter_event(struct sim *s, struct proc *p, const struct event *e)
         if (p->alive)
             on_request(s, p, e->data);
         else
-            answer(s, e->data, NULL, 0, s->now);
+            answer(s, e->data, NULL, 0, s->now, NULL);
         return;
     }
     if (e->a < r->n && r->flow[e->a].used && r->flow[e->a].wake_gen == e->c) {
@@ -527,6 +646,8 @@ static void on_replica(struct sim *s, struct proc *p, const struct proc *node, p
     if (rc < 0)
         sim_fail(s, "%s cannot apply what %s says of its lines: %s", p->name, node->name,
                  sq_strerror(rc));
+    if (listeners_pushed(&p->router->listeners, p->router->r, &p->router->known))
+        listen_run(s, p);
 }
 
 bool srouter_tells(const struct proc *p, const struct proc *node, seg_id seg, uint32_t number,
@@ -548,6 +669,7 @@ void srouter_tick(struct sim *s, struct proc *p)
     for (unsigned i = 0; i < s->n_procs; i++)
         if (s->proc[i].kind == SIM_SEG && p->router->seg[s->proc[i].no].peer != 0)
             say_seen(s, p, &s->proc[i]);
+    listen_run(s, p);
 }
 
 void srouter_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *other)

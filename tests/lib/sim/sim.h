@@ -74,6 +74,7 @@ struct sim_opts {
     double command_share;  /* sessions about which backends say something, now and then */
     msec_t session_max_ms; /* 0: they are not extended */
     msec_t fresh_ms;       /* of routers: replica_fresh; 0 = 250; below 0: they ask always */
+    double listen_share;   /* polls in whose place players listen, and are told at once */
     bool told;             /* positions that two people are told are compared; told.c */
     struct sim_faults faults;
 };
@@ -122,6 +123,8 @@ struct sim_counts {
     uint64_t steps, messages, sweeps, joined, admitted, entered, gone, left, vanished;
     uint64_t waiting; /* players that wait, as they know it */
     uint64_t relaxed; /* joins whose order a broken link made uncertain (PROTOCOL.md) */
+    uint64_t events, let_in_told; /* to who listens; of these: passes */
+    uint64_t told_late_ms;        /* the longest from a release to its event */
     uint64_t known; /* polls that routers answered by themselves */
     uint64_t released, unavailable, found, links_broken, restarts, crashes, nulls, terms, jumps;
     uint64_t accepted; /* looks at passes that every router accepts */

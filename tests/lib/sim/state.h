@@ -245,6 +245,7 @@ enum player_state {
 struct player {
     uint8_t state, queue, lane, client, router;
     bool in_air;     /* a request is under way */
+    usec_t listens_until; /* nothing need be asked before; 0: it does not listen */
     bool leave_asked, leave_acked, vanished;
     bool by_pass;    /* it leaves by its pass */
     uint8_t command; /* enum sess_command */
@@ -269,6 +270,7 @@ struct sreq { /* a player's request */
     uint32_t subject; /* 0: none */
     uint8_t command;  /* FLOW_SESSION */
     bool replaces;    /* FLOW_JOIN: in place of `token` */
+    bool listens;     /* FLOW_POLL: it is told at once, as long as it waits */
     int64_t released_s, expires_s; /* of the pass that is shown */
     struct token token;
 };
@@ -276,6 +278,7 @@ struct sreq { /* a player's request */
 struct sans { /* and its answer */
     uint32_t player, gen;
     bool reset; /* the connection broke: no answer */
+    bool open;  /* an event: others may follow */
     uint8_t kind;
     struct flow flow;
     uint64_t pass; /* hash */

@@ -1,0 +1,102 @@
+/* sim_listen.c: players listen in place of polling, while links, nodes and routers fail. Looked at at
+ * each event: what is looked at at each answer to a poll (I4: no place grows, also of who listens
+ * at one router and then polls at another), and
+ *   nobody who listens times out
+ *   who is let in is told at once: on a calm day within a tick and what the network takes */
+#include "tests/lib/sim/sim_test.h"
+
+#define ME      "sim_listen"
+#define SEEDS   6
+#define LATE_MS 150
+
+static struct sim_opts crowd(uint64_t seed)
+{
+    return (struct sim_opts) { .seed = sim_seed(seed), .segs = 3, .routers = 3, .capacity = 40,
+                               .release_per_s = 3, .leave_share = 0.2, .vanish_share = 0.05,
+                               .poll_min_ms = 400, .poll_max_ms = 1500, .listen_share = 0.8 };
+}
+
+static struct sim_counts play(struct sim_opts o, void (*fault)(struct sim *s, unsigned i))
+{
+    struct sim *s = sim_new(&o);
+    struct sim_counts n;
+
+    sim_join(s, 0, 0, 200, 8000);
+    for (unsigned i = 0; i < 6 && sim_ok(s); i++) {
+        sim_run(s, 5000);
+        if (fault != NULL)
+            fault(s, i);
+    }
+    sim_run(s, 10000);
+    sim_heal(s, 50);
+    sim_run(s, 8000);
+    sim_check_positions(s);
+    cr_expect(sim_run_until_quiet(s, 200000));
+    n = sim_count(s);
+    sim_finish(s, ME);
+    return n;
+}
+
+static void each(void (*fault)(struct sim *s, unsigned i))
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++)
+        cr_expect_gt(play(crowd(seed), fault).let_in_told, 40);
+}
+
+Test(listen, a_release_is_told_within_a_tick)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim_counts n = play(crowd(seed), NULL);
+
+        cr_expect_gt(n.let_in_told, 60);
+        cr_expect_leq(n.told_late_ms, LATE_MS, "%u ms", (unsigned)n.told_late_ms);
+    }
+}
+
+Test(listen, without_the_replica_it_is_told_at_the_told_pace)
+{
+    struct sim_opts o = crowd(1);
+
+    o.fresh_ms = -1;
+    cr_expect_gt(play(o, NULL).let_in_told, 40);
+}
+
+static void cut(struct sim *s, unsigned i)
+{
+    sim_cut(s, SIM_ROUTER, i % 3, SIM_SEG, i / 2 % 3, 500 + 1000 * i);
+}
+
+Test(listen, links_are_cut)
+{
+    each(cut);
+}
+
+static void stop_router(struct sim *s, unsigned i)
+{
+    sim_pause(s, SIM_ROUTER, i % 3, 300 + 100 * i);
+}
+
+Test(listen, routers_are_stopped)
+{
+    each(stop_router);
+}
+
+static void restart_router(struct sim *s, unsigned i)
+{
+    sim_restart(s, SIM_ROUTER, i % 3, 200 + 300 * i);
+}
+
+Test(listen, routers_restart)
+{
+    each(restart_router);
+}
+
+static void restart_node(struct sim *s, unsigned i)
+{
+    sim_restart(s, SIM_SEG, i % 3, 50 + 400 * i);
+}
+
+Test(listen, segment_nodes_restart)
+{
+    each(restart_node);
+}

@@ -89,6 +89,25 @@ async function severalTabs() {
   await c.close();
 }
 
+// Where nobody is told at once the page polls: no room (204), or something on the way keeps
+// what the router sends.
+async function notToldAtOnce() {
+  for (const [what, how] of [['204', r => r.fulfill({ status: 204 })], ['no event comes', () => {}]]) {
+    await k.joinMany(1);
+    const c = await k.visitor();
+    await c.route('**/events', how);
+    const page = await c.newPage();
+    await page.goto(k.pageUrl(TARGET));
+    const was = Number(await place(page));
+    const polls = () => c.asked.filter(r => /\/v1\/tickets\/[^/]+$/.test(r.url())).length;
+    await claimUntil(what + ': it polls', () => polls() > 3);
+    claim(what + ': it has asked to be told before', c.asked.some(r => r.url().endsWith('/events')));
+    await k.release(1);
+    await claimUntil(what + ': the place counts down', async () => Number(await place(page)) === was - 1);
+    await c.close();
+  }
+}
+
 // The cookie is lost, the storage is not: the old place is found again.
 async function lostCookie() {
   const c = await k.visitor();
@@ -402,5 +421,5 @@ async function routerDies() {
   await c.close();
 }
 
-k.main([waitingToAdmitted, withoutScripts, severalTabs, lostCookie, offlineAndSleep, phoneAndDark, otherStates, beforeTheHour,
-  atTheDoor, frontDoor, gateAlone, whatTheOperatorSays, hostileReturns, anotherOrigin, routerDies]);
+k.main([waitingToAdmitted, withoutScripts, severalTabs, notToldAtOnce, lostCookie, offlineAndSleep, phoneAndDark, otherStates,
+  beforeTheHour, atTheDoor, frontDoor, gateAlone, whatTheOperatorSays, hostileReturns, anotherOrigin, routerDies]);

@@ -13,6 +13,7 @@
 struct arena_chunk {
     struct arena_chunk *next; /* older */
     size_t cap;
+    bool lent;                /* not ours to free */
     _Alignas(ARENA_ALIGN) uint8_t data[];
 };
 
@@ -21,12 +22,23 @@ void arena_init(struct arena *a)
     memset(a, 0, sizeof(*a));
 }
 
+static_assert(ARENA_LENT(0) == offsetof(struct arena_chunk, data), "a chunk's head");
+
+void arena_init_lent(struct arena *a, void *mem, size_t cap)
+{
+    assert((uintptr_t)mem % ARENA_ALIGN == 0);
+    arena_init(a);
+    a->chunk = mem;
+    *a->chunk = (struct arena_chunk) { .cap = cap, .lent = true };
+}
+
 static void free_chunks(struct arena_chunk *c)
 {
     while (c != NULL) {
         struct arena_chunk *next = c->next;
 
-        free(c);
+        if (!c->lent)
+            free(c);
         c = next;
     }
 }
@@ -50,8 +62,7 @@ static bool add_chunk(struct arena *a, size_t need)
     c = malloc(sizeof(*c) + cap);
     if (c == NULL)
         return false;
-    c->next = a->chunk;
-    c->cap = cap;
+    *c = (struct arena_chunk) { .next = a->chunk, .cap = cap };
     a->chunk = c;
     a->used = 0;
     return true;
@@ -129,7 +140,7 @@ void arena_reset(struct arena *a)
         free_chunks(keep->next);
         keep->next = NULL;
         if (keep->cap > ARENA_KEEP_MAX) {
-            free(keep);
+            free_chunks(keep);
             a->chunk = NULL;
         }
     }

@@ -12,6 +12,7 @@
 #include "common/wire/frame.h"
 
 #define PB_MAX_BYTES 512 /* the largest generated struct; asserted */
+#define LISTS_USUAL  2048 /* a message with longer lists takes memory while it is packed */
 
 /* One of the two: */
 struct codec_row {
@@ -59,6 +60,7 @@ int msg_encode(const struct msg *m, struct buf *out)
     const struct codec_row *row = row_of(m->type);
     alignas(max_align_t) char pb[PB_MAX_BYTES];
     const struct fields *t;
+    alignas(max_align_t) uint8_t first[ARENA_LENT(LISTS_USUAL)];
     struct arena tmp;
     int rc;
 
@@ -68,7 +70,7 @@ int msg_encode(const struct msg *m, struct buf *out)
         return columns_encode(row->columns, m->batch.rows, m->batch.n, out);
     t = row->fields();
     assert(t->desc->sizeof_message <= sizeof(pb));
-    arena_init(&tmp); /* takes memory only for messages with lists */
+    arena_init_lent(&tmp, first, LISTS_USUAL);
     protobuf_c_message_init(t->desc, pb);
     if (fields_fill(t, MEMBER_OF(m), pb, &tmp))
         rc = pack((const ProtobufCMessage *)pb, out);

@@ -30,26 +30,49 @@ static inline chars16 chars16_letters(chars16 c)
     return chars16_range(c | 0x20, 'a', 'z');
 }
 
-/* Index of the first one that a comparison is true of; 16: none. */
-static inline unsigned chars16_first(chars16 hit)
+/* A bit for each character that a comparison is true of. */
+static inline unsigned chars16_mask(chars16 hit)
 {
 #ifdef __SSE2__
     typedef char signed16 __attribute__((vector_size(16)));
 
-    return (unsigned)__builtin_ctz((unsigned)__builtin_ia32_pmovmskb128((signed16)hit) | 1u << 16);
+    return (unsigned)__builtin_ia32_pmovmskb128((signed16)hit);
 #else
+    const uint64_t ones = 0x0101010101010101, up = 0x0102040810204080; /* byte i to bit 56 + i */
     uint64_t w[2];
 
     memcpy(w, &hit, 16);
-    if (w[0] != 0)
-        return (unsigned)__builtin_ctzll(w[0]) / 8;
-    return w[1] != 0 ? 8 + (unsigned)__builtin_ctzll(w[1]) / 8 : 16;
+    return (unsigned)((w[0] & ones) * up >> 56 | (w[1] & ones) * up >> 56 << 8);
 #endif
+}
+
+/* Index of the first one that a comparison is true of; 16: none. */
+static inline unsigned chars16_first(chars16 hit)
+{
+    return (unsigned)__builtin_ctz(chars16_mask(hit) | 1u << 16);
 }
 
 static inline bool chars16_any(chars16 hit)
 {
-    return chars16_first(hit) < 16;
+    return chars16_mask(hit) != 0;
+}
+
+/* table[i] for each of the sixteen i, which are below 16. */
+static inline chars16 chars16_look_up(chars16 table, chars16 i)
+{
+#ifdef __SSSE3__
+    typedef char signed16 __attribute__((vector_size(16)));
+
+    return (chars16)__builtin_ia32_pshufb128((signed16)table, (signed16)i);
+#elif defined(__clang__)
+    chars16 out;
+
+    for (unsigned k = 0; k < 16; k++)
+        out[k] = table[i[k]];
+    return out;
+#else
+    return __builtin_shuffle(table, i);
+#endif
 }
 
 /* table[i] for each of the sixteen i, which are below 16. */

@@ -16,7 +16,6 @@ struct head { /* what the field lines said, before it is judged */
     bool bad_length, big_length, conn_close, conn_keep, chunked, refuse_coding;
     bool unknown_expect;
     bool twice; /* a field that may come once came again */
-    const char *end; /* of what may be read */
 };
 
 static void on_length(struct head *h, struct slice v)
@@ -53,19 +52,21 @@ static bool is_blank(char c)
 /* A list: members between commas, blanks around them. */
 static void on_connection(struct head *h, struct slice v)
 {
-    for (size_t i = 0; i < v.n; i++) {
-        size_t from = i, to;
+    const char *p = v.p, *end = v.p + v.n;
 
-        while (i < v.n && v.p[i] != ',')
-            i++;
-        for (to = i; from < to && is_blank(v.p[from]); from++)
-            continue;
-        while (to > from && is_blank(v.p[to - 1]))
+    while (p < end) {
+        const char *comma = memchr(p, ',', (size_t)(end - p));
+        const char *to = comma != NULL ? comma : end, *next = to + 1;
+
+        while (p < to && is_blank(*p))
+            p++;
+        while (to > p && is_blank(to[-1]))
             to--;
-        if (to - from == 5 && http_ieq(v.p + from, "close", 5))
+        if (to - p == 5 && http_ieq(p, "close", 5))
             h->conn_close = true;
-        else if (to - from == 10 && http_ieq(v.p + from, "keep-alive", 10))
+        else if (to - p == 10 && http_ieq(p, "keep-alive", 10))
             h->conn_keep = true;
+        p = next;
     }
 }
 
@@ -96,7 +97,7 @@ static void on_host(struct http_req *r, struct head *h, struct slice v)
 {
     if (h->hosts++ == 0 && r->host.p == NULL)
         r->host = v;
-    if (!http_host_good(v, h->end))
+    if (!http_host_good(v))
         h->hosts = 2; /* as bad as two */
 }
 
@@ -124,64 +125,100 @@ static void on_via(struct http_via *v, struct slice value)
     v->line[v->n++] = value;
 }
 
-/* By length, then by first letter, then the rest: most fields cost one comparison. */
-static void field(struct http_req *r, struct head *h, const struct http_field *f)
-{
-    const char *p = f->name.p;
-    char c = (char)(p[0] | 0x20);
+/* ---- the fields that we know ---- */
 
-#define IS(lit) (c == (lit)[0] && http_ieq(p, lit, sizeof(lit) - 1))
-    switch (f->name.n) {
-    case 4:
-        if (IS("host"))
-            on_host(r, h, f->value);
+enum known_field {
+    HOST = 1, COOKIE, EXPECT, FORWARDED, CONNECTION, USER_AGENT, CONTENT_TYPE, AUTHORIZATION,
+    IF_NONE_MATCH, CONTENT_LENGTH, ACCEPT_LANGUAGE, X_FORWARDED_FOR, IDEMPOTENCY_KEY,
+    TRANSFER_ENCODING
+};
+
+/* Each has a place of its own, by length and first letter (the compiler warns of two). */
+#define PLACE(n, c) (((n) + 6u * ((unsigned)(c) & 31)) & 31)
+#define KNOWN(field, text, c) [PLACE(sizeof(text) - 1, c)] = { text, sizeof(text) - 1, field }
+
+static const struct known {
+    char name[18]; /* in small letters */
+    uint8_t n;
+    uint8_t field;        /* 0: nothing is here */
+    uint8_t to_round[12]; /* 32 bytes are found by a shift */
+} known[32] = {
+    KNOWN(HOST, "host", 'h'),
+    KNOWN(COOKIE, "cookie", 'c'),
+    KNOWN(EXPECT, "expect", 'e'),
+    KNOWN(FORWARDED, "forwarded", 'f'),
+    KNOWN(CONNECTION, "connection", 'c'),
+    KNOWN(USER_AGENT, "user-agent", 'u'),
+    KNOWN(CONTENT_TYPE, "content-type", 'c'),
+    KNOWN(AUTHORIZATION, "authorization", 'a'),
+    KNOWN(IF_NONE_MATCH, "if-none-match", 'i'),
+    KNOWN(CONTENT_LENGTH, "content-length", 'c'),
+    KNOWN(ACCEPT_LANGUAGE, "accept-language", 'a'),
+    KNOWN(X_FORWARDED_FOR, "x-forwarded-for", 'x'),
+    KNOWN(IDEMPOTENCY_KEY, "idempotency-key", 'i'),
+    KNOWN(TRANSFER_ENCODING, "transfer-encoding", 't'),
+};
+
+/* 0: none of those. Reads sixteen bytes. No other byte of a name meets ours by | 0x20. */
+static inline enum known_field which(const char *name, size_t n)
+{
+    const struct known *k = &known[PLACE(n, name[0])];
+    unsigned same;
+
+    if (k->n != n)
+        return 0;
+    same = chars16_mask((chars16)((chars16_at(name) | 0x20) == chars16_at(k->name)));
+    same |= ~0u << n;
+    return (same & 0xffff) == 0xffff && (n <= 16 || (name[16] | 0x20) == k->name[16]) ? k->field
+                                                                                      : 0;
+}
+
+static void field(struct http_req *r, struct head *h, enum known_field which, struct slice v)
+{
+    switch (which) {
+    case HOST:
+        on_host(r, h, v);
         break;
-    case 6:
-        if (IS("cookie"))
-            on_cookie(r, f->value);
-        else if (IS("expect"))
-            on_expect(r, h, f->value);
+    case COOKIE:
+        on_cookie(r, v);
         break;
-    case 9:
-        if (IS("forwarded"))
-            on_via(&r->forwarded, f->value);
+    case EXPECT:
+        on_expect(r, h, v);
         break;
-    case 10:
-        if (IS("connection"))
-            on_connection(h, f->value);
-        else if (IS("user-agent"))
-            r->user_agent = f->value;
+    case FORWARDED:
+        on_via(&r->forwarded, v);
         break;
-    case 12:
-        if (IS("content-type"))
-            on_type(r, f->value);
+    case CONNECTION:
+        on_connection(h, v);
         break;
-    case 13:
-        if (IS("authorization"))
-            once(h, &r->authorization, f->value);
-        else if (IS("if-none-match"))
-            r->if_none_match = f->value;
+    case USER_AGENT:
+        r->user_agent = v;
         break;
-    case 14:
-        if (IS("content-length"))
-            on_length(h, f->value);
+    case CONTENT_TYPE:
+        on_type(r, v);
         break;
-    case 15:
-        if (IS("accept-language"))
-            r->accept_language = f->value;
-        else if (IS("x-forwarded-for"))
-            on_via(&r->x_forwarded_for, f->value);
-        else if (IS("idempotency-key"))
-            once(h, &r->idempotency_key, f->value);
+    case AUTHORIZATION:
+        once(h, &r->authorization, v);
         break;
-    case 17:
-        if (IS("transfer-encoding"))
-            on_coding(h, f->value);
+    case IF_NONE_MATCH:
+        r->if_none_match = v;
         break;
-    default:
+    case CONTENT_LENGTH:
+        on_length(h, v);
+        break;
+    case ACCEPT_LANGUAGE:
+        r->accept_language = v;
+        break;
+    case X_FORWARDED_FOR:
+        on_via(&r->x_forwarded_for, v);
+        break;
+    case IDEMPOTENCY_KEY:
+        once(h, &r->idempotency_key, v);
+        break;
+    case TRANSFER_ENCODING:
+        on_coding(h, v);
         break;
     }
-#undef IS
 }
 
 /* RFC 9112 6: how long is the body, and may anybody see it differently? */
@@ -207,15 +244,76 @@ static int judge(struct http_req *r, const struct head *h)
     return 1;
 }
 
+/* The usual line, from p to its CR: a short name, a value without TABs. False: who knows. */
+static inline bool plain_line(struct http_req *r, struct head *h, char *p, char *cr)
+{
+    unsigned n = http_first_not(p, &http_token);
+    enum known_field is;
+    struct slice v;
+
+    if (n == 16)
+        n += http_first_not(p + 16, &http_token);
+    if (n == 0 || p[n] != ':')
+        return false;
+    is = which(p, n);
+    if (is == 0)
+        return true;
+    v.p = p + n + 1;
+    while (*v.p == ' ')
+        v.p++;
+    while (cr > v.p && cr[-1] == ' ')
+        cr--;
+    v.n = (size_t)(cr - v.p);
+    field(r, h, is, v);
+    return true;
+}
+
+/* The first control character at p, 32 bytes at once; TAB is one. Behind `end`: there is none. */
+static inline char *first_control(char *p, const char *end)
+{
+    for (; p < end; p += 32) {
+        unsigned odd = http_controls(p) | http_controls(p + 16) << 16;
+
+        if (odd != 0)
+            return p + __builtin_ctz(odd);
+    }
+    return p;
+}
+
+/* Takes usual lines, at most `max`, and leaves the cursor at the first one that is unusual, or not
+ * whole: http_field() decides. Returns how many; *end: they were the last ones, and the empty line
+ * is taken, too. */
+static unsigned plain_lines(struct http_cur *c, struct http_req *r, struct head *h, unsigned max,
+                            bool *end)
+{
+    *end = false;
+    for (unsigned n = 0;; n++) {
+        char *line = c->p, *cr = first_control(line, c->end);
+
+        if (c->end - cr < 2 || memcmp(cr, "\r\n", 2) != 0)
+            return n;
+        *end = cr == line;
+        if (!*end && (n == max || !plain_line(r, h, line, cr)))
+            return n;
+        c->p = cr + 2;
+        if (*end)
+            return n;
+    }
+}
+
 static int fields(struct http_state *st, struct http_cur *c, struct http_req *r,
                   struct head *h, const char *buf)
 {
     struct http_field f;
-    bool in_value;
+    bool in_value, end;
 
     for (unsigned i = 0;; i++) {
-        int rc = http_field(c, &f, &in_value);
+        int rc;
 
+        i += plain_lines(c, r, h, HTTP_MAX_HEADERS - i, &end);
+        if (end)
+            return 1;
+        rc = http_field(c, &f, &in_value);
         if (rc <= 0) {
             st->scanned = rc == 0 && in_value ? (size_t)(c->p - buf) : 0;
             return rc;
@@ -224,7 +322,7 @@ static int fields(struct http_state *st, struct http_cur *c, struct http_req *r,
             return 1;
         if (i == HTTP_MAX_HEADERS)
             return -431;
-        field(r, h, &f);
+        field(r, h, which(f.name.p, f.name.n), f.value);
     }
 }
 
@@ -249,7 +347,6 @@ static int parse_head(struct http_state *st, struct http_req *r, struct head *h,
         return rc;
     http_limit(&c, buf, HTTP_MAX_HEAD, buf + n, 431);
     r->fields.p = c.p;
-    h->end = c.end;
     rc = fields(st, &c, r, h, buf);
     if (rc <= 0)
         return rc;

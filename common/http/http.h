@@ -19,6 +19,7 @@
 #define HTTP_MAX_NAME      256   /* a field's name: 431 */
 #define HTTP_MAX_SIZE_LINE 256   /* a chunk's size and extensions: 400 */
 #define HTTP_MAX_VIA       4     /* lines of one of the two fields that are kept */
+#define HTTP_SLACK         32   /* readable bytes behind a buffer; what they are is nothing */
 /* No request whose body may have `body` bytes takes more than this. */
 #define HTTP_MAX_REQUEST(body) (HTTP_MAX_HEAD + HTTP_MAX_CHUNKING + (body))
 
@@ -72,8 +73,9 @@ struct http_state {     /* of the request being read; zero all but max_body betw
 
 /* > 0: bytes this request took, *r is filled; 0: more bytes needed (st->head_len tells
  * whether the head is there); < 0: -(HTTP status) to answer before closing: 400, 413,
- * 414, 417, 431, 501, 505. The result depends on the bytes only, not on how they were
- * cut into calls; while the buffer grows it may move. */
+ * 414, 417, 431, 501, 505. The result depends on the n bytes only, not on how they were
+ * cut into calls; while the buffer grows it may move. HTTP_SLACK bytes behind them must be
+ * readable, also for http_next(), http_find(). */
 SQ_CHECK int64_t http_parse(struct http_state *st, struct http_req *r, char *buf,
                             size_t n);
 

@@ -15,7 +15,7 @@ static int size_line(struct http_cur *c, size_t max, size_t *size)
     unsigned n = 0;
 
     *size = 0;
-    for (; c->p < c->end && http_is(*c->p, HTTP_HEX); c->p++, n++) {
+    for (; c->p < c->end && http_is(*c->p, &http_hex); c->p++, n++) {
         if (n == 16)
             return -400;
         *size = *size * 16 + (size_t)hex_value(*c->p);

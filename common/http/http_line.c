@@ -28,21 +28,19 @@ static enum http_method method_of(const char *p, size_t n)
     }
 }
 
-bool http_host_good(struct slice h, const char *end)
+bool http_host_good(struct slice h)
 {
     size_t i = 0;
 
     if (h.n > 0 && h.p[0] == '[') {
         i = 1;
-        while (i < h.n && (http_is(h.p[i], HTTP_HEX) || h.p[i] == ':' || h.p[i] == '.'))
+        while (i < h.n && (http_is(h.p[i], &http_hex) || h.p[i] == ':' || h.p[i] == '.'))
             i++;
         if (i < 3 || i == h.n || h.p[i] != ']')
             return false;
         i++;
     } else {
-        i = (size_t)(http_usual(h.p, end, '0', '9', '.') - h.p);
-        while (i < h.n && http_is(h.p[i], HTTP_HOST))
-            i++;
+        i = (size_t)(http_skip(h.p, h.p + h.n, &http_host) - h.p);
     }
     if (i == h.n)
         return true;
@@ -64,7 +62,7 @@ static bool take_authority(struct http_req *r, struct slice *t)
     for (i = at; i < t->n && t->p[i] != '/' && t->p[i] != '?'; i++)
         continue;
     r->host = (struct slice) { t->p + at, i - at };
-    if (i == at || !http_host_good(r->host, r->host.p + r->host.n))
+    if (i == at || !http_host_good(r->host))
         return false;
     if (i == t->n || t->p[i] == '?') { /* no path: "/" stands in "://" already */
         r->path = (struct slice) { t->p + at - 1, 1 };
@@ -80,16 +78,13 @@ static bool take_authority(struct http_req *r, struct slice *t)
 /* The usual form: "/path?query". Only looks: a wrong byte is found by the caller. */
 static void origin_form(struct http_cur *c, struct http_req *r)
 {
-    char *p = http_usual(c->p, c->end, '-', '9', '_'), *end = c->end;
+    char *end = c->end, *p = http_skip(c->p, end, &http_path);
 
-    while (p < end && http_is(*p, HTTP_PATH))
-        p++;
     r->path = (struct slice) { c->p, (size_t)(p - c->p) };
     if (p < end && *p == '?') {
         char *q = ++p;
 
-        while (p < end && http_is(*p, HTTP_QUERY))
-            p++;
+        p = http_skip(p, end, &http_query);
         r->query = (struct slice) { q, (size_t)(p - q) };
     }
     c->p = p;
@@ -119,12 +114,10 @@ static int target(struct http_cur *c, struct http_req *r)
     bool origin = c->p < c->end && *c->p == '/';
     int rc = 1;
 
-    if (origin) {
+    if (origin)
         origin_form(c, r);
-    } else {
-        while (c->p < c->end && http_is(*c->p, HTTP_QUERY))
-            c->p++;
-    }
+    else
+        c->p = http_skip(c->p, c->end, &http_query);
     if (c->p == c->end)
         return http_short(c);
     t.n = (size_t)(c->p - t.p);
@@ -170,10 +163,13 @@ int http_request_line(struct http_cur *c, struct http_req *r)
     struct slice m = { c->p, 0 };
     int rc;
 
-    if (SQ_LIKELY(c->end - c->p >= 4 && memcmp(c->p, "GET ", 4) == 0))
-        c->p += 3; /* behind the token */
-    while (c->p < c->end && http_is(*c->p, HTTP_TOKEN))
-        c->p++;
+    if (SQ_LIKELY(c->end - c->p >= 4 && memcmp(c->p, "GET ", 4) == 0)) {
+        r->method = HTTP_GET;
+        c->p += 4;
+        rc = target(c, r);
+        return rc <= 0 ? rc : version(c, r);
+    }
+    c->p = http_skip(c->p, c->end, &http_token);
     if (c->p == c->end)
         return c->over ? -400 : 0;
     m.n = (size_t)(c->p - m.p);

@@ -7,8 +7,7 @@
 /* Method, path, query, minor version, and the host of an absolute target, up to the line's
  * end. 1, 0, -status: as http_scan.h says. */
 int http_request_line(struct http_cur *c, struct http_req *r);
-/* uri-host [ ":" port ]; may be empty (RFC 9112 3.2). What lies between it and `end` may
- * be read, but does not count: h is all of the text, or a blank or control character follows. */
-bool http_host_good(struct slice h, const char *end);
+/* uri-host [ ":" port ]; may be empty (RFC 9112 3.2). */
+bool http_host_good(struct slice h);
 
 #endif

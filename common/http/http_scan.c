@@ -1,46 +1,54 @@
 /* http_scan.c: character classes and scanning. Pure. */
 #include "common/http/http_scan.h"
 
-#define ALNUM (HTTP_TOKEN | HTTP_PATH | HTTP_QUERY | HTTP_HOST)
-#define HEX   (ALNUM | HTTP_HEX)
-#define URI   (HTTP_PATH | HTTP_QUERY)
-#define SUB   (URI | HTTP_HOST)              /* sub-delims that are not in a token */
-#define TSUB  (URI | HTTP_HOST | HTTP_TOKEN) /* and those that are */
-#define RAW   (HTTP_QUERY | HTTP_TOKEN)
+/* ---- classes: what a character c must be, then the tables, by the compiler ---- */
 
-const uint8_t http_class[256] = {
-    ['0' ... '9'] = HEX, ['A' ... 'F'] = HEX,   ['G' ... 'Z'] = ALNUM,
-    ['a' ... 'f'] = HEX, ['g' ... 'z'] = ALNUM, ['-'] = TSUB,
-    ['.'] = TSUB,        ['_'] = TSUB,          ['~'] = TSUB,
-    ['%'] = TSUB,        ['!'] = TSUB,          ['$'] = TSUB,
-    ['&'] = TSUB,        ['\''] = TSUB,         ['*'] = TSUB,
-    ['+'] = TSUB,        ['('] = SUB,           [')'] = SUB,
-    [','] = SUB,         [';'] = SUB,           ['='] = SUB,
-    [':'] = URI,         ['@'] = URI,           ['/'] = URI,
-    ['?'] = HTTP_QUERY,  ['['] = HTTP_QUERY,    [']'] = HTTP_QUERY,
-    ['{'] = HTTP_QUERY,  ['}'] = HTTP_QUERY,    ['\\'] = HTTP_QUERY,
-    ['|'] = RAW,         ['^'] = RAW,           ['`'] = RAW,
-    ['#'] = HTTP_TOKEN,
-};
+#define LETTER(c)     (((c) | 0x20) >= 'a' && ((c) | 0x20) <= 'z')
+#define DIGIT(c)      ((c) >= '0' && (c) <= '9')
+#define UNRESERVED(c) (LETTER(c) || DIGIT(c) || (c) == '-' || (c) == '.' || (c) == '_' || (c) == '~')
+#define DELIM_TOKEN(c)                                                                   \
+    ((c) == '!' || (c) == '$' || (c) == '&' || (c) == '\'' || (c) == '*' || (c) == '+' || (c) == '%')
+#define DELIM(c)                                                                         \
+    (DELIM_TOKEN(c) || (c) == '(' || (c) == ')' || (c) == ',' || (c) == ';' || (c) == '=')
 
-static inline bool is_control(char c)
-{
-    return ((uint8_t)c < 0x20 && c != '\t') || c == 0x7f;
-}
+#define IN_TOKEN(c)                                                                      \
+    (UNRESERVED(c) || DELIM_TOKEN(c) || (c) == '#' || (c) == '|' || (c) == '^' || (c) == '`')
+#define IN_HOST(c) (UNRESERVED(c) || DELIM(c))
+#define IN_PATH(c) (IN_HOST(c) || (c) == ':' || (c) == '@' || (c) == '/')
+#define IN_QUERY(c)                                                                      \
+    (IN_PATH(c) || (c) == '?' || (c) == '[' || (c) == ']' || (c) == '{' || (c) == '}' || \
+     (c) == '\\' || (c) == '|' || (c) == '^' || (c) == '`')
+#define IN_HEX(c) (DIGIT(c) || (((c) | 0x20) >= 'a' && ((c) | 0x20) <= 'f'))
+
+#define ROW(in, l)                                                                       \
+    (in(l) | in(0x10 | l) << 1 | in(0x20 | l) << 2 | in(0x30 | l) << 3 |                 \
+     in(0x40 | l) << 4 | in(0x50 | l) << 5 | in(0x60 | l) << 6 | in(0x70 | l) << 7)
+#define ROWS(in)                                                                         \
+    {                                                                                    \
+        { ROW(in, 0), ROW(in, 1), ROW(in, 2), ROW(in, 3), ROW(in, 4), ROW(in, 5),        \
+          ROW(in, 6), ROW(in, 7), ROW(in, 8), ROW(in, 9), ROW(in, 10), ROW(in, 11),      \
+          ROW(in, 12), ROW(in, 13), ROW(in, 14), ROW(in, 15) }                           \
+    }
+
+const struct http_class http_token = ROWS(IN_TOKEN), http_path = ROWS(IN_PATH),
+                        http_query = ROWS(IN_QUERY), http_host = ROWS(IN_HOST),
+                        http_hex = ROWS(IN_HEX);
+
+/* ---- scanning ---- */
 
 char *http_plain_end(char *p, char *end)
 {
-    while (end - p >= 16) {
-        chars16 c = chars16_at(p);
-        unsigned n = chars16_first((chars16)(c < 0x20) | (chars16)(c == 0x7f));
+    for (; p < end; p += 16) {
+        for (unsigned odd = http_controls(p); odd != 0; odd &= odd - 1) {
+            char *at = p + __builtin_ctz(odd);
 
-        p += n;
-        if (n < 16 && *p++ != '\t')
-            return p - 1;
+            if (at >= end)
+                return end;
+            if (*at != '\t')
+                return at;
+        }
     }
-    while (p < end && !is_control(*p))
-        p++;
-    return p;
+    return end;
 }
 
 int http_crlf(struct http_cur *c)
@@ -59,11 +67,10 @@ static inline int field_name(struct http_cur *c, struct http_field *f)
 {
     char *p = c->p, *end = c->end;
     bool cut = (size_t)(end - p) > HTTP_MAX_NAME;
+
     if (cut)
         end = p + HTTP_MAX_NAME + 1;
-    p = http_usual(p, end, '0', '9', '-');
-    while (p < end && http_is(*p, HTTP_TOKEN))
-        p++;
+    p = http_skip(p, end, &http_token);
     if (p == end)
         return cut ? -431 : http_short(c);
     f->name = (struct slice) { c->p, (size_t)(p - c->p) };

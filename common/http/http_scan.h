@@ -2,24 +2,49 @@
  *
  * A scan goes over bytes once, in order, and stops at the first one that decides; so the
  * outcome depends on the bytes alone, never on where the network cut them. Each step
- * returns 1 (done), 0 (more bytes needed) or -(HTTP status). */
+ * returns 1 (done), 0 (more bytes needed) or -(HTTP status).
+ * Sixteen bytes are looked at together, so up to HTTP_SLACK behind the last one are read. */
 #ifndef SEGQ_HTTP_SCAN_H
 #define SEGQ_HTTP_SCAN_H
 
 #include "common/base/chars16.h"
 #include "common/http/http.h"
 
-#define HTTP_TOKEN 1u /* RFC 9110 5.6.2 */
-#define HTTP_PATH  2u /* RFC 3986 pchar and '/' */
-#define HTTP_QUERY 4u /* what browsers leave unescaped there, too: | { } [ ] ^ ` \ */
-#define HTTP_HOST  8u /* reg-name */
-#define HTTP_HEX   16u
+/* A set of characters below 0x80: bit h of high[l] says that 0xhl is one of them. */
+struct http_class {
+    uint8_t high[16];
+};
 
-extern const uint8_t http_class[256];
+extern const struct http_class http_token, /* RFC 9110 5.6.2 */
+    http_path,  /* RFC 3986 pchar and '/' */
+    http_query, /* what browsers leave unescaped there, too: | { } [ ] ^ ` \ */
+    http_host,  /* reg-name */
+    http_hex;
 
-static inline bool http_is(char c, unsigned classes)
+static inline bool http_is(char c, const struct http_class *k)
 {
-    return (http_class[(uint8_t)c] & classes) != 0;
+    return k->high[(uint8_t)c & 15] >> ((uint8_t)c >> 4) & 1;
+}
+
+/* Index of the first of the sixteen at p that is not of the class; 16: none. */
+static inline unsigned http_first_not(const char *p, const struct http_class *k)
+{
+    const chars16 bits = { 1, 2, 4, 8, 16, 32, 64, 128 };
+    chars16 c = chars16_at(p), table;
+
+    memcpy(&table, k->high, 16);
+    table = chars16_look_up(table, c & 15);
+    return chars16_first((chars16)((table & chars16_look_up(bits, c >> 4)) == 0));
+}
+
+/* Behind the characters at p that are of the class. What lies behind `end` may be read. */
+static inline char *http_skip(char *p, char *end, const struct http_class *k)
+{
+    unsigned n = 16;
+
+    for (; n == 16 && p < end; p += n)
+        n = http_first_not(p, k);
+    return p < end ? p : end;
 }
 
 struct http_cur {
@@ -42,21 +67,14 @@ static inline int http_short(const struct http_cur *c)
     return -c->over;
 }
 
-/* Behind the characters at p that are letters, in from..to, or `other`: the bulk of most paths,
- * hosts and names. Among the last 16 it may stop before, so what follows may be of these, too. */
-static inline char *http_usual(char *p, const char *end, uint8_t from, uint8_t to,
-                               uint8_t other)
+/* A bit for each of the sixteen at p that is a control character: TAB is one. */
+static inline unsigned http_controls(const char *p)
 {
-    unsigned n = 16;
+    chars16 c = chars16_at(p);
 
-    for (; n == 16 && end - p >= 16; p += n) {
-        chars16 c = chars16_at(p);
-
-        n = chars16_first(
-            ~(chars16_letters(c) | chars16_range(c, from, to) | (chars16)(c == other)));
-    }
-    return p;
+    return chars16_mask((chars16)(c < 0x20) | (chars16)(c == 0x7f));
 }
+
 /* First byte in p..end that is a control character other than TAB (or end). */
 char *http_plain_end(char *p, char *end);
 /* At a control character: it must be CR, LF; moves behind them. */

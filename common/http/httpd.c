@@ -239,7 +239,7 @@ static int start(struct httpd *h, const char *addr, struct err *e)
         return h->listen_fd;
     net_defer_accept(h->listen_fd);
     net_local_text(h->listen_fd, h->addr);
-    h->scratch = malloc(HTTPD_SCRATCH);
+    h->scratch = malloc(HTTPD_SCRATCH + HTTP_SLACK);
     h->hand_out = malloc(HTTPD_OUT_BLOCK);
     h->timer = ev_timer_new(h->ev, on_timer, h);
     h->listener = ev_io_new(h->ev, h->listen_fd, on_acceptable, h);

@@ -31,7 +31,7 @@ bool in_room(struct conn *c, size_t n)
     if (b->in_len + n > h->in_max ||
         h->counts.in_now + cap - b->in_cap > h->opts.max_input_bytes)
         return false;
-    p = realloc(b->in, cap);
+    p = realloc(b->in, cap + HTTP_SLACK);
     if (p == NULL)
         return false;
     assert(cap > b->in_cap && cap >= b->in_len + n);

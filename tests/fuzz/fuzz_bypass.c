@@ -106,7 +106,7 @@ static void rules(const char *json, const char *uri, size_t n)
     struct gate_def d = { 0 }, back = { 0 };
     struct err e = { 0 };
     struct bypass *b = bypass_new(json, &e);
-    char head[sizeof(raw)];
+    char head[sizeof(raw) + HTTP_SLACK];
     struct buf out;
 
     memcpy(head, raw, sizeof(raw));

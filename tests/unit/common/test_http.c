@@ -1,6 +1,6 @@
 /* test_http.c: what http.c accepts, what it refuses and with which status; every split
- * gives the same outcome; nothing outside the buffer is touched (it ends at a page that
- * may not be read). */
+ * gives the same outcome; nothing behind the buffer and its slack is touched (they end at a
+ * page that may not be read), and what is in the slack does not matter. */
 #include "common/http/http.h"
 
 #include <criterion/criterion.h>
@@ -11,25 +11,39 @@
 
 #define ROOM (256 * 1024)
 
-static char *guarded; /* ROOM bytes; the byte after them is not readable */
+static char *guarded; /* ROOM bytes and the slack; the byte after them is not readable */
 
 static void setup(void)
 {
-    char *m = mmap(NULL, ROOM + 4096, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
+    char *m = mmap(NULL, ROOM + 8192, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS,
                    -1, 0);
     cr_assert(m != MAP_FAILED);
-    cr_assert_eq(mprotect(m + ROOM, 4096, PROT_NONE), 0);
-    guarded = m;
+    cr_assert_eq(mprotect(m + ROOM + 4096, 4096, PROT_NONE), 0);
+    guarded = m + 4096 - HTTP_SLACK;
 }
 
 TestSuite(http, .init = setup);
 
-/* Places the text so that it ends at the guard, and parses it. */
+/* Behind a text: the end of its line and of its head, more of whatever it ends with, or what is
+ * allowed nowhere; each time something else. */
+static void fill_slack(char *p)
+{
+    static const char *const kinds[] = { "\r\n\r\n", "a", "a: b\r\n", " ", ":", "\x7f", "\r", "\n" };
+    static unsigned calls;
+    const char *kind = kinds[calls++ % ARRAY_LEN(kinds)];
+
+    for (size_t i = 0, n = strlen(kind); i < HTTP_SLACK; i++)
+        p[i] = kind[i % n];
+}
+
+/* Places the text so that its slack ends at the guard, and parses it. */
 static int64_t parse_at_guard(struct http_state *st, struct http_req *r, const char *t,
                               size_t n)
 {
     char *p = guarded + ROOM - n;
+
     memcpy(p, t, n);
+    fill_slack(p + n);
     return http_parse(st, r, p, n);
 }
 
@@ -334,7 +348,7 @@ Test(http, pipelined_requests_are_taken_one_by_one)
 {
     static const char t[] = POST "Content-Length: 2\r\n\r\nab" CHUNKED
                                  "2\r\ncd\r\n1\r\ne\r\n0\r\n\r\n" GET "\r\n";
-    char buf[sizeof(t)];
+    char buf[sizeof(t) + HTTP_SLACK];
     size_t at = 0;
     const char *body[] = { "ab", "cde", NULL };
 

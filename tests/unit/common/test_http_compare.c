@@ -9,7 +9,7 @@
 
 static enum cmp_class compare(const char *t, size_t n)
 {
-    char *p = malloc(n + 1);
+    char *p = malloc(n + HTTP_SLACK);
     enum cmp_class c;
 
     memcpy(p, t, n);

@@ -75,22 +75,13 @@ static inline chars16 chars16_look_up(chars16 table, chars16 i)
 #endif
 }
 
-/* table[i] for each of the sixteen i, which are below 16. */
-static inline chars16 chars16_look_up(chars16 table, chars16 i)
+/* Not 0 for each character of a class. A class is of characters below 0x80: bit h of its row l says
+ * that 0xhl is one of them. */
+static inline chars16 chars16_in(chars16 c, chars16 rows)
 {
-#ifdef __SSSE3__
-    typedef char signed16 __attribute__((vector_size(16)));
+    const chars16 bits = { 1, 2, 4, 8, 16, 32, 64, 128 };
 
-    return (chars16)__builtin_ia32_pshufb128((signed16)table, (signed16)i);
-#elif defined(__clang__)
-    chars16 out;
-
-    for (unsigned k = 0; k < 16; k++)
-        out[k] = table[i[k]];
-    return out;
-#else
-    return __builtin_shuffle(table, i);
-#endif
+    return chars16_look_up(rows, c & 15) & chars16_look_up(bits, c >> 4);
 }
 
 #endif

@@ -10,7 +10,7 @@
 #include "common/base/chars16.h"
 #include "common/http/http.h"
 
-/* A set of characters below 0x80: bit h of high[l] says that 0xhl is one of them. */
+/* A class of characters, for chars16_in(): by the low half of one, bits of the high halves. */
 struct http_class {
     uint8_t high[16];
 };
@@ -29,12 +29,10 @@ static inline bool http_is(char c, const struct http_class *k)
 /* Index of the first of the sixteen at p that is not of the class; 16: none. */
 static inline unsigned http_first_not(const char *p, const struct http_class *k)
 {
-    const chars16 bits = { 1, 2, 4, 8, 16, 32, 64, 128 };
-    chars16 c = chars16_at(p), table;
+    chars16 rows;
 
-    memcpy(&table, k->high, 16);
-    table = chars16_look_up(table, c & 15);
-    return chars16_first((chars16)((table & chars16_look_up(bits, c >> 4)) == 0));
+    memcpy(&rows, k->high, 16);
+    return chars16_first((chars16)(chars16_in(chars16_at(p), rows) == 0));
 }
 
 /* Behind the characters at p that are of the class. What lies behind `end` may be read. */

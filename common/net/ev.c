@@ -153,12 +153,14 @@ static bool guest_waits(const struct ev *ev)
 }
 
 /* How long the next turn may wait; INT64_MAX: for ever. */
-static int64_t wait_us(const struct ev *ev, int64_t now)
+static int64_t wait_us(const struct ev *ev)
 {
     int64_t due = ev_timers_due(ev), wait = INT64_MAX;
 
-    if (due != INT64_MAX)
-        wait = due > now ? due - now : 0;
+    if (due != INT64_MAX) {
+        wait = due - ev_read_mono_us();
+        wait = wait > 0 ? wait : 0;
+    }
     if (wait > GUEST_US && guest_waits(ev))
         wait = GUEST_US;
     return wait;
@@ -166,15 +168,8 @@ static int64_t wait_us(const struct ev *ev, int64_t now)
 
 void ev_turn(struct ev *ev, bool wait)
 {
-    int64_t us = 0;
+    int64_t us = wait && ev->n_posts == 0 ? wait_us(ev) : 0;
 
-    if (wait && ev->n_posts == 0) {
-        int64_t now = ev_read_mono_us();
-
-        if (ev->calm.gap_us != 0)
-            now = ev_calm_down(ev, now);
-        us = wait_us(ev, now);
-    }
     ev->clock.stale = true;
     ev_ios_run(ev, us);
     ev_timers_run(ev);

@@ -10,7 +10,6 @@
 #include "common/base/base.h"
 #include "common/base/err.h"
 #include "common/net/ev_clock.h"
-#include "common/net/ev_coalesce.h"
 #include "common/net/ev_io.h"
 #include "common/net/ev_signal.h"
 #include "common/net/ev_timer.h"

@@ -25,14 +25,6 @@ struct ev_sig {
     void *arg;
 };
 
-struct ev_calm { /* ev_coalesce.c */
-    int64_t gap_us;    /* 0: off */
-    int64_t window_us; /* begin of the window in which `turns` are counted */
-    uint32_t turns;
-    bool fast;
-    uint64_t waits;
-};
-
 struct ev {
     struct ev_clock clock; /* first: ev.h reads it */
     struct event_base *guest; /* owned; NULL until somebody asks for it */
@@ -50,7 +42,6 @@ struct ev {
     size_t n_hooks;
     struct ev_sig *signals; /* owned */
     struct ev_io *wake;     /* owned: reads what signal handlers have written; NULL: no signals */
-    struct ev_calm calm;
 };
 
 _Static_assert(offsetof(struct ev, clock) == 0, "a loop begins with its clock");

@@ -108,7 +108,8 @@ static int start(struct process *p, struct err *e)
         rc = router_new(&p->router, p->ev, &p->cfg, e);
     if (rc < 0)
         return rc;
-    ev_coalesce(p->ev, (uint32_t)p->cfg.coalesce_us);
+    if (p->cfg.coalesce_us != 0)
+        log_warn("event=key_ignored key=coalesce_us do=\"take it out of the file\"");
     p->started = ev_now(p->ev);
     p->ready = ev_timer_new(p->ev, on_ready_timer, p);
     p->drain_limit = ev_timer_new(p->ev, on_drained, p);

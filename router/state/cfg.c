@@ -113,9 +113,8 @@ const struct cfg_key router_keys[] = {
     { K(replica_fresh), .type = CFG_MS, .def = "250ms", .min = 0, .max = 1000,
       .help = "answer polls of waiting tickets from what segment nodes have pushed, if it is no "
               "older; 0 = ask the node always" },
-    { K(coalesce_us), .type = CFG_INT, .def = "60", .min = 0, .max = 10000,
-      .help = "under load, least microseconds between two turns of the event loop; 0 = "
-              "no wait" },
+    { K(coalesce_us), .type = CFG_INT, .def = "0", .min = 0, .max = 10000,
+      .help = "has no effect any more, and goes with the next release: take it out" },
     { K(heartbeat), .type = CFG_MS, .def = "1s", .min = 50, .max = 60000,
       .help = "interval of heartbeats on internal links; a peer silent for three of them "
               "is gone" },

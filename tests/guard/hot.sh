@@ -94,7 +94,7 @@ done
 at_most "router: allocations per poll" "$(per_poll "$(since "$router" memory)")" 0.001
 at_most "segment: allocations per poll" "$(per_poll "$(since "$segment" memory)")" 0.001
 # An answer is one read and one write. All else is per turn: epoll_wait, a read and a write
-# of the segment node's link, and, while turns come thick and fast, a short sleep.
+# of the segment node's link.
 others=$(($(since "$router" system) - 2 * done))
 at_most "router: reads per poll" "$(per_poll "$(sum "$router" recv recvmsg)")" 1.02
 at_most "router: writes to the segment node per turn" \

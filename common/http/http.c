@@ -138,10 +138,9 @@ enum known_field {
 #define KNOWN(field, text, c) [PLACE(sizeof(text) - 1, c)] = { text, sizeof(text) - 1, field }
 
 static const struct known {
-    char name[18]; /* in small letters */
+    char name[30]; /* in small letters; with the rest 32 bytes, which a shift finds */
     uint8_t n;
-    uint8_t field;        /* 0: nothing is here */
-    uint8_t to_round[12]; /* 32 bytes are found by a shift */
+    uint8_t field; /* 0: nothing is here */
 } known[32] = {
     KNOWN(HOST, "host", 'h'),
     KNOWN(COOKIE, "cookie", 'c'),

@@ -1,6 +1,6 @@
 /* httpd_out.c: answers: composed by hand into the connection's output, one write a turn; that to a
- * request at hand is written at once. An answer whose turn has not come is kept with its request until those before it are
- * out (the order of answers is the order of requests: RFC 9112 9.3.2). */
+ * request at hand is written at once. An answer whose turn has not come is kept with its request
+ * until those before it are out (the order of answers is the order of requests: RFC 9112 9.3.2). */
 #define _GNU_SOURCE 1 /* memmem */
 #include "common/http/httpd_out.h"
 
@@ -410,7 +410,7 @@ bool httpd_may_open(struct httpd_req *r)
 
     if (r->head || r->http10 || c->h->draining || (r->at_hand && !req_keep(r)))
         return false;
-    return c->busy->first == r;
+    return c->busy->first == r && is_last(r); /* what follows would never be answered */
 }
 
 void httpd_open(struct httpd_req *r, const char *content_type, const char *headers)

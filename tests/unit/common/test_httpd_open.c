@@ -84,6 +84,19 @@ Test(httpd_open, only_where_the_whole_connection_is_free_for_it)
     stop();
 }
 
+Test(httpd_open, not_before_a_request_that_was_taken_already)
+{
+    start((struct httpd_opts) { 0 });
+    int fd = dial();
+    say(fd, GET("/later") GET("/x"));
+    UNTIL(w.n_requests == 2);
+    cr_expect(!httpd_may_open(w.held[0]), "its answer would wait for ever");
+    httpd_answer(w.held[0], 204, NULL, "", "", 0);
+    UNTIL(has(fd, &g, "[/x|]"));
+    close(fd);
+    stop();
+}
+
 Test(httpd_open, a_client_that_does_not_read_is_dropped)
 {
     start((struct httpd_opts) { .body_ms = 100 });

@@ -173,12 +173,30 @@ static bool line_is(const char *t, size_t n, const char *lower)
 struct lines {
     unsigned host, length, coding, authorization;
     bool fold, bad_name, control, bad_host, bad_coding, bad_length;
+    bool late_keep_alive; /* in a Connection, behind an empty list member */
 };
 
 static bool name_char(char c)
 {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            (c != '\0' && strchr("!#$%&'*+-.^_`|~", c) != NULL);
+}
+
+static bool keep_alive_behind_empty(const char *v, size_t n)
+{
+    bool empty = true, some = false; /* the member at hand; one before it */
+
+    for (size_t i = 0; i < n; i++) {
+        if (v[i] == ',') {
+            some |= empty;
+            empty = true;
+        } else if (v[i] != ' ' && v[i] != '\t') {
+            if (some && empty && line_is(v + i, n - i, "keep-alive"))
+                return true;
+            empty = false;
+        }
+    }
+    return false;
 }
 
 static void look_at_value(struct lines *l, const char *t, size_t n)
@@ -203,6 +221,8 @@ static void look_at_value(struct lines *l, const char *t, size_t n)
                        memchr(v, '#', vn) || memchr(v, '^', vn) || memchr(v, '`', vn) ||
                        memchr(v, '|', vn);
     }
+    if (line_is(t, n, "connection:"))
+        l->late_keep_alive |= keep_alive_behind_empty(v, vn);
     if (line_is(t, n, "transfer-encoding:"))
         l->bad_coding |= vn != 7 || !line_is(v, vn, "chunked");
     if (line_is(t, n, "content-length:")) {
@@ -345,8 +365,9 @@ static bool same_request(const struct http_req *r, int64_t used, const struct pe
         return false;
     if (r->body.n != s->body_n || memcmp(body, s->body, s->body_n) != 0)
         return false;
-    /* It misses "close" behind empty list members. */
-    if (r->keep_alive && !s->keep_alive && !connection_behind_head(t, n))
+    /* It misses "close" behind empty list members, and "keep-alive", which HTTP/1.0 needs. */
+    if (r->keep_alive && !s->keep_alive && !connection_behind_head(t, n) &&
+        !(r->minor == 0 && look(t, head_len(t, n)).late_keep_alive))
         return false;
     /* It pauses at the message's last byte. */
     return s->used == (size_t)used || s->used + 1 == (size_t)used;

@@ -236,13 +236,11 @@ static int take_row(struct stream *st, struct known_set *s, const struct replica
     n->flags = row->flags;
     if ((row->flags & REPLICA_ASK) != 0)
         return 0;
-    if (row->before > UINT64_MAX - UINT32_MAX - 1)
-        return SQ_EPROTO;
     n->host = row->host;
     n->before = row->before;
     n->told_max_ms = row->told_max_ms;
     n->pace = pace_of(st, s, row->queue, row->lane);
-    rc = line_apply(&n->line, row);
+    rc = row->before > UINT64_MAX - UINT32_MAX - 1 ? SQ_EPROTO : line_apply(&n->line, row);
     if (rc < 0)
         forget(st, s, row->name);
     else if ((row->flags & REPLICA_MORE) == 0)

@@ -267,6 +267,21 @@ Test(replica_stream, frames_that_do_not_follow_are_refused, .init = begin, .fini
     cr_expect_eq(APPLY(5100, STAMP(5100), .n = 1, .v = &row), SQ_EPROTO, "positions wrap");
 }
 
+Test(replica_stream, a_name_whose_row_ends_in_a_refusal_is_asked, .init = begin, .fini = end)
+{
+    struct replica_row v[2];
+
+    said();
+    row.n_lines = 0;
+    row.end = 1700;
+    v[0] = v[1] = row;
+    v[0].flags = REPLICA_MORE;
+    v[1].flags = 0;
+    v[1].before = UINT64_MAX - 5;
+    cr_expect_eq(APPLY(5010, STAMP(5010), .n = 2, .v = v), SQ_EPROTO);
+    cr_expect(asks(BY_ASKING_NAME, 600, 5020), "its ranks were not counted anew");
+}
+
 Test(replica_stream, a_full_pool_makes_names_asked, .init = begin, .fini = end)
 {
     all.pool.max_bytes = 100;

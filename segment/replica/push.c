@@ -184,7 +184,7 @@ static void say_names(struct build *b, struct seg *g)
         for (from = at; at < s->n_died && s->died[at] < name_slot_end(n);)
             at++;
         if (find_name(b->t, n.r != NULL ? n.r->seg : g->b.id, &is) && is.host == g && is.r == n.r)
-            say_name(b, n, s->died + from, at - from);
+            say_name(b, n, at > from ? s->died + from : NULL, at - from);
     }
 }
 

@@ -80,6 +80,12 @@ def buckets(slow):
             name % "+Inf": grows(100)}
 
 
+def polls(stale):
+    """A router's polls, of which it asked for some since the replica was too old."""
+    name = "segq_router_polls_by_total{by=\"%s\"," + R + "}"
+    return {name % "stale": grows(stale), name % "replica": grows(100 - stale)}
+
+
 def pair(name, labels, value, limit_name, limit):
     """A gauge beside another one."""
     return {"%s{%s}" % (name, labels): flat(value), "%s{%s}" % (limit_name, labels): flat(limit)}
@@ -135,6 +141,7 @@ CASES = {
     "SegqUnavailable": (requests("segq_router_unavailable_total", 3),
                         requests("segq_router_unavailable_total", 1)),
     "SegqSlow": (buckets(20), buckets(0)),
+    "SegqReplicaStale": (polls(30), polls(10)),
     "SegqTooFast": (requests("segq_router_too_fast_total", 10, 'budget="join",' + R),
                     requests("segq_router_too_fast_total", 1, 'budget="join",' + R)),
     "SegqLimitTableSmall": one("segq_router_limit_forgotten_total", R, grows(90), grows(9)),

@@ -113,8 +113,12 @@ class Envoy(unittest.TestCase):
 
     def test_only_the_room_is_open(self):
         (hosts,) = walk(self.site, "virtual_hosts")
-        routes = {r["match"]["prefix"]: r for r in hosts[0]["routes"]}
-        self.assertEqual(list(routes), ["/q/", "/v1/queues/", "/v1/tickets/", "/v1/", "/"])
+        events = "/v1/tickets/[^/]+/events"
+        routes = {r["match"].get("prefix") or r["match"]["safe_regex"]["regex"]: r
+                  for r in hosts[0]["routes"]}
+        self.assertEqual(list(routes),
+                         ["/q/", "/v1/queues/", events, "/v1/tickets/", "/v1/", "/"])
+        self.assertEqual(routes[events]["route"]["timeout"], "0s")
         self.assertEqual(routes["/v1/"]["direct_response"]["status"], 404)
         self.assertNotIn("typed_per_filter_config", routes["/"])
         self.assertEqual(routes["/"]["route"]["cluster"], "shop")

@@ -455,6 +455,13 @@ static void cut(struct segq *s)
     s->busy = 0;
 }
 
+/* What a poll would be told, too, the next poll is told: an older router answers 404 to /events,
+ * and that says nothing of the ticket. */
+static int is_deaf(CURLcode rc, long status)
+{
+    return rc != CURLE_OK || (status < 500 && status != 429);
+}
+
 /* As curl saw the end of it. */
 static void done(struct segq *s, CURLcode rc)
 {
@@ -465,7 +472,7 @@ static void done(struct segq *s, CURLcode rc)
     curl_easy_getinfo(s->easy, CURLINFO_RETRY_AFTER, &retry_s);
     if (is_over(s))
         return;
-    if (s->listens && (rc != CURLE_OK || status == 200 || status == 204)) {
+    if (s->listens && is_deaf(rc, status)) {
         deaf(s, rc != CURLE_OK);
         return;
     }

@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """swallow.py PORT ROUTER: hands requests on to ROUTER (http://host:port), and answers back; of
-the first join the answer is lost: the router has given a place, and nobody hears of it.
+the first join the answer is lost: the router has given a place, and nobody hears of it. Nor does it
+know of events, like an older router: it answers 404.
 """
 
 import http.server
@@ -19,7 +20,8 @@ class Front(http.server.BaseHTTPRequestHandler):
         """The router's answer, or a closed connection."""
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0)) or None
         headers = {k: v for k, v in self.headers.items() if k.lower() not in ("host", "connection")}
-        ask = urllib.request.Request(sys.argv[2] + self.path, body, headers, method=self.command)
+        url = sys.argv[2] + self.path.replace("/events", "/not-here")
+        ask = urllib.request.Request(url, body, headers, method=self.command)
         try:
             got = urllib.request.urlopen(ask, timeout=20)
         except urllib.error.HTTPError as e:

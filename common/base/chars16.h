@@ -19,17 +19,6 @@ static inline chars16 chars16_at(const char *p)
     return c;
 }
 
-/* from <= c <= to */
-static inline chars16 chars16_range(chars16 c, uint8_t from, uint8_t to)
-{
-    return (chars16)(c - from <= (uint8_t)(to - from));
-}
-
-static inline chars16 chars16_letters(chars16 c)
-{
-    return chars16_range(c | 0x20, 'a', 'z');
-}
-
 /* A bit for each character that a comparison is true of. */
 static inline unsigned chars16_mask(chars16 hit)
 {

@@ -1,7 +1,6 @@
 /* httpd_out.c: answers: composed by hand into the connection's output, one write a turn; that to a
  * request at hand is written at once. An answer whose turn has not come is kept with its request
  * until those before it are out (the order of answers is the order of requests: RFC 9112 9.3.2). */
-#define _GNU_SOURCE 1 /* memmem */
 #include "common/http/httpd_out.h"
 
 #include <assert.h>
@@ -416,7 +415,6 @@ bool httpd_may_open(struct httpd_req *r)
 void httpd_open(struct httpd_req *r, const char *content_type, const char *headers)
 {
     struct answer a = { .status = 200, .type = content_type, .headers = headers, .open = true };
-
     size_t max = prepare(r, &a);
 
     assert(!r->at_hand && r->conn->busy->first == r); /* httpd_may_open() has looked */

@@ -2,8 +2,9 @@
  *
  * What generated code would do for a message whose fields are all repeated (or `bytes` with a
  * byte per row), ten times faster: written in one pass, into room for the longest values; read
- * in two, to count and to fill. Fields are numbered 1, 2, ... in the order of the table. The first column says how many rows there
- * are; any other has as many values, or is absent: then all its values are zero. */
+ * in two, to count and to fill. Fields are numbered 1, 2, ... in the order of the table. The first
+ * column says how many rows there are; any other has as many values, or is absent: then all its
+ * values are zero. */
 #ifndef SEGQ_COLUMNS_H
 #define SEGQ_COLUMNS_H
 

@@ -108,7 +108,6 @@ static uint64_t target(const struct mng *m, const struct mseg *s)
 {
     const struct mlane *l = s->lane;
     uint64_t came = u64_max(l->came, (uint64_t)l->came_peak);
-
     uint64_t n = u64_min(CREDIT_LEAST + 2 * came, CREDIT_MAX);
 
     if (l->q->def.mode == MODE_SLOTS)

@@ -40,7 +40,8 @@ struct rflow { /* pooled: a poll allocates nothing */
 
 SQ_CHECK int rflow_init(struct router *r);
 void rflow_fini(struct router *r);
-/* NULL: too many under way, or no memory. req NULL: nobody is answered. renewal: taken over (malloc); NULL: it is none. */
+/* NULL: too many under way, or no memory. req NULL: nobody is answered. renewal: taken over
+ * (malloc); NULL: it is none. */
 struct rflow *rflow_new(struct router *r, struct httpd_req *req, rflow_done done,
                         struct renewal *renewal);
 /* The same for a call of the API. NULL: that has been answered: 503, `detail`. */

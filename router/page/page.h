@@ -24,7 +24,8 @@ struct page_file {
 
 struct page; /* the files, checked and ready */
 
-/* files: names as above; all of them must be there, but of the texts only en.json. Nothing of them is kept. SQ_EINVAL names the file. */
+/* files: names as above; all of them must be there, but of the texts only en.json. Nothing of them
+ * is kept. SQ_EINVAL names the file. */
 SQ_CHECK int page_new(struct page **out, const struct page_file *files, size_t n,
                       struct err *e);
 void page_free(struct page *p);

@@ -31,7 +31,7 @@ void credit_end(struct seg *g)
     g->credit.end = g->credit.at;
 }
 
-/* Each of these is for good: time goes on, and no open segment was ever sealed. */
+/* Once there is none it stays so: time goes on, and a sealed segment never takes a join again. */
 uint32_t credit_left(const struct segtab *t, const struct seg *g)
 {
     const struct credit *c = &g->credit;

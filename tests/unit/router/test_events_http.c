@@ -166,15 +166,32 @@ Test(events, after_a_reconnect_no_place_grows)
     }
 }
 
-Test(events, nobody_listens_over_http_1_0_or_behind_another_request)
+static void say_raw(const char *t)
+{
+    n_got = 0;
+    got[0] = '\0';
+    cr_assert_eq(send(w.fd, t, strlen(t), MSG_NOSIGNAL), (ssize_t)strlen(t));
+}
+
+Test(events, nobody_listens_over_http_1_0)
 {
     char t[300];
 
     snprintf(t, sizeof(t), "GET %s HTTP/1.0\r\n\r\n", events_path(5));
-    n_got = 0;
-    got[0] = '\0';
-    cr_assert_eq(send(w.fd, t, strlen(t), MSG_NOSIGNAL), (ssize_t)strlen(t));
+    say_raw(t);
     UNTIL(got_text(" 204 "));
+}
+
+/* While the node is asked the other request is taken; its answer would never come. */
+Test(events, nobody_listens_where_another_request_follows)
+{
+    char t[400];
+
+    snprintf(t, sizeof(t), "GET %s HTTP/1.1\r\nHost: a\r\n\r\n"
+             "GET /healthz HTTP/1.1\r\nHost: a\r\n\r\n", events_path(5));
+    say_raw(t);
+    UNTIL(got_text("HTTP/1.1 204 ") && got_text("HTTP/1.1 200 "));
+    cr_expect_eq(w.r->listeners.all.n, 0);
 }
 
 Test(events, a_client_that_goes_is_forgotten_also_while_its_node_is_asked)

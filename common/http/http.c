@@ -49,11 +49,23 @@ static bool is_blank(char c)
     return c == ' ' || c == '\t';
 }
 
-/* A list: members between commas, blanks around them. */
+/* False: an option that says nothing to us. */
+static bool on_option(struct head *h, const char *p, size_t n)
+{
+    bool closes = n == 5 && http_ieq(p, "close", 5), keeps = n == 10 && http_ieq(p, "keep-alive", 10);
+
+    h->conn_close |= closes;
+    h->conn_keep |= keeps;
+    return closes || keeps;
+}
+
+/* A list: members between commas, blanks around them. Nearly always there is one. */
 static void on_connection(struct head *h, struct slice v)
 {
     const char *p = v.p, *end = v.p + v.n;
 
+    if (SQ_LIKELY(on_option(h, v.p, v.n)))
+        return;
     while (p < end) {
         const char *comma = memchr(p, ',', (size_t)(end - p));
         const char *to = comma != NULL ? comma : end, *next = to + 1;
@@ -62,10 +74,7 @@ static void on_connection(struct head *h, struct slice v)
             p++;
         while (to > p && is_blank(to[-1]))
             to--;
-        if (to - p == 5 && http_ieq(p, "close", 5))
-            h->conn_close = true;
-        else if (to - p == 10 && http_ieq(p, "keep-alive", 10))
-            h->conn_keep = true;
+        (void)on_option(h, p, (size_t)(to - p));
         p = next;
     }
 }
@@ -243,7 +252,7 @@ static int judge(struct http_req *r, const struct head *h)
     return 1;
 }
 
-/* The usual line, from p to its CR: a short name, a value without TABs. False: who knows. */
+/* The usual line, from p to its CR: a short name, a value of plain characters. False: who knows. */
 static inline bool plain_line(struct http_req *r, struct head *h, char *p, char *cr)
 {
     unsigned n = http_first_not(p, &http_token);
@@ -267,11 +276,11 @@ static inline bool plain_line(struct http_req *r, struct head *h, char *p, char 
     return true;
 }
 
-/* The first control character at p, 32 bytes at once; TAB is one. Behind `end`: there is none. */
-static inline char *first_control(char *p, const char *end)
+/* The first character at p that is not plain, 32 at once. Behind `end`: there is none. */
+static inline char *first_not_plain(char *p, const char *end)
 {
     for (; p < end; p += 32) {
-        unsigned odd = http_controls(p) | http_controls(p + 16) << 16;
+        unsigned odd = http_not_plain(p) | http_not_plain(p + 16) << 16;
 
         if (odd != 0)
             return p + __builtin_ctz(odd);
@@ -287,7 +296,7 @@ static unsigned plain_lines(struct http_cur *c, struct http_req *r, struct head 
 {
     *end = false;
     for (unsigned n = 0;; n++) {
-        char *line = c->p, *cr = first_control(line, c->end);
+        char *line = c->p, *cr = first_not_plain(line, c->end);
 
         if (c->end - cr < 2 || memcmp(cr, "\r\n", 2) != 0)
             return n;
@@ -415,7 +424,8 @@ int64_t http_parse(struct http_state *st, struct http_req *r, char *buf, size_t 
 
     if (n < st->need || still_in_value(st, buf, n))
         return 0;
-    memset(r, 0, sizeof(*r));
+    memset(r, 0, offsetof(struct http_req, x_forwarded_for));
+    r->x_forwarded_for.n = r->forwarded.n = 0; /* they have no lines yet */
     memset(&h, 0, sizeof(h));
     h.max_length = http_max_body(st);
     r->json = true;

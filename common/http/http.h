@@ -54,10 +54,10 @@ struct http_req {
     unsigned cookies;    /* lines of Cookie; `cookie` is the first: common/http/cookie.h */
     struct slice fields; /* all field lines, as they came: for http_find() */
     /* The last lines of X-Forwarded-For and of Forwarded, in their order: a proxy may
-     * append a line of its own instead of a value. */
+     * append a line of its own instead of a value. Here at the end: of these only n is cleared. */
     struct http_via {
         size_t n;
-        struct slice line[HTTP_MAX_VIA];
+        struct slice line[HTTP_MAX_VIA]; /* n of them */
     } x_forwarded_for, forwarded;
 };
 

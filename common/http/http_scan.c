@@ -115,8 +115,10 @@ int http_field(struct http_cur *c, struct http_field *f, bool *in_value)
 
 bool http_digits(const char *p, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        if (p[i] < '0' || p[i] > '9')
+    for (size_t at = 0; at < n; at += 16) {
+        unsigned digits = chars16_mask((chars16)(chars16_at(p + at) - '0' <= 9));
+
+        if (at + (unsigned)__builtin_ctz(~digits) < u64_min(n, at + 16))
             return false;
     }
     return true;

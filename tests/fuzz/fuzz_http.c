@@ -16,33 +16,45 @@ static void must(bool ok)
         abort();
 }
 
-/* Sum of what a request says; slices must lie in the buffer. */
+/* A sum h with that slice, which must lie in the buffer. */
+static uint64_t with(uint64_t h, struct slice v, const char *buf, size_t n)
+{
+    h = h * 31 + v.n;
+    if (v.p == NULL)
+        return h;
+    must(v.p >= buf && v.p + v.n <= buf + n);
+    for (size_t k = 0; k < v.n; k++)
+        h = h * 31 + (uint8_t)v.p[k];
+    return h;
+}
+
+static uint64_t with_via(uint64_t h, const struct http_via *via, const char *buf, size_t n)
+{
+    must(via->n <= HTTP_MAX_VIA);
+    for (size_t i = 0; i < via->n; i++)
+        h = with(h, via->line[i], buf, n);
+    return h * 31 + via->n;
+}
+
+/* Sum of what a request says. */
 static uint64_t digest(const struct http_req *r, const char *buf, size_t n)
 {
-    const struct slice *v[] = { &r->path,
-                                &r->query,
-                                &r->body,
-                                &r->host,
-                                &r->authorization,
-                                &r->cookie,
-                                &r->accept_language,
-                                &r->x_forwarded_for.line[0],
-                                &r->forwarded.line[HTTP_MAX_VIA - 1],
-                                &r->if_none_match,
-                                &r->user_agent,
-                                &r->idempotency_key };
+    const struct slice v[] = { r->path,
+                               r->query,
+                               r->body,
+                               r->host,
+                               r->authorization,
+                               r->cookie,
+                               r->accept_language,
+                               r->if_none_match,
+                               r->user_agent,
+                               r->idempotency_key };
     uint64_t h = (uint64_t)r->method * 1000003 + (uint64_t)r->minor * 7 + r->keep_alive +
                  2u * r->has_body + 4u * r->json + 8u * r->expect_continue;
 
-    for (size_t i = 0; i < ARRAY_LEN(v); i++) {
-        h = h * 31 + v[i]->n;
-        if (v[i]->p == NULL)
-            continue;
-        must(v[i]->p >= buf && v[i]->p + v[i]->n <= buf + n);
-        for (size_t k = 0; k < v[i]->n; k++)
-            h = h * 31 + (uint8_t)v[i]->p[k];
-    }
-    return h;
+    for (size_t i = 0; i < ARRAY_LEN(v); i++)
+        h = with(h, v[i], buf, n);
+    return with_via(with_via(h, &r->x_forwarded_for, buf, n), &r->forwarded, buf, n);
 }
 
 /* Each line of Cookie is walked, and no more; values lie in the buffer. */

@@ -61,10 +61,6 @@ static inline char *text_u64(char *p, uint64_t v)
 {
     const uint64_t e8 = 100000000;
 
-    if (v < 10) {
-        *p = (char)('0' + v);
-        return p + 1;
-    }
     if (SQ_LIKELY(v < e8))
         return decimal_short(p, (uint32_t)v);
     if (v < e8 * e8) {

@@ -121,7 +121,7 @@ static bool brings_cache_control(const char *p, size_t n)
     const char *end = p + n, *lf;
 
     for (; p < end; p = lf != NULL ? lf + 1 : end) {
-        if (strncasecmp(p, "cache-control:", 14) == 0)
+        if ((*p | 0x20) == 'c' && strncasecmp(p, "cache-control:", 14) == 0)
             return true;
         lf = memchr(p, '\n', (size_t)(end - p));
     }

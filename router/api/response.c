@@ -337,6 +337,13 @@ static char *ticket(char *w, const struct api_ticket *t)
     return w;
 }
 
+void api_location(struct api_ans *a, const char *token)
+{
+    ADD(&a->headers, "Location: /v1/tickets/");
+    buf_append(&a->headers, token, TOKEN_TEXT_LEN);
+    ADD(&a->headers, "\r\n");
+}
+
 void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool location)
 {
     struct buf *b = &a->body;
@@ -355,11 +362,8 @@ void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool 
     if (t->queue->said[0] != '\0') /* seldom: a poll need not measure it */
         buf_str(b, t->queue->said);
     ADD(b, "}");
-    if (location) {
-        ADD(&a->headers, "Location: /v1/tickets/");
-        buf_append(&a->headers, t->token, TOKEN_TEXT_LEN);
-        ADD(&a->headers, "\r\n");
-    }
+    if (location)
+        api_location(a, t->token);
 }
 
 /* ---- the rest ---- */

@@ -107,7 +107,8 @@ static void fill(struct waiting_texts *t, struct waiting_text *x)
     assert(memcmp(body, OPENING, sizeof(OPENING) - 1) == 0);
     x->per_s = eta_per_s(s->rate_milli_per_s);
     x->leave = eta_leave(s->leave_ppm);
-    x->most = q->map.position_cap != 0 ? u64_min(q->map.position_cap, s->waiting) : s->waiting;
+    x->counted = s->waiting;
+    x->most = q->map.position_cap != 0 ? q->map.position_cap : UINT64_MAX;
 }
 
 const struct waiting_text *waiting_text_make(struct waiting_texts *t, const struct routes *r,
@@ -156,11 +157,28 @@ char *waiting_text_put(const struct waiting_text *x, char *w, const char *token,
     w = text_put(w, token, TOKEN_TEXT_LEN);
     w = put_first(x, w);
     w = text_u64(w, position);
-    w = put_piece(x, w, BEHIND_POSITION);
+    if (SQ_LIKELY(position <= x->counted))
+        w = put_piece(x, w, BEHIND_POSITION);
+    else /* who comes behind all that are counted makes the total greater */
+        w = PUT(text_u64(PUT(w, ",\"total\":"), position), ",\"eta_s\":");
     w = eta_s < 0 ? PUT(w, "null") : text_u64(w, (uint64_t)eta_s);
     w = put_piece(x, w, BEHIND_ETA);
     w = text_u64(w, poll_after_ms);
     w = put_piece(x, w, BEHIND_POLL);
     w = text_u64(w, number);
     return put_piece(x, w, BEHIND_NUMBER);
+}
+
+void waiting_text_joined(const struct waiting_text *x, struct api_ans *a, const char *token,
+                         uint32_t number, uint64_t position, uint32_t poll_after_ms)
+{
+    struct buf *b = &a->body;
+    char *w = (char *)buf_room(b, WAITING_BODY_MAX + WAITING_TOUCH);
+
+    assert(a->status == 0 && b->len == 0); /* one answer at a time */
+    a->status = 201;
+    a->type = API_JSON;
+    if (w != NULL)
+        b->len = (size_t)(waiting_text_put(x, w, token, number, position, poll_after_ms) - w);
+    api_location(a, token);
 }

@@ -1,9 +1,10 @@
-/* waiting_text.h: the answer to the poll of a ticket that waits, from pieces that are ready. Pure.
+/* waiting_text.h: the answer to the poll of a ticket that waits, or to the join that made it, from
+ * pieces that are ready. Pure.
  *
  * All that differs between the tickets of one name (a segment as tokens call it) is the token and
  * four figures. The text between them is cut out of an answer of api_ticket(), once for each map
  * and each STATS, so it is the same answer, byte for byte. What needs more than that (a place
- * that is capped, not told, or behind all that are counted; a long message) api_ticket() says.
+ * that is capped or not told; a long message) api_ticket() says.
  *
  * Memory: owns a record for each of WAITING_NAMES names; one that shares its slot with another is
  * made again when it is asked for. */
@@ -25,6 +26,7 @@ struct waiting_text {
     seg_id name;
     uint64_t changes; /* of the routes that it was made from */
     struct route_owner owner;
+    uint64_t counted; /* how many wait, by STATS: the total in BEHIND_POSITION */
     uint64_t most;    /* greatest position that is told this way; 0: none is */
     double per_s, leave;
     unsigned n_first, n[WAITING_NPIECES];
@@ -64,5 +66,8 @@ static inline bool waiting_text_tells(const struct waiting_text *x, uint64_t pos
 /* The body, at w; returns its end. token: TOKEN_TEXT_LEN characters. */
 char *waiting_text_put(const struct waiting_text *x, char *w, const char *token, uint32_t number,
                        uint64_t position, uint32_t poll_after_ms);
+/* The whole answer to the join that made the ticket. */
+void waiting_text_joined(const struct waiting_text *x, struct api_ans *a, const char *token,
+                         uint32_t number, uint64_t position, uint32_t poll_after_ms);
 
 #endif

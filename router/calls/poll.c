@@ -47,12 +47,9 @@ static bool known(struct router *r, struct httpd_req *req, const struct token *t
 static bool told(struct router *r, struct rflow *rf)
 {
     const struct flow *f = &rf->flow;
-    const struct waiting_text *x;
+    const struct waiting_text *x = rf->req != NULL ? ticket_pieces(r, rf) : NULL;
 
-    if (f->result != FLOW_OK || f->admitted || rf->req == NULL)
-        return false;
-    x = waiting_text_of(&r->waiting_texts, r->routes, f->token.seg);
-    return x != NULL && x->owner.seg == f->serving &&
+    return x != NULL &&
            say_waiting(rf->req, x, rf->text, f->token.number, f->position, f->poll_after_ms);
 }
 

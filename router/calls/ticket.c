@@ -65,3 +65,14 @@ bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *
     t->pass_expires_s = f->pass_expires_s;
     return true;
 }
+
+const struct waiting_text *ticket_pieces(struct router *r, const struct rflow *rf)
+{
+    const struct flow *f = &rf->flow;
+    const struct waiting_text *x;
+
+    if (f->result != FLOW_OK || f->admitted)
+        return NULL;
+    x = waiting_text_of(&r->waiting_texts, r->routes, f->token.seg);
+    return x != NULL && x->owner.seg == f->serving && waiting_text_tells(x, f->position) ? x : NULL;
+}

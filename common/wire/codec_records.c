@@ -66,7 +66,9 @@ PART(queue_stats, struct queue_stats, QueueStats, NULL, NUM(id), NUM(ready), NUM
      COL(lane, leave_ppm, lane_leave_ppm),
      COL_BYTE(lane, eta_reason, lane_eta_reason, 0, UINT8_MAX))
 
-MESSAGE(stats, Stats, NULL, NUM(clock_ms), MSGS(queues, n, queues, queue_stats, 0, ANY))
+MESSAGE(stats, Stats, NULL, NUM(clock_ms), NUM(reach), MSGS(queues, n, queues, queue_stats, 0, ANY),
+        ROWS(unreached, n_unreached, n_unreached_no, 0, ANY), COL(unreached, no, unreached_no),
+        COL(unreached, silent_ms, unreached_ms))
 
 /* ---- router_segment.proto: what is no batch ------------------------------------------------ */
 

@@ -131,10 +131,22 @@ struct queue_stats {
     struct lane_stats lane[LANES_MAX];
 };
 
+/* A router answers polls of people whose node it does not reach for at most so long, since the node
+ * last said anything: the most that `replica_keep` can be. A rebuild waits for them. */
+#define REPLICA_KEEP_MS 15000
+
+struct silent_node { /* a segment node that the manager does not reach */
+    node_no no;
+    uint32_t silent_ms; /* since it said anything, as far as this manager knows */
+};
+
 struct msg_stats {
     uint32_t n;
     struct queue_stats *queues; /* only those that changed since the last STATS */
     int64_t clock_ms;           /* the clock of releases, Unix ms; 0: not told (an older manager) */
+    bool reach;                 /* the first of a flush: `unreached` is all of them */
+    uint32_t n_unreached;
+    struct silent_node *unreached;
 };
 
 #endif

@@ -11,6 +11,7 @@
 #include "queuemng/chain/reconcile.h"
 #include "queuemng/state/batch.h"
 #include "queuemng/state/changed.h"
+#include "queuemng/state/node.h"
 #include "queuemng/state/prequeue.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/segment.h"
@@ -59,7 +60,7 @@ static void lane_sum(struct mlane *l)
  * be cut off, or stopped, without our having seen it.) */
 static uint64_t shown_ahead(const struct mng *m, const struct mseg *s)
 {
-    bool reached = seg_reachable(s) && m->now_ms - s->node->heard_ms <= MNG_SILENT_MS;
+    bool reached = seg_reachable(s) && node_is_reached(m, s->node);
 
     if (reached || s->st.waiting == 0 || s->st.ahead == AHEAD_UNKNOWN)
         return s->ahead;

@@ -49,7 +49,8 @@ static struct seg_draw draw_of(const struct mseg *s)
     return d;
 }
 
-/* The slowest client comes once in its idle time and the interval that it was told. */
+/* The slowest client comes once in its idle time and the interval that it was told; by a router
+ * perhaps that has not heard yet that the node is given up. */
 static uint32_t rebuild_ms(const struct mng *m, const struct mlane *l)
 {
     const struct queue_def *d = &l->q->def;
@@ -60,7 +61,7 @@ static uint32_t rebuild_ms(const struct mng *m, const struct mlane *l)
     idle = idle > d->idle.browser_ms ? idle : d->idle.browser_ms;
     if (told < (msec_t)d->poll_min_ms)
         told = (msec_t)d->poll_min_ms;
-    return (uint32_t)u64_min((uint64_t)(idle + told) + SLACK_MS, UINT32_MAX / 2);
+    return (uint32_t)u64_min((uint64_t)(idle + told) + REPLICA_KEEP_MS + SLACK_MS, UINT32_MAX / 2);
 }
 
 static void order_rebuild(struct mng *m, const struct mseg *s, struct msg_seg_open *o)

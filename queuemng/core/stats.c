@@ -4,6 +4,7 @@
 #include <assert.h>
 
 #include "queuemng/release/direct_entry.h"
+#include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 
@@ -29,13 +30,34 @@ static void queue_figures(const struct mng *m, struct arena *a, const struct mqu
     }
 }
 
+/* Who led before may have heard it until we began. */
+static uint32_t silent_ms(const struct mng *m, const struct mnode *n)
+{
+    return (uint32_t)u64_min((uint64_t)(m->now_ms - ms_max(n->heard_ms, m->started_ms)),
+                             UINT32_MAX);
+}
+
+/* Without memory nothing is said of any. */
+static void unreached(const struct mng *m, struct arena *a, struct msg_stats *g)
+{
+    uint32_t n = 0;
+
+    each_node(m, x)
+        n += x->unreached;
+    g->unreached = arena_array(a, n, sizeof(*g->unreached));
+    g->reach = n == 0 || g->unreached != NULL;
+    each_node(m, x)
+        if (g->reach && x->unreached)
+            g->unreached[g->n_unreached++] = (struct silent_node) { x->no, silent_ms(m, x) };
+}
+
 static void stats_to(struct mng *m, struct mrouter *r, bool all)
 {
     struct arena *a = &m->out->box.mem;
     struct msg_stats *g = &mng_to(m, r->peer, MSG_STATS)->stats; /* each second, for its clock */
 
     g->clock_ms = m->wall_ms;
-
+    unreached(m, a, g);
     each_queue(m, q) {
         if (!all && !q->stats_dirty)
             continue;
@@ -48,6 +70,16 @@ static void stats_to(struct mng *m, struct mrouter *r, bool all)
                 return;
         }
         queue_figures(m, a, q, &g->queues[g->n++]);
+    }
+}
+
+void stats_look(struct mng *m)
+{
+    each_node(m, n) {
+        bool is = n->segs.n != 0 && !node_is_reached(m, n);
+
+        m->stats_now = m->stats_now || is != n->unreached;
+        n->unreached = is;
     }
 }
 

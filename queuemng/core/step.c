@@ -63,6 +63,7 @@ void mng_end(struct mng *m)
     each_node(m, n)
         batch_send(m, n);
     maps_flush(m);
+    stats_look(m);
     if (m->stats_now)
         stats_flush(m);
     m->stats_now = false;

@@ -74,6 +74,11 @@ void node_free(struct mnode *n)
     free(n);
 }
 
+bool node_is_reached(const struct mng *m, const struct mnode *n)
+{
+    return n->registered && m->now_ms - n->heard_ms <= MNG_SILENT_MS;
+}
+
 bool nodes_are_foreign(const struct mng *m)
 {
     unsigned n_foreign = 0;

@@ -46,6 +46,7 @@ struct mnode { /* a segment node, for ever known by its name */
     bool registered;    /* link is up and its full report is complete */
     bool foreign;       /* it obeys managers that have another store */
     bool given_up;      /* silent for lost_after: its segments were given up */
+    bool unreached;     /* node_is_reached() was false when routers were told last */
     bool draining;
     bool retired;       /* drained and gone; nodes/retire.h */
     bool can_directory; /* its release can; nodes/directory.h */

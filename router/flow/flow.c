@@ -9,7 +9,9 @@
  *   no node is sure whether a subject     asks again in a moment; at the deadline 503. If it is
  *     has a ticket                        only a key: after FLOW_KEY_MS it joins without it
  *   the link broke under a join           503: it may have been recorded, so it is not repeated
- *   the link broke under a poll or leave  asks again after a moment; at the deadline 503
+ *   the link broke under a poll or leave  asks again after a moment; at the deadline 503. A poll of
+ *                                         who waits is answered from the replica, for a while, as
+ *                                         is one that has no answer at its deadline (replicas.h)
  *   the node does not know the segment,   waits for a newer map, or asks the target
  *     or says that it moved
  *   the segment's queue is gone, or it    410 finished (a leave: 204)
@@ -47,12 +49,24 @@ static void gone(struct flow *f, struct routes *r, enum gone_reason why, msec_t 
     }
 }
 
+static void end_known(struct flow *f, struct routes *r, const struct place_ans *a, msec_t now_ms)
+{
+    assert(f->kind == FLOW_POLL && f->todo == FLOW_ASK);
+    f->known = true;
+    flow_place_ans(f, r, a, now_ms);
+    assert(f->todo == FLOW_DONE);
+}
+
 static void next_poll(struct flow *f, struct routes *r, msec_t now_ms)
 {
     enum gone_reason why = flow_ask_owner(f, r, flow_ticket(f)->seg, now_ms);
+    struct place_ans a;
 
     if (SQ_UNLIKELY(why != GONE_NREASONS))
         gone(f, r, why, now_ms);
+    else if (f->replicas != NULL && f->todo == FLOW_ASK &&
+             replicas_place(f->replicas, f->node, f->serving, &f->token, now_ms, &a))
+        end_known(f, r, &a, now_ms);
 }
 
 static inline void start(struct flow *f, enum flow_kind kind, struct token t, msec_t now_ms)
@@ -101,16 +115,9 @@ void flow_replace(struct flow *f, struct routes *r, const struct route_queue *q,
 void flow_poll(struct flow *f, struct routes *r, struct replicas *known, const struct token *t,
                msec_t now_ms)
 {
-    struct place_ans a;
-
     start(f, FLOW_POLL, *t, now_ms);
+    f->replicas = known;
     next_poll(f, r, now_ms);
-    if (known != NULL && f->todo == FLOW_ASK &&
-        replicas_place(known, f->node, f->serving, t, now_ms, &a)) {
-        f->known = true;
-        flow_place_ans(f, r, &a, now_ms);
-        assert(f->todo == FLOW_DONE);
-    }
 }
 
 void flow_leave(struct flow *f, struct routes *r, const struct token *t, msec_t now_ms)
@@ -330,14 +337,28 @@ static bool is_full(const struct flow *f, const struct routes *r)
            routes_tail(r, f->queue, f->lane, &t) == SQ_EFULL;
 }
 
+/* An ask under way is cut off, too. */
+static void at_deadline(struct flow *f, struct routes *r, msec_t now_ms)
+{
+    struct place_ans a;
+
+    if (f->replicas != NULL &&
+        replicas_unanswered(f->replicas, f->node, f->serving, &f->token, now_ms, &a)) {
+        f->todo = FLOW_ASK;
+        end_known(f, r, &a, now_ms);
+    } else {
+        flow_end(f, f->hold_ms != 0 ? FLOW_OK : is_full(f, r) ? FLOW_FULL : FLOW_UNAVAIL);
+    }
+}
+
 void flow_retry(struct flow *f, struct routes *r, msec_t now_ms)
 {
     if (f->todo == FLOW_DONE)
         return;
     if (f->hold_ms != 0 && f->todo == FLOW_WAIT_MAP)
         hold_look(f, r, now_ms);
-    else if (now_ms >= f->deadline_ms) /* an ask under way is cut off, too */
-        flow_end(f, f->hold_ms != 0 ? FLOW_OK : is_full(f, r) ? FLOW_FULL : FLOW_UNAVAIL);
+    else if (now_ms >= f->deadline_ms)
+        at_deadline(f, r, now_ms);
     else if (f->todo == FLOW_WAIT_MAP && f->asks == FLOW_JOIN)
         flow_ask_tail(f, r, now_ms);
     else if (f->todo == FLOW_WAIT_MAP)

@@ -101,7 +101,8 @@ struct flow {
     uint32_t poll_after_ms;
     int64_t released_at_ms, pass_expires_s;
     seg_id serving;           /* segment that answered */
-    bool known;               /* no node was asked: FLOW_OK, from the replica of `node` */
+    struct replicas *replicas; /* ref: a poll may be answered from them; NULL: not this one */
+    bool known;               /* FLOW_OK, from the replica of `node`: no node has answered */
 };
 
 /* token.client and token.subject_hash are set by the caller before a join. q NULL: there is no

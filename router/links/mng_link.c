@@ -175,6 +175,7 @@ static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
     } else if (rc == 0 && m.type == MSG_STATS) {
         r->counts.stats++;
         routes_stats(r->routes, &m.stats);
+        replicas_reach(&r->replicas, &m.stats, ev_now(r->ev));
         pass_clock_told(&r->pass_clock, ev_now(r->ev), m.stats.clock_ms);
     } else if (rc == 0 && m.type == MSG_ERROR) {
         on_error(l, &m.error);

@@ -91,10 +91,15 @@ void replica_feed_up(struct seg_link *l)
 
 void replica_feed_down(struct seg_link *l)
 {
-    struct stream *st = replicas_stream(known(l->s), l->no);
+    struct replicas *k = known(l->s);
+    struct stream *st = map_get_ptr(&k->streams, l->no);
 
-    if (st != NULL && st->up)
-        stream_down(st);
+    if (st == NULL || !st->up)
+        return;
+    stream_down(st);
+    if (k->keep_ms > 0 && st->now.names.n > 0)
+        log_warn("event=replica_kept node=%s age_ms=%lld", l->name,
+                 (long long)stream_age_ms(st, ev_now(l->s->r->ev)));
 }
 
 /* Of all marks, and of the farewell itself. */

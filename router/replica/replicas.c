@@ -4,15 +4,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const replica_by_names[REPLICA_NBY] = { "replica", "name", "ticket", "stale", "pace",
-                                                    "marks" };
+#define WORD_MS 2500 /* the manager says each second which nodes it does not reach */
+#define SOON_MS 1000 /* without a place: told so long, to twice that */
 
-void replicas_init(struct replicas *r, msec_t fresh_ms)
+const char *const replica_by_names[REPLICA_NBY] = { "replica", "last_known", "no_place", "name",
+                                                    "ticket", "stale", "pace", "marks" };
+
+void replicas_init(struct replicas *r, msec_t fresh_ms, msec_t keep_ms)
 {
     memset(r, 0, sizeof(*r));
     line_pool_init(&r->pool, REPLICA_BYTES);
     map_init(&r->streams, 0);
     r->fresh_ms = fresh_ms;
+    r->keep_ms = keep_ms;
 }
 
 void replicas_fini(struct replicas *r)
@@ -59,6 +63,29 @@ uint64_t replicas_marks(const struct replicas *r)
     return n;
 }
 
+static void word_of(struct stream *st, node_no node, const struct msg_stats *m, msec_t now_ms)
+{
+    for (uint32_t i = 0; i < m->n_unreached; i++)
+        if (m->unreached[i].no == node) {
+            stream_unreached(st, m->unreached[i].silent_ms, now_ms);
+            return;
+        }
+    stream_reached(st);
+}
+
+void replicas_reach(struct replicas *r, const struct msg_stats *m, msec_t now_ms)
+{
+    uint64_t node, val;
+
+    if (!m->reach)
+        return;
+    r->word_until_ms = now_ms + WORD_MS;
+    for (size_t i = 0; (i = map_next(&r->streams, i, &node, &val)) != 0;)
+        word_of((struct stream *)(uintptr_t)val, (node_no)node, m, now_ms);
+}
+
+/* ---- how a poll is answered -------------------------------------------------------------- */
+
 /* The shortest interval that was told lately to anybody who may poll now; 0: not known. */
 static uint32_t shortest_ms(const struct known_name *n, msec_t now_ms)
 {
@@ -69,70 +96,113 @@ static uint32_t shortest_ms(const struct known_name *n, msec_t now_ms)
 }
 
 /* Of these names bits are not known, or not all. */
-#define ASKS (REPLICA_ASK | REPLICA_MORE | REPLICA_FENCED)
+#define ASKS (REPLICA_ASK | REPLICA_MORE)
 
-static enum replica_by find(const struct replicas *r, const struct stream *st,
-                            const struct known_name *n, uint32_t number, msec_t now_ms,
-                            uint32_t *rank)
+/* By the age of what is known. */
+static enum replica_by by_age(const struct replicas *r, const struct stream *st,
+                              const struct known_name *n, msec_t now_ms)
 {
     msec_t age_ms = stream_age_ms(st, now_ms);
-    uint32_t low_ms;
 
-    if ((n->flags & ASKS) != 0 || (low_ms = shortest_ms(n, now_ms)) == 0)
+    if ((n->flags & REPLICA_FENCED) != 0)
         return BY_ASKING_NAME;
     if (age_ms > r->fresh_ms)
         return BY_ASKING_STALE;
-    if (age_ms > low_ms)
-        return BY_ASKING_PACE;
-    return line_rank(&n->line, number, rank) ? BY_REPLICA : BY_ASKING_TICKET;
+    return age_ms > shortest_ms(n, now_ms) ? BY_ASKING_PACE : BY_REPLICA;
 }
 
-static void tell(const struct known_name *n, uint32_t number, uint32_t rank, msec_t now_ms,
-                 struct place_ans *a)
+/* The same where the node cannot be asked: nobody may have been told of a newer state. */
+static enum replica_by by_last_word(const struct replicas *r, const struct stream *st,
+                                    const struct known_name *n, bool waits, msec_t now_ms)
+{
+    bool placed = waits && (n->flags & REPLICA_FENCED) == 0;
+    msec_t age_ms = stream_age_ms(st, now_ms);
+    bool silent = st->unreached && now_ms < r->word_until_ms &&
+                  st->heard_ms <= st->now.as_of_ms + r->fresh_ms;
+
+    if (age_ms > r->keep_ms || (age_ms > shortest_ms(n, now_ms) && !silent))
+        return BY_ASKING_STALE;
+    return placed ? BY_LAST_KNOWN : BY_NO_PLACE;
+}
+
+static enum replica_by find(const struct replicas *r, const struct stream *st,
+                            const struct known_name *n, uint32_t number, bool can_ask,
+                            msec_t now_ms, uint32_t *rank)
+{
+    enum replica_by by;
+    bool waits;
+
+    if ((n->flags & ASKS) != 0 || shortest_ms(n, now_ms) == 0)
+        return BY_ASKING_NAME;
+    waits = line_rank(&n->line, number, rank);
+    by = by_age(r, st, n, now_ms);
+    if (by == BY_REPLICA && waits)
+        return BY_REPLICA;
+    if (can_ask)
+        return by == BY_REPLICA ? BY_ASKING_TICKET : by;
+    if (!waits && number < n->line.end)
+        return BY_ASKING_TICKET;
+    return by_last_word(r, st, n, waits, now_ms);
+}
+
+static void tell(const struct known_name *n, enum replica_by by, uint32_t number, uint32_t rank,
+                 msec_t now_ms, struct place_ans *a)
 {
     uint64_t position = n->before + rank + 1;
-    uint32_t ms = pace_jittered_ms(&n->pace->pace, position, number ^ (uint32_t)now_ms);
+    uint32_t salt = number ^ (uint32_t)now_ms, ms;
 
+    ms = by == BY_NO_PLACE ? SOON_MS + salt % SOON_MS
+                           : pace_jittered_ms(&n->pace->pace, position, salt);
     memset(a, 0, sizeof(*a));
     a->state = PLACE_WAITING;
     a->poll_after_ms = ms < n->told_max_ms ? ms : n->told_max_ms;
-    if ((n->flags & (REPLICA_EARLY | REPLICA_NO_PLACE)) == 0)
-        a->position = position;
+    if ((n->flags & REPLICA_EARLY) != 0)
+        a->reason = NO_PLACE_EARLY;
+    else if ((n->flags & REPLICA_NO_PLACE) != 0 || by == BY_NO_PLACE)
+        a->reason = NO_PLACE_NOW;
     else
-        a->reason = (n->flags & REPLICA_EARLY) != 0 ? NO_PLACE_EARLY : NO_PLACE_NOW;
+        a->position = position;
 }
 
+/* last: of the ways to answer it, the last that is meant. */
 static enum replica_by place(struct replicas *r, node_no node, seg_id host, const struct token *t,
-                             msec_t now_ms, struct place_ans *a)
+                             bool can_ask, enum replica_by last, msec_t now_ms,
+                             struct place_ans *a)
 {
     enum replica_by by = BY_ASKING_NAME;
-    const struct known_name *n;
+    const struct known_name *n = NULL;
     struct stream *st;
-    uint32_t rank;
+    uint32_t rank = 0;
 
     st = map_get_ptr(&r->streams, node);
     if (st != NULL && (n = stream_name(st, t->seg)) != NULL && n->host == host)
-        by = find(r, st, n, t->number, now_ms, &rank);
-    if (by == BY_REPLICA) {
+        by = find(r, st, n, t->number, can_ask && st->up, now_ms, &rank);
+    if (by <= last) {
         unsigned client = t->client < CLIENT_NCLASSES ? t->client : CLIENT_GAME;
 
-        tell(n, t->number, rank, now_ms, a);
+        tell(n, by, t->number, rank, now_ms, a);
         if (!seen_add(&st->seen, t->seg, (enum client_class)client, t->number, a->poll_after_ms))
             by = BY_ASKING_MARKS;
     }
     return by;
 }
 
+static bool count(struct replicas *r, enum replica_by by)
+{
+    r->polls[by]++;
+    return by <= BY_NO_PLACE;
+}
+
 bool replicas_place(struct replicas *r, node_no node, seg_id host, const struct token *t,
                     msec_t now_ms, struct place_ans *a)
 {
-    enum replica_by by;
+    return r->fresh_ms != 0 && count(r, place(r, node, host, t, true, BY_NO_PLACE, now_ms, a));
+}
 
-    if (r->fresh_ms == 0)
-        return false;
-    by = place(r, node, host, t, now_ms, a);
-    r->polls[by]++;
-    return by == BY_REPLICA;
+bool replicas_unanswered(struct replicas *r, node_no node, seg_id host, const struct token *t,
+                         msec_t now_ms, struct place_ans *a)
+{
+    return r->fresh_ms != 0 && count(r, place(r, node, host, t, false, BY_NO_PLACE, now_ms, a));
 }
 
 const struct line *replicas_line(const struct replicas *r, node_no node, seg_id host, seg_id name)
@@ -140,13 +210,14 @@ const struct line *replicas_line(const struct replicas *r, node_no node, seg_id 
     const struct stream *st = map_get_ptr(&r->streams, node);
     const struct known_name *n = st != NULL ? stream_name(st, name) : NULL;
 
-    return n != NULL && n->host == host && (n->flags & ASKS) == 0 ? &n->line : NULL;
+    return n != NULL && n->host == host && (n->flags & (ASKS | REPLICA_FENCED)) == 0 ? &n->line
+                                                                                     : NULL;
 }
 
 bool replicas_place_now(struct replicas *r, node_no node, seg_id host, const struct token *t,
                         msec_t now_ms, struct place_ans *a)
 {
-    if (r->fresh_ms == 0 || place(r, node, host, t, now_ms, a) != BY_REPLICA)
+    if (r->fresh_ms == 0 || place(r, node, host, t, true, BY_REPLICA, now_ms, a) != BY_REPLICA)
         return false;
     r->polls[BY_REPLICA]++;
     return true;

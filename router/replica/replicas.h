@@ -5,6 +5,12 @@
  * interval that is told in the lane: then whoever polls as told, at whatever router, is
  * never told an older state than before, and a place never grows. Everything else is asked.
  *
+ * A node that cannot be asked (its link is down, or it did not answer in time): what it said last
+ * answers, if it is younger than the shortest interval; and for `keep_ms`, as last known, if the
+ * manager does not reach the node either, and has not heard it since: then nobody is told a newer
+ * state, nor let in. So nobody who waits is put off because a node has died. A number that the node
+ * had not given by then waits, too: it was given since, by its token; its place is not known.
+ *
  * Memory: owns a stream for each node; all together are bounded by REPLICA_BYTES. */
 #ifndef SEGQ_ROUTER_REPLICAS_H
 #define SEGQ_ROUTER_REPLICAS_H
@@ -16,6 +22,8 @@
 
 enum replica_by { /* how a poll is answered */
     BY_REPLICA,
+    BY_LAST_KNOWN,    /* its node cannot be asked: the place as last known, */
+    BY_NO_PLACE,      /* or none: on its way to another segment, or joined since */
     BY_ASKING_NAME,   /* nothing is known of the segment that its token names */
     BY_ASKING_TICKET, /* it does not wait there */
     BY_ASKING_STALE,  /* what is known is too old, */
@@ -29,10 +37,12 @@ struct replicas {
     struct line_pool pool;
     struct map streams; /* node_no -> struct stream *, owned */
     msec_t fresh_ms;    /* 0: everything is asked */
+    msec_t keep_ms;     /* at most REPLICA_KEEP_MS; 0: who cannot be asked is not answered for */
+    msec_t word_until_ms; /* until then counts what the manager said of nodes */
     uint64_t polls[REPLICA_NBY];
 };
 
-void replicas_init(struct replicas *r, msec_t fresh_ms);
+void replicas_init(struct replicas *r, msec_t fresh_ms, msec_t keep_ms);
 void replicas_fini(struct replicas *r);
 /* NULL: no memory. */
 struct stream *replicas_stream(struct replicas *r, node_no node);
@@ -40,6 +50,9 @@ struct stream *replicas_stream(struct replicas *r, node_no node);
 uint64_t replicas_marks(const struct replicas *r);
 /* The map does not have the node any more. */
 void replicas_forget(struct replicas *r, node_no node);
+
+/* The manager's word of the nodes that it does not reach. */
+void replicas_reach(struct replicas *r, const struct msg_stats *m, msec_t now_ms);
 
 /* The place of a ticket whose segment `host`, on `node`, has by the map. False: the node is to be
  * asked. True: it waits, *a says where, and the node will hear that it was told. */
@@ -52,6 +65,9 @@ SQ_CHECK bool replicas_place_now(struct replicas *r, node_no node, seg_id host,
 /* Who waits of a name whose segment `host`, on `node`, has by the map, as far as is known, of
  * whatever age; NULL: nothing is known. */
 const struct line *replicas_line(const struct replicas *r, node_no node, seg_id host, seg_id name);
+/* The same, after the node was asked and has not answered. */
+SQ_CHECK bool replicas_unanswered(struct replicas *r, node_no node, seg_id host,
+                                  const struct token *t, msec_t now_ms, struct place_ans *a);
 /* A node has said that the ticket waits no more. */
 void replicas_over(struct replicas *r, node_no node, const struct token *t);
 

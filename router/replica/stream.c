@@ -98,6 +98,17 @@ void stream_down(struct stream *st)
     set_fini(st, &st->next);
 }
 
+void stream_reached(struct stream *st)
+{
+    st->unreached = false;
+}
+
+void stream_unreached(struct stream *st, msec_t silent_ms, msec_t now_ms)
+{
+    st->heard_ms = now_ms - silent_ms;
+    st->unreached = true;
+}
+
 void stream_refused(struct stream *st)
 {
     st->refused = true;

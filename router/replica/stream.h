@@ -61,6 +61,8 @@ struct stream {
     enum { STREAM_NOTHING, STREAM_WHOLE, STREAM_LIVE } state; /* of this link */
     bool up;
     bool refused;  /* by an older node: until the next link */
+    bool unreached; /* the manager does not reach the node, */
+    msec_t heard_ms; /* and heard it last at this time of our clock, or before */
     msec_t stamp_ms; /* the last one of this link */
     msec_t clock_ms; /* of ours, as it was said last */
     msec_t echo_at_ms; /* when a stamp is asked for next */
@@ -75,6 +77,9 @@ void stream_init(struct stream *st, struct line_pool *pool);
 void stream_fini(struct stream *st);
 void stream_up(struct stream *st, msec_t now_ms);
 void stream_down(struct stream *st);
+/* The manager reaches the node, or has not heard it for so long. */
+void stream_reached(struct stream *st);
+void stream_unreached(struct stream *st, msec_t silent_ms, msec_t now_ms);
 /* The node does not know what our SEEN is. */
 void stream_refused(struct stream *st);
 SQ_CHECK int stream_apply(struct stream *st, const struct msg_replica *m, msec_t now_ms);

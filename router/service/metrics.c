@@ -137,7 +137,8 @@ static void passes(struct buf *b, const struct router *r)
 static void polls(struct buf *b, const struct replicas *k)
 {
     metrics_by(b, "segq_router_polls_by_total",
-               "Polls that the replica answered, or why the segment node was asked", "by",
+               "Polls that the replica answered (replica; last_known, no_place: its node could not be "
+               "asked), or why the segment node was asked", "by",
                replica_by_names, k->polls, REPLICA_NBY);
     metrics_value(b, "segq_router_replica_bytes", METRIC_GAUGE,
                   "Memory of the replica of segment nodes' lines", (double)k->pool.n_bytes);

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/config/cfg_check.h"
+#include "common/wire/msg_router_manager.h"
 #include "router/gate/lane_claim.h"
 #include "router/api/cors.h"
 #include "router/state/client_gate.h"
@@ -113,6 +114,9 @@ const struct cfg_key router_keys[] = {
     { K(replica_fresh), .type = CFG_MS, .def = "250ms", .min = 0, .max = 1000,
       .help = "answer polls of waiting tickets from what segment nodes have pushed, if it is no "
               "older; 0 = ask the node always" },
+    { K(replica_keep), .type = CFG_MS, .def = "15s", .min = 0, .max = REPLICA_KEEP_MS,
+      .help = "answer them for so long after the node has said anything, while it is down; 0 = "
+              "503 at once" },
     { K(coalesce_us), .type = CFG_INT, .def = "0", .min = 0, .max = 10000,
       .help = "has no effect any more, and goes with the next release: take it out" },
     { K(heartbeat), .type = CFG_MS, .def = "1s", .min = 50, .max = 60000,

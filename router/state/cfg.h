@@ -20,7 +20,8 @@ struct router_cfg {
     struct cfg_list trusted_proxies; /* of char *, CIDRs */
     bool create_keys;
     int64_t max_conns, max_listeners, max_pipelined, coalesce_us;
-    int64_t head_timeout, body_timeout, idle_timeout, heartbeat, request_timeout, replica_fresh;
+    int64_t head_timeout, body_timeout, idle_timeout, heartbeat, request_timeout, replica_fresh,
+        replica_keep;
     double join_limit_per_s, poll_limit_per_s, bad_limit_per_s; /* 0: not limited */
     int64_t join_burst, poll_burst, bad_burst, conns_per_addr, limit_table_entries;
     int64_t verify_cache;

@@ -75,10 +75,10 @@ void segtab_pending(struct segtab *t, peer_no router, size_t bytes)
         p->listener.pending = bytes;
 }
 
-static void spare_all(struct segtab *t)
+static void spare_all(struct segtab *t, msec_t more_ms)
 {
     each_seg (t, g)
-        segtab_spare(t, g);
+        segtab_spare(t, g, more_ms);
 }
 
 void replica_spare(struct segtab *t)
@@ -92,7 +92,7 @@ void replica_spare(struct segtab *t)
                             t->now.now_ms - l->heard_ms > SILENT_MS);
     }
     if (silent)
-        spare_all(t);
+        spare_all(t, 0);
 }
 
 void replica_gone(struct segtab *t, const struct listener *l)
@@ -104,5 +104,5 @@ void replica_gone(struct segtab *t, const struct listener *l)
     if (l->farewell)
         return;
     t->n.spared++;
-    spare_all(t);
+    spare_all(t, REPLICA_KEEP_MS); /* cut off it goes on telling what it heard last */
 }

@@ -11,13 +11,13 @@ static inline bool segtab_is_spared(const struct segtab *t, const struct seg *g)
     return t->service_ms < g->spared_until_ms;
 }
 
-/* From now on for the longest interval that anybody is told in it. */
-static inline void segtab_spare(const struct segtab *t, struct seg *g)
+/* From now on for the longest interval that anybody is told in it; telling may go on for more_ms. */
+static inline void segtab_spare(const struct segtab *t, struct seg *g, msec_t more_ms)
 {
     uint32_t told = pace_longest_ms(&g->queue->pace[g->lane]);
 
     told = told < g->told_max_ms ? told : g->told_max_ms;
-    g->spared_until_ms = ms_max(g->spared_until_ms, t->service_ms + told + SEEN_LATE_MS);
+    g->spared_until_ms = ms_max(g->spared_until_ms, t->service_ms + told + SEEN_LATE_MS + more_ms);
 }
 
 #endif

@@ -86,7 +86,7 @@ static bool commit_in(struct segtab *t, struct move *v, struct outbox *out)
     t->n.moves_in++;
     segtab_audit_seg(t, g, AUDIT_ABSORBED, v->from, waiting);
     if (t->replica.n_listeners > 0)
-        segtab_spare(t, g); /* of the absorbed: their marks go to nobody during the fence */
+        segtab_spare(t, g, 0); /* of the absorbed: their marks go to nobody during the fence */
     segtab_wake(t, g);
     segtab_move_tell(t, v->id, v->from, v->to, MOVE_SIDE_IN, MOVE_COMMITTED, waiting, "",
                      out);

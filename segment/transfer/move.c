@@ -184,7 +184,7 @@ void segtab_move_abort(struct segtab *t, struct move *v, const char *why,
     if (v->side == MOVE_SIDE_OUT && xfer_out_is_fenced(&v->out)) {
         thaw(t, v);
         if (t->replica.n_listeners > 0)
-            segtab_spare(t, g); /* marks of them were not taken */
+            segtab_spare(t, g, 0); /* marks of them were not taken */
     }
     log_info("event=move_aborted move=%" PRIu64 " from=%" PRIu64 " to=%" PRIu64
              " side=%s why=\"%s\"",

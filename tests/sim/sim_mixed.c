@@ -52,12 +52,14 @@ static void print_sum(const struct swarm_sum *x)
 {
     double hours = (double)x->virtual_ms / 3.6e6;
 
-    printf("%llu steps, %llu messages, %llu joined, %llu polls answered by routers, %llu admitted, "
+    printf("%llu steps, %llu messages, %llu joined, %llu polls answered by routers (%llu of nodes "
+           "that could not be asked), %llu admitted, "
            "%llu moves, %llu links broken, %llu restarts, %llu kills, %llu answers 503, %llu joins "
            "of uncertain order\n%.1f virtual hours, %.1f s of CPU: %.2f s an hour\n"
            "digest %016" PRIx64 " (a move of code leaves it as it is)\n",
            (unsigned long long)x->steps, (unsigned long long)x->messages,
-           (unsigned long long)x->joined, (unsigned long long)x->known, (unsigned long long)x->admitted,
+           (unsigned long long)x->joined, (unsigned long long)x->known,
+           (unsigned long long)x->kept, (unsigned long long)x->admitted,
            (unsigned long long)x->moves, (unsigned long long)x->links_broken,
            (unsigned long long)x->restarts, (unsigned long long)x->crashes,
            (unsigned long long)x->unavailable, (unsigned long long)x->relaxed, hours,

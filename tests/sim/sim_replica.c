@@ -3,6 +3,7 @@
  *   I-R1  what is told was so at most `fresh_ms` ago, by the true time
  *   I-R2  nobody who polls as told expires, whoever answered (I1)
  *   I4    nobody who polls as told is told a greater place, at whatever router
+ *         but for places as last known (check.c: is_last_known)
  *   I-R4  when nothing moves, routers and nodes tell the same place (quiet.c) */
 #include "tests/lib/sim/sim_test.h"
 
@@ -208,5 +209,94 @@ Test(replica, segments_are_lost_and_brought_back_by_their_people)
 
         o.lost_after_ms = 9000;
         play(o, lose_node);
+    }
+}
+
+/* ---- nodes that cannot be asked ------------------------------------------------------------- */
+
+/* Nobody is let in, joins or leaves: everybody who polls waits. */
+static struct sim *all_wait(uint64_t seed, msec_t keep_ms)
+{
+    struct sim_opts o = crowd(seed);
+    struct sim *s;
+
+    o.leave_share = 0;
+    o.keep_ms = keep_ms;
+    s = sim_new(&o);
+    sim_join(s, 0, 0, 200, 8000);
+    sim_run(s, 15000);
+    sim_order(s, 0, MNG_PAUSE);
+    sim_run(s, 25000);
+    return s;
+}
+
+static uint64_t put_off(msec_t keep_ms, struct sim_counts *c)
+{
+    uint64_t n = 0;
+
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim *s = all_wait(seed, keep_ms);
+        uint64_t before = sim_count(s).put_off;
+
+        for (unsigned i = 0; i < 3; i++) {
+            sim_restart(s, SIM_SEG, i, 8000);
+            sim_run(s, 12000);
+        }
+        n += sim_count(s).put_off - before;
+        c->kept += sim_count(s).kept;
+        c->last_known += sim_count(s).last_known;
+        sim_order(s, 0, MNG_RESUME);
+        sim_heal(s, 50);
+        cr_expect(sim_run_until_quiet(s, 200000));
+        sim_finish(s, ME);
+    }
+    return n;
+}
+
+Test(replica, a_node_is_killed_and_nobody_who_waits_is_put_off)
+{
+    struct sim_counts c = { 0 };
+
+    cr_expect_eq(put_off(0, &c), 0);
+    cr_expect_gt(c.last_known, SEEDS * 300);
+    cr_expect_gt(put_off(-1, &c), 100, "without it they are");
+}
+
+/* It lives on, and lets people in: who is told so elsewhere must not be told that he waits. */
+Test(replica, a_node_that_only_this_router_does_not_reach_is_asked)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim *s = all_wait(seed, 0);
+        struct sim_counts was = sim_count(s);
+
+        for (unsigned i = 0; i < 3; i++)
+            sim_cut(s, SIM_ROUTER, 0, SIM_SEG, i, 6000);
+        sim_run(s, 8000);
+        cr_expect_gt(sim_count(s).put_off, was.put_off + 10);
+        sim_order(s, 0, MNG_RESUME);
+        sim_heal(s, 50);
+        cr_expect(sim_run_until_quiet(s, 200000));
+        sim_finish(s, ME);
+    }
+}
+
+static void kill_some(struct sim *s, unsigned i)
+{
+    sim_restart(s, SIM_SEG, i % 3, 1000 + 2000 * (i % 4));
+    sim_cut(s, SIM_ROUTER, i % 3, SIM_SEG, (i + 1) % 3, 4000);
+    if (i % 2 == 1)
+        sim_cut(s, SIM_ROUTER, (i + 1) % 3, SIM_MNG, 0, 5000);
+    if (i % 3 == 2)
+        sim_restart(s, SIM_ROUTER, i % 2, 300);
+}
+
+Test(replica, nodes_are_away_routers_are_cut_off_and_killed)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim_opts o = crowd(seed);
+
+        o.idle_ms = 12000;
+        o.lost_after_ms = seed % 2 == 0 ? 5000 : 0;
+        play(o, kill_some);
     }
 }

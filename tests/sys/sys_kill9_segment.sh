@@ -1,7 +1,8 @@
 #!/bin/bash
 # kill -9 of the only segment node, with many waiting: a moment later everybody is where
 # they were, passes are the same, and releases go on where they stopped; also while people
-# join, poll and are let in; and however long it stays away.
+# join, poll and are let in; and however long it stays away. Meanwhile routers go on answering
+# those who wait, for `replica_keep`.
 #   WAITING=N   how many (200000; 20000 in a sanitizer build)
 . "$(dirname "$0")/lib.sh"
 
@@ -50,6 +51,30 @@ kill_segment "$(head -1 "$DIR/tokens")" "at rest"
 places >"$DIR/after"
 check "every place is the same" cmp "$DIR/before" "$DIR/after"
 wait_for 5 "$N wait" known "$N"
+
+# Two thirds of replica_keep, so that a slow machine's last polls are within it, too.
+last_known() { metric 30 'segq_router_polls_by_total{by="last_known"}'; }
+kill -STOP "$(pid_of seg_cluster)"
+kill -KILL "$(pid_of segment.0)"
+put_off=0 rounds=0
+end=$(($(now_ms) + 8000))
+while [ "$(now_ms)" -lt $end ]; do
+    poll_many "$DIR/tokens" "$DIR/polls"
+    put_off=$((put_off + $(jq -r .status "$DIR/polls" | grep -c 503)))
+    places_in "$DIR/polls" >"$DIR/away"
+    rounds=$((rounds + 1))
+done
+check_eq "while it is away nobody who waits is put off, in $rounds rounds" "$put_off" 0
+check "they are told their places as last known" cmp "$DIR/before" "$DIR/away"
+check "$(last_known) answers were of that kind" test "$(last_known)" -gt 250
+n=$(logged)
+kill -CONT "$(pid_of seg_cluster)"
+recovered() { [ "$(logged)" -gt "$n" ]; }
+wait_for 20 "it is back" recovered
+told() { [ "$(metric 70 segq_segment_seen_marks_total)" -gt 250 ]; }
+wait_for 10 "and hears of those who polled" told
+check "every place is the same" cmp "$DIR/before" <(places)
+
 check_eq "the pass is the same" "$(poll "$inside" | field pass)" "$pass"
 check_eq "who left has left" "$(poll "$left" | field reason)" left
 check_eq "who joins now stands behind all" "$(join_queue | field position)" $((N + 1))
@@ -88,7 +113,7 @@ check "and is explained" grep -q ' join' "$DIR/check"
 kill -STOP "$(pid_of seg_cluster)"
 kill -KILL "$(pid_of segment.0)"
 away() { [ "$(status_of "$R/v1/tickets/$last")" = 503 ]; }
-wait_for 10 "while it is away, polls are put off" away
+wait_for 20 "while it is away for longer than replica_keep, polls are put off" away
 given_up() { [ "$(metric 1 segq_manager_segments_lost_total)" -gt 0 ]; }
 wait_for 20 "after lost_after another node would get its segments, but there is none" given_up
 check "polls are still put off" away

@@ -183,6 +183,12 @@ static void on_admitted(struct sim *s, uint32_t i)
                                    : sim_rand(s, 200, 4000));
 }
 
+static void told_place(struct player *p, const struct sans *a)
+{
+    p->position = a->flow.position;
+    p->position_at = a->as_of;
+}
+
 static void on_joined(struct sim *s, uint32_t i, const struct sans *a)
 {
     struct player *p = &s->player[i];
@@ -206,7 +212,7 @@ static void on_joined(struct sim *s, uint32_t i, const struct sans *a)
     t->player = i;
     p->ticket = (uint32_t)(t - s->ticket);
     p->state = P_WAITING;
-    p->position = a->flow.position;
+    told_place(p, a);
     s->count.joined++;
     sim_note(s, "player %lu has %lu-%lu at position %lu", i, t->seg, t->number,
              p->position, 0);
@@ -309,7 +315,8 @@ static void on_poll_answer(struct sim *s, uint32_t i, const struct sans *a)
     } else if (a->flow.result != FLOW_OK) {
         again(s, i);
     } else if (!a->flow.admitted) {
-        p->position = a->flow.position != 0 ? a->flow.position : p->position;
+        if (a->flow.position != 0)
+            told_place(p, a);
         if (a->open)
             listen_on(s, i);
         else

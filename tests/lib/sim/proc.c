@@ -474,6 +474,11 @@ void proc_msg(struct sim *s, struct proc *p, const struct conn *c, peer_no peer,
     struct proc *other = &s->proc[c->end[peer % 2]];
 
     if (p->kind == SIM_MNG) {
+        if (s->now - other->heard > 1000000) {
+            other->was_heard = other->heard;
+            other->heard_anew = s->now;
+        }
+        other->heard = s->now;
         smng_msg(s, p, peer, m);
     } else if (p->kind == SIM_SEG) {
         seg_msg(s, p, peer, rid, m);

@@ -85,7 +85,7 @@ struct srouter *srouter_new(const struct sim *s)
     struct srouter *r = sim_alloc(sizeof(*r));
 
     r->r = routes_new();
-    replicas_init(&r->known, s->o.fresh_ms > 0 ? s->o.fresh_ms : 0);
+    replicas_init(&r->known, ms_max(s->o.fresh_ms, 0), ms_max(s->o.keep_ms, 0));
     listeners_init(&r->listeners);
     revoked_init(&r->revoked, 7);
     revoked_init(&r->extended, 11);
@@ -121,11 +121,22 @@ bool srouter_wants(const struct srouter *r, const struct proc *to)
     return false;
 }
 
+struct known { /* what an answer tells: */
+    usec_t as_of; /* the true moment of that state */
+    bool kept;    /* the node could not be asked: */
+    uint8_t node; /* process */
+};
+
+static struct known node_itself(const struct sim *s)
+{
+    return (struct known) { .as_of = s->now };
+}
+
 /* ---- answers to players -------------------------------------------------------------- */
 
-/* as_of: the moment of the state that it tells. at: an event: when the one before arrives. */
+/* at: an event: when the one before arrives. */
 static void answer(struct sim *s, const struct sreq *q, const struct flow *f, uint64_t pass,
-                   usec_t as_of, usec_t *at)
+                   struct known known, usec_t *at)
 {
     struct sans *a = sim_alloc(sizeof(*a));
     struct event e = { .kind = E_ANS, .proc = SIM_NOBODY, .data = a };
@@ -137,7 +148,9 @@ static void answer(struct sim *s, const struct sreq *q, const struct flow *f, ui
     if (f != NULL)
         a->flow = *f;
     a->pass = pass;
-    a->as_of = as_of;
+    a->as_of = known.as_of;
+    a->kept = known.kept;
+    a->node = known.node;
     a->open = at != NULL;
     if (at == NULL) {
         sim_after_ms(s, sim_rand(s, 0.2, 20), e);
@@ -150,20 +163,19 @@ static void answer(struct sim *s, const struct sreq *q, const struct flow *f, ui
 void srouter_free(struct sim *s, struct proc *p)
 {
     struct srouter *r = p->router;
-
     struct list_node *it;
 
     while ((it = list_first(&r->listeners.all)) != NULL) {
         struct slistener *x = container_of(it, struct slistener, l.in_all);
 
-        answer(s, &x->req, NULL, 0, s->now, NULL);
+        answer(s, &x->req, NULL, 0, node_itself(s), NULL);
         listeners_remove(&r->listeners, &x->l);
         free(x);
     }
     listeners_fini(&r->listeners);
     for (uint32_t i = 0; i < r->n; i++)
         if (r->flow[i].used && r->flow[i].look == NULL)
-            answer(s, &r->flow[i].req, NULL, 0, s->now, NULL);
+            answer(s, &r->flow[i].req, NULL, 0, node_itself(s), NULL);
     for (unsigned i = 0; i < SIM_SEGS_MAX; i++)
         free(r->out[i]);
     routes_free(r->r);
@@ -338,20 +350,37 @@ static void take_note(const struct proc *p, const struct sflow *x)
     revoked_add(longer ? &r->extended : &r->revoked, &row, least_s(p));
 }
 
-/* The true moment of the state from which this flow was answered. */
-static usec_t known_as_of(const struct proc *p, const struct sflow *x)
+/* Of a flow that was answered without its node. */
+static struct known check_answered(struct sim *s, const struct proc *p, const struct sflow *x)
 {
-    const struct stream *st = replicas_stream(&p->router->known, x->f.node);
+    const struct replicas *k = &p->router->known;
+    const struct stream *st = map_get_ptr(&k->streams, x->f.node);
+    const struct proc *node = node_proc(s, p->router, x->f.node);
+    struct known known = { .as_of = (st->now.stamp_ms & ((1ll << SKEW_SHIFT) - 1)) * 1000,
+                           .kept = stream_age_ms(st, sim_ms(s)) > k->fresh_ms };
 
-    return (st->now.stamp_ms & ((1ll << SKEW_SHIFT) - 1)) * 1000;
+    check_known(s, p, node, &x->req.token, &x->f, known.as_of, known.kept);
+    known.node = node != NULL ? node->idx : 0;
+    return known;
+}
+
+static void count_unavailable(struct sim *s, const struct flow *f)
+{
+    const struct ticket *t;
+
+    if (f->result != FLOW_UNAVAIL)
+        return;
+    s->count.unavailable++;
+    t = f->kind == FLOW_POLL ? check_ticket(s, f->token.seg, f->token.number) : NULL;
+    s->count.put_off += t != NULL && t->fate == T_LIVE;
 }
 
 /* ---- who listens ---------------------------------------------------------------------- */
 
-static void event(struct sim *s, struct slistener *x, const struct sflow *f, usec_t as_of)
+static void event(struct sim *s, struct slistener *x, const struct sflow *f, struct known known)
 {
     s->count.events++;
-    answer(s, &x->req, &f->f, f->pass, as_of, &x->sent_at);
+    answer(s, &x->req, &f->f, f->pass, known, &x->sent_at);
 }
 
 static void forget(struct srouter *r, struct slistener *x)
@@ -376,7 +405,7 @@ static struct slistener *begins(struct sim *s, struct srouter *r, const struct s
 }
 
 /* The look of somebody who listens has ended. False: it is a poll's. */
-static bool looked(struct sim *s, struct proc *p, const struct sflow *f, usec_t as_of)
+static bool looked(struct sim *s, struct proc *p, const struct sflow *f, struct known known)
 {
     struct srouter *r = p->router;
     struct slistener *x = f->look != NULL ? f->look : begins(s, r, f);
@@ -385,9 +414,9 @@ static bool looked(struct sim *s, struct proc *p, const struct sflow *f, usec_t 
         return false;
     if (f->f.result == FLOW_OK && !f->f.admitted) {
         if (listeners_heard(&r->listeners, &x->l, &f->f, f->f.no_place, true, sim_ms(s)))
-            event(s, x, f, as_of);
+            event(s, x, f, known);
     } else if (f->f.result == FLOW_OK || f->f.result == FLOW_GONE) {
-        event(s, x, f, as_of);
+        event(s, x, f, known);
         forget(r, x);
     } else {
         listeners_put_off(&r->listeners, &x->l, sim_ms(s));
@@ -403,20 +432,19 @@ static void go(struct sim *s, struct proc *p, uint32_t i)
     struct event e = {
         .kind = E_FLOW, .proc = p->idx, .incarnation = p->incarnation, .a = i
     };
-    usec_t as_of;
+    struct known known;
 
     if (f->f.todo == FLOW_DONE) {
-        if (f->f.result == FLOW_UNAVAIL)
-            s->count.unavailable++;
+        count_unavailable(s, &f->f);
         if (f->f.kind == FLOW_SESSION && f->f.result == FLOW_OK)
             take_note(p, f);
         if (flow_saw_the_end(&f->f))
             replicas_over(&r->known, f->f.node, &f->f.token);
-        as_of = f->f.known ? known_as_of(p, f) : s->now;
+        known = f->f.known ? check_answered(s, p, f) : node_itself(s);
         f->used = false;
         f->wake_gen = 0;
-        if (!f->req.listens || !looked(s, p, f, as_of))
-            answer(s, &f->req, &f->f, f->pass, as_of, NULL);
+        if (!f->req.listens || !looked(s, p, f, known))
+            answer(s, &f->req, &f->f, f->pass, known, NULL);
         return;
     }
     f->wake_gen = e.c = ++r->next_wake;
@@ -454,16 +482,11 @@ static void session(struct sim *s, struct srouter *r, struct sflow *f)
     f->f.result = FLOW_UNAVAIL;
 }
 
-static void poll(struct sim *s, struct proc *p, struct sflow *f)
+static void poll(struct sim *s, struct srouter *r, struct sflow *f)
 {
-    struct srouter *r = p->router;
-
     bool first = f->req.listens && f->look == NULL; /* the node is asked */
 
     flow_poll(&f->f, r->r, first ? NULL : &r->known, &f->req.token, sim_ms(s));
-    if (f->f.known)
-        check_known(s, p, node_proc(s, r, f->f.node), &f->req.token, &f->f,
-                    known_as_of(p, f));
 }
 
 static void on_request(struct sim *s, struct proc *p, const struct sreq *q)
@@ -487,7 +510,7 @@ static void on_request(struct sim *s, struct proc *p, const struct sreq *q)
     else if (q->kind == FLOW_JOIN)
         flow_join(&f->f, r->r, routes_queue(r->r, name, strlen(name)), q->lane, sim_ms(s));
     else if (q->kind == FLOW_POLL)
-        poll(s, p, f);
+        poll(s, r, f);
     else if (q->kind == FLOW_SESSION)
         session(s, r, f);
     else
@@ -513,7 +536,7 @@ static void look(struct sim *s, struct proc *p, struct slistener *x)
     f->look = x;
     f->pass = 0;
     f->subject_hash = 0;
-    poll(s, p, f);
+    poll(s, r, f);
     go(s, p, i);
 }
 
@@ -541,7 +564,7 @@ void srouter_event(struct sim *s, struct proc *p, const struct event *e)
         if (p->alive)
             on_request(s, p, e->data);
         else
-            answer(s, e->data, NULL, 0, s->now, NULL);
+            answer(s, e->data, NULL, 0, node_itself(s), NULL);
         return;
     }
     if (e->a < r->n && r->flow[e->a].used && r->flow[e->a].wake_gen == e->c) {
@@ -816,6 +839,7 @@ void srouter_msg(struct sim *s, struct proc *p, const struct proc *from, peer_no
         break;
     case MSG_STATS:
         routes_stats(p->router->r, &m->stats);
+        replicas_reach(&p->router->known, &m->stats, sim_ms(s));
         pass_clock_told(&p->router->pass_clock, sim_ms(s), m->stats.clock_ms);
         p->router->clock_at = s->now;
         break;

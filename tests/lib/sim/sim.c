@@ -234,6 +234,7 @@ static void defaults(struct sim_opts *o)
     DEFAULT(pass_ttl_ms, 60000);
     DEFAULT(poll_min_ms, 500);
     DEFAULT(fresh_ms, 250);
+    DEFAULT(keep_ms, REPLICA_KEEP_MS);
     DEFAULT(poll_max_ms, 2000);
     DEFAULT(skip_after_ms, SIM_NEVER_MS);
     DEFAULT(lost_after_ms, SIM_NEVER_MS);

@@ -74,6 +74,7 @@ struct sim_opts {
     double command_share;  /* sessions about which backends say something, now and then */
     msec_t session_max_ms; /* 0: they are not extended */
     msec_t fresh_ms;       /* of routers: replica_fresh; 0 = 250; below 0: they ask always */
+    msec_t keep_ms;        /* of routers: replica_keep; 0 = 15 s; below 0: none */
     double listen_share;   /* polls in whose place players listen, and are told at once */
     bool told;             /* positions that two people are told are compared; told.c */
     struct sim_faults faults;
@@ -125,7 +126,10 @@ struct sim_counts {
     uint64_t relaxed; /* joins whose order a broken link made uncertain (PROTOCOL.md) */
     uint64_t events, let_in_told; /* to who listens; of these: passes */
     uint64_t told_late_ms;        /* the longest from a release to its event */
-    uint64_t known; /* polls that routers answered by themselves */
+    uint64_t known; /* polls that routers answered by themselves, */
+    uint64_t kept;  /* of them those whose node could not be asked, */
+    uint64_t last_known; /* and of these those that were told a place */
+    uint64_t put_off; /* polls of people who wait that got 503 */
     uint64_t released, unavailable, found, links_broken, restarts, crashes, nulls, terms, jumps;
     uint64_t accepted; /* looks at passes that every router accepts */
     uint64_t replaced; /* tickets, by one in another lane */

@@ -100,6 +100,8 @@ struct proc {
     char name[16], addr[32];
     bool alive, used;
     uint32_t incarnation;
+    usec_t heard;         /* a segment node: when a manager heard it last; */
+    usec_t was_heard, heard_anew; /* the same before it was silent for a second, and its end */
     usec_t paused_until;
     usec_t stopped; /* sum of what its clock must not count as anybody's silence */
     unsigned routers;     /* a segment node: so many are linked; */
@@ -253,7 +255,8 @@ struct player {
     uint32_t subject; /* 0: none */
     uint32_t gen;    /* of request and timer */
     uint32_t told_ms;
-    uint64_t position; /* last shown; 0 = none */
+    uint64_t position; /* last shown; 0 = none; */
+    usec_t position_at; /* of a state of then, at most */
     usec_t leave_at, late_at, replace_at; /* 0 = never */
     uint8_t next_lane; /* of replace_at */
     bool replace_tried; /* an earlier try may have got somewhere */
@@ -283,6 +286,8 @@ struct sans { /* and its answer */
     struct flow flow;
     uint64_t pass; /* hash */
     usec_t as_of;  /* what it tells was so then, or later */
+    bool kept;     /* the node could not be asked: */
+    uint8_t node;  /* this process */
 };
 
 struct trace {

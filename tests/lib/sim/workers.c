@@ -67,6 +67,7 @@ static void add_counts(struct swarm_sum *x, const struct sim *s)
     x->crashes += c.crashes;
     x->unavailable += c.unavailable;
     x->known += c.known;
+    x->kept += c.kept;
     x->moves += sim_mng_count(s).moves_committed;
     x->virtual_ms += (uint64_t)sim_now(s);
     x->digest ^= sim_digest(s);
@@ -138,6 +139,7 @@ static void add(struct swarm_sum *to, const struct swarm_sum *x)
     to->crashes += x->crashes;
     to->unavailable += x->unavailable;
     to->known += x->known;
+    to->kept += x->kept;
     to->moves += x->moves;
     to->virtual_ms += x->virtual_ms;
     to->digest ^= x->digest;

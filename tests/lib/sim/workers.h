@@ -8,7 +8,7 @@
 struct swarm_sum {
     uint64_t passed, failed;
     uint64_t steps, messages, joined, admitted, relaxed, links_broken, restarts, crashes;
-    uint64_t unavailable, moves, terms, known;
+    uint64_t unavailable, moves, terms, known, kept;
     uint64_t virtual_ms;
     uint64_t digest; /* of all runs together, in any order */
     double cpu_s;

@@ -2,6 +2,7 @@
 #include "tests/lib/mngmade.h"
 
 #include "queuemng/chain/place.h"
+#include "queuemng/core/stats.h"
 #include "queuemng/nodes/directory.h"
 #include "queuemng/nodes/liveness.h"
 #include "queuemng/nodes/registration.h"
@@ -140,4 +141,43 @@ Test(mng_nodes, a_change_of_the_directory_is_stored_and_told_to_all)
     cr_assert_eq(w.m->members_version, ((uint64_t)1 << 24) + 1);
     cr_assert_str_eq(w.out.act[w.out.n - 1].key, "directory");
     cr_assert_not(directory_look(w.m), "nothing has changed since");
+}
+
+/* ---- routers hear which are not reached ----------------------------------------------------- */
+
+static const struct msg_stats *said_of_nodes(msec_t now_ms)
+{
+    const struct msg *m;
+
+    made_step(&w, now_ms);
+    stats_look(w.m);
+    if (!w.m->stats_now)
+        return NULL;
+    w.m->stats_now = false;
+    stats_flush(w.m);
+    m = made_sent(&w, MSG_STATS, NULL);
+    cr_assert(m != NULL && m->stats.reach);
+    return &m->stats;
+}
+
+Test(mng_nodes, routers_hear_at_once_which_nodes_are_not_reached)
+{
+    struct mrouter router = { .peer = 9, .registered = true };
+    const struct msg_stats *s;
+
+    list_push_back(&w.m->routers, &router.in);
+    made_sealed(&w, a, 100, 10);
+    a->heard_ms = w.m->now_ms;
+    cr_expect_null(said_of_nodes(a->heard_ms + MNG_SILENT_MS));
+    s = said_of_nodes(a->heard_ms + MNG_SILENT_MS + 1);
+    cr_assert(s != NULL && s->n_unreached == 1);
+    cr_expect(s->unreached[0].no == a->no && s->unreached[0].silent_ms == MNG_SILENT_MS + 1);
+    cr_expect_null(said_of_nodes(a->heard_ms + 2000), "it is said already");
+    a->heard_ms = w.m->now_ms;
+    s = said_of_nodes(w.m->now_ms);
+    cr_assert(s != NULL && s->n_unreached == 0);
+    made_node_down(&w, a, w.m->now_ms);
+    s = said_of_nodes(w.m->now_ms + 10);
+    cr_assert(s != NULL && s->n_unreached == 1);
+    list_remove(&w.m->routers, &router.in);
 }

@@ -9,6 +9,7 @@
 
 #define NODE   3
 #define FRESH  250
+#define KEEP   15000
 #define OURS   1000000 /* our clock when the node's is 0 */
 
 static struct replicas all;
@@ -25,7 +26,7 @@ static void begin(void)
 {
     uint32_t next = 0;
 
-    replicas_init(&all, FRESH);
+    replicas_init(&all, FRESH, KEEP);
     st = replicas_stream(&all, NODE);
     row = (struct replica_row) { .name = 7, .host = 7, .queue = 2, .lane = 1, .flags = REPLICA_NEW,
                                  .end = 100, .told_max_ms = 60000, .before = 50, .lines = full };
@@ -158,6 +159,102 @@ Test(replica_place, a_ticket_that_is_over_here_is_asked, .init = begin, .fini = 
     cr_expect(asks(BY_ASKING_TICKET, 3, 5010));
 }
 
+/* ---- a node that cannot be asked --------------------------------------------------------- */
+
+/* The manager's word: it does not reach the node, and has not heard it since; 0: it does. */
+static void word(msec_t node_ms, msec_t heard_ms)
+{
+    struct silent_node n = { NODE, (uint32_t)(node_ms - heard_ms) };
+    struct msg_stats m = { .reach = true, .n_unreached = heard_ms != 0, .unreached = &n };
+
+    replicas_reach(&all, &m, OURS + node_ms);
+}
+
+static bool tells(enum replica_by by, uint32_t number, msec_t node_ms)
+{
+    uint64_t was = all.polls[by];
+
+    return place(7, number, node_ms) && all.polls[by] == was + 1 &&
+           (ans.position == 0) == (by == BY_NO_PLACE);
+}
+
+static void node_is_killed(void)
+{
+    said();
+    stream_down(st);
+}
+
+Test(replica_kept, for_the_shortest_interval_the_place_is_sure, .init = begin, .fini = end)
+{
+    node_is_killed();
+    cr_expect(tells(BY_REPLICA, 3, 5000 + FRESH - 12));
+    cr_expect(tells(BY_LAST_KNOWN, 3, 5000 + 900 - 12));
+    cr_expect_eq(ans.position, 54);
+    cr_expect_eq(seen_waiting(&st->seen), 2, "the node will hear of them");
+    cr_expect(asks(BY_ASKING_STALE, 3, 5000 + 900 - 11));
+}
+
+Test(replica_kept, then_only_if_the_manager_does_not_reach_it_either, .init = begin, .fini = end)
+{
+    node_is_killed();
+    cr_expect(asks(BY_ASKING_STALE, 3, 7000), "no word");
+    word(7000, 4990);
+    cr_expect(tells(BY_LAST_KNOWN, 3, 7000));
+    cr_expect_eq(ans.position, 54);
+    cr_expect(tells(BY_LAST_KNOWN, 3, 9499));
+    cr_expect(asks(BY_ASKING_STALE, 3, 9500), "no fresh word");
+    word(9600, 5000 + FRESH - 12); /* each word says it a little later than it was */
+    cr_expect(tells(BY_LAST_KNOWN, 3, 9600));
+    word(9700, 0);
+    cr_expect(asks(BY_ASKING_STALE, 3, 9700), "only we do not reach it");
+    word(9800, 5000 + FRESH - 11);
+    cr_expect(asks(BY_ASKING_STALE, 3, 9800), "it lived on without us");
+}
+
+Test(replica_kept, an_older_manager_says_nothing, .init = begin, .fini = end)
+{
+    struct msg_stats older = { .reach = false };
+
+    node_is_killed();
+    replicas_reach(&all, &older, OURS + 7000);
+    cr_expect(asks(BY_ASKING_STALE, 3, 7000));
+}
+
+Test(replica_kept, who_waits_is_answered_for_so_long, .init = begin, .fini = end)
+{
+    struct token over = { .seg = 7, .number = 4 };
+
+    node_is_killed();
+    replicas_over(&all, NODE, &over);
+    word(5000 + KEEP - 12, 4990);
+    cr_expect(tells(BY_LAST_KNOWN, 3, 5000 + KEEP - 12));
+    cr_expect(tells(BY_NO_PLACE, 100, 5000 + KEEP - 12), "joined after its last word");
+    cr_expect(ans.reason == NO_PLACE_NOW && ans.poll_after_ms >= 1000 && ans.poll_after_ms < 2000);
+    cr_expect(asks(BY_ASKING_TICKET, 4, 5000 + KEEP - 12));
+    cr_expect(asks(BY_ASKING_STALE, 3, 5000 + KEEP - 11));
+    cr_expect(asks(BY_ASKING_STALE, 100, 5000 + KEEP - 11));
+}
+
+Test(replica_kept, a_node_that_does_not_answer_in_time_cannot_be_asked, .init = begin, .fini = end)
+{
+    struct token t = { .seg = 7, .number = 3 };
+
+    said();
+    word(7000, 4990);
+    cr_expect(asks(BY_ASKING_STALE, 3, 7000));
+    cr_assert(replicas_unanswered(&all, NODE, 7, &t, OURS + 7000, &ans));
+    cr_expect(ans.state == PLACE_WAITING && ans.position == 54);
+}
+
+Test(replica_kept, a_fenced_name_has_no_places, .init = begin, .fini = end)
+{
+    said();
+    row.flags = REPLICA_FENCED;
+    cr_assert_eq(APPLY(5010, STAMP(5010), .n = 1, .v = &row), 0);
+    stream_down(st);
+    cr_expect(tells(BY_NO_PLACE, 3, 5020));
+}
+
 /* ---- age -------------------------------------------------------------------------------- */
 
 Test(replica_stream, age_counts_from_the_stamp_and_not_from_the_arrival, .init = begin, .fini = end)
@@ -243,6 +340,7 @@ Test(replica_stream, names_that_a_node_has_no_more_are_asked, .init = begin, .fi
 Test(replica_stream, after_the_link_the_state_ages_and_is_replaced, .init = begin, .fini = end)
 {
     said();
+    all.keep_ms = 0;
     stream_down(st);
     cr_expect(place(7, 3, 5200));
     cr_expect(asks(BY_ASKING_STALE, 3, 5300));

@@ -65,6 +65,7 @@ static void look_up(struct world *w)
     const struct known_name *n;
     struct place_ans a;
     seg_id host;
+    bool placed;
 
     t.number = (uint32_t)fuzz_num(&w->in);
     t.client = (uint8_t)fuzz_num(&w->in);
@@ -73,10 +74,21 @@ static void look_up(struct world *w)
         return;
     must((n = stream_name(w->st, t.seg)) != NULL && n->host == host);
     must(a.state == PLACE_WAITING && a.poll_after_ms <= n->told_max_ms);
-    must(stream_age_ms(w->st, w->now_ms) <= w->r.fresh_ms);
-    must((a.position == 0) == ((n->flags & (REPLICA_EARLY | REPLICA_NO_PLACE)) != 0));
+    placed = (n->flags & (REPLICA_EARLY | REPLICA_NO_PLACE)) == 0;
+    must(stream_age_ms(w->st, w->now_ms) <= (w->st->up ? w->r.fresh_ms : w->r.keep_ms));
+    must(a.position == 0 ? !placed || !w->st->up : placed);
     if (a.position != 0 && t.number < LOOK_MAX)
         must(a.position == n->before + rank_by_bits(&n->line, t.number) + 1);
+}
+
+static void manager_says(struct world *w)
+{
+    struct silent_node silent = { .no = NODE };
+    struct msg_stats m = { .reach = true, .unreached = &silent };
+
+    m.n_unreached = fuzz_num(&w->in) % 2;
+    silent.silent_ms = (uint32_t)fuzz_num(&w->in);
+    replicas_reach(&w->r, &m, w->now_ms);
 }
 
 /* ---- what the node says ------------------------------------------------------------------ */
@@ -178,6 +190,13 @@ static void step(struct world *w)
             stream_down(w->st);
         stream_up(w->st, w->now_ms);
         break;
+    case 'd':
+        if (w->st->up)
+            stream_down(w->st);
+        break;
+    case 'w':
+        manager_says(w);
+        break;
     case 'x':
         stream_refused(w->st);
         break;
@@ -193,7 +212,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (size > 4096)
         return 0;
     arena_init(&w.mem);
-    replicas_init(&w.r, 250);
+    replicas_init(&w.r, 250, 15000);
     w.r.pool.max_bytes = BYTES_MAX;
     w.st = replicas_stream(&w.r, NODE);
     must(w.st != NULL);

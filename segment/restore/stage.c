@@ -92,6 +92,8 @@ static int stage_reloc(struct stage *s, const struct jrec_reloc *x)
     uint32_t words = reloc_words(x->bits);
     struct reloc *r = NULL;
 
+    if (x->src == 0)
+        return SQ_EPROTO;
     if (x->at == 0) {
         r = reloc_new(x->src, x->base, x->bits, NULL);
         if (r == NULL || reloc_list_reserve(&s->relocs, 1) < 0) {

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 
 up --routers 2 --release-per-s 0.0001 --set away=0 --set poll_min=5s --set poll_max=6s \
-    --set idle.game=2s --set idle.browser=2s
+    --set idle.game=15m --set idle.browser=15m
 release() { admin POST "/v1/admin/queues/login/release?n=$1" >/dev/null; }
 listen() { # FILE TOKEN [router]
     curl -sN --max-time 300 "${3:-$R}/v1/tickets/$2/events" >"$DIR/$1" &
@@ -19,6 +19,7 @@ t=$(join_queue | token_in)
 listen one "$t"
 one=$L
 wait_for 20 "the first event is the place" told one '^data: .*"position":5,'
+wait_for 20 "queuemng knows of them" waiting_is 5
 release 2
 wait_for 20 "a place that has moved is told" told one '^id: 3$'
 release 3
@@ -35,6 +36,7 @@ check "all are told" wait "$fifty"
 late=$(sed -n 's/^late //p' "$DIR/fifty")
 in_time "long before a poll was due" "${late:-999999}" 150
 
+admin PATCH /v1/admin/queues/login '{"idle":{"game":"2s","browser":"2s"}}' >/dev/null
 t=$(join_queue | token_in)
 listen quiet "$t"
 wait_for 20 "one listens" told quiet '^data: '

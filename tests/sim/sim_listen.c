@@ -3,7 +3,7 @@
  * at one router and then polls at another), and
  *   nobody who listens times out
  *   who is let in is told at once: on a calm day within a tick and what the network takes */
-#include "tests/lib/sim/sim_test.h"
+#include "tests/lib/sim/faulty_day.h"
 
 #define ME      "sim_listen"
 #define SEEDS   6
@@ -16,28 +16,12 @@ static struct sim_opts crowd(uint64_t seed)
                                .poll_min_ms = 400, .poll_max_ms = 1500, .listen_share = 0.8 };
 }
 
-static struct sim_counts play(struct sim_opts o, void (*fault)(struct sim *s, unsigned i))
+static struct sim_counts play(struct sim_opts o, day_fault *fault)
 {
-    struct sim *s = sim_new(&o);
-    struct sim_counts n;
-
-    sim_join(s, 0, 0, 200, 8000);
-    for (unsigned i = 0; i < 6 && sim_ok(s); i++) {
-        sim_run(s, 5000);
-        if (fault != NULL)
-            fault(s, i);
-    }
-    sim_run(s, 10000);
-    sim_heal(s, 50);
-    sim_run(s, 8000);
-    sim_check_positions(s);
-    cr_expect(sim_run_until_quiet(s, 200000));
-    n = sim_count(s);
-    sim_finish(s, ME);
-    return n;
+    return faulty_day(o, fault, ME);
 }
 
-static void each(void (*fault)(struct sim *s, unsigned i))
+static void each(day_fault *fault)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++)
         cr_expect_gt(play(crowd(seed), fault).let_in_told, 40);
@@ -61,14 +45,9 @@ Test(listen, without_the_replica_it_is_told_at_the_told_pace)
     cr_expect_gt(play(o, NULL).let_in_told, 40);
 }
 
-static void cut(struct sim *s, unsigned i)
-{
-    sim_cut(s, SIM_ROUTER, i % 3, SIM_SEG, i / 2 % 3, 500 + 1000 * i);
-}
-
 Test(listen, links_are_cut)
 {
-    each(cut);
+    each(cut_a_router_from_a_node);
 }
 
 static void stop_router(struct sim *s, unsigned i)
@@ -91,12 +70,7 @@ Test(listen, routers_restart)
     each(restart_router);
 }
 
-static void restart_node(struct sim *s, unsigned i)
-{
-    sim_restart(s, SIM_SEG, i % 3, 50 + 400 * i);
-}
-
 Test(listen, segment_nodes_restart)
 {
-    each(restart_node);
+    each(restart_a_node);
 }

@@ -5,7 +5,7 @@
  *   I4    nobody who polls as told is told a greater place, at whatever router
  *         but for places as last known (check.c: is_last_known)
  *   I-R4  when nothing moves, routers and nodes tell the same place (quiet.c) */
-#include "tests/lib/sim/sim_test.h"
+#include "tests/lib/sim/faulty_day.h"
 
 #define ME    "sim_replica"
 #define SEEDS 8
@@ -18,28 +18,12 @@ static struct sim_opts crowd(uint64_t seed)
 }
 
 /* How many polls routers answered by themselves. */
-static uint64_t play(struct sim_opts o, void (*fault)(struct sim *s, unsigned i))
+static uint64_t play(struct sim_opts o, day_fault *fault)
 {
-    struct sim *s = sim_new(&o);
-    uint64_t known;
-
-    sim_join(s, 0, 0, 200, 8000);
-    for (unsigned i = 0; i < 6 && sim_ok(s); i++) {
-        sim_run(s, 5000);
-        if (fault != NULL)
-            fault(s, i);
-    }
-    sim_run(s, 10000);
-    sim_heal(s, 50);
-    sim_run(s, 8000);
-    sim_check_positions(s);
-    cr_expect(sim_run_until_quiet(s, 200000));
-    known = sim_count(s).known;
-    sim_finish(s, ME);
-    return known;
+    return faulty_day(o, fault, ME).known;
 }
 
-static void each(void (*fault)(struct sim *s, unsigned i))
+static void each(day_fault *fault)
 {
     for (uint64_t seed = 1; seed <= SEEDS; seed++)
         cr_expect_gt(play(crowd(seed), fault), 500);
@@ -58,14 +42,9 @@ Test(replica, off_means_that_nodes_are_asked)
     cr_expect_eq(play(o, NULL), 0);
 }
 
-static void cut(struct sim *s, unsigned i)
-{
-    sim_cut(s, SIM_ROUTER, i % 3, SIM_SEG, i / 2 % 3, 500 + 1000 * i);
-}
-
 Test(replica, links_are_cut)
 {
-    each(cut);
+    each(cut_a_router_from_a_node);
 }
 
 static void stop_router(struct sim *s, unsigned i)
@@ -88,14 +67,9 @@ Test(replica, nodes_are_stopped)
     each(stop_node);
 }
 
-static void restart_node(struct sim *s, unsigned i)
-{
-    sim_restart(s, SIM_SEG, i % 3, 50 + 400 * i);
-}
-
 Test(replica, nodes_come_back_with_another_clock)
 {
-    each(restart_node);
+    each(restart_a_node);
 }
 
 static void empty_node(struct sim *s, unsigned i)
@@ -192,7 +166,7 @@ Test(replica, before_a_draw_nobody_has_a_place)
 
         o.opens_ms = 15000;
         o.prequeue_ms = 14000;
-        play(o, restart_node);
+        play(o, restart_a_node);
     }
 }
 

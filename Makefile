@@ -28,6 +28,7 @@ GEN_H := $(PROTOS:proto/%.proto=$(B)/gen/proto/%.pb-c.h)
 COMMON_C := $(wildcard common/*/*.c)
 ROUTER_C := $(filter-out %/main.c,$(wildcard router/*/*.c))
 SEGMENT_C := $(filter-out %/main.c,$(wildcard segment/*/*.c))
+TASK_C := $(filter-out %/main.c,$(wildcard task/*/*.c))
 CTL_C := $(wildcard queuemng/ctl/*.c)
 DEF_C := queuemng/policy/queue_def.c queuemng/policy/schedule.c
 QUEUEMNG_C := $(filter-out %/main.c $(CTL_C),$(wildcard queuemng/*/*.c))
@@ -68,7 +69,7 @@ $(B)/obj/%.o: %.c | $(GEN_H) $(B)/gen/version.h
 	@$(CC) $(CFLAGS) -MMD -MP -c -o $@ $<
 $(B)/libsegq.a: $(call o,$(COMMON_C)) $(PROTOS:proto/%.proto=$(B)/obj/gen/%.o)
 	@rm -f $@; ar rcs $@ $^
-$(B)/libcores.a: $(call o,$(ROUTER_C) $(SEGMENT_C) $(QUEUEMNG_C)) $(B)/obj/gen/page_blob.o $(B)/obj/gen/dash_blob.o
+$(B)/libcores.a: $(call o,$(ROUTER_C) $(SEGMENT_C) $(TASK_C) $(QUEUEMNG_C)) $(B)/obj/gen/page_blob.o $(B)/obj/gen/dash_blob.o
 	@rm -f $@; ar rcs $@ $^
 
 # ---- programs ----------------------------------------------------------------------

@@ -77,6 +77,7 @@ ROOMS = {
                                    "segment/tickets", "segment/replica", "segment/transfer", "segment/restore"]),
     "segment/service": (MIXED, COMMON + ["common/journal", "segment/audit", "segment/records", "segment/node",
                                      "segment/tickets", "segment/replica", "segment/restore"]),
+    "task/parts": (PURE, ["common/base"]),
     "queuemng": (MIXED, ["common/supervisor", "common/config"]),
     "queuemng/policy": (PURE, CALM + ["common/config"]),
     "queuemng/state": (PURE, CALM + ["common/config", "queuemng/policy"]),

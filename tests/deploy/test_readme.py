@@ -65,7 +65,7 @@ class Exists(unittest.TestCase):
         cls.text = text_of("README.md")
 
     def test_files(self):
-        names = set(re.findall(r"\b((?:deploy|conf|proto|tests|queuemng|router|segment|common)"
+        names = set(re.findall(r"\b((?:deploy|conf|proto|tests|queuemng|router|segment|task|common)"
                                r"/[\w./-]*\w)", self.text))
         self.assertGreater(len(names), 30)
         self.assertEqual([n for n in sorted(names)
@@ -74,7 +74,7 @@ class Exists(unittest.TestCase):
     def test_tree(self):
         """A line for each room, and for none that is not there."""
         tree = next(b for b in blocks(self.text) if b.startswith("```\ncommon/"))
-        parts, named = [p + "/" for p in ("common", "router", "segment", "queuemng")], set()
+        parts, named = [p + "/" for p in ("common", "router", "segment", "task", "queuemng")], set()
         for line in tree.split("\n"):
             m = re.match(r"( *)(\w+/) ", line)
             if m and not m.group(1):

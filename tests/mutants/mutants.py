@@ -26,7 +26,7 @@ import time
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 LIST = os.path.join(HERE, "list.txt")
-SOURCES = ["Makefile", "VERSION", "common", "router", "segment", "queuemng", "proto", "tests", "conf",
+SOURCES = ["Makefile", "VERSION", "common", "router", "segment", "task", "queuemng", "proto", "tests", "conf",
            "deploy"]
 OBJECTS = "build/mutant"
 SEEDS = 1000  # of the simulation, for those that nothing else catches

@@ -1,0 +1,31 @@
+/* rank.h: how many of a growing row of numbers are smaller than one of them. Pure.
+ *
+ * Numbers come in rising order and go in any. 512 of them are a block: a bitmap; up to 64
+ * blocks are a chunk, which knows their sum. A rank adds up chunks, blocks and words before
+ * it: among ten million, some hundred additions. A block whose last number has gone is given
+ * back, so numbers that go in order cost a bit each, and a row of ten 170 bytes. */
+#ifndef SEGQ_TASK_RANK_H
+#define SEGQ_TASK_RANK_H
+
+#include "common/base/base.h"
+
+struct rank_chunk;
+struct rank {
+    struct rank_chunk *chunk; /* owned */
+    uint32_t n_chunks, cap;
+    uint64_t n;    /* numbers in it */
+    uint64_t next; /* the smallest that may still come */
+};
+
+void rank_init(struct rank *r);
+void rank_fini(struct rank *r);
+/* number >= r->next. 0 or SQ_ENOMEM; nothing has changed then. */
+SQ_CHECK int rank_add(struct rank *r, uint64_t number);
+/* It must be there. */
+void rank_del(struct rank *r, uint64_t number);
+bool rank_has(const struct rank *r, uint64_t number);
+/* How many smaller ones are there. */
+uint64_t rank_before(const struct rank *r, uint64_t number);
+uint64_t rank_bytes(const struct rank *r);
+
+#endif

@@ -1,0 +1,69 @@
+/* rate.h: how many in any stretch of time: GCRA, the virtual scheduling algorithm of ATM
+ * (ITU-T I.371, annex A). Pure, no memory: the state of a limit is one number.
+ *
+ * In any window of w milliseconds at most burst + rate * w pass. The state, `tat`, is the
+ * moment at which the bucket would be full again, in nanoseconds on the caller's axis;
+ * whatever is not after now means full. */
+#ifndef SEGQ_TASK_RATE_H
+#define SEGQ_TASK_RATE_H
+
+#include <assert.h>
+
+#include "common/base/base.h"
+
+struct rate {
+    int64_t interval_ns; /* between two; 0: no limit */
+    int64_t burst_ns;    /* burst * interval */
+};
+
+#define RATE_BURST_MAX 1000000u
+#define RATE_NS        1000000 /* of a millisecond */
+
+/* per_s: 0: no limit; else at least one in 30 days. Rounded so that it never passes more. */
+static inline struct rate rate_make(double per_s, uint32_t burst)
+{
+    struct rate r = { 0, 0 };
+    double ns = per_s > 0 ? 1e9 / per_s : 0;
+
+    assert(per_s >= 0 && burst <= RATE_BURST_MAX && ns < 2.6e15);
+    if (per_s <= 0)
+        return r;
+    r.interval_ns = (int64_t)ns + ((double)(int64_t)ns < ns);
+    if (__builtin_mul_overflow(r.interval_ns, (int64_t)(burst > 0 ? burst : 1), &r.burst_ns) ||
+        r.burst_ns > INT64_MAX / 8)
+        r.burst_ns = INT64_MAX / 8;
+    return r;
+}
+
+static inline bool rate_lets(const struct rate *r, int64_t tat, msec_t now)
+{
+    return r->interval_ns == 0 || tat + r->interval_ns - r->burst_ns <= now * RATE_NS;
+}
+
+/* The state after one more has passed. (Also beyond the limit: an operator's "now".) */
+static inline int64_t rate_pass(const struct rate *r, int64_t tat, msec_t now)
+{
+    return (tat > now * RATE_NS ? tat : now * RATE_NS) + r->interval_ns;
+}
+
+/* The state of an empty bucket: the first one passes after one interval. */
+static inline int64_t rate_empty(const struct rate *r, msec_t now)
+{
+    return now * RATE_NS + r->burst_ns;
+}
+
+/* The first millisecond at which one passes, rounded up. */
+static inline msec_t rate_when(const struct rate *r, int64_t tat)
+{
+    int64_t ns = tat + r->interval_ns - r->burst_ns;
+
+    return ns <= 0 ? 0 : (ns + RATE_NS - 1) / RATE_NS;
+}
+
+/* The first millisecond at which the bucket is full. */
+static inline msec_t rate_full_at(int64_t tat)
+{
+    return tat <= 0 ? 0 : (tat + RATE_NS - 1) / RATE_NS;
+}
+
+#endif

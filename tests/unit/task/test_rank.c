@@ -1,0 +1,71 @@
+/* test_rank.c: ranks against counting; memory goes back. */
+#include "task/parts/rank.h"
+
+#include <criterion/criterion.h>
+#include <stdlib.h>
+
+#include "common/base/rng.h"
+
+#define N 100000u
+
+static void compare(const struct rank *r, const bool *there, uint64_t base, uint32_t n)
+{
+    uint64_t before = 0;
+
+    for (uint32_t i = 0; i < n; i++) {
+        cr_assert_eq(rank_has(r, base + i), there[i]);
+        if (there[i] || i % 97 == 0)
+            cr_assert_eq(rank_before(r, base + i), before, "%u", i);
+        before += there[i];
+    }
+    cr_assert_eq(r->n, before);
+}
+
+Test(rank, agrees_with_counting_while_numbers_come_and_go)
+{
+    for (uint64_t seed = 1; seed <= 8; seed++) {
+        bool *there = calloc(N, 1);
+        struct rank r;
+        struct rng g;
+        uint64_t base = seed * 12345678901u;
+        uint32_t n = 0;
+
+        rng_seed(&g, seed);
+        rank_init(&r);
+        for (unsigned round = 0; round < 6; round++) {
+            for (uint32_t to = n + N / 6; n < to; n += 1 + (uint32_t)rng_below(&g, seed)) {
+                cr_assert_eq(rank_add(&r, base + n), 0);
+                there[n] = true;
+            }
+            n = n < N ? n : N - 1;
+            for (uint32_t i = 0; i < n; i++)
+                if (there[i] && rng_chance(&g, i < n / 2 ? 0.9 : 0.3)) {
+                    rank_del(&r, base + i);
+                    there[i] = false;
+                }
+            compare(&r, there, base, n);
+            if (n >= N - N / 6)
+                break;
+        }
+        rank_fini(&r);
+        free(there);
+    }
+}
+
+Test(rank, memory_follows_what_is_there)
+{
+    struct rank r;
+
+    rank_init(&r);
+    for (uint64_t i = 0; i < 10; i++)
+        cr_assert_eq(rank_add(&r, i), 0);
+    cr_expect_leq(rank_bytes(&r), 200);
+    for (uint64_t i = 10; i < 1000000; i++)
+        cr_assert_eq(rank_add(&r, i), 0);
+    cr_expect_leq(rank_bytes(&r), 1000000 / 8 * 2);
+    for (uint64_t i = 1; i < 999999; i++)
+        rank_del(&r, i);
+    cr_expect_leq(rank_bytes(&r), 60000);
+    cr_expect_eq(rank_before(&r, 999999), 1);
+    rank_fini(&r);
+}

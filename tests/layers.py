@@ -78,6 +78,7 @@ ROOMS = {
     "segment/service": (MIXED, COMMON + ["common/journal", "segment/audit", "segment/records", "segment/node",
                                      "segment/tickets", "segment/replica", "segment/restore"]),
     "task/parts": (PURE, ["common/base"]),
+    "task/store": (PURE, ["common/base", "task/parts"]),
     "queuemng": (MIXED, ["common/supervisor", "common/config"]),
     "queuemng/policy": (PURE, CALM + ["common/config"]),
     "queuemng/state": (PURE, CALM + ["common/config", "queuemng/policy"]),

@@ -1,0 +1,36 @@
+/* state.c: the table of steps. A final task goes nowhere but away; a dead one also back. */
+#include "task/store/state.h"
+
+#include <assert.h>
+
+#define BIT(S) (1u << TASK_##S)
+
+static const uint16_t next_of[TASK_NSTATES] = {
+    [TASK_FREE] = BIT(SCHEDULED) | BIT(WAITING),
+    [TASK_SCHEDULED] = BIT(WAITING) | BIT(CANCELLED),
+    [TASK_WAITING] = BIT(RUNNING) | BIT(CANCELLED) | BIT(EXPIRED) | BIT(SCHEDULED),
+    [TASK_RUNNING] = BIT(SUCCEEDED) | BIT(RETRYING) | BIT(DEAD) | BIT(CANCELLED),
+    [TASK_RETRYING] = BIT(WAITING) | BIT(CANCELLED),
+    [TASK_SUCCEEDED] = BIT(FREE),
+    [TASK_DEAD] = BIT(FREE) | BIT(WAITING),
+    [TASK_CANCELLED] = BIT(FREE),
+    [TASK_EXPIRED] = BIT(FREE),
+};
+
+const char *task_state_word(enum task_state s)
+{
+    static const char *const words[] = {
+#define X(NAME, word) word,
+        TASK_STATES(X)
+#undef X
+    };
+
+    assert(s < TASK_NSTATES);
+    return words[s];
+}
+
+bool task_state_may_follow(enum task_state from, enum task_state to)
+{
+    assert(from < TASK_NSTATES && to < TASK_NSTATES);
+    return (next_of[from] >> to & 1) != 0;
+}

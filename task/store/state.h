@@ -1,0 +1,34 @@
+/* state.h: the states of a task, and which follows which. Pure. */
+#ifndef SEGQ_TASK_STATE_H
+#define SEGQ_TASK_STATE_H
+
+#include "common/base/base.h"
+
+/* name, word for people */
+#define TASK_STATES(X)                                                                   \
+    X(FREE, "free")           /* no task has the slot */                                 \
+    X(SCHEDULED, "scheduled") /* its delay runs */                                       \
+    X(WAITING, "waiting")     /* in its line */                                          \
+    X(RUNNING, "running")     /* a worker has a lease */                                 \
+    X(RETRYING, "retrying")   /* an attempt failed; its back-off runs */                 \
+    X(SUCCEEDED, "succeeded") /* final from here on: kept until its life ends */         \
+    X(DEAD, "dead")           /* no attempt is left; may be redriven */                  \
+    X(CANCELLED, "cancelled")                                                            \
+    X(EXPIRED, "expired")     /* it waited for longer than it may */
+
+enum task_state {
+#define X(NAME, word) TASK_##NAME,
+    TASK_STATES(X)
+#undef X
+    TASK_NSTATES
+};
+
+const char *task_state_word(enum task_state s);
+bool task_state_may_follow(enum task_state from, enum task_state to);
+
+static inline bool task_state_is_final(enum task_state s)
+{
+    return s >= TASK_SUCCEEDED;
+}
+
+#endif

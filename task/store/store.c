@@ -1,0 +1,109 @@
+/* store.c: slots, the row of free ones, counts. */
+#include "task/store/store.h"
+
+#include <string.h>
+
+#include "common/base/err.h"
+
+void task_store_init(struct task_store *s, uint32_t max)
+{
+    assert(max > 0 && max <= TASKS_MAX);
+    memset(s, 0, sizeof(*s));
+    pages_init(&s->slots, sizeof(struct task));
+    s->max = max;
+    s->next_order = 1;
+}
+
+void task_store_fini(struct task_store *s)
+{
+    pages_fini(&s->slots);
+}
+
+task_no task_store_next(struct task_store *s)
+{
+    task_slot slot = s->free != 0 ? s->free - 1 : s->n_slots;
+
+    if (slot >= s->max || s->next_order > TASK_ORDER_MAX)
+        return 0;
+    if (pages_reach(&s->slots, slot) < 0)
+        return 0;
+    return s->next_order << TASK_SLOT_BITS | slot;
+}
+
+static void free_push(struct task_store *s, task_slot slot)
+{
+    struct task *t = task_at(s, slot);
+
+    memset(t, 0, sizeof(*t));
+    t->next = s->free;
+    if (s->free != 0)
+        task_at(s, s->free - 1)->prev = slot + 1;
+    s->free = slot + 1;
+    s->n[TASK_FREE]++;
+}
+
+static void free_take(struct task_store *s, task_slot slot)
+{
+    struct task *t = task_at(s, slot);
+
+    assert(s->n[TASK_FREE] > 0 && t->state == TASK_FREE);
+    if (t->prev != 0)
+        task_at(s, t->prev - 1)->next = t->next;
+    else
+        s->free = t->next;
+    if (t->next != 0)
+        task_at(s, t->next - 1)->prev = t->prev;
+    s->n[TASK_FREE]--;
+}
+
+int task_store_put(struct task_store *s, task_no no)
+{
+    task_slot slot = task_slot_of(no);
+    uint64_t order = no >> TASK_SLOT_BITS;
+    struct task *t;
+
+    if (slot < s->n_slots && task_number(s, slot) >> TASK_SLOT_BITS != 0)
+        return SQ_EPROTO;
+    for (task_slot i = s->n_slots; i <= slot; i++) /* a replay may skip slots whose tasks went */
+        if (pages_reach(&s->slots, i) < 0)
+            return SQ_ENOMEM;
+    for (; s->n_slots <= slot; s->n_slots++)
+        free_push(s, s->n_slots);
+    free_take(s, slot);
+    t = task_at(s, slot);
+    memset(t, 0, sizeof(*t));
+    t->accepted = (uint32_t)order;
+    t->accepted_high = order >> 32 & 0xff;
+    s->next_order = u64_max(s->next_order, order + 1);
+    s->n[TASK_FREE]++; /* until its first state is set */
+    assert(task_number(s, slot) == no && no != 0);
+    return 0;
+}
+
+void task_store_give(struct task_store *s, task_slot slot)
+{
+    assert(task_at(s, slot)->state == TASK_FREE && task_number(s, slot) != slot);
+    s->n[TASK_FREE]--;
+    free_push(s, slot);
+}
+
+task_slot task_find(const struct task_store *s, task_no no)
+{
+    task_slot slot = task_slot_of(no);
+
+    if (slot >= s->n_slots || no >> TASK_SLOT_BITS == 0 || task_number(s, slot) != no)
+        return SLOT_NONE;
+    return slot;
+}
+
+void task_set_state(struct task_store *s, task_slot slot, enum task_state to)
+{
+    struct task *t = task_at(s, slot);
+    enum task_state from = (enum task_state)t->state;
+
+    assert(task_state_may_follow(from, to));
+    assert(s->n[from] > 0);
+    s->n[from]--;
+    s->n[to]++;
+    t->state = to;
+}

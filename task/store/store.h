@@ -1,0 +1,87 @@
+/* store.h: the tasks of a partition: a slot of 48 bytes for each. Pure.
+ *
+ * A task's number is what tokens and records name: the order of its acceptance (40 bits,
+ * from 1) and its slot (24 bits). So number -> slot is arithmetic, and since the slot has
+ * the order, too, an old number never means the task that has the slot now.
+ *
+ * Slots never move. The store owns them; the links and `turn` belong to task/keys. */
+#ifndef SEGQ_TASK_STORE_H
+#define SEGQ_TASK_STORE_H
+
+#include "task/parts/pages.h"
+#include "task/store/state.h"
+
+#define TASK_SLOT_BITS 24
+#define TASKS_MAX      (1u << TASK_SLOT_BITS)
+#define TASK_ORDER_MAX (((uint64_t)1 << 40) - 1)
+#define TASK_PRIORITIES 8
+#define ATTEMPTS_MAX   62
+#define SLOT_NONE      UINT32_MAX
+
+typedef uint64_t task_no;  /* 0 = none */
+typedef uint32_t task_slot;
+
+struct task {
+    union {
+        struct { /* in a line, or free (prev, next: the row of free slots) */
+            uint32_t prev, next; /* slot + 1; 0: none */
+        };
+        uint64_t lease; /* RUNNING: the number of the start; no other start has it */
+    };
+    uint32_t child;      /* in a line by `order`: slot + 1 */
+    uint32_t turn;       /* whose task it is; from its acceptance to its end */
+    int64_t order;       /* where its queue goes by it: smaller ones first */
+    uint64_t body;       /* where its body is, or, in the end, its result: the shell's */
+    uint32_t entry;      /* WAITING: its number in the row of its queue's entries, low bits */
+    uint32_t accepted;   /* order of its acceptance, the low bits */
+    uint64_t entered_ms : 42; /* when it began to wait (node's axis); SCHEDULED: accepted */
+    uint64_t accepted_high : 8;
+    uint64_t state : 4;       /* enum task_state: task_set_state() alone sets it */
+    uint64_t priority : 3;
+    uint64_t attempts : 6;    /* begun, since acceptance or redrive */
+    uint64_t cancel : 1;      /* RUNNING: it is not tried again; SCHEDULED: `at` of the wall */
+};
+_Static_assert(sizeof(struct task) == 48, "with its timer's link a task has 64 bytes");
+
+struct task_store {
+    struct pages slots; /* owned; of struct task */
+    uint32_t n_slots;   /* ever used: all behind them have never been reached */
+    uint32_t free;      /* slot + 1 of the first free one; 0: none */
+    uint32_t max;       /* tasks */
+    uint64_t next_order;
+    uint32_t n[TASK_NSTATES]; /* tasks in each state; of FREE: slots in the row */
+};
+
+void task_store_init(struct task_store *s, uint32_t max);
+void task_store_fini(struct task_store *s);
+/* The number that the next task will have: its slot is usable. 0: full, or no memory. */
+task_no task_store_next(struct task_store *s);
+/* The task begins, in state FREE, zeroed but for its number. SQ_ENOMEM; SQ_EPROTO: the slot
+ * has a task (only records that contradict each other say so). */
+SQ_CHECK int task_store_put(struct task_store *s, task_no no);
+/* Ends it: it must be FREE again (task_set_state). */
+void task_store_give(struct task_store *s, task_slot slot);
+
+static inline struct task *task_at(const struct task_store *s, task_slot slot)
+{
+    return pages_at(&s->slots, slot);
+}
+
+static inline task_slot task_slot_of(task_no no)
+{
+    return (task_slot)(no & (TASKS_MAX - 1));
+}
+
+static inline task_no task_number(const struct task_store *s, task_slot slot)
+{
+    const struct task *t = task_at(s, slot);
+
+    return ((uint64_t)t->accepted_high << 32 | t->accepted) << TASK_SLOT_BITS | slot;
+}
+
+/* SLOT_NONE: no such task (any more). */
+task_slot task_find(const struct task_store *s, task_no no);
+/* Asserts that the step is allowed, and counts. */
+void task_set_state(struct task_store *s, task_slot slot, enum task_state to);
+
+#endif

@@ -79,6 +79,7 @@ ROOMS = {
                                      "segment/tickets", "segment/replica", "segment/restore"]),
     "task/parts": (PURE, ["common/base"]),
     "task/store": (PURE, ["common/base", "task/parts"]),
+    "task/keys": (PURE, ["common/base", "task/parts", "task/store"]),
     "queuemng": (MIXED, ["common/supervisor", "common/config"]),
     "queuemng/policy": (PURE, CALM + ["common/config"]),
     "queuemng/state": (PURE, CALM + ["common/config", "queuemng/policy"]),

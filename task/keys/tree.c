@@ -1,0 +1,304 @@
+/* tree.c: limiters and turns: made, found, let go; tasks join and leave; starts are counted. */
+#include "task/keys/tree.h"
+
+#include <string.h>
+
+#include "common/base/err.h"
+#include "task/keys/ring.h"
+
+void tree_init(struct tree *t, struct task_store *s, uint32_t max_limiters, msec_t now)
+{
+    assert(max_limiters > 0);
+    memset(t, 0, sizeof(*t));
+    t->store = s;
+    t->max_limiters = max_limiters;
+    pages_init(&t->limiters, sizeof(struct limiter));
+    pages_init(&t->turns, sizeof(struct turn));
+    pages_init(&t->links, sizeof(struct wheel_link));
+    wheel_init(&t->wakes, &t->links, now);
+    map_init(&t->by_hash, 0); /* hashes are keyed already */
+    t->n_limiters = t->n_turns = 1; /* 0 means none */
+}
+
+void tree_fini(struct tree *t)
+{
+    pages_fini(&t->limiters);
+    pages_fini(&t->turns);
+    pages_fini(&t->links);
+    map_fini(&t->by_hash);
+}
+
+static uint64_t hash_below(uint32_t parent, uint64_t hash)
+{
+    return hash + parent * 0x9e3779b97f4a7c15u;
+}
+
+uint32_t tree_find_limiter(const struct tree *t, uint32_t parent, uint64_t hash)
+{
+    uint64_t i = map_get(&t->by_hash, hash_below(parent, hash));
+
+    return i == MAP_NONE ? 0 : (uint32_t)i;
+}
+
+uint32_t tree_limiter(struct tree *t, uint32_t parent, uint64_t hash, const struct key_rule *r)
+{
+    uint32_t i = tree_find_limiter(t, parent, hash);
+
+    assert(r->weight >= 1);
+    if (i != 0)
+        return i;
+    i = t->free_limiter != 0 ? t->free_limiter : t->n_limiters;
+    if (t->limiters_now >= t->max_limiters || pages_reach(&t->limiters, i) < 0 ||
+        pages_reach(&t->links, i) < 0 || map_set(&t->by_hash, hash_below(parent, hash), i) < 0)
+        return 0;
+    if (t->free_limiter != 0)
+        t->free_limiter = tree_limiter_at(t, i)->parent;
+    else
+        t->n_limiters++;
+    *tree_limiter_at(t, i) = (struct limiter){ .rule = r, .hash = hash_below(parent, hash),
+                                               .parent = parent, .is_root = parent == 0 };
+    if (parent != 0)
+        tree_limiter_at(t, parent)->below++;
+    t->limiters_now++;
+    return i;
+}
+
+/* Lets go of a limiter that nobody needs, and of those above it; one whose bucket is not
+ * full yet stays until it is. */
+static void limiter_release(struct tree *t, uint32_t i, msec_t now)
+{
+    while (i != 0) {
+        struct limiter *l = tree_limiter_at(t, i);
+        uint32_t parent = l->parent;
+
+        if (l->turns != 0 || l->below != 0 || (l->closed & CLOSED_PAUSE) != 0)
+            return;
+        assert(l->running == 0);
+        if (l->rule->rate.interval_ns != 0 && rate_full_at(l->tat) > now) {
+            wheel_set(&t->wakes, i, rate_full_at(l->tat));
+            return;
+        }
+        wheel_clear(&t->wakes, i);
+        map_del(&t->by_hash, l->hash);
+        *l = (struct limiter){ .parent = t->free_limiter };
+        t->free_limiter = i;
+        t->limiters_now--;
+        if (parent != 0)
+            tree_limiter_at(t, parent)->below--;
+        i = parent;
+    }
+}
+
+uint32_t tree_turn(struct tree *t, uint32_t limiter, uint32_t parent, struct turn_kind kind)
+{
+    struct limiter *l = tree_limiter_at(t, limiter);
+    uint32_t i;
+
+    assert(l->rule != NULL && kind.priority < TASK_PRIORITIES);
+    for (i = l->turns; i != 0; i = tree_turn_at(t, i)->sibling)
+        if (tree_turn_at(t, i)->priority == kind.priority)
+            return i;
+    i = t->free_turn != 0 ? t->free_turn : t->n_turns;
+    if (pages_reach(&t->turns, i) < 0)
+        return 0;
+    if (t->free_turn != 0)
+        t->free_turn = tree_turn_at(t, i)->parent;
+    else
+        t->n_turns++;
+    *tree_turn_at(t, i) = (struct turn){ .limiter = limiter, .parent = parent,
+                                         .sibling = l->turns, .priority = kind.priority,
+                                         .strict = kind.strict, .by_order = kind.by_order };
+    l->turns = i;
+    if ((l->closed & CLOSED_RATE) != 0) /* while nobody had it, it slept until it was full */
+        wheel_set(&t->wakes, limiter, rate_when(&l->rule->rate, l->tat));
+    if (parent != 0)
+        tree_turn_at(t, parent)->below++;
+    t->turns_now++;
+    return i;
+}
+
+static void turn_forget(struct tree *t, uint32_t i)
+{
+    struct turn *u = tree_turn_at(t, i);
+    uint32_t *from = &tree_limiter_at(t, u->limiter)->turns;
+
+    assert(u->ring == 0 && u->line.n == 0 && u->busy == 0 && !ring_has_turn(t, i));
+    while (*from != i)
+        from = &tree_turn_at(t, *from)->sibling;
+    *from = u->sibling;
+    if (u->parent != 0)
+        tree_turn_at(t, u->parent)->below--;
+    *u = (struct turn){ .parent = t->free_turn };
+    t->free_turn = i;
+    t->turns_now--;
+}
+
+void tree_tidy(struct tree *t, uint32_t turn, uint32_t limiter, msec_t now)
+{
+    while (turn != 0 && tree_turn_at(t, turn)->tasks == 0 && tree_turn_at(t, turn)->below == 0) {
+        uint32_t parent = tree_turn_at(t, turn)->parent;
+        uint32_t its = tree_turn_at(t, turn)->limiter;
+
+        turn_forget(t, turn);
+        limiter_release(t, its, now);
+        turn = parent;
+    }
+    if (limiter != 0 && tree_limiter_at(t, limiter)->rule != NULL)
+        limiter_release(t, limiter, now);
+}
+
+void tree_join(struct tree *t, task_slot slot, uint32_t turn)
+{
+    assert(tree_turn_at(t, turn)->limiter != 0);
+    task_at(t->store, slot)->turn = turn;
+    tree_turn_at(t, turn)->tasks++;
+}
+
+void tree_leave(struct tree *t, task_slot slot, msec_t now)
+{
+    uint32_t turn = task_at(t->store, slot)->turn;
+
+    assert(tree_turn_at(t, turn)->tasks > 0);
+    task_at(t->store, slot)->turn = 0;
+    tree_turn_at(t, turn)->tasks--;
+    tree_tidy(t, turn, 0, now);
+}
+
+void tree_wait(struct tree *t, task_slot slot, bool first)
+{
+    uint32_t turn = task_at(t->store, slot)->turn;
+    struct turn *u = tree_turn_at(t, turn);
+
+    if (first && !u->by_order)
+        line_add_first(&u->line, t->store, slot);
+    else
+        line_add(&u->line, t->store, slot, u->by_order);
+    if (first) {
+        assert(u->busy > 0); /* it was its own retry for which the line stood */
+        u->busy--;
+    }
+    ring_settle_line(t, turn);
+}
+
+void tree_unwait(struct tree *t, task_slot slot)
+{
+    uint32_t turn = task_at(t->store, slot)->turn;
+    struct turn *u = tree_turn_at(t, turn);
+
+    line_remove(&u->line, t->store, slot, u->by_order);
+    ring_settle_line(t, turn);
+}
+
+/* Sets or clears a reason to be closed, and puts its turns where they belong then. */
+static void close_or_open(struct tree *t, uint32_t i, enum closed why, bool closed)
+{
+    struct limiter *l = tree_limiter_at(t, i);
+    uint8_t was = l->closed;
+
+    l->closed = closed ? was | why : was & (uint8_t)~why;
+    if ((was == 0) == (l->closed == 0))
+        return;
+    for (uint32_t u = l->turns; u != 0; u = tree_turn_at(t, u)->sibling)
+        ring_settle(t, u);
+}
+
+static void count_start(struct tree *t, uint32_t i, msec_t now)
+{
+    struct limiter *l = tree_limiter_at(t, i);
+    const struct key_rule *r = l->rule;
+
+    t->steps++;
+    l->running++;
+    if (r->at_once != 0 && l->running >= r->at_once)
+        close_or_open(t, i, CLOSED_AT_ONCE, true);
+    if (r->rate.interval_ns == 0)
+        return;
+    l->tat = rate_pass(&r->rate, l->tat, now);
+    if (!rate_lets(&r->rate, l->tat, now)) {
+        wheel_set(&t->wakes, i, rate_when(&r->rate, l->tat));
+        close_or_open(t, i, CLOSED_RATE, true);
+    }
+}
+
+void tree_start(struct tree *t, task_slot slot, msec_t now)
+{
+    uint32_t turn = task_at(t->store, slot)->turn;
+    struct turn *u = tree_turn_at(t, turn);
+
+    line_remove(&u->line, t->store, slot, u->by_order);
+    if (u->strict)
+        u->busy++;
+    ring_settle_line(t, turn);
+    for (uint32_t i = u->limiter; i != 0; i = tree_limiter_at(t, i)->parent)
+        count_start(t, i, now);
+}
+
+void tree_give_up(struct tree *t, task_slot slot)
+{
+    uint32_t turn = task_at(t->store, slot)->turn;
+    struct turn *u = tree_turn_at(t, turn);
+
+    if (!u->strict)
+        return;
+    assert(u->busy > 0);
+    u->busy--;
+    ring_settle_line(t, turn);
+}
+
+void tree_end(struct tree *t, task_slot slot, bool final)
+{
+    uint32_t turn = task_at(t->store, slot)->turn;
+    struct turn *u = tree_turn_at(t, turn);
+
+    for (uint32_t i = u->limiter; i != 0; i = tree_limiter_at(t, i)->parent) {
+        struct limiter *l = tree_limiter_at(t, i);
+
+        t->steps++;
+        assert(l->running > 0);
+        l->running--;
+        if (l->rule->at_once == 0 || l->running < l->rule->at_once)
+            close_or_open(t, i, CLOSED_AT_ONCE, false);
+    }
+    if (final)
+        tree_give_up(t, slot);
+}
+
+void tree_pause(struct tree *t, uint32_t limiter, bool paused)
+{
+    close_or_open(t, limiter, CLOSED_PAUSE, paused);
+}
+
+void tree_advance(struct tree *t, msec_t now)
+{
+    uint32_t i;
+
+    while ((i = wheel_pop(&t->wakes, now)) != WHEEL_NONE) {
+        struct limiter *l = tree_limiter_at(t, i);
+
+        assert(l->rule != NULL);
+        if (rate_lets(&l->rule->rate, l->tat, now))
+            close_or_open(t, i, CLOSED_RATE, false);
+        else
+            wheel_set(&t->wakes, i, rate_when(&l->rule->rate, l->tat));
+        if (l->turns == 0)
+            limiter_release(t, i, now);
+    }
+}
+
+msec_t tree_next(const struct tree *t)
+{
+    return wheel_next(&t->wakes);
+}
+
+void tree_empty_buckets(struct tree *t, msec_t now)
+{
+    for (uint32_t i = 1; i < t->n_limiters; i++) {
+        struct limiter *l = tree_limiter_at(t, i);
+
+        if (l->rule == NULL || l->rule->rate.interval_ns == 0)
+            continue;
+        l->tat = rate_empty(&l->rule->rate, now);
+        close_or_open(t, i, CLOSED_RATE, true);
+        wheel_set(&t->wakes, i, rate_when(&l->rule->rate, l->tat));
+    }
+}

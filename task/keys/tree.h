@@ -1,0 +1,134 @@
+/* tree.h: whose turn it is: queues, their keys, their limits, their shares. Pure.
+ *
+ * Two kinds of things, found by index (0 = none).
+ *
+ * A *limiter* belongs to a queue, or to a key below another limiter: rate (rate.h), tasks at
+ * once, pause; for all priorities together. It is closed while one of these stops it. A task
+ * that starts is counted in the limiters of its key, of the key above, and of the queue.
+ *
+ * A *turn* belongs to a limiter and a priority: the line of its own tasks, and the turns
+ * below it. Its *ring* has what can be served now: the turns below it that are open (limiter
+ * not closed, ring not empty), and its own line if somebody is in it. The ring is gone round
+ * by deficit round robin (M. Shreedhar, G. Varghese, 1996; every task costs one, so an item is
+ * served `weight` times, then the next).
+ *
+ * A limiter that closes takes its turns out of their rings; one that opens puts them back;
+ * upwards as far as a ring becomes empty, or is no longer. So to find the next task costs a
+ * step per level and priority, however many keys are closed: they cost nothing.
+ *
+ * Between priorities goes the one whose next task has the smallest `entered - head start`;
+ * and of the key so found the task for which this is smallest in all priorities of the key:
+ * so inside a key nobody is overtaken by anybody who came later by more than the difference
+ * of the head starts.
+ *
+ * A limiter without turns goes when its bucket is full again: no limit is reset by emptying
+ * a line. Memory: 64 bytes a limiter, 72 a turn, 32 for finding them. */
+#ifndef SEGQ_TASK_TREE_H
+#define SEGQ_TASK_TREE_H
+
+#include "common/base/map.h"
+#include "task/keys/line.h"
+#include "task/parts/rate.h"
+#include "task/parts/wheel.h"
+
+struct key_rule { /* borrowed: it outlives the limiters that have it */
+    struct rate rate;
+    uint32_t at_once; /* tasks that run at the same time; 0: any number */
+    uint16_t weight;  /* among its neighbours, at least 1 */
+};
+
+enum closed {
+    CLOSED_RATE = 1,
+    CLOSED_AT_ONCE = 2,
+    CLOSED_PAUSE = 4,
+};
+
+struct limiter {
+    const struct key_rule *rule; /* NULL: the index is free */
+    uint64_t hash;    /* of its key, below its parent */
+    int64_t tat;      /* rate.h */
+    uint32_t parent;  /* the key above, or the queue's; free: the next free one */
+    uint32_t turns;   /* the first one */
+    uint32_t below;   /* limiters whose parent it is */
+    uint32_t running; /* tasks of it and below it */
+    uint8_t closed;   /* enum closed, bits */
+    bool is_root;
+};
+
+struct turn {
+    uint32_t limiter; /* 0: the index is free */
+    uint32_t parent;  /* the turn above; 0: of a queue. Free: the next free one */
+    uint32_t sibling; /* the next turn of its limiter */
+    uint32_t ring;    /* the item that is served; 0: empty */
+    uint32_t next[2], prev[2]; /* items: as one of its parent's ring, and its line in its own */
+    uint16_t left[2]; /* how often the item is still served now */
+    struct line line;
+    uint32_t tasks; /* whose turn it is, in any state */
+    uint32_t below; /* turns whose parent it is */
+    uint32_t busy;  /* strict: tasks of it that are neither waiting nor final */
+    uint8_t priority;
+    bool strict;    /* its line stands while busy */
+    bool by_order;
+};
+
+struct tree {
+    struct task_store *store; /* ref */
+    struct pages limiters, turns, links; /* owned; links: of `wakes` */
+    struct wheel wakes; /* limiters: their rate opens, or their bucket is full */
+    struct map by_hash;
+    uint32_t n_limiters, n_turns;       /* indices ever used */
+    uint32_t free_limiter, free_turn;   /* index; 0: none */
+    uint32_t limiters_now, turns_now, max_limiters;
+    uint64_t steps; /* of all work: what a pick costs is seen here */
+};
+
+void tree_init(struct tree *t, struct task_store *s, uint32_t max_limiters, msec_t now);
+void tree_fini(struct tree *t);
+
+/* The limiter of a queue (parent 0) or of a key below another one; made if there is none.
+ * hash: keyed, of the key's text: two texts with the same one share a limiter.
+ * 0: no memory, or max_limiters are there. */
+uint32_t tree_limiter(struct tree *t, uint32_t parent, uint64_t hash, const struct key_rule *r);
+/* 0: there is none. */
+uint32_t tree_find_limiter(const struct tree *t, uint32_t parent, uint64_t hash);
+struct turn_kind {
+    uint8_t priority;
+    bool strict, by_order;
+};
+/* The turn of a limiter and a priority below the parent's; made if there is none. 0: no memory. */
+uint32_t tree_turn(struct tree *t, uint32_t limiter, uint32_t parent, struct turn_kind kind);
+/* Lets go of what was made and got no task: a turn and what is above it, a limiter (0: none). */
+void tree_tidy(struct tree *t, uint32_t turn, uint32_t limiter, msec_t now);
+
+/* A task belongs to a turn from its acceptance to its end. */
+void tree_join(struct tree *t, task_slot slot, uint32_t turn);
+void tree_leave(struct tree *t, task_slot slot, msec_t now);
+/* It begins to wait: at the end of its line, or in front (a retry of a strict line). */
+void tree_wait(struct tree *t, task_slot slot, bool first);
+/* It waits no longer, and does not start. */
+void tree_unwait(struct tree *t, task_slot slot);
+/* It starts: leaves its line, and is counted in all limiters above. */
+void tree_start(struct tree *t, task_slot slot, msec_t now);
+/* Its run is over. final: its line need not stand for it any more. */
+void tree_end(struct tree *t, task_slot slot, bool final);
+/* It will not be tried again (it does not run): its line need not stand for it any more. */
+void tree_give_up(struct tree *t, task_slot slot);
+
+void tree_pause(struct tree *t, uint32_t limiter, bool paused);
+/* Rates that let the next one pass are opened. Then: tree_next(). */
+void tree_advance(struct tree *t, msec_t now);
+msec_t tree_next(const struct tree *t);
+/* After a replay: all buckets are empty. */
+void tree_empty_buckets(struct tree *t, msec_t now);
+
+static inline struct turn *tree_turn_at(const struct tree *t, uint32_t turn)
+{
+    return pages_at(&t->turns, turn);
+}
+
+static inline struct limiter *tree_limiter_at(const struct tree *t, uint32_t limiter)
+{
+    return pages_at(&t->limiters, limiter);
+}
+
+#endif

@@ -1,0 +1,108 @@
+/* keyrig.h: a queue with keys, for tests of task/keys: tasks are added by key and priority,
+ * and started as tree_pick says. */
+#ifndef SEGQ_TEST_KEYRIG_H
+#define SEGQ_TEST_KEYRIG_H
+
+#include "task/keys/check.h"
+#include "task/keys/pick.h"
+
+#include <criterion/criterion.h>
+
+#define KEYRIG_START ((msec_t)1780000000000)
+
+struct keyrig {
+    struct task_store store;
+    struct tree tree;
+    struct roots roots;
+    struct key_rule queue, key, below;
+    msec_t head_start[TASK_PRIORITIES];
+    uint32_t limiter; /* the queue's */
+    bool strict, by_order;
+    msec_t now;
+};
+
+static inline void keyrig_init(struct keyrig *r)
+{
+    *r = (struct keyrig){ .now = KEYRIG_START };
+    r->queue.weight = r->key.weight = r->below.weight = 1;
+    task_store_init(&r->store, TASKS_MAX);
+    tree_init(&r->tree, &r->store, 1u << 22, r->now);
+    r->roots.head_start = r->head_start;
+}
+
+static inline void keyrig_fini(struct keyrig *r)
+{
+    cr_expect_null(tree_check(&r->tree), "%s", tree_check(&r->tree));
+    tree_fini(&r->tree);
+    task_store_fini(&r->store);
+}
+
+/* A task that waits; k1, k2: 0 = no key. rule: NULL = the rig's. */
+static inline task_slot keyrig_add_ruled(struct keyrig *r, uint64_t k1, uint64_t k2,
+                                         uint8_t priority, const struct key_rule *rule)
+{
+    struct turn_kind kind = { priority, r->strict, r->by_order };
+    task_no no = task_store_next(&r->store);
+    task_slot slot = task_slot_of(no);
+    uint32_t l, turn;
+
+    cr_assert_eq(task_store_put(&r->store, no), 0);
+    task_set_state(&r->store, slot, TASK_WAITING);
+    l = r->limiter = tree_limiter(&r->tree, 0, 1, &r->queue);
+    turn = r->roots.turn[priority] = tree_turn(&r->tree, l, 0, kind);
+    if (k1 != 0) {
+        l = tree_limiter(&r->tree, l, k1, rule != NULL ? rule : &r->key);
+        turn = tree_turn(&r->tree, l, turn, kind);
+    }
+    if (k2 != 0) {
+        l = tree_limiter(&r->tree, l, k2, &r->below);
+        turn = tree_turn(&r->tree, l, turn, kind);
+    }
+    cr_assert_neq(turn, 0);
+    task_at(&r->store, slot)->priority = priority;
+    task_at(&r->store, slot)->entered_ms = (uint64_t)r->now & (((uint64_t)1 << 42) - 1);
+    task_at(&r->store, slot)->entry = (uint32_t)(no >> TASK_SLOT_BITS);
+    tree_join(&r->tree, slot, turn);
+    tree_wait(&r->tree, slot, false);
+    return slot;
+}
+
+static inline task_slot keyrig_add(struct keyrig *r, uint64_t k1, uint64_t k2, uint8_t priority)
+{
+    return keyrig_add_ruled(r, k1, k2, priority, NULL);
+}
+
+/* The next one starts; SLOT_NONE. */
+static inline task_slot keyrig_take(struct keyrig *r)
+{
+    uint32_t served;
+    task_slot slot;
+
+    tree_advance(&r->tree, r->now);
+    slot = tree_pick(&r->tree, &r->roots, &served);
+    if (slot == SLOT_NONE)
+        return slot;
+    tree_pay(&r->tree, served);
+    tree_start(&r->tree, slot, r->now);
+    task_set_state(&r->store, slot, TASK_RUNNING);
+    return slot;
+}
+
+static inline void keyrig_leave(struct keyrig *r, task_slot slot)
+{
+    tree_leave(&r->tree, slot, r->now);
+    task_set_state(&r->store, slot, TASK_FREE);
+    task_store_give(&r->store, slot);
+    for (unsigned p = 0; p < TASK_PRIORITIES; p++)
+        if (r->roots.turn[p] != 0 && tree_turn_at(&r->tree, r->roots.turn[p])->limiter == 0)
+            r->roots.turn[p] = 0;
+}
+
+static inline void keyrig_done(struct keyrig *r, task_slot slot)
+{
+    tree_end(&r->tree, slot, true);
+    task_set_state(&r->store, slot, TASK_SUCCEEDED);
+    keyrig_leave(r, slot);
+}
+
+#endif

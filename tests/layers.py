@@ -80,6 +80,8 @@ ROOMS = {
     "task/parts": (PURE, ["common/base"]),
     "task/store": (PURE, ["common/base", "task/parts"]),
     "task/keys": (PURE, ["common/base", "task/parts", "task/store"]),
+    "task/records": (PURE, ["common/base"]),
+    "task/engine": (PURE, ["common/base", "task/parts", "task/store", "task/keys", "task/records"]),
     "queuemng": (MIXED, ["common/supervisor", "common/config"]),
     "queuemng/policy": (PURE, CALM + ["common/config"]),
     "queuemng/state": (PURE, CALM + ["common/config", "queuemng/policy"]),

@@ -1,6 +1,7 @@
 /* tree.c: limiters and turns: made, found, let go; tasks join and leave; starts are counted. */
 #include "task/keys/tree.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/base/err.h"
@@ -22,6 +23,8 @@ void tree_init(struct tree *t, struct task_store *s, uint32_t max_limiters, msec
 
 void tree_fini(struct tree *t)
 {
+    for (uint32_t i = 1; i < t->n_limiters; i++)
+        free(tree_limiter_at(t, i)->text);
     pages_fini(&t->limiters);
     pages_fini(&t->turns);
     pages_fini(&t->links);
@@ -40,23 +43,28 @@ uint32_t tree_find_limiter(const struct tree *t, uint32_t parent, uint64_t hash)
     return i == MAP_NONE ? 0 : (uint32_t)i;
 }
 
-uint32_t tree_limiter(struct tree *t, uint32_t parent, uint64_t hash, const struct key_rule *r)
+uint32_t tree_limiter(struct tree *t, uint32_t parent, const struct key_name *k,
+                      const struct key_rule *r)
 {
-    uint32_t i = tree_find_limiter(t, parent, hash);
+    uint32_t i = tree_find_limiter(t, parent, k->hash);
+    char *text;
 
     assert(r->weight >= 1);
     if (i != 0)
         return i;
     i = t->free_limiter != 0 ? t->free_limiter : t->n_limiters;
-    if (t->limiters_now >= t->max_limiters || pages_reach(&t->limiters, i) < 0 ||
-        pages_reach(&t->links, i) < 0 || map_set(&t->by_hash, hash_below(parent, hash), i) < 0)
+    text = t->limiters_now < t->max_limiters ? strndup(k->text, k->len) : NULL;
+    if (text == NULL || pages_reach(&t->limiters, i) < 0 || pages_reach(&t->links, i) < 0 ||
+        map_set(&t->by_hash, hash_below(parent, k->hash), i) < 0) {
+        free(text);
         return 0;
+    }
     if (t->free_limiter != 0)
         t->free_limiter = tree_limiter_at(t, i)->parent;
     else
         t->n_limiters++;
-    *tree_limiter_at(t, i) = (struct limiter){ .rule = r, .hash = hash_below(parent, hash),
-                                               .parent = parent, .is_root = parent == 0 };
+    *tree_limiter_at(t, i) = (struct limiter){ .rule = r, .text = text, .parent = parent,
+                                               .hash = hash_below(parent, k->hash) };
     if (parent != 0)
         tree_limiter_at(t, parent)->below++;
     t->limiters_now++;
@@ -80,6 +88,7 @@ static void limiter_release(struct tree *t, uint32_t i, msec_t now)
         }
         wheel_clear(&t->wakes, i);
         map_del(&t->by_hash, l->hash);
+        free(l->text);
         *l = (struct limiter){ .parent = t->free_limiter };
         t->free_limiter = i;
         t->limiters_now--;
@@ -233,6 +242,23 @@ void tree_start(struct tree *t, task_slot slot, msec_t now)
         count_start(t, i, now);
 }
 
+void tree_resume(struct tree *t, task_slot slot, bool runs)
+{
+    uint32_t turn = task_at(t->store, slot)->turn;
+    struct turn *u = tree_turn_at(t, turn);
+
+    if (u->strict)
+        u->busy++;
+    ring_settle_line(t, turn);
+    for (uint32_t i = runs ? u->limiter : 0; i != 0; i = tree_limiter_at(t, i)->parent) {
+        struct limiter *l = tree_limiter_at(t, i);
+
+        l->running++;
+        if (l->rule->at_once != 0 && l->running >= l->rule->at_once)
+            close_or_open(t, i, CLOSED_AT_ONCE, true);
+    }
+}
+
 void tree_give_up(struct tree *t, task_slot slot)
 {
     uint32_t turn = task_at(t->store, slot)->turn;
@@ -300,5 +326,22 @@ void tree_empty_buckets(struct tree *t, msec_t now)
         l->tat = rate_empty(&l->rule->rate, now);
         close_or_open(t, i, CLOSED_RATE, true);
         wheel_set(&t->wakes, i, rate_when(&l->rule->rate, l->tat));
+    }
+}
+
+void tree_reconsider(struct tree *t, msec_t now)
+{
+    for (uint32_t i = 1; i < t->n_limiters; i++) {
+        struct limiter *l = tree_limiter_at(t, i);
+        bool rate;
+
+        if (l->rule == NULL)
+            continue;
+        rate = rate_lets(&l->rule->rate, l->tat, now);
+        if (!rate)
+            wheel_set(&t->wakes, i, rate_when(&l->rule->rate, l->tat));
+        close_or_open(t, i, CLOSED_RATE, !rate);
+        close_or_open(t, i, CLOSED_AT_ONCE,
+                      l->rule->at_once != 0 && l->running >= l->rule->at_once);
     }
 }

@@ -22,7 +22,7 @@
  * of the head starts.
  *
  * A limiter without turns goes when its bucket is full again: no limit is reset by emptying
- * a line. Memory: 64 bytes a limiter, 72 a turn, 32 for finding them. */
+ * a line. Memory: 64 bytes and its text a limiter, 72 a turn, 32 for finding them. */
 #ifndef SEGQ_TASK_TREE_H
 #define SEGQ_TASK_TREE_H
 
@@ -45,6 +45,7 @@ enum closed {
 
 struct limiter {
     const struct key_rule *rule; /* NULL: the index is free */
+    char *text;       /* owned; its key, 0-terminated */
     uint64_t hash;    /* of its key, below its parent */
     int64_t tat;      /* rate.h */
     uint32_t parent;  /* the key above, or the queue's; free: the next free one */
@@ -52,7 +53,7 @@ struct limiter {
     uint32_t below;   /* limiters whose parent it is */
     uint32_t running; /* tasks of it and below it */
     uint8_t closed;   /* enum closed, bits */
-    bool is_root;
+    uint32_t queue;   /* the owner's name for the queue that it is part of */
 };
 
 struct turn {
@@ -85,10 +86,15 @@ struct tree {
 void tree_init(struct tree *t, struct task_store *s, uint32_t max_limiters, msec_t now);
 void tree_fini(struct tree *t);
 
+struct key_name {
+    const char *text;
+    uint32_t len;
+    uint64_t hash; /* keyed: two texts with the same one share a limiter */
+};
 /* The limiter of a queue (parent 0) or of a key below another one; made if there is none.
- * hash: keyed, of the key's text: two texts with the same one share a limiter.
  * 0: no memory, or max_limiters are there. */
-uint32_t tree_limiter(struct tree *t, uint32_t parent, uint64_t hash, const struct key_rule *r);
+uint32_t tree_limiter(struct tree *t, uint32_t parent, const struct key_name *k,
+                      const struct key_rule *r);
 /* 0: there is none. */
 uint32_t tree_find_limiter(const struct tree *t, uint32_t parent, uint64_t hash);
 struct turn_kind {
@@ -109,6 +115,9 @@ void tree_wait(struct tree *t, task_slot slot, bool first);
 void tree_unwait(struct tree *t, task_slot slot);
 /* It starts: leaves its line, and is counted in all limiters above. */
 void tree_start(struct tree *t, task_slot slot, msec_t now);
+/* As tree_start, of a task that was running (or between two attempts) when the state was
+ * written down: it is in no line, and no rate pays. */
+void tree_resume(struct tree *t, task_slot slot, bool runs);
 /* Its run is over. final: its line need not stand for it any more. */
 void tree_end(struct tree *t, task_slot slot, bool final);
 /* It will not be tried again (it does not run): its line need not stand for it any more. */
@@ -118,6 +127,8 @@ void tree_pause(struct tree *t, uint32_t limiter, bool paused);
 /* Rates that let the next one pass are opened. Then: tree_next(). */
 void tree_advance(struct tree *t, msec_t now);
 msec_t tree_next(const struct tree *t);
+/* Rules have changed in place: every limiter is closed or open as they say now. */
+void tree_reconsider(struct tree *t, msec_t now);
 /* After a replay: all buckets are empty. */
 void tree_empty_buckets(struct tree *t, msec_t now);
 

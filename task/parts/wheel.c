@@ -119,7 +119,7 @@ static bool find_slot(const struct wheel *w, unsigned *level, unsigned *slot, ms
     return false;
 }
 
-uint32_t wheel_pop(struct wheel *w, msec_t now)
+uint32_t wheel_pop_at(struct wheel *w, msec_t now, msec_t *when)
 {
     unsigned level, slot;
     msec_t begin;
@@ -136,6 +136,7 @@ uint32_t wheel_pop(struct wheel *w, msec_t now)
     if (w->due.first != 0 && link_of(w, w->due.first - 1)->when <= now) {
         uint32_t id = w->due.first - 1;
 
+        *when = link_of(w, id)->when;
         take_out(w, id);
         return id;
     }

@@ -45,8 +45,14 @@ void wheel_init(struct wheel *w, struct pages *links, msec_t now);
 void wheel_set(struct wheel *w, uint32_t id, msec_t when);
 /* Not armed: nothing happens. */
 void wheel_clear(struct wheel *w, uint32_t id);
-/* The next one that is due at `now`, no longer armed; WHEEL_NONE. */
-uint32_t wheel_pop(struct wheel *w, msec_t now);
+/* The next one that is due at `now`, no longer armed, and its moment; WHEEL_NONE. */
+uint32_t wheel_pop_at(struct wheel *w, msec_t now, msec_t *when);
+static inline uint32_t wheel_pop(struct wheel *w, msec_t now)
+{
+    msec_t when;
+
+    return wheel_pop_at(w, now, &when);
+}
 /* When to call wheel_pop next: never after the first timer, at most six times before it.
  * MSEC_NEVER: nothing is armed. */
 msec_t wheel_next(const struct wheel *w);

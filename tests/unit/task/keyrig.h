@@ -13,7 +13,6 @@
 struct keyrig {
     struct task_store store;
     struct tree tree;
-    struct roots roots;
     struct key_rule queue, key, below;
     msec_t head_start[TASK_PRIORITIES];
     uint32_t limiter; /* the queue's */
@@ -27,7 +26,6 @@ static inline void keyrig_init(struct keyrig *r)
     r->queue.weight = r->key.weight = r->below.weight = 1;
     task_store_init(&r->store, TASKS_MAX);
     tree_init(&r->tree, &r->store, 1u << 22, r->now);
-    r->roots.head_start = r->head_start;
 }
 
 static inline void keyrig_fini(struct keyrig *r)
@@ -35,6 +33,14 @@ static inline void keyrig_fini(struct keyrig *r)
     cr_expect_null(tree_check(&r->tree), "%s", tree_check(&r->tree));
     tree_fini(&r->tree);
     task_store_fini(&r->store);
+}
+
+static inline uint32_t keyrig_limiter(struct keyrig *r, uint32_t parent, uint64_t key,
+                                      const struct key_rule *rule)
+{
+    struct key_name k = { "key", 3, key };
+
+    return tree_limiter(&r->tree, parent, &k, rule);
 }
 
 /* A task that waits; k1, k2: 0 = no key. rule: NULL = the rig's. */
@@ -48,14 +54,14 @@ static inline task_slot keyrig_add_ruled(struct keyrig *r, uint64_t k1, uint64_t
 
     cr_assert_eq(task_store_put(&r->store, no), 0);
     task_set_state(&r->store, slot, TASK_WAITING);
-    l = r->limiter = tree_limiter(&r->tree, 0, 1, &r->queue);
-    turn = r->roots.turn[priority] = tree_turn(&r->tree, l, 0, kind);
+    l = r->limiter = keyrig_limiter(r, 0, 1, &r->queue);
+    turn = tree_turn(&r->tree, l, 0, kind);
     if (k1 != 0) {
-        l = tree_limiter(&r->tree, l, k1, rule != NULL ? rule : &r->key);
+        l = keyrig_limiter(r, l, k1, rule != NULL ? rule : &r->key);
         turn = tree_turn(&r->tree, l, turn, kind);
     }
     if (k2 != 0) {
-        l = tree_limiter(&r->tree, l, k2, &r->below);
+        l = keyrig_limiter(r, l, k2, &r->below);
         turn = tree_turn(&r->tree, l, turn, kind);
     }
     cr_assert_neq(turn, 0);
@@ -79,7 +85,9 @@ static inline task_slot keyrig_take(struct keyrig *r)
     task_slot slot;
 
     tree_advance(&r->tree, r->now);
-    slot = tree_pick(&r->tree, &r->roots, &served);
+    if (r->limiter == 0 || tree_limiter_at(&r->tree, r->limiter)->rule == NULL)
+        return SLOT_NONE;
+    slot = tree_pick(&r->tree, r->limiter, r->head_start, &served);
     if (slot == SLOT_NONE)
         return slot;
     tree_pay(&r->tree, served);
@@ -93,9 +101,6 @@ static inline void keyrig_leave(struct keyrig *r, task_slot slot)
     tree_leave(&r->tree, slot, r->now);
     task_set_state(&r->store, slot, TASK_FREE);
     task_store_give(&r->store, slot);
-    for (unsigned p = 0; p < TASK_PRIORITIES; p++)
-        if (r->roots.turn[p] != 0 && tree_turn_at(&r->tree, r->roots.turn[p])->limiter == 0)
-            r->roots.turn[p] = 0;
 }
 
 static inline void keyrig_done(struct keyrig *r, task_slot slot)

@@ -1,0 +1,300 @@
+/* apply.c: one function per kind of record, in the order of a task's life. */
+#include "task/engine/apply.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/grow.h"
+#include "task/engine/arrive.h"
+#include "task/engine/queues.h"
+
+#define BIT(S) (1u << TASK_##S)
+
+static int apply_pool(struct engine *e, const struct trec *r)
+{
+    struct task_rules rules;
+    char *match = strndup(r->name.p, r->name.n);
+    int rc = match == NULL ? SQ_ENOMEM : rules_decode(&rules, r->rules.p, r->rules.n);
+    struct pool *p = NULL;
+
+    for (uint32_t i = 0; rc == 0 && i < e->n_pools; i++)
+        if (strcmp(e->pool[i]->match, match) == 0) {
+            pool_set_rules(e->pool[i], &rules);
+            tree_reconsider(&e->tree, e->at);
+            free(match);
+            return 0;
+        }
+    if (rc == 0 && (!GROW(e->pool, e->n_pools, e->pools_cap, 4) ||
+                    (p = calloc(1, sizeof(*p))) == NULL))
+        rc = SQ_ENOMEM;
+    if (rc < 0) {
+        free(match);
+        return rc;
+    }
+    p->match = match;
+    pool_set_rules(p, &rules);
+    e->pool[e->n_pools++] = p;
+    return 0;
+}
+
+static int apply_at(struct engine *e, const struct trec *r)
+{
+    if (r->until >= (uint64_t)WHEEL_MAX)
+        return SQ_EPROTO;
+    e->at = e->logged_at = (msec_t)r->until;
+    return 0;
+}
+
+/* Lives stand while the node stands: delays, back-offs and leases do not. */
+static int apply_stood(struct engine *e, const struct trec *r)
+{
+    for (task_slot s = 0; s < e->store.n_slots; s++) {
+        enum task_state state = (enum task_state)task_at(&e->store, s)->state;
+        msec_t when = wheel_when(&e->timers, s);
+
+        if (when != 0 && (state == TASK_WAITING || task_state_is_final(state)))
+            arm(e, s, u64_min((uint64_t)when + r->until, (uint64_t)WHEEL_MAX - 1));
+    }
+    return 0;
+}
+
+static int apply_name(struct engine *e, const struct trec *r)
+{
+    struct name_hash h = { r->lo, r->hi };
+    int rc = r->kind_of >= NAME_NKINDS || r->no == 0 || (r->lo | r->hi) == 0 ||
+                     r->until >= (uint64_t)WHEEL_MAX
+                 ? SQ_EPROTO
+                 : names_add(&e->names, (enum name_kind)r->kind_of, h, r->no, r->digest);
+
+    if (rc == 0 && r->until != 0)
+        names_end(&e->names, r->no, (msec_t)r->until);
+    return rc;
+}
+
+static int apply_enter(struct engine *e, task_slot slot, const struct trec *r)
+{
+    const struct task *t = task_at(&e->store, slot);
+    uint32_t index;
+
+    return arrive_enter(e, slot, r, t->state == TASK_RETRYING &&
+                        queue_of(e, slot, &index)->pool->rules.order == ORDER_STRICT);
+}
+
+/* It waits no longer: its entry and its place go. */
+static void leave_row(struct engine *e, task_slot slot)
+{
+    uint32_t index;
+    struct queue *q = queue_of(e, slot, &index);
+
+    rank_del(&q->rank, queue_entry(q, task_at(&e->store, slot)));
+}
+
+static int apply_start(struct engine *e, task_slot slot, const struct trec *r)
+{
+    struct task *t = task_at(&e->store, slot);
+
+    leave_row(e, slot);
+    tree_start(&e->tree, slot, e->at);
+    task_set_state(&e->store, slot, TASK_RUNNING);
+    t->lease = r->lease;
+    t->attempts = t->attempts < ATTEMPTS_MAX ? (t->attempts + 1) & 63 : ATTEMPTS_MAX;
+    e->next_lease = u64_max(e->next_lease, r->lease + 1);
+    arm(e, slot, r->until);
+    return 0;
+}
+
+static int apply_extend(struct engine *e, task_slot slot, const struct trec *r)
+{
+    arm(e, slot, r->until);
+    return 0;
+}
+
+static int apply_retry(struct engine *e, task_slot slot, const struct trec *r)
+{
+    tree_end(&e->tree, slot, false);
+    task_at(&e->store, slot)->lease = 0;
+    task_set_state(&e->store, slot, TASK_RETRYING);
+    arm(e, slot, r->until);
+    return 0;
+}
+
+/* Whatever it was doing, it is over. */
+static void finish(struct engine *e, task_slot slot, enum task_state to, uint64_t until)
+{
+    struct task *t = task_at(&e->store, slot);
+    uint32_t index;
+    const struct queue *q = queue_of(e, slot, &index);
+
+    if (t->state == TASK_RUNNING) {
+        tree_end(&e->tree, slot, true);
+        t->lease = 0;
+    } else if (t->state == TASK_RETRYING) {
+        tree_give_up(&e->tree, slot);
+    } else if (t->state == TASK_WAITING) {
+        leave_row(e, slot);
+        tree_unwait(&e->tree, slot);
+    }
+    arm(e, slot, until);
+    t->cancel = 0;
+    task_set_state(&e->store, slot, to);
+    names_end(&e->names, task_number(&e->store, slot),
+              ms_max(e->at, 1) + (msec_t)q->pool->rules.dedup_ms);
+}
+
+static int apply_done(struct engine *e, task_slot slot, const struct trec *r)
+{
+    task_at(&e->store, slot)->body = r->body;
+    finish(e, slot, TASK_SUCCEEDED, r->until);
+    return 0;
+}
+
+static int apply_dead(struct engine *e, task_slot slot, const struct trec *r)
+{
+    finish(e, slot, TASK_DEAD, r->until);
+    return 0;
+}
+
+static int apply_cancel(struct engine *e, task_slot slot, const struct trec *r)
+{
+    finish(e, slot, TASK_CANCELLED, r->until);
+    return 0;
+}
+
+static int apply_stop(struct engine *e, task_slot slot, const struct trec *r)
+{
+    (void)r;
+    task_at(&e->store, slot)->cancel = 1;
+    return 0;
+}
+
+static int apply_expire(struct engine *e, task_slot slot, const struct trec *r)
+{
+    finish(e, slot, TASK_EXPIRED, r->until);
+    return 0;
+}
+
+static int apply_redrive(struct engine *e, task_slot slot, const struct trec *r)
+{
+    int rc = arrive_enter(e, slot, r, false);
+
+    if (rc == 0) {
+        task_at(&e->store, slot)->attempts = 0;
+        names_live(&e->names, r->no);
+    }
+    return rc;
+}
+
+static int apply_order(struct engine *e, task_slot slot, const struct trec *r)
+{
+    struct task *t = task_at(&e->store, slot);
+
+    if (t->state == TASK_WAITING)
+        tree_unwait(&e->tree, slot);
+    t->order = r->order;
+    if (t->state == TASK_WAITING)
+        tree_wait(&e->tree, slot, false);
+    return 0;
+}
+
+static int apply_delay(struct engine *e, task_slot slot, const struct trec *r)
+{
+    arm(e, slot, 0);
+    task_at(&e->store, slot)->cancel = r->wall != 0;
+    wheel_set(r->wall != 0 ? &e->walls : &e->timers, slot, (msec_t)r->until);
+    return 0;
+}
+
+static int apply_gone(struct engine *e, task_slot slot, const struct trec *r)
+{
+    (void)r;
+    arrive_gone(e, slot);
+    return 0;
+}
+
+#define FINAL (BIT(SUCCEEDED) | BIT(DEAD) | BIT(CANCELLED) | BIT(EXPIRED))
+
+/* Of a task that is there: its record, and the states in which it may come. */
+static const struct {
+    int (*fn)(struct engine *e, task_slot slot, const struct trec *r);
+    uint16_t states;
+    bool needs_time; /* until is not 0 */
+} of_task[TREC_NKINDS] = {
+    [TREC_ENTER] = { apply_enter, BIT(SCHEDULED) | BIT(RETRYING), false },
+    [TREC_START] = { apply_start, BIT(WAITING), true },
+    [TREC_EXTEND] = { apply_extend, BIT(RUNNING), true },
+    [TREC_RETRY] = { apply_retry, BIT(RUNNING), true },
+    [TREC_DONE] = { apply_done, BIT(RUNNING), true },
+    [TREC_DEAD] = { apply_dead, BIT(RUNNING), true },
+    [TREC_CANCEL] = { apply_cancel,
+                      BIT(SCHEDULED) | BIT(WAITING) | BIT(RUNNING) | BIT(RETRYING), true },
+    [TREC_STOP] = { apply_stop, BIT(RUNNING), false },
+    [TREC_EXPIRE] = { apply_expire, BIT(WAITING), true },
+    [TREC_REDRIVE] = { apply_redrive, BIT(DEAD), false },
+    [TREC_ORDER] = { apply_order, BIT(SCHEDULED) | BIT(WAITING) | BIT(RETRYING), false },
+    [TREC_DELAY] = { apply_delay, BIT(SCHEDULED), true },
+    [TREC_READ] = { apply_extend, FINAL, true },
+    [TREC_GONE] = { apply_gone, FINAL, false },
+};
+
+static int apply_to_task(struct engine *e, const struct trec *r)
+{
+    task_slot slot = task_find(&e->store, r->no);
+
+    if (of_task[r->kind].fn == NULL)
+        return SQ_EPROTO;
+    if (slot == SLOT_NONE ||
+        (of_task[r->kind].states >> task_at(&e->store, slot)->state & 1) == 0 ||
+        r->until >= (uint64_t)WHEEL_MAX || (of_task[r->kind].needs_time && r->until == 0))
+        return SQ_EPROTO;
+    return of_task[r->kind].fn(e, slot, r);
+}
+
+int apply(struct engine *e, const struct trec *r)
+{
+    switch ((enum trec_kind)r->kind) {
+    case TREC_POOL:
+        return apply_pool(e, r);
+    case TREC_AT:
+        return apply_at(e, r);
+    case TREC_STOOD:
+        return apply_stood(e, r);
+    case TREC_ACCEPT:
+        return arrive_accept(e, r);
+    case TREC_NAME:
+        return apply_name(e, r);
+    case TREC_TASK:
+        return arrive_task(e, r);
+    case TREC_SNAP:
+        e->store.next_order = u64_max(e->store.next_order, r->lo);
+        e->next_lease = u64_max(e->next_lease, r->lease);
+        return 0;
+    case TREC_SNAP_END:
+        return arrive_end(e);
+    default:
+        return apply_to_task(e, r);
+    }
+}
+
+int perform(struct engine *e, const struct trec *r)
+{
+    int rc;
+
+    if (e->logged_at != e->at) {
+        struct trec at = { .kind = TREC_AT, .until = (uint64_t)e->at };
+
+        trec_append(&at, &e->log);
+        e->logged_at = e->at;
+    }
+    rc = apply(e, r);
+    if (rc == 0)
+        trec_append(r, &e->log);
+    return rc;
+}
+
+void perform_sure(struct engine *e, const struct trec *r)
+{
+    int rc = perform(e, r);
+
+    assert(rc == 0);
+    (void)rc;
+}

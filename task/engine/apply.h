@@ -1,0 +1,16 @@
+/* apply.h: carries records out: the only code that changes tasks. Pure.
+ * For the files of this room. */
+#ifndef SEGQ_TASK_APPLY_H
+#define SEGQ_TASK_APPLY_H
+
+#include "task/engine/engine.h"
+
+/* 0; SQ_ENOMEM, nothing has changed; SQ_EPROTO: the record contradicts the state (never of a
+ * record that a command of this engine made). */
+SQ_CHECK int apply(struct engine *e, const struct trec *r);
+/* Carries it out, and puts it into the log. */
+SQ_CHECK int perform(struct engine *e, const struct trec *r);
+/* The same of a record that needs no memory and fits: asserted. */
+void perform_sure(struct engine *e, const struct trec *r);
+
+#endif

@@ -1,0 +1,214 @@
+/* arrive.c: what may fail comes first; then nothing does. */
+#include "task/engine/arrive.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "task/engine/queues.h"
+
+static bool is_time(uint64_t ms)
+{
+    return ms < (uint64_t)WHEEL_MAX;
+}
+
+void arm(struct engine *e, task_slot slot, uint64_t until)
+{
+    const struct task *t = task_at(&e->store, slot);
+
+    wheel_clear(t->state == TASK_SCHEDULED && t->cancel ? &e->walls : &e->timers, slot);
+    if (until != 0)
+        wheel_set(&e->timers, slot, (msec_t)until);
+}
+
+/* The task has slot, turn and queue, and no state yet. */
+static int begin(struct engine *e, const struct trec *r)
+{
+    task_slot slot = task_slot_of(r->no);
+    uint32_t queue, turn;
+    struct task *t;
+    int rc;
+
+    if (r->no >> TASK_SLOT_BITS == 0 || slot >= e->store.max || r->priority >= TASK_PRIORITIES ||
+        r->state >= TASK_NSTATES || !is_time(r->until) || !is_time(r->entered))
+        return SQ_EPROTO;
+    rc = queue_get(e, &r->name, &queue);
+    if (rc < 0)
+        return rc;
+    rc = pages_reach(&e->links, slot);
+    turn = rc < 0 ? 0 : queue_turn(e, queue, (uint8_t)r->priority, &r->key1, &r->key2);
+    rc = turn == 0 ? SQ_ENOMEM : task_store_put(&e->store, r->no);
+    if (rc < 0) {
+        tree_tidy(&e->tree, turn, 0, e->at);
+        queue_tidy(e, queue);
+        return rc;
+    }
+    t = task_at(&e->store, slot);
+    t->priority = r->priority & (TASK_PRIORITIES - 1);
+    t->order = r->order;
+    t->body = r->body;
+    t->entered_ms = r->entered & (WHEEL_MAX - 1);
+    tree_join(&e->tree, slot, turn);
+    queue_at(e, queue)->tasks++;
+    return 0;
+}
+
+static void end(struct engine *e, task_slot slot)
+{
+    uint32_t index;
+    struct queue *q = queue_of(e, slot, &index);
+
+    assert(q->tasks > 0);
+    tree_leave(&e->tree, slot, e->at);
+    task_store_give(&e->store, slot);
+    q->tasks--;
+    queue_tidy(e, index);
+}
+
+static void schedule(struct engine *e, task_slot slot, const struct trec *r)
+{
+    task_set_state(&e->store, slot, TASK_SCHEDULED);
+    task_at(&e->store, slot)->cancel = r->wall != 0;
+    wheel_set(r->wall != 0 ? &e->walls : &e->timers, slot, (msec_t)r->until);
+}
+
+int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, bool first)
+{
+    struct task *t = task_at(&e->store, slot);
+    uint32_t index;
+    struct queue *q = queue_of(e, slot, &index);
+    uint64_t entry = q->rank.next;
+
+    if (!is_time(r->entered) || !is_time(r->until))
+        return SQ_EPROTO;
+    if (rank_add(&q->rank, entry) < 0)
+        return SQ_ENOMEM;
+    arm(e, slot, r->until);
+    t->cancel = 0;
+    task_set_state(&e->store, slot, TASK_WAITING);
+    t->entry = (uint32_t)entry;
+    t->entered_ms = r->entered & (WHEEL_MAX - 1);
+    tree_wait(&e->tree, slot, first);
+    return 0;
+}
+
+int arrive_accept(struct engine *e, const struct trec *r)
+{
+    task_slot slot = task_slot_of(r->no);
+    int rc = r->state == TASK_WAITING || (r->state == TASK_SCHEDULED && r->until != 0)
+                 ? begin(e, r)
+                 : SQ_EPROTO;
+
+    if (rc < 0)
+        return rc;
+    if (r->state == TASK_SCHEDULED)
+        schedule(e, slot, r);
+    else
+        rc = arrive_enter(e, slot, r, false);
+    if (rc < 0)
+        end(e, slot);
+    return rc;
+}
+
+/* Through the states that lead to it. */
+static void reach_state(struct engine *e, task_slot slot, enum task_state s)
+{
+    task_set_state(&e->store, slot, TASK_WAITING);
+    if (s == TASK_CANCELLED || s == TASK_EXPIRED) {
+        task_set_state(&e->store, slot, s);
+    } else if (s != TASK_WAITING) {
+        task_set_state(&e->store, slot, TASK_RUNNING);
+        if (s != TASK_RUNNING)
+            task_set_state(&e->store, slot, s);
+    }
+}
+
+int arrive_task(struct engine *e, const struct trec *r)
+{
+    task_slot slot = task_slot_of(r->no);
+    int rc = r->state == TASK_FREE || r->attempts > ATTEMPTS_MAX ? SQ_EPROTO : begin(e, r);
+    struct task *t;
+
+    if (rc < 0)
+        return rc;
+    t = task_at(&e->store, slot);
+    t->attempts = r->attempts & 63;
+    if (r->state == TASK_SCHEDULED) {
+        schedule(e, slot, r);
+        return 0;
+    }
+    reach_state(e, slot, (enum task_state)r->state);
+    arm(e, slot, r->until);
+    t->cancel = r->state == TASK_RUNNING && r->wall != 0;
+    if (r->state == TASK_RUNNING || r->state == TASK_RETRYING)
+        tree_resume(&e->tree, slot, r->state == TASK_RUNNING);
+    if (r->state == TASK_RUNNING)
+        t->lease = r->lease;
+    if (r->state == TASK_WAITING)
+        t->lease = r->entry; /* where its line will be, until arrive_end() */
+    return 0;
+}
+
+struct waiting {
+    uint32_t queue;
+    bool behind; /* strict: a retry is in front */
+    uint64_t entry;
+    task_slot slot;
+};
+
+static int compare(const void *pa, const void *pb)
+{
+    const struct waiting *a = pa, *b = pb;
+
+    if (a->queue != b->queue)
+        return a->queue < b->queue ? -1 : 1;
+    return a->entry < b->entry ? -1 : a->entry > b->entry;
+}
+
+static int compare_lines(const void *pa, const void *pb)
+{
+    const struct waiting *a = pa, *b = pb;
+
+    return a->behind != b->behind ? (a->behind ? 1 : -1) : compare(pa, pb);
+}
+
+int arrive_end(struct engine *e)
+{
+    size_t n = e->store.n[TASK_WAITING], k = 0;
+    struct waiting *v = calloc(n + 1, sizeof(*v));
+    int rc = v == NULL ? SQ_ENOMEM : 0;
+
+    for (task_slot s = 0; rc == 0 && s < e->store.n_slots; s++) {
+        struct task *t = task_at(&e->store, s);
+
+        if (t->state != TASK_WAITING)
+            continue;
+        v[k] = (struct waiting){ .entry = t->lease, .slot = s };
+        v[k].behind = queue_of(e, s, &v[k].queue)->pool->rules.order != ORDER_STRICT ||
+                      t->attempts == 0;
+        t->lease = 0;
+        k++;
+    }
+    assert(rc < 0 || k == n);
+    if (rc == 0)
+        qsort(v, n, sizeof(*v), compare);
+    for (size_t i = 0; rc == 0 && i < n; i++) {
+        struct rank *row = &queue_at(e, v[i].queue)->rank;
+
+        rc = v[i].entry < row->next ? SQ_EPROTO : rank_add(row, v[i].entry);
+        task_at(&e->store, v[i].slot)->entry = (uint32_t)v[i].entry;
+    }
+    if (rc == 0)
+        qsort(v, n, sizeof(*v), compare_lines);
+    for (size_t i = 0; rc == 0 && i < n; i++)
+        tree_wait(&e->tree, v[i].slot, false);
+    free(v);
+    return rc;
+}
+
+void arrive_gone(struct engine *e, task_slot slot)
+{
+    arm(e, slot, 0);
+    names_gone(&e->names, task_number(&e->store, slot));
+    task_set_state(&e->store, slot, TASK_FREE);
+    end(e, slot);
+}

@@ -1,0 +1,21 @@
+/* arrive.h: a task gets its slot, its queue, its key, its timer; and leaves them. Pure.
+ * For the files of this room. */
+#ifndef SEGQ_TASK_ARRIVE_H
+#define SEGQ_TASK_ARRIVE_H
+
+#include "task/engine/engine.h"
+
+/* As apply(). ACCEPT: scheduled, or waiting; r->until: when it is due, or expires (0: never). */
+SQ_CHECK int arrive_accept(struct engine *e, const struct trec *r);
+/* TASK, of a snapshot: any state. Lines and rows of entries are made by arrive_end(). */
+SQ_CHECK int arrive_task(struct engine *e, const struct trec *r);
+/* All tasks of the snapshot are there: those that wait get into line, by their entries. */
+SQ_CHECK int arrive_end(struct engine *e);
+/* It begins to wait: an entry in its queue's row, a place in its line (first: in front). */
+SQ_CHECK int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, bool first);
+/* A final task goes, and its queue with the last one. */
+void arrive_gone(struct engine *e, task_slot slot);
+/* Its timer on the node's axis; 0: none. */
+void arm(struct engine *e, task_slot slot, uint64_t until);
+
+#endif

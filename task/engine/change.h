@@ -1,0 +1,24 @@
+/* change.h: callers and operators change tasks. Pure.
+ * Of all: SQ_EUNKNOWN: there is no such task; SQ_ECONFLICT: it is past that; SQ_ESTALE. */
+#ifndef SEGQ_TASK_CHANGE_H
+#define SEGQ_TASK_CHANGE_H
+
+#include "task/engine/engine.h"
+
+/* 0: cancelled: no attempt begins any more. 1: it runs; this attempt is its last. */
+SQ_CHECK int engine_cancel(struct engine *e, task_no no);
+/* Its `order`: where its queue goes by it, it goes before or behind others now. */
+SQ_CHECK int engine_order(struct engine *e, task_no no, int64_t order);
+/* One that is scheduled gets another moment; as in struct submit. SQ_EINVAL: out of range. */
+SQ_CHECK int engine_delay(struct engine *e, task_no no, msec_t delay_ms, msec_t at_wall_ms);
+/* A dead one waits again, with all of its attempts. SQ_ENOMEM. */
+SQ_CHECK int engine_redrive(struct engine *e, task_no no);
+/* Its result has been read: it is kept for a shorter time. Again: nothing. */
+SQ_CHECK int engine_read(struct engine *e, task_no no);
+/* A final one goes now. */
+SQ_CHECK int engine_discard(struct engine *e, task_no no);
+/* Another node has the partition: from now on every command answers SQ_ESTALE, and nothing
+ * happens by itself. */
+void engine_fence(struct engine *e);
+
+#endif

@@ -1,0 +1,28 @@
+/* clock.h: what happens by itself: delays and back-offs end, leases lapse, lives end. Pure. */
+#ifndef SEGQ_TASK_CLOCK_H
+#define SEGQ_TASK_CLOCK_H
+
+#include "task/engine/engine.h"
+
+struct task_now {
+    msec_t ms;      /* wall clock at the start of the process, and monotonic from there */
+    msec_t wall_ms; /* wall clock */
+};
+
+/* It is `now`, also for the commands that follow; at most `most` timers are carried out.
+ * True: more are due. A timer that finds no memory is put off by 100 ms. */
+bool engine_advance(struct engine *e, struct task_now now, unsigned most);
+/* How long nothing happens by itself; MSEC_NEVER. */
+msec_t engine_idle_ms(const struct engine *e, struct task_now now);
+
+/* ---- for the other files of this room ---------------------------------------------- */
+enum why { WHY_NACK = 1, WHY_LAPSED };
+/* The attempt has failed: tried again after delay_ms (< 0: as the back-off says), or dead, or
+ * cancelled if somebody wanted that. */
+void attempt_failed(struct engine *e, task_slot slot, msec_t delay_ms, enum why why);
+/* When a task that begins to wait now expires, for its record; 0: never. */
+uint64_t expiry(const struct engine *e, const struct pool *p);
+/* The end of something that lasts so long; at least a millisecond, within what timers can. */
+uint64_t end_of(const struct engine *e, uint64_t for_ms);
+
+#endif

@@ -1,0 +1,84 @@
+/* engine.c: the parts of a partition, made and freed. */
+#include "task/engine/engine.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/err.h"
+#include "task/engine/apply.h"
+#include "task/engine/queues.h"
+
+void engine_init(struct engine *e, const struct engine_opts *o)
+{
+    assert(o->max_tasks > 0 && o->now_ms > 0);
+    memset(e, 0, sizeof(*e));
+    task_store_init(&e->store, o->max_tasks);
+    tree_init(&e->tree, &e->store, o->max_keys, 1);
+    names_init(&e->names, o->max_tasks * 2, o->seed, 1);
+    pages_init(&e->links, sizeof(struct wheel_link));
+    wheel_init(&e->timers, &e->links, 1); /* so that what is read again comes in order */
+    wheel_init(&e->walls, &e->links, 1);
+    pages_init(&e->queues, sizeof(struct queue));
+    map_init(&e->queue_by_hash, 0); /* hashes are keyed */
+    e->n_queues = 1;
+    e->next_lease = 1;
+    e->at = o->now_ms;
+    memcpy(e->seed, o->seed, NAMES_SEED);
+    buf_init(&e->log);
+}
+
+void engine_fini(struct engine *e)
+{
+    for (uint32_t i = 1; i < e->n_queues; i++) {
+        if (queue_at(e, i)->pool == NULL)
+            continue;
+        free(queue_at(e, i)->name);
+        rank_fini(&queue_at(e, i)->rank);
+    }
+    for (uint32_t i = 0; i < e->n_pools; i++) {
+        free(e->pool[i]->match);
+        free(e->pool[i]);
+    }
+    free(e->pool);
+    map_fini(&e->queue_by_hash);
+    pages_fini(&e->queues);
+    pages_fini(&e->links);
+    names_fini(&e->names);
+    tree_fini(&e->tree);
+    task_store_fini(&e->store);
+    buf_fini(&e->log);
+}
+
+int engine_define(struct engine *e, const char *match, const struct task_rules *r)
+{
+    struct trec rec = { .kind = TREC_POOL, .name = { match, (uint32_t)strlen(match) } };
+    struct buf b;
+    int rc;
+
+    if (rules_check(r) != NULL || rec.name.n == 0 || rec.name.n > KEY_MAX_LEN)
+        return SQ_EINVAL;
+    buf_init(&b);
+    rules_encode(r, &b);
+    rec.rules = (struct trec_text){ (const char *)b.data, (uint32_t)b.len };
+    rc = b.failed ? SQ_ENOMEM : perform(e, &rec);
+    buf_fini(&b);
+    return rc;
+}
+
+void engine_log_reset(struct engine *e)
+{
+    buf_reset(&e->log);
+}
+
+uint64_t engine_bytes(const struct engine *e)
+{
+    uint64_t bytes = pages_bytes(&e->store.slots) + pages_bytes(&e->links) +
+                     pages_bytes(&e->names.v) + pages_bytes(&e->names.links) +
+                     pages_bytes(&e->queues) +
+                     (e->names.by_hash.cap + e->names.by_task.cap) * sizeof(struct map_slot);
+
+    for (uint32_t i = 1; i < e->n_queues; i++)
+        if (queue_at(e, i)->pool != NULL)
+            bytes += rank_bytes(&queue_at(e, i)->rank) + queue_at(e, i)->len + 1;
+    return bytes;
+}

@@ -1,0 +1,79 @@
+/* engine.h: one partition: its queues, their tasks, their clock, and what it writes down. Pure.
+ *
+ * A turn of the process: engine_advance() (clock.h) with the time, commands, then the log
+ * (`log`) goes to the journal as one group, then the answers leave. Commands are in submit.h,
+ * take.h, settle.h, change.h; what is asked in look.h; snapshots and the journal read again
+ * in replay.h.
+ *
+ * Every change is a record, carried out by apply.c alone, now as in a replay. Not in
+ * records: levels of buckets, shares of the running round. After a replay buckets are empty.
+ *
+ * Two clocks (clock.h). `ms`: never goes back; delays, leases, lives. `wall_ms`: for
+ * tasks that name a moment of the wall clock. A task that names one waits until the wall
+ * shows it, however the wall jumps.
+ *
+ * Without memory a command answers SQ_ENOMEM and has changed nothing; when the log has no
+ * memory, log.failed is set: the turn has not happened, and the engine is made anew from the
+ * journal. The engine owns all that it is given but bodies, of which it keeps a number. */
+#ifndef SEGQ_TASK_ENGINE_H
+#define SEGQ_TASK_ENGINE_H
+
+#include "task/engine/rules.h"
+#include "task/keys/tree.h"
+#include "task/parts/rank.h"
+#include "task/records/trec.h"
+#include "task/store/names.h"
+
+#define KEY_MAX_LEN  64
+#define DELAY_MAX_MS ((msec_t)367 * 24 * 3600 * 1000)
+
+struct queue { /* there while it has tasks */
+    struct pool *pool; /* ref; NULL: the index is free */
+    char *name;        /* owned */
+    uint64_t hash;
+    uint32_t len, limiter;
+    uint32_t tasks;   /* in any state */
+    struct rank rank; /* entries of those that wait */
+};
+
+struct engine_counts { /* ever, since the start of the process */
+    uint64_t accepted, same, started, succeeded, retried, dead, cancelled, expired, lapsed, gone;
+};
+
+struct engine {
+    struct task_store store;
+    struct tree tree;
+    struct names names;
+    struct pages links; /* owned; of both wheels: a task is in one of them at most */
+    struct wheel timers, walls;
+    struct pages queues; /* owned; of struct queue, from 1 */
+    struct map queue_by_hash;
+    uint32_t n_queues, free_queue, queues_now;
+    struct pool **pool; /* owned; the first that matches counts */
+    uint32_t n_pools, pools_cap;
+    uint64_t next_lease;
+    msec_t at, wall_at;  /* the moment of the commands: engine_advance() */
+    msec_t logged_at;    /* what the log says of it */
+    msec_t ahead_ms;      /* added to `ms` of each call: it went back over a restart */
+    uint8_t seed[NAMES_SEED];
+    struct buf log; /* records since engine_log_reset, framed (trec.h) */
+    bool fenced;    /* another owner has the partition: every command answers SQ_ESTALE */
+    struct engine_counts counts;
+};
+
+struct engine_opts {
+    uint32_t max_tasks, max_keys;
+    uint8_t seed[NAMES_SEED]; /* the partition's, the same for ever */
+    msec_t now_ms;
+};
+
+void engine_init(struct engine *e, const struct engine_opts *o);
+void engine_fini(struct engine *e);
+/* A definition, or other rules for the same pattern. 0, SQ_EINVAL, SQ_ENOMEM. */
+SQ_CHECK int engine_define(struct engine *e, const char *match, const struct task_rules *r);
+/* The log has been written. */
+void engine_log_reset(struct engine *e);
+/* Memory of tasks, timers, names, ranks and queues; keys are counted apart. */
+uint64_t engine_bytes(const struct engine *e);
+
+#endif

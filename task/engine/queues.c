@@ -1,0 +1,121 @@
+/* queues.c: a table of queues by the keyed hash of their names. */
+#include "task/engine/queues.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+static uint64_t hash_text(const struct engine *e, const char *p, uint32_t n)
+{
+    uint64_t h;
+
+    _Static_assert(crypto_shorthash_KEYBYTES == NAMES_SEED, "one seed for both");
+    crypto_shorthash((uint8_t *)&h, (const uint8_t *)p, n, e->seed);
+    return h;
+}
+
+struct queue *queue_find(const struct engine *e, const char *name, uint32_t len)
+{
+    uint64_t i = map_get(&e->queue_by_hash, hash_text(e, name, len));
+    struct queue *q = i == MAP_NONE ? NULL : queue_at(e, (uint32_t)i);
+
+    return q == NULL || q->len != len || memcmp(q->name, name, len) != 0 ? NULL : q;
+}
+
+static struct pool *pool_of(const struct engine *e, const struct trec_text *name)
+{
+    for (uint32_t i = 0; i < e->n_pools; i++)
+        if (pool_matches(e->pool[i], name->p, name->n))
+            return e->pool[i];
+    return NULL;
+}
+
+int queue_get(struct engine *e, const struct trec_text *name, uint32_t *index)
+{
+    uint64_t hash = hash_text(e, name->p, name->n);
+    uint64_t known = map_get(&e->queue_by_hash, hash);
+    uint32_t i = e->free_queue != 0 ? e->free_queue : e->n_queues;
+    struct pool *pool = pool_of(e, name);
+    char *copy;
+
+    *index = (uint32_t)known;
+    if (known != MAP_NONE)
+        return queue_find(e, name->p, name->n) != NULL ? 0 : SQ_ECONFLICT;
+    if (pool == NULL)
+        return SQ_EUNKNOWN;
+    copy = strndup(name->p, name->n);
+    if (copy == NULL || pages_reach(&e->queues, i) < 0 || map_set(&e->queue_by_hash, hash, i) < 0) {
+        free(copy);
+        return SQ_ENOMEM;
+    }
+    if (e->free_queue != 0)
+        e->free_queue = queue_at(e, i)->limiter;
+    else
+        e->n_queues++;
+    *queue_at(e, i) = (struct queue){ .pool = pool, .name = copy, .hash = hash, .len = name->n };
+    rank_init(&queue_at(e, i)->rank);
+    e->queues_now++;
+    *index = i;
+    return 0;
+}
+
+void queue_tidy(struct engine *e, uint32_t index)
+{
+    struct queue *q = queue_at(e, index);
+
+    assert(q->pool != NULL);
+    if (q->tasks > 0)
+        return;
+    assert(q->rank.n == 0);
+    map_del(&e->queue_by_hash, q->hash);
+    free(q->name);
+    rank_fini(&q->rank);
+    *q = (struct queue){ .limiter = e->free_queue };
+    e->free_queue = index;
+    e->queues_now--;
+}
+
+uint32_t queue_turn(struct engine *e, uint32_t index, uint8_t priority,
+                    const struct trec_text *key1, const struct trec_text *key2)
+{
+    struct queue *q = queue_at(e, index);
+    struct turn_kind kind = { priority, q->pool->rules.order == ORDER_STRICT,
+                              q->pool->rules.order == ORDER_NUMBER };
+    const struct trec_text name = { q->name, q->len }, *path[] = { &name, key1, key2 };
+    uint32_t limiter = 0, turn = 0;
+
+    for (unsigned level = 0; level < KEY_LEVELS && (level == 0 || path[level]->n > 0); level++) {
+        struct key_name k = { path[level]->p, path[level]->n,
+                              hash_text(e, path[level]->p, path[level]->n) };
+        uint32_t l = tree_limiter(&e->tree, limiter, &k, &q->pool->level[level]);
+        uint32_t u = l == 0 ? 0 : tree_turn(&e->tree, l, turn, kind);
+
+        if (u == 0) {
+            tree_tidy(&e->tree, turn, l != 0 ? l : limiter, e->at);
+            return 0;
+        }
+        limiter = l;
+        turn = u;
+        tree_limiter_at(&e->tree, l)->queue = index;
+        if (level == 0)
+            q->limiter = l;
+    }
+    return turn;
+}
+
+struct queue *queue_of(const struct engine *e, task_slot slot, uint32_t *index)
+{
+    const struct turn *u = tree_turn_at(&e->tree, task_at(&e->store, slot)->turn);
+
+    *index = tree_limiter_at(&e->tree, u->limiter)->queue;
+    assert(queue_at(e, *index)->pool != NULL);
+    return queue_at(e, *index);
+}
+
+uint64_t queue_entry(const struct queue *q, const struct task *t)
+{
+    uint32_t back = (uint32_t)q->rank.next - t->entry;
+
+    assert(t->state == TASK_WAITING && back > 0);
+    return q->rank.next - back;
+}

@@ -1,0 +1,29 @@
+/* queues.h: queues come with their first task and go with their last. Pure.
+ * For the files of this room. */
+#ifndef SEGQ_TASK_QUEUES_H
+#define SEGQ_TASK_QUEUES_H
+
+#include "task/engine/engine.h"
+
+/* NULL: it has no task. */
+struct queue *queue_find(const struct engine *e, const char *name, uint32_t len);
+/* Made if there is none. 0 (its index in *index), SQ_EUNKNOWN: no pool matches; SQ_ENOMEM;
+ * SQ_ECONFLICT: another name has the same hash. */
+SQ_CHECK int queue_get(struct engine *e, const struct trec_text *name, uint32_t *index);
+/* Lets it go if it has no task. */
+void queue_tidy(struct engine *e, uint32_t index);
+/* The turn of a key in it; made if there is none. 0: no memory, or too many keys. Nothing is
+ * left behind then. */
+uint32_t queue_turn(struct engine *e, uint32_t index, uint8_t priority,
+                    const struct trec_text *key1, const struct trec_text *key2);
+/* The queue of a task, and its index. */
+struct queue *queue_of(const struct engine *e, task_slot slot, uint32_t *index);
+/* The whole number of its entry, of which the task has the low bits. */
+uint64_t queue_entry(const struct queue *q, const struct task *t);
+
+static inline struct queue *queue_at(const struct engine *e, uint32_t index)
+{
+    return pages_at(&e->queues, index);
+}
+
+#endif

@@ -1,0 +1,183 @@
+/* replay.c: walks slots, names and pools; what is read goes through apply.c. */
+#include "task/engine/replay.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "task/engine/apply.h"
+#include "task/engine/clock.h"
+#include "task/engine/look.h"
+#include "task/engine/queues.h"
+
+static struct trec_text text_of(const char *s)
+{
+    return (struct trec_text){ s, (uint32_t)strlen(s) };
+}
+
+static void write_task(const struct engine *e, task_slot slot, struct buf *out)
+{
+    const struct task *t = task_at(&e->store, slot);
+    struct trec r = { .kind = TREC_TASK, .no = task_number(&e->store, slot) };
+    struct task_view v;
+    uint32_t index;
+
+    if (engine_look(e, r.no, &v) < 0)
+        assert(!"the slot has a task");
+    r.name = text_of(v.queue);
+    r.key1 = text_of(v.key1);
+    r.key2 = text_of(v.key2);
+    r.priority = v.priority;
+    r.order = v.order;
+    r.state = (uint64_t)v.state;
+    r.until = (uint64_t)v.until_ms;
+    r.entered = (uint64_t)v.entered_ms;
+    r.wall = v.by_wall || v.stopping;
+    r.body = v.body;
+    r.attempts = v.attempts;
+    r.lease = v.state == TASK_RUNNING ? t->lease : 0;
+    if (v.state == TASK_WAITING)
+        r.entry = queue_entry(queue_of(e, slot, &index), t);
+    trec_append(&r, out);
+}
+
+static void write_names(const struct engine *e, struct buf *out)
+{
+    for (uint32_t i = 0; i < e->names.n_slots; i++) {
+        const struct name *n = pages_at(&e->names.v, i);
+        struct trec r = { .kind = TREC_NAME, .no = n->no, .kind_of = n->kind, .lo = n->hash.lo,
+                          .hi = n->hash.hi, .digest = n->digest };
+
+        r.until = (uint64_t)wheel_when(&e->names.ends, i);
+        if (n->no != 0)
+            trec_append(&r, out);
+    }
+}
+
+static void write_pools(const struct engine *e, struct buf *out)
+{
+    struct buf rules;
+
+    buf_init(&rules);
+    for (uint32_t i = 0; i < e->n_pools; i++) {
+        struct trec r = { .kind = TREC_POOL, .name = text_of(e->pool[i]->match) };
+
+        buf_reset(&rules);
+        rules_encode(&e->pool[i]->rules, &rules);
+        r.rules = (struct trec_text){ (const char *)rules.data, (uint32_t)rules.len };
+        trec_append(&r, out);
+        out->failed |= rules.failed;
+    }
+    buf_fini(&rules);
+}
+
+void engine_snapshot(const struct engine *e, struct buf *out)
+{
+    struct trec at = { .kind = TREC_AT, .until = (uint64_t)e->logged_at };
+    struct trec snap = { .kind = TREC_SNAP, .lo = e->store.next_order, .lease = e->next_lease };
+    struct trec end = { .kind = TREC_SNAP_END };
+
+    trec_append(&at, out);
+    write_pools(e, out);
+    trec_append(&snap, out);
+    for (task_slot s = 0; s < e->store.n_slots; s++)
+        if (task_at(&e->store, s)->state != TASK_FREE) {
+            write_task(e, s, out);
+            end.lo++;
+        }
+    write_names(e, out);
+    trec_append(&end, out);
+}
+
+int engine_replay(struct engine *e, uint8_t kind, const uint8_t *p, size_t n)
+{
+    struct trec r;
+    int rc = trec_decode(kind, p, n, &r);
+
+    return rc < 0 ? rc : apply(e, &r);
+}
+
+void engine_opened(struct engine *e, msec_t now_ms)
+{
+    msec_t last = e->logged_at;
+    struct trec r = { .kind = TREC_STOOD };
+
+    if (last > now_ms)
+        e->ahead_ms = last - now_ms;
+    e->at = ms_max(last, now_ms);
+    if (last != 0 && now_ms > last) {
+        r.until = (uint64_t)(now_ms - last);
+        perform_sure(e, &r);
+    }
+    tree_empty_buckets(&e->tree, e->at);
+}
+
+/* ---- digest ------------------------------------------------------------------------ */
+
+static void mix(uint64_t *h, uint64_t v)
+{
+    *h = (*h ^ v) * 0x9e3779b97f4a7c15u;
+    *h ^= *h >> 29;
+}
+
+static void mix_text(uint64_t *h, const char *s)
+{
+    for (; *s != 0; s++)
+        mix(h, (uint8_t)*s);
+    mix(h, 256);
+}
+
+/* Who is before it in its line, by number: lines are the same, then. */
+static uint64_t neighbour(const struct engine *e, const struct task *t)
+{
+    return t->prev == 0 ? 0 : task_number(&e->store, t->prev - 1);
+}
+
+static void mix_task(const struct engine *e, task_slot slot, uint64_t *h)
+{
+    const struct task *t = task_at(&e->store, slot);
+    uint32_t index;
+    const struct queue *q = queue_of(e, slot, &index);
+    struct task_view v;
+
+    if (engine_look(e, task_number(&e->store, slot), &v) < 0)
+        assert(!"the slot has a task");
+    mix(h, task_number(&e->store, slot));
+    mix(h, (uint64_t)v.state << 32 | (uint64_t)v.priority << 16 | v.attempts);
+    mix(h, (uint64_t)v.by_wall << 1 | v.stopping);
+    mix(h, (uint64_t)v.order);
+    mix(h, v.body);
+    mix(h, (uint64_t)v.entered_ms);
+    mix(h, (uint64_t)v.until_ms);
+    mix_text(h, v.queue);
+    mix_text(h, v.key1);
+    mix_text(h, v.key2);
+    if (v.state == TASK_RUNNING)
+        mix(h, t->lease);
+    if (v.state != TASK_WAITING)
+        return;
+    mix(h, v.position);
+    if (q->pool->rules.order != ORDER_NUMBER) /* a heap may have another shape */
+        mix(h, neighbour(e, t));
+}
+
+uint64_t engine_digest(const struct engine *e)
+{
+    uint64_t h = e->next_lease, names = 0;
+
+    mix(&h, e->store.next_order);
+    for (task_slot s = 0; s < e->store.n_slots; s++)
+        if (task_at(&e->store, s)->state != TASK_FREE)
+            mix_task(e, s, &h);
+    for (uint32_t i = 0; i < e->names.n_slots; i++) {
+        const struct name *n = pages_at(&e->names.v, i);
+        uint64_t one = n->hash.lo;
+
+        mix(&one, n->hash.hi);
+        mix(&one, n->no);
+        mix(&one, n->digest);
+        if (n->no != 0 && wheel_when(&e->names.ends, i) == 0)
+            names += one; /* in any order; keys that end are let go by the clock */
+    }
+    mix(&h, names);
+    return h;
+}

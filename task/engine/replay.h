@@ -1,0 +1,22 @@
+/* replay.h: the state as records, and records to the state again. Pure.
+ *
+ * A snapshot is records, too: pools, SNAP, a TASK for each task, a NAME for each name, SNAP_END.
+ * It is read into an engine that was just made, before any record that came after it. */
+#ifndef SEGQ_TASK_REPLAY_H
+#define SEGQ_TASK_REPLAY_H
+
+#include "task/engine/engine.h"
+
+/* Appends the whole state, framed (trec.h). Without memory out->failed is set. */
+void engine_snapshot(const struct engine *e, struct buf *out);
+/* One record, in the order in which they were written. 0, SQ_ENOMEM; SQ_EPROTO,
+ * SQ_EUNKNOWN: it is damaged, or a newer segq wrote it. */
+SQ_CHECK int engine_replay(struct engine *e, uint8_t kind, const uint8_t *p, size_t n);
+/* All of it has been read; the node is in service again. Lives are longer by the time for
+ * which it stood; buckets are empty; time goes on from the last record, never back. What
+ * this writes down is in the log, as by a command. */
+void engine_opened(struct engine *e, msec_t now_ms);
+/* Of all that a replay brings back: equal for equal states. */
+uint64_t engine_digest(const struct engine *e);
+
+#endif

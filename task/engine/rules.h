@@ -1,0 +1,76 @@
+/* rules.h: what an operator says of the queues that a pattern matches. Pure.
+ * All members are numbers, so that they go into a record as they are. */
+#ifndef SEGQ_TASK_RULES_H
+#define SEGQ_TASK_RULES_H
+
+#include "common/base/buf.h"
+#include "task/keys/tree.h"
+#include "task/parts/backoff.h"
+
+enum task_order {
+    ORDER_START,  /* first attempts begin in the order of entry */
+    ORDER_STRICT, /* the next one begins when this one is final */
+    ORDER_NUMBER, /* the smallest `order` first */
+    ORDER_NKINDS
+};
+
+#define KEY_LEVELS 3 /* queue, key, key below it */
+
+/* member, least, most. Times: ms. New ones at the end: records have them in this order. */
+#define TASK_RULES(X)                                                                    \
+    X(order, 0, ORDER_NKINDS - 1)                                                        \
+    X(ttl_ms, 0, 400ull * 86400000)         /* waits at most so long; 0: for ever */     \
+    X(result_ms, 0, 400ull * 86400000)      /* kept after its end */                     \
+    X(read_ms, 0, 400ull * 86400000)        /* and after its result was first read */    \
+    X(dead_ms, 0, 400ull * 86400000)        /* kept when dead */                         \
+    X(dedup_ms, 0, 400ull * 86400000)       /* keys are remembered after the end */      \
+    X(lease_ms, 1, 43200000)                /* if the worker names none */               \
+    X(max_attempts, 1, ATTEMPTS_MAX)                                                     \
+    X(retry_min_ms, 0, BACKOFF_MAX)                                                      \
+    X(retry_max_ms, 0, BACKOFF_MAX)                                                      \
+    X(retry_doublings, 0, 30)                                                            \
+    X(retry_jitter, 0, 100)                 /* percent */                                \
+    X(max_waiting, 1, TASKS_MAX)            /* of one queue, in all states */            \
+    X(queue_rate, 0, 1000000000) /* per 1000 s; 0: any */                                \
+    X(queue_burst, 1, RATE_BURST_MAX)                                                    \
+    X(queue_at_once, 0, TASKS_MAX)          /* 0: any */                                 \
+    X(key_rate, 0, 1000000000)                                                           \
+    X(key_burst, 1, RATE_BURST_MAX)                                                      \
+    X(key_at_once, 0, TASKS_MAX)                                                         \
+    X(below_rate, 0, 1000000000)                                                         \
+    X(below_burst, 1, RATE_BURST_MAX)                                                    \
+    X(below_at_once, 0, TASKS_MAX)                                                       \
+    X(head_start_1, 0, 400ull * 86400000)                                                \
+    X(head_start_2, 0, 400ull * 86400000)                                                \
+    X(head_start_3, 0, 400ull * 86400000)                                                \
+    X(head_start_4, 0, 400ull * 86400000)                                                \
+    X(head_start_5, 0, 400ull * 86400000)                                                \
+    X(head_start_6, 0, 400ull * 86400000)                                                \
+    X(head_start_7, 0, 400ull * 86400000)
+
+struct task_rules {
+#define X(m, least, most) uint64_t m;
+    TASK_RULES(X)
+#undef X
+};
+
+/* Three hours to wait, an hour for results, eight attempts ... */
+void rules_default(struct task_rules *r);
+/* NULL, or the member that is out of its range (or below its partner's). */
+const char *rules_check(const struct task_rules *r);
+void rules_encode(const struct task_rules *r, struct buf *b);
+/* Members that are missing (an older record) get their default. 0 or SQ_EPROTO. */
+SQ_CHECK int rules_decode(struct task_rules *r, const char *p, uint32_t n);
+
+struct pool { /* a pattern and its rules */
+    char *match; /* owned; a name, or its beginning and a star */
+    struct task_rules rules;
+    struct key_rule level[KEY_LEVELS]; /* made of the rules; limiters point here */
+    msec_t head_start[TASK_PRIORITIES];
+    struct backoff backoff;
+};
+
+void pool_set_rules(struct pool *p, const struct task_rules *r);
+bool pool_matches(const struct pool *p, const char *queue, uint32_t len);
+
+#endif

@@ -1,0 +1,130 @@
+/* submit.c: names first, then the task: what fails leaves nothing behind. */
+#include "task/engine/submit.h"
+
+#include "common/base/err.h"
+#include "task/engine/apply.h"
+#include "task/engine/clock.h"
+#include "task/engine/queues.h"
+
+static bool is_in_range(const struct submit *s)
+{
+    return s->queue.n > 0 && s->queue.n <= KEY_MAX_LEN && s->key1.n <= KEY_MAX_LEN &&
+           s->key2.n <= KEY_MAX_LEN && (s->key1.n > 0 || s->key2.n == 0) &&
+           s->priority < TASK_PRIORITIES && s->delay_ms >= 0 && s->delay_ms <= DELAY_MAX_MS &&
+           s->at_wall_ms >= 0 && (s->at_wall_ms == 0 || s->delay_ms == 0);
+}
+
+static struct name_hash hash_of(const struct engine *e, enum name_kind kind,
+                                const struct trec_text *queue, const struct trec_text *text)
+{
+    if (text->n == 0)
+        return (struct name_hash){ 0, 0 };
+    return names_hash(&e->names, kind, queue->p, queue->n, text->p, text->n);
+}
+
+/* What name and key mean already. 0: nothing; 1: the task *no; SQ_ECONFLICT. */
+static int known(const struct engine *e, const struct submit *s, const struct name_hash *h,
+                 task_no *no)
+{
+    *no = 0;
+    for (unsigned kind = 0; kind < NAME_NKINDS; kind++) {
+        const struct name *n = (h[kind].lo | h[kind].hi) != 0 ? names_find(&e->names, h[kind])
+                                                              : NULL;
+
+        if (n == NULL)
+            continue;
+        if (n->digest != s->digest || (*no != 0 && *no != n->no))
+            return SQ_ECONFLICT;
+        *no = n->no;
+    }
+    return *no != 0;
+}
+
+static void forget_names(struct engine *e, task_no no)
+{
+    names_end(&e->names, no, e->at);
+    names_gone(&e->names, no);
+    names_advance(&e->names, e->at);
+}
+
+/* Carries out names, then the task; all of it goes into the log, or nothing. */
+static int perform_all(struct engine *e, const struct trec *name, struct trec *accept)
+{
+    size_t len = e->log.len;
+    int rc = 0;
+
+    for (unsigned kind = 0; rc == 0 && kind < NAME_NKINDS; kind++)
+        if ((name[kind].lo | name[kind].hi) != 0)
+            rc = perform(e, &name[kind]);
+    if (rc == 0)
+        rc = perform(e, accept);
+    if (rc < 0) {
+        forget_names(e, accept->no);
+        e->log.len = len;
+        e->logged_at = 0; /* if the log said it, it does no more */
+    }
+    return rc;
+}
+
+static int accept_now(struct engine *e, const struct submit *s, const struct pool *p,
+                      const struct name_hash *h, task_no no)
+{
+    bool waits = s->delay_ms == 0 && s->at_wall_ms <= e->wall_at;
+    struct trec name[NAME_NKINDS];
+    struct trec r = { .kind = TREC_ACCEPT, .no = no, .name = s->queue, .key1 = s->key1,
+                      .key2 = s->key2, .priority = s->priority, .order = s->order,
+                      .body = s->body, .entered = (uint64_t)e->at,
+                      .state = waits ? TASK_WAITING : TASK_SCHEDULED,
+                      .wall = !waits && s->at_wall_ms != 0 };
+
+    r.until = waits ? expiry(e, p)
+              : r.wall ? (uint64_t)s->at_wall_ms
+                       : end_of(e, (uint64_t)s->delay_ms);
+    for (unsigned kind = 0; kind < NAME_NKINDS; kind++)
+        name[kind] = (struct trec){ .kind = TREC_NAME, .no = no, .kind_of = kind,
+                                    .lo = h[kind].lo, .hi = h[kind].hi, .digest = s->digest };
+    return perform_all(e, name, &r);
+}
+
+int engine_submit(struct engine *e, const struct submit *s, task_no *no)
+{
+    struct name_hash h[NAME_NKINDS];
+    const struct queue *q;
+    uint32_t index;
+    int rc;
+
+    *no = 0;
+    if (e->fenced)
+        return SQ_ESTALE;
+    if (!is_in_range(s) || s->at_wall_ms > e->wall_at + DELAY_MAX_MS)
+        return SQ_EINVAL;
+    h[NAME_NAME] = hash_of(e, NAME_NAME, &s->queue, &s->name);
+    h[NAME_KEY] = hash_of(e, NAME_KEY, &s->queue, &s->key);
+    rc = known(e, s, h, no);
+    if (rc != 0) {
+        e->counts.same += rc == 1;
+        return rc;
+    }
+    rc = queue_get(e, &s->queue, &index);
+    if (rc < 0)
+        return rc;
+    q = queue_at(e, index);
+    *no = q->tasks < q->pool->rules.max_waiting ? task_store_next(&e->store) : 0;
+    rc = *no == 0 ? SQ_EFULL : accept_now(e, s, q->pool, h, *no);
+    if (rc < 0) {
+        *no = 0;
+        if (queue_at(e, index)->pool != NULL)
+            queue_tidy(e, index);
+        return rc;
+    }
+    e->counts.accepted++;
+    return 0;
+}
+
+task_no engine_named(const struct engine *e, const struct trec_text *queue,
+                     const struct trec_text *name)
+{
+    const struct name *n = names_find(&e->names, hash_of(e, NAME_NAME, queue, name));
+
+    return n != NULL ? n->no : 0;
+}

@@ -1,0 +1,28 @@
+/* submit.h: a task is accepted. Pure. */
+#ifndef SEGQ_TASK_SUBMIT_H
+#define SEGQ_TASK_SUBMIT_H
+
+#include "task/engine/engine.h"
+
+struct submit { /* texts are borrowed; n 0: none */
+    struct trec_text queue, key1, key2;
+    struct trec_text name; /* the caller's name for it */
+    struct trec_text key;  /* Idempotency-Key */
+    uint64_t digest;       /* of the payload: what "the same again" means */
+    uint64_t body;         /* where it is; kept as it is */
+    int64_t order;
+    uint8_t priority;
+    msec_t delay_ms;   /* 0: none */
+    msec_t at_wall_ms; /* a moment of the wall clock; 0: none. Not with a delay */
+};
+
+/* 0: accepted, its number in *no. 1: the same again, the number that it has (it may have
+ * gone). SQ_ECONFLICT: name or key mean a task with another payload, or different tasks.
+ * SQ_EFULL: queue or partition are full. SQ_EUNKNOWN: no pool matches. SQ_EINVAL: out of
+ * range. SQ_ENOMEM, SQ_ESTALE. */
+SQ_CHECK int engine_submit(struct engine *e, const struct submit *s, task_no *no);
+/* The task that a name means now; 0: none. */
+task_no engine_named(const struct engine *e, const struct trec_text *queue,
+                     const struct trec_text *name);
+
+#endif

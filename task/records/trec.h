@@ -1,0 +1,82 @@
+/* trec.h: what a task node writes down: one record per change of a partition's state. Pure.
+ *
+ * Commands, and the clock, decide what shall happen and say it as a record; the same
+ * function carries it out now and when the journal is read again (engine/apply.h). So a
+ * record has all that the change needs: no clock is read and nothing drawn when it is
+ * carried out, and rules are those that the records before it define.
+ *
+ * Encoded: the kind (by the caller), then the members of its row: numbers as varints (signed
+ * ones folded), texts as their length and bytes. Kinds and rows are never changed; what is
+ * new gets a new kind, and a kind that is not known is refused. */
+#ifndef SEGQ_TASK_TREC_H
+#define SEGQ_TASK_TREC_H
+
+#include "common/base/buf.h"
+#include "common/base/err.h"
+
+/* name, number in the journal (never given to another), members */
+#define TREC_KINDS(X)                                                                    \
+    X(POOL, 1, name, rules)       /* a definition: which queues, their rules */          \
+    X(AT, 2, until)               /* the moment at which what follows was decided */     \
+    X(STOOD, 3, until)            /* the node stood so long: lives are longer by that */ \
+    X(ACCEPT, 4, no, name, key1, key2, priority, order, state, until, entered, wall, body) \
+    X(NAME, 5, no, kind_of, lo, hi, digest, until) /* of the task accepted before it */  \
+    X(ENTER, 6, no, entered, until) /* its delay, its back-off is over */                \
+    X(START, 7, no, lease, until)                                                        \
+    X(EXTEND, 8, no, until)                                                              \
+    X(RETRY, 9, no, why, until)   /* an attempt failed; the next one not before until */ \
+    X(DONE, 10, no, body, until)  /* with its result; until: its life */                 \
+    X(DEAD, 11, no, why, until)                                                          \
+    X(CANCEL, 12, no, until)                                                             \
+    X(STOP, 13, no)               /* it runs, and is not tried again */                  \
+    X(EXPIRE, 14, no, until)                                                             \
+    X(REDRIVE, 15, no, entered, until)                                                   \
+    X(ORDER, 16, no, order)                                                              \
+    X(DELAY, 18, no, until, wall) /* of one that is scheduled */                         \
+    X(READ, 19, no, until)        /* its result was read: its life is shorter */         \
+    X(GONE, 20, no)                                                                      \
+    X(SNAP, 21, lo, lease)        /* a snapshot: next order of acceptance, next lease */ \
+    X(TASK, 22, no, name, key1, key2, priority, order, state, until, entered, wall, body, \
+      attempts, lease, entry)                                                            \
+    X(SNAP_END, 23, lo)           /* tasks in it */
+
+enum trec_kind {
+#define X(NAME, number, ...) TREC_##NAME = number,
+    TREC_KINDS(X)
+#undef X
+    TREC_NKINDS /* one more than the last */
+};
+
+struct trec_text { /* borrowed, not 0-terminated */
+    const char *p;
+    uint32_t n;
+};
+
+/* Members; U: a number, I: a number with a sign, T: a text. Times: ms. */
+#define TREC_MEMBERS(U, I, T)                                                            \
+    U(no) U(until) U(entered) U(priority) U(wall) U(body) U(kind_of) U(lo) U(hi)         \
+    U(digest) U(lease) U(why) U(state) U(attempts) U(entry) I(order)                     \
+    T(name) T(key1) T(key2) T(rules)
+
+struct trec {
+    uint8_t kind; /* enum trec_kind */
+#define U(m) uint64_t m;
+#define I(m) int64_t m;
+#define T(m) struct trec_text m;
+    TREC_MEMBERS(U, I, T)
+#undef U
+#undef I
+#undef T
+};
+
+#define TREC_FRAME 4u /* in a log: length 3, kind 1, then the bytes; as the journal has it */
+
+/* Appends all but its kind. Without memory b->failed is set, as always. */
+void trec_encode(const struct trec *r, struct buf *b);
+/* The same with its frame. */
+void trec_append(const struct trec *r, struct buf *log);
+/* 0; SQ_EPROTO; SQ_EUNKNOWN: a kind that this program does not know. Texts stay where they are. */
+SQ_CHECK int trec_decode(uint8_t kind, const uint8_t *p, size_t n, struct trec *r);
+const char *trec_name(unsigned kind); /* never NULL */
+
+#endif

@@ -1,0 +1,335 @@
+/* test_task_engine.c: the life of tasks, and that the journal knows all of it. */
+#include "tests/unit/task/enginerig.h"
+
+#define MINUTE ((msec_t)60000)
+
+static const struct submit plain;
+
+Test(engine, a_task_is_taken_acknowledged_kept_and_gone)
+{
+    struct enginerig r;
+    struct task_view v;
+    uint64_t lease;
+    task_no no;
+
+    rig_init(&r, NULL);
+    no = rig_submit(&r, (struct submit){ .body = 77 });
+    cr_expect_eq(rig_state(&r, no), TASK_WAITING);
+    rig_compare(&r);
+    cr_expect_eq(rig_take(&r, &lease), no);
+    cr_expect_eq(rig_take(&r, NULL), 0);
+    rig_compare(&r);
+    cr_expect_eq(engine_ack(&r.e, no, lease + 1, 5), SQ_ECONFLICT);
+    cr_expect_eq(engine_ack(&r.e, no, lease, 5), 0);
+    cr_expect_eq(engine_ack(&r.e, no, lease, 5), SQ_ECONFLICT);
+    rig_flush(&r);
+    rig_compare(&r);
+    cr_assert_eq(engine_look(&r.e, no, &v), 0);
+    cr_expect_eq(v.state, TASK_SUCCEEDED);
+    cr_expect_eq(v.body, 5);
+    cr_expect_str_eq(v.queue, "q");
+    cr_expect_eq(engine_read(&r.e, no), 0);
+    rig_flush(&r);
+    rig_compare(&r);
+    rig_advance(&r, 5 * MINUTE - 1);
+    cr_expect_eq(rig_state(&r, no), TASK_SUCCEEDED);
+    rig_advance(&r, 1);
+    cr_expect_eq(rig_state(&r, no), TASK_FREE);
+    cr_expect_eq(r.e.queues_now, 0, "an empty queue costs nothing");
+    cr_expect_eq(r.e.tree.turns_now + r.e.tree.limiters_now, 0);
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
+Test(engine, a_delay_is_never_early_and_survives_restarts)
+{
+    struct enginerig r;
+    task_no a, b;
+
+    rig_init(&r, NULL);
+    a = rig_submit(&r, (struct submit){ .delay_ms = 366 * 24 * 60 * MINUTE });
+    b = rig_submit(&r, (struct submit){ .delay_ms = 10000 });
+    rig_advance(&r, 9999);
+    cr_expect_eq(rig_state(&r, b), TASK_SCHEDULED);
+    rig_compare(&r);
+    rig_restart(&r, 0);
+    cr_expect_eq(rig_state(&r, b), TASK_SCHEDULED);
+    rig_advance(&r, 1);
+    cr_expect_eq(rig_take(&r, NULL), b);
+    rig_restart(&r, 366 * 24 * 60 * MINUTE - 10001);
+    cr_expect_eq(rig_state(&r, a), TASK_SCHEDULED);
+    rig_advance(&r, 1);
+    cr_expect_eq(rig_state(&r, a), TASK_WAITING);
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
+Test(engine, a_moment_of_the_wall_is_obeyed_however_the_wall_jumps)
+{
+    struct enginerig r;
+    task_no no;
+
+    rig_init(&r, NULL);
+    no = rig_submit(&r, (struct submit){ .at_wall_ms = RIG_START + 10 * MINUTE });
+    rig_advance(&r, 9 * MINUTE);
+    r.now.wall_ms -= 60 * MINUTE;
+    rig_advance(&r, 2 * MINUTE);
+    cr_expect_eq(rig_state(&r, no), TASK_SCHEDULED);
+    rig_compare(&r);
+    r.now.wall_ms += 58 * MINUTE;
+    rig_advance(&r, MINUTE - 1);
+    cr_expect_eq(rig_state(&r, no), TASK_SCHEDULED);
+    rig_advance(&r, 1);
+    cr_expect_eq(rig_state(&r, no), TASK_WAITING);
+    cr_expect_eq(engine_delay(&r.e, no, 5, 0), SQ_ECONFLICT);
+    rig_fini(&r);
+}
+
+Test(engine, a_lease_that_lapses_is_a_failed_attempt_and_the_last_one_is_the_end)
+{
+    struct task_rules rules;
+    struct enginerig r;
+    uint64_t lease, old;
+    task_no no;
+
+    rules_default(&rules);
+    rules.max_attempts = 2;
+    rules.retry_jitter = 0;
+    rig_init(&r, &rules);
+    no = rig_submit(&r, plain);
+    cr_expect_eq(rig_take(&r, &old), no);
+    cr_expect_eq(engine_extend(&r.e, no, old, 40000), 0);
+    rig_advance(&r, 39999);
+    cr_expect_eq(rig_state(&r, no), TASK_RUNNING);
+    rig_advance(&r, 1);
+    cr_expect_eq(rig_state(&r, no), TASK_RETRYING);
+    cr_expect_eq(engine_ack(&r.e, no, old, 1), SQ_ECONFLICT);
+    rig_compare(&r);
+    rig_advance(&r, 999);
+    cr_expect_eq(rig_take(&r, &lease), 0);
+    rig_advance(&r, 1);
+    cr_expect_eq(rig_take(&r, &lease), no);
+    cr_expect_eq(engine_nack(&r.e, no, old, 0), SQ_ECONFLICT);
+    cr_expect_eq(engine_nack(&r.e, no, lease, 0), 0);
+    rig_flush(&r);
+    cr_expect_eq(rig_state(&r, no), TASK_DEAD);
+    rig_compare(&r);
+    cr_expect_eq(engine_redrive(&r.e, no), 0);
+    rig_flush(&r);
+    cr_expect_eq(rig_take(&r, &lease), no);
+    cr_expect_eq(engine_ack(&r.e, no, old, 1), SQ_ECONFLICT, "attempts begin anew, leases do not");
+    cr_expect_eq(engine_ack(&r.e, no, lease, 1), 0);
+    cr_expect_eq(engine_redrive(&r.e, no), SQ_ECONFLICT);
+    rig_flush(&r);
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
+Test(engine, the_same_again_is_the_same_task_and_another_payload_is_refused)
+{
+    struct submit s = { .queue = rig_text("q"), .name = rig_text("close-1"),
+                        .key = rig_text("k"), .digest = 5 };
+    struct enginerig r;
+    task_no no, again;
+
+    rig_init(&r, NULL);
+    no = rig_submit(&r, s);
+    cr_expect_eq(engine_submit(&r.e, &s, &again), 1);
+    cr_expect_eq(again, no);
+    s.digest = 6;
+    cr_expect_eq(engine_submit(&r.e, &s, &again), SQ_ECONFLICT);
+    s.digest = 5;
+    s.name = rig_text("other");
+    cr_expect_eq(engine_submit(&r.e, &s, &again), 1, "its key says the same");
+    s.queue = rig_text("r");
+    cr_expect_eq(engine_submit(&r.e, &s, &again), 0, "another queue");
+    rig_flush(&r);
+    rig_restart(&r, 1000);
+    rig_compare(&r);
+    s.queue = rig_text("q");
+    s.name = rig_text("close-1");
+    cr_expect_eq(engine_submit(&r.e, &s, &again), 1);
+    cr_expect_eq(engine_named(&r.e, &s.queue, &s.name), no);
+    cr_expect_eq(engine_cancel(&r.e, no), 0);
+    rig_advance(&r, 60 * MINUTE);
+    cr_expect_eq(rig_state(&r, no), TASK_FREE);
+    cr_expect_eq(engine_named(&r.e, &s.queue, &s.name), 0);
+    cr_expect_eq(engine_submit(&r.e, &s, &again), 1, "remembered for a day after its end");
+    cr_expect_eq(again, no);
+    rig_compare(&r);
+    rig_advance(&r, 23 * 60 * MINUTE);
+    cr_expect_eq(engine_submit(&r.e, &s, &again), 0);
+    rig_fini(&r);
+}
+
+Test(engine, cancelled_means_that_no_attempt_begins)
+{
+    struct enginerig r;
+    uint64_t lease;
+    task_no no, run;
+
+    rig_init(&r, NULL);
+    no = rig_submit(&r, plain);
+    cr_expect_eq(engine_cancel(&r.e, no), 0);
+    cr_expect_eq(engine_cancel(&r.e, no), SQ_ECONFLICT);
+    rig_flush(&r);
+    cr_expect_eq(rig_take(&r, NULL), 0);
+    run = rig_submit(&r, plain);
+    cr_expect_eq(rig_take(&r, &lease), run);
+    cr_expect_eq(engine_cancel(&r.e, run), 1);
+    rig_flush(&r);
+    rig_compare(&r);
+    rig_restart(&r, 100);
+    cr_expect_eq(engine_nack(&r.e, run, lease, 0), 0);
+    rig_flush(&r);
+    cr_expect_eq(rig_state(&r, run), TASK_CANCELLED);
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
+Test(engine, what_waits_too_long_expires_but_not_while_the_node_stands)
+{
+    struct enginerig r;
+    task_no no;
+
+    rig_init(&r, NULL);
+    no = rig_submit(&r, plain);
+    rig_advance(&r, 100 * MINUTE);
+    rig_submit(&r, plain); /* the last that the journal knows */
+    rig_restart(&r, 600 * MINUTE);
+    rig_advance(&r, 80 * MINUTE - 1);
+    cr_expect_eq(rig_state(&r, no), TASK_WAITING);
+    rig_compare(&r);
+    rig_advance(&r, 1);
+    cr_expect_eq(rig_state(&r, no), TASK_EXPIRED);
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
+Test(engine, a_crash_leaves_unknown_attempts_their_slots_and_buckets_empty)
+{
+    struct task_rules rules;
+    struct enginerig r;
+    struct task_view v;
+    task_no no, next;
+
+    rules_default(&rules);
+    rules.key_at_once = 1;
+    rules.queue_rate = 1000;
+    rules.queue_burst = 10;
+    rig_init(&r, &rules);
+    no = rig_submit(&r, (struct submit){ .key1 = rig_text("a") });
+    next = rig_submit(&r, (struct submit){ .key1 = rig_text("a") });
+    cr_expect_eq(rig_take(&r, NULL), no);
+    rig_restart(&r, 100);
+    rig_submit(&r, (struct submit){ .key1 = rig_text("b") });
+    cr_expect_eq(rig_take(&r, NULL), 0, "no tokens yet");
+    cr_assert_eq(engine_look(&r.e, next, &v), 0);
+    cr_expect_eq(v.limited, CLOSED_AT_ONCE);
+    cr_expect_str_eq(v.limited_by, "a");
+    rig_advance(&r, 1000);
+    cr_expect_neq(rig_take(&r, NULL), 0, "b");
+    rig_advance(&r, 1000);
+    cr_expect_eq(rig_take(&r, NULL), 0, "a has its slot taken until the lease ends");
+    rig_advance(&r, 28000 - 100);
+    cr_expect_eq(rig_state(&r, no), TASK_RETRYING);
+    cr_expect_eq(rig_take(&r, NULL), next);
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
+Test(engine, by_number_the_place_shown_is_that_of_entry)
+{
+    struct task_rules rules;
+    struct enginerig r;
+    struct task_view v;
+    task_no no[5];
+
+    rules_default(&rules);
+    rules.order = ORDER_NUMBER;
+    rig_init(&r, &rules);
+    for (unsigned i = 0; i < 5; i++)
+        no[i] = rig_submit(&r, (struct submit){ .order = 10 - (int64_t)i });
+    cr_assert_eq(engine_look(&r.e, no[2], &v), 0);
+    cr_expect_eq(v.position, 3);
+    cr_expect_eq(engine_order(&r.e, no[2], -7), 0);
+    rig_flush(&r);
+    cr_assert_eq(engine_look(&r.e, no[2], &v), 0);
+    cr_expect_eq(v.position, 3);
+    rig_compare(&r);
+    cr_expect_eq(rig_take(&r, NULL), no[2]);
+    cr_expect_eq(rig_take(&r, NULL), no[4]);
+    rig_restart(&r, 5);
+    cr_expect_eq(rig_take(&r, NULL), no[3]);
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
+Test(engine, a_fenced_owner_does_nothing)
+{
+    struct submit s = { .queue = rig_text("q") };
+    struct enginerig r;
+    struct taken t;
+    uint64_t lease;
+    task_no no, other;
+
+    rig_init(&r, NULL);
+    no = rig_submit(&r, plain);
+    rig_submit(&r, plain);
+    cr_assert_eq(rig_take(&r, &lease), no);
+    engine_fence(&r.e);
+    cr_expect_eq(engine_take(&r.e, &s.queue, 1, 0, &t), SQ_ESTALE);
+    cr_expect_eq(engine_submit(&r.e, &s, &other), SQ_ESTALE);
+    cr_expect_eq(engine_ack(&r.e, no, lease, 1), SQ_ESTALE);
+    cr_expect_eq(engine_cancel(&r.e, no), SQ_ESTALE);
+    rig_advance(&r, 100 * MINUTE);
+    cr_expect_eq(rig_state(&r, no), TASK_RUNNING);
+    cr_expect_eq(r.e.log.len, 0);
+    rig_fini(&r);
+}
+
+Test(engine, rules_are_checked_and_take_effect_at_once)
+{
+    struct task_rules rules;
+    struct enginerig r;
+
+    rules_default(&rules);
+    cr_expect_null(rules_check(&rules));
+    rules.max_attempts = 0;
+    cr_expect_str_eq(rules_check(&rules), "max_attempts");
+    rules.max_attempts = 63;
+    cr_expect_str_eq(rules_check(&rules), "max_attempts");
+    rules_default(&rules);
+    rules.queue_at_once = 1;
+    rig_init(&r, &rules);
+    rig_submit(&r, plain);
+    rig_submit(&r, plain);
+    cr_expect_neq(rig_take(&r, NULL), 0);
+    cr_expect_eq(rig_take(&r, NULL), 0);
+    rules.queue_at_once = 2;
+    cr_expect_eq(engine_define(&r.e, "*", &rules), 0);
+    rig_flush(&r);
+    cr_expect_neq(rig_take(&r, NULL), 0);
+    rig_compare(&r);
+    rules.max_attempts = 0;
+    cr_expect_eq(engine_define(&r.e, "*", &rules), SQ_EINVAL);
+    rig_fini(&r);
+}
+
+Test(engine, what_is_out_of_range_is_refused_and_leaves_nothing)
+{
+    struct submit s = { .queue = rig_text("q"), .key2 = rig_text("b") };
+    struct enginerig r;
+    task_no no;
+
+    rig_init(&r, NULL);
+    cr_expect_eq(engine_submit(&r.e, &s, &no), SQ_EINVAL, "a key below none");
+    s = (struct submit){ .queue = rig_text("q"), .priority = 8 };
+    cr_expect_eq(engine_submit(&r.e, &s, &no), SQ_EINVAL);
+    s = (struct submit){ .queue = rig_text("q"), .delay_ms = DELAY_MAX_MS + 1 };
+    cr_expect_eq(engine_submit(&r.e, &s, &no), SQ_EINVAL);
+    s = (struct submit){ .queue = rig_text("") };
+    cr_expect_eq(engine_submit(&r.e, &s, &no), SQ_EINVAL);
+    cr_expect_eq(r.e.queues_now + r.e.log.len, 0);
+    rig_fini(&r);
+}

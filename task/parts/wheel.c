@@ -6,6 +6,7 @@
 
 #define DIGIT 6
 
+_Static_assert(sizeof(struct wheel_link) == 12, "with its slot a task has 60 bytes");
 _Static_assert((msec_t)1 << DIGIT * WHEEL_LEVELS == WHEEL_MAX, "a level for each digit");
 
 static struct wheel_link *link_of(const struct wheel *w, uint32_t id)
@@ -35,7 +36,8 @@ static struct wheel_list *list_of(struct wheel *w, msec_t when)
 static void append(struct wheel *w, uint32_t id)
 {
     struct wheel_link *l = link_of(w, id);
-    struct wheel_list *list = list_of(w, l->when);
+    msec_t when = (msec_t)l->when;
+    struct wheel_list *list = list_of(w, when);
 
     l->prev = list->last;
     l->next = 0;
@@ -45,13 +47,14 @@ static void append(struct wheel *w, uint32_t id)
         list->first = id + 1;
     list->last = id + 1;
     if (list != &w->due)
-        w->used[level_of(w->now, l->when)] |= 1ull << digit_of(l->when, level_of(w->now, l->when));
+        w->used[level_of(w->now, when)] |= 1ull << digit_of(when, level_of(w->now, when));
 }
 
 static void take_out(struct wheel *w, uint32_t id)
 {
     struct wheel_link *l = link_of(w, id);
-    struct wheel_list *list = list_of(w, l->when);
+    msec_t when = (msec_t)l->when;
+    struct wheel_list *list = list_of(w, when);
 
     assert(list->first != 0 && w->n > 0);
     if (l->prev != 0)
@@ -63,8 +66,7 @@ static void take_out(struct wheel *w, uint32_t id)
     else
         list->last = l->prev;
     if (list->first == 0 && list != &w->due)
-        w->used[level_of(w->now, l->when)] &=
-            ~(1ull << digit_of(l->when, level_of(w->now, l->when)));
+        w->used[level_of(w->now, when)] &= ~(1ull << digit_of(when, level_of(w->now, when)));
     l->when = 0;
     l->prev = l->next = 0;
     w->n--;
@@ -81,10 +83,10 @@ void wheel_init(struct wheel *w, struct pages *links, msec_t now)
 
 void wheel_set(struct wheel *w, uint32_t id, msec_t when)
 {
-    assert(when > 0 && when < WHEEL_MAX);
+    assert(when > 0 && when < WHEEL_MAX && id < WHEEL_IDS);
     if (link_of(w, id)->when != 0)
         take_out(w, id);
-    link_of(w, id)->when = when;
+    link_of(w, id)->when = (uint64_t)when & (WHEEL_MAX - 1);
     append(w, id);
     w->n++;
 }
@@ -133,10 +135,10 @@ uint32_t wheel_pop_at(struct wheel *w, msec_t now, msec_t *when)
         w->now = begin;
         relink(w, list);
     }
-    if (w->due.first != 0 && link_of(w, w->due.first - 1)->when <= now) {
+    if (w->due.first != 0 && (msec_t)link_of(w, w->due.first - 1)->when <= now) {
         uint32_t id = w->due.first - 1;
 
-        *when = link_of(w, id)->when;
+        *when = (msec_t)link_of(w, id)->when;
         take_out(w, id);
         return id;
     }

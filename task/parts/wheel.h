@@ -6,8 +6,8 @@
  * One word per level says which slots have timers: no slot is visited in vain, and nothing
  * ticks (as in W. Ahern's timeout.c, 2016).
  *
- * A timer is a number that the owner gives; its link has 16 bytes. Several wheels may share
- * the links if a number is in one of them at a time. All times are milliseconds on one axis
+ * A timer is a number that the owner gives, below WHEEL_IDS; its link has 12 bytes. Several
+ * wheels may share the links if a number is in one of them at a time. All times are milliseconds on one axis
  * and lie in 1 .. WHEEL_MAX. Nothing is given out early; what is due at different moments
  * comes in the order of these. */
 #ifndef SEGQ_TASK_WHEEL_H
@@ -18,12 +18,13 @@
 #define WHEEL_LEVELS 7
 #define WHEEL_SLOTS  64u
 #define WHEEL_MAX    ((msec_t)1 << 42) /* of the wall clock: in the year 2109 */
+#define WHEEL_IDS    (((uint32_t)1 << 26) - 1)
 #define WHEEL_NONE   UINT32_MAX
 
-struct wheel_link {
-    msec_t when;         /* 0: not armed */
-    uint32_t prev, next; /* numbers + 1; 0: none */
-};
+struct wheel_link { /* 94 bits, in 12 bytes */
+    uint64_t when : 42;            /* 0: not armed */
+    uint64_t prev : 26, next : 26; /* numbers + 1; 0: none */
+} __attribute__((packed, aligned(4)));
 
 struct wheel_list {
     uint32_t first, last; /* numbers + 1 */
@@ -62,7 +63,8 @@ void wheel_rewind(struct wheel *w, msec_t now);
 /* When it will be due; 0: not armed (or never reached). */
 static inline msec_t wheel_when(const struct wheel *w, uint32_t id)
 {
-    return pages_has(w->links, id) ? ((struct wheel_link *)pages_at(w->links, id))->when : 0;
+    return pages_has(w->links, id) ? (msec_t)((struct wheel_link *)pages_at(w->links, id))->when
+                                   : 0;
 }
 
 #endif

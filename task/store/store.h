@@ -41,7 +41,7 @@ struct task {
     uint64_t attempts : 6;    /* begun, since acceptance or redrive */
     uint64_t cancel : 1;      /* RUNNING: it is not tried again; SCHEDULED: `at` of the wall */
 };
-_Static_assert(sizeof(struct task) == 48, "with its timer's link a task has 64 bytes");
+_Static_assert(sizeof(struct task) == 48, "with its timer's link a task has 60 bytes");
 
 struct task_store {
     struct pages slots; /* owned; of struct task */

@@ -1,6 +1,8 @@
 /* test_task_engine.c: the life of tasks, and that the journal knows all of it. */
 #include "tests/unit/task/enginerig.h"
 
+#include <stdio.h>
+
 #define MINUTE ((msec_t)60000)
 
 static const struct submit plain;
@@ -331,5 +333,26 @@ Test(engine, what_is_out_of_range_is_refused_and_leaves_nothing)
     s = (struct submit){ .queue = rig_text("") };
     cr_expect_eq(engine_submit(&r.e, &s, &no), SQ_EINVAL);
     cr_expect_eq(r.e.queues_now + r.e.log.len, 0);
+    rig_fini(&r);
+}
+
+/* J21, and R10: small queues. */
+Test(engine, a_task_costs_at_most_64_bytes)
+{
+    struct enginerig r;
+    char name[32];
+
+    rig_init(&r, NULL);
+    for (unsigned i = 0; i < 99840; i++) /* whole pages */
+        rig_submit(&r, (struct submit){ .delay_ms = i % 3 == 0 ? 3600000 : 0 });
+    cr_expect_leq(engine_bytes(&r.e), 99840ull * 64, "%lu", engine_bytes(&r.e) / 99840);
+    rig_fini(&r);
+    rig_init(&r, NULL);
+    for (unsigned i = 0; i < 50000; i++) {
+        snprintf(name, sizeof(name), "ride/%u", i / 10);
+        rig_submit(&r, (struct submit){ .queue = rig_text(name) });
+    }
+    cr_expect_eq(r.e.queues_now, 5000);
+    cr_expect_leq(engine_bytes(&r.e), 50000ull * 110, "%lu", engine_bytes(&r.e) / 50000);
     rig_fini(&r);
 }

@@ -97,6 +97,7 @@ BENCH := $(patsubst tests/bench/%.c,$(B)/bench/%,$(wildcard tests/bench/*.c)) $(
 SWARM_LIB := $(call o,$(filter-out %/main.c,$(SWARM_C)))
 LOAD_LIB := $(call o,$(filter-out %/main.c,$(LOAD_C)) tests/bench/swarm/lat.c)
 SIM_LIB := $(call o,$(wildcard tests/lib/sim/*.c))
+TASKS_LIB := $(call o,$(wildcard tests/lib/tasks/*.c))
 tests: $(UNIT) $(SIM) $(FUZZ_OBJS.$(FLAVOUR))
 # What a unit test is linked with, besides its own object: all cores, if not said otherwise.
 CORES := $(B)/libcores.a $(B)/libsegq.a
@@ -118,6 +119,9 @@ $(UNIT):
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link) $(if $(findstring /test_torture,$@),$(WRAP)) -lhttp_parser -lcriterion
 $(B)/sim/sim_budget: $(B)/obj/tests/sim/sim_budget.o $(call o,tests/bench/swarm/wheel.c) $(B)/libcores.a $(B)/libsegq.a
+	@mkdir -p $(@D) && echo "  ld $@"
+	@$(link) -lcriterion
+$(B)/sim/sim_tasks: $(B)/obj/tests/sim/sim_tasks.o $(TASKS_LIB) $(B)/libcores.a $(B)/libsegq.a
 	@mkdir -p $(@D) && echo "  ld $@"
 	@$(link) -lcriterion
 $(B)/sim/%: $(B)/obj/tests/sim/%.o $(SIM_LIB) $(B)/libcores.a $(B)/libsegq.a

@@ -42,6 +42,7 @@ static int apply_at(struct engine *e, const struct trec *r)
     if (r->until >= (uint64_t)WHEEL_MAX)
         return SQ_EPROTO;
     e->at = e->logged_at = (msec_t)r->until;
+    names_advance(&e->names, e->at); /* as the clock did: a key may be used again */
     return 0;
 }
 

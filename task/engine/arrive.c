@@ -86,7 +86,8 @@ int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, bool fi
     t->cancel = 0;
     task_set_state(&e->store, slot, TASK_WAITING);
     t->entry = (uint32_t)entry;
-    t->entered_ms = r->entered & (WHEEL_MAX - 1);
+    if (!first) /* else it goes on with its old age, before those behind it */
+        t->entered_ms = r->entered & (WHEEL_MAX - 1);
     tree_wait(&e->tree, slot, first);
     return 0;
 }

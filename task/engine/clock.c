@@ -97,10 +97,6 @@ bool engine_advance(struct engine *e, struct task_now now, unsigned most)
         wheel_rewind(&e->walls, now.wall_ms);
     if (e->fenced)
         return false;
-    while (most > 0 && (slot = wheel_pop(&e->walls, now.wall_ms)) != WHEEL_NONE) {
-        enters(e, slot, e->at);
-        most--;
-    }
     while (most > 0) {
         msec_t due;
 
@@ -108,6 +104,11 @@ bool engine_advance(struct engine *e, struct task_now now, unsigned most)
         if (slot == WHEEL_NONE)
             break;
         is_due(e, slot, due);
+        most--;
+    }
+    /* These enter now, so behind those whose moment was before. */
+    while (most > 0 && (slot = wheel_pop(&e->walls, now.wall_ms)) != WHEEL_NONE) {
+        enters(e, slot, e->at);
         most--;
     }
     tree_advance(&e->tree, e->at);

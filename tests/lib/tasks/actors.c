@@ -1,0 +1,162 @@
+/* actors.c: what is said is drawn; whom it is about, too, among those that the model knows. */
+#include "tests/lib/tasks/actors.h"
+
+#include "common/base/err.h"
+#include "task/engine/change.h"
+#include "task/engine/look.h"
+#include "tests/lib/tasks/model.h"
+#include "tests/lib/tasks/names.h"
+#include "tests/lib/tasks/order.h"
+
+static struct said *says(struct world *w, enum verb verb, task_no no)
+{
+    struct said *s = &w->said[w->n_said++];
+
+    *s = (struct said){ .verb = verb, .no = no, .at = w->e->at, .wall = w->now.wall_ms };
+    return s;
+}
+
+static bool has_room(const struct world *w)
+{
+    return w->n_said + 10 < SAID_MAX;
+}
+
+static void submit(struct world *w)
+{
+    const struct plan *p = &w->plan;
+    struct said *s = says(w, SAID_SUBMIT, 0);
+    struct submit q = { 0 };
+
+    s->queue = (unsigned)rng_below(&w->rng, p->queues);
+    s->key1 = (unsigned)rng_below(&w->rng, p->keys + 1);
+    s->key2 = s->key1 != 0 ? (unsigned)rng_below(&w->rng, p->below + 1) : 0;
+    s->priority = (unsigned)rng_below(&w->rng, p->priorities);
+    s->name = rng_chance(&w->rng, p->named) ? 1 + (unsigned)rng_below(&w->rng, MODEL_NAMES - 1) : 0;
+    s->digest = rng_below(&w->rng, 3);
+    s->body = rng_u64(&w->rng);
+    s->order = (int64_t)rng_below(&w->rng, 20) - 10;
+    if (rng_chance(&w->rng, p->delayed))
+        s->ms = (msec_t)rng_below(&w->rng, rng_chance(&w->rng, 0.1) ? 400000 : 10000);
+    else if (rng_chance(&w->rng, p->at_wall))
+        s->wall_ms = w->now.wall_ms - 1000 + (msec_t)rng_below(&w->rng, 20000);
+    q = (struct submit){ .queue = task_text('q', s->queue), .key1 = task_text('a', s->key1),
+                         .key2 = task_text('b', s->key2), .priority = (uint8_t)s->priority,
+                         .digest = s->digest, .body = s->body, .order = s->order,
+                         .delay_ms = s->ms, .at_wall_ms = s->wall_ms };
+    if (s->name % 2 == 0)
+        q.key = task_text('n', s->name);
+    else
+        q.name = task_text('n', s->name);
+    s->rc = engine_submit(w->e, &q, &s->no);
+    w->submitted += s->rc == 0;
+}
+
+static void take(struct world *w)
+{
+    unsigned queue = (unsigned)rng_below(&w->rng, w->plan.queues);
+    unsigned n = 1 + (unsigned)rng_below(&w->rng, (uint64_t)w->plan.batch);
+    struct trec_text name = task_text('q', queue);
+    struct taken one;
+    uint64_t steps;
+
+    for (unsigned i = 0; i < n && has_room(w); i++) { /* one by one: each is looked at */
+        struct said *s;
+        int got;
+
+        steps = w->e->tree.steps;
+        got = engine_take(w->e, &name, 1, w->plan.lease_ms, &one);
+        if (w->e->tree.steps - steps > 200)
+            world_broke(w, "J9: a take cost %lu steps", w->e->tree.steps - steps);
+        if (got == 0) {
+            order_check_left(w, queue);
+            return;
+        }
+        s = says(w, SAID_TAKE, one.no);
+        s->taken = one;
+        w->started++;
+        model_start(w, s);
+    }
+}
+
+/* A task that a worker has, of those drawn; NULL. */
+static struct mtask *draw_held(struct world *w)
+{
+    struct model *m = w->model;
+
+    for (unsigned i = 0; i < 8 && m->n > 0; i++) {
+        struct mtask *t = &m->v[rng_below(&w->rng, m->n)];
+
+        if (t->lease != 0 && (t->held || rng_chance(&w->rng, w->plan.late)))
+            return t;
+    }
+    return NULL;
+}
+
+static void settle(struct world *w)
+{
+    struct mtask *t = draw_held(w);
+    struct said *s;
+
+    if (t == NULL || rng_chance(&w->rng, w->plan.vanish))
+        return;
+    if (rng_chance(&w->rng, 0.1)) {
+        s = says(w, SAID_EXTEND, t->no);
+        s->ms = 1 + (msec_t)rng_below(&w->rng, w->plan.lease_ms);
+        s->rc = engine_extend(w->e, t->no, t->lease, (uint32_t)s->ms);
+    } else if (rng_chance(&w->rng, w->plan.fail)) {
+        s = says(w, SAID_NACK, t->no);
+        s->ms = (msec_t)rng_below(&w->rng, 5000) - 1000;
+        s->rc = engine_nack(w->e, t->no, t->lease, s->ms);
+    } else {
+        s = says(w, SAID_ACK, t->no);
+        s->body = rng_u64(&w->rng);
+        s->rc = engine_ack(w->e, t->no, t->lease, s->body);
+    }
+    if (s->rc == 0 && !t->held && t->known == KNOWN_OPEN && t->lease_until <= s->at)
+        world_broke(w, "J3: a lease of task %lx that lapsed is still good", t->no);
+    if (s->verb != SAID_EXTEND && s->rc == 0)
+        t->held = false; /* from now on the worker does nothing for it, answered or not */
+}
+
+static void change(struct world *w)
+{
+    struct model *m = w->model;
+    task_no no = m->n > 0 ? m->v[rng_below(&w->rng, m->n)].no : 0;
+    enum verb verb = (enum verb)(SAID_CANCEL + (int)rng_below(&w->rng, 6));
+    struct said *s = says(w, verb, no);
+
+    if (verb == SAID_CANCEL) {
+        s->rc = engine_cancel(w->e, no);
+    } else if (verb == SAID_ORDER) {
+        s->order = (int64_t)rng_below(&w->rng, 20) - 10;
+        s->rc = engine_order(w->e, no, s->order);
+    } else if (verb == SAID_DELAY) {
+        if (rng_chance(&w->rng, 0.5))
+            s->ms = (msec_t)rng_below(&w->rng, 10000);
+        else
+            s->wall_ms = w->now.wall_ms + (msec_t)rng_below(&w->rng, 10000);
+        s->rc = engine_delay(w->e, no, s->ms, s->wall_ms);
+    } else if (verb == SAID_REDRIVE) {
+        s->rc = engine_redrive(w->e, no);
+    } else if (verb == SAID_READ) {
+        s->rc = engine_read(w->e, no);
+    } else {
+        s->rc = engine_discard(w->e, no);
+    }
+}
+
+void actors_step(struct world *w)
+{
+    const struct plan *p = &w->plan;
+
+    for (unsigned i = 0; i < 4 && has_room(w); i++) {
+        if (rng_chance(&w->rng, p->submit))
+            submit(w);
+        if (rng_chance(&w->rng, p->take))
+            take(w);
+        if (has_room(w) && rng_chance(&w->rng, p->settle))
+            settle(w);
+        if (has_room(w) && rng_chance(&w->rng, p->other))
+            change(w);
+    }
+}

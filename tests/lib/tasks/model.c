@@ -1,0 +1,241 @@
+/* model.c: answers are kept; what is found must agree with them. */
+#include "tests/lib/tasks/model.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/err.h"
+#include "common/base/grow.h"
+#include "task/engine/look.h"
+#include "task/keys/check.h"
+#include "tests/lib/tasks/order.h"
+
+struct model *model_new(void)
+{
+    return calloc(1, sizeof(struct model));
+}
+
+void model_free(struct model *m)
+{
+    free(m->v);
+    free(m->bucket);
+    free(m);
+}
+
+struct mtask *model_find(struct model *m, task_no no)
+{
+    for (unsigned i = 0; i < m->n; i++)
+        if (m->v[i].no == no)
+            return &m->v[i];
+    return NULL;
+}
+
+void model_wall(struct model *m, msec_t wall)
+{
+    for (unsigned i = 0; i < m->n; i++)
+        if (m->v[i].wall != 0 && wall >= m->v[i].wall)
+            m->v[i].wall_seen = true;
+}
+
+/* ---- answers ----------------------------------------------------------------------- */
+
+static struct mtask *add(struct world *w, const struct said *s)
+{
+    struct model *m = w->model;
+    struct mtask *t;
+
+    if (!GROW(m->v, m->n, m->cap, 64))
+        abort();
+    t = &m->v[m->n++];
+    *t = (struct mtask){ .no = s->no, .queue = s->queue, .key1 = s->key1, .key2 = s->key2,
+                         .name = s->name, .priority = s->priority, .digest = s->digest,
+                         .body = s->body, .seq = ++m->seq, .due = s->at + s->ms,
+                         .wall = s->wall_ms, .wall_seen = s->wall_ms <= s->wall,
+                         .delayed = s->ms != 0 || s->wall_ms > s->wall };
+    return t;
+}
+
+/* Its name means it: until it has gone; a key, until it is final at least. */
+static bool is_known_still(const struct world *w, const struct mtask *t)
+{
+    struct task_view v;
+
+    return t->known != KNOWN_DOUBT && engine_look(w->e, t->no, &v) == 0 &&
+           (t->name % 2 == 1 || !task_state_is_final(v.state));
+}
+
+static void hears_submit(struct world *w, const struct said *s)
+{
+    task_no *named = s->name != 0 ? &w->model->named[s->queue][s->name] : NULL;
+    struct mtask *same = named != NULL ? model_find(w->model, *named) : NULL;
+
+    if (s->rc == SQ_EFULL)
+        return;
+    if (same != NULL && is_known_still(w, same)) { /* J13 */
+        if (s->digest == same->digest ? s->rc != 1 || s->no != same->no : s->rc != SQ_ECONFLICT)
+            world_broke(w, "J13: name %u of task %lx: rc %d, task %lx", s->name, same->no, s->rc,
+                        s->no);
+        return;
+    }
+    if (s->rc == 1 || s->rc == SQ_ECONFLICT) {
+        if (s->name == 0)
+            world_broke(w, "J13: a task without a name is the same as another");
+        return; /* a key that outlives its task, or an acceptance that was never answered */
+    }
+    if (s->rc != 0) {
+        world_broke(w, "submit: %d", s->rc);
+        return;
+    }
+    add(w, s);
+    if (named != NULL)
+        *named = s->no;
+}
+
+static void hears_end(const struct world *w, const struct said *s, struct mtask *t)
+{
+    if (s->verb == SAID_ACK && s->rc == 0) {
+        t->known = KNOWN_DONE;
+        t->result = s->body;
+        t->ended = s->at;
+        t->held = false;
+    } else if (s->verb == SAID_CANCEL && s->rc == 0) {
+        t->known = KNOWN_CANCELLED;
+        t->ended = s->at;
+    } else if (s->verb == SAID_NACK && s->rc == 0) {
+        t->held = false;
+        t->retry_at = s->at + (s->ms >= 0 ? s->ms : (msec_t)w->plan.rules.retry_min_ms);
+        if (t->attempts >= w->plan.rules.max_attempts)
+            t->retry_at = 0; /* dead: if it is redriven, at once */
+    }
+}
+
+void model_hears(struct world *w, const struct said *s)
+{
+    struct mtask *t = model_find(w->model, s->no);
+
+    if (s->verb == SAID_SUBMIT) {
+        hears_submit(w, s);
+        return;
+    }
+    if (t == NULL)
+        return;
+    hears_end(w, s, t);
+    if (s->rc != 0)
+        return;
+    if (s->verb == SAID_TAKE) {
+        t->attempts = s->taken.attempt;
+        t->lease = s->taken.lease;
+        t->lease_until = s->taken.until;
+        t->held = t->tried = true;
+    } else if (s->verb == SAID_EXTEND) {
+        t->lease_until = s->at + s->ms;
+    } else if (s->verb == SAID_DELAY) {
+        t->due = s->wall_ms != 0 ? s->at : s->at + s->ms;
+        t->wall = s->wall_ms;
+        t->wall_seen = s->wall_ms <= s->wall;
+        t->delayed = true;
+    } else if (s->verb == SAID_REDRIVE) {
+        t->redriven = true;
+        t->retry_at = 0;
+        t->known = KNOWN_OPEN;
+    } else if (s->verb == SAID_READ) {
+        t->read = true;
+    } else if (s->verb == SAID_DISCARD) {
+        t->known = KNOWN_DOUBT; /* it has gone */
+    }
+}
+
+void model_doubts(struct world *w, const struct said *s)
+{
+    struct mtask *t = model_find(w->model, s->no);
+
+    if (s->verb == SAID_SUBMIT && s->name != 0) {
+        struct mtask *named = model_find(w->model, w->model->named[s->queue][s->name]);
+
+        if (named == NULL)
+            w->model->named[s->queue][s->name] = 0;
+        return;
+    }
+    if (t == NULL || s->verb == SAID_SUBMIT)
+        return;
+    if (s->verb == SAID_DELAY || s->verb == SAID_NACK) { /* whichever is earlier */
+        t->due = s->verb == SAID_DELAY ? ms_min(t->due, s->at) : t->due;
+        t->wall = s->verb == SAID_DELAY ? 0 : t->wall;
+        t->retry_at = 0;
+    }
+    if (s->verb == SAID_EXTEND)
+        t->lease_until = ms_min(t->lease_until, s->at + s->ms);
+    t->read |= s->verb == SAID_READ;
+    if (t->known != KNOWN_DONE || s->verb == SAID_DISCARD)
+        t->known = s->verb == SAID_ORDER ? t->known : KNOWN_DOUBT;
+    t->tried = t->delayed = true;
+}
+
+/* ---- what is found ----------------------------------------------------------------- */
+
+static msec_t life(const struct world *w, const struct mtask *t)
+{
+    const struct task_rules *r = &w->plan.rules;
+    uint64_t ms = t->read ? u64_min(r->read_ms, r->result_ms) : r->result_ms;
+
+    return t->ended + (msec_t)u64_max(ms, 1);
+}
+
+/* J1: what was answered is there, in the state that was answered. */
+static void check_there(struct world *w, struct mtask *t)
+{
+    struct task_view v;
+    bool there = engine_look(w->e, t->no, &v) == 0;
+
+    if (!there && t->known == KNOWN_OPEN && t->ended == 0) {
+        /* Only what is final may go, and only after its life: dead, expired are not told. */
+        if (w->plan.rules.ttl_ms == 0 && w->plan.rules.max_attempts > 1 && !t->tried)
+            world_broke(w, "J1: task %lx has gone, and nobody ever had it", t->no);
+        return;
+    }
+    if (!there) {
+        if (t->known != KNOWN_DOUBT && w->e->at < life(w, t))
+            world_broke(w, "J1: task %lx has gone before its time", t->no);
+        return;
+    }
+    if (t->known == KNOWN_DONE && (v.state != TASK_SUCCEEDED || v.body != t->result))
+        world_broke(w, "J1, J14: task %lx was done and is %s", t->no, task_state_word(v.state));
+    if (t->known == KNOWN_CANCELLED && v.state != TASK_CANCELLED)
+        world_broke(w, "J1: task %lx was cancelled and is %s", t->no, task_state_word(v.state));
+    if (v.state == TASK_SUCCEEDED && t->known == KNOWN_OPEN)
+        world_broke(w, "J2: task %lx is done, and nobody said so", t->no);
+    if (v.state != TASK_SUCCEEDED && v.body != t->body)
+        world_broke(w, "J14: task %lx has another body", t->no);
+    if ((v.state == TASK_SCHEDULED && !v.by_wall && v.until_ms <= w->e->at) ||
+        (v.state == TASK_RETRYING && v.until_ms <= w->e->at) ||
+        (v.state == TASK_RUNNING && v.until_ms <= w->e->at))
+        world_broke(w, "J8: task %lx is %s after its moment", t->no, task_state_word(v.state));
+    if (v.by_wall && v.until_ms <= w->now.wall_ms)
+        world_broke(w, "J8: task %lx waits for a moment of the wall that is here", t->no);
+}
+
+void model_check(struct world *w, bool all)
+{
+    struct model *m = w->model;
+    uint32_t living = 0;
+
+    for (unsigned i = 0; i < (all ? m->n : 4) && m->n > 0; i++)
+        check_there(w, &m->v[all ? i : rng_below(&w->rng, m->n)]);
+    if (!all)
+        return;
+    for (enum task_state s = TASK_SCHEDULED; s < TASK_NSTATES; s++)
+        living += w->e->store.n[s];
+    if (living + w->e->store.n[TASK_FREE] != w->e->store.n_slots)
+        world_broke(w, "slots are not counted right");
+    if (tree_check(&w->e->tree) != NULL)
+        world_broke(w, "keys: %s", tree_check(&w->e->tree));
+    for (unsigned i = 0; i < m->n;) { /* what has gone is remembered no longer */
+        struct task_view v;
+
+        if (engine_look(w->e, m->v[i].no, &v) < 0)
+            m->v[i] = m->v[--m->n];
+        else
+            i++;
+    }
+    order_check_idle(w);
+}

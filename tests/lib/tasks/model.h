@@ -1,0 +1,66 @@
+/* model.h: what somebody outside knows of the tasks, from answers alone, and the invariants
+ * that must hold (tasks.md calls them J1 ...): each check names its own. */
+#ifndef SEGQ_TASKS_MODEL_H
+#define SEGQ_TASKS_MODEL_H
+
+#include "tests/lib/tasks/world.h"
+
+#define MODEL_NAMES 64
+
+enum known { /* of a task's end */
+    KNOWN_OPEN,
+    KNOWN_DONE,      /* an ack was answered */
+    KNOWN_CANCELLED, /* a cancel was answered: no attempt begins any more */
+    KNOWN_DOUBT,     /* somebody got no answer: look first */
+};
+
+struct mtask {
+    task_no no;
+    unsigned queue, key1, key2, name, priority;
+    enum known known;
+    uint64_t digest, body, result;
+    msec_t due;      /* not before; of the node's axis */
+    msec_t wall;     /* not before, of the wall; 0: none */
+    bool wall_seen;  /* the wall showed it once */
+    bool delayed, tried, redriven;
+    uint64_t seq;    /* of its acceptance */
+    msec_t retry_at; /* the next attempt not before */
+    msec_t ended;    /* when the end was answered */
+    bool read;
+    /* the newest lease that was handed out */
+    uint64_t lease;
+    msec_t lease_until;
+    unsigned attempts;
+    bool held; /* the worker has not said anything final of it */
+};
+
+struct bucket { /* starts, as counted from outside */
+    uint64_t id;
+    double level;
+    msec_t at;
+};
+
+struct model {
+    struct mtask *v; /* owned */
+    unsigned n, cap;
+    struct bucket *bucket; /* owned */
+    unsigned n_buckets, buckets_cap;
+    uint64_t seq;
+    task_no named[3][MODEL_NAMES]; /* by queue and name: the task that was answered; 0 */
+};
+
+struct model *model_new(void);
+void model_free(struct model *m);
+struct mtask *model_find(struct model *m, task_no no);
+/* The answers of a turn have gone out. */
+void model_hears(struct world *w, const struct said *s);
+/* Nobody got an answer: what was said may have happened, or not. */
+void model_doubts(struct world *w, const struct said *s);
+/* A task starts, before its answer: order, limits, not early. */
+void model_start(struct world *w, const struct said *s);
+/* After a step: a sample, or all. */
+void model_check(struct world *w, bool all);
+/* The wall clock shows this. */
+void model_wall(struct model *m, msec_t wall);
+
+#endif

@@ -1,0 +1,207 @@
+/* order.c: the task that starts is compared with all that wait in its key. */
+#include "tests/lib/tasks/order.h"
+
+#include <stdlib.h>
+
+#include "common/base/grow.h"
+#include "task/engine/look.h"
+#include "task/engine/queues.h"
+#include "tests/lib/tasks/model.h"
+#include "tests/lib/tasks/names.h"
+
+/* ---- limits ------------------------------------------------------------------------ */
+
+static struct bucket *bucket_of(struct model *m, uint64_t id, double burst, msec_t at)
+{
+    for (unsigned i = 0; i < m->n_buckets; i++)
+        if (m->bucket[i].id == id)
+            return &m->bucket[i];
+    if (!GROW(m->bucket, m->n_buckets, m->buckets_cap, 16))
+        abort();
+    m->bucket[m->n_buckets] = (struct bucket){ id, burst, at };
+    return &m->bucket[m->n_buckets++];
+}
+
+/* J5: at most burst + rate * w in any window w, counted by a bucket of our own. */
+static void check_rate(struct world *w, uint64_t id, uint64_t rate, uint64_t burst, msec_t at)
+{
+    struct bucket *b;
+
+    if (rate == 0)
+        return;
+    b = bucket_of(w->model, id, (double)burst, at);
+    b->level += (double)(at - b->at) * (double)rate / 1e6;
+    b->level = b->level > (double)burst ? (double)burst : b->level;
+    b->at = at;
+    b->level -= 1;
+    if (b->level < -1e-6)
+        world_broke(w, "J5: more starts of limiter %lx than its rate", id);
+}
+
+static bool is_below(const struct mtask *t, unsigned level, const struct mtask *of)
+{
+    return t->queue == of->queue && (level < 1 || t->key1 == of->key1) &&
+           (level < 2 || t->key2 == of->key2);
+}
+
+static bool is_running(const struct world *w, task_no no)
+{
+    struct task_view v;
+
+    return engine_look(w->e, no, &v) == 0 && v.state == TASK_RUNNING;
+}
+
+/* J4: leases that workers have, of the key at this level, before this one. */
+static void check_at_once(struct world *w, const struct mtask *of, unsigned level, uint64_t most)
+{
+    uint64_t n = 0;
+
+    for (unsigned i = 0; most != 0 && i < w->model->n; i++) {
+        const struct mtask *t = &w->model->v[i];
+
+        n += t->no != of->no && is_below(t, level, of) &&
+             ((t->held && t->lease_until > w->e->at) || is_running(w, t->no));
+    }
+    if (most != 0 && n + 1 > most)
+        world_broke(w, "J4: %lu at once at level %u, %lu may be", n + 1, level, most);
+}
+
+static void check_limits(struct world *w, const struct mtask *t, msec_t at)
+{
+    const struct task_rules *r = &w->plan.rules;
+    uint64_t id = 1 + t->queue;
+
+    check_rate(w, id, r->queue_rate, r->queue_burst, at);
+    check_at_once(w, t, 0, r->queue_at_once);
+    if (t->key1 == 0)
+        return;
+    id |= (uint64_t)t->key1 << 8;
+    check_rate(w, id, r->key_rate, r->key_burst, at);
+    check_at_once(w, t, 1, r->key_at_once);
+    if (t->key2 == 0)
+        return;
+    id |= (uint64_t)t->key2 << 16;
+    check_rate(w, id, r->below_rate, r->below_burst, at);
+    check_at_once(w, t, 2, r->below_at_once);
+}
+
+/* ---- order ------------------------------------------------------------------------- */
+
+/* Was it known to be in line, for the first time, before the other one? */
+static bool came_before(const struct mtask *a, const struct mtask *b)
+{
+    if (a->wall != 0 || b->wall != 0)
+        return false; /* the moment is the engine's alone */
+    if (a->due != b->due)
+        return a->due < b->due;
+    return !a->delayed && !b->delayed && a->seq < b->seq;
+}
+
+/* y waits while x, of the same key, starts. */
+static void check_pair(struct world *w, const struct mtask *x, const struct mtask *y,
+                       const struct task_view *vx, const struct task_view *vy)
+{
+    const uint64_t *h = &w->plan.rules.head_start_1;
+    int64_t hx = x->priority > 0 ? (int64_t)h[x->priority - 1] : 0;
+    int64_t hy = y->priority > 0 ? (int64_t)h[y->priority - 1] : 0;
+
+    if (w->plan.rules.order == ORDER_NUMBER) {
+        if (x->priority == y->priority && vy->order < vx->order)
+            world_broke(w, "task %lx starts before %lx, whose order is smaller", x->no, y->no);
+        return;
+    }
+    if (x->priority == y->priority && !x->tried && !y->tried && !x->redriven && !y->redriven &&
+        came_before(y, x))
+        world_broke(w, "J6: task %lx starts before %lx of the same key", x->no, y->no);
+    if (vx->entered_ms > vy->entered_ms + hx - hy)
+        world_broke(w, "J11: task %lx (priority %u) came %ld ms after %lx (%u), and starts", x->no,
+                    x->priority, (long)(vx->entered_ms - vy->entered_ms), y->no, y->priority);
+}
+
+/* The line of y has somebody that runs, or will be tried again: maybe one whose acceptance was
+ * never answered, so the engine is asked. */
+static bool strict_stands(const struct world *w, const struct mtask *y)
+{
+    task_slot slot = task_find(&w->e->store, y->no);
+
+    return w->plan.rules.order == ORDER_STRICT && slot != SLOT_NONE &&
+           tree_turn_at(&w->e->tree, task_at(&w->e->store, slot)->turn)->busy > 0;
+}
+
+static void check_order(struct world *w, const struct mtask *x)
+{
+    struct task_view vx, vy;
+
+    if (engine_look(w->e, x->no, &vx) < 0)
+        return;
+    for (unsigned i = 0; i < w->model->n; i++) {
+        const struct mtask *y = &w->model->v[i];
+
+        if (y->no == x->no || !is_below(y, 2, x) || engine_look(w->e, y->no, &vy) < 0)
+            continue;
+        if (w->plan.rules.order == ORDER_STRICT && y->priority == x->priority &&
+            (vy.state == TASK_RUNNING || vy.state == TASK_RETRYING))
+            world_broke(w, "J6: task %lx starts while %lx of its line is not final", x->no, y->no);
+        if (vy.state == TASK_WAITING && !strict_stands(w, y))
+            check_pair(w, x, y, &vx, &vy);
+    }
+}
+
+void model_start(struct world *w, const struct said *s)
+{
+    const struct mtask *t = model_find(w->model, s->no);
+
+    if (t == NULL)
+        return; /* its acceptance was never answered */
+    if (t->known == KNOWN_CANCELLED)
+        world_broke(w, "J12: task %lx starts after its cancellation", t->no);
+    if (t->known == KNOWN_DONE)
+        world_broke(w, "J1: task %lx starts after it was done", t->no);
+    if (s->at < t->due || (t->wall != 0 && !t->wall_seen))
+        world_broke(w, "J7: task %lx starts %ld ms early", t->no, (long)(t->due - s->at));
+    if (s->at < t->retry_at)
+        world_broke(w, "J7: task %lx is tried again %ld ms early", t->no,
+                    (long)(t->retry_at - s->at));
+    if (s->taken.lease <= t->lease)
+        world_broke(w, "J3: lease %lu of task %lx was used before", s->taken.lease, t->no);
+    if (t->held && t->lease_until > s->at && t->known == KNOWN_OPEN)
+        world_broke(w, "J3: task %lx starts while a worker has it", t->no);
+    check_limits(w, t, s->at);
+    check_order(w, t);
+}
+
+/* ---- nobody is forgotten ----------------------------------------------------------- */
+
+void order_check_left(struct world *w, unsigned queue)
+{
+    for (unsigned i = 0; i < w->model->n; i++) {
+        const struct mtask *t = &w->model->v[i];
+        struct task_view v;
+
+        if (t->queue != queue || engine_look(w->e, t->no, &v) < 0 ||
+            v.state != TASK_WAITING || v.limited != 0)
+            continue;
+        if (!strict_stands(w, t))
+            world_broke(w, "J9: task %lx could start, and a take did not find it", t->no);
+    }
+}
+
+/* Places of a queue are 1, 2, 3 ... by the moment of entry. */
+void order_check_idle(struct world *w)
+{
+    for (unsigned q = 0; q < w->plan.queues; q++) {
+        struct trec_text name = task_text('q', q);
+        struct queue_view v;
+
+        if (engine_look_queue(w->e, &name, &v) < 0)
+            continue;
+        for (task_slot s = 0; s < w->e->store.n_slots; s++) {
+            struct task_view t;
+
+            if (engine_look(w->e, task_number(&w->e->store, s), &t) == 0 &&
+                t.state == TASK_WAITING && t.queue[1] == name.p[1] &&
+                (t.position < 1 || t.position > v.waiting))
+                world_broke(w, "a place of %lu among %lu", t.position, v.waiting);
+        }
+    }
+}

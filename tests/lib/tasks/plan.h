@@ -1,0 +1,22 @@
+/* plan.h: what a seed draws: rules, crowd, faults. */
+#ifndef SEGQ_TASKS_PLAN_H
+#define SEGQ_TASKS_PLAN_H
+
+#include "task/engine/rules.h"
+
+struct plan {
+    struct task_rules rules;
+    unsigned queues, keys, below, priorities; /* how many of each are used */
+    unsigned steps;
+    uint32_t step_ms;    /* a step takes up to so long */
+    uint32_t lease_ms;
+    double submit, take, settle, other; /* chances of each thing said; eight tries a step */
+    double batch;        /* tasks of a take */
+    double named, delayed, at_wall;
+    double fail, vanish, late; /* workers: nack; never come back; come after the lease */
+    double kill, whole, refuse, down, snapshot, move, jump; /* whole: of the last group */
+};
+
+void plan_draw_tasks(struct plan *p, uint64_t seed);
+
+#endif

@@ -1,0 +1,27 @@
+/* said.h: one thing that somebody said to the partition in a turn, and its answer. */
+#ifndef SEGQ_TASKS_SAID_H
+#define SEGQ_TASKS_SAID_H
+
+#include "task/engine/settle.h"
+#include "task/engine/submit.h"
+#include "task/engine/take.h"
+
+#define SAID_MAX 64
+
+enum verb { SAID_SUBMIT, SAID_TAKE, SAID_ACK, SAID_NACK, SAID_EXTEND, SAID_CANCEL, SAID_ORDER,
+            SAID_DELAY, SAID_REDRIVE, SAID_READ, SAID_DISCARD };
+
+struct said {
+    enum verb verb;
+    int rc;      /* the answer */
+    task_no no;  /* the task, said or answered */
+    msec_t at;   /* the node's axis */
+    msec_t wall;
+    unsigned queue, key1, key2, name, priority; /* SUBMIT; name 0: none; keys 0: none */
+    uint64_t digest, body;
+    msec_t ms, wall_ms; /* SUBMIT, DELAY: delay, at; NACK: delay; EXTEND: lease */
+    int64_t order;
+    struct taken taken; /* TAKE: one said for each task */
+};
+
+#endif

@@ -1,0 +1,281 @@
+/* world.c: turns, the journal, and what befalls the node. */
+#include "tests/lib/tasks/world.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/err.h"
+#include "task/engine/change.h"
+#include "task/engine/replay.h"
+#include "tests/lib/tasks/actors.h"
+#include "tests/lib/tasks/model.h"
+#include "tests/lib/tasks/names.h"
+
+#define START      ((msec_t)1780000000000)
+#define GROUP_HEAD 12u
+
+void world_broke(struct world *w, const char *fmt, ...)
+{
+    int n;
+    va_list ap;
+
+    if (w->why[0] != 0)
+        return;
+    n = snprintf(w->why, sizeof(w->why), "step %lu, %ld ms: ", w->steps, (long)(w->e->at - START));
+    va_start(ap, fmt);
+    vsnprintf(w->why + n, sizeof(w->why) - (size_t)n, fmt, ap);
+    va_end(ap);
+}
+
+/* ---- the journal ------------------------------------------------------------------- */
+
+static uint64_t sum_of(const uint8_t *p, size_t n)
+{
+    uint64_t h = 0xcbf29ce484222325u ^ n;
+
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ p[i]) * 0x100000001b3u;
+    return h;
+}
+
+static void write_group(struct buf *journal, const struct buf *records)
+{
+    uint32_t n = (uint32_t)records->len;
+    uint64_t sum = sum_of(records->data, n);
+
+    buf_append(journal, &n, sizeof(n));
+    buf_append(journal, &sum, sizeof(sum));
+    buf_append(journal, records->data, n);
+}
+
+static int read_group(struct engine *e, const uint8_t *p, size_t len)
+{
+    int rc = 0;
+
+    for (size_t at = 0; rc == 0 && at < len;) {
+        size_t n = p[at] | (size_t)p[at + 1] << 8 | (size_t)p[at + 2] << 16;
+
+        rc = engine_replay(e, p[at + 3], p + at + TREC_FRAME, n);
+        if (rc < 0)
+            fprintf(stderr, "record %s: %d\n", trec_name(p[at + 3]), rc);
+        at += TREC_FRAME + n;
+    }
+    return rc;
+}
+
+/* Every group that is whole, up to the first that is not. */
+static int read_journal(struct world *w, struct engine *e)
+{
+    size_t at = 0;
+
+    while (at + GROUP_HEAD <= w->journal.len) {
+        const uint8_t *p = w->journal.data + at;
+        uint32_t n;
+        uint64_t sum;
+        int rc;
+
+        memcpy(&n, p, sizeof(n));
+        memcpy(&sum, p + sizeof(n), sizeof(sum));
+        if (n > w->journal.len - at - GROUP_HEAD || sum_of(p + GROUP_HEAD, n) != sum)
+            break;
+        rc = read_group(e, p + GROUP_HEAD, n);
+        if (rc < 0)
+            return rc;
+        at += GROUP_HEAD + n;
+    }
+    w->torn += at != w->journal.len;
+    w->journal.len = at;
+    return 0;
+}
+
+static void new_engine(struct world *w)
+{
+    struct engine_opts o = { .max_tasks = 2000, .max_keys = 200, .seed = { 7 },
+                             .now_ms = w->now.ms };
+
+    w->e = calloc(1, sizeof(*w->e));
+    if (w->e == NULL)
+        abort();
+    engine_init(w->e, &o);
+}
+
+static void free_engine(struct engine *e)
+{
+    engine_fini(e);
+    free(e);
+}
+
+/* The turn's group is on the disk. */
+static void flush(struct world *w)
+{
+    if (w->e->log.len > 0)
+        write_group(&w->journal, &w->e->log);
+    engine_log_reset(w->e);
+}
+
+/* From the journal, as after a restart. */
+static void reopen(struct world *w)
+{
+    free_engine(w->e);
+    new_engine(w);
+    if (read_journal(w, w->e) < 0)
+        world_broke(w, "the journal cannot be read");
+    engine_opened(w->e, w->now.ms);
+    flush(w);
+}
+
+/* Two engines from the same records are the same; and the journal says all that there is. */
+static void compare(struct world *w)
+{
+    struct engine *live = w->e;
+
+    new_engine(w);
+    if (read_journal(w, w->e) < 0)
+        world_broke(w, "the journal cannot be read");
+    if (engine_digest(w->e) != engine_digest(live))
+        world_broke(w, "the journal says something else than what is there");
+    free_engine(w->e);
+    w->e = live;
+}
+
+/* The whole state in one group; what was written before it goes. */
+static void snapshot(struct world *w)
+{
+    struct buf all;
+
+    buf_init(&all);
+    engine_snapshot(w->e, &all);
+    buf_reset(&w->journal);
+    write_group(&w->journal, &all);
+    w->snap_bytes = w->journal.len;
+    w->snapshots++;
+    buf_fini(&all);
+}
+
+/* ---- faults ------------------------------------------------------------------------ */
+
+static void nobody_is_answered(struct world *w)
+{
+    for (unsigned i = 0; i < w->n_said; i++)
+        model_doubts(w, &w->said[i]);
+}
+
+/* kill -9 amid the write of the turn's group: it is torn somewhere, or whole. */
+static void kill_node(struct world *w)
+{
+    size_t before = w->journal.len;
+    msec_t down = (msec_t)(rng_unit(&w->rng) * w->plan.down);
+
+    flush(w);
+    if (!rng_chance(&w->rng, w->plan.whole))
+        w->journal.len = before + rng_below(&w->rng, w->journal.len - before + 1);
+    nobody_is_answered(w);
+    w->now.ms += down;
+    w->now.wall_ms += down;
+    if (rng_chance(&w->rng, w->plan.jump)) { /* the axis begins at the wall, which went back */
+        w->now.ms -= (msec_t)rng_below(&w->rng, 100000);
+        w->jumps++;
+    }
+    reopen(w);
+    w->kills++;
+}
+
+/* The disk refuses the group: the turn has not happened. */
+static void refuse(struct world *w)
+{
+    engine_log_reset(w->e);
+    nobody_is_answered(w);
+    reopen(w);
+    w->refused++;
+}
+
+/* Another node takes the partition from a snapshot; the old owner does nothing any more (J18). */
+static void move(struct world *w)
+{
+    struct engine *old;
+    struct trec_text name = task_text('q', 0);
+    struct taken t;
+
+    snapshot(w);
+    old = w->e;
+    engine_fence(old);
+    engine_advance(old, (struct task_now){ w->now.ms + 1000000, w->now.wall_ms + 1000000 }, 1000);
+    if (engine_take(old, &name, 1, 0, &t) != SQ_ESTALE || old->log.len != 0)
+        world_broke(w, "J18: a fenced owner does something");
+    new_engine(w);
+    if (read_journal(w, w->e) < 0)
+        world_broke(w, "the snapshot cannot be read");
+    if (engine_digest(w->e) != engine_digest(old))
+        world_broke(w, "the new owner has something else");
+    engine_opened(w->e, w->now.ms);
+    flush(w);
+    free_engine(old);
+    w->moves++;
+}
+
+static void pass_time(struct world *w)
+{
+    msec_t ms = (msec_t)rng_below(&w->rng, w->plan.step_ms + 1);
+
+    w->now.ms += ms;
+    w->now.wall_ms += ms;
+    if (!rng_chance(&w->rng, w->plan.jump))
+        return;
+    w->now.wall_ms += (msec_t)rng_below(&w->rng, 7200001) - 3600000;
+    w->jumps++;
+}
+
+static void one_step(struct world *w)
+{
+    w->n_said = 0;
+    pass_time(w);
+    model_wall(w->model, w->now.wall_ms);
+    engine_advance(w->e, w->now, 100000);
+    actors_step(w);
+    w->steps++;
+    if (rng_chance(&w->rng, w->plan.kill)) {
+        kill_node(w);
+    } else if (rng_chance(&w->rng, w->plan.refuse)) {
+        refuse(w);
+    } else {
+        flush(w);
+        for (unsigned i = 0; i < w->n_said; i++)
+            model_hears(w, &w->said[i]);
+    }
+    engine_advance(w->e, w->now, 100000);
+    flush(w);
+    if (rng_chance(&w->rng, w->plan.snapshot))
+        snapshot(w);
+    if (rng_chance(&w->rng, w->plan.move))
+        move(w);
+    if (w->steps % 64 == 0)
+        compare(w);
+    model_check(w, w->steps % 16 == 0);
+}
+
+bool world_run(struct world *w, uint64_t seed)
+{
+    memset(w, 0, sizeof(*w));
+    plan_draw_tasks(&w->plan, seed);
+    rng_seed(&w->rng, seed);
+    buf_init(&w->journal);
+    w->now = (struct task_now){ START, START };
+    w->model = model_new();
+    new_engine(w);
+    engine_advance(w->e, w->now, 1);
+    if (rules_check(&w->plan.rules) != NULL || engine_define(w->e, "*", &w->plan.rules) != 0)
+        world_broke(w, "rules: %s", rules_check(&w->plan.rules));
+    flush(w);
+    while (w->steps < w->plan.steps && w->why[0] == 0)
+        one_step(w);
+    return w->why[0] == 0;
+}
+
+void world_free(struct world *w)
+{
+    free_engine(w->e);
+    model_free(w->model);
+    buf_fini(&w->journal);
+}

@@ -1,0 +1,40 @@
+/* world.h: a partition in a world that kills, loses and jumps; one thread, one seed.
+ *
+ * A step is a turn of the process: time passes, some callers and workers say something, the
+ * records go to the journal as one group, the answers go out. At the end of a turn the node
+ * may be killed: the group is then torn (and gone) or whole, and nobody gets an answer; or
+ * the disk refuses it, and the node rebuilds itself from the journal.
+ *
+ * The model (model.h) knows only what answers say, and looks after every step. */
+#ifndef SEGQ_TASKS_WORLD_H
+#define SEGQ_TASKS_WORLD_H
+
+#include "common/base/rng.h"
+#include "tests/lib/tasks/plan.h"
+#include "tests/lib/tasks/said.h"
+
+#include "task/engine/clock.h"
+
+struct model;
+
+struct world {
+    struct plan plan;
+    struct rng rng;
+    struct engine *e; /* owned */
+    struct task_now now;
+    struct buf journal;   /* groups: length 4, sum 8, records */
+    size_t snap_bytes;    /* of the journal's first group, a snapshot */
+    struct said said[SAID_MAX]; /* of this turn: not answered yet */
+    unsigned n_said;
+    struct model *model;
+    uint64_t kills, torn, refused, snapshots, moves, jumps, submitted, started, steps;
+    char why[400]; /* what broke; "" */
+};
+
+/* Runs the seed to its end. False: w->why says what broke, and when. */
+bool world_run(struct world *w, uint64_t seed);
+void world_free(struct world *w);
+/* The first complaint counts. */
+void world_broke(struct world *w, const char *fmt, ...) SQ_PRINTF(2, 3);
+
+#endif

@@ -6,7 +6,7 @@
 
 #include "common/base/grow.h"
 #include "task/engine/arrive.h"
-#include "task/engine/queues.h"
+#include "task/engine/tqueue.h"
 
 #define BIT(S) (1u << TASK_##S)
 
@@ -54,7 +54,7 @@ static int apply_stood(struct engine *e, const struct trec *r)
         msec_t when = wheel_when(&e->timers, s);
 
         if (when != 0 && (state == TASK_WAITING || task_state_is_final(state)))
-            arm(e, s, u64_min((uint64_t)when + r->until, (uint64_t)WHEEL_MAX - 1));
+            task_arm(e, s, u64_min((uint64_t)when + r->until, (uint64_t)WHEEL_MAX - 1));
     }
     return 0;
 }
@@ -78,16 +78,16 @@ static int apply_enter(struct engine *e, task_slot slot, const struct trec *r)
     uint32_t index;
 
     return arrive_enter(e, slot, r, t->state == TASK_RETRYING &&
-                        queue_of(e, slot, &index)->pool->rules.order == ORDER_STRICT);
+                        tqueue_of(e, slot, &index)->pool->rules.order == ORDER_STRICT);
 }
 
 /* It waits no longer: its entry and its place go. */
 static void leave_row(struct engine *e, task_slot slot)
 {
     uint32_t index;
-    struct queue *q = queue_of(e, slot, &index);
+    struct tqueue *q = tqueue_of(e, slot, &index);
 
-    rank_del(&q->rank, queue_entry(q, task_at(&e->store, slot)));
+    rank_del(&q->rank, tqueue_entry(q, task_at(&e->store, slot)));
 }
 
 static int apply_start(struct engine *e, task_slot slot, const struct trec *r)
@@ -100,13 +100,13 @@ static int apply_start(struct engine *e, task_slot slot, const struct trec *r)
     t->lease = r->lease;
     t->attempts = t->attempts < ATTEMPTS_MAX ? (t->attempts + 1) & 63 : ATTEMPTS_MAX;
     e->next_lease = u64_max(e->next_lease, r->lease + 1);
-    arm(e, slot, r->until);
+    task_arm(e, slot, r->until);
     return 0;
 }
 
 static int apply_extend(struct engine *e, task_slot slot, const struct trec *r)
 {
-    arm(e, slot, r->until);
+    task_arm(e, slot, r->until);
     return 0;
 }
 
@@ -115,7 +115,7 @@ static int apply_retry(struct engine *e, task_slot slot, const struct trec *r)
     tree_end(&e->tree, slot, false);
     task_at(&e->store, slot)->lease = 0;
     task_set_state(&e->store, slot, TASK_RETRYING);
-    arm(e, slot, r->until);
+    task_arm(e, slot, r->until);
     return 0;
 }
 
@@ -124,7 +124,7 @@ static void finish(struct engine *e, task_slot slot, enum task_state to, uint64_
 {
     struct task *t = task_at(&e->store, slot);
     uint32_t index;
-    const struct queue *q = queue_of(e, slot, &index);
+    const struct tqueue *q = tqueue_of(e, slot, &index);
 
     if (t->state == TASK_RUNNING) {
         tree_end(&e->tree, slot, true);
@@ -135,7 +135,7 @@ static void finish(struct engine *e, task_slot slot, enum task_state to, uint64_
         leave_row(e, slot);
         tree_unwait(&e->tree, slot);
     }
-    arm(e, slot, until);
+    task_arm(e, slot, until);
     t->cancel = 0;
     task_set_state(&e->store, slot, to);
     names_end(&e->names, task_number(&e->store, slot),
@@ -199,7 +199,7 @@ static int apply_order(struct engine *e, task_slot slot, const struct trec *r)
 
 static int apply_delay(struct engine *e, task_slot slot, const struct trec *r)
 {
-    arm(e, slot, 0);
+    task_arm(e, slot, 0);
     task_at(&e->store, slot)->cancel = r->wall != 0;
     wheel_set(r->wall != 0 ? &e->walls : &e->timers, slot, (msec_t)r->until);
     return 0;
@@ -250,7 +250,7 @@ static int apply_to_task(struct engine *e, const struct trec *r)
     return of_task[r->kind].fn(e, slot, r);
 }
 
-int apply(struct engine *e, const struct trec *r)
+int task_apply(struct engine *e, const struct trec *r)
 {
     switch ((enum trec_kind)r->kind) {
     case TREC_POOL:
@@ -276,7 +276,7 @@ int apply(struct engine *e, const struct trec *r)
     }
 }
 
-int perform(struct engine *e, const struct trec *r)
+int task_perform(struct engine *e, const struct trec *r)
 {
     int rc;
 
@@ -286,15 +286,15 @@ int perform(struct engine *e, const struct trec *r)
         trec_append(&at, &e->log);
         e->logged_at = e->at;
     }
-    rc = apply(e, r);
+    rc = task_apply(e, r);
     if (rc == 0)
         trec_append(r, &e->log);
     return rc;
 }
 
-void perform_sure(struct engine *e, const struct trec *r)
+void task_perform_sure(struct engine *e, const struct trec *r)
 {
-    int rc = perform(e, r);
+    int rc = task_perform(e, r);
 
     assert(rc == 0);
     (void)rc;

@@ -7,10 +7,10 @@
 
 /* 0; SQ_ENOMEM, nothing has changed; SQ_EPROTO: the record contradicts the state (never of a
  * record that a command of this engine made). */
-SQ_CHECK int apply(struct engine *e, const struct trec *r);
+SQ_CHECK int task_apply(struct engine *e, const struct trec *r);
 /* Carries it out, and puts it into the log. */
-SQ_CHECK int perform(struct engine *e, const struct trec *r);
+SQ_CHECK int task_perform(struct engine *e, const struct trec *r);
 /* The same of a record that needs no memory and fits: asserted. */
-void perform_sure(struct engine *e, const struct trec *r);
+void task_perform_sure(struct engine *e, const struct trec *r);
 
 #endif

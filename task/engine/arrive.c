@@ -4,14 +4,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "task/engine/queues.h"
+#include "task/engine/tqueue.h"
 
 static bool is_time(uint64_t ms)
 {
     return ms < (uint64_t)WHEEL_MAX;
 }
 
-void arm(struct engine *e, task_slot slot, uint64_t until)
+void task_arm(struct engine *e, task_slot slot, uint64_t until)
 {
     const struct task *t = task_at(&e->store, slot);
 
@@ -31,15 +31,15 @@ static int begin(struct engine *e, const struct trec *r)
     if (r->no >> TASK_SLOT_BITS == 0 || slot >= e->store.max || r->priority >= TASK_PRIORITIES ||
         r->state >= TASK_NSTATES || !is_time(r->until) || !is_time(r->entered))
         return SQ_EPROTO;
-    rc = queue_get(e, &r->name, &queue);
+    rc = tqueue_get(e, &r->name, &queue);
     if (rc < 0)
         return rc;
     rc = pages_reach(&e->links, slot);
-    turn = rc < 0 ? 0 : queue_turn(e, queue, (uint8_t)r->priority, &r->key1, &r->key2);
+    turn = rc < 0 ? 0 : tqueue_turn(e, queue, (uint8_t)r->priority, &r->key1, &r->key2);
     rc = turn == 0 ? SQ_ENOMEM : task_store_put(&e->store, r->no);
     if (rc < 0) {
         tree_tidy(&e->tree, turn, 0, e->at);
-        queue_tidy(e, queue);
+        tqueue_tidy(e, queue);
         return rc;
     }
     t = task_at(&e->store, slot);
@@ -48,20 +48,20 @@ static int begin(struct engine *e, const struct trec *r)
     t->body = r->body;
     t->entered_ms = r->entered & (WHEEL_MAX - 1);
     tree_join(&e->tree, slot, turn);
-    queue_at(e, queue)->tasks++;
+    tqueue_at(e, queue)->tasks++;
     return 0;
 }
 
 static void end(struct engine *e, task_slot slot)
 {
     uint32_t index;
-    struct queue *q = queue_of(e, slot, &index);
+    struct tqueue *q = tqueue_of(e, slot, &index);
 
     assert(q->tasks > 0);
     tree_leave(&e->tree, slot, e->at);
     task_store_give(&e->store, slot);
     q->tasks--;
-    queue_tidy(e, index);
+    tqueue_tidy(e, index);
 }
 
 static void schedule(struct engine *e, task_slot slot, const struct trec *r)
@@ -75,14 +75,14 @@ int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, bool fi
 {
     struct task *t = task_at(&e->store, slot);
     uint32_t index;
-    struct queue *q = queue_of(e, slot, &index);
+    struct tqueue *q = tqueue_of(e, slot, &index);
     uint64_t entry = q->rank.next;
 
     if (!is_time(r->entered) || !is_time(r->until))
         return SQ_EPROTO;
     if (rank_add(&q->rank, entry) < 0)
         return SQ_ENOMEM;
-    arm(e, slot, r->until);
+    task_arm(e, slot, r->until);
     t->cancel = 0;
     task_set_state(&e->store, slot, TASK_WAITING);
     t->entry = (uint32_t)entry;
@@ -138,7 +138,7 @@ int arrive_task(struct engine *e, const struct trec *r)
         return 0;
     }
     reach_state(e, slot, (enum task_state)r->state);
-    arm(e, slot, r->until);
+    task_arm(e, slot, r->until);
     t->cancel = r->state == TASK_RUNNING && r->wall != 0;
     if (r->state == TASK_RUNNING || r->state == TASK_RETRYING)
         tree_resume(&e->tree, slot, r->state == TASK_RUNNING);
@@ -184,7 +184,7 @@ int arrive_end(struct engine *e)
         if (t->state != TASK_WAITING)
             continue;
         v[k] = (struct waiting){ .entry = t->lease, .slot = s };
-        v[k].behind = queue_of(e, s, &v[k].queue)->pool->rules.order != ORDER_STRICT ||
+        v[k].behind = tqueue_of(e, s, &v[k].queue)->pool->rules.order != ORDER_STRICT ||
                       t->attempts == 0;
         t->lease = 0;
         k++;
@@ -193,7 +193,7 @@ int arrive_end(struct engine *e)
     if (rc == 0)
         qsort(v, n, sizeof(*v), compare);
     for (size_t i = 0; rc == 0 && i < n; i++) {
-        struct rank *row = &queue_at(e, v[i].queue)->rank;
+        struct rank *row = &tqueue_at(e, v[i].queue)->rank;
 
         rc = v[i].entry < row->next ? SQ_EPROTO : rank_add(row, v[i].entry);
         task_at(&e->store, v[i].slot)->entry = (uint32_t)v[i].entry;
@@ -208,7 +208,7 @@ int arrive_end(struct engine *e)
 
 void arrive_gone(struct engine *e, task_slot slot)
 {
-    arm(e, slot, 0);
+    task_arm(e, slot, 0);
     names_gone(&e->names, task_number(&e->store, slot));
     task_set_state(&e->store, slot, TASK_FREE);
     end(e, slot);

@@ -5,7 +5,7 @@
 
 #include "task/engine/engine.h"
 
-/* As apply(). ACCEPT: scheduled, or waiting; r->until: when it is due, or expires (0: never). */
+/* As task_apply(). ACCEPT: scheduled, or waiting; r->until: when it is due, or expires (0: never). */
 SQ_CHECK int arrive_accept(struct engine *e, const struct trec *r);
 /* TASK, of a snapshot: any state. Lines and rows of entries are made by arrive_end(). */
 SQ_CHECK int arrive_task(struct engine *e, const struct trec *r);
@@ -16,6 +16,6 @@ SQ_CHECK int arrive_enter(struct engine *e, task_slot slot, const struct trec *r
 /* A final task goes, and its queue with the last one. */
 void arrive_gone(struct engine *e, task_slot slot);
 /* Its timer on the node's axis; 0: none. */
-void arm(struct engine *e, task_slot slot, uint64_t until);
+void task_arm(struct engine *e, task_slot slot, uint64_t until);
 
 #endif

@@ -4,7 +4,7 @@
 #include "common/base/err.h"
 #include "task/engine/apply.h"
 #include "task/engine/clock.h"
-#include "task/engine/queues.h"
+#include "task/engine/tqueue.h"
 
 #define BIT(S) (1u << TASK_##S)
 
@@ -26,7 +26,7 @@ static const struct task_rules *rules_of(const struct engine *e, int64_t slot)
 {
     uint32_t index;
 
-    return &queue_of(e, (task_slot)slot, &index)->pool->rules;
+    return &tqueue_of(e, (task_slot)slot, &index)->pool->rules;
 }
 
 int engine_cancel(struct engine *e, task_no no)
@@ -40,10 +40,10 @@ int engine_cancel(struct engine *e, task_no no)
     if (runs) {
         r.kind = TREC_STOP;
     } else {
-        r.until = end_of(e, rules_of(e, slot)->result_ms);
+        r.until = task_end_of(e, rules_of(e, slot)->result_ms);
         e->counts.cancelled++;
     }
-    perform_sure(e, &r);
+    task_perform_sure(e, &r);
     return runs;
 }
 
@@ -56,7 +56,7 @@ int engine_order(struct engine *e, task_no no, int64_t order)
         return (int)slot;
     if (rules_of(e, slot)->order != ORDER_NUMBER)
         return SQ_EINVAL; /* in a line by entry it would lose its place, and gain nothing */
-    perform_sure(e, &r);
+    task_perform_sure(e, &r);
     return 0;
 }
 
@@ -70,8 +70,8 @@ int engine_delay(struct engine *e, task_no no, msec_t delay_ms, msec_t at_wall_m
     if (delay_ms < 0 || delay_ms > DELAY_MAX_MS || at_wall_ms < 0 ||
         at_wall_ms > e->wall_at + DELAY_MAX_MS || (at_wall_ms != 0 && delay_ms != 0))
         return SQ_EINVAL;
-    r.until = at_wall_ms != 0 ? (uint64_t)at_wall_ms : end_of(e, (uint64_t)delay_ms);
-    perform_sure(e, &r);
+    r.until = at_wall_ms != 0 ? (uint64_t)at_wall_ms : task_end_of(e, (uint64_t)delay_ms);
+    task_perform_sure(e, &r);
     return 0;
 }
 
@@ -83,8 +83,8 @@ int engine_redrive(struct engine *e, task_no no)
 
     if (slot < 0)
         return (int)slot;
-    r.until = expiry(e, queue_of(e, (task_slot)slot, &index)->pool);
-    return perform(e, &r);
+    r.until = task_expiry(e, tqueue_of(e, (task_slot)slot, &index)->pool);
+    return task_perform(e, &r);
 }
 
 int engine_read(struct engine *e, task_no no)
@@ -94,9 +94,9 @@ int engine_read(struct engine *e, task_no no)
 
     if (slot < 0)
         return (int)slot;
-    r.until = end_of(e, rules_of(e, slot)->read_ms);
+    r.until = task_end_of(e, rules_of(e, slot)->read_ms);
     if ((msec_t)r.until < wheel_when(&e->timers, (task_slot)slot))
-        perform_sure(e, &r);
+        task_perform_sure(e, &r);
     return 0;
 }
 
@@ -107,7 +107,7 @@ int engine_discard(struct engine *e, task_no no)
 
     if (slot < 0)
         return (int)slot;
-    perform_sure(e, &r);
+    task_perform_sure(e, &r);
     e->counts.gone++;
     return 0;
 }

@@ -3,44 +3,44 @@
 
 #include "common/base/err.h"
 #include "task/engine/apply.h"
-#include "task/engine/queues.h"
+#include "task/engine/tqueue.h"
 
 #define NO_MEMORY_MS 100
 
-uint64_t end_of(const struct engine *e, uint64_t for_ms)
+uint64_t task_end_of(const struct engine *e, uint64_t for_ms)
 {
     return u64_min((uint64_t)e->at + u64_max(for_ms, 1), (uint64_t)WHEEL_MAX - 1);
 }
 
-uint64_t expiry(const struct engine *e, const struct pool *p)
+uint64_t task_expiry(const struct engine *e, const struct pool *p)
 {
-    return p->rules.ttl_ms == 0 ? 0 : end_of(e, p->rules.ttl_ms);
+    return p->rules.ttl_ms == 0 ? 0 : task_end_of(e, p->rules.ttl_ms);
 }
 
-void attempt_failed(struct engine *e, task_slot slot, msec_t delay_ms, enum why why)
+void task_attempt_failed(struct engine *e, task_slot slot, msec_t delay_ms, enum why why)
 {
     const struct task *t = task_at(&e->store, slot);
     uint32_t index;
-    const struct pool *p = queue_of(e, slot, &index)->pool;
+    const struct pool *p = tqueue_of(e, slot, &index)->pool;
     struct trec r = { .no = task_number(&e->store, slot), .why = why };
 
     assert(t->state == TASK_RUNNING && t->attempts > 0);
     if (t->cancel) {
         r.kind = TREC_CANCEL;
-        r.until = end_of(e, p->rules.result_ms);
+        r.until = task_end_of(e, p->rules.result_ms);
         e->counts.cancelled++;
     } else if (t->attempts >= p->rules.max_attempts) {
         r.kind = TREC_DEAD;
-        r.until = end_of(e, p->rules.dead_ms);
+        r.until = task_end_of(e, p->rules.dead_ms);
         e->counts.dead++;
     } else {
         if (delay_ms < 0)
             delay_ms = backoff_ms(&p->backoff, t->attempts, r.no * 31 + t->attempts);
         r.kind = TREC_RETRY;
-        r.until = end_of(e, (uint64_t)delay_ms);
+        r.until = task_end_of(e, (uint64_t)delay_ms);
         e->counts.retried++;
     }
-    perform_sure(e, &r);
+    task_perform_sure(e, &r);
 }
 
 /* due: when its delay was over; in the line it has the place of that moment. */
@@ -50,8 +50,8 @@ static void enters(struct engine *e, task_slot slot, msec_t due)
     struct trec r = { .kind = TREC_ENTER, .no = task_number(&e->store, slot),
                       .entered = (uint64_t)ms_min(due, e->at) };
 
-    r.until = expiry(e, queue_of(e, slot, &index)->pool);
-    if (perform(e, &r) < 0) {
+    r.until = task_expiry(e, tqueue_of(e, slot, &index)->pool);
+    if (task_perform(e, &r) < 0) {
         task_at(&e->store, slot)->cancel = 0;
         wheel_set(&e->timers, slot, e->at + NO_MEMORY_MS);
     }
@@ -61,7 +61,7 @@ static void is_due(struct engine *e, task_slot slot, msec_t due)
 {
     struct trec r = { .no = task_number(&e->store, slot) };
     uint32_t index;
-    const struct pool *p = queue_of(e, slot, &index)->pool;
+    const struct pool *p = tqueue_of(e, slot, &index)->pool;
 
     switch ((enum task_state)task_at(&e->store, slot)->state) {
     case TASK_SCHEDULED:
@@ -70,12 +70,12 @@ static void is_due(struct engine *e, task_slot slot, msec_t due)
         return;
     case TASK_WAITING:
         r.kind = TREC_EXPIRE;
-        r.until = end_of(e, p->rules.result_ms);
+        r.until = task_end_of(e, p->rules.result_ms);
         e->counts.expired++;
         break;
     case TASK_RUNNING:
         e->counts.lapsed++;
-        attempt_failed(e, slot, -1, WHY_LAPSED);
+        task_attempt_failed(e, slot, -1, WHY_LAPSED);
         return;
     default:
         assert(task_state_is_final((enum task_state)task_at(&e->store, slot)->state));
@@ -83,7 +83,7 @@ static void is_due(struct engine *e, task_slot slot, msec_t due)
         e->counts.gone++;
         break;
     }
-    perform_sure(e, &r);
+    task_perform_sure(e, &r);
 }
 
 bool engine_advance(struct engine *e, struct task_now now, unsigned most)

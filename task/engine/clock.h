@@ -19,10 +19,10 @@ msec_t engine_idle_ms(const struct engine *e, struct task_now now);
 enum why { WHY_NACK = 1, WHY_LAPSED };
 /* The attempt has failed: tried again after delay_ms (< 0: as the back-off says), or dead, or
  * cancelled if somebody wanted that. */
-void attempt_failed(struct engine *e, task_slot slot, msec_t delay_ms, enum why why);
+void task_attempt_failed(struct engine *e, task_slot slot, msec_t delay_ms, enum why why);
 /* When a task that begins to wait now expires, for its record; 0: never. */
-uint64_t expiry(const struct engine *e, const struct pool *p);
+uint64_t task_expiry(const struct engine *e, const struct pool *p);
 /* The end of something that lasts so long; at least a millisecond, within what timers can. */
-uint64_t end_of(const struct engine *e, uint64_t for_ms);
+uint64_t task_end_of(const struct engine *e, uint64_t for_ms);
 
 #endif

@@ -6,7 +6,7 @@
 
 #include "common/base/err.h"
 #include "task/engine/apply.h"
-#include "task/engine/queues.h"
+#include "task/engine/tqueue.h"
 
 void engine_init(struct engine *e, const struct engine_opts *o)
 {
@@ -18,7 +18,7 @@ void engine_init(struct engine *e, const struct engine_opts *o)
     pages_init(&e->links, sizeof(struct wheel_link));
     wheel_init(&e->timers, &e->links, 1); /* so that what is read again comes in order */
     wheel_init(&e->walls, &e->links, 1);
-    pages_init(&e->queues, sizeof(struct queue));
+    pages_init(&e->queues, sizeof(struct tqueue));
     map_init(&e->queue_by_hash, 0); /* hashes are keyed */
     e->n_queues = 1;
     e->next_lease = 1;
@@ -30,10 +30,10 @@ void engine_init(struct engine *e, const struct engine_opts *o)
 void engine_fini(struct engine *e)
 {
     for (uint32_t i = 1; i < e->n_queues; i++) {
-        if (queue_at(e, i)->pool == NULL)
+        if (tqueue_at(e, i)->pool == NULL)
             continue;
-        free(queue_at(e, i)->name);
-        rank_fini(&queue_at(e, i)->rank);
+        free(tqueue_at(e, i)->name);
+        rank_fini(&tqueue_at(e, i)->rank);
     }
     for (uint32_t i = 0; i < e->n_pools; i++) {
         free(e->pool[i]->match);
@@ -60,7 +60,7 @@ int engine_define(struct engine *e, const char *match, const struct task_rules *
     buf_init(&b);
     rules_encode(r, &b);
     rec.rules = (struct trec_text){ (const char *)b.data, (uint32_t)b.len };
-    rc = b.failed ? SQ_ENOMEM : perform(e, &rec);
+    rc = b.failed ? SQ_ENOMEM : task_perform(e, &rec);
     buf_fini(&b);
     return rc;
 }
@@ -78,7 +78,7 @@ uint64_t engine_bytes(const struct engine *e)
                      (e->names.by_hash.cap + e->names.by_task.cap) * sizeof(struct map_slot);
 
     for (uint32_t i = 1; i < e->n_queues; i++)
-        if (queue_at(e, i)->pool != NULL)
-            bytes += rank_bytes(&queue_at(e, i)->rank) + queue_at(e, i)->len + 1;
+        if (tqueue_at(e, i)->pool != NULL)
+            bytes += rank_bytes(&tqueue_at(e, i)->rank) + tqueue_at(e, i)->len + 1;
     return bytes;
 }

@@ -27,7 +27,7 @@
 #define KEY_MAX_LEN  64
 #define DELAY_MAX_MS ((msec_t)367 * 24 * 3600 * 1000)
 
-struct queue { /* there while it has tasks */
+struct tqueue { /* there while it has tasks */
     struct pool *pool; /* ref; NULL: the index is free */
     char *name;        /* owned */
     uint64_t hash;
@@ -46,7 +46,7 @@ struct engine {
     struct names names;
     struct pages links; /* owned; of both wheels: a task is in one of them at most */
     struct wheel timers, walls;
-    struct pages queues; /* owned; of struct queue, from 1 */
+    struct pages queues; /* owned; of struct tqueue, from 1 */
     struct map queue_by_hash;
     uint32_t n_queues, free_queue, queues_now;
     struct pool **pool; /* owned; the first that matches counts */

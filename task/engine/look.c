@@ -4,7 +4,7 @@
 #include <string.h>
 
 #include "common/base/err.h"
-#include "task/engine/queues.h"
+#include "task/engine/tqueue.h"
 
 static void look_at_keys(const struct engine *e, task_slot slot, struct task_view *v)
 {
@@ -37,17 +37,11 @@ static void look_at_limits(const struct engine *e, task_slot slot, struct task_v
     }
 }
 
-int engine_look(const struct engine *e, task_no no, struct task_view *v)
+void look_at_task(const struct engine *e, task_slot slot, struct task_view *v)
 {
-    task_slot slot = task_find(&e->store, no);
-    const struct task *t;
-    const struct queue *q;
-    uint32_t index;
+    const struct task *t = task_at(&e->store, slot);
 
-    if (slot == SLOT_NONE)
-        return SQ_EUNKNOWN;
-    t = task_at(&e->store, slot);
-    q = queue_of(e, slot, &index);
+    assert(t->state != TASK_FREE);
     *v = (struct task_view){ .state = (enum task_state)t->state, .priority = t->priority,
                              .attempts = t->attempts, .order = t->order, .body = t->body,
                              .entered_ms = (msec_t)t->entered_ms,
@@ -55,9 +49,21 @@ int engine_look(const struct engine *e, task_no no, struct task_view *v)
     v->by_wall = t->state == TASK_SCHEDULED && t->cancel;
     v->stopping = t->state == TASK_RUNNING && t->cancel;
     look_at_keys(e, slot, v);
-    if (t->state != TASK_WAITING)
+}
+
+int engine_look(const struct engine *e, task_no no, struct task_view *v)
+{
+    task_slot slot = task_find(&e->store, no);
+    const struct tqueue *q;
+    uint32_t index;
+
+    if (slot == SLOT_NONE)
+        return SQ_EUNKNOWN;
+    look_at_task(e, slot, v);
+    if (v->state != TASK_WAITING)
         return 0;
-    v->position = rank_before(&q->rank, queue_entry(q, t)) + 1;
+    q = tqueue_of(e, slot, &index);
+    v->position = rank_before(&q->rank, tqueue_entry(q, task_at(&e->store, slot))) + 1;
     if (q->pool->rules.order != ORDER_NUMBER)
         v->ahead_of_key = line_ahead(&e->store, slot, AHEAD_MOST);
     look_at_limits(e, slot, v);
@@ -67,7 +73,7 @@ int engine_look(const struct engine *e, task_no no, struct task_view *v)
 int engine_look_queue(const struct engine *e, const struct trec_text *queue,
                       struct queue_view *v)
 {
-    const struct queue *q = queue_find(e, queue->p, queue->n);
+    const struct tqueue *q = tqueue_find(e, queue->p, queue->n);
     const struct limiter *l;
 
     if (q == NULL)

@@ -27,6 +27,9 @@ struct task_view { /* texts are borrowed until the next command */
 /* 0; SQ_EUNKNOWN: there is no such task. */
 SQ_CHECK int engine_look(const struct engine *e, task_no no, struct task_view *v);
 
+/* The same of a slot that has a task, without places and limits: those cost some steps. */
+void look_at_task(const struct engine *e, task_slot slot, struct task_view *v);
+
 struct queue_view {
     uint32_t tasks;   /* in any state */
     uint64_t waiting;

@@ -7,7 +7,7 @@
 #include "task/engine/apply.h"
 #include "task/engine/clock.h"
 #include "task/engine/look.h"
-#include "task/engine/queues.h"
+#include "task/engine/tqueue.h"
 
 static struct trec_text text_of(const char *s)
 {
@@ -21,8 +21,7 @@ static void write_task(const struct engine *e, task_slot slot, struct buf *out)
     struct task_view v;
     uint32_t index;
 
-    if (engine_look(e, r.no, &v) < 0)
-        assert(!"the slot has a task");
+    look_at_task(e, slot, &v);
     r.name = text_of(v.queue);
     r.key1 = text_of(v.key1);
     r.key2 = text_of(v.key2);
@@ -36,7 +35,7 @@ static void write_task(const struct engine *e, task_slot slot, struct buf *out)
     r.attempts = v.attempts;
     r.lease = v.state == TASK_RUNNING ? t->lease : 0;
     if (v.state == TASK_WAITING)
-        r.entry = queue_entry(queue_of(e, slot, &index), t);
+        r.entry = tqueue_entry(tqueue_of(e, slot, &index), t);
     trec_append(&r, out);
 }
 
@@ -93,7 +92,7 @@ int engine_replay(struct engine *e, uint8_t kind, const uint8_t *p, size_t n)
     struct trec r;
     int rc = trec_decode(kind, p, n, &r);
 
-    return rc < 0 ? rc : apply(e, &r);
+    return rc < 0 ? rc : task_apply(e, &r);
 }
 
 void engine_opened(struct engine *e, msec_t now_ms)
@@ -106,7 +105,7 @@ void engine_opened(struct engine *e, msec_t now_ms)
     e->at = ms_max(last, now_ms);
     if (last != 0 && now_ms > last) {
         r.until = (uint64_t)(now_ms - last);
-        perform_sure(e, &r);
+        task_perform_sure(e, &r);
     }
     tree_empty_buckets(&e->tree, e->at);
 }
@@ -136,11 +135,10 @@ static void mix_task(const struct engine *e, task_slot slot, uint64_t *h)
 {
     const struct task *t = task_at(&e->store, slot);
     uint32_t index;
-    const struct queue *q = queue_of(e, slot, &index);
+    const struct tqueue *q = tqueue_of(e, slot, &index);
     struct task_view v;
 
-    if (engine_look(e, task_number(&e->store, slot), &v) < 0)
-        assert(!"the slot has a task");
+    look_at_task(e, slot, &v);
     mix(h, task_number(&e->store, slot));
     mix(h, (uint64_t)v.state << 32 | (uint64_t)v.priority << 16 | v.attempts);
     mix(h, (uint64_t)v.by_wall << 1 | v.stopping);
@@ -155,7 +153,7 @@ static void mix_task(const struct engine *e, task_slot slot, uint64_t *h)
         mix(h, t->lease);
     if (v.state != TASK_WAITING)
         return;
-    mix(h, v.position);
+    mix(h, rank_before(&q->rank, tqueue_entry(q, t))); /* numbers begin anew with a snapshot */
     if (q->pool->rules.order != ORDER_NUMBER) /* a heap may have another shape */
         mix(h, neighbour(e, t));
 }

@@ -4,7 +4,7 @@
 #include "common/base/err.h"
 #include "task/engine/apply.h"
 #include "task/engine/clock.h"
-#include "task/engine/queues.h"
+#include "task/engine/tqueue.h"
 
 /* The slot of the task if it runs under this lease; else < 0. */
 static int64_t held(const struct engine *e, task_no no, uint64_t lease)
@@ -29,8 +29,8 @@ int engine_ack(struct engine *e, task_no no, uint64_t lease, uint64_t result)
 
     if (slot < 0)
         return (int)slot;
-    r.until = end_of(e, queue_of(e, (task_slot)slot, &index)->pool->rules.result_ms);
-    perform_sure(e, &r);
+    r.until = task_end_of(e, tqueue_of(e, (task_slot)slot, &index)->pool->rules.result_ms);
+    task_perform_sure(e, &r);
     e->counts.succeeded++;
     return 0;
 }
@@ -43,17 +43,17 @@ int engine_nack(struct engine *e, task_no no, uint64_t lease, msec_t delay_ms)
         return (int)slot;
     if (delay_ms > DELAY_MAX_MS)
         return SQ_EINVAL;
-    attempt_failed(e, (task_slot)slot, delay_ms, WHY_NACK);
+    task_attempt_failed(e, (task_slot)slot, delay_ms, WHY_NACK);
     return 0;
 }
 
 int engine_extend(struct engine *e, task_no no, uint64_t lease, uint32_t lease_ms)
 {
     int64_t slot = held(e, no, lease);
-    struct trec r = { .kind = TREC_EXTEND, .no = no, .until = end_of(e, lease_ms) };
+    struct trec r = { .kind = TREC_EXTEND, .no = no, .until = task_end_of(e, lease_ms) };
 
     if (slot < 0)
         return (int)slot;
-    perform_sure(e, &r);
+    task_perform_sure(e, &r);
     return 0;
 }

@@ -4,7 +4,7 @@
 #include "common/base/err.h"
 #include "task/engine/apply.h"
 #include "task/engine/clock.h"
-#include "task/engine/queues.h"
+#include "task/engine/tqueue.h"
 
 static bool is_in_range(const struct submit *s)
 {
@@ -55,9 +55,9 @@ static int perform_all(struct engine *e, const struct trec *name, struct trec *a
 
     for (unsigned kind = 0; rc == 0 && kind < NAME_NKINDS; kind++)
         if ((name[kind].lo | name[kind].hi) != 0)
-            rc = perform(e, &name[kind]);
+            rc = task_perform(e, &name[kind]);
     if (rc == 0)
-        rc = perform(e, accept);
+        rc = task_perform(e, accept);
     if (rc < 0) {
         forget_names(e, accept->no);
         e->log.len = len;
@@ -77,9 +77,9 @@ static int accept_now(struct engine *e, const struct submit *s, const struct poo
                       .state = waits ? TASK_WAITING : TASK_SCHEDULED,
                       .wall = !waits && s->at_wall_ms != 0 };
 
-    r.until = waits ? expiry(e, p)
+    r.until = waits ? task_expiry(e, p)
               : r.wall ? (uint64_t)s->at_wall_ms
-                       : end_of(e, (uint64_t)s->delay_ms);
+                       : task_end_of(e, (uint64_t)s->delay_ms);
     for (unsigned kind = 0; kind < NAME_NKINDS; kind++)
         name[kind] = (struct trec){ .kind = TREC_NAME, .no = no, .kind_of = kind,
                                     .lo = h[kind].lo, .hi = h[kind].hi, .digest = s->digest };
@@ -89,7 +89,7 @@ static int accept_now(struct engine *e, const struct submit *s, const struct poo
 int engine_submit(struct engine *e, const struct submit *s, task_no *no)
 {
     struct name_hash h[NAME_NKINDS];
-    const struct queue *q;
+    const struct tqueue *q;
     uint32_t index;
     int rc;
 
@@ -105,16 +105,16 @@ int engine_submit(struct engine *e, const struct submit *s, task_no *no)
         e->counts.same += rc == 1;
         return rc;
     }
-    rc = queue_get(e, &s->queue, &index);
+    rc = tqueue_get(e, &s->queue, &index);
     if (rc < 0)
         return rc;
-    q = queue_at(e, index);
+    q = tqueue_at(e, index);
     *no = q->tasks < q->pool->rules.max_waiting ? task_store_next(&e->store) : 0;
     rc = *no == 0 ? SQ_EFULL : accept_now(e, s, q->pool, h, *no);
     if (rc < 0) {
         *no = 0;
-        if (queue_at(e, index)->pool != NULL)
-            queue_tidy(e, index);
+        if (tqueue_at(e, index)->pool != NULL)
+            tqueue_tidy(e, index);
         return rc;
     }
     e->counts.accepted++;

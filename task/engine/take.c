@@ -4,16 +4,16 @@
 #include "common/base/err.h"
 #include "task/engine/apply.h"
 #include "task/engine/clock.h"
-#include "task/engine/queues.h"
+#include "task/engine/tqueue.h"
 #include "task/keys/pick.h"
 
 static void start(struct engine *e, task_slot slot, uint32_t lease_ms, struct taken *out)
 {
     const struct task *t = task_at(&e->store, slot);
     struct trec r = { .kind = TREC_START, .no = task_number(&e->store, slot),
-                      .lease = e->next_lease, .until = end_of(e, lease_ms) };
+                      .lease = e->next_lease, .until = task_end_of(e, lease_ms) };
 
-    perform_sure(e, &r);
+    task_perform_sure(e, &r);
     assert(t->state == TASK_RUNNING && t->lease == r.lease);
     *out = (struct taken){ r.no, r.lease, (msec_t)r.until, t->body, t->attempts };
     e->counts.started++;
@@ -22,7 +22,7 @@ static void start(struct engine *e, task_slot slot, uint32_t lease_ms, struct ta
 int engine_take(struct engine *e, const struct trec_text *queue, unsigned n, uint32_t lease_ms,
                 struct taken *out)
 {
-    const struct queue *q = e->fenced ? NULL : queue_find(e, queue->p, queue->n);
+    const struct tqueue *q = e->fenced ? NULL : tqueue_find(e, queue->p, queue->n);
     unsigned taken = 0;
 
     if (e->fenced)

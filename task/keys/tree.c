@@ -43,6 +43,20 @@ uint32_t tree_find_limiter(const struct tree *t, uint32_t parent, uint64_t hash)
     return i == MAP_NONE ? 0 : (uint32_t)i;
 }
 
+/* A new limiter's bucket is full, but for those that began empty with the tree. */
+static void fill_bucket(struct tree *t, uint32_t i)
+{
+    struct limiter *l = tree_limiter_at(t, i);
+
+    if (l->rule->rate.interval_ns == 0 || t->emptied == 0)
+        return;
+    l->tat = rate_empty(&l->rule->rate, t->emptied);
+    if (rate_lets(&l->rule->rate, l->tat, t->now))
+        return;
+    l->closed = CLOSED_RATE; /* nothing is below it yet that would have to be taken out */
+    wheel_set(&t->wakes, i, rate_when(&l->rule->rate, l->tat));
+}
+
 uint32_t tree_limiter(struct tree *t, uint32_t parent, const struct key_name *k,
                       const struct key_rule *r)
 {
@@ -68,6 +82,7 @@ uint32_t tree_limiter(struct tree *t, uint32_t parent, const struct key_name *k,
     if (parent != 0)
         tree_limiter_at(t, parent)->below++;
     t->limiters_now++;
+    fill_bucket(t, i);
     return i;
 }
 
@@ -298,6 +313,7 @@ void tree_advance(struct tree *t, msec_t now)
 {
     uint32_t i;
 
+    t->now = now;
     while ((i = wheel_pop(&t->wakes, now)) != WHEEL_NONE) {
         struct limiter *l = tree_limiter_at(t, i);
 
@@ -318,6 +334,7 @@ msec_t tree_next(const struct tree *t)
 
 void tree_empty_buckets(struct tree *t, msec_t now)
 {
+    t->now = t->emptied = now;
     for (uint32_t i = 1; i < t->n_limiters; i++) {
         struct limiter *l = tree_limiter_at(t, i);
 

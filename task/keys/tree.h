@@ -80,6 +80,7 @@ struct tree {
     uint32_t n_limiters, n_turns;       /* indices ever used */
     uint32_t free_limiter, free_turn;   /* index; 0: none */
     uint32_t limiters_now, turns_now, max_limiters;
+    msec_t now, emptied; /* of the last tree_advance, tree_empty_buckets */
     uint64_t steps; /* of all work: what a pick costs is seen here */
 };
 
@@ -129,7 +130,8 @@ void tree_advance(struct tree *t, msec_t now);
 msec_t tree_next(const struct tree *t);
 /* Rules have changed in place: every limiter is closed or open as they say now. */
 void tree_reconsider(struct tree *t, msec_t now);
-/* After a replay: all buckets are empty. */
+/* After a replay: all buckets are empty, also of keys that nobody has now: their last start
+ * may have been just before. */
 void tree_empty_buckets(struct tree *t, msec_t now);
 
 static inline struct turn *tree_turn_at(const struct tree *t, uint32_t turn)

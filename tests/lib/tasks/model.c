@@ -55,13 +55,14 @@ static struct mtask *add(struct world *w, const struct said *s)
     return t;
 }
 
-/* Its name means it: until it has gone; a key, until it is final at least. */
+/* Its name means it: until it has gone; a key, until it is final at least (and if it is
+ * redriven after that, the key may be forgotten). */
 static bool is_known_still(const struct world *w, const struct mtask *t)
 {
     struct task_view v;
 
     return t->known != KNOWN_DOUBT && engine_look(w->e, t->no, &v) == 0 &&
-           (t->name % 2 == 1 || !task_state_is_final(v.state));
+           (t->name % 2 == 1 || (!task_state_is_final(v.state) && !t->redriven));
 }
 
 static void hears_submit(struct world *w, const struct said *s)
@@ -163,6 +164,8 @@ void model_doubts(struct world *w, const struct said *s)
         t->wall = s->verb == SAID_DELAY ? 0 : t->wall;
         t->retry_at = 0;
     }
+    if (s->verb == SAID_TAKE)
+        order_refund(w, t);
     if (s->verb == SAID_EXTEND)
         t->lease_until = ms_min(t->lease_until, s->at + s->ms);
     t->read |= s->verb == SAID_READ;

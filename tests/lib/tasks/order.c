@@ -5,7 +5,7 @@
 
 #include "common/base/grow.h"
 #include "task/engine/look.h"
-#include "task/engine/queues.h"
+#include "task/engine/tqueue.h"
 #include "tests/lib/tasks/model.h"
 #include "tests/lib/tasks/names.h"
 
@@ -30,12 +30,19 @@ static void check_rate(struct world *w, uint64_t id, uint64_t rate, uint64_t bur
     if (rate == 0)
         return;
     b = bucket_of(w->model, id, (double)burst, at);
-    b->level += (double)(at - b->at) * (double)rate / 1e6;
+    if (at > b->at) /* a turn that was lost may have been later, on the node's axis */
+        b->level += (double)(at - b->at) * (double)rate / 1e6;
     b->level = b->level > (double)burst ? (double)burst : b->level;
     b->at = at;
     b->level -= 1;
     if (b->level < -1e-6)
         world_broke(w, "J5: more starts of limiter %lx than its rate", id);
+}
+
+static uint64_t limiter_of(const struct mtask *t, unsigned level)
+{
+    return (1 + t->queue) | (level > 0 ? (uint64_t)t->key1 << 8 : 0) |
+           (level > 1 ? (uint64_t)t->key2 << 16 : 0);
 }
 
 static bool is_below(const struct mtask *t, unsigned level, const struct mtask *of)
@@ -69,20 +76,28 @@ static void check_at_once(struct world *w, const struct mtask *of, unsigned leve
 static void check_limits(struct world *w, const struct mtask *t, msec_t at)
 {
     const struct task_rules *r = &w->plan.rules;
-    uint64_t id = 1 + t->queue;
 
-    check_rate(w, id, r->queue_rate, r->queue_burst, at);
+    check_rate(w, limiter_of(t, 0), r->queue_rate, r->queue_burst, at);
     check_at_once(w, t, 0, r->queue_at_once);
     if (t->key1 == 0)
         return;
-    id |= (uint64_t)t->key1 << 8;
-    check_rate(w, id, r->key_rate, r->key_burst, at);
+    check_rate(w, limiter_of(t, 1), r->key_rate, r->key_burst, at);
     check_at_once(w, t, 1, r->key_at_once);
     if (t->key2 == 0)
         return;
-    id |= (uint64_t)t->key2 << 16;
-    check_rate(w, id, r->below_rate, r->below_burst, at);
+    check_rate(w, limiter_of(t, 2), r->below_rate, r->below_burst, at);
     check_at_once(w, t, 2, r->below_at_once);
+}
+
+/* Nobody was given the task after all. */
+void order_refund(struct world *w, const struct mtask *t)
+{
+    unsigned levels = t->key1 == 0 ? 1 : t->key2 == 0 ? 2 : 3;
+
+    for (unsigned i = 0; i < w->model->n_buckets; i++)
+        for (unsigned level = 0; level < levels; level++)
+            if (w->model->bucket[i].id == limiter_of(t, level))
+                w->model->bucket[i].level += 1;
 }
 
 /* ---- order ------------------------------------------------------------------------- */

@@ -244,6 +244,7 @@ static void one_step(struct world *w)
         for (unsigned i = 0; i < w->n_said; i++)
             model_hears(w, &w->said[i]);
     }
+    model_wall(w->model, w->now.wall_ms);
     engine_advance(w->e, w->now, 100000);
     flush(w);
     if (rng_chance(&w->rng, w->plan.snapshot))

@@ -166,6 +166,10 @@ Test(task_keys, after_a_replay_buckets_are_empty)
     r.now += 1000;
     cr_expect_neq(keyrig_take(&r), SLOT_NONE);
     cr_expect_eq(keyrig_take(&r), SLOT_NONE);
+    for (unsigned i = 0; i < 10; i++) /* a key of which the journal says nothing any more */
+        keyrig_add_ruled(&r, 2, 0, 0, &slow);
+    cr_expect_neq(keyrig_take(&r), SLOT_NONE);
+    cr_expect_eq(keyrig_take(&r), SLOT_NONE, "one second since the buckets were empty");
     keyrig_fini(&r);
 }
 

@@ -1,5 +1,5 @@
-/* queues.c: a table of queues by the keyed hash of their names. */
-#include "task/engine/queues.h"
+/* tqueue.c: a table of queues by the keyed hash of their names. */
+#include "task/engine/tqueue.h"
 
 #include <sodium.h>
 #include <stdlib.h>
@@ -14,10 +14,10 @@ static uint64_t hash_text(const struct engine *e, const char *p, uint32_t n)
     return h;
 }
 
-struct queue *queue_find(const struct engine *e, const char *name, uint32_t len)
+struct tqueue *tqueue_find(const struct engine *e, const char *name, uint32_t len)
 {
     uint64_t i = map_get(&e->queue_by_hash, hash_text(e, name, len));
-    struct queue *q = i == MAP_NONE ? NULL : queue_at(e, (uint32_t)i);
+    struct tqueue *q = i == MAP_NONE ? NULL : tqueue_at(e, (uint32_t)i);
 
     return q == NULL || q->len != len || memcmp(q->name, name, len) != 0 ? NULL : q;
 }
@@ -30,7 +30,7 @@ static struct pool *pool_of(const struct engine *e, const struct trec_text *name
     return NULL;
 }
 
-int queue_get(struct engine *e, const struct trec_text *name, uint32_t *index)
+int tqueue_get(struct engine *e, const struct trec_text *name, uint32_t *index)
 {
     uint64_t hash = hash_text(e, name->p, name->n);
     uint64_t known = map_get(&e->queue_by_hash, hash);
@@ -40,7 +40,7 @@ int queue_get(struct engine *e, const struct trec_text *name, uint32_t *index)
 
     *index = (uint32_t)known;
     if (known != MAP_NONE)
-        return queue_find(e, name->p, name->n) != NULL ? 0 : SQ_ECONFLICT;
+        return tqueue_find(e, name->p, name->n) != NULL ? 0 : SQ_ECONFLICT;
     if (pool == NULL)
         return SQ_EUNKNOWN;
     copy = strndup(name->p, name->n);
@@ -49,19 +49,19 @@ int queue_get(struct engine *e, const struct trec_text *name, uint32_t *index)
         return SQ_ENOMEM;
     }
     if (e->free_queue != 0)
-        e->free_queue = queue_at(e, i)->limiter;
+        e->free_queue = tqueue_at(e, i)->limiter;
     else
         e->n_queues++;
-    *queue_at(e, i) = (struct queue){ .pool = pool, .name = copy, .hash = hash, .len = name->n };
-    rank_init(&queue_at(e, i)->rank);
+    *tqueue_at(e, i) = (struct tqueue){ .pool = pool, .name = copy, .hash = hash, .len = name->n };
+    rank_init(&tqueue_at(e, i)->rank);
     e->queues_now++;
     *index = i;
     return 0;
 }
 
-void queue_tidy(struct engine *e, uint32_t index)
+void tqueue_tidy(struct engine *e, uint32_t index)
 {
-    struct queue *q = queue_at(e, index);
+    struct tqueue *q = tqueue_at(e, index);
 
     assert(q->pool != NULL);
     if (q->tasks > 0)
@@ -70,15 +70,15 @@ void queue_tidy(struct engine *e, uint32_t index)
     map_del(&e->queue_by_hash, q->hash);
     free(q->name);
     rank_fini(&q->rank);
-    *q = (struct queue){ .limiter = e->free_queue };
+    *q = (struct tqueue){ .limiter = e->free_queue };
     e->free_queue = index;
     e->queues_now--;
 }
 
-uint32_t queue_turn(struct engine *e, uint32_t index, uint8_t priority,
+uint32_t tqueue_turn(struct engine *e, uint32_t index, uint8_t priority,
                     const struct trec_text *key1, const struct trec_text *key2)
 {
-    struct queue *q = queue_at(e, index);
+    struct tqueue *q = tqueue_at(e, index);
     struct turn_kind kind = { priority, q->pool->rules.order == ORDER_STRICT,
                               q->pool->rules.order == ORDER_NUMBER };
     const struct trec_text name = { q->name, q->len }, *path[] = { &name, key1, key2 };
@@ -103,16 +103,16 @@ uint32_t queue_turn(struct engine *e, uint32_t index, uint8_t priority,
     return turn;
 }
 
-struct queue *queue_of(const struct engine *e, task_slot slot, uint32_t *index)
+struct tqueue *tqueue_of(const struct engine *e, task_slot slot, uint32_t *index)
 {
     const struct turn *u = tree_turn_at(&e->tree, task_at(&e->store, slot)->turn);
 
     *index = tree_limiter_at(&e->tree, u->limiter)->queue;
-    assert(queue_at(e, *index)->pool != NULL);
-    return queue_at(e, *index);
+    assert(tqueue_at(e, *index)->pool != NULL);
+    return tqueue_at(e, *index);
 }
 
-uint64_t queue_entry(const struct queue *q, const struct task *t)
+uint64_t tqueue_entry(const struct tqueue *q, const struct task *t)
 {
     uint32_t back = (uint32_t)q->rank.next - t->entry;
 

@@ -1,0 +1,29 @@
+/* tqueue.h: queues come with their first task and go with their last. Pure.
+ * For the files of this room. */
+#ifndef SEGQ_TASK_TQUEUE_H
+#define SEGQ_TASK_TQUEUE_H
+
+#include "task/engine/engine.h"
+
+/* NULL: it has no task. */
+struct tqueue *tqueue_find(const struct engine *e, const char *name, uint32_t len);
+/* Made if there is none. 0 (its index in *index), SQ_EUNKNOWN: no pool matches; SQ_ENOMEM;
+ * SQ_ECONFLICT: another name has the same hash. */
+SQ_CHECK int tqueue_get(struct engine *e, const struct trec_text *name, uint32_t *index);
+/* Lets it go if it has no task. */
+void tqueue_tidy(struct engine *e, uint32_t index);
+/* The turn of a key in it; made if there is none. 0: no memory, or too many keys. Nothing is
+ * left behind then. */
+uint32_t tqueue_turn(struct engine *e, uint32_t index, uint8_t priority,
+                    const struct trec_text *key1, const struct trec_text *key2);
+/* The queue of a task, and its index. */
+struct tqueue *tqueue_of(const struct engine *e, task_slot slot, uint32_t *index);
+/* The whole number of its entry, of which the task has the low bits. */
+uint64_t tqueue_entry(const struct tqueue *q, const struct task *t);
+
+static inline struct tqueue *tqueue_at(const struct engine *e, uint32_t index)
+{
+    return pages_at(&e->queues, index);
+}
+
+#endif

@@ -149,6 +149,7 @@ static void mix_task(const struct engine *e, task_slot slot, uint64_t *h)
     mix_text(h, v.queue);
     mix_text(h, v.key1);
     mix_text(h, v.key2);
+    mix(h, tree_limiter_at(&e->tree, tree_turn_at(&e->tree, t->turn)->limiter)->running);
     if (v.state == TASK_RUNNING)
         mix(h, t->lease);
     if (v.state != TASK_WAITING)

@@ -87,6 +87,23 @@ Test(engine, a_moment_of_the_wall_is_obeyed_however_the_wall_jumps)
     rig_fini(&r);
 }
 
+Test(engine, after_the_wall_went_back_moments_come_in_their_order)
+{
+    struct enginerig r;
+    task_no late, soon;
+
+    rig_init(&r, NULL);
+    rig_advance(&r, 90 * MINUTE);
+    r.now.wall_ms -= 60 * MINUTE;
+    rig_advance(&r, 0);
+    late = rig_submit(&r, (struct submit){ .at_wall_ms = r.now.wall_ms + 50 * MINUTE });
+    soon = rig_submit(&r, (struct submit){ .at_wall_ms = r.now.wall_ms + 10 * MINUTE });
+    rig_advance(&r, 10 * MINUTE);
+    cr_expect_eq(rig_state(&r, soon), TASK_WAITING);
+    cr_expect_eq(rig_state(&r, late), TASK_SCHEDULED);
+    rig_fini(&r);
+}
+
 Test(engine, a_lease_that_lapses_is_a_failed_attempt_and_the_last_one_is_the_end)
 {
     struct task_rules rules;

@@ -72,6 +72,26 @@ static int apply_name(struct engine *e, const struct trec *r)
     return rc;
 }
 
+/* A snapshot is the first that is read. */
+static int apply_snap(struct engine *e, const struct trec *r)
+{
+    if (e->loading || e->store.n_slots != 0 || r->lo > TASK_ORDER_MAX + 1)
+        return SQ_EPROTO;
+    e->loading = true;
+    e->store.next_order = u64_max(e->store.next_order, r->lo);
+    e->next_lease = u64_max(e->next_lease, r->lease);
+    return 0;
+}
+
+static int apply_snap_end(struct engine *e)
+{
+    int rc = e->loading ? arrive_end(e) : SQ_EPROTO;
+
+    if (rc == 0)
+        e->loading = false;
+    return rc;
+}
+
 static int apply_enter(struct engine *e, task_slot slot, const struct trec *r)
 {
     const struct task *t = task_at(&e->store, slot);
@@ -241,7 +261,7 @@ static int apply_to_task(struct engine *e, const struct trec *r)
 {
     task_slot slot = task_find(&e->store, r->no);
 
-    if (of_task[r->kind].fn == NULL)
+    if (of_task[r->kind].fn == NULL || e->loading)
         return SQ_EPROTO;
     if (slot == SLOT_NONE ||
         (of_task[r->kind].states >> task_at(&e->store, slot)->state & 1) == 0 ||
@@ -260,17 +280,15 @@ int task_apply(struct engine *e, const struct trec *r)
     case TREC_STOOD:
         return apply_stood(e, r);
     case TREC_ACCEPT:
-        return arrive_accept(e, r);
+        return e->loading ? SQ_EPROTO : arrive_accept(e, r);
     case TREC_NAME:
         return apply_name(e, r);
-    case TREC_TASK:
-        return arrive_task(e, r);
     case TREC_SNAP:
-        e->store.next_order = u64_max(e->store.next_order, r->lo);
-        e->next_lease = u64_max(e->next_lease, r->lease);
-        return 0;
+        return apply_snap(e, r);
+    case TREC_TASK:
+        return e->loading ? arrive_task(e, r) : SQ_EPROTO;
     case TREC_SNAP_END:
-        return arrive_end(e);
+        return apply_snap_end(e);
     default:
         return apply_to_task(e, r);
     }

@@ -57,6 +57,7 @@ struct engine {
     msec_t ahead_ms;      /* added to `ms` of each call: it went back over a restart */
     uint8_t seed[NAMES_SEED];
     struct buf log; /* records since engine_log_reset, framed (trec.h) */
+    bool loading;   /* between SNAP and SNAP_END of a replay */
     bool fenced;    /* another owner has the partition: every command answers SQ_ESTALE */
     struct engine_counts counts;
 };

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/base/err.h"
 #include "task/engine/apply.h"
 #include "task/engine/clock.h"
 #include "task/engine/look.h"
@@ -95,11 +96,13 @@ int engine_replay(struct engine *e, uint8_t kind, const uint8_t *p, size_t n)
     return rc < 0 ? rc : task_apply(e, &r);
 }
 
-void engine_opened(struct engine *e, msec_t now_ms)
+int engine_opened(struct engine *e, msec_t now_ms)
 {
     msec_t last = e->logged_at;
     struct trec r = { .kind = TREC_STOOD };
 
+    if (e->loading)
+        return SQ_EPROTO;
     if (last > now_ms)
         e->ahead_ms = last - now_ms;
     e->at = ms_max(last, now_ms);
@@ -108,6 +111,7 @@ void engine_opened(struct engine *e, msec_t now_ms)
         task_perform_sure(e, &r);
     }
     tree_empty_buckets(&e->tree, e->at);
+    return 0;
 }
 
 /* ---- digest ------------------------------------------------------------------------ */

@@ -12,10 +12,10 @@ void engine_snapshot(const struct engine *e, struct buf *out);
 /* One record, in the order in which they were written. 0, SQ_ENOMEM; SQ_EPROTO,
  * SQ_EUNKNOWN: it is damaged, or a newer segq wrote it. */
 SQ_CHECK int engine_replay(struct engine *e, uint8_t kind, const uint8_t *p, size_t n);
-/* All of it has been read; the node is in service again. Lives are longer by the time for
+/* 0; SQ_EPROTO: a snapshot is not whole. All has been read; the node is in service again. Lives are longer by the time for
  * which it stood; buckets are empty; time goes on from the last record, never back. What
  * this writes down is in the log, as by a command. */
-void engine_opened(struct engine *e, msec_t now_ms);
+SQ_CHECK int engine_opened(struct engine *e, msec_t now_ms);
 /* Of all that a replay brings back: equal for equal states. */
 uint64_t engine_digest(const struct engine *e);
 

@@ -122,7 +122,8 @@ static void reopen(struct world *w)
     new_engine(w);
     if (read_journal(w, w->e) < 0)
         world_broke(w, "the journal cannot be read");
-    engine_opened(w->e, w->now.ms);
+    if (engine_opened(w->e, w->now.ms) < 0)
+        world_broke(w, "the journal is not whole");
     flush(w);
 }
 
@@ -209,7 +210,8 @@ static void move(struct world *w)
         world_broke(w, "the snapshot cannot be read");
     if (engine_digest(w->e) != engine_digest(old))
         world_broke(w, "the new owner has something else");
-    engine_opened(w->e, w->now.ms);
+    if (engine_opened(w->e, w->now.ms) < 0)
+        world_broke(w, "the journal is not whole");
     flush(w);
     free_engine(old);
     w->moves++;

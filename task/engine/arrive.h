@@ -5,7 +5,8 @@
 
 #include "task/engine/engine.h"
 
-/* As task_apply(). ACCEPT: scheduled, or waiting; r->until: when it is due, or expires (0: never). */
+/* As task_apply(). ACCEPT: scheduled, or waiting; r->until: when it is due, or expires (0:
+ * never). */
 SQ_CHECK int arrive_accept(struct engine *e, const struct trec *r);
 /* TASK, of a snapshot: any state. Lines and rows of entries are made by arrive_end(). */
 SQ_CHECK int arrive_task(struct engine *e, const struct trec *r);

@@ -14,7 +14,8 @@ struct task_view { /* texts are borrowed until the next command */
     int64_t order;
     uint64_t body;
     msec_t entered_ms; /* when it began to wait; SCHEDULED: when it was accepted */
-    msec_t until_ms;   /* when its state ends by itself; 0: never. SCHEDULED, by_wall: of the wall */
+    /* When its state ends by itself; 0: never. SCHEDULED and by_wall: of the wall. */
+    msec_t until_ms;
     bool by_wall, stopping; /* stopping: it runs, and is not tried again */
     uint64_t position;      /* WAITING: 1 = nobody of its queue entered before it; else 0 */
     uint32_t ahead_of_key;  /* WAITING, by entry: before it in its line, at most AHEAD_MOST */

@@ -10,11 +10,12 @@
 /* Appends the whole state, framed (trec.h). Without memory out->failed is set. */
 void engine_snapshot(const struct engine *e, struct buf *out);
 /* One record, in the order in which they were written. 0, SQ_ENOMEM; SQ_EPROTO,
- * SQ_EUNKNOWN: it is damaged, or a newer segq wrote it. */
+ * SQ_EUNKNOWN: it is damaged, or a newer segq wrote it. After anything but 0 the engine is
+ * good for engine_fini() alone. */
 SQ_CHECK int engine_replay(struct engine *e, uint8_t kind, const uint8_t *p, size_t n);
-/* 0; SQ_EPROTO: a snapshot is not whole. All has been read; the node is in service again. Lives are longer by the time for
- * which it stood; buckets are empty; time goes on from the last record, never back. What
- * this writes down is in the log, as by a command. */
+/* All has been read; the node is in service again. Lives are longer by the time for which it
+ * stood; buckets are empty; time goes on from the last record, never back. What this writes
+ * down is in the log, as by a command. 0; SQ_EPROTO: a snapshot is not whole. */
 SQ_CHECK int engine_opened(struct engine *e, msec_t now_ms);
 /* Of all that a replay brings back: equal for equal states. */
 uint64_t engine_digest(const struct engine *e);

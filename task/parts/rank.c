@@ -118,7 +118,8 @@ static uint32_t find_block(const struct rank_chunk *c, uint64_t at)
     return lo;
 }
 
-static struct rank_block *find(const struct rank *r, uint64_t number, uint32_t *chunk, uint32_t *block)
+static struct rank_block *find(const struct rank *r, uint64_t number, uint32_t *chunk,
+                               uint32_t *block)
 {
     struct rank_chunk *c;
     uint64_t at = number / BLOCK_BITS;
@@ -191,6 +192,7 @@ uint64_t rank_bytes(const struct rank *r)
     uint64_t bytes = (uint64_t)r->cap * sizeof(*r->chunk);
 
     for (uint32_t c = 0; c < r->n_chunks; c++)
-        bytes += r->chunk[c].cap * sizeof(struct rank_block) + r->chunk[c].n_blocks * BLOCK_BITS / 8;
+        bytes += r->chunk[c].cap * sizeof(struct rank_block) +
+                 r->chunk[c].n_blocks * (BLOCK_BITS / 8);
     return bytes;
 }

@@ -7,9 +7,9 @@
  * ticks (as in W. Ahern's timeout.c, 2016).
  *
  * A timer is a number that the owner gives, below WHEEL_IDS; its link has 12 bytes. Several
- * wheels may share the links if a number is in one of them at a time. All times are milliseconds on one axis
- * and lie in 1 .. WHEEL_MAX. Nothing is given out early; what is due at different moments
- * comes in the order of these. */
+ * wheels may share the links if a number is in one of them at a time. All times are
+ * milliseconds on one axis and lie in 1 .. WHEEL_MAX. Nothing is given out early; what is due
+ * at different moments comes in the order of these. */
 #ifndef SEGQ_TASK_WHEEL_H
 #define SEGQ_TASK_WHEEL_H
 

@@ -14,7 +14,8 @@
 #include "common/base/buf.h"
 #include "common/base/err.h"
 
-/* name, number in the journal (never given to another), members */
+/* name, number in the journal (never given to another), members. 17 is kept for a change of
+ * priority. */
 #define TREC_KINDS(X)                                                                    \
     X(POOL, 1, name, rules)       /* a definition: which queues, their rules */          \
     X(AT, 2, until)               /* the moment at which what follows was decided */     \

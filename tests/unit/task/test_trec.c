@@ -40,6 +40,8 @@ Test(trec, every_kind_comes_back)
         uint8_t kind = (uint8_t)(1 + i % (TREC_NKINDS - 1));
         struct trec r = draw(&g, kind, texts), s;
 
+        if (strcmp(trec_name(kind), "?") == 0)
+            continue; /* a number that no kind has */
         buf_reset(&a);
         buf_reset(&b);
         trec_encode(&r, &a);

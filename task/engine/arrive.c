@@ -95,6 +95,7 @@ int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, bool fi
 int arrive_accept(struct engine *e, const struct trec *r)
 {
     task_slot slot = task_slot_of(r->no);
+    uint64_t order = e->store.next_order;
     int rc = r->state == TASK_WAITING || (r->state == TASK_SCHEDULED && r->until != 0)
                  ? begin(e, r)
                  : SQ_EPROTO;
@@ -105,8 +106,10 @@ int arrive_accept(struct engine *e, const struct trec *r)
         schedule(e, slot, r);
     else
         rc = arrive_enter(e, slot, r, false);
-    if (rc < 0)
+    if (rc < 0) {
         end(e, slot);
+        e->store.next_order = order;
+    }
     return rc;
 }
 

@@ -77,11 +77,10 @@ int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, bool fi
     uint32_t index;
     struct tqueue *q = tqueue_of(e, slot, &index);
     uint64_t entry = q->rank.next;
+    int rc = is_time(r->entered) && is_time(r->until) ? rank_add(&q->rank, entry) : SQ_EPROTO;
 
-    if (!is_time(r->entered) || !is_time(r->until))
-        return SQ_EPROTO;
-    if (rank_add(&q->rank, entry) < 0)
-        return SQ_ENOMEM;
+    if (rc < 0)
+        return rc;
     task_arm(e, slot, r->until);
     t->cancel = 0;
     task_set_state(&e->store, slot, TASK_WAITING);

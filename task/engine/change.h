@@ -11,7 +11,7 @@ SQ_CHECK int engine_cancel(struct engine *e, task_no no);
 SQ_CHECK int engine_order(struct engine *e, task_no no, int64_t order);
 /* One that is scheduled gets another moment; as in struct submit. SQ_EINVAL: out of range. */
 SQ_CHECK int engine_delay(struct engine *e, task_no no, msec_t delay_ms, msec_t at_wall_ms);
-/* A dead one waits again, with all of its attempts. SQ_ENOMEM. */
+/* A dead one waits again, with all of its attempts. SQ_ENOMEM, SQ_EFULL (rank.h). */
 SQ_CHECK int engine_redrive(struct engine *e, task_no no);
 /* Its result has been read: it is kept for a shorter time. Again: nothing. */
 SQ_CHECK int engine_read(struct engine *e, task_no no);

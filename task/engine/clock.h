@@ -10,7 +10,8 @@ struct task_now {
 };
 
 /* It is `now`, also for the commands that follow; at most `most` timers are carried out.
- * True: more are due. A timer that finds no memory is put off by 100 ms. */
+ * True: more are due. A timer that finds no memory (or its row full, rank.h) is put off
+ * by 100 ms. */
 bool engine_advance(struct engine *e, struct task_now now, unsigned most);
 /* How long nothing happens by itself; MSEC_NEVER. */
 msec_t engine_idle_ms(const struct engine *e, struct task_now now);

@@ -73,6 +73,8 @@ int rank_add(struct rank *r, uint64_t number)
     uint32_t bit = (uint32_t)(number % BLOCK_BITS);
 
     assert(number >= r->next);
+    if (b != NULL && number - r->chunk[0].v[0].at * BLOCK_BITS >= RANK_SPAN)
+        return SQ_EFULL;
     if (b == NULL || b->at != number / BLOCK_BITS) {
         b = new_block(r, number / BLOCK_BITS);
         if (b == NULL)

@@ -9,6 +9,8 @@
 
 #include "common/base/base.h"
 
+#define RANK_SPAN ((uint64_t)UINT32_MAX - 1024)
+
 struct rank_chunk;
 struct rank {
     struct rank_chunk *chunk; /* owned */
@@ -19,7 +21,8 @@ struct rank {
 
 void rank_init(struct rank *r);
 void rank_fini(struct rank *r);
-/* number >= r->next. 0 or SQ_ENOMEM; nothing has changed then. */
+/* number >= r->next. 0; SQ_ENOMEM; SQ_EFULL: it is RANK_SPAN or more above the smallest one
+ * (so who keeps the low 32 bits of a number knows it). Nothing has changed then. */
 SQ_CHECK int rank_add(struct rank *r, uint64_t number);
 /* It must be there. */
 void rank_del(struct rank *r, uint64_t number);

@@ -1,6 +1,6 @@
 /* sim_tasks.c: a partition of tasks with callers, workers, kills, torn journals, jumping
  * clocks and moves; after each step the invariants of tests/lib/tasks/model.h.
- *   SEEDS=1000 FIRST=1 sim_tasks    so many seeds, from this one
+ *   SEEDS=1000 FIRST=1 sim_tasks    so many seeds, from this one (100 under asan)
  *   SEED=n sim_tasks                one */
 #include "tests/lib/tasks/world.h"
 
@@ -9,6 +9,11 @@
 #include <stdlib.h>
 
 #define SHARDS 4u /* criterion runs them side by side */
+#if defined(__SANITIZE_ADDRESS__)
+#define SEEDS 100u
+#else
+#define SEEDS 1000u
+#endif
 
 static uint64_t env(const char *name, uint64_t def)
 {
@@ -21,7 +26,7 @@ static uint64_t env(const char *name, uint64_t def)
 static void run(unsigned shard)
 {
     uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1);
-    uint64_t n = only != 0 ? 1 : env("SEEDS", 1000), bad = 0;
+    uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS), bad = 0;
     uint64_t steps = 0, started = 0, kills = 0, torn = 0, moves = 0, jumps = 0;
     static struct world w;
 

@@ -4,6 +4,7 @@
 #include <criterion/criterion.h>
 #include <stdlib.h>
 
+#include "common/base/err.h"
 #include "common/base/rng.h"
 
 #define N 100000u
@@ -67,5 +68,19 @@ Test(rank, memory_follows_what_is_there)
         rank_del(&r, i);
     cr_expect_leq(rank_bytes(&r), 60000);
     cr_expect_eq(rank_before(&r, 999999), 1);
+    rank_fini(&r);
+}
+
+Test(rank, the_low_half_of_a_number_is_enough)
+{
+    struct rank r;
+
+    rank_init(&r);
+    cr_assert_eq(rank_add(&r, 7), 0);
+    cr_assert_eq(rank_add(&r, RANK_SPAN - 1), 0);
+    cr_expect_eq(rank_add(&r, RANK_SPAN), SQ_EFULL);
+    rank_del(&r, 7);
+    cr_assert_eq(rank_add(&r, RANK_SPAN), 0);
+    cr_expect_eq(rank_before(&r, RANK_SPAN), 1);
     rank_fini(&r);
 }

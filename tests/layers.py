@@ -27,14 +27,15 @@ from tree import claim, finish, read, sources
 MOST_FILES = 33
 C = "common/"
 PURE, MIXED = True, False
-COMMON = [C + r for r in ("base", "ticket", "config", "wire", "net", "http", "supervisor")]
-CALM = [C + r for r in ("base", "ticket", "wire")]  # what a pure core may use of common/
+COMMON = [C + r for r in ("base", "ticket", "task", "config", "wire", "net", "http", "supervisor")]
+CALM = [C + r for r in ("base", "ticket", "task", "wire")]  # what a pure core may use of common/
 # room: (pure, rooms it may use)
 ROOMS = {
     "common/base": (PURE, []),
     "common/ticket": (PURE, ["common/base"]),
     "common/config": (PURE, ["common/base"]),
-    "common/wire": (PURE, ["common/base", "common/ticket", "common/config"]),
+    "common/task": (PURE, ["common/base"]),
+    "common/wire": (PURE, ["common/base", "common/ticket", "common/config", "common/task"]),
     "common/net": (MIXED, ["common/base", "common/wire"]),
     "common/http": (MIXED, ["common/base", "common/net"]),
     "common/journal": (MIXED, ["common/base"]),
@@ -77,11 +78,11 @@ ROOMS = {
                                    "segment/tickets", "segment/replica", "segment/transfer", "segment/restore"]),
     "segment/service": (MIXED, COMMON + ["common/journal", "segment/audit", "segment/records", "segment/node",
                                      "segment/tickets", "segment/replica", "segment/restore"]),
-    "task/parts": (PURE, ["common/base"]),
-    "task/store": (PURE, ["common/base", "task/parts"]),
-    "task/keys": (PURE, ["common/base", "task/parts", "task/store"]),
+    "task/parts": (PURE, ["common/base", "common/task"]),
+    "task/store": (PURE, ["common/base", "common/task", "task/parts"]),
+    "task/keys": (PURE, ["common/base", "common/task", "task/parts", "task/store"]),
     "task/records": (PURE, ["common/base"]),
-    "task/engine": (PURE, ["common/base", "task/parts", "task/store", "task/keys", "task/records"]),
+    "task/engine": (PURE, ["common/base", "common/task", "task/parts", "task/store", "task/keys", "task/records"]),
     "queuemng": (MIXED, ["common/supervisor", "common/config"]),
     "queuemng/policy": (PURE, CALM + ["common/config"]),
     "queuemng/state": (PURE, CALM + ["common/config", "queuemng/policy"]),

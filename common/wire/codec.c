@@ -7,6 +7,7 @@
 
 #include "common/wire/codec_batches.h"
 #include "common/wire/codec_records.h"
+#include "common/wire/codec_tasks.h"
 #include "common/wire/columns.h"
 #include "common/wire/columns_read.h"
 #include "common/wire/frame.h"

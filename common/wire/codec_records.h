@@ -1,4 +1,4 @@
-/* codec_records.h: the table of each message that goes through protobuf-c (MSG_RECORDS). Pure. */
+/* codec_records.h: the table of each message about tickets that goes through protobuf-c. Pure. */
 #ifndef SEGQ_CODEC_RECORDS_H
 #define SEGQ_CODEC_RECORDS_H
 
@@ -6,7 +6,7 @@
 #include "common/wire/msg.h"
 
 #define X(name, number, member, ways) const struct fields *codec_##member##_fields(void);
-MSG_RECORDS(X)
+MSG_TICKET_RECORDS(X)
 #undef X
 
 #endif

@@ -9,6 +9,8 @@
     _Static_assert(offsetof(struct msg_##member, epoch) == 0, #name ": the epoch is first");
 MSG_ORDERS(X)
 MSG_REPORTS(X)
+MSG_TASK_ORDERS(X)
+MSG_TASK_REPORTS(X)
 #undef X
 #define X(name, number, member, ways)                                                    \
     _Static_assert(offsetof(struct msg_##member, move) == 0, #name ": the move is first");
@@ -23,7 +25,7 @@ MSG_BATCHES(X)
 
 const char *rpc_role_name(enum rpc_role r)
 {
-    static const char *const names[] = { "?", "router", "segment", "manager" };
+    static const char *const names[] = { "?", "router", "segment", "manager", "task" };
 
     return r < RPC_NROLES ? names[r] : "?";
 }

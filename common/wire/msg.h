@@ -17,6 +17,8 @@
 #include "common/wire/msg_router_segment.h"
 #include "common/wire/msg_segment_manager.h"
 #include "common/wire/msg_segment_segment.h"
+#include "common/wire/msg_router_task.h"
+#include "common/wire/msg_task_manager.h"
 #include "common/wire/role.h"
 
 #define MSG_BATCH_MAX        256  /* place, append and drop requests in one frame */
@@ -35,7 +37,11 @@ enum msg_ways {
     S2M = MSG_WAY(RPC_SEGMENT, RPC_MANAGER),
     M2S = MSG_WAY(RPC_MANAGER, RPC_SEGMENT),
     S2S = MSG_WAY(RPC_SEGMENT, RPC_SEGMENT),
-    EACH_WAY = R2S | S2R | R2M | M2R | S2M | M2S | S2S,
+    R2T = MSG_WAY(RPC_ROUTER, RPC_TASK),
+    T2R = MSG_WAY(RPC_TASK, RPC_ROUTER),
+    T2M = MSG_WAY(RPC_TASK, RPC_MANAGER),
+    M2T = MSG_WAY(RPC_MANAGER, RPC_TASK),
+    EACH_WAY = R2S | S2R | R2M | M2R | S2M | M2S | S2S | R2T | T2R | T2M | M2T,
 };
 
 /* The messages, by what reads them. Each row: name, number on the wire (never reused),
@@ -109,8 +115,35 @@ enum msg_ways {
     X(DIR, 91, dir, S2S)                 /* a holder of tickets to an owner */           \
     X(DIR_ANS, 92, dir_ans, S2S)
 
-#define MSG_RECORDS(X) /* those that go through protobuf */                              \
-    MSG_ORDERS(X) MSG_REPORTS(X) MSG_COPIES(X) MSG_OTHERS(X)
+/* Tasks: what routers ask of task nodes. */
+#define MSG_TASKS(X)                                                                     \
+    X(TASK_PUT, 100, task_put, R2T)      /* submissions */                               \
+    X(TASK_PUT_ANS, 101, task_put_ans, T2R)                                              \
+    X(TASK_GET, 102, task_get, R2T)      /* one task, as it is, or once it is final */   \
+    X(TASK_GET_ANS, 103, task_get_ans, T2R)                                              \
+    X(TASK_TAKE, 104, task_take, R2T)    /* a worker takes some */                       \
+    X(TASK_TAKE_ANS, 105, task_take_ans, T2R)                                            \
+    X(TASK_SETTLE, 106, task_settle, R2T) /* what workers say of what they have */       \
+    X(TASK_SETTLE_ANS, 107, task_settle_ans, T2R)                                        \
+    X(TASK_CHANGE, 108, task_change, R2T | M2T) /* cancel, order, when, read, ... */     \
+    X(TASK_CHANGE_ANS, 109, task_change_ans, T2R | T2M)                                  \
+    X(TASK_MAP, 110, task_map, M2R)      /* pools, their partitions, who has them */
+
+/* Orders to task nodes, and what these report. The first member is the manager's epoch. */
+#define MSG_TASK_ORDERS(X)                                                               \
+    X(TASK_OK, 120, task_ok, M2T)        /* registered under this epoch */               \
+    X(PART_OPEN, 121, part_open, M2T)                                                    \
+    X(PART_DROP, 122, part_drop, M2T)
+#define MSG_TASK_REPORTS(X)                                                              \
+    X(PART_STATUS, 130, part_status, T2M)
+#define MSG_TASK_OTHERS(X)                                                               \
+    X(TASK_REG, 131, task_reg, T2M)      /* the first message on a link */
+
+/* Those that go through protobuf. */
+#define MSG_TICKET_RECORDS(X) MSG_ORDERS(X) MSG_REPORTS(X) MSG_COPIES(X) MSG_OTHERS(X)
+#define MSG_TASK_RECORDS(X)                                                              \
+    MSG_TASKS(X) MSG_TASK_ORDERS(X) MSG_TASK_REPORTS(X) MSG_TASK_OTHERS(X)
+#define MSG_RECORDS(X) MSG_TICKET_RECORDS(X) MSG_TASK_RECORDS(X)
 #define MSG_BODIES(X) MSG_BATCHES(X) MSG_RECORDS(X)
 #define MSG_TYPES(X)  MSG_HELLOS(X) MSG_BODIES(X) /* X(name, number, ...) */
 

@@ -55,7 +55,7 @@ int engine_define(struct engine *e, const char *match, const struct task_rules *
     struct buf b;
     int rc;
 
-    if (rules_check(r) != NULL || rec.name.n == 0 || rec.name.n > KEY_MAX_LEN)
+    if (rules_check(r) != NULL || rec.name.n == 0 || rec.name.n > TASK_NAME_MAX)
         return SQ_EINVAL;
     buf_init(&b);
     rules_encode(r, &b);

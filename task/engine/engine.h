@@ -18,14 +18,12 @@
 #ifndef SEGQ_TASK_ENGINE_H
 #define SEGQ_TASK_ENGINE_H
 
-#include "task/engine/rules.h"
+#include "task/engine/pool.h"
 #include "task/keys/tree.h"
 #include "task/parts/rank.h"
 #include "task/records/trec.h"
 #include "task/store/names.h"
 
-#define KEY_MAX_LEN  64
-#define DELAY_MAX_MS ((msec_t)367 * 24 * 3600 * 1000)
 
 struct tqueue { /* there while it has tasks */
     struct pool *pool; /* ref; NULL: the index is free */

@@ -9,11 +9,11 @@
 static void look_at_keys(const struct engine *e, task_slot slot, struct task_view *v)
 {
     const struct turn *u = tree_turn_at(&e->tree, task_at(&e->store, slot)->turn);
-    const char *text[KEY_LEVELS] = { "", "", "" };
+    const char *text[TASK_KEY_LEVELS] = { "", "", "" };
     unsigned n = 0;
 
     for (uint32_t i = u->limiter; i != 0; i = tree_limiter_at(&e->tree, i)->parent) {
-        assert(n < KEY_LEVELS);
+        assert(n < TASK_KEY_LEVELS);
         text[n++] = tree_limiter_at(&e->tree, i)->text;
     }
     v->queue = text[n - 1];

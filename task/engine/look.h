@@ -4,7 +4,6 @@
 
 #include "task/engine/engine.h"
 
-#define AHEAD_MOST 100 /* counted so far: then it is "100 or more" */
 
 struct task_view { /* texts are borrowed until the next command */
     enum task_state state;

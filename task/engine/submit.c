@@ -8,8 +8,8 @@
 
 static bool is_in_range(const struct submit *s)
 {
-    return s->queue.n > 0 && s->queue.n <= KEY_MAX_LEN && s->key1.n <= KEY_MAX_LEN &&
-           s->key2.n <= KEY_MAX_LEN && (s->key1.n > 0 || s->key2.n == 0) &&
+    return s->queue.n > 0 && s->queue.n <= TASK_NAME_MAX && s->key1.n <= TASK_NAME_MAX &&
+           s->key2.n <= TASK_NAME_MAX && (s->key1.n > 0 || s->key2.n == 0) &&
            s->priority < TASK_PRIORITIES && s->delay_ms >= 0 && s->delay_ms <= DELAY_MAX_MS &&
            s->at_wall_ms >= 0 && (s->at_wall_ms == 0 || s->delay_ms == 0);
 }

@@ -84,7 +84,7 @@ uint32_t tqueue_turn(struct engine *e, uint32_t index, uint8_t priority,
     const struct trec_text name = { q->name, q->len }, *path[] = { &name, key1, key2 };
     uint32_t limiter = 0, turn = 0;
 
-    for (unsigned level = 0; level < KEY_LEVELS && (level == 0 || path[level]->n > 0); level++) {
+    for (unsigned level = 0; level < TASK_KEY_LEVELS && (level == 0 || path[level]->n > 0); level++) {
         struct key_name k = { path[level]->p, path[level]->n,
                               hash_text(e, path[level]->p, path[level]->n) };
         uint32_t l = tree_limiter(&e->tree, limiter, &k, &q->pool->level[level]);

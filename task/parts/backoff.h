@@ -5,8 +5,8 @@
 #define SEGQ_TASK_BACKOFF_H
 
 #include "common/base/base.h"
+#include "common/task/bounds.h"
 
-#define BACKOFF_MAX ((msec_t)24 * 3600 * 1000)
 
 struct backoff {
     uint32_t min_ms, max_ms; /* min <= max <= BACKOFF_MAX */

@@ -10,13 +10,13 @@
 #include <assert.h>
 
 #include "common/base/base.h"
+#include "common/task/bounds.h"
 
 struct rate {
     int64_t interval_ns; /* between two; 0: no limit */
     int64_t burst_ns;    /* burst * interval */
 };
 
-#define RATE_BURST_MAX 1000000u
 #define RATE_NS        1000000 /* of a millisecond */
 
 /* per_s: 0: no limit; else at least one in 30 days. Rounded so that it never passes more. */

@@ -8,17 +8,13 @@
 #ifndef SEGQ_TASK_STORE_H
 #define SEGQ_TASK_STORE_H
 
+#include "common/task/bounds.h"
+#include "common/task/state.h"
 #include "task/parts/pages.h"
-#include "task/store/state.h"
 
-#define TASK_SLOT_BITS 24
-#define TASKS_MAX      (1u << TASK_SLOT_BITS)
 #define TASK_ORDER_MAX (((uint64_t)1 << 40) - 1)
-#define TASK_PRIORITIES 8
-#define ATTEMPTS_MAX   62
 #define SLOT_NONE      UINT32_MAX
 
-typedef uint64_t task_no;  /* 0 = none */
 typedef uint32_t task_slot;
 
 struct task {

@@ -2,7 +2,7 @@
 #ifndef SEGQ_TASKS_PLAN_H
 #define SEGQ_TASKS_PLAN_H
 
-#include "task/engine/rules.h"
+#include "task/engine/pool.h"
 
 struct plan {
     struct task_rules rules;

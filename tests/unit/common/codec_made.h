@@ -10,6 +10,7 @@
 #include "common/base/rng.h"
 #include "common/wire/codec_batches.h"
 #include "common/wire/codec_records.h"
+#include "common/wire/codec_tasks.h"
 #include "common/wire/number.h"
 #include "common/wire/replica_bytes.h"
 

@@ -1,6 +1,6 @@
 /* state.h: the states of a task, and which follows which. Pure. */
-#ifndef SEGQ_TASK_STATE_H
-#define SEGQ_TASK_STATE_H
+#ifndef SEGQ_COMMON_TASK_STATE_H
+#define SEGQ_COMMON_TASK_STATE_H
 
 #include "common/base/base.h"
 

@@ -1,11 +1,11 @@
 /* rules.h: what an operator says of the queues that a pattern matches. Pure.
  * All members are numbers, so that they go into a record as they are. */
-#ifndef SEGQ_TASK_RULES_H
-#define SEGQ_TASK_RULES_H
+#ifndef SEGQ_COMMON_TASK_RULES_H
+#define SEGQ_COMMON_TASK_RULES_H
 
 #include "common/base/buf.h"
-#include "task/keys/tree.h"
-#include "task/parts/backoff.h"
+#include "common/base/err.h"
+#include "common/task/bounds.h"
 
 enum task_order {
     ORDER_START,  /* first attempts begin in the order of entry */
@@ -13,8 +13,6 @@ enum task_order {
     ORDER_NUMBER, /* the smallest `order` first */
     ORDER_NKINDS
 };
-
-#define KEY_LEVELS 3 /* queue, key, key below it */
 
 /* member, least, most. Times: ms. New ones at the end: records have them in this order. */
 #define TASK_RULES(X)                                                                    \
@@ -61,16 +59,5 @@ const char *rules_check(const struct task_rules *r);
 void rules_encode(const struct task_rules *r, struct buf *b);
 /* Members that are missing (an older record) get their default. 0 or SQ_EPROTO. */
 SQ_CHECK int rules_decode(struct task_rules *r, const char *p, uint32_t n);
-
-struct pool { /* a pattern and its rules */
-    char *match; /* owned; a name, or its beginning and a star */
-    struct task_rules rules;
-    struct key_rule level[KEY_LEVELS]; /* made of the rules; limiters point here */
-    msec_t head_start[TASK_PRIORITIES];
-    struct backoff backoff;
-};
-
-void pool_set_rules(struct pool *p, const struct task_rules *r);
-bool pool_matches(const struct pool *p, const char *queue, uint32_t len);
 
 #endif

@@ -1,5 +1,5 @@
 /* state.c: the table of steps. A final task goes nowhere but away; a dead one also back. */
-#include "task/store/state.h"
+#include "common/task/state.h"
 
 #include <assert.h>
 

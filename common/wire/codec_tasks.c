@@ -1,0 +1,86 @@
+/* codec_tasks.c: the members of the messages about tasks, with their ranges. By the order of the
+ * .proto files. */
+#include "common/wire/codec_tasks.h"
+
+#include <string.h>
+
+#include "common/task/state.h"
+#include "proto/router_task.pb-c.h"
+#include "proto/task_manager.pb-c.h"
+
+#define ADDR_MAX 63 /* as in codec_records.c */
+#define ANY      UINT32_MAX
+
+#define CODE        IN(code, 0, TASK_NCODES - 1)
+#define COL_CODE    COL_BYTE(v, code, code, 0, TASK_NCODES - 1)
+#define NAME(f)     TEXT(f, TASK_NAME_MAX)
+#define PLAIN(f, hi) BYTES(f.p, f.n, f, hi) /* a struct bytes_of */
+
+/* ---- router_task.proto ------------------------------------------------------------------- */
+
+PART(task_put_one, struct task_put, TaskPutOne, NULL, NUM(part), NUM(epoch), NAME(queue), NAME(key1),
+     NAME(key2), NAME(name), PLAIN(key, TASK_IDEM_MAX), NUM(digest),
+     IN(priority, 0, TASK_PRIORITIES - 1), NUM(order), IN(delay_ms, 0, DELAY_MAX_MS),
+     IN(at_ms, 0, INT64_MAX / 2), PLAIN(body, TASK_BODY_MAX))
+
+MESSAGE(task_put, TaskPut, NULL, MSGS(v, n, v, task_put_one, 1, TASK_ROWS_MAX))
+
+MESSAGE(task_put_ans, TaskPutAns, NULL, ROWS(v, n, code.len, 0, TASK_ROWS_MAX), COL_CODE,
+        COL(v, no, no))
+
+MESSAGE(task_get, TaskGet, NULL, NUM(part), NUM(epoch), NUM(no), NAME(queue), NAME(name), NUM(wait_ms),
+        NUM(result))
+
+MESSAGE(task_get_ans, TaskGetAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES - 1),
+        IN(priority, 0, TASK_PRIORITIES - 1), NUM(attempts), NUM(stopping), NAME(queue), NAME(key1),
+        NAME(key2), NUM(order), NUM(entered_ms), NUM(until_ms), NUM(position), NUM(ahead_of_key),
+        NUM(limited), NAME(limited_by), NUM(limited_until_ms), PLAIN(result, TASK_RESULT_MAX))
+
+MESSAGE(task_take, TaskTake, NULL, NUM(part), NUM(epoch), NAME(queue), IN(most, 1, TASK_ROWS_MAX),
+        NUM(lease_ms), NUM(wait_ms))
+
+MESSAGE(task_take_ans, TaskTakeAns, NULL, CODE, ROWS(v, n, n_no, 0, TASK_ROWS_MAX), COL(v, no, no),
+        COL(v, lease, lease), COL(v, attempt, attempt), COL(v, until_ms, until_ms),
+        COL_TEXT(v, key1, key1, TASK_NAME_MAX), COL_TEXT(v, key2, key2, TASK_NAME_MAX),
+        COL_BYTES(v, body.p, body.n, body, TASK_BODY_MAX))
+
+MESSAGE(task_settle, TaskSettle, NULL, ROWS(v, n, verb.len, 1, TASK_ROWS_MAX), COL(v, part, part),
+        COL(v, epoch, epoch), COL_BYTE(v, verb, verb, 0, SETTLE_NVERBS - 1), COL(v, no, no),
+        COL(v, lease, lease), COL(v, ms, ms),
+        COL_BYTES(v, result.p, result.n, result, TASK_RESULT_MAX))
+
+MESSAGE(task_settle_ans, TaskSettleAns, NULL, ROWS(v, n, code.len, 0, TASK_ROWS_MAX), COL_CODE,
+        COL_BYTE(v, state, state, 0, TASK_NSTATES - 1), COL(v, until_ms, until_ms))
+
+MESSAGE(task_change, TaskChange, NULL, NUM(part), NUM(epoch), IN(verb, 0, CHANGE_NVERBS - 1), NUM(no),
+        NAME(queue), NAME(name), NUM(order), NUM(delay_ms), NUM(at_ms))
+
+MESSAGE(task_change_ans, TaskChangeAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES - 1))
+
+/* ---- task_manager.proto ------------------------------------------------------------------ */
+
+MESSAGE(task_reg, TaskReg, NULL, TEXT(addr, ADDR_MAX), TEXT(admin, ADDR_MAX), NUM(epoch_seen),
+        NUM(store), ROWS(v, n, n_part, 0, PARTS_MAX), COL(v, part, part), COL(v, epoch, part_epoch))
+
+MESSAGE(task_ok, TaskOk, NULL, NUM(epoch), NUM(no), NUM(store))
+
+MESSAGE(part_open, PartOpen, NULL, NUM(epoch), NUM(part), NUM(part_epoch), NAME(match),
+        NUMS(rules, n_rules, rules, POOL_RULES_MAX), NUM(max_tasks), NUM(paused))
+
+MESSAGE(part_drop, PartDrop, NULL, NUM(epoch), NUM(part))
+
+MESSAGE(part_status, PartStatus, NULL, NUM(epoch), ROWS(v, n, n_part, 0, PARTS_MAX),
+        COL(v, part, part), COL(v, part_epoch, part_epoch), COL(v, scheduled, scheduled),
+        COL(v, waiting, waiting), COL(v, running, running), COL(v, final, final), COL(v, dead, dead),
+        COL(v, queues, queues), COL(v, oldest_ms, oldest_ms), COL(v, accepted, accepted),
+        COL(v, started, started), COL(v, succeeded, succeeded), COL(v, retried, retried))
+
+PART(map_task_node, struct map_task_node, MapTaskNode, NULL, NUM(no), TEXT(name, NAME_MAX_LEN),
+     TEXT(addr, ADDR_MAX))
+
+PART(map_pool, struct map_pool, MapPool, NULL, NAME(match), NUM(paused), NUM(max_body),
+     ROWS(v, n, n_part, 0, PARTS_MAX), COL(v, part, part), COL(v, epoch, part_epoch),
+     COL(v, node, part_node))
+
+MESSAGE(task_map, TaskMap, NULL, NUM(epoch), MSGS(nodes, n_nodes, nodes, map_task_node, 0, ANY),
+        MSGS(pools, n_pools, pools, map_pool, 0, ANY))

@@ -1,0 +1,170 @@
+/* msg_router_task.h: a part of msg.h: what routers ask task nodes: tasks are submitted, looked at,
+ * changed, taken and settled. The answer has the request id of its question, and of a question with
+ * rows the i-th row answers the i-th. Each names the partition and the epoch of the asker's map: a
+ * node that has it under another epoch, or not at all, answers CODE_STALE. Pure. Memory: msg.h. */
+#ifndef SEGQ_MSG_ROUTER_TASK_H
+#define SEGQ_MSG_ROUTER_TASK_H
+
+#include "common/task/bounds.h"
+
+struct bytes_of { /* n 0: none */
+    uint32_t n;
+    const uint8_t *p;
+};
+
+enum task_code { /* what came of a question */
+    CODE_DONE,     /* it is written */
+    CODE_SAME,     /* of a submission: the same again; nothing has changed */
+    CODE_MISMATCH, /* of a submission: the same key or name, another payload */
+    CODE_UNKNOWN,  /* no such task or queue */
+    CODE_CONFLICT, /* not in this state, or not with this lease */
+    CODE_FULL,     /* queue or partition: later */
+    CODE_INVALID,  /* a number out of its range */
+    CODE_STALE,    /* the asker's map is old */
+    CODE_BUSY,     /* no memory, or nothing can be written: later */
+    TASK_NCODES
+};
+
+struct task_put {
+    part_no part;
+    uint64_t epoch;
+    const char *queue, *key1, *key2; /* keys: "" if there is none */
+    const char *name;                /* the caller's own; "": none */
+    struct bytes_of key;             /* Idempotency-Key */
+    uint64_t digest;                 /* of the payload */
+    uint8_t priority;
+    int64_t order;
+    int64_t delay_ms; /* 0: none. Not with at_ms */
+    int64_t at_ms;    /* Unix ms; 0: none */
+    struct bytes_of body;
+};
+
+struct msg_task_put {
+    uint32_t n;
+    struct task_put *v;
+};
+
+struct task_put_row {
+    uint8_t code; /* enum task_code */
+    task_no no;   /* DONE, SAME */
+};
+
+struct msg_task_put_ans {
+    uint32_t n;
+    struct task_put_row *v;
+};
+
+struct msg_task_get {
+    part_no part;
+    uint64_t epoch;
+    task_no no;               /* 0: by queue and name */
+    const char *queue, *name;
+    uint32_t wait_ms; /* it is answered when the task is final, or after so long */
+    bool result;      /* with the bytes of it */
+};
+
+struct msg_task_get_ans {
+    uint8_t code; /* DONE, UNKNOWN, STALE, BUSY; what follows is set for DONE */
+    task_no no;
+    uint8_t state; /* enum task_state (common/task/state.h) */
+    uint8_t priority;
+    uint32_t attempts;
+    bool stopping; /* it runs, and is not tried again */
+    const char *queue, *key1, *key2;
+    int64_t order;
+    int64_t entered_ms;    /* Unix ms: when it began to wait, or was accepted */
+    int64_t until_ms;      /* Unix ms: when its state ends by itself; 0: never */
+    uint64_t position;     /* among all who wait in its queue; 0: it does not wait */
+    uint32_t ahead_of_key; /* before it in its key; 100: or more */
+    uint8_t limited;       /* bits: enum closed (task/keys/tree.h); 0: nothing stops it */
+    const char *limited_by; /* the name of the queue or key whose limit it is */
+    int64_t limited_until_ms; /* Unix ms; 0: not known */
+    struct bytes_of result;
+};
+
+struct msg_task_take {
+    part_no part;
+    uint64_t epoch;
+    const char *queue;
+    uint32_t most;
+    uint32_t lease_ms; /* 0: as the pool says */
+    uint32_t wait_ms;  /* if there is none: answered when there is one, or after so long */
+};
+
+struct taken_row {
+    task_no no;
+    uint64_t lease;
+    uint32_t attempt; /* 1: the first */
+    int64_t until_ms; /* Unix ms: the end of the lease */
+    const char *key1, *key2;
+    struct bytes_of body;
+};
+
+struct msg_task_take_ans {
+    uint8_t code; /* DONE (also if there is none), STALE, BUSY */
+    uint32_t n;
+    struct taken_row *v;
+};
+
+enum task_settle {
+    SETTLE_ACK,    /* done: with a result */
+    SETTLE_NACK,   /* not done: tried again, or dead */
+    SETTLE_EXTEND, /* still at it */
+    SETTLE_NVERBS
+};
+
+#define SETTLE_BY_BACKOFF UINT32_MAX
+
+struct settle_row {
+    part_no part;
+    uint64_t epoch;
+    uint8_t verb; /* enum task_settle */
+    task_no no;
+    uint64_t lease;
+    uint32_t ms; /* NACK: tried again after so long, or SETTLE_BY_BACKOFF. EXTEND: the lease ends
+                  * so long from now */
+    struct bytes_of result; /* ACK */
+};
+
+struct msg_task_settle {
+    uint32_t n;
+    struct settle_row *v;
+};
+
+struct settled_row {
+    uint8_t code;
+    uint8_t state;    /* enum task_state, after it; if the task is known */
+    int64_t until_ms; /* Unix ms: EXTEND: the end of the lease. NACK: when it is tried again */
+};
+
+struct msg_task_settle_ans {
+    uint32_t n;
+    struct settled_row *v;
+};
+
+enum task_change {
+    CHANGE_CANCEL,
+    CHANGE_ORDER,   /* order */
+    CHANGE_WHEN,    /* delay_ms or at_ms */
+    CHANGE_READ,    /* the result has been read: it is kept for a shorter time */
+    CHANGE_REDRIVE, /* a dead one waits again */
+    CHANGE_DISCARD, /* a final one goes now */
+    CHANGE_NVERBS
+};
+
+struct msg_task_change {
+    part_no part;
+    uint64_t epoch;
+    uint8_t verb; /* enum task_change */
+    task_no no;   /* 0: by queue and name */
+    const char *queue, *name;
+    int64_t order, delay_ms, at_ms;
+};
+
+struct msg_task_change_ans {
+    uint8_t code;
+    task_no no;
+    uint8_t state; /* enum task_state, after it */
+};
+
+#endif

@@ -1,0 +1,97 @@
+/* msg_task_manager.h: a part of msg.h: what managers order of task nodes, what these report, and
+ * what routers are told of partitions. Pure. Memory: msg.h.
+ *
+ *   pool       what the operator defines: a pattern of queues' names, and their rules
+ *   partition  a share of a pool's queues: one node has it, under an epoch that only rises
+ *
+ * A queue belongs to the first pool (in the order of the list) that matches its name, and to the
+ * share part_share(name) of that pool. */
+#ifndef SEGQ_MSG_TASK_MANAGER_H
+#define SEGQ_MSG_TASK_MANAGER_H
+
+#include "common/wire/msg_router_task.h"
+
+#define PARTS_MAX      4096 /* of a cluster */
+#define POOL_RULES_MAX 64   /* numbers */
+
+struct part_row {
+    part_no part;
+    uint64_t epoch;
+};
+
+struct msg_task_reg { /* the first message on a link to a manager */
+    const char *addr;  /* "host:port" for routers and other task nodes */
+    const char *admin; /* "host:port" of its admin port, "" if none */
+    uint64_t epoch_seen; /* highest manager's epoch that ever commanded this node */
+    uint64_t store;      /* whose managers it obeys; 0: nobody's yet */
+    uint32_t n;
+    struct part_row *v; /* the partitions that it has */
+};
+
+struct msg_task_ok {
+    uint64_t epoch; /* the manager's, as in all orders */
+    node_no no;     /* a task node's numbers are apart from those of segment nodes */
+    uint64_t store;
+};
+
+/* The node has this partition from now on, under this epoch, with these rules; again with other
+ * rules: the rules change. Empty, if it was never there. */
+struct msg_part_open {
+    uint64_t epoch;
+    part_no part;
+    uint64_t part_epoch;
+    const char *match; /* the pool's pattern: a name, or its beginning and a star */
+    uint32_t n_rules;
+    uint64_t *rules; /* in the order of TASK_RULES (task/engine/rules.h); missing: the default */
+    uint32_t max_tasks;
+    bool paused; /* nothing is taken */
+};
+
+struct msg_part_drop { /* its pool is gone: its tasks with it */
+    uint64_t epoch;
+    part_no part;
+};
+
+struct part_status_row {
+    part_no part;
+    uint64_t part_epoch;
+    uint64_t scheduled, waiting, running, final, dead;
+    uint64_t queues;
+    uint64_t oldest_ms; /* how long the first of those that wait has waited */
+    uint64_t accepted, started, succeeded, retried; /* ever, since the node began */
+};
+
+struct msg_part_status { /* once a second, and at once when a partition was opened */
+    uint64_t epoch;
+    uint32_t n;
+    struct part_status_row *v;
+};
+
+struct map_task_node {
+    node_no no;
+    const char *name, *addr;
+};
+
+struct map_part {
+    part_no part;
+    uint64_t epoch;
+    node_no node; /* 0: nobody has it now */
+};
+
+struct map_pool {
+    const char *match;
+    bool paused;
+    uint32_t max_body; /* bytes */
+    uint32_t n;
+    struct map_part *v; /* by share */
+};
+
+/* All of it, each time: when the link comes up, and whenever something of it changes. */
+struct msg_task_map {
+    uint64_t epoch; /* the manager's */
+    uint32_t n_nodes, n_pools;
+    struct map_task_node *nodes;
+    struct map_pool *pools; /* in the order in which they are tried */
+};
+
+#endif

@@ -1,0 +1,63 @@
+#!/usr/bin/python3
+"""test_judge.py: driver and judge of tasks before a fake node: a good one is found good, and of
+each that breaks a promise the judge says which. Ends with "test_judge: N passed, M failed"."""
+import os
+import shutil
+import sys
+import tempfile
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import driver  # noqa: E402
+import judge  # noqa: E402
+from fake_node import Server  # noqa: E402
+
+# fault of the node: promises that it breaks
+PLANTED = {"lost": {"J1"}, "ack_lost": {"J1"}, "done_by_nobody": {"J2"}, "attempt_twice": {"J3"},
+           "payload_changed": {"J3"}, "lease_ignored": {"a"}, "stale_ack": {"a"}, "order": {"J6"},
+           "early": {"J7"}, "retry_early": {"J7"}, "cancel_forgotten": {"J12"},
+           "key_forgotten": {"J13"}, "payload_not_compared": {"J13"}, "result_changed": {"J14"}}
+# What cannot be planted alone.
+BESIDE = {"lost": {"J13", "J3"}, "ack_lost": {"J3", "a"}, "done_by_nobody": {"J1", "J14", "J12"},
+          "attempt_twice": {"a"}, "lease_ignored": {"J3", "J1", "J12"}, "stale_ack": {"J1", "J14", "J12"},
+          "early": {"J6"}, "cancel_forgotten": {"J1"}, "key_forgotten": {"J3", "J14"}}
+
+
+def verdict(fault, *more):
+    """Promises that were broken, and whether all came to an end."""
+    server = Server(fault)
+    folder = tempfile.mkdtemp(prefix="segq-judge.")
+    try:
+        ended = driver.drive(driver.options([
+            folder, "--router", server.url, "--run", "r", "--tasks", "300", "--batch", "10", "--keys", "5", "--batched", "0.2",
+            "--delayed", "0.3", "--delay-most", "0.3", "--lease", "0.5", "--wait", "0.1", "--lapsed", "0.06",
+            "--nacked", "0.1", "--cancelled", "0.3", "--repeated", "0.4", "--named", "0.1", "--patience", "4" if fault else "60",
+            "--results", "1", "--quiet", *more]))
+        _, claims = judge.judge(folder, judge.options([folder, "--tasks", "100", "--done", "100"]))
+        return {c.name.split(" ")[0] for c in claims if c.bad}, ended, claims
+    finally:
+        server.shutdown()
+        server.server_close()
+        shutil.rmtree(folder)
+
+
+def main():
+    """A good node, and each fault."""
+    passed = failed = 0
+    for fault in [None, *PLANTED]:
+        for more in ([], ["--settle-rows"]) if fault is None else ([],):
+            got, ended, claims = verdict(fault, *more)
+            want = PLANTED.get(fault, set())
+            if want <= got <= want | BESIDE.get(fault, set()) and (fault or ended):
+                passed += 1
+            else:
+                failed += 1
+                print("FAIL %s: broken are %s, not %s" % (fault or "a good node", sorted(got), sorted(want)))
+                for c in claims:
+                    if c.bad:
+                        print("\n".join(c.lines()))
+    print("test_judge: %d passed, %d failed" % (passed, failed))
+    return bool(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -107,9 +107,8 @@ class Submitter(Actor):
             text = "[%s]" % ",".join([self.body(row, True) for row in rows])
             t0, t1, status, text, later = self.api.ask("POST", self.queue + "/batch", text)
             got = parsed(text)
-            got = got.get("tasks", []) if isinstance(got, dict) else got
-            if status == 0 or len(got) != len(rows):
-                got = [{"status": status if status not in (200, 201, 207) else 0}] * len(rows)
+            if not isinstance(got, list) or len(got) != len(rows):
+                got = [{"status": 0 if status < 300 else status}] * len(rows)
             self.history.line("put", t0, t1, status, "batch", [
                 row + [a.get("status", 0), a.get("task", "")] for row, a in zip(rows, got)])
             rows = [row for row, a in zip(rows, got) if a.get("status", 0) in LATER and
@@ -164,7 +163,7 @@ class Worker(Actor):
 
     def take(self):
         o = self.o
-        body = '{"n":%d,"lease":"%gs","wait":"%gs"}' % (o.take, o.lease, o.wait)
+        body = '{"n":%d,"lease":%g,"wait":"%dms"}' % (o.take, o.lease, o.wait * 1000)
         t0, t1, status, text, later = self.api.ask("POST", self.queue + "/take", body)
         rows, foreign = [], 0
         for t in parsed(text).get("tasks", []) if status == 200 else []:
@@ -181,30 +180,29 @@ class Worker(Actor):
             pause(later)
         return rows
 
+    def more(self, verb, row):
+        """The members of this verb."""
+        if verb == "ack":
+            return '"result":' + result_of(row[4], row[5], row[1])
+        return '"delay":%s' % row[3] if verb == "nack" else '"lease":%g' % self.o.lease
+
     def settle(self, verb, rows):
         """rows: [task, attempt, lease_id, delay, by, n]"""
-        if not rows:
-            return
-        if self.o.settle_rows and verb != "lapse":
-            many = []
-            for t, attempt, lease, delay, by, n in rows:
-                more = {"ack": ',"result":' + result_of(by, n, attempt),
-                        "nack": ',"delay":%s' % delay, "extend": ',"lease":"%gs"' % self.o.lease}[verb]
-                many.append('{"verb":"%s","task":"%s","lease_id":"%s"%s}' % (verb, t, lease, more))
-            t0, t1, status, text, later = self.api.ask("POST", self.queue + "/settle", '[%s]' % ",".join(many))
+        if self.o.settle_rows and rows:
+            many = ['{"verb":"%s","task":"%s","lease_id":"%s",%s}' % (verb, row[0], row[2], self.more(verb, row))
+                    for row in rows]
+            t0, t1, status, text, later = self.api.ask("POST", self.queue + "/settle", "[%s]" % ",".join(many))
             got = parsed(text)
-            got = got.get("tasks", []) if isinstance(got, dict) else got
-            if len(got) != len(rows):
-                got = [{"status": 0}] * len(rows)
+            if not isinstance(got, list) or len(got) != len(rows):
+                got = [{}] * len(rows)
             self.write(t0, t1, status, verb, rows, got)
             if status in LATER:
                 pause(later)
             return
         for row in rows:
-            more = {"ack": ',"result":' + result_of(row[4], row[5], row[1]),
-                    "nack": ',"delay":%s' % row[3], "extend": ',"lease":"%gs"' % self.o.lease}[verb]
             t0, t1, status, text, later = self.api.ask(
-                "POST", "/v1/tasks/%s/%s" % (row[0], verb), '{"lease_id":"%s"%s}' % (row[2], more))
+                "POST", "/v1/tasks/%s/%s" % (row[0], verb),
+                '{"lease_id":"%s",%s}' % (row[2], self.more(verb, row)))
             self.write(t0, t1, status, verb, [row], [dict(parsed(text) or {}, status=status)])
             if status in LATER:
                 pause(later)

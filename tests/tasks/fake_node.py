@@ -125,7 +125,8 @@ class Tasks:
 
 
 def seconds(v):
-    return float(v.rstrip("s")) if isinstance(v, str) else float(v)
+    """Of "500ms", or of a number of seconds."""
+    return float(v[:-2]) / 1000 if isinstance(v, str) else float(v)
 
 
 def raw_member(text, name, at=0):
@@ -159,7 +160,7 @@ class Handler(http.server.BaseHTTPRequestHandler):
             status, a = each(m, text[i:end])
             out.append(dict(status=status, **{k: a[k] for k in ("task", "state", "lease_expires_at") if k in a}))
             i = end + (text[end] == ",")
-        self.answer(200, json.dumps({"tasks": out}))
+        self.answer(207, json.dumps(out))
 
     def do_POST(self):
         text = self.rfile.read(int(self.headers.get("Content-Length", 0))).decode()

@@ -6,6 +6,7 @@ the last line is "judge: N passed, M failed". Exit 0: no violation.
 What the callers' clock proves counts: a task begins between the question and the answer that hands
 it out, and not before the end of its lease less the lease (the node's clock, --clock-ms apart)."""
 import argparse
+import gc
 import glob
 import json
 import os
@@ -46,7 +47,7 @@ class Sub:
         self.by, self.n, self.key, self.priority, self.delay, self.at = row[0], row[1], row[3], row[4], row[5], row[6]
         self.t0, self.t1 = t0, None  # asked first, answered first
         self.batch, self.place = None, 0
-        self.tasks, self.codes, self.other = [], [], []
+        self.tasks, self.codes, self.other = (), (), ()
 
     def due(self):
         """Not before this, if it was accepted at the earliest moment."""
@@ -79,7 +80,7 @@ class Task:
 
     def __init__(self, token):
         self.token, self.sub = token, None
-        self.starts, self.settled, self.cancels, self.states, self.results = [], [], [], [], []
+        self.starts, self.settled, self.cancels, self.states, self.results = (), (), (), (), ()
 
     def acked(self):
         """Acknowledgements that were answered: (attempt, lease, t0, t1)."""
@@ -122,11 +123,11 @@ class History:
                 s = self.subs[(row[0], row[1])] = Sub(row, t0)
             code, token = row[9], row[10]
             if row[2]:
-                s.other.append((code, token))
+                s.other += ((code, token),)
                 continue
-            s.codes.append(code)
+            s.codes += (code,)
             if code in (CREATED, SAME):
-                s.tasks.append(token)
+                s.tasks += (token,)
                 if s.t1 is None or t1 < s.t1:
                     s.t1, s.batch, s.place = t1, batch, place
                 if len(s.codes) > 1 and s.codes[-2] == 0:
@@ -139,7 +140,7 @@ class History:
         answer = []
         for place, row in enumerate(e[5]):
             t, s = self.task(row[0]), Start(e, row, answer, place, self.opts.clock_ms / 1000)
-            t.starts.append(s)
+            t.starts += (s,)
             answer.append((t, s))
         if answer:
             self.answers.append(answer)
@@ -148,19 +149,19 @@ class History:
         _, t0, t1, status, verb, rows = e
         self.heard(verb, status)
         for token, attempt, lease, delay, code, until in rows:
-            self.task(token).settled.append((verb, attempt, lease, t0, t1, code, delay, until))
+            self.task(token).settled += ((verb, attempt, lease, t0, t1, code, delay, until),)
 
     def on_cancel(self, e):
         self.heard("cancel", e[3])
-        self.task(e[4]).cancels.append(tuple(e[1:4]) + (e[5],))
+        self.task(e[4]).cancels += (tuple(e[1:4]) + (e[5],),)
 
     def on_get(self, e):
         self.heard("get", e[3])
-        self.task(e[4]).states.append((e[1], e[2], e[3], e[5], e[6]))
+        self.task(e[4]).states += ((e[1], e[2], e[3], e[5], e[6]),)
 
     def on_result(self, e):
         self.heard("result", e[3])
-        self.task(e[4]).results.append((e[3], e[5]))
+        self.task(e[4]).results += ((e[3], e[5]),)
 
     def on_named(self, e):
         self.names.append(tuple(e[3:]))
@@ -426,6 +427,7 @@ def options(argv):
 def main(argv):
     """0: all promises were kept."""
     opts = options(argv)
+    gc.disable()  # millions of objects, and nothing of it goes
     h, claims = judge(opts.folder, opts)
     figures(h)
     for c in claims:

@@ -82,6 +82,7 @@ ROOMS = {
     "task/store": (PURE, ["common/base", "common/task", "task/parts"]),
     "task/keys": (PURE, ["common/base", "common/task", "task/parts", "task/store"]),
     "task/records": (PURE, ["common/base"]),
+    "task/bodies": (MIXED, ["common/base", "common/task", "common/journal"]),
     "task/engine": (PURE, ["common/base", "common/task", "task/parts", "task/store", "task/keys", "task/records"]),
     "queuemng": (MIXED, ["common/supervisor", "common/config"]),
     "queuemng/policy": (PURE, CALM + ["common/config"]),

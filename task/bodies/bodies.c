@@ -1,0 +1,413 @@
+#include "task/bodies/bodies.h"
+
+#include <assert.h>
+#include <errno.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "common/journal/disk_posix.h"
+#include "common/task/bounds.h"
+#include "task/bodies/body_files.h"
+#include "task/bodies/tidy.h"
+
+#define LOG_MODULE "bodies"
+#define ROOM_STEP  (1u << 20)
+#define KEEP_BYTES (4u << 20) /* the memory of a rare huge turn goes */
+
+struct bodies {
+    struct disk *disk; /* owned if own_disk */
+    bool own_disk, sync;
+    bool failed;  /* nothing is believed until bodies_again() */
+    bool starved; /* room was refused; asked for again after the next flush */
+    bool opened;
+    char node[NAME_MAX_LEN + 1];
+    uint32_t sync_ms, file_bytes;
+    struct body_files files;
+    struct body_file *now; /* ref: the one that is written; NULL: the next put makes one */
+    struct body_key key;   /* of now */
+    uint64_t allocated;    /* of now */
+    struct buf out;        /* what is not written, from now->end on */
+    bool unsynced;
+    msec_t synced_ms;
+    struct buf scratch; /* a body that is read */
+    struct bodies_counts c;
+};
+
+/* ---- open, close ------------------------------------------------------------------- */
+
+static int open_error(struct err *e, int rc, const char *dir)
+{
+    if (rc == -ENOMEM)
+        return err_set(e, SQ_ENOMEM, "%s: %s", dir, sq_strerror(SQ_ENOMEM));
+    return err_set(e, rc == -EWOULDBLOCK ? SQ_EBUSY : SQ_ESYS, "%s: %s", dir,
+                   rc == -EWOULDBLOCK ? "another process has it" : strerror(-rc));
+}
+
+int bodies_open(struct bodies **out, const struct bodies_opts *o, struct err *e)
+{
+    struct bodies *b = sodium_init() < 0 ? NULL : calloc(1, sizeof(*b));
+    int rc;
+
+    if (b == NULL)
+        return open_error(e, -ENOMEM, o->dir);
+    b->sync = o->sync;
+    b->sync_ms = o->sync_ms != 0 ? o->sync_ms : 1000;
+    b->file_bytes = o->file_bytes != 0 ? o->file_bytes : BODIES_FILE;
+    assert(b->file_bytes <= BODIES_FILE && strlen(o->node) <= NAME_MAX_LEN);
+    memcpy(b->node, o->node, strlen(o->node) + 1);
+    buf_init(&b->out);
+    buf_init(&b->scratch);
+    b->disk = o->disk;
+    if (b->disk == NULL) {
+        rc = disk_posix_open(&b->disk, o->dir, "bodies", true, e);
+        if (rc < 0) {
+            free(b);
+            return rc;
+        }
+        b->own_disk = true;
+    }
+    rc = b->disk->ops->lock(b->disk);
+    if (rc >= 0)
+        rc = body_files_init(&b->files, b->disk, b->node);
+    if (rc < 0) {
+        bodies_close(b);
+        return open_error(e, rc, o->dir);
+    }
+    *out = b;
+    return 0;
+}
+
+void bodies_close(struct bodies *b)
+{
+    if (b == NULL)
+        return;
+    body_files_fini(&b->files);
+    if (b->own_disk)
+        b->disk->ops->free(b->disk);
+    buf_fini(&b->out);
+    buf_fini(&b->scratch);
+    free(b);
+}
+
+/* Room beyond its end is given back; without that it stays taken until the file goes. */
+static void seal(struct bodies *b)
+{
+    if (b->allocated > b->now->end)
+        (void)b->disk->ops->truncate(b->disk, b->now->h, b->now->end);
+    b->now->is_written = false;
+    b->now = NULL;
+}
+
+void bodies_again(struct bodies *b)
+{
+    for (uint32_t i = 0; i < b->files.n; i++) {
+        b->files.v[i]->living = 0;
+        b->files.v[i]->dead_at = 0;
+    }
+    buf_reset(&b->out);
+    if (b->failed && b->now != NULL)
+        seal(b); /* what a failed sync left of it is not known */
+    b->failed = b->opened = false;
+}
+
+/* ---- places ------------------------------------------------------------------------ */
+
+/* Of what this process may believe: a file that is there, and bytes within it. */
+static struct body_file *file_of(const struct bodies *b, const struct body_place *p)
+{
+    struct body_file *f = body_files_find(&b->files, p->file);
+    uint64_t end = f == NULL ? 0 : f->end + (f == b->now ? b->out.len : 0);
+
+    return p->len >= BODY_HEAD && end >= p->len && p->at <= end - p->len ? f : NULL;
+}
+
+int bodies_live(struct bodies *b, uint64_t ref)
+{
+    struct body_place p = body_place_of(ref);
+    struct body_file *f;
+
+    assert(!b->opened);
+    if (ref == 0)
+        return 0;
+    f = file_of(b, &p);
+    if (f == NULL) {
+        if (p.file != 0)
+            body_files_saw(&b->files, p.file); /* a number that was given is not given again */
+        b->c.damaged++;
+        return SQ_EGONE;
+    }
+    f->living = u64_min(f->living + p.len, f->end);
+    return 0;
+}
+
+void bodies_opened(struct bodies *b)
+{
+    b->opened = true;
+}
+
+void bodies_drop(struct bodies *b, uint64_t ref)
+{
+    struct body_place p = body_place_of(ref);
+    struct body_file *f = ref == 0 ? NULL : file_of(b, &p);
+
+    if (f == NULL)
+        return;
+    f->living -= u64_min(f->living, p.len);
+    if (f == b->now && p.at >= f->end && p.at + p.len == f->end + b->out.len)
+        b->out.len -= p.len;
+}
+
+/* ---- a turn ------------------------------------------------------------------------ */
+
+static bool has_room(struct bodies *b, uint64_t end)
+{
+    uint64_t wide = (end + ROOM_STEP - 1) / ROOM_STEP * ROOM_STEP;
+
+    if (end <= b->allocated)
+        return true;
+    if (b->starved)
+        return false;
+    if (b->disk->ops->allocate(b->disk, b->now->h, wide) >= 0)
+        b->allocated = wide;
+    else if (b->disk->ops->allocate(b->disk, b->now->h, end) >= 0)
+        b->allocated = end;
+    else
+        b->starved = true;
+    return end <= b->allocated;
+}
+
+static int sync_now(struct bodies *b)
+{
+    int rc;
+
+    do {
+        b->c.syncs++;
+        rc = b->disk->ops->sync(b->disk, b->now->h);
+    } while (rc == -EINTR);
+    return rc;
+}
+
+/* `os`: what was written since the last sync gets to the disk; if it does not, it is as good as
+ * the kernel's word: nothing else was promised. False: it failed. */
+static bool sync_late(struct bodies *b)
+{
+    int rc = b->unsynced ? sync_now(b) : 0;
+
+    b->unsynced = false;
+    if (rc == 0)
+        return true;
+    b->c.failures++;
+    log_error("event=bodies_sync_failed file=%08x at=%llu error=\"%s\"", b->now->no,
+              (unsigned long long)b->now->end, strerror(-rc));
+    return false;
+}
+
+static int begin_file(struct bodies *b)
+{
+    int rc;
+
+    if (b->now != NULL && b->out.len == 0 && b->now->end >= b->file_bytes) {
+        sync_late(b);
+        seal(b);
+    }
+    if (b->now != NULL)
+        return 0;
+    rc = body_files_create(&b->files, &b->now);
+    if (rc < 0) {
+        b->c.failures++;
+        return rc == -ENOSPC || rc == -EDQUOT ? SQ_EFULL : rc == -ENOMEM ? SQ_ENOMEM : SQ_ESYS;
+    }
+    b->allocated = 0;
+    body_key_make(&b->key, b->node, b->now->no);
+    return 0;
+}
+
+int bodies_put(struct bodies *b, const uint8_t *p, uint32_t n, uint64_t *ref)
+{
+    uint64_t at;
+    uint8_t *to;
+    int rc;
+
+    assert(b->opened);
+    *ref = 0;
+    if (n == 0)
+        return 0;
+    if (n > TASK_BODY_MAX)
+        return SQ_ETOOBIG;
+    rc = b->failed ? SQ_ESYS : begin_file(b);
+    if (rc < 0)
+        return rc;
+    at = b->now->end + b->out.len;
+    if (at + body_len(n) > BODY_END_MAX || !has_room(b, at + body_len(n))) {
+        b->c.full++;
+        return SQ_EFULL;
+    }
+    to = buf_reserve(&b->out, body_len(n));
+    if (to == NULL) {
+        b->out.failed = false;
+        return SQ_ENOMEM;
+    }
+    body_seal(to, &b->key, (uint32_t)at, p, n);
+    b->out.len += body_len(n);
+    b->now->living += body_len(n);
+    *ref = body_ref(&(struct body_place){ b->now->no, (uint32_t)at, body_len(n) });
+    b->c.puts++;
+    return 0;
+}
+
+static int write_out(struct bodies *b)
+{
+    size_t done = 0;
+
+    while (done < b->out.len) {
+        ssize_t k = b->disk->ops->pwrite(b->disk, b->now->h, b->out.data + done,
+                                         b->out.len - done, b->now->end + done);
+
+        b->c.writes++;
+        if (k == -EINTR)
+            continue;
+        if (k <= 0)
+            return k == 0 ? -EIO : (int)k;
+        done += (size_t)k;
+    }
+    return 0;
+}
+
+static int flush_failed(struct bodies *b, int rc, const char *what)
+{
+    b->c.failures++;
+    if (strcmp(what, "write") == 0 && (rc == -ENOSPC || rc == -EDQUOT)) {
+        log_warn("event=bodies_full file=%08x at=%llu", b->now->no,
+                 (unsigned long long)b->now->end);
+        return SQ_EFULL;
+    }
+    log_error("event=bodies_%s_failed file=%08x at=%llu error=\"%s\"", what, b->now->no,
+              (unsigned long long)b->now->end, strerror(-rc));
+    b->failed = true;
+    return SQ_ESYS;
+}
+
+int bodies_flush(struct bodies *b)
+{
+    int rc;
+
+    if (b->failed)
+        return SQ_ESYS;
+    b->starved = false;
+    if (b->out.len == 0)
+        return 0;
+    rc = write_out(b);
+    if (rc < 0)
+        return flush_failed(b, rc, "write");
+    rc = b->sync ? sync_now(b) : 0;
+    if (rc < 0)
+        return flush_failed(b, rc, "sync");
+    b->unsynced = !b->sync;
+    b->now->end += b->out.len;
+    b->c.bytes += b->out.len;
+    b->out.len = 0;
+    if (b->out.cap > KEEP_BYTES)
+        buf_fini(&b->out);
+    return 0;
+}
+
+/* ---- reads ------------------------------------------------------------------------- */
+
+/* The bytes of the place, as they were written: until the next read. */
+static int fetch(struct bodies *b, uint64_t ref, const uint8_t **p, uint32_t *n)
+{
+    struct body_place at = body_place_of(ref);
+    struct body_file *f = file_of(b, &at);
+    struct body_key key;
+    const uint8_t *bytes;
+    int rc = f == NULL ? -ENOENT : 0;
+
+    if (rc == 0 && f == b->now && at.at >= f->end) {
+        bytes = b->out.data + (at.at - f->end);
+    } else {
+        buf_reset(&b->scratch);
+        bytes = buf_reserve(&b->scratch, at.len);
+        if (bytes == NULL)
+            return SQ_ENOMEM;
+        if (rc == 0)
+            rc = body_files_read(&b->files, f, &at, b->scratch.data);
+    }
+    if (rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM)
+        return SQ_ENOMEM;
+    body_key_make(&key, b->node, at.file);
+    if (rc == 0 && body_is_whole(bytes, &key, &at, n)) {
+        *p = bytes + BODY_HEAD;
+        return 0;
+    }
+    b->c.damaged++;
+    log_error("event=body_damaged file=%08x at=%u bytes=%u error=\"%s\"", at.file, at.at, at.len,
+              rc < 0 ? strerror(-rc) : "not what was written");
+    if (f != NULL)
+        tidy_stuck(f);
+    return SQ_EPROTO;
+}
+
+int bodies_get(struct bodies *b, uint64_t ref, struct buf *out)
+{
+    const uint8_t *p;
+    uint32_t n;
+    int rc;
+
+    if (ref == 0)
+        return 0;
+    rc = fetch(b, ref, &p, &n);
+    if (rc < 0)
+        return rc;
+    b->c.gets++;
+    buf_append(out, p, n);
+    return out->failed ? SQ_ENOMEM : 0;
+}
+
+bool bodies_is_old(const struct bodies *b, uint64_t ref)
+{
+    const struct body_file *f = ref == 0 ? NULL :
+        body_files_find(&b->files, body_place_of(ref).file);
+
+    return f != NULL && f->old;
+}
+
+int bodies_copy(struct bodies *b, uint64_t ref, uint64_t *to)
+{
+    const uint8_t *p;
+    uint32_t n;
+    int rc;
+
+    *to = 0;
+    rc = bodies_is_old(b, ref) ? fetch(b, ref, &p, &n) : SQ_EINVAL;
+    if (rc == 0)
+        rc = bodies_put(b, p, n, to);
+    b->c.copies += rc == 0;
+    return rc;
+}
+
+/* ---- files ------------------------------------------------------------------------- */
+
+bool bodies_step(struct bodies *b, msec_t now_ms)
+{
+    if (!b->opened || b->failed)
+        return false;
+    if (b->unsynced && now_ms - b->synced_ms >= b->sync_ms) {
+        if (!sync_late(b) && b->out.len == 0)
+            seal(b);
+        b->synced_ms = now_ms;
+    }
+    b->c.removed += tidy_remove(&b->files, now_ms, b->sync ? 0 : BODIES_LINGER_MS);
+    return tidy_mark(&b->files, b->file_bytes);
+}
+
+void bodies_counts(const struct bodies *b, struct bodies_counts *out)
+{
+    *out = b->c;
+    out->files = b->files.n;
+    for (uint32_t i = 0; i < b->files.n; i++) {
+        out->disk_bytes += b->files.v[i]->end;
+        out->living_bytes += b->files.v[i]->living;
+    }
+}

@@ -1,0 +1,87 @@
+/* bodies.h: the bytes that tasks carry, and their results, in files of one folder. Shell.
+ *
+ * The journal keeps what changes, bodies stay as they are: so a task has a *reference*, 8 bytes,
+ * and the bytes are appended to the newest of the files `body-N` once. Each has its length, its
+ * place and a checksum in front. Which of them live is the caller's knowledge, and is not written
+ * here: after a start, and after bodies_again(), it says so of each.
+ *
+ * A turn of the process:
+ *   bodies_put            as tasks come; in memory so far, but to be read
+ *   bodies_flush          before the journal's flush: a record implies its body. `fsync`: synced
+ *   the journal's flush
+ *   bodies_drop           of what the records have ended: never before they are written
+ *   bodies_step           by ticks: syncs (`os`), removes files without a living body; true: some
+ *                         files are mostly dead, and whoever has a body in one of them
+ *                         (bodies_is_old) has it copied, and writes the new reference down
+ * So files take at most 4 x what lives and two files more (of BODIES_FILE bytes); under `os` what
+ * died in the last seconds comes on top (BODIES_LINGER_MS).
+ *
+ * Failures. No room: bodies_put and bodies_copy answer SQ_EFULL, nothing has changed, and the
+ * same may succeed later. A flush that fails: nothing of this turn is believed; bodies_again(),
+ * as the journal is read again. Bytes that cannot be read or are not those that were written:
+ * SQ_EPROTO, counted, logged; their task cannot be done any more, which is the caller's to say. */
+#ifndef SEGQ_TASK_BODIES_H
+#define SEGQ_TASK_BODIES_H
+
+#include "common/base/buf.h"
+#include "common/journal/disk.h"
+
+#define BODIES_FILE      (32u << 20) /* a file is full; one turn may go beyond it */
+#define BODIES_LINGER_MS 10000 /* `os`: the journal may have lost what it was told since */
+
+struct bodies_opts {
+    const char *dir;
+    struct disk *disk;   /* ref; NULL: `dir` on this machine, made if missing */
+    const char *node;    /* whose they are: bodies of another name do not pass as its own */
+    bool sync;           /* a flush is a sync, too (`fsync`) */
+    uint32_t sync_ms;    /* else: at most so much is lost by a power cut; 0 = 1000 */
+    uint32_t file_bytes; /* 0: BODIES_FILE; at most that */
+};
+
+struct bodies_counts {
+    uint64_t puts, bytes, gets, copies; /* ever; bytes written, with all that is around them */
+    uint64_t writes, syncs, failures;
+    uint64_t full;                      /* refused for want of room */
+    uint64_t damaged;                   /* reads of what is not there, or not as it was */
+    uint64_t removed;                   /* files */
+    uint64_t files, disk_bytes, living_bytes; /* now */
+};
+
+struct bodies;
+
+/* Nothing lives yet: bodies_live() of each reference, then bodies_opened(). 0; SQ_EBUSY (another
+ * process has the folder), SQ_ESYS, SQ_ENOMEM. */
+SQ_CHECK int bodies_open(struct bodies **out, const struct bodies_opts *o, struct err *e);
+/* Neither flushes nor syncs: what was not flushed was never promised. NULL is fine. */
+void bodies_close(struct bodies *b);
+
+/* Somebody has it. 0 is fine (no body). SQ_EGONE: it is not there (a power cut under `os`, or
+ * somebody removed the file): its task must go, and the reference must not be kept. */
+SQ_CHECK int bodies_live(struct bodies *b, uint64_t ref);
+/* All that live were said: files without any may go. */
+void bodies_opened(struct bodies *b);
+/* After a failed flush, of bodies or of the journal: forgets what was not flushed, and who lives;
+ * then as after bodies_open(). */
+void bodies_again(struct bodies *b);
+
+/* n 0: *ref is 0. SQ_EFULL, SQ_ETOOBIG (n > TASK_BODY_MAX), SQ_ENOMEM; SQ_ESYS: no file can be
+ * made, or a flush has failed. It lives, until it is dropped. */
+SQ_CHECK int bodies_put(struct bodies *b, const uint8_t *p, uint32_t n, uint64_t *ref);
+/* 0; SQ_EFULL: it may be tried again, or be given up by bodies_again(); SQ_ESYS: given up. */
+SQ_CHECK int bodies_flush(struct bodies *b);
+/* Appends the bytes; also of what is not flushed yet; 0: none. SQ_EPROTO; SQ_ENOMEM, also of
+ * handles: try again. */
+SQ_CHECK int bodies_get(struct bodies *b, uint64_t ref, struct buf *out);
+/* Nobody has it any more. What was put in this turn, last, is forgotten as if it had not been. */
+void bodies_drop(struct bodies *b, uint64_t ref);
+
+/* True: some files should be emptied, see bodies_is_old. */
+bool bodies_step(struct bodies *b, msec_t now_ms);
+bool bodies_is_old(const struct bodies *b, uint64_t ref);
+/* Of one that is old: the same bytes at the end of the newest file. As bodies_put, or as
+ * bodies_get; SQ_EINVAL: it is not old. The old one lives until it is dropped. */
+SQ_CHECK int bodies_copy(struct bodies *b, uint64_t ref, uint64_t *to);
+
+void bodies_counts(const struct bodies *b, struct bodies_counts *out);
+
+#endif

@@ -1,0 +1,199 @@
+/* bodyrig.h: bodies on a simulated disk, and what they must give back.
+ *
+ * Body i is bytes made from i. `ref` of each that its owner has; what a turn put counts when the
+ * turn was flushed, and is forgotten when it was not. */
+#ifndef SEGQ_TESTS_BODYRIG_H
+#define SEGQ_TESTS_BODYRIG_H
+
+#include <criterion/criterion.h>
+#include <errno.h>
+#include <stdlib.h>
+
+#include "common/base/log.h"
+#include "common/base/rng.h"
+#include "common/task/bounds.h"
+#include "task/bodies/bodies.h"
+#include "tests/lib/sim/disk.h"
+
+#define BRIG_MAX 4096
+
+struct brig {
+    struct simdisk *disk;
+    struct bodies *b;
+    bool sync, is_flushed[BRIG_MAX];
+    uint32_t file_bytes, n, longest;
+    uint64_t ref[BRIG_MAX], dying[BRIG_MAX]; /* dying: dropped when the turn is written */
+    uint32_t n_dying;
+    msec_t now;
+    uint64_t seed;
+};
+
+static inline void brig_quiet(void *ctx, enum log_level level, const char *line)
+{
+    (void)ctx;
+    (void)level;
+    (void)line;
+}
+
+static inline uint32_t brig_fill(const struct brig *r, uint8_t *p, uint32_t i)
+{
+    uint32_t n = 1 + i * 2654435761u % r->longest;
+
+    for (uint32_t k = 0; k < n; k++)
+        p[k] = (uint8_t)(i * 31 + k * 7 + (k >> 8));
+    return n;
+}
+
+static inline int brig_try_open(struct brig *r)
+{
+    struct bodies_opts o = { .dir = "sim", .disk = simdisk_disk(r->disk), .node = "task-1",
+                             .sync = r->sync, .file_bytes = r->file_bytes };
+    struct err e = { 0 };
+
+    return bodies_open(&r->b, &o, &e);
+}
+
+static inline struct brig *brig_new(uint64_t seed, bool sync)
+{
+    struct brig *r = calloc(1, sizeof(*r));
+
+    cr_assert_not_null(r);
+    log_set_sink(brig_quiet, NULL);
+    r->disk = simdisk_new(seed);
+    r->seed = seed;
+    r->sync = sync;
+    r->file_bytes = 64 * 1024;
+    r->longest = 3000;
+    r->now = 1000;
+    return r;
+}
+
+static inline struct brig *brig_open_new(uint64_t seed, bool sync)
+{
+    struct brig *r = brig_new(seed, sync);
+
+    cr_assert_eq(brig_try_open(r), 0);
+    bodies_opened(r->b);
+    return r;
+}
+
+static inline void brig_free(struct brig *r)
+{
+    bodies_close(r->b);
+    simdisk_free(r->disk);
+    free(r);
+}
+
+/* What bodies_put answered; 0: it is body r->n - 1. */
+static inline int brig_put(struct brig *r)
+{
+    static uint8_t bytes[TASK_BODY_MAX];
+    int rc = SQ_EFULL;
+
+    if (r->n < BRIG_MAX)
+        rc = bodies_put(r->b, bytes, brig_fill(r, bytes, r->n), &r->ref[r->n]);
+    if (rc == 0)
+        r->is_flushed[r->n++] = false;
+    return rc;
+}
+
+static inline int brig_flush(struct brig *r)
+{
+    int rc = bodies_flush(r->b);
+
+    if (rc < 0)
+        return rc;
+    for (uint32_t i = 0; i < r->n; i++)
+        r->is_flushed[i] = true;
+    for (uint32_t i = 0; i < r->n_dying; i++)
+        bodies_drop(r->b, r->dying[i]);
+    r->n_dying = 0;
+    return 0;
+}
+
+static inline void brig_drop(struct brig *r, uint32_t i)
+{
+    r->dying[r->n_dying++] = r->ref[i];
+    r->ref[i] = 0;
+}
+
+static inline void brig_check(struct brig *r)
+{
+    static uint8_t want[TASK_BODY_MAX];
+    struct buf got;
+
+    buf_init(&got);
+    for (uint32_t i = 0; i < r->n; i++) {
+        uint32_t n = brig_fill(r, want, i);
+
+        if (r->ref[i] == 0)
+            continue;
+        buf_reset(&got);
+        cr_assert_eq(bodies_get(r->b, r->ref[i], &got), 0, "seed %lu: body %u",
+                     (unsigned long)r->seed, i);
+        cr_assert_eq(got.len, n);
+        cr_assert_eq(memcmp(got.data, want, n), 0);
+    }
+    buf_fini(&got);
+}
+
+/* Says who lives. How many are gone: those are the owner's no more. */
+static inline uint32_t brig_say(struct brig *r)
+{
+    uint32_t gone = 0;
+
+    r->n_dying = 0;
+    for (uint32_t i = 0; i < r->n; i++)
+        if (bodies_live(r->b, r->ref[i]) < 0) {
+            r->ref[i] = 0;
+            gone++;
+        }
+    bodies_opened(r->b);
+    return gone;
+}
+
+static inline void brig_forget_turn(struct brig *r)
+{
+    for (uint32_t i = 0; i < r->n; i++)
+        if (!r->is_flushed[i])
+            r->ref[i] = 0;
+}
+
+static inline uint32_t brig_again(struct brig *r)
+{
+    brig_forget_turn(r);
+    bodies_again(r->b);
+    return brig_say(r);
+}
+
+static inline uint32_t brig_restart(struct brig *r, bool power_cut)
+{
+    bodies_close(r->b);
+    r->b = NULL;
+    if (power_cut)
+        simdisk_crash(r->disk);
+    else
+        simdisk_kill(r->disk);
+    brig_forget_turn(r);
+    cr_assert_eq(brig_try_open(r), 0);
+    return brig_say(r);
+}
+
+/* One walk over all that is owned, as the caller of bodies_step does it. */
+static inline void brig_step(struct brig *r, msec_t ms)
+{
+    r->now += ms;
+    if (!bodies_step(r->b, r->now))
+        return;
+    for (uint32_t i = 0; i < r->n; i++) {
+        uint64_t to;
+
+        if (r->ref[i] == 0 || !bodies_is_old(r->b, r->ref[i]) ||
+            bodies_copy(r->b, r->ref[i], &to) < 0)
+            continue;
+        r->dying[r->n_dying++] = r->ref[i];
+        r->ref[i] = to;
+    }
+}
+
+#endif

@@ -17,7 +17,7 @@ TABLE = "proto/EVENTS.md"
 LEVELS = ["error", "warn", "info", "debug"]
 CALL = re.compile(r"\blog_(error|warn|info|debug|line)\s*\(")
 # What a process is made of, beside common/ (which the table calls `all`, or names).
-PROCESS = {"router": "router", "segment": "segment", "queuemng": "queuemng"}
+PROCESS = {"router": "router", "segment": "segment", "queuemng": "queuemng", "task": "task"}
 SUPERVISORS = "common/supervisor/"
 # Not log calls: the log itself.
 EXCEPT = {"common/base/log.c", "common/base/log.h"}

@@ -189,9 +189,9 @@ static int sync_now(struct bodies *b)
     return rc;
 }
 
-/* `os`: what was written since the last sync gets to the disk; if it does not, it is as good as
- * the kernel's word: nothing else was promised. False: it failed. */
-static bool sync_late(struct bodies *b)
+/* What was written since the last sync gets to the disk. False: it failed, and is said; under `os`
+ * it stays the kernel's word, and nothing else was promised. */
+static bool sync_if_unsynced(struct bodies *b)
 {
     int rc = b->unsynced ? sync_now(b) : 0;
 
@@ -209,7 +209,7 @@ static int begin_file(struct bodies *b)
     int rc;
 
     if (b->now != NULL && b->out.len == 0 && b->now->end >= b->file_bytes) {
-        sync_late(b);
+        sync_if_unsynced(b);
         seal(b);
     }
     if (b->now != NULL)
@@ -275,15 +275,15 @@ static int write_out(struct bodies *b)
     return 0;
 }
 
-static int flush_failed(struct bodies *b, int rc, const char *what)
+static int write_failed(struct bodies *b, int rc)
 {
     b->c.failures++;
-    if (strcmp(what, "write") == 0 && (rc == -ENOSPC || rc == -EDQUOT)) {
+    if (rc == -ENOSPC || rc == -EDQUOT) {
         log_warn("event=bodies_full file=%08x at=%llu", b->now->no,
                  (unsigned long long)b->now->end);
         return SQ_EFULL;
     }
-    log_error("event=bodies_%s_failed file=%08x at=%llu error=\"%s\"", what, b->now->no,
+    log_error("event=bodies_write_failed file=%08x at=%llu error=\"%s\"", b->now->no,
               (unsigned long long)b->now->end, strerror(-rc));
     b->failed = true;
     return SQ_ESYS;
@@ -300,11 +300,12 @@ int bodies_flush(struct bodies *b)
         return 0;
     rc = write_out(b);
     if (rc < 0)
-        return flush_failed(b, rc, "write");
-    rc = b->sync ? sync_now(b) : 0;
-    if (rc < 0)
-        return flush_failed(b, rc, "sync");
-    b->unsynced = !b->sync;
+        return write_failed(b, rc);
+    b->unsynced = true;
+    if (b->sync && !sync_if_unsynced(b)) {
+        b->failed = true;
+        return SQ_ESYS;
+    }
     b->now->end += b->out.len;
     b->c.bytes += b->out.len;
     b->out.len = 0;
@@ -394,7 +395,7 @@ bool bodies_step(struct bodies *b, msec_t now_ms)
     if (!b->opened || b->failed)
         return false;
     if (b->unsynced && now_ms - b->synced_ms >= b->sync_ms) {
-        if (!sync_late(b) && b->out.len == 0)
+        if (!sync_if_unsynced(b) && b->out.len == 0)
             seal(b);
         b->synced_ms = now_ms;
     }

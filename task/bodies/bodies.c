@@ -35,6 +35,44 @@ struct bodies {
     struct bodies_counts c;
 };
 
+/* ---- the file that is written ------------------------------------------------------- */
+
+static int sync_now(struct bodies *b)
+{
+    int rc;
+
+    do {
+        b->c.syncs++;
+        rc = b->disk->ops->sync(b->disk, b->now->h);
+    } while (rc == -EINTR);
+    return rc;
+}
+
+/* What was written since the last sync gets to the disk. False: it failed, and is said; under `os`
+ * it stays the kernel's word, and nothing else was promised. */
+static bool sync_if_unsynced(struct bodies *b)
+{
+    int rc = b->unsynced ? sync_now(b) : 0;
+
+    b->unsynced = false;
+    if (rc == 0)
+        return true;
+    b->c.failures++;
+    log_error("event=bodies_sync_failed file=%08x at=%llu error=\"%s\"", b->now->no,
+              (unsigned long long)b->now->end, strerror(-rc));
+    return false;
+}
+
+/* No more is written to it. Room beyond its end is given back. */
+static void seal(struct bodies *b)
+{
+    (void)sync_if_unsynced(b);
+    if (b->allocated > b->now->end)
+        (void)b->disk->ops->truncate(b->disk, b->now->h, b->now->end);
+    b->now->is_written = false;
+    b->now = NULL;
+}
+
 /* ---- open, close ------------------------------------------------------------------- */
 
 static int open_error(struct err *e, int rc, const char *dir)
@@ -89,15 +127,6 @@ void bodies_close(struct bodies *b)
     buf_fini(&b->out);
     buf_fini(&b->scratch);
     free(b);
-}
-
-/* Room beyond its end is given back; without that it stays taken until the file goes. */
-static void seal(struct bodies *b)
-{
-    if (b->allocated > b->now->end)
-        (void)b->disk->ops->truncate(b->disk, b->now->h, b->now->end);
-    b->now->is_written = false;
-    b->now = NULL;
 }
 
 void bodies_again(struct bodies *b)
@@ -178,38 +207,11 @@ static bool has_room(struct bodies *b, uint64_t end)
     return end <= b->allocated;
 }
 
-static int sync_now(struct bodies *b)
-{
-    int rc;
-
-    do {
-        b->c.syncs++;
-        rc = b->disk->ops->sync(b->disk, b->now->h);
-    } while (rc == -EINTR);
-    return rc;
-}
-
-/* What was written since the last sync gets to the disk. False: it failed, and is said; under `os`
- * it stays the kernel's word, and nothing else was promised. */
-static bool sync_if_unsynced(struct bodies *b)
-{
-    int rc = b->unsynced ? sync_now(b) : 0;
-
-    b->unsynced = false;
-    if (rc == 0)
-        return true;
-    b->c.failures++;
-    log_error("event=bodies_sync_failed file=%08x at=%llu error=\"%s\"", b->now->no,
-              (unsigned long long)b->now->end, strerror(-rc));
-    return false;
-}
-
 static int begin_file(struct bodies *b)
 {
     int rc;
 
     if (b->now != NULL && b->out.len == 0 && b->now->end >= b->file_bytes) {
-        sync_if_unsynced(b);
         seal(b);
     }
     if (b->now != NULL)

@@ -6,7 +6,7 @@
 
 #include "common/base/grow.h"
 
-#define OPEN_MOST 64 /* handles */
+#define OPEN_MOST 32 /* handles */
 
 static void close_one(struct body_files *f, struct body_file *one)
 {
@@ -60,11 +60,24 @@ static void on_name(void *ctx, const char *name)
         l->failed = add(l->f, no) == NULL;
 }
 
+static void make_room_for_handle(struct body_files *f)
+{
+    struct body_file *found = NULL;
+
+    for (uint32_t i = 0; i < f->n && f->n_open >= OPEN_MOST; i++)
+        if (f->v[i]->h >= 0 && !f->v[i]->is_written &&
+            (found == NULL || f->v[i]->read_at < found->read_at))
+            found = f->v[i];
+    if (found != NULL)
+        close_one(f, found);
+}
+
 static int open_one(struct body_files *f, struct body_file *one, enum disk_how how)
 {
     char name[BODY_NAME_MAX];
     int h;
 
+    make_room_for_handle(f);
     body_name(name, one->no);
     do {
         h = f->disk->ops->open(f->disk, name, how);
@@ -148,18 +161,6 @@ int body_files_create(struct body_files *f, struct body_file **out)
     return 0;
 }
 
-static void close_longest_unread(struct body_files *f)
-{
-    struct body_file *found = NULL;
-
-    for (uint32_t i = 0; i < f->n; i++)
-        if (f->v[i]->h >= 0 && !f->v[i]->is_written &&
-            (found == NULL || f->v[i]->read_at < found->read_at))
-            found = f->v[i];
-    if (found != NULL)
-        close_one(f, found);
-}
-
 int body_files_read(struct body_files *f, struct body_file *one, const struct body_place *at,
                     uint8_t *p)
 {
@@ -167,11 +168,8 @@ int body_files_read(struct body_files *f, struct body_file *one, const struct bo
 
     one->read_at = ++f->reads;
     if (one->h < 0) {
-        int rc;
+        int rc = open_one(f, one, DISK_READ);
 
-        if (f->n_open >= OPEN_MOST)
-            close_longest_unread(f);
-        rc = open_one(f, one, DISK_READ);
         if (rc < 0)
             return rc;
     }

@@ -22,7 +22,11 @@ struct brig {
     struct bodies *b;
     bool sync, is_flushed[BRIG_MAX];
     uint32_t file_bytes, n, longest;
-    uint64_t ref[BRIG_MAX], dying[BRIG_MAX]; /* dying: dropped when the turn is written */
+    uint64_t ref[BRIG_MAX]; /* 0: nobody has it */
+    struct { /* dropped when the turn is written; else they are their owners' again */
+        uint32_t i;
+        uint64_t ref;
+    } dying[BRIG_MAX];
     uint32_t n_dying;
     msec_t now;
     uint64_t seed;
@@ -106,15 +110,18 @@ static inline int brig_flush(struct brig *r)
     for (uint32_t i = 0; i < r->n; i++)
         r->is_flushed[i] = true;
     for (uint32_t i = 0; i < r->n_dying; i++)
-        bodies_drop(r->b, r->dying[i]);
+        bodies_drop(r->b, r->dying[i].ref);
     r->n_dying = 0;
     return 0;
 }
 
-static inline void brig_drop(struct brig *r, uint32_t i)
+/* Its owner has another one, or (to 0) none any more, when the turn is written. */
+static inline void brig_give(struct brig *r, uint32_t i, uint64_t to)
 {
-    r->dying[r->n_dying++] = r->ref[i];
-    r->ref[i] = 0;
+    cr_assert_lt(r->n_dying, BRIG_MAX);
+    r->dying[r->n_dying].i = i;
+    r->dying[r->n_dying++].ref = r->ref[i];
+    r->ref[i] = to;
 }
 
 static inline void brig_check(struct brig *r)
@@ -142,7 +149,6 @@ static inline uint32_t brig_say(struct brig *r)
 {
     uint32_t gone = 0;
 
-    r->n_dying = 0;
     for (uint32_t i = 0; i < r->n; i++)
         if (bodies_live(r->b, r->ref[i]) < 0) {
             r->ref[i] = 0;
@@ -154,6 +160,10 @@ static inline uint32_t brig_say(struct brig *r)
 
 static inline void brig_forget_turn(struct brig *r)
 {
+    while (r->n_dying > 0) {
+        r->n_dying--;
+        r->ref[r->dying[r->n_dying].i] = r->dying[r->n_dying].ref;
+    }
     for (uint32_t i = 0; i < r->n; i++)
         if (!r->is_flushed[i])
             r->ref[i] = 0;
@@ -191,8 +201,7 @@ static inline void brig_step(struct brig *r, msec_t ms)
         if (r->ref[i] == 0 || !bodies_is_old(r->b, r->ref[i]) ||
             bodies_copy(r->b, r->ref[i], &to) < 0)
             continue;
-        r->dying[r->n_dying++] = r->ref[i];
-        r->ref[i] = to;
+        brig_give(r, i, to);
     }
 }
 

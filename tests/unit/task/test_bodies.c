@@ -157,7 +157,7 @@ Test(bodies, files_take_at_most_four_times_what_lives_and_two_files_more)
                 (void)brig_put(r);
             for (uint32_t k = r->n - u64_min(r->n, 60); k < r->n; k++)
                 if (r->ref[k] != 0 && k % 31 != 0 && rng_below(&rng, 9) == 0) /* some stay */
-                    brig_drop(r, k);
+                    brig_give(r, k, 0);
             brig_step(r, 20);
             cr_assert_eq(brig_flush(r), 0);
             if (rng_below(&rng, 100) == 0)
@@ -176,7 +176,7 @@ Test(bodies, files_take_at_most_four_times_what_lives_and_two_files_more)
         brig_check(r);
         for (uint32_t i = 0; i < r->n; i++)
             if (r->ref[i] != 0)
-                brig_drop(r, i);
+                brig_give(r, i, 0);
         cr_assert_eq(brig_flush(r), 0);
         brig_step(r, 20);
         bodies_counts(r->b, &c);
@@ -216,7 +216,7 @@ Test(bodies, under_os_a_dead_file_stays_until_the_journal_is_surely_synced)
     cr_assert_eq(brig_put(r), 0); /* the next file */
     cr_assert_eq(brig_flush(r), 0);
     for (uint32_t i = 0; i < 100; i++)
-        brig_drop(r, i);
+        brig_give(r, i, 0);
     cr_assert_eq(brig_flush(r), 0);
     brig_step(r, 10);
     brig_step(r, BODIES_LINGER_MS - 1);

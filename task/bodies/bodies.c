@@ -14,6 +14,7 @@
 
 #define LOG_MODULE "bodies"
 #define ROOM_STEP  (1u << 20)
+#define COPIES_A_TURN (4u << 20) /* bytes that a turn may have when one more is copied */
 #define KEEP_BYTES (4u << 20) /* the memory of a rare huge turn goes */
 
 struct bodies {
@@ -211,9 +212,6 @@ static int begin_file(struct bodies *b)
 {
     int rc;
 
-    if (b->now != NULL && b->out.len == 0 && b->now->end >= b->file_bytes) {
-        seal(b);
-    }
     if (b->now != NULL)
         return 0;
     rc = body_files_create(&b->files, &b->now);
@@ -311,6 +309,8 @@ int bodies_flush(struct bodies *b)
     b->now->end += b->out.len;
     b->c.bytes += b->out.len;
     b->out.len = 0;
+    if (b->now->end >= b->file_bytes)
+        seal(b);
     if (b->out.cap > KEEP_BYTES)
         buf_fini(&b->out);
     return 0;
@@ -383,6 +383,8 @@ int bodies_copy(struct bodies *b, uint64_t ref, uint64_t *to)
     int rc;
 
     *to = 0;
+    if (b->out.len >= COPIES_A_TURN)
+        return SQ_EFULL;
     rc = bodies_is_old(b, ref) ? fetch(b, ref, &p, &n) : SQ_EINVAL;
     if (rc == 0)
         rc = bodies_put(b, p, n, to);

@@ -78,8 +78,9 @@ void bodies_drop(struct bodies *b, uint64_t ref);
 /* True: some files should be emptied, see bodies_is_old. */
 bool bodies_step(struct bodies *b, msec_t now_ms);
 bool bodies_is_old(const struct bodies *b, uint64_t ref);
-/* Of one that is old: the same bytes at the end of the newest file. As bodies_put, or as
- * bodies_get; SQ_EINVAL: it is not old. The old one lives until it is dropped. */
+/* Of one that is old: the same bytes at the end of the newest file. As bodies_put (SQ_EFULL also:
+ * enough for this turn), or as bodies_get; SQ_EINVAL: it is not old. The old one lives until it is
+ * dropped. */
 SQ_CHECK int bodies_copy(struct bodies *b, uint64_t ref, uint64_t *to);
 
 void bodies_counts(const struct bodies *b, struct bodies_counts *out);

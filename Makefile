@@ -165,6 +165,11 @@ run: deps
 demo: deps
 	$(MAKE) -j$(JOBS) bins
 	deploy/demo.sh
+## make demo-tasks   a million tasks against the cluster of `make run`, and a kill -9 amid them
+demo-tasks: deps
+	@deploy/deps.sh tasks
+	$(MAKE) -j$(JOBS) bins
+	deploy/demo-tasks.sh
 ## make gate         nginx with a small site behind it, in front of which the room of `make run` is
 gate: deps
 	@deploy/deps.sh gate
@@ -224,6 +229,6 @@ clean:
 	rm -rf build
 
 -include $(shell find $(B)/obj -name '*.d' 2>/dev/null)
-.PHONY: check-quick fallback bins tests help run demo gate test test-asan check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
+.PHONY: check-quick fallback bins tests help run demo demo-tasks gate test test-asan check layers sim chaos dates mutants fuzz fuzz-bins guards bench bench-bins deps deps-test clean
 .SECONDARY:
 .DEFAULT_GOAL := help

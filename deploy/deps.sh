@@ -1,5 +1,5 @@
 #!/bin/sh
-# deps.sh build [test] [bench] [e2e] [gate]: installs the Debian packages that are missing, and says which.
+# deps.sh build [test] [bench] [e2e] [gate] [tasks]: installs the Debian packages that are missing, and says which.
 # Nothing is asked of apt when everything is there.
 set -eu
 
@@ -12,6 +12,7 @@ bench="nginx libnginx-mod-http-lua lua-nginx-redis lua-resty-core lua-cjson redi
     nghttp2-client python3 procps curl util-linux"
 
 gate="nginx openssl python3"
+tasks="python3"
 
 want=""
 # Playwright and axe-core come from npm (tests/e2e/package-lock.json). npm: Debian's, unless
@@ -26,7 +27,8 @@ for group in "$@"; do
     bench) want="$want $bench" ;;
     e2e) want="$want $e2e" ;;
     gate) want="$want $gate" ;;
-    *) echo "usage: $0 build [test] [bench] [e2e] [gate]" >&2; exit 2 ;;
+    tasks) want="$want $tasks" ;;
+    *) echo "usage: $0 build [test] [bench] [e2e] [gate] [tasks]" >&2; exit 2 ;;
     esac
 done
 missing=""

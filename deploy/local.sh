@@ -3,7 +3,7 @@
 # there are base ports.
 #
 #   local.sh up|down|status|config --dir D --base-port P [--routers N] [--seg-nodes N]
-#            [--segments-per-node N] [--capacity N] [--release-per-s N]
+#            [--task-nodes N] [--segments-per-node N] [--capacity N] [--release-per-s N]
 #            [--set KEY=VALUE]... [--bin DIR] [--wait S] [--managers N] [--redis PORT]
 #
 # up      writes D/config and checks it, looks whether the ports are free, starts queuemng,
@@ -14,17 +14,20 @@
 # down    ends every process of D by its pid, and waits for it
 #
 # --release-per-s N  a fixed rate, no monitor. Else: tiers over this machine's cpu
+# --task-nodes N     0 to 3 (0); with one, servers with secrets/task.token may submit and take
+#                    tasks in every queue
 # --capacity N       places per segment; 50 makes hand-overs and merges happen all the time
-# --set KEY=VALUE    router.KEY, segment.KEY, queuemng.KEY go to those processes; anything
+# --set KEY=VALUE    router.KEY, segment.KEY, task.KEY, queuemng.KEY go to those processes; anything
 #                    else is a key of the queue `login` (claim=5s, idle.game=3s)
 # --managers N       1 to 3 queuemng; with more than one a Redis is started for them
 # --redis PORT       also for one, and there (default P+6)
 #
 # Everything listens on 127.0.0.1:
-#   P     queuemng, internal          P+30+i  router i, admin     (up to 20 routers
-#   P+1   queuemng, admin API         P+50+i  segment i, internal  and 20 segment nodes;
-#   P+10+i  router i, public HTTP     P+70+i  segment i, admin     P+7..P+9 are free)
+#   P     queuemng, internal          P+30+i  router i, admin     (up to 14 routers
+#   P+1   queuemng, admin API         P+50+i  segment i, internal  and 20 segment nodes)
+#   P+10+i  router i, public HTTP     P+70+i  segment i, admin
 #   P+2, P+3  the second queuemng, P+4, P+5 the third; P+6 Redis
+#   P+44+i  task node i, internal     P+47+i  task node i, admin
 # D holds config/ logs/ state/ secrets/ and cluster.json.
 # PORT_HINT is what run.sh says when a port is taken, with a base port that is free in it.
 set -u
@@ -68,10 +71,18 @@ manager_names() {
     echo queuemng
     for ((i = 2; i <= managers; i++)); do echo "queuemng$i"; done
 }
-clusters() { echo $(manager_names) router segment; }
+clusters() {
+    echo $(manager_names) router segment
+    [ "$tasks" -eq 0 ] || echo task
+}
 
 program_of() {
-    case $1 in queuemng*) echo mng_cluster ;; router) echo rt_cluster ;; *) echo seg_cluster ;; esac
+    case $1 in
+    queuemng*) echo mng_cluster ;;
+    router) echo rt_cluster ;;
+    segment) echo seg_cluster ;;
+    task) echo task_cluster ;;
+    esac
 }
 boss_of() { echo "$(program_of "$1")$(expr "$1" : 'queuemng\([0-9]*\)')"; }
 
@@ -119,7 +130,7 @@ sets_of() { # program: sets `own` to the --set values for it
     for s in "${sets[@]+"${sets[@]}"}"; do
         case $s in
         "$1".*) own+=("${s#"$1".}") ;;
-        router.* | segment.* | queuemng.*) ;;
+        router.* | segment.* | task.* | queuemng.*) ;;
         *) [ "$1" != queuemng ] || own+=("queues.login.$s") ;;
         esac
     done
@@ -148,6 +159,7 @@ EOT
         printf 'metrics:\n  - name: cpu\n    kind: proc\n    what: cpu\n    interval: 1s\n'
     fi
     cat <<EOT
+$([ "$tasks" -eq 0 ] || printf "pools:\n  - match: '*'\n")
 queues:
   - name: login
     segment_capacity: $capacity
@@ -168,7 +180,7 @@ EOT
     fi
 }
 
-write_child() { # router|segment
+write_child() { # router|segment|task
     echo "# written by local.sh"
     echo "secret_file: $(quote "$dir/secrets/cluster.secret")"
     echo "create_keys: true"
@@ -177,13 +189,26 @@ write_child() { # router|segment
         # would be limits of the whole crowd. --set router.join_limit_per_s=5 ... tries them.
         printf '%s: 0\n' join_limit_per_s poll_limit_per_s bad_limit_per_s conns_per_addr
         echo "rooms: [login]" # at / of the routers
+        [ "$tasks" -eq 0 ] || echo "task_tokens: $(quote "$dir/secrets/task_tokens")"
     fi
     if [ "$1" = segment ]; then
         echo "pass_key_file: $(quote "$dir/secrets/pass.key")"
         echo "max_segments: $per_node"
         echo "journal_dir: $(quote "$dir/state/journal")"
     fi
+    if [ "$1" = task ]; then
+        echo "journal_dir: $(quote "$dir/state/journal")"
+        echo "bodies_dir: $(quote "$dir/state/bodies")"
+    fi
     return 0
+}
+
+# Whoever has task.token may all; routers know its hash.
+write_task_token() {
+    local f=$dir/secrets/task.token
+    [ -f "$f" ] || (umask 077 && head -c 24 /dev/urandom | base64 | tr '+/' '-_' >"$f")
+    (umask 077 && echo "$(tr -d '\n' <"$f" | sha256sum | cut -d ' ' -f 1) submit,take,read *" \
+        >"$dir/secrets/task_tokens")
 }
 
 # Kept on disk after every write; --redis means that nothing else is.
@@ -241,6 +266,7 @@ write_config() {
     write_queuemng >"$dir/config/queuemng.yaml"
     write_child router >"$dir/config/router.yaml"
     write_child segment >"$dir/config/segment.yaml"
+    [ "$tasks" -eq 0 ] || { write_child task >"$dir/config/task.yaml"; write_task_token; }
     [ -z "$redis" ] || write_redis
     for m in $(manager_names); do
         write_cluster "$m" 1 $((port + 2 * i)) $((port + 2 * i + 1)) \
@@ -249,14 +275,16 @@ write_config() {
     done
     write_cluster router "$routers" $((port + 10)) $((port + 30)) >"$dir/config/rt_cluster.yaml"
     write_cluster segment "$nodes" $((port + 50)) $((port + 70)) >"$dir/config/seg_cluster.yaml"
-    printf 'port=%s\nrouters=%s\nmanagers=%s\nredis=%s\n' "$port" "$routers" "$managers" \
-        "$redis" >"$dir/config/local.env"
+    [ "$tasks" -eq 0 ] ||
+        write_cluster task "$tasks" $((port + 44)) $((port + 47)) >"$dir/config/task_cluster.yaml"
+    printf 'port=%s\nrouters=%s\nmanagers=%s\nredis=%s\ntasks=%s\n' "$port" "$routers" "$managers" \
+        "$redis" "$tasks" >"$dir/config/local.env"
 }
 
 # The programs themselves say what is wrong in their files, and in --set.
 check_config() {
     local p s own args said
-    for p in queuemng router segment; do
+    for p in $programs; do
         args=()
         sets_of "$p"
         for s in "${own[@]+"${own[@]}"}"; do args+=(--set "$s"); done
@@ -277,6 +305,7 @@ ports_of() { # base port: all that the processes will listen on, the players' fi
     for ((i = 0; i < 2 * managers; i++)); do echo $(($1 + i)); done
     for ((i = 0; i < routers; i++)); do echo $(($1 + 30 + i)); done
     for ((i = 0; i < nodes; i++)); do echo $(($1 + 50 + i)) $(($1 + 70 + i)); done
+    for ((i = 0; i < tasks; i++)); do echo $(($1 + 44 + i)) $(($1 + 47 + i)); done
     [ -z "$redis" ] || echo $((redis - port + $1))
 }
 
@@ -351,7 +380,8 @@ http_ok() { curl -sf -o /dev/null --max-time 2 "$1" 2>/dev/null; }
 
 all_up() {
     local c want lines i
-    for c in $(manager_names | sed 's/$/:1/') router:$routers segment:$nodes; do
+    for c in $(manager_names | sed 's/$/:1/') router:$routers segment:$nodes task:$tasks; do
+        [ "$c" != task:0 ] || continue
         want=${c#*:}
         lines=$(children_of "$dir/state/${c%:*}.status.json" | awk '$3 == "up"' | wc -l)
         [ "$lines" -ge "$want" ] || return 1
@@ -408,7 +438,8 @@ wait_until_up() {
 
 check_options() {
     [ -n "$port" ] || die "$verb needs --base-port P"
-    [ "$routers" -le 20 ] && [ "$nodes" -le 20 ] || die "at most 20 routers and 20 nodes"
+    [ "$routers" -le 14 ] && [ "$nodes" -le 20 ] && [ "$tasks" -le 3 ] ||
+        die "at most 14 routers, 20 segment nodes and 3 task nodes"
     [ "$managers" -ge 1 ] && [ "$managers" -le 3 ] || die "one to three managers"
     [ "$managers" -eq 1 ] || redis=${redis:-$((port + 6))}
 }
@@ -424,7 +455,7 @@ up() {
     local bosses=()     # pids
     check_options
     [ -z "$redis" ] || command -v redis-server >/dev/null || die "redis-server is not installed"
-    for p in queuemng router segment mng_cluster rt_cluster seg_cluster; do
+    for p in $programs $(for c in $(clusters); do program_of "$c"; done); do
         [ -x "$bin/$p" ] || die "$bin/$p is missing: make bins"
     done
     while read -r n p; do
@@ -482,7 +513,7 @@ status() {
 [ $# -ge 1 ] || usage
 verb=$1
 shift
-dir= port= routers=1 nodes=1 per_node=20000 capacity=100000 rate= wait_s=30 sets=()
+dir= port= routers=1 nodes=1 tasks=0 per_node=20000 capacity=100000 rate= wait_s=30 sets=()
 managers=1 redis=
 bin=$root/build/rel/bin
 while [ $# -gt 0 ]; do
@@ -492,6 +523,7 @@ while [ $# -gt 0 ]; do
     --base-port) port=$2 ;;
     --routers) routers=$2 ;;
     --seg-nodes) nodes=$2 ;;
+    --task-nodes) tasks=$2 ;;
     --segments-per-node) per_node=$2 ;;
     --capacity) capacity=$2 ;;
     --release-per-s) rate=$2 ;;
@@ -518,4 +550,5 @@ dir=$(cd "$dir" && pwd)
 if [ "$verb" != up ] && [ "$verb" != config ] && [ -f "$dir/config/local.env" ]; then
     . "$dir/config/local.env"
 fi
+programs="queuemng router segment$([ "$tasks" -eq 0 ] || echo " task")"
 "$verb"

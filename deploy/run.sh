@@ -1,6 +1,6 @@
 #!/bin/bash
 # run.sh: what `make run` starts: a cluster in the foreground in ./run, until Ctrl-C.
-# One queuemng, two routers, two segment nodes; queue `login`, let in by this machine's cpu.
+# One queuemng, two routers, two segment nodes, one task node; queue `login`, let in by this machine's cpu.
 #   BASE_PORT=8070   routers on +10, +11; admin API on +1 (deploy/local.sh has the rest)
 #   RUN_DIR=run  BIN=build/rel/bin  WAIT_S=60 (until it must answer)
 set -u
@@ -26,7 +26,7 @@ mkdir -p -m 700 "$dir" "$secrets"
 for s in gate.secret claim.key; do
     [ -f "$secrets/$s" ] || (umask 077 && head -c 24 /dev/urandom | base64 >"$secrets/$s")
 done
-PORT_HINT='BASE_PORT=%d make run' deploy/local.sh up --dir "$dir" --base-port "$port" --bin "$bin" --wait "${WAIT_S:-60}" --routers 2 --seg-nodes 2 \
+PORT_HINT='BASE_PORT=%d make run' deploy/local.sh up --dir "$dir" --base-port "$port" --bin "$bin" --wait "${WAIT_S:-60}" --routers 2 --seg-nodes 2 --task-nodes 1 \
     --set router.trusted_proxies=127.0.0.1/32 --set "router.gate_secret_file=$secrets/gate.secret" \
     --set "router.claim_keys=[{kid: shop, alg: HS256, secret_file: $(quote "$secrets/claim.key")}]" \
     --set router.rooms=login --set "segment.audit_dir=${secrets%/secrets}/audit" || exit 1
@@ -48,6 +48,10 @@ segq is running. Two routers: $url and http://127.0.0.1:$((port + 11))
   leave           curl -i -X DELETE $url/v1/tickets/TOKEN
   the queue       curl -s $url/v1/queues/login
   in one go       t=\$(curl -s -X POST $url/v1/queues/login/tickets | sed 's/.*"token": *"\([^"]*\)".*/\1/'); curl -s $url/v1/tickets/\$t
+
+  submit a task   curl -s -X POST $url/v1/queues/images/tasks -H "Authorization: Bearer \$(cat $dir/secrets/task.token)" -d '{"payload":"a cat"}'
+  take it         curl -s -X POST $url/v1/queues/images/tasks/take -H "Authorization: Bearer \$(cat $dir/secrets/task.token)" -d '{"n":1}'
+  a million       make demo-tasks
 
   the cluster     $bin/segqctl --dir $dir status
   operators' API  curl -s -H "Authorization: Bearer \$(cat $dir/secrets/admin.token)" $admin/v1/admin/cluster

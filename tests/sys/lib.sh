@@ -276,6 +276,37 @@ judge_crowd() { # "of what": it has ended, and was promised nothing that was not
     check_eq "${1:+$1: }no violation: $(grep 'order violations' "$DIR/swarm.out")" $rc 0
 }
 
+# ---- tasks ----------------------------------------------------------------------------
+
+# The header of a server that may submit and take; read when it is used: `up` makes the token.
+task_token() { cat "$C/secrets/task.token"; }
+drive_tasks() { # N [options of driver.py]: in the background, its history in $DIR/history
+    local n=$1 r routers=()
+    shift
+    for r in $(jq -r '.router[]' "$C/cluster.json"); do routers+=(--router "$r"); done
+    "$root/tests/tasks/driver.py" "$DIR/history" "${routers[@]}" --token "$C/secrets/task.token" \
+        --tasks "$n" "$@" >"$DIR/driver.out" 2>&1 &
+    driver=$!
+    helpers+=("$driver")
+}
+tasks_are_done() { ! runs "$driver"; }
+judge_tasks() { # options of judge.py: the driver has ended, or ends soon
+    local rc
+    wait "$driver"
+    rc=$?
+    [ $rc -eq 0 ] || cat "$DIR/driver.out"
+    check_eq "every task has come to its end" $rc 0
+    "$root/tests/tasks/judge.py" "$@" "$DIR/history" >"$DIR/judged"
+    while read -r line; do
+        case $line in
+        "ok "*) ok "${line#ok }" ;;
+        "FAIL "*) fail "${line#FAIL }" ;;
+        *) echo "     $line" ;;
+        esac
+    done <"$DIR/judged"
+    check "the judge has judged" grep -qE '^judge: [0-9]+ passed, [0-9]+ failed$' "$DIR/judged"
+}
+
 admin_token() { jq -r .admin_token "$C/cluster.json"; }
 admin() { # METHOD PATH [json]
     local m=$1 p=$2

@@ -71,6 +71,16 @@ check "what it shows of the client is C" cc -std=c11 -Wall -Werror -fsyntax-only
 type_in "the game server's questions" '*The game server*'
 check_eq "come in, and the slot is free" "$(grep -c '^HTTP/1.1 204' "$DIR/out")" 2
 
+# ---- requests that wait
+type_in "a task's life, typed" "## Requests that wait"
+said "its delay runs" '"state":"scheduled"'
+said "a worker has it" '"payload":{"prompt":"a cat"}'
+said "it is done" '"state":"succeeded"'
+said "its result" '^{"url":"cat.png"}'
+check "make demo-tasks, smaller, keeps all promises" eval 'env TASKS=20000 TENANTS=50 RUN_DIR="$C" BIN="$BIN" "$root/deploy/demo-tasks.sh" >"$DIR/out" 2>&1 || ! cat "$DIR/out"'
+said "amid it the task node is killed" 'kill -9 of the task node'
+said "its report" '^judge: [0-9]+ passed, 0 failed$'
+
 # ---- before a website
 env RUN_DIR="$C" TLS_PORT=$TLS HTTP_PORT=$((PORT + 91)) SITE_PORT=$((PORT + 92)) "$root/deploy/gate.sh" >"$DIR/gate.log" 2>&1 &
 gate=$!

@@ -1,0 +1,60 @@
+#!/bin/bash
+# Tasks over real processes: nobody without a token; a task's life by hand; the same again; a lease
+# is one worker's; a cancel; batches; a crowd of tasks without any fault, judged; a clean restart.
+. "$(dirname "$0")/lib.sh"
+
+up --routers 1 --seg-nodes 1 --task-nodes 1
+Q=$R/v1/queues/images/tasks
+task_call() { http -H "Authorization: Bearer $(task_token)" "$@"; }
+call_status() { status_of -H "Authorization: Bearer $(task_token)" "$@"; }
+pool_is_there() { has_status 404 -H "Authorization: Bearer $(task_token)" "$Q/nobody"; }
+wait_for 20 "the queue's pool has an owner" pool_is_there
+
+# ---- who may
+check_eq "without a token nobody submits" "$(status_of -d '{"payload":1}' "$Q")" 401
+check_eq "  nor takes" "$(status_of -d '{"n":1}' "$Q/take")" 401
+check_eq "  nor with another one" "$(status_of -H 'Authorization: Bearer none' -d '{"payload":1}' "$Q")" 401
+
+# ---- a life
+first=$(task_call -d '{"key":"tenant7","payload":{"prompt": "a cat"},"delay":"1s"}' "$Q")
+T=$(jq -r .task <<<"$first")
+check_eq "it waits for its time" "$(jq -r .state <<<"$first")" scheduled
+check_eq "whoever has its token may look" "$(http "$R/v1/tickets/x" -o /dev/null; http "$R/v1/tasks/$T" | field state)" scheduled
+t0=$(now_ms)
+taken=$(task_call -d '{"n":10,"lease":"30s","wait":"10s"}' "$Q/take")
+check "a worker waits for it: $(($(now_ms) - t0)) ms" test $(($(now_ms) - t0)) -ge 500
+check_eq "it has the payload" "$(jq -c '.tasks[0].payload' <<<"$taken")" '{"prompt":"a cat"}'
+check "  byte for byte" grep -qF '{"prompt": "a cat"}' <<<"$taken"
+check_eq "and the key, and the attempt" "$(jq -c '[.tasks[0].key, .tasks[0].attempt]' <<<"$taken")" '["tenant7",1]'
+L=$(jq -r '.tasks[0].lease_id' <<<"$taken")
+check_eq "another lease is refused" "$(call_status -d '{"lease_id":"AAAAAAAAAAA","result":1}' "$R/v1/tasks/$T/ack")" 409
+check_eq "it is extended" "$(call_status -d "{\"lease_id\":\"$L\",\"lease\":\"60s\"}" "$R/v1/tasks/$T/extend")" 200
+check_eq "it is done" "$(call_status -d "{\"lease_id\":\"$L\",\"result\":{\"url\":  \"cat.png\"}}" "$R/v1/tasks/$T/ack")" 200
+check_eq "and says so" "$(http "$R/v1/tasks/$T" | field state)" succeeded
+check_eq "the result, byte for byte" "$(http "$R/v1/tasks/$T/result")" '{"url":  "cat.png"}'
+check_eq "what is done is not cancelled" "$(call_status -X DELETE "$R/v1/tasks/$T")" 409
+
+# ---- the same again, a cancel
+same() { task_call -H 'Idempotency-Key: order-1' -d "{\"payload\":$1}" -o "$DIR/same" -w '%{http_code}' "$Q"; }
+check_eq "a new one" "$(same 1)" 201
+T1=$(jq -r .task "$DIR/same")
+check_eq "the same again" "$(same 1)" 200
+check_eq "  is the same task" "$(jq -r .task "$DIR/same")" "$T1"
+check_eq "another payload is refused" "$(same 2)" 422
+check_eq "it is cancelled" "$(http -X DELETE "$R/v1/tasks/$T1" | field state)" cancelled
+check_eq "and nobody gets it" "$(task_call -d '{"n":10,"wait":"1s"}' "$Q/take" | jq '.tasks | length')" 0
+check_eq "a foreign token is nobody's" "$(status_of "$R/v1/tasks/${T%?????}AAAAA")" 404
+
+# ---- many, without a fault
+drive_tasks 2000 --seed calm
+wait_for 60 "2000 tasks come to their end" tasks_are_done
+judge_tasks --tasks 1500 --done 1000
+
+# ---- a clean end, and back
+for i in 1 2 3; do task_call -d "{\"payload\":$i}" "$Q" | jq -r .task; done >"$DIR/three"
+pid=$(pid_of task.0)
+kill -TERM "$pid"
+wait_for 20 "the task node ends, and comes back" restarted task.0 "$pid"
+all_wait() { [ "$(while read -r t; do http "$R/v1/tasks/$t" | field state; done <"$DIR/three" | grep -cx waiting)" = 3 ]; }
+wait_for 20 "with all that waited" all_wait
+check_eq "in their order" "$(task_call -d '{"n":3,"wait":"5s"}' "$Q/take" | jq -c '[.tasks[].payload]')" '[1,2,3]'

@@ -378,6 +378,12 @@ start() { # name
 
 http_ok() { curl -sf -o /dev/null --max-time 2 "$1" 2>/dev/null; }
 
+# A queue of tasks has an owner: a name that no task has is unknown, and not unavailable.
+tasks_up() { # router
+    [ "$(curl -s -o /dev/null --max-time 2 -w '%{http_code}' \
+        -H "Authorization: Bearer $(cat "$dir/secrets/task.token")" "$1/v1/queues/login/tasks/none")" = 404 ]
+}
+
 all_up() {
     local c want lines i
     for c in $(manager_names | sed 's/$/:1/') router:$routers segment:$nodes task:$tasks; do
@@ -389,6 +395,7 @@ all_up() {
     for ((i = 0; i < routers; i++)); do
         http_ok "http://127.0.0.1:$((port + 10 + i))/readyz" || return 1
         http_ok "http://127.0.0.1:$((port + 10 + i))/v1/queues/login" || return 1
+        [ "$tasks" -eq 0 ] || tasks_up "http://127.0.0.1:$((port + 10 + i))" || return 1
     done
 }
 

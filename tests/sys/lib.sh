@@ -278,7 +278,7 @@ judge_crowd() { # "of what": it has ended, and was promised nothing that was not
 
 # ---- tasks ----------------------------------------------------------------------------
 
-# The header of a server that may submit and take; read when it is used: `up` makes the token.
+# Of a server that may submit and take; `up` makes it.
 task_token() { cat "$C/secrets/task.token"; }
 drive_tasks() { # N [options of driver.py]: in the background, its history in $DIR/history
     local n=$1 r routers=()

@@ -53,9 +53,11 @@ class Sub:
         """Not before this, if it was accepted at the earliest moment."""
         return self.at or self.t0 + self.delay
 
-    def waits_by(self):
-        """By then it certainly stood in line."""
-        return max(self.t1, self.at) if self.at else self.t1 + self.delay
+    def waits_by(self, late_s):
+        """By then it certainly stood in line: a timer may be late."""
+        if not self.at and not self.delay:
+            return self.t1
+        return max(self.t1 + self.delay, self.at) + late_s
 
     def __str__(self):
         return "submission %d/%d" % (self.by, self.n)
@@ -260,7 +262,7 @@ def check_lease(h):
 
 def check_order(h):
     c = Claim("J6 first attempts of a key and priority begin in the order of entry")
-    lines = {}
+    lines, late_s = {}, h.opts.late_s
     for t in acknowledged(h):
         first = [s for s in t.starts if s.attempt == 1]
         if first and t.sub.t1 is not None:
@@ -268,10 +270,10 @@ def check_order(h):
     for line in lines.values():
         c.seen += len(line)
         # By the latest moment of entry: who certainly stood there when t came.
-        before = sorted(line, key=lambda x: x[0].sub.waits_by())
+        before = sorted(line, key=lambda x: x[0].sub.waits_by(late_s))
         i, latest = 0, None
         for t, s in sorted(line, key=lambda x: x[0].sub.due()):
-            while i < len(before) and before[i][0].sub.waits_by() < t.sub.due():
+            while i < len(before) and before[i][0].sub.waits_by(late_s) < t.sub.due():
                 if latest is None or before[i][1].t0 > latest[1].t0:
                     latest = before[i]
                 i += 1
@@ -297,7 +299,7 @@ def check_order(h):
             if key in last:
                 p = last[key]
                 mine, its = t.sub, p.sub
-                if mine.waits_by() < its.due() or (
+                if mine.waits_by(late_s) < its.due() or (
                         mine.batch and mine.batch is its.batch and mine.place < its.place and
                         not (mine.delay or mine.at or its.delay or its.at)):
                     c.broken("%s was handed out before %s, which came first" % (p, t))
@@ -419,6 +421,7 @@ def options(argv):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("folder")
     p.add_argument("--clock-ms", type=float, default=3, help="that the node's clock may differ from the callers'")
+    p.add_argument("--late-s", type=float, default=0.1, help="that a delay may end late: so long the node was away")
     p.add_argument("--tasks", type=int, default=1, help="acknowledged at least")
     p.add_argument("--done", type=int, default=1, help="of them acknowledged by a worker")
     return p.parse_args(argv)

@@ -29,7 +29,7 @@ done_so_far() { cat "$history"/worker*.jsonl 2>/dev/null | grep -c '"settle",[^"
 echo "$tasks tasks of ${TENANTS:-1000} tenants, ${WORKERS:-4} workers; Ctrl-C ends it."
 # shellcheck disable=SC2086
 /usr/bin/python3 tests/tasks/driver.py "$history" $routers --token "$dir/secrets/task.token" \
-    --tasks "$tasks" --submitters 2 --workers "${WORKERS:-4}" --keys "${TENANTS:-1000}" --below 0 \
+    --queue demo --tasks "$tasks" --submitters 2 --workers "${WORKERS:-4}" --keys "${TENANTS:-1000}" --below 0 \
     --idem 1 --batch 1000 --batched 1 --take 500 --settle-rows --lease 10 --lapsed 0.0005 --nacked 0.005 \
     --extended 0.005 --named 0 --repeated 0.02 --cancelled 0 --delayed 0.02 --urgent 0.1 --looks 2000 &
 driver=$!

@@ -4,16 +4,19 @@ import { number } from './dom.js';
 
 const s = (n, one, many) => `${number(Number(n) || 0)} ${Number(n) === 1 ? one : many}`;
 const segments = n => s(n, 'segment', 'segments');
+const held = e =>
+  e.partitions === undefined ? segments(e.segments) : s(e.partitions, 'partition', 'partitions');
+const node = e => `${e.partitions === undefined ? 'Segment' : 'Task'} node ${e.node}`;
 const people = n => s(n, 'person', 'people');
 
 const SENTENCES = {
-  node_down: e => `Segment node ${e.node} is away (${segments(e.segments)})`,
+  node_down: e => `${node(e)} is away (${held(e)})`,
   node_lost: e => `Segment node ${e.node} has been away for ${s(Math.round(e.silent_ms / 1000), 'second', 'seconds')}: its ${segments(e.segments)} open on other nodes, and the people in them bring their places back`,
-  node_registered: e => `Segment node ${e.node} registered (${segments(e.segments)})`,
+  node_registered: e => `${node(e)} registered (${held(e)})`,
   node_forgotten: e => `Segment node ${e.node} is forgotten`,
-  foreign_node: e => `Segment node ${e.node} belongs to another cluster, or to a later state of this one: it is not used`,
+  foreign_node: e => `Node ${e.node} belongs to another cluster, or to a later state of this one: it is not used`,
   foreign_segment: e => `#${e.seg} on ${e.node} belongs to no queue here: it is not used`,
-  fenced: e => `Segment node ${e.node} has a later manager (epoch ${e.seen}): this one gives it no orders`,
+  fenced: e => `Node ${e.node} has a later manager (epoch ${e.seen}): this one gives it no orders`,
   refused: e => `${e.node} refused an order: ${e.text}`,
   unexpected: e => `${e.node} sent an unexpected message: ${e.type}`,
   not_sent: e => `An order could not be sent (${e.type}): ${e.why}`,
@@ -30,8 +33,18 @@ const SENTENCES = {
   queue_created: e => `Queue ${e.queue} created`,
   queue_restored: e => `Queue ${e.queue} restored`,
   queue_changed: e => `Queue ${e.queue}: definition changed (version ${e.version})`,
-  queue_applied: e => `Queue ${e.queue} applied from queuemng.yaml`,
-  queue_not_applied: e => `Queue ${e.queue} of queuemng.yaml is NOT applied: ${e.why}`,
+  applied: e => `${e.pool ? `Pool ${e.pool}` : `Queue ${e.queue}`} applied from queuemng.yaml`,
+  not_applied: e =>
+    `${e.pool ? `Pool ${e.pool}` : `Queue ${e.queue}`} of queuemng.yaml is NOT applied: ${e.why}`,
+  pool_created: e => `Pool ${e.pool} created (${s(e.partitions, 'partition', 'partitions')})`,
+  pool_changed: e => `Pool ${e.pool}: definition changed (version ${e.version})`,
+  pool_removed: e => `Pool ${e.pool} REMOVED, with its tasks`,
+  partition_placed: e => `Partition ${e.part} of ${e.pool} is at ${e.node}`,
+  partition_removed: e => `${e.node} is told to drop partition ${e.part}: its pool is gone`,
+  partition_lost: e => `Partition ${e.part} of ${e.pool} is LOST: ${e.node} came back without it`,
+  partition_elsewhere: e => `${e.node} has partition ${e.part}, which is ${e.owner}'s: it is not used`,
+  foreign_partition: e => `${e.node} has partition ${e.part}, which nobody here gave it: it is not used`,
+  task_node_silent: e => `Task node ${e.node} has been away for ${s(Math.round(e.silent_ms / 1000), 'second', 'seconds')}: the tasks of its ${s(e.partitions, 'partition', 'partitions')} wait for it`,
   queue_state: e => `Queue ${e.queue}: ${e.state || 'another state'}`,
   queue_deleted: e => `Queue ${e.queue} deleted: ${people(e.waiting)} in line; it can be restored for ${s(Math.round(e.restore_for_ms / 60000), 'minute', 'minutes')}`,
   queue_gone: e => `Queue ${e.queue} is gone for good`,

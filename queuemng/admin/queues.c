@@ -9,6 +9,7 @@
 #include <time.h>
 
 #include "queuemng/lead/steps.h"
+#include "queuemng/state/def_json.h"
 
 #define RELEASE_MAX 1000000000u
 #define UNKNOWN     "queue_not_found"
@@ -41,14 +42,8 @@ static bool matches(const char *if_match, uint64_t version)
 
 json_t *admin_def_json(const struct queue_def *d, uint64_t version)
 {
-    struct buf b;
-    json_t *j = NULL;
+    json_t *j = def_json(d, queue_def_keys);
 
-    buf_init(&b);
-    cfg_dump_json(&b, d, queue_def_keys);
-    if (!b.failed)
-        j = json_loadb((const char *)b.data, b.len, 0, NULL);
-    buf_fini(&b);
     if (j != NULL && version != 0 &&
         json_object_set_new(j, "version", json_integer((json_int_t)version)) < 0) {
         json_decref(j);

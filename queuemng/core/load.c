@@ -13,12 +13,14 @@
 #include "queuemng/chain/queue_life.h"
 #include "queuemng/nodes/directory.h"
 #include "queuemng/state/alias.h"
+#include "queuemng/state/def_json.h"
 #include "queuemng/state/marks.h"
 #include "queuemng/state/node.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/records.h"
 #include "queuemng/state/segment.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/records.h"
 
 static int bad(const char *key, struct err *e)
 {
@@ -88,24 +90,15 @@ static int queue_load(struct mng *m, const struct stored_queue *v, const struct 
 static int load_queue(struct mng *m, const char *key, json_t *j, struct err *e)
 {
     json_t *deleted = json_object_get(j, "deleted"), *d = json_object_get(j, "def");
-    struct cfg_node *doc = NULL;
     struct queue_def def = { 0 };
     struct stored_queue v = { 0 };
-    char *text;
     int rc;
 
     if (json_row_read(&queue_row, j, &v) < 0 || v.id == 0 || d == NULL ||
         (deleted != NULL && json_row_read(&deleted_row, deleted, &v) < 0) ||
         v.deleted_state > DEF_REJECT)
         return bad(key, e);
-    text = json_dumps(d, JSON_COMPACT);
-    if (text == NULL)
-        return no_memory(key, e);
-    rc = cfg_parse_json(&doc, text, strlen(text), e);
-    free(text);
-    if (rc == 0)
-        rc = cfg_bind_stored(&def, sizeof(def), queue_def_keys, doc, key, e);
-    cfg_node_free(doc);
+    rc = def_from_json(&def, sizeof(def), queue_def_keys, d, key, e);
     if (rc == 0)
         rc = queue_load(m, &v, &def, e);
     cfg_clear(&def, queue_def_keys);
@@ -248,11 +241,24 @@ static int load_marks(struct mng *m, const char *key, json_t *j, struct err *e)
     return q == NULL || rc < 0 ? no_memory(key, e) : 0;
 }
 
+static int said(int rc, const char *key, struct err *e)
+{
+    return rc == SQ_ENOMEM ? no_memory(key, e) : rc < 0 ? bad(key, e) : 0;
+}
+
 static int load_directory(struct mng *m, const char *key, json_t *j, struct err *e)
 {
-    int rc = directory_load(m, j);
+    return said(directory_load(m, j), key, e);
+}
 
-    return rc == SQ_ENOMEM ? no_memory(key, e) : rc < 0 ? bad(key, e) : 0;
+static int load_task_node(struct mng *m, const char *key, json_t *j, struct err *e)
+{
+    return said(task_node_load(m, j), key, e);
+}
+
+static int load_tasks(struct mng *m, const char *key, json_t *j, struct err *e)
+{
+    return said(tasks_load(m, j), key, e);
 }
 
 static int load_sched(struct mng *m, const char *key, json_t *j, struct err *e)
@@ -285,7 +291,8 @@ static load_fn loader_of(const char *key)
     } v[] = {
         { "node/", load_node },   { "queue/", load_queue },
         { "chain/", load_chain }, { "mark/", load_marks },
-        { "sched/", load_sched },
+        { "sched/", load_sched }, { "pool/", pool_load },
+        { "task_node/", load_task_node },
     };
 
     for (size_t i = 0; i < ARRAY_LEN(v); i++)
@@ -293,6 +300,8 @@ static load_fn loader_of(const char *key)
             return v[i].fn;
     if (strcmp(key, "directory") == 0)
         return load_directory;
+    if (strcmp(key, "tasks") == 0)
+        return load_tasks;
     return strcmp(key, "meta") == 0 ? load_meta : NULL;
 }
 

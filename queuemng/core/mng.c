@@ -14,6 +14,7 @@
 #include "queuemng/state/node.h"
 #include "queuemng/state/queue.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/table.h"
 
 #define LOG_MODULE "mng"
 
@@ -51,6 +52,11 @@ struct mng *mng_new(const struct mng_opts *o)
     map_init(&m->peer_node, 0);
     map_init(&m->peer_router, 0);
     map_init(&m->queue_by_name, rng_u64(&m->rng));
+    list_init(&m->tasks.pools);
+    list_init(&m->tasks.nodes);
+    map_init(&m->tasks.part_by_no, 0);
+    map_init(&m->tasks.peer_node, 0);
+    m->tasks.next_part = m->tasks.next_node = 1;
     return m;
 }
 
@@ -67,6 +73,12 @@ void mng_free(struct mng *m)
     each_node(m, n)
         node_free(n);
     free(m->node);
+    each_pool(m, p)
+        pool_free(m, p);
+    each_task_node(m, n)
+        free(n);
+    map_fini(&m->tasks.part_by_no);
+    map_fini(&m->tasks.peer_node);
     map_fini(&m->queue_by_id);
     map_fini(&m->seg_by_id);
     map_fini(&m->peer_node);
@@ -106,6 +118,8 @@ void mng_start(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *ou
     m->second_ms = now_ms + 1000;
     m->sched_ms = wall_believed(&m->wall_guard, m->now_ms, wall_ms);
     each_node(m, n)
+        n->down_ms = now_ms;
+    each_task_node(m, n)
         n->down_ms = now_ms;
     each_queue(m, q) {
         if (q->def.name == NULL) { /* its definition was deleted, its chain record not yet */

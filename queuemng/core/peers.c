@@ -13,6 +13,8 @@
 #include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/table.h"
+#include "queuemng/tasks/task_nodes.h"
 
 #define LOG_MODULE "mng"
 
@@ -60,10 +62,12 @@ static void node_up(struct mng *m, peer_no p, const char *name, uint64_t incarna
 void mng_peer_up(struct mng *m, msec_t now_ms, peer_no p, int role, const char *node,
                  uint64_t incarnation, struct mng_out *out)
 {
-    assert(p != 0 && (role == RPC_SEGMENT || role == RPC_ROUTER));
+    assert(p != 0 && (role == RPC_SEGMENT || role == RPC_ROUTER || role == RPC_TASK));
     mng_begin(m, now_ms, out);
     if (role == RPC_SEGMENT)
         node_up(m, p, node, incarnation);
+    else if (role == RPC_TASK)
+        task_node_up(m, p, node, incarnation);
     else
         router_up(m, p, node, incarnation);
     mng_end(m);
@@ -72,9 +76,12 @@ void mng_peer_up(struct mng *m, msec_t now_ms, peer_no p, int role, const char *
 void mng_peer_down(struct mng *m, msec_t now_ms, peer_no p, struct mng_out *out)
 {
     struct mrouter *r = map_get_ptr(&m->peer_router, p);
+    struct mtask_node *t = task_node_of(m, p);
     uint64_t no = map_get(&m->peer_node, p);
 
     mng_begin(m, now_ms, out);
+    if (t != NULL)
+        task_node_down(m, t);
     if (r != NULL) {
         log_info("event=router_down router=%s", r->name);
         map_del(&m->peer_router, p);
@@ -105,6 +112,7 @@ static void on_router_reg(struct mng *m, struct mrouter *r, const struct msg_rou
     if (g->map_epoch > m->epoch) /* it takes no map of ours */
         m->fenced_by = u64_max(m->fenced_by, g->map_epoch);
     r->sent_version = g->map_epoch == m->epoch ? g->map_version : 0;
+    r->sent_tasks = 0;
     r->stats_all = true;
     m->stats_now = true; /* passes of its first second are judged by our clock */
 }
@@ -144,11 +152,14 @@ void mng_msg(struct mng *m, msec_t now_ms, peer_no p, const struct msg *msg,
              struct mng_out *out)
 {
     struct mrouter *r = map_get_ptr(&m->peer_router, p);
+    struct mtask_node *t = task_node_of(m, p);
     uint64_t no = map_get(&m->peer_node, p);
 
     mng_begin(m, now_ms, out);
     if (no != MAP_NONE)
         node_msg(m, node_by_no(m, (node_no)no), msg);
+    else if (t != NULL)
+        task_node_msg(m, t, msg);
     else if (r != NULL && msg->type == MSG_ROUTER_REG)
         on_router_reg(m, r, &msg->router_reg);
     else

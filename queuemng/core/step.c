@@ -16,6 +16,8 @@
 #include "queuemng/state/out.h"
 #include "queuemng/state/records.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/records.h"
+#include "queuemng/tasks/task_map.h"
 
 #define LOG_MODULE "mng"
 
@@ -59,10 +61,12 @@ void mng_end(struct mng *m)
         pops_tick(m, container_of(it, struct mqueue, in_urgent));
     }
     records_flush(m);
+    tasks_put(m);
     assert(m->puts.n == 0 && m->urgent.n == 0);
     each_node(m, n)
         batch_send(m, n);
     maps_flush(m);
+    task_maps_flush(m);
     stats_look(m);
     if (m->stats_now)
         stats_flush(m);

@@ -22,6 +22,8 @@
 #include "queuemng/state/node.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/parts.h"
+#include "queuemng/tasks/task_nodes.h"
 
 static void reconcile_all(struct mng *m)
 {
@@ -121,6 +123,8 @@ void mng_tick(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out
     if (now_ms >= m->second_ms) {
         m->second_ms = now_ms + 1000;
         second(m);
+        task_nodes_tick(m);
+        parts_tick(m);
         each_active(m, q)
             queue_idle(m, q);
     }

@@ -108,6 +108,10 @@ const struct cfg_key mng_keys[] = {
       .sub = queue_def_keys, .size = sizeof(struct queue_def),
       .help = "queues; an entry applies when it is new or changed here, else the admin "
               "API's changes stay" },
+    { K(pools, pools), .type = CFG_OBJS, .def = "", .min = 0, .max = 1000, .reload = true,
+      .sub = pool_def_keys, .size = sizeof(struct pool_def),
+      .help = "task queues that may come into being by being used; an entry applies as those "
+              "of queues do" },
     CFG_LOG_KEYS(struct mng_cfg),
     { .key = NULL },
 };
@@ -192,6 +196,20 @@ static int redis_check(const struct mng_cfg *c, struct err *e)
     return rc;
 }
 
+static int pools_check(const struct mng_cfg *c, struct err *e)
+{
+    const struct pool_def *p = c->pools.v;
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < c->pools.n; i++) {
+        rc = pool_def_check(&p[i], e);
+        for (size_t k = 0; rc == 0 && k < i; k++)
+            if (strcmp(p[i].match, p[k].match) == 0)
+                rc = err_set(e, SQ_EINVAL, "pool %s is listed twice", p[i].match);
+    }
+    return rc;
+}
+
 int mng_cfg_check(const void *cfg, struct err *e)
 {
     const struct mng_cfg *c = cfg;
@@ -214,5 +232,5 @@ int mng_cfg_check(const void *cfg, struct err *e)
             if (strcmp(q[i].name, q[k].name) == 0)
                 rc = err_set(e, SQ_EINVAL, "queue %s is listed twice", q[i].name);
     }
-    return rc;
+    return rc == 0 ? pools_check(c, e) : rc;
 }

@@ -3,6 +3,7 @@
 #define SEGQ_MNG_CFG_H
 
 #include "queuemng/monitor/metric_def.h"
+#include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/queue_def.h"
 
 struct mng_cfg {
@@ -17,6 +18,7 @@ struct mng_cfg {
     int64_t redis_db, redis_timeout_ms, redis_wait_replicas, lease_ms;
     struct cfg_list metrics; /* struct metric_def */
     struct cfg_list queues;  /* struct queue_def */
+    struct cfg_list pools;   /* struct pool_def */
     int log_level;           /* enum log_level */
     char *log_file;
 };

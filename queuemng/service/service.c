@@ -14,7 +14,7 @@
 #include "queuemng/lead/deferred_answers.h"
 #include "queuemng/lead/health.h"
 #include "queuemng/lead/steps.h"
-#include "queuemng/service/configured_queues.h"
+#include "queuemng/service/configured.h"
 #include "queuemng/service/metrics.h"
 #include "queuemng/service/term.h"
 #include "queuemng/store/store_file.h"
@@ -185,8 +185,8 @@ static int start_rpc(struct mng_service *s, struct err *e)
     rc = rpc_new(&s->rpc, s->ev, &o, e);
     if (rc < 0)
         return rc;
-    return rpc_listen(s->rpc, s->cfg->listen, 1u << RPC_ROUTER | 1u << RPC_SEGMENT, &calls, s,
-                      e);
+    return rpc_listen(s->rpc, s->cfg->listen, 1u << RPC_ROUTER | 1u << RPC_SEGMENT | 1u << RPC_TASK,
+                      &calls, s, e);
 }
 
 static int start_admin(struct mng_service *s, struct err *e)

@@ -15,7 +15,7 @@
 #include "common/base/log.h"
 #include "queuemng/lead/deferred_answers.h"
 #include "queuemng/lead/steps.h"
-#include "queuemng/service/configured_queues.h"
+#include "queuemng/service/configured.h"
 
 #define LOG_MODULE "manager"
 
@@ -200,7 +200,7 @@ int mng_lead_start(struct mng_service *s, struct err *e)
 
 void mng_standby_answer(struct mng_service *s, struct rpc_chan *ch, const struct frame *f)
 {
-    if (f->type == MSG_ROUTER_REG || f->type == MSG_NODE_REG)
+    if (f->type == MSG_ROUTER_REG || f->type == MSG_NODE_REG || f->type == MSG_TASK_REG)
         tell_leader(s, ch, f->type);
     /* else it speaks to whom it takes for the leader: there is nothing to say */
 }

@@ -8,6 +8,7 @@
 
 #include "common/base/versions.h"
 #include "queuemng/state/alias.h"
+#include "queuemng/state/def_json.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 
@@ -80,16 +81,11 @@ void def_put(struct mng *m, const struct mqueue *q)
 {
     const struct stored_queue v = { q->id, q->version, q->deleted_until_ms,
                                     (uint32_t)q->deleted_state };
-    json_t *j = json_row_write(&queue_row, &v), *def;
-    struct buf b;
+    json_t *j = json_row_write(&queue_row, &v);
     char key[96];
 
-    buf_init(&b);
-    cfg_dump_json(&b, &q->def, queue_def_keys);
-    def = b.failed ? NULL : json_loadb((const char *)b.data, b.len, 0, NULL);
-    buf_fini(&b);
     snprintf(key, sizeof(key), "queue/%s", q->def.name);
-    if (json_object_set_new(j, "def", def) < 0 ||
+    if (json_object_set_new(j, "def", def_json(&q->def, queue_def_keys)) < 0 ||
         (v.deleted_until_ms != 0 &&
          json_object_set_new(j, "deleted", json_row_write(&deleted_row, &v)) < 0)) {
         json_decref(j);

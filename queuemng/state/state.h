@@ -2,6 +2,7 @@
  *
  *   mng -> queues -> lanes -> segments (chain order)      nodes -> segments hosted
  *       -> moves                                          routers
+ *       -> pools of task queues, task nodes (tasks.h)
  *
  * Owner of every object is the mng; other pointers are refs. A segment is in its lane's
  * chain and in its node's list at the same time, both for its whole life. */
@@ -20,6 +21,7 @@
 #include "queuemng/policy/schedule.h"
 #include "queuemng/state/opts.h"
 #include "queuemng/state/out.h"
+#include "queuemng/state/tasks.h"
 
 #define MNG_AGAIN_MS      1000  /* an order without visible effect is given again */
 #define MNG_SILENT_MS     1500  /* a node in which somebody waits reports every second */
@@ -79,6 +81,7 @@ struct mrouter {
     uint64_t incarnation;
     bool registered;
     uint64_t sent_version; /* of the map */
+    uint64_t sent_tasks;   /* the version of the map of tasks */
     bool stats_all;        /* has had no figures yet */
     struct list_node in;
 };
@@ -320,6 +323,7 @@ struct mng {
     bool stats_now;          /* routers get figures with this step */
     uint32_t tier_notes;     /* logged in this second */
     msec_t second_ms;        /* when the once-a-second work is due */
+    struct mtasks tasks;
     struct mng_counts count;
     struct eta_errors eta_errors;
     struct mng_out *out;     /* of the step being done */

@@ -1,8 +1,8 @@
-/* configured_queues.h: queues of the configuration.
- * Rule: an entry is applied if its queue does not exist, or if the entry differs from what was
+/* configured.h: queues and pools of the configuration.
+ * Rule: an entry is applied if its object does not exist, or if the entry differs from what was
  * applied last. So a change by the admin API is kept until the entry itself changes. */
-#ifndef SEGQ_MNG_CONFIGURED_QUEUES_H
-#define SEGQ_MNG_CONFIGURED_QUEUES_H
+#ifndef SEGQ_MNG_CONFIGURED_H
+#define SEGQ_MNG_CONFIGURED_H
 
 #include "queuemng/lead/manager.h"
 

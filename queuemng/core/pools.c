@@ -1,0 +1,111 @@
+/* pools.c: see the header. */
+#include "queuemng/core/pools.h"
+
+#include "queuemng/core/step.h"
+#include "queuemng/state/out.h"
+#include "queuemng/state/state.h"
+#include "queuemng/tasks/pools.h"
+#include "queuemng/tasks/table.h"
+
+int mng_pool_put(struct mng *m, msec_t now_ms, const struct pool_def *d, struct mng_out *out,
+                 struct err *e)
+{
+    int rc;
+
+    mng_begin(m, now_ms, out);
+    rc = pool_define(m, d, e);
+    mng_end(m);
+    return rc;
+}
+
+const struct pool_def *mng_pool_get(const struct mng *m, const char *match, uint64_t *version)
+{
+    const struct mpool *p = pool_find(m, match);
+
+    if (p != NULL && version != NULL)
+        *version = p->version;
+    return p != NULL ? &p->def : NULL;
+}
+
+int mng_pool_delete(struct mng *m, msec_t now_ms, const char *match, bool final,
+                    struct mng_out *out, struct err *e)
+{
+    struct mpool *p = pool_find(m, match);
+    struct part_status_row sum;
+    bool known;
+
+    if (p == NULL)
+        return err_set(e, SQ_EUNKNOWN, "no pool %s", match);
+    known = pool_sum(p, &sum);
+    if (!final && (!known || sum.scheduled + sum.waiting + sum.running != 0))
+        return err_set(e, SQ_ECONFLICT, "pool %s: its tasks would go with it: %llu wait, %llu "
+                       "are scheduled, %llu run%s. With final=true it is removed all the same",
+                       match, (unsigned long long)sum.waiting, (unsigned long long)sum.scheduled,
+                       (unsigned long long)sum.running,
+                       known ? "" : ", and some partitions are away");
+    mng_begin(m, now_ms, out);
+    pool_remove(m, p);
+    mng_end(m);
+    return 0;
+}
+
+int mng_pool_pause(struct mng *m, msec_t now_ms, const char *match, bool on, struct mng_out *out,
+                   struct err *e)
+{
+    const struct mpool *p = pool_find(m, match);
+    struct pool_def d;
+
+    if (p == NULL)
+        return err_set(e, SQ_EUNKNOWN, "no pool %s", match);
+    d = p->def; /* its texts and lists are the pool's */
+    d.paused = on;
+    return mng_pool_put(m, now_ms, &d, out, e);
+}
+
+/* ---- views ----------------------------------------------------------------------- */
+
+void mng_each_pool(const struct mng *m, mng_each_fn fn, void *ctx)
+{
+    each_pool(m, p) {
+        struct mng_pool_view v = { .def = &p->def, .version = p->version, .partitions = p->n };
+
+        (void)pool_sum(p, &v.sum);
+        for (uint32_t i = 0; i < p->n; i++)
+            v.away += !p->part[i].confirmed;
+        fn(ctx, &v);
+    }
+}
+
+void mng_each_part(const struct mng *m, const char *match, mng_each_fn fn, void *ctx)
+{
+    const struct mpool *p = pool_find(m, match);
+
+    for (uint32_t i = 0; p != NULL && i < p->n; i++) {
+        const struct mpart *x = &p->part[i];
+        struct mng_part_view v = { .pool = p->def.match,
+                                   .node = x->node != NULL ? x->node->name : "",
+                                   .share = i,
+                                   .up = x->confirmed,
+                                   .st = x->st };
+
+        v.st.part = x->no;
+        v.st.part_epoch = x->epoch;
+        fn(ctx, &v);
+    }
+}
+
+void mng_each_task_node(const struct mng *m, mng_each_fn fn, void *ctx)
+{
+    each_task_node(m, n) {
+        struct mng_task_node_view v = { .no = n->no,
+                                        .name = n->name,
+                                        .addr = n->addr,
+                                        .admin = n->admin,
+                                        .incarnation = n->incarnation,
+                                        .up = n->registered,
+                                        .silent_ms = n->peer != 0 ? 0 : m->now_ms - n->down_ms,
+                                        .partitions = n->n_parts };
+
+        fn(ctx, &v);
+    }
+}

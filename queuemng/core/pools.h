@@ -1,0 +1,52 @@
+/* pools.h: orders of operators about pools of task queues, and views of them. A view is good
+ * until the manager takes its next step. */
+#ifndef SEGQ_QUEUEMNG_CORE_POOLS_H
+#define SEGQ_QUEUEMNG_CORE_POOLS_H
+
+#include "common/base/err.h"
+#include "common/wire/msg_task_manager.h"
+#include "queuemng/core/view.h"
+
+struct mng_out;
+struct pool_def;
+
+/* Its name is d->match. SQ_EINVAL; SQ_ECONFLICT: another number of partitions, or too many. */
+SQ_CHECK int mng_pool_put(struct mng *m, msec_t now_ms, const struct pool_def *d,
+                          struct mng_out *out, struct err *e);
+/* NULL: there is none. version may be NULL. */
+const struct pool_def *mng_pool_get(const struct mng *m, const char *match, uint64_t *version);
+/* Its tasks go with it. SQ_ECONFLICT, unless final: there are such that are not at their end, or
+ * it is not known. */
+SQ_CHECK int mng_pool_delete(struct mng *m, msec_t now_ms, const char *match, bool final,
+                             struct mng_out *out, struct err *e);
+SQ_CHECK int mng_pool_pause(struct mng *m, msec_t now_ms, const char *match, bool on,
+                            struct mng_out *out, struct err *e);
+
+struct mng_pool_view {
+    const struct pool_def *def;
+    uint64_t version;
+    uint32_t partitions, away;  /* away: of them, not in service now */
+    struct part_status_row sum; /* of what was reported last */
+};
+
+struct mng_part_view {
+    const char *pool, *node; /* node: "" if nobody has it yet */
+    uint32_t share;
+    bool up;                 /* its node has it in service */
+    struct part_status_row st;
+};
+
+struct mng_task_node_view {
+    node_no no;
+    const char *name, *addr, *admin;
+    uint64_t incarnation;
+    bool up;
+    msec_t silent_ms;
+    uint32_t partitions;
+};
+
+void mng_each_pool(const struct mng *m, mng_each_fn fn, void *ctx);
+void mng_each_part(const struct mng *m, const char *match, mng_each_fn fn, void *ctx);
+void mng_each_task_node(const struct mng *m, mng_each_fn fn, void *ctx);
+
+#endif

@@ -1,0 +1,180 @@
+/* pool_def.c: the table of a pool's definition, and what a table cannot say. */
+#include "queuemng/policy/pool_def.h"
+
+#include <assert.h>
+#include <ctype.h>
+#include <string.h>
+
+#include "common/wire/msg_task_manager.h"
+
+#define DAY_MS         86400000.0
+#define LIFE_MAX       (400 * DAY_MS)
+#define PATTERN_PARTS  16 /* of a pool that is a pattern, if the operator names no number */
+
+static const char *const orders[] = { "start", "strict", "number", NULL };
+
+#define LIMIT(f) offsetof(struct pool_limit, f)
+static const struct cfg_key limit_keys[] = {
+    { "rate_per_s", CFG_NUM, LIMIT(rate_per_s), "0", 0, 1e6, true,
+      "starts per second, to a thousandth; 0 = any", 0, 0, 0 },
+    { "burst", CFG_INT, LIMIT(burst), "1", 1, RATE_BURST_MAX, true,
+      "starts at once after a pause", 0, 0, 0 },
+    { "max_concurrent", CFG_INT, LIMIT(max_concurrent), "0", 0, TASKS_MAX, true,
+      "tasks that run at once; 0 = any", 0, 0, 0 },
+    { 0 },
+};
+
+#define RETRY(f) offsetof(struct pool_retry, f)
+static const struct cfg_key retry_keys[] = {
+    { "min", CFG_MS, RETRY(min_ms), "1s", 0, BACKOFF_MAX, true, "wait after the first failure",
+      0, 0, 0 },
+    { "max", CFG_MS, RETRY(max_ms), "5m", 0, BACKOFF_MAX, true, "longest wait", 0, 0, 0 },
+    { "doublings", CFG_INT, RETRY(doublings), "8", 0, 30, true,
+      "how often the wait doubles before it grows no more", 0, 0, 0 },
+    { "jitter", CFG_INT, RETRY(jitter), "20", 0, 100, true,
+      "percent of the wait that is random", 0, 0, 0 },
+    { 0 },
+};
+
+static const struct cfg_key priority_keys[] = {
+    { "head_start", CFG_MS, offsetof(struct pool_priority, head_start_ms), NULL, 0, LIFE_MAX,
+      true, "a task goes before those of priority 0 that came up to so much earlier", 0, 0, 0 },
+    { 0 },
+};
+
+#define AT(f) offsetof(struct pool_def, f)
+const struct cfg_key pool_def_keys[] = {
+    { "match", CFG_STR, AT(match), NULL, 1, TASK_NAME_MAX, true,
+      "name of the queue, or the beginning of names and a star: ride/*", 0, 0, 0 },
+    { "paused", CFG_BOOL, AT(paused), "false", 0, 0, true,
+      "workers get nothing; tasks are taken in", 0, 0, 0 },
+    { "partitions", CFG_INT, AT(partitions), "0", 0, PARTS_MAX, true,
+      "shares of the pool's queues that may be at different task nodes, fixed when the pool is "
+      "made; 0 = 1 for a name, 16 for a pattern", 0, 0, 0 },
+    { "max_tasks", CFG_INT, AT(max_tasks), "4000000", 1, TASKS_MAX, true,
+      "most tasks of a partition, in all states", 0, 0, 0 },
+    { "max_body", CFG_BYTES, AT(max_body), "256k", 0, TASK_BODY_MAX, true,
+      "largest payload", 0, 0, 0 },
+    { "order", CFG_ENUM, AT(order), "start", 0, 0, true,
+      "start: first attempts of a key begin in the order of entry; strict: the next one begins "
+      "when this one is final; number: the smallest `order` goes first", orders, 0, 0 },
+    { "task_ttl", CFG_MS, AT(task_ttl_ms), "3h", 0, LIFE_MAX, true,
+      "longest wait of a task, from its entry; 0 = for ever", 0, 0, 0 },
+    { "result_ttl", CFG_MS, AT(result_ttl_ms), "1h", 0, LIFE_MAX, true,
+      "time that a result is kept", 0, 0, 0 },
+    { "result_ttl_read", CFG_MS, AT(result_ttl_read_ms), "5m", 0, LIFE_MAX, true,
+      "time that it is kept after it was first read", 0, 0, 0 },
+    { "dead_ttl", CFG_MS, AT(dead_ttl_ms), "7d", 0, LIFE_MAX, true,
+      "time that a dead task is kept", 0, 0, 0 },
+    { "dedup", CFG_MS, AT(dedup_ms), "1d", 0, LIFE_MAX, true,
+      "time that an Idempotency-Key is remembered after its task's end", 0, 0, 0 },
+    { "lease", CFG_MS, AT(lease_ms), "30s", 1, 12 * 3600e3, true,
+      "lease of a worker that names none", 0, 0, 0 },
+    { "max_attempts", CFG_INT, AT(max_attempts), "8", 1, ATTEMPTS_MAX, true,
+      "attempts after which a task is dead", 0, 0, 0 },
+    { "retry", CFG_OBJ, AT(retry), "", 0, 0, true, "wait between two attempts", 0, retry_keys, 0 },
+    { "max_waiting", CFG_INT, AT(max_waiting), "10000000", 1, TASKS_MAX, true,
+      "most tasks of one queue, in all states", 0, 0, 0 },
+    { "queue", CFG_OBJ, AT(queue), "", 0, 0, true, "limit of each queue", 0, limit_keys, 0 },
+    { "key", CFG_OBJ, AT(key), "", 0, 0, true, "limit of each key of a queue", 0, limit_keys, 0 },
+    { "subkey", CFG_OBJ, AT(subkey), "", 0, 0, true, "limit of each key below a key", 0,
+      limit_keys, 0 },
+    { "priorities", CFG_OBJS, AT(priorities), "", 0, TASK_PRIORITIES - 1, true,
+      "head starts of priority 1 and up; those that are missing have the last one's; none = "
+      "10s, 1m, 10m, 1h, 3h, 12h, 1d", 0, priority_keys, sizeof(struct pool_priority) },
+    { 0 },
+};
+
+/* Letters and digits of ASCII, . _ - / inside; a star at the end. */
+static bool match_ok(const char *s)
+{
+    size_t n = strlen(s);
+
+    if (strcmp(s, "*") == 0)
+        return true;
+    if (s[n - 1] == '*')
+        n--;
+    for (size_t i = 0; i < n; i++)
+        if (!isalnum((unsigned char)s[i]) && (i == 0 || strchr("._-/", s[i]) == NULL))
+            return false;
+    return isascii((unsigned char)s[0]) && n > 0;
+}
+
+static bool is_pattern(const struct pool_def *d)
+{
+    return d->match[strlen(d->match) - 1] == '*';
+}
+
+int pool_def_check(const struct pool_def *d, struct err *e)
+{
+    const struct pool_priority *p = d->priorities.v;
+    struct task_rules r;
+    const char *wrong;
+
+    if (!match_ok(d->match))
+        return err_set(e, SQ_EINVAL, "pool %s: match: letters, digits, and . _ - / after the "
+                       "first; a star at the end, or nowhere", d->match);
+    if (d->retry.max_ms < d->retry.min_ms)
+        return err_set(e, SQ_EINVAL, "pool %s: retry.max is below retry.min", d->match);
+    for (size_t i = 1; i < d->priorities.n; i++)
+        if (p[i].head_start_ms < p[i - 1].head_start_ms)
+            return err_set(e, SQ_EINVAL, "pool %s: priorities.%zu: head_start is below the one "
+                           "before", d->match, i);
+    pool_def_rules(d, &r);
+    wrong = rules_check(&r);
+    return wrong == NULL ? 0 : err_set(e, SQ_EINVAL, "pool %s: %s is out of its range", d->match,
+                                       wrong);
+}
+
+void pool_def_fit(struct pool_def *d)
+{
+    if (d->partitions == 0)
+        d->partitions = is_pattern(d) ? PATTERN_PARTS : 1;
+}
+
+static uint64_t per_1000_s(double rate_per_s)
+{
+    return (uint64_t)(rate_per_s * 1000 + 0.5);
+}
+
+void pool_def_rules(const struct pool_def *d, struct task_rules *r)
+{
+    const struct pool_priority *p = d->priorities.v;
+    uint64_t *head_start = &r->head_start_1;
+
+    rules_default(r);
+    r->order = (uint64_t)d->order;
+    r->ttl_ms = (uint64_t)d->task_ttl_ms;
+    r->result_ms = (uint64_t)d->result_ttl_ms;
+    r->read_ms = (uint64_t)d->result_ttl_read_ms;
+    r->dead_ms = (uint64_t)d->dead_ttl_ms;
+    r->dedup_ms = (uint64_t)d->dedup_ms;
+    r->lease_ms = (uint64_t)d->lease_ms;
+    r->max_attempts = (uint64_t)d->max_attempts;
+    r->retry_min_ms = (uint64_t)d->retry.min_ms;
+    r->retry_max_ms = (uint64_t)d->retry.max_ms;
+    r->retry_doublings = (uint64_t)d->retry.doublings;
+    r->retry_jitter = (uint64_t)d->retry.jitter;
+    r->max_waiting = (uint64_t)d->max_waiting;
+#define LIMIT_TO(to, from)                                                               \
+    r->to##_rate = per_1000_s(d->from.rate_per_s);                                       \
+    r->to##_burst = (uint64_t)d->from.burst;                                             \
+    r->to##_at_once = (uint64_t)d->from.max_concurrent
+    LIMIT_TO(queue, queue);
+    LIMIT_TO(key, key);
+    LIMIT_TO(below, subkey);
+#undef LIMIT_TO
+    for (size_t i = 0; d->priorities.n != 0 && i < TASK_PRIORITIES - 1; i++)
+        head_start[i] = (uint64_t)p[i < d->priorities.n ? i : d->priorities.n - 1].head_start_ms;
+}
+
+int pool_def_compare(const struct pool_def *a, const struct pool_def *b)
+{
+    size_t na = strlen(a->match), nb = strlen(b->match);
+
+    if (is_pattern(a) != is_pattern(b))
+        return is_pattern(a) ? 1 : -1;
+    if (na != nb)
+        return na > nb ? -1 : 1;
+    return strcmp(a->match, b->match);
+}

@@ -1,0 +1,49 @@
+/* pool_def.h: what an operator says about one pool of task queues; from queuemng.yaml (`pools:`)
+ * and from the admin API, through the same table. Pure. */
+#ifndef SEGQ_POOL_DEF_H
+#define SEGQ_POOL_DEF_H
+
+#include "common/config/cfg.h"
+#include "common/task/rules.h"
+
+struct pool_limit { /* of one queue, one key, one key below it */
+    double rate_per_s;      /* 0: any */
+    int64_t burst;
+    int64_t max_concurrent; /* 0: any */
+};
+
+struct pool_retry {
+    int64_t min_ms, max_ms, doublings, jitter;
+};
+
+struct pool_priority { /* from priority 1 on */
+    int64_t head_start_ms;
+};
+
+struct pool_def {
+    char *match; /* a queue's name, or the beginning of names and a star */
+    bool paused;
+    int64_t partitions; /* 0: pool_def_fit() chooses */
+    int64_t max_tasks;  /* of a partition */
+    int64_t max_body;   /* bytes */
+    int order;          /* enum task_order */
+    int64_t task_ttl_ms, result_ttl_ms, result_ttl_read_ms, dead_ttl_ms, dedup_ms, lease_ms;
+    int64_t max_attempts, max_waiting;
+    struct pool_retry retry;
+    struct pool_limit queue, key, subkey;
+    struct cfg_list priorities; /* struct pool_priority; empty: the built-in head starts */
+};
+
+extern const struct cfg_key pool_def_keys[];
+
+/* After cfg_bind: what a table cannot say. 0 or SQ_EINVAL with a sentence. */
+SQ_CHECK int pool_def_check(const struct pool_def *d, struct err *e);
+/* The number of partitions, where the operator left it to us. */
+void pool_def_fit(struct pool_def *d);
+/* For task nodes; pool_def_check() has passed. */
+void pool_def_rules(const struct pool_def *d, struct task_rules *r);
+/* Which one a queue's name is compared with first: names before patterns, long beginnings before
+ * short ones. < 0: a's. */
+int pool_def_compare(const struct pool_def *a, const struct pool_def *b);
+
+#endif

@@ -1,0 +1,62 @@
+/* tasks.h: the manager's data about tasks: structures alone, no functions.
+ *
+ *   pools (in the order in which names are compared) -> partitions        task nodes
+ *
+ * Owner of every object is struct mtasks; other pointers are refs. */
+#ifndef SEGQ_QUEUEMNG_STATE_TASKS_H
+#define SEGQ_QUEUEMNG_STATE_TASKS_H
+
+#include "common/base/list.h"
+#include "common/base/map.h"
+#include "common/wire/msg_task_manager.h"
+#include "queuemng/policy/pool_def.h"
+
+struct mpool;
+
+struct mtask_node { /* for ever known by its name */
+    node_no no;
+    char name[NAME_MAX_LEN + 1], addr[64], admin[64];
+    uint64_t incarnation;
+    peer_no peer;     /* 0: no link */
+    bool registered;
+    bool foreign;     /* it obeys managers that have another store */
+    bool silent;      /* for lost_after: it was noted */
+    msec_t down_ms;   /* since when there is no link */
+    uint32_t n_parts; /* that are its */
+    struct list_node in;
+};
+
+struct mpart {
+    part_no no;
+    struct mpool *pool;      /* ref */
+    struct mtask_node *node; /* ref; NULL: nobody has it yet */
+    uint64_t epoch;          /* the owner's; higher than any earlier owner's */
+    bool opened;             /* some time its owner said that it has it; stored */
+    bool confirmed;          /* it has said so on its present link */
+    msec_t told_ms;          /* PART_OPEN, as things are now; 0: not yet */
+    struct part_status_row st; /* as reported last */
+};
+
+struct mpool {
+    struct pool_def def; /* owned */
+    uint64_t version;    /* of the definition */
+    uint32_t n;
+    struct mpart *part; /* by share; owned */
+    bool put;           /* to be stored at the end of this step */
+    struct list_node in;
+};
+
+struct mtasks {
+    struct list pools; /* mpool.in, by pool_def_compare(); owned */
+    struct list nodes; /* mtask_node.in; owned */
+    struct map part_by_no, peer_node;
+    part_no next_part;
+    node_no next_node;
+    bool put;             /* next_part, next_node */
+    uint64_t map_version; /* of what routers are told; 0: there was never a pool */
+};
+
+#define each_pool(m, p)      list_each_of(&(m)->tasks.pools, struct mpool, in, p)
+#define each_task_node(m, n) list_each_of(&(m)->tasks.nodes, struct mtask_node, in, n)
+
+#endif

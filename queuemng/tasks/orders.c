@@ -1,0 +1,41 @@
+/* orders.c: see the header. */
+#include "queuemng/tasks/orders.h"
+
+#include <assert.h>
+
+#include "queuemng/state/out.h"
+#include "queuemng/state/state.h"
+
+void part_tell(struct mng *m, struct mpart *p)
+{
+    const struct pool_def *d = &p->pool->def;
+    struct task_rules rules;
+    struct msg_part_open *g;
+
+    if (p->node == NULL || !p->node->registered)
+        return;
+    assert(p->epoch != 0 && p->node->peer != 0);
+    pool_def_rules(d, &rules);
+    g = &mng_to(m, p->node->peer, MSG_PART_OPEN)->part_open;
+    g->epoch = m->epoch;
+    g->part = p->no;
+    g->part_epoch = p->epoch;
+    g->match = arena_strdup(&m->out->box.mem, d->match);
+    g->rules = arena_memdup(&m->out->box.mem, &rules, sizeof(rules));
+    g->n_rules = g->rules != NULL ? sizeof(rules) / sizeof(uint64_t) : 0;
+    g->max_tasks = (uint32_t)d->max_tasks;
+    g->paused = d->paused;
+    m->out->box.failed = m->out->box.failed || g->match == NULL || g->rules == NULL;
+    p->told_ms = m->now_ms;
+}
+
+void part_drop(struct mng *m, const struct mtask_node *n, part_no no)
+{
+    struct msg_part_drop *g;
+
+    if (!n->registered)
+        return; /* when it registers */
+    g = &mng_to(m, n->peer, MSG_PART_DROP)->part_drop;
+    g->epoch = m->epoch;
+    g->part = no;
+}

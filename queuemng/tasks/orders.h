@@ -1,0 +1,14 @@
+/* orders.h: what task nodes are told about partitions. */
+#ifndef SEGQ_QUEUEMNG_TASKS_ORDERS_H
+#define SEGQ_QUEUEMNG_TASKS_ORDERS_H
+
+#include "queuemng/state/tasks.h"
+
+struct mng;
+
+/* PART_OPEN to its owner, if it is there: its epoch, its pool's rules. */
+void part_tell(struct mng *m, struct mpart *p);
+/* PART_DROP: the tasks go. One that is away is told when it registers with it. */
+void part_drop(struct mng *m, const struct mtask_node *n, part_no no);
+
+#endif

@@ -1,0 +1,133 @@
+/* parts.c: owners are chosen, told, and heard. */
+#include "queuemng/tasks/parts.h"
+
+#include <assert.h>
+
+#include "common/base/log.h"
+#include "queuemng/state/state.h"
+#include "queuemng/tasks/orders.h"
+#include "queuemng/tasks/pools.h"
+#include "queuemng/tasks/table.h"
+
+#define LOG_MODULE "tasks"
+
+#define each_part(p, x) for (struct mpart *x = (p)->part; x < (p)->part + (p)->n; x++)
+
+/* ---- owners ---------------------------------------------------------------------- */
+
+static struct mtask_node *least_loaded(const struct mng *m)
+{
+    struct mtask_node *best = NULL;
+
+    each_task_node(m, n)
+        if (n->registered && (best == NULL || n->n_parts < best->n_parts))
+            best = n;
+    return best;
+}
+
+static void part_place(struct mng *m, struct mpart *p)
+{
+    struct mtask_node *n = least_loaded(m);
+
+    assert(p->node == NULL && !p->opened);
+    if (n == NULL)
+        return;
+    p->node = n;
+    n->n_parts++;
+    p->epoch++;
+    log_info("event=partition_placed part=%u pool=%s node=%s epoch=%llu", p->no,
+             p->pool->def.match, n->name, (unsigned long long)p->epoch);
+    pool_put_later(m, p->pool);
+    part_tell(m, p);
+}
+
+void parts_tick(struct mng *m)
+{
+    each_pool(m, pool) {
+        each_part(pool, p) {
+            if (p->node == NULL)
+                part_place(m, p);
+            else if (!p->confirmed && m->now_ms - p->told_ms >= MNG_AGAIN_MS)
+                part_tell(m, p);
+        }
+    }
+}
+
+/* ---- what nodes have ------------------------------------------------------------- */
+
+/* A node has what is no share of any pool (any more). */
+static void unknown(struct mng *m, const struct mtask_node *n, part_no no)
+{
+    if (no < m->tasks.next_part) {
+        log_warn("event=partition_removed part=%u node=%s", no, n->name);
+        part_drop(m, n, no);
+        return;
+    }
+    /* Never given out: what we kept is older than this. At least no new one gets its number. */
+    log_error("event=foreign_partition part=%u node=%s", no, n->name);
+    if (no < UINT32_MAX / 2) {
+        m->tasks.next_part = no + 1;
+        m->tasks.put = true;
+    }
+}
+
+static void listed(struct mng *m, struct mtask_node *n, const struct part_row *r)
+{
+    struct mpart *p = part_find(m, r->part);
+
+    if (p == NULL) {
+        unknown(m, n, r->part);
+    } else if (p->node != n) {
+        log_error("event=partition_elsewhere part=%u node=%s owner=%s", p->no, n->name,
+                  p->node != NULL ? p->node->name : "none");
+    } else {
+        p->confirmed = true; /* until its loss would be noted; see parts_listed() */
+        if (r->epoch > p->epoch) { /* what we kept is older */
+            p->epoch = r->epoch;
+            pool_put_later(m, p->pool);
+            task_map_changed(m);
+        }
+    }
+}
+
+void parts_listed(struct mng *m, struct mtask_node *n, const struct msg_task_reg *g)
+{
+    assert(n->registered);
+    for (uint32_t i = 0; i < g->n; i++)
+        listed(m, n, &g->v[i]);
+    each_pool(m, pool) {
+        each_part(pool, p) {
+            if (p->node != n)
+                continue;
+            if (p->opened && !p->confirmed) {
+                log_error("event=partition_lost part=%u pool=%s node=%s", p->no, pool->def.match,
+                          n->name);
+                part_renew(m, p);
+                continue;
+            }
+            p->confirmed = false;
+            part_tell(m, p);
+        }
+    }
+}
+
+void on_part_status(struct mng *m, struct mtask_node *n, const struct msg_part_status *g)
+{
+    if (g->epoch != m->epoch || !n->registered)
+        return;
+    for (uint32_t i = 0; i < g->n; i++) {
+        struct mpart *p = part_find(m, g->v[i].part);
+
+        if (p == NULL)
+            unknown(m, n, g->v[i].part);
+        if (p == NULL || p->node != n || p->epoch != g->v[i].part_epoch)
+            continue;
+        p->st = g->v[i];
+        p->confirmed = true;
+        if (p->opened)
+            continue;
+        p->opened = true;
+        pool_put_later(m, p->pool);
+        task_map_changed(m);
+    }
+}

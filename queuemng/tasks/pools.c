@@ -1,0 +1,107 @@
+/* pools.c: see the header. */
+#include "queuemng/tasks/pools.h"
+
+#include <stdio.h>
+
+#include "common/base/log.h"
+#include "queuemng/state/out.h"
+#include "queuemng/state/state.h"
+#include "queuemng/tasks/orders.h"
+#include "queuemng/tasks/table.h"
+
+#define LOG_MODULE "tasks"
+
+/* Shares without a partition get one. */
+static bool fill(struct mng *m, struct mpool *p)
+{
+    for (uint32_t i = 0; i < p->n; i++) {
+        if (p->part[i].no != 0)
+            continue;
+        if (part_set(m, p, i, m->tasks.next_part, NULL, 0, false) < 0)
+            return false;
+        m->tasks.next_part++;
+    }
+    pool_put_later(m, p);
+    task_map_changed(m);
+    return true;
+}
+
+void part_renew(struct mng *m, struct mpart *x)
+{
+    struct mpool *p = x->pool;
+
+    part_unset(m, x);
+    if (!fill(m, p))
+        m->out->box.failed = true;
+}
+
+/* ---- definitions ----------------------------------------------------------------- */
+
+static int pool_make(struct mng *m, const struct pool_def *d, struct err *e)
+{
+    size_t parts = m->tasks.part_by_no.n;
+    struct mpool *p;
+
+    if (parts + (size_t)d->partitions > PARTS_MAX)
+        return err_set(e, SQ_ECONFLICT, "pool %s: a cluster has at most %d partitions; there are "
+                       "%zu", d->match, PARTS_MAX, parts);
+    p = pool_new(m, d, (uint32_t)d->partitions);
+    if (p == NULL || !fill(m, p)) {
+        if (p != NULL)
+            pool_free(m, p);
+        return err_set(e, SQ_ENOMEM, "pool %s: out of memory", d->match);
+    }
+    p->version = 1;
+    log_info("event=pool_created pool=%s partitions=%u", d->match, p->n);
+    return 0;
+}
+
+static int pool_change(struct mng *m, struct mpool *p, const struct pool_def *d, struct err *e)
+{
+    int rc;
+
+    if (d->partitions != p->n)
+        return err_set(e, SQ_ECONFLICT, "pool %s: partitions are %u since it was made: queues "
+                       "would lose their tasks", d->match, p->n);
+    if (cfg_equal(&p->def, d, pool_def_keys))
+        return 0;
+    rc = cfg_copy(&p->def, sizeof(p->def), pool_def_keys, d);
+    if (rc < 0)
+        return err_set(e, rc, "pool %s: %s", d->match, sq_strerror(rc));
+    p->version++;
+    pool_put_later(m, p);
+    task_map_changed(m);
+    for (uint32_t i = 0; i < p->n; i++)
+        part_tell(m, &p->part[i]);
+    log_info("event=pool_changed pool=%s version=%llu", d->match,
+             (unsigned long long)p->version);
+    return 0;
+}
+
+int pool_define(struct mng *m, const struct pool_def *d, struct err *e)
+{
+    struct mpool *p = pool_find(m, d->match);
+    struct pool_def fit = *d; /* its texts and lists are d's */
+    int rc = pool_def_check(d, e);
+
+    if (rc < 0)
+        return rc;
+    if (p != NULL && fit.partitions == 0)
+        fit.partitions = p->n;
+    pool_def_fit(&fit);
+    return p == NULL ? pool_make(m, &fit, e) : pool_change(m, p, &fit, e);
+}
+
+void pool_remove(struct mng *m, struct mpool *p)
+{
+    char key[96];
+
+    log_warn("event=pool_removed pool=%s partitions=%u", p->def.match, p->n);
+    for (uint32_t i = 0; i < p->n; i++)
+        if (p->part[i].node != NULL)
+            part_drop(m, p->part[i].node, p->part[i].no);
+    snprintf(key, sizeof(key), "pool/%s", p->def.match);
+    out_del(m, key);
+    pool_free(m, p);
+    task_map_changed(m);
+}

@@ -1,0 +1,129 @@
+/* records.c: the lists of the records' fields, the writers and the readers. */
+#include "queuemng/tasks/records.h"
+
+#include <assert.h>
+#include <jansson.h>
+#include <stdio.h>
+
+#include "queuemng/state/def_json.h"
+#include "queuemng/state/json_row.h"
+#include "queuemng/state/out.h"
+#include "queuemng/state/state.h"
+#include "queuemng/tasks/table.h"
+
+struct stored_part {
+    part_no no;
+    node_no node; /* 0: nobody has it yet */
+    uint64_t epoch;
+    bool opened;
+};
+
+#define TASKS(member)      ROW_FIELD(#member, ROW_UINT, struct mtasks, member)
+#define NODE(kind, member) ROW_FIELD(#member, kind, struct mtask_node, member)
+#define PART(kind, member) ROW_FIELD(#member, kind, struct stored_part, member)
+static const struct json_row tasks_row = ROW_OBJECT(TASKS(next_part), TASKS(next_node));
+static const struct json_row task_node_row =
+    ROW_OBJECT(NODE(ROW_UINT, no), NODE(ROW_TEXT, name), NODE(ROW_TEXT, addr),
+               NODE(ROW_TEXT, admin));
+static const struct json_row part_row = ROW_ARRAY(PART(ROW_UINT, no), PART(ROW_UINT, node),
+                                                  PART(ROW_UINT, epoch), PART(ROW_FLAG, opened));
+
+/* ---- written --------------------------------------------------------------------- */
+
+void task_node_put(struct mng *m, const struct mtask_node *n)
+{
+    char key[96];
+
+    snprintf(key, sizeof(key), "task_node/%s", n->name);
+    out_put_json(m, key, json_row_write(&task_node_row, n));
+    m->tasks.put = true;
+}
+
+static void pool_put(struct mng *m, const struct mpool *p)
+{
+    json_t *parts = json_array();
+    char key[96];
+
+    for (uint32_t i = 0; i < p->n; i++) {
+        const struct mpart *x = &p->part[i];
+        const struct stored_part v = { x->no, x->node != NULL ? x->node->no : 0, x->epoch,
+                                       x->opened };
+
+        json_array_append_new(parts, json_row_write(&part_row, &v));
+    }
+    assert(p->def.match != NULL && json_array_size(parts) == p->n);
+    snprintf(key, sizeof(key), "pool/%s", p->def.match);
+    out_put_json(m, key, json_pack("{s:I,s:o,s:o}", "version", (json_int_t)p->version, "def",
+                                   def_json(&p->def, pool_def_keys), "parts", parts));
+}
+
+void tasks_put(struct mng *m)
+{
+    if (!m->tasks.put || !m->started)
+        return;
+    out_put_json(m, "tasks", json_row_write(&tasks_row, &m->tasks));
+    each_pool(m, p) {
+        if (p->put)
+            pool_put(m, p);
+        p->put = false;
+    }
+    m->tasks.put = false;
+}
+
+/* ---- read ------------------------------------------------------------------------ */
+
+int tasks_load(struct mng *m, json_t *j)
+{
+    struct mtasks v = { 0 };
+
+    if (json_row_read(&tasks_row, j, &v) < 0)
+        return SQ_EPROTO;
+    m->tasks.next_part = (part_no)u64_max(m->tasks.next_part, v.next_part);
+    m->tasks.next_node = (node_no)u64_max(m->tasks.next_node, v.next_node);
+    m->tasks.map_version = 1; /* there was a pool once: routers are told what is left */
+    return 0;
+}
+
+int task_node_load(struct mng *m, json_t *j)
+{
+    struct mtask_node v = { 0 }, *n;
+
+    if (json_row_read(&task_node_row, j, &v) < 0 || v.no == 0)
+        return SQ_EPROTO;
+    n = task_node_at(m, v.no);
+    return n == NULL ? SQ_ENOMEM : json_row_read(&task_node_row, j, n);
+}
+
+static int part_load(struct mng *m, struct mpool *p, uint32_t share, json_t *j)
+{
+    struct stored_part v = { 0 };
+    struct mtask_node *n = NULL;
+
+    if (json_row_read(&part_row, j, &v) < 0 || v.no == 0 || part_find(m, v.no) != NULL)
+        return SQ_EPROTO;
+    if (v.node != 0 && (n = task_node_at(m, v.node)) == NULL)
+        return SQ_ENOMEM;
+    m->tasks.next_part = (part_no)u64_max(m->tasks.next_part, (uint64_t)v.no + 1);
+    return part_set(m, p, share, v.no, n, v.epoch, v.opened);
+}
+
+int pool_load(struct mng *m, const char *key, json_t *j, struct err *e)
+{
+    json_t *d = json_object_get(j, "def"), *parts = json_object_get(j, "parts"), *x;
+    uint32_t n = (uint32_t)json_array_size(parts);
+    struct pool_def def = { 0 };
+    struct mpool *p = NULL;
+    size_t i;
+    int rc = def_from_json(&def, sizeof(def), pool_def_keys, d, key, e);
+
+    if (rc == 0 && (n == 0 || n > PARTS_MAX || pool_find(m, def.match) != NULL))
+        rc = SQ_EPROTO;
+    if (rc == 0 && (p = pool_new(m, &def, n)) == NULL)
+        rc = SQ_ENOMEM;
+    cfg_clear(&def, pool_def_keys);
+    if (p != NULL)
+        p->version = (uint64_t)json_integer_value(json_object_get(j, "version"));
+    for (i = 0; rc == 0 && (x = json_array_get(parts, i)) != NULL; i++)
+        rc = part_load(m, p, (uint32_t)i, x);
+    return rc == 0 ? 0 : err_set(e, rc, "stored record %s: %s", key, sq_strerror(rc));
+}

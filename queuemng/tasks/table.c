@@ -1,0 +1,143 @@
+/* table.c: see the header. */
+#include "queuemng/tasks/table.h"
+
+#include <assert.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "queuemng/state/state.h"
+
+/* ---- pools and partitions -------------------------------------------------------- */
+
+struct mpool *pool_find(const struct mng *m, const char *match)
+{
+    each_pool(m, p)
+        if (strcmp(p->def.match, match) == 0)
+            return p;
+    return NULL;
+}
+
+struct mpart *part_find(const struct mng *m, part_no no)
+{
+    return map_get_ptr(&m->tasks.part_by_no, no);
+}
+
+static void pool_link(struct mng *m, struct mpool *p)
+{
+    each_pool(m, x)
+        if (pool_def_compare(&p->def, &x->def) < 0) {
+            list_insert_after(&m->tasks.pools, x->in.prev, &p->in);
+            return;
+        }
+    list_push_back(&m->tasks.pools, &p->in);
+}
+
+struct mpool *pool_new(struct mng *m, const struct pool_def *d, uint32_t n)
+{
+    struct mpool *p = calloc(1, sizeof(*p));
+    struct mpart *v = calloc(n, sizeof(*v));
+
+    assert(n > 0 && n <= PARTS_MAX && pool_find(m, d->match) == NULL);
+    if (p == NULL || v == NULL || cfg_copy(&p->def, sizeof(p->def), pool_def_keys, d) < 0) {
+        free(p);
+        free(v);
+        return NULL;
+    }
+    p->n = n;
+    p->part = v;
+    pool_link(m, p);
+    return p;
+}
+
+void part_unset(struct mng *m, struct mpart *x)
+{
+    if (x->no != 0)
+        (void)map_del(&m->tasks.part_by_no, x->no);
+    if (x->node != NULL)
+        x->node->n_parts--;
+    *x = (struct mpart){ 0 };
+}
+
+int part_set(struct mng *m, struct mpool *p, uint32_t share, part_no no,
+             struct mtask_node *owner, uint64_t epoch, bool opened)
+{
+    struct mpart *x = &p->part[share];
+
+    assert(share < p->n && no != 0 && x->no == 0);
+    if (map_set_ptr(&m->tasks.part_by_no, no, x) < 0)
+        return SQ_ENOMEM;
+    *x = (struct mpart){ .no = no, .pool = p, .node = owner, .epoch = epoch, .opened = opened };
+    if (owner != NULL)
+        owner->n_parts++;
+    return 0;
+}
+
+void pool_free(struct mng *m, struct mpool *p)
+{
+    for (uint32_t i = 0; i < p->n; i++)
+        part_unset(m, &p->part[i]);
+    list_remove(&m->tasks.pools, &p->in);
+    cfg_clear(&p->def, pool_def_keys);
+    free(p->part);
+    free(p);
+}
+
+bool pool_sum(const struct mpool *p, struct part_status_row *sum)
+{
+    bool known = true;
+
+    *sum = (struct part_status_row){ 0 };
+    for (uint32_t i = 0; i < p->n; i++) {
+        const struct part_status_row *st = &p->part[i].st;
+
+        known = known && (p->part[i].confirmed || !p->part[i].opened);
+        sum->scheduled += st->scheduled;
+        sum->waiting += st->waiting;
+        sum->running += st->running;
+        sum->final += st->final;
+        sum->dead += st->dead;
+        sum->queues += st->queues;
+        sum->oldest_ms = u64_max(sum->oldest_ms, st->oldest_ms);
+        sum->accepted += st->accepted;
+        sum->started += st->started;
+        sum->succeeded += st->succeeded;
+        sum->retried += st->retried;
+    }
+    return known;
+}
+
+/* ---- task nodes ------------------------------------------------------------------ */
+
+struct mtask_node *task_node_at(struct mng *m, node_no no)
+{
+    struct mtask_node *n;
+
+    each_task_node(m, x)
+        if (x->no == no)
+            return x;
+    n = calloc(1, sizeof(*n));
+    if (n == NULL)
+        return NULL;
+    n->no = no;
+    n->down_ms = m->now_ms;
+    list_push_back(&m->tasks.nodes, &n->in);
+    m->tasks.next_node = (node_no)u64_max(m->tasks.next_node, (uint64_t)no + 1);
+    return n;
+}
+
+struct mtask_node *task_node_of(const struct mng *m, peer_no p)
+{
+    return map_get_ptr(&m->tasks.peer_node, p);
+}
+
+/* ---- what has changed ------------------------------------------------------------ */
+
+void pool_put_later(struct mng *m, struct mpool *p)
+{
+    p->put = m->tasks.put = true;
+}
+
+void task_map_changed(struct mng *m)
+{
+    m->tasks.map_version++;
+}

@@ -1,0 +1,32 @@
+/* table.h: the tables of pools, of their partitions, and of task nodes: made, found, freed; and
+ * what of them has changed, for the end of the step. A partition's number is never used again. */
+#ifndef SEGQ_QUEUEMNG_TASKS_TABLE_H
+#define SEGQ_QUEUEMNG_TASKS_TABLE_H
+
+#include "queuemng/state/tasks.h"
+
+struct mng;
+
+struct mpool *pool_find(const struct mng *m, const char *match); /* NULL: there is none */
+/* With n shares that have no partition yet; the definition is copied. NULL: no memory. */
+struct mpool *pool_new(struct mng *m, const struct pool_def *d, uint32_t n);
+void pool_free(struct mng *m, struct mpool *p);
+/* What its partitions reported last, as a sum; the oldest of all. True: all are known. */
+bool pool_sum(const struct mpool *p, struct part_status_row *sum);
+
+struct mpart *part_find(const struct mng *m, part_no no); /* NULL: there is none */
+/* Makes a share this partition. 0 or SQ_ENOMEM. */
+SQ_CHECK int part_set(struct mng *m, struct mpool *p, uint32_t share, part_no no,
+                      struct mtask_node *owner, uint64_t epoch, bool opened);
+void part_unset(struct mng *m, struct mpart *x);
+
+/* Made if it is not there. NULL: no memory. */
+struct mtask_node *task_node_at(struct mng *m, node_no no);
+struct mtask_node *task_node_of(const struct mng *m, peer_no p); /* NULL: of no task node */
+
+/* Stored with the end of this step. */
+void pool_put_later(struct mng *m, struct mpool *p);
+/* Told to routers with the end of this step. */
+void task_map_changed(struct mng *m);
+
+#endif

@@ -1,0 +1,145 @@
+/* task_nodes.c: see the header. */
+#include "queuemng/tasks/task_nodes.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "common/base/log.h"
+#include "queuemng/state/out.h"
+#include "queuemng/state/state.h"
+#include "queuemng/tasks/parts.h"
+#include "queuemng/tasks/records.h"
+#include "queuemng/tasks/table.h"
+
+#define LOG_MODULE "tasks"
+
+static struct mtask_node *by_name(struct mng *m, const char *name)
+{
+    struct mtask_node *n;
+
+    each_task_node(m, x)
+        if (strcmp(x->name, name) == 0)
+            return x;
+    n = task_node_at(m, m->tasks.next_node);
+    if (n != NULL)
+        strncpy(n->name, name, NAME_MAX_LEN);
+    return n;
+}
+
+void task_node_up(struct mng *m, peer_no p, const char *name, uint64_t incarnation)
+{
+    struct mtask_node *n = by_name(m, name);
+
+    if (n == NULL || map_set_ptr(&m->tasks.peer_node, p, n) < 0) {
+        log_error("event=no_memory what=node node=%s", name);
+        m->out->box.failed = true;
+        return;
+    }
+    if (n->peer != 0)
+        (void)map_del(&m->tasks.peer_node, n->peer); /* the older link is not heard any more */
+    n->peer = p;
+    n->registered = n->foreign = false;
+    if (n->incarnation != incarnation)
+        log_info("event=node_up node=%s incarnation=%016llx", name,
+                 (unsigned long long)incarnation);
+    n->incarnation = incarnation;
+}
+
+static void unconfirm(struct mng *m, const struct mtask_node *n)
+{
+    each_pool(m, p)
+        for (uint32_t i = 0; i < p->n; i++)
+            if (p->part[i].node == n)
+                p->part[i].confirmed = false;
+}
+
+void task_node_down(struct mng *m, struct mtask_node *n)
+{
+    assert(n->peer != 0);
+    (void)map_del(&m->tasks.peer_node, n->peer);
+    n->peer = 0;
+    n->registered = n->foreign = false;
+    n->down_ms = m->now_ms;
+    unconfirm(m, n);
+    log_warn("event=node_down node=%s partitions=%u", n->name, n->n_parts);
+}
+
+/* As for segment nodes (nodes/registration.c): its tasks belong to another store's managers. */
+static bool is_foreign(struct mng *m, struct mtask_node *n, const struct msg_task_reg *g)
+{
+    n->foreign = g->store != 0 && g->store != m->cluster_id;
+    if (n->foreign)
+        log_error("event=foreign_node node=%s epoch=%llu seen=%llu do=\"its tasks belong to "
+                  "managers with another store: end this manager, give it theirs (redis, "
+                  "data_dir), or delete the node's journal\"",
+                  n->name, (unsigned long long)m->epoch, (unsigned long long)g->epoch_seen);
+    return n->foreign;
+}
+
+static void on_task_reg(struct mng *m, struct mtask_node *n, const struct msg_task_reg *g)
+{
+    struct msg_task_ok *ok;
+
+    if (is_foreign(m, n, g))
+        return;
+    if (g->epoch_seen > m->epoch) {
+        m->fenced_by = u64_max(m->fenced_by, g->epoch_seen);
+        log_error("event=fenced node=%s seen=%llu epoch=%llu "
+                  "note=\"another manager commands this node\"",
+                  n->name, (unsigned long long)g->epoch_seen, (unsigned long long)m->epoch);
+    }
+    if (strcmp(n->addr, g->addr) != 0)
+        task_map_changed(m);
+    strncpy(n->addr, g->addr, sizeof(n->addr) - 1);
+    strncpy(n->admin, g->admin, sizeof(n->admin) - 1);
+    n->registered = true;
+    n->silent = false;
+    task_node_put(m, n);
+    ok = &mng_to(m, n->peer, MSG_TASK_OK)->task_ok;
+    ok->epoch = m->epoch;
+    ok->no = n->no;
+    ok->store = m->cluster_id;
+    unconfirm(m, n);
+    parts_listed(m, n, g);
+    log_info("event=node_registered node=%s partitions=%u addr=%s", n->name, n->n_parts, n->addr);
+}
+
+void task_node_msg(struct mng *m, struct mtask_node *n, const struct msg *g)
+{
+    assert(n->peer != 0);
+    if (n->foreign && g->type != MSG_TASK_REG)
+        return;
+    switch (g->type) {
+    case MSG_TASK_REG:
+        on_task_reg(m, n, &g->task_reg);
+        break;
+#define X(name, number, member, ways)                                                    \
+    case MSG_##name:                                                                     \
+        on_##member(m, n, &g->member);                                                   \
+        break;
+        MSG_TASK_REPORTS(X)
+#undef X
+    case MSG_ERROR:
+        log_warn("event=refused node=%s code=%d about=%s text=%s", n->name, g->error.code,
+                 msg_name((enum msg_type)g->error.about),
+                 log_q(g->error.text, strnlen(g->error.text, 200)));
+        if (g->error.code == SQ_ESTALE)
+            m->fenced_by = u64_max(m->fenced_by, m->epoch);
+        break;
+    default:
+        log_warn("event=unexpected node=%s type=%s", n->name, msg_name(g->type));
+        break;
+    }
+}
+
+void task_nodes_tick(struct mng *m)
+{
+    each_task_node(m, n) {
+        if (n->peer != 0 || n->silent || m->now_ms - n->down_ms < m->opts.lost_after_ms)
+            continue;
+        n->silent = true;
+        log_error("event=task_node_silent node=%s silent_ms=%lld partitions=%u "
+                  "note=\"their tasks wait for it\"", n->name,
+                  (long long)(m->now_ms - n->down_ms), n->n_parts);
+    }
+}

@@ -54,6 +54,7 @@ struct mng *mng_new(const struct mng_opts *o)
     map_init(&m->queue_by_name, rng_u64(&m->rng));
     list_init(&m->tasks.pools);
     list_init(&m->tasks.nodes);
+    list_init(&m->tasks.gone);
     map_init(&m->tasks.part_by_no, 0);
     map_init(&m->tasks.peer_node, 0);
     m->tasks.next_part = m->tasks.next_node = 1;
@@ -77,6 +78,8 @@ void mng_free(struct mng *m)
         pool_free(m, p);
     each_task_node(m, n)
         free(n);
+    each_gone(m, g)
+        free(g);
     map_fini(&m->tasks.part_by_no);
     map_fini(&m->tasks.peer_node);
     map_fini(&m->queue_by_id);

@@ -46,17 +46,26 @@ struct mpool {
     struct list_node in;
 };
 
+struct mgone { /* a partition whose pool is removed, and which its node may still have */
+    part_no no;
+    node_no node;
+    msec_t told_ms; /* PART_DROP, for the first time on its link; 0: not on this one */
+    struct list_node in;
+};
+
 struct mtasks {
     struct list pools; /* mpool.in, by pool_def_compare(); owned */
     struct list nodes; /* mtask_node.in; owned */
+    struct list gone;  /* mgone.in; owned */
     struct map part_by_no, peer_node;
     part_no next_part;
     node_no next_node;
-    bool put;             /* next_part, next_node */
+    bool put;             /* next_part, next_node, gone; some pool */
     uint64_t map_version; /* of what routers are told; 0: there was never a pool */
 };
 
 #define each_pool(m, p)      list_each_of(&(m)->tasks.pools, struct mpool, in, p)
 #define each_task_node(m, n) list_each_of(&(m)->tasks.nodes, struct mtask_node, in, n)
+#define each_gone(m, g)      list_each_of(&(m)->tasks.gone, struct mgone, in, g)
 
 #endif

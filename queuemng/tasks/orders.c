@@ -29,13 +29,16 @@ void part_tell(struct mng *m, struct mpart *p)
     p->told_ms = m->now_ms;
 }
 
-void part_drop(struct mng *m, const struct mtask_node *n, part_no no)
+void part_drop(struct mng *m, const struct mtask_node *n, struct mgone *g)
 {
-    struct msg_part_drop *g;
+    struct msg_part_drop *d;
 
+    assert(g->node == n->no);
     if (!n->registered)
-        return; /* when it registers */
-    g = &mng_to(m, n->peer, MSG_PART_DROP)->part_drop;
-    g->epoch = m->epoch;
-    g->part = no;
+        return;
+    d = &mng_to(m, n->peer, MSG_PART_DROP)->part_drop;
+    d->epoch = m->epoch;
+    d->part = g->no;
+    if (g->told_ms == 0)
+        g->told_ms = m->now_ms;
 }

@@ -2,6 +2,7 @@
 #include "queuemng/tasks/parts.h"
 
 #include <assert.h>
+#include <stdlib.h>
 
 #include "common/base/log.h"
 #include "queuemng/state/state.h"
@@ -10,6 +11,8 @@
 #include "queuemng/tasks/table.h"
 
 #define LOG_MODULE "tasks"
+
+#define DROPPED_MS 10000 /* a status this long after PART_DROP knows of it */
 
 #define each_part(p, x) for (struct mpart *x = (p)->part; x < (p)->part + (p)->n; x++)
 
@@ -55,17 +58,20 @@ void parts_tick(struct mng *m)
 
 /* ---- what nodes have ------------------------------------------------------------- */
 
-/* A node has what is no share of any pool (any more). */
+/* A node has what is no share of any pool: one that was removed while it was away, or one that was
+ * never given out: then what we kept is an old copy, and its tasks are let be. */
 static void unknown(struct mng *m, const struct mtask_node *n, part_no no)
 {
-    if (no < m->tasks.next_part) {
+    struct mgone *g = gone_find(m, no);
+
+    if (g != NULL && g->node == n->no) {
         log_warn("event=partition_removed part=%u node=%s", no, n->name);
-        part_drop(m, n, no);
+        g->told_ms = 0;
+        part_drop(m, n, g);
         return;
     }
-    /* Never given out: what we kept is older than this. At least no new one gets its number. */
     log_error("event=foreign_partition part=%u node=%s", no, n->name);
-    if (no < UINT32_MAX / 2) {
+    if (no >= m->tasks.next_part && no < UINT32_MAX / 2) { /* at least no new one gets its number */
         m->tasks.next_part = no + 1;
         m->tasks.put = true;
     }
@@ -111,6 +117,31 @@ void parts_listed(struct mng *m, struct mtask_node *n, const struct msg_task_reg
     }
 }
 
+static bool has(const struct msg_part_status *g, part_no no)
+{
+    for (uint32_t i = 0; i < g->n; i++)
+        if (g->v[i].part == no)
+            return true;
+    return false;
+}
+
+/* What was to be dropped, and is, or is not yet. A status that left before the order came does not
+ * count. */
+static void gone_look(struct mng *m, const struct mtask_node *n, const struct msg_part_status *s)
+{
+    each_gone(m, g) {
+        if (g->node != n->no)
+            continue;
+        if (g->told_ms == 0 || has(s, g->no))
+            part_drop(m, n, g);
+        else if (m->now_ms - g->told_ms >= DROPPED_MS) {
+            list_remove(&m->tasks.gone, &g->in);
+            free(g);
+            m->tasks.put = true;
+        }
+    }
+}
+
 void on_part_status(struct mng *m, struct mtask_node *n, const struct msg_part_status *g)
 {
     if (g->epoch != m->epoch || !n->registered)
@@ -118,8 +149,6 @@ void on_part_status(struct mng *m, struct mtask_node *n, const struct msg_part_s
     for (uint32_t i = 0; i < g->n; i++) {
         struct mpart *p = part_find(m, g->v[i].part);
 
-        if (p == NULL)
-            unknown(m, n, g->v[i].part);
         if (p == NULL || p->node != n || p->epoch != g->v[i].part_epoch)
             continue;
         p->st = g->v[i];
@@ -130,4 +159,5 @@ void on_part_status(struct mng *m, struct mtask_node *n, const struct msg_part_s
         pool_put_later(m, p->pool);
         task_map_changed(m);
     }
+    gone_look(m, n, g);
 }

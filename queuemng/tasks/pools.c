@@ -92,6 +92,20 @@ int pool_define(struct mng *m, const struct pool_def *d, struct err *e)
     return p == NULL ? pool_make(m, &fit, e) : pool_change(m, p, &fit, e);
 }
 
+static void remove_part(struct mng *m, struct mpart *x)
+{
+    const struct mtask_node *n = x->node;
+    part_no no = x->no;
+    struct mgone *g;
+
+    part_unset(m, x);
+    g = gone_add(m, no, n->no);
+    if (g != NULL)
+        part_drop(m, n, g);
+    else
+        m->out->box.failed = true;
+}
+
 void pool_remove(struct mng *m, struct mpool *p)
 {
     char key[96];
@@ -99,7 +113,7 @@ void pool_remove(struct mng *m, struct mpool *p)
     log_warn("event=pool_removed pool=%s partitions=%u", p->def.match, p->n);
     for (uint32_t i = 0; i < p->n; i++)
         if (p->part[i].node != NULL)
-            part_drop(m, p->part[i].node, p->part[i].no);
+            remove_part(m, &p->part[i]);
     snprintf(key, sizeof(key), "pool/%s", p->def.match);
     out_del(m, key);
     pool_free(m, p);

@@ -18,10 +18,12 @@ struct stored_part {
     bool opened;
 };
 
+#define GONE(member)       ROW_FIELD(#member, ROW_UINT, struct mgone, member)
 #define TASKS(member)      ROW_FIELD(#member, ROW_UINT, struct mtasks, member)
 #define NODE(kind, member) ROW_FIELD(#member, kind, struct mtask_node, member)
 #define PART(kind, member) ROW_FIELD(#member, kind, struct stored_part, member)
 static const struct json_row tasks_row = ROW_OBJECT(TASKS(next_part), TASKS(next_node));
+static const struct json_row gone_row = ROW_ARRAY(GONE(no), GONE(node));
 static const struct json_row task_node_row =
     ROW_OBJECT(NODE(ROW_UINT, no), NODE(ROW_TEXT, name), NODE(ROW_TEXT, addr),
                NODE(ROW_TEXT, admin));
@@ -59,9 +61,17 @@ static void pool_put(struct mng *m, const struct mpool *p)
 
 void tasks_put(struct mng *m)
 {
-    if (!m->tasks.put || !m->started)
+    json_t *gone = json_array(), *j;
+
+    if (!m->tasks.put || !m->started) {
+        json_decref(gone);
         return;
-    out_put_json(m, "tasks", json_row_write(&tasks_row, &m->tasks));
+    }
+    each_gone(m, g)
+        json_array_append_new(gone, json_row_write(&gone_row, g));
+    j = json_row_write(&tasks_row, &m->tasks);
+    json_object_set_new(j, "gone", gone);
+    out_put_json(m, "tasks", j);
     each_pool(m, p) {
         if (p->put)
             pool_put(m, p);
@@ -75,9 +85,20 @@ void tasks_put(struct mng *m)
 int tasks_load(struct mng *m, json_t *j)
 {
     struct mtasks v = { 0 };
+    json_t *x;
+    size_t i;
 
     if (json_row_read(&tasks_row, j, &v) < 0)
         return SQ_EPROTO;
+    json_array_foreach(json_object_get(j, "gone"), i, x) {
+        struct mgone g = { 0 };
+
+        if (json_row_read(&gone_row, x, &g) < 0 || g.no == 0 || g.node == 0)
+            return SQ_EPROTO;
+        if (gone_add(m, g.no, g.node) == NULL)
+            return SQ_ENOMEM;
+    }
+    m->tasks.put = false;
     m->tasks.next_part = (part_no)u64_max(m->tasks.next_part, v.next_part);
     m->tasks.next_node = (node_no)u64_max(m->tasks.next_node, v.next_node);
     m->tasks.map_version = 1; /* there was a pool once: routers are told what is left */

@@ -106,6 +106,28 @@ bool pool_sum(const struct mpool *p, struct part_status_row *sum)
     return known;
 }
 
+struct mgone *gone_find(const struct mng *m, part_no no)
+{
+    each_gone(m, g)
+        if (g->no == no)
+            return g;
+    return NULL;
+}
+
+struct mgone *gone_add(struct mng *m, part_no no, node_no node)
+{
+    struct mgone *g = calloc(1, sizeof(*g));
+
+    if (g == NULL)
+        return NULL;
+    assert(no != 0 && node != 0 && part_find(m, no) == NULL);
+    g->no = no;
+    g->node = node;
+    list_push_back(&m->tasks.gone, &g->in);
+    m->tasks.put = true;
+    return g;
+}
+
 /* ---- task nodes ------------------------------------------------------------------ */
 
 struct mtask_node *task_node_at(struct mng *m, node_no no)

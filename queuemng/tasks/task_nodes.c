@@ -47,6 +47,9 @@ void task_node_up(struct mng *m, peer_no p, const char *name, uint64_t incarnati
 
 static void unconfirm(struct mng *m, const struct mtask_node *n)
 {
+    each_gone(m, g)
+        if (g->node == n->no)
+            g->told_ms = 0;
     each_pool(m, p)
         for (uint32_t i = 0; i < p->n; i++)
             if (p->part[i].node == n)

@@ -1,0 +1,251 @@
+/* test_mng_tasks.c: pools of task queues, their partitions, and the nodes that have them. */
+#include "tests/lib/poolrig.h"
+
+#include <criterion/criterion.h>
+
+#include "tests/lib/quiet.h"
+
+static struct pr *rig(unsigned nodes, const char *pool)
+{
+    struct pr *r = pr_new(1);
+    struct err e = { 0 };
+
+    for (unsigned i = 0; i < nodes; i++)
+        pr_node_run(r, (int)i, true);
+    cr_assert_eq(pr_pool(r, pool, &e), 0, "%s", e.text);
+    return r;
+}
+
+static void good(struct pr *r)
+{
+    cr_assert_str_empty(r->why, "%s", r->why);
+}
+
+static void done(struct pr *r)
+{
+    good(r);
+    pr_free(r);
+}
+
+Test(mng_tasks, a_pool_gets_its_partitions_and_routers_the_map)
+{
+    struct pr *r = rig(1, "{\"match\": \"images\", \"max_body\": \"1k\"}");
+
+    pr_run(r, 3000);
+    cr_assert_eq(r->map.n_pools, 1);
+    cr_expect_str_eq(r->map.pools[0].match, "images");
+    cr_expect_eq(r->map.pools[0].max_body, 1024);
+    cr_assert_eq(r->map.pools[0].n, 1);
+    cr_expect_eq(r->map.n_nodes, 1);
+    cr_expect_str_eq(r->map.nodes[0].addr, "10.0.0.1:7400");
+    cr_expect(pr_submit(r, 0, 0));
+    done(r);
+}
+
+Test(mng_tasks, nodes_that_come_together_share_a_pool)
+{
+    struct pr *r = rig(3, "{\"match\": \"ride/*\"}");
+
+    pr_run(r, 3000);
+    pr_all_served(r);
+    for (int i = 0; i < 3; i++)
+        cr_expect_geq(r->node[i].n, 5, "node %d has %u", i, r->node[i].n);
+    cr_expect_eq(r->node[0].n + r->node[1].n + r->node[2].n, 16);
+    done(r);
+}
+
+Test(mng_tasks, names_go_before_patterns_and_long_patterns_before_short_ones)
+{
+    struct pr *r = rig(1, "{\"match\": \"*\"}");
+    static const char *const want[] = { "ride/1", "ride/x*", "ride/*", "*" };
+    struct err e;
+
+    cr_assert_eq(pr_pool(r, "{\"match\": \"ride/*\"}", &e), 0);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"ride/1\"}", &e), 0);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"ride/x*\"}", &e), 0);
+    pr_run(r, 2000);
+    cr_assert_eq(r->map.n_pools, 4);
+    for (unsigned i = 0; i < 4; i++)
+        cr_expect_str_eq(r->map.pools[i].match, want[i]);
+    done(r);
+}
+
+Test(mng_tasks, a_node_that_is_away_keeps_its_partitions)
+{
+    struct pr *r = rig(1, "{\"match\": \"images\"}");
+    part_no no;
+
+    pr_run(r, 3000);
+    no = r->map.pools[0].v[0].part;
+    cr_assert(pr_submit(r, 0, 0));
+    pr_node_run(r, 0, false);
+    pr_node_run(r, 1, true);
+    pr_run(r, 60000);
+    cr_expect_eq(r->node[1].n, 0, "its tasks are on the disk of the other one");
+    pr_node_run(r, 0, true);
+    pr_run(r, 3000);
+    cr_expect_eq(r->map.pools[0].v[0].part, no);
+    cr_expect_eq(r->node[0].part[0].tasks, 1);
+    cr_expect(pr_submit(r, 0, 0));
+    done(r);
+}
+
+Test(mng_tasks, a_manager_that_restarts_knows_the_owners_before_they_come)
+{
+    struct pr *r = rig(2, "{\"match\": \"ride/*\", \"partitions\": 4}");
+
+    pr_run(r, 3000);
+    pr_manager_end(r);
+    pr_node_run(r, 0, false);
+    pr_node_run(r, 1, false);
+    r->map.n_pools = 0;
+    pr_manager_begin(r);
+    pr_run(r, 3000);
+    cr_assert_eq(r->map.n_pools, 1);
+    cr_assert_eq(r->map.pools[0].n, 4);
+    for (unsigned i = 0; i < 4; i++)
+        cr_expect_neq(r->map.pools[0].v[i].node, 0);
+    cr_expect_eq(r->map.n_nodes, 2);
+    done(r);
+}
+
+Test(mng_tasks, a_partition_that_a_node_lost_gets_another_number)
+{
+    struct pr *r = rig(1, "{\"match\": \"images\"}");
+    part_no no;
+
+    pr_run(r, 3000);
+    no = r->map.pools[0].v[0].part;
+    cr_assert(pr_submit(r, 0, 0));
+    pr_node_wipe(r, 0);
+    pr_run(r, 3000);
+    cr_expect_neq(r->map.pools[0].v[0].part, no);
+    cr_expect(pr_submit(r, 0, 0));
+    done(r);
+}
+
+Test(mng_tasks, an_order_is_repeated_until_the_node_reports_the_partition)
+{
+    struct pr *r = rig(1, "{\"match\": \"images\"}");
+
+    r->node[0].mute = true;
+    pr_run(r, 5000);
+    cr_expect_eq(r->map.pools[0].v[0].node, 0, "routers are not told before");
+    r->node[0].mute = false;
+    pr_run(r, 2000);
+    cr_expect(pr_submit(r, 0, 0));
+    done(r);
+}
+
+Test(mng_tasks, a_pause_reaches_nodes_and_routers)
+{
+    struct pr *r = rig(1, "{\"match\": \"images\"}");
+    struct err e;
+
+    pr_run(r, 3000);
+    cr_assert_eq(mng_pool_pause(r->m, r->now, "images", true, &r->out, &e), 0);
+    pr_flush(r);
+    pr_run(r, 1000);
+    cr_expect(r->node[0].part[0].paused);
+    cr_expect(r->map.pools[0].paused);
+    cr_assert_eq(mng_pool_pause(r->m, r->now, "images", false, &r->out, &e), 0);
+    pr_flush(r);
+    pr_run(r, 1000);
+    cr_expect_not(r->node[0].part[0].paused);
+    cr_expect_eq(mng_pool_pause(r->m, r->now, "other", true, &r->out, &e), SQ_EUNKNOWN);
+    done(r);
+}
+
+Test(mng_tasks, the_number_of_partitions_stays)
+{
+    struct pr *r = rig(1, "{\"match\": \"ride/*\", \"partitions\": 4}");
+    struct err e;
+
+    cr_expect_eq(pr_pool(r, "{\"match\": \"ride/*\", \"partitions\": 5}", &e), SQ_ECONFLICT);
+    cr_expect_eq(pr_pool(r, "{\"match\": \"ride/*\", \"lease\": \"1m\"}", &e), 0, "%s", e.text);
+    cr_expect_eq(mng_pool_get(r->m, "ride/*", NULL)->partitions, 4);
+    cr_expect_eq(pr_pool(r, "{\"match\": \"big\", \"partitions\": 4096}", &e), SQ_ECONFLICT);
+    done(r);
+}
+
+Test(mng_tasks, a_pool_with_tasks_is_removed_by_force_alone)
+{
+    struct pr *r = rig(1, "{\"match\": \"images\"}");
+    struct err e;
+
+    pr_run(r, 3000);
+    cr_assert(pr_submit(r, 0, 0));
+    pr_run(r, 2000);
+    cr_expect_eq(mng_pool_delete(r->m, r->now, "images", false, &r->out, &e), SQ_ECONFLICT);
+    cr_assert_eq(mng_pool_delete(r->m, r->now, "images", true, &r->out, &e), 0);
+    pr_flush(r);
+    pr_run(r, 1000);
+    cr_expect_eq(r->node[0].n, 0, "the node is told to drop it");
+    cr_expect_eq(r->map.n_pools, 0);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"images\"}", &e), 0);
+    pr_run(r, 3000);
+    cr_expect_neq(r->map.pools[0].v[0].part, 1, "no number is used again");
+    done(r);
+}
+
+Test(mng_tasks, a_node_that_was_away_drops_what_a_removed_pool_left_there)
+{
+    struct pr *r = rig(1, "{\"match\": \"images\"}");
+    struct err e;
+
+    pr_run(r, 3000);
+    pr_node_run(r, 0, false);
+    cr_expect_eq(mng_pool_delete(r->m, r->now, "images", false, &r->out, &e), SQ_ECONFLICT,
+                 "nobody knows what is there");
+    cr_assert_eq(mng_pool_delete(r->m, r->now, "images", true, &r->out, &e), 0);
+    pr_flush(r);
+    pr_node_run(r, 0, true);
+    pr_run(r, 1000);
+    cr_expect_eq(r->node[0].n, 0);
+    done(r);
+}
+
+Test(mng_tasks, a_node_of_another_store_gets_no_orders)
+{
+    struct pr *r = rig(0, "{\"match\": \"images\"}");
+
+    r->node[0].store = 4711;
+    pr_node_run(r, 0, true);
+    pr_run(r, 3000);
+    cr_expect_eq(r->node[0].n, 0);
+    cr_expect_eq(r->node[0].store, 4711);
+    done(r);
+}
+
+Test(mng_tasks, a_node_with_a_later_manager_fences_this_one)
+{
+    struct pr *r = rig(0, "{\"match\": \"images\"}");
+
+    r->node[0].mng_epoch = 100;
+    pr_node_run(r, 0, true);
+    pr_run(r, 1000);
+    cr_expect_geq(mng_fenced_by(r->m), 1);
+    done(r);
+}
+
+Test(mng_tasks, a_partition_that_was_never_given_out_is_left_alone)
+{
+    struct pr *r = rig(0, "{\"match\": \"images\"}");
+
+    r->node[0].n = 1;
+    r->node[0].part[0] = (struct pr_part){ .no = 77, .epoch = 1, .tasks = 1 };
+    r->tasks[77] = 1;
+    pr_node_run(r, 0, true);
+    pr_run(r, 3000);
+    cr_expect_not_null(pr_has(&r->node[0], 77));
+    done(r);
+}
+
+Test(mng_tasks, without_pools_routers_hear_nothing_of_tasks)
+{
+    struct pr *r = pr_new(1);
+
+    pr_run(r, 3000);
+    cr_expect_eq(r->maps, 0);
+    done(r);
+}

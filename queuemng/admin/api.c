@@ -9,6 +9,7 @@
 #include "queuemng/admin/live.h"
 #include "queuemng/admin/nodes.h"
 #include "queuemng/admin/page.h"
+#include "queuemng/admin/pools.h"
 #include "queuemng/admin/queues.h"
 #include "queuemng/admin/trace.h"
 
@@ -28,6 +29,17 @@ static const char *split(struct admin_call *c, const char *path)
     return path[n + 1] != 0 ? path + n + 1 : NULL;
 }
 
+/* The whole rest of the path: names of task queues have slashes. */
+static bool pool_name(struct admin_call *c, const char *path)
+{
+    size_t n = strlen(path);
+
+    if (n == 0 || n > NAME_MAX_LEN)
+        return false;
+    memcpy(c->name, path, n + 1);
+    return true;
+}
+
 struct read { /* answered to GET */
     const char *path;
     void (*answer)(struct admin_call *c);
@@ -36,7 +48,9 @@ static const struct read of_each[] = { { "manager", admin_manager }, { "audit", 
 static const struct read of_leader[] = { { "cluster", admin_cluster }, { "live", admin_live },
                                          { "history", admin_history },
                                          { "targets", admin_targets },
-                                         { "queues", admin_queues } };
+                                         { "queues", admin_queues },
+                                         { "pools", admin_pools },
+                                         { "task-queues", admin_task_queues } };
 
 /* True: it is one of them, and answered. */
 static bool read(struct admin_call *c, const char *path, const struct read *v, size_t n)
@@ -64,6 +78,8 @@ static void route(struct admin_call *c, const char *path)
         return;
     else if (strncmp(path, "queues/", 7) == 0 && (verb = split(c, path + 7)) != NULL)
         verb[0] == '\0' ? admin_queue(c) : admin_order(c, verb);
+    else if (strncmp(path, "pools/", 6) == 0 && pool_name(c, path + 6))
+        admin_pool(c);
     else if (strncmp(path, "nodes/", 6) == 0 && (verb = split(c, path + 6)) != NULL)
         admin_node(c, verb);
     else if (strncmp(path, "tickets/", 8) == 0 && strcmp(c->q->method, "GET") == 0)

@@ -12,7 +12,7 @@
 
 #include "common/base/log.h"
 #include "common/net/ev.h"
-#include "queuemng/admin/queues.h"
+#include "queuemng/admin/definitions.h"
 
 #define LOG_MODULE "audit"
 #define WHO_MAX      64
@@ -34,14 +34,15 @@ static void on_node(void *ctx, const void *view)
         a->j = json_pack("{s:b}", "draining", n->draining);
 }
 
-/* The part of the path behind `prefix`, up to the next slash; false: it has none. */
-static bool name_in(const char *path, const char *prefix, char name[NAME_MAX_LEN + 1])
+/* The part of the path behind `prefix`, up to the next of `end`; false: it has none. */
+static bool name_in(const char *path, const char *prefix, const char *end,
+                    char name[NAME_MAX_LEN + 1])
 {
     size_t n = strlen(prefix), len;
 
     if (strncmp(path, prefix, n) != 0)
         return false;
-    len = strcspn(path + n, "/");
+    len = strcspn(path + n, end);
     if (len == 0 || len > NAME_MAX_LEN)
         return false;
     memcpy(name, path + n, len);
@@ -53,10 +54,13 @@ static bool name_in(const char *path, const char *prefix, char name[NAME_MAX_LEN
 static json_t *subject(struct admin_change *x, struct mng_service *s)
 {
     if (strcmp(x->kind, "queue") == 0) {
-        uint64_t version = 0;
-        const struct queue_def *d = mng_queue_get(s->mng, x->name, &version);
+        const struct queue_def *d = mng_queue_get(s->mng, x->name, NULL);
 
-        return d != NULL ? admin_def_json(d, 0) : NULL;
+        return d != NULL ? admin_def_json(d, queue_def_keys, 0) : NULL;
+    } else if (strcmp(x->kind, "pool") == 0) {
+        const struct pool_def *d = mng_pool_get(s->mng, x->name, NULL);
+
+        return d != NULL ? admin_def_json(d, pool_def_keys, 0) : NULL;
     } else if (strcmp(x->kind, "node") == 0) {
         struct node_ask a = { x->name, NULL };
 
@@ -72,9 +76,11 @@ void admin_change_begin(struct admin_change *x, struct admin_call *c, const char
     if (strcmp(c->q->method, "GET") == 0)
         return;
     x->watched = true;
-    if (name_in(path, "queues/", x->name))
+    if (name_in(path, "queues/", "/", x->name))
         x->kind = "queue";
-    else if (name_in(path, "nodes/", x->name))
+    else if (name_in(path, "pools/", "", x->name))
+        x->kind = "pool";
+    else if (name_in(path, "nodes/", "/", x->name))
         x->kind = "node";
     x->before = subject(x, c->s);
 }

@@ -55,6 +55,13 @@ static void node_target(void *ctx, const void *view)
         target(ctx, n->admin, "segment", n->name);
 }
 
+static void task_target(void *ctx, const void *view)
+{
+    const struct mng_task_node_view *n = view;
+
+    target(ctx, n->admin, "task", n->name);
+}
+
 static void router_target(void *ctx, const void *view)
 {
     const struct mng_router_view *r = view;
@@ -69,5 +76,6 @@ void admin_targets(struct admin_call *c)
     target(list, admin_addr(c->s->admin), "queuemng", c->s->cfg->node);
     mng_each_router(c->s->mng, router_target, list);
     mng_each_node(c->s->mng, node_target, list);
+    mng_each_task_node(c->s->mng, task_target, list);
     admin_json(c->a, 200, list);
 }

@@ -8,7 +8,7 @@
 #include <string.h>
 
 #include "queuemng/admin/objects.h"
-#include "queuemng/admin/queues.h"
+#include "queuemng/admin/definitions.h"
 #include "queuemng/lead/health.h"
 
 #define QUEUES_MAX   200 /* shown in the list */
@@ -70,7 +70,7 @@ static void on_queue(void *ctx, const void *view)
     if (strcmp(q->def->name, p->name) == 0) {
         p->full = queue_json(p->m, q);
         (void)json_object_set_new(p->full, "lanes", admin_lanes_json(p->m, q->id, SEGMENTS_MAX));
-        (void)json_object_set_new(p->full, "def", admin_def_json(q->def, q->version));
+        (void)json_object_set_new(p->full, "def", admin_def_json(q->def, queue_def_keys, q->version));
     }
     if (strstr(q->def->name, p->find) != NULL)
         pick_queue(p, q);

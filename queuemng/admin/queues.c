@@ -4,59 +4,20 @@
 
 #include <assert.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <time.h>
 
+#include "queuemng/admin/definitions.h"
 #include "queuemng/lead/steps.h"
-#include "queuemng/state/def_json.h"
 
 #define RELEASE_MAX 1000000000u
 #define UNKNOWN     "queue_not_found"
-
-static void set_etag(struct admin_ans *a, uint64_t version)
-{
-    snprintf(a->etag_buf, sizeof(a->etag_buf), "\"%llu\"", (unsigned long long)version);
-    a->etag = a->etag_buf;
-}
-
-/* If-Match: * or a list of tags; true if the present version is in it. */
-static bool matches(const char *if_match, uint64_t version)
-{
-    char tag[40];
-
-    if (if_match[0] == 0 || strcmp(if_match, "*") == 0)
-        return true;
-    snprintf(tag, sizeof(tag), "\"%llu\"", (unsigned long long)version);
-    for (const char *p = if_match; *p != 0;) {
-        size_t n;
-
-        p += strspn(p, " ,\t");
-        n = strcspn(p, " ,\t");
-        if (n == strlen(tag) && memcmp(p, tag, n) == 0)
-            return true;
-        p += n;
-    }
-    return false;
-}
-
-json_t *admin_def_json(const struct queue_def *d, uint64_t version)
-{
-    json_t *j = def_json(d, queue_def_keys);
-
-    if (j != NULL && version != 0 &&
-        json_object_set_new(j, "version", json_integer((json_int_t)version)) < 0) {
-        json_decref(j);
-        return NULL;
-    }
-    return j;
-}
 
 static void add_def(void *ctx, const void *view)
 {
     const struct mng_queue_view *v = view;
 
-    (void)json_array_append_new(ctx, admin_def_json(v->def, v->version));
+    (void)json_array_append_new(ctx, admin_def_json(v->def, queue_def_keys, v->version));
 }
 
 void admin_queues(struct admin_call *c)
@@ -76,62 +37,16 @@ static void answer_def(struct admin_call *c, int status)
         admin_problem(c->a, 404, UNKNOWN, "no queue %s", c->name);
         return;
     }
-    admin_json(c->a, status, admin_def_json(d, version));
-    set_etag(c->a, version);
+    admin_answer_def(c, status, d, queue_def_keys, version);
 }
 
 /* ---- changes --------------------------------------------------------------------- */
-
-/* `version` is ours, not the table's: what was read may be written back as it is. The
- * name may be left out. */
-static int fit_body(struct cfg_node *doc, const char *name, struct err *e)
-{
-    struct cfg_node *n = cfg_node_get(doc, "name");
-
-    if (doc->kind != CFG_NODE_MAP)
-        return err_set(e, SQ_EINVAL, "the body must be a JSON object");
-    for (size_t i = 0; i < doc->n_kids; i++)
-        if (strcmp(doc->kid[i]->key, "version") == 0) {
-            cfg_node_free(doc->kid[i]);
-            memmove(&doc->kid[i], &doc->kid[i + 1],
-                    (doc->n_kids - i - 1) * sizeof(doc->kid[0]));
-            doc->n_kids--;
-            break;
-        }
-    if (n != NULL && (n->text == NULL || strcmp(n->text, name) != 0))
-        return err_set(e, SQ_EINVAL, "name: differs from the one in the path");
-    return 0;
-}
-
-static int read_def(struct admin_call *c, const struct queue_def *old, struct queue_def *d,
-                    struct err *e)
-{
-    char set[NAME_MAX_LEN + 8];
-    struct cfg_node *doc = NULL;
-    int rc = cfg_parse_json(&doc, (const char *)c->q->body, c->q->body_len, e);
-
-    if (rc == 0)
-        rc = fit_body(doc, c->name, e);
-    if (rc == 0 && old != NULL) { /* PATCH */
-        if (cfg_copy(d, sizeof(*d), queue_def_keys, old) < 0)
-            rc = err_set(e, SQ_ENOMEM, "out of memory");
-        else
-            rc = cfg_patch(d, sizeof(*d), queue_def_keys, doc, NULL, e);
-    } else if (rc == 0) {
-        snprintf(set, sizeof(set), "name=%s", c->name);
-        rc = cfg_set(doc, queue_def_keys, set, e);
-        if (rc == 0)
-            rc = cfg_bind(d, sizeof(*d), queue_def_keys, doc, NULL, e);
-    }
-    cfg_node_free(doc);
-    return rc;
-}
 
 static void put(struct admin_call *c, const struct queue_def *old, bool patch)
 {
     struct queue_def d = { 0 };
     struct err e = { 0 };
-    int rc = read_def(c, patch ? old : NULL, &d, &e);
+    int rc = admin_read_def(c, &d, sizeof(d), queue_def_keys, patch ? old : NULL, &e);
 
     if (rc == 0)
         rc = mng_queue_put(c->s->mng, ev_now(c->s->ev), &d, mng_service_step(c->s), &e);
@@ -211,19 +126,8 @@ void admin_queue(struct admin_call *c)
         delete(c); /* of one that is deleted, for good; or it is not there */
         return;
     }
-    if (old == NULL && !is_put) {
-        admin_problem(c->a, 404, UNKNOWN, "no queue %s", c->name);
+    if (!admin_may_change(c, "queue", UNKNOWN, version))
         return;
-    }
-    if (c->q->if_match[0] != 0 && (old == NULL || !matches(c->q->if_match, version))) {
-        admin_problem(c->a, 412, "conflict", "the definition is at version %llu",
-                      (unsigned long long)version);
-        return;
-    }
-    if (is_put && old != NULL && strcmp(c->q->if_none_match, "*") == 0) {
-        admin_problem(c->a, 412, "conflict", "queue %s exists already", c->name);
-        return;
-    }
     if (m[0] == 'D')
         delete(c);
     else

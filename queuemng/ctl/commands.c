@@ -19,10 +19,12 @@
 #include "queuemng/ctl/status_view.h"
 #include "queuemng/ctl/steer.h"
 #include "queuemng/ctl/text.h"
+#include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/queue_def.h"
 
 #define QUEUE  "/v1/admin/queues/*"
 #define NODE   "/v1/admin/nodes/*"
+#define POOL   "/v1/admin/pools/*"
 #define TICKET "/v1/tickets/*"
 
 /* ---- status, watch ---- */
@@ -77,15 +79,15 @@ static int cmd_watch(struct ctl *c, int argc, char **argv)
 
 /* ---- queues, tickets ---- */
 
-static int queue_write(struct ctl *c, struct ctl_call call, int argc, char **argv)
+static int def_write(struct ctl *c, struct ctl_call call, const struct cfg_key *keys, int argc,
+                     char **argv)
 {
     struct err e = { 0 };
-    json_t *doc = ctl_pairs(argv + 1, (size_t)argc - 1, queue_def_keys, &e);
+    json_t *doc = ctl_pairs(argv + 1, (size_t)argc - 1, keys, &e);
     int rc;
 
     if (doc == NULL)
         return ctl_say_err(&e, CTL_USAGE);
-    call.path = QUEUE;
     call.name = argv[0];
     call.body = doc;
     rc = ctl_do(c, call, view_pretty);
@@ -95,13 +97,15 @@ static int queue_write(struct ctl *c, struct ctl_call call, int argc, char **arg
 
 static int cmd_queue_set(struct ctl *c, int argc, char **argv)
 {
-    return queue_write(c, (struct ctl_call){ .method = "PATCH" }, argc, argv);
+    return def_write(c, (struct ctl_call){ .method = "PATCH", .path = QUEUE }, queue_def_keys,
+                     argc, argv);
 }
 
 /* Never replaces one: that is `queue set`. */
 static int cmd_queue_add(struct ctl *c, int argc, char **argv)
 {
-    return queue_write(c, (struct ctl_call){ .method = "PUT", .if_none_match = "*" }, argc, argv);
+    return def_write(c, (struct ctl_call){ .method = "PUT", .path = QUEUE, .if_none_match = "*" },
+                     queue_def_keys, argc, argv);
 }
 
 static int cmd_release(struct ctl *c, int argc, char **argv)
@@ -137,6 +141,64 @@ static int cmd_join(struct ctl *c, int argc, char **argv)
     return rc;
 }
 
+/* ---- task queues ---- */
+
+static int cmd_pool_set(struct ctl *c, int argc, char **argv)
+{
+    return def_write(c, (struct ctl_call){ .method = "PATCH", .path = POOL }, pool_def_keys, argc,
+                     argv);
+}
+
+static int cmd_pool_add(struct ctl *c, int argc, char **argv)
+{
+    return def_write(c, (struct ctl_call){ .method = "PUT", .path = POOL, .if_none_match = "*" },
+                     pool_def_keys, argc, argv);
+}
+
+/* Without `final` queuemng removes no pool that has tasks to be done. */
+static int cmd_pool_delete(struct ctl *c, int argc, char **argv)
+{
+    struct ctl_call call = { .method = "DELETE", .path = POOL, .name = argv[0] };
+    struct buf what;
+    int rc = CTL_OK;
+
+    if (argc > 1 && strcmp(argv[1], "final") != 0) {
+        fprintf(stderr, "segqctl: after the pool's name only 'final' is allowed\n");
+        return CTL_USAGE;
+    }
+    if (argc > 1) {
+        call.path = POOL "?final=true";
+        buf_init(&what);
+        buf_str(&what, "All tasks of its queues, and their results, are gone for good.\n");
+        rc = ctl_sure(c, &what, argv[0]);
+        buf_fini(&what);
+    }
+    return rc == CTL_OK ? ctl_do(c, call, view_done) : rc;
+}
+
+static int cmd_task_list(struct ctl *c, int argc, char **argv)
+{
+    struct ctl_call call = { .method = "GET", .path = "/v1/admin/task-queues" };
+    const char *queue = argc > 0 ? argv[0] : NULL;
+    struct buf b;
+    json_t *doc;
+    int rc;
+
+    doc = ctl_fetch(c, call, &rc);
+    if (doc == NULL)
+        return rc;
+    buf_init(&b);
+    if (view_task_queues(&b, doc, queue)) {
+        ctl_put_out(&b);
+    } else {
+        fprintf(stderr, "segqctl: no pool takes a queue '%s'\n", queue);
+        rc = CTL_REFUSED;
+    }
+    buf_fini(&b);
+    json_decref(doc);
+    return rc;
+}
+
 /* ---- the table ---- */
 
 struct cmd {
@@ -164,6 +226,19 @@ static const struct cmd cmds[] = {
       .run = cmd_queue_delete },
     { "queue restore", "QUEUE", 1, 1, "undoes a delete; all places are kept",
       SENDS("POST", QUEUE "/restore", view_done) },
+    { "pool list", "", 0, 0, "all pools of task queues",
+      SENDS("GET", "/v1/admin/pools", view_pools) },
+    { "pool show", "POOL", 1, 1, "all keys of its definition", SENDS("GET", POOL, view_pretty) },
+    { "pool set", "POOL KEY=VALUE...", 2, -1,
+      "changes keys: paused=true key.rate_per_s=10 retry.max=1m", .run = cmd_pool_set },
+    { "pool add", "POOL [KEY=VALUE]...", 1, -1, "a new pool: images, or 'ride/*'",
+      .run = cmd_pool_add },
+    { "pool delete", "POOL [final]", 1, 2,
+      "deletes it; after 'final' also with tasks that are not done", .run = cmd_pool_delete },
+    { "task list", "[QUEUE]", 0, 1, "tasks that wait, run, are dead; of a queue's pool: by partition",
+      .run = cmd_task_list },
+    { "task show", "TASK", 1, 1, "a task as its owner sees it",
+      SENDS("GET", "/v1/tasks/*", view_pretty) },
     { "pause", "QUEUE", 1, 1, "nobody is let in; joins and polls go on",
       SENDS("POST", QUEUE "/pause", view_done) },
     { "resume", "QUEUE", 1, 1, "ends a pause", SENDS("POST", QUEUE "/resume", view_done) },
@@ -243,8 +318,10 @@ int cmd_run(struct ctl *c, int argc, char **argv)
 
     if (d == NULL) {
         fprintf(stderr, "segqctl: no command '%s'%s; segqctl -h lists them\n", argv[0],
-                strcmp(argv[0], "queue") == 0 ? " without list, show, set, add, delete, restore"
-                                              : "");
+                strcmp(argv[0], "queue") == 0  ? " without list, show, set, add, delete, restore"
+                : strcmp(argv[0], "pool") == 0 ? " without list, show, set, add, delete"
+                : strcmp(argv[0], "task") == 0 ? " without list, show"
+                                               : "");
         return CTL_USAGE;
     }
     words = strchr(d->words, ' ') != NULL ? 2 : 1;

@@ -59,6 +59,22 @@ static const struct metric_row lane_columns[] = {
         "Released tickets that did not collect their pass in time, or were absent when released"),
 };
 
+#define POOL(name, kind, member, help) \
+    METRIC_ROW("segq_tasks_" name, kind, struct part_status_row, member, help)
+/* Of all partitions of a pool, as their task nodes reported them last. */
+static const struct metric_row pool_columns[] = {
+    POOL("scheduled", GAUGE, scheduled, "Tasks whose delay runs"),
+    POOL("waiting", GAUGE, waiting, "Tasks in line"),
+    POOL("running", GAUGE, running, "Tasks that a worker has"),
+    POOL("dead", GAUGE, dead, "Tasks without an attempt left"),
+    POOL("queues", GAUGE, queues, "Queues that have a task"),
+    POOL("oldest_milliseconds", GAUGE, oldest_ms, "Longest wait of a task in line"),
+    POOL("accepted_total", COUNTER, accepted, "Tasks accepted"),
+    POOL("started_total", COUNTER, started, "Attempts begun"),
+    POOL("succeeded_total", COUNTER, succeeded, "Tasks done"),
+    POOL("retried_total", COUNTER, retried, "Attempts that failed and are made again"),
+};
+
 struct page {
     struct buf *b;
     const struct metric_row *column;
@@ -72,6 +88,37 @@ static void lane_sample(void *ctx, const void *view)
     const uint64_t *n = (const void *)((const char *)v + p->column->offset);
 
     metrics_u64(p->b, p->column->name, labels, *n);
+}
+
+static void pool_sample(void *ctx, const void *view)
+{
+    const struct page *p = ctx;
+    const struct mng_pool_view *v = view;
+    const char *labels[] = { "pool", v->def->match, NULL };
+    const uint64_t *n = (const void *)((const char *)&v->sum + p->column->offset);
+
+    metrics_u64(p->b, p->column->name, labels, *n);
+}
+
+static void pool_away(void *ctx, const void *view)
+{
+    const struct mng_pool_view *v = view;
+    const char *labels[] = { "pool", v->def->match, NULL };
+
+    metrics_u64(ctx, "segq_tasks_partitions_away", labels, v->away);
+}
+
+static void task_pages(struct buf *b, const struct mng *m)
+{
+    for (size_t i = 0; i < ARRAY_LEN(pool_columns); i++) {
+        struct page p = { b, &pool_columns[i] };
+
+        metrics_head(b, p.column->name, p.column->kind, p.column->help);
+        mng_each_pool(m, pool_sample, &p);
+    }
+    metrics_head(b, "segq_tasks_partitions_away", METRIC_GAUGE,
+                 "Partitions that no task node has in service");
+    mng_each_pool(m, pool_away, b);
 }
 
 static void lane_segments(void *ctx, const void *view)
@@ -269,6 +316,7 @@ void mng_metrics(void *ctx, struct buf *b)
     metrics_head(b, "segq_queue_no_show_boost", METRIC_GAUGE,
                  "Releases per admission, to make up for no-shows");
     mng_each_queue(s->mng, queue_boost, b);
+    task_pages(b, s->mng);
     eta_page(b, mng_eta_errors(s->mng));
     metrics_head(b, "segq_monitor_value", METRIC_GAUGE, "Last usable reading");
     mng_each_metric(s->mng, ev_now(s->ev), metric_value, b);

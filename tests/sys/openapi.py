@@ -227,6 +227,24 @@ def orders(a):
     a.ask("POST", "/v1/admin/nodes/nobody/forget", want=404)
 
 
+def pools(a):
+    p = "/v1/admin/pools"
+    a.ask("PUT", p + "/ride%2F*", {"partitions": 4, "key": {"rate_per_s": 5}}, 201)
+    a.ask("PUT", p + "/ride%2F*", {"lease": "1m"}, 200)
+    a.ask("PUT", p + "/ride%2F*", {"partitions": 5}, 409)
+    a.ask("PUT", p + "/ride%2F*", {}, 412, **{"If-None-Match": "*"})
+    a.ask("PUT", p + "/-ride", {}, 400)
+    a.ask("PATCH", p + "/ride%2F*", {"paused": True}, 200)
+    a.ask("PATCH", p + "/ride%2F*", {}, 412, **{"If-Match": '"99"'})
+    a.ask("PATCH", p + "/nothing", {}, 404)
+    a.ask("GET", p + "/ride%2F*", want=200)
+    a.ask("GET", p + "/nothing", want=404)
+    a.ask("GET", p, want=200)
+    a.ask("GET", "/v1/admin/task-queues", want=200)
+    a.ask("DELETE", p + "/ride%2F*?final=true", want=200)
+    a.ask("DELETE", p + "/ride%2F*", want=404)
+
+
 def early(a):
     """A queue that opens by the clock, before and while people may come early."""
     q = "/v1/admin/queues/early"
@@ -267,6 +285,7 @@ def main():
     looks(a)
     heads(a)
     orders(a)
+    pools(a)
     early(a)
     a.bad += a.unseen()
     print("\n".join(a.bad + [f"{a.n} answers, {len(a.bad)} disagree"]))

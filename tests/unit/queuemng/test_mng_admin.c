@@ -26,11 +26,12 @@ struct rig {
 };
 
 static const char *g_metrics = "[]"; /* of the next start */
+static const char *g_pools = "[]";
 
 static void start(struct rig *g, const char *queues)
 {
-    char set[5][200];
-    const char *sets[] = { set[0], set[1], set[2], set[3], set[4], "create_keys=true",
+    char set[6][200];
+    const char *sets[] = { set[0], set[1], set[2], set[3], set[4], set[5], "create_keys=true",
                            "listen=127.0.0.1:0", "admin=127.0.0.1:0" };
     struct err e = { 0 };
 
@@ -41,6 +42,7 @@ static void start(struct rig *g, const char *queues)
     snprintf(set[2], sizeof(set[2]), "data_dir=%s/data", g->dir);
     snprintf(set[3], sizeof(set[3]), "queues=%s", queues);
     snprintf(set[4], sizeof(set[4]), "metrics=%s", g_metrics);
+    snprintf(set[5], sizeof(set[5]), "pools=%s", g_pools);
     cr_assert_eq(cfg_load(&g->cfg, sizeof(g->cfg), mng_keys, NULL, sets, ARRAY_LEN(sets), &e),
                  0, "%s", e.text);
     cr_assert_eq(ev_new(&g->ev, &e), 0);
@@ -317,6 +319,70 @@ Test(admin, stored_changes_and_yaml_precedence)
     end(&g);
 }
 
+#define P "/v1/admin/pools/"
+
+static int64_t number(const struct rig *g, const char *object, const char *key)
+{
+    const json_t *o = object != NULL ? json_object_get(g->j, object) : g->j;
+
+    return json_integer_value(json_object_get(o, key));
+}
+
+Test(admin, pools_are_defined_like_queues)
+{
+    struct rig g;
+
+    begin(&g, "[]");
+    cr_expect_eq(ask(&g, "GET", P "ride/*", ""), 404);
+    cr_expect_str_eq(text(&g, "code"), "pool_not_found");
+    cr_expect_eq(ask(&g, "PATCH", P "ride/*", "{}"), 404);
+    cr_expect_eq(ask(&g, "PUT", P "ride/*", "{\"key\": {\"max_concurrent\": 4}}"), 201);
+    cr_expect_eq(number(&g, NULL, "partitions"), 16);
+    cr_expect_eq(number(&g, "key", "max_concurrent"), 4);
+    cr_expect_str_eq(g.a.etag, "\"1\"");
+    cr_expect_eq(ask(&g, "PATCH", P "ride/*", "{\"key\": {\"burst\": 2}}"), 200);
+    cr_expect_eq(number(&g, "key", "max_concurrent"), 4, "what is absent stays");
+    cr_expect_eq(number(&g, NULL, "version"), 2);
+    cr_expect_eq(ask_as(&g, true, "PATCH", P "ride/*", "", "\"1\"", "{}"), 412);
+    cr_expect_eq(ask(&g, "PUT", P "ride/*", "{\"partitions\": 3}"), 409);
+    cr_expect_eq(ask(&g, "PUT", P "ride/*", "{\"match\": \"other\"}"), 400);
+    cr_expect_eq(ask(&g, "PUT", P "ride/*", "{\"nonsense\": 1}"), 400);
+    cr_expect_eq(ask(&g, "PUT", P "ri*de", "{}"), 400);
+    cr_expect_eq(ask(&g, "PUT", P "x", "{\"retry\": {\"min\": \"2m\", \"max\": \"1m\"}}"), 400);
+    cr_expect_eq(ask(&g, "PUT", P "x",
+                     "{\"priorities\": [{\"head_start\": \"2m\"}, {\"head_start\": \"1m\"}]}"), 400);
+    cr_expect_eq(ask(&g, "POST", P "ride/*", ""), 405);
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/pools", ""), 200);
+    cr_expect_eq(json_array_size(json_object_get(g.j, "pools")), 1);
+    cr_expect_eq(ask(&g, "GET", "/v1/admin/task-queues", ""), 200);
+    cr_assert_eq(json_array_size(json_object_get(g.j, "pools")), 1);
+    cr_expect_eq(json_array_size(json_object_get(json_array_get(json_object_get(g.j, "pools"), 0),
+                                                 "partitions")), 16);
+    cr_expect_eq(ask(&g, "DELETE", P "ride/*", ""), 200);
+    cr_expect_eq(ask(&g, "DELETE", P "ride/*", ""), 404);
+    end(&g);
+}
+
+Test(admin, a_pool_of_the_configuration_is_applied_when_its_entry_changes)
+{
+    struct rig g;
+
+    g_pools = "[{\"match\": \"images\", \"lease\": \"10s\"}]";
+    begin(&g, "[]");
+    cr_expect_eq(ask(&g, "PATCH", P "images", "{\"paused\": true}"), 200);
+    stop(&g);
+    start(&g, "[]");
+    cr_expect_eq(ask(&g, "GET", P "images", ""), 200);
+    cr_expect(json_is_true(json_object_get(g.j, "paused")), "the API's change stays");
+    stop(&g);
+    g_pools = "[{\"match\": \"images\", \"lease\": \"20s\"}]";
+    start(&g, "[]");
+    cr_expect_eq(ask(&g, "GET", P "images", ""), 200);
+    cr_expect(json_is_false(json_object_get(g.j, "paused")));
+    cr_expect_str_eq(text(&g, "lease"), "20s");
+    end(&g);
+}
+
 Test(admin, epochs_grow_and_two_managers_cannot_share)
 {
     struct mng_service *second;
@@ -524,6 +590,20 @@ Test(audit, records_old_and_new_values)
     start(&g, "[{name: login}]");
     cr_expect_eq(ask(&g, "GET", "/v1/admin/audit", ""), 200);
     cr_expect_eq(json_array_size(json_object_get(g.j, "entries")), 3);
+    end(&g);
+}
+
+Test(audit, changes_of_pools_are_noted_with_their_whole_name)
+{
+    struct rig g;
+
+    begin(&g, "[]");
+    cr_assert_eq(ask(&g, "PUT", P "ride/x*", "{}"), 201);
+    cr_assert_eq(ask(&g, "PATCH", P "ride/x*", "{\"lease\": \"1m\"}"), 200);
+    cr_assert_eq(ask(&g, "GET", "/v1/admin/audit", ""), 200);
+    cr_expect_str_eq(member(part(&g, "entries", 0), "name"), "ride/x*");
+    cr_expect_str_eq(member(part(&g, "entries", 0), "kind"), "pool");
+    expect_change(&g, 0, "lease", "30s", "1m");
     end(&g);
 }
 

@@ -58,18 +58,14 @@ void parts_tick(struct mng *m)
 
 /* ---- what nodes have ------------------------------------------------------------- */
 
-/* A node has what is no share of any pool: one that was removed while it was away, or one that was
- * never given out: then what we kept is an old copy, and its tasks are let be. */
+/* A node has what is no share of any pool. If its pool was removed, the next status has it
+ * dropped; else it was never given out: what we kept is an old copy, and its tasks are let be. */
 static void unknown(struct mng *m, const struct mtask_node *n, part_no no)
 {
-    struct mgone *g = gone_find(m, no);
+    const struct mgone *g = gone_find(m, no);
 
-    if (g != NULL && g->node == n->no) {
-        log_warn("event=partition_removed part=%u node=%s", no, n->name);
-        g->told_ms = 0;
-        part_drop(m, n, g);
+    if (g != NULL && g->node == n->no)
         return;
-    }
     log_error("event=foreign_partition part=%u node=%s", no, n->name);
     if (no >= m->tasks.next_part && no < UINT32_MAX / 2) { /* at least no new one gets its number */
         m->tasks.next_part = no + 1;
@@ -135,6 +131,7 @@ static void gone_look(struct mng *m, const struct mtask_node *n, const struct ms
         if (g->told_ms == 0 || has(s, g->no))
             part_drop(m, n, g);
         else if (m->now_ms - g->told_ms >= DROPPED_MS) {
+            log_info("event=partition_removed part=%u node=%s", g->no, n->name);
             list_remove(&m->tasks.gone, &g->in);
             free(g);
             m->tasks.put = true;

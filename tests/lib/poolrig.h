@@ -68,6 +68,7 @@ struct pr {
     uint64_t tasks[PR_NOS];          /* ever accepted */
     struct rng rng;
     uint64_t restarts, opens, submitted;
+    unsigned slow; /* at most so many messages in a tick; 0: all */
     char why[500]; /* "" as long as nothing is wrong */
 };
 
@@ -404,7 +405,7 @@ static inline void pr_run(struct pr *r, msec_t ms)
             mng_tick(r->m, r->now, 1800000000000 + r->now, &r->out);
             pr_flush(r);
         }
-        while (pr_deliver(r))
+        for (unsigned n = 0; (r->slow == 0 || n < r->slow) && pr_deliver(r); n++)
             continue;
     }
 }
@@ -505,7 +506,16 @@ static inline void pr_free(struct pr *r)
     free(r);
 }
 
-/* Every share of every pool: the map names a node that has it in service. "" or what is not so. */
+static inline bool pr_is_mapped(const struct pr *r, part_no no)
+{
+    for (uint32_t i = 0; i < r->map.n_pools; i++)
+        for (uint32_t k = 0; k < r->map.pools[i].n; k++)
+            if (r->map.pools[i].v[k].part == no)
+                return true;
+    return false;
+}
+
+/* Every share of every pool: the map names a node that has it in service; and no node has more. */
 static inline void pr_all_served(struct pr *r)
 {
     uint32_t served = 0, shares = 0;
@@ -517,6 +527,10 @@ static inline void pr_all_served(struct pr *r)
         }
     if (served != shares || shares == 0)
         PR_BAD(r, "%u of %u shares are served", served, shares);
+    for (int i = 0; i < PR_NODES; i++)
+        for (uint32_t k = 0; k < r->node[i].n; k++)
+            if (r->node[i].runs && !pr_is_mapped(r, r->node[i].part[k].no))
+                PR_BAD(r, "node %d keeps partition %u of no pool", i, r->node[i].part[k].no);
 }
 
 #endif

@@ -68,6 +68,9 @@ static void happen(struct pr *r)
     case 7:
         define(r);
         break;
+    case 8:
+        r->slow = (unsigned)rng_below(&r->rng, 6);
+        break;
     default:
         break;
     }
@@ -84,6 +87,7 @@ static void heal(struct pr *r)
     struct err e = { 0 };
 
     r->store_fails = false;
+    r->slow = 0;
     pr_manager_begin(r);
     for (int i = 0; i < PR_NODES; i++) {
         r->node[i].mute = false;

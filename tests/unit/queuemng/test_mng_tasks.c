@@ -127,9 +127,13 @@ Test(mng_tasks, a_partition_that_a_node_lost_gets_another_number)
 Test(mng_tasks, an_order_is_repeated_until_the_node_reports_the_partition)
 {
     struct pr *r = rig(1, "{\"match\": \"images\"}");
+    struct err e;
 
     r->node[0].mute = true;
-    pr_run(r, 5000);
+    pr_run(r, 3000);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"images\", \"max_body\": \"2k\"}", &e), 0);
+    pr_run(r, 2000);
+    cr_assert_eq(r->map.pools[0].max_body, 2048);
     cr_expect_eq(r->map.pools[0].v[0].node, 0, "routers are not told before");
     r->node[0].mute = false;
     pr_run(r, 2000);

@@ -423,7 +423,8 @@ def options(argv):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("folder")
     p.add_argument("--clock-ms", type=float, default=3, help="that the node's clock may differ from the callers'")
-    p.add_argument("--late-s", type=float, default=0.1, help="that a delay may end late: so long the node was away")
+    p.add_argument("--late-s", type=float, default=30,
+                   help="that a delay may end late: so long may a node be away, or a machine stand still")
     p.add_argument("--tasks", type=int, default=1, help="acknowledged at least")
     p.add_argument("--done", type=int, default=1, help="of them acknowledged by a worker")
     return p.parse_args(argv)

@@ -49,19 +49,6 @@ int mng_pool_delete(struct mng *m, msec_t now_ms, const char *match, bool final,
     return 0;
 }
 
-int mng_pool_pause(struct mng *m, msec_t now_ms, const char *match, bool on, struct mng_out *out,
-                   struct err *e)
-{
-    const struct mpool *p = pool_find(m, match);
-    struct pool_def d;
-
-    if (p == NULL)
-        return err_set(e, SQ_EUNKNOWN, "no pool %s", match);
-    d = p->def; /* its texts and lists are the pool's */
-    d.paused = on;
-    return mng_pool_put(m, now_ms, &d, out, e);
-}
-
 /* ---- views ----------------------------------------------------------------------- */
 
 void mng_each_pool(const struct mng *m, mng_each_fn fn, void *ctx)

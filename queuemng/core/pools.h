@@ -19,8 +19,6 @@ const struct pool_def *mng_pool_get(const struct mng *m, const char *match, uint
  * it is not known. */
 SQ_CHECK int mng_pool_delete(struct mng *m, msec_t now_ms, const char *match, bool final,
                              struct mng_out *out, struct err *e);
-SQ_CHECK int mng_pool_pause(struct mng *m, msec_t now_ms, const char *match, bool on,
-                            struct mng_out *out, struct err *e);
 
 struct mng_pool_view {
     const struct pool_def *def;

@@ -147,16 +147,13 @@ Test(mng_tasks, a_pause_reaches_nodes_and_routers)
     struct err e;
 
     pr_run(r, 3000);
-    cr_assert_eq(mng_pool_pause(r->m, r->now, "images", true, &r->out, &e), 0);
-    pr_flush(r);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"images\", \"paused\": true}", &e), 0);
     pr_run(r, 1000);
     cr_expect(r->node[0].part[0].paused);
     cr_expect(r->map.pools[0].paused);
-    cr_assert_eq(mng_pool_pause(r->m, r->now, "images", false, &r->out, &e), 0);
-    pr_flush(r);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"images\"}", &e), 0);
     pr_run(r, 1000);
     cr_expect_not(r->node[0].part[0].paused);
-    cr_expect_eq(mng_pool_pause(r->m, r->now, "other", true, &r->out, &e), SQ_EUNKNOWN);
     done(r);
 }
 

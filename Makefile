@@ -36,7 +36,7 @@ SWARM_C := $(wildcard tests/bench/swarm/*.c)
 PAGE_FILES := $(sort $(wildcard deploy/page/*.html deploy/page/*.css deploy/page/*.js deploy/page/*.json)) deploy/client/segq.js deploy/client/segq_events.js
 DASH_FILES := $(sort $(wildcard deploy/dashboard/*.html deploy/dashboard/*.css deploy/dashboard/*.js))
 LOAD_C := $(wildcard tests/bench/load/*.c)
-PROGRAMS := router segment queuemng rt_cluster seg_cluster mng_cluster segqctl
+PROGRAMS := router segment task queuemng rt_cluster seg_cluster task_cluster mng_cluster segqctl
 
 o = $(patsubst %.c,$(B)/obj/%.o,$(1))
 link = $(CC) $(LDFLAGS) -o $@ $^ $(LIBS)
@@ -75,10 +75,12 @@ $(B)/libcores.a: $(call o,$(ROUTER_C) $(SEGMENT_C) $(TASK_C) $(QUEUEMNG_C)) $(B)
 # ---- programs ----------------------------------------------------------------------
 $(B)/bin/router: $(call o,router/service/main.c $(ROUTER_C)) $(B)/obj/gen/page_blob.o $(B)/libsegq.a
 $(B)/bin/segment: $(call o,segment/service/main.c $(SEGMENT_C)) $(B)/libsegq.a
+$(B)/bin/task: $(call o,task/service/main.c $(TASK_C)) $(B)/libsegq.a
 $(B)/bin/queuemng: $(call o,queuemng/service/main.c $(QUEUEMNG_C)) $(B)/obj/gen/dash_blob.o $(B)/libsegq.a
 $(B)/bin/segqctl: $(call o,$(CTL_C) $(DEF_C)) $(B)/libsegq.a
 $(B)/bin/rt_cluster: $(call o,router/rt_cluster.c) $(B)/libsegq.a
 $(B)/bin/seg_cluster: $(call o,segment/seg_cluster.c) $(B)/libsegq.a
+$(B)/bin/task_cluster: $(call o,task/task_cluster.c) $(B)/libsegq.a
 $(B)/bin/mng_cluster: $(call o,queuemng/mng_cluster.c) $(B)/libsegq.a
 $(B)/bin/swarm: $(call o,$(SWARM_C)) $(B)/libsegq.a
 $(PROGRAMS:%=$(B)/bin/%) $(B)/bin/swarm:

@@ -10,7 +10,7 @@ failed=0
 ok() { passed=$((passed + 1)); }
 no() { failed=$((failed + 1)); echo "FAIL $*"; }
 
-for p in router segment queuemng rt_cluster seg_cluster; do
+for p in router segment task queuemng rt_cluster seg_cluster task_cluster; do
     sample=conf/$p.yaml
     if [ ! -f "$sample" ]; then no "no $sample"; continue; fi
     if out=$("$bin/$p" -t -c "$sample" 2>&1); then ok; else no "$p -t -c $sample: $out"; fi
@@ -30,7 +30,7 @@ if ls tests/unit/*.[ch] >/dev/null 2>&1; then no "$(ls tests/unit/*.[ch] | tr '\
 v=$(cat VERSION)
 if [ "$(sed -nE 's/^## ([0-9][0-9.]*).*/\1/p' CHANGELOG.md | head -1)" = "$v" ]; then ok; else no "CHANGELOG.md does not begin with $v"; fi
 if grep -o 'newTag: [^}]*' deploy/kubernetes/kustomization.yaml | grep -qvx "newTag: $v"; then no "kustomization.yaml: images of another release than $v"; else ok; fi
-for p in router segment queuemng rt_cluster seg_cluster mng_cluster segqctl; do
+for p in router segment task queuemng rt_cluster seg_cluster task_cluster mng_cluster segqctl; do
     if "$bin/$p" --version | grep -qF " $v"; then ok; else no "$p --version does not say $v"; fi
 done
 
@@ -121,7 +121,7 @@ named_tests "README.md, what segq promises" "$(sed -n '/^## What segq promises/,
 hard() { # program "what is missing" pattern: looked for in what readelf says of it
     if grep -qE -e "$3" <<<"$elf"; then ok; else no "$1: $2"; fi
 }
-for p in router segment queuemng rt_cluster seg_cluster mng_cluster segqctl; do
+for p in router segment task queuemng rt_cluster seg_cluster task_cluster mng_cluster segqctl; do
     elf=$(readelf -W -h -l -d -n --dyn-syms "$bin/$p" 2>/dev/null)
     grep -q '__asan_init' <<<"$elf" && continue
     hard $p "not position independent" 'Type: +DYN'

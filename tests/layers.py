@@ -84,6 +84,9 @@ ROOMS = {
     "task/records": (PURE, ["common/base"]),
     "task/bodies": (MIXED, ["common/base", "common/task", "common/journal"]),
     "task/engine": (PURE, ["common/base", "common/task", "task/parts", "task/store", "task/keys", "task/records"]),
+    "task/table": (PURE, CALM + ["task/parts", "task/store", "task/keys", "task/records", "task/engine"]),
+    "task": (MIXED, ["common/supervisor", "common/config"]),
+    "task/service": (MIXED, COMMON + ["common/journal", "task/records", "task/engine", "task/bodies", "task/table"]),
     "queuemng": (MIXED, ["common/supervisor", "common/config"]),
     "queuemng/policy": (PURE, CALM + ["common/config"]),
     "queuemng/state": (PURE, CALM + ["common/config", "queuemng/policy"]),
@@ -139,7 +142,7 @@ CIRCLES = {
 # Files without a header of their own, by room.
 HEADERLESS = {
 }
-MAIN = re.compile(r"(main|rt_cluster|seg_cluster|mng_cluster|segqctl)\.c$")
+MAIN = re.compile(r"(main|rt_cluster|seg_cluster|task_cluster|mng_cluster|segqctl)\.c$")
 
 
 def includes(path):

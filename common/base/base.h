@@ -23,6 +23,11 @@ typedef uint32_t peer_no;  /* a live connection, numbered by the shell; 0 = none
 #define SQ_LIKELY(x) __builtin_expect(!!(x), 1)
 #define SQ_UNLIKELY(x) __builtin_expect(!!(x), 0)
 
+static inline uint32_t u32_min(uint32_t a, uint32_t b)
+{
+    return a < b ? a : b;
+}
+
 static inline uint64_t u64_min(uint64_t a, uint64_t b)
 {
     return a < b ? a : b;

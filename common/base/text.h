@@ -22,6 +22,14 @@ static inline char *text_str(char *w, const char *s)
     return text_put(w, s, strlen(s));
 }
 
+/* Cut to cap - 1, and ended with 0; NULL: "". */
+static inline void copy_text(char *to, size_t cap, const char *from)
+{
+    size_t n = from != NULL ? strnlen(from, cap - 1) : 0;
+
+    text_put(to, from, n)[0] = 0;
+}
+
 #define PUT(w, lit) text_put(w, lit, sizeof(lit) - 1)
 
 #define DECIMAL_ROOM 24 /* bytes that text_u64 may touch; the longest number has 20 */

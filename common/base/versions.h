@@ -11,6 +11,7 @@
 
 #define MAP_FORMAT     1 /* of the chain map that routers are sent */
 #define JOURNAL_FORMAT 3 /* of a segment node's journal; all older ones are read, too */
+#define TASK_FORMAT    1 /* of a task node's journal; likewise */
 #define STORE_FORMAT   1 /* of what queuemng keeps; likewise */
 
 #endif

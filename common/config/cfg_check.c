@@ -77,3 +77,15 @@ int cfg_apart_check(const char *listen, const char *admin, struct err *e)
     return err_set(e, SQ_EINVAL, "admin: %s is already used by listen (%s)",
                                  admin, listen);
 }
+
+int cfg_advertise_check(const char *listen, const char *advertise, struct err *e)
+{
+    if (strlen(advertise) > 63 || strlen(listen) > 63)
+        return err_set(e, SQ_EINVAL, "listen, advertise: at most 63 characters");
+    if (advertise[0] != 0)
+        return cfg_dial_check("advertise", advertise, e);
+    if (cfg_addr_any(listen))
+        return err_set(e, SQ_EINVAL, "advertise is missing: peers cannot dial listen (\"%s\")",
+                       listen);
+    return 0;
+}

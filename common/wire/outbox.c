@@ -37,10 +37,16 @@ void outbox_reset(struct outbox *o)
 
 struct msg *outbox_add(struct outbox *o, peer_no to, enum msg_type t)
 {
+    return outbox_answer(o, to, 0, t);
+}
+
+struct msg *outbox_answer(struct outbox *o, peer_no to, uint64_t rid, enum msg_type t)
+{
     struct msg *m = &o->scratch;
 
     if (GROW(o->v, o->n, o->cap, OUTBOX_FIRST)) {
         o->v[o->n].to = to;
+        o->v[o->n].rid = rid;
         m = &o->v[o->n].m;
         o->n++;
     } else {

@@ -9,6 +9,7 @@
 
 struct out_item {
     peer_no to;
+    uint64_t rid; /* of the question that it answers; 0: none */
     struct msg m;
 };
 
@@ -28,5 +29,7 @@ void outbox_reset(struct outbox *o); /* after the shell has sent everything */
  * without memory it is a scratch message that is not sent, and o->failed is set. Fill it
  * in before the next outbox_add(), which may move it. */
 struct msg *outbox_add(struct outbox *o, peer_no to, enum msg_type t);
+/* The same of the answer to the question `rid`. */
+struct msg *outbox_answer(struct outbox *o, peer_no to, uint64_t rid, enum msg_type t);
 
 #endif

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <stdlib.h>
 
+#include "common/base/text.h"
 #include "segment/directory/members.h"
 #include "segment/replica/push.h"
 #include "segment/restore/stage.h"

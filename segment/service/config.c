@@ -65,13 +65,7 @@ int seg_cfg_check(const void *cfg, struct err *e)
 
     if (rc == 0)
         rc = cfg_apart_check(c->listen, c->admin, e);
-    if (rc == 0 && c->advertise[0] != 0)
-        rc = cfg_dial_check("advertise", c->advertise, e);
-    else if (rc == 0 && cfg_addr_any(c->listen))
-        rc = err_set(e, SQ_EINVAL, "advertise is missing: peers cannot dial listen "
-                                   "(\"%s\")",
-                     c->listen);
-    if (rc == 0 && (strlen(c->advertise) > 63 || strlen(c->listen) > 63))
-        rc = err_set(e, SQ_EINVAL, "listen, advertise: at most 63 characters");
+    if (rc == 0)
+        rc = cfg_advertise_check(c->listen, c->advertise, e);
     return rc < 0 ? rc : cfg_dials_check("managers", &c->managers, e);
 }

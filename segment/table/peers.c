@@ -5,16 +5,8 @@
 #include <string.h>
 
 #include "common/base/grow.h"
+#include "common/base/text.h"
 #include "segment/table/state.h"
-
-void copy_text(char *to, size_t cap, const char *from)
-{
-    size_t n = from != NULL ? strnlen(from, cap - 1) : 0;
-
-    if (n > 0)
-        memcpy(to, from, n);
-    to[n] = 0;
-}
 
 struct peer *segtab_peer(struct segtab *t, peer_no no)
 {

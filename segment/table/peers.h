@@ -14,6 +14,5 @@ struct outbox *segtab_to(struct segtab *t, peer_no peer, struct outbox *out);
 /* Answers that something cannot be done; about: enum msg_type. */
 void segtab_error(struct outbox *out, peer_no to, int code, uint32_t about,
                   const char *text);
-void copy_text(char *to, size_t cap, const char *from); /* cut to cap - 1; NULL: "" */
 
 #endif

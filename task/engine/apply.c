@@ -164,6 +164,7 @@ static void finish(struct engine *e, task_slot slot, enum task_state to, uint64_
 
 static int apply_done(struct engine *e, task_slot slot, const struct trec *r)
 {
+    task_frees_body(e, slot);
     task_at(&e->store, slot)->body = r->body;
     finish(e, slot, TASK_SUCCEEDED, r->until);
     return 0;

@@ -208,8 +208,17 @@ int arrive_end(struct engine *e)
     return rc;
 }
 
+void task_frees_body(struct engine *e, task_slot slot)
+{
+    uint64_t body = task_at(&e->store, slot)->body;
+
+    if (body != 0)
+        buf_append(&e->freed, &body, sizeof(body)); /* without memory: until the next start */
+}
+
 void arrive_gone(struct engine *e, task_slot slot)
 {
+    task_frees_body(e, slot);
     task_arm(e, slot, 0);
     names_gone(&e->names, task_number(&e->store, slot));
     task_set_state(&e->store, slot, TASK_FREE);

@@ -16,6 +16,8 @@ SQ_CHECK int arrive_end(struct engine *e);
 SQ_CHECK int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, bool first);
 /* A final task goes, and its queue with the last one. */
 void arrive_gone(struct engine *e, task_slot slot);
+/* It has its body no longer. */
+void task_frees_body(struct engine *e, task_slot slot);
 /* Its timer on the node's axis; 0: none. */
 void task_arm(struct engine *e, task_slot slot, uint64_t until);
 

@@ -25,6 +25,7 @@ void engine_init(struct engine *e, const struct engine_opts *o)
     e->at = o->now_ms;
     memcpy(e->seed, o->seed, NAMES_SEED);
     buf_init(&e->log);
+    buf_init(&e->freed);
 }
 
 void engine_fini(struct engine *e)
@@ -47,6 +48,7 @@ void engine_fini(struct engine *e)
     tree_fini(&e->tree);
     task_store_fini(&e->store);
     buf_fini(&e->log);
+    buf_fini(&e->freed);
 }
 
 int engine_define(struct engine *e, const char *match, const struct task_rules *r)
@@ -63,6 +65,19 @@ int engine_define(struct engine *e, const char *match, const struct task_rules *
     rc = b.failed ? SQ_ENOMEM : task_perform(e, &rec);
     buf_fini(&b);
     return rc;
+}
+
+void engine_limit(struct engine *e, uint32_t max_tasks)
+{
+    assert(max_tasks > 0 && max_tasks <= TASKS_MAX);
+    e->store.max = max_tasks;
+    e->names.max = max_tasks * 2;
+}
+
+void engine_skip(struct engine *e, uint32_t numbers)
+{
+    e->store.next_order += numbers;
+    e->next_lease += numbers;
 }
 
 void engine_log_reset(struct engine *e)

@@ -55,6 +55,7 @@ struct engine {
     msec_t ahead_ms;      /* added to `ms` of each call: it went back over a restart */
     uint8_t seed[NAMES_SEED];
     struct buf log; /* records since engine_log_reset, framed (trec.h) */
+    struct buf freed; /* uint64_t: bodies that no task has any more; the shell empties it */
     bool loading;   /* between SNAP and SNAP_END of a replay */
     bool fenced;    /* another owner has the partition: every command answers SQ_ESTALE */
     struct engine_counts counts;
@@ -70,6 +71,11 @@ void engine_init(struct engine *e, const struct engine_opts *o);
 void engine_fini(struct engine *e);
 /* A definition, or other rules for the same pattern. 0, SQ_EINVAL, SQ_ENOMEM. */
 SQ_CHECK int engine_define(struct engine *e, const char *match, const struct task_rules *r);
+/* It takes so many tasks from now on; those that are there stay. */
+void engine_limit(struct engine *e, uint32_t max_tasks);
+/* After a replay whose end may be missing: numbers that may have been given are not given
+ * again: of tasks and of leases, so many each. */
+void engine_skip(struct engine *e, uint32_t numbers);
 /* The log has been written. */
 void engine_log_reset(struct engine *e);
 /* Memory of tasks, timers, names, ranks and queues; keys are counted apart. */

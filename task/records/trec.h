@@ -39,7 +39,12 @@
     X(SNAP, 21, lo, lease)        /* a snapshot: next order of acceptance, next lease */ \
     X(TASK, 22, no, name, key1, key2, priority, order, state, until, entered, wall, body, \
       attempts, lease, entry)                                                            \
-    X(SNAP_END, 23, lo)           /* tasks in it */
+    X(SNAP_END, 23, lo)           /* tasks in it */                                      \
+    /* of the node, and of its partitions (task/table) */                                \
+    X(NODE, 30, epoch, hi)        /* the highest epoch of its managers; whose they are */ \
+    X(PART, 31, epoch, most, wall, lo, hi, name) /* it is here; wall: paused; its seed */ \
+    X(DROP, 32, epoch)            /* it is here no more */                               \
+    X(SNAPPED, 33, epoch)         /* the snapshot has all that is before this */
 
 enum trec_kind {
 #define X(NAME, number, ...) TREC_##NAME = number,
@@ -56,7 +61,7 @@ struct trec_text { /* borrowed, not 0-terminated */
 /* Members; U: a number, I: a number with a sign, T: a text. Times: ms. */
 #define TREC_MEMBERS(U, I, T)                                                            \
     U(no) U(until) U(entered) U(priority) U(wall) U(body) U(kind_of) U(lo) U(hi)         \
-    U(digest) U(lease) U(why) U(state) U(attempts) U(entry) I(order)                     \
+    U(digest) U(lease) U(why) U(state) U(attempts) U(entry) U(epoch) U(most) I(order)    \
     T(name) T(key1) T(key2) T(rules)
 
 struct trec {

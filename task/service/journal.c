@@ -1,0 +1,128 @@
+/* journal.c: a record is one of the journal; a chunk of a snapshot has many, framed as in trec.h. */
+#include "task/service/journal.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/base/failpoint.h"
+#include "common/base/log.h"
+#include "common/base/versions.h"
+#include "common/journal/check.h"
+#include "common/journal/turn.h"
+#include "task/records/trec.h"
+#include "task/table/keep.h"
+
+#define LOG_MODULE "journal"
+
+void *task_journal_record(void *keeper, uint8_t kind, size_t n)
+{
+    FAILPOINT_NOTE(trec_name(kind));
+    return journal_put(keeper_journal(keeper), kind, n);
+}
+
+/* ---- read again -------------------------------------------------------------------- */
+
+static int replay(struct tasktab *t, bool snap, uint8_t kind, const uint8_t *p, size_t n,
+                  struct err *e)
+{
+    int rc = tasktab_replay(t, snap, kind, p, n);
+
+    return rc < 0 ? err_set(e, rc, "record %s: %s", trec_name(kind), sq_strerror(rc)) : 0;
+}
+
+static int on_record(void *ctx, uint8_t kind, const uint8_t *p, size_t n, struct err *e)
+{
+    return replay(((const struct task_journal *)ctx)->tab, false, kind, p, n, e);
+}
+
+static int on_chunk(void *ctx, const uint8_t *p, size_t n, struct err *e)
+{
+    const struct task_journal *j = ctx;
+    int rc = 0;
+
+    while (rc == 0 && n > 0) {
+        size_t len = n < TREC_FRAME ? n : p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16;
+
+        if (len > n - TREC_FRAME || n < TREC_FRAME)
+            return err_set(e, SQ_EPROTO, "a chunk of a snapshot is cut short");
+        rc = replay(j->tab, true, p[3], p + TREC_FRAME, len, e);
+        p += TREC_FRAME + len;
+        n -= TREC_FRAME + len;
+    }
+    return rc;
+}
+
+static bool is_there(void *bodies, uint64_t ref)
+{
+    return bodies_live(bodies, ref) == 0;
+}
+
+int task_journal_read(const struct task_journal *j, struct task_now now, bool again,
+                      struct err *e)
+{
+    const struct journal_replay r = { on_chunk, on_record, (void *)j };
+    struct journal_counts c;
+    bool cut = false;
+    int rc = 0;
+
+    if (j->keeper != NULL)
+        rc = again ? keeper_again(j->keeper, &r, e) : keeper_open(j->keeper, &r, e);
+    if (rc < 0)
+        return rc;
+    if (j->keeper != NULL)
+        cut = journal_was_cut(keeper_journal(j->keeper));
+    rc = tasktab_replayed(j->tab, now, cut, is_there, j->bodies);
+    if (rc < 0)
+        return err_set(e, rc, "journal: %s", sq_strerror(rc));
+    bodies_opened(j->bodies);
+    if (j->keeper == NULL)
+        return 0;
+    journal_counts(keeper_journal(j->keeper), &c);
+    log_info("event=recovered tasks=%" PRIu64 " seconds=%.3f dir=%s", tasktab_tasks(j->tab),
+             (double)c.replay_ms / 1000, keeper_dir(j->keeper));
+    return 0;
+}
+
+/* ---- snapshots --------------------------------------------------------------------- */
+
+static void *chunk_record(void *keeper, uint8_t kind, size_t n)
+{
+    struct buf *b = keeper_chunk(keeper);
+    uint8_t *to;
+
+    keeper_snap_put(keeper); /* what is there is whole */
+    to = buf_reserve(b, TREC_FRAME + n);
+    if (to == NULL)
+        return NULL;
+    to[0] = (uint8_t)n;
+    to[1] = (uint8_t)(n >> 8);
+    to[2] = (uint8_t)(n >> 16);
+    to[3] = kind;
+    b->len += TREC_FRAME + n;
+    return to + TREC_FRAME;
+}
+
+void task_journal_snapshot(const struct task_journal *j)
+{
+    bool begin, more;
+
+    if (j->keeper == NULL || !keeper_snap(j->keeper, &begin))
+        return;
+    more = tasktab_snapshot(j->tab, begin, chunk_record, j->keeper);
+    if (tasktab_snapshot_spoilt(j->tab))
+        keeper_snap_abort(j->keeper);
+    else
+        keeper_snap_sliced(j->keeper, more);
+}
+
+static const char *name_of(uint8_t kind)
+{
+    const char *name = trec_name(kind);
+
+    return name[0] != '?' ? name : NULL;
+}
+
+int task_journal_check(const char *dir, FILE *out)
+{
+    return journal_check(dir, TASK_FORMAT, name_of, out);
+}

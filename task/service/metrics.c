@@ -1,0 +1,116 @@
+/* metrics.c: the node's figures for Prometheus. Cores count; this file names. */
+#include "task/service/metrics.h"
+
+#include "common/base/metrics.h"
+#include "common/supervisor/metrics_process.h"
+#include "task/service/state.h"
+
+#define ROW(name, kind, member, help) METRIC_ROW("segq_task_" name, kind, ROW_OF, member, help)
+
+#define ROW_OF struct tasktab_counts
+static const struct metric_row tab_rows[] = {
+    ROW("partitions", GAUGE, parts, "Partitions here"),
+    ROW("tasks", GAUGE, tasks, "Tasks in any state"),
+    ROW("scheduled", GAUGE, scheduled, "Tasks whose delay or back-off runs"),
+    ROW("waiting", GAUGE, waiting, "Tasks in line"),
+    ROW("running", GAUGE, running, "Tasks that a worker has"),
+    ROW("final", GAUGE, finals, "Tasks that have ended, and are kept"),
+    ROW("dead", GAUGE, dead_now, "Of these, tasks without an attempt left"),
+    ROW("queues", GAUGE, queues, "Queues that have tasks"),
+    ROW("waiting_calls", GAUGE, waiting_calls, "Takes and looks that wait"),
+    ROW("core_bytes", GAUGE, core_bytes, "Memory of tasks, timers, names and queues"),
+    ROW("epoch", GAUGE, epoch, "Highest manager epoch seen"),
+    ROW("submitted_total", COUNTER, puts, "Submissions received"),
+    ROW("accepted_total", COUNTER, accepted, "Tasks accepted"),
+    ROW("same_total", COUNTER, same, "Submissions that were there already"),
+    ROW("started_total", COUNTER, started, "Attempts begun"),
+    ROW("succeeded_total", COUNTER, succeeded, "Tasks done"),
+    ROW("retried_total", COUNTER, retried, "Attempts that failed, and are followed by another"),
+    ROW("died_total", COUNTER, dead, "Tasks whose last attempt failed"),
+    ROW("cancelled_total", COUNTER, cancelled, "Tasks cancelled"),
+    ROW("expired_total", COUNTER, expired, "Tasks that waited for too long"),
+    ROW("lapsed_total", COUNTER, lapsed, "Leases that ended without a word"),
+    ROW("gone_total", COUNTER, gone, "Final tasks let go"),
+    ROW("take_answers_total", COUNTER, takes, "Takes answered with tasks"),
+    ROW("looks_total", COUNTER, gets, "Questions about a task"),
+    ROW("settlements_total", COUNTER, settled, "Words of workers about their tasks"),
+    ROW("changes_total", COUNTER, changed, "Cancellations and other changes"),
+    ROW("stale_answers_total", COUNTER, stale, "Questions under another epoch"),
+    ROW("busy_answers_total", COUNTER, busy, "Questions for which there was no room"),
+    ROW("stale_orders_total", COUNTER, stale_orders, "Orders refused for their epoch"),
+    ROW("refused_orders_total", COUNTER, refused, "Other orders refused"),
+    ROW("lost_bodies_total", COUNTER, lost_bodies, "Bodies that cannot be read"),
+};
+#undef ROW_OF
+
+#define ROW_OF struct task_shell_counts
+static const struct metric_row shell_rows[] = {
+    ROW("frames_total", COUNTER, frames, "Frames of routers and managers"),
+    ROW("bad_frames_total", COUNTER, bad_frames, "Frames for which a link was closed"),
+    ROW("unknown_frames_total", COUNTER, unknown, "Frames of a type that this build lacks"),
+    ROW("unsent_messages_total", COUNTER, unsent, "Messages dropped: peer gone, or too large"),
+    ROW("late_turns_total", COUNTER, late_turns, "Turns more than a second late"),
+};
+#undef ROW_OF
+
+#define ROW_OF struct rpc_counts
+static const struct metric_row rpc_rows[] = {
+    ROW("link_frames_received_total", COUNTER, frames_in, "Frames received"),
+    ROW("link_frames_sent_total", COUNTER, frames_out, "Frames sent"),
+    ROW("link_received_bytes_total", COUNTER, bytes_in, "Bytes received on internal links"),
+    ROW("link_sent_bytes_total", COUNTER, bytes_out, "Bytes sent on internal links"),
+    ROW("links_accepted_total", COUNTER, accepted, "Links accepted"),
+    ROW("links_closed_total", COUNTER, closed, "Links closed"),
+};
+#undef ROW_OF
+
+#define ROW_OF struct keeper_counts
+static const struct metric_row journal_rows[] = {
+    ROW("journal_records_total", COUNTER, file.records, "Records written"),
+    ROW("journal_bytes_total", COUNTER, file.bytes, "Bytes written, with heads"),
+    ROW("journal_writes_total", COUNTER, file.writes, "System calls that wrote them"),
+    ROW("journal_syncs_total", COUNTER, file.syncs, "Syncs to the disk"),
+    ROW("journal_failures_total", COUNTER, file.failures, "Writes and syncs that failed"),
+    ROW("journal_snapshots_total", COUNTER, file.snapshots, "Whole snapshots"),
+    ROW("journal_log_bytes", GAUGE, file.log_bytes, "Bytes since the last snapshot"),
+    ROW("journal_refused_tasks_total", COUNTER, refused, "Submissions that had no room"),
+    ROW("journal_taken_back_turns_total", COUNTER, taken_back, "Turns not answered"),
+    ROW("journal_holding", GAUGE, holding, "1 while nothing new can be kept"),
+    ROW("journal_recovered_tasks", GAUGE, recovered, "Tasks found at the start"),
+    ROW("journal_room_bytes", GAUGE, room_bytes, "Free on its file system; 0 without one"),
+};
+#undef ROW_OF
+
+#define ROW_OF struct bodies_counts
+static const struct metric_row body_rows[] = {
+    ROW("bodies_written_total", COUNTER, puts, "Bodies and results written"),
+    ROW("bodies_bytes_total", COUNTER, bytes, "Bytes written, with what is around them"),
+    ROW("bodies_copied_total", COUNTER, copies, "Bodies copied out of files mostly dead"),
+    ROW("bodies_failures_total", COUNTER, failures, "Writes and syncs that failed"),
+    ROW("bodies_damaged_total", COUNTER, damaged, "Reads of what is not as it was written"),
+    ROW("bodies_files", GAUGE, files, "Files of bodies"),
+    ROW("bodies_disk_bytes", GAUGE, disk_bytes, "Their size"),
+    ROW("bodies_living_bytes", GAUGE, living_bytes, "Of these, bytes that a task has"),
+};
+#undef ROW_OF
+
+void task_metrics(void *ctx, struct buf *b)
+{
+    const struct task_service *s = ctx;
+    struct tasktab_counts tab;
+    struct keeper_counts journal;
+    struct bodies_counts bodies;
+
+    tasktab_count(s->tab, &tab);
+    keeper_count(s->keeper, &journal);
+    journal.recovered = s->recovered;
+    bodies_counts(s->bodies, &bodies);
+    metrics_rows(b, tab_rows, ARRAY_LEN(tab_rows), &tab);
+    metrics_rows(b, shell_rows, ARRAY_LEN(shell_rows), &s->n);
+    metrics_rows(b, rpc_rows, ARRAY_LEN(rpc_rows), rpc_counts(s->rpc));
+    metrics_rows(b, journal_rows, ARRAY_LEN(journal_rows), &journal);
+    metrics_rows(b, body_rows, ARRAY_LEN(body_rows), &bodies);
+    metrics_value(b, "segq_task_oldest_seconds", METRIC_GAUGE,
+                  "How long the first of those in line has waited", (double)tab.oldest_ms / 1000);
+    metrics_process(b, "task");
+}

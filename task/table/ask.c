@@ -1,0 +1,277 @@
+/* ask.c: what the engine answers, as codes. A row that fails changes nothing. */
+#include "task/table/ask.h"
+
+#include "common/base/err.h"
+#include "task/engine/change.h"
+#include "task/engine/look.h"
+#include "task/engine/settle.h"
+#include "task/engine/submit.h"
+#include "task/table/wait.h"
+
+static uint8_t code_of(struct tasktab *t, int rc)
+{
+    switch (rc) {
+    case SQ_EUNKNOWN:
+        return CODE_UNKNOWN;
+    case SQ_ECONFLICT:
+        return CODE_CONFLICT;
+    case SQ_EFULL:
+        return CODE_FULL;
+    case SQ_EINVAL:
+    case SQ_ETOOBIG:
+        return CODE_INVALID;
+    case SQ_ESTALE:
+        return CODE_STALE;
+    default:
+        t->n.busy += rc < 0; /* no memory, or bodies cannot be written */
+        return rc < 0 ? CODE_BUSY : CODE_DONE;
+    }
+}
+
+/* The partition of a command; NULL: *code says why not. */
+static struct part *commanded(struct tasktab *t, part_no no, uint64_t epoch, uint8_t *code)
+{
+    struct part *p = t->hold ? NULL : tasktab_owned(t, no, epoch);
+
+    t->n.busy += t->hold;
+    *code = t->hold ? CODE_BUSY : p == NULL ? CODE_STALE : CODE_DONE;
+    return p;
+}
+
+static enum task_state state_of(const struct part *p, task_no no)
+{
+    task_slot slot = task_find(&p->e.store, no);
+
+    return slot == SLOT_NONE ? TASK_FREE : (enum task_state)task_at(&p->e.store, slot)->state;
+}
+
+bool tasktab_bytes(struct tasktab *t, uint64_t ref, struct bytes_of *to, struct arena *mem)
+{
+    int rc;
+
+    *to = (struct bytes_of){ 0 };
+    if (ref == 0)
+        return true;
+    buf_reset(&t->bytes);
+    rc = t->o.bodies.get(t->o.bodies.ctx, ref, &t->bytes);
+    t->n.lost_bodies += rc == SQ_EPROTO;
+    if (rc < 0 || t->bytes.failed)
+        return false;
+    to->n = (uint32_t)t->bytes.len;
+    to->p = arena_memdup(mem, t->bytes.data, t->bytes.len);
+    return to->p != NULL;
+}
+
+/* ---- submissions ------------------------------------------------------------------- */
+
+static int put_one(struct tasktab *t, struct part *p, const struct task_put *r, task_no *no)
+{
+    const struct tab_bodies *b = &t->o.bodies;
+    struct submit s = { .queue = tasktab_text(r->queue),
+                        .key1 = tasktab_text(r->key1),
+                        .key2 = tasktab_text(r->key2),
+                        .name = tasktab_text(r->name),
+                        .key = { (const char *)r->key.p, r->key.n },
+                        .digest = r->digest,
+                        .order = r->order,
+                        .priority = r->priority,
+                        .delay_ms = r->delay_ms,
+                        .at_wall_ms = r->at_ms };
+    int rc = r->body.n > 0 ? b->put(b->ctx, r->body.p, r->body.n, &s.body) : 0;
+
+    if (rc == 0)
+        rc = engine_submit(&p->e, &s, no);
+    if (rc != 0 && s.body != 0)
+        b->drop(b->ctx, s.body);
+    return rc;
+}
+
+void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q,
+                 struct outbox *out)
+{
+    struct msg_task_put_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_PUT_ANS)->task_put_ans;
+    uint64_t tasks = tasktab_tasks(t);
+
+    m->v = arena_array(&out->mem, q->n, sizeof(*m->v));
+    if (m->v == NULL)
+        return; /* nothing has been done: the answer without rows says so */
+    m->n = q->n;
+    for (uint32_t i = 0; i < q->n; i++) {
+        struct part *p = commanded(t, q->v[i].part, q->v[i].epoch, &m->v[i].code);
+        int rc;
+
+        if (p == NULL)
+            continue;
+        rc = t->full || tasks >= t->o.max_tasks ? SQ_EFULL
+                                                : put_one(t, p, &q->v[i], &m->v[i].no);
+        m->v[i].code = rc == 1              ? CODE_SAME
+                       : rc == SQ_ECONFLICT ? CODE_MISMATCH
+                                            : code_of(t, rc);
+        tasks += rc == 0;
+    }
+    t->n.puts += q->n;
+}
+
+/* ---- looks ------------------------------------------------------------------------- */
+
+void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p, task_no no,
+                        bool result, struct outbox *out)
+{
+    struct msg_task_get_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_GET_ANS)->task_get_ans;
+    struct task_view v;
+
+    m->queue = m->key1 = m->key2 = m->limited_by = "";
+    if (engine_look(&p->e, no, &v) < 0) {
+        m->code = CODE_UNKNOWN;
+        return;
+    }
+    *m = (struct msg_task_get_ans){
+        .no = no,
+        .state = (uint8_t)v.state,
+        .priority = v.priority,
+        .attempts = v.attempts,
+        .stopping = v.stopping,
+        .queue = arena_strdup(&out->mem, v.queue),
+        .key1 = arena_strdup(&out->mem, v.key1),
+        .key2 = arena_strdup(&out->mem, v.key2),
+        .order = v.order,
+        .entered_ms = tasktab_unix(p, v.entered_ms),
+        .until_ms = v.by_wall ? v.until_ms : tasktab_unix(p, v.until_ms),
+        .position = v.position,
+        .ahead_of_key = v.ahead_of_key,
+        .limited = v.limited,
+        .limited_by = arena_strdup(&out->mem, v.limited_by != NULL ? v.limited_by : ""),
+        .limited_until_ms = tasktab_unix(p, v.limited_until),
+    };
+    if (v.state == TASK_SUCCEEDED && result && !tasktab_bytes(t, v.body, &m->result, &out->mem))
+        m->code = CODE_BUSY;
+    if (out->mem.failed)
+        *m = (struct msg_task_get_ans){ .code = CODE_BUSY, .queue = "", .key1 = "", .key2 = "",
+                                        .limited_by = "" };
+}
+
+static void get_failed(struct tasktab *t, struct asker a, uint8_t code, struct outbox *out)
+{
+    struct msg_task_get_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_GET_ANS)->task_get_ans;
+
+    (void)t;
+    m->code = code;
+    m->queue = m->key1 = m->key2 = m->limited_by = "";
+}
+
+static task_no number_of(const struct part *p, task_no no, const char *queue, const char *name)
+{
+    struct trec_text q = tasktab_text(queue), n = tasktab_text(name);
+
+    return no != 0 || n.n == 0 ? no : engine_named(&p->e, &q, &n);
+}
+
+void tasktab_get(struct tasktab *t, struct asker a, const struct msg_task_get *q,
+                 struct outbox *out)
+{
+    struct part *p = tasktab_owned(t, q->part, q->epoch);
+    struct wait_for f = { .ms = q->wait_ms, .result = q->result };
+    enum task_state s;
+
+    t->n.gets++;
+    if (p == NULL) {
+        get_failed(t, a, CODE_STALE, out);
+        return;
+    }
+    f.no = number_of(p, q->no, q->queue, q->name);
+    s = state_of(p, f.no);
+    if (f.ms == 0 || s == TASK_FREE || task_state_is_final(s) ||
+        !tasktab_wait(t, a, p, &f, out))
+        tasktab_answer_get(t, a, p, f.no, q->result, out);
+}
+
+/* ---- settlements ------------------------------------------------------------------- */
+
+static int ack(struct tasktab *t, struct part *p, const struct settle_row *r)
+{
+    const struct tab_bodies *b = &t->o.bodies;
+    uint64_t ref = 0;
+    int rc = r->result.n > 0 ? b->put(b->ctx, r->result.p, r->result.n, &ref) : 0;
+
+    if (rc == 0)
+        rc = engine_ack(&p->e, r->no, r->lease, ref);
+    if (rc != 0 && ref != 0)
+        b->drop(b->ctx, ref);
+    return rc;
+}
+
+static int settle_one(struct tasktab *t, struct part *p, const struct settle_row *r)
+{
+    switch ((enum task_settle)r->verb) {
+    case SETTLE_ACK:
+        return ack(t, p, r);
+    case SETTLE_NACK:
+        return engine_nack(&p->e, r->no, r->lease,
+                           r->ms == SETTLE_BY_BACKOFF ? -1 : (msec_t)r->ms);
+    case SETTLE_EXTEND:
+        return engine_extend(&p->e, r->no, r->lease, r->ms);
+    default:
+        return SQ_EINVAL;
+    }
+}
+
+void tasktab_settle(struct tasktab *t, struct asker a, const struct msg_task_settle *q,
+                    struct outbox *out)
+{
+    struct msg_task_settle_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_SETTLE_ANS)->task_settle_ans;
+
+    m->v = arena_array(&out->mem, q->n, sizeof(*m->v));
+    if (m->v == NULL)
+        return; /* as in tasktab_put() */
+    m->n = q->n;
+    for (uint32_t i = 0; i < q->n; i++) {
+        const struct settle_row *r = &q->v[i];
+        struct part *p = commanded(t, r->part, r->epoch, &m->v[i].code);
+        task_slot slot;
+
+        if (p == NULL)
+            continue;
+        m->v[i].code = code_of(t, settle_one(t, p, r));
+        m->v[i].state = (uint8_t)state_of(p, r->no);
+        slot = task_find(&p->e.store, r->no);
+        if (slot != SLOT_NONE)
+            m->v[i].until_ms = tasktab_unix(p, wheel_when(&p->e.timers, slot));
+    }
+    t->n.settled += q->n;
+}
+
+/* ---- changes ----------------------------------------------------------------------- */
+
+static int change_one(struct part *p, task_no no, const struct msg_task_change *q)
+{
+    switch ((enum task_change)q->verb) {
+    case CHANGE_CANCEL:
+        return engine_cancel(&p->e, no);
+    case CHANGE_ORDER:
+        return engine_order(&p->e, no, q->order);
+    case CHANGE_WHEN:
+        return engine_delay(&p->e, no, q->delay_ms, q->at_ms);
+    case CHANGE_READ:
+        return engine_read(&p->e, no);
+    case CHANGE_REDRIVE:
+        return engine_redrive(&p->e, no);
+    case CHANGE_DISCARD:
+        return engine_discard(&p->e, no);
+    default:
+        return SQ_EINVAL;
+    }
+}
+
+void tasktab_change(struct tasktab *t, struct asker a, const struct msg_task_change *q,
+                    struct outbox *out)
+{
+    struct msg_task_change_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_CHANGE_ANS)->task_change_ans;
+    struct part *p = commanded(t, q->part, q->epoch, &m->code);
+
+    t->n.changed++;
+    if (p == NULL)
+        return;
+    m->no = number_of(p, q->no, q->queue, q->name);
+    m->code = code_of(t, change_one(p, m->no, q));
+    m->state = (uint8_t)state_of(p, m->no);
+}

@@ -1,0 +1,295 @@
+/* keep.c: the number of its partition in front of each record. */
+#include "task/table/keep.h"
+
+#include <inttypes.h>
+
+#include "common/base/err.h"
+#include "common/base/log.h"
+#include "common/base/text.h"
+#include "common/base/varint.h"
+#include "task/engine/change.h"
+#include "task/engine/replay.h"
+#include "task/table/orders.h"
+#include "task/table/wait.h"
+
+#define LOG_MODULE        "table"
+#define NUMBERS_AFTER_CUT (1u << 20) /* that nobody got in the second before a power cut */
+
+struct writer { /* of records */
+    void *(*record)(void *ctx, uint8_t kind, size_t n);
+    void *ctx;
+};
+
+static bool write_bytes(const struct writer *w, part_no part, uint8_t kind, const uint8_t *p,
+                        size_t n)
+{
+    uint8_t head[VARINT_MAX];
+    size_t len = (size_t)(varint_put(head, part) - head);
+    uint8_t *to = w->record(w->ctx, kind, len + n);
+
+    if (to == NULL)
+        return false;
+    memcpy(to, head, len);
+    if (n > 0)
+        memcpy(to + len, p, n);
+    return true;
+}
+
+/* All records of a log (trec.h). */
+static bool write_log(const struct writer *w, part_no part, const struct buf *log)
+{
+    const uint8_t *p = log->data;
+    bool ok = !log->failed;
+
+    for (size_t i = 0, n; ok && i < log->len; i += TREC_FRAME + n) {
+        n = p[i] | (size_t)p[i + 1] << 8 | (size_t)p[i + 2] << 16;
+        ok = write_bytes(w, part, p[i + 3], p + i + TREC_FRAME, n);
+    }
+    return ok;
+}
+
+static struct writer journal_of(const struct tasktab *t)
+{
+    return (struct writer){ t->o.record, t->o.record_ctx };
+}
+
+static bool write_one(const struct writer *w, part_no part, const struct trec *r)
+{
+    struct buf b;
+    bool ok;
+
+    buf_init(&b);
+    trec_append(r, &b);
+    ok = write_log(w, part, &b);
+    buf_fini(&b);
+    return ok;
+}
+
+static struct trec node_record(const struct tasktab *t)
+{
+    return (struct trec){ .kind = TREC_NODE, .epoch = t->epoch, .hi = t->store };
+}
+
+static struct trec part_record(const struct part *p)
+{
+    struct trec r = { .kind = TREC_PART, .epoch = p->epoch, .most = p->e.store.max,
+                      .wall = p->paused, .name = tasktab_text(p->match) };
+
+    memcpy(&r.lo, p->seed, 8);
+    memcpy(&r.hi, p->seed + 8, 8);
+    return r;
+}
+
+/* ---- the journal ------------------------------------------------------------------- */
+
+void tasktab_keep(struct tasktab *t, part_no part, const struct trec *r)
+{
+    struct writer w = journal_of(t);
+
+    if (w.record != NULL && !write_one(&w, part, r))
+        t->lost_record = true;
+}
+
+void tasktab_keep_node(struct tasktab *t)
+{
+    struct trec r = node_record(t);
+
+    tasktab_keep(t, 0, &r);
+}
+
+void tasktab_keep_part(struct tasktab *t, const struct part *p)
+{
+    struct trec r = part_record(p);
+
+    tasktab_keep(t, p->no, &r);
+}
+
+/* Those who wait for the end of a task learn of it. */
+static void tell_of_ends(struct tasktab *t, struct part *p, struct outbox *out)
+{
+    const uint8_t *d = p->e.log.data;
+
+    for (size_t i = 0, n; p->spots[false].n > 0 && i < p->e.log.len; i += TREC_FRAME + n) {
+        struct trec r;
+
+        n = d[i] | (size_t)d[i + 1] << 8 | (size_t)d[i + 2] << 16;
+        if (trec_decode(d[i + 3], d + i + TREC_FRAME, n, &r) == 0 &&
+            (r.kind == TREC_DONE || r.kind == TREC_DEAD || r.kind == TREC_CANCEL ||
+             r.kind == TREC_EXPIRE || r.kind == TREC_GONE))
+            tasktab_waits_final(t, p, r.no, out);
+    }
+}
+
+bool tasktab_keep_log(struct tasktab *t, struct part *p, struct outbox *out)
+{
+    struct writer w = journal_of(t);
+
+    tell_of_ends(t, p, out);
+    if (p->e.log.failed || (w.record != NULL && !write_log(&w, p->no, &p->e.log)))
+        return false;
+    engine_log_reset(&p->e);
+    buf_append(&t->freed, p->e.freed.data, p->e.freed.len);
+    buf_reset(&p->e.freed);
+    return true;
+}
+
+/* ---- read again -------------------------------------------------------------------- */
+
+/* The partition is here, under this epoch. */
+static int replay_part(struct tasktab *t, bool snap, part_no no, const struct trec *r)
+{
+    struct part *p = tasktab_part(t, no);
+    uint8_t seed[NAMES_SEED];
+    struct part_seed s = { no, (uint32_t)r->most, seed };
+
+    if (no == 0 || r->most == 0 || r->most > TASKS_MAX || r->name.n == 0 ||
+        r->name.n > TASK_NAME_MAX || memchr(r->name.p, 0, r->name.n) != NULL ||
+        (snap && p != NULL))
+        return SQ_EPROTO;
+    memcpy(seed, &r->lo, 8);
+    memcpy(seed + 8, &r->hi, 8);
+    if (p == NULL)
+        p = tasktab_part_new(t, &s);
+    if (p == NULL)
+        return SQ_ENOMEM;
+    p->epoch = r->epoch;
+    p->paused = r->wall != 0;
+    p->behind = snap;
+    engine_limit(&p->e, (uint32_t)r->most);
+    memcpy(p->match, r->name.p, r->name.n);
+    p->match[r->name.n] = 0;
+    return 0;
+}
+
+static int replay_own(struct tasktab *t, bool snap, part_no no, const struct trec *r)
+{
+    struct part *p = tasktab_part(t, no);
+
+    switch (r->kind) {
+    case TREC_NODE:
+        t->epoch = r->epoch;
+        t->store = r->hi;
+        return no == 0 ? 0 : SQ_EPROTO;
+    case TREC_PART:
+        return p != NULL && p->behind && !snap ? 0 : replay_part(t, snap, no, r);
+    case TREC_SNAPPED:
+        if (p != NULL)
+            p->behind = false;
+        return 0;
+    default:
+        if (p == NULL || p->behind)
+            return SQ_EPROTO; /* a snapshot does not outlive a drop */
+        tasktab_part_drop(t, p);
+        return 0;
+    }
+}
+
+int tasktab_replay(struct tasktab *t, bool snap, uint8_t kind, const uint8_t *p, size_t n)
+{
+    const uint8_t *end = p + n;
+    uint64_t no;
+    struct trec r;
+    struct part *part;
+
+    p = varint_get(p, end, &no);
+    if (p == NULL || no > UINT32_MAX)
+        return SQ_EPROTO;
+    if (kind >= TREC_NODE) {
+        int rc = trec_decode(kind, p, (size_t)(end - p), &r);
+
+        return rc < 0 ? rc : replay_own(t, snap, (part_no)no, &r);
+    }
+    part = tasktab_part(t, (part_no)no);
+    if (part == NULL)
+        return SQ_EPROTO;
+    if (part->behind && !snap)
+        return 0;
+    return engine_replay(&part->e, kind, p, (size_t)(end - p));
+}
+
+/* Its body is not there (a power cut under `os`): it cannot be done. */
+static void lose(struct part *p, task_slot slot)
+{
+    struct task *k = task_at(&p->e.store, slot);
+    task_no no = task_number(&p->e.store, slot);
+
+    log_error("event=body_lost part=%u task=%" PRIu64 " state=%s", p->no, no,
+              task_state_word((enum task_state)k->state));
+    k->body = 0;
+    (void)!engine_cancel(&p->e, no);
+    (void)!engine_discard(&p->e, no); /* one that runs goes when its lease has ended */
+}
+
+/* Says of each body that it lives. How many are not there. */
+static uint64_t find_bodies(struct part *p, bool (*live)(void *ctx, uint64_t ref), void *ctx)
+{
+    uint64_t lost = 0;
+
+    for (task_slot s = 0; s < p->e.store.n_slots; s++) {
+        const struct task *k = task_at(&p->e.store, s);
+
+        if (k->state == TASK_FREE || k->body == 0 || live(ctx, k->body))
+            continue;
+        lose(p, s);
+        lost++;
+    }
+    return lost;
+}
+
+int tasktab_replayed(struct tasktab *t, struct task_now now, bool cut,
+                     bool (*live)(void *ctx, uint64_t ref), void *ctx)
+{
+    t->now = now;
+    each_part (t, p) {
+        int rc = engine_opened(&p->e, now.ms);
+
+        if (rc < 0)
+            return rc;
+        p->behind = false;
+        p->due = now.ms;
+        if (cut)
+            engine_skip(&p->e, NUMBERS_AFTER_CUT);
+        t->n.lost_bodies += find_bodies(p, live, ctx);
+    }
+    return 0;
+}
+
+/* ---- snapshots --------------------------------------------------------------------- */
+
+static bool snap_part(struct tasktab *t, const struct part *p, const struct writer *w)
+{
+    struct trec r = part_record(p), done = { .kind = TREC_SNAPPED };
+    struct buf all;
+    bool ok;
+
+    assert(p->e.log.len == 0); /* between turns */
+    buf_init(&all);
+    engine_snapshot(&p->e, &all);
+    ok = write_one(w, p->no, &r) && write_log(w, p->no, &all);
+    buf_fini(&all);
+    tasktab_keep(t, p->no, &done);
+    return ok;
+}
+
+bool tasktab_snapshot(struct tasktab *t, bool begin,
+                      void *(*record)(void *ctx, uint8_t kind, size_t n), void *ctx)
+{
+    struct writer w = { record, ctx };
+    struct trec r = node_record(t);
+
+    if (begin) {
+        t->snap_next = 0;
+        t->snapping = true;
+        t->snap_spoilt = false;
+        (void)!write_one(&w, 0, &r); /* who gives room remembers that there was none */
+    }
+    if (t->snap_next < t->n_parts)
+        (void)!snap_part(t, t->part[t->snap_next++], &w);
+    t->snapping = t->snap_next < t->n_parts;
+    return t->snapping;
+}
+
+bool tasktab_snapshot_spoilt(const struct tasktab *t)
+{
+    return t->snap_spoilt;
+}

@@ -1,0 +1,290 @@
+/* orders.c: orders of managers, each of which may come twice. */
+#include "task/table/orders.h"
+
+#include <inttypes.h>
+#include <sodium.h>
+#include <stdlib.h>
+
+#include "common/base/err.h"
+#include "common/base/grow.h"
+#include "common/base/log.h"
+#include "common/base/text.h"
+#include "common/wire/role.h"
+#include "task/table/keep.h"
+#include "task/table/report.h"
+#include "task/table/turn.h"
+#include "task/table/wait.h"
+
+#define LOG_MODULE "table"
+
+static void say_error(struct outbox *out, peer_no to, int code, uint32_t about,
+                      const char *text)
+{
+    struct msg *m = outbox_add(out, to, MSG_ERROR);
+
+    m->error.code = code;
+    m->error.about = about;
+    m->error.text = text;
+}
+
+/* ---- which manager is obeyed ------------------------------------------------------- */
+
+static bool is_foreign(const struct tasktab *t, const struct tpeer *p)
+{
+    return t->store != 0 && p->store != 0 && t->store != p->store;
+}
+
+static void refuse(struct tasktab *t, struct tpeer *p, uint64_t epoch, uint32_t about,
+                   struct outbox *out)
+{
+    t->n.stale_orders++;
+    if (!p->refused)
+        log_warn("event=order_refused order=%s manager=%s epoch=%" PRIu64 " seen=%" PRIu64
+                 " obeys=%s foreign=%d",
+                 msg_name((enum msg_type)about), p->name, epoch, t->epoch, t->manager_name,
+                 is_foreign(t, p));
+    p->refused = true;
+    say_error(out, p->no, SQ_ESTALE, about,
+              "a higher epoch, or another manager, commands this node");
+}
+
+static void adopt(struct tasktab *t, const struct tpeer *p, uint64_t epoch)
+{
+    uint64_t store = p->store != 0 ? p->store : t->store;
+    bool changed = epoch != t->epoch || store != t->store;
+
+    if (epoch != t->epoch)
+        log_info("event=manager_obeyed manager=%s epoch=%" PRIu64 " was=%" PRIu64, p->name,
+                 epoch, t->epoch);
+    t->epoch = epoch;
+    t->store = store;
+    t->manager = p->no;
+    copy_text(t->manager_name, sizeof(t->manager_name), p->name);
+    if (changed)
+        tasktab_keep_node(t);
+    t->say = true;
+}
+
+static bool obey(struct tasktab *t, struct tpeer *p, uint64_t epoch, uint32_t about,
+                 struct outbox *out)
+{
+    bool known = strcmp(t->manager_name, p->name) == 0;
+
+    if (epoch < t->epoch || (epoch == t->epoch && t->manager_name[0] != 0 && !known) ||
+        is_foreign(t, p)) {
+        refuse(t, p, epoch, about, out);
+        return false;
+    }
+    p->refused = false;
+    if (epoch > t->epoch || t->manager != p->no || (t->store == 0 && p->store != 0))
+        adopt(t, p, epoch);
+    return true;
+}
+
+/* ---- partitions -------------------------------------------------------------------- */
+
+struct part *tasktab_part_new(struct tasktab *t, const struct part_seed *s)
+{
+    struct engine_opts o = { s->max_tasks, t->o.max_keys, { 0 }, ms_max(t->now.ms, 1) };
+    struct part *p = calloc(1, sizeof(*p));
+
+    if (p == NULL || !GROW(t->part, t->n_parts, t->parts_cap, 16) ||
+        map_set_ptr(&t->by_no, s->no, p) < 0) {
+        free(p);
+        return NULL;
+    }
+    memcpy(o.seed, s->seed, NAMES_SEED);
+    memcpy(p->seed, s->seed, NAMES_SEED);
+    p->no = s->no;
+    p->due = MSEC_NEVER;
+    for (unsigned door = 0; door < 2; door++) {
+        list_init(&p->spots[door]);
+        map_init(&p->by_key[door], 0); /* hashes are keyed; numbers are our own */
+    }
+    engine_init(&p->e, &o);
+    t->part[t->n_parts++] = p;
+    return p;
+}
+
+void tasktab_part_free(struct tasktab *t, struct part *p)
+{
+    (void)t;
+    for (unsigned door = 0; door < 2; door++) {
+        assert(p->spots[door].n == 0);
+        map_fini(&p->by_key[door]);
+    }
+    engine_fini(&p->e);
+    free(p);
+}
+
+void tasktab_part_drop(struct tasktab *t, struct part *p)
+{
+    uint32_t i = 0;
+
+    while (t->part[i] != p)
+        i++;
+    t->part[i] = t->part[--t->n_parts];
+    map_del(&t->by_no, p->no);
+    tasktab_part_free(t, p);
+}
+
+static uint32_t wanted_tasks(const struct tasktab *t, const struct msg_part_open *m)
+{
+    uint32_t most = u32_min(t->o.max_tasks, TASKS_MAX);
+
+    return m->max_tasks > 0 ? u32_min(m->max_tasks, most) : most;
+}
+
+static const char *refuse_open(const struct tasktab *t, const struct msg_part_open *m,
+                               const struct part *p)
+{
+    if (t->hold)
+        return "the journal does not work";
+    if (m->part == 0 || m->part_epoch == 0 || m->match[0] == 0)
+        return "impossible partition";
+    if (p != NULL && m->part_epoch < p->epoch)
+        return "it is here under a higher epoch";
+    if (p != NULL && strcmp(p->match, m->match) != 0)
+        return "it has another pattern";
+    return NULL;
+}
+
+static bool read_rules(const struct msg_part_open *m, struct task_rules *r)
+{
+    unsigned i = 0;
+
+    rules_default(r);
+#define X(member, least, most)                                                           \
+    if (i < m->n_rules)                                                                  \
+        r->member = m->rules[i];                                                         \
+    i++;
+    TASK_RULES(X)
+#undef X
+    return rules_check(r) == NULL;
+}
+
+static struct part *open_new(struct tasktab *t, const struct msg_part_open *m)
+{
+    uint8_t seed[NAMES_SEED];
+    struct part_seed s = { m->part, wanted_tasks(t, m), seed };
+    struct part *p;
+
+    /* One node has a partition at a time: what it is made of need not be secret from it. */
+    crypto_generichash(seed, sizeof(seed), (const uint8_t *)&m->part, sizeof(m->part),
+                       t->o.seed, sizeof(t->o.seed));
+    p = tasktab_part_new(t, &s);
+    if (p != NULL)
+        log_info("event=partition_opened part=%u epoch=%" PRIu64 " match=%s", m->part,
+                 m->part_epoch, log_q(m->match, strlen(m->match)));
+    return p;
+}
+
+/* Rules are written only where they are other ones: orders come again and again. */
+static int define(struct part *p, const char *match, const struct task_rules *r)
+{
+    if (p->e.n_pools > 0 && memcmp(&p->e.pool[0]->rules, r, sizeof(*r)) == 0)
+        return 0;
+    return engine_define(&p->e, match, r);
+}
+
+static int open_part(struct tasktab *t, const struct msg_part_open *m,
+                     const struct task_rules *r)
+{
+    struct part *p = tasktab_part(t, m->part);
+    uint32_t most = wanted_tasks(t, m);
+    bool fresh = p == NULL, changed;
+    int rc;
+
+    if (fresh)
+        p = open_new(t, m);
+    if (p == NULL)
+        return SQ_ENOMEM;
+    changed = fresh || p->epoch != m->part_epoch || p->paused != m->paused ||
+              p->e.store.max != most;
+    p->epoch = m->part_epoch;
+    p->paused = m->paused;
+    engine_limit(&p->e, most);
+    copy_text(p->match, sizeof(p->match), m->match);
+    if (changed)
+        tasktab_keep_part(t, p);
+    tasktab_clock(t, p);
+    rc = define(p, m->match, r);
+    if (rc < 0 && fresh) {
+        struct trec drop = { .kind = TREC_DROP };
+
+        tasktab_keep(t, p->no, &drop);
+        tasktab_part_drop(t, p);
+    }
+    return rc;
+}
+
+static void order_part_open(struct tasktab *t, struct tpeer *from,
+                            const struct msg_part_open *m, struct outbox *out)
+{
+    const char *why = refuse_open(t, m, tasktab_part(t, m->part));
+    struct task_rules r;
+    int rc;
+
+    if (why == NULL && !read_rules(m, &r))
+        why = "impossible rules";
+    if (why != NULL) {
+        t->n.refused++;
+        say_error(out, from->no, SQ_EINVAL, MSG_PART_OPEN, why);
+        return;
+    }
+    rc = open_part(t, m, &r);
+    if (rc < 0)
+        say_error(out, from->no, rc, MSG_PART_OPEN, sq_strerror(rc));
+    t->say = true;
+}
+
+/* Its bodies go when the turn is written. */
+static void free_bodies(struct tasktab *t, const struct part *p)
+{
+    for (task_slot s = 0; s < p->e.store.n_slots; s++) {
+        const struct task *k = task_at(&p->e.store, s);
+        uint64_t body = k->body;
+
+        if (k->state != TASK_FREE && body != 0)
+            buf_append(&t->freed, &body, sizeof(body));
+    }
+}
+
+static void order_part_drop(struct tasktab *t, struct tpeer *from,
+                            const struct msg_part_drop *m, struct outbox *out)
+{
+    struct trec r = { .kind = TREC_DROP };
+    struct part *p = tasktab_part(t, m->part);
+
+    t->say = true;
+    if (t->hold)
+        say_error(out, from->no, SQ_EBUSY, MSG_PART_DROP, "the journal does not work");
+    if (p == NULL || t->hold)
+        return;
+    log_info("event=partition_dropped part=%u tasks=%u", p->no,
+             p->e.store.n_slots - p->e.store.n[TASK_FREE]);
+    tasktab_waits_drop(t, p, out);
+    free_bodies(t, p);
+    tasktab_keep(t, p->no, &r);
+    tasktab_part_drop(t, p);
+    t->snap_spoilt = t->snapping;
+}
+
+void tasktab_order(struct tasktab *t, struct tpeer *from, const struct msg *m,
+                   struct outbox *out)
+{
+    if (from->role != RPC_MANAGER || m->epoch == 0) { /* below any manager's */
+        say_error(out, from->no, SQ_EUNKNOWN, m->type, "not an order");
+        return;
+    }
+    if (m->type == MSG_TASK_OK)
+        from->store = m->task_ok.store;
+    if (!obey(t, from, m->epoch, m->type, out))
+        return;
+    if (m->type == MSG_TASK_OK)
+        t->no = m->task_ok.no;
+    else if (m->type == MSG_PART_OPEN)
+        order_part_open(t, from, &m->part_open, out);
+    else if (m->type == MSG_PART_DROP)
+        order_part_drop(t, from, &m->part_drop, out);
+}

@@ -1,0 +1,90 @@
+/* report.c: registration, and counts of partitions. */
+#include "task/table/report.h"
+
+#define REPORT_MS   1000
+#define LOOK_SLOTS  65536u /* of a partition, each report, in search of the oldest */
+
+void tasktab_register(const struct tasktab *t, peer_no to, struct outbox *out)
+{
+    struct msg_task_reg *m = &outbox_add(out, to, MSG_TASK_REG)->task_reg;
+
+    m->addr = t->addr;
+    m->admin = t->admin;
+    m->epoch_seen = t->epoch;
+    m->store = t->store;
+    m->v = arena_array(&out->mem, t->n_parts, sizeof(*m->v));
+    if (m->v == NULL)
+        return; /* the status names them, too */
+    each_part (t, p)
+        m->v[m->n++] = (struct part_row){ p->no, p->epoch };
+}
+
+/* A walk over the slots, some in each report: exact where a partition has had few of them. */
+static void look_for_oldest(struct part *p)
+{
+    task_slot end = u32_min(p->looked + LOOK_SLOTS, p->e.store.n_slots);
+
+    for (; p->looked < end; p->looked++) {
+        const struct task *k = task_at(&p->e.store, p->looked);
+        msec_t entered = (msec_t)k->entered_ms;
+
+        if (k->state == TASK_WAITING && (p->oldest_now == 0 || entered < p->oldest_now))
+            p->oldest_now = entered;
+    }
+    if (p->looked < p->e.store.n_slots)
+        return;
+    p->oldest = p->oldest_now;
+    p->oldest_now = 0;
+    p->looked = 0;
+}
+
+uint64_t tasktab_oldest_ms(const struct part *p)
+{
+    if (p->oldest == 0 || p->e.store.n[TASK_WAITING] == 0)
+        return 0;
+    return (uint64_t)ms_max(p->e.at - p->oldest, 0);
+}
+
+static struct part_status_row row(const struct part *p)
+{
+    const uint32_t *n = p->e.store.n;
+    const struct engine_counts *c = &p->e.counts;
+
+    return (struct part_status_row){
+        .part = p->no,
+        .part_epoch = p->epoch,
+        .scheduled = (uint64_t)n[TASK_SCHEDULED] + n[TASK_RETRYING],
+        .waiting = n[TASK_WAITING],
+        .running = n[TASK_RUNNING],
+        .final = (uint64_t)n[TASK_SUCCEEDED] + n[TASK_CANCELLED] + n[TASK_EXPIRED],
+        .dead = n[TASK_DEAD],
+        .queues = p->e.queues_now,
+        .oldest_ms = tasktab_oldest_ms(p),
+        .accepted = c->accepted,
+        .started = c->started,
+        .succeeded = c->succeeded,
+        .retried = c->retried,
+    };
+}
+
+void tasktab_report(struct tasktab *t, struct outbox *out)
+{
+    bool due = t->now.ms - t->said_ms >= REPORT_MS;
+    struct msg_part_status *m;
+
+    if (!due && !t->say)
+        return;
+    t->say = false;
+    t->said_ms = t->now.ms;
+    each_part (t, p)
+        look_for_oldest(p);
+    if (t->manager == 0)
+        return;
+    m = &outbox_add(out, t->manager, MSG_PART_STATUS)->part_status;
+    m->epoch = t->epoch;
+    m->v = arena_array(&out->mem, t->n_parts, sizeof(*m->v));
+    if (m->v == NULL)
+        return;
+    each_part (t, p)
+        m->v[m->n++] = row(p);
+}

@@ -1,0 +1,14 @@
+/* report.h: what managers are told. Pure. For the files of this room. */
+#ifndef SEGQ_TASKTAB_REPORT_H
+#define SEGQ_TASKTAB_REPORT_H
+
+#include "task/table/state.h"
+
+/* The first message on a link to a manager. */
+void tasktab_register(const struct tasktab *t, peer_no to, struct outbox *out);
+/* To the manager that commands: once a second, and when something was ordered. */
+void tasktab_report(struct tasktab *t, struct outbox *out);
+/* For how long the first of those that wait has waited, as of the last round of the search. */
+uint64_t tasktab_oldest_ms(const struct part *p);
+
+#endif

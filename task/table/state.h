@@ -1,0 +1,115 @@
+/* state.h: the partitions of a node, the links' ends, and who waits for an answer. Data only.
+ * For the files of this room.
+ *
+ *   table.c    life; which partition a message means
+ *   orders.c   which manager is obeyed; partitions come and go
+ *   ask.c      submissions, looks, changes, settlements
+ *   take.c     workers take
+ *   wait.c     who waits for a task, and until when
+ *   turn.c     what the clock does, and the end of a turn
+ *   keep.c     records into the journal, and out of it
+ *   report.c   what managers are told */
+#ifndef SEGQ_TASKTAB_STATE_H
+#define SEGQ_TASKTAB_STATE_H
+
+#include "common/base/list.h"
+#include "task/engine/engine.h"
+#include "task/table/table.h"
+
+#define WAITS_PER_LINK 10000u /* then the oldest is answered empty */
+
+struct tpeer { /* a link */
+    struct list_node node; /* tasktab.peers */
+    peer_no no;
+    uint8_t role; /* enum rpc_role */
+    bool refused; /* a manager: said once */
+    uint64_t store; /* a manager: what its TASK_OK said */
+    struct list waits; /* of struct wait, the oldest first */
+    char name[NAME_MAX_LEN + 1];
+};
+
+struct part {
+    part_no no;
+    uint64_t epoch;
+    char match[TASK_NAME_MAX + 1];
+    uint8_t seed[NAMES_SEED];
+    bool paused;
+    bool behind; /* replay: its snapshot has all up to the record SNAPPED */
+    bool turned; /* its clock has run in this turn: something may have changed */
+    bool more;   /* and has more to do */
+    msec_t due;  /* when it has, by itself; on the node's axis */
+    struct engine e;
+    struct list spots[2]; /* of struct spot: ends of tasks; doors of queues */
+    struct map by_key[2]; /* the same: task_no, or hash of a queue's name -> struct spot */
+    task_slot looked;  /* as far as the search for the oldest has come */
+    msec_t oldest_now, oldest; /* when it entered: of this round, of the one before; 0: none */
+};
+
+struct spot { /* what is waited for: a queue's next task, or that a task becomes final */
+    struct list_node node; /* part.spots[door] */
+    struct part *part;     /* ref */
+    uint64_t key;
+    bool door;
+    struct list waits; /* of struct wait, the oldest first */
+    char queue[TASK_NAME_MAX + 1]; /* of a door */
+};
+
+struct wait {
+    struct list_node of_peer, of_spot;
+    struct tpeer *peer; /* ref; NULL: the index is free */
+    struct spot *spot;  /* ref */
+    uint64_t rid;
+    uint32_t id;             /* its index; free: the next free one */
+    uint32_t most, lease_ms; /* of a TAKE */
+    bool result;             /* of a GET */
+};
+
+struct tasktab {
+    struct tasktab_opts o;
+    char addr[64], admin[64];
+    struct part **part; /* owned */
+    uint32_t n_parts, parts_cap;
+    struct map by_no;
+    struct list peers; /* of struct tpeer */
+    uint64_t epoch, store; /* the highest seen; whose managers are obeyed, 0: any */
+    node_no no;            /* as the manager calls us; 0: not registered */
+    peer_no manager;       /* that commands; 0: none */
+    char manager_name[NAME_MAX_LEN + 1];
+    bool hold, full;
+    bool say; /* the status, at the end of this turn */
+    msec_t said_ms;
+    struct task_now now; /* of this turn */
+    struct pages waits, links; /* owned; of struct wait, of `ends` */
+    struct wheel ends;
+    uint32_t n_waits, free_wait;
+    struct buf freed; /* uint64_t: bodies that go when this turn is written */
+    struct buf bytes; /* of the body at hand */
+    struct taken_row rows[TASK_ROWS_MAX]; /* of the answer at hand */
+    uint32_t snap_next; /* the partition that the snapshot writes next */
+    bool snapping, snap_spoilt;
+    bool lost_record; /* no memory: this turn cannot be written */
+    struct tasktab_counts n;
+};
+
+struct part *tasktab_part(const struct tasktab *t, part_no no);
+/* NULL: another epoch, or not here. Its clock has run. */
+struct part *tasktab_owned(struct tasktab *t, part_no no, uint64_t epoch);
+struct tpeer *tasktab_peer(const struct tasktab *t, peer_no no);
+
+static inline struct trec_text tasktab_text(const char *s)
+{
+    return (struct trec_text){ s, (uint32_t)strlen(s) };
+}
+
+/* A moment of the node's axis on the wire; 0 stays 0. */
+static inline int64_t tasktab_unix(const struct part *p, msec_t at)
+{
+    return at == 0 ? 0 : at - p->e.at + p->e.wall_at;
+}
+
+#define each_part(t, p)                                                                  \
+    for (uint32_t i_##p = 0; i_##p < (t)->n_parts; i_##p++)                              \
+        for (struct part *p = (t)->part[i_##p]; p != NULL; p = NULL)
+#define each_tpeer(t, p) list_each_of(&(t)->peers, struct tpeer, node, p)
+
+#endif

@@ -1,0 +1,202 @@
+/* table.c: its beginning and its end; links; which partition a message means. */
+#include "task/table/table.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/text.h"
+#include "common/wire/role.h"
+#include "task/table/ask.h"
+#include "task/table/orders.h"
+#include "task/table/report.h"
+#include "task/table/state.h"
+#include "task/table/take.h"
+#include "task/table/turn.h"
+#include "task/table/wait.h"
+
+struct tasktab *tasktab_new(const struct tasktab_opts *o)
+{
+    struct tasktab *t = calloc(1, sizeof(*t));
+
+    if (t == NULL)
+        return NULL;
+    assert(o->max_tasks > 0 && o->bodies.put != NULL);
+    t->o = *o;
+    copy_text(t->addr, sizeof(t->addr), o->addr);
+    copy_text(t->admin, sizeof(t->admin), o->admin);
+    map_init(&t->by_no, 0);
+    list_init(&t->peers);
+    pages_init(&t->waits, sizeof(struct wait));
+    pages_init(&t->links, sizeof(struct wheel_link));
+    wheel_init(&t->ends, &t->links, 1);
+    buf_init(&t->freed);
+    buf_init(&t->bytes);
+    return t;
+}
+
+void tasktab_free(struct tasktab *t)
+{
+    if (t == NULL)
+        return;
+    each_tpeer (t, p) {
+        tasktab_unwait(t, p);
+        free(p);
+    }
+    each_part (t, p)
+        tasktab_part_free(t, p);
+    map_fini(&t->by_no);
+    pages_fini(&t->waits);
+    pages_fini(&t->links);
+    buf_fini(&t->freed);
+    buf_fini(&t->bytes);
+    free(t->part);
+    free(t);
+}
+
+struct part *tasktab_part(const struct tasktab *t, part_no no)
+{
+    return map_get_ptr(&t->by_no, no);
+}
+
+struct part *tasktab_owned(struct tasktab *t, part_no no, uint64_t epoch)
+{
+    struct part *p = tasktab_part(t, no);
+
+    if (p == NULL || p->epoch != epoch) {
+        t->n.stale++;
+        return NULL;
+    }
+    tasktab_clock(t, p);
+    return p;
+}
+
+struct tpeer *tasktab_peer(const struct tasktab *t, peer_no no)
+{
+    each_tpeer (t, p) {
+        if (p->no == no)
+            return p;
+    }
+    return NULL;
+}
+
+void tasktab_up(struct tasktab *t, peer_no no, uint8_t role, const char *name,
+                struct outbox *out)
+{
+    struct tpeer *p = calloc(1, sizeof(*p));
+
+    if (p == NULL) {
+        out->failed = true; /* the shell closes the link */
+        return;
+    }
+    p->no = no;
+    p->role = role;
+    list_init(&p->waits);
+    copy_text(p->name, sizeof(p->name), name);
+    list_push_back(&t->peers, &p->node);
+    if (role == RPC_MANAGER)
+        tasktab_register(t, no, out);
+}
+
+void tasktab_down(struct tasktab *t, peer_no no)
+{
+    struct tpeer *p = tasktab_peer(t, no);
+
+    if (p == NULL)
+        return;
+    if (t->manager == no)
+        t->manager = 0;
+    tasktab_unwait(t, p);
+    list_remove(&t->peers, &p->node);
+    free(p);
+}
+
+void tasktab_msg(struct tasktab *t, struct task_now now, peer_no from, uint64_t rid,
+                 const struct msg *m, struct outbox *out)
+{
+    struct asker a = { tasktab_peer(t, from), rid };
+
+    if (a.peer == NULL)
+        return;
+    t->now = now;
+    switch (m->type) {
+    case MSG_TASK_PUT:
+        tasktab_put(t, a, &m->task_put, out);
+        break;
+    case MSG_TASK_GET:
+        tasktab_get(t, a, &m->task_get, out);
+        break;
+    case MSG_TASK_TAKE:
+        tasktab_take(t, a, &m->task_take, out);
+        break;
+    case MSG_TASK_SETTLE:
+        tasktab_settle(t, a, &m->task_settle, out);
+        break;
+    case MSG_TASK_CHANGE:
+        tasktab_change(t, a, &m->task_change, out);
+        break;
+    default:
+        tasktab_order(t, a.peer, m, out);
+        break;
+    }
+}
+
+void tasktab_hold(struct tasktab *t, bool on)
+{
+    t->hold = on;
+}
+
+void tasktab_full(struct tasktab *t, bool on)
+{
+    t->full = on;
+}
+
+bool tasktab_registered(const struct tasktab *t)
+{
+    return t->no != 0;
+}
+
+uint64_t tasktab_tasks(const struct tasktab *t)
+{
+    uint64_t n = 0;
+
+    each_part (t, p)
+        n += p->e.store.n_slots - p->e.store.n[TASK_FREE];
+    return n;
+}
+
+static void count_part(const struct part *p, struct tasktab_counts *n)
+{
+    const struct engine_counts *c = &p->e.counts;
+    const uint32_t *in = p->e.store.n;
+
+    n->accepted += c->accepted;
+    n->same += c->same;
+    n->started += c->started;
+    n->succeeded += c->succeeded;
+    n->retried += c->retried;
+    n->dead += c->dead;
+    n->cancelled += c->cancelled;
+    n->expired += c->expired;
+    n->lapsed += c->lapsed;
+    n->gone += c->gone;
+    n->scheduled += in[TASK_SCHEDULED] + in[TASK_RETRYING];
+    n->waiting += in[TASK_WAITING];
+    n->running += in[TASK_RUNNING];
+    n->finals += in[TASK_SUCCEEDED] + in[TASK_CANCELLED] + in[TASK_EXPIRED] + in[TASK_DEAD];
+    n->dead_now += in[TASK_DEAD];
+    n->queues += p->e.queues_now;
+    n->core_bytes += engine_bytes(&p->e);
+}
+
+void tasktab_count(const struct tasktab *t, struct tasktab_counts *n)
+{
+    *n = t->n;
+    n->parts = t->n_parts;
+    n->tasks = tasktab_tasks(t);
+    n->waiting_calls = t->ends.n;
+    n->epoch = t->epoch;
+    each_part (t, p) {
+        count_part(p, n);
+        n->oldest_ms = u64_max(n->oldest_ms, tasktab_oldest_ms(p));
+    }
+}

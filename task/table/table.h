@@ -1,0 +1,79 @@
+/* table.h: all partitions of a task node, behind its links: a message in, messages out, records
+ * to be written. Pure.
+ *
+ * A turn of the process:
+ *
+ *   tasktab_msg ...     the clock of the partition that is meant, then the command
+ *   tasktab_turn        clocks of the others; who waited is answered; records to o.record
+ *   (the shell)         bodies are flushed, then the journal: one group of all partitions
+ *   tasktab_written     bodies that no task has any more go; only now may answers leave
+ *
+ * If the shell cannot write, the turn has not happened: it drops its links, frees the table, and
+ * makes it anew from the journal; that one holds (tasktab_hold) until writing works again.
+ *
+ * Answers carry the request id of their question (outbox_answer). A TAKE that finds nothing and
+ * a GET of what is not final wait, if they say so: they are answered at the end of the turn in
+ * which there is something, or with what there is at their time; a link has at most 10 000 of
+ * them, then the oldest is answered at once. */
+#ifndef SEGQ_TASKTAB_H
+#define SEGQ_TASKTAB_H
+
+#include "common/wire/outbox.h"
+#include "task/engine/clock.h"
+
+struct tasktab;
+
+struct tab_bodies { /* where bodies and results are (task/bodies); ref 0: there is none */
+    int (*put)(void *ctx, const uint8_t *p, uint32_t n, uint64_t *ref); /* 0 or < 0 */
+    int (*get)(void *ctx, uint64_t ref, struct buf *out);               /* appends; 0 or < 0 */
+    void (*drop)(void *ctx, uint64_t ref);
+    void *ctx;
+};
+
+struct tasktab_opts {
+    const char *addr, *admin; /* what managers and routers are told; copied */
+    uint32_t max_tasks;       /* of the node */
+    uint32_t max_keys;        /* of a partition */
+    uint8_t seed[NAMES_SEED]; /* random; partitions that are opened get theirs of it */
+    struct tab_bodies bodies;
+    /* Room for a record of n bytes, filled before the next call. NULL: no memory: the turn
+     * cannot be written. */
+    void *(*record)(void *ctx, uint8_t kind, size_t n);
+    void *record_ctx;
+};
+
+struct tasktab_counts { /* ever, or now */
+    uint64_t parts, tasks, waiting_calls;
+    uint64_t puts, takes, gets, settled, changed; /* rows, questions */
+    uint64_t accepted, same, started, succeeded, retried, dead, cancelled, expired, lapsed, gone;
+    uint64_t scheduled, waiting, running, finals, dead_now, queues;
+    uint64_t stale, refused, busy; /* answers */
+    uint64_t stale_orders, lost_bodies;
+    uint64_t core_bytes, oldest_ms, epoch;
+};
+
+struct tasktab *tasktab_new(const struct tasktab_opts *o); /* NULL: no memory */
+void tasktab_free(struct tasktab *t); /* NULL is fine */
+
+/* now.ms: the node's axis (clock.h), which never goes back. */
+void tasktab_up(struct tasktab *t, peer_no no, uint8_t role, const char *name,
+                struct outbox *out);
+void tasktab_down(struct tasktab *t, peer_no no);
+/* A message that its sender may send (msg_may). */
+void tasktab_msg(struct tasktab *t, struct task_now now, peer_no from, uint64_t rid,
+                 const struct msg *m, struct outbox *out);
+/* False: no memory for the records: as if the journal had failed. */
+SQ_CHECK bool tasktab_turn(struct tasktab *t, struct task_now now, struct outbox *out);
+void tasktab_written(struct tasktab *t);
+/* How long nothing happens by itself; MSEC_NEVER. */
+msec_t tasktab_idle_ms(const struct tasktab *t, struct task_now now);
+/* Nothing can be written: looks are answered, all else with CODE_BUSY; clocks stand. */
+void tasktab_hold(struct tasktab *t, bool on);
+/* There is no room for submissions. */
+void tasktab_full(struct tasktab *t, bool on);
+bool tasktab_registered(const struct tasktab *t);
+void tasktab_count(const struct tasktab *t, struct tasktab_counts *n);
+/* Live tasks: for promises of room. */
+uint64_t tasktab_tasks(const struct tasktab *t);
+
+#endif

@@ -1,0 +1,69 @@
+/* turn.c: clocks, those who wait, reports, records: in this order. */
+#include "task/table/turn.h"
+
+#include "task/table/keep.h"
+#include "task/table/report.h"
+#include "task/table/wait.h"
+
+#define TIMERS_PER_TURN 1000u
+
+void tasktab_clock(struct tasktab *t, struct part *p)
+{
+    if (p->turned || t->hold)
+        return;
+    p->turned = true;
+    p->more = engine_advance(&p->e, t->now, TIMERS_PER_TURN);
+}
+
+/* Those of which something may be said now. */
+static bool end_of(struct tasktab *t, struct part *p, struct outbox *out)
+{
+    msec_t idle;
+
+    if (!p->turned)
+        return true;
+    tasktab_waits_take(t, p, out);
+    if (!tasktab_keep_log(t, p, out))
+        return false;
+    p->turned = false;
+    idle = p->more ? 0 : engine_idle_ms(&p->e, t->now);
+    p->due = idle == MSEC_NEVER ? MSEC_NEVER : t->now.ms + idle;
+    return true;
+}
+
+bool tasktab_turn(struct tasktab *t, struct task_now now, struct outbox *out)
+{
+    bool ok = true;
+
+    t->now = now;
+    each_part (t, p) {
+        if (p->due <= now.ms)
+            tasktab_clock(t, p);
+    }
+    each_part (t, p)
+        ok &= end_of(t, p, out);
+    tasktab_waits_end(t, out);
+    tasktab_report(t, out);
+    return ok && !t->lost_record;
+}
+
+void tasktab_written(struct tasktab *t)
+{
+    for (size_t i = 0; i < t->freed.len; i += sizeof(uint64_t)) {
+        uint64_t ref;
+
+        memcpy(&ref, t->freed.data + i, sizeof(ref));
+        t->o.bodies.drop(t->o.bodies.ctx, ref);
+    }
+    buf_reset(&t->freed);
+}
+
+msec_t tasktab_idle_ms(const struct tasktab *t, struct task_now now)
+{
+    msec_t first = wheel_next(&t->ends);
+
+    if (!t->hold)
+        each_part (t, p)
+            first = ms_min(first, p->due);
+    return first == MSEC_NEVER ? MSEC_NEVER : ms_max(first - now.ms, 0);
+}

@@ -1,0 +1,31 @@
+/* wait.h: TAKEs that found nothing, and GETs of what is not final, until there is something, or
+ * for as long as they said. Pure. For the files of this room. */
+#ifndef SEGQ_TASKTAB_WAIT_H
+#define SEGQ_TASKTAB_WAIT_H
+
+#include "task/table/ask.h"
+#include "task/table/state.h"
+
+struct wait_for {
+    const char *queue; /* its next task; NULL: the end of task `no` */
+    task_no no;
+    uint32_t ms;
+    uint32_t most, lease_ms; /* of a TAKE */
+    bool result;             /* of a GET */
+};
+
+/* False: no memory: answer now. The link's oldest may be answered for it. */
+SQ_CHECK bool tasktab_wait(struct tasktab *t, struct asker a, struct part *p,
+                           const struct wait_for *f, struct outbox *out);
+/* Those of the link are forgotten. */
+void tasktab_unwait(struct tasktab *t, struct tpeer *peer);
+/* The clock: those whose time is over are answered with what there is. */
+void tasktab_waits_end(struct tasktab *t, struct outbox *out);
+/* Something has changed in the partition: is there a task for those who wait at its doors? */
+void tasktab_waits_take(struct tasktab *t, struct part *p, struct outbox *out);
+/* The task is final, or gone. */
+void tasktab_waits_final(struct tasktab *t, struct part *p, task_no no, struct outbox *out);
+/* The partition goes: all who wait there are answered. */
+void tasktab_waits_drop(struct tasktab *t, struct part *p, struct outbox *out);
+
+#endif

@@ -1,0 +1,21 @@
+/* task_cluster.c: starts and watches the task nodes of this machine
+ * (common/supervisor/cluster.h). */
+#include "common/supervisor/cluster.h"
+#include "common/supervisor/cluster_keys.h"
+
+static const struct cfg_key keys[] = {
+    CLUSTER_KEYS("task", "127.0.0.1:7400", "1", "127.0.0.1:7500", "127.0.0.1:7070", "auto"),
+};
+
+int main(int argc, char **argv)
+{
+    static const struct cluster_kind kind = {
+        .program = "task_cluster",
+        .what = "starts and watches the task nodes of this machine",
+        .child = "task",
+        .keys = keys,
+        .shares_port = false,
+    };
+
+    return cluster_main(&kind, argc, argv);
+}

@@ -11,16 +11,12 @@
  *   by ticks  asks whether a snapshot is due, and puts one, at once or in slices
  *   when full or failed (below) refuses work until a flush answers 0 again
  *
- * Each user has a folder, a name, a format and record types of its own. Today there are two:
- *   a segment node       segment/service/journal.c: snapshots in slices, promises of room,
- *                        a turn that is given up (journal_again)
+ * Each user has a folder, a name, a format and record types of its own:
+ *   a segment node       segment/service/journal.c } keeper.h: promises of room, snapshots in
+ *   a task node          task/service/journal.c    } slices, a turn that is given up
  *   the manager's store  queuemng/store/store_file.c: one snapshot at once, mode `fsync`
- * A third one, a store of tasks, puts a record for each change of a task, writes its snapshot
- * in slices as the node does, reserves room for each task, and splits what is longer than a
- * record as store_file.c does (MORE). Nothing is ever read back in service (but for
- * journal_again), and a snapshot writes the whole state: so bodies that do not fit into
- * memory, or are too many to write again and again, belong into files of the user, and
- * their names into records.
+ * Nothing is ever read back in service (but for journal_again), and a snapshot writes the whole
+ * state: so bodies of tasks are in files of their own (task/bodies), and their places in records.
  *
  * Files in one folder, numbered by a sequence that only grows (16 hex digits):
  *   snap-N    the whole state as it was when log-N began; complete or not there at all

@@ -256,8 +256,19 @@ void keeper_snap_abort(struct keeper *k)
 
 /* ---- time ------------------------------------------------------------------------ */
 
-/* Things that are gone need no room any more. */
-static void keep_promises(struct keeper *k, uint64_t live)
+bool keeper_tick(struct keeper *k, msec_t now_ms)
+{
+    struct err e = { 0 };
+    bool due = now_ms - k->promised_ms >= PROMISE_MS;
+
+    if (journal_tick(k->j, now_ms, &e) < 0)
+        hold(k, true, e.text);
+    if (due)
+        k->promised_ms = now_ms;
+    return due;
+}
+
+void keeper_promise(struct keeper *k, uint64_t live)
 {
     uint32_t bytes = k->o.thing_bytes;
 
@@ -266,18 +277,6 @@ static void keep_promises(struct keeper *k, uint64_t live)
     else if (live > k->promised && !journal_reserve(k->j, (live - k->promised) * bytes))
         return; /* moved here, or recovered: later, then */
     k->promised = live;
-}
-
-void keeper_tick(struct keeper *k, msec_t now_ms, uint64_t live)
-{
-    struct err e = { 0 };
-
-    if (journal_tick(k->j, now_ms, &e) < 0)
-        hold(k, true, e.text);
-    if (now_ms - k->promised_ms >= PROMISE_MS) {
-        k->promised_ms = now_ms;
-        keep_promises(k, live);
-    }
 }
 
 /* Free room of the file system, without root's reserve. */

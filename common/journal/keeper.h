@@ -55,8 +55,10 @@ bool keeper_holds(const struct keeper *k);
 /* Replays the journal into a new state. < 0: it cannot be read: the process must end. */
 SQ_CHECK int keeper_again(struct keeper *k, const struct journal_replay *r, struct err *e);
 
-/* live: things that there are. */
-void keeper_tick(struct keeper *k, msec_t now_ms, uint64_t live);
+/* At least every 100 ms. True, once a second: keeper_promise() next. */
+SQ_CHECK bool keeper_tick(struct keeper *k, msec_t now_ms);
+/* So many things live: what is gone needs no room any more. */
+void keeper_promise(struct keeper *k, uint64_t live);
 
 /* ---- a snapshot in slices ------------------------------------------------------------ */
 

@@ -14,20 +14,11 @@
 
 #include <stdio.h>
 
-#include "common/journal/journal.h"
+#include "common/journal/keeper.h"
 #include "segment/service/config.h"
 #include "segment/node/segtab.h"
 
 struct seg_journal;
-
-struct seg_journal_counts {
-    struct journal_counts file;
-    uint64_t refused; /* joins for which there was no room */
-    uint64_t taken_back; /* turns whose answers were not sent */
-    uint64_t holding;    /* now */
-    uint64_t recovered;  /* tickets, at the start */
-    uint64_t room_bytes; /* free on its file system; 0: not known */
-};
 
 /* *out = NULL if it is switched off (refused if the folder holds one). c: read during
  * the call only. disk: ref, for tests; NULL: the folder of this machine. */
@@ -54,7 +45,7 @@ SQ_CHECK bool seg_journal_flush(struct seg_journal *j);
 SQ_CHECK int seg_journal_again(struct seg_journal *j, struct segtab *t, struct seg_now now,
                                struct err *e);
 void seg_journal_tick(struct seg_journal *j, msec_t now_ms);
-void seg_journal_count(const struct seg_journal *j, struct seg_journal_counts *n);
+void seg_journal_count(const struct seg_journal *j, struct keeper_counts *n);
 
 /* segment --check-journal DIR; the exit code. */
 int seg_journal_check(const char *dir, FILE *out);

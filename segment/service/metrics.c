@@ -2,6 +2,7 @@
 #include "segment/service/metrics.h"
 
 #include "common/base/metrics.h"
+#include "common/journal/keeper_rows.h"
 #include "segment/service/state.h"
 #include "common/supervisor/metrics_process.h"
 
@@ -90,25 +91,12 @@ static const struct metric_row pass_rows[] = {
 };
 #undef ROW_OF
 
-#define ROW_OF struct seg_journal_counts
+#define ROW_OF struct keeper_counts
 static const struct metric_row journal_rows[] = {
-    ROW("journal_records_total", COUNTER, file.records, "Records written"),
-    ROW("journal_bytes_total", COUNTER, file.bytes, "Bytes written, with heads"),
-    ROW("journal_writes_total", COUNTER, file.writes, "System calls that wrote them"),
-    ROW("journal_syncs_total", COUNTER, file.syncs, "Syncs to the disk"),
-    ROW("journal_failures_total", COUNTER, file.failures, "Writes and syncs that failed"),
-    ROW("journal_full_total", COUNTER, file.full, "Writes refused for want of room"),
-    ROW("journal_snapshots_total", COUNTER, file.snapshots, "Whole snapshots"),
-    ROW("journal_snapshot_failures_total", COUNTER, file.snap_failures, "Snapshots given up"),
-    ROW("journal_log_bytes", GAUGE, file.log_bytes, "Bytes since the last snapshot"),
+    KEEPER_ROWS(ROW),
     ROW("journal_promised_bytes", GAUGE, file.promised, "Room kept for tickets in line"),
-    ROW("journal_torn_bytes", GAUGE, file.torn_bytes, "Cut off at the start"),
-    ROW("journal_replayed_records", GAUGE, file.replay_records, "Read at the start"),
     ROW("journal_refused_joins_total", COUNTER, refused, "Joins that had no room"),
-    ROW("journal_taken_back_turns_total", COUNTER, taken_back, "Turns not answered"),
-    ROW("journal_holding", GAUGE, holding, "1 while nothing new can be kept"),
     ROW("journal_recovered_tickets", GAUGE, recovered, "Tickets found at the start"),
-    ROW("journal_room_bytes", GAUGE, room_bytes, "Free on its file system; 0 without one"),
 };
 #undef ROW_OF
 
@@ -151,7 +139,7 @@ void seg_metrics(void *ctx, struct buf *b)
 {
     const struct seg_service *s = ctx;
     struct segtab_counts n = { 0 };
-    struct seg_journal_counts journal;
+    struct keeper_counts journal;
     struct audit_counts audit;
 
     segtab_count(s->tab, &n);

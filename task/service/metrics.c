@@ -2,6 +2,7 @@
 #include "task/service/metrics.h"
 
 #include "common/base/metrics.h"
+#include "common/journal/keeper_rows.h"
 #include "common/supervisor/metrics_process.h"
 #include "task/service/state.h"
 
@@ -66,18 +67,10 @@ static const struct metric_row rpc_rows[] = {
 
 #define ROW_OF struct keeper_counts
 static const struct metric_row journal_rows[] = {
-    ROW("journal_records_total", COUNTER, file.records, "Records written"),
-    ROW("journal_bytes_total", COUNTER, file.bytes, "Bytes written, with heads"),
-    ROW("journal_writes_total", COUNTER, file.writes, "System calls that wrote them"),
-    ROW("journal_syncs_total", COUNTER, file.syncs, "Syncs to the disk"),
-    ROW("journal_failures_total", COUNTER, file.failures, "Writes and syncs that failed"),
-    ROW("journal_snapshots_total", COUNTER, file.snapshots, "Whole snapshots"),
-    ROW("journal_log_bytes", GAUGE, file.log_bytes, "Bytes since the last snapshot"),
+    KEEPER_ROWS(ROW),
+    ROW("journal_promised_bytes", GAUGE, file.promised, "Room kept for tasks"),
     ROW("journal_refused_tasks_total", COUNTER, refused, "Submissions that had no room"),
-    ROW("journal_taken_back_turns_total", COUNTER, taken_back, "Turns not answered"),
-    ROW("journal_holding", GAUGE, holding, "1 while nothing new can be kept"),
     ROW("journal_recovered_tasks", GAUGE, recovered, "Tasks found at the start"),
-    ROW("journal_room_bytes", GAUGE, room_bytes, "Free on its file system; 0 without one"),
 };
 #undef ROW_OF
 

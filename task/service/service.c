@@ -114,8 +114,8 @@ static void on_tick(void *arg)
     struct task_service *s = arg;
     msec_t now = ev_now(s->ev);
 
-    if (s->keeper != NULL)
-        keeper_tick(s->keeper, now, tasktab_tasks(s->tab));
+    if (s->keeper != NULL && keeper_tick(s->keeper, now))
+        keeper_promise(s->keeper, tasktab_tasks(s->tab));
     (void)bodies_step(s->bodies, now);
     if (now - s->began_ms >= READY_ANYWAY_MS)
         become_ready(s);

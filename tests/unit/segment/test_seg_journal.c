@@ -101,9 +101,9 @@ static void teardown(void)
 
 TestSuite(seg_journal, .init = setup, .fini = teardown);
 
-static struct seg_journal_counts counts(void)
+static struct keeper_counts counts(void)
 {
-    struct seg_journal_counts c;
+    struct keeper_counts c;
 
     seg_journal_count(n.j, &c);
     return c;

@@ -1,0 +1,453 @@
+/* test_task_table.c: the table between a manager, two routers and a journal in memory: what it
+ * answers, who waits, which orders it obeys; and that what is written makes the same table. */
+#include "task/table/table.h"
+
+#include <criterion/criterion.h>
+#include <sodium.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "common/base/err.h"
+#include "common/base/log.h"
+#include "common/base/rng.h"
+#include "common/wire/role.h"
+#include "task/engine/replay.h"
+#include "task/table/keep.h"
+#include "task/table/state.h"
+
+enum { MNG = 1, RTR = 2, RTR2 = 3, MNG2 = 4 };
+#define EPOCH 5
+
+struct store { /* records, each: kind, length, bytes */
+    struct buf b;
+    uint8_t kind;
+    size_t n, at;
+};
+
+static struct tasktab *t;
+static struct outbox out;
+static struct task_now now;
+static struct store logged, snap;
+static uint64_t next_rid, bodies_put_n, bodies_dropped;
+static struct buf bodies[2000]; /* by reference */
+
+static void *room(void *ctx, uint8_t kind, size_t n)
+{
+    struct store *s = ctx;
+    uint32_t len = (uint32_t)n;
+
+    buf_byte(&s->b, kind);
+    buf_append(&s->b, &len, sizeof(len));
+    cr_assert_not_null(buf_reserve(&s->b, n));
+    s->b.len += n;
+    return s->b.data + s->b.len - n;
+}
+
+static int put_body(void *ctx, const uint8_t *p, uint32_t n, uint64_t *ref)
+{
+    (void)ctx;
+    *ref = ++bodies_put_n;
+    buf_append(&bodies[*ref], p, n);
+    return 0;
+}
+
+static int get_body(void *ctx, uint64_t ref, struct buf *to)
+{
+    (void)ctx;
+    if (bodies[ref].len == 0)
+        return SQ_EPROTO;
+    buf_append(to, bodies[ref].data, bodies[ref].len);
+    return 0;
+}
+
+static void drop_body(void *ctx, uint64_t ref)
+{
+    (void)ctx;
+    cr_assert_gt(bodies[ref].len, 0);
+    buf_fini(&bodies[ref]);
+    bodies_dropped++;
+}
+
+static bool is_there(void *ctx, uint64_t ref)
+{
+    (void)ctx;
+    return bodies[ref].len > 0;
+}
+
+static struct tasktab *table_new(void)
+{
+    struct tasktab_opts o = { .addr = "127.0.0.1:1", .admin = "", .max_tasks = 1000,
+                              .max_keys = 1000, .bodies = { put_body, get_body, drop_body, NULL },
+                              .record = room, .record_ctx = &logged, .seed = { 7 } };
+
+    return tasktab_new(&o);
+}
+
+static void turn(void)
+{
+    cr_assert(tasktab_turn(t, now, &out));
+    tasktab_written(t);
+}
+
+static void pass(msec_t ms)
+{
+    now.ms += ms;
+    now.wall_ms += ms;
+    outbox_reset(&out);
+    turn();
+}
+
+static void setup(void)
+{
+    cr_assert_geq(sodium_init(), 0);
+    log_set_level(LOG_ERROR);
+    now = (struct task_now){ 1700000000000, 1700000000000 };
+    outbox_init(&out);
+    t = table_new();
+    tasktab_up(t, MNG, RPC_MANAGER, "m1", &out);
+    tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
+    tasktab_up(t, RTR2, RPC_ROUTER, "r2", &out);
+    outbox_reset(&out);
+}
+
+static void teardown(void)
+{
+    tasktab_free(t);
+    outbox_fini(&out);
+    buf_fini(&logged.b);
+    buf_fini(&snap.b);
+    for (unsigned i = 0; i < ARRAY_LEN(bodies); i++)
+        buf_fini(&bodies[i]);
+}
+
+TestSuite(task_table, .init = setup, .fini = teardown);
+
+static void send(peer_no from, const struct msg *m)
+{
+    outbox_reset(&out);
+    tasktab_msg(t, now, from, ++next_rid, m, &out);
+}
+
+/* The answer to the last question; NULL: none yet. */
+static const struct msg *answer(uint64_t rid)
+{
+    for (uint32_t i = 0; i < out.n; i++)
+        if (out.v[i].rid == rid)
+            return &out.v[i].m;
+    return NULL;
+}
+
+static void open_part(part_no no, uint64_t epoch)
+{
+    send(MNG, &(struct msg){ .type = MSG_PART_OPEN,
+                             .part_open = { EPOCH, no, epoch, "q*", 0, NULL, 100, false } });
+    turn();
+}
+
+static void ok(uint64_t epoch, uint64_t store)
+{
+    send(MNG, &(struct msg){ .type = MSG_TASK_OK, .task_ok = { epoch, 1, store } });
+}
+
+static struct task_put_row put_at(part_no no, uint64_t epoch, const char *queue, const char *body)
+{
+    struct task_put one = { .part = no, .epoch = epoch, .queue = queue, .key1 = "", .key2 = "",
+                            .name = "", .digest = strlen(body),
+                            .body = { (uint32_t)strlen(body), (const uint8_t *)body } };
+    const struct msg *m;
+
+    send(RTR, &(struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &one } });
+    m = answer(next_rid);
+    cr_assert(m != NULL && m->task_put_ans.n == 1);
+    return m->task_put_ans.v[0];
+}
+
+/* NULL: it waits. */
+static const struct msg_task_take_ans *take(peer_no from, const char *queue, uint32_t most,
+                                            uint32_t wait_ms)
+{
+    const struct msg *m;
+
+    send(from, &(struct msg){ .type = MSG_TASK_TAKE,
+                              .task_take = { 3, 8, queue, most, 60000, wait_ms } });
+    m = answer(next_rid);
+    return m != NULL ? &m->task_take_ans : NULL;
+}
+
+static uint8_t settle(uint8_t verb, const struct taken_row *k)
+{
+    struct settle_row r = { 3, 8, verb, k->no, k->lease, 0, { 2, (const uint8_t *)"ok" } };
+
+    send(RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &r } });
+    return answer(next_rid)->task_settle_ans.v[0].code;
+}
+
+static uint64_t digest(void)
+{
+    uint64_t h = 0;
+
+    each_part (t, p)
+        h ^= engine_digest(&p->e) * (2 * p->no + 1) ^ p->epoch << 8 ^ p->paused;
+    return h;
+}
+
+static int replay_all(const struct store *s, bool is_snap)
+{
+    int rc = 0;
+
+    for (size_t i = 0; rc == 0 && i < s->b.len;) {
+        uint32_t n;
+
+        memcpy(&n, s->b.data + i + 1, sizeof(n));
+        rc = tasktab_replay(t, is_snap, s->b.data[i], s->b.data + i + 5, n);
+        i += 5 + n;
+    }
+    return rc;
+}
+
+/* The same from what was written. What a partition is before lives grow by the time for which
+ * the node stood: its digest. */
+static uint64_t again(void)
+{
+    uint64_t read;
+
+    tasktab_free(t);
+    t = table_new();
+    cr_assert_eq(replay_all(&snap, true), 0);
+    cr_assert_eq(replay_all(&logged, false), 0);
+    read = digest();
+    cr_assert_eq(tasktab_replayed(t, now, false, is_there, NULL), 0);
+    return read;
+}
+
+Test(task_table, a_partition_is_opened_once_and_never_under_a_lower_epoch)
+{
+    ok(EPOCH, 77);
+    open_part(3, 8);
+    cr_assert_eq(tasktab_part(t, 3)->epoch, 8);
+    send(MNG, &(struct msg){ .type = MSG_PART_OPEN,
+                             .part_open = { EPOCH, 3, 7, "q*", 0, NULL, 100, false } });
+    cr_assert_eq(out.v[0].m.type, MSG_ERROR);
+    cr_assert_eq(tasktab_part(t, 3)->epoch, 8);
+    open_part(3, 9);
+    cr_assert_eq(tasktab_part(t, 3)->epoch, 9);
+    cr_assert_eq(put_at(3, 8, "q", "x").code, CODE_STALE);
+    cr_assert_eq(put_at(4, 9, "q", "x").code, CODE_STALE);
+    cr_assert_eq(put_at(3, 9, "q", "x").code, CODE_DONE);
+    cr_assert_eq(put_at(3, 9, "other", "x").code, CODE_UNKNOWN);
+}
+
+Test(task_table, managers_below_the_epoch_and_of_another_store_are_refused)
+{
+    ok(EPOCH, 77);
+    tasktab_up(t, MNG2, RPC_MANAGER, "m2", &out);
+    send(MNG2, &(struct msg){ .type = MSG_TASK_OK, .task_ok = { EPOCH - 1, 1, 77 } });
+    cr_assert_eq(out.v[0].m.type, MSG_ERROR, "a lower epoch");
+    send(MNG2, &(struct msg){ .type = MSG_TASK_OK, .task_ok = { EPOCH, 1, 77 } });
+    cr_assert_eq(out.v[0].m.type, MSG_ERROR, "the same epoch, another manager");
+    send(MNG2, &(struct msg){ .type = MSG_TASK_OK, .task_ok = { EPOCH + 1, 1, 78 } });
+    cr_assert_eq(out.v[0].m.type, MSG_ERROR, "another store");
+    send(MNG2, &(struct msg){ .type = MSG_TASK_OK, .task_ok = { EPOCH + 1, 1, 77 } });
+    cr_assert_eq(t->epoch, EPOCH + 1);
+    send(RTR, &(struct msg){ .type = MSG_PART_DROP, .part_drop = { EPOCH + 1, 3 } });
+    cr_assert_eq(out.v[0].m.type, MSG_ERROR, "no manager");
+}
+
+Test(task_table, a_take_waits_until_there_is_a_task_or_its_time_is_over)
+{
+    uint64_t rid;
+
+    open_part(3, 8);
+    cr_assert_null(take(RTR, "q", 2, 1000));
+    rid = next_rid;
+    pass(999);
+    cr_assert_null(answer(rid));
+    pass(1);
+    cr_assert_eq(answer(rid)->task_take_ans.n, 0);
+    cr_assert_null(take(RTR, "q", 2, 1000));
+    rid = next_rid;
+    cr_assert_null(take(RTR2, "q", 2, 1000));
+    cr_assert_eq(put_at(3, 8, "q", "body").code, CODE_DONE);
+    turn();
+    cr_assert_eq(answer(rid)->task_take_ans.n, 1, "the one who waits longest");
+    cr_assert_null(answer(rid + 1));
+    cr_assert_eq(t->ends.n, 1);
+    tasktab_down(t, RTR2);
+    cr_assert_eq(t->ends.n, 0);
+}
+
+Test(task_table, of_too_many_waiting_calls_the_oldest_is_answered)
+{
+    uint64_t first;
+
+    open_part(3, 8);
+    cr_assert_null(take(RTR, "q", 1, 60000));
+    first = next_rid;
+    for (unsigned i = 1; i < WAITS_PER_LINK; i++)
+        cr_assert_null(take(RTR, i % 2 ? "q" : "q1", 1, 60000));
+    cr_assert_null(take(RTR2, "q", 1, 60000), "of another link");
+    cr_assert_null(take(RTR, "q", 1, 60000));
+    cr_assert_eq(answer(first)->task_take_ans.n, 0);
+    cr_assert_eq(t->ends.n, WAITS_PER_LINK + 1);
+}
+
+Test(task_table, a_look_waits_for_the_end)
+{
+    struct taken_row k;
+    uint64_t rid;
+
+    open_part(3, 8);
+    k.no = put_at(3, 8, "q", "body").no;
+    turn();
+    send(RTR2, &(struct msg){ .type = MSG_TASK_GET,
+                              .task_get = { 3, 8, k.no, "", "", 60000, true } });
+    rid = next_rid;
+    cr_assert_null(answer(rid));
+    k = take(RTR, "q", 1, 0)->v[0];
+    turn();
+    cr_assert_null(answer(rid));
+    cr_assert_eq(settle(SETTLE_ACK, &k), CODE_DONE);
+    turn();
+    cr_assert_eq(answer(rid)->task_get_ans.state, TASK_SUCCEEDED);
+    cr_assert_eq(answer(rid)->task_get_ans.result.n, 2);
+}
+
+Test(task_table, a_paused_pool_gives_nothing)
+{
+    uint64_t rid;
+
+    open_part(3, 8);
+    put_at(3, 8, "q", "body");
+    send(MNG, &(struct msg){ .type = MSG_PART_OPEN,
+                             .part_open = { EPOCH, 3, 8, "q*", 0, NULL, 100, true } });
+    cr_assert_null(take(RTR, "q", 1, 5000));
+    turn();
+    again();
+    cr_assert(tasktab_part(t, 3)->paused);
+    tasktab_up(t, MNG, RPC_MANAGER, "m1", &out);
+    tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
+    cr_assert_null(take(RTR, "q", 1, 5000));
+    rid = next_rid;
+    open_part(3, 8);
+    cr_assert_eq(answer(rid)->task_take_ans.n, 1);
+}
+
+Test(task_table, bodies_go_with_what_has_them)
+{
+    struct taken_row k;
+
+    open_part(3, 8);
+    put_at(3, 8, "q", "one");
+    put_at(3, 8, "none", "two");
+    cr_assert_eq(bodies_dropped, 1, "no pool matches: it was not accepted");
+    k = take(RTR, "q", 1, 0)->v[0];
+    cr_assert_eq(settle(SETTLE_ACK, &(struct taken_row){ .no = k.no, .lease = 999 }),
+                 CODE_CONFLICT);
+    cr_assert_eq(bodies_dropped, 2, "a result that counts for nothing");
+    cr_assert_eq(settle(SETTLE_ACK, &k), CODE_DONE);
+    cr_assert_eq(bodies_dropped, 2, "the turn is not written yet");
+    turn();
+    cr_assert_eq(bodies_dropped, 3, "the body");
+    send(MNG, &(struct msg){ .type = MSG_PART_DROP, .part_drop = { EPOCH, 3 } });
+    turn();
+    cr_assert_eq(bodies_dropped, 4, "the result");
+    cr_assert_null(tasktab_part(t, 3));
+    again();
+    cr_assert_null(tasktab_part(t, 3));
+}
+
+Test(task_table, while_nothing_can_be_written_it_only_answers_looks)
+{
+    task_no no;
+
+    open_part(3, 8);
+    no = put_at(3, 8, "q", "body").no;
+    turn();
+    tasktab_hold(t, true);
+    cr_assert_eq(put_at(3, 8, "q", "body").code, CODE_BUSY);
+    cr_assert_eq(take(RTR, "q", 1, 60000)->code, CODE_BUSY);
+    send(RTR, &(struct msg){ .type = MSG_TASK_GET, .task_get = { 3, 8, no, "", "", 0, false } });
+    cr_assert_eq(answer(next_rid)->task_get_ans.state, TASK_WAITING);
+    pass(4ll * 3600 * 1000);
+    send(RTR, &(struct msg){ .type = MSG_TASK_GET, .task_get = { 3, 8, no, "", "", 0, false } });
+    cr_assert_eq(answer(next_rid)->task_get_ans.state, TASK_WAITING, "its life stands");
+    tasktab_hold(t, false);
+    pass(1);
+    send(RTR, &(struct msg){ .type = MSG_TASK_GET, .task_get = { 3, 8, no, "", "", 0, false } });
+    cr_assert_eq(answer(next_rid)->task_get_ans.state, TASK_EXPIRED);
+}
+
+Test(task_table, a_task_whose_body_is_gone_is_not_given_out)
+{
+    open_part(3, 8);
+    put_at(3, 8, "q", "one");
+    put_at(3, 8, "q", "two");
+    turn();
+    buf_fini(&bodies[1]);
+    again();
+    tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
+    cr_assert_eq(t->n.lost_bodies, 1);
+    cr_assert_eq(take(RTR, "q", 5, 0)->n, 1);
+}
+
+/* Something, with some partition. */
+static void do_something(struct rng *g)
+{
+    part_no no = (part_no)(3 + rng_below(g, 3));
+    uint64_t what = rng_below(g, 10);
+    struct taken_row *k;
+
+    if (what < 5)
+        put_at(no, 8, rng_chance(g, 0.5) ? "q1" : "q2", "some body");
+    else if (what < 8 && no == 3) {
+        const struct msg_task_take_ans *a = take(RTR, "q1", 1, 0);
+
+        if (a->n == 0)
+            return;
+        k = &(struct taken_row){ .no = a->v[0].no, .lease = a->v[0].lease };
+        turn();
+        cr_assert_eq(settle((uint8_t)rng_below(g, SETTLE_NVERBS), k), CODE_DONE);
+    } else
+        pass((msec_t)rng_below(g, 100000));
+}
+
+Test(task_table, what_is_written_makes_the_same_table)
+{
+    for (uint64_t seed = 1; seed <= 60; seed++) {
+        struct rng g;
+        bool snapping = false;
+
+        rng_seed(&g, seed);
+        teardown();
+        memset(bodies, 0, sizeof(bodies));
+        memset(&logged, 0, sizeof(logged));
+        memset(&snap, 0, sizeof(snap));
+        bodies_put_n = 0;
+        t = NULL;
+        setup();
+        for (part_no no = 3; no < 6; no++)
+            open_part(no, 8);
+        for (int i = 0; i < 200; i++) {
+            do_something(&g);
+            turn();
+            if (i == 60 || snapping) { /* the log begins anew; then a slice a turn */
+                if (i == 60)
+                    buf_reset(&logged.b);
+                snapping = tasktab_snapshot(t, i == 60, room, &snap);
+                turn();
+            }
+        }
+        turn();
+        for (int k = 0; k < 2; k++) {
+            uint64_t before;
+
+            cr_assert(!snapping);
+            before = digest();
+            cr_assert_eq(again(), before, "seed %llu", (unsigned long long)seed);
+            tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
+            for (int i = 0; i < 20; i++)
+                do_something(&g);
+            turn();
+        }
+    }
+}

@@ -170,6 +170,13 @@ static int apply_done(struct engine *e, task_slot slot, const struct trec *r)
     return 0;
 }
 
+static int apply_moved(struct engine *e, task_slot slot, const struct trec *r)
+{
+    task_frees_body(e, slot);
+    task_at(&e->store, slot)->body = r->body;
+    return 0;
+}
+
 static int apply_dead(struct engine *e, task_slot slot, const struct trec *r)
 {
     finish(e, slot, TASK_DEAD, r->until);
@@ -256,6 +263,7 @@ static const struct {
     [TREC_DELAY] = { apply_delay, BIT(SCHEDULED), true },
     [TREC_READ] = { apply_extend, FINAL, true },
     [TREC_GONE] = { apply_gone, FINAL, false },
+    [TREC_MOVED] = { apply_moved, (uint16_t)~BIT(FREE), false },
 };
 
 static int apply_to_task(struct engine *e, const struct trec *r)

@@ -112,6 +112,17 @@ int engine_discard(struct engine *e, task_no no)
     return 0;
 }
 
+int engine_moved(struct engine *e, task_no no, uint64_t body)
+{
+    int64_t slot = find(e, no, ~BIT(FREE));
+    struct trec r = { .kind = TREC_MOVED, .no = no, .body = body };
+
+    if (slot < 0)
+        return (int)slot;
+    task_perform_sure(e, &r);
+    return 0;
+}
+
 void engine_fence(struct engine *e)
 {
     e->fenced = true;

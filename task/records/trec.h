@@ -40,6 +40,7 @@
     X(TASK, 22, no, name, key1, key2, priority, order, state, until, entered, wall, body, \
       attempts, lease, entry)                                                            \
     X(SNAP_END, 23, lo)           /* tasks in it */                                      \
+    X(MOVED, 24, no, body)        /* its body, or its result, is at another place */     \
     /* of the node, and of its partitions (task/table) */                                \
     X(NODE, 30, epoch, hi)        /* the highest epoch of its managers; whose they are */ \
     X(PART, 31, epoch, most, wall, lo, hi, name) /* it is here; wall: paused; its seed */ \

@@ -116,7 +116,8 @@ static void on_tick(void *arg)
 
     if (s->keeper != NULL && keeper_tick(s->keeper, now))
         keeper_promise(s->keeper, tasktab_tasks(s->tab));
-    (void)bodies_step(s->bodies, now);
+    if (bodies_step(s->bodies, now))
+        tasktab_copy_bodies(s->tab, task_service_now(s));
     if (now - s->began_ms >= READY_ANYWAY_MS)
         become_ready(s);
     ev_timer_at(s->tick, now + TICK_MS);
@@ -139,6 +140,16 @@ static void drop_body(void *ctx, uint64_t ref)
     bodies_drop(ctx, ref);
 }
 
+static bool is_old_body(void *ctx, uint64_t ref)
+{
+    return bodies_is_old(ctx, ref);
+}
+
+static int copy_body(void *ctx, uint64_t ref, uint64_t *to)
+{
+    return bodies_copy(ctx, ref, to);
+}
+
 static struct tasktab *new_tab(struct task_service *s)
 {
     struct tasktab_opts o = {
@@ -146,7 +157,7 @@ static struct tasktab *new_tab(struct task_service *s)
         .admin = admin_addr(s->admin),
         .max_tasks = s->max_tasks,
         .max_keys = s->max_keys,
-        .bodies = { put_body, get_body, drop_body, s->bodies },
+        .bodies = { put_body, get_body, drop_body, is_old_body, copy_body, s->bodies },
         .record = s->keeper != NULL ? task_journal_record : NULL,
         .record_ctx = s->keeper,
     };

@@ -8,6 +8,7 @@
  *   wait.c     who waits for a task, and until when
  *   turn.c     what the clock does, and the end of a turn
  *   keep.c     records into the journal, and out of it
+ *   copy.c     bodies out of files that are mostly dead
  *   report.c   what managers are told */
 #ifndef SEGQ_TASKTAB_STATE_H
 #define SEGQ_TASKTAB_STATE_H
@@ -85,6 +86,8 @@ struct tasktab {
     struct buf freed; /* uint64_t: bodies that go when this turn is written */
     struct buf bytes; /* of the body at hand */
     struct taken_row rows[TASK_ROWS_MAX]; /* of the answer at hand */
+    uint32_t copy_part; /* the walk of tasktab_copy_bodies(): partition, */
+    task_slot copy_slot; /* and slot in it */
     uint32_t snap_next; /* the partition that the snapshot writes next */
     bool snapping, snap_spoilt;
     bool lost_record; /* no memory: this turn cannot be written */

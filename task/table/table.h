@@ -27,6 +27,9 @@ struct tab_bodies { /* where bodies and results are (task/bodies); ref 0: there 
     int (*put)(void *ctx, const uint8_t *p, uint32_t n, uint64_t *ref); /* 0 or < 0 */
     int (*get)(void *ctx, uint64_t ref, struct buf *out);               /* appends; 0 or < 0 */
     void (*drop)(void *ctx, uint64_t ref);
+    /* Its file is mostly dead: the body shall be copied, to *to; the old one is dropped later. */
+    bool (*is_old)(void *ctx, uint64_t ref);
+    int (*copy)(void *ctx, uint64_t ref, uint64_t *to);
     void *ctx;
 };
 
@@ -67,6 +70,8 @@ SQ_CHECK bool tasktab_turn(struct tasktab *t, struct task_now now, struct outbox
 void tasktab_written(struct tasktab *t);
 /* How long nothing happens by itself; MSEC_NEVER. */
 msec_t tasktab_idle_ms(const struct tasktab *t, struct task_now now);
+/* Some bodies are old: copies those that it finds in a step of its walk over all tasks. */
+void tasktab_copy_bodies(struct tasktab *t, struct task_now now);
 /* Nothing can be written: looks are answered, all else with CODE_BUSY; clocks stand. */
 void tasktab_hold(struct tasktab *t, bool on);
 /* There is no room for submissions. */

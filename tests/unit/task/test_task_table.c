@@ -28,7 +28,7 @@ static struct tasktab *t;
 static struct outbox out;
 static struct task_now now;
 static struct store logged, snap;
-static uint64_t next_rid, bodies_put_n, bodies_dropped;
+static uint64_t next_rid, bodies_put_n, bodies_dropped, old_to;
 static struct buf bodies[2000]; /* by reference */
 
 static void *room(void *ctx, uint8_t kind, size_t n)
@@ -68,6 +68,23 @@ static void drop_body(void *ctx, uint64_t ref)
     bodies_dropped++;
 }
 
+static bool is_old(void *ctx, uint64_t ref)
+{
+    (void)ctx;
+    return ref <= old_to;
+}
+
+static int copy(void *ctx, uint64_t ref, uint64_t *to)
+{
+    struct buf b = { 0 };
+    int rc = get_body(ctx, ref, &b);
+
+    if (rc == 0)
+        rc = put_body(ctx, b.data, (uint32_t)b.len, to);
+    buf_fini(&b);
+    return rc;
+}
+
 static bool is_there(void *ctx, uint64_t ref)
 {
     (void)ctx;
@@ -77,7 +94,7 @@ static bool is_there(void *ctx, uint64_t ref)
 static struct tasktab *table_new(void)
 {
     struct tasktab_opts o = { .addr = "127.0.0.1:1", .admin = "", .max_tasks = 1000,
-                              .max_keys = 1000, .bodies = { put_body, get_body, drop_body, NULL },
+                              .max_keys = 1000, .bodies = { put_body, get_body, drop_body, is_old, copy, NULL },
                               .record = room, .record_ctx = &logged, .seed = { 7 } };
 
     return tasktab_new(&o);
@@ -388,6 +405,26 @@ Test(task_table, a_task_whose_body_is_gone_is_not_given_out)
     tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
     cr_assert_eq(t->n.lost_bodies, 1);
     cr_assert_eq(take(RTR, "q", 5, 0)->n, 1);
+}
+
+Test(task_table, old_bodies_are_copied_and_then_go)
+{
+    open_part(3, 8);
+    for (int i = 0; i < 30; i++)
+        put_at(3, 8, "q", i % 2 ? "odd" : "even one");
+    turn();
+    buf_fini(&bodies[7]); /* it cannot be read */
+    old_to = 20;
+    tasktab_copy_bodies(t, now);
+    turn();
+    cr_assert_eq(bodies_put_n, 30 + 19);
+    cr_assert_eq(bodies_dropped, 19);
+    tasktab_copy_bodies(t, now);
+    turn();
+    cr_assert_eq(bodies_put_n, 30 + 19, "they are not old any more");
+    again();
+    tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
+    cr_assert_eq(take(RTR, "q", 100, 0)->n, 29);
 }
 
 /* Something, with some partition. */

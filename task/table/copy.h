@@ -1,0 +1,10 @@
+/* copy.h: bodies leave files that are mostly dead: tasktab_copy_bodies(). Pure. */
+#ifndef SEGQ_TASKTAB_COPY_H
+#define SEGQ_TASKTAB_COPY_H
+
+#include "task/table/table.h"
+
+#define COPY_SLOTS  65536u /* of a step: looked at */
+#define COPY_BODIES 1000u  /* copied */
+
+#endif

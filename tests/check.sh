@@ -138,7 +138,7 @@ done
 # deploy/systemd: sound units with next to no rights, and configuration that goes with them.
 # "Exposure" is systemd's own mark: 0 to 10, 2.0 at most here; it gives 9.6 without a word.
 tmp=$(mktemp -d)
-for u in mng rt seg; do
+for u in mng rt seg task; do
     unit=deploy/systemd/segq-$u.service
     sed "s|=/usr/local/lib/segq/|=$(cd "$bin" && pwd)/|" $unit >"$tmp/segq-$u.service"
     out=$(systemd-analyze verify "$tmp/segq-$u.service" 2>&1 | grep "segq-$u") # not: of others
@@ -154,7 +154,7 @@ if systemd-analyze security --offline=true --threshold=20 "$tmp/weak.service" >"
 sed 's/^ProtectClock=/ProtectTime=/' deploy/systemd/segq-rt.service >"$tmp/wrong.service"
 if systemd-analyze verify "$tmp/wrong.service" 2>&1 | grep -q ProtectTime; then ok; else no "a wrong unit passes"; fi
 rm -rf "$tmp"
-for p in mng_cluster queuemng rt_cluster router seg_cluster segment; do
+for p in mng_cluster queuemng rt_cluster router seg_cluster segment task_cluster task; do
     if out=$("$bin/$p" -t -c deploy/systemd/$p.yaml 2>&1); then ok; else no "$p -t -c deploy/systemd/$p.yaml: $out"; fi
 done
 for s in deploy/*.sh tests/*.sh tests/sys/*.sh tests/chaos/*.sh tests/dates/*.sh .ci/run; do

@@ -3,9 +3,9 @@
 
 #include "common/base/err.h"
 #include "task/engine/change.h"
-#include "task/engine/look.h"
 #include "task/engine/settle.h"
 #include "task/engine/submit.h"
+#include "task/table/parts.h"
 #include "task/table/wait.h"
 
 static uint8_t code_of(struct tasktab *t, int rc)
@@ -43,23 +43,6 @@ static enum task_state state_of(const struct part *p, task_no no)
     task_slot slot = task_find(&p->e.store, no);
 
     return slot == SLOT_NONE ? TASK_FREE : (enum task_state)task_at(&p->e.store, slot)->state;
-}
-
-bool tasktab_bytes(struct tasktab *t, uint64_t ref, struct bytes_of *to, struct arena *mem)
-{
-    int rc;
-
-    *to = (struct bytes_of){ 0 };
-    if (ref == 0)
-        return true;
-    buf_reset(&t->bytes);
-    rc = t->o.bodies.get(t->o.bodies.ctx, ref, &t->bytes);
-    t->n.lost_bodies += rc == SQ_EPROTO;
-    if (rc < 0 || t->bytes.failed)
-        return false;
-    to->n = (uint32_t)t->bytes.len;
-    to->p = arena_memdup(mem, t->bytes.data, t->bytes.len);
-    return to->p != NULL;
 }
 
 /* ---- submissions ------------------------------------------------------------------- */
@@ -114,51 +97,6 @@ void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q
 
 /* ---- looks ------------------------------------------------------------------------- */
 
-void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p, task_no no,
-                        bool result, struct outbox *out)
-{
-    struct msg_task_get_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_GET_ANS)->task_get_ans;
-    struct task_view v;
-
-    m->queue = m->key1 = m->key2 = m->limited_by = "";
-    if (engine_look(&p->e, no, &v) < 0) {
-        m->code = CODE_UNKNOWN;
-        return;
-    }
-    *m = (struct msg_task_get_ans){
-        .no = no,
-        .state = (uint8_t)v.state,
-        .priority = v.priority,
-        .attempts = v.attempts,
-        .stopping = v.stopping,
-        .queue = arena_strdup(&out->mem, v.queue),
-        .key1 = arena_strdup(&out->mem, v.key1),
-        .key2 = arena_strdup(&out->mem, v.key2),
-        .order = v.order,
-        .entered_ms = tasktab_unix(p, v.entered_ms),
-        .until_ms = v.by_wall ? v.until_ms : tasktab_unix(p, v.until_ms),
-        .position = v.position,
-        .ahead_of_key = v.ahead_of_key,
-        .limited = v.limited,
-        .limited_by = arena_strdup(&out->mem, v.limited_by != NULL ? v.limited_by : ""),
-        .limited_until_ms = tasktab_unix(p, v.limited_until),
-    };
-    if (v.state == TASK_SUCCEEDED && result && !tasktab_bytes(t, v.body, &m->result, &out->mem))
-        m->code = CODE_BUSY;
-    if (out->mem.failed)
-        *m = (struct msg_task_get_ans){ .code = CODE_BUSY, .queue = "", .key1 = "", .key2 = "",
-                                        .limited_by = "" };
-}
-
-static void get_failed(struct tasktab *t, struct asker a, uint8_t code, struct outbox *out)
-{
-    struct msg_task_get_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_GET_ANS)->task_get_ans;
-
-    (void)t;
-    m->code = code;
-    m->queue = m->key1 = m->key2 = m->limited_by = "";
-}
-
 static task_no number_of(const struct part *p, task_no no, const char *queue, const char *name)
 {
     struct trec_text q = tasktab_text(queue), n = tasktab_text(name);
@@ -175,7 +113,7 @@ void tasktab_get(struct tasktab *t, struct asker a, const struct msg_task_get *q
 
     t->n.gets++;
     if (p == NULL) {
-        get_failed(t, a, CODE_STALE, out);
+        tasktab_get_nothing(a, CODE_STALE, out);
         return;
     }
     f.no = number_of(p, q->no, q->queue, q->name);
@@ -183,6 +121,27 @@ void tasktab_get(struct tasktab *t, struct asker a, const struct msg_task_get *q
     if (f.ms == 0 || s == TASK_FREE || task_state_is_final(s) ||
         !tasktab_wait(t, a, p, &f, out))
         tasktab_answer_get(t, a, p, f.no, q->result, out);
+}
+
+/* ---- takes ------------------------------------------------------------------------- */
+
+void tasktab_take(struct tasktab *t, struct asker a, const struct msg_task_take *q,
+                  struct outbox *out)
+{
+    struct part *p = t->hold ? NULL : tasktab_owned(t, q->part, q->epoch);
+    struct door d = { p, q->queue, q->most, q->lease_ms };
+    struct wait_for f = { .queue = q->queue, .ms = q->wait_ms, .most = q->most,
+                          .lease_ms = q->lease_ms };
+
+    if (p == NULL) {
+        t->n.busy += t->hold;
+        tasktab_take_nothing(a, t->hold ? CODE_BUSY : CODE_STALE, out);
+        return;
+    }
+    if (!p->paused && tasktab_take_now(t, a, &d, out))
+        return;
+    if (f.ms == 0 || !tasktab_wait(t, a, p, &f, out))
+        tasktab_take_nothing(a, CODE_DONE, out);
 }
 
 /* ---- settlements ------------------------------------------------------------------- */

@@ -2,8 +2,7 @@
 #include "task/table/copy.h"
 
 #include "task/engine/change.h"
-#include "task/table/state.h"
-#include "task/table/turn.h"
+#include "task/table/parts.h"
 
 /* False: not now: no room, or no memory. */
 static bool copy_one(struct tasktab *t, struct part *p, task_slot slot)

@@ -9,7 +9,7 @@
 #include "common/base/varint.h"
 #include "task/engine/change.h"
 #include "task/engine/replay.h"
-#include "task/table/orders.h"
+#include "task/table/parts.h"
 #include "task/table/wait.h"
 
 #define LOG_MODULE        "table"

@@ -3,16 +3,14 @@
 
 #include <inttypes.h>
 #include <sodium.h>
-#include <stdlib.h>
 
 #include "common/base/err.h"
-#include "common/base/grow.h"
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/wire/role.h"
 #include "task/table/keep.h"
+#include "task/table/parts.h"
 #include "task/table/report.h"
-#include "task/table/turn.h"
 #include "task/table/wait.h"
 
 #define LOG_MODULE "table"
@@ -82,51 +80,6 @@ static bool obey(struct tasktab *t, struct tpeer *p, uint64_t epoch, uint32_t ab
 }
 
 /* ---- partitions -------------------------------------------------------------------- */
-
-struct part *tasktab_part_new(struct tasktab *t, const struct part_seed *s)
-{
-    struct engine_opts o = { s->max_tasks, t->o.max_keys, { 0 }, ms_max(t->now.ms, 1) };
-    struct part *p = calloc(1, sizeof(*p));
-
-    if (p == NULL || !GROW(t->part, t->n_parts, t->parts_cap, 16) ||
-        map_set_ptr(&t->by_no, s->no, p) < 0) {
-        free(p);
-        return NULL;
-    }
-    memcpy(o.seed, s->seed, NAMES_SEED);
-    memcpy(p->seed, s->seed, NAMES_SEED);
-    p->no = s->no;
-    p->due = MSEC_NEVER;
-    for (unsigned door = 0; door < 2; door++) {
-        list_init(&p->spots[door]);
-        map_init(&p->by_key[door], 0); /* hashes are keyed; numbers are our own */
-    }
-    engine_init(&p->e, &o);
-    t->part[t->n_parts++] = p;
-    return p;
-}
-
-void tasktab_part_free(struct tasktab *t, struct part *p)
-{
-    (void)t;
-    for (unsigned door = 0; door < 2; door++) {
-        assert(p->spots[door].n == 0);
-        map_fini(&p->by_key[door]);
-    }
-    engine_fini(&p->e);
-    free(p);
-}
-
-void tasktab_part_drop(struct tasktab *t, struct part *p)
-{
-    uint32_t i = 0;
-
-    while (t->part[i] != p)
-        i++;
-    t->part[i] = t->part[--t->n_parts];
-    map_del(&t->by_no, p->no);
-    tasktab_part_free(t, p);
-}
 
 static uint32_t wanted_tasks(const struct tasktab *t, const struct msg_part_open *m)
 {

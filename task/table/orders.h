@@ -11,15 +11,4 @@
 void tasktab_order(struct tasktab *t, struct tpeer *from, const struct msg *m,
                    struct outbox *out);
 
-struct part_seed {
-    part_no no;
-    uint32_t max_tasks;
-    const uint8_t *seed;
-};
-/* An empty partition. NULL: no memory. */
-struct part *tasktab_part_new(struct tasktab *t, const struct part_seed *s);
-void tasktab_part_free(struct tasktab *t, struct part *p);
-/* It leaves the table, and is freed. */
-void tasktab_part_drop(struct tasktab *t, struct part *p);
-
 #endif

@@ -1,12 +1,13 @@
 /* state.h: the partitions of a node, the links' ends, and who waits for an answer. Data only.
  * For the files of this room.
  *
- *   table.c    life; which partition a message means
+ *   table.c    life; links; what a message means
+ *   parts.c    partitions: found, made, dropped; their clocks
  *   orders.c   which manager is obeyed; partitions come and go
- *   ask.c      submissions, looks, changes, settlements
- *   take.c     workers take
+ *   ask.c      submissions, looks, takes, changes, settlements
+ *   answer.c   what a look and a take are told
  *   wait.c     who waits for a task, and until when
- *   turn.c     what the clock does, and the end of a turn
+ *   turn.c     the end of a turn
  *   keep.c     records into the journal, and out of it
  *   copy.c     bodies out of files that are mostly dead
  *   report.c   what managers are told */
@@ -94,10 +95,6 @@ struct tasktab {
     struct tasktab_counts n;
 };
 
-struct part *tasktab_part(const struct tasktab *t, part_no no);
-/* NULL: another epoch, or not here. Its clock has run. */
-struct part *tasktab_owned(struct tasktab *t, part_no no, uint64_t epoch);
-struct tpeer *tasktab_peer(const struct tasktab *t, peer_no no);
 
 static inline struct trec_text tasktab_text(const char *s)
 {

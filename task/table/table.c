@@ -8,10 +8,8 @@
 #include "common/wire/role.h"
 #include "task/table/ask.h"
 #include "task/table/orders.h"
+#include "task/table/parts.h"
 #include "task/table/report.h"
-#include "task/table/state.h"
-#include "task/table/take.h"
-#include "task/table/turn.h"
 #include "task/table/wait.h"
 
 struct tasktab *tasktab_new(const struct tasktab_opts *o)
@@ -53,24 +51,7 @@ void tasktab_free(struct tasktab *t)
     free(t);
 }
 
-struct part *tasktab_part(const struct tasktab *t, part_no no)
-{
-    return map_get_ptr(&t->by_no, no);
-}
-
-struct part *tasktab_owned(struct tasktab *t, part_no no, uint64_t epoch)
-{
-    struct part *p = tasktab_part(t, no);
-
-    if (p == NULL || p->epoch != epoch) {
-        t->n.stale++;
-        return NULL;
-    }
-    tasktab_clock(t, p);
-    return p;
-}
-
-struct tpeer *tasktab_peer(const struct tasktab *t, peer_no no)
+static struct tpeer *find(const struct tasktab *t, peer_no no)
 {
     each_tpeer (t, p) {
         if (p->no == no)
@@ -99,7 +80,7 @@ void tasktab_up(struct tasktab *t, peer_no no, uint8_t role, const char *name,
 
 void tasktab_down(struct tasktab *t, peer_no no)
 {
-    struct tpeer *p = tasktab_peer(t, no);
+    struct tpeer *p = find(t, no);
 
     if (p == NULL)
         return;
@@ -113,7 +94,7 @@ void tasktab_down(struct tasktab *t, peer_no no)
 void tasktab_msg(struct tasktab *t, struct task_now now, peer_no from, uint64_t rid,
                  const struct msg *m, struct outbox *out)
 {
-    struct asker a = { tasktab_peer(t, from), rid };
+    struct asker a = { find(t, from), rid };
 
     if (a.peer == NULL)
         return;
@@ -153,15 +134,6 @@ void tasktab_full(struct tasktab *t, bool on)
 bool tasktab_registered(const struct tasktab *t)
 {
     return t->no != 0;
-}
-
-uint64_t tasktab_tasks(const struct tasktab *t)
-{
-    uint64_t n = 0;
-
-    each_part (t, p)
-        n += p->e.store.n_slots - p->e.store.n[TASK_FREE];
-    return n;
 }
 
 static void count_part(const struct part *p, struct tasktab_counts *n)

@@ -2,18 +2,9 @@
 #include "task/table/turn.h"
 
 #include "task/table/keep.h"
+#include "task/table/parts.h"
 #include "task/table/report.h"
 #include "task/table/wait.h"
-
-#define TIMERS_PER_TURN 1000u
-
-void tasktab_clock(struct tasktab *t, struct part *p)
-{
-    if (p->turned || t->hold)
-        return;
-    p->turned = true;
-    p->more = engine_advance(&p->e, t->now, TIMERS_PER_TURN);
-}
 
 /* Those of which something may be said now. */
 static bool end_of(struct tasktab *t, struct part *p, struct outbox *out)

@@ -5,7 +5,6 @@
 #include <stdlib.h>
 
 #include "common/base/text.h"
-#include "task/table/take.h"
 
 #define WAIT_MAX_MS 3600000u
 

@@ -3,8 +3,7 @@
 #ifndef SEGQ_TASKTAB_WAIT_H
 #define SEGQ_TASKTAB_WAIT_H
 
-#include "task/table/ask.h"
-#include "task/table/state.h"
+#include "task/table/answer.h"
 
 struct wait_for {
     const char *queue; /* its next task; NULL: the end of task `no` */

@@ -7,98 +7,19 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/base/err.h"
 #include "common/base/log.h"
 #include "common/base/rng.h"
 #include "common/wire/role.h"
-#include "task/engine/replay.h"
-#include "task/table/keep.h"
-#include "task/table/state.h"
+#include "tests/lib/tabrig.h"
 
 enum { MNG = 1, RTR = 2, RTR2 = 3, MNG2 = 4 };
 #define EPOCH 5
 
-struct store { /* records, each: kind, length, bytes */
-    struct buf b;
-    uint8_t kind;
-    size_t n, at;
-};
-
-static struct tasktab *t;
+static struct tabrig rig;
+static struct tasktab *t; /* rig.t */
 static struct outbox out;
 static struct task_now now;
-static struct store logged, snap;
-static uint64_t next_rid, bodies_put_n, bodies_dropped, old_to;
-static struct buf bodies[2000]; /* by reference */
-
-static void *room(void *ctx, uint8_t kind, size_t n)
-{
-    struct store *s = ctx;
-    uint32_t len = (uint32_t)n;
-
-    buf_byte(&s->b, kind);
-    buf_append(&s->b, &len, sizeof(len));
-    cr_assert_not_null(buf_reserve(&s->b, n));
-    s->b.len += n;
-    return s->b.data + s->b.len - n;
-}
-
-static int put_body(void *ctx, const uint8_t *p, uint32_t n, uint64_t *ref)
-{
-    (void)ctx;
-    *ref = ++bodies_put_n;
-    buf_append(&bodies[*ref], p, n);
-    return 0;
-}
-
-static int get_body(void *ctx, uint64_t ref, struct buf *to)
-{
-    (void)ctx;
-    if (bodies[ref].len == 0)
-        return SQ_EPROTO;
-    buf_append(to, bodies[ref].data, bodies[ref].len);
-    return 0;
-}
-
-static void drop_body(void *ctx, uint64_t ref)
-{
-    (void)ctx;
-    cr_assert_gt(bodies[ref].len, 0);
-    buf_fini(&bodies[ref]);
-    bodies_dropped++;
-}
-
-static bool is_old(void *ctx, uint64_t ref)
-{
-    (void)ctx;
-    return ref <= old_to;
-}
-
-static int copy(void *ctx, uint64_t ref, uint64_t *to)
-{
-    struct buf b = { 0 };
-    int rc = get_body(ctx, ref, &b);
-
-    if (rc == 0)
-        rc = put_body(ctx, b.data, (uint32_t)b.len, to);
-    buf_fini(&b);
-    return rc;
-}
-
-static bool is_there(void *ctx, uint64_t ref)
-{
-    (void)ctx;
-    return bodies[ref].len > 0;
-}
-
-static struct tasktab *table_new(void)
-{
-    struct tasktab_opts o = { .addr = "127.0.0.1:1", .admin = "", .max_tasks = 1000,
-                              .max_keys = 1000, .bodies = { put_body, get_body, drop_body, is_old, copy, NULL },
-                              .record = room, .record_ctx = &logged, .seed = { 7 } };
-
-    return tasktab_new(&o);
-}
+static uint64_t next_rid;
 
 static void turn(void)
 {
@@ -120,7 +41,8 @@ static void setup(void)
     log_set_level(LOG_ERROR);
     now = (struct task_now){ 1700000000000, 1700000000000 };
     outbox_init(&out);
-    t = table_new();
+    tabrig_new(&rig);
+    t = rig.t;
     tasktab_up(t, MNG, RPC_MANAGER, "m1", &out);
     tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
     tasktab_up(t, RTR2, RPC_ROUTER, "r2", &out);
@@ -129,12 +51,8 @@ static void setup(void)
 
 static void teardown(void)
 {
-    tasktab_free(t);
+    tabrig_fini(&rig);
     outbox_fini(&out);
-    buf_fini(&logged.b);
-    buf_fini(&snap.b);
-    for (unsigned i = 0; i < ARRAY_LEN(bodies); i++)
-        buf_fini(&bodies[i]);
 }
 
 TestSuite(task_table, .init = setup, .fini = teardown);
@@ -199,41 +117,11 @@ static uint8_t settle(uint8_t verb, const struct taken_row *k)
     return answer(next_rid)->task_settle_ans.v[0].code;
 }
 
-static uint64_t digest(void)
-{
-    uint64_t h = 0;
-
-    each_part (t, p)
-        h ^= engine_digest(&p->e) * (2 * p->no + 1) ^ p->epoch << 8 ^ p->paused;
-    return h;
-}
-
-static int replay_all(const struct store *s, bool is_snap)
-{
-    int rc = 0;
-
-    for (size_t i = 0; rc == 0 && i < s->b.len;) {
-        uint32_t n;
-
-        memcpy(&n, s->b.data + i + 1, sizeof(n));
-        rc = tasktab_replay(t, is_snap, s->b.data[i], s->b.data + i + 5, n);
-        i += 5 + n;
-    }
-    return rc;
-}
-
-/* The same from what was written. What a partition is before lives grow by the time for which
- * the node stood: its digest. */
 static uint64_t again(void)
 {
-    uint64_t read;
+    uint64_t read = tabrig_again(&rig, now);
 
-    tasktab_free(t);
-    t = table_new();
-    cr_assert_eq(replay_all(&snap, true), 0);
-    cr_assert_eq(replay_all(&logged, false), 0);
-    read = digest();
-    cr_assert_eq(tasktab_replayed(t, now, false, is_there, NULL), 0);
+    t = rig.t;
     return read;
 }
 
@@ -356,18 +244,18 @@ Test(task_table, bodies_go_with_what_has_them)
     open_part(3, 8);
     put_at(3, 8, "q", "one");
     put_at(3, 8, "none", "two");
-    cr_assert_eq(bodies_dropped, 1, "no pool matches: it was not accepted");
+    cr_assert_eq(rig.dropped, 1, "no pool matches: it was not accepted");
     k = take(RTR, "q", 1, 0)->v[0];
     cr_assert_eq(settle(SETTLE_ACK, &(struct taken_row){ .no = k.no, .lease = 999 }),
                  CODE_CONFLICT);
-    cr_assert_eq(bodies_dropped, 2, "a result that counts for nothing");
+    cr_assert_eq(rig.dropped, 2, "a result that counts for nothing");
     cr_assert_eq(settle(SETTLE_ACK, &k), CODE_DONE);
-    cr_assert_eq(bodies_dropped, 2, "the turn is not written yet");
+    cr_assert_eq(rig.dropped, 2, "the turn is not written yet");
     turn();
-    cr_assert_eq(bodies_dropped, 3, "the body");
+    cr_assert_eq(rig.dropped, 3, "the body");
     send(MNG, &(struct msg){ .type = MSG_PART_DROP, .part_drop = { EPOCH, 3 } });
     turn();
-    cr_assert_eq(bodies_dropped, 4, "the result");
+    cr_assert_eq(rig.dropped, 4, "the result");
     cr_assert_null(tasktab_part(t, 3));
     again();
     cr_assert_null(tasktab_part(t, 3));
@@ -400,7 +288,7 @@ Test(task_table, a_task_whose_body_is_gone_is_not_given_out)
     put_at(3, 8, "q", "one");
     put_at(3, 8, "q", "two");
     turn();
-    buf_fini(&bodies[1]);
+    buf_fini(&rig.body[1]);
     again();
     tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
     cr_assert_eq(t->n.lost_bodies, 1);
@@ -413,15 +301,15 @@ Test(task_table, old_bodies_are_copied_and_then_go)
     for (int i = 0; i < 30; i++)
         put_at(3, 8, "q", i % 2 ? "odd" : "even one");
     turn();
-    buf_fini(&bodies[7]); /* it cannot be read */
-    old_to = 20;
+    buf_fini(&rig.body[7]); /* it cannot be read */
+    rig.old_to = 20;
     tasktab_copy_bodies(t, now);
     turn();
-    cr_assert_eq(bodies_put_n, 30 + 19);
-    cr_assert_eq(bodies_dropped, 19);
+    cr_assert_eq(rig.n_bodies, 30 + 19);
+    cr_assert_eq(rig.dropped, 19);
     tasktab_copy_bodies(t, now);
     turn();
-    cr_assert_eq(bodies_put_n, 30 + 19, "they are not old any more");
+    cr_assert_eq(rig.n_bodies, 30 + 19, "they are not old any more");
     again();
     tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
     cr_assert_eq(take(RTR, "q", 100, 0)->n, 29);
@@ -456,11 +344,7 @@ Test(task_table, what_is_written_makes_the_same_table)
 
         rng_seed(&g, seed);
         teardown();
-        memset(bodies, 0, sizeof(bodies));
-        memset(&logged, 0, sizeof(logged));
-        memset(&snap, 0, sizeof(snap));
-        bodies_put_n = 0;
-        t = NULL;
+        memset(&rig, 0, sizeof(rig));
         setup();
         for (part_no no = 3; no < 6; no++)
             open_part(no, 8);
@@ -469,8 +353,8 @@ Test(task_table, what_is_written_makes_the_same_table)
             turn();
             if (i == 60 || snapping) { /* the log begins anew; then a slice a turn */
                 if (i == 60)
-                    buf_reset(&logged.b);
-                snapping = tasktab_snapshot(t, i == 60, room, &snap);
+                    buf_reset(&rig.log.b);
+                snapping = tasktab_snapshot(t, i == 60, tabrig_record, &rig.snap);
                 turn();
             }
         }
@@ -479,7 +363,7 @@ Test(task_table, what_is_written_makes_the_same_table)
             uint64_t before;
 
             cr_assert(!snapping);
-            before = digest();
+            before = tabrig_digest(&rig);
             cr_assert_eq(again(), before, "seed %llu", (unsigned long long)seed);
             tasktab_up(t, RTR, RPC_ROUTER, "r1", &out);
             for (int i = 0; i < 20; i++)

@@ -1,0 +1,127 @@
+/* answer.c: what a look and a take are told. */
+#include "task/table/answer.h"
+
+#include "common/base/err.h"
+#include "common/wire/frame.h"
+#include "task/engine/look.h"
+#include "task/engine/take.h"
+
+#define ROW_BYTES 64u /* beside texts and body */
+/* A row more may be as long as the longest body. */
+#define ROWS_BYTES (FRAME_MAX_BODY - TASK_BODY_MAX - 64u * 1024)
+
+/* The bytes of a body or result, in the arena. False: they are lost, or there is no memory. */
+static bool load(struct tasktab *t, uint64_t ref, struct bytes_of *to, struct arena *mem)
+{
+    int rc;
+
+    *to = (struct bytes_of){ 0 };
+    if (ref == 0)
+        return true;
+    buf_reset(&t->bytes);
+    rc = t->o.bodies.get(t->o.bodies.ctx, ref, &t->bytes);
+    t->n.lost_bodies += rc == SQ_EPROTO;
+    if (rc < 0 || t->bytes.failed)
+        return false;
+    to->n = (uint32_t)t->bytes.len;
+    to->p = arena_memdup(mem, t->bytes.data, t->bytes.len);
+    return to->p != NULL;
+}
+
+/* ---- looks ------------------------------------------------------------------------- */
+
+void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p, task_no no,
+                        bool result, struct outbox *out)
+{
+    struct msg_task_get_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_GET_ANS)->task_get_ans;
+    struct task_view v;
+
+    m->queue = m->key1 = m->key2 = m->limited_by = "";
+    if (engine_look(&p->e, no, &v) < 0) {
+        m->code = CODE_UNKNOWN;
+        return;
+    }
+    *m = (struct msg_task_get_ans){
+        .no = no,
+        .state = (uint8_t)v.state,
+        .priority = v.priority,
+        .attempts = v.attempts,
+        .stopping = v.stopping,
+        .queue = arena_strdup(&out->mem, v.queue),
+        .key1 = arena_strdup(&out->mem, v.key1),
+        .key2 = arena_strdup(&out->mem, v.key2),
+        .order = v.order,
+        .entered_ms = tasktab_unix(p, v.entered_ms),
+        .until_ms = v.by_wall ? v.until_ms : tasktab_unix(p, v.until_ms),
+        .position = v.position,
+        .ahead_of_key = v.ahead_of_key,
+        .limited = v.limited,
+        .limited_by = arena_strdup(&out->mem, v.limited_by != NULL ? v.limited_by : ""),
+        .limited_until_ms = tasktab_unix(p, v.limited_until),
+    };
+    if (v.state == TASK_SUCCEEDED && result && !load(t, v.body, &m->result, &out->mem))
+        m->code = CODE_BUSY;
+    if (out->mem.failed)
+        *m = (struct msg_task_get_ans){ .code = CODE_BUSY, .queue = "", .key1 = "", .key2 = "",
+                                        .limited_by = "" };
+}
+
+void tasktab_get_nothing(struct asker a, uint8_t code, struct outbox *out)
+{
+    struct msg_task_get_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_GET_ANS)->task_get_ans;
+
+    m->code = code;
+    m->queue = m->key1 = m->key2 = m->limited_by = "";
+}
+
+/* ---- takes ------------------------------------------------------------------------- */
+
+void tasktab_take_nothing(struct asker a, uint8_t code, struct outbox *out)
+{
+    outbox_answer(out, a.peer->no, a.rid, MSG_TASK_TAKE_ANS)->task_take_ans.code = code;
+}
+
+/* Its bytes in the frame; 0: its body is lost, and it is tried again, until it is dead. */
+static size_t fill(struct tasktab *t, const struct part *p, const struct taken *k,
+                   struct taken_row *r, struct arena *mem)
+{
+    struct task_view v;
+    int rc = engine_look(&p->e, k->no, &v);
+
+    assert(rc == 0 && v.state == TASK_RUNNING);
+    (void)rc;
+    *r = (struct taken_row){ .no = k->no, .lease = k->lease, .attempt = k->attempt,
+                             .until_ms = tasktab_unix(p, k->until),
+                             .key1 = arena_strdup(mem, v.key1),
+                             .key2 = arena_strdup(mem, v.key2) };
+    if (!load(t, k->body, &r->body, mem) || r->key1 == NULL || r->key2 == NULL)
+        return 0;
+    return ROW_BYTES + r->body.n + strlen(r->key1) + strlen(r->key2);
+}
+
+bool tasktab_take_now(struct tasktab *t, struct asker a, const struct door *d,
+                      struct outbox *out)
+{
+    struct trec_text queue = tasktab_text(d->queue);
+    struct msg_task_take_ans *m;
+    uint32_t n = 0, most = u32_min(d->most, TASK_ROWS_MAX);
+    size_t bytes = 0;
+    struct taken k;
+
+    for (uint32_t i = 0; i < most && bytes < ROWS_BYTES; i++) {
+        size_t more;
+
+        if (engine_take(&d->part->e, &queue, 1, d->lease_ms, &k) <= 0)
+            break;
+        more = fill(t, d->part, &k, &t->rows[n], &out->mem);
+        bytes += more;
+        n += more > 0;
+    }
+    if (n == 0)
+        return false;
+    m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_TAKE_ANS)->task_take_ans;
+    m->v = arena_memdup(&out->mem, t->rows, n * sizeof(*m->v));
+    m->n = m->v != NULL ? n : 0;
+    t->n.takes++;
+    return true;
+}

@@ -1,0 +1,27 @@
+/* answer.h: what a look and a take are told, now. Pure. For the files of this room. */
+#ifndef SEGQ_TASKTAB_ANSWER_H
+#define SEGQ_TASKTAB_ANSWER_H
+
+#include "task/table/state.h"
+
+struct asker {
+    struct tpeer *peer;
+    uint64_t rid; /* of the question */
+};
+
+/* What is known of the task now. */
+void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p, task_no no,
+                        bool result, struct outbox *out);
+void tasktab_get_nothing(struct asker a, uint8_t code, struct outbox *out);
+
+struct door {
+    struct part *part;
+    const char *queue;
+    uint32_t most, lease_ms;
+};
+/* Takes, and answers; false: there is nothing to take, and nothing is said. */
+SQ_CHECK bool tasktab_take_now(struct tasktab *t, struct asker a, const struct door *d,
+                               struct outbox *out);
+void tasktab_take_nothing(struct asker a, uint8_t code, struct outbox *out);
+
+#endif

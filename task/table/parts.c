@@ -1,0 +1,87 @@
+/* parts.c: a table of them by number. */
+#include "task/table/parts.h"
+
+#include <stdlib.h>
+
+#include "common/base/grow.h"
+
+#define TIMERS_PER_TURN 1000u
+
+struct part *tasktab_part_new(struct tasktab *t, const struct part_seed *s)
+{
+    struct engine_opts o = { s->max_tasks, t->o.max_keys, { 0 }, ms_max(t->now.ms, 1) };
+    struct part *p = calloc(1, sizeof(*p));
+
+    if (p == NULL || !GROW(t->part, t->n_parts, t->parts_cap, 16) ||
+        map_set_ptr(&t->by_no, s->no, p) < 0) {
+        free(p);
+        return NULL;
+    }
+    memcpy(o.seed, s->seed, NAMES_SEED);
+    memcpy(p->seed, s->seed, NAMES_SEED);
+    p->no = s->no;
+    p->due = MSEC_NEVER;
+    for (unsigned door = 0; door < 2; door++) {
+        list_init(&p->spots[door]);
+        map_init(&p->by_key[door], 0); /* hashes are keyed; numbers are our own */
+    }
+    engine_init(&p->e, &o);
+    t->part[t->n_parts++] = p;
+    return p;
+}
+
+void tasktab_part_free(struct tasktab *t, struct part *p)
+{
+    (void)t;
+    for (unsigned door = 0; door < 2; door++) {
+        assert(p->spots[door].n == 0);
+        map_fini(&p->by_key[door]);
+    }
+    engine_fini(&p->e);
+    free(p);
+}
+
+void tasktab_part_drop(struct tasktab *t, struct part *p)
+{
+    uint32_t i = 0;
+
+    while (t->part[i] != p)
+        i++;
+    t->part[i] = t->part[--t->n_parts];
+    map_del(&t->by_no, p->no);
+    tasktab_part_free(t, p);
+}
+
+struct part *tasktab_part(const struct tasktab *t, part_no no)
+{
+    return map_get_ptr(&t->by_no, no);
+}
+
+struct part *tasktab_owned(struct tasktab *t, part_no no, uint64_t epoch)
+{
+    struct part *p = tasktab_part(t, no);
+
+    if (p == NULL || p->epoch != epoch) {
+        t->n.stale++;
+        return NULL;
+    }
+    tasktab_clock(t, p);
+    return p;
+}
+
+void tasktab_clock(struct tasktab *t, struct part *p)
+{
+    if (p->turned || t->hold)
+        return;
+    p->turned = true;
+    p->more = engine_advance(&p->e, t->now, TIMERS_PER_TURN);
+}
+
+uint64_t tasktab_tasks(const struct tasktab *t)
+{
+    uint64_t n = 0;
+
+    each_part (t, p)
+        n += p->e.store.n_slots - p->e.store.n[TASK_FREE];
+    return n;
+}

@@ -1,0 +1,25 @@
+/* parts.h: the partitions of a node: found, made, dropped; their clocks. Pure. For the files of
+ * this room. */
+#ifndef SEGQ_TASKTAB_PARTS_H
+#define SEGQ_TASKTAB_PARTS_H
+
+#include "task/table/state.h"
+
+struct part *tasktab_part(const struct tasktab *t, part_no no);
+/* NULL: another epoch, or not here. Its clock has run. */
+struct part *tasktab_owned(struct tasktab *t, part_no no, uint64_t epoch);
+/* The partition's clock, once a turn; not while nothing can be written. */
+void tasktab_clock(struct tasktab *t, struct part *p);
+
+struct part_seed {
+    part_no no;
+    uint32_t max_tasks;
+    const uint8_t *seed;
+};
+/* An empty partition. NULL: no memory. */
+struct part *tasktab_part_new(struct tasktab *t, const struct part_seed *s);
+void tasktab_part_free(struct tasktab *t, struct part *p);
+/* It leaves the table, and is freed. */
+void tasktab_part_drop(struct tasktab *t, struct part *p);
+
+#endif

@@ -325,6 +325,8 @@ void task_service_stop(struct task_service *s)
     s->stopping = true;
     log_info("event=stopping");
     rpc_unlisten(s->rpc);
+    tasktab_stop(s->tab, &s->out);
+    task_links_send(s);
     ev_timer_at(s->gone, ev_now(s->ev) + LAST_WORDS_MS);
 }
 

@@ -77,7 +77,7 @@ struct tasktab {
     node_no no;            /* as the manager calls us; 0: not registered */
     peer_no manager;       /* that commands; 0: none */
     char manager_name[NAME_MAX_LEN + 1];
-    bool hold, full;
+    bool hold, full, stopping;
     bool say; /* the status, at the end of this turn */
     msec_t said_ms;
     struct task_now now; /* of this turn */

@@ -126,6 +126,13 @@ void tasktab_hold(struct tasktab *t, bool on)
     t->hold = on;
 }
 
+void tasktab_stop(struct tasktab *t, struct outbox *out)
+{
+    t->stopping = true;
+    each_part (t, p)
+        tasktab_waits_drop(t, p, out);
+}
+
 void tasktab_full(struct tasktab *t, bool on)
 {
     t->full = on;

@@ -74,6 +74,8 @@ msec_t tasktab_idle_ms(const struct tasktab *t, struct task_now now);
 void tasktab_copy_bodies(struct tasktab *t, struct task_now now);
 /* Nothing can be written: looks are answered, all else with CODE_BUSY; clocks stand. */
 void tasktab_hold(struct tasktab *t, bool on);
+/* The process ends: calls that wait are answered with what there is, and none waits any more. */
+void tasktab_stop(struct tasktab *t, struct outbox *out);
 /* There is no room for submissions. */
 void tasktab_full(struct tasktab *t, bool on);
 bool tasktab_registered(const struct tasktab *t);

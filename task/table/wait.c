@@ -100,6 +100,8 @@ bool tasktab_wait(struct tasktab *t, struct asker a, struct part *p, const struc
     struct spot *s;
     struct wait *w;
 
+    if (t->stopping)
+        return false;
     if (a.peer->waits.n >= WAITS_PER_LINK) {
         struct wait *oldest = list_entry(list_first(&a.peer->waits), struct wait, of_peer);
         struct spot *left = oldest->spot;

@@ -13,7 +13,7 @@ struct wait_for {
     bool result;             /* of a GET */
 };
 
-/* False: no memory: answer now. The link's oldest may be answered for it. */
+/* False: no memory, or the process ends: answer now. The link's oldest may be answered for it. */
 SQ_CHECK bool tasktab_wait(struct tasktab *t, struct asker a, struct part *p,
                            const struct wait_for *f, struct outbox *out);
 /* Those of the link are forgotten. */

@@ -181,6 +181,18 @@ Test(task_table, a_take_waits_until_there_is_a_task_or_its_time_is_over)
     cr_assert_eq(t->ends.n, 0);
 }
 
+Test(task_table, at_its_end_nobody_waits)
+{
+    uint64_t rid;
+
+    open_part(3, 8);
+    cr_assert_null(take(RTR, "q", 2, 1000));
+    rid = next_rid;
+    tasktab_stop(t, &out);
+    cr_assert_eq(answer(rid)->task_take_ans.n, 0);
+    cr_assert_eq(take(RTR, "q", 2, 1000)->n, 0);
+}
+
 Test(task_table, of_too_many_waiting_calls_the_oldest_is_answered)
 {
     uint64_t first;

@@ -139,7 +139,7 @@ static void setup(void)
     cr_assert_geq(sodium_init(), 0);
     log_set_level(LOG_ERROR);
     cr_assert_eq(ev_new(&ev, NULL), 0);
-    memset(&secret, 7, sizeof(secret));
+    memset(secret.link, 7, sizeof(secret.link));
     snprintf(dir, sizeof(dir), "/tmp/test_task_service.XXXXXX");
     cr_assert_neq(mkdtemp(dir), NULL);
     side_start(&mng, RPC_MANAGER, "m1");

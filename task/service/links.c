@@ -107,7 +107,7 @@ static void handle(struct task_service *s, struct task_peer *p, const struct msg
     }
     if (m->type == MSG_TASK_PUT)
         tasktab_full(s->tab, !keeper_reserve(s->keeper, m->task_put.n));
-    tasktab_msg(s->tab, task_service_now(s), p->no, rid, m, &s->out);
+    tasktab_msg(s->tab, task_service_read_now(s), p->no, rid, m, &s->out);
     task_links_send(s);
 }
 

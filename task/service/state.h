@@ -68,4 +68,11 @@ static inline struct task_now task_service_now(const struct task_service *s)
     return (struct task_now){ s->wall_ms + ev_now(s->ev) - s->began_ms, ev_wall_ms(s->ev) };
 }
 
+/* The same, read anew: a delay runs from when it was asked for, not from the turn's begin. */
+static inline struct task_now task_service_read_now(const struct task_service *s)
+{
+    return (struct task_now){ s->wall_ms + ev_read_mono_us() / 1000 - s->began_ms,
+                              ev_read_wall_ms() };
+}
+
 #endif

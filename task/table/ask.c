@@ -47,6 +47,15 @@ static enum task_state state_of(const struct part *p, task_no no)
 
 /* ---- submissions ------------------------------------------------------------------- */
 
+/* Delays run from the end of the millisecond in which they came: a partition's clock shows the
+ * begin of its turn. 0: none. */
+static msec_t delay_of(const struct tasktab *t, const struct part *p, msec_t ms)
+{
+    msec_t late = ms_max(t->now.ms + p->e.ahead_ms - p->e.at, 0) + 1;
+
+    return ms > 0 && ms < DELAY_MAX_MS - late ? ms + late : ms;
+}
+
 static int put_one(struct tasktab *t, struct part *p, const struct task_put *r, task_no *no)
 {
     const struct tab_bodies *b = &t->o.bodies;
@@ -58,7 +67,7 @@ static int put_one(struct tasktab *t, struct part *p, const struct task_put *r, 
                         .digest = r->digest,
                         .order = r->order,
                         .priority = r->priority,
-                        .delay_ms = r->delay_ms,
+                        .delay_ms = delay_of(t, p, r->delay_ms),
                         .at_wall_ms = r->at_ms };
     int rc = r->body.n > 0 ? b->put(b->ctx, r->body.p, r->body.n, &s.body) : 0;
 
@@ -166,7 +175,7 @@ static int settle_one(struct tasktab *t, struct part *p, const struct settle_row
         return ack(t, p, r);
     case SETTLE_NACK:
         return engine_nack(&p->e, r->no, r->lease,
-                           r->ms == SETTLE_BY_BACKOFF ? -1 : (msec_t)r->ms);
+                           r->ms == SETTLE_BY_BACKOFF ? -1 : delay_of(t, p, r->ms));
     case SETTLE_EXTEND:
         return engine_extend(&p->e, r->no, r->lease, r->ms);
     default:
@@ -201,7 +210,8 @@ void tasktab_settle(struct tasktab *t, struct asker a, const struct msg_task_set
 
 /* ---- changes ----------------------------------------------------------------------- */
 
-static int change_one(struct part *p, task_no no, const struct msg_task_change *q)
+static int change_one(const struct tasktab *t, struct part *p, task_no no,
+                      const struct msg_task_change *q)
 {
     switch ((enum task_change)q->verb) {
     case CHANGE_CANCEL:
@@ -209,7 +219,7 @@ static int change_one(struct part *p, task_no no, const struct msg_task_change *
     case CHANGE_ORDER:
         return engine_order(&p->e, no, q->order);
     case CHANGE_WHEN:
-        return engine_delay(&p->e, no, q->delay_ms, q->at_ms);
+        return engine_delay(&p->e, no, delay_of(t, p, q->delay_ms), q->at_ms);
     case CHANGE_READ:
         return engine_read(&p->e, no);
     case CHANGE_REDRIVE:
@@ -231,6 +241,6 @@ void tasktab_change(struct tasktab *t, struct asker a, const struct msg_task_cha
     if (p == NULL)
         return;
     m->no = number_of(p, q->no, q->queue, q->name);
-    m->code = code_of(t, change_one(p, m->no, q));
+    m->code = code_of(t, change_one(t, p, m->no, q));
     m->state = (uint8_t)state_of(p, m->no);
 }

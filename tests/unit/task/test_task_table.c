@@ -193,6 +193,24 @@ Test(task_table, at_its_end_nobody_waits)
     cr_assert_eq(take(RTR, "q", 2, 1000)->n, 0);
 }
 
+Test(task_table, a_delay_runs_from_the_moment_at_which_it_was_asked_for)
+{
+    struct task_put one = { .part = 3, .epoch = 8, .queue = "q", .key1 = "", .key2 = "",
+                            .name = "", .delay_ms = 50 };
+    uint64_t rid;
+
+    open_part(3, 8);
+    put_at(3, 8, "other q", "the clock of this turn");
+    now.ms += 30; /* the same turn */
+    send(RTR, &(struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &one } });
+    cr_assert_null(take(RTR, "q", 1, 1000));
+    rid = next_rid;
+    pass(50);
+    cr_assert_null(answer(rid), "perhaps not 50 ms yet");
+    pass(1);
+    cr_assert_eq(answer(rid)->task_take_ans.n, 1);
+}
+
 Test(task_table, of_too_many_waiting_calls_the_oldest_is_answered)
 {
     uint64_t first;

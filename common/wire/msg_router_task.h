@@ -47,6 +47,7 @@ struct msg_task_put {
 struct task_put_row {
     uint8_t code; /* enum task_code */
     task_no no;   /* DONE, SAME */
+    uint8_t state; /* enum task_state; 0: it has gone, or is not told */
 };
 
 struct msg_task_put_ans {

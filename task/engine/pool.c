@@ -2,7 +2,6 @@
 #include "task/engine/pool.h"
 
 #include <assert.h>
-#include <string.h>
 
 static struct key_rule key_rule(uint64_t per_1000_s, uint64_t burst, uint64_t at_once)
 {
@@ -21,13 +20,4 @@ void pool_set_rules(struct pool *p, const struct task_rules *r)
         p->head_start[i] = (msec_t)(&r->head_start_1)[i - 1];
     p->backoff = (struct backoff){ (uint32_t)r->retry_min_ms, (uint32_t)r->retry_max_ms,
                                    (uint8_t)r->retry_doublings, (uint8_t)r->retry_jitter };
-}
-
-bool pool_matches(const struct pool *p, const char *queue, uint32_t len)
-{
-    size_t n = strlen(p->match);
-
-    if (n > 0 && p->match[n - 1] == '*')
-        return len >= n - 1 && memcmp(p->match, queue, n - 1) == 0;
-    return len == n && memcmp(p->match, queue, n) == 0;
 }

@@ -15,6 +15,5 @@ struct pool { /* a pattern and its rules */
 };
 
 void pool_set_rules(struct pool *p, const struct task_rules *r);
-bool pool_matches(const struct pool *p, const char *queue, uint32_t len);
 
 #endif

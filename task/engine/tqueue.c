@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/task/queue_name.h"
+
 static uint64_t hash_text(const struct engine *e, const char *p, uint32_t n)
 {
     uint64_t h;
@@ -25,7 +27,7 @@ struct tqueue *tqueue_find(const struct engine *e, const char *name, uint32_t le
 static struct pool *pool_of(const struct engine *e, const struct trec_text *name)
 {
     for (uint32_t i = 0; i < e->n_pools; i++)
-        if (pool_matches(e->pool[i], name->p, name->n))
+        if (queue_matches(e->pool[i]->match, name->p, name->n))
             return e->pool[i];
     return NULL;
 }

@@ -1,0 +1,72 @@
+/* queue_name.c: see queue_name.h. */
+#include "common/task/queue_name.h"
+
+#include <assert.h>
+#include <sodium.h>
+#include <string.h>
+
+static bool is_alnum(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+}
+
+static bool part_ok(const char *p, size_t n)
+{
+    if (n == 0 || !is_alnum(p[0]) || (n == 5 && memcmp(p, "tasks", 5) == 0))
+        return false;
+    for (size_t i = 1; i < n; i++)
+        if (!is_alnum(p[i]) && p[i] != '_' && p[i] != '.' && p[i] != '-')
+            return false;
+    return true;
+}
+
+bool queue_name_ok(const char *p, size_t n)
+{
+    const char *slash;
+
+    if (n > TASK_NAME_MAX)
+        return false;
+    while ((slash = n > 0 ? memchr(p, '/', n) : NULL) != NULL) {
+        if (!part_ok(p, (size_t)(slash - p)))
+            return false;
+        n -= (size_t)(slash - p) + 1;
+        p = slash + 1;
+    }
+    return part_ok(p, n);
+}
+
+/* What stands before the star must be the beginning of a name: with an 'x' behind it, it is one. */
+bool queue_match_ok(const char *match)
+{
+    char name[TASK_NAME_MAX];
+    size_t n = strlen(match);
+
+    if (n == 0 || n > TASK_NAME_MAX)
+        return false;
+    memcpy(name, match, n);
+    if (name[n - 1] == '*')
+        name[n - 1] = 'x';
+    return queue_name_ok(name, n);
+}
+
+bool queue_matches(const char *match, const char *queue, size_t n)
+{
+    size_t m = strlen(match);
+
+    if (m > 0 && match[m - 1] == '*')
+        return n >= m - 1 && memcmp(match, queue, m - 1) == 0;
+    return n == m && memcmp(match, queue, n) == 0;
+}
+
+uint32_t part_share(const char *queue, size_t n, uint32_t of)
+{
+    static const uint8_t key[crypto_shorthash_siphash24_KEYBYTES] = "segq task queue"; /* public */
+    uint8_t h[crypto_shorthash_siphash24_BYTES];
+    uint64_t v = 0;
+
+    assert(of > 0);
+    crypto_shorthash_siphash24(h, (const uint8_t *)queue, n, key);
+    for (unsigned i = sizeof(h); i-- > 0;) /* the same on every machine */
+        v = v << 8 | h[i];
+    return (uint32_t)(v % of);
+}

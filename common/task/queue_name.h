@@ -1,0 +1,18 @@
+/* queue_name.h: names of task queues, the patterns of pools, and which share of its pool a queue
+ * belongs to. Pure. Routers and managers must agree in all three, in every release. */
+#ifndef SEGQ_COMMON_TASK_QUEUE_NAME_H
+#define SEGQ_COMMON_TASK_QUEUE_NAME_H
+
+#include "common/task/bounds.h"
+
+/* Parts with slashes between them, each of [a-z0-9][a-z0-9_.-]*, TASK_NAME_MAX in all. No part is
+ * "tasks": in a path the name ends there. */
+bool queue_name_ok(const char *p, size_t n);
+/* A queue's name, or the beginning of one and a star: "images", "ride/" and "*", "*" alone. */
+bool queue_match_ok(const char *match);
+bool queue_matches(const char *match, const char *queue, size_t n);
+
+/* 0 .. of-1. */
+uint32_t part_share(const char *queue, size_t n, uint32_t of);
+
+#endif

@@ -96,4 +96,12 @@ static inline char *text_padded(char *p, unsigned width, uint32_t v)
     return p + width;
 }
 
+/* Seconds with three decimals, of a number of thousandths; touches DECIMAL_ROOM bytes, and 4. */
+static inline char *text_millis(char *p, uint64_t v)
+{
+    p = text_u64(p, v / 1000);
+    *p++ = '.';
+    return text_padded(p, 3, (uint32_t)(v % 1000));
+}
+
 #endif

@@ -217,6 +217,7 @@ const char *http_reason(int status)
         { 201, "Created" },
         { 202, "Accepted" },
         { 204, "No Content" },
+        { 207, "Multi-Status" },
         { 301, "Moved Permanently" },
         { 302, "Found" },
         { 303, "See Other" },

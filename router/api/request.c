@@ -3,6 +3,7 @@
 
 #include <assert.h>
 #include <string.h>
+#include <strings.h>
 
 #include "common/base/chars16.h"
 #include "common/ticket/token.h"
@@ -22,6 +23,17 @@ bool api_is_name(const char *p, size_t n)
             return false;
     }
     return true;
+}
+
+struct slice api_bearer(const struct http_req *q)
+{
+    static const char scheme[] = "bearer ";
+    struct slice s = q->authorization;
+    size_t n = sizeof(scheme) - 1;
+
+    if (s.p == NULL || s.n <= n || strncasecmp(s.p, scheme, n) != 0)
+        return (struct slice){ 0 };
+    return (struct slice){ s.p + n, s.n - n };
 }
 
 static bool is(struct slice p, const char *t, size_t n)
@@ -107,6 +119,10 @@ static void queues(const struct http_req *q, struct api_req *out, struct slice r
     } else if (one_part(rest)) {
         out->arg = rest;
         only_read(q, out, API_QUEUE);
+    } else if (rest.n > 0) {
+        out->arg = rest;
+        out->call = API_TASKS;
+        out->open = false;
     }
 }
 
@@ -178,6 +194,8 @@ void api_route(const struct http_req *q, struct api_req *out)
         tickets(q, out, p);
     else if (BEGINS(&p, "/v1/queues/"))
         queues(q, out, p);
+    else if (BEGINS(&p, "/v1/tasks/"))
+        *out = (struct api_req) { .call = API_TASK, .arg = p, .open = true };
     else if (IS(p, "/v1/verify"))
         only_read(q, out, API_VERIFY);
     else if (IS(p, "/v1/session"))

@@ -18,6 +18,8 @@ enum api_call {
     API_FORM,  /* POST /q/{queue}/join, enter, leave */
     API_UNFORM, /* GET of these: a form's address was typed in, or loaded again */
     API_START, /* GET / */
+    API_TASKS, /* /v1/queues/{queue}/tasks..., router/tasks/path.h */
+    API_TASK,  /* /v1/tasks/... */
     API_HEALTH,
     API_READY,
     API_BAD_METHOD, /* 405 and Allow */
@@ -27,7 +29,7 @@ enum api_call {
 
 struct api_req {
     enum api_call call;
-    struct slice arg;  /* the queue's name or the token, decoded */
+    struct slice arg;  /* the queue's name or the token; of tasks all that follows; decoded */
     const char *allow; /* API_BAD_METHOD */
     char form;         /* API_FORM: 'j', 'e', 'l' */
     bool open;         /* needs no cookie: pages of other origins may ask, cors.h */
@@ -35,6 +37,8 @@ struct api_req {
 
 /* Exact, after one decoding (in place): no dots, no doubled slashes, no case games. */
 void api_route(const struct http_req *q, struct api_req *out);
+/* What the client shows as Authorization: Bearer ...; n 0: nothing. */
+struct slice api_bearer(const struct http_req *q);
 bool api_is_name(const char *p, size_t n); /* [a-z0-9][a-z0-9_-]{0,63} */
 
 #endif

@@ -81,6 +81,16 @@ static void put_retry_after(struct api_ans *a, uint64_t base, uint64_t spread, u
     ADD(&a->headers, "\r\n");
 }
 
+int api_problem_status(enum api_problem p)
+{
+    return problems[p].status;
+}
+
+const char *api_problem_code(enum api_problem p)
+{
+    return problems[p].code;
+}
+
 static void retry_after(struct api_ans *a, enum api_problem p, uint64_t salt)
 {
     if (a->status == 503 || a->status == 429)
@@ -241,13 +251,6 @@ static void add_or_null(struct buf *b, int64_t v)
     buf_append(b, t, (size_t)(or_null(t, v) - t));
 }
 
-static char *millis(char *w, uint64_t v)
-{
-    w = text_u64(w, v / 1000);
-    *w++ = '.';
-    return text_padded(w, 3, (uint32_t)(v % 1000));
-}
-
 /* Where the place is not told, neither is how many there are. */
 static char *place(char *w, const struct api_ticket *t)
 {
@@ -306,7 +309,7 @@ static char *admitted(char *w, const struct api_ticket *t)
     w = PUT(w, "\",\"pass_expires_at\":");
     w = text_i64(w, t->pass_expires_s);
     w = PUT(w, ",\"released_at\":");
-    return millis(w, t->released_at_ms > 0 ? (uint64_t)t->released_at_ms : 0);
+    return text_millis(w, t->released_at_ms > 0 ? (uint64_t)t->released_at_ms : 0);
 }
 
 static char *name(char *w, const char *s)
@@ -424,7 +427,7 @@ void api_queue(struct api_ans *a, const struct route_queue *q)
     ADD(b, ",\"active\":");
     buf_u64(b, s->active);
     ADD(b, ",\"release_per_s\":");
-    buf_append(b, rate, (size_t)(millis(rate, s->rate_milli_per_s) - rate));
+    buf_append(b, rate, (size_t)(text_millis(rate, s->rate_milli_per_s) - rate));
     ADD(b, ",\"limited_by\":\"");
     buf_str(b, s->limited_by != NULL ? s->limited_by : "");
     ADD(b, "\",\"eta_s\":");

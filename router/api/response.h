@@ -30,7 +30,12 @@
     X(METHOD_NOT_ALLOWED, 405, "method_not_allowed")                                     \
     X(UNAUTHORIZED, 401, "unauthorized")                                                 \
     X(NOT_FOUND, 404, "not_found")                                                       \
-    X(UNSUPPORTED_MEDIA_TYPE, 415, "unsupported_media_type")
+    X(UNSUPPORTED_MEDIA_TYPE, 415, "unsupported_media_type")                             \
+    X(TASK_UNKNOWN, 404, "task_unknown")                                                 \
+    X(TASK_GONE, 410, "task_gone")                                                       \
+    X(TASK_FINAL, 409, "task_final")                                                     \
+    X(IDEMPOTENCY_MISMATCH, 422, "idempotency_mismatch")                                 \
+    X(TOO_MANY_IN_BATCH, 413, "too_many_in_batch")
 
 enum api_problem {
 #define X(name, status, text) API_##name,
@@ -51,6 +56,8 @@ void api_ans_reset(struct api_ans *a);
 /* For what is given to the server: "" or the lines, 0-terminated; NULL: no memory. */
 const char *api_headers(struct api_ans *a);
 
+int api_problem_status(enum api_problem p);
+const char *api_problem_code(enum api_problem p);
 /* salt: spreads Retry-After; also the request_id. detail: ours. */
 void api_problem(struct api_ans *a, enum api_problem p, const char *detail,
                  uint64_t salt);

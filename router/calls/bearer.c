@@ -4,24 +4,10 @@
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 #include "common/http/cookie.h"
 #include "common/ticket/pass.h"
 #include "router/state/pass_time.h"
-
-/* ---- where a pass is --------------------------------------------------------------------- */
-
-struct slice bearer_header(const struct http_req *q)
-{
-    static const char scheme[] = "bearer ";
-    struct slice s = q->authorization;
-    size_t n = sizeof(scheme) - 1;
-
-    if (s.p == NULL || s.n <= n || strncasecmp(s.p, scheme, n) != 0)
-        return (struct slice){ 0 };
-    return (struct slice){ s.p + n, s.n - n };
-}
 
 /* ---- what a pass says -------------------------------------------------------------------- */
 
@@ -188,7 +174,7 @@ const struct known_pass *bearer_pass(struct router *r, const struct http_req *q,
 {
     struct pick p = { .state = BEARER_NONE };
     struct cookies c = { 0 };
-    struct slice pass = bearer_header(q);
+    struct slice pass = api_bearer(q);
     bool good = try_pass(r, pass, queue, &p);
 
     while (!good && cookie_next(&c, q, "segq_pass", &pass))

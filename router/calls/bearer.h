@@ -23,8 +23,6 @@ enum bearer_state {
  * until the next call. */
 const struct known_pass *bearer_pass(struct router *r, const struct http_req *q,
                                 struct slice queue, enum bearer_state *state);
-/* The bearer's pass; n 0: there is none. */
-struct slice bearer_header(const struct http_req *q);
 /* The cookie that a browser presents it in. At least a second, so that a clock that is a
  * little off does not undo an admission. */
 void bearer_put_cookie(struct buf *b, const char *pass, size_t n, int64_t age_s, bool https);

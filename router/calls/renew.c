@@ -12,7 +12,7 @@
 /* A client that sends its pass as a bearer does not keep it in a browser's cookie. */
 static bool is_bearer(const struct router *r, const struct http_req *q, const struct known_pass *x)
 {
-    struct slice pass = bearer_header(q);
+    struct slice pass = api_bearer(q);
     uint64_t hash[2];
 
     if (pass.n == 0)

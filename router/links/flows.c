@@ -23,6 +23,15 @@ static struct list *list_of(struct router *r, const struct rflow *rf)
     return rf->renewal != NULL ? &r->renewals : &r->flows;
 }
 
+static struct rflow *rflow_alloc(void)
+{
+    struct rflow *rf = malloc(sizeof(*rf));
+
+    if (rf != NULL)
+        rf->waits = WAITS_FLOW;
+    return rf;
+}
+
 struct rflow *rflow_new(struct router *r, struct httpd_req *req, rflow_done done,
                         struct renewal *renewal)
 {
@@ -31,7 +40,7 @@ struct rflow *rflow_new(struct router *r, struct httpd_req *req, rflow_done done
     if (rf != NULL)
         list_remove(&r->free_flows, &rf->in_all);
     else if (r->flows.n + r->renewals.n < FLOWS_MAX)
-        rf = malloc(sizeof(*rf));
+        rf = rflow_alloc();
     if (rf == NULL)
         return NULL;
     assert(done != NULL);

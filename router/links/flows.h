@@ -19,6 +19,7 @@ struct rflow;
 typedef void (*rflow_done)(struct router *r, struct rflow *rf);
 
 struct rflow { /* pooled: a poll allocates nothing */
+    enum waiter waits; /* WAITS_FLOW, as long as its memory is there */
     struct flow flow;
     struct list_node in_all;
     struct list_node in_waiting;

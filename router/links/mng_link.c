@@ -14,6 +14,7 @@
 #include "router/flow/routes_apply.h"
 #include "router/links/flows.h"
 #include "router/links/seg_link.h"
+#include "router/tasking/tasking.h"
 
 #define LOG_MODULE "mng_link"
 
@@ -177,6 +178,8 @@ static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
         routes_stats(r->routes, &m.stats);
         replicas_reach(&r->replicas, &m.stats, ev_now(r->ev));
         pass_clock_told(&r->pass_clock, ev_now(r->ev), m.stats.clock_ms);
+    } else if (rc == 0 && m.type == MSG_TASK_MAP) {
+        tasking_map(r->tasking, l->addr, &m.task_map);
     } else if (rc == 0 && m.type == MSG_ERROR) {
         on_error(l, &m.error);
     } else if (rc == SQ_EUNKNOWN) { /* a newer manager: not for us */

@@ -15,6 +15,8 @@
 #include "router/room/front.h"
 #include "router/room/request.h"
 #include "router/state/answer.h"
+#include "router/tasking/call.h"
+#include "router/tasking/request.h"
 
 static bool on_conn(void *ctx, const struct net_addr *peer, uint64_t *tag)
 {
@@ -40,6 +42,7 @@ static const uint8_t budget_of[] = {
     [API_SESSION] = LIMIT_NKINDS, /* session_command.c: by the secret */
     [API_PAGE] = LIMIT_NKINDS,       [API_WORDS] = LIMIT_POLL,
     [API_FORM] = LIMIT_NKINDS,       [API_UNFORM] = LIMIT_POLL,
+    [API_TASKS] = LIMIT_NKINDS,      [API_TASK] = LIMIT_NKINDS, /* tasking/request.c */
     [API_START] = LIMIT_POLL,        [API_HEALTH] = LIMIT_NKINDS,
     [API_READY] = LIMIT_NKINDS,      [API_BAD_METHOD] = LIMIT_BAD,
     [API_BAD_PATH] = LIMIT_BAD,      [API_NO_PATH] = LIMIT_BAD,
@@ -108,6 +111,10 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
     case API_START:
         page_front(r, req, q);
         return true;
+    case API_TASKS:
+    case API_TASK:
+        task_request(r->tasking, req, q, a);
+        return true;
     case API_NO_PATH:
         return page_nothing(r, req, q);
     default:
@@ -150,10 +157,16 @@ static void on_request(void *ctx, struct httpd_req *req, const struct http_req *
     struct api_req a;
 
     api_route(q, &a);
+    if (SQ_UNLIKELY(r->tasking == NULL && (a.call == API_TASKS || a.call == API_TASK)))
+        a.call = API_NO_PATH;
     lines = cors_lines(r->cors, q, &a);
     httpd_set_lines(req, lines);
     gate_request(&r->gate, httpd_tag(req), q);
     assert(a.call < ARRAY_LEN(budget_of) && r->ans.status == 0);
+    if (SQ_UNLIKELY(q->body.n > HTTP_MAX_BODY && a.call != API_TASKS && a.call != API_TASK)) {
+        router_problem(r, req, API_PAYLOAD_TOO_LARGE, "the body is too large");
+        return;
+    }
     k = (enum limit_kind)budget_of[a.call];
     if (k != LIMIT_NKINDS && !router_may_pass(r, req, k))
         return;
@@ -167,6 +180,8 @@ static void on_gone(void *ctx, struct httpd_req *req, void *user)
 {
     if (httpd_is_open(req))
         events_gone(ctx, user);
+    else if (*(const enum waiter *)user == WAITS_TASK)
+        call_client_gone(user);
     else
         rflow_client_gone(user);
 }

@@ -17,6 +17,7 @@
 #include "router/room/files.h"
 #include "router/service/dispatch.h"
 #include "router/service/metrics.h"
+#include "router/tasking/tasking.h"
 
 #define LOG_MODULE "router"
 
@@ -27,6 +28,7 @@ void router_reload(struct router *r)
     gate_reload(&r->gate, r->cfg);
     if (claim_ring_load(&r->claims, r->cfg, &e) < 0)
         log_error("event=reload_refused key=claim_keys why=%s", log_q(e.text, strlen(e.text)));
+    tasking_reload(r->tasking);
 }
 
 static bool healthy(void *ctx, struct buf *why)
@@ -64,6 +66,8 @@ static int open_http(struct router *r, struct err *e)
         .body_ms = (uint32_t)c->body_timeout,
         .idle_ms = (uint32_t)c->idle_timeout,
         .max_pipelined = (uint32_t)c->max_pipelined,
+        .max_body = r->tasking != NULL ? TASK_LARGEST : 0,
+        .max_output_bytes = r->tasking != NULL ? 2 * TASK_LARGEST : 0,
     };
     struct admin_opts ao = {
         .addr = c->admin,
@@ -113,6 +117,8 @@ static int open_all(struct router *r, struct err *e)
         return err_set(e, SQ_ENOMEM, "out of memory");
     rc = open_links(r, e);
     if (rc == 0)
+        rc = tasking_new(&r->tasking, r, e);
+    if (rc == 0)
         rc = open_http(r, e);
     if (rc < 0)
         return rc;
@@ -158,6 +164,7 @@ void router_free(struct router *r)
     httpd_free(r->httpd);
     r->httpd = NULL;
     mng_links_free(r->mngs);
+    tasking_free(r->tasking);
     seg_links_free(r->segs);
     rflow_fini(r);
     events_fini(r);

@@ -93,6 +93,9 @@ const struct cfg_key router_keys[] = {
               "\"\" = none" },
     { K(gate_secret_file), .type = CFG_STR, .def = "", .max = 4000,
       .help = "file with the secret that permits extend and revoke; \"\" = nobody may" },
+    { K(task_tokens), .type = CFG_STR, .def = "", .max = 4000,
+      .help = "file with the SHA-256 of the tokens of servers that may submit, take and read "
+              "tasks, read again at HUP; \"\" = no tasks here" },
     { K(page_dir), .type = CFG_STR, .def = "", .max = 4000,
       .help = "folder of files that replace those of the waiting page, read at the "
               "start; \"\" = none" },

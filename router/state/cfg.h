@@ -32,6 +32,7 @@ struct router_cfg {
     struct cfg_list rooms;         /* of char * */
     char *gate_secret_file, *gate_subject_header;
     int gate_uri_header; /* enum gate_uri */
+    char *task_tokens;
     char *page_dir;
     int page_https;   /* enum page_https */
     int proxy_header; /* enum forwarded_form */

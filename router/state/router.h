@@ -30,6 +30,10 @@ struct admin;
 struct seg_links;
 struct mng_links;
 struct page_room;
+struct tasking;
+
+/* What httpd's user pointer of a request points to begins with this; not that of an open answer. */
+enum waiter { WAITS_FLOW, WAITS_TASK };
 
 struct router_counts {             /* ever */
     uint64_t joins, polls, leaves; /* requests that became flows */
@@ -62,6 +66,7 @@ struct router {
     struct cluster_keys keys;
     struct seg_links *segs;
     struct mng_links *mngs;
+    struct tasking *tasking; /* NULL: there are no tasks here */
     struct arena arena; /* of the frame being handled */
     struct api_ans ans; /* of the answer being composed */
     struct waiting_texts waiting_texts;

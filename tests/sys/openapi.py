@@ -177,6 +177,20 @@ def pages(a):
     a.ask("PUT", "/healthz", want=405)
 
 
+def tasks(a):
+    """Routers that were given no `task_tokens` have no tasks."""
+    queue, one = "/v1/queues/images/tasks", "/v1/tasks/" + "A" * 44
+    for path in ("", "/batch", "/take", "/settle"):
+        a.ask("POST", queue + path, "{}", 404)
+    for path in ("/ack", "/nack", "/extend"):
+        a.ask("POST", one + path, "{}", 404)
+    for path in (queue + "/close-7", one):
+        a.ask("GET", path, want=404)
+        a.ask("DELETE", path, want=404)
+    a.ask("GET", one + "/result", want=404)
+    a.ask("PATCH", one, "{}", 404)
+
+
 def looks(a):
     for path in ("manager", "cluster", "live?queue=login", "history?queue=login", "audit",
                  "queues", "queues/login", "targets"):
@@ -277,6 +291,7 @@ def main():
     a.ask("POST", "/v1/admin/queues/login/pause", want=200)
     token = tickets(a)
     pages(a)
+    tasks(a)
     a.ask("POST", "/v1/admin/queues/login/resume", want=200)
     good = let_in(a, token)
     replaces(a, token, 409)

@@ -1,0 +1,179 @@
+/* ask.c: see ask.h. */
+#include "router/tasking/ask.h"
+
+#include <assert.h>
+
+#include "router/tasking/link_ask.h"
+
+static void answered(struct ask *a, int code, const struct msg *m)
+{
+    a->code = (int16_t)code;
+    call_answered(a, m);
+}
+
+static void wait(struct ask *a)
+{
+    struct tasking *t = a->call->t;
+
+    ask_join(a, &t->waiting);
+}
+
+static const struct task_way *way_of(const struct ask *a)
+{
+    const struct pools *p = &a->call->t->pools;
+
+    return a->queue.n > 0 ? pools_of_queue(p, a->queue.p, a->queue.n) : pools_of_part(p, a->part);
+}
+
+/* Each kind has its partition and epoch in its own message. */
+static void name_part(struct ask *a, const struct task_way *w)
+{
+    a->part = w->part;
+    switch ((enum ask_kind)a->kind) {
+    case ASK_PUT:
+        a->put.part = w->part;
+        a->put.epoch = w->epoch;
+        break;
+    case ASK_SETTLE:
+        a->settle.part = w->part;
+        a->settle.epoch = w->epoch;
+        break;
+    case ASK_GET:
+        a->get.part = w->part;
+        a->get.epoch = w->epoch;
+        break;
+    case ASK_TAKE:
+        a->take.part = w->part;
+        a->take.epoch = w->epoch;
+        break;
+    default:
+        assert(a->kind == ASK_CHANGE);
+        a->change.part = w->part;
+        a->change.epoch = w->epoch;
+        break;
+    }
+}
+
+static void ask_begin(struct ask *a)
+{
+    struct tasking *t = a->call->t;
+    const struct task_way *w;
+
+    if (!t->pools.known) {
+        wait(a);
+        return;
+    }
+    w = way_of(a);
+    if (w == NULL) {
+        answered(a, CODE_UNKNOWN, NULL);
+        return;
+    }
+    name_part(a, w);
+    if (w->node == 0 || !task_link_ask(t, w->node, a))
+        answered(a, ASK_NOBODY, NULL);
+}
+
+void call_begin(struct task_call *c)
+{
+    for (uint32_t i = 0; i < c->n; i++)
+        if (!c->v[i].answered)
+            ask_begin(&c->v[i]);
+    call_settled(c, NULL); /* the begin itself: until here it could not end */
+}
+
+/* What of the i-th row is kept until all of a call's rows are answered. */
+static int keep(struct ask *a, const struct msg *m, uint32_t i)
+{
+    switch ((enum ask_kind)a->kind) {
+    case ASK_PUT:
+        a->no = m->task_put_ans.v[i].no;
+        a->state = m->task_put_ans.v[i].state;
+        return m->task_put_ans.v[i].code;
+    case ASK_SETTLE:
+        a->state = m->task_settle_ans.v[i].state;
+        a->until_ms = m->task_settle_ans.v[i].until_ms;
+        return m->task_settle_ans.v[i].code;
+    case ASK_GET:
+        return m->task_get_ans.code;
+    case ASK_TAKE:
+        return m->task_take_ans.code;
+    default:
+        assert(a->kind == ASK_CHANGE);
+        a->no = m->task_change_ans.no;
+        a->state = m->task_change_ans.state;
+        return m->task_change_ans.code;
+    }
+}
+
+void ask_answered(struct ask *a, const struct msg *m, uint32_t i)
+{
+    int code = keep(a, m, i);
+
+    if (code == CODE_STALE) {
+        a->call->t->counts.stale++;
+        wait(a);
+    } else {
+        answered(a, code, m);
+    }
+}
+
+void ask_lost(struct ask *a)
+{
+    a->call->t->counts.lost++;
+    if (a->repeats)
+        wait(a);
+    else
+        answered(a, ASK_LOST, NULL);
+}
+
+void ask_unsent(struct ask *a)
+{
+    answered(a, ASK_NOBODY, NULL);
+}
+
+void asks_retry(struct tasking *t)
+{
+    size_t n = t->waiting.n; /* those that must wait again go to the end */
+
+    for (size_t i = 0; i < n && t->waiting.n > 0; i++) {
+        struct ask *a = container_of(list_first(&t->waiting), struct ask, in_list);
+        const struct task_way *w = t->pools.known ? way_of(a) : NULL;
+
+        ask_leave(a);
+        if (w == NULL || (w->node != 0 && task_link_is_up(t, w->node)))
+            ask_begin(a);
+        else
+            wait(a);
+    }
+}
+
+/* All of its rows that have no answer. */
+static void overdue(struct task_call *c)
+{
+    uint32_t open = c->open;
+
+    c->t->counts.overdue++;
+    for (uint32_t i = 0; open > 0; i++) { /* with the last answer c has gone */
+        struct ask *a = &c->v[i];
+        bool sent = a->slot != NULL;
+
+        if (a->answered)
+            continue;
+        open--;
+        ask_forget(a);
+        answered(a, sent ? ASK_LOST : ASK_NOBODY, NULL);
+    }
+}
+
+void asks_tick(struct tasking *t)
+{
+    msec_t now = ev_now(t->r->ev);
+
+    asks_retry(t);
+    list_each (&t->calls, it) {
+        struct task_call *c = container_of(it, struct task_call, in_all);
+
+        if (c->deadline <= now)
+            overdue(c);
+    }
+}

@@ -1,0 +1,91 @@
+/* call.h: an HTTP request about tasks while it is answered, and the questions (rows) that it asks
+ * of task nodes: their memory, and its end. Shell.
+ * A call has one piece of memory: the rows, and behind them copies of the texts they refer to. It
+ * ends, and is freed, when each row has an answer. */
+#ifndef SEGQ_ROUTER_CALL_H
+#define SEGQ_ROUTER_CALL_H
+
+#include "router/api/response.h"
+#include "router/tasking/tasking.h"
+#include "router/tasks/answer.h"
+#include "router/tasks/path.h"
+
+struct task_id { /* what a task's token says; 0: there is none */
+    part_no part;
+    task_no no;
+};
+
+enum ask_kind { ASK_PUT, ASK_SETTLE, ASK_GET, ASK_TAKE, ASK_CHANGE, ASK_NKINDS };
+
+struct task_call;
+
+struct ask { /* one row */
+    struct list_node in_list; /* in `list` */
+    struct list *list;        /* its link's, or those that wait; NULL: in none */
+    struct ask **slot;        /* where a frame that was sent refers to it; NULL: in none */
+    struct task_call *call;   /* ref */
+    uint8_t kind;             /* enum ask_kind */
+    bool repeats;             /* it may be asked again, whatever has become of it */
+    bool answered;
+    int16_t code;             /* enum task_code, or one of answer.h */
+    struct slice queue;       /* its way is this queue's; n 0: its partition's */
+    part_no part;             /* of a task's token; or of the way that it went */
+    const char *why;          /* refused here: a sentence of ours; NULL: it was asked */
+    uint8_t problem;          /* enum api_problem, then */
+    union {
+        struct task_put put;
+        struct settle_row settle;
+        struct msg_task_get get;
+        struct msg_task_take take;
+        struct msg_task_change change;
+    };
+    task_no no; /* of the answer, as far as its rows are kept */
+    uint8_t state;
+    int64_t until_ms;
+};
+
+/* All rows are answered: composes into r->ans. m: the answer to a call's only row; NULL: to that of
+ * code >= TASK_NCODES, or to one that was one of many. */
+typedef void (*call_done)(struct task_call *c, const struct msg *m);
+
+struct task_call {
+    enum waiter waits;      /* WAITS_TASK; httpd's user pointer, dispatch.c */
+    struct tasking *t;      /* ref */
+    struct list_node in_all;
+    struct httpd_req *req;  /* ref; NULL: nobody waits for the answer */
+    msec_t deadline;
+    call_done done;
+    struct slice queue;     /* of its path */
+    uint8_t what;           /* enum task_op */
+    bool frees;             /* ?ack=1: what was read may go */
+    bool silent;            /* nobody ever waited: done() composes nothing */
+    uint32_t n, open;       /* rows; what has to happen yet: their answers, and its begin */
+    char *memory, *end;     /* of texts: what is left */
+    uint32_t why_room;      /* of it for what is said of unfit rows */
+    struct ask v[];
+};
+
+/* With room for n rows and `bytes` of texts; req NULL: nobody waits. wait_ms: how long the caller
+ * waits besides. NULL: that has been answered (503). */
+struct task_call *call_new(struct tasking *t, struct httpd_req *req, uint32_t n, size_t bytes,
+                           msec_t wait_ms, call_done done);
+/* Copies; the text gets a 0 behind it. There must be room. */
+char *call_text(struct task_call *c, struct slice text);
+struct slice call_bytes(struct task_call *c, struct slice bytes);
+
+/* A row into a list, and out of the one that it is in. */
+void ask_join(struct ask *a, struct list *list);
+void ask_leave(struct ask *a);
+/* Out of every list, and out of its frame. */
+void ask_forget(struct ask *a);
+
+/* A row has its answer; may end and free its call. m: as in call_done. */
+void call_answered(struct ask *a, const struct msg *m);
+/* One of the things that had to happen has. Likewise. */
+void call_settled(struct task_call *c, const struct msg *m);
+/* The client has gone. */
+void call_client_gone(struct task_call *c);
+/* Nobody is answered. */
+void call_drop(struct task_call *c);
+
+#endif

@@ -1,0 +1,220 @@
+/* one.c: see one.h. */
+#include "router/tasking/one.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "common/task/state.h"
+#include "router/state/answer.h"
+#include "router/tasking/ask.h"
+
+#define ROOM 8 /* ends of texts */
+
+/* Of a task that was named by the caller: what is not there was perhaps never there. */
+static struct task_outcome outcome_of(const struct ask *a)
+{
+    struct task_outcome o = task_token_outcome(a->code);
+
+    if (a->code == CODE_UNKNOWN && a->queue.n > 0) {
+        o.problem = API_TASK_UNKNOWN;
+        o.status = api_problem_status(o.problem);
+        o.detail = "no task of this name is in the queue";
+    }
+    return o;
+}
+
+static bool failed(struct task_call *c, const struct task_outcome *o)
+{
+    if (o->status >= 400)
+        api_problem(&c->t->r->ans, o->problem, o->detail, router_request_id(c->t->r));
+    return o->status >= 400;
+}
+
+static struct task_name name_of(const struct ask *a, task_no no)
+{
+    struct task_name name;
+
+    task_token_write(a->part, no, &a->call->t->r->keys.token, name.text);
+    return name;
+}
+
+/* By its token, or by queue and name; the partition's number is found then. */
+static struct task_call *new_call(struct tasking *t, struct httpd_req *req,
+                                  const struct task_path *p, const struct task_id *id,
+                                  msec_t wait_ms, call_done done)
+{
+    struct task_call *c = call_new(t, req, 1, p->queue.n + p->name.n + ROOM, wait_ms, done);
+
+    if (c == NULL)
+        return NULL;
+    c->what = (uint8_t)p->op;
+    c->v[0].part = id->part;
+    c->v[0].repeats = true;
+    if (p->queue.n > 0)
+        c->queue = (struct slice){ call_text(c, p->queue), p->queue.n };
+    c->v[0].queue = c->queue;
+    return c;
+}
+
+/* ---- looking ----------------------------------------------------------------------------- */
+
+static void nothing(struct task_call *c, const struct msg *m)
+{
+    (void)c;
+    (void)m;
+}
+
+/* Its result has been read: it is kept for a shorter time, or no more. */
+static void mark_read(const struct task_call *of, task_no no)
+{
+    struct task_call *c = call_new(of->t, NULL, 1, 0, 0, nothing);
+
+    if (c == NULL)
+        return;
+    c->v[0].kind = ASK_CHANGE;
+    c->v[0].part = of->v[0].part;
+    c->v[0].change = (struct msg_task_change){ .verb = of->frees ? CHANGE_DISCARD : CHANGE_READ,
+                                               .no = no, .queue = "", .name = "" };
+    call_begin(c);
+}
+
+static void looked(struct task_call *c, const struct msg *m)
+{
+    struct router *r = c->t->r;
+    struct task_outcome o = outcome_of(&c->v[0]);
+    const struct msg_task_get_ans *g;
+    struct task_name name;
+
+    if (failed(c, &o))
+        return;
+    assert(m != NULL && m->type == MSG_TASK_GET_ANS);
+    g = &m->task_get_ans;
+    c->t->counts.looked++;
+    if (c->what == TASK_RESULT) {
+        task_answer_result(&r->ans, g, router_request_id(r));
+        if (g->state == TASK_SUCCEEDED && c->req != NULL)
+            mark_read(c, g->no);
+        return;
+    }
+    name = name_of(&c->v[0], g->no);
+    task_answer_look(&r->ans, &name, g);
+}
+
+/* The seconds of "Prefer: wait=N", as ms; 0: there is none. */
+static msec_t wait_of(const struct http_req *q)
+{
+    static const char word[] = "wait=";
+    struct slice v;
+    size_t at = 0;
+    msec_t s = 0;
+
+    if (http_find(q, "prefer", &v) == 0)
+        return 0;
+    while (at + sizeof(word) - 1 < v.n && memcmp(v.p + at, word, sizeof(word) - 1) != 0)
+        at++;
+    for (at += sizeof(word) - 1; at < v.n && v.p[at] >= '0' && v.p[at] <= '9' && s < TASK_WAIT_MAX_MS;
+         at++)
+        s = s * 10 + (v.p[at] - '0');
+    return ms_min(s * 1000, TASK_WAIT_MAX_MS);
+}
+
+void one_look(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+              const struct task_path *p, const struct task_id *id)
+{
+    msec_t wait_ms = wait_of(q);
+    struct task_call *c = new_call(t, req, p, id, wait_ms, looked);
+
+    if (c == NULL)
+        return;
+    c->frees = q->query.n == 5 && memcmp(q->query.p, "ack=1", 5) == 0;
+    c->v[0].kind = ASK_GET;
+    c->v[0].get = (struct msg_task_get){ .no = id->no, .queue = "", .name = "",
+                                         .wait_ms = (uint32_t)wait_ms, .result = true };
+    if (p->op == TASK_NAMED) {
+        c->v[0].get.queue = c->queue.p;
+        c->v[0].get.name = call_text(c, p->name);
+    }
+    call_begin(c);
+}
+
+/* ---- changing ---------------------------------------------------------------------------- */
+
+/* That it is cancelled already is as good; that it has gone, too. */
+static bool cancelled_before(struct task_call *c, const struct ask *a)
+{
+    if (a->code == CODE_UNKNOWN && a->queue.n == 0) {
+        c->t->r->ans.status = 204;
+        return true;
+    }
+    return false;
+}
+
+static void changed(struct task_call *c, const struct msg *m)
+{
+    struct router *r = c->t->r;
+    const struct ask *a = &c->v[0];
+    bool cancels = c->what != TASK_PATCH;
+    struct task_outcome o = outcome_of(a);
+    struct task_name name;
+
+    (void)m;
+    if (cancels && cancelled_before(c, a))
+        return;
+    if (cancels && a->code == CODE_CONFLICT) {
+        o = (struct task_outcome){ .status = 200 };
+        if (a->state != TASK_CANCELLED)
+            o = (struct task_outcome){ api_problem_status(API_TASK_FINAL), API_TASK_FINAL,
+                                       "the task is over already" };
+    }
+    if (failed(c, &o))
+        return;
+    c->t->counts.changed++;
+    name = name_of(a, a->no != 0 ? a->no : a->change.no);
+    task_answer_changed(&r->ans, &name, a->state, cancels && a->state == TASK_RUNNING);
+}
+
+/* What the body of a PATCH wants; NULL, or a sentence: nothing that can be done. */
+static const char *patch_of(struct msg_task_change *m, const struct task_body *b)
+{
+    if (b->has == WITH(ORDER)) {
+        m->verb = CHANGE_ORDER;
+        m->order = b->order;
+    } else if (b->has == WITH(DELAY) || b->has == WITH(AT)) {
+        m->verb = CHANGE_WHEN;
+        m->delay_ms = b->delay;
+        m->at_ms = b->at;
+    } else {
+        return "one of order, delay and at must be there";
+    }
+    return NULL;
+}
+
+void one_change(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                const struct task_path *p, const struct task_id *id)
+{
+    struct msg_task_change m = { .verb = CHANGE_CANCEL, .no = id->no, .queue = "", .name = "" };
+    struct task_body b = { 0 };
+    struct body_error e = { 0 };
+    const char *why = NULL;
+    struct task_call *c;
+
+    if (p->op == TASK_PATCH) {
+        bool good = task_body_whole(&b, q->body, WITH(ORDER) | WITH(DELAY) | WITH(AT), &e);
+
+        why = good ? patch_of(&m, &b) : e.text;
+    }
+    if (why != NULL) {
+        router_problem(t->r, req, API_BAD_REQUEST, why);
+        return;
+    }
+    c = new_call(t, req, p, id, 0, changed);
+    if (c == NULL)
+        return;
+    c->v[0].kind = ASK_CHANGE;
+    c->v[0].change = m;
+    if (p->op == TASK_UNNAME) {
+        c->v[0].change.queue = c->queue.p;
+        c->v[0].change.name = call_text(c, p->name);
+    }
+    call_begin(c);
+}

@@ -1,0 +1,15 @@
+/* one.h: one task is looked at, waited for, read, changed or cancelled; by its token, or by the
+ * caller's own name for it. Shell. */
+#ifndef SEGQ_ROUTER_ONE_H
+#define SEGQ_ROUTER_ONE_H
+
+#include "router/tasking/call.h"
+
+/* TASK_LOOK, TASK_RESULT, TASK_NAMED. */
+void one_look(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+              const struct task_path *p, const struct task_id *id);
+/* TASK_CANCEL, TASK_UNNAME, TASK_PATCH. */
+void one_change(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                const struct task_path *p, const struct task_id *id);
+
+#endif

@@ -1,0 +1,115 @@
+/* request.c: see request.h. A server's token opens the queues that its line names; a task's own
+ * token is enough to look at it, and to cancel it. */
+#include "router/tasking/request.h"
+
+#include "router/state/answer.h"
+#include "common/ticket/task_token.h"
+#include "router/tasking/one.h"
+#include "router/tasking/submit.h"
+#include "router/tasking/work.h"
+
+/* What the server's token must say; 0: none is needed. */
+static const uint8_t needs[] = {
+    [TASK_SUBMIT] = MAY_SUBMIT, [TASK_BATCH] = MAY_SUBMIT, [TASK_TAKE] = MAY_TAKE,
+    [TASK_SETTLE] = MAY_TAKE,   [TASK_NAMED] = MAY_READ,   [TASK_UNNAME] = MAY_SUBMIT,
+    [TASK_LOOK] = 0,            [TASK_RESULT] = 0,         [TASK_CANCEL] = 0,
+    [TASK_PATCH] = MAY_SUBMIT,  [TASK_ACK] = MAY_TAKE,     [TASK_NACK] = MAY_TAKE,
+    [TASK_EXTEND] = MAY_TAKE,
+};
+
+/* Of strangers and guesses, within their address's budget. */
+static void refuse(struct tasking *t, struct httpd_req *req, enum api_problem p, const char *why)
+{
+    t->counts.refused++;
+    if (router_may_pass(t->r, req, LIMIT_BAD))
+        router_problem(t->r, req, p, why);
+}
+
+/* False: that has been answered. The operator's own servers are not limited. */
+static bool may(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                const struct task_path *p)
+{
+    enum server_may need = (enum server_may)needs[p->op];
+    const struct server_token *who = server_tokens_find(&t->tokens, api_bearer(q));
+
+    if (who == NULL && need == 0)
+        return router_may_pass(t->r, req, LIMIT_POLL);
+    if (who == NULL)
+        refuse(t, req, API_UNAUTHORIZED, "this needs the token of a server that may do it");
+    else if (need != 0 && !server_token_may(who, need, p->queue))
+        refuse(t, req, API_NOT_ELIGIBLE, "this server's token does not say that it may do this here");
+    else
+        return true;
+    return false;
+}
+
+/* Its partition and number; false: that has been answered. */
+static bool read_token(struct tasking *t, struct httpd_req *req, const struct task_path *p,
+                       struct task_id *id)
+{
+    *id = (struct task_id){ 0 };
+    if (p->token.p == NULL ||
+        task_token_read(&id->part, &id->no, &t->r->keys.token, p->token.p, p->token.n) == 0)
+        return true;
+    t->r->counts.forged++;
+    refuse(t, req, API_TASK_UNKNOWN, "this is not a task of ours");
+    return false;
+}
+
+static void start(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                  const struct task_path *p)
+{
+    struct task_id id;
+
+    if (!may(t, req, q, p) || !read_token(t, req, p, &id))
+        return;
+    switch (p->op) {
+    case TASK_SUBMIT:
+        submit_start(t, req, q, p->queue);
+        break;
+    case TASK_BATCH:
+        submit_batch(t, req, q, p->queue);
+        break;
+    case TASK_TAKE:
+        work_take(t, req, q, p->queue);
+        break;
+    case TASK_SETTLE:
+        work_settle(t, req, q, p->queue);
+        break;
+    case TASK_ACK:
+    case TASK_NACK:
+    case TASK_EXTEND:
+        work_one(t, req, q, p->op, &id);
+        break;
+    case TASK_LOOK:
+    case TASK_RESULT:
+    case TASK_NAMED:
+        one_look(t, req, q, p, &id);
+        break;
+    default:
+        one_change(t, req, q, p, &id);
+        break;
+    }
+}
+
+void task_request(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                  const struct api_req *a)
+{
+    struct task_path p;
+
+    if (a->call == API_TASKS)
+        task_path_queue(&p, q->method, a->arg);
+    else
+        task_path_task(&p, q->method, a->arg);
+    if (p.op == TASK_BAD_METHOD) {
+        if (!router_may_pass(t->r, req, LIMIT_BAD))
+            return;
+        api_bad_method(&t->r->ans, p.allow, router_request_id(t->r));
+        router_answer(t->r, req);
+    } else if (p.op == TASK_NO_PATH) {
+        if (router_may_pass(t->r, req, LIMIT_BAD))
+            router_problem(t->r, req, API_NOT_FOUND, "there is nothing here");
+    } else {
+        start(t, req, q, &p);
+    }
+}

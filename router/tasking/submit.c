@@ -1,0 +1,193 @@
+/* submit.c: see submit.h. */
+#include "router/tasking/submit.h"
+
+#include <sodium.h>
+#include <string.h>
+
+#include "router/state/answer.h"
+#include "router/tasking/ask.h"
+#include "router/tasking/rows.h"
+
+#define ROW_MEMBERS                                                                          \
+    (WITH(PAYLOAD) | WITH(KEY) | WITH(DELAY) | WITH(AT) | WITH(PRIORITY) | WITH(ORDER) |     \
+     WITH(NAME) | WITH(IDEMPOTENCY_KEY))
+#define ROW_ROOM 8 /* ends of a row's texts */
+
+/* What "another payload" means: every router must say the same, in every release. */
+static uint64_t digest_of(struct slice payload)
+{
+    static const uint8_t key[crypto_shorthash_siphash24_KEYBYTES] = "segq payload"; /* public */
+    uint64_t h;
+
+    crypto_shorthash_siphash24((uint8_t *)&h, (const uint8_t *)payload.p, payload.n, key);
+    return h;
+}
+
+/* "tenant7/user42" as two texts; "" for what is not there. */
+static void put_key(struct ask *a, struct slice key)
+{
+    char *text = call_text(a->call, key), *slash = strchr(text, '/');
+
+    a->put.key1 = text;
+    a->put.key2 = "";
+    if (slash != NULL) {
+        *slash = '\0';
+        a->put.key2 = slash + 1;
+    }
+}
+
+/* The row as it is asked. */
+static void put_row(struct ask *a, const struct task_body *b)
+{
+    struct task_call *c = a->call;
+    struct slice payload = call_bytes(c, b->payload), idem = call_bytes(c, b->idempotency_key);
+
+    a->kind = ASK_PUT;
+    a->queue = c->queue;
+    a->repeats = b->name.n > 0 || idem.n > 0;
+    a->put = (struct task_put){
+        .queue = c->queue.p,
+        .name = call_text(c, b->name),
+        .key = { (uint32_t)idem.n, (const uint8_t *)idem.p },
+        .digest = a->repeats ? digest_of(payload) : 0,
+        .priority = (uint8_t)b->priority,
+        .order = b->order,
+        .delay_ms = b->delay,
+        .at_ms = b->at,
+        .body = { (uint32_t)payload.n, (const uint8_t *)payload.p },
+    };
+    put_key(a, b->key);
+}
+
+/* NULL: it may be asked; else a sentence of ours. */
+static const char *unfit(struct tasking *t, struct slice queue, const struct task_body *b,
+                         enum api_problem *p)
+{
+    const struct task_way *w = pools_of_queue(&t->pools, queue.p, queue.n);
+
+    *p = API_BAD_REQUEST;
+    if ((b->has & WITH(DELAY)) != 0 && (b->has & WITH(AT)) != 0)
+        return "delay and at exclude each other";
+    if (w != NULL && w->max_body != 0 && b->payload.n > w->max_body) {
+        *p = API_PAYLOAD_TOO_LARGE;
+        return "the payload is larger than its pool allows";
+    }
+    return NULL;
+}
+
+/* ---- one --------------------------------------------------------------------------------- */
+
+static void count(struct tasking *t, const struct task_outcome *o)
+{
+    t->counts.submitted += o->status == 201;
+    t->counts.same += o->status == 200;
+}
+
+static void submitted(struct task_call *c, const struct msg *m)
+{
+    struct router *r = c->t->r;
+    struct task_outcome o = task_put_outcome(c->v[0].code);
+    struct task_name name;
+
+    (void)m;
+    count(c->t, &o);
+    if (o.status >= 400) {
+        api_problem(&r->ans, o.problem, o.detail, router_request_id(r));
+        return;
+    }
+    task_token_write(c->v[0].part, c->v[0].no, &r->keys.token, name.text);
+    task_answer_put(&r->ans, o.status, &name, c->queue, c->v[0].state);
+}
+
+void submit_start(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                  struct slice queue)
+{
+    size_t room = q->body.n + queue.n + q->idempotency_key.n + ROW_ROOM;
+    enum api_problem p;
+    struct task_body b;
+    struct body_error e;
+    struct task_call *c;
+    const char *why;
+
+    if (q->has_body && !q->json) {
+        router_problem(t->r, req, API_UNSUPPORTED_MEDIA_TYPE, "the body must be JSON");
+        return;
+    }
+    if (!task_body_whole(&b, q->body, ROW_MEMBERS, &e)) {
+        router_problem(t->r, req, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
+        return;
+    }
+    if (q->idempotency_key.p != NULL) {
+        if (q->idempotency_key.n > TASK_IDEM_MAX || !task_text_ok(q->idempotency_key) ||
+            b.idempotency_key.n > 0) {
+            router_problem(t->r, req, API_BAD_REQUEST,
+                           "Idempotency-Key must be 1 to 128 visible ASCII characters, once");
+            return;
+        }
+        b.idempotency_key = q->idempotency_key;
+    }
+    why = unfit(t, queue, &b, &p);
+    if (why != NULL) {
+        router_problem(t->r, req, p, why);
+        return;
+    }
+    c = call_new(t, req, 1, room, 0, submitted);
+    if (c == NULL)
+        return;
+    c->queue = (struct slice){ call_text(c, queue), queue.n };
+    put_row(&c->v[0], &b);
+    call_begin(c);
+}
+
+/* ---- many -------------------------------------------------------------------------------- */
+
+static void all_submitted(struct task_call *c, const struct msg *m)
+{
+    struct router *r = c->t->r;
+
+    (void)m;
+    task_list_begin(&r->ans);
+    for (uint32_t i = 0; i < c->n; i++) {
+        const struct ask *a = &c->v[i];
+        struct task_outcome o = task_put_outcome(a->code);
+        struct task_name name;
+
+        if (a->why != NULL) {
+            task_list_problem(&r->ans, (enum api_problem)a->problem, a->why);
+            continue;
+        }
+        count(c->t, &o);
+        if (o.status >= 400) {
+            task_list_problem(&r->ans, o.problem, o.detail);
+            continue;
+        }
+        task_token_write(a->part, a->no, &r->keys.token, name.text);
+        task_list_put(&r->ans, o.status, &name, a->state);
+    }
+    task_list_end(&r->ans);
+}
+
+static void read_row(struct ask *a, struct slice text)
+{
+    struct task_call *c = a->call;
+    enum api_problem p;
+    struct task_body b;
+    struct body_error e;
+    const char *why;
+
+    if (!task_body_whole(&b, text, ROW_MEMBERS, &e)) {
+        row_refuse(a, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
+        return;
+    }
+    why = unfit(c->t, c->queue, &b, &p);
+    if (why != NULL)
+        row_refuse(a, p, why);
+    else
+        put_row(a, &b);
+}
+
+void submit_batch(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                  struct slice queue)
+{
+    rows_start(t, req, q, queue, read_row, all_submitted);
+}

@@ -1,0 +1,14 @@
+/* submit.h: tasks are submitted: one, or many in a list or in lines (NDJSON). Shell.
+ * One with an Idempotency-Key or a name may be asked again after a lost link: that makes no second
+ * task. Of many, each row has an answer of its own. */
+#ifndef SEGQ_ROUTER_SUBMIT_H
+#define SEGQ_ROUTER_SUBMIT_H
+
+#include "router/tasking/tasking.h"
+
+void submit_start(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                  struct slice queue);
+void submit_batch(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                  struct slice queue);
+
+#endif

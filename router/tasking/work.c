@@ -1,0 +1,194 @@
+/* work.c: see work.h. */
+#include "router/tasking/work.h"
+
+#include <assert.h>
+
+#include "router/state/answer.h"
+#include "router/tasking/ask.h"
+#include "router/tasking/give_back.h"
+#include "router/tasking/rows.h"
+
+#define ROOM 8 /* ends of texts */
+
+static void problem(struct task_call *c, const struct task_outcome *o)
+{
+    api_problem(&c->t->r->ans, o->problem, o->detail, router_request_id(c->t->r));
+}
+
+/* ---- take -------------------------------------------------------------------------------- */
+
+static void taken(struct task_call *c, const struct msg *m)
+{
+    struct router *r = c->t->r;
+    const struct ask *a = &c->v[0];
+    struct task_outcome o = task_take_outcome(a->code);
+
+    if (o.status >= 400) {
+        problem(c, &o);
+        return;
+    }
+    assert(m != NULL && m->type == MSG_TASK_TAKE_ANS);
+    c->t->counts.taken += m->task_take_ans.n;
+    task_answer_taken(&r->ans, &m->task_take_ans, a->part, &r->keys.token);
+    if (c->req == NULL)
+        give_back(c->t, a->part, &m->task_take_ans);
+}
+
+void work_take(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+               struct slice queue)
+{
+    struct task_body b;
+    struct body_error e;
+    struct task_call *c;
+
+    if (!task_body_whole(&b, q->body, WITH(N) | WITH(LEASE) | WITH(WAIT), &e)) {
+        router_problem(t->r, req, API_BAD_REQUEST, e.text);
+        return;
+    }
+    c = call_new(t, req, 1, queue.n + ROOM, b.wait, taken);
+    if (c == NULL)
+        return;
+    c->queue = (struct slice){ call_text(c, queue), queue.n };
+    c->v[0].kind = ASK_TAKE;
+    c->v[0].queue = c->queue;
+    c->v[0].take = (struct msg_task_take){ .queue = c->queue.p,
+                                           .most = b.n > 0 ? (uint32_t)b.n : 1,
+                                           .lease_ms = (uint32_t)b.lease,
+                                           .wait_ms = (uint32_t)b.wait };
+    call_begin(c);
+}
+
+/* ---- settle ------------------------------------------------------------------------------ */
+
+/* The row as it is asked; NULL, or a sentence: it is unfit. */
+static const char *settle_row(struct ask *a, enum task_verb verb, const struct task_body *b,
+                              const struct task_id *id)
+{
+    struct slice result;
+    uint64_t lease;
+
+    _Static_assert((int)VERB_ACK == SETTLE_ACK && (int)VERB_NACK == SETTLE_NACK &&
+                       (int)VERB_EXTEND == SETTLE_EXTEND, "one order");
+    if (!lease_read(&lease, b->lease_id.p, b->lease_id.n))
+        return "lease_id must be as it was taken with";
+    if (verb == VERB_EXTEND && (b->has & WITH(LEASE)) == 0)
+        return "lease is missing: how long from now";
+    if ((verb != VERB_ACK && (b->has & WITH(RESULT)) != 0) ||
+        (verb != VERB_NACK && (b->has & WITH(DELAY)) != 0) ||
+        (verb != VERB_EXTEND && (b->has & WITH(LEASE)) != 0))
+        return "result is for ack, delay for nack, lease for extend";
+    result = call_bytes(a->call, b->result);
+    a->kind = ASK_SETTLE;
+    a->part = id->part;
+    a->no = id->no;
+    a->repeats = verb == VERB_EXTEND;
+    a->settle = (struct settle_row){ .verb = (uint8_t)verb, .no = id->no, .lease = lease,
+                                     .ms = verb == VERB_EXTEND          ? (uint32_t)b->lease
+                                           : (b->has & WITH(DELAY)) != 0 ? (uint32_t)b->delay
+                                                                         : SETTLE_BY_BACKOFF,
+                                     .result = { (uint32_t)result.n, (const uint8_t *)result.p } };
+    return NULL;
+}
+
+static struct task_name name_of(const struct ask *a)
+{
+    struct task_name name;
+
+    task_token_write(a->part, a->no, &a->call->t->r->keys.token, name.text);
+    return name;
+}
+
+static struct settled_row row_of(const struct ask *a)
+{
+    return (struct settled_row){ .code = (uint8_t)a->code, .state = a->state,
+                                 .until_ms = a->until_ms };
+}
+
+static void settled(struct task_call *c, const struct msg *m)
+{
+    const struct ask *a = &c->v[0];
+    struct task_outcome o = task_token_outcome(a->code);
+    struct task_name name = name_of(a);
+    struct settled_row row = row_of(a);
+
+    (void)m;
+    c->t->counts.settled += o.status < 400;
+    if (o.status >= 400)
+        problem(c, &o);
+    else
+        task_answer_settled(&c->t->r->ans, &name, (enum task_verb)a->settle.verb, &row);
+}
+
+void work_one(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+              enum task_op op, const struct task_id *id)
+{
+    enum task_verb verb = op == TASK_ACK ? VERB_ACK : op == TASK_NACK ? VERB_NACK : VERB_EXTEND;
+    struct task_body b;
+    struct body_error e;
+    struct task_call *c;
+    const char *why;
+
+    if (!task_body_whole(&b, q->body, WITH(LEASE_ID) | WITH(RESULT) | WITH(DELAY) | WITH(LEASE), &e)) {
+        router_problem(t->r, req, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
+        return;
+    }
+    c = call_new(t, req, 1, b.result.n + ROOM, 0, settled);
+    if (c == NULL)
+        return;
+    why = settle_row(&c->v[0], verb, &b, id);
+    if (why == NULL) {
+        call_begin(c);
+        return;
+    }
+    call_drop(c);
+    router_problem(t->r, req, API_BAD_REQUEST, why);
+}
+
+static void all_settled(struct task_call *c, const struct msg *m)
+{
+    struct api_ans *ans = &c->t->r->ans;
+
+    (void)m;
+    task_list_begin(ans);
+    for (uint32_t i = 0; i < c->n; i++) {
+        const struct ask *a = &c->v[i];
+        struct task_outcome o = task_token_outcome(a->code);
+        struct task_name name = name_of(a);
+        struct settled_row row = row_of(a);
+
+        c->t->counts.settled += a->why == NULL && o.status < 400;
+        if (a->why != NULL)
+            task_list_problem(ans, (enum api_problem)a->problem, a->why);
+        else if (o.status >= 400)
+            task_list_problem(ans, o.problem, o.detail);
+        else
+            task_list_settled(ans, &name, (enum task_verb)a->settle.verb, &row);
+    }
+    task_list_end(ans);
+}
+
+static void read_row(struct ask *a, struct slice text)
+{
+    const uint32_t may = WITH(TASK) | WITH(VERB) | WITH(LEASE_ID) | WITH(RESULT) | WITH(DELAY) |
+                         WITH(LEASE);
+    struct task_id id;
+    struct task_body b;
+    struct body_error e;
+    const char *why;
+
+    if (!task_body_whole(&b, text, may, &e)) {
+        row_refuse(a, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
+    } else if (task_token_read(&id.part, &id.no, &a->call->t->r->keys.token, b.task.p, b.task.n) < 0) {
+        row_refuse(a, API_TASK_UNKNOWN, "this is not a task of ours");
+    } else {
+        why = settle_row(a, (enum task_verb)b.verb, &b, &id);
+        if (why != NULL)
+            row_refuse(a, API_BAD_REQUEST, why);
+    }
+}
+
+void work_settle(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                 struct slice queue)
+{
+    rows_start(t, req, q, queue, read_row, all_settled);
+}

@@ -1,0 +1,359 @@
+/* answer.c: see answer.h. */
+#include "router/tasks/answer.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "common/base/text.h"
+#include "common/http/problem.h"
+#include "common/task/state.h"
+
+#define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
+
+/* ---- members ---- */
+
+static void add_state(struct buf *b, uint8_t state)
+{
+    if (state == TASK_FREE)
+        return;
+    assert(state < TASK_NSTATES);
+    ADD(b, ",\"state\":\"");
+    buf_str(b, task_state_word((enum task_state)state));
+    ADD(b, "\"");
+}
+
+/* ,"name":seconds.millis; name with its comma, quotes and colon. Nothing for 0. */
+static void add_moment(struct buf *b, const char *name, int64_t ms)
+{
+    char t[DECIMAL_ROOM + 8];
+
+    if (ms <= 0)
+        return;
+    buf_str(b, name);
+    buf_append(b, t, (size_t)(text_millis(t, (uint64_t)ms) - t));
+}
+
+static void add_number(struct buf *b, const char *name, uint64_t v)
+{
+    buf_str(b, name);
+    buf_u64(b, v);
+}
+
+static void add_text(struct buf *b, const char *name, const char *text)
+{
+    buf_str(b, name);
+    json_ascii(b, text, strlen(text));
+}
+
+static void add_key(struct buf *b, const char *key1, const char *key2)
+{
+    char text[2 * TASK_NAME_MAX + 2], *w = text;
+    size_t n1 = strlen(key1), n2 = strlen(key2);
+
+    if (n1 == 0 || n1 > TASK_NAME_MAX || n2 > TASK_NAME_MAX)
+        return;
+    w = text_put(w, key1, n1);
+    if (n2 > 0) {
+        *w++ = '/';
+        w = text_put(w, key2, n2);
+    }
+    ADD(b, ",\"key\":");
+    json_ascii(b, text, (size_t)(w - text));
+}
+
+/* "task":"..." */
+static void add_task(struct buf *b, const struct task_name *t)
+{
+    ADD(b, "\"task\":\"");
+    buf_append(b, t->text, TASK_TOKEN_LEN);
+    ADD(b, "\"");
+}
+
+static void open_task(struct buf *b, const struct task_name *t)
+{
+    ADD(b, "{");
+    add_task(b, t);
+}
+
+static void ok(struct api_ans *a, int status)
+{
+    assert(a->body.len == 0 && status < 400); /* one answer at a time */
+    a->status = status;
+    a->type = API_JSON;
+}
+
+static void retry_after(struct api_ans *a)
+{
+    ADD(&a->headers, "Retry-After: ");
+    buf_u64(&a->headers, TASK_RETRY_S);
+    ADD(&a->headers, "\r\n");
+}
+
+/* ---- outcomes ---- */
+
+#define FAILED(p, d) (struct task_outcome){ api_problem_status(API_##p), API_##p, d }
+
+/* What is said of the same codes everywhere. */
+static struct task_outcome common(int code)
+{
+    switch (code) {
+    case CODE_INVALID:
+        return FAILED(BAD_REQUEST, "a number is out of its range");
+    case CODE_FULL:
+        return FAILED(QUEUE_FULL, "there is no room for more tasks now");
+    case ASK_LOST:
+        return FAILED(QUEUE_UNAVAILABLE, "no answer came in time; it may have been done");
+    case ASK_NOBODY:
+        return FAILED(QUEUE_UNAVAILABLE, "no task node has this queue now; nothing was done");
+    default:
+        return FAILED(QUEUE_UNAVAILABLE, "nothing can be written now; ask again");
+    }
+}
+
+struct task_outcome task_put_outcome(int code)
+{
+    switch (code) {
+    case CODE_DONE:
+        return (struct task_outcome){ .status = 201 };
+    case CODE_SAME:
+        return (struct task_outcome){ .status = 200 };
+    case CODE_MISMATCH:
+        return FAILED(IDEMPOTENCY_MISMATCH,
+                      "this Idempotency-Key or name belongs to a task with another payload");
+    case CODE_UNKNOWN:
+        return FAILED(QUEUE_NOT_FOUND, "no pool has a queue of this name");
+    case CODE_CONFLICT:
+        return FAILED(CONFLICT, "the key and the name belong to different tasks");
+    default:
+        return common(code);
+    }
+}
+
+struct task_outcome task_take_outcome(int code)
+{
+    if (code == CODE_DONE)
+        return (struct task_outcome){ .status = 200 };
+    return code == CODE_UNKNOWN ? FAILED(QUEUE_NOT_FOUND, "no pool has a queue of this name")
+                                : common(code);
+}
+
+struct task_outcome task_token_outcome(int code)
+{
+    switch (code) {
+    case CODE_DONE:
+    case CODE_SAME:
+        return (struct task_outcome){ .status = 200 };
+    case CODE_UNKNOWN:
+        return FAILED(TASK_GONE, "this task is over, and is not kept any more");
+    case CODE_CONFLICT:
+        return FAILED(CONFLICT, "the task is not in a state, or under a lease, that allows it");
+    default:
+        return common(code);
+    }
+}
+
+/* ---- submissions, and what workers do ---- */
+
+void task_answer_put(struct api_ans *a, int status, const struct task_name *t, struct slice queue,
+                     uint8_t state)
+{
+    ok(a, status);
+    ADD(&a->headers, "Location: /v1/tasks/");
+    buf_append(&a->headers, t->text, TASK_TOKEN_LEN);
+    ADD(&a->headers, "\r\n");
+    open_task(&a->body, t);
+    ADD(&a->body, ",\"queue\":\"");
+    buf_append(&a->body, queue.p, queue.n);
+    ADD(&a->body, "\"");
+    add_state(&a->body, state);
+    ADD(&a->body, "}");
+}
+
+/* What it is now, and until when. */
+static void add_settled(struct buf *b, enum task_verb verb, const struct settled_row *row)
+{
+    static const char *const until[TASK_NVERBS] = {
+        [VERB_ACK] = ",\"expires_at\":",
+        [VERB_NACK] = ",\"retry_at\":",
+        [VERB_EXTEND] = ",\"lease_expires_at\":",
+    };
+
+    add_state(b, row->state);
+    add_moment(b, until[verb], row->until_ms);
+    ADD(b, "}");
+}
+
+void task_answer_settled(struct api_ans *a, const struct task_name *t, enum task_verb verb,
+                         const struct settled_row *row)
+{
+    ok(a, 200);
+    open_task(&a->body, t);
+    add_settled(&a->body, verb, row);
+}
+
+static void add_taken(struct buf *b, const struct taken_row *row, part_no part,
+                      const struct token_key *k)
+{
+    struct task_name t;
+    char lease[LEASE_TEXT_LEN];
+
+    task_token_write(part, row->no, k, t.text);
+    lease_write(row->lease, lease);
+    open_task(b, &t);
+    ADD(b, ",\"lease_id\":\"");
+    buf_append(b, lease, sizeof(lease));
+    add_number(b, "\",\"attempt\":", row->attempt);
+    add_moment(b, ",\"lease_expires_at\":", row->until_ms);
+    add_key(b, row->key1, row->key2);
+    ADD(b, ",\"payload\":");
+    if (row->body.n > 0)
+        buf_append(b, row->body.p, row->body.n);
+    else
+        ADD(b, "null");
+    ADD(b, "}");
+}
+
+void task_answer_taken(struct api_ans *a, const struct msg_task_take_ans *m, part_no part,
+                       const struct token_key *k)
+{
+    ok(a, 200);
+    ADD(&a->body, "{\"tasks\":[");
+    for (uint32_t i = 0; i < m->n; i++) {
+        if (i > 0)
+            ADD(&a->body, ",");
+        add_taken(&a->body, &m->v[i], part, k);
+    }
+    ADD(&a->body, "]}");
+}
+
+/* ---- one task ---- */
+
+/* When its state ends by itself. */
+static void add_until(struct buf *b, const struct msg_task_get_ans *m)
+{
+    static const char *const names[TASK_NSTATES] = {
+        [TASK_SCHEDULED] = ",\"due_at\":",        [TASK_WAITING] = ",\"expires_at\":",
+        [TASK_RUNNING] = ",\"lease_expires_at\":", [TASK_RETRYING] = ",\"retry_at\":",
+        [TASK_SUCCEEDED] = ",\"expires_at\":",    [TASK_DEAD] = ",\"expires_at\":",
+        [TASK_CANCELLED] = ",\"expires_at\":",    [TASK_EXPIRED] = ",\"expires_at\":",
+    };
+
+    if (names[m->state] != NULL)
+        add_moment(b, names[m->state], m->until_ms);
+}
+
+/* Where it stands, and what it waits for. */
+static void add_place(struct buf *b, const struct msg_task_get_ans *m)
+{
+    if (m->position > 0)
+        add_number(b, ",\"position\":", m->position);
+    if (m->state == TASK_WAITING)
+        add_number(b, ",\"ahead_of_key\":", m->ahead_of_key);
+    if (m->limited != 0) {
+        add_text(b, ",\"limited_by\":", m->limited_by);
+        add_moment(b, ",\"limited_until\":", m->limited_until_ms);
+    }
+}
+
+void task_answer_look(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m)
+{
+    struct buf *b = &a->body;
+    bool final = task_state_is_final((enum task_state)m->state);
+
+    ok(a, 200);
+    open_task(b, t);
+    add_text(b, ",\"queue\":", m->queue);
+    add_state(b, m->state);
+    add_key(b, m->key1, m->key2);
+    add_number(b, ",\"priority\":", m->priority);
+    ADD(b, ",\"order\":");
+    buf_i64(b, m->order);
+    add_place(b, m);
+    add_number(b, ",\"attempts\":", m->attempts);
+    if (m->stopping)
+        ADD(b, ",\"stopping\":true");
+    add_moment(b, ",\"entered_at\":", m->entered_ms);
+    add_until(b, m);
+    if (m->state == TASK_SUCCEEDED && m->result.n > 0) {
+        ADD(b, ",\"result\":");
+        buf_append(b, m->result.p, m->result.n);
+    }
+    if (!final) {
+        add_number(b, ",\"poll_after_ms\":", TASK_RETRY_S * 1000);
+        retry_after(a);
+    }
+    ADD(b, "}");
+}
+
+void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m, uint64_t salt)
+{
+    if (!task_state_is_final((enum task_state)m->state)) {
+        ok(a, 202);
+        ADD(&a->body, "{\"code\":\"result_pending\"");
+        add_state(&a->body, m->state);
+        ADD(&a->body, "}");
+        retry_after(a);
+    } else if (m->state != TASK_SUCCEEDED) {
+        api_problem(a, API_TASK_FINAL, "the task is over, without a result", salt);
+    } else {
+        ok(a, m->result.n > 0 ? 200 : 204);
+        a->type = m->result.n > 0 ? API_JSON : NULL;
+        buf_append(&a->body, m->result.p, m->result.n);
+    }
+}
+
+void task_answer_changed(struct api_ans *a, const struct task_name *t, uint8_t state, bool stopping)
+{
+    ok(a, 200);
+    open_task(&a->body, t);
+    add_state(&a->body, state);
+    if (stopping)
+        ADD(&a->body, ",\"stopping\":true");
+    ADD(&a->body, "}");
+}
+
+/* ---- lists ---- */
+
+void task_list_begin(struct api_ans *a)
+{
+    ok(a, 207);
+    ADD(&a->body, "[");
+}
+
+/* {"status":201 */
+static void open_row(struct api_ans *a, int status)
+{
+    if (a->body.len > 1)
+        ADD(&a->body, ",");
+    add_number(&a->body, "{\"status\":", (uint64_t)status);
+    ADD(&a->body, ",");
+}
+
+void task_list_put(struct api_ans *a, int status, const struct task_name *t, uint8_t state)
+{
+    open_row(a, status);
+    add_task(&a->body, t);
+    add_state(&a->body, state);
+    ADD(&a->body, "}");
+}
+
+void task_list_settled(struct api_ans *a, const struct task_name *t, enum task_verb verb,
+                       const struct settled_row *row)
+{
+    open_row(a, 200);
+    add_task(&a->body, t);
+    add_settled(&a->body, verb, row);
+}
+
+void task_list_problem(struct api_ans *a, enum api_problem p, const char *detail)
+{
+    open_row(a, api_problem_status(p));
+    add_text(&a->body, "\"code\":", api_problem_code(p));
+    add_text(&a->body, ",\"detail\":", detail);
+    ADD(&a->body, "}");
+}
+
+void task_list_end(struct api_ans *a)
+{
+    ADD(&a->body, "]");
+}

@@ -1,0 +1,60 @@
+/* answer.h: what task nodes say, as the API's answers: statuses, problems and JSON. Pure.
+ * Composed without printf, into the answer at hand (router/api/response.h). Keys and names are
+ * visible ASCII; payloads and results are JSON already, and go in byte for byte. */
+#ifndef SEGQ_ROUTER_TASKS_ANSWER_H
+#define SEGQ_ROUTER_TASKS_ANSWER_H
+
+#include "common/ticket/task_token.h"
+#include "common/wire/msg.h"
+#include "router/api/response.h"
+#include "router/tasks/body.h"
+
+#define TASK_RETRY_S 1 /* Retry-After of a task that is not final */
+
+enum task_failure { /* beside enum task_code: what a router says of a question by itself */
+    ASK_LOST = TASK_NCODES, /* it was sent, and no answer came: it may be done */
+    ASK_NOBODY,             /* no node has the partition now, or it is not reached */
+};
+
+struct task_name { /* a task's public name */
+    char text[TASK_TOKEN_LEN];
+};
+
+/* What is said of one row of a submission. */
+struct task_outcome {
+    int status;
+    enum api_problem problem; /* status >= 400 */
+    const char *detail;
+};
+
+/* code: enum task_code or task_failure. */
+struct task_outcome task_put_outcome(int code);
+struct task_outcome task_take_outcome(int code);
+/* Of a task that was named by its token: CODE_UNKNOWN: it has gone. */
+struct task_outcome task_token_outcome(int code);
+
+/* The answer to one submission that was taken: 201, or 200: the same again. */
+void task_answer_put(struct api_ans *a, int status, const struct task_name *t, struct slice queue,
+                     uint8_t state);
+/* One that a worker has settled. */
+void task_answer_settled(struct api_ans *a, const struct task_name *t, enum task_verb verb,
+                         const struct settled_row *row);
+/* A task as it is. */
+void task_answer_look(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m);
+/* Its result alone; 202 while there is none to come yet, 409 task_final if there is none. */
+void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m, uint64_t salt);
+/* What a worker takes. name: of row i. */
+void task_answer_taken(struct api_ans *a, const struct msg_task_take_ans *m, part_no part,
+                       const struct token_key *k);
+/* One that was changed: its state now; 0 is not told. */
+void task_answer_changed(struct api_ans *a, const struct task_name *t, uint8_t state, bool stopping);
+
+/* A list of rows (207): begin, then for each row one of the others, then end. */
+void task_list_begin(struct api_ans *a);
+void task_list_put(struct api_ans *a, int status, const struct task_name *t, uint8_t state);
+void task_list_settled(struct api_ans *a, const struct task_name *t, enum task_verb verb,
+                       const struct settled_row *row);
+void task_list_problem(struct api_ans *a, enum api_problem p, const char *detail);
+void task_list_end(struct api_ans *a);
+
+#endif

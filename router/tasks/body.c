@@ -1,0 +1,287 @@
+/* body.c: see body.h. */
+#include "router/tasks/body.h"
+
+#include <assert.h>
+#include <string.h>
+
+#include "common/base/text.h"
+
+struct rule { /* a row of TASK_MEMBERS */
+    const char *name;
+    bool (*read)(const struct rule *m, struct json_scan *s, void *to); /* false, s->why NULL: unfit */
+    size_t offset;
+    int64_t least, most;
+    const char *must; /* what is said of an unfit one */
+};
+
+/* ---- texts ---- */
+
+bool task_text_ok(struct slice t)
+{
+    for (size_t i = 0; i < t.n; i++)
+        if (t.p[i] <= 0x20 || t.p[i] >= 0x7f)
+            return false;
+    return t.n > 0;
+}
+
+static bool fits(const struct rule *m, size_t n)
+{
+    return n >= (size_t)m->least && n <= (size_t)m->most;
+}
+
+static bool read_value(const struct rule *m, struct json_scan *s, void *to)
+{
+    struct slice *v = to;
+
+    return json_scan_value(s, v) && fits(m, v->n);
+}
+
+/* A member that has to be a string; another value is passed over. */
+static bool text_of(struct json_scan *s, struct slice *t)
+{
+    struct slice other;
+
+    if (json_scan_peek(s) == '"')
+        return json_scan_text(s, t);
+    (void)json_scan_value(s, &other);
+    return false;
+}
+
+static bool read_visible(const struct rule *m, struct json_scan *s, void *to)
+{
+    struct slice *v = to;
+
+    return text_of(s, v) && fits(m, v->n) && task_text_ok(*v);
+}
+
+/* It must stand in a path. */
+static bool read_name(const struct rule *m, struct json_scan *s, void *to)
+{
+    struct slice *v = to;
+
+    return read_visible(m, s, to) && memchr(v->p, '/', v->n) == NULL;
+}
+
+/* "tenant7" or "tenant7/user42" */
+static bool read_key(const struct rule *m, struct json_scan *s, void *to)
+{
+    struct slice *v = to;
+    const char *slash;
+    size_t first;
+
+    if (!read_visible(m, s, to))
+        return false;
+    slash = memchr(v->p, '/', v->n);
+    if (slash == NULL)
+        return v->n <= TASK_NAME_MAX;
+    first = (size_t)(slash - v->p);
+    return first > 0 && first <= TASK_NAME_MAX && v->n - first - 1 > 0 &&
+           v->n - first - 1 <= TASK_NAME_MAX && memchr(slash + 1, '/', v->n - first - 1) == NULL;
+}
+
+static bool read_verb(const struct rule *m, struct json_scan *s, void *to)
+{
+    static const char *const words[TASK_NVERBS] = { "ack", "nack", "extend" };
+    struct slice t;
+
+    (void)m;
+    if (!text_of(s, &t))
+        return false;
+    for (int64_t i = 0; i < TASK_NVERBS; i++) {
+        if (t.n == strlen(words[i]) && memcmp(t.p, words[i], t.n) == 0) {
+            *(int64_t *)to = i;
+            return true;
+        }
+    }
+    return false;
+}
+
+/* ---- numbers ---- */
+
+#define THOUSANDTHS 1000
+
+/* "-12.3456" in units and thousandths of it (rounded up); no exponent. How many bytes; 0: it is
+ * none, or too large. */
+static size_t decimal(const char *p, size_t n, int64_t *units, int64_t *parts)
+{
+    bool minus = n > 0 && p[0] == '-';
+    size_t i = minus, from = i;
+    int64_t v = 0, scale = THOUSANDTHS, more = 0;
+
+    for (; i < n && p[i] >= '0' && p[i] <= '9'; i++)
+        if (__builtin_mul_overflow(v, 10, &v) ||
+            (minus ? __builtin_sub_overflow(v, p[i] - '0', &v)
+                   : __builtin_add_overflow(v, p[i] - '0', &v)))
+            return 0;
+    if (i == from)
+        return 0;
+    *parts = 0;
+    if (i < n && p[i] == '.') {
+        for (i++; i < n && p[i] >= '0' && p[i] <= '9'; i++) {
+            scale /= 10;
+            *parts += scale * (p[i] - '0');
+            more |= scale == 0 && p[i] != '0';
+        }
+        *parts += more;
+        if (minus && *parts != 0)
+            return 0;
+    }
+    *units = v;
+    return i;
+}
+
+static bool in_range(const struct rule *m, int64_t v, void *to)
+{
+    if (v < m->least || v > m->most)
+        return false;
+    *(int64_t *)to = v;
+    return true;
+}
+
+/* A whole JSON value that is a number. */
+static bool read_decimal(struct json_scan *s, int64_t *units, int64_t *parts)
+{
+    struct slice raw;
+
+    return json_scan_value(s, &raw) && decimal(raw.p, raw.n, units, parts) == raw.n && raw.n > 0;
+}
+
+static bool read_whole(const struct rule *m, struct json_scan *s, void *to)
+{
+    int64_t v, parts;
+
+    return read_decimal(s, &v, &parts) && parts == 0 && in_range(m, v, to);
+}
+
+/* units of `unit` ms, and thousandths of one, as ms; rounded up. */
+static bool to_ms(int64_t units, int64_t parts, int64_t unit, int64_t *ms)
+{
+    return !__builtin_mul_overflow(units, unit, ms) &&
+           !__builtin_add_overflow(*ms, (parts * unit + THOUSANDTHS - 1) / THOUSANDTHS, ms);
+}
+
+static bool read_moment(const struct rule *m, struct json_scan *s, void *to)
+{
+    int64_t v, parts, ms;
+
+    return read_decimal(s, &v, &parts) && to_ms(v, parts, 1000, &ms) && in_range(m, ms, to);
+}
+
+static bool read_span(const struct rule *m, struct json_scan *s, void *to)
+{
+    static const struct {
+        const char *name;
+        int64_t ms;
+    } units[] = { { "ms", 1 }, { "s", 1000 }, { "m", 60000 }, { "h", 3600000 }, { "d", 86400000 } };
+    int64_t v, parts, ms;
+    struct slice t;
+    size_t n;
+
+    if (json_scan_peek(s) != '"')
+        return read_moment(m, s, to);
+    if (!json_scan_text(s, &t))
+        return false;
+    n = decimal(t.p, t.n, &v, &parts);
+    for (size_t i = 0; n > 0 && i < ARRAY_LEN(units); i++)
+        if (t.n - n == strlen(units[i].name) && memcmp(t.p + n, units[i].name, t.n - n) == 0)
+            return to_ms(v, parts, units[i].ms, &ms) && in_range(m, ms, to);
+    return false;
+}
+
+/* ---- objects ---- */
+
+#define MUST_value   " is too large"
+#define MUST_key     " must be one or two levels (a/b), each of 1 to 64 visible ASCII characters"
+#define MUST_span    " must be a time such as \"500ms\", \"2s\", \"1h\", or seconds, within its range"
+#define MUST_moment  " must be a moment in Unix seconds"
+#define MUST_whole   " must be a whole number within its range"
+#define MUST_name    " must be 1 to 64 visible ASCII characters without a slash"
+#define MUST_visible " must be a string of visible ASCII characters, not longer than its bound"
+#define MUST_verb    " must be \"ack\", \"nack\" or \"extend\""
+
+static const struct rule rules[TASK_NMEMBERS] = {
+#define X(NAME, member, how, least, most) \
+    [MEMBER_##NAME] = { #member, read_##how, offsetof(struct task_body, member), least, most, \
+                        MUST_##how },
+    TASK_MEMBERS(X)
+#undef X
+};
+
+/* Of a member, whose name may be a stranger's. Always false. */
+static bool say(struct body_error *e, const char *before, struct slice name, const char *after)
+{
+    char *w = e->text;
+
+    w = text_str(w, before);
+    for (size_t i = 0; i < name.n && i < 40; i++)
+        *w++ = (char)(name.p[i] > 0x20 && name.p[i] < 0x7f ? name.p[i] : '?');
+    w = text_str(w, after);
+    *w = '\0';
+    assert((size_t)(w - e->text) < sizeof(e->text));
+    return false;
+}
+
+static int find(struct slice name)
+{
+    for (int i = 0; i < TASK_NMEMBERS; i++)
+        if (strlen(rules[i].name) == name.n && memcmp(rules[i].name, name.p, name.n) == 0)
+            return i;
+    return -1;
+}
+
+static bool read_member(struct task_body *b, struct json_scan *s, uint32_t may, struct slice name,
+                        struct body_error *e)
+{
+    struct slice value;
+    int i = find(name);
+
+    if (i < 0 || (may >> i & 1) == 0) {
+        (void)json_scan_value(s, &value);
+        return say(e, "unknown member ", name, "");
+    }
+    if ((b->has >> i & 1) != 0) {
+        (void)json_scan_value(s, &value);
+        return say(e, "", name, " is there twice");
+    }
+    b->has |= 1u << i;
+    if (rules[i].read(&rules[i], s, (char *)b + rules[i].offset))
+        return true;
+    e->too_large = rules[i].read == read_value;
+    return say(e, "", name, rules[i].must);
+}
+
+bool task_body_read(struct task_body *b, struct json_scan *s, uint32_t may, struct body_error *e)
+{
+    bool first = true, good = true;
+    struct slice name;
+
+    *b = (struct task_body){ 0 };
+    *e = (struct body_error){ 0 };
+    if (json_scan_enter(s, '{')) {
+        while (json_scan_member(s, &first, &name)) { /* to its end: others may follow */
+            if (good)
+                good = read_member(b, s, may, name, e);
+            else
+                (void)json_scan_value(s, &name);
+        }
+    }
+    if (s->why == NULL)
+        return good;
+    *e = (struct body_error){ 0 };
+    return say(e, s->why, (struct slice){ 0 }, "");
+}
+
+bool task_body_whole(struct task_body *b, struct slice text, uint32_t may, struct body_error *e)
+{
+    struct json_scan s;
+
+    *b = (struct task_body){ 0 };
+    *e = (struct body_error){ 0 };
+    if (text.n == 0)
+        return true;
+    json_scan_init(&s, text);
+    if (!task_body_read(b, &s, may, e))
+        return false;
+    return json_scan_ends(&s) ||
+           say(e, "the body must be one JSON object in UTF-8", (struct slice){ 0 }, "");
+}

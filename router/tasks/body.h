@@ -1,0 +1,67 @@
+/* body.h: the bodies of requests about tasks: JSON objects whose members stand in one table. Pure.
+ * Strict: a member that is unknown, unfit for the request, or there twice is refused by its name.
+ * A payload and a result are any JSON value, and are kept byte for byte.
+ * Times are "500ms", "2s", "30m", "1h", "7d", or a number of seconds; a moment is a number of Unix
+ * seconds. Parts of a millisecond are rounded up: nothing is early. */
+#ifndef SEGQ_ROUTER_TASKS_BODY_H
+#define SEGQ_ROUTER_TASKS_BODY_H
+
+#include "common/task/bounds.h"
+#include "router/tasks/json_scan.h"
+
+#define TASK_WAIT_MAX_MS  60000
+#define TASK_LEASE_MAX_MS 43200000
+
+enum task_verb { VERB_ACK, VERB_NACK, VERB_EXTEND, TASK_NVERBS }; /* as enum task_settle */
+
+/* name, member of struct task_body, how it is read (body.c), least, most */
+#define TASK_MEMBERS(X)                                                                  \
+    X(PAYLOAD, payload, value, 1, TASK_BODY_MAX)                                         \
+    X(KEY, key, key, 1, 2 * TASK_NAME_MAX + 1)                                           \
+    X(DELAY, delay, span, 0, DELAY_MAX_MS)                                               \
+    X(AT, at, moment, 1, INT64_C(253402300799000))                                       \
+    X(PRIORITY, priority, whole, 0, TASK_PRIORITIES - 1)                                 \
+    X(ORDER, order, whole, INT64_MIN, INT64_MAX)                                         \
+    X(NAME, name, name, 1, TASK_NAME_MAX)                                                \
+    X(IDEMPOTENCY_KEY, idempotency_key, visible, 1, TASK_IDEM_MAX)                       \
+    X(N, n, whole, 1, TASK_ROWS_MAX)                                                     \
+    X(LEASE, lease, span, 1, TASK_LEASE_MAX_MS)                                          \
+    X(WAIT, wait, span, 0, TASK_WAIT_MAX_MS)                                             \
+    X(LEASE_ID, lease_id, visible, 1, 64)                                                \
+    X(RESULT, result, value, 1, TASK_RESULT_MAX)                                         \
+    X(TASK, task, visible, 1, 64)                                                        \
+    X(VERB, verb, verb, 0, 0)
+
+enum task_member {
+#define X(NAME, member, how, least, most) MEMBER_##NAME,
+    TASK_MEMBERS(X)
+#undef X
+    TASK_NMEMBERS
+};
+
+#define WITH(NAME) (1u << MEMBER_##NAME) /* a set of members */
+
+struct task_body { /* slices point into the request's bytes */
+    uint32_t has; /* WITH(...) | ...: what is not there is zero */
+    struct slice payload, key, name, idempotency_key, lease_id, result, task;
+    int64_t delay, at, lease, wait; /* ms; at: Unix ms */
+    int64_t priority, order, n, verb;
+};
+
+struct body_error {
+    char text[160]; /* "": none */
+    bool too_large; /* a payload or a result */
+};
+
+/* One object at s; `may`: the members that it may have. False: *e says why; the scan may go on
+ * behind the object if it is JSON (s->why is NULL then). */
+SQ_CHECK bool task_body_read(struct task_body *b, struct json_scan *s, uint32_t may,
+                             struct body_error *e);
+/* The whole body: one object, or nothing at all. */
+SQ_CHECK bool task_body_whole(struct task_body *b, struct slice text, uint32_t may,
+                              struct body_error *e);
+
+/* Visible ASCII, which answers and logs may repeat. */
+bool task_text_ok(struct slice t);
+
+#endif

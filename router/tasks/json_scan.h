@@ -1,0 +1,35 @@
+/* json_scan.h: strangers' JSON, read where it lies: values as the bytes that they are, strings
+ * decoded in place, objects and lists member by member. Pure.
+ * RFC 8259, strictly: UTF-8, no NUL, no trailing commas, nested at most JSON_SCAN_DEPTH deep. What
+ * is wrong is said once, in `why`, and every call after it returns false. */
+#ifndef SEGQ_ROUTER_JSON_SCAN_H
+#define SEGQ_ROUTER_JSON_SCAN_H
+
+#include "common/http/http.h"
+
+#define JSON_SCAN_DEPTH 32
+
+struct json_scan {
+    char *p, *end;   /* borrowed */
+    const char *why; /* NULL: nothing is wrong so far */
+};
+
+void json_scan_init(struct json_scan *s, struct slice text);
+/* Only blanks are left. */
+bool json_scan_ends(struct json_scan *s);
+/* The next byte that is no blank; '\0': the end. */
+char json_scan_peek(struct json_scan *s);
+
+/* Any value; raw: its bytes, as they stand. */
+bool json_scan_value(struct json_scan *s, struct slice *raw);
+/* A string; text: what it means, UTF-8 without NUL. */
+bool json_scan_text(struct json_scan *s, struct slice *text);
+/* An object ('{') or a list ('[') begins. */
+bool json_scan_enter(struct json_scan *s, char bracket);
+/* The next member of an object, then its value must be read; false: it is over, or wrong.
+ * *first: true before the first call. */
+bool json_scan_member(struct json_scan *s, bool *first, struct slice *name);
+/* Likewise of a list. */
+bool json_scan_item(struct json_scan *s, bool *first);
+
+#endif

@@ -1,0 +1,93 @@
+/* path.c: see path.h. */
+#include "router/tasks/path.h"
+
+#include <string.h>
+
+#include "common/task/queue_name.h"
+#include "router/tasks/body.h"
+
+#define M(m) (1u << (m))
+#define READ (M(HTTP_GET) | M(HTTP_HEAD))
+
+static bool is(struct slice p, const char *t)
+{
+    return p.n == strlen(t) && memcmp(p.p, t, p.n) == 0;
+}
+
+static void only_post(struct task_path *out, enum http_method m, enum task_op op)
+{
+    out->op = m == HTTP_POST ? op : TASK_BAD_METHOD;
+    out->allow = "POST";
+}
+
+/* Two calls of one path: GET, and DELETE. */
+static void get_delete(struct task_path *out, enum http_method m, enum task_op get,
+                       enum task_op del)
+{
+    out->allow = "GET, HEAD, DELETE";
+    out->op = M(m) & READ ? get : m == HTTP_DELETE ? del : TASK_BAD_METHOD;
+}
+
+/* Where "/tasks" ends the queue's name: no part of a name is "tasks". NULL: nowhere. */
+static char *end_of_queue(struct slice rest)
+{
+    for (char *p = rest.p, *end = rest.p + rest.n; (p = memchr(p, '/', (size_t)(end - p))); p++)
+        if (end - p >= 6 && memcmp(p, "/tasks", 6) == 0 && (end - p == 6 || p[6] == '/'))
+            return p;
+    return NULL;
+}
+
+void task_path_queue(struct task_path *out, enum http_method m, struct slice rest)
+{
+    char *at = end_of_queue(rest), *end = rest.p + rest.n;
+
+    *out = (struct task_path){ .op = TASK_NO_PATH };
+    if (at == NULL || !queue_name_ok(rest.p, (size_t)(at - rest.p)))
+        return;
+    out->queue = (struct slice){ rest.p, (size_t)(at - rest.p) };
+    if (end - at == 6) {
+        only_post(out, m, TASK_SUBMIT);
+        return;
+    }
+    out->name = (struct slice){ at + 7, (size_t)(end - at - 7) };
+    if (out->name.n > TASK_NAME_MAX || !task_text_ok(out->name) ||
+        memchr(out->name.p, '/', out->name.n) != NULL)
+        return;
+    if (m == HTTP_POST)
+        out->op = is(out->name, "batch")    ? TASK_BATCH
+                    : is(out->name, "take")   ? TASK_TAKE
+                    : is(out->name, "settle") ? TASK_SETTLE
+                                              : TASK_BAD_METHOD;
+    else
+        get_delete(out, m, TASK_NAMED, TASK_UNNAME);
+    if (out->op == TASK_BAD_METHOD)
+        out->allow = "GET, HEAD, DELETE";
+}
+
+void task_path_task(struct task_path *out, enum http_method m, struct slice rest)
+{
+    char *slash = memchr(rest.p, '/', rest.n);
+    struct slice verb = { NULL, 0 };
+
+    *out = (struct task_path){ .op = TASK_NO_PATH, .token = rest };
+    if (slash == NULL) {
+        out->allow = "GET, HEAD, DELETE, PATCH";
+        out->op = m == HTTP_PATCH    ? TASK_PATCH
+                    : m == HTTP_DELETE ? TASK_CANCEL
+                    : M(m) & READ      ? TASK_LOOK
+                                       : TASK_BAD_METHOD;
+        return;
+    }
+    out->token.n = (size_t)(slash - rest.p);
+    verb = (struct slice){ slash + 1, rest.n - out->token.n - 1 };
+    if (is(verb, "ack"))
+        only_post(out, m, TASK_ACK);
+    else if (is(verb, "nack"))
+        only_post(out, m, TASK_NACK);
+    else if (is(verb, "extend"))
+        only_post(out, m, TASK_EXTEND);
+    else if (is(verb, "result")) {
+        out->allow = "GET, HEAD";
+        out->op = M(m) & READ ? TASK_RESULT : TASK_BAD_METHOD;
+    }
+}

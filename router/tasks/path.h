@@ -1,0 +1,36 @@
+/* path.h: methods and paths of the API of tasks: what is wanted, of which queue or task. Pure. */
+#ifndef SEGQ_ROUTER_TASKS_PATH_H
+#define SEGQ_ROUTER_TASKS_PATH_H
+
+#include "common/http/http.h"
+
+enum task_op {
+    TASK_SUBMIT,  /* POST /v1/queues/{queue}/tasks */
+    TASK_BATCH,   /* POST /v1/queues/{queue}/tasks/batch */
+    TASK_TAKE,    /* POST /v1/queues/{queue}/tasks/take */
+    TASK_SETTLE,  /* POST /v1/queues/{queue}/tasks/settle */
+    TASK_NAMED,   /* GET /v1/queues/{queue}/tasks/{name} */
+    TASK_UNNAME,  /* DELETE of it */
+    TASK_LOOK,    /* GET /v1/tasks/{task} */
+    TASK_RESULT,  /* GET /v1/tasks/{task}/result */
+    TASK_CANCEL,  /* DELETE /v1/tasks/{task} */
+    TASK_PATCH,   /* PATCH /v1/tasks/{task} */
+    TASK_ACK,     /* POST /v1/tasks/{task}/ack */
+    TASK_NACK,    /* POST /v1/tasks/{task}/nack */
+    TASK_EXTEND,  /* POST /v1/tasks/{task}/extend */
+    TASK_BAD_METHOD, /* 405 and `allow` */
+    TASK_NO_PATH,    /* 404 */
+};
+
+struct task_path {
+    enum task_op op;
+    struct slice queue, name, token;
+    const char *allow; /* TASK_BAD_METHOD */
+};
+
+/* rest: the decoded path behind /v1/queues/: a queue's name and "/tasks" somewhere in it. */
+void task_path_queue(struct task_path *out, enum http_method m, struct slice rest);
+/* rest: the decoded path behind /v1/tasks/. */
+void task_path_task(struct task_path *out, enum http_method m, struct slice rest);
+
+#endif

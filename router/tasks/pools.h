@@ -1,0 +1,36 @@
+/* pools.h: the manager's map of pools and partitions, as a router keeps it: from a queue's name, or
+ * from a task's partition, to the node that has it. Pure.
+ * Each map replaces the one before as a whole. What is borrowed lives until the next one. */
+#ifndef SEGQ_ROUTER_TASKS_POOLS_H
+#define SEGQ_ROUTER_TASKS_POOLS_H
+
+#include "common/base/arena.h"
+#include "common/base/map.h"
+#include "common/wire/msg.h"
+
+struct task_way { /* to a partition */
+    part_no part;
+    uint64_t epoch;    /* of its owner */
+    node_no node;      /* 0: nobody has it now */
+    uint32_t max_body; /* of its pool */
+};
+
+struct pools {
+    struct arena memory;
+    struct msg_task_map map; /* in it */
+    struct map by_part;      /* part_no -> struct task_way * in it */
+    bool known;              /* there was one */
+};
+
+void pools_init(struct pools *t);
+void pools_fini(struct pools *t);
+/* 0; SQ_ESTALE: of a former leader; SQ_EPROTO: it contradicts itself; SQ_ENOMEM. On error the one
+ * before stays. */
+SQ_CHECK int pools_apply(struct pools *t, const struct msg_task_map *m);
+
+/* NULL: no pool matches. */
+const struct task_way *pools_of_queue(const struct pools *t, const char *name, size_t n);
+/* NULL: no such partition. */
+const struct task_way *pools_of_part(const struct pools *t, part_no part);
+
+#endif

@@ -1,0 +1,41 @@
+/* server_tokens.h: the tokens of servers that may submit, take and read tasks. Pure.
+ *
+ * A file of lines; of a token it has the hash only:
+ *   SHA-256 in hexadecimal   what it may           queues: names and patterns
+ *   9f86d081884c7d65...      submit,take,read      images,ride/x
+ * Empty lines, and lines that begin with a #, are nothing. */
+#ifndef SEGQ_ROUTER_SERVER_TOKENS_H
+#define SEGQ_ROUTER_SERVER_TOKENS_H
+
+#include "common/base/err.h"
+#include "common/http/http.h"
+#include "common/task/bounds.h"
+
+#define SERVER_TOKEN_MIN  16 /* characters */
+#define SERVER_TOKENS_MAX 1000
+#define SERVER_QUEUES_MAX 16
+
+enum server_may { MAY_SUBMIT = 1, MAY_TAKE = 2, MAY_READ = 4 };
+
+struct server_token {
+    uint8_t hash[32];
+    uint8_t may; /* enum server_may */
+    uint8_t n_queues;
+    char queue[SERVER_QUEUES_MAX][TASK_NAME_MAX + 1]; /* a name, or its beginning and a star */
+};
+
+struct server_tokens {
+    struct server_token *v; /* owned */
+    size_t n;
+};
+
+/* text: the whole file, 0-terminated; it is cut up. 0; SQ_EINVAL: the line is named; SQ_ENOMEM. */
+SQ_CHECK int server_tokens_read(struct server_tokens *t, char *text, struct err *e);
+void server_tokens_free(struct server_tokens *t);
+
+/* NULL: nobody's. */
+const struct server_token *server_tokens_find(const struct server_tokens *t, struct slice token);
+/* queue.n 0: in any queue. */
+bool server_token_may(const struct server_token *t, enum server_may what, struct slice queue);
+
+#endif

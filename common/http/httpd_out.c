@@ -42,6 +42,11 @@ void httpd_set_lines(struct httpd_req *req, const char *lines)
     req->lines = lines;
 }
 
+bool httpd_is_closing(const struct httpd_req *req)
+{
+    return req->conn->eof || req->conn->end != END_NOT;
+}
+
 uint64_t httpd_tag(const struct httpd_req *req)
 {
     return req->conn->tag;

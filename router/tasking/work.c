@@ -19,19 +19,22 @@ static void problem(struct task_call *c, const struct task_outcome *o)
 
 static void taken(struct task_call *c, const struct msg *m)
 {
+    static const struct msg_task_take_ans none;
     struct router *r = c->t->r;
     const struct ask *a = &c->v[0];
     struct task_outcome o = task_take_outcome(a->code);
+    bool there; /* the worker */
 
     if (o.status >= 400) {
         problem(c, &o);
         return;
     }
     assert(m != NULL && m->type == MSG_TASK_TAKE_ANS);
-    c->t->counts.taken += m->task_take_ans.n;
-    task_answer_taken(&r->ans, &m->task_take_ans, a->part, &r->keys.token);
-    if (c->req == NULL)
+    there = c->req != NULL && !httpd_is_closing(c->req);
+    if (!there)
         give_back(c->t, a->part, &m->task_take_ans);
+    c->t->counts.taken += there ? m->task_take_ans.n : 0;
+    task_answer_taken(&r->ans, there ? &m->task_take_ans : &none, a->part, &r->keys.token);
 }
 
 void work_take(struct tasking *t, struct httpd_req *req, const struct http_req *q,

@@ -70,6 +70,7 @@ struct world {
 static struct world w;
 static char claim_file[100];
 static struct cfg_list allow_origins;    /* of the router */
+static char *task_tokens;               /* of the router; NULL: no tasks */
 static const uint8_t (*map_keys)[32]; /* one public key; NULL: a made-up one */
 static msec_t replica_fresh; /* not 0: the node pushes who waits: numbers 1 to 999 of segment 1 */
 static const char *claim_secret;      /* there is a lane "vip", and a key "shop"; NULL: not */
@@ -356,7 +357,7 @@ static inline json_int_t num(const char *key)
     return json_integer_value(json_object_get(js, key));
 }
 
-static const char *ticket_path(uint32_t number, seg_id seg)
+static inline const char *ticket_path(uint32_t number, seg_id seg)
 {
     static char p[100] = "/v1/tickets/";
     struct token t = { .seg = seg, .number = number, .issued_s = 1 };
@@ -445,6 +446,7 @@ static void start_router(void)
                                   .log_file = "",
                                   .gate_secret_file = (char *)"",
                                   .gate_subject_header = (char *)"",
+                                  .task_tokens = task_tokens,
                                   .create_keys = true,
                                   .managers = { w.managers, 1 },
                                   .allow_origins = allow_origins,

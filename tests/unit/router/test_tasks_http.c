@@ -1,0 +1,621 @@
+/* test_tasks_http.c: the API of tasks through a whole router: a made-up manager tells of pools, a
+ * made-up task node keeps tasks; what is asked, what is answered, and what follows when the node
+ * is behind, silent, or gone. */
+#include "tests/lib/routerrig.h"
+
+#include <sodium.h>
+
+#include "common/task/state.h"
+#include "common/ticket/task_token.h"
+#include "router/tasking/link_ask.h"
+
+#define TOKEN "server-token-of-the-tests"
+
+struct kept { /* a task, at the node */
+    char queue[TASK_NAME_MAX + 1], key1[TASK_NAME_MAX + 1], key2[TASK_NAME_MAX + 1];
+    char name[TASK_NAME_MAX + 1], idem[TASK_IDEM_MAX + 1], body[2000], result[2000];
+    uint64_t digest;
+    uint8_t state, attempt;
+    int64_t delay_ms;
+};
+
+static struct {
+    struct rpc *rpc;
+    struct rpc_chan *ch;
+    char addr[64], file[100];
+    struct kept v[1100]; /* by number; 0 is none */
+    uint32_t n, frames, stale; /* stale: so many answers more say that the map is old */
+    bool silent;
+    uint64_t epoch; /* of the partition, at the node */
+    uint64_t last_rid;
+    uint32_t given_back;
+} node;
+
+static uint64_t lease_of(task_no no)
+{
+    return no * 1000 + node.v[no].attempt;
+}
+
+static void copy(char *to, size_t cap, const void *p, size_t n)
+{
+    cr_assert(n < cap);
+    memcpy(to, p, n);
+    to[n] = '\0';
+}
+
+static void put(const struct task_put *q, struct task_put_row *a)
+{
+    struct kept *k;
+
+    if (q->epoch != node.epoch || node.stale > 0) {
+        node.stale -= node.stale > 0;
+        a->code = CODE_STALE;
+        return;
+    }
+    for (uint32_t i = 1; i <= node.n; i++) {
+        bool same = (q->key.n > 0 && strlen(node.v[i].idem) == q->key.n &&
+                     memcmp(node.v[i].idem, q->key.p, q->key.n) == 0) ||
+                    (q->name[0] != '\0' && strcmp(node.v[i].name, q->name) == 0);
+
+        if (same) {
+            a->code = node.v[i].digest == q->digest ? CODE_SAME : CODE_MISMATCH;
+            a->no = a->code == CODE_SAME ? i : 0;
+            return;
+        }
+    }
+    cr_assert(node.n + 1 < ARRAY_LEN(node.v));
+    k = &node.v[++node.n];
+    copy(k->queue, sizeof(k->queue), q->queue, strlen(q->queue));
+    copy(k->key1, sizeof(k->key1), q->key1, strlen(q->key1));
+    copy(k->key2, sizeof(k->key2), q->key2, strlen(q->key2));
+    copy(k->name, sizeof(k->name), q->name, strlen(q->name));
+    copy(k->idem, sizeof(k->idem), q->key.p, q->key.n);
+    copy(k->body, sizeof(k->body), q->body.p, q->body.n);
+    k->digest = q->digest;
+    k->delay_ms = q->delay_ms;
+    k->state = q->delay_ms > 0 || q->at_ms > 0 ? TASK_SCHEDULED : TASK_WAITING;
+    *a = (struct task_put_row){ CODE_DONE, node.n, k->state };
+}
+
+static void take(const struct msg_task_take *q, struct msg_task_take_ans *a)
+{
+    static struct taken_row rows[1000];
+
+    a->v = rows;
+    for (uint32_t i = 1; i <= node.n && a->n < q->most; i++) {
+        struct kept *k = &node.v[i];
+
+        if (k->state != TASK_WAITING || strcmp(k->queue, q->queue) != 0)
+            continue;
+        k->state = TASK_RUNNING;
+        k->attempt++;
+        rows[a->n++] = (struct taken_row){ .no = i, .lease = lease_of(i), .attempt = k->attempt,
+                                           .until_ms = 1780000000123, .key1 = k->key1,
+                                           .key2 = k->key2,
+                                           .body = { (uint32_t)strlen(k->body),
+                                                     (const uint8_t *)k->body } };
+    }
+}
+
+static void settle(const struct settle_row *q, struct settled_row *a)
+{
+    struct kept *k = &node.v[q->no <= node.n ? q->no : 0];
+
+    *a = (struct settled_row){ .code = CODE_UNKNOWN };
+    if (k == node.v)
+        return;
+    a->code = k->state == TASK_RUNNING && lease_of(q->no) == q->lease ? CODE_DONE : CODE_CONFLICT;
+    if (a->code == CODE_DONE && q->verb == SETTLE_ACK) {
+        copy(k->result, sizeof(k->result), q->result.p, q->result.n);
+        k->state = TASK_SUCCEEDED;
+    } else if (a->code == CODE_DONE && q->verb == SETTLE_NACK) {
+        node.given_back += q->ms == 0;
+        k->state = TASK_RETRYING;
+    }
+    a->state = k->state;
+    a->until_ms = 1780000005000;
+}
+
+static void get(const struct msg_task_get *q, struct msg_task_get_ans *a)
+{
+    struct kept *k = NULL;
+
+    a->queue = a->key1 = a->key2 = a->limited_by = "";
+    a->code = CODE_UNKNOWN;
+    for (uint32_t i = 1; i <= node.n; i++) {
+        if (q->no != 0 ? q->no == i : strcmp(q->name, node.v[i].name) == 0) {
+            k = &node.v[i];
+            a->no = i;
+        }
+    }
+    if (k == NULL)
+        return;
+    a->code = CODE_DONE;
+    a->state = k->state;
+    a->attempts = k->attempt;
+    a->queue = k->queue;
+    a->key1 = k->key1;
+    a->key2 = k->key2;
+    a->position = k->state == TASK_WAITING;
+    a->until_ms = 1780000009000;
+    a->result = (struct bytes_of){ (uint32_t)strlen(k->result), (const uint8_t *)k->result };
+}
+
+static void change(const struct msg_task_change *q, struct msg_task_change_ans *a)
+{
+    struct kept *k = &node.v[q->no <= node.n ? q->no : 0];
+
+    a->code = CODE_UNKNOWN;
+    if (k == node.v)
+        return;
+    a->no = q->no;
+    a->code = CODE_DONE;
+    if (q->verb == CHANGE_CANCEL && k->state < TASK_SUCCEEDED && k->state != TASK_RUNNING)
+        k->state = TASK_CANCELLED;
+    else if (q->verb == CHANGE_CANCEL && k->state != TASK_RUNNING)
+        a->code = CODE_CONFLICT;
+    a->state = k->state;
+}
+
+static void node_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
+{
+    static struct task_put_row puts[1000];
+    static struct settled_row rows[1000];
+    struct msg m, out = { 0 };
+
+    (void)ctx;
+    cr_assert_eq(msg_decode(f->type, f->body, f->len, &w.arena, &m), 0);
+    node.ch = ch;
+    node.frames++;
+    node.last_rid = f->rid;
+    memset(puts, 0, sizeof(puts));
+    switch (m.type) {
+    case MSG_TASK_PUT:
+        for (uint32_t i = 0; i < m.task_put.n; i++)
+            put(&m.task_put.v[i], &puts[i]);
+        out = (struct msg){ .type = MSG_TASK_PUT_ANS, .task_put_ans = { m.task_put.n, puts } };
+        break;
+    case MSG_TASK_TAKE:
+        out.type = MSG_TASK_TAKE_ANS;
+        if (!node.silent)
+            take(&m.task_take, &out.task_take_ans);
+        break;
+    case MSG_TASK_SETTLE:
+        for (uint32_t i = 0; i < m.task_settle.n; i++)
+            settle(&m.task_settle.v[i], &rows[i]);
+        out = (struct msg){ .type = MSG_TASK_SETTLE_ANS,
+                            .task_settle_ans = { m.task_settle.n, rows } };
+        break;
+    case MSG_TASK_GET:
+        out.type = MSG_TASK_GET_ANS;
+        get(&m.task_get, &out.task_get_ans);
+        break;
+    default:
+        cr_assert_eq(m.type, MSG_TASK_CHANGE);
+        out.type = MSG_TASK_CHANGE_ANS;
+        change(&m.task_change, &out.task_change_ans);
+    }
+    if (!node.silent)
+        send_msg(ch, &out, f->rid);
+    arena_reset(&w.arena);
+}
+
+static void send_pools(uint64_t epoch, uint64_t part_epoch, node_no owner)
+{
+    struct map_task_node n = { 9, "task1", node.addr };
+    struct map_part images = { 1, part_epoch, owner }, rides[2] = { { 2, part_epoch, owner },
+                                                                    { 3, part_epoch, owner } };
+    struct map_pool pools[2] = { { .match = "images", .max_body = 1000, .n = 1, .v = &images },
+                                 { .match = "ride/*", .n = 2, .v = rides } };
+    struct msg m = { .type = MSG_TASK_MAP };
+
+    m.task_map = (struct msg_task_map){ .epoch = epoch, .n_nodes = 1, .n_pools = 2, .nodes = &n,
+                                        .pools = pools };
+    send_msg(w.mng_ch, &m, 0);
+}
+
+static void start_node(const char *addr)
+{
+    static const struct rpc_calls c = { .on_frame = node_frame };
+    struct err e = { 0 };
+
+    node.rpc = peer(RPC_TASK, "task1");
+    cr_assert_eq(rpc_listen(node.rpc, addr, 1u << RPC_ROUTER, &c, NULL, &e), 0, "%s", e.text);
+    strcpy(node.addr, rpc_listen_addr(node.rpc));
+}
+
+/* The file's line of TOKEN: what it may, where. */
+static void write_tokens(const char *may)
+{
+    uint8_t hash[32];
+    char hex[65];
+    FILE *f = fopen(node.file, "w");
+
+    crypto_hash_sha256(hash, (const uint8_t *)TOKEN, strlen(TOKEN));
+    sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash));
+    cr_assert(f != NULL && fprintf(f, "# tokens\n\n%s %s\n", hex, may) > 0 && fclose(f) == 0);
+}
+
+static const char bearer[] = "Authorization: Bearer " TOKEN "\r\n";
+
+static int ask(const char *method, const char *path, const char *body)
+{
+    return call_with(method, path, bearer, body);
+}
+
+static void set_up(void)
+{
+    memset(&node, 0, sizeof(node));
+    node.epoch = 5;
+    snprintf(node.file, sizeof(node.file), "/tmp/segq-tokens-%d", (int)getpid());
+    write_tokens("submit,take,read images,ride/*");
+    task_tokens = node.file;
+    setup_all();
+    start_node("127.0.0.1:0");
+    send_pools(3, 5, 9);
+    UNTIL(w.r->tasking->counts.maps == 1);
+    UNTIL(ask("POST", "/v1/queues/images/tasks/take", "{}") == 200); /* the link is up */
+}
+
+static void tear_down(void)
+{
+    rpc_free(node.rpc);
+    node.rpc = NULL;
+    unlink(node.file);
+    teardown();
+}
+
+TestSuite(tasks_http, .init = set_up, .fini = tear_down, .timeout = 60);
+
+static char task[200]; /* of the last answer: its path */
+
+static const char *task_path(const char *verb)
+{
+    static char path[300];
+
+    snprintf(path, sizeof(path), "/v1/tasks/%s%s", str("task"), verb);
+    strcpy(task, path);
+    return path;
+}
+
+static const json_t *taken(size_t i)
+{
+    return json_array_get(json_object_get(js, "tasks"), i);
+}
+
+static const char *taken_str(size_t i, const char *key)
+{
+    return json_string_value(json_object_get(taken(i), key));
+}
+
+/* ---- the life of a task ------------------------------------------------------------------ */
+
+Test(tasks_http, submitted_taken_acknowledged_and_read)
+{
+    char one[TASK_TOKEN_LEN + 1], path[200], body[300];
+
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks",
+                     "{\"key\":\"tenant7/user42\",\"payload\":{\"prompt\": \"a cat\"} }"), 201);
+    strcpy(one, str("task"));
+    cr_expect_eq(strlen(one), TASK_TOKEN_LEN);
+    snprintf(path, sizeof(path), "Location: /v1/tasks/%s\r\n", one);
+    cr_expect(strstr(got, path) != NULL);
+    cr_expect_str_eq(str("state"), "waiting");
+    cr_expect_str_eq(node.v[1].key1, "tenant7");
+    cr_expect_str_eq(node.v[1].key2, "user42");
+    cr_expect_str_eq(node.v[1].body, "{\"prompt\": \"a cat\"}"); /* byte for byte */
+
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks/take", "{\"n\":10,\"lease\":\"30s\"}"), 200);
+    cr_expect_str_eq(taken_str(0, "task"), one);
+    cr_expect_str_eq(taken_str(0, "key"), "tenant7/user42");
+    cr_expect(strstr(got, "\"payload\":{\"prompt\": \"a cat\"}") != NULL);
+    cr_expect(strstr(got, "\"lease_expires_at\":1780000000.123") != NULL);
+
+    snprintf(path, sizeof(path), "/v1/tasks/%s/ack", one);
+    cr_expect_eq(call("POST", path, "{\"lease_id\":\"AAAAAAAAAAA\"}"), 401);
+    snprintf(body, sizeof(body), "{\"lease_id\":\"%s\",\"result\":{\"url\":  1}}", "AAAAAAAAAAA");
+    cr_expect_eq(ask("POST", path, body), 409);
+    {
+        char lease[LEASE_TEXT_LEN + 1] = { 0 };
+
+        lease_write(lease_of(1), lease);
+        snprintf(body, sizeof(body), "{\"lease_id\":\"%s\",\"result\":{\"url\":  1}}", lease);
+    }
+    cr_expect_eq(ask("POST", path, body), 200);
+    cr_expect_str_eq(str("state"), "succeeded");
+    cr_expect_eq(ask("POST", path, body), 409); /* again */
+
+    snprintf(path, sizeof(path), "/v1/tasks/%s", one); /* needs no server's token */
+    cr_expect_eq(call("GET", path, ""), 200);
+    cr_expect_str_eq(str("state"), "succeeded");
+    cr_expect(strstr(got, "\"result\":{\"url\":  1}") != NULL);
+    snprintf(path, sizeof(path), "/v1/tasks/%s/result", one);
+    cr_expect_eq(call("GET", path, ""), 200);
+    cr_expect_str_eq(strstr(got, "\r\n\r\n") + 4, "{\"url\":  1}");
+    snprintf(path, sizeof(path), "/v1/tasks/%s", one);
+    cr_expect_eq(call("DELETE", path, ""), 409);
+    cr_expect_str_eq(str("code"), "task_final");
+}
+
+Test(tasks_http, the_same_again_is_the_same_task)
+{
+    static const char key[] = "Authorization: Bearer " TOKEN "\r\nIdempotency-Key: k1\r\n";
+    char first[TASK_TOKEN_LEN + 1];
+
+    cr_expect_eq(call_with("POST", "/v1/queues/images/tasks", key, "{\"payload\":1}"), 201);
+    strcpy(first, str("task"));
+    cr_expect_eq(call_with("POST", "/v1/queues/images/tasks", key, "{\"payload\":1}"), 200);
+    cr_expect_str_eq(str("task"), first);
+    cr_expect_eq(call_with("POST", "/v1/queues/images/tasks", key, "{\"payload\":2}"), 422);
+    cr_expect_str_eq(str("code"), "idempotency_mismatch");
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks", "{\"payload\":1,\"name\":\"close-7\"}"), 201);
+    strcpy(first, str("task"));
+    cr_expect_eq(ask("GET", "/v1/queues/images/tasks/close-7", ""), 200);
+    cr_expect_str_eq(str("task"), first);
+    cr_expect_eq(ask("GET", "/v1/queues/images/tasks/close-8", ""), 404);
+    cr_expect_str_eq(str("code"), "task_unknown");
+}
+
+Test(tasks_http, a_cancelled_one_stays_cancelled)
+{
+    cr_expect_eq(ask("POST", "/v1/queues/ride/7/tasks", "{\"delay\":\"2s\"}"), 201);
+    cr_expect_str_eq(str("state"), "scheduled");
+    cr_expect_eq(node.v[1].delay_ms, 2000);
+    cr_expect_eq(call("DELETE", task_path(""), ""), 200);
+    cr_expect_str_eq(str("state"), "cancelled");
+    cr_expect_eq(call("DELETE", task, ""), 200);
+    node.n = 0; /* it has gone */
+    cr_expect_eq(call("DELETE", task, ""), 204);
+    cr_expect_eq(call("GET", task, ""), 410);
+    cr_expect_str_eq(str("code"), "task_gone");
+}
+
+/* ---- many -------------------------------------------------------------------------------- */
+
+static json_int_t row_status(size_t i)
+{
+    return json_integer_value(json_object_get(json_array_get(js, i), "status"));
+}
+
+Test(tasks_http, of_a_batch_each_row_has_its_own_answer)
+{
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks/batch",
+                     "[{\"payload\":1}, {\"payload\":2,\"colour\":3}, 7, {\"payload\":\"\\ud800\"},"
+                     " {\"key\":\"\\ud800\"}, {\"idempotency_key\":\"a\"},{\"idempotency_key\":\"a\"}]"),
+                 207);
+    cr_expect_eq(json_array_size(js), 7);
+    cr_expect_eq(row_status(0), 201);
+    cr_expect_eq(row_status(1), 400);
+    cr_expect(strstr(got, "unknown member colour") != NULL);
+    cr_expect_eq(row_status(2), 400);
+    cr_expect_eq(row_status(3), 201);
+    cr_expect_eq(row_status(4), 400);
+    cr_expect_eq(row_status(5), 201);
+    cr_expect_eq(row_status(6), 200);
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks/batch", "{\"payload\":1}\n{\"payload\":2}\n"), 207);
+    cr_expect_eq(json_array_size(js), 2);
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks/batch", "[{\"payload\":1},]"), 400);
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks/batch", "[]"), 400);
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks/batch", ""), 400);
+}
+
+Test(tasks_http, rows_of_a_turn_leave_in_one_frame)
+{
+    static char many[7000] = "[";
+    uint32_t before;
+
+    for (unsigned i = 0; i < 1001; i++)
+        strcat(many, i == 0 ? "{}" : ",{}");
+    strcat(many, "]");
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks/batch", many), 413);
+    cr_expect_str_eq(str("code"), "too_many_in_batch");
+    strcpy(strrchr(many, ','), "]");
+    before = node.frames;
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks/batch", many), 207);
+    cr_expect_eq(json_array_size(js), 1000);
+    cr_expect_eq(node.frames - before, 1);
+}
+
+Test(tasks_http, a_worker_settles_many_at_once)
+{
+    char body[1000], one[TASK_TOKEN_LEN + 1], two[TASK_TOKEN_LEN + 1];
+    char lease1[LEASE_TEXT_LEN + 1] = { 0 }, lease2[LEASE_TEXT_LEN + 1] = { 0 };
+
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks/batch", "[{},{}]"), 207);
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks/take", "{\"n\":2}"), 200);
+    strcpy(one, taken_str(0, "task"));
+    strcpy(two, taken_str(1, "task"));
+    lease_write(lease_of(1), lease1);
+    lease_write(lease_of(2), lease2);
+    snprintf(body, sizeof(body),
+             "[{\"task\":\"%s\",\"lease_id\":\"%s\",\"result\":[1]},"
+             "{\"task\":\"%s\",\"verb\":\"nack\",\"lease_id\":\"%s\",\"delay\":2},"
+             "{\"task\":\"%s\",\"lease_id\":\"%s\"},{\"task\":\"x\",\"lease_id\":\"y\"},"
+             "{\"task\":\"%s\",\"lease_id\":\"%s\",\"delay\":1}]",
+             one, lease1, two, lease2, two, lease1, one, lease1);
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks/settle", body), 207);
+    cr_expect_eq(row_status(0), 200);
+    cr_expect_eq(row_status(1), 200);
+    cr_expect_eq(row_status(2), 409);
+    cr_expect_eq(row_status(3), 404);
+    cr_expect_eq(row_status(4), 400);
+    cr_expect_str_eq(node.v[1].result, "[1]");
+    cr_expect_eq(node.v[2].state, TASK_RETRYING);
+}
+
+/* ---- what is refused --------------------------------------------------------------------- */
+
+Test(tasks_http, what_is_unfit_is_refused_by_its_name)
+{
+    static const struct {
+        const char *body, *says;
+    } bad[] = {
+        { "{\"payload\":1,\"pay\":2}", "unknown member pay" },
+        { "{\"payload\":1,\"payload\":2}", "payload is there twice" },
+        { "{\"payload\":{\"a\":}}", "JSON" },
+        { "{\"payload\":1} x", "JSON" },
+        { "{\"n\":1}", "unknown member n" },
+        { "{\"delay\":\"2 s\"}", "delay must be" },
+        { "{\"delay\":-1}", "delay must be" },
+        { "{\"delay\":\"400d\"}", "delay must be" },
+        { "{\"delay\":1,\"at\":1780000000}", "exclude" },
+        { "{\"priority\":8}", "priority must be" },
+        { "{\"priority\":1.5}", "priority must be" },
+        { "{\"key\":\"a/b/c\"}", "key must be" },
+        { "{\"key\":\"a/\"}", "key must be" },
+        { "{\"name\":\"a/b\"}", "name must be" },
+        { "{\"name\":7}", "name must be" },
+        { "[]", "JSON object" },
+    };
+
+    for (unsigned i = 0; i < ARRAY_LEN(bad); i++) {
+        cr_expect_eq(ask("POST", "/v1/queues/images/tasks", bad[i].body), 400, "%s", bad[i].body);
+        cr_expect(strstr(str("detail"), bad[i].says) != NULL, "%s: %s", bad[i].body, str("detail"));
+    }
+    cr_expect_eq(node.n, 0);
+}
+
+Test(tasks_http, a_payload_beyond_its_pool_s_bound_is_refused)
+{
+    static char body[2000] = "{\"payload\":\"";
+
+    memset(body + 12, 'x', 998);
+    strcpy(body + 12 + 998, "\"}");
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks", body), 201);
+    strcpy(body + 12 + 998, "x\"}");
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks", body), 413);
+}
+
+Test(tasks_http, strangers_can_do_nothing)
+{
+    cr_expect_eq(call("POST", "/v1/queues/images/tasks", "{}"), 401);
+    cr_expect(strstr(got, "WWW-Authenticate: Bearer") != NULL);
+    cr_expect_eq(call_with("POST", "/v1/queues/images/tasks",
+                           "Authorization: Bearer server-token-of-the-testt\r\n", "{}"), 401);
+    cr_expect_eq(call("POST", "/v1/queues/images/tasks/take", "{}"), 401);
+    cr_expect_eq(call("GET", "/v1/queues/images/tasks/close-7", ""), 401);
+    cr_expect_eq(call("GET", "/v1/tasks/AAAA", ""), 404);
+    cr_expect_str_eq(str("code"), "task_unknown");
+    cr_expect_eq(ask("POST", "/v1/queues/other/tasks", "{}"), 403);
+    write_tokens("submit ride/*");
+    router_reload(w.r);
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks", "{}"), 403);
+    cr_expect_eq(ask("POST", "/v1/queues/ride/7/tasks", "{}"), 201);
+    cr_expect_eq(ask("POST", "/v1/queues/ride/7/tasks/take", "{}"), 403);
+    cr_expect_eq(node.n, 1);
+}
+
+Test(tasks_http, paths_that_nobody_has)
+{
+    cr_expect_eq(ask("GET", "/v1/queues/images/tasks", ""), 405);
+    cr_expect(strstr(got, "Allow: POST\r\n") != NULL);
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks/dance", ""), 405);
+    cr_expect_eq(ask("POST", "/v1/queues/Images/tasks", ""), 404);
+    cr_expect_eq(ask("POST", "/v1/queues/images/task", ""), 404);
+    cr_expect_eq(ask("GET", "/v1/tasks/", ""), 404);
+    cr_expect_eq(ask("POST", "/v1/tasks/AAAA/dance", ""), 404);
+}
+
+Test(tasks_http, other_requests_have_the_bodies_that_they_had)
+{
+    static char big[7900];
+    char head[] = "POST /v1/queues/login/tickets HTTP/1.1\r\nHost: a\r\nContent-Length: 20000\r\n\r\n";
+
+    memset(big, ' ', sizeof(big) - 1);
+    n_got = 0;
+    cr_assert(send(w.fd, head, strlen(head), MSG_NOSIGNAL) > 0);
+    for (size_t left = 20000; left > 0;) {
+        ssize_t n = send(w.fd, big, left < sizeof(big) ? left : sizeof(big), MSG_NOSIGNAL);
+
+        left -= n > 0 ? (size_t)n : 0;
+        ev_turn(w.ev, false);
+    }
+    UNTIL((more(), whole(got) > 0));
+    cr_expect_eq(atoi(got + 9), 413);
+}
+
+static bool link_is_up(void)
+{
+    size_t up, of;
+
+    task_links_count(w.r->tasking, &up, &of);
+    return up == 1;
+}
+
+/* ---- what goes wrong --------------------------------------------------------------------- */
+
+Test(tasks_http, a_node_that_is_behind_is_asked_again)
+{
+    node.stale = 1; /* the map is as it should be: the node was late */
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks", "{}"), 201);
+    node.epoch = 6; /* the router's map is old: until it has a newer one */
+    say_with("POST", "/v1/queues/images/tasks", bearer, "{\"payload\":7}");
+    n_got = 0;
+    UNTIL(w.r->tasking->waiting.n == 1);
+    send_pools(4, 6, 9);
+    UNTIL((more(), whole(got) > 0));
+    cr_expect_eq(atoi(got + 9), 201);
+    send_pools(3, 5, 9); /* of a former leader */
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks", "{}"), 201);
+    cr_expect_eq(w.r->tasking->pools.map.epoch, 4);
+}
+
+Test(tasks_http, nobody_has_the_partition)
+{
+    send_pools(4, 5, 0);
+    UNTIL(w.r->tasking->counts.maps == 2);
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks", "{}"), 503);
+    cr_expect(strstr(got, "Retry-After: ") != NULL);
+    cr_expect_str_eq(str("code"), "queue_unavailable");
+}
+
+Test(tasks_http, a_broken_link_costs_503_but_what_may_be_repeated_is)
+{
+    char addr[64];
+
+    strcpy(addr, node.addr);
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks", "{\"name\":\"a\"}"), 201);
+    node.silent = true;
+    node.n = 0;
+    say_with("POST", "/v1/queues/images/tasks", bearer, "{}");
+    n_got = 0;
+    UNTIL(node.n == 1);
+    rpc_free(node.rpc);
+    UNTIL((more(), whole(got) > 0));
+    cr_expect_eq(atoi(got + 9), 503);
+    cr_expect(strstr(got, "it may have been done") != NULL);
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks", "{}"), 503);
+    start_node(addr);
+    UNTIL(link_is_up());
+    say_with("POST", "/v1/queues/images/tasks", bearer, "{\"name\":\"b\"}");
+    n_got = 0;
+    UNTIL(strcmp(node.v[node.n].name, "b") == 0);
+    node.silent = false;
+    rpc_free(node.rpc);
+    start_node(addr);
+    UNTIL((more(), whole(got) > 0));
+    cr_expect_eq(atoi(got + 9), 200); /* the same again */
+}
+
+Test(tasks_http, what_was_taken_for_a_worker_that_has_gone_goes_back)
+{
+    struct taken_row row = { .no = 1, .key1 = "", .key2 = "" };
+    struct msg m = { .type = MSG_TASK_TAKE_ANS, .task_take_ans = { .n = 1, .v = &row } };
+    uint32_t before = node.frames;
+    uint64_t reads;
+
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks", "{}"), 201);
+    node.silent = true;
+    say_with("POST", "/v1/queues/images/tasks/take", bearer, "{\"wait\":30}");
+    UNTIL(node.frames >= before + 2);
+    reads = httpd_counts(w.r->httpd)->reads;
+    close(w.fd);
+    dial();
+    UNTIL(httpd_counts(w.r->httpd)->reads > reads);
+    node.silent = false;
+    node.v[1].state = TASK_RUNNING;
+    row.lease = lease_of(1);
+    send_msg(node.ch, &m, node.last_rid);
+    UNTIL(node.given_back == 1);
+    cr_expect_eq(node.v[1].state, TASK_RETRYING);
+}

@@ -37,11 +37,20 @@ static void put_text(char *out, size_t len, const uint8_t *raw, size_t n)
     memcpy(out, text, len);
 }
 
+/* libsodium takes some bytes above ASCII for characters: a token would have other spellings. */
+static bool is_ascii(const char *text, size_t len)
+{
+    for (size_t i = 0; i < len; i++)
+        if ((uint8_t)text[i] > 0x7f)
+            return false;
+    return true;
+}
+
 static bool get_raw(uint8_t *raw, size_t n, const char *text, size_t len)
 {
     size_t got;
 
-    return sodium_base642bin(raw, n, text, len, NULL, &got, NULL, VARIANT) == 0 && got == n;
+    return is_ascii(text, len) && sodium_base642bin(raw, n, text, len, NULL, &got, NULL, VARIANT) == 0 && got == n;
 }
 
 void task_token_write(uint32_t part, uint64_t no, const struct token_key *k, char *out)

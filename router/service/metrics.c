@@ -4,6 +4,7 @@
 #include "common/supervisor/metrics_process.h"
 #include "router/links/mng_link.h"
 #include "router/links/seg_ask.h"
+#include "router/tasking/link_ask.h"
 
 #define ROW(name, kind, member, help) \
     METRIC_ROW("segq_router_" name, kind, struct router_counts, member, help)
@@ -49,6 +50,26 @@ static const struct metric_row own[] = {
     ROW("pages_total", COUNTER, pages, "Waiting pages shown"),
     ROW("page_enters_total", COUNTER, page_enters, "People sent on from the page with a pass"),
     ROW("stats_total", COUNTER, stats, "Messages with figures of the queues"),
+};
+
+#define TASKS(name, kind, member, help) \
+    METRIC_ROW("segq_router_task_" name, kind, struct tasking_counts, member, help)
+
+static const struct metric_row task_rows[] = {
+    TASKS("submitted_total", COUNTER, submitted, "Tasks submitted"),
+    TASKS("same_total", COUNTER, same, "Submissions of a task that was there already"),
+    TASKS("taken_total", COUNTER, taken, "Tasks given to workers"),
+    TASKS("given_back_total", COUNTER, given_back, "Tasks taken for workers that had gone"),
+    TASKS("settled_total", COUNTER, settled, "Tasks acknowledged, given back or extended"),
+    TASKS("looked_total", COUNTER, looked, "Tasks looked at"),
+    TASKS("changed_total", COUNTER, changed, "Tasks changed or cancelled"),
+    TASKS("refused_total", COUNTER, refused, "Requests about tasks that nobody may make"),
+    TASKS("asks_lost_total", COUNTER, lost, "Questions to task nodes that were lost"),
+    TASKS("overdue_total", COUNTER, overdue, "Requests about tasks that reached their time limit"),
+    TASKS("stale_total", COUNTER, stale, "Answers of task nodes that this router's map is old"),
+    TASKS("maps_total", COUNTER, maps, "Maps of pools applied"),
+    TASKS("frames_total", COUNTER, frames, "Frames sent to task nodes"),
+    TASKS("rows_total", COUNTER, rows, "Questions in those frames"),
 };
 
 #define HTTP(name, kind, member, help) \
@@ -152,6 +173,19 @@ static void gauge(struct buf *b, const char *name, const char *help, uint64_t v)
     metrics_value(b, name, METRIC_GAUGE, help, (double)v);
 }
 
+static void tasks(struct buf *b, const struct tasking *t)
+{
+    size_t up, of;
+
+    if (t == NULL)
+        return;
+    metrics_rows(b, task_rows, ARRAY_LEN(task_rows), &t->counts);
+    task_links_count(t, &up, &of);
+    gauge(b, "segq_router_task_nodes", "Task nodes in the map", of);
+    gauge(b, "segq_router_task_nodes_up", "Task nodes reached", up);
+    gauge(b, "segq_router_task_requests", "Requests about tasks being answered", t->calls.n);
+}
+
 void router_metrics(void *router, struct buf *b)
 {
     const struct router *r = router;
@@ -164,6 +198,7 @@ void router_metrics(void *router, struct buf *b)
     limits(b, &r->gate);
     passes(b, r);
     polls(b, &r->replicas);
+    tasks(b, r->tasking);
     gauge(b, "segq_router_passes_ended", "Ended passes that are refused until they expire",
           r->revoked.n);
     seg_links_count(r->segs, &up, &of);

@@ -107,6 +107,15 @@ static void tickets(const struct http_req *q, struct api_req *out, struct slice 
     out->call = q->method == HTTP_GET ? API_EVENTS : API_BAD_METHOD;
 }
 
+/* "images/tasks", "ride/7/tasks/..." */
+static bool has_tasks(struct slice p)
+{
+    for (size_t i = 1; i + 6 <= p.n; i++)
+        if (memcmp(p.p + i, "/tasks", 6) == 0)
+            return true;
+    return false;
+}
+
 static void queues(const struct http_req *q, struct api_req *out, struct slice rest)
 {
     out->open = true;
@@ -119,7 +128,7 @@ static void queues(const struct http_req *q, struct api_req *out, struct slice r
     } else if (one_part(rest)) {
         out->arg = rest;
         only_read(q, out, API_QUEUE);
-    } else if (rest.n > 0) {
+    } else if (has_tasks(rest)) {
         out->arg = rest;
         out->call = API_TASKS;
         out->open = false;

@@ -39,7 +39,8 @@ static uint64_t lease_of(task_no no)
 static void copy(char *to, size_t cap, const void *p, size_t n)
 {
     cr_assert(n < cap);
-    memcpy(to, p, n);
+    if (n > 0)
+        memcpy(to, p, n);
     to[n] = '\0';
 }
 

@@ -18,7 +18,7 @@ bool task_link_is_up(const struct tasking *t, node_no node)
     return l != NULL && l->ch != NULL;
 }
 
-void task_links_count(const struct tasking *t, size_t *up, size_t *of)
+void tasking_links_count(const struct tasking *t, size_t *up, size_t *of)
 {
     uint64_t no, val;
 

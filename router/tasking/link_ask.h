@@ -20,6 +20,6 @@ struct task_link {
  * cannot be reached now. */
 SQ_CHECK bool task_link_ask(struct tasking *t, node_no node, struct ask *a);
 bool task_link_is_up(const struct tasking *t, node_no node);
-void task_links_count(const struct tasking *t, size_t *up, size_t *of);
+void tasking_links_count(const struct tasking *t, size_t *up, size_t *of);
 
 #endif

@@ -129,7 +129,7 @@ static bool send_frame(struct task_link *l, enum ask_kind kind)
     return true;
 }
 
-void task_links_send(struct tasking *t)
+void tasking_links_send(struct tasking *t)
 {
     uint64_t no, val;
 
@@ -344,7 +344,7 @@ static void drop_stale(struct tasking *t)
     }
 }
 
-void task_links_sync(struct tasking *t)
+void tasking_links_sync(struct tasking *t)
 {
     const struct msg_task_map *m = &t->pools.map;
     uint64_t no, val;
@@ -364,7 +364,7 @@ void task_links_sync(struct tasking *t)
             link_add(t, &m->nodes[i]);
 }
 
-void task_links_free(struct tasking *t)
+void tasking_links_free(struct tasking *t)
 {
     uint64_t no, val;
 

@@ -8,9 +8,9 @@
 #include "router/tasking/link_ask.h"
 
 /* Dials and drops as the map says. */
-void task_links_sync(struct tasking *t);
-void task_links_free(struct tasking *t);
+void tasking_links_sync(struct tasking *t);
+void tasking_links_free(struct tasking *t);
 /* At the end of a turn. */
-void task_links_send(struct tasking *t);
+void tasking_links_send(struct tasking *t);
 
 #endif

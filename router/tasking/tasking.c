@@ -66,13 +66,13 @@ void tasking_map(struct tasking *t, const char *manager, const struct msg_task_m
     t->counts.maps++;
     if (first)
         log_info("event=first_task_map epoch=%" PRIu64 " pools=%" PRIu32, m->epoch, m->n_pools);
-    task_links_sync(t);
+    tasking_links_sync(t);
     asks_retry(t);
 }
 
 static void on_turn_end(void *arg)
 {
-    task_links_send(arg);
+    tasking_links_send(arg);
 }
 
 static void on_tick(void *arg)
@@ -117,7 +117,7 @@ void tasking_free(struct tasking *t)
     if (t == NULL)
         return;
     ev_unhook(t->r->ev, on_turn_end, t);
-    task_links_free(t);
+    tasking_links_free(t);
     list_each (&t->calls, it)
         call_drop(container_of(it, struct task_call, in_all));
     if (t->timer != NULL)

@@ -539,7 +539,7 @@ static bool link_is_up(void)
 {
     size_t up, of;
 
-    task_links_count(w.r->tasking, &up, &of);
+    tasking_links_count(w.r->tasking, &up, &of);
     return up == 1;
 }
 

@@ -1,6 +1,7 @@
 /* test_mng_nodes.c: segment nodes register, report, fall silent, are forgotten. */
 #include "tests/lib/mngmade.h"
 
+#include "queuemng/chain/chain.h"
 #include "queuemng/chain/place.h"
 #include "queuemng/core/stats.h"
 #include "queuemng/nodes/directory.h"
@@ -103,9 +104,6 @@ Test(mng_nodes, a_silent_node_is_given_up_after_lost_after)
 {
     struct mseg *s = made_sealed(&w, a, 100, 10);
 
-    a->can_directory = true;
-    (void)directory_look(w.m);
-    cr_assert(a->member);
     made_node_down(&w, a, MADE_NOW);
     made_step(&w, MADE_NOW + w.m->opts.lost_after_ms - 1);
     nodes_tick(w.m);
@@ -113,7 +111,26 @@ Test(mng_nodes, a_silent_node_is_given_up_after_lost_after)
     made_step(&w, MADE_NOW + w.m->opts.lost_after_ms);
     nodes_tick(w.m);
     cr_assert(seg_is_lost(s) && a->given_up);
-    cr_assert_not(a->member, "and it leaves the directory");
+}
+
+Test(mng_nodes, one_that_is_given_up_leaves_the_directory_when_its_segments_are_elsewhere)
+{
+    struct mseg *s = made_sealed(&w, a, 100, 10);
+
+    a->can_directory = true;
+    (void)directory_look(w.m);
+    b->draining = true; /* no room for it */
+    made_node_down(&w, a, MADE_NOW);
+    made_step(&w, MADE_NOW + w.m->opts.lost_after_ms);
+    nodes_tick(w.m);
+    lane_plan(w.m, w.l);
+    nodes_tick(w.m);
+    cr_assert(a->given_up && a->member && s->node == a);
+    b->draining = false;
+    lane_plan(w.m, w.l);
+    cr_assert(a->member && s->node == b);
+    nodes_tick(w.m);
+    cr_assert_not(a->member);
 }
 
 Test(mng_nodes, a_drained_node_is_forgotten_when_its_passes_are_over)

@@ -307,6 +307,7 @@ void check_appended(struct sim *s, const struct proc *p, const struct append_req
     t->lane = g->lane;
     t->ord = ++l->next_ord;
     t->relaxed = g->relaxed;
+    t->rebuilt = g->node != p->idx; /* its segment was opened again: this node has not heard it */
     t->old_seg = q->old_seg;
     t->old_number = q->old_number;
     subject_given(s, t, q);

@@ -51,6 +51,7 @@ struct known_name {
 struct known_set { /* of one whole push, and the differences since */
     struct map names; /* seg_id -> struct known_name *, owned */
     struct map paces; /* of queue and lane -> struct told_pace *, owned */
+    bool lacks;       /* an absorbed name is not here, though the node has it */
     msec_t stamp_ms;  /* the node's clock */
     msec_t as_of_ms;  /* our clock: not later than that; INT64_MIN: not known */
 };

@@ -350,13 +350,31 @@ static void take_note(const struct proc *p, const struct sflow *x)
     revoked_add(longer ? &r->extended : &r->revoked, &row, least_s(p));
 }
 
+static usec_t stamp_of(const struct stream *st)
+{
+    return (st->now.stamp_ms & ((1ll << SKEW_SHIFT) - 1)) * 1000;
+}
+
+/* Of a name on its way the node of its heir has the say, too. */
+static usec_t heirs_stamp(const struct srouter *r, const struct flow *f)
+{
+    seg_id heir = replicas_heads_for(&r->known, f->node, &f->token);
+    struct route_owner o;
+    const struct stream *st;
+
+    if (heir == 0 || f->position == 0 || routes_owner(r->r, heir, &o) < 0 ||
+        (st = map_get_ptr(&r->known.streams, o.node)) == NULL)
+        return INT64_MAX;
+    return stamp_of(st);
+}
+
 /* Of a flow that was answered without its node. */
 static struct known check_answered(struct sim *s, const struct proc *p, const struct sflow *x)
 {
     const struct replicas *k = &p->router->known;
     const struct stream *st = map_get_ptr(&k->streams, x->f.node);
     const struct proc *node = node_proc(s, p->router, x->f.node);
-    struct known known = { .as_of = (st->now.stamp_ms & ((1ll << SKEW_SHIFT) - 1)) * 1000,
+    struct known known = { .as_of = ms_min(stamp_of(st), heirs_stamp(p->router, &x->f)),
                            .kept = stream_age_ms(st, sim_ms(s)) > k->fresh_ms };
 
     check_known(s, p, node, &x->req.token, &x->f, known.as_of, known.kept);

@@ -28,7 +28,8 @@ struct rflow { /* pooled: a poll allocates nothing */
     int64_t started_us;
     struct page_ask *page;   /* owned; NULL: not of a page */
     struct renewal *renewal; /* owned; NULL: it is none. Else it is in r->renewals */
-    struct listening *listening; /* ref; NULL: it is not the look of one */
+    bool looks;              /* for somebody who listens: no request */
+    struct listening *listening; /* ref: who; NULL: it is no look, or its client has gone */
     uint64_t listen_id, last_told; /* of a request to listen: gate_listener(), its Last-Event-ID */
     const char *pass; /* ref, during the answer's call only */
     uint16_t pass_len;

@@ -63,6 +63,20 @@ uint64_t replicas_marks(const struct replicas *r)
     return n;
 }
 
+msec_t replicas_oldest_ms(const struct replicas *r, msec_t now_ms)
+{
+    uint64_t node, val;
+    msec_t oldest = 0;
+
+    for (size_t i = 0; (i = map_next(&r->streams, i, &node, &val)) != 0;) {
+        msec_t age = stream_age_ms((const struct stream *)(uintptr_t)val, now_ms);
+
+        if (age != MSEC_NEVER)
+            oldest = ms_max(oldest, age);
+    }
+    return oldest;
+}
+
 static void word_of(struct stream *st, node_no node, const struct msg_stats *m, msec_t now_ms)
 {
     for (uint32_t i = 0; i < m->n_unreached; i++)

@@ -52,6 +52,8 @@ void replicas_fini(struct replicas *r);
 struct stream *replicas_stream(struct replicas *r, node_no node);
 /* Polls of which their nodes do not know yet. */
 uint64_t replicas_marks(const struct replicas *r);
+/* The age of what is known of the node whose last word is the oldest; 0: nothing is known. */
+msec_t replicas_oldest_ms(const struct replicas *r, msec_t now_ms);
 /* The map does not have the node any more. */
 void replicas_forget(struct replicas *r, node_no node);
 

@@ -46,8 +46,10 @@ static void forget_all(struct segtab *t)
 {
     list_each_of(&t->replica.names, struct said_name, node, s)
         said_free(&t->replica, s);
-    each_seg (t, g)
-        g->said.known = false, g->said.n_died = 0;
+    each_seg (t, g) {
+        g->said.known = false;
+        g->said.n_died = 0;
+    }
 }
 
 void replica_fini(struct segtab *t)

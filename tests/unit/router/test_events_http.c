@@ -202,10 +202,12 @@ Test(events, a_client_that_goes_is_forgotten_also_while_its_node_is_asked)
     w.hold = true;
     unsigned places = w.places;
     UNTIL(w.places > places);
+    uint64_t polls = w.r->poll_us.n;
     close(w.fd);
     UNTIL(w.r->listeners.all.n == 0);
     w.hold = false;
     UNTIL(w.r->flows.n == 0);
+    cr_expect_eq(w.r->poll_us.n, polls, "a look is no request");
     dial();
     w.hold = true;
     listen_with(7, "");

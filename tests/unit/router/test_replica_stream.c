@@ -352,6 +352,16 @@ Test(replica_stream, age_counts_from_the_stamp_and_not_from_the_arrival, .init =
     cr_expect(asks(BY_ASKING_STALE, 3, 5400), "it was 300 ms on its way");
 }
 
+Test(replica_stream, the_node_that_was_silent_longest_is_the_oldest, .init = begin, .fini = end)
+{
+    stream_up(replicas_stream(&all, NODE + 2), OURS);
+    cr_expect_eq(replicas_oldest_ms(&all, OURS + 5005), 0, "nobody has said anything");
+    fence();
+    cr_expect_eq(replicas_oldest_ms(&all, OURS + 5010), 22);
+    cr_assert_eq(APPLY(5300, STAMP(5300)), 0);
+    cr_expect_eq(replicas_oldest_ms(&all, OURS + 5310), 322, "the other node's");
+}
+
 Test(replica_stream, without_an_echo_nothing_is_fresh, .init = begin, .fini = end)
 {
     stream_up(st, OURS);

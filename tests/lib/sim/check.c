@@ -37,7 +37,6 @@
 #include <string.h>
 
 #define GIVEN_UP_US 1900000 /* just below the manager's own limit */
-#define WORD_US     2500000 /* a router may know so late that a manager reaches a node again */
 #define NOBODY      UINT32_MAX
 
 uint64_t check_hash(const char *p, size_t n)
@@ -521,7 +520,7 @@ static bool is_last_known(const struct sim *s, const struct sans *a, usec_t newe
                           msec_t slack_ms)
 {
     const struct proc *node = &s->proc[a->node];
-    usec_t heard = s->now < node->heard_anew + WORD_US ? node->was_heard : node->heard;
+    usec_t heard = s->now < node->heard_anew + SIM_WORD_US ? node->was_heard : node->heard;
 
     return a->kept && a->as_of <= newer_at &&
            (newer_at <= a->as_of + slack_ms * 1000 ||

@@ -475,7 +475,8 @@ void proc_msg(struct sim *s, struct proc *p, const struct conn *c, peer_no peer,
 
     if (p->kind == SIM_MNG) {
         if (s->now - other->heard > 1000000) {
-            other->was_heard = other->heard;
+            if (s->now >= other->heard_anew + SIM_WORD_US) /* else routers may go by that still */
+                other->was_heard = other->heard;
             other->heard_anew = s->now;
         }
         other->heard = s->now;

@@ -19,6 +19,7 @@ typedef int64_t usec_t; /* virtual time */
 #define SIM_WALL_MS 1800000000000 /* the wall clock when a run begins */
 #define SIM_NEVER_MS 100000000
 #define SIM_SUBJECT_LEN 16
+#define SIM_WORD_US 2500000 /* a router may know so late that a manager reaches a node again */
 #define OPENING_HEX  65 /* a SHA-256 in hexadecimal digits, and its end */
 #define SIM_LEASE_MS 2000
 #ifndef SIM_TRACE

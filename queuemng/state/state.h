@@ -112,6 +112,8 @@ struct mcredit { /* release/credit.h */
     uint64_t tick;      /* of the last order; 0: none since its node registered */
     uint64_t open;      /* numbers that are not known to be used, or to be never used */
     uint32_t from, end; /* of the present one */
+    uint32_t at;        /* of these, the first that is not known to be used */
+    uint32_t was_at, was_end; /* the same of the one before, until its node says that it is over */
     int64_t at_ms;      /* its releases, wall clock */
     msec_t since_ms, sent_ms;
     bool ended;         /* the last order called it back */

@@ -61,7 +61,7 @@ struct httpd_req {
     void *user;
     const char *lines; /* of the answer, the user's; NULL: none */
     char *ans; /* owned: answered before its turn came */
-    size_t ans_len, ans_cap;
+    uint32_t ans_len, ans_cap;
     bool answered, head, keep_alive, http10;
     bool at_hand; /* not queued */
     bool open; /* its answer comes in pieces: the head is out, and nothing follows it */

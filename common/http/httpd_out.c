@@ -265,15 +265,15 @@ static void answer_at_hand(struct httpd_req *r, size_t n)
 
 static void answer_later(struct httpd_req *r, const struct answer *a, size_t max)
 {
-    r->ans = malloc(max);
+    r->ans = max <= UINT32_MAX ? malloc(max) : NULL;
     if (r->ans == NULL) {
         cannot_answer(r);
         return;
     }
     r->answered = true;
-    r->ans_cap = max;
+    r->ans_cap = (uint32_t)max;
     r->conn->h->counts.out_now += max;
-    r->ans_len = compose(r->conn->h, a, r->ans);
+    r->ans_len = (uint32_t)compose(r->conn->h, a, r->ans);
     assert(r->ans_len <= r->ans_cap);
 }
 

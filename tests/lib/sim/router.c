@@ -163,10 +163,10 @@ static void answer(struct sim *s, const struct sreq *q, const struct flow *f, ui
 void srouter_free(struct sim *s, struct proc *p)
 {
     struct srouter *r = p->router;
-    struct list_node *it;
+    struct listen_ticket *l;
 
-    while ((it = list_first(&r->listeners.all)) != NULL) {
-        struct slistener *x = container_of(it, struct slistener, l.in_all);
+    while ((l = listeners_first(&r->listeners)) != NULL) {
+        struct slistener *x = container_of(l, struct slistener, l);
 
         answer(s, &x->req, NULL, 0, node_itself(s), NULL);
         listeners_remove(&r->listeners, &x->l);

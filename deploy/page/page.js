@@ -1,5 +1,5 @@
-/* page.js: the waiting page with scripts: segq.js and segq_events.js wait, this shows. What ends the
- * waiting is shown by the server: the form "enter" goes on, or says why not. */
+/* page.js: the waiting page with scripts: segq.js and segq_events.js wait, this shows. What ends
+ * the waiting is shown by the server: the form "enter" goes on, or says why not. */
 (function () {
   'use strict';
   const QUIET_MS = 30000; /* between two things that are read aloud */

@@ -5,8 +5,8 @@
  * interval that is told in the lane: then whoever polls as told, at whatever router, is
  * never told an older state than before, and a place never grows. Everything else is asked.
  *
- * A name on its way to another segment (fenced) does not change until it is there. So its row counts
- * as long as the node of that segment does not list it; and its row there, once it does.
+ * A name on its way to another segment (fenced) does not change until it is there. So its row
+ * counts as long as the node of that segment does not list it; and its row there, once it does.
  *
  * A node that cannot be asked (its link is down, or it did not answer in time): what it said last
  * answers, if it is younger than the shortest interval; and for `keep_ms`, as last known, if the

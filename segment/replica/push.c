@@ -86,10 +86,12 @@ static uint64_t ahead_of(const struct seg *g)
 
 static uint8_t flags_of(const struct seg *g)
 {
+    unsigned moves = seg_is_fenced(g) ? REPLICA_FENCED : 0;
+    bool has_places = ahead_of(g) != AHEAD_UNKNOWN;
+
     if (g->b.q.rebuilding)
         return REPLICA_ASK;
-    return (uint8_t)((g->early ? REPLICA_EARLY : ahead_of(g) == AHEAD_UNKNOWN ? REPLICA_NO_PLACE : 0) |
-                     (seg_is_fenced(g) ? REPLICA_FENCED : 0));
+    return (uint8_t)(moves | (g->early ? REPLICA_EARLY : has_places ? 0 : REPLICA_NO_PLACE));
 }
 
 /* What waits before the host's first; without places what far_position() says instead. */

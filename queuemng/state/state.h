@@ -138,6 +138,7 @@ struct mseg {
     bool absent;         /* its node does not have it: merged within the node, or lost */
     uint32_t was_waiting; /* people in it when it was lost: at most these come back */
     uint32_t mark_end;   /* its numbers below were released, left or timed out */
+    uint64_t moves_from; /* moves with a lower number were before it was opened again; 0: it was not */
     uint64_t unconfirmed; /* of pops that were given up since its last report */
     struct mcredit credit;
     seg_id want_next;

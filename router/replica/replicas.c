@@ -123,14 +123,15 @@ static enum replica_by by_age(const struct replicas *r, const struct stream *st,
     return age_ms > shortest_ms(n, now_ms) ? BY_ASKING_PACE : BY_REPLICA;
 }
 
-/* The same where the node cannot be asked: nobody may have been told of a newer state. */
+/* The same where the node cannot be asked: nobody may have been told of a newer state. A word from
+ * before that state says nothing of what came after. */
 static enum replica_by by_last_word(const struct replicas *r, const struct stream *st,
                                     const struct known_name *n, bool waits, msec_t now_ms)
 {
     bool placed = waits && (n->flags & REPLICA_FENCED) == 0;
     msec_t age_ms = stream_age_ms(st, now_ms);
     bool silent = st->unreached && now_ms < r->word_until_ms &&
-                  st->heard_ms <= st->now.as_of_ms + r->fresh_ms;
+                  st->word_ms >= st->now.as_of_ms && st->heard_ms <= st->now.as_of_ms + r->fresh_ms;
 
     if (age_ms > r->keep_ms || (age_ms > shortest_ms(n, now_ms) && !silent))
         return BY_ASKING_STALE;

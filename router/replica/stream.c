@@ -106,6 +106,7 @@ void stream_reached(struct stream *st)
 
 void stream_unreached(struct stream *st, msec_t silent_ms, msec_t now_ms)
 {
+    st->word_ms = now_ms;
     st->heard_ms = now_ms - silent_ms;
     st->unreached = true;
 }

@@ -123,11 +123,11 @@ bool srouter_wants(const struct srouter *r, const struct proc *to)
 
 struct known { /* what an answer tells: */
     usec_t as_of; /* the true moment of that state */
-    bool kept;    /* the node could not be asked: */
+    bool kept;    /* the node could not be asked */
     uint8_t node; /* process */
 };
 
-static struct known node_itself(const struct sim *s)
+static struct known of_now(const struct sim *s)
 {
     return (struct known) { .as_of = s->now };
 }
@@ -168,14 +168,14 @@ void srouter_free(struct sim *s, struct proc *p)
     while ((l = listeners_first(&r->listeners)) != NULL) {
         struct slistener *x = container_of(l, struct slistener, l);
 
-        answer(s, &x->req, NULL, 0, node_itself(s), NULL);
+        answer(s, &x->req, NULL, 0, of_now(s), NULL);
         listeners_remove(&r->listeners, &x->l);
         free(x);
     }
     listeners_fini(&r->listeners);
     for (uint32_t i = 0; i < r->n; i++)
         if (r->flow[i].used && r->flow[i].look == NULL)
-            answer(s, &r->flow[i].req, NULL, 0, node_itself(s), NULL);
+            answer(s, &r->flow[i].req, NULL, 0, of_now(s), NULL);
     for (unsigned i = 0; i < SIM_SEGS_MAX; i++)
         free(r->out[i]);
     routes_free(r->r);
@@ -368,17 +368,19 @@ static usec_t heirs_stamp(const struct srouter *r, const struct flow *f)
     return stamp_of(st);
 }
 
-/* Of a flow that was answered without its node. */
 static struct known check_answered(struct sim *s, const struct proc *p, const struct sflow *x)
 {
     const struct replicas *k = &p->router->known;
     const struct stream *st = map_get_ptr(&k->streams, x->f.node);
     const struct proc *node = node_proc(s, p->router, x->f.node);
-    struct known known = { .as_of = ms_min(stamp_of(st), heirs_stamp(p->router, &x->f)),
-                           .kept = stream_age_ms(st, sim_ms(s)) > k->fresh_ms };
+    struct known known = of_now(s);
 
-    check_known(s, p, node, &x->req.token, &x->f, known.as_of, known.kept);
     known.node = node != NULL ? node->idx : 0;
+    if (!x->f.known)
+        return known; /* its node has answered, if any */
+    known.as_of = ms_min(stamp_of(st), heirs_stamp(p->router, &x->f));
+    known.kept = stream_age_ms(st, sim_ms(s)) > k->fresh_ms;
+    check_known(s, p, node, &x->req.token, &x->f, known.as_of, known.kept);
     return known;
 }
 
@@ -458,7 +460,7 @@ static void go(struct sim *s, struct proc *p, uint32_t i)
             take_note(p, f);
         if (flow_saw_the_end(&f->f))
             replicas_over(&r->known, f->f.node, &f->f.token);
-        known = f->f.known ? check_answered(s, p, f) : node_itself(s);
+        known = check_answered(s, p, f);
         f->used = false;
         f->wake_gen = 0;
         if (!f->req.listens || !looked(s, p, f, known))
@@ -582,7 +584,7 @@ void srouter_event(struct sim *s, struct proc *p, const struct event *e)
         if (p->alive)
             on_request(s, p, e->data);
         else
-            answer(s, e->data, NULL, 0, node_itself(s), NULL);
+            answer(s, e->data, NULL, 0, of_now(s), NULL);
         return;
     }
     if (e->a < r->n && r->flow[e->a].used && r->flow[e->a].wake_gen == e->c) {

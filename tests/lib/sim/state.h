@@ -175,6 +175,7 @@ struct sseg { /* a segment that was ever opened */
     uint8_t node; /* process */
     bool relaxed;
     bool gone;          /* lost, and what it had absorbed was opened again */
+    usec_t rebuilt_at;  /* the last time; 0: it was never lost */
     bool by_order;      /* early, and not closed by the clock of its node, which is wrong */
     bool early, drawn;  /* who is in it draws lots; has drawn, durably, */
     bool drawn_there;   /* and its node has heard */
@@ -287,8 +288,8 @@ struct sans { /* and its answer */
     struct flow flow;
     uint64_t pass; /* hash */
     usec_t as_of;  /* what it tells was so then, or later */
-    bool kept;     /* the node could not be asked: */
-    uint8_t node;  /* this process */
+    bool kept;     /* the node could not be asked */
+    uint8_t node;  /* the process whose state it is; a manager's: nobody's */
 };
 
 struct trace {

@@ -2,6 +2,7 @@
 #include "tests/lib/mngmade.h"
 
 #include "queuemng/chain/chain.h"
+#include "queuemng/chain/move_state.h"
 #include "queuemng/chain/place.h"
 #include "queuemng/core/stats.h"
 #include "queuemng/nodes/directory.h"
@@ -161,6 +162,34 @@ Test(mng_nodes, a_change_of_the_directory_is_stored_and_told_to_all)
 }
 
 /* ---- routers hear which are not reached ----------------------------------------------------- */
+
+static void reports(const struct mseg *s, uint64_t move, bool rebuild)
+{
+    struct seg_status st = { .seg = s->id, .queue = w.q->id, .state = SEG_SEALED, .waiting = 10,
+                             .move = move, .rebuild = rebuild };
+
+    report_all(s->node, &st, 1);
+}
+
+Test(mng_nodes, what_is_left_of_a_move_is_not_the_segment_that_is_rebuilt)
+{
+    struct mseg *s = made_sealed(&w, a, 100, 10);
+    uint64_t move = move_next_id(w.m);
+
+    w.m->next_move++;
+    seg_lost(w.m, s);
+    lane_plan(w.m, w.l);
+    cr_assert(seg_is_rebuilding(s) && !seg_is_announced(s));
+    reports(s, move, false);
+    cr_assert(seg_is_rebuilding(s) && !seg_is_announced(s));
+    reports(s, 0, true);
+    cr_assert(seg_is_reported(s));
+    seg_set_phase(s, SEG_OPENING); /* as the next manager has it, but for the opening itself: */
+    seg_set_phase(s, SEG_STORED);
+    say_hello(s->node, 77, 0);
+    reports(s, move, false);
+    cr_assert(seg_is_lost(s), "its node does not have it");
+}
 
 static const struct msg_stats *said_of_nodes(msec_t now_ms)
 {

@@ -213,6 +213,15 @@ Test(replica_kept, then_only_if_the_manager_does_not_reach_it_either, .init = be
     cr_expect(asks(BY_ASKING_STALE, 3, 9800), "it lived on without us");
 }
 
+Test(replica_kept, a_word_from_before_the_state_does_not_count, .init = begin, .fini = end)
+{
+    node_is_killed();
+    word(4900, 4890);
+    cr_expect(asks(BY_ASKING_STALE, 3, 6000), "it was back since");
+    word(6010, 4890);
+    cr_expect(tells(BY_LAST_KNOWN, 3, 6010));
+}
+
 Test(replica_kept, an_older_manager_says_nothing, .init = begin, .fini = end)
 {
     struct msg_stats older = { .reach = false };

@@ -123,17 +123,19 @@ static enum replica_by by_age(const struct replicas *r, const struct stream *st,
     return age_ms > shortest_ms(n, now_ms) ? BY_ASKING_PACE : BY_REPLICA;
 }
 
-/* The same where the node cannot be asked: nobody may have been told of a newer state. A word from
- * before that state says nothing of what came after. */
+/* The same where the node cannot be asked: a state that is not fresh counts if nobody may have been
+ * told of a newer one, by the manager's word. One from before that state says nothing of what came
+ * after; nor do intervals: others may have been told a shorter one since. */
 static enum replica_by by_last_word(const struct replicas *r, const struct stream *st,
                                     const struct known_name *n, bool waits, msec_t now_ms)
 {
     bool placed = waits && (n->flags & REPLICA_FENCED) == 0;
-    msec_t age_ms = stream_age_ms(st, now_ms);
-    bool silent = st->unreached && now_ms < r->word_until_ms &&
-                  st->word_ms >= st->now.as_of_ms && st->heard_ms <= st->now.as_of_ms + r->fresh_ms;
+    msec_t age_ms = stream_age_ms(st, now_ms), as_of_ms = st->now.as_of_ms;
+    bool fresh = age_ms <= r->fresh_ms && age_ms <= shortest_ms(n, now_ms);
+    bool silent = st->unreached && now_ms < r->word_until_ms && st->word_ms >= as_of_ms &&
+                  st->heard_ms <= as_of_ms + r->fresh_ms;
 
-    if (age_ms > r->keep_ms || (age_ms > shortest_ms(n, now_ms) && !silent))
+    if (age_ms > r->keep_ms || (!fresh && !silent))
         return BY_ASKING_STALE;
     return placed ? BY_LAST_KNOWN : BY_NO_PLACE;
 }

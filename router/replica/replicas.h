@@ -9,10 +9,10 @@
  * counts as long as the node of that segment does not list it; and its row there, once it does.
  *
  * A node that cannot be asked (its link is down, or it did not answer in time): what it said last
- * answers, if it is younger than the shortest interval; and for `keep_ms`, as last known, if the
- * manager does not reach the node either, and has not heard it since: then nobody is told a newer
- * state, nor let in. So nobody who waits is put off because a node has died. A number that the node
- * had not given by then waits, too: it was given since, by its token; its place is not known.
+ * answers for `keep_ms`, as last known, if the manager does not reach the node either, and has not
+ * heard it since: then nobody is told a newer state, nor let in. So nobody who waits is put off
+ * because a node has died. A number that the node had not given by then waits, too: it was given
+ * since, by its token; its place is not known.
  *
  * Memory: owns a stream for each node; all together are bounded by REPLICA_BYTES. */
 #ifndef SEGQ_ROUTER_REPLICAS_H

@@ -433,6 +433,14 @@ static void note_return(const struct sim *s, struct ticket *t)
         t->returned = true;
 }
 
+/* Routers were told perhaps that it is not reached, and hear late that it is again. */
+void check_heard_anew(const struct sim *s, struct proc *node)
+{
+    if (s->now >= node->heard_anew + SIM_WORD_US)
+        node->was_heard = node->heard;
+    node->heard_anew = s->now;
+}
+
 /* When a manager heard it last, as far as routers can know. */
 static usec_t last_heard(const struct sim *s, const struct proc *node)
 {

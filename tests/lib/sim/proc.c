@@ -73,13 +73,21 @@ static struct segtab_opts segtab_opts(const struct sim *s, struct proc *p)
                                   .log_ctx = p };
 }
 
+/* Before it is over. */
+static void rest_ends(const struct sim *s, struct proc *p)
+{
+    p->stopped = proc_stopped_us(s, p);
+    p->rest_until = ms_min(p->rest_until, s->now);
+}
+
 static void make_segtab(struct sim *s, struct proc *p)
 {
     struct segtab_opts o = segtab_opts(s, p);
 
     p->segtab = segtab_new(&o);
     p->routers = 0;
-    p->dark_from = p->rest_until = 0;
+    p->dark_from = 0;
+    rest_ends(s, p);
     outbox_init(&p->box);
     tape_replay(p, p->segtab);
     if (segtab_replayed(p->segtab, clock_now(p)) < 0)
@@ -419,10 +427,7 @@ static void router_there(struct sim *s, struct proc *p, bool up)
         proc_stopped(p, p->dark_from, s->now + dark);
     } else if (!up && --p->routers == 0) {
         p->dark_from = s->now;
-        if (p->rest_until > s->now) { /* begins again when they are back */
-            p->stopped -= p->rest_until - s->now;
-            p->rest_until = s->now;
-        }
+        rest_ends(s, p); /* begins again when they are back */
     }
 }
 
@@ -435,6 +440,8 @@ void proc_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *oth
     sim_note(s, "up %lu<>%lu peer %lu", p->idx, other->idx, peer, 0, 0);
     if (p->kind == SIM_SEG && other->kind == SIM_ROUTER)
         router_there(s, p, true);
+    if (p->kind == SIM_MNG && other->kind == SIM_SEG)
+        check_heard_anew(s, &s->proc[other->idx]);
     if (p->kind == SIM_MNG)
         smng_up(s, p, peer, other);
     else if (p->kind == SIM_SEG)
@@ -474,11 +481,8 @@ void proc_msg(struct sim *s, struct proc *p, const struct conn *c, peer_no peer,
     struct proc *other = &s->proc[c->end[peer % 2]];
 
     if (p->kind == SIM_MNG) {
-        if (s->now - other->heard > 1000000) {
-            if (s->now >= other->heard_anew + SIM_WORD_US) /* else routers may go by that still */
-                other->was_heard = other->heard;
-            other->heard_anew = s->now;
-        }
+        if (s->now - other->heard > 1000000)
+            check_heard_anew(s, other);
         other->heard = s->now;
         smng_msg(s, p, peer, m);
     } else if (p->kind == SIM_SEG) {

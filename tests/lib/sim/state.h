@@ -102,7 +102,7 @@ struct proc {
     bool alive, used;
     uint32_t incarnation;
     usec_t heard;         /* a segment node: when a manager heard it last; */
-    usec_t was_heard, heard_anew; /* the same before it was silent for a second, and its end */
+    usec_t was_heard, heard_anew; /* the same before it was last taken for unreached, and its end */
     usec_t paused_until;
     usec_t stopped; /* sum of what its clock must not count as anybody's silence */
     unsigned routers;     /* a segment node: so many are linked; */

@@ -4,6 +4,7 @@
  *   I-R2  nobody who polls as told expires, whoever answered (I1)
  *   I4    nobody who polls as told is told a greater place, at whatever router
  *         but for places as last known (check.c: is_last_known)
+ *   I-R3  who polled has the idle time from the next poll, as told, on (seen.c)
  *   I-R4  when nothing moves, routers and nodes tell the same place (quiet.c) */
 #include "tests/lib/sim/faulty_day.h"
 

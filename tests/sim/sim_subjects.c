@@ -92,7 +92,7 @@ Test(subjects, nodes_are_killed_amid_moves)
 }
 
 /* 16011: a router took the manager's word for a state that was newer than the word.
- * 51551: ... and the interval that it knew for the shortest, when others were told a shorter one. */
+ * 51551: ... and for the shortest the interval that it knew; others were told a shorter one. */
 Test(subjects, links_break_and_nodes_stand_still)
 {
     storm((struct sim_faults){ .link_break = 40, .link_cut = 10, .pause = 15, .drain = 8 }, 0,

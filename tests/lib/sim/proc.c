@@ -12,6 +12,7 @@
 #include "tests/lib/sim/net.h"
 #include "tests/lib/sim/replace.h"
 #include "tests/lib/sim/router.h"
+#include "tests/lib/sim/seen.h"
 #include "tests/lib/sim/sessions.h"
 #include "tests/lib/sim/tape.h"
 
@@ -238,6 +239,8 @@ static void seg_step(struct sim *s, struct proc *p, struct segtab_in in)
     for (uint32_t i = 0; i < p->box.n; i++)
         if (p->box.v[i].m.type == MSG_SEG_POPPED)
             check_popped(s, &p->box.v[i].m.seg_popped, in.msg);
+    if (in.msg != NULL && in.msg->type == MSG_SEEN)
+        seen_taken(s, p, &in.msg->seen);
     if (t == TURN_KEPT) {
         turn_dies(s, p);
         return;

@@ -337,11 +337,10 @@ static char *ticket(char *w, const struct api_ticket *t)
     return w;
 }
 
-void api_location(struct api_ans *a, const char *token)
+char *api_location(char *w, const char *token)
 {
-    ADD(&a->headers, "Location: /v1/tickets/");
-    buf_append(&a->headers, token, TOKEN_TEXT_LEN);
-    ADD(&a->headers, "\r\n");
+    w = PUT(w, "Location: /v1/tickets/");
+    return PUT(text_put(w, token, TOKEN_TEXT_LEN), "\r\n");
 }
 
 void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool location)
@@ -362,8 +361,8 @@ void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool 
     if (t->queue->said[0] != '\0') /* seldom: a poll need not measure it */
         buf_str(b, t->queue->said);
     ADD(b, "}");
-    if (location)
-        api_location(a, t->token);
+    if (location && (w = (char *)buf_room(&a->headers, API_LOCATION_LEN)) != NULL)
+        a->headers.len += (size_t)(api_location(w, t->token) - w);
 }
 
 /* ---- the rest ---- */

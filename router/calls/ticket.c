@@ -6,6 +6,9 @@
 
 #include "router/state/answer.h"
 
+_Static_assert(WAITING_BODY_MAX <= HTTPD_BODY_MAX && WAITING_TOUCH <= HTTPD_BODY_TOUCH,
+               "any body can be written in place");
+
 struct rflow *ticket_call(struct router *r, struct httpd_req *req, struct slice text,
                           rflow_done done, const char *busy, struct token *t)
 {
@@ -66,13 +69,39 @@ bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *
     return true;
 }
 
-const struct waiting_text *ticket_pieces(struct router *r, const struct rflow *rf)
+bool ticket_say_waiting(struct httpd_req *req, int status, const struct waiting_text *x,
+                        const char *text, uint32_t number, uint64_t position,
+                        uint32_t poll_after_ms)
+{
+    char line[API_LOCATION_LEN], *body;
+    size_t n = status == 201 ? (size_t)(api_location(line, text) - line) : 0;
+
+    if (SQ_UNLIKELY(!waiting_text_tells(x, position)))
+        return false;
+    body = httpd_body(req, status, API_JSON, line, n);
+    if (SQ_UNLIKELY(body == NULL))
+        return false;
+    httpd_body_end(req, waiting_text_put(x, body, text, number, position, poll_after_ms));
+    return true;
+}
+
+bool ticket_told(struct router *r, struct rflow *rf)
 {
     const struct flow *f = &rf->flow;
+    bool joins = f->kind == FLOW_JOIN;
     const struct waiting_text *x;
 
-    if (f->result != FLOW_OK || f->admitted)
-        return NULL;
+    assert(joins || f->kind == FLOW_POLL);
+    if (rf->req == NULL || f->result != FLOW_OK || f->admitted)
+        return false;
     x = waiting_text_of(&r->waiting_texts, r->routes, f->token.seg);
-    return x != NULL && x->owner.seg == f->serving && waiting_text_tells(x, f->position) ? x : NULL;
+    if (x == NULL || x->owner.seg != f->serving)
+        return false;
+    if (joins)
+        token_write(&f->token, &r->keys.token, rf->text);
+    if (!ticket_say_waiting(rf->req, joins ? 201 : 200, x, rf->text, f->token.number, f->position,
+                            f->poll_after_ms))
+        return false;
+    rf->req = NULL;
+    return true;
 }

@@ -34,7 +34,7 @@ struct rflow { /* pooled: a poll allocates nothing */
     const char *pass; /* ref, during the answer's call only */
     uint16_t pass_len;
     int64_t pass_until_s; /* FLOW_SESSION: how long the pass is good that was shown */
-    char text[TOKEN_TEXT_LEN]; /* FLOW_POLL: the token as it came, for the answer */
+    char text[TOKEN_TEXT_LEN]; /* the token, for the answer; FLOW_POLL: as it came */
     uint8_t subject_len;
     char subject[SUBJECT_MAX_LEN];
 };

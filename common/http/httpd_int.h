@@ -105,7 +105,7 @@ struct conn {
 struct body_head { /* of answers of one status and type, in the second date_s */
     const char *type; /* ref, and compared as such */
     int64_t date_s;
-    size_t len, size_at; /* without the empty line; where the body's length is */
+    size_t len, size_at; /* size_at: of the body's length */
     char text[424];
 };
 

@@ -355,7 +355,8 @@ void httpd_answer(struct httpd_req *r, int status, const char *content_type,
 /* ---- a body in place ---- */
 
 /* The body's length is three digits, at size_at. */
-static void make_body_head(struct httpd *h, struct body_head *x, int status, const char *type)
+static __attribute__((noinline)) void make_body_head(struct httpd *h, struct body_head *x,
+                                                     int status, const char *type)
 {
     static const char size[] = "\r\nContent-Length: ";
     const struct answer a = { .status = status, .type = type, .type_len = strlen(type),
@@ -364,7 +365,7 @@ static void make_body_head(struct httpd *h, struct body_head *x, int status, con
     assert(a.type_len <= sizeof(x->text) - sizeof(h->common_head) - 128);
     x->type = type;
     x->date_s = h->date_s;
-    x->len = compose(h, &a, x->text) - 2;
+    x->len = compose(h, &a, x->text);
     assert(x->len < sizeof(x->text));
     x->text[x->len] = '\0';
     x->size_at = (size_t)(strstr(x->text, size) - x->text) + sizeof(size) - 1;
@@ -385,14 +386,15 @@ char *httpd_body(struct httpd_req *r, int status, const char *type, const char *
     look_at_date(h);
     if (SQ_UNLIKELY(x->type != type || x->date_s != h->date_s))
         make_body_head(h, x, status, type);
-    room = x->len + n + n_lines + 2 + HTTPD_BODY_MAX + HTTPD_BODY_TOUCH;
+    room = x->len + n + n_lines + HTTPD_BODY_MAX + HTTPD_BODY_TOUCH;
     if (SQ_UNLIKELY(room > HTTPD_HAND_ROOM) || (!now && (w = out_room(c, room)) == NULL))
         return NULL;
     h->in_place.out = w;
     h->in_place.size = w + x->size_at;
-    w = text_put(w, x->text, x->len);
-    w = text_put(w, headers, n);
-    w = PUT(text_put(w, r->lines, n_lines), "\r\n");
+    memcpy(w, x->text, x->len);
+    w += x->len;
+    if (n + n_lines > 0) /* before the empty line */
+        w = PUT(text_put(text_put(w - 2, headers, n), r->lines, n_lines), "\r\n");
     return h->in_place.body = w;
 }
 

@@ -337,17 +337,19 @@ static char *ticket(char *w, const struct api_ticket *t)
     return w;
 }
 
-char *api_location(char *w, const char *token)
+void api_location(char line[API_LOCATION_LEN], const char *token)
 {
-    w = PUT(w, "Location: /v1/tickets/");
-    return PUT(text_put(w, token, TOKEN_TEXT_LEN), "\r\n");
+    char *w = PUT(line, "Location: /v1/tickets/");
+
+    w = PUT(text_put(w, token, TOKEN_TEXT_LEN), "\r\n");
+    assert(w == line + API_LOCATION_LEN);
 }
 
 void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool location)
 {
     struct buf *b = &a->body;
     size_t room = TICKET_MAX + (t->admitted ? t->pass_len : 0);
-    char *w = (char *)buf_room(b, room);
+    char *w = (char *)buf_room(b, room), line[API_LOCATION_LEN];
 
     assert(!t->admitted || t->pass != NULL);
     a->status = status;
@@ -361,8 +363,10 @@ void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool 
     if (t->queue->said[0] != '\0') /* seldom: a poll need not measure it */
         buf_str(b, t->queue->said);
     ADD(b, "}");
-    if (location && (w = (char *)buf_room(&a->headers, API_LOCATION_LEN)) != NULL)
-        a->headers.len += (size_t)(api_location(w, t->token) - w);
+    if (location) {
+        api_location(line, t->token);
+        buf_append(&a->headers, line, sizeof(line));
+    }
 }
 
 /* ---- the rest ---- */

@@ -82,10 +82,9 @@ struct api_ticket {
     size_t pass_len;
     int64_t released_at_ms, pass_expires_s;
 };
+/* The line that says where the ticket can be polled. token: TOKEN_TEXT_LEN characters. */
 #define API_LOCATION_LEN (24 + TOKEN_TEXT_LEN)
-/* The line, at w, that says where the ticket can be polled; returns its end. token: TOKEN_TEXT_LEN
- * characters. */
-char *api_location(char *w, const char *token);
+void api_location(char line[API_LOCATION_LEN], const char *token);
 /* location: the answer to a join. */
 void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool location);
 /* Equal for two tickets that wait, if what is told of them differs in figures only. */

@@ -13,14 +13,18 @@ static bool known(struct router *r, struct httpd_req *req, const struct token *t
     const struct waiting_text *x = waiting_text_of(&r->waiting_texts, r->routes, t->seg);
     struct place_ans a;
     struct api_ticket b;
+    char *body;
 
     if (x == NULL || !replicas_place_now(&r->replicas, x->owner.node, x->owner.seg, t,
                                          ev_now(r->ev), &a))
         return false;
     r->counts.polls++;
     histo_add(&r->poll_us, 0);
-    if (ticket_say_waiting(req, 200, x, text, t->number, a.position, a.poll_after_ms))
+    body = waiting_text_tells(x, a.position) ? httpd_body(req, 200, API_JSON, "", 0) : NULL;
+    if (SQ_LIKELY(body != NULL)) {
+        httpd_body_end(req, waiting_text_put(x, body, text, t->number, a.position, a.poll_after_ms));
         return true;
+    }
     ticket_waiting(&b, &x->owner, t, &a);
     memcpy(b.token, text, TOKEN_TEXT_LEN);
     api_ticket(&r->ans, 200, &b, false);

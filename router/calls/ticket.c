@@ -69,39 +69,38 @@ bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *
     return true;
 }
 
-bool ticket_say_waiting(struct httpd_req *req, int status, const struct waiting_text *x,
-                        const char *text, uint32_t number, uint64_t position,
-                        uint32_t poll_after_ms)
+/* The pieces of its answer's body. NULL: api_ticket() has to say it. */
+static const struct waiting_text *pieces(struct router *r, const struct rflow *rf)
 {
-    char line[API_LOCATION_LEN], *body;
-    size_t n = status == 201 ? (size_t)(api_location(line, text) - line) : 0;
+    const struct flow *f = &rf->flow;
+    const struct waiting_text *x;
 
-    if (SQ_UNLIKELY(!waiting_text_tells(x, position)))
-        return false;
-    body = httpd_body(req, status, API_JSON, line, n);
-    if (SQ_UNLIKELY(body == NULL))
-        return false;
-    httpd_body_end(req, waiting_text_put(x, body, text, number, position, poll_after_ms));
-    return true;
+    if (rf->req == NULL || f->result != FLOW_OK || f->admitted)
+        return NULL;
+    x = waiting_text_of(&r->waiting_texts, r->routes, f->token.seg);
+    return x != NULL && x->owner.seg == f->serving && waiting_text_tells(x, f->position) ? x : NULL;
 }
 
 bool ticket_told(struct router *r, struct rflow *rf)
 {
+    const struct waiting_text *x = pieces(r, rf);
     const struct flow *f = &rf->flow;
-    bool joins = f->kind == FLOW_JOIN;
-    const struct waiting_text *x;
+    char line[API_LOCATION_LEN], *body;
 
-    assert(joins || f->kind == FLOW_POLL);
-    if (rf->req == NULL || f->result != FLOW_OK || f->admitted)
+    assert(f->kind == FLOW_JOIN || f->kind == FLOW_POLL);
+    if (x == NULL)
         return false;
-    x = waiting_text_of(&r->waiting_texts, r->routes, f->token.seg);
-    if (x == NULL || x->owner.seg != f->serving)
-        return false;
-    if (joins)
+    if (f->kind == FLOW_JOIN) {
         token_write(&f->token, &r->keys.token, rf->text);
-    if (!ticket_say_waiting(rf->req, joins ? 201 : 200, x, rf->text, f->token.number, f->position,
-                            f->poll_after_ms))
+        api_location(line, rf->text);
+        body = httpd_body(rf->req, 201, API_JSON, line, sizeof(line));
+    } else {
+        body = httpd_body(rf->req, 200, API_JSON, "", 0);
+    }
+    if (SQ_UNLIKELY(body == NULL))
         return false;
+    httpd_body_end(rf->req, waiting_text_put(x, body, rf->text, f->token.number, f->position,
+                                             f->poll_after_ms));
     rf->req = NULL;
     return true;
 }

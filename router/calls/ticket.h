@@ -16,13 +16,8 @@ void ticket_waiting(struct api_ticket *t, const struct route_owner *o, const str
  * of t are borrowed from the map and from rf. */
 SQ_CHECK bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *t);
 
-/* Answers that a ticket waits, in place. False: api_ticket() has to say it. status: 201 to the join
- * that made it, else 200; text: the token's. */
-SQ_CHECK bool ticket_say_waiting(struct httpd_req *req, int status, const struct waiting_text *x,
-                                 const char *text, uint32_t number, uint64_t position,
-                                 uint32_t poll_after_ms);
-/* The same for a poll or a join that has ended: if it found a ticket that waits. rf has no request
- * then any more. */
+/* Answers the poll or join of rf, which has ended, in place: if it found a ticket that waits, with
+ * nothing special about it. rf has no request then any more. */
 SQ_CHECK bool ticket_told(struct router *r, struct rflow *rf);
 
 #endif

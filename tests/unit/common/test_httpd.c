@@ -129,6 +129,27 @@ Test(httpd, an_answer_that_is_all_that_is_under_way_leaves_at_once)
     stop();
 }
 
+Test(httpd, an_answer_at_once_keeps_what_has_come_of_the_next_request)
+{
+    start((struct httpd_opts) { 0 });
+    int fd = dial();
+    say(fd, GET("/later") "GET /ne");
+    UNTIL(w.n_held == 1);
+    settle();
+    httpd_answer(w.held[0], 200, "t/p", "", "first", 5);
+    UNTIL(has(fd, &g, "first"));
+    say(fd, "xt HTTP/1.1\r\n" H "\r\n");
+    UNTIL(has(fd, &g, "[/next|]"));
+    say(fd, GET("/later"));
+    UNTIL(w.n_held == 2);
+    shutdown(fd, SHUT_WR);
+    settle();
+    httpd_answer(w.held[1], 200, "t/p", "", "last", 4);
+    UNTIL(has(fd, &g, "last") && ended(fd, &g));
+    close(fd);
+    stop();
+}
+
 Test(httpd, a_body_in_place_is_of_plain_answers_only)
 {
     start((struct httpd_opts) { 0 });

@@ -73,8 +73,8 @@ static inline unsigned http_controls(const char *p)
     return chars16_mask((chars16)(c < 0x20) | (chars16)(c == 0x7f));
 }
 
-/* A bit for each of the sixteen at p that is one of ' '..'~', neither a control character nor outside
- * ASCII. One more is then above ' ', as a signed number. */
+/* A bit for each of the sixteen at p that is one of ' '..'~': no control character, and ASCII. One
+ * more is then above ' ', as a signed number. */
 static inline unsigned http_plain(const char *p)
 {
     typedef int8_t signed16 __attribute__((vector_size(16)));

@@ -1,6 +1,7 @@
 /* httpd_out.c: answers: composed by hand into the connection's output, one write a turn; one that
- * is all that is under way is written at once. An answer whose turn has not come is kept with its request
- * until those before it are out (the order of answers is the order of requests: RFC 9112 9.3.2). */
+ * is all that is under way is written at once. An answer whose turn has not come is kept with its
+ * request until those before it are out (the order of answers is the order of requests: RFC 9112
+ * 9.3.2). */
 #include "common/http/httpd_out.h"
 
 #include <assert.h>
@@ -246,8 +247,9 @@ static inline bool is_alone(const struct httpd_req *r)
     const struct conn *c = r->conn;
     const struct busy *b = c->busy;
 
-    return r->at_hand || (!c->dirty && c->end == END_NOT && !c->no_more && !c->eof &&
-                          b->first == r && b->last == r && b->in_len == 0 && b->out_len == b->out_at);
+    return r->at_hand ||
+           (!c->dirty && c->end == END_NOT && !c->no_more && !c->eof && b->first == r &&
+            b->last == r && b->in_len == 0 && b->out_len == b->out_at);
 }
 
 /* It is in hand_out, and r is alone. What does not go out at once waits like any other output. */
@@ -371,7 +373,8 @@ static __attribute__((noinline)) void make_body_head(struct httpd *h, struct bod
     x->size_at = (size_t)(strstr(x->text, size) - x->text) + sizeof(size) - 1;
 }
 
-char *httpd_body(struct httpd_req *r, int status, const char *type, const char *headers, size_t n)
+char *httpd_body(struct httpd_req *r, int status, const char *type, const char *headers,
+                 size_t n)
 {
     struct conn *c = r->conn;
     struct httpd *h = c->h;

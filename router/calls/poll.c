@@ -22,7 +22,8 @@ static bool known(struct router *r, struct httpd_req *req, const struct token *t
     histo_add(&r->poll_us, 0);
     body = waiting_text_tells(x, a.position) ? httpd_body(req, 200, API_JSON, "", 0) : NULL;
     if (SQ_LIKELY(body != NULL)) {
-        httpd_body_end(req, waiting_text_put(x, body, text, t->number, a.position, a.poll_after_ms));
+        httpd_body_end(req, waiting_text_put(x, body, text, t->number, a.position,
+                                             a.poll_after_ms));
         return true;
     }
     ticket_waiting(&b, &x->owner, t, &a);

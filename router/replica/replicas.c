@@ -237,7 +237,8 @@ seg_id replicas_heads_for(const struct replicas *r, node_no node, const struct t
     return n != NULL ? n->host : 0;
 }
 
-/* Both nodes have said of a moment that is not long ago that nothing of it had changed. */
+/* Both nodes have said of a moment that is not long ago that nothing of it had changed: the heir's
+ * has the heir (one that has lost it knows of no commit), and does not list the name. */
 static enum replica_by find_fenced(const struct replicas *r, const struct stream *st,
                                    const struct stream *heirs, const struct known_name *n,
                                    uint32_t number, msec_t now_ms, uint32_t *rank)
@@ -259,9 +260,9 @@ bool replicas_place_moving(struct replicas *r, node_no *node, seg_id heir, node_
     if (n == NULL || n->host != heir || to == NULL || to == st)
         return false;
     there = stream_name(to, t->seg);
-    if (there == NULL)
+    if (there == NULL && stream_name(to, heir) != NULL)
         by = find_fenced(r, st, to, n, t->number, now_ms, &rank);
-    else if (there->host == heir && (there->flags & REPLICA_FENCED) == 0)
+    else if (there != NULL && there->host == heir && (there->flags & REPLICA_FENCED) == 0)
         by = find(r, to, there, t->number, true, now_ms, &rank);
     if (by != BY_REPLICA)
         return false;

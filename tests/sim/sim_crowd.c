@@ -234,7 +234,9 @@ Test(crowd, amid_moves)
     amid_moves((struct sim_faults){ .drain = 20, .slow_link = 30, .seg_lose = 6 });
 }
 
-/* 7041: a node had the source of a move whose target was lost, and was given it to rebuild. */
+/* 7041: a node had the source of a move whose target was lost, and was given it to rebuild.
+ * 62318: a router took the source for what waits, since the node that had lost the target did not
+ * list it. */
 Test(crowd, amid_everything)
 {
     struct sim_faults f = { .drain = 20, .slow_link = 20, .seg_lose = 6, .seg_kill = 8,
@@ -242,4 +244,5 @@ Test(crowd, amid_everything)
 
     amid_moves(f);
     one_amid_moves(&f, 7041);
+    one_amid_moves(&f, 62318);
 }

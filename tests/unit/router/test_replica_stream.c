@@ -282,14 +282,17 @@ static int apply_heirs(struct msg_replica m, msec_t node_ms)
 
 static void fence(void)
 {
+    struct replica_row own = row;
+
     said();
+    own.name = own.host = HEIR;
     row.flags = REPLICA_FENCED;
     row.host = HEIR;
     cr_assert_eq(APPLY(5010, STAMP(5010), .n = 1, .v = &row), 0);
     heirs = replicas_stream(&all, NODE + 1);
     stream_up(heirs, OURS + 4990);
-    cr_assert_eq(APPLY_HEIRS(5005, STAMP(5000), .flags = REPLICA_WHOLE | REPLICA_END, .n_pace = 1,
-                             .pace = &pace), 0);
+    cr_assert_eq(APPLY_HEIRS(5005, STAMP(5000), .flags = REPLICA_WHOLE | REPLICA_END, .n = 1,
+                             .v = &own, .n_pace = 1, .pace = &pace), 0);
 }
 
 /* The node that told it; 0: it is asked. */
@@ -319,6 +322,15 @@ Test(replica_moving, a_fenced_name_counts_while_its_heirs_node_does_not_list_it,
     cr_expect_eq(moving(NODE + 1, 5300), NODE);
     cr_expect_eq(moving(NODE, 5300), 0, "the map knows it elsewhere");
     cr_expect_eq(moving(NODE + 2, 5300), 0);
+}
+
+Test(replica_moving, a_node_that_has_lost_the_heir_knows_of_no_commit, .init = begin, .fini = end)
+{
+    seg_id heir = HEIR;
+
+    fence();
+    cr_assert_eq(APPLY_HEIRS(5010, STAMP(5010), .n_gone = 1, .gone = &heir), 0);
+    cr_expect_eq(moving(NODE + 1, 5010), 0);
 }
 
 Test(replica_moving, the_row_of_the_new_host_wins, .init = begin, .fini = end)

@@ -88,12 +88,13 @@ static inline char *text_i64(char *p, int64_t v)
     return text_u64(p, v < 0 ? 0 - (uint64_t)v : (uint64_t)v);
 }
 
-/* Writes the last `width` digits of v, with leading zeroes, and returns their end. */
+/* Writes the last `width` digits of v < 10^8, at most eight, and returns their end. */
 static inline char *text_padded(char *p, unsigned width, uint32_t v)
 {
-    for (unsigned i = width; i-- > 0; v /= 10)
-        p[i] = (char)('0' + v % 10);
-    return p + width;
+    char digits[8];
+
+    decimal_store(digits, decimal_eight(v));
+    return text_put(p, digits + 8 - width, width);
 }
 
 /* Seconds with three decimals, of a number of thousandths; touches DECIMAL_ROOM bytes, and 4. */

@@ -143,14 +143,14 @@ enum known_field {
 };
 
 /* Each has a place of its own, by length and first letter (the compiler warns of two). */
-#define PLACE(n, c) (((n) + 6u * ((unsigned)(c) & 31)) & 31)
+#define PLACE(n, c) (((n) + 5u * ((unsigned)(c) & 31)) & 63)
 #define KNOWN(field, text, c) [PLACE(sizeof(text) - 1, c)] = { text, sizeof(text) - 1, field }
 
 static const struct known {
     char name[30]; /* in small letters; with the rest 32 bytes, which a shift finds */
     uint8_t n;
     uint8_t field; /* 0: nothing is here */
-} known[32] = {
+} known[64] = {
     KNOWN(HOST, "host", 'h'),
     KNOWN(COOKIE, "cookie", 'c'),
     KNOWN(EXPECT, "expect", 'e'),
@@ -252,21 +252,43 @@ static int judge(struct http_req *r, const struct head *h)
     return 1;
 }
 
-/* The usual line, from p to its CR: a short name, a value of plain characters. False: who knows. */
-static inline bool plain_line(struct http_req *r, struct head *h, char *p, char *cr)
+/* The first character at p that is not plain, 32 at once. Behind `end`: there is none. */
+static inline char *first_not_plain(char *p, const char *end)
 {
+    for (; p < end; p += 32) {
+        unsigned odd = ~(http_plain(p) | http_plain(p + 16) << 16);
+
+        if (odd != 0)
+            return p + __builtin_ctz(odd);
+    }
+    return p;
+}
+
+static inline bool is_line_end(const struct http_cur *c, const char *p)
+{
+    return c->end - p >= 2 && memcmp(p, "\r\n", 2) == 0;
+}
+
+/* Takes the usual line: a short name, a value of plain characters. False: who knows. */
+static inline bool plain_line(struct http_cur *c, struct http_req *r, struct head *h)
+{
+    char *p = c->p, *cr;
     unsigned n = http_first_not(p, &http_token);
     enum known_field is;
     struct slice v;
 
-    if (n == 16)
-        n += http_first_not(p + 16, &http_token);
+    if (n == 16 && (n += http_first_not(p + 16, &http_token)) == HTTP_SLACK)
+        return false;
     if (n == 0 || p[n] != ':')
         return false;
+    v.p = p + n + 1;
+    cr = first_not_plain(v.p, c->end);
+    if (!is_line_end(c, cr))
+        return false;
+    c->p = cr + 2;
     is = which(p, n);
     if (is == 0)
         return true;
-    v.p = p + n + 1;
     while (*v.p == ' ')
         v.p++;
     while (cr > v.p && cr[-1] == ' ')
@@ -276,37 +298,19 @@ static inline bool plain_line(struct http_req *r, struct head *h, char *p, char 
     return true;
 }
 
-/* The first character at p that is not plain, 32 at once. Behind `end`: there is none. */
-static inline char *first_not_plain(char *p, const char *end)
-{
-    for (; p < end; p += 32) {
-        unsigned odd = http_not_plain(p) | http_not_plain(p + 16) << 16;
-
-        if (odd != 0)
-            return p + __builtin_ctz(odd);
-    }
-    return p;
-}
-
 /* Takes usual lines, at most `max`, and leaves the cursor at the first one that is unusual, or not
  * whole: http_field() decides. Returns how many; *end: they were the last ones, and the empty line
  * is taken, too. */
 static unsigned plain_lines(struct http_cur *c, struct http_req *r, struct head *h, unsigned max,
                             bool *end)
 {
-    *end = false;
-    for (unsigned n = 0;; n++) {
-        char *line = c->p, *cr = first_not_plain(line, c->end);
+    unsigned n = 0;
 
-        if (c->end - cr < 2 || memcmp(cr, "\r\n", 2) != 0)
-            return n;
-        *end = cr == line;
-        if (!*end && (n == max || !plain_line(r, h, line, cr)))
-            return n;
-        c->p = cr + 2;
-        if (*end)
-            return n;
-    }
+    while (n < max && plain_line(c, r, h))
+        n++;
+    *end = is_line_end(c, c->p);
+    c->p += *end ? 2 : 0;
+    return n;
 }
 
 static int fields(struct http_state *st, struct http_cur *c, struct http_req *r,

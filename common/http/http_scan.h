@@ -73,13 +73,13 @@ static inline unsigned http_controls(const char *p)
     return chars16_mask((chars16)(c < 0x20) | (chars16)(c == 0x7f));
 }
 
-/* A bit for each of the sixteen at p that is not in ' '..'~', which is a control character or not
- * ASCII. One more is then below '!', as a signed number. */
-static inline unsigned http_not_plain(const char *p)
+/* A bit for each of the sixteen at p that is one of ' '..'~': no control character, and ASCII. One
+ * more is then above ' ', as a signed number. */
+static inline unsigned http_plain(const char *p)
 {
     typedef int8_t signed16 __attribute__((vector_size(16)));
 
-    return chars16_mask((chars16)((signed16)(chars16_at(p) + 1) < '!'));
+    return chars16_mask((chars16)((signed16)(chars16_at(p) + 1) > ' '));
 }
 
 /* First byte in p..end that is a control character other than TAB (or end). */

@@ -17,6 +17,7 @@
 #include "common/http/httpd_conn.h"
 #include "common/http/httpd_in.h"
 #include "common/http/httpd_out.h"
+#include "common/http/httpd_wait.h"
 #include "common/net/net.h"
 
 #define LOG_MODULE "httpd"
@@ -240,7 +241,7 @@ static int start(struct httpd *h, const char *addr, struct err *e)
     net_defer_accept(h->listen_fd);
     net_local_text(h->listen_fd, h->addr);
     h->scratch = malloc(HTTPD_SCRATCH + HTTP_SLACK);
-    h->hand_out = malloc(HTTPD_OUT_BLOCK);
+    h->hand_out = malloc(HTTPD_HAND_ROOM);
     h->timer = ev_timer_new(h->ev, on_timer, h);
     h->listener = ev_io_new(h->ev, h->listen_fd, on_acceptable, h);
     if (h->scratch == NULL || h->hand_out == NULL || h->timer == NULL || h->listener == NULL ||

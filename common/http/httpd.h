@@ -1,8 +1,7 @@
 /* httpd.h: the HTTP server around http.c (public port, admin port): raw events, keep-alive,
  * pipelining, limits, deadlines. Shell. Answers may come later and in any order; they leave in the
- * order of the requests, all of a turn's answers for a connection in one write. Where a connection
- * has no other request under way, and this one is answered during its call, the answer leaves
- * at once.
+ * order of the requests. Where a connection has no other request under way, the answer leaves at
+ * once; else all of a turn's answers for it in one write.
  *
  * Answers may also stay open, and be sent in pieces (httpd_open()).
  *
@@ -73,11 +72,13 @@ uint64_t httpd_tag(const struct httpd_req *req); /* its connection's; 0 without 
 void httpd_answer(struct httpd_req *req, int status, const char *content_type,
                   const char *headers, const char *body, size_t body_len);
 
-/* The same bytes as of httpd_answer(req, 200, type, "", ...), but the caller writes the body, of
- * 100 to HTTPD_BODY_MAX bytes, to where it leaves from; what it writes to the HTTPD_BODY_TOUCH
- * bytes behind is nothing. NULL: httpd_answer() has to do it. type: a literal. end: behind the
- * body's last byte. No other answer may come between the two. */
-char *httpd_body(struct httpd_req *req, const char *type);
+/* The same bytes as of httpd_answer(req, status, type, headers, ...), but the caller writes the
+ * body, of 100 to HTTPD_BODY_MAX bytes, to where it leaves from; what it writes to the
+ * HTTPD_BODY_TOUCH bytes behind is nothing. NULL: httpd_answer() has to do it. status: 200 or 201.
+ * type: a literal. headers: n bytes, without Cache-Control. end: behind the body's last byte. No
+ * other answer may come between the two. */
+char *httpd_body(struct httpd_req *req, int status, const char *type, const char *headers,
+                 size_t n);
 void httpd_body_end(struct httpd_req *req, const char *end);
 #define HTTPD_BODY_MAX   600
 #define HTTPD_BODY_TOUCH 64

@@ -19,6 +19,7 @@
 #include "common/http/httpd_busy.h"
 #include "common/http/httpd_in.h"
 #include "common/http/httpd_out.h"
+#include "common/http/httpd_wait.h"
 
 #define LOG_MODULE "httpd"
 
@@ -28,42 +29,6 @@ static const char *const end_names[END_NREASONS] = {
     [END_BODY] = "body deadline", [END_SLOW_READER] = "slow reader",
     [END_PEER] = "peer",          [END_ERROR] = "error",
 };
-
-void httpd_arm(struct httpd *h, msec_t when)
-{
-    if (when < h->timer_at) {
-        h->timer_at = when;
-        ev_timer_at(h->timer, when);
-    }
-}
-
-/* ---- deadlines ---- */
-
-static struct list *wait_list(struct conn *c)
-{
-    return c->wait == WAIT_US ? &c->h->waiting_us : &c->h->wait[c->wait];
-}
-
-/* fresh: the deadline begins anew even if it waits for the same as before. */
-static void wait_for(struct conn *c, enum conn_wait w, bool fresh)
-{
-    struct httpd *h = c->h;
-
-    if (list_linked(&c->in_wait)) {
-        if (c->wait == w && !fresh) {
-            if (w != WAIT_US)
-                httpd_arm(h, c->deadline);
-            return;
-        }
-        list_remove(wait_list(c), &c->in_wait);
-    }
-    c->wait = (uint8_t)w;
-    list_push_back(wait_list(c), &c->in_wait);
-    if (w == WAIT_US)
-        return;
-    c->deadline = ev_now(h->ev) + h->wait_ms[w];
-    httpd_arm(h, c->deadline);
-}
 
 /* ---- events ---- */
 
@@ -79,8 +44,8 @@ static void on_event(void *arg, unsigned what)
         return;
     if (c->lingering)
         conn_linger_read(c);
-    else if (conn_read(c))
-        wait_for(c, WAIT_IDLE, true);
+    else
+        conn_read(c);
 }
 
 static void too_late(struct conn *c, enum conn_end why, uint64_t *counter)
@@ -140,7 +105,7 @@ static void finish(struct conn *c)
 
     assert(c->no_more || c->eof);
     if (c->lingering) {
-        wait_for(c, WAIT_LINGER, false);
+        conn_wait(c, WAIT_LINGER, false);
         return;
     }
     if (b == NULL || !b->unread || c->eof) {
@@ -149,7 +114,7 @@ static void finish(struct conn *c)
     }
     shutdown(c->io.fd, SHUT_WR);
     c->lingering = true;
-    wait_for(c, WAIT_LINGER, true);
+    conn_wait(c, WAIT_LINGER, true);
 }
 
 static void next_wait(struct conn *c)
@@ -161,18 +126,18 @@ static void next_wait(struct conn *c)
         b->n_reqs < c->h->opts.max_pipelined)
         want_again(c);
     if (out_pending(c)) {
-        wait_for(c, WAIT_WRITE, b->progress);
+        conn_wait(c, WAIT_WRITE, b->progress);
     } else if (b != NULL && (b->n_reqs > 0 || b->stalled)) {
-        wait_for(c, WAIT_US, false);
+        conn_wait(c, WAIT_US, false);
     } else if (c->no_more || c->eof) {
         finish(c);
     } else if (b != NULL && b->in_len > 0) {
-        wait_for(c, b->st.head_len != 0 ? WAIT_BODY : WAIT_HEAD, fresh);
+        conn_wait(c, b->st.head_len != 0 ? WAIT_BODY : WAIT_HEAD, fresh);
     } else if (c->h->draining) {
         c->end = END_DONE;
     } else {
         busy_give(c);
-        wait_for(c, c->used ? WAIT_IDLE : WAIT_HEAD, fresh);
+        conn_wait(c, c->used ? WAIT_IDLE : WAIT_HEAD, fresh);
     }
     if (c->busy != NULL)
         c->busy->fresh = c->busy->progress = false;
@@ -220,10 +185,9 @@ struct conn *conn_new(struct httpd *h, int fd, uint64_t tag)
     ev_io_init(&c->io, h->ev, fd, on_event, c);
     h->counts.accepted++;
     h->counts.conns_now++;
-    wait_for(c, WAIT_HEAD, true);
+    conn_wait(c, WAIT_HEAD, true);
     conn_dirty(c);
-    if (conn_read(c))
-        wait_for(c, WAIT_IDLE, true);
+    conn_read(c);
     return c;
 }
 
@@ -270,8 +234,7 @@ void conn_free(struct conn *c)
     }
     ev_io_end(&c->io);
     close(c->io.fd);
-    if (list_linked(&c->in_wait))
-        list_remove(wait_list(c), &c->in_wait);
+    conn_wait_end(c);
     busy_give(c);
     if (h->calls.on_conn_end != NULL)
         h->calls.on_conn_end(h->ctx, c->tag);

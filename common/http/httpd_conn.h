@@ -10,6 +10,5 @@ struct conn *conn_new(struct httpd *h, int fd, uint64_t tag);
 SQ_CHECK bool conn_settle(struct conn *c);
 void conn_free(struct conn *c);
 void conn_overdue(struct conn *c); /* its deadline has passed */
-void httpd_arm(struct httpd *h, msec_t when); /* the timer of the deadlines goes by then */
 
 #endif

@@ -107,48 +107,47 @@ static void take(struct conn *c, char *p, size_t n, struct http_req *q, int64_t 
     keep_rest(c, p, n);
 }
 
-/* True: it was answered, and that is written. */
-static bool take_at_hand(struct conn *c, const struct http_req *q)
+static void take_at_hand(struct conn *c, const struct http_req *q)
 {
     struct httpd *h = c->h;
     struct httpd_req *r = req_at_hand(c);
 
     if (r == NULL) {
         conn_end(c, END_ERROR);
-        return false;
+        return;
     }
     c->used = true;
     r->head = q->method == HTTP_HEAD;
     h->counts.requests++;
     h->calls.on_request(h->ctx, r, q);
     if (h->hand == r && r->answered)
-        return c->end == END_NOT && c->busy == NULL;
+        return;
     conn_dirty(c);
     if (h->hand == r && !req_keep(r)) {
         h->counts.aborted++;
         h->calls.on_gone(h->ctx, r, r->user);
         conn_end(c, END_ERROR);
     }
-    return false;
 }
 
 /* The first bytes of a connection that is not busy. */
-static bool take_first(struct conn *c, char *p, size_t n)
+static void take_first(struct conn *c, char *p, size_t n)
 {
     struct http_state st = { .max_body = c->h->opts.max_body };
     struct http_req q;
     int64_t used = http_parse(&st, &q, p, n);
 
-    if (SQ_LIKELY(used == (int64_t)n && q.keep_alive && q.minor == 1 && !c->h->draining))
-        return take_at_hand(c, &q);
+    if (SQ_LIKELY(used == (int64_t)n && q.keep_alive && q.minor == 1 && !c->h->draining)) {
+        take_at_hand(c, &q);
+        return;
+    }
     conn_dirty(c);
     if (busy_take(c) == NULL) {
         conn_end(c, END_ERROR);
-        return false;
+        return;
     }
     c->busy->st = st;
     take(c, p, n, &q, used);
-    return false;
 }
 
 static void take_more(struct conn *c, char *p, size_t n)
@@ -200,7 +199,7 @@ void conn_linger_read(struct conn *c)
         conn_end(c, END_DONE);
 }
 
-bool conn_read(struct conn *c)
+void conn_read(struct conn *c)
 {
     struct httpd *h = c->h;
     struct busy *b = c->busy;
@@ -212,7 +211,7 @@ bool conn_read(struct conn *c)
     if (own) {
         if (!in_room(c, HTTPD_IN_START)) {
             conn_end(c, END_ERROR);
-            return false;
+            return;
         }
         p = b->in + b->in_len;
         room = b->in_cap - b->in_len;
@@ -221,16 +220,15 @@ bool conn_read(struct conn *c)
     h->counts.reads++;
     if (n <= 0) {
         on_read_end(c, n);
-        return false;
+        return;
     }
     h->counts.bytes_in += (uint64_t)n;
-    if (b == NULL)
-        return take_first(c, p, (size_t)n);
-    if (own) {
+    if (b == NULL) {
+        take_first(c, p, (size_t)n);
+    } else if (own) {
         b->in_len += (size_t)n;
         take_more(c, b->in, b->in_len);
     } else {
         take_more(c, p, (size_t)n);
     }
-    return false;
 }

@@ -4,8 +4,7 @@
 
 #include "common/http/httpd_int.h"
 
-/* True: what came was one request, and it is answered: the connection is idle. */
-SQ_CHECK bool conn_read(struct conn *c);
+void conn_read(struct conn *c);
 void conn_go_on(struct conn *c);       /* with input that a limit has left */
 void conn_linger_read(struct conn *c); /* what still comes is thrown away */
 

@@ -1,5 +1,5 @@
 /* httpd_int.h: the data of the HTTP server. Only httpd*.c include it; each calls only those
- * below it: httpd.c, httpd_conn.c, httpd_in.c, httpd_out.c, httpd_busy.c.
+ * below it: httpd.c, httpd_conn.c, httpd_in.c, httpd_out.c, httpd_busy.c, httpd_wait.c.
  *
  * An idle connection is one struct conn. Everything else hangs on its struct busy, which
  * comes from a pool with the first byte and goes back with the last answer, so memory
@@ -11,7 +11,8 @@
  * whether it ends; only then is a connection freed.
  *
  * A request is at hand if it is all that came, and nothing else is under way: an answer during its
- * call is written at once, and the connection has never been busy. */
+ * call is written at once, and the connection has never been busy. Also an answer that comes later
+ * is written at once, and the connection is idle again, if nothing else is under way by then. */
 #ifndef SEGQ_HTTPD_INT_H
 #define SEGQ_HTTPD_INT_H
 
@@ -21,6 +22,7 @@
 #define HTTPD_SCRATCH         65536 /* one read takes at most this */
 #define HTTPD_IN_START        4096
 #define HTTPD_OUT_BLOCK       1024 /* an answer to a waiting ticket takes 400 */
+#define HTTPD_HAND_ROOM       4096 /* a longer answer goes by the connection's own output */
 #define HTTPD_OUT_EXACT       65536 /* from here on output grows by what is needed */
 #define HTTPD_OUT_AHEAD       65536 /* while so much is unsent, no request is taken */
 #define HTTPD_POOL_MAX        512 /* unused blocks kept of each kind */
@@ -61,7 +63,7 @@ struct httpd_req {
     void *user;
     const char *lines; /* of the answer, the user's; NULL: none */
     char *ans; /* owned: answered before its turn came */
-    size_t ans_len, ans_cap;
+    uint32_t ans_len, ans_cap;
     bool answered, head, keep_alive, http10;
     bool at_hand; /* not queued */
     bool open; /* its answer comes in pieces: the head is out, and nothing follows it */
@@ -100,10 +102,10 @@ struct conn {
     bool dirty, eof, lingering;
 };
 
-struct body_head { /* of an answer 200 of this type, in the second date_s */
+struct body_head { /* of answers of one status and type, in the second date_s */
     const char *type; /* ref, and compared as such */
     int64_t date_s;
-    size_t len, size_at;
+    size_t len, size_at; /* size_at: of the body's length */
     char text[424];
 };
 
@@ -126,7 +128,7 @@ struct httpd {
     struct busy *free_busy;
     struct httpd_req *free_req;
     struct httpd_req *hand; /* owned; NULL: none was at hand yet, or it was kept */
-    char *hand_out;         /* HTTPD_OUT_BLOCK bytes */
+    char *hand_out;         /* HTTPD_HAND_ROOM bytes: what leaves at once */
     char *free_out[HTTPD_POOL_MAX];
     size_t n_free_busy, n_free_req, n_free_out;
     size_t in_max; /* pending input of one connection */
@@ -138,7 +140,10 @@ struct httpd {
     int64_t date_s;
     char common_head[192]; /* status line 200, date, and what else never changes */
     size_t common_len;
-    struct body_head body_head;
+    struct body_head body_head[2]; /* 200, 201 */
+    struct { /* the answer that httpd_body() has begun */
+        char *out, *size, *body;
+    } in_place;
     char server[64];
     char addr[64];
 };

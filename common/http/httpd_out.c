@@ -1,6 +1,7 @@
-/* httpd_out.c: answers: composed by hand into the connection's output, one write a turn; that to a
- * request at hand is written at once. An answer whose turn has not come is kept with its request
- * until those before it are out (the order of answers is the order of requests: RFC 9112 9.3.2). */
+/* httpd_out.c: answers: composed by hand into the connection's output, one write a turn; one that
+ * is all that is under way is written at once. An answer whose turn has not come is kept with its
+ * request until those before it are out (the order of answers is the order of requests: RFC 9112
+ * 9.3.2). */
 #include "common/http/httpd_out.h"
 
 #include <assert.h>
@@ -13,6 +14,7 @@
 
 #include "common/base/text.h"
 #include "common/http/httpd_busy.h"
+#include "common/http/httpd_wait.h"
 #include "common/net/net.h"
 
 void conn_dirty(struct conn *c)
@@ -244,18 +246,34 @@ static void answer_first(struct conn *c, const struct answer *a, size_t max)
     release_answered(c);
 }
 
-/* What does not go out at once waits like any other output. */
-static void answer_at_hand(struct httpd_req *r, size_t n)
+/* Nothing else is under way on its connection, and nothing to be settled. */
+static inline bool is_alone(const struct httpd_req *r)
+{
+    const struct conn *c = r->conn;
+    const struct busy *b = c->busy;
+
+    return r->at_hand ||
+           (!c->dirty && c->end == END_NOT && !c->no_more && !c->eof && b->first == r &&
+            b->last == r && b->in_len == 0 && b->out_len == b->out_at);
+}
+
+/* It is in hand_out, and r is alone. What does not go out at once waits like any other output. */
+static void answer_now(struct httpd_req *r, size_t n)
 {
     struct conn *c = r->conn;
     const char *p = c->h->hand_out;
     size_t sent = put_out(c, p, n);
     char *w;
 
-    assert(n <= HTTPD_OUT_BLOCK);
+    assert(n <= HTTPD_HAND_ROOM);
     r->answered = true;
-    if (SQ_LIKELY(sent == n))
+    if (!r->at_hand)
+        req_pop(c);
+    if (SQ_LIKELY(sent == n)) {
+        busy_give(c);
+        conn_wait(c, WAIT_IDLE, true);
         return;
+    }
     conn_dirty(c);
     if (c->end != END_NOT)
         return;
@@ -270,15 +288,15 @@ static void answer_at_hand(struct httpd_req *r, size_t n)
 
 static void answer_later(struct httpd_req *r, const struct answer *a, size_t max)
 {
-    r->ans = malloc(max);
+    r->ans = max <= UINT32_MAX ? malloc(max) : NULL;
     if (r->ans == NULL) {
         cannot_answer(r);
         return;
     }
     r->answered = true;
-    r->ans_cap = max;
+    r->ans_cap = (uint32_t)max;
     r->conn->h->counts.out_now += max;
-    r->ans_len = compose(r->conn->h, a, r->ans);
+    r->ans_len = (uint32_t)compose(r->conn->h, a, r->ans);
     assert(r->ans_len <= r->ans_cap);
 }
 
@@ -328,8 +346,8 @@ void httpd_answer(struct httpd_req *r, int status, const char *content_type,
                         .body_len = body_len };
     size_t max = prepare(r, &a) + body_len;
 
-    if (r->at_hand && max <= HTTPD_OUT_BLOCK && !a.close) {
-        answer_at_hand(r, compose(c->h, &a, c->h->hand_out));
+    if (max <= HTTPD_HAND_ROOM && !a.close && is_alone(r)) {
+        answer_now(r, compose(c->h, &a, c->h->hand_out));
         return;
     }
     conn_dirty(c);
@@ -343,13 +361,13 @@ void httpd_answer(struct httpd_req *r, int status, const char *content_type,
 
 /* ---- a body in place ---- */
 
-/* Its length is three digits, at size_at. */
-static void make_body_head(struct httpd *h, const char *type)
+/* The body's length is three digits, at size_at. */
+static __attribute__((noinline)) void make_body_head(struct httpd *h, struct body_head *x,
+                                                     int status, const char *type)
 {
     static const char size[] = "\r\nContent-Length: ";
-    const struct answer a = { .status = 200, .type = type, .type_len = strlen(type),
+    const struct answer a = { .status = status, .type = type, .type_len = strlen(type),
                               .headers = "", .body_len = BODY_MIN, .head = true };
-    struct body_head *x = &h->body_head;
 
     assert(a.type_len <= sizeof(x->text) - sizeof(h->common_head) - 128);
     x->type = type;
@@ -360,45 +378,50 @@ static void make_body_head(struct httpd *h, const char *type)
     x->size_at = (size_t)(strstr(x->text, size) - x->text) + sizeof(size) - 1;
 }
 
-char *httpd_body(struct httpd_req *r, const char *type)
+char *httpd_body(struct httpd_req *r, int status, const char *type, const char *headers,
+                 size_t n)
 {
     struct conn *c = r->conn;
     struct httpd *h = c->h;
-    struct body_head *x = &h->body_head;
+    struct body_head *x = &h->body_head[status == 201];
+    size_t n_lines = r->lines != NULL ? strlen(r->lines) : 0, room;
+    bool now = is_alone(r);
     char *w = h->hand_out;
 
-    assert(!r->answered);
-    if (!r->keep_alive || h->draining || r->head || r->http10 || r->lines != NULL ||
-        (!r->at_hand && c->busy->first != r))
+    assert(!r->answered && (status == 200 || status == 201));
+    if (!r->keep_alive || h->draining || r->head || r->http10 || (!now && c->busy->first != r))
         return NULL;
     look_at_date(h);
     if (SQ_UNLIKELY(x->type != type || x->date_s != h->date_s))
-        make_body_head(h, type);
-    if (SQ_UNLIKELY(x->len > HTTPD_OUT_BLOCK - HTTPD_BODY_MAX - HTTPD_BODY_TOUCH))
+        make_body_head(h, x, status, type);
+    room = x->len + n + n_lines + HTTPD_BODY_MAX + HTTPD_BODY_TOUCH;
+    if (SQ_UNLIKELY(room > HTTPD_HAND_ROOM) || (!now && (w = out_room(c, room)) == NULL))
         return NULL;
-    if (!r->at_hand && (w = out_room(c, HTTPD_OUT_BLOCK)) == NULL)
-        return NULL;
+    h->in_place.out = w;
+    h->in_place.size = w + x->size_at;
     memcpy(w, x->text, x->len);
-    return w + x->len;
+    w += x->len;
+    if (n + n_lines > 0) /* before the empty line */
+        w = PUT(text_put(text_put(w - 2, headers, n), r->lines, n_lines), "\r\n");
+    return h->in_place.body = w;
 }
 
 void httpd_body_end(struct httpd_req *r, const char *end)
 {
     struct conn *c = r->conn;
     struct httpd *h = c->h;
-    const struct body_head *x = &h->body_head;
-    char *out = r->at_hand ? h->hand_out : c->busy->out + c->busy->out_len;
-    size_t n = (size_t)(end - out), len = n - x->len;
+    size_t n = (size_t)(end - h->in_place.out), len = (size_t)(end - h->in_place.body);
 
-    assert(n <= HTTPD_OUT_BLOCK && len >= BODY_MIN && len <= HTTPD_BODY_MAX);
-    text_padded(out + x->size_at, 3, (uint32_t)len);
+    assert(len >= BODY_MIN && len <= HTTPD_BODY_MAX);
+    text_padded(h->in_place.size, 3, (uint32_t)len);
     h->counts.answers++;
     h->counts.status_2xx++;
-    if (SQ_LIKELY(r->at_hand)) {
-        answer_at_hand(r, n);
+    if (SQ_LIKELY(h->in_place.out == h->hand_out)) {
+        answer_now(r, n);
         return;
     }
     conn_dirty(c);
+    assert(n <= c->busy->out_cap - c->busy->out_len);
     c->busy->out_len += n;
     req_pop(c);
     release_answered(c);

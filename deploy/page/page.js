@@ -1,5 +1,5 @@
-/* page.js: the waiting page with scripts: segq.js and segq_events.js wait, this shows. What ends the waiting
- * is shown by the server: the form "enter" goes on, or says why not. */
+/* page.js: the waiting page with scripts: segq.js and segq_events.js wait, this shows. What ends
+ * the waiting is shown by the server: the form "enter" goes on, or says why not. */
 (function () {
   'use strict';
   const QUIET_MS = 30000; /* between two things that are read aloud */
@@ -41,7 +41,8 @@
 
   function tryAgain() {
     fetch('/v1/queues/' + d.queue).then(r => r.status < 500 ? document.querySelector('form[method=get]').submit() : Promise.reject(r))
-      .catch(() => setTimeout(tryAgain, spread(d.after))); /* without an answer this page stays, and not the gate's */
+      /* without an answer this page stays, and not the gate's */
+      .catch(() => setTimeout(tryAgain, spread(d.after)));
   }
 
   /* ---- no place yet: a script joins, a crawler does not ---- */

@@ -118,6 +118,31 @@ static void take_people(struct mng *m, struct mseg *s, const struct seg_status *
     s->unconfirmed = 0;
 }
 
+/* Numbers are used in their order. Those of which that cannot be said exactly (of two credits, or
+ * while an order is under way) count as released. */
+static void take_unused(struct mseg *s, const struct seg_status *st, uint64_t used)
+{
+    struct mcredit *c = &s->credit;
+    bool obeyed = c->tick == st->credit_tick;
+
+    if (used > 0 && obeyed && c->was_at == c->was_end && c->at + used == st->credit_at) {
+        c->at = st->credit_at;
+    } else if (used > 0) {
+        c->at = c->end;
+        c->was_at = c->was_end;
+    }
+    if (!obeyed)
+        return;
+    if (c->was_at < c->was_end)
+        marks_unused(s->lane, s->id, c->was_at, c->was_end);
+    c->was_at = c->was_end;
+    if (st->credit_at < st->credit_end)
+        return;
+    if (c->at < c->end)
+        marks_unused(s->lane, s->id, c->at, c->end);
+    c->at = c->end;
+}
+
 /* What was let in on credit; what will not be used is given back. Of a new link's report
  * nothing is known: all may have been used. */
 static void take_credit(struct mng *m, struct mseg *s, const struct seg_status *st)
@@ -127,6 +152,7 @@ static void take_credit(struct mng *m, struct mseg *s, const struct seg_status *
     uint64_t used = growth(s, s->st.entered, st->entered), left = st->credit_end - st->credit_at;
     uint64_t came = growth(s, s->st.joined - s->st.unused, st->joined - st->unused);
 
+    take_unused(s, st, used);
     c->open -= u64_min(c->open, used);
     l->released += used;
     m->count.released += used;

@@ -28,7 +28,8 @@ static struct mmove *move_start(struct mng *m, struct mseg *from, struct mseg *t
     assert(from->move == NULL && to->move == NULL);
     if (v == NULL)
         return NULL;
-    v->id = m->epoch << 32 | m->next_move++;
+    v->id = move_next_id(m);
+    m->next_move++;
     v->from = from;
     v->to = to;
     v->from_id = from->id;

@@ -14,6 +14,11 @@ struct mng;
 struct mnode;
 
 const char *move_state_name(enum move_state s);
+/* Rises, also from manager to manager. */
+static inline uint64_t move_next_id(const struct mng *m)
+{
+    return m->epoch << 32 | m->next_move;
+}
 /* The step must be one of the drawing above. */
 void move_set(struct mng *m, struct mmove *v, enum move_state to);
 /* NULL: over, or never begun. */

@@ -5,6 +5,7 @@
 
 #include "common/base/log.h"
 #include "queuemng/chain/lifecycle.h"
+#include "queuemng/chain/move_state.h"
 #include "queuemng/chain/place.h"
 #include "queuemng/chain/reconcile.h"
 #include "queuemng/state/absorbed.h"
@@ -73,6 +74,7 @@ static void reopen(struct mng *m, struct mseg *s, struct mnode *n)
     list_push_back(&n->segs, &s->on_node);
     s->node = n;
     s->kind = OPEN_REBUILD;
+    s->moves_from = move_next_id(m);
     s->state = s->st.state = SEG_SEALED;
     s->st.waiting = 0;
     s->st.drawn = false;

@@ -132,6 +132,7 @@ static int load_seg(struct mng *m, struct mlane *l, json_t *j)
         return SQ_ENOMEM;
     s->state = v.state == SEG_LOST ? SEG_SEALED : v.state; /* of an older version */
     s->mark_end = v.mark_end;
+    s->moves_from = v.moves_from;
     load_prequeue(&s->pre, &v);
     seg_set_phase(s, SEG_STORED); /* routers may have heard of it */
     s->lost_ms = 0;

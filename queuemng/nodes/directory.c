@@ -79,9 +79,10 @@ static void tell_all(struct mng *m)
         tell(m, n);
 }
 
+/* Until a segment of one that is given up is opened elsewhere, it may come back with its tickets. */
 static bool is_wanted(const struct mnode *n)
 {
-    return n->can_directory && !n->given_up && !(n->draining && n->segs.n == 0);
+    return n->can_directory && !((n->given_up || n->draining) && n->segs.n == 0);
 }
 
 bool directory_look(struct mng *m)

@@ -103,12 +103,21 @@ static void order_forget(struct mng *m, struct mnode *n, seg_id id)
     r->force = true;
 }
 
+/* The source of a move that was committed, and whose target is lost by now: its tickets are of
+ * then. Its node opens it anew, and until then does not have it. */
+static bool is_left_over(const struct mseg *s, const struct seg_status *st)
+{
+    return st->move != 0 && st->move < s->moves_from;
+}
+
 static void take_status(struct mng *m, struct mnode *n, const struct seg_status *st,
                         bool full)
 {
     struct mseg *s = seg_find(m, st->seg);
     bool ours = s != NULL && s->node == n;
 
+    if (ours && is_left_over(s, st))
+        return;
     if (ours && seg_is_lost(s))
         ours = seg_take_back(m, s, st, full);
     if (st->move != 0 && (!ours || s->move == NULL || s->move->id != st->move))

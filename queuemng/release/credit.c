@@ -172,7 +172,9 @@ void credit_give(struct mng *m, struct mlane *l, uint64_t n)
     assert(n <= s->st.aside_end - r.from);
     r.end = r.from + (uint32_t)n;
     if (is_old(m, s)) {
-        c->from = r.from;
+        c->was_at = c->at;
+        c->was_end = c->end;
+        c->from = c->at = r.from;
         c->at_ms = m->wall_ms;
         c->since_ms = m->now_ms;
     }

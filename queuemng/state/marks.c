@@ -152,6 +152,38 @@ bool marks_grant(struct mng *m, struct mlane *l, const struct mark_row *r)
     return true;
 }
 
+/* What is left of a row without these numbers; in two parts it stays as it is. */
+static void row_cut(struct mark_row *r, uint32_t from, uint32_t end)
+{
+    if (r->from >= from)
+        r->from = r->end < end ? r->end : end;
+    else if (r->end <= end)
+        r->end = from;
+}
+
+/* Stored with the next release: until then they count for a manager that comes after this one. */
+void marks_unused(struct mlane *l, seg_id seg, uint32_t from, uint32_t end)
+{
+    assert(from < end);
+    for (uint32_t i = l->n_chunks; i-- > 0;) {
+        struct mchunk *c = l->chunk[i];
+
+        for (uint32_t k = c->n; k-- > 0;) {
+            struct mark_row *r = &c->v[k];
+            bool is_first = r->from <= from;
+
+            if (r->again || r->seg != seg || r->from >= end || r->end <= from)
+                continue;
+            row_cut(r, from, end);
+            c->dirty = true;
+            if (r->from == r->end)
+                memmove(r, r + 1, (--c->n - k) * sizeof(*r));
+            if (is_first)
+                return; /* those before are of other numbers */
+        }
+    }
+}
+
 static uint32_t rows_of(const struct mlane *l, seg_id seg)
 {
     uint32_t n = 0;

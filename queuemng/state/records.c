@@ -41,7 +41,8 @@ const struct json_row deleted_row = ROW_ARRAY(QUEUE(ROW_TIME, "until_ms", delete
 const struct json_row seg_row =
     ROW_ARRAY(SEG(ROW_UINT, id), SEG(ROW_UINT, node), SEG(ROW_UINT, state),
               SEG(ROW_UINT, capacity), SEG(ROW_UINT, kind), SEG_MAY(ROW_UINT, mark_end),
-              SEG_MAY(ROW_FLAG, early), SEG_MAY(ROW_UINT, drawn), SEG_MAY(ROW_TEXT, seed));
+              SEG_MAY(ROW_FLAG, early), SEG_MAY(ROW_UINT, drawn), SEG_MAY(ROW_TEXT, seed),
+              SEG_MAY(ROW_UINT, moves_from));
 const struct json_row alias_row =
     ROW_ARRAY(ALIAS(from), ALIAS(to), ALIAS_MAY(capacity), ALIAS_MAY(mark_end));
 const struct json_row unreported_row =
@@ -103,7 +104,8 @@ static json_t *seg_json(const struct mseg *s)
                             .kind = s->kind,
                             .mark_end = s->mark_end,
                             .early = s->pre.early,
-                            .drawn = s->pre.n };
+                            .drawn = s->pre.n,
+                            .moves_from = s->moves_from };
 
     if (s->pre.n != 0)
         sodium_bin2hex(v.seed, sizeof(v.seed), s->pre.seed, sizeof(s->pre.seed));

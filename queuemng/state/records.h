@@ -51,6 +51,7 @@ struct stored_seg {
     bool early;
     uint32_t drawn;          /* numbers that drew their places; 0: not yet */
     char seed[DRAW_HEX + 1]; /* ""; of the draw */
+    uint64_t moves_from;     /* see struct mseg */
 };
 
 extern const struct json_row meta_row;  /* struct stored_meta */

@@ -115,6 +115,8 @@ struct mcredit { /* release/credit.h */
     uint64_t tick;      /* of the last order; 0: none since its node registered */
     uint64_t open;      /* numbers that are not known to be used, or to be never used */
     uint32_t from, end; /* of the present one */
+    uint32_t at;        /* of these, the first that is not known to be used */
+    uint32_t was_at, was_end; /* the same of the one before, until its node says that it is over */
     int64_t at_ms;      /* its releases, wall clock */
     msec_t since_ms, sent_ms;
     bool ended;         /* the last order called it back */
@@ -139,6 +141,7 @@ struct mseg {
     bool absent;         /* its node does not have it: merged within the node, or lost */
     uint32_t was_waiting; /* people in it when it was lost: at most these come back */
     uint32_t mark_end;   /* its numbers below were released, left or timed out */
+    uint64_t moves_from; /* moves with a lower number were before it was opened again; 0: it was not */
     uint64_t unconfirmed; /* of pops that were given up since its last report */
     struct mcredit credit;
     seg_id want_next;

@@ -49,19 +49,32 @@ struct text { /* a string member: of the request's bytes, or of jansson's */
     bool there, wrong; /* wrong: not a string */
 };
 
+struct word { /* of ours */
+    const char *p;
+    size_t n;
+};
+
+#define WORD(lit) { lit, sizeof(lit) - 1 }
+
+static bool is_word(const struct text *t, const struct word *w)
+{
+    return t->n == w->n && memcmp(t->p, w->p, w->n) == 0;
+}
+
 enum member { CLIENT, SUBJECT, LANE, CLAIM, NMEMBERS };
-static const char *const member_names[NMEMBERS] = { "client", "subject", "lane", "claim" };
+static const struct word members[NMEMBERS] = { WORD("client"), WORD("subject"), WORD("lane"),
+                                               WORD("claim") };
 
 static int take_client(struct join_body *b, const struct text *t, const char **why)
 {
-    static const char *const names[CLIENT_NCLASSES] = {
-        [CLIENT_GAME] = "game",
-        [CLIENT_MOBILE] = "mobile",
-        [CLIENT_BROWSER] = "browser",
+    static const struct word names[CLIENT_NCLASSES] = {
+        [CLIENT_GAME] = WORD("game"),
+        [CLIENT_MOBILE] = WORD("mobile"),
+        [CLIENT_BROWSER] = WORD("browser"),
     };
 
     for (uint8_t i = 0; !t->wrong && i < CLIENT_NCLASSES; i++) {
-        if (t->n == strlen(names[i]) && memcmp(t->p, names[i], t->n) == 0) {
+        if (is_word(t, &names[i])) {
             b->client = i;
             return 0;
         }
@@ -126,13 +139,16 @@ static const char *skip_space(const char *p, const char *end)
     return p;
 }
 
-/* A string without escapes, in ASCII; NULL: it is something else. */
+/* Characters that stand for themselves in a string: ASCII but for quotes and escapes. */
+static const bool plain[256] = { [' ' ... '!'] = true, ['#' ... '['] = true, [']' ... '~'] = true };
+
+/* A string of those; NULL: it is something else. */
 static const char *plain_string(const char *p, const char *end, struct text *t)
 {
     if (p == end || *p != '"')
         return NULL;
     t->p = ++p;
-    while (p < end && *p >= 0x20 && *p < 0x7f && *p != '"' && *p != '\\')
+    while (p < end && plain[(uint8_t)*p])
         p++;
     if (p == end || *p != '"')
         return NULL;
@@ -144,8 +160,7 @@ static const char *plain_string(const char *p, const char *end, struct text *t)
 static struct text *member(struct text v[NMEMBERS], const struct text *name)
 {
     for (int i = 0; i < NMEMBERS; i++)
-        if (strlen(member_names[i]) == name->n &&
-            memcmp(member_names[i], name->p, name->n) == 0)
+        if (is_word(name, &members[i]))
             return &v[i];
     return NULL;
 }
@@ -192,7 +207,7 @@ static int join_of(struct join_body *b, const json_t *o, const char **why)
     struct text v[NMEMBERS] = { 0 };
 
     for (int i = 0; i < NMEMBERS; i++) {
-        const json_t *j = json_object_get(o, member_names[i]);
+        const json_t *j = json_object_get(o, members[i].p);
 
         v[i] = (struct text){ json_string_value(j), json_string_length(j), j != NULL,
                               j != NULL && !json_is_string(j) };

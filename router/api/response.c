@@ -340,18 +340,19 @@ static char *ticket(char *w, const struct api_ticket *t)
     return w;
 }
 
-void api_location(struct api_ans *a, const char *token)
+void api_location(char line[API_LOCATION_LEN], const char *token)
 {
-    ADD(&a->headers, "Location: /v1/tickets/");
-    buf_append(&a->headers, token, TOKEN_TEXT_LEN);
-    ADD(&a->headers, "\r\n");
+    char *w = PUT(line, "Location: /v1/tickets/");
+
+    w = PUT(text_put(w, token, TOKEN_TEXT_LEN), "\r\n");
+    assert(w == line + API_LOCATION_LEN);
 }
 
 void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool location)
 {
     struct buf *b = &a->body;
     size_t room = TICKET_MAX + (t->admitted ? t->pass_len : 0);
-    char *w = (char *)buf_room(b, room);
+    char *w = (char *)buf_room(b, room), line[API_LOCATION_LEN];
 
     assert(!t->admitted || t->pass != NULL);
     a->status = status;
@@ -365,8 +366,10 @@ void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool 
     if (t->queue->said[0] != '\0') /* seldom: a poll need not measure it */
         buf_str(b, t->queue->said);
     ADD(b, "}");
-    if (location)
-        api_location(a, t->token);
+    if (location) {
+        api_location(line, t->token);
+        buf_append(&a->headers, line, sizeof(line));
+    }
 }
 
 /* ---- the rest ---- */

@@ -89,8 +89,9 @@ struct api_ticket {
     size_t pass_len;
     int64_t released_at_ms, pass_expires_s;
 };
-/* Where the ticket can be polled: the answer to a join says it. token: TOKEN_TEXT_LEN characters. */
-void api_location(struct api_ans *a, const char *token);
+/* The line that says where the ticket can be polled. token: TOKEN_TEXT_LEN characters. */
+#define API_LOCATION_LEN (24 + TOKEN_TEXT_LEN)
+void api_location(char line[API_LOCATION_LEN], const char *token);
 /* location: the answer to a join. */
 void api_ticket(struct api_ans *a, int status, const struct api_ticket *t, bool location);
 /* Equal for two tickets that wait, if what is told of them differs in figures only. */

@@ -168,17 +168,3 @@ char *waiting_text_put(const struct waiting_text *x, char *w, const char *token,
     w = text_u64(w, number);
     return put_piece(x, w, BEHIND_NUMBER);
 }
-
-void waiting_text_joined(const struct waiting_text *x, struct api_ans *a, const char *token,
-                         uint32_t number, uint64_t position, uint32_t poll_after_ms)
-{
-    struct buf *b = &a->body;
-    char *w = (char *)buf_room(b, WAITING_BODY_MAX + WAITING_TOUCH);
-
-    assert(a->status == 0 && b->len == 0); /* one answer at a time */
-    a->status = 201;
-    a->type = API_JSON;
-    if (w != NULL)
-        b->len = (size_t)(waiting_text_put(x, w, token, number, position, poll_after_ms) - w);
-    api_location(a, token);
-}

@@ -1,5 +1,5 @@
-/* waiting_text.h: the answer to the poll of a ticket that waits, or to the join that made it, from
- * pieces that are ready. Pure.
+/* waiting_text.h: the body that answers the poll of a ticket that waits, or the join that made it,
+ * from pieces that are ready. Pure.
  *
  * All that differs between the tickets of one name (a segment as tokens call it) is the token and
  * four figures. The text between them is cut out of an answer of api_ticket(), once for each map
@@ -66,8 +66,5 @@ static inline bool waiting_text_tells(const struct waiting_text *x, uint64_t pos
 /* The body, at w; returns its end. token: TOKEN_TEXT_LEN characters. */
 char *waiting_text_put(const struct waiting_text *x, char *w, const char *token, uint32_t number,
                        uint64_t position, uint32_t poll_after_ms);
-/* The whole answer to the join that made the ticket. */
-void waiting_text_joined(const struct waiting_text *x, struct api_ans *a, const char *token,
-                         uint32_t number, uint64_t position, uint32_t poll_after_ms);
 
 #endif

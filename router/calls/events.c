@@ -22,7 +22,7 @@ struct listening {
     uint64_t client;       /* gate_listener() */
 };
 
-static_assert(sizeof(struct listening) <= 192, "with what httpd keeps at most 512 bytes");
+static_assert(sizeof(struct listening) <= 136, "with its connection at most 512 bytes");
 
 /* ---- what is sent ----------------------------------------------------------------------- */
 
@@ -129,6 +129,7 @@ static bool look(struct router *r, struct listening *x)
         return false;
     assert(x->rf == NULL);
     x->rf = rf;
+    rf->looks = true;
     rf->listening = x;
     token_write(&x->l.token, &r->keys.token, rf->text);
     flow_poll(&rf->flow, r->routes, &r->replicas, &x->l.token, ev_now(r->ev));
@@ -151,7 +152,7 @@ static void on_timer(void *arg)
         else if (todo == LISTEN_LOOK && !look(r, x))
             listeners_put_off(&r->listeners, l, now);
     }
-    if (r->listeners.all.n > 0)
+    if (r->listeners.n > 0)
         arm(r, now + LISTEN_SLOT_MS);
 }
 
@@ -161,7 +162,7 @@ static bool has_room(const struct router *r)
 {
     uint64_t most = u64_min((uint64_t)r->cfg->max_listeners, httpd_max_conns(r->httpd) / 2);
 
-    return r->listeners.all.n < most;
+    return r->listeners.n < most;
 }
 
 static void refuse(struct router *r)
@@ -208,7 +209,7 @@ static void open_it(struct router *r, struct rflow *rf, struct api_ticket *t)
     if (rf->last_told != 0 && rf->last_told < t->position)
         t->position = rf->flow.position = rf->last_told;
     heard(r, x, &rf->flow, t, t->poll_after_ms > RETRY_LEAST_MS ? t->poll_after_ms : RETRY_LEAST_MS);
-    if (r->listeners.all.n == 1)
+    if (r->listeners.n == 1)
         arm(r, ev_now(r->ev) + LISTEN_SLOT_MS);
 }
 
@@ -263,13 +264,13 @@ static void tell_away(struct router *r, struct listening *x, size_t n)
 
 void events_drain(struct router *r)
 {
-    size_t n = r->listeners.all.n;
-    struct list_node *it;
+    size_t n = r->listeners.n;
+    struct listen_ticket *l;
 
     if (n > 0)
         log_info("event=listeners_sent_away n=%zu", n);
-    while ((it = list_first(&r->listeners.all)) != NULL)
-        tell_away(r, container_of(it, struct listening, l.in_all), n);
+    while ((l = listeners_first(&r->listeners)) != NULL)
+        tell_away(r, container_of(l, struct listening, l), n);
 }
 
 int events_init(struct router *r)

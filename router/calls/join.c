@@ -84,26 +84,12 @@ void join_flow(struct router *r, struct rflow *rf, const struct route_queue *q,
     rf->flow.keyed = b->keyed;
 }
 
-/* That a new ticket waits: the usual answer, from pieces that are ready. */
-static bool told(struct router *r, const struct rflow *rf)
-{
-    const struct waiting_text *x = ticket_pieces(r, rf);
-    const struct flow *f = &rf->flow;
-    char text[TOKEN_TEXT_LEN];
-
-    if (SQ_UNLIKELY(x == NULL))
-        return false;
-    token_write(&f->token, &r->keys.token, text);
-    waiting_text_joined(x, &r->ans, text, f->token.number, f->position, f->poll_after_ms);
-    return true;
-}
-
 static void done(struct router *r, struct rflow *rf)
 {
     bool ok = rf->flow.result == FLOW_OK || rf->flow.result == FLOW_EXISTING;
     struct api_ticket t;
 
-    if (told(r, rf))
+    if (ticket_told(r, rf))
         return;
     if (ok && router_ticket(r, rf, &t))
         api_ticket(&r->ans, rf->flow.result == FLOW_OK ? 201 : 200, &t, true);

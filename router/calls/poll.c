@@ -6,21 +6,6 @@
 #include "router/calls/ticket.h"
 #include "router/state/answer.h"
 
-_Static_assert(WAITING_BODY_MAX <= HTTPD_BODY_MAX && WAITING_TOUCH <= HTTPD_BODY_TOUCH,
-               "any body can be written in place");
-
-/* That a ticket waits. False: api_ticket() has to say it. */
-static bool say_waiting(struct httpd_req *req, const struct waiting_text *x, const char *text,
-                        uint32_t number, uint64_t position, uint32_t poll_after_ms)
-{
-    char *body = waiting_text_tells(x, position) ? httpd_body(req, API_JSON) : NULL;
-
-    if (SQ_UNLIKELY(body == NULL))
-        return false;
-    httpd_body_end(req, waiting_text_put(x, body, text, number, position, poll_after_ms));
-    return true;
-}
-
 /* Answered from what its node has told, without asking it. */
 static bool known(struct router *r, struct httpd_req *req, const struct token *t,
                   const char *text)
@@ -28,14 +13,19 @@ static bool known(struct router *r, struct httpd_req *req, const struct token *t
     const struct waiting_text *x = waiting_text_of(&r->waiting_texts, r->routes, t->seg);
     struct place_ans a;
     struct api_ticket b;
+    char *body;
 
     if (x == NULL || !replicas_place_now(&r->replicas, x->owner.node, x->owner.seg, t,
                                          ev_now(r->ev), &a))
         return false;
     r->counts.polls++;
     histo_add(&r->poll_us, 0);
-    if (say_waiting(req, x, text, t->number, a.position, a.poll_after_ms))
+    body = waiting_text_tells(x, a.position) ? httpd_body(req, 200, API_JSON, "", 0) : NULL;
+    if (SQ_LIKELY(body != NULL)) {
+        httpd_body_end(req, waiting_text_put(x, body, text, t->number, a.position,
+                                             a.poll_after_ms));
         return true;
+    }
     ticket_waiting(&b, &x->owner, t, &a);
     memcpy(b.token, text, TOKEN_TEXT_LEN);
     api_ticket(&r->ans, 200, &b, false);
@@ -43,23 +33,13 @@ static bool known(struct router *r, struct httpd_req *req, const struct token *t
     return true;
 }
 
-/* The same, as the node has said it. */
-static bool told(struct router *r, struct rflow *rf)
-{
-    const struct flow *f = &rf->flow;
-    const struct waiting_text *x = rf->req != NULL ? ticket_pieces(r, rf) : NULL;
-
-    return x != NULL &&
-           say_waiting(rf->req, x, rf->text, f->token.number, f->position, f->poll_after_ms);
-}
-
 static void done(struct router *r, struct rflow *rf)
 {
     struct api_ticket t;
 
-    if (told(r, rf))
-        rf->req = NULL; /* it is answered */
-    else if (rf->flow.result == FLOW_OK && router_ticket(r, rf, &t))
+    if (ticket_told(r, rf))
+        return;
+    if (rf->flow.result == FLOW_OK && router_ticket(r, rf, &t))
         api_ticket(&r->ans, 200, &t, false);
     else
         api_failed(&r->ans, &rf->flow, router_request_id(r));

@@ -6,6 +6,9 @@
 
 #include "router/state/answer.h"
 
+_Static_assert(WAITING_BODY_MAX <= HTTPD_BODY_MAX && WAITING_TOUCH <= HTTPD_BODY_TOUCH,
+               "any body can be written in place");
+
 struct rflow *ticket_call(struct router *r, struct httpd_req *req, struct slice text,
                           rflow_done done, const char *busy, struct token *t)
 {
@@ -66,13 +69,38 @@ bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *
     return true;
 }
 
-const struct waiting_text *ticket_pieces(struct router *r, const struct rflow *rf)
+/* The pieces of its answer's body. NULL: api_ticket() has to say it. */
+static const struct waiting_text *pieces(struct router *r, const struct rflow *rf)
 {
     const struct flow *f = &rf->flow;
     const struct waiting_text *x;
 
-    if (f->result != FLOW_OK || f->admitted)
+    if (rf->req == NULL || f->result != FLOW_OK || f->admitted)
         return NULL;
     x = waiting_text_of(&r->waiting_texts, r->routes, f->token.seg);
     return x != NULL && x->owner.seg == f->serving && waiting_text_tells(x, f->position) ? x : NULL;
+}
+
+bool ticket_told(struct router *r, struct rflow *rf)
+{
+    const struct waiting_text *x = pieces(r, rf);
+    const struct flow *f = &rf->flow;
+    char line[API_LOCATION_LEN], *body;
+
+    assert(f->kind == FLOW_JOIN || f->kind == FLOW_POLL);
+    if (x == NULL)
+        return false;
+    if (f->kind == FLOW_JOIN) {
+        token_write(&f->token, &r->keys.token, rf->text);
+        api_location(line, rf->text);
+        body = httpd_body(rf->req, 201, API_JSON, line, sizeof(line));
+    } else {
+        body = httpd_body(rf->req, 200, API_JSON, "", 0);
+    }
+    if (SQ_UNLIKELY(body == NULL))
+        return false;
+    httpd_body_end(rf->req, waiting_text_put(x, body, rf->text, f->token.number, f->position,
+                                             f->poll_after_ms));
+    rf->req = NULL;
+    return true;
 }

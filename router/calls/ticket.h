@@ -16,8 +16,8 @@ void ticket_waiting(struct api_ticket *t, const struct route_owner *o, const str
  * of t are borrowed from the map and from rf. */
 SQ_CHECK bool router_ticket(struct router *r, const struct rflow *rf, struct api_ticket *t);
 
-/* The pieces of its answer's body, if it ended with FLOW_OK and the ticket waits; NULL: api_ticket()
- * has to say it. */
-const struct waiting_text *ticket_pieces(struct router *r, const struct rflow *rf);
+/* Answers the poll or join of rf, which has ended, in place: if it found a ticket that waits, with
+ * nothing special about it. rf has no request then any more. */
+SQ_CHECK bool ticket_told(struct router *r, struct rflow *rf);
 
 #endif

@@ -57,6 +57,17 @@ static void end_known(struct flow *f, struct routes *r, const struct place_ans *
     assert(f->todo == FLOW_DONE);
 }
 
+/* The map says where the segment is to which the ticket's is on its way. */
+static bool is_known_moving(struct flow *f, const struct routes *r, msec_t now_ms,
+                            struct place_ans *a)
+{
+    seg_id heir = replicas_heads_for(f->replicas, f->node, &f->token);
+    struct route_owner o;
+
+    return heir != 0 && routes_owner(r, heir, &o) == 0 && o.seg == heir && !o.lost &&
+           replicas_place_moving(f->replicas, &f->node, heir, o.node, &f->token, now_ms, a);
+}
+
 static void next_poll(struct flow *f, struct routes *r, msec_t now_ms)
 {
     enum gone_reason why = flow_ask_owner(f, r, flow_ticket(f)->seg, now_ms);
@@ -65,7 +76,8 @@ static void next_poll(struct flow *f, struct routes *r, msec_t now_ms)
     if (SQ_UNLIKELY(why != GONE_NREASONS))
         gone(f, r, why, now_ms);
     else if (f->replicas != NULL && f->todo == FLOW_ASK &&
-             replicas_place(f->replicas, f->node, f->serving, &f->token, now_ms, &a))
+             (replicas_place(f->replicas, f->node, f->serving, &f->token, now_ms, &a) ||
+              is_known_moving(f, r, now_ms, &a)))
         end_known(f, r, &a, now_ms);
 }
 

@@ -49,6 +49,7 @@ struct rflow *rflow_new(struct router *r, struct httpd_req *req, rflow_done done
     rf->slot = NULL;
     rf->page = NULL;
     rf->renewal = renewal;
+    rf->looks = false;
     rf->listening = NULL;
     rf->pass = NULL;
     rf->pass_len = 0;
@@ -108,8 +109,8 @@ static void count_end(struct router *r, const struct rflow *rf)
     const struct flow *f = &rf->flow;
     uint64_t us = (uint64_t)(ev_now_us(r->ev) - rf->started_us);
 
-    if (rf->listening != NULL)
-        return; /* no request */
+    if (rf->looks)
+        return;
     r->counts.unavailable += f->result == FLOW_UNAVAIL && rf->renewal == NULL;
     r->counts.full += f->result == FLOW_FULL;
     if (f->kind == FLOW_JOIN) {

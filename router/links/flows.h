@@ -29,12 +29,13 @@ struct rflow { /* pooled: a poll allocates nothing */
     int64_t started_us;
     struct page_ask *page;   /* owned; NULL: not of a page */
     struct renewal *renewal; /* owned; NULL: it is none. Else it is in r->renewals */
-    struct listening *listening; /* ref; NULL: it is not the look of one */
+    bool looks;              /* for somebody who listens: no request */
+    struct listening *listening; /* ref: who; NULL: it is no look, or its client has gone */
     uint64_t listen_id, last_told; /* of a request to listen: gate_listener(), its Last-Event-ID */
     const char *pass; /* ref, during the answer's call only */
     uint16_t pass_len;
     int64_t pass_until_s; /* FLOW_SESSION: how long the pass is good that was shown */
-    char text[TOKEN_TEXT_LEN]; /* FLOW_POLL: the token as it came, for the answer */
+    char text[TOKEN_TEXT_LEN]; /* the token, for the answer; FLOW_POLL: as it came */
     uint8_t subject_len;
     char subject[SUBJECT_MAX_LEN];
 };

@@ -31,7 +31,6 @@ void listeners_init(struct listeners *l)
 {
     memset(l, 0, sizeof(*l));
     map_init(&l->names, 0);
-    list_init(&l->all);
     list_init(&l->due);
     for (unsigned i = 0; i < LISTEN_SLOTS; i++)
         list_init(&l->slot[i]);
@@ -39,7 +38,7 @@ void listeners_init(struct listeners *l)
 
 void listeners_fini(struct listeners *l)
 {
-    assert(l->all.n == 0 && l->names.n == 0);
+    assert(l->n == 0 && l->names.n == 0);
     map_fini(&l->names);
 }
 
@@ -116,7 +115,7 @@ bool listeners_add(struct listeners *l, struct listen_ticket *x, const struct to
 
     if (n == NULL)
         return false;
-    if (l->all.n == 0)
+    if (l->n == 0)
         l->now_slot = now_ms / LISTEN_SLOT_MS;
     if (!GROW(n->bit, n->n, n->cap, 4)) {
         name_give(l, n);
@@ -127,7 +126,7 @@ bool listeners_add(struct listeners *l, struct listen_ticket *x, const struct to
     n->bit[n->n++] = (struct listen_bit) { .who = x, .number = t->number };
     n->version = 0; /* its bit has not been looked at */
     l->changes = 0;
-    list_push_back(&l->all, &x->in_all);
+    l->n++;
     return true;
 }
 
@@ -137,10 +136,19 @@ void listeners_remove(struct listeners *l, struct listen_ticket *x)
 
     assert(n->bit[x->at].who == x);
     wait_no_more(l, x);
-    list_remove(&l->all, &x->in_all);
+    l->n--;
     n->bit[x->at] = n->bit[--n->n];
     n->bit[x->at].who->at = x->at;
     name_give(l, n);
+}
+
+struct listen_ticket *listeners_first(const struct listeners *l)
+{
+    uint64_t name, val;
+
+    return map_next(&l->names, 0, &name, &val) != 0
+               ? ((const struct listen_name *)(uintptr_t)val)->bit[0].who
+               : NULL;
 }
 
 /* ---- bits ------------------------------------------------------------------------------- */
@@ -169,7 +177,7 @@ bool listeners_pushed(struct listeners *l, const struct routes *r, const struct 
     uint64_t name, val;
     bool any = false;
 
-    if (l->all.n == 0 || l->changes == known->pool.n_changes)
+    if (l->n == 0 || l->changes == known->pool.n_changes)
         return false;
     l->changes = known->pool.n_changes;
     for (size_t i = 0; (i = map_next(&l->names, i, &name, &val)) != 0;) {
@@ -212,7 +220,7 @@ struct listen_ticket *listeners_due(struct listeners *l, msec_t now_ms, enum lis
 {
     struct listen_ticket *x;
 
-    assert(l->all.n == 0 || l->now_slot <= now_ms / LISTEN_SLOT_MS); /* the clock never falls */
+    assert(l->n == 0 || l->now_slot <= now_ms / LISTEN_SLOT_MS); /* the clock never falls */
     while ((x = next_wake(l, now_ms)) != NULL && !is_due(x, now_ms)) {
         wait_no_more(l, x);
         wait(l, x);

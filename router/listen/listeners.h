@@ -35,19 +35,20 @@ struct listen_name;
 
 struct listen_ticket {
     struct token token;
-    struct list_node in_all, in_wakes;
+    struct list_node in_wakes;
     struct listen_name *name;
     uint64_t position;  /* told last; 0: none */
     uint32_t words;     /* what else was told last, as the caller's hash */
     uint32_t at;        /* in its name */
-    uint16_t slot;      /* while it waits; LISTEN_SLOTS: in `due` */
     msec_t look_ms, told_ms, sent_ms; /* next look; last event; last byte */
+    uint16_t slot;      /* while it waits; LISTEN_SLOTS: in `due` */
     bool looking, again, told; /* again: the look that is under way came too early */
 };
 
 struct listeners {
     struct map names; /* seg_id -> struct listen_name *, owned */
-    struct list all, due; /* due: at once */
+    size_t n;
+    struct list due; /* at once */
     struct list slot[LISTEN_SLOTS]; /* by wake */
     int64_t now_slot; /* slots before it are empty */
     uint64_t changes; /* of the replica, that were looked at */
@@ -62,6 +63,8 @@ void listeners_fini(struct listeners *l); /* all were removed */
 SQ_CHECK bool listeners_add(struct listeners *l, struct listen_ticket *x, const struct token *t,
                             msec_t now_ms);
 void listeners_remove(struct listeners *l, struct listen_ticket *x);
+/* Any of them; NULL: there is none. */
+struct listen_ticket *listeners_first(const struct listeners *l);
 
 /* Rows of the replica were applied. True: some are due at once. */
 bool listeners_pushed(struct listeners *l, const struct routes *r, const struct replicas *known);

@@ -8,7 +8,7 @@
 #define SOON_MS 1000 /* without a place: told so long, to twice that */
 
 const char *const replica_by_names[REPLICA_NBY] = { "replica", "last_known", "no_place", "name",
-                                                    "ticket", "stale", "pace", "marks" };
+                                                    "fenced", "ticket", "stale", "pace", "marks" };
 
 void replicas_init(struct replicas *r, msec_t fresh_ms, msec_t keep_ms)
 {
@@ -63,6 +63,20 @@ uint64_t replicas_marks(const struct replicas *r)
     return n;
 }
 
+msec_t replicas_oldest_ms(const struct replicas *r, msec_t now_ms)
+{
+    uint64_t node, val;
+    msec_t oldest = 0;
+
+    for (size_t i = 0; (i = map_next(&r->streams, i, &node, &val)) != 0;) {
+        msec_t age = stream_age_ms((const struct stream *)(uintptr_t)val, now_ms);
+
+        if (age != MSEC_NEVER)
+            oldest = ms_max(oldest, age);
+    }
+    return oldest;
+}
+
 static void word_of(struct stream *st, node_no node, const struct msg_stats *m, msec_t now_ms)
 {
     for (uint32_t i = 0; i < m->n_unreached; i++)
@@ -104,23 +118,24 @@ static enum replica_by by_age(const struct replicas *r, const struct stream *st,
 {
     msec_t age_ms = stream_age_ms(st, now_ms);
 
-    if ((n->flags & REPLICA_FENCED) != 0)
-        return BY_ASKING_NAME;
     if (age_ms > r->fresh_ms)
         return BY_ASKING_STALE;
     return age_ms > shortest_ms(n, now_ms) ? BY_ASKING_PACE : BY_REPLICA;
 }
 
-/* The same where the node cannot be asked: nobody may have been told of a newer state. */
+/* The same where the node cannot be asked: a state that is not fresh counts if nobody may have been
+ * told of a newer one, by the manager's word. One from before that state says nothing of what came
+ * after; nor do intervals: others may have been told a shorter one since. */
 static enum replica_by by_last_word(const struct replicas *r, const struct stream *st,
                                     const struct known_name *n, bool waits, msec_t now_ms)
 {
     bool placed = waits && (n->flags & REPLICA_FENCED) == 0;
-    msec_t age_ms = stream_age_ms(st, now_ms);
-    bool silent = st->unreached && now_ms < r->word_until_ms &&
-                  st->heard_ms <= st->now.as_of_ms + r->fresh_ms;
+    msec_t age_ms = stream_age_ms(st, now_ms), as_of_ms = st->now.as_of_ms;
+    bool fresh = age_ms <= r->fresh_ms && age_ms <= shortest_ms(n, now_ms);
+    bool silent = st->unreached && now_ms < r->word_until_ms && st->word_ms >= as_of_ms &&
+                  st->heard_ms <= as_of_ms + r->fresh_ms;
 
-    if (age_ms > r->keep_ms || (age_ms > shortest_ms(n, now_ms) && !silent))
+    if (age_ms > r->keep_ms || (!fresh && !silent))
         return BY_ASKING_STALE;
     return placed ? BY_LAST_KNOWN : BY_NO_PLACE;
 }
@@ -135,7 +150,7 @@ static enum replica_by find(const struct replicas *r, const struct stream *st,
     if ((n->flags & ASKS) != 0 || shortest_ms(n, now_ms) == 0)
         return BY_ASKING_NAME;
     waits = line_rank(&n->line, number, rank);
-    by = by_age(r, st, n, now_ms);
+    by = (n->flags & REPLICA_FENCED) != 0 ? BY_ASKING_FENCED : by_age(r, st, n, now_ms);
     if (by == BY_REPLICA && waits)
         return BY_REPLICA;
     if (can_ask)
@@ -164,6 +179,19 @@ static void tell(const struct known_name *n, enum replica_by by, uint32_t number
         a->position = position;
 }
 
+/* Answers, if `by` is an answer: the node of `st` will hear of it. */
+static enum replica_by answer(struct stream *st, const struct known_name *n, enum replica_by by,
+                              const struct token *t, uint32_t rank, msec_t now_ms,
+                              struct place_ans *a)
+{
+    unsigned client = t->client < CLIENT_NCLASSES ? t->client : CLIENT_GAME;
+
+    tell(n, by, t->number, rank, now_ms, a);
+    return seen_add(&st->seen, t->seg, (enum client_class)client, t->number, a->poll_after_ms)
+               ? by
+               : BY_ASKING_MARKS;
+}
+
 /* last: of the ways to answer it, the last that is meant. */
 static enum replica_by place(struct replicas *r, node_no node, seg_id host, const struct token *t,
                              bool can_ask, enum replica_by last, msec_t now_ms,
@@ -175,16 +203,10 @@ static enum replica_by place(struct replicas *r, node_no node, seg_id host, cons
     uint32_t rank = 0;
 
     st = map_get_ptr(&r->streams, node);
-    if (st != NULL && (n = stream_name(st, t->seg)) != NULL && n->host == host)
+    if (st != NULL && (n = stream_name(st, t->seg)) != NULL &&
+        (n->host == host || (n->flags & REPLICA_FENCED) != 0))
         by = find(r, st, n, t->number, can_ask && st->up, now_ms, &rank);
-    if (by <= last) {
-        unsigned client = t->client < CLIENT_NCLASSES ? t->client : CLIENT_GAME;
-
-        tell(n, by, t->number, rank, now_ms, a);
-        if (!seen_add(&st->seen, t->seg, (enum client_class)client, t->number, a->poll_after_ms))
-            by = BY_ASKING_MARKS;
-    }
-    return by;
+    return by <= last ? answer(st, n, by, t, rank, now_ms, a) : by;
 }
 
 static bool count(struct replicas *r, enum replica_by by)
@@ -197,6 +219,58 @@ bool replicas_place(struct replicas *r, node_no node, seg_id host, const struct 
                     msec_t now_ms, struct place_ans *a)
 {
     return r->fresh_ms != 0 && count(r, place(r, node, host, t, true, BY_NO_PLACE, now_ms, a));
+}
+
+/* NULL: no such row. */
+static const struct known_name *fenced(const struct replicas *r, node_no node, seg_id name)
+{
+    const struct stream *st = map_get_ptr(&r->streams, node);
+    const struct known_name *n = st != NULL ? stream_name(st, name) : NULL;
+
+    return n != NULL && (n->flags & REPLICA_FENCED) != 0 ? n : NULL;
+}
+
+seg_id replicas_heads_for(const struct replicas *r, node_no node, const struct token *t)
+{
+    const struct known_name *n = fenced(r, node, t->seg);
+
+    return n != NULL ? n->host : 0;
+}
+
+/* Both nodes have said of a moment that is not long ago that nothing of it had changed: the heir's
+ * has the heir (one that has lost it knows of no commit), and does not list the name. */
+static enum replica_by find_fenced(const struct replicas *r, const struct stream *st,
+                                   const struct stream *heirs, const struct known_name *n,
+                                   uint32_t number, msec_t now_ms, uint32_t *rank)
+{
+    if ((n->flags & ASKS) != 0 || shortest_ms(n, now_ms) == 0 || heirs->now.lacks ||
+        by_age(r, st, n, now_ms) != BY_REPLICA || by_age(r, heirs, n, now_ms) != BY_REPLICA)
+        return BY_ASKING_FENCED;
+    return line_rank(&n->line, number, rank) ? BY_REPLICA : BY_ASKING_TICKET;
+}
+
+bool replicas_place_moving(struct replicas *r, node_no *node, seg_id heir, node_no heirs,
+                           const struct token *t, msec_t now_ms, struct place_ans *a)
+{
+    struct stream *st = map_get_ptr(&r->streams, *node), *to = map_get_ptr(&r->streams, heirs);
+    const struct known_name *n = fenced(r, *node, t->seg), *there;
+    enum replica_by by = BY_ASKING_FENCED;
+    uint32_t rank = 0;
+
+    if (n == NULL || n->host != heir || to == NULL || to == st)
+        return false;
+    there = stream_name(to, t->seg);
+    if (there == NULL && stream_name(to, heir) != NULL)
+        by = find_fenced(r, st, to, n, t->number, now_ms, &rank);
+    else if (there != NULL && there->host == heir && (there->flags & REPLICA_FENCED) == 0)
+        by = find(r, to, there, t->number, true, now_ms, &rank);
+    if (by != BY_REPLICA)
+        return false;
+    r->polls[BY_ASKING_FENCED]--; /* replicas_place() has counted it */
+    if (there == NULL)
+        return count(r, answer(st, n, by, t, rank, now_ms, a));
+    *node = heirs;
+    return count(r, answer(to, there, by, t, rank, now_ms, a));
 }
 
 bool replicas_unanswered(struct replicas *r, node_no node, seg_id host, const struct token *t,

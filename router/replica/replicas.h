@@ -5,11 +5,14 @@
  * interval that is told in the lane: then whoever polls as told, at whatever router, is
  * never told an older state than before, and a place never grows. Everything else is asked.
  *
+ * A name on its way to another segment (fenced) does not change until it is there. So its row
+ * counts as long as the node of that segment does not list it; and its row there, once it does.
+ *
  * A node that cannot be asked (its link is down, or it did not answer in time): what it said last
- * answers, if it is younger than the shortest interval; and for `keep_ms`, as last known, if the
- * manager does not reach the node either, and has not heard it since: then nobody is told a newer
- * state, nor let in. So nobody who waits is put off because a node has died. A number that the node
- * had not given by then waits, too: it was given since, by its token; its place is not known.
+ * answers for `keep_ms`, as last known, if the manager does not reach the node either, and has not
+ * heard it since: then nobody is told a newer state, nor let in. So nobody who waits is put off
+ * because a node has died. A number that the node had not given by then waits, too: it was given
+ * since, by its token; its place is not known.
  *
  * Memory: owns a stream for each node; all together are bounded by REPLICA_BYTES. */
 #ifndef SEGQ_ROUTER_REPLICAS_H
@@ -25,6 +28,7 @@ enum replica_by { /* how a poll is answered */
     BY_LAST_KNOWN,    /* its node cannot be asked: the place as last known, */
     BY_NO_PLACE,      /* or none: on its way to another segment, or joined since */
     BY_ASKING_NAME,   /* nothing is known of the segment that its token names */
+    BY_ASKING_FENCED, /* it is on its way to another one */
     BY_ASKING_TICKET, /* it does not wait there */
     BY_ASKING_STALE,  /* what is known is too old, */
     BY_ASKING_PACE,   /* or too old for so short intervals */
@@ -48,6 +52,8 @@ void replicas_fini(struct replicas *r);
 struct stream *replicas_stream(struct replicas *r, node_no node);
 /* Polls of which their nodes do not know yet. */
 uint64_t replicas_marks(const struct replicas *r);
+/* The age of what is known of the node whose last word is the oldest; 0: nothing is known. */
+msec_t replicas_oldest_ms(const struct replicas *r, msec_t now_ms);
 /* The map does not have the node any more. */
 void replicas_forget(struct replicas *r, node_no node);
 
@@ -62,6 +68,12 @@ SQ_CHECK bool replicas_place(struct replicas *r, node_no node, seg_id host, cons
  * where there is none. */
 SQ_CHECK bool replicas_place_now(struct replicas *r, node_no node, seg_id host,
                                  const struct token *t, msec_t now_ms, struct place_ans *a);
+/* After replicas_place() was false: the segment that the ticket's is on its way to; 0: none. */
+seg_id replicas_heads_for(const struct replicas *r, node_no node, const struct token *t);
+/* The place of that ticket: `heir`, that segment, is on `heirs` by the map.
+ * *node: the owner; then who told it. */
+SQ_CHECK bool replicas_place_moving(struct replicas *r, node_no *node, seg_id heir, node_no heirs,
+                                   const struct token *t, msec_t now_ms, struct place_ans *a);
 /* Who waits of a name whose segment `host`, on `node`, has by the map, as far as is known, of
  * whatever age; NULL: nothing is known. */
 const struct line *replicas_line(const struct replicas *r, node_no node, seg_id host, seg_id name);

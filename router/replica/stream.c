@@ -16,6 +16,7 @@ static void set_init(struct known_set *s)
 {
     map_init(&s->names, 0);
     map_init(&s->paces, 0);
+    s->lacks = false;
     s->stamp_ms = 0;
     s->as_of_ms = UNKNOWN;
 }
@@ -105,6 +106,7 @@ void stream_reached(struct stream *st)
 
 void stream_unreached(struct stream *st, msec_t silent_ms, msec_t now_ms)
 {
+    st->word_ms = now_ms;
     st->heard_ms = now_ms - silent_ms;
     st->unreached = true;
 }
@@ -233,6 +235,15 @@ static struct known_name *name_for(struct stream *st, struct known_set *s,
     return n;
 }
 
+/* A row that cannot be taken. One that is not NEW, of a name that is not here, is for others. */
+static void pass_over(struct stream *st, struct known_set *s, const struct replica_row *row)
+{
+    const unsigned says = REPLICA_NEW | REPLICA_ASK | (uint8_t)~REPLICA_ROW_FLAGS;
+
+    forget(st, s, row->name);
+    s->lacks = s->lacks || (row->host != row->name && (row->flags & says) != 0);
+}
+
 /* Names without a row that says them anew are asked. */
 static int take_row(struct stream *st, struct known_set *s, const struct replica_row *row)
 {
@@ -241,7 +252,7 @@ static int take_row(struct stream *st, struct known_set *s, const struct replica
     int rc;
 
     if (n == NULL) {
-        forget(st, s, row->name);
+        pass_over(st, s, row);
         return 0;
     }
     n->flags = row->flags;
@@ -253,7 +264,7 @@ static int take_row(struct stream *st, struct known_set *s, const struct replica
     n->pace = pace_of(st, s, row->queue, row->lane);
     rc = row->before > UINT64_MAX - UINT32_MAX - 1 ? SQ_EPROTO : line_apply(&n->line, row);
     if (rc < 0)
-        forget(st, s, row->name);
+        pass_over(st, s, row);
     else if ((row->flags & REPLICA_MORE) == 0)
         line_settle(&n->line);
     return rc == SQ_ENOMEM ? 0 : rc;

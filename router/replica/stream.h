@@ -51,6 +51,7 @@ struct known_name {
 struct known_set { /* of one whole push, and the differences since */
     struct map names; /* seg_id -> struct known_name *, owned */
     struct map paces; /* of queue and lane -> struct told_pace *, owned */
+    bool lacks;       /* an absorbed name is not here, though the node has it */
     msec_t stamp_ms;  /* the node's clock */
     msec_t as_of_ms;  /* our clock: not later than that; INT64_MIN: not known */
 };
@@ -61,8 +62,9 @@ struct stream {
     enum { STREAM_NOTHING, STREAM_WHOLE, STREAM_LIVE } state; /* of this link */
     bool up;
     bool refused;  /* by an older node: until the next link */
-    bool unreached; /* the manager does not reach the node, */
-    msec_t heard_ms; /* and heard it last at this time of our clock, or before */
+    bool unreached; /* the manager did not reach the node, */
+    msec_t word_ms;  /* said at this time of our clock, */
+    msec_t heard_ms; /* and had heard it last at this one, or before */
     msec_t stamp_ms; /* the last one of this link */
     msec_t clock_ms; /* of ours, as it was said last */
     msec_t echo_at_ms; /* when a stamp is asked for next */

@@ -155,7 +155,7 @@ static void passes(struct buf *b, const struct router *r)
                ARRAY_LEN(v));
 }
 
-static void polls(struct buf *b, const struct replicas *k)
+static void polls(struct buf *b, const struct replicas *k, msec_t now_ms)
 {
     metrics_by(b, "segq_router_polls_by_total",
                "Polls that the replica answered (replica; last_known, no_place: its node could not be "
@@ -166,6 +166,9 @@ static void polls(struct buf *b, const struct replicas *k)
     metrics_value(b, "segq_router_replica_marks", METRIC_GAUGE,
                   "Polls answered from the replica of which the node does not know yet",
                   (double)replicas_marks(k));
+    metrics_value(b, "segq_router_replica_age_seconds", METRIC_GAUGE,
+                  "Age of what the replica has of the segment node whose last word is the oldest",
+                  (double)replicas_oldest_ms(k, now_ms) / 1000);
 }
 
 static void gauge(struct buf *b, const char *name, const char *help, uint64_t v)
@@ -197,7 +200,7 @@ void router_metrics(void *router, struct buf *b)
     bypassed(b, &r->counts);
     limits(b, &r->gate);
     passes(b, r);
-    polls(b, &r->replicas);
+    polls(b, &r->replicas, ev_now(r->ev));
     tasks(b, r->tasking);
     gauge(b, "segq_router_passes_ended", "Ended passes that are refused until they expire",
           r->revoked.n);
@@ -208,7 +211,7 @@ void router_metrics(void *router, struct buf *b)
     gauge(b, "segq_router_map_version", "Version of the chain map",
           routes_version(r->routes));
     gauge(b, "segq_router_map_epoch", "Epoch of the chain map", routes_epoch(r->routes));
-    gauge(b, "segq_router_listeners", "Clients that are told at once", r->listeners.all.n);
+    gauge(b, "segq_router_listeners", "Clients that are told at once", r->listeners.n);
     gauge(b, "segq_router_flows", "Requests being answered", r->flows.n);
     metrics_histo(b, "segq_router_join_seconds", "Time to answer a join", &r->join_us);
     metrics_histo(b, "segq_router_poll_seconds", "Time to answer a poll", &r->poll_us);

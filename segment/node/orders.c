@@ -138,12 +138,32 @@ static const char *refuse_open(struct segtab *t, const struct msg_seg_open *m)
     return NULL;
 }
 
+/* What a committed move has left here, whose commit we have not heard of: its target was lost since
+ * (a move of one that is opened comes after its opening). NULL: nothing. */
+static struct seg *left_over(const struct segtab *t, const struct msg_seg_open *m)
+{
+    struct seg *g = m->kind == OPEN_REBUILD ? segtab_seg(t, m->seg) : NULL;
+
+    return g != NULL && g->out != NULL ? g : NULL;
+}
+
 /* One that was moved away and has been lost there may come back here. */
 static bool may_open(const struct segtab *t, const struct msg_seg_open *m)
 {
     uint64_t entry = map_get(&t->locations, m->seg);
 
-    return entry == MAP_NONE || (m->kind == OPEN_REBUILD && (entry & 3) == AT_MOVED);
+    return entry == MAP_NONE || (m->kind == OPEN_REBUILD && (entry & 3) == AT_MOVED) ||
+           left_over(t, m) != NULL;
+}
+
+/* Its names go with segtab_seg_free(). */
+static void removed(struct segtab *t, struct seg *g, const char *why, struct outbox *out)
+{
+    log_info("event=segment_removed seg=%" PRIu64 " queue=%s waiting=%" PRIu32, g->b.id,
+             g->queue->name, g->b.q.waiting);
+    segtab_audit_seg(t, g, AUDIT_REMOVED, 0, g->b.q.waiting);
+    segtab_moves_drop(t, g, why, out);
+    segtab_log_set(t, JREC_REMOVE, g->b.id, 0);
 }
 
 static void early_until(struct segtab *t, struct seg *g, int64_t closes_ms)
@@ -155,8 +175,8 @@ static void early_until(struct segtab *t, struct seg *g, int64_t closes_ms)
 static void order_seg_open(struct segtab *t, peer_no from, const struct msg_seg_open *m,
                            struct outbox *out)
 {
+    struct seg *g, *old = left_over(t, m);
     const char *why;
-    struct seg *g;
 
     if (!may_open(t, m)) { /* here already, or was */
         segtab_report_one(t, m->seg, from, out);
@@ -167,7 +187,13 @@ static void order_seg_open(struct segtab *t, peer_no from, const struct msg_seg_
         segtab_error(out, from, SQ_EUNAVAIL, MSG_SEG_OPEN, why);
         return;
     }
+    if (old != NULL) {
+        removed(t, old, "its target is lost", out);
+        segtab_log_rules(t, old->queue); /* in the journal they went with it, if it was the last */
+    }
     g = segtab_seg_new(t, m, segtab_queue(t, m->queue, false));
+    if (old != NULL)
+        segtab_seg_free(t, old);
     if (g != NULL)
         segtab_dir_watch(g);
     if (g != NULL && m->early && m->draw.n == 0) {
@@ -289,11 +315,7 @@ static void order_seg_remove(struct segtab *t, peer_no from,
                  sessions_live(&g->b.released) == 0 && g->out == NULL && g->in == NULL;
 
     if (g != NULL && (empty || m->force)) {
-        log_info("event=segment_removed seg=%" PRIu64 " queue=%s waiting=%" PRIu32, m->seg,
-                 g->queue->name, g->b.q.waiting);
-        segtab_audit_seg(t, g, AUDIT_REMOVED, 0, g->b.q.waiting);
-        segtab_moves_drop(t, g, "the segment is removed", out);
-        segtab_log_set(t, JREC_REMOVE, m->seg, 0);
+        removed(t, g, "the segment is removed", out);
         segtab_seg_free(t, g);
     }
     segtab_report_one(t, m->seg, from, out);

@@ -46,8 +46,10 @@ static void forget_all(struct segtab *t)
 {
     list_each_of(&t->replica.names, struct said_name, node, s)
         said_free(&t->replica, s);
-    each_seg (t, g)
-        g->said.known = false, g->said.n_died = 0;
+    each_seg (t, g) {
+        g->said.known = false;
+        g->said.n_died = 0;
+    }
 }
 
 void replica_fini(struct segtab *t)
@@ -75,20 +77,29 @@ static bool find_name(const struct segtab *t, seg_id name, struct name_of *n)
 
 /* ---- what changed ------------------------------------------------------------------------ */
 
+/* What a fenced one hears is not heard there where its tickets go: they are told by this as by
+ * that, so it stays as it was. */
+static uint64_t ahead_of(const struct seg *g)
+{
+    return seg_is_fenced(g) ? g->out->fenced_ahead : g->ahead;
+}
+
 static uint8_t flags_of(const struct seg *g)
 {
+    unsigned moves = seg_is_fenced(g) ? REPLICA_FENCED : 0;
+    bool has_places = ahead_of(g) != AHEAD_UNKNOWN;
+
     if (g->b.q.rebuilding)
         return REPLICA_ASK;
-    return (uint8_t)((g->early ? REPLICA_EARLY : g->ahead == AHEAD_UNKNOWN ? REPLICA_NO_PLACE : 0) |
-                     (seg_is_fenced(g) ? REPLICA_FENCED : 0));
+    return (uint8_t)(moves | (g->early ? REPLICA_EARLY : has_places ? 0 : REPLICA_NO_PLACE));
 }
 
 /* What waits before the host's first; without places what far_position() says instead. */
 static uint64_t base_of(const struct seg *g)
 {
-    bool known = g->ahead != AHEAD_UNKNOWN && !g->early;
+    bool known = ahead_of(g) != AHEAD_UNKNOWN && !g->early;
 
-    return known ? g->ahead + g->unstored.held : g->capacity;
+    return known ? ahead_of(g) + g->unstored.held : g->capacity;
 }
 
 static struct replica_row row_of(struct name_of n)

@@ -73,6 +73,7 @@ static void restart_seg(struct segtab *t, struct seg *g)
     g->classes = UINT8_MAX; /* nobody wrote down which */
     if (g->out != NULL) {
         g->out->fenced_ms = t->service_ms;
+        g->out->fenced_ahead = g->ahead;
         g->out->fenced_unit = unit;
         g->out->progress_ms = t->now.now_ms;
     }

@@ -340,7 +340,10 @@ int replay_on_stage(struct segtab *t, const struct jrec *r)
         t->stage->final_to = r->move.to;
         return 0;
     case JREC_ASIDE:
-        return g != NULL && r->run.n == 0 ? segtab_aside_again(g, r->run.first, 0) : SQ_EPROTO;
+        if (g == NULL || r->run.n != 0)
+            return SQ_EPROTO;
+        g->unused = r->run.first; /* seg_end() looks whether that can be */
+        return 0;
     case JREC_FREED_BLOCKS:
         return g == NULL ? SQ_EPROTO : g->b.q.rebuilding ? 0 : freed_blocks(t, g, &r->run);
     case JREC_BLOCK:

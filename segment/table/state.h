@@ -126,6 +126,7 @@ struct move {
     char peer_name[NAME_MAX_LEN + 1], peer_addr[64];
     msec_t progress_ms, told_ms;
     msec_t fenced_ms; /* out: service clock when it was fenced */
+    uint64_t fenced_ahead; /* out: what it had heard by then */
     uint8_t fenced_unit;
     uint64_t told; /* in: what the members of the directory must have heard; 0: nothing */
     msec_t whole_ms; /* in: since when the copy is whole */

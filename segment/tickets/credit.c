@@ -134,11 +134,7 @@ struct session *credit_take(struct segtab *t, struct seg *g)
 
 int segtab_aside_again(struct seg *g, uint32_t first, uint32_t n)
 {
-    if (n == 0) {
-        g->unused = first;
-        return 0;
-    }
-    if (g->b.q.sealed || first != g->b.q.end || n >= g->capacity - g->b.joined)
+    if (n == 0 || g->b.q.sealed || first != g->b.q.end || n >= g->capacity - g->b.joined)
         return SQ_EPROTO;
     if (segq_set_aside(&g->b.q, n) != n)
         return SQ_ENOMEM;

@@ -31,6 +31,7 @@ void source_pump(struct segtab *t, struct move *v, struct outbox *out)
     if (!fenced && xfer_out_is_fenced(&v->out)) {
         t->replica.now = true;
         v->fenced_ms = t->service_ms;
+        v->fenced_ahead = v->seg->ahead;
         v->fenced_unit = tm.unit_now;
     }
 

@@ -86,6 +86,12 @@ def polls(stale):
     return {name % "stale": grows(stale), name % "replica": grows(100 - stale)}
 
 
+def last_known(n):
+    """A router's polls, of which some were answered while their node could not be asked."""
+    name = "segq_router_polls_by_total{by=\"%s\"," + R + "}"
+    return {name % "last_known": grows(n), name % "replica": grows(100 - n)}
+
+
 def pair(name, labels, value, limit_name, limit):
     """A gauge beside another one."""
     return {"%s{%s}" % (name, labels): flat(value), "%s{%s}" % (limit_name, labels): flat(limit)}
@@ -142,6 +148,7 @@ CASES = {
                         requests("segq_router_unavailable_total", 1)),
     "SegqSlow": (buckets(20), buckets(0)),
     "SegqReplicaStale": (polls(30), polls(10)),
+    "SegqLastKnown": (last_known(3), last_known(0.5)),
     "SegqTooFast": (requests("segq_router_too_fast_total", 10, 'budget="join",' + R),
                     requests("segq_router_too_fast_total", 1, 'budget="join",' + R)),
     "SegqLimitTableSmall": one("segq_router_limit_forgotten_total", R, grows(90), grows(9)),

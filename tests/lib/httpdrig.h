@@ -32,13 +32,23 @@ struct world {
     uint64_t next_tag, tags_open, tag_seen;
     uint64_t most_out; /* bytes of answers, when one more was asked for */
     bool drained;
-    size_t n_body; /* of /body: '+' if it was written in place */
+    size_t n_body; /* of /body, /made: '+' if it was written in place */
     char body[HTTPD_BODY_MAX];
     char big[200000];
 };
 
 static struct world w;
 static const char in_place[] = "in/place";
+
+static inline void answer_in_place(struct httpd_req *r, int status, const char *headers)
+{
+    char *to = httpd_body(r, status, in_place, headers, strlen(headers));
+
+    if (to != NULL)
+        httpd_body_end(r, (char *)memset(to, '+', w.n_body) + w.n_body);
+    else
+        httpd_answer(r, status, in_place, headers, memset(w.body, '-', w.n_body), w.n_body);
+}
 
 static inline void on_request(void *ctx, struct httpd_req *r, const struct http_req *q)
 {
@@ -63,12 +73,10 @@ static inline void on_request(void *ctx, struct httpd_req *r, const struct http_
         httpd_answer(r, 200, "text/plain", "X-A: 1\r\nCache-Control: max-age=1\r\n", "c",
                      1);
     } else if (q->path.n == 5 && memcmp(q->path.p, "/body", 5) == 0) {
-        char *to = httpd_body(r, in_place);
-
-        if (to != NULL)
-            httpd_body_end(r, (char *)memset(to, '+', w.n_body) + w.n_body);
-        else
-            httpd_answer(r, 200, in_place, "", memset(w.body, '-', w.n_body), w.n_body);
+        answer_in_place(r, 200, "");
+    } else if (q->path.n == 5 && memcmp(q->path.p, "/made", 5) == 0) {
+        httpd_set_lines(r, "X-B: 2\r\n");
+        answer_in_place(r, 201, "X-A: 1\r\n");
     } else {
         int n = snprintf(body, sizeof(body), "[%.*s|%.*s]", (int)q->path.n, q->path.p,
                          (int)q->body.n, q->body.p != NULL ? q->body.p : "");

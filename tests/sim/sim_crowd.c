@@ -202,27 +202,31 @@ Test(crowd, nobody_else_has_room)
     }
 }
 
+static void one_amid_moves(const struct sim_faults *f, uint64_t seed)
+{
+    struct sim_opts o = opts(seed);
+    struct sim *s;
+
+    o.capacity = 25;
+    o.release_per_s = 1;
+    o.leave_share = 0.4;
+    o.vanish_share = 0.1;
+    o.faults = *f;
+    s = sim_new(&o);
+    sim_join(s, 0, 0, 250, 12000);
+    sim_run(s, 50000);
+    sim_heal(s, 60);
+    sim_run(s, 9000);
+    sim_check_positions(s);
+    cr_expect(sim_run_until_quiet(s, 150000));
+    sim_finish(s, ME);
+}
+
 /* Merges and drains, and in the midst of them nodes lose everything. */
 static void amid_moves(struct sim_faults f)
 {
-    for (uint64_t seed = 1; seed <= 2 * SEEDS; seed++) {
-        struct sim_opts o = opts(seed);
-        struct sim *s;
-
-        o.capacity = 25;
-        o.release_per_s = 1;
-        o.leave_share = 0.4;
-        o.vanish_share = 0.1;
-        o.faults = f;
-        s = sim_new(&o);
-        sim_join(s, 0, 0, 250, 12000);
-        sim_run(s, 50000);
-        sim_heal(s, 60);
-        sim_run(s, 9000);
-        sim_check_positions(s);
-        cr_expect(sim_run_until_quiet(s, 150000));
-        sim_finish(s, ME);
-    }
+    for (uint64_t seed = 1; seed <= 2 * SEEDS; seed++)
+        one_amid_moves(&f, seed);
 }
 
 Test(crowd, amid_moves)
@@ -230,9 +234,15 @@ Test(crowd, amid_moves)
     amid_moves((struct sim_faults){ .drain = 20, .slow_link = 30, .seg_lose = 6 });
 }
 
+/* 7041: a node had the source of a move whose target was lost, and was given it to rebuild.
+ * 62318: a router took the source for what waits, since the node that had lost the target did not
+ * list it. */
 Test(crowd, amid_everything)
 {
-    amid_moves((struct sim_faults){ .drain = 20, .slow_link = 20, .seg_lose = 6,
-                                    .seg_kill = 8, .mng_restart = 6, .link_break = 10,
-                                    .router_restart = 3 });
+    struct sim_faults f = { .drain = 20, .slow_link = 20, .seg_lose = 6, .seg_kill = 8,
+                            .mng_restart = 6, .link_break = 10, .router_restart = 3 };
+
+    amid_moves(f);
+    one_amid_moves(&f, 7041);
+    one_amid_moves(&f, 62318);
 }

@@ -4,6 +4,7 @@
  *   I-R2  nobody who polls as told expires, whoever answered (I1)
  *   I4    nobody who polls as told is told a greater place, at whatever router
  *         but for places as last known (check.c: is_last_known)
+ *   I-R3  who polled has the idle time from the next poll, as told, on (seen.c)
  *   I-R4  when nothing moves, routers and nodes tell the same place (quiet.c) */
 #include "tests/lib/sim/faulty_day.h"
 
@@ -70,6 +71,22 @@ Test(replica, nodes_are_stopped)
 Test(replica, nodes_come_back_with_another_clock)
 {
     each(restart_a_node);
+}
+
+static void upgrade(struct sim *s, unsigned i)
+{
+    sim_restart(s, i % 2 == 0 ? SIM_SEG : SIM_ROUTER, i / 2, 200);
+}
+
+/* Turn by turn nodes and routers that know nothing of it give way to those that do. */
+Test(replica, the_release_before_is_beside_it)
+{
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        struct sim_opts o = crowd(seed);
+
+        o.older = 3;
+        cr_expect_gt(play(o, upgrade), 100);
+    }
 }
 
 static void empty_node(struct sim *s, unsigned i)

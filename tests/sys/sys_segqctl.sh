@@ -86,18 +86,18 @@ done
 check "queue list" runs_well queue list
 check "  names login" says '^login +paused +1 +50 +20/s$'
 check "queue add" runs_well queue add fresh state=paused segment_capacity=500 merge=false \
-    'lanes=[{"name":"vip","weight":9},{"name":"default"}]' idle.game=7s
+    'lanes=[{"name":"vip","weight":9},{"name":"default"}]' idle.game=7m
 check_eq "  number" "$(kept fresh segment_capacity)" 500
 check_eq "  bool" "$(kept fresh merge)" false
 check_eq "  list" "$(kept fresh 'lanes[0].weight')" 9
-check_eq "  dotted key" "$(kept fresh idle.game)" 7s
+check_eq "  dotted key" "$(kept fresh idle.game)" 7m
 wait_for 5 "it can be joined" has_status 201 -X POST "$R/v1/queues/fresh/tickets"
 check "queue add of one that is there" exits 1 'fresh.*\(412, conflict\)' queue add fresh
 check_eq "  leaves it as it is" "$(kept fresh segment_capacity)" 500
 check "queue add: no such key" exits 1 'nonsense.*bad_request' queue add other nonsense=1
 check "queue add: not a name" exits 1 'bad_request' queue add 'Not A Name'
-check "queue set" runs_well queue set fresh idle.game=3s release_per_s=12.5 open_next_at=0.5
-check_eq "  a time" "$(kept fresh idle.game)" 3s
+check "queue set" runs_well queue set fresh idle.game=3m release_per_s=12.5 open_next_at=0.5
+check_eq "  a time" "$(kept fresh idle.game)" 3m
 check_eq "  its neighbour stays" "$(kept fresh idle.mobile)" 2m
 check_eq "  a fraction" "$(kept fresh release_per_s)" 12.5
 check "queue set: out of range" exits 1 'open_next_at.*bad_request' queue set fresh open_next_at=7

@@ -37,7 +37,6 @@
 #include <string.h>
 
 #define GIVEN_UP_US 1900000 /* just below the manager's own limit */
-#define WORD_US     2500000 /* a router may know so late that a manager reaches a node again */
 #define NOBODY      UINT32_MAX
 
 uint64_t check_hash(const char *p, size_t n)
@@ -77,6 +76,7 @@ static void check_rebuild(struct sim *s, const struct proc *p, struct sseg *g)
         host->gone = true;
     g->alias = 0;
     g->gone = false;
+    g->rebuilt_at = s->now;
     g->node = p->idx;
     s->lost_any = true;
     for (uint32_t i = 0; i < s->n_tickets; i++) {
@@ -307,6 +307,7 @@ void check_appended(struct sim *s, const struct proc *p, const struct append_req
     t->lane = g->lane;
     t->ord = ++l->next_ord;
     t->relaxed = g->relaxed;
+    t->rebuilt = g->node != p->idx; /* its segment was opened again: this node has not heard it */
     t->old_seg = q->old_seg;
     t->old_number = q->old_number;
     subject_given(s, t, q);
@@ -432,6 +433,30 @@ static void note_return(const struct sim *s, struct ticket *t)
         t->returned = true;
 }
 
+/* Routers were told perhaps that it is not reached, and hear late that it is again. */
+void check_heard_anew(const struct sim *s, struct proc *node)
+{
+    if (s->now >= node->heard_anew + SIM_WORD_US)
+        node->was_heard = node->heard;
+    node->heard_anew = s->now;
+}
+
+/* When a manager heard it last, as far as routers can know. */
+static usec_t last_heard(const struct sim *s, const struct proc *node)
+{
+    return s->now < node->heard_anew + SIM_WORD_US ? node->was_heard : node->heard;
+}
+
+/* It was given up and lives on, cut off together with the router that asks it: neither knows that
+ * the ticket's segment was opened elsewhere since (FAULTS.md F12). */
+static bool is_given_up(struct sim *s, const struct ticket *t, const struct proc *node)
+{
+    const struct sseg *host = check_host(s, t->seg);
+
+    return t->rebuilt && host != NULL && host->node != node->idx &&
+           last_heard(s, node) < check_seg(s, t->seg)->rebuilt_at;
+}
+
 /* as_of: the moment of the node's state that was told. */
 static void told_waiting(struct sim *s, struct ticket *t, const struct proc *node,
                          uint64_t position, uint32_t told_ms, usec_t as_of)
@@ -465,6 +490,8 @@ void check_known(struct sim *s, const struct proc *router, const struct proc *no
     if (as_of > s->now || s->now - as_of > oldest_ms * 1000)
         sim_fail(s, "I-R1: %s tells of %llu-%u what was so %.3f s ago", router->name, llu(t->seg),
                  t->number, (double)(s->now - as_of) / 1e6);
+    if (is_given_up(s, t, node))
+        return;
     if (t->fate != T_LIVE && t->fate_at < as_of)
         sim_fail(s, "%s: ticket %llu-%u waits again, says %s", t->fate == T_ADMITTED ? "I2" : "I1",
                  llu(t->seg), t->number, router->name);
@@ -489,6 +516,8 @@ void check_placed(struct sim *s, const struct proc *p, const struct place_req *q
         return;
     }
     sim_note(s, "place %lu-%lu: state %lu, %lu", t->seg, t->number, a->state, a->position, 0);
+    if (a->state != PLACE_ADMITTED && is_given_up(s, t, p))
+        return;
     if (a->state == PLACE_WAITING || a->state == PLACE_ADMITTED)
         note_return(s, t);
     if (s->count.jumps > 0 && a->state == PLACE_WAITING && a->position == 1)
@@ -519,12 +548,9 @@ void check_placed(struct sim *s, const struct proc *p, const struct place_req *q
 static bool is_last_known(const struct sim *s, const struct sans *a, usec_t newer_at,
                           msec_t slack_ms)
 {
-    const struct proc *node = &s->proc[a->node];
-    usec_t heard = s->now < node->heard_anew + WORD_US ? node->was_heard : node->heard;
-
     return a->kept && a->as_of <= newer_at &&
            (newer_at <= a->as_of + slack_ms * 1000 ||
-            heard <= a->as_of + s->o.fresh_ms * 1000);
+            last_heard(s, &s->proc[a->node]) <= a->as_of + s->o.fresh_ms * 1000);
 }
 
 static void check_waiting_answer(struct sim *s, const struct player *p,
@@ -559,7 +585,8 @@ void check_answer(struct sim *s, struct player *p, const struct sans *a)
         (a->flow.result == FLOW_EXISTING && p->state != P_REPLACING &&
          (p->subject == 0 || a->kind != FLOW_JOIN)))
         sim_fail(s, "a player got the strange answer %u", a->flow.result);
-    if (t == NULL || a->kind != FLOW_POLL)
+    if (t == NULL || a->kind != FLOW_POLL ||
+        (!a->flow.admitted && is_given_up(s, t, &s->proc[a->node])))
         return;
     if (a->flow.result == FLOW_GONE) {
         check_gone(s, t, a->flow.reason);

@@ -22,6 +22,8 @@ uint64_t check_hash(const char *p, size_t n);
 struct ticket *check_ticket(struct sim *s, seg_id seg, uint32_t number);
 struct sseg *check_seg(struct sim *s, seg_id id);
 struct sseg *check_host(struct sim *s, seg_id id); /* who has its tickets */
+/* A manager hears it again. */
+void check_heard_anew(const struct sim *s, struct proc *node);
 void check_given_up(struct sim *s, const struct proc *mng); /* nodes that it takes for lost */
 
 #endif

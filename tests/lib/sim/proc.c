@@ -12,6 +12,7 @@
 #include "tests/lib/sim/net.h"
 #include "tests/lib/sim/replace.h"
 #include "tests/lib/sim/router.h"
+#include "tests/lib/sim/seen.h"
 #include "tests/lib/sim/sessions.h"
 #include "tests/lib/sim/tape.h"
 
@@ -73,13 +74,21 @@ static struct segtab_opts segtab_opts(const struct sim *s, struct proc *p)
                                   .log_ctx = p };
 }
 
+/* Before it is over. */
+static void rest_ends(const struct sim *s, struct proc *p)
+{
+    p->stopped = proc_stopped_us(s, p);
+    p->rest_until = ms_min(p->rest_until, s->now);
+}
+
 static void make_segtab(struct sim *s, struct proc *p)
 {
     struct segtab_opts o = segtab_opts(s, p);
 
     p->segtab = segtab_new(&o);
     p->routers = 0;
-    p->dark_from = p->rest_until = 0;
+    p->dark_from = 0;
+    rest_ends(s, p);
     outbox_init(&p->box);
     tape_replay(p, p->segtab);
     if (segtab_replayed(p->segtab, clock_now(p)) < 0)
@@ -91,6 +100,11 @@ static void start_segtab(struct sim *s, struct proc *p)
     p->dies_in_turn = p->disk_full = p->disk_holds = false;
     make_segtab(s, p);
     tape_flush(p);
+}
+
+bool proc_is_older(const struct proc *p)
+{
+    return p->no < p->sim->o.older && p->incarnation == 1;
 }
 
 static void tick_later(struct sim *s, const struct proc *p, double ms)
@@ -111,7 +125,7 @@ void proc_start(struct sim *s, struct proc *p)
     else if (p->kind == SIM_SEG)
         start_segtab(s, p);
     else
-        p->router = srouter_new(s);
+        p->router = srouter_new(s, p);
     if (p->alive)
         tick_later(s, p, sim_rand(s, 0, TICK_MS));
     for (unsigned i = 0; p->kind != SIM_MNG && i < s->o.managers; i++)
@@ -230,6 +244,8 @@ static void seg_step(struct sim *s, struct proc *p, struct segtab_in in)
     for (uint32_t i = 0; i < p->box.n; i++)
         if (p->box.v[i].m.type == MSG_SEG_POPPED)
             check_popped(s, &p->box.v[i].m.seg_popped, in.msg);
+    if (in.msg != NULL && in.msg->type == MSG_SEEN)
+        seen_taken(s, p, &in.msg->seen);
     if (t == TURN_KEPT) {
         turn_dies(s, p);
         return;
@@ -369,6 +385,8 @@ static void seg_msg(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
                     const struct msg *m)
 {
     struct segtab_in in = { .kind = SEGTAB_MSG, .peer = peer, .msg = m };
+    struct msg unknown = { .type = MSG_ERROR,
+                           .error = { .code = SQ_EUNKNOWN, .about = m->type, .text = "" } };
 
     if (m->type == MSG_PLACE) {
         on_place(s, p, peer, rid, &m->place);
@@ -378,6 +396,8 @@ static void seg_msg(struct sim *s, struct proc *p, peer_no peer, uint64_t rid,
         on_drop(s, p, peer, rid, &m->drop);
     } else if (m->type == MSG_SESSION) {
         on_session(s, p, peer, rid, &m->session);
+    } else if (m->type == MSG_SEEN && proc_is_older(p)) {
+        net_send(s, p, peer, &unknown, 0);
     } else if (m->type == MSG_ERROR && m->error.code == SQ_ENOTLEADER) {
         return; /* a standby: the leader has a link of its own */
     } else {
@@ -419,10 +439,7 @@ static void router_there(struct sim *s, struct proc *p, bool up)
         proc_stopped(p, p->dark_from, s->now + dark);
     } else if (!up && --p->routers == 0) {
         p->dark_from = s->now;
-        if (p->rest_until > s->now) { /* begins again when they are back */
-            p->stopped -= p->rest_until - s->now;
-            p->rest_until = s->now;
-        }
+        rest_ends(s, p); /* begins again when they are back */
     }
 }
 
@@ -435,6 +452,8 @@ void proc_up(struct sim *s, struct proc *p, peer_no peer, const struct proc *oth
     sim_note(s, "up %lu<>%lu peer %lu", p->idx, other->idx, peer, 0, 0);
     if (p->kind == SIM_SEG && other->kind == SIM_ROUTER)
         router_there(s, p, true);
+    if (p->kind == SIM_MNG && other->kind == SIM_SEG)
+        check_heard_anew(s, &s->proc[other->idx]);
     if (p->kind == SIM_MNG)
         smng_up(s, p, peer, other);
     else if (p->kind == SIM_SEG)
@@ -474,10 +493,8 @@ void proc_msg(struct sim *s, struct proc *p, const struct conn *c, peer_no peer,
     struct proc *other = &s->proc[c->end[peer % 2]];
 
     if (p->kind == SIM_MNG) {
-        if (s->now - other->heard > 1000000) {
-            other->was_heard = other->heard;
-            other->heard_anew = s->now;
-        }
+        if (s->now - other->heard > 1000000)
+            check_heard_anew(s, other);
         other->heard = s->now;
         smng_msg(s, p, peer, m);
     } else if (p->kind == SIM_SEG) {

@@ -80,12 +80,13 @@ struct srouter {
 
 static void go(struct sim *s, struct proc *p, uint32_t i);
 
-struct srouter *srouter_new(const struct sim *s)
+struct srouter *srouter_new(const struct sim *s, const struct proc *p)
 {
     struct srouter *r = sim_alloc(sizeof(*r));
+    msec_t fresh_ms = proc_is_older(p) ? 0 : ms_max(s->o.fresh_ms, 0);
 
     r->r = routes_new();
-    replicas_init(&r->known, ms_max(s->o.fresh_ms, 0), ms_max(s->o.keep_ms, 0));
+    replicas_init(&r->known, fresh_ms, ms_max(s->o.keep_ms, 0));
     listeners_init(&r->listeners);
     revoked_init(&r->revoked, 7);
     revoked_init(&r->extended, 11);
@@ -123,11 +124,11 @@ bool srouter_wants(const struct srouter *r, const struct proc *to)
 
 struct known { /* what an answer tells: */
     usec_t as_of; /* the true moment of that state */
-    bool kept;    /* the node could not be asked: */
+    bool kept;    /* the node could not be asked */
     uint8_t node; /* process */
 };
 
-static struct known node_itself(const struct sim *s)
+static struct known of_now(const struct sim *s)
 {
     return (struct known) { .as_of = s->now };
 }
@@ -163,19 +164,19 @@ static void answer(struct sim *s, const struct sreq *q, const struct flow *f, ui
 void srouter_free(struct sim *s, struct proc *p)
 {
     struct srouter *r = p->router;
-    struct list_node *it;
+    struct listen_ticket *l;
 
-    while ((it = list_first(&r->listeners.all)) != NULL) {
-        struct slistener *x = container_of(it, struct slistener, l.in_all);
+    while ((l = listeners_first(&r->listeners)) != NULL) {
+        struct slistener *x = container_of(l, struct slistener, l);
 
-        answer(s, &x->req, NULL, 0, node_itself(s), NULL);
+        answer(s, &x->req, NULL, 0, of_now(s), NULL);
         listeners_remove(&r->listeners, &x->l);
         free(x);
     }
     listeners_fini(&r->listeners);
     for (uint32_t i = 0; i < r->n; i++)
         if (r->flow[i].used && r->flow[i].look == NULL)
-            answer(s, &r->flow[i].req, NULL, 0, node_itself(s), NULL);
+            answer(s, &r->flow[i].req, NULL, 0, of_now(s), NULL);
     for (unsigned i = 0; i < SIM_SEGS_MAX; i++)
         free(r->out[i]);
     routes_free(r->r);
@@ -350,17 +351,37 @@ static void take_note(const struct proc *p, const struct sflow *x)
     revoked_add(longer ? &r->extended : &r->revoked, &row, least_s(p));
 }
 
-/* Of a flow that was answered without its node. */
+static usec_t stamp_of(const struct stream *st)
+{
+    return (st->now.stamp_ms & ((1ll << SKEW_SHIFT) - 1)) * 1000;
+}
+
+/* Of a name on its way the node of its heir has the say, too. */
+static usec_t heirs_stamp(const struct srouter *r, const struct flow *f)
+{
+    seg_id heir = replicas_heads_for(&r->known, f->node, &f->token);
+    struct route_owner o;
+    const struct stream *st;
+
+    if (heir == 0 || f->position == 0 || routes_owner(r->r, heir, &o) < 0 ||
+        (st = map_get_ptr(&r->known.streams, o.node)) == NULL)
+        return INT64_MAX;
+    return stamp_of(st);
+}
+
 static struct known check_answered(struct sim *s, const struct proc *p, const struct sflow *x)
 {
     const struct replicas *k = &p->router->known;
     const struct stream *st = map_get_ptr(&k->streams, x->f.node);
     const struct proc *node = node_proc(s, p->router, x->f.node);
-    struct known known = { .as_of = (st->now.stamp_ms & ((1ll << SKEW_SHIFT) - 1)) * 1000,
-                           .kept = stream_age_ms(st, sim_ms(s)) > k->fresh_ms };
+    struct known known = of_now(s);
 
-    check_known(s, p, node, &x->req.token, &x->f, known.as_of, known.kept);
     known.node = node != NULL ? node->idx : 0;
+    if (!x->f.known)
+        return known; /* its node has answered, if any */
+    known.as_of = ms_min(stamp_of(st), heirs_stamp(p->router, &x->f));
+    known.kept = stream_age_ms(st, sim_ms(s)) > k->fresh_ms;
+    check_known(s, p, node, &x->req.token, &x->f, known.as_of, known.kept);
     return known;
 }
 
@@ -440,7 +461,7 @@ static void go(struct sim *s, struct proc *p, uint32_t i)
             take_note(p, f);
         if (flow_saw_the_end(&f->f))
             replicas_over(&r->known, f->f.node, &f->f.token);
-        known = f->f.known ? check_answered(s, p, f) : node_itself(s);
+        known = check_answered(s, p, f);
         f->used = false;
         f->wake_gen = 0;
         if (!f->req.listens || !looked(s, p, f, known))
@@ -564,7 +585,7 @@ void srouter_event(struct sim *s, struct proc *p, const struct event *e)
         if (p->alive)
             on_request(s, p, e->data);
         else
-            answer(s, e->data, NULL, 0, node_itself(s), NULL);
+            answer(s, e->data, NULL, 0, of_now(s), NULL);
         return;
     }
     if (e->a < r->n && r->flow[e->a].used && r->flow[e->a].wake_gen == e->c) {
@@ -834,7 +855,9 @@ void srouter_msg(struct sim *s, struct proc *p, const struct proc *from, peer_no
             on_map(s, p, from->no, &m->map);
         break;
     case MSG_ERROR:
-        if (m->error.code != SQ_ENOTLEADER)
+        if (m->error.code == SQ_EUNKNOWN && m->error.about == MSG_SEEN)
+            stream_refused(stream_of(p->router, node));
+        else if (m->error.code != SQ_ENOTLEADER)
             sim_fail(s, "%s is refused: %d", p->name, m->error.code);
         break;
     case MSG_STATS:

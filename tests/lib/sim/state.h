@@ -19,6 +19,7 @@ typedef int64_t usec_t; /* virtual time */
 #define SIM_WALL_MS 1800000000000 /* the wall clock when a run begins */
 #define SIM_NEVER_MS 100000000
 #define SIM_SUBJECT_LEN 16
+#define SIM_WORD_US 2500000 /* a router may know so late that a manager reaches a node again */
 #define OPENING_HEX  65 /* a SHA-256 in hexadecimal digits, and its end */
 #define SIM_LEASE_MS 2000
 #ifndef SIM_TRACE
@@ -101,7 +102,7 @@ struct proc {
     bool alive, used;
     uint32_t incarnation;
     usec_t heard;         /* a segment node: when a manager heard it last; */
-    usec_t was_heard, heard_anew; /* the same before it was silent for a second, and its end */
+    usec_t was_heard, heard_anew; /* the same before it was last taken for unreached, and its end */
     usec_t paused_until;
     usec_t stopped; /* sum of what its clock must not count as anybody's silence */
     unsigned routers;     /* a segment node: so many are linked; */
@@ -174,6 +175,7 @@ struct sseg { /* a segment that was ever opened */
     uint8_t node; /* process */
     bool relaxed;
     bool gone;          /* lost, and what it had absorbed was opened again */
+    usec_t rebuilt_at;  /* the last time; 0: it was never lost */
     bool by_order;      /* early, and not closed by the clock of its node, which is wrong */
     bool early, drawn;  /* who is in it draws lots; has drawn, durably, */
     bool drawn_there;   /* and its node has heard */
@@ -286,8 +288,8 @@ struct sans { /* and its answer */
     struct flow flow;
     uint64_t pass; /* hash */
     usec_t as_of;  /* what it tells was so then, or later */
-    bool kept;     /* the node could not be asked: */
-    uint8_t node;  /* this process */
+    bool kept;     /* the node could not be asked */
+    uint8_t node;  /* the process whose state it is; a manager's: nobody's */
 };
 
 struct trace {

@@ -81,26 +81,72 @@ static const char *answer_to(const char *request, size_t n_body)
     return g.t;
 }
 
+/* In place, and by httpd_answer(), which has a connection's last answer. */
+static void same_answer(const char *path, size_t n_body)
+{
+    char request[100], t[2000], *at;
+
+    snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\n" H "\r\n", path);
+    strcpy(t, answer_to(request, n_body));
+    cr_expect_eq(strspn(strchr(t, '+'), "+"), n_body);
+    snprintf(request, sizeof(request), "GET %s HTTP/1.1\r\n" H "Connection: close\r\n\r\n", path);
+    answer_to(request, n_body);
+    at = strstr(g.t, "Connection: close\r\n");
+    cr_assert_not_null(at);
+    memmove(at, at + 19, strlen(at + 19) + 1);
+    while ((at = strchr(strstr(g.t, "\r\n\r\n"), '-')) != NULL)
+        *at = '+';
+    cr_expect_str_eq(g.t, t, "%s: %zu bytes", path, n_body);
+}
+
 Test(httpd, a_body_in_place_is_the_same_answer)
 {
-    static const char other[] = "GET /body HTTP/1.1\r\n" H "Connection: close\r\n\r\n";
     const size_t sizes[] = { 100, 366, HTTPD_BODY_MAX };
-    char *at;
 
     start((struct httpd_opts) { .server = "segq" });
     for (unsigned i = 0; i < ARRAY_LEN(sizes); i++) {
-        char t[2000];
-
-        strcpy(t, answer_to(GET("/body"), sizes[i]));
-        cr_expect_eq(strspn(strchr(t, '+'), "+"), sizes[i]);
-        answer_to(other, sizes[i]);
-        at = strstr(g.t, "Connection: close\r\n");
-        cr_assert_not_null(at);
-        memmove(at, at + 19, strlen(at + 19) + 1);
-        while ((at = strchr(strstr(g.t, "\r\n\r\n"), '-')) != NULL)
-            *at = '+';
-        cr_expect_str_eq(g.t, t, "%zu bytes", sizes[i]);
+        same_answer("/body", sizes[i]);
+        same_answer("/made", sizes[i]);
     }
+    cr_expect(strstr(g.t, "HTTP/1.1 201 Created\r\n") && strstr(g.t, "X-A: 1\r\nX-B: 2\r\n"));
+    stop();
+}
+
+Test(httpd, an_answer_that_is_all_that_is_under_way_leaves_at_once)
+{
+    start((struct httpd_opts) { 0 });
+    int fd = dial();
+    for (unsigned i = 0; i < 2; i++) { /* it is idle between, and good for the next */
+        say(fd, GET("/later"));
+        UNTIL(w.n_held == i + 1);
+        settle();
+        uint64_t writes = httpd_counts(w.h)->writes;
+        httpd_answer(w.held[i], 200, "t/p", "", i == 0 ? "first" : "second", 5 + i);
+        cr_expect_eq(httpd_counts(w.h)->writes, writes + 1, "no turn is waited for");
+        UNTIL(has(fd, &g, i == 0 ? "first" : "second"));
+    }
+    close(fd);
+    stop();
+}
+
+Test(httpd, an_answer_at_once_keeps_what_has_come_of_the_next_request)
+{
+    start((struct httpd_opts) { 0 });
+    int fd = dial();
+    say(fd, GET("/later") "GET /ne");
+    UNTIL(w.n_held == 1);
+    settle();
+    httpd_answer(w.held[0], 200, "t/p", "", "first", 5);
+    UNTIL(has(fd, &g, "first"));
+    say(fd, "xt HTTP/1.1\r\n" H "\r\n");
+    UNTIL(has(fd, &g, "[/next|]"));
+    say(fd, GET("/later"));
+    UNTIL(w.n_held == 2);
+    shutdown(fd, SHUT_WR);
+    settle();
+    httpd_answer(w.held[1], 200, "t/p", "", "last", 4);
+    UNTIL(has(fd, &g, "last") && ended(fd, &g));
+    close(fd);
     stop();
 }
 

@@ -106,6 +106,62 @@ Test(mng_credit, a_lost_segment_keeps_it_counted)
     cr_expect_leq(slots_free(w.m, w.q), MAX - 4);
 }
 
+static uint64_t granted(void)
+{
+    uint64_t n = 0;
+
+    for (uint32_t i = 0; i < w.l->n_chunks; i++)
+        for (uint32_t k = 0; k < w.l->chunk[i]->n; k++)
+            n += w.l->chunk[i]->v[k].end - w.l->chunk[i]->v[k].from;
+    return n;
+}
+
+Test(mng_credit, of_a_lost_segment_only_what_may_have_been_used_will_count)
+{
+    with_credit();
+    report(7, 9, 20, 2, 2);
+    cr_expect_eq(granted(), 4, "all of it may be used");
+    report(7, 7, 20, 2, 2);
+    cr_expect_eq(granted(), 2);
+    cr_expect_eq(s->mark_end, 9, "nobody gets those");
+}
+
+/* In place of the first: 9 .. 12. */
+static void replaced(void)
+{
+    with_credit();
+    report(5, 9, 13, 0, 0);
+    s->credit.since_ms -= 1000;
+    cr_assert_not_null(look());
+    cr_expect_eq(granted(), 8);
+}
+
+Test(mng_credit, what_is_left_of_a_credit_that_another_one_has_replaced_was_not_released)
+{
+    replaced();
+    report(9, 13, 17, 0, 0);
+    cr_expect_eq(granted(), 4);
+    report(10, 13, 17, 1, 1);
+    report(10, 10, 17, 1, 1);
+    cr_expect_eq(granted(), 1);
+    cr_expect(w.l->chunk[0]->n == 1 && w.l->chunk[0]->v[0].from == 9);
+}
+
+Test(mng_credit, what_cannot_be_said_exactly_counts_as_released)
+{
+    replaced();
+    report(11, 13, 13, 2, 2); /* both of the second? */
+    report(13, 13, 13, 2, 2);
+    cr_expect_eq(granted(), 8);
+}
+
+Test(mng_credit, what_was_used_before_others_were_set_aside_counts_as_released)
+{
+    with_credit();
+    report(13, 13, 13, 2, 2);
+    cr_expect_eq(granted(), 4);
+}
+
 Test(mng_credit, it_is_called_back_when_somebody_waits_or_the_queue_is_paused)
 {
     const struct msg_seg_credit *o;

@@ -1,6 +1,8 @@
 /* test_mng_nodes.c: segment nodes register, report, fall silent, are forgotten. */
 #include "tests/lib/mngmade.h"
 
+#include "queuemng/chain/chain.h"
+#include "queuemng/chain/move_state.h"
 #include "queuemng/chain/place.h"
 #include "queuemng/core/stats.h"
 #include "queuemng/nodes/directory.h"
@@ -103,9 +105,6 @@ Test(mng_nodes, a_silent_node_is_given_up_after_lost_after)
 {
     struct mseg *s = made_sealed(&w, a, 100, 10);
 
-    a->can_directory = true;
-    (void)directory_look(w.m);
-    cr_assert(a->member);
     made_node_down(&w, a, MADE_NOW);
     made_step(&w, MADE_NOW + w.m->opts.lost_after_ms - 1);
     nodes_tick(w.m);
@@ -113,7 +112,26 @@ Test(mng_nodes, a_silent_node_is_given_up_after_lost_after)
     made_step(&w, MADE_NOW + w.m->opts.lost_after_ms);
     nodes_tick(w.m);
     cr_assert(seg_is_lost(s) && a->given_up);
-    cr_assert_not(a->member, "and it leaves the directory");
+}
+
+Test(mng_nodes, one_that_is_given_up_leaves_the_directory_when_its_segments_are_elsewhere)
+{
+    struct mseg *s = made_sealed(&w, a, 100, 10);
+
+    a->can_directory = true;
+    (void)directory_look(w.m);
+    b->draining = true; /* no room for it */
+    made_node_down(&w, a, MADE_NOW);
+    made_step(&w, MADE_NOW + w.m->opts.lost_after_ms);
+    nodes_tick(w.m);
+    lane_plan(w.m, w.l);
+    nodes_tick(w.m);
+    cr_assert(a->given_up && a->member && s->node == a);
+    b->draining = false;
+    lane_plan(w.m, w.l);
+    cr_assert(a->member && s->node == b);
+    nodes_tick(w.m);
+    cr_assert_not(a->member);
 }
 
 Test(mng_nodes, a_drained_node_is_forgotten_when_its_passes_are_over)
@@ -144,6 +162,34 @@ Test(mng_nodes, a_change_of_the_directory_is_stored_and_told_to_all)
 }
 
 /* ---- routers hear which are not reached ----------------------------------------------------- */
+
+static void reports(const struct mseg *s, uint64_t move, bool rebuild)
+{
+    struct seg_status st = { .seg = s->id, .queue = w.q->id, .state = SEG_SEALED, .waiting = 10,
+                             .move = move, .rebuild = rebuild };
+
+    report_all(s->node, &st, 1);
+}
+
+Test(mng_nodes, what_is_left_of_a_move_is_not_the_segment_that_is_rebuilt)
+{
+    struct mseg *s = made_sealed(&w, a, 100, 10);
+    uint64_t move = move_next_id(w.m);
+
+    w.m->next_move++;
+    seg_lost(w.m, s);
+    lane_plan(w.m, w.l);
+    cr_assert(seg_is_rebuilding(s) && !seg_is_announced(s));
+    reports(s, move, false);
+    cr_assert(seg_is_rebuilding(s) && !seg_is_announced(s));
+    reports(s, 0, true);
+    cr_assert(seg_is_reported(s));
+    seg_set_phase(s, SEG_OPENING); /* as the next manager has it, but for the opening itself: */
+    seg_set_phase(s, SEG_STORED);
+    say_hello(s->node, 77, 0);
+    reports(s, move, false);
+    cr_assert(seg_is_lost(s), "its node does not have it");
+}
 
 static const struct msg_stats *said_of_nodes(msec_t now_ms)
 {

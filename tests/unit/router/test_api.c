@@ -51,64 +51,64 @@ Test(api, a_path_with_a_token_is_like_any_other)
     }
 }
 
+static const struct {
+    enum http_method m;
+    const char *path;
+    enum api_call call;
+    const char *arg;
+} calls[] = {
+    { HTTP_POST, "/v1/queues/login/tickets", API_JOIN, "login" },
+    { HTTP_POST, "/v1/queues/l%6Fgin/tickets", API_JOIN, "login" },
+    { HTTP_GET, "/v1/queues/login/tickets", API_BAD_METHOD, NULL },
+    { HTTP_GET, "/v1/queues/login", API_QUEUE, "login" },
+    { HTTP_HEAD, "/v1/queues/login", API_QUEUE, "login" },
+    { HTTP_POST, "/v1/queues/login", API_BAD_METHOD, NULL },
+    { HTTP_GET, "/v1/tickets/abc", API_POLL, "abc" },
+    { HTTP_HEAD, "/v1/tickets/abc", API_POLL, "abc" },
+    { HTTP_DELETE, "/v1/tickets/abc", API_LEAVE, "abc" },
+    { HTTP_PUT, "/v1/tickets/abc", API_BAD_METHOD, NULL },
+    { HTTP_GET, "/v1/tickets/abc/events", API_EVENTS, "abc" },
+    { HTTP_DELETE, "/v1/tickets/abc/events", API_BAD_METHOD, NULL },
+    { HTTP_GET, "/v1/tickets//events", API_NO_PATH, NULL },
+    { HTTP_GET, "/v1/tickets/a/b/events", API_NO_PATH, NULL },
+    { HTTP_OTHER, "/v1/tickets/abc", API_BAD_METHOD, NULL },
+    { HTTP_GET, "/healthz", API_HEALTH, NULL },
+    { HTTP_GET, "/readyz", API_READY, NULL },
+    { HTTP_GET, "/.well-known/jwks.json", API_JWKS, NULL },
+    { HTTP_DELETE, "/healthz", API_BAD_METHOD, NULL },
+    { HTTP_OPTIONS, "*", API_NO_PATH, NULL },
+    { HTTP_GET, "/", API_START, NULL },
+    { HTTP_POST, "/", API_BAD_METHOD, NULL },
+    { HTTP_GET, "//", API_NO_PATH, NULL },
+    { HTTP_GET, "/q/login/leave", API_UNFORM, "login" },
+    { HTTP_DELETE, "/q/login/leave", API_BAD_METHOD, NULL },
+    { HTTP_GET, "/v1/tickets/", API_NO_PATH, NULL },
+    { HTTP_GET, "/v1/tickets/a/b", API_NO_PATH, NULL },
+    { HTTP_GET, "/v1/tickets/a/", API_NO_PATH, NULL },
+    { HTTP_GET, "/v1/tickets/a%2fb", API_BAD_PATH, NULL },
+    { HTTP_GET, "/v1/tickets/%zz", API_BAD_PATH, NULL },
+    { HTTP_GET, "/v1/tickets/%00", API_BAD_PATH, NULL },
+    { HTTP_GET, "/v1/./tickets/a", API_NO_PATH, NULL },
+    { HTTP_GET, "//v1/tickets/a", API_NO_PATH, NULL },
+    { HTTP_GET, "/V1/tickets/a", API_NO_PATH, NULL },
+    { HTTP_GET, "/v1/queues/../tickets/a", API_NO_PATH, NULL },
+    { HTTP_GET, "/v1/queues//tickets", API_NO_PATH, NULL },
+    { HTTP_POST, "/v1/queues//tickets", API_NO_PATH, NULL },
+    { HTTP_POST, "/v1/queues/tickets", API_BAD_METHOD, NULL },
+    { HTTP_GET, "/healthz/", API_NO_PATH, NULL },
+    { HTTP_GET, "/metrics", API_NO_PATH, NULL },
+    { HTTP_GET, "/v1/admin/cluster", API_NO_PATH, NULL },
+    { HTTP_GET, "/%2561dmin", API_NO_PATH, NULL },
+};
+
 Test(api, each_path_and_method_has_its_call)
 {
-    static const struct {
-        enum http_method m;
-        const char *path;
-        enum api_call call;
-        const char *arg;
-    } v[] = {
-        { HTTP_POST, "/v1/queues/login/tickets", API_JOIN, "login" },
-        { HTTP_POST, "/v1/queues/l%6Fgin/tickets", API_JOIN, "login" },
-        { HTTP_GET, "/v1/queues/login/tickets", API_BAD_METHOD, NULL },
-        { HTTP_GET, "/v1/queues/login", API_QUEUE, "login" },
-        { HTTP_HEAD, "/v1/queues/login", API_QUEUE, "login" },
-        { HTTP_POST, "/v1/queues/login", API_BAD_METHOD, NULL },
-        { HTTP_GET, "/v1/tickets/abc", API_POLL, "abc" },
-        { HTTP_HEAD, "/v1/tickets/abc", API_POLL, "abc" },
-        { HTTP_DELETE, "/v1/tickets/abc", API_LEAVE, "abc" },
-        { HTTP_PUT, "/v1/tickets/abc", API_BAD_METHOD, NULL },
-        { HTTP_GET, "/v1/tickets/abc/events", API_EVENTS, "abc" },
-        { HTTP_DELETE, "/v1/tickets/abc/events", API_BAD_METHOD, NULL },
-        { HTTP_GET, "/v1/tickets//events", API_NO_PATH, NULL },
-        { HTTP_GET, "/v1/tickets/a/b/events", API_NO_PATH, NULL },
-        { HTTP_OTHER, "/v1/tickets/abc", API_BAD_METHOD, NULL },
-        { HTTP_GET, "/healthz", API_HEALTH, NULL },
-        { HTTP_GET, "/readyz", API_READY, NULL },
-        { HTTP_GET, "/.well-known/jwks.json", API_JWKS, NULL },
-        { HTTP_DELETE, "/healthz", API_BAD_METHOD, NULL },
-        { HTTP_OPTIONS, "*", API_NO_PATH, NULL },
-        { HTTP_GET, "/", API_START, NULL },
-        { HTTP_POST, "/", API_BAD_METHOD, NULL },
-        { HTTP_GET, "//", API_NO_PATH, NULL },
-        { HTTP_GET, "/q/login/leave", API_UNFORM, "login" },
-        { HTTP_DELETE, "/q/login/leave", API_BAD_METHOD, NULL },
-        { HTTP_GET, "/v1/tickets/", API_NO_PATH, NULL },
-        { HTTP_GET, "/v1/tickets/a/b", API_NO_PATH, NULL },
-        { HTTP_GET, "/v1/tickets/a/", API_NO_PATH, NULL },
-        { HTTP_GET, "/v1/tickets/a%2fb", API_BAD_PATH, NULL },
-        { HTTP_GET, "/v1/tickets/%zz", API_BAD_PATH, NULL },
-        { HTTP_GET, "/v1/tickets/%00", API_BAD_PATH, NULL },
-        { HTTP_GET, "/v1/./tickets/a", API_NO_PATH, NULL },
-        { HTTP_GET, "//v1/tickets/a", API_NO_PATH, NULL },
-        { HTTP_GET, "/V1/tickets/a", API_NO_PATH, NULL },
-        { HTTP_GET, "/v1/queues/../tickets/a", API_NO_PATH, NULL },
-        { HTTP_GET, "/v1/queues//tickets", API_NO_PATH, NULL },
-        { HTTP_POST, "/v1/queues//tickets", API_NO_PATH, NULL },
-        { HTTP_POST, "/v1/queues/tickets", API_BAD_METHOD, NULL },
-        { HTTP_GET, "/healthz/", API_NO_PATH, NULL },
-        { HTTP_GET, "/metrics", API_NO_PATH, NULL },
-        { HTTP_GET, "/v1/admin/cluster", API_NO_PATH, NULL },
-        { HTTP_GET, "/%2561dmin", API_NO_PATH, NULL },
-    };
+    for (size_t i = 0; i < ARRAY_LEN(calls); i++) {
+        struct api_req a = route(calls[i].m, calls[i].path);
 
-    for (size_t i = 0; i < ARRAY_LEN(v); i++) {
-        struct api_req a = route(v[i].m, v[i].path);
-
-        cr_expect_eq(a.call, v[i].call, "%s: %d", v[i].path, a.call);
-        if (v[i].arg != NULL)
-            cr_expect(arg_is(&a, v[i].arg), "%s", v[i].path);
+        cr_expect_eq(a.call, calls[i].call, "%s: %d", calls[i].path, a.call);
+        if (calls[i].arg != NULL)
+            cr_expect(arg_is(&a, calls[i].arg), "%s", calls[i].path);
         if (a.call == API_BAD_METHOD)
             cr_expect(a.allow != NULL && a.allow[0] != '\0');
     }

@@ -37,10 +37,10 @@ static void begin(void)
 
 static void end(void)
 {
-    struct list_node *it;
+    struct listen_ticket *x;
 
-    while ((it = list_first(&all.all)) != NULL)
-        listeners_remove(&all, container_of(it, struct listen_ticket, in_all));
+    while ((x = listeners_first(&all)) != NULL)
+        listeners_remove(&all, x);
     listeners_fini(&all);
     replicas_fini(&known);
     routes_free(map);

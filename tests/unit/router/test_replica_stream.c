@@ -125,9 +125,11 @@ Test(replica_place, fenced_unfinished_and_refused_names_are_asked, .init = begin
 
     said();
     for (size_t i = 0; i < ARRAY_LEN(flags); i++) {
+        bool fenced = flags[i] == REPLICA_FENCED;
+
         row.flags = flags[i];
         cr_assert_eq(APPLY(5010, STAMP(5010), .n = 1, .v = &row), 0);
-        cr_expect(asks(BY_ASKING_NAME, 3, 5020), "flag %u", flags[i]);
+        cr_expect(asks(fenced ? BY_ASKING_FENCED : BY_ASKING_NAME, 3, 5020), "flag %u", flags[i]);
     }
     row.flags = 0; /* of what an unknown flag has made void nothing is known */
     cr_assert_eq(APPLY(5010, STAMP(5010), .n = 1, .v = &row), 0);
@@ -184,14 +186,13 @@ static void node_is_killed(void)
     stream_down(st);
 }
 
-Test(replica_kept, for_the_shortest_interval_the_place_is_sure, .init = begin, .fini = end)
+Test(replica_kept, while_it_is_fresh_the_place_is_sure, .init = begin, .fini = end)
 {
     node_is_killed();
     cr_expect(tells(BY_REPLICA, 3, 5000 + FRESH - 12));
-    cr_expect(tells(BY_LAST_KNOWN, 3, 5000 + 900 - 12));
     cr_expect_eq(ans.position, 54);
-    cr_expect_eq(seen_waiting(&st->seen), 2, "the node will hear of them");
-    cr_expect(asks(BY_ASKING_STALE, 3, 5000 + 900 - 11));
+    cr_expect_eq(seen_waiting(&st->seen), 1, "the node will hear of it");
+    cr_expect(asks(BY_ASKING_STALE, 3, 5000 + FRESH - 11), "somebody may be told a shorter interval");
 }
 
 Test(replica_kept, then_only_if_the_manager_does_not_reach_it_either, .init = begin, .fini = end)
@@ -209,6 +210,15 @@ Test(replica_kept, then_only_if_the_manager_does_not_reach_it_either, .init = be
     cr_expect(asks(BY_ASKING_STALE, 3, 9700), "only we do not reach it");
     word(9800, 5000 + FRESH - 11);
     cr_expect(asks(BY_ASKING_STALE, 3, 9800), "it lived on without us");
+}
+
+Test(replica_kept, a_word_from_before_the_state_does_not_count, .init = begin, .fini = end)
+{
+    node_is_killed();
+    word(4900, 4890);
+    cr_expect(asks(BY_ASKING_STALE, 3, 6000), "it was back since");
+    word(6010, 4890);
+    cr_expect(tells(BY_LAST_KNOWN, 3, 6010));
 }
 
 Test(replica_kept, an_older_manager_says_nothing, .init = begin, .fini = end)
@@ -250,9 +260,104 @@ Test(replica_kept, a_fenced_name_has_no_places, .init = begin, .fini = end)
 {
     said();
     row.flags = REPLICA_FENCED;
+    row.host = 6;
     cr_assert_eq(APPLY(5010, STAMP(5010), .n = 1, .v = &row), 0);
     stream_down(st);
+    row.host = 7;
     cr_expect(tells(BY_NO_PLACE, 3, 5020));
+}
+
+/* ---- a name on its way to segment 6 of the next node ------------------------------------------ */
+
+#define HEIR 6
+
+static struct stream *heirs;
+
+static int apply_heirs(struct msg_replica m, msec_t node_ms)
+{
+    heirs->clock_ms = ms_max(heirs->clock_ms, OURS + node_ms - 5);
+    return stream_apply(heirs, &m, OURS + node_ms);
+}
+#define APPLY_HEIRS(node_ms, ...) apply_heirs((struct msg_replica) { __VA_ARGS__ }, (node_ms))
+
+static void fence(void)
+{
+    struct replica_row own = row;
+
+    said();
+    own.name = own.host = HEIR;
+    row.flags = REPLICA_FENCED;
+    row.host = HEIR;
+    cr_assert_eq(APPLY(5010, STAMP(5010), .n = 1, .v = &row), 0);
+    heirs = replicas_stream(&all, NODE + 1);
+    stream_up(heirs, OURS + 4990);
+    cr_assert_eq(APPLY_HEIRS(5005, STAMP(5000), .flags = REPLICA_WHOLE | REPLICA_END, .n = 1,
+                             .v = &own, .n_pace = 1, .pace = &pace), 0);
+}
+
+/* The node that told it; 0: it is asked. */
+static node_no moving(node_no of_heir, msec_t node_ms)
+{
+    struct token t = { .seg = 7, .number = 3 };
+    node_no node = NODE;
+
+    if (replicas_place(&all, NODE, 7, &t, OURS + node_ms, &ans))
+        return 99;
+    cr_expect_eq(replicas_heads_for(&all, NODE, &t), HEIR);
+    return replicas_place_moving(&all, &node, HEIR, of_heir, &t, OURS + node_ms, &ans) ? node : 0;
+}
+
+Test(replica_moving, a_fenced_name_counts_while_its_heirs_node_does_not_list_it, .init = begin,
+     .fini = end)
+{
+    fence();
+    cr_expect_eq(moving(NODE + 1, 5000 + FRESH - 12), NODE);
+    cr_expect_eq(ans.position, 54);
+    cr_expect_eq(all.polls[BY_ASKING_FENCED], 0, "counted once");
+    cr_expect_eq(seen_waiting(&st->seen), 1);
+    cr_expect_eq(moving(NODE + 1, 5000 + FRESH - 11), 0, "of the heir's node nothing is fresh");
+    cr_assert_eq(APPLY_HEIRS(5300, STAMP(5300)), 0);
+    cr_expect_eq(moving(NODE + 1, 5300), 0, "nor of its own: it may be free again");
+    cr_assert_eq(APPLY(5300, STAMP(5300)), 0);
+    cr_expect_eq(moving(NODE + 1, 5300), NODE);
+    cr_expect_eq(moving(NODE, 5300), 0, "the map knows it elsewhere");
+    cr_expect_eq(moving(NODE + 2, 5300), 0);
+}
+
+Test(replica_moving, a_node_that_has_lost_the_heir_knows_of_no_commit, .init = begin, .fini = end)
+{
+    seg_id heir = HEIR;
+
+    fence();
+    cr_assert_eq(APPLY_HEIRS(5010, STAMP(5010), .n_gone = 1, .gone = &heir), 0);
+    cr_expect_eq(moving(NODE + 1, 5010), 0);
+}
+
+Test(replica_moving, the_row_of_the_new_host_wins, .init = begin, .fini = end)
+{
+    struct replica_row there = row;
+
+    fence();
+    there.host = HEIR;
+    there.before = 20;
+    cr_assert_eq(APPLY_HEIRS(5100, STAMP(5100), .n = 1, .v = &there), 0);
+    cr_expect_eq(moving(NODE + 1, 5110), NODE + 1);
+    cr_expect_eq(ans.position, 24);
+    cr_expect_eq(seen_waiting(&heirs->seen), 1);
+    there.flags = REPLICA_FENCED; /* it moves on */
+    cr_assert_eq(APPLY_HEIRS(5120, STAMP(5120), .n = 1, .v = &there), 0);
+    cr_expect_eq(moving(NODE + 1, 5120), 0);
+}
+
+Test(replica_moving, what_there_was_no_room_for_may_be_there, .init = begin, .fini = end)
+{
+    struct replica_row there = row;
+
+    fence();
+    there.host = HEIR;
+    all.pool.max_bytes = all.pool.n_bytes;
+    cr_assert_eq(APPLY_HEIRS(5100, STAMP(5100), .n = 1, .v = &there), 0);
+    cr_expect_eq(moving(NODE + 1, 5110), 0);
 }
 
 /* ---- age -------------------------------------------------------------------------------- */
@@ -265,6 +370,16 @@ Test(replica_stream, age_counts_from_the_stamp_and_not_from_the_arrival, .init =
     cr_expect(asks(BY_ASKING_STALE, 3, 5000 + FRESH - 11));
     cr_assert_eq(APPLY(5400, STAMP(5100)), 0);
     cr_expect(asks(BY_ASKING_STALE, 3, 5400), "it was 300 ms on its way");
+}
+
+Test(replica_stream, the_node_that_was_silent_longest_is_the_oldest, .init = begin, .fini = end)
+{
+    stream_up(replicas_stream(&all, NODE + 2), OURS);
+    cr_expect_eq(replicas_oldest_ms(&all, OURS + 5005), 0, "nobody has said anything");
+    fence();
+    cr_expect_eq(replicas_oldest_ms(&all, OURS + 5010), 22);
+    cr_assert_eq(APPLY(5300, STAMP(5300)), 0);
+    cr_expect_eq(replicas_oldest_ms(&all, OURS + 5310), 322, "the other node's");
 }
 
 Test(replica_stream, without_an_echo_nothing_is_fresh, .init = begin, .fini = end)

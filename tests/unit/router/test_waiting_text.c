@@ -102,25 +102,6 @@ static const char *general(const struct waiting_text *x, const char *token, uint
     return (const char *)ans.body.data;
 }
 
-/* The answer to a join, too: status, type, lines and body. */
-static void joined(const struct waiting_text *x, const char *token, uint32_t number,
-                   uint64_t position, uint32_t poll_after_ms)
-{
-    struct api_ticket t = ticket_of(x, token, number, position, poll_after_ms);
-    struct api_ans by_pieces;
-
-    api_ans_init(&by_pieces);
-    waiting_text_joined(x, &by_pieces, token, number, position, poll_after_ms);
-    api_ans_reset(&ans);
-    api_ticket(&ans, 201, &t, true);
-    cr_assert_eq(by_pieces.status, ans.status);
-    cr_assert_str_eq(by_pieces.type, ans.type);
-    cr_assert_str_eq(api_headers(&by_pieces), api_headers(&ans));
-    cr_assert_eq(by_pieces.body.len, ans.body.len);
-    cr_assert_arr_eq(by_pieces.body.data, ans.body.data, ans.body.len);
-    api_ans_fini(&by_pieces);
-}
-
 static bool same(seg_id of, uint64_t position)
 {
     static char token[] = "0123456789abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRS";
@@ -139,7 +120,6 @@ static bool same(seg_id of, uint64_t position)
         cr_assert_eq(*p, '#', "%td bytes behind the end are touched", p - to);
     *to = '\0';
     cr_assert_str_eq(got, general(x, token, number, position, poll_after_ms));
-    joined(x, token, number, position, poll_after_ms);
     return true;
 }
 

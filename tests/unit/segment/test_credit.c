@@ -215,3 +215,14 @@ Test(credit, a_restart_keeps_who_entered_and_gives_no_number_twice)
     cr_expect_eq(r->status[1].unused, 12);
     cr_expect_eq(join().number, 14);
 }
+
+Test(credit, a_record_that_sets_nobody_aside_is_damage)
+{
+    struct jrec x = { .kind = JREC_ASIDE, .seg = 1 };
+    struct segtab *t = replay_within(&tp, 1u << 20);
+
+    cr_expect_eq(segtab_replay(t, &x), SQ_EPROTO);
+    x.run.first = UINT32_MAX;
+    cr_expect_eq(segtab_replay(t, &x), SQ_EPROTO);
+    segtab_free(t);
+}

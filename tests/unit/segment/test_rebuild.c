@@ -259,6 +259,32 @@ Test(rebuild, joins_are_sent_on_and_moves_refused)
     cr_assert_eq(r->out_report, MOVE_ABORTED);
 }
 
+/* The commit of its move was never heard of, and the target is lost by now: who was released there
+ * does not wait here again. */
+Test(rebuild, what_is_left_of_a_move_makes_room)
+{
+    struct msg_move_end late = { r->epoch, 9, 1, 2, true };
+
+    rig_open(r, 0, 1, OPEN_TAIL, CAP, 0);
+    rig_join(r, 0, 1, 3);
+    rig_seal(r, 0, 1, 3);
+    rig_order(r, 0,
+              (struct msg) { .type = MSG_MOVE_OUT,
+                             .move_out = { r->epoch, 9, 1, 2, "node7", "" } });
+    cr_assert_eq(r->out_report, MOVE_COPYING);
+    reopen(1, 2, NULL, 0);
+    cr_assert_eq(r->out_report, MOVE_ABORTED);
+    cr_assert(r->status[1].rebuild && r->status[1].move == 0);
+    cr_assert_eq(rig_poll(r, 0, 1, 1).state, PLACE_GONE);
+    expect_position(2, 0);
+    restart();
+    rig_order(r, 0, (struct msg) { .type = MSG_MOVE_END, .move_end = late });
+    expect_position(2, 0);
+    reopen(1, 0, NULL, 0);
+    expect_position(2, 0);
+    cr_assert_eq(rig_poll(r, 0, 1, 1).state, PLACE_GONE, "the same order again");
+}
+
 Test(rebuild, a_restart_during_rebuild_forgets_nothing)
 {
     struct mark_row row = { 1, 0, 3, false, r->now.wall_ms };

@@ -1,0 +1,300 @@
+/* routerrig_peers.h: the made-up manager and segment node of routerrig.h, and the world that they
+ * and the router are in. Numbers of tickets tell the node how to answer. */
+#ifndef SEGQ_TESTS_ROUTERRIG_PEERS_H
+#define SEGQ_TESTS_ROUTERRIG_PEERS_H
+
+#include <criterion/criterion.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "common/wire/codec.h"
+#include "common/wire/replica_bytes.h"
+#include "router/service/service.h"
+
+enum { N_GONE = 1000, N_ADMITTED, N_BUSY, N_SILENT, N_MOVED, N_UNKNOWN, N_SPECIAL_END };
+
+struct world {
+    struct ev *ev;
+    struct router *r;
+    struct router_cfg cfg;
+    char *managers[1];
+    struct rpc *mng, *seg;
+    struct rpc_chan *mng_ch, *seg_ch;
+    char seg_addr[64], dir[64];
+    struct arena arena;
+    uint16_t port;
+    unsigned regs, places, place_frames, appends, append_frames, drops, busy;
+    struct append_req last_append;
+    char last_subject[SUBJECT_MAX_LEN + 1];
+    uint64_t map_epoch; /* of the maps to come; 0 = 1 */
+    uint32_t map_format;
+    uint64_t last_reg_version;
+    bool hold; /* the node does what it is asked, but never answers */
+    bool sealed;
+    uint32_t poll_ms;  /* that is told; 0 = 3000 */
+    uint32_t moved;    /* so many before each have gone */
+    enum gone_reason ends; /* all are over; 0: none is */
+    enum no_place no_place; /* nobody has a position, and that is why */
+    const char *page;   /* what the maps to come say of the queue's page, as JSON */
+    const char *message;  /* the operator's, in the next map */
+    struct map_phase when; /* ... of its phase */
+    bool short_answers; /* the node answers joins with one answer too few */
+    const char *gate;        /* of the queue in the map, as JSON */
+    uint32_t session_max_s, session_idle_s;
+    const char *renewed;     /* the pass that renewals are answered with; NULL: none */
+    bool sess_silent;        /* they are not answered */
+    struct sess_req sess;    /* the last one that was asked */
+    unsigned n_sess;
+    int64_t clock_ms;        /* of releases, as the manager tells it; 0: it does not */
+    uint8_t sess_state;      /* what is answered */
+    unsigned seen;           /* frames of SEEN with polls in them */
+    unsigned n_seen, seen_flags; /* all frames of SEEN; what any of them said */
+    enum { SEEN_TAKEN, SEEN_REFUSED, SEEN_UNHEARD } does_with_seen;
+    int fd;
+};
+
+static struct world w;
+static char claim_file[100];
+static struct cfg_list allow_origins;    /* of the router */
+static char *task_tokens;               /* of the router; NULL: no tasks */
+static const uint8_t (*map_keys)[32]; /* one public key; NULL: a made-up one */
+static msec_t replica_fresh; /* not 0: the node pushes who waits: numbers 1 to 999 of segment 1 */
+static const char *claim_secret;      /* there is a lane "vip", and a key "shop"; NULL: not */
+
+static void send_msg(struct rpc_chan *ch, const struct msg *m, uint64_t rid)
+{
+    cr_assert_eq(rpc_send(ch, m, rid), 0);
+}
+
+/* ---- the manager ---- */
+
+static void send_map(uint64_t from, uint64_t version, uint8_t state, bool with_next)
+{
+    static const uint8_t none[1][32] = { { 1, 2, 3 } };
+    const uint8_t(*keys)[32] = map_keys != NULL ? map_keys : none;
+    struct map_node node = { 1, "seg1", w.seg_addr };
+    struct map_seg segs[2] = { { 1, 1, with_next ? SEG_SEALED : SEG_OPEN },
+                               { 2, 1, SEG_OPEN } };
+    struct map_seg vip = { 3, 1, SEG_OPEN };
+    struct map_lane lane[2] = { { .name = "default",
+                                  .n_segs = with_next ? 2 : 1,
+                                  .segs = segs },
+                                { .name = "vip", .n_segs = 1, .segs = &vip } };
+    struct map_queue q = { .id = 7, .name = "login", .state = state,
+                           .n_lanes = claim_secret != NULL ? 2 : 1, .lanes = lane,
+                           .page = w.page, .message = w.message, .when = w.when,
+                           .gate = w.gate, .pass_ttl_s = 300,
+                           .session_max_s = w.session_max_s,
+                           .session_idle_s = w.session_idle_s };
+    struct msg m = { .type = MSG_MAP };
+
+    m.map = (struct msg_map) { .format = w.map_format,
+                               .epoch = w.map_epoch != 0 ? w.map_epoch : 1,
+                               .from_version = from,
+                               .version = version,
+                               .next_seg = 100,
+                               .n_nodes = 1,
+                               .n_queues = 1,
+                               .nodes = &node,
+                               .queues = &q,
+                               .n_keys = 1,
+                               .keys = keys };
+    send_msg(w.mng_ch, &m, 0);
+}
+
+static void send_stats(void)
+{
+    struct queue_stats s = { .id = 7,
+                             .ready = 1,
+                             .active = 2,
+                             .rate_milli_per_s = 10000,
+                             .limited_by = "fixed",
+                             .n_lanes = 1,
+                             .lane = { { 500, 10000 } } };
+    struct msg m = { .type = MSG_STATS };
+
+    m.stats = (struct msg_stats) { .n = 1, .queues = &s, .clock_ms = w.clock_ms };
+    send_msg(w.mng_ch, &m, 0);
+}
+
+static void mng_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
+{
+    struct msg m;
+
+    (void)ctx;
+    cr_assert_eq(msg_decode(f->type, f->body, f->len, &w.arena, &m), 0);
+    cr_assert_eq(m.type, MSG_ROUTER_REG);
+    w.mng_ch = ch;
+    w.regs++;
+    w.last_reg_version = m.router_reg.map_version;
+    send_map(0, 5, QUEUE_OPEN, false);
+    send_stats();
+    arena_reset(&w.arena);
+}
+
+/* ---- the segment node ---- */
+
+static void place(const struct place_req *q, struct place_ans *a)
+{
+    w.places++;
+    a->state = PLACE_WAITING;
+    a->position = w.no_place == NO_PLACE_UNSAID ? q->number - w.moved : 0;
+    a->reason = (uint8_t)w.no_place;
+    a->poll_after_ms = w.poll_ms != 0 ? w.poll_ms : 3000;
+    if (q->number == N_GONE || w.ends != 0) {
+        a->state = PLACE_GONE;
+        a->reason = w.ends != 0 ? w.ends : GONE_NO_SHOW;
+    } else if (q->number == N_ADMITTED) {
+        *a = (struct place_ans) { .state = PLACE_ADMITTED,
+                                  .pass = "a.b.c",
+                                  .pass_len = 5,
+                                  .released_at_ms = 1700000000123,
+                                  .pass_expires_s = 1700000300 };
+    } else if (q->number == N_BUSY && w.busy-- > 0) {
+        a->state = PLACE_BUSY;
+    } else if (q->number == N_UNKNOWN) {
+        a->state = PLACE_UNKNOWN;
+    }
+}
+
+static void append(const struct append_req *q, struct append_ans *a)
+{
+    *a = (struct append_ans) { .state = APPEND_OK,
+                               .client = q->client,
+                               .seg = q->seg,
+                               .number = w.appends,
+                               .issued_s = 1700000000,
+                               .poll_after_ms = 1000,
+                               .no_place = (uint8_t)w.no_place,
+                               .position = w.no_place == NO_PLACE_UNSAID ? w.appends + 1 : 0 };
+    w.appends++;
+    w.last_append = *q;
+    snprintf(w.last_subject, sizeof(w.last_subject), "%.*s", (int)q->subject_len,
+             q->subject_len > 0 ? q->subject : "");
+    if (q->subject_len == 5 && memcmp(q->subject, "known", 5) == 0)
+        a->state = APPEND_EXISTING;
+    if (w.sealed && q->seg == 1)
+        *a = (struct append_ans) { .state = APPEND_SEALED, .next = 2 };
+}
+
+/* Places and intervals are those of place(). */
+static void push(struct rpc_chan *ch, const struct msg_seen *q)
+{
+    static struct pace_entry pace = { 7, 0, 60000, 600000, 0 };
+    static uint8_t lines[16];
+    struct replica_row row = { .name = 1, .host = 1, .queue = 7, .flags = REPLICA_NEW,
+                               .end = N_GONE, .head = 1, .told_max_ms = 3000, .lines = lines };
+    struct msg m = { .type = MSG_REPLICA };
+    uint32_t next = 0;
+
+    m.replica = (struct msg_replica) { .stamp_ms = q->clock_ms, .echo_ms = q->clock_ms,
+                                       .seen = q->seq };
+    if (w.seen == 0 && q->n == 0) { /* the first on this link */
+        row.n_lines = (uint32_t)(lines_put(lines, &next, 0, 2, 0) - lines);
+        m.replica.flags = REPLICA_WHOLE | REPLICA_END;
+        m.replica.n = m.replica.n_pace = 1;
+        m.replica.v = &row;
+        m.replica.pace = &pace;
+    }
+    w.seen += q->n > 0;
+    send_msg(ch, &m, 0);
+}
+
+/* False: nothing is said to it. Each of these answers stays until the next of its kind. */
+static bool answer_place(const struct msg_place *q, struct msg *out)
+{
+    static struct place_ans a[MSG_BATCH_MAX];
+    bool silent = w.hold;
+
+    memset(a, 0, sizeof(a));
+    w.place_frames++;
+    for (uint32_t i = 0; i < q->n; i++) {
+        silent |= q->req[i].number == N_SILENT;
+        place(&q->req[i], &a[i]);
+    }
+    out->type = MSG_PLACE_ANS;
+    out->place_ans = (struct msg_place_ans) { q->n, a };
+    return !silent;
+}
+
+static bool answer_append(const struct msg_append *q, struct msg *out)
+{
+    static struct append_ans a[MSG_BATCH_MAX];
+
+    w.append_frames++;
+    for (uint32_t i = 0; i < q->n; i++)
+        append(&q->req[i], &a[i]);
+    out->type = MSG_APPEND_ANS;
+    out->append_ans = (struct msg_append_ans) { q->n - w.short_answers, a };
+    return !w.hold;
+}
+
+static bool answer_session(const struct msg_session *q, struct msg *out)
+{
+    static struct sess_ans a[MSG_BATCH_MAX];
+
+    w.sess = q->req[0];
+    w.n_sess += q->n;
+    for (uint32_t i = 0; i < q->n; i++) {
+        a[i] = (struct sess_ans) { .state = w.sess_state, .until_s = w.sess.until_s };
+        if (w.renewed != NULL && q->req[i].renews) {
+            a[i].pass = w.renewed;
+            a[i].pass_len = (uint16_t)strlen(w.renewed);
+        }
+    }
+    out->type = MSG_SESSION_ANS;
+    out->session_ans = (struct msg_session_ans) { q->n, a };
+    return !w.sess_silent;
+}
+
+static bool answer_drop(const struct msg_drop *q, struct msg *out)
+{
+    static struct drop_ans a[MSG_BATCH_MAX];
+
+    w.drops += q->n;
+    out->type = MSG_DROP_ANS;
+    out->drop_ans = (struct msg_drop_ans) { q->n, a };
+    return true;
+}
+
+static void hear_seen(struct rpc_chan *ch, const struct msg_seen *q, uint64_t rid)
+{
+    w.n_seen++;
+    w.seen_flags |= q->flags;
+    if (w.does_with_seen == SEEN_TAKEN)
+        push(ch, q);
+    if (w.does_with_seen == SEEN_REFUSED)
+        send_msg(ch, &(struct msg) { .type = MSG_ERROR, .error = { SQ_EUNKNOWN, MSG_SEEN, "" } },
+                 rid);
+}
+
+static bool answer(const struct msg *m, struct msg *out)
+{
+    switch (m->type) {
+    case MSG_PLACE:
+        return answer_place(&m->place, out);
+    case MSG_APPEND:
+        return answer_append(&m->append, out);
+    case MSG_SESSION:
+        return answer_session(&m->session, out);
+    default:
+        cr_assert_eq(m->type, MSG_DROP);
+        return answer_drop(&m->drop, out);
+    }
+}
+
+static void seg_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
+{
+    struct msg m, out = { 0 };
+
+    (void)ctx;
+    w.seg_ch = ch;
+    cr_assert_eq(msg_decode(f->type, f->body, f->len, &w.arena, &m), 0);
+    if (m.type == MSG_SEEN)
+        hear_seen(ch, &m.seen, f->rid);
+    else if (answer(&m, &out))
+        send_msg(ch, &out, f->rid);
+    arena_reset(&w.arena);
+}
+
+#endif

@@ -114,10 +114,11 @@ static void on_tick(void *arg)
     struct task_service *s = arg;
     msec_t now = ev_now(s->ev);
 
-    if (s->keeper != NULL && keeper_tick(s->keeper, now))
-        keeper_promise(s->keeper, tasktab_tasks(s->tab));
+    /* Bodies first: what the journal has on the disk implies them. */
     if (bodies_step(s->bodies, now))
         tasktab_copy_bodies(s->tab, task_service_now(s));
+    if (s->keeper != NULL && keeper_tick(s->keeper, now))
+        keeper_promise(s->keeper, tasktab_tasks(s->tab));
     if (now - s->began_ms >= READY_ANYWAY_MS)
         become_ready(s);
     ev_timer_at(s->tick, now + TICK_MS);

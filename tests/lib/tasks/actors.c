@@ -122,8 +122,9 @@ static void change(struct world *w)
 {
     struct model *m = w->model;
     task_no no = m->n > 0 ? m->v[rng_below(&w->rng, m->n)].no : 0;
-    enum verb verb = (enum verb)(SAID_CANCEL + (int)rng_below(&w->rng, 6));
+    enum verb verb = (enum verb)(SAID_CANCEL + (int)rng_below(&w->rng, 7));
     struct said *s = says(w, verb, no);
+    struct task_view v;
 
     if (verb == SAID_CANCEL) {
         s->rc = engine_cancel(w->e, no);
@@ -140,6 +141,10 @@ static void change(struct world *w)
         s->rc = engine_redrive(w->e, no);
     } else if (verb == SAID_READ) {
         s->rc = engine_read(w->e, no);
+    } else if (verb == SAID_MOVED) {
+        if (engine_look(w->e, no, &v) == 0)
+            s->body = (v.body & BODY_ITSELF) | rng_u64(&w->rng) << 56;
+        s->rc = engine_moved(w->e, no, s->body);
     } else {
         s->rc = engine_discard(w->e, no);
     }

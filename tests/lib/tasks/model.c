@@ -170,7 +170,7 @@ void model_doubts(struct world *w, const struct said *s)
         t->lease_until = ms_min(t->lease_until, s->at + s->ms);
     t->read |= s->verb == SAID_READ;
     if (t->known != KNOWN_DONE || s->verb == SAID_DISCARD)
-        t->known = s->verb == SAID_ORDER ? t->known : KNOWN_DOUBT;
+        t->known = s->verb == SAID_ORDER || s->verb == SAID_MOVED ? t->known : KNOWN_DOUBT;
     t->tried = t->delayed = true;
 }
 
@@ -182,6 +182,11 @@ static msec_t life(const struct world *w, const struct mtask *t)
     uint64_t ms = t->read ? u64_min(r->read_ms, r->result_ms) : r->result_ms;
 
     return t->ended + (msec_t)u64_max(ms, 1);
+}
+
+static bool is_body(uint64_t found, uint64_t given)
+{
+    return ((found ^ given) & BODY_ITSELF) == 0;
 }
 
 /* J1: what was answered is there, in the state that was answered. */
@@ -201,13 +206,13 @@ static void check_there(struct world *w, struct mtask *t)
             world_broke(w, "J1: task %lx has gone before its time", t->no);
         return;
     }
-    if (t->known == KNOWN_DONE && (v.state != TASK_SUCCEEDED || v.body != t->result))
+    if (t->known == KNOWN_DONE && (v.state != TASK_SUCCEEDED || !is_body(v.body, t->result)))
         world_broke(w, "J1, J14: task %lx was done and is %s", t->no, task_state_word(v.state));
     if (t->known == KNOWN_CANCELLED && v.state != TASK_CANCELLED)
         world_broke(w, "J1: task %lx was cancelled and is %s", t->no, task_state_word(v.state));
     if (v.state == TASK_SUCCEEDED && t->known == KNOWN_OPEN)
         world_broke(w, "J2: task %lx is done, and nobody said so", t->no);
-    if (v.state != TASK_SUCCEEDED && v.body != t->body)
+    if (v.state != TASK_SUCCEEDED && !is_body(v.body, t->body))
         world_broke(w, "J14: task %lx has another body", t->no);
     if ((v.state == TASK_SCHEDULED && !v.by_wall && v.until_ms <= w->e->at) ||
         (v.state == TASK_RETRYING && v.until_ms <= w->e->at) ||

@@ -9,7 +9,10 @@
 #define SAID_MAX 64
 
 enum verb { SAID_SUBMIT, SAID_TAKE, SAID_ACK, SAID_NACK, SAID_EXTEND, SAID_CANCEL, SAID_ORDER,
-            SAID_DELAY, SAID_REDRIVE, SAID_READ, SAID_DISCARD };
+            SAID_DELAY, SAID_REDRIVE, SAID_READ, SAID_DISCARD, SAID_MOVED };
+
+/* The rest says where a body is: it changes when the body moves. */
+#define BODY_ITSELF (UINT64_MAX >> 8)
 
 struct said {
     enum verb verb;

@@ -7,6 +7,46 @@
 
 static const struct submit plain;
 
+/* What was freed since the last time, in this order; 0 ends it. */
+static void freed(struct enginerig *r, uint64_t a, uint64_t b)
+{
+    uint64_t want[2] = { a, b }, n = (a != 0) + (b != 0);
+
+    cr_assert_eq(r->e.freed.len, n * sizeof(uint64_t));
+    cr_assert(n == 0 || memcmp(r->e.freed.data, want, n * sizeof(uint64_t)) == 0);
+    buf_reset(&r->e.freed);
+}
+
+Test(engine, a_body_is_freed_once_when_its_task_has_it_no_longer)
+{
+    struct enginerig r;
+    struct task_view v;
+    uint64_t lease;
+    task_no no;
+
+    rig_init(&r, NULL);
+    no = rig_submit(&r, (struct submit){ .body = 77 });
+    cr_assert_eq(engine_moved(&r.e, no, 78), 0);
+    freed(&r, 77, 0);
+    rig_flush(&r);
+    rig_compare(&r);
+    cr_assert_eq(rig_take(&r, &lease), no);
+    cr_assert_eq(engine_moved(&r.e, no, 79), 0);
+    cr_assert_eq(engine_ack(&r.e, no, lease, 5), 0);
+    freed(&r, 78, 79);
+    cr_assert_eq(engine_moved(&r.e, no, 6), 0);
+    cr_assert_eq(engine_look(&r.e, no, &v), 0);
+    cr_expect_eq(v.body, 6);
+    cr_expect_eq(v.state, TASK_SUCCEEDED);
+    rig_flush(&r);
+    rig_compare(&r);
+    cr_assert_eq(engine_discard(&r.e, no), 0);
+    freed(&r, 5, 6);
+    cr_assert_eq(engine_moved(&r.e, no, 7), SQ_EUNKNOWN);
+    freed(&r, 0, 0);
+    rig_fini(&r);
+}
+
 Test(engine, a_task_is_taken_acknowledged_kept_and_gone)
 {
     struct enginerig r;

@@ -1,0 +1,162 @@
+/* test_task_copy.c: a table with real bodies: what lives leaves files that are mostly dead. */
+#include "tests/lib/bodyrig.h"
+
+#include "task/engine/change.h"
+#include "task/engine/look.h"
+#include "task/engine/submit.h"
+#include "task/table/parts.h"
+#include "tests/lib/sim/disk.c" /* unit programs link no simulation */
+
+#define TASKS 400
+
+struct rig {
+    struct brig *b;
+    struct tasktab *t;
+    struct part *p;
+    struct outbox out;
+    struct task_now now;
+    task_no no[TASKS];
+};
+
+static int put(void *ctx, const uint8_t *p, uint32_t n, uint64_t *ref)
+{
+    return bodies_put(ctx, p, n, ref);
+}
+
+static int get(void *ctx, uint64_t ref, struct buf *out)
+{
+    return bodies_get(ctx, ref, out);
+}
+
+static void drop(void *ctx, uint64_t ref)
+{
+    bodies_drop(ctx, ref);
+}
+
+static bool is_old(void *ctx, uint64_t ref)
+{
+    return bodies_is_old(ctx, ref);
+}
+
+static int copy(void *ctx, uint64_t ref, uint64_t *to)
+{
+    return bodies_copy(ctx, ref, to);
+}
+
+static void turn(struct rig *r)
+{
+    r->now.ms += 100;
+    r->now.wall_ms += 100;
+    if (bodies_step(r->b->b, r->now.ms))
+        tasktab_copy_bodies(r->t, r->now);
+    cr_assert(tasktab_turn(r->t, r->now, &r->out));
+    cr_assert_eq(bodies_flush(r->b->b), 0);
+    tasktab_written(r->t);
+    outbox_reset(&r->out);
+}
+
+static void submit(struct rig *r, uint32_t i)
+{
+    struct submit s = { .queue = { "q", 1 } };
+    uint8_t bytes[3000];
+
+    cr_assert_eq(put(r->b->b, bytes, brig_fill(r->b, bytes, i), &s.body), 0);
+    cr_assert_eq(engine_submit(&r->p->e, &s, &r->no[i]), 0);
+}
+
+static struct rig *rig_new(void)
+{
+    static const uint8_t seed[NAMES_SEED] = { 7 };
+    struct rig *r = calloc(1, sizeof(*r));
+    struct task_rules rules;
+    struct tasktab_opts o = { .addr = "a:1", .admin = "a:2", .max_tasks = 10000,
+                              .max_keys = 100 };
+
+    cr_assert_not_null(r);
+    r->b = brig_open_new(1, true);
+    o.bodies = (struct tab_bodies){ put, get, drop, is_old, copy, r->b->b };
+    r->t = tasktab_new(&o);
+    r->now = (struct task_now){ 1000000, 1000000 };
+    outbox_init(&r->out);
+    r->p = tasktab_part_new(r->t, &(struct part_seed){ 5, 10000, seed });
+    cr_assert_not_null(r->p);
+    rules_default(&rules);
+    cr_assert_eq(engine_define(&r->p->e, "*", &rules), 0);
+    turn(r);
+    return r;
+}
+
+static void rig_free(struct rig *r)
+{
+    tasktab_free(r->t);
+    outbox_fini(&r->out);
+    brig_free(r->b);
+    free(r);
+}
+
+static void check(struct rig *r, uint32_t i)
+{
+    uint8_t want[3000];
+    uint32_t n = brig_fill(r->b, want, i);
+    struct task_view v;
+    struct buf got;
+
+    buf_init(&got);
+    cr_assert_eq(engine_look(&r->p->e, r->no[i], &v), 0);
+    cr_assert_eq(get(r->b->b, v.body, &got), 0);
+    cr_assert_eq(got.len, n);
+    cr_assert_eq(memcmp(got.data, want, n), 0, "body %u", i);
+    buf_fini(&got);
+}
+
+Test(task_copy, what_lives_moves_and_the_files_go)
+{
+    struct rig *r = rig_new();
+    struct bodies_counts c;
+
+    for (uint32_t i = 0; i < TASKS; i++)
+        submit(r, i);
+    turn(r);
+    for (uint32_t i = 0; i < TASKS; i++)
+        if (i % 10 != 0) {
+            cr_assert_eq(engine_cancel(&r->p->e, r->no[i]), 0);
+            cr_assert_eq(engine_discard(&r->p->e, r->no[i]), 0);
+        }
+    r->p->due = 0; /* its clock runs, so its records are a part of the next turn */
+    for (unsigned k = 0; k < 12; k++)
+        turn(r);
+    bodies_counts(r->b->b, &c);
+    cr_assert_gt(c.copies, 0);
+    cr_assert_leq(c.disk_bytes, 4 * c.living_bytes + 2 * r->b->file_bytes);
+    cr_assert_gt(c.living_bytes, 0);
+    for (uint32_t i = 0; i < TASKS; i += 10)
+        check(r, i);
+    rig_free(r);
+}
+
+Test(task_copy, one_that_cannot_be_read_stays_and_the_others_move)
+{
+    struct rig *r = rig_new();
+    struct bodies_counts c;
+    size_t size;
+
+    for (uint32_t i = 0; i < TASKS; i++) {
+        submit(r, i);
+        turn(r);
+    }
+    simdisk_bytes(r->b->disk, "body-00000001", &size)[16] ^= 1; /* of the first */
+    for (uint32_t i = 1; i < TASKS; i++)
+        if (i % 10 != 0) {
+            cr_assert_eq(engine_cancel(&r->p->e, r->no[i]), 0);
+            cr_assert_eq(engine_discard(&r->p->e, r->no[i]), 0);
+        }
+    r->p->due = 0;
+    for (unsigned k = 0; k < 12; k++)
+        turn(r);
+    bodies_counts(r->b->b, &c);
+    cr_assert_eq(c.damaged, 1);
+    cr_assert_gt(c.copies, 0);
+    for (uint32_t i = 10; i < TASKS; i += 10)
+        check(r, i);
+    rig_free(r);
+}

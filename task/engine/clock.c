@@ -48,8 +48,9 @@ static void enters(struct engine *e, task_slot slot, msec_t due)
 {
     uint32_t index;
     struct trec r = { .kind = TREC_ENTER, .no = task_number(&e->store, slot),
-                      .entered = (uint64_t)ms_min(due, e->at) };
+                      .entered = (uint64_t)due };
 
+    assert(due >= 0 && due <= e->at);
     r.until = task_expiry(e, tqueue_of(e, slot, &index)->pool);
     if (task_perform(e, &r) < 0) {
         task_at(&e->store, slot)->cancel = 0;
@@ -86,9 +87,30 @@ static void is_due(struct engine *e, task_slot slot, msec_t due)
     task_perform_sure(e, &r);
 }
 
+/* The next of both wheels by the moment at which it was due (clock.h); WHEEL_NONE. */
+static uint32_t pop_due(struct engine *e, msec_t *due)
+{
+    msec_t shown = MSEC_NEVER, timed = MSEC_NEVER;
+    uint32_t moment = wheel_due(&e->walls, e->wall_at, &shown);
+    uint32_t timer = wheel_due(&e->timers, e->at, &timed);
+
+    if (moment != WHEEL_NONE)
+        shown += e->at - e->wall_at;
+    if (timer != WHEEL_NONE && timed <= shown) {
+        wheel_clear(&e->timers, timer);
+        *due = ms_max(timed, e->swept);
+        return timer;
+    }
+    if (moment != WHEEL_NONE)
+        wheel_clear(&e->walls, moment);
+    *due = ms_max(shown, e->swept);
+    return moment;
+}
+
 bool engine_advance(struct engine *e, struct task_now now, unsigned most)
 {
     uint32_t slot;
+    msec_t due;
 
     assert(now.ms > 0 && now.wall_ms > 0);
     e->at = ms_max(e->at, now.ms + e->ahead_ms);
@@ -97,20 +119,10 @@ bool engine_advance(struct engine *e, struct task_now now, unsigned most)
         wheel_rewind(&e->walls, now.wall_ms);
     if (e->fenced)
         return false;
-    while (most > 0) {
-        msec_t due;
-
-        slot = wheel_pop_at(&e->timers, e->at, &due);
-        if (slot == WHEEL_NONE)
-            break;
+    for (; most > 0 && (slot = pop_due(e, &due)) != WHEEL_NONE; most--)
         is_due(e, slot, due);
-        most--;
-    }
-    /* These enter now, so behind those whose moment was before. */
-    while (most > 0 && (slot = wheel_pop(&e->walls, now.wall_ms)) != WHEEL_NONE) {
-        enters(e, slot, e->at);
-        most--;
-    }
+    if (most > 0)
+        e->swept = e->at;
     tree_advance(&e->tree, e->at);
     names_advance(&e->names, e->at);
     return most == 0;

@@ -9,7 +9,12 @@ struct task_now {
     msec_t wall_ms; /* wall clock */
 };
 
-/* It is `now`, also for the commands that follow; at most `most` timers are carried out.
+/* It is `now`, also for the commands that follow; at most `most` timers are carried out, in
+ * the order of the moments at which they were due on the node's axis. For a moment of the
+ * wall clock that is where the axis stood if the wall has run evenly with it since: moment +
+ * `ms` - `wall_ms`; so what a jump of the wall makes due comes before what was due in between.
+ * At equal moments the timer of the axis goes first. A task enters its line as of its moment,
+ * but not before the last call that left nothing due (after a replay: the log's last moment).
  * True: more are due. A timer that finds no memory (or its row full, rank.h) is put off
  * by 100 ms. */
 bool engine_advance(struct engine *e, struct task_now now, unsigned most);

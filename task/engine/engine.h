@@ -52,6 +52,7 @@ struct engine {
     uint64_t next_lease;
     msec_t at, wall_at;  /* the moment of the commands: engine_advance() */
     msec_t logged_at;    /* what the log says of it */
+    msec_t swept;        /* nothing was due at this moment: all before it has been carried out */
     msec_t ahead_ms;      /* added to `ms` of each call: it went back over a restart */
     uint8_t seed[NAMES_SEED];
     struct buf log; /* records since engine_log_reset, framed (trec.h) */

@@ -106,6 +106,7 @@ int engine_opened(struct engine *e, msec_t now_ms)
     if (last > now_ms)
         e->ahead_ms = last - now_ms;
     e->at = ms_max(last, now_ms);
+    e->swept = last;
     if (last != 0 && now_ms > last) {
         r.until = (uint64_t)(now_ms - last);
         task_perform_sure(e, &r);

@@ -121,7 +121,7 @@ static bool find_slot(const struct wheel *w, unsigned *level, unsigned *slot, ms
     return false;
 }
 
-uint32_t wheel_pop_at(struct wheel *w, msec_t now, msec_t *when)
+uint32_t wheel_due(struct wheel *w, msec_t now, msec_t *when)
 {
     unsigned level, slot;
     msec_t begin;
@@ -136,11 +136,8 @@ uint32_t wheel_pop_at(struct wheel *w, msec_t now, msec_t *when)
         relink(w, list);
     }
     if (w->due.first != 0 && (msec_t)link_of(w, w->due.first - 1)->when <= now) {
-        uint32_t id = w->due.first - 1;
-
-        *when = (msec_t)link_of(w, id)->when;
-        take_out(w, id);
-        return id;
+        *when = (msec_t)link_of(w, w->due.first - 1)->when;
+        return w->due.first - 1;
     }
     if (w->due.first == 0)
         w->now = ms_max(w->now, now);

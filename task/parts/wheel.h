@@ -46,15 +46,19 @@ void wheel_init(struct wheel *w, struct pages *links, msec_t now);
 void wheel_set(struct wheel *w, uint32_t id, msec_t when);
 /* Not armed: nothing happens. */
 void wheel_clear(struct wheel *w, uint32_t id);
-/* The next one that is due at `now`, no longer armed, and its moment; WHEEL_NONE. */
-uint32_t wheel_pop_at(struct wheel *w, msec_t now, msec_t *when);
+/* The next one that is due at `now`, and its moment; WHEEL_NONE. */
+uint32_t wheel_due(struct wheel *w, msec_t now, msec_t *when);
+/* The same, no longer armed. */
 static inline uint32_t wheel_pop(struct wheel *w, msec_t now)
 {
     msec_t when;
+    uint32_t id = wheel_due(w, now, &when);
 
-    return wheel_pop_at(w, now, &when);
+    if (id != WHEEL_NONE)
+        wheel_clear(w, id);
+    return id;
 }
-/* When to call wheel_pop next: never after the first timer, at most six times before it.
+/* When to call wheel_due next: never after the first timer, at most six times before it.
  * MSEC_NEVER: nothing is armed. */
 msec_t wheel_next(const struct wheel *w);
 /* The clock went back: all timers are linked anew. Costs as many steps as there are timers. */

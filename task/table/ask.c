@@ -99,6 +99,8 @@ void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q
         m->v[i].code = rc == 1              ? CODE_SAME
                        : rc == SQ_ECONFLICT ? CODE_MISMATCH
                                             : code_of(t, rc);
+        if (rc >= 0)
+            m->v[i].state = (uint8_t)state_of(p, m->v[i].no);
         tasks += rc == 0;
     }
     t->n.puts += q->n;

@@ -27,7 +27,7 @@ static void run(unsigned shard)
 {
     uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1);
     uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS), bad = 0;
-    uint64_t steps = 0, started = 0, kills = 0, torn = 0, moves = 0, jumps = 0;
+    uint64_t steps = 0, entries = 0, started = 0, kills = 0, torn = 0, moves = 0, jumps = 0;
     static struct world w;
 
     for (uint64_t i = shard; i < n; i += SHARDS) {
@@ -36,6 +36,7 @@ static void run(unsigned shard)
             bad++;
         }
         steps += w.steps;
+        entries += w.entries;
         started += w.started;
         kills += w.kills;
         torn += w.torn;
@@ -43,8 +44,8 @@ static void run(unsigned shard)
         jumps += w.jumps;
         world_free(&w);
     }
-    printf("%lu steps, %lu starts, %lu kills, %lu torn groups, %lu moves, %lu jumps\n", steps,
-           started, kills, torn, moves, jumps);
+    printf("%lu steps, %lu entries, %lu starts, %lu kills, %lu torn groups, %lu moves, "
+           "%lu jumps\n", steps, entries, started, kills, torn, moves, jumps);
     cr_assert_eq(bad, 0);
 }
 

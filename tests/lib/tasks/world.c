@@ -8,6 +8,7 @@
 
 #include "common/base/err.h"
 #include "task/engine/change.h"
+#include "task/engine/look.h"
 #include "task/engine/replay.h"
 #include "tests/lib/tasks/actors.h"
 #include "tests/lib/tasks/model.h"
@@ -92,7 +93,7 @@ static int read_journal(struct world *w, struct engine *e)
 
 static void new_engine(struct world *w)
 {
-    struct engine_opts o = { .max_tasks = 2000, .max_keys = 200, .seed = { 7 },
+    struct engine_opts o = { .max_tasks = WORLD_TASKS, .max_keys = 200, .seed = { 7 },
                              .now_ms = w->now.ms };
 
     w->e = calloc(1, sizeof(*w->e));
@@ -229,12 +230,65 @@ static void pass_time(struct world *w)
     w->jumps++;
 }
 
+/* ---- the clock --------------------------------------------------------------------- */
+
+/* Of those that are about to enter: when they are due on the node's axis; else MSEC_NEVER. */
+static void note_due(struct world *w, msec_t at)
+{
+    for (task_slot s = 0; s < w->e->store.n_slots; s++) {
+        enum task_state state = (enum task_state)task_at(&w->e->store, s)->state;
+        struct task_view v;
+
+        w->due[s] = MSEC_NEVER;
+        if (state != TASK_SCHEDULED && state != TASK_RETRYING)
+            continue;
+        look_at_task(w->e, s, &v);
+        w->due[s] = v.by_wall ? v.until_ms + at - w->now.wall_ms : v.until_ms;
+    }
+}
+
+/* Entries have the order of the due moments. */
+static void check_entries(struct world *w)
+{
+    const struct buf *log = &w->e->log;
+    msec_t last = INT64_MIN;
+
+    for (size_t at = 0; at < log->len;) {
+        size_t n = log->data[at] | (size_t)log->data[at + 1] << 8 | (size_t)log->data[at + 2] << 16;
+        struct trec r;
+
+        if (trec_decode(log->data[at + 3], log->data + at + TREC_FRAME, n, &r) < 0)
+            world_broke(w, "the log cannot be read");
+        at += TREC_FRAME + n;
+        if (r.kind != TREC_ENTER)
+            continue;
+        if (w->due[task_slot_of(r.no)] < last)
+            world_broke(w, "J6: task %lx enters behind one that was due %ld ms later", r.no,
+                        (long)(last - w->due[task_slot_of(r.no)]));
+        last = w->due[task_slot_of(r.no)];
+        w->entries++;
+    }
+}
+
+static void advance(struct world *w)
+{
+    msec_t at = ms_max(w->e->at, w->now.ms + w->e->ahead_ms);
+    bool any = engine_idle_ms(w->e, w->now) == 0;
+
+    model_wall(w->model, w->now.wall_ms);
+    assert(w->e->log.len == 0);
+    if (any)
+        note_due(w, at);
+    engine_advance(w->e, w->now, 100000);
+    if (any)
+        check_entries(w);
+}
+
 static void one_step(struct world *w)
 {
     w->n_said = 0;
     pass_time(w);
-    model_wall(w->model, w->now.wall_ms);
-    engine_advance(w->e, w->now, 100000);
+    advance(w);
     actors_step(w);
     w->steps++;
     if (rng_chance(&w->rng, w->plan.kill)) {
@@ -246,8 +300,7 @@ static void one_step(struct world *w)
         for (unsigned i = 0; i < w->n_said; i++)
             model_hears(w, &w->said[i]);
     }
-    model_wall(w->model, w->now.wall_ms);
-    engine_advance(w->e, w->now, 100000);
+    advance(w);
     flush(w);
     if (rng_chance(&w->rng, w->plan.snapshot))
         snapshot(w);

@@ -15,6 +15,8 @@
 
 #include "task/engine/clock.h"
 
+#define WORLD_TASKS 2000u
+
 struct model;
 
 struct world {
@@ -27,6 +29,8 @@ struct world {
     struct said said[SAID_MAX]; /* of this turn: not answered yet */
     unsigned n_said;
     struct model *model;
+    msec_t due[WORLD_TASKS]; /* by slot: of those that enter in the advance that runs */
+    uint64_t entries; /* by the clock */
     uint64_t kills, torn, refused, snapshots, moves, jumps, submitted, started, steps;
     char why[400]; /* what broke; "" */
 };

@@ -144,6 +144,50 @@ Test(engine, after_the_wall_went_back_moments_come_in_their_order)
     rig_fini(&r);
 }
 
+Test(engine, delays_and_moments_of_the_wall_enter_in_the_order_in_which_they_were_due)
+{
+    struct enginerig r;
+    task_no at_2, in_1, in_3, at_4;
+
+    for (unsigned restart = 0; restart < 2; restart++) {
+        rig_init(&r, NULL);
+        r.now.wall_ms += 7; /* the node's axis is another one from now on */
+        rig_advance(&r, 0);
+        at_4 = rig_submit(&r, (struct submit){ .at_wall_ms = r.now.wall_ms + 4 * MINUTE });
+        in_3 = rig_submit(&r, (struct submit){ .delay_ms = 3 * MINUTE });
+        at_2 = rig_submit(&r, (struct submit){ .at_wall_ms = r.now.wall_ms + 2 * MINUTE });
+        in_1 = rig_submit(&r, (struct submit){ .delay_ms = MINUTE });
+        if (restart)
+            rig_restart(&r, 10 * MINUTE);
+        else
+            rig_advance(&r, 10 * MINUTE);
+        rig_compare(&r);
+        cr_expect_eq(rig_take(&r, NULL), in_1);
+        cr_expect_eq(rig_take(&r, NULL), at_2);
+        cr_expect_eq(rig_take(&r, NULL), in_3);
+        cr_expect_eq(rig_take(&r, NULL), at_4);
+        rig_fini(&r);
+    }
+}
+
+Test(engine, what_the_wall_jumped_over_enters_as_of_the_last_turn)
+{
+    struct enginerig r;
+    struct task_view v;
+    task_no at, in;
+
+    rig_init(&r, NULL);
+    in = rig_submit(&r, (struct submit){ .delay_ms = MINUTE });
+    at = rig_submit(&r, (struct submit){ .at_wall_ms = r.now.wall_ms + 9 * MINUTE });
+    r.now.wall_ms += 10 * MINUTE;
+    rig_advance(&r, 2 * MINUTE);
+    cr_assert_eq(engine_look(&r.e, at, &v), 0);
+    cr_expect_eq(v.entered_ms, RIG_START);
+    cr_expect_eq(rig_take(&r, NULL), at);
+    cr_expect_eq(rig_take(&r, NULL), in);
+    rig_fini(&r);
+}
+
 Test(engine, a_lease_that_lapses_is_a_failed_attempt_and_the_last_one_is_the_end)
 {
     struct task_rules rules;

@@ -160,6 +160,7 @@ Test(task_table, managers_below_the_epoch_and_of_another_store_are_refused)
 
 Test(task_table, a_take_waits_until_there_is_a_task_or_its_time_is_over)
 {
+    struct task_put_row put;
     uint64_t rid;
 
     open_part(3, 8);
@@ -172,7 +173,9 @@ Test(task_table, a_take_waits_until_there_is_a_task_or_its_time_is_over)
     cr_assert_null(take(RTR, "q", 2, 1000));
     rid = next_rid;
     cr_assert_null(take(RTR2, "q", 2, 1000));
-    cr_assert_eq(put_at(3, 8, "q", "body").code, CODE_DONE);
+    put = put_at(3, 8, "q", "body");
+    cr_assert_eq(put.code, CODE_DONE);
+    cr_assert_eq(put.state, TASK_WAITING);
     turn();
     cr_assert_eq(answer(rid)->task_take_ans.n, 1, "the one who waits longest");
     cr_assert_null(answer(rid + 1));

@@ -390,11 +390,12 @@ static void on_request(void *ctx, struct httpd_req *req, const struct http_req *
     buf_fini(&ans.body);
 }
 
-static void on_bad(void *ctx, struct httpd_req *req, int status)
+static void on_bad(void *ctx, struct httpd_req *req, int status, const struct http_req *q)
 {
     struct admin *a = ctx;
     struct admin_ans ans = { 0 };
 
+    (void)q;
     new_id(&ans);
     admin_problem(&ans, status, problem_code_of_http(status),
                   "this is not a request that this server accepts");

@@ -74,7 +74,8 @@ struct http_state {     /* of the request being read; zero all but max_body betw
 /* > 0: bytes this request took, *r is filled; 0: more bytes needed (st->head_len tells
  * whether the head is there); < 0: -(HTTP status) to answer before closing: 400, 413,
  * 414, 417, 431, 501, 505. The result depends on the n bytes only, not on how they were
- * cut into calls; while the buffer grows it may move. HTTP_SLACK bytes behind them must be
+ * cut into calls; while the buffer grows it may move. 413: *r has the head, and with a higher
+ * st->max_body the same bytes may be parsed again. HTTP_SLACK bytes behind them must be
  * readable, also for http_next(), http_find(). */
 SQ_CHECK int64_t http_parse(struct http_state *st, struct http_req *r, char *buf,
                             size_t n);

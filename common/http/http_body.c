@@ -108,9 +108,9 @@ int64_t http_chunked(struct http_state *st, struct http_req *r, char *buf, size_
             return rc;
         if (last)
             break;
-        st->chunk_sum += size;
-        if (st->chunk_sum > max)
+        if (st->chunk_sum + size > max)
             return -413;
+        st->chunk_sum += size;
         st->chunk_at = (size_t)(c.p - buf);
     }
     rc = trailers(&c);

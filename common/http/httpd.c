@@ -222,7 +222,8 @@ static void set_opts(struct httpd *h, const struct httpd_opts *o)
         h->opts.max_output_bytes = 256 * 1024;
     if (o->max_body == 0)
         h->opts.max_body = HTTP_MAX_BODY;
-    h->in_max = HTTP_MAX_REQUEST(h->opts.max_body) + HTTPD_SCRATCH;
+    if (o->max_large < h->opts.max_body)
+        h->opts.max_large = h->opts.max_body;
     if (o->server != NULL && strlen(o->server) < sizeof(h->server))
         strcpy(h->server, o->server);
     h->opts.server = NULL;

@@ -28,6 +28,7 @@ struct httpd_opts {
     uint32_t head_ms, body_ms, idle_ms; /* 0 = 10 s, 10 s, 75 s */
     uint32_t max_pipelined;             /* 0 = 64 */
     size_t max_body;                    /* of a request; 0 = HTTP_MAX_BODY */
+    size_t max_large; /* of one that on_large lets through; 0: there are none */
     size_t max_input_bytes;  /* that wait to be parsed, of all connections; 0 = 256 MiB */
     size_t max_output_bytes; /* that a client leaves unread; 0 = 256 KiB */
     const char *server;                 /* Server header; NULL = none */
@@ -36,18 +37,24 @@ struct httpd_opts {
 /* Exactly one httpd_answer(), or httpd_open(), must follow for each on_request, at once or later.
  * `q` and its slices are valid during the call only. on_gone: the connection died before the
  * answer; `req` must not be used any more. user is the pointer set by httpd_set_user.
- * on_bad: what came is not a request that we take (400, 408, 413, 414, 417, 431, 501,
- * 505); it must be answered during the call, the connection ends then. NULL: an answer
- * without a body. */
+ * on_bad: what came is not a request that we take (400, 408, 413, 414, 417, 431, 501, 503,
+ * 505); it must be answered during the call, the connection ends then. q: of 413 and 503 the
+ * head, else NULL. on_bad NULL: an answer without a body.
+ * on_large: a head is there whose body is above max_body, and most of the body is not. True: it may
+ * have max_large bytes; false: 413, and the body is not read. It must change nothing of q, whose
+ * path may be read again. Such bodies have a share of max_input_bytes (HTTPD_LARGE_SHARE): above
+ * it, 503. */
 struct httpd_calls {
     void (*on_request)(void *ctx, struct httpd_req *req, const struct http_req *q);
     void (*on_gone)(void *ctx, struct httpd_req *req, void *user);
-    void (*on_bad)(void *ctx, struct httpd_req *req, int status);
+    void (*on_bad)(void *ctx, struct httpd_req *req, int status, const struct http_req *q);
     /* Both or neither. on_conn: somebody connected; false: closed at once. What it puts
      * into *tag stays with the connection; on_conn_end: that connection is gone. */
     bool (*on_conn)(void *ctx, const struct net_addr *peer, uint64_t *tag);
     void (*on_conn_end)(void *ctx, uint64_t tag);
+    bool (*on_large)(void *ctx, const struct http_req *q); /* with max_large */
 };
+#define HTTPD_LARGE_SHARE 4 /* a quarter; a buffer takes twice what is announced at most */
 
 SQ_CHECK int httpd_new(struct httpd **out, struct ev *ev, const struct httpd_opts *o,
                        const struct httpd_calls *calls, void *ctx, struct err *e);
@@ -95,6 +102,7 @@ void httpd_end(struct httpd_req *req); /* the last piece was sent; req is the se
 
 struct httpd_counts {
     uint64_t conns_now, in_now, out_now; /* out_now: bytes of answers, small blocks apart */
+    uint64_t large_now; /* bytes announced of requests above max_body */
     uint64_t accepted, refused, requests, answers, bad_requests, aborted;
     uint64_t closed_idle, closed_head_deadline, closed_body_deadline, closed_slow_reader,
         closed_peer, closed_error, accept_paused;

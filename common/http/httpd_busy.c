@@ -12,9 +12,23 @@ void in_free(struct conn *c)
     struct busy *b = c->busy;
 
     c->h->counts.in_now -= b->in_cap;
+    c->h->counts.large_now -= b->large;
     free(b->in);
     b->in = NULL;
-    b->in_len = b->in_cap = 0;
+    b->in_len = b->in_cap = b->large = 0;
+}
+
+bool in_large(struct conn *c, size_t n)
+{
+    struct httpd *h = c->h;
+    struct busy *b = c->busy;
+    size_t more = n > b->large ? n - b->large : 0;
+
+    if (h->counts.large_now + more > h->opts.max_input_bytes / HTTPD_LARGE_SHARE)
+        return false;
+    h->counts.large_now += more;
+    b->large += more;
+    return true;
 }
 
 bool in_room(struct conn *c, size_t n)
@@ -28,7 +42,7 @@ bool in_room(struct conn *c, size_t n)
         return true;
     while (cap - b->in_len < n)
         cap *= 2;
-    if (b->in_len + n > h->in_max ||
+    if (b->in_len + n > HTTP_MAX_REQUEST(b->st.max_body) + HTTPD_SCRATCH ||
         h->counts.in_now + cap - b->in_cap > h->opts.max_input_bytes)
         return false;
     p = realloc(b->in, cap + HTTP_SLACK);

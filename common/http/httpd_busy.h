@@ -11,6 +11,8 @@ void busy_give(struct conn *c);
 /* For n more bytes of pending input. */
 SQ_CHECK bool in_room(struct conn *c, size_t n);
 void in_free(struct conn *c);
+/* For a request of n bytes, whose body is large: within the share of all that are. */
+SQ_CHECK bool in_large(struct conn *c, size_t n);
 /* For n bytes behind the output that is there. */
 char *out_room(struct conn *c, size_t n);
 void out_give(struct httpd *h, struct busy *b);

@@ -55,7 +55,7 @@ static void too_late(struct conn *c, enum conn_end why, uint64_t *counter)
         return;
     }
     ++*counter;
-    out_error(c, 408);
+    out_error(c, 408, NULL);
     in_free(c);
 }
 

@@ -75,6 +75,24 @@ static bool may_take(const struct conn *c)
            b->n_reqs < c->h->opts.max_pipelined && b->out_len - b->out_at < HTTPD_OUT_AHEAD;
 }
 
+/* The body of *q is above max_body: it may be larger, or http_parse()'s -413 stands; -503: not now.
+ * Else what the parser says of the same bytes. */
+static int64_t parse_large(struct conn *c, char *p, size_t n, struct http_req *q)
+{
+    const struct httpd *h = c->h;
+    struct http_state *st = &c->busy->st;
+    int64_t used;
+
+    assert(st->head_len > 0);
+    if (st->max_body == h->opts.max_large || !h->calls.on_large(h->ctx, q))
+        return -413;
+    st->max_body = h->opts.max_large;
+    used = http_parse(st, q, p, n);
+    if (used == 0 && !in_large(c, st->need != 0 ? st->need : HTTP_MAX_REQUEST(st->max_body)))
+        return -503;
+    return used;
+}
+
 /* p is the shared buffer or the connection's own; all of its n bytes. used: what the parser, with
  * b->st, has said of its begin, and *q the request there; or NOT_PARSED. */
 static void take(struct conn *c, char *p, size_t n, struct http_req *q, int64_t used)
@@ -91,10 +109,12 @@ static void take(struct conn *c, char *p, size_t n, struct http_req *q, int64_t 
         }
         if (used == NOT_PARSED)
             used = http_parse(&b->st, q, p, n);
+        if (used == -413)
+            used = parse_large(c, p, n, q);
         if (used == 0)
             break;
         if (used < 0) {
-            out_error(c, (int)-used);
+            out_error(c, (int)-used, used == -413 || used == -503 ? q : NULL);
             break;
         }
         p += used;

@@ -74,6 +74,7 @@ struct busy {
     struct http_state st;
     char *in; /* owned: bytes that could not be parsed yet */
     size_t in_len, in_cap;
+    size_t large; /* bytes that `in` has of the share of large bodies */
     char *out; /* owned; out_at..out_len is to be written */
     size_t out_at, out_len, out_cap;
     struct httpd_req *first, *last; /* owned: requests not yet answered, in order */
@@ -131,7 +132,6 @@ struct httpd {
     char *hand_out;         /* HTTPD_HAND_ROOM bytes: what leaves at once */
     char *free_out[HTTPD_POOL_MAX];
     size_t n_free_busy, n_free_req, n_free_out;
-    size_t in_max; /* pending input of one connection */
     char *scratch;
     bool paused, accept_full, accept_warned, draining, again_posted;
     msec_t accept_retry;

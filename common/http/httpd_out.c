@@ -494,7 +494,7 @@ void httpd_end(struct httpd_req *r)
     req_pop(c);
 }
 
-void out_error(struct conn *c, int status)
+void out_error(struct conn *c, int status, const struct http_req *q)
 {
     struct httpd *h = c->h;
     struct httpd_req *r = req_new(c);
@@ -508,7 +508,7 @@ void out_error(struct conn *c, int status)
     }
     r->own = true;
     if (h->calls.on_bad != NULL)
-        h->calls.on_bad(h->ctx, r, status);
+        h->calls.on_bad(h->ctx, r, status, q);
     else
         httpd_answer(r, status, NULL, "", "", 0);
 }

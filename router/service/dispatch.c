@@ -163,10 +163,6 @@ static void on_request(void *ctx, struct httpd_req *req, const struct http_req *
     httpd_set_lines(req, lines);
     gate_request(&r->gate, httpd_tag(req), q);
     assert(a.call < ARRAY_LEN(budget_of) && r->ans.status == 0);
-    if (SQ_UNLIKELY(q->body.n > HTTP_MAX_BODY && a.call != API_TASKS && a.call != API_TASK)) {
-        router_problem(r, req, API_PAYLOAD_TOO_LARGE, "the body is too large");
-        return;
-    }
     k = (enum limit_kind)budget_of[a.call];
     if (k != LIMIT_NKINDS && !router_may_pass(r, req, k))
         return;
@@ -186,15 +182,29 @@ static void on_gone(void *ctx, struct httpd_req *req, void *user)
         rflow_client_gone(user);
 }
 
-static void on_bad(void *ctx, struct httpd_req *req, int status)
+static bool on_large(void *ctx, const struct http_req *q)
+{
+    const struct router *r = ctx;
+
+    return task_may_be_large(r->tasking, q);
+}
+
+static void on_bad(void *ctx, struct httpd_req *req, int status, const struct http_req *q)
 {
     struct router *r = ctx;
 
-    gate_request(&r->gate, httpd_tag(req), NULL);
+    gate_request(&r->gate, httpd_tag(req), q);
+    if (status == 503) {
+        router_problem(r, req, API_QUEUE_UNAVAILABLE, "too many large bodies are on their way");
+        return;
+    }
+    if (q != NULL && r->tasking != NULL && task_refuse_large(r->tasking, req, q))
+        return;
     if (!router_may_pass(r, req, LIMIT_BAD))
         return;
     api_bad_http(&r->ans, status, router_request_id(r));
     router_answer(r, req);
 }
 
-const struct httpd_calls dispatch_calls = { on_request, on_gone, on_bad, on_conn, on_conn_end };
+const struct httpd_calls dispatch_calls = { on_request, on_gone, on_bad, on_conn, on_conn_end,
+                                            on_large };

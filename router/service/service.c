@@ -66,7 +66,7 @@ static int open_http(struct router *r, struct err *e)
         .body_ms = (uint32_t)c->body_timeout,
         .idle_ms = (uint32_t)c->idle_timeout,
         .max_pipelined = (uint32_t)c->max_pipelined,
-        .max_body = r->tasking != NULL ? TASK_LARGEST : 0,
+        .max_large = r->tasking != NULL ? TASK_LARGEST : 0,
         .max_output_bytes = r->tasking != NULL ? 2 * TASK_LARGEST : 0,
     };
     struct admin_opts ao = {

@@ -2,6 +2,9 @@
  * token is enough to look at it, and to cancel it. */
 #include "router/tasking/request.h"
 
+#include <assert.h>
+#include <string.h>
+
 #include "router/state/answer.h"
 #include "common/ticket/task_token.h"
 #include "router/tasking/one.h"
@@ -25,22 +28,36 @@ static void refuse(struct tasking *t, struct httpd_req *req, enum api_problem p,
         router_problem(t->r, req, p, why);
 }
 
+struct refusal {
+    enum api_problem problem;
+    const char *why; /* NULL: none */
+};
+
+static struct refusal judge(const struct server_token *who, const struct task_path *p)
+{
+    enum server_may need = (enum server_may)needs[p->op];
+
+    if (need != 0 && who == NULL)
+        return (struct refusal){ API_UNAUTHORIZED,
+                                 "this needs the token of a server that may do it" };
+    if (need != 0 && !server_token_may(who, need, p->queue))
+        return (struct refusal){ API_NOT_ELIGIBLE,
+                                 "this server's token does not say that it may do this here" };
+    return (struct refusal){ 0 };
+}
+
 /* False: that has been answered. The operator's own servers are not limited. */
 static bool may(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                 const struct task_path *p)
 {
-    enum server_may need = (enum server_may)needs[p->op];
     const struct server_token *who = server_tokens_find(&t->tokens, api_bearer(q));
+    struct refusal no = judge(who, p);
 
-    if (who == NULL && need == 0)
-        return router_may_pass(t->r, req, LIMIT_POLL);
-    if (who == NULL)
-        refuse(t, req, API_UNAUTHORIZED, "this needs the token of a server that may do it");
-    else if (need != 0 && !server_token_may(who, need, p->queue))
-        refuse(t, req, API_NOT_ELIGIBLE, "this server's token does not say that it may do this here");
-    else
-        return true;
-    return false;
+    if (no.why != NULL) {
+        refuse(t, req, no.problem, no.why);
+        return false;
+    }
+    return who != NULL || router_may_pass(t->r, req, LIMIT_POLL);
 }
 
 /* Its partition and number; false: that has been answered. */
@@ -92,15 +109,54 @@ static void start(struct tasking *t, struct httpd_req *req, const struct http_re
     }
 }
 
+static void read_path(struct task_path *p, enum http_method m, const struct api_req *a)
+{
+    if (a->call == API_TASKS)
+        task_path_queue(p, m, a->arg);
+    else
+        task_path_task(p, m, a->arg);
+}
+
+/* Calls that need no token have no large bodies. */
+static struct refusal judge_large(const struct tasking *t, const struct http_req *q)
+{
+    char path[HTTP_MAX_LINE + HTTP_SLACK]; /* decoded there: the head will be read again */
+    struct http_req copy = *q;
+    struct task_path p;
+    struct api_req a;
+
+    assert(q->path.n <= HTTP_MAX_LINE);
+    copy.path.p = memcpy(path, q->path.p, q->path.n);
+    api_route(&copy, &a);
+    if (a.call == API_TASKS || a.call == API_TASK) {
+        read_path(&p, q->method, &a);
+        if (p.op < ARRAY_LEN(needs) && needs[p.op] != 0)
+            return judge(server_tokens_find(&t->tokens, api_bearer(q)), &p);
+    }
+    return (struct refusal){ API_PAYLOAD_TOO_LARGE, "the body is too large" };
+}
+
+bool task_may_be_large(const struct tasking *t, const struct http_req *q)
+{
+    return judge_large(t, q).why == NULL;
+}
+
+bool task_refuse_large(struct tasking *t, struct httpd_req *req, const struct http_req *q)
+{
+    struct refusal no = judge_large(t, q);
+
+    if (no.why == NULL || no.problem == API_PAYLOAD_TOO_LARGE)
+        return false;
+    refuse(t, req, no.problem, no.why);
+    return true;
+}
+
 void task_request(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                   const struct api_req *a)
 {
     struct task_path p;
 
-    if (a->call == API_TASKS)
-        task_path_queue(&p, q->method, a->arg);
-    else
-        task_path_task(&p, q->method, a->arg);
+    read_path(&p, q->method, a);
     if (p.op == TASK_BAD_METHOD) {
         if (!router_may_pass(t->r, req, LIMIT_BAD))
             return;

@@ -92,11 +92,18 @@ static inline void on_gone(void *ctx, struct httpd_req *r, void *user)
     w.n_gone++;
 }
 
-static inline void on_bad(void *ctx, struct httpd_req *r, int status)
+static inline void on_bad(void *ctx, struct httpd_req *r, int status, const struct http_req *q)
 {
     (void)ctx;
+    cr_expect_eq(q != NULL, status == 413 || status == 503);
     w.n_bad++;
     httpd_answer(r, status, "text/plain", "", "bad", 3);
+}
+
+static inline bool on_large(void *ctx, const struct http_req *q)
+{
+    (void)ctx;
+    return q->authorization.n > 0;
 }
 
 static inline bool on_conn(void *ctx, const struct net_addr *peer, uint64_t *tag)
@@ -122,7 +129,8 @@ static inline void on_conn_end(void *ctx, uint64_t tag)
 
 static inline void start(struct httpd_opts o)
 {
-    struct httpd_calls calls = { on_request, on_gone, on_bad, on_conn, on_conn_end };
+    struct httpd_calls calls = { on_request, on_gone, on_bad, on_conn, on_conn_end,
+                                 on_large };
     struct err e = { 0 };
 
     memset(&w, 0, sizeof(w));

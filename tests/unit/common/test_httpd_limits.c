@@ -142,6 +142,44 @@ Test(httpd_limits, a_thousand_pipelined_requests)
     stop();
 }
 
+#define LARGE(fields, n) "POST /none HTTP/1.1\r\n" H fields "Content-Length: " n "\r\n\r\n"
+
+Test(httpd_limits, large_bodies_have_a_share_of_the_input)
+{
+    static char body[100000 + 1];
+    static struct got gb, gc;
+    int a, b, c;
+
+    start((struct httpd_opts) { .max_large = 200000, .max_input_bytes = 4 * 250000 });
+    memset(body, 'x', sizeof(body) - 1);
+    a = dial(), b = dial(), c = dial();
+    say(a, LARGE("Authorization: me\r\n", "200000"));
+    UNTIL(httpd_counts(w.h)->large_now > 200000);
+    say(a, body); /* and no more */
+    say(b, LARGE("Authorization: me\r\n", "100000"));
+    UNTIL(ended(b, &gb));
+    cr_expect(strstr(gb.t, "HTTP/1.1 503 ") != NULL);
+    say(c, LARGE("", "100000"));
+    UNTIL(ended(c, &gc));
+    cr_expect(strstr(gc.t, "HTTP/1.1 413 ") != NULL);
+    close(b), close(c);
+    gb = gc = (struct got) { 0 };
+    b = dial();
+    say(b, GET("/x")); /* others have theirs */
+    UNTIL(has(b, &gb, "[/x|]"));
+    close(a);
+    UNTIL(httpd_counts(w.h)->large_now == 0);
+    say(b, LARGE("Authorization: me\r\n", "100000"));
+    UNTIL(httpd_counts(w.h)->large_now > 100000);
+    say(b, body);
+    UNTIL(w.n_requests == 2);
+    settle();
+    cr_expect_eq(httpd_counts(w.h)->large_now, 0);
+    cr_expect_eq(httpd_counts(w.h)->in_now, 0);
+    close(b);
+    stop();
+}
+
 Test(httpd_limits, max_conns_pauses_accepting)
 {
     start((struct httpd_opts) { .max_conns = 2 });

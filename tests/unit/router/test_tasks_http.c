@@ -535,6 +535,95 @@ Test(tasks_http, other_requests_have_the_bodies_that_they_had)
     cr_expect_eq(atoi(got + 9), 413);
 }
 
+/* ---- large bodies ------------------------------------------------------------------------ */
+
+static int send_head(const char *path, const char *fields)
+{
+    char t[1000];
+    int n = snprintf(t, sizeof(t), "POST %s HTTP/1.1\r\nHost: a\r\n%s\r\n", path, fields);
+
+    close(w.fd);
+    dial();
+    n_got = 0;
+    cr_assert_eq(send(w.fd, t, (size_t)n, MSG_NOSIGNAL), n);
+    UNTIL((more(), whole(got) > 0));
+    return atoi(got + 9);
+}
+
+static void send_spaces(size_t left)
+{
+    static char spaces[16000];
+
+    memset(spaces, ' ', sizeof(spaces));
+    while (left > 0) {
+        ssize_t n = send(w.fd, spaces, left < sizeof(spaces) ? left : sizeof(spaces), MSG_NOSIGNAL);
+
+        left -= n > 0 ? (size_t)n : 0;
+        ev_turn(w.ev, false);
+    }
+}
+
+#define LARGE "Content-Length: 262144\r\n"
+#define HERS  "Authorization: Bearer " TOKEN "\r\n"
+
+Test(tasks_http, a_large_body_of_a_stranger_is_refused_before_it_is_sent)
+{
+    static const char wrong[] = LARGE "Authorization: Bearer server-token-of-the-testt\r\n";
+    uint64_t refused = w.r->tasking->counts.refused;
+
+    cr_expect_eq(send_head("/v1/queues/images/tasks/batch", LARGE), 401);
+    cr_expect(strstr(got, "Connection: close\r\n") != NULL);
+    cr_expect(strstr(got, "WWW-Authenticate: Bearer") != NULL);
+    cr_expect(strstr(got, "\"code\":\"unauthorized\"") != NULL);
+    cr_expect_eq(send_head("/v1/queues/images/tasks", wrong), 401);
+    cr_expect_eq(send_head("/v1/tasks/AAAA/ack", LARGE "Expect: 100-continue\r\n"), 401);
+    cr_expect_eq(send_head("/v1/queues/other/%74asks", HERS LARGE), 403);
+    cr_expect_eq(w.r->tasking->counts.refused, refused + 4);
+    cr_expect_eq(send_head("/v1/tasks/AAAA", HERS LARGE), 413);
+    cr_expect_eq(send_head("/v1/queues/login/tickets", HERS LARGE), 413);
+    cr_expect_eq(send_head("/v1/queues/images/tasks", HERS "Content-Length: 3000000\r\n"), 413);
+    cr_expect_eq(httpd_counts(w.r->httpd)->in_now, 0);
+    cr_expect_eq(httpd_counts(w.r->httpd)->large_now, 0);
+}
+
+Test(tasks_http, a_stranger_who_sends_chunks_holds_no_more_than_an_ordinary_body)
+{
+    static char chunk[1024 + 8] = "400\r\n";
+    static const char head[] = "POST /v1/queues/images/tasks HTTP/1.1\r\nHost: a\r\n"
+                               "Transfer-Encoding: chunked\r\n\r\n";
+    uint64_t most = 0;
+
+    memset(chunk + 5, ' ', 1024);
+    memcpy(chunk + 5 + 1024, "\r\n", 2);
+    n_got = 0;
+    cr_assert(send(w.fd, head, strlen(head), MSG_NOSIGNAL) > 0);
+    for (int i = 0; n_got == 0 && i < 1000; i++) {
+        (void)!send(w.fd, chunk, 1024 + 7, MSG_NOSIGNAL);
+        ev_turn(w.ev, false);
+        most = u64_max(most, httpd_counts(w.r->httpd)->in_now);
+        more();
+    }
+    cr_expect_eq(atoi(got + 9), 401);
+    cr_expect_leq(most, 65536);
+    cr_expect_eq(httpd_counts(w.r->httpd)->in_now, 0);
+}
+
+Test(tasks_http, a_large_body_of_a_server_passes)
+{
+    static const char *const path = "/v1/queues/images/%74asks/batch"; /* decoded once */
+
+    cr_expect_eq(send_head(path, HERS LARGE "Expect: 100-continue\r\n"), 100);
+    cr_expect_eq(httpd_counts(w.r->httpd)->large_now > 262144, true);
+    n_got = 0;
+    send_spaces(262144 - 14);
+    cr_assert(send(w.fd, "[{},{},{},{} ]", 14, MSG_NOSIGNAL) == 14);
+    UNTIL((more(), whole(got) > 0));
+    cr_expect_eq(atoi(got + 9), 207);
+    cr_expect_eq(node.n, 4);
+    cr_expect_eq(httpd_counts(w.r->httpd)->large_now, 0);
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks", "{}"), 201); /* the connection lives */
+}
+
 static bool link_is_up(void)
 {
     size_t up, of;

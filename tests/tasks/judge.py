@@ -54,7 +54,7 @@ class Sub:
         return self.at or self.t0 + self.delay
 
     def waits_by(self, late_s):
-        """By then it certainly stood in line: a timer may be late."""
+        """As of then at the latest it has its place in line, whenever the node carries that out."""
         if not self.at and not self.delay:
             return self.t1
         return max(self.t1 + self.delay, self.at) + late_s
@@ -423,8 +423,8 @@ def options(argv):
     p = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     p.add_argument("folder")
     p.add_argument("--clock-ms", type=float, default=3, help="that the node's clock may differ from the callers'")
-    p.add_argument("--late-s", type=float, default=30,
-                   help="that a delay may end late: so long may a node be away, or a machine stand still")
+    p.add_argument("--late-s", type=float, default=0.1,
+                   help="that clocks may differ over the run; what is due late still enters in its order")
     p.add_argument("--tasks", type=int, default=1, help="acknowledged at least")
     p.add_argument("--done", type=int, default=1, help="of them acknowledged by a worker")
     return p.parse_args(argv)

@@ -171,7 +171,8 @@ void flow_place_ans(struct flow *f, struct routes *r, const struct place_ans *a,
         hold_ans(f, a, now_ms);
         return;
     }
-    if (SQ_UNLIKELY(f->step == REPLACE_LOOK) && replace_looked(f, r, a, now_ms))
+    if (SQ_UNLIKELY(f->step == REPLACE_LOOK || f->step == REPLACE_CHECK) &&
+        replace_looked(f, r, a, now_ms))
         return;
     switch ((enum place_state)a->state) {
     case PLACE_WAITING:

@@ -59,6 +59,7 @@ enum replace_step { /* replace.h draws them */
     REPLACE_STAY,
     REPLACE_LOOK,
     REPLACE_JOIN,
+    REPLACE_CHECK,
     REPLACE_LEAVE,
     REPLACE_UNDO,
 };

@@ -69,6 +69,10 @@ void replace_gone(struct flow *f, struct routes *r, enum gone_reason why, msec_t
         f->reason = (uint8_t)why;
         go(f, r, REPLACE_JOIN, FLOW_JOIN, now_ms);
         break;
+    case REPLACE_CHECK: /* whoever remembers it has not heard yet that it is over */
+        f->step = REPLACE_JOIN;
+        flow_join_again(f, now_ms);
+        break;
     case REPLACE_LEAVE: /* another try has done it, or it has just left */
         replaced(f, r, now_ms);
         break;
@@ -84,19 +88,37 @@ void replace_gone(struct flow *f, struct routes *r, enum gone_reason why, msec_t
     }
 }
 
+static void leave_old(struct flow *f, struct routes *r, msec_t now_ms)
+{
+    go(f, r, REPLACE_LEAVE, FLOW_LEAVE, now_ms);
+}
+
 bool replace_looked(struct flow *f, struct routes *r, const struct place_ans *a, msec_t now_ms)
 {
-    assert(f->step == REPLACE_LOOK);
-    if (a->state == PLACE_WAITING)
+    bool is_there = a->state == PLACE_WAITING || a->state == PLACE_ADMITTED;
+
+    assert(f->step == REPLACE_LOOK || f->step == REPLACE_CHECK);
+    if (is_there && f->step == REPLACE_CHECK)
+        leave_old(f, r, now_ms);
+    else if (a->state == PLACE_WAITING)
         go(f, r, REPLACE_JOIN, FLOW_JOIN, now_ms);
-    else if (a->state == PLACE_ADMITTED)
+    else if (is_there)
         flow_end(f, FLOW_INSIDE);
-    return a->state == PLACE_WAITING || a->state == PLACE_ADMITTED;
+    return is_there;
 }
 
 static bool is_old(const struct flow *f)
 {
     return f->token.seg == f->old.seg && f->token.number == f->old.number;
+}
+
+/* A place that was found is asked first if it is still there: the old one is kept until then. */
+static void found_or_given(struct flow *f, struct routes *r, msec_t now_ms)
+{
+    if (f->fresh)
+        leave_old(f, r, now_ms);
+    else
+        go(f, r, REPLACE_CHECK, FLOW_POLL, now_ms);
 }
 
 void replace_joined(struct flow *f, struct routes *r, msec_t now_ms)
@@ -105,7 +127,7 @@ void replace_joined(struct flow *f, struct routes *r, msec_t now_ms)
     if (is_old(f)) /* found by a node of an older release, which knows no replacements */
         flow_wait_map(f, now_ms);
     else if (!f->old_gone)
-        go(f, r, REPLACE_LEAVE, FLOW_LEAVE, now_ms);
+        found_or_given(f, r, now_ms);
     else if (f->fresh)
         undo(f, r, FLOW_GONE, now_ms);
     else

@@ -1,7 +1,8 @@
 /* replace.h: a join that replaces an older ticket, by a claim that names it. Pure.
  *
- *   LOOK --waits--> JOIN --a place--> LEAVE --left, or gone since--> the new place
- *     |                                 '--let in, named--> UNDO: gives a fresh place back
+ *   LOOK --waits--> JOIN --a fresh place--> LEAVE --left, or gone since--> the new place
+ *     |               |                      ^ '--let in, named--> UNDO: gives a fresh place back
+ *     |               '--one of an earlier try--> CHECK: is it still there? else JOIN again
  *     '--gone--> JOIN --the place of an earlier try--> the new place
  *                  '--a fresh place--> UNDO
  *   STAY: the older ticket is in that lane already: it is polled, and that is all
@@ -16,8 +17,8 @@
 
 /* The first step of a join whose queue, lane and client are in f. */
 void replace_begin(struct flow *f, struct routes *r, const struct token *old, msec_t now_ms);
-/* An answer to the poll of the older ticket. False: it neither waits nor was it let in; the
- * answer means what it means for a poll. */
+/* An answer to the poll of the older ticket, or of the place that was found. False: it neither
+ * waits nor was it let in; the answer means what it means for a poll. */
 SQ_CHECK bool replace_looked(struct flow *f, struct routes *r, const struct place_ans *a,
                              msec_t now_ms);
 /* There is a place, in f->token. */

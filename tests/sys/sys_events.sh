@@ -31,6 +31,7 @@ fifty=$!
 helpers+=("$fifty")
 wait_for 60 "fifty listen" told fifty 'listening 50'
 check_eq "the router counts them" "$(metric 30 segq_router_listeners)" 50
+wait_for 20 "queuemng knows of them, too" waiting_is 50
 release 50
 check "all are told" wait "$fifty"
 late=$(sed -n 's/^late //p' "$DIR/fifty")

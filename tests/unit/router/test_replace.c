@@ -35,6 +35,10 @@ static struct flow leaving(const struct append_ans *a)
     flow_place_ans(&f, r, &waits, 1);
     cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_JOIN && f.seg == 12);
     flow_append_ans(&f, r, a, 2);
+    if (a == &found) {
+        cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_POLL && f.seg == 12, "it may be over");
+        flow_place_ans(&f, r, &waits, 2);
+    }
     cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_LEAVE && f.seg == 21);
     cr_assert(flow_ticket(&f)->number == 3 && flow_heir(&f) == 77);
     return f;
@@ -79,6 +83,23 @@ Test(replace, a_replacement_that_is_tried_again_has_the_same_place)
     flow_append_ans(&f, r, &found, 2);
     flow_place_ans(&f, r, &waits, 3);
     cr_expect(IS_DONE(f, FLOW_EXISTING) && f.token.number == 5);
+}
+
+/* Who remembers the place of the first try has not heard yet that it has timed out. */
+Test(replace, the_old_place_is_kept_while_the_one_that_was_found_is_over)
+{
+    struct flow f = replacement();
+
+    flow_place_ans(&f, r, &waits, 1);
+    flow_append_ans(&f, r, &found, 2);
+    flow_place_ans(&f, r, &is_gone, 3);
+    cr_assert_eq(f.todo, FLOW_WAIT_MAP);
+    flow_retry(&f, r, f.wake_ms);
+    cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_JOIN && f.seg == 12);
+    flow_append_ans(&f, r, &fresh, f.wake_ms);
+    cr_assert(f.asks == FLOW_LEAVE && flow_ticket(&f)->number == 3);
+    dropped(&f, DROP_OK);
+    cr_expect(IS_DONE(f, FLOW_OK) && f.token.number == 5);
 }
 
 /* A claim that is used again later: a fresh place is given back. */

@@ -110,8 +110,8 @@ ROOMS = {
     "queuemng/service": (MIXED, COMMON + ["queuemng/policy", "queuemng/state", "queuemng/core",
                                           "queuemng/store", "queuemng/monitor",
                                           "queuemng/logbook", "queuemng/lead", "queuemng/admin"]),
-    "queuemng/ctl": (MIXED, ["common/base", "common/config", "common/ticket", "common/supervisor",
-                             "queuemng/policy"]),
+    "queuemng/ctl": (MIXED, ["common/base", "common/config", "common/ticket", "common/task",
+                             "common/supervisor", "queuemng/policy"]),
 }
 # Files that are not pure in a room that is.
 SHELL = {

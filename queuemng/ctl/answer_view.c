@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/task/queue_name.h"
 #include "queuemng/ctl/text.h"
 
 static void scalar(struct buf *b, const json_t *v)
@@ -171,16 +172,6 @@ static void view_task_nodes(struct buf *b, const json_t *nodes)
 }
 
 /* As routers do it; or the pattern itself. */
-static bool takes(const json_t *pool, const char *queue)
-{
-    const char *match = ctl_str(pool, "pool");
-    size_t n = strlen(match);
-
-    if (strcmp(match, queue) == 0)
-        return true;
-    return match[n - 1] == '*' && strncmp(match, queue, n - 1) == 0;
-}
-
 bool view_task_queues(struct buf *b, const json_t *doc, const char *queue)
 {
     const json_t *pool, *found = NULL;
@@ -189,7 +180,7 @@ bool view_task_queues(struct buf *b, const json_t *doc, const char *queue)
 
     table_init(&t, "POOL STATE >QUEUES >SCHEDULED >WAITING >RUNNING >DEAD >OLDEST");
     json_array_foreach(json_object_get(doc, "pools"), i, pool) {
-        if (queue != NULL && (found != NULL || !takes(pool, queue)))
+        if (queue != NULL && (found != NULL || !queue_matches(ctl_str(pool, "pool"), queue, strlen(queue))))
             continue;
         found = pool;
         table_cell(&t, "%s", ctl_str(pool, "pool"));

@@ -2,9 +2,9 @@
 #include "queuemng/policy/pool_def.h"
 
 #include <assert.h>
-#include <ctype.h>
 #include <string.h>
 
+#include "common/task/queue_name.h"
 #include "common/wire/msg_task_manager.h"
 
 #define DAY_MS         86400000.0
@@ -85,21 +85,6 @@ const struct cfg_key pool_def_keys[] = {
     { 0 },
 };
 
-/* Letters and digits of ASCII, . _ - / inside; a star at the end. */
-static bool match_ok(const char *s)
-{
-    size_t n = strlen(s);
-
-    if (strcmp(s, "*") == 0)
-        return true;
-    if (s[n - 1] == '*')
-        n--;
-    for (size_t i = 0; i < n; i++)
-        if (!isalnum((unsigned char)s[i]) && (i == 0 || strchr("._-/", s[i]) == NULL))
-            return false;
-    return isascii((unsigned char)s[0]) && n > 0;
-}
-
 static bool is_pattern(const struct pool_def *d)
 {
     return d->match[strlen(d->match) - 1] == '*';
@@ -111,9 +96,9 @@ int pool_def_check(const struct pool_def *d, struct err *e)
     struct task_rules r;
     const char *wrong;
 
-    if (!match_ok(d->match))
-        return err_set(e, SQ_EINVAL, "pool %s: match: letters, digits, and . _ - / after the "
-                       "first; a star at the end, or nowhere", d->match);
+    if (!queue_match_ok(d->match))
+        return err_set(e, SQ_EINVAL, "pool %s: match: a queue's name (small letters, digits, . _ -, "
+                       "parts with / between them), or its beginning and a star", d->match);
     if (d->retry.max_ms < d->retry.min_ms)
         return err_set(e, SQ_EINVAL, "pool %s: retry.max is below retry.min", d->match);
     for (size_t i = 1; i < d->priorities.n; i++)

@@ -27,7 +27,8 @@ bool in_large(struct conn *c, size_t n)
     if (h->counts.large_now + more > h->opts.max_input_bytes / HTTPD_LARGE_SHARE)
         return false;
     h->counts.large_now += more;
-    b->large += more;
+    assert(more <= UINT32_MAX - b->large);
+    b->large += (uint32_t)more;
     return true;
 }
 

@@ -74,17 +74,17 @@ struct busy {
     struct http_state st;
     char *in; /* owned: bytes that could not be parsed yet */
     size_t in_len, in_cap;
-    size_t large; /* bytes that `in` has of the share of large bodies */
     char *out; /* owned; out_at..out_len is to be written */
     size_t out_at, out_len, out_cap;
     struct httpd_req *first, *last; /* owned: requests not yet answered, in order */
     uint32_t n_reqs;
     uint32_t lingered; /* bytes thrown away */
-    bool stalled;      /* `in` may hold a whole request: stopped at a limit */
-    bool fresh;     /* a request was taken since the last settle: deadlines begin anew */
-    bool continued; /* 100 was sent for the request being read */
-    bool unread;    /* input was thrown away: close gently */
-    bool progress;  /* the client took some output since the last settle */
+    uint32_t large;    /* bytes that `in` has of the share of large bodies */
+    bool stalled : 1;  /* `in` may hold a whole request: stopped at a limit */
+    bool fresh : 1;    /* a request was taken since the last settle: deadlines begin anew */
+    bool continued : 1; /* 100 was sent for the request being read */
+    bool unread : 1;   /* input was thrown away: close gently */
+    bool progress : 1; /* the client took some output since the last settle */
     struct busy *next_free;
 };
 

@@ -115,12 +115,13 @@
   let lookedAt = Date.now(), heard;
 
   /* The word of the moment comes with every answer, and so does an estimate, or that there
-   * is none because of a pause: when these change there is news. So is a pause that began
-   * between this page and its first poll. */
+   * is none because of a pause: when these change there is news. So is a pause, or a word, that
+   * began between this page and its first answer. */
   function hear(k) {
     const held = k.eta_s == null && k.eta_reason === 'paused';
     const now = (k.eta_s == null) + held + (k.message || '');
-    news = news || (heard === undefined ? held && !paused : now !== heard);
+    const unseen = held && !paused || k.message && k.message !== $('message').textContent;
+    news = news || (heard === undefined ? unseen : now !== heard);
     heard = now;
   }
 

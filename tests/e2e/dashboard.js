@@ -203,7 +203,9 @@ async function notOpenYet() {
   await c.close();
 }
 
+// Paused: into an empty line that is open a visitor is let in at once, and sees no message.
 async function messageToWaiters() {
+  await k.admin('POST', '/pause');
   const { c, page } = await dashboard();
   const v = await k.visitor();
   const waiter = await v.newPage();
@@ -219,6 +221,7 @@ async function messageToWaiters() {
   await page.locator('#f-message button').click();
   await yes(page, 'taking it away', 'Take the message of login away?');
   await claimUntil('it is gone from the page', () => waiter.locator('#message').isHidden());
+  await k.admin('POST', '/open');
   await v.close();
   await c.close();
 }

@@ -149,7 +149,7 @@ has bins && build "${programs[@]}"
 has tests && build "${programs[@]}" tests
 if part unit; then
     build bins tests
-    beside counted test_judge tests/tasks/test_judge.py
+    [ "$flavour" != rel ] || beside counted test_judge tests/tasks/test_judge.py # has no build
     for n in $(unit_tests); do beside criterion "$n" "$B/unit/$n"; done
     end_all
     over unit

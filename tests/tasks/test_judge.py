@@ -18,7 +18,7 @@ PLANTED = {"lost": {"J1"}, "ack_lost": {"J1"}, "done_by_nobody": {"J2"}, "attemp
            "key_forgotten": {"J13"}, "payload_not_compared": {"J13"}, "result_changed": {"J14"}}
 # What cannot be planted alone.
 BESIDE = {"lost": {"J13", "J3"}, "ack_lost": {"J3", "a"}, "done_by_nobody": {"J1", "J14", "J12"},
-          "attempt_twice": {"a"}, "lease_ignored": {"J3", "J1", "J12"}, "stale_ack": {"J1", "J14", "J12"},
+          "attempt_twice": {"a", "J6"}, "lease_ignored": {"J3", "J1", "J12"}, "stale_ack": {"J1", "J14", "J12"},
           "early": {"J6"}, "cancel_forgotten": {"J1"}, "key_forgotten": {"J3", "J14"}}
 
 

@@ -89,6 +89,7 @@ struct flow {
     uint8_t step;           /* enum replace_step */
     bool fresh;             /* the new place did not exist before */
     bool old_gone;          /* with `reason` */
+    node_no old_node;       /* it has said that the older ticket does not wait (any more) */
     uint8_t undone;         /* REPLACE_UNDO: enum flow_result: its end */
     /* session */
     uint8_t command; /* enum sess_command */
@@ -125,11 +126,19 @@ void flow_session(struct flow *f, struct routes *r, const struct token *t,
 void flow_renew(struct flow *f, struct routes *r, const struct token *t, int64_t until_s,
                 msec_t now_ms);
 
-/* A node has just said that the ticket does not wait (any more). */
-static inline bool flow_saw_the_end(const struct flow *f)
+/* The ticket of which a node has just said that it does not wait (any more); NULL: none. */
+static inline const struct token *flow_saw_the_end(const struct flow *f, node_no *node)
 {
-    return f->kind == FLOW_LEAVE ? f->result == FLOW_OK
-                                 : f->kind == FLOW_POLL && (f->admitted || f->result == FLOW_GONE);
+    bool over = f->kind == FLOW_LEAVE
+                    ? f->result == FLOW_OK
+                    : f->kind == FLOW_POLL && (f->admitted || f->result == FLOW_GONE);
+
+    if (f->kind == FLOW_JOIN) {
+        *node = f->old_node;
+        return f->old_node != 0 ? &f->old : NULL;
+    }
+    *node = f->node;
+    return over ? &f->token : NULL;
 }
 
 /* The ticket that a poll, drop or session command asks for. */

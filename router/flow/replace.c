@@ -74,6 +74,7 @@ void replace_gone(struct flow *f, struct routes *r, enum gone_reason why, msec_t
         flow_join_again(f, now_ms);
         break;
     case REPLACE_LEAVE: /* another try has done it, or it has just left */
+        f->old_node = f->node;
         replaced(f, r, now_ms);
         break;
     case REPLACE_NONE: /* the place that was found */
@@ -137,6 +138,8 @@ void replace_joined(struct flow *f, struct routes *r, msec_t now_ms)
 void replace_dropped(struct flow *f, struct routes *r, enum drop_state state, msec_t now_ms)
 {
     assert(f->step == REPLACE_LEAVE || f->step == REPLACE_UNDO);
+    if (f->step == REPLACE_LEAVE && state != DROP_NAMED)
+        f->old_node = f->node;
     if (f->step == REPLACE_UNDO)
         flow_end(f, FLOW_OK); /* that is, as it was undone */
     else if (state == DROP_INSIDE)

@@ -126,10 +126,14 @@ static void count_end(struct router *r, const struct rflow *rf)
 
 static void finish(struct router *r, struct rflow *rf)
 {
+    const struct token *over;
+    node_no node;
+
     assert(rf->flow.todo == FLOW_DONE);
     judge_full(r, &rf->flow);
-    if (flow_saw_the_end(&rf->flow))
-        replicas_over(&r->replicas, rf->flow.node, &rf->flow.token);
+    over = flow_saw_the_end(&rf->flow, &node);
+    if (over != NULL)
+        replicas_over(&r->replicas, node, over);
     count_end(r, rf);
     rf->done(r, rf);
     if (rf->req != NULL)

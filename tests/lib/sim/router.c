@@ -453,14 +453,17 @@ static void go(struct sim *s, struct proc *p, uint32_t i)
     struct event e = {
         .kind = E_FLOW, .proc = p->idx, .incarnation = p->incarnation, .a = i
     };
+    const struct token *over;
     struct known known;
+    node_no node;
 
     if (f->f.todo == FLOW_DONE) {
         count_unavailable(s, &f->f);
         if (f->f.kind == FLOW_SESSION && f->f.result == FLOW_OK)
             take_note(p, f);
-        if (flow_saw_the_end(&f->f))
-            replicas_over(&r->known, f->f.node, &f->f.token);
+        over = flow_saw_the_end(&f->f, &node);
+        if (over != NULL)
+            replicas_over(&r->known, node, over);
         known = check_answered(s, p, f);
         f->used = false;
         f->wake_gen = 0;

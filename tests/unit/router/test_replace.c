@@ -51,6 +51,17 @@ static void dropped(struct flow *f, enum drop_state state)
     flow_drop_ans(f, r, &a, 3);
 }
 
+/* A router does not tell its place from its replica any more. */
+static void expect_over(const struct flow *f, bool over)
+{
+    const struct token *t;
+    node_no node;
+
+    t = flow_saw_the_end(f, &node);
+    cr_expect_eq(t != NULL, over);
+    cr_expect(t == NULL || (t->seg == 21 && t->number == 3 && node == 2));
+}
+
 Test(replace, a_replacement_takes_the_new_place_and_leaves_the_old_one)
 {
     struct flow f = replacement();
@@ -58,8 +69,10 @@ Test(replace, a_replacement_takes_the_new_place_and_leaves_the_old_one)
     cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_POLL && f.seg == 21 && f.node == 2);
     cr_assert(f.token.number == 3 && f.token.client == CLIENT_GAME);
     f = leaving(&fresh);
+    expect_over(&f, false);
     dropped(&f, DROP_OK);
     cr_expect(IS_DONE(f, FLOW_OK) && f.token.seg == 12 && f.token.number == 5);
+    expect_over(&f, true);
     f = leaving(&fresh);
     flow_lost(&f, 3);
     cr_expect(f.todo == FLOW_WAIT_MAP, "it may have left: it is asked again");
@@ -77,6 +90,7 @@ Test(replace, a_replacement_that_is_tried_again_has_the_same_place)
     cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_POLL && f.seg == 12);
     flow_place_ans(&f, r, &waits, 4);
     cr_expect(IS_DONE(f, FLOW_EXISTING) && f.token.number == 5);
+    expect_over(&f, true);
     f = replacement();
     flow_place_ans(&f, r, &is_gone, 1);
     cr_assert(f.todo == FLOW_ASK && f.asks == FLOW_JOIN);
@@ -127,10 +141,12 @@ Test(replace, whoever_is_let_in_or_has_another_name_is_not_replaced)
     cr_assert(f.todo == FLOW_ASK && flow_ticket(&f)->number == 5, "in this moment: given back");
     dropped(&f, DROP_OK);
     cr_expect(IS_DONE(f, FLOW_INSIDE));
+    expect_over(&f, true);
     f = leaving(&fresh);
     dropped(&f, DROP_NAMED);
     flow_retry(&f, r, FLOW_TIMEOUT_MS);
     cr_expect(IS_DONE(f, FLOW_NAMED), "its node is silent: the place times out");
+    expect_over(&f, false);
 }
 
 Test(replace, without_the_old_tickets_node_nothing_is_told)

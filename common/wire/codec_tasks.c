@@ -13,6 +13,7 @@
 
 #define CODE        IN(code, 0, TASK_NCODES - 1)
 #define COL_CODE    COL_BYTE(v, code, code, 0, TASK_NCODES - 1)
+#define COL_LIFE    COL_BYTE(v, life, life, 0, PART_NLIVES - 1)
 #define NAME(f)     TEXT(f, TASK_NAME_MAX)
 #define PLAIN(f, hi) BYTES(f.p, f.n, f, hi) /* a struct bytes_of */
 
@@ -60,20 +61,25 @@ MESSAGE(task_change_ans, TaskChangeAns, NULL, CODE, NUM(no), IN(state, 0, TASK_N
 /* ---- task_manager.proto ------------------------------------------------------------------ */
 
 MESSAGE(task_reg, TaskReg, NULL, TEXT(addr, ADDR_MAX), TEXT(admin, ADDR_MAX), NUM(epoch_seen),
-        NUM(store), ROWS(v, n, n_part, 0, PARTS_MAX), COL(v, part, part), COL(v, epoch, part_epoch))
+        NUM(store), ROWS(v, n, n_part, 0, PARTS_MAX), COL(v, part, part), COL(v, epoch, part_epoch),
+        COL_LIFE)
 
 MESSAGE(task_ok, TaskOk, NULL, NUM(epoch), NUM(no), NUM(store))
 
 MESSAGE(part_open, PartOpen, NULL, NUM(epoch), NUM(part), NUM(part_epoch), NAME(match),
-        NUMS(rules, n_rules, rules, POOL_RULES_MAX), NUM(max_tasks), NUM(paused))
+        NUMS(rules, n_rules, rules, POOL_RULES_MAX), NUM(max_tasks), NUM(paused), NUM(had))
 
-MESSAGE(part_drop, PartDrop, NULL, NUM(epoch), NUM(part))
+MESSAGE(part_drop, PartDrop, NULL, NUM(epoch), NUM(part), NUM(part_epoch))
+
+MESSAGE(part_out, PartOut, NULL, NUM(epoch), NUM(part), NUM(part_epoch), NUM(to_epoch),
+        TEXT(node, NAME_MAX_LEN), TEXT(addr, ADDR_MAX))
 
 MESSAGE(part_status, PartStatus, NULL, NUM(epoch), ROWS(v, n, n_part, 0, PARTS_MAX),
         COL(v, part, part), COL(v, part_epoch, part_epoch), COL(v, scheduled, scheduled),
         COL(v, waiting, waiting), COL(v, running, running), COL(v, final, final), COL(v, dead, dead),
         COL(v, queues, queues), COL(v, oldest_ms, oldest_ms), COL(v, accepted, accepted),
-        COL(v, started, started), COL(v, succeeded, succeeded), COL(v, retried, retried))
+        COL(v, started, started), COL(v, succeeded, succeeded), COL(v, retried, retried),
+        COL_LIFE)
 
 PART(map_task_node, struct map_task_node, MapTaskNode, NULL, NUM(no), TEXT(name, NAME_MAX_LEN),
      TEXT(addr, ADDR_MAX))

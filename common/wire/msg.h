@@ -133,7 +133,8 @@ enum msg_ways {
 #define MSG_TASK_ORDERS(X)                                                               \
     X(TASK_OK, 120, task_ok, M2T)        /* registered under this epoch */               \
     X(PART_OPEN, 121, part_open, M2T)                                                    \
-    X(PART_DROP, 122, part_drop, M2T)
+    X(PART_DROP, 122, part_drop, M2T)                                                    \
+    X(PART_OUT, 123, part_out, M2T)      /* copy it to another task node */
 #define MSG_TASK_REPORTS(X)                                                              \
     X(PART_STATUS, 130, part_status, T2M)
 #define MSG_TASK_OTHERS(X)                                                               \

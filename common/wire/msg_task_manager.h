@@ -14,9 +14,20 @@
 #define PARTS_MAX      4096 /* of a cluster */
 #define POOL_RULES_MAX 64   /* numbers */
 
+/* What a partition is to a node that has it. Numbers are those of the wire: never changed. */
+enum part_life {
+    PART_OWNED,  /* in service */
+    PART_COMING, /* a copy that is not whole; its epoch is the one that it is to have */
+    PART_COME,   /* a whole copy, of a source that is fenced: waits for its PART_OPEN */
+    PART_FENCED, /* nothing changes any more: another node has a copy, or is to have one */
+    PART_STUCK,  /* its copy to another node does not go on (reports alone) */
+    PART_NLIVES
+};
+
 struct part_row {
     part_no part;
     uint64_t epoch;
+    uint8_t life; /* enum part_life */
 };
 
 struct msg_task_reg { /* the first message on a link to a manager */
@@ -35,7 +46,9 @@ struct msg_task_ok {
 };
 
 /* The node has this partition from now on, under this epoch, with these rules; again with other
- * rules: the rules change. Empty, if it was never there. */
+ * rules: the rules change; under a higher epoch: its copy to another node is given up. A whole copy
+ * is opened by its own epoch alone. What was never there begins empty, unless it `had` tasks
+ * somewhere. */
 struct msg_part_open {
     uint64_t epoch;
     part_no part;
@@ -45,11 +58,23 @@ struct msg_part_open {
     uint64_t *rules; /* in the order of TASK_RULES (task/engine/rules.h); missing: the default */
     uint32_t max_tasks;
     bool paused; /* nothing is taken */
+    bool had;
 };
 
-struct msg_part_drop { /* its pool is gone: its tasks with it */
+/* What the node has of it goes, with its tasks: its pool is removed, or another node has it. */
+struct msg_part_drop {
     uint64_t epoch;
     part_no part;
+    uint64_t part_epoch; /* under this epoch or a lower one; 0: under any */
+};
+
+/* The node copies a partition that it has under part_epoch to another node, which is to have it
+ * under to_epoch; fences it when that one has nearly all, and sends the rest. Again: nothing. */
+struct msg_part_out {
+    uint64_t epoch;
+    part_no part;
+    uint64_t part_epoch, to_epoch;
+    const char *node, *addr; /* the target's name, "host:port" */
 };
 
 struct part_status_row {
@@ -59,6 +84,7 @@ struct part_status_row {
     uint64_t queues;
     uint64_t oldest_ms; /* how long the first of those that wait has waited */
     uint64_t accepted, started, succeeded, retried; /* ever, since the node began */
+    uint8_t life; /* enum part_life */
 };
 
 struct msg_part_status { /* once a second, and at once when a partition was opened */

@@ -46,9 +46,10 @@ struct mpool {
     struct list_node in;
 };
 
-struct mgone { /* a partition whose pool is removed, and which its node may still have */
+struct mgone { /* what a node may still have of a partition, and is to drop */
     part_no no;
     node_no node;
+    uint64_t epoch; /* under this one, or a lower one; 0: its pool is removed */
     msec_t told_ms; /* PART_DROP, for the first time on its link; 0: not on this one */
     struct list_node in;
 };

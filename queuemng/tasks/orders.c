@@ -25,6 +25,7 @@ void part_tell(struct mng *m, struct mpart *p)
     g->n_rules = g->rules != NULL ? sizeof(rules) / sizeof(uint64_t) : 0;
     g->max_tasks = (uint32_t)d->max_tasks;
     g->paused = d->paused;
+    g->had = p->opened;
     m->out->box.failed = m->out->box.failed || g->match == NULL || g->rules == NULL;
     p->told_ms = m->now_ms;
 }
@@ -39,6 +40,7 @@ void part_drop(struct mng *m, const struct mtask_node *n, struct mgone *g)
     d = &mng_to(m, n->peer, MSG_PART_DROP)->part_drop;
     d->epoch = m->epoch;
     d->part = g->no;
+    d->part_epoch = g->epoch;
     if (g->told_ms == 0)
         g->told_ms = m->now_ms;
 }

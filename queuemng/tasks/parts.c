@@ -28,20 +28,42 @@ static struct mtask_node *least_loaded(const struct mng *m)
     return best;
 }
 
+/* The node has what it is not to have: under this epoch, or a lower one. */
+static void leave(struct mng *m, part_no no, const struct mtask_node *n, uint64_t epoch)
+{
+    struct mgone *g = gone_add(m, no, n->no, epoch);
+
+    if (g != NULL)
+        part_drop(m, n, g);
+    else
+        m->out->box.failed = true;
+}
+
+void part_give(struct mng *m, struct mpart *p, struct mtask_node *n, uint64_t epoch)
+{
+    assert(p->node != n && epoch > p->epoch);
+    if (p->node != NULL) {
+        p->node->n_parts--;
+        leave(m, p->no, p->node, p->epoch);
+    }
+    p->node = n;
+    n->n_parts++;
+    p->epoch = epoch;
+    p->confirmed = false;
+    log_info("event=partition_placed part=%u pool=%s node=%s epoch=%llu", p->no,
+             p->pool->def.match, n->name, (unsigned long long)p->epoch);
+    task_map_changed(m);
+    pool_put_later(m, p->pool);
+    part_tell(m, p);
+}
+
 static void part_place(struct mng *m, struct mpart *p)
 {
     struct mtask_node *n = least_loaded(m);
 
     assert(p->node == NULL && !p->opened);
-    if (n == NULL)
-        return;
-    p->node = n;
-    n->n_parts++;
-    p->epoch++;
-    log_info("event=partition_placed part=%u pool=%s node=%s epoch=%llu", p->no,
-             p->pool->def.match, n->name, (unsigned long long)p->epoch);
-    pool_put_later(m, p->pool);
-    part_tell(m, p);
+    if (n != NULL)
+        part_give(m, p, n, p->epoch + 1);
 }
 
 void parts_tick(struct mng *m)
@@ -62,9 +84,7 @@ void parts_tick(struct mng *m)
  * dropped; else it was never given out: what we kept is an old copy, and its tasks are let be. */
 static void unknown(struct mng *m, const struct mtask_node *n, part_no no)
 {
-    const struct mgone *g = gone_find(m, no);
-
-    if (g != NULL && g->node == n->no)
+    if (gone_find(m, no, n->no) != NULL)
         return;
     log_error("event=foreign_partition part=%u node=%s", no, n->name);
     if (no >= m->tasks.next_part && no < UINT32_MAX / 2) { /* at least no new one gets its number */
@@ -79,6 +99,8 @@ static void listed(struct mng *m, struct mtask_node *n, const struct part_row *r
 
     if (p == NULL) {
         unknown(m, n, r->part);
+    } else if (p->node != n && r->epoch < p->epoch) {
+        leave(m, p->no, n, p->epoch - 1); /* it has been another's since */
     } else if (p->node != n) {
         log_error("event=partition_elsewhere part=%u node=%s owner=%s", p->no, n->name,
                   p->node != NULL ? p->node->name : "none");
@@ -113,10 +135,10 @@ void parts_listed(struct mng *m, struct mtask_node *n, const struct msg_task_reg
     }
 }
 
-static bool has(const struct msg_part_status *g, part_no no)
+static bool has(const struct msg_part_status *s, const struct mgone *g)
 {
-    for (uint32_t i = 0; i < g->n; i++)
-        if (g->v[i].part == no)
+    for (uint32_t i = 0; i < s->n; i++)
+        if (s->v[i].part == g->no && (g->epoch == 0 || s->v[i].part_epoch <= g->epoch))
             return true;
     return false;
 }
@@ -128,7 +150,7 @@ static void gone_look(struct mng *m, const struct mtask_node *n, const struct ms
     each_gone(m, g) {
         if (g->node != n->no)
             continue;
-        if (g->told_ms == 0 || has(s, g->no))
+        if (g->told_ms == 0 || has(s, g))
             part_drop(m, n, g);
         else if (m->now_ms - g->told_ms >= DROPPED_MS) {
             log_info("event=partition_removed part=%u node=%s", g->no, n->name);

@@ -99,7 +99,7 @@ static void remove_part(struct mng *m, struct mpart *x)
     struct mgone *g;
 
     part_unset(m, x);
-    g = gone_add(m, no, n->no);
+    g = gone_add(m, no, n->no, 0);
     if (g != NULL)
         part_drop(m, n, g);
     else

@@ -23,7 +23,8 @@ struct stored_part {
 #define NODE(kind, member) ROW_FIELD(#member, kind, struct mtask_node, member)
 #define PART(kind, member) ROW_FIELD(#member, kind, struct stored_part, member)
 static const struct json_row tasks_row = ROW_OBJECT(TASKS(next_part), TASKS(next_node));
-static const struct json_row gone_row = ROW_ARRAY(GONE(no), GONE(node));
+static const struct json_row gone_row =
+    ROW_ARRAY(GONE(no), GONE(node), ROW_OPTIONAL("epoch", ROW_UINT, struct mgone, epoch));
 static const struct json_row task_node_row =
     ROW_OBJECT(NODE(ROW_UINT, no), NODE(ROW_TEXT, name), NODE(ROW_TEXT, addr),
                NODE(ROW_TEXT, admin));
@@ -95,7 +96,7 @@ int tasks_load(struct mng *m, json_t *j)
 
         if (json_row_read(&gone_row, x, &g) < 0 || g.no == 0 || g.node == 0)
             return SQ_EPROTO;
-        if (gone_add(m, g.no, g.node) == NULL)
+        if (gone_add(m, g.no, g.node, g.epoch) == NULL)
             return SQ_ENOMEM;
     }
     m->tasks.put = false;

@@ -1,7 +1,7 @@
 /* records.h: what the manager must not lose about tasks, as key and JSON text:
  *
  *   tasks           the next number of a partition, of a task node; partitions that nodes are to
- *                   drop [number, node]
+ *                   drop [number, node, up to which epoch]
  *   task_node/NAME  number and addresses, for routers that come before the node
  *   pool/MATCH      version, definition; its partitions by share [number, owner, epoch, opened]
  *

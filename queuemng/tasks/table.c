@@ -106,25 +106,28 @@ bool pool_sum(const struct mpool *p, struct part_status_row *sum)
     return known;
 }
 
-struct mgone *gone_find(const struct mng *m, part_no no)
+struct mgone *gone_find(const struct mng *m, part_no no, node_no node)
 {
     each_gone(m, g)
-        if (g->no == no)
+        if (g->no == no && g->node == node)
             return g;
     return NULL;
 }
 
-struct mgone *gone_add(struct mng *m, part_no no, node_no node)
+struct mgone *gone_add(struct mng *m, part_no no, node_no node, uint64_t epoch)
 {
-    struct mgone *g = calloc(1, sizeof(*g));
+    struct mgone *g = gone_find(m, no, node);
 
-    if (g == NULL)
-        return NULL;
-    assert(no != 0 && node != 0 && part_find(m, no) == NULL);
-    g->no = no;
-    g->node = node;
-    list_push_back(&m->tasks.gone, &g->in);
+    assert(no != 0 && node != 0);
     m->tasks.put = true;
+    if (g == NULL) {
+        g = calloc(1, sizeof(*g));
+        if (g == NULL)
+            return NULL;
+        list_push_back(&m->tasks.gone, &g->in);
+    }
+    *g = (struct mgone){ .no = no, .node = node, .in = g->in,
+                         .epoch = epoch == 0 ? 0 : u64_max(g->epoch, epoch) };
     return g;
 }
 

@@ -20,9 +20,9 @@ SQ_CHECK int part_set(struct mng *m, struct mpool *p, uint32_t share, part_no no
                       struct mtask_node *owner, uint64_t epoch, bool opened);
 void part_unset(struct mng *m, struct mpart *x);
 
-struct mgone *gone_find(const struct mng *m, part_no no); /* NULL: there is none */
-/* NULL: no memory. */
-struct mgone *gone_add(struct mng *m, part_no no, node_no node);
+struct mgone *gone_find(const struct mng *m, part_no no, node_no node); /* NULL: there is none */
+/* The node is to drop what it has under this epoch (0: any) or a lower one. NULL: no memory. */
+struct mgone *gone_add(struct mng *m, part_no no, node_no node, uint64_t epoch);
 
 /* Made if it is not there. NULL: no memory. */
 struct mtask_node *task_node_at(struct mng *m, node_no no);

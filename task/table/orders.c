@@ -95,6 +95,8 @@ static const char *refuse_open(const struct tasktab *t, const struct msg_part_op
         return "the journal does not work";
     if (m->part == 0 || m->part_epoch == 0 || m->match[0] == 0)
         return "impossible partition";
+    if (p == NULL && m->had)
+        return "it is not here";
     if (p != NULL && m->part_epoch < p->epoch)
         return "it is here under a higher epoch";
     if (p != NULL && strcmp(p->match, m->match) != 0)
@@ -212,7 +214,7 @@ static void order_part_drop(struct tasktab *t, struct tpeer *from,
     t->say = true;
     if (t->hold)
         say_error(out, from->no, SQ_EBUSY, MSG_PART_DROP, "the journal does not work");
-    if (p == NULL || t->hold)
+    if (p == NULL || t->hold || (m->part_epoch != 0 && p->epoch > m->part_epoch))
         return;
     log_info("event=partition_dropped part=%u tasks=%u", p->no,
              p->e.store.n_slots - p->e.store.n[TASK_FREE]);

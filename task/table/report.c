@@ -16,7 +16,7 @@ void tasktab_register(const struct tasktab *t, peer_no to, struct outbox *out)
     if (m->v == NULL)
         return; /* the status names them, too */
     each_part (t, p)
-        m->v[m->n++] = (struct part_row){ p->no, p->epoch };
+        m->v[m->n++] = (struct part_row){ p->no, p->epoch, PART_OWNED };
 }
 
 /* A walk over the slots, some in each report: exact where a partition has had few of them. */

@@ -209,7 +209,7 @@ static inline void pr_register(struct pr *r, int i)
 
     snprintf(addr, sizeof(addr), "10.0.0.%d:7400", i + 1);
     for (uint32_t k = 0; k < n->n; k++)
-        v[k] = (struct part_row){ n->part[k].no, n->part[k].epoch };
+        v[k] = (struct part_row){ n->part[k].no, n->part[k].epoch, PART_OWNED };
     m.task_reg = (struct msg_task_reg){ .addr = addr, .admin = "", .epoch_seen = n->mng_epoch,
                                         .store = n->store, .n = n->n, .v = v };
     pr_send(r, i, true, &m);
@@ -249,6 +249,8 @@ static inline void pr_open(struct pr *r, int i, const struct msg_part_open *g)
         PR_BAD(r, "J18: partition %u has two owners of epoch %llu: %d, %d", g->part,
                (unsigned long long)g->part_epoch, *owner - 1, i);
     *owner = (int8_t)(i + 1);
+    if (p == NULL && g->had)
+        return; /* a node refuses that */
     if (p == NULL && r->tasks[g->part] != 0)
         PR_BAD(r, "partition %u begins anew, and had tasks", g->part);
     if (p != NULL && p->epoch > g->part_epoch)
@@ -265,12 +267,12 @@ static inline void pr_open(struct pr *r, int i, const struct msg_part_open *g)
     pr_status(r, i);
 }
 
-static inline void pr_drop(struct pr *r, int i, part_no no)
+static inline void pr_drop(struct pr *r, int i, const struct msg_part_drop *g)
 {
     struct pr_node *n = &r->node[i];
-    struct pr_part *p = pr_has(n, no);
+    struct pr_part *p = pr_has(n, g->part);
 
-    if (p != NULL)
+    if (p != NULL && (g->part_epoch == 0 || p->epoch <= g->part_epoch))
         *p = n->part[--n->n];
     pr_status(r, i);
 }
@@ -297,7 +299,7 @@ static inline void pr_node_msg(struct pr *r, int i, const struct msg *g)
     } else if (g->type == MSG_PART_OPEN && !n->mute) {
         pr_open(r, i, &g->part_open);
     } else if (g->type == MSG_PART_DROP) {
-        pr_drop(r, i, g->part_drop.part);
+        pr_drop(r, i, &g->part_drop);
     }
 }
 

@@ -250,3 +250,26 @@ Test(mng_tasks, without_pools_routers_hear_nothing_of_tasks)
     cr_expect_eq(r->maps, 0);
     done(r);
 }
+
+Test(mng_tasks, what_has_been_anothers_since_is_dropped)
+{
+    struct pr *r = rig(2, "{\"match\": \"images\"}");
+    int owner;
+
+    pr_run(r, 3000);
+    cr_assert(pr_submit(r, 0, 0));
+    owner = r->node[0].n == 1 ? 0 : 1;
+    pr_node_run(r, !owner, false);
+    r->node[!owner].part[0] = r->node[owner].part[0]; /* an older copy of it */
+    r->node[!owner].n = 1;
+    r->node[owner].part[0].epoch++;
+    pr_node_run(r, owner, false);
+    pr_node_run(r, owner, true);
+    pr_run(r, 2000);
+    pr_node_run(r, !owner, true);
+    pr_run(r, 2000);
+    cr_expect_eq(r->node[!owner].n, 0);
+    cr_assert_eq(r->node[owner].n, 1);
+    cr_expect_eq(r->node[owner].part[0].tasks, 1);
+    done(r);
+}

@@ -142,6 +142,25 @@ Test(task_table, a_partition_is_opened_once_and_never_under_a_lower_epoch)
     cr_assert_eq(put_at(3, 9, "other", "x").code, CODE_UNKNOWN);
 }
 
+Test(task_table, what_was_somewhere_never_begins_empty)
+{
+    ok(EPOCH, 77);
+    send(MNG, &(struct msg){ .type = MSG_PART_OPEN,
+                             .part_open = { EPOCH, 3, 8, "q*", 0, NULL, 100, false, true } });
+    cr_assert_eq(out.v[0].m.type, MSG_ERROR);
+    cr_assert_null(tasktab_part(t, 3));
+}
+
+Test(task_table, a_partition_under_a_higher_epoch_is_not_dropped)
+{
+    ok(EPOCH, 77);
+    open_part(3, 8);
+    send(MNG, &(struct msg){ .type = MSG_PART_DROP, .part_drop = { EPOCH, 3, 7 } });
+    cr_assert_not_null(tasktab_part(t, 3));
+    send(MNG, &(struct msg){ .type = MSG_PART_DROP, .part_drop = { EPOCH, 3, 8 } });
+    cr_assert_null(tasktab_part(t, 3));
+}
+
 Test(task_table, managers_below_the_epoch_and_of_another_store_are_refused)
 {
     ok(EPOCH, 77);

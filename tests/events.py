@@ -71,6 +71,8 @@ def calls():
 def processes(f):
     if f.startswith(SUPERVISORS) and os.path.basename(f).startswith(("cluster", "spawn")):
         return {"supervisors"}
+    if f.startswith("common/node/"):
+        return {"segment", "task"}
     return {PROCESS.get(f.split("/")[0], "all")}
 
 

@@ -1,11 +1,10 @@
-/* frames.h: incoming messages of all channels. */
+/* frames.h: incoming messages: batches of routers are answered at once, the rest is a step. */
 #ifndef SEGQ_SEG_FRAMES_H
 #define SEGQ_SEG_FRAMES_H
 
 #include "segment/service/state.h"
 
-/* struct rpc_calls.on_frame; ctx: struct seg_service. A channel that sends a damaged message,
- * or one that its role may not send, is closed. */
-void seg_on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f);
+/* node_kind.msg; service: struct seg_service. */
+void seg_msg(void *service, struct node_peer *p, const struct msg *m, uint64_t rid);
 
 #endif

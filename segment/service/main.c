@@ -50,7 +50,7 @@ static void on_hup(void *arg)
         log_error("event=reload_refused why=%s", log_q(e.text, strlen(e.text)));
         return;
     }
-    log_set_level((enum log_level)m->cfg.log_level);
+    log_set_level((enum log_level)m->cfg.node.log_level);
     log_info("event=reloaded");
 }
 
@@ -67,22 +67,19 @@ static int start(struct segment *m, struct err *e)
 {
     struct seg_service_opts o = {
         .cfg = &m->cfg,
-        .secret = &m->secret,
         .pass = &m->pass,
-        .incarnation = incarnation(),
-        .on_ready = on_ready,
-        .on_gone = on_gone,
-        .ctx = m,
+        .node = { .secret = &m->secret, .incarnation = incarnation(), .on_ready = on_ready,
+                  .on_gone = on_gone, .ctx = m },
     };
     int rc = 0;
 
-    log_set_level((enum log_level)m->cfg.log_level);
-    if (m->cfg.log_file[0] != 0)
-        rc = log_open(m->cfg.log_file, e);
+    log_set_level((enum log_level)m->cfg.node.log_level);
+    if (m->cfg.node.log_file[0] != 0)
+        rc = log_open(m->cfg.node.log_file, e);
     if (rc == 0)
-        rc = keys_cluster(&m->secret, m->cfg.secret_file, m->cfg.create_keys, e);
+        rc = keys_cluster(&m->secret, m->cfg.node.secret_file, m->cfg.node.create_keys, e);
     if (rc == 0)
-        rc = keys_pass(&m->pass, m->cfg.pass_key_file, m->cfg.create_keys, e);
+        rc = keys_pass(&m->pass, m->cfg.pass_key_file, m->cfg.node.create_keys, e);
     if (rc == 0)
         rc = ev_new(&m->ev, e);
     if (rc == 0)
@@ -109,7 +106,7 @@ int main(int argc, char **argv)
                           "(segment --check-journal DIR: reads and explains a journal)",
                   .keys = seg_cfg_keys,
                   .size = sizeof(struct seg_cfg),
-                  .check = seg_cfg_check },
+                  .check = node_cfg_check },
     };
     struct err e = { 0 };
     int rc;

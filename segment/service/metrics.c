@@ -3,8 +3,9 @@
 
 #include "common/base/metrics.h"
 #include "common/journal/keeper_rows.h"
-#include "segment/service/state.h"
+#include "common/node/node_rows.h"
 #include "common/supervisor/metrics_process.h"
+#include "segment/service/state.h"
 
 #define ROW(name, kind, member, help) METRIC_ROW("segq_segment_" name, kind, ROW_OF, member, help)
 
@@ -60,27 +61,17 @@ static const struct metric_row tab_rows[] = {
 #define ROW_OF struct seg_shell_counts
 static const struct metric_row shell_rows[] = {
     ROW("batches_total", COUNTER, batches, "Frames of polls, joins and leaves"),
-    ROW("order_frames_total", COUNTER, orders, "Other frames"),
-    ROW("bad_frames_total", COUNTER, bad_frames, "Frames for which a link was closed"),
-    ROW("unknown_frames_total", COUNTER, unknown, "Frames of a type that this build lacks"),
     ROW("replica_bytes_total", COUNTER, replica_bytes, "Bytes pushed to routers"),
-    ROW("unsent_messages_total", COUNTER, unsent, "Messages dropped: peer gone, or too large"),
     ROW("late_ticks_total", COUNTER, late_ticks, "Ticks more than a second late"),
 };
 #undef ROW_OF
 
+#define ROW_OF struct node_counts
+static const struct metric_row node_rows[] = { NODE_ROWS(ROW) };
+#undef ROW_OF
+
 #define ROW_OF struct rpc_counts
-static const struct metric_row rpc_rows[] = {
-    ROW("link_frames_received_total", COUNTER, frames_in, "Frames received"),
-    ROW("link_frames_sent_total", COUNTER, frames_out, "Frames sent"),
-    ROW("link_received_bytes_total", COUNTER, bytes_in, "Bytes received on internal links"),
-    ROW("link_sent_bytes_total", COUNTER, bytes_out, "Bytes sent on internal links"),
-    ROW("link_writes_total", COUNTER, writes, "System calls that sent them"),
-    ROW("links_accepted_total", COUNTER, accepted, "Links accepted"),
-    ROW("links_dialled_total", COUNTER, dialled, "Links made by us"),
-    ROW("links_refused_total", COUNTER, refused, "Connections whose hello was not good"),
-    ROW("links_closed_total", COUNTER, closed, "Links closed"),
-};
+static const struct metric_row rpc_rows[] = { RPC_ROWS(ROW) };
 #undef ROW_OF
 
 #define ROW_OF struct seg_pass_counts
@@ -118,7 +109,7 @@ static void put_links(const struct seg_service *s, struct buf *b)
     static const char name[] = "segq_segment_links";
     uint64_t n[RPC_NROLES] = { 0 };
 
-    each_peer (s, p)
+    each_node_peer (&s->node, p)
         n[p->role]++;
     metrics_head(b, name, METRIC_GAUGE, "Links that are up, by the role of the peer");
     for (unsigned r = RPC_ROUTER; r < RPC_NROLES; r++) {
@@ -145,7 +136,8 @@ void seg_metrics(void *ctx, struct buf *b)
     segtab_count(s->tab, &n);
     metrics_rows(b, tab_rows, ARRAY_LEN(tab_rows), &n);
     metrics_rows(b, shell_rows, ARRAY_LEN(shell_rows), &s->n);
-    metrics_rows(b, rpc_rows, ARRAY_LEN(rpc_rows), rpc_counts(s->rpc));
+    metrics_rows(b, node_rows, ARRAY_LEN(node_rows), &s->node.n);
+    metrics_rows(b, rpc_rows, ARRAY_LEN(rpc_rows), rpc_counts(s->node.rpc));
     metrics_rows(b, pass_rows, ARRAY_LEN(pass_rows), seg_passes_counts(s->passes));
     seg_journal_count(s->journal, &journal);
     metrics_rows(b, journal_rows, ARRAY_LEN(journal_rows), &journal);

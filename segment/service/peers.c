@@ -1,138 +1,29 @@
-/* peers.c: channels that come and go, and dialling. Channels of all kinds have the same life:
- * up -> SEGTAB_UP, frames, down -> SEGTAB_DOWN. */
+/* peers.c: see peers.h. */
 #include "segment/service/peers.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "common/base/log.h"
-#include "segment/service/frames.h"
+#include "common/node/node_frames.h"
+#include "common/node/node_peers.h"
 #include "segment/service/step.h"
 
 #define LOG_MODULE "segment"
-
-/* ---- peers ----------------------------------------------------------------------- */
-
-static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)
-{
-    struct seg_service *s = ctx;
-    struct seg_peer *p = calloc(1, sizeof(*p));
-
-    if (p == NULL) {
-        rpc_chan_close(ch, "no memory for a peer");
-        return;
-    }
-    p->no = ++s->last_peer;
-    p->ch = ch;
-    p->role = peer->role;
-    list_push_back(&s->peers, &p->node);
-    rpc_chan_set_data(ch, p);
-    log_debug("event=peer_up peer=%u role=%s node=%s addr=%s", p->no, rpc_role_name(p->role),
-              peer->node, peer->addr);
-    seg_step(s, (struct segtab_in){ .kind = SEGTAB_UP, .peer = p->no,
-                                    .role = (uint8_t)p->role, .name = peer->node });
-}
-
-static void peer_gone(struct seg_service *s, struct seg_peer *p)
-{
-    struct segtab_in in = { .kind = SEGTAB_DOWN, .peer = p->no, .role = (uint8_t)p->role };
-
-    assert(rpc_chan_data(p->ch) == p);
-    rpc_chan_set_data(p->ch, NULL);
-    list_remove(&s->peers, &p->node);
-    free(p);
-    seg_step(s, in);
-}
-
-static void on_down(void *ctx, struct rpc_chan *ch, const char *why)
-{
-    struct seg_peer *p = rpc_chan_data(ch);
-
-    (void)why; /* rpc.c has logged it */
-    if (p != NULL)
-        peer_gone(ctx, p);
-}
-
-static const struct rpc_calls calls = { .on_up = on_up, .on_frame = seg_on_frame,
-                                     .on_down = on_down };
 
 msec_t seg_peers_silent_ms(const struct seg_service *s, msec_t now_ms)
 {
     msec_t least = now_ms;
 
-    each_peer (s, p) {
+    each_node_peer (&s->node, p) {
         if (p->role == RPC_ROUTER)
             least = ms_min(least, now_ms - rpc_chan_heard_ms(p->ch));
     }
     return least > 0 ? least : 0;
 }
 
-void seg_peers_take_back(struct seg_service *s)
-{
-    each_peer (s, p) {
-        rpc_chan_set_data(p->ch, NULL);
-        rpc_chan_drop(p->ch, "what was answered cannot be kept");
-        list_remove(&s->peers, &p->node);
-        free(p);
-    }
-    outbox_reset(&s->out);
-    s->n_wanted = SIZE_MAX;
-    s->look_at_wanted = true;
-}
-
 /* ---- dialling -------------------------------------------------------------------- */
-
-int seg_peers_listen(struct seg_service *s, const char *addr, struct err *e)
-{
-    return rpc_listen(s->rpc, addr, 1u << RPC_ROUTER | 1u << RPC_SEGMENT, &calls, s, e);
-}
-
-int seg_peers_dial(struct seg_service *s, const struct cfg_list *managers, struct err *e)
-{
-    char *const *addr = managers->v;
-
-    if (managers->n > SEG_MANAGERS)
-        return err_set(e, SQ_ETOOBIG, "managers: more than %d", SEG_MANAGERS);
-    for (size_t i = 0; i < managers->n; i++) {
-        struct rpc_link *l = rpc_dial(s->rpc, addr[i], RPC_MANAGER, &calls, s);
-
-        if (l == NULL)
-            return err_set(e, SQ_ENOMEM, "manager %s", addr[i]);
-        s->manager[s->n_managers++] = l;
-    }
-    return 0;
-}
-
-/* Is that one among the managers that we know? While one of them is silent: perhaps. */
-static bool is_known(const struct seg_service *s, const char *name)
-{
-    for (size_t i = 0; i < s->n_managers; i++) {
-        const struct rpc_chan *ch = rpc_link_chan(s->manager[i]);
-
-        if (ch == NULL || strcmp(rpc_chan_peer(ch)->node, name) == 0)
-            return true;
-    }
-    return false;
-}
-
-/* A standby manager has said which one leads. We are registered with all that we know, so
- * there is something to do only if that one is not among them. */
-void seg_peers_follow(struct seg_service *s)
-{
-    struct rpc_link *l;
-
-    if (s->told_leader.addr[0] == 0)
-        return;
-    assert(s->n_managers <= SEG_MANAGERS);
-    if (!is_known(s, s->told_leader.name) && s->n_managers < SEG_MANAGERS) {
-        l = rpc_dial(s->rpc, s->told_leader.addr, RPC_MANAGER, &calls, s);
-        if (l != NULL)
-            s->manager[s->n_managers++] = l;
-    }
-    s->told_leader.addr[0] = 0;
-}
 
 static void dial_failed(struct seg_dial *d)
 {
@@ -145,7 +36,7 @@ static void on_dial_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *pe
 
     if (strcmp(peer->node, d->want.name) == 0) {
         d->ch = ch;
-        on_up(d->s, ch, peer);
+        node_peer_up(&d->s->node, ch, peer);
         return;
     }
     rpc_chan_close(ch, "another node lives at this address now");
@@ -154,15 +45,16 @@ static void on_dial_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *pe
 
 static void on_dial_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
 {
-    seg_on_frame(((struct seg_dial *)ctx)->s, ch, f);
+    node_frame(&((struct seg_dial *)ctx)->s->node, ch, f);
 }
 
 static void on_dial_down(void *ctx, struct rpc_chan *ch, const char *why)
 {
     struct seg_dial *d = ctx;
 
+    (void)why; /* rpc.c has logged it */
     d->ch = NULL;
-    on_down(d->s, ch, why);
+    node_peer_down(&d->s->node, ch);
 }
 
 static void on_dial_fail(void *ctx, const char *why)
@@ -188,7 +80,7 @@ static void dial_new(struct seg_service *s, const struct segtab_want *w)
         return no_memory(s);
     d->s = s;
     d->want = *w;
-    d->link = rpc_dial(s->rpc, w->addr, RPC_SEGMENT, &dial_calls, d);
+    d->link = rpc_dial(s->node.rpc, w->addr, RPC_SEGMENT, &dial_calls, d);
     if (d->link == NULL) {
         free(d);
         return no_memory(s);
@@ -199,11 +91,9 @@ static void dial_new(struct seg_service *s, const struct segtab_want *w)
 
 static void dial_free(struct seg_service *s, struct seg_dial *d)
 {
-    struct seg_peer *p = d->ch != NULL ? rpc_chan_data(d->ch) : NULL;
-
     list_remove(&s->dials, &d->node);
-    if (p != NULL)
-        peer_gone(s, p); /* rpc_link_free() will not tell */
+    if (d->ch != NULL)
+        node_peer_down(&s->node, d->ch); /* rpc_link_free() will not tell */
     rpc_link_free(d->link);
     free(d);
 }
@@ -250,11 +140,5 @@ void seg_peers_free(struct seg_service *s)
         rpc_link_free(d->link);
         free(d);
     }
-    for (size_t i = 0; i < s->n_managers; i++)
-        rpc_link_free(s->manager[i]);
-    each_peer (s, p)
-        free(p);
-    list_init(&s->peers);
     list_init(&s->dials);
-    s->n_managers = 0;
 }

@@ -3,27 +3,19 @@
 
 #include <assert.h>
 
-#include "segment/service/send.h"
+#include "common/node/node_say.h"
 
 struct seg_now seg_now(const struct seg_service *s)
 {
-    return (struct seg_now){ .now_ms = ev_now(s->ev), .wall_ms = ev_wall_ms(s->ev) };
+    return (struct seg_now){ .now_ms = ev_now(s->node.ev), .wall_ms = ev_wall_ms(s->node.ev) };
 }
 
 void seg_step(struct seg_service *s, struct segtab_in in)
 {
-    assert(s->out.n == 0); /* what the step before said is sent */
+    assert(s->node.out.n == 0); /* what the step before said is sent */
     in.now = seg_now(s);
-    segtab_step(s->tab, &in, &s->out);
-    seg_send(s);
+    segtab_step(s->tab, &in, &s->node.out);
+    node_send(&s->node);
+    s->pushed.type = MSG_NONE; /* what it points to goes */
     s->look_at_wanted = true;
-}
-
-void seg_become_ready(struct seg_service *s)
-{
-    if (s->ready)
-        return;
-    s->ready = true;
-    if (s->on_ready != NULL)
-        s->on_ready(s->ctx);
 }

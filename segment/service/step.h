@@ -8,7 +8,5 @@
 struct seg_now seg_now(const struct seg_service *s);
 /* `in` without its time. Its outbox is sent. */
 void seg_step(struct seg_service *s, struct segtab_in in);
-/* Calls on_ready, once. */
-void seg_become_ready(struct seg_service *s);
 
 #endif

@@ -6,10 +6,10 @@
  * A manager that is gone by then gets nothing: it does not know the question any more. */
 #include "segment/service/trace.h"
 
-#include "segment/service/send.h"
+#include "common/node/node_say.h"
 #include "segment/service/step.h"
 
-static void say(struct seg_peer *p, const struct msg_why_ans *a)
+static void say(struct node_peer *p, const struct msg_why_ans *a)
 {
     struct msg m = { .type = MSG_WHY_ANS, .why_ans = *a };
 
@@ -17,7 +17,7 @@ static void say(struct seg_peer *p, const struct msg_why_ans *a)
         rpc_chan_close(p->ch, "no memory to answer");
 }
 
-void seg_trace(struct seg_service *s, struct seg_peer *p, const struct msg_why *q)
+void seg_trace(struct seg_service *s, struct node_peer *p, const struct msg_why *q)
 {
     struct audit_ask look = { .ask = q->ask,
                               .peer = p->no,
@@ -27,7 +27,7 @@ void seg_trace(struct seg_service *s, struct seg_peer *p, const struct msg_why *
 
     segtab_why(s->tab, seg_now(s), q, &a);
     a.trail = s->audit != NULL;
-    a.more = a.trail && audit_look(s->audit, &look, ev_wall_ms(s->ev));
+    a.more = a.trail && audit_look(s->audit, &look, ev_wall_ms(s->node.ev));
     say(p, &a);
 }
 
@@ -36,7 +36,7 @@ void seg_trace_tick(struct seg_service *s)
     struct audit_found f;
 
     while (audit_found(s->audit, &f)) {
-        struct seg_peer *p = seg_peer_find(s, f.ask.peer);
+        struct node_peer *p = node_peer_find(&s->node, f.ask.peer);
         struct msg_why_ans a = { .ask = f.ask.ask,
                                  .lines_only = true,
                                  .trail = true,

@@ -5,7 +5,7 @@
 #include "segment/service/state.h"
 
 /* Answers what is known now, and starts the search in the trail. */
-void seg_trace(struct seg_service *s, struct seg_peer *p, const struct msg_why *q);
+void seg_trace(struct seg_service *s, struct node_peer *p, const struct msg_why *q);
 /* Sends the lines that were found meanwhile. */
 void seg_trace_tick(struct seg_service *s);
 

@@ -2,21 +2,14 @@
 #ifndef SEGQ_TASK_CFG_H
 #define SEGQ_TASK_CFG_H
 
-#include "common/config/cfg.h"
+#include "common/node/node_cfg.h"
 
 struct task_cfg {
-    char *node, *listen, *advertise, *admin, *secret_file, *log_file;
-    char *journal_dir, *bodies_dir;
-    int journal; /* enum journal_mode */
-    struct cfg_list managers; /* of char * */
-    bool create_keys;
-    int64_t journal_snapshot; /* bytes */
-    int64_t max_tasks, max_keys, heartbeat_ms;
-    int log_level; /* enum log_level */
+    struct node_cfg node; /* first: node_cfg_check() */
+    char *bodies_dir;
+    int64_t max_tasks, max_keys;
 };
 
 extern const struct cfg_key task_cfg_keys[];
-/* Checks between keys. cfg: struct task_cfg. */
-SQ_CHECK int task_cfg_check(const void *cfg, struct err *e);
 
 #endif

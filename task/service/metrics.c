@@ -3,6 +3,7 @@
 
 #include "common/base/metrics.h"
 #include "common/journal/keeper_rows.h"
+#include "common/node/node_rows.h"
 #include "common/supervisor/metrics_process.h"
 #include "task/service/state.h"
 
@@ -46,23 +47,16 @@ static const struct metric_row tab_rows[] = {
 
 #define ROW_OF struct task_shell_counts
 static const struct metric_row shell_rows[] = {
-    ROW("frames_total", COUNTER, frames, "Frames of routers and managers"),
-    ROW("bad_frames_total", COUNTER, bad_frames, "Frames for which a link was closed"),
-    ROW("unknown_frames_total", COUNTER, unknown, "Frames of a type that this build lacks"),
-    ROW("unsent_messages_total", COUNTER, unsent, "Messages dropped: peer gone, or too large"),
     ROW("late_turns_total", COUNTER, late_turns, "Turns more than a second late"),
 };
 #undef ROW_OF
 
+#define ROW_OF struct node_counts
+static const struct metric_row node_rows[] = { NODE_ROWS(ROW) };
+#undef ROW_OF
+
 #define ROW_OF struct rpc_counts
-static const struct metric_row rpc_rows[] = {
-    ROW("link_frames_received_total", COUNTER, frames_in, "Frames received"),
-    ROW("link_frames_sent_total", COUNTER, frames_out, "Frames sent"),
-    ROW("link_received_bytes_total", COUNTER, bytes_in, "Bytes received on internal links"),
-    ROW("link_sent_bytes_total", COUNTER, bytes_out, "Bytes sent on internal links"),
-    ROW("links_accepted_total", COUNTER, accepted, "Links accepted"),
-    ROW("links_closed_total", COUNTER, closed, "Links closed"),
-};
+static const struct metric_row rpc_rows[] = { RPC_ROWS(ROW) };
 #undef ROW_OF
 
 #define ROW_OF struct keeper_counts
@@ -100,7 +94,8 @@ void task_metrics(void *ctx, struct buf *b)
     bodies_counts(s->bodies, &bodies);
     metrics_rows(b, tab_rows, ARRAY_LEN(tab_rows), &tab);
     metrics_rows(b, shell_rows, ARRAY_LEN(shell_rows), &s->n);
-    metrics_rows(b, rpc_rows, ARRAY_LEN(rpc_rows), rpc_counts(s->rpc));
+    metrics_rows(b, node_rows, ARRAY_LEN(node_rows), &s->node.n);
+    metrics_rows(b, rpc_rows, ARRAY_LEN(rpc_rows), rpc_counts(s->node.rpc));
     metrics_rows(b, journal_rows, ARRAY_LEN(journal_rows), &journal);
     metrics_rows(b, body_rows, ARRAY_LEN(body_rows), &bodies);
     metrics_value(b, "segq_task_oldest_seconds", METRIC_GAUGE,

@@ -28,7 +28,7 @@ static const struct program {
     int (*check)(const void *cfg, struct err *e);
 } programs[] = {
     { "router", router_keys, sizeof(struct router_cfg), router_cfg_check },
-    { "segment", seg_cfg_keys, sizeof(struct seg_cfg), seg_cfg_check },
+    { "segment", seg_cfg_keys, sizeof(struct seg_cfg), node_cfg_check },
     { "queuemng", mng_keys, sizeof(struct mng_cfg), mng_cfg_check },
     { "rt_cluster", rt_keys, sizeof(struct cluster_cfg), rt_check },
 };

@@ -123,15 +123,15 @@ static struct seg_service *node_start(const char *name)
     struct seg_cfg cfg = { 0 };
     struct seg_service *s = NULL;
     struct err e = { 0 };
-    struct seg_service_opts o = { .cfg = &cfg, .secret = &secret, .pass = &pass,
-                                  .incarnation = 9, .on_ready = on_ready,
-                                  .on_gone = on_gone };
+    struct seg_service_opts o = { .cfg = &cfg, .pass = &pass,
+                                  .node = { .secret = &secret, .incarnation = 9,
+                                            .on_ready = on_ready, .on_gone = on_gone } };
 
     snprintf(managers, sizeof(managers), "managers=%s", rpc_listen_addr(mng.rpc));
     cr_assert_eq(cfg_load(&cfg, sizeof(cfg), seg_cfg_keys, NULL, sets, ARRAY_LEN(sets), &e),
                  0, "%s", e.text);
-    free(cfg.node);
-    cfg.node = strdup(name);
+    free(cfg.node.node);
+    cfg.node.node = strdup(name);
     cr_assert_eq(seg_service_new(&s, ev, &o, &e), 0, "%s", e.text);
     cfg_clear(&cfg, seg_cfg_keys);
     return s;
@@ -158,7 +158,7 @@ static void setup(void)
     mng.obey = true;
     cr_assert_eq(rpc_listen(mng.rpc, "127.0.0.1:0", 1u << RPC_SEGMENT, &calls, &mng, NULL), 0);
     node[0] = node_start("seg.0");
-    rtr.link = rpc_dial(rtr.rpc, seg_service_addr(node[0]), RPC_SEGMENT, &calls, &rtr);
+    rtr.link = rpc_dial(rtr.rpc, rpc_listen_addr(node[0]->node.rpc), RPC_SEGMENT, &calls, &rtr);
     WAIT(readies > 0 && rtr.ch[0] != NULL);
 }
 
@@ -226,8 +226,8 @@ Test(seg_service, registers_and_is_ready_once)
     struct msg_node_reg *reg = &mng.last[MSG_NODE_REG].node_reg;
 
     cr_assert_eq(mng.seen[MSG_NODE_REG], 1);
-    cr_expect_str_eq(reg->addr, seg_service_addr(node[0]));
-    cr_expect_str_eq(reg->admin, seg_service_admin(node[0]));
+    cr_expect_str_eq(reg->addr, rpc_listen_addr(node[0]->node.rpc));
+    cr_expect_str_eq(reg->admin, admin_addr(node[0]->node.admin));
     cr_expect_arr_eq(reg->pass_key, pass.public, 32);
     cr_expect_eq(reg->max_tickets, 10000000);
     cr_expect_eq(readies, 1);
@@ -366,7 +366,7 @@ static struct append_ans move_to_the_fence(void)
     order(1, (struct msg){ .type = MSG_MOVE_IN, .move_in = { 5, 70, 42, 41, 10 } });
     WAIT(reported(MOVE_SIDE_IN, MOVE_ACCEPTED));
     order(0, (struct msg){ .type = MSG_MOVE_OUT,
-                           .move_out = { 5, 70, 42, 41, "seg.1", seg_service_addr(node[1]) } });
+                           .move_out = { 5, 70, 42, 41, "seg.1", rpc_listen_addr(node[1]->node.rpc) } });
     WAIT(reported(MOVE_SIDE_IN, MOVE_FENCED));
     return last;
 }
@@ -375,7 +375,7 @@ static unsigned nodes_linked(const struct seg_service *s)
 {
     unsigned n = 0;
 
-    each_peer (s, p)
+    each_node_peer (&s->node, p)
         n += p->role == RPC_SEGMENT;
     return n;
 }
@@ -392,7 +392,7 @@ Test(seg_service, a_move_dials_the_other_node)
 
     rpc_link_free(rtr.link);
     rtr.ch[0] = NULL;
-    rtr.link = rpc_dial(rtr.rpc, seg_service_addr(node[1]), RPC_SEGMENT, &calls, &rtr);
+    rtr.link = rpc_dial(rtr.rpc, rpc_listen_addr(node[1]->node.rpc), RPC_SEGMENT, &calls, &rtr);
     WAIT(rtr.ch[0] != NULL);
     cr_expect_eq(poll_one(rtr.ch[0], 42, last.number).position, 10);
 }
@@ -406,7 +406,7 @@ Test(seg_service, a_link_that_ends_as_it_is_given_up_leaves_no_peer)
     (void)move_to_the_fence();
     cr_assert_eq(nodes_linked(node[0]), 1);
     end.move_end.commit = false;
-    each_peer (node[1], p) {
+    each_node_peer (&node[1]->node, p) {
         if (p->role == RPC_SEGMENT)
             rpc_chan_drop(p->ch, "test");
     }
@@ -459,13 +459,13 @@ Test(seg_service, metrics_and_health)
     static char page[100000];
 
     (void)poll_one(rtr.ch[0], 1, 1);
-    cr_assert_eq(http_get(seg_service_admin(node[0]), "/metrics", page, sizeof(page)), 200);
+    cr_assert_eq(http_get(admin_addr(node[0]->node.admin), "/metrics", page, sizeof(page)), 200);
     cr_expect_not_null(strstr(page, "\nsegq_segment_polls_total 1\n"));
     cr_expect_not_null(strstr(page, "\nsegq_segment_batches_total 1\n"));
     cr_expect_not_null(strstr(page, "\nsegq_segment_epoch 5\n"));
     cr_expect_not_null(strstr(page, "\nsegq_segment_links{role=\"router\"} 1\n"));
     cr_expect_not_null(strstr(page, "\nsegq_segment_links{role=\"manager\"} 1\n"));
-    cr_expect_eq(http_get(seg_service_admin(node[0]), "/healthz", page, sizeof(page)), 200);
+    cr_expect_eq(http_get(admin_addr(node[0]->node.admin), "/healthz", page, sizeof(page)), 200);
 }
 
 /* ---- configuration, passes ---------------------------------------------------------- */
@@ -477,7 +477,7 @@ static int load(const char *one, const char *two)
     int rc = cfg_load(&c, sizeof(c), seg_cfg_keys, NULL, sets, 2, NULL);
 
     if (rc == 0)
-        rc = seg_cfg_check(&c, NULL);
+        rc = node_cfg_check(&c, NULL);
     cfg_clear(&c, seg_cfg_keys);
     return rc;
 }

@@ -14,6 +14,7 @@
 #include "common/task/rules.h"
 #include "common/task/state.h"
 #include "common/wire/codec.h"
+#include "task/service/state.h"
 
 struct side { /* the other side of a link of the node */
     struct rpc *rpc;
@@ -108,8 +109,9 @@ static void node_start(void)
                            "admin=127.0.0.1:0", "node=t1", "journal_snapshot=512" };
     struct task_cfg cfg = { 0 };
     struct err e = { 0 };
-    struct task_service_opts o = { .cfg = &cfg, .secret = &secret, .incarnation = 9,
-                                   .on_ready = count_ready, .on_gone = count_gone };
+    struct task_service_opts o = { .cfg = &cfg,
+                                   .node = { .secret = &secret, .incarnation = 9,
+                                             .on_ready = count_ready, .on_gone = count_gone } };
 
     snprintf(managers, sizeof(managers), "managers=%s", rpc_listen_addr(mng.rpc));
     snprintf(journal, sizeof(journal), "journal_dir=%s/journal", dir);
@@ -118,7 +120,7 @@ static void node_start(void)
                  0, "%s", e.text);
     cr_assert_eq(task_service_new(&node, ev, &o, &e), 0, "%s", e.text);
     cfg_clear(&cfg, task_cfg_keys);
-    rtr.link = rpc_dial(rtr.rpc, task_service_addr(node), RPC_TASK, &calls, &rtr);
+    rtr.link = rpc_dial(rtr.rpc, rpc_listen_addr(node->node.rpc), RPC_TASK, &calls, &rtr);
     WAIT(rtr.ch != NULL && mng.seen[MSG_TASK_REG] > 0 && readies > 0);
 }
 

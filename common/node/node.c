@@ -1,0 +1,127 @@
+/* node.c: life of a node: start, ready, stop, end. */
+#include "common/node/node.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "common/base/log.h"
+#include "common/node/node_peers.h"
+
+#define LOG_MODULE "node"
+#define READY_ANYWAY_MS 5000 /* without a manager we still serve what we have */
+#define LAST_WORDS_MS   200  /* at stop: what is on its way to us is still answered */
+
+static bool is_healthy(void *ctx, struct buf *why)
+{
+    struct node *n = ctx;
+
+    if (n->stopping)
+        buf_str(why, "stopping");
+    return !n->stopping;
+}
+
+static void on_metrics(void *ctx, struct buf *b)
+{
+    struct node *n = ctx;
+
+    n->kind->metrics(n->ctx, b);
+}
+
+static void on_gone_timer(void *arg)
+{
+    struct node *n = arg;
+
+    if (n->opts.on_gone != NULL)
+        n->opts.on_gone(n->opts.ctx);
+}
+
+int node_open(struct node *n, struct ev *ev, const struct node_cfg *c, const struct node_opts *o,
+              const struct node_kind *kind, void *ctx, struct err *e)
+{
+    struct rpc_opts ro = {
+        .role = kind->role,
+        .node = c->node,
+        .incarnation = o->incarnation,
+        .link_key = o->secret->link,
+        .other_link_key = cluster_keys_other_link(o->secret),
+        .heartbeat_ms = (uint32_t)c->heartbeat_ms,
+        .seed = o->incarnation,
+    };
+    struct admin_opts ao = { .addr = c->admin, .metrics = on_metrics, .healthy = is_healthy,
+                             .ctx = n };
+    int rc;
+
+    *n = (struct node){ .ev = ev, .kind = kind, .ctx = ctx, .opts = *o, .began_ms = ev_now(ev) };
+    n->opts.secret = NULL;
+    list_init(&n->peers);
+    arena_init(&n->mem);
+    outbox_init(&n->out);
+    rc = rpc_new(&n->rpc, ev, &ro, e);
+    if (rc == 0)
+        rc = rpc_listen(n->rpc, c->listen, kind->peers, &node_peer_calls, n, e);
+    if (rc == 0)
+        rc = admin_new(&n->admin, ev, &ao, e);
+    if (rc == 0 && (n->gone = ev_timer_new(ev, on_gone_timer, n)) == NULL)
+        rc = err_set(e, SQ_ENOMEM, "out of memory");
+    if (rc == 0)
+        snprintf(n->advertise, sizeof(n->advertise), "%s",
+                 c->advertise[0] != 0 ? c->advertise : rpc_listen_addr(n->rpc));
+    return rc;
+}
+
+int node_begin(struct node *n, const struct node_cfg *c, struct err *e)
+{
+    int rc = node_dial_managers(n, &c->managers, e);
+
+    if (rc == 0)
+        log_info("event=ready node=%s listen=%s advertise=%s admin=%s", c->node,
+                 rpc_listen_addr(n->rpc), n->advertise, admin_addr(n->admin));
+    return rc;
+}
+
+void node_close(struct node *n)
+{
+    if (n->ev == NULL)
+        return;
+    node_peers_free(n);
+    rpc_free(n->rpc);
+    admin_free(n->admin);
+    ev_timer_free(n->gone);
+    outbox_fini(&n->out);
+    arena_fini(&n->mem);
+}
+
+void node_become_ready(struct node *n)
+{
+    if (n->ready)
+        return;
+    n->ready = true;
+    if (n->opts.on_ready != NULL)
+        n->opts.on_ready(n->opts.ctx);
+}
+
+void node_tick(struct node *n, msec_t now_ms)
+{
+    if (now_ms - n->began_ms >= READY_ANYWAY_MS)
+        node_become_ready(n);
+}
+
+bool node_stop(struct node *n)
+{
+    if (n->stopping)
+        return false;
+    n->stopping = true;
+    log_info("event=stopping");
+    rpc_unlisten(n->rpc);
+    ev_timer_at(n->gone, ev_now(n->ev) + LAST_WORDS_MS);
+    return true;
+}
+
+void node_cannot_recover(const struct err *e)
+{
+    log_error("event=cannot_recover why=%s do=\"it ends, and the supervisor starts it again\"",
+              e->text[0] != 0 ? log_q(e->text, strlen(e->text)) : "\"no memory\"");
+    _exit(EXIT_FAILURE);
+}

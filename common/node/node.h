@@ -1,0 +1,111 @@
+/* node.h: a node of the cluster: an end that routers and other nodes dial, links to all managers,
+ * an admin port; what it knows of its peers, and what it wants said. Shell.
+ *
+ *   node.c         start, ready, stop, end
+ *   node_peers.c   channels that come and go; managers, also those that others name
+ *   node_frames.c  messages in
+ *   node_say.c     messages out
+ *
+ * What the node holds is its kind's affair: a table behind struct node_kind.
+ *
+ *   unknown message type            MSG_ERROR SQ_EUNKNOWN, the link stays
+ *   damaged body                    that link is closed, with the reason
+ *   a type this peer may not send   the same
+ *   no memory for an answer         the same: the peer asks again on the next link
+ *   an answer that cannot be sent   the same
+ *   other messages too large        logged and counted, not sent: who needs them asks again */
+#ifndef SEGQ_NODE_H
+#define SEGQ_NODE_H
+
+#include "common/base/list.h"
+#include "common/http/admin.h"
+#include "common/net/rpc.h"
+#include "common/node/node_cfg.h"
+#include "common/ticket/keys.h"
+#include "common/wire/outbox.h"
+
+#define NODE_MANAGERS 16
+#define NODE_TICK_MS  100
+#define NODE_LATE_MS  1000
+
+struct node_peer { /* a live channel; its data */
+    struct list_node in_peers;
+    peer_no no;
+    struct rpc_chan *ch; /* ref */
+    enum rpc_role role;
+};
+
+struct node_kind {
+    enum rpc_role role;
+    unsigned peers; /* who may dial it: 1u << RPC_ROUTER ... */
+    void (*metrics)(void *ctx, struct buf *b);
+    /* Each: from the loop; ctx: of node_open(). */
+    void (*up)(void *ctx, struct node_peer *p, const char *name);
+    /* Good, and allowed from that peer; what it points to lives during the call. */
+    void (*msg)(void *ctx, struct node_peer *p, const struct msg *m, uint64_t rid);
+    void (*down)(void *ctx, const struct node_peer *p); /* it is in no list any more */
+    /* NULL: rpc_send(). */
+    int (*send)(void *ctx, struct rpc_chan *ch, const struct msg *m, uint64_t rid);
+};
+
+struct node_counts { /* ever; for metrics */
+    uint64_t frames;     /* good ones */
+    uint64_t bad_frames; /* damaged, or not allowed from that peer */
+    uint64_t unknown;    /* types */
+    uint64_t unsent;     /* outgoing messages that were dropped */
+};
+
+struct node_opts { /* of the process */
+    const struct cluster_keys *secret; /* read during node_open() only */
+    uint64_t incarnation;              /* grows from start to start */
+    void (*on_ready)(void *ctx);       /* once: registered, or waited long enough */
+    void (*on_gone)(void *ctx);        /* after node_stop(), when all is sent */
+    void *ctx;
+};
+
+struct node {
+    struct ev *ev;   /* ref */
+    struct rpc *rpc; /* owned, like all below */
+    struct admin *admin;
+    struct ev_timer *gone;
+    struct rpc_link *manager[NODE_MANAGERS];
+    size_t n_managers;
+    struct list peers; /* of struct node_peer */
+    peer_no last_peer;
+    struct arena mem;  /* of the frame at hand */
+    struct outbox out;
+    struct node_counts n;
+    msec_t began_ms;
+    bool ready, stopping;
+    struct { /* by a standby manager, in this turn; "" = nothing */
+        char addr[64], name[NAME_MAX_LEN + 1];
+    } told_leader;
+    char advertise[64];
+    const struct node_kind *kind;
+    void *ctx;
+    struct node_opts opts; /* without the secret */
+};
+
+/* The current one may be removed and freed. */
+#define each_node_peer(n, p) list_each_of(&(n)->peers, struct node_peer, in_peers, p)
+
+/* Listens: nobody is heard before the loop turns. c: read during the call only. After an error,
+ * too: node_close(). */
+SQ_CHECK int node_open(struct node *n, struct ev *ev, const struct node_cfg *c,
+                       const struct node_opts *o, const struct node_kind *kind, void *ctx,
+                       struct err *e);
+/* All else is there: dials the managers. */
+SQ_CHECK int node_begin(struct node *n, const struct node_cfg *c, struct err *e);
+/* Ends all links; nobody is told. Also of one that is zero. Not from inside a callback. */
+void node_close(struct node *n);
+
+void node_become_ready(struct node *n);
+/* Every NODE_TICK_MS: without a manager it is ready after a while, too. */
+void node_tick(struct node *n, msec_t now_ms);
+/* Accepts nobody new; what is on its way is still answered. False: it stops already. */
+bool node_stop(struct node *n);
+/* What it has told in a turn that could not be kept is not all: it cannot be what a restart would
+ * find, either. The process ends. e: "" is a want of memory. */
+_Noreturn void node_cannot_recover(const struct err *e);
+
+#endif

@@ -1,0 +1,54 @@
+/* node_say.c: see node_say.h. */
+#include "common/node/node_say.h"
+
+#include "common/base/log.h"
+#include "common/wire/codec.h"
+
+#define LOG_MODULE "node"
+
+struct node_peer *node_peer_find(const struct node *n, peer_no no)
+{
+    each_node_peer (n, p) {
+        if (p->no == no)
+            return p;
+    }
+    return NULL;
+}
+
+static void send_to(struct node *n, struct node_peer *p, const struct msg *m, uint64_t rid)
+{
+    int rc = n->kind->send != NULL ? n->kind->send(n->ctx, p->ch, m, rid)
+                                   : rpc_send(p->ch, m, rid);
+
+    if (rc == 0)
+        return;
+    n->n.unsent++;
+    log_error("event=not_sent type=%s peer=%u why=\"%s\"", msg_name(m->type), p->no,
+              sq_strerror(rc));
+    if (rid != 0 || rc == SQ_ENOMEM)
+        rpc_chan_close(p->ch, "a message cannot be sent");
+}
+
+void node_send(struct node *n)
+{
+    for (uint32_t i = 0; i < n->out.n; i++) {
+        const struct out_item *o = &n->out.v[i];
+        struct node_peer *p = node_peer_find(n, o->to);
+
+        if (p != NULL)
+            send_to(n, p, &o->m, o->rid);
+        else
+            n->n.unsent++; /* it has just gone; the table learns so */
+    }
+    if (n->out.failed || n->out.mem.failed)
+        log_error("event=no_memory what=outbox");
+    outbox_reset(&n->out);
+}
+
+void node_send_error(struct node *n, struct node_peer *p, const struct frame *f, int code)
+{
+    struct msg m = { .type = MSG_ERROR,
+                     .error = { .code = code, .about = f->type, .text = sq_strerror(code) } };
+
+    send_to(n, p, &m, f->rid);
+}

@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/store/redis_script.h"
+#include "queuemng/store/redis_store_int.h"
 #include "queuemng/store/redis_scripts.h"
 
 static void lease_answer(struct redis_store *s, const struct redis_ans *a,
@@ -19,7 +19,7 @@ static void lease_answer(struct redis_store *s, const struct redis_ans *a,
     r.serial = s->asked[s->first_asked]; /* answers come in the order of the questions */
     s->first_asked = (s->first_asked + 1) % ASKED_MAX;
     s->n_asked--;
-    if (redis_numbers(s, a, v, 4)) {
+    if (redis_numbers(s->link, a, v, 4)) {
         r.is = v[0] == 1 ? good : REDIS_HELD;
         r.rev = (uint64_t)v[1];
         r.epoch = (uint64_t)v[2];
@@ -42,7 +42,7 @@ static void on_renew(void *ctx, const struct redis_ans *a)
     lease_answer(ctx, a, REDIS_RENEWED);
 }
 
-static int ask(struct redis_store *s, struct command *c, uint64_t serial, redis_fn fn)
+static int ask(struct redis_store *s, struct redis_command *c, uint64_t serial, redis_fn fn)
 {
     int rc = s->n_asked < ASKED_MAX ? redis_send(s->link, &c->a, fn, s) : SQ_EBUSY;
 
@@ -55,9 +55,9 @@ static int ask(struct redis_store *s, struct command *c, uint64_t serial, redis_
 
 int redis_store_take(struct redis_store *s, uint64_t serial, uint64_t above)
 {
-    struct command c;
+    struct redis_command c;
 
-    redis_eval(&c, s, REDIS_SCRIPT_TAKE);
+    redis_eval(&c, REDIS_SCRIPT_TAKE, s->key, ARRAY_LEN(s->key));
     redis_arg_str(&c.a, s->owner);
     redis_arg_str(&c.a, s->info);
     redis_arg_u64(&c, s->ttl_ms);
@@ -67,9 +67,9 @@ int redis_store_take(struct redis_store *s, uint64_t serial, uint64_t above)
 
 int redis_store_renew(struct redis_store *s, uint64_t serial, uint64_t epoch)
 {
-    struct command c;
+    struct redis_command c;
 
-    redis_eval(&c, s, REDIS_SCRIPT_RENEW);
+    redis_eval(&c, REDIS_SCRIPT_RENEW, s->key, ARRAY_LEN(s->key));
     redis_arg_str(&c.a, s->owner);
     redis_arg_u64(&c, s->ttl_ms);
     redis_arg_u64(&c, epoch);
@@ -84,10 +84,10 @@ static void on_freed(void *ctx, const struct redis_ans *a)
 
 void redis_store_free_lease(struct redis_store *s)
 {
-    struct command c;
+    struct redis_command c;
 
-    redis_eval(&c, s, REDIS_SCRIPT_FREE);
+    redis_eval(&c, REDIS_SCRIPT_FREE, s->key, ARRAY_LEN(s->key));
     redis_arg_str(&c.a, s->owner);
-    if (redis_run(s, &c, on_freed) < 0)
+    if (redis_run(s->link, &c, on_freed, s) < 0)
         redis_link_fault(s->link, REDIS_GONE, "the lease was not given back");
 }

@@ -8,7 +8,6 @@
 #include <string.h>
 
 #include "common/base/log.h"
-#include "queuemng/store/redis_script.h"
 #include "queuemng/store/redis_scripts.h"
 #include "queuemng/store/redis_write.h"
 
@@ -124,7 +123,7 @@ static int take_pairs(struct redis_store *s, const struct redis_ans *a)
     size_t n = redis_ans_n(a), len;
     struct kv fresh;
     int64_t rev;
-    int rc = redis_numbers(s, a, &rev, 1) ? 0 : SQ_EUNAVAIL;
+    int rc = redis_numbers(s->link, a, &rev, 1) ? 0 : SQ_EUNAVAIL;
 
     kv_init(&fresh);
     for (size_t i = 1; rc == 0 && i + 1 < n; i += 2) {
@@ -157,11 +156,11 @@ static void on_load(void *ctx, const struct redis_ans *a)
 
 int redis_store_load(struct redis_store *s)
 {
-    struct command c;
+    struct redis_command c;
 
-    redis_eval(&c, s, REDIS_SCRIPT_LOAD);
+    redis_eval(&c, REDIS_SCRIPT_LOAD, s->key, ARRAY_LEN(s->key));
     c.a.answer_bytes = 2 * s->mirror.text_bytes + (1u << 20);
-    return redis_run(s, &c, on_load);
+    return redis_run(s->link, &c, on_load, s);
 }
 
 static int add_all(void *ctx, const char *key, const char *val)
@@ -245,9 +244,9 @@ int redis_store_new(struct redis_store **out, struct ev *ev,
     s->ttl_ms = o->ttl_ms;
     s->wait_replicas = o->wait_replicas;
     s->answer_ms = o->link.answer_ms;
-    snprintf(s->lease, sizeof(s->lease), "{%s}:lease", o->prefix);
-    snprintf(s->head, sizeof(s->head), "{%s}:head", o->prefix);
-    snprintf(s->kv, sizeof(s->kv), "{%s}:kv", o->prefix);
+    snprintf(s->key[0], sizeof(s->key[0]), "{%s}:lease", o->prefix);
+    snprintf(s->key[1], sizeof(s->key[1]), "{%s}:head", o->prefix);
+    snprintf(s->key[2], sizeof(s->key[2]), "{%s}:kv", o->prefix);
     snprintf(s->owner, sizeof(s->owner), "%s", o->owner);
     snprintf(s->info, sizeof(s->info), "%s", o->info);
     kv_init(&s->mirror);

@@ -18,8 +18,8 @@
 #ifndef SEGQ_REDIS_STORE_H
 #define SEGQ_REDIS_STORE_H
 
+#include "common/redis/redis_link.h"
 #include "queuemng/store/redis_lease.h"
-#include "queuemng/store/redis_link.h"
 #include "queuemng/store/store.h"
 
 struct redis_store_calls { /* from the loop */

@@ -1,9 +1,10 @@
 /* redis_store_int.h: the data structures of the store in Redis: private to redis_store.c,
- * redis_script.c, redis_lease.c and redis_write.c. */
+ * redis_lease.c and redis_write.c. */
 #ifndef SEGQ_REDIS_STORE_INT_H
 #define SEGQ_REDIS_STORE_INT_H
 
 #include "common/base/buf.h"
+#include "common/redis/redis_script.h"
 #include "queuemng/store/redis_store.h"
 
 #define ASKED_MAX 32
@@ -27,7 +28,7 @@ struct redis_store {
     void *ctx;
     struct redis_link *link;
     struct ev_timer *again;
-    char lease[96], head[96], kv[96]; /* keys */
+    char key[3][REDIS_KEY_BYTES]; /* lease, head, kv */
     char owner[64], info[400];
     uint32_t ttl_ms, wait_replicas, answer_ms;
     uint64_t asked[ASKED_MAX]; /* lease questions that are open, oldest first: a ring */

@@ -5,7 +5,6 @@
 #include <string.h>
 
 #include "common/base/grow.h"
-#include "queuemng/store/redis_script.h"
 #include "queuemng/store/redis_scripts.h"
 
 #define AGAIN_MS 100 /* a write that failed is sent again */
@@ -99,7 +98,7 @@ static void on_waited(void *ctx, const struct redis_ans *a)
 
     if (is_stale(s))
         return;
-    if (!redis_numbers(s, a, &n, 1)) {
+    if (!redis_numbers(s->link, a, &n, 1)) {
         try_again(s);
     } else if (n < (int64_t)s->wait_replicas) {
         redis_link_fault(s->link, REDIS_NOREPLICAS, "too few replicas have the write");
@@ -111,12 +110,12 @@ static void on_waited(void *ctx, const struct redis_ans *a)
 
 static void wait_replicas(struct redis_store *s)
 {
-    struct command c = { 0 };
+    struct redis_command c = { 0 };
 
     redis_arg_str(&c.a, "WAIT");
     redis_arg_u64(&c, s->wait_replicas);
     redis_arg_u64(&c, s->answer_ms / 2);
-    if (redis_run(s, &c, on_waited) < 0)
+    if (redis_run(s->link, &c, on_waited, s) < 0)
         try_again(s);
 }
 
@@ -128,7 +127,7 @@ static void on_written(void *ctx, const struct redis_ans *a)
 
     if (is_stale(s))
         return;
-    if (!redis_numbers(s, a, v, 2)) {
+    if (!redis_numbers(s->link, a, v, 2)) {
         try_again(s);
         return;
     }
@@ -145,7 +144,7 @@ static void on_written(void *ctx, const struct redis_ans *a)
     }
 }
 
-static void write_args(struct redis_store *s, struct command *c, const struct write *w)
+static void write_args(struct redis_store *s, struct redis_command *c, const struct write *w)
 {
     const char *text = (const char *)w->text.data;
 
@@ -165,7 +164,7 @@ static void write_args(struct redis_store *s, struct command *c, const struct wr
 
 void redis_write_go(struct redis_store *s)
 {
-    struct command c;
+    struct redis_command c;
 
     if (s->epoch == 0 || s->sent || !redis_link_up(s->link))
         return; /* when the link is up, it is done again */
@@ -178,10 +177,10 @@ void redis_write_go(struct redis_store *s)
         s->next = empty;
     }
     assert(s->in_flight.serial > 0);
-    redis_eval(&c, s, REDIS_SCRIPT_WRITE);
+    redis_eval(&c, REDIS_SCRIPT_WRITE, s->key, ARRAY_LEN(s->key));
     write_args(s, &c, &s->in_flight);
     s->in_flight.sent_us = ev_now_us(s->ev);
     s->sent = true;
-    if (redis_run(s, &c, on_written) < 0)
+    if (redis_run(s->link, &c, on_written, s) < 0)
         try_again(s);
 }

@@ -2,7 +2,7 @@
 #ifndef SEGQ_REDIS_ANS_H
 #define SEGQ_REDIS_ANS_H
 
-#include "queuemng/store/redis_fault.h"
+#include "common/redis/redis_fault.h"
 
 /* An answer, valid during the callback: one value, or a list of values. */
 struct redis_ans {

@@ -1,5 +1,5 @@
 /* redis_ans.c: looks into hiredis' replies. */
-#include "queuemng/store/redis_ans.h"
+#include "common/redis/redis_ans.h"
 
 #include <hiredis/hiredis.h>
 struct redis_ans redis_ans_of(const void *reply)

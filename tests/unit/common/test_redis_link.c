@@ -1,6 +1,6 @@
 /* test_redis_link.c: the link comes up at whoever is master, over passwords, replicas,
  * sentinels and silence; every fault is told apart and counted. */
-#include "queuemng/store/redis_link.h"
+#include "common/redis/redis_link.h"
 
 #include "tests/lib/redisrig.h"
 

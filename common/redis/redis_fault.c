@@ -1,5 +1,5 @@
 /* redis_fault.c: faults by their first word. */
-#include "queuemng/store/redis_fault.h"
+#include "common/redis/redis_fault.h"
 
 #include <assert.h>
 #include <string.h>

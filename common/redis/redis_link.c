@@ -1,7 +1,7 @@
 /* redis_link.c: dials, greets, asks. hiredis frees a connection by itself when it breaks, and then
  * calls back everybody who waits: the first such call ends our side of it (lost()), later ones find
  * that nobody wants their answer any more. */
-#include "queuemng/store/redis_link.h"
+#include "common/redis/redis_link.h"
 
 #include <assert.h>
 #include <hiredis/hiredis.h>
@@ -12,10 +12,9 @@
 
 #include "common/base/list.h"
 #include "common/base/log.h"
-#include "common/net/net.h"
 #include "common/base/rng.h"
-#include "queuemng/store/redis_addrs.h"
-#include "queuemng/store/redis_io.h"
+#include "common/redis/redis_addrs.h"
+#include "common/redis/redis_io.h"
 
 #define LOG_MODULE     "redis"
 #define BACKOFF_MIN_MS 50u
@@ -390,26 +389,13 @@ static void on_disconnect(const redisAsyncContext *ac, int status)
         lost(l, fault_of_break(ac), ac->errstr != NULL ? ac->errstr : "closed", false);
 }
 
-static redisAsyncContext *connect_to(const char *addr, struct err *e)
-{
-    char ip[NET_TEXT_MAX];
-    struct net_addr a;
-
-    if (addr[0] == '/')
-        return redisAsyncConnectUnix(addr);
-    if (net_parse(&a, addr, e) < 0 && net_resolve(&a, addr, e) < 0)
-        return NULL;
-    net_ip_text(&a, ip);
-    return redisAsyncConnect(ip, net_port(&a));
-}
-
 static void dial(struct redis_link *l)
 {
     struct err e = { .text = "out of memory" };
 
     assert(l->ac == NULL);
     l->state = redis_addrs_dial(&l->addrs) ? SENTINEL : HELLO;
-    l->ac = connect_to(l->addrs.now, &e);
+    l->ac = redis_io_connect(l->addrs.now, &e);
     if (l->ac == NULL) {
         fail(l, REDIS_CONNECT, e.text);
         return;

@@ -1,6 +1,8 @@
 /* redis_io.c: what hiredis wants of an event loop: to be told when its socket can be read or
  * written, until it cleans up. */
-#include "queuemng/store/redis_io.h"
+#include "common/redis/redis_io.h"
+
+#include "common/net/net.h"
 
 /* One of the two in a turn: either may free the connection. The other one comes again. */
 static void on_io(void *arg, unsigned what)
@@ -40,6 +42,19 @@ static void del_write(void *io)
 static void cleanup(void *io)
 {
     ev_io_free(io);
+}
+
+redisAsyncContext *redis_io_connect(const char *addr, struct err *e)
+{
+    char ip[NET_TEXT_MAX];
+    struct net_addr a;
+
+    if (addr[0] == '/')
+        return redisAsyncConnectUnix(addr);
+    if (net_parse(&a, addr, e) < 0 && net_resolve(&a, addr, e) < 0)
+        return NULL;
+    net_ip_text(&a, ip);
+    return redisAsyncConnect(ip, net_port(&a));
 }
 
 bool redis_io_attach(redisAsyncContext *ac, struct ev *ev)

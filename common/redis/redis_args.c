@@ -1,4 +1,4 @@
-#include "queuemng/store/redis_args.h"
+#include "common/redis/redis_args.h"
 
 #include <assert.h>
 #include <stdlib.h>

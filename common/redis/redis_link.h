@@ -26,8 +26,8 @@
 #include "common/base/err.h"
 #include "common/net/ev.h"
 #include "common/base/metrics.h"
-#include "queuemng/store/redis_ans.h"
-#include "queuemng/store/redis_args.h"
+#include "common/redis/redis_ans.h"
+#include "common/redis/redis_args.h"
 
 struct redis_opts {
     char *const *addr; /* tried in turn; copied */

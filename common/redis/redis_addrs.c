@@ -1,5 +1,5 @@
 /* redis_addrs.c: whose turn it is. */
-#include "queuemng/store/redis_addrs.h"
+#include "common/redis/redis_addrs.h"
 
 #include <assert.h>
 #include <stdio.h>

@@ -1,0 +1,48 @@
+#include "common/redis/redis_script.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+void redis_arg_u64(struct redis_command *c, uint64_t v)
+{
+    char *t = c->text[c->n_text++];
+
+    assert(c->n_text <= ARRAY_LEN(c->text));
+    snprintf(t, sizeof(c->text[0]), "%" PRIu64, v);
+    redis_arg_str(&c->a, t);
+}
+
+void redis_eval(struct redis_command *c, const char *script, const char (*key)[REDIS_KEY_BYTES],
+                unsigned n_keys)
+{
+    memset(c, 0, sizeof(*c));
+    redis_arg_str(&c->a, "EVAL");
+    redis_arg_str(&c->a, script);
+    redis_arg_u64(c, n_keys);
+    for (unsigned i = 0; i < n_keys; i++)
+        redis_arg_str(&c->a, key[i]);
+}
+
+int redis_run(struct redis_link *l, struct redis_command *c, redis_fn fn, void *ctx)
+{
+    int rc = redis_send(l, &c->a, fn, ctx);
+
+    redis_args_fini(&c->a);
+    return rc;
+}
+
+bool redis_numbers(struct redis_link *l, const struct redis_ans *a, int64_t *v, size_t n)
+{
+    if (a->fault != REDIS_NONE) {
+        redis_link_fault(l, a->fault, a->text);
+        return false;
+    }
+    for (size_t i = 0; i < n; i++)
+        if (!redis_ans_int(a, i, &v[i]) || v[i] < 0) {
+            redis_link_fault(l, REDIS_TYPE, "an answer of another shape");
+            return false;
+        }
+    return true;
+}

@@ -1,0 +1,22 @@
+/* redis_script.h: one script for Redis (EVAL) put together, sent, and its answer read. */
+#ifndef SEGQ_REDIS_SCRIPT_H
+#define SEGQ_REDIS_SCRIPT_H
+
+#include "common/redis/redis_link.h"
+
+#define REDIS_KEY_BYTES 96
+
+struct redis_command { /* being put together; numbers as text */
+    struct redis_args a;
+    char text[12][24];
+    unsigned n_text;
+};
+void redis_eval(struct redis_command *c, const char *script, const char (*key)[REDIS_KEY_BYTES],
+                unsigned n_keys);
+void redis_arg_u64(struct redis_command *c, uint64_t v);
+/* Sends it, and frees its arguments. */
+SQ_CHECK int redis_run(struct redis_link *l, struct redis_command *c, redis_fn fn, void *ctx);
+/* Numbers at the front of an answer; false: something else came, and the link is told so. */
+bool redis_numbers(struct redis_link *l, const struct redis_ans *a, int64_t *v, size_t n);
+
+#endif

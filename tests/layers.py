@@ -40,7 +40,7 @@ ROOMS = {
     "common/http": (MIXED, ["common/base", "common/net"]),
     "common/journal": (MIXED, ["common/base"]),
     "common/redis": (MIXED, ["common/base", "common/net"]),
-    "common/supervisor": (MIXED, ["common/base", "common/config", "common/net"]),
+    "common/supervisor": (MIXED, ["common/base", "common/ticket", "common/config", "common/net"]),
     "common/node": (MIXED, ["common/base", "common/ticket", "common/config", "common/wire", "common/net",
                             "common/http", "common/supervisor"]),
     "router": (MIXED, ["common/supervisor", "common/config"]),

@@ -29,13 +29,13 @@ enum task_order {
     X(retry_doublings, 0, 30)                                                            \
     X(retry_jitter, 0, 100)                 /* percent */                                \
     X(max_waiting, 1, TASKS_MAX)            /* of one queue, in all states */            \
-    X(queue_rate, 0, 1000000000) /* per 1000 s; 0: any */                                \
+    X(queue_rate, 0, RATE_PER_1000_S)       /* per 1000 s; 0: any */                     \
     X(queue_burst, 1, RATE_BURST_MAX)                                                    \
     X(queue_at_once, 0, TASKS_MAX)          /* 0: any */                                 \
-    X(key_rate, 0, 1000000000)                                                           \
+    X(key_rate, 0, RATE_PER_1000_S)                                                      \
     X(key_burst, 1, RATE_BURST_MAX)                                                      \
     X(key_at_once, 0, TASKS_MAX)                                                         \
-    X(below_rate, 0, 1000000000)                                                         \
+    X(below_rate, 0, RATE_PER_1000_S)                                                    \
     X(below_burst, 1, RATE_BURST_MAX)                                                    \
     X(below_at_once, 0, TASKS_MAX)                                                       \
     X(head_start_1, 0, 400ull * 86400000)                                                \

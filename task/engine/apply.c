@@ -6,6 +6,7 @@
 
 #include "common/base/grow.h"
 #include "task/engine/arrive.h"
+#include "task/engine/dead.h"
 #include "task/engine/tqueue.h"
 
 #define BIT(S) (1u << TASK_##S)
@@ -98,7 +99,8 @@ static int apply_enter(struct engine *e, task_slot slot, const struct trec *r)
     uint32_t index;
 
     return arrive_enter(e, slot, r, t->state == TASK_RETRYING &&
-                        tqueue_of(e, slot, &index)->pool->rules.order == ORDER_STRICT);
+                        tqueue_of(e, slot, &index)->pool->rules.order == ORDER_STRICT
+                        ? PLACE_FRONT : PLACE_END);
 }
 
 /* It waits no longer: its entry and its place go. */
@@ -110,12 +112,31 @@ static void leave_row(struct engine *e, task_slot slot)
     rank_del(&q->rank, tqueue_entry(q, task_at(&e->store, slot)));
 }
 
+/* It is no longer one of those who were told to run. False: it was none. */
+static bool leave_first(struct engine *e, task_slot slot)
+{
+    struct task *t = task_at(&e->store, slot);
+    uint32_t index;
+
+    if (!t->cancel)
+        return false;
+    line_remove(&tqueue_of(e, slot, &index)->first, &e->store, slot, false);
+    t->cancel = 0;
+    return true;
+}
+
+static void leave_line(struct engine *e, task_slot slot)
+{
+    if (!leave_first(e, slot))
+        tree_unwait(&e->tree, slot);
+}
+
 static int apply_start(struct engine *e, task_slot slot, const struct trec *r)
 {
     struct task *t = task_at(&e->store, slot);
 
     leave_row(e, slot);
-    tree_start(&e->tree, slot, e->at);
+    tree_start(&e->tree, slot, !leave_first(e, slot), e->at);
     task_set_state(&e->store, slot, TASK_RUNNING);
     t->lease = r->lease;
     t->attempts = t->attempts < ATTEMPTS_MAX ? (t->attempts + 1) & 63 : ATTEMPTS_MAX;
@@ -153,7 +174,7 @@ static void finish(struct engine *e, task_slot slot, enum task_state to, uint64_
         tree_give_up(&e->tree, slot);
     } else if (t->state == TASK_WAITING) {
         leave_row(e, slot);
-        tree_unwait(&e->tree, slot);
+        leave_line(e, slot);
     }
     task_arm(e, slot, until);
     t->cancel = 0;
@@ -180,6 +201,7 @@ static int apply_moved(struct engine *e, task_slot slot, const struct trec *r)
 static int apply_dead(struct engine *e, task_slot slot, const struct trec *r)
 {
     finish(e, slot, TASK_DEAD, r->until);
+    dead_add(e, slot);
     return 0;
 }
 
@@ -204,7 +226,7 @@ static int apply_expire(struct engine *e, task_slot slot, const struct trec *r)
 
 static int apply_redrive(struct engine *e, task_slot slot, const struct trec *r)
 {
-    int rc = arrive_enter(e, slot, r, false);
+    int rc = arrive_enter(e, slot, r, PLACE_END);
 
     if (rc == 0) {
         task_at(&e->store, slot)->attempts = 0;
@@ -216,11 +238,12 @@ static int apply_redrive(struct engine *e, task_slot slot, const struct trec *r)
 static int apply_order(struct engine *e, task_slot slot, const struct trec *r)
 {
     struct task *t = task_at(&e->store, slot);
+    bool in_line = t->state == TASK_WAITING && !t->cancel;
 
-    if (t->state == TASK_WAITING)
+    if (in_line)
         tree_unwait(&e->tree, slot);
     t->order = r->order;
-    if (t->state == TASK_WAITING)
+    if (in_line)
         tree_wait(&e->tree, slot, false);
     return 0;
 }
@@ -230,6 +253,20 @@ static int apply_delay(struct engine *e, task_slot slot, const struct trec *r)
     task_arm(e, slot, 0);
     task_at(&e->store, slot)->cancel = r->wall != 0;
     wheel_set(r->wall != 0 ? &e->walls : &e->timers, slot, (msec_t)r->until);
+    return 0;
+}
+
+/* Of one that waits: its entry stays; only its place is another. */
+static int apply_run(struct engine *e, task_slot slot, const struct trec *r)
+{
+    uint32_t index;
+
+    if (tqueue_of(e, slot, &index)->pool->rules.order == ORDER_STRICT)
+        return SQ_EPROTO;
+    if (task_at(&e->store, slot)->state != TASK_WAITING)
+        return arrive_enter(e, slot, r, PLACE_FIRST);
+    leave_line(e, slot);
+    arrive_first(e, slot);
     return 0;
 }
 
@@ -262,6 +299,7 @@ static const struct {
     [TREC_ORDER] = { apply_order, BIT(SCHEDULED) | BIT(WAITING) | BIT(RETRYING), false },
     [TREC_DELAY] = { apply_delay, BIT(SCHEDULED), true },
     [TREC_READ] = { apply_extend, FINAL, true },
+    [TREC_RUN] = { apply_run, BIT(SCHEDULED) | BIT(WAITING) | BIT(RETRYING), false },
     [TREC_GONE] = { apply_gone, FINAL, false },
     [TREC_MOVED] = { apply_moved, (uint16_t)~BIT(FREE), false },
 };
@@ -292,6 +330,8 @@ int task_apply(struct engine *e, const struct trec *r)
         return e->loading ? SQ_EPROTO : arrive_accept(e, r);
     case TREC_NAME:
         return apply_name(e, r);
+    case TREC_REDRIVING:
+        return dead_apply_redriving(e, r);
     case TREC_SNAP:
         return apply_snap(e, r);
     case TREC_TASK:

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "task/engine/dead.h"
 #include "task/engine/tqueue.h"
 
 static bool is_time(uint64_t ms)
@@ -71,7 +72,15 @@ static void schedule(struct engine *e, task_slot slot, const struct trec *r)
     wheel_set(r->wall != 0 ? &e->walls : &e->timers, slot, (msec_t)r->until);
 }
 
-int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, bool first)
+void arrive_first(struct engine *e, task_slot slot)
+{
+    uint32_t index;
+
+    task_at(&e->store, slot)->cancel = 1;
+    line_add(&tqueue_of(e, slot, &index)->first, &e->store, slot, false);
+}
+
+int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, enum place to)
 {
     struct task *t = task_at(&e->store, slot);
     uint32_t index;
@@ -81,13 +90,18 @@ int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, bool fi
 
     if (rc < 0)
         return rc;
+    if (t->state == TASK_DEAD)
+        dead_remove(e, slot);
     task_arm(e, slot, r->until);
     t->cancel = 0;
     task_set_state(&e->store, slot, TASK_WAITING);
     t->entry = (uint32_t)entry;
-    if (!first) /* else it goes on with its old age, before those behind it */
+    if (to != PLACE_FRONT)
         t->entered_ms = r->entered & (WHEEL_MAX - 1);
-    tree_wait(&e->tree, slot, first);
+    if (to == PLACE_FIRST)
+        arrive_first(e, slot);
+    else
+        tree_wait(&e->tree, slot, to == PLACE_FRONT);
     return 0;
 }
 
@@ -104,7 +118,7 @@ int arrive_accept(struct engine *e, const struct trec *r)
     if (r->state == TASK_SCHEDULED)
         schedule(e, slot, r);
     else
-        rc = arrive_enter(e, slot, r, false);
+        rc = arrive_enter(e, slot, r, PLACE_END);
     if (rc < 0) {
         end(e, slot);
         e->store.next_order = order;
@@ -141,17 +155,17 @@ int arrive_task(struct engine *e, const struct trec *r)
     }
     reach_state(e, slot, (enum task_state)r->state);
     task_arm(e, slot, r->until);
-    t->cancel = r->state == TASK_RUNNING && r->wall != 0;
+    t->cancel = (r->state == TASK_RUNNING || r->state == TASK_WAITING) && r->wall != 0;
     if (r->state == TASK_RUNNING || r->state == TASK_RETRYING)
         tree_resume(&e->tree, slot, r->state == TASK_RUNNING);
     if (r->state == TASK_RUNNING)
         t->lease = r->lease;
-    if (r->state == TASK_WAITING)
+    if (r->state == TASK_WAITING || r->state == TASK_DEAD)
         t->lease = r->entry; /* where its line will be, until arrive_end() */
     return 0;
 }
 
-struct waiting {
+struct listed { /* waits, or is dead */
     uint32_t queue;
     bool behind; /* strict: a retry is in front */
     uint64_t entry;
@@ -160,50 +174,77 @@ struct waiting {
 
 static int compare(const void *pa, const void *pb)
 {
-    const struct waiting *a = pa, *b = pb;
+    const struct listed *a = pa, *b = pb;
 
     if (a->queue != b->queue)
         return a->queue < b->queue ? -1 : 1;
-    return a->entry < b->entry ? -1 : a->entry > b->entry;
+    if (a->entry != b->entry)
+        return a->entry < b->entry ? -1 : 1;
+    return a->slot < b->slot ? -1 : 1;
 }
 
 static int compare_lines(const void *pa, const void *pb)
 {
-    const struct waiting *a = pa, *b = pb;
+    const struct listed *a = pa, *b = pb;
 
     return a->behind != b->behind ? (a->behind ? 1 : -1) : compare(pa, pb);
 }
 
+/* All that wait or are dead; how many. */
+static size_t collect(struct engine *e, struct listed *v)
+{
+    size_t n = 0;
+
+    for (task_slot s = 0; s < e->store.n_slots; s++) {
+        struct task *t = task_at(&e->store, s);
+        struct listed *l = &v[n];
+
+        if (t->state != TASK_WAITING && t->state != TASK_DEAD)
+            continue;
+        *l = (struct listed){ .entry = t->lease, .slot = s };
+        l->behind = tqueue_of(e, s, &l->queue)->pool->rules.order != ORDER_STRICT ||
+                    t->attempts == 0;
+        t->lease = 0;
+        n++;
+    }
+    return n;
+}
+
+static void get_in_line(struct engine *e, task_slot slot)
+{
+    const struct task *t = task_at(&e->store, slot);
+
+    if (t->state == TASK_DEAD)
+        dead_add(e, slot);
+    else if (t->cancel)
+        arrive_first(e, slot);
+    else
+        tree_wait(&e->tree, slot, false);
+}
+
 int arrive_end(struct engine *e)
 {
-    size_t n = e->store.n[TASK_WAITING], k = 0;
-    struct waiting *v = calloc(n + 1, sizeof(*v));
+    size_t n = e->store.n[TASK_WAITING] + e->store.n[TASK_DEAD];
+    struct listed *v = calloc(n + 1, sizeof(*v));
     int rc = v == NULL ? SQ_ENOMEM : 0;
 
-    for (task_slot s = 0; rc == 0 && s < e->store.n_slots; s++) {
-        struct task *t = task_at(&e->store, s);
-
-        if (t->state != TASK_WAITING)
-            continue;
-        v[k] = (struct waiting){ .entry = t->lease, .slot = s };
-        v[k].behind = tqueue_of(e, s, &v[k].queue)->pool->rules.order != ORDER_STRICT ||
-                      t->attempts == 0;
-        t->lease = 0;
-        k++;
-    }
-    assert(rc < 0 || k == n);
+    if (rc == 0 && collect(e, v) != n)
+        assert(!"states are counted");
     if (rc == 0)
         qsort(v, n, sizeof(*v), compare);
     for (size_t i = 0; rc == 0 && i < n; i++) {
         struct rank *row = &tqueue_at(e, v[i].queue)->rank;
+        struct task *t = task_at(&e->store, v[i].slot);
 
+        if (t->state == TASK_DEAD)
+            continue;
         rc = v[i].entry < row->next ? SQ_EPROTO : rank_add(row, v[i].entry);
-        task_at(&e->store, v[i].slot)->entry = (uint32_t)v[i].entry;
+        t->entry = (uint32_t)v[i].entry;
     }
     if (rc == 0)
         qsort(v, n, sizeof(*v), compare_lines);
     for (size_t i = 0; rc == 0 && i < n; i++)
-        tree_wait(&e->tree, v[i].slot, false);
+        get_in_line(e, v[i].slot);
     free(v);
     return rc;
 }
@@ -218,6 +259,8 @@ void task_frees_body(struct engine *e, task_slot slot)
 
 void arrive_gone(struct engine *e, task_slot slot)
 {
+    if (task_at(&e->store, slot)->state == TASK_DEAD)
+        dead_remove(e, slot);
     task_frees_body(e, slot);
     task_arm(e, slot, 0);
     names_gone(&e->names, task_number(&e->store, slot));

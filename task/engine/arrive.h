@@ -12,8 +12,15 @@ SQ_CHECK int arrive_accept(struct engine *e, const struct trec *r);
 SQ_CHECK int arrive_task(struct engine *e, const struct trec *r);
 /* All tasks of the snapshot are there: those that wait get into line, by their entries. */
 SQ_CHECK int arrive_end(struct engine *e);
-/* It begins to wait: an entry in its queue's row, a place in its line (first: in front). */
-SQ_CHECK int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, bool first);
+enum place {
+    PLACE_END,   /* of its line */
+    PLACE_FRONT, /* of its line, with its old age: a retry of a strict one */
+    PLACE_FIRST, /* before all of its queue: told to run */
+};
+/* It begins to wait: an entry in its queue's row, and a place. */
+SQ_CHECK int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, enum place to);
+/* One that waits, in no line, is told to run. */
+void arrive_first(struct engine *e, task_slot slot);
 /* A final task goes, and its queue with the last one. */
 void arrive_gone(struct engine *e, task_slot slot);
 /* It has its body no longer. */

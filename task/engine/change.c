@@ -47,6 +47,49 @@ int engine_cancel(struct engine *e, task_no no)
     return runs;
 }
 
+int engine_cancel_some(struct engine *e, const struct task_filter *f, task_slot *at,
+                       unsigned most)
+{
+    struct task_filter open = *f;
+    task_no no[64];
+    int n = 0;
+
+    if (e->fenced)
+        return SQ_ESTALE;
+    open.states = f->states & (BIT(SCHEDULED) | BIT(WAITING) | BIT(RUNNING) | BIT(RETRYING));
+    do {
+        unsigned found = engine_list(e, &open, at, no, most < 64 ? most : 64);
+
+        for (unsigned i = 0; i < found; i++)
+            n += engine_cancel(e, no[i]) >= 0;
+        most -= found;
+        if (found < 64)
+            break;
+    } while (most > 0);
+    return n;
+}
+
+int engine_run(struct engine *e, task_no no)
+{
+    int64_t slot = find(e, no, BIT(SCHEDULED) | BIT(WAITING) | BIT(RETRYING));
+    struct trec r = { .kind = TREC_RUN, .no = no, .entered = (uint64_t)e->at };
+    const struct task *t;
+    uint32_t index;
+
+    if (slot < 0)
+        return (int)slot;
+    t = task_at(&e->store, (task_slot)slot);
+    if (t->state == TASK_WAITING && t->cancel)
+        return 0;
+    if (rules_of(e, slot)->order == ORDER_STRICT) {
+        if (t->state == TASK_WAITING)
+            return SQ_EINVAL;
+        r.kind = TREC_ENTER;
+    }
+    r.until = task_expiry(e, tqueue_of(e, (task_slot)slot, &index)->pool);
+    return task_perform(e, &r);
+}
+
 int engine_order(struct engine *e, task_no no, int64_t order)
 {
     int64_t slot = find(e, no, BIT(SCHEDULED) | BIT(WAITING) | BIT(RETRYING));
@@ -78,13 +121,8 @@ int engine_delay(struct engine *e, task_no no, msec_t delay_ms, msec_t at_wall_m
 int engine_redrive(struct engine *e, task_no no)
 {
     int64_t slot = find(e, no, BIT(DEAD));
-    struct trec r = { .kind = TREC_REDRIVE, .no = no, .entered = (uint64_t)e->at };
-    uint32_t index;
 
-    if (slot < 0)
-        return (int)slot;
-    r.until = task_expiry(e, tqueue_of(e, (task_slot)slot, &index)->pool);
-    return task_perform(e, &r);
+    return slot < 0 ? (int)slot : task_redrive(e, (task_slot)slot);
 }
 
 int engine_read(struct engine *e, task_no no)

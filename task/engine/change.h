@@ -3,10 +3,18 @@
 #ifndef SEGQ_TASK_CHANGE_H
 #define SEGQ_TASK_CHANGE_H
 
-#include "task/engine/engine.h"
+#include "task/engine/look.h"
 
 /* 0: cancelled: no attempt begins any more. 1: it runs; this attempt is its last. */
 SQ_CHECK int engine_cancel(struct engine *e, task_no no);
+/* At most `most` tasks of those that `f` means are cancelled, or told to stop, from slot *at on
+ * over some slots, as engine_list() goes (look.h). How many; SQ_ESTALE. */
+SQ_CHECK int engine_cancel_some(struct engine *e, const struct task_filter *f, task_slot *at,
+                                unsigned most);
+/* It goes before all others of its queue, whatever limits and delays say: the next take has
+ * it. Where the order is strict only its delay or back-off is over. SQ_EINVAL: it waits in a
+ * strict line. SQ_ENOMEM, SQ_EFULL. */
+SQ_CHECK int engine_run(struct engine *e, task_no no);
 /* Its `order`: where its queue goes by it, it goes before or behind others now. */
 SQ_CHECK int engine_order(struct engine *e, task_no no, int64_t order);
 /* One that is scheduled gets another moment; as in struct submit. SQ_EINVAL: out of range. */

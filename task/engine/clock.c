@@ -3,6 +3,7 @@
 
 #include "common/base/err.h"
 #include "task/engine/apply.h"
+#include "task/engine/dead.h"
 #include "task/engine/tqueue.h"
 
 #define NO_MEMORY_MS 100
@@ -87,6 +88,36 @@ static void is_due(struct engine *e, task_slot slot, msec_t due)
     task_perform_sure(e, &r);
 }
 
+int task_redrive(struct engine *e, task_slot slot)
+{
+    uint32_t index;
+    struct trec r = { .kind = TREC_REDRIVE, .no = task_number(&e->store, slot),
+                      .entered = (uint64_t)e->at,
+                      .until = task_expiry(e, tqueue_of(e, slot, &index)->pool) };
+
+    return task_perform(e, &r);
+}
+
+/* As many of a queue's dead as its rate lets through now, at most `most`. How many. */
+static unsigned redrive(struct engine *e, uint32_t queue, unsigned most)
+{
+    struct tqueue *q = tqueue_at(e, queue);
+    struct rate rate = dead_rate(q);
+    unsigned n = 0;
+    int rc = 0;
+
+    for (; n < most && q->redrive_last != 0 && rate_lets(&rate, q->redrive_tat, e->at); n++) {
+        rc = task_redrive(e, line_head(&q->dead));
+        if (rc < 0)
+            break;
+        q->redrive_tat = rate_pass(&rate, q->redrive_tat, e->at);
+    }
+    if (q->redrive_last != 0)
+        wheel_set(&e->redrives, queue,
+                  rc < 0 ? e->at + NO_MEMORY_MS : ms_max(e->at, rate_when(&rate, q->redrive_tat)));
+    return n;
+}
+
 /* The next of both wheels by the moment at which it was due (clock.h); WHEEL_NONE. */
 static uint32_t pop_due(struct engine *e, msec_t *due)
 {
@@ -109,7 +140,7 @@ static uint32_t pop_due(struct engine *e, msec_t *due)
 
 bool engine_advance(struct engine *e, struct task_now now, unsigned most)
 {
-    uint32_t slot;
+    uint32_t slot, queue;
     msec_t due;
 
     assert(now.ms > 0 && now.wall_ms > 0);
@@ -123,6 +154,8 @@ bool engine_advance(struct engine *e, struct task_now now, unsigned most)
         is_due(e, slot, due);
     if (most > 0)
         e->swept = e->at;
+    while (most > 0 && (queue = wheel_pop(&e->redrives, e->at)) != WHEEL_NONE)
+        most -= redrive(e, queue, most);
     tree_advance(&e->tree, e->at);
     names_advance(&e->names, e->at);
     return most == 0;
@@ -131,8 +164,8 @@ bool engine_advance(struct engine *e, struct task_now now, unsigned most)
 msec_t engine_idle_ms(const struct engine *e, struct task_now now)
 {
     msec_t at = ms_max(e->at, now.ms + e->ahead_ms);
-    msec_t first = ms_min(wheel_next(&e->timers), ms_min(tree_next(&e->tree),
-                                                         wheel_next(&e->names.ends)));
+    msec_t first = ms_min(ms_min(wheel_next(&e->timers), wheel_next(&e->redrives)),
+                          ms_min(tree_next(&e->tree), wheel_next(&e->names.ends)));
     msec_t wall = wheel_next(&e->walls);
 
     first = first == MSEC_NEVER ? MSEC_NEVER : ms_max(first - at, 0);

@@ -18,6 +18,8 @@ void engine_init(struct engine *e, const struct engine_opts *o)
     pages_init(&e->links, sizeof(struct wheel_link));
     wheel_init(&e->timers, &e->links, 1); /* so that what is read again comes in order */
     wheel_init(&e->walls, &e->links, 1);
+    pages_init(&e->redrive_links, sizeof(struct wheel_link));
+    wheel_init(&e->redrives, &e->redrive_links, 1);
     pages_init(&e->queues, sizeof(struct tqueue));
     map_init(&e->queue_by_hash, 0); /* hashes are keyed */
     e->n_queues = 1;
@@ -44,6 +46,7 @@ void engine_fini(struct engine *e)
     map_fini(&e->queue_by_hash);
     pages_fini(&e->queues);
     pages_fini(&e->links);
+    pages_fini(&e->redrive_links);
     names_fini(&e->names);
     tree_fini(&e->tree);
     task_store_fini(&e->store);
@@ -89,7 +92,7 @@ uint64_t engine_bytes(const struct engine *e)
 {
     uint64_t bytes = pages_bytes(&e->store.slots) + pages_bytes(&e->links) +
                      pages_bytes(&e->names.v) + pages_bytes(&e->names.links) +
-                     pages_bytes(&e->queues) +
+                     pages_bytes(&e->queues) + pages_bytes(&e->redrive_links) +
                      (e->names.by_hash.cap + e->names.by_task.cap) * sizeof(struct map_slot);
 
     for (uint32_t i = 1; i < e->n_queues; i++)

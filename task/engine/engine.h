@@ -2,7 +2,7 @@
  *
  * A turn of the process: engine_advance() (clock.h) with the time, commands, then the log
  * (`log`) goes to the journal as one group, then the answers leave. Commands are in submit.h,
- * take.h, settle.h, change.h; what is asked in look.h; snapshots and the journal read again
+ * take.h, settle.h, change.h, redrive.h; what is asked in look.h; snapshots and the journal read again
  * in replay.h.
  *
  * Every change is a record, carried out by apply.c alone, now as in a replay. Not in
@@ -32,6 +32,12 @@ struct tqueue { /* there while it has tasks */
     uint32_t len, limiter;
     uint32_t tasks;   /* in any state */
     struct rank rank; /* entries of those that wait */
+    struct line first; /* told to run now (task.cancel): before all others */
+    struct line dead; /* the longest dead in front: task.entry rises */
+    uint32_t deaths;  /* the next one's task.entry */
+    uint32_t redrive_last; /* slot + 1: dead ones wait again up to this one; 0: none does */
+    uint64_t redrive_rate; /* per 1000 s; 0: any */
+    int64_t redrive_tat;   /* rate.h */
 };
 
 struct engine_counts { /* ever, since the start of the process */
@@ -44,6 +50,8 @@ struct engine {
     struct names names;
     struct pages links; /* owned; of both wheels: a task is in one of them at most */
     struct wheel timers, walls;
+    struct pages redrive_links; /* owned */
+    struct wheel redrives;      /* queues whose dead wait again */
     struct pages queues; /* owned; of struct tqueue, from 1 */
     struct map queue_by_hash;
     uint32_t n_queues, free_queue, queues_now;

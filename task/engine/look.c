@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "common/base/err.h"
+#include "common/base/text.h"
 #include "task/engine/tqueue.h"
 
 static void look_at_keys(const struct engine *e, task_slot slot, struct task_view *v)
@@ -48,6 +49,7 @@ void look_at_task(const struct engine *e, task_slot slot, struct task_view *v)
                              .until_ms = wheel_when(&e->timers, slot) };
     v->by_wall = t->state == TASK_SCHEDULED && t->cancel;
     v->stopping = t->state == TASK_RUNNING && t->cancel;
+    v->first = t->state == TASK_WAITING && t->cancel;
     look_at_keys(e, slot, v);
 }
 
@@ -70,6 +72,91 @@ int engine_look(const struct engine *e, task_no no, struct task_view *v)
     return 0;
 }
 
+/* ---- many -------------------------------------------------------------------------- */
+
+/* The limiter of the queue, or of the key, that is meant; 0: there is none. */
+static uint32_t limiter_meant(const struct engine *e, const struct task_filter *f)
+{
+    const struct tqueue *q = tqueue_find(e, f->queue.p, f->queue.n);
+    uint32_t l = q == NULL ? 0 : q->limiter;
+
+    if (l != 0 && f->key1.n > 0)
+        l = tqueue_key(e, l, &f->key1);
+    if (l != 0 && f->key2.n > 0)
+        l = tqueue_key(e, l, &f->key2);
+    return l;
+}
+
+static bool is_below(const struct engine *e, task_slot slot, uint32_t limiter)
+{
+    uint32_t i = tree_turn_at(&e->tree, task_at(&e->store, slot)->turn)->limiter;
+
+    while (i != 0 && i != limiter)
+        i = tree_limiter_at(&e->tree, i)->parent;
+    return i != 0;
+}
+
+unsigned engine_list(const struct engine *e, const struct task_filter *f, task_slot *at,
+                     task_no *out, unsigned most)
+{
+    uint32_t limiter = limiter_meant(e, f);
+    task_slot end = e->store.n_slots, stop = limiter == 0 || *at >= end ? *at
+                                             : u32_min(end - *at, LIST_STEPS) + *at;
+    unsigned n = 0;
+
+    for (; *at < stop && n < most; ++*at)
+        if ((f->states & ~(1u << TASK_FREE)) >> task_at(&e->store, *at)->state & 1 &&
+            is_below(e, *at, limiter))
+            out[n++] = task_number(&e->store, *at);
+    if (limiter == 0 || *at >= end)
+        *at = SLOT_NONE;
+    return n;
+}
+
+static uint32_t waiting_of(const struct engine *e, const struct limiter *l)
+{
+    uint32_t n = 0;
+
+    for (uint32_t u = l->turns; u != 0; u = tree_turn_at(&e->tree, u)->sibling)
+        n += tree_turn_at(&e->tree, u)->line.n;
+    return n;
+}
+
+static void look_at_key(const struct engine *e, uint32_t i, struct key_view *v)
+{
+    const struct limiter *l = tree_limiter_at(&e->tree, i);
+    const struct limiter *above = tree_limiter_at(&e->tree, l->parent);
+    bool lower = above->parent != 0;
+
+    *v = (struct key_view){ .waiting = waiting_of(e, l), .running = l->running,
+                            .limited = l->closed };
+    v->limited_until = l->closed == CLOSED_RATE ? wheel_when(&e->tree.wakes, i) : 0;
+    copy_text(v->key1, sizeof(v->key1), lower ? above->text : l->text);
+    copy_text(v->key2, sizeof(v->key2), lower ? l->text : "");
+}
+
+void engine_top_keys(const struct engine *e, const struct trec_text *queue, uint32_t *at,
+                     struct key_view *v, unsigned *n, unsigned most)
+{
+    const struct tqueue *q = tqueue_find(e, queue->p, queue->n);
+    uint32_t end = q == NULL ? 0 : e->tree.n_limiters, stop = u32_min(end, *at + LIST_STEPS);
+
+    for (*at = *at > 0 ? *at : 1; *at < stop; ++*at) {
+        const struct limiter *l = tree_limiter_at(&e->tree, *at);
+        uint32_t waiting = l->rule == NULL || l->parent == 0 || tqueue_at(e, l->queue) != q
+                               ? 0 : waiting_of(e, l);
+        unsigned i = *n;
+
+        if (waiting == 0 || (i == most && waiting <= v[i - 1].waiting))
+            continue;
+        for (i = i < most ? (*n)++ : most - 1; i > 0 && v[i - 1].waiting < waiting; i--)
+            v[i] = v[i - 1];
+        look_at_key(e, *at, &v[i]);
+    }
+    if (*at >= end)
+        *at = SLOT_NONE;
+}
+
 int engine_look_queue(const struct engine *e, const struct trec_text *queue,
                       struct queue_view *v)
 {
@@ -79,6 +166,7 @@ int engine_look_queue(const struct engine *e, const struct trec_text *queue,
     if (q == NULL)
         return SQ_EUNKNOWN;
     l = tree_limiter_at(&e->tree, q->limiter);
-    *v = (struct queue_view){ q->tasks, q->rank.n, l->running, l->closed };
+    *v = (struct queue_view){ q->tasks, q->rank.n, l->running, l->closed, q->dead.n,
+                              q->redrive_last != 0 };
     return 0;
 }

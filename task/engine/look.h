@@ -1,4 +1,4 @@
-/* look.h: what callers and operators are told of a task. Pure. */
+/* look.h: what callers and operators are told of tasks, keys and queues. Pure. */
 #ifndef SEGQ_TASK_LOOK_H
 #define SEGQ_TASK_LOOK_H
 
@@ -16,6 +16,7 @@ struct task_view { /* texts are borrowed until the next command */
     /* When its state ends by itself; 0: never. SCHEDULED and by_wall: of the wall. */
     msec_t until_ms;
     bool by_wall, stopping; /* stopping: it runs, and is not tried again */
+    bool first;             /* it waits, and was told to run now */
     uint64_t position;      /* WAITING: 1 = nobody of its queue entered before it; else 0 */
     uint32_t ahead_of_key;  /* WAITING, by entry: before it in its line, at most AHEAD_MOST */
     /* WAITING: what stops it now, on the lowest level that does */
@@ -30,11 +31,38 @@ SQ_CHECK int engine_look(const struct engine *e, task_no no, struct task_view *v
 /* The same of a slot that has a task, without places and limits: those cost some steps. */
 void look_at_task(const struct engine *e, task_slot slot, struct task_view *v);
 
+/* Which tasks are meant: of a queue, of a key of it and those below it. */
+struct task_filter {
+    struct trec_text queue, key1, key2; /* borrowed; keys: n 0: any */
+    unsigned states;                    /* bits: 1 << enum task_state */
+};
+#define LIST_STEPS 65536u /* slots that one call looks at: at most a millisecond or two */
+/* Those in the states, in the order of their slots, from *at on: at most `most`, and as far as
+ * LIST_STEPS go. *at: where the next call goes on; SLOT_NONE: it was the last. So a list of many
+ * calls has each task once that is in one of the states all the time. How many. */
+unsigned engine_list(const struct engine *e, const struct task_filter *f, task_slot *at,
+                     task_no *out, unsigned most);
+
+struct key_view {
+    char key1[TASK_NAME_MAX + 1], key2[TASK_NAME_MAX + 1]; /* "": none */
+    uint32_t waiting; /* of this very key: not of those below it */
+    uint32_t running; /* and of those below it */
+    uint8_t limited;  /* the key's own limiter: enum closed */
+    msec_t limited_until; /* the rate's next; 0: not known */
+};
+/* The keys of a queue with the most tasks that wait, in *n rows of v, most of them first; *n
+ * and *at are 0 at the first call, which goes on as engine_list() does. What changes between
+ * two calls may be missing, or be there twice. */
+void engine_top_keys(const struct engine *e, const struct trec_text *queue, uint32_t *at,
+                     struct key_view *v, unsigned *n, unsigned most);
+
 struct queue_view {
     uint32_t tasks;   /* in any state */
     uint64_t waiting;
     uint32_t running;
     uint8_t limited;  /* the queue's own limiter: enum closed */
+    uint32_t dead;
+    bool redriving;   /* redrive.h */
 };
 /* 0; SQ_EUNKNOWN: it has no task. */
 SQ_CHECK int engine_look_queue(const struct engine *e, const struct trec_text *queue,

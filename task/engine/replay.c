@@ -7,6 +7,7 @@
 #include "common/base/err.h"
 #include "task/engine/apply.h"
 #include "task/engine/clock.h"
+#include "task/engine/dead.h"
 #include "task/engine/look.h"
 #include "task/engine/tqueue.h"
 
@@ -31,12 +32,14 @@ static void write_task(const struct engine *e, task_slot slot, struct buf *out)
     r.state = (uint64_t)v.state;
     r.until = (uint64_t)v.until_ms;
     r.entered = (uint64_t)v.entered_ms;
-    r.wall = v.by_wall || v.stopping;
+    r.wall = v.by_wall || v.stopping || v.first;
     r.body = v.body;
     r.attempts = v.attempts;
     r.lease = v.state == TASK_RUNNING ? t->lease : 0;
     if (v.state == TASK_WAITING)
         r.entry = tqueue_entry(tqueue_of(e, slot, &index), t);
+    if (v.state == TASK_DEAD)
+        r.entry = dead_place(e, slot);
     trec_append(&r, out);
 }
 
@@ -86,6 +89,7 @@ void engine_snapshot(const struct engine *e, struct buf *out)
         }
     write_names(e, out);
     trec_append(&end, out);
+    dead_write_redrives(e, out);
 }
 
 int engine_replay(struct engine *e, uint8_t kind, const uint8_t *p, size_t n)
@@ -112,6 +116,7 @@ int engine_opened(struct engine *e, msec_t now_ms)
         task_perform_sure(e, &r);
     }
     tree_empty_buckets(&e->tree, e->at);
+    dead_empty_buckets(e);
     buf_reset(&e->freed); /* the shell learns what lives */
     return 0;
 }
@@ -147,7 +152,7 @@ static void mix_task(const struct engine *e, task_slot slot, uint64_t *h)
     look_at_task(e, slot, &v);
     mix(h, task_number(&e->store, slot));
     mix(h, (uint64_t)v.state << 32 | (uint64_t)v.priority << 16 | v.attempts);
-    mix(h, (uint64_t)v.by_wall << 1 | v.stopping);
+    mix(h, (uint64_t)v.first << 2 | (uint64_t)v.by_wall << 1 | v.stopping);
     mix(h, (uint64_t)v.order);
     mix(h, v.body);
     mix(h, (uint64_t)v.entered_ms);
@@ -158,10 +163,12 @@ static void mix_task(const struct engine *e, task_slot slot, uint64_t *h)
     mix(h, tree_limiter_at(&e->tree, tree_turn_at(&e->tree, t->turn)->limiter)->running);
     if (v.state == TASK_RUNNING)
         mix(h, t->lease);
+    if (v.state == TASK_DEAD)
+        mix(h, neighbour(e, t) ^ (q->redrive_last == slot + 1));
     if (v.state != TASK_WAITING)
         return;
     mix(h, rank_before(&q->rank, tqueue_entry(q, t))); /* numbers begin anew with a snapshot */
-    if (q->pool->rules.order != ORDER_NUMBER) /* a heap may have another shape */
+    if (q->pool->rules.order != ORDER_NUMBER && !v.first) /* a heap may have another shape */
         mix(h, neighbour(e, t));
 }
 

@@ -29,11 +29,14 @@ int engine_take(struct engine *e, const struct trec_text *queue, unsigned n, uin
         return SQ_ESTALE;
     for (; q != NULL && taken < n; taken++) {
         uint32_t served;
-        task_slot slot = tree_pick(&e->tree, q->limiter, q->pool->head_start, &served);
+        task_slot slot = line_head(&q->first);
 
-        if (slot == SLOT_NONE)
-            break;
-        tree_pay(&e->tree, served);
+        if (slot == SLOT_NONE) {
+            slot = tree_pick(&e->tree, q->limiter, q->pool->head_start, &served);
+            if (slot == SLOT_NONE)
+                break;
+            tree_pay(&e->tree, served);
+        }
         start(e, slot, lease_ms != 0 ? lease_ms : (uint32_t)q->pool->rules.lease_ms, &out[taken]);
     }
     return (int)taken;

@@ -105,6 +105,11 @@ uint32_t tqueue_turn(struct engine *e, uint32_t index, uint8_t priority,
     return turn;
 }
 
+uint32_t tqueue_key(const struct engine *e, uint32_t parent, const struct trec_text *key)
+{
+    return tree_find_limiter(&e->tree, parent, hash_text(e, key->p, key->n));
+}
+
 struct tqueue *tqueue_of(const struct engine *e, task_slot slot, uint32_t *index)
 {
     const struct turn *u = tree_turn_at(&e->tree, task_at(&e->store, slot)->turn);

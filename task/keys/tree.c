@@ -244,12 +244,13 @@ static void count_start(struct tree *t, uint32_t i, msec_t now)
     }
 }
 
-void tree_start(struct tree *t, task_slot slot, msec_t now)
+void tree_start(struct tree *t, task_slot slot, bool in_line, msec_t now)
 {
     uint32_t turn = task_at(t->store, slot)->turn;
     struct turn *u = tree_turn_at(t, turn);
 
-    line_remove(&u->line, t->store, slot, u->by_order);
+    if (in_line)
+        line_remove(&u->line, t->store, slot, u->by_order);
     if (u->strict)
         u->busy++;
     ring_settle_line(t, turn);

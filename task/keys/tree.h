@@ -114,8 +114,8 @@ void tree_leave(struct tree *t, task_slot slot, msec_t now);
 void tree_wait(struct tree *t, task_slot slot, bool first);
 /* It waits no longer, and does not start. */
 void tree_unwait(struct tree *t, task_slot slot);
-/* It starts: leaves its line, and is counted in all limiters above. */
-void tree_start(struct tree *t, task_slot slot, msec_t now);
+/* It starts: leaves its line, if it is in one, and is counted in all limiters above. */
+void tree_start(struct tree *t, task_slot slot, bool in_line, msec_t now);
 /* As tree_start, of a task that was running (or between two attempts) when the state was
  * written down: it is in no line, and no rate pays. */
 void tree_resume(struct tree *t, task_slot slot, bool runs);

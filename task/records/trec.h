@@ -45,7 +45,10 @@
     X(NODE, 30, epoch, hi)        /* the highest epoch of its managers; whose they are */ \
     X(PART, 31, epoch, most, wall, lo, hi, name) /* it is here; wall: paused; its seed */ \
     X(DROP, 32, epoch)            /* it is here no more */                               \
-    X(SNAPPED, 33, epoch)         /* the snapshot has all that is before this */
+    X(SNAPPED, 33, epoch)         /* the snapshot has all that is before this */         \
+    /* of a partition again */                                                           \
+    X(REDRIVING, 45, name, no, most) /* dead ones up to `no` wait again; most: per 1000 s */ \
+    X(RUN, 46, no, entered, until) /* it goes before all of its queue, beyond limits */
 
 enum trec_kind {
 #define X(NAME, number, ...) TREC_##NAME = number,
@@ -53,6 +56,12 @@ enum trec_kind {
 #undef X
     TREC_NKINDS /* one more than the last */
 };
+
+/* Else of one partition's engine. */
+static inline bool trec_is_of_node(unsigned kind)
+{
+    return kind >= TREC_NODE && kind < TREC_REDRIVING;
+}
 
 struct trec_text { /* borrowed, not 0-terminated */
     const char *p;

@@ -28,14 +28,16 @@ struct task {
     uint32_t turn;       /* whose task it is; from its acceptance to its end */
     int64_t order;       /* where its queue goes by it: smaller ones first */
     uint64_t body;       /* where its body is, or, in the end, its result: the shell's */
-    uint32_t entry;      /* WAITING: its number in the row of its queue's entries, low bits */
+    uint32_t entry;      /* low bits: WAITING: its number in the row of its queue's entries;
+                          * DEAD: in that of its deaths */
     uint32_t accepted;   /* order of its acceptance, the low bits */
     uint64_t entered_ms : 42; /* when it began to wait (node's axis); SCHEDULED: accepted */
     uint64_t accepted_high : 8;
     uint64_t state : 4;       /* enum task_state: task_set_state() alone sets it */
     uint64_t priority : 3;
     uint64_t attempts : 6;    /* begun, since acceptance or redrive */
-    uint64_t cancel : 1;      /* RUNNING: it is not tried again; SCHEDULED: `at` of the wall */
+    uint64_t cancel : 1;      /* RUNNING: it is not tried again; SCHEDULED: `at` of the wall;
+                               * WAITING: told to run now */
 };
 _Static_assert(sizeof(struct task) == 48, "with its timer's link a task has 60 bytes");
 

@@ -194,7 +194,7 @@ int tasktab_replay(struct tasktab *t, bool snap, uint8_t kind, const uint8_t *p,
     p = varint_get(p, end, &no);
     if (p == NULL || no > UINT32_MAX)
         return SQ_EPROTO;
-    if (kind >= TREC_NODE) {
+    if (trec_is_of_node(kind)) {
         int rc = trec_decode(kind, p, (size_t)(end - p), &r);
 
         return rc < 0 ? rc : replay_own(t, snap, (part_no)no, &r);

@@ -6,9 +6,10 @@
 #include "task/engine/look.h"
 #include "tests/lib/tasks/model.h"
 #include "tests/lib/tasks/names.h"
+#include "tests/lib/tasks/operators.h"
 #include "tests/lib/tasks/order.h"
 
-static struct said *says(struct world *w, enum verb verb, task_no no)
+struct said *actors_say(struct world *w, enum verb verb, task_no no)
 {
     struct said *s = &w->said[w->n_said++];
 
@@ -24,7 +25,7 @@ static bool has_room(const struct world *w)
 static void submit(struct world *w)
 {
     const struct plan *p = &w->plan;
-    struct said *s = says(w, SAID_SUBMIT, 0);
+    struct said *s = actors_say(w, SAID_SUBMIT, 0);
     struct submit q = { 0 };
 
     s->queue = (unsigned)rng_below(&w->rng, p->queues);
@@ -71,7 +72,7 @@ static void take(struct world *w)
             order_check_left(w, queue);
             return;
         }
-        s = says(w, SAID_TAKE, one.no);
+        s = actors_say(w, SAID_TAKE, one.no);
         s->taken = one;
         w->started++;
         model_start(w, s);
@@ -100,15 +101,15 @@ static void settle(struct world *w)
     if (t == NULL || rng_chance(&w->rng, w->plan.vanish))
         return;
     if (rng_chance(&w->rng, 0.1)) {
-        s = says(w, SAID_EXTEND, t->no);
+        s = actors_say(w, SAID_EXTEND, t->no);
         s->ms = 1 + (msec_t)rng_below(&w->rng, w->plan.lease_ms);
         s->rc = engine_extend(w->e, t->no, t->lease, (uint32_t)s->ms);
     } else if (rng_chance(&w->rng, w->plan.fail)) {
-        s = says(w, SAID_NACK, t->no);
+        s = actors_say(w, SAID_NACK, t->no);
         s->ms = (msec_t)rng_below(&w->rng, 5000) - 1000;
         s->rc = engine_nack(w->e, t->no, t->lease, s->ms);
     } else {
-        s = says(w, SAID_ACK, t->no);
+        s = actors_say(w, SAID_ACK, t->no);
         s->body = rng_u64(&w->rng);
         s->rc = engine_ack(w->e, t->no, t->lease, s->body);
     }
@@ -122,8 +123,8 @@ static void change(struct world *w)
 {
     struct model *m = w->model;
     task_no no = m->n > 0 ? m->v[rng_below(&w->rng, m->n)].no : 0;
-    enum verb verb = (enum verb)(SAID_CANCEL + (int)rng_below(&w->rng, 7));
-    struct said *s = says(w, verb, no);
+    enum verb verb = (enum verb)(SAID_CANCEL + (int)rng_below(&w->rng, 8));
+    struct said *s = actors_say(w, verb, no);
     struct task_view v;
 
     if (verb == SAID_CANCEL) {
@@ -141,6 +142,10 @@ static void change(struct world *w)
         s->rc = engine_redrive(w->e, no);
     } else if (verb == SAID_READ) {
         s->rc = engine_read(w->e, no);
+    } else if (verb == SAID_RUN) {
+        s->rc = engine_run(w->e, no);
+        if (s->rc == 0)
+            model_runs(model_find(m, no), s->at);
     } else if (verb == SAID_MOVED) {
         if (engine_look(w->e, no, &v) == 0)
             s->body = (v.body & BODY_ITSELF) | rng_u64(&w->rng) << 56;
@@ -163,5 +168,7 @@ void actors_step(struct world *w)
             settle(w);
         if (has_room(w) && rng_chance(&w->rng, p->other))
             change(w);
+        if (has_room(w) && rng_chance(&w->rng, p->other / 8))
+            operators_step(w);
     }
 }

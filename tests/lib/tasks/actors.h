@@ -6,5 +6,7 @@
 
 /* Some of them say something in this turn: it is in w->said. */
 void actors_step(struct world *w);
+/* One of them says it now, of this task (0: none): what came of it is still to be filled in. */
+struct said *actors_say(struct world *w, enum verb verb, task_no no);
 
 #endif

@@ -7,7 +7,9 @@
 #include "common/base/err.h"
 #include "common/base/grow.h"
 #include "task/engine/look.h"
+#include "task/engine/tqueue.h"
 #include "task/keys/check.h"
+#include "tests/lib/tasks/names.h"
 #include "tests/lib/tasks/order.h"
 
 struct model *model_new(void)
@@ -110,14 +112,89 @@ static void hears_end(const struct world *w, const struct said *s, struct mtask 
     }
 }
 
+void model_runs(struct mtask *t, msec_t at)
+{
+    t->first = t->delayed = true;
+    t->due = ms_min(t->due, at);
+    t->wall = t->retry_at = 0;
+}
+
+/* ---- redrives ---------------------------------------------------------------------- */
+
+static double burst_of(const struct redriving *r)
+{
+    return 1 + (double)(r->per_1000_s / 100000);
+}
+
+/* The rate is not known any more, or it began anew. */
+static void redriving_begins(struct redriving *r, uint64_t per_1000_s, msec_t at)
+{
+    *r = (struct redriving){ .per_1000_s = per_1000_s, .at = at };
+    r->level = burst_of(r);
+}
+
+void model_restarts(struct model *m, msec_t at)
+{
+    for (unsigned i = 0; i < m->n_buckets; i++) /* what was told to run may have overdrawn them */
+        m->bucket[i].level = m->bucket[i].level < 0 ? 0 : m->bucket[i].level;
+    for (unsigned q = 0; q < 3; q++)
+        redriving_begins(&m->redriving[q], m->redriving[q].per_1000_s, at);
+}
+
+void model_redriven(struct world *w, unsigned queue)
+{
+    struct redriving *r = &w->model->redriving[queue];
+
+    if (r->per_1000_s == 0)
+        return;
+    r->level += (double)ms_max(w->e->at - r->at, 0) * (double)r->per_1000_s / 1e6;
+    r->level = (r->level > burst_of(r) ? burst_of(r) : r->level) - 1;
+    r->at = w->e->at;
+    if (r->level < -1e-6)
+        world_broke(w, "more of queue %u are redriven than %lu in 1000 s", queue, r->per_1000_s);
+}
+
+/* What a list of the dead has is what there is, and somebody goes on with it. */
+static void check_dead(struct world *w, unsigned queue)
+{
+    struct trec_text name = task_text('q', queue);
+    const struct tqueue *q = tqueue_find(w->e, name.p, name.n);
+    struct task_filter f = { .queue = name, .states = 1u << TASK_DEAD };
+    static task_no no[WORLD_TASKS];
+    task_slot at = 0;
+    uint32_t n = 0, index = 0;
+    bool last = q == NULL || q->redrive_last == 0;
+
+    if (engine_list(w->e, &f, &at, no, WORLD_TASKS) != (q != NULL ? q->dead.n : 0))
+        world_broke(w, "queue %u: not all that are dead are in its list", queue);
+    for (uint32_t i = q != NULL ? q->dead.head : 0; i != 0; i = task_at(&w->e->store, i - 1)->next) {
+        const struct task *t = task_at(&w->e->store, i - 1);
+
+        if (t->state != TASK_DEAD || tqueue_of(w->e, i - 1, &index) != q ||
+            (t->next != 0 && task_at(&w->e->store, t->next - 1)->entry <= t->entry))
+            world_broke(w, "queue %u: its list of the dead has no order", queue);
+        last |= i == q->redrive_last;
+        n++;
+    }
+    if (q != NULL && (n != q->dead.n || !last))
+        world_broke(w, "queue %u: its list of the dead is not whole", queue);
+    if (q != NULL && q->redrive_last != 0 && wheel_when(&w->e->redrives, index) == 0)
+        world_broke(w, "queue %u: nobody goes on with its redrive", queue);
+}
+
+/* ------------------------------------------------------------------------------------- */
+
 void model_hears(struct world *w, const struct said *s)
 {
     struct mtask *t = model_find(w->model, s->no);
+    struct task_view v;
 
     if (s->verb == SAID_SUBMIT) {
         hears_submit(w, s);
         return;
     }
+    if (s->verb == SAID_REDRIVE_ALL)
+        redriving_begins(&w->model->redriving[s->queue], s->per_1000_s, s->at);
     if (t == NULL)
         return;
     hears_end(w, s, t);
@@ -128,6 +205,7 @@ void model_hears(struct world *w, const struct said *s)
         t->lease = s->taken.lease;
         t->lease_until = s->taken.until;
         t->held = t->tried = true;
+        t->first = engine_look(w->e, t->no, &v) == 0 && v.first; /* said after the take? */
     } else if (s->verb == SAID_EXTEND) {
         t->lease_until = s->at + s->ms;
     } else if (s->verb == SAID_DELAY) {
@@ -139,6 +217,8 @@ void model_hears(struct world *w, const struct said *s)
         t->redriven = true;
         t->retry_at = 0;
         t->known = KNOWN_OPEN;
+    } else if (s->verb == SAID_RUN) {
+        model_runs(t, s->at); /* again: what was said before it has been heard by now */
     } else if (s->verb == SAID_READ) {
         t->read = true;
     } else if (s->verb == SAID_DISCARD) {
@@ -157,6 +237,8 @@ void model_doubts(struct world *w, const struct said *s)
             w->model->named[s->queue][s->name] = 0;
         return;
     }
+    if (s->verb == SAID_REDRIVE_ALL)
+        redriving_begins(&w->model->redriving[s->queue], 0, s->at);
     if (t == NULL || s->verb == SAID_SUBMIT)
         return;
     if (s->verb == SAID_DELAY || s->verb == SAID_NACK) { /* whichever is earlier */
@@ -170,7 +252,8 @@ void model_doubts(struct world *w, const struct said *s)
         t->lease_until = ms_min(t->lease_until, s->at + s->ms);
     t->read |= s->verb == SAID_READ;
     if (t->known != KNOWN_DONE || s->verb == SAID_DISCARD)
-        t->known = s->verb == SAID_ORDER || s->verb == SAID_MOVED ? t->known : KNOWN_DOUBT;
+        t->known = s->verb == SAID_ORDER || s->verb == SAID_MOVED || s->verb == SAID_RUN
+                       ? t->known : KNOWN_DOUBT;
     t->tried = t->delayed = true;
 }
 
@@ -246,4 +329,6 @@ void model_check(struct world *w, bool all)
             i++;
     }
     order_check_idle(w);
+    for (unsigned q = 0; q < w->plan.queues; q++)
+        check_dead(w, q);
 }

@@ -31,11 +31,18 @@ struct mtask {
     uint64_t lease;
     msec_t lease_until;
     unsigned attempts;
+    bool first; /* told to run, and not known to have started */
     bool held; /* the worker has not said anything final of it */
 };
 
 struct bucket { /* starts, as counted from outside */
     uint64_t id;
+    double level;
+    msec_t at;
+};
+
+struct redriving { /* of a queue, as the newest order said */
+    uint64_t per_1000_s; /* 0: any, or not known */
     double level;
     msec_t at;
 };
@@ -47,6 +54,7 @@ struct model {
     unsigned n_buckets, buckets_cap;
     uint64_t seq;
     task_no named[3][MODEL_NAMES]; /* by queue and name: the task that was answered; 0 */
+    struct redriving redriving[3]; /* by queue */
 };
 
 struct model *model_new(void);
@@ -56,6 +64,13 @@ struct mtask *model_find(struct model *m, task_no no);
 void model_hears(struct world *w, const struct said *s);
 /* Nobody got an answer: what was said may have happened, or not. */
 void model_doubts(struct world *w, const struct said *s);
+/* It is told to run: nothing keeps it from the next take. */
+void model_runs(struct mtask *t, msec_t at);
+/* The node begins anew: buckets are empty, not overdrawn. What redrives did in a turn that was
+ * lost is not known: theirs are full. */
+void model_restarts(struct model *m, msec_t at);
+/* A dead task of the queue waits again, by itself. */
+void model_redriven(struct world *w, unsigned queue);
 /* A task starts, before its answer: order, limits, not early. */
 void model_start(struct world *w, const struct said *s);
 /* After a step: a sample, or all. */

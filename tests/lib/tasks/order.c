@@ -23,7 +23,8 @@ static struct bucket *bucket_of(struct model *m, uint64_t id, double burst, msec
 }
 
 /* J5: at most burst + rate * w in any window w, counted by a bucket of our own. */
-static void check_rate(struct world *w, uint64_t id, uint64_t rate, uint64_t burst, msec_t at)
+static void check_rate(struct world *w, bool first, uint64_t id, uint64_t rate, uint64_t burst,
+                       msec_t at)
 {
     struct bucket *b;
 
@@ -35,7 +36,7 @@ static void check_rate(struct world *w, uint64_t id, uint64_t rate, uint64_t bur
     b->level = b->level > (double)burst ? (double)burst : b->level;
     b->at = at;
     b->level -= 1;
-    if (b->level < -1e-6)
+    if (b->level < -1e-6 && !first)
         world_broke(w, "J5: more starts of limiter %lx than its rate", id);
 }
 
@@ -69,7 +70,7 @@ static void check_at_once(struct world *w, const struct mtask *of, unsigned leve
         n += t->no != of->no && is_below(t, level, of) &&
              ((t->held && t->lease_until > w->e->at) || is_running(w, t->no));
     }
-    if (most != 0 && n + 1 > most)
+    if (most != 0 && n + 1 > most && !of->first)
         world_broke(w, "J4: %lu at once at level %u, %lu may be", n + 1, level, most);
 }
 
@@ -77,15 +78,15 @@ static void check_limits(struct world *w, const struct mtask *t, msec_t at)
 {
     const struct task_rules *r = &w->plan.rules;
 
-    check_rate(w, limiter_of(t, 0), r->queue_rate, r->queue_burst, at);
+    check_rate(w, t->first, limiter_of(t, 0), r->queue_rate, r->queue_burst, at);
     check_at_once(w, t, 0, r->queue_at_once);
     if (t->key1 == 0)
         return;
-    check_rate(w, limiter_of(t, 1), r->key_rate, r->key_burst, at);
+    check_rate(w, t->first, limiter_of(t, 1), r->key_rate, r->key_burst, at);
     check_at_once(w, t, 1, r->key_at_once);
     if (t->key2 == 0)
         return;
-    check_rate(w, limiter_of(t, 2), r->below_rate, r->below_burst, at);
+    check_rate(w, t->first, limiter_of(t, 2), r->below_rate, r->below_burst, at);
     check_at_once(w, t, 2, r->below_at_once);
 }
 
@@ -147,11 +148,13 @@ static void check_order(struct world *w, const struct mtask *x)
 {
     struct task_view vx, vy;
 
-    if (engine_look(w->e, x->no, &vx) < 0)
+    if (x->first || engine_look(w->e, x->no, &vx) < 0)
         return;
     for (unsigned i = 0; i < w->model->n; i++) {
         const struct mtask *y = &w->model->v[i];
 
+        if (is_below(y, 0, x) && engine_look(w->e, y->no, &vy) == 0 && vy.first)
+            world_broke(w, "task %lx starts before %lx, which was told to run", x->no, y->no);
         if (y->no == x->no || !is_below(y, 2, x) || engine_look(w->e, y->no, &vy) < 0)
             continue;
         if (w->plan.rules.order == ORDER_STRICT && y->priority == x->priority &&
@@ -194,7 +197,7 @@ void order_check_left(struct world *w, unsigned queue)
         struct task_view v;
 
         if (t->queue != queue || engine_look(w->e, t->no, &v) < 0 ||
-            v.state != TASK_WAITING || v.limited != 0)
+            v.state != TASK_WAITING || (v.limited != 0 && !v.first))
             continue;
         if (!strict_stands(w, t))
             world_broke(w, "J9: task %lx could start, and a take did not find it", t->no);

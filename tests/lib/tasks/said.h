@@ -9,7 +9,8 @@
 #define SAID_MAX 64
 
 enum verb { SAID_SUBMIT, SAID_TAKE, SAID_ACK, SAID_NACK, SAID_EXTEND, SAID_CANCEL, SAID_ORDER,
-            SAID_DELAY, SAID_REDRIVE, SAID_READ, SAID_DISCARD, SAID_MOVED };
+            SAID_DELAY, SAID_REDRIVE, SAID_READ, SAID_DISCARD, SAID_MOVED, SAID_RUN,
+            SAID_REDRIVE_ALL };
 
 /* The rest says where a body is: it changes when the body moves. */
 #define BODY_ITSELF (UINT64_MAX >> 8)
@@ -24,6 +25,7 @@ struct said {
     uint64_t digest, body;
     msec_t ms, wall_ms; /* SUBMIT, DELAY: delay, at; NACK: delay; EXTEND: lease */
     int64_t order;
+    uint64_t per_1000_s; /* REDRIVE_ALL: of `queue` */
     struct taken taken; /* TAKE: one said for each task */
 };
 

@@ -126,6 +126,7 @@ static void reopen(struct world *w)
     if (engine_opened(w->e, w->now.ms) < 0)
         world_broke(w, "the journal is not whole");
     flush(w);
+    model_restarts(w->model, w->e->at);
 }
 
 /* Two engines from the same records are the same; and the journal says all that there is. */
@@ -214,6 +215,7 @@ static void move(struct world *w)
     if (engine_opened(w->e, w->now.ms) < 0)
         world_broke(w, "the journal is not whole");
     flush(w);
+    model_restarts(w->model, w->e->at);
     free_engine(old);
     w->moves++;
 }
@@ -255,11 +257,14 @@ static void check_entries(struct world *w)
 
     for (size_t at = 0; at < log->len;) {
         size_t n = log->data[at] | (size_t)log->data[at + 1] << 8 | (size_t)log->data[at + 2] << 16;
+        struct task_view v;
         struct trec r;
 
         if (trec_decode(log->data[at + 3], log->data + at + TREC_FRAME, n, &r) < 0)
             world_broke(w, "the log cannot be read");
         at += TREC_FRAME + n;
+        if (r.kind == TREC_REDRIVE && engine_look(w->e, r.no, &v) == 0)
+            model_redriven(w, (unsigned)(v.queue[1] - '0'));
         if (r.kind != TREC_ENTER)
             continue;
         if (w->due[task_slot_of(r.no)] < last)

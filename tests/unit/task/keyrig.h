@@ -91,7 +91,7 @@ static inline task_slot keyrig_take(struct keyrig *r)
     if (slot == SLOT_NONE)
         return slot;
     tree_pay(&r->tree, served);
-    tree_start(&r->tree, slot, r->now);
+    tree_start(&r->tree, slot, true, r->now);
     task_set_state(&r->store, slot, TASK_RUNNING);
     return slot;
 }

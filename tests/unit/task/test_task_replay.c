@@ -3,6 +3,7 @@
 #include "tests/unit/task/enginerig.h"
 
 #include "common/base/rng.h"
+#include "task/engine/redrive.h"
 
 /* A life with everything in it. */
 static void live(struct enginerig *r, struct rng *g)
@@ -21,7 +22,9 @@ static void live(struct enginerig *r, struct rng *g)
         int n;
 
         if (engine_submit(&r->e, &s, &no) == 0 && rng_chance(g, 0.2))
-            (void)!engine_cancel(&r->e, no);
+            (void)!(rng_chance(g, 0.5) ? engine_cancel(&r->e, no) : engine_run(&r->e, no));
+        if (rng_chance(g, 0.2))
+            (void)!engine_redrive_all(&r->e, &q, 1 + rng_below(g, 3000));
         n = engine_take(&r->e, &q, 2, 5000, t);
         for (int k = 0; k < n; k++)
             (void)!(rng_chance(g, 0.5) ? engine_ack(&r->e, t[k].no, t[k].lease, 3)
@@ -33,7 +36,7 @@ static void live(struct enginerig *r, struct rng *g)
 static void change_one(struct trec *r, struct rng *g)
 {
     uint64_t *const m[] = { &r->no, &r->until, &r->entered, &r->priority, &r->wall, &r->lo,
-                            &r->lease, &r->state, &r->attempts, &r->entry, &r->kind_of };
+                            &r->lease, &r->state, &r->most, &r->attempts, &r->entry, &r->kind_of };
     uint64_t *one = m[rng_below(g, ARRAY_LEN(m))];
 
     *one = rng_chance(g, 0.5) ? *one + rng_below(g, 3) - 1 : rng_u64(g) >> rng_below(g, 64);

@@ -102,6 +102,13 @@ static void load(struct mng_lead *l)
         l->loading = redis_store_load(l->store) == 0;
 }
 
+/* Redis has less than we know. */
+static void restore(struct mng_lead *l)
+{
+    if (redis_store_restore(l->store) == 0)
+        term_begin(l);
+}
+
 /* Granted: is what we know what Redis has? */
 static void prepare(struct mng_lead *l)
 {
@@ -115,8 +122,7 @@ static void prepare(struct mng_lead *l)
         load(l);
         break;
     case REDIS_WENT_BACK:
-        if (redis_store_restore(l->store) == 0)
-            term_begin(l);
+        restore(l);
         break;
     }
 }
@@ -245,11 +251,15 @@ static void on_loaded(void *ctx, int rc)
 
     l->loading = false;
     l->loaded_ms = ev_now(l->ev);
-    if (rc < 0) {
+    if (rc == SQ_ESTALE)
+        l->rev = 0; /* emptied since it was last heard of */
+    else if (rc < 0)
         log_warn("event=load_failed why=\"%s\"", sq_strerror(rc));
+    if (l->begun || l->lease.state != LEASE_LEADING)
         return;
-    }
-    if (!l->begun && l->lease.state == LEASE_LEADING)
+    if (rc == SQ_ESTALE)
+        restore(l);
+    else if (rc == 0)
         term_begin(l);
 }
 

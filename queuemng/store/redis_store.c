@@ -117,7 +117,7 @@ enum redis_mirror redis_store_compare(const struct redis_store *s, uint64_t rev)
     return !s->has_rev || s->dirty || rev != s->rev ? REDIS_NEWER : REDIS_SAME;
 }
 
-/* rev, then key, value, key, value ... */
+/* rev, then key, value, key, value ... SQ_ESTALE: it was emptied; our copy is kept. */
 static int take_pairs(struct redis_store *s, const struct redis_ans *a)
 {
     size_t n = redis_ans_n(a), len;
@@ -125,6 +125,8 @@ static int take_pairs(struct redis_store *s, const struct redis_ans *a)
     int64_t rev;
     int rc = redis_numbers(s->link, a, &rev, 1) ? 0 : SQ_EUNAVAIL;
 
+    if (rc == 0 && rev == 0 && s->has_rev && s->rev > 0)
+        rc = SQ_ESTALE;
     kv_init(&fresh);
     for (size_t i = 1; rc == 0 && i + 1 < n; i += 2) {
         const char *key, *val;

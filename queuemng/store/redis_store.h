@@ -51,7 +51,8 @@ struct store *redis_store_base(struct redis_store *s);
 void redis_store_begin(struct redis_store *s, uint64_t epoch);
 /* It is over: what was not acknowledged is dropped. */
 void redis_store_end(struct redis_store *s);
-/* The pairs in Redis become the mirror; on_loaded follows. SQ_EUNAVAIL, SQ_ENOMEM. */
+/* The pairs in Redis become the mirror; on_loaded follows, with SQ_ESTALE if there are none any
+ * more: the mirror is kept. SQ_EUNAVAIL, SQ_ENOMEM. */
 SQ_CHECK int redis_store_load(struct redis_store *s);
 /* The mirror, whole, in place of what is there: the first write of a term. */
 SQ_CHECK int redis_store_restore(struct redis_store *s);

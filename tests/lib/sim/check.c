@@ -459,7 +459,7 @@ static bool is_given_up(struct sim *s, const struct ticket *t, const struct proc
 
 /* as_of: the moment of the node's state that was told. */
 static void told_waiting(struct sim *s, struct ticket *t, const struct proc *node,
-                         uint64_t position, uint32_t told_ms, usec_t as_of)
+                         uint64_t position, uint32_t told_ms, usec_t as_of, msec_t fence_ms)
 {
     t->touch = s->now;
     t->said = as_of;
@@ -468,12 +468,14 @@ static void told_waiting(struct sim *s, struct ticket *t, const struct proc *nod
     t->node = node->idx;
     t->stopped = proc_stopped_us(s, node);
     if (position != 0)
-        told_position(s, t, position, as_of);
+        told_position(s, t, position, as_of, fence_ms);
 }
 
 void check_known(struct sim *s, const struct proc *router, const struct proc *node,
-                 const struct token *q, const struct flow *f, usec_t as_of, bool kept)
+                 const struct token *q, const struct flow *f, const struct known *k)
 {
+    usec_t as_of = k->as_of;
+    bool kept = k->kept;
     struct ticket *t = check_ticket(s, q->seg, q->number);
     msec_t oldest_ms = kept ? s->o.keep_ms : s->o.fresh_ms;
 
@@ -502,7 +504,7 @@ void check_known(struct sim *s, const struct proc *router, const struct proc *no
         return;
     t->perhaps_over |= is_idle(s, t);
     note_return(s, t);
-    told_waiting(s, t, node, f->position, f->poll_after_ms, as_of);
+    told_waiting(s, t, node, f->position, f->poll_after_ms, as_of, k->fence_ms);
 }
 
 void check_placed(struct sim *s, const struct proc *p, const struct place_req *q,
@@ -533,7 +535,7 @@ void check_placed(struct sim *s, const struct proc *p, const struct place_req *q
                      t->fate == T_ADMITTED ? "I2" : "I1", llu(t->seg), t->number,
                      llu(a->position));
         t->perhaps_over = false;
-        told_waiting(s, t, p, a->position, a->poll_after_ms, s->now);
+        told_waiting(s, t, p, a->position, a->poll_after_ms, s->now, 0);
     } else if (a->state == PLACE_ADMITTED) {
         check_admitted(s, t, a);
     } else if (a->state == PLACE_GONE) {

@@ -9,9 +9,16 @@ void check_appended(struct sim *s, const struct proc *p, const struct append_req
                     const struct append_ans *a);
 void check_placed(struct sim *s, const struct proc *p, const struct place_req *q,
                   const struct place_ans *a);
-/* A router has answered a poll without `node`, from a state of then; kept: it could not ask. */
+struct known { /* what an answer tells: */
+    usec_t as_of;    /* the true moment of that state */
+    msec_t fence_ms; /* how long the name had been fenced, at most; 0: it was not */
+    bool kept;       /* the node could not be asked */
+    uint8_t node;    /* process */
+};
+
+/* A router has answered a poll without `node`, from a state of then. */
 void check_known(struct sim *s, const struct proc *router, const struct proc *node,
-                 const struct token *q, const struct flow *f, usec_t as_of, bool kept);
+                 const struct token *q, const struct flow *f, const struct known *k);
 void check_popped(struct sim *s, const struct msg_seg_popped *g, const struct msg *order);
 void check_map(struct sim *s, const struct msg_map *g);
 void check_stored(struct sim *s, const char *key, const char *val);

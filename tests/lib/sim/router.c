@@ -21,6 +21,8 @@
 #include "router/gate/revoked.h"
 #include "router/listen/listeners.h"
 #include "router/replica/replicas.h"
+#include "segment/table/seg_life.h"
+#include "segment/table/where.h"
 
 #define BATCH 64
 #define SKEW_SHIFT 40 /* a node's clock is so far ahead of ours: as much as nobody guesses, and
@@ -121,12 +123,6 @@ bool srouter_wants(const struct srouter *r, const struct proc *to)
             return true;
     return false;
 }
-
-struct known { /* what an answer tells: */
-    usec_t as_of; /* the true moment of that state */
-    bool kept;    /* the node could not be asked */
-    uint8_t node; /* process */
-};
 
 static struct known of_now(const struct sim *s)
 {
@@ -369,6 +365,20 @@ static usec_t heirs_stamp(const struct srouter *r, const struct flow *f)
     return stamp_of(st);
 }
 
+static msec_t fence_ms(const struct sim *s, const struct proc *node, const struct srouter *r,
+                       const struct flow *f)
+{
+    const struct segtab *t = node != NULL ? node->segtab : NULL;
+    struct location l;
+
+    if (f->position == 0 || replicas_heads_for(&r->known, f->node, &f->token) == 0)
+        return 0;
+    if (t == NULL || segtab_find(t, f->token.seg, f->token.number, &l) != FOUND_HERE ||
+        !seg_is_fenced(l.seg))
+        return sim_ms(s); /* the fence is over since: nobody knows any more */
+    return t->service_ms - l.seg->out->fenced_ms;
+}
+
 static struct known check_answered(struct sim *s, const struct proc *p, const struct sflow *x)
 {
     const struct replicas *k = &p->router->known;
@@ -381,7 +391,8 @@ static struct known check_answered(struct sim *s, const struct proc *p, const st
         return known; /* its node has answered, if any */
     known.as_of = ms_min(stamp_of(st), heirs_stamp(p->router, &x->f));
     known.kept = stream_age_ms(st, sim_ms(s)) > k->fresh_ms;
-    check_known(s, p, node, &x->req.token, &x->f, known.as_of, known.kept);
+    known.fence_ms = fence_ms(s, node, p->router, &x->f);
+    check_known(s, p, node, &x->req.token, &x->f, &known);
     return known;
 }
 

@@ -4,7 +4,9 @@
 
 #include "tests/lib/sim/state.h"
 
-void told_position(struct sim *s, struct ticket *t, uint64_t position, usec_t as_of);
+/* fence_ms: how long its name had been fenced; 0: it was not. */
+void told_position(struct sim *s, struct ticket *t, uint64_t position, usec_t as_of,
+                   msec_t fence_ms);
 void told_lost(struct proc *to, unsigned type, usec_t sent);
 void told_arrives(struct proc *to, unsigned type);
 

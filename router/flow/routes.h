@@ -12,7 +12,6 @@ struct routes;
 struct route_node {
     node_no no;
     char name[NAME_MAX_LEN + 1], addr[64];
-    uint64_t generation; /* changes when the address does: the shell redials */
 };
 
 struct routes *routes_new(void); /* NULL: no memory */

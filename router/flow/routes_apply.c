@@ -201,15 +201,6 @@ static void drop_unstamped(struct routes *r)
 
 static void commit_nodes(struct routes *r, struct rt_stage *s)
 {
-    for (size_t i = 0; i < s->n_nodes; i++) {
-        struct route_node *n = &s->nodes[i];
-
-        for (size_t k = 0; k < r->n_nodes; k++)
-            if (r->nodes[k].no == n->no && strcmp(r->nodes[k].addr, n->addr) == 0)
-                n->generation = r->nodes[k].generation;
-        if (n->generation == 0)
-            n->generation = ++r->generation;
-    }
     free(r->nodes);
     r->nodes = s->nodes;
     r->n_nodes = s->n_nodes;

@@ -44,7 +44,7 @@ struct rt_stage { /* frames of a map whose last one has not come yet */
 };
 
 struct routes {
-    uint64_t version, epoch, store, generation, stamp, changes;
+    uint64_t version, epoch, store, stamp, changes;
     seg_id next_seg;
     struct map queues;  /* queue_id -> rt_queue, owned */
     struct map names;   /* hash of the name -> first rt_queue */

@@ -20,14 +20,14 @@ static void say(struct seg_link *l, const struct msg_seen *seen)
     struct msg m = { .type = MSG_SEEN, .seen = *seen };
 
     l->seen_rid = ++l->s->next_rid;
-    if (rpc_send(l->ch, &m, l->seen_rid) < 0) /* it goes out again with the next link */
-        rpc_chan_close(l->ch, "no memory to say which polls were answered");
+    if (rpc_send(l->n.ch, &m, l->seen_rid) < 0) /* it goes out again with the next link */
+        rpc_chan_close(l->n.ch, "no memory to say which polls were answered");
 }
 
 /* NULL: nothing is said to it. */
 static struct stream *listener(struct seg_link *l)
 {
-    struct stream *st = replicas_stream(known(l->s), l->no);
+    struct stream *st = replicas_stream(known(l->s), l->n.no);
 
     return st != NULL && st->up && !st->refused ? st : NULL;
 }
@@ -53,14 +53,14 @@ static void farewell_ends(struct seg_links *s)
 static void on_timer(void *arg)
 {
     struct seg_links *s = arg;
-    uint64_t no, val;
+    struct seg_link *l;
 
     if (s->farewell_done != NULL) {
         farewell_ends(s);
         return;
     }
-    for (size_t i = 0; (i = map_next(&s->by_no, i, &no, &val)) != 0;)
-        say_all((struct seg_link *)(uintptr_t)val);
+    each_node_link (&s->nodes, l)
+        say_all(l);
     ev_timer_at(s->seen_timer, ev_now(s->r->ev) + STREAM_SEEN_MS);
 }
 
@@ -83,7 +83,7 @@ void replica_feed_up(struct seg_link *l)
 {
     struct stream *st;
 
-    if (known(l->s)->fresh_ms == 0 || (st = replicas_stream(known(l->s), l->no)) == NULL)
+    if (known(l->s)->fresh_ms == 0 || (st = replicas_stream(known(l->s), l->n.no)) == NULL)
         return;
     stream_up(st, ev_now(l->s->r->ev));
     say_all(l);
@@ -92,23 +92,23 @@ void replica_feed_up(struct seg_link *l)
 void replica_feed_down(struct seg_link *l)
 {
     struct replicas *k = known(l->s);
-    struct stream *st = map_get_ptr(&k->streams, l->no);
+    struct stream *st = map_get_ptr(&k->streams, l->n.no);
 
     if (st == NULL || !st->up)
         return;
     stream_down(st);
     if (k->keep_ms > 0 && st->now.names.n > 0)
-        log_warn("event=replica_kept node=%s age_ms=%lld", l->name,
+        log_warn("event=replica_kept node=%s age_ms=%lld", l->n.name,
                  (long long)stream_age_ms(st, ev_now(l->s->r->ev)));
 }
 
 /* Of all marks, and of the farewell itself. */
 static bool all_confirmed(struct seg_links *s)
 {
-    uint64_t no, val;
+    struct seg_link *l;
 
-    for (size_t i = 0; (i = map_next(&s->by_no, i, &no, &val)) != 0;) {
-        const struct stream *st = listener((struct seg_link *)(uintptr_t)val);
+    each_node_link (&s->nodes, l) {
+        const struct stream *st = listener(l);
 
         if (st != NULL && st->seen.acked < st->seen.seq)
             return false;
@@ -123,7 +123,7 @@ int replica_feed_in(struct seg_link *l, const struct msg_replica *m)
     int rc = st != NULL ? stream_apply(st, m, ev_now(s->r->ev)) : SQ_EPROTO;
 
     if (rc < 0)
-        log_warn("event=bad_replica node=%s stamp_ms=%lld rows=%u", l->name,
+        log_warn("event=bad_replica node=%s stamp_ms=%lld rows=%u", l->n.name,
                  (long long)m->stamp_ms, m->n);
     else if (s->farewell_done != NULL && all_confirmed(s))
         farewell_ends(s);
@@ -139,20 +139,19 @@ bool replica_feed_refused(struct seg_link *l, uint64_t rid)
     if (st == NULL || rid == 0 || rid != l->seen_rid)
         return false;
     log_info("event=replica_unknown node=%s do=\"upgrade it; its polls are asked until then\"",
-             l->name);
+             l->n.name);
     stream_refused(st);
     return true;
 }
 
 void replica_feed_farewell(struct seg_links *s, ev_fn done, void *arg)
 {
-    uint64_t no, val;
+    struct seg_link *l;
 
     assert(s->farewell_done == NULL && done != NULL);
     s->farewell_done = done;
     s->farewell_arg = arg;
-    for (size_t i = 0; (i = map_next(&s->by_no, i, &no, &val)) != 0;) {
-        struct seg_link *l = (struct seg_link *)(uintptr_t)val;
+    each_node_link (&s->nodes, l) {
         struct stream *st = listener(l);
         struct msg_seen m;
 

@@ -37,7 +37,7 @@ static struct batch *open_batch(struct seg_links *s, struct seg_link *l, struct 
 
     if (b != NULL && b->n < MSG_BATCH_MAX)
         return b;
-    if (b != NULL && l->ch == NULL)
+    if (b != NULL && l->n.ch == NULL)
         return NULL;
     b = batch_new(s);
     if (b != NULL)
@@ -47,11 +47,11 @@ static struct batch *open_batch(struct seg_links *s, struct seg_link *l, struct 
 
 int seg_link_ask(struct seg_links *s, struct rflow *rf)
 {
-    struct seg_link *l = map_get_ptr(&s->by_no, rf->flow.node);
+    struct seg_link *l = node_links_reach(&s->nodes, rf->flow.node);
     struct batch *b;
 
     assert(rf->slot == NULL); /* it waits for one answer at a time */
-    if (l == NULL || (l->ch == NULL && l->failed))
+    if (l == NULL)
         return SQ_EUNAVAIL;
     b = open_batch(s, l, &l->kind[rf->flow.asks]);
     if (b == NULL)
@@ -63,10 +63,5 @@ int seg_link_ask(struct seg_links *s, struct rflow *rf)
 
 void seg_links_count(const struct seg_links *s, size_t *up, size_t *of)
 {
-    uint64_t no, val;
-
-    *up = 0;
-    *of = s->by_no.n;
-    for (size_t i = 0; (i = map_next(&s->by_no, i, &no, &val)) != 0;)
-        *up += ((struct seg_link *)(uintptr_t)val)->ch != NULL;
+    node_links_count(&s->nodes, up, of);
 }

@@ -137,9 +137,9 @@ static int put_frame(struct seg_link *l, enum flow_kind kind, const struct batch
     memset(&m, 0, sizeof(m));
     m.type = shape->asks;
     m.place = (struct msg_place) { b->n, l->s->req.place };
-    rc = rpc_send(l->ch, &m, b->rid);
+    rc = rpc_send(l->n.ch, &m, b->rid);
     if (rc < 0)
-        log_error("event=not_sent type=%s peer=%s why=\"%s\"", msg_name(m.type), l->name,
+        log_error("event=not_sent type=%s peer=%s why=\"%s\"", msg_name(m.type), l->n.name,
                   sq_strerror(rc));
     return rc;
 }
@@ -183,14 +183,11 @@ static void send_due(struct seg_link *l, int64_t now_us)
 
 void seg_batches_send(struct seg_links *s)
 {
-    uint64_t no, val;
+    struct seg_link *l;
 
-    for (size_t i = 0; (i = map_next(&s->by_no, i, &no, &val)) != 0;) {
-        struct seg_link *l = (struct seg_link *)(uintptr_t)val;
-
-        if (l->ch != NULL)
+    each_node_link (&s->nodes, l)
+        if (l->n.ch != NULL)
             send_due(l, ev_now_us(s->r->ev));
-    }
 }
 
 /* ---- answers ------------------------------------------------------------------------- */

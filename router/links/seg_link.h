@@ -1,10 +1,5 @@
-/* seg_link.h: one link to each segment node: dialled and dropped as the chain map says, and
- * what comes in. Shell.
- *
- *   what fails                               what follows
- *   link breaks                              everything asked on it is lost; rpc dials again,
- *                                            meanwhile no request waits for it
- *   another node answers at the address      the link is closed, and an error is logged */
+/* seg_link.h: one link to each segment node of the chain map, and what comes in. Shell. When one
+ * breaks, node_links.h says what follows. */
 #ifndef SEGQ_SEG_LINK_H
 #define SEGQ_SEG_LINK_H
 

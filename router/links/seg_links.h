@@ -4,9 +4,9 @@
 #ifndef SEGQ_SEG_LINKS_H
 #define SEGQ_SEG_LINKS_H
 
-#include "common/base/map.h"
 #include "common/wire/msg.h"
 #include "router/links/flows.h"
+#include "router/nodes/node_links.h"
 
 struct batch {
     struct list_node in_list; /* of its kind's open or sent ones, or of the free ones */
@@ -24,21 +24,15 @@ struct kind {         /* one of place, append, drop, session */
 };
 
 struct seg_link {
+    struct node_link n;
     struct seg_links *s; /* ref */
-    struct rpc_link *link;
-    struct rpc_chan *ch; /* NULL: down */
-    node_no no;
-    uint64_t generation;
-    bool failed; /* since it was last up: do not let anybody wait for it */
-    bool stays;  /* in the newest map */
-    char name[NAME_MAX_LEN + 1];
     struct kind kind[SEG_KINDS]; /* by enum flow_kind */
     uint64_t seen_rid;           /* of the last MSG_SEEN */
 };
 
 struct seg_links {
     struct router *r; /* ref */
-    struct map by_no; /* node_no -> struct seg_link, owned */
+    struct node_links nodes;
     uint64_t next_rid;
     struct list free_batches;
     struct ev_timer *seen_timer;

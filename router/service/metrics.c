@@ -183,7 +183,7 @@ static void tasks(struct buf *b, const struct tasking *t)
     if (t == NULL)
         return;
     metrics_rows(b, task_rows, ARRAY_LEN(task_rows), &t->counts);
-    tasking_links_count(t, &up, &of);
+    node_links_count(&t->links, &up, &of);
     gauge(b, "segq_router_task_nodes", "Task nodes in the map", of);
     gauge(b, "segq_router_task_nodes_up", "Task nodes reached", up);
     gauge(b, "segq_router_task_requests", "Requests about tasks being answered", t->calls.n);

@@ -2,13 +2,9 @@
 #include "router/tasking/task_link.h"
 
 #include <assert.h>
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 #include "common/base/log.h"
-#include "common/wire/codec.h"
 #include "router/tasking/ask.h"
 #include "router/tasking/give_back.h"
 
@@ -117,9 +113,9 @@ static bool send_frame(struct task_link *l, enum ask_kind kind)
         s->part = a->part;
     }
     fill(t, s, &m);
-    rc = rpc_send(l->ch, &m, s->rid);
+    rc = rpc_send(l->n.ch, &m, s->rid);
     if (rc < 0) {
-        log_error("event=not_asked node=%s message=%s why=\"%s\"", l->name, msg_name(m.type),
+        log_error("event=not_asked node=%s message=%s why=\"%s\"", l->n.name, msg_name(m.type),
                   sq_strerror(rc));
         map_del(&l->sent, s->rid);
         sent_lost(s);
@@ -131,12 +127,10 @@ static bool send_frame(struct task_link *l, enum ask_kind kind)
 
 void tasking_links_send(struct tasking *t)
 {
-    uint64_t no, val;
+    struct task_link *l;
 
-    for (size_t i = 0; (i = map_next(&t->links, i, &no, &val)) != 0;) {
-        struct task_link *l = (struct task_link *)(uintptr_t)val;
-
-        for (int k = 0; l->ch != NULL && k < ASK_NKINDS; k++)
+    each_node_link (&t->links, l) {
+        for (int k = 0; l->n.ch != NULL && k < ASK_NKINDS; k++)
             while (l->open[k].n > 0 && send_frame(l, (enum ask_kind)k))
                 ;
     }
@@ -194,43 +188,31 @@ static int on_answer(struct task_link *l, const struct msg *m, uint64_t rid)
     return 0;
 }
 
-static void on_error(struct task_link *l, const struct msg_error *m, uint64_t rid)
+static int on_msg(struct node_link *n, const struct msg *m, uint64_t rid)
 {
-    const char *text = m->text != NULL ? m->text : "";
-    struct sent *s = take_sent(l, rid);
-
-    log_warn("event=refused node=%s why=\"%s\" text=%s", l->name, sq_strerror(m->code),
-             log_q(text, strlen(text)));
-    if (s != NULL)
-        sent_lost(s);
+    return on_answer(container_of(n, struct task_link, n), m, rid);
 }
 
-static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
+static bool on_refused(struct node_link *n, const struct msg_error *m, uint64_t rid)
 {
-    struct task_link *l = ctx;
-    struct router *r = l->t->r;
-    struct msg m;
-    int rc = msg_decode(f->type, f->body, f->len, &r->arena, &m);
+    struct sent *s = take_sent(container_of(n, struct task_link, n), rid);
 
-    if (rc == 0 && m.type == MSG_ERROR)
-        on_error(l, &m.error, f->rid);
-    else if (rc == 0)
-        rc = on_answer(l, &m, f->rid);
-    if (rc == SQ_EUNKNOWN) /* a newer node: not for us */
-        log_debug("event=unknown_message node=%s type=%u", l->name, f->type);
-    else if (rc < 0)
-        rpc_chan_close(ch, rc == SQ_ENOMEM ? "no memory for an answer" : "bad answer");
-    arena_reset(&r->arena);
+    (void)m;
+    if (s != NULL)
+        sent_lost(s);
+    return false;
 }
 
 /* ---- the links --------------------------------------------------------------------------- */
 
 /* Everything asked on this link is lost; what has not left may be asked again. */
-static void all_lost(struct task_link *l)
+static void on_lost(struct node_link *n, bool was_up)
 {
+    struct task_link *l = container_of(n, struct task_link, n);
     struct map sent = l->sent;
     uint64_t rid, val;
 
+    (void)was_up;
     map_init(&l->sent, 0); /* first out of reach, then told: they may ask again */
     for (size_t i = 0; (i = map_next(&sent, i, &rid, &val)) != 0;)
         sent_lost((struct sent *)(uintptr_t)val);
@@ -245,132 +227,42 @@ static void all_lost(struct task_link *l)
     }
 }
 
-static void on_up(void *ctx, struct rpc_chan *ch, const struct rpc_peer *peer)
+static void on_up(struct node_link *n)
 {
-    struct task_link *l = ctx;
-
-    if (strcmp(peer->node, l->name) != 0) {
-        log_error("event=wrong_node addr=%s node=%s expected=%s", peer->addr, peer->node, l->name);
-        l->failed = true;
-        rpc_chan_close(ch, "another node than the map says");
-        return;
-    }
-    log_info("event=node_up node=%s addr=%s", l->name, peer->addr);
-    assert(l->ch == NULL); /* one link at a time */
-    l->ch = ch;
-    l->failed = false;
-    asks_retry(l->t);
+    asks_retry(container_of(n, struct task_link, n)->t);
 }
 
-static void on_down(void *ctx, struct rpc_chan *ch, const char *why)
+static void link_init(struct node_link *n)
 {
-    struct task_link *l = ctx;
+    struct task_link *l = container_of(n, struct task_link, n);
 
-    (void)ch;
-    if (l->ch != NULL)
-        log_warn("event=node_down node=%s why=%s", l->name, log_q(why, strlen(why)));
-    l->ch = NULL;
-    l->failed = true;
-    all_lost(l);
-}
-
-static void on_fail(void *ctx, const char *why)
-{
-    struct task_link *l = ctx;
-
-    if (!l->failed)
-        log_warn("event=node_unreachable node=%s why=%s", l->name, log_q(why, strlen(why)));
-    l->failed = true;
-    all_lost(l);
-}
-
-static const struct rpc_calls calls = {
-    .on_up = on_up,
-    .on_frame = on_frame,
-    .on_down = on_down,
-    .on_fail = on_fail,
-};
-
-static void link_free(struct task_link *l)
-{
-    struct rpc_link *rl = l->link;
-
-    l->ch = NULL;
-    l->failed = true;
-    if (rl != NULL)
-        rpc_link_free(rl);
-    all_lost(l);
-    map_fini(&l->sent);
-    free(l);
-}
-
-static void link_add(struct tasking *t, const struct map_task_node *n)
-{
-    struct task_link *l = calloc(1, sizeof(*l));
-
-    if (l == NULL) {
-        log_error("event=no_memory what=link node=%s", n->name);
-        return;
-    }
-    l->t = t;
-    l->stays = true;
-    snprintf(l->name, sizeof(l->name), "%s", n->name);
-    snprintf(l->addr, sizeof(l->addr), "%s", n->addr);
+    l->t = container_of(n->of, struct tasking, links);
     for (int k = 0; k < ASK_NKINDS; k++)
         list_init(&l->open[k]);
     map_init(&l->sent, 0);
-    if (map_set_ptr(&t->links, n->no, l) < 0 ||
-        (l->link = rpc_dial(t->r->rpc, l->addr, RPC_TASK, &calls, l)) == NULL) {
-        log_error("event=no_memory what=link node=%s", n->name);
-        map_del(&t->links, n->no);
-        map_fini(&l->sent);
-        free(l);
-    }
 }
 
-static void drop_stale(struct tasking *t)
+static const struct node_links_kind kind = {
+    .role = RPC_TASK,
+    .size = sizeof(struct task_link),
+    .init = link_init,
+    .up = on_up,
+    .msg = on_msg,
+    .refused = on_refused,
+    .lost = on_lost,
+};
+
+void tasking_links_init(struct tasking *t)
 {
-    uint64_t no, val;
-
-    for (size_t i = 0; (i = map_next(&t->links, i, &no, &val)) != 0;) {
-        struct task_link *l = (struct task_link *)(uintptr_t)val;
-
-        if (l->stays)
-            continue;
-        map_del(&t->links, no);
-        log_info("event=node_removed node=%s", l->name);
-        link_free(l);
-        i = 0; /* the map has changed: from its beginning */
-    }
+    node_links_init(&t->links, t->r, &kind);
 }
 
 void tasking_links_sync(struct tasking *t)
 {
     const struct msg_task_map *m = &t->pools.map;
-    uint64_t no, val;
 
-    for (size_t i = 0; (i = map_next(&t->links, i, &no, &val)) != 0;)
-        ((struct task_link *)(uintptr_t)val)->stays = false;
-    for (uint32_t i = 0; i < m->n_nodes; i++) {
-        struct task_link *l = map_get_ptr(&t->links, m->nodes[i].no);
-
-        if (l != NULL && strcmp(l->name, m->nodes[i].name) == 0 &&
-            strcmp(l->addr, m->nodes[i].addr) == 0)
-            l->stays = true;
-    }
-    drop_stale(t);
+    node_links_begin(&t->links);
     for (uint32_t i = 0; i < m->n_nodes; i++)
-        if (map_get_ptr(&t->links, m->nodes[i].no) == NULL)
-            link_add(t, &m->nodes[i]);
-}
-
-void tasking_links_free(struct tasking *t)
-{
-    uint64_t no, val;
-
-    for (size_t i = 0; (i = map_next(&t->links, i, &no, &val)) != 0; i = 0) {
-        map_del(&t->links, no);
-        link_free((struct task_link *)(uintptr_t)val);
-    }
-    map_fini(&t->links);
+        node_links_want(&t->links, m->nodes[i].no, m->nodes[i].name, m->nodes[i].addr);
+    node_links_end(&t->links);
 }

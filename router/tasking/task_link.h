@@ -7,9 +7,9 @@
 
 #include "router/tasking/link_ask.h"
 
+void tasking_links_init(struct tasking *t);
 /* Dials and drops as the map says. */
 void tasking_links_sync(struct tasking *t);
-void tasking_links_free(struct tasking *t);
 /* At the end of a turn. */
 void tasking_links_send(struct tasking *t);
 

@@ -96,7 +96,7 @@ int tasking_new(struct tasking **out, struct router *r, struct err *e)
         return err_set(e, SQ_ENOMEM, "out of memory");
     t->r = r;
     pools_init(&t->pools);
-    map_init(&t->links, 0);
+    tasking_links_init(t);
     list_init(&t->calls);
     list_init(&t->waiting);
     rc = read_tokens(&t->tokens, r->cfg->task_tokens, e);
@@ -117,7 +117,7 @@ void tasking_free(struct tasking *t)
     if (t == NULL)
         return;
     ev_unhook(t->r->ev, on_turn_end, t);
-    tasking_links_free(t);
+    node_links_free(&t->links);
     list_each (&t->calls, it)
         call_drop(container_of(it, struct task_call, in_all));
     if (t->timer != NULL)

@@ -8,7 +8,7 @@
 #define SEGQ_ROUTER_TASKING_H
 
 #include "common/base/list.h"
-#include "common/base/map.h"
+#include "router/nodes/node_links.h"
 #include "router/state/router.h"
 #include "router/tasks/pools.h"
 #include "router/tasks/server_tokens.h"
@@ -28,7 +28,7 @@ struct tasking {
     struct router *r; /* ref */
     struct pools pools;
     struct server_tokens tokens;
-    struct map links;    /* node_no -> struct task_link, owned */
+    struct node_links links; /* of struct task_link */
     struct list calls;   /* struct task_call, owned */
     struct list waiting; /* struct ask: for a newer map, or a link */
     struct ev_timer *timer;

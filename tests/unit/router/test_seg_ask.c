@@ -17,13 +17,13 @@ static void setup(void)
 
     cr_assert_eq(ev_new(&r.ev, &e), 0);
     list_init(&s.free_batches);
-    map_init(&s.by_no, 0);
-    link = (struct seg_link) { .s = &s, .no = 7 };
+    map_init(&s.nodes.by_no, 0);
+    link = (struct seg_link) { .s = &s, .n.no = 7 };
     for (int i = 0; i < SEG_KINDS; i++) {
         list_init(&link.kind[i].open);
         list_init(&link.kind[i].sent);
     }
-    cr_assert_eq(map_set_ptr(&s.by_no, 7, &link), 0);
+    cr_assert_eq(map_set_ptr(&s.nodes.by_no, 7, &link), 0);
     for (int i = 0; i < N; i++)
         rf[i] = (struct rflow) { .flow = { .asks = FLOW_POLL, .node = 7 } };
 }
@@ -32,7 +32,7 @@ static void teardown(void)
 {
     list_each (&link.kind[FLOW_POLL].open, it)
         free(container_of(it, struct batch, in_list));
-    map_fini(&s.by_no);
+    map_fini(&s.nodes.by_no);
     ev_free(r.ev);
 }
 
@@ -43,7 +43,7 @@ Test(seg_ask, full_batches_wait_for_the_end_of_the_turn)
 {
     const struct list *open = &link.kind[FLOW_POLL].open;
 
-    link.ch = (struct rpc_chan *)&link;
+    link.n.ch = (struct rpc_chan *)&link;
     for (int i = 0; i < N; i++)
         cr_assert_eq(seg_link_ask(&s, &rf[i]), 0, "%d", i);
     cr_expect_eq(open->n, 3);
@@ -67,7 +67,7 @@ Test(seg_ask, a_node_that_is_dialled_has_one_batch_waiting)
 
 Test(seg_ask, a_node_that_failed_or_is_unknown_is_not_asked)
 {
-    link.failed = true;
+    link.n.failed = true;
     cr_expect_eq(seg_link_ask(&s, &rf[0]), SQ_EUNAVAIL);
     rf[0].flow.node = 8;
     cr_expect_eq(seg_link_ask(&s, &rf[0]), SQ_EUNAVAIL);

@@ -49,7 +49,7 @@ rm -r "$fresh"
 for path in $(sed -nE 's/.*(IS|BEGINS)\(.*"(\/[^"]*)".*/\2/p' router/api/request.c); do
     if grep -qE "^  ${path//./\\.}[^ ]*:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe $path"; fi
 done
-for path in $(sed -nE 's/.*strn?cmp\(path, "([a-z]+\/?)".*/\1/p' queuemng/admin/api.c); do
+for path in $(sed -nE 's/.*strn?cmp\(path, "([a-z]+\/?)".*/\1/p' queuemng/service/api.c); do
     if grep -qE "^  /v1/admin/$path[^ ]*:" proto/openapi.yaml; then ok; else no "openapi.yaml does not describe /v1/admin/$path"; fi
 done
 for verb in release $(sed -n '/verbs\[\] = {/,/};/p' queuemng/admin/queues.c | grep -oE '"[a-z]+"' | tr -d '"'); do

@@ -113,17 +113,21 @@ ROOMS = {
                                        "queuemng/core", "queuemng/store", "queuemng/monitor", "queuemng/logbook"]),
     "queuemng/admin": (MIXED, COMMON + ["queuemng/policy", "queuemng/state", "queuemng/core",
                                         "queuemng/logbook", "queuemng/lead"]),
+    "queuemng/tasking": (MIXED, COMMON + ["queuemng/policy", "queuemng/core", "queuemng/lead",
+                                          "queuemng/admin"]),
     "queuemng/service": (MIXED, COMMON + ["common/redis", "queuemng/policy", "queuemng/state",
                                           "queuemng/core", "queuemng/store", "queuemng/monitor",
-                                          "queuemng/logbook", "queuemng/lead", "queuemng/admin"]),
+                                          "queuemng/logbook", "queuemng/lead", "queuemng/admin",
+                                          "queuemng/tasking"]),
+    "queuemng/ctl_view": (PURE, ["common/base", "common/config", "common/task"]),
     "queuemng/ctl": (MIXED, ["common/base", "common/config", "common/ticket", "common/task",
-                             "common/supervisor", "queuemng/policy"]),
+                             "common/supervisor", "queuemng/policy", "queuemng/ctl_view"]),
 }
 # Files that are not pure in a room that is.
 SHELL = {
     "common/base/file", "common/base/log", "common/base/failpoint", "common/base/rng",
     "common/base/slab",
-    "common/ticket/keys",
+    "common/ticket/keys", "queuemng/ctl_view/text",
     "common/config/cfg_load", "common/config/cfg_node", "common/config/cfg_own", "common/config/cfg_yaml",
 }
 # Headers of libraries, and who may include them.

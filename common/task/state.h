@@ -1,4 +1,4 @@
-/* state.h: the states of a task, and which follows which. Pure. */
+/* state.h: the states of a task, which follows which, and what may stop one that waits. Pure. */
 #ifndef SEGQ_COMMON_TASK_STATE_H
 #define SEGQ_COMMON_TASK_STATE_H
 
@@ -21,6 +21,12 @@ enum task_state {
     TASK_STATES(X)
 #undef X
     TASK_NSTATES
+};
+
+enum closed { /* what stops the tasks of a queue or key: bits */
+    CLOSED_RATE = 1,
+    CLOSED_AT_ONCE = 2,
+    CLOSED_PAUSE = 4,
 };
 
 const char *task_state_word(enum task_state s);

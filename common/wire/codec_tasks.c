@@ -81,6 +81,12 @@ MESSAGE(part_status, PartStatus, NULL, NUM(epoch), ROWS(v, n, n_part, 0, PARTS_M
         COL(v, started, started), COL(v, succeeded, succeeded), COL(v, retried, retried),
         COL_LIFE)
 
+MESSAGE(task_do, TaskDo, NULL, NUM(part), NUM(epoch), NUM(verb), NUM(no), NAME(queue), NAME(key1),
+        NAME(key2), NUM(states), NUM(after), NUM(most))
+
+MESSAGE(task_do_ans, TaskDoAns, NULL, CODE, NUM(after),
+        MSGS(v, n, tasks, task_get_ans, 0, TASK_ROWS_MAX))
+
 PART(map_task_node, struct map_task_node, MapTaskNode, NULL, NUM(no), TEXT(name, NAME_MAX_LEN),
      TEXT(addr, ADDR_MAX))
 

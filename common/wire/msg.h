@@ -125,8 +125,8 @@ enum msg_ways {
     X(TASK_TAKE_ANS, 105, task_take_ans, T2R)                                            \
     X(TASK_SETTLE, 106, task_settle, R2T) /* what workers say of what they have */       \
     X(TASK_SETTLE_ANS, 107, task_settle_ans, T2R)                                        \
-    X(TASK_CHANGE, 108, task_change, R2T | M2T) /* cancel, order, when, read, ... */     \
-    X(TASK_CHANGE_ANS, 109, task_change_ans, T2R | T2M)                                  \
+    X(TASK_CHANGE, 108, task_change, R2T) /* cancel, order, when, read, ... */           \
+    X(TASK_CHANGE_ANS, 109, task_change_ans, T2R)                                        \
     X(TASK_MAP, 110, task_map, M2R)      /* pools, their partitions, who has them */
 
 /* Orders to task nodes, and what these report. The first member is the manager's epoch. */
@@ -138,6 +138,8 @@ enum msg_ways {
 #define MSG_TASK_REPORTS(X)                                                              \
     X(PART_STATUS, 130, part_status, T2M)
 #define MSG_TASK_OTHERS(X)                                                               \
+    X(TASK_DO, 126, task_do, M2T)        /* what operators ask and order of tasks */     \
+    X(TASK_DO_ANS, 127, task_do_ans, T2M)                                                \
     X(TASK_REG, 131, task_reg, T2M)      /* the first message on a link */
 
 /* Those that go through protobuf. */

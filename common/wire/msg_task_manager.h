@@ -77,6 +77,33 @@ struct msg_part_out {
     const char *node, *addr; /* the target's name, "host:port" */
 };
 
+enum task_do { /* a node answers CODE_INVALID to what it does not know */
+    DO_LOOK,    /* a task */
+    DO_LIST,    /* tasks of a queue */
+    DO_CANCEL,  /* a task; this and what follows: then the answer has it as it is now */
+    DO_RUN,     /* it goes to the next worker, beyond all limits */
+    DO_REDRIVE, /* a dead one waits again */
+    DO_DISCARD, /* a final one goes: nothing is left to be told of it */
+    DO_NVERBS
+};
+
+struct msg_task_do {
+    part_no part;
+    uint64_t epoch; /* the partition's, as the manager knows it */
+    uint32_t verb;  /* enum task_do */
+    task_no no;     /* of one task */
+    const char *queue, *key1, *key2; /* of many; keys: "": any */
+    uint32_t states;      /* LIST: bits, 1 << enum task_state */
+    uint32_t after, most; /* LIST: it goes on here, 0: it begins; at most so many */
+};
+
+struct msg_task_do_ans {
+    uint8_t code;
+    uint32_t after; /* LIST: the next question goes on here; 0: that was all */
+    uint32_t n;
+    struct msg_task_get_ans *v; /* without results */
+};
+
 struct part_status_row {
     part_no part;
     uint64_t part_epoch;

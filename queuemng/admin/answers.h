@@ -11,6 +11,7 @@ struct admin_call { /* one request */
     const struct admin_req *q;
     struct admin_ans *a;
     char name[NAME_MAX_LEN + 1]; /* of the queue, pool or node in the path */
+    json_t **later; /* not NULL: the answer is held back, and here goes its entry of the log */
 };
 
 /* Takes j (NULL: no memory). */

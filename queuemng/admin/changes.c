@@ -13,6 +13,7 @@
 #include "common/base/log.h"
 #include "common/net/ev.h"
 #include "queuemng/admin/definitions.h"
+#include "queuemng/admin/token_name.h"
 
 #define LOG_MODULE "audit"
 #define WHO_MAX      64
@@ -70,6 +71,16 @@ static json_t *subject(struct admin_change *x, struct mng_service *s)
     return NULL;
 }
 
+static void name_task(struct admin_change *x, struct mng_service *s)
+{
+    part_no part;
+    task_no no;
+
+    if (task_name_read(&part, &no, &s->keys.token, x->name) == 0)
+        snprintf(x->name, sizeof(x->name), "%u-%llu", part, (unsigned long long)no);
+    x->kind = "task";
+}
+
 void admin_change_begin(struct admin_change *x, struct admin_call *c, const char *path)
 {
     *x = (struct admin_change){ .kind = "" };
@@ -82,6 +93,8 @@ void admin_change_begin(struct admin_change *x, struct admin_call *c, const char
         x->kind = "pool";
     else if (name_in(path, "nodes/", "/", x->name))
         x->kind = "node";
+    else if (name_in(path, "tasks/", "/", x->name))
+        name_task(x, c->s);
     x->before = subject(x, c->s);
 }
 
@@ -164,47 +177,86 @@ static void changes_text(const json_t *changes, char *out, size_t cap)
     }
 }
 
-static const char *from_of(const struct admin_call *c)
+/* The path of an order about a task, with the task's id: a token is the right to read it. */
+static void path_of(const struct admin_change *x, const struct admin_call *c, char *out, size_t cap)
 {
-    return c->q->from != NULL && c->q->from[0] != '\0' ? c->q->from : "-";
+    const char *rest = strcmp(x->kind, "task") == 0 ? strrchr(c->q->path, '/') : NULL;
+
+    if (rest != NULL)
+        snprintf(out, cap, "/v1/admin/tasks/%s%s", x->name, rest);
+    else
+        snprintf(out, cap, "%s", c->q->path);
 }
 
-static void note(struct admin_change *x, struct admin_call *c, json_t *changes)
+/* NULL: no memory. */
+static json_t *entry_of(const struct admin_change *x, const struct admin_call *c, json_t *changes)
 {
-    char who[WHO_MAX + 1], text[160];
+    char who[WHO_MAX + 1], path[512];
 
     who_of(c, who);
-    changes_text(changes, text, sizeof(text));
+    path_of(x, c, path, sizeof(path));
+    return json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:i,s:O,s:s}", "who", who, "from",
+                     c->q->from != NULL ? c->q->from : "", "method", c->q->method, "path", path,
+                     "query", c->q->query, "kind", x->kind, "name", x->name, "status",
+                     c->a->status, "changes", changes, "request_id", c->a->request_id);
+}
+
+static const char *text_of(const json_t *entry, const char *key)
+{
+    const char *s = json_string_value(json_object_get(entry, key));
+
+    return s != NULL && s[0] != '\0' ? s : "-";
+}
+
+/* Takes the entry. */
+static void note(struct mng_service *s, json_t *entry)
+{
+    const char *who = text_of(entry, "who"), *path = text_of(entry, "path");
+    char text[160];
+
+    changes_text(json_object_get(entry, "changes"), text, sizeof(text));
     if (text[0] != '\0')
-        log_info("event=changed %s=%s by=%s from=%s change=%s", x->kind, x->name,
-                 log_q(who, strlen(who)), from_of(c), log_q(text, strlen(text)));
+        log_info("event=changed %s=%s by=%s from=%s change=%s", text_of(entry, "kind"),
+                 text_of(entry, "name"), log_q(who, strlen(who)), text_of(entry, "from"),
+                 log_q(text, strlen(text)));
     else
         log_info("event=operator who=%s from=%s did=%s what=%s", log_q(who, strlen(who)),
-                 from_of(c), c->q->method, log_q(c->q->path, strlen(c->q->path)));
-    op_log_add(c->s->op_log,
-               json_pack("{s:s,s:s,s:s,s:s,s:s,s:s,s:s,s:i,s:O,s:s}", "who", who, "from",
-                         c->q->from != NULL ? c->q->from : "", "method", c->q->method,
-                         "path", c->q->path, "query", c->q->query, "kind", x->kind, "name",
-                         x->name, "status", c->a->status, "changes", changes, "request_id",
-                         c->a->request_id),
-               ev_wall_ms(c->s->ev));
+                 text_of(entry, "from"), text_of(entry, "method"), log_q(path, strlen(path)));
+    op_log_add(s->op_log, entry, ev_wall_ms(s->ev));
 }
 
 /* What was refused has changed nothing. 503: it may have happened. */
+static bool is_done(int status)
+{
+    return status < 300 || status == 503;
+}
+
 void admin_change_end(struct admin_change *x, struct admin_call *c)
 {
-    bool done = x->watched && (c->a->status < 300 || c->a->status == 503);
-
-    if (done) {
-        json_t *after = subject(x, c->s), *changes = json_array();
+    if (x->watched && (is_done(c->a->status) || c->later != NULL)) {
+        json_t *after = subject(x, c->s), *changes = json_array(), *entry;
 
         if (x->before != NULL && after != NULL)
             diff(changes, "", x->before, after);
-        note(x, c, changes);
+        entry = entry_of(x, c, changes);
         json_decref(changes);
         json_decref(after);
+        if (c->later != NULL)
+            *c->later = entry;
+        else
+            note(c->s, entry);
     }
     json_decref(x->before);
+}
+
+void admin_change_done(struct mng_service *s, json_t *entry, int status)
+{
+    if (entry != NULL && is_done(status)) {
+        (void)json_object_set_new(entry, "status", json_integer(status));
+        note(s, entry);
+    } else {
+        json_decref(entry);
+    }
 }
 
 /* ---- GET /v1/admin/audit?n= ------------------------------------------------------ */

@@ -7,13 +7,15 @@
 
 struct admin_change {
     bool watched;
-    const char *kind; /* "queue", "pool", "node" or "" */
+    const char *kind; /* "queue", "pool", "node", "task" or "" */
     char name[NAME_MAX_LEN + 1];
     json_t *before;   /* owned; NULL: was not there */
 };
 /* path: behind /v1/admin/. Every begin needs its end. */
 void admin_change_begin(struct admin_change *x, struct admin_call *c, const char *path);
 void admin_change_end(struct admin_change *x, struct admin_call *c);
+/* The held answer to an order leaves (admin_call.later). Takes the entry; NULL is fine. */
+void admin_change_done(struct mng_service *s, json_t *entry, int status);
 /* GET /v1/admin/audit */
 void admin_changes(struct admin_call *c);
 

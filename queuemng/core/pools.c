@@ -1,6 +1,9 @@
 /* pools.c: see the header. */
 #include "queuemng/core/pools.h"
 
+#include <string.h>
+
+#include "common/task/queue_name.h"
 #include "queuemng/core/step.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
@@ -63,22 +66,54 @@ void mng_each_pool(const struct mng *m, mng_each_fn fn, void *ctx)
     }
 }
 
+static struct mng_part_view part_view(const struct mpool *p, uint32_t share)
+{
+    const struct mpart *x = &p->part[share];
+    struct mng_part_view v = { .pool = p->def.match,
+                               .node = x->node != NULL ? x->node->name : "",
+                               .share = share,
+                               .up = x->confirmed,
+                               .paused = p->def.paused,
+                               .peer = x->confirmed ? x->node->peer : 0,
+                               .st = x->st };
+
+    v.st.part = x->no;
+    v.st.part_epoch = x->epoch;
+    return v;
+}
+
 void mng_each_part(const struct mng *m, const char *match, mng_each_fn fn, void *ctx)
 {
     const struct mpool *p = pool_find(m, match);
 
     for (uint32_t i = 0; p != NULL && i < p->n; i++) {
-        const struct mpart *x = &p->part[i];
-        struct mng_part_view v = { .pool = p->def.match,
-                                   .node = x->node != NULL ? x->node->name : "",
-                                   .share = i,
-                                   .up = x->confirmed,
-                                   .st = x->st };
+        struct mng_part_view v = part_view(p, i);
 
-        v.st.part = x->no;
-        v.st.part_epoch = x->epoch;
         fn(ctx, &v);
     }
+}
+
+void mng_each_part_of(const struct mng *m, const char *queue, mng_each_fn fn, void *ctx)
+{
+    size_t n = strlen(queue);
+
+    each_pool(m, p) {
+        struct mng_part_view v;
+
+        if (!queue_matches(p->def.match, queue, n))
+            continue;
+        v = part_view(p, part_share(queue, n, p->n));
+        fn(ctx, &v);
+    }
+}
+
+bool mng_part(const struct mng *m, part_no no, struct mng_part_view *v)
+{
+    const struct mpart *x = part_find(m, no);
+
+    if (x != NULL)
+        *v = part_view(x->pool, (uint32_t)(x - x->pool->part));
+    return x != NULL;
 }
 
 void mng_each_task_node(const struct mng *m, mng_each_fn fn, void *ctx)

@@ -31,6 +31,8 @@ struct mng_part_view {
     const char *pool, *node; /* node: "" if nobody has it yet */
     uint32_t share;
     bool up;                 /* its node has it in service */
+    bool paused;             /* its pool: nothing is taken */
+    peer_no peer;            /* the link to that node; 0: none */
     struct part_status_row st;
 };
 
@@ -43,6 +45,11 @@ struct mng_task_node_view {
     uint32_t partitions;
 };
 
+/* False: there is none of this number. */
+bool mng_part(const struct mng *m, part_no no, struct mng_part_view *v);
+/* The partitions that may have tasks of a queue: where routers send them now, and those of other
+ * pools that its name matches, which had it before there was a closer one. */
+void mng_each_part_of(const struct mng *m, const char *queue, mng_each_fn fn, void *ctx);
 void mng_each_pool(const struct mng *m, mng_each_fn fn, void *ctx);
 void mng_each_part(const struct mng *m, const char *match, mng_each_fn fn, void *ctx);
 void mng_each_task_node(const struct mng *m, mng_each_fn fn, void *ctx);

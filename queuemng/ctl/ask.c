@@ -9,8 +9,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "queuemng/ctl/answer_view.h"
-#include "queuemng/ctl/text.h"
+#include "queuemng/ctl_view/answer_view.h"
+#include "queuemng/ctl_view/text.h"
 
 int ctl_say_err(const struct err *e, int code)
 {
@@ -196,14 +196,25 @@ int ctl_ask(const struct ctl *c, struct ctl_call call, struct ctl_answer *a)
     return strncmp(path, "/v1/admin/", 10) == 0 ? admin_ask(c, call, a) : router_ask(c, &call, a);
 }
 
-int ctl_do(const struct ctl *c, struct ctl_call call, view_fn view)
+json_t *ctl_show(const struct ctl *c, struct ctl_call call, view_fn view, int *rc)
 {
     struct ctl_answer a = { 0 };
-    int rc = ctl_ask(c, call, &a);
+    json_t *doc = NULL;
 
-    if (rc == CTL_OK)
-        rc = ctl_say_answer(c, &a, view);
+    *rc = ctl_ask(c, call, &a);
+    if (*rc == CTL_OK)
+        *rc = ctl_say_answer(c, &a, view);
+    if (*rc == CTL_OK)
+        doc = json_loadb((const char *)a.body.data, a.body.len, 0, NULL);
     buf_fini(&a.body);
+    return doc;
+}
+
+int ctl_do(const struct ctl *c, struct ctl_call call, view_fn view)
+{
+    int rc;
+
+    json_decref(ctl_show(c, call, view, &rc));
     return rc;
 }
 

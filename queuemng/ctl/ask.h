@@ -25,6 +25,8 @@ int ctl_do(const struct ctl *c, struct ctl_call call, view_fn view); /* asks, an
 /* The answer as JSON, new reference. NULL: *rc is the exit code; the answer is printed if it was
  * wanted as it came (--json), or is a refusal. */
 json_t *ctl_fetch(const struct ctl *c, struct ctl_call call, int *rc);
+/* The answer is printed; also JSON, new reference. NULL: *rc is the exit code. */
+json_t *ctl_show(const struct ctl *c, struct ctl_call call, view_fn view, int *rc);
 /* GET for a further step: only a refusal is printed. name: as in struct ctl_call. */
 json_t *ctl_get(const struct ctl *c, const char *path, const char *name, int *rc);
 

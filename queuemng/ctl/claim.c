@@ -12,10 +12,10 @@
 #include <time.h>
 
 #include "common/ticket/token.h"
-#include "queuemng/ctl/answer_view.h"
+#include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl/ask.h"
 #include "queuemng/ctl/signer.h"
-#include "queuemng/ctl/text.h"
+#include "queuemng/ctl_view/text.h"
 
 /* The claim that the options ask for, without `lane` and `replaces`; CTL_OK: *jwt is owned. */
 static int sign(const struct ctl *c, struct claim_said *said, char **jwt, const char **alg)

@@ -8,23 +8,26 @@
 #include <time.h>
 #include <unistd.h>
 
-#include "queuemng/ctl/answer_view.h"
+#include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl/ask.h"
 #include "queuemng/ctl/claim.h"
 #include "queuemng/ctl/confirm.h"
 #include "queuemng/ctl/draw.h"
-#include "queuemng/ctl/history_view.h"
+#include "queuemng/ctl_view/history_view.h"
 #include "queuemng/ctl/nodes.h"
-#include "queuemng/ctl/risk_view.h"
-#include "queuemng/ctl/status_view.h"
+#include "queuemng/ctl_view/risk_view.h"
+#include "queuemng/ctl_view/status_view.h"
+#include "queuemng/ctl_view/task_view.h"
 #include "queuemng/ctl/steer.h"
-#include "queuemng/ctl/text.h"
+#include "queuemng/ctl/tasks.h"
+#include "queuemng/ctl_view/text.h"
 #include "queuemng/policy/pool_def.h"
 #include "queuemng/policy/queue_def.h"
 
 #define QUEUE  "/v1/admin/queues/*"
 #define NODE   "/v1/admin/nodes/*"
 #define POOL   "/v1/admin/pools/*"
+#define TASK   "/v1/admin/tasks/*"
 #define TICKET "/v1/tickets/*"
 
 /* ---- status, watch ---- */
@@ -58,7 +61,8 @@ static void on_stop(int sig)
 }
 
 /* Goes on when queuemng is away: it prints the error every second until it is back. */
-static int cmd_watch(struct ctl *c, int argc, char **argv)
+static int each_second(struct ctl *c, int (*show)(struct ctl *c, int argc, char **argv), int argc,
+                       char **argv)
 {
     const struct timespec second = { .tv_sec = 1 };
     bool screen = isatty(STDOUT_FILENO) == 1 && !c->json;
@@ -68,13 +72,23 @@ static int cmd_watch(struct ctl *c, int argc, char **argv)
     for (;;) {
         if (screen)
             fputs("\033[H\033[2J", stdout);
-        if (cmd_status(c, argc, argv) == CTL_USAGE)
+        if (show(c, argc, argv) == CTL_USAGE)
             return CTL_USAGE;
         if (!screen && !c->json)
             puts("");
         ctl_put_end();
         nanosleep(&second, NULL);
     }
+}
+
+static int cmd_watch(struct ctl *c, int argc, char **argv)
+{
+    return each_second(c, cmd_status, argc, argv);
+}
+
+static int cmd_task_top(struct ctl *c, int argc, char **argv)
+{
+    return each_second(c, ctl_task_queues, argc, argv);
 }
 
 /* ---- queues, tickets ---- */
@@ -141,7 +155,7 @@ static int cmd_join(struct ctl *c, int argc, char **argv)
     return rc;
 }
 
-/* ---- task queues ---- */
+/* ---- pools ---- */
 
 static int cmd_pool_set(struct ctl *c, int argc, char **argv)
 {
@@ -174,29 +188,6 @@ static int cmd_pool_delete(struct ctl *c, int argc, char **argv)
         buf_fini(&what);
     }
     return rc == CTL_OK ? ctl_do(c, call, view_done) : rc;
-}
-
-static int cmd_task_list(struct ctl *c, int argc, char **argv)
-{
-    struct ctl_call call = { .method = "GET", .path = "/v1/admin/task-queues" };
-    const char *queue = argc > 0 ? argv[0] : NULL;
-    struct buf b;
-    json_t *doc;
-    int rc;
-
-    doc = ctl_fetch(c, call, &rc);
-    if (doc == NULL)
-        return rc;
-    buf_init(&b);
-    if (view_task_queues(&b, doc, queue)) {
-        ctl_put_out(&b);
-    } else {
-        fprintf(stderr, "segqctl: no pool takes a queue '%s'\n", queue);
-        rc = CTL_REFUSED;
-    }
-    buf_fini(&b);
-    json_decref(doc);
-    return rc;
 }
 
 /* ---- the table ---- */
@@ -235,10 +226,26 @@ static const struct cmd cmds[] = {
       .run = cmd_pool_add },
     { "pool delete", "POOL [final]", 1, 2,
       "deletes it; after 'final' also with tasks that are not done", .run = cmd_pool_delete },
-    { "task list", "[QUEUE]", 0, 1, "tasks that wait, run, are dead; of a queue's pool: by partition",
-      .run = cmd_task_list },
-    { "task show", "TASK", 1, 1, "a task as its owner sees it",
+    { "task list", "[QUEUE [STATE,..]]", 0, 2,
+      "pools and task nodes; the tasks of a queue: images waiting,dead", .run = cmd_task_list },
+    { "task top", "[QUEUE]", 0, 1,
+      "pools and task nodes every second, until Ctrl-C; of a queue's pool: by partition",
+      .run = cmd_task_top },
+    { "task show", "TOKEN", 1, 1, "a task as its owner sees it",
       SENDS("GET", "/v1/tasks/*", view_pretty) },
+    { "task why", "TASK", 1, 1, "its state, its place, and what it waits for (TASK: token or id)",
+      SENDS("GET", TASK, view_task) },
+    { "task cancel", "TASK", 1, 1, "no attempt begins any more; one that runs is its last",
+      SENDS("POST", TASK "/cancel", view_task) },
+    { "task run", "TASK", 1, 1, "the next worker gets it, beyond all limits and delays",
+      SENDS("POST", TASK "/run", view_task) },
+    { "task redrive", "TASK", 1, 1, "a dead one waits again, with all of its attempts",
+      SENDS("POST", TASK "/redrive", view_task) },
+    { "task discard", "TASK", 1, 1, "one that is over goes, with its result",
+      .run = cmd_task_discard },
+    { "task pause", "POOL", 1, 1, "workers get no task of it; submissions go on",
+      .run = cmd_task_pause },
+    { "task resume", "POOL", 1, 1, "ends a pause", .run = cmd_task_resume },
     { "pause", "QUEUE", 1, 1, "nobody is let in; joins and polls go on",
       SENDS("POST", QUEUE "/pause", view_done) },
     { "resume", "QUEUE", 1, 1, "ends a pause", SENDS("POST", QUEUE "/resume", view_done) },
@@ -311,19 +318,67 @@ static int cmd_do(struct ctl *c, const struct cmd *d, int argc, char **argv)
                   d->view);
 }
 
+/* The command that is written almost so; NULL. */
+static const char *nearest(const char *typed)
+{
+    const char *near = NULL;
+    unsigned best = 3;
+
+    for (size_t i = 0; i < ARRAY_LEN(cmds); i++) {
+        unsigned d = ctl_distance(cmds[i].words, typed);
+
+        if (d < best) {
+            best = d;
+            near = cmds[i].words;
+        }
+    }
+    return near;
+}
+
+/* ": queue list, queue show, ...": of a first word that needs a second one. */
+static void put_second_words(struct buf *b, const char *first)
+{
+    const char *before = ": ";
+    size_t n = strlen(first);
+
+    for (size_t i = 0; i < ARRAY_LEN(cmds); i++)
+        if (strncmp(cmds[i].words, first, n) == 0 && cmds[i].words[n] == ' ') {
+            buf_printf(b, "%s%s", before, cmds[i].words);
+            before = ", ";
+        }
+}
+
+static int say_unknown(int argc, char **argv)
+{
+    char typed[80];
+    const char *near;
+    struct buf b;
+
+    buf_init(&b);
+    put_second_words(&b, argv[0]);
+    snprintf(typed, sizeof(typed), "%s%s%s", argv[0], b.len > 0 && argc > 1 ? " " : "",
+             b.len > 0 && argc > 1 ? argv[1] : "");
+    near = nearest(typed);
+    if (near != NULL) {
+        buf_reset(&b);
+        buf_printf(&b, "; did you mean '%s'?", near);
+    } else {
+        buf_byte(&b, ';');
+    }
+    buf_byte(&b, 0);
+    fprintf(stderr, "segqctl: no command '%s'%s segqctl -h lists them\n", typed,
+            b.failed ? ";" : (const char *)b.data);
+    buf_fini(&b);
+    return CTL_USAGE;
+}
+
 int cmd_run(struct ctl *c, int argc, char **argv)
 {
     const struct cmd *d = cmd_find(argc, argv);
     int words;
 
-    if (d == NULL) {
-        fprintf(stderr, "segqctl: no command '%s'%s; segqctl -h lists them\n", argv[0],
-                strcmp(argv[0], "queue") == 0  ? " without list, show, set, add, delete, restore"
-                : strcmp(argv[0], "pool") == 0 ? " without list, show, set, add, delete"
-                : strcmp(argv[0], "task") == 0 ? " without list, show"
-                                               : "");
-        return CTL_USAGE;
-    }
+    if (d == NULL)
+        return say_unknown(argc, argv);
     words = strchr(d->words, ' ') != NULL ? 2 : 1;
     argc -= words;
     if (argc < d->min || (d->max >= 0 && argc > d->max)) {

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include "queuemng/ctl/ask.h"
-#include "queuemng/ctl/text.h"
+#include "queuemng/ctl_view/text.h"
 
 static bool is_typed(const char *name)
 {

@@ -4,7 +4,7 @@
 
 #include "common/base/buf.h"
 #include "queuemng/ctl/ctl.h"
-#include "queuemng/ctl/risk_view.h"
+#include "queuemng/ctl_view/risk_view.h"
 
 /* CTL_OK: go on. what: sentences about the consequences; name: to be typed. */
 int ctl_sure(const struct ctl *c, const struct buf *what, const char *name);

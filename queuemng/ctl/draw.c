@@ -12,7 +12,7 @@
 
 #include "common/ticket/draw.h"
 #include "queuemng/ctl/ask.h"
-#include "queuemng/ctl/text.h"
+#include "queuemng/ctl_view/text.h"
 
 static bool read_seed(const json_t *draw, uint8_t seed[DRAW_SEED])
 {

@@ -6,8 +6,8 @@
 
 #include "queuemng/ctl/ask.h"
 #include "queuemng/ctl/confirm.h"
-#include "queuemng/ctl/risk_view.h"
-#include "queuemng/ctl/text.h"
+#include "queuemng/ctl_view/risk_view.h"
+#include "queuemng/ctl_view/text.h"
 
 #define NODE "/v1/admin/nodes/*"
 

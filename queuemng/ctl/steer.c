@@ -5,11 +5,11 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "queuemng/ctl/answer_view.h"
+#include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl/ask.h"
-#include "queuemng/ctl/history_view.h"
-#include "queuemng/ctl/risk_view.h"
-#include "queuemng/ctl/text.h"
+#include "queuemng/ctl_view/history_view.h"
+#include "queuemng/ctl_view/risk_view.h"
+#include "queuemng/ctl_view/text.h"
 
 #define QUEUE "/v1/admin/queues/*"
 

@@ -56,6 +56,8 @@ struct mng_service {
     struct list deferred;    /* answers of the admin API that wait for the store; owned */
     struct list traces;   /* questions about tickets that nodes are asked; admin/trace.h */
     uint64_t last_trace;
+    struct list walks;    /* questions and orders about tasks; tasking/walk.h */
+    uint64_t last_walk;
     bool store_ok;
     struct map yaml;      /* hash of a queue's name -> text applied from the YAML (owned) */
     struct mng_shell_counts counts;

@@ -8,16 +8,17 @@
 
 #include "common/base/log.h"
 #include "common/wire/codec.h"
-#include "queuemng/admin/api.h"
 #include "queuemng/admin/dashboard_feed.h"
 #include "queuemng/admin/trace.h"
 #include "queuemng/lead/deferred_answers.h"
 #include "queuemng/lead/health.h"
 #include "queuemng/lead/steps.h"
+#include "queuemng/service/api.h"
 #include "queuemng/service/configured.h"
 #include "queuemng/service/metrics.h"
 #include "queuemng/service/term.h"
 #include "queuemng/store/store_file.h"
+#include "queuemng/tasking/walk.h"
 
 #define LOG_MODULE "manager"
 
@@ -67,15 +68,21 @@ static void on_down(void *ctx, struct rpc_chan *ch, const char *why)
         mng_peer_down(s->mng, ev_now(s->ev), p, mng_service_step(s));
 }
 
-/* Messages about single tickets concern no chain, and do not reach the core. */
-static bool is_about_tickets(struct mng_service *s, struct rpc_chan *ch, const struct msg *m)
+/* Answers to operators' questions: they change nothing, and do not reach the core. */
+static bool is_for_operators(struct mng_service *s, struct rpc_chan *ch, const struct msg *m,
+                             uint64_t rid)
 {
     const char *node = rpc_chan_peer(ch)->node;
+    bool is_task = rpc_chan_peer(ch)->role == RPC_TASK;
 
     if (m->type == MSG_WHY_ANS && rpc_chan_peer(ch)->role == RPC_SEGMENT)
         mng_trace_answer(s, node, &m->why_ans);
     else if (m->type == MSG_ERROR && m->error.about == MSG_WHY)
         mng_trace_refused(s, node);
+    else if (m->type == MSG_TASK_DO_ANS && is_task)
+        mng_walk_answer(s, rid, &m->task_do_ans);
+    else if (m->type == MSG_ERROR && m->error.about == MSG_TASK_DO && is_task)
+        mng_walk_answer(s, rid, NULL);
     else
         return false;
     return true;
@@ -97,7 +104,7 @@ static void on_frame(void *ctx, struct rpc_chan *ch, const struct frame *f)
     }
     arena_reset(&s->arena);
     rc = msg_decode(f->type, f->body, f->len, &s->arena, &m);
-    if (rc == 0 && is_about_tickets(s, ch, &m))
+    if (rc == 0 && is_for_operators(s, ch, &m, f->rid))
         return;
     if (rc == 0) {
         mng_msg(s->mng, ev_now(s->ev), p, &m, mng_service_step(s));
@@ -127,6 +134,7 @@ static void on_tick(void *arg)
         mng_tick(s->mng, now, ev_wall_ms(s->ev), mng_service_step(s));
     dashboard_feed_tick(s);
     mng_trace_tick(s);
+    mng_walk_tick(s);
     s->tick_ms += s->cfg->tick_ms;
     if (s->tick_ms <= now) /* we were late: do not run after the lost ones */
         s->tick_ms = now + s->cfg->tick_ms;
@@ -250,6 +258,7 @@ int mng_service_new(struct mng_service **out, struct ev *ev, const struct mng_cf
     s->store_ok = true;
     list_init(&s->deferred);
     list_init(&s->traces);
+    list_init(&s->walks);
     map_init(&s->peers, 0);
     map_init(&s->yaml, 0);
     arena_init(&s->arena);
@@ -298,6 +307,7 @@ void mng_service_free(struct mng_service *s)
         (void)mng_service_flush(s, &need);
     mng_deferred_fail(s);
     mng_trace_end(s);
+    mng_walk_end(s);
     if (s->admin != NULL)
         admin_free(s->admin);
     if (s->rpc != NULL)

@@ -37,12 +37,6 @@ struct key_rule { /* borrowed: it outlives the limiters that have it */
     uint16_t weight;  /* among its neighbours, at least 1 */
 };
 
-enum closed {
-    CLOSED_RATE = 1,
-    CLOSED_AT_ONCE = 2,
-    CLOSED_PAUSE = 4,
-};
-
 struct limiter {
     const struct key_rule *rule; /* NULL: the index is free */
     char *text;       /* owned; its key, 0-terminated */

@@ -30,16 +30,18 @@ static bool load(struct tasktab *t, uint64_t ref, struct bytes_of *to, struct ar
 
 /* ---- looks ------------------------------------------------------------------------- */
 
-void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p, task_no no,
-                        bool result, struct outbox *out)
+static const struct msg_task_get_ans nothing = { .queue = "", .key1 = "", .key2 = "",
+                                                 .limited_by = "" };
+
+uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans *m,
+                      struct arena *mem)
 {
-    struct msg_task_get_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_GET_ANS)->task_get_ans;
     struct task_view v;
 
-    m->queue = m->key1 = m->key2 = m->limited_by = "";
+    *m = nothing;
     if (engine_look(&p->e, no, &v) < 0) {
         m->code = CODE_UNKNOWN;
-        return;
+        return 0;
     }
     *m = (struct msg_task_get_ans){
         .no = no,
@@ -47,31 +49,41 @@ void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p,
         .priority = v.priority,
         .attempts = v.attempts,
         .stopping = v.stopping,
-        .queue = arena_strdup(&out->mem, v.queue),
-        .key1 = arena_strdup(&out->mem, v.key1),
-        .key2 = arena_strdup(&out->mem, v.key2),
+        .queue = arena_strdup(mem, v.queue),
+        .key1 = arena_strdup(mem, v.key1),
+        .key2 = arena_strdup(mem, v.key2),
         .order = v.order,
         .entered_ms = tasktab_unix(p, v.entered_ms),
         .until_ms = v.by_wall ? v.until_ms : tasktab_unix(p, v.until_ms),
         .position = v.position,
         .ahead_of_key = v.ahead_of_key,
         .limited = v.limited,
-        .limited_by = arena_strdup(&out->mem, v.limited_by != NULL ? v.limited_by : ""),
+        .limited_by = arena_strdup(mem, v.limited_by != NULL ? v.limited_by : ""),
         .limited_until_ms = tasktab_unix(p, v.limited_until),
     };
-    if (v.state == TASK_SUCCEEDED && result && !load(t, v.body, &m->result, &out->mem))
+    if (mem->failed) {
+        *m = nothing;
         m->code = CODE_BUSY;
-    if (out->mem.failed)
-        *m = (struct msg_task_get_ans){ .code = CODE_BUSY, .queue = "", .key1 = "", .key2 = "",
-                                        .limited_by = "" };
+    }
+    return m->code == CODE_DONE && v.state == TASK_SUCCEEDED ? v.body : 0;
+}
+
+void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p, task_no no,
+                        bool result, struct outbox *out)
+{
+    struct msg_task_get_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_GET_ANS)->task_get_ans;
+    uint64_t ref = tasktab_tell(p, no, m, &out->mem);
+
+    if (result && !load(t, ref, &m->result, &out->mem))
+        m->code = CODE_BUSY;
 }
 
 void tasktab_get_nothing(struct asker a, uint8_t code, struct outbox *out)
 {
     struct msg_task_get_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_GET_ANS)->task_get_ans;
 
+    *m = nothing;
     m->code = code;
-    m->queue = m->key1 = m->key2 = m->limited_by = "";
 }
 
 /* ---- takes ------------------------------------------------------------------------- */

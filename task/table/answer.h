@@ -9,7 +9,11 @@ struct asker {
     uint64_t rid; /* of the question */
 };
 
-/* What is known of the task now. */
+/* What is known of the task now, but for its result: that has the reference that is returned, 0:
+ * none. */
+uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans *m,
+                      struct arena *mem);
+/* The same as an answer. */
 void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p, task_no no,
                         bool result, struct outbox *out);
 void tasktab_get_nothing(struct asker a, uint8_t code, struct outbox *out);

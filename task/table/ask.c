@@ -8,7 +8,7 @@
 #include "task/table/parts.h"
 #include "task/table/wait.h"
 
-static uint8_t code_of(struct tasktab *t, int rc)
+uint8_t tasktab_code(struct tasktab *t, int rc)
 {
     switch (rc) {
     case SQ_EUNKNOWN:
@@ -28,8 +28,7 @@ static uint8_t code_of(struct tasktab *t, int rc)
     }
 }
 
-/* The partition of a command; NULL: *code says why not. */
-static struct part *commanded(struct tasktab *t, part_no no, uint64_t epoch, uint8_t *code)
+struct part *tasktab_commanded(struct tasktab *t, part_no no, uint64_t epoch, uint8_t *code)
 {
     struct part *p = t->hold ? NULL : tasktab_owned(t, no, epoch);
 
@@ -89,7 +88,7 @@ void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q
         return; /* nothing has been done: the answer without rows says so */
     m->n = q->n;
     for (uint32_t i = 0; i < q->n; i++) {
-        struct part *p = commanded(t, q->v[i].part, q->v[i].epoch, &m->v[i].code);
+        struct part *p = tasktab_commanded(t, q->v[i].part, q->v[i].epoch, &m->v[i].code);
         int rc;
 
         if (p == NULL)
@@ -98,7 +97,7 @@ void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q
                                                 : put_one(t, p, &q->v[i], &m->v[i].no);
         m->v[i].code = rc == 1              ? CODE_SAME
                        : rc == SQ_ECONFLICT ? CODE_MISMATCH
-                                            : code_of(t, rc);
+                                            : tasktab_code(t, rc);
         if (rc >= 0)
             m->v[i].state = (uint8_t)state_of(p, m->v[i].no);
         tasks += rc == 0;
@@ -196,12 +195,12 @@ void tasktab_settle(struct tasktab *t, struct asker a, const struct msg_task_set
     m->n = q->n;
     for (uint32_t i = 0; i < q->n; i++) {
         const struct settle_row *r = &q->v[i];
-        struct part *p = commanded(t, r->part, r->epoch, &m->v[i].code);
+        struct part *p = tasktab_commanded(t, r->part, r->epoch, &m->v[i].code);
         task_slot slot;
 
         if (p == NULL)
             continue;
-        m->v[i].code = code_of(t, settle_one(t, p, r));
+        m->v[i].code = tasktab_code(t, settle_one(t, p, r));
         m->v[i].state = (uint8_t)state_of(p, r->no);
         slot = task_find(&p->e.store, r->no);
         if (slot != SLOT_NONE)
@@ -237,12 +236,12 @@ void tasktab_change(struct tasktab *t, struct asker a, const struct msg_task_cha
                     struct outbox *out)
 {
     struct msg_task_change_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_CHANGE_ANS)->task_change_ans;
-    struct part *p = commanded(t, q->part, q->epoch, &m->code);
+    struct part *p = tasktab_commanded(t, q->part, q->epoch, &m->code);
 
     t->n.changed++;
     if (p == NULL)
         return;
     m->no = number_of(p, q->no, q->queue, q->name);
-    m->code = code_of(t, change_one(t, p, m->no, q));
+    m->code = tasktab_code(t, change_one(t, p, m->no, q));
     m->state = (uint8_t)state_of(p, m->no);
 }

@@ -1,9 +1,14 @@
-/* ask.h: routers' questions (and managers' changes): one partition each, or rows of several.
+/* ask.h: routers' questions: one partition each, or rows of several.
  * Pure. For the files of this room. */
 #ifndef SEGQ_TASKTAB_ASK_H
 #define SEGQ_TASKTAB_ASK_H
 
 #include "task/table/answer.h"
+
+/* What the engine said, as a code. */
+uint8_t tasktab_code(struct tasktab *t, int rc);
+/* The partition of a command; NULL: *code says why not. */
+struct part *tasktab_commanded(struct tasktab *t, part_no no, uint64_t epoch, uint8_t *code);
 
 void tasktab_put(struct tasktab *t, struct asker a, const struct msg_task_put *q,
                  struct outbox *out);

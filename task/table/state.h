@@ -5,6 +5,7 @@
  *   parts.c    partitions: found, made, dropped; their clocks
  *   orders.c   which manager is obeyed; partitions come and go
  *   ask.c      submissions, looks, takes, changes, settlements
+ *   operate.c  what operators ask and order
  *   answer.c   what a look and a take are told
  *   wait.c     who waits for a task, and until when
  *   turn.c     the end of a turn

@@ -7,6 +7,7 @@
 #include "common/base/text.h"
 #include "common/wire/role.h"
 #include "task/table/ask.h"
+#include "task/table/operate.h"
 #include "task/table/orders.h"
 #include "task/table/parts.h"
 #include "task/table/report.h"
@@ -114,6 +115,9 @@ void tasktab_msg(struct tasktab *t, struct task_now now, peer_no from, uint64_t 
         break;
     case MSG_TASK_CHANGE:
         tasktab_change(t, a, &m->task_change, out);
+        break;
+    case MSG_TASK_DO:
+        tasktab_do(t, a, &m->task_do, out);
         break;
     default:
         tasktab_order(t, a.peer, m, out);

@@ -189,6 +189,20 @@ static void change(struct world *w)
     message(w, ROUTER, &(struct msg){ .type = MSG_TASK_CHANGE, .task_change = m });
 }
 
+static void operate(struct world *w)
+{
+    struct msg_task_do m = { .part = part(w), .epoch = 1 + fuzz_num(&w->in) % 2,
+                             .verb = (uint32_t)(fuzz_num(&w->in) % (DO_NVERBS + 1)),
+                             .queue = queue(w), .key1 = "", .key2 = "" };
+    unsigned i;
+
+    m.no = number(w, &i);
+    m.states = (uint32_t)fuzz_num(&w->in);
+    m.after = (uint32_t)fuzz_num(&w->in);
+    m.most = (uint32_t)fuzz_num(&w->in);
+    message(w, MNG, &(struct msg){ .type = MSG_TASK_DO, .task_do = m });
+}
+
 static void get(struct world *w)
 {
     struct msg_task_get m = { .part = part(w), .epoch = 1 + fuzz_num(&w->in) % 2,
@@ -257,6 +271,9 @@ static void step(struct world *w)
         break;
     case 'c':
         change(w);
+        break;
+    case 'x':
+        operate(w);
         break;
     case 'g':
         get(w);

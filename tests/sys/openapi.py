@@ -193,7 +193,16 @@ def tasks(a):
         server = {"Authorization": "Bearer " + f.read().strip()}
     new = json.loads(a.ask("POST", queue, {"payload": 1, "delay": "1h"}, 201, **server)[2])
     a.ask("GET", "/v1/tasks/" + new["task"], want=200)
+    admin = "/v1/admin/tasks/" + new["task"]
+    a.ask("GET", "/v1/admin/task-queues/images/tasks?state=scheduled&n=1", want=200)
+    a.ask("GET", "/v1/admin/task-queues/images/tasks?n=0", want=400)
+    a.ask("GET", admin, want=200)
+    a.ask("POST", admin + "/redrive", want=409)
+    a.ask("POST", admin + "/run", want=200)
     a.ask("DELETE", "/v1/tasks/" + new["task"], want=200)
+    a.ask("POST", admin + "/cancel", want=409)
+    a.ask("POST", admin + "/discard", want=200)
+    a.ask("GET", admin, want=404)
 
 
 def looks(a):

@@ -9,7 +9,7 @@
 #include <unistd.h>
 
 #include "common/base/log.h"
-#include "queuemng/admin/api.h"
+#include "queuemng/service/api.h"
 #include "queuemng/lead/steps.h"
 #include "queuemng/service/metrics.h"
 #include "queuemng/service/service.h"

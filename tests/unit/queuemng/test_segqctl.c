@@ -1,14 +1,16 @@
 /* test_segqctl.c: KEY=VALUE words, bars, columns, and the cluster as text. */
 #include <criterion/criterion.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "queuemng/policy/queue_def.h"
-#include "queuemng/ctl/text.h"
-#include "queuemng/ctl/answer_view.h"
-#include "queuemng/ctl/history_view.h"
-#include "queuemng/ctl/risk_view.h"
-#include "queuemng/ctl/status_view.h"
+#include "queuemng/ctl_view/text.h"
+#include "queuemng/ctl_view/answer_view.h"
+#include "queuemng/ctl_view/history_view.h"
+#include "queuemng/ctl_view/risk_view.h"
+#include "queuemng/ctl_view/status_view.h"
+#include "queuemng/ctl_view/task_view.h"
 
 static struct buf b;
 
@@ -101,6 +103,28 @@ static void refused(const char *a, const char *second, const char *why)
 
     cr_expect_null(ctl_pairs(w, second != NULL ? 2 : 1, queue_def_keys, &e), "%s", a);
     cr_expect_not_null(strstr(e.text, why), "%s: %s", a, e.text);
+}
+
+Test(segqctl, typing_errors_are_near)
+{
+    cr_expect_eq(ctl_distance("task why", "task why"), 0);
+    cr_expect_eq(ctl_distance("task redrive", "task redirve"), 2);
+    cr_expect_eq(ctl_distance("images", "image"), 1);
+    cr_expect_eq(ctl_distance("", "abc"), 3);
+    cr_expect_eq(ctl_distance("a", "0123456789012345678901234567890123456789"), UINT_MAX);
+}
+
+Test(segqctl, a_task_in_lines)
+{
+    json_t *j = js("{\"id\": \"3-77\", \"state\": \"waiting\", \"because\": \"no\\u001bthing\","
+                   "\"queue\": \"images\", \"key\": null, \"position\": 12, \"ahead_of_key\": 100,"
+                   "\"attempts\": 2}");
+
+    view_task(&b, j);
+    cr_expect_not_null(strstr(text(), "task       3-77\nstate      waiting\nbecause    no?thing\n"));
+    cr_expect_not_null(strstr(text(), "12 in its queue; before it in its key: 100 or more\n"));
+    cr_expect_null(strstr(text(), "key  "), "it has none");
+    json_decref(j);
 }
 
 Test(segqctl, bad_words_are_named)

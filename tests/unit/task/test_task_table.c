@@ -289,6 +289,93 @@ Test(task_table, a_paused_pool_gives_nothing)
     cr_assert_eq(answer(rid)->task_take_ans.n, 1);
 }
 
+/* ---- operators --------------------------------------------------------------------- */
+
+static const struct msg_task_do_ans *operate(struct msg_task_do q)
+{
+    q.part = q.part != 0 ? q.part : 3;
+    q.epoch = q.epoch != 0 ? q.epoch : 8;
+    q.queue = q.queue != NULL ? q.queue : "";
+    q.key1 = q.key2 = "";
+    send(MNG, &(struct msg){ .type = MSG_TASK_DO, .task_do = q });
+    cr_assert_not_null(answer(next_rid));
+    return &answer(next_rid)->task_do_ans;
+}
+
+static const struct msg_task_do_ans *order(enum task_do verb, task_no no)
+{
+    return operate((struct msg_task_do){ .verb = verb, .no = no });
+}
+
+Test(task_table, an_operator_is_told_of_a_task_and_steers_it)
+{
+    const struct msg_task_do_ans *m;
+    task_no first, second;
+
+    ok(EPOCH, 77);
+    open_part(3, 8);
+    first = put_at(3, 8, "q", "one").no;
+    second = put_at(3, 8, "q", "two").no;
+    m = order(DO_LOOK, second);
+    cr_assert(m->code == CODE_DONE && m->n == 1);
+    cr_expect_eq(m->v[0].position, 2);
+    cr_expect_eq(order(DO_RUN, second)->code, CODE_DONE);
+    cr_expect_eq(take(RTR, "q", 1, 0)->v[0].no, second, "before the first one");
+    m = order(DO_REDRIVE, first);
+    cr_assert(m->code == CODE_CONFLICT && m->n == 1, "refused, with its state");
+    cr_expect_eq(m->v[0].state, TASK_WAITING);
+    m = order(DO_CANCEL, first);
+    cr_assert(m->code == CODE_DONE && m->v[0].state == TASK_CANCELLED);
+    m = order(DO_DISCARD, first);
+    cr_expect(m->code == CODE_DONE && m->n == 0, "nothing is left to be told");
+    cr_expect_eq(order(DO_LOOK, first)->code, CODE_UNKNOWN);
+    cr_expect_eq(order(DO_NVERBS + 5, second)->code, CODE_INVALID, "of a newer manager");
+    cr_expect_eq(operate((struct msg_task_do){ .verb = DO_LOOK, .no = second, .epoch = 7 })->code,
+                 CODE_STALE);
+    turn();
+}
+
+Test(task_table, a_list_goes_on_where_it_was)
+{
+    struct msg_task_do q = { .verb = DO_LIST, .queue = "q", .states = 1u << TASK_WAITING,
+                             .most = 2 };
+    const struct msg_task_do_ans *m;
+    unsigned seen = 0;
+
+    ok(EPOCH, 77);
+    open_part(3, 8);
+    for (unsigned i = 0; i < 5; i++)
+        put_at(3, 8, i == 3 ? "qq" : "q", "x");
+    do {
+        m = operate(q);
+        cr_assert_eq(m->code, CODE_DONE);
+        for (uint32_t i = 0; i < m->n; i++)
+            cr_expect_str_eq(m->v[i].queue, "q");
+        seen += m->n;
+        q.after = m->after;
+    } while (q.after != 0);
+    cr_expect_eq(seen, 4);
+    q.queue = "nothing";
+    cr_expect_eq(operate(q)->n, 0);
+    tasktab_hold(t, true);
+    q.queue = "q";
+    cr_expect_eq(operate(q)->n, 2, "also while nothing can be written");
+    cr_expect_eq(order(DO_CANCEL, m->v[0].no)->code, CODE_BUSY);
+    tasktab_hold(t, false);
+}
+
+Test(task_table, a_paused_pool_runs_nothing_by_order)
+{
+    task_no no;
+
+    ok(EPOCH, 77);
+    open_part(3, 8);
+    no = put_at(3, 8, "q", "x").no;
+    send(MNG, &(struct msg){ .type = MSG_PART_OPEN,
+                             .part_open = { EPOCH, 3, 8, "q*", 0, NULL, 100, true } });
+    cr_expect_eq(order(DO_RUN, no)->code, CODE_CONFLICT);
+}
+
 Test(task_table, bodies_go_with_what_has_them)
 {
     struct taken_row k;

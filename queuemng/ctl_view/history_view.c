@@ -1,11 +1,11 @@
 /* history_view.c: what happened, a line each: a ticket's audit trail (oldest first), operators'
  * changes, events of the cluster. Pure. */
-#include "queuemng/ctl/history_view.h"
+#include "queuemng/ctl_view/history_view.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/ctl/text.h"
+#include "queuemng/ctl_view/text.h"
 
 #define KEY_WIDTH 16
 

@@ -1,10 +1,11 @@
-/* test_ticket_name.c: what an operator may call a ticket, and nothing else. */
+/* test_token_name.c: what an operator may call a ticket or a task, and nothing else. */
 #include <criterion/criterion.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "common/base/rng.h"
-#include "queuemng/admin/ticket_name.h"
+#include "common/ticket/task_token.h"
+#include "queuemng/admin/token_name.h"
 
 static const struct token_key key = { .mac = { 1 } };
 static struct ticket_name n;
@@ -76,4 +77,22 @@ Test(ticket_name, any_text)
         snprintf(again, sizeof(again), "%llu-%u", (unsigned long long)n.seg, n.number);
         cr_assert_str_eq(again, text);
     }
+}
+
+Test(token_name, a_task_by_its_token_and_by_its_id)
+{
+    char text[TASK_TOKEN_LEN + 1] = "";
+    part_no part;
+    task_no no;
+
+    task_token_write(3, UINT64_MAX, &key, text);
+    cr_assert_eq(task_name_read(&part, &no, &key, text), 0);
+    cr_expect(part == 3 && no == UINT64_MAX);
+    text[40] = text[40] == 'A' ? 'B' : 'A';
+    cr_expect_eq(task_name_read(&part, &no, &key, text), SQ_EAUTH, "of nobody");
+    cr_assert_eq(task_name_read(&part, &no, &key, "4294967295-18446744073709551615"), 0);
+    cr_expect(part == UINT32_MAX && no == UINT64_MAX);
+    cr_expect_eq(task_name_read(&part, &no, &key, "4294967296-1"), SQ_EINVAL);
+    cr_expect_eq(task_name_read(&part, &no, &key, "0-1"), SQ_EINVAL);
+    cr_expect_eq(task_id_read(&part, &no, text), SQ_EINVAL, "no token");
 }

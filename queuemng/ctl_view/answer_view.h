@@ -12,10 +12,6 @@ void view_queues(struct buf *b, const json_t *queues);
 /* GET /v1/admin/pools */
 void view_pools(struct buf *b, const json_t *pools);
 
-/* GET /v1/admin/task-queues: pools and task nodes. queue not NULL: the pool that takes a queue of
- * this name (or is called so), and its partitions. False: there is none. */
-bool view_task_queues(struct buf *b, const json_t *doc, const char *queue);
-
 /* A ticket, a line per member. */
 void view_ticket(struct buf *b, const json_t *ticket);
 

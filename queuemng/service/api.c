@@ -1,5 +1,5 @@
 /* api.c: the paths of the admin API. */
-#include "queuemng/admin/api.h"
+#include "queuemng/service/api.h"
 
 #include <string.h>
 
@@ -9,9 +9,10 @@
 #include "queuemng/admin/live.h"
 #include "queuemng/admin/nodes.h"
 #include "queuemng/admin/page.h"
-#include "queuemng/admin/pools.h"
 #include "queuemng/admin/queues.h"
 #include "queuemng/admin/trace.h"
+#include "queuemng/tasking/pools.h"
+#include "queuemng/tasking/tasks.h"
 
 #define PREFIX "/v1/admin/"
 
@@ -80,6 +81,10 @@ static void route(struct admin_call *c, const char *path)
         verb[0] == '\0' ? admin_queue(c) : admin_order(c, verb);
     else if (strncmp(path, "pools/", 6) == 0 && pool_name(c, path + 6))
         admin_pool(c);
+    else if (strncmp(path, "tasks/", 6) == 0)
+        admin_task(c, path + 6);
+    else if (strncmp(path, "task-queues/", 12) == 0)
+        admin_task_queue(c, path + 12);
     else if (strncmp(path, "nodes/", 6) == 0 && (verb = split(c, path + 6)) != NULL)
         admin_node(c, verb);
     else if (strncmp(path, "tickets/", 8) == 0 && strcmp(c->q->method, "GET") == 0)

@@ -1,5 +1,5 @@
 /* pools.c: see the header. Every definition goes through the same table as queuemng.yaml. */
-#include "queuemng/admin/pools.h"
+#include "queuemng/tasking/pools.h"
 
 #include <string.h>
 

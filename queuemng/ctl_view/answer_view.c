@@ -1,13 +1,12 @@
 /* answer_view.c: single answers as text. Pure. */
-#include "queuemng/ctl/answer_view.h"
+#include "queuemng/ctl_view/answer_view.h"
 
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "common/task/queue_name.h"
-#include "queuemng/ctl/text.h"
+#include "queuemng/ctl_view/text.h"
 
 static void scalar(struct buf *b, const json_t *v)
 {
@@ -112,94 +111,6 @@ void view_pools(struct buf *b, const json_t *pools)
     else
         buf_str(b, "no pools\n");
     table_fini(&t);
-}
-
-static void figures_cells(struct table *t, const json_t *j)
-{
-    static const char *const keys[] = { "scheduled", "waiting", "running", "dead" };
-    struct buf oldest;
-
-    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
-        table_u64(t, ctl_u64(j, keys[i]));
-    buf_init(&oldest);
-    ctl_span(&oldest, ctl_f64(j, "oldest_ms") / 1000);
-    buf_byte(&oldest, 0);
-    table_cell(t, "%s", oldest.failed ? "?" : (const char *)oldest.data);
-    buf_fini(&oldest);
-}
-
-static void view_partitions(struct buf *b, const json_t *pool)
-{
-    const json_t *p;
-    struct table t;
-    size_t i;
-
-    table_init(&t, "PARTITION NODE STATE >SCHEDULED >WAITING >RUNNING >DEAD >OLDEST");
-    json_array_foreach(json_object_get(pool, "partitions"), i, p) {
-        bool placed = ctl_str(p, "node")[0] != '-' || ctl_str(p, "node")[1] != '\0';
-
-        table_cell(&t, "%" PRIu64, ctl_u64(p, "partition"));
-        table_cell(&t, "%s", ctl_str(p, "node"));
-        table_cell(&t, "%s", json_is_true(json_object_get(p, "up")) ? "up"
-                             : placed                               ? "away"
-                                                                    : "no node yet");
-        figures_cells(&t, p);
-    }
-    buf_byte(b, '\n');
-    table_print(&t, b, 0);
-    table_fini(&t);
-}
-
-static void view_task_nodes(struct buf *b, const json_t *nodes)
-{
-    const json_t *n;
-    struct table t;
-    size_t i;
-
-    table_init(&t, "TASK_NODE STATE >PARTITIONS ADDRESS");
-    json_array_foreach(nodes, i, n) {
-        table_cell(&t, "%s", ctl_str(n, "name"));
-        table_cell(&t, "%s", json_is_true(json_object_get(n, "up")) ? "up" : "away");
-        table_u64(&t, ctl_u64(n, "partitions"));
-        table_cell(&t, "%s", ctl_str(n, "addr"));
-    }
-    buf_byte(b, '\n');
-    if (table_rows(&t) > 0)
-        table_print(&t, b, 0);
-    else
-        buf_str(b, "no task nodes\n");
-    table_fini(&t);
-}
-
-/* As routers do it; or the pattern itself. */
-bool view_task_queues(struct buf *b, const json_t *doc, const char *queue)
-{
-    const json_t *pool, *found = NULL;
-    struct table t;
-    size_t i;
-
-    table_init(&t, "POOL STATE >QUEUES >SCHEDULED >WAITING >RUNNING >DEAD >OLDEST");
-    json_array_foreach(json_object_get(doc, "pools"), i, pool) {
-        if (queue != NULL && (found != NULL || !queue_matches(ctl_str(pool, "pool"), queue, strlen(queue))))
-            continue;
-        found = pool;
-        table_cell(&t, "%s", ctl_str(pool, "pool"));
-        table_cell(&t, "%s", json_is_true(json_object_get(pool, "paused")) ? "paused"
-                             : ctl_u64(pool, "away") > 0                   ? "away"
-                                                                           : "open");
-        table_u64(&t, ctl_u64(pool, "queues"));
-        figures_cells(&t, pool);
-    }
-    if (table_rows(&t) > 0)
-        table_print(&t, b, 0);
-    else if (queue == NULL)
-        buf_str(b, "no pools\n");
-    table_fini(&t);
-    if (queue == NULL)
-        view_task_nodes(b, json_object_get(doc, "nodes"));
-    else if (found != NULL)
-        view_partitions(b, found);
-    return queue == NULL || found != NULL;
 }
 
 /* ---- tickets, limits, refusals ---- */

@@ -6,13 +6,13 @@
  *            17  segment.0  sealed  [####----------------]   20 100       0  -
  *            18  segment.1  open    [############........]   61 130  20 100  -
  */
-#include "queuemng/ctl/status_view.h"
+#include "queuemng/ctl_view/status_view.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/ctl/text.h"
+#include "queuemng/ctl_view/text.h"
 
 #define BAR_WIDTH      20
 #define QUEUES_SHOWN   20 /* of a cluster with many */

@@ -1,9 +1,9 @@
 /* risk_view.c: the consequences of an order, in sentences. Pure. */
-#include "queuemng/ctl/risk_view.h"
+#include "queuemng/ctl_view/risk_view.h"
 
 #include <assert.h>
 
-#include "queuemng/ctl/text.h"
+#include "queuemng/ctl_view/text.h"
 
 /* "nobody waits", "1 person waits", "1 204 people wait" */
 static void put_waiters(struct buf *b, uint64_t n)

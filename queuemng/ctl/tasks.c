@@ -1,0 +1,150 @@
+/* tasks.c: lists, pauses, and what is asked before something goes for good. */
+#include "queuemng/ctl/tasks.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/task/queue_name.h"
+#include "queuemng/ctl/ask.h"
+#include "queuemng/ctl/confirm.h"
+#include "queuemng/ctl_view/risk_view.h"
+#include "queuemng/ctl_view/task_view.h"
+#include "queuemng/ctl_view/text.h"
+
+#define LIST "/v1/admin/task-queues/*/tasks"
+
+/* ---- lists ---- */
+
+int ctl_task_queues(struct ctl *c, int argc, char **argv)
+{
+    struct ctl_call call = { .method = "GET", .path = "/v1/admin/task-queues" };
+    const char *queue = argc > 0 ? argv[0] : NULL;
+    struct buf b;
+    json_t *doc;
+    int rc;
+
+    doc = ctl_fetch(c, call, &rc);
+    if (doc == NULL)
+        return rc;
+    buf_init(&b);
+    if (view_task_queues(&b, doc, queue)) {
+        ctl_put_out(&b);
+    } else {
+        fprintf(stderr, "segqctl: no pool takes a queue '%s'\n", queue);
+        rc = CTL_REFUSED;
+    }
+    buf_fini(&b);
+    json_decref(doc);
+    return rc;
+}
+
+/* Where the list goes on; false: that was all, or it is not to be shown. */
+static bool next_page(const struct ctl *c, const json_t *doc, char *after, size_t cap)
+{
+    const char *next = json_string_value(json_object_get(doc, "next"));
+
+    if (next == NULL)
+        return false;
+    if (!c->all && !c->json)
+        puts("there are more: --all shows them");
+    snprintf(after, cap, "&after=%.40s", next);
+    return c->all;
+}
+
+int cmd_task_list(struct ctl *c, int argc, char **argv)
+{
+    char path[256], after[64] = "";
+    bool more = true;
+    int rc = CTL_OK;
+
+    if (argc == 0)
+        return ctl_task_queues(c, 0, NULL);
+    while (rc == CTL_OK && more) {
+        struct ctl_call call = { .method = "GET", .path = path, .name = argv[0] };
+        json_t *doc;
+
+        snprintf(path, sizeof(path), LIST "?n=%d%s%.80s%s", c->all ? 1000 : 100,
+                 argc > 1 ? "&state=" : "", argc > 1 ? argv[1] : "", after);
+        doc = ctl_show(c, call, view_tasks, &rc);
+        more = rc == CTL_OK && next_page(c, doc, after, sizeof(after));
+        json_decref(doc);
+    }
+    return rc;
+}
+
+/* ---- orders ---- */
+
+int cmd_task_discard(struct ctl *c, int argc, char **argv)
+{
+    struct buf what;
+    int rc;
+
+    (void)argc;
+    buf_init(&what);
+    buf_str(&what, "The task, its payload and its result are gone for good.\n");
+    rc = ctl_sure(c, &what, argv[0]);
+    buf_fini(&what);
+    return rc != CTL_OK ? rc
+                        : ctl_do(c, (struct ctl_call){ .method = "POST", .name = argv[0],
+                                                       .path = "/v1/admin/tasks/*/discard" },
+                                 view_done);
+}
+
+/* The pool of this name; else says which one it may be. */
+static bool is_pool(const json_t *pools, const char *name)
+{
+    const char *near = NULL, *of = NULL;
+    unsigned best = 3;
+    const json_t *p;
+    size_t i;
+
+    json_array_foreach(json_object_get(pools, "pools"), i, p) {
+        const char *match = ctl_str(p, "match");
+        unsigned d = ctl_distance(match, name);
+
+        if (d == 0)
+            return true;
+        if (of == NULL && queue_matches(match, name, strlen(name)))
+            of = match;
+        if (d < best) {
+            best = d;
+            near = match;
+        }
+    }
+    fprintf(stderr, "segqctl: there is no pool '%s'", name);
+    if (of != NULL)
+        fprintf(stderr, "; it is a queue of pool %s, which is paused as a whole: segqctl task "
+                "pause '%s'", of, of);
+    else if (near != NULL)
+        fprintf(stderr, "; did you mean %s?", near);
+    fputc('\n', stderr);
+    return false;
+}
+
+static int set_paused(struct ctl *c, const char *pool, bool paused)
+{
+    struct ctl_call call = { .method = "PATCH", .path = "/v1/admin/pools/*", .name = pool };
+    int rc;
+    json_t *pools = ctl_get(c, "/v1/admin/pools", NULL, &rc), *body;
+
+    if (pools == NULL)
+        return rc;
+    body = json_pack("{s:b}", "paused", paused);
+    call.body = body;
+    rc = is_pool(pools, pool) ? ctl_do(c, call, view_done) : CTL_REFUSED;
+    json_decref(body);
+    json_decref(pools);
+    return rc;
+}
+
+int cmd_task_pause(struct ctl *c, int argc, char **argv)
+{
+    (void)argc;
+    return set_paused(c, argv[0], true);
+}
+
+int cmd_task_resume(struct ctl *c, int argc, char **argv)
+{
+    (void)argc;
+    return set_paused(c, argv[0], false);
+}

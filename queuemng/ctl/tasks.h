@@ -1,0 +1,14 @@
+/* tasks.h: the commands about tasks and their queues. See commands.h. */
+#ifndef SEGQ_CTL_TASKS_H
+#define SEGQ_CTL_TASKS_H
+
+#include "queuemng/ctl/ctl.h"
+
+/* Pools and task nodes; of a queue: its pool, by partition. */
+int ctl_task_queues(struct ctl *c, int argc, char **argv);
+int cmd_task_list(struct ctl *c, int argc, char **argv);
+int cmd_task_discard(struct ctl *c, int argc, char **argv);
+int cmd_task_pause(struct ctl *c, int argc, char **argv);
+int cmd_task_resume(struct ctl *c, int argc, char **argv);
+
+#endif

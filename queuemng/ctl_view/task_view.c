@@ -1,0 +1,194 @@
+/* task_view.c: tables of queues and tasks; one task, a line per member. */
+#include "queuemng/ctl_view/task_view.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+#include "common/task/queue_name.h"
+#include "queuemng/ctl_view/text.h"
+
+/* ---- pools and nodes ---- */
+
+static void figures_cells(struct table *t, const json_t *j)
+{
+    static const char *const keys[] = { "scheduled", "waiting", "running", "dead" };
+    struct buf oldest;
+
+    for (size_t i = 0; i < ARRAY_LEN(keys); i++)
+        table_u64(t, ctl_u64(j, keys[i]));
+    buf_init(&oldest);
+    ctl_span(&oldest, ctl_f64(j, "oldest_ms") / 1000);
+    buf_byte(&oldest, 0);
+    table_cell(t, "%s", oldest.failed ? "?" : (const char *)oldest.data);
+    buf_fini(&oldest);
+}
+
+static void view_partitions(struct buf *b, const json_t *pool)
+{
+    const json_t *p;
+    struct table t;
+    size_t i;
+
+    table_init(&t, "PARTITION NODE STATE >SCHEDULED >WAITING >RUNNING >DEAD >OLDEST");
+    json_array_foreach(json_object_get(pool, "partitions"), i, p) {
+        bool placed = ctl_str(p, "node")[0] != '-' || ctl_str(p, "node")[1] != '\0';
+
+        table_cell(&t, "%" PRIu64, ctl_u64(p, "partition"));
+        table_cell(&t, "%s", ctl_str(p, "node"));
+        table_cell(&t, "%s", json_is_true(json_object_get(p, "up")) ? "up"
+                             : placed                               ? "away"
+                                                                    : "no node yet");
+        figures_cells(&t, p);
+    }
+    buf_byte(b, '\n');
+    table_print(&t, b, 0);
+    table_fini(&t);
+}
+
+static void view_task_nodes(struct buf *b, const json_t *nodes)
+{
+    const json_t *n;
+    struct table t;
+    size_t i;
+
+    table_init(&t, "TASK_NODE STATE >PARTITIONS ADDRESS");
+    json_array_foreach(nodes, i, n) {
+        table_cell(&t, "%s", ctl_str(n, "name"));
+        table_cell(&t, "%s", json_is_true(json_object_get(n, "up")) ? "up" : "away");
+        table_u64(&t, ctl_u64(n, "partitions"));
+        table_cell(&t, "%s", ctl_str(n, "addr"));
+    }
+    buf_byte(b, '\n');
+    if (table_rows(&t) > 0)
+        table_print(&t, b, 0);
+    else
+        buf_str(b, "no task nodes\n");
+    table_fini(&t);
+}
+
+/* As routers do it; or the pattern itself. */
+bool view_task_queues(struct buf *b, const json_t *doc, const char *queue)
+{
+    const json_t *pool, *found = NULL;
+    struct table t;
+    size_t i;
+
+    table_init(&t, "POOL STATE >QUEUES >SCHEDULED >WAITING >RUNNING >DEAD >OLDEST");
+    json_array_foreach(json_object_get(doc, "pools"), i, pool) {
+        if (queue != NULL && (found != NULL || !queue_matches(ctl_str(pool, "pool"), queue, strlen(queue))))
+            continue;
+        found = pool;
+        table_cell(&t, "%s", ctl_str(pool, "pool"));
+        table_cell(&t, "%s", json_is_true(json_object_get(pool, "paused")) ? "paused"
+                             : ctl_u64(pool, "away") > 0                   ? "away"
+                                                                           : "open");
+        table_u64(&t, ctl_u64(pool, "queues"));
+        figures_cells(&t, pool);
+    }
+    if (table_rows(&t) > 0)
+        table_print(&t, b, 0);
+    else if (queue == NULL)
+        buf_str(b, "no pools\n");
+    table_fini(&t);
+    if (queue == NULL)
+        view_task_nodes(b, json_object_get(doc, "nodes"));
+    else if (found != NULL)
+        view_partitions(b, found);
+    return queue == NULL || found != NULL;
+}
+
+/* ---- tasks ---- */
+
+static bool is_there(const char *s)
+{
+    return strcmp(s, "-") != 0;
+}
+
+static void moment_cell(struct table *t, double at_s)
+{
+    struct buf b;
+
+    buf_init(&b);
+    ctl_moment(&b, at_s);
+    buf_byte(&b, 0);
+    table_cell(t, "%s", b.failed ? "?" : (const char *)b.data);
+    buf_fini(&b);
+}
+
+void view_tasks(struct buf *b, const json_t *doc)
+{
+    const json_t *k, *away = json_object_get(doc, "away");
+    struct table t;
+    size_t i;
+
+    table_init(&t, "TASK STATE KEY >ATTEMPTS >PLACE SINCE LIMITED_BY");
+    json_array_foreach(json_object_get(doc, "tasks"), i, k) {
+        table_cell(&t, "%s", ctl_str(k, "id"));
+        table_cell(&t, "%s", ctl_str(k, "state"));
+        table_cell(&t, "%s", ctl_str(k, "key"));
+        table_u64(&t, ctl_u64(k, "attempts"));
+        if (ctl_u64(k, "position") > 0)
+            table_u64(&t, ctl_u64(k, "position"));
+        else
+            table_cell(&t, "-");
+        moment_cell(&t, ctl_f64(k, "entered_at"));
+        table_cell(&t, "%s", ctl_str(k, "limited_by"));
+    }
+    if (table_rows(&t) > 0)
+        table_print(&t, b, 0);
+    else
+        buf_str(b, "no tasks\n");
+    table_fini(&t);
+    json_array_foreach(away, i, k)
+        buf_printf(b, "partition %" PRIu64 " did not answer: task node %s\n",
+                   ctl_u64(k, "partition"), ctl_str(k, "node"));
+}
+
+static void begin_line(struct buf *b, const char *name)
+{
+    buf_printf(b, "%-10s ", name);
+}
+
+static void text_line(struct buf *b, const char *name, const char *value)
+{
+    if (!is_there(value))
+        return;
+    begin_line(b, name);
+    ctl_clean(b, value);
+    buf_byte(b, '\n');
+}
+
+static void moment_line(struct buf *b, const char *name, const json_t *task, const char *key)
+{
+    double at = ctl_f64(task, key);
+
+    if (at <= 0)
+        return;
+    begin_line(b, name);
+    ctl_moment(b, at);
+    buf_byte(b, '\n');
+}
+
+void view_task(struct buf *b, const json_t *task)
+{
+    uint64_t place = ctl_u64(task, "position"), ahead = ctl_u64(task, "ahead_of_key");
+
+    text_line(b, "task", ctl_str(task, "id"));
+    text_line(b, "token", ctl_str(task, "task"));
+    text_line(b, "state", ctl_str(task, "state"));
+    text_line(b, "because", ctl_str(task, "because"));
+    text_line(b, "queue", ctl_str(task, "queue"));
+    text_line(b, "key", ctl_str(task, "key"));
+    if (place > 0)
+        buf_printf(b, "%-10s %" PRIu64 " in its queue; before it in its key: %" PRIu64 "%s\n",
+                   "place", place, ahead, ahead >= AHEAD_MOST ? " or more" : "");
+    text_line(b, "limited by", ctl_str(task, "limited_by"));
+    moment_line(b, "  until", task, "limited_until");
+    moment_line(b, "since", task, "entered_at");
+    moment_line(b, "ends", task, "ends_at");
+    if (is_there(ctl_str(task, "queue")))
+        buf_printf(b, "%-10s %" PRIu64 "\n%-10s %" PRIu64 "\n", "attempts",
+                   ctl_u64(task, "attempts"), "priority", ctl_u64(task, "priority"));
+    text_line(b, "pool", ctl_str(task, "pool"));
+    text_line(b, "node", ctl_str(task, "node"));
+}

@@ -1,0 +1,18 @@
+/* task_view.h: tasks and their queues as text. Pure. */
+#ifndef SEGQ_CTL_TASK_VIEW_H
+#define SEGQ_CTL_TASK_VIEW_H
+
+#include <jansson.h>
+
+#include "common/base/buf.h"
+
+/* GET /v1/admin/task-queues: pools and task nodes. queue not NULL: the pool that takes a queue of
+ * this name (or is called so), and its partitions. False: there is none. */
+bool view_task_queues(struct buf *b, const json_t *doc, const char *queue);
+
+/* GET /v1/admin/task-queues/QUEUE/tasks */
+void view_tasks(struct buf *b, const json_t *doc);
+/* GET /v1/admin/tasks/TASK, and the answers to orders about one. */
+void view_task(struct buf *b, const json_t *task);
+
+#endif

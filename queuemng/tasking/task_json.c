@@ -1,0 +1,171 @@
+/* task_json.c: states as sentences. */
+#include "queuemng/tasking/task_json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "common/task/state.h"
+#include "common/ticket/task_token.h"
+
+/* ---- a task ---------------------------------------------------------------------- */
+
+static json_t *moment(int64_t ms)
+{
+    return ms > 0 ? json_real((double)ms / 1000) : json_null();
+}
+
+static void set_key(json_t *j, const struct msg_task_get_ans *m)
+{
+    char key[2 * TASK_NAME_MAX + 2];
+
+    snprintf(key, sizeof(key), "%s%s%s", m->key1, m->key2[0] != '\0' ? "/" : "", m->key2);
+    (void)json_object_set_new(j, "key", key[0] != '\0' ? json_string(key) : json_null());
+}
+
+/* Which limits are closed, as words. */
+static json_t *limits(uint8_t closed)
+{
+    static const char *const words[] = { "rate", "max_concurrent", "pause" };
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+        if ((closed >> i & 1) != 0)
+            (void)json_array_append_new(list, json_string(words[i]));
+    return list;
+}
+
+static void waits_for(const struct msg_task_get_ans *m, const struct mng_part_view *p, char *out,
+                      size_t cap)
+{
+    const char *of = strcmp(m->limited_by, m->queue) == 0 ? "queue" : "key";
+
+    if (p->paused)
+        snprintf(out, cap, "its pool %s is paused: no task of it starts", p->pool);
+    else if ((m->limited & CLOSED_AT_ONCE) != 0)
+        snprintf(out, cap, "as many tasks of %s %s run as may run at the same time "
+                 "(max_concurrent)", of, m->limited_by);
+    else if ((m->limited & CLOSED_RATE) != 0)
+        snprintf(out, cap, "the rate of %s %s lets the next one start at limited_until", of,
+                 m->limited_by);
+    else if (m->limited != 0)
+        snprintf(out, cap, "%s %s is paused", of, m->limited_by);
+    else
+        snprintf(out, cap, "no limit stops it: a worker has to take it, after those before it");
+}
+
+static void because(const struct msg_task_get_ans *m, const struct mng_part_view *p, char *out,
+                    size_t cap)
+{
+    switch ((enum task_state)m->state) {
+    case TASK_WAITING:
+        waits_for(m, p, out, cap);
+        break;
+    case TASK_SCHEDULED:
+        snprintf(out, cap, "it was submitted with a delay: it waits in line from ends_at on");
+        break;
+    case TASK_RETRYING:
+        snprintf(out, cap, "attempt %u failed: it waits in line again from ends_at on",
+                 m->attempts);
+        break;
+    case TASK_RUNNING:
+        snprintf(out, cap, "a worker has it: attempt %u; its lease ends at ends_at%s", m->attempts,
+                 m->stopping ? "; it was cancelled: this attempt is its last" : "");
+        break;
+    case TASK_DEAD:
+        snprintf(out, cap, "%u attempts failed, and it has no other: redrive or discard it",
+                 m->attempts);
+        break;
+    case TASK_EXPIRED:
+        snprintf(out, cap, "it waited for longer than the pool's task_ttl");
+        break;
+    default:
+        snprintf(out, cap, "it is %s: kept until ends_at",
+                 task_state_word((enum task_state)m->state));
+    }
+}
+
+json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *p,
+                  const struct token_key *k)
+{
+    char token[TASK_TOKEN_LEN + 1] = "", id[40], why[300];
+    json_t *j;
+
+    task_token_write(p->st.part, m->no, k, token);
+    snprintf(id, sizeof(id), "%u-%llu", p->st.part, (unsigned long long)m->no);
+    because(m, p, why, sizeof(why));
+    j = json_pack("{s:s,s:s,s:s,s:s,s:s,s:i,s:i,s:I,s:b}", "id", id, "task", token, "queue",
+                  m->queue, "state", task_state_word((enum task_state)m->state), "because", why,
+                  "priority", m->priority, "attempts", (int)m->attempts, "order",
+                  (json_int_t)m->order, "stopping", m->stopping);
+    if (j == NULL)
+        return NULL;
+    set_key(j, m);
+    (void)json_object_update_new(j, json_pack("{s:o,s:o,s:s,s:s}", "entered_at",
+                                              moment(m->entered_ms), "ends_at",
+                                              moment(m->until_ms), "pool", p->pool, "node",
+                                              p->node));
+    if (m->state == TASK_WAITING)
+        (void)json_object_update_new(
+            j, json_pack("{s:I,s:I,s:s*,s:o,s:o}", "position", (json_int_t)m->position,
+                         "ahead_of_key", (json_int_t)m->ahead_of_key, "limited_by",
+                         m->limited != 0 ? m->limited_by : NULL, "limits", limits(m->limited),
+                         "limited_until", moment(m->limited_until_ms)));
+    return j;
+}
+
+/* ---- refusals -------------------------------------------------------------------- */
+
+const char *task_do_word(enum task_do verb)
+{
+    static const char *const words[DO_NVERBS] = {
+        [DO_LOOK] = "look",   [DO_LIST] = "list",       [DO_CANCEL] = "cancel",
+        [DO_RUN] = "run",     [DO_REDRIVE] = "redrive", [DO_DISCARD] = "discard",
+    };
+
+    return words[verb];
+}
+
+/* Why not, by the state that it is in. */
+static void conflict(struct admin_ans *a, enum task_do verb, const struct msg_task_get_ans *m,
+                     const struct mng_part_view *p)
+{
+    enum task_state s = m != NULL ? (enum task_state)m->state : TASK_FREE;
+    const char *is = task_state_word(s), *hint = "";
+
+    if (verb == DO_RUN && p->paused) {
+        admin_problem(a, 409, "conflict", "its pool %s is paused: resume it first", p->pool);
+        return;
+    }
+    if (verb == DO_REDRIVE)
+        hint = "only a dead one is redriven";
+    else if (verb == DO_DISCARD)
+        hint = "only one that is over is discarded; cancel it first";
+    else if (s == TASK_DEAD)
+        hint = "redrive it, or discard it";
+    else if (task_state_is_final(s))
+        hint = "it is over";
+    else if (verb == DO_RUN)
+        hint = "a worker has it";
+    admin_problem(a, 409, "conflict", "the task is %s: %s", is, hint);
+}
+
+void task_refused(struct admin_ans *a, enum task_do verb, uint8_t code,
+                  const struct msg_task_get_ans *m, const struct mng_part_view *p)
+{
+    if (code == CODE_UNKNOWN)
+        admin_problem(a, 404, "task_unknown", "it is over, and is not kept any more; or it was "
+                      "never there");
+    else if (code == CODE_CONFLICT)
+        conflict(a, verb, m, p);
+    else if (code == CODE_FULL)
+        admin_problem(a, 409, "queue_full", "its queue has no room for it now");
+    else if (code == CODE_INVALID && verb == DO_RUN)
+        admin_problem(a, 409, "conflict", "its pool's order is strict: another one is before it");
+    else if (code == CODE_INVALID)
+        admin_problem(a, 503, "queue_unavailable", "task node %s does not know this order: it is "
+                      "of an older release", p->node);
+    else
+        admin_problem(a, 503, "queue_unavailable", "task node %s cannot do it now (%s); try again",
+                      p->node, code == CODE_STALE ? "the partition is being opened"
+                                                  : "nothing can be written");
+}

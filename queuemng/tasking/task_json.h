@@ -1,0 +1,16 @@
+/* task_json.h: a task as its operators are shown it, and why an order about it was refused. */
+#ifndef SEGQ_MNG_TASK_JSON_H
+#define SEGQ_MNG_TASK_JSON_H
+
+#include "queuemng/admin/answers.h"
+
+/* With a sentence on what it waits for. NULL: no memory. */
+json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *p,
+                  const struct token_key *k);
+/* A problem, for a code other than CODE_DONE. m: the task as it is; NULL: there is none. */
+void task_refused(struct admin_ans *a, enum task_do verb, uint8_t code,
+                  const struct msg_task_get_ans *m, const struct mng_part_view *p);
+/* What was asked, as a word; of orders: also the last part of their path. */
+const char *task_do_word(enum task_do verb);
+
+#endif

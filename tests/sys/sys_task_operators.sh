@@ -1,0 +1,106 @@
+#!/bin/bash
+# Operators see and steer task queues: why a task waits, lists, cancel, run, redrive, discard, pause;
+# what is refused says why; each order is in the operators' log, without the task's token; a node
+# that is away is told.
+. "$(dirname "$0")/lib.sh"
+
+up --routers 1 --seg-nodes 1 --task-nodes 1 \
+    --set 'queuemng.pools=[{match: images, key: {max_concurrent: 1}, retry: {min: 1ms, max: 1ms}, max_attempts: 2}, {match: "ride/*", partitions: 2}]'
+Q=$R/v1/queues/images/tasks
+task_call() { http -H "Authorization: Bearer $(task_token)" "$@"; }
+ctl() { "$BIN/segqctl" --dir "$C" "$@" >"$DIR/out" 2>"$DIR/err" </dev/null; }
+says() { grep -qE -- "$1" "$DIR/out"; }
+complains() { grep -qE -- "$1" "$DIR/err"; }
+submit() { task_call -d "$1" "${2:-$Q}" | jq -r .task; } # JSON [tasks of a queue] -> its token
+take() { task_call -d '{"n":1,"wait":"5s"}' "${1:-$Q}/take" | jq -r '.tasks[0] | "\(.task) \(.lease_id)"'; }
+why() { admin GET "/v1/admin/tasks/$1" | jq -r "$2"; }
+
+takes_tasks() { [ "$(status_of -H "Authorization: Bearer $(task_token)" -d '{"payload":0}' "$R/v1/queues/ride/0/tasks")" = 201 ]; }
+wait_for 10 "the pools have a task node" takes_tasks
+
+# ---- why
+one=$(submit '{"key":"t1","payload":"a"}')
+two=$(submit '{"key":"t1","payload":"b"}')
+late=$(submit '{"key":"t2","payload":"c","delay":"1h"}')
+check_eq "nothing stops the first one" "$(why "$one" '"\(.state) \(.position) \(.limits)"')" 'waiting 1 []'
+read -r T L < <(take)
+check_eq "a worker gets it" "$T" "$one"
+check_eq "it runs, until its lease ends" "$(why "$one" '"\(.state) \(.ends_at > .entered_at)"')" 'running true'
+check_eq "the second one waits for its key" "$(why "$two" '"\(.limited_by) \(.limits[0])"')" 't1 max_concurrent'
+ctl task why "$two"
+check "segqctl says it in words" says 'as many tasks of key t1 run as may'
+ID=$(why "$two" .id)
+check_eq "by its id, too" "$(why "$ID" .task)" "$two"
+check_eq "a delay is told" "$(why "$late" .state)" scheduled
+check_eq "no task of this cluster: 404" "$(admin GET "/v1/admin/tasks/${one%?????}AAAAA" | field code)" task_unknown
+check_eq "one that was never there: 404" "$(admin GET /v1/admin/tasks/1-5 | field code)" task_unknown
+check_eq "a partition that is not here: 404" "$(admin GET /v1/admin/tasks/77-5 | field code)" task_unknown
+
+# ---- lists
+ids() { admin GET "/v1/admin/task-queues/$1/tasks?$2" | jq -r '[.tasks[].state] | sort | join(",")'; }
+check_eq "all tasks of a queue" "$(ids images '')" 'running,scheduled,waiting'
+check_eq "by state" "$(ids images 'state=waiting,scheduled')" 'scheduled,waiting'
+check_eq "of a key" "$(ids images 'key=t2')" scheduled
+check_eq "another state is refused" "$(admin GET '/v1/admin/task-queues/images/tasks?state=tired' | field code)" bad_request
+check_eq "a queue of no pool is refused" "$(admin GET /v1/admin/task-queues/image/tasks | field code)" pool_not_found
+page() { admin GET "/v1/admin/task-queues/images/tasks?n=1$1"; }
+first=$(page '')
+second=$(page "&after=$(jq -r .next <<<"$first")")
+check "a cursor goes on" test "$(jq -r '.tasks[0].id' <<<"$first")" != "$(jq -r '.tasks[0].id' <<<"$second")"
+check_eq "a cursor of nowhere is refused" "$(page '&after=5' | field code)" bad_request
+ctl task list images waiting
+check "segqctl lists them" says "^$ID +waiting +t1 "
+
+# ---- orders
+check_eq "run: beyond the limit of its key" "$(admin POST "/v1/admin/tasks/$ID/run" | field state)" waiting
+read -r T2 L2 < <(take)
+check_eq "the next worker has it" "$T2" "$two"
+check_eq "one that runs is not run again" "$(admin POST "/v1/admin/tasks/$ID/run" | field detail)" 'the task is running: a worker has it'
+ctl task run "$late"
+check "run: its delay is over" says '^state +waiting'
+read -r T3 L3 < <(take)
+check_eq "and a worker has it" "$T3" "$late"
+nack() { task_call -d "{\"lease_id\":\"$2\",\"delay\":\"0s\"}" "$R/v1/tasks/$1/nack" >"$DIR/nacked"; }
+nack "$T3" "$L3"
+read -r T3 L3 < <(take)
+nack "$T3" "$L3"
+check_eq "after its attempts it is dead" "$(why "$late" .state)" dead
+check_eq "a dead one is redriven" "$(admin POST "/v1/admin/tasks/$late/redrive" | jq -r '"\(.state) \(.attempts)"')" 'waiting 0'
+check_eq "only a dead one is" "$(admin POST "/v1/admin/tasks/$late/redrive" | field detail)" 'the task is waiting: only a dead one is redriven'
+check_eq "one that waits is not discarded" "$(admin POST "/v1/admin/tasks/$late/discard" | field code)" conflict
+ctl task cancel "$late"
+check "it is cancelled" says '^state +cancelled'
+check_eq "what is over is not cancelled" "$(admin POST "/v1/admin/tasks/$late/cancel" | field detail)" 'the task is cancelled: it is over'
+check "without a terminal a discard wants --yes" test "$(ctl task discard "$late"; echo $?)" = 2
+ctl task discard "$late" --yes
+check "it is discarded" says '^ok'
+check_eq "and gone" "$(why "$late" .code)" task_unknown
+check_eq "another order: 404" "$(admin POST "/v1/admin/tasks/$one/kill" | field code)" not_found
+check_eq "an order by GET: 405" "$(admin GET "/v1/admin/tasks/$one/cancel" | field code)" method_not_allowed
+
+# ---- the log of operators
+audit() { admin GET /v1/admin/audit?n=100 | jq -r '.entries[] | select(.kind == "task") | "\(.name) \(.path)"'; }
+check "orders are in it, by the task's id" grep -qx "$ID /v1/admin/tasks/$ID/run" <(audit)
+check "  never by its token" test "$(grep -cF "$late" "$C"/*/audit.jsonl "$C"/audit.jsonl 2>/dev/null | awk -F: '{ n += $2 } END { print n + 0 }')" = 0
+check_eq "what was refused is not" "$(audit | grep -c "$ID/run")" 1
+
+# ---- pause
+ctl task pause imagse
+check "a typing error is told" complains 'did you mean images'
+ctl task pause ride/42
+check "a queue of a pattern: its pool is named" complains "segqctl task pause 'ride/\*'"
+ctl task pause images
+held=$(submit '{"payload":"d"}')
+check "while a pool is paused a task says so" says '^ok'
+check_eq "  and nobody gets it" "$(why "$held" .because)" 'its pool images is paused: no task of it starts'
+check_eq "  nor is it run" "$(admin POST "/v1/admin/tasks/$held/run" | field detail)" 'its pool images is paused: resume it first'
+ctl task resume images
+check_eq "it is resumed" "$(take | cut -d' ' -f1)" "$held"
+ctl task redirve
+check "a verb with a typing error" complains "did you mean 'task redrive'"
+
+# ---- a node that is away
+pid=$(pid_of task.0)
+kill -STOP "$pid"
+check_eq "a node that is silent: 503" "$(why "$one" .code)" queue_unavailable
+kill -CONT "$pid"

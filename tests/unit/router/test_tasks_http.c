@@ -628,7 +628,7 @@ static bool link_is_up(void)
 {
     size_t up, of;
 
-    tasking_links_count(w.r->tasking, &up, &of);
+    node_links_count(&w.r->tasking->links, &up, &of);
     return up == 1;
 }
 

@@ -17,12 +17,18 @@
 #define NAME(f)     TEXT(f, TASK_NAME_MAX)
 #define PLAIN(f, hi) BYTES(f.p, f.n, f, hi) /* a struct bytes_of */
 
+#define OWN                                                                              \
+    NUM_AS(own.ttl_ms, own_ttl_ms), NUM_AS(own.max_attempts, own_max_attempts),          \
+        NUM_AS(own.retry_min_ms, own_retry_min_ms), NUM_AS(own.retry_max_ms, own_retry_max_ms), \
+        NUM_AS(own.retry_doublings, own_retry_doublings),                                \
+        NUM_AS(own.retry_jitter, own_retry_jitter), TEXT_AS(own.labels, labels, LABELS_TEXT_MAX)
+
 /* ---- router_task.proto ------------------------------------------------------------------- */
 
 PART(task_put_one, struct task_put, TaskPutOne, NULL, NUM(part), NUM(epoch), NAME(queue), NAME(key1),
      NAME(key2), NAME(name), PLAIN(key, TASK_IDEM_MAX), NUM(digest),
      IN(priority, 0, TASK_PRIORITIES - 1), NUM(order), IN(delay_ms, 0, DELAY_MAX_MS),
-     IN(at_ms, 0, INT64_MAX / 2), PLAIN(body, TASK_BODY_MAX))
+     IN(at_ms, 0, INT64_MAX / 2), PLAIN(body, TASK_BODY_MAX), OWN)
 
 MESSAGE(task_put, TaskPut, NULL, MSGS(v, n, v, task_put_one, 1, TASK_ROWS_MAX))
 
@@ -35,7 +41,7 @@ MESSAGE(task_get, TaskGet, NULL, NUM(part), NUM(epoch), NUM(no), NAME(queue), NA
 MESSAGE(task_get_ans, TaskGetAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES - 1),
         IN(priority, 0, TASK_PRIORITIES - 1), NUM(attempts), NUM(stopping), NAME(queue), NAME(key1),
         NAME(key2), NUM(order), NUM(entered_ms), NUM(until_ms), NUM(position), NUM(ahead_of_key),
-        NUM(limited), NAME(limited_by), NUM(limited_until_ms), PLAIN(result, TASK_RESULT_MAX))
+        NUM(limited), NAME(limited_by), NUM(limited_until_ms), PLAIN(result, TASK_RESULT_MAX), OWN)
 
 MESSAGE(task_take, TaskTake, NULL, NUM(part), NUM(epoch), NAME(queue), IN(most, 1, TASK_ROWS_MAX),
         NUM(lease_ms), NUM(wait_ms))

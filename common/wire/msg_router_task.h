@@ -5,7 +5,7 @@
 #ifndef SEGQ_MSG_ROUTER_TASK_H
 #define SEGQ_MSG_ROUTER_TASK_H
 
-#include "common/task/bounds.h"
+#include "common/task/own.h"
 
 struct bytes_of { /* n 0: none */
     uint32_t n;
@@ -36,6 +36,7 @@ struct task_put {
     int64_t order;
     int64_t delay_ms; /* 0: none. Not with at_ms */
     int64_t at_ms;    /* Unix ms; 0: none */
+    struct task_own own;
     struct bytes_of body;
 };
 
@@ -80,6 +81,7 @@ struct msg_task_get_ans {
     uint8_t limited;       /* bits: enum closed (common/task/state.h); 0: nothing stops it */
     const char *limited_by; /* the name of the queue or key whose limit it is */
     int64_t limited_until_ms; /* Unix ms; 0: not known */
+    struct task_own own;
     struct bytes_of result;
 };
 

@@ -10,7 +10,8 @@
 
 #define ROW_MEMBERS                                                                          \
     (WITH(PAYLOAD) | WITH(KEY) | WITH(DELAY) | WITH(AT) | WITH(PRIORITY) | WITH(ORDER) |     \
-     WITH(NAME) | WITH(IDEMPOTENCY_KEY))
+     WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(TTL) | WITH(MAX_ATTEMPTS) | WITH(RETRY) |     \
+     WITH(LABELS))
 #define ROW_ROOM 8 /* ends of a row's texts */
 
 /* What "another payload" means: every router must say the same, in every release. */
@@ -54,6 +55,7 @@ static void put_row(struct ask *a, const struct task_body *b)
         .order = b->order,
         .delay_ms = b->delay,
         .at_ms = b->at,
+        .own = task_body_own(b, call_text(c, b->labels)),
         .body = { (uint32_t)payload.n, (const uint8_t *)payload.p },
     };
     put_key(a, b->key);

@@ -255,6 +255,27 @@ static void add_place(struct buf *b, const struct msg_task_get_ans *m)
     }
 }
 
+/* What the task itself says, where its pool says something else. */
+static void add_own(struct buf *b, const struct task_own *o)
+{
+    if (o->ttl_ms != 0)
+        add_moment(b, ",\"ttl\":", (int64_t)o->ttl_ms - 1);
+    if (o->max_attempts != 0)
+        add_number(b, ",\"max_attempts\":", o->max_attempts - 1);
+    if (o->labels == NULL || o->labels[0] == 0)
+        return;
+    ADD(b, ",\"labels\":[");
+    for (const char *p = o->labels; *p != 0; p += *p == ',') {
+        size_t n = strcspn(p, ",");
+
+        if (p != o->labels)
+            ADD(b, ",");
+        json_ascii(b, p, n);
+        p += n;
+    }
+    ADD(b, "]");
+}
+
 void task_answer_look(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m)
 {
     struct buf *b = &a->body;
@@ -269,6 +290,7 @@ void task_answer_look(struct api_ans *a, const struct task_name *t, const struct
     ADD(b, ",\"order\":");
     buf_i64(b, m->order);
     add_place(b, m);
+    add_own(b, &m->own);
     add_number(b, ",\"attempts\":", m->attempts);
     if (m->stopping)
         ADD(b, ",\"stopping\":true");

@@ -188,6 +188,84 @@ static bool read_span(const struct rule *m, struct json_scan *s, void *to)
     return false;
 }
 
+/* ---- what a task has of its own ---- */
+
+/* An object of numbers, each at most once. */
+static bool read_retry(const struct rule *m, struct json_scan *s, void *to)
+{
+    static const struct rule parts[] = {
+        { "min", read_span, offsetof(struct task_retry, min), 0, BACKOFF_MAX, "" },
+        { "max", read_span, offsetof(struct task_retry, max), 0, BACKOFF_MAX, "" },
+        { "doublings", read_whole, offsetof(struct task_retry, doublings), 0, 30, "" },
+        { "jitter", read_whole, offsetof(struct task_retry, jitter), 0, 100, "" },
+    };
+    bool first = true, good = json_scan_peek(s) == '{';
+    struct slice name;
+
+    (void)m;
+    if (!good || !json_scan_enter(s, '{')) {
+        (void)json_scan_value(s, &name);
+        return false;
+    }
+    while (json_scan_member(s, &first, &name)) {
+        int64_t *at = NULL;
+        size_t i = 0;
+
+        while (i < ARRAY_LEN(parts) &&
+               (strlen(parts[i].name) != name.n || memcmp(parts[i].name, name.p, name.n) != 0))
+            i++;
+        if (i < ARRAY_LEN(parts))
+            at = (int64_t *)(void *)((char *)to + parts[i].offset);
+        if (!good || at == NULL || *at != 0) {
+            (void)json_scan_value(s, &name);
+            good = false;
+            continue;
+        }
+        good = parts[i].read(&parts[i], s, at);
+        ++*at;
+    }
+    return good;
+}
+
+/* A list of strings becomes "a,b", written where the list stood. */
+static bool read_labels(const struct rule *m, struct json_scan *s, void *to)
+{
+    struct slice *all = to, one;
+    bool first = true, good = json_scan_peek(s) == '[';
+    int64_t n = 0;
+    char *w = s->p;
+
+    if (!good || !json_scan_enter(s, '[')) {
+        (void)json_scan_value(s, &one);
+        return false;
+    }
+    all->p = w;
+    while (json_scan_item(s, &first)) {
+        good = text_of(s, &one) && good && n < m->most && label_ok(one.p, one.n);
+        if (!good)
+            continue;
+        if (n++ > 0)
+            *w++ = ',';
+        memmove(w, one.p, one.n);
+        w += one.n;
+    }
+    all->n = (size_t)(w - all->p);
+    return good;
+}
+
+struct task_own task_body_own(const struct task_body *b, const char *labels)
+{
+    return (struct task_own){
+        .ttl_ms = (b->has & WITH(TTL)) != 0 ? (uint64_t)b->ttl + 1 : 0,
+        .max_attempts = (b->has & WITH(MAX_ATTEMPTS)) != 0 ? (uint64_t)b->max_attempts + 1 : 0,
+        .retry_min_ms = (uint64_t)b->retry.min,
+        .retry_max_ms = (uint64_t)b->retry.max,
+        .retry_doublings = (uint64_t)b->retry.doublings,
+        .retry_jitter = (uint64_t)b->retry.jitter,
+        .labels = labels,
+    };
+}
+
 /* ---- objects ---- */
 
 #define MUST_value   " is too large"
@@ -197,6 +275,8 @@ static bool read_span(const struct rule *m, struct json_scan *s, void *to)
 #define MUST_whole   " must be a whole number within its range"
 #define MUST_name    " must be 1 to 64 visible ASCII characters without a slash"
 #define MUST_visible " must be a string of visible ASCII characters, not longer than its bound"
+#define MUST_retry   " must be an object of min, max (times up to a day), doublings (0 to 30), jitter (0 to 100)"
+#define MUST_labels  " must be a list of up to 4 strings of 1 to 32 visible ASCII characters without a comma"
 #define MUST_verb    " must be \"ack\", \"nack\" or \"extend\""
 
 static const struct rule rules[TASK_NMEMBERS] = {

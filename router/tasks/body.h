@@ -6,11 +6,12 @@
 #ifndef SEGQ_ROUTER_TASKS_BODY_H
 #define SEGQ_ROUTER_TASKS_BODY_H
 
-#include "common/task/bounds.h"
+#include "common/task/own.h"
 #include "router/tasks/json_scan.h"
 
 #define TASK_WAIT_MAX_MS  60000
 #define TASK_LEASE_MAX_MS 43200000
+#define TTL_MOST          (INT64_C(400) * 86400000)
 
 enum task_verb { VERB_ACK, VERB_NACK, VERB_EXTEND, TASK_NVERBS }; /* as enum task_settle */
 
@@ -24,6 +25,10 @@ enum task_verb { VERB_ACK, VERB_NACK, VERB_EXTEND, TASK_NVERBS }; /* as enum tas
     X(ORDER, order, whole, INT64_MIN, INT64_MAX)                                         \
     X(NAME, name, name, 1, TASK_NAME_MAX)                                                \
     X(IDEMPOTENCY_KEY, idempotency_key, visible, 1, TASK_IDEM_MAX)                       \
+    X(TTL, ttl, span, 1, TTL_MOST)                                                       \
+    X(MAX_ATTEMPTS, max_attempts, whole, 1, ATTEMPTS_MAX)                                \
+    X(RETRY, retry, retry, 0, 0)                                                         \
+    X(LABELS, labels, labels, 0, LABELS_MAX)                                             \
     X(N, n, whole, 1, TASK_ROWS_MAX)                                                     \
     X(LEASE, lease, span, 1, TASK_LEASE_MAX_MS)                                          \
     X(WAIT, wait, span, 0, TASK_WAIT_MAX_MS)                                             \
@@ -46,7 +51,15 @@ struct task_body { /* slices point into the request's bytes */
     struct slice payload, key, name, idempotency_key, lease_id, result, task;
     int64_t delay, at, lease, wait; /* ms; at: Unix ms */
     int64_t priority, order, n, verb;
+    int64_t ttl, max_attempts;
+    struct task_retry {
+        int64_t min, max, doublings, jitter; /* the value + 1; 0: not there */
+    } retry;
+    struct slice labels; /* "a,b" */
 };
+
+/* Of a submission. labels: 0-terminated. */
+struct task_own task_body_own(const struct task_body *b, const char *labels);
 
 struct body_error {
     char text[160]; /* "": none */

@@ -73,6 +73,29 @@ static int apply_name(struct engine *e, const struct trec *r)
     return rc;
 }
 
+/* Its task may come behind it, as that of a name. */
+static int apply_own(struct engine *e, const struct trec *r)
+{
+    task_slot slot = task_slot_of(r->no);
+    char labels[LABELS_TEXT_MAX + 1];
+    struct task_own own;
+    int rc = own_decode(&own, labels, r->own.p, r->own.n);
+
+    if (r->no >> TASK_SLOT_BITS == 0 || slot >= e->store.max ||
+        (slot < e->store.n_slots && task_number(&e->store, slot) >> TASK_SLOT_BITS != 0 &&
+         task_number(&e->store, slot) != r->no))
+        return SQ_EPROTO;
+    return rc < 0 ? rc : owns_set(&e->owns, slot, &own);
+}
+
+struct trec task_own_record(task_no no, const struct task_own *own, struct buf *b)
+{
+    buf_reset(b);
+    own_encode(own, b);
+    return (struct trec){ .kind = TREC_OWN, .no = no,
+                          .own = { (const char *)b->data, (uint32_t)b->len } };
+}
+
 /* A snapshot is the first that is read. */
 static int apply_snap(struct engine *e, const struct trec *r)
 {
@@ -328,6 +351,8 @@ int task_apply(struct engine *e, const struct trec *r)
         return apply_stood(e, r);
     case TREC_ACCEPT:
         return e->loading ? SQ_EPROTO : arrive_accept(e, r);
+    case TREC_OWN:
+        return apply_own(e, r);
     case TREC_NAME:
         return apply_name(e, r);
     case TREC_REDRIVING:

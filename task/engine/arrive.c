@@ -60,6 +60,7 @@ static void end(struct engine *e, task_slot slot)
 
     assert(q->tasks > 0);
     tree_leave(&e->tree, slot, e->at);
+    owns_drop(&e->owns, slot);
     task_store_give(&e->store, slot);
     q->tasks--;
     tqueue_tidy(e, index);

@@ -86,7 +86,8 @@ int engine_run(struct engine *e, task_no no)
             return SQ_EINVAL;
         r.kind = TREC_ENTER;
     }
-    r.until = task_expiry(e, tqueue_of(e, (task_slot)slot, &index)->pool);
+    r.until = task_expiry(e, tqueue_of(e, (task_slot)slot, &index)->pool,
+                          owns_of(&e->owns, (task_slot)slot));
     return task_perform(e, &r);
 }
 

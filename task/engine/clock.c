@@ -13,9 +13,27 @@ uint64_t task_end_of(const struct engine *e, uint64_t for_ms)
     return u64_min((uint64_t)e->at + u64_max(for_ms, 1), (uint64_t)WHEEL_MAX - 1);
 }
 
-uint64_t task_expiry(const struct engine *e, const struct pool *p)
+uint64_t task_expiry(const struct engine *e, const struct pool *p, const struct task_own *own)
 {
-    return p->rules.ttl_ms == 0 ? 0 : task_end_of(e, p->rules.ttl_ms);
+    uint64_t ttl_ms = own != NULL && own->ttl_ms != 0 ? own->ttl_ms - 1 : p->rules.ttl_ms;
+
+    return ttl_ms == 0 ? 0 : task_end_of(e, ttl_ms);
+}
+
+/* What the pool says, or the task itself. Most have nothing of their own. */
+static unsigned attempts_of(const struct engine *e, task_slot slot, const struct pool *p,
+                            struct backoff *b)
+{
+    const struct task_own *own = owns_of(&e->owns, slot);
+    struct task_rules r;
+
+    *b = p->backoff;
+    if (own == NULL)
+        return (unsigned)p->rules.max_attempts;
+    r = p->rules;
+    own_rules(own, &r);
+    *b = pool_backoff(&r);
+    return (unsigned)r.max_attempts;
 }
 
 void task_attempt_failed(struct engine *e, task_slot slot, msec_t delay_ms, enum why why)
@@ -24,19 +42,21 @@ void task_attempt_failed(struct engine *e, task_slot slot, msec_t delay_ms, enum
     uint32_t index;
     const struct pool *p = tqueue_of(e, slot, &index)->pool;
     struct trec r = { .no = task_number(&e->store, slot), .why = why };
+    struct backoff backoff;
+    unsigned most = attempts_of(e, slot, p, &backoff);
 
     assert(t->state == TASK_RUNNING && t->attempts > 0);
     if (t->cancel) {
         r.kind = TREC_CANCEL;
         r.until = task_end_of(e, p->rules.result_ms);
         e->counts.cancelled++;
-    } else if (t->attempts >= p->rules.max_attempts) {
+    } else if (t->attempts >= most) {
         r.kind = TREC_DEAD;
         r.until = task_end_of(e, p->rules.dead_ms);
         e->counts.dead++;
     } else {
         if (delay_ms < 0)
-            delay_ms = backoff_ms(&p->backoff, t->attempts, r.no * 31 + t->attempts);
+            delay_ms = backoff_ms(&backoff, t->attempts, r.no * 31 + t->attempts);
         r.kind = TREC_RETRY;
         r.until = task_end_of(e, (uint64_t)delay_ms);
         e->counts.retried++;
@@ -52,7 +72,7 @@ static void enters(struct engine *e, task_slot slot, msec_t due)
                       .entered = (uint64_t)due };
 
     assert(due >= 0 && due <= e->at);
-    r.until = task_expiry(e, tqueue_of(e, slot, &index)->pool);
+    r.until = task_expiry(e, tqueue_of(e, slot, &index)->pool, owns_of(&e->owns, slot));
     if (task_perform(e, &r) < 0) {
         task_at(&e->store, slot)->cancel = 0;
         wheel_set(&e->timers, slot, e->at + NO_MEMORY_MS);
@@ -93,7 +113,8 @@ int task_redrive(struct engine *e, task_slot slot)
     uint32_t index;
     struct trec r = { .kind = TREC_REDRIVE, .no = task_number(&e->store, slot),
                       .entered = (uint64_t)e->at,
-                      .until = task_expiry(e, tqueue_of(e, slot, &index)->pool) };
+                      .until = task_expiry(e, tqueue_of(e, slot, &index)->pool,
+                                           owns_of(&e->owns, slot)) };
 
     return task_perform(e, &r);
 }

@@ -28,8 +28,8 @@ enum why { WHY_NACK = 1, WHY_LAPSED };
 void task_attempt_failed(struct engine *e, task_slot slot, msec_t delay_ms, enum why why);
 /* A dead one waits again. As task_perform(). */
 SQ_CHECK int task_redrive(struct engine *e, task_slot slot);
-/* When a task that begins to wait now expires, for its record; 0: never. */
-uint64_t task_expiry(const struct engine *e, const struct pool *p);
+/* When a task that begins to wait now expires, for its record; 0: never. own: NULL: nothing. */
+uint64_t task_expiry(const struct engine *e, const struct pool *p, const struct task_own *own);
 /* The end of something that lasts so long; at least a millisecond, within what timers can. */
 uint64_t task_end_of(const struct engine *e, uint64_t for_ms);
 

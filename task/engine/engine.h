@@ -23,6 +23,7 @@
 #include "task/parts/rank.h"
 #include "task/records/trec.h"
 #include "task/store/names.h"
+#include "task/store/owns.h"
 
 
 struct tqueue { /* there while it has tasks */
@@ -48,6 +49,7 @@ struct engine {
     struct task_store store;
     struct tree tree;
     struct names names;
+    struct owns owns;
     struct pages links; /* owned; of both wheels: a task is in one of them at most */
     struct wheel timers, walls;
     struct pages redrive_links; /* owned */

@@ -47,6 +47,7 @@ void look_at_task(const struct engine *e, task_slot slot, struct task_view *v)
                              .attempts = t->attempts, .order = t->order, .body = t->body,
                              .entered_ms = (msec_t)t->entered_ms,
                              .until_ms = wheel_when(&e->timers, slot) };
+    v->own = owns_of(&e->owns, slot);
     v->by_wall = t->state == TASK_SCHEDULED && t->cancel;
     v->stopping = t->state == TASK_RUNNING && t->cancel;
     v->first = t->state == TASK_WAITING && t->cancel;
@@ -87,6 +88,13 @@ static uint32_t limiter_meant(const struct engine *e, const struct task_filter *
     return l;
 }
 
+static bool has_label(const struct engine *e, task_slot slot, const struct trec_text *label)
+{
+    const struct task_own *own = label->n > 0 ? owns_of(&e->owns, slot) : NULL;
+
+    return label->n == 0 || (own != NULL && own_has_label(own, label->p, label->n));
+}
+
 static bool is_below(const struct engine *e, task_slot slot, uint32_t limiter)
 {
     uint32_t i = tree_turn_at(&e->tree, task_at(&e->store, slot)->turn)->limiter;
@@ -106,7 +114,7 @@ unsigned engine_list(const struct engine *e, const struct task_filter *f, task_s
 
     for (; *at < stop && n < most; ++*at)
         if ((f->states & ~(1u << TASK_FREE)) >> task_at(&e->store, *at)->state & 1 &&
-            is_below(e, *at, limiter))
+            is_below(e, *at, limiter) && has_label(e, *at, &f->label))
             out[n++] = task_number(&e->store, *at);
     if (limiter == 0 || *at >= end)
         *at = SLOT_NONE;

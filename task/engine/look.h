@@ -19,6 +19,7 @@ struct task_view { /* texts are borrowed until the next command */
     bool first;             /* it waits, and was told to run now */
     uint64_t position;      /* WAITING: 1 = nobody of its queue entered before it; else 0 */
     uint32_t ahead_of_key;  /* WAITING, by entry: before it in its line, at most AHEAD_MOST */
+    const struct task_own *own; /* NULL: nothing */
     /* WAITING: what stops it now, on the lowest level that does */
     uint8_t limited;       /* enum closed, bits; 0: nothing */
     const char *limited_by; /* the queue's or key's name */
@@ -31,10 +32,11 @@ SQ_CHECK int engine_look(const struct engine *e, task_no no, struct task_view *v
 /* The same of a slot that has a task, without places and limits: those cost some steps. */
 void look_at_task(const struct engine *e, task_slot slot, struct task_view *v);
 
-/* Which tasks are meant: of a queue, of a key of it and those below it. */
+/* Which tasks are meant: of a queue, of a key of it and those below it, with a label. */
 struct task_filter {
     struct trec_text queue, key1, key2; /* borrowed; keys: n 0: any */
     unsigned states;                    /* bits: 1 << enum task_state */
+    struct trec_text label;             /* n 0: any, or none */
 };
 #define LIST_STEPS 65536u /* slots that one call looks at: at most a millisecond or two */
 /* Those in the states, in the order of their slots, from *at on: at most `most`, and as far as

@@ -14,6 +14,7 @@ struct pool { /* a pattern and its rules */
     struct backoff backoff;
 };
 
+struct backoff pool_backoff(const struct task_rules *r);
 void pool_set_rules(struct pool *p, const struct task_rules *r);
 
 #endif

@@ -16,6 +16,18 @@ static struct trec_text text_of(const char *s)
     return (struct trec_text){ s, (uint32_t)strlen(s) };
 }
 
+static void write_own(const struct task_own *own, task_no no, struct buf *out)
+{
+    struct trec r;
+    struct buf b;
+
+    buf_init(&b);
+    r = task_own_record(no, own, &b);
+    trec_append(&r, out);
+    out->failed |= b.failed;
+    buf_fini(&b);
+}
+
 static void write_task(const struct engine *e, task_slot slot, struct buf *out)
 {
     const struct task *t = task_at(&e->store, slot);
@@ -41,6 +53,8 @@ static void write_task(const struct engine *e, task_slot slot, struct buf *out)
     if (v.state == TASK_DEAD)
         r.entry = dead_place(e, slot);
     trec_append(&r, out);
+    if (v.own != NULL)
+        write_own(v.own, r.no, out);
 }
 
 static void write_names(const struct engine *e, struct buf *out)
@@ -136,6 +150,16 @@ static void mix_text(uint64_t *h, const char *s)
     mix(h, 256);
 }
 
+static void mix_own(uint64_t *h, const struct task_own *own)
+{
+    if (own == NULL)
+        return;
+#define X(m, least, most) mix(h, own->m);
+    TASK_OWN(X)
+#undef X
+    mix_text(h, own->labels);
+}
+
 /* Who is before it in its line, by number: lines are the same, then. */
 static uint64_t neighbour(const struct engine *e, const struct task *t)
 {
@@ -160,6 +184,7 @@ static void mix_task(const struct engine *e, task_slot slot, uint64_t *h)
     mix_text(h, v.queue);
     mix_text(h, v.key1);
     mix_text(h, v.key2);
+    mix_own(h, v.own);
     mix(h, tree_limiter_at(&e->tree, tree_turn_at(&e->tree, t->turn)->limiter)->running);
     if (v.state == TASK_RUNNING)
         mix(h, t->lease);

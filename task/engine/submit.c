@@ -11,7 +11,7 @@ static bool is_in_range(const struct submit *s)
     return s->queue.n > 0 && s->queue.n <= TASK_NAME_MAX && s->key1.n <= TASK_NAME_MAX &&
            s->key2.n <= TASK_NAME_MAX && (s->key1.n > 0 || s->key2.n == 0) &&
            s->priority < TASK_PRIORITIES && s->delay_ms >= 0 && s->delay_ms <= DELAY_MAX_MS &&
-           s->at_wall_ms >= 0 && (s->at_wall_ms == 0 || s->delay_ms == 0);
+           s->at_wall_ms >= 0 && (s->at_wall_ms == 0 || s->delay_ms == 0) && own_ok(&s->own);
 }
 
 static struct name_hash hash_of(const struct engine *e, enum name_kind kind,
@@ -47,11 +47,28 @@ static void forget_names(struct engine *e, task_no no)
     names_advance(&e->names, e->at);
 }
 
-/* Carries out names, then the task; all of it goes into the log, or nothing. */
-static int perform_all(struct engine *e, const struct trec *name, struct trec *accept)
+static int perform_own(struct engine *e, const struct task_own *own, task_no no)
+{
+    struct trec r;
+    struct buf b;
+    int rc;
+
+    if (own_is_none(own))
+        return 0;
+    buf_init(&b);
+    r = task_own_record(no, own, &b);
+    rc = b.failed ? SQ_ENOMEM : task_perform(e, &r);
+    buf_fini(&b);
+    return rc;
+}
+
+/* Carries out names and what it has of its own, then the task; all of it goes into the log, or
+ * nothing. */
+static int perform_all(struct engine *e, const struct task_own *own, const struct trec *name,
+                       struct trec *accept)
 {
     size_t len = e->log.len;
-    int rc = 0;
+    int rc = perform_own(e, own, accept->no);
 
     for (unsigned kind = 0; rc == 0 && kind < NAME_NKINDS; kind++)
         if ((name[kind].lo | name[kind].hi) != 0)
@@ -60,6 +77,7 @@ static int perform_all(struct engine *e, const struct trec *name, struct trec *a
         rc = task_perform(e, accept);
     if (rc < 0) {
         forget_names(e, accept->no);
+        owns_drop(&e->owns, task_slot_of(accept->no));
         e->log.len = len;
         e->logged_at = 0; /* if the log said it, it does no more */
     }
@@ -77,13 +95,13 @@ static int accept_now(struct engine *e, const struct submit *s, const struct poo
                       .state = waits ? TASK_WAITING : TASK_SCHEDULED,
                       .wall = !waits && s->at_wall_ms != 0 };
 
-    r.until = waits ? task_expiry(e, p)
+    r.until = waits ? task_expiry(e, p, &s->own)
               : r.wall ? (uint64_t)s->at_wall_ms
                        : task_end_of(e, (uint64_t)s->delay_ms);
     for (unsigned kind = 0; kind < NAME_NKINDS; kind++)
         name[kind] = (struct trec){ .kind = TREC_NAME, .no = no, .kind_of = kind,
                                     .lo = h[kind].lo, .hi = h[kind].hi, .digest = s->digest };
-    return perform_all(e, name, &r);
+    return perform_all(e, &s->own, name, &r);
 }
 
 int engine_submit(struct engine *e, const struct submit *s, task_no *no)

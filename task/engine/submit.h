@@ -12,6 +12,7 @@ struct submit { /* texts are borrowed; n 0: none */
     uint64_t body;         /* where it is; kept as it is */
     int64_t order;
     uint8_t priority;
+    struct task_own own; /* all 0: nothing */
     msec_t delay_ms;   /* 0: none */
     msec_t at_wall_ms; /* a moment of the wall clock; 0: none. Not with a delay */
 };

@@ -48,7 +48,8 @@
     X(SNAPPED, 33, epoch)         /* the snapshot has all that is before this */         \
     /* of a partition again */                                                           \
     X(REDRIVING, 45, name, no, most) /* dead ones up to `no` wait again; most: per 1000 s */ \
-    X(RUN, 46, no, entered, until) /* it goes before all of its queue, beyond limits */
+    X(RUN, 46, no, entered, until) /* it goes before all of its queue, beyond limits */  \
+    X(OWN, 47, no, own)           /* what it has of its own (common/task/own.h); before ACCEPT */
 
 enum trec_kind {
 #define X(NAME, number, ...) TREC_##NAME = number,
@@ -72,7 +73,7 @@ struct trec_text { /* borrowed, not 0-terminated */
 #define TREC_MEMBERS(U, I, T)                                                            \
     U(no) U(until) U(entered) U(priority) U(wall) U(body) U(kind_of) U(lo) U(hi)         \
     U(digest) U(lease) U(why) U(state) U(attempts) U(entry) U(epoch) U(most) I(order)    \
-    T(name) T(key1) T(key2) T(rules)
+    T(name) T(key1) T(key2) T(rules) T(own)
 
 struct trec {
     uint8_t kind; /* enum trec_kind */

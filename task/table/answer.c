@@ -61,6 +61,10 @@ uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans 
         .limited_by = arena_strdup(mem, v.limited_by != NULL ? v.limited_by : ""),
         .limited_until_ms = tasktab_unix(p, v.limited_until),
     };
+    if (v.own != NULL) {
+        m->own = *v.own;
+        m->own.labels = arena_strdup(mem, v.own->labels);
+    }
     if (mem->failed) {
         *m = nothing;
         m->code = CODE_BUSY;

@@ -67,7 +67,8 @@ static int put_one(struct tasktab *t, struct part *p, const struct task_put *r, 
                         .order = r->order,
                         .priority = r->priority,
                         .delay_ms = delay_of(t, p, r->delay_ms),
-                        .at_wall_ms = r->at_ms };
+                        .at_wall_ms = r->at_ms,
+                        .own = r->own };
     int rc = r->body.n > 0 ? b->put(b->ctx, r->body.p, r->body.n, &s.body) : 0;
 
     if (rc == 0)

@@ -28,8 +28,8 @@ static void look(const struct part *p, task_no no, struct msg_task_do_ans *m, st
 static void list(const struct part *p, const struct msg_task_do *q, struct msg_task_do_ans *m,
                  struct outbox *out)
 {
-    const struct task_filter f = { tasktab_text(q->queue), tasktab_text(q->key1),
-                                   tasktab_text(q->key2), q->states };
+    const struct task_filter f = { .queue = tasktab_text(q->queue), .key1 = tasktab_text(q->key1),
+                                   .key2 = tasktab_text(q->key2), .states = q->states };
     uint32_t most = u32_min(q->most, TASK_ROWS_MAX);
     task_no *no = arena_array(&out->mem, most, sizeof(*no));
     task_slot at = q->after;

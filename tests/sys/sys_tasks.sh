@@ -42,6 +42,16 @@ check_eq "it is cancelled" "$(http -X DELETE "$R/v1/tasks/$T1" | field state)" c
 check_eq "and nobody gets it" "$(task_call -d '{"n":10,"wait":"1s"}' "$Q/take" | jq '.tasks | length')" 0
 check_eq "a foreign token is nobody's" "$(status_of "$R/v1/tasks/${T%?????}AAAAA")" 404
 
+# ---- what a task has of its own
+own=$(task_call -d '{"payload":1,"max_attempts":1,"labels":["red"]}' "$Q" | jq -r .task)
+L=$(task_call -d '{"wait":"5s"}' "$Q/take" | jq -r '.tasks[0].lease_id')
+check_eq "one attempt was all that it had" \
+    "$(task_call -d "{\"lease_id\":\"$L\"}" "$R/v1/tasks/$own/nack" | field state)" dead
+check_eq "it says so" "$(http "$R/v1/tasks/$own" | jq -c '[.max_attempts, .labels]')" '[1,["red"]]'
+short=$(task_call -d '{"payload":1,"ttl":"300ms"}' "$Q" | jq -r .task)
+expired() { [ "$(http "$R/v1/tasks/$short" | field state)" = expired ]; }
+wait_for 10 "a task with a short life of its own expires" expired
+
 # ---- many, without a fault
 drive_tasks 2000 --seed calm
 wait_for 60 "2000 tasks come to their end" tasks_are_done

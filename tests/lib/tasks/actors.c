@@ -22,6 +22,21 @@ static bool has_room(const struct world *w)
     return w->n_said + 10 < SAID_MAX;
 }
 
+/* Some tasks have something of their own. */
+static struct task_own draw_own(struct world *w)
+{
+    static const char *const labels[] = { "", "red", "red,blue", "green" };
+    struct task_own o = { .labels = labels[rng_below(&w->rng, 4)] };
+
+    if (rng_chance(&w->rng, 0.3))
+        o.ttl_ms = 2 + rng_below(&w->rng, 20000);
+    if (rng_chance(&w->rng, 0.3))
+        o.max_attempts = 2 + rng_below(&w->rng, 3);
+    if (rng_chance(&w->rng, 0.3))
+        o.retry_min_ms = 1 + rng_below(&w->rng, 3000);
+    return o;
+}
+
 static void submit(struct world *w)
 {
     const struct plan *p = &w->plan;
@@ -40,7 +55,9 @@ static void submit(struct world *w)
         s->ms = (msec_t)rng_below(&w->rng, rng_chance(&w->rng, 0.1) ? 400000 : 10000);
     else if (rng_chance(&w->rng, p->at_wall))
         s->wall_ms = w->now.wall_ms - 1000 + (msec_t)rng_below(&w->rng, 20000);
-    q = (struct submit){ .queue = task_text('q', s->queue), .key1 = task_text('a', s->key1),
+    if (rng_chance(&w->rng, p->special))
+        s->own = draw_own(w);
+    q = (struct submit){ .own = s->own, .queue = task_text('q', s->queue), .key1 = task_text('a', s->key1),
                          .key2 = task_text('b', s->key2), .priority = (uint8_t)s->priority,
                          .digest = s->digest, .body = s->body, .order = s->order,
                          .delay_ms = s->ms, .at_wall_ms = s->wall_ms };

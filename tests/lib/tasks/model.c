@@ -32,6 +32,14 @@ struct mtask *model_find(struct model *m, task_no no)
     return NULL;
 }
 
+struct task_rules model_rules(const struct world *w, const struct mtask *t)
+{
+    struct task_rules r = w->plan.rules;
+
+    own_rules(&t->own, &r);
+    return r;
+}
+
 void model_wall(struct model *m, msec_t wall)
 {
     for (unsigned i = 0; i < m->n; i++)
@@ -52,7 +60,7 @@ static struct mtask *add(struct world *w, const struct said *s)
     *t = (struct mtask){ .no = s->no, .queue = s->queue, .key1 = s->key1, .key2 = s->key2,
                          .name = s->name, .priority = s->priority, .digest = s->digest,
                          .body = s->body, .seq = ++m->seq, .due = s->at + s->ms,
-                         .wall = s->wall_ms, .wall_seen = s->wall_ms <= s->wall,
+                         .wall = s->wall_ms, .own = s->own, .wall_seen = s->wall_ms <= s->wall,
                          .delayed = s->ms != 0 || s->wall_ms > s->wall };
     return t;
 }
@@ -105,9 +113,11 @@ static void hears_end(const struct world *w, const struct said *s, struct mtask 
         t->known = KNOWN_CANCELLED;
         t->ended = s->at;
     } else if (s->verb == SAID_NACK && s->rc == 0) {
+        struct task_rules r = model_rules(w, t);
+
         t->held = false;
-        t->retry_at = s->at + (s->ms >= 0 ? s->ms : (msec_t)w->plan.rules.retry_min_ms);
-        if (t->attempts >= w->plan.rules.max_attempts)
+        t->retry_at = s->at + (s->ms >= 0 ? s->ms : (msec_t)r.retry_min_ms);
+        if (t->attempts >= r.max_attempts)
             t->retry_at = 0; /* dead: if it is redriven, at once */
     }
 }
@@ -275,12 +285,13 @@ static bool is_body(uint64_t found, uint64_t given)
 /* J1: what was answered is there, in the state that was answered. */
 static void check_there(struct world *w, struct mtask *t)
 {
+    struct task_rules r = model_rules(w, t);
     struct task_view v;
     bool there = engine_look(w->e, t->no, &v) == 0;
 
     if (!there && t->known == KNOWN_OPEN && t->ended == 0) {
         /* Only what is final may go, and only after its life: dead, expired are not told. */
-        if (w->plan.rules.ttl_ms == 0 && w->plan.rules.max_attempts > 1 && !t->tried)
+        if (r.ttl_ms == 0 && r.max_attempts > 1 && !t->tried)
             world_broke(w, "J1: task %lx has gone, and nobody ever had it", t->no);
         return;
     }
@@ -289,6 +300,11 @@ static void check_there(struct world *w, struct mtask *t)
             world_broke(w, "J1: task %lx has gone before its time", t->no);
         return;
     }
+    if (v.own != NULL ? !own_equal(v.own, &t->own) : !own_is_none(&t->own))
+        world_broke(w, "task %lx has forgotten what it had of its own", t->no);
+    if (v.state == TASK_WAITING && r.ttl_ms != 0 &&
+        v.until_ms > w->e->at + (msec_t)r.ttl_ms)
+        world_broke(w, "task %lx waits for longer than it may", t->no);
     if (t->known == KNOWN_DONE && (v.state != TASK_SUCCEEDED || !is_body(v.body, t->result)))
         world_broke(w, "J1, J14: task %lx was done and is %s", t->no, task_state_word(v.state));
     if (t->known == KNOWN_CANCELLED && v.state != TASK_CANCELLED)

@@ -22,6 +22,7 @@ struct mtask {
     msec_t due;      /* not before; of the node's axis */
     msec_t wall;     /* not before, of the wall; 0: none */
     bool wall_seen;  /* the wall showed it once */
+    struct task_own own;
     bool delayed, tried, redriven;
     uint64_t seq;    /* of its acceptance */
     msec_t retry_at; /* the next attempt not before */
@@ -71,6 +72,8 @@ void model_runs(struct mtask *t, msec_t at);
 void model_restarts(struct model *m, msec_t at);
 /* A dead task of the queue waits again, by itself. */
 void model_redriven(struct world *w, unsigned queue);
+/* The plan's, or the task's own. */
+struct task_rules model_rules(const struct world *w, const struct mtask *t);
 /* A task starts, before its answer: order, limits, not early. */
 void model_start(struct world *w, const struct said *s);
 /* After a step: a sample, or all. */

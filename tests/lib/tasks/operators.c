@@ -54,6 +54,7 @@ static void cancel_some(struct world *w, unsigned queue)
     unsigned key1 = (unsigned)rng_below(&w->rng, w->plan.keys + 1);
     struct task_filter f = { .queue = task_text('q', queue), .key1 = task_text('a', key1),
                              .states = UINT32_MAX };
+    bool red = rng_chance(&w->rng, 0.3);
     static bool was_open[WORLD_TASKS];
     struct task_view v;
     task_slot at = 0;
@@ -61,6 +62,8 @@ static void cancel_some(struct world *w, unsigned queue)
 
     for (task_slot s = 0; s < w->e->store.n_slots; s++)
         was_open[s] = is_open(w, s);
+    if (red)
+        f.label = (struct trec_text){ "red", 3 };
     n = engine_cancel_some(w->e, &f, &at, CANCEL_MOST);
     for (task_slot s = 0; s < w->e->store.n_slots; s++) {
         if (!was_open[s] || is_open(w, s))
@@ -68,6 +71,8 @@ static void cancel_some(struct world *w, unsigned queue)
         look_at_task(w->e, s, &v);
         if (v.queue[1] != f.queue.p[1] || (key1 != 0 && v.key1[1] != f.key1.p[1]))
             world_broke(w, "a task of key %s is cancelled, not of %u", v.key1, key1);
+        if (red && (v.own == NULL || !own_has_label(v.own, "red", 3)))
+            world_broke(w, "a task without the label is cancelled");
         actors_say(w, SAID_CANCEL, task_number(&w->e->store, s))->rc = v.state == TASK_RUNNING;
         seen++;
     }

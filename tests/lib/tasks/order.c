@@ -184,6 +184,8 @@ void model_start(struct world *w, const struct said *s)
         world_broke(w, "J3: lease %lu of task %lx was used before", s->taken.lease, t->no);
     if (t->held && t->lease_until > s->at && t->known == KNOWN_OPEN)
         world_broke(w, "J3: task %lx starts while a worker has it", t->no);
+    if (s->taken.attempt > model_rules(w, t).max_attempts)
+        world_broke(w, "task %lx has %u attempts", t->no, s->taken.attempt);
     check_limits(w, t, s->at);
     check_order(w, t);
 }

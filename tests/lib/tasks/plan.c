@@ -76,6 +76,7 @@ void plan_draw_tasks(struct plan *p, uint64_t seed)
     p->named = some(&g, 1);
     p->delayed = some(&g, 0.8);
     p->at_wall = some(&g, 0.5);
+    p->special = some(&g, 0.5);
     p->fail = some(&g, 0.5);
     p->vanish = some(&g, 0.4);
     p->late = some(&g, 0.3);

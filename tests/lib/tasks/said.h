@@ -25,6 +25,7 @@ struct said {
     uint64_t digest, body;
     msec_t ms, wall_ms; /* SUBMIT, DELAY: delay, at; NACK: delay; EXTEND: lease */
     int64_t order;
+    struct task_own own; /* SUBMIT */
     uint64_t per_1000_s; /* REDRIVE_ALL: of `queue` */
     struct taken taken; /* TAKE: one said for each task */
 };

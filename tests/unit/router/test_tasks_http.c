@@ -17,6 +17,8 @@ struct kept { /* a task, at the node */
     uint64_t digest;
     uint8_t state, attempt;
     int64_t delay_ms;
+    struct task_own own;
+    char labels[LABELS_TEXT_MAX + 1];
 };
 
 static struct {
@@ -73,6 +75,9 @@ static void put(const struct task_put *q, struct task_put_row *a)
     copy(k->idem, sizeof(k->idem), q->key.p, q->key.n);
     copy(k->body, sizeof(k->body), q->body.p, q->body.n);
     k->digest = q->digest;
+    k->own = q->own;
+    copy(k->labels, sizeof(k->labels), q->own.labels, strlen(q->own.labels));
+    k->own.labels = k->labels;
     k->delay_ms = q->delay_ms;
     k->state = q->delay_ms > 0 || q->at_ms > 0 ? TASK_SCHEDULED : TASK_WAITING;
     *a = (struct task_put_row){ CODE_DONE, node.n, k->state };
@@ -139,6 +144,7 @@ static void get(const struct msg_task_get *q, struct msg_task_get_ans *a)
     a->key2 = k->key2;
     a->position = k->state == TASK_WAITING;
     a->until_ms = 1780000009000;
+    a->own = k->own;
     a->result = (struct bytes_of){ (uint32_t)strlen(k->result), (const uint8_t *)k->result };
 }
 
@@ -466,6 +472,16 @@ Test(tasks_http, what_is_unfit_is_refused_by_its_name)
         { "{\"key\":\"a/\"}", "key must be" },
         { "{\"name\":\"a/b\"}", "name must be" },
         { "{\"name\":7}", "name must be" },
+        { "{\"ttl\":0}", "ttl must be" },
+        { "{\"max_attempts\":63}", "max_attempts must be" },
+        { "{\"retry\":3}", "retry must be" },
+        { "{\"retry\":{\"min\":\"1s\",\"min\":\"2s\"}}", "retry must be" },
+        { "{\"retry\":{\"least\":\"1s\"}}", "retry must be" },
+        { "{\"retry\":{\"jitter\":101}}", "retry must be" },
+        { "{\"labels\":\"a\"}", "labels must be" },
+        { "{\"labels\":[\"a\",1]}", "labels must be" },
+        { "{\"labels\":[\"a,b\"]}", "labels must be" },
+        { "{\"labels\":[\"1\",\"2\",\"3\",\"4\",\"5\"]}", "labels must be" },
         { "[]", "JSON object" },
     };
 
@@ -474,6 +490,28 @@ Test(tasks_http, what_is_unfit_is_refused_by_its_name)
         cr_expect(strstr(str("detail"), bad[i].says) != NULL, "%s: %s", bad[i].body, str("detail"));
     }
     cr_expect_eq(node.n, 0);
+}
+
+Test(tasks_http, what_a_task_has_of_its_own_is_asked_and_told)
+{
+    const struct task_own *own = &node.v[1].own;
+    char path[100];
+
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks",
+                     "{\"ttl\":\"1.5s\",\"max_attempts\":3,\"labels\":[ \"r\\u0065d\",\"blue\" ],"
+                     "\"retry\":{\"min\":0,\"max\":\"1m\",\"doublings\":2,\"jitter\":0}}"), 201);
+    cr_expect_eq(own->ttl_ms, 1501);
+    cr_expect_eq(own->max_attempts, 4);
+    cr_expect_eq(own->retry_min_ms, 1);
+    cr_expect_eq(own->retry_max_ms, 60001);
+    cr_expect_eq(own->retry_doublings, 3);
+    cr_expect_eq(own->retry_jitter, 1);
+    cr_expect_str_eq(own->labels, "red,blue");
+    snprintf(path, sizeof(path), "/v1/tasks/%s", str("task"));
+    cr_assert_eq(ask("GET", path, ""), 200);
+    cr_expect(strstr(got, "\"ttl\":1.500,\"max_attempts\":3,\"labels\":[\"red\",\"blue\"]") != NULL, "%s", got);
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks", "{\"labels\":[]}"), 201);
+    cr_expect(own_is_none(&node.v[2].own));
 }
 
 Test(tasks_http, a_payload_beyond_its_pool_s_bound_is_refused)

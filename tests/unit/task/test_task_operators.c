@@ -259,3 +259,24 @@ Test(operators, a_strict_line_keeps_its_order_whoever_is_told_to_run)
     rig_compare(&r);
     rig_fini(&r);
 }
+
+Test(operators, tasks_are_found_by_a_label)
+{
+    struct task_filter f = { .queue = rig_text("q"), .states = UINT32_MAX, .label = rig_text("red") };
+    struct enginerig r;
+    task_no no[3], out[3];
+    task_slot at = 0;
+
+    rig_init(&r, NULL);
+    no[0] = rig_submit(&r, (struct submit){ .own = { .labels = "blue,red" } });
+    no[1] = rig_submit(&r, (struct submit){ .own = { .labels = "redder" } });
+    no[2] = rig_submit(&r, (struct submit){ 0 });
+    cr_assert_eq(engine_list(&r.e, &f, &at, out, 3), 1);
+    cr_expect_eq(out[0], no[0]);
+    at = 0;
+    cr_expect_eq(engine_cancel_some(&r.e, &f, &at, 3), 1);
+    cr_expect_eq(count_state(&r, no, 3, TASK_WAITING), 2);
+    rig_flush(&r);
+    rig_compare(&r);
+    rig_fini(&r);
+}

@@ -17,7 +17,9 @@ static void live(struct enginerig *r, struct rng *g)
                             .name = rig_text(keys[rng_below(g, 4)]), .digest = 1,
                             .priority = (uint8_t)rng_below(g, 3),
                             .delay_ms = (msec_t)rng_below(g, 2) * 500,
-                            .order = (int64_t)rng_below(g, 9) };
+                            .order = (int64_t)rng_below(g, 9),
+                            .own = { .ttl_ms = rng_below(g, 2) * 9000,
+                                     .labels = keys[rng_below(g, 4)] } };
         task_no no;
         int n;
 

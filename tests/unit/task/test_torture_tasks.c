@@ -55,6 +55,7 @@ static void story(struct enginerig *r)
         s.key2 = rig_text(i % 2 == 0 ? "" : "below");
         s.name = rig_text(key);
         s.key = rig_text(key);
+        s.own.labels = i % 2 == 0 ? key : NULL;
         do
             submit(r, &s);
         while (!flush(r));

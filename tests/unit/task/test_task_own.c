@@ -1,0 +1,114 @@
+/* test_task_own.c: what a task has of its own: kept once, over restarts, until it goes. */
+#include "tests/unit/task/enginerig.h"
+
+#include <stdio.h>
+
+#include "task/store/owns.h"
+
+Test(own, its_life_its_attempts_and_its_backoff_are_its_own)
+{
+    struct submit s = { .own = { .ttl_ms = 5001, .max_attempts = 3, .retry_min_ms = 301,
+                                 .retry_max_ms = 301, .retry_jitter = 1 } };
+    struct enginerig r;
+    struct task_view v;
+    uint64_t lease;
+    task_no no, late;
+
+    rig_init(&r, NULL);
+    no = rig_submit(&r, s);
+    cr_expect_eq(rig_take(&r, &lease), no);
+    cr_expect_eq(engine_nack(&r.e, no, lease, -1), 0);
+    rig_flush(&r);
+    rig_compare(&r);
+    rig_advance(&r, 299);
+    cr_expect_eq(rig_state(&r, no), TASK_RETRYING);
+    rig_advance(&r, 1);
+    cr_expect_eq(rig_state(&r, no), TASK_WAITING);
+    rig_restart(&r, 0);
+    cr_expect_eq(rig_take(&r, &lease), no);
+    cr_expect_eq(engine_nack(&r.e, no, lease, -1), 0);
+    cr_expect_eq(rig_state(&r, no), TASK_DEAD, "two attempts");
+    cr_expect_eq(engine_redrive(&r.e, no), 0);
+    cr_assert_eq(engine_look(&r.e, no, &v), 0);
+    cr_expect_eq(v.until_ms, r.now.ms + 5000, "its life begins anew with its entry");
+    late = rig_submit(&r, (struct submit){ .own = { .ttl_ms = 101 }, .delay_ms = 50 });
+    rig_compare(&r);
+    rig_advance(&r, 50);
+    rig_advance(&r, 99);
+    cr_expect_eq(rig_state(&r, late), TASK_WAITING);
+    rig_advance(&r, 1);
+    cr_expect_eq(rig_state(&r, late), TASK_EXPIRED);
+    rig_advance(&r, 4850);
+    cr_expect_eq(rig_state(&r, no), TASK_EXPIRED);
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
+Test(own, what_is_out_of_range_is_refused)
+{
+    static const struct task_own bad[] = {
+        { .ttl_ms = 1 },
+        { .max_attempts = ATTEMPTS_MAX + 2 },
+        { .retry_jitter = 102 },
+        { .labels = "a,b,c,d,e" },
+        { .labels = "a,,b" },
+        { .labels = "a," },
+        { .labels = "with blank" },
+        { .labels = "a-label-of-more-than-32-characters" },
+    };
+    struct trec_text q = rig_text("q");
+    struct enginerig r;
+    task_no no;
+
+    rig_init(&r, NULL);
+    for (unsigned i = 0; i < ARRAY_LEN(bad); i++) {
+        struct submit s = { .queue = q, .own = bad[i] };
+
+        cr_expect_eq(engine_submit(&r.e, &s, &no), SQ_EINVAL, "%u", i);
+    }
+    rig_fini(&r);
+}
+
+Test(own, equal_ones_are_kept_once_and_go_with_their_last_task)
+{
+    struct task_own a = { .ttl_ms = 7, .labels = "x" }, b = { .ttl_ms = 8, .labels = "x" };
+    const struct task_own none = { 0 };
+    struct owns o;
+
+    owns_init(&o);
+    for (task_slot s = 0; s < 1000; s++)
+        cr_assert_eq(owns_set(&o, s, &a), 0);
+    cr_expect_eq(o.n, 1);
+    cr_expect_str_eq(owns_of(&o, 999)->labels, "x");
+    cr_assert_eq(owns_set(&o, 5, &b), 0);
+    cr_expect_eq(o.n, 2);
+    cr_expect_eq(owns_of(&o, 5)->ttl_ms, 8);
+    cr_expect_eq(owns_of(&o, 6)->ttl_ms, 7);
+    cr_assert_eq(owns_set(&o, 5, &a), 0);
+    cr_assert_eq(owns_set(&o, 6, &b), 0);
+    cr_expect_eq(o.n, 2, "the place of the one that went");
+    cr_assert_eq(owns_set(&o, 6, &none), 0);
+    for (task_slot s = 0; s < 1000; s++)
+        owns_drop(&o, s);
+    cr_expect_eq(o.by_slot.n + o.by_hash.n, 0);
+    owns_fini(&o);
+}
+
+Test(own, a_record_says_all_of_it_and_damaged_ones_are_refused)
+{
+    struct task_own a = { .ttl_ms = 70000, .max_attempts = 3, .retry_jitter = 1, .labels = "x,yy" };
+    char labels[LABELS_TEXT_MAX + 1];
+    struct task_own back;
+    struct buf b;
+
+    buf_init(&b);
+    own_encode(&a, &b);
+    cr_assert_eq(own_decode(&back, labels, (const char *)b.data, (uint32_t)b.len), 0);
+    cr_expect(own_equal(&a, &back));
+    for (uint32_t n = 0; n < 5; n++)
+        cr_expect_eq(own_decode(&back, labels, (const char *)b.data, n), SQ_EPROTO, "%u", n);
+    cr_expect_eq(own_decode(&back, labels, (const char *)b.data, 5), 0, "an older one: no numbers");
+    buf_byte(&b, 0);
+    cr_expect_eq(own_decode(&back, labels, (const char *)b.data, (uint32_t)b.len), SQ_EPROTO);
+    buf_fini(&b);
+}

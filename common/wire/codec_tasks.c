@@ -88,10 +88,14 @@ MESSAGE(part_status, PartStatus, NULL, NUM(epoch), ROWS(v, n, n_part, 0, PARTS_M
         COL_LIFE)
 
 MESSAGE(task_do, TaskDo, NULL, NUM(part), NUM(epoch), NUM(verb), NUM(no), NAME(queue), NAME(key1),
-        NAME(key2), NUM(states), NUM(after), NUM(most))
+        NAME(key2), NUM(states), NUM(after), NUM(most), NUM(rate))
 
-MESSAGE(task_do_ans, TaskDoAns, NULL, CODE, NUM(after),
-        MSGS(v, n, tasks, task_get_ans, 0, TASK_ROWS_MAX))
+MESSAGE(task_do_ans, TaskDoAns, NULL, CODE, NUM(after), NUM(done),
+        MSGS(v, n, tasks, task_get_ans, 0, TASK_ROWS_MAX),
+        ROWS(keys, n_keys, n_waiting, 0, TASK_ROWS_MAX), COL_TEXT(keys, key1, key1, TASK_NAME_MAX),
+        COL_TEXT(keys, key2, key2, TASK_NAME_MAX), COL(keys, waiting, waiting),
+        COL(keys, running, running), COL(keys, limited, limited),
+        COL(keys, limited_until_ms, limited_until_ms))
 
 PART(map_task_node, struct map_task_node, MapTaskNode, NULL, NUM(no), TEXT(name, NAME_MAX_LEN),
      TEXT(addr, ADDR_MAX))

@@ -84,6 +84,11 @@ enum task_do { /* a node answers CODE_INVALID to what it does not know */
     DO_RUN,     /* it goes to the next worker, beyond all limits */
     DO_REDRIVE, /* a dead one waits again */
     DO_DISCARD, /* a final one goes: nothing is left to be told of it */
+    DO_KEYS,    /* of a queue: those with the most tasks that wait */
+    DO_CANCEL_ALL,   /* of a queue, or of a key; this and what follows: how many is answered */
+    DO_REDRIVE_ALL,  /* the dead of a queue wait again, at a rate */
+    DO_REDRIVE_STOP, /* no more of them do */
+    DO_DISCARD_ALL,  /* the dead of a queue go */
     DO_NVERBS
 };
 
@@ -94,14 +99,25 @@ struct msg_task_do {
     task_no no;     /* of one task */
     const char *queue, *key1, *key2; /* of many; keys: "": any */
     uint32_t states;      /* LIST: bits, 1 << enum task_state */
-    uint32_t after, most; /* LIST: it goes on here, 0: it begins; at most so many */
+    uint32_t after, most; /* of many: it goes on here, 0: it begins; at most so many, 1 or more */
+    uint64_t rate;        /* REDRIVE_ALL: per 1000 s; 0: as fast as may be */
+};
+
+struct key_row {
+    const char *key1, *key2; /* "": none */
+    uint64_t waiting;        /* of this very key: not of those below it */
+    uint64_t running;        /* and of those below it */
+    uint32_t limited;        /* its own limits that are closed: enum closed, bits */
+    int64_t limited_until_ms; /* Unix ms; 0: not known */
 };
 
 struct msg_task_do_ans {
     uint8_t code;
-    uint32_t after; /* LIST: the next question goes on here; 0: that was all */
-    uint32_t n;
+    uint32_t after; /* of many: the next question goes on here; 0: that was all */
+    uint64_t done;  /* orders about many: to so many */
+    uint32_t n, n_keys;
     struct msg_task_get_ans *v; /* without results */
+    struct key_row *keys;
 };
 
 struct part_status_row {

@@ -243,6 +243,16 @@ static const struct cmd cmds[] = {
       SENDS("POST", TASK "/redrive", view_task) },
     { "task discard", "TASK", 1, 1, "one that is over goes, with its result",
       .run = cmd_task_discard },
+    { "task keys", "QUEUE [waiting|limited]", 1, 2,
+      "its keys with the most tasks that wait; of these, those that a limit stops",
+      .run = cmd_task_keys },
+    { "task cancel-all", "QUEUE [KEY]", 1, 2, "cancels all its tasks, or those of a key",
+      .run = cmd_task_cancel_all },
+    { "task redrive-all", "QUEUE [RATE|stop]", 1, 2,
+      "all its dead wait again, at most RATE a second; stop: the rest stays dead",
+      .run = cmd_task_redrive_all },
+    { "task discard-all", "QUEUE", 1, 1, "all its dead are gone for good",
+      .run = cmd_task_discard_all },
     { "task pause", "POOL", 1, 1, "workers get no task of it; submissions go on",
       .run = cmd_task_pause },
     { "task resume", "POOL", 1, 1, "ends a pause", .run = cmd_task_resume },
@@ -335,15 +345,15 @@ static const char *nearest(const char *typed)
     return near;
 }
 
-/* ": queue list, queue show, ...": of a first word that needs a second one. */
+/* " without list, show, ...": of a first word that needs a second one. */
 static void put_second_words(struct buf *b, const char *first)
 {
-    const char *before = ": ";
+    const char *before = " without ";
     size_t n = strlen(first);
 
     for (size_t i = 0; i < ARRAY_LEN(cmds); i++)
         if (strncmp(cmds[i].words, first, n) == 0 && cmds[i].words[n] == ' ') {
-            buf_printf(b, "%s%s", before, cmds[i].words);
+            buf_printf(b, "%s%s", before, cmds[i].words + n + 1);
             before = ", ";
         }
 }

@@ -1,7 +1,9 @@
 /* tasks.c: lists, pauses, and what is asked before something goes for good. */
 #include "queuemng/ctl/tasks.h"
 
+#include <event2/http.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/task/queue_name.h"
@@ -72,18 +74,98 @@ int cmd_task_list(struct ctl *c, int argc, char **argv)
     return rc;
 }
 
-/* ---- orders ---- */
+int cmd_task_keys(struct ctl *c, int argc, char **argv)
+{
+    bool limited = argc > 1 && strcmp(argv[1], "limited") == 0;
+    struct ctl_call call = { .method = "GET", .name = argv[0],
+                             .path = limited ? LIST "/keys?by=limited" : LIST "/keys" };
 
-int cmd_task_discard(struct ctl *c, int argc, char **argv)
+    if (argc > 1 && !limited && strcmp(argv[1], "waiting") != 0) {
+        fprintf(stderr, "segqctl: keys are listed by waiting or limited, not '%s'\n", argv[1]);
+        return CTL_USAGE;
+    }
+    return ctl_do(c, call, view_task_keys);
+}
+
+/* ---- orders about many ---- */
+
+/* query: encoded; one call changes so many tasks that the answer comes in time. */
+static int order_all(struct ctl *c, const char *queue, const char *word, const char *query)
+{
+    char path[400], after[64] = "";
+    int rc = CTL_OK;
+
+    do {
+        struct ctl_call call = { .method = "POST", .path = path, .name = queue };
+        const char *next;
+        json_t *doc;
+
+        snprintf(path, sizeof(path), LIST "/%s?%s%s", word, query, after);
+        doc = ctl_show(c, call, view_task_order, &rc);
+        next = json_string_value(json_object_get(doc, "next"));
+        snprintf(after, sizeof(after), "&after=%.40s", next != NULL ? next : "");
+        if (next == NULL)
+            after[0] = '\0';
+        json_decref(doc);
+    } while (rc == CTL_OK && after[0] != '\0');
+    return rc;
+}
+
+static int sure(const struct ctl *c, const char *text, const char *queue)
 {
     struct buf what;
     int rc;
 
-    (void)argc;
     buf_init(&what);
-    buf_str(&what, "The task, its payload and its result are gone for good.\n");
-    rc = ctl_sure(c, &what, argv[0]);
+    buf_str(&what, text);
+    rc = ctl_sure(c, &what, queue);
     buf_fini(&what);
+    return rc;
+}
+
+int cmd_task_cancel_all(struct ctl *c, int argc, char **argv)
+{
+    char *key = argc > 1 ? evhttp_encode_uri(argv[1]) : NULL, query[300] = "";
+    int rc = sure(c, argc > 1 ? "All tasks of this key of the queue are cancelled.\n"
+                              : "All tasks of the queue are cancelled.\n", argv[0]);
+
+    if (key != NULL)
+        snprintf(query, sizeof(query), "key=%.280s", key);
+    free(key);
+    return rc == CTL_OK ? order_all(c, argv[0], "cancel", query) : rc;
+}
+
+int cmd_task_redrive_all(struct ctl *c, int argc, char **argv)
+{
+    bool stop = argc > 1 && strcmp(argv[1], "stop") == 0;
+    char query[64] = "";
+    double rate;
+
+    if (argc > 1 && !stop && !ctl_number(argv[1], &rate)) {
+        fprintf(stderr, "segqctl: '%s' is no rate per second, nor 'stop'\n", argv[1]);
+        return CTL_USAGE;
+    }
+    if (argc > 1 && !stop)
+        snprintf(query, sizeof(query), "rate_per_s=%.30s", argv[1]);
+    return order_all(c, argv[0], stop ? "stop" : "redrive", query);
+}
+
+int cmd_task_discard_all(struct ctl *c, int argc, char **argv)
+{
+    int rc = sure(c, "All dead tasks of the queue, and their payloads, are gone for good.\n",
+                  argv[0]);
+
+    (void)argc;
+    return rc == CTL_OK ? order_all(c, argv[0], "discard", "") : rc;
+}
+
+/* ---- orders ---- */
+
+int cmd_task_discard(struct ctl *c, int argc, char **argv)
+{
+    int rc = sure(c, "The task, its payload and its result are gone for good.\n", argv[0]);
+
+    (void)argc;
     return rc != CTL_OK ? rc
                         : ctl_do(c, (struct ctl_call){ .method = "POST", .name = argv[0],
                                                        .path = "/v1/admin/tasks/*/discard" },

@@ -9,6 +9,15 @@
 
 /* ---- pools and nodes ---- */
 
+static void put_table(struct buf *b, struct table *t, const char *none)
+{
+    if (table_rows(t) > 0)
+        table_print(t, b, 0);
+    else
+        buf_str(b, none);
+    table_fini(t);
+}
+
 static void figures_cells(struct table *t, const json_t *j)
 {
     static const char *const keys[] = { "scheduled", "waiting", "running", "dead" };
@@ -59,11 +68,7 @@ static void view_task_nodes(struct buf *b, const json_t *nodes)
         table_cell(&t, "%s", ctl_str(n, "addr"));
     }
     buf_byte(b, '\n');
-    if (table_rows(&t) > 0)
-        table_print(&t, b, 0);
-    else
-        buf_str(b, "no task nodes\n");
-    table_fini(&t);
+    put_table(b, &t, "no task nodes\n");
 }
 
 /* As routers do it; or the pattern itself. */
@@ -85,11 +90,7 @@ bool view_task_queues(struct buf *b, const json_t *doc, const char *queue)
         table_u64(&t, ctl_u64(pool, "queues"));
         figures_cells(&t, pool);
     }
-    if (table_rows(&t) > 0)
-        table_print(&t, b, 0);
-    else if (queue == NULL)
-        buf_str(b, "no pools\n");
-    table_fini(&t);
+    put_table(b, &t, queue == NULL ? "no pools\n" : "");
     if (queue == NULL)
         view_task_nodes(b, json_object_get(doc, "nodes"));
     else if (found != NULL)
@@ -115,9 +116,19 @@ static void moment_cell(struct table *t, double at_s)
     buf_fini(&b);
 }
 
+static void put_away(struct buf *b, const json_t *doc)
+{
+    const json_t *k;
+    size_t i;
+
+    json_array_foreach(json_object_get(doc, "away"), i, k)
+        buf_printf(b, "partition %" PRIu64 " did not answer: task node %s\n",
+                   ctl_u64(k, "partition"), ctl_str(k, "node"));
+}
+
 void view_tasks(struct buf *b, const json_t *doc)
 {
-    const json_t *k, *away = json_object_get(doc, "away");
+    const json_t *k;
     struct table t;
     size_t i;
 
@@ -134,14 +145,49 @@ void view_tasks(struct buf *b, const json_t *doc)
         moment_cell(&t, ctl_f64(k, "entered_at"));
         table_cell(&t, "%s", ctl_str(k, "limited_by"));
     }
-    if (table_rows(&t) > 0)
-        table_print(&t, b, 0);
-    else
-        buf_str(b, "no tasks\n");
-    table_fini(&t);
-    json_array_foreach(away, i, k)
-        buf_printf(b, "partition %" PRIu64 " did not answer: task node %s\n",
-                   ctl_u64(k, "partition"), ctl_str(k, "node"));
+    put_table(b, &t, "no tasks\n");
+    put_away(b, doc);
+}
+
+/* "rate, max_concurrent"; "-": none */
+static void limits_cell(struct table *t, const json_t *list)
+{
+    const json_t *l;
+    struct buf b;
+    size_t i;
+
+    buf_init(&b);
+    json_array_foreach(list, i, l)
+        buf_printf(&b, "%s%.20s", i > 0 ? "," : "", json_is_string(l) ? json_string_value(l) : "?");
+    buf_byte(&b, 0);
+    table_cell(t, "%s", b.failed ? "?" : b.len == 1 ? "-" : (const char *)b.data);
+    buf_fini(&b);
+}
+
+void view_task_keys(struct buf *b, const json_t *doc)
+{
+    const json_t *k;
+    struct table t;
+    size_t i;
+
+    table_init(&t, "KEY >WAITING >RUNNING LIMITED_BY UNTIL");
+    json_array_foreach(json_object_get(doc, "keys"), i, k) {
+        table_cell(&t, "%s", ctl_str(k, "key"));
+        table_u64(&t, ctl_u64(k, "waiting"));
+        table_u64(&t, ctl_u64(k, "running"));
+        limits_cell(&t, json_object_get(k, "limits"));
+        moment_cell(&t, ctl_f64(k, "limited_until"));
+    }
+    put_table(b, &t, "no keys\n");
+    put_away(b, doc);
+}
+
+void view_task_order(struct buf *b, const json_t *doc)
+{
+    buf_str(b, "ok: ");
+    ctl_count(b, ctl_u64(doc, "tasks"));
+    buf_str(b, " tasks\n");
+    put_away(b, doc);
 }
 
 static void begin_line(struct buf *b, const char *name)

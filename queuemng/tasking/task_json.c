@@ -14,12 +14,12 @@ static json_t *moment(int64_t ms)
     return ms > 0 ? json_real((double)ms / 1000) : json_null();
 }
 
-static void set_key(json_t *j, const struct msg_task_get_ans *m)
+/* "tenant7/user42"; null: none */
+static json_t *key_text(const char *key1, const char *key2)
 {
-    char key[2 * TASK_NAME_MAX + 2];
-
-    snprintf(key, sizeof(key), "%s%s%s", m->key1, m->key2[0] != '\0' ? "/" : "", m->key2);
-    (void)json_object_set_new(j, "key", key[0] != '\0' ? json_string(key) : json_null());
+    if (key1[0] == '\0')
+        return json_null();
+    return json_sprintf("%s%s%s", key1, key2[0] != '\0' ? "/" : "", key2);
 }
 
 /* Which limits are closed, as words. */
@@ -99,8 +99,8 @@ json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *
                   (json_int_t)m->order, "stopping", m->stopping);
     if (j == NULL)
         return NULL;
-    set_key(j, m);
-    (void)json_object_update_new(j, json_pack("{s:o,s:o,s:s,s:s}", "entered_at",
+    (void)json_object_update_new(j, json_pack("{s:o,s:o,s:o,s:s,s:s}", "key",
+                                              key_text(m->key1, m->key2), "entered_at",
                                               moment(m->entered_ms), "ends_at",
                                               moment(m->until_ms), "pool", p->pool, "node",
                                               p->node));
@@ -113,13 +113,29 @@ json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *
     return j;
 }
 
+json_t *task_key_json(const struct key_row *k)
+{
+    return json_pack("{s:o,s:I,s:I,s:o,s:o}", "key", key_text(k->key1, k->key2), "waiting",
+                     (json_int_t)k->waiting, "running", (json_int_t)k->running, "limits",
+                     limits((uint8_t)k->limited), "limited_until", moment(k->limited_until_ms));
+}
+
+uint64_t task_key_waiting(const json_t *key)
+{
+    return (uint64_t)json_integer_value(json_object_get(key, "waiting"));
+}
+
 /* ---- refusals -------------------------------------------------------------------- */
 
 const char *task_do_word(enum task_do verb)
 {
     static const char *const words[DO_NVERBS] = {
-        [DO_LOOK] = "look",   [DO_LIST] = "list",       [DO_CANCEL] = "cancel",
-        [DO_RUN] = "run",     [DO_REDRIVE] = "redrive", [DO_DISCARD] = "discard",
+        [DO_LOOK] = "look",           [DO_LIST] = "list",
+        [DO_KEYS] = "keys",           [DO_CANCEL] = "cancel",
+        [DO_RUN] = "run",             [DO_REDRIVE] = "redrive",
+        [DO_DISCARD] = "discard",     [DO_CANCEL_ALL] = "cancel",
+        [DO_REDRIVE_ALL] = "redrive", [DO_REDRIVE_STOP] = "stop",
+        [DO_DISCARD_ALL] = "discard",
     };
 
     return words[verb];

@@ -7,6 +7,9 @@
 /* With a sentence on what it waits for. NULL: no memory. */
 json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *p,
                   const struct token_key *k);
+/* A key with tasks that wait, and how many these are. */
+json_t *task_key_json(const struct key_row *k);
+uint64_t task_key_waiting(const json_t *key);
 /* A problem, for a code other than CODE_DONE. m: the task as it is; NULL: there is none. */
 void task_refused(struct admin_ans *a, enum task_do verb, uint8_t code,
                   const struct msg_task_get_ans *m, const struct mng_part_view *p);

@@ -1,6 +1,7 @@
 /* tasks.c: paths and parameters become questions to task nodes (walk.h). */
 #include "queuemng/tasking/tasks.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #include "common/task/queue_name.h"
@@ -9,7 +10,9 @@
 #include "queuemng/tasking/task_json.h"
 #include "queuemng/tasking/walk.h"
 
-#define LIST_N 100 /* tasks without ?n= */
+#define LIST_N    100 /* tasks without ?n= */
+#define KEYS_N    20  /* keys without ?top= */
+#define RATE_MOST ((int)(RATE_PER_1000_S / 1000))
 
 static bool is(const struct admin_call *c, const char *method)
 {
@@ -21,22 +24,20 @@ static bool is(const struct admin_call *c, const char *method)
 
 /* ---- one task -------------------------------------------------------------------- */
 
-/* DO_LOOK for "", DO_NVERBS if it is no order. */
-static enum task_do order_of(const char *word)
+/* One of from .. to; DO_NVERBS if it is none. */
+static enum task_do order_of(const char *word, enum task_do from, enum task_do to)
 {
-    enum task_do v = DO_CANCEL;
-
-    if (word[0] == '\0')
-        return DO_LOOK;
-    while (v < DO_NVERBS && strcmp(task_do_word(v), word) != 0)
-        v++;
-    return v;
+    for (enum task_do v = from; v <= to; v++)
+        if (strcmp(task_do_word(v), word) == 0)
+            return v;
+    return DO_NVERBS;
 }
 
 void admin_task(struct admin_call *c, const char *path)
 {
     size_t n = strcspn(path, "/");
-    struct task_ask q = { .verb = order_of(path[n] == '/' ? path + n + 1 : "") };
+    struct task_ask q = { .verb = path[n] == '\0' ? DO_LOOK
+                                                  : order_of(path + n + 1, DO_CANCEL, DO_DISCARD) };
     char text[NAME_MAX_LEN + 1] = "";
     int rc;
 
@@ -58,14 +59,15 @@ void admin_task(struct admin_call *c, const char *path)
 
 /* ---- the tasks of a queue -------------------------------------------------------- */
 
-/* "waiting,dead": bits; all of them without ?state=. 0: the answer says what is wrong. */
-static unsigned states_of(struct admin_call *c)
+/* "waiting,dead": bits; all of them without ?state=. False: the answer says what is wrong. */
+static bool read_states(struct admin_call *c, struct task_ask *q)
 {
     char text[100] = "", *rest = text, *word;
-    unsigned bits = 0;
 
+    q->states = ~(1u << TASK_FREE);
     if (!admin_query(c->q->query, "state", text, sizeof(text)))
-        return ~(1u << TASK_FREE);
+        return true;
+    q->states = 0;
     while ((word = strsep(&rest, ",")) != NULL) {
         enum task_state s = TASK_SCHEDULED;
 
@@ -74,11 +76,11 @@ static unsigned states_of(struct admin_call *c)
         if (s == TASK_NSTATES) {
             admin_problem(c->a, 400, "bad_request", "?state=: '%s' is none of scheduled, waiting, "
                           "running, retrying, succeeded, dead, cancelled, expired", word);
-            return 0;
+            return false;
         }
-        bits |= 1u << s;
+        q->states |= 1u << s;
     }
-    return bits;
+    return true;
 }
 
 /* ?key=: one or two levels. */
@@ -118,29 +120,94 @@ static bool read_after(struct admin_call *c, struct task_ask *q)
     return false;
 }
 
-/* "QUEUE/tasks": no part of a queue's name is "tasks". */
+/* ?rate_per_s=: from 0.001 on, as pools have them. */
+static bool read_rate(struct admin_call *c, struct task_ask *q)
+{
+    char text[24], *end;
+    double rate;
+
+    if (!admin_query(c->q->query, "rate_per_s", text, sizeof(text)))
+        return true;
+    rate = strtod(text, &end);
+    if (end != text && *end == '\0' && rate >= 0.001 && rate <= RATE_MOST) {
+        q->rate = (uint64_t)(rate * 1000 + 0.5);
+        return true;
+    }
+    admin_problem(c->a, 400, "bad_request", "?rate_per_s= must be a number from 0.001 to %d",
+                  RATE_MOST);
+    return false;
+}
+
+/* ?by=waiting|limited */
+static bool read_by(struct admin_call *c, struct task_ask *q)
+{
+    char word[10] = "waiting";
+
+    (void)admin_query(c->q->query, "by", word, sizeof(word));
+    q->only_limited = strcmp(word, "limited") == 0;
+    if (q->only_limited || strcmp(word, "waiting") == 0)
+        return true;
+    admin_problem(c->a, 400, "bad_request", "?by= is waiting or limited");
+    return false;
+}
+
+/* "QUEUE/tasks", "QUEUE/tasks/WORD": no part of a queue's name is "tasks". */
 static bool split(const char *path, struct task_ask *q)
 {
-    const char *end = strstr(path, "/tasks");
+    const char *end = strstr(path, "/tasks"), *word;
     size_t n = end != NULL ? (size_t)(end - path) : 0;
 
-    if (end == NULL || end[6] != '\0' || !queue_name_ok(path, n))
+    if (end == NULL || !queue_name_ok(path, n))
         return false;
     memcpy(q->queue, path, n);
-    return true;
+    word = end + strlen("/tasks");
+    q->verb = word[0] == '\0' ? DO_LIST
+              : word[0] == '/' ? order_of(word + 1, DO_KEYS, DO_DISCARD_ALL)
+                               : DO_NVERBS;
+    return q->verb != DO_NVERBS;
+}
+
+/* How many: of a list, of keys; of an order: as many as there are. */
+static bool read_most(struct admin_call *c, struct task_ask *q)
+{
+    bool keys = q->verb == DO_KEYS;
+
+    q->most = UINT32_MAX;
+    if (keys || q->verb == DO_LIST)
+        q->most = (uint32_t)admin_number(c, keys ? "top" : "n", TASK_ROWS_MAX,
+                                         keys ? KEYS_N : LIST_N);
+    return q->most > 0;
+}
+
+/* What a path has no use for is refused: an order would concern more than was meant. */
+static bool takes(struct admin_call *c, const struct task_ask *q, const char *name, unsigned verbs)
+{
+    char text[512];
+
+    if ((verbs >> q->verb & 1) != 0 || !admin_query(c->q->query, name, text, sizeof(text)))
+        return true;
+    admin_problem(c->a, 400, "bad_request", "?%s= says nothing here", name);
+    return false;
+}
+
+static bool takes_all(struct admin_call *c, const struct task_ask *q)
+{
+    return takes(c, q, "state", 1u << DO_LIST) &&
+           takes(c, q, "key", 1u << DO_LIST | 1u << DO_CANCEL_ALL) &&
+           takes(c, q, "rate_per_s", 1u << DO_REDRIVE_ALL) && takes(c, q, "by", 1u << DO_KEYS);
 }
 
 void admin_task_queue(struct admin_call *c, const char *path)
 {
-    struct task_ask q = { .verb = DO_LIST };
+    struct task_ask q = { .verb = DO_NVERBS };
 
     if (!split(path, &q)) {
-        admin_problem(c->a, 404, "not_found", "no such path: task-queues/QUEUE/tasks");
+        admin_problem(c->a, 404, "not_found", "no such path: task-queues/QUEUE/tasks, and behind "
+                      "it keys, cancel, redrive, stop, discard");
         return;
     }
-    if (!is(c, "GET") || (q.states = states_of(c)) == 0 || !read_key(c, &q) || !read_after(c, &q))
-        return;
-    q.most = (uint32_t)admin_number(c, "n", TASK_ROWS_MAX, LIST_N);
-    if (q.most > 0)
+    if (is(c, q.verb == DO_LIST || q.verb == DO_KEYS ? "GET" : "POST") &&
+        takes_all(c, &q) && read_states(c, &q) && read_key(c, &q) && read_after(c, &q) &&
+        read_rate(c, &q) && read_by(c, &q) && read_most(c, &q))
         task_walk(c, &q);
 }

@@ -21,19 +21,20 @@ struct walk {
     struct task_ask q;
     part_no *part; /* owned: those to be asked */
     uint32_t n, i;
-    json_t *tasks; /* owned: of a list */
+    json_t *rows;  /* owned: tasks, or keys */
+    uint64_t done; /* orders about many: to so many */
     json_t *away;  /* owned: partitions that did not answer */
     json_t *entry; /* owned: of an order, for the operators' log */
 };
 
-static bool is_list(const struct walk *w)
+static bool is_of_many(const struct walk *w)
 {
-    return w->q.verb == DO_LIST;
+    return w->q.verb == DO_LIST || w->q.verb >= DO_KEYS;
 }
 
 static bool is_order(const struct task_ask *q)
 {
-    return q->verb != DO_LOOK && q->verb != DO_LIST;
+    return q->verb != DO_LOOK && q->verb != DO_LIST && q->verb != DO_KEYS;
 }
 
 /* The answer that was held back, empty. */
@@ -50,7 +51,7 @@ static struct admin_ans *held(const struct walk *w)
 static void walk_free(struct walk *w)
 {
     free(w->part);
-    json_decref(w->tasks);
+    json_decref(w->rows);
     json_decref(w->away);
     json_decref(w->entry);
     free(w);
@@ -69,13 +70,22 @@ static void finish(struct mng_service *s, struct walk *w)
     admin_send(answer);
 }
 
-/* Of a list: where the next call goes on, if there may be more. */
-static void fill_list(const struct walk *w, struct admin_ans *a)
+/* Where the next call goes on, if there may be more. */
+static json_t *next_of(const struct walk *w)
 {
-    json_t *next = w->i < w->n ? json_sprintf("%u-%u", w->part[w->i], w->q.after) : json_null();
+    return w->i < w->n ? json_sprintf("%u-%u", w->part[w->i], w->q.after) : json_null();
+}
 
-    admin_json(a, 200, json_pack("{s:s,s:O,s:o,s:O}", "queue", w->q.queue, "tasks", w->tasks,
-                                 "next", next, "away", w->away));
+static void fill_many(const struct walk *w, struct admin_ans *a)
+{
+    json_t *j = json_pack("{s:s,s:o,s:O}", "queue", w->q.queue, "next", next_of(w), "away", w->away);
+
+    if (j != NULL && is_order(&w->q))
+        (void)json_object_update_new(j, json_pack("{s:s,s:I}", "order", task_do_word(w->q.verb),
+                                                  "tasks", (json_int_t)w->done));
+    else if (j != NULL)
+        (void)json_object_set(j, w->q.verb == DO_KEYS ? "keys" : "tasks", w->rows);
+    admin_json(a, 200, j);
 }
 
 /* Of one task: its node is away, or did not answer. */
@@ -104,8 +114,13 @@ static bool say(struct mng_service *s, struct walk *w, const struct mng_part_vie
                                       .key1 = w->q.key1,
                                       .key2 = w->q.key2,
                                       .states = w->q.states,
-                                      .after = w->q.after };
-    m.task_do.most = is_list(w) ? w->q.most - (uint32_t)json_array_size(w->tasks) : 0;
+                                      .after = w->q.after,
+                                      .most = w->q.most,
+                                      .rate = w->q.rate };
+    if (w->q.verb == DO_LIST)
+        m.task_do.most -= (uint32_t)json_array_size(w->rows);
+    else if (w->q.only_limited)
+        m.task_do.most = TASK_ROWS_MAX; /* some of them */
     w->rid = ++s->last_walk;
     return ch != NULL && rpc_send(ch, &m, w->rid) == 0;
 }
@@ -124,15 +139,21 @@ static void skip(struct walk *w, const struct mng_part_view *p)
     next_part(w);
 }
 
-/* Asks the next partition that can be asked. False: all have been, or what there is suffices. */
+static bool is_enough(const struct mng_service *s, const struct walk *w)
+{
+    return ev_now(s->ev) >= w->until ||
+           (w->q.verb == DO_LIST && json_array_size(w->rows) >= w->q.most);
+}
+
+/* Asks the next partition that can be asked. False: all have been, or it is enough. */
 static bool ask_next(struct mng_service *s, struct walk *w)
 {
-    while (w->i < w->n && json_array_size(w->tasks) < w->q.most) {
+    while (w->i < w->n && !is_enough(s, w)) {
         struct mng_part_view p = { .node = "" };
 
         if (mng_part(s->mng, w->part[w->i], &p) && say(s, w, &p))
             return true;
-        if (!is_list(w))
+        if (!is_of_many(w))
             return false;
         skip(w, &p);
     }
@@ -158,11 +179,29 @@ static void of_one(struct mng_service *s, struct walk *w, const struct mng_part_
     finish(s, w);
 }
 
+/* Those with the most tasks that wait stay. */
+static void add_key(struct walk *w, const struct key_row *k)
+{
+    size_t at = json_array_size(w->rows);
+
+    if (w->q.only_limited && k->limited == 0)
+        return;
+    while (at > 0 && task_key_waiting(json_array_get(w->rows, at - 1)) < k->waiting)
+        at--;
+    if (at < w->q.most)
+        (void)json_array_insert_new(w->rows, at, task_key_json(k));
+    if (json_array_size(w->rows) > w->q.most)
+        (void)json_array_remove(w->rows, w->q.most);
+}
+
 static void of_many(struct mng_service *s, struct walk *w, const struct mng_part_view *p,
                     const struct msg_task_do_ans *m)
 {
+    w->done += m->done;
     for (uint32_t i = 0; i < m->n; i++)
-        (void)json_array_append_new(w->tasks, task_json(&m->v[i], p, &s->keys.token));
+        (void)json_array_append_new(w->rows, task_json(&m->v[i], p, &s->keys.token));
+    for (uint32_t i = 0; i < m->n_keys; i++)
+        add_key(w, &m->keys[i]);
     if (m->code != CODE_DONE)
         skip(w, p);
     else if (m->after != 0)
@@ -171,7 +210,7 @@ static void of_many(struct mng_service *s, struct walk *w, const struct mng_part
         next_part(w);
     if (ask_next(s, w))
         return;
-    fill_list(w, held(w));
+    fill_many(w, held(w));
     finish(s, w);
 }
 
@@ -186,7 +225,7 @@ void mng_walk_answer(struct mng_service *s, uint64_t rid, const struct msg_task_
         if (w->rid != rid)
             continue;
         (void)mng_part(s->mng, w->part[w->i], &p);
-        if (is_list(w))
+        if (is_of_many(w))
             of_many(s, w, &p, m != NULL ? m : &unknown);
         else
             of_one(s, w, &p, m != NULL ? m : &unknown);
@@ -199,9 +238,9 @@ static void give_up(struct mng_service *s, struct walk *w)
     struct mng_part_view p = { .node = "" };
 
     (void)mng_part(s->mng, w->part[w->i], &p);
-    if (is_list(w)) {
+    if (is_of_many(w)) {
         skip(w, &p);
-        fill_list(w, held(w));
+        fill_many(w, held(w));
     } else {
         fill_away(s->mng, w, held(w));
     }
@@ -239,9 +278,8 @@ static bool find_parts(struct admin_call *c, struct walk *w)
 {
     struct mng_part_view p;
 
-    if (!is_list(w)) {
+    if (!is_of_many(w)) {
         w->part[w->n++] = w->q.part;
-        w->q.most = 1;
         if (mng_part(c->s->mng, w->q.part, &p))
             return true;
         admin_problem(c->a, 404, "task_unknown", "its partition %u is not here: its pool was "
@@ -267,9 +305,9 @@ static struct walk *walk_new(struct mng_service *s, const struct task_ask *q)
     w->q = *q;
     w->until = ev_now(s->ev) + WAIT_MS;
     w->part = calloc(PARTS_MAX, sizeof(*w->part));
-    w->tasks = json_array();
+    w->rows = json_array();
     w->away = json_array();
-    if (w->part != NULL && w->tasks != NULL && w->away != NULL)
+    if (w->part != NULL && w->rows != NULL && w->away != NULL)
         return w;
     walk_free(w);
     return NULL;
@@ -290,8 +328,8 @@ void task_walk(struct admin_call *c, const struct task_ask *q)
     } else if (!find_parts(c, w)) {
         walk_free(w);
     } else if (!ask_next(c->s, w)) { /* nobody is there */
-        if (is_list(w))
-            fill_list(w, c->a);
+        if (is_of_many(w))
+            fill_many(w, c->a);
         else
             fill_away(c->s->mng, w, c->a);
         walk_free(w);

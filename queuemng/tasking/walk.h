@@ -10,11 +10,13 @@
 
 struct task_ask {
     enum task_do verb;
-    part_no part; /* of one task; of many: 0, or the partition at which the list goes on */
+    part_no part; /* of one task; of many: 0, or the partition at which it goes on */
     task_no no;   /* of one task */
     char queue[TASK_NAME_MAX + 1], key1[TASK_NAME_MAX + 1], key2[TASK_NAME_MAX + 1];
     unsigned states; /* LIST: bits, 1 << enum task_state */
     uint32_t after, most;
+    uint64_t rate;     /* REDRIVE_ALL: per 1000 s; 0: any */
+    bool only_limited; /* KEYS: that a limit of theirs stops */
 };
 
 /* Answers, now or later. */

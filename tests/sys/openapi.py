@@ -196,6 +196,10 @@ def tasks(a):
     admin = "/v1/admin/tasks/" + new["task"]
     a.ask("GET", "/v1/admin/task-queues/images/tasks?state=scheduled&n=1", want=200)
     a.ask("GET", "/v1/admin/task-queues/images/tasks?n=0", want=400)
+    for path in ("keys?by=limited", "keys?top=0"):
+        a.ask("GET", "/v1/admin/task-queues/images/tasks/" + path, want=400 if "=0" in path else 200)
+    for order in ("redrive?rate_per_s=5", "stop", "discard", "cancel?key=nobody"):
+        a.ask("POST", "/v1/admin/task-queues/images/tasks/" + order, want=200)
     a.ask("GET", admin, want=200)
     a.ask("POST", admin + "/redrive", want=409)
     a.ask("POST", admin + "/run", want=200)

@@ -5,7 +5,7 @@
 . "$(dirname "$0")/lib.sh"
 
 up --routers 1 --seg-nodes 1 --task-nodes 1 \
-    --set 'queuemng.pools=[{match: images, key: {max_concurrent: 1}, retry: {min: 1ms, max: 1ms}, max_attempts: 2}, {match: "ride/*", partitions: 2}]'
+    --set 'queuemng.pools=[{match: images, key: {max_concurrent: 1}, retry: {min: 1ms, max: 1ms}, max_attempts: 2}, {match: "ride/*", partitions: 2, max_attempts: 1}]'
 Q=$R/v1/queues/images/tasks
 task_call() { http -H "Authorization: Bearer $(task_token)" "$@"; }
 ctl() { "$BIN/segqctl" --dir "$C" "$@" >"$DIR/out" 2>"$DIR/err" </dev/null; }
@@ -77,6 +77,41 @@ check "it is discarded" says '^ok'
 check_eq "and gone" "$(why "$late" .code)" task_unknown
 check_eq "another order: 404" "$(admin POST "/v1/admin/tasks/$one/kill" | field code)" not_found
 check_eq "an order by GET: 405" "$(admin GET "/v1/admin/tasks/$one/cancel" | field code)" method_not_allowed
+
+# ---- many
+for k in 1 1 1 2; do submit "{\"key\":\"many$k\",\"payload\":$k}" "$R/v1/queues/ride/7/tasks" >"$DIR/many$k"; done
+check_eq "keys, with the most waiting first" "$(admin GET /v1/admin/task-queues/ride/7/tasks/keys | jq -c '[.keys[] | [.key, .waiting]]')" '[["many1",3],["many2",1]]'
+check_eq "  of those that are stopped: none" "$(admin GET '/v1/admin/task-queues/ride/7/tasks/keys?by=limited' | jq -c .keys)" '[]'
+ctl task keys ride/7
+check "segqctl shows them" says '^many1 +3 +0 +-'
+ctl task cancel-all ride/7 many1 --yes
+check "all tasks of a key are cancelled" says '^ok: 3 tasks'
+check_eq "the others are not" "$(ids ride/7 '')" 'cancelled,cancelled,cancelled,waiting'
+fail_next() { # of ride/8: it has no other attempt
+    local t l
+    read -r t l < <(take "$R/v1/queues/ride/8/tasks")
+    nack "$t" "$l"
+}
+for i in 1 2 3; do
+    submit '{"payload":1}' "$R/v1/queues/ride/8/tasks" >"$DIR/dying"
+    fail_next
+done
+check_eq "three are dead" "$(ids ride/8 'state=dead')" 'dead,dead,dead'
+ctl task redrive-all ride/8 0.001
+check "they are redriven, at a rate" says '^ok: 3 tasks'
+some_wait() { [ "$(ids ride/8 '')" = 'dead,dead,waiting' ]; }
+wait_for 10 "the first one waits again, the others in their time" some_wait
+ctl task redrive-all ride/8 stop
+check_eq "a rate that is none is refused" "$(admin POST '/v1/admin/task-queues/ride/8/tasks/redrive?rate_per_s=fast' | field code)" bad_request
+check_eq "what says nothing to an order is refused" "$(admin POST '/v1/admin/task-queues/ride/8/tasks/discard?key=k' | field code)" bad_request
+ctl task redrive-all ride/8
+all_wait() { [ "$(ids ride/8 '')" = 'waiting,waiting,waiting' ]; }
+wait_for 10 "without a rate all wait at once" all_wait
+for i in 1 2 3; do fail_next; done
+check "a discard of all wants --yes" test "$(ctl task discard-all ride/8; echo $?)" = 2
+ctl task discard-all ride/8 --yes
+check "they are discarded" says '^ok: 3 tasks'
+check_eq "and gone" "$(ids ride/8 '')" ''
 
 # ---- the log of operators
 audit() { admin GET /v1/admin/audit?n=100 | jq -r '.entries[] | select(.kind == "task") | "\(.name) \(.path)"'; }

@@ -41,7 +41,8 @@ MESSAGE(task_get, TaskGet, NULL, NUM(part), NUM(epoch), NUM(no), NAME(queue), NA
 MESSAGE(task_get_ans, TaskGetAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES - 1),
         IN(priority, 0, TASK_PRIORITIES - 1), NUM(attempts), NUM(stopping), NAME(queue), NAME(key1),
         NAME(key2), NUM(order), NUM(entered_ms), NUM(until_ms), NUM(position), NUM(ahead_of_key),
-        NUM(limited), NAME(limited_by), NUM(limited_until_ms), PLAIN(result, TASK_RESULT_MAX), OWN)
+        NUM(limited), NAME(limited_by), NUM(limited_until_ms), PLAIN(result, TASK_RESULT_MAX),
+        OWN, NUM(eta), NUM(eta_ms))
 
 MESSAGE(task_take, TaskTake, NULL, NUM(part), NUM(epoch), NAME(queue), IN(most, 1, TASK_ROWS_MAX),
         NUM(lease_ms), NUM(wait_ms))

@@ -82,6 +82,8 @@ struct msg_task_get_ans {
     const char *limited_by; /* the name of the queue or key whose limit it is */
     int64_t limited_until_ms; /* Unix ms; 0: not known */
     struct task_own own;
+    uint8_t eta;    /* enum task_eta */
+    int64_t eta_ms; /* until it starts; -1: not known */
     struct bytes_of result;
 };
 

@@ -5,10 +5,11 @@
 #include <string.h>
 
 #define SAYS                                                                             \
-    "Access-Control-Expose-Headers: Location, Retry-After\r\n"                           \
+    "Access-Control-Expose-Headers: Location, Retry-After, ETag\r\n"                     \
     "Vary: Origin\r\n"
 #define MAY                                                                              \
-    "Access-Control-Allow-Headers: Content-Type, Idempotency-Key, Last-Event-ID\r\n"     \
+    "Access-Control-Allow-Headers: Content-Type, Idempotency-Key, Last-Event-ID, Prefer, " \
+    "If-None-Match\r\n"                                                                  \
     "Access-Control-Max-Age: 7200\r\n"
 
 struct origin {

@@ -31,6 +31,7 @@ struct task_call *call_new(struct tasking *t, struct httpd_req *req, uint32_t n,
     c->open = n + 1;
     c->memory = (char *)c + rows;
     c->end = c->memory + bytes;
+    c->wait_ms = wait_ms;
     c->deadline = ev_now(t->r->ev) + wait_ms + TASK_ASK_MS;
     for (uint32_t i = 0; i < n; i++)
         c->v[i].call = c;
@@ -38,6 +39,16 @@ struct task_call *call_new(struct tasking *t, struct httpd_req *req, uint32_t n,
     if (req != NULL)
         httpd_set_user(req, c);
     return c;
+}
+
+void call_hand_over(struct task_call *c, struct task_call *next)
+{
+    assert(c->req != NULL && next->req == NULL);
+    next->req = c->req;
+    next->silent = false;
+    httpd_set_user(next->req, next);
+    c->req = NULL;
+    c->silent = true;
 }
 
 struct slice call_bytes(struct task_call *c, struct slice bytes)

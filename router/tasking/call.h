@@ -53,11 +53,14 @@ struct task_call {
     struct tasking *t;      /* ref */
     struct list_node in_all;
     struct httpd_req *req;  /* ref; NULL: nobody waits for the answer */
+    msec_t wait_ms;         /* Prefer: wait */
     msec_t deadline;
     call_done done;
     struct slice queue;     /* of its path */
     uint8_t what;           /* enum task_op */
     bool frees;             /* ?ack=1: what was read may go */
+    bool fresh;             /* what was submitted is a new task */
+    struct slice known;     /* If-None-Match */
     bool silent;            /* nobody ever waited: done() composes nothing */
     uint32_t n, open;       /* rows; what has to happen yet: their answers, and its begin */
     char *memory, *end;     /* of texts: what is left */
@@ -69,6 +72,8 @@ struct task_call {
  * waits besides. NULL: that has been answered (503). */
 struct task_call *call_new(struct tasking *t, struct httpd_req *req, uint32_t n, size_t bytes,
                            msec_t wait_ms, call_done done);
+/* The client of c waits for `next` from now on; nobody does for c. */
+void call_hand_over(struct task_call *c, struct task_call *next);
 /* Copies; the text gets a 0 behind it. There must be room. */
 char *call_text(struct task_call *c, struct slice text);
 struct slice call_bytes(struct task_call *c, struct slice bytes);

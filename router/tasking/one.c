@@ -7,6 +7,7 @@
 #include "common/task/state.h"
 #include "router/state/answer.h"
 #include "router/tasking/ask.h"
+#include "router/tasks/conditions.h"
 
 #define ROOM 8 /* ends of texts */
 
@@ -41,9 +42,9 @@ static struct task_name name_of(const struct ask *a, task_no no)
 /* By its token, or by queue and name; the partition's number is found then. */
 static struct task_call *new_call(struct tasking *t, struct httpd_req *req,
                                   const struct task_path *p, const struct task_id *id,
-                                  msec_t wait_ms, call_done done)
+                                  size_t bytes, msec_t wait_ms, call_done done)
 {
-    struct task_call *c = call_new(t, req, 1, p->queue.n + p->name.n + ROOM, wait_ms, done);
+    struct task_call *c = call_new(t, req, 1, p->queue.n + p->name.n + ROOM + bytes, wait_ms, done);
 
     if (c == NULL)
         return NULL;
@@ -98,38 +99,22 @@ static void looked(struct task_call *c, const struct msg *m)
     }
     name = name_of(&c->v[0], g->no);
     task_answer_look(&r->ans, &name, g);
-}
-
-/* The seconds of "Prefer: wait=N", as ms; 0: there is none. */
-static msec_t wait_of(const struct http_req *q)
-{
-    static const char word[] = "wait=";
-    struct slice v;
-    size_t at = 0;
-    msec_t s = 0;
-
-    if (http_find(q, "prefer", &v) == 0)
-        return 0;
-    while (at + sizeof(word) - 1 < v.n && memcmp(v.p + at, word, sizeof(word) - 1) != 0)
-        at++;
-    for (at += sizeof(word) - 1; at < v.n && v.p[at] >= '0' && v.p[at] <= '9' && s < TASK_WAIT_MAX_MS;
-         at++)
-        s = s * 10 + (v.p[at] - '0');
-    return ms_min(s * 1000, TASK_WAIT_MAX_MS);
+    wait_applied(&r->ans, c->wait_ms);
+    answer_tag(&r->ans, c->known);
 }
 
 void one_look(struct tasking *t, struct httpd_req *req, const struct http_req *q,
               const struct task_path *p, const struct task_id *id)
 {
-    msec_t wait_ms = wait_of(q);
-    struct task_call *c = new_call(t, req, p, id, wait_ms, looked);
+    struct task_call *c = new_call(t, req, p, id, q->if_none_match.n, wait_preferred(q), looked);
 
     if (c == NULL)
         return;
+    c->known = call_bytes(c, q->if_none_match);
     c->frees = q->query.n == 5 && memcmp(q->query.p, "ack=1", 5) == 0;
     c->v[0].kind = ASK_GET;
     c->v[0].get = (struct msg_task_get){ .no = id->no, .queue = "", .name = "",
-                                         .wait_ms = (uint32_t)wait_ms, .result = true };
+                                         .wait_ms = (uint32_t)c->wait_ms, .result = true };
     if (p->op == TASK_NAMED) {
         c->v[0].get.queue = c->queue.p;
         c->v[0].get.name = call_text(c, p->name);
@@ -196,9 +181,12 @@ void one_change(struct tasking *t, struct httpd_req *req, const struct http_req 
     struct task_body b = { 0 };
     struct body_error e = { 0 };
     const char *why = NULL;
+    struct slice match;
     struct task_call *c;
 
-    if (p->op == TASK_PATCH) {
+    if (http_find(q, "if-match", &match) > 0 && !(match.n == 1 && match.p[0] == '*')) {
+        why = "If-Match must be *: a task's ETag changes with its place, without anybody's doing";
+    } else if (p->op == TASK_PATCH) {
         bool good = task_body_whole(&b, q->body, WITH(ORDER) | WITH(DELAY) | WITH(AT), &e);
 
         why = good ? patch_of(&m, &b) : e.text;
@@ -207,7 +195,7 @@ void one_change(struct tasking *t, struct httpd_req *req, const struct http_req 
         router_problem(t->r, req, API_BAD_REQUEST, why);
         return;
     }
-    c = new_call(t, req, p, id, 0, changed);
+    c = new_call(t, req, p, id, 0, 0, changed);
     if (c == NULL)
         return;
     c->v[0].kind = ASK_CHANGE;

@@ -1,12 +1,14 @@
 /* submit.c: see submit.h. */
 #include "router/tasking/submit.h"
 
+#include <assert.h>
 #include <sodium.h>
 #include <string.h>
 
 #include "router/state/answer.h"
 #include "router/tasking/ask.h"
 #include "router/tasking/rows.h"
+#include "router/tasks/conditions.h"
 
 #define ROW_MEMBERS                                                                          \
     (WITH(PAYLOAD) | WITH(KEY) | WITH(DELAY) | WITH(AT) | WITH(PRIORITY) | WITH(ORDER) |     \
@@ -85,20 +87,63 @@ static void count(struct tasking *t, const struct task_outcome *o)
     t->counts.same += o->status == 200;
 }
 
+/* It is written. m: how it is now; NULL: nothing newer is known. */
+static void answer(struct task_call *c, const struct msg_task_get_ans *m)
+{
+    struct router *r = c->t->r;
+    const struct ask *a = &c->v[0];
+    struct task_name name;
+
+    task_token_write(a->part, a->no, &r->keys.token, name.text);
+    if (m != NULL)
+        task_answer_waited(&r->ans, c->fresh, &name, m);
+    else
+        task_answer_put(&r->ans, c->fresh ? 201 : 200, &name, c->queue, a->state);
+    wait_applied(&r->ans, c->wait_ms);
+}
+
+static void waited(struct task_call *c, const struct msg *m)
+{
+    bool seen = c->v[0].code == CODE_DONE;
+
+    assert(!seen || (m != NULL && m->type == MSG_TASK_GET_ANS));
+    answer(c, seen ? &m->task_get_ans : NULL);
+}
+
+/* The client waits for the task's end. False: no memory. */
+static bool wait_for_end(struct task_call *c)
+{
+    const struct ask *was = &c->v[0];
+    struct task_call *next = call_new(c->t, NULL, 1, c->queue.n + 1, c->wait_ms, waited);
+
+    if (next == NULL)
+        return false;
+    call_hand_over(c, next);
+    next->queue = (struct slice){ call_text(next, c->queue), c->queue.n };
+    next->fresh = c->fresh;
+    next->v[0].kind = ASK_GET;
+    next->v[0].repeats = true;
+    next->v[0].part = was->part;
+    next->v[0].no = was->no;
+    next->v[0].state = was->state;
+    next->v[0].get = (struct msg_task_get){ .no = was->no, .queue = "", .name = "",
+                                            .wait_ms = (uint32_t)c->wait_ms, .result = true };
+    call_begin(next);
+    return true;
+}
+
 static void submitted(struct task_call *c, const struct msg *m)
 {
     struct router *r = c->t->r;
     struct task_outcome o = task_put_outcome(c->v[0].code);
-    struct task_name name;
 
     (void)m;
     count(c->t, &o);
-    if (o.status >= 400) {
+    c->fresh = o.status == 201;
+    if (o.status >= 400)
         api_problem(&r->ans, o.problem, o.detail, router_request_id(r));
-        return;
-    }
-    task_token_write(c->v[0].part, c->v[0].no, &r->keys.token, name.text);
-    task_answer_put(&r->ans, o.status, &name, c->queue, c->v[0].state);
+    else if (c->wait_ms == 0 || c->req == NULL || !wait_for_end(c))
+        answer(c, NULL);
 }
 
 void submit_start(struct tasking *t, struct httpd_req *req, const struct http_req *q,
@@ -136,6 +181,7 @@ void submit_start(struct tasking *t, struct httpd_req *req, const struct http_re
     c = call_new(t, req, 1, room, 0, submitted);
     if (c == NULL)
         return;
+    c->wait_ms = wait_preferred(q); /* once it is written */
     c->queue = (struct slice){ call_text(c, queue), queue.n };
     put_row(&c->v[0], &b);
     call_begin(c);

@@ -6,6 +6,7 @@
 
 #include "common/base/text.h"
 #include "common/http/problem.h"
+#include "common/task/eta.h"
 #include "common/task/state.h"
 
 #define ADD(b, lit) buf_append(b, lit, sizeof(lit) - 1)
@@ -82,10 +83,21 @@ static void ok(struct api_ans *a, int status)
     a->type = API_JSON;
 }
 
-static void retry_after(struct api_ans *a)
+/* When to look at it again: what is far away is looked at rarely, what is near or not known soon. */
+static uint32_t poll_after_ms(const struct msg_task_get_ans *m)
+{
+    int64_t ms = m->eta == TASK_ETA_UNSAID ? 0 : m->eta_ms < 0 ? 5000 : m->eta_ms;
+
+    if (m->eta == TASK_ETA_PACE || m->eta == TASK_ETA_RATE)
+        ms /= 4; /* an estimate */
+    return (uint32_t)ms_min(ms_max(ms, 1000), 60000);
+}
+
+/* In whole seconds, rounded up. */
+static void retry_after(struct api_ans *a, const struct msg_task_get_ans *m)
 {
     ADD(&a->headers, "Retry-After: ");
-    buf_u64(&a->headers, TASK_RETRY_S);
+    buf_u64(&a->headers, (poll_after_ms(m) + 999) / 1000);
     ADD(&a->headers, "\r\n");
 }
 
@@ -154,13 +166,18 @@ struct task_outcome task_token_outcome(int code)
 
 /* ---- submissions, and what workers do ---- */
 
+static void location(struct api_ans *a, const struct task_name *t)
+{
+    ADD(&a->headers, "Location: /v1/tasks/");
+    buf_append(&a->headers, t->text, TASK_TOKEN_LEN);
+    ADD(&a->headers, "\r\n");
+}
+
 void task_answer_put(struct api_ans *a, int status, const struct task_name *t, struct slice queue,
                      uint8_t state)
 {
     ok(a, status);
-    ADD(&a->headers, "Location: /v1/tasks/");
-    buf_append(&a->headers, t->text, TASK_TOKEN_LEN);
-    ADD(&a->headers, "\r\n");
+    location(a, t);
     open_task(&a->body, t);
     ADD(&a->body, ",\"queue\":\"");
     buf_append(&a->body, queue.p, queue.n);
@@ -242,6 +259,39 @@ static void add_until(struct buf *b, const struct msg_task_get_ans *m)
         add_moment(b, names[m->state], m->until_ms);
 }
 
+/* "rate:tenant7": which limit of which key or queue. */
+static void add_limit(struct buf *b, const struct msg_task_get_ans *m)
+{
+    static const char *const words[] = { "rate:", "concurrency:", "pause:" }; /* enum closed */
+    char text[TASK_NAME_MAX + 16], *w = text;
+    unsigned i = 0;
+
+    while (i + 1 < ARRAY_LEN(words) && (m->limited >> (i + 1)) != 0)
+        i++; /* the one that lasts longest */
+    w = text_str(w, words[i]);
+    *text_str(w, m->limited_by) = '\0';
+    add_text(b, ",\"limited_by\":", text);
+}
+
+/* ,"eta_s":12,"eta_reason":"pace" */
+static void add_eta(struct buf *b, const struct msg_task_get_ans *m)
+{
+    static const char *const words[TASK_NETAS] = {
+#define X(NAME, word) word,
+        TASK_ETAS(X)
+#undef X
+    };
+
+    if (m->eta == TASK_ETA_UNSAID || m->eta >= TASK_NETAS)
+        return;
+    ADD(b, ",\"eta_s\":");
+    if (m->eta_ms < 0)
+        ADD(b, "null");
+    else
+        buf_u64(b, ((uint64_t)m->eta_ms + 999) / 1000);
+    add_text(b, ",\"eta_reason\":", words[m->eta]);
+}
+
 /* Where it stands, and what it waits for. */
 static void add_place(struct buf *b, const struct msg_task_get_ans *m)
 {
@@ -250,9 +300,10 @@ static void add_place(struct buf *b, const struct msg_task_get_ans *m)
     if (m->state == TASK_WAITING)
         add_number(b, ",\"ahead_of_key\":", m->ahead_of_key);
     if (m->limited != 0) {
-        add_text(b, ",\"limited_by\":", m->limited_by);
+        add_limit(b, m);
         add_moment(b, ",\"limited_until\":", m->limited_until_ms);
     }
+    add_eta(b, m);
 }
 
 /* What the task itself says, where its pool says something else. */
@@ -301,10 +352,19 @@ void task_answer_look(struct api_ans *a, const struct task_name *t, const struct
         buf_append(b, m->result.p, m->result.n);
     }
     if (!final) {
-        add_number(b, ",\"poll_after_ms\":", TASK_RETRY_S * 1000);
-        retry_after(a);
+        add_number(b, ",\"poll_after_ms\":", poll_after_ms(m));
+        retry_after(a, m);
     }
     ADD(b, "}");
+}
+
+void task_answer_waited(struct api_ans *a, bool fresh, const struct task_name *t,
+                        const struct msg_task_get_ans *m)
+{
+    task_answer_look(a, t, m);
+    location(a, t);
+    if (fresh && !task_state_is_final((enum task_state)m->state))
+        a->status = 201;
 }
 
 void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m, uint64_t salt)
@@ -314,7 +374,7 @@ void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m, uin
         ADD(&a->body, "{\"code\":\"result_pending\"");
         add_state(&a->body, m->state);
         ADD(&a->body, "}");
-        retry_after(a);
+        retry_after(a, m);
     } else if (m->state != TASK_SUCCEEDED) {
         api_problem(a, API_TASK_FINAL, "the task is over, without a result", salt);
     } else {

@@ -9,8 +9,6 @@
 #include "router/api/response.h"
 #include "router/tasks/body.h"
 
-#define TASK_RETRY_S 1 /* Retry-After of a task that is not final */
-
 enum task_failure { /* beside enum task_code: what a router says of a question by itself */
     ASK_LOST = TASK_NCODES, /* it was sent, and no answer came: it may be done */
     ASK_NOBODY,             /* no node has the partition now, or it is not reached */
@@ -36,6 +34,9 @@ struct task_outcome task_token_outcome(int code);
 /* The answer to one submission that was taken: 201, or 200: the same again. */
 void task_answer_put(struct api_ans *a, int status, const struct task_name *t, struct slice queue,
                      uint8_t state);
+/* Likewise, after a wait for its end; fresh: it is a new task. 200 if it is final. */
+void task_answer_waited(struct api_ans *a, bool fresh, const struct task_name *t,
+                        const struct msg_task_get_ans *m);
 /* One that a worker has settled. */
 void task_answer_settled(struct api_ans *a, const struct task_name *t, enum task_verb verb,
                          const struct settled_row *row);

@@ -21,6 +21,7 @@
 #include "task/engine/pool.h"
 #include "task/keys/tree.h"
 #include "task/parts/rank.h"
+#include "task/parts/starts.h"
 #include "task/records/trec.h"
 #include "task/store/names.h"
 #include "task/store/owns.h"
@@ -33,6 +34,7 @@ struct tqueue { /* there while it has tasks */
     uint32_t len, limiter;
     uint32_t tasks;   /* in any state */
     struct rank rank; /* entries of those that wait */
+    struct starts starts;
     struct line first; /* told to run now (task.cancel): before all others */
     struct line dead; /* the longest dead in front: task.entry rises */
     uint32_t deaths;  /* the next one's task.entry */

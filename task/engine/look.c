@@ -5,6 +5,7 @@
 
 #include "common/base/err.h"
 #include "common/base/text.h"
+#include "task/engine/eta.h"
 #include "task/engine/tqueue.h"
 
 static void look_at_keys(const struct engine *e, task_slot slot, struct task_view *v)
@@ -63,13 +64,14 @@ int engine_look(const struct engine *e, task_no no, struct task_view *v)
     if (slot == SLOT_NONE)
         return SQ_EUNKNOWN;
     look_at_task(e, slot, v);
-    if (v->state != TASK_WAITING)
-        return 0;
-    q = tqueue_of(e, slot, &index);
-    v->position = rank_before(&q->rank, tqueue_entry(q, task_at(&e->store, slot))) + 1;
-    if (q->pool->rules.order != ORDER_NUMBER)
-        v->ahead_of_key = line_ahead(&e->store, slot, AHEAD_MOST);
-    look_at_limits(e, slot, v);
+    if (v->state == TASK_WAITING) {
+        q = tqueue_of(e, slot, &index);
+        v->position = rank_before(&q->rank, tqueue_entry(q, task_at(&e->store, slot))) + 1;
+        if (q->pool->rules.order != ORDER_NUMBER)
+            v->ahead_of_key = line_ahead(&e->store, slot, AHEAD_MOST);
+        look_at_limits(e, slot, v);
+    }
+    engine_eta(e, slot, v);
     return 0;
 }
 

@@ -2,6 +2,7 @@
 #ifndef SEGQ_TASK_LOOK_H
 #define SEGQ_TASK_LOOK_H
 
+#include "common/task/eta.h"
 #include "task/engine/engine.h"
 
 
@@ -24,6 +25,8 @@ struct task_view { /* texts are borrowed until the next command */
     uint8_t limited;       /* enum closed, bits; 0: nothing */
     const char *limited_by; /* the queue's or key's name */
     msec_t limited_until;   /* the rate's next; 0: not known */
+    enum task_eta eta; /* by what eta_ms is reckoned */
+    int64_t eta_ms;    /* until it starts, or (DELAY) enters its line; -1: not known */
 };
 
 /* 0; SQ_EUNKNOWN: there is no such task. */

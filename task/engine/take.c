@@ -22,7 +22,7 @@ static void start(struct engine *e, task_slot slot, uint32_t lease_ms, struct ta
 int engine_take(struct engine *e, const struct trec_text *queue, unsigned n, uint32_t lease_ms,
                 struct taken *out)
 {
-    const struct tqueue *q = e->fenced ? NULL : tqueue_find(e, queue->p, queue->n);
+    struct tqueue *q = e->fenced ? NULL : tqueue_find(e, queue->p, queue->n);
     unsigned taken = 0;
 
     if (e->fenced)
@@ -38,6 +38,7 @@ int engine_take(struct engine *e, const struct trec_text *queue, unsigned n, uin
             tree_pay(&e->tree, served);
         }
         start(e, slot, lease_ms != 0 ? lease_ms : (uint32_t)q->pool->rules.lease_ms, &out[taken]);
+        starts_note(&q->starts, e->at);
     }
     return (int)taken;
 }

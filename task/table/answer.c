@@ -60,6 +60,8 @@ uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans 
         .limited = v.limited,
         .limited_by = arena_strdup(mem, v.limited_by != NULL ? v.limited_by : ""),
         .limited_until_ms = tasktab_unix(p, v.limited_until),
+        .eta = (uint8_t)(p->paused && v.state == TASK_WAITING ? TASK_ETA_PAUSED : v.eta),
+        .eta_ms = p->paused && v.state == TASK_WAITING ? -1 : v.eta_ms,
     };
     if (v.own != NULL) {
         m->own = *v.own;

@@ -7,6 +7,7 @@
 
 #include "common/ticket/task_token.h"
 #include "router/tasks/body.h"
+#include "router/tasks/conditions.h"
 #include "router/tasks/path.h"
 #include "router/tasks/server_tokens.h"
 
@@ -105,8 +106,26 @@ static void tokens(const uint8_t *data, size_t size)
     free(text);
 }
 
+/* The bytes as field lines, and as a list of tags. */
+static void conditions(const uint8_t *data, size_t size)
+{
+    char *text = copy_of(data, size);
+    struct http_req q = { .fields = { text, size } };
+    msec_t wait_ms = size > 0 && text[size - 1] == '\n' ? wait_preferred(&q) : 0;
+    struct api_ans a;
+
+    must(wait_ms >= 0 && wait_ms <= TASK_WAIT_MAX_MS);
+    api_ans_init(&a);
+    a.status = 200;
+    answer_tag(&a, (struct slice){ text, size });
+    must(a.status == 200 || a.status == 304);
+    api_ans_fini(&a);
+    free(text);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
+    conditions(data, size);
     value(data, size);
     body(data, size);
     paths(data, size);

@@ -25,6 +25,8 @@ check "  byte for byte" grep -qF '{"prompt": "a cat"}' <<<"$taken"
 check_eq "and the key, and the attempt" "$(jq -c '[.tasks[0].key, .tasks[0].attempt]' <<<"$taken")" '["tenant7",1]'
 L=$(jq -r '.tasks[0].lease_id' <<<"$taken")
 check_eq "another lease is refused" "$(call_status -d '{"lease_id":"AAAAAAAAAAA","result":1}' "$R/v1/tasks/$T/ack")" 409
+check_eq "nothing new is not sent again" "$(status_of -H "If-None-Match: $(http -D - -o /dev/null "$R/v1/tasks/$T" |
+    sed -n 's/^ETag: \([^\r]*\).*/\1/p')" "$R/v1/tasks/$T")" 304
 check_eq "it is extended" "$(call_status -d "{\"lease_id\":\"$L\",\"lease\":\"60s\"}" "$R/v1/tasks/$T/extend")" 200
 check_eq "it is done" "$(call_status -d "{\"lease_id\":\"$L\",\"result\":{\"url\":  \"cat.png\"}}" "$R/v1/tasks/$T/ack")" 200
 check_eq "and says so" "$(http "$R/v1/tasks/$T" | field state)" succeeded
@@ -51,6 +53,19 @@ check_eq "it says so" "$(http "$R/v1/tasks/$own" | jq -c '[.max_attempts, .label
 short=$(task_call -d '{"payload":1,"ttl":"300ms"}' "$Q" | jq -r .task)
 expired() { [ "$(http "$R/v1/tasks/$short" | field state)" = expired ]; }
 wait_for 10 "a task with a short life of its own expires" expired
+
+# ---- an answer that waits
+task_call -H 'Prefer: wait=15' -d '{"payload":8,"delay":"1s"}' "$Q" >"$DIR/waited" &
+waiter=$!
+taken=$(task_call -d '{"wait":"10s"}' "$Q/take")
+task_call -d "$(jq -c '{lease_id: .tasks[0].lease_id, result: 9}' <<<"$taken")" \
+    "$R/v1/tasks/$(jq -r '.tasks[0].task' <<<"$taken")/ack" >/dev/null
+wait "$waiter"
+check_eq "who submits and waits has the result" "$(jq -c '[.state, .result]' "$DIR/waited")" '["succeeded",9]'
+late=$(task_call -d '{"payload":1}' "$Q")
+check_eq "a look says when it starts, and why" \
+    "$(http "$R/v1/tasks/$(jq -r .task <<<"$late")" | jq -c '[.eta_s > 0, .eta_reason]')" '[true,"pace"]'
+http -X DELETE "$R/v1/tasks/$(jq -r .task <<<"$late")" >/dev/null
 
 # ---- many, without a fault
 drive_tasks 2000 --seed calm

@@ -5,6 +5,7 @@
 
 #include <sodium.h>
 
+#include "common/task/eta.h"
 #include "common/task/state.h"
 #include "common/ticket/task_token.h"
 #include "router/tasking/link_ask.h"
@@ -31,6 +32,9 @@ static struct {
     uint64_t epoch; /* of the partition, at the node */
     uint64_t last_rid;
     uint32_t given_back;
+    uint32_t waits_ms; /* of the last look */
+    bool finishes;     /* who waits sees the end */
+    struct msg_task_get_ans as; /* what a look says of a line */
 } node;
 
 static uint64_t lease_of(task_no no)
@@ -126,8 +130,11 @@ static void get(const struct msg_task_get *q, struct msg_task_get_ans *a)
 {
     struct kept *k = NULL;
 
-    a->queue = a->key1 = a->key2 = a->limited_by = "";
+    *a = node.as;
+    a->queue = a->key1 = a->key2 = "";
+    a->limited_by = a->limited_by == NULL ? "" : a->limited_by;
     a->code = CODE_UNKNOWN;
+    node.waits_ms = q->wait_ms;
     for (uint32_t i = 1; i <= node.n; i++) {
         if (q->no != 0 ? q->no == i : strcmp(q->name, node.v[i].name) == 0) {
             k = &node.v[i];
@@ -137,6 +144,10 @@ static void get(const struct msg_task_get *q, struct msg_task_get_ans *a)
     if (k == NULL)
         return;
     a->code = CODE_DONE;
+    if (q->wait_ms > 0 && node.finishes) {
+        k->state = TASK_SUCCEEDED;
+        strcpy(k->result, "[7]");
+    }
     a->state = k->state;
     a->attempts = k->attempt;
     a->queue = k->queue;
@@ -375,6 +386,80 @@ Test(tasks_http, a_cancelled_one_stays_cancelled)
     cr_expect_eq(call("DELETE", task, ""), 204);
     cr_expect_eq(call("GET", task, ""), 410);
     cr_expect_str_eq(str("code"), "task_gone");
+}
+
+/* ---- waits, tags, estimates -------------------------------------------------------------- */
+
+Test(tasks_http, a_submission_that_waits_is_answered_with_the_result_if_it_is_there_in_time)
+{
+    static const char wait[] = "Authorization: Bearer " TOKEN "\r\nPrefer: x=1, wait=7; y\r\n";
+
+    cr_expect_eq(call_with("POST", "/v1/queues/images/tasks", wait, "{\"payload\":1}"), 201);
+    cr_expect_str_eq(str("state"), "waiting");
+    cr_expect_eq(node.waits_ms, 7000);
+    cr_expect(strstr(got, "\r\nPreference-Applied: wait=7\r\n") != NULL);
+    node.finishes = true;
+    cr_expect_eq(call_with("POST", "/v1/queues/images/tasks", wait, "{\"payload\":1}"), 200);
+    cr_expect_str_eq(str("state"), "succeeded");
+    cr_expect(strstr(got, "\"result\":[7]") != NULL);
+    cr_expect(strstr(got, "\r\nLocation: /v1/tasks/") != NULL);
+    node.finishes = false;
+    cr_expect_eq(call_with("POST", "/v1/queues/images/tasks",
+                           "Authorization: Bearer " TOKEN "\r\nPrefer: wait=100000000000\r\n", "{}"), 201);
+    cr_expect_eq(node.waits_ms, TASK_WAIT_MAX_MS);
+    cr_expect_eq(call_with("POST", "/v1/queues/images/tasks",
+                           "Authorization: Bearer " TOKEN "\r\nPrefer: await=9, wait=9x, wait=\r\n",
+                           "{}"), 201);
+    cr_expect_eq(node.waits_ms, TASK_WAIT_MAX_MS, "nobody has waited");
+    cr_expect(strstr(got, "Preference-Applied") == NULL);
+}
+
+Test(tasks_http, what_the_client_has_already_is_not_sent_again)
+{
+    char tag[100], *at;
+
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks", "{}"), 201);
+    cr_assert_eq(call("GET", task_path(""), ""), 200);
+    at = strstr(got, "\r\nETag: \"");
+    cr_assert(at != NULL);
+    snprintf(tag, sizeof(tag), "If-None-Match: \"other\", W/%.18s\r\n", at + strlen("\r\nETag: "));
+    cr_expect_eq(call_with("GET", task, tag, ""), 304);
+    node.v[1].state = TASK_RUNNING;
+    cr_expect_eq(call_with("GET", task, tag, ""), 200);
+    cr_expect_eq(call_with("GET", task, "If-None-Match: *\r\n", ""), 304);
+    cr_expect_eq(call_with("PATCH", task, "Authorization: Bearer " TOKEN "\r\nIf-Match: \"a\"\r\n",
+                           "{\"order\":1}"), 400);
+    cr_expect_eq(call_with("PATCH", task, "Authorization: Bearer " TOKEN "\r\nIf-Match: *\r\n",
+                           "{\"order\":1}"), 200);
+}
+
+/* The member of the answer's own text. */
+static bool tells(const char *text)
+{
+    return strstr(got, text) != NULL;
+}
+
+Test(tasks_http, a_look_says_when_it_starts_why_and_when_to_look_again)
+{
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks", "{}"), 201);
+    node.as = (struct msg_task_get_ans){ .eta = TASK_ETA_RATE, .eta_ms = 120001, .limited = 1,
+                                         .limited_by = "tenant7", .limited_until_ms = 1780000000000 };
+    cr_assert_eq(call("GET", task_path(""), ""), 200);
+    cr_expect(tells("\"eta_s\":121,\"eta_reason\":\"rate\""));
+    cr_expect(tells("\"limited_by\":\"rate:tenant7\",\"limited_until\":1780000000.000"));
+    cr_expect(tells("\"poll_after_ms\":30000") && tells("\r\nRetry-After: 30\r\n"));
+    node.as = (struct msg_task_get_ans){ .eta = TASK_ETA_NO_WORKER, .eta_ms = -1, .limited = 6,
+                                         .limited_by = "images" };
+    cr_assert_eq(call("GET", task, ""), 200);
+    cr_expect(tells("\"eta_s\":null,\"eta_reason\":\"no_worker\""));
+    cr_expect(tells("\"limited_by\":\"pause:images\""));
+    cr_expect(tells("\"poll_after_ms\":5000"));
+    node.as = (struct msg_task_get_ans){ .eta = TASK_ETA_DELAY, .eta_ms = 3600000 };
+    cr_assert_eq(call("GET", task, ""), 200);
+    cr_expect(tells("\"eta_s\":3600,\"eta_reason\":\"delay\"") && tells("\r\nRetry-After: 60\r\n"));
+    node.as = (struct msg_task_get_ans){ 0 }; /* an older node */
+    cr_assert_eq(call("GET", task, ""), 200);
+    cr_expect(!tells("eta_s") && tells("\"poll_after_ms\":1000"));
 }
 
 /* ---- many -------------------------------------------------------------------------------- */

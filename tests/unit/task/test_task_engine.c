@@ -457,3 +457,44 @@ Test(engine, a_task_costs_at_most_64_bytes)
     cr_expect_leq(engine_bytes(&r.e), 50000ull * 110, "%lu", engine_bytes(&r.e) / 50000);
     rig_fini(&r);
 }
+
+static void expect_eta(struct enginerig *r, task_no no, enum task_eta by, int64_t ms)
+{
+    struct task_view v;
+
+    cr_assert_eq(engine_look(&r->e, no, &v), 0);
+    cr_expect_eq(v.eta, by, "%d", v.eta);
+    cr_expect_eq(v.eta_ms, ms, "%lld", (long long)v.eta_ms);
+}
+
+Test(engine, the_start_is_reckoned_by_delay_pace_and_rate)
+{
+    struct task_rules rules;
+    struct enginerig r;
+    task_no no[31];
+
+    rules_default(&rules);
+    rules.key_rate = 100; /* one in ten seconds */
+    rules.key_burst = 1;
+    rig_init(&r, &rules);
+    expect_eta(&r, rig_submit(&r, (struct submit){ .delay_ms = 3600000 }), TASK_ETA_DELAY, 3600000);
+    for (unsigned i = 0; i < ARRAY_LEN(no); i++)
+        no[i] = rig_submit(&r, (struct submit){ 0 });
+    expect_eta(&r, no[0], TASK_ETA_NO_WORKER, -1);
+    for (unsigned i = 0; i < 10; i++) { /* one a second */
+        cr_assert_eq(rig_take(&r, NULL), no[i]);
+        rig_advance(&r, 1000);
+    }
+    expect_eta(&r, no[10], TASK_ETA_PACE, 1000);
+    expect_eta(&r, no[30], TASK_ETA_PACE, 21000);
+    while (rig_take(&r, NULL) != 0)
+        ;
+    for (unsigned i = 0; i < 3; i++)
+        no[i] = rig_submit(&r, (struct submit){ .key1 = rig_text("a") });
+    cr_assert_eq(rig_take(&r, NULL), no[0]);
+    expect_eta(&r, no[1], TASK_ETA_RATE, 10000);
+    expect_eta(&r, no[2], TASK_ETA_RATE, 20000);
+    rig_advance(&r, 61000);
+    expect_eta(&r, no[2], TASK_ETA_NO_WORKER, -1);
+    rig_fini(&r);
+}

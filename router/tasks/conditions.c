@@ -1,0 +1,104 @@
+/* conditions.c: see conditions.h. */
+#include "router/tasks/conditions.h"
+
+#include <sodium.h>
+#include <string.h>
+#include <strings.h>
+
+#include "common/base/hex.h"
+#include "router/tasks/body.h"
+
+static bool is_blank(char c)
+{
+    return c == ' ' || c == '\t';
+}
+
+/* The next of a list with commas, without the blanks around it. */
+static bool next_item(struct slice *list, struct slice *item)
+{
+    char *end;
+
+    while (list->n > 0 && (is_blank(*list->p) || *list->p == ',')) {
+        list->p++;
+        list->n--;
+    }
+    if (list->n == 0)
+        return false;
+    end = memchr(list->p, ',', list->n);
+    *item = (struct slice){ list->p, end != NULL ? (size_t)(end - list->p) : list->n };
+    list->p += item->n;
+    list->n -= item->n;
+    while (is_blank(item->p[item->n - 1]))
+        item->n--;
+    return true;
+}
+
+/* "wait=10", and parameters behind a semicolon, which mean nothing here. -1: another one. */
+static msec_t wait_of(struct slice item)
+{
+    static const char word[] = "wait=";
+    size_t at = sizeof(word) - 1, first = at;
+    msec_t s = 0;
+
+    if (item.n <= at || strncasecmp(item.p, word, at) != 0)
+        return -1;
+    for (; at < item.n && item.p[at] >= '0' && item.p[at] <= '9'; at++)
+        s = ms_min(s * 10 + (item.p[at] - '0'), TASK_WAIT_MAX_MS / 1000);
+    if (at == first || (at < item.n && !is_blank(item.p[at]) && item.p[at] != ';'))
+        return -1;
+    return s * 1000;
+}
+
+msec_t wait_preferred(const struct http_req *q)
+{
+    struct slice rest = q->fields, list, item;
+
+    while (http_next(&rest, "prefer", &list))
+        while (next_item(&list, &item))
+            if (wait_of(item) >= 0)
+                return wait_of(item); /* of two the first counts */
+    return 0;
+}
+
+void wait_applied(struct api_ans *a, msec_t wait_ms)
+{
+    if (wait_ms == 0)
+        return;
+    buf_str(&a->headers, "Preference-Applied: wait=");
+    buf_u64(&a->headers, (uint64_t)wait_ms / 1000);
+    buf_str(&a->headers, "\r\n");
+}
+
+static bool is_known(struct slice known, const char *tag, size_t n)
+{
+    struct slice item;
+
+    while (next_item(&known, &item)) {
+        if (item.n > 2 && item.p[0] == 'W' && item.p[1] == '/') { /* weak: as good here */
+            item.p += 2;
+            item.n -= 2;
+        }
+        if ((item.n == 1 && item.p[0] == '*') || (item.n == n && memcmp(item.p, tag, n) == 0))
+            return true;
+    }
+    return false;
+}
+
+void answer_tag(struct api_ans *a, struct slice known)
+{
+    static const uint8_t key[crypto_shorthash_KEYBYTES] = "segq answer"; /* public */
+    char tag[18] = "\"", *end;
+    uint64_t h;
+
+    crypto_shorthash((uint8_t *)&h, a->body.data, a->body.len, key);
+    end = hex_put(tag + 1, h);
+    *end++ = '"';
+    buf_str(&a->headers, "ETag: ");
+    buf_append(&a->headers, tag, (size_t)(end - tag));
+    buf_str(&a->headers, "\r\n");
+    if (is_known(known, tag, (size_t)(end - tag))) {
+        a->status = 304;
+        a->type = NULL;
+        buf_reset(&a->body);
+    }
+}

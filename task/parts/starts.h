@@ -1,0 +1,39 @@
+/* starts.h: how fast a line has moved of late: starts in the last 30 to 60 seconds. Pure.
+ * Whoever asks learns how long so many more take at that pace. */
+#ifndef SEGQ_TASK_STARTS_H
+#define SEGQ_TASK_STARTS_H
+
+#include "common/base/base.h"
+
+#define STARTS_WINDOW_MS 30000
+#define STARTS_LEAST_MS  1000 /* what began a moment ago is counted over so long */
+
+struct starts { /* zero: none so far */
+    msec_t began;              /* this window */
+    uint32_t n, before;        /* starts in it; in the one before it */
+    uint32_t before_ms;        /* how long that one was */
+};
+
+static inline void starts_note(struct starts *s, msec_t now)
+{
+    msec_t age = now - s->began;
+
+    if (s->n == 0 || age >= 2 * STARTS_WINDOW_MS)
+        *s = (struct starts){ .began = now };
+    else if (age >= STARTS_WINDOW_MS)
+        *s = (struct starts){ .began = now, .before = s->n, .before_ms = (uint32_t)age };
+    s->n++;
+}
+
+/* ms that n more take; -1: none has started of late. */
+static inline int64_t starts_ms(const struct starts *s, uint64_t n, msec_t now)
+{
+    msec_t span = now - s->began + s->before_ms;
+
+    if (s->n == 0 || now - s->began >= 2 * STARTS_WINDOW_MS)
+        return -1;
+    span = span < STARTS_LEAST_MS ? STARTS_LEAST_MS : span;
+    return (int64_t)((double)n * (double)span / ((double)s->n + s->before));
+}
+
+#endif

@@ -138,6 +138,14 @@ rss_kb() { # pid...: together
 # A sanitizer's build is slower, and keeps freed memory.
 under_asan() { grep -aq __asan_init "$BIN/segment"; }
 
+# Points at which a process dies (common/base/failpoint.h), in test builds only.
+has_points() { nm "$BIN/segment" | grep -q ' failpoint_here$'; }
+arm() { # POINT [what: kill]
+    echo "${2:-kill}" >"$SEGQ_FAILPOINTS/$1.new"
+    mv "$SEGQ_FAILPOINTS/$1.new" "$SEGQ_FAILPOINTS/$1"
+}
+fired() { [ ! -e "$SEGQ_FAILPOINTS/$1" ]; }
+
 end_pid() { # pid: TERM, then KILL
     local i
     kill -TERM "$1" 2>/dev/null || return 0

@@ -5,7 +5,6 @@
 # passed, or is let in twice. Only test builds (asan) have the points; the others must not.
 . "$(dirname "$0")/lib.sh"
 
-has_points() { nm "$BIN/segment" | grep -q ' failpoint_here$'; }
 if ! has_points; then
     check "a build for use has no failpoints" bash -c "! grep -q SEGQ_FAILPOINTS '$BIN/segment' '$BIN/queuemng'"
     exit
@@ -20,12 +19,7 @@ up --routers 1 --seg-nodes 2 --capacity 60 --release-per-s 8 \
 # It comes at the same pace until the last point is met, however long that takes.
 crowd --players 34000 --arrive-s 1000 --max-s 1000 --leave-share 0.5 --wait-only --repeat 0.5
 
-fired() { [ ! -e "$SEGQ_FAILPOINTS/$1" ]; }
 serves() { [ "$(status_of --max-time 1 -X POST "$R/v1/queues/login/tickets")" = 201 ]; }
-arm() { # POINT [what: kill]
-    echo "${2:-kill}" >"$SEGQ_FAILPOINTS/$1.new"
-    mv "$SEGQ_FAILPOINTS/$1.new" "$SEGQ_FAILPOINTS/$1"
-}
 die_at() { # POINT [what]: armed, met, and back in service
     arm "$@"
     wait_for 25 "$1 is met" fired "$1"

@@ -2,7 +2,8 @@
 """driver.py [options] HISTORY-FOLDER: submits tasks, works on them, cancels some, asks what became
 of each, and writes down all that it was told (api.py says how); judge.py says whether that is as
 promised. Over HTTP alone. While it runs anything may be killed: what was not answered is asked
-again. Ends when every task is final, or when nothing has moved for --patience seconds.
+again. Ends when every task is final, or when nothing has moved for --patience seconds. SIGUSR1:
+nothing more is submitted.
 
 Submitters and workers are processes; a seed makes their choices."""
 import argparse
@@ -10,6 +11,7 @@ import json
 import multiprocessing
 import os
 import random
+import signal
 import sys
 import time
 
@@ -48,10 +50,11 @@ class Actor:
 
 
 class Submitter(Actor):
-    """Makes opts.tasks / opts.submitters tasks."""
+    """Makes opts.tasks / opts.submitters tasks, or fewer: until `enough`."""
 
-    def __init__(self, opts, no):
+    def __init__(self, opts, no, enough):
         super().__init__(opts, "submitter", no)
+        self.enough = enough
 
     def row(self, n):
         """The next task's members, in the order of ROWS."""
@@ -131,7 +134,7 @@ class Submitter(Actor):
     def run(self):
         o, n, most = self.o, 0, self.o.tasks // self.o.submitters
         begun = time.time()
-        while n < most:
+        while n < most and not self.enough.is_set():
             if o.rate:
                 time.sleep(max(0, begun + n * o.submitters / o.rate - time.time()))
             if o.batch > 1 and self.some(o.batched):
@@ -339,7 +342,9 @@ def drive(opts):
     os.makedirs(opts.folder, exist_ok=True)
     stop, begun = multiprocessing.Event(), time.time()
     workers = [start(Worker(opts, i, stop).run) for i in range(opts.workers)]
-    submitters = [start(Submitter(opts, i).run) for i in range(opts.submitters)]
+    enough = multiprocessing.Event()
+    submitters = [start(Submitter(opts, i, enough).run) for i in range(opts.submitters)]
+    signal.signal(signal.SIGUSR1, lambda *_: enough.set())
     asker = Asker(opts)
     done = asker.drain(submitters)
     progress(opts, asker, begun)

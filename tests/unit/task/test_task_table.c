@@ -511,3 +511,23 @@ Test(task_table, what_is_written_makes_the_same_table)
         }
     }
 }
+
+/* A disk fails, the journal is read again, and is healed by a snapshot before the next turn. */
+Test(task_table, a_snapshot_has_what_a_replay_said_while_nothing_could_be_written)
+{
+    uint64_t before;
+
+    open_part(3, 8);
+    put_at(3, 8, "q", "some body");
+    turn();
+    now.ms += 5000;
+    again();
+    tasktab_hold(t, true);
+    turn();
+    buf_reset(&rig.log.b);
+    cr_assert(!tasktab_snapshot(t, true, tabrig_record, &rig.snap));
+    tasktab_hold(t, false);
+    turn();
+    before = tabrig_digest(&rig);
+    cr_assert_eq(again(), before);
+}

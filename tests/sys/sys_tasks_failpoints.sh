@@ -1,0 +1,55 @@
+#!/bin/bash
+# A task node dies at each point between what it decides, writes and answers, once, while submitters
+# and workers go on over HTTP; its disk fails, for journal and bodies; it dies amid a snapshot.
+# Nothing that was acknowledged is lost, begins early, out of order or twice (tests/tasks/judge.py).
+# Only test builds (asan) have the points.
+. "$(dirname "$0")/lib.sh"
+
+has_points || { check "a build for use has no failpoints" bash -c "! grep -q SEGQ_FAILPOINTS '$BIN/task'"; exit; }
+
+export SEGQ_FAILPOINTS=$DIR/points
+mkdir -p "$SEGQ_FAILPOINTS"
+up --routers 1 --seg-nodes 1 --task-nodes 1 --set task.journal_snapshot=8k
+ctl() { "$BIN/segqctl" --dir "$C" --yes "$@" >>"$DIR/ctl.log" 2>&1; }
+call() { http -H "Authorization: Bearer $(task_token)" "$@"; }
+short=$R/v1/queues/short/tasks
+
+serves() { [ "$(call -o /dev/null -w '%{http_code}' --max-time 2 -d '{"payload":0}' "$short")" = 201 ]; }
+die_at() { # POINT [what]: armed, met, and back in service
+    arm "$@"
+    wait_for 25 "$1 is met" fired "$1"
+    wait_for 40 "$1: tasks are taken in again" serves
+}
+
+# Beside the judged ones: tasks that come to every other end, by the clock and by the caller.
+check "a pool of short lives" ctl pool add short max_attempts=1 task_ttl=1s dead_ttl=1s result_ttl=1s dedup=1s
+others() {
+    local t
+    while sleep 0.1; do
+        call -d '{"payload":1}' "$short" >/dev/null
+        call -d '{"n":1,"lease":"100ms"}' "$short/take" >/dev/null
+        t=$(call -d '{"payload":2,"delay":"300ms"}' "$short" | jq -r '.task // empty')
+        [ -z "$t" ] || call -X PATCH -d '{"delay":"200ms"}' "$R/v1/tasks/$t" >/dev/null
+    done
+}
+helper others
+drive_tasks 100000 --rate 100 --lease 2 --named 0.3 --extended 0.3 --nacked 0.2 --lapsed 0.1 --patience 300 --seed points
+begun() { grep -q '"ack"' "$DIR"/history/worker*.jsonl 2>/dev/null; }
+wait_for 30 "tasks are done" begun
+
+for record in ACCEPT START EXTEND RETRY DONE CANCEL; do # that somebody waits for
+    die_at $record.before_write
+    die_at $record.after_write
+done
+for record in NAME ENTER DEAD EXPIRE DELAY GONE; do die_at $record.after_write; done
+# A write or a sync fails, once, of the journal and of the bodies: nothing of that turn is believed.
+for point in disk.write disk.sync bodies.write bodies.sync; do
+    die_at $point error
+    die_at $point 'after 3 error'
+done
+check "a failed write is not believed" grep -q event=journal_holding "$C"/logs/task.0.log
+for step in before_rename after_rename; do
+    die_at snapshot.$step
+done
+kill -USR1 "$driver" # no new ones: those that are there come to their end
+judge_tasks --tasks 500 --done 200

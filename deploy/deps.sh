@@ -9,7 +9,7 @@ tests="nodejs libcurl4-openssl-dev clang libclang-rt-14-dev llvm libcriterion-de
     procps iproute2 prometheus prometheus-node-exporter redis-server valgrind
     python3-hypothesis python3-jsonschema strace haproxy openssl systemd"
 bench="nginx libnginx-mod-http-lua lua-nginx-redis lua-resty-core lua-cjson redis-server wrk
-    nghttp2-client python3 procps curl util-linux"
+    nghttp2-client python3 procps curl util-linux beanstalkd postgresql-15"
 
 gate="nginx openssl python3"
 tasks="python3"

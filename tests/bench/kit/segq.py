@@ -14,7 +14,7 @@ class Cluster:
     Queue `login`; releases nothing unless told."""
 
     def __init__(self, ctx, routers=1, seg_nodes=1, capacity=None, release_per_s=0, sets=(),
-                 pin=True):
+                 pin=True, task_nodes=0):
         self.ctx = ctx
         self.port = ctx.ports(100)
         self.dir = os.path.join(ctx.tmp, f"segq{self.port}")
@@ -22,6 +22,8 @@ class Cluster:
                 "--base-port", str(self.port), "--bin", os.path.join(ctx.build, "bin"),
                 "--routers", str(routers), "--seg-nodes", str(seg_nodes),
                 "--release-per-s", str(release_per_s)]
+        if task_nodes:
+            argv += ["--task-nodes", str(task_nodes)]
         if capacity:
             argv += ["--capacity", str(capacity)]
         if not release_per_s:

@@ -1,0 +1,139 @@
+"""Tasks in great numbers: delays that end, a hot key beside cold ones, a million that wait, 100 000
+queues, a million that are scheduled.
+"""
+import os
+import signal
+import subprocess
+import time
+
+from kit import jobs, stats
+from kit.job_peers import Beanstalkd
+from kit.procs import Failed, Proc, wait_for
+from kit.row import case, row
+
+ID = "task_crowds"
+ORDER = 410
+DELAYS, SPAN_S, LEAD_S = 100000, 60, 10
+HOT, HOT_PER_S, HOT_BURST, COLD_KEYS, COLD_EACH = 100000, 100, 20, 1000, 10
+PENDING = 10**6
+QUEUES, EACH = 100000, 10
+SCHEDULED, IDLE_S = 10**6, 10
+ROUNDS = 3
+
+
+def one(value):
+    """A figure of a single round."""
+    return stats.summary([value])
+
+
+# ---- delays --------------------------------------------------------------------------------
+
+
+def delays(ctx, side):
+    """All are submitted, then taken as they become due; the taker's report."""
+    n, span, lead = ctx.waiting(DELAYS), 2 if ctx.quick else SPAN_S, 1 if ctx.quick else LEAD_S
+    taker = subprocess.Popen(jobs.argv_of(ctx, side, "take", jobs=n, conns=2, batch=64, wait=True,
+                                          seconds=4 * (span + lead)),
+                             stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    ctx.at_end(Proc("taker", taker.pid, taker).end)
+    jobs.run(ctx, side, "put", jobs=n, conns=4, batch=100, due_in=lead, span=span)
+    out, err = taker.communicate(timeout=5 * (span + lead))
+    r = jobs.read(taker, out, err)
+    if r["jobs"] < n:
+        raise Failed(f"{side.name}: {r['jobs']} of {n} delays have ended")
+    return r
+
+
+def delay_cases(ours, peer, peer_name):
+    ms = [one(r["late_us"]["p99"] / 1000) for r in (ours, peer)]
+    yield case("delays that end in 60 s: early", "tasks", one(ours["early"]), one(peer["early"]),
+               peer_name, aim=0, aim_op="<=", aim_on="segq")
+    yield case("delays that end in 60 s: late, p99", "ms", *ms, peer_name, aim=10, aim_op="<=",
+               aim_on="segq", p50_ms=ours["late_us"]["p50"] / 1000, most_ms=ours["late_us"]["max"] / 1000)
+
+
+# ---- a hot key -------------------------------------------------------------------------------
+
+
+def cold_s(ctx, side, hot):
+    """The time in which the cold keys' tasks are done, with or without the hot one."""
+    n = ctx.waiting(COLD_KEYS * COLD_EACH)
+    if hot:
+        jobs.run(ctx, side, "put", queue="hot", key="hot", jobs=ctx.waiting(HOT), batch=100, conns=4)
+    jobs.run(ctx, side, "put", queue="hot", key="cold", keys=COLD_KEYS, jobs=n, batch=100, conns=1)
+    r = jobs.run(ctx, side, "take", queue="hot", only="cold", jobs=n, batch=16, conns=1, wait=True)
+    if r["disorder"]:
+        raise Failed(f"{r['disorder']} tasks came before an earlier one of their key")
+    return r
+
+
+def hot_cases(ctx, side):
+    """The hot key's rate is that of its pool; cold ones are below it."""
+    alone = [cold_s(ctx, side, False) for _ in range(1 if ctx.quick else ROUNDS)]
+    beside = [cold_s(ctx, side, i == 0) for i in range(len(alone))]
+    figures = jobs.compare(beside, alone, "without the hot key", "seconds")
+    over = [r["others"] / (r["seconds"] * HOT_PER_S + HOT_BURST) for r in beside]
+    yield case("1000 cold keys beside a hot one: time", "s", **figures, aim=1.1, aim_op="<=")
+    yield case("the hot key's starts over what its rate allows", "times", stats.summary(over),
+               aim=1, aim_op="<=", aim_on="segq")
+
+
+# ---- many ------------------------------------------------------------------------------------
+
+
+def queue_cases(ctx, side):
+    n, rounds = ctx.waiting(QUEUES) * EACH, ([], [])
+    for i in range(1 if ctx.quick else ROUNDS):
+        for which, queues in enumerate((ctx.waiting(QUEUES), 1)):
+            rounds[which].append(jobs.run(ctx, side, "put", queue=f"many{which}-{i}-", queues=queues,
+                                          jobs=n, batch=EACH, conns=8))
+    yield case("100 000 queues of 10 beside one queue", "tasks/s",
+               **jobs.compare(*rounds, "one queue", "per_s"), aim=0.9)
+
+
+def scheduled_cases(ctx, side):
+    n, seconds = ctx.waiting(SCHEDULED), 1 if ctx.quick else IDLE_S
+    jobs.run(ctx, side, "put", queue="far", jobs=n, batch=100, conns=8, due_in=86400, span=3600)
+    time.sleep(seconds)  # what was written is synced
+    before = side.node().cpu_s()
+    time.sleep(seconds)
+    yield case(f"{n} scheduled a day ahead: the task node's CPU", "%",
+               one((side.node().cpu_s() - before) / seconds * 100), aim=0.1, aim_op="<=", aim_on="segq")
+
+
+def killed(ctx, side, kill):
+    """Seconds until it takes a job in again."""
+    began = time.monotonic()
+    kill()
+    wait_for(f"{side.name} is back", lambda: subprocess.run(
+        jobs.argv_of(ctx, side, "put", jobs=1, conns=1), stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL).returncode == 0, 120)
+    return one(time.monotonic() - began)
+
+
+def pending_cases(ctx, side, peer):
+    n, held = ctx.waiting(PENDING), []
+    for s, proc in ((side, side.node()), (peer, peer.proc)):
+        was = proc.private()
+        jobs.run(ctx, s, "put", jobs=n, batch=100, conns=8)
+        held.append(one((proc.private() - was) / n))
+    yield case(f"{n} pending: memory beside bodies", "bytes a task", *held, peer.name, aim=64,
+               aim_op="<=", aim_on="segq")
+    back = [killed(ctx, side, lambda: os.kill(side.node().pid, signal.SIGKILL)),
+            killed(ctx, peer, lambda: (peer.proc.end(signal.SIGKILL), peer.start()))]
+    yield case(f"{n} pending: back after kill -9", "s", *back, peer.name, aim=2, aim_op="<=",
+               aim_on="segq")
+
+
+def run(ctx):
+    side = jobs.Tasks(ctx, pools={"hot": [f"key.rate_per_s={HOT_PER_S}", f"key.burst={HOT_BURST}"]})
+    peer = Beanstalkd(ctx, "os")
+    cases = list(delay_cases(delays(ctx, side), delays(ctx, peer), peer.name))
+    for part in (hot_cases, queue_cases, scheduled_cases):
+        ctx.say(part.__name__.replace("_", " "))
+        cases += part(ctx, side)
+    cases += pending_cases(ctx, side, peer)
+    return [row(ID, "Tasks in great numbers", "1 KB each, journal: os; one task node.", cases,
+                ["beanstalkd delays by whole seconds; its jobs are in its memory, segq's payloads on "
+                 "the disk.",
+                 "A hot key has its burst at once, then its rate; the cold ones have the same limit each."])]

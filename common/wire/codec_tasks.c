@@ -61,7 +61,10 @@ MESSAGE(task_settle_ans, TaskSettleAns, NULL, ROWS(v, n, code.len, 0, TASK_ROWS_
         COL_BYTE(v, state, state, 0, TASK_NSTATES - 1), COL(v, until_ms, until_ms))
 
 MESSAGE(task_change, TaskChange, NULL, NUM(part), NUM(epoch), IN(verb, 0, CHANGE_NVERBS - 1), NUM(no),
-        NAME(queue), NAME(name), NUM(order), NUM(delay_ms), NUM(at_ms))
+        NAME(queue), NAME(name), NUM_AS(patch.order, order),
+        IN_AS(patch.delay_ms, delay_ms, 0, DELAY_MAX_MS), NUM_AS(patch.at_ms, at_ms),
+        NUM_AS(patch.has, has), IN_AS(patch.priority, priority, 0, TASK_PRIORITIES - 1),
+        TEXT_AS(patch.labels, labels, LABELS_TEXT_MAX))
 
 MESSAGE(task_change_ans, TaskChangeAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES - 1))
 

@@ -6,6 +6,7 @@
 #define SEGQ_MSG_ROUTER_TASK_H
 
 #include "common/task/own.h"
+#include "common/task/patch.h"
 
 struct bytes_of { /* n 0: none */
     uint32_t n;
@@ -149,11 +150,10 @@ struct msg_task_settle_ans {
 
 enum task_change {
     CHANGE_CANCEL,
-    CHANGE_ORDER,   /* order */
-    CHANGE_WHEN,    /* delay_ms or at_ms */
-    CHANGE_READ,    /* the result has been read: it is kept for a shorter time */
-    CHANGE_REDRIVE, /* a dead one waits again */
-    CHANGE_DISCARD, /* a final one goes now */
+    CHANGE_PATCH,
+    CHANGE_READ = 3, /* the result has been read: it is kept for a shorter time */
+    CHANGE_REDRIVE,  /* a dead one waits again */
+    CHANGE_DISCARD,  /* a final one goes now */
     CHANGE_NVERBS
 };
 
@@ -163,7 +163,7 @@ struct msg_task_change {
     uint8_t verb; /* enum task_change */
     task_no no;   /* 0: by queue and name */
     const char *queue, *name;
-    int64_t order, delay_ms, at_ms;
+    struct task_patch patch; /* PATCH */
 };
 
 struct msg_task_change_ans {

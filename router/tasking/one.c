@@ -9,7 +9,7 @@
 #include "router/tasking/ask.h"
 #include "router/tasks/conditions.h"
 
-#define ROOM 8 /* ends of texts */
+#define ROOM (4 + LABELS_TEXT_MAX) /* ends of its texts; labels */
 
 /* Of a task that was named by the caller: what is not there was perhaps never there. */
 static struct task_outcome outcome_of(const struct ask *a)
@@ -158,26 +158,29 @@ static void changed(struct task_call *c, const struct msg *m)
     task_answer_changed(&r->ans, &name, a->state, cancels && a->state == TASK_RUNNING);
 }
 
-/* What the body of a PATCH wants; NULL, or a sentence: nothing that can be done. */
-static const char *patch_of(struct msg_task_change *m, const struct task_body *b)
+#define PATCH_MEMBERS (WITH(ORDER) | WITH(DELAY) | WITH(AT) | WITH(PRIORITY) | WITH(LABELS))
+
+/* What the body of a PATCH wants. NULL, or a sentence: nothing that can be done. */
+static const char *patch_of(struct task_patch *m, const struct task_body *b)
 {
-    if (b->has == WITH(ORDER)) {
-        m->verb = CHANGE_ORDER;
-        m->order = b->order;
-    } else if (b->has == WITH(DELAY) || b->has == WITH(AT)) {
-        m->verb = CHANGE_WHEN;
-        m->delay_ms = b->delay;
-        m->at_ms = b->at;
-    } else {
-        return "one of order, delay and at must be there";
-    }
+    if (b->has == 0)
+        return "one of order, delay, at, priority and labels must be there";
+    if ((b->has & WITH(DELAY)) != 0 && (b->has & WITH(AT)) != 0)
+        return "delay and at exclude each other";
+    *m = (struct task_patch){ .order = b->order, .delay_ms = b->delay, .at_ms = b->at,
+                              .priority = (uint8_t)b->priority };
+    m->has = ((b->has & WITH(ORDER)) != 0 ? PATCH_ORDER : 0) |
+             ((b->has & (WITH(DELAY) | WITH(AT))) != 0 ? PATCH_WHEN : 0) |
+             ((b->has & WITH(PRIORITY)) != 0 ? PATCH_PRIORITY : 0) |
+             ((b->has & WITH(LABELS)) != 0 ? PATCH_LABELS : 0);
     return NULL;
 }
 
 void one_change(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                 const struct task_path *p, const struct task_id *id)
 {
-    struct msg_task_change m = { .verb = CHANGE_CANCEL, .no = id->no, .queue = "", .name = "" };
+    struct msg_task_change m = { .verb = p->op == TASK_PATCH ? CHANGE_PATCH : CHANGE_CANCEL,
+                                 .no = id->no, .queue = "", .name = "" };
     struct task_body b = { 0 };
     struct body_error e = { 0 };
     const char *why = NULL;
@@ -187,9 +190,9 @@ void one_change(struct tasking *t, struct httpd_req *req, const struct http_req 
     if (http_find(q, "if-match", &match) > 0 && !(match.n == 1 && match.p[0] == '*')) {
         why = "If-Match must be *: a task's ETag changes with its place, without anybody's doing";
     } else if (p->op == TASK_PATCH) {
-        bool good = task_body_whole(&b, q->body, WITH(ORDER) | WITH(DELAY) | WITH(AT), &e);
+        bool good = task_body_whole(&b, q->body, PATCH_MEMBERS, &e);
 
-        why = good ? patch_of(&m, &b) : e.text;
+        why = good ? patch_of(&m.patch, &b) : e.text;
     }
     if (why != NULL) {
         router_problem(t->r, req, API_BAD_REQUEST, why);
@@ -200,6 +203,7 @@ void one_change(struct tasking *t, struct httpd_req *req, const struct http_req 
         return;
     c->v[0].kind = ASK_CHANGE;
     c->v[0].change = m;
+    c->v[0].change.patch.labels = call_text(c, b.labels);
     if (p->op == TASK_UNNAME) {
         c->v[0].change.queue = c->queue.p;
         c->v[0].change.name = call_text(c, p->name);

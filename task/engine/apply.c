@@ -267,7 +267,30 @@ static int apply_order(struct engine *e, task_slot slot, const struct trec *r)
         tree_unwait(&e->tree, slot);
     t->order = r->order;
     if (in_line)
-        tree_wait(&e->tree, slot, false);
+        tree_wait(&e->tree, slot, WAIT_BY_ENTRY);
+    return 0;
+}
+
+/* Its entry stays: it gets in line behind those of its new priority that entered before it. */
+static int apply_priority(struct engine *e, task_slot slot, const struct trec *r)
+{
+    struct task *t = task_at(&e->store, slot);
+    bool in_line = t->state == TASK_WAITING && !t->cancel;
+    uint32_t index, turn;
+
+    if (r->priority >= TASK_PRIORITIES || r->priority == t->priority ||
+        tqueue_of(e, slot, &index)->pool->rules.order == ORDER_STRICT)
+        return SQ_EPROTO;
+    turn = tqueue_other_turn(e, slot, (uint8_t)r->priority);
+    if (turn == 0)
+        return SQ_ENOMEM;
+    if (in_line)
+        tree_unwait(&e->tree, slot);
+    tree_leave(&e->tree, slot, e->at);
+    t->priority = r->priority & (TASK_PRIORITIES - 1);
+    tree_join(&e->tree, slot, turn);
+    if (in_line)
+        tree_wait(&e->tree, slot, WAIT_BY_ENTRY);
     return 0;
 }
 
@@ -320,6 +343,7 @@ static const struct {
     [TREC_EXPIRE] = { apply_expire, BIT(WAITING), true },
     [TREC_REDRIVE] = { apply_redrive, BIT(DEAD), false },
     [TREC_ORDER] = { apply_order, BIT(SCHEDULED) | BIT(WAITING) | BIT(RETRYING), false },
+    [TREC_PRIORITY] = { apply_priority, BIT(SCHEDULED) | BIT(WAITING) | BIT(RETRYING), false },
     [TREC_DELAY] = { apply_delay, BIT(SCHEDULED), true },
     [TREC_READ] = { apply_extend, FINAL, true },
     [TREC_RUN] = { apply_run, BIT(SCHEDULED) | BIT(WAITING) | BIT(RETRYING), false },

@@ -102,7 +102,7 @@ int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, enum pl
     if (to == PLACE_FIRST)
         arrive_first(e, slot);
     else
-        tree_wait(&e->tree, slot, to == PLACE_FRONT);
+        tree_wait(&e->tree, slot, to == PLACE_FRONT ? WAIT_FIRST : WAIT_LAST);
     return 0;
 }
 
@@ -220,7 +220,7 @@ static void get_in_line(struct engine *e, task_slot slot)
     else if (t->cancel)
         arrive_first(e, slot);
     else
-        tree_wait(&e->tree, slot, false);
+        tree_wait(&e->tree, slot, WAIT_LAST);
 }
 
 int arrive_end(struct engine *e)

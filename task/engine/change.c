@@ -91,32 +91,86 @@ int engine_run(struct engine *e, task_no no)
     return task_perform(e, &r);
 }
 
-int engine_order(struct engine *e, task_no no, int64_t order)
-{
-    int64_t slot = find(e, no, BIT(SCHEDULED) | BIT(WAITING) | BIT(RETRYING));
-    struct trec r = { .kind = TREC_ORDER, .no = no, .order = order };
+/* ---- patches ----------------------------------------------------------------------- */
 
-    if (slot < 0)
-        return (int)slot;
-    if (rules_of(e, slot)->order != ORDER_NUMBER)
-        return SQ_EINVAL; /* in a line by entry it would lose its place, and gain nothing */
-    task_perform_sure(e, &r);
+static bool may_be_patched(const struct engine *e, task_slot slot, const struct task_patch *p)
+{
+    enum task_order order = (enum task_order)rules_of(e, slot)->order;
+    struct task_own own = { .labels = p->labels };
+
+    if ((p->has & PATCH_ORDER) != 0 && order != ORDER_NUMBER)
+        return false; /* in a line by entry it would lose its place, and gain nothing */
+    if ((p->has & PATCH_PRIORITY) != 0 &&
+        (order == ORDER_STRICT || p->priority >= TASK_PRIORITIES))
+        return false;
+    if ((p->has & PATCH_WHEN) != 0 &&
+        (p->delay_ms < 0 || p->delay_ms > DELAY_MAX_MS || p->at_ms < 0 ||
+         p->at_ms > e->wall_at + DELAY_MAX_MS || (p->at_ms != 0 && p->delay_ms != 0)))
+        return false;
+    return (p->has & PATCH_LABELS) == 0 || own_ok(&own);
+}
+
+static int patch_labels(struct engine *e, task_slot slot, const char *labels)
+{
+    const struct task_own *now = owns_of(&e->owns, slot);
+    struct task_own own = now != NULL ? *now : (struct task_own){ 0 };
+    struct trec r;
+    struct buf b;
+    int rc;
+
+    own.labels = labels;
+    buf_init(&b);
+    r = task_own_record(task_number(&e->store, slot), &own, &b);
+    rc = b.failed ? SQ_ENOMEM : task_perform(e, &r);
+    buf_fini(&b);
+    return rc;
+}
+
+/* What needs memory comes first: the labels, when the turn of the new priority is there. */
+static int patch(struct engine *e, task_slot slot, const struct task_patch *p)
+{
+    struct trec r = { .no = task_number(&e->store, slot), .priority = p->priority,
+                      .order = p->order };
+    bool moves = (p->has & PATCH_PRIORITY) != 0 && p->priority != task_at(&e->store, slot)->priority;
+    uint32_t turn = moves ? tqueue_other_turn(e, slot, p->priority) : 0;
+    int rc = moves && turn == 0 ? SQ_ENOMEM : 0;
+
+    if (rc == 0 && (p->has & PATCH_LABELS) != 0)
+        rc = patch_labels(e, slot, p->labels);
+    if (rc < 0) {
+        tree_tidy(&e->tree, turn, 0, e->at);
+        return rc;
+    }
+    if (moves) {
+        r.kind = TREC_PRIORITY;
+        task_perform_sure(e, &r);
+    }
+    if ((p->has & PATCH_ORDER) != 0) {
+        r.kind = TREC_ORDER;
+        task_perform_sure(e, &r);
+    }
+    if ((p->has & PATCH_WHEN) != 0) {
+        r.kind = TREC_DELAY;
+        r.wall = p->at_ms != 0;
+        r.until = r.wall != 0 ? (uint64_t)p->at_ms : task_end_of(e, (uint64_t)p->delay_ms);
+        task_perform_sure(e, &r);
+    }
     return 0;
 }
 
-int engine_delay(struct engine *e, task_no no, msec_t delay_ms, msec_t at_wall_ms)
+int engine_patch(struct engine *e, task_no no, const struct task_patch *p)
 {
-    int64_t slot = find(e, no, BIT(SCHEDULED));
-    struct trec r = { .kind = TREC_DELAY, .no = no, .wall = at_wall_ms != 0 };
+    unsigned states = BIT(SCHEDULED);
+    int64_t slot;
 
+    if ((p->has & PATCH_WHEN) == 0)
+        states |= BIT(WAITING) | BIT(RETRYING);
+    if (p->has == PATCH_LABELS)
+        states |= BIT(RUNNING);
+    slot = find(e, no, states);
     if (slot < 0)
         return (int)slot;
-    if (delay_ms < 0 || delay_ms > DELAY_MAX_MS || at_wall_ms < 0 ||
-        at_wall_ms > e->wall_at + DELAY_MAX_MS || (at_wall_ms != 0 && delay_ms != 0))
-        return SQ_EINVAL;
-    r.until = at_wall_ms != 0 ? (uint64_t)at_wall_ms : task_end_of(e, (uint64_t)delay_ms);
-    task_perform_sure(e, &r);
-    return 0;
+    return may_be_patched(e, (task_slot)slot, p) ? patch(e, (task_slot)slot, p) : SQ_EINVAL;
 }
 
 int engine_redrive(struct engine *e, task_no no)

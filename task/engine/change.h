@@ -3,6 +3,7 @@
 #ifndef SEGQ_TASK_CHANGE_H
 #define SEGQ_TASK_CHANGE_H
 
+#include "common/task/patch.h"
 #include "task/engine/look.h"
 
 /* 0: cancelled: no attempt begins any more. 1: it runs; this attempt is its last. */
@@ -15,10 +16,9 @@ SQ_CHECK int engine_cancel_some(struct engine *e, const struct task_filter *f, t
  * it. Where the order is strict only its delay or back-off is over. SQ_EINVAL: it waits in a
  * strict line. SQ_ENOMEM, SQ_EFULL. */
 SQ_CHECK int engine_run(struct engine *e, task_no no);
-/* Its `order`: where its queue goes by it, it goes before or behind others now. */
-SQ_CHECK int engine_order(struct engine *e, task_no no, int64_t order);
-/* One that is scheduled gets another moment; as in struct submit. SQ_EINVAL: out of range. */
-SQ_CHECK int engine_delay(struct engine *e, task_no no, msec_t delay_ms, msec_t at_wall_ms);
+/* All that it has, or nothing. Labels also of one that runs. SQ_EINVAL: out of range, an order
+ * where none counts, a priority where the order is strict. SQ_ENOMEM. */
+SQ_CHECK int engine_patch(struct engine *e, task_no no, const struct task_patch *p);
 /* A dead one waits again, with all of its attempts. SQ_ENOMEM, SQ_EFULL (rank.h). */
 SQ_CHECK int engine_redrive(struct engine *e, task_no no);
 /* Its result has been read: it is kept for a shorter time. Again: nothing. */

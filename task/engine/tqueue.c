@@ -105,6 +105,26 @@ uint32_t tqueue_turn(struct engine *e, uint32_t index, uint8_t priority,
     return turn;
 }
 
+uint32_t tqueue_other_turn(struct engine *e, task_slot slot, uint8_t priority)
+{
+    const struct turn *now = tree_turn_at(&e->tree, task_at(&e->store, slot)->turn);
+    struct turn_kind kind = { priority, now->strict, now->by_order };
+    uint32_t path[TASK_KEY_LEVELS], n = 0, turn = 0;
+
+    for (uint32_t i = now->limiter; i != 0; i = tree_limiter_at(&e->tree, i)->parent)
+        path[n++] = i;
+    while (n > 0) {
+        uint32_t u = tree_turn(&e->tree, path[--n], turn, kind);
+
+        if (u == 0) {
+            tree_tidy(&e->tree, turn, 0, e->at);
+            return 0;
+        }
+        turn = u;
+    }
+    return turn;
+}
+
 uint32_t tqueue_key(const struct engine *e, uint32_t parent, const struct trec_text *key)
 {
     return tree_find_limiter(&e->tree, parent, hash_text(e, key->p, key->n));

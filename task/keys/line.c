@@ -66,36 +66,58 @@ static uint32_t join_all(const struct task_store *s, uint32_t first)
     return all;
 }
 
+/* after: 0: in front of all. */
+static void insert(struct line *l, const struct task_store *s, uint32_t after, uint32_t ref)
+{
+    struct task *t = at(s, ref);
+    uint32_t before = after != 0 ? at(s, after)->next : l->head;
+
+    t->prev = after;
+    t->next = before;
+    t->child = 0;
+    if (after != 0)
+        at(s, after)->next = ref;
+    else
+        l->head = ref;
+    if (before != 0)
+        at(s, before)->prev = ref;
+    else
+        l->tail = ref;
+    l->n++;
+}
+
 void line_add(struct line *l, const struct task_store *s, task_slot slot, bool by_order)
 {
     struct task *t = task_at(s, slot);
 
-    t->prev = t->next = t->child = 0;
-    l->n++;
-    if (by_order) {
-        l->head = join(s, l->head, slot + 1);
+    if (!by_order) {
+        insert(l, s, l->tail, slot + 1);
         return;
     }
-    t->prev = l->tail;
-    if (l->tail != 0)
-        at(s, l->tail)->next = slot + 1;
-    else
-        l->head = slot + 1;
-    l->tail = slot + 1;
+    t->prev = t->next = t->child = 0;
+    l->n++;
+    l->head = join(s, l->head, slot + 1);
 }
 
 void line_add_first(struct line *l, const struct task_store *s, task_slot slot)
 {
-    struct task *t = task_at(s, slot);
+    insert(l, s, 0, slot + 1);
+}
 
-    t->prev = t->child = 0;
-    t->next = l->head;
-    if (l->head != 0)
-        at(s, l->head)->prev = slot + 1;
-    else
-        l->tail = slot + 1;
-    l->head = slot + 1;
-    l->n++;
+void line_add_by_entry(struct line *l, const struct task_store *s, task_slot slot)
+{
+    const struct task *t = task_at(s, slot);
+    uint32_t older = l->tail, younger = l->head;
+
+    while (older != 0 && (int32_t)(at(s, older)->entry - t->entry) > 0) {
+        if ((int32_t)(at(s, younger)->entry - t->entry) > 0) {
+            older = at(s, younger)->prev;
+            break;
+        }
+        older = at(s, older)->prev;
+        younger = at(s, younger)->next;
+    }
+    insert(l, s, older, slot + 1);
 }
 
 static void cut_from_heap(struct line *l, const struct task_store *s, uint32_t ref)

@@ -21,6 +21,9 @@ static inline task_slot line_head(const struct line *l)
 void line_add(struct line *l, const struct task_store *s, task_slot slot, bool by_order);
 /* In front of all (a line by order has no such place). */
 void line_add_first(struct line *l, const struct task_store *s, task_slot slot);
+/* A line by entry: behind those that entered before it. Costs a step for each of those between
+ * it and the nearer end. */
+void line_add_by_entry(struct line *l, const struct task_store *s, task_slot slot);
 void line_remove(struct line *l, const struct task_store *s, task_slot slot, bool by_order);
 /* How many of a line by entry are before it, counted up to `most`. */
 uint32_t line_ahead(const struct task_store *s, task_slot slot, uint32_t most);

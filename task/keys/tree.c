@@ -188,16 +188,18 @@ void tree_leave(struct tree *t, task_slot slot, msec_t now)
     tree_tidy(t, turn, 0, now);
 }
 
-void tree_wait(struct tree *t, task_slot slot, bool first)
+void tree_wait(struct tree *t, task_slot slot, enum wait_at where)
 {
     uint32_t turn = task_at(t->store, slot)->turn;
     struct turn *u = tree_turn_at(t, turn);
 
-    if (first && !u->by_order)
+    if (where == WAIT_LAST || u->by_order)
+        line_add(&u->line, t->store, slot, u->by_order);
+    else if (where == WAIT_FIRST)
         line_add_first(&u->line, t->store, slot);
     else
-        line_add(&u->line, t->store, slot, u->by_order);
-    if (first) {
+        line_add_by_entry(&u->line, t->store, slot);
+    if (where == WAIT_FIRST) {
         assert(u->busy > 0); /* it was its own retry for which the line stood */
         u->busy--;
     }

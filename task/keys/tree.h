@@ -104,8 +104,13 @@ void tree_tidy(struct tree *t, uint32_t turn, uint32_t limiter, msec_t now);
 /* A task belongs to a turn from its acceptance to its end. */
 void tree_join(struct tree *t, task_slot slot, uint32_t turn);
 void tree_leave(struct tree *t, task_slot slot, msec_t now);
-/* It begins to wait: at the end of its line, or in front (a retry of a strict line). */
-void tree_wait(struct tree *t, task_slot slot, bool first);
+enum wait_at {
+    WAIT_LAST,     /* at the end of its line */
+    WAIT_FIRST,    /* in front: a retry of a strict line */
+    WAIT_BY_ENTRY, /* behind those that entered before it: it comes from another line */
+};
+/* It begins to wait. A line by order has its own places. */
+void tree_wait(struct tree *t, task_slot slot, enum wait_at where);
 /* It waits no longer, and does not start. */
 void tree_unwait(struct tree *t, task_slot slot);
 /* It starts: leaves its line, if it is in one, and is counted in all limiters above. */

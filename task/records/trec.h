@@ -14,8 +14,7 @@
 #include "common/base/buf.h"
 #include "common/base/err.h"
 
-/* name, number in the journal (never given to another), members. 17 is kept for a change of
- * priority. */
+/* name, number in the journal (never given to another), members. */
 #define TREC_KINDS(X)                                                                    \
     X(POOL, 1, name, rules)       /* a definition: which queues, their rules */          \
     X(AT, 2, until)               /* the moment at which what follows was decided */     \
@@ -33,6 +32,7 @@
     X(EXPIRE, 14, no, until)                                                             \
     X(REDRIVE, 15, no, entered, until)                                                   \
     X(ORDER, 16, no, order)                                                              \
+    X(PRIORITY, 17, no, priority)                                                        \
     X(DELAY, 18, no, until, wall) /* of one that is scheduled */                         \
     X(READ, 19, no, until)        /* its result was read: its life is shorter */         \
     X(GONE, 20, no)                                                                      \

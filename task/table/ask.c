@@ -215,13 +215,14 @@ void tasktab_settle(struct tasktab *t, struct asker a, const struct msg_task_set
 static int change_one(const struct tasktab *t, struct part *p, task_no no,
                       const struct msg_task_change *q)
 {
+    struct task_patch patch = q->patch;
+
     switch ((enum task_change)q->verb) {
     case CHANGE_CANCEL:
         return engine_cancel(&p->e, no);
-    case CHANGE_ORDER:
-        return engine_order(&p->e, no, q->order);
-    case CHANGE_WHEN:
-        return engine_delay(&p->e, no, delay_of(t, p, q->delay_ms), q->at_ms);
+    case CHANGE_PATCH:
+        patch.delay_ms = delay_of(t, p, patch.delay_ms);
+        return engine_patch(&p->e, no, &patch);
     case CHANGE_READ:
         return engine_read(&p->e, no);
     case CHANGE_REDRIVE:

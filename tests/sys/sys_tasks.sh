@@ -67,6 +67,14 @@ check_eq "a look says when it starts, and why" \
     "$(http "$R/v1/tasks/$(jq -r .task <<<"$late")" | jq -c '[.eta_s > 0, .eta_reason]')" '[true,"pace"]'
 http -X DELETE "$R/v1/tasks/$(jq -r .task <<<"$late")" >/dev/null
 
+# ---- a jump
+J1=$(task_call -d '{"key":"j","payload":"first"}' "$Q" | jq -r .task)
+J2=$(task_call -d '{"key":"j","payload":"second"}' "$Q" | jq -r .task)
+check_eq "a task gets another priority" "$(task_call -X PATCH -d '{"priority":1,"labels":["vip"]}' "$R/v1/tasks/$J2" | field state)" waiting
+check_eq "  and goes first" "$(task_call -d '{"wait":"5s"}' "$Q/take" | jq -r '.tasks[0].payload')" second
+check_eq "  the other one is still there" "$(http -X DELETE "$R/v1/tasks/$J1" | field state)" cancelled
+http -X DELETE "$R/v1/tasks/$J2" >/dev/null # whose worker has gone
+
 # ---- many, without a fault
 drive_tasks 2000 --seed calm
 wait_for 60 "2000 tasks come to their end" tasks_are_done

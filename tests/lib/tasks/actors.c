@@ -136,11 +136,19 @@ static void settle(struct world *w)
         t->held = false; /* from now on the worker does nothing for it, answered or not */
 }
 
+static int patch(struct world *w, const struct said *s, enum patch has)
+{
+    struct task_patch p = { .has = has, .order = s->order, .delay_ms = s->ms, .at_ms = s->wall_ms,
+                            .priority = (uint8_t)s->priority };
+
+    return engine_patch(w->e, s->no, &p);
+}
+
 static void change(struct world *w)
 {
     struct model *m = w->model;
     task_no no = m->n > 0 ? m->v[rng_below(&w->rng, m->n)].no : 0;
-    enum verb verb = (enum verb)(SAID_CANCEL + (int)rng_below(&w->rng, 8));
+    enum verb verb = (enum verb)(SAID_CANCEL + (int)rng_below(&w->rng, 9));
     struct said *s = actors_say(w, verb, no);
     struct task_view v;
 
@@ -148,17 +156,20 @@ static void change(struct world *w)
         s->rc = engine_cancel(w->e, no);
     } else if (verb == SAID_ORDER) {
         s->order = (int64_t)rng_below(&w->rng, 20) - 10;
-        s->rc = engine_order(w->e, no, s->order);
+        s->rc = patch(w, s, PATCH_ORDER);
     } else if (verb == SAID_DELAY) {
         if (rng_chance(&w->rng, 0.5))
             s->ms = (msec_t)rng_below(&w->rng, 10000);
         else
             s->wall_ms = w->now.wall_ms + (msec_t)rng_below(&w->rng, 10000);
-        s->rc = engine_delay(w->e, no, s->ms, s->wall_ms);
+        s->rc = patch(w, s, PATCH_WHEN);
     } else if (verb == SAID_REDRIVE) {
         s->rc = engine_redrive(w->e, no);
     } else if (verb == SAID_READ) {
         s->rc = engine_read(w->e, no);
+    } else if (verb == SAID_PRIORITY) {
+        s->priority = (unsigned)rng_below(&w->rng, w->plan.priorities);
+        s->rc = patch(w, s, PATCH_PRIORITY);
     } else if (verb == SAID_RUN) {
         s->rc = engine_run(w->e, no);
         if (s->rc == 0)

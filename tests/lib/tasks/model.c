@@ -227,6 +227,8 @@ void model_hears(struct world *w, const struct said *s)
         t->redriven = true;
         t->retry_at = 0;
         t->known = KNOWN_OPEN;
+    } else if (s->verb == SAID_PRIORITY) {
+        t->priority = s->priority;
     } else if (s->verb == SAID_RUN) {
         model_runs(t, s->at); /* again: what was said before it has been heard by now */
     } else if (s->verb == SAID_READ) {
@@ -262,7 +264,8 @@ void model_doubts(struct world *w, const struct said *s)
         t->lease_until = ms_min(t->lease_until, s->at + s->ms);
     t->read |= s->verb == SAID_READ;
     if (t->known != KNOWN_DONE || s->verb == SAID_DISCARD)
-        t->known = s->verb == SAID_ORDER || s->verb == SAID_MOVED || s->verb == SAID_RUN
+        t->known = s->verb == SAID_ORDER || s->verb == SAID_MOVED ||
+                           s->verb == SAID_RUN || s->verb == SAID_PRIORITY
                        ? t->known : KNOWN_DOUBT;
     t->tried = t->delayed = true;
 }

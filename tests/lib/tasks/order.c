@@ -118,20 +118,20 @@ static void check_pair(struct world *w, const struct mtask *x, const struct mtas
                        const struct task_view *vx, const struct task_view *vy)
 {
     const uint64_t *h = &w->plan.rules.head_start_1;
-    int64_t hx = x->priority > 0 ? (int64_t)h[x->priority - 1] : 0;
-    int64_t hy = y->priority > 0 ? (int64_t)h[y->priority - 1] : 0;
+    int64_t hx = vx->priority > 0 ? (int64_t)h[vx->priority - 1] : 0;
+    int64_t hy = vy->priority > 0 ? (int64_t)h[vy->priority - 1] : 0;
 
     if (w->plan.rules.order == ORDER_NUMBER) {
-        if (x->priority == y->priority && vy->order < vx->order)
+        if (vx->priority == vy->priority && vy->order < vx->order)
             world_broke(w, "task %lx starts before %lx, whose order is smaller", x->no, y->no);
         return;
     }
-    if (x->priority == y->priority && !x->tried && !y->tried && !x->redriven && !y->redriven &&
+    if (vx->priority == vy->priority && !x->tried && !y->tried && !x->redriven && !y->redriven &&
         came_before(y, x))
         world_broke(w, "J6: task %lx starts before %lx of the same key", x->no, y->no);
     if (vx->entered_ms > vy->entered_ms + hx - hy)
         world_broke(w, "J11: task %lx (priority %u) came %ld ms after %lx (%u), and starts", x->no,
-                    x->priority, (long)(vx->entered_ms - vy->entered_ms), y->no, y->priority);
+                    vx->priority, (long)(vx->entered_ms - vy->entered_ms), y->no, vy->priority);
 }
 
 /* The line of y has somebody that runs, or will be tried again: maybe one whose acceptance was
@@ -157,7 +157,7 @@ static void check_order(struct world *w, const struct mtask *x)
             world_broke(w, "task %lx starts before %lx, which was told to run", x->no, y->no);
         if (y->no == x->no || !is_below(y, 2, x) || engine_look(w->e, y->no, &vy) < 0)
             continue;
-        if (w->plan.rules.order == ORDER_STRICT && y->priority == x->priority &&
+        if (w->plan.rules.order == ORDER_STRICT && vy.priority == vx.priority &&
             (vy.state == TASK_RUNNING || vy.state == TASK_RETRYING))
             world_broke(w, "J6: task %lx starts while %lx of its line is not final", x->no, y->no);
         if (vy.state == TASK_WAITING && !strict_stands(w, y))

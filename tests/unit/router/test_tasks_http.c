@@ -35,6 +35,7 @@ static struct {
     uint32_t waits_ms; /* of the last look */
     bool finishes;     /* who waits sees the end */
     struct msg_task_get_ans as; /* what a look says of a line */
+    struct task_patch patch; /* the newest; its labels: of its task */
 } node;
 
 static uint64_t lease_of(task_no no)
@@ -168,6 +169,10 @@ static void change(const struct msg_task_change *q, struct msg_task_change_ans *
         return;
     a->no = q->no;
     a->code = CODE_DONE;
+    if (q->verb == CHANGE_PATCH) {
+        node.patch = q->patch;
+        copy(k->labels, sizeof(k->labels), q->patch.labels, strlen(q->patch.labels));
+    }
     if (q->verb == CHANGE_CANCEL && k->state < TASK_SUCCEEDED && k->state != TASK_RUNNING)
         k->state = TASK_CANCELLED;
     else if (q->verb == CHANGE_CANCEL && k->state != TASK_RUNNING)
@@ -597,6 +602,24 @@ Test(tasks_http, what_a_task_has_of_its_own_is_asked_and_told)
     cr_expect(strstr(got, "\"ttl\":1.500,\"max_attempts\":3,\"labels\":[\"red\",\"blue\"]") != NULL, "%s", got);
     cr_assert_eq(ask("POST", "/v1/queues/images/tasks", "{\"labels\":[]}"), 201);
     cr_expect(own_is_none(&node.v[2].own));
+}
+
+Test(tasks_http, a_patch_says_what_it_changes_and_what_it_leaves)
+{
+    char path[100];
+
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks", "{\"delay\":9}"), 201);
+    snprintf(path, sizeof(path), "/v1/tasks/%s", str("task"));
+    cr_assert_eq(ask("PATCH", path, "{\"priority\":0,\"labels\":[\"jump\"]}"), 200);
+    cr_expect_eq(node.patch.has, PATCH_PRIORITY | PATCH_LABELS);
+    cr_expect_str_eq(node.v[1].labels, "jump");
+    cr_assert_eq(ask("PATCH", path, "{\"order\":-3,\"delay\":\"2s\"}"), 200);
+    cr_expect_eq(node.patch.has, PATCH_ORDER | PATCH_WHEN);
+    cr_expect_eq(node.patch.order, -3);
+    cr_expect_eq(node.patch.delay_ms, 2000);
+    cr_expect_eq(ask("PATCH", path, "{}"), 400);
+    cr_expect_eq(ask("PATCH", path, "{\"ttl\":3}"), 400);
+    cr_expect_eq(ask("PATCH", path, "{\"delay\":1,\"at\":1780000000}"), 400);
 }
 
 Test(tasks_http, a_payload_beyond_its_pool_s_bound_is_refused)

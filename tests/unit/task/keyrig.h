@@ -69,7 +69,7 @@ static inline task_slot keyrig_add_ruled(struct keyrig *r, uint64_t k1, uint64_t
     task_at(&r->store, slot)->entered_ms = (uint64_t)r->now & (((uint64_t)1 << 42) - 1);
     task_at(&r->store, slot)->entry = (uint32_t)(no >> TASK_SLOT_BITS);
     tree_join(&r->tree, slot, turn);
-    tree_wait(&r->tree, slot, false);
+    tree_wait(&r->tree, slot, WAIT_LAST);
     return slot;
 }
 

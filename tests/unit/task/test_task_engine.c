@@ -123,7 +123,8 @@ Test(engine, a_moment_of_the_wall_is_obeyed_however_the_wall_jumps)
     cr_expect_eq(rig_state(&r, no), TASK_SCHEDULED);
     rig_advance(&r, 1);
     cr_expect_eq(rig_state(&r, no), TASK_WAITING);
-    cr_expect_eq(engine_delay(&r.e, no, 5, 0), SQ_ECONFLICT);
+    cr_expect_eq(engine_patch(&r.e, no, &(struct task_patch){ .has = PATCH_WHEN, .delay_ms = 5 }),
+                 SQ_ECONFLICT);
     rig_fini(&r);
 }
 
@@ -355,7 +356,7 @@ Test(engine, by_number_the_place_shown_is_that_of_entry)
         no[i] = rig_submit(&r, (struct submit){ .order = 10 - (int64_t)i });
     cr_assert_eq(engine_look(&r.e, no[2], &v), 0);
     cr_expect_eq(v.position, 3);
-    cr_expect_eq(engine_order(&r.e, no[2], -7), 0);
+    cr_expect_eq(engine_patch(&r.e, no[2], &(struct task_patch){ .has = PATCH_ORDER, .order = -7 }), 0);
     rig_flush(&r);
     cr_assert_eq(engine_look(&r.e, no[2], &v), 0);
     cr_expect_eq(v.position, 3);

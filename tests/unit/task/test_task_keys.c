@@ -243,7 +243,7 @@ Test(task_keys, strict_lines_stand_while_one_is_not_final)
     task_set_state(&r.store, a, TASK_RETRYING);
     cr_expect_eq(keyrig_take(&r), SLOT_NONE);
     task_set_state(&r.store, a, TASK_WAITING);
-    tree_wait(&r.tree, a, true);
+    tree_wait(&r.tree, a, WAIT_FIRST);
     cr_expect_eq(keyrig_take(&r), a, "before those behind it");
     keyrig_done(&r, a);
     cr_expect_eq(keyrig_take(&r), b);
@@ -267,7 +267,7 @@ Test(task_keys, by_order_the_smallest_goes_and_equals_by_entry)
             slot = keyrig_add(&r, 1, 0, 0);
             tree_unwait(&r.tree, slot); /* as a change of its order does */
             order[slot] = task_at(&r.store, slot)->order = (int64_t)rng_below(&g, 300) - 150;
-            tree_wait(&r.tree, slot, false);
+            tree_wait(&r.tree, slot, WAIT_LAST);
             n++;
             continue;
         }

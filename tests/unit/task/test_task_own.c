@@ -112,3 +112,69 @@ Test(own, a_record_says_all_of_it_and_damaged_ones_are_refused)
     cr_expect_eq(own_decode(&back, labels, (const char *)b.data, (uint32_t)b.len), SQ_EPROTO);
     buf_fini(&b);
 }
+
+Test(own, a_task_that_jumps_has_the_place_of_its_entry_in_its_new_line)
+{
+    struct task_patch jump = { .has = PATCH_PRIORITY, .priority = 2 };
+    struct enginerig r;
+    struct task_view v;
+    task_no no[6];
+
+    rig_init(&r, NULL);
+    for (unsigned i = 0; i < 6; i++) { /* 0 and 3 wait in the line of priority 0 */
+        no[i] = rig_submit(&r, (struct submit){ .key1 = rig_text("a"), .priority = i % 3 == 0 ? 0 : 2 });
+        rig_advance(&r, 1);
+    }
+    cr_expect_eq(engine_patch(&r.e, no[3], &jump), 0);
+    cr_expect_eq(engine_patch(&r.e, no[3], &jump), 0, "again: nothing");
+    rig_flush(&r);
+    rig_compare(&r);
+    cr_assert_eq(engine_look(&r.e, no[3], &v), 0);
+    cr_expect_eq(v.priority, 2);
+    cr_expect_eq(v.position, 4, "as it was");
+    cr_expect_eq(v.ahead_of_key, 2);
+    cr_expect_eq(rig_take(&r, NULL), no[1]);
+    cr_expect_eq(engine_patch(&r.e, no[1], &jump), SQ_ECONFLICT);
+    cr_expect_eq(rig_take(&r, NULL), no[2]);
+    rig_restart(&r, 0);
+    cr_expect_eq(rig_take(&r, NULL), no[3]);
+    cr_expect_eq(rig_take(&r, NULL), no[4]);
+    rig_compare(&r);
+    rig_fini(&r);
+}
+
+Test(own, a_patch_changes_all_that_it_has_or_nothing)
+{
+    struct task_patch p = { .has = PATCH_PRIORITY | PATCH_WHEN | PATCH_LABELS, .priority = 7,
+                            .delay_ms = 5000, .labels = "red" };
+    struct enginerig r;
+    struct task_view v;
+    uint64_t lease;
+    task_no no;
+
+    rig_init(&r, NULL);
+    no = rig_submit(&r, (struct submit){ .delay_ms = 1000, .own = { .ttl_ms = 70001 } });
+    cr_expect_eq(engine_patch(&r.e, no, &p), 0);
+    rig_flush(&r);
+    rig_compare(&r);
+    p.labels = "a b";
+    p.priority = 3;
+    cr_expect_eq(engine_patch(&r.e, no, &p), SQ_EINVAL);
+    p = (struct task_patch){ .has = PATCH_PRIORITY | PATCH_ORDER, .priority = 3 };
+    cr_expect_eq(engine_patch(&r.e, no, &p), SQ_EINVAL, "this queue does not go by order");
+    cr_assert_eq(engine_look(&r.e, no, &v), 0);
+    cr_expect_eq(v.priority, 7);
+    cr_expect_str_eq(v.own->labels, "red");
+    cr_expect_eq(v.own->ttl_ms, 70001);
+    rig_advance(&r, 4999);
+    cr_expect_eq(rig_take(&r, &lease), 0);
+    rig_advance(&r, 1);
+    p = (struct task_patch){ .has = PATCH_WHEN, .delay_ms = 5 };
+    cr_expect_eq(engine_patch(&r.e, no, &p), SQ_ECONFLICT, "it waits already");
+    cr_expect_eq(rig_take(&r, &lease), no);
+    p = (struct task_patch){ .has = PATCH_LABELS, .labels = "" };
+    cr_expect_eq(engine_patch(&r.e, no, &p), 0, "also of one that runs");
+    rig_flush(&r);
+    rig_compare(&r);
+    rig_fini(&r);
+}

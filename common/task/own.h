@@ -1,5 +1,5 @@
 /* own.h: what a task has of its own, beside the rules of its pool: its life in line, attempts,
- * back-off, labels. Pure. */
+ * back-off, what is kept of its result, labels. Pure. */
 #ifndef SEGQ_COMMON_TASK_OWN_H
 #define SEGQ_COMMON_TASK_OWN_H
 
@@ -17,7 +17,8 @@
     X(retry_min_ms, 0, BACKOFF_MAX)                                                      \
     X(retry_max_ms, 0, BACKOFF_MAX)                                                      \
     X(retry_doublings, 0, 30)                                                            \
-    X(retry_jitter, 0, 100)
+    X(retry_jitter, 0, 100)                                                              \
+    X(max_result, 0, TASK_RESULT_MAX)
 
 struct task_own {
 #define X(m, least, most) uint64_t m; /* the value + 1; 0: as the pool says */

@@ -17,7 +17,7 @@ void rules_default(struct task_rules *r)
         .max_waiting = 10000000, .queue_burst = 1, .key_burst = 1, .below_burst = 1,
         .head_start_1 = 10000, .head_start_2 = 60000, .head_start_3 = 600000,
         .head_start_4 = HOUR, .head_start_5 = 3 * HOUR, .head_start_6 = 12 * HOUR,
-        .head_start_7 = 24 * HOUR,
+        .head_start_7 = 24 * HOUR, .max_result = TASK_RESULT_MAX,
     };
 }
 

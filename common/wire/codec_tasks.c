@@ -21,7 +21,8 @@
     NUM_AS(own.ttl_ms, own_ttl_ms), NUM_AS(own.max_attempts, own_max_attempts),          \
         NUM_AS(own.retry_min_ms, own_retry_min_ms), NUM_AS(own.retry_max_ms, own_retry_max_ms), \
         NUM_AS(own.retry_doublings, own_retry_doublings),                                \
-        NUM_AS(own.retry_jitter, own_retry_jitter), TEXT_AS(own.labels, labels, LABELS_TEXT_MAX)
+        NUM_AS(own.retry_jitter, own_retry_jitter), NUM_AS(own.max_result, own_max_result),  \
+        TEXT_AS(own.labels, labels, LABELS_TEXT_MAX)
 
 /* ---- router_task.proto ------------------------------------------------------------------- */
 
@@ -42,6 +43,7 @@ MESSAGE(task_get_ans, TaskGetAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES
         IN(priority, 0, TASK_PRIORITIES - 1), NUM(attempts), NUM(stopping), NAME(queue), NAME(key1),
         NAME(key2), NUM(order), NUM(entered_ms), NUM(until_ms), NUM(position), NUM(ahead_of_key),
         NUM(limited), NAME(limited_by), NUM(limited_until_ms), PLAIN(result, TASK_RESULT_MAX),
+        NUM(result_length), PLAIN(result_sha256, RESULT_SHA256),
         OWN, NUM(eta), NUM(eta_ms))
 
 MESSAGE(task_take, TaskTake, NULL, NUM(part), NUM(epoch), NAME(queue), IN(most, 1, TASK_ROWS_MAX),
@@ -55,7 +57,7 @@ MESSAGE(task_take_ans, TaskTakeAns, NULL, CODE, ROWS(v, n, n_no, 0, TASK_ROWS_MA
 MESSAGE(task_settle, TaskSettle, NULL, ROWS(v, n, verb.len, 1, TASK_ROWS_MAX), COL(v, part, part),
         COL(v, epoch, epoch), COL_BYTE(v, verb, verb, 0, SETTLE_NVERBS - 1), COL(v, no, no),
         COL(v, lease, lease), COL(v, ms, ms),
-        COL_BYTES(v, result.p, result.n, result, TASK_RESULT_MAX))
+        COL_BYTES(v, result.p, result.n, result, TASK_BODY_MAX))
 
 MESSAGE(task_settle_ans, TaskSettleAns, NULL, ROWS(v, n, code.len, 0, TASK_ROWS_MAX), COL_CODE,
         COL_BYTE(v, state, state, 0, TASK_NSTATES - 1), COL(v, until_ms, until_ms))

@@ -85,7 +85,9 @@ struct msg_task_get_ans {
     struct task_own own;
     uint8_t eta;    /* enum task_eta */
     int64_t eta_ms; /* until it starts; -1: not known */
-    struct bytes_of result;
+    struct bytes_of result;   /* as much as is kept, */
+    uint64_t result_length;   /* of so many bytes; 0: there is none */
+    struct bytes_of result_sha256; /* of all of them */
 };
 
 struct msg_task_take {

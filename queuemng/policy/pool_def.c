@@ -55,6 +55,8 @@ const struct cfg_key pool_def_keys[] = {
       "most tasks of a partition, in all states", 0, 0, 0 },
     { "max_body", CFG_BYTES, AT(max_body), "256k", 0, TASK_BODY_MAX, true,
       "largest payload", 0, 0, 0 },
+    { "max_result", CFG_BYTES, AT(max_result), "64k", 0, TASK_RESULT_MAX, true,
+      "bytes of a result that are kept, beside its length and SHA-256; 0 = none", 0, 0, 0 },
     { "order", CFG_ENUM, AT(order), "start", 0, 0, true,
       "start: first attempts of a key begin in the order of entry; strict: the next one begins "
       "when this one is final; number: the smallest `order` goes first", orders, 0, 0 },
@@ -141,6 +143,7 @@ void pool_def_rules(const struct pool_def *d, struct task_rules *r)
     r->retry_doublings = (uint64_t)d->retry.doublings;
     r->retry_jitter = (uint64_t)d->retry.jitter;
     r->max_waiting = (uint64_t)d->max_waiting;
+    r->max_result = (uint64_t)d->max_result;
 #define LIMIT_TO(to, from)                                                               \
     r->to##_rate = per_1000_s(d->from.rate_per_s);                                       \
     r->to##_burst = (uint64_t)d->from.burst;                                             \

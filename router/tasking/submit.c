@@ -13,7 +13,7 @@
 #define ROW_MEMBERS                                                                          \
     (WITH(PAYLOAD) | WITH(KEY) | WITH(DELAY) | WITH(AT) | WITH(PRIORITY) | WITH(ORDER) |     \
      WITH(NAME) | WITH(IDEMPOTENCY_KEY) | WITH(TTL) | WITH(MAX_ATTEMPTS) | WITH(RETRY) |     \
-     WITH(LABELS))
+     WITH(LABELS) | WITH(RESULT))
 #define ROW_ROOM 8 /* ends of a row's texts */
 
 /* What "another payload" means: every router must say the same, in every release. */
@@ -72,6 +72,8 @@ static const char *unfit(struct tasking *t, struct slice queue, const struct tas
     *p = API_BAD_REQUEST;
     if ((b->has & WITH(DELAY)) != 0 && (b->has & WITH(AT)) != 0)
         return "delay and at exclude each other";
+    if (!task_body_keeps_or_drops(b))
+        return "result must be \"keep\" or \"drop\"";
     if (w != NULL && w->max_body != 0 && b->payload.n > w->max_body) {
         *p = API_PAYLOAD_TOO_LARGE;
         return "the payload is larger than its pool allows";

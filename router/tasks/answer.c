@@ -327,6 +327,34 @@ static void add_own(struct buf *b, const struct task_own *o)
     ADD(b, "]");
 }
 
+static bool is_cut(const struct msg_task_get_ans *m)
+{
+    return m->result_length > m->result.n;
+}
+
+static void add_sha256(struct buf *b, const struct msg_task_get_ans *m)
+{
+    static const char digits[] = "0123456789abcdef";
+
+    for (uint32_t i = 0; i < m->result_sha256.n; i++) {
+        buf_byte(b, (uint8_t)digits[m->result_sha256.p[i] >> 4]);
+        buf_byte(b, (uint8_t)digits[m->result_sha256.p[i] & 15]);
+    }
+}
+
+/* A part of it is no JSON. */
+static void add_result(struct buf *b, const struct msg_task_get_ans *m)
+{
+    if (!is_cut(m)) {
+        ADD(b, ",\"result\":");
+        buf_append(b, m->result.p, m->result.n);
+    }
+    add_number(b, ",\"result_length\":", m->result_length);
+    ADD(b, ",\"result_sha256\":\"");
+    add_sha256(b, m);
+    buf_str(b, is_cut(m) ? "\",\"result_truncated\":true" : "\",\"result_truncated\":false");
+}
+
 void task_answer_look(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m)
 {
     struct buf *b = &a->body;
@@ -347,10 +375,8 @@ void task_answer_look(struct api_ans *a, const struct task_name *t, const struct
         ADD(b, ",\"stopping\":true");
     add_moment(b, ",\"entered_at\":", m->entered_ms);
     add_until(b, m);
-    if (m->state == TASK_SUCCEEDED && m->result.n > 0) {
-        ADD(b, ",\"result\":");
-        buf_append(b, m->result.p, m->result.n);
-    }
+    if (m->state == TASK_SUCCEEDED && m->result_length > 0)
+        add_result(b, m);
     if (!final) {
         add_number(b, ",\"poll_after_ms\":", poll_after_ms(m));
         retry_after(a, m);
@@ -367,6 +393,17 @@ void task_answer_waited(struct api_ans *a, bool fresh, const struct task_name *t
         a->status = 201;
 }
 
+static void result_headers(struct buf *b, const struct msg_task_get_ans *m)
+{
+    ADD(b, "segq-status: 200\r\n");
+    if (m->result_length == 0)
+        return;
+    add_number(b, "segq-length: ", m->result_length);
+    ADD(b, "\r\nsegq-sha256: ");
+    add_sha256(b, m);
+    buf_str(b, is_cut(m) ? "\r\nsegq-truncated: true\r\n" : "\r\n");
+}
+
 void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m, uint64_t salt)
 {
     if (!task_state_is_final((enum task_state)m->state)) {
@@ -379,7 +416,8 @@ void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m, uin
         api_problem(a, API_TASK_FINAL, "the task is over, without a result", salt);
     } else {
         ok(a, m->result.n > 0 ? 200 : 204);
-        a->type = m->result.n > 0 ? API_JSON : NULL;
+        a->type = m->result.n == 0 ? NULL : is_cut(m) ? "application/octet-stream" : API_JSON;
+        result_headers(&a->headers, m);
         buf_append(&a->body, m->result.p, m->result.n);
     }
 }

@@ -42,7 +42,8 @@ void task_answer_settled(struct api_ans *a, const struct task_name *t, enum task
                          const struct settled_row *row);
 /* A task as it is. */
 void task_answer_look(struct api_ans *a, const struct task_name *t, const struct msg_task_get_ans *m);
-/* Its result alone; 202 while there is none to come yet, 409 task_final if there is none. */
+/* Its result alone, as much as is kept of it: 204 if that is nothing; 202 while it is not final,
+ * 409 task_final if it ended otherwise. */
 void task_answer_result(struct api_ans *a, const struct msg_task_get_ans *m, uint64_t salt);
 /* What a worker takes. name: of row i. */
 void task_answer_taken(struct api_ans *a, const struct msg_task_take_ans *m, part_no part,

@@ -33,7 +33,7 @@ enum task_verb { VERB_ACK, VERB_NACK, VERB_EXTEND, TASK_NVERBS }; /* as enum tas
     X(LEASE, lease, span, 1, TASK_LEASE_MAX_MS)                                          \
     X(WAIT, wait, span, 0, TASK_WAIT_MAX_MS)                                             \
     X(LEASE_ID, lease_id, visible, 1, 64)                                                \
-    X(RESULT, result, value, 1, TASK_RESULT_MAX)                                         \
+    X(RESULT, result, value, 1, TASK_BODY_MAX)                                           \
     X(TASK, task, visible, 1, 64)                                                        \
     X(VERB, verb, verb, 0, 0)
 
@@ -58,6 +58,8 @@ struct task_body { /* slices point into the request's bytes */
     struct slice labels; /* "a,b" */
 };
 
+/* Of a submission: its member `result` is missing, or a word that we know. */
+bool task_body_keeps_or_drops(const struct task_body *b);
 /* Of a submission. labels: 0-terminated. */
 struct task_own task_body_own(const struct task_body *b, const char *labels);
 

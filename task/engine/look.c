@@ -55,6 +55,18 @@ void look_at_task(const struct engine *e, task_slot slot, struct task_view *v)
     look_at_keys(e, slot, v);
 }
 
+uint64_t engine_max_result(const struct engine *e, task_no no)
+{
+    task_slot slot = task_find(&e->store, no);
+    const struct task_own *own = slot != SLOT_NONE ? owns_of(&e->owns, slot) : NULL;
+    uint32_t index;
+
+    if (slot == SLOT_NONE)
+        return 0;
+    return own != NULL && own->max_result != 0 ? own->max_result - 1
+                                               : tqueue_of(e, slot, &index)->pool->rules.max_result;
+}
+
 int engine_look(const struct engine *e, task_no no, struct task_view *v)
 {
     task_slot slot = task_find(&e->store, no);

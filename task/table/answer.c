@@ -5,12 +5,13 @@
 #include "common/wire/frame.h"
 #include "task/engine/look.h"
 #include "task/engine/take.h"
+#include "task/table/result.h"
 
 #define ROW_BYTES 64u /* beside texts and body */
 /* A row more may be as long as the longest body. */
 #define ROWS_BYTES (FRAME_MAX_BODY - TASK_BODY_MAX - 64u * 1024)
 
-/* The bytes of a body or result, in the arena. False: they are lost, or there is no memory. */
+/* The bytes of a body, in the arena. False: they are lost, or there is no memory. */
 static bool load(struct tasktab *t, uint64_t ref, struct bytes_of *to, struct arena *mem)
 {
     int rc;
@@ -26,6 +27,27 @@ static bool load(struct tasktab *t, uint64_t ref, struct bytes_of *to, struct ar
     to->n = (uint32_t)t->bytes.len;
     to->p = arena_memdup(mem, t->bytes.data, t->bytes.len);
     return to->p != NULL;
+}
+
+/* The same of a result; one without bytes was not given. */
+static bool load_result(struct tasktab *t, uint64_t ref, struct msg_task_get_ans *m,
+                        struct arena *mem)
+{
+    struct bytes_of kept;
+    struct result r;
+
+    if (!load(t, ref, &kept, mem))
+        return false;
+    if (kept.n == 0)
+        return true;
+    if (result_unpack(kept.p, kept.n, &r) < 0) {
+        t->n.lost_bodies++;
+        return false;
+    }
+    m->result = (struct bytes_of){ r.n, r.p };
+    m->result_length = r.length;
+    m->result_sha256 = (struct bytes_of){ RESULT_SHA256, r.sha256 };
+    return true;
 }
 
 /* ---- looks ------------------------------------------------------------------------- */
@@ -80,7 +102,7 @@ void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p,
     struct msg_task_get_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_GET_ANS)->task_get_ans;
     uint64_t ref = tasktab_tell(p, no, m, &out->mem);
 
-    if (result && !load(t, ref, &m->result, &out->mem))
+    if (result && !load_result(t, ref, m, &out->mem))
         m->code = CODE_BUSY;
 }
 

@@ -3,9 +3,11 @@
 
 #include "common/base/err.h"
 #include "task/engine/change.h"
+#include "task/engine/look.h"
 #include "task/engine/settle.h"
 #include "task/engine/submit.h"
 #include "task/table/parts.h"
+#include "task/table/result.h"
 #include "task/table/wait.h"
 
 uint8_t tasktab_code(struct tasktab *t, int rc)
@@ -161,8 +163,15 @@ static int ack(struct tasktab *t, struct part *p, const struct settle_row *r)
 {
     const struct tab_bodies *b = &t->o.bodies;
     uint64_t ref = 0;
-    int rc = r->result.n > 0 ? b->put(b->ctx, r->result.p, r->result.n, &ref) : 0;
+    int rc = 0;
 
+    if (r->result.n > 0) {
+        buf_reset(&t->bytes);
+        result_pack(r->result.p, r->result.n, engine_max_result(&p->e, r->no),
+                    &t->bytes);
+        rc = t->bytes.failed ? SQ_ENOMEM
+                             : b->put(b->ctx, t->bytes.data, (uint32_t)t->bytes.len, &ref);
+    }
     if (rc == 0)
         rc = engine_ack(&p->e, r->no, r->lease, ref);
     if (rc != 0 && ref != 0)

@@ -33,6 +33,21 @@ check_eq "and says so" "$(http "$R/v1/tasks/$T" | field state)" succeeded
 check_eq "the result, byte for byte" "$(http "$R/v1/tasks/$T/result")" '{"url":  "cat.png"}'
 check_eq "what is done is not cancelled" "$(call_status -X DELETE "$R/v1/tasks/$T")" 409
 
+# ---- a long result: its first bytes, its length and hash
+T2=$(task_call -d '{"payload":1}' "$Q" | jq -r .task)
+L=$(task_call -d '{"n":1,"wait":"5s"}' "$Q/take" | jq -r '.tasks[0].lease_id')
+check_eq "there is no result yet" "$(status_of "$R/v1/tasks/$T2/result")" 202
+{ printf '"'; head -c 100000 /dev/zero | tr '\0' x; printf '"'; } >"$DIR/result"
+{ printf '{"lease_id":"%s","result":' "$L"; cat "$DIR/result"; printf '}'; } >"$DIR/ack"
+check_eq "a worker gives 100 KB" "$(call_status -d "@$DIR/ack" "$R/v1/tasks/$T2/ack")" 200
+check_eq "what it was is known" "$(http "$R/v1/tasks/$T2" | jq -c '[.result, .result_length, .result_sha256, .result_truncated]')" \
+    "[null,100002,\"$(sha256sum <"$DIR/result" | cut -d' ' -f1)\",true]"
+http -D "$DIR/head" -o "$DIR/kept" "$R/v1/tasks/$T2/result?ack=1"
+check "its first 64 KiB are kept" cmp "$DIR/kept" <(head -c 65536 "$DIR/result")
+check "  and it says so" grep -qi '^segq-truncated: true' "$DIR/head"
+gone() { [ "$(status_of "$R/v1/tasks/$T2")" = 410 ]; }
+wait_for 5 "read with ack=1, it goes" gone
+
 # ---- the same again, a cancel
 same() { task_call -H 'Idempotency-Key: order-1' -d "{\"payload\":$1}" -o "$DIR/same" -w '%{http_code}' "$Q"; }
 check_eq "a new one" "$(same 1)" 201

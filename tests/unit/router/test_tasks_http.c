@@ -15,6 +15,7 @@
 struct kept { /* a task, at the node */
     char queue[TASK_NAME_MAX + 1], key1[TASK_NAME_MAX + 1], key2[TASK_NAME_MAX + 1];
     char name[TASK_NAME_MAX + 1], idem[TASK_IDEM_MAX + 1], body[2000], result[2000];
+    uint32_t cut; /* bytes of the result that are kept, and 1; 0: all */
     uint64_t digest;
     uint8_t state, attempt;
     int64_t delay_ms;
@@ -157,7 +158,10 @@ static void get(const struct msg_task_get *q, struct msg_task_get_ans *a)
     a->position = k->state == TASK_WAITING;
     a->until_ms = 1780000009000;
     a->own = k->own;
-    a->result = (struct bytes_of){ (uint32_t)strlen(k->result), (const uint8_t *)k->result };
+    a->result_length = strlen(k->result);
+    a->result = (struct bytes_of){ (uint32_t)(k->cut != 0 ? k->cut - 1 : a->result_length),
+                                   (const uint8_t *)k->result };
+    a->result_sha256 = (struct bytes_of){ 4, (const uint8_t *)"\x01\x23\xab\xff" };
 }
 
 static void change(const struct msg_task_change *q, struct msg_task_change_ans *a)
@@ -313,6 +317,28 @@ static const char *taken_str(size_t i, const char *key)
 
 /* ---- the life of a task ------------------------------------------------------------------ */
 
+/* What is kept of it is no JSON: it is not shown as a part of the task. */
+static void a_cut_result(const char *token)
+{
+    char path[100];
+
+    node.v[1].cut = 1 + 4;
+    snprintf(path, sizeof(path), "/v1/tasks/%s", token);
+    cr_expect_eq(call("GET", path, ""), 200);
+    cr_expect_null(strstr(got, "\"result\":"));
+    cr_expect_not_null(strstr(got, "\"result_length\":11,\"result_sha256\":\"0123abff\","
+                                   "\"result_truncated\":true"));
+    snprintf(path, sizeof(path), "/v1/tasks/%s/result", token);
+    cr_expect_eq(call("GET", path, ""), 200);
+    cr_expect_str_eq(strstr(got, "\r\n\r\n") + 4, "{\"ur");
+    cr_expect_not_null(strstr(got, "segq-truncated: true\r\n"));
+    cr_expect_not_null(strstr(got, "application/octet-stream"));
+    node.v[1].cut = 1; /* nothing of it */
+    cr_expect_eq(call("GET", path, ""), 204);
+    cr_expect_not_null(strstr(got, "segq-length: 11\r\n"));
+    node.v[1].cut = 0;
+}
+
 Test(tasks_http, submitted_taken_acknowledged_and_read)
 {
     char one[TASK_TOKEN_LEN + 1], path[200], body[300];
@@ -355,6 +381,9 @@ Test(tasks_http, submitted_taken_acknowledged_and_read)
     snprintf(path, sizeof(path), "/v1/tasks/%s/result", one);
     cr_expect_eq(call("GET", path, ""), 200);
     cr_expect_str_eq(strstr(got, "\r\n\r\n") + 4, "{\"url\":  1}");
+    cr_expect_not_null(strstr(got, "segq-status: 200\r\nsegq-length: 11\r\nsegq-sha256: 0123abff\r\n"));
+    cr_expect_null(strstr(got, "segq-truncated"));
+    a_cut_result(one);
     snprintf(path, sizeof(path), "/v1/tasks/%s", one);
     cr_expect_eq(call("DELETE", path, ""), 409);
     cr_expect_str_eq(str("code"), "task_final");
@@ -564,6 +593,7 @@ Test(tasks_http, what_is_unfit_is_refused_by_its_name)
         { "{\"name\":7}", "name must be" },
         { "{\"ttl\":0}", "ttl must be" },
         { "{\"max_attempts\":63}", "max_attempts must be" },
+        { "{\"result\":\"cut\"}", "result must be" },
         { "{\"retry\":3}", "retry must be" },
         { "{\"retry\":{\"min\":\"1s\",\"min\":\"2s\"}}", "retry must be" },
         { "{\"retry\":{\"least\":\"1s\"}}", "retry must be" },
@@ -588,10 +618,11 @@ Test(tasks_http, what_a_task_has_of_its_own_is_asked_and_told)
     char path[100];
 
     cr_assert_eq(ask("POST", "/v1/queues/images/tasks",
-                     "{\"ttl\":\"1.5s\",\"max_attempts\":3,\"labels\":[ \"r\\u0065d\",\"blue\" ],"
+                     "{\"ttl\":\"1.5s\",\"result\":\"drop\",\"max_attempts\":3,\"labels\":[ \"r\\u0065d\",\"blue\" ],"
                      "\"retry\":{\"min\":0,\"max\":\"1m\",\"doublings\":2,\"jitter\":0}}"), 201);
     cr_expect_eq(own->ttl_ms, 1501);
     cr_expect_eq(own->max_attempts, 4);
+    cr_expect_eq(own->max_result, 1);
     cr_expect_eq(own->retry_min_ms, 1);
     cr_expect_eq(own->retry_max_ms, 60001);
     cr_expect_eq(own->retry_doublings, 3);

@@ -91,7 +91,8 @@ MESSAGE(part_status, PartStatus, NULL, NUM(epoch), ROWS(v, n, n_part, 0, PARTS_M
         COL(v, waiting, waiting), COL(v, running, running), COL(v, final, final), COL(v, dead, dead),
         COL(v, queues, queues), COL(v, oldest_ms, oldest_ms), COL(v, accepted, accepted),
         COL(v, started, started), COL(v, succeeded, succeeded), COL(v, retried, retried),
-        COL_LIFE)
+        COL_LIFE, COL(v, died, died), COL(v, expired, expired), COL(v, due, due),
+        COL(v, late_ms, late_ms))
 
 MESSAGE(task_do, TaskDo, NULL, NUM(part), NUM(epoch), NUM(verb), NUM(no), NAME(queue), NAME(key1),
         NAME(key2), NUM(states), NUM(after), NUM(most), NUM(rate))

@@ -126,7 +126,8 @@ struct part_status_row {
     uint64_t scheduled, waiting, running, final, dead;
     uint64_t queues;
     uint64_t oldest_ms; /* how long the first of those that wait has waited */
-    uint64_t accepted, started, succeeded, retried; /* ever, since the node began */
+    uint64_t accepted, started, succeeded, retried, died, expired; /* ever, since the node began */
+    uint64_t due, late_ms; /* ever: delays and back-offs that ended, and how late, together */
     uint8_t life; /* enum part_life */
 };
 

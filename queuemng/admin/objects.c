@@ -3,6 +3,8 @@
 
 #include <assert.h>
 
+#include "queuemng/admin/task_figures.h"
+
 #define INT(x) ((json_int_t)(x))
 
 static void add(json_t *list, json_t *j)
@@ -153,7 +155,8 @@ void admin_set_lists(json_t *j, const struct mng *m, msec_t now_ms)
     mng_each_move(m, add_move, moves);
     mng_each_metric(m, now_ms, add_metric, metrics);
     mng_each_deleted(m, add_deleted, deleted);
-    (void)json_object_update_new(j, json_pack("{s:o,s:o,s:o,s:o,s:o}", "nodes", nodes, "routers",
+    (void)json_object_update_new(j, json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "nodes", nodes, "routers",
                                               routers, "moves", moves, "metrics", metrics,
-                                              "deleted", deleted));
+                                              "deleted", deleted, "tasks",
+                                              admin_task_figures(m, false)));
 }

@@ -12,6 +12,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "queuemng/ctl_view/task_view.h"
 #include "queuemng/ctl_view/text.h"
 
 #define BAR_WIDTH      20
@@ -412,6 +413,16 @@ static void deleted(struct buf *b, const json_t *list)
     }
 }
 
+/* A cluster without any has no lines of them. */
+static void tasks(struct buf *b, const json_t *t)
+{
+    if (json_array_size(json_object_get(t, "pools")) == 0 &&
+        json_array_size(json_object_get(t, "nodes")) == 0)
+        return;
+    buf_byte(b, '\n');
+    (void)view_task_queues(b, t, NULL);
+}
+
 bool view_cluster(struct buf *b, const json_t *c, const char *queue, bool all)
 {
     if (queue != NULL)
@@ -425,5 +436,6 @@ bool view_cluster(struct buf *b, const json_t *c, const char *queue, bool all)
     moves(b, json_object_get(c, "moves"));
     queues(b, json_object_get(c, "queues"), all);
     deleted(b, json_object_get(c, "deleted"));
+    tasks(b, json_object_get(c, "tasks"));
     return true;
 }

@@ -54,6 +54,23 @@ static void view_partitions(struct buf *b, const json_t *pool)
     table_fini(&t);
 }
 
+/* "away for 12 s": its tasks wait for it */
+static void node_state_cell(struct table *t, const json_t *node)
+{
+    struct buf b;
+
+    buf_init(&b);
+    if (json_is_true(json_object_get(node, "up"))) {
+        buf_str(&b, "up");
+    } else {
+        buf_str(&b, "away for ");
+        ctl_span(&b, ctl_f64(node, "silent_ms") / 1000);
+    }
+    buf_byte(&b, 0);
+    table_cell(t, "%s", b.failed ? "?" : (const char *)b.data);
+    buf_fini(&b);
+}
+
 static void view_task_nodes(struct buf *b, const json_t *nodes)
 {
     const json_t *n;
@@ -63,7 +80,7 @@ static void view_task_nodes(struct buf *b, const json_t *nodes)
     table_init(&t, "TASK_NODE STATE >PARTITIONS ADDRESS");
     json_array_foreach(nodes, i, n) {
         table_cell(&t, "%s", ctl_str(n, "name"));
-        table_cell(&t, "%s", json_is_true(json_object_get(n, "up")) ? "up" : "away");
+        node_state_cell(&t, n);
         table_u64(&t, ctl_u64(n, "partitions"));
         table_cell(&t, "%s", ctl_str(n, "addr"));
     }

@@ -73,6 +73,10 @@ static const struct metric_row pool_columns[] = {
     POOL("started_total", COUNTER, started, "Attempts begun"),
     POOL("succeeded_total", COUNTER, succeeded, "Tasks done"),
     POOL("retried_total", COUNTER, retried, "Attempts that failed and are made again"),
+    POOL("died_total", COUNTER, died, "Tasks whose last attempt failed"),
+    POOL("expired_total", COUNTER, expired, "Tasks that waited for longer than they may"),
+    POOL("due_total", COUNTER, due, "Delays and back-offs that ended"),
+    POOL("late_milliseconds_total", COUNTER, late_ms, "How late these ended, together"),
 };
 
 struct page {
@@ -108,6 +112,22 @@ static void pool_away(void *ctx, const void *view)
     metrics_u64(ctx, "segq_tasks_partitions_away", labels, v->away);
 }
 
+static void pool_paused(void *ctx, const void *view)
+{
+    const struct mng_pool_view *v = view;
+    const char *labels[] = { "pool", v->def->match, NULL };
+
+    metrics_u64(ctx, "segq_tasks_paused", labels, v->def->paused);
+}
+
+static void task_node_up(void *ctx, const void *view)
+{
+    const struct mng_task_node_view *v = view;
+    const char *labels[] = { "node", v->name, NULL };
+
+    metrics_u64(ctx, "segq_tasks_node_up", labels, v->up);
+}
+
 static void task_pages(struct buf *b, const struct mng *m)
 {
     for (size_t i = 0; i < ARRAY_LEN(pool_columns); i++) {
@@ -119,6 +139,10 @@ static void task_pages(struct buf *b, const struct mng *m)
     metrics_head(b, "segq_tasks_partitions_away", METRIC_GAUGE,
                  "Partitions that no task node has in service");
     mng_each_pool(m, pool_away, b);
+    metrics_head(b, "segq_tasks_paused", METRIC_GAUGE, "Is the pool paused");
+    mng_each_pool(m, pool_paused, b);
+    metrics_head(b, "segq_tasks_node_up", METRIC_GAUGE, "Is the task node registered");
+    mng_each_task_node(m, task_node_up, b);
 }
 
 static void lane_segments(void *ctx, const void *view)

@@ -102,6 +102,10 @@ bool pool_sum(const struct mpool *p, struct part_status_row *sum)
         sum->started += st->started;
         sum->succeeded += st->succeeded;
         sum->retried += st->retried;
+        sum->died += st->died;
+        sum->expired += st->expired;
+        sum->due += st->due;
+        sum->late_ms += st->late_ms;
     }
     return known;
 }

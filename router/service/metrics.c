@@ -77,6 +77,7 @@ static const struct metric_row task_rows[] = {
 
 static const struct metric_row http[] = {
     HTTP("connections", GAUGE, conns_now, "Public connections open now"),
+    HTTP("large_bytes", GAUGE, large_now, "Bytes announced of large bodies on their way"),
     HTTP("accepted_total", COUNTER, accepted, "Public connections accepted"),
     HTTP("refused_total", COUNTER, refused,
       "Public connections closed at once: too many of one address"),

@@ -45,6 +45,7 @@ struct tqueue { /* there while it has tasks */
 
 struct engine_counts { /* ever, since the start of the process */
     uint64_t accepted, same, started, succeeded, retried, dead, cancelled, expired, lapsed, gone;
+    uint64_t due, late_ms; /* delays and back-offs that ended, and how late they were, together */
 };
 
 struct engine {

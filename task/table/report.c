@@ -64,6 +64,10 @@ static struct part_status_row row(const struct part *p)
         .started = c->started,
         .succeeded = c->succeeded,
         .retried = c->retried,
+        .died = c->dead,
+        .expired = c->expired,
+        .due = c->due,
+        .late_ms = c->late_ms,
     };
 }
 

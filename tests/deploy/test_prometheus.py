@@ -116,6 +116,17 @@ def releases(*versions):
             for i, v in enumerate(versions)}
 
 
+def tasks(**figures):
+    """Figures of a pool."""
+    return {'segq_tasks_%s{pool="images",%s}' % (k, M): flat(v) for k, v in figures.items()}
+
+
+def late_tasks(ms):
+    """Delays end, and each so late."""
+    name = 'segq_tasks_%s_total{pool="images",' + M + "}"
+    return {name % "due": grows(10), name % "late_milliseconds": grows(10 * ms)}
+
+
 # alert: (what makes it fire, what is nearly the same and must not)
 CASES = {
     "SegqNotReleasing": (queue("cpu", 100), queue("cpu", 100, released=3)),
@@ -168,6 +179,13 @@ CASES = {
     "SegqTrailFails": one("segq_segment_audit_failing", S, flat(1), flat(0)),
     "SegqChangesUnwritten": one("segq_manager_audit_unwritten", M, flat(2), flat(0)),
     "SegqDirectoryPartial": one("segq_segment_directory_complete", S, flat(0), flat(1)),
+    "SegqTaskNodeDown": one("segq_tasks_node_up", 'node="t0",' + M, flat(0), flat(1)),
+    "SegqTasksTooOld": (tasks(oldest_milliseconds=1900000, paused=0),
+                        tasks(oldest_milliseconds=1700000, paused=0)),
+    "SegqTasksPausedLong": (tasks(paused=1, waiting=2), tasks(paused=1, waiting=0)),
+    "SegqTasksDie": one("segq_tasks_died_total", 'pool="images",' + M, grows(1), flat(9)),
+    "SegqTasksExpire": one("segq_tasks_expired_total", 'pool="images",' + M, grows(1), flat(9)),
+    "SegqTasksLate": (late_tasks(2000), late_tasks(10)),
     "SegqVersionsDiffer": (releases("0.1.0", "0.2.0"), releases("0.1.0", "0.1.0")),
 }
 

@@ -135,6 +135,8 @@ ctl task redirve
 check "a verb with a typing error" complains "did you mean 'task redrive'"
 
 # ---- a node that is away
+ctl status
+check "status has pools and task nodes" says '^task\.0 +up +3 '
 pid=$(pid_of task.0)
 kill -STOP "$pid"
 check_eq "a node that is silent: 503" "$(why "$one" .code)" queue_unavailable

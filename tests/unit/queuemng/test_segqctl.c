@@ -114,6 +114,18 @@ Test(segqctl, typing_errors_are_near)
     cr_expect_eq(ctl_distance("a", "0123456789012345678901234567890123456789"), UINT_MAX);
 }
 
+Test(segqctl, status_tells_of_a_task_node_that_is_away)
+{
+    json_t *j = js("{\"epoch\": 3, \"tasks\": {\"pools\": [{\"pool\": \"images\", \"paused\": false,"
+                   "\"away\": 1, \"waiting\": 1200, \"oldest_ms\": 90000}], \"nodes\": [{\"name\": \"task.0\","
+                   "\"up\": false, \"silent_ms\": 12000, \"partitions\": 1, \"addr\": \"a:1\"}]}}");
+
+    cr_assert(view_cluster(&b, j, NULL, false));
+    cr_expect_not_null(strstr(text(), "images  away"), "%s", text());
+    cr_expect_not_null(strstr(text(), " away for 12 s "), "%s", text());
+    json_decref(j);
+}
+
 Test(segqctl, a_task_in_lines)
 {
     json_t *j = js("{\"id\": \"3-77\", \"state\": \"waiting\", \"because\": \"no\\u001bthing\","

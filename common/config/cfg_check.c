@@ -68,14 +68,14 @@ static bool same_host(const char *a, const char *b)
     return (size_t)(strrchr(b, ':') - b) == n && memcmp(a, b, n) == 0;
 }
 
-int cfg_apart_check(const char *listen, const char *admin, struct err *e)
+int cfg_apart_check(const char *key, const char *addr, const char *other_key, const char *other,
+                    struct err *e)
 {
-    bool same = port_of(listen) != 0 && port_of(listen) == port_of(admin);
+    bool same = port_of(other) != 0 && port_of(other) == port_of(addr);
 
-    if (!same || (!cfg_addr_any(listen) && !cfg_addr_any(admin) && !same_host(listen, admin)))
+    if (!same || (!cfg_addr_any(other) && !cfg_addr_any(addr) && !same_host(other, addr)))
         return 0;
-    return err_set(e, SQ_EINVAL, "admin: %s is already used by listen (%s)",
-                                 admin, listen);
+    return err_set(e, SQ_EINVAL, "%s: %s is already used by %s (%s)", key, addr, other_key, other);
 }
 
 int cfg_advertise_check(const char *listen, const char *advertise, struct err *e)

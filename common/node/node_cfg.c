@@ -9,7 +9,7 @@ int node_cfg_check(const void *cfg, struct err *e)
     int rc = cfg_node_check(c->node, e);
 
     if (rc == 0)
-        rc = cfg_apart_check(c->listen, c->admin, e);
+        rc = cfg_apart_check("admin", c->admin, "listen", c->listen, e);
     if (rc == 0)
         rc = cfg_advertise_check(c->listen, c->advertise, e);
     return rc < 0 ? rc : cfg_dials_check("managers", &c->managers, e);

@@ -219,7 +219,7 @@ int mng_cfg_check(const void *cfg, struct err *e)
     int rc = cfg_node_check(c->node, e);
 
     if (rc == 0)
-        rc = cfg_apart_check(c->listen, c->admin, e);
+        rc = cfg_apart_check("admin", c->admin, "listen", c->listen, e);
     if (rc == 0)
         rc = redis_check(c, e);
     if (rc == 0)

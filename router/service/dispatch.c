@@ -113,7 +113,7 @@ static bool start(struct router *r, struct httpd_req *req, const struct http_req
         return true;
     case API_TASKS:
     case API_TASK:
-        task_request(r->tasking, req, q, a);
+        task_request(r->tasking, req, q, a, !router_tasks_apart(r->cfg));
         return true;
     case API_NO_PATH:
         return page_nothing(r, req, q);
@@ -172,6 +172,26 @@ static void on_request(void *ctx, struct httpd_req *req, const struct http_req *
         answer(r, req, &a);
 }
 
+/* At listen_tasks: tasks, and whether this process is well. */
+static void on_task_request(void *ctx, struct httpd_req *req, const struct http_req *q)
+{
+    struct router *r = ctx;
+    struct api_req a;
+
+    api_route(q, &a);
+    gate_request(&r->gate, httpd_tag(req), q);
+    if (a.call == API_TASKS || a.call == API_TASK) {
+        task_request(r->tasking, req, q, &a, true);
+        return;
+    }
+    if (a.call != API_HEALTH && a.call != API_READY) {
+        a.call = API_NO_PATH;
+        if (!router_may_pass(r, req, LIMIT_BAD))
+            return;
+    }
+    answer(r, req, &a);
+}
+
 static void on_gone(void *ctx, struct httpd_req *req, void *user)
 {
     if (httpd_is_open(req))
@@ -186,19 +206,19 @@ static bool on_large(void *ctx, const struct http_req *q)
 {
     const struct router *r = ctx;
 
-    return task_may_be_large(r->tasking, q);
+    return task_may_be_large(r->tasking, q); /* where servers ask */
 }
 
-static void on_bad(void *ctx, struct httpd_req *req, int status, const struct http_req *q)
+static void bad(struct router *r, struct httpd_req *req, int status, const struct http_req *q,
+                bool servers)
 {
-    struct router *r = ctx;
 
     gate_request(&r->gate, httpd_tag(req), q);
     if (status == 503) {
         router_problem(r, req, API_QUEUE_UNAVAILABLE, "too many large bodies are on their way");
         return;
     }
-    if (q != NULL && r->tasking != NULL && task_refuse_large(r->tasking, req, q))
+    if (q != NULL && r->tasking != NULL && task_refuse_large(r->tasking, req, q, servers))
         return;
     if (!router_may_pass(r, req, LIMIT_BAD))
         return;
@@ -206,5 +226,19 @@ static void on_bad(void *ctx, struct httpd_req *req, int status, const struct ht
     router_answer(r, req);
 }
 
+static void on_bad(void *ctx, struct httpd_req *req, int status, const struct http_req *q)
+{
+    const struct router *r = ctx;
+
+    bad(ctx, req, status, q, !router_tasks_apart(r->cfg));
+}
+
+static void on_task_bad(void *ctx, struct httpd_req *req, int status, const struct http_req *q)
+{
+    bad(ctx, req, status, q, true);
+}
+
+const struct httpd_calls dispatch_task_calls = { on_task_request, on_gone, on_task_bad, on_conn,
+                                                 on_conn_end, on_large };
 const struct httpd_calls dispatch_calls = { on_request, on_gone, on_bad, on_conn, on_conn_end,
                                             on_large };

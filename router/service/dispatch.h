@@ -6,6 +6,8 @@
 
 /* For the public HTTP server; its ctx is the struct router. */
 extern const struct httpd_calls dispatch_calls;
+/* For the one at listen_tasks; likewise. */
+extern const struct httpd_calls dispatch_task_calls;
 
 /* Has a map and reaches a segment node: worth sending players to. */
 bool router_is_ready(const struct router *r);

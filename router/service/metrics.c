@@ -116,6 +116,23 @@ static const struct metric_row proxy_rows[] = {
                "Requests of trusted proxies that named no client"),
 };
 
+/* Of both listeners. */
+static struct httpd_counts http_counts(const struct router *r)
+{
+    struct httpd_counts sum = *httpd_counts(r->httpd), more = { 0 };
+    uint64_t v[sizeof(sum) / sizeof(uint64_t)], w[sizeof(sum) / sizeof(uint64_t)];
+
+    _Static_assert(sizeof(v) == sizeof(sum), "all are of 64 bits");
+    if (r->httpd_tasks != NULL)
+        more = *httpd_counts(r->httpd_tasks);
+    memcpy(v, &sum, sizeof(v));
+    memcpy(w, &more, sizeof(w));
+    for (size_t i = 0; i < ARRAY_LEN(v); i++)
+        v[i] += w[i];
+    memcpy(&sum, v, sizeof(sum));
+    return sum;
+}
+
 static void by_class(struct buf *b, const struct httpd_counts *n)
 {
     static const char *const codes[] = { "2xx", "3xx", "4xx", "5xx" };
@@ -193,11 +210,12 @@ static void tasks(struct buf *b, const struct tasking *t)
 void router_metrics(void *router, struct buf *b)
 {
     const struct router *r = router;
+    struct httpd_counts all = http_counts(r);
     size_t up, of;
 
     metrics_rows(b, own, ARRAY_LEN(own), &r->counts);
-    metrics_rows(b, http, ARRAY_LEN(http), httpd_counts(r->httpd));
-    by_class(b, httpd_counts(r->httpd));
+    metrics_rows(b, http, ARRAY_LEN(http), &all);
+    by_class(b, &all);
     bypassed(b, &r->counts);
     limits(b, &r->gate);
     passes(b, r);

@@ -77,6 +77,12 @@ static int open_http(struct router *r, struct err *e)
     };
     int rc = admin_new(&r->admin, r->ev, &ao, e);
 
+    if (rc == 0 && router_tasks_apart(c)) {
+        ho.addr = c->listen_tasks;
+        rc = httpd_new(&r->httpd_tasks, r->ev, &ho, &dispatch_task_calls, r, e);
+        ho.addr = c->listen;
+        ho.max_large = 0;
+    }
     return rc < 0 ? rc : httpd_new(&r->httpd, r->ev, &ho, &dispatch_calls, r, e);
 }
 
@@ -128,6 +134,8 @@ static int open_all(struct router *r, struct err *e)
         return err_set(e, SQ_ENOMEM, "out of memory");
     log_info("event=listening node=%s listen=%s admin=%s", c->node, httpd_addr(r->httpd),
              admin_addr(r->admin));
+    if (r->httpd_tasks != NULL)
+        log_info("event=listening_tasks listen=%s", httpd_addr(r->httpd_tasks));
     return 0;
 }
 
@@ -162,7 +170,8 @@ void router_free(struct router *r)
         return;
     /* First the clients go (their flows learn it), then what flows wait for. */
     httpd_free(r->httpd);
-    r->httpd = NULL;
+    httpd_free(r->httpd_tasks);
+    r->httpd = r->httpd_tasks = NULL;
     mng_links_free(r->mngs);
     tasking_free(r->tasking);
     seg_links_free(r->segs);
@@ -195,6 +204,8 @@ static void on_answered(void *router)
 {
     struct router *r = router;
 
+    if (--r->answering > 0)
+        return;
     replica_feed_farewell(r->segs, r->drained, r->drained_arg);
 }
 
@@ -203,5 +214,8 @@ void router_drain(struct router *r, ev_fn done, void *arg)
     r->drained = done;
     r->drained_arg = arg;
     events_drain(r);
+    r->answering = 1 + (r->httpd_tasks != NULL);
     httpd_drain(r->httpd, on_answered, r);
+    if (r->httpd_tasks != NULL)
+        httpd_drain(r->httpd_tasks, on_answered, r);
 }

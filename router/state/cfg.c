@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "common/config/cfg_check.h"
+#include "common/config/cfg_type.h"
 #include "common/wire/msg_router_manager.h"
 #include "router/gate/lane_claim.h"
 #include "router/api/cors.h"
@@ -96,6 +97,9 @@ const struct cfg_key router_keys[] = {
     { K(task_tokens), .type = CFG_STR, .def = "", .max = 4000,
       .help = "file with the SHA-256 of the tokens of servers that may submit, take and read "
               "tasks, read again at HUP; \"\" = no tasks here" },
+    { K(listen_tasks), .type = CFG_STR, .def = "", .max = 100,
+      .help = "a second address, for servers: where it is set, tasks are submitted, taken and "
+              "settled there alone; \"\" = at listen" },
     { K(page_dir), .type = CFG_STR, .def = "", .max = 4000,
       .help = "folder of files that replace those of the waiting page, read at the "
               "start; \"\" = none" },
@@ -178,6 +182,21 @@ static bool is_field_name(const char *s)
     return true;
 }
 
+static int check_listen_tasks(const struct router_cfg *c, struct err *e)
+{
+    int rc;
+
+    if (!router_tasks_apart(c))
+        return 0;
+    if (!cfg_addr_ok(c->listen_tasks))
+        return err_set(e, SQ_EINVAL, "listen_tasks: \"%.80s\" is not an address: write host:port",
+                       c->listen_tasks);
+    if (c->task_tokens[0] == '\0')
+        return err_set(e, SQ_EINVAL, "listen_tasks needs task_tokens: there are no tasks here");
+    rc = cfg_apart_check("listen_tasks", c->listen_tasks, "listen", c->listen, e);
+    return rc < 0 ? rc : cfg_apart_check("listen_tasks", c->listen_tasks, "admin", c->admin, e);
+}
+
 static int check_rooms(const struct cfg_list *rooms, struct err *e)
 {
     char *const *name = rooms->v;
@@ -196,7 +215,9 @@ int router_cfg_check(const void *cfg, struct err *e)
     int rc = cfg_node_check(c->node, e);
 
     if (rc == 0)
-        rc = cfg_apart_check(c->listen, c->admin, e);
+        rc = cfg_apart_check("admin", c->admin, "listen", c->listen, e);
+    if (rc == 0)
+        rc = check_listen_tasks(c, e);
     if (rc == 0)
         rc = cfg_dials_check("managers", &c->managers, e);
     if (rc == 0)

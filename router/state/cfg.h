@@ -32,7 +32,7 @@ struct router_cfg {
     struct cfg_list rooms;         /* of char * */
     char *gate_secret_file, *gate_subject_header;
     int gate_uri_header; /* enum gate_uri */
-    char *task_tokens;
+    char *task_tokens, *listen_tasks;
     char *page_dir;
     int page_https;   /* enum page_https */
     int proxy_header; /* enum forwarded_form */
@@ -40,6 +40,11 @@ struct router_cfg {
 };
 
 extern const struct cfg_key router_keys[];
+/* Servers have an address of their own. */
+static inline bool router_tasks_apart(const struct router_cfg *c)
+{
+    return c->listen_tasks != NULL && c->listen_tasks[0] != '\0';
+}
 /* The rules between keys, which the table cannot say; for struct prog. */
 SQ_CHECK int router_cfg_check(const void *cfg, struct err *e);
 

@@ -58,6 +58,8 @@ struct router {
     struct ev *ev;                /* ref */
     struct rpc *rpc;
     struct httpd *httpd;
+    struct httpd *httpd_tasks; /* at listen_tasks; NULL: not configured */
+    unsigned answering;        /* while it ends: of these two */
     struct admin *admin;
     struct routes *routes;
     struct replicas replicas; /* what answers polls without a node */

@@ -33,10 +33,13 @@ struct refusal {
     const char *why; /* NULL: none */
 };
 
-static struct refusal judge(const struct server_token *who, const struct task_path *p)
+static struct refusal judge(const struct server_token *who, const struct task_path *p, bool servers)
 {
     enum server_may need = (enum server_may)needs[p->op];
 
+    if (need != 0 && !servers)
+        return (struct refusal){ API_NOT_ELIGIBLE,
+                                 "servers ask at another address: listen_tasks of this router" };
     if (need != 0 && who == NULL)
         return (struct refusal){ API_UNAUTHORIZED,
                                  "this needs the token of a server that may do it" };
@@ -48,10 +51,10 @@ static struct refusal judge(const struct server_token *who, const struct task_pa
 
 /* False: that has been answered. The operator's own servers are not limited. */
 static bool may(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                const struct task_path *p)
+                const struct task_path *p, bool servers)
 {
     const struct server_token *who = server_tokens_find(&t->tokens, api_bearer(q));
-    struct refusal no = judge(who, p);
+    struct refusal no = judge(who, p, servers);
 
     if (no.why != NULL) {
         refuse(t, req, no.problem, no.why);
@@ -74,11 +77,11 @@ static bool read_token(struct tasking *t, struct httpd_req *req, const struct ta
 }
 
 static void start(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                  const struct task_path *p)
+                  const struct task_path *p, bool servers)
 {
     struct task_id id;
 
-    if (!may(t, req, q, p) || !read_token(t, req, p, &id))
+    if (!may(t, req, q, p, servers) || !read_token(t, req, p, &id))
         return;
     switch (p->op) {
     case TASK_SUBMIT:
@@ -118,7 +121,8 @@ static void read_path(struct task_path *p, enum http_method m, const struct api_
 }
 
 /* Calls that need no token have no large bodies. */
-static struct refusal judge_large(const struct tasking *t, const struct http_req *q)
+static struct refusal judge_large(const struct tasking *t, const struct http_req *q,
+                                  bool servers)
 {
     char path[HTTP_MAX_LINE + HTTP_SLACK]; /* decoded there: the head will be read again */
     struct http_req copy = *q;
@@ -131,19 +135,20 @@ static struct refusal judge_large(const struct tasking *t, const struct http_req
     if (a.call == API_TASKS || a.call == API_TASK) {
         read_path(&p, q->method, &a);
         if (p.op < ARRAY_LEN(needs) && needs[p.op] != 0)
-            return judge(server_tokens_find(&t->tokens, api_bearer(q)), &p);
+            return judge(server_tokens_find(&t->tokens, api_bearer(q)), &p, servers);
     }
     return (struct refusal){ API_PAYLOAD_TOO_LARGE, "the body is too large" };
 }
 
 bool task_may_be_large(const struct tasking *t, const struct http_req *q)
 {
-    return judge_large(t, q).why == NULL;
+    return judge_large(t, q, true).why == NULL;
 }
 
-bool task_refuse_large(struct tasking *t, struct httpd_req *req, const struct http_req *q)
+bool task_refuse_large(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                       bool servers)
 {
-    struct refusal no = judge_large(t, q);
+    struct refusal no = judge_large(t, q, servers);
 
     if (no.why == NULL || no.problem == API_PAYLOAD_TOO_LARGE)
         return false;
@@ -152,7 +157,7 @@ bool task_refuse_large(struct tasking *t, struct httpd_req *req, const struct ht
 }
 
 void task_request(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                  const struct api_req *a)
+                  const struct api_req *a, bool servers)
 {
     struct task_path p;
 
@@ -166,6 +171,6 @@ void task_request(struct tasking *t, struct httpd_req *req, const struct http_re
         if (router_may_pass(t->r, req, LIMIT_BAD))
             router_problem(t->r, req, API_NOT_FOUND, "there is nothing here");
     } else {
-        start(t, req, q, &p);
+        start(t, req, q, &p, servers);
     }
 }

@@ -5,14 +5,16 @@
 #include "router/api/request.h"
 #include "router/tasking/tasking.h"
 
-/* a: API_TASKS or API_TASK. */
+/* a: API_TASKS or API_TASK. servers: it came where servers ask; elsewhere a task's own token is
+ * all that counts. */
 void task_request(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                  const struct api_req *a);
+                  const struct api_req *a, bool servers);
 
 /* q: of a request whose body is above HTTP_MAX_BODY, the head. It may have TASK_LARGEST bytes if a
  * server asks with a token that opens this call. */
 bool task_may_be_large(const struct tasking *t, const struct http_req *q);
 /* False: not for want of a token, and it is not answered. */
-SQ_CHECK bool task_refuse_large(struct tasking *t, struct httpd_req *req, const struct http_req *q);
+SQ_CHECK bool task_refuse_large(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                                bool servers);
 
 #endif

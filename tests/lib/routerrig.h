@@ -190,6 +190,7 @@ static void start_router(void)
                                   .gate_secret_file = (char *)"",
                                   .gate_subject_header = (char *)"",
                                   .task_tokens = task_tokens,
+                                  .listen_tasks = listen_tasks,
                                   .create_keys = true,
                                   .managers = { w.managers, 1 },
                                   .allow_origins = allow_origins,

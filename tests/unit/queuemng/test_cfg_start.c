@@ -133,6 +133,11 @@ Test(cfg_start, listen_and_admin_need_different_ports)
     good("segment", "admin=127.0.0.1:0");
 }
 
+Test(cfg_start, servers_need_an_address_that_is_theirs_alone)
+{
+    bad("router", "listen_tasks=:8081"); /* without task_tokens */
+}
+
 Test(cfg_start, metric_definitions_are_checked)
 {
     bad("queuemng", "metrics=[{name: a, kind: prometheus, url: 'http://', query: x}]");

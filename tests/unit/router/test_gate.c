@@ -162,3 +162,22 @@ Test(gate, impossible_settings_are_refused)
     cr_expect_eq(router_cfg_check(&c, &e), SQ_EINVAL);
     cr_expect(strstr(e.text, "10.0.0.1/8") != NULL, "%s", e.text);
 }
+
+Test(gate, servers_have_a_port_of_their_own)
+{
+    struct err e = { 0 };
+    struct router_cfg c = cfg;
+
+    c.listen = (char *)"0.0.0.0:8080";
+    c.admin = (char *)"127.0.0.1:7100";
+    c.task_tokens = (char *)"tokens";
+    c.listen_tasks = (char *)"127.0.0.1:8081";
+    cr_expect_eq(router_cfg_check(&c, &e), 0, "%s", e.text);
+    c.listen_tasks = (char *)"127.0.0.1:8080";
+    cr_expect_eq(router_cfg_check(&c, &e), SQ_EINVAL);
+    cr_expect_str_eq(e.text, "listen_tasks: 127.0.0.1:8080 is already used by listen (0.0.0.0:8080)");
+    c.listen_tasks = (char *)"*:7100";
+    cr_expect_eq(router_cfg_check(&c, &e), SQ_EINVAL);
+    c.listen_tasks = (char *)"8081";
+    cr_expect_eq(router_cfg_check(&c, &e), SQ_EINVAL);
+}

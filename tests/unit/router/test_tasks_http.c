@@ -270,6 +270,13 @@ static int ask(const char *method, const char *path, const char *body)
     return call_with(method, path, bearer, body);
 }
 
+static void ask_at(const struct httpd *h)
+{
+    close(w.fd);
+    w.port = (uint16_t)atoi(strrchr(httpd_addr(h), ':') + 1);
+    dial();
+}
+
 static void set_up(void)
 {
     memset(&node, 0, sizeof(node));
@@ -278,6 +285,8 @@ static void set_up(void)
     write_tokens("submit,take,read images,ride/*");
     task_tokens = node.file;
     setup_all();
+    if (listen_tasks != NULL)
+        ask_at(w.r->httpd_tasks);
     start_node("127.0.0.1:0");
     send_pools(3, 5, 9);
     UNTIL(w.r->tasking->counts.maps == 1);
@@ -885,4 +894,40 @@ Test(tasks_http, what_was_taken_for_a_worker_that_has_gone_goes_back)
     send_msg(node.ch, &m, node.last_rid);
     UNTIL(node.given_back == 1);
     cr_expect_eq(node.v[1].state, TASK_RETRYING);
+}
+
+/* ---- an address for servers -------------------------------------------------------------- */
+
+static void set_up_apart(void)
+{
+    listen_tasks = (char *)"127.0.0.1:0";
+    set_up();
+}
+
+static void tear_down_apart(void)
+{
+    tear_down();
+    listen_tasks = NULL;
+}
+
+TestSuite(tasks_apart, .init = set_up_apart, .fini = tear_down_apart, .timeout = 60);
+
+Test(tasks_apart, servers_have_an_address_of_their_own)
+{
+    cr_expect_eq(call("GET", "/v1/queues/login", ""), 404);
+    cr_expect_eq(call("GET", "/healthz", ""), 200);
+    cr_assert_eq(ask("POST", "/v1/queues/images/tasks", "{}"), 201);
+    task_path("");
+    ask_at(w.r->httpd);
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks", "{}"), 403);
+    cr_expect_str_eq(str("code"), "not_eligible");
+    cr_expect_eq(ask("POST", "/v1/queues/images/tasks/take", "{}"), 403);
+    cr_expect_eq(ask("PATCH", task, "{\"order\":1}"), 403);
+    cr_expect_eq(call("GET", task, ""), 200);
+    cr_expect_eq(call("DELETE", task, ""), 200);
+    cr_expect_eq(call("GET", "/v1/queues/login", ""), 200);
+    cr_expect_eq(send_head("/v1/queues/images/tasks", HERS LARGE "Expect: 100-continue\r\n"), 403);
+    ask_at(w.r->httpd_tasks);
+    cr_expect_eq(send_head("/v1/queues/images/tasks", HERS LARGE "Expect: 100-continue\r\n"), 100);
+    cr_expect_eq(node.n, 1);
 }

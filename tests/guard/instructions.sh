@@ -25,7 +25,7 @@ export GLIBC_TUNABLES=glibc.cpu.hwcaps=-AVX2,-AVX,-AVX512F,-AVX512VL,-ERMS,-BMI2
 collected() { # name n
     local said
     said=$(timeout "${LIMIT:-120}" valgrind --tool=callgrind --callgrind-out-file=/dev/null \
-        --toggle-collect=trace_counted --toggle-collect=ev_turn \
+        --toggle-collect=trace_counted --toggle-collect=trace_task_turn --toggle-collect=ev_turn \
         --toggle-collect=node_frame "$trace" "$1" "$2" 2>&1)
     # the program's own complaints, if there are any, are worth more than an empty figure
     case $said in *"Collected : "*) ;; *) echo "$said" >&2 ;; esac

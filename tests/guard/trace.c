@@ -1,14 +1,15 @@
 /* trace.c: the hot paths on fixed traces with fixed seeds, for counting instructions.
  *
  *   trace rank|join|leave|poll|seen|replica|router|browser|known|known-browser|router-join|
- *         router-entry N
+ *         router-entry|task-put|task-life N
  *
  * rank is the line alone. join, leave and poll are the segment node's core as its shell
  * runs it: a batch's frame decoded, done, the answer's frame encoded; seen is a router's frame of
  * SEEN, by its marks; replica is the push to a router behind N leaves. router and browser
  * (the same with 680 bytes of headers) are polls through the real router, known and
  * known-browser those that it answers by itself, router-join is joins, router-entry those that
- * are let in at once. instructions.sh runs each under callgrind. */
+ * are let in at once; task-put is a submission at the task node, task-life one that is taken and
+ * acknowledged, too. instructions.sh runs each under callgrind. */
 #include "tests/guard/trace.h"
 
 #include <stdio.h>
@@ -352,7 +353,7 @@ int main(int argc, char **argv)
 
     if (n < TRACE_BATCH || n % TRACE_BATCH != 0 || n > WAITING / 2) {
         fprintf(stderr, "usage: trace rank|join|leave|poll|seen|replica|router|browser|known|"
-                        "known-browser|router-join|router-entry N\n"
+                        "known-browser|router-join|router-entry|task-put|task-life N\n"
                         "N: a multiple of 64, at most 65536\n");
         return 2;
     }
@@ -367,6 +368,8 @@ int main(int argc, char **argv)
         trace_node(MSG_DROP, n);
     else if (strcmp(what, "seen") == 0 || strcmp(what, "replica") == 0)
         trace_replica(what[0] == 'r', n);
+    else if (strcmp(what, "task-put") == 0 || strcmp(what, "task-life") == 0)
+        trace_tasks(what[5] == 'l', n);
     else if (strcmp(what, "router") == 0)
         trace_router(TRACE_POLL, n);
     else if (strcmp(what, "browser") == 0)

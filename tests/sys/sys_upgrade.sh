@@ -1,11 +1,11 @@
 #!/bin/bash
 # Rolling upgrade (PROTOCOL.md section 17): the next release is built from this tree
 # (tests/upgrade/next.py: higher numbers, and news in every message, record and journal);
-# then, under a crowd, each role is changed over to it, in all six orders, as an operator
+# then, under a crowd, each role is changed over to it, in six orders, as an operator
 # does: new files, HUP to the supervisor. Once also one process at a time, with tickets
 # moving between old and new nodes; once with two managers and Redis; and once back again.
 # Nobody sees more than a 503 that is to be tried again.
-#   ORDERS="R S M"   only these, separated by commas (a sanitizer build, which is slower to
+#   ORDERS="R S T M"   only these, separated by commas (a sanitizer build, which is slower to
 #                    make and to run, has two of the six)
 . "$(dirname "$0")/lib.sh"
 
@@ -26,16 +26,17 @@ install() { # FOLDER PROGRAM...: turns the links, each at once
     shift
     for p in "$@"; do ln -sfn "$from/$p" "$NOW/$p.new" && mv -T "$NOW/$p.new" "$NOW/$p"; done
 }
-install "$OLD" router segment queuemng rt_cluster seg_cluster mng_cluster
+install "$OLD" router segment task queuemng rt_cluster seg_cluster task_cluster mng_cluster
 BIN=$NOW
 
 # ---- what is looked at ------------------------------------------------------------------
 
-program_of() { case $1 in R) echo router ;; S) echo segment ;; M) echo queuemng ;; esac; }
+program_of() { case $1 in R) echo router ;; S) echo segment ;; T) echo task ;; M) echo queuemng ;; esac; }
 children() { # of a role
     case $1 in
     R) echo router.0 router.1 ;;
     S) echo segment.0 segment.1 ;;
+    T) echo task.0 ;;
     M) [ -z "$TWO" ] && echo queuemng || echo queuemng queuemng2 ;;
     esac
 }
@@ -43,6 +44,7 @@ bosses() {
     case $1 in
     R) echo rt_cluster ;;
     S) echo seg_cluster ;;
+    T) echo task_cluster ;;
     M) [ -z "$TWO" ] && echo mng_cluster || echo mng_cluster mng_cluster2 ;;
     esac
 }
@@ -63,6 +65,15 @@ served() { # by both routers: somebody joins, and is found by the other
     [ -n "$t" ] && has_status 200 "$R2/v1/tickets/$t" || return 1
     t=$(join_queue "$R2" | token_in)
     [ -n "$t" ] && has_status 200 "$R/v1/tickets/$t"
+}
+call() { http -H "Authorization: Bearer $(task_token)" "$@"; }
+task_done() { # by both routers: a task is submitted, taken at the other, acknowledged, and seen
+    local t lease
+    t=$(call -d '{"payload":1}' "$R/v1/queues/news/tasks" | field task)
+    lease=$(call -d '{"n":10,"wait":"1s"}' "$R2/v1/queues/news/tasks/take" |
+        jq -r --arg t "$t" '.tasks[] | select(.task == $t) | .lease_id')
+    [ -n "$lease" ] && call -d "{\"lease_id\":\"$lease\",\"result\":2}" "$R/v1/tasks/$t/ack" >/dev/null
+    [ "$(http "$R2/v1/tasks/$t" | field state)" = succeeded ]
 }
 admins=("$A" "http://127.0.0.1:$((PORT + 3))")
 released() { # ever, of all managers: who leads knows
@@ -89,6 +100,7 @@ goes_on() { # "what": people join and poll, and are let in
     wait_for 60 "$1: people join and poll at both routers" served
     since=$(released)
     wait_for 60 "$1: people are let in" more_released
+    wait_for 60 "$1: a task is submitted, taken, done" task_done
 }
 
 roll() { # FOLDER ROLE "what"
@@ -118,8 +130,8 @@ judge() { # "order"
 }
 
 begin() { # options of local.sh
-    install "$OLD" router segment queuemng
-    up --routers 2 --seg-nodes 2 --capacity 60 --release-per-s 10 "$@"
+    install "$OLD" router segment task queuemng
+    up --routers 2 --seg-nodes 2 --task-nodes 1 --capacity 60 --release-per-s 10 "$@"
     crowd --router "$R2" --players 15000 --arrive-s 600 --wait-only --max-s 600 --leave-share 0.3 \
         --repeat 0.3 --reconnect 0.02 --conns 40
     goes_on "$what, before"
@@ -142,8 +154,8 @@ move_all_from() { # NODE "what": as for maintenance
 
 TWO=
 n=0
-all="S R M,R S M,R M S,S M R,M R S,M S R"
-! under_asan || all="M R S,S R M"
+all="S R T M,R S M T,T R M S,S M R T,M T R S,M S T R"
+! under_asan || all="M T R S,S R T M"
 IFS=, read -ra orders <<<"${ORDERS:-$all}"
 for order in "${orders[@]}"; do
     what=${order// /}
@@ -151,9 +163,9 @@ for order in "${orders[@]}"; do
     C=$DIR/c$n
     more=()
     TWO=
-    [ "$what" = MRS ] && TWO=1 more=(--managers 2) # from one leader to the other
+    [ "$what" = MTRS ] && TWO=1 more=(--managers 2) # from one leader to the other
     begin "${more[@]}"
-    if [ "$what" = SRM ]; then # one node is new, one is old; tickets move both ways
+    if [ "$what" = SRTM ]; then # one node is new, one is old; tickets move both ways
         install "$NEXT" segment
         kill -TERM "$(pid_of segment.0)"
         wait_for 60 "$what: one node is new" runs_from "$NEXT" segment.0
@@ -172,6 +184,7 @@ done
 what="$what and back"
 roll "$OLD" M "$what, M"
 roll "$OLD" R "$what, R"
+roll "$OLD" T "$what, T"
 back() { # NODE: its journal is of the next release
     local name="$what, $1"
     admin POST "/v1/admin/nodes/$1/drain" >/dev/null

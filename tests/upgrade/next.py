@@ -21,7 +21,7 @@ sys.path.insert(0, os.path.join(ROOT, "tests/mutants"))
 import mutants  # noqa: E402  (the same kind of list)
 
 SOURCES = ["Makefile", "VERSION", "common", "router", "segment", "task", "queuemng", "proto"]
-PROGRAMS = ["router", "segment", "queuemng", "rt_cluster", "seg_cluster", "mng_cluster"]
+PROGRAMS = ["router", "segment", "task", "queuemng", "rt_cluster", "seg_cluster", "mng_cluster"]
 ENV = {k: v for k, v in os.environ.items() if not k.startswith("MAKE") and k != "MFLAGS"}
 
 

@@ -8,7 +8,7 @@
 # seen from outside, and the kernel removes it all when the script ends, however it ends.
 # Where such namespaces cannot be made it says "skipped: needs root" and exits with 77.
 #
-#   machines "m0 s0 s1 r0"   m: queuemng, s: segment node, r: router, d: Redis (for m0 m1)
+#   machines "m0 s0 s1 r0"   m: queuemng, s: segment node, t: task node, r: router, d: Redis (for m0 m1)
 #   cluster_up [options of deploy/local.sh]   ("s0+": its cable can be made worse: slow)
 #   observe [options of observer.py], phase NAME, observe_end [options of check_history.py]
 #   cut A B | cut_oneway A B | heal           packets are lost without a word, as by a
@@ -46,7 +46,8 @@ OBSERVER=
 addr() { # m0 -> its address
     local n=${1#?}
     case $1 in
-    m*) echo $NET.$((10 + n)) ;; s*) echo $NET.$((30 + n)) ;; r*) echo $NET.$((50 + n)) ;;
+    m*) echo $NET.$((10 + n)) ;; s*) echo $NET.$((30 + n)) ;; t*) echo $NET.$((40 + n)) ;;
+    r*) echo $NET.$((50 + n)) ;;
     d*) echo $NET.$((70 + n)) ;; *) echo $NET.90 ;;
     esac
 }
@@ -115,7 +116,7 @@ wait_quietly() { # 20 s and some patience, no claim
 
 # ---- the cluster --------------------------------------------------------------------
 
-program_of() { case $(kind "$1") in m) echo mng_cluster ;; s) echo seg_cluster ;; r) echo rt_cluster ;; esac }
+program_of() { case $(kind "$1") in m) echo mng_cluster ;; s) echo seg_cluster ;; t) echo task_cluster ;; r) echo rt_cluster ;; esac }
 
 manager_list() { # as YAML
     local m sep=
@@ -139,6 +140,7 @@ write_machines() {
     local m
     for m in $(of_kind m); do write_machine "$m" 7070 7071; done
     for m in $(of_kind s); do write_machine "$m" 7200 7300; done
+    for m in $(of_kind t); do write_machine "$m" 7400 7500; done
     for m in $(of_kind r); do write_machine "$m" 8080 7100; done
     if [ -n "$(of_kind d)" ]; then
         sed -i "s|127.0.0.1:6379|$(addr d0):6379|" "$C/config/queuemng.yaml"
@@ -199,15 +201,17 @@ ready() { # router...: they reach every segment node
 # Restarted processes are dialled again soon, and nobody's place times out by default. Who
 # does not come is not made up for: the history judges the rate by those who are seen to come.
 cluster_up() { # options of local.sh
-    local redis=
-    [ -n "$(of_kind d)" ] && redis="--redis 6379"
+    local more= tasks
+    [ -n "$(of_kind d)" ] && more="--redis 6379"
+    tasks=$(of_kind t | wc -l)
+    [ "$tasks" = 0 ] || more="$more --task-nodes $tasks"
     # shellcheck disable=SC2086
-    "$root/deploy/local.sh" config --dir "$C" --base-port 7000 --bin "$BIN" $redis \
+    "$root/deploy/local.sh" config --dir "$C" --base-port 7000 --bin "$BIN" $more \
         --set poll_min=400ms --set poll_max=1s --set no_show_boost=1 "$@" >"$DIR/up.log" 2>&1 ||
         { cat "$DIR/up.log"; give_up "no configuration"; }
     write_machines
     # shellcheck disable=SC2046
-    boot $(of_kind d) $(of_kind m) $(of_kind s) $(of_kind r)
+    boot $(of_kind d) $(of_kind m) $(of_kind s) $(of_kind t) $(of_kind r)
     # shellcheck disable=SC2046
     wait_for 60 "the cluster is up:$MACHINES" ready $(of_kind r)
 }
@@ -215,7 +219,7 @@ cluster_up() { # options of local.sh
 everybody() { # pids: supervisors first
     local m
     for m in $MACHINES; do [ "$(kind "$m")" != o ] && pid_of "$m"; done
-    for m in $MACHINES; do case $(kind "$m") in m | s | r) pid_of "$m.0" ;; esac; done
+    for m in $MACHINES; do case $(kind "$m") in m | s | t | r) pid_of "$m.0" ;; esac; done
 }
 gone_all() { local p; for p in "$@"; do ! runs "$p" || return 1; done; }
 
@@ -236,7 +240,7 @@ cluster_down() {
 admin_token() { cat "$C/secrets/admin.token"; }
 metric() { # machine name -> sum over its samples
     local port
-    case $(kind "$1") in m) port=7071 ;; s) port=7300 ;; r) port=7100 ;; esac
+    case $(kind "$1") in m) port=7071 ;; s) port=7300 ;; t) port=7500 ;; r) port=7100 ;; esac
     http "http://$(addr "$1"):$port/metrics" |
         awk -v n="$2" '$1 == n || index($1, n "{") == 1 { s += $2; k = 1 } END { if (k) printf "%.0f\n", s }'
 }
@@ -261,6 +265,11 @@ slow() { # machine "delay=MS loss=SHARE rate=BYTES_PER_S"
 stop() { kill -STOP "$(pid_of "$1")"; }
 cont() { kill -CONT "$(pid_of "$1")"; }
 kill9() { kill -KILL "$(pid_of "$1")"; }
+
+# ---- tasks --------------------------------------------------------------------------
+
+# In place of those of a cluster on one machine (tests/sys/lib.sh).
+router_urls() { local r; for r in $(of_kind r); do router_url "$r"; done; }
 
 # ---- the observer -------------------------------------------------------------------
 

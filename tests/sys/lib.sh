@@ -288,10 +288,11 @@ judge_crowd() { # "of what": it has ended, and was promised nothing that was not
 
 # Of a server that may submit and take; `up` makes it.
 task_token() { cat "$C/secrets/task.token"; }
+router_urls() { jq -r '.router[]' "$C/cluster.json"; }
 drive_tasks() { # N [options of driver.py]: in the background, its history in $DIR/history
     local n=$1 r routers=()
     shift
-    for r in $(jq -r '.router[]' "$C/cluster.json"); do routers+=(--router "$r"); done
+    for r in $(router_urls); do routers+=(--router "$r"); done
     "$root/tests/tasks/driver.py" "$DIR/history" "${routers[@]}" --token "$C/secrets/task.token" \
         --tasks "$n" "$@" >"$DIR/driver.out" 2>&1 &
     driver=$!

@@ -33,7 +33,7 @@ def result_of(by, n, attempt):
 
 
 class Api:
-    """Asks the routers in turn: the next one when a connection breaks."""
+    """Asks the routers in turn: the next one when a connection breaks, or one puts us off (503)."""
 
     def __init__(self, routers, token, timeout=30):
         self.routers, self.token, self.timeout = routers, token, timeout
@@ -55,11 +55,17 @@ class Api:
             text = r.read().decode()
             if r.will_close:
                 self.drop()
+            if r.status == 503:
+                self.turn_to_next()
             return t0, time.time(), r.status, text, r.getheader("Retry-After")
         except (OSError, http.client.HTTPException):
-            self.drop()
-            self.at = (self.at + 1) % len(self.routers)
+            self.turn_to_next()
             return t0, time.time(), 0, "", None
+
+    def turn_to_next(self):
+        """Another router, on a new connection."""
+        self.drop()
+        self.at = (self.at + 1) % len(self.routers)
 
     def drop(self):
         """The connection ends."""

@@ -5,6 +5,7 @@
 #   local.sh up|down|status|config --dir D --base-port P [--routers N] [--seg-nodes N]
 #            [--task-nodes N] [--segments-per-node N] [--capacity N] [--release-per-s N]
 #            [--set KEY=VALUE]... [--bin DIR] [--wait S] [--managers N] [--redis PORT]
+#            [--task-store journal|redis]
 #
 # up      writes D/config and checks it, looks whether the ports are free, starts queuemng,
 #         routers and segment nodes under their supervisors, waits until a queue answers,
@@ -21,6 +22,7 @@
 #                    else is a key of the queue `login` (claim=5s, idle.game=3s)
 # --managers N       1 to 3 queuemng; with more than one a Redis is started for them
 # --redis PORT       also for one, and there (default P+6)
+# --task-store redis tasks are in that Redis, too, and not in files
 #
 # Everything listens on 127.0.0.1:
 #   P     queuemng, internal          P+30+i  router i, admin     (up to 14 routers
@@ -35,7 +37,7 @@ set -u
 root=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
 
 die() { echo "local.sh: $*" >&2; exit 1; }
-usage() { sed -n '2,8s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
+usage() { sed -n '2,9s/^# \{0,1\}//p' "${BASH_SOURCE[0]}" >&2; exit 2; }
 now_ms() { echo $(($(date +%s%N) / 1000000)); }
 
 # ---- processes ----------------------------------------------------------------------
@@ -151,10 +153,7 @@ admin_token_file: $(quote "$dir/secrets/admin.token")
 create_keys: true
 data_dir: $(quote "$dir/state/queuemng")
 EOT
-    if [ -n "$redis" ]; then
-        echo "redis: ['127.0.0.1:$redis']"
-        echo "redis_password_file: $(quote "$dir/secrets/redis.password")"
-    fi
+    [ -z "$redis" ] || write_redis_keys
     if [ -z "$rate" ]; then
         printf 'metrics:\n  - name: cpu\n    kind: proc\n    what: cpu\n    interval: 1s\n'
     fi
@@ -180,6 +179,11 @@ EOT
     fi
 }
 
+write_redis_keys() {
+    echo "redis: ['127.0.0.1:$redis']"
+    echo "redis_password_file: $(quote "$dir/secrets/redis.password")"
+}
+
 write_child() { # router|segment|task
     echo "# written by local.sh"
     echo "secret_file: $(quote "$dir/secrets/cluster.secret")"
@@ -196,7 +200,10 @@ write_child() { # router|segment|task
         echo "max_segments: $per_node"
         echo "journal_dir: $(quote "$dir/state/journal")"
     fi
-    if [ "$1" = task ]; then
+    if [ "$1" = task ] && [ "$task_store" = redis ]; then
+        echo "store: redis"
+        write_redis_keys
+    elif [ "$1" = task ]; then
         echo "journal_dir: $(quote "$dir/state/journal")"
         echo "bodies_dir: $(quote "$dir/state/bodies")"
     fi
@@ -448,7 +455,8 @@ check_options() {
     [ "$routers" -le 14 ] && [ "$nodes" -le 20 ] && [ "$tasks" -le 3 ] ||
         die "at most 14 routers, 20 segment nodes and 3 task nodes"
     [ "$managers" -ge 1 ] && [ "$managers" -le 3 ] || die "one to three managers"
-    [ "$managers" -eq 1 ] || redis=${redis:-$((port + 6))}
+    case $task_store in journal | redis) ;; *) die "--task-store is journal or redis" ;; esac
+    [ "$managers" -eq 1 ] && [ "$task_store" = journal ] || redis=${redis:-$((port + 6))}
 }
 
 config() {
@@ -521,7 +529,7 @@ status() {
 verb=$1
 shift
 dir= port= routers=1 nodes=1 tasks=0 per_node=20000 capacity=100000 rate= wait_s=30 sets=()
-managers=1 redis=
+managers=1 redis= task_store=journal
 bin=$root/build/rel/bin
 while [ $# -gt 0 ]; do
     [ $# -ge 2 ] || usage
@@ -538,6 +546,7 @@ while [ $# -gt 0 ]; do
     --bin) bin=$2 ;;
     --managers) managers=$2 ;;
     --redis) redis=$2 ;;
+    --task-store) task_store=$2 ;;
     --wait) wait_s=$2 ;;
     *) usage ;;
     esac

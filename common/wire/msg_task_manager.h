@@ -37,6 +37,8 @@ struct msg_task_reg { /* the first message on a link to a manager */
     uint64_t store;      /* whose managers it obeys; 0: nobody's yet */
     uint32_t n;
     struct part_row *v; /* the partitions that it has */
+    bool shared; /* its partitions are in a store that other such nodes can open: what it has not
+                    opened itself it does not list */
 };
 
 struct msg_task_ok {

@@ -23,6 +23,7 @@
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 #include "queuemng/tasks/parts.h"
+#include "queuemng/tasks/takeover.h"
 #include "queuemng/tasks/task_nodes.h"
 
 static void reconcile_all(struct mng *m)
@@ -117,6 +118,7 @@ void mng_tick(struct mng *m, msec_t now_ms, int64_t wall_ms, struct mng_out *out
     sched_tick(m, now_ms >= m->second_ms);
     nodes_tick(m);
     moves_tick(m);
+    takeover_tick(m);
     reconcile_all(m);
     each_active(m, q)
         pops_tick(m, q);

@@ -65,27 +65,8 @@ const struct cfg_key mng_keys[] = {
       .help = "create secret_file and admin_token_file if they are missing" },
     { K(data_dir, data_dir), .type = CFG_STR, .def = "data", .min = 1, .max = 400,
       .help = "folder of the manager's store (without redis) and of the operators' log" },
-    { K(redis, redis), .type = CFG_STRS, .def = "", .min = 0, .max = 16,
-      .help = "Redis servers, host:port or /socket, tried in turn; with them several "
-              "managers may run, of which one leads" },
-    { K(redis_sentinels, redis_sentinels), .type = CFG_STRS, .def = "", .min = 0, .max = 16,
-      .help = "sentinels, host:port, that name the master; in place of redis" },
-    { K(redis_master_name, redis_master_name), .type = CFG_STR, .def = "mymaster", .min = 1,
-      .max = 64, .help = "name of the master at the sentinels" },
-    { K(redis_user, redis_user), .type = CFG_STR, .def = "", .max = 100,
-      .help = "user at Redis; \"\" = the default user" },
-    { K(redis_password_file, redis_password_file), .type = CFG_STR, .def = "", .max = 4000,
-      .help = "file with the password, mode 0600; \"\" = no password" },
-    { K(redis_db, redis_db), .type = CFG_INT, .def = "0", .min = 0, .max = 1000,
-      .help = "number of the database" },
-    { K(redis_prefix, redis_prefix), .type = CFG_NAME, .def = "segq",
-      .help = "prefix of the keys in Redis; each cluster has its own" },
-    { K(redis_timeout, redis_timeout_ms), .type = CFG_MS, .def = "500ms", .min = 10,
-      .max = 20000, .help = "longest time to connect, and to wait for an answer; at most "
-                            "a third of lease" },
-    { K(redis_wait_replicas, redis_wait_replicas), .type = CFG_INT, .def = "0", .min = 0,
-      .max = 10, .help = "replicas that must confirm a write before the manager acts on "
-                         "it" },
+    CFG_REDIS_KEYS(struct mng_cfg, "with them several managers may run, of which one leads",
+                   "; at most a third of lease", "the manager acts on it"),
     { K(lease, lease_ms), .type = CFG_MS, .def = "2s", .min = 300, .max = 60000,
       .help = "time after which a standby takes over from a dead leader" },
     { K(issuer, issuer), .type = CFG_STR, .def = "segq", .min = 1, .max = 100,
@@ -156,12 +137,6 @@ size_t mng_cfg_metrics(const struct mng_cfg *c, const char *names[MNG_CFG_METRIC
     return n;
 }
 
-/* host:port, or the path of a socket. */
-static int redis_addr_check(const char *addr, struct err *e)
-{
-    return addr[0] == '/' ? 0 : cfg_dial_check("redis", addr, e);
-}
-
 /* An address for others must be one to dial. */
 static int advertise_check(const char *what, const char *told, const char *bound,
                            struct err *e)
@@ -176,23 +151,14 @@ static int advertise_check(const char *what, const char *told, const char *bound
 
 static int redis_check(const struct mng_cfg *c, struct err *e)
 {
-    char *const *addr = c->redis.v;
-    int rc = 0;
+    int rc = cfg_redis_check(&c->redis, e);
 
-    if (c->redis.n != 0 && c->redis_sentinels.n != 0)
-        return err_set(e, SQ_EINVAL, "redis or redis_sentinels, not both");
-    for (size_t i = 0; rc == 0 && i < c->redis.n; i++)
-        rc = redis_addr_check(addr[i], e);
-    if (rc == 0)
-        rc = cfg_dials_check("redis_sentinels", &c->redis_sentinels, e);
-    if (rc == 0 && mng_cfg_has_redis(c))
+    if (rc == 0 && cfg_has_redis(&c->redis))
         rc = advertise_check("advertise", c->advertise, c->listen, e);
-    if (rc == 0 && mng_cfg_has_redis(c))
+    if (rc == 0 && cfg_has_redis(&c->redis))
         rc = advertise_check("advertise_admin", c->advertise_admin, c->admin, e);
-    if (rc == 0 && c->redis_timeout_ms > c->lease_ms / 3)
+    if (rc == 0 && c->redis.timeout_ms > c->lease_ms / 3)
         rc = err_set(e, SQ_EINVAL, "redis_timeout is more than a third of lease");
-    if (rc == 0 && c->redis_user[0] != 0 && c->redis_password_file[0] == 0)
-        rc = err_set(e, SQ_EINVAL, "redis_user: redis_password_file is missing");
     return rc;
 }
 

@@ -9,8 +9,8 @@
 #include <string.h>
 #include <time.h>
 
-#include "common/ticket/keys.h"
 #include "common/base/log.h"
+#include "common/redis/redis_cfg.h"
 
 #define LOG_MODULE    "lead"
 #define RELOAD_MS     500  /* a standby's copy is about so old, */
@@ -338,32 +338,19 @@ static int open_store(struct mng_lead *l, const struct mng_cfg *c, struct err *e
 {
     static const struct redis_store_calls calls = { on_link, on_lease, on_loaded, on_done,
                                                     on_refused };
-    char password[256] = "", info[256], owner[33];
+    char password[256], info[256], owner[33];
     uint8_t nonce[16];
     struct redis_store_opts o = {
-        .link = { .addr = c->redis.v,
-                  .n_addrs = c->redis.n,
-                  .sentinel = c->redis_sentinels.v,
-                  .n_sentinels = c->redis_sentinels.n,
-                  .master = c->redis_master_name,
-                  .user = c->redis_user,
-                  .password = password,
-                  .db = (int)c->redis_db,
-                  .connect_ms = (uint32_t)c->redis_timeout_ms,
-                  .answer_ms = (uint32_t)c->redis_timeout_ms },
-        .prefix = c->redis_prefix,
+        .prefix = c->redis.prefix,
         .owner = owner,
         .info = info,
         .ttl_ms = (uint32_t)c->lease_ms,
-        .wait_replicas = (uint32_t)c->redis_wait_replicas,
+        .wait_replicas = (uint32_t)c->redis.wait_replicas,
     };
-    int rc = 0;
+    int rc = redis_opts_of(&o.link, &c->redis, password, sizeof(password), e);
 
-    if (c->redis_password_file[0] != 0)
-        rc = keys_password(password, sizeof(password), c->redis_password_file, e);
     randombytes_buf(nonce, sizeof(nonce));
     sodium_bin2hex(owner, sizeof(owner), nonce, sizeof(nonce));
-    randombytes_buf(&o.link.seed, sizeof(o.link.seed));
     snprintf(info, sizeof(info), "%s %s %s", l->name, l->addr, l->admin);
     if (rc == 0)
         rc = redis_store_new(&l->store, l->ev, &o, &calls, l, e);

@@ -4,6 +4,7 @@
 #include <stdio.h>
 
 #include "common/base/metrics.h"
+#include "common/redis/redis_cfg.h"
 #include "common/supervisor/metrics_process.h"
 #include "queuemng/lead/manager.h"
 
@@ -260,12 +261,7 @@ static void eta_page(struct buf *b, const struct eta_errors *e)
 
 static void redis_page(struct buf *b, const struct mng_lead_view *v)
 {
-    metrics_head(b, "segq_redis_errors_total", METRIC_COUNTER, "Faults of Redis, by kind");
-    for (unsigned i = REDIS_NONE + 1; i < REDIS_NFAULTS; i++) {
-        const char *labels[] = { "kind", redis_fault_name((enum redis_fault)i), NULL };
-
-        metrics_u64(b, "segq_redis_errors_total", labels, v->faults->fault[i]);
-    }
+    redis_fault_metrics(b, v->faults->fault);
     metrics_value(b, "segq_redis_up", METRIC_GAUGE, "Is the link to Redis up", v->reachable);
     metrics_value(b, "segq_redis_connects_total", METRIC_COUNTER, "Times the link to Redis came up",
                   v->faults->connects);

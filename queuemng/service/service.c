@@ -212,7 +212,7 @@ static int start_admin(struct mng_service *s, struct err *e)
 static int start(struct mng_service *s, struct err *e)
 {
     const struct mng_cfg *c = s->cfg;
-    bool alone = !mng_cfg_has_redis(c);
+    bool alone = !cfg_has_redis(&c->redis);
     int rc = keys_cluster(&s->keys, c->secret_file, c->create_keys, e);
 
     if (rc == 0)

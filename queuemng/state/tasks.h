@@ -20,6 +20,7 @@ struct mtask_node { /* for ever known by its name */
     peer_no peer;     /* 0: no link */
     bool registered;
     bool foreign;     /* it obeys managers that have another store */
+    bool shared;      /* other nodes can open what it has; stored */
     bool silent;      /* for lost_after: it was noted */
     msec_t down_ms;   /* since when there is no link */
     uint32_t n_parts; /* that are its */

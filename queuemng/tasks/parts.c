@@ -123,7 +123,7 @@ void parts_listed(struct mng *m, struct mtask_node *n, const struct msg_task_reg
         each_part(pool, p) {
             if (p->node != n)
                 continue;
-            if (p->opened && !p->confirmed) {
+            if (p->opened && !p->confirmed && !n->shared) {
                 log_error("event=partition_lost part=%u pool=%s node=%s", p->no, pool->def.match,
                           n->name);
                 part_renew(m, p);

@@ -27,7 +27,7 @@ static const struct json_row gone_row =
     ROW_ARRAY(GONE(no), GONE(node), ROW_OPTIONAL("epoch", ROW_UINT, struct mgone, epoch));
 static const struct json_row task_node_row =
     ROW_OBJECT(NODE(ROW_UINT, no), NODE(ROW_TEXT, name), NODE(ROW_TEXT, addr),
-               NODE(ROW_TEXT, admin));
+               NODE(ROW_TEXT, admin), ROW_OPTIONAL("shared", ROW_FLAG, struct mtask_node, shared));
 static const struct json_row part_row = ROW_ARRAY(PART(ROW_UINT, no), PART(ROW_UINT, node),
                                                   PART(ROW_UINT, epoch), PART(ROW_FLAG, opened));
 

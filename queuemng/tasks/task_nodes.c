@@ -79,12 +79,24 @@ static bool is_foreign(struct mng *m, struct mtask_node *n, const struct msg_tas
     return n->foreign;
 }
 
+/* Its tasks are where it does not look any more: it may not begin without them. */
+static bool has_left_store(struct mtask_node *n, const struct msg_task_reg *g)
+{
+    n->foreign = n->shared && !g->shared && n->n_parts > 0;
+    if (n->foreign)
+        log_error("event=store_left node=%s partitions=%u do=\"its tasks are in Redis: set store: "
+                  "redis again; or start a node with it, which takes them over\"", n->name,
+                  n->n_parts);
+    return n->foreign;
+}
+
 static void on_task_reg(struct mng *m, struct mtask_node *n, const struct msg_task_reg *g)
 {
     struct msg_task_ok *ok;
 
-    if (is_foreign(m, n, g))
+    if (is_foreign(m, n, g) || has_left_store(n, g))
         return;
+    n->shared = g->shared;
     if (g->epoch_seen > m->epoch) {
         m->fenced_by = u64_max(m->fenced_by, g->epoch_seen);
         log_error("event=fenced node=%s seen=%llu epoch=%llu "

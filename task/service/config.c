@@ -3,6 +3,8 @@
 
 #define K(name) .key = #name, .offset = offsetof(struct task_cfg, name)
 
+static const char *const stores[] = { "journal", "redis", NULL };
+
 const struct cfg_key task_cfg_keys[] = {
     NODE_KEYS("task", "7400", "7500", "routers"),
     { NODE_KEY(create_keys), .type = CFG_BOOL, .def = "false",
@@ -12,9 +14,28 @@ const struct cfg_key task_cfg_keys[] = {
               "bytes each, beside their bodies on the disk" },
     { K(max_keys), .type = CFG_INT, .def = "1000000", .min = 16, .max = 16000000,
       .help = "highest number of queues and keys of a partition at the same time" },
+    { K(store), .type = CFG_ENUM, .def = "journal", .words = stores,
+      .help = "where tasks are kept: journal: in this node's files; redis: in a Redis, from "
+              "which other nodes go on when this one is lost" },
+    CFG_REDIS_KEYS(struct task_cfg, "for store: redis", "",
+                   "what it did is answered"),
     NODE_JOURNAL_KEYS("tasks"),
     { K(bodies_dir), .type = CFG_STR, .def = "bodies", .min = 1, .max = 400,
       .help = "folder of the tasks' bodies and results; each node uses the subfolder of its "
               "name" },
     NODE_LAST_KEYS,
 };
+
+int task_cfg_check(const void *cfg, struct err *e)
+{
+    const struct task_cfg *c = cfg;
+    int rc = node_cfg_check(cfg, e);
+
+    if (rc == 0)
+        rc = cfg_redis_check(&c->redis, e);
+    if (rc == 0 && c->store == STORE_REDIS && !cfg_has_redis(&c->redis))
+        rc = err_set(e, SQ_EINVAL, "store: redis: redis and redis_sentinels are missing");
+    if (rc == 0 && c->store == STORE_JOURNAL && cfg_has_redis(&c->redis))
+        rc = err_set(e, SQ_EINVAL, "redis: store is journal, which does not use it");
+    return rc;
+}

@@ -2,14 +2,21 @@
 #ifndef SEGQ_TASK_CFG_H
 #define SEGQ_TASK_CFG_H
 
+#include "common/config/cfg_redis.h"
 #include "common/node/node_cfg.h"
+
+enum task_kept { STORE_JOURNAL, STORE_REDIS };
 
 struct task_cfg {
     struct node_cfg node; /* first: node_cfg_check() */
+    int store;            /* enum task_kept */
+    struct cfg_redis redis;
     char *bodies_dir;
     int64_t max_tasks, max_keys;
 };
 
 extern const struct cfg_key task_cfg_keys[];
+/* Checks between keys. cfg: struct task_cfg. */
+SQ_CHECK int task_cfg_check(const void *cfg, struct err *e);
 
 #endif

@@ -35,7 +35,7 @@ int main(int argc, char **argv)
                           "(task --check-journal DIR: reads and explains a journal)",
                   .keys = task_cfg_keys,
                   .size = sizeof(struct task_cfg),
-                  .check = node_cfg_check },
+                  .check = task_cfg_check },
         .cfg = &cfg,
         .log_level = &cfg.node.log_level,
         .log_file = &cfg.node.log_file,

@@ -81,23 +81,32 @@ static const struct metric_row body_rows[] = {
 };
 #undef ROW_OF
 
+static void file_page(struct buf *b, const struct task_service *s)
+{
+    struct keeper_counts journal;
+    struct bodies_counts bodies;
+
+    keeper_count(s->keeper, &journal);
+    journal.recovered = s->recovered;
+    bodies_counts(s->bodies, &bodies);
+    metrics_rows(b, journal_rows, ARRAY_LEN(journal_rows), &journal);
+    metrics_rows(b, body_rows, ARRAY_LEN(body_rows), &bodies);
+}
+
 void task_metrics(void *ctx, struct buf *b)
 {
     const struct task_service *s = ctx;
     struct tasktab_counts tab;
-    struct keeper_counts journal;
-    struct bodies_counts bodies;
 
     tasktab_count(s->tab, &tab);
-    keeper_count(s->keeper, &journal);
-    journal.recovered = s->recovered;
-    bodies_counts(s->bodies, &bodies);
     metrics_rows(b, tab_rows, ARRAY_LEN(tab_rows), &tab);
     metrics_rows(b, shell_rows, ARRAY_LEN(shell_rows), &s->n);
     metrics_rows(b, node_rows, ARRAY_LEN(node_rows), &s->node.n);
     metrics_rows(b, rpc_rows, ARRAY_LEN(rpc_rows), rpc_counts(s->node.rpc));
-    metrics_rows(b, journal_rows, ARRAY_LEN(journal_rows), &journal);
-    metrics_rows(b, body_rows, ARRAY_LEN(body_rows), &bodies);
+    if (s->shared != NULL)
+        task_shared_metrics(s->shared, b);
+    else
+        file_page(b, s);
     metrics_value(b, "segq_task_oldest_seconds", METRIC_GAUGE,
                   "How long the first of those in line has waited", (double)tab.oldest_ms / 1000);
     metrics_process(b, "task");

@@ -51,18 +51,12 @@ static bool write_turn(struct task_service *s, bool whole)
     return keeper_flush(s->keeper);
 }
 
-/* After everything that could still be said in this turn, before it is sent. */
-static void on_flush(void *arg)
+/* A turn, with the node's own files. */
+static void flush(struct task_service *s, bool whole)
 {
-    struct task_service *s = arg;
-    struct task_now now = task_service_now(s);
-    bool whole = tasktab_turn(s->tab, now, &s->node.out);
     struct task_journal j;
-    msec_t idle;
 
     node_send(&s->node);
-    if (tasktab_registered(s->tab))
-        node_become_ready(&s->node);
     if (write_turn(s, whole)) {
         tasktab_written(s->tab);
         j = journal_of(s);
@@ -71,6 +65,22 @@ static void on_flush(void *arg)
         undo_turn(s);
     }
     tasktab_hold(s->tab, keeper_holds(s->keeper));
+}
+
+/* After everything that could still be said in this turn, before it is sent. */
+static void on_flush(void *arg)
+{
+    struct task_service *s = arg;
+    struct task_now now = task_service_now(s);
+    bool whole = tasktab_turn(s->tab, now, &s->node.out);
+    msec_t idle;
+
+    if (tasktab_registered(s->tab))
+        node_become_ready(&s->node);
+    if (s->shared != NULL)
+        task_shared_turn(s->shared, whole);
+    else
+        flush(s, whole);
     idle = tasktab_idle_ms(s->tab, now);
     s->clock_ms = idle == MSEC_NEVER ? 0 : ev_now(s->node.ev) + ms_min(idle, NODE_TICK_MS);
     if (s->clock_ms != 0)
@@ -98,7 +108,7 @@ static void on_tick(void *arg)
     msec_t now = ev_now(s->node.ev);
 
     /* Bodies first: what the journal has on the disk implies them. */
-    if (bodies_step(s->bodies, now))
+    if (s->bodies != NULL && bodies_step(s->bodies, now))
         tasktab_copy_bodies(s->tab, task_service_now(s));
     if (s->keeper != NULL && keeper_tick(s->keeper, now))
         keeper_promise(s->keeper, tasktab_tasks(s->tab));
@@ -143,6 +153,8 @@ static struct tasktab *new_tab(struct task_service *s)
         .bodies = { put_body, get_body, drop_body, is_old_body, copy_body, s->bodies },
         .record = s->keeper != NULL ? task_journal_record : NULL,
         .record_ctx = s->keeper,
+        .shared = s->shared != NULL ? &task_shared_table : NULL,
+        .shared_ctx = s->shared,
     };
 
     memcpy(o.seed, s->seed, sizeof(o.seed));
@@ -151,6 +163,14 @@ static struct tasktab *new_tab(struct task_service *s)
 
 /* ---- peers ------------------------------------------------------------------------- */
 
+/* With the node's own files what is said leaves at the end of the turn in any case; else it may have
+ * to wait for longer. */
+static void send_now(struct task_service *s)
+{
+    if (s->shared == NULL)
+        node_send(&s->node);
+}
+
 static void on_up(void *service, struct node_peer *p, const char *name)
 {
     struct task_service *s = service;
@@ -158,7 +178,7 @@ static void on_up(void *service, struct node_peer *p, const char *name)
     tasktab_up(s->tab, p->no, (uint8_t)p->role, name, &s->node.out);
     if (s->node.out.failed)
         rpc_chan_close(p->ch, "no memory for a peer");
-    node_send(&s->node);
+    send_now(s);
 }
 
 static void on_msg(void *service, struct node_peer *p, const struct msg *m, uint64_t rid)
@@ -168,7 +188,7 @@ static void on_msg(void *service, struct node_peer *p, const struct msg *m, uint
     if (m->type == MSG_TASK_PUT)
         tasktab_full(s->tab, !keeper_reserve(s->keeper, m->task_put.n));
     tasktab_msg(s->tab, task_service_read_now(s), p->no, rid, m, &s->node.out);
-    node_send(&s->node);
+    send_now(s);
 }
 
 static void on_down(void *service, const struct node_peer *p)
@@ -221,6 +241,8 @@ static int make_tab(struct task_service *s, const struct task_cfg *c, struct err
     s->clock = ev_timer_new(s->node.ev, on_clock, s);
     if (s->tab == NULL || s->tick == NULL || s->clock == NULL)
         return err_set(e, SQ_ENOMEM, "task node");
+    if (s->shared != NULL)
+        return 0;
     j = journal_of(s);
     rc = task_journal_read(&j, task_service_now(s), false, e);
     s->recovered = tasktab_tasks(s->tab);
@@ -235,7 +257,8 @@ static int start(struct task_service *s, struct ev *ev, const struct task_servic
 
     s->wall_ms = ev_wall_ms(ev);
     if (rc == 0)
-        rc = open_files(s, o->cfg, e);
+        rc = o->cfg->store == STORE_REDIS ? task_shared_new(&s->shared, s, o->cfg, e)
+                                          : open_files(s, o->cfg, e);
     if (rc == 0)
         rc = make_tab(s, o->cfg, e);
     if (rc == 0)
@@ -274,6 +297,7 @@ void task_service_free(struct task_service *s)
     node_close(&s->node);
     ev_timer_free(s->tick);
     ev_timer_free(s->clock);
+    task_shared_free(s->shared);
     tasktab_free(s->tab);
     keeper_free(s->keeper);
     bodies_close(s->bodies);
@@ -285,5 +309,5 @@ void task_service_stop(struct task_service *s)
     if (!node_stop(&s->node))
         return;
     tasktab_stop(s->tab, &s->node.out);
-    node_send(&s->node);
+    send_now(s);
 }

@@ -1,13 +1,15 @@
 /* state.h: the state of the task process: its table, what it counts. Data only.
  *
  *   service.c  start, the end of a turn, stop
- *   journal.c  what must not be forgotten
+ *   journal.c  what must not be forgotten, in files
+ *   shared.c   the same in a Redis; answers that wait for it
  *   metrics.c  the page for Prometheus */
 #ifndef SEGQ_TASK_STATE_H
 #define SEGQ_TASK_STATE_H
 
 #include "common/node/node.h"
 #include "task/service/journal.h"
+#include "task/service/shared.h"
 
 struct task_shell_counts { /* ever; for metrics */
     uint64_t late_turns; /* more than a second after they were due */
@@ -17,7 +19,8 @@ struct task_service {
     struct node node;          /* owned, like all below */
     struct tasktab *tab;
     struct keeper *keeper;     /* NULL: nothing survives the process */
-    struct bodies *bodies;
+    struct bodies *bodies;     /* NULL, like keeper: there is `shared` */
+    struct task_shared *shared; /* NULL: tasks are in the node's files */
     struct ev_timer *tick, *clock;
     struct task_shell_counts n;
     uint64_t recovered;        /* tasks, at the start */

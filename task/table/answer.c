@@ -6,48 +6,46 @@
 #include "task/engine/look.h"
 #include "task/engine/take.h"
 #include "task/table/result.h"
+#include "task/table/shared.h"
 
 #define ROW_BYTES 64u /* beside texts and body */
 /* A row more may be as long as the longest body. */
 #define ROWS_BYTES (FRAME_MAX_BODY - TASK_BODY_MAX - 64u * 1024)
 
-/* The bytes of a body, in the arena. False: they are lost, or there is no memory. */
-static bool load(struct tasktab *t, uint64_t ref, struct bytes_of *to, struct arena *mem)
+/* The bytes of a result are there. One without bytes was not given. False: they are lost. */
+static bool unpack(struct msg_task_get_ans *m)
 {
-    int rc;
-
-    *to = (struct bytes_of){ 0 };
-    if (ref == 0)
-        return true;
-    buf_reset(&t->bytes);
-    rc = t->o.bodies.get(t->o.bodies.ctx, ref, &t->bytes);
-    t->n.lost_bodies += rc == SQ_EPROTO;
-    if (rc < 0 || t->bytes.failed)
-        return false;
-    to->n = (uint32_t)t->bytes.len;
-    to->p = arena_memdup(mem, t->bytes.data, t->bytes.len);
-    return to->p != NULL;
-}
-
-/* The same of a result; one without bytes was not given. */
-static bool load_result(struct tasktab *t, uint64_t ref, struct msg_task_get_ans *m,
-                        struct arena *mem)
-{
-    struct bytes_of kept;
     struct result r;
 
-    if (!load(t, ref, &kept, mem))
-        return false;
-    if (kept.n == 0)
+    if (m->result.n == 0)
         return true;
-    if (result_unpack(kept.p, kept.n, &r) < 0) {
-        t->n.lost_bodies++;
+    if (result_unpack(m->result.p, m->result.n, &r) < 0)
         return false;
-    }
     m->result = (struct bytes_of){ r.n, r.p };
     m->result_length = r.length;
     m->result_sha256 = (struct bytes_of){ RESULT_SHA256, r.sha256 };
     return true;
+}
+
+void tasktab_arrived(struct tasktab *t, struct msg *m)
+{
+    if (m->type != MSG_TASK_GET_ANS || unpack(&m->task_get_ans))
+        return;
+    t->n.lost_bodies++;
+    m->task_get_ans.result = (struct bytes_of){ 0 };
+    m->task_get_ans.code = CODE_BUSY;
+}
+
+static bool load_result(struct tasktab *t, const struct part *p, uint64_t ref,
+                        struct msg_task_get_ans *m, struct arena *mem)
+{
+    if (!tasktab_body_load(t, p, ref, &m->result, mem))
+        return false;
+    if (t->o.shared != NULL || unpack(m))
+        return true; /* of a shared store: tasktab_arrived() */
+    t->n.lost_bodies++;
+    m->result = (struct bytes_of){ 0 };
+    return false;
 }
 
 /* ---- looks ------------------------------------------------------------------------- */
@@ -102,7 +100,7 @@ void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p,
     struct msg_task_get_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_GET_ANS)->task_get_ans;
     uint64_t ref = tasktab_tell(p, no, m, &out->mem);
 
-    if (result && !load_result(t, ref, m, &out->mem))
+    if (result && !load_result(t, p, ref, m, &out->mem))
         m->code = CODE_BUSY;
 }
 
@@ -134,7 +132,7 @@ static size_t fill(struct tasktab *t, const struct part *p, const struct taken *
                              .until_ms = tasktab_unix(p, k->until),
                              .key1 = arena_strdup(mem, v.key1),
                              .key2 = arena_strdup(mem, v.key2) };
-    if (!load(t, k->body, &r->body, mem) || r->key1 == NULL || r->key2 == NULL)
+    if (!tasktab_body_load(t, p, k->body, &r->body, mem) || r->key1 == NULL || r->key2 == NULL)
         return 0;
     return ROW_BYTES + r->body.n + strlen(r->key1) + strlen(r->key2);
 }

@@ -8,6 +8,7 @@
 #include "task/engine/submit.h"
 #include "task/table/parts.h"
 #include "task/table/result.h"
+#include "task/table/shared.h"
 #include "task/table/wait.h"
 
 uint8_t tasktab_code(struct tasktab *t, int rc)
@@ -33,10 +34,11 @@ uint8_t tasktab_code(struct tasktab *t, int rc)
 struct part *tasktab_commanded(struct tasktab *t, part_no no, uint64_t epoch, uint8_t *code)
 {
     struct part *p = t->hold ? NULL : tasktab_owned(t, no, epoch);
+    bool busy = t->hold || (p != NULL && p->hold);
 
-    t->n.busy += t->hold;
-    *code = t->hold ? CODE_BUSY : p == NULL ? CODE_STALE : CODE_DONE;
-    return p;
+    t->n.busy += busy;
+    *code = busy ? CODE_BUSY : p == NULL ? CODE_STALE : CODE_DONE;
+    return busy ? NULL : p;
 }
 
 static enum task_state state_of(const struct part *p, task_no no)
@@ -59,7 +61,6 @@ static msec_t delay_of(const struct tasktab *t, const struct part *p, msec_t ms)
 
 static int put_one(struct tasktab *t, struct part *p, const struct task_put *r, task_no *no)
 {
-    const struct tab_bodies *b = &t->o.bodies;
     struct submit s = { .queue = tasktab_text(r->queue),
                         .key1 = tasktab_text(r->key1),
                         .key2 = tasktab_text(r->key2),
@@ -71,12 +72,12 @@ static int put_one(struct tasktab *t, struct part *p, const struct task_put *r, 
                         .delay_ms = delay_of(t, p, r->delay_ms),
                         .at_wall_ms = r->at_ms,
                         .own = r->own };
-    int rc = r->body.n > 0 ? b->put(b->ctx, r->body.p, r->body.n, &s.body) : 0;
+    int rc = tasktab_body_put(t, p, &r->body, &s.body);
 
     if (rc == 0)
         rc = engine_submit(&p->e, &s, no);
-    if (rc != 0 && s.body != 0)
-        b->drop(b->ctx, s.body);
+    if (rc != 0)
+        tasktab_body_drop(t, p, s.body);
     return rc;
 }
 
@@ -125,8 +126,8 @@ void tasktab_get(struct tasktab *t, struct asker a, const struct msg_task_get *q
     enum task_state s;
 
     t->n.gets++;
-    if (p == NULL) {
-        tasktab_get_nothing(a, CODE_STALE, out);
+    if (p == NULL || p->hold) {
+        tasktab_get_nothing(a, p == NULL ? CODE_STALE : CODE_BUSY, out);
         return;
     }
     f.no = number_of(p, q->no, q->queue, q->name);
@@ -141,14 +142,14 @@ void tasktab_get(struct tasktab *t, struct asker a, const struct msg_task_get *q
 void tasktab_take(struct tasktab *t, struct asker a, const struct msg_task_take *q,
                   struct outbox *out)
 {
-    struct part *p = t->hold ? NULL : tasktab_owned(t, q->part, q->epoch);
+    uint8_t code;
+    struct part *p = tasktab_commanded(t, q->part, q->epoch, &code);
     struct door d = { p, q->queue, q->most, q->lease_ms };
     struct wait_for f = { .queue = q->queue, .ms = q->wait_ms, .most = q->most,
                           .lease_ms = q->lease_ms };
 
     if (p == NULL) {
-        t->n.busy += t->hold;
-        tasktab_take_nothing(a, t->hold ? CODE_BUSY : CODE_STALE, out);
+        tasktab_take_nothing(a, code, out);
         return;
     }
     if (!p->paused && tasktab_take_now(t, a, &d, out))
@@ -161,21 +162,23 @@ void tasktab_take(struct tasktab *t, struct asker a, const struct msg_task_take 
 
 static int ack(struct tasktab *t, struct part *p, const struct settle_row *r)
 {
-    const struct tab_bodies *b = &t->o.bodies;
-    uint64_t ref = 0;
-    int rc = 0;
+    struct bytes_of kept = { 0 };
+    uint64_t ref;
+    int rc;
 
     if (r->result.n > 0) {
         buf_reset(&t->bytes);
         result_pack(r->result.p, r->result.n, engine_max_result(&p->e, r->no),
                     &t->bytes);
-        rc = t->bytes.failed ? SQ_ENOMEM
-                             : b->put(b->ctx, t->bytes.data, (uint32_t)t->bytes.len, &ref);
+        if (t->bytes.failed)
+            return SQ_ENOMEM;
+        kept = (struct bytes_of){ (uint32_t)t->bytes.len, t->bytes.data };
     }
+    rc = tasktab_body_put(t, p, &kept, &ref);
     if (rc == 0)
         rc = engine_ack(&p->e, r->no, r->lease, ref);
-    if (rc != 0 && ref != 0)
-        b->drop(b->ctx, ref);
+    if (rc != 0)
+        tasktab_body_drop(t, p, ref);
     return rc;
 }
 

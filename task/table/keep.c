@@ -18,14 +18,28 @@
 struct writer { /* of records */
     void *(*record)(void *ctx, uint8_t kind, size_t n);
     void *ctx;
+    const struct tasktab *shared; /* in place of `record`: by its shared store */
 };
+
+/* Nothing of the node itself is in a shared store. */
+static bool is_kept(const struct writer *w, part_no part)
+{
+    return w->shared != NULL ? part != 0 : w->record != NULL;
+}
+
+static uint8_t *room_for(const struct writer *w, part_no part, uint8_t kind, size_t n)
+{
+    if (w->shared != NULL)
+        return w->shared->o.shared->record(w->shared->o.shared_ctx, part, kind, n);
+    return w->record(w->ctx, kind, n);
+}
 
 static bool write_bytes(const struct writer *w, part_no part, uint8_t kind, const uint8_t *p,
                         size_t n)
 {
     uint8_t head[VARINT_MAX];
     size_t len = (size_t)(varint_put(head, part) - head);
-    uint8_t *to = w->record(w->ctx, kind, len + n);
+    uint8_t *to = room_for(w, part, kind, len + n);
 
     if (to == NULL)
         return false;
@@ -50,7 +64,7 @@ static bool write_log(const struct writer *w, part_no part, const struct buf *lo
 
 static struct writer journal_of(const struct tasktab *t)
 {
-    return (struct writer){ t->o.record, t->o.record_ctx };
+    return (struct writer){ t->o.record, t->o.record_ctx, t->o.shared != NULL ? t : NULL };
 }
 
 static bool write_one(const struct writer *w, part_no part, const struct trec *r)
@@ -86,7 +100,7 @@ void tasktab_keep(struct tasktab *t, part_no part, const struct trec *r)
 {
     struct writer w = journal_of(t);
 
-    if (w.record != NULL && !write_one(&w, part, r))
+    if (is_kept(&w, part) && !write_one(&w, part, r))
         t->lost_record = true;
 }
 
@@ -120,16 +134,33 @@ static void tell_of_ends(struct tasktab *t, struct part *p, struct outbox *out)
     }
 }
 
+/* Bodies that no task has any more: they go with these records, or when these are written. */
+static void free_bodies(struct tasktab *t, struct part *p)
+{
+    const struct buf *b = &p->e.freed;
+
+    if (t->o.shared == NULL)
+        buf_append(&t->freed, b->data, b->len);
+    else
+        for (size_t i = 0; i < b->len; i += sizeof(uint64_t)) {
+            uint64_t ref;
+
+            memcpy(&ref, b->data + i, sizeof(ref));
+            t->o.shared->drop(t->o.shared_ctx, p->no, ref);
+        }
+    buf_reset(&p->e.freed);
+}
+
 bool tasktab_keep_log(struct tasktab *t, struct part *p, struct outbox *out)
 {
     struct writer w = journal_of(t);
 
     tell_of_ends(t, p, out);
-    if (p->e.log.failed || (w.record != NULL && !write_log(&w, p->no, &p->e.log)))
+    p->asked |= p->e.log.len > 0;
+    if (p->e.log.failed || (is_kept(&w, p->no) && !write_log(&w, p->no, &p->e.log)))
         return false;
     engine_log_reset(&p->e);
-    buf_append(&t->freed, p->e.freed.data, p->e.freed.len);
-    buf_reset(&p->e.freed);
+    free_bodies(t, p);
     return true;
 }
 
@@ -236,49 +267,64 @@ static uint64_t find_bodies(struct part *p, bool (*live)(void *ctx, uint64_t ref
     return lost;
 }
 
+int tasktab_part_replayed(struct tasktab *t, struct part *p,
+                          bool (*live)(void *ctx, uint64_t ref), void *ctx)
+{
+    int rc = engine_opened(&p->e, t->now.ms);
+
+    if (rc < 0)
+        return rc;
+    p->behind = false;
+    p->due = t->now.ms;
+    t->n.lost_bodies += find_bodies(p, live, ctx);
+    return 0;
+}
+
 int tasktab_replayed(struct tasktab *t, struct task_now now, bool cut,
                      bool (*live)(void *ctx, uint64_t ref), void *ctx)
 {
     t->now = now;
     each_part (t, p) {
-        int rc = engine_opened(&p->e, now.ms);
+        int rc = tasktab_part_replayed(t, p, live, ctx);
 
         if (rc < 0)
             return rc;
-        p->behind = false;
-        p->due = now.ms;
         if (cut)
             engine_skip(&p->e, NUMBERS_AFTER_CUT);
-        t->n.lost_bodies += find_bodies(p, live, ctx);
     }
     return 0;
 }
 
 /* ---- snapshots --------------------------------------------------------------------- */
 
-/* A log that is not empty between turns: nothing can be written, and what a replay has said waits
- * for that. The snapshot has it. */
-static bool snap_part(struct tasktab *t, struct part *p, const struct writer *w)
+static bool snap_part(const struct part *p, const struct writer *w)
 {
-    struct trec r = part_record(p), done = { .kind = TREC_SNAPPED };
+    struct trec r = part_record(p);
     struct buf all;
     bool ok;
 
-    assert(p->e.log.len == 0 || t->hold);
     buf_init(&all);
     engine_snapshot(&p->e, &all);
     ok = write_one(w, p->no, &r) && write_log(w, p->no, &all);
     buf_fini(&all);
-    engine_log_reset(&p->e);
-    tasktab_keep(t, p->no, &done);
     return ok;
+}
+
+bool tasktab_snapshot_part(const struct tasktab *t, part_no no,
+                           void *(*record)(void *ctx, uint8_t kind, size_t n), void *ctx)
+{
+    const struct part *p = tasktab_part(t, no);
+    struct writer w = { record, ctx, NULL };
+
+    assert(p->e.log.len == 0); /* between turns */
+    return snap_part(p, &w);
 }
 
 bool tasktab_snapshot(struct tasktab *t, bool begin,
                       void *(*record)(void *ctx, uint8_t kind, size_t n), void *ctx)
 {
-    struct writer w = { record, ctx };
-    struct trec r = node_record(t);
+    struct writer w = { record, ctx, NULL };
+    struct trec r = node_record(t), done = { .kind = TREC_SNAPPED };
 
     if (begin) {
         t->snap_next = 0;
@@ -286,8 +332,16 @@ bool tasktab_snapshot(struct tasktab *t, bool begin,
         t->snap_spoilt = false;
         (void)!write_one(&w, 0, &r); /* who gives room remembers that there was none */
     }
-    if (t->snap_next < t->n_parts)
-        (void)!snap_part(t, t->part[t->snap_next++], &w);
+    if (t->snap_next < t->n_parts) {
+        struct part *p = t->part[t->snap_next++];
+
+        assert(p->e.log.len == 0 || t->hold);
+        (void)!snap_part(p, &w);
+        /* A log that is not empty between turns: nothing can be written, and what a replay has
+         * said waits for that. The snapshot has it. */
+        engine_log_reset(&p->e);
+        tasktab_keep(t, p->no, &done);
+    }
     t->snapping = t->snap_next < t->n_parts;
     return t->snapping;
 }

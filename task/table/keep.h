@@ -9,6 +9,8 @@
 
 #include "task/table/table.h"
 
+struct part;
+
 /* One record. snap: of a snapshot. 0, SQ_EPROTO, SQ_EUNKNOWN, SQ_ENOMEM; then the table is good
  * for tasktab_free() alone. */
 SQ_CHECK int tasktab_replay(struct tasktab *t, bool snap, uint8_t kind, const uint8_t *p,
@@ -18,6 +20,12 @@ SQ_CHECK int tasktab_replay(struct tasktab *t, bool snap, uint8_t kind, const ui
  * there? A task without its body is cancelled. */
 SQ_CHECK int tasktab_replayed(struct tasktab *t, struct task_now now, bool cut,
                               bool (*live)(void *ctx, uint64_t ref), void *ctx);
+/* The same of one that has just been read. Uses t->now. */
+SQ_CHECK int tasktab_part_replayed(struct tasktab *t, struct part *p,
+                                   bool (*live)(void *ctx, uint64_t ref), void *ctx);
+/* All of one partition, between turns. False: no memory. */
+SQ_CHECK bool tasktab_snapshot_part(const struct tasktab *t, part_no no,
+                                    void *(*record)(void *ctx, uint8_t kind, size_t n), void *ctx);
 /* A part of the whole state: begin, or one more partition; between turns. Records as by
  * o.record, into `record`. True: there is more. */
 SQ_CHECK bool tasktab_snapshot(struct tasktab *t, bool begin,
@@ -26,7 +34,6 @@ SQ_CHECK bool tasktab_snapshot(struct tasktab *t, bool begin,
 bool tasktab_snapshot_spoilt(const struct tasktab *t);
 
 /* ---- for the other files of this room ---------------------------------------------- */
-struct part;
 /* A record of the table's own, into the journal. */
 void tasktab_keep(struct tasktab *t, part_no part, const struct trec *r);
 void tasktab_keep_node(struct tasktab *t);

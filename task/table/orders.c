@@ -11,6 +11,7 @@
 #include "task/table/keep.h"
 #include "task/table/parts.h"
 #include "task/table/report.h"
+#include "task/table/shared.h"
 #include "task/table/wait.h"
 
 #define LOG_MODULE "table"
@@ -95,7 +96,7 @@ static const char *refuse_open(const struct tasktab *t, const struct msg_part_op
         return "the journal does not work";
     if (m->part == 0 || m->part_epoch == 0 || m->match[0] == 0)
         return "impossible partition";
-    if (p == NULL && m->had)
+    if (p == NULL && m->had && t->o.shared == NULL)
         return "it is not here";
     if (p != NULL && m->part_epoch < p->epoch)
         return "it is here under a higher epoch";
@@ -167,7 +168,8 @@ static int open_part(struct tasktab *t, const struct msg_part_open *m,
     if (rc < 0 && fresh) {
         struct trec drop = { .kind = TREC_DROP };
 
-        tasktab_keep(t, p->no, &drop);
+        if (t->o.shared == NULL)
+            tasktab_keep(t, p->no, &drop);
         tasktab_part_drop(t, p);
     }
     return rc;
@@ -176,7 +178,8 @@ static int open_part(struct tasktab *t, const struct msg_part_open *m,
 static void order_part_open(struct tasktab *t, struct tpeer *from,
                             const struct msg_part_open *m, struct outbox *out)
 {
-    const char *why = refuse_open(t, m, tasktab_part(t, m->part));
+    const struct part *p = tasktab_part(t, m->part);
+    const char *why = refuse_open(t, m, p);
     struct task_rules r;
     int rc;
 
@@ -187,10 +190,87 @@ static void order_part_open(struct tasktab *t, struct tpeer *from,
         say_error(out, from->no, SQ_EINVAL, MSG_PART_OPEN, why);
         return;
     }
-    rc = open_part(t, m, &r);
+    rc = t->o.shared != NULL && (p == NULL || p->epoch != m->part_epoch)
+             ? tasktab_shared_open(t, m, &r)
+             : open_part(t, m, &r);
     if (rc < 0)
         say_error(out, from->no, rc, MSG_PART_OPEN, sq_strerror(rc));
     t->say = true;
+}
+
+/* Records of a shared store are framed as in a log. */
+static int replay_all(struct tasktab *t, const uint8_t *p, size_t n)
+{
+    int rc = 0;
+
+    while (rc == 0 && n > 0) {
+        size_t len = n < TREC_FRAME ? n : p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16;
+
+        if (n < TREC_FRAME || len > n - TREC_FRAME)
+            return SQ_EPROTO;
+        rc = tasktab_replay(t, false, p[3], p + TREC_FRAME, len);
+        p += TREC_FRAME + len;
+        n -= TREC_FRAME + len;
+    }
+    return rc;
+}
+
+static int load(struct tasktab *t, const struct opening_part *o, const uint8_t *b, size_t n,
+                bool (*live)(void *ctx, uint64_t ref), void *ctx)
+{
+    int rc = replay_all(t, b, n);
+    struct part *p = tasktab_part(t, o->m.part);
+
+    if (rc == 0 && p == NULL && o->m.had)
+        return SQ_EGONE;
+    if (rc == 0 && p != NULL && (strcmp(p->match, o->match) != 0 || p->epoch > o->m.part_epoch))
+        return SQ_EPROTO;
+    if (rc == 0 && p != NULL)
+        rc = tasktab_part_replayed(t, p, live, ctx);
+    return rc < 0 ? rc : open_part(t, &o->m, &o->rules);
+}
+
+int tasktab_loaded(struct tasktab *t, struct task_now now, part_no no, const uint8_t *p, size_t n,
+                   bool (*live)(void *ctx, uint64_t ref), void *ctx)
+{
+    struct opening_part *o = tasktab_opening(t, no);
+    struct part *half;
+    int rc;
+
+    if (o == NULL)
+        return SQ_EUNKNOWN; /* dropped meanwhile */
+    assert(tasktab_part(t, no) == NULL);
+    t->now = now;
+    t->say = true;
+    rc = load(t, o, p, n, live, ctx);
+    half = tasktab_part(t, no);
+    if (rc < 0 && half != NULL)
+        tasktab_part_drop(t, half);
+    if (rc < 0)
+        log_error("event=partition_unreadable part=%u epoch=%" PRIu64 " why=\"%s\" do=\"%s\"", no,
+                  o->m.part_epoch, sq_strerror(rc),
+                  rc == SQ_EGONE ? "Redis has lost it: restore Redis, or remove the pool"
+                                 : "see what else writes to these keys, or remove the pool");
+    tasktab_opening_over(t, o);
+    return rc;
+}
+
+void tasktab_lost(struct tasktab *t, part_no no)
+{
+    struct part *p = tasktab_part(t, no);
+
+    assert(t->peers.n == 0 || p == NULL || p->spots[0].n + p->spots[1].n == 0);
+    if (p != NULL)
+        tasktab_part_drop(t, p);
+    t->say = true;
+}
+
+void tasktab_part_hold(struct tasktab *t, part_no no, bool on)
+{
+    struct part *p = tasktab_part(t, no);
+
+    if (p != NULL)
+        p->hold = on;
 }
 
 /* Its bodies go when the turn is written. */
@@ -210,8 +290,13 @@ static void order_part_drop(struct tasktab *t, struct tpeer *from,
 {
     struct trec r = { .kind = TREC_DROP };
     struct part *p = tasktab_part(t, m->part);
+    struct opening_part *o = tasktab_opening(t, m->part);
 
     t->say = true;
+    if (o != NULL && (m->part_epoch == 0 || o->m.part_epoch <= m->part_epoch))
+        tasktab_opening_over(t, o);
+    if (t->o.shared != NULL && m->part_epoch == 0)
+        t->o.shared->close(t->o.shared_ctx, m->part, true);
     if (t->hold)
         say_error(out, from->no, SQ_EBUSY, MSG_PART_DROP, "the journal does not work");
     if (p == NULL || t->hold || (m->part_epoch != 0 && p->epoch > m->part_epoch))
@@ -219,8 +304,12 @@ static void order_part_drop(struct tasktab *t, struct tpeer *from,
     log_info("event=partition_dropped part=%u tasks=%u", p->no,
              p->e.store.n_slots - p->e.store.n[TASK_FREE]);
     tasktab_waits_drop(t, p, out);
-    free_bodies(t, p);
-    tasktab_keep(t, p->no, &r);
+    if (t->o.shared == NULL) {
+        free_bodies(t, p);
+        tasktab_keep(t, p->no, &r);
+    } else if (m->part_epoch != 0) {
+        t->o.shared->close(t->o.shared_ctx, p->no, false);
+    }
     tasktab_part_drop(t, p);
     t->snap_spoilt = t->snapping;
 }

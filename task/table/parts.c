@@ -65,13 +65,14 @@ struct part *tasktab_owned(struct tasktab *t, part_no no, uint64_t epoch)
         t->n.stale++;
         return NULL;
     }
+    p->asked |= !p->hold;
     tasktab_clock(t, p);
     return p;
 }
 
 void tasktab_clock(struct tasktab *t, struct part *p)
 {
-    if (p->turned || t->hold)
+    if (p->turned || t->hold || p->hold)
         return;
     p->turned = true;
     p->more = engine_advance(&p->e, t->now, TIMERS_PER_TURN);

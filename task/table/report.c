@@ -12,6 +12,7 @@ void tasktab_register(const struct tasktab *t, peer_no to, struct outbox *out)
     m->admin = t->admin;
     m->epoch_seen = t->epoch;
     m->store = t->store;
+    m->shared = t->o.shared != NULL;
     m->v = arena_array(&out->mem, t->n_parts, sizeof(*m->v));
     if (m->v == NULL)
         return; /* the status names them, too */

@@ -11,7 +11,8 @@
  *   turn.c     the end of a turn
  *   keep.c     records into the journal, and out of it
  *   copy.c     bodies out of files that are mostly dead
- *   report.c   what managers are told */
+ *   report.c   what managers are told
+ *   shared.c   partitions in a store that other nodes can open, too; bodies */
 #ifndef SEGQ_TASKTAB_STATE_H
 #define SEGQ_TASKTAB_STATE_H
 
@@ -37,6 +38,8 @@ struct part {
     char match[TASK_NAME_MAX + 1];
     uint8_t seed[NAMES_SEED];
     bool paused;
+    bool hold;   /* its shared store does not answer */
+    bool asked;  /* in this turn something is said of it */
     bool behind; /* replay: its snapshot has all up to the record SNAPPED */
     bool turned; /* its clock has run in this turn: something may have changed */
     bool more;   /* and has more to do */
@@ -88,6 +91,7 @@ struct tasktab {
     struct buf freed; /* uint64_t: bodies that go when this turn is written */
     struct buf bytes; /* of the body at hand */
     struct taken_row rows[TASK_ROWS_MAX]; /* of the answer at hand */
+    struct list openings; /* of struct opening_part */
     uint32_t copy_part; /* the walk of tasktab_copy_bodies(): partition, */
     task_slot copy_slot; /* and slot in it */
     uint32_t snap_next; /* the partition that the snapshot writes next */

@@ -11,6 +11,7 @@
 #include "task/table/orders.h"
 #include "task/table/parts.h"
 #include "task/table/report.h"
+#include "task/table/shared.h"
 #include "task/table/wait.h"
 
 struct tasktab *tasktab_new(const struct tasktab_opts *o)
@@ -25,6 +26,7 @@ struct tasktab *tasktab_new(const struct tasktab_opts *o)
     copy_text(t->admin, sizeof(t->admin), o->admin);
     map_init(&t->by_no, 0);
     list_init(&t->peers);
+    list_init(&t->openings);
     pages_init(&t->waits, sizeof(struct wait));
     pages_init(&t->links, sizeof(struct wheel_link));
     wheel_init(&t->ends, &t->links, 1);
@@ -43,6 +45,7 @@ void tasktab_free(struct tasktab *t)
     }
     each_part (t, p)
         tasktab_part_free(t, p);
+    tasktab_openings_free(t);
     map_fini(&t->by_no);
     pages_fini(&t->waits);
     pages_fini(&t->links);

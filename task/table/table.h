@@ -33,6 +33,25 @@ struct tab_bodies { /* where bodies and results are (task/bodies); ref 0: there 
     void *ctx;
 };
 
+/* A store that other nodes can open, too (task/redis), in place of the journal and the bodies of
+ * this one. Records and bodies of a turn are written together; what may be told of a partition is
+ * told when that is done, and not if another node has it by then. */
+struct tab_shared {
+    /* Is to be read: tasktab_loaded(). Again: nothing. 0, SQ_ENOMEM, SQ_EBUSY. */
+    int (*open)(void *ctx, part_no no, uint64_t epoch);
+    /* It is not ours any more; for_ever: its pool is removed. */
+    void (*close)(void *ctx, part_no no, bool for_ever);
+    /* What is said in this turn tells of it. */
+    void (*ask)(void *ctx, part_no no);
+    void *(*record)(void *ctx, part_no no, uint8_t kind, size_t n); /* as tasktab_opts.record */
+    int (*put)(void *ctx, part_no no, const uint8_t *p, uint32_t n, uint64_t *ref);
+    /* With the records of this turn no task has it any more. */
+    void (*drop)(void *ctx, part_no no, uint64_t ref);
+    uint32_t (*bytes)(uint64_t ref);
+    /* So many bytes shall be at `to` when what is said in this turn is sent. */
+    int (*want)(void *ctx, part_no no, uint64_t ref, uint8_t *to);
+};
+
 struct tasktab_opts {
     const char *addr, *admin; /* what managers and routers are told; copied */
     uint32_t max_tasks;       /* of the node */
@@ -43,6 +62,8 @@ struct tasktab_opts {
      * cannot be written. */
     void *(*record)(void *ctx, uint8_t kind, size_t n);
     void *record_ctx;
+    const struct tab_shared *shared; /* ref; NULL: `bodies` and `record` */
+    void *shared_ctx;
 };
 
 struct tasktab_counts { /* ever, or now */
@@ -76,6 +97,16 @@ void tasktab_copy_bodies(struct tasktab *t, struct task_now now);
 void tasktab_hold(struct tasktab *t, bool on);
 /* The process ends: calls that wait are answered with what there is, and none waits any more. */
 void tasktab_stop(struct tasktab *t, struct outbox *out);
+/* Of a shared store: what it had of a partition that was ordered, all records, framed (trec.h). 0;
+ * SQ_EPROTO, SQ_EUNKNOWN, SQ_ENOMEM, SQ_EGONE: it is not opened. live: as for tasktab_replayed(). */
+SQ_CHECK int tasktab_loaded(struct tasktab *t, struct task_now now, part_no no, const uint8_t *p,
+                            size_t n, bool (*live)(void *ctx, uint64_t ref), void *ctx);
+/* Another node has it, or it is to be read anew: it is here no more. All links are down. */
+void tasktab_lost(struct tasktab *t, part_no no);
+/* Of a shared store: what was wanted for this answer is in its place; before it is sent. */
+void tasktab_arrived(struct tasktab *t, struct msg *m);
+/* Its store does not answer: as tasktab_hold(), and looks are not answered either. */
+void tasktab_part_hold(struct tasktab *t, part_no no, bool on);
 /* There is no room for submissions. */
 void tasktab_full(struct tasktab *t, bool on);
 bool tasktab_registered(const struct tasktab *t);

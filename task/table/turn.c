@@ -34,6 +34,11 @@ bool tasktab_turn(struct tasktab *t, struct task_now now, struct outbox *out)
     each_part (t, p)
         ok &= end_of(t, p, out);
     tasktab_waits_end(t, out);
+    each_part (t, p) {
+        if (t->o.shared != NULL && p->asked)
+            t->o.shared->ask(t->o.shared_ctx, p->no);
+        p->asked = false;
+    }
     tasktab_report(t, out);
     return ok && !t->lost_record;
 }
@@ -55,6 +60,6 @@ msec_t tasktab_idle_ms(const struct tasktab *t, struct task_now now)
 
     if (!t->hold)
         each_part (t, p)
-            first = ms_min(first, p->due);
+            first = p->hold ? first : ms_min(first, p->due);
     return first == MSEC_NEVER ? MSEC_NEVER : ms_max(first - now.ms, 0);
 }

@@ -91,6 +91,7 @@ static void answer(struct tasktab *t, struct wait *w, struct outbox *out)
         tasktab_take_nothing(a, CODE_DONE, out);
     else
         tasktab_answer_get(t, a, s->part, s->key, w->result, out);
+    s->part->asked = true;
     wait_free(t, w);
 }
 

@@ -57,6 +57,7 @@ struct pr {
     msec_t now;
     struct pr_pair mem[PR_KEYS], disk[PR_KEYS]; /* the store as the manager, as its file has it */
     bool store_fails;
+    bool shared; /* nodes have their partitions where others can open them, too */
     struct pr_node node[PR_NODES];
     peer_no router, last_peer;
     struct pr_wire *q;
@@ -211,7 +212,7 @@ static inline void pr_register(struct pr *r, int i)
     for (uint32_t k = 0; k < n->n; k++)
         v[k] = (struct part_row){ n->part[k].no, n->part[k].epoch, PART_OWNED };
     m.task_reg = (struct msg_task_reg){ .addr = addr, .admin = "", .epoch_seen = n->mng_epoch,
-                                        .store = n->store, .n = n->n, .v = v };
+                                        .store = n->store, .n = n->n, .v = v, .shared = r->shared };
     pr_send(r, i, true, &m);
 }
 
@@ -249,9 +250,9 @@ static inline void pr_open(struct pr *r, int i, const struct msg_part_open *g)
         PR_BAD(r, "J18: partition %u has two owners of epoch %llu: %d, %d", g->part,
                (unsigned long long)g->part_epoch, *owner - 1, i);
     *owner = (int8_t)(i + 1);
-    if (p == NULL && g->had)
+    if (p == NULL && g->had && !r->shared)
         return; /* a node refuses that */
-    if (p == NULL && r->tasks[g->part] != 0)
+    if (p == NULL && r->tasks[g->part] != 0 && !r->shared)
         PR_BAD(r, "partition %u begins anew, and had tasks", g->part);
     if (p != NULL && p->epoch > g->part_epoch)
         PR_BAD(r, "partition %u: epoch %llu after %llu", g->part,
@@ -260,7 +261,7 @@ static inline void pr_open(struct pr *r, int i, const struct msg_part_open *g)
         abort();
     if (p == NULL) {
         p = &n->part[n->n++];
-        *p = (struct pr_part){ .no = g->part };
+        *p = (struct pr_part){ .no = g->part, .tasks = r->tasks[g->part] };
     }
     p->epoch = g->part_epoch;
     p->paused = g->paused;

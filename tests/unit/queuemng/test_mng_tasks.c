@@ -273,3 +273,78 @@ Test(mng_tasks, what_has_been_anothers_since_is_dropped)
     cr_expect_eq(r->node[owner].part[0].tasks, 1);
     done(r);
 }
+
+/* ---- partitions that other nodes can open ------------------------------------------- */
+
+static struct pr *shared_rig(void)
+{
+    struct pr *r = pr_new(1);
+    struct err e = { 0 };
+
+    r->shared = true;
+    pr_node_run(r, 0, true);
+    pr_node_run(r, 1, true);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"ride/*\"}", &e), 0, "%s", e.text);
+    pr_run(r, 3000);
+    pr_all_served(r);
+    return r;
+}
+
+Test(mng_tasks, a_lost_node_is_followed_where_its_partitions_can_be_opened)
+{
+    struct pr *r = shared_rig();
+
+    pr_node_run(r, 0, false);
+    pr_run(r, 400);
+    cr_expect_eq(r->node[1].n, 8);
+    pr_run(r, 400);
+    cr_expect_eq(r->node[1].n, 16);
+    pr_all_served(r);
+    pr_node_run(r, 0, true); /* with what it had when it was cut off */
+    pr_run(r, 2000);
+    cr_expect_eq(r->node[0].n, 0);
+    pr_all_served(r);
+    done(r);
+}
+
+Test(mng_tasks, a_node_that_is_started_again_at_once_opens_what_it_had)
+{
+    struct pr *r = shared_rig();
+
+    pr_node_wipe(r, 0);
+    r->node[0].store = 0;
+    pr_run(r, 2000);
+    cr_expect_eq(r->node[0].n, 8);
+    cr_expect_eq(r->node[1].n, 8);
+    pr_all_served(r);
+    done(r);
+}
+
+Test(mng_tasks, a_new_manager_waits_for_nodes_that_it_has_not_seen)
+{
+    struct pr *r = shared_rig();
+
+    pr_manager_end(r);
+    pr_node_run(r, 0, false);
+    pr_manager_begin(r);
+    pr_run(r, 4000);
+    cr_expect_eq(r->node[1].n, 8);
+    pr_run(r, 2000);
+    cr_expect_eq(r->node[1].n, 16);
+    pr_all_served(r);
+    done(r);
+}
+
+Test(mng_tasks, a_node_that_left_its_store_is_not_used_and_another_one_goes_on)
+{
+    struct pr *r = shared_rig();
+
+    pr_node_wipe(r, 0);
+    r->shared = false; /* of those that register from now on */
+    pr_run(r, 300);
+    r->shared = true;
+    pr_run(r, 2000);
+    cr_expect_eq(r->node[0].n, 0);
+    cr_expect_eq(r->node[1].n, 16);
+    done(r);
+}

@@ -1,0 +1,70 @@
+/* partitions.h: partitions whose records and bodies are in a Redis: opened, read, written; given
+ * up when another node has opened them. Shell.
+ *
+ * Each has a link of its own: a cluster may keep it on another of its nodes, and WAIT counts by
+ * connection. redis_link.h says what goes wrong with it; meanwhile the partition is `held`.
+ *
+ *   taskredis_open      OPEN -> its snapshot, its log, names of its bodies -> calls.read
+ *   by turns            taskredis_record, _put, _drop, _want as the table says it;
+ *                       taskredis_ask: of a partition for which an answer of this turn speaks
+ *   taskredis_step      the end of a turn: sends; calls.lost of those that are ours no more
+ *   taskredis_done      may that answer leave? */
+#ifndef SEGQ_TASK_PARTITIONS_H
+#define SEGQ_TASK_PARTITIONS_H
+
+#include "common/base/map.h"
+#include "common/redis/redis_link.h"
+#include "common/wire/msg.h"
+
+struct taskredis;
+
+struct taskredis_opts {
+    struct redis_opts link;
+    const char *prefix; /* of all keys; copied */
+    uint32_t wait_replicas;
+    uint64_t snap_after; /* bytes of records after which a snapshot takes their place */
+};
+
+struct taskredis_calls { /* from the loop, or from taskredis_step(): then `lost` and `snap` */
+    /* All records, framed; 0, or < 0: they cannot be read, and it is closed. bodies: by reference. */
+    int (*read)(void *ctx, part_no no, const uint8_t *p, size_t n, const struct map *bodies);
+    /* Redis does not answer, or refuses: what comes cannot be kept now. */
+    void (*held)(void *ctx, part_no no, bool on);
+    /* It is closed; nothing that was asked since the last taskredis_done() may be told. */
+    void (*lost)(void *ctx, part_no no);
+    /* All of its state, by taskredis_snap_record(). */
+    void (*snap)(void *ctx, part_no no);
+};
+
+struct taskredis_counts { /* ever, or now */
+    uint64_t partitions, held;
+    uint64_t commands, again, given_up, forgotten, snapshots;
+    uint64_t faults[REDIS_NFAULTS];
+};
+
+SQ_CHECK int taskredis_new(struct taskredis **out, struct ev *ev, const struct taskredis_opts *o,
+                           const struct taskredis_calls *calls, void *ctx, struct err *e);
+void taskredis_free(struct taskredis *t); /* NULL is fine */
+
+/* Again: nothing; under a higher epoch: it is lost first, and the caller opens it once more.
+ * 0, SQ_ENOMEM, SQ_EBUSY. */
+SQ_CHECK int taskredis_open(struct taskredis *t, part_no no, uint64_t epoch);
+/* Not ours any more; `lost` follows. for_ever: its keys go. */
+void taskredis_close(struct taskredis *t, part_no no, bool for_ever);
+
+/* writes.h; of a partition that was read. */
+void *taskredis_record(struct taskredis *t, part_no no, uint8_t kind, size_t n);
+void *taskredis_snap_record(struct taskredis *t, part_no no, uint8_t kind, size_t n);
+SQ_CHECK int taskredis_put(struct taskredis *t, part_no no, const uint8_t *p, uint32_t n,
+                           uint64_t *ref);
+void taskredis_drop(struct taskredis *t, part_no no, uint64_t ref);
+SQ_CHECK int taskredis_want(struct taskredis *t, part_no no, uint64_t ref, uint8_t *to);
+uint64_t taskredis_ask(struct taskredis *t, part_no no);
+bool taskredis_done(const struct taskredis *t, part_no no, uint64_t asked);
+/* Answers that waited are dropped. */
+void taskredis_forget(struct taskredis *t);
+/* False: there was no memory for what the turn did; it cannot go on. */
+SQ_CHECK bool taskredis_step(struct taskredis *t);
+void taskredis_count(const struct taskredis *t, struct taskredis_counts *n);
+
+#endif

@@ -1,0 +1,335 @@
+/* writes.c: batches of what a partition says; numbers decide what counts. */
+#include "task/redis/writes.h"
+
+#include <assert.h>
+#include <inttypes.h>
+#include <stdio.h>
+
+#include "common/base/err.h"
+#include "task/records/trec.h"
+#include "task/redis/script.h"
+
+#define REF_LEN_BITS (64 - WRITES_NUMBERS)
+
+struct writes_put {
+    uint64_t ref;
+    size_t at; /* in `bytes` */
+};
+
+struct writes_want {
+    uint64_t ref;
+    uint8_t *to; /* ref; NULL: nobody wants it any more */
+};
+
+#define each_in(b, type, x)                                                              \
+    for (type *x = (type *)(void *)(b)->data, *end_##x = x + (b)->len / sizeof(type);    \
+         x < end_##x; x++)
+
+/* ---- one batch ------------------------------------------------------------------- */
+
+static void batch_reset(struct writes_batch *b)
+{
+    buf_reset(&b->group);
+    buf_reset(&b->bytes);
+    buf_reset(&b->puts);
+    buf_reset(&b->gone);
+    buf_reset(&b->wants);
+    b->asked = b->slice_first = b->slice_last = false;
+    b->slice_n = 0;
+}
+
+static void batch_fini(struct writes_batch *b)
+{
+    buf_fini(&b->group);
+    buf_fini(&b->bytes);
+    buf_fini(&b->puts);
+    buf_fini(&b->gone);
+    buf_fini(&b->wants);
+}
+
+static bool batch_failed(const struct writes_batch *b)
+{
+    return b->group.failed || b->bytes.failed || b->puts.failed || b->gone.failed ||
+           b->wants.failed;
+}
+
+static bool batch_has(const struct writes_batch *b)
+{
+    return b->asked || b->group.len + b->puts.len + b->gone.len + b->wants.len > 0;
+}
+
+/* ---- life ------------------------------------------------------------------------ */
+
+void writes_init(struct writes *s, uint64_t epoch, const char *nonce)
+{
+    *s = (struct writes){ .epoch = epoch };
+    snprintf(s->fence, sizeof(s->fence), "%" PRIu64 " %s", epoch, nonce);
+}
+
+void writes_fini(struct writes *s)
+{
+    batch_fini(&s->next);
+    batch_fini(&s->sent);
+    buf_fini(&s->snap);
+}
+
+void writes_found(struct writes *s, uint64_t n, uint64_t groups, uint64_t log_bytes,
+                  uint64_t snap_bytes)
+{
+    assert(!s->open);
+    s->done = n;
+    s->groups = groups;
+    s->log_bytes = log_bytes;
+    s->snap_bytes = snap_bytes;
+}
+
+bool writes_failed(const struct writes *s)
+{
+    return batch_failed(&s->next) || batch_failed(&s->sent) || s->snap.failed;
+}
+
+/* ---- what is gathered ------------------------------------------------------------ */
+
+static void *frame(struct buf *b, uint8_t kind, size_t n)
+{
+    uint8_t *to = buf_reserve(b, TREC_FRAME + n);
+
+    if (to == NULL)
+        return NULL;
+    assert(n < 1u << 24);
+    to[0] = (uint8_t)n;
+    to[1] = (uint8_t)(n >> 8);
+    to[2] = (uint8_t)(n >> 16);
+    to[3] = kind;
+    b->len += TREC_FRAME + n;
+    return to + TREC_FRAME;
+}
+
+void *writes_record(struct writes *s, uint8_t kind, size_t n)
+{
+    return frame(&s->next.group, kind, n);
+}
+
+uint32_t writes_ref_bytes(uint64_t ref)
+{
+    return (uint32_t)(ref & ((1u << REF_LEN_BITS) - 1));
+}
+
+int writes_put(struct writes *s, const uint8_t *p, uint32_t n, uint64_t *ref)
+{
+    struct writes_batch *b = &s->next;
+    struct writes_put put = { .at = b->bytes.len };
+
+    assert(n > 0 && n < 1u << REF_LEN_BITS);
+    put.ref = (s->bodies + 1) << REF_LEN_BITS | n;
+    buf_append(&b->bytes, p, n);
+    buf_append(&b->puts, &put, sizeof(put));
+    if (batch_failed(b))
+        return SQ_ENOMEM;
+    s->bodies++;
+    *ref = put.ref;
+    return 0;
+}
+
+void writes_drop(struct writes *s, uint64_t ref)
+{
+    struct writes_batch *b = &s->next;
+    size_t n = b->puts.len / sizeof(struct writes_put);
+    const struct writes_put *last = (struct writes_put *)(void *)b->puts.data;
+
+    if (n > 0 && last[n - 1].ref == ref) { /* as if it had not come */
+        b->puts.len -= sizeof(*last);
+        b->bytes.len = last[n - 1].at;
+        return;
+    }
+    buf_append(&b->gone, &ref, sizeof(ref));
+}
+
+int writes_want(struct writes *s, uint64_t ref, uint8_t *to)
+{
+    struct writes_want w = { ref, to };
+
+    buf_append(&s->next.wants, &w, sizeof(w));
+    return s->next.wants.failed ? SQ_ENOMEM : 0;
+}
+
+void writes_saw(struct writes *s, uint64_t ref)
+{
+    s->bodies = u64_max(s->bodies, ref >> REF_LEN_BITS);
+}
+
+uint64_t writes_ask(struct writes *s)
+{
+    s->next.asked = true;
+    return s->done + s->open + 1;
+}
+
+static void forget(struct writes_batch *b)
+{
+    each_in (&b->wants, struct writes_want, w)
+        w->to = NULL;
+    b->asked = false;
+}
+
+void writes_forget(struct writes *s)
+{
+    forget(&s->next);
+    forget(&s->sent);
+    buf_reset(&s->next.wants);
+}
+
+/* ---- snapshots ------------------------------------------------------------------- */
+
+bool writes_wants_snap(const struct writes *s, uint64_t least)
+{
+    return s->open && s->snap.len == 0 && s->log_bytes >= u64_max(least, s->snap_bytes);
+}
+
+void *writes_snap_record(struct writes *s, uint8_t kind, size_t n)
+{
+    return frame(&s->snap, kind, n);
+}
+
+void writes_snap_whole(struct writes *s)
+{
+    assert(s->open && !batch_has(&s->next)); /* or a group would be newer than the snapshot */
+    s->covers = s->groups + (s->sent.group.len > 0);
+    s->snap_at = 0;
+    s->log_bytes = 0;
+}
+
+/* Slices end where a record does: each can be read alone. */
+static size_t slice_end(const struct writes *s)
+{
+    const uint8_t *d = s->snap.data;
+    size_t at = s->snap_at;
+
+    while (at < s->snap.len && at - s->snap_at < WRITES_SLICE)
+        at += TREC_FRAME + (d[at] | (size_t)d[at + 1] << 8 | (size_t)d[at + 2] << 16);
+    return at;
+}
+
+static void add_slice(struct writes *s, struct writes_batch *b)
+{
+    size_t end = slice_end(s);
+
+    b->slice_at = s->snap_at;
+    b->slice_n = end - s->snap_at;
+    b->slice_first = s->snap_at == 0;
+    b->slice_last = end == s->snap.len;
+    b->replaces = s->covers;
+    s->snap_at = end;
+}
+
+/* ---- one command ----------------------------------------------------------------- */
+
+bool writes_begin(struct writes *s)
+{
+    struct writes_batch empty = s->sent;
+
+    if (s->open || (!batch_has(&s->next) && s->snap_at == s->snap.len))
+        return false;
+    s->sent = s->next;
+    s->next = empty;
+    batch_reset(&s->next);
+    s->log_bytes += s->sent.group.len;
+    if (s->snap_at < s->snap.len)
+        add_slice(s, &s->sent);
+    s->open = true;
+    return true;
+}
+
+static void arg_ref(struct redis_command *c, const uint64_t *ref)
+{
+    redis_arg(&c->a, (const char *)ref, sizeof(*ref));
+}
+
+static void arg_buf(struct redis_command *c, const uint8_t *p, size_t n)
+{
+    redis_arg(&c->a, n > 0 ? (const char *)p : "", n);
+}
+
+static void arg_puts(const struct writes_batch *b, struct redis_command *c)
+{
+    each_in (&b->puts, const struct writes_put, p) {
+        size_t end = p + 1 < end_p ? p[1].at : b->bytes.len;
+
+        arg_ref(c, &p->ref);
+        arg_buf(c, b->bytes.data + p->at, end - p->at);
+    }
+}
+
+void writes_args(const struct writes *s, struct redis_command *c)
+{
+    const struct writes_batch *b = &s->sent;
+
+    assert(s->open);
+    redis_arg_str(&c->a, s->fence);
+    redis_arg_u64(c, s->epoch);
+    redis_arg_u64(c, s->done + 1);
+    arg_buf(c, b->group.data, b->group.len);
+    redis_arg_u64(c, b->puts.len / sizeof(struct writes_put));
+    redis_arg_u64(c, b->gone.len / sizeof(uint64_t));
+    arg_buf(c, s->snap.data + b->slice_at, b->slice_n);
+    redis_arg_u64(c, b->slice_first);
+    redis_arg_u64(c, b->slice_last);
+    redis_arg_u64(c, b->replaces);
+    arg_puts(b, c);
+    each_in (&b->gone, const uint64_t, ref)
+        arg_ref(c, ref);
+    each_in (&b->wants, const struct writes_want, w) {
+        arg_ref(c, &w->ref);
+        c->a.answer_bytes += writes_ref_bytes(w->ref);
+    }
+}
+
+/* Copies what was wanted. False: a body is not there as it was. */
+static bool copy_wanted(const struct writes_batch *b, const struct redis_ans *a)
+{
+    size_t i = 1;
+
+    each_in (&b->wants, const struct writes_want, w) {
+        const char *p;
+        size_t n;
+
+        if (!redis_ans_text(a, i++, &p, &n) || n != writes_ref_bytes(w->ref))
+            return false;
+        if (w->to != NULL)
+            memcpy(w->to, p, n);
+    }
+    return true;
+}
+
+enum writes_verdict writes_judge(struct writes *s, const struct redis_ans *a)
+{
+    int64_t result;
+
+    assert(s->open);
+    if (a->fault != REDIS_NONE || !redis_ans_int(a, 0, &result))
+        return WRITES_AGAIN;
+    switch (result) {
+    case TASK_REDIS_STALE:
+        return WRITES_STALE;
+    case TASK_REDIS_DONE:
+        return copy_wanted(&s->sent, a) ? WRITES_DONE : WRITES_GAP;
+    default:
+        return WRITES_GAP;
+    }
+}
+
+void writes_end(struct writes *s)
+{
+    const struct writes_batch *b = &s->sent;
+
+    assert(s->open);
+    s->done++;
+    s->groups += b->group.len > 0;
+    if (b->slice_last) {
+        s->groups -= b->replaces;
+        s->snap_bytes = s->snap.len;
+        s->snap_at = 0;
+        buf_reset(&s->snap);
+    }
+    batch_reset(&s->sent);
+    s->open = false;
+}

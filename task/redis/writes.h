@@ -1,0 +1,93 @@
+/* writes.h: what a partition writes to its keys in Redis: gathered, sent one command at a time,
+ * sent again until it is judged. Pure.
+ *
+ * A command carries the records of one turn or of several (a group), bodies that come and go,
+ * bodies that are wanted for answers, and perhaps a slice of a snapshot. It has a number, one
+ * above the last, and the fence of whoever opened the partition: so one that comes twice counts
+ * once, and nothing counts after another owner has opened it.
+ *
+ * Answers of a turn may leave when the command that writes_ask() names is done; also those that
+ * changed nothing: an owner that was replaced must not speak for the partition.
+ *
+ * Without memory writes_failed() is true from then on: nothing that was gathered may be told. */
+#ifndef SEGQ_TASK_WRITES_H
+#define SEGQ_TASK_WRITES_H
+
+#include "common/base/buf.h"
+#include "common/redis/redis_ans.h"
+#include "common/redis/redis_script.h"
+
+#define WRITES_SLICE   (1u << 20) /* of a snapshot, in one command */
+#define WRITES_NUMBERS 43         /* bits of a reference that count; the rest is the length */
+
+struct writes_batch { /* what one command carries */
+    struct buf group;       /* records, framed (task/records/trec.h) */
+    struct buf bytes;       /* bodies, one after the other */
+    struct buf puts;        /* struct writes_put */
+    struct buf gone;        /* uint64_t: references */
+    struct buf wants;       /* struct writes_want */
+    bool asked;             /* an answer waits for it */
+    size_t slice_at, slice_n; /* of `snap` */
+    bool slice_first, slice_last;
+    uint64_t replaces;      /* groups, with the last slice */
+};
+
+struct writes {
+    char fence[64];
+    uint64_t epoch;
+    struct writes_batch next, sent;
+    bool open;         /* `sent` is under way */
+    uint64_t done;     /* number of the last command that Redis has */
+    uint64_t groups;   /* in the log then */
+    uint64_t bodies;   /* the highest number of a reference */
+    uint64_t log_bytes, snap_bytes; /* since the last snapshot; its own */
+    struct buf snap;   /* being written */
+    size_t snap_at;    /* so much of it is in commands */
+    uint64_t covers;   /* groups of the log that it replaces */
+};
+
+/* As the opening found it. */
+void writes_init(struct writes *s, uint64_t epoch, const char *nonce);
+void writes_fini(struct writes *s);
+void writes_found(struct writes *s, uint64_t n, uint64_t groups, uint64_t log_bytes,
+                  uint64_t snap_bytes);
+bool writes_failed(const struct writes *s);
+
+/* Room for a record of n bytes, filled before the next call; NULL: no memory. */
+void *writes_record(struct writes *s, uint8_t kind, size_t n);
+/* A body or result: 0, SQ_ENOMEM. *ref is not 0, and not given before. */
+SQ_CHECK int writes_put(struct writes *s, const uint8_t *p, uint32_t n, uint64_t *ref);
+/* No task has it any more, by the records of this turn. */
+void writes_drop(struct writes *s, uint64_t ref);
+/* The body is copied to `to` (writes_ref_bytes() of them) when the command is done. SQ_ENOMEM. */
+SQ_CHECK int writes_want(struct writes *s, uint64_t ref, uint8_t *to);
+uint32_t writes_ref_bytes(uint64_t ref);
+/* It is in Redis: its number is not given again. */
+void writes_saw(struct writes *s, uint64_t ref);
+/* Of the command for which an answer of this turn has to wait. */
+uint64_t writes_ask(struct writes *s);
+/* Nobody waits any more: what is wanted is not copied. */
+void writes_forget(struct writes *s);
+
+/* At the end of a turn. True: a command begins: writes_args(), and send it. */
+bool writes_begin(struct writes *s);
+/* Its records are many, and no snapshot is under way: the whole state, as records, is wanted,
+ * right after writes_begin(). */
+bool writes_wants_snap(const struct writes *s, uint64_t least);
+void *writes_snap_record(struct writes *s, uint8_t kind, size_t n);
+void writes_snap_whole(struct writes *s);
+
+/* The command under way, as arguments behind the script and its keys; borrowed until it is
+ * judged. */
+void writes_args(const struct writes *s, struct redis_command *c);
+enum writes_verdict {
+    WRITES_DONE,
+    WRITES_AGAIN, /* no answer, or not a good one: send the same again */
+    WRITES_STALE, /* another owner has the partition */
+    WRITES_GAP    /* Redis has forgotten: read it anew */
+};
+/* waited: replicas that have it, of those that must; DONE: the command is over. */
+enum writes_verdict writes_judge(struct writes *s, const struct redis_ans *a);
+void writes_end(struct writes *s);
+
+#endif

@@ -1,0 +1,270 @@
+/* shared.c: turns whose answers wait, oldest first. */
+#include "task/service/shared.h"
+
+#include <sodium.h>
+#include <stdlib.h>
+
+#include "common/base/grow.h"
+#include "common/base/list.h"
+#include "common/base/metrics.h"
+#include "common/node/node_peers.h"
+#include "common/node/node_say.h"
+#include "common/redis/redis_cfg.h"
+#include "task/redis/writes.h"
+#include "task/service/state.h"
+#include "task/table/keep.h"
+
+struct needed { /* of a partition */
+    part_no no;
+    uint64_t asked; /* taskredis_ask() */
+};
+
+struct needs {
+    struct needed *v; /* owned */
+    uint32_t n, cap;
+};
+
+struct held_turn {
+    struct list_node in; /* task_shared.turns */
+    struct outbox out;
+    struct needs needs;
+};
+
+struct task_shared {
+    struct task_service *s; /* ref */
+    struct taskredis *redis;
+    char password[256];
+    struct needs needs; /* of this turn */
+    struct list turns;  /* of struct held_turn, oldest first */
+    bool failed;        /* no memory: what this turn says cannot be held */
+};
+
+/* ---- what the table says ----------------------------------------------------------- */
+
+static int tab_open(void *ctx, part_no no, uint64_t epoch)
+{
+    return taskredis_open(((struct task_shared *)ctx)->redis, no, epoch);
+}
+
+static void tab_close(void *ctx, part_no no, bool for_ever)
+{
+    taskredis_close(((struct task_shared *)ctx)->redis, no, for_ever);
+}
+
+static void tab_ask(void *ctx, part_no no)
+{
+    struct task_shared *h = ctx;
+    struct needs *w = &h->needs;
+
+    if (GROW(w->v, w->n, w->cap, 16))
+        w->v[w->n++] = (struct needed){ no, taskredis_ask(h->redis, no) };
+    else
+        h->failed = true;
+}
+
+static void *tab_record(void *ctx, part_no no, uint8_t kind, size_t n)
+{
+    return taskredis_record(((struct task_shared *)ctx)->redis, no, kind, n);
+}
+
+static int tab_put(void *ctx, part_no no, const uint8_t *p, uint32_t n, uint64_t *ref)
+{
+    return taskredis_put(((struct task_shared *)ctx)->redis, no, p, n, ref);
+}
+
+static void tab_drop(void *ctx, part_no no, uint64_t ref)
+{
+    taskredis_drop(((struct task_shared *)ctx)->redis, no, ref);
+}
+
+static int tab_want(void *ctx, part_no no, uint64_t ref, uint8_t *to)
+{
+    return taskredis_want(((struct task_shared *)ctx)->redis, no, ref, to);
+}
+
+const struct tab_shared task_shared_table = { tab_open, tab_close, tab_ask, tab_record,
+                                              tab_put,  tab_drop,  writes_ref_bytes, tab_want };
+
+/* ---- answers that wait ------------------------------------------------------------- */
+
+static void turn_free(struct task_shared *h, struct held_turn *k)
+{
+    list_remove(&h->turns, &k->in);
+    outbox_fini(&k->out);
+    free(k->needs.v);
+    free(k);
+}
+
+/* What is in the outbox waits. */
+static void hold(struct task_shared *h)
+{
+    struct node *n = &h->s->node;
+    struct held_turn *k = calloc(1, sizeof(*k));
+
+    if (k == NULL) {
+        h->failed = true;
+        return;
+    }
+    k->out = n->out;
+    k->needs = h->needs;
+    outbox_init(&n->out);
+    h->needs = (struct needs){ 0 };
+    list_push_back(&h->turns, &k->in);
+}
+
+static bool may_leave(const struct task_shared *h, const struct held_turn *k)
+{
+    for (uint32_t i = 0; i < k->needs.n; i++)
+        if (!taskredis_done(h->redis, k->needs.v[i].no, k->needs.v[i].asked))
+            return false;
+    return true;
+}
+
+static void release(struct task_shared *h)
+{
+    struct node *n = &h->s->node;
+
+    list_each_of (&h->turns, struct held_turn, in, k) {
+        struct outbox now = n->out;
+
+        if (!may_leave(h, k))
+            continue;
+        for (uint32_t i = 0; i < k->out.n; i++)
+            tasktab_arrived(h->s->tab, &k->out.v[i].m);
+        n->out = k->out;
+        node_send(n);
+        k->out = n->out;
+        n->out = now;
+        turn_free(h, k);
+    }
+}
+
+void task_shared_turn(struct task_shared *h, bool whole)
+{
+    struct node *n = &h->s->node;
+    struct err e = { 0 };
+
+    if (n->out.n > 0 && h->needs.n > 0)
+        hold(h);
+    else
+        node_send(n);
+    h->needs.n = 0;
+    if (!taskredis_step(h->redis) || !whole || h->failed)
+        node_cannot_recover(&e); /* no memory for what was done: Redis has what was told */
+    release(h);
+}
+
+/* ---- what Redis says --------------------------------------------------------------- */
+
+static bool has_body(void *bodies, uint64_t ref)
+{
+    return map_get(bodies, ref) != MAP_NONE;
+}
+
+static int on_read(void *ctx, part_no no, const uint8_t *p, size_t n, const struct map *bodies)
+{
+    struct task_service *s = ((struct task_shared *)ctx)->s;
+
+    return tasktab_loaded(s->tab, task_service_now(s), no, p, n, has_body, (void *)bodies);
+}
+
+static void on_held(void *ctx, part_no no, bool on)
+{
+    tasktab_part_hold(((struct task_shared *)ctx)->s->tab, no, on);
+}
+
+static void on_lost(void *ctx, part_no no)
+{
+    struct task_shared *h = ctx;
+    struct task_service *s = h->s;
+
+    each_node_peer (&s->node, p)
+        tasktab_down(s->tab, p->no);
+    node_take_back(&s->node);
+    list_each_of (&h->turns, struct held_turn, in, k)
+        turn_free(h, k);
+    taskredis_forget(h->redis);
+    tasktab_lost(s->tab, no);
+}
+
+struct snap_of {
+    struct taskredis *redis;
+    part_no no;
+};
+
+static void *snap_record(void *ctx, uint8_t kind, size_t n)
+{
+    const struct snap_of *o = ctx;
+
+    return taskredis_snap_record(o->redis, o->no, kind, n);
+}
+
+static void on_snap(void *ctx, part_no no)
+{
+    struct task_shared *h = ctx;
+    struct snap_of o = { h->redis, no };
+
+    h->failed |= !tasktab_snapshot_part(h->s->tab, no, snap_record, &o);
+}
+
+/* ---- life -------------------------------------------------------------------------- */
+
+int task_shared_new(struct task_shared **out, struct task_service *s, const struct task_cfg *c,
+                    struct err *e)
+{
+    static const struct taskredis_calls calls = { on_read, on_held, on_lost, on_snap };
+    struct task_shared *h = calloc(1, sizeof(*h));
+    struct taskredis_opts o = { .prefix = c->redis.prefix,
+                                .wait_replicas = (uint32_t)c->redis.wait_replicas,
+                                .snap_after = (uint64_t)c->node.journal_snapshot };
+    int rc;
+
+    if (h == NULL)
+        return err_set(e, SQ_ENOMEM, "redis: out of memory");
+    h->s = s;
+    list_init(&h->turns);
+    rc = redis_opts_of(&o.link, &c->redis, h->password, sizeof(h->password), e);
+    if (rc == 0)
+        rc = taskredis_new(&h->redis, s->node.ev, &o, &calls, h, e);
+    if (rc < 0)
+        task_shared_free(h);
+    else
+        *out = h;
+    return rc;
+}
+
+void task_shared_free(struct task_shared *h)
+{
+    if (h == NULL)
+        return;
+    list_each_of (&h->turns, struct held_turn, in, k)
+        turn_free(h, k);
+    free(h->needs.v);
+    taskredis_free(h->redis);
+    sodium_memzero(h->password, sizeof(h->password));
+    free(h);
+}
+
+/* ---- figures ----------------------------------------------------------------------- */
+
+#define ROW_OF struct taskredis_counts
+#define ROW(name, kind, member, help)                                                    \
+    METRIC_ROW("segq_task_redis_" name, kind, ROW_OF, member, help)
+static const struct metric_row rows[] = {
+    ROW("partitions", GAUGE, partitions, "Partitions that are in Redis"),
+    ROW("held_partitions", GAUGE, held, "Of these, partitions for which Redis does not answer"),
+    ROW("commands_total", COUNTER, commands, "Writes sent to Redis"),
+    ROW("retries_total", COUNTER, again, "Writes without a good answer, which are sent again"),
+    ROW("fenced_total", COUNTER, given_up, "Partitions given up, as another node has them"),
+    ROW("went_back_total", COUNTER, forgotten, "Times that Redis had less than it acknowledged"),
+    ROW("snapshots_total", COUNTER, snapshots, "Snapshots begun"),
+};
+
+void task_shared_metrics(const struct task_shared *h, struct buf *b)
+{
+    struct taskredis_counts n;
+
+    taskredis_count(h->redis, &n);
+    metrics_rows(b, rows, ARRAY_LEN(rows), &n);
+    redis_fault_metrics(b, n.faults);
+}

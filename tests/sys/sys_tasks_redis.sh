@@ -1,0 +1,64 @@
+#!/bin/bash
+# Tasks in Redis (store: redis): a task node that is lost for good is followed by another one in less
+# than five seconds; one that stood still finds that it is fenced; Redis is killed and comes back
+# with what it acknowledged. Submitters and workers go on meanwhile, and no task is lost, begins
+# early, out of order, after a cancel, or twice under one number (tests/tasks/judge.py).
+#   TASKS=N   (2400; 1200 in a sanitizer build)
+. "$(dirname "$0")/lib.sh"
+. "$here/managers.sh"
+
+N=${TASKS:-$(under_asan && echo 1200 || echo 2400)}
+up --routers 2 --seg-nodes 1 --task-nodes 2 --task-store redis
+drive_tasks "$N" --rate $((N / 14)) --lease 3 --seed redis
+
+acked() { cat "$DIR"/history/worker*.jsonl 2>/dev/null | grep -c '"settle",[^"]*"ack"'; }
+goes_on() { # tasks are done since it was called
+    local n
+    n=$(acked)
+    more() { [ "$(acked)" -gt $((n + 20)) ] || tasks_are_done; }
+    wait_for 20 "  and tasks are done" more
+}
+has() { metric $((47 + $1)) segq_task_partitions; } # that task node $1 has
+has_all() { [ "$(has "$1")" = 16 ]; }
+has_none() { [ "$(has "$1")" = 0 ]; }
+one_has() { for one in 0 1; do [ "$(has $one)" -ge 8 ] && return; done; return 1; }
+boss=$(pid_of task_cluster)
+wait_for 10 "tasks have their partitions" one_has
+other=$((1 - one))
+goes_on
+
+# ---- lost for good
+kill -STOP "$boss" # nobody starts it again
+t0=$(now_ms)
+kill -KILL "$(pid_of task.$one)"
+wait_for 10 "a task node is lost: the other one has all" has_all $other
+in_time "  soon" $(($(now_ms) - t0)) 5000
+goes_on
+kill -CONT "$boss"
+wait_for 10 "it is started again, and has nothing" has_none $one
+
+# ---- stood still
+p=$(pid_of task.$other)
+kill -STOP "$boss" "$p"
+t0=$(now_ms)
+wait_for 10 "the other one stands still: the first one has all" has_all $one
+in_time "  soon" $(($(now_ms) - t0)) 5000
+goes_on
+kill -CONT "$p" "$boss"
+wait_for 10 "it wakes, and gives up what it had" has_none $other
+goes_on
+
+# ---- Redis
+redis_kill
+refused() {
+    http -D "$DIR/head" -o "$DIR/why" -H "Authorization: Bearer $(task_token)" -d '{"payload":1}' \
+        "$R/v1/queues/images/tasks"
+    grep -q '^HTTP/1.1 503' "$DIR/head"
+}
+wait_for 10 "without Redis nothing is taken" refused
+check "  and it is said when to ask again" grep -qi '^retry-after: *[0-9]' "$DIR/head"
+check_eq "  and why" "$(jq -r '.code + ": " + .detail' "$DIR/why")" \
+    "queue_unavailable: nothing can be written now; ask again"
+redis_start
+goes_on
+judge_tasks --tasks $((N * 8 / 10)) --done $((N * 6 / 10))

@@ -183,9 +183,12 @@ static void change(struct world *w)
     unsigned i;
 
     m.no = number(w, &i);
-    m.order = (int64_t)fuzz_num(&w->in);
-    m.delay_ms = (int64_t)fuzz_num(&w->in);
-    m.at_ms = (int64_t)fuzz_num(&w->in);
+    m.patch.order = (int64_t)fuzz_num(&w->in);
+    m.patch.delay_ms = (int64_t)fuzz_num(&w->in);
+    m.patch.at_ms = (int64_t)fuzz_num(&w->in);
+    m.patch.has = (uint32_t)fuzz_num(&w->in);
+    m.patch.priority = (uint8_t)fuzz_num(&w->in);
+    m.patch.labels = queue(w); /* some are labels, "" is none */
     message(w, ROUTER, &(struct msg){ .type = MSG_TASK_CHANGE, .task_change = m });
 }
 
@@ -258,7 +261,8 @@ static void step(struct world *w)
         open_part(w);
         break;
     case 'd':
-        message(w, MNG, &(struct msg){ .type = MSG_PART_DROP, .part_drop = { 3, part(w) } });
+        message(w, MNG, &(struct msg){ .type = MSG_PART_DROP,
+                                        .part_drop = { 3, part(w), fuzz_num(&w->in) % 4 } });
         break;
     case 'p':
         put(w);

@@ -66,11 +66,18 @@ class Backends(Proc):
     """A postmaster, with the CPU of the sessions that it has served (those that have ended)."""
 
     def cpu_s(self):
+        while True:
+            try:
+                return self._once()
+            except FileNotFoundError:  # one has ended meanwhile, and is in the postmaster's sum
+                pass
+
+    def _once(self):
+        with open(f"/proc/{self.pid}/task/{self.pid}/children") as f:
+            total = sum(Proc("", int(p)).cpu_s() for p in f.read().split())
         with open(f"/proc/{self.pid}/stat") as f:
             stat = f.read().rsplit(")", 1)[1].split()
-        total = sum(int(x) for x in stat[11:15]) / os.sysconf("SC_CLK_TCK")
-        with open(f"/proc/{self.pid}/task/{self.pid}/children") as f:
-            return total + sum(Proc("", int(p)).cpu_s() for p in f.read().split())
+        return total + sum(int(x) for x in stat[11:15]) / os.sysconf("SC_CLK_TCK")
 
 
 class Postgres:

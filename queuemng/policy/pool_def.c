@@ -59,7 +59,8 @@ const struct cfg_key pool_def_keys[] = {
       "bytes of a result that are kept, beside its length and SHA-256; 0 = none", 0, 0, 0 },
     { "order", CFG_ENUM, AT(order), "start", 0, 0, true,
       "start: first attempts of a key begin in the order of entry; strict: the next one begins "
-      "when this one is final; number: the smallest `order` goes first", orders, 0, 0 },
+      "when this one is final; number: the smallest `order` goes first; fixed when the pool is "
+      "made", orders, 0, 0 },
     { "task_ttl", CFG_MS, AT(task_ttl_ms), "3h", 0, LIFE_MAX, true,
       "longest wait of a task, from its entry; 0 = for ever", 0, 0, 0 },
     { "result_ttl", CFG_MS, AT(result_ttl_ms), "1h", 0, LIFE_MAX, true,

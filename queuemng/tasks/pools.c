@@ -63,6 +63,9 @@ static int pool_change(struct mng *m, struct mpool *p, const struct pool_def *d,
     if (d->partitions != p->n)
         return err_set(e, SQ_ECONFLICT, "pool %s: partitions are %u since it was made: queues "
                        "would lose their tasks", d->match, p->n);
+    if (d->order != p->def.order)
+        return err_set(e, SQ_ECONFLICT, "pool %s: order stays what it was when it was made: tasks "
+                       "stand in line by it; delete it, or add another", d->match);
     if (cfg_equal(&p->def, d, pool_def_keys))
         return 0;
     rc = cfg_copy(&p->def, sizeof(p->def), pool_def_keys, d);

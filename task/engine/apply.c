@@ -20,6 +20,7 @@ static int apply_pool(struct engine *e, const struct trec *r)
 
     for (uint32_t i = 0; rc == 0 && i < e->n_pools; i++)
         if (strcmp(e->pool[i]->match, match) == 0) {
+            rules.order = e->pool[i]->rules.order; /* lines stand in it */
             pool_set_rules(e->pool[i], &rules);
             tree_reconsider(&e->tree, e->at);
             free(match);

@@ -157,6 +157,20 @@ Test(mng_tasks, a_pause_reaches_nodes_and_routers)
     done(r);
 }
 
+/* Lines stand by it. */
+Test(mng_tasks, the_order_stays)
+{
+    struct pr *r = rig(1, "{\"match\": \"images\", \"order\": \"strict\"}");
+    struct err e;
+
+    cr_expect_eq(pr_pool(r, "{\"match\": \"images\", \"order\": \"number\"}", &e), SQ_ECONFLICT);
+    cr_expect_str_eq(e.text, "pool images: order stays what it was when it was made: tasks stand "
+                             "in line by it; delete it, or add another");
+    cr_expect_eq(pr_pool(r, "{\"match\": \"images\", \"order\": \"strict\", "
+                            "\"max_tasks\": 10}", &e), 0);
+    done(r);
+}
+
 Test(mng_tasks, the_number_of_partitions_stays)
 {
     struct pr *r = rig(1, "{\"match\": \"ride/*\", \"partitions\": 4}");

@@ -7,6 +7,7 @@
 #include "common/task/state.h"
 #include "proto/router_task.pb-c.h"
 #include "proto/task_manager.pb-c.h"
+#include "proto/task_task.pb-c.h"
 
 #define ADDR_MAX 63 /* as in codec_records.c */
 #define ANY      UINT32_MAX
@@ -113,3 +114,14 @@ PART(map_pool, struct map_pool, MapPool, NULL, NAME(match), NUM(paused), NUM(max
 
 MESSAGE(task_map, TaskMap, NULL, NUM(epoch), MSGS(nodes, n_nodes, nodes, map_task_node, 0, ANY),
         MSGS(pools, n_pools, pools, map_pool, 0, ANY))
+
+/* ---- task_task.proto --------------------------------------------------------------------- */
+
+MESSAGE(pcopy_begin, PcopyBegin, NULL, NUM(part), NUM(part_epoch), NAME(match), FIXED(seed),
+        NUM(max_tasks), NUM(tasks))
+
+MESSAGE(pcopy_chunk, PcopyChunk, NULL, NUM(part), NUM(part_epoch), NUM(seq),
+        PLAIN(data, PCOPY_DATA_MAX), NUM(last), NUM(tasks))
+
+MESSAGE(pcopy_ack, PcopyAck, NULL, NUM(part), NUM(part_epoch), NUM(seq),
+        IN(state, 0, PCOPY_NSTATES - 1))

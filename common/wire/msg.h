@@ -19,6 +19,7 @@
 #include "common/wire/msg_segment_segment.h"
 #include "common/wire/msg_router_task.h"
 #include "common/wire/msg_task_manager.h"
+#include "common/wire/msg_task_task.h"
 #include "common/wire/role.h"
 
 #define MSG_BATCH_MAX        256  /* place, append and drop requests in one frame */
@@ -41,7 +42,8 @@ enum msg_ways {
     T2R = MSG_WAY(RPC_TASK, RPC_ROUTER),
     T2M = MSG_WAY(RPC_TASK, RPC_MANAGER),
     M2T = MSG_WAY(RPC_MANAGER, RPC_TASK),
-    EACH_WAY = R2S | S2R | R2M | M2R | S2M | M2S | S2S | R2T | T2R | T2M | M2T,
+    T2T = MSG_WAY(RPC_TASK, RPC_TASK),
+    EACH_WAY = R2S | S2R | R2M | M2R | S2M | M2S | S2S | R2T | T2R | T2M | M2T | T2T,
 };
 
 /* The messages, by what reads them. Each row: name, number on the wire (never reused),
@@ -142,10 +144,16 @@ enum msg_ways {
     X(TASK_DO_ANS, 127, task_do_ans, T2M)                                                \
     X(TASK_REG, 131, task_reg, T2M)      /* the first message on a link */
 
+/* A partition's copy: from its node to another one, which answers ACK. */
+#define MSG_PART_COPIES(X)                                                               \
+    X(PCOPY_BEGIN, 111, pcopy_begin, T2T)                                                \
+    X(PCOPY_CHUNK, 112, pcopy_chunk, T2T)                                                \
+    X(PCOPY_ACK, 113, pcopy_ack, T2T)
+
 /* Those that go through protobuf. */
 #define MSG_TICKET_RECORDS(X) MSG_ORDERS(X) MSG_REPORTS(X) MSG_COPIES(X) MSG_OTHERS(X)
 #define MSG_TASK_RECORDS(X)                                                              \
-    MSG_TASKS(X) MSG_TASK_ORDERS(X) MSG_TASK_REPORTS(X) MSG_TASK_OTHERS(X)
+    MSG_TASKS(X) MSG_TASK_ORDERS(X) MSG_TASK_REPORTS(X) MSG_TASK_OTHERS(X) MSG_PART_COPIES(X)
 #define MSG_RECORDS(X) MSG_TICKET_RECORDS(X) MSG_TASK_RECORDS(X)
 #define MSG_BODIES(X) MSG_BATCHES(X) MSG_RECORDS(X)
 #define MSG_TYPES(X)  MSG_HELLOS(X) MSG_BODIES(X) /* X(name, number, ...) */

@@ -35,6 +35,15 @@ static void on_node(void *ctx, const void *view)
         a->j = json_pack("{s:b}", "draining", n->draining);
 }
 
+static void on_task_node(void *ctx, const void *view)
+{
+    const struct mng_task_node_view *n = view;
+    struct node_ask *a = ctx;
+
+    if (a->j == NULL && strcmp(n->name, a->name) == 0)
+        a->j = json_pack("{s:b}", "draining", n->draining);
+}
+
 /* The part of the path behind `prefix`, up to the next of `end`; false: it has none. */
 static bool name_in(const char *path, const char *prefix, const char *end,
                     char name[NAME_MAX_LEN + 1])
@@ -66,6 +75,7 @@ static json_t *subject(struct admin_change *x, struct mng_service *s)
         struct node_ask a = { x->name, NULL };
 
         mng_each_node(s->mng, on_node, &a);
+        mng_each_task_node(s->mng, on_task_node, &a);
         return a.j;
     }
     return NULL;

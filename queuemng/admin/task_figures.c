@@ -18,9 +18,9 @@ static void add_part(void *list, const void *view)
     const struct mng_part_view *v = view;
     json_t *j = figures(&v->st);
 
-    (void)json_object_update_new(j, json_pack("{s:I,s:I,s:s,s:b,s:I}", "partition",
+    (void)json_object_update_new(j, json_pack("{s:I,s:I,s:s,s:s,s:b,s:I}", "partition",
                                               INT(v->st.part), "share", INT(v->share), "node",
-                                              v->node, "up", v->up, "epoch",
+                                              v->node, "moves_to", v->to, "up", v->up, "epoch",
                                               INT(v->st.part_epoch)));
     (void)json_array_append_new(list, j);
 }
@@ -50,11 +50,12 @@ static void add_node(void *list, const void *view)
 {
     const struct mng_task_node_view *n = view;
 
-    (void)json_array_append_new(list, json_pack("{s:s,s:I,s:s,s:s,s:b,s:I,s:I,s:I}", "name",
+    (void)json_array_append_new(list, json_pack("{s:s,s:I,s:s,s:s,s:b,s:b,s:I,s:I,s:I,s:I}", "name",
                                                 n->name, "no", INT(n->no), "addr", n->addr,
-                                                "admin", n->admin, "up", n->up, "silent_ms",
-                                                INT(n->silent_ms), "partitions",
-                                                INT(n->partitions), "incarnation",
+                                                "admin", n->admin, "up", n->up, "draining",
+                                                n->draining, "silent_ms", INT(n->silent_ms),
+                                                "partitions", INT(n->partitions), "moving",
+                                                INT(n->moving), "incarnation",
                                                 INT(n->incarnation)));
 }
 

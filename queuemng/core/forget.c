@@ -11,6 +11,8 @@
 #include "queuemng/state/out.h"
 #include "queuemng/state/records.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/farewell.h"
+#include "queuemng/tasks/table.h"
 
 /* Its segments are opened elsewhere as if it had been silent for lost_after; what that
  * leaves is waited for, and it is forgotten when nothing is left. */
@@ -50,6 +52,22 @@ static int may_forget(const struct mng *m, const struct mnode *n, bool force, st
     return 0;
 }
 
+static int forget_task_node(struct mng *m, msec_t now_ms, const char *node, bool force,
+                            struct mng_forget_end *end, struct mng_out *out, struct err *e)
+{
+    struct mtask_node *n = task_node_by_name(m, node);
+    int rc = n == NULL ? err_set(e, SQ_EUNKNOWN, "no node %s", node)
+                       : task_node_may_forget(m, n, force, e);
+
+    if (rc < 0)
+        return rc;
+    mng_begin(m, now_ms, out);
+    task_node_forget(m, n, "order");
+    mng_end(m);
+    end->forgotten = true;
+    return 0;
+}
+
 int mng_forget(struct mng *m, msec_t now_ms, const char *node, bool force,
                struct mng_forget_end *end, struct mng_out *out, struct err *e)
 {
@@ -58,7 +76,7 @@ int mng_forget(struct mng *m, msec_t now_ms, const char *node, bool force,
 
     *end = (struct mng_forget_end){ 0 };
     if (n == NULL)
-        return err_set(e, SQ_EUNKNOWN, "no node %s", node);
+        return forget_task_node(m, now_ms, node, force, end, out, e);
     mng_begin(m, now_ms, out);
     rc = may_forget(m, n, force, e);
     if (rc == 0 && !is_gone(n)) {

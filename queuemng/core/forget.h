@@ -1,5 +1,5 @@
-/* forget.h: an operator's order to forget a segment node that will not come back
- * (nodes/retire.h). */
+/* forget.h: an operator's order to forget a segment node (nodes/retire.h) or a task node
+ * (tasks/farewell.h) that will not come back. */
 #ifndef SEGQ_QUEUEMNG_CORE_FORGET_H
 #define SEGQ_QUEUEMNG_CORE_FORGET_H
 

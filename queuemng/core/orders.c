@@ -23,6 +23,8 @@
 #include "queuemng/state/segment.h"
 #include "queuemng/state/slots.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/farewell.h"
+#include "queuemng/tasks/table.h"
 
 #define LOG_MODULE "queue"
 
@@ -235,23 +237,32 @@ int mng_release(struct mng *m, msec_t now_ms, const char *queue, uint64_t n,
     return 0;
 }
 
-int mng_drain(struct mng *m, msec_t now_ms, const char *node, bool on, struct mng_out *out,
-              struct err *e)
+static void drain(struct mng *m, struct mnode *n, bool on)
 {
-    struct mnode *n = node_by_name(m, node);
-
-    if (n == NULL)
-        return err_set(e, SQ_EUNKNOWN, "no node %s", node);
-    mng_begin(m, now_ms, out);
     if (n->draining != on) {
         n->draining = on;
         node_put(m, n);
-        log_info("event=drain node=%s on=%d segments=%zu", node, on, n->segs.n);
+        log_info("event=drain node=%s on=%d segments=%zu", n->name, on, n->segs.n);
     }
     each_node_seg(n, s)
         lane_touch(m, s->lane);
     if (!on)
         lanes_look(m);
+}
+
+int mng_drain(struct mng *m, msec_t now_ms, const char *node, bool on, struct mng_out *out,
+              struct err *e)
+{
+    struct mnode *n = node_by_name(m, node);
+    struct mtask_node *t = task_node_by_name(m, node);
+
+    if (n == NULL && t == NULL)
+        return err_set(e, SQ_EUNKNOWN, "no node %s", node);
+    mng_begin(m, now_ms, out);
+    if (n != NULL)
+        drain(m, n, on);
+    if (t != NULL)
+        task_node_drain(m, t, on);
     mng_end(m);
     return 0;
 }

@@ -71,6 +71,7 @@ static struct mng_part_view part_view(const struct mpool *p, uint32_t share)
     const struct mpart *x = &p->part[share];
     struct mng_part_view v = { .pool = p->def.match,
                                .node = x->node != NULL ? x->node->name : "",
+                               .to = x->to != NULL ? x->to->name : "",
                                .share = share,
                                .up = x->confirmed,
                                .paused = p->def.paused,
@@ -125,9 +126,13 @@ void mng_each_task_node(const struct mng *m, mng_each_fn fn, void *ctx)
                                         .admin = n->admin,
                                         .incarnation = n->incarnation,
                                         .up = n->registered,
+                                        .draining = n->draining,
                                         .silent_ms = n->peer != 0 ? 0 : m->now_ms - n->down_ms,
                                         .partitions = n->n_parts };
 
+        each_pool(m, p)
+            each_mpart(p, x)
+                v.moving += x->node == n && x->to != NULL;
         fn(ctx, &v);
     }
 }

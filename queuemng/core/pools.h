@@ -29,6 +29,7 @@ struct mng_pool_view {
 
 struct mng_part_view {
     const char *pool, *node; /* node: "" if nobody has it yet */
+    const char *to;          /* the node to which it moves; "" */
     uint32_t share;
     bool up;                 /* its node has it in service */
     bool paused;             /* its pool: nothing is taken */
@@ -40,9 +41,9 @@ struct mng_task_node_view {
     node_no no;
     const char *name, *addr, *admin;
     uint64_t incarnation;
-    bool up;
+    bool up, draining;
     msec_t silent_ms;
-    uint32_t partitions;
+    uint32_t partitions, moving; /* moving: of them, to another node */
 };
 
 /* False: there is none of this number. */

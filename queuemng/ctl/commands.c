@@ -281,10 +281,10 @@ static const struct cmd cmds[] = {
     { "audit", "[N]", 0, 1, "the last N (30) changes by operators", .run = cmd_audit },
     { "events", "", 0, 0, "the latest events of the cluster",
       SENDS("GET", "/v1/admin/live", view_events) },
-    { "drain", "NODE", 1, 1, "moves all tickets of a segment node to other nodes",
+    { "drain", "NODE", 1, 1, "moves all that a segment node or a task node has to other nodes",
       .run = cmd_drain },
-    { "forget", "NODE", 1, 1, "removes a segment node that is gone for good", .run = cmd_forget },
-    { "undrain", "NODE", 1, 1, "ends the drain of a segment node",
+    { "forget", "NODE", 1, 1, "removes a node that is gone for good; what it alone has is lost", .run = cmd_forget },
+    { "undrain", "NODE", 1, 1, "ends the drain of a node",
       SENDS("POST", NODE "/undrain", view_done) },
     { "draw", "QUEUE [COMMITMENT] [TICKET]...", 1, -1,
       "checks the draw of early arrivals against the commitment noted before it; prints the "

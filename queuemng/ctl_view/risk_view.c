@@ -55,6 +55,27 @@ void view_risk(struct buf *b, enum risk risk, const json_t *q)
     buf_printf(b, ". %s", risks[risk].what);
 }
 
+/* n of a thing, of which there may be one. */
+static void put_things(struct buf *b, uint64_t n, const char *thing)
+{
+    ctl_count(b, n);
+    buf_printf(b, " %s%s", thing, n == 1 ? "" : "s");
+}
+
+static bool has_tasks(const json_t *n)
+{
+    return json_object_get(n, "partitions") != NULL;
+}
+
+static void put_lost_tasks(struct buf *b, const json_t *n)
+{
+    put_things(b, ctl_u64(n, "partitions"), "partition");
+    buf_str(b, " of task queues, with ");
+    put_things(b, ctl_u64(n, "tasks"), "task");
+    buf_str(b, " to be done when it was last heard, and all results. They are on its disk alone and "
+               "are lost; new tasks go to other nodes.");
+}
+
 void view_forget(struct buf *b, const json_t *n)
 {
     uint64_t segs = ctl_u64(n, "segments");
@@ -62,7 +83,9 @@ void view_forget(struct buf *b, const json_t *n)
     buf_str(b, "forget ");
     ctl_clean(b, ctl_str(n, "name"));
     buf_str(b, ": ");
-    if (segs == 0) {
+    if (has_tasks(n)) {
+        put_lost_tasks(b, n);
+    } else if (segs == 0) {
         buf_str(b, "it alone has the key of passes that may still be good; they will be refused.");
     } else {
         ctl_count(b, segs);
@@ -77,17 +100,17 @@ void view_forget(struct buf *b, const json_t *n)
 
 void view_drain(struct buf *b, const json_t *n)
 {
-    uint64_t segs = ctl_u64(n, "segments");
+    uint64_t things = ctl_u64(n, has_tasks(n) ? "partitions" : "segments");
 
-    if (segs == 0) {
+    if (things == 0) {
         buf_str(b, "ok: it is empty and can be stopped");
         return;
     }
     buf_str(b, "ok: ");
-    ctl_count(b, segs);
-    buf_str(b, segs == 1 ? " segment" : " segments");
+    put_things(b, things, has_tasks(n) ? "partition" : "segment");
     if (json_is_true(json_object_get(n, "up"))) {
-        buf_str(b, " will move to other nodes; the node is empty when segqctl status says so");
+        buf_printf(b, " will move to other nodes; the node is empty when segqctl %s says so",
+                   has_tasks(n) ? "task list" : "status");
         return;
     }
     buf_str(b, " cannot move now: the node is down since ");

@@ -44,9 +44,10 @@ static void view_partitions(struct buf *b, const json_t *pool)
 
         table_cell(&t, "%" PRIu64, ctl_u64(p, "partition"));
         table_cell(&t, "%s", ctl_str(p, "node"));
-        table_cell(&t, "%s", json_is_true(json_object_get(p, "up")) ? "up"
-                             : placed                               ? "away"
-                                                                    : "no node yet");
+        table_cell(&t, "%s", json_string_length(json_object_get(p, "moves_to")) > 0 ? "moves"
+                             : json_is_true(json_object_get(p, "up"))               ? "up"
+                             : placed                                               ? "away"
+                                                                      : "no node yet");
         figures_cells(&t, p);
     }
     buf_byte(b, '\n');
@@ -61,7 +62,9 @@ static void node_state_cell(struct table *t, const json_t *node)
 
     buf_init(&b);
     if (json_is_true(json_object_get(node, "up"))) {
-        buf_str(&b, "up");
+        buf_str(&b, !json_is_true(json_object_get(node, "draining")) ? "up"
+                    : ctl_u64(node, "partitions") > 0                 ? "draining"
+                                                                      : "empty");
     } else {
         buf_str(&b, "away for ");
         ctl_span(&b, ctl_f64(node, "silent_ms") / 1000);
@@ -77,11 +80,12 @@ static void view_task_nodes(struct buf *b, const json_t *nodes)
     struct table t;
     size_t i;
 
-    table_init(&t, "TASK_NODE STATE >PARTITIONS ADDRESS");
+    table_init(&t, "TASK_NODE STATE >PARTITIONS >MOVING ADDRESS");
     json_array_foreach(nodes, i, n) {
         table_cell(&t, "%s", ctl_str(n, "name"));
         node_state_cell(&t, n);
         table_u64(&t, ctl_u64(n, "partitions"));
+        table_u64(&t, ctl_u64(n, "moving"));
         table_cell(&t, "%s", ctl_str(n, "addr"));
     }
     buf_byte(b, '\n');

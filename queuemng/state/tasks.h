@@ -22,8 +22,10 @@ struct mtask_node { /* for ever known by its name */
     bool foreign;     /* it obeys managers that have another store */
     bool shared;      /* other nodes can open what it has; stored */
     bool silent;      /* for lost_after: it was noted */
+    bool draining;    /* its partitions go to other nodes */
     msec_t down_ms;   /* since when there is no link */
-    uint32_t n_parts; /* that are its */
+    uint32_t n_parts; /* that are its, */
+    uint32_t will_have; /* and when all moves are over: of the moment */
     struct list_node in;
 };
 
@@ -35,6 +37,10 @@ struct mpart {
     bool opened;             /* some time its owner said that it has it; stored */
     bool confirmed;          /* it has said so on its present link */
     msec_t told_ms;          /* PART_OPEN, as things are now; 0: not yet */
+    struct mtask_node *to;   /* ref; it is on its way to this one; NULL: on none (moves.h) */
+    uint64_t to_epoch;       /* which that one is to have */
+    msec_t both_ms;          /* when both nodes of the move were last there */
+    msec_t rest_ms;          /* no move before */
     struct part_status_row st; /* as reported last */
 };
 
@@ -52,6 +58,7 @@ struct mgone { /* what a node may still have of a partition, and is to drop */
     node_no node;
     uint64_t epoch; /* under this one, or a lower one; 0: its pool is removed */
     msec_t told_ms; /* PART_DROP, for the first time on its link; 0: not on this one */
+    msec_t said_ms; /* and for the last */
     struct list_node in;
 };
 
@@ -64,10 +71,12 @@ struct mtasks {
     node_no next_node;
     bool put;             /* next_part, next_node, gone; some pool */
     uint64_t map_version; /* of what routers are told; 0: there was never a pool */
+    uint64_t moves_committed, moves_aborted;
 };
 
 #define each_pool(m, p)      list_each_of(&(m)->tasks.pools, struct mpool, in, p)
 #define each_task_node(m, n) list_each_of(&(m)->tasks.nodes, struct mtask_node, in, n)
+#define each_mpart(p, x)     for (struct mpart *x = (p)->part; x < (p)->part + (p)->n; x++)
 #define each_gone(m, g)      list_each_of(&(m)->tasks.gone, struct mgone, in, g)
 
 #endif

@@ -30,6 +30,22 @@ void part_tell(struct mng *m, struct mpart *p)
     p->told_ms = m->now_ms;
 }
 
+void part_out(struct mng *m, const struct mpart *p)
+{
+    struct msg_part_out *g;
+
+    if (!p->node->registered || p->to->addr[0] == '\0')
+        return;
+    g = &mng_to(m, p->node->peer, MSG_PART_OUT)->part_out;
+    g->epoch = m->epoch;
+    g->part = p->no;
+    g->part_epoch = p->epoch;
+    g->to_epoch = p->to_epoch;
+    g->node = arena_strdup(&m->out->box.mem, p->to->name);
+    g->addr = arena_strdup(&m->out->box.mem, p->to->addr);
+    m->out->box.failed = m->out->box.failed || g->node == NULL || g->addr == NULL;
+}
+
 void part_drop(struct mng *m, const struct mtask_node *n, struct mgone *g)
 {
     struct msg_part_drop *d;
@@ -41,6 +57,7 @@ void part_drop(struct mng *m, const struct mtask_node *n, struct mgone *g)
     d->epoch = m->epoch;
     d->part = g->no;
     d->part_epoch = g->epoch;
+    g->said_ms = m->now_ms;
     if (g->told_ms == 0)
         g->told_ms = m->now_ms;
 }

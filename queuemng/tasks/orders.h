@@ -8,6 +8,8 @@ struct mng;
 
 /* PART_OPEN to its owner, if it is there: its epoch, its pool's rules. */
 void part_tell(struct mng *m, struct mpart *p);
+/* PART_OUT to its owner: the move that is stored. */
+void part_out(struct mng *m, const struct mpart *p);
 /* PART_DROP: what it has goes. A node that is away is told when it registers with it. */
 void part_drop(struct mng *m, const struct mtask_node *n, struct mgone *g);
 

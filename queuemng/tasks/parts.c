@@ -6,7 +6,9 @@
 
 #include "common/base/log.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/moves.h"
 #include "queuemng/tasks/orders.h"
+#include "queuemng/tasks/owners.h"
 #include "queuemng/tasks/pools.h"
 #include "queuemng/tasks/table.h"
 
@@ -14,52 +16,11 @@
 
 #define DROPPED_MS 10000 /* a status this long after PART_DROP knows of it */
 
-#define each_part(p, x) for (struct mpart *x = (p)->part; x < (p)->part + (p)->n; x++)
-
 /* ---- owners ---------------------------------------------------------------------- */
-
-static struct mtask_node *least_loaded(const struct mng *m)
-{
-    struct mtask_node *best = NULL;
-
-    each_task_node(m, n)
-        if (n->registered && (best == NULL || n->n_parts < best->n_parts))
-            best = n;
-    return best;
-}
-
-/* The node has what it is not to have: under this epoch, or a lower one. */
-static void leave(struct mng *m, part_no no, const struct mtask_node *n, uint64_t epoch)
-{
-    struct mgone *g = gone_add(m, no, n->no, epoch);
-
-    if (g != NULL)
-        part_drop(m, n, g);
-    else
-        m->out->box.failed = true;
-}
-
-void part_give(struct mng *m, struct mpart *p, struct mtask_node *n, uint64_t epoch)
-{
-    assert(p->node != n && epoch > p->epoch);
-    if (p->node != NULL) {
-        p->node->n_parts--;
-        leave(m, p->no, p->node, p->epoch);
-    }
-    p->node = n;
-    n->n_parts++;
-    p->epoch = epoch;
-    p->confirmed = false;
-    log_info("event=partition_placed part=%u pool=%s node=%s epoch=%llu", p->no,
-             p->pool->def.match, n->name, (unsigned long long)p->epoch);
-    task_map_changed(m);
-    pool_put_later(m, p->pool);
-    part_tell(m, p);
-}
 
 static void part_place(struct mng *m, struct mpart *p)
 {
-    struct mtask_node *n = least_loaded(m);
+    struct mtask_node *n = task_node_for_one_more(m);
 
     assert(p->node == NULL && !p->opened);
     if (n != NULL)
@@ -69,13 +30,14 @@ static void part_place(struct mng *m, struct mpart *p)
 void parts_tick(struct mng *m)
 {
     each_pool(m, pool) {
-        each_part(pool, p) {
+        each_mpart(pool, p) {
             if (p->node == NULL)
                 part_place(m, p);
             else if (!p->confirmed && m->now_ms - p->told_ms >= MNG_AGAIN_MS)
                 part_tell(m, p);
         }
     }
+    part_moves_tick(m);
 }
 
 /* ---- what nodes have ------------------------------------------------------------- */
@@ -97,10 +59,13 @@ static void listed(struct mng *m, struct mtask_node *n, const struct part_row *r
 {
     struct mpart *p = part_find(m, r->part);
 
+    part_move_heard(m, n, r);
     if (p == NULL) {
         unknown(m, n, r->part);
+    } else if (p->to == n) {
+        return; /* a copy that is not whole */
     } else if (p->node != n && r->epoch < p->epoch) {
-        leave(m, p->no, n, p->epoch - 1); /* it has been another's since */
+        part_leave(m, p->no, n, p->epoch - 1); /* it has been another's since */
     } else if (p->node != n) {
         log_error("event=partition_elsewhere part=%u node=%s owner=%s", p->no, n->name,
                   p->node != NULL ? p->node->name : "none");
@@ -120,7 +85,7 @@ void parts_listed(struct mng *m, struct mtask_node *n, const struct msg_task_reg
     for (uint32_t i = 0; i < g->n; i++)
         listed(m, n, &g->v[i]);
     each_pool(m, pool) {
-        each_part(pool, p) {
+        each_mpart(pool, p) {
             if (p->node != n)
                 continue;
             if (p->opened && !p->confirmed && !n->shared) {
@@ -148,11 +113,13 @@ static bool has(const struct msg_part_status *s, const struct mgone *g)
 static void gone_look(struct mng *m, const struct mtask_node *n, const struct msg_part_status *s)
 {
     each_gone(m, g) {
+        bool there = has(s, g);
+
         if (g->node != n->no)
             continue;
-        if (g->told_ms == 0 || has(s, g))
+        if (g->told_ms == 0 || (there && m->now_ms - g->said_ms >= MNG_AGAIN_MS))
             part_drop(m, n, g);
-        else if (m->now_ms - g->told_ms >= DROPPED_MS) {
+        else if (!there && m->now_ms - g->told_ms >= DROPPED_MS) {
             log_info("event=partition_removed part=%u node=%s", g->no, n->name);
             list_remove(&m->tasks.gone, &g->in);
             free(g);
@@ -163,12 +130,16 @@ static void gone_look(struct mng *m, const struct mtask_node *n, const struct ms
 
 void on_part_status(struct mng *m, struct mtask_node *n, const struct msg_part_status *g)
 {
+    uint64_t committed = m->tasks.moves_committed;
+
     if (g->epoch != m->epoch || !n->registered)
         return;
     for (uint32_t i = 0; i < g->n; i++) {
-        struct mpart *p = part_find(m, g->v[i].part);
+        const struct part_row row = { g->v[i].part, g->v[i].part_epoch, g->v[i].life };
+        struct mpart *p = part_find(m, row.part);
 
-        if (p == NULL || p->node != n || p->epoch != g->v[i].part_epoch)
+        part_move_heard(m, n, &row);
+        if (p == NULL || p->node != n || p->epoch != row.epoch || row.life == PART_COME)
             continue;
         p->st = g->v[i];
         p->confirmed = true;
@@ -179,4 +150,6 @@ void on_part_status(struct mng *m, struct mtask_node *n, const struct msg_part_s
         task_map_changed(m);
     }
     gone_look(m, n, g);
+    if (m->tasks.moves_committed != committed)
+        part_moves_next(m);
 }

@@ -12,9 +12,6 @@ struct mng;
 /* Once a second: partitions without an owner get the one that has the fewest. Together with the
  * others of that second, so that nodes that come at the same time share them. */
 void parts_tick(struct mng *m);
-/* It is that node's from now on, under this epoch, which is higher than any that it had. Who had it
- * is to drop it, and is told when it registers. */
-void part_give(struct mng *m, struct mpart *p, struct mtask_node *n, uint64_t epoch);
 /* What a node that registers has, and what it should have. */
 void parts_listed(struct mng *m, struct mtask_node *n, const struct msg_task_reg *g);
 void on_part_status(struct mng *m, struct mtask_node *n, const struct msg_part_status *g);

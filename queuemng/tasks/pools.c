@@ -6,7 +6,9 @@
 #include "common/base/log.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/moves.h"
 #include "queuemng/tasks/orders.h"
+#include "queuemng/tasks/owners.h"
 #include "queuemng/tasks/table.h"
 
 #define LOG_MODULE "tasks"
@@ -30,6 +32,7 @@ void part_renew(struct mng *m, struct mpart *x)
 {
     struct mpool *p = x->pool;
 
+    part_move_forget(m, x);
     part_unset(m, x);
     if (!fill(m, p))
         m->out->box.failed = true;
@@ -99,14 +102,10 @@ static void remove_part(struct mng *m, struct mpart *x)
 {
     const struct mtask_node *n = x->node;
     part_no no = x->no;
-    struct mgone *g;
 
+    part_move_forget(m, x);
     part_unset(m, x);
-    g = gone_add(m, no, n->no, 0);
-    if (g != NULL)
-        part_drop(m, n, g);
-    else
-        m->out->box.failed = true;
+    part_leave(m, no, n, 0);
 }
 
 void pool_remove(struct mng *m, struct mpool *p)

@@ -16,6 +16,8 @@ struct stored_part {
     node_no node; /* 0: nobody has it yet */
     uint64_t epoch;
     bool opened;
+    node_no to; /* 0: it does not move */
+    uint64_t to_epoch;
 };
 
 #define GONE(member)       ROW_FIELD(#member, ROW_UINT, struct mgone, member)
@@ -27,9 +29,12 @@ static const struct json_row gone_row =
     ROW_ARRAY(GONE(no), GONE(node), ROW_OPTIONAL("epoch", ROW_UINT, struct mgone, epoch));
 static const struct json_row task_node_row =
     ROW_OBJECT(NODE(ROW_UINT, no), NODE(ROW_TEXT, name), NODE(ROW_TEXT, addr),
-               NODE(ROW_TEXT, admin), ROW_OPTIONAL("shared", ROW_FLAG, struct mtask_node, shared));
-static const struct json_row part_row = ROW_ARRAY(PART(ROW_UINT, no), PART(ROW_UINT, node),
-                                                  PART(ROW_UINT, epoch), PART(ROW_FLAG, opened));
+               NODE(ROW_TEXT, admin), ROW_OPTIONAL("shared", ROW_FLAG, struct mtask_node, shared),
+               ROW_OPTIONAL("draining", ROW_BOOL, struct mtask_node, draining));
+static const struct json_row part_row =
+    ROW_ARRAY(PART(ROW_UINT, no), PART(ROW_UINT, node), PART(ROW_UINT, epoch),
+              PART(ROW_FLAG, opened), ROW_OPTIONAL("to", ROW_UINT, struct stored_part, to),
+              ROW_OPTIONAL("to_epoch", ROW_UINT, struct stored_part, to_epoch));
 
 /* ---- written --------------------------------------------------------------------- */
 
@@ -50,7 +55,7 @@ static void pool_put(struct mng *m, const struct mpool *p)
     for (uint32_t i = 0; i < p->n; i++) {
         const struct mpart *x = &p->part[i];
         const struct stored_part v = { x->no, x->node != NULL ? x->node->no : 0, x->epoch,
-                                       x->opened };
+                                       x->opened, x->to != NULL ? x->to->no : 0, x->to_epoch };
 
         json_array_append_new(parts, json_row_write(&part_row, &v));
     }
@@ -119,14 +124,20 @@ int task_node_load(struct mng *m, json_t *j)
 static int part_load(struct mng *m, struct mpool *p, uint32_t share, json_t *j)
 {
     struct stored_part v = { 0 };
-    struct mtask_node *n = NULL;
+    struct mtask_node *n = NULL, *to = NULL;
+    int rc;
 
-    if (json_row_read(&part_row, j, &v) < 0 || v.no == 0 || part_find(m, v.no) != NULL)
+    if (json_row_read(&part_row, j, &v) < 0 || v.no == 0 || part_find(m, v.no) != NULL ||
+        (v.to != 0 && (v.node == 0 || v.node == v.to || v.to_epoch <= v.epoch)))
         return SQ_EPROTO;
-    if (v.node != 0 && (n = task_node_at(m, v.node)) == NULL)
+    if ((v.node != 0 && (n = task_node_at(m, v.node)) == NULL) ||
+        (v.to != 0 && (to = task_node_at(m, v.to)) == NULL))
         return SQ_ENOMEM;
     m->tasks.next_part = (part_no)u64_max(m->tasks.next_part, (uint64_t)v.no + 1);
-    return part_set(m, p, share, v.no, n, v.epoch, v.opened);
+    rc = part_set(m, p, share, v.no, n, v.epoch, v.opened);
+    p->part[share].to = to;
+    p->part[share].to_epoch = v.to_epoch;
+    return rc;
 }
 
 int pool_load(struct mng *m, const char *key, json_t *j, struct err *e)

@@ -2,8 +2,9 @@
  *
  *   tasks           the next number of a partition, of a task node; partitions that nodes are to
  *                   drop [number, node, up to which epoch]
- *   task_node/NAME  number and addresses, for routers that come before the node
- *   pool/MATCH      version, definition; its partitions by share [number, owner, epoch, opened]
+ *   task_node/NAME  number and addresses, for routers that come before the node; draining
+ *   pool/MATCH      version, definition; its partitions by share [number, owner, epoch, opened,
+ *                   move: target, its epoch]
  *
  * What state/records.h says of news and formats holds here, too. */
 #ifndef SEGQ_QUEUEMNG_TASKS_RECORDS_H

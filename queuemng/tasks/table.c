@@ -154,6 +154,14 @@ struct mtask_node *task_node_at(struct mng *m, node_no no)
     return n;
 }
 
+struct mtask_node *task_node_by_name(const struct mng *m, const char *name)
+{
+    each_task_node(m, n)
+        if (strcmp(n->name, name) == 0)
+            return n;
+    return NULL;
+}
+
 struct mtask_node *task_node_of(const struct mng *m, peer_no p)
 {
     return map_get_ptr(&m->tasks.peer_node, p);

@@ -26,6 +26,7 @@ struct mgone *gone_add(struct mng *m, part_no no, node_no node, uint64_t epoch);
 
 /* Made if it is not there. NULL: no memory. */
 struct mtask_node *task_node_at(struct mng *m, node_no no);
+struct mtask_node *task_node_by_name(const struct mng *m, const char *name); /* NULL: none */
 struct mtask_node *task_node_of(const struct mng *m, peer_no p); /* NULL: of no task node */
 
 /* Stored with the end of this step. */

@@ -3,7 +3,7 @@
 
 #include "common/base/log.h"
 #include "queuemng/state/state.h"
-#include "queuemng/tasks/parts.h"
+#include "queuemng/tasks/owners.h"
 
 #define LOG_MODULE "tasks"
 
@@ -15,7 +15,7 @@ static struct mtask_node *least_loaded(const struct mng *m)
     struct mtask_node *best = NULL;
 
     each_task_node(m, n)
-        if (n->registered && n->shared && (best == NULL || n->n_parts < best->n_parts))
+        if (n->registered && n->shared && !n->draining && (best == NULL || n->n_parts < best->n_parts))
             best = n;
     return best;
 }

@@ -7,6 +7,8 @@
 #include "common/base/log.h"
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/farewell.h"
+#include "queuemng/tasks/moves.h"
 #include "queuemng/tasks/parts.h"
 #include "queuemng/tasks/records.h"
 #include "queuemng/tasks/table.h"
@@ -15,11 +17,10 @@
 
 static struct mtask_node *by_name(struct mng *m, const char *name)
 {
-    struct mtask_node *n;
+    struct mtask_node *n = task_node_by_name(m, name);
 
-    each_task_node(m, x)
-        if (strcmp(x->name, name) == 0)
-            return x;
+    if (n != NULL)
+        return n;
     n = task_node_at(m, m->tasks.next_node);
     if (n != NULL)
         strncpy(n->name, name, NAME_MAX_LEN);
@@ -64,6 +65,7 @@ void task_node_down(struct mng *m, struct mtask_node *n)
     n->registered = n->foreign = false;
     n->down_ms = m->now_ms;
     unconfirm(m, n);
+    part_moves_down(m, n);
     log_warn("event=node_down node=%s partitions=%u", n->name, n->n_parts);
 }
 
@@ -157,4 +159,5 @@ void task_nodes_tick(struct mng *m)
                   "note=\"their tasks wait for it\"", n->name,
                   (long long)(m->now_ms - n->down_ms), n->n_parts);
     }
+    task_nodes_farewell(m);
 }

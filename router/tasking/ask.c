@@ -25,6 +25,14 @@ static const struct task_way *way_of(const struct ask *a)
     return a->queue.n > 0 ? pools_of_queue(p, a->queue.p, a->queue.n) : pools_of_part(p, a->part);
 }
 
+/* Asked again, it waits for what is left of the time for which its caller waits. */
+static uint32_t wait_left(const struct task_call *c, uint32_t wait_ms)
+{
+    msec_t left = c->deadline - TASK_ASK_MS - ev_now(c->t->r->ev);
+
+    return left < 0 ? 0 : left < wait_ms ? (uint32_t)left : wait_ms;
+}
+
 /* Each kind has its partition and epoch in its own message. */
 static void name_part(struct ask *a, const struct task_way *w)
 {
@@ -41,10 +49,12 @@ static void name_part(struct ask *a, const struct task_way *w)
     case ASK_GET:
         a->get.part = w->part;
         a->get.epoch = w->epoch;
+        a->get.wait_ms = wait_left(a->call, a->get.wait_ms);
         break;
     case ASK_TAKE:
         a->take.part = w->part;
         a->take.epoch = w->epoch;
+        a->take.wait_ms = wait_left(a->call, a->take.wait_ms);
         break;
     default:
         assert(a->kind == ASK_CHANGE);

@@ -179,7 +179,7 @@ void segtab_dir_tick(struct segtab *t)
 }
 
 /* The node with the lower number dials. */
-size_t segtab_dir_wanted(const struct segtab *t, struct segtab_want *v, size_t n, size_t cap)
+size_t segtab_dir_wanted(const struct segtab *t, struct node_want *v, size_t n, size_t cap)
 {
     const struct dirs *d = &t->dir;
 

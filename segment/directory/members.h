@@ -19,6 +19,6 @@ void segtab_dir_tick(struct segtab *t);
 /* Sends what a step has said. */
 void segtab_dir_flush(struct segtab *t, struct outbox *out);
 /* Room for cap; how many. Behind those in v already. */
-size_t segtab_dir_wanted(const struct segtab *t, struct segtab_want *v, size_t n, size_t cap);
+size_t segtab_dir_wanted(const struct segtab *t, struct node_want *v, size_t n, size_t cap);
 
 #endif

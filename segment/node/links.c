@@ -75,7 +75,7 @@ void peer_down(struct segtab *t, peer_no no, struct outbox *out)
     t->word_ms = t->now.now_ms;
 }
 
-size_t segtab_wanted(const struct segtab *t, struct segtab_want *v, size_t cap)
+size_t segtab_wanted(const struct segtab *t, struct node_want *v, size_t cap)
 {
     return segtab_dir_wanted(t, v, segtab_moves_wanted(t, v, cap), cap);
 }

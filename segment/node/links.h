@@ -7,10 +7,9 @@
 struct outbox;
 struct segtab;
 struct segtab_in;
-struct segtab_want;
 
 /* Links to other segment nodes that are wanted now; returns how many (at most cap). */
-size_t segtab_wanted(const struct segtab *t, struct segtab_want *v, size_t cap);
+size_t segtab_wanted(const struct segtab *t, struct node_want *v, size_t cap);
 void peer_up(struct segtab *t, const struct segtab_in *in, struct outbox *out);
 void peer_down(struct segtab *t, peer_no no, struct outbox *out);
 

@@ -6,10 +6,9 @@
 
 #include "segment/service/state.h"
 
+void seg_peers_init(struct seg_service *s);
 /* Dials the nodes that segtab wants, drops those that it does not want any more. */
 void seg_peers_look(struct seg_service *s);
-/* Nobody is told. */
-void seg_peers_free(struct seg_service *s);
 /* For how long no router was heard; now_ms: there is none. */
 msec_t seg_peers_silent_ms(const struct seg_service *s, msec_t now_ms);
 

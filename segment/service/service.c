@@ -78,8 +78,7 @@ static void undo_turn(struct seg_service *s)
     struct err e = { 0 };
 
     node_take_back(&s->node);
-    s->n_wanted = SIZE_MAX;
-    s->look_at_wanted = true;
+    s->dials.look = s->look_at_wanted = true;
     segtab_free(s->tab);
     s->tab = new_tab(s);
     if (s->tab == NULL || seg_journal_again(s->journal, s->tab, seg_now(s), &e) < 0)
@@ -130,7 +129,7 @@ static int make_tab(struct seg_service *s, const struct seg_service_opts *o, str
     s->passes = seg_passes_new(o->pass);
     if (s->passes != NULL)
         s->tab = new_tab(s);
-    s->wanted = calloc(2 * SEG_WANTED_MAX, sizeof(*s->wanted));
+    s->wanted = calloc(SEG_WANTED_MAX, sizeof(*s->wanted));
     s->tick = ev_timer_new(s->node.ev, on_tick, s);
     if (s->tab == NULL || s->wanted == NULL || s->tick == NULL)
         return err_set(e, SQ_ENOMEM, "segment node");
@@ -180,7 +179,7 @@ int seg_service_new(struct seg_service **out, struct ev *ev, const struct seg_se
 
     if (s == NULL)
         return err_set(e, SQ_ENOMEM, "segment node");
-    list_init(&s->dials);
+    seg_peers_init(s);
     buf_init(&s->body);
     rc = start(s, ev, o, e);
     if (rc < 0)
@@ -197,7 +196,7 @@ void seg_service_free(struct seg_service *s)
         return;
     ev_unhook(s->node.ev, on_turn_end, s);
     ev_unhook(s->node.ev, on_flush, s);
-    seg_peers_free(s);
+    node_dials_free(&s->dials);
     node_close(&s->node);
     ev_timer_free(s->tick);
     segtab_free(s->tab);

@@ -12,7 +12,7 @@
 #define SEGQ_SEG_STATE_H
 
 #include "common/base/buf.h"
-#include "common/node/node.h"
+#include "common/node/node_dials.h"
 #include "common/ticket/pass.h"
 #include "segment/audit/audit.h"
 #include "segment/node/segtab.h"
@@ -20,14 +20,6 @@
 #include "segment/service/passes.h"
 
 #define SEG_WANTED_MAX (MSG_MEMBERS_MAX + 64) /* links to other segment nodes */
-
-struct seg_dial { /* a link to another segment node that segtab wants */
-    struct list_node node; /* seg_service.dials */
-    struct seg_service *s; /* ref */
-    struct rpc_link *link; /* owned */
-    struct rpc_chan *ch;   /* ref; from its up to its down, also while it is closing */
-    struct segtab_want want;
-};
 
 struct seg_shell_counts { /* ever; for metrics */
     uint64_t batches;      /* frames of polls, joins, leaves */
@@ -46,9 +38,8 @@ struct seg_service {
     uint8_t pass_pub[32];
     struct pass_others pass_others;
     struct ev_timer *tick;
-    struct list dials;
-    struct segtab_want *wanted;   /* two of SEG_WANTED_MAX: as last dialled, and now */
-    size_t n_wanted;              /* of the former; SIZE_MAX: look in any case */
+    struct node_dials dials;      /* to other segment nodes */
+    struct node_want *wanted;     /* SEG_WANTED_MAX */
     struct msg pushed;            /* the last frame in node.out for many routers, */
     struct buf body;              /* and its bytes */
     union {                       /* answers to the batch at hand */
@@ -61,8 +52,5 @@ struct seg_service {
     msec_t ticked_ms;
     bool look_at_wanted;          /* segtab was stepped in this turn */
 };
-
-/* The current one may be removed and freed. */
-#define each_dial(s, d) list_each_of(&(s)->dials, struct seg_dial, node, d)
 
 #endif

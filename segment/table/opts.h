@@ -4,6 +4,7 @@
 #define SEGQ_SEG_TABLE_OPTS_H
 
 #include "common/wire/outbox.h"
+#include "common/wire/want.h"
 
 #define SEGTAB_MAX_STEP_MS 1000
 #define SEGTAB_REST_MS     30000 /* clients back off to that: deploy/client/segq.js */
@@ -47,10 +48,6 @@ struct seg_pass { /* what a pass says */
 struct seg_now {
     msec_t now_ms;
     int64_t wall_ms;
-};
-
-struct segtab_want {
-    char name[NAME_MAX_LEN + 1], addr[64];
 };
 
 struct segtab_counts {

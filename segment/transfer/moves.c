@@ -75,7 +75,7 @@ void segtab_moves_no_dial(struct segtab *t, const char *name, struct outbox *out
     }
 }
 
-size_t segtab_moves_wanted(const struct segtab *t, struct segtab_want *v, size_t cap)
+size_t segtab_moves_wanted(const struct segtab *t, struct node_want *v, size_t cap)
 {
     size_t n = 0;
 

@@ -13,6 +13,6 @@ void segtab_moves_peer(struct segtab *t, const struct peer *p, bool up,
 /* The node could not be reached. */
 void segtab_moves_no_dial(struct segtab *t, const char *name, struct outbox *out);
 /* Links that moves want; returns how many (at most cap). */
-size_t segtab_moves_wanted(const struct segtab *t, struct segtab_want *v, size_t cap);
+size_t segtab_moves_wanted(const struct segtab *t, struct node_want *v, size_t cap);
 
 #endif

@@ -216,7 +216,7 @@ int engine_moved(struct engine *e, task_no no, uint64_t body)
     return 0;
 }
 
-void engine_fence(struct engine *e)
+void engine_fence(struct engine *e, bool on)
 {
-    e->fenced = true;
+    e->fenced = on;
 }

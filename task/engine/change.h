@@ -27,8 +27,8 @@ SQ_CHECK int engine_read(struct engine *e, task_no no);
 SQ_CHECK int engine_discard(struct engine *e, task_no no);
 /* Its body, or its result, is at another place now: the old one is freed. */
 SQ_CHECK int engine_moved(struct engine *e, task_no no, uint64_t body);
-/* Another node has the partition: from now on every command answers SQ_ESTALE, and nothing
- * happens by itself. */
-void engine_fence(struct engine *e);
+/* on: another node has the partition: every command answers SQ_ESTALE, and nothing happens by
+ * itself. */
+void engine_fence(struct engine *e, bool on);
 
 #endif

@@ -114,6 +114,11 @@ int engine_replay(struct engine *e, uint8_t kind, const uint8_t *p, size_t n)
     return rc < 0 ? rc : task_apply(e, &r);
 }
 
+int engine_apply(struct engine *e, const struct trec *r)
+{
+    return task_apply(e, r);
+}
+
 int engine_opened(struct engine *e, msec_t now_ms)
 {
     msec_t last = e->logged_at;

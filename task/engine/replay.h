@@ -13,6 +13,8 @@ void engine_snapshot(const struct engine *e, struct buf *out);
  * SQ_EUNKNOWN: it is damaged, or a newer segq wrote it. After anything but 0 the engine is
  * good for engine_fini() alone. */
 SQ_CHECK int engine_replay(struct engine *e, uint8_t kind, const uint8_t *p, size_t n);
+/* The same of one that is decoded. */
+SQ_CHECK int engine_apply(struct engine *e, const struct trec *r);
 /* All has been read; the node is in service again. Lives are longer by the time for which it
  * stood; buckets are empty; time goes on from the last record, never back. What this writes
  * down is in the log, as by a command. 0; SQ_EPROTO: a snapshot is not whole. */

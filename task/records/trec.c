@@ -102,6 +102,27 @@ void trec_append(const struct trec *r, struct buf *log)
         log->data[from + i] = (uint8_t)(n >> 8 * i);
 }
 
+void trec_frame(struct buf *log, uint8_t kind, const void *p, size_t n)
+{
+    const uint8_t head[TREC_FRAME] = { (uint8_t)n, (uint8_t)(n >> 8), (uint8_t)(n >> 16), kind };
+
+    assert(n < 1u << 24);
+    buf_append(log, head, sizeof(head));
+    buf_append(log, p, n);
+}
+
+bool trec_next(const uint8_t *log, size_t len, size_t *at, struct trec_frame *f)
+{
+    const uint8_t *p = log + *at;
+    size_t left = len - *at;
+
+    if (left < TREC_FRAME)
+        return false;
+    *f = (struct trec_frame){ p[3], p + TREC_FRAME, p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16 };
+    *at += TREC_FRAME + f->n;
+    return f->n <= left - TREC_FRAME;
+}
+
 /* The end of the number; NULL: there is none. */
 static const uint8_t *get_number(const uint8_t *p, const uint8_t *end, uint64_t *v)
 {

@@ -46,6 +46,9 @@
     X(PART, 31, epoch, most, wall, lo, hi, name) /* it is here; wall: paused; its seed */ \
     X(DROP, 32, epoch)            /* it is here no more */                               \
     X(SNAPPED, 33, epoch)         /* the snapshot has all that is before this */         \
+    X(COMING, 34, epoch)          /* it is a copy that comes; what follows is of it */   \
+    X(COME, 35, epoch)            /* the copy is whole; PART: it is in service */        \
+    X(FENCED, 36, epoch)          /* nothing changes: another is to have it under epoch */ \
     /* of a partition again */                                                           \
     X(REDRIVING, 45, name, no, most) /* dead ones up to `no` wait again; most: per 1000 s */ \
     X(RUN, 46, no, entered, until) /* it goes before all of its queue, beyond limits */  \
@@ -87,6 +90,21 @@ struct trec {
 };
 
 #define TREC_FRAME 4u /* in a log: length 3, kind 1, then the bytes; as the journal has it */
+
+struct trec_frame { /* of a log: bytes are borrowed */
+    uint8_t kind;
+    const uint8_t *p;
+    size_t n;
+};
+
+/* The one at *at, which goes on to the next. False: it is cut short. */
+SQ_CHECK bool trec_next(const uint8_t *log, size_t len, size_t *at, struct trec_frame *f);
+void trec_frame(struct buf *log, uint8_t kind, const void *p, size_t n);
+/* Its `body` is the reference of a payload or a result that the task gets by it. */
+static inline bool trec_has_body(uint8_t kind)
+{
+    return kind == TREC_ACCEPT || kind == TREC_TASK || kind == TREC_DONE;
+}
 
 /* Appends all but its kind. Without memory b->failed is set, as always. */
 void trec_encode(const struct trec *r, struct buf *b);

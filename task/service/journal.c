@@ -106,7 +106,7 @@ void task_journal_snapshot(const struct task_journal *j)
 {
     bool begin, more;
 
-    if (j->keeper == NULL || !keeper_snap(j->keeper, &begin))
+    if (j->keeper == NULL || tasktab_is_receiving(j->tab) || !keeper_snap(j->keeper, &begin))
         return;
     more = tasktab_snapshot(j->tab, begin, chunk_record, j->keeper);
     if (tasktab_snapshot_spoilt(j->tab))

@@ -16,6 +16,7 @@
 
 /* What a task can still cost, as a rule among many in one group: two starts, their ends. */
 #define TASK_BYTES 128u
+#define TASK_WANTED_MAX 16 /* links for copies at a time */
 
 static struct tasktab *new_tab(struct task_service *s);
 
@@ -34,6 +35,7 @@ static void undo_turn(struct task_service *s)
     struct task_journal j;
 
     node_take_back(&s->node);
+    s->dials.look = true;
     tasktab_free(s->tab);
     s->tab = s->keeper != NULL ? new_tab(s) : NULL;
     bodies_again(s->bodies);
@@ -90,7 +92,9 @@ static void on_flush(void *arg)
 static void on_turn_end(void *arg)
 {
     struct task_service *s = arg;
+    struct node_want want[TASK_WANTED_MAX];
 
+    node_dials_look(&s->dials, want, tasktab_wants(s->tab, want, TASK_WANTED_MAX));
     node_follow_leader(&s->node);
 }
 
@@ -198,7 +202,7 @@ static void on_down(void *service, const struct node_peer *p)
 
 static const struct node_kind kind = {
     .role = RPC_TASK,
-    .peers = 1u << RPC_ROUTER,
+    .peers = 1u << RPC_ROUTER | 1u << RPC_TASK,
     .metrics = task_metrics,
     .up = on_up,
     .msg = on_msg,
@@ -279,6 +283,7 @@ int task_service_new(struct task_service **out, struct ev *ev,
 
     if (s == NULL)
         return err_set(e, SQ_ENOMEM, "task node");
+    node_dials_init(&s->dials, &s->node, NULL, NULL);
     rc = start(s, ev, o, e);
     if (rc < 0)
         task_service_free(s);
@@ -294,6 +299,7 @@ void task_service_free(struct task_service *s)
         return;
     ev_unhook(s->node.ev, on_turn_end, s);
     ev_unhook(s->node.ev, on_flush, s);
+    node_dials_free(&s->dials);
     node_close(&s->node);
     ev_timer_free(s->tick);
     ev_timer_free(s->clock);

@@ -7,7 +7,7 @@
 #ifndef SEGQ_TASK_STATE_H
 #define SEGQ_TASK_STATE_H
 
-#include "common/node/node.h"
+#include "common/node/node_dials.h"
 #include "task/service/journal.h"
 #include "task/service/shared.h"
 
@@ -17,6 +17,7 @@ struct task_shell_counts { /* ever; for metrics */
 
 struct task_service {
     struct node node;          /* owned, like all below */
+    struct node_dials dials;   /* to other task nodes */
     struct tasktab *tab;
     struct keeper *keeper;     /* NULL: nothing survives the process */
     struct bodies *bodies;     /* NULL, like keeper: there is `shared` */

@@ -30,7 +30,7 @@ void tasktab_copy_bodies(struct tasktab *t, struct task_now now)
         struct part *p = t->copy_part < t->n_parts ? t->part[t->copy_part] : NULL;
         const struct task *k;
 
-        if (p == NULL || t->copy_slot >= p->e.store.n_slots) {
+        if (p == NULL || p->life != PART_OWNED || t->copy_slot >= p->e.store.n_slots) {
             t->copy_part = p != NULL ? t->copy_part + 1 : 0;
             t->copy_slot = 0;
             ends++;

@@ -52,13 +52,11 @@ static bool write_bytes(const struct writer *w, part_no part, uint8_t kind, cons
 /* All records of a log (trec.h). */
 static bool write_log(const struct writer *w, part_no part, const struct buf *log)
 {
-    const uint8_t *p = log->data;
     bool ok = !log->failed;
+    struct trec_frame f;
 
-    for (size_t i = 0, n; ok && i < log->len; i += TREC_FRAME + n) {
-        n = p[i] | (size_t)p[i + 1] << 8 | (size_t)p[i + 2] << 16;
-        ok = write_bytes(w, part, p[i + 3], p + i + TREC_FRAME, n);
-    }
+    for (size_t at = 0; ok && at < log->len;)
+        ok = trec_next(log->data, log->len, &at, &f) && write_bytes(w, part, f.kind, f.p, f.n);
     return ok;
 }
 
@@ -118,24 +116,40 @@ void tasktab_keep_part(struct tasktab *t, const struct part *p)
     tasktab_keep(t, p->no, &r);
 }
 
+void tasktab_part_gone(struct tasktab *t, struct part *p)
+{
+    struct trec r = { .kind = TREC_DROP };
+
+    for (task_slot s = 0; s < p->e.store.n_slots; s++) {
+        const struct task *k = task_at(&p->e.store, s);
+        uint64_t body = k->body;
+
+        if (k->state != TASK_FREE && body != 0 && t->o.shared == NULL)
+            buf_append(&t->freed, &body, sizeof(body));
+    }
+    if (t->o.shared == NULL) /* else it is not only ours */
+        tasktab_keep(t, p->no, &r);
+    tasktab_part_drop(t, p);
+    t->snap_spoilt = t->snapping;
+}
+
 /* Those who wait for the end of a task learn of it. */
 static void tell_of_ends(struct tasktab *t, struct part *p, struct outbox *out)
 {
-    const uint8_t *d = p->e.log.data;
+    const struct buf *log = &p->e.log;
+    struct trec_frame f;
+    size_t at = 0;
+    struct trec r;
 
-    for (size_t i = 0, n; p->spots[false].n > 0 && i < p->e.log.len; i += TREC_FRAME + n) {
-        struct trec r;
-
-        n = d[i] | (size_t)d[i + 1] << 8 | (size_t)d[i + 2] << 16;
-        if (trec_decode(d[i + 3], d + i + TREC_FRAME, n, &r) == 0 &&
+    while (p->spots[false].n > 0 && trec_next(log->data, log->len, &at, &f))
+        if (trec_decode(f.kind, f.p, f.n, &r) == 0 &&
             (r.kind == TREC_DONE || r.kind == TREC_DEAD || r.kind == TREC_CANCEL ||
              r.kind == TREC_EXPIRE || r.kind == TREC_GONE))
             tasktab_waits_final(t, p, r.no, out);
-    }
 }
 
 /* Bodies that no task has any more: they go with these records, or when these are written. */
-static void free_bodies(struct tasktab *t, struct part *p)
+void tasktab_free_later(struct tasktab *t, struct part *p)
 {
     const struct buf *b = &p->e.freed;
 
@@ -159,8 +173,10 @@ bool tasktab_keep_log(struct tasktab *t, struct part *p, struct outbox *out)
     p->asked |= p->e.log.len > 0;
     if (p->e.log.failed || (is_kept(&w, p->no) && !write_log(&w, p->no, &p->e.log)))
         return false;
+    if (p->out != NULL && p->out->open)
+        buf_append(&p->out->stream, p->e.log.data, p->e.log.len);
     engine_log_reset(&p->e);
-    free_bodies(t, p);
+    tasktab_free_later(t, p);
     return true;
 }
 
@@ -184,11 +200,22 @@ static int replay_part(struct tasktab *t, bool snap, part_no no, const struct tr
     if (p == NULL)
         return SQ_ENOMEM;
     p->epoch = r->epoch;
+    p->life = PART_OWNED;
     p->paused = r->wall != 0;
     p->behind = snap;
     engine_limit(&p->e, (uint32_t)r->most);
     memcpy(p->match, r->name.p, r->name.n);
     p->match[r->name.n] = 0;
+    return 0;
+}
+
+/* The engine is fenced when all is read. */
+static int replay_life(struct part *p, const struct trec *r)
+{
+    p->life = r->kind == TREC_COMING ? PART_COMING
+              : r->kind == TREC_COME ? PART_COME
+                                     : PART_FENCED;
+    p->fence = p->life == PART_FENCED ? r->epoch : 0;
     return 0;
 }
 
@@ -203,6 +230,10 @@ static int replay_own(struct tasktab *t, bool snap, part_no no, const struct tre
         return no == 0 ? 0 : SQ_EPROTO;
     case TREC_PART:
         return p != NULL && p->behind && !snap ? 0 : replay_part(t, snap, no, r);
+    case TREC_COMING:
+    case TREC_COME:
+    case TREC_FENCED:
+        return p == NULL ? SQ_EPROTO : p->behind && !snap ? 0 : replay_life(p, r);
     case TREC_SNAPPED:
         if (p != NULL)
             p->behind = false;
@@ -275,18 +306,36 @@ int tasktab_part_replayed(struct tasktab *t, struct part *p,
     if (rc < 0)
         return rc;
     p->behind = false;
-    p->due = t->now.ms;
+    p->due = p->life == PART_OWNED ? t->now.ms : MSEC_NEVER;
     t->n.lost_bodies += find_bodies(p, live, ctx);
+    engine_fence(&p->e, p->life == PART_FENCED);
     return 0;
+}
+
+/* Copies that are not whole do not outlive the process. */
+static void drop_halves(struct tasktab *t)
+{
+    for (uint32_t i = 0; i < t->n_parts;) {
+        if (t->part[i]->life == PART_COMING)
+            tasktab_part_gone(t, t->part[i]);
+        else
+            i++;
+    }
 }
 
 int tasktab_replayed(struct tasktab *t, struct task_now now, bool cut,
                      bool (*live)(void *ctx, uint64_t ref), void *ctx)
 {
-    t->now = now;
-    each_part (t, p) {
-        int rc = tasktab_part_replayed(t, p, live, ctx);
+    struct trec done = { .kind = TREC_SNAPPED };
 
+    t->now = now;
+    drop_halves(t);
+    each_part (t, p) {
+        int rc;
+
+        if (p->behind) /* killed between the snapshot's end and this record */
+            tasktab_keep(t, p->no, &done);
+        rc = tasktab_part_replayed(t, p, live, ctx);
         if (rc < 0)
             return rc;
         if (cut)
@@ -300,12 +349,15 @@ int tasktab_replayed(struct tasktab *t, struct task_now now, bool cut,
 static bool snap_part(const struct part *p, const struct writer *w)
 {
     struct trec r = part_record(p);
+    struct trec life = { .kind = p->life == PART_COME ? TREC_COME : TREC_FENCED,
+                         .epoch = p->life == PART_COME ? p->epoch : p->fence };
     struct buf all;
     bool ok;
 
     buf_init(&all);
     engine_snapshot(&p->e, &all);
-    ok = write_one(w, p->no, &r) && write_log(w, p->no, &all);
+    ok = write_one(w, p->no, &r) && (p->life == PART_OWNED || write_one(w, p->no, &life)) &&
+         write_log(w, p->no, &all);
     buf_fini(&all);
     return ok;
 }
@@ -332,7 +384,7 @@ bool tasktab_snapshot(struct tasktab *t, bool begin,
         t->snap_spoilt = false;
         (void)!write_one(&w, 0, &r); /* who gives room remembers that there was none */
     }
-    if (t->snap_next < t->n_parts) {
+    if (t->snap_next < t->n_parts && !t->snap_spoilt) {
         struct part *p = t->part[t->snap_next++];
 
         assert(p->e.log.len == 0 || t->hold);
@@ -344,6 +396,14 @@ bool tasktab_snapshot(struct tasktab *t, bool begin,
     }
     t->snapping = t->snap_next < t->n_parts;
     return t->snapping;
+}
+
+bool tasktab_is_receiving(const struct tasktab *t)
+{
+    each_part (t, p)
+        if (p->life == PART_COMING)
+            return true;
+    return false;
 }
 
 bool tasktab_snapshot_spoilt(const struct tasktab *t)

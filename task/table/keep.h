@@ -30,10 +30,16 @@ SQ_CHECK bool tasktab_snapshot_part(const struct tasktab *t, part_no no,
  * o.record, into `record`. True: there is more. */
 SQ_CHECK bool tasktab_snapshot(struct tasktab *t, bool begin,
                                void *(*record)(void *ctx, uint8_t kind, size_t n), void *ctx);
-/* A partition has been dropped meanwhile: what was begun is worth nothing. */
+/* A partition has been dropped meanwhile, or one comes: what was begun is worth nothing. */
 bool tasktab_snapshot_spoilt(const struct tasktab *t);
+/* A copy comes that is not whole: no snapshot is begun. */
+bool tasktab_is_receiving(const struct tasktab *t);
 
 /* ---- for the other files of this room ---------------------------------------------- */
+/* tasktab_part_drop(), written down; its bodies go with it. Nobody waits there. */
+void tasktab_part_gone(struct tasktab *t, struct part *p);
+/* Bodies that no task has any more go when this turn is written. */
+void tasktab_free_later(struct tasktab *t, struct part *p);
 /* A record of the table's own, into the journal. */
 void tasktab_keep(struct tasktab *t, part_no part, const struct trec *r);
 void tasktab_keep_node(struct tasktab *t);

@@ -8,7 +8,10 @@
 #include "common/base/log.h"
 #include "common/base/text.h"
 #include "common/wire/role.h"
+#include "task/engine/change.h"
+#include "task/engine/replay.h"
 #include "task/table/keep.h"
+#include "task/table/part_out.h"
 #include "task/table/parts.h"
 #include "task/table/report.h"
 #include "task/table/shared.h"
@@ -102,6 +105,9 @@ static const char *refuse_open(const struct tasktab *t, const struct msg_part_op
         return "it is here under a higher epoch";
     if (p != NULL && strcmp(p->match, m->match) != 0)
         return "it has another pattern";
+    if (p != NULL && (p->life == PART_COMING ||
+                      (p->life == PART_COME && m->part_epoch != p->epoch)))
+        return "its copy is not whole, or another one's";
     return NULL;
 }
 
@@ -143,6 +149,21 @@ static int define(struct part *p, const char *match, const struct task_rules *r)
     return engine_define(&p->e, match, r);
 }
 
+/* A whole copy, or one whose copy to another node is given up. */
+static int into_service(struct tasktab *t, struct part *p, uint64_t epoch)
+{
+    int rc = p->life == PART_COME ? engine_opened(&p->e, t->now.ms) : 0;
+
+    if (rc < 0)
+        return rc;
+    log_info("event=partition_taken part=%u epoch=%" PRIu64 " tasks=%u", p->no, epoch,
+             tasktab_part_tasks(p));
+    engine_fence(&p->e, false);
+    p->life = PART_OWNED;
+    p->epoch = 0; /* so that it is written down */
+    return 0;
+}
+
 static int open_part(struct tasktab *t, const struct msg_part_open *m,
                      const struct task_rules *r)
 {
@@ -155,6 +176,13 @@ static int open_part(struct tasktab *t, const struct msg_part_open *m,
         p = open_new(t, m);
     if (p == NULL)
         return SQ_ENOMEM;
+    if (!fresh && p->life == PART_FENCED && m->part_epoch <= p->fence)
+        return 0; /* another node is to have it, as far as this order knows */
+    rc = p->life == PART_OWNED ? 0 : into_service(t, p, m->part_epoch);
+    if (rc < 0)
+        return rc;
+    if (m->part_epoch != p->epoch)
+        tasktab_out_end(p);
     changed = fresh || p->epoch != m->part_epoch || p->paused != m->paused ||
               p->e.store.max != most;
     p->epoch = m->part_epoch;
@@ -165,13 +193,8 @@ static int open_part(struct tasktab *t, const struct msg_part_open *m,
         tasktab_keep_part(t, p);
     tasktab_clock(t, p);
     rc = define(p, m->match, r);
-    if (rc < 0 && fresh) {
-        struct trec drop = { .kind = TREC_DROP };
-
-        if (t->o.shared == NULL)
-            tasktab_keep(t, p->no, &drop);
-        tasktab_part_drop(t, p);
-    }
+    if (rc < 0 && fresh)
+        tasktab_part_gone(t, p);
     return rc;
 }
 
@@ -203,14 +226,10 @@ static int replay_all(struct tasktab *t, const uint8_t *p, size_t n)
 {
     int rc = 0;
 
-    while (rc == 0 && n > 0) {
-        size_t len = n < TREC_FRAME ? n : p[0] | (size_t)p[1] << 8 | (size_t)p[2] << 16;
+    for (size_t at = 0; rc == 0 && at < n;) {
+        struct trec_frame f;
 
-        if (n < TREC_FRAME || len > n - TREC_FRAME)
-            return SQ_EPROTO;
-        rc = tasktab_replay(t, false, p[3], p + TREC_FRAME, len);
-        p += TREC_FRAME + len;
-        n -= TREC_FRAME + len;
+        rc = trec_next(p, n, &at, &f) ? tasktab_replay(t, false, f.kind, f.p, f.n) : SQ_EPROTO;
     }
     return rc;
 }
@@ -273,22 +292,9 @@ void tasktab_part_hold(struct tasktab *t, part_no no, bool on)
         p->hold = on;
 }
 
-/* Its bodies go when the turn is written. */
-static void free_bodies(struct tasktab *t, const struct part *p)
-{
-    for (task_slot s = 0; s < p->e.store.n_slots; s++) {
-        const struct task *k = task_at(&p->e.store, s);
-        uint64_t body = k->body;
-
-        if (k->state != TASK_FREE && body != 0)
-            buf_append(&t->freed, &body, sizeof(body));
-    }
-}
-
 static void order_part_drop(struct tasktab *t, struct tpeer *from,
                             const struct msg_part_drop *m, struct outbox *out)
 {
-    struct trec r = { .kind = TREC_DROP };
     struct part *p = tasktab_part(t, m->part);
     struct opening_part *o = tasktab_opening(t, m->part);
 
@@ -301,17 +307,20 @@ static void order_part_drop(struct tasktab *t, struct tpeer *from,
         say_error(out, from->no, SQ_EBUSY, MSG_PART_DROP, "the journal does not work");
     if (p == NULL || t->hold || (m->part_epoch != 0 && p->epoch > m->part_epoch))
         return;
-    log_info("event=partition_dropped part=%u tasks=%u", p->no,
-             p->e.store.n_slots - p->e.store.n[TASK_FREE]);
-    tasktab_waits_drop(t, p, out);
-    if (t->o.shared == NULL) {
-        free_bodies(t, p);
-        tasktab_keep(t, p->no, &r);
-    } else if (m->part_epoch != 0) {
+    log_info("event=partition_dropped part=%u tasks=%u", p->no, tasktab_part_tasks(p));
+    tasktab_waits_drop(t, p, CODE_STALE, out);
+    if (t->o.shared != NULL && m->part_epoch != 0)
         t->o.shared->close(t->o.shared_ctx, p->no, false);
-    }
-    tasktab_part_drop(t, p);
-    t->snap_spoilt = t->snapping;
+    tasktab_part_gone(t, p);
+}
+
+static void order_part_out(struct tasktab *t, const struct tpeer *from,
+                           const struct msg_part_out *m, struct outbox *out)
+{
+    const char *why = tasktab_out_order(t, m);
+
+    if (why != NULL)
+        say_error(out, from->no, SQ_EINVAL, MSG_PART_OUT, why);
 }
 
 void tasktab_order(struct tasktab *t, struct tpeer *from, const struct msg *m,
@@ -331,4 +340,6 @@ void tasktab_order(struct tasktab *t, struct tpeer *from, const struct msg *m,
         order_part_open(t, from, &m->part_open, out);
     else if (m->type == MSG_PART_DROP)
         order_part_drop(t, from, &m->part_drop, out);
+    else if (m->type == MSG_PART_OUT)
+        order_part_out(t, from, &m->part_out, out);
 }

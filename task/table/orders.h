@@ -7,7 +7,7 @@
 
 #include "task/table/state.h"
 
-/* TASK_OK, PART_OPEN, PART_DROP. */
+/* TASK_OK, PART_OPEN, PART_DROP, PART_OUT. */
 void tasktab_order(struct tasktab *t, struct tpeer *from, const struct msg *m,
                    struct outbox *out);
 

@@ -30,6 +30,14 @@ struct part *tasktab_part_new(struct tasktab *t, const struct part_seed *s)
     return p;
 }
 
+void tasktab_out_end(struct part *p)
+{
+    if (p->out != NULL)
+        buf_fini(&p->out->stream);
+    free(p->out);
+    p->out = NULL;
+}
+
 void tasktab_part_free(struct tasktab *t, struct part *p)
 {
     (void)t;
@@ -37,6 +45,7 @@ void tasktab_part_free(struct tasktab *t, struct part *p)
         assert(p->spots[door].n == 0);
         map_fini(&p->by_key[door]);
     }
+    tasktab_out_end(p);
     engine_fini(&p->e);
     free(p);
 }
@@ -61,7 +70,7 @@ struct part *tasktab_owned(struct tasktab *t, part_no no, uint64_t epoch)
 {
     struct part *p = tasktab_part(t, no);
 
-    if (p == NULL || p->epoch != epoch) {
+    if (p == NULL || p->epoch != epoch || p->life != PART_OWNED) {
         t->n.stale++;
         return NULL;
     }
@@ -72,7 +81,7 @@ struct part *tasktab_owned(struct tasktab *t, part_no no, uint64_t epoch)
 
 void tasktab_clock(struct tasktab *t, struct part *p)
 {
-    if (p->turned || t->hold || p->hold)
+    if (p->turned || t->hold || p->hold || p->life != PART_OWNED)
         return;
     p->turned = true;
     p->more = engine_advance(&p->e, t->now, TIMERS_PER_TURN);
@@ -83,6 +92,6 @@ uint64_t tasktab_tasks(const struct tasktab *t)
     uint64_t n = 0;
 
     each_part (t, p)
-        n += p->e.store.n_slots - p->e.store.n[TASK_FREE];
+        n += tasktab_part_tasks(p);
     return n;
 }

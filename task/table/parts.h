@@ -6,7 +6,7 @@
 #include "task/table/state.h"
 
 struct part *tasktab_part(const struct tasktab *t, part_no no);
-/* NULL: another epoch, or not here. Its clock has run. */
+/* NULL: another epoch, or not here, or not in service. Its clock has run. */
 struct part *tasktab_owned(struct tasktab *t, part_no no, uint64_t epoch);
 /* The partition's clock, once a turn; not while nothing can be written. */
 void tasktab_clock(struct tasktab *t, struct part *p);
@@ -21,5 +21,11 @@ struct part *tasktab_part_new(struct tasktab *t, const struct part_seed *s);
 void tasktab_part_free(struct tasktab *t, struct part *p);
 /* It leaves the table, and is freed. */
 void tasktab_part_drop(struct tasktab *t, struct part *p);
+/* Its copy to another node (part_out.h) is forgotten; a fence stays. */
+void tasktab_out_end(struct part *p);
+static inline uint32_t tasktab_part_tasks(const struct part *p)
+{
+    return p->e.store.n_slots - p->e.store.n[TASK_FREE];
+}
 
 #endif

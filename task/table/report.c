@@ -4,6 +4,11 @@
 #define REPORT_MS   1000
 #define LOOK_SLOTS  65536u /* of a partition, each report, in search of the oldest */
 
+static uint8_t life(const struct part *p)
+{
+    return p->out != NULL && p->out->stuck ? PART_STUCK : p->life;
+}
+
 void tasktab_register(const struct tasktab *t, peer_no to, struct outbox *out)
 {
     struct msg_task_reg *m = &outbox_add(out, to, MSG_TASK_REG)->task_reg;
@@ -17,7 +22,7 @@ void tasktab_register(const struct tasktab *t, peer_no to, struct outbox *out)
     if (m->v == NULL)
         return; /* the status names them, too */
     each_part (t, p)
-        m->v[m->n++] = (struct part_row){ p->no, p->epoch, PART_OWNED };
+        m->v[m->n++] = (struct part_row){ p->no, p->epoch, life(p) };
 }
 
 /* A walk over the slots, some in each report: exact where a partition has had few of them. */
@@ -69,6 +74,7 @@ static struct part_status_row row(const struct part *p)
         .expired = c->expired,
         .due = c->due,
         .late_ms = c->late_ms,
+        .life = life(p),
     };
 }
 

@@ -9,6 +9,8 @@
  *   answer.c   what a look and a take are told
  *   wait.c     who waits for a task, and until when
  *   turn.c     the end of a turn
+ *   part_out.c a partition's copy to another node
+ *   part_in.c  one that comes from another node
  *   keep.c     records into the journal, and out of it
  *   copy.c     bodies out of files that are mostly dead
  *   report.c   what managers are told
@@ -32,9 +34,27 @@ struct tpeer { /* a link */
     char name[NAME_MAX_LEN + 1];
 };
 
+struct part_out { /* a copy on its way (part_out.h) */
+    uint64_t to_epoch;
+    char node[NAME_MAX_LEN + 1], addr[64];
+    peer_no peer; /* 0: no link yet */
+    struct buf stream; /* records that have to go */
+    size_t sent;       /* of them */
+    uint32_t seq, acked; /* chunks */
+    bool wanted, open; /* the target takes it; the stream has begun */
+    bool last;         /* the last chunk is on its way, or has come */
+    bool stuck;
+    msec_t heard_ms;
+};
+
 struct part {
     part_no no;
-    uint64_t epoch;
+    uint64_t epoch; /* COMING, COME: the one that it is to have */
+    uint8_t life;   /* enum part_life */
+    uint64_t fence; /* FENCED: the epoch under which another node is to have it */
+    struct part_out *out; /* owned; NULL: none */
+    peer_no from;   /* COMING: the link of its source, */
+    uint32_t in_seq; /* and chunks that came */
     char match[TASK_NAME_MAX + 1];
     uint8_t seed[NAMES_SEED];
     bool paused;
@@ -90,6 +110,7 @@ struct tasktab {
     uint32_t n_waits, free_wait;
     struct buf freed; /* uint64_t: bodies that go when this turn is written */
     struct buf bytes; /* of the body at hand */
+    struct buf chunk; /* of the copy at hand */
     struct taken_row rows[TASK_ROWS_MAX]; /* of the answer at hand */
     struct list openings; /* of struct opening_part */
     uint32_t copy_part; /* the walk of tasktab_copy_bodies(): partition, */

@@ -9,6 +9,8 @@
 #include "task/table/ask.h"
 #include "task/table/operate.h"
 #include "task/table/orders.h"
+#include "task/table/part_in.h"
+#include "task/table/part_out.h"
 #include "task/table/parts.h"
 #include "task/table/report.h"
 #include "task/table/shared.h"
@@ -32,6 +34,7 @@ struct tasktab *tasktab_new(const struct tasktab_opts *o)
     wheel_init(&t->ends, &t->links, 1);
     buf_init(&t->freed);
     buf_init(&t->bytes);
+    buf_init(&t->chunk);
     return t;
 }
 
@@ -51,6 +54,7 @@ void tasktab_free(struct tasktab *t)
     pages_fini(&t->links);
     buf_fini(&t->freed);
     buf_fini(&t->bytes);
+    buf_fini(&t->chunk);
     free(t->part);
     free(t);
 }
@@ -91,6 +95,7 @@ void tasktab_down(struct tasktab *t, peer_no no)
     if (t->manager == no)
         t->manager = 0;
     tasktab_unwait(t, p);
+    tasktab_outs_down(t, no);
     list_remove(&t->peers, &p->node);
     free(p);
 }
@@ -122,6 +127,15 @@ void tasktab_msg(struct tasktab *t, struct task_now now, peer_no from, uint64_t 
     case MSG_TASK_DO:
         tasktab_do(t, a, &m->task_do, out);
         break;
+    case MSG_PCOPY_BEGIN:
+        tasktab_in_begin(t, from, &m->pcopy_begin, out);
+        break;
+    case MSG_PCOPY_CHUNK:
+        tasktab_in_chunk(t, from, &m->pcopy_chunk, out);
+        break;
+    case MSG_PCOPY_ACK:
+        tasktab_out_ack(t, from, &m->pcopy_ack);
+        break;
     default:
         tasktab_order(t, a.peer, m, out);
         break;
@@ -137,7 +151,7 @@ void tasktab_stop(struct tasktab *t, struct outbox *out)
 {
     t->stopping = true;
     each_part (t, p)
-        tasktab_waits_drop(t, p, out);
+        tasktab_waits_drop(t, p, CODE_DONE, out);
 }
 
 void tasktab_full(struct tasktab *t, bool on)

@@ -19,6 +19,7 @@
 #define SEGQ_TASKTAB_H
 
 #include "common/wire/outbox.h"
+#include "common/wire/want.h"
 #include "task/engine/clock.h"
 
 struct tasktab;
@@ -51,6 +52,8 @@ struct tab_shared {
     /* So many bytes shall be at `to` when what is said in this turn is sent. */
     int (*want)(void *ctx, part_no no, uint64_t ref, uint8_t *to);
 };
+
+#define TAB_BODY_LOST ((1ull << 38) - 1) /* a reference that no put() gives: not to be read */
 
 struct tasktab_opts {
     const char *addr, *admin; /* what managers and routers are told; copied */
@@ -109,6 +112,8 @@ void tasktab_arrived(struct tasktab *t, struct msg *m);
 void tasktab_part_hold(struct tasktab *t, part_no no, bool on);
 /* There is no room for submissions. */
 void tasktab_full(struct tasktab *t, bool on);
+/* Links to other task nodes, for copies; how many (at most `most`). */
+size_t tasktab_wants(const struct tasktab *t, struct node_want *v, size_t most);
 bool tasktab_registered(const struct tasktab *t);
 void tasktab_count(const struct tasktab *t, struct tasktab_counts *n);
 /* Live tasks: for promises of room. */

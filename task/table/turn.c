@@ -2,6 +2,7 @@
 #include "task/table/turn.h"
 
 #include "task/table/keep.h"
+#include "task/table/part_out.h"
 #include "task/table/parts.h"
 #include "task/table/report.h"
 #include "task/table/wait.h"
@@ -11,13 +12,14 @@ static bool end_of(struct tasktab *t, struct part *p, struct outbox *out)
 {
     msec_t idle;
 
-    if (!p->turned)
+    if (!p->turned && p->e.log.len == 0)
         return true;
-    tasktab_waits_take(t, p, out);
+    if (p->life == PART_OWNED)
+        tasktab_waits_take(t, p, out);
     if (!tasktab_keep_log(t, p, out))
         return false;
     p->turned = false;
-    idle = p->more ? 0 : engine_idle_ms(&p->e, t->now);
+    idle = p->life != PART_OWNED ? MSEC_NEVER : p->more ? 0 : engine_idle_ms(&p->e, t->now);
     p->due = idle == MSEC_NEVER ? MSEC_NEVER : t->now.ms + idle;
     return true;
 }
@@ -34,6 +36,8 @@ bool tasktab_turn(struct tasktab *t, struct task_now now, struct outbox *out)
     each_part (t, p)
         ok &= end_of(t, p, out);
     tasktab_waits_end(t, out);
+    if (ok)
+        tasktab_outs(t, out);
     each_part (t, p) {
         if (t->o.shared != NULL && p->asked)
             t->o.shared->ask(t->o.shared_ctx, p->no);
@@ -49,7 +53,8 @@ void tasktab_written(struct tasktab *t)
         uint64_t ref;
 
         memcpy(&ref, t->freed.data + i, sizeof(ref));
-        t->o.bodies.drop(t->o.bodies.ctx, ref);
+        if (ref != TAB_BODY_LOST)
+            t->o.bodies.drop(t->o.bodies.ctx, ref);
     }
     buf_reset(&t->freed);
 }

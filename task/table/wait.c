@@ -81,14 +81,16 @@ static void wait_free(struct tasktab *t, struct wait *w)
     t->free_wait = id;
 }
 
-/* Answers with what there is: no task, or the state that it has. */
-static void answer(struct tasktab *t, struct wait *w, struct outbox *out)
+/* CODE_DONE: with what there is: no task, or the state that it has. */
+static void answer(struct tasktab *t, struct wait *w, uint8_t code, struct outbox *out)
 {
     struct spot *s = w->spot;
     struct asker a = { w->peer, w->rid };
 
     if (s->door)
-        tasktab_take_nothing(a, CODE_DONE, out);
+        tasktab_take_nothing(a, code, out);
+    else if (code != CODE_DONE)
+        tasktab_get_nothing(a, code, out);
     else
         tasktab_answer_get(t, a, s->part, s->key, w->result, out);
     s->part->asked = true;
@@ -107,7 +109,7 @@ bool tasktab_wait(struct tasktab *t, struct asker a, struct part *p, const struc
         struct wait *oldest = list_entry(list_first(&a.peer->waits), struct wait, of_peer);
         struct spot *left = oldest->spot;
 
-        answer(t, oldest, out);
+        answer(t, oldest, CODE_DONE, out);
         spot_tidy(left);
     }
     s = spot_get(p, f);
@@ -148,7 +150,7 @@ void tasktab_waits_end(struct tasktab *t, struct outbox *out)
         struct wait *w = pages_at(&t->waits, id);
         struct spot *s = w->spot;
 
-        answer(t, w, out);
+        answer(t, w, CODE_DONE, out);
         spot_tidy(s);
     }
 }
@@ -174,10 +176,10 @@ void tasktab_waits_take(struct tasktab *t, struct part *p, struct outbox *out)
     }
 }
 
-static void answer_all(struct tasktab *t, struct spot *s, struct outbox *out)
+static void answer_all(struct tasktab *t, struct spot *s, uint8_t code, struct outbox *out)
 {
     while (s->waits.n > 0)
-        answer(t, list_entry(list_first(&s->waits), struct wait, of_spot), out);
+        answer(t, list_entry(list_first(&s->waits), struct wait, of_spot), code, out);
 }
 
 void tasktab_waits_final(struct tasktab *t, struct part *p, task_no no, struct outbox *out)
@@ -186,15 +188,15 @@ void tasktab_waits_final(struct tasktab *t, struct part *p, task_no no, struct o
 
     if (s == NULL)
         return;
-    answer_all(t, s, out);
+    answer_all(t, s, CODE_DONE, out);
     spot_tidy(s);
 }
 
-void tasktab_waits_drop(struct tasktab *t, struct part *p, struct outbox *out)
+void tasktab_waits_drop(struct tasktab *t, struct part *p, uint8_t code, struct outbox *out)
 {
     for (unsigned door = 0; door < 2; door++)
         list_each_of (&p->spots[door], struct spot, node, s) {
-            answer_all(t, s, out);
+            answer_all(t, s, code, out);
             spot_tidy(s);
         }
 }

@@ -24,7 +24,7 @@ void tasktab_waits_end(struct tasktab *t, struct outbox *out);
 void tasktab_waits_take(struct tasktab *t, struct part *p, struct outbox *out);
 /* The task is final, or gone. */
 void tasktab_waits_final(struct tasktab *t, struct part *p, task_no no, struct outbox *out);
-/* The partition goes: all who wait there are answered. */
-void tasktab_waits_drop(struct tasktab *t, struct part *p, struct outbox *out);
+/* All who wait there are answered: CODE_DONE: with what there is; else with this code. */
+void tasktab_waits_drop(struct tasktab *t, struct part *p, uint8_t code, struct outbox *out);
 
 #endif

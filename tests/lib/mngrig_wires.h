@@ -250,7 +250,7 @@ static inline struct mr_link *mr_copy_link(struct mr *r, int from, int to)
 static inline void mr_dial(struct mr *r)
 {
     for (int i = 0; i < MR_NODES; i++) {
-        struct segtab_want want[16];
+        struct node_want want[16];
         size_t n = segtab_wanted(r->t[i], want, 16);
 
         for (int k = 0; k < MR_NODES; k++) {

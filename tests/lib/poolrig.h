@@ -16,9 +16,9 @@
 #include "queuemng/core/mng.h"
 
 #define PR_NODES 4
-#define PR_PARTS 64   /* at a node */
+#define PR_PARTS 256  /* at a node */
 #define PR_NOS   4096 /* partitions ever */
-#define PR_EPOCHS 64  /* of one partition */
+#define PR_EPOCHS 400 /* of one partition */
 #define PR_KEYS  64
 #define PR_ROUTER PR_NODES
 
@@ -27,6 +27,8 @@ struct pr_part {
     uint64_t epoch;
     bool paused;
     uint64_t tasks;
+    uint8_t life;   /* enum part_life */
+    uint64_t fence; /* FENCED: for this epoch */
 };
 
 struct pr_node { /* what is on its disk, and its link */
@@ -36,6 +38,7 @@ struct pr_node { /* what is on its disk, and its link */
     uint64_t incarnation;
     bool runs, registered;
     bool mute;    /* it does not answer PART_OPEN */
+    bool stands;  /* it does not answer PART_OUT */
     peer_no peer; /* 0: no link */
 };
 
@@ -51,7 +54,17 @@ struct pr_pair {
     char *key, *val; /* val NULL: deleted */
 };
 
+struct pr;
+
+struct pr_real { /* nodes that are more than what is here (tests/lib/moverig.h) */
+    void (*up)(struct pr *r, int i);
+    void (*down)(struct pr *r, int i, peer_no p);
+    void (*msg)(struct pr *r, int i, const struct msg *m);
+    void (*tick)(struct pr *r);
+};
+
 struct pr {
+    const struct pr_real *real; /* NULL: those of this file */
     struct mng *m; /* NULL: it does not run */
     struct mng_out out;
     msec_t now;
@@ -152,6 +165,8 @@ static inline void pr_cut(struct pr *r, int who)
     *pr_peer(r, who) = 0;
     if (who != PR_ROUTER)
         r->node[who].registered = false;
+    if (who != PR_ROUTER && r->real != NULL)
+        r->real->down(r, who, p);
     if (r->m != NULL) {
         mng_peer_down(r->m, r->now, p, &r->out);
         pr_flush(r);
@@ -210,7 +225,7 @@ static inline void pr_register(struct pr *r, int i)
 
     snprintf(addr, sizeof(addr), "10.0.0.%d:7400", i + 1);
     for (uint32_t k = 0; k < n->n; k++)
-        v[k] = (struct part_row){ n->part[k].no, n->part[k].epoch, PART_OWNED };
+        v[k] = (struct part_row){ n->part[k].no, n->part[k].epoch, n->part[k].life };
     m.task_reg = (struct msg_task_reg){ .addr = addr, .admin = "", .epoch_seen = n->mng_epoch,
                                         .store = n->store, .n = n->n, .v = v, .shared = r->shared };
     pr_send(r, i, true, &m);
@@ -229,6 +244,7 @@ static inline void pr_status(struct pr *r, int i)
         v[k].part = n->part[k].no;
         v[k].part_epoch = n->part[k].epoch;
         v[k].waiting = n->part[k].tasks;
+        v[k].life = n->part[k].life;
     }
     m.part_status = (struct msg_part_status){ .epoch = n->mng_epoch, .n = n->n, .v = v };
     pr_send(r, i, true, &m);
@@ -245,13 +261,14 @@ static inline void pr_open(struct pr *r, int i, const struct msg_part_open *g)
         PR_BAD(r, "partition %u epoch %llu", g->part, (unsigned long long)g->part_epoch);
         return;
     }
+    if ((p == NULL && g->had && !r->shared) || (p != NULL && p->life == PART_COME && g->part_epoch != p->epoch) ||
+        (p != NULL && p->life == PART_FENCED && g->part_epoch <= p->fence))
+        return; /* a node refuses that */
     owner = &r->owner[g->part][g->part_epoch];
     if (*owner != 0 && *owner != i + 1)
         PR_BAD(r, "J18: partition %u has two owners of epoch %llu: %d, %d", g->part,
                (unsigned long long)g->part_epoch, *owner - 1, i);
     *owner = (int8_t)(i + 1);
-    if (p == NULL && g->had && !r->shared)
-        return; /* a node refuses that */
     if (p == NULL && r->tasks[g->part] != 0 && !r->shared)
         PR_BAD(r, "partition %u begins anew, and had tasks", g->part);
     if (p != NULL && p->epoch > g->part_epoch)
@@ -265,7 +282,30 @@ static inline void pr_open(struct pr *r, int i, const struct msg_part_open *g)
     }
     p->epoch = g->part_epoch;
     p->paused = g->paused;
+    p->life = PART_OWNED;
     pr_status(r, i);
+}
+
+/* The whole copy at once. */
+static inline void pr_out(struct pr *r, int i, const struct msg_part_out *g)
+{
+    struct pr_part *p = pr_has(&r->node[i], g->part), *q;
+    int to = g->addr[strlen("10.0.0.")] - '1'; /* as pr_register() has it */
+    struct pr_node *n = &r->node[to];
+
+    if (p == NULL || p->epoch != g->part_epoch || !n->runs || n->n == PR_PARTS ||
+        (p->life == PART_FENCED && p->fence != g->to_epoch))
+        return;
+    q = pr_has(n, g->part);
+    if (q != NULL && (q->life != PART_COME || q->epoch > g->to_epoch))
+        return;
+    if (q == NULL)
+        q = &n->part[n->n++];
+    *q = (struct pr_part){ .no = g->part, .epoch = g->to_epoch, .tasks = p->tasks,
+                           .life = PART_COME };
+    p->life = PART_FENCED;
+    p->fence = g->to_epoch;
+    pr_status(r, to);
 }
 
 static inline void pr_drop(struct pr *r, int i, const struct msg_part_drop *g)
@@ -283,6 +323,10 @@ static inline void pr_node_msg(struct pr *r, int i, const struct msg *g)
     struct pr_node *n = &r->node[i];
     struct msg e = { .type = MSG_ERROR };
 
+    if (r->real != NULL) {
+        r->real->msg(r, i, g);
+        return;
+    }
     if (g->epoch < n->mng_epoch) {
         e.error.code = SQ_ESTALE;
         e.error.about = g->type;
@@ -299,6 +343,8 @@ static inline void pr_node_msg(struct pr *r, int i, const struct msg *g)
         PR_BAD(r, "%s before TASK_OK", msg_name(g->type));
     } else if (g->type == MSG_PART_OPEN && !n->mute) {
         pr_open(r, i, &g->part_open);
+    } else if (g->type == MSG_PART_OUT && !n->stands) {
+        pr_out(r, i, &g->part_out);
     } else if (g->type == MSG_PART_DROP) {
         pr_drop(r, i, &g->part_drop);
     }
@@ -334,7 +380,7 @@ static inline bool pr_submit(struct pr *r, uint32_t pool, uint32_t share)
         if (r->map.nodes[i].no != p->node)
             continue;
         x = r->node[who].runs ? pr_has(&r->node[who], p->part) : NULL;
-        if (x == NULL || x->epoch != p->epoch)
+        if (x == NULL || x->epoch != p->epoch || x->life != PART_OWNED)
             return false;
         x->tasks++;
         r->tasks[p->part]++;
@@ -346,16 +392,29 @@ static inline bool pr_submit(struct pr *r, uint32_t pool, uint32_t share)
 
 /* ---- the whole ------------------------------------------------------------------- */
 
+/* The first on its link, of any link. */
+static inline uint32_t pr_next(struct pr *r)
+{
+    uint32_t any = r->real != NULL ? (uint32_t)rng_below(&r->rng, r->n_q) : 0;
+
+    for (uint32_t i = 0; i < any; i++)
+        if (r->q[i].peer == r->q[any].peer && r->q[i].to_mng == r->q[any].to_mng)
+            return i;
+    return any;
+}
+
 /* Delivers the next message, if there is one. */
 static inline bool pr_deliver(struct pr *r)
 {
     struct pr_wire w;
     struct msg m;
+    uint32_t at;
 
     if (r->n_q == 0)
         return false;
-    w = r->q[0];
-    memmove(r->q, r->q + 1, --r->n_q * sizeof(*r->q));
+    at = pr_next(r);
+    w = r->q[at];
+    memmove(r->q + at, r->q + at + 1, (--r->n_q - at) * sizeof(*r->q));
     arena_reset(&r->mem_in);
     if (*pr_peer(r, w.who) == w.peer && r->m != NULL) {
         if (msg_decode(w.type, w.body.data, w.body.len, &r->mem_in, &m) < 0)
@@ -390,6 +449,8 @@ static inline void pr_dial(struct pr *r, int who)
     m.router_reg.http = m.router_reg.admin = "";
     if (who == PR_ROUTER)
         pr_send(r, who, true, &m);
+    else if (r->real != NULL)
+        r->real->up(r, who);
     else
         pr_register(r, who);
 }
@@ -401,9 +462,11 @@ static inline void pr_run(struct pr *r, msec_t ms)
         r->now += 100;
         for (int i = 0; i <= PR_NODES; i++)
             pr_dial(r, i);
-        for (int i = 0; i < PR_NODES; i++)
+        for (int i = 0; i < PR_NODES && r->real == NULL; i++)
             if (r->now % 1000 == 0)
                 pr_status(r, i);
+        if (r->real != NULL)
+            r->real->tick(r);
         if (r->m != NULL) {
             mng_tick(r->m, r->now, 1800000000000 + r->now, &r->out);
             pr_flush(r);

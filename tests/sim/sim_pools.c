@@ -60,6 +60,7 @@ static void happen(struct pr *r)
         break;
     case 5:
         r->node[node].mute = rng_below(&r->rng, 2) == 0;
+        r->node[node].stands = rng_below(&r->rng, 2) == 0;
         break;
     case 6:
         if (rng_below(&r->rng, 4) == 0)
@@ -90,7 +91,7 @@ static void heal(struct pr *r)
     r->slow = 0;
     pr_manager_begin(r);
     for (int i = 0; i < PR_NODES; i++) {
-        r->node[i].mute = false;
+        r->node[i].mute = r->node[i].stands = false;
         pr_node_run(r, i, true);
     }
     if (pr_pool(r, "{\"match\": \"a\"}", &e) < 0)

@@ -157,7 +157,7 @@ void proc_stop(struct sim *s, struct proc *p)
 
 static void dial_wanted(struct sim *s, struct proc *p)
 {
-    struct segtab_want w[SIM_SEGS_MAX];
+    struct node_want w[SIM_SEGS_MAX];
     size_t n = segtab_wanted(p->segtab, w, ARRAY_LEN(w));
 
     for (size_t i = 0; i < n; i++) {
@@ -522,7 +522,7 @@ void proc_tick(struct sim *s, struct proc *p)
 /* Does `from` keep a link to `to`? */
 bool proc_wants(const struct proc *from, const struct proc *to)
 {
-    struct segtab_want w[SIM_SEGS_MAX];
+    struct node_want w[SIM_SEGS_MAX];
     size_t n;
 
     if (!from->alive || from == to || from->kind == SIM_MNG)

@@ -203,7 +203,7 @@ static void move(struct world *w)
 
     snapshot(w);
     old = w->e;
-    engine_fence(old);
+    engine_fence(old, true);
     engine_advance(old, (struct task_now){ w->now.ms + 1000000, w->now.wall_ms + 1000000 }, 1000);
     if (engine_take(old, &name, 1, 0, &t) != SQ_ESTALE || old->log.len != 0)
         world_broke(w, "J18: a fenced owner does something");

@@ -390,7 +390,7 @@ Test(xfer, an_abort_after_a_long_fence_expires_nobody)
 
 Test(xfer, dialling_is_asked_for_and_its_failure_reported)
 {
-    struct segtab_want w[4];
+    struct node_want w[4];
 
     scene(2);
     rig_cut(r);

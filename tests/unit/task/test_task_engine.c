@@ -381,7 +381,7 @@ Test(engine, a_fenced_owner_does_nothing)
     no = rig_submit(&r, plain);
     rig_submit(&r, plain);
     cr_assert_eq(rig_take(&r, &lease), no);
-    engine_fence(&r.e);
+    engine_fence(&r.e, true);
     cr_expect_eq(engine_take(&r.e, &s.queue, 1, 0, &t), SQ_ESTALE);
     cr_expect_eq(engine_submit(&r.e, &s, &other), SQ_ESTALE);
     cr_expect_eq(engine_ack(&r.e, no, lease, 1), SQ_ESTALE);

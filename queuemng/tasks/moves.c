@@ -1,0 +1,176 @@
+/* moves.c: see the header. */
+#include "queuemng/tasks/moves.h"
+
+#include <assert.h>
+#include <inttypes.h>
+
+#include "common/base/log.h"
+#include "queuemng/state/out.h"
+#include "queuemng/state/state.h"
+#include "queuemng/tasks/orders.h"
+#include "queuemng/tasks/owners.h"
+#include "queuemng/tasks/table.h"
+
+#define LOG_MODULE "tasks"
+
+#define MOVES_MAX  4     /* at a time */
+#define AWAY_MS    3000  /* without one of its nodes: aborted */
+#define REST_MS    3000  /* after an abort, before another try */
+
+/* ---- a move -------------------------------------------------------------------------- */
+
+static void begin(struct mng *m, struct mpart *p, struct mtask_node *to)
+{
+    assert(p->to == NULL && p->node != NULL && p->node != to);
+    if (p->node->shared && to->shared) { /* it opens it where it is, and fences the source there */
+        part_give(m, p, to, p->epoch + 1);
+        return;
+    }
+    p->to = to;
+    p->to_epoch = p->epoch + 1;
+    p->both_ms = m->now_ms;
+    log_info("event=partition_move part=%u pool=%s from=%s to=%s epoch=%" PRIu64, p->no,
+             p->pool->def.match, p->node->name, to->name, p->to_epoch);
+    pool_put_later(m, p->pool);
+    part_out(m, p);
+}
+
+static void commit(struct mng *m, struct mpart *p)
+{
+    struct mtask_node *to = p->to;
+
+    p->to = NULL;
+    m->tasks.moves_committed++;
+    part_give(m, p, to, p->to_epoch);
+}
+
+static void abort_move(struct mng *m, struct mpart *p, const char *why)
+{
+    log_warn("event=partition_move_aborted part=%u from=%s to=%s why=%s", p->no, p->node->name,
+             p->to->name, log_q(why, strlen(why)));
+    part_leave(m, p->no, p->to, p->to_epoch);
+    p->epoch = u64_max(p->epoch, p->to_epoch) + 1;
+    p->to = NULL;
+    p->rest_ms = m->now_ms + REST_MS;
+    p->confirmed = false;
+    m->tasks.moves_aborted++;
+    pool_put_later(m, p->pool);
+    task_map_changed(m);
+    part_tell(m, p);
+}
+
+void part_move_heard(struct mng *m, const struct mtask_node *n, const struct part_row *r)
+{
+    struct mpart *p = part_find(m, r->part);
+
+    if (p == NULL || p->to == NULL)
+        return;
+    if (n == p->to && r->epoch == p->to_epoch && r->life == PART_COME)
+        commit(m, p);
+    else if (n == p->node && r->epoch == p->epoch && r->life == PART_STUCK)
+        abort_move(m, p, "its copy does not go on");
+    else if (n == p->node && r->epoch >= p->to_epoch)
+        abort_move(m, p, "the source is ahead of what was stored");
+}
+
+void part_moves_down(struct mng *m, const struct mtask_node *n)
+{
+    each_pool(m, pool)
+        each_mpart(pool, p)
+            if (p->to == n)
+                abort_move(m, p, "the target is gone");
+}
+
+void part_move_forget(struct mng *m, struct mpart *p)
+{
+    if (p->to != NULL)
+        part_leave(m, p->no, p->to, 0);
+    p->to = NULL;
+}
+
+/* ---- which ones ------------------------------------------------------------------------ */
+
+/* What nodes will have when all moves are over. */
+static void count(struct mng *m)
+{
+    each_task_node(m, n)
+        n->will_have = n->n_parts;
+    each_pool(m, pool)
+        each_mpart(pool, p)
+            if (p->to != NULL) {
+                p->node->will_have--;
+                p->to->will_have++;
+            }
+}
+
+struct mtask_node *task_node_for_one_more(struct mng *m)
+{
+    struct mtask_node *best = NULL;
+
+    count(m);
+    each_task_node(m, n)
+        if (n->registered && !n->draining && (best == NULL || n->will_have < best->will_have))
+            best = n;
+    return best;
+}
+
+/* One that may go to that node, which keeps tasks where this one does; NULL. */
+static struct mpart *one_of(struct mng *m, const struct mtask_node *n, const struct mtask_node *to)
+{
+    if (n->shared != to->shared)
+        return NULL;
+    each_pool(m, pool)
+        each_mpart(pool, p)
+            if (p->node == n && p->to == NULL && p->opened && p->confirmed &&
+                p->rest_ms <= m->now_ms)
+                return p;
+    return NULL;
+}
+
+/* From a node that is drained, or that has two more than the one that has the fewest. */
+static struct mpart *next(struct mng *m, const struct mtask_node *least)
+{
+    const struct mtask_node *most = NULL;
+    struct mpart *p = NULL;
+
+    each_task_node(m, n) {
+        if (n->registered && n->draining && p == NULL)
+            p = one_of(m, n, least);
+        if (n->registered && !n->draining && (most == NULL || n->will_have > most->will_have))
+            most = n;
+    }
+    return p != NULL || most->will_have < least->will_have + 2 ? p : one_of(m, most, least);
+}
+
+void part_moves_next(struct mng *m)
+{
+    unsigned moving = 0;
+
+    each_pool(m, pool)
+        each_mpart(pool, p)
+            moving += p->to != NULL;
+    for (; moving < MOVES_MAX; moving++) {
+        struct mtask_node *to = task_node_for_one_more(m);
+        struct mpart *p = to != NULL ? next(m, to) : NULL;
+
+        if (p == NULL)
+            return;
+        begin(m, p, to);
+    }
+}
+
+void part_moves_tick(struct mng *m)
+{
+    each_pool(m, pool)
+        each_mpart(pool, p) {
+            if (p->to == NULL)
+                continue;
+            if (p->node->registered && p->to->registered) {
+                p->both_ms = m->now_ms;
+                part_out(m, p);
+            } else if (m->now_ms - p->both_ms >= AWAY_MS) {
+                abort_move(m, p, "one of its nodes is away");
+            }
+        }
+    part_moves_next(m);
+}

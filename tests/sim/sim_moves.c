@@ -1,0 +1,186 @@
+/* sim_moves.c: partitions of tasks move between nodes, under callers and workers, while nodes and
+ * the manager are killed at any moment, links break, and messages of different links overtake one
+ * another (tests/lib/moverig.h has what is judged).
+ *   SEEDS=1000 FIRST=1 sim_moves    so many seeds, from this one
+ *   SEED=n sim_moves                one */
+#include "tests/lib/moverig.h"
+
+#include <criterion/criterion.h>
+
+#include "tests/lib/quiet.h"
+
+#define SHARDS 4u
+#if defined(__SANITIZE_ADDRESS__)
+#define SEEDS 60u
+#else
+#define SEEDS 400u
+#endif
+#define STEPS 60
+
+static uint64_t env(const char *name, uint64_t def)
+{
+    const char *text = getenv(name);
+
+    return text != NULL ? strtoull(text, NULL, 10) : def;
+}
+
+static void drain(struct mv *w, int i, bool on)
+{
+    struct pr *r = w->r;
+    char name[16];
+    struct err e;
+
+    snprintf(name, sizeof(name), "task-%d", i);
+    if (r->m != NULL && mng_drain(r->m, r->now, name, on, &r->out, &e) == 0)
+        pr_flush(r);
+}
+
+static void happen(struct mv *w)
+{
+    struct pr *r = w->r;
+    int node = (int)rng_below(&r->rng, PR_NODES), other = (int)rng_below(&r->rng, PR_NODES + 1);
+
+    switch (rng_below(&r->rng, 12)) {
+    case 0:
+        pr_cut(r, node);
+        break;
+    case 1:
+        pr_cut(r, PR_ROUTER);
+        break;
+    case 2:
+        mv_link_down(w, other, node);
+        break;
+    case 3:
+        if (!r->node[node].runs)
+            pr_node_run(r, node, true);
+        break;
+    case 4:
+        pr_manager_end(r);
+        break;
+    case 5:
+        r->store_fails = rng_below(&r->rng, 3) == 0;
+        break;
+    case 6:
+    case 7:
+        drain(w, node, rng_below(&r->rng, 2) == 0);
+        break;
+    case 8:
+        r->slow = (unsigned)rng_below(&r->rng, 6);
+        break;
+    default:
+        break;
+    }
+    if (r->m == NULL && !r->store_fails && rng_below(&r->rng, 2) == 0)
+        pr_manager_begin(r);
+}
+
+static void draw(struct mv *w)
+{
+    struct rng *g = &w->r->rng;
+
+    w->kill = rng_chance(g, 0.5) ? rng_unit(g) * 0.02 : 0;
+    w->fail = rng_chance(g, 0.3) ? rng_unit(g) * 0.02 : 0;
+    w->snap = rng_unit(g) * 0.2;
+    for (int i = 0; i < PR_NODES; i++)
+        pr_node_run(w->r, i, i == 0 || rng_chance(g, 0.5));
+}
+
+static void heal(struct mv *w)
+{
+    struct pr *r = w->r;
+
+    w->kill = w->fail = 0;
+    r->store_fails = false;
+    r->slow = 0;
+    pr_manager_begin(r);
+    for (int i = 0; i < PR_NODES; i++) {
+        if (!r->node[i].runs)
+            pr_node_run(r, i, true);
+        drain(w, i, false);
+    }
+    pr_run(r, 60000);
+    w->quiet = true;
+    pr_run(r, 10000);
+}
+
+/* Each node has what the others have, or one more; nothing is on its way. */
+static void check_spread(struct mv *w)
+{
+    uint32_t least = UINT32_MAX, most = 0;
+
+    for (int i = 0; i < PR_NODES; i++) {
+        uint32_t n = 0;
+
+        each_part (w->node[i].t, p) {
+            n++;
+            if (p->life != PART_OWNED || p->out != NULL)
+                MV_BAD(w, "partition %u is still on its way", p->no);
+        }
+        least = n < least ? n : least;
+        most = n > most ? n : most;
+    }
+    if (most > least + 1)
+        MV_BAD(w, "a node has %u partitions, another one %u", most, least);
+}
+
+static bool run(uint64_t seed, uint64_t sum[6])
+{
+    struct mv *w = mv_new(seed);
+    bool good;
+
+    draw(w);
+    for (unsigned i = 0; i < STEPS && w->r->why[0] == '\0'; i++) {
+        happen(w);
+        pr_run(w->r, 100 * (1 + rng_below(&w->r->rng, 20)));
+    }
+    heal(w);
+    mv_judge(w);
+    if (w->r->why[0] == '\0')
+        check_spread(w);
+    good = w->r->why[0] == '\0';
+    if (!good)
+        fprintf(stderr, "seed %lu: %s (SEED=%lu sim_moves)\n", seed, w->r->why, seed);
+    sum[0] += w->n_tasks;
+    sum[1] += w->taken;
+    sum[2] += w->kills;
+    sum[3] += w->stale + w->again;
+    for (unsigned i = 0; i < PR_NOS; i++)
+        for (unsigned k = 1; k < 200; k++)
+            sum[4] += w->owner[i][k] != 0 && k > 1;
+    mv_free(w);
+    return good;
+}
+
+static void shard(unsigned from)
+{
+    uint64_t only = env("SEED", 0), first = only != 0 ? only : env("FIRST", 1);
+    uint64_t n = only != 0 ? 1 : env("SEEDS", SEEDS), bad = 0, sum[6] = { 0 };
+
+    if (only == 0)
+        quiet_log();
+    for (uint64_t i = from; i < n; i += SHARDS)
+        bad += !run(first + i, sum);
+    printf("%lu tasks, %lu taken, %lu kills, %lu asked again, %lu later epochs\n", sum[0], sum[1],
+           sum[2], sum[3], sum[4]);
+    cr_assert_eq(bad, 0);
+}
+
+Test(sim_moves, seeds_1)
+{
+    shard(0);
+}
+
+Test(sim_moves, seeds_2)
+{
+    shard(1);
+}
+
+Test(sim_moves, seeds_3)
+{
+    shard(2);
+}
+
+Test(sim_moves, seeds_4)
+{
+    shard(3);
+}

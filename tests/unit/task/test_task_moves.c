@@ -1,0 +1,329 @@
+/* test_task_moves.c: a partition's copy between two tables (task/table/part_out.h, part_in.h): what
+ * is copied, what a fence does, what survives a restart, what is refused. */
+#include <criterion/criterion.h>
+#include <sodium.h>
+
+#include "common/base/log.h"
+#include "task/engine/look.h"
+#include "tests/lib/tabrig.h"
+
+enum { A, B };                       /* source, target */
+enum { MNG = 1, RTR = 2, PEER = 10 }; /* PEER: the link between them, at both ends */
+#define EPOCH 5
+
+static struct tabrig rig[2];
+static struct outbox out[2];
+static struct task_now now;
+static uint64_t rid;
+
+static void up(int i)
+{
+    tasktab_up(rig[i].t, MNG, RPC_MANAGER, "m", &out[i]);
+    tasktab_up(rig[i].t, RTR, RPC_ROUTER, "r", &out[i]);
+    outbox_reset(&out[i]);
+}
+
+static void link_up(void)
+{
+    tasktab_up(rig[A].t, PEER, RPC_TASK, "b", &out[A]);
+    tasktab_up(rig[B].t, PEER, RPC_TASK, "a", &out[B]);
+}
+
+static void link_down(void)
+{
+    tasktab_down(rig[A].t, PEER);
+    tasktab_down(rig[B].t, PEER);
+}
+
+static void say(int i, peer_no from, const struct msg *m)
+{
+    tasktab_msg(rig[i].t, now, from, ++rid, m, &out[i]);
+}
+
+/* The answer to the last question, or the last message of this type. */
+static const struct msg *said(int i, enum msg_type type)
+{
+    const struct msg *m = NULL;
+
+    for (uint32_t k = 0; k < out[i].n; k++)
+        if (out[i].v[k].m.type == type)
+            m = &out[i].v[k].m;
+    return m;
+}
+
+static void turn(int i)
+{
+    cr_assert(tasktab_turn(rig[i].t, now, &out[i]));
+    tasktab_written(rig[i].t);
+}
+
+/* A turn of each; what they say to one another arrives with the next one. */
+static void both(void)
+{
+    struct outbox was[2] = { out[A], out[B] };
+
+    outbox_init(&out[A]);
+    outbox_init(&out[B]);
+    now.ms += 10;
+    now.wall_ms += 10;
+    for (int i = A; i <= B; i++)
+        for (uint32_t k = 0; k < was[!i].n; k++)
+            if (was[!i].v[k].to == PEER)
+                say(i, PEER, &was[!i].v[k].m);
+    turn(A);
+    turn(B);
+    outbox_fini(&was[A]);
+    outbox_fini(&was[B]);
+}
+
+static void open_part(int i, uint64_t epoch, bool had)
+{
+    say(i, MNG, &(struct msg){ .type = MSG_PART_OPEN,
+                               .part_open = { EPOCH, 3, epoch, "q*", 0, NULL, 100, false, had } });
+    turn(i);
+}
+
+static void order_out(uint64_t to_epoch)
+{
+    say(A, MNG, &(struct msg){ .type = MSG_PART_OUT,
+                               .part_out = { EPOCH, 3, 8, to_epoch, "b", "10.0.0.2:1" } });
+    turn(A);
+}
+
+static uint8_t put(int i, uint64_t epoch, const char *body)
+{
+    struct task_put one = { .part = 3, .epoch = epoch, .queue = "q", .key1 = "", .key2 = "",
+                            .name = "", .digest = strlen(body),
+                            .body = { (uint32_t)strlen(body), (const uint8_t *)body } };
+
+    say(i, RTR, &(struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &one } });
+    return said(i, MSG_TASK_PUT_ANS)->task_put_ans.v[0].code;
+}
+
+static const struct msg_task_take_ans *take(int i, uint64_t epoch, uint32_t wait_ms)
+{
+    say(i, RTR, &(struct msg){ .type = MSG_TASK_TAKE,
+                               .task_take = { 3, epoch, "q", 1, 60000, wait_ms } });
+    return said(i, MSG_TASK_TAKE_ANS) != NULL ? &said(i, MSG_TASK_TAKE_ANS)->task_take_ans : NULL;
+}
+
+static uint8_t life(int i)
+{
+    const struct part *p = tasktab_part(rig[i].t, 3);
+
+    return p == NULL ? 99 : p->life;
+}
+
+static void setup(void)
+{
+    cr_assert_geq(sodium_init(), 0);
+    log_set_level(LOG_ERROR);
+    now = (struct task_now){ 1700000000000, 1700000000000 };
+    for (int i = A; i <= B; i++) {
+        outbox_init(&out[i]);
+        tabrig_new(&rig[i]);
+        up(i);
+        say(i, MNG, &(struct msg){ .type = MSG_TASK_OK, .task_ok = { EPOCH, 1, 77 } });
+    }
+    open_part(A, 8, false);
+    cr_assert_eq(put(A, 8, "one"), CODE_DONE);
+    cr_assert_eq(put(A, 8, "two"), CODE_DONE);
+    turn(A);
+}
+
+static void teardown(void)
+{
+    for (int i = A; i <= B; i++) {
+        tabrig_fini(&rig[i]);
+        outbox_fini(&out[i]);
+    }
+}
+
+TestSuite(task_moves, .init = setup, .fini = teardown);
+
+static void copy_all(void)
+{
+    order_out(9);
+    link_up();
+    for (int i = 0; i < 12; i++)
+        both();
+    cr_assert_eq(life(A), PART_FENCED);
+    cr_assert_eq(life(B), PART_COME);
+}
+
+Test(task_moves, a_link_to_the_target_is_wanted_while_it_is_copied)
+{
+    struct node_want v[4];
+
+    cr_assert_eq(tasktab_wants(rig[A].t, v, 4), 0);
+    order_out(9);
+    cr_assert_eq(tasktab_wants(rig[A].t, v, 4), 1);
+    cr_expect_str_eq(v[0].name, "b");
+    cr_expect_str_eq(v[0].addr, "10.0.0.2:1");
+    open_part(A, 10, true);
+    cr_expect_eq(tasktab_wants(rig[A].t, v, 4), 0);
+}
+
+Test(task_moves, what_was_there_and_what_came_meanwhile_is_at_the_target)
+{
+    const struct msg_task_take_ans *a = take(A, 8, 0);
+    struct settle_row r = { 3, 9, SETTLE_ACK, a->v[0].no, a->v[0].lease, 0,
+                            { 2, (const uint8_t *)"ok" } };
+
+    order_out(9);
+    link_up();
+    both(); /* BEGIN */
+    cr_assert_eq(put(A, 8, "three"), CODE_DONE);
+    for (int i = 0; i < 12; i++)
+        both();
+    open_part(B, 9, true);
+    cr_expect_eq(life(B), PART_OWNED);
+    cr_expect_eq(put(B, 9, "four"), CODE_DONE);
+    say(B, RTR, &(struct msg){ .type = MSG_TASK_SETTLE, .task_settle = { 1, &r } });
+    cr_expect_eq(said(B, MSG_TASK_SETTLE_ANS)->task_settle_ans.v[0].code, CODE_DONE,
+                 "the lease of before the move");
+    for (const char *const *want = (const char *const[]){ "two", "three", "four", NULL };
+         *want != NULL; want++) {
+        a = take(B, 9, 0);
+        cr_assert_eq(a->n, 1);
+        cr_expect_eq(a->v[0].body.n, strlen(*want));
+        cr_expect_arr_eq(a->v[0].body.p, *want, strlen(*want));
+    }
+}
+
+Test(task_moves, a_fence_sends_everybody_to_the_new_owner)
+{
+    (void)take(A, 8, 0);
+    (void)take(A, 8, 0);
+    outbox_reset(&out[A]);
+    cr_assert_null(take(A, 8, 60000), "it waits");
+    order_out(9);
+    link_up();
+    for (int i = 0; i < 12 && life(A) == PART_OWNED; i++)
+        both();
+    cr_assert_not_null(said(A, MSG_TASK_TAKE_ANS));
+    cr_expect_eq(said(A, MSG_TASK_TAKE_ANS)->task_take_ans.code, CODE_STALE);
+    cr_expect_eq(put(A, 8, "late"), CODE_STALE);
+    cr_expect_eq(tasktab_idle_ms(rig[A].t, now), MSEC_NEVER, "its clock stands");
+}
+
+Test(task_moves, a_fence_survives_a_restart_and_ends_by_a_higher_epoch_alone)
+{
+    copy_all();
+    tabrig_again(&rig[A], now);
+    up(A);
+    cr_assert_eq(life(A), PART_FENCED);
+    open_part(A, 8, true);
+    open_part(A, 9, true);
+    cr_expect_eq(life(A), PART_FENCED);
+    open_part(A, 10, true);
+    cr_expect_eq(life(A), PART_OWNED);
+    cr_expect_eq(put(A, 10, "three"), CODE_DONE);
+}
+
+Test(task_moves, a_whole_copy_survives_a_restart_and_opens_by_its_epoch_alone)
+{
+    copy_all();
+    tabrig_again(&rig[B], now);
+    up(B);
+    cr_assert_eq(life(B), PART_COME);
+    cr_expect_eq(put(B, 9, "early"), CODE_STALE);
+    open_part(B, 10, true);
+    cr_expect_eq(life(B), PART_COME);
+    open_part(B, 9, true);
+    cr_expect_eq(life(B), PART_OWNED);
+    cr_expect_eq(take(B, 9, 0)->n, 1);
+}
+
+Test(task_moves, a_copy_that_is_not_whole_goes_with_the_process)
+{
+    order_out(9);
+    link_up();
+    while (life(B) == 99)
+        both();
+    cr_assert_eq(life(B), PART_COMING);
+    cr_expect(tasktab_is_receiving(rig[B].t));
+    open_part(B, 9, true);
+    cr_expect_eq(life(B), PART_COMING, "it is not opened");
+    tabrig_again(&rig[B], now);
+    cr_expect_eq(life(B), 99);
+}
+
+Test(task_moves, a_copy_begins_anew_with_the_next_link)
+{
+    order_out(9);
+    link_up();
+    both();
+    both();
+    both();
+    link_down();
+    outbox_reset(&out[A]);
+    outbox_reset(&out[B]);
+    cr_assert_neq(life(B), PART_COME);
+    link_up();
+    for (int i = 0; i < 12; i++)
+        both();
+    cr_expect_eq(life(B), PART_COME);
+    cr_expect_eq(tasktab_part_tasks(tasktab_part(rig[B].t, 3)), 2);
+    cr_expect_eq(rig[B].n_bodies - rig[B].dropped, 2, "bodies of the first try have gone");
+}
+
+Test(task_moves, a_target_without_room_refuses_and_the_source_says_that_it_is_stuck)
+{
+    tasktab_full(rig[B].t, true);
+    order_out(9);
+    link_up();
+    for (int i = 0; i < 5; i++)
+        both();
+    now.ms += 2000;
+    turn(A);
+    cr_assert_not_null(said(A, MSG_PART_STATUS));
+    cr_expect_eq(said(A, MSG_PART_STATUS)->part_status.v[0].life, PART_STUCK);
+    cr_expect_eq(life(A), PART_OWNED);
+    cr_expect_eq(put(A, 8, "three"), CODE_DONE, "it goes on");
+}
+
+Test(task_moves, a_damaged_chunk_is_refused_and_nothing_is_left)
+{
+    static const uint8_t bad[] = { 9, 0, 0, TREC_ACCEPT, 1, 2, 3 };
+
+    order_out(9);
+    link_up();
+    while (life(B) != PART_COMING)
+        both();
+    say(B, PEER, &(struct msg){ .type = MSG_PCOPY_CHUNK,
+                                .pcopy_chunk = { 3, 9, 1, { sizeof(bad), bad }, false, 0 } });
+    cr_expect_eq(life(B), 99);
+    cr_expect_eq(said(B, MSG_PCOPY_ACK)->pcopy_ack.state, PCOPY_REFUSED);
+}
+
+Test(task_moves, a_snapshot_has_a_fence_and_a_whole_copy)
+{
+    copy_all();
+    for (int i = A; i <= B; i++) {
+        bool more = tasktab_snapshot(rig[i].t, true, tabrig_record, &rig[i].snap);
+
+        while (more)
+            more = tasktab_snapshot(rig[i].t, false, tabrig_record, &rig[i].snap);
+        cr_assert_not(tasktab_snapshot_spoilt(rig[i].t));
+        turn(i);
+        buf_reset(&rig[i].log.b);
+        tabrig_again(&rig[i], now);
+    }
+    cr_expect_eq(life(A), PART_FENCED);
+    cr_expect_eq(life(B), PART_COME);
+}
+
+Test(task_moves, records_behind_a_snapshot_that_lost_its_mark_are_not_left_out)
+{
+    bool more = tasktab_snapshot(rig[A].t, true, tabrig_record, &rig[A].snap);
+
+    cr_assert_not(more, "one partition");
+    buf_reset(&rig[A].log.b); /* killed before SNAPPED was written */
+    tabrig_again(&rig[A], now);
+    up(A);
+    cr_assert_eq(put(A, 8, "three"), CODE_DONE);
+    turn(A);
+    tabrig_again(&rig[A], now);
+    cr_expect_eq(tasktab_part_tasks(tasktab_part(rig[A].t, 3)), 3);
+}

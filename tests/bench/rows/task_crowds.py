@@ -13,7 +13,7 @@ from kit.row import case, row
 
 ID = "task_crowds"
 ORDER = 410
-DELAYS, SPAN_S, LEAD_S = 100000, 60, 10
+DELAYS, SPAN_S, LEAD_S, PEER_PART = 100000, 60, 10, 0.1
 HOT, HOT_PER_S, HOT_BURST, COLD_KEYS, COLD_EACH = 100000, 100, 20, 1000, 10
 PENDING = 10**6
 QUEUES, EACH = 100000, 10
@@ -29,9 +29,11 @@ def one(value):
 # ---- delays --------------------------------------------------------------------------------
 
 
-def delays(ctx, side):
-    """All are submitted, then taken as they become due; the taker's report."""
-    n, span, lead = ctx.waiting(DELAYS), 2 if ctx.quick else SPAN_S, 1 if ctx.quick else LEAD_S
+def delays(ctx, side, part=1):
+    """All are submitted, then taken as they become due; the taker's report. part: of the number and
+    of the time, so that the rate is the same."""
+    n = int(ctx.waiting(DELAYS) * part)
+    span, lead = (2, 1) if ctx.quick else (SPAN_S * part, LEAD_S)
     taker = subprocess.Popen(jobs.argv_of(ctx, side, "take", jobs=n, conns=2, batch=64, wait=True,
                                           seconds=4 * (span + lead)),
                              stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
@@ -128,12 +130,14 @@ def pending_cases(ctx, side, peer):
 def run(ctx):
     side = jobs.Tasks(ctx, pools={"hot": [f"key.rate_per_s={HOT_PER_S}", f"key.burst={HOT_BURST}"]})
     peer = Beanstalkd(ctx, "os")
-    cases = list(delay_cases(delays(ctx, side), delays(ctx, peer), peer.name))
-    for part in (hot_cases, queue_cases, scheduled_cases):
+    cases = list(delay_cases(delays(ctx, side), delays(ctx, peer, PEER_PART), peer.name))
+    ctx.say("a hot key, many queues")
+    cases += [*hot_cases(ctx, side), *queue_cases(ctx, side)]
+    for part in (scheduled_cases, pending_cases):  # nodes that have nothing else
+        ctx.end()
         ctx.say(part.__name__.replace("_", " "))
-        cases += part(ctx, side)
-    cases += pending_cases(ctx, side, peer)
+        cases += part(ctx, jobs.Tasks(ctx), *([Beanstalkd(ctx, "os")] if part is pending_cases else []))
     return [row(ID, "Tasks in great numbers", "1 KB each, journal: os; one task node.", cases,
-                ["beanstalkd delays by whole seconds; its jobs are in its memory, segq's payloads on "
-                 "the disk.",
+                ["beanstalkd delays by whole seconds, and has a tenth of the delays in a tenth of the time; "
+                 "its jobs are in its memory, segq's payloads on the disk.",
                  "A hot key has its burst at once, then its rate; the cold ones have the same limit each."])]

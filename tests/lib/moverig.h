@@ -269,7 +269,7 @@ static inline void mv_links_down(struct mv *w, int i)
 
 static inline void mv_link_up(struct mv *w, int a, int b)
 {
-    char name[16];
+    char name[24];
 
     if (w->link[a][b].no != 0 || w->node[b].t == NULL)
         return;

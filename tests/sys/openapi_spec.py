@@ -50,8 +50,9 @@ class Spec:
             both = {k: {**part[k], **node[k]} if k == "properties" else part[k] + node[k]
                     for k in ("properties", "required") if k in part and k in node}
             node = {**part, **node, **both}
-        if "oneOf" in node:
-            node["oneOf"] = [self.schema(s, answer) for s in node["oneOf"]]
+        for either in ("oneOf", "anyOf"):
+            if either in node:
+                node[either] = [self.schema(s, answer) for s in node[either]]
         if "items" in node:
             node["items"] = self.schema(node["items"], answer)
         if "properties" in node:

@@ -145,7 +145,7 @@ check "systemd: ${typed%% /*} ..." eval "(cd '$DIR' && '$BIN'/$typed >out 2>&1)"
 said "  says who is there" 'router\.0'
 
 # ---- what the texts call metrics (cookies and functions are none; Redis' are there with Redis only)
-for p in 1 30 70; do http "http://127.0.0.1:$((PORT + p))/metrics"; done | sed -n 's/^# HELP \([a-z_]*\) .*/\1/p' >"$DIR/metrics"
+for p in 1 30 47 70; do http "http://127.0.0.1:$((PORT + p))/metrics"; done | sed -n 's/^# HELP \([a-z_]*\) .*/\1/p' >"$DIR/metrics"
 (cd "$root" && grep -ohE '`segq_[a-z_]+`' README.md proto/*.md deploy/*/README.md deploy/SIZING.md tests/README.md) |
     tr -d '`' | grep -vxE 'segq_(pass|ticket|shop|poll|redis_.*)' | sort -u >"$DIR/named"
 check "they are named in many places" test "$(wc -l <"$DIR/named")" -ge 10

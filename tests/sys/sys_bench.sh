@@ -6,6 +6,7 @@
 build=$(dirname "$BIN")
 export TMPDIR=$DIR/tmp
 mkdir -p "$TMPDIR"
+chmod 711 "$TOP" "$DIR" "$TMPDIR" # Postgres does not run as root: it has a folder in there
 bench=("$root/tests/bench/bench.py" --quick --build "$build")
 about() { jq -r "$2" "$DIR/$1/bench.json"; }
 leftovers() { # processes that were started for a row name its folder
@@ -23,7 +24,7 @@ has_figures() { # every case of every row of this file has a number
 t0=$SECONDS
 timeout -k 10 800 "${bench[@]}" --out "$DIR/whole" >"$DIR/whole.log" 2>&1
 check_eq "it ends well" $? 0
-in_time "in a short time" $(((SECONDS - t0) * 1000)) 120000
+in_time "in a short time" $(((SECONDS - t0) * 1000)) 200000
 [ -s "$DIR/whole/bench.json" ] || { tail -30 "$DIR/whole.log"; give_up "no bench.json"; }
 mapfile -t ids < <("${bench[@]}" --list)
 for id in "${ids[@]}"; do

@@ -103,22 +103,21 @@ static void count(struct mng *m)
             }
 }
 
-struct mtask_node *task_node_for_one_more(struct mng *m)
+struct mtask_node *task_node_for_one_more(struct mng *m, const struct mtask_node *like)
 {
     struct mtask_node *best = NULL;
 
     count(m);
     each_task_node(m, n)
-        if (n->registered && !n->draining && (best == NULL || n->will_have < best->will_have))
+        if (n->registered && !n->draining && (like == NULL || n->shared == like->shared) &&
+            (best == NULL || n->will_have < best->will_have))
             best = n;
     return best;
 }
 
-/* One that may go to that node, which keeps tasks where this one does; NULL. */
-static struct mpart *one_of(struct mng *m, const struct mtask_node *n, const struct mtask_node *to)
+/* One that may go now; NULL. */
+static struct mpart *one_of(struct mng *m, const struct mtask_node *n)
 {
-    if (n->shared != to->shared)
-        return NULL;
     each_pool(m, pool)
         each_mpart(pool, p)
             if (p->node == n && p->to == NULL && p->opened && p->confirmed &&
@@ -127,19 +126,38 @@ static struct mpart *one_of(struct mng *m, const struct mtask_node *n, const str
     return NULL;
 }
 
-/* From a node that is drained, or that has two more than the one that has the fewest. */
+/* From a node that is drained, or that has two more than the one that has the fewest; of those
+ * that keep tasks where that one does. */
 static struct mpart *next(struct mng *m, const struct mtask_node *least)
 {
     const struct mtask_node *most = NULL;
     struct mpart *p = NULL;
 
     each_task_node(m, n) {
-        if (n->registered && n->draining && p == NULL)
-            p = one_of(m, n, least);
-        if (n->registered && !n->draining && (most == NULL || n->will_have > most->will_have))
+        if (!n->registered || n->shared != least->shared)
+            continue;
+        if (n->draining && p == NULL)
+            p = one_of(m, n);
+        if (!n->draining && (most == NULL || n->will_have > most->will_have))
             most = n;
     }
-    return p != NULL || most->will_have < least->will_have + 2 ? p : one_of(m, most, least);
+    assert(most != NULL); /* least is one */
+    return p != NULL || most->will_have < least->will_have + 2 ? p : one_of(m, most);
+}
+
+/* Of either kind of node. False: there is none to begin. */
+static bool begin_next(struct mng *m)
+{
+    each_task_node(m, n) {
+        struct mtask_node *to = task_node_for_one_more(m, n);
+        struct mpart *p = to != NULL ? next(m, to) : NULL;
+
+        if (p != NULL) {
+            begin(m, p, to);
+            return true;
+        }
+    }
+    return false;
 }
 
 void part_moves_next(struct mng *m)
@@ -149,14 +167,8 @@ void part_moves_next(struct mng *m)
     each_pool(m, pool)
         each_mpart(pool, p)
             moving += p->to != NULL;
-    for (; moving < MOVES_MAX; moving++) {
-        struct mtask_node *to = task_node_for_one_more(m);
-        struct mpart *p = to != NULL ? next(m, to) : NULL;
-
-        if (p == NULL)
-            return;
-        begin(m, p, to);
-    }
+    while (moving < MOVES_MAX && begin_next(m))
+        moving++;
 }
 
 void part_moves_tick(struct mng *m)

@@ -28,7 +28,8 @@ void part_move_heard(struct mng *m, const struct mtask_node *n, const struct par
 void part_moves_down(struct mng *m, const struct mtask_node *n);
 /* The partition is lost, or its pool goes: the target drops what it has. */
 void part_move_forget(struct mng *m, struct mpart *p);
-/* Registered, not draining, with the fewest partitions after all moves; NULL: none. */
-struct mtask_node *task_node_for_one_more(struct mng *m);
+/* Registered, not draining, with the fewest partitions after all moves; like: only one that keeps
+ * tasks where that one does; NULL: any. NULL: none. */
+struct mtask_node *task_node_for_one_more(struct mng *m, const struct mtask_node *like);
 
 #endif

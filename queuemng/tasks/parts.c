@@ -20,7 +20,7 @@
 
 static void part_place(struct mng *m, struct mpart *p)
 {
-    struct mtask_node *n = task_node_for_one_more(m);
+    struct mtask_node *n = task_node_for_one_more(m, NULL);
 
     assert(p->node == NULL && !p->opened);
     if (n != NULL)

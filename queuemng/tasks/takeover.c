@@ -3,22 +3,13 @@
 
 #include "common/base/log.h"
 #include "queuemng/state/state.h"
+#include "queuemng/tasks/moves.h"
 #include "queuemng/tasks/owners.h"
 
 #define LOG_MODULE "tasks"
 
 #define GONE_MS  500  /* a process that is started again is back by then */
 #define START_MS 5000 /* the same of a node that this manager has not seen yet */
-
-static struct mtask_node *least_loaded(const struct mng *m)
-{
-    struct mtask_node *best = NULL;
-
-    each_task_node(m, n)
-        if (n->registered && n->shared && !n->draining && (best == NULL || n->n_parts < best->n_parts))
-            best = n;
-    return best;
-}
 
 static void take_all(struct mng *m, const struct mtask_node *from)
 {
@@ -29,16 +20,15 @@ static void take_all(struct mng *m, const struct mtask_node *from)
             struct mpart *p = &pool->part[i];
 
             if (p->node == from)
-                part_give(m, p, least_loaded(m), p->epoch + 1);
+                part_give(m, p, task_node_for_one_more(m, from), p->epoch + 1);
         }
 }
 
 void takeover_tick(struct mng *m)
 {
-    if (least_loaded(m) == NULL)
-        return;
     each_task_node(m, n)
         if ((n->peer == 0 || n->foreign) && n->shared && n->n_parts > 0 &&
-            m->now_ms - n->down_ms >= (n->incarnation != 0 ? GONE_MS : START_MS))
+            m->now_ms - n->down_ms >= (n->incarnation != 0 ? GONE_MS : START_MS) &&
+            task_node_for_one_more(m, n) != NULL)
             take_all(m, n);
 }

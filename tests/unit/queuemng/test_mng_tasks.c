@@ -410,6 +410,25 @@ Test(mng_tasks, a_drained_node_is_emptied_and_then_forgotten)
     done(r);
 }
 
+/* The empty one has its tasks elsewhere: it can take nothing from a journal. */
+Test(mng_tasks, a_node_is_emptied_to_one_that_keeps_tasks_where_it_does)
+{
+    struct pr *r = rig(2, "{\"match\": \"ride/*\"}");
+
+    pr_run(r, 3000);
+    r->shared = true;
+    pr_node_run(r, 2, true);
+    pr_run(r, 500);
+    r->shared = false;
+    drain(r, "task-0");
+    pr_run(r, 15000);
+    cr_expect_eq(r->node[0].n, 0);
+    cr_expect_eq(r->node[1].n, 16);
+    cr_expect_eq(r->node[2].n, 0);
+    pr_all_served(r);
+    done(r);
+}
+
 Test(mng_tasks, a_move_whose_target_goes_is_aborted)
 {
     struct pr *r = rig(2, "{\"match\": \"images\"}");

@@ -46,3 +46,24 @@ bool redis_numbers(struct redis_link *l, const struct redis_ans *a, int64_t *v, 
         }
     return true;
 }
+
+int redis_wait(struct redis_link *l, uint32_t replicas, uint32_t answer_ms, redis_fn fn, void *ctx)
+{
+    struct redis_command c = { 0 };
+
+    redis_arg_str(&c.a, "WAIT");
+    redis_arg_u64(&c, replicas);
+    redis_arg_u64(&c, answer_ms / 2);
+    return redis_run(l, &c, fn, ctx);
+}
+
+bool redis_waited(struct redis_link *l, const struct redis_ans *a, uint32_t replicas)
+{
+    int64_t n;
+
+    if (!redis_numbers(l, a, &n, 1))
+        return false;
+    if (n < (int64_t)replicas)
+        redis_link_fault(l, REDIS_NOREPLICAS, "too few replicas have the write");
+    return n >= (int64_t)replicas;
+}

@@ -18,5 +18,10 @@ void redis_arg_u64(struct redis_command *c, uint64_t v);
 SQ_CHECK int redis_run(struct redis_link *l, struct redis_command *c, redis_fn fn, void *ctx);
 /* Numbers at the front of an answer; false: something else came, and the link is told so. */
 bool redis_numbers(struct redis_link *l, const struct redis_ans *a, int64_t *v, size_t n);
+/* WAIT: until so many replicas have what was sent before it, for half of answer_ms at most. */
+SQ_CHECK int redis_wait(struct redis_link *l, uint32_t replicas, uint32_t answer_ms, redis_fn fn,
+                        void *ctx);
+/* Its answer; false: they have it not, and the link is told so. */
+bool redis_waited(struct redis_link *l, const struct redis_ans *a, uint32_t replicas);
 
 #endif

@@ -94,28 +94,18 @@ static void write_done(struct redis_store *s)
 static void on_waited(void *ctx, const struct redis_ans *a)
 {
     struct redis_store *s = ctx;
-    int64_t n;
 
     if (is_stale(s))
         return;
-    if (!redis_numbers(s->link, a, &n, 1)) {
-        try_again(s);
-    } else if (n < (int64_t)s->wait_replicas) {
-        redis_link_fault(s->link, REDIS_NOREPLICAS, "too few replicas have the write");
-        try_again(s);
-    } else {
+    if (redis_waited(s->link, a, s->wait_replicas))
         write_done(s);
-    }
+    else
+        try_again(s);
 }
 
 static void wait_replicas(struct redis_store *s)
 {
-    struct redis_command c = { 0 };
-
-    redis_arg_str(&c.a, "WAIT");
-    redis_arg_u64(&c, s->wait_replicas);
-    redis_arg_u64(&c, s->answer_ms / 2);
-    if (redis_run(s->link, &c, on_waited, s) < 0)
+    if (redis_wait(s->link, s->wait_replicas, s->answer_ms, on_waited, s) < 0)
         try_again(s);
 }
 

@@ -59,7 +59,8 @@ static struct redis_part *find(const struct taskredis *t, part_no no)
 
 /* ---- commands -------------------------------------------------------------------- */
 
-/* What follows an answer, and that of a WAIT behind it: which covers the fence, too. Nothing is closed here: the link is calling. */
+/* Redis has answered, and the WAIT behind it, which counts for the fence, too. Nothing is closed
+ * here: the link is calling. */
 static void judged(struct redis_part *p)
 {
     p->in_air = false;
@@ -96,22 +97,9 @@ static void on_written(void *ctx, const struct redis_ans *a)
 static void on_waited(void *ctx, const struct redis_ans *a)
 {
     struct redis_part *p = ctx;
-    int64_t n;
 
-    p->waited = redis_numbers(p->link, a, &n, 1) && n >= (int64_t)p->t->wait_replicas;
-    if (!p->waited && a->fault == REDIS_NONE)
-        redis_link_fault(p->link, REDIS_NOREPLICAS, "too few replicas have the write");
+    p->waited = redis_waited(p->link, a, p->t->wait_replicas);
     judged(p);
-}
-
-static int send_wait(struct redis_part *p, redis_fn fn)
-{
-    struct redis_command c = { 0 };
-
-    redis_arg_str(&c.a, "WAIT");
-    redis_arg_u64(&c, p->t->wait_replicas);
-    redis_arg_u64(&c, p->t->link.answer_ms / 2);
-    return redis_run(p->link, &c, fn, p);
 }
 
 static void send_write(struct redis_part *p)
@@ -123,7 +111,8 @@ static void send_write(struct redis_part *p)
     writes_args(&p->s, &c);
     rc = redis_run(p->link, &c, on_written, p);
     p->in_air = rc == 0;
-    p->waits = rc == 0 && p->t->wait_replicas != 0 && send_wait(p, on_waited) == 0;
+    p->waits = rc == 0 && p->t->wait_replicas != 0 &&
+               redis_wait(p->link, p->t->wait_replicas, p->t->link.answer_ms, on_waited, p) == 0;
     p->t->n.commands++;
     if (rc < 0)
         p->again_ms = ev_now(p->t->ev) + AGAIN_MS;

@@ -70,5 +70,7 @@ void admin_send(struct admin_held *h); /* frees h */
 
 /* Value of ?name= decoded into out; false if absent or too long. */
 bool admin_query(const char *query, const char *name, char *out, size_t cap);
+/* It is there, readable or not. */
+bool admin_query_has(const char *query, const char *name);
 
 #endif

@@ -49,16 +49,33 @@ bool admin_unescape(const char *s, size_t n, bool plus, char *out, size_t cap)
     return true;
 }
 
-bool admin_query(const char *query, const char *name, char *out, size_t cap)
+/* The value, of *len bytes; NULL: there is none. */
+static const char *find(const char *query, const char *name, size_t *len)
 {
     size_t name_len = strlen(name);
 
     while (*query != '\0') {
         size_t n = strcspn(query, "&");
 
+        *len = n - name_len - 1;
         if (n > name_len && query[name_len] == '=' && memcmp(query, name, name_len) == 0)
-            return admin_unescape(query + name_len + 1, n - name_len - 1, true, out, cap);
+            return query + name_len + 1;
         query += n + (query[n] == '&');
     }
-    return false;
+    return NULL;
+}
+
+bool admin_query(const char *query, const char *name, char *out, size_t cap)
+{
+    size_t len;
+    const char *text = find(query, name, &len);
+
+    return text != NULL && admin_unescape(text, len, true, out, cap);
+}
+
+bool admin_query_has(const char *query, const char *name)
+{
+    size_t len;
+
+    return find(query, name, &len) != NULL;
 }

@@ -112,8 +112,7 @@ static void answer_gone(struct redis_link *l)
 
         list_remove(&l->open, it);
         c->l = NULL;
-        if (c->fn != NULL)
-            c->fn(c->ctx, &gone);
+        c->fn(c->ctx, &gone);
     }
 }
 

@@ -92,7 +92,7 @@ int cmd_task_keys(struct ctl *c, int argc, char **argv)
 /* query: encoded; one call changes so many tasks that the answer comes in time. */
 static int order_all(struct ctl *c, const char *queue, const char *word, const char *query)
 {
-    char path[400], after[64] = "";
+    char path[600], after[64] = "";
     int rc = CTL_OK;
 
     do {
@@ -125,13 +125,16 @@ static int sure(const struct ctl *c, const char *text, const char *queue)
 
 int cmd_task_cancel_all(struct ctl *c, int argc, char **argv)
 {
-    char *key = argc > 1 ? evhttp_encode_uri(argv[1]) : NULL, query[300] = "";
-    int rc = sure(c, argc > 1 ? "All tasks of this key of the queue are cancelled.\n"
-                              : "All tasks of the queue are cancelled.\n", argv[0]);
+    char *key = argc > 1 ? evhttp_encode_uri(argv[1]) : NULL, query[400] = "";
+    int n = key != NULL ? snprintf(query, sizeof(query), "key=%s", key) : 0, rc;
 
-    if (key != NULL)
-        snprintf(query, sizeof(query), "key=%.280s", key);
     free(key);
+    if (argc > 1 && (n <= 0 || n >= (int)sizeof(query))) { /* cut it would be another one, or all */
+        fprintf(stderr, "segqctl: that is no key: it is too long\n");
+        return CTL_USAGE;
+    }
+    rc = sure(c, argc > 1 ? "All tasks of this key of the queue are cancelled.\n"
+                          : "All tasks of the queue are cancelled.\n", argv[0]);
     return rc == CTL_OK ? order_all(c, argv[0], "cancel", query) : rc;
 }
 
@@ -184,7 +187,7 @@ static bool is_pool(const json_t *pools, const char *name)
         const char *match = ctl_str(p, "match");
         unsigned d = ctl_distance(match, name);
 
-        if (d == 0)
+        if (strcmp(match, name) == 0)
             return true;
         if (of == NULL && queue_matches(match, name, strlen(name)))
             of = match;

@@ -59,14 +59,27 @@ void admin_task(struct admin_call *c, const char *path)
 
 /* ---- the tasks of a queue -------------------------------------------------------- */
 
+/* 1: it is in text; 0: there is none; < 0: it cannot be read, and the answer says so. Else an order
+ * that names a key would concern the whole queue. */
+static int given(struct admin_call *c, const char *name, char *text, size_t cap)
+{
+    if (!admin_query_has(c->q->query, name))
+        return 0;
+    if (admin_query(c->q->query, name, text, cap))
+        return 1;
+    admin_problem(c->a, 400, "bad_request", "?%s= is too long, or badly encoded", name);
+    return -1;
+}
+
 /* "waiting,dead": bits; all of them without ?state=. False: the answer says what is wrong. */
 static bool read_states(struct admin_call *c, struct task_ask *q)
 {
     char text[100] = "", *rest = text, *word;
+    int is_there = given(c, "state", text, sizeof(text));
 
     q->states = ~(1u << TASK_FREE);
-    if (!admin_query(c->q->query, "state", text, sizeof(text)))
-        return true;
+    if (is_there <= 0)
+        return is_there == 0;
     q->states = 0;
     while ((word = strsep(&rest, ",")) != NULL) {
         enum task_state s = TASK_SCHEDULED;
@@ -87,9 +100,10 @@ static bool read_states(struct admin_call *c, struct task_ask *q)
 static bool read_key(struct admin_call *c, struct task_ask *q)
 {
     char text[2 * TASK_NAME_MAX + 2] = "", *slash;
+    int is_there = given(c, "key", text, sizeof(text));
 
-    if (!admin_query(c->q->query, "key", text, sizeof(text)))
-        return true;
+    if (is_there <= 0)
+        return is_there == 0;
     slash = strchr(text, '/');
     if (slash != NULL)
         *slash++ = '\0';
@@ -108,10 +122,11 @@ static bool read_key(struct admin_call *c, struct task_ask *q)
 static bool read_after(struct admin_call *c, struct task_ask *q)
 {
     char text[40];
+    int is_there = given(c, "after", text, sizeof(text));
     task_no after;
 
-    if (!admin_query(c->q->query, "after", text, sizeof(text)))
-        return true;
+    if (is_there <= 0)
+        return is_there == 0;
     if (task_id_read(&q->part, &after, text) == 0 && after < TASKS_MAX) {
         q->after = (uint32_t)after;
         return true;
@@ -124,10 +139,11 @@ static bool read_after(struct admin_call *c, struct task_ask *q)
 static bool read_rate(struct admin_call *c, struct task_ask *q)
 {
     char text[24], *end;
+    int is_there = given(c, "rate_per_s", text, sizeof(text));
     double rate;
 
-    if (!admin_query(c->q->query, "rate_per_s", text, sizeof(text)))
-        return true;
+    if (is_there <= 0)
+        return is_there == 0;
     rate = strtod(text, &end);
     if (end != text && *end == '\0' && rate >= 0.001 && rate <= RATE_MOST) {
         q->rate = (uint64_t)(rate * 1000 + 0.5);
@@ -143,7 +159,8 @@ static bool read_by(struct admin_call *c, struct task_ask *q)
 {
     char word[10] = "waiting";
 
-    (void)admin_query(c->q->query, "by", word, sizeof(word));
+    if (given(c, "by", word, sizeof(word)) < 0)
+        return false;
     q->only_limited = strcmp(word, "limited") == 0;
     if (q->only_limited || strcmp(word, "waiting") == 0)
         return true;
@@ -182,9 +199,7 @@ static bool read_most(struct admin_call *c, struct task_ask *q)
 /* What a path has no use for is refused: an order would concern more than was meant. */
 static bool takes(struct admin_call *c, const struct task_ask *q, const char *name, unsigned verbs)
 {
-    char text[512];
-
-    if ((verbs >> q->verb & 1) != 0 || !admin_query(c->q->query, name, text, sizeof(text)))
+    if ((verbs >> q->verb & 1) != 0 || !admin_query_has(c->q->query, name))
         return true;
     admin_problem(c->a, 400, "bad_request", "?%s= says nothing here", name);
     return false;

@@ -94,6 +94,10 @@ static void fill_away(const struct mng *m, const struct walk *w, struct admin_an
     struct mng_part_view p = { .node = "" };
 
     (void)mng_part(m, w->part[w->i], &p);
+    if (p.node == NULL || p.node[0] == '\0') {
+        admin_problem(a, 503, "queue_unavailable", "no task node has the task's partition now");
+        return;
+    }
     admin_problem(a, 503, "queue_unavailable", "task node %s, which has the task, %s%s", p.node,
                   p.peer != 0 ? "did not answer in time" : "is away: it keeps its tasks",
                   p.peer != 0 && is_order(&w->q) ? "; it may have been done" : "");
@@ -224,7 +228,8 @@ void mng_walk_answer(struct mng_service *s, uint64_t rid, const struct msg_task_
 
         if (w->rid != rid)
             continue;
-        (void)mng_part(s->mng, w->part[w->i], &p);
+        if (!mng_part(s->mng, w->part[w->i], &p)) /* its pool has gone since it was asked */
+            p.st.part = w->part[w->i];
         if (is_of_many(w))
             of_many(s, w, &p, m != NULL ? m : &unknown);
         else

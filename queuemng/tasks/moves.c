@@ -53,7 +53,6 @@ static void abort_move(struct mng *m, struct mpart *p, const char *why)
     p->to = NULL;
     p->rest_ms = m->now_ms + REST_MS;
     p->confirmed = false;
-    m->tasks.moves_aborted++;
     pool_put_later(m, p->pool);
     task_map_changed(m);
     part_tell(m, p);

@@ -11,6 +11,15 @@
 #define GONE_MS  500  /* a process that is started again is back by then */
 #define START_MS 5000 /* the same of a node that this manager has not seen yet */
 
+/* A move that was begun before its node kept tasks in Redis is over. */
+static void take(struct mng *m, struct mpart *p, struct mtask_node *to)
+{
+    if (p->to != NULL && p->to != to)
+        part_move_forget(m, p);
+    p->to = NULL;
+    part_give(m, p, to, u64_max(p->epoch, p->to_epoch) + 1);
+}
+
 static void take_all(struct mng *m, const struct mtask_node *from)
 {
     log_warn("event=partitions_taken_over node=%s partitions=%u silent_ms=%lld", from->name,
@@ -20,7 +29,7 @@ static void take_all(struct mng *m, const struct mtask_node *from)
             struct mpart *p = &pool->part[i];
 
             if (p->node == from)
-                part_give(m, p, task_node_for_one_more(m, from), p->epoch + 1);
+                take(m, p, task_node_for_one_more(m, from));
         }
 }
 

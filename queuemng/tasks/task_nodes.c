@@ -96,8 +96,11 @@ static void on_task_reg(struct mng *m, struct mtask_node *n, const struct msg_ta
 {
     struct msg_task_ok *ok;
 
-    if (is_foreign(m, n, g) || has_left_store(n, g))
+    if (is_foreign(m, n, g) || has_left_store(n, g)) {
+        n->registered = false; /* it may have been, before it said so */
+        unconfirm(m, n);
         return;
+    }
     n->shared = g->shared;
     if (g->epoch_seen > m->epoch) {
         m->fenced_by = u64_max(m->fenced_by, g->epoch_seen);

@@ -279,10 +279,12 @@ static void on_dropped(void *ctx, const struct redis_ans *a)
     struct redis_part *p = ctx;
 
     p->in_air = false;
-    if (a->fault == REDIS_NONE)
+    if (a->fault == REDIS_NONE) {
         p->over = OVER_QUIET;
-    else
-        p->again_ms = ev_now(p->t->ev) + AGAIN_MS;
+        return;
+    }
+    redis_link_fault(p->link, a->fault, a->text);
+    p->again_ms = ev_now(p->t->ev) + AGAIN_MS;
 }
 
 static void send_drop(struct redis_part *p)

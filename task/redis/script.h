@@ -1,4 +1,4 @@
-/* script.h: what runs inside Redis for one partition; each script is atomic. Included by writes.c.
+/* script.h: what runs inside Redis for one partition; each script is atomic.
  *
  * KEYS, with the partition's number in braces, so that a cluster keeps them on one node:
  *   segq:{P}:epoch  hash: epoch; fence: "epoch nonce" of the one who may write; n: number of the
@@ -15,7 +15,7 @@
 #define TASK_REDIS_DONE  1
 #define TASK_REDIS_GAP   2 /* Redis does not have what it acknowledged */
 
-/* fence, epoch -> DONE, number of the last command, groups, slices, references of bodies
+/* fence, epoch -> DONE, number of the last command, groups, slices
  *               | STALE, epoch. Whoever opened it before writes no more. */
 #define TASK_REDIS_OPEN                                                                  \
     "local e = redis.call('HGET', KEYS[1], 'epoch') or '0' "                             \

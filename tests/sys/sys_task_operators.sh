@@ -87,6 +87,16 @@ check "segqctl shows them" says '^many1 +3 +0 +-'
 ctl task cancel-all ride/7 many1 --yes
 check "all tasks of a key are cancelled" says '^ok: 3 tasks'
 check_eq "the others are not" "$(ids ride/7 '')" 'cancelled,cancelled,cancelled,waiting'
+# A key that cannot be read is not every key.
+LONG=$(printf 'k%.0s' {1..400})
+for key in %zz "$LONG"; do
+    check_eq "  nor by a key that cannot be read" \
+        "$(admin POST "/v1/admin/task-queues/ride/7/tasks/cancel?key=$key" | field detail)" \
+        '?key= is too long, or badly encoded'
+done
+ctl task cancel-all ride/7 "$LONG" --yes
+check "  nor by one that is too long" complains 'it is too long'
+check_eq "  they wait still" "$(ids ride/7 '')" 'cancelled,cancelled,cancelled,waiting'
 fail_next() { # of ride/8: it has no other attempt
     local t l
     read -r t l < <(take "$R/v1/queues/ride/8/tasks")

@@ -130,7 +130,7 @@ static void release(struct task_shared *h)
         if (!may_leave(h, k))
             continue;
         for (uint32_t i = 0; i < k->out.n; i++)
-            tasktab_arrived(h->s->tab, &k->out.v[i].m);
+            tasktab_arrived(h->s->tab, &k->out.v[i].m, &k->out.mem);
         n->out = k->out;
         node_send(n);
         k->out = n->out;

@@ -12,40 +12,42 @@
 /* A row more may be as long as the longest body. */
 #define ROWS_BYTES (FRAME_MAX_BODY - TASK_BODY_MAX - 64u * 1024)
 
-/* The bytes of a result are there. One without bytes was not given. False: they are lost. */
-static bool unpack(struct msg_task_get_ans *m)
+/* The bytes of a result are there. One without bytes was not given. False: they are not what was
+ * packed, or there is no memory; then there is none in the answer. */
+static bool unpack(struct tasktab *t, struct msg_task_get_ans *m, struct arena *mem)
 {
+    struct bytes_of kept = m->result;
     struct result r;
+    uint8_t *hash;
 
-    if (m->result.n == 0)
+    if (kept.n == 0)
         return true;
-    if (result_unpack(m->result.p, m->result.n, &r) < 0)
+    m->result = (struct bytes_of){ 0 };
+    if (result_unpack(kept.p, kept.n, &r) < 0) {
+        t->n.lost_bodies++;
+        return false;
+    }
+    hash = arena_memdup(mem, r.sha256, sizeof(r.sha256));
+    if (hash == NULL)
         return false;
     m->result = (struct bytes_of){ r.n, r.p };
     m->result_length = r.length;
-    m->result_sha256 = (struct bytes_of){ RESULT_SHA256, r.sha256 };
+    m->result_sha256 = (struct bytes_of){ RESULT_SHA256, hash };
     return true;
 }
 
-void tasktab_arrived(struct tasktab *t, struct msg *m)
+void tasktab_arrived(struct tasktab *t, struct msg *m, struct arena *mem)
 {
-    if (m->type != MSG_TASK_GET_ANS || unpack(&m->task_get_ans))
-        return;
-    t->n.lost_bodies++;
-    m->task_get_ans.result = (struct bytes_of){ 0 };
-    m->task_get_ans.code = CODE_BUSY;
+    if (m->type == MSG_TASK_GET_ANS && !unpack(t, &m->task_get_ans, mem))
+        m->task_get_ans.code = CODE_BUSY;
 }
 
+/* Of a shared store the bytes come later: tasktab_arrived(). */
 static bool load_result(struct tasktab *t, const struct part *p, uint64_t ref,
                         struct msg_task_get_ans *m, struct arena *mem)
 {
-    if (!tasktab_body_load(t, p, ref, &m->result, mem))
-        return false;
-    if (t->o.shared != NULL || unpack(m))
-        return true; /* of a shared store: tasktab_arrived() */
-    t->n.lost_bodies++;
-    m->result = (struct bytes_of){ 0 };
-    return false;
+    return tasktab_body_load(t, p, ref, &m->result, mem) &&
+           (t->o.shared != NULL || unpack(t, m, mem));
 }
 
 /* ---- looks ------------------------------------------------------------------------- */

@@ -1,34 +1,50 @@
-/* result.c: form 1 | length, 8 bytes, the lowest first | SHA-256 | bytes. */
+/* result.c: form 1, cut: length, 8 bytes, the lowest first | SHA-256 | bytes. Form 2: whole. Nodes
+ * before form 2 wrote form 1 of whole ones, too. */
 #include "task/table/result.h"
 
 #include <sodium.h>
 #include <string.h>
 
-#define FORM 1
+enum { FORM_CUT = 1, FORM_WHOLE = 2 };
 
 _Static_assert(crypto_hash_sha256_BYTES == RESULT_SHA256, "SHA-256");
-_Static_assert(RESULT_HEAD + TASK_RESULT_MAX <= TASK_BODY_MAX, "a body has room for a result");
+_Static_assert(RESULT_HEAD_CUT + TASK_RESULT_MAX <= TASK_BODY_MAX, "a body has room for a result");
 
 void result_pack(const uint8_t *p, uint32_t n, uint64_t most, struct buf *out)
 {
-    uint8_t head[RESULT_HEAD] = { FORM };
+    uint8_t head[RESULT_HEAD_CUT] = { FORM_CUT };
 
+    if (n <= most) {
+        buf_byte(out, FORM_WHOLE);
+        buf_append(out, p, n);
+        return;
+    }
     for (unsigned i = 0; i < 8; i++)
         head[1 + i] = (uint8_t)((uint64_t)n >> 8 * i);
     crypto_hash_sha256(head + 9, p, n);
     buf_append(out, head, sizeof(head));
-    buf_append(out, p, n < most ? n : (size_t)most);
+    buf_append(out, p, (size_t)most);
+}
+
+static int unpack_cut(const uint8_t *p, struct result *r)
+{
+    for (unsigned i = 0; i < 8; i++)
+        r->length |= (uint64_t)p[1 + i] << 8 * i;
+    memcpy(r->sha256, p + 9, RESULT_SHA256);
+    return r->length >= r->n ? 0 : SQ_EPROTO;
 }
 
 int result_unpack(const uint8_t *p, size_t n, struct result *r)
 {
-    *r = (struct result){ 0 };
-    if (n < RESULT_HEAD || n - RESULT_HEAD > TASK_RESULT_MAX || p[0] != FORM)
+    bool whole = n > 0 && p[0] == FORM_WHOLE;
+    size_t head = whole ? RESULT_HEAD_WHOLE : RESULT_HEAD_CUT;
+
+    if (n < head || n - head > TASK_RESULT_MAX || (!whole && p[0] != FORM_CUT))
         return SQ_EPROTO;
-    for (unsigned i = 0; i < 8; i++)
-        r->length |= (uint64_t)p[1 + i] << 8 * i;
-    r->sha256 = p + 9;
-    r->p = p + RESULT_HEAD;
-    r->n = (uint32_t)(n - RESULT_HEAD);
-    return r->length >= r->n ? 0 : SQ_EPROTO;
+    *r = (struct result){ .p = p + head, .n = (uint32_t)(n - head) };
+    if (!whole)
+        return unpack_cut(p, r);
+    r->length = r->n;
+    crypto_hash_sha256(r->sha256, r->p, r->n);
+    return 0;
 }

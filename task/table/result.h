@@ -1,5 +1,8 @@
-/* result.h: a worker's result as it is kept: its length and SHA-256, and as many of its first bytes
- * as the pool keeps. Pure. */
+/* result.h: a worker's result as it is kept: whole, or its length, its SHA-256 and as many of its
+ * first bytes as the pool keeps. Pure.
+ *
+ * Most results are short and never read, and their hash would be a fifth of a task's life: so that
+ * of a whole one is made of its bytes when it is read. */
 #ifndef SEGQ_TASK_RESULT_H
 #define SEGQ_TASK_RESULT_H
 
@@ -7,13 +10,14 @@
 #include "common/base/err.h"
 #include "common/task/bounds.h"
 
-#define RESULT_HEAD (1 + 8 + RESULT_SHA256) /* bytes before the result's own */
+#define RESULT_HEAD_WHOLE 1 /* bytes before the result's own */
+#define RESULT_HEAD_CUT   (1 + 8 + RESULT_SHA256)
 
-struct result { /* borrowed */
-    const uint8_t *p; /* the first n bytes */
+struct result {
+    const uint8_t *p; /* borrowed: the first n bytes */
     uint32_t n;
     uint64_t length; /* that it had; > n: it was cut */
-    const uint8_t *sha256; /* of all of it */
+    uint8_t sha256[RESULT_SHA256]; /* of all of it */
 };
 
 /* Appends what is kept of n bytes; most: of them. */

@@ -106,8 +106,9 @@ SQ_CHECK int tasktab_loaded(struct tasktab *t, struct task_now now, part_no no, 
                             size_t n, bool (*live)(void *ctx, uint64_t ref), void *ctx);
 /* Another node has it, or it is to be read anew: it is here no more. All links are down. */
 void tasktab_lost(struct tasktab *t, part_no no);
-/* Of a shared store: what was wanted for this answer is in its place; before it is sent. */
-void tasktab_arrived(struct tasktab *t, struct msg *m);
+/* Of a shared store: what was wanted for this answer is in its place; before it is sent. mem: of
+ * its outbox. */
+void tasktab_arrived(struct tasktab *t, struct msg *m, struct arena *mem);
 /* Its store does not answer: as tasktab_hold(), and looks are not answered either. */
 void tasktab_part_hold(struct tasktab *t, part_no no, bool on);
 /* There is no room for submissions. */

@@ -39,6 +39,10 @@ class Tasks:
     def procs(self):
         return self.cluster.all()
 
+    def parts(self):
+        """Whose CPU is told apart."""
+        return {"router_us": self.cluster.proc("router.0"), "node_us": self.node()}
+
 
 def argv_of(ctx, side, what, **opts):
     """opts are those of bench_jobs: conns=1, batch=16, due_in=5, wait=True ..."""
@@ -61,8 +65,11 @@ def read(p, out, err):
 
 
 def run(ctx, side, what, **opts):
-    """One turn: the report, and "cpu_us", the CPU of all the side's processes per job."""
+    """One turn: the report, and "cpu_us", the CPU of all the side's processes per job; of segq
+    also that of its router and of its task node."""
+    parts = side.parts() if hasattr(side, "parts") else {}
     before = sum(p.cpu_s() for p in side.procs())
+    of_part = {name: p.cpu_s() for name, p in parts.items()}
     if hasattr(side, "jobs"):
         r = side.jobs(what, opts.get("batch", 1), opts.get("conns", 64), opts["seconds"])
     else:
@@ -72,6 +79,8 @@ def run(ctx, side, what, **opts):
     if not r["jobs"]:
         raise Failed(f"{side.name}: no job was done")
     r["cpu_us"] = (sum(p.cpu_s() for p in side.procs()) - before) * 1e6 / r["jobs"]
+    for name, p in parts.items():
+        r[name] = (p.cpu_s() - of_part[name]) * 1e6 / r["jobs"]
     return r
 
 

@@ -29,6 +29,9 @@ DEFAULT_BUDGET = 20000  # poll_budget_per_s
 MINUTE = 60            # the second policy: a mean interval of so many seconds
 IDLE_LONG_S, IDLE_SHORT_S = 100, 5
 SPEEDS = (500, 2000)   # of the line, released per second
+TASK_RATES = (1000, 10000, 100000)  # submitted, taken and acknowledged each second
+TASK_BODY = 1000       # bytes
+WAIT_S = 600           # of tasks that wait
 
 # Where a constant is in bench.json: row, how its case begins, and the figure in it. The last
 # one that is there holds.
@@ -45,6 +48,15 @@ SOURCES = (
     ("m_r", "memory", "router's replica, 10^7 waiting", "segq"),
     ("k_r", "idle", "memory per idle connection", "segq"),
     ("k_l", "listeners", "memory per listener", "segq"),
+    ("r_s", "tasks", "submit, written, CPU", "extra.router_us"),
+    ("n_s", "tasks", "submit, written, CPU", "extra.node_us"),
+    ("r_b", "tasks", "submit, batches of 100, written, CPU", "extra.router_us"),
+    ("n_b", "tasks", "submit, batches of 100, written, CPU", "extra.node_us"),
+    ("r_t", "tasks", "take and acknowledge, written, CPU", "extra.router_us"),
+    ("n_t", "tasks", "take and acknowledge, written, CPU", "extra.node_us"),
+    ("r_u", "tasks", "take and acknowledge, batches of 16, written, CPU", "extra.router_us"),
+    ("n_u", "tasks", "take and acknowledge, batches of 16, written, CPU", "extra.node_us"),
+    ("m_t", "task_crowds", "1000000 pending: memory beside bodies", "segq"),
 )
 
 CONSTANT = re.compile(r"^\| `(\w+)` \| ([^|]*) \| ([0-9.]+) \| ([^|]*) \| ([^|]*) \|$", re.M)
@@ -203,8 +215,25 @@ def example(k):
         f"= {count(k['u'] * 1e6 / k['s_d'])} a second\n")
 
 
+def tasks(k):
+    """Rates of tasks: one by one, and in batches."""
+    head = ["tasks/s", "how", "router CPU", "routers", "node CPU", "task nodes",
+            "memory, ten minutes of them", "disk, at most", "network"]
+    rows = []
+    for per_s in TASK_RATES:
+        for how, router, node in (("one by one", "r_s r_t", "n_s n_t"),
+                                  ("batches", "r_b r_u", "n_b n_u")):
+            cores = [sum(k[c] for c in cs.split()) * per_s / 1e6 for cs in (router, node)]
+            waiting = per_s * WAIT_S
+            rows.append([count(per_s), how, f"{cores[0]:.2g}", str(max(2, math.ceil(cores[0] / k["u"]))),
+                         f"{cores[1]:.2g}", str(max(1, math.ceil(cores[1] / k["u"]))),
+                         amount(waiting * k["m_t"], "B"), amount(4 * waiting * TASK_BODY, "B"),
+                         amount(per_s * (2 * TASK_BODY + k["b"]) * 8, "bit/s")])
+    return table(head, rows)
+
+
 BLOCKS = {"crowd_default": lambda k: crowd(k, lambda n: DEFAULT_BUDGET),
-          "crowd_minute": lambda k: crowd(k, minute_budget), "pace": pace, "example": example}
+          "crowd_minute": lambda k: crowd(k, minute_budget), "pace": pace, "example": example, "tasks": tasks}
 
 
 def rewritten(page):

@@ -4,7 +4,7 @@ Payloads of 1 KB over 64 connections, each asking again when it is answered. Bes
 same durability: beanstalkd with its binlog, a stream and a list of Redis with its append-only file,
 a table of Postgres with FOR UPDATE SKIP LOCKED.
 """
-from kit import jobs
+from kit import jobs, stats
 from kit.job_peers import Beanstalkd, Postgres, RedisJobs
 from kit.row import case, row
 
@@ -64,6 +64,8 @@ def cases_of(part, rounds):
         yield case(f"{name}, beside {other}", "jobs/s", **figures, aim=aim)
         yield case(f"{name}, beside {other}, CPU", "us/job",
                    **jobs.compare(rounds[ours], rounds[other], other, "cpu_us"))
+    yield case(f"{name}, CPU", "us/job", stats.summary(jobs.column(rounds[ours], "cpu_us")),
+               **{k: stats.summary(jobs.column(rounds[ours], k)) for k in ("router_us", "node_us")})
     if alone:
         yield case(name, "jobs/s", jobs.compare(rounds[ours], [], "", "per_s")["segq"], aim=alone, aim_on="segq")
 

@@ -8,7 +8,7 @@
     X(DELAY, "delay")              /* until then its delay or back-off runs; then its line */ \
     X(PACE, "pace")                /* as its queue has moved in the last minute */       \
     X(RATE, "rate")                /* a rate lets it start no earlier */                 \
-    X(CONCURRENCY, "concurrency")  /* not known: as many run as may */                   \
+    X(CONCURRENCY, "max_concurrent") /* not known: as many run as may */                 \
     X(PAUSED, "paused")            /* not known: by the operator */                      \
     X(NO_WORKER, "no_worker")      /* not known: none has been taken in the last minute */
 

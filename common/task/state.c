@@ -29,6 +29,14 @@ const char *task_state_word(enum task_state s)
     return words[s];
 }
 
+const char *closed_word(unsigned bit)
+{
+    static const char *const words[CLOSED_BITS] = { "rate", "max_concurrent", "pause" };
+
+    assert(bit < CLOSED_BITS);
+    return words[bit];
+}
+
 bool task_state_may_follow(enum task_state from, enum task_state to)
 {
     assert(from < TASK_NSTATES && to < TASK_NSTATES);

@@ -28,6 +28,10 @@ enum closed { /* what stops the tasks of a queue or key: bits */
     CLOSED_AT_ONCE = 2,
     CLOSED_PAUSE = 4,
 };
+#define CLOSED_BITS 3u
+
+/* Of 1 << bit: the rule of a pool that it is. */
+const char *closed_word(unsigned bit);
 
 const char *task_state_word(enum task_state s);
 bool task_state_may_follow(enum task_state from, enum task_state to);

@@ -153,9 +153,8 @@ struct msg_task_settle_ans {
 enum task_change {
     CHANGE_CANCEL,
     CHANGE_PATCH,
-    CHANGE_READ = 3, /* the result has been read: it is kept for a shorter time */
-    CHANGE_REDRIVE,  /* a dead one waits again */
-    CHANGE_DISCARD,  /* a final one goes now */
+    CHANGE_READ = 3,    /* the result has been read: it is kept for a shorter time */
+    CHANGE_DISCARD = 5, /* a final one goes now */
     CHANGE_NVERBS
 };
 

@@ -91,6 +91,8 @@ enum task_do { /* a node answers CODE_INVALID to what it does not know */
     DO_REDRIVE_ALL,  /* the dead of a queue wait again, at a rate */
     DO_REDRIVE_STOP, /* no more of them do */
     DO_DISCARD_ALL,  /* the dead of a queue go */
+    DO_CANCEL_LABEL, /* CANCEL_ALL of those with the label: who does not know labels knows no such
+                        verb, and cancels nothing */
     DO_NVERBS
 };
 
@@ -103,6 +105,7 @@ struct msg_task_do {
     uint32_t states;      /* LIST: bits, 1 << enum task_state */
     uint32_t after, most; /* of many: it goes on here, 0: it begins; at most so many, 1 or more */
     uint64_t rate;        /* REDRIVE_ALL: per 1000 s; 0: as fast as may be */
+    const char *label;    /* LIST, CANCEL_LABEL; LIST: "": any, or none */
 };
 
 struct key_row {

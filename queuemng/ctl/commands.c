@@ -227,7 +227,7 @@ static const struct cmd cmds[] = {
     { "pool delete", "POOL [final]", 1, 2,
       "deletes it; after 'final' also with tasks that are not done", .run = cmd_pool_delete },
     { "task list", "[QUEUE [STATE,..]]", 0, 2,
-      "pools and task nodes; the tasks of a queue: images waiting,dead", .run = cmd_task_list },
+      "pools and task nodes; the tasks of a queue: images waiting,dead; see --label", .run = cmd_task_list },
     { "task top", "[QUEUE]", 0, 1,
       "pools and task nodes every second, until Ctrl-C; of a queue's pool: by partition",
       .run = cmd_task_top },
@@ -246,7 +246,8 @@ static const struct cmd cmds[] = {
     { "task keys", "QUEUE [waiting|limited]", 1, 2,
       "its keys with the most tasks that wait; of these, those that a limit stops",
       .run = cmd_task_keys },
-    { "task cancel-all", "QUEUE [KEY]", 1, 2, "cancels all its tasks, or those of a key",
+    { "task cancel-all", "QUEUE [KEY]", 1, 2,
+      "cancels all its tasks, or those of a key, or with a --label",
       .run = cmd_task_cancel_all },
     { "task redrive-all", "QUEUE [RATE|stop]", 1, 2,
       "all its dead wait again, at most RATE a second; stop: the rest stays dead",
@@ -391,6 +392,10 @@ int cmd_run(struct ctl *c, int argc, char **argv)
         return say_unknown(argc, argv);
     words = strchr(d->words, ' ') != NULL ? 2 : 1;
     argc -= words;
+    if (c->label != NULL && d->run != cmd_task_list && d->run != cmd_task_cancel_all) {
+        fprintf(stderr, "segqctl: %s does not take --label\n", d->words);
+        return CTL_USAGE;
+    }
     if (argc < d->min || (d->max >= 0 && argc > d->max)) {
         fprintf(stderr, "usage: segqctl %s %s\n", d->words, d->takes);
         return CTL_USAGE;

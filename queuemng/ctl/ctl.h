@@ -24,6 +24,7 @@ struct ctl {
     const char *client, *subject, *claim; /* of join; NULL = not given */
     const char *lane, *replaces, *kid;    /* of a claim; NULL = not given */
     unsigned ttl_s;                       /* of a claim */
+    const char *label; /* of tasks: those that have it; NULL = any, or none */
     bool json;                    /* print answers as they came */
     bool all;                     /* status: leave nothing out */
     bool yes;                     /* do not ask before what cannot be undone */

@@ -32,6 +32,7 @@ enum {
     OPT_CLAIM,
     OPT_KEY,
     OPT_KID,
+    OPT_LABEL,
     OPT_LANE,
     OPT_REPLACES,
     OPT_TTL,
@@ -48,6 +49,7 @@ static const struct option options[] = {
     { "claim", required_argument, NULL, OPT_CLAIM },
     { "key", required_argument, NULL, OPT_KEY },
     { "kid", required_argument, NULL, OPT_KID },
+    { "label", required_argument, NULL, OPT_LABEL },
     { "lane", required_argument, NULL, OPT_LANE },
     { "replaces", required_argument, NULL, OPT_REPLACES },
     { "ttl", required_argument, NULL, OPT_TTL },
@@ -83,10 +85,11 @@ static int help(void)
         "claim_keys, or an\n"
         "                    Ed25519 private key (PEM); default: DIR/secrets/claim.key\n"
         "  --kid K           claim, move-ticket: the key's name, if routers have several\n"
+        "  --label L         task list, cancel-all: of the queue's tasks those that have this label\n"
         "  --lane L          claim: the lane\n"
         "  --replaces TOKEN  claim: the waiting ticket that its bearer gives up for the new place\n"
         "  --ttl S           claim, move-ticket: it is good for this long (default 300 seconds)\n"
-        "  --all             status: every queue, every segment\n"
+        "  --all             status: every queue, every segment; task list: all pages\n"
         "  --yes             flush, reject, queue delete, forget: do not ask for confirmation\n"
         "  --json            the answer as JSON, unchanged\n"
         "  --timeout S       wait this long for an answer (default 5 seconds)\n"
@@ -137,6 +140,8 @@ static const char **text_option(struct ctl *c, struct given *g, int opt)
         return &c->claim;
     case OPT_KID:
         return &c->kid;
+    case OPT_LABEL:
+        return &c->label;
     case OPT_LANE:
         return &c->lane;
     case OPT_REPLACES:

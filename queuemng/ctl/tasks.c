@@ -6,6 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "common/task/own.h"
 #include "common/task/queue_name.h"
 #include "queuemng/ctl/ask.h"
 #include "queuemng/ctl/confirm.h"
@@ -53,20 +54,41 @@ static bool next_page(const struct ctl *c, const json_t *doc, char *after, size_
     return c->all;
 }
 
+#define VALUE_MAX 390 /* encoded */
+#define QUERY_MAX (2 * (VALUE_MAX + 10))
+
+/* Appends &NAME=VALUE, encoded: two of them have room. False: it is too long; cut it would be
+ * another one. */
+static bool add_value(char *query, const char *name, const char *value)
+{
+    char *text = evhttp_encode_uri(value);
+    bool ok = text != NULL && strlen(text) <= VALUE_MAX;
+
+    if (ok)
+        sprintf(query + strlen(query), "&%s=%s", name, text);
+    free(text);
+    if (ok)
+        return true;
+    fprintf(stderr, "segqctl: that is no %s: it is too long\n", name);
+    return false;
+}
+
 int cmd_task_list(struct ctl *c, int argc, char **argv)
 {
-    char path[256], after[64] = "";
+    char path[QUERY_MAX + 128], query[QUERY_MAX] = "", after[64] = "";
     bool more = true;
     int rc = CTL_OK;
 
     if (argc == 0)
         return ctl_task_queues(c, 0, NULL);
+    if ((argc > 1 && !add_value(query, "state", argv[1])) ||
+        (c->label != NULL && !add_value(query, "label", c->label)))
+        return CTL_USAGE;
     while (rc == CTL_OK && more) {
         struct ctl_call call = { .method = "GET", .path = path, .name = argv[0] };
         json_t *doc;
 
-        snprintf(path, sizeof(path), LIST "?n=%d%s%.80s%s", c->all ? 1000 : 100,
-                 argc > 1 ? "&state=" : "", argc > 1 ? argv[1] : "", after);
+        snprintf(path, sizeof(path), LIST "?n=%d%s%s", c->all ? 1000 : 100, query, after);
         doc = ctl_show(c, call, view_tasks, &rc);
         more = rc == CTL_OK && next_page(c, doc, after, sizeof(after));
         json_decref(doc);
@@ -89,10 +111,10 @@ int cmd_task_keys(struct ctl *c, int argc, char **argv)
 
 /* ---- orders about many ---- */
 
-/* query: encoded; one call changes so many tasks that the answer comes in time. */
+/* query: encoded, each value behind an &; one call changes so many tasks that the answer comes in time. */
 static int order_all(struct ctl *c, const char *queue, const char *word, const char *query)
 {
-    char path[600], after[64] = "";
+    char path[QUERY_MAX + 128], after[64] = "";
     int rc = CTL_OK;
 
     do {
@@ -100,7 +122,7 @@ static int order_all(struct ctl *c, const char *queue, const char *word, const c
         const char *next;
         json_t *doc;
 
-        snprintf(path, sizeof(path), LIST "/%s?%s%s", word, query, after);
+        snprintf(path, sizeof(path), LIST "/%s?%s%s", word, query + (query[0] == '&'), after);
         doc = ctl_show(c, call, view_task_order, &rc);
         next = json_string_value(json_object_get(doc, "next"));
         snprintf(after, sizeof(after), "&after=%.40s", next != NULL ? next : "");
@@ -125,16 +147,17 @@ static int sure(const struct ctl *c, const char *text, const char *queue)
 
 int cmd_task_cancel_all(struct ctl *c, int argc, char **argv)
 {
-    char *key = argc > 1 ? evhttp_encode_uri(argv[1]) : NULL, query[400] = "";
-    int n = key != NULL ? snprintf(query, sizeof(query), "key=%s", key) : 0, rc;
+    char query[QUERY_MAX] = "", text[200];
+    int rc;
 
-    free(key);
-    if (argc > 1 && (n <= 0 || n >= (int)sizeof(query))) { /* cut it would be another one, or all */
-        fprintf(stderr, "segqctl: that is no key: it is too long\n");
+    if ((argc > 1 && !add_value(query, "key", argv[1])) ||
+        (c->label != NULL && !add_value(query, "label", c->label)))
         return CTL_USAGE;
-    }
-    rc = sure(c, argc > 1 ? "All tasks of this key of the queue are cancelled.\n"
-                          : "All tasks of the queue are cancelled.\n", argv[0]);
+    snprintf(text, sizeof(text), "All tasks of %s%s%.*s are cancelled.\n",
+             argc > 1 ? "this key of the queue" : "the queue",
+             c->label != NULL ? " with the label " : "", LABEL_MAX,
+             c->label != NULL ? c->label : "");
+    rc = sure(c, text, argv[0]);
     return rc == CTL_OK ? order_all(c, argv[0], "cancel", query) : rc;
 }
 
@@ -149,7 +172,7 @@ int cmd_task_redrive_all(struct ctl *c, int argc, char **argv)
         return CTL_USAGE;
     }
     if (argc > 1 && !stop)
-        snprintf(query, sizeof(query), "rate_per_s=%.30s", argv[1]);
+        snprintf(query, sizeof(query), "&rate_per_s=%.30s", argv[1]);
     return order_all(c, argv[0], stop ? "stop" : "redrive", query);
 }
 

@@ -22,15 +22,28 @@ static json_t *key_text(const char *key1, const char *key2)
     return json_sprintf("%s%s%s", key1, key2[0] != '\0' ? "/" : "", key2);
 }
 
+/* "a,b" as ["a","b"] */
+static json_t *labels(const char *text)
+{
+    json_t *list = json_array();
+
+    for (const char *p = text != NULL ? text : ""; *p != '\0'; p += *p == ',') {
+        size_t n = strcspn(p, ",");
+
+        (void)json_array_append_new(list, json_stringn(p, n));
+        p += n;
+    }
+    return list;
+}
+
 /* Which limits are closed, as words. */
 static json_t *limits(uint8_t closed)
 {
-    static const char *const words[] = { "rate", "max_concurrent", "pause" };
     json_t *list = json_array();
 
-    for (size_t i = 0; i < ARRAY_LEN(words); i++)
+    for (unsigned i = 0; i < CLOSED_BITS; i++)
         if ((closed >> i & 1) != 0)
-            (void)json_array_append_new(list, json_string(words[i]));
+            (void)json_array_append_new(list, json_string(closed_word(i)));
     return list;
 }
 
@@ -99,8 +112,9 @@ json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *
                   (json_int_t)m->order, "stopping", m->stopping);
     if (j == NULL)
         return NULL;
-    (void)json_object_update_new(j, json_pack("{s:o,s:o,s:o,s:s,s:s}", "key",
-                                              key_text(m->key1, m->key2), "entered_at",
+    (void)json_object_update_new(j, json_pack("{s:o,s:o,s:o,s:o,s:s,s:s}", "key",
+                                              key_text(m->key1, m->key2), "labels",
+                                              labels(m->own.labels), "entered_at",
                                               moment(m->entered_ms), "ends_at",
                                               moment(m->until_ms), "pool", p->pool, "node",
                                               p->node));
@@ -135,7 +149,7 @@ const char *task_do_word(enum task_do verb)
         [DO_RUN] = "run",             [DO_REDRIVE] = "redrive",
         [DO_DISCARD] = "discard",     [DO_CANCEL_ALL] = "cancel",
         [DO_REDRIVE_ALL] = "redrive", [DO_REDRIVE_STOP] = "stop",
-        [DO_DISCARD_ALL] = "discard",
+        [DO_DISCARD_ALL] = "discard", [DO_CANCEL_LABEL] = "cancel",
     };
 
     return words[verb];

@@ -118,6 +118,20 @@ static bool read_key(struct admin_call *c, struct task_ask *q)
     return true;
 }
 
+/* ?label=: one of up to four that a task has. */
+static bool read_label(struct admin_call *c, struct task_ask *q)
+{
+    int is_there = given(c, "label", q->label, sizeof(q->label));
+
+    if (is_there <= 0)
+        return is_there == 0;
+    if (label_ok(q->label, strlen(q->label)))
+        return true;
+    admin_problem(c->a, 400, "bad_request", "?label= is one label: visible ASCII without a comma, at "
+                  "most %d bytes", LABEL_MAX);
+    return false;
+}
+
 /* ?after=: "next" of the answer before. */
 static bool read_after(struct admin_call *c, struct task_ask *q)
 {
@@ -209,6 +223,7 @@ static bool takes_all(struct admin_call *c, const struct task_ask *q)
 {
     return takes(c, q, "state", 1u << DO_LIST) &&
            takes(c, q, "key", 1u << DO_LIST | 1u << DO_CANCEL_ALL) &&
+           takes(c, q, "label", 1u << DO_LIST | 1u << DO_CANCEL_ALL) &&
            takes(c, q, "rate_per_s", 1u << DO_REDRIVE_ALL) && takes(c, q, "by", 1u << DO_KEYS);
 }
 
@@ -222,7 +237,7 @@ void admin_task_queue(struct admin_call *c, const char *path)
         return;
     }
     if (is(c, q.verb == DO_LIST || q.verb == DO_KEYS ? "GET" : "POST") &&
-        takes_all(c, &q) && read_states(c, &q) && read_key(c, &q) && read_after(c, &q) &&
-        read_rate(c, &q) && read_by(c, &q) && read_most(c, &q))
+        takes_all(c, &q) && read_states(c, &q) && read_key(c, &q) && read_label(c, &q) &&
+        read_after(c, &q) && read_rate(c, &q) && read_by(c, &q) && read_most(c, &q))
         task_walk(c, &q);
 }

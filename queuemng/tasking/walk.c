@@ -105,6 +105,11 @@ static void fill_away(const struct mng *m, const struct walk *w, struct admin_an
 
 /* ---- questions ------------------------------------------------------------------- */
 
+static uint32_t verb_of(const struct task_ask *q)
+{
+    return q->verb == DO_CANCEL_ALL && q->label[0] != '\0' ? DO_CANCEL_LABEL : q->verb;
+}
+
 static bool say(struct mng_service *s, struct walk *w, const struct mng_part_view *p)
 {
     struct rpc_chan *ch = p->peer != 0 ? map_get_ptr(&s->peers, p->peer) : NULL;
@@ -112,7 +117,7 @@ static bool say(struct mng_service *s, struct walk *w, const struct mng_part_vie
 
     m.task_do = (struct msg_task_do){ .part = p->st.part,
                                       .epoch = p->st.part_epoch,
-                                      .verb = w->q.verb,
+                                      .verb = verb_of(&w->q),
                                       .no = w->q.no,
                                       .queue = w->q.queue,
                                       .key1 = w->q.key1,
@@ -120,7 +125,8 @@ static bool say(struct mng_service *s, struct walk *w, const struct mng_part_vie
                                       .states = w->q.states,
                                       .after = w->q.after,
                                       .most = w->q.most,
-                                      .rate = w->q.rate };
+                                      .rate = w->q.rate,
+                                      .label = w->q.label };
     if (w->q.verb == DO_LIST)
         m.task_do.most -= (uint32_t)json_array_size(w->rows);
     else if (w->q.only_limited)

@@ -13,6 +13,7 @@ struct task_ask {
     part_no part; /* of one task; of many: 0, or the partition at which it goes on */
     task_no no;   /* of one task */
     char queue[TASK_NAME_MAX + 1], key1[TASK_NAME_MAX + 1], key2[TASK_NAME_MAX + 1];
+    char label[LABEL_MAX + 1]; /* LIST, CANCEL_ALL: "": any, or none */
     unsigned states; /* LIST: bits, 1 << enum task_state */
     uint32_t after, most;
     uint64_t rate;     /* REDRIVE_ALL: per 1000 s; 0: any */

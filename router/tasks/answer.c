@@ -23,15 +23,21 @@ static void add_state(struct buf *b, uint8_t state)
     ADD(b, "\"");
 }
 
-/* ,"name":seconds.millis; name with its comma, quotes and colon. Nothing for 0. */
-static void add_moment(struct buf *b, const char *name, int64_t ms)
+/* seconds.millis */
+static void add_millis(struct buf *b, uint64_t ms)
 {
     char t[DECIMAL_ROOM + 8];
 
+    buf_append(b, t, (size_t)(text_millis(t, ms) - t));
+}
+
+/* ,"name":seconds.millis; name with its comma, quotes and colon. Nothing for 0. */
+static void add_moment(struct buf *b, const char *name, int64_t ms)
+{
     if (ms <= 0)
         return;
     buf_str(b, name);
-    buf_append(b, t, (size_t)(text_millis(t, (uint64_t)ms) - t));
+    add_millis(b, (uint64_t)ms);
 }
 
 static void add_number(struct buf *b, const char *name, uint64_t v)
@@ -262,13 +268,13 @@ static void add_until(struct buf *b, const struct msg_task_get_ans *m)
 /* "rate:tenant7": which limit of which key or queue. */
 static void add_limit(struct buf *b, const struct msg_task_get_ans *m)
 {
-    static const char *const words[] = { "rate:", "concurrency:", "pause:" }; /* enum closed */
-    char text[TASK_NAME_MAX + 16], *w = text;
+    char text[TASK_NAME_MAX + 20], *w = text;
     unsigned i = 0;
 
-    while (i + 1 < ARRAY_LEN(words) && (m->limited >> (i + 1)) != 0)
+    while (i + 1 < CLOSED_BITS && (m->limited >> (i + 1)) != 0)
         i++; /* the one that lasts longest */
-    w = text_str(w, words[i]);
+    w = text_str(w, closed_word(i));
+    *w++ = ':';
     *text_str(w, m->limited_by) = '\0';
     add_text(b, ",\"limited_by\":", text);
 }
@@ -306,6 +312,33 @@ static void add_place(struct buf *b, const struct msg_task_get_ans *m)
     add_eta(b, m);
 }
 
+/* ,"retry":{"min":1.000,"jitter":20}: of its back-off what it has of its own. */
+static void add_retry(struct buf *b, const struct task_own *o)
+{
+    const struct {
+        const char *name;
+        uint64_t v;
+        bool ms;
+    } row[] = { { "\"min\":", o->retry_min_ms, true }, { "\"max\":", o->retry_max_ms, true },
+                { "\"doublings\":", o->retry_doublings, false },
+                { "\"jitter\":", o->retry_jitter, false } };
+    const char *before = ",\"retry\":{";
+
+    for (size_t i = 0; i < ARRAY_LEN(row); i++) {
+        if (row[i].v == 0)
+            continue;
+        buf_str(b, before);
+        buf_str(b, row[i].name);
+        if (row[i].ms)
+            add_millis(b, row[i].v - 1);
+        else
+            buf_u64(b, row[i].v - 1);
+        before = ",";
+    }
+    if (before[1] == '\0')
+        ADD(b, "}");
+}
+
 /* What the task itself says, where its pool says something else. */
 static void add_own(struct buf *b, const struct task_own *o)
 {
@@ -313,6 +346,7 @@ static void add_own(struct buf *b, const struct task_own *o)
         add_moment(b, ",\"ttl\":", (int64_t)o->ttl_ms - 1);
     if (o->max_attempts != 0)
         add_number(b, ",\"max_attempts\":", o->max_attempts - 1);
+    add_retry(b, o);
     if (o->labels == NULL || o->labels[0] == 0)
         return;
     ADD(b, ",\"labels\":[");

@@ -237,8 +237,6 @@ static int change_one(const struct tasktab *t, struct part *p, task_no no,
         return engine_patch(&p->e, no, &patch);
     case CHANGE_READ:
         return engine_read(&p->e, no);
-    case CHANGE_REDRIVE:
-        return engine_redrive(&p->e, no);
     case CHANGE_DISCARD:
         return engine_discard(&p->e, no);
     default:

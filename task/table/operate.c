@@ -31,7 +31,8 @@ static void look(const struct part *p, task_no no, struct msg_task_do_ans *m, st
 static struct task_filter meant(const struct msg_task_do *q, unsigned states)
 {
     return (struct task_filter){ .queue = tasktab_text(q->queue), .key1 = tasktab_text(q->key1),
-                                 .key2 = tasktab_text(q->key2), .states = states };
+                                 .key2 = tasktab_text(q->key2), .states = states,
+                                 .label = tasktab_text(q->label) };
 }
 
 static void list(const struct part *p, const struct msg_task_do *q, struct msg_task_do_ans *m,
@@ -110,6 +111,7 @@ static int order_many(struct part *p, const struct msg_task_do *q, uint32_t *aft
     *after = 0;
     switch ((enum task_do)q->verb) {
     case DO_CANCEL_ALL:
+    case DO_CANCEL_LABEL:
         n = engine_cancel_some(&p->e, &f, &at, most);
         *after = at != SLOT_NONE ? at : 0;
         break;
@@ -139,7 +141,7 @@ static void carry_out(struct tasktab *t, const struct msg_task_do *q, struct msg
     t->n.changed++;
     if (p == NULL)
         return;
-    if (q->verb >= DO_CANCEL_ALL && q->verb <= DO_DISCARD_ALL) {
+    if (q->verb >= DO_CANCEL_ALL && q->verb < DO_NVERBS) {
         n = order_many(p, q, &m->after);
         m->done = n > 0 ? (uint64_t)n : 0;
         m->code = tasktab_code(t, n);
@@ -158,7 +160,8 @@ void tasktab_do(struct tasktab *t, struct asker a, const struct msg_task_do *q,
     bool asks = q->verb == DO_LOOK || q->verb == DO_LIST || q->verb == DO_KEYS;
     const struct part *p = asks ? tasktab_owned(t, q->part, q->epoch) : NULL;
 
-    if ((q->verb == DO_LIST || q->verb >= DO_KEYS) && q->most == 0)
+    if (((q->verb == DO_LIST || q->verb >= DO_KEYS) && q->most == 0) ||
+        (q->verb == DO_CANCEL_LABEL && q->label[0] == '\0'))
         m->code = CODE_INVALID;
     else if (!asks)
         carry_out(t, q, m, out);

@@ -79,8 +79,19 @@ struct part *tasktab_owned(struct tasktab *t, part_no no, uint64_t epoch)
     return p;
 }
 
+/* Two looks at a task that has not changed tell the same moments. */
+static void set_unix(const struct tasktab *t, struct part *p)
+{
+    msec_t ahead = t->now.wall_ms - t->now.ms - p->e.ahead_ms;
+
+    if (ahead > p->unix_ahead + 1 || ahead < p->unix_ahead - 1)
+        p->unix_ahead = ahead;
+}
+
 void tasktab_clock(struct tasktab *t, struct part *p)
 {
+    if (!p->turned)
+        set_unix(t, p);
     if (p->turned || t->hold || p->hold || p->life != PART_OWNED)
         return;
     p->turned = true;

@@ -64,6 +64,7 @@ struct part {
     bool turned; /* its clock has run in this turn: something may have changed */
     bool more;   /* and has more to do */
     msec_t due;  /* when it has, by itself; on the node's axis */
+    msec_t unix_ahead; /* of the axis; a millisecond to and fro is rounding, and no news */
     struct engine e;
     struct list spots[2]; /* of struct spot: ends of tasks; doors of queues */
     struct map by_key[2]; /* the same: task_no, or hash of a queue's name -> struct spot */
@@ -130,7 +131,7 @@ static inline struct trec_text tasktab_text(const char *s)
 /* A moment of the node's axis on the wire; 0 stays 0. */
 static inline int64_t tasktab_unix(const struct part *p, msec_t at)
 {
-    return at == 0 ? 0 : at - p->e.at + p->e.wall_at;
+    return at == 0 ? 0 : at + p->unix_ahead;
 }
 
 #define each_part(t, p)                                                                  \

@@ -203,6 +203,7 @@ static void operate(struct world *w)
     m.states = (uint32_t)fuzz_num(&w->in);
     m.after = (uint32_t)fuzz_num(&w->in);
     m.most = (uint32_t)fuzz_num(&w->in);
+    m.label = queue(w);
     message(w, MNG, &(struct msg){ .type = MSG_TASK_DO, .task_do = m });
 }
 

@@ -48,6 +48,18 @@ first=$(page '')
 second=$(page "&after=$(jq -r .next <<<"$first")")
 check "a cursor goes on" test "$(jq -r '.tasks[0].id' <<<"$first")" != "$(jq -r '.tasks[0].id' <<<"$second")"
 check_eq "a cursor of nowhere is refused" "$(page '&after=5' | field code)" bad_request
+labelled=$(submit '{"payload":"d","delay":"1h","labels":["spring","batch7"]}')
+check_eq "of a label" "$(admin GET '/v1/admin/task-queues/images/tasks?label=batch7' | jq -r '[.tasks[] | .task, .labels[0]] | join(" ")')" "$labelled spring"
+ctl task list images --label spring
+check "segqctl lists them by label, too" test "$(grep -c scheduled "$DIR/out")" = 1
+ctl task cancel-all images --label 'a,b' --yes
+check "what is no label is refused" complains 'one label'
+ctl task discard-all images --label spring --yes
+check "  and where no label is meant" complains 'does not take --label'
+ctl task cancel-all images --label spring --yes
+check "all tasks with a label are cancelled" says '^ok: 1 tasks'
+check_eq "  the others are not" "$(ids images '')" 'cancelled,running,scheduled,waiting'
+ctl task discard "$labelled" --yes
 ctl task list images waiting
 check "segqctl lists them" says "^$ID +waiting +t1 "
 
@@ -111,7 +123,16 @@ ctl task redrive-all ride/8 0.001
 check "they are redriven, at a rate" says '^ok: 3 tasks'
 some_wait() { [ "$(ids ride/8 '')" = 'dead,dead,waiting' ]; }
 wait_for 10 "the first one waits again, the others in their time" some_wait
+ctl task redrive-all ride/8 0.3
+one_is_dead() { [ "$(ids ride/8 'state=dead')" = dead ]; }
+wait_for 10 "a higher rate: one at once, and one in 3.3 s" one_is_dead
 ctl task redrive-all ride/8 stop
+clock=$(submit '{"payload":1,"delay":"4s"}' "$R/v1/queues/ride/8/tasks")
+later() { [ "$(why "$clock" .state)" = waiting ]; }
+wait_for 10 "  (4 s later)" later
+check "a redrive that is stopped goes no further" one_is_dead
+ctl task cancel "$clock"
+ctl task discard "$clock" --yes
 check_eq "a rate that is none is refused" "$(admin POST '/v1/admin/task-queues/ride/8/tasks/redrive?rate_per_s=fast' | field code)" bad_request
 check_eq "what says nothing to an order is refused" "$(admin POST '/v1/admin/task-queues/ride/8/tasks/discard?key=k' | field code)" bad_request
 ctl task redrive-all ride/8

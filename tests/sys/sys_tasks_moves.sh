@@ -31,7 +31,8 @@ many() { # a submitter of its own: what it is told, and after how long, a line e
     done
 }
 many &
-helpers+=($!)
+many=$!
+helpers+=("$many")
 
 # ---- scale-out: a second node, another machine as far as segq knows
 more() { # the supervisor of one more task node, more.0
@@ -56,7 +57,7 @@ check "segqctl says what happens" grep -q '8 partitions will move to other nodes
 wait_for 30 "a drain empties it" has task.0 0
 wait_for 10 "  and all is at the other one" has more.0 16
 touch "$DIR/stop"
-wait "${helpers[1]}"
+wait "$many"
 check "meanwhile somebody submitted, too" test "$(wc -l <"$DIR/many")" -gt 20
 check_eq "  and was never refused" "$(grep -vc '^20[01] ' "$DIR/many")" 0
 check "  nor waited for 5 s" awk '$2 > 5 { exit 1 }' "$DIR/many"

@@ -639,7 +639,8 @@ Test(tasks_http, what_a_task_has_of_its_own_is_asked_and_told)
     cr_expect_str_eq(own->labels, "red,blue");
     snprintf(path, sizeof(path), "/v1/tasks/%s", str("task"));
     cr_assert_eq(ask("GET", path, ""), 200);
-    cr_expect(strstr(got, "\"ttl\":1.500,\"max_attempts\":3,\"labels\":[\"red\",\"blue\"]") != NULL, "%s", got);
+    cr_expect(strstr(got, "\"ttl\":1.500,\"max_attempts\":3,\"retry\":{\"min\":0.000,\"max\":60.000,"
+                          "\"doublings\":2,\"jitter\":0},\"labels\":[\"red\",\"blue\"]") != NULL, "%s", got);
     cr_assert_eq(ask("POST", "/v1/queues/images/tasks", "{\"labels\":[]}"), 201);
     cr_expect(own_is_none(&node.v[2].own));
 }

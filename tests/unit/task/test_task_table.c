@@ -321,6 +321,7 @@ static const struct msg_task_do_ans *operate(struct msg_task_do q)
     q.epoch = q.epoch != 0 ? q.epoch : 8;
     q.queue = q.queue != NULL ? q.queue : "";
     q.key1 = q.key2 = "";
+    q.label = q.label != NULL ? q.label : "";
     send(MNG, &(struct msg){ .type = MSG_TASK_DO, .task_do = q });
     cr_assert_not_null(answer(next_rid));
     return &answer(next_rid)->task_do_ans;
@@ -386,6 +387,52 @@ Test(task_table, a_list_goes_on_where_it_was)
     cr_expect_eq(operate(q)->n, 2, "also while nothing can be written");
     cr_expect_eq(order(DO_CANCEL, m->v[0].no)->code, CODE_BUSY);
     tasktab_hold(t, false);
+}
+
+Test(task_table, a_list_and_a_cancel_know_labels)
+{
+    struct task_put one = { .part = 3, .epoch = 8, .queue = "q", .key1 = "", .key2 = "",
+                            .name = "", .own = { .labels = "red,blue" } };
+    struct msg_task_do q = { .verb = DO_LIST, .queue = "q", .states = UINT32_MAX, .most = 9,
+                             .label = "blue" };
+
+    ok(EPOCH, 77);
+    open_part(3, 8);
+    put_at(3, 8, "q", "x");
+    send(RTR, &(struct msg){ .type = MSG_TASK_PUT, .task_put = { 1, &one } });
+    cr_expect_eq(operate(q)->n, 1);
+    q.label = "blu";
+    cr_expect_eq(operate(q)->n, 0);
+    q.verb = DO_CANCEL_LABEL;
+    q.label = "";
+    cr_expect_eq(operate(q)->code, CODE_INVALID, "it would be all of them");
+    q.label = "red";
+    cr_expect_eq(operate(q)->done, 1);
+    q = (struct msg_task_do){ .verb = DO_LIST, .queue = "q", .states = 1u << TASK_WAITING, .most = 9 };
+    cr_expect_eq(operate(q)->n, 1, "the one without a label");
+    turn();
+}
+
+Test(task_table, two_looks_tell_the_same_moment_however_two_clocks_are_rounded)
+{
+    task_no no;
+    int64_t first;
+
+    ok(EPOCH, 77);
+    open_part(3, 8);
+    no = put_at(3, 8, "q", "one").no;
+    first = order(DO_LOOK, no)->v[0].entered_ms;
+    now.ms += 10;
+    now.wall_ms += 11;
+    turn();
+    cr_expect_eq(order(DO_LOOK, no)->v[0].entered_ms, first);
+    now.ms += 10;
+    now.wall_ms += 9;
+    turn();
+    cr_expect_eq(order(DO_LOOK, no)->v[0].entered_ms, first);
+    now.wall_ms += 3000;
+    turn();
+    cr_expect_eq(order(DO_LOOK, no)->v[0].entered_ms, first + 3000, "the wall was set");
 }
 
 Test(task_table, a_paused_pool_runs_nothing_by_order)

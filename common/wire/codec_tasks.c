@@ -4,6 +4,7 @@
 
 #include <string.h>
 
+#include "common/task/reply.h"
 #include "common/task/state.h"
 #include "proto/router_task.pb-c.h"
 #include "proto/task_manager.pb-c.h"
@@ -16,6 +17,7 @@
 #define COL_CODE    COL_BYTE(v, code, code, 0, TASK_NCODES - 1)
 #define COL_LIFE    COL_BYTE(v, life, life, 0, PART_NLIVES - 1)
 #define NAME(f)     TEXT(f, TASK_NAME_MAX)
+#define FILE_NAME(f) TEXT(f, ENDPOINT_FILE_MAX)
 #define PLAIN(f, hi) BYTES(f.p, f.n, f, hi) /* a struct bytes_of */
 
 #define OWN                                                                              \
@@ -45,7 +47,7 @@ MESSAGE(task_get_ans, TaskGetAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES
         NAME(key2), NUM(order), NUM(entered_ms), NUM(until_ms), NUM(position), NUM(ahead_of_key),
         NUM(limited), NAME(limited_by), NUM(limited_until_ms), PLAIN(result, TASK_RESULT_MAX),
         NUM(result_length), PLAIN(result_sha256, RESULT_SHA256),
-        OWN, NUM(eta), NUM(eta_ms))
+        OWN, NUM(eta), NUM(eta_ms), IN(status, 0, REPLY_STATUS_MAX), TEXT(content_type, REPLY_TYPE_MAX))
 
 MESSAGE(task_take, TaskTake, NULL, NUM(part), NUM(epoch), NAME(queue), IN(most, 1, TASK_ROWS_MAX),
         NUM(lease_ms), NUM(wait_ms))
@@ -80,12 +82,27 @@ MESSAGE(task_reg, TaskReg, NULL, TEXT(addr, ADDR_MAX), TEXT(admin, ADDR_MAX), NU
 MESSAGE(task_ok, TaskOk, NULL, NUM(epoch), NUM(no), NUM(store))
 
 MESSAGE(part_open, PartOpen, NULL, NUM(epoch), NUM(part), NUM(part_epoch), NAME(match),
-        NUMS(rules, n_rules, rules, POOL_RULES_MAX), NUM(max_tasks), NUM(paused), NUM(had))
+        NUMS(rules, n_rules, rules, POOL_RULES_MAX), NUM(max_tasks), NUM(paused), NUM(had),
+        NAME(endpoint))
 
 MESSAGE(part_drop, PartDrop, NULL, NUM(epoch), NUM(part), NUM(part_epoch))
 
 MESSAGE(part_out, PartOut, NULL, NUM(epoch), NUM(part), NUM(part_epoch), NUM(to_epoch),
         TEXT(node, NAME_MAX_LEN), TEXT(addr, ADDR_MAX))
+
+MESSAGE(endpoint, Endpoint, NULL, NUM(epoch), NAME(name), NUM(serial), NUM(version),
+        TEXT(url, ENDPOINT_URL_MAX), TEXTS(allow, n_allow, allow, 0, ENDPOINT_ALLOW_MAX, ENDPOINT_NET_MAX),
+        NUM(rate), NUM(burst), NUM(max_concurrent), NUM(deadline_ms), NUM(connect_timeout_ms),
+        NUM(paused), IN(breaker_ratio, 0, 100), NUM(breaker_min), NUM(breaker_open_ms),
+        FILE_NAME(secret_file), FILE_NAME(ca_file), FILE_NAME(cert_file), FILE_NAME(key_file),
+        TEXT(proxy, ENDPOINT_URL_MAX))
+
+MESSAGE(endpoint_drop, EndpointDrop, NULL, NUM(epoch), NAME(name))
+
+MESSAGE(endpoint_status, EndpointStatus, NULL, NUM(epoch), ROWS(v, n, n_name, 0, ENDPOINTS_MAX),
+        COL_TEXT(v, name, name, TASK_NAME_MAX), COL(v, serial, serial),
+        COL_BYTE(v, breaker, breaker, 0, BREAKER_NSTATES - 1), COL(v, in_flight, in_flight),
+        COL(v, sent, sent), COL(v, succeeded, succeeded), COL(v, failed, failed), COL(v, ms, ms))
 
 MESSAGE(part_status, PartStatus, NULL, NUM(epoch), ROWS(v, n, n_part, 0, PARTS_MAX),
         COL(v, part, part), COL(v, part_epoch, part_epoch), COL(v, scheduled, scheduled),
@@ -109,7 +126,7 @@ PART(map_task_node, struct map_task_node, MapTaskNode, NULL, NUM(no), TEXT(name,
      TEXT(addr, ADDR_MAX))
 
 PART(map_pool, struct map_pool, MapPool, NULL, NAME(match), NUM(paused), NUM(max_body),
-     ROWS(v, n, n_part, 0, PARTS_MAX), COL(v, part, part), COL(v, epoch, part_epoch),
+     NAME(endpoint), ROWS(v, n, n_part, 0, PARTS_MAX), COL(v, part, part), COL(v, epoch, part_epoch),
      COL(v, node, part_node))
 
 MESSAGE(task_map, TaskMap, NULL, NUM(epoch), MSGS(nodes, n_nodes, nodes, map_task_node, 0, ANY),

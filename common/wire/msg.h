@@ -136,13 +136,16 @@ enum msg_ways {
     X(TASK_OK, 120, task_ok, M2T)        /* registered under this epoch */               \
     X(PART_OPEN, 121, part_open, M2T)                                                    \
     X(PART_DROP, 122, part_drop, M2T)                                                    \
-    X(PART_OUT, 123, part_out, M2T)      /* copy it to another task node */
+    X(PART_OUT, 123, part_out, M2T)      /* copy it to another task node */              \
+    X(ENDPOINT, 114, endpoint, M2T)      /* where calls go, and the node's share */      \
+    X(ENDPOINT_DROP, 115, endpoint_drop, M2T)
 #define MSG_TASK_REPORTS(X)                                                              \
     X(PART_STATUS, 130, part_status, T2M)
 #define MSG_TASK_OTHERS(X)                                                               \
     X(TASK_DO, 126, task_do, M2T)        /* what operators ask and order of tasks */     \
     X(TASK_DO_ANS, 127, task_do_ans, T2M)                                                \
-    X(TASK_REG, 131, task_reg, T2M)      /* the first message on a link */
+    X(TASK_REG, 131, task_reg, T2M)      /* the first message on a link */              \
+    X(ENDPOINT_STATUS, 118, endpoint_status, T2M)
 
 /* A partition's copy: from its node to another one, which answers ACK. */
 #define MSG_PART_COPIES(X)                                                               \

@@ -88,6 +88,8 @@ struct msg_task_get_ans {
     struct bytes_of result;   /* as much as is kept, */
     uint64_t result_length;   /* of so many bytes; 0: there is none */
     struct bytes_of result_sha256; /* of all of them */
+    uint32_t status;          /* of the target's answer, that the result is; 0: none */
+    const char *content_type; /* its own; "": none */
 };
 
 struct msg_task_take {

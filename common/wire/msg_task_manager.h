@@ -13,6 +13,13 @@
 
 #define PARTS_MAX      4096 /* of a cluster */
 #define POOL_RULES_MAX 64   /* numbers */
+#define ENDPOINTS_MAX  1024 /* of a cluster */
+
+#define ENDPOINT_ANY       UINT64_MAX
+#define ENDPOINT_URL_MAX   1024
+#define ENDPOINT_FILE_MAX  255
+#define ENDPOINT_ALLOW_MAX 32 /* networks */
+#define ENDPOINT_NET_MAX   49 /* bytes of a network as text */
 
 /* What a partition is to a node that has it. Numbers are those of the wire: never changed. */
 enum part_life {
@@ -61,6 +68,7 @@ struct msg_part_open {
     uint32_t max_tasks;
     bool paused; /* nothing is taken */
     bool had;
+    const char *endpoint; /* its tasks are calls, which the node makes itself; "": workers take */
 };
 
 /* What the node has of it goes, with its tasks: its pool is removed, or another node has it. */
@@ -77,6 +85,58 @@ struct msg_part_out {
     part_no part;
     uint64_t part_epoch, to_epoch;
     const char *node, *addr; /* the target's name, "host:port" */
+};
+
+/* Where the calls of some pools go, and how; and this node's share of what the endpoint bears: the
+ * sum over all nodes is never above the whole. Again with other members: they change, also for calls
+ * that wait. Files are on the node itself; "": none. */
+struct msg_endpoint {
+    uint64_t epoch;
+    const char *name;
+    uint64_t serial; /* rises with each change of what this node is told of the endpoint */
+    uint64_t version; /* of the definition */
+    const char *url;  /* http or https, host, path; a call's path goes behind it */
+    uint32_t n_allow;
+    const char **allow; /* networks that it may reach although they are not public: 10.0.0.0/8 */
+    uint64_t rate;  /* share, of starts per 1000 s; 0: none; ENDPOINT_ANY */
+    uint64_t burst; /* of it */
+    uint64_t max_concurrent; /* share; 0: none; ENDPOINT_ANY */
+    uint32_t deadline_ms;        /* of a call, from its start to the last byte of its answer */
+    uint32_t connect_timeout_ms;
+    bool paused; /* no call begins */
+    uint32_t breaker_ratio;   /* percent of calls that failed, in 10 s, that open it; 0: no breaker */
+    uint32_t breaker_min;     /* of at least so many */
+    uint32_t breaker_open_ms; /* for so long at first */
+    const char *secret_file;  /* keys that sign, one a line */
+    const char *ca_file, *cert_file, *key_file; /* of TLS */
+    const char *proxy; /* "http://host:port" */
+};
+
+struct msg_endpoint_drop { /* no pool of this node has it any more: no call begins */
+    uint64_t epoch;
+    const char *name;
+};
+
+enum breaker_state { /* numbers are those of the wire: never changed */
+    BREAKER_CLOSED,
+    BREAKER_OPEN,
+    BREAKER_PROBES, /* some calls try */
+    BREAKER_NSTATES
+};
+
+struct endpoint_row {
+    const char *name;
+    uint64_t serial; /* of the ENDPOINT that is in force */
+    uint8_t breaker; /* enum breaker_state */
+    uint64_t in_flight; /* calls that may be at the target now */
+    uint64_t sent, succeeded, failed; /* ever, since the node began */
+    uint64_t ms; /* that all that ended took, together */
+};
+
+struct msg_endpoint_status { /* once a second, and at once behind ENDPOINT */
+    uint64_t epoch;
+    uint32_t n;
+    struct endpoint_row *v;
 };
 
 enum task_do { /* a node answers CODE_INVALID to what it does not know */
@@ -157,6 +217,7 @@ struct map_pool {
     const char *match;
     bool paused;
     uint32_t max_body; /* bytes */
+    const char *endpoint; /* its tasks are calls; "": workers take them */
     uint32_t n;
     struct map_part *v; /* by share */
 };

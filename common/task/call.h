@@ -1,0 +1,51 @@
+/* call.h: the call form: the HTTP request that a task of an endpoint is, as it is kept and sent;
+ * and which requests may be made: what a caller cannot say, since it would be another request to
+ * the target than the one that it seems (another path, length, host, or a header of ours). Pure.
+ * A form comes from files and peers: call_unpack() looks at all of it again. */
+#ifndef SEGQ_COMMON_TASK_CALL_H
+#define SEGQ_COMMON_TASK_CALL_H
+
+#include "common/base/buf.h"
+#include "common/base/err.h"
+#include "common/task/bounds.h"
+
+#define CALL_METHOD_MAX  16
+#define CALL_PATH_MAX    8192  /* bytes, with the query */
+#define CALL_HEADERS_MAX 64
+#define CALL_HEAD_MAX    16384 /* bytes of all names and values */
+
+struct call_span { /* borrowed; no 0 behind it */
+    const char *p;
+    size_t n;
+};
+
+struct call { /* borrowed from the form */
+    struct call_span method, path; /* path: with its query; it goes behind the endpoint's url */
+    struct call_span headers;      /* call_header_next() reads them */
+    struct call_span body;
+};
+
+/* Capital letters; not CONNECT, not TRACE. */
+bool call_method_ok(const char *p, size_t n);
+/* NULL, or what is wrong. From a slash on; without a fragment, and without parts that a target may
+ * take for "the folder above" (also where they are escaped). */
+const char *call_path_wrong(const char *p, size_t n);
+/* NULL, or what is wrong with the name, or with the value. A value has no blanks at its ends. */
+const char *call_header_wrong(const char *name, size_t name_n, const char *value, size_t value_n);
+/* It is of the connection and not of the request, so it is not passed on; or we say it ourselves.
+ * '_' counts as '-', since many targets read it so. */
+bool call_header_refused(const char *name, size_t n);
+
+/* A form is made in this order; what is not right (as above) is the caller's fault: asserted.
+ * Without memory out->failed is set. */
+void call_pack_begin(struct buf *out, struct call_span method, struct call_span path);
+void call_pack_header(struct buf *out, struct call_span name, struct call_span value);
+void call_pack_body(struct buf *out, struct call_span body);
+
+/* 0; SQ_EPROTO: it is no form, or no request that may be made. */
+SQ_CHECK int call_unpack(const uint8_t *p, size_t n, struct call *c);
+/* The next header of `rest`, which goes behind it; false: there is none. Begin with a copy of
+ * call.headers. */
+bool call_header_next(struct call_span *rest, struct call_span *name, struct call_span *value);
+
+#endif

@@ -53,7 +53,7 @@ ROOMS = {
     "router/state": (MIXED, COMMON + ["router/gate", "router/flow", "router/api", "router/replica",
                                       "router/listen"]),
     "router/nodes": (MIXED, COMMON + ["router/state"]),
-    "router/tasks": (PURE, CALM + ["common/http", "router/flow", "router/api"]),
+    "router/tasks": (PURE, CALM + ["common/http", "router/gate", "router/flow", "router/api"]),
     "router/tasking": (MIXED, COMMON + ["router/flow", "router/api", "router/tasks", "router/state",
                                         "router/nodes"]),
     "router/links": (MIXED, COMMON + ["router/gate", "router/flow", "router/api", "router/replica",

@@ -11,13 +11,14 @@
 #include <string.h>
 #include <time.h>
 
+#include "common/task/queue_name.h"
 #include "common/ticket/token.h"
 #include "queuemng/ctl_view/answer_view.h"
 #include "queuemng/ctl/ask.h"
 #include "queuemng/ctl/signer.h"
 #include "queuemng/ctl_view/text.h"
 
-/* The claim that the options ask for, without `lane` and `replaces`; CTL_OK: *jwt is owned. */
+/* The claim that `said` and the options ask for; CTL_OK: *jwt is owned. */
 static int sign(const struct ctl *c, struct claim_said *said, char **jwt, const char **alg)
 {
     struct signer s;
@@ -52,20 +53,49 @@ static bool is_token(const char *text)
     return false;
 }
 
+static int usage(const char *text)
+{
+    fprintf(stderr, "segqctl: %s\n", text);
+    return CTL_USAGE;
+}
+
+/* What routers would refuse is not signed. */
+static int task_said(const struct ctl *c, struct claim_said *said)
+{
+    if (c->lane != NULL || c->replaces != NULL || c->subject != NULL)
+        return usage("a claim is for a lane (--lane, --subject, --replaces) or for a task (--task), "
+                     "not for both");
+    if (!queue_match_ok(said->queue))
+        return usage("a task's queue is a name, or the beginning of one and a star (ride/*)");
+    if (c->priority != NULL && (c->priority[0] < '0' || c->priority[0] > '7' || c->priority[1] != '\0'))
+        return usage("--priority takes 0 to 7");
+    said->task = c->task;
+    said->task_key = c->task_key;
+    said->priority = c->priority != NULL ? c->priority[0] - '0' : 0;
+    return CTL_OK;
+}
+
+static int lane_said(const struct ctl *c, struct claim_said *said)
+{
+    if (c->task_key != NULL || c->priority != NULL)
+        return usage("--task-key and --priority belong to a claim for a task (--task)");
+    if (c->lane == NULL)
+        return usage("--lane L says for which lane the claim is (--task ID: that it is for a task)");
+    said->lane = c->lane;
+    said->replaces = c->replaces;
+    return c->replaces == NULL || is_token(c->replaces) ? CTL_OK : CTL_USAGE;
+}
+
 int cmd_claim(struct ctl *c, int argc, char **argv)
 {
-    struct claim_said said = { .queue = argv[0], .lane = c->lane, .replaces = c->replaces };
+    struct claim_said said = { .queue = argv[0] };
     const char *alg;
     char *jwt = NULL;
-    int rc;
+    int rc = c->task != NULL ? task_said(c, &said) : lane_said(c, &said);
 
     (void)argc;
-    if (c->lane == NULL) {
-        fputs("segqctl: --lane L says for which lane the claim is\n", stderr);
-        return CTL_USAGE;
-    }
-    if (c->replaces != NULL && !is_token(c->replaces))
-        return CTL_USAGE;
+    if (rc != CTL_OK)
+        return rc;
     rc = sign(c, &said, &jwt, &alg);
     if (rc == CTL_OK)
         puts(jwt);

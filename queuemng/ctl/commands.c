@@ -300,8 +300,9 @@ static const struct cmd cmds[] = {
     { "move-ticket", "TOKEN LANE", 2, 2,
       "gives a waiting ticket the last place of another lane; prints the link for the person",
       .run = cmd_move_ticket },
-    { "claim", "QUEUE --lane L", 1, 1,
-      "prints a signed claim; see --key, --subject, --replaces, --ttl", .run = cmd_claim },
+    { "claim", "QUEUE --lane L|--task ID", 1, 1,
+      "prints a signed claim; see --key, --subject, --replaces, --task-key, --ttl",
+      .run = cmd_claim },
 };
 
 static const struct cmd *cmd_find(int argc, char **argv)

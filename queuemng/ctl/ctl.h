@@ -23,6 +23,7 @@ struct ctl {
     char *key_file;               /* owned: signs claims; NULL = not given */
     const char *client, *subject, *claim; /* of join; NULL = not given */
     const char *lane, *replaces, *kid;    /* of a claim; NULL = not given */
+    const char *task, *task_key, *priority; /* of a claim to submit a task; likewise */
     unsigned ttl_s;                       /* of a claim */
     const char *label; /* of tasks: those that have it; NULL = any, or none */
     bool json;                    /* print answers as they came */

@@ -35,6 +35,9 @@ enum {
     OPT_LABEL,
     OPT_LANE,
     OPT_REPLACES,
+    OPT_TASK,
+    OPT_TASK_KEY,
+    OPT_PRIORITY,
     OPT_TTL,
     OPT_TIMEOUT
 };
@@ -52,6 +55,9 @@ static const struct option options[] = {
     { "label", required_argument, NULL, OPT_LABEL },
     { "lane", required_argument, NULL, OPT_LANE },
     { "replaces", required_argument, NULL, OPT_REPLACES },
+    { "task", required_argument, NULL, OPT_TASK },
+    { "task-key", required_argument, NULL, OPT_TASK_KEY },
+    { "priority", required_argument, NULL, OPT_PRIORITY },
     { "ttl", required_argument, NULL, OPT_TTL },
     { "json", no_argument, NULL, OPT_JSON },
     { "all", no_argument, NULL, OPT_ALL },
@@ -88,6 +94,10 @@ static int help(void)
         "  --label L         task list, cancel-all: of the queue's tasks those that have this label\n"
         "  --lane L          claim: the lane\n"
         "  --replaces TOKEN  claim: the waiting ticket that its bearer gives up for the new place\n"
+        "  --task ID         claim: it submits one task, with this Idempotency-Key; QUEUE may be a "
+        "pattern (ride/*)\n"
+        "  --task-key K      claim --task: the task's key; without it the task has none\n"
+        "  --priority N      claim --task: the task's priority (0 to 7, default 0)\n"
         "  --ttl S           claim, move-ticket: it is good for this long (default 300 seconds)\n"
         "  --all             status: every queue, every segment; task list: all pages\n"
         "  --yes             flush, reject, queue delete, forget: do not ask for confirmation\n"
@@ -146,6 +156,12 @@ static const char **text_option(struct ctl *c, struct given *g, int opt)
         return &c->lane;
     case OPT_REPLACES:
         return &c->replaces;
+    case OPT_TASK:
+        return &c->task;
+    case OPT_TASK_KEY:
+        return &c->task_key;
+    case OPT_PRIORITY:
+        return &c->priority;
     default:
         return NULL;
     }

@@ -111,17 +111,26 @@ static void put_signature(struct buf *b, const struct signer *s)
     put_b64(b, sig, s->ed25519 ? crypto_sign_BYTES : crypto_auth_hmacsha256_BYTES);
 }
 
+static json_t *payload(const struct claim_said *c)
+{
+    if (c->task != NULL)
+        return json_pack("{s:[s],s:s,s:s*,s:i,s:I,s:I}", "queues", c->queue, "jti", c->task, "key",
+                         c->task_key, "priority", c->priority, "iat", (json_int_t)c->now_s, "exp",
+                         (json_int_t)c->expires_s);
+    return json_pack("{s:s,s:s,s:s*,s:s*,s:I,s:I}", "aud", c->queue, "lane", c->lane, "sub",
+                     c->subject, "replaces", c->replaces, "iat", (json_int_t)c->now_s, "exp",
+                     (json_int_t)c->expires_s);
+}
+
 char *signer_claim(const struct signer *s, const struct claim_said *c)
 {
     json_t *head = json_pack("{s:s,s:s,s:s*}", "alg", signer_alg(s), "typ", "JWT", "kid", c->kid);
-    json_t *said = json_pack("{s:s,s:s,s:s*,s:s*,s:I,s:I}", "aud", c->queue, "lane", c->lane, "sub",
-                             c->subject, "replaces", c->replaces, "iat", (json_int_t)c->now_s,
-                             "exp", (json_int_t)c->expires_s);
+    json_t *said = payload(c);
     char *jwt = NULL;
     struct buf b;
     bool ok;
 
-    assert(c->queue != NULL && c->lane != NULL && c->expires_s > c->now_s);
+    assert(c->queue != NULL && (c->lane == NULL) != (c->task == NULL) && c->expires_s > c->now_s);
     buf_init(&b);
     ok = put_part(&b, head);
     buf_byte(&b, '.');

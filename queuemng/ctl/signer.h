@@ -1,4 +1,4 @@
-/* signer.h: signed claims (PROTOCOL.md, section 19), as an operator's back end makes them.
+/* signer.h: signed claims (PROTOCOL.md, sections 19 and 26), as an operator's back end makes them.
  * Pure, but for the file of the key. */
 #ifndef SEGQ_CTL_SIGNER_H
 #define SEGQ_CTL_SIGNER_H
@@ -17,8 +17,10 @@ struct signer {
 };
 
 struct claim_said { /* refs; NULL: the claim does not say it */
-    const char *queue, *lane; /* always there */
-    const char *kid, *subject, *replaces;
+    const char *queue; /* always there */
+    const char *lane, *task; /* one of them is there; task: its Idempotency-Key (jti) */
+    const char *kid, *subject, *replaces, *task_key;
+    int priority; /* of a task */
     int64_t now_s, expires_s;
 };
 

@@ -96,7 +96,7 @@ bool cors_preflight(const struct http_req *q, const struct api_req *a)
 {
     struct slice v;
 
-    return q->method == HTTP_OPTIONS && a->open &&
+    return q->method == HTTP_OPTIONS && a->open && a->allow != NULL &&
            http_find(q, "access-control-request-method", &v) == 1;
 }
 
@@ -113,7 +113,7 @@ const char *cors_lines(const struct cors *c, const struct http_req *q,
         if (o->name.len != 0 &&
             (o->name.len != v.n || memcmp(o->name.data, v.p, v.n) != 0))
             continue;
-        if (q->method != HTTP_OPTIONS)
+        if (q->method != HTTP_OPTIONS || a->allow == NULL)
             return (const char *)o->lines.data;
         return (const char *)(strcmp(a->allow, "POST") == 0 ? o->join.data : o->one.data);
     }

@@ -2,7 +2,8 @@
  * section "CORS protocol"). For games on the web whose page is served by somebody else;
  * a page behind the same name as the routers needs none of it.
  *
- * Only what needs no cookie is opened: tickets and queues, with the token in the path.
+ * Only what needs no cookie is opened: tickets, queues and tasks, with the token in the path, or a
+ * claim in the body.
  * Never "credentials": the cookies of the waiting page stay its own site's. Nothing is
  * allocated per request, and without `allow_origins` nothing is even looked for. */
 #ifndef SEGQ_CORS_H

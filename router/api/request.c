@@ -131,7 +131,8 @@ static void queues(const struct http_req *q, struct api_req *out, struct slice r
     } else if (has_tasks(rest)) {
         out->arg = rest;
         out->call = API_TASKS;
-        out->open = false;
+        out->open = CUT_TAIL(&rest, "/tasks"); /* by a claim; the others need a server's token */
+        out->allow = "POST";
     }
 }
 
@@ -204,7 +205,8 @@ void api_route(const struct http_req *q, struct api_req *out)
     else if (BEGINS(&p, "/v1/queues/"))
         queues(q, out, p);
     else if (BEGINS(&p, "/v1/tasks/"))
-        *out = (struct api_req) { .call = API_TASK, .arg = p, .open = true };
+        *out = (struct api_req) { .call = API_TASK, .arg = p, .open = true,
+                                   .allow = "GET, HEAD, DELETE" }; /* by its own token */
     else if (IS(p, "/v1/verify"))
         only_read(q, out, API_VERIFY);
     else if (IS(p, "/v1/session"))

@@ -30,7 +30,7 @@ enum api_call {
 struct api_req {
     enum api_call call;
     struct slice arg;  /* the queue's name or the token; of tasks all that follows; decoded */
-    const char *allow; /* API_BAD_METHOD */
+    const char *allow; /* API_BAD_METHOD; of an open path always; NULL: there is nothing */
     char form;         /* API_FORM: 'j', 'e', 'l' */
     bool open;         /* needs no cookie: pages of other origins may ask, cors.h */
 };

@@ -166,7 +166,7 @@ static void on_request(void *ctx, struct httpd_req *req, const struct http_req *
     k = (enum limit_kind)budget_of[a.call];
     if (k != LIMIT_NKINDS && !router_may_pass(r, req, k))
         return;
-    if (a.call == API_BAD_METHOD && lines != NULL && cors_preflight(q, &a))
+    if (lines != NULL && cors_preflight(q, &a))
         httpd_answer(req, 204, NULL, "", "", 0);
     else if (!start(r, req, q, &a))
         answer(r, req, &a);

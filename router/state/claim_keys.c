@@ -92,7 +92,7 @@ static int bare_name(const struct claim_ring *k, const struct join_body *b, cons
 }
 
 /* A claim and a body must not contradict each other. */
-static int bind(const struct claim_ring *k, struct join_body *b, const struct claim *c,
+static int bind(const struct claim_ring *k, struct join_body *b, const struct lane_claim *c,
                 const char **why)
 {
     if (b->lane_len > 0 && !is_same(c->lane, b->lane, b->lane_len))
@@ -102,7 +102,7 @@ static int bind(const struct claim_ring *k, struct join_body *b, const struct cl
     if (b->subject_len > 0 && (b->subject_len != c->sub_len ||
                                memcmp(b->subject, c->sub, c->sub_len) != 0))
         return refuse(why, "the claim is for another subject (sub)");
-    assert(c->sub_len <= sizeof(b->subject)); /* claim_check() has seen to it */
+    assert(c->sub_len <= sizeof(b->subject)); /* lane_claim_check() has seen to it */
     memcpy(b->subject, c->sub, c->sub_len);
     b->subject_len = c->sub_len;
     return 0;
@@ -121,7 +121,7 @@ int claim_lane(const struct claim_ring *k, int64_t max_ttl_s, int64_t now_s,
                const struct route_queue *q, struct join_body *b, unsigned *lane,
                const char **why)
 {
-    struct claim c;
+    struct lane_claim c;
     int rc;
 
     *lane = 0;
@@ -132,7 +132,7 @@ int claim_lane(const struct claim_ring *k, int64_t max_ttl_s, int64_t now_s,
             return bare_name(k, b, why);
         return refuse(why, "this lane needs a signed claim");
     }
-    rc = claim_check(&c, b->claim, b->claim_len, k->key, k->n, q->map.name, max_ttl_s, now_s,
+    rc = lane_claim_check(&c, b->claim, b->claim_len, k->key, k->n, q->map.name, max_ttl_s, now_s,
                      why);
     if (rc == 0)
         rc = bind(k, b, &c, why);

@@ -1,5 +1,6 @@
-/* request.c: see request.h. A server's token opens the queues that its line names; a task's own
- * token is enough to look at it, and to cancel it. */
+/* request.c: see request.h. A server's token opens the queues that its line names; a claim in the
+ * body is enough to submit the one task that it is for; a task's own token to look at it, and to
+ * cancel it. */
 #include "router/tasking/request.h"
 
 #include <assert.h>
@@ -49,6 +50,15 @@ static struct refusal judge(const struct server_token *who, const struct task_pa
     return (struct refusal){ 0 };
 }
 
+/* A submission without any token may have a claim. True: that has been answered. */
+static bool is_claimed(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                       const struct task_path *p)
+{
+    if (p->op != TASK_SUBMIT || api_bearer(q).n > 0)
+        return false;
+    return !router_may_pass(t->r, req, LIMIT_JOIN) || submit_by_claim(t, req, q, p->queue);
+}
+
 /* False: that has been answered. The operator's own servers are not limited. */
 static bool may(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                 const struct task_path *p, bool servers)
@@ -56,6 +66,8 @@ static bool may(struct tasking *t, struct httpd_req *req, const struct http_req 
     const struct server_token *who = server_tokens_find(&t->tokens, api_bearer(q));
     struct refusal no = judge(who, p, servers);
 
+    if (no.why != NULL && is_claimed(t, req, q, p))
+        return false;
     if (no.why != NULL) {
         refuse(t, req, no.problem, no.why);
         return false;

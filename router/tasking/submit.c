@@ -6,9 +6,11 @@
 #include <string.h>
 
 #include "router/state/answer.h"
+#include "router/state/pass_time.h"
 #include "router/tasking/ask.h"
 #include "router/tasking/rows.h"
 #include "router/tasks/conditions.h"
+#include "router/tasks/task_claim.h"
 
 #define ROW_MEMBERS                                                                          \
     (WITH(PAYLOAD) | WITH(KEY) | WITH(DELAY) | WITH(AT) | WITH(PRIORITY) | WITH(ORDER) |     \
@@ -148,34 +150,41 @@ static void submitted(struct task_call *c, const struct msg *m)
         answer(c, NULL);
 }
 
-void submit_start(struct tasking *t, struct httpd_req *req, const struct http_req *q,
-                  struct slice queue)
+/* The body and the Idempotency-Key of one. False: that has been answered. */
+static bool read_one(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                     uint32_t members, struct task_body *b)
 {
-    size_t room = q->body.n + queue.n + q->idempotency_key.n + ROW_ROOM;
-    enum api_problem p;
-    struct task_body b;
     struct body_error e;
-    struct task_call *c;
-    const char *why;
 
     if (q->has_body && !q->json) {
         router_problem(t->r, req, API_UNSUPPORTED_MEDIA_TYPE, "the body must be JSON");
-        return;
+        return false;
     }
-    if (!task_body_whole(&b, q->body, ROW_MEMBERS, &e)) {
+    if (!task_body_whole(b, q->body, members, &e)) {
         router_problem(t->r, req, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
-        return;
+        return false;
     }
-    if (q->idempotency_key.p != NULL) {
-        if (q->idempotency_key.n > TASK_IDEM_MAX || !task_text_ok(q->idempotency_key) ||
-            b.idempotency_key.n > 0) {
-            router_problem(t->r, req, API_BAD_REQUEST,
-                           "Idempotency-Key must be 1 to 128 visible ASCII characters, once");
-            return;
-        }
-        b.idempotency_key = q->idempotency_key;
+    if (q->idempotency_key.p == NULL)
+        return true;
+    if (q->idempotency_key.n > TASK_IDEM_MAX || !task_text_ok(q->idempotency_key) ||
+        b->idempotency_key.n > 0) {
+        router_problem(t->r, req, API_BAD_REQUEST,
+                       "Idempotency-Key must be 1 to 128 visible ASCII characters, once");
+        return false;
     }
-    why = unfit(t, queue, &b, &p);
+    b->idempotency_key = q->idempotency_key;
+    return true;
+}
+
+static void submit(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                   struct slice queue, const struct task_body *b)
+{
+    /* What a claim says is shorter than the claim in the body. */
+    size_t room = q->body.n + queue.n + q->idempotency_key.n + ROW_ROOM;
+    enum api_problem p;
+    const char *why = unfit(t, queue, b, &p);
+    struct task_call *c;
+
     if (why != NULL) {
         router_problem(t->r, req, p, why);
         return;
@@ -185,8 +194,45 @@ void submit_start(struct tasking *t, struct httpd_req *req, const struct http_re
         return;
     c->wait_ms = wait_preferred(q); /* once it is written */
     c->queue = (struct slice){ call_text(c, queue), queue.n };
-    put_row(&c->v[0], &b);
+    put_row(&c->v[0], b);
     call_begin(c);
+}
+
+void submit_start(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                  struct slice queue)
+{
+    struct task_body b;
+
+    if (read_one(t, req, q, ROW_MEMBERS, &b))
+        submit(t, req, q, queue, &b);
+}
+
+bool submit_by_claim(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                     struct slice queue)
+{
+    struct router *r = t->r;
+    struct task_claim c;
+    struct task_body b;
+    const char *why;
+    int rc;
+
+    if (!read_one(t, req, q, ROW_MEMBERS | WITH(CLAIM), &b))
+        return true;
+    if ((b.has & WITH(CLAIM)) == 0)
+        return false;
+    rc = task_claim_check(&c, b.claim, r->claims.key, r->claims.n, queue,
+                          r->cfg->claim_max_ttl / 1000, router_wall_s(), &why);
+    if (rc == 0)
+        why = task_claim_bind(&c, &b);
+    r->counts.claims += rc == 0 && why == NULL;
+    r->counts.claims_refused += rc != 0 || why != NULL;
+    if (rc == SQ_ENOMEM)
+        router_problem(r, req, API_QUEUE_UNAVAILABLE, "not available now");
+    else if (why != NULL)
+        router_problem(r, req, API_NOT_ELIGIBLE, why);
+    else
+        submit(t, req, q, queue, &b);
+    return true;
 }
 
 /* ---- many -------------------------------------------------------------------------------- */

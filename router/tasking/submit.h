@@ -8,6 +8,9 @@
 
 void submit_start(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                   struct slice queue);
+/* By a claim in its body. False: there is none; nothing is answered. */
+SQ_CHECK bool submit_by_claim(struct tasking *t, struct httpd_req *req, const struct http_req *q,
+                              struct slice queue);
 void submit_batch(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                   struct slice queue);
 

@@ -62,21 +62,21 @@ static bool read_name(const struct rule *m, struct json_scan *s, void *to)
     return read_visible(m, s, to) && memchr(v->p, '/', v->n) == NULL;
 }
 
-/* "tenant7" or "tenant7/user42" */
+bool task_key_ok(struct slice key)
+{
+    const char *slash = key.n > 0 ? memchr(key.p, '/', key.n) : NULL;
+    size_t first = slash != NULL ? (size_t)(slash - key.p) : key.n;
+    size_t rest = key.n - first - (slash != NULL);
+
+    return task_text_ok(key) && first > 0 && first <= TASK_NAME_MAX &&
+           (slash == NULL || (rest > 0 && rest <= TASK_NAME_MAX && memchr(slash + 1, '/', rest) == NULL));
+}
+
 static bool read_key(const struct rule *m, struct json_scan *s, void *to)
 {
     struct slice *v = to;
-    const char *slash;
-    size_t first;
 
-    if (!read_visible(m, s, to))
-        return false;
-    slash = memchr(v->p, '/', v->n);
-    if (slash == NULL)
-        return v->n <= TASK_NAME_MAX;
-    first = (size_t)(slash - v->p);
-    return first > 0 && first <= TASK_NAME_MAX && v->n - first - 1 > 0 &&
-           v->n - first - 1 <= TASK_NAME_MAX && memchr(slash + 1, '/', v->n - first - 1) == NULL;
+    return read_visible(m, s, to) && task_key_ok(*v);
 }
 
 static bool read_verb(const struct rule *m, struct json_scan *s, void *to)

@@ -7,6 +7,7 @@
 #define SEGQ_ROUTER_TASKS_BODY_H
 
 #include "common/task/own.h"
+#include "router/gate/claim.h"
 #include "router/tasks/json_scan.h"
 
 #define TASK_WAIT_MAX_MS  60000
@@ -35,7 +36,8 @@ enum task_verb { VERB_ACK, VERB_NACK, VERB_EXTEND, TASK_NVERBS }; /* as enum tas
     X(LEASE_ID, lease_id, visible, 1, 64)                                                \
     X(RESULT, result, value, 1, TASK_BODY_MAX)                                           \
     X(TASK, task, visible, 1, 64)                                                        \
-    X(VERB, verb, verb, 0, 0)
+    X(VERB, verb, verb, 0, 0)                                                            \
+    X(CLAIM, claim, visible, 1, CLAIM_MAX_LEN)
 
 enum task_member {
 #define X(NAME, member, how, least, most) MEMBER_##NAME,
@@ -48,7 +50,7 @@ enum task_member {
 
 struct task_body { /* slices point into the request's bytes */
     uint32_t has; /* WITH(...) | ...: what is not there is zero */
-    struct slice payload, key, name, idempotency_key, lease_id, result, task;
+    struct slice payload, key, name, idempotency_key, lease_id, result, task, claim;
     int64_t delay, at, lease, wait; /* ms; at: Unix ms */
     int64_t priority, order, n, verb;
     int64_t ttl, max_attempts;
@@ -78,5 +80,7 @@ SQ_CHECK bool task_body_whole(struct task_body *b, struct slice text, uint32_t m
 
 /* Visible ASCII, which answers and logs may repeat. */
 bool task_text_ok(struct slice t);
+/* A key of one or two levels: "tenant7" or "tenant7/user42". */
+bool task_key_ok(struct slice key);
 
 #endif

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 
 #include "router/gate/lane_claim.h"
+#include "router/tasks/task_claim.h"
 #include "tests/lib/claimrig.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
@@ -14,7 +15,7 @@ static void must(bool ok)
         abort();
 }
 
-static void sound(int rc, const struct claim *c, const char *why)
+static void sound(int rc, const struct lane_claim *c, const char *why)
 {
     static const struct token_key nobody;
     struct token old;
@@ -33,6 +34,24 @@ static void sound(int rc, const struct claim *c, const char *why)
     must(token_read(&old, &nobody, c->old, sizeof(c->old)) < 0); /* it is none of ours */
 }
 
+/* The same text as a claim for a task. */
+static void as_task(const char *jwt, const struct claim_key *k, bool good)
+{
+    struct slice queue = { (char *)(uintptr_t)"ride/5", 6 };
+    struct task_body b = { 0 };
+    struct task_claim c;
+    const char *why = NULL;
+    int rc = task_claim_check(&c, (struct slice){ (char *)(uintptr_t)jwt, strlen(jwt) }, k, 1, queue,
+                              900, 1700000000, &why);
+
+    must(rc == 0 || rc == SQ_EAUTH || rc == SQ_ENOMEM);
+    must(why != NULL && (rc == SQ_EAUTH) == (why[0] != '\0') && (good || rc != 0));
+    if (rc != 0)
+        return;
+    must(task_claim_bind(&c, &b) == NULL && task_text_ok(b.idempotency_key));
+    must((b.key.n == 0 || task_key_ok(b.key)) && b.priority >= 0 && b.priority < TASK_PRIORITIES);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 {
     static const char head[] = "{\"alg\":\"HS256\",\"kid\":\"k\"}";
@@ -41,7 +60,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
                            .len = sizeof(CLAIM_SECRET) - 1 };
     bool sign = size > 0 && data[0] == 1;
     const char *why = NULL;
-    struct claim c;
+    struct lane_claim c;
     char *text;
     int rc;
 
@@ -55,11 +74,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
     if (sign) {
         const char *jwt = claim_text(head, text, NULL);
 
-        rc = claim_check(&c, jwt, strlen(jwt), &k, 1, "sale", 900, 1700000000, &why);
+        rc = lane_claim_check(&c, jwt, strlen(jwt), &k, 1, "sale", 900, 1700000000, &why);
+        as_task(jwt, &k, true);
     } else {
         k.key[0] ^= 1; /* a key that nobody has signed with */
-        rc = claim_check(&c, text, size, &k, 1, "sale", 900, 1700000000, &why);
+        rc = lane_claim_check(&c, text, size, &k, 1, "sale", 900, 1700000000, &why);
         must(rc != 0);
+        as_task(text, &k, false);
     }
     sound(rc, &c, why);
     free(text);

@@ -3,7 +3,11 @@
 # is one worker's; a cancel; batches; a crowd of tasks without any fault, judged; a clean restart.
 . "$(dirname "$0")/lib.sh"
 
-up --routers 1 --seg-nodes 1 --task-nodes 1
+SECRET=0123456789abcdef0123456789ABCDEF
+echo "$SECRET" >"$DIR/claim.key"
+chmod 600 "$DIR/claim.key"
+up --routers 1 --seg-nodes 1 --task-nodes 1 \
+    --set router.claim_keys="[{kid: shop, alg: HS256, secret_file: $DIR/claim.key}]"
 Q=$R/v1/queues/images/tasks
 task_call() { http -H "Authorization: Bearer $(task_token)" "$@"; }
 call_status() { status_of -H "Authorization: Bearer $(task_token)" "$@"; }
@@ -12,6 +16,18 @@ call_status() { status_of -H "Authorization: Bearer $(task_token)" "$@"; }
 check_eq "without a token nobody submits" "$(status_of -d '{"payload":1}' "$Q")" 401
 check_eq "  nor takes" "$(status_of -d '{"n":1}' "$Q/take")" 401
 check_eq "  nor with another one" "$(status_of -H 'Authorization: Bearer none' -d '{"payload":1}' "$Q")" 401
+
+claim=$("$BIN/segqctl" claim 'images*' --task order-17 --task-key tenant7 --key "$DIR/claim.key")
+claimed() { http -o "$DIR/claimed" -w '%{http_code}' -d "{\"claim\":\"$claim\"${1:-}}" "$Q${2:-}"; }
+check_eq "with a claim a browser submits a task" "$(claimed ',"payload":7')" 201
+CT=$(jq -r .task "$DIR/claimed")
+check_eq "  once: the same again is the same task" "$(claimed ',"payload":7') $(jq -r .task "$DIR/claimed")" "200 $CT"
+check_eq "  another payload is refused" "$(claimed ',"payload":8')" 422
+check_eq "  and another key" "$(claimed ',"key":"other"' && jq -r .detail "$DIR/claimed")" \
+    "403the claim is for another key (key)"
+check_eq "  it opens nothing else" "$(claimed '' /take)" 401
+check_eq "  the task has the claim's key" "$(http "$R/v1/tasks/$CT" | field key)" tenant7
+check_eq "  and may be cancelled" "$(http -X DELETE "$R/v1/tasks/$CT" | field state)" cancelled
 
 # ---- a life
 first=$(task_call -d '{"key":"tenant7","payload":{"prompt": "a cat"},"delay":"1s"}' "$Q")

@@ -5,6 +5,7 @@
 
 #include "queuemng/ctl/signer.h"
 #include "router/gate/lane_claim.h"
+#include "router/tasks/task_claim.h"
 
 #define NOW    1700000000
 #define SECRET "0123456789abcdef0123456789ABCDEF"
@@ -14,15 +15,15 @@
                "-----END PRIVATE KEY-----"
 #define PUBLIC "11qYAYKxCrfVS/7TyWQHOg7hcvPapiMlrwIaaPcHURo=" /* RFC 8032, 7.1, test 1 */
 
-static struct claim checked(const struct signer *s, const struct claim_key *k,
+static struct lane_claim checked(const struct signer *s, const struct claim_key *k,
                             const struct claim_said *said)
 {
     char *jwt = signer_claim(s, said);
     const char *why = "";
-    struct claim c;
+    struct lane_claim c;
 
     cr_assert_not_null(jwt);
-    cr_assert_eq(claim_check(&c, jwt, strlen(jwt), k, 1, "sale", 900, NOW, &why), 0, "%s: %s", why,
+    cr_assert_eq(lane_claim_check(&c, jwt, strlen(jwt), k, 1, "sale", 900, NOW, &why), 0, "%s: %s", why,
                  jwt);
     free(jwt);
     return c;
@@ -36,7 +37,7 @@ static const struct claim_said said = { .queue = "sale",
                                         .now_s = NOW,
                                         .expires_s = NOW + 300 };
 
-static void says_all(const struct claim *c)
+static void says_all(const struct lane_claim *c)
 {
     cr_expect_str_eq(c->lane, "vip");
     cr_expect(c->sub_len == strlen(said.subject) && memcmp(c->sub, said.subject, c->sub_len) == 0);
@@ -49,7 +50,7 @@ Test(signer, routers_accept_what_a_secret_signs)
     struct claim_said bare = { .queue = "sale", .lane = "vip", .now_s = NOW, .expires_s = NOW + 1 };
     struct err e = { 0 };
     struct signer s;
-    struct claim c;
+    struct lane_claim c;
 
     memcpy(k.key, SECRET, k.len);
     cr_assert_eq(signer_read(&s, SECRET, "f", &e), 0, "%s", e.text);
@@ -65,13 +66,36 @@ Test(signer, routers_accept_what_an_ed25519_key_signs)
     struct claim_key k = { .kid = "desk", .alg = CLAIM_EDDSA };
     struct err e = { 0 };
     struct signer s;
-    struct claim c;
+    struct lane_claim c;
 
     cr_assert_eq(claim_public_key(&k, PUBLIC), 0);
     cr_assert_eq(signer_read(&s, PEM, "f", &e), 0, "%s", e.text);
     cr_expect_str_eq(signer_alg(&s), "EdDSA");
     c = checked(&s, &k, &said);
     says_all(&c);
+}
+
+Test(signer, routers_accept_a_claim_for_a_task)
+{
+    struct claim_said task = { .queue = "ride/*", .task = "order-17", .task_key = "tenant7/user42",
+                               .priority = 3, .now_s = NOW, .expires_s = NOW + 300 };
+    struct claim_key k = { .kid = "desk", .alg = CLAIM_HS256, .len = sizeof(SECRET) - 1 };
+    struct slice queue = { (char *)(uintptr_t)"ride/5", 6 };
+    struct err e = { 0 };
+    struct task_claim c;
+    struct signer s;
+    const char *why;
+    char *jwt;
+
+    memcpy(k.key, SECRET, k.len);
+    cr_assert_eq(signer_read(&s, SECRET, "f", &e), 0, "%s", e.text);
+    jwt = signer_claim(&s, &task);
+    cr_assert_eq(task_claim_check(&c, (struct slice){ jwt, strlen(jwt) }, &k, 1, queue, 900, NOW, &why),
+                 0, "%s", why);
+    cr_expect_str_eq(c.jti, "order-17");
+    cr_expect_str_eq(c.key, "tenant7/user42");
+    cr_expect_eq(c.priority, 3);
+    free(jwt);
 }
 
 Test(signer, files_that_are_no_key_are_refused_and_not_shown)

@@ -8,7 +8,7 @@
 
 static struct claim_key keys[2];
 static uint8_t secret[crypto_sign_SECRETKEYBYTES];
-static struct claim c;
+static struct lane_claim c;
 static const char *why;
 
 static void set_up(void)
@@ -29,7 +29,7 @@ TestSuite(claim, .init = set_up);
 
 static int check_n(const char *jwt, size_t n_keys)
 {
-    return claim_check(&c, jwt, strlen(jwt), keys, n_keys, "sale", 900, NOW, &why);
+    return lane_claim_check(&c, jwt, strlen(jwt), keys, n_keys, "sale", 900, NOW, &why);
 }
 
 static int check(const char *jwt)

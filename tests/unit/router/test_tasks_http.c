@@ -1,6 +1,7 @@
 /* test_tasks_http.c: the API of tasks through a whole router: a made-up manager tells of pools, a
  * made-up task node keeps tasks; what is asked, what is answered, and what follows when the node
  * is behind, silent, or gone. */
+#include "tests/lib/claimrig.h"
 #include "tests/lib/routerrig.h"
 
 #include <sodium.h>
@@ -17,7 +18,7 @@ struct kept { /* a task, at the node */
     char name[TASK_NAME_MAX + 1], idem[TASK_IDEM_MAX + 1], body[2000], result[2000];
     uint32_t cut; /* bytes of the result that are kept, and 1; 0: all */
     uint64_t digest;
-    uint8_t state, attempt;
+    uint8_t state, attempt, priority;
     int64_t delay_ms;
     struct task_own own;
     char labels[LABELS_TEXT_MAX + 1];
@@ -85,6 +86,7 @@ static void put(const struct task_put *q, struct task_put_row *a)
     copy(k->labels, sizeof(k->labels), q->own.labels, strlen(q->own.labels));
     k->own.labels = k->labels;
     k->delay_ms = q->delay_ms;
+    k->priority = q->priority;
     k->state = q->delay_ms > 0 || q->at_ms > 0 ? TASK_SCHEDULED : TASK_WAITING;
     *a = (struct task_put_row){ CODE_DONE, node.n, k->state };
 }
@@ -895,6 +897,125 @@ Test(tasks_http, what_was_taken_for_a_worker_that_has_gone_goes_back)
     send_msg(node.ch, &m, node.last_rid);
     UNTIL(node.given_back == 1);
     cr_expect_eq(node.v[1].state, TASK_RETRYING);
+}
+
+/* ---- claims ------------------------------------------------------------------------------ */
+
+static void set_up_claims(void)
+{
+    static char site[] = "https://game.example", *origins[] = { site };
+
+    claim_secret = CLAIM_SECRET "\n";
+    allow_origins = (struct cfg_list){ origins, 1 };
+    set_up();
+}
+
+TestSuite(task_claims, .init = set_up_claims, .fini = tear_down, .timeout = 60);
+
+/* Of the queues ride/...; said: members, each with a comma behind it. */
+static const char *task_claim(const char *said)
+{
+    char payload[500];
+
+    snprintf(payload, sizeof(payload), "{%s\"queues\":[\"ride/*\"],\"exp\":%lld}", said,
+             (long long)router_wall_s() + 60);
+    return claim_text("{\"alg\":\"HS256\",\"kid\":\"shop\"}", payload, NULL);
+}
+
+/* more: members of the body, each with a comma before it. */
+static int claimed(const char *queue, const char *jwt, const char *head, const char *more)
+{
+    char path[100], body[3000];
+
+    snprintf(path, sizeof(path), "/v1/queues/%s/tasks", queue);
+    snprintf(body, sizeof(body), "{\"claim\":\"%s\"%s}", jwt, more);
+    return call_with("POST", path, head, body);
+}
+
+#define JTI "\"jti\":\"order-17\","
+
+Test(task_claims, one_claim_is_one_task)
+{
+    const char *jwt = task_claim(JTI "\"key\":\"tenant7/user42\",\"priority\":3,");
+    char first[TASK_TOKEN_LEN + 1];
+
+    cr_assert_eq(claimed("ride/5", jwt, "", ",\"payload\":[1]"), 201, "%s", got);
+    strcpy(first, str("task"));
+    cr_expect_str_eq(node.v[1].idem, "order-17");
+    cr_expect_str_eq(node.v[1].key1, "tenant7");
+    cr_expect_str_eq(node.v[1].key2, "user42");
+    cr_expect_eq(node.v[1].priority, 3);
+    cr_expect_str_eq(node.v[1].body, "[1]");
+    cr_expect_eq(claimed("ride/5", jwt, "", ",\"payload\":[1],\"priority\":3,"
+                         "\"key\":\"tenant7/user42\""), 200);
+    cr_expect_str_eq(str("task"), first);
+    cr_expect_eq(claimed("ride/5", jwt, "", ",\"payload\":[2]"), 422);
+    cr_expect_eq(node.n, 1);
+    cr_expect_eq(w.r->counts.claims, 3);
+}
+
+Test(task_claims, a_refused_claim_is_told_why)
+{
+    static const struct {
+        const char *queue, *said, *head, *body, *why;
+    } rows[] = {
+        { "images", JTI, "", "", "the claim is not for this queue (queues)" },
+        { "ride/5", "", "", "", "the claim has no jti of 1 to 128 visible ASCII characters" },
+        { "ride/5", "\"jti\":\"a b\",", "", "",
+          "the claim has no jti of 1 to 128 visible ASCII characters" },
+        { "ride/5", JTI "\"key\":\"a/b/c\",", "", "", "the claim's key is not the key of a task" },
+        { "ride/5", JTI "\"key\":7,", "", "", "the claim's key is not the key of a task" },
+        { "ride/5", JTI "\"priority\":8,", "", "",
+          "the claim's priority is not a whole number within its range" },
+        { "ride/5", JTI, "", ",\"key\":\"a\"", "the claim is for another key (key)" },
+        { "ride/5", JTI, "", ",\"priority\":1", "the claim is for another priority (priority)" },
+        { "ride/5", JTI, "Idempotency-Key: other\r\n", "",
+          "the Idempotency-Key of a claim is its jti" },
+        { "ride/5", JTI, "", ",\"name\":\"order-18\"",
+          "with a claim a task has payload, delay, at and result of its own, and nothing else" },
+        { "ride/5", JTI "\"iat\":9999999999,", "", "", "the claim is from the future (nbf, iat)" },
+    };
+
+    for (size_t i = 0; i < ARRAY_LEN(rows); i++) {
+        cr_expect_eq(claimed(rows[i].queue, task_claim(rows[i].said), rows[i].head, rows[i].body), 403);
+        cr_expect_str_eq(str("code"), "not_eligible");
+        cr_expect_str_eq(str("detail"), rows[i].why);
+    }
+    cr_expect_eq(node.n, 0, "no node was asked");
+    cr_expect_eq(w.r->counts.claims_refused, ARRAY_LEN(rows));
+    cr_expect_eq(claimed("ride/5", task_claim(JTI), bearer, ""), 400, "a server needs none");
+}
+
+Test(task_claims, all_else_needs_the_token_of_a_server)
+{
+    static const char *const paths[] = { "/v1/queues/ride/5/tasks/batch", "/v1/queues/ride/5/tasks/take",
+                                         "/v1/queues/ride/5/tasks/settle" };
+    char body[3000];
+
+    snprintf(body, sizeof(body), "{\"claim\":\"%s\"}", task_claim(JTI));
+    for (size_t i = 0; i < ARRAY_LEN(paths); i++)
+        cr_expect_eq(call("POST", paths[i], body), 401);
+    cr_expect_eq(call("POST", "/v1/queues/ride/5/tasks", "{\"payload\":1}"), 401);
+    cr_expect_eq(call("GET", "/v1/queues/ride/5/tasks/order-17", ""), 401);
+}
+
+#define PREFLIGHT "Origin: https://game.example\r\nAccess-Control-Request-Method: POST\r\n"
+
+Test(task_claims, pages_of_allowed_origins_submit_and_look)
+{
+    static const char line[] = "\r\nAccess-Control-Allow-Origin: https://game.example\r\n";
+
+    cr_expect_eq(call_with("OPTIONS", "/v1/queues/ride/5/tasks", PREFLIGHT, ""), 204);
+    cr_expect_not_null(strstr(got, "\r\nAccess-Control-Allow-Methods: POST\r\n"));
+    cr_expect_eq(claimed("ride/5", task_claim(JTI), "Origin: https://game.example\r\n", ""), 201);
+    cr_expect_not_null(strstr(got, line));
+    cr_expect_eq(call_with("OPTIONS", task_path(""), PREFLIGHT, ""), 204);
+    cr_expect_not_null(strstr(got, "\r\nAccess-Control-Allow-Methods: GET, HEAD, DELETE\r\n"));
+    cr_expect_eq(call_with("GET", task, "Origin: https://game.example\r\n", ""), 200);
+    cr_expect_not_null(strstr(got, line));
+    cr_expect_eq(call_with("OPTIONS", "/v1/queues/ride/5/tasks/take", PREFLIGHT, ""), 405);
+    cr_expect_null(strstr(got, line));
+    cr_expect_eq(call_with("OPTIONS", "/v1/queues/ride/5", PREFLIGHT, ""), 404, "it has no methods");
 }
 
 /* ---- an address for servers -------------------------------------------------------------- */

@@ -1,16 +1,24 @@
 #!/bin/sh
-# embed.sh NAME HEADER FILE...: writes C that has these files in it: NAME_blobs, as HEADER
-# declares them (run from the tree's top).
+# embed.sh NAME HEADER FOLDER FILE...: writes C that has these files in it: NAME_blobs, as HEADER
+# declares them (run from the tree's top). Scripts and style sheets are shortened; FOLDER: where
+# that is put.
 set -eu
-name=$1 header=$2
-shift 2
+name=$1 header=$2 folder=$3
+shift 3
+rm -rf "$folder"
+mkdir -p "$folder"
 echo '/* written by deploy/page/embed.sh */'
 echo "#include \"$header\""
 i=0
 for f in "$@"; do
+    base=${f##*/}
+    case $f in
+    *.js | *.css) awk -f deploy/page/short.awk "$f" >"$folder/$base" ;;
+    *) cp "$f" "$folder/$base" ;;
+    esac
     cat <<EOT
 __asm__(".section .rodata\n"
-        "${name}_blob_$i: .incbin \"$f\"\n"
+        "${name}_blob_$i: .incbin \"$folder/$base\"\n"
         "${name}_blob_${i}_end: .byte 0\n"
         ".previous\n");
 extern const char ${name}_blob_$i[], ${name}_blob_${i}_end[];

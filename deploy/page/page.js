@@ -58,6 +58,7 @@
   /* ---- words ---- */
 
   const number = n => String(n).replace(/\B(?=(\d{3})+$)/g, t.thousands);
+  const clock = new Intl.DateTimeFormat(locale, { timeStyle: 'short' });
   const fill = (text, n, h) => text.replace('{n}', n).replace('{h}', h);
 
   /* By the server's steps: [below (0: the rest), rounded to, text], in minutes. */
@@ -68,12 +69,52 @@
     return fill(t[text], n, n / 60);
   }
 
+  /* The time of day at which the wait ends: as exact as the wait is. */
+  function at(s) {
+    if (s == null || s < 90) return '';
+    const step = s < 3600 ? 300000 : 900000;
+    return t.at.replace('{t}', clock.format(Math.round((Date.now() + 1000 * s) / step) * step));
+  }
+
   /* ---- showing ---- */
 
-  let early = !!d.opens, last = null, news = false, paused = d.paused, trouble = '', saidAt = Date.now(), said = '';
+  const accent = getComputedStyle(document.documentElement).getPropertyValue('--accent');
+
+  /* The tab's icon: the way gone so far, as a ring, and the place while it has two digits. */
+  const paper = document.createElement('canvas').getContext('2d');
+  paper.canvas.width = paper.canvas.height = 32;
+  let drawn = '';
+
+  function icon(place, percent) {
+    const what = [place < 100 && place, Math.round(percent)].join();
+    if (what === drawn) return;
+    drawn = what;
+    paper.clearRect(0, 0, 32, 32);
+    paper.lineWidth = 5;
+    for (const [part, colour] of [[1, '#8888'], [percent / 100, accent]]) {
+      paper.beginPath();
+      paper.strokeStyle = paper.fillStyle = colour;
+      paper.arc(16, 16, 13, -Math.PI / 2, (2 * part - .5) * Math.PI);
+      if (part) paper.stroke();
+    }
+    paper.font = 'bold 15px sans-serif';
+    paper.textAlign = 'center';
+    if (place && place < 100) paper.fillText(place, 16, 21.5);
+    $('icon').href = paper.canvas.toDataURL();
+  }
+
+  let early = !!d.opens, last = null, news = false, paused = d.paused, trouble = '', saidAt = Date.now(), said = '', freshAt = Date.now();
+
+  function fresh() {
+    put($('fresh'), t.fresh.replace('{n}', Math.max(0, Math.floor((Date.now() - freshAt) / 1000))));
+  }
 
   function note() {
     const text = trouble ? t[trouble] : paused ? t.paused : '';
+    if (!early) {
+      document.querySelector('article').classList.toggle('held', paused);
+      put($('heading'), paused ? t.held : t.waiting);
+    }
     put($('note'), text);
     $('note').hidden = !text;
     if (text && text !== said) { put($('live'), text); said = text; }
@@ -91,7 +132,7 @@
       news = true;
       document.querySelector('article').classList.remove('early');
       put($('when'), '');
-      put($('heading'), t.waiting);
+      put($('heading'), paused ? t.held : t.waiting);
       put($('say'), t.keep);
       put($('wait'), t.wait);
     }
@@ -99,8 +140,13 @@
     put($('position'), place);
     put($('of'), k.position && !plus ? fill(t.of, number(k.total)) : '');
     if (early) countdown($('eta'));
-    else put($('eta'), words);
-    if (k.position && k.start) $('bar').value = 100 * (k.start - k.position) / k.start;
+    else {
+      put($('eta'), words);
+      put($('when'), at(paused ? null : k.eta_s));
+    }
+    const gone = k.position && k.start ? 100 * (k.start - k.position) / k.start : 0;
+    if (gone) $('bar').value = gone;
+    icon(k.position, gone);
     document.title = (k.position ? place + ' · ' : '') + $('title').textContent;
     const text = k.position ? t.now.replace('{n}', place).replace('{eta}', words) : '';
     if (text && text !== said && Date.now() - saidAt >= QUIET_MS) {
@@ -149,6 +195,33 @@
 
   /* ---- waiting ---- */
 
+  /* A sound, and a notification where the browser has them: by a button alone. */
+  let ctx = null;
+
+  function ring() {
+    for (const [i, hz] of [660, 880].entries()) {
+      const tone = ctx.createOscillator(), loud = ctx.createGain(), from = ctx.currentTime + i / 4;
+      tone.frequency.value = hz;
+      loud.gain.setValueAtTime(.3, from);
+      loud.gain.exponentialRampToValueAtTime(.001, from + .5);
+      tone.connect(loud).connect(ctx.destination);
+      tone.start(from);
+      tone.stop(from + .5);
+    }
+    if (self.Notification && Notification.permission === 'granted') new Notification(t.turn, { body: $('title').textContent });
+  }
+
+  if (self.AudioContext) {
+    $('bell').hidden = false;
+    $('bell').addEventListener('click', () => {
+      if (ctx) return;
+      ctx = new AudioContext();
+      put($('bell'), t.bell_on);
+      $('bell').setAttribute('aria-pressed', true);
+      if (self.Notification && Notification.permission === 'default') Notification.requestPermission();
+    });
+  }
+
   function goOn(token) {
     $('enter').elements.token.value = token;
     $('enter').submit();
@@ -162,14 +235,18 @@
     const line = new Segq({ queue: d.queue, token: d.token });
     const end = () => goOn(line.token || d.token);
     line.save({ token: d.token, start: d.start });
-    line.on('ticket', k => { if (k.state === 'waiting') { show(k); hear(k); look(); } });
+    fresh();
+    setInterval(fresh, 1000);
+    line.on('ticket', k => { freshAt = Date.now(); fresh(); if (k.state === 'waiting') { show(k); hear(k); look(); } });
     line.on('trouble', why => { trouble = why; note(); });
     line.on('admitted', () => {
       put($('heading'), t.turn);
       put($('say'), t.turn_say);
       put($('live'), t.turn);
       $('bar').value = 100;
-      end();
+      if (!ctx) return end();
+      ring();
+      setTimeout(end, 800); /* of the sound */
     });
     line.on('gone', end);
     line.start(d.after);

@@ -125,6 +125,12 @@ static bool is_prequeue(const struct page_view *v)
     return v->state == PAGE_WAITING && v->opens_ms != 0 && v->position == 0;
 }
 
+/* Its place is kept while nobody is let in. */
+static bool is_held(const struct page_view *v)
+{
+    return v->state == PAGE_WAITING && v->paused && !is_prequeue(v);
+}
+
 static void put_data(const struct page *p, struct buf *b, const struct page_view *v)
 {
     const struct page_lang *l = &p->lang[v->lang];
@@ -220,6 +226,10 @@ static void set_place(const struct page *p, struct values *x, const struct page_
     made(x, PS_percent);
     if (v->paused)
         x->v[PS_paused] = str(l->text[PT_paused]);
+    buf_u64(&x->mem, v->ticket_seg);
+    buf_byte(&x->mem, '-');
+    buf_u64(&x->mem, v->ticket_number);
+    made(x, PS_ticket);
 }
 
 static void put_query_value(struct buf *b, const char *s)
@@ -275,7 +285,9 @@ static void set_words(const struct page *p, struct values *x, const struct page_
 {
     const struct page_lang *l = &p->lang[v->lang];
     struct page_words w = page_words_for(v->def, l->tag);
-    enum page_text_id heading = is_prequeue(v) ? PT_prequeue : states[v->state].heading;
+    enum page_text_id heading = is_prequeue(v) ? PT_prequeue :
+                                is_held(v)     ? PT_held :
+                                                 states[v->state].heading;
 
     x->v[PS_title] = str(w.title[0] != '\0' ? w.title : l->text[PT_title]);
     page_put_message(&x->mem, v->message, w.message);
@@ -331,10 +343,6 @@ static void set_draw(struct values *x, const struct page_view *v)
 {
     x->v[PS_commitment] = draw_hex(v->draw, "\"commitment\":\"");
     x->v[PS_seed] = draw_hex(v->draw, "\"seed\":\"");
-    buf_u64(&x->mem, v->ticket_seg);
-    buf_byte(&x->mem, '-');
-    buf_u64(&x->mem, v->ticket_number);
-    made(x, PS_ticket);
 }
 
 /* What only the page at "/" has. */
@@ -372,7 +380,9 @@ static void set_all(const struct page *p, struct values *x, const struct page_vi
     for (int i = 0; i < PT_COUNT; i++)
         x->v[PS_COUNT - PT_COUNT + i] = str(l->text[i]);
     x->v[PS_lang] = str(l->tag);
-    x->v[PS_state] = str(is_prequeue(v) ? "waiting early" : states[v->state].name);
+    x->v[PS_state] = str(is_prequeue(v) ? "waiting early" :
+                         is_held(v)     ? "waiting held" :
+                                          states[v->state].name);
     x->v[PS_nonce] = str(v->nonce);
     x->v[PS_style] = (struct page_str) { (const char *)p->style.data, p->style.len };
     x->v[PS_script] = (struct page_str) { (const char *)p->script.data, p->script.len };

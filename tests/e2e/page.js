@@ -18,6 +18,12 @@ async function waitingToAdmitted() {
   await claimUntil('the place counts down by itself', async () => await place(page) === '2');
   claim('the bar has moved', Number(await page.locator('#bar').evaluate(b => b.value)) === 50);
   claim('the title says the place', (await page.title()).startsWith('2 · '));
+  const icon = () => page.locator('#icon').getAttribute('href');
+  const before = await icon();
+  claim('so does the icon', before.startsWith('data:image/png'), before.slice(0, 30));
+  claim('a sign of life', /^Updated \d+ s ago\.$/.test(await page.locator('#fresh').textContent()));
+  const ticket = (await page.locator('main > .small code').textContent()).trim();
+  claim('a number to ask for help with', /^\d+-\d+$/.test(ticket), ticket);
   await k.shot(page, 'desktop-half');
   const kinds = new Set(c.asked.map(r => r.resourceType()));
   claim('one page, who listens, and polls, nothing else',
@@ -238,13 +244,15 @@ async function otherStates() {
   await page.locator('#position', { hasText: '1' }).waitFor();
   await k.admin('POST', '/pause');
   await claimUntil('a pause is said to who waits already', () => page.locator('#note').isVisible());
+  claim('the heading says so, too', await page.locator('#heading').innerText() === 'The line is paused');
   const top = async () => (await page.locator('#heading').boundingBox()).y;
   const paused = await top();
   await k.accessible(page, 'paused');
   await k.shot(page, 'paused');
   await k.admin('POST', '/resume');
   await claimUntil('and its end', () => page.locator('#note').isHidden());
-  claim('nothing above the note has moved', await top() === paused);
+  claim('the heading has not moved', await top() === paused);
+  claim('and says what it said before', await page.locator('#heading').innerText() === 'You are in line');
   page.once('dialog', () => {});
   await page.getByRole('button', { name: 'Leave the line' }).click();
   await page.getByRole('heading', { name: 'You have left the line' }).waitFor();

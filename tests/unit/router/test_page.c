@@ -207,7 +207,7 @@ Test(page, a_waiting_visitor_sees_position_and_eta)
     page_put(p, &b, &v);
     t = text_of(&b);
     cr_expect(strstr(t, "<html lang=\"zh\" dir=\"ltr\">"));
-    cr_expect(strstr(t, "您正在排队") && strstr(t, "暂时停止放行"));
+    cr_expect(strstr(t, ">排队已暂停</h1>") && strstr(t, "暂时停止放行"));
     cr_expect(strstr(t, "1,234") == NULL);
     buf_fini(&b);
     page_free(p);

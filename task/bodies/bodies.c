@@ -19,8 +19,9 @@
 
 struct bodies {
     struct disk *disk; /* owned if own_disk */
-    bool own_disk, sync;
+    bool own_disk;
     bool failed;  /* nothing is believed until bodies_again() */
+    bool redo;    /* what the journal has of bodies is to be written again */
     bool starved; /* room was refused; asked for again after the next flush */
     bool opened;
     char node[NAME_MAX_LEN + 1];
@@ -30,48 +31,51 @@ struct bodies {
     struct body_key key;   /* of now */
     uint64_t allocated;    /* of now */
     struct buf out;        /* what is not written, from now->end on */
-    bool unsynced;
     msec_t synced_ms;
+    bool (*keep)(void *ctx, uint32_t file, uint32_t at, const uint8_t *p, uint32_t n);
+    void *keep_ctx; /* both: bodies_opts; keep NULL: `os` */
     struct buf scratch; /* a body that is read */
     struct bodies_counts c;
 };
 
 /* ---- the file that is written ------------------------------------------------------- */
 
-static int sync_now(struct bodies *b)
+/* No more is written to it. Room beyond its end is given back. */
+static void seal(struct bodies *b)
+{
+    if (b->allocated > b->now->end)
+        (void)b->disk->ops->truncate(b->disk, b->now->h, b->now->end);
+    b->now->is_written = false;
+    b->now = NULL;
+}
+
+/* Under `os` a sync that fails is not tried again: nothing else was promised. */
+static bool sync_one(struct bodies *b, struct body_file *one)
 {
     int rc;
 
     do {
         b->c.syncs++;
-        rc = b->disk->ops->sync(b->disk, b->now->h);
+        rc = b->disk->ops->sync(b->disk, one->h);
     } while (rc == -EINTR);
-    return rc;
-}
-
-/* What was written since the last sync gets to the disk. False: it failed, and is said; under `os`
- * it stays the kernel's word, and nothing else was promised. */
-static bool sync_if_unsynced(struct bodies *b)
-{
-    int rc = b->unsynced ? sync_now(b) : 0;
-
-    b->unsynced = false;
+    one->unsynced = rc < 0 && b->keep != NULL;
     if (rc == 0)
         return true;
+    b->failed = b->redo = b->keep != NULL;
     b->c.failures++;
-    log_error("event=bodies_sync_failed file=%08x at=%llu error=\"%s\"", b->now->no,
-              (unsigned long long)b->now->end, strerror(-rc));
+    log_error("event=bodies_sync_failed file=%08x at=%llu error=\"%s\"", one->no,
+              (unsigned long long)one->end, strerror(-rc));
+    if (!b->failed && one == b->now && b->out.len == 0)
+        seal(b);
     return false;
 }
 
-/* No more is written to it. Room beyond its end is given back. */
-static void seal(struct bodies *b)
+bool bodies_sync(struct bodies *b)
 {
-    (void)sync_if_unsynced(b);
-    if (b->allocated > b->now->end)
-        (void)b->disk->ops->truncate(b->disk, b->now->h, b->now->end);
-    b->now->is_written = false;
-    b->now = NULL;
+    for (uint32_t i = 0; i < b->files.n && !b->failed; i++)
+        if (b->files.v[i]->unsynced)
+            (void)sync_one(b, b->files.v[i]);
+    return !b->failed;
 }
 
 /* ---- open, close ------------------------------------------------------------------- */
@@ -91,7 +95,9 @@ int bodies_open(struct bodies **out, const struct bodies_opts *o, struct err *e)
 
     if (b == NULL)
         return open_error(e, -ENOMEM, o->dir);
-    b->sync = o->sync;
+    b->redo = true;
+    b->keep = o->keep;
+    b->keep_ctx = o->keep_ctx;
     b->sync_ms = o->sync_ms != 0 ? o->sync_ms : 1000;
     b->file_bytes = o->file_bytes != 0 ? o->file_bytes : BODIES_FILE;
     assert(b->file_bytes <= BODIES_FILE && strlen(o->node) <= NAME_MAX_LEN);
@@ -172,8 +178,32 @@ int bodies_live(struct bodies *b, uint64_t ref)
     return 0;
 }
 
+int bodies_redo(struct bodies *b, uint64_t file, uint64_t at, const uint8_t *p, size_t n)
+{
+    struct body_file *f;
+    int rc;
+
+    assert(!b->opened);
+    if (file == 0 || file > BODY_FILE_MAX || n == 0 || n > BODY_END_MAX || at > BODY_END_MAX - n)
+        return SQ_EPROTO;
+    body_files_saw(&b->files, (uint32_t)file);
+    f = body_files_find(&b->files, (uint32_t)file);
+    if (f == NULL || !b->redo)
+        return 0; /* all in it had died; or it is there */
+    rc = body_files_write(&b->files, f, at, p, n);
+    if (rc < 0) {
+        b->c.failures++;
+        log_error("event=bodies_write_failed file=%08x at=%llu error=\"%s\"", f->no,
+                  (unsigned long long)at, strerror(-rc));
+        return rc == -EMFILE || rc == -ENFILE || rc == -ENOMEM ? SQ_ENOMEM : SQ_ESYS;
+    }
+    f->end = u64_max(f->end, at + n);
+    return 0;
+}
+
 void bodies_opened(struct bodies *b)
 {
+    b->redo = false;
     b->opened = true;
 }
 
@@ -257,24 +287,6 @@ int bodies_put(struct bodies *b, const uint8_t *p, uint32_t n, uint64_t *ref)
     return 0;
 }
 
-static int write_out(struct bodies *b)
-{
-    size_t done = 0;
-
-    while (done < b->out.len) {
-        ssize_t k = b->disk->ops->pwrite(b->disk, b->now->h, b->out.data + done,
-                                         b->out.len - done, b->now->end + done);
-
-        b->c.writes++;
-        if (k == -EINTR)
-            continue;
-        if (k <= 0)
-            return k == 0 ? -EIO : (int)k;
-        done += (size_t)k;
-    }
-    return 0;
-}
-
 static int write_failed(struct bodies *b, int rc)
 {
     b->c.failures++;
@@ -289,6 +301,13 @@ static int write_failed(struct bodies *b, int rc)
     return SQ_ESYS;
 }
 
+static bool is_kept(struct bodies *b)
+{
+    return b->out.len <= BODIES_KEPT_MOST &&
+           b->keep(b->keep_ctx, b->now->no, (uint32_t)b->now->end, b->out.data,
+                   (uint32_t)b->out.len);
+}
+
 int bodies_flush(struct bodies *b)
 {
     int rc;
@@ -298,14 +317,11 @@ int bodies_flush(struct bodies *b)
     b->starved = false;
     if (b->out.len == 0)
         return 0;
-    rc = write_out(b);
+    rc = body_files_write(&b->files, b->now, b->now->end, b->out.data, b->out.len);
     if (rc < 0)
         return write_failed(b, rc);
-    b->unsynced = true;
-    if (b->sync && !sync_if_unsynced(b)) {
-        b->failed = true;
+    if (b->keep != NULL && !is_kept(b) && !sync_one(b, b->now))
         return SQ_ESYS;
-    }
     b->now->end += b->out.len;
     b->c.bytes += b->out.len;
     b->out.len = 0;
@@ -394,22 +410,31 @@ int bodies_copy(struct bodies *b, uint64_t ref, uint64_t *to)
 
 /* ---- files ------------------------------------------------------------------------- */
 
+static bool has_unsynced(const struct bodies *b)
+{
+    for (uint32_t i = 0; i < b->files.n; i++)
+        if (b->files.v[i]->unsynced)
+            return true;
+    return false;
+}
+
 bool bodies_step(struct bodies *b, msec_t now_ms)
 {
     if (!b->opened || b->failed)
         return false;
-    if (b->unsynced && now_ms - b->synced_ms >= b->sync_ms) {
-        if (!sync_if_unsynced(b) && b->out.len == 0)
-            seal(b);
+    if (now_ms - b->synced_ms >= b->sync_ms && has_unsynced(b)) {
         b->synced_ms = now_ms;
+        if (!bodies_sync(b))
+            return false;
     }
-    b->c.removed += tidy_remove(&b->files, now_ms, b->sync ? 0 : BODIES_LINGER_MS);
+    b->c.removed += tidy_remove(&b->files, now_ms, b->keep != NULL ? 0 : BODIES_LINGER_MS);
     return tidy_mark(&b->files, b->file_bytes);
 }
 
 void bodies_counts(const struct bodies *b, struct bodies_counts *out)
 {
     *out = b->c;
+    out->writes = b->files.writes;
     out->files = b->files.n;
     for (uint32_t i = 0; i < b->files.n; i++) {
         out->disk_bytes += b->files.v[i]->end;

@@ -14,6 +14,7 @@ static void close_one(struct body_files *f, struct body_file *one)
         return;
     f->disk->ops->close(f->disk, one->h);
     one->h = -1;
+    one->may_write = false;
     f->n_open--;
 }
 
@@ -65,7 +66,7 @@ static void make_room_for_handle(struct body_files *f)
     struct body_file *found = NULL;
 
     for (uint32_t i = 0; i < f->n && f->n_open >= OPEN_MOST; i++)
-        if (f->v[i]->h >= 0 && !f->v[i]->is_written &&
+        if (f->v[i]->h >= 0 && !f->v[i]->is_written && !f->v[i]->unsynced &&
             (found == NULL || f->v[i]->read_at < found->read_at))
             found = f->v[i];
     if (found != NULL)
@@ -85,6 +86,7 @@ static int open_one(struct body_files *f, struct body_file *one, enum disk_how h
     if (h < 0)
         return h;
     one->h = h;
+    one->may_write = how != DISK_READ;
     f->n_open++;
     return 0;
 }
@@ -182,6 +184,33 @@ int body_files_read(struct body_files *f, struct body_file *one, const struct bo
         if (k <= 0)
             return k == 0 ? -EIO : (int)k;
         done += (uint32_t)k;
+    }
+    return 0;
+}
+
+int body_files_write(struct body_files *f, struct body_file *one, uint64_t at, const uint8_t *p,
+                     size_t n)
+{
+    size_t done = 0;
+
+    if (!one->may_write) {
+        int rc;
+
+        close_one(f, one);
+        rc = open_one(f, one, DISK_WRITE);
+        if (rc < 0)
+            return rc;
+    }
+    one->unsynced = true;
+    while (done < n) {
+        ssize_t k = f->disk->ops->pwrite(f->disk, one->h, p + done, n - done, at + done);
+
+        f->writes++;
+        if (k == -EINTR)
+            continue;
+        if (k <= 0)
+            return k == 0 ? -EIO : (int)k;
+        done += (size_t)k;
     }
     return 0;
 }

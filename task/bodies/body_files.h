@@ -14,6 +14,8 @@ struct body_file {
     uint64_t read_at;     /* the clock of reads: the smallest is closed first */
     msec_t dead_at;       /* seen without a living body since; 0: it has some */
     bool is_written;      /* its handle stays, and it is left alone by tidy.h */
+    bool may_write;       /* its handle */
+    bool unsynced;        /* something was written since its last sync; its handle stays */
     bool old;             /* what lives in it should move */
     bool stuck;           /* something in it cannot be read: it stays */
 };
@@ -25,7 +27,7 @@ struct body_files {
     uint32_t n, cap, n_open;
     struct map by_no;
     uint32_t newest; /* number; it grows, and begins at 1 again */
-    uint64_t reads;
+    uint64_t reads, writes; /* writes: calls */
 };
 
 /* Finds the files that are there. Also after a failure body_files_fini() is due. */
@@ -42,6 +44,9 @@ void body_files_saw(struct body_files *f, uint32_t no);
 /* All of the place, into p. Opens the file if it is closed; some others may be closed for it. */
 SQ_CHECK int body_files_read(struct body_files *f, struct body_file *one,
                              const struct body_place *at, uint8_t *p);
+/* n bytes at `at`; opens the file for it. It is unsynced then. */
+SQ_CHECK int body_files_write(struct body_files *f, struct body_file *one, uint64_t at,
+                              const uint8_t *p, size_t n);
 /* Closed first. -errno: it stays, to be tried again. */
 SQ_CHECK int body_files_remove(struct body_files *f, struct body_file *one);
 

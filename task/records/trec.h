@@ -49,6 +49,7 @@
     X(COMING, 34, epoch)          /* it is a copy that comes; what follows is of it */   \
     X(COME, 35, epoch)            /* the copy is whole; PART: it is in service */        \
     X(FENCED, 36, epoch)          /* nothing changes: another is to have it under epoch */ \
+    X(BODY, 37, lo, hi, name)     /* bytes of bodies: of file lo, at hi (task/bodies) */ \
     /* of a partition again */                                                           \
     X(REDRIVING, 45, name, no, most) /* dead ones up to `no` wait again; most: per 1000 s */ \
     X(RUN, 46, no, entered, until) /* it goes before all of its queue, beyond limits */  \

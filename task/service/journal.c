@@ -6,6 +6,7 @@
 
 #include "common/base/failpoint.h"
 #include "common/base/log.h"
+#include "common/base/varint.h"
 #include "common/base/versions.h"
 #include "common/journal/check.h"
 #include "common/journal/turn.h"
@@ -20,6 +21,27 @@ void *task_journal_record(void *keeper, uint8_t kind, size_t n)
     return journal_put(keeper_journal(keeper), kind, n);
 }
 
+bool task_journal_keep(void *keeper, uint32_t file, uint32_t at, const uint8_t *p, uint32_t n)
+{
+    struct trec r = { .kind = TREC_BODY, .lo = file, .hi = at, .name = { (const char *)p, n } };
+    uint64_t most = JOURNAL_COST(n + 4 * VARINT_MAX);
+    struct journal *j = keeper_journal(keeper);
+    struct buf b;
+    bool ok;
+
+    if (!journal_reserve(j, most))
+        return false;
+    journal_give_back(j, most);
+    buf_init(&b);
+    buf_byte(&b, 0); /* of the node */
+    trec_encode(&r, &b);
+    ok = !b.failed;
+    if (ok)
+        memcpy(task_journal_record(keeper, r.kind, b.len), b.data, b.len);
+    buf_fini(&b);
+    return ok;
+}
+
 /* ---- read again -------------------------------------------------------------------- */
 
 static int replay(struct tasktab *t, bool snap, uint8_t kind, const uint8_t *p, size_t n,
@@ -30,9 +52,23 @@ static int replay(struct tasktab *t, bool snap, uint8_t kind, const uint8_t *p, 
     return rc < 0 ? err_set(e, rc, "record %s: %s", trec_name(kind), sq_strerror(rc)) : 0;
 }
 
+/* The byte in front: of the node. */
+static int replay_body(struct bodies *b, const uint8_t *p, size_t n, struct err *e)
+{
+    struct trec r;
+    int rc = n == 0 || p[0] != 0 ? SQ_EPROTO : trec_decode(TREC_BODY, p + 1, n - 1, &r);
+
+    if (rc == 0)
+        rc = bodies_redo(b, r.lo, r.hi, (const uint8_t *)r.name.p, r.name.n);
+    return rc < 0 ? err_set(e, rc, "bodies cannot be written again: %s", sq_strerror(rc)) : 0;
+}
+
 static int on_record(void *ctx, uint8_t kind, const uint8_t *p, size_t n, struct err *e)
 {
-    return replay(((const struct task_journal *)ctx)->tab, false, kind, p, n, e);
+    const struct task_journal *j = ctx;
+
+    return kind == TREC_BODY ? replay_body(j->bodies, p, n, e)
+                             : replay(j->tab, false, kind, p, n, e);
 }
 
 static int on_chunk(void *ctx, const uint8_t *p, size_t n, struct err *e)
@@ -109,7 +145,8 @@ void task_journal_snapshot(const struct task_journal *j)
     if (j->keeper == NULL || tasktab_is_receiving(j->tab) || !keeper_snap(j->keeper, &begin))
         return;
     more = tasktab_snapshot(j->tab, begin, chunk_record, j->keeper);
-    if (tasktab_snapshot_spoilt(j->tab))
+    /* With its end the logs go that have bodies. */
+    if (tasktab_snapshot_spoilt(j->tab) || (!more && !bodies_sync(j->bodies)))
         keeper_snap_abort(j->keeper);
     else
         keeper_snap_sliced(j->keeper, more);

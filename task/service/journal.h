@@ -12,6 +12,9 @@
 /* For tasktab_opts.record; ctx: struct keeper. */
 void *task_journal_record(void *keeper, uint8_t kind, size_t n);
 
+/* For bodies_opts.keep; ctx: struct keeper. */
+bool task_journal_keep(void *keeper, uint32_t file, uint32_t at, const uint8_t *p, uint32_t n);
+
 struct task_journal { /* refs; NULL keeper: nothing survives the process */
     struct keeper *keeper;
     struct bodies *bodies;

@@ -221,9 +221,10 @@ static int open_files(struct task_service *s, const struct task_cfg *c, struct e
                               .snap_after = (uint64_t)c->node.journal_snapshot,
                               .thing_bytes = TASK_BYTES };
     struct bodies_opts bo = { .dir = dir, .node = c->node.node,
-                              .sync = c->node.journal == JOURNAL_FSYNC };
+                              .keep = c->node.journal == JOURNAL_FSYNC ? task_journal_keep : NULL };
     int rc = keeper_new(&s->keeper, &ko, e);
 
+    bo.keep_ctx = s->keeper;
     if (rc == 0)
         rc = file_make_dir(c->bodies_dir, 0750, e);
     if (rc == 0 && snprintf(dir, sizeof(dir), "%s/%s", c->bodies_dir, c->node.node) >=

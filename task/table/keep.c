@@ -238,11 +238,13 @@ static int replay_own(struct tasktab *t, bool snap, part_no no, const struct tre
         if (p != NULL)
             p->behind = false;
         return 0;
-    default:
+    case TREC_DROP:
         if (p == NULL || p->behind)
             return SQ_EPROTO; /* a snapshot does not outlive a drop */
         tasktab_part_drop(t, p);
         return 0;
+    default:
+        return SQ_EPROTO; /* not of the table */
     }
 }
 

@@ -1,7 +1,8 @@
 /* bodyrig.h: bodies on a simulated disk, and what they must give back.
  *
  * Body i is bytes made from i. `ref` of each that its owner has; what a turn put counts when the
- * turn was flushed, and is forgotten when it was not. */
+ * turn was flushed, and is forgotten when it was not. `sync`: as under `fsync`; `kept` is what the
+ * journal has, which never fails here, and has no room at every fifth flush. */
 #ifndef SEGQ_TESTS_BODYRIG_H
 #define SEGQ_TESTS_BODYRIG_H
 
@@ -30,7 +31,50 @@ struct brig {
     uint32_t n_dying;
     msec_t now;
     uint64_t seed;
+    struct buf kept;  /* of struct brig_kept, and its bytes, in turn */
+    size_t kept_till; /* of it: in groups that are written */
+    uint32_t keeps;
 };
+
+struct brig_kept {
+    uint32_t file, at, n;
+};
+
+static inline bool brig_keep(void *ctx, uint32_t file, uint32_t at, const uint8_t *p, uint32_t n)
+{
+    struct brig *r = ctx;
+    struct brig_kept k = { file, at, n };
+
+    if (r->keeps++ % 5 == 4)
+        return false;
+    buf_append(&r->kept, &k, sizeof(k));
+    buf_append(&r->kept, p, n);
+    cr_assert(!r->kept.failed);
+    return true;
+}
+
+/* The journal is read. What bodies_redo answered. */
+static inline int brig_redo(struct brig *r)
+{
+    int rc = 0;
+
+    for (size_t at = 0; rc == 0 && at < r->kept.len;) {
+        struct brig_kept k;
+
+        memcpy(&k, r->kept.data + at, sizeof(k));
+        rc = bodies_redo(r->b, k.file, k.at, r->kept.data + at + sizeof(k), k.n);
+        at += sizeof(k) + k.n;
+    }
+    return rc;
+}
+
+/* A snapshot of the journal: it forgets, if it may. */
+static inline void brig_snapshot(struct brig *r)
+{
+    cr_assert_eq(r->kept.len, r->kept_till, "between turns");
+    if (bodies_sync(r->b))
+        r->kept.len = r->kept_till = 0;
+}
 
 static inline void brig_quiet(void *ctx, enum log_level level, const char *line)
 {
@@ -51,7 +95,8 @@ static inline uint32_t brig_fill(const struct brig *r, uint8_t *p, uint32_t i)
 static inline int brig_try_open(struct brig *r)
 {
     struct bodies_opts o = { .dir = "sim", .disk = simdisk_disk(r->disk), .node = "task-1",
-                             .sync = r->sync, .file_bytes = r->file_bytes };
+                             .keep = r->sync ? brig_keep : NULL, .keep_ctx = r,
+                             .file_bytes = r->file_bytes };
     struct err e = { 0 };
 
     return bodies_open(&r->b, &o, &e);
@@ -69,6 +114,7 @@ static inline struct brig *brig_new(uint64_t seed, bool sync)
     r->file_bytes = 64 * 1024;
     r->longest = 3000;
     r->now = 1000;
+    buf_init(&r->kept);
     return r;
 }
 
@@ -85,6 +131,7 @@ static inline void brig_free(struct brig *r)
 {
     bodies_close(r->b);
     simdisk_free(r->disk);
+    buf_fini(&r->kept);
     free(r);
 }
 
@@ -107,6 +154,7 @@ static inline int brig_flush(struct brig *r)
 
     if (rc < 0)
         return rc;
+    r->kept_till = r->kept.len;
     for (uint32_t i = 0; i < r->n; i++)
         r->is_flushed[i] = true;
     for (uint32_t i = 0; i < r->n_dying; i++)
@@ -144,11 +192,14 @@ static inline void brig_check(struct brig *r)
     buf_fini(&got);
 }
 
-/* Says who lives. How many are gone: those are the owner's no more. */
-static inline uint32_t brig_say(struct brig *r)
+/* Says who lives. How many are gone: those are the owner's no more; < 0: what was kept could not
+ * be written again. */
+static inline int brig_say(struct brig *r)
 {
-    uint32_t gone = 0;
+    int gone = brig_redo(r);
 
+    if (gone < 0)
+        return gone;
     for (uint32_t i = 0; i < r->n; i++)
         if (bodies_live(r->b, r->ref[i]) < 0) {
             r->ref[i] = 0;
@@ -160,6 +211,7 @@ static inline uint32_t brig_say(struct brig *r)
 
 static inline void brig_forget_turn(struct brig *r)
 {
+    r->kept.len = r->kept_till;
     while (r->n_dying > 0) {
         r->n_dying--;
         r->ref[r->dying[r->n_dying].i] = r->dying[r->n_dying].ref;
@@ -169,14 +221,14 @@ static inline void brig_forget_turn(struct brig *r)
             r->ref[i] = 0;
 }
 
-static inline uint32_t brig_again(struct brig *r)
+static inline int brig_again(struct brig *r)
 {
     brig_forget_turn(r);
     bodies_again(r->b);
     return brig_say(r);
 }
 
-static inline uint32_t brig_restart(struct brig *r, bool power_cut)
+static inline int brig_restart(struct brig *r, bool power_cut)
 {
     bodies_close(r->b);
     r->b = NULL;

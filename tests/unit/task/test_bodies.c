@@ -82,10 +82,53 @@ Test(bodies, a_power_cut_loses_nothing_that_was_synced)
             } else {
                 cr_assert_eq(brig_flush(r), 0);
             }
+            if (turn % 7 == seed % 7 && turn % 7 != 6)
+                brig_snapshot(r);
             brig_check(r);
         }
         brig_free(r);
     }
+}
+
+Test(bodies, a_turn_of_usual_size_is_not_synced_and_a_large_one_is)
+{
+    struct brig *r = brig_open_new(1, true);
+    uint8_t *p = calloc(1, BODIES_KEPT_MOST);
+    struct bodies_counts c;
+    uint64_t ref;
+
+    cr_assert_eq(brig_put(r), 0);
+    cr_assert_eq(brig_flush(r), 0);
+    bodies_counts(r->b, &c);
+    cr_expect_eq(c.syncs, 0);
+    cr_expect_eq(r->keeps, 1);
+    cr_assert_eq(bodies_put(r->b, p, BODIES_KEPT_MOST, &ref), 0);
+    cr_assert_eq(brig_flush(r), 0);
+    bodies_counts(r->b, &c);
+    cr_expect_eq(c.syncs, 1);
+    cr_expect_eq(r->keeps, 1);
+    free(p);
+    brig_free(r);
+}
+
+/* Its number is still in the journal: what comes next must not be overwritten by it. */
+Test(bodies, the_number_of_a_file_that_the_journal_knows_is_not_given_again)
+{
+    struct brig *r = brig_open_new(1, true);
+
+    cr_assert_eq(brig_put(r), 0);
+    cr_assert_eq(brig_flush(r), 0);
+    brig_give(r, 0, 0);
+    cr_assert_eq(brig_flush(r), 0);
+    cr_assert_eq(brig_restart(r, false), 0);
+    brig_step(r, 10); /* the file goes */
+    cr_assert_eq(brig_restart(r, false), 0);
+    cr_assert_eq(brig_put(r), 0);
+    r->keeps = 4; /* it is synced */
+    cr_assert_eq(brig_flush(r), 0);
+    cr_assert_eq(brig_restart(r, true), 0);
+    brig_check(r);
+    brig_free(r);
 }
 
 /* `os`: what is not there is found at the start, or by its checksum: never other bytes. */

@@ -18,8 +18,9 @@
 # --task-nodes N     0 to 3 (0); with one, servers with secrets/task.token may submit and take
 #                    tasks in every queue
 # --capacity N       places per segment; 50 makes hand-overs and merges happen all the time
-# --set KEY=VALUE    router.KEY, segment.KEY, task.KEY, queuemng.KEY go to those processes; anything
-#                    else is a key of the queue `login` (claim=5s, idle.game=3s)
+# --set KEY=VALUE    router.KEY, segment.KEY, task.KEY, queuemng.KEY go to those processes,
+#                    rt_cluster.KEY, seg_cluster.KEY ... to their supervisors; anything else is a key
+#                    of the queue `login` (claim=5s, idle.game=3s)
 # --managers N       1 to 3 queuemng; with more than one a Redis is started for them
 # --redis PORT       also for one, and there (default P+6)
 # --task-store redis tasks are in that Redis, too, and not in files
@@ -132,7 +133,7 @@ sets_of() { # program: sets `own` to the --set values for it
     for s in "${sets[@]+"${sets[@]}"}"; do
         case $s in
         "$1".*) own+=("${s#"$1".}") ;;
-        router.* | segment.* | task.* | queuemng.*) ;;
+        router.* | segment.* | task.* | queuemng.* | *_cluster.*) ;;
         *) [ "$1" != queuemng ] || own+=("queues.login.$s") ;;
         esac
     done
@@ -247,7 +248,7 @@ manager_addrs() {
 }
 
 write_cluster() { # name children listen-port admin-port
-    local base=${1%%[0-9]*}
+    local own s base=${1%%[0-9]*}
     cat <<EOT
 # written by local.sh
 name: $1
@@ -264,6 +265,8 @@ fork: always
 EOT
     [ "$base" = queuemng ] && echo "managers: []" || echo "managers: [$(manager_addrs)]"
     set_list "$base"
+    sets_of "$(boss_of "$1")"
+    for s in "${own[@]+"${own[@]}"}"; do echo "${s%%=*}: $(quote "${s#*=}")"; done
 }
 
 write_config() {

@@ -148,6 +148,7 @@ static void apply(struct cluster *cl)
 {
     cl->opts.grace_ms = (uint32_t)cl->cfg.grace_ms;
     cl->opts.ready_ms = (uint32_t)cl->cfg.ready_ms;
+    cl->opts.backoff_max_ms = (uint32_t)cl->cfg.restart_max_ms;
     while (cl->n < (size_t)cl->cfg.children)
         if (add_child(cl) < 0) {
             log_error("event=child_not_added why=\"no memory\"");

@@ -33,7 +33,7 @@ struct cluster_cfg {
     struct cfg_list managers;
     struct cfg_list set;     /* "KEY=VALUE" for every child */
     char *state_dir, *log_dir;
-    int64_t grace_ms, ready_ms;
+    int64_t grace_ms, ready_ms, restart_max_ms;
     int fork;                /* enum cluster_fork */
     int log_level;
     char *log_file;

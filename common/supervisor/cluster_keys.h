@@ -41,6 +41,9 @@ static const char *const cluster_fork_words[] __attribute__((unused)) = {
     { "ready_timeout", CFG_MS, CLUSTER_AT(ready_ms), .def = "30s", .min = 100,           \
       .max = 3600000, .reload = true,                                                    \
       .help = "time after which a child that is not ready is restarted" },               \
+    { "restart_max", CFG_MS, CLUSTER_AT(restart_max_ms), .def = "10s", .min = 200,       \
+      .max = 3600000, .reload = true,                                                    \
+      .help = "a child that dies again and again: longest wait before it is started" },  \
     { "fork", CFG_ENUM, CLUSTER_AT(fork), .def = FORK, .words = cluster_fork_words,      \
       .help = "auto: a single child replaces the supervisor; always: children run under "\
               "it" },                                                                    \

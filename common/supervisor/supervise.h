@@ -10,7 +10,8 @@
  *
  * BOUNCING is ENDING for a child that is started again afterwards. A child is up when it
  * said so on its descriptor, not when it was forked. Restarts back off from 200 ms to
- * 10 s, doubled each time and jittered; a minute of being up makes the next quick again. */
+ * 10 s (`restart_max`), doubled each time and jittered; a minute of being up makes the next
+ * quick again. */
 #ifndef SEGQ_SUPERVISE_H
 #define SEGQ_SUPERVISE_H
 

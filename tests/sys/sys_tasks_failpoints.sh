@@ -9,7 +9,8 @@ has_points || { check "a build for use has no failpoints" bash -c "! grep -q SEG
 
 export SEGQ_FAILPOINTS=$DIR/points
 mkdir -p "$SEGQ_FAILPOINTS"
-up --routers 1 --seg-nodes 1 --task-nodes 1 --set task.journal=fsync --set task.journal_snapshot=8k
+up --routers 1 --seg-nodes 1 --task-nodes 1 --set task.journal=fsync --set task.journal_snapshot=8k \
+    --set task_cluster.restart_max=200ms
 ctl() { "$BIN/segqctl" --dir "$C" --yes "$@" >>"$DIR/ctl.log" 2>&1; }
 call() { http -H "Authorization: Bearer $(task_token)" "$@"; }
 short=$R/v1/queues/short/tasks

@@ -126,6 +126,17 @@ Test(supervise, crash_loop_backs_off_to_ten_seconds)
     cr_expect_eq(c.restarts, 40);
 }
 
+Test(supervise, an_operator_may_bound_the_backoff)
+{
+    static const struct sup_opts quick = { .backoff_max_ms = 300 };
+    struct sup_child c = { .state = SUP_UP, .tries = 20 };
+    struct rng rng;
+
+    rng_seed(&rng, 1);
+    cr_expect_eq(sup_step(&c, &quick, SUP_EV_EXIT, 1000, &rng), SUP_ACT_NONE);
+    cr_expect(c.due_ms >= 1200 && c.due_ms <= 1300, "not %d", (int)c.due_ms);
+}
+
 Test(supervise, a_stable_minute_resets_the_backoff)
 {
     struct sup_child c;

@@ -56,21 +56,26 @@ bool redis_addrs_dial(struct redis_addrs *a)
     return sentinel;
 }
 
-void redis_addrs_moved(struct redis_addrs *a, const char *error)
-{
-    const char *p = strchr(error, ' ');
-
-    p = p != NULL ? strchr(p + 1, ' ') : NULL;
-    snprintf(a->next, sizeof(a->next), "%s", p != NULL ? p + 1 : "");
-}
-
-bool redis_addrs_master(struct redis_addrs *a, const char *ip, size_t n_ip, const char *port,
-                        size_t n_port)
+bool redis_addrs_named(struct redis_addrs *a, const char *ip, size_t n_ip, const char *port,
+                       size_t n_port)
 {
     if (n_ip + n_port > 100)
         return false;
     snprintf(a->next, sizeof(a->next),
-             memchr(ip, ':', n_ip) != NULL ? "[%.*s]:%.*s" : "%.*s:%.*s", (int)n_ip, ip,
+             memchr(ip, ':', n_ip) != NULL && ip[0] != '[' ? "[%.*s]:%.*s" : "%.*s:%.*s", (int)n_ip, ip,
              (int)n_port, port);
     return true;
+}
+
+void redis_addrs_moved(struct redis_addrs *a, const char *error)
+{
+    const char *slot = strchr(error, ' '), *host = slot != NULL ? strchr(slot + 1, ' ') : NULL;
+    const char *port = host != NULL ? strrchr(host, ':') : NULL, *end = port;
+
+    if (port != NULL && ++host == port) {
+        host = a->now;
+        end = host[0] != '/' ? strrchr(host, ':') : NULL;
+    }
+    if (end != NULL)
+        (void)redis_addrs_named(a, host, (size_t)(end - host), port + 1, strlen(port + 1));
 }

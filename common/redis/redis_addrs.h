@@ -26,10 +26,11 @@ SQ_CHECK int redis_addrs_init(struct redis_addrs *a, char *const *server, size_t
 void redis_addrs_free(struct redis_addrs *a);
 /* The next address becomes a->now. True: a sentinel's. */
 bool redis_addrs_dial(struct redis_addrs *a);
-/* "MOVED slot host:port": that is dialled next. */
+/* "MOVED slot host:port": that is dialled next; a node that does not know its own host says
+ * ":port", of the host that was asked. */
 void redis_addrs_moved(struct redis_addrs *a, const char *error);
 /* A sentinel's answer: that is dialled next. False: it is too long. */
-bool redis_addrs_master(struct redis_addrs *a, const char *ip, size_t n_ip, const char *port,
-                        size_t n_port);
+bool redis_addrs_named(struct redis_addrs *a, const char *ip, size_t n_ip, const char *port,
+                       size_t n_port);
 
 #endif

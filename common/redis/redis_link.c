@@ -352,7 +352,7 @@ static void on_master(void *ctx, const struct redis_ans *a)
         return;
     }
     if (!redis_ans_text(a, 0, &ip, &n) || !redis_ans_text(a, 1, &port, &m) ||
-        !redis_addrs_master(&l->addrs, ip, n, port, m)) {
+        !redis_addrs_named(&l->addrs, ip, n, port, m)) {
         fail(l, REDIS_MASTER, "this sentinel does not know the master");
         return;
     }

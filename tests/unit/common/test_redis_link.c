@@ -247,7 +247,7 @@ Test(redis_link, tells_faults_apart)
         one_fault(&cases[i]);
 }
 
-Test(redis_link, follows_moved)
+static void is_moved(bool with_host)
 {
     static const struct rig_rule master[] = { HELLO, { 0 } };
     char moved[100];
@@ -258,15 +258,26 @@ Test(redis_link, follows_moved)
     rig_init(&r);
     rig_fake_init(&a, &r.g, rules);
     rig_fake_init(&b, &r.g, master);
-    snprintf(moved, sizeof(moved), "-MOVED 12 %s\r\n", b.addr);
+    snprintf(moved, sizeof(moved), "-MOVED 12 %s\r\n", with_host ? b.addr : strrchr(b.addr, ':'));
     dial_one(&r, a.addr);
     RIG_UNTIL(&r.g, r.ups == 1);
     say(&r, "GET", "x", NULL);
     RIG_UNTIL(&r.g, r.ups == 2);
     cr_expect_str_eq(redis_link_addr(r.l), b.addr);
+    cr_expect_eq(faults(&r, REDIS_CONNECT), 0, "nobody else was dialled");
     rig_fake_fini(&a);
     rig_fake_fini(&b);
     rig_fini(&r);
+}
+
+Test(redis_link, follows_moved)
+{
+    is_moved(true);
+}
+
+Test(redis_link, moved_without_a_host_means_the_one_that_was_asked)
+{
+    is_moved(false);
 }
 
 Test(redis_link, a_silent_server_times_out)

@@ -191,6 +191,32 @@ Test(task_moves, what_was_there_and_what_came_meanwhile_is_at_the_target)
     }
 }
 
+Test(task_moves, what_comes_while_much_is_on_its_way_is_at_the_target)
+{
+    static char big[256 << 10];
+    bool under_way = false;
+
+    memset(big, 'b', sizeof(big) - 1);
+    for (int i = 0; i < 12; i++) /* more chunks than may be on their way */
+        cr_assert_eq(put(A, 8, big), CODE_DONE);
+    turn(A);
+    order_out(9);
+    link_up();
+    for (int i = 0; i < 30 && life(B) != PART_COME; i++) {
+        if (!under_way && said(A, MSG_PCOPY_CHUNK) != NULL) {
+            under_way = true;
+            cr_assert_eq(life(A), PART_OWNED);
+            cr_assert_eq(put(A, 8, "late"), CODE_DONE);
+        }
+        both();
+    }
+    cr_assert(under_way);
+    open_part(B, 9, true);
+    for (int i = 0; i < 2 + 12; i++)
+        cr_assert_eq(take(B, 9, 0)->n, 1);
+    cr_assert_eq(take(B, 9, 0)->n, 1, "the one that came late");
+}
+
 Test(task_moves, a_fence_sends_everybody_to_the_new_owner)
 {
     (void)take(A, 8, 0);

@@ -8,22 +8,16 @@ cluster_up --release-per-s 15
 
 call() { http -H "Authorization: Bearer $(task_token)" "$@"; }
 submits() { [ "$(call -o /dev/null -w '%{http_code}' -d '{"payload":1}' "$1/v1/queues/others/tasks")" = "$2" ]; }
-acked() { cat "$DIR"/history/worker*.jsonl 2>/dev/null | grep -c '"settle",[^"]*"ack"'; }
-more() { [ "$(acked)" -gt $((n + 20)) ]; }
-goes_on() { # "when"
-    n=$(acked)
-    wait_for 30 "$1: tasks are done" more
-}
 wait_for 30 "both routers take tasks in" submits "$R" 201
 drive_tasks 100000 --rate 100 --lease 4 --patience 120 --seed chaos
-goes_on "calm"
+tasks_go_on "calm"
 
 kill9 t0.0
-goes_on "the task node is killed"
+tasks_go_on "the task node is killed"
 cut r0 t0
 wait_for 30 "cut off from r0: it puts off what it cannot ask" submits "$R" 503
 wait_for 30 "  and the other router takes tasks in" submits "$R2" 201
-goes_on "cut off from r0"
+tasks_go_on "cut off from r0"
 heal
 wait_for 30 "healed: r0 takes tasks in" submits "$R" 201
 cut_oneway t0 r1
@@ -31,9 +25,9 @@ wait_for 30 "r1 hears nothing: it puts off" submits "$R2" 503
 heal
 wait_for 30 "healed: r1 takes tasks in" submits "$R2" 201
 cut m0 t0
-goes_on "cut off from the manager"
+tasks_go_on "cut off from the manager"
 heal
 kill9 t0.0
-goes_on "killed again"
+tasks_go_on "killed again"
 kill -USR1 "$driver" # no new ones: those that are there come to their end
 judge_tasks --tasks 200 --done 100

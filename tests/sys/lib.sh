@@ -299,6 +299,12 @@ drive_tasks() { # N [options of driver.py]: in the background, its history in $D
     helpers+=("$driver")
 }
 tasks_are_done() { ! runs "$driver"; }
+tasks_acked() { cat "$DIR"/history/worker*.jsonl 2>/dev/null | grep -c '"settle",[^"]*"ack"'; }
+more_acked() { [ "$(tasks_acked)" -gt $((acked + 20)) ] || tasks_are_done; }
+tasks_go_on() { # "when": tasks are done since it was called
+    acked=$(tasks_acked)
+    wait_for 30 "$1: tasks are done" more_acked
+}
 judge_tasks() { # options of judge.py: the driver has ended, or ends soon
     local rc
     wait "$driver"

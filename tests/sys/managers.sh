@@ -1,7 +1,6 @@
 # managers.sh: for stories with two managers and a Redis (local.sh --managers 2): who leads,
-# and what Redis is told. Sourced after lib.sh.
-
-command -v redis-server >/dev/null || give_up "redis-server is not installed"
+# and what they say of Redis. Sourced after lib.sh.
+. "$here/redis.sh"
 
 manager_at() { # admin port offset: its own view of itself
     http --max-time 2 -H "Authorization: Bearer $(admin_token)" \
@@ -19,19 +18,6 @@ nobody_leads() { ! leads 1 && ! leads 3; }
 grace_is() { find_leader && [ "$(admin GET /v1/admin/queues/login | jq -r .grace)" = "$1" ]; }
 epoch() { manager_at "$L" | jq .epoch; }
 
-redis_password() { cat "$C/secrets/redis.password"; }
-rcli() { # to the cluster's Redis; what it says
-    REDISCLI_AUTH=${PW:-$(redis_password)} redis-cli -p "${RPORT:-$((PORT + 6))}" "$@" 2>/dev/null
-}
-redis_answers() { [ "$(rcli PING)" = PONG ]; }
-redis_start() { redis-server "$C/secrets/redis.conf" "$@" || give_up "redis-server does not start"; }
-# redis_kill: kill -9, and waits until it is gone and its port is free
-redis_kill() {
-    local pid
-    pid=$(cat "$C/state/redis.pid")
-    kill -KILL "$pid"
-    wait_for 10 "redis-server is killed" is_gone "$pid"
-}
 # Faults of this kind that the managers have counted.
 redis_errors() {
     local p
@@ -39,21 +25,6 @@ redis_errors() {
         awk -v k="segq_redis_errors_total{kind=\"$1\"}" '$1 == k { n += $2 } END { print n + 0 }'
 }
 
-# A Redis of the story's own: redis_node NAME PORT 'more configuration'; its pid in $H.
-redis_node() {
-    mkdir -p "$DIR/$1"
-    (umask 077 && printf '%s\n' "port $2" 'bind 127.0.0.1' "dir $DIR/$1" \
-        "logfile $DIR/$1/log" "requirepass $PW" "masterauth $PW" 'save ""' "$3" >"$DIR/$1/conf")
-    helper redis-server "$DIR/$1/conf"
-    node_answers() { [ "$(RPORT=$1 rcli PING)" = PONG ]; }
-    wait_for 20 "the Redis $1 answers" node_answers "$2"
-}
-# before `up`: the password that it will use, in $PW
-choose_password() {
-    mkdir -p -m 700 "$C" "$C/secrets"
-    (umask 077 && od -An -tx1 -N16 /dev/urandom | tr -d ' \n' >"$C/secrets/redis.password")
-    PW=$(redis_password)
-}
 # Fewer wait than did before; what the queue says of those who have just joined lags. On a
 # slow machine nobody may be left, and one who comes is let in at once.
 lets_in() { # how many

@@ -7,22 +7,12 @@
 
 choose_password
 P1=$((PORT + 7)) P2=$((PORT + 8))
-node() { # NAME PORT BUS-PORT
-    redis_node "$1" "$2" "cluster-enabled yes
-cluster-config-file $DIR/$1/nodes
-cluster-port $3
-cluster-node-timeout 5000
-appendonly yes"
-}
-node one $P1 $((PORT + 9))
-node two $P2 $((PORT + 12))
-at() { RPORT=$1 rcli "${@:2}"; }
+redis_cluster_node one $P1 $((PORT + 9)) 5000
+redis_cluster_node two $P2 $((PORT + 12)) 5000
 at $P1 CLUSTER ADDSLOTSRANGE 0 8191 >/dev/null
 at $P2 CLUSTER ADDSLOTSRANGE 8192 16383 >/dev/null
 at $P1 CLUSTER MEET 127.0.0.1 $P2 $((PORT + 12)) >/dev/null
-whole() { at "$1" CLUSTER INFO | tr -d '\r' | grep -qx cluster_state:ok; }
-both_whole() { whole $P1 && whole $P2; }
-wait_for 60 "a Redis cluster of two" both_whole
+wait_for 60 "a Redis cluster of two" redis_cluster_is_whole $P1 $P2
 slot=$(at $P1 CLUSTER KEYSLOT '{segq}:lease')
 if [ "$slot" -le 8191 ]; then has=$P1 other=$P2; else has=$P2 other=$P1; fi
 

@@ -9,31 +9,18 @@ choose_password
 MASTER=$((PORT + 6)) SENTINEL=$((PORT + 7)) REPLICA=$((PORT + 8))
 redis_node replica $REPLICA "replicaof 127.0.0.1 $MASTER
 appendonly yes"
-(umask 077 && cat >"$DIR/sentinel.conf") <<EOT
-port $SENTINEL
-bind 127.0.0.1
-dir $DIR
-logfile $DIR/sentinel.log
-sentinel monitor mymaster 127.0.0.1 $MASTER 1
-sentinel auth-pass mymaster $PW
-sentinel down-after-milliseconds mymaster 3000
-sentinel failover-timeout mymaster 6000
-EOT
-helper redis-server "$DIR/sentinel.conf" --sentinel
+redis_sentinel $SENTINEL $MASTER 3000
 sentinel=$H
 up --set away=0 --managers 2 --routers 1 --seg-nodes 1 --capacity 2000 --release-per-s 10 \
     --set queuemng.redis= --set "queuemng.redis_sentinels=127.0.0.1:$SENTINEL" \
     --set idle.game=15m --set claim=15m --set pass_ttl=20m --set grace=77s
-sentinel() { redis-cli -p $SENTINEL SENTINEL "$@" 2>/dev/null; }
 wait_for 60 "by the sentinel's word one leads, at the master" redis_is $MASTER
 all_join 600
 check_eq "a definition is changed" "$(admin PATCH /v1/admin/queues/login '{"grace": "88s"}' | jq -r .grace)" 88s
 releases_go_on "with a sentinel"
-replicated() { RPORT=$REPLICA rcli INFO replication | grep -q '^master_link_status:up' &&
-    RPORT=$REPLICA rcli HGETALL '{segq}:kv' | grep -q 88; }
+replicated() { follows $REPLICA && at $REPLICA HGETALL '{segq}:kv' | grep -q 88; }
 wait_for 30 "the replica has it" replicated
-known() { sentinel replicas mymaster | grep -q "^$REPLICA$"; }
-wait_for 40 "the sentinel knows the replica" known
+wait_for 40 "the sentinel knows the replica" sentinel_knows $REPLICA
 
 # ---- the master is killed ----------------------------------------------------------------
 
@@ -48,8 +35,7 @@ wait_for 5 "the definition is as it was" grace_is 88s
 # ---- and comes back ------------------------------------------------------------------------
 
 redis_start --masterauth "$PW"
-is_replica() { rcli ROLE | head -1 | grep -q slave && rcli INFO replication | grep -q '^master_link_status:up'; }
-wait_for 90 "the old master comes back as a replica" is_replica
+wait_for 90 "the old master comes back as a replica" follows $MASTER
 releases_go_on "the old master is a replica"
 wait_for 20 "the leader is where it was" redis_is $REPLICA
 

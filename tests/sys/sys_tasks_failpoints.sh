@@ -35,8 +35,7 @@ others() {
 }
 helper others
 drive_tasks 100000 --rate 100 --lease 2 --named 0.3 --extended 0.3 --nacked 0.2 --lapsed 0.1 --patience 300 --seed points
-begun() { grep -q '"ack"' "$DIR"/history/worker*.jsonl 2>/dev/null; }
-wait_for 30 "tasks are done" begun
+tasks_go_on "at first"
 
 for record in ACCEPT START EXTEND RETRY DONE CANCEL; do # that somebody waits for
     die_at $record.before_write

@@ -14,8 +14,6 @@ Q=$R/v1/queues/slow/tasks
 task_call() { http -H "Authorization: Bearer $(task_token)" "$@"; }
 nodes() { admin GET /v1/admin/task-queues | jq -r ".nodes[] | select(.name == \"$1\") | .$2"; }
 has() { [ "$(nodes "$1" partitions)" = "$2" ] && [ "$(nodes "$1" moving)" = 0 ]; }
-acked() { cat "$DIR"/history/worker*.jsonl 2>/dev/null | grep -c '"settle",[^"]*"ack"'; }
-begun() { [ "$(acked)" -gt 20 ]; }
 
 # ---- a lease that runs, and a worker that waits, over all of it
 task_call -d '{"payload":"long"}' "$Q" >"$DIR/long"
@@ -23,7 +21,7 @@ task_call -d '{"lease":"10m"}' "$Q/take" >"$DIR/lease"
 T=$(jq -r .task "$DIR/long")
 L=$(jq -r '.tasks[0].lease_id' "$DIR/lease")
 drive_tasks "$N" --rate $((N / 10)) --lease 4 --seed moves
-wait_for 30 "tasks are done" begun
+tasks_go_on "at first"
 many() { # a submitter of its own: what it is told, and after how long, a line each
     while [ ! -e "$DIR/stop" ]; do
         task_call -o /dev/null -w '%{http_code} %{time_total}\n' -d '{"payload":1}' \

@@ -132,8 +132,9 @@ class History:
                 s.tasks += (token,)
                 if s.t1 is None or t1 < s.t1:
                     s.t1, s.batch, s.place = t1, batch, place
-                if len(s.codes) > 1 and s.codes[-2] == 0:
-                    s.batch = None  # an earlier, unanswered request may have made it
+                before = s.codes[-2] if len(s.codes) > 1 else CREATED
+                if before == 0 or code == SAME and before not in (CREATED, SAME):
+                    s.batch = None  # an earlier request made it, or may have: unanswered, or put off
                 t = self.task(token)
                 t.sub = t.sub or s
 

@@ -2,7 +2,7 @@
 #ifndef SEGQ_VARINT_H
 #define SEGQ_VARINT_H
 
-#include "common/base/base.h"
+#include "common/base/buf.h"
 
 #define VARINT_MAX 10 /* bytes of the longest */
 
@@ -13,6 +13,15 @@ static inline uint8_t *varint_put(uint8_t *p, uint64_t v)
         *p++ = (uint8_t)(v | 0x80);
     *p++ = (uint8_t)v;
     return p;
+}
+
+/* Appends it. */
+static inline void buf_varint(struct buf *b, uint64_t v)
+{
+    uint8_t *to = buf_room(b, VARINT_MAX);
+
+    if (to != NULL)
+        b->len = (size_t)(varint_put(to, v) - b->data);
 }
 
 /* The byte behind the number; NULL: it is cut short, or longer than VARINT_MAX. */

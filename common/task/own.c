@@ -79,19 +79,11 @@ bool own_has_label(const struct task_own *o, const char *label, size_t n)
     return false;
 }
 
-static void put_number(struct buf *b, uint64_t v)
-{
-    uint8_t *to = buf_room(b, VARINT_MAX);
-
-    if (to != NULL)
-        b->len = (size_t)(varint_put(to, v) - b->data);
-}
-
 void own_encode(const struct task_own *o, struct buf *b)
 {
-    put_number(b, strlen(text_of(o)));
+    buf_varint(b, strlen(text_of(o)));
     buf_append(b, text_of(o), strlen(text_of(o)));
-#define X(m, least, most) put_number(b, o->m);
+#define X(m, least, most) buf_varint(b, o->m);
     TASK_OWN(X)
 #undef X
 }

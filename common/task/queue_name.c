@@ -49,13 +49,16 @@ bool queue_match_ok(const char *match)
     return queue_name_ok(name, n);
 }
 
+bool star_matches(const char *match, size_t m, const char *text, size_t n)
+{
+    if (m > 0 && match[m - 1] == '*')
+        return n >= m - 1 && memcmp(match, text, m - 1) == 0;
+    return n == m && memcmp(match, text, n) == 0;
+}
+
 bool queue_matches(const char *match, const char *queue, size_t n)
 {
-    size_t m = strlen(match);
-
-    if (m > 0 && match[m - 1] == '*')
-        return n >= m - 1 && memcmp(match, queue, m - 1) == 0;
-    return n == m && memcmp(match, queue, n) == 0;
+    return star_matches(match, strlen(match), queue, n);
 }
 
 uint32_t part_share(const char *queue, size_t n, uint32_t of)

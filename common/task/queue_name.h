@@ -10,6 +10,8 @@
 bool queue_name_ok(const char *p, size_t n);
 /* A queue's name, or the beginning of one and a star: "images", "ride/" and "*", "*" alone. */
 bool queue_match_ok(const char *match);
+/* A text, or the beginning of one and a star. */
+bool star_matches(const char *match, size_t m, const char *text, size_t n);
 bool queue_matches(const char *match, const char *queue, size_t n);
 
 /* 0 .. of-1. */

@@ -39,11 +39,7 @@ const char *rules_check(const struct task_rules *r)
 
 void rules_encode(const struct task_rules *r, struct buf *b)
 {
-    uint8_t *to;
-#define X(m, least, most)                                                                \
-    to = buf_room(b, VARINT_MAX);                                                        \
-    if (to != NULL)                                                                      \
-        b->len = (size_t)(varint_put(to, r->m) - b->data);
+#define X(m, least, most) buf_varint(b, r->m);
     TASK_RULES(X)
 #undef X
 }

@@ -20,6 +20,7 @@
 #define FILE_NAME(f) TEXT(f, ENDPOINT_FILE_MAX)
 #define PLAIN(f, hi) BYTES(f.p, f.n, f, hi) /* a struct bytes_of */
 
+#define KEY_COL(m, most) COL_IN(keys, m, key_##m, 0, most),
 #define OWN                                                                              \
     NUM_AS(own.ttl_ms, own_ttl_ms), NUM_AS(own.max_attempts, own_max_attempts),          \
         NUM_AS(own.retry_min_ms, own_retry_min_ms), NUM_AS(own.retry_max_ms, own_retry_max_ms), \
@@ -83,7 +84,9 @@ MESSAGE(task_ok, TaskOk, NULL, NUM(epoch), NUM(no), NUM(store))
 
 MESSAGE(part_open, PartOpen, NULL, NUM(epoch), NUM(part), NUM(part_epoch), NAME(match),
         NUMS(rules, n_rules, rules, POOL_RULES_MAX), NUM(max_tasks), NUM(paused), NUM(had),
-        NAME(endpoint))
+        NAME(endpoint),
+        ROWS(keys, n_keys, n_key, 0, KEY_LIMITS_MAX), COL_TEXT(keys, queue, key_queue, TASK_NAME_MAX),
+        COL_TEXT(keys, key, key, KEY_TEXT_MAX), KEY_LIMIT(KEY_COL))
 
 MESSAGE(part_drop, PartDrop, NULL, NUM(epoch), NUM(part), NUM(part_epoch))
 

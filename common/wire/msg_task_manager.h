@@ -9,6 +9,7 @@
 #ifndef SEGQ_MSG_TASK_MANAGER_H
 #define SEGQ_MSG_TASK_MANAGER_H
 
+#include "common/task/key_limit.h"
 #include "common/wire/msg_router_task.h"
 
 #define PARTS_MAX      4096 /* of a cluster */
@@ -69,6 +70,8 @@ struct msg_part_open {
     bool paused; /* nothing is taken */
     bool had;
     const char *endpoint; /* its tasks are calls, which the node makes itself; "": workers take */
+    uint32_t n_keys;
+    struct key_limit *keys; /* limits of single keys: as a list of key_limit.h */
 };
 
 /* What the node has of it goes, with its tasks: its pool is removed, or another node has it. */

@@ -9,18 +9,31 @@
 
 #define DAY_MS         86400000.0
 #define LIFE_MAX       (400 * DAY_MS)
+#define POOL_KEYS_MAX  64
 #define PATTERN_PARTS  16 /* of a pool that is a pattern, if the operator names no number */
 
 static const char *const orders[] = { "start", "strict", "number", NULL };
 
+/* at(f): where the member of a struct pool_limit is */
+#define LIMIT_KEYS(at)                                                                   \
+    { "rate_per_s", CFG_NUM, at(rate_per_s), "0", 0, 1e6, true,                          \
+      "starts per second, to a thousandth; 0 = any", 0, 0, 0 },                          \
+    { "burst", CFG_INT, at(burst), "1", 1, RATE_BURST_MAX, true,                         \
+      "starts at once after a pause", 0, 0, 0 },                                         \
+    { "max_concurrent", CFG_INT, at(max_concurrent), "0", 0, TASKS_MAX, true,            \
+      "tasks that run at once; 0 = any", 0, 0, 0 }
+
 #define LIMIT(f) offsetof(struct pool_limit, f)
-static const struct cfg_key limit_keys[] = {
-    { "rate_per_s", CFG_NUM, LIMIT(rate_per_s), "0", 0, 1e6, true,
-      "starts per second, to a thousandth; 0 = any", 0, 0, 0 },
-    { "burst", CFG_INT, LIMIT(burst), "1", 1, RATE_BURST_MAX, true,
-      "starts at once after a pause", 0, 0, 0 },
-    { "max_concurrent", CFG_INT, LIMIT(max_concurrent), "0", 0, TASKS_MAX, true,
-      "tasks that run at once; 0 = any", 0, 0, 0 },
+static const struct cfg_key limit_keys[] = { LIMIT_KEYS(LIMIT), { 0 } };
+
+#define KEY(f)       offsetof(struct pool_key, f)
+#define KEY_AT(f)    KEY(limit.f)
+static const struct cfg_key key_keys[] = {
+    { "match", CFG_STR, KEY(match), NULL, 1, KEY_TEXT_MAX, true,
+      "a key, or its beginning and a star (tenant*), one level or two (tenant7/*, */*)", 0, 0, 0 },
+    LIMIT_KEYS(KEY_AT),
+    { "weight", CFG_INT, KEY(weight), "1", 1, KEY_WEIGHT_MAX, true,
+      "its share beside other keys that wait", 0, 0, 0 },
     { 0 },
 };
 
@@ -82,6 +95,9 @@ const struct cfg_key pool_def_keys[] = {
     { "key", CFG_OBJ, AT(key), "", 0, 0, true, "limit of each key of a queue", 0, limit_keys, 0 },
     { "subkey", CFG_OBJ, AT(subkey), "", 0, 0, true, "limit of each key below a key", 0,
       limit_keys, 0 },
+    { "keys", CFG_OBJS, AT(keys), "", 0, POOL_KEYS_MAX, true,
+      "limits and shares of the keys that a pattern matches, in place of `key` or `subkey`; the "
+      "first that matches counts", 0, key_keys, sizeof(struct pool_key) },
     { "priorities", CFG_OBJS, AT(priorities), "", 0, TASK_PRIORITIES - 1, true,
       "head starts of priority 1 and up; those that are missing have the last one's; none = "
       "10s, 1m, 10m, 1h, 3h, 12h, 1d", 0, priority_keys, sizeof(struct pool_priority) },
@@ -93,11 +109,28 @@ static bool is_pattern(const struct pool_def *d)
     return d->match[strlen(d->match) - 1] == '*';
 }
 
+static int check_keys(const struct pool_def *d, struct err *e)
+{
+    const struct pool_key *k = d->keys.v;
+
+    for (size_t i = 0; i < d->keys.n; i++) {
+        if (!key_match_ok(k[i].match))
+            return err_set(e, SQ_EINVAL, "pool %s: keys.%zu: match: one level or two (a/b) of visible "
+                           "ASCII characters, a star only at the end of a level", d->match, i);
+        for (size_t j = 0; j < i; j++)
+            if (strcmp(k[i].match, k[j].match) == 0)
+                return err_set(e, SQ_EINVAL, "pool %s: keys.%zu: keys.%zu has the same match, and "
+                               "the first counts", d->match, i, j);
+    }
+    return 0;
+}
+
 int pool_def_check(const struct pool_def *d, struct err *e)
 {
     const struct pool_priority *p = d->priorities.v;
     struct task_rules r;
     const char *wrong;
+    int rc;
 
     if (!queue_match_ok(d->match))
         return err_set(e, SQ_EINVAL, "pool %s: match: a queue's name (small letters, digits, . _ -, "
@@ -108,6 +141,9 @@ int pool_def_check(const struct pool_def *d, struct err *e)
         if (p[i].head_start_ms < p[i - 1].head_start_ms)
             return err_set(e, SQ_EINVAL, "pool %s: priorities.%zu: head_start is below the one "
                            "before", d->match, i);
+    rc = check_keys(d, e);
+    if (rc < 0)
+        return rc;
     pool_def_rules(d, &r);
     wrong = rules_check(&r);
     return wrong == NULL ? 0 : err_set(e, SQ_EINVAL, "pool %s: %s is out of its range", d->match,
@@ -155,6 +191,15 @@ void pool_def_rules(const struct pool_def *d, struct task_rules *r)
 #undef LIMIT_TO
     for (size_t i = 0; d->priorities.n != 0 && i < TASK_PRIORITIES - 1; i++)
         head_start[i] = (uint64_t)p[i < d->priorities.n ? i : d->priorities.n - 1].head_start_ms;
+}
+
+struct key_limit pool_key_limit(const struct pool_key *k)
+{
+    return (struct key_limit){ .queue = "", .key = k->match,
+                               .rate = per_1000_s(k->limit.rate_per_s),
+                               .burst = (uint64_t)k->limit.burst,
+                               .at_once = (uint64_t)k->limit.max_concurrent,
+                               .weight = (uint64_t)k->weight };
 }
 
 int pool_def_compare(const struct pool_def *a, const struct pool_def *b)

@@ -4,12 +4,19 @@
 #define SEGQ_POOL_DEF_H
 
 #include "common/config/cfg.h"
+#include "common/task/key_limit.h"
 #include "common/task/rules.h"
 
 struct pool_limit { /* of one queue, one key, one key below it */
     double rate_per_s;      /* 0: any */
     int64_t burst;
     int64_t max_concurrent; /* 0: any */
+};
+
+struct pool_key { /* of keys that the pattern matches, in place of `key` or `subkey` */
+    char *match;
+    struct pool_limit limit;
+    int64_t weight;
 };
 
 struct pool_retry {
@@ -31,6 +38,7 @@ struct pool_def {
     int64_t max_attempts, max_waiting;
     struct pool_retry retry;
     struct pool_limit queue, key, subkey;
+    struct cfg_list keys;       /* struct pool_key; the first that matches counts */
     struct cfg_list priorities; /* struct pool_priority; empty: the built-in head starts */
 };
 
@@ -42,6 +50,8 @@ SQ_CHECK int pool_def_check(const struct pool_def *d, struct err *e);
 void pool_def_fit(struct pool_def *d);
 /* For task nodes; pool_def_check() has passed. */
 void pool_def_rules(const struct pool_def *d, struct task_rules *r);
+/* One of its keys, for task nodes. */
+struct key_limit pool_key_limit(const struct pool_key *k);
 /* Which one a queue's name is compared with first: names before patterns, long beginnings before
  * short ones. < 0: a's. */
 int pool_def_compare(const struct pool_def *a, const struct pool_def *b);

@@ -6,6 +6,21 @@
 #include "queuemng/state/out.h"
 #include "queuemng/state/state.h"
 
+/* Limits of keys of its pool. */
+static void put_keys(struct mng *m, const struct mpart *p, struct msg_part_open *g)
+{
+    const struct pool_key *k = p->pool->def.keys.v;
+    uint32_t n = (uint32_t)p->pool->def.keys.n;
+
+    g->keys = arena_array(&m->out->box.mem, n, sizeof(*g->keys));
+    for (uint32_t i = 0; g->keys != NULL && i < n; i++) {
+        struct key_limit l = pool_key_limit(&k[i]);
+
+        l.key = arena_strdup(&m->out->box.mem, l.key);
+        g->keys[g->n_keys++] = l;
+    }
+}
+
 void part_tell(struct mng *m, struct mpart *p)
 {
     const struct pool_def *d = &p->pool->def;
@@ -26,7 +41,8 @@ void part_tell(struct mng *m, struct mpart *p)
     g->max_tasks = (uint32_t)d->max_tasks;
     g->paused = d->paused;
     g->had = p->opened;
-    m->out->box.failed = m->out->box.failed || g->match == NULL || g->rules == NULL;
+    put_keys(m, p, g);
+    m->out->box.failed |= m->out->box.mem.failed;
     p->told_ms = m->now_ms;
 }
 

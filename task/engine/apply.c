@@ -13,29 +13,46 @@
 
 static int apply_pool(struct engine *e, const struct trec *r)
 {
+    struct pool *p = engine_pool(e, &r->name);
     struct task_rules rules;
-    char *match = strndup(r->name.p, r->name.n);
-    int rc = match == NULL ? SQ_ENOMEM : rules_decode(&rules, r->rules.p, r->rules.n);
-    struct pool *p = NULL;
+    int rc = rules_decode(&rules, r->rules.p, r->rules.n);
 
-    for (uint32_t i = 0; rc == 0 && i < e->n_pools; i++)
-        if (strcmp(e->pool[i]->match, match) == 0) {
-            rules.order = e->pool[i]->rules.order; /* lines stand in it */
-            pool_set_rules(e->pool[i], &rules);
-            tree_reconsider(&e->tree, e->at);
-            free(match);
-            return 0;
-        }
-    if (rc == 0 && (!GROW(e->pool, e->n_pools, e->pools_cap, 4) ||
-                    (p = calloc(1, sizeof(*p))) == NULL))
-        rc = SQ_ENOMEM;
-    if (rc < 0) {
-        free(match);
+    if (rc < 0)
         return rc;
+    if (p != NULL) {
+        rules.order = p->rules.order; /* lines stand in it */
+        pool_set_rules(p, &rules);
+        tree_reconsider(&e->tree, e->at);
+        return 0;
     }
-    p->match = match;
+    if (!GROW(e->pool, e->n_pools, e->pools_cap, 4) || (p = calloc(1, sizeof(*p))) == NULL)
+        return SQ_ENOMEM;
+    p->match = strndup(r->name.p, r->name.n);
+    if (p->match == NULL) {
+        free(p);
+        return SQ_ENOMEM;
+    }
     pool_set_rules(p, &rules);
     e->pool[e->n_pools++] = p;
+    return 0;
+}
+
+static int apply_keys(struct engine *e, const struct trec *r)
+{
+    struct pool *p = engine_pool(e, &r->name);
+    struct key_rules was;
+    int rc;
+
+    if (p == NULL)
+        return SQ_EUNKNOWN;
+    was = p->keys;
+    rc = key_rules_read(&p->keys, r->rules.p, r->rules.n);
+    if (rc < 0) {
+        p->keys = was;
+        return rc;
+    }
+    tqueue_rules_anew(e);
+    key_rules_free(&was);
     return 0;
 }
 
@@ -370,6 +387,8 @@ int task_apply(struct engine *e, const struct trec *r)
     switch ((enum trec_kind)r->kind) {
     case TREC_POOL:
         return apply_pool(e, r);
+    case TREC_KEYS:
+        return apply_keys(e, r);
     case TREC_AT:
         return apply_at(e, r);
     case TREC_STOOD:

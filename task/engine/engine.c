@@ -39,10 +39,8 @@ void engine_fini(struct engine *e)
         free(tqueue_at(e, i)->name);
         rank_fini(&tqueue_at(e, i)->rank);
     }
-    for (uint32_t i = 0; i < e->n_pools; i++) {
-        free(e->pool[i]->match);
-        free(e->pool[i]);
-    }
+    for (uint32_t i = 0; i < e->n_pools; i++)
+        engine_pool_free(e->pool[i]);
     free(e->pool);
     map_fini(&e->queue_by_hash);
     pages_fini(&e->queues);
@@ -70,6 +68,27 @@ int engine_define(struct engine *e, const char *match, const struct task_rules *
     rc = b.failed ? SQ_ENOMEM : task_perform(e, &rec);
     buf_fini(&b);
     return rc;
+}
+
+int engine_define_keys(struct engine *e, const char *match, const struct buf *keys)
+{
+    struct trec rec = { .kind = TREC_KEYS, .name = { match, (uint32_t)strlen(match) },
+                        .rules = { (const char *)keys->data, (uint32_t)keys->len } };
+    const struct pool *p = engine_pool(e, &rec.name);
+
+    if (p != NULL && p->keys.bytes.len == keys->len &&
+        (keys->len == 0 || memcmp(p->keys.bytes.data, keys->data, keys->len) == 0))
+        return 0;
+    return keys->failed ? SQ_ENOMEM : task_perform(e, &rec);
+}
+
+struct pool *engine_pool(const struct engine *e, const struct trec_text *match)
+{
+    for (uint32_t i = 0; i < e->n_pools; i++)
+        if (strlen(e->pool[i]->match) == match->n &&
+            memcmp(e->pool[i]->match, match->p, match->n) == 0)
+            return e->pool[i];
+    return NULL;
 }
 
 void engine_limit(struct engine *e, uint32_t max_tasks)

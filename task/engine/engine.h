@@ -85,6 +85,11 @@ void engine_init(struct engine *e, const struct engine_opts *o);
 void engine_fini(struct engine *e);
 /* A definition, or other rules for the same pattern. 0, SQ_EINVAL, SQ_ENOMEM. */
 SQ_CHECK int engine_define(struct engine *e, const char *match, const struct task_rules *r);
+/* Limits of single keys of the pool of this very pattern, as key_limits_encode() writes them, in
+ * place of those that it had. Nothing is written where they are the same. 0, SQ_EPROTO, SQ_EUNKNOWN:
+ * there is no such pool; SQ_ENOMEM. */
+SQ_CHECK int engine_define_keys(struct engine *e, const char *match, const struct buf *keys);
+struct pool *engine_pool(const struct engine *e, const struct trec_text *match); /* NULL: none */
 /* It takes so many tasks from now on; those that are there stay. */
 void engine_limit(struct engine *e, uint32_t max_tasks);
 /* After a replay whose end may be missing: numbers that may have been given are not given

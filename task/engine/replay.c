@@ -70,6 +70,16 @@ static void write_names(const struct engine *e, struct buf *out)
     }
 }
 
+static void write_keys(const struct pool *p, struct buf *out)
+{
+    const struct buf *b = &p->keys.bytes;
+    struct trec r = { .kind = TREC_KEYS, .name = text_of(p->match),
+                      .rules = { (const char *)b->data, (uint32_t)b->len } };
+
+    if (b->len > 0)
+        trec_append(&r, out);
+}
+
 static void write_pools(const struct engine *e, struct buf *out)
 {
     struct buf rules;
@@ -83,6 +93,7 @@ static void write_pools(const struct engine *e, struct buf *out)
         r.rules = (struct trec_text){ (const char *)rules.data, (uint32_t)rules.len };
         trec_append(&r, out);
         out->failed |= rules.failed;
+        write_keys(e->pool[i], out);
     }
     buf_fini(&rules);
 }
@@ -148,11 +159,16 @@ static void mix(uint64_t *h, uint64_t v)
     *h ^= *h >> 29;
 }
 
+static void mix_bytes(uint64_t *h, const uint8_t *p, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        mix(h, p[i]);
+    mix(h, 256);
+}
+
 static void mix_text(uint64_t *h, const char *s)
 {
-    for (; *s != 0; s++)
-        mix(h, (uint8_t)*s);
-    mix(h, 256);
+    mix_bytes(h, (const uint8_t *)s, strlen(s));
 }
 
 static void mix_own(uint64_t *h, const struct task_own *own)
@@ -207,6 +223,8 @@ uint64_t engine_digest(const struct engine *e)
     uint64_t h = e->next_lease, names = 0;
 
     mix(&h, e->store.next_order);
+    for (uint32_t i = 0; i < e->n_pools; i++)
+        mix_bytes(&h, e->pool[i]->keys.bytes.data, e->pool[i]->keys.bytes.len);
     for (task_slot s = 0; s < e->store.n_slots; s++)
         if (task_at(&e->store, s)->state != TASK_FREE)
             mix_task(e, s, &h);

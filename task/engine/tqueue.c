@@ -89,9 +89,11 @@ uint32_t tqueue_turn(struct engine *e, uint32_t index, uint8_t priority,
     for (unsigned level = 0; level < TASK_KEY_LEVELS && (level == 0 || path[level]->n > 0); level++) {
         struct key_name k = { path[level]->p, path[level]->n,
                               hash_text(e, path[level]->p, path[level]->n) };
-        uint32_t l = tree_limiter(&e->tree, limiter, &k, &q->pool->level[level]);
-        uint32_t u = l == 0 ? 0 : tree_turn(&e->tree, l, turn, kind);
+        uint32_t l = tree_find_limiter(&e->tree, limiter, k.hash), u;
 
+        if (l == 0)
+            l = tree_new_limiter(&e->tree, limiter, &k, pool_key_rule(q->pool, path, level));
+        u = l == 0 ? 0 : tree_turn(&e->tree, l, turn, kind);
         if (u == 0) {
             tree_tidy(&e->tree, turn, l != 0 ? l : limiter, e->at);
             return 0;
@@ -103,6 +105,31 @@ uint32_t tqueue_turn(struct engine *e, uint32_t index, uint8_t priority,
             q->limiter = l;
     }
     return turn;
+}
+
+/* Of a limiter: as it would be made now. */
+static const struct key_rule *rule_now(const struct engine *e, uint32_t i)
+{
+    struct trec_text text[TASK_KEY_LEVELS];
+    const struct trec_text *path[TASK_KEY_LEVELS];
+    unsigned n = 0;
+
+    for (; i != 0; i = tree_limiter_at(&e->tree, i)->parent) {
+        const char *s = tree_limiter_at(&e->tree, i)->text;
+
+        text[n++] = (struct trec_text){ s, (uint32_t)strlen(s) };
+    }
+    for (unsigned level = 0; level < n; level++)
+        path[level] = &text[n - 1 - level];
+    return pool_key_rule(pool_of(e, path[0]), path, n - 1);
+}
+
+void tqueue_rules_anew(struct engine *e)
+{
+    for (uint32_t i = 1; i < e->tree.n_limiters; i++)
+        if (tree_limiter_at(&e->tree, i)->rule != NULL)
+            tree_limiter_at(&e->tree, i)->rule = rule_now(e, i);
+    tree_reconsider(&e->tree, e->at);
 }
 
 uint32_t tqueue_other_turn(struct engine *e, task_slot slot, uint8_t priority)

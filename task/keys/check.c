@@ -32,8 +32,9 @@ static const char *check_limiter(const struct tree *t, uint32_t i)
         return "a limiter is full and open, or has room and is closed";
     if ((l->closed & CLOSED_RATE) != 0 && wheel_when(&t->wakes, i) == 0)
         return "nobody will open a limiter";
-    if (l->turns == 0 && l->below == 0 && wheel_when(&t->wakes, i) == 0 &&
-        (l->closed & CLOSED_PAUSE) == 0)
+    if (((l->closed & CLOSED_PAUSE) != 0) != l->rule->paused)
+        return "a limiter is paused, and should not be, or the other way round";
+    if (l->turns == 0 && l->below == 0 && wheel_when(&t->wakes, i) == 0)
         return "a limiter that nobody has is still there";
     return NULL;
 }

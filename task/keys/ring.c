@@ -128,6 +128,13 @@ uint32_t ring_next_line(struct tree *t, uint32_t turn)
     }
 }
 
+void ring_reweigh(struct tree *t, uint32_t turn)
+{
+    uint16_t *left = &of(t, TURN_ITEM(turn))->left[0], most = weight_of(t, TURN_ITEM(turn));
+
+    *left = *left < most ? *left : most;
+}
+
 void ring_serve(struct tree *t, uint32_t turn, bool line)
 {
     uint32_t item = line ? LINE_ITEM(turn) : TURN_ITEM(turn);

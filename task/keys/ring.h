@@ -15,6 +15,8 @@ bool ring_has_line(const struct tree *t, uint32_t turn);
 bool ring_has_turn(const struct tree *t, uint32_t turn);
 /* The turn whose line is served next, going down from `turn`, whose ring is not empty. */
 uint32_t ring_next_line(struct tree *t, uint32_t turn);
+/* Its limiter's rule has changed: it is not served for longer than its weight now says. */
+void ring_reweigh(struct tree *t, uint32_t turn);
 /* The item has been served once. */
 void ring_serve(struct tree *t, uint32_t turn, bool line);
 

@@ -53,21 +53,17 @@ static void fill_bucket(struct tree *t, uint32_t i)
     l->tat = rate_empty(&l->rule->rate, t->emptied);
     if (rate_lets(&l->rule->rate, l->tat, t->now))
         return;
-    l->closed = CLOSED_RATE; /* nothing is below it yet that would have to be taken out */
+    l->closed |= CLOSED_RATE; /* nothing is below it yet that would have to be taken out */
     wheel_set(&t->wakes, i, rate_when(&l->rule->rate, l->tat));
 }
 
-uint32_t tree_limiter(struct tree *t, uint32_t parent, const struct key_name *k,
-                      const struct key_rule *r)
+uint32_t tree_new_limiter(struct tree *t, uint32_t parent, const struct key_name *k,
+                          const struct key_rule *r)
 {
-    uint32_t i = tree_find_limiter(t, parent, k->hash);
-    char *text;
+    uint32_t i = t->free_limiter != 0 ? t->free_limiter : t->n_limiters;
+    char *text = t->limiters_now < t->max_limiters ? strndup(k->text, k->len) : NULL;
 
-    assert(r->weight >= 1);
-    if (i != 0)
-        return i;
-    i = t->free_limiter != 0 ? t->free_limiter : t->n_limiters;
-    text = t->limiters_now < t->max_limiters ? strndup(k->text, k->len) : NULL;
+    assert(r->weight >= 1 && tree_find_limiter(t, parent, k->hash) == 0);
     if (text == NULL || pages_reach(&t->limiters, i) < 0 || pages_reach(&t->links, i) < 0 ||
         map_set(&t->by_hash, hash_below(parent, k->hash), i) < 0) {
         free(text);
@@ -78,7 +74,8 @@ uint32_t tree_limiter(struct tree *t, uint32_t parent, const struct key_name *k,
     else
         t->n_limiters++;
     *tree_limiter_at(t, i) = (struct limiter){ .rule = r, .text = text, .parent = parent,
-                                               .hash = hash_below(parent, k->hash) };
+                                               .hash = hash_below(parent, k->hash),
+                                               .closed = r->paused ? CLOSED_PAUSE : 0 };
     if (parent != 0)
         tree_limiter_at(t, parent)->below++;
     t->limiters_now++;
@@ -94,7 +91,7 @@ static void limiter_release(struct tree *t, uint32_t i, msec_t now)
         struct limiter *l = tree_limiter_at(t, i);
         uint32_t parent = l->parent;
 
-        if (l->turns != 0 || l->below != 0 || (l->closed & CLOSED_PAUSE) != 0)
+        if (l->turns != 0 || l->below != 0)
             return;
         assert(l->running == 0);
         if (l->rule->rate.interval_ns != 0 && rate_full_at(l->tat) > now) {
@@ -307,11 +304,6 @@ void tree_end(struct tree *t, task_slot slot, bool final)
         tree_give_up(t, slot);
 }
 
-void tree_pause(struct tree *t, uint32_t limiter, bool paused)
-{
-    close_or_open(t, limiter, CLOSED_PAUSE, paused);
-}
-
 void tree_advance(struct tree *t, msec_t now)
 {
     uint32_t i;
@@ -363,5 +355,8 @@ void tree_reconsider(struct tree *t, msec_t now)
         close_or_open(t, i, CLOSED_RATE, !rate);
         close_or_open(t, i, CLOSED_AT_ONCE,
                       l->rule->at_once != 0 && l->running >= l->rule->at_once);
+        close_or_open(t, i, CLOSED_PAUSE, l->rule->paused);
+        for (uint32_t u = l->turns; u != 0; u = tree_turn_at(t, u)->sibling)
+            ring_reweigh(t, u);
     }
 }

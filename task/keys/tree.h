@@ -35,6 +35,7 @@ struct key_rule { /* borrowed: it outlives the limiters that have it */
     struct rate rate;
     uint32_t at_once; /* tasks that run at the same time; 0: any number */
     uint16_t weight;  /* among its neighbours, at least 1 */
+    bool paused;      /* nothing starts */
 };
 
 struct limiter {
@@ -86,12 +87,11 @@ struct key_name {
     uint32_t len;
     uint64_t hash; /* keyed: two texts with the same one share a limiter */
 };
-/* The limiter of a queue (parent 0) or of a key below another one; made if there is none.
- * 0: no memory, or max_limiters are there. */
-uint32_t tree_limiter(struct tree *t, uint32_t parent, const struct key_name *k,
-                      const struct key_rule *r);
-/* 0: there is none. */
+/* The limiter of a queue (parent 0) or of a key below another one. 0: there is none. */
 uint32_t tree_find_limiter(const struct tree *t, uint32_t parent, uint64_t hash);
+/* Makes the one that is not there. 0: no memory, or max_limiters are there. */
+uint32_t tree_new_limiter(struct tree *t, uint32_t parent, const struct key_name *k,
+                          const struct key_rule *r);
 struct turn_kind {
     uint8_t priority;
     bool strict, by_order;
@@ -123,11 +123,10 @@ void tree_end(struct tree *t, task_slot slot, bool final);
 /* It will not be tried again (it does not run): its line need not stand for it any more. */
 void tree_give_up(struct tree *t, task_slot slot);
 
-void tree_pause(struct tree *t, uint32_t limiter, bool paused);
 /* Rates that let the next one pass are opened. Then: tree_next(). */
 void tree_advance(struct tree *t, msec_t now);
 msec_t tree_next(const struct tree *t);
-/* Rules have changed in place: every limiter is closed or open as they say now. */
+/* Rules have changed: every limiter is closed or open as its own says now. */
 void tree_reconsider(struct tree *t, msec_t now);
 /* After a replay: all buckets are empty, also of keys that nobody has now: their last start
  * may have been just before. */

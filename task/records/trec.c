@@ -59,14 +59,6 @@ static const char *const names[TREC_NKINDS] = {
 #undef X
 };
 
-static void put_number(struct buf *b, uint64_t v)
-{
-    uint8_t *to = buf_room(b, VARINT_MAX);
-
-    if (to != NULL)
-        b->len = (size_t)(varint_put(to, v) - b->data);
-}
-
 void trec_encode(const struct trec *r, struct buf *b)
 {
     assert(r->kind < TREC_NKINDS && rows[r->kind][0] != 0);
@@ -76,14 +68,14 @@ void trec_encode(const struct trec *r, struct buf *b)
         uint64_t v;
 
         if (members[*m - 1].type == TEXT) {
-            put_number(b, text->n);
+            buf_varint(b, text->n);
             buf_append(b, text->p, text->n);
             continue;
         }
         memcpy(&v, at, sizeof(v));
         if (members[*m - 1].type == SIGNED)
             v = v << 1 ^ (uint64_t)((int64_t)v >> 63);
-        put_number(b, v);
+        buf_varint(b, v);
     }
 }
 

@@ -111,18 +111,20 @@ static const char *refuse_open(const struct tasktab *t, const struct msg_part_op
     return NULL;
 }
 
-static bool read_rules(const struct msg_part_open *m, struct task_rules *r)
+/* Without memory r->keys.failed is set. */
+static bool read_rules(const struct msg_part_open *m, struct part_rules *r)
 {
     unsigned i = 0;
 
-    rules_default(r);
+    rules_default(&r->rules);
 #define X(member, least, most)                                                           \
     if (i < m->n_rules)                                                                  \
-        r->member = m->rules[i];                                                         \
+        r->rules.member = m->rules[i];                                                   \
     i++;
     TASK_RULES(X)
 #undef X
-    return rules_check(r) == NULL;
+    key_limits_encode(m->keys, m->n_keys, &r->keys);
+    return rules_check(&r->rules) == NULL;
 }
 
 static struct part *open_new(struct tasktab *t, const struct msg_part_open *m)
@@ -142,11 +144,12 @@ static struct part *open_new(struct tasktab *t, const struct msg_part_open *m)
 }
 
 /* Rules are written only where they are other ones: orders come again and again. */
-static int define(struct part *p, const char *match, const struct task_rules *r)
+static int define(struct part *p, const char *match, const struct part_rules *r)
 {
-    if (p->e.n_pools > 0 && memcmp(&p->e.pool[0]->rules, r, sizeof(*r)) == 0)
-        return 0;
-    return engine_define(&p->e, match, r);
+    bool same = p->e.n_pools > 0 && memcmp(&p->e.pool[0]->rules, &r->rules, sizeof(r->rules)) == 0;
+    int rc = same ? 0 : engine_define(&p->e, match, &r->rules);
+
+    return rc < 0 ? rc : engine_define_keys(&p->e, match, &r->keys);
 }
 
 /* A whole copy, or one whose copy to another node is given up. */
@@ -165,7 +168,7 @@ static int into_service(struct tasktab *t, struct part *p, uint64_t epoch)
 }
 
 static int open_part(struct tasktab *t, const struct msg_part_open *m,
-                     const struct task_rules *r)
+                     const struct part_rules *r)
 {
     struct part *p = tasktab_part(t, m->part);
     uint32_t most = wanted_tasks(t, m);
@@ -203,19 +206,22 @@ static void order_part_open(struct tasktab *t, struct tpeer *from,
 {
     const struct part *p = tasktab_part(t, m->part);
     const char *why = refuse_open(t, m, p);
-    struct task_rules r;
+    struct part_rules r;
     int rc;
 
+    buf_init(&r.keys);
     if (why == NULL && !read_rules(m, &r))
         why = "impossible rules";
     if (why != NULL) {
         t->n.refused++;
         say_error(out, from->no, SQ_EINVAL, MSG_PART_OPEN, why);
+        buf_fini(&r.keys);
         return;
     }
     rc = t->o.shared != NULL && (p == NULL || p->epoch != m->part_epoch)
              ? tasktab_shared_open(t, m, &r)
              : open_part(t, m, &r);
+    buf_fini(&r.keys);
     if (rc < 0)
         say_error(out, from->no, rc, MSG_PART_OPEN, sq_strerror(rc));
     t->say = true;

@@ -18,7 +18,7 @@ struct opening_part *tasktab_opening(const struct tasktab *t, part_no no)
 }
 
 int tasktab_shared_open(struct tasktab *t, const struct msg_part_open *m,
-                        const struct task_rules *r)
+                        struct part_rules *r)
 {
     struct opening_part *o = tasktab_opening(t, m->part);
 
@@ -31,8 +31,11 @@ int tasktab_shared_open(struct tasktab *t, const struct msg_part_open *m,
     o->m = *m;
     o->m.match = o->match;
     o->m.rules = NULL;
-    o->m.n_rules = 0;
+    o->m.keys = NULL;
+    o->m.n_rules = o->m.n_keys = 0;
+    buf_fini(&o->rules.keys);
     o->rules = *r;
+    buf_init(&r->keys);
     copy_text(o->match, sizeof(o->match), m->match);
     return t->o.shared->open(t->o.shared_ctx, m->part, m->part_epoch);
 }
@@ -40,6 +43,7 @@ int tasktab_shared_open(struct tasktab *t, const struct msg_part_open *m,
 void tasktab_opening_over(struct tasktab *t, struct opening_part *o)
 {
     list_remove(&t->openings, &o->in);
+    buf_fini(&o->rules.keys);
     free(o);
 }
 

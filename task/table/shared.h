@@ -7,16 +7,22 @@
 #include "task/table/state.h"
 
 /* What was ordered of a partition that is being read. */
+struct part_rules { /* what a PART_OPEN says of its pool */
+    struct task_rules rules;
+    struct buf keys; /* owned; limits of keys, as a record has them */
+};
+
 struct opening_part {
     struct list_node in; /* tasktab.openings */
     struct msg_part_open m; /* its texts and numbers: below */
     char match[TASK_NAME_MAX + 1];
-    struct task_rules rules;
+    struct part_rules rules;
 };
 
-/* It is being read from now on, or is so already. 0, SQ_ENOMEM, SQ_EBUSY. */
+/* It is being read from now on, or is so already. Takes *r over, and leaves none of it. 0, SQ_ENOMEM,
+ * SQ_EBUSY. */
 SQ_CHECK int tasktab_shared_open(struct tasktab *t, const struct msg_part_open *m,
-                                 const struct task_rules *r);
+                                 struct part_rules *r);
 struct opening_part *tasktab_opening(const struct tasktab *t, part_no no); /* NULL: none */
 void tasktab_opening_over(struct tasktab *t, struct opening_part *o);
 /* All that is being read is forgotten. */

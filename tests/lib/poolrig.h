@@ -29,6 +29,8 @@ struct pr_part {
     uint64_t tasks;
     uint8_t life;   /* enum part_life */
     uint64_t fence; /* FENCED: for this epoch */
+    uint32_t n_keys;
+    uint64_t weights; /* of limits of keys, a digit each */
 };
 
 struct pr_node { /* what is on its disk, and its link */
@@ -282,6 +284,9 @@ static inline void pr_open(struct pr *r, int i, const struct msg_part_open *g)
     }
     p->epoch = g->part_epoch;
     p->paused = g->paused;
+    p->n_keys = g->n_keys;
+    for (uint32_t k = 0; k < g->n_keys; k++)
+        p->weights = (k == 0 ? 0 : p->weights) * 10 + g->keys[k].weight;
     p->life = PART_OWNED;
     pr_status(r, i);
 }

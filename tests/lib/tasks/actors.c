@@ -152,6 +152,7 @@ static void change(struct world *w)
     struct said *s = actors_say(w, verb, no);
     struct task_view v;
 
+    shares_begin(&m->shares);
     if (verb == SAID_CANCEL) {
         s->rc = engine_cancel(w->e, no);
     } else if (verb == SAID_ORDER) {

@@ -149,6 +149,13 @@ void model_restarts(struct model *m, msec_t at)
         m->bucket[i].level = m->bucket[i].level < 0 ? 0 : m->bucket[i].level;
     for (unsigned q = 0; q < 3; q++)
         redriving_begins(&m->redriving[q], m->redriving[q].per_1000_s, at);
+    shares_begin(&m->shares);
+}
+
+void model_redefined(struct model *m)
+{
+    m->n_buckets = 0;
+    shares_begin(&m->shares);
 }
 
 void model_redriven(struct world *w, unsigned queue)

@@ -3,6 +3,7 @@
 #ifndef SEGQ_TASKS_MODEL_H
 #define SEGQ_TASKS_MODEL_H
 
+#include "tests/lib/tasks/shares.h"
 #include "tests/lib/tasks/world.h"
 
 #define MODEL_NAMES 64
@@ -56,6 +57,7 @@ struct model {
     uint64_t seq;
     task_no named[3][MODEL_NAMES]; /* by queue and name: the task that was answered; 0 */
     struct redriving redriving[3]; /* by queue */
+    struct shares shares;
 };
 
 struct model *model_new(void);
@@ -70,6 +72,8 @@ void model_runs(struct mtask *t, msec_t at);
 /* The node begins anew: buckets are empty, not overdrawn. What redrives did in a turn that was
  * lost is not known: theirs are full. */
 void model_restarts(struct model *m, msec_t at);
+/* Keys have other limits: their buckets may be full, and rounds begin anew. */
+void model_redefined(struct model *m);
 /* A dead task of the queue waits again, by itself. */
 void model_redriven(struct world *w, unsigned queue);
 /* The plan's, or the task's own. */

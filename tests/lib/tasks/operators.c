@@ -85,6 +85,7 @@ void operators_step(struct world *w)
     unsigned queue = (unsigned)rng_below(&w->rng, w->plan.queues);
     struct trec_text name = task_text('q', queue);
 
+    shares_begin(&w->model->shares);
     switch (rng_below(&w->rng, 8)) {
     case 0:
         (void)!engine_redrive_stop(w->e, &name);

@@ -46,6 +46,11 @@ static uint64_t limiter_of(const struct mtask *t, unsigned level)
            (level > 1 ? (uint64_t)t->key2 << 16 : 0);
 }
 
+static unsigned levels_of(const struct mtask *t)
+{
+    return t->key1 == 0 ? 1 : t->key2 == 0 ? 2 : 3;
+}
+
 static bool is_below(const struct mtask *t, unsigned level, const struct mtask *of)
 {
     return t->queue == of->queue && (level < 1 || t->key1 == of->key1) &&
@@ -76,27 +81,24 @@ static void check_at_once(struct world *w, const struct mtask *of, unsigned leve
 
 static void check_limits(struct world *w, const struct mtask *t, msec_t at)
 {
-    const struct task_rules *r = &w->plan.rules;
+    struct key_place k = { t->queue, t->key1, t->key2 };
+    unsigned levels = levels_of(t);
 
-    check_rate(w, t->first, limiter_of(t, 0), r->queue_rate, r->queue_burst, at);
-    check_at_once(w, t, 0, r->queue_at_once);
-    if (t->key1 == 0)
-        return;
-    check_rate(w, t->first, limiter_of(t, 1), r->key_rate, r->key_burst, at);
-    check_at_once(w, t, 1, r->key_at_once);
-    if (t->key2 == 0)
-        return;
-    check_rate(w, t->first, limiter_of(t, 2), r->below_rate, r->below_burst, at);
-    check_at_once(w, t, 2, r->below_at_once);
+    for (unsigned level = 0; level < levels; level++) {
+        struct key_limit l = limits_of(&w->limits, &w->plan.rules, &k, level);
+
+        check_rate(w, t->first, limiter_of(t, level), l.rate, l.burst, at);
+        check_at_once(w, t, level, l.at_once);
+        if (l.paused != 0 && !t->first)
+            world_broke(w, "task %lx starts while its key is paused at level %u", t->no, level);
+    }
 }
 
 /* Nobody was given the task after all. */
 void order_refund(struct world *w, const struct mtask *t)
 {
-    unsigned levels = t->key1 == 0 ? 1 : t->key2 == 0 ? 2 : 3;
-
     for (unsigned i = 0; i < w->model->n_buckets; i++)
-        for (unsigned level = 0; level < levels; level++)
+        for (unsigned level = 0; level < levels_of(t); level++)
             if (w->model->bucket[i].id == limiter_of(t, level))
                 w->model->bucket[i].level += 1;
 }
@@ -169,8 +171,10 @@ void model_start(struct world *w, const struct said *s)
 {
     const struct mtask *t = model_find(w->model, s->no);
 
-    if (t == NULL)
-        return; /* its acceptance was never answered */
+    if (t == NULL) { /* its acceptance was never answered */
+        shares_begin(&w->model->shares);
+        return;
+    }
     if (t->known == KNOWN_CANCELLED)
         world_broke(w, "J12: task %lx starts after its cancellation", t->no);
     if (t->known == KNOWN_DONE)
@@ -188,6 +192,10 @@ void model_start(struct world *w, const struct said *s)
         world_broke(w, "task %lx has %u attempts", t->no, s->taken.attempt);
     check_limits(w, t, s->at);
     check_order(w, t);
+    if (t->first) /* or is not any more, if the order was lost */
+        shares_begin(&w->model->shares);
+    else
+        shares_start(w, t);
 }
 
 /* ---- nobody is forgotten ----------------------------------------------------------- */

@@ -87,4 +87,5 @@ void plan_draw_tasks(struct plan *p, uint64_t seed)
     p->snapshot = some(&g, 0.05);
     p->move = some(&g, 0.01);
     p->jump = some(&g, 0.03);
+    p->redefine = some(&g, 0.01);
 }

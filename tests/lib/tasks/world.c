@@ -265,6 +265,8 @@ static void check_entries(struct world *w)
         at += TREC_FRAME + n;
         if (r.kind == TREC_REDRIVE && engine_look(w->e, r.no, &v) == 0)
             model_redriven(w, (unsigned)(v.queue[1] - '0'));
+        if (r.kind == TREC_EXPIRE)
+            shares_begin(&w->model->shares);
         if (r.kind != TREC_ENTER)
             continue;
         if (w->due[task_slot_of(r.no)] < last)
@@ -289,6 +291,21 @@ static void advance(struct world *w)
         check_entries(w);
 }
 
+/* An operator defines limits of keys, and is answered. */
+static void redefine(struct world *w)
+{
+    struct buf keys;
+
+    limits_draw(&w->limits, &w->rng);
+    buf_init(&keys);
+    key_limits_encode(w->limits.v, w->limits.n, &keys);
+    if (engine_define_keys(w->e, "*", &keys) < 0)
+        world_broke(w, "limits of keys are refused");
+    buf_fini(&keys);
+    flush(w);
+    model_redefined(w->model);
+}
+
 static void one_step(struct world *w)
 {
     w->n_said = 0;
@@ -311,6 +328,8 @@ static void one_step(struct world *w)
         snapshot(w);
     if (rng_chance(&w->rng, w->plan.move))
         move(w);
+    if (rng_chance(&w->rng, w->plan.redefine))
+        redefine(w);
     if (w->steps % 64 == 0)
         compare(w);
     model_check(w, w->steps % 16 == 0);
@@ -329,6 +348,7 @@ bool world_run(struct world *w, uint64_t seed)
     if (rules_check(&w->plan.rules) != NULL || engine_define(w->e, "*", &w->plan.rules) != 0)
         world_broke(w, "rules: %s", rules_check(&w->plan.rules));
     flush(w);
+    redefine(w);
     while (w->steps < w->plan.steps && w->why[0] == 0)
         one_step(w);
     return w->why[0] == 0;

@@ -10,6 +10,7 @@
 #define SEGQ_TASKS_WORLD_H
 
 #include "common/base/rng.h"
+#include "tests/lib/tasks/limits.h"
 #include "tests/lib/tasks/plan.h"
 #include "tests/lib/tasks/said.h"
 
@@ -22,6 +23,7 @@ struct model;
 struct world {
     struct plan plan;
     struct rng rng;
+    struct limits limits; /* of keys, now */
     struct engine *e; /* owned */
     struct task_now now;
     struct buf journal;   /* groups: length 4, sum 8, records */

@@ -159,6 +159,29 @@ Test(mng_tasks, a_pause_reaches_nodes_and_routers)
     done(r);
 }
 
+Test(mng_tasks, limits_of_keys_reach_nodes_in_their_order)
+{
+    struct pr *r = rig(1, "{\"match\": \"images\"}");
+    struct err e;
+
+    pr_run(r, 3000);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"images\", \"keys\": [{\"match\": \"gold*\", \"weight\": 7},"
+                            " {\"match\": \"*/*\", \"rate_per_s\": 2}]}", &e), 0, "%s", e.text);
+    pr_run(r, 1000);
+    cr_expect_eq(r->node[0].part[0].n_keys, 2);
+    cr_expect_eq(r->node[0].part[0].weights, 71);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"images\", \"keys\": [{\"match\": \"a*b\"}]}", &e), SQ_EINVAL);
+    cr_expect_not_null(strstr(e.text, "keys.0: match: "), "%s", e.text);
+    cr_assert_eq(pr_pool(r, "{\"match\": \"images\", \"keys\": [{\"match\": \"a\"}, {\"match\": \"a\"}]}", &e),
+                 SQ_EINVAL);
+    cr_expect_not_null(strstr(e.text, "keys.1: keys.0 has the same match"), "%s", e.text);
+    pr_manager_end(r);
+    pr_manager_begin(r);
+    pr_run(r, 3000);
+    cr_expect_eq(r->node[0].part[0].weights, 71, "they are stored");
+    done(r);
+}
+
 /* Lines stand by it. */
 Test(mng_tasks, the_order_stays)
 {

@@ -39,8 +39,9 @@ static inline uint32_t keyrig_limiter(struct keyrig *r, uint32_t parent, uint64_
                                       const struct key_rule *rule)
 {
     struct key_name k = { "key", 3, key };
+    uint32_t i = tree_find_limiter(&r->tree, parent, key);
 
-    return tree_limiter(&r->tree, parent, &k, rule);
+    return i != 0 ? i : tree_new_limiter(&r->tree, parent, &k, rule);
 }
 
 /* A task that waits; k1, k2: 0 = no key. rule: NULL = the rig's. */

@@ -142,6 +142,24 @@ Test(task_table, a_partition_is_opened_once_and_never_under_a_lower_epoch)
     cr_assert_eq(put_at(3, 9, "other", "x").code, CODE_UNKNOWN);
 }
 
+Test(task_table, limits_of_keys_are_kept_and_bad_ones_refused)
+{
+    struct key_limit keys[] = { { .queue = "", .key = "*", .at_once = 1, .weight = 4 } };
+    struct msg open = { .type = MSG_PART_OPEN,
+                        .part_open = { EPOCH, 3, 8, "q*", 0, NULL, 100, .n_keys = 1, .keys = keys } };
+
+    ok(EPOCH, 77);
+    send(MNG, &open);
+    cr_assert_eq(tasktab_part(t, 3)->e.pool[0]->keys.rule[0].weight, 4);
+    turn();
+    keys[0].key = "a*b";
+    send(MNG, &open);
+    cr_assert_eq(out.v[0].m.type, MSG_ERROR);
+    turn();
+    again();
+    cr_assert_eq(tasktab_part(t, 3)->e.pool[0]->keys.rule[0].weight, 4, "as before the bad one");
+}
+
 Test(task_table, what_was_somewhere_never_begins_empty)
 {
     ok(EPOCH, 77);

@@ -24,6 +24,28 @@ static task_no submit(struct enginerig *r, const struct submit *s)
     return no;
 }
 
+/* Limits of keys, as submit() does it. */
+static void define(struct enginerig *r, uint64_t at_once)
+{
+    struct key_limit v[] = { { .queue = "", .key = "key1*", .at_once = at_once },
+                             { .queue = "", .key = "*/*", .weight = 3 } };
+    uint64_t before = engine_digest(&r->e);
+    struct buf keys;
+    int rc;
+
+    failing_pause(true);
+    buf_init(&keys);
+    key_limits_encode(v, ARRAY_LEN(v), &keys);
+    failing_pause(false);
+    rc = engine_define_keys(&r->e, "*", &keys);
+    if (rc == SQ_ENOMEM) {
+        cr_assert_eq(engine_digest(&r->e), before, "a refused definition has changed something");
+        rc = engine_define_keys(&r->e, "*", &keys);
+    }
+    cr_assert_eq(rc, 0, "%d", rc);
+    buf_fini(&keys);
+}
+
 /* The turn is written; if the log had no memory, it has not happened. False: that. */
 static bool flush(struct enginerig *r)
 {
@@ -58,6 +80,9 @@ static void story(struct enginerig *r)
         s.own.labels = i % 2 == 0 ? key : NULL;
         do
             submit(r, &s);
+        while (!flush(r));
+        do
+            define(r, 1 + i % 2);
         while (!flush(r));
         do {
             r->now.ms += 250; /* a timer without memory is put off by 100 ms */

@@ -1,0 +1,48 @@
+/* key_limit.h: limits and shares of single keys: what an operator says of the keys of a pool that a
+ * pattern matches, and of one key of one queue, which is *pinned*. Pure.
+ *
+ * A list has the pinned ones first, in the order of key_limit_compare(); then the patterns, of which
+ * the first that matches counts. Whatever none of them matches has the pool's own limits. */
+#ifndef SEGQ_COMMON_TASK_KEY_LIMIT_H
+#define SEGQ_COMMON_TASK_KEY_LIMIT_H
+
+#include "common/base/buf.h"
+#include "common/base/err.h"
+#include "common/task/bounds.h"
+
+#define KEY_TEXT_MAX   (2 * TASK_NAME_MAX + 1) /* of "tenant7/user42" */
+#define KEY_LIMITS_MAX 4096u                   /* of a partition */
+#define KEY_WEIGHT_MAX 1000u
+
+/* member, most. Of older senders and records those at the end are missing: then they are 0. */
+#define KEY_LIMIT(X)                                                                     \
+    X(rate, RATE_PER_1000_S)  /* per 1000 s; 0: any */                                   \
+    X(burst, RATE_BURST_MAX)  /* 0 is 1 */                                               \
+    X(at_once, TASKS_MAX)     /* 0: any */                                               \
+    X(weight, KEY_WEIGHT_MAX) /* among its neighbours; 0 is 1 */                         \
+    X(paused, 1)              /* nothing of it starts */
+
+struct key_limit {
+    const char *queue; /* whose key is pinned; "": a pattern, of all queues of the pool */
+    const char *key;   /* one level or two, "a" or "a/b"; of a pattern each is a text, or the
+                        * beginning of one and a star */
+#define X(m, most) uint64_t m;
+    KEY_LIMIT(X)
+#undef X
+};
+
+/* "tenant*", "tenant7/" and "*". */
+bool key_match_ok(const char *match);
+/* "tenant7", "tenant7/user42": what a task may have. */
+bool key_text_ok(const char *key);
+bool key_matches(const char *match, const char *key);
+/* Of pinned ones: by queue, then key. */
+int key_limit_compare(const struct key_limit *a, const struct key_limit *b);
+
+/* As bytes of a record; none: no bytes. Without memory b->failed is set. */
+void key_limits_encode(const struct key_limit *v, uint32_t n, struct buf *b);
+/* *v is made (free() it); its texts are in the bytes. 0, SQ_EPROTO (also: a number out of its range,
+ * an order that is not the list's), SQ_ENOMEM. */
+SQ_CHECK int key_limits_decode(const uint8_t *p, size_t n, struct key_limit **v, uint32_t *count);
+
+#endif

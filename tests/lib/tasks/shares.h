@@ -1,0 +1,30 @@
+/* shares.h: keys that wait, and that no limit stops, start in proportion to their weights (J10).
+ *
+ * Of each pair of keys of a queue it is counted how many rounds (starts by weight) one is ahead of
+ * the other since both began to wait. It is never more than one. The tasks without a key are a key
+ * of weight 1. Judged in seeds without a second level, with one priority, and not strict: only there
+ * a key that has tasks is always in the round. */
+#ifndef SEGQ_TASKS_SHARES_H
+#define SEGQ_TASKS_SHARES_H
+
+#include <string.h>
+
+#define SHARES_QUEUES 3u
+#define SHARES_KEYS   6u
+
+struct world;
+struct mtask;
+
+struct shares {
+    double ahead[SHARES_QUEUES][SHARES_KEYS][SHARES_KEYS];
+};
+
+/* The task starts, and was not told to. */
+void shares_start(struct world *w, const struct mtask *t);
+/* A line may have been empty for a moment, or weights have changed. */
+static inline void shares_begin(struct shares *s)
+{
+    memset(s, 0, sizeof(*s));
+}
+
+#endif

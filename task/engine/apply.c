@@ -13,7 +13,7 @@
 
 static int apply_pool(struct engine *e, const struct trec *r)
 {
-    struct pool *p = engine_pool(e, &r->name);
+    struct pool *p = tqueue_pool(e, &r->name);
     struct task_rules rules;
     int rc = rules_decode(&rules, r->rules.p, r->rules.n);
 
@@ -39,7 +39,7 @@ static int apply_pool(struct engine *e, const struct trec *r)
 
 static int apply_keys(struct engine *e, const struct trec *r)
 {
-    struct pool *p = engine_pool(e, &r->name);
+    struct pool *p = tqueue_pool(e, &r->name);
     struct key_rules was;
     int rc;
 

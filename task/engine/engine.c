@@ -74,21 +74,12 @@ int engine_define_keys(struct engine *e, const char *match, const struct buf *ke
 {
     struct trec rec = { .kind = TREC_KEYS, .name = { match, (uint32_t)strlen(match) },
                         .rules = { (const char *)keys->data, (uint32_t)keys->len } };
-    const struct pool *p = engine_pool(e, &rec.name);
+    const struct pool *p = tqueue_pool(e, &rec.name);
 
     if (p != NULL && p->keys.bytes.len == keys->len &&
         (keys->len == 0 || memcmp(p->keys.bytes.data, keys->data, keys->len) == 0))
         return 0;
     return keys->failed ? SQ_ENOMEM : task_perform(e, &rec);
-}
-
-struct pool *engine_pool(const struct engine *e, const struct trec_text *match)
-{
-    for (uint32_t i = 0; i < e->n_pools; i++)
-        if (strlen(e->pool[i]->match) == match->n &&
-            memcmp(e->pool[i]->match, match->p, match->n) == 0)
-            return e->pool[i];
-    return NULL;
 }
 
 void engine_limit(struct engine *e, uint32_t max_tasks)

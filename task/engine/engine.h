@@ -89,7 +89,6 @@ SQ_CHECK int engine_define(struct engine *e, const char *match, const struct tas
  * place of those that it had. Nothing is written where they are the same. 0, SQ_EPROTO, SQ_EUNKNOWN:
  * there is no such pool; SQ_ENOMEM. */
 SQ_CHECK int engine_define_keys(struct engine *e, const char *match, const struct buf *keys);
-struct pool *engine_pool(const struct engine *e, const struct trec_text *match); /* NULL: none */
 /* It takes so many tasks from now on; those that are there stay. */
 void engine_limit(struct engine *e, uint32_t max_tasks);
 /* After a replay whose end may be missing: numbers that may have been given are not given

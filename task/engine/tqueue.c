@@ -24,6 +24,15 @@ struct tqueue *tqueue_find(const struct engine *e, const char *name, uint32_t le
     return q == NULL || q->len != len || memcmp(q->name, name, len) != 0 ? NULL : q;
 }
 
+struct pool *tqueue_pool(const struct engine *e, const struct trec_text *match)
+{
+    for (uint32_t i = 0; i < e->n_pools; i++)
+        if (strlen(e->pool[i]->match) == match->n &&
+            memcmp(e->pool[i]->match, match->p, match->n) == 0)
+            return e->pool[i];
+    return NULL;
+}
+
 static struct pool *pool_of(const struct engine *e, const struct trec_text *name)
 {
     for (uint32_t i = 0; i < e->n_pools; i++)

@@ -5,6 +5,8 @@
 
 #include "task/engine/engine.h"
 
+/* The pool of this very pattern; NULL: there is none. */
+struct pool *tqueue_pool(const struct engine *e, const struct trec_text *match);
 /* NULL: it has no task. */
 struct tqueue *tqueue_find(const struct engine *e, const char *name, uint32_t len);
 /* Limits of keys have changed: every limiter gets its own anew. */

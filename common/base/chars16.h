@@ -46,6 +46,14 @@ static inline bool chars16_any(chars16 hit)
     return chars16_mask(hit) != 0;
 }
 
+/* Below n, or not ASCII. */
+static inline chars16 chars16_below(chars16 c, int8_t n)
+{
+    typedef int8_t signed16 __attribute__((vector_size(16)));
+
+    return (chars16)((signed16)c < n);
+}
+
 /* table[i] for each of the sixteen i, which are below 16. */
 static inline chars16 chars16_look_up(chars16 table, chars16 i)
 {

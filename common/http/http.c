@@ -139,7 +139,7 @@ static void on_via(struct http_via *v, struct slice value)
 enum known_field {
     HOST = 1, COOKIE, EXPECT, FORWARDED, CONNECTION, USER_AGENT, CONTENT_TYPE, AUTHORIZATION,
     IF_NONE_MATCH, CONTENT_LENGTH, ACCEPT_LANGUAGE, X_FORWARDED_FOR, IDEMPOTENCY_KEY,
-    TRANSFER_ENCODING
+    TRANSFER_ENCODING, PREFER
 };
 
 /* Each has a place of its own, by length and first letter (the compiler warns of two). */
@@ -165,6 +165,7 @@ static const struct known {
     KNOWN(X_FORWARDED_FOR, "x-forwarded-for", 'x'),
     KNOWN(IDEMPOTENCY_KEY, "idempotency-key", 'i'),
     KNOWN(TRANSFER_ENCODING, "transfer-encoding", 't'),
+    KNOWN(PREFER, "prefer", 'p'),
 };
 
 /* 0: none of those. Reads sixteen bytes. No other byte of a name meets ours by | 0x20. */
@@ -225,6 +226,9 @@ static void field(struct http_req *r, struct head *h, enum known_field which, st
         break;
     case TRANSFER_ENCODING:
         on_coding(h, v);
+        break;
+    case PREFER:
+        r->prefers = true;
         break;
     }
 }

@@ -45,6 +45,7 @@ struct http_req {
     bool keep_alive; /* what the client wants */
     bool expect_continue;
     bool has_body;      /* Content-Length > 0 or chunked */
+    bool prefers;       /* there is a Prefer, or more */
     bool json;          /* Content-Type is application/json, absent, or curl's default */
     struct slice path;  /* raw, without query; absolute-form reduced to its path */
     struct slice query; /* raw, without '?' */

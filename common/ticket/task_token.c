@@ -5,12 +5,14 @@
 #include <string.h>
 
 #include "common/base/err.h"
+#include "common/ticket/chars64.h"
 
 #define TASK_KIND   0x20
 #define FIELD_BYTES 17
 #define MAC_BYTES   crypto_shorthash_siphashx24_BYTES
 #define RAW_BYTES   (FIELD_BYTES + MAC_BYTES)
-#define VARIANT     sodium_base64_VARIANT_URLSAFE_NO_PADDING
+#define TEXT_ROOM   48
+#define RAW_ROOM    (TEXT_ROOM / 4 * 3 + 4)
 
 _Static_assert(RAW_BYTES * 8 == TASK_TOKEN_LEN * 6, "no bit of the text is spare");
 
@@ -29,38 +31,42 @@ static uint64_t get_be(const uint8_t *p, unsigned n)
     return v;
 }
 
-static void put_text(char *out, size_t len, const uint8_t *raw, size_t n)
+/* raw has room for TEXT_ROOM / 4 * 3 bytes and four more; what is behind its own is 0. */
+static void put_text(char *out, size_t len, const uint8_t *raw)
 {
-    char text[TASK_TOKEN_LEN + 1];
+    for (size_t i = 0; i < len; i += 16) {
+        chars16 c;
 
-    sodium_bin2base64(text, len + 1, raw, n, VARIANT);
-    memcpy(out, text, len);
+        memcpy(&c, raw + i / 4 * 3, 16);
+        c = chars64_of(c);
+        memcpy(out + i, &c, len - i < 16 ? len - i : 16);
+    }
 }
 
-/* libsodium takes some bytes above ASCII for characters: a token would have other spellings. */
-static bool is_ascii(const char *text, size_t len)
+/* False: it is not the one text of n bytes. */
+static bool get_raw(uint8_t raw[RAW_ROOM], size_t n, const char *text, size_t len)
 {
-    for (size_t i = 0; i < len; i++)
-        if ((uint8_t)text[i] > 0x7f)
-            return false;
-    return true;
-}
+    chars16 bad = { 0 };
+    char all[TEXT_ROOM];
 
-static bool get_raw(uint8_t *raw, size_t n, const char *text, size_t len)
-{
-    size_t got;
+    memset(all, 'A', sizeof(all)); /* 0 */
+    memcpy(all, text, len);
+    for (size_t i = 0; i < len; i += 16) {
+        chars16 c = chars64_bytes(chars64_values(chars16_at(all + i), &bad));
 
-    return is_ascii(text, len) && sodium_base642bin(raw, n, text, len, NULL, &got, NULL, VARIANT) == 0 && got == n;
+        memcpy(raw + i / 4 * 3, &c, 16);
+    }
+    return !chars16_any(bad) && raw[n] == 0;
 }
 
 void task_token_write(uint32_t part, uint64_t no, const struct token_key *k, char *out)
 {
-    uint8_t raw[RAW_BYTES] = { TASK_KIND };
+    uint8_t raw[RAW_ROOM] = { TASK_KIND };
 
     put_be(raw + 1, 4, part);
     put_be(raw + 5, 8, no);
     crypto_shorthash_siphashx24(raw + FIELD_BYTES, raw, FIELD_BYTES, k->mac);
-    put_text(out, TASK_TOKEN_LEN, raw, RAW_BYTES);
+    put_text(out, TASK_TOKEN_LEN, raw);
 }
 
 static bool mac_is_right(const uint8_t raw[RAW_BYTES], const uint8_t key[TOKEN_KEY_BYTES])
@@ -74,7 +80,7 @@ static bool mac_is_right(const uint8_t raw[RAW_BYTES], const uint8_t key[TOKEN_K
 int task_token_read(uint32_t *part, uint64_t *no, const struct token_key *k, const char *text,
                     size_t len)
 {
-    uint8_t raw[RAW_BYTES];
+    uint8_t raw[RAW_ROOM];
 
     if (len != TASK_TOKEN_LEN || !get_raw(raw, RAW_BYTES, text, len))
         return SQ_EINVAL;
@@ -89,15 +95,15 @@ int task_token_read(uint32_t *part, uint64_t *no, const struct token_key *k, con
 
 void lease_write(uint64_t lease, char *out)
 {
-    uint8_t raw[8];
+    uint8_t raw[RAW_ROOM] = { 0 };
 
     put_be(raw, 8, lease);
-    put_text(out, LEASE_TEXT_LEN, raw, 8);
+    put_text(out, LEASE_TEXT_LEN, raw);
 }
 
 bool lease_read(uint64_t *lease, const char *text, size_t len)
 {
-    uint8_t raw[8];
+    uint8_t raw[RAW_ROOM];
 
     if (len != LEASE_TEXT_LEN || !get_raw(raw, 8, text, len))
         return false;

@@ -4,8 +4,8 @@
 
 #include <sodium.h>
 
-#include "common/base/chars16.h"
 #include "common/base/err.h"
+#include "common/ticket/chars64.h"
 
 #define TOKEN_VERSION 1
 #define FIELD_BYTES   25
@@ -30,48 +30,7 @@ static inline uint64_t get64(const uint8_t *p)
     return __builtin_bswap64(v);
 }
 
-/* ---- sixteen characters and twelve bytes, in registers ---- */
-
-typedef uint16_t pairs8 __attribute__((vector_size(16)));
-typedef uint32_t groups4 __attribute__((vector_size(16)));
-
-/* What each character stands for, 0..63; its high half nearly says it. */
-static inline chars16 values(chars16 c, chars16 *bad)
-{
-    const chars16 ours = { 0xa8, 0xf8, 0xf8, 0xf8, 0xf8, 0xf8, 0xf8, 0xf8,
-                           0xf8, 0xf8, 0xf0, 0x50, 0x50, 0x54, 0x50, 0x70 };
-    const uint8_t upper = (uint8_t)-'A', lower = (uint8_t)(26 - 'a');
-    const chars16 add = { 0, 0, 62 - '-', 52 - '0', upper, upper, lower, lower }; /* but for '_' */
-
-    *bad |= (chars16)(chars16_in(c, ours) == 0);
-    return c + chars16_look_up(add, c >> 4) + ((chars16)(c == '_') & (63 - '_' + 'A'));
-}
-
-static inline chars16 texts(chars16 v)
-{
-    return v + 'A' + ((chars16)(v > 25) & ('a' - 26 - 'A')) -
-           ((chars16)(v > 51) & ('a' - 26 - '0' + 52)) - ((chars16)(v == 62) & ('0' + 10 - '-')) +
-           ((chars16)(v == 63) & ('_' - '0' - 11));
-}
-
-/* Sixteen values as twelve bytes; the last four are 0. */
-static inline chars16 bytes_of(chars16 v)
-{
-    pairs8 p = (pairs8)v;
-    groups4 g = (groups4)((p << 6 & 0xfc0) | p >> 8);
-
-    v = (chars16)((g << 12 & 0xfff000) | g >> 16);
-    return __builtin_shufflevector(v, v, 2, 1, 0, 6, 5, 4, 10, 9, 8, 14, 13, 12, 3, 7, 11, 15);
-}
-
-static inline chars16 values_of(chars16 b)
-{
-    const chars16 none = { 0 };
-    groups4 g = (groups4)__builtin_shufflevector(b, none, 2, 1, 0, 16, 5, 4, 3, 16, 8, 7, 6, 16,
-                                                 11, 10, 9, 16);
-
-    return (chars16)(g >> 18 | (g >> 4 & 0x3f00) | (g << 10 & 0x3f0000) | (g << 24 & 0x3f000000));
-}
+/* ---- the text ---- */
 
 /* Of the last characters there are fifteen: the sixteenth is an 'A', a 0. */
 static inline chars16 last_of(const char *text)
@@ -88,10 +47,10 @@ static inline chars16 last_of(const char *text)
 static inline bool decode(const char *text, uint8_t raw[RAW_ROOM])
 {
     chars16 bad = { 0 };
-    chars16 a = bytes_of(values(chars16_at(text), &bad));
-    chars16 b = bytes_of(values(chars16_at(text + 16), &bad));
-    chars16 c = bytes_of(values(chars16_at(text + 32), &bad));
-    chars16 d = bytes_of(values(last_of(text), &bad)); /* bytes 30..41 */
+    chars16 a = chars64_bytes(chars64_values(chars16_at(text), &bad));
+    chars16 b = chars64_bytes(chars64_values(chars16_at(text + 16), &bad));
+    chars16 c = chars64_bytes(chars64_values(chars16_at(text + 32), &bad));
+    chars16 d = chars64_bytes(chars64_values(last_of(text), &bad)); /* bytes 30..41 */
 
     /* Together first: words that lie in two stores make the processor wait. */
     a = __builtin_shufflevector(a, b, 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 16, 17, 18, 19);
@@ -112,7 +71,7 @@ static inline void encode(const uint8_t raw[RAW_ROOM], char *out)
         chars16 c;
 
         memcpy(&c, raw + from[i], 16);
-        c = texts(values_of(c));
+        c = chars64_of(c);
         memcpy(out + from[i] / 3 * 4, &c, i < 3 ? 16 : 15);
     }
 }

@@ -64,16 +64,14 @@ static void name_part(struct ask *a, const struct task_way *w)
     }
 }
 
-static void ask_begin(struct ask *a)
+static void ask_begin(struct ask *a, const struct task_way *w)
 {
     struct tasking *t = a->call->t;
-    const struct task_way *w;
 
     if (!t->pools.known) {
         wait(a);
         return;
     }
-    w = way_of(a);
     if (w == NULL) {
         answered(a, CODE_UNKNOWN, NULL);
         return;
@@ -85,9 +83,13 @@ static void ask_begin(struct ask *a)
 
 void call_begin(struct task_call *c)
 {
-    for (uint32_t i = 0; i < c->n; i++)
-        if (!c->v[i].answered)
-            ask_begin(&c->v[i]);
+    for (uint32_t i = 0; i < c->n; i++) {
+        struct ask *a = &c->v[i];
+
+        if (!a->answered)
+            ask_begin(a, a->queue.n > 0 && c->way != NULL ? c->way : way_of(a));
+    }
+    c->way = NULL;
     call_settled(c, NULL); /* the begin itself: until here it could not end */
 }
 
@@ -151,7 +153,7 @@ void asks_retry(struct tasking *t)
 
         ask_leave(a);
         if (w == NULL || (w->node != 0 && task_link_is_up(t, w->node)))
-            ask_begin(a);
+            ask_begin(a, w);
         else
             wait(a);
     }

@@ -57,6 +57,7 @@ struct task_call {
     msec_t deadline;
     call_done done;
     struct slice queue;     /* of its path */
+    const struct task_way *way; /* of that, until it has begun; NULL: to be looked up */
     uint8_t what;           /* enum task_op */
     bool frees;             /* ?ack=1: what was read may go */
     bool fresh;             /* what was submitted is a new task */

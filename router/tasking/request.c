@@ -133,7 +133,7 @@ static void read_path(struct task_path *p, enum http_method m, const struct api_
 }
 
 /* Calls that need no token have no large bodies. */
-static struct refusal judge_large(const struct tasking *t, const struct http_req *q,
+static struct refusal judge_large(struct tasking *t, const struct http_req *q,
                                   bool servers)
 {
     char path[HTTP_MAX_LINE + HTTP_SLACK]; /* decoded there: the head will be read again */
@@ -152,7 +152,7 @@ static struct refusal judge_large(const struct tasking *t, const struct http_req
     return (struct refusal){ API_PAYLOAD_TOO_LARGE, "the body is too large" };
 }
 
-bool task_may_be_large(const struct tasking *t, const struct http_req *q)
+bool task_may_be_large(struct tasking *t, const struct http_req *q)
 {
     return judge_large(t, q, true).why == NULL;
 }

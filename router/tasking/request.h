@@ -12,7 +12,7 @@ void task_request(struct tasking *t, struct httpd_req *req, const struct http_re
 
 /* q: of a request whose body is above HTTP_MAX_BODY, the head. It may have TASK_LARGEST bytes if a
  * server asks with a token that opens this call. */
-bool task_may_be_large(const struct tasking *t, const struct http_req *q);
+bool task_may_be_large(struct tasking *t, const struct http_req *q);
 /* False: not for want of a token, and it is not answered. */
 SQ_CHECK bool task_refuse_large(struct tasking *t, struct httpd_req *req, const struct http_req *q,
                                 bool servers);

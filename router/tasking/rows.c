@@ -67,6 +67,7 @@ void rows_start(struct tasking *t, struct httpd_req *req, const struct http_req 
         return;
     c->why_room = WHY_ROOM;
     c->queue = (struct slice){ call_text(c, queue), queue.n };
+    c->way = queue.n > 0 ? pools_of_queue(&t->pools, queue.p, queue.n) : NULL;
     for (uint32_t i = 0; i < n; i++)
         read(&c->v[i], t->rows.text[i]);
     call_begin(c);

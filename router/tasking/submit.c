@@ -65,12 +65,9 @@ static void put_row(struct ask *a, const struct task_body *b)
     put_key(a, b->key);
 }
 
-/* NULL: it may be asked; else a sentence of ours. */
-static const char *unfit(struct tasking *t, struct slice queue, const struct task_body *b,
-                         enum api_problem *p)
+/* NULL: it may be asked; else a sentence of ours. w: of the queue; NULL: none is known. */
+static const char *unfit(const struct task_way *w, const struct task_body *b, enum api_problem *p)
 {
-    const struct task_way *w = pools_of_queue(&t->pools, queue.p, queue.n);
-
     *p = API_BAD_REQUEST;
     if ((b->has & WITH(DELAY)) != 0 && (b->has & WITH(AT)) != 0)
         return "delay and at exclude each other";
@@ -182,7 +179,8 @@ static void submit(struct tasking *t, struct httpd_req *req, const struct http_r
     /* What a claim says is shorter than the claim in the body. */
     size_t room = q->body.n + queue.n + q->idempotency_key.n + ROW_ROOM;
     enum api_problem p;
-    const char *why = unfit(t, queue, b, &p);
+    const struct task_way *w = pools_of_queue(&t->pools, queue.p, queue.n);
+    const char *why = unfit(w, b, &p);
     struct task_call *c;
 
     if (why != NULL) {
@@ -194,6 +192,7 @@ static void submit(struct tasking *t, struct httpd_req *req, const struct http_r
         return;
     c->wait_ms = wait_preferred(q); /* once it is written */
     c->queue = (struct slice){ call_text(c, queue), queue.n };
+    c->way = w;
     put_row(&c->v[0], b);
     call_begin(c);
 }
@@ -275,7 +274,7 @@ static void read_row(struct ask *a, struct slice text)
         row_refuse(a, e.too_large ? API_PAYLOAD_TOO_LARGE : API_BAD_REQUEST, e.text);
         return;
     }
-    why = unfit(c->t, c->queue, &b, &p);
+    why = unfit(c->way, &b, &p);
     if (why != NULL)
         row_refuse(a, p, why);
     else

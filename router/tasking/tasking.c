@@ -3,6 +3,7 @@
 
 #include <errno.h>
 #include <inttypes.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -95,6 +96,7 @@ int tasking_new(struct tasking **out, struct router *r, struct err *e)
     if (t == NULL)
         return err_set(e, SQ_ENOMEM, "out of memory");
     t->r = r;
+    randombytes_buf(t->tokens.key, sizeof(t->tokens.key));
     pools_init(&t->pools);
     tasking_links_init(t);
     list_init(&t->calls);

@@ -53,7 +53,7 @@ msec_t wait_preferred(const struct http_req *q)
 {
     struct slice rest = q->fields, list, item;
 
-    while (http_next(&rest, "prefer", &list))
+    while (q->prefers && http_next(&rest, "prefer", &list))
         while (next_item(&list, &item))
             if (wait_of(item) >= 0)
                 return wait_of(item); /* of two the first counts */

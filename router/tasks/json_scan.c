@@ -60,7 +60,7 @@ static char *skip_plain(char *p, const char *end)
 {
     while (end - p >= 16) {
         chars16 c = chars16_at(p);
-        unsigned n = chars16_first((chars16)(c < 0x20) | (chars16)(c > 0x7f) | (chars16)(c == '"') |
+        unsigned n = chars16_first(chars16_below(c, 0x20) | (chars16)(c == '"') |
                                    (chars16)(c == '\\'));
 
         p += n;

@@ -102,6 +102,7 @@ int server_tokens_read(struct server_tokens *t, char *text, struct err *e)
         server_tokens_free(&fresh);
         return rc;
     }
+    memcpy(fresh.key, t->key, sizeof(fresh.key));
     server_tokens_free(t);
     *t = fresh;
     return 0;
@@ -113,18 +114,38 @@ void server_tokens_free(struct server_tokens *t)
     *t = (struct server_tokens){ 0 };
 }
 
-const struct server_token *server_tokens_find(const struct server_tokens *t, struct slice token)
+static const struct server_token *find_hash(const struct server_tokens *t, struct slice token)
 {
     uint8_t hash[crypto_hash_sha256_BYTES];
 
     _Static_assert(sizeof(hash) == sizeof(t->v->hash), "of one kind");
-    if (token.n < SERVER_TOKEN_MIN)
-        return NULL;
     crypto_hash_sha256(hash, (const uint8_t *)token.p, token.n);
     for (size_t i = 0; i < t->n; i++) /* of a hash nobody can guess a part */
         if (memcmp(t->v[i].hash, hash, sizeof(hash)) == 0)
             return &t->v[i];
     return NULL;
+}
+
+const struct server_token *server_tokens_find(struct server_tokens *t, struct slice token)
+{
+    uint8_t mac[crypto_shorthash_siphashx24_BYTES];
+    const struct server_token *is;
+    size_t at;
+
+    _Static_assert(sizeof(mac) == sizeof(t->seen->mac), "MACs are 128 bits");
+    _Static_assert(crypto_shorthash_siphashx24_KEYBYTES == sizeof(t->key), "so are keys");
+    if (token.n < SERVER_TOKEN_MIN)
+        return NULL;
+    crypto_shorthash_siphashx24(mac, (const uint8_t *)token.p, token.n, t->key);
+    at = mac[0] % SERVER_TOKENS_SEEN;
+    if (t->seen[at].is != NULL && memcmp(t->seen[at].mac, mac, sizeof(mac)) == 0)
+        return t->seen[at].is;
+    is = find_hash(t, token);
+    if (is != NULL) {
+        memcpy(t->seen[at].mac, mac, sizeof(mac));
+        t->seen[at].is = is;
+    }
+    return is;
 }
 
 bool server_token_may(const struct server_token *t, enum server_may what, struct slice queue)

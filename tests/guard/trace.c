@@ -1,14 +1,14 @@
 /* trace.c: the hot paths on fixed traces with fixed seeds, for counting instructions.
  *
  *   trace rank|join|leave|poll|seen|replica|router|browser|known|known-browser|router-join|
- *         router-entry|task-put|task-life N
+ *         router-entry|router-put|task-put|task-life N
  *
  * rank is the line alone. join, leave and poll are the segment node's core as its shell
  * runs it: a batch's frame decoded, done, the answer's frame encoded; seen is a router's frame of
  * SEEN, by its marks; replica is the push to a router behind N leaves. router and browser
  * (the same with 680 bytes of headers) are polls through the real router, known and
  * known-browser those that it answers by itself, router-join is joins, router-entry those that
- * are let in at once; task-put is a submission at the task node, task-life one that is taken and
+ * are let in at once, router-put tasks that are submitted one by one; task-put is a submission at the task node, task-life one that is taken and
  * acknowledged, too. instructions.sh runs each under callgrind. */
 #include "tests/guard/trace.h"
 
@@ -382,6 +382,8 @@ int main(int argc, char **argv)
         trace_router(TRACE_JOIN, n);
     else if (strcmp(what, "router-entry") == 0)
         trace_router(TRACE_ENTRY, n);
+    else if (strcmp(what, "router-put") == 0)
+        trace_router(TRACE_PUT, n);
     else
         return 2;
     return 0;

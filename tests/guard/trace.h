@@ -20,7 +20,8 @@ enum trace_request {
     TRACE_KNOWN, /* a poll that the router answers from what the node has pushed */
     TRACE_KNOWN_BROWSER,
     TRACE_JOIN,
-    TRACE_ENTRY /* a join that the node lets in at once: its answer has the pass */
+    TRACE_ENTRY, /* a join that the node lets in at once: its answer has the pass */
+    TRACE_PUT    /* a task of 1 KB is submitted, with a server's token */
 };
 
 /* n is rounded up to whole batches. Ends the program when something is not as expected:

@@ -2,7 +2,7 @@
  *
  * 64 connections ask, then the loop turns until all have their answers: the same turns
  * and batches every time. The segment node at the other end of the link is made up and
- * answers at once; its callback is left out of the count (--toggle-collect=node_frame),
+ * answers at once, so does the task node; its callback is left out of the count (--toggle-collect=node_frame),
  * its end of the link is not. The map is put in by hand: there is no manager.
  * Where the router is to answer polls by itself, the node pushes a line in which everybody waits.
  * The clock is the trace's: 64 requests take 1.6 ms, as at 40 000 per second. */
@@ -12,6 +12,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <netinet/tcp.h>
+#include <sodium.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,6 +20,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "common/task/state.h"
 #include "common/wire/codec.h"
 #include "common/wire/replica_bytes.h"
 #include "router/flow/routes.h"
@@ -26,11 +28,14 @@
 #include "router/links/seg_link.h"
 #include "router/service/dispatch.h"
 #include "router/service/service.h"
+#include "router/tasking/link_ask.h"
 
 #define WAITING 1000000u
 #define SEG     1
 #define PASS_LEN 400 /* about that of a JWT */
 #define ROUND_NS 1600000
+#define PAYLOAD  1024
+#define TOKEN    "0123456789abcdef0123456789abcdef" /* of a server */
 
 struct client {
     int fd;
@@ -43,7 +48,7 @@ static struct {
     struct ev *ev;
     struct router *r;
     struct router_cfg cfg;
-    struct rpc *node;
+    struct rpc *node, *task_node;
     struct arena mem;
     struct client client[TRACE_BATCH];
     enum trace_request kind;
@@ -52,6 +57,7 @@ static struct {
     union {
         struct place_ans place[MSG_BATCH_MAX];
         struct append_ans append[MSG_BATCH_MAX];
+        struct task_put_row put[TASK_ROWS_MAX];
     } ans;
 } w;
 
@@ -157,6 +163,14 @@ static void answer_seen(const struct msg_seen *q, struct msg *a)
     a->replica.pace = &pace;
 }
 
+static void answer_puts(const struct msg *q, struct msg *a)
+{
+    a->type = MSG_TASK_PUT_ANS;
+    a->task_put_ans = (struct msg_task_put_ans){ q->task_put.n, w.ans.put };
+    for (uint32_t i = 0; i < q->task_put.n; i++)
+        w.ans.put[i] = (struct task_put_row){ .no = (uint64_t)w.asked << 24 | i, .state = TASK_WAITING };
+}
+
 /* Not static: its name is on callgrind's command line. */
 void node_frame(void *ctx, struct rpc_chan *ch, const struct frame *f);
 __attribute__((noinline)) void node_frame(void *ctx, struct rpc_chan *ch,
@@ -173,6 +187,8 @@ __attribute__((noinline)) void node_frame(void *ctx, struct rpc_chan *ch,
         answer_appends(&q, &a);
     else if (q.type == MSG_SEEN)
         answer_seen(&q.seen, &a);
+    else if (q.type == MSG_TASK_PUT)
+        answer_puts(&q, &a);
     else
         trace_die("a frame of another kind");
     if (rpc_send(ch, &a, f->rid) < 0)
@@ -180,20 +196,20 @@ __attribute__((noinline)) void node_frame(void *ctx, struct rpc_chan *ch,
     arena_reset(&w.mem);
 }
 
-static const char *start_node(void)
+static const char *start_node(struct rpc **node, enum rpc_role role)
 {
     static const struct rpc_calls calls = { .on_frame = node_frame };
-    struct rpc_opts o = { .role = RPC_SEGMENT,
+    struct rpc_opts o = { .role = role,
                           .node = "node",
                           .incarnation = 1,
                           .link_key = w.r->keys.link,
                           .heartbeat_ms = 60000 };
     struct err e = { 0 };
 
-    if (rpc_new(&w.node, w.ev, &o, &e) < 0 ||
-        rpc_listen(w.node, "127.0.0.1:0", 1u << RPC_ROUTER, &calls, NULL, &e) < 0)
+    if (rpc_new(node, w.ev, &o, &e) < 0 ||
+        rpc_listen(*node, "127.0.0.1:0", 1u << RPC_ROUTER, &calls, NULL, &e) < 0)
         trace_die(e.text);
-    return rpc_listen_addr(w.node);
+    return rpc_listen_addr(*node);
 }
 
 /* ---- the router ---------------------------------------------------------------------- */
@@ -227,19 +243,43 @@ static void put_map(const char *addr)
     seg_links_sync(w.r->segs);
 }
 
+static void put_task_map(const char *addr)
+{
+    struct map_task_node node = { 1, "node", addr };
+    struct map_part part = { 3, 5, 1 };
+    struct map_pool pool = { .match = "*", .max_body = 65536, .n = 1, .v = &part };
+
+    tasking_map(w.r->tasking, "manager", &(struct msg_task_map){ 1, 1, 1, &node, &pool });
+}
+
+static void write_tokens(const char *path)
+{
+    uint8_t hash[crypto_hash_sha256_BYTES];
+    char hex[2 * sizeof(hash) + 1];
+    FILE *f = fopen(path, "w");
+
+    crypto_hash_sha256(hash, (const uint8_t *)TOKEN, strlen(TOKEN));
+    sodium_bin2hex(hex, sizeof(hex), hash, sizeof(hash));
+    if (f == NULL || fprintf(f, "%s submit *\n", hex) < 0 || fclose(f) != 0)
+        trace_die("cannot write the tokens");
+}
+
 static void start_router(void)
 {
-    static char dir[] = "/tmp/segq-trace-XXXXXX", secret[sizeof(dir) + 8];
+    static char dir[] = "/tmp/segq-trace-XXXXXX", secret[sizeof(dir) + 8], tokens[sizeof(dir) + 8];
     struct err e = { 0 };
     int rc;
 
     if (mkdtemp(dir) == NULL)
         trace_die("no folder in /tmp");
     snprintf(secret, sizeof(secret), "%s/secret", dir);
+    snprintf(tokens, sizeof(tokens), "%s/tokens", dir);
+    write_tokens(tokens);
     w.cfg = (struct router_cfg) { .node = "router",
                                   .listen = "127.0.0.1:0",
                                   .admin = "127.0.0.1:0",
                                   .secret_file = secret,
+                                  .task_tokens = w.kind == TRACE_PUT ? tokens : NULL,
                                   .log_file = "",
                                   .create_keys = true,
                                   .max_conns = 1000,
@@ -256,6 +296,7 @@ static void start_router(void)
                                   .replica_fresh = is_known() ? 60000 : 0 };
     rc = router_new(&w.r, w.ev, &w.cfg, &e);
     unlink(secret);
+    unlink(tokens);
     rmdir(dir);
     if (rc < 0)
         trace_die(e.text);
@@ -282,6 +323,12 @@ static int compose(char *out, size_t cap)
     struct token t = { .seg = SEG, .issued_s = 1700000000, .client = CLIENT_BROWSER };
     char text[TOKEN_TEXT_LEN];
 
+    if (w.kind == TRACE_PUT)
+        return snprintf(out, cap,
+                        "POST /v1/queues/images/tasks HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n"
+                        "Authorization: Bearer " TOKEN "\r\nContent-Type: application/json\r\n"
+                        "Content-Length: %u\r\n\r\n{\"payload\":\"%0*d\"}",
+                        PAYLOAD + 14, PAYLOAD, 0);
     if (is_join())
         return snprintf(out, cap,
                         "POST /v1/queues/login/tickets HTTP/1.1\r\nHost: 127.0.0.1:8080\r\n"
@@ -321,7 +368,7 @@ static void hear(struct client *c)
     c->in[c->got] = '\0';
     if (c->in[c->got - 1] != '}') /* the answer's last byte */
         return;
-    if (strncmp(c->in, is_join() ? "HTTP/1.1 201" : "HTTP/1.1 200", 12) != 0 ||
+    if (strncmp(c->in, is_join() || w.kind == TRACE_PUT ? "HTTP/1.1 201" : "HTTP/1.1 200", 12) != 0 ||
         strstr(c->in, w.kind == TRACE_ENTRY ? "\"state\":\"admitted\"" : "\"state\":\"waiting\"") ==
             NULL)
         trace_die(c->in);
@@ -357,8 +404,11 @@ static void start(void)
         trace_die(e.text);
     arena_init(&w.mem);
     start_router();
-    put_map(start_node());
-    while (!router_is_ready(w.r) || (is_known() && !has_replica())) {
+    put_map(start_node(&w.node, RPC_SEGMENT));
+    if (w.kind == TRACE_PUT)
+        put_task_map(start_node(&w.task_node, RPC_TASK));
+    while (!router_is_ready(w.r) || (is_known() && !has_replica()) ||
+           (w.kind == TRACE_PUT && !task_link_is_up(w.r->tasking, 1))) {
         w.clock_ns += ROUND_NS;
         ev_turn(w.ev, false);
     }
@@ -380,6 +430,8 @@ void trace_router(enum trace_request kind, uint32_t n)
         trace_die("the node was asked");
     router_free(w.r);
     rpc_free(w.node);
+    if (w.task_node != NULL)
+        rpc_free(w.task_node);
     ev_free(w.ev);
     arena_fini(&w.mem);
 }

@@ -123,7 +123,8 @@ MESSAGE(task_do_ans, TaskDoAns, NULL, CODE, NUM(after), NUM(done),
         ROWS(keys, n_keys, n_waiting, 0, TASK_ROWS_MAX), COL_TEXT(keys, key1, key1, TASK_NAME_MAX),
         COL_TEXT(keys, key2, key2, TASK_NAME_MAX), COL(keys, waiting, waiting),
         COL(keys, running, running), COL(keys, limited, limited),
-        COL(keys, limited_until_ms, limited_until_ms))
+        COL(keys, limited_until_ms, limited_until_ms), COL(keys, dead, dead),
+        COL(keys, redriving, redriving))
 
 PART(map_task_node, struct map_task_node, MapTaskNode, NULL, NUM(no), TEXT(name, NAME_MAX_LEN),
      TEXT(addr, ADDR_MAX))

@@ -149,7 +149,7 @@ enum task_do { /* a node answers CODE_INVALID to what it does not know */
     DO_RUN,     /* it goes to the next worker, beyond all limits */
     DO_REDRIVE, /* a dead one waits again */
     DO_DISCARD, /* a final one goes: nothing is left to be told of it */
-    DO_KEYS,    /* of a queue: those with the most tasks that wait */
+    DO_KEYS,    /* of a queue: those with the most tasks that wait; of "": the queues */
     DO_CANCEL_ALL,   /* of a queue, or of a key; this and what follows: how many is answered */
     DO_REDRIVE_ALL,  /* the dead of a queue wait again, at a rate */
     DO_REDRIVE_STOP, /* no more of them do */
@@ -171,12 +171,14 @@ struct msg_task_do {
     const char *label;    /* LIST, CANCEL_LABEL; LIST: "": any, or none */
 };
 
-struct key_row {
+struct key_row { /* or a queue: key1 is its name */
     const char *key1, *key2; /* "": none */
     uint64_t waiting;        /* of this very key: not of those below it */
     uint64_t running;        /* and of those below it */
     uint32_t limited;        /* its own limits that are closed: enum closed, bits */
     int64_t limited_until_ms; /* Unix ms; 0: not known */
+    uint64_t dead;            /* of a queue */
+    uint32_t redriving;       /* of a queue: 1: its dead are being made to wait again */
 };
 
 struct msg_task_do_ans {

@@ -1,15 +1,13 @@
-// controls.js: what an operator can change. Nothing is changed before it has been asked back
-// in words that say what, of which queue, and from what to what.
-import { $, el, put, list, number, rate } from './dom.js';
+// controls.js: what an operator can change of a queue of people.
+import { $, el, list, number, rate } from './dom.js';
 import { change, enc, Refused } from './api.js';
+import { ask, p, say } from './ask.js';
 import { inLine, people, stateOf } from './words.js';
 
 let queue = null;   // as in the last answer
 let words = { states: [], modes: [] };
-let changed = () => {};
 
-export function begin(onChanged) {
-  changed = onChanged;
+export function begin() {
   $('f-release').addEventListener('submit', ordered(askRelease));
   $('f-rate').addEventListener('submit', ordered(askRate));
   $('f-max').addEventListener('submit', ordered(askMax));
@@ -25,54 +23,6 @@ const ordered = fn => e => {
   if (queue) fn();
 };
 
-/* ---- asking back ---- */
-
-let said;
-
-function say(text) {
-  put($('done'), text);
-  clearTimeout(said);
-  said = setTimeout(() => put($('done'), ''), 6000);
-}
-
-// What takes places away or stops a line: its name has to be typed.
-function typed(name) {
-  const field = el('input', { id: 'ask-name', autocomplete: 'off', spellcheck: 'false', on: { input: () => { $('ask-yes').disabled = field.value !== name; } } });
-  return el('label', {}, `Type ${name} to go on `, field);
-}
-
-// body: elements below the question; todo(): the change, or throws what is wrong with it;
-// name: to be typed first.
-function ask(question, yes, body, todo, done, name) {
-  const d = $('ask'), form = $('ask-form');
-  if (name) body = [...body, typed(name)];
-  put($('ask-head'), question);
-  put($('ask-yes'), yes);
-  put($('ask-why'), '');
-  $('ask-body').replaceChildren(...body);
-  $('ask-yes').disabled = Boolean(name);
-  $('ask-yes').classList.toggle('danger', Boolean(name));
-  form.onsubmit = async e => {
-    e.preventDefault();
-    $('ask-yes').disabled = true;
-    put($('ask-why'), '');
-    try {
-      await todo();
-      d.close();
-      say(done);
-      changed();
-    } catch (x) {
-      put($('ask-why'), x instanceof Refused ? x.message : 'No answer: ' + x.message +
-        '. It may have happened: look before you try again.');
-      $('ask-yes').disabled = false;
-    }
-  };
-  $('ask-no').onclick = () => d.close();
-  d.showModal();
-  (name ? $('ask-name') : $('ask-no')).focus(); // Enter on a fresh question changes nothing
-}
-
-const p = text => el('p', {}, text);
 const path = q => 'queues/' + enc(q);
 const patch = (q, what, question, yes, body, done, name) =>
   ask(question, yes, body, () => change('PATCH', path(q), what), done, name);
@@ -171,25 +121,6 @@ function askTiers() {
   if (!fields.length) return say(`${q} has no limits by metrics.`);
   ask(`Change the tiers of ${q}?`, 'Change the tiers', fields,
     () => change('PATCH', path(q), { limits: fields.map(readLimit) }), `Tiers of ${q} changed.`);
-}
-
-/* ---- nodes ---- */
-
-export function askDrain(node) {
-  const on = !node.draining;
-  ask(on ? `Drain node ${node.name}?` : `Use node ${node.name} again?`, on ? 'Drain it' : 'Use it again',
-    [p(!on ? 'New segments are put there again.' : node.up ? `Its ${node.segments} segments move to other nodes; nobody loses a place.`
-      : 'It is down: nothing moves before it is back. If it is gone for good, forget it.')],
-    () => change('POST', `nodes/${enc(node.name)}/${on ? 'drain' : 'undrain'}`), on ? `${node.name} is being drained.` : `${node.name} is used again.`);
-}
-
-// People in its segments have to come back by polling: then its name is typed.
-export function askForget(node) {
-  const n = node.segments;
-  ask(`Forget node ${node.name}?`, 'Forget it',
-    [p(n ? `${n === 1 ? '1 segment is' : number(n) + ' segments are'} there. The people in ${n === 1 ? 'it' : 'them'} bring their places back by polling, and passes that only this node has signed may be refused.` : 'Nobody is on it.'),
-      p(n ? 'If the node can come back, start it again instead.' : 'It goes from this page, from alerts and from the routers’ maps. If it comes back it registers anew.')],
-    () => change('POST', `nodes/${enc(node.name)}/forget${n ? '?force=true' : ''}`), `${node.name} is forgotten.`, n ? node.name : '');
 }
 
 /* ---- keeping the fields up to date ---- */

@@ -5,18 +5,36 @@ import { inLine } from './words.js';
 
 /* ---- sparklines ---- */
 
-export function sparkline() {
+function sparkline() {
   const e = svg('svg', { viewBox: '0 0 119 30', preserveAspectRatio: 'none', 'aria-hidden': 'true' });
   e.append(svg('polygon'), svg('polyline'));
   return e;
 }
 
 // The right edge is now; a short history leaves the left side empty.
-export function sparkline_show(e, values) {
+function sparkline_show(e, values) {
   const most = Math.max(...values, 1e-9), from = 120 - values.length;
   const points = values.map((v, i) => (from + i) + ',' + (28 - 26 * v / most).toFixed(1));
   mark(e.children[1], 'points', points.join(' '));
   mark(e.children[0], 'points', points.length ? from + ',30 ' + points.join(' ') + ' 119,30' : '');
+}
+
+/* ---- tiles ---- */
+
+// tiles: [name, column of the history or null, now(x, the column's last value or null), below(x)].
+// history: what /v1/admin/history answered; null: not known yet.
+export function tiles_show(parent, tiles, x, history) {
+  list(parent, tiles, t => t[0],
+    t => el('li', {}, el('h3', {}, t[0]), el('b'), el('small'), sparkline()),
+    (e, [, column, now, below]) => {
+      const at = history && column ? history.columns.indexOf(column) : -1;
+      const values = at < 0 ? [] : history.points.map(v => v[at]);
+      put(e.children[1], now(x, values.length ? values[values.length - 1] : null));
+      put(e.children[2], below(x));
+      sparkline_show(e.children[3], values);
+      e.children[3].toggleAttribute('hidden', column === null);
+      mark(e, 'title', values.length ? `last ten minutes: at most ${rate(Math.max(...values))}` : '');
+    });
 }
 
 /* ---- a metric and its tiers ---- */

@@ -1,10 +1,14 @@
 // main.js: asks once a second while the page is visible, and shows the answer.
 import { $, el, put, list, mark, number, rate, span, clock } from './dom.js';
 import * as api from './api.js';
+import * as ask from './ask.js';
 import * as controls from './controls.js';
-import { gauges_show, hearMoves, lanes_show, sparkline, sparkline_show } from './draw.js';
+import * as tasks from './tasks.js';
+import { gauges_show, hearMoves, lanes_show, tiles_show } from './draw.js';
 import { fold, isRoutine } from './events.js';
-import { bySlots, changeWords, etaOf, inLine, knowMetrics, limitWords, nodeWord, problemsOf, saysOf, slotWords, stateOf, sumOf, wordOf } from './words.js';
+import { nodes_show } from './nodes.js';
+import { poolsSum, tasksProblems } from './task_words.js';
+import { bySlots, changeWords, etaOf, inLine, knowMetrics, limitWords, problemsOf, saysOf, slotWords, stateOf, sumOf, wordOf } from './words.js';
 
 const EVERY_MS = 1000, OLD_MS = 4000, KEPT_EVENTS = 400, AUDIT_N = 50;
 let chosen = location.hash.startsWith('#queue=') ? decodeURIComponent(location.hash.slice(7)) : '';
@@ -39,13 +43,13 @@ async function look() {
   looking = true;
   try {
     const q = chosen ? '&queue=' + api.enc(chosen) : '';
-    live = await api.get(`live?since=${since}&find=${api.enc($('find').value)}${q}`);
+    live = await api.get(`live?since=${since}&find=${api.enc($('find').value)}${q}&pool=${api.enc(tasks.wanted().pool)}`);
     answeredAt = Date.now();
     if (!chosen || !live.queue) choose((live.queues[0] || {}).queue || '');
     knowMetrics(live.metrics);
     take(live.events);
     show();
-    await lookAtHistory();
+    await Promise.all([lookAtHistory(), tasks.lookCloser(live)]);
   } catch (e) {
     await noAnswer(e);
   }
@@ -79,10 +83,10 @@ async function showLeader() {
 
 // The sparklines and the log of changes: as often as there is a new point.
 async function lookAtHistory() {
-  if (!chosen || (historyOf === chosen && Date.now() - historyAt < 5000)) return;
+  if (historyOf === chosen && Date.now() - historyAt < 5000) return;
   historyAt = Date.now();
   historyOf = chosen;
-  const [h, a] = await Promise.all([api.get('history?queue=' + api.enc(chosen)), api.get('audit?n=' + AUDIT_N)]);
+  const [h, a] = await Promise.all([chosen ? api.get('history?queue=' + api.enc(chosen)) : null, api.get('audit?n=' + AUDIT_N)]);
   history = h;
   showTiles();
   showAudit(a.entries);
@@ -120,7 +124,8 @@ function show() {
   showVerdict();
   showQueues();
   showQueue(live.queue);
-  showNodes();
+  tasks.show(live);
+  nodes_show(live, tasks.isShown());
   showEvents();
   document.title = $('word').textContent + ' · segq';
 }
@@ -128,10 +133,10 @@ function show() {
 const WORD = { good: 'ALL WELL', warn: 'WARNING', bad: 'TROUBLE' };
 
 function showVerdict() {
-  const v = problemsOf(live), level = v.length ? v[0][0] : 'good';
+  const v = problemsOf(live, tasksProblems(live.tasks)), level = v.length ? v[0][0] : 'good';
   mark($('verdict'), 'class', level);
   put($('word'), WORD[level]);
-  put($('sum'), live.queue ? sumOf(live.queue) : 'There is no queue.');
+  put($('sum'), tasks.isShown() ? poolsSum(live.tasks.pools) : live.queue ? sumOf(live.queue) : 'There is no queue.');
   list($('problems'), v.slice(0, 8), x => x[0] + x[1].replace(/\d[\d,.]*/g, '#'), () => el('li'), (e, x) => put(e, x[1]));
 }
 
@@ -175,55 +180,21 @@ function showQueue(q) {
   lanes_show($('lanes'), q.lanes, live.moves);
 }
 
-const TILES = [ // name, column of the history, the present figure, what is said below
-  ['Waiting', 0, q => number(inLine(q)), () => 'in line now'],
+const TILES = [ // as tiles_show() wants them
+  ['Waiting', 'waiting', q => number(inLine(q)), () => 'in line now'],
   ['Wait', null, q => etaOf(q)[0], q => etaOf(q)[1]],
-  ['Arrivals', 2, (q, h) => h === null ? '–' : rate(h) + '/s', q => `${number(q.joined)} so far`],
-  ['Let in', 3, q => rate(q.rate_per_s) + '/s', q => `${number(q.released)} so far`],
-  ['Inside', 1, q => number(q.inside), q => q.mode === 'rate' ? `${number(q.ready)} have to collect the pass` : `of at most ${number(q.max_active)}`],
-  ['Did not come', 4, (q, h) => h === null ? '–' : rate(h) + '/s', q => `${number(q.no_shows)} so far`],
-  ['Left the line', 5, (q, h) => h === null ? '–' : rate(h) + '/s', q => `${number(q.left + q.expired)} so far, ${number(q.expired)} fell silent`],
-  ['May go in', 6, q => q.mode === 'slots' ? 'slots' : rate(q.allowed_per_s) + '/s', q => 'by ' + limitWords(q.limited_by)],
+  ['Arrivals', 'joined_per_s', (q, h) => h === null ? '–' : rate(h) + '/s', q => `${number(q.joined)} so far`],
+  ['Let in', 'released_per_s', q => rate(q.rate_per_s) + '/s', q => `${number(q.released)} so far`],
+  ['Inside', 'inside', q => number(q.inside), q => q.mode === 'rate' ? `${number(q.ready)} have to collect the pass` : `of at most ${number(q.max_active)}`],
+  ['Did not come', 'no_shows_per_s', (q, h) => h === null ? '–' : rate(h) + '/s', q => `${number(q.no_shows)} so far`],
+  ['Left the line', 'left_per_s', (q, h) => h === null ? '–' : rate(h) + '/s', q => `${number(q.left + q.expired)} so far, ${number(q.expired)} fell silent`],
+  ['May go in', 'allowed_per_s', q => q.mode === 'slots' ? 'slots' : rate(q.allowed_per_s) + '/s', q => 'by ' + limitWords(q.limited_by)],
 ];
 
 function showTiles() {
   const q = live.queue;
   if (!q) return;
-  const points = history && historyOf === q.queue ? history.points : [];
-  list($('tiles'), TILES, t => t[0],
-    t => el('li', {}, el('h3', {}, t[0]), el('b'), el('small'), sparkline()),
-    (e, [, column, now, below]) => {
-      const values = column === null ? [] : points.map(x => x[column]);
-      put(e.children[1], now(q, values.length ? values[values.length - 1] : null));
-      put(e.children[2], below(q));
-      sparkline_show(e.children[3], values);
-      e.children[3].toggleAttribute('hidden', column === null);
-      mark(e, 'title', values.length ? `last ten minutes: at most ${rate(Math.max(...values))}` : '');
-    });
-}
-
-function showNodes() {
-  const routers = live.routers.map(r => Object.assign({ router: true, up: true }, r));
-  list($('nodes'), [...live.nodes, ...routers], n => (n.router ? 'r/' : 's/') + n.name,
-    n => el('li', {}, el('b'), el('div', {}, el('span')), n.router ? '' : el('div', { class: 'load', 'aria-hidden': 'true' }, el('i')),
-      el('small'), n.router ? '' : el('div', { class: 'row' },
-        el('button', { type: 'button', on: { click: () => controls.askDrain(live.nodes.find(x => x.name === n.name)) } }),
-        el('button', { type: 'button', on: { click: () => controls.askForget(live.nodes.find(x => x.name === n.name)) } }, 'Forget …'))),
-    (e, n) => {
-      const [word, level] = n.router ? ['UP', 'good'] : nodeWord(n), kids = e.children;
-      put(kids[0], n.name);
-      put(kids[1].firstChild, word);
-      mark(kids[1].firstChild, 'class', 'word ' + level);
-      mark(e, 'class', level === 'bad' ? 'down' : '');
-      if (n.router) {
-        put(kids[2], `Router, ${n.http}, map ${n.map_version === live.map_version ? 'current' : 'behind'}`);
-        return;
-      }
-      kids[2].firstChild.style.width = 100 * n.tickets / Math.max(1, n.max_tickets) + '%';
-      put(kids[3], `Segment node, ${n.addr}, ${number(n.segments)} segment${n.segments === 1 ? '' : 's'}, ${number(n.tickets)} of ${number(n.max_tickets)} places reserved`);
-      put(kids[4].children[0], n.draining ? 'Use again …' : 'Drain …');
-      kids[4].children[1].hidden = n.up;
-    });
+  tiles_show($('tiles'), TILES, q, history && historyOf === q.queue ? history : null);
 }
 
 const line = () => el('li', {}, el('time'), el('span'));
@@ -257,9 +228,11 @@ $('out').addEventListener('click', () => { api.forget(); askToken(''); });
 $('routine').addEventListener('change', () => live && showEvents());
 $('find').addEventListener('input', () => look());
 document.addEventListener('visibilitychange', () => document.hidden || look());
-addEventListener('hashchange', () => { api.takeFragment(); if (api.token()) begin(); });
+addEventListener('hashchange', () => { api.takeFragment(); if (live && $('sign').hidden) show(); if (api.token()) begin(); });
 setInterval(stale, EVERY_MS);
-controls.begin(() => { historyAt = 0; look(); });
+ask.begin(() => { historyAt = 0; tasks.lookAnew(); look(); });
+controls.begin();
+tasks.begin();
 api.takeFragment();
 if (api.token()) begin();
 else askToken('');

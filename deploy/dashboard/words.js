@@ -26,6 +26,7 @@ export const limitWords = by => LIMITS[by] || (metrics.has(by) ? 'the metric ' +
 
 export const inLine = x => x.waiting + x.returning; // of a queue, a lane, a segment
 export const people = n => n === 0 ? 'nobody' : n === 1 ? '1 person' : number(n) + ' people';
+export const things = (n, one) => `${number(n)} ${one}${n === 1 ? '' : 's'}`;
 const wait = n => `${people(n)} ${n === 1 || n === 0 ? 'waits' : 'wait'}`;
 
 const MS = { ms: 1, s: 1000, m: 60000, h: 3600000, d: 86400000 };
@@ -114,8 +115,9 @@ function nodeProblem(n) {
 
 const deletedProblem = d => d.waiting ? ['warn', `${d.queue} is DELETED, ${wait(d.waiting)}: until ${clock(d.restore_until_ms)} segqctl queue restore ${d.queue} brings it back`] : null;
 
-export function problemsOf(live) {
-  const v = [];
+// The worst first; more: others, in the same form: [level, sentence].
+export function problemsOf(live, more = []) {
+  const v = [...more];
   if (!live.healthy) v.push(['bad', 'queuemng: ' + live.why]);
   if (live.audit_unwritten) v.push(['bad', `${live.audit_unwritten} changes could not be written to the operators' log (disk full?)`]);
   if (!live.routers.length) v.push(['bad', 'No router is connected: nobody can join or poll']);
@@ -126,10 +128,12 @@ export function problemsOf(live) {
   return v.filter(Boolean).sort((a, b) => (a[0] === 'bad' ? 0 : 1) - (b[0] === 'bad' ? 0 : 1));
 }
 
+// Of a segment node, or a task node.
 export function nodeWord(n) {
+  const holds = n.segments || n.partitions;
   if (!n.up && n.retired) return ['GONE, drained' + (n.forget_in_ms === null ? '' : ': forgotten in ' + span(n.forget_in_ms)), 'warn'];
-  if (!n.up) return n.segments > 0 ? ['DOWN for ' + span(n.silent_ms), 'bad'] : ['GONE for ' + span(n.silent_ms), 'warn'];
-  return n.draining ? n.segments > 0 ? ['DRAINING', 'warn'] : ['DRAINED: it can be stopped', 'warn'] : ['UP', 'good'];
+  if (!n.up) return holds ? ['DOWN for ' + span(n.silent_ms), 'bad'] : ['GONE for ' + span(n.silent_ms), 'warn'];
+  return n.draining ? holds ? ['DRAINING', 'warn'] : ['DRAINED: it can be stopped', 'warn'] : ['UP', 'good'];
 }
 
 /* ---- changes by operators ---- */
@@ -139,11 +143,19 @@ const short = v => {
   return s.length > 120 ? s.slice(0, 117) + '…' : s;
 };
 
+// An order about all tasks of a queue, by its path: [queue, order]; null: another one.
+export function taskOrder(path) {
+  const m = path.match(/task-queues\/(.+)\/tasks\/(\w+)$/);
+  return m && [m[1], { cancel: 'tasks cancelled', redrive: 'dead tasks wait again', stop: 'redrive stopped', discard: 'dead tasks discarded' }[m[2]] || m[2]];
+}
+
 export function changeWords(a) {
-  const what = a.name ? a.name + ': ' : '';
+  const what = a.name ? a.name + ': ' : '', order = taskOrder(a.path);
   const verb = a.path.split('/').pop();
+  if (order) return order.join(': ') + (a.query ? ` (${[...new URLSearchParams(a.query)].map(x => x.join(' ')).join(', ')})` : '');
   if (a.changes && a.changes.length)
     return what + a.changes.map(c => `${c.key} ${short(c.from)} → ${short(c.to)}`).join(', ');
+  if (a.kind === 'pool' && a.method !== 'POST') return what + (a.method === 'DELETE' ? 'removed, with its tasks' : a.status === 201 ? 'made' : 'defined anew, as it was');
   if (verb === 'release') return `${what}released ${new URLSearchParams(a.query).get('n')} by hand`;
   if (a.kind === 'queue' && a.method === 'PUT') return what + (a.status === 201 ? 'made' : 'defined anew, as it was');
   if (a.kind === 'queue' && a.method === 'DELETE') return what + 'deleted';

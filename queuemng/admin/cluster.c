@@ -34,7 +34,7 @@ void admin_cluster(struct admin_call *c)
                   INT(n.moves_committed), "moves_aborted", INT(n.moves_aborted),
                   "lost_segments", INT(n.lost_segments), "rebuilt_segments", INT(n.rebuilt),
                   "queues", x.list);
-    admin_set_lists(j, x.m, ev_now(c->s->ev));
+    admin_set_lists(j, c->s, "");
     admin_json(c->a, 200, j);
 }
 

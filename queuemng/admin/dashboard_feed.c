@@ -15,6 +15,7 @@ static void on_line(void *ctx, enum log_level level, const char *line)
 int dashboard_feed_start(struct mng_service *s, struct err *e)
 {
     history_init(&s->history);
+    history_init(&s->pool_history);
     s->op_log = op_log_new(s->cfg->data_dir);
     if (s->op_log == NULL)
         return err_set(e, SQ_ENOMEM, "out of memory");
@@ -30,9 +31,19 @@ void dashboard_feed_end(struct mng_service *s)
     s->op_log = NULL;
     log_set_tap(NULL, NULL);
     history_fini(&s->history);
+    history_fini(&s->pool_history);
 }
 
 /* ---- figures --------------------------------------------------------------------- */
+
+const char *const queue_columns[HISTORY_COLUMNS] = { "waiting",        "inside",
+                                                     "allowed_per_s",  "joined_per_s",
+                                                     "released_per_s", "no_shows_per_s",
+                                                     "left_per_s" };
+const char *const pool_columns[HISTORY_COLUMNS] = { "waiting",        "running",
+                                                    "oldest_ms",      "accepted_per_s",
+                                                    "started_per_s",  "ended_per_s",
+                                                    "failed_per_s" };
 
 static void add_queue(void *ctx, const void *view)
 {
@@ -41,13 +52,23 @@ static void add_queue(void *ctx, const void *view)
     struct mng_lane_view l = mng_queue_sum(s->mng, q->id);
 
     history_add(&s->history, q->id,
-                &(struct history_sums){ .waiting = l.waiting + l.returning,
-                                        .active = l.ready + l.active,
-                                        .joined = l.joined,
-                                        .released = l.released,
-                                        .no_shows = l.no_shows,
-                                        .left = l.left + l.expired,
-                                        .allowed_per_s = q->allowed_per_s });
+                &(struct history_sums){ { (double)(l.waiting + l.returning),
+                                          (double)(l.ready + l.active), q->allowed_per_s },
+                                        { l.joined, l.released, l.no_shows, l.left + l.expired } });
+}
+
+static void add_pool(void *ctx, const void *view)
+{
+    const struct mng_pool_view *v = view;
+    const struct part_status_row *n = &v->sum;
+    struct mng_service *s = ctx;
+
+    history_add(&s->pool_history, v->id,
+                &(struct history_sums){ { (double)n->waiting, (double)n->running,
+                                          (double)n->oldest_ms },
+                                        { n->accepted, n->started,
+                                          n->succeeded + n->died + n->expired,
+                                          n->retried + n->died } });
 }
 
 void dashboard_feed_tick(struct mng_service *s)
@@ -63,4 +84,7 @@ void dashboard_feed_tick(struct mng_service *s)
     history_begin(&s->history, now, ev_wall_ms(s->ev));
     mng_each_queue(s->mng, add_queue, s);
     history_end(&s->history);
+    history_begin(&s->pool_history, now, ev_wall_ms(s->ev));
+    mng_each_pool(s->mng, add_pool, s);
+    history_end(&s->pool_history);
 }

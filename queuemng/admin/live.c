@@ -1,14 +1,15 @@
 /* live.c: GET /v1/admin/live: every node, the busiest queues by their sums, one queue in full, and
  * what has happened since the last look. (/v1/admin/cluster has every segment of every queue: too
- * much for once a second.) GET /v1/admin/history: the last ten minutes of one queue. */
+ * much for once a second.) GET /v1/admin/history: the last ten minutes of one queue, or pool. */
 #include "queuemng/admin/live.h"
 
 #include <assert.h>
 #include <stdlib.h>
 #include <string.h>
 
-#include "queuemng/admin/objects.h"
+#include "queuemng/admin/dashboard_feed.h"
 #include "queuemng/admin/definitions.h"
+#include "queuemng/admin/objects.h"
 #include "queuemng/lead/health.h"
 
 #define QUEUES_MAX   200 /* shown in the list */
@@ -152,13 +153,15 @@ static json_t *words_json(const char *const *words)
 void admin_live(struct admin_call *c)
 {
     char name[NAME_MAX_LEN + 1] = "", find[FIND_MAX + 1] = "", since[24] = "0";
+    char pool[TASK_NAME_MAX + 1] = "";
     const struct events *events = &c->s->events;
     json_t *j = head(c);
 
     (void)admin_query(c->q->query, "queue", name, sizeof(name));
+    (void)admin_query(c->q->query, "pool", pool, sizeof(pool));
     (void)admin_query(c->q->query, "find", find, sizeof(find));
     (void)admin_query(c->q->query, "since", since, sizeof(since));
-    admin_set_lists(j, c->s->mng, ev_now(c->s->ev));
+    admin_set_lists(j, c->s, pool);
     (void)json_object_update_new(
         j, json_pack("{s:o,s:o,s:I,s:o}", "states", words_json(def_state_names), "modes",
                      words_json(def_mode_names), "events_last", INT(events->last), "events",
@@ -174,7 +177,7 @@ void admin_live(struct admin_call *c)
 
 struct named {
     const char *name;
-    queue_id id; /* 0: there is none */
+    uint32_t id; /* 0: there is none */
 };
 
 static void find_id(void *ctx, const void *view)
@@ -184,6 +187,15 @@ static void find_id(void *ctx, const void *view)
 
     if (strcmp(q->def->name, x->name) == 0)
         x->id = q->id;
+}
+
+static void find_pool(void *ctx, const void *view)
+{
+    const struct mng_pool_view *v = view;
+    struct named *x = ctx;
+
+    if (strcmp(v->def->match, x->name) == 0)
+        x->id = v->id;
 }
 
 /* Two decimals: more say nothing, and take room. */
@@ -200,34 +212,49 @@ static json_t *points_json(const struct history_queue *h)
 
     for (size_t i = 0; h != NULL && i < history_n(h); i++) {
         const struct history_point *p = history_at(h, i);
+        json_t *point = json_array();
 
-        (void)json_array_append_new(
-            list, json_pack("[o,o,o,o,o,o,o]", short_number(p->waiting), short_number(p->active),
-                            short_number(p->joined_per_s), short_number(p->released_per_s),
-                            short_number(p->no_shows_per_s), short_number(p->left_per_s),
-                            short_number(p->allowed_per_s)));
+        for (size_t k = 0; k < HISTORY_LEVELS; k++)
+            (void)json_array_append_new(point, short_number(p->level[k]));
+        for (size_t k = 0; k < HISTORY_COUNTS; k++)
+            (void)json_array_append_new(point, short_number(p->per_s[k]));
+        (void)json_array_append_new(list, point);
     }
     return list;
 }
 
+static void answer(struct admin_call *c, const struct named *x, const char *kind,
+                   const struct history *h, const char *const columns[HISTORY_COLUMNS])
+{
+    json_t *list = json_array();
+
+    for (size_t i = 0; i < HISTORY_COLUMNS; i++)
+        (void)json_array_append_new(list, json_string(columns[i]));
+    admin_json(c->a, 200, json_pack("{s:s,s:I,s:i,s:o,s:o}", kind, x->name, "at_ms",
+                                    INT(h->wall_ms), "step_ms", HISTORY_STEP_MS, "columns", list,
+                                    "points", points_json(history_of(h, x->id))));
+}
+
 void admin_history(struct admin_call *c)
 {
-    char name[NAME_MAX_LEN + 1];
+    char name[TASK_NAME_MAX + 1];
     struct named x = { .name = name };
+    bool is_pool = admin_query_has(c->q->query, "pool");
 
-    if (!admin_query(c->q->query, "queue", name, sizeof(name))) {
-        admin_problem(c->a, 400, "bad_request", "?queue= must name a queue");
+    if (!admin_query(c->q->query, is_pool ? "pool" : "queue", name, sizeof(name))) {
+        admin_problem(c->a, 400, "bad_request", "?queue= must name a queue, or ?pool= a pool of "
+                      "task queues");
         return;
     }
-    mng_each_queue(c->s->mng, find_id, &x);
-    if (x.id == 0)
-        admin_problem(c->a, 404, "queue_not_found", "no queue %s", name);
+    if (is_pool)
+        mng_each_pool(c->s->mng, find_pool, &x);
     else
-        admin_json(c->a, 200,
-                   json_pack("{s:s,s:I,s:i,s:[s,s,s,s,s,s,s],s:o}", "queue", name, "at_ms",
-                             INT(c->s->history.wall_ms), "step_ms", HISTORY_STEP_MS,
-                             "columns", "waiting", "inside", "joined_per_s",
-                             "released_per_s", "no_shows_per_s", "left_per_s",
-                             "allowed_per_s", "points",
-                             points_json(history_of(&c->s->history, x.id))));
+        mng_each_queue(c->s->mng, find_id, &x);
+    if (x.id == 0)
+        admin_problem(c->a, 404, is_pool ? "pool_not_found" : "queue_not_found", "no %s %s",
+                      is_pool ? "pool" : "queue", name);
+    else if (is_pool)
+        answer(c, &x, "pool", &c->s->pool_history, pool_columns);
+    else
+        answer(c, &x, "queue", &c->s->history, queue_columns);
 }

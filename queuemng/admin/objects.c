@@ -145,18 +145,19 @@ static void add_deleted(void *list, const void *view)
                         INT(d->inside)));
 }
 
-void admin_set_lists(json_t *j, const struct mng *m, msec_t now_ms)
+void admin_set_lists(json_t *j, const struct mng_service *s, const char *pool)
 {
+    const struct mng *m = s->mng;
     json_t *nodes = json_array(), *routers = json_array(), *moves = json_array();
     json_t *metrics = json_array(), *deleted = json_array();
 
     mng_each_node(m, add_node, nodes);
     mng_each_router(m, add_router, routers);
     mng_each_move(m, add_move, moves);
-    mng_each_metric(m, now_ms, add_metric, metrics);
+    mng_each_metric(m, ev_now(s->ev), add_metric, metrics);
     mng_each_deleted(m, add_deleted, deleted);
     (void)json_object_update_new(j, json_pack("{s:o,s:o,s:o,s:o,s:o,s:o}", "nodes", nodes, "routers",
                                               routers, "moves", moves, "metrics", metrics,
                                               "deleted", deleted, "tasks",
-                                              admin_task_figures(m, false)));
+                                              admin_task_figures(s, pool)));
 }

@@ -12,6 +12,6 @@ json_t *admin_lanes_json(const struct mng *m, queue_id q, size_t segments_max);
 /* The figures of a lane; or those of a queue, if `l` is the sum of its lanes. */
 json_t *admin_figures_json(const struct mng_lane_view *l);
 /* Sets nodes, routers, moves, metrics, deleted, tasks. */
-void admin_set_lists(json_t *j, const struct mng *m, msec_t now_ms);
+void admin_set_lists(json_t *j, const struct mng_service *s, const char *pool);
 
 #endif

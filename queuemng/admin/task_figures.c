@@ -1,6 +1,11 @@
 /* task_figures.c: as task nodes reported last. */
 #include "queuemng/admin/task_figures.h"
 
+#include <string.h>
+
+#include "queuemng/admin/dashboard_feed.h"
+#include "queuemng/admin/definitions.h"
+
 #define INT(x) ((json_int_t)(x))
 
 static json_t *figures(const struct part_status_row *st)
@@ -26,23 +31,38 @@ static void add_part(void *list, const void *view)
 }
 
 struct pools {
-    const struct mng *m;
+    const struct mng_service *s;
     json_t *list;
-    bool with_parts;
+    const char *full; /* pool; NULL: all */
 };
+
+/* As of the last point of its history; 0 of a pool in which nothing happens. */
+static void add_rates(json_t *j, const struct history_queue *h)
+{
+    static const struct history_point quiet;
+    const struct history_point *p = h != NULL ? history_at(h, history_n(h) - 1) : &quiet;
+
+    for (size_t i = 0; i < HISTORY_COUNTS; i++)
+        (void)json_object_set_new(j, pool_columns[HISTORY_LEVELS + i],
+                                  json_real((double)p->per_s[i]));
+}
 
 static void add_pool(void *ctx, const void *view)
 {
     const struct mng_pool_view *v = view;
     const struct pools *x = ctx;
-    json_t *j = figures(&v->sum), *parts = x->with_parts ? json_array() : NULL;
+    bool full = x->full == NULL || strcmp(x->full, v->def->match) == 0;
+    json_t *j = figures(&v->sum), *parts = full ? json_array() : NULL;
 
-    if (parts != NULL)
-        mng_each_part(x->m, v->def->match, add_part, parts);
-    (void)json_object_update_new(j, json_pack("{s:s,s:b,s:I,s:I,s:o*}", "pool", v->def->match,
-                                              "paused", v->def->paused, "version",
-                                              INT(v->version), "away", INT(v->away), "partitions",
-                                              parts));
+    if (full)
+        mng_each_part(x->s->mng, v->def->match, add_part, parts);
+    add_rates(j, history_of(&x->s->pool_history, v->id));
+    (void)json_object_update_new(
+        j, json_pack("{s:s,s:b,s:I,s:I,s:o*,s:o*}", "pool", v->def->match, "paused",
+                     v->def->paused, "version", INT(v->version), "away", INT(v->away),
+                     "partitions", parts, "def",
+                     full && x->full != NULL ? admin_def_json(v->def, pool_def_keys, v->version)
+                                             : NULL));
     (void)json_array_append_new(x->list, j);
 }
 
@@ -59,12 +79,12 @@ static void add_node(void *list, const void *view)
                                                 INT(n->incarnation)));
 }
 
-json_t *admin_task_figures(const struct mng *m, bool with_parts)
+json_t *admin_task_figures(const struct mng_service *s, const char *pool)
 {
-    struct pools x = { m, json_array(), with_parts };
+    struct pools x = { s, json_array(), pool };
     json_t *nodes = json_array();
 
-    mng_each_pool(m, add_pool, &x);
-    mng_each_task_node(m, add_node, nodes);
+    mng_each_pool(s->mng, add_pool, &x);
+    mng_each_task_node(s->mng, add_node, nodes);
     return json_pack("{s:o,s:o}", "pools", x.list, "nodes", nodes);
 }

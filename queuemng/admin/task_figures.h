@@ -4,7 +4,8 @@
 
 #include "queuemng/admin/answers.h"
 
-/* with_parts: each pool with its partitions. NULL: no memory. */
-json_t *admin_task_figures(const struct mng *m, bool with_parts);
+/* pool: this one with its partitions and its definition; "": none; NULL: all with their partitions.
+ * NULL: no memory. */
+json_t *admin_task_figures(const struct mng_service *s, const char *pool);
 
 #endif

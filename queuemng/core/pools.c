@@ -57,7 +57,8 @@ int mng_pool_delete(struct mng *m, msec_t now_ms, const char *match, bool final,
 void mng_each_pool(const struct mng *m, mng_each_fn fn, void *ctx)
 {
     each_pool(m, p) {
-        struct mng_pool_view v = { .def = &p->def, .version = p->version, .partitions = p->n };
+        struct mng_pool_view v = { .def = &p->def, .id = p->part[0].no, .version = p->version,
+                                   .partitions = p->n };
 
         (void)pool_sum(p, &v.sum);
         for (uint32_t i = 0; i < p->n; i++)

@@ -22,6 +22,7 @@ SQ_CHECK int mng_pool_delete(struct mng *m, msec_t now_ms, const char *match, bo
 
 struct mng_pool_view {
     const struct pool_def *def;
+    part_no id; /* of a partition of it, which no other pool ever has */
     uint64_t version;
     uint32_t partitions, away;  /* away: of them, not in service now */
     struct part_status_row sum; /* of what was reported last */

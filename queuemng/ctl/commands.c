@@ -243,6 +243,8 @@ static const struct cmd cmds[] = {
       SENDS("POST", TASK "/redrive", view_task) },
     { "task discard", "TASK", 1, 1, "one that is over goes, with its result",
       .run = cmd_task_discard },
+    { "task busiest", "POOL", 1, 1, "its queues with the most tasks that wait or are dead",
+      .run = cmd_task_busiest },
     { "task keys", "QUEUE [waiting|limited]", 1, 2,
       "its keys with the most tasks that wait; of these, those that a limit stops",
       .run = cmd_task_keys },

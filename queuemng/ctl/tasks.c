@@ -96,6 +96,14 @@ int cmd_task_list(struct ctl *c, int argc, char **argv)
     return rc;
 }
 
+int cmd_task_busiest(struct ctl *c, int argc, char **argv)
+{
+    (void)argc;
+    return ctl_do(c, (struct ctl_call){ .method = "GET", .name = argv[0],
+                                        .path = "/v1/admin/task-queues/busiest?pool=*" },
+                  view_busiest);
+}
+
 int cmd_task_keys(struct ctl *c, int argc, char **argv)
 {
     bool limited = argc > 1 && strcmp(argv[1], "limited") == 0;

@@ -191,7 +191,7 @@ void view_task_keys(struct buf *b, const json_t *doc)
     struct table t;
     size_t i;
 
-    table_init(&t, "KEY >WAITING >RUNNING LIMITED_BY UNTIL");
+    table_init(&t, "KEY >WAITING >RUNNING STOPPED_BY UNTIL");
     json_array_foreach(json_object_get(doc, "keys"), i, k) {
         table_cell(&t, "%s", ctl_str(k, "key"));
         table_u64(&t, ctl_u64(k, "waiting"));
@@ -200,6 +200,26 @@ void view_task_keys(struct buf *b, const json_t *doc)
         moment_cell(&t, ctl_f64(k, "limited_until"));
     }
     put_table(b, &t, "no keys\n");
+    put_away(b, doc);
+}
+
+void view_busiest(struct buf *b, const json_t *doc)
+{
+    const json_t *k;
+    struct table t;
+    size_t i;
+
+    table_init(&t, "QUEUE >WAITING >RUNNING >DEAD REDRIVE STOPPED_BY UNTIL");
+    json_array_foreach(json_object_get(doc, "queues"), i, k) {
+        table_cell(&t, "%s", ctl_str(k, "queue"));
+        table_u64(&t, ctl_u64(k, "waiting"));
+        table_u64(&t, ctl_u64(k, "running"));
+        table_u64(&t, ctl_u64(k, "dead"));
+        table_cell(&t, "%s", json_is_true(json_object_get(k, "redriving")) ? "goes on" : "-");
+        limits_cell(&t, json_object_get(k, "limits"));
+        moment_cell(&t, ctl_f64(k, "limited_until"));
+    }
+    put_table(b, &t, "no queue has a task that waits or is dead\n");
     put_away(b, doc);
 }
 

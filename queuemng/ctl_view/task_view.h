@@ -13,6 +13,7 @@ bool view_task_queues(struct buf *b, const json_t *doc, const char *queue);
 /* GET /v1/admin/task-queues/QUEUE/tasks */
 void view_tasks(struct buf *b, const json_t *doc);
 /* ... and behind it: /keys; orders about many */
+void view_busiest(struct buf *b, const json_t *doc);
 void view_task_keys(struct buf *b, const json_t *doc);
 void view_task_order(struct buf *b, const json_t *doc);
 /* GET /v1/admin/tasks/TASK, and the answers to orders about one. */

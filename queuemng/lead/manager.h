@@ -63,7 +63,7 @@ struct mng_service {
     struct mng_shell_counts counts;
     struct op_log *op_log;  /* owned: what operators changed */
     struct events events;   /* what happened, and what queues did: for the dashboard */
-    struct history history;
+    struct history history, pool_history; /* by queue; by pool (mng_pool_view.id) */
     msec_t history_ms;      /* the next round */
 };
 

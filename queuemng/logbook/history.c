@@ -32,8 +32,8 @@ void history_begin(struct history *h, msec_t now_ms, int64_t wall_ms)
 
 static bool is_busy(const struct history_sums *s, const struct history_sums *before)
 {
-    return s->waiting != 0 || s->active != 0 || s->joined != before->joined ||
-           s->released != before->released;
+    return s->level[0] != 0 || s->level[1] != 0 || s->count[0] != before->count[0] ||
+           s->count[1] != before->count[1];
 }
 
 /* Room for one more: the queue that has been quiet longest goes, if one is quiet. */
@@ -95,13 +95,10 @@ void history_add(struct history *h, uint32_t id, const struct history_sums *s)
     if (is_busy(s, &q->before) || q->n == 0)
         q->busy = h->round;
     p = &q->point[q->n++ % HISTORY_POINTS];
-    p->waiting = (float)s->waiting;
-    p->active = (float)s->active;
-    p->joined_per_s = per_s(s->joined, q->before.joined, h->gap_ms);
-    p->released_per_s = per_s(s->released, q->before.released, h->gap_ms);
-    p->no_shows_per_s = per_s(s->no_shows, q->before.no_shows, h->gap_ms);
-    p->left_per_s = per_s(s->left, q->before.left, h->gap_ms);
-    p->allowed_per_s = (float)s->allowed_per_s;
+    for (size_t i = 0; i < HISTORY_LEVELS; i++)
+        p->level[i] = (float)s->level[i];
+    for (size_t i = 0; i < HISTORY_COUNTS; i++)
+        p->per_s[i] = per_s(s->count[i], q->before.count[i], h->gap_ms);
     q->before = *s;
     q->seen = h->round;
 }

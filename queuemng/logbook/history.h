@@ -1,5 +1,5 @@
-/* history.h: what queues did in the last ten minutes, a point every five seconds: a fresh
- * dashboard shows more than this moment. Pure.
+/* history.h: what queues (of people, or pools of task queues) did in the last ten minutes, a point
+ * every five seconds: a fresh dashboard shows more than this moment. Pure.
  *
  * Kept of the queues in which something happens, at most HISTORY_QUEUES (3 KB each): beyond
  * that the one that has been quiet longest makes room. */
@@ -11,16 +11,18 @@
 #define HISTORY_STEP_MS 5000
 #define HISTORY_POINTS  120
 #define HISTORY_QUEUES  256
+#define HISTORY_LEVELS  3
+#define HISTORY_COUNTS  4
 
-struct history_sums { /* of one queue, now; those of the second line are counted up */
-    uint64_t waiting, active;
-    uint64_t joined, released, no_shows, left; /* left: and timed out */
-    double allowed_per_s;
+/* Of one queue, now. Something happens while one of the first two levels is not 0, and when one of
+ * the first two counts has grown. */
+struct history_sums {
+    double level[HISTORY_LEVELS];
+    uint64_t count[HISTORY_COUNTS]; /* counted up */
 };
 
 struct history_point {
-    float waiting, active, joined_per_s, released_per_s, no_shows_per_s, left_per_s,
-        allowed_per_s;
+    float level[HISTORY_LEVELS], per_s[HISTORY_COUNTS];
 };
 
 struct history_queue {

@@ -85,5 +85,5 @@ void admin_pool(struct admin_call *c)
 
 void admin_task_queues(struct admin_call *c)
 {
-    admin_json(c->a, 200, admin_task_figures(c->s->mng, true));
+    admin_json(c->a, 200, admin_task_figures(c->s, NULL));
 }

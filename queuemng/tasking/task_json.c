@@ -127,16 +127,31 @@ json_t *task_json(const struct msg_task_get_ans *m, const struct mng_part_view *
     return j;
 }
 
-json_t *task_key_json(const struct key_row *k)
+static json_t *row_json(const char *kind, json_t *name, const struct key_row *k)
 {
-    return json_pack("{s:o,s:I,s:I,s:o,s:o}", "key", key_text(k->key1, k->key2), "waiting",
-                     (json_int_t)k->waiting, "running", (json_int_t)k->running, "limits",
-                     limits((uint8_t)k->limited), "limited_until", moment(k->limited_until_ms));
+    return json_pack("{s:o,s:I,s:I,s:o,s:o}", kind, name, "waiting", (json_int_t)k->waiting,
+                     "running", (json_int_t)k->running, "limits", limits((uint8_t)k->limited),
+                     "limited_until", moment(k->limited_until_ms));
 }
 
-uint64_t task_key_waiting(const json_t *key)
+json_t *task_key_json(const struct key_row *k)
 {
-    return (uint64_t)json_integer_value(json_object_get(key, "waiting"));
+    return row_json("key", key_text(k->key1, k->key2), k);
+}
+
+json_t *task_queue_json(const struct key_row *k)
+{
+    json_t *j = row_json("queue", json_string(k->key1), k);
+
+    (void)json_object_update_new(j, json_pack("{s:I,s:b}", "dead", (json_int_t)k->dead,
+                                              "redriving", (int)k->redriving));
+    return j;
+}
+
+uint64_t task_key_has(const json_t *key)
+{
+    return (uint64_t)(json_integer_value(json_object_get(key, "waiting")) +
+                      json_integer_value(json_object_get(key, "dead")));
 }
 
 /* ---- refusals -------------------------------------------------------------------- */

@@ -227,10 +227,25 @@ static bool takes_all(struct admin_call *c, const struct task_ask *q)
            takes(c, q, "rate_per_s", 1u << DO_REDRIVE_ALL) && takes(c, q, "by", 1u << DO_KEYS);
 }
 
+static void busiest(struct admin_call *c)
+{
+    struct task_ask q = { .verb = DO_KEYS };
+    int is_there = given(c, "pool", q.pool, sizeof(q.pool));
+
+    if (is_there == 0)
+        admin_problem(c->a, 400, "bad_request", "?pool= must name a pool of task queues");
+    else if (is_there > 0 && is(c, "GET") && read_most(c, &q))
+        task_walk(c, &q);
+}
+
 void admin_task_queue(struct admin_call *c, const char *path)
 {
     struct task_ask q = { .verb = DO_NVERBS };
 
+    if (strcmp(path, "busiest") == 0) {
+        busiest(c);
+        return;
+    }
     if (!split(path, &q)) {
         admin_problem(c->a, 404, "not_found", "no such path: task-queues/QUEUE/tasks, and behind "
                       "it keys, cancel, redrive, stop, discard");

@@ -5,6 +5,6 @@
 #include "queuemng/admin/answers.h"
 
 void admin_task(struct admin_call *c, const char *path);       /* /v1/admin/tasks/TASK[/ORDER] */
-void admin_task_queue(struct admin_call *c, const char *path); /* .../task-queues/QUEUE/tasks */
+void admin_task_queue(struct admin_call *c, const char *path); /* .../task-queues/QUEUE/tasks, /busiest */
 
 #endif

@@ -78,13 +78,16 @@ static json_t *next_of(const struct walk *w)
 
 static void fill_many(const struct walk *w, struct admin_ans *a)
 {
-    json_t *j = json_pack("{s:s,s:o,s:O}", "queue", w->q.queue, "next", next_of(w), "away", w->away);
+    bool queues = w->q.pool[0] != '\0';
+    json_t *j = json_pack("{s:s,s:o,s:O}", queues ? "pool" : "queue",
+                          queues ? w->q.pool : w->q.queue, "next", next_of(w), "away", w->away);
 
     if (j != NULL && is_order(&w->q))
         (void)json_object_update_new(j, json_pack("{s:s,s:I}", "order", task_do_word(w->q.verb),
                                                   "tasks", (json_int_t)w->done));
     else if (j != NULL)
-        (void)json_object_set(j, w->q.verb == DO_KEYS ? "keys" : "tasks", w->rows);
+        (void)json_object_set(j, queues ? "queues" : w->q.verb == DO_KEYS ? "keys" : "tasks",
+                              w->rows);
     admin_json(a, 200, j);
 }
 
@@ -196,10 +199,11 @@ static void add_key(struct walk *w, const struct key_row *k)
 
     if (w->q.only_limited && k->limited == 0)
         return;
-    while (at > 0 && task_key_waiting(json_array_get(w->rows, at - 1)) < k->waiting)
+    while (at > 0 && task_key_has(json_array_get(w->rows, at - 1)) < k->waiting + k->dead)
         at--;
     if (at < w->q.most)
-        (void)json_array_insert_new(w->rows, at, task_key_json(k));
+        (void)json_array_insert_new(w->rows, at, w->q.pool[0] != '\0' ? task_queue_json(k)
+                                                                      : task_key_json(k));
     if (json_array_size(w->rows) > w->q.most)
         (void)json_array_remove(w->rows, w->q.most);
 }
@@ -297,10 +301,15 @@ static bool find_parts(struct admin_call *c, struct walk *w)
                       "deleted, or the tasks were lost", w->q.part);
         return false;
     }
-    mng_each_part_of(c->s->mng, w->q.queue, add_part, w);
+    if (w->q.pool[0] != '\0')
+        mng_each_part(c->s->mng, w->q.pool, add_part, w);
+    else
+        mng_each_part_of(c->s->mng, w->q.queue, add_part, w);
     while (w->q.part != 0 && w->i < w->n && w->part[w->i] != w->q.part)
         w->i++;
-    if (w->n == 0)
+    if (w->n == 0 && w->q.pool[0] != '\0')
+        admin_problem(c->a, 404, "pool_not_found", "no pool %s", w->q.pool);
+    else if (w->n == 0)
         admin_problem(c->a, 404, "pool_not_found", "no pool has a queue %s", w->q.queue);
     else if (w->i == w->n)
         admin_problem(c->a, 400, "bad_request", "?after= is not of this list");

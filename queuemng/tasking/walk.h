@@ -14,6 +14,7 @@ struct task_ask {
     task_no no;   /* of one task */
     char queue[TASK_NAME_MAX + 1], key1[TASK_NAME_MAX + 1], key2[TASK_NAME_MAX + 1];
     char label[LABEL_MAX + 1]; /* LIST, CANCEL_ALL: "": any, or none */
+    char pool[TASK_NAME_MAX + 1]; /* KEYS, without a queue: the queues of this pool */
     unsigned states; /* LIST: bits, 1 << enum task_state */
     uint32_t after, most;
     uint64_t rate;     /* REDRIVE_ALL: per 1000 s; 0: any */

@@ -23,6 +23,12 @@ static void look_at_keys(const struct engine *e, task_slot slot, struct task_vie
     v->key2 = n > 2 ? text[n - 3] : "";
 }
 
+static msec_t opens_at(const struct engine *e, uint32_t limiter)
+{
+    return tree_limiter_at(&e->tree, limiter)->closed == CLOSED_RATE
+               ? wheel_when(&e->tree.wakes, limiter) : 0;
+}
+
 static void look_at_limits(const struct engine *e, task_slot slot, struct task_view *v)
 {
     const struct turn *u = tree_turn_at(&e->tree, task_at(&e->store, slot)->turn);
@@ -34,7 +40,7 @@ static void look_at_limits(const struct engine *e, task_slot slot, struct task_v
             continue;
         v->limited = l->closed;
         v->limited_by = l->text;
-        v->limited_until = l->closed == CLOSED_RATE ? wheel_when(&e->tree.wakes, i) : 0;
+        v->limited_until = opens_at(e, i);
         return;
     }
 }
@@ -151,10 +157,22 @@ static void look_at_key(const struct engine *e, uint32_t i, struct key_view *v)
     bool lower = above->parent != 0;
 
     *v = (struct key_view){ .waiting = waiting_of(e, l), .running = l->running,
-                            .limited = l->closed };
-    v->limited_until = l->closed == CLOSED_RATE ? wheel_when(&e->tree.wakes, i) : 0;
+                            .limited = l->closed, .limited_until = opens_at(e, i) };
     copy_text(v->key1, sizeof(v->key1), lower ? above->text : l->text);
     copy_text(v->key2, sizeof(v->key2), lower ? l->text : "");
+}
+
+/* Room for one more of so many tasks, behind those that have as many; NULL: the others have more. */
+static struct key_view *room(struct key_view *v, unsigned *n, unsigned most, uint64_t tasks)
+{
+    unsigned i = *n;
+
+    if (tasks == 0 || (i == most && tasks <= (uint64_t)v[i - 1].waiting + v[i - 1].dead))
+        return NULL;
+    for (i = i < most ? (*n)++ : most - 1;
+         i > 0 && (uint64_t)v[i - 1].waiting + v[i - 1].dead < tasks; i--)
+        v[i] = v[i - 1];
+    return &v[i];
 }
 
 void engine_top_keys(const struct engine *e, const struct trec_text *queue, uint32_t *at,
@@ -167,15 +185,34 @@ void engine_top_keys(const struct engine *e, const struct trec_text *queue, uint
         const struct limiter *l = tree_limiter_at(&e->tree, *at);
         uint32_t waiting = l->rule == NULL || l->parent == 0 || tqueue_at(e, l->queue) != q
                                ? 0 : waiting_of(e, l);
-        unsigned i = *n;
+        struct key_view *k = room(v, n, most, waiting);
 
-        if (waiting == 0 || (i == most && waiting <= v[i - 1].waiting))
-            continue;
-        for (i = i < most ? (*n)++ : most - 1; i > 0 && v[i - 1].waiting < waiting; i--)
-            v[i] = v[i - 1];
-        look_at_key(e, *at, &v[i]);
+        if (k != NULL)
+            look_at_key(e, *at, k);
     }
     if (*at >= end)
+        *at = SLOT_NONE;
+}
+
+void engine_top_queues(const struct engine *e, uint32_t *at, struct key_view *v, unsigned *n,
+                       unsigned most)
+{
+    uint32_t stop = u32_min(e->n_queues, *at + LIST_STEPS);
+
+    for (*at = *at > 0 ? *at : 1; *at < stop; ++*at) {
+        const struct tqueue *q = tqueue_at(e, *at);
+        struct key_view *k = q->pool != NULL ? room(v, n, most, q->rank.n + q->dead.n) : NULL;
+
+        if (k == NULL)
+            continue;
+        *k = (struct key_view){ .waiting = (uint32_t)q->rank.n, .dead = q->dead.n,
+                                .running = tree_limiter_at(&e->tree, q->limiter)->running,
+                                .limited = tree_limiter_at(&e->tree, q->limiter)->closed,
+                                .limited_until = opens_at(e, q->limiter),
+                                .redriving = q->redrive_last != 0 };
+        copy_text(k->key1, sizeof(k->key1), q->name);
+    }
+    if (*at >= e->n_queues)
         *at = SLOT_NONE;
 }
 

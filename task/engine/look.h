@@ -50,18 +50,23 @@ struct task_filter {
 unsigned engine_list(const struct engine *e, const struct task_filter *f, task_slot *at,
                      task_no *out, unsigned most);
 
-struct key_view {
+struct key_view { /* or a queue: key1 is its name, and all of its keys are counted */
     char key1[TASK_NAME_MAX + 1], key2[TASK_NAME_MAX + 1]; /* "": none */
     uint32_t waiting; /* of this very key: not of those below it */
     uint32_t running; /* and of those below it */
     uint8_t limited;  /* the key's own limiter: enum closed */
     msec_t limited_until; /* the rate's next; 0: not known */
+    uint32_t dead;        /* of a queue */
+    bool redriving;       /* of a queue; redrive.h */
 };
 /* The keys of a queue with the most tasks that wait, in *n rows of v, most of them first; *n
  * and *at are 0 at the first call, which goes on as engine_list() does. What changes between
  * two calls may be missing, or be there twice. */
 void engine_top_keys(const struct engine *e, const struct trec_text *queue, uint32_t *at,
                      struct key_view *v, unsigned *n, unsigned most);
+/* The same of the queues: those with the most tasks that wait or are dead. */
+void engine_top_queues(const struct engine *e, uint32_t *at, struct key_view *v, unsigned *n,
+                       unsigned most);
 
 struct queue_view {
     uint32_t tasks;   /* in any state */

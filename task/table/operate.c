@@ -60,7 +60,8 @@ static void list(const struct part *p, const struct msg_task_do *q, struct msg_t
 static struct key_row key_row(const struct part *p, const struct key_view *v, struct arena *mem)
 {
     return (struct key_row){ arena_strdup(mem, v->key1), arena_strdup(mem, v->key2), v->waiting,
-                             v->running, v->limited, tasktab_unix(p, v->limited_until) };
+                             v->running, v->limited, tasktab_unix(p, v->limited_until), v->dead,
+                             v->redriving };
 }
 
 static void keys(const struct part *p, const struct msg_task_do *q, struct msg_task_do_ans *m,
@@ -75,7 +76,10 @@ static void keys(const struct part *p, const struct msg_task_do *q, struct msg_t
         m->code = CODE_BUSY;
         return;
     }
-    engine_top_keys(&p->e, &queue, &at, v, &m->n_keys, most);
+    if (queue.n > 0)
+        engine_top_keys(&p->e, &queue, &at, v, &m->n_keys, most);
+    else
+        engine_top_queues(&p->e, &at, v, &m->n_keys, most);
     m->after = at != SLOT_NONE ? at : 0;
     for (uint32_t i = 0; i < m->n_keys; i++)
         m->keys[i] = key_row(p, &v[i], &out->mem);

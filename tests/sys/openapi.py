@@ -196,6 +196,8 @@ def tasks(a):
     admin = "/v1/admin/tasks/" + new["task"]
     a.ask("GET", "/v1/admin/task-queues/images/tasks?state=scheduled&n=1", want=200)
     a.ask("GET", "/v1/admin/task-queues/images/tasks?n=0", want=400)
+    for query, want in (("?pool=*", 200), ("?pool=nothing", 404), ("", 400)):
+        a.ask("GET", "/v1/admin/task-queues/busiest" + query, want=want)
     for path in ("keys?by=limited", "keys?top=0"):
         a.ask("GET", "/v1/admin/task-queues/images/tasks/" + path, want=400 if "=0" in path else 200)
     for order in ("redrive?rate_per_s=5", "stop", "discard", "cancel?key=nobody"):
@@ -210,11 +212,12 @@ def tasks(a):
 
 
 def looks(a):
-    for path in ("manager", "cluster", "live?queue=login", "history?queue=login", "audit",
+    for path in ("manager", "cluster", "live?queue=login&pool=*", "history?queue=login", "audit",
                  "queues", "queues/login", "targets"):
         a.ask("GET", "/v1/admin/" + path, want=200)
         a.ask("POST", "/v1/admin/" + path.replace("/login", "/login/nothing"), "{}")
-    for path, want in (("history", 400), ("history?queue=nothing", 404), ("audit?n=0", 400),
+    for path, want in (("history", 400), ("history?queue=nothing", 404),
+                       ("history?pool=*", 200), ("history?pool=nothing", 404), ("audit?n=0", 400),
                        ("queues/nothing", 404), ("nothing", 404)):
         a.ask("GET", "/v1/admin/" + path, want=want)
     a.ask("GET", "/metrics", want=200)

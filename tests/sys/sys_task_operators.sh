@@ -62,6 +62,8 @@ check_eq "  the others are not" "$(ids images '')" 'cancelled,running,scheduled,
 ctl task discard "$labelled" --yes
 ctl task list images waiting
 check "segqctl lists them" says "^$ID +waiting +t1 "
+ctl task busiest images
+check "the busiest queues of a pool" says '^images +1 +1 +0 +-'
 
 # ---- orders
 check_eq "run: beyond the limit of its key" "$(admin POST "/v1/admin/tasks/$ID/run" | field state)" waiting

@@ -123,7 +123,7 @@ Test(look, the_log_is_tapped)
 static void one_round(struct history *h, msec_t now, uint32_t id, uint64_t waiting,
                       uint64_t joined)
 {
-    struct history_sums s = { .waiting = waiting, .joined = joined, .allowed_per_s = 5 };
+    struct history_sums s = { { (double)waiting, 0, 5 }, { joined } };
 
     history_begin(h, now, now + 1000000);
     if (id != 0)
@@ -143,18 +143,18 @@ Test(look, ten_minutes_of_figures)
     q = history_of(&h, 7);
     cr_assert_not_null(q);
     cr_expect_eq(history_n(q), 1);
-    cr_expect_eq(history_at(q, 0)->joined_per_s, 0, "what was before is no rush");
+    cr_expect_eq(history_at(q, 0)->per_s[0], 0, "what was before is no rush");
     one_round(&h, 15000, 7, 35, 35);
-    cr_expect_float_eq(history_at(q, 1)->joined_per_s, 5, 1e-6);
-    cr_expect_float_eq(history_at(q, 1)->waiting, 35, 1e-6);
-    cr_expect_float_eq(history_at(q, 1)->allowed_per_s, 5, 1e-6);
+    cr_expect_float_eq(history_at(q, 1)->per_s[0], 5, 1e-6);
+    cr_expect_float_eq(history_at(q, 1)->level[0], 35, 1e-6);
+    cr_expect_float_eq(history_at(q, 1)->level[2], 5, 1e-6);
     one_round(&h, 20000, 7, 35, 3);
-    cr_expect_eq(history_at(q, 2)->joined_per_s, 0, "a new manager counts from 0");
+    cr_expect_eq(history_at(q, 2)->per_s[0], 0, "a new manager counts from 0");
     for (int i = 0; i < HISTORY_POINTS; i++)
         one_round(&h, 25000 + i * 5000, 7, (uint64_t)i, 3);
     cr_expect_eq(history_n(q), HISTORY_POINTS);
-    cr_expect_float_eq(history_at(q, 0)->waiting, 0, 1e-6);
-    cr_expect_float_eq(history_at(q, HISTORY_POINTS - 1)->waiting, HISTORY_POINTS - 1, 1e-6);
+    cr_expect_float_eq(history_at(q, 0)->level[0], 0, 1e-6);
+    cr_expect_float_eq(history_at(q, HISTORY_POINTS - 1)->level[0], HISTORY_POINTS - 1, 1e-6);
     one_round(&h, 900000, 0, 0, 0);
     cr_expect_null(history_of(&h, 7), "it is not there any more");
     history_fini(&h);
@@ -163,7 +163,7 @@ Test(look, ten_minutes_of_figures)
 /* More queues than there is room for: quiet ones go, busy ones never. */
 Test(look, the_busy_ones_are_kept)
 {
-    struct history_sums busy = { .waiting = 1 }, quiet = { .waiting = 0 };
+    struct history_sums busy = { .level = { 1 } }, quiet = { 0 };
     struct history h;
 
     history_init(&h);

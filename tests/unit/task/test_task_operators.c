@@ -200,6 +200,36 @@ Test(operators, the_hottest_keys_come_first)
     rig_fini(&r);
 }
 
+Test(operators, the_busiest_queues_come_first_and_their_dead_count)
+{
+    struct trec_text q = rig_text("q");
+    struct enginerig r;
+    struct key_view v[2];
+    uint32_t at = 0;
+    unsigned n = 0;
+    task_no no[3];
+
+    rig_one_attempt(&r);
+    kill_some(&r, no, 3);
+    rig_submit(&r, (struct submit){ .queue = rig_text("few") });
+    for (unsigned i = 0; i < 2; i++)
+        rig_submit(&r, (struct submit){ .queue = rig_text("some"), .key1 = rig_text("z") });
+    engine_top_queues(&r.e, &at, v, &n, 2);
+    cr_assert_eq(n, 2);
+    cr_expect_eq(at, SLOT_NONE);
+    cr_expect_str_eq(v[0].key1, "q");
+    cr_expect_eq(v[0].dead, 3);
+    cr_expect_eq(v[0].waiting, 0);
+    cr_expect_not(v[0].redriving);
+    cr_expect_str_eq(v[1].key1, "some");
+    cr_expect_eq(v[1].waiting, 2, "of all of its keys");
+    cr_assert_eq(engine_redrive_all(&r.e, &q, 1000), 3);
+    at = n = 0;
+    engine_top_queues(&r.e, &at, v, &n, 2);
+    cr_expect(v[0].redriving);
+    rig_fini(&r);
+}
+
 Test(operators, a_task_that_is_told_to_run_goes_first_whatever_limits_and_delays_say)
 {
     struct task_rules rules;

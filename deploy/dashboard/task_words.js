@@ -1,0 +1,86 @@
+// task_words.js: what the figures of tasks mean. The words are those of segqctl task top.
+import { clock, number, rate, span } from './dom.js';
+import { things } from './words.js';
+
+const tasks = n => n === 0 ? 'no task' : things(n, 'task');
+const upper = s => s.charAt(0).toUpperCase() + s.slice(1);
+
+/* ---- pools ---- */
+
+export const poolWord = p => p.away ? ['AWAY', 'bad'] : p.paused ? ['PAUSED', 'warn'] : ['OPEN', 'good'];
+
+// What keeps those in line from starting.
+export function heldBy(p) {
+  if (!p.waiting) return '';
+  if (p.paused) return 'the pause';
+  if (p.away) return 'partitions that are away';
+  return p.started_per_s || p.running ? 'the workers' : 'missing workers: none takes';
+}
+
+export function poolSays(p) {
+  if (p.away) return `${things(p.away, 'partition')} of ${p.pool} ${p.away === 1 ? 'is' : 'are'} on no task node that answers: tasks there wait for it.`;
+  if (p.paused) return `Tasks are submitted and wait; workers get none before it is resumed.`;
+  if (!p.waiting) return p.running ? `Nothing waits; ${tasks(p.running)} ${p.running === 1 ? 'runs' : 'run'}.` : p.scheduled ? 'Nothing waits in line yet.' : 'Nothing waits.';
+  return `${upper(tasks(p.waiting))} ${p.waiting === 1 ? 'waits' : 'wait'}, the oldest for ${span(p.oldest_ms)}; held up by ${heldBy(p)}.`;
+}
+
+// All pools in one sentence.
+export function poolsSum(pools) {
+  const sum = key => pools.reduce((n, p) => n + p[key], 0), n = sum('waiting');
+  if (!pools.length) return 'There is no pool of task queues.';
+  if (!n) return `No task waits; ${number(sum('running'))} run.`;
+  return `${upper(tasks(n))} ${n === 1 ? 'waits' : 'wait'}, ${number(sum('running'))} run; ${rate(sum('accepted_per_s'))} a second arrive, ${rate(sum('started_per_s'))} start.`;
+}
+
+const poolProblem = p => [
+  p.away ? ['bad', poolSays(p)] : null,
+  p.paused && p.waiting ? ['warn', `Pool ${p.pool} is PAUSED, ${tasks(p.waiting)} in line`] : null,
+  p.dead ? ['warn', `Pool ${p.pool} has ${things(p.dead, 'dead task')}: redrive or discard ${p.dead === 1 ? 'it' : 'them'}`] : null,
+];
+
+function taskNodeProblem(n) {
+  const there = things(n.partitions, 'partition');
+  if (!n.up && n.partitions) return ['bad', `Task node ${n.name} is DOWN for ${span(n.silent_ms)}; ${there} there, whose tasks wait for it`];
+  if (!n.up) return ['warn', `Task node ${n.name} is GONE for ${span(n.silent_ms)}, and has nothing: start it again, or forget it`];
+  return n.draining && n.partitions ? ['warn', `Task node ${n.name} is being DRAINED: ${there} left`] : null;
+}
+
+export function tasksProblems(t) {
+  const none = t.pools.length && !t.nodes.some(n => n.up) ? ['bad', 'No task node is connected: no task is taken in, none starts'] : null;
+  return [none, ...t.nodes.map(taskNodeProblem), ...t.pools.flatMap(poolProblem)].filter(Boolean);
+}
+
+// What the pool's definition lets a task do.
+export function rulesOf(d) {
+  const limit = (l, of) => [l && l.rate_per_s ? `${rate(l.rate_per_s)} a second ${of}` : '', l && l.max_concurrent ? `${number(l.max_concurrent)} at the same time ${of}` : ''];
+  const v = [...limit(d.queue, 'in each queue'), ...limit(d.key, 'for each key'), ...limit(d.subkey, 'for each key below it')].filter(Boolean);
+  return v.length ? `At most ${v.join(', ')}.` : 'No rate and no concurrency is set: every task in line may start.';
+}
+
+/* ---- partitions ---- */
+
+export function partWord(p) {
+  if (p.moves_to) return ['moves to ' + p.moves_to, 'warn'];
+  if (p.up) return ['up', 'good'];
+  return p.node ? ['away', 'bad'] : ['no node yet', 'bad'];
+}
+
+/* ---- limits, tasks ---- */
+
+const LIMITS = { rate: 'its rate', max_concurrent: 'as many run as may', pause: 'a pause' };
+export const limitsOf = k => k.limits.map(l => LIMITS[l] || l).join(', ') + (k.limited_until ? `, until ${clock(1000 * k.limited_until)}` : '');
+
+export const KINDS = [ // button, states of the API, when there is none
+  ['Dead', 'dead', 'No task of this queue is dead: nothing to redrive.'],
+  ['Waiting', 'waiting', 'No task waits in line.'],
+  ['Running', 'running', 'No worker has a task of this queue.'],
+  ['Delayed', 'scheduled,retrying', 'No task waits for its time, or for its next attempt.'],
+  ['Ended', 'succeeded,cancelled,expired', 'No task that has ended is kept.'],
+];
+
+export const orderOf = { // of one task: button, question, yes, what it does, afterwards; from which states
+  run: ['Run next …', 'Give it to the next worker', 'The next worker gets it, beyond all limits and delays.', 'The next worker gets it.', /^(scheduled|waiting|retrying)$/],
+  redrive: ['Redrive …', 'Redrive it', 'It waits in line again, with all of its attempts.', 'It waits in line again.', /^dead$/],
+  cancel: ['Cancel …', 'Cancel the task', 'No attempt of it begins any more; one that runs is its last.', 'It is cancelled.', /^(scheduled|waiting|retrying|running)$/],
+  discard: ['Discard …', 'Discard it', 'The task, its payload and its result are gone for good.', 'It is gone.', /^(dead|succeeded|cancelled|expired)$/],
+};

@@ -1,0 +1,301 @@
+// tasks.js: the page of task queues: all pools in a table; below it the pool that is chosen, and a
+// queue of it: its keys, its tasks. What is shown stands in the address: #tasks,
+// #pool=ride/*&queue=ride/eu. So a link leads there, and "back" goes back.
+//
+// Taken from Grafana: figures in tables, right-aligned, in digits of one width, a sparkline where
+// the course matters, and no more colour than there is trouble. From Linear: rows of one line, a
+// click opens the details at the side and the list stays; an empty list says what to do next.
+import { $, el, put, list, mark, number, rate, span, clock } from './dom.js';
+import * as api from './api.js';
+import { ask, p, say } from './ask.js';
+import { tiles_show } from './draw.js';
+import { things } from './words.js';
+import { heldBy, KINDS, limitsOf, orderOf, partWord, poolSays, poolWord, rulesOf } from './task_words.js';
+
+const EVERY_MS = 5000, ROWS = 20;
+let live = null, pool = null;               // as in the last answer; the chosen one
+let queue = '', kind = KINDS[0], more = ROWS; // the queue that is looked into, and at which tasks
+let history = null, historyOf = '', queues = null, keys = null, tasks = null, lookedAt = 0, round = 0;
+
+/* ---- what is wanted ---- */
+
+const address = () => new URLSearchParams(location.hash.slice(1));
+export const isShown = () => address().has('tasks') || address().has('pool');
+const to = (pool, queue) => '#' + new URLSearchParams(queue ? { pool, queue } : { pool });
+
+// The pool that is to be answered in full: of one or none that is named, the first.
+export function wanted() {
+  const name = address().get('pool') || (live && live.tasks.pools.length ? live.tasks.pools[0].pool : '');
+  return { pool: isShown() ? name : '', queue: address().get('queue') || (name.endsWith('*') ? '' : name) };
+}
+
+export function lookAnew() {
+  lookedAt = 0;
+}
+
+/* ---- tables ---- */
+
+// columns: [head, text(row), kind]: 'n' a number; head(row) -> element for the row's name.
+function table(id, columns, rows, keyOf) {
+  const [head, body] = $(id).children;
+  list(head.firstElementChild, columns, c => c[0], c => el('th', { scope: 'col', class: c[2] === 'n' ? 'n' : '' }, c[0]), () => {});
+  list(body, rows, keyOf,
+    row => el('tr', {}, ...columns.map(c => c[2] === 'name' ? el('th', { scope: 'row' }, c[3](row)) : el('td', { class: c[2] || '', 'data-head': c[0] }))),
+    (e, row) => columns.forEach(([, text, kind], i) => put(kind === 'name' ? e.children[i].firstChild : e.children[i], text(row))));
+}
+
+const level = (id, n, levelOf) => { // colours one column by its rows
+  for (const [i, e] of [...$(id).tBodies[0].rows].entries()) mark(e.children[n], 'class', levelOf(i));
+};
+
+// Below a list: nothing, or why it is empty; and what is not known.
+const below = (answer, rows, none) => !answer ? 'asking …'
+  : answer.away.length ? `${things(answer.away.length, 'partition')} did not answer: what ${answer.away.length === 1 ? 'it has' : 'they have'} is not known.`
+  : rows.length ? '' : none;
+
+/* ---- all pools ---- */
+
+const oldest = x => x.waiting ? span(x.oldest_ms) : '–';
+const COUNTS = [['Waiting', x => number(x.waiting), 'n'], ['Oldest', oldest, 'n'], ['Running', x => number(x.running), 'n'],
+  ['Delayed', x => number(x.scheduled), 'n'], ['Dead', x => number(x.dead), 'n']];
+const POOLS = [
+  ['Pool', x => x.pool, 'name', x => el('a', { href: to(x.pool) })],
+  ['State', x => poolWord(x)[0]],
+  ...COUNTS.slice(0, 2),
+  ['Arrive', x => rate(x.accepted_per_s) + '/s', 'n'], ['Start', x => rate(x.started_per_s) + '/s', 'n'], ['End', x => rate(x.ended_per_s) + '/s', 'n'],
+  ...COUNTS.slice(2),
+  ['Held up by', x => heldBy(x) || '–'],
+];
+
+function showPools(pools) {
+  $('tp-none').hidden = pools.length > 0;
+  $('tp').hidden = !pools.length;
+  table('tp', POOLS, pools, x => x.pool);
+  for (const [i, e] of [...$('tp').tBodies[0].rows].entries()) {
+    mark(e.firstChild.firstChild, 'aria-current', String(Boolean(pool) && pools[i].pool === pool.pool));
+    mark(e.children[1], 'class', 'state ' + poolWord(pools[i])[1]);
+    mark(e.children[9], 'class', pools[i].dead ? 'n warn' : 'n');
+  }
+}
+
+/* ---- a pool ---- */
+
+const perS = h => h === null ? '–' : rate(h) + '/s';
+const TILES = [ // as tiles_show() wants them
+  ['Waiting', 'waiting', x => number(x.waiting), x => 'in line now'],
+  ['Oldest', 'oldest_ms', oldest, () => 'the longest wait in line'],
+  ['Arrive', 'accepted_per_s', (x, h) => perS(h), x => `${number(x.accepted)} so far`],
+  ['Start', 'started_per_s', (x, h) => perS(h), x => `${number(x.started)} so far`],
+  ['End', 'ended_per_s', (x, h) => perS(h), x => `${number(x.succeeded)} have succeeded`],
+  ['Running', 'running', x => number(x.running), () => 'a worker has them'],
+  ['Failed attempts', 'failed_per_s', (x, h) => perS(h), x => `${number(x.retried)} are made again, so far`],
+  ['Dead', null, x => number(x.dead), x => x.dead ? 'redrive or discard them' : 'nothing to redrive'],
+];
+const PARTS = [['Partition', x => String(x.partition), 'name', () => el('span')], ['Task node', x => x.node || '–'], ['State', x => partWord(x)[0]], ...COUNTS];
+
+function showPool() {
+  $('pool').hidden = !pool;
+  if (!pool) return;
+  const [word, is] = poolWord(pool);
+  put($('tp-name'), pool.pool);
+  put($('tp-state'), word);
+  mark($('tp-state'), 'class', 'word ' + is);
+  put($('tp-says'), poolSays(pool));
+  put($('tp-rules'), pool.def ? rulesOf(pool.def) : '');
+  put($('tp-pause'), pool.paused ? 'Resume …' : 'Pause …');
+  tiles_show($('tp-tiles'), TILES, pool, historyOf === pool.pool ? history : null);
+  const parts = pool.partitions || [];
+  put($('parts-sum'), `${things(parts.length, 'partition')} on ${things(new Set(parts.map(x => x.node).filter(Boolean)).size, 'task node')}`);
+  table('parts', PARTS, parts, x => x.partition);
+  level('parts', 2, i => 'state ' + partWord(parts[i])[1]);
+}
+
+function askPause() {
+  const { pool: name, paused, running, waiting } = pool;
+  ask(paused ? `Resume pool ${name}?` : `Pause pool ${name}?`, paused ? 'Resume it' : 'Pause it',
+    [p(paused ? `Workers get its tasks again: ${number(waiting)} wait.`
+      : `Workers get no task of it; submissions go on. ${running ? things(running, 'task') + ' that run go on to their end.' : 'No task of it runs.'}`)],
+    () => api.change('PATCH', 'pools/' + api.enc(name), { paused: !paused }), paused ? `${name} is resumed.` : `${name} is paused.`);
+}
+
+/* ---- its queues ---- */
+
+const QUEUES = [['Queue', x => x.queue, 'name', x => el('a', { href: to(pool.pool, x.queue) })], ['Waiting', x => number(x.waiting), 'n'],
+  ['Running', x => number(x.running), 'n'], ['Dead', x => number(x.dead), 'n'], ['Stopped by', x => limitsOf(x) || '–']];
+
+function showQueues() {
+  const pattern = Boolean(pool) && pool.pool.endsWith('*');
+  $('pool-queues').hidden = !pattern;
+  if (!pattern) return;
+  const rows = queues ? queues.queues : [];
+  table('tqs', QUEUES, rows, x => x.queue);
+  $('tqs').hidden = !rows.length;
+  for (const e of $('tqs').tBodies[0].rows) mark(e.firstChild.firstChild, 'aria-current', String(e.dataset.key === queue));
+  put($('tqs-none'), below(queues, rows, 'No queue of this pool has a task in line, or a dead one: a queue comes with its first task.'));
+}
+
+/* ---- a queue ---- */
+
+const KEYS = [['Key', x => x.key || '(none)', 'name', () => el('span')], ['Waiting', x => number(x.waiting), 'n'], ['Running', x => number(x.running), 'n'],
+  ['Stopped by', x => limitsOf(x) || '–']];
+const TASKS = [['Task', x => x.id, 'name', x => el('button', { type: 'button', class: 'link', on: { click: () => openTask(x.id) } })], ['Key', x => x.key || '–'],
+  ['Attempts', x => number(x.attempts), 'n'], ['Since', x => x.entered_at ? clock(1000 * x.entered_at) : '–'], ['Because', x => x.because]];
+
+// The queue's own figures are in the list of the busiest: all that has dead ones is.
+function showRedrive() {
+  const own = queues && queues.queues.find(x => x.queue === queue);
+  $('tq-redrive').hidden = !own || !own.redriving;
+  if (own) put($('tq-redrive'), `A redrive goes on: its dead wait again, ${number(own.dead)} are still to come.`);
+}
+
+function showQueue() {
+  $('tq').hidden = !pool || !queue;
+  if ($('tq').hidden) return;
+  put($('tq-name'), queue);
+  showRedrive();
+  table('keys', KEYS, keys ? keys.keys : [], x => x.key);
+  $('keys').hidden = !keys || !keys.keys.length;
+  put($('keys-none'), below(keys, keys && keys.keys, 'No key has a task in line.'));
+  list($('kinds'), KINDS, k => k[0], k => el('button', { type: 'button', on: { click: () => { kind = k; more = ROWS; tasks = null; showQueue(); look(); } } }, k[0]),
+    (e, k) => mark(e, 'aria-pressed', String(k === kind)));
+  const rows = tasks ? tasks.tasks : [];
+  table('tasks-of', TASKS, rows, x => x.id);
+  $('tasks-of').hidden = !rows.length;
+  put($('tasks-none'), below(tasks, rows, kind[2]));
+  $('tasks-more').hidden = !tasks || !tasks.next || more >= 1000;
+}
+
+const pathOf = word => `task-queues/${api.enc(queue)}/tasks${word}`;
+
+// A long order is many calls: each changes so many tasks that its answer comes in time.
+async function orderAll(word, query, goOn) {
+  let n = 0, next = null, lost = 0;
+  const path = pathOf('/' + word);
+  do {
+    const a = await api.change('POST', `${path}?${new URLSearchParams(next ? { ...query, after: next } : query)}`);
+    n += a.tasks;
+    lost += a.away.length;
+    next = a.next;
+  } while (next && goOn(`${things(n, 'task')} so far …`));
+  if (lost) throw new api.Refused(503, `${things(n, 'task')}; ${things(lost, 'partition')} did not answer.`);
+  return (next ? 'Stopped after ' : '') + things(n, 'task');
+}
+
+function askRedrive() {
+  const text = $('redrive-n').value.trim(), per = Number(text);
+  if (text && !(per >= 0.001)) return say('A rate is a number above 0.');
+  ask(`Redrive all dead tasks of ${queue}?`, 'Redrive them',
+    [p(`They wait in line again, with all of their attempts, ${text ? rate(per) + ' a second' : 'all at once'}.`), p('What made them fail should be mended first.')],
+    goOn => orderAll('redrive', text ? { rate_per_s: text } : {}, goOn), said => `${said} of ${queue} ${text ? `wait again, ${rate(per)} a second` : 'wait again'}.`);
+}
+
+function askStop() {
+  ask(`Stop the redrive of ${queue}?`, 'Stop it', [p('Tasks that wait again stay in line; the others stay dead.')],
+    goOn => orderAll('stop', {}, goOn), () => `The redrive of ${queue} is stopped.`);
+}
+
+function askDiscard() {
+  ask(`Discard all dead tasks of ${queue}?`, 'Discard them', [p('All dead tasks of the queue, and their payloads, are gone for good.')],
+    goOn => orderAll('discard', {}, goOn), said => `${said} discarded.`, queue);
+}
+
+function askCancel() {
+  const key = $('cancel-key').value.trim();
+  ask(`Cancel ${key ? `all tasks of key ${key}` : 'ALL tasks'} of ${queue}?`, 'Cancel them', [p('No attempt of them begins any more; one that runs is its last. There is no undo.')],
+    goOn => orderAll('cancel', key ? { key } : {}, goOn), said => `${said} cancelled.`, queue);
+}
+
+/* ---- one task, at the side ---- */
+
+const line = (name, text) => text === null || text === undefined || text === '' ? [] : [el('dt', {}, name), el('dd', {}, String(text))];
+const moment = s => s ? clock(1000 * s) : '';
+
+function taskLines(t) {
+  return [
+    ...line('Because', t.because), ...line('Queue', t.queue), ...line('Key', t.key),
+    ...line('Place', t.position ? `${number(t.position)} in its queue, ${number(t.ahead_of_key)} before it in its key` : ''),
+    ...line('Limited by', t.limited_by), ...line('Until', moment(t.limited_until)), ...line('Since', moment(t.entered_at)), ...line('Ends', moment(t.ends_at)),
+    ...line('Attempts', number(t.attempts)), ...line('Priority', t.priority), ...line('Task node', t.node), ...line('Token', t.task),
+  ];
+}
+
+function orderOne(t, verb) {
+  const [, yes, does, done] = orderOf[verb];
+  ask(`${yes}?`, yes, [p(`Task ${t.id} of ${t.queue}. ${does}`)], async () => {
+    await api.change('POST', `tasks/${api.enc(t.id)}/${verb}`);
+    $('task').close();
+  }, done, verb === 'discard' ? t.id : '');
+}
+
+async function openTask(id) {
+  try {
+    const t = await api.get('tasks/' + api.enc(id));
+    put($('task-head'), 'Task ' + t.id);
+    put($('task-state'), t.state.toUpperCase() + (t.stopping ? ', being cancelled' : ''));
+    mark($('task-state'), 'class', 'word ' + (t.state === 'dead' ? 'bad' : t.state === 'succeeded' ? 'good' : 'plain'));
+    $('task-lines').replaceChildren(...taskLines(t));
+    $('task-orders').replaceChildren(...Object.keys(orderOf).filter(v => orderOf[v][4].test(t.state)).map(v =>
+      el('button', { type: 'button', class: v === 'discard' || v === 'cancel' ? 'danger' : '', on: { click: () => orderOne(t, v) } }, orderOf[v][0])));
+    $('task').showModal();
+    $('task-close').focus();
+  } catch (e) {
+    say(e instanceof api.Refused ? e.message : 'No answer: ' + e.message);
+  }
+}
+
+/* ---- asking ---- */
+
+// What live has not: the history of the pool, its queues, a queue's keys and tasks.
+async function look() {
+  lookedAt = Date.now();
+  const mine = ++round, name = pool.pool, q = queue, states = kind[1];
+  const [h, qs, k, t] = await Promise.all([
+    api.get('history?pool=' + api.enc(name)),
+    api.get(`task-queues/busiest?pool=${api.enc(name)}&top=20`),
+    q ? api.get(pathOf('/keys?top=20')) : null,
+    q ? api.get(pathOf(`?n=${more}&state=${states}`)) : null,
+  ]);
+  if (mine !== round) return; // another question is younger
+  [history, historyOf, queues, keys, tasks] = [h, name, qs, k, t];
+  showAll();
+}
+
+export async function lookCloser() {
+  if (isShown() && pool && Date.now() - lookedAt >= EVERY_MS) await look();
+}
+
+function showAll() {
+  showPool();
+  showQueues();
+  showQueue();
+}
+
+export function show(now) {
+  live = now;
+  const on = isShown(), want = wanted();
+  for (const e of document.querySelectorAll('#views a')) mark(e, 'aria-current', (e.id === 'to-tasks') === on ? 'page' : 'false');
+  $('people').hidden = $('side').hidden = on;
+  $('tasks').hidden = !on;
+  $('columns').classList.toggle('wide', on);
+  if (!on) return;
+  pool = live.tasks.pools.find(x => x.pool === want.pool) || null;
+  if (want.queue !== queue || (pool && historyOf && historyOf !== pool.pool)) {
+    [queue, more, keys, tasks, queues, lookedAt] = [want.queue, ROWS, null, null, historyOf === want.pool ? queues : null, 0];
+    historyOf = historyOf === want.pool ? historyOf : '';
+  }
+  showPools(live.tasks.pools);
+  showAll();
+}
+
+export function begin() {
+  const form = (id, fn) => $(id).addEventListener('submit', e => { e.preventDefault(); fn(); });
+  $('tp-pause').addEventListener('click', askPause);
+  $('redrive-stop').addEventListener('click', askStop);
+  $('discard').addEventListener('click', askDiscard);
+  $('task-close').addEventListener('click', () => $('task').close());
+  $('tasks-more').addEventListener('click', () => { more *= 4; look(); });
+  form('f-redrive', askRedrive);
+  form('f-cancel', askCancel);
+  form('f-queue', () => { if ($('queue-name').value.trim()) location.hash = to(pool.pool, $('queue-name').value.trim()); });
+  form('f-task', () => { if ($('task-name').value.trim()) openTask($('task-name').value.trim()); });
+}

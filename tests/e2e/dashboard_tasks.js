@@ -1,0 +1,227 @@
+// dashboard_tasks.js: the dashboard's page of task queues in a real browser, with real tasks. Run
+// by e2e_dashboard_tasks.sh.
+'use strict';
+const k = require('./kit.js');
+const { claim, claimUntil } = k;
+const DESK = { viewport: { width: 1280, height: 900 } };
+const { TASK_TOKEN, TASK_PID, ADMIN_TOKEN } = process.env;
+
+// ---- what servers and workers do ----
+
+async function call(method, path, body) {
+  const r = await fetch(k.ROUTER + path, { method, headers: { Authorization: 'Bearer ' + TASK_TOKEN, 'Content-Type': 'application/json' }, body: body && JSON.stringify(body) });
+  const j = await r.json().catch(() => ({}));
+  if (!r.ok) throw new Error(`${method} ${path}: ${r.status} ${JSON.stringify(j)}`);
+  return j;
+}
+
+const submit = (queue, task) => call('POST', `/v1/queues/${queue}/tasks`, Object.assign({ payload: 1 }, task));
+const submitMany = (queue, n, task) => Promise.all(Array.from({ length: n }, (_, i) => submit(queue, task(i))));
+const take = (queue, n) => call('POST', `/v1/queues/${queue}/tasks/take`, { n, lease: '60s', wait: '5s' });
+const settle = (word, t) => call('POST', `/v1/tasks/${t.task}/${word}`, { lease_id: t.lease_id });
+
+// n tasks whose only attempt fails; of a queue without others.
+async function makeDead(queue, n) {
+  await submitMany(queue, n, i => ({ key: 'tenant' + i % 5, max_attempts: 1 }));
+  for (let left = n; left > 0;) {
+    const { tasks } = await take(queue, left);
+    for (const t of tasks) await settle('nack', t);
+    left -= tasks.length;
+  }
+}
+
+async function manager(method, path, body) {
+  const r = await fetch(k.ADMIN + '/v1/admin/' + path, { method, headers: { Authorization: 'Bearer ' + ADMIN_TOKEN }, body: body && JSON.stringify(body) });
+  if (!r.ok) throw new Error(method + ' ' + path + ': ' + r.status + ' ' + await r.text());
+  return r.json();
+}
+const pool = async name => (await manager('GET', 'task-queues')).pools.find(p => p.pool === name);
+
+// ---- what the operator sees ----
+
+async function dashboard(hash, options) {
+  const c = await k.visitor(Object.assign({}, DESK, options));
+  const page = await c.newPage();
+  await page.goto(`${k.ADMIN}/#token=${encodeURIComponent(ADMIN_TOKEN)}&who=anna`);
+  await page.locator('#q-name', { hasText: 'login' }).waitFor();
+  await page.goto(k.ADMIN + '/' + hash);
+  await page.locator('#tp-head').waitFor();
+  return { c, page };
+}
+
+const button = (page, name) => page.getByRole('button', { name, exact: true });
+const row = (page, table, name) => page.locator(`#${table} tbody tr`, { has: page.locator('th', { hasText: name }) });
+const cell = async (page, table, name, head) => {
+  const heads = await page.locator(`#${table} thead th`).allInnerTexts();
+  return (await row(page, table, name).first().locator('th,td').nth(heads.indexOf(head)).innerText()).trim();
+};
+
+async function yes(page, what, question, name) {
+  await page.locator('#ask-yes').waitFor();
+  const asked = await page.locator('#ask-head').innerText();
+  claim(what + ' is asked back', asked.includes(question), asked);
+  if (name) {
+    claim(what + ' is not done by a slip', await page.locator('#ask-yes').isDisabled());
+    await page.locator('#ask-name').fill(name);
+  }
+  await page.locator('#ask-yes').click();
+  await page.locator('#ask').waitFor({ state: 'hidden' });
+}
+
+// ---- scenarios ----
+
+async function empty() {
+  await manager('DELETE', 'pools/*');
+  const { c, page } = await dashboard('#tasks');
+  await claimUntil('without a pool it says what to do', async () => (await page.locator('#tp-none').innerText()).includes('segqctl pool add'));
+  claim('and that is no trouble', await page.locator('#word').innerText() === 'ALL WELL', await page.locator('#problems').innerText());
+  await k.accessible(page, 'no pools');
+  await k.shot(page, 'tasks-none');
+  for (const match of ['*', 'ride/*', 'mail'])
+    await manager('PUT', 'pools/' + encodeURIComponent(match), { match, key: { max_concurrent: 2 }, retry: { min: '1s', max: '1s' } });
+  await claimUntil('pools appear by themselves', async () => await page.locator('#tp tbody tr').count() === 3);
+  await claimUntil('the first is shown', async () => (await page.locator('#tp-name').innerText()).length > 0);
+  await k.shot(page, 'tasks-idle');
+  await c.close();
+}
+
+async function crowd() {
+  await makeDead('ride/eu', 9);
+  await submitMany('ride/eu', 60, i => ({ key: 'tenant' + i % 4, priority: i % 3 }));
+  await submitMany('ride/us', 20, i => ({ key: 'tenant' + i % 2 }));
+  await submitMany('mail', 12, i => ({ key: 'user' + i, delay: '1h' }));
+  const { c, page } = await dashboard('#tasks');
+  await claimUntil('a pool says who waits', async () => await cell(page, 'tp', 'ride/*', 'Waiting') === '80');
+  await claimUntil('what is delayed', async () => await cell(page, 'tp', 'mail', 'Delayed') === '12');
+  await claimUntil('what is dead', async () => await cell(page, 'tp', 'ride/*', 'Dead') === '9');
+  await row(page, 'tp', 'ride/*').locator('a').click();
+  await claimUntil('the address names the pool', () => page.url().endsWith('#pool=ride%2F*'));
+  await claimUntil('its partitions are on both nodes', async () => await page.locator('#parts-sum').innerText() === '16 partitions on 2 task nodes');
+  await claimUntil('its busiest queues', async () => await cell(page, 'tqs', 'ride/eu', 'Waiting') === '60');
+  await claimUntil('a problem is told above', async () => (await page.locator('#problems').innerText()).includes('ride/* has 9 dead tasks'));
+  await row(page, 'tqs', 'ride/eu').locator('a').click();
+  await claimUntil('the hottest keys', async () => await cell(page, 'keys', 'tenant0', 'Waiting') === '15');
+  await claimUntil('its dead', async () => await page.locator('#tasks-of tbody tr').count() === 9);
+  const { tasks } = await take('ride/eu', 4);
+  await claimUntil('what runs', async () => await cell(page, 'tp', 'ride/*', 'Running') === '4');
+  await button(page, 'Running').click();
+  await claimUntil('and which tasks', async () => await page.locator('#tasks-of tbody tr').count() === 4);
+  await k.accessible(page, 'tasks');
+  await k.fits(page, 'tasks');
+  await k.shot(page, 'tasks');
+  for (const t of tasks) await settle('ack', t);
+  claim('nobody else is asked', c.asked.every(r => r.url().startsWith(k.ADMIN)));
+  claim('no errors, no policy broken', c.wrong.length === 0, c.wrong.join('; '));
+  await page.goBack();
+  await claimUntil('back leads to the pool alone', async () => await page.locator('#tq').isHidden() && await page.locator('#tp-name').innerText() === 'ride/*');
+  await c.close();
+}
+
+const EU = '#pool=ride%2F*&queue=ride%2Feu';
+
+async function whyOfOne() {
+  const { task } = await submit('ride/eu', { key: 'late', delay: '1h' });
+  const { c, page } = await dashboard(EU);
+  await page.locator('#task-name').fill(task);
+  await page.keyboard.press('Enter');
+  await claimUntil('a token finds the task', async () => (await page.locator('#task-lines').innerText()).includes('it was submitted with a delay'));
+  claim('its state is a word', await page.locator('#task-state').innerText() === 'SCHEDULED');
+  await k.accessible(page, 'one task');
+  await k.shot(page, 'tasks-why');
+  await button(page, 'Run next …').click();
+  await yes(page, 'a run', 'Give it to the next worker?');
+  await claimUntil('it is before all others', async () => (await manager('GET', 'tasks/' + encodeURIComponent(task))).state === 'waiting');
+  await page.locator('#task-name').fill(task);
+  await page.keyboard.press('Enter');
+  await button(page, 'Cancel …').first().waitFor();
+  await page.locator('#task-orders').getByRole('button', { name: 'Cancel …' }).click();
+  await yes(page, 'a cancel', 'Cancel the task?');
+  claim('it is cancelled', (await manager('GET', 'tasks/' + encodeURIComponent(task))).state === 'cancelled');
+  await page.locator('#task-name').fill('nonsense');
+  await page.keyboard.press('Enter');
+  await claimUntil('what is no task is said', async () => (await page.locator('#done').innerText()).includes('neither a task nor an id'));
+  await c.close();
+}
+
+async function pauseAndResume() {
+  const { c, page } = await dashboard(EU);
+  await button(page, 'Pause …').click();
+  await page.locator('#ask-no').click();
+  claim('a question that is answered no changes nothing', !(await pool('ride/*')).paused);
+  await button(page, 'Pause …').click();
+  await yes(page, 'a pause', 'Pause pool ride/*?');
+  await claimUntil('the pause is shown in words', async () => await page.locator('#tp-state').innerText() === 'PAUSED');
+  await claimUntil('and above all', async () => (await page.locator('#problems').innerText()).includes('Pool ride/* is PAUSED'));
+  claim('it is what holds the tasks up', await cell(page, 'tp', 'ride/*', 'Held up by') === 'the pause');
+  await k.accessible(page, 'tasks, paused');
+  await k.shot(page, 'tasks-paused');
+  await claimUntil('who did it is noted', async () => (await page.locator('#audit').innerText()).includes('ride/*: paused false → true'));
+  await button(page, 'Resume …').click();
+  await yes(page, 'the end of the pause', 'Resume pool ride/*?');
+  await claimUntil('it is open again', async () => await page.locator('#tp-state').innerText() === 'OPEN');
+  await c.close();
+}
+
+async function redriveAndDiscard() {
+  await claimUntil('nine are dead', async () => (await pool('ride/*')).dead === 9);
+  const { c, page } = await dashboard(EU);
+  await page.locator('#redrive-n').fill('none');
+  await button(page, 'Redrive …').click();
+  await claimUntil('what is no rate is said', async () => (await page.locator('#done').innerText()).includes('a number above 0'));
+  await page.locator('#redrive-n').fill('0.5');
+  await button(page, 'Redrive …').click();
+  await yes(page, 'a redrive', 'Redrive all dead tasks of ride/eu?');
+  await claimUntil('it goes on by itself', async () => (await page.locator('#tq-redrive').innerText()).includes('dead wait again'));
+  await k.shot(page, 'tasks-redrive');
+  await button(page, 'Stop a redrive …').click();
+  await yes(page, 'its end', 'Stop the redrive of ride/eu?');
+  await claimUntil('and is stopped', async () => await page.locator('#tq-redrive').isHidden());
+  claim('some are dead still', (await pool('ride/*')).dead > 0);
+  await button(page, 'Discard the dead …').click();
+  await page.locator('#ask-name').waitFor();
+  await k.shot(page, 'tasks-ask-discard');
+  await k.accessible(page, 'a dangerous question about tasks');
+  await yes(page, 'a discard', 'Discard all dead tasks of ride/eu?', 'ride/eu');
+  await claimUntil('the dead are gone', async () => (await pool('ride/*')).dead === 0);
+  await claimUntil('an empty list says so', async () => (await page.locator('#tasks-none').innerText()).includes('nothing to redrive'));
+  await page.locator('#cancel-key').fill('tenant1');
+  await page.locator('#f-cancel button').click();
+  await yes(page, 'a cancel of a key', 'Cancel all tasks of key tenant1 of ride/eu?', 'ride/eu');
+  await claimUntil('the key has no task in line', async () => await row(page, 'keys', 'tenant1').count() === 0);
+  await c.close();
+}
+
+// It stops, as a machine does that hangs.
+async function nodeDies() {
+  const { c, page } = await dashboard(EU);
+  process.kill(Number(TASK_PID), 'SIGSTOP');
+  try {
+    await claimUntil('a task node that died is told', async () => /Task node task\.1 is DOWN for \d+ s; \d+ partitions there/.test(await page.locator('#problems').innerText()));
+    await claimUntil('and which pools it concerns', async () => await cell(page, 'tp', 'ride/*', 'State') === 'AWAY');
+    await claimUntil('and which partitions', async () => await page.locator('#parts td.bad').count() > 0);
+    await k.accessible(page, 'tasks, a node is down');
+    await k.shot(page, 'tasks-node-down');
+  } finally {
+    process.kill(Number(TASK_PID), 'SIGCONT');
+  }
+  await claimUntil('and when it is back', async () => await cell(page, 'tp', 'ride/*', 'State') === 'OPEN');
+  await c.close();
+}
+
+async function phoneAndDark() {
+  for (const [name, options] of [
+    ['tasks-phone', { viewport: { width: 360, height: 740 } }],
+    ['tasks-dark', { viewport: { width: 1280, height: 900 }, colorScheme: 'dark' }],
+    ['tasks-phone-dark', { viewport: { width: 390, height: 844 }, colorScheme: 'dark' }],
+  ]) {
+    const { c, page } = await dashboard(EU, options);
+    await button(page, 'Waiting').click();
+    await claimUntil(name + ': it lives', async () => await page.locator('#tasks-of tbody tr').count() > 0);
+    await k.fits(page, name);
+    await k.accessible(page, name);
+    await k.shot(page, name);
+    await c.close();
+  }
+}
+
+k.main([empty, crowd, whyOfOne, pauseAndResume, redriveAndDiscard, phoneAndDark, nodeDies]);

@@ -45,7 +45,8 @@ enum task_order {
     X(head_start_5, 0, 400ull * 86400000)                                                \
     X(head_start_6, 0, 400ull * 86400000)                                                \
     X(head_start_7, 0, 400ull * 86400000)                                                \
-    X(max_result, 0, TASK_RESULT_MAX)       /* bytes of a result that are kept */
+    X(max_result, 0, TASK_RESULT_MAX)       /* bytes of a result that are kept */        \
+    X(position_cap, 0, TASKS_MAX)           /* callers are told no place beyond; 0: any */
 
 struct task_rules {
 #define X(m, least, most) uint64_t m;

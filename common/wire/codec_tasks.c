@@ -48,7 +48,8 @@ MESSAGE(task_get_ans, TaskGetAns, NULL, CODE, NUM(no), IN(state, 0, TASK_NSTATES
         NAME(key2), NUM(order), NUM(entered_ms), NUM(until_ms), NUM(position), NUM(ahead_of_key),
         NUM(limited), NAME(limited_by), NUM(limited_until_ms), PLAIN(result, TASK_RESULT_MAX),
         NUM(result_length), PLAIN(result_sha256, RESULT_SHA256),
-        OWN, NUM(eta), NUM(eta_ms), IN(status, 0, REPLY_STATUS_MAX), TEXT(content_type, REPLY_TYPE_MAX))
+        OWN, NUM(eta), NUM(eta_ms), IN(status, 0, REPLY_STATUS_MAX), TEXT(content_type, REPLY_TYPE_MAX),
+        NUM(position_capped))
 
 MESSAGE(task_take, TaskTake, NULL, NUM(part), NUM(epoch), NAME(queue), IN(most, 1, TASK_ROWS_MAX),
         NUM(lease_ms), NUM(wait_ms))

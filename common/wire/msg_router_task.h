@@ -78,6 +78,7 @@ struct msg_task_get_ans {
     int64_t entered_ms;    /* Unix ms: when it began to wait, or was accepted */
     int64_t until_ms;      /* Unix ms: when its state ends by itself; 0: never */
     uint64_t position;     /* among all who wait in its queue; 0: it does not wait */
+    bool position_capped;  /* it is further back: its callers are told no more */
     uint32_t ahead_of_key; /* before it in its key; 100: or more */
     uint8_t limited;       /* bits: enum closed (common/task/state.h); 0: nothing stops it */
     const char *limited_by; /* the name of the queue or key whose limit it is */

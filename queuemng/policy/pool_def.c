@@ -70,6 +70,9 @@ const struct cfg_key pool_def_keys[] = {
       "largest payload", 0, 0, 0 },
     { "max_result", CFG_BYTES, AT(max_result), "64k", 0, TASK_RESULT_MAX, true,
       "bytes of a result that are kept, beside its length and SHA-256; 0 = none", 0, 0, 0 },
+    { "position_cap", CFG_INT, AT(position_cap), "0", 0, TASKS_MAX, true,
+      "highest place told to callers; tasks further back have it with position_capped; 0 = no cap",
+      0, 0, 0 },
     { "order", CFG_ENUM, AT(order), "start", 0, 0, true,
       "start: first attempts of a key begin in the order of entry; strict: the next one begins "
       "when this one is final; number: the smallest `order` goes first; fixed when the pool is "
@@ -181,6 +184,7 @@ void pool_def_rules(const struct pool_def *d, struct task_rules *r)
     r->retry_jitter = (uint64_t)d->retry.jitter;
     r->max_waiting = (uint64_t)d->max_waiting;
     r->max_result = (uint64_t)d->max_result;
+    r->position_cap = (uint64_t)d->position_cap;
 #define LIMIT_TO(to, from)                                                               \
     r->to##_rate = per_1000_s(d->from.rate_per_s);                                       \
     r->to##_burst = (uint64_t)d->from.burst;                                             \

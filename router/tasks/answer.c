@@ -303,6 +303,8 @@ static void add_place(struct buf *b, const struct msg_task_get_ans *m)
 {
     if (m->position > 0)
         add_number(b, ",\"position\":", m->position);
+    if (m->position_capped)
+        ADD(b, ",\"position_capped\":true");
     if (m->state == TASK_WAITING)
         add_number(b, ",\"ahead_of_key\":", m->ahead_of_key);
     if (m->limited != 0) {

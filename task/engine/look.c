@@ -73,6 +73,14 @@ uint64_t engine_max_result(const struct engine *e, task_no no)
                                                : tqueue_of(e, slot, &index)->pool->rules.max_result;
 }
 
+uint64_t engine_position_cap(const struct engine *e, task_no no)
+{
+    task_slot slot = task_find(&e->store, no);
+    uint32_t index;
+
+    return slot == SLOT_NONE ? 0 : tqueue_of(e, slot, &index)->pool->rules.position_cap;
+}
+
 int engine_look(const struct engine *e, task_no no, struct task_view *v)
 {
     task_slot slot = task_find(&e->store, no);

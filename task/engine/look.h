@@ -36,6 +36,8 @@ SQ_CHECK int engine_look(const struct engine *e, task_no no, struct task_view *v
 void look_at_task(const struct engine *e, task_slot slot, struct task_view *v);
 /* How many bytes of its result are kept; 0, also if there is no such task. */
 uint64_t engine_max_result(const struct engine *e, task_no no);
+/* The highest place that its callers are told; 0: any. */
+uint64_t engine_position_cap(const struct engine *e, task_no no);
 
 /* Which tasks are meant: of a queue, of a key of it and those below it, with a label. */
 struct task_filter {

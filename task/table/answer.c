@@ -96,12 +96,23 @@ uint64_t tasktab_tell(const struct part *p, task_no no, struct msg_task_get_ans 
     return m->code == CODE_DONE && v.state == TASK_SUCCEEDED ? v.body : 0;
 }
 
+/* For its callers: operators are told every place. */
+static void cap_place(const struct part *p, struct msg_task_get_ans *m)
+{
+    uint64_t cap = m->position > 0 ? engine_position_cap(&p->e, m->no) : 0;
+
+    m->position_capped = cap > 0 && m->position > cap;
+    if (m->position_capped)
+        m->position = cap;
+}
+
 void tasktab_answer_get(struct tasktab *t, struct asker a, const struct part *p, task_no no,
                         bool result, struct outbox *out)
 {
     struct msg_task_get_ans *m = &outbox_answer(out, a.peer->no, a.rid, MSG_TASK_GET_ANS)->task_get_ans;
     uint64_t ref = tasktab_tell(p, no, m, &out->mem);
 
+    cap_place(p, m);
     if (result && !load_result(t, p, ref, m, &out->mem))
         m->code = CODE_BUSY;
 }

@@ -350,6 +350,28 @@ static const struct msg_task_do_ans *order(enum task_do verb, task_no no)
     return operate((struct msg_task_do){ .verb = verb, .no = no });
 }
 
+Test(task_table, callers_are_told_no_place_beyond_the_cap_and_operators_are)
+{
+    struct task_rules rules;
+    const struct msg_task_get_ans *m;
+    task_no last = 0;
+
+    ok(EPOCH, 77);
+    rules_default(&rules);
+    rules.position_cap = 2;
+    send(MNG, &(struct msg){ .type = MSG_PART_OPEN,
+                             .part_open = { EPOCH, 3, 8, "q*", sizeof(rules) / sizeof(uint64_t),
+                                            (uint64_t *)&rules, 100, false } });
+    turn();
+    for (uint64_t i = 1; i <= 3; i++) {
+        last = put_at(3, 8, "q", "x").no;
+        send(RTR, &(struct msg){ .type = MSG_TASK_GET, .task_get = { 3, 8, last, "", "", 0, false } });
+        m = &answer(next_rid)->task_get_ans;
+        cr_expect(m->position == (i < 2 ? i : 2) && m->position_capped == (i > 2));
+    }
+    cr_expect_eq(order(DO_LOOK, last)->v[0].position, 3);
+}
+
 Test(task_table, an_operator_is_told_of_a_task_and_steers_it)
 {
     const struct msg_task_do_ans *m;

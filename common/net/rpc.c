@@ -19,7 +19,6 @@
 #include "common/net/rpc_in.h"
 #include "common/net/rpc_link.h"
 #include "common/net/rpc_listen.h"
-#include "common/net/rpc_name.h"
 
 #define LOG_MODULE       "rpc"
 #define MAX_OUTPUT_BYTES (64u << 20)
@@ -145,6 +144,7 @@ static void on_beat(void *arg)
 static void fill(struct rpc *r, struct ev *ev, const struct rpc_opts *o)
 {
     r->ev = ev;
+    hosts_init(&r->hosts, ev);
     r->role = o->role;
     snprintf(r->node, sizeof(r->node), "%s", o->node);
     r->incarnation = o->incarnation;
@@ -204,7 +204,7 @@ void rpc_free(struct rpc *r)
         ch->calls.on_down = NULL;
         chan_reap(ch);
     }
-    name_fini(r);
+    hosts_fini(&r->hosts);
     ev_timer_free(r->beat);
     sodium_memzero(r->link_key, sizeof(r->link_key));
     sodium_memzero(r->other_link_key, sizeof(r->other_link_key));

@@ -2,7 +2,7 @@
  *
  *   rpc.c         all channels: heartbeats, the end of a turn, the ends of channels
  *   rpc_listen.c  accepts          rpc_link.c  dials, waits, dials again
- *   rpc_in.c      bytes in         rpc_name.c  host names for rpc_link.c
+ *   rpc_in.c      bytes in         hosts.c     host names for rpc_link.c
  *   rpc_hello.c   who is there: the hello's bodies, MACs and steps
  *   rpc_chan.c    frames out; how a channel ends
  * Each calls only those below it.
@@ -15,6 +15,7 @@
 
 #include "common/base/list.h"
 #include "common/wire/msg.h"
+#include "common/net/hosts.h"
 #include "common/net/net.h"
 #include "common/base/rng.h"
 #include "common/net/rpc.h"
@@ -96,7 +97,7 @@ struct rpc_link {
     struct list_node node; /* rpc.links */
     struct rpc *rpc;       /* ref */
     struct rpc_chan *chan; /* ref; also while it is not yet up */
-    struct rpc_name *name; /* owned: a question to the name server; NULL if none */
+    struct host_question *name; /* owned: a question to the name server; NULL if none */
     struct rpc_calls calls;
     void *ctx;
     enum rpc_role role;
@@ -123,7 +124,7 @@ struct rpc {
     struct list chans, closing, dirty, backlog, links, listeners;
     unsigned n_hello; /* accepted, not yet up */
     struct rpc_counts counts;
-    struct evdns_base *dns; /* made when the first name is dialled */
+    struct hosts hosts;
 };
 
 #endif

@@ -10,7 +10,6 @@
 
 #include "common/base/log.h"
 #include "common/net/rpc_in.h"
-#include "common/net/rpc_name.h"
 
 #define LOG_MODULE     "rpc"
 #define BACKOFF_MIN_MS 50u
@@ -80,15 +79,15 @@ static void dial(struct rpc_link *l, const struct net_addr *a)
     net_text(a, l->chan->peer.addr);
 }
 
-static void on_name(void *arg, const struct net_addr *a, const char *why)
+static void on_name(void *arg, const struct host_answer *a)
 {
     struct rpc_link *l = arg;
 
     l->name = NULL;
-    if (a != NULL)
-        dial(l, a);
+    if (a->n > 0)
+        dial(l, &a->addr[0]);
     else
-        failed(l, why);
+        failed(l, a->why);
 }
 
 static void on_timer(void *arg)
@@ -102,7 +101,7 @@ static void on_timer(void *arg)
         return;
     rc = net_parse(&a, l->addr, &e);
     if (rc == SQ_EUNKNOWN) {
-        l->name = name_ask(l->rpc, l->addr, on_name, l);
+        l->name = hosts_ask(&l->rpc->hosts, l->addr, on_name, l);
         if (l->name == NULL)
             failed(l, "cannot ask for the name");
     } else if (rc < 0) {
@@ -143,7 +142,7 @@ void rpc_link_free(struct rpc_link *l)
     if (l == NULL)
         return;
     if (l->name != NULL)
-        name_drop(l->name);
+        hosts_drop(l->name);
     if (l->chan != NULL) {
         l->chan->link = NULL;
         l->chan->calls = (struct rpc_calls){ 0 };

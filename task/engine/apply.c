@@ -162,6 +162,7 @@ static bool leave_first(struct engine *e, task_slot slot)
     if (!t->cancel)
         return false;
     line_remove(&tqueue_of(e, slot, &index)->first, &e->store, slot, false);
+    e->firsts--;
     t->cancel = 0;
     return true;
 }

@@ -79,6 +79,7 @@ void arrive_first(struct engine *e, task_slot slot)
 
     task_at(&e->store, slot)->cancel = 1;
     line_add(&tqueue_of(e, slot, &index)->first, &e->store, slot, false);
+    e->firsts++;
 }
 
 int arrive_enter(struct engine *e, task_slot slot, const struct trec *r, enum place to)

@@ -3,6 +3,7 @@
 
 #include "common/base/err.h"
 #include "task/engine/apply.h"
+#include "task/engine/settle.h"
 #include "task/engine/dead.h"
 #include "task/engine/tqueue.h"
 
@@ -36,7 +37,7 @@ static unsigned attempts_of(const struct engine *e, task_slot slot, const struct
     return (unsigned)r.max_attempts;
 }
 
-void task_attempt_failed(struct engine *e, task_slot slot, msec_t delay_ms, enum why why)
+void task_attempt_ends(struct engine *e, task_slot slot, const struct call_failed *f, enum why why)
 {
     const struct task *t = task_at(&e->store, slot);
     uint32_t index;
@@ -44,13 +45,14 @@ void task_attempt_failed(struct engine *e, task_slot slot, msec_t delay_ms, enum
     struct trec r = { .no = task_number(&e->store, slot), .why = why };
     struct backoff backoff;
     unsigned most = attempts_of(e, slot, p, &backoff);
+    msec_t delay_ms = f->delay_ms;
 
     assert(t->state == TASK_RUNNING && t->attempts > 0);
     if (t->cancel) {
         r.kind = TREC_CANCEL;
         r.until = task_end_of(e, p->rules.result_ms);
         e->counts.cancelled++;
-    } else if (t->attempts >= most) {
+    } else if (f->for_good || t->attempts >= most) {
         r.kind = TREC_DEAD;
         r.until = task_end_of(e, p->rules.dead_ms);
         e->counts.dead++;
@@ -58,7 +60,7 @@ void task_attempt_failed(struct engine *e, task_slot slot, msec_t delay_ms, enum
         if (delay_ms < 0)
             delay_ms = backoff_ms(&backoff, t->attempts, r.no * 31 + t->attempts);
         r.kind = TREC_RETRY;
-        r.until = task_end_of(e, (uint64_t)delay_ms);
+        r.until = task_end_of(e, (uint64_t)ms_max(delay_ms, f->least_ms));
         e->counts.retried++;
     }
     task_perform_sure(e, &r);
@@ -99,7 +101,7 @@ static void is_due(struct engine *e, task_slot slot, msec_t due)
         break;
     case TASK_RUNNING:
         e->counts.lapsed++;
-        task_attempt_failed(e, slot, -1, WHY_LAPSED);
+        task_attempt_ends(e, slot, &(const struct call_failed){ .delay_ms = -1 }, WHY_LAPSED);
         return;
     default:
         assert(task_state_is_final((enum task_state)task_at(&e->store, slot)->state));

@@ -60,6 +60,7 @@ struct engine {
     struct pages queues; /* owned; of struct tqueue, from 1 */
     struct map queue_by_hash;
     uint32_t n_queues, free_queue, queues_now;
+    uint32_t firsts; /* tasks that were told to run now, of all queues */
     struct pool **pool; /* owned; the first that matches counts */
     uint32_t n_pools, pools_cap;
     uint64_t next_lease;

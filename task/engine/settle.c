@@ -43,8 +43,44 @@ int engine_nack(struct engine *e, task_no no, uint64_t lease, msec_t delay_ms)
         return (int)slot;
     if (delay_ms > DELAY_MAX_MS)
         return SQ_EINVAL;
-    task_attempt_failed(e, (task_slot)slot, delay_ms, WHY_NACK);
+    task_attempt_ends(e, (task_slot)slot, &(const struct call_failed){ .delay_ms = delay_ms }, WHY_NACK);
     return 0;
+}
+
+/* It may be tried once more than it could be before. */
+static int add_attempt(struct engine *e, task_slot slot)
+{
+    const struct task_own *was = owns_of(&e->owns, slot);
+    struct task_own own = was != NULL ? *was : (struct task_own){ 0 };
+    uint32_t index;
+    uint64_t most = own.max_attempts != 0 ? own.max_attempts - 1
+                                          : tqueue_of(e, slot, &index)->pool->rules.max_attempts;
+    struct buf text;
+    struct trec r;
+    int rc;
+
+    if (most >= ATTEMPTS_MAX)
+        return 0;
+    own.max_attempts = most + 2; /* the value + 1 */
+    buf_init(&text);
+    r = task_own_record(task_number(&e->store, slot), &own, &text);
+    rc = text.failed ? SQ_ENOMEM : task_perform(e, &r);
+    buf_fini(&text);
+    return rc;
+}
+
+int engine_call_failed(struct engine *e, task_no no, uint64_t lease, const struct call_failed *f)
+{
+    int64_t slot = held(e, no, lease);
+    int rc = 0;
+
+    if (slot < 0)
+        return (int)slot;
+    if (f->spared && !f->for_good)
+        rc = add_attempt(e, (task_slot)slot);
+    if (rc == 0)
+        task_attempt_ends(e, (task_slot)slot, f, WHY_NACK);
+    return rc;
 }
 
 int engine_extend(struct engine *e, task_no no, uint64_t lease, uint32_t lease_ms)

@@ -11,6 +11,15 @@
 SQ_CHECK int engine_ack(struct engine *e, task_no no, uint64_t lease, uint64_t result);
 /* delay_ms: < 0 as the back-off says. 0; the task is tried again, or dead. */
 SQ_CHECK int engine_nack(struct engine *e, task_no no, uint64_t lease, msec_t delay_ms);
+struct call_failed {
+    msec_t delay_ms; /* as above, */
+    msec_t least_ms; /* but not before that */
+    bool spared;     /* it gets an attempt more of its own for it, up to ATTEMPTS_MAX */
+    bool for_good;   /* no attempt follows: dead */
+};
+/* The same of an attempt that was a call. SQ_ENOMEM: only if it is spared. */
+SQ_CHECK int engine_call_failed(struct engine *e, task_no no, uint64_t lease,
+                                const struct call_failed *f);
 /* The lease ends lease_ms from now. */
 SQ_CHECK int engine_extend(struct engine *e, task_no no, uint64_t lease, uint32_t lease_ms);
 

@@ -19,15 +19,12 @@ static void start(struct engine *e, task_slot slot, uint32_t lease_ms, struct ta
     e->counts.started++;
 }
 
-int engine_take(struct engine *e, const struct trec_text *queue, unsigned n, uint32_t lease_ms,
-                struct taken *out)
+static unsigned take(struct engine *e, struct tqueue *q, unsigned n, uint32_t lease_ms,
+                     struct taken *out)
 {
-    struct tqueue *q = e->fenced ? NULL : tqueue_find(e, queue->p, queue->n);
     unsigned taken = 0;
 
-    if (e->fenced)
-        return SQ_ESTALE;
-    for (; q != NULL && taken < n; taken++) {
+    for (; taken < n; taken++) {
         uint32_t served;
         task_slot slot = line_head(&q->first);
 
@@ -40,5 +37,32 @@ int engine_take(struct engine *e, const struct trec_text *queue, unsigned n, uin
         start(e, slot, lease_ms != 0 ? lease_ms : (uint32_t)q->pool->rules.lease_ms, &out[taken]);
         starts_note(&q->starts, e->at);
     }
-    return (int)taken;
+    return taken;
+}
+
+int engine_take(struct engine *e, const struct trec_text *queue, unsigned n, uint32_t lease_ms,
+                struct taken *out)
+{
+    struct tqueue *q = e->fenced ? NULL : tqueue_find(e, queue->p, queue->n);
+
+    return e->fenced ? SQ_ESTALE : q == NULL ? 0 : (int)take(e, q, n, lease_ms, out);
+}
+
+/* One that has somebody who was told to run, whatever its limits say. */
+static struct tqueue *queue_of_first(const struct engine *e)
+{
+    for (uint32_t i = 1; e->firsts > 0 && i < e->n_queues; i++)
+        if (tqueue_at(e, i)->pool != NULL && line_head(&tqueue_at(e, i)->first) != SLOT_NONE)
+            return tqueue_at(e, i);
+    return NULL;
+}
+
+int engine_take_any(struct engine *e, uint32_t lease_ms, struct taken *out)
+{
+    struct tqueue *q = e->fenced ? NULL : queue_of_first(e);
+    uint32_t limiter = e->fenced || q != NULL ? 0 : tree_next_queue(&e->tree);
+
+    if (limiter != 0)
+        q = tqueue_at(e, tree_limiter_at(&e->tree, limiter)->queue);
+    return e->fenced ? SQ_ESTALE : q == NULL ? 0 : (int)take(e, q, 1, lease_ms, out);
 }

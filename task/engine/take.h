@@ -17,5 +17,12 @@ struct taken {
  * They are the worker's only when the turn's records are written. */
 int engine_take(struct engine *e, const struct trec_text *queue, unsigned n, uint32_t lease_ms,
                 struct taken *out);
+/* The same of one task of any queue: of each that has one, in its turn. */
+int engine_take_any(struct engine *e, uint32_t lease_ms, struct taken *out);
+/* Is there one? */
+static inline bool engine_has_open(const struct engine *e)
+{
+    return !e->fenced && (e->tree.ring != 0 || e->firsts > 0);
+}
 
 #endif

@@ -14,7 +14,7 @@ static const char *check_turn(const struct tree *t, uint32_t i)
         return "a turn's limiter has gone";
     if (ring_has_line(t, i) != line_open)
         return "a line that can be served is not in its ring, or the other way round";
-    if (u->parent != 0 && ring_has_turn(t, i) != open)
+    if (ring_has_turn(t, i) != open)
         return "a turn that can be served is not in its ring, or the other way round";
     if (u->parent != 0 && tree_turn_at(t, u->parent)->priority != u->priority)
         return "a turn is below another priority";

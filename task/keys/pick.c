@@ -57,6 +57,11 @@ task_slot tree_pick(struct tree *t, uint32_t queue, const msec_t *head_start, ui
     return line_head(&tree_turn_at(t, best_of_key(t, head_start, best))->line);
 }
 
+uint32_t tree_next_queue(struct tree *t)
+{
+    return ring_next_queue(t);
+}
+
 void tree_pay(struct tree *t, uint32_t served)
 {
     ring_serve(t, served, true);

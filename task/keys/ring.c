@@ -41,60 +41,66 @@ static uint16_t weight_of(const struct tree *t, uint32_t item)
     return item & 1 ? 1 : tree_limiter_at(t, of(t, item)->limiter)->rule->weight;
 }
 
-static void begin_serving(struct tree *t, struct turn *owner, uint32_t item)
+static void begin_serving(struct tree *t, uint32_t *ring, uint32_t item)
 {
-    owner->ring = item;
+    *ring = item;
     if (item != 0)
         of(t, item)->left[item & 1] = weight_of(t, item);
 }
 
-static void put_in(struct tree *t, uint32_t owner, uint32_t item)
+static void put_in(struct tree *t, uint32_t *ring, uint32_t item)
 {
-    struct turn *o = tree_turn_at(t, owner);
     uint32_t last;
 
     assert(!is_in(t, item));
-    if (o->ring == 0) {
+    if (*ring == 0) {
         *next_of(t, item) = *prev_of(t, item) = item;
-        begin_serving(t, o, item);
+        begin_serving(t, ring, item);
         return;
     }
-    last = *prev_of(t, o->ring); /* a newcomer goes behind all others */
+    last = *prev_of(t, *ring); /* a newcomer goes behind all others */
     *next_of(t, last) = item;
     *prev_of(t, item) = last;
-    *next_of(t, item) = o->ring;
-    *prev_of(t, o->ring) = item;
+    *next_of(t, item) = *ring;
+    *prev_of(t, *ring) = item;
 }
 
-static void take_out(struct tree *t, uint32_t owner, uint32_t item)
+static void take_out(struct tree *t, uint32_t *ring, uint32_t item)
 {
-    struct turn *o = tree_turn_at(t, owner);
     uint32_t next = *next_of(t, item), prev = *prev_of(t, item);
 
-    assert(is_in(t, item) && o->ring != 0);
+    assert(is_in(t, item) && *ring != 0);
     *next_of(t, prev) = next;
     *prev_of(t, next) = prev;
     *next_of(t, item) = *prev_of(t, item) = 0;
-    if (o->ring == item)
-        begin_serving(t, o, next != item ? next : 0);
+    if (*ring == item)
+        begin_serving(t, ring, next != item ? next : 0);
+}
+
+/* The ring in which the turn is an item. */
+static uint32_t *ring_of(struct tree *t, const struct turn *u)
+{
+    return u->parent != 0 ? &tree_turn_at(t, u->parent)->ring : &t->ring;
 }
 
 void ring_settle(struct tree *t, uint32_t turn)
 {
-    for (uint32_t parent; (parent = tree_turn_at(t, turn)->parent) != 0; turn = parent) {
+    while (turn != 0) {
         const struct turn *u = tree_turn_at(t, turn);
+        uint32_t *ring = ring_of(t, u);
         bool open = u->ring != 0 && tree_limiter_at(t, u->limiter)->closed == 0;
-        bool was_empty = tree_turn_at(t, parent)->ring == 0;
+        bool was_empty = *ring == 0;
 
         t->steps++;
         if (open == ring_has_turn(t, turn))
             return;
         if (open)
-            put_in(t, parent, TURN_ITEM(turn));
+            put_in(t, ring, TURN_ITEM(turn));
         else
-            take_out(t, parent, TURN_ITEM(turn));
-        if (was_empty == (tree_turn_at(t, parent)->ring == 0))
+            take_out(t, ring, TURN_ITEM(turn));
+        if (was_empty == (*ring == 0))
             return; /* nothing changes further up */
+        turn = u->parent;
     }
 }
 
@@ -107,9 +113,9 @@ void ring_settle_line(struct tree *t, uint32_t turn)
     if (open == ring_has_line(t, turn))
         return;
     if (open)
-        put_in(t, turn, LINE_ITEM(turn));
+        put_in(t, &tree_turn_at(t, turn)->ring, LINE_ITEM(turn));
     else
-        take_out(t, turn, LINE_ITEM(turn));
+        take_out(t, &tree_turn_at(t, turn)->ring, LINE_ITEM(turn));
     ring_settle(t, turn);
 }
 
@@ -138,11 +144,21 @@ void ring_reweigh(struct tree *t, uint32_t turn)
 void ring_serve(struct tree *t, uint32_t turn, bool line)
 {
     uint32_t item = line ? LINE_ITEM(turn) : TURN_ITEM(turn);
-    uint32_t owner = line ? turn : tree_turn_at(t, turn)->parent;
-    struct turn *o = tree_turn_at(t, owner);
+    struct turn *u = tree_turn_at(t, turn);
+    uint32_t *ring = line ? &u->ring : ring_of(t, u);
 
     t->steps++;
-    assert(o->ring == item && of(t, item)->left[item & 1] > 0);
-    if (--of(t, item)->left[item & 1] == 0)
-        begin_serving(t, o, *next_of(t, item));
+    assert(*ring == item && u->left[item & 1] > 0);
+    if (--u->left[item & 1] == 0)
+        begin_serving(t, ring, *next_of(t, item));
+}
+
+uint32_t ring_next_queue(struct tree *t)
+{
+    uint32_t turn = t->ring / 2;
+
+    if (turn == 0)
+        return 0;
+    ring_serve(t, turn, false);
+    return tree_turn_at(t, turn)->limiter;
 }

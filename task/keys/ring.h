@@ -17,6 +17,9 @@ bool ring_has_turn(const struct tree *t, uint32_t turn);
 uint32_t ring_next_line(struct tree *t, uint32_t turn);
 /* Its limiter's rule has changed: it is not served for longer than its weight now says. */
 void ring_reweigh(struct tree *t, uint32_t turn);
+/* The queue that is served next, of all that have somebody who may start: its limiter; 0: none. It
+ * has been served once. */
+uint32_t ring_next_queue(struct tree *t);
 /* The item has been served once. */
 void ring_serve(struct tree *t, uint32_t turn, bool line);
 

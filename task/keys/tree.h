@@ -8,7 +8,8 @@
  *
  * A *turn* belongs to a limiter and a priority: the line of its own tasks, and the turns
  * below it. Its *ring* has what can be served now: the turns below it that are open (limiter
- * not closed, ring not empty), and its own line if somebody is in it. The ring is gone round
+ * not closed, ring not empty), and its own line if somebody is in it; the tree's ring has the turns of
+ * queues. A ring is gone round
  * by deficit round robin (M. Shreedhar, G. Varghese, 1996; every task costs one, so an item is
  * served `weight` times, then the next).
  *
@@ -53,7 +54,7 @@ struct limiter {
 
 struct turn {
     uint32_t limiter; /* 0: the index is free */
-    uint32_t parent;  /* the turn above; 0: of a queue. Free: the next free one */
+    uint32_t parent;  /* the turn above; 0: of a queue, in the tree's ring. Free: the next free one */
     uint32_t sibling; /* the next turn of its limiter */
     uint32_t ring;    /* the item that is served; 0: empty */
     uint32_t next[2], prev[2]; /* items: as one of its parent's ring, and its line in its own */
@@ -72,6 +73,7 @@ struct tree {
     struct pages limiters, turns, links; /* owned; links: of `wakes` */
     struct wheel wakes; /* limiters: their rate opens, or their bucket is full */
     struct map by_hash;
+    uint32_t ring; /* of the queues' turns: for who takes from any queue (pick.h) */
     uint32_t n_limiters, n_turns;       /* indices ever used */
     uint32_t free_limiter, free_turn;   /* index; 0: none */
     uint32_t limiters_now, turns_now, max_limiters;
